@@ -1,0 +1,119 @@
+/*-------------------------------------------------------------------------
+ *
+ * vector_distance.h
+ *	  How far apart two vectors are: the public face of the kernels.
+ *
+ * A *rank* is a number that orders rows as the metric does and is cheap:
+ * the squared distance for L2, the negative inner product for IP, and
+ * 1 - cos for cosine.  ecp_rank_distance() turns it into what the SQL
+ * operator returns.  Ranks are float8: for uint8 elements they are exact
+ * integers (L2, IP) for every number of dimensions that we allow.
+ *
+ * The same kernels serve the SQL operators, the index build and the search,
+ * in every instruction set with the same answer to the last bit: uint8 is
+ * integer arithmetic; float32 sums in 16 lanes (lane i takes the elements
+ * i, i + 16, ...; fused multiply-add) that are added pairwise in one fixed
+ * order.
+ *
+ * Rows come in two arrangements.  ROWS: one vector after the other, "stride"
+ * bytes apart.  COLUMNS (uint8 only): groups of four elements, for each group
+ * the four bytes of slot 0, of slot 1, ... of slot nslots - 1; dims is padded
+ * with zeros to a multiple of four.  COLUMNS needs no horizontal sums.
+ *
+ * Factors are 4-byte constants a row that the kernels would otherwise have
+ * to compute on the way: ecp_factors_count() of them, computed once by
+ * ecp_factors_compute() when the row is stored, kept as one array a factor.
+ *	  uint8:   L2 {|x|^2 - 256 sum(x)}, IP {128 sum(x)},
+ *			   cosine {128 sum(x), |x|^2}, all int32
+ *	  float32: L2 none, IP none, cosine {|x|^2 as float4}
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef VECTOR_DISTANCE_H
+#define VECTOR_DISTANCE_H
+
+#include "vector/vector_value.h"
+
+#define ECP_FACTORS_MAX		2
+
+/* Chooses the kernels for this CPU; called once, by _PG_init. */
+extern void ecp_kernels_init(void);
+
+/* Name of the chosen instruction set: "scalar", "avx2", "avx512", "neon". */
+extern const char *ecp_kernels_name(void);
+
+extern int	ecp_factors_count(EcpElem elem, EcpMetric metric);
+extern void ecp_factors_compute(EcpElem elem, EcpMetric metric, int dims,
+								const void *row, uint32 *factors);
+
+/*
+ * One query vector, prepared for many rows.  palloc'd in one chunk in the
+ * current memory context; free with pfree().  "elements" is copied.
+ */
+typedef struct EcpQuery EcpQuery;
+
+extern EcpQuery *ecp_query_create(EcpElem elem, EcpMetric metric, int dims,
+								  const void *elements);
+
+/*
+ * Ranks of n rows.  factors[f] is the array of factor f (NULL if there are
+ * none).  The kernels survive any bytes (slots that are being filled by
+ * somebody else are computed too and their ranks ignored) and may read up to
+ * 63 bytes behind the last row: the caller's buffer must have them.
+ */
+extern void ecp_query_rank_rows(const EcpQuery *query, const void *rows,
+								Size stride, const uint32 *const *factors,
+								int n, float8 *ranks);
+extern void ecp_query_rank_columns(const EcpQuery *query,
+								   const uint8 *columns, int nslots,
+								   const uint32 *const *factors,
+								   int n, float8 *ranks);
+
+/* Put one uint8 row into, or take it out of, slot "slot" of COLUMNS. */
+extern void ecp_columns_put(uint8 *columns, int nslots, int slot, int dims,
+							const uint8 *row);
+extern void ecp_columns_get(const uint8 *columns, int nslots, int slot,
+							int dims, uint8 *row);
+
+/* From rank to what the SQL operator returns (sqrt for L2). */
+extern float8 ecp_rank_distance(EcpMetric metric, float8 rank);
+
+/* Distance of two vectors, as the SQL operators return it. */
+extern float8 ecp_distance(EcpElem elem, EcpMetric metric, int dims,
+						   const void *a, const void *b);
+
+/*
+ * A panel: leaders packed for fast comparison with many vectors (blocks of
+ * 16 leaders, COLUMNS within the block, so one load serves 16 leaders).
+ *
+ * The metric of a panel is L2 or IP.  Elements are uint8 or float32.
+ * ecp_panel_bytes() says how much memory the panel takes in all; the caller
+ * provides it (palloc'd, shared memory), 64-byte alignment is made inside.
+ */
+typedef struct EcpPanel EcpPanel;
+
+extern Size ecp_panel_bytes(EcpElem elem, int dims, int capacity);
+extern EcpPanel *ecp_panel_init(void *memory, EcpElem elem, EcpMetric metric,
+								int dims, int capacity);
+extern void ecp_panel_set(EcpPanel *panel, int i, const void *leader);
+extern void ecp_panel_get(const EcpPanel *panel, int i, void *leader);
+
+/*
+ * Ranks (as float4, exact enough to choose clusters by) of leaders
+ * first .. first + n - 1 against one vector of the panel's element kind.
+ * "first" is a multiple of 16.
+ */
+extern void ecp_panel_rank(const EcpPanel *panel, const void *vector,
+						   int first, int n, float4 *ranks);
+
+/*
+ * For each of nvectors vectors ("stride" bytes apart) its nearest leader
+ * among 0 .. n - 1 (equal ranks: the lower number) and that rank: the
+ * squared distance for L2.  Blocked: several vectors against a block of
+ * leaders held in cache.  This is where a build spends its CPU time.
+ */
+extern void ecp_panel_nearest(const EcpPanel *panel, int n,
+							  const void *vectors, Size stride, int nvectors,
+							  int32 *leaders, float4 *ranks);
+
+#endif							/* VECTOR_DISTANCE_H */
