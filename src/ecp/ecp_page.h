@@ -1,0 +1,375 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_page.h
+ *	  On-disk formats of the ecp index, and the functions that alone read or
+ *	  write their fields.
+ *
+ * Three kinds of things live in the one relation: the metapage (block 0),
+ * map pages (a bitmap of the blocks in use) and runs.  A *run* is a
+ * contiguous extent of pages with slots.  A *cluster* is a list of runs, the
+ * first of which is its head: a bulk-built cluster is one run, inserts that
+ * find no free slot add further ones.  A leaf (level 0) has rows in its
+ * slots; a node (level >= 1) has leaders, each with a reference to the head
+ * of its child: the node IS the directory of its children.
+ *
+ *	 block 0		metapage
+ *	 block 1		map page of blocks 0 .. ECP_MAP_BITS - 1
+ *	 block 1 + k * ECP_MAP_BITS		map page k; a run never crosses one
+ *	 all others		pages of runs, or free
+ *
+ * A run is entry_pages entry pages, then vector pages.  Entry pages all
+ * have the same geometry, computed from the metapage (EcpGeometry):
+ *
+ *	 +------------------------+
+ *	 | PageHeaderData	   24 |  pd_lower: end of the used payload
+ *	 +------------------------+
+ *	 | EcpRunHeaderData	   80 |  meaning only in page 0 of the run
+ *	 | live bitmap			  |  8-byte words, bit = slot is live
+ *	 | TIDs (leaf)			  |  6 bytes a slot
+ *	 |   or children (node)	  |  32 bytes a slot
+ *	 | key attributes		  |  attr_bytes a slot (none in version 1)
+ *	 | factors				  |  nfactors arrays of 4 bytes a slot
+ *	 | codes				  |  code_bytes a slot, rows or columns
+ *	 +------------------------+
+ *	 | EcpPageOpaqueData   16 |
+ *	 +------------------------+
+ *
+ * Codes are what a probe computes ranks from.  Without a quantiser the code
+ * of a row is the exact vector, unless vectors pack badly (see
+ * ecp_geometry_init), in which case, as with a quantiser, the exact vectors
+ * are in the vector part of the run: vector i begins at byte i * vec_bytes
+ * of the concatenated payloads of its vector pages.
+ *
+ * The bytes of a slot change only while its live bit is 0.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_PAGE_H
+#define ECP_PAGE_H
+
+#include "access/genam.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+#include "storage/itemptr.h"
+#include "utils/rel.h"
+
+#define ECP_MAGIC			0x31504345	/* "ECP1" */
+#define ECP_VERSION			1	/* format written */
+#define ECP_MIN_READER		1	/* oldest format read */
+#define ECP_PAGE_ID			0xFF9E	/* last two bytes of every page */
+
+#define ECP_META_BLKNO		0
+#define ECP_MAP_FIRST_BLKNO	1
+
+/* Page kinds (ecpo_kind). */
+#define ECP_PAGE_META		1
+#define ECP_PAGE_MAP		2
+#define ECP_PAGE_ENTRY		3
+#define ECP_PAGE_VECTOR		4
+
+typedef struct EcpPageOpaqueData
+{
+	uint64		ecpo_run;		/* owner; 0 for meta and map; never reused */
+	uint32		ecpo_pageno;	/* within the run; number of the map page */
+	uint16		ecpo_kind;		/* ECP_PAGE_* */
+	uint16		ecpo_page_id;	/* ECP_PAGE_ID */
+} EcpPageOpaqueData;
+
+typedef EcpPageOpaqueData *EcpPageOpaque;
+
+#define EcpPageGetOpaque(page) ((EcpPageOpaque) PageGetSpecialPointer(page))
+
+#define ECP_PAYLOAD_BYTES \
+	(BLCKSZ - MAXALIGN(SizeOfPageHeaderData) - MAXALIGN(sizeof(EcpPageOpaqueData)))
+
+/* A map page holds a whole number of 64-bit words. */
+#define ECP_MAP_BYTES		((ECP_PAYLOAD_BYTES / 64) * 64)
+#define ECP_MAP_BITS		(ECP_MAP_BYTES * 8)
+#define EcpMapBlock(k)		((BlockNumber) (ECP_MAP_FIRST_BLKNO + (k) * ECP_MAP_BITS))
+#define EcpBlockMap(blk)	((blk) / ECP_MAP_BITS)	/* which map page */
+#define EcpBlockIsMap(blk)	((blk) % ECP_MAP_BITS == ECP_MAP_FIRST_BLKNO)
+
+/* Limits of a run: it must fit one map page and one rewrite in memory. */
+#define ECP_RUN_PAGES_MAX	1024
+
+/*
+ * Reference to a cluster or node, as a leader's slot holds it (its "child")
+ * and as the metapage holds the root.
+ */
+typedef struct EcpChildData
+{
+	BlockNumber ecpc_blk;		/* head page of the child */
+	uint32		ecpc_npages;	/* pages of the head run, for prefetching */
+	uint64		ecpc_run;		/* head run: identity of the child */
+	uint32		ecpc_vfrom;		/* first structure version that has it */
+	uint32		ecpc_vto;		/* first that has it no more, or ECP_V_NONE */
+	float4		ecpc_radius;	/* largest distance to the leader, statistic */
+	uint32		ecpc_nrows;		/* rows when written, statistic */
+} EcpChildData;
+
+typedef EcpChildData *EcpChild;
+
+#define ECP_V_NONE			0xFFFFFFFF
+
+/* Is a leader's slot part of structure version v? */
+#define EcpChildIsVisible(child, v) \
+	((child)->ecpc_vfrom <= (v) && (v) < (child)->ecpc_vto)
+
+/* Header of a run, in page 0. */
+typedef struct EcpRunHeaderData
+{
+	uint64		ecpr_head_run;	/* run that heads the cluster */
+	uint64		ecpr_next_run;	/* next run of the cluster, 0 = last */
+	uint64		ecpr_retired_fxid;	/* horizon to free it at, 0 = unstamped */
+	BlockNumber ecpr_next_blk;	/* page 0 of the next run */
+	uint32		ecpr_npages;	/* entry and vector pages */
+	uint32		ecpr_entry_pages;
+	uint32		ecpr_nslots;	/* <= entry_pages * slots a page */
+	uint32		ecpr_hw_page;	/* entry pages initialised so far */
+	uint32		ecpr_free_hint; /* entry page to look for free slots from */
+	uint32		ecpr_change;	/* bumped by every change of a node */
+	uint32		ecpr_retired_v; /* version that dropped it */
+	BlockNumber ecpr_retired_next;	/* next retired head, or Invalid */
+	uint8		ecpr_level;		/* 0 = leaf */
+	uint8		ecpr_flags;		/* ECP_RUN_* */
+	uint16		ecpr_unused;
+	uint64		ecpr_reserved[1];	/* insert buffers of a node, later */
+} EcpRunHeaderData;
+
+typedef EcpRunHeaderData *EcpRunHeader;
+
+#define ECP_RUN_HEAD		0x01	/* first run of its cluster */
+#define ECP_RUN_RETIRED		0x02	/* no longer part of the structure */
+
+/* What a maintainer was doing (ecpm_op), for the next one to undo. */
+typedef struct EcpIntentData
+{
+	uint16		ecpi_kind;		/* 0 = nothing, else ECP_OP_* */
+	uint8		ecpi_nold;
+	uint8		ecpi_nnew;
+	BlockNumber ecpi_parent;	/* head of the node that is changed */
+	BlockNumber ecpi_old[2];
+	BlockNumber ecpi_new[4];	/* InvalidBlockNumber until allocated */
+	uint32		ecpi_new_npages[4];
+	uint64		ecpi_first_run; /* ids reserved: first_run .. + nnew - 1 */
+} EcpIntentData;
+
+#define ECP_OP_NONE			0
+#define ECP_OP_REPLACE		1
+
+/* One phase of the build, as ecp_build_report() shows it. */
+typedef struct EcpBuildPhaseData
+{
+	float4		ecpb_wall_s;
+	float4		ecpb_cpu_s;
+	float4		ecpb_io_s;		/* waiting for reads and writes of our files */
+	uint32		ecpb_files;		/* intermediate files created */
+	uint64		ecpb_opens;
+	uint64		ecpb_read_bytes;
+	uint64		ecpb_written_bytes;
+} EcpBuildPhaseData;
+
+typedef enum EcpBuildPhase
+{
+	ECP_BUILD_SAMPLE,
+	ECP_BUILD_LEADERS,
+	ECP_BUILD_ASSIGN,
+	ECP_BUILD_MERGE
+} EcpBuildPhase;
+
+#define ECP_BUILD_NPHASES	4
+
+typedef struct EcpBuildReportData
+{
+	EcpBuildPhaseData ecpb_phase[ECP_BUILD_NPHASES];
+	uint64		ecpb_in_buff;	/* effective bytes of the in-buff */
+	uint32		ecpb_rounds;	/* in-buffs filled */
+	uint8		ecpb_policy;	/* EcpBuildPolicy that was used */
+	uint8		ecpb_workers;
+	uint16		ecpb_unused;
+	float4		ecpb_predicted_s;	/* of the chosen policy, 0 = not predicted */
+	char		ecpb_why[124];	/* why this policy, NUL-terminated */
+} EcpBuildReportData;
+
+/* One point of the measured recall curve. */
+typedef struct EcpRecallPointData
+{
+	uint32		ecpm_probes;
+	float4		ecpm_recall;
+} EcpRecallPointData;
+
+#define ECP_RECALL_POINTS	24
+
+typedef struct EcpMetaPageData
+{
+	uint32		ecpm_magic;
+	uint16		ecpm_version;
+	uint16		ecpm_min_reader;
+	uint32		ecpm_flags;		/* ECP_META_* */
+	uint8		ecpm_elem;		/* EcpElem of the column */
+	uint8		ecpm_metric;	/* EcpMetric */
+	uint8		ecpm_quantizer; /* 0 = none */
+	uint8		ecpm_leader_elem;	/* EcpElem of the leaders */
+	uint16		ecpm_dims;		/* 0 = not known yet */
+	uint16		ecpm_nkeyatts;
+	uint16		ecpm_attr_bytes;
+	uint8		ecpm_nbitmaps;	/* bitmaps a page; 1 in version 1 */
+	uint8		ecpm_leaders;	/* EcpLeadersKind the build used */
+	uint32		ecpm_leaf_target;	/* rows that a new cluster should have */
+	uint32		ecpm_leaf_max;	/* rows above which it is split */
+	uint32		ecpm_node_target;	/* the same for leaders in a node */
+	uint32		ecpm_node_max;
+	uint64		ecpm_seed;
+	uint64		ecpm_rotation_seed; /* quantiser, later */
+	uint32		ecpm_sversion;	/* structure version V */
+	uint32		ecpm_root_level;	/* level of the root's run */
+	uint64		ecpm_next_run;	/* next run id to give, from 1 */
+	EcpChildData ecpm_root;		/* ecpc_run 0 = no root yet */
+	uint32		ecpm_map_hint;	/* map page to look for free blocks from */
+	BlockNumber ecpm_retired_head;
+	BlockNumber ecpm_retired_tail;
+	uint32		ecpm_retired_pages;
+	EcpIntentData ecpm_op;
+	uint32		ecpm_nleaves;	/* clusters, kept by build and maintenance */
+	uint32		ecpm_recall_points;
+	float8		ecpm_build_tuples;
+	EcpBuildReportData ecpm_report;
+	EcpRecallPointData ecpm_recall[ECP_RECALL_POINTS];
+	int64		ecpm_recall_time;	/* TimestampTz of the measurement */
+	float8		ecpm_recall_tuples; /* rows then */
+	uint64		ecpm_reserved[16];
+} EcpMetaPageData;
+
+typedef EcpMetaPageData *EcpMetaPage;
+
+#define ECP_META_DIMS_LEARNED	0x0001	/* dims came from the first row */
+
+#define EcpPageGetMeta(page) ((EcpMetaPage) PageGetContents(page))
+#define EcpPageGetRunHeader(page) ((EcpRunHeader) PageGetContents(page))
+#define EcpPageGetMap(page) ((uint64 *) PageGetContents(page))
+#define EcpPageGetStream(page) (PageGetContents(page))
+
+StaticAssertDecl(sizeof(EcpPageOpaqueData) == 16, "page opaque size");
+StaticAssertDecl(sizeof(EcpRunHeaderData) == 80, "run header size");
+StaticAssertDecl(sizeof(EcpChildData) == 32, "child size");
+StaticAssertDecl(sizeof(EcpMetaPageData) <= ECP_PAYLOAD_BYTES, "metapage size");
+
+/*
+ * Geometry of the entry pages of one level, in memory.  Offsets count from
+ * the start of the page.
+ */
+typedef struct EcpGeometry
+{
+	uint16		slots;			/* a page */
+	uint16		live_words;		/* 8-byte words of one bitmap */
+	uint16		nfactors;
+	uint16		code_bytes;		/* a slot; 0 = vectors are in the vector part */
+	bool		columns;		/* codes are in COLUMNS, not ROWS */
+	uint8		elem;			/* EcpElem of the exact vectors */
+	uint16		dims;
+	uint32		vec_bytes;		/* of an exact vector */
+	uint16		off_live;
+	uint16		off_items;		/* TIDs or children */
+	uint16		off_factors;
+	uint16		off_codes;
+	uint16		lower;			/* pd_lower of every entry page */
+} EcpGeometry;
+
+/* What a backend knows of an index: a copy of the metapage, and geometry. */
+typedef struct EcpIndexState
+{
+	EcpMetaPageData meta;
+	EcpGeometry leaf;			/* valid when meta.ecpm_dims > 0 */
+	EcpGeometry node;
+} EcpIndexState;
+
+/* Pointers into an entry page. */
+typedef struct EcpEntryView
+{
+	uint64	   *live;
+	ItemPointerData *tids;		/* leaf */
+	EcpChild	children;		/* node */
+	uint32	   *factors[2];
+	char	   *codes;
+} EcpEntryView;
+
+/* ---- ecp_page.c ---- */
+
+/*
+ * Geometry of leaves and nodes from elem, metric, leader_elem, dims,
+ * attr_bytes and nbitmaps of state->meta.  Does nothing while dims is 0.
+ */
+extern void ecp_geometry_init(EcpIndexState *state);
+
+/* Pages that a run of nslots slots needs: entry pages and all pages. */
+extern void ecp_run_size(const EcpGeometry *geo, uint32 nslots,
+						 uint32 *entry_pages, uint32 *npages);
+
+/*
+ * Initialise a page in memory: header, opaque, zeroed payload, pd_lower.
+ * Run pages: the kind follows from pageno and entry_pages.
+ */
+extern void ecp_page_init_meta(Page page, const EcpMetaPageData *meta);
+extern void ecp_page_init_map(Page page, uint32 mapno);
+extern void ecp_page_init_run(Page page, const EcpGeometry *geo, uint64 run,
+							  uint32 pageno, uint32 entry_pages);
+
+/* Pointers into an entry page; level tells TIDs from children. */
+extern void ecp_entry_view(Page page, const EcpGeometry *geo, int level,
+						   EcpEntryView *view);
+
+#define EcpSlotIsLive(view, slot) \
+	(((view)->live[(slot) / 64] & (UINT64CONST(1) << ((slot) % 64))) != 0)
+#define EcpSlotSetLive(view, slot) \
+	((view)->live[(slot) / 64] |= (UINT64CONST(1) << ((slot) % 64)))
+#define EcpSlotClearLive(view, slot) \
+	((view)->live[(slot) / 64] &= ~(UINT64CONST(1) << ((slot) % 64)))
+
+/* Live slots of an entry page, counted. */
+extern int	ecp_entry_count_live(const EcpGeometry *geo, const EcpEntryView *view);
+
+/*
+ * Write the exact vector and its factors into a slot of an entry page whose
+ * vectors are inline (code_bytes > 0 and no quantiser), or read it.  The
+ * live bit and the TID or child are the caller's.
+ */
+extern void ecp_entry_put_vector(const EcpGeometry *geo, EcpEntryView *view,
+								 int slot, int metric, const void *vector);
+extern void ecp_entry_get_vector(const EcpGeometry *geo,
+								 const EcpEntryView *view, int slot,
+								 void *vector);
+
+/*
+ * Where vector "slot" of a run begins in its vector part: page within the
+ * run and byte within that page's payload.
+ */
+extern void ecp_stream_position(const EcpGeometry *geo, uint32 entry_pages,
+								uint32 slot, uint32 *pageno, uint32 *offset);
+
+/*
+ * Checks that raise ERRCODE_INDEX_CORRUPTED naming index and block; they
+ * run on every page after it was locked and before anything is believed.
+ * ecp_page_check_run() returns false, not an error, when the page is sound
+ * but belongs to another run or page number (it was freed and used again):
+ * a scan reports that with ecp_report_moved(), an insert starts over.
+ */
+extern void ecp_page_check(Relation index, Buffer buffer, int kind);
+extern bool ecp_page_check_run(Relation index, Buffer buffer, int kind,
+							   uint64 run, uint32 pageno);
+extern void ecp_run_check_header(Relation index, Buffer buffer,
+								 const EcpGeometry *geo);
+extern void ecp_report_moved(Relation index, BlockNumber blk) pg_attribute_noreturn();
+extern void ecp_report_corrupt(Relation index, BlockNumber blk,
+							   const char *detail) pg_attribute_noreturn();
+
+/*
+ * Copy the metapage (share lock, checks, released) and compute geometry.
+ * state->meta.ecpm_sversion is the structure version that the caller then
+ * uses for everything it reads.
+ */
+extern void ecp_index_state_read(Relation index, EcpIndexState *state);
+
+/* True when the index has no root (nothing was ever inserted). */
+#define EcpIndexIsEmpty(state) ((state)->meta.ecpm_root.ecpc_run == 0)
+
+#endif							/* ECP_PAGE_H */
