@@ -1,0 +1,812 @@
+
+=pod
+
+=head1 NAME
+
+EcpTest - helpers for the TAP tests of ecp and betree
+
+=head1 SYNOPSIS
+
+  use EcpTest;
+  use Test::More;
+
+  my $node = ecp_cluster('main', conf => "shared_buffers = 16MB\n");
+  load_vecs($node, 'items', 'base.bvecs', limit => 5000);
+  load_vecs($node, 'queries', 'query.bvecs', limit => 50);
+  $node->safe_psql('postgres', 'CREATE INDEX i ON items USING ecp (v)');
+  my $recall = recall_at($node, table => 'items', queries => 'queries', k => 10);
+  cmp_ok($recall, '>=', 0.9, 'recall floor');
+  crash($node);
+  index_ok($node, 'i');
+  done_testing();
+
+=head1 DESCRIPTION
+
+Everything that more than one TAP test needs: clusters with the settings that
+crash tests depend on, the shipped real vectors, recall by distance, a primary
+and a standby that must answer alike, loops of immediate stop and check, and
+damage to single blocks of a relation.
+
+Each function that proves something calls Test::More itself; the others
+return what they computed and die on any SQL error.
+
+=cut
+
+package EcpTest;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use File::Basename qw(dirname);
+use File::Spec;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+our @EXPORT = qw(
+  ecp_cluster
+  ecp_primary_and_standby
+  answers_alike
+  test_data
+  read_vecs
+  vec_literal
+  load_vecs
+  exact_answers
+  recall_at
+  plan_uses
+  index_am
+  index_ok
+  index_refused
+  crash
+  start_load
+  finish_load
+  crash_rounds
+  relation_path
+  relation_blocks
+  damage_block
+  read_block
+  write_block
+  wal_bytes
+  temp_files
+  prng
+);
+
+my $data_folder =
+  File::Spec->catdir(dirname(File::Spec->rel2abs(__FILE__)), '..', 'data');
+
+=pod
+
+=head1 CLUSTERS
+
+=over
+
+=item ecp_cluster($name, %options)
+
+A started cluster with the extension in database postgres.  WAL is complete
+(wal_level = replica), autovacuum is off so that tests decide when VACUUM
+runs, page checksums are off so that damage reaches our code and not the
+checksum.  Options:
+
+  conf       text appended to postgresql.conf, after everything else
+  streaming  1: can be the primary of a standby
+  checksums  1: initdb --data-checksums
+  start      0: leave it stopped, and without the extension
+  extension  0: do not create the extension
+
+=cut
+
+sub ecp_cluster
+{
+	my ($name, %opt) = @_;
+	my $node  = PostgreSQL::Test::Cluster->new($name);
+	my @extra = $opt{checksums} ? ('--data-checksums') : ();
+
+	$node->init(
+		allows_streaming => $opt{streaming} ? 1 : 0,
+		extra            => [ '--no-locale', '--encoding=UTF8', @extra ]);
+	$node->append_conf('postgresql.conf', <<'CONF');
+wal_level = replica
+full_page_writes = on
+autovacuum = off
+shared_buffers = 32MB
+max_connections = 30
+max_wal_size = 256MB
+log_statement = ddl
+log_min_messages = warning
+CONF
+	$node->append_conf('postgresql.conf', $opt{conf}) if defined $opt{conf};
+	return $node if defined $opt{start} && !$opt{start};
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION ecp')
+	  if !defined $opt{extension} || $opt{extension};
+	return $node;
+}
+
+=pod
+
+=item ecp_primary_and_standby($name, %options)
+
+The two nodes of a streaming pair, both started; the options of ecp_cluster.
+
+=cut
+
+sub ecp_primary_and_standby
+{
+	my ($name, %opt) = @_;
+	my $primary = ecp_cluster($name, %opt, streaming => 1);
+	my $standby = PostgreSQL::Test::Cluster->new("${name}_standby");
+
+	$primary->backup('for_standby');
+	$standby->init_from_backup($primary, 'for_standby', has_streaming => 1);
+	$standby->start;
+	return ($primary, $standby);
+}
+
+=pod
+
+=item answers_alike($primary, $standby, $sql, $test_name)
+
+Waits until the standby has replayed everything, then one test: both nodes
+give the same text for $sql.  Returns that text.
+
+=cut
+
+sub answers_alike
+{
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($primary, $standby, $sql, $test_name) = @_;
+
+	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+	my $expected = $primary->safe_psql('postgres', $sql);
+	my $got      = $standby->safe_psql('postgres', $sql);
+	is($got, $expected, $test_name || 'primary and standby answer alike');
+	return $expected;
+}
+
+=pod
+
+=back
+
+=head1 VECTORS
+
+=over
+
+=item test_data($file)
+
+The path of a file of test/data: base.bvecs (25,391 x 128 uint8), query.bvecs
+(500) and truth.ivecs (the 100 nearest rows, counted from 0, of each query).
+
+=cut
+
+sub test_data
+{
+	my ($file) = @_;
+	my $path = File::Spec->catfile($data_folder, $file);
+
+	die "no test data \"$path\"\n" unless -r $path;
+	return $path;
+}
+
+=pod
+
+=item read_vecs($file, %options)
+
+Reads a TEXMEX file: for each vector a 32-bit length and the elements, uint8
+in .bvecs, float32 in .fvecs, int32 in .ivecs.  $file is a name in test/data
+or a path.  Returns a reference to a list of packed strings: unpack them with
+'C*', 'f<*' or 'l<*'.  Options: limit, offset (vectors to skip).
+
+=cut
+
+sub read_vecs
+{
+	my ($file, %opt) = @_;
+	my $path  = -e $file            ? $file : test_data($file);
+	my $width = $path =~ /\.bvecs$/ ? 1     : 4;
+	my $limit = $opt{limit};
+	my @vecs;
+
+	open my $fh, '<:raw', $path or die "could not open \"$path\": $!\n";
+	while (!defined $limit || @vecs < $limit)
+	{
+		my $got = read($fh, my $header, 4);
+		last unless $got;
+		my $bytes = unpack('l<', $header) * $width;
+		if (@vecs == 0 && $opt{offset})
+		{
+			seek($fh, $opt{offset} * (4 + $bytes), 0);
+			delete $opt{offset};
+			next;
+		}
+		$got = read($fh, my $vec, $bytes);
+		die "\"$path\" ends within a vector\n" unless $got == $bytes;
+		push @vecs, $vec;
+	}
+	close $fh;
+	return \@vecs;
+}
+
+=pod
+
+=item vec_literal($packed, $type, $elements)
+
+The SQL text (without quotes) of a packed vector for a column of type bytea
+or real[] (or pgvector's vector).  $elements is 'C*' (the default) or 'f<*'.
+
+=cut
+
+sub vec_literal
+{
+	my ($packed, $type, $elements) = @_;
+
+	return '\\x' . unpack('H*', $packed) if $type eq 'bytea';
+	my $list = join(',', unpack($elements || 'C*', $packed));
+	return $type eq 'vector' ? "[$list]" : "{$list}";
+}
+
+=pod
+
+=item load_vecs($node, $table, $file, %options)
+
+Creates the table (id int, v <type>) and fills it by COPY with the vectors of
+the file, numbered from 0 as in truth.ivecs.  Returns the number of rows.
+
+  type      bytea (default for .bvecs), 'real[]' (default for .fvecs), vector
+  limit, offset     as in read_vecs; ids start at offset
+  copies    load the set this many times (ids go on)
+  create    0: the table exists; or a CREATE TABLE statement of your own
+  where     a sub($id) that says which rows to load
+
+=cut
+
+sub load_vecs
+{
+	my ($node, $table, $file, %opt) = @_;
+	my $vecs =
+	  read_vecs($file, limit => $opt{limit}, offset => $opt{offset});
+	my $elements = $file =~ /\.bvecs$/ ? 'C*' : 'f<*';
+	my $type     = $opt{type} || ($elements eq 'C*' ? 'bytea' : 'real[]');
+	my $create   = $opt{create};
+	my $id       = $opt{offset} || 0;
+	my $rows     = 0;
+
+	$create = "CREATE TABLE $table (id int, v $type)" unless defined $create;
+	$node->safe_psql('postgres', $create) if $create;
+
+	my $path =
+	  File::Spec->catfile(PostgreSQL::Test::Utils::tempdir(), 'load.copy');
+	open my $fh, '>', $path or die "could not create \"$path\": $!\n";
+	for (1 .. ($opt{copies} || 1))
+	{
+		foreach my $vec (@$vecs)
+		{
+			if (!$opt{where} || $opt{where}->($id))
+			{
+				my $text = vec_literal($vec, $type, $elements);
+				$text =~ s/\\/\\\\/;
+				print $fh "$id\t$text\n";
+				$rows++;
+			}
+			$id++;
+		}
+	}
+	close $fh or die "could not write \"$path\": $!\n";
+	$node->safe_psql('postgres', "COPY $table (id, v) FROM '$path'");
+	unlink $path;
+	return $rows;
+}
+
+=pod
+
+=item exact_answers($node, %options)
+
+Makes the table $exact (id, dk): for each query its id and the distance of
+its k-th nearest row by a sequential scan.  Options as for recall_at, and
+exact (the table's name, default 'exact').  Returns that name.
+
+=cut
+
+sub exact_answers
+{
+	my ($node, %opt) = _recall_options(@_);
+
+	$node->safe_psql(
+		'postgres', qq(
+		SET enable_indexscan = off;
+		SET enable_bitmapscan = off;
+		CREATE TABLE $opt{exact} AS
+		SELECT q.id, (SELECT max(d) FROM
+					  (SELECT t.v $opt{op} q.v AS d FROM $opt{table} t
+					   WHERE $opt{where}
+					   ORDER BY t.v $opt{op} q.v LIMIT $opt{k}) near) AS dk
+		FROM (SELECT * FROM $opt{queries}
+			  ORDER BY id LIMIT $opt{nqueries}) q));
+	return $opt{exact};
+}
+
+=pod
+
+=item recall_at($node, %options)
+
+Recall at k of the index, by distance: a row counts if it is no farther than
+the exact k-th nearest, so that ties count.  Dies if the planner did not take
+an index scan, for then the figure would mean nothing.
+
+  table, queries   tables (id, v); default items and queries
+  k                default 10
+  op               operator, default <->
+  set              SQL to run before, as 'SET ecp.probes = 8'
+  nqueries         the first so many queries, default 100
+  exact            table from exact_answers, made (and dropped) if not given
+  where            a condition on the rows (alias t), default true
+
+=cut
+
+sub recall_at
+{
+	my ($node, %opt) = _recall_options(@_);
+	my (undef, %given) = @_;
+	my $made = !defined $given{exact};
+	my $set  = $opt{set} ? "$opt{set};" : '';
+	my $near = qq(SELECT t.v $opt{op} q.v AS d FROM $opt{table} t
+				  WHERE $opt{where} ORDER BY t.v $opt{op} q.v LIMIT $opt{k});
+
+	if ($made)
+	{
+		$opt{exact} = 'exact_for_recall';
+		exact_answers($node, %opt);
+	}
+
+	my $sql = qq(
+		SELECT avg((SELECT count(*) FROM ($near) near
+					WHERE d <= dk + 1e-5 * abs(dk)))::float8 / $opt{k}
+		FROM $opt{exact} e JOIN $opt{queries} q USING (id));
+	$set .= 'SET enable_seqscan = off;';
+	my $plan = $node->safe_psql('postgres', "$set EXPLAIN (COSTS OFF) $sql");
+	die "recall_at: no index scan in the plan:\n$plan\n"
+	  unless $plan =~ /Index Scan using \S+ on $opt{table}\b/;
+	my $recall = $node->safe_psql('postgres', "$set $sql");
+	$node->safe_psql('postgres', "DROP TABLE $opt{exact}") if $made;
+	return $recall;
+}
+
+sub _recall_options
+{
+	my ($node, %opt) = @_;
+	my %default = (
+		table    => 'items',
+		queries  => 'queries',
+		k        => 10,
+		op       => '<->',
+		nqueries => 100,
+		exact    => 'exact',
+		where    => 'true');
+
+	return ($node, %default, %opt);
+}
+
+=pod
+
+=back
+
+=head1 PLANS AND CHECKS
+
+=over
+
+=item plan_uses($node, $sql, $index, %options)
+
+One test: the plan of $sql scans $index (in any manner).  Option set: SQL to
+run before.
+
+=cut
+
+sub plan_uses
+{
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($node, $sql, $index, %opt) = @_;
+	my $set  = $opt{set} ? "$opt{set};" : '';
+	my $plan = $node->safe_psql('postgres', "$set EXPLAIN (COSTS OFF) $sql");
+
+	return like(
+		$plan,
+		qr/(?:Index (?:Only )?Scan (?:Backward )?using|Bitmap Index Scan on) \Q$index\E\b/,
+		"plan uses $index");
+}
+
+=pod
+
+=item index_am($node, $index)
+
+The access method of an index: 'ecp' or 'betree'.
+
+=cut
+
+sub index_am
+{
+	my ($node, $index) = @_;
+
+	return $node->safe_psql('postgres',
+			"SELECT amname FROM pg_class c JOIN pg_am a ON a.oid = c.relam"
+		  . " WHERE c.oid = '$index'::regclass");
+}
+
+=pod
+
+=item index_ok($node, $index, $test_name)
+
+One test: the checker of the index's access method, which also compares the
+index with its table, finds nothing wrong.
+
+=cut
+
+sub index_ok
+{
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($node, $index, $test_name) = @_;
+	my ($ret,  undef,  $stderr)    = _check_index($node, $index);
+
+	$test_name ||= "checker finds $index sound";
+	return is("$ret $stderr", '0 ', $test_name);
+}
+
+=pod
+
+=item index_refused($node, $index, $test_name)
+
+One test: the checker reports damage in $index, by an error with SQLSTATE
+XX001 or XX002 and not by a crash.
+
+=cut
+
+sub index_refused
+{
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($node, $index, $test_name) = @_;
+	my (undef, undef,  $stderr)    = _check_index($node, $index);
+
+	$test_name ||= "checker reports the damage of $index";
+	return like($stderr, qr/ERROR:  XX00[12]/, $test_name);
+}
+
+sub _check_index
+{
+	my ($node, $index) = @_;
+	my $am = index_am($node, $index);
+	my ($stdout, $stderr);
+	my $ret = $node->psql(
+		'postgres',
+		"\\set VERBOSITY verbose\n"
+		  . "SELECT * FROM ${am}_index_check('$index', true)",
+		stdout => \$stdout,
+		stderr => \$stderr);
+
+	return ($ret, $stdout, $stderr);
+}
+
+=pod
+
+=back
+
+=head1 CRASHES AND LOAD
+
+=over
+
+=item crash($node)
+
+Immediate stop (no checkpoint) and start: WAL replay from the last checkpoint.
+
+=cut
+
+sub crash
+{
+	my ($node) = @_;
+
+	$node->stop('immediate');
+	$node->start;
+	return;
+}
+
+=pod
+
+=item start_load($node, $script, %options)
+
+Starts pgbench in the background with the text $script and returns a handle
+for finish_load.  Options: clients (2), seconds (600: until it is stopped),
+transactions (instead of seconds), define (hash of pgbench variables), and
+scripts: a reference to a list of further texts, mixed evenly.
+
+=cut
+
+sub start_load
+{
+	my ($node, $script, %opt) = @_;
+	my $clients = $opt{clients} || 2;
+	my @command = (
+		'pgbench', '-n',     '-h', $node->host, '-p', $node->port,
+		'-c',      $clients, '-j', $clients,    '--random-seed=1');
+	my $number = 0;
+	my $load   = { out => '', err => '' };
+
+	push @command, $opt{transactions}
+	  ? ('-t', $opt{transactions})
+	  : ('-T', $opt{seconds} || 600);
+	while (my ($name, $value) = each %{ $opt{define} || {} })
+	{
+		push @command, '-D', "$name=$value";
+	}
+	our $loads_started;
+	$loads_started++;
+	foreach my $text ($script, @{ $opt{scripts} || [] })
+	{
+		my $path = File::Spec->catfile(PostgreSQL::Test::Utils::tempdir(),
+			sprintf('load_%d_%d.sql', $loads_started, $number++));
+		append_to_file($path, $text);
+		push @command, '-f', $path;
+	}
+	$load->{run} = IPC::Run::start([ @command, 'postgres' ],
+		'<', \undef, '>', \$load->{out}, '2>', \$load->{err});
+	return $load;
+}
+
+=pod
+
+=item finish_load($load)
+
+Waits for the end of a load (which comes at once if its server has stopped).
+Returns true if pgbench ended well; the texts are in $load->{out} and {err}.
+
+=cut
+
+sub finish_load
+{
+	my ($load) = @_;
+
+	return $load->{run}->finish;
+}
+
+=pod
+
+=item crash_rounds($node, %options)
+
+Rounds of: start a load, let it make progress, stop the server at once, start
+it, check.  Nothing sleeps for a fixed time: a round lasts until the query
+"progress" (a number) has grown by "step".
+
+  rounds     default 5
+  load       script text, or sub($round) that returns one
+  options    further options for start_load, as { clients => 4 }
+  progress   SQL giving a number, default the transactions committed
+  step       how far it must grow each round, default 200
+  indexes    names: index_ok is called for each after each crash
+  check      sub($node, $round), called after each restart
+  checkpoint every how many rounds to run CHECKPOINT first, default 3
+
+=cut
+
+sub crash_rounds
+{
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($node, %opt) = @_;
+	my $progress = $opt{progress}
+	  || "SELECT xact_commit FROM pg_stat_database"
+	  . " WHERE datname = 'postgres'";
+	my $step  = $opt{step}       || 200;
+	my $every = $opt{checkpoint} || 3;
+
+	foreach my $round (1 .. ($opt{rounds} || 5))
+	{
+		my $script =
+		  ref $opt{load} eq 'CODE' ? $opt{load}->($round) : $opt{load};
+
+		$node->safe_psql('postgres', 'CHECKPOINT') if $round % $every == 0;
+		my $target = $node->safe_psql('postgres', $progress) + $step;
+		my $load   = start_load($node, $script, %{ $opt{options} || {} });
+		$node->poll_query_until('postgres', "SELECT ($progress) >= $target")
+		  or die "load made no progress: $load->{err}\n";
+		$node->stop('immediate');
+		finish_load($load);
+		$node->start;
+		index_ok($node, $_, "round $round: checker finds $_ sound")
+		  foreach @{ $opt{indexes} || [] };
+		$opt{check}->($node, $round) if $opt{check};
+	}
+	return;
+}
+
+=pod
+
+=back
+
+=head1 DAMAGE AND MEASURES
+
+=over
+
+=item relation_path($node, $relation, $fork)
+
+The file of a relation's fork (default main; or 'init', 'fsm'), for use while
+the server is stopped: ask before stopping it.
+
+=cut
+
+sub relation_path
+{
+	my ($node, $relation, $fork) = @_;
+	my $path = $node->safe_psql('postgres',
+		"SELECT pg_relation_filepath('$relation')");
+
+	$path .= "_$fork" if defined $fork && $fork ne 'main';
+	return $node->data_dir . '/' . $path;
+}
+
+=pod
+
+=item relation_blocks($node, $relation)
+
+The number of blocks of the main fork.
+
+=cut
+
+sub relation_blocks
+{
+	my ($node, $relation) = @_;
+
+	return $node->safe_psql('postgres',
+			"SELECT pg_relation_size('$relation') /"
+		  . " current_setting('block_size')::int");
+}
+
+=pod
+
+=item read_block($path, $block), write_block($path, $block, $bytes)
+
+One block of a relation file, the server being stopped.
+
+=cut
+
+sub read_block
+{
+	my ($path, $block) = @_;
+
+	open my $fh, '<:raw', $path or die "could not open \"$path\": $!\n";
+	seek($fh, $block * 8192, 0);
+	read($fh, my $bytes, 8192) == 8192
+	  or die "no block $block in \"$path\"\n";
+	close $fh;
+	return $bytes;
+}
+
+sub write_block
+{
+	my ($path, $block, $bytes) = @_;
+
+	die "a block has 8192 bytes\n" unless length($bytes) == 8192;
+	open my $fh, '+<:raw', $path or die "could not open \"$path\": $!\n";
+	seek($fh, $block * 8192, 0);
+	print $fh $bytes;
+	close $fh or die "could not write \"$path\": $!\n";
+	return;
+}
+
+=pod
+
+=item damage_block($path, $block, %options)
+
+Changes bytes of one block, the server being stopped.  Returns the list of
+offsets changed.
+
+  random   a prng() to draw from: flips "bytes" bytes (default 8) between
+           offsets from (default 24, behind the page header) and to (8192)
+  at       offset, with "with" the bytes to write there
+
+=cut
+
+sub damage_block
+{
+	my ($path, $block, %opt) = @_;
+	my $page = read_block($path, $block);
+	my @changed;
+
+	if (defined $opt{at})
+	{
+		substr($page, $opt{at}, length $opt{with}) = $opt{with};
+		@changed = ($opt{at} .. $opt{at} + length($opt{with}) - 1);
+	}
+	else
+	{
+		my $from = defined $opt{from} ? $opt{from} : 24;
+		my $to   = defined $opt{to}   ? $opt{to}   : 8192;
+
+		for (1 .. ($opt{bytes} || 8))
+		{
+			my $offset = $from + $opt{random}->($to - $from);
+			my $flip   = 1 + $opt{random}->(255);
+			my $byte   = ord(substr($page, $offset, 1)) ^ $flip;
+
+			substr($page, $offset, 1) = chr($byte);
+			push @changed, $offset;
+		}
+	}
+	write_block($path, $block, $page);
+	return @changed;
+}
+
+=pod
+
+=item prng($seed)
+
+A small generator of its own (the same numbers on every Perl): a sub that
+gives a whole number from 0 to n - 1 for n.
+
+=cut
+
+sub prng
+{
+	my ($state) = @_;
+
+	$state = ($state * 2654435761 + 12345) & 0x7fffffff;
+	return sub {
+		my ($n) = @_;
+
+		$state = ($state * 1103515245 + 12345) & 0x7fffffff;
+		return ($state >> 8) % $n;
+	};
+}
+
+=pod
+
+=item wal_bytes($node, $sql)
+
+Runs $sql and returns the number of bytes of WAL written meanwhile.
+
+=cut
+
+sub wal_bytes
+{
+	my ($node, $sql) = @_;
+	my $before = $node->lsn('insert');
+
+	$node->safe_psql('postgres', $sql);
+	return $node->safe_psql('postgres',
+		"SELECT pg_current_wal_insert_lsn() - '$before'::pg_lsn");
+}
+
+=pod
+
+=item temp_files($node)
+
+The paths of all temporary files of a cluster, in every tablespace.
+
+=cut
+
+sub temp_files
+{
+	my ($node) = @_;
+	my $data = $node->data_dir;
+	my @folders =
+	  grep { -d } ("$data/base/pgsql_tmp",
+		glob("$data/pg_tblspc/*/PG_*/pgsql_tmp"));
+	my @files;
+
+	while (my $folder = shift @folders)
+	{
+		foreach my $name (slurp_dir($folder))
+		{
+			next if $name eq '.' || $name eq '..';
+			my $path = "$folder/$name";
+			if   (-d $path) { push @folders, $path }
+			else            { push @files,   $path }
+		}
+	}
+	return @files;
+}
+
+=pod
+
+=back
+
+=cut
+
+1;
