@@ -19,6 +19,15 @@
 -- ecp: the vector index
 -- ======================================================================
 
+CREATE FUNCTION ecphandler(internal) RETURNS index_am_handler
+	AS 'MODULE_PATHNAME' LANGUAGE C;
+COMMENT ON FUNCTION ecphandler(internal) IS
+	'handler of the ecp index access method';
+
+CREATE ACCESS METHOD ecp TYPE INDEX HANDLER ecphandler;
+COMMENT ON ACCESS METHOD ecp IS
+	'approximate nearest-neighbour index by extended Cluster Pruning';
+
 -- end of ecp
 
 -- ======================================================================

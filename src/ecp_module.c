@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "ecp/ecp.h"
 #include "fmgr.h"
 
 PG_MODULE_MAGIC;
@@ -24,6 +25,7 @@ _PG_init(void)
 	/* device */
 
 	/* ecp */
+	ecp_options_init();
 
 	/* betree */
 }

@@ -217,6 +217,8 @@ extern void ecpendscan(IndexScanDesc scan);
 
 /* ---- ecp_cost.c ---- */
 
+extern bool ecpproperty(Oid index_oid, int attno, IndexAMProperty prop,
+						const char *propname, bool *res, bool *isnull);
 extern void ecpcostestimate(PlannerInfo *root, IndexPath *path,
 							double loop_count, Cost *startup, Cost *total,
 							Selectivity *selectivity, double *correlation,

@@ -133,7 +133,7 @@ typedef struct EcpRunHeaderData
 	uint8		ecpr_level;		/* 0 = leaf */
 	uint8		ecpr_flags;		/* ECP_RUN_* */
 	uint16		ecpr_unused;
-	uint64		ecpr_reserved[1];	/* insert buffers of a node, later */
+	uint64		ecpr_reserved[2];	/* insert buffers of a node, later */
 } EcpRunHeaderData;
 
 typedef EcpRunHeaderData *EcpRunHeader;

@@ -1,0 +1,49 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_handler.c
+ *	  ecphandler(): the IndexAmRoutine of the ecp access method.
+ *
+ * Nothing but the table of what the method can do and where it is done.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "commands/vacuum.h"
+#include "ecp/ecp.h"
+#include "fmgr.h"
+
+PGDLLEXPORT Datum ecphandler(PG_FUNCTION_ARGS);
+
+PG_FUNCTION_INFO_V1(ecphandler);
+
+Datum
+ecphandler(PG_FUNCTION_ARGS)
+{
+	IndexAmRoutine *amroutine = makeNode(IndexAmRoutine);
+
+	amroutine->amstrategies = 0;
+	amroutine->amsupport = ECP_NPROC;
+	amroutine->amcanorderbyop = true;
+	amroutine->amoptionalkey = true;	/* NULL vectors are not indexed */
+	amroutine->amparallelvacuumoptions =
+		VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_CLEANUP;
+	amroutine->amkeytype = InvalidOid;
+
+	amroutine->ambuild = ecpbuild;
+	amroutine->ambuildempty = ecpbuildempty;
+	amroutine->aminsert = ecpinsert;
+	amroutine->ambulkdelete = ecpbulkdelete;
+	amroutine->amvacuumcleanup = ecpvacuumcleanup;
+	amroutine->amcostestimate = ecpcostestimate;
+	amroutine->amoptions = ecpoptions;
+	amroutine->amproperty = ecpproperty;
+	amroutine->ambuildphasename = ecpbuildphasename;
+	amroutine->amvalidate = ecpvalidate;
+	amroutine->ambeginscan = ecpbeginscan;
+	amroutine->amrescan = ecprescan;
+	amroutine->amgettuple = ecpgettuple;
+	amroutine->amendscan = ecpendscan;
+
+	PG_RETURN_POINTER(amroutine);
+}

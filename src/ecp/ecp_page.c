@@ -1,0 +1,415 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_page.c
+ *	  Geometry, initialisation and checks of the pages of an ecp index.
+ *
+ * The formats are drawn in ecp_page.h.  Everything that another file needs
+ * to know of a page goes through an EcpGeometry, computed here from the
+ * metapage, and an EcpEntryView, which is a set of pointers into one page.
+ * Nothing read from disk is believed before a check of this file has passed:
+ * a damaged page is an error, and a page that was freed and used again by
+ * another run is told apart from a damaged one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "ecp/ecp_page.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "vector/vector_distance.h"
+
+/* COLUMNS pays when a page has at least as many slots as a kernel has lanes */
+#define ECP_COLUMNS_SLOTS_MIN	16
+
+/*
+ * Vectors stay inline when they leave at most this share of a page unused;
+ * otherwise (1,100 float32 elements: one vector a page) they go to the byte
+ * stream of the vector part, which wastes nothing.
+ */
+#define ECP_INLINE_WASTE_MAX	0.16
+
+#define ECP_PAGE_START	MAXALIGN(SizeOfPageHeaderData)
+#define ECP_ITEMS_START (ECP_PAGE_START + sizeof(EcpRunHeaderData))
+#define ECP_PAGE_END	(ECP_PAGE_START + ECP_PAYLOAD_BYTES)
+
+/* Bytes of an entry page with "slots" slots, and where its parts begin. */
+static Size
+ecp_geometry_place(EcpGeometry *geo, Size item_bytes, Size attr_bytes,
+				   int nbitmaps, int slots)
+{
+	Size		pos = ECP_ITEMS_START;
+
+	geo->slots = slots;
+	geo->live_words = (slots + 63) / 64;
+	geo->off_live = pos;
+	pos += sizeof(uint64) * geo->live_words * nbitmaps;
+	geo->off_items = pos;
+	pos += item_bytes * slots;
+	pos += attr_bytes * slots;
+	pos = INTALIGN(pos);
+	geo->off_factors = pos;
+	pos += sizeof(uint32) * geo->nfactors * slots;
+	geo->off_codes = pos;
+	pos += (Size) geo->code_bytes * slots;
+	geo->lower = pos;
+	return pos;
+}
+
+/* Largest number of slots that fit an entry page. */
+static void
+ecp_geometry_fill(EcpGeometry *geo, Size item_bytes, Size attr_bytes,
+				  int nbitmaps)
+{
+	Size		slot_bytes = item_bytes + attr_bytes +
+		sizeof(uint32) * geo->nfactors + geo->code_bytes;
+	int			slots = (ECP_PAGE_END - ECP_ITEMS_START) / slot_bytes;
+
+	while (slots > 0 &&
+		   ecp_geometry_place(geo, item_bytes, attr_bytes, nbitmaps,
+							  slots) > ECP_PAGE_END)
+		slots--;
+	geo->slots = slots;
+}
+
+static void
+ecp_geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
+{
+	Size		item_bytes = leaf ? sizeof(ItemPointerData) : sizeof(EcpChildData);
+	Size		attr_bytes = leaf ? meta->ecpm_attr_bytes : 0;
+	Size		payload = ECP_PAGE_END - ECP_ITEMS_START;
+	Size		row_bytes;
+
+	memset(geo, 0, sizeof(EcpGeometry));
+	geo->elem = leaf ? meta->ecpm_elem : meta->ecpm_leader_elem;
+	geo->dims = meta->ecpm_dims;
+	geo->vec_bytes = ecp_elem_size(geo->elem) * geo->dims;
+	geo->nfactors = leaf ? ecp_factors_count(geo->elem, meta->ecpm_metric) : 0;
+
+	/* inline, unless vectors are too large to share pages well */
+	row_bytes = item_bytes + attr_bytes + sizeof(uint32) * geo->nfactors +
+		INTALIGN(geo->vec_bytes);
+	if (row_bytes <= payload &&
+		payload % row_bytes <= payload * ECP_INLINE_WASTE_MAX)
+		geo->code_bytes = INTALIGN(geo->vec_bytes);
+	ecp_geometry_fill(geo, item_bytes, attr_bytes, meta->ecpm_nbitmaps);
+
+	/*
+	 * Nodes keep their leaders in rows: they are read one at a time, into a
+	 * panel.  Float32 rows are long enough for a kernel to sum along them.
+	 */
+	geo->columns = leaf && geo->elem == ECP_ELEM_UINT8 &&
+		geo->code_bytes > 0 && geo->slots >= ECP_COLUMNS_SLOTS_MIN;
+}
+
+void
+ecp_geometry_init(EcpIndexState *state)
+{
+	if (state->meta.ecpm_dims == 0)
+		return;
+	ecp_geometry_level(&state->leaf, &state->meta, true);
+	ecp_geometry_level(&state->node, &state->meta, false);
+}
+
+void
+ecp_run_size(const EcpGeometry *geo, uint32 nslots, uint32 *entry_pages,
+			 uint32 *npages)
+{
+	uint64		vector_pages = 0;
+
+	*entry_pages = Max((nslots + geo->slots - 1) / geo->slots, 1);
+	if (geo->code_bytes == 0)
+		vector_pages = ((uint64) nslots * geo->vec_bytes +
+						ECP_PAYLOAD_BYTES - 1) / ECP_PAYLOAD_BYTES;
+	if (*entry_pages + vector_pages > PG_UINT32_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("cluster of %u vectors of %u bytes is too large",
+						nslots, geo->vec_bytes)));
+	*npages = *entry_pages + (uint32) vector_pages;
+}
+
+/* Header and opaque of any page; the payload is zero. */
+static void
+ecp_page_init(Page page, int kind, uint64 run, uint32 pageno, Size lower)
+{
+	EcpPageOpaque opaque;
+
+	PageInit(page, BLCKSZ, sizeof(EcpPageOpaqueData));
+	opaque = EcpPageGetOpaque(page);
+	opaque->ecpo_run = run;
+	opaque->ecpo_pageno = pageno;
+	opaque->ecpo_kind = kind;
+	opaque->ecpo_page_id = ECP_PAGE_ID;
+
+	/*
+	 * What lies between pd_lower and pd_upper is zeroed by generic WAL and
+	 * left out of full-page images.
+	 */
+	Assert(lower <= ((PageHeader) page)->pd_upper);
+	((PageHeader) page)->pd_lower = lower;
+}
+
+void
+ecp_page_init_meta(Page page, const EcpMetaPageData *meta)
+{
+	ecp_page_init(page, ECP_PAGE_META, 0, 0,
+				  ECP_PAGE_START + sizeof(EcpMetaPageData));
+	memcpy(EcpPageGetMeta(page), meta, sizeof(EcpMetaPageData));
+}
+
+void
+ecp_page_init_map(Page page, uint32 mapno)
+{
+	ecp_page_init(page, ECP_PAGE_MAP, 0, mapno,
+				  ECP_PAGE_START + ECP_MAP_BYTES);
+}
+
+void
+ecp_page_init_run(Page page, const EcpGeometry *geo, uint64 run,
+				  uint32 pageno, uint32 entry_pages)
+{
+	if (pageno < entry_pages)
+		ecp_page_init(page, ECP_PAGE_ENTRY, run, pageno, geo->lower);
+	else
+		ecp_page_init(page, ECP_PAGE_VECTOR, run, pageno, ECP_PAGE_END);
+}
+
+void
+ecp_entry_view(Page page, const EcpGeometry *geo, int level,
+			   EcpEntryView *view)
+{
+	char	   *base = (char *) page;
+
+	view->live = (uint64 *) (base + geo->off_live);
+	view->tids = level == 0 ? (ItemPointerData *) (base + geo->off_items) : NULL;
+	view->children = level > 0 ? (EcpChild) (base + geo->off_items) : NULL;
+	for (int f = 0; f < ECP_FACTORS_MAX; f++)
+		view->factors[f] = f < geo->nfactors ?
+			(uint32 *) (base + geo->off_factors) + (Size) f * geo->slots : NULL;
+	view->codes = geo->code_bytes > 0 ? base + geo->off_codes : NULL;
+}
+
+int
+ecp_entry_count_live(const EcpGeometry *geo, const EcpEntryView *view)
+{
+	int			n = 0;
+
+	for (int w = 0; w < geo->live_words; w++)
+		n += pg_popcount64(view->live[w]);
+	return n;
+}
+
+void
+ecp_entry_put_vector(const EcpGeometry *geo, EcpEntryView *view, int slot,
+					 int metric, const void *vector)
+{
+	uint32		factors[ECP_FACTORS_MAX];
+
+	if (geo->code_bytes > 0)
+	{
+		if (geo->columns)
+			ecp_columns_put((uint8 *) view->codes, geo->slots, slot,
+							geo->dims, vector);
+		else
+		{
+			char	   *code = view->codes + (Size) slot * geo->code_bytes;
+
+			memcpy(code, vector, geo->vec_bytes);
+			memset(code + geo->vec_bytes, 0, geo->code_bytes - geo->vec_bytes);
+		}
+	}
+
+	if (geo->nfactors > 0)
+	{
+		ecp_factors_compute(geo->elem, metric, geo->dims, vector, factors);
+		for (int f = 0; f < geo->nfactors; f++)
+			view->factors[f][slot] = factors[f];
+	}
+}
+
+void
+ecp_entry_get_vector(const EcpGeometry *geo, const EcpEntryView *view,
+					 int slot, void *vector)
+{
+	if (geo->columns)
+		ecp_columns_get((const uint8 *) view->codes, geo->slots, slot,
+						geo->dims, vector);
+	else
+		memcpy(vector, view->codes + (Size) slot * geo->code_bytes,
+			   geo->vec_bytes);
+}
+
+void
+ecp_stream_position(const EcpGeometry *geo, uint32 entry_pages, uint32 slot,
+					uint32 *pageno, uint32 *offset)
+{
+	uint64		pos = (uint64) slot * geo->vec_bytes;
+
+	*pageno = entry_pages + pos / ECP_PAYLOAD_BYTES;
+	*offset = pos % ECP_PAYLOAD_BYTES;
+}
+
+void
+ecp_report_corrupt(Relation index, BlockNumber blk, const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("index \"%s\" contains a corrupted page at block %u",
+					RelationGetRelationName(index), blk),
+			 errdetail_internal("%s", detail),
+			 errhint("Please REINDEX it.")));
+}
+
+/*
+ * A run that structure version V refers to is gone.  On a primary nothing
+ * frees it while we may still read it; on a standby a maintainer's horizon
+ * can pass us, as heap rows can.
+ */
+void
+ecp_report_moved(Relation index, BlockNumber blk)
+{
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("canceling statement due to conflict with recovery"),
+				 errdetail("Block %u of index \"%s\" was reused by the primary.",
+						   blk, RelationGetRelationName(index))));
+	ecp_report_corrupt(index, blk,
+					   "The page belongs to another run than its reference says.");
+}
+
+/* Is the page one of ours, of this kind, and self-consistent? */
+void
+ecp_page_check(Relation index, Buffer buffer, int kind)
+{
+	Page		page = BufferGetPage(buffer);
+	PageHeader	header = (PageHeader) page;
+	EcpPageOpaque opaque;
+
+	if (PageIsNew(page))
+		ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
+						   "The page is all zeros.");
+	if (header->pd_special != BLCKSZ - MAXALIGN(sizeof(EcpPageOpaqueData)) ||
+		header->pd_lower < ECP_PAGE_START ||
+		header->pd_lower > header->pd_upper ||
+		header->pd_upper > header->pd_special)
+		ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
+						   "The page header is not that of an ecp page.");
+	opaque = EcpPageGetOpaque(page);
+	if (opaque->ecpo_page_id != ECP_PAGE_ID || opaque->ecpo_kind != kind)
+		ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
+						   psprintf("Page kind is %u with id %04X, expected %d with id %04X.",
+									opaque->ecpo_kind, opaque->ecpo_page_id,
+									kind, ECP_PAGE_ID));
+}
+
+bool
+ecp_page_check_run(Relation index, Buffer buffer, int kind, uint64 run,
+				   uint32 pageno)
+{
+	Page		page = BufferGetPage(buffer);
+	EcpPageOpaque opaque;
+
+	/* the common case first: identity proves the rest of the format */
+	if (((PageHeader) page)->pd_special ==
+		BLCKSZ - MAXALIGN(sizeof(EcpPageOpaqueData)))
+	{
+		opaque = EcpPageGetOpaque(page);
+		if (opaque->ecpo_run == run && opaque->ecpo_pageno == pageno &&
+			opaque->ecpo_kind == kind && opaque->ecpo_page_id == ECP_PAGE_ID)
+			return true;
+
+		/* sound, but somebody else's: freed and used again */
+		if (opaque->ecpo_page_id == ECP_PAGE_ID && opaque->ecpo_run != run &&
+			(opaque->ecpo_kind == ECP_PAGE_ENTRY ||
+			 opaque->ecpo_kind == ECP_PAGE_VECTOR))
+			return false;
+	}
+	ecp_page_check(index, buffer, kind);
+	ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
+					   "The page number within the run is wrong.");
+}
+
+/*
+ * Bounds of the header of the run whose page 0 is in "buffer": everything
+ * that a reader follows or multiplies.
+ */
+void
+ecp_run_check_header(Relation index, Buffer buffer, const EcpGeometry *geo)
+{
+	EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(buffer));
+	BlockNumber blk = BufferGetBlockNumber(buffer);
+	uint32		entry_pages;
+	uint32		npages;
+
+	if (header->ecpr_nslots == 0 ||
+		(uint64) header->ecpr_nslots > (uint64) header->ecpr_entry_pages * geo->slots)
+		ecp_report_corrupt(index, blk,
+						   psprintf("A run of %u entry pages claims %u slots.",
+									header->ecpr_entry_pages,
+									header->ecpr_nslots));
+	ecp_run_size(geo, header->ecpr_nslots, &entry_pages, &npages);
+	if (header->ecpr_entry_pages != entry_pages ||
+		header->ecpr_npages != npages ||
+		header->ecpr_npages > ECP_RUN_PAGES_MAX ||
+		header->ecpr_hw_page > header->ecpr_entry_pages ||
+		header->ecpr_free_hint > header->ecpr_entry_pages ||
+		blk + header->ecpr_npages < blk)
+		ecp_report_corrupt(index, blk,
+						   psprintf("A run of %u slots claims %u entry pages of %u pages.",
+									header->ecpr_nslots,
+									header->ecpr_entry_pages,
+									header->ecpr_npages));
+}
+
+/* Fields of the metapage that everything else is computed from. */
+static void
+ecp_meta_check(Relation index, const EcpMetaPageData *meta)
+{
+	if (meta->ecpm_magic != ECP_MAGIC)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" has no valid ecp metapage",
+						RelationGetRelationName(index)),
+				 errdetail("Magic number is %08X, expected %08X.",
+						   meta->ecpm_magic, ECP_MAGIC),
+				 errhint("Please REINDEX it.")));
+	if (meta->ecpm_min_reader > ECP_VERSION ||
+		meta->ecpm_version < ECP_MIN_READER)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("index \"%s\" has ecp format version %u, which this version does not read",
+						RelationGetRelationName(index), meta->ecpm_version),
+				 errhint("Please REINDEX it.")));
+	if (meta->ecpm_elem < ECP_ELEM_UINT8 ||
+		meta->ecpm_elem > ECP_ELEM_FLOAT16 ||
+		meta->ecpm_leader_elem < ECP_ELEM_UINT8 ||
+		meta->ecpm_leader_elem > ECP_ELEM_FLOAT32 ||
+		meta->ecpm_metric < ECP_METRIC_L2 ||
+		meta->ecpm_metric > ECP_METRIC_COSINE ||
+		meta->ecpm_quantizer != 0 || meta->ecpm_nbitmaps != 1 ||
+		meta->ecpm_attr_bytes != 0 ||
+		meta->ecpm_dims > ECP_DIMS_MAX ||
+		meta->ecpm_root_level > 64 ||
+		meta->ecpm_recall_points > ECP_RECALL_POINTS ||
+		(meta->ecpm_dims == 0 && meta->ecpm_root.ecpc_run != 0))
+		ecp_report_corrupt(index, ECP_META_BLKNO,
+						   "A field of the metapage is out of range.");
+}
+
+void
+ecp_index_state_read(Relation index, EcpIndexState *state)
+{
+	Buffer		buffer = ReadBuffer(index, ECP_META_BLKNO);
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	ecp_page_check(index, buffer, ECP_PAGE_META);
+	memcpy(&state->meta, EcpPageGetMeta(BufferGetPage(buffer)),
+		   sizeof(EcpMetaPageData));
+	UnlockReleaseBuffer(buffer);
+
+	ecp_meta_check(index, &state->meta);
+	ecp_geometry_init(state);
+}
