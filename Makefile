@@ -14,6 +14,7 @@ SOURCES = $(wildcard $(foreach dir,src src/base src/vector src/device src/ecp sr
 OBJS = $(SOURCES:.c=.o)
 DATA = $(wildcard sql/*--*.sql)
 PG_CPPFLAGS = -I$(srcdir)/src
+SHLIB_LINK = -lm
 PG_CFLAGS = -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -Werror
 
 REGRESS = $(sort $(patsubst sql/%.sql,%,$(filter-out sql/ecp%--%.sql,$(wildcard sql/*.sql))))

@@ -10,8 +10,10 @@
  */
 #include "postgres.h"
 
-#include "ecp/ecp.h"
 #include "fmgr.h"
+
+#include "ecp/ecp.h"
+#include "vector/vector_distance.h"
 
 PG_MODULE_MAGIC;
 
@@ -21,6 +23,7 @@ void
 _PG_init(void)
 {
 	/* base and vector */
+	ecp_kernels_init();
 
 	/* device */
 

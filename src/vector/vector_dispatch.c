@@ -1,0 +1,364 @@
+/*-------------------------------------------------------------------------
+ *
+ * vector_dispatch.c
+ *	  Chooses the kernels for this CPU, and computes ranks with them.
+ *
+ * A query is turned once into the form that the kernels of vector_kernels.h
+ * take: uint8 elements minus 128, so that an unsigned row times a signed
+ * query is one instruction, and the three numbers that make a rank out of
+ * that inner product and the row's factor:
+ *
+ *	  L2	 |x - q|^2 = |q|^2 + (|x|^2 - 256 sum(x)) - 2 x(q - 128)
+ *	  IP	 -xq       = -(128 sum(x)) - x(q - 128)
+ *	  cosine  xq       =   128 sum(x) + x(q - 128), then 1 - xq / (|x||q|)
+ *
+ * All of it fits 32 bits: |x|^2 is at most ECP_DIMS_MAX * 255^2 < 2^30, and
+ * intermediate results may wrap without harm.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "vector/vector_kernels.h"
+
+/* Ranks of float32 rows are computed this many at a time. */
+#define RANK_CHUNK		64
+
+/* What a query's elements are aligned and padded to. */
+#define QUERY_ALIGN		64
+
+struct EcpQuery
+{
+	EcpElem		elem;
+	EcpMetric	metric;
+	int			dims;
+	float8		norm2;			/* |q|^2, for cosine */
+	EcpU8Query	u8;				/* uint8 only */
+	const float4 *f32;			/* float32 only */
+};
+
+/* Best first. */
+static const EcpKernels *const all_kernels[] = {
+#ifdef ECP_HAVE_X86_KERNELS
+	&ecp_kernels_avx512,
+	&ecp_kernels_avx2,
+#endif
+#ifdef ECP_HAVE_NEON_KERNELS
+	&ecp_kernels_neon,
+#endif
+	&ecp_kernels_scalar
+};
+
+const EcpKernels *ecp_kernels = &ecp_kernels_scalar;
+
+void
+ecp_kernels_init(void)
+{
+	for (int i = 0; i < lengthof(all_kernels); i++)
+	{
+		if (all_kernels[i]->supported())
+		{
+			ecp_kernels = all_kernels[i];
+			return;
+		}
+	}
+}
+
+const char *
+ecp_kernels_name(void)
+{
+	return ecp_kernels->name;
+}
+
+bool
+ecp_kernels_select(const char *name)
+{
+	for (int i = 0; i < lengthof(all_kernels); i++)
+	{
+		if (strcmp(all_kernels[i]->name, name) == 0 &&
+			all_kernels[i]->supported())
+		{
+			ecp_kernels = all_kernels[i];
+			return true;
+		}
+	}
+
+	return false;
+}
+
+int
+ecp_factors_count(EcpElem elem, EcpMetric metric)
+{
+	switch (elem)
+	{
+		case ECP_ELEM_UINT8:
+			return (metric == ECP_METRIC_COSINE) ? 2 : 1;
+		case ECP_ELEM_FLOAT32:
+			return (metric == ECP_METRIC_COSINE) ? 1 : 0;
+		default:
+			elog(ERROR, "unrecognized element kind: %d", (int) elem);
+			return 0;			/* keep compiler quiet */
+	}
+}
+
+/* See vector_distance.h for what each factor is. */
+void
+ecp_factors_compute(EcpElem elem, EcpMetric metric, int dims,
+					const void *row, uint32 *factors)
+{
+	if (elem == ECP_ELEM_UINT8)
+	{
+		const uint8 *x = row;
+		int32		sum = 0;
+		int32		norm2 = 0;
+
+		for (int i = 0; i < dims; i++)
+		{
+			sum += x[i];
+			norm2 += x[i] * x[i];
+		}
+
+		if (metric == ECP_METRIC_L2)
+			factors[0] = (uint32) (norm2 - 256 * sum);
+		else
+			factors[0] = (uint32) (128 * sum);
+		if (metric == ECP_METRIC_COSINE)
+			factors[1] = (uint32) norm2;
+	}
+	else if (metric == ECP_METRIC_COSINE)
+	{
+		float4		norm2;
+
+		ecp_kernels->f32_dot_rows(row, dims, row, 0, 1, &norm2);
+		memcpy(&factors[0], &norm2, sizeof(norm2));
+	}
+}
+
+EcpQuery *
+ecp_query_create(EcpElem elem, EcpMetric metric, int dims,
+				 const void *elements)
+{
+	Size		bytes = TYPEALIGN(QUERY_ALIGN, dims * ecp_elem_size(elem));
+	EcpQuery   *query = palloc0(sizeof(EcpQuery) + QUERY_ALIGN + bytes);
+	char	   *copy = (char *) TYPEALIGN(QUERY_ALIGN, query + 1);
+
+	query->elem = elem;
+	query->metric = metric;
+	query->dims = dims;
+
+	if (elem == ECP_ELEM_UINT8)
+	{
+		const uint8 *q = elements;
+		int8	   *shifted = (int8 *) copy;
+		int32		norm2 = 0;
+
+		for (int i = 0; i < dims; i++)
+		{
+			shifted[i] = (int8) (q[i] - 128);
+			norm2 += q[i] * q[i];
+		}
+
+		query->norm2 = norm2;
+		query->u8.elements = shifted;
+		query->u8.dims = dims;
+		query->u8.base = (metric == ECP_METRIC_L2) ? norm2 : 0;
+		query->u8.factor_times = (metric == ECP_METRIC_IP) ? -1 : 1;
+		query->u8.dot_times = (metric == ECP_METRIC_L2) ? -2 :
+			(metric == ECP_METRIC_IP) ? -1 : 1;
+	}
+	else
+	{
+		memcpy(copy, elements, dims * sizeof(float4));
+		query->f32 = (const float4 *) copy;
+
+		if (metric == ECP_METRIC_COSINE)
+		{
+			float4		norm2;
+
+			ecp_kernels->f32_dot_rows(query->f32, dims, copy, 0, 1, &norm2);
+			query->norm2 = norm2;
+		}
+	}
+
+	return query;
+}
+
+/*
+ * 1 - cos from an inner product and two squared norms.  The clamp is for
+ * parallel vectors whose rounded cosine is above 1.  A zero vector has no
+ * direction: NaN, which the clamps let through.
+ */
+static inline float8
+cosine_rank(float8 dot, float8 norm2_a, float8 norm2_b)
+{
+	float8		similarity = dot / sqrt(norm2_a * norm2_b);
+
+	if (similarity > 1)
+		similarity = 1;
+	else if (similarity < -1)
+		similarity = -1;
+
+	return 1 - similarity;
+}
+
+/* Turn the exact inner products of uint8 rows into cosine ranks, in place. */
+static void
+u8_cosine_ranks(const EcpQuery *query, const int32 *norm2, int n,
+				float8 *ranks)
+{
+	for (int i = 0; i < n; i++)
+		ranks[i] = cosine_rank(ranks[i], query->norm2, norm2[i]);
+}
+
+static void
+f32_rank_rows(const EcpQuery *query, const char *rows, Size stride,
+			  const float4 *norm2, int n, float8 *ranks)
+{
+	float4		sums[RANK_CHUNK];
+
+	for (int done = 0; done < n; done += RANK_CHUNK)
+	{
+		int			count = Min(n - done, RANK_CHUNK);
+		const char *first = rows + done * stride;
+
+		switch (query->metric)
+		{
+			case ECP_METRIC_L2:
+				ecp_kernels->f32_l2_rows(query->f32, query->dims, first,
+										 stride, count, sums);
+				for (int i = 0; i < count; i++)
+					ranks[done + i] = sums[i];
+				break;
+			case ECP_METRIC_IP:
+				ecp_kernels->f32_dot_rows(query->f32, query->dims, first,
+										  stride, count, sums);
+				for (int i = 0; i < count; i++)
+					ranks[done + i] = -(float8) sums[i];
+				break;
+			case ECP_METRIC_COSINE:
+				ecp_kernels->f32_dot_rows(query->f32, query->dims, first,
+										  stride, count, sums);
+				for (int i = 0; i < count; i++)
+					ranks[done + i] = cosine_rank(sums[i], query->norm2,
+												  norm2[done + i]);
+				break;
+		}
+	}
+}
+
+void
+ecp_query_rank_rows(const EcpQuery *query, const void *rows, Size stride,
+					const uint32 *const *factors, int n, float8 *ranks)
+{
+	if (query->elem == ECP_ELEM_UINT8)
+	{
+		ecp_kernels->u8_rank_rows(&query->u8, rows, stride,
+								  (const int32 *) factors[0], n, ranks);
+		if (query->metric == ECP_METRIC_COSINE)
+			u8_cosine_ranks(query, (const int32 *) factors[1], n, ranks);
+	}
+	else
+		f32_rank_rows(query, rows, stride,
+					  factors ? (const float4 *) factors[0] : NULL,
+					  n, ranks);
+}
+
+void
+ecp_query_rank_columns(const EcpQuery *query, const uint8 *columns,
+					   int nslots, const uint32 *const *factors, int n,
+					   float8 *ranks)
+{
+	Assert(query->elem == ECP_ELEM_UINT8);
+	Assert(n <= nslots);
+
+	ecp_kernels->u8_rank_columns(&query->u8, columns, nslots,
+								 (const int32 *) factors[0], n, ranks);
+	if (query->metric == ECP_METRIC_COSINE)
+		u8_cosine_ranks(query, (const int32 *) factors[1], n, ranks);
+}
+
+void
+ecp_columns_put(uint8 *columns, int nslots, int slot, int dims,
+				const uint8 *row)
+{
+	int			ngroups = EcpGroups(dims);
+
+	for (int g = 0; g < ngroups; g++)
+	{
+		uint8		group[ECP_GROUP] = {0};
+
+		memcpy(group, row + g * ECP_GROUP,
+			   Min(dims - g * ECP_GROUP, ECP_GROUP));
+		memcpy(columns + ((Size) g * nslots + slot) * ECP_GROUP, group,
+			   ECP_GROUP);
+	}
+}
+
+void
+ecp_columns_get(const uint8 *columns, int nslots, int slot, int dims,
+				uint8 *row)
+{
+	int			ngroups = EcpGroups(dims);
+
+	for (int g = 0; g < ngroups; g++)
+		memcpy(row + g * ECP_GROUP,
+			   columns + ((Size) g * nslots + slot) * ECP_GROUP,
+			   Min(dims - g * ECP_GROUP, ECP_GROUP));
+}
+
+float8
+ecp_rank_distance(EcpMetric metric, float8 rank)
+{
+	return (metric == ECP_METRIC_L2) ? sqrt(rank) : rank;
+}
+
+/*
+ * Both elements kinds: equal to creating a query from "a" and ranking "b",
+ * without the preparation.
+ */
+float8
+ecp_distance(EcpElem elem, EcpMetric metric, int dims, const void *a,
+			 const void *b)
+{
+	if (elem == ECP_ELEM_UINT8)
+	{
+		EcpU8Sums	sums;
+
+		ecp_kernels->u8_sums(a, b, dims, &sums);
+		switch (metric)
+		{
+			case ECP_METRIC_L2:
+				return sqrt((float8) (sums.aa - 2 * sums.ab + sums.bb));
+			case ECP_METRIC_IP:
+				return -(float8) sums.ab;
+			case ECP_METRIC_COSINE:
+				return cosine_rank(sums.ab, sums.aa, sums.bb);
+		}
+	}
+	else
+	{
+		float4		ab;
+		float4		aa;
+		float4		bb;
+
+		switch (metric)
+		{
+			case ECP_METRIC_L2:
+				ecp_kernels->f32_l2_rows(a, dims, b, 0, 1, &ab);
+				return sqrt((float8) ab);
+			case ECP_METRIC_IP:
+				ecp_kernels->f32_dot_rows(a, dims, b, 0, 1, &ab);
+				return -(float8) ab;
+			case ECP_METRIC_COSINE:
+				ecp_kernels->f32_dot_rows(a, dims, b, 0, 1, &ab);
+				ecp_kernels->f32_dot_rows(a, dims, a, 0, 1, &aa);
+				ecp_kernels->f32_dot_rows(b, dims, b, 0, 1, &bb);
+				return cosine_rank(ab, aa, bb);
+		}
+	}
+
+	elog(ERROR, "unrecognized metric: %d", (int) metric);
+	return 0;					/* keep compiler quiet */
+}

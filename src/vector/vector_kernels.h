@@ -1,0 +1,139 @@
+/*-------------------------------------------------------------------------
+ *
+ * vector_kernels.h
+ *	  The kernels of one instruction set; private to src/vector.
+ *
+ * A kernel file fills in one EcpKernels.  Everything that is not in a hot
+ * loop (factors, padding, the last step from sums to ranks) is in
+ * vector_dispatch.c and vector_panel.c, once.  Kernels allocate nothing and
+ * raise no errors, so that test/unit can run them outside a server.
+ *
+ * What makes the answers equal to the last bit:
+ *
+ * - uint8 is integer arithmetic modulo 2^32, so order does not matter and
+ *	 bytes that mean nothing cannot trap.
+ * - float32 rows: lane i of 16 takes the elements i, i + 16, ... by fused
+ *	 multiply-add; a last group of fewer than 16 elements is filled up with
+ *	 zeros; then lane i + 8 is added to lane i, and so on for 4, 2 and 1.
+ * - float32 panels: a leader's sum takes the elements in order by fused
+ *	 multiply-add, so each leader is a lane and no sum crosses lanes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef VECTOR_KERNELS_H
+#define VECTOR_KERNELS_H
+
+#include "vector/vector_distance.h"
+
+/* Leaders of a panel's block: the 4-byte lanes of the widest register. */
+#define ECP_PANEL_BLOCK		16
+
+/* Vectors that ecp_panel_nearest() takes to a kernel at a time. */
+#define ECP_PANEL_VECTORS	48
+
+/* uint8 elements of a group, which one 4-byte lane takes at once. */
+#define ECP_GROUP			4
+
+#define EcpGroups(dims)		(((dims) + ECP_GROUP - 1) / ECP_GROUP)
+
+/*
+ * A uint8 query for the kernels.  The elements are q - 128, which is what
+ * the instructions for unsigned x signed bytes take, followed by zeros up to
+ * a multiple of 64.  For every row
+ *		rank = base + factor_times * factor + dot_times * dot
+ * where dot is the inner product of the row with the elements here.
+ */
+typedef struct EcpU8Query
+{
+	const int8 *elements;
+	int			dims;
+	int32		base;
+	int32		factor_times;
+	int32		dot_times;
+} EcpU8Query;
+
+/* Inner products of two uint8 vectors, each with itself and the other. */
+typedef struct EcpU8Sums
+{
+	int32		aa;
+	int32		ab;
+	int32		bb;
+} EcpU8Sums;
+
+/*
+ * A panel as the kernels see it.  uint8: for every block of 16 leaders the
+ * groups one after the other, 16 x 4 bytes each; "factors" has a constant a
+ * leader, and for a vector given as int8 (minus 128, as above)
+ *		rank = base of the vector + factor - (dot << shift)
+ * float32: for every block the elements one after the other, 16 floats each.
+ */
+typedef struct EcpPanelView
+{
+	EcpMetric	metric;
+	int			dims;
+	int			shift;			/* uint8: 1 for L2, 0 for IP */
+	const int32 *factors;		/* uint8 */
+	const void *data;			/* 64-byte aligned */
+} EcpPanelView;
+
+typedef struct EcpKernels
+{
+	const char *name;
+
+	/* Does this CPU, and the operating system, have the instructions? */
+	bool		(*supported) (void);
+
+	/* ranks[i] as EcpU8Query says, for i < n */
+	void		(*u8_rank_rows) (const EcpU8Query *query, const uint8 *rows,
+								 Size stride, const int32 *factor, int n,
+								 float8 *ranks);
+	void		(*u8_rank_columns) (const EcpU8Query *query,
+									const uint8 *columns, int nslots,
+									const int32 *factor, int n,
+									float8 *ranks);
+	void		(*u8_sums) (const uint8 *a, const uint8 *b, int dims,
+							EcpU8Sums *sums);
+
+	/* sums[i] of squared differences, or of products, with row i < n */
+	void		(*f32_l2_rows) (const float4 *query, int dims,
+								const char *rows, Size stride, int n,
+								float4 *sums);
+	void		(*f32_dot_rows) (const float4 *query, int dims,
+								 const char *rows, Size stride, int n,
+								 float4 *sums);
+
+	/*
+	 * Ranks of leaders first .. first + n - 1 against one vector.  uint8:
+	 * elements as in EcpU8Query, ranks without the vector's base.
+	 */
+	void		(*u8_panel_rank) (const EcpPanelView *panel,
+								  const int8 *vector, int first, int n,
+								  int32 *ranks);
+	void		(*f32_panel_rank) (const EcpPanelView *panel,
+								   const float4 *vector, int first, int n,
+								   float4 *ranks);
+
+	/*
+	 * Nearest of leaders 0 .. n - 1 (n >= 1) for at most ECP_PANEL_VECTORS
+	 * vectors, "stride" bytes apart; the rank as above.  If no rank is below
+	 * infinity the nearest is leader 0.
+	 */
+	void		(*u8_panel_nearest) (const EcpPanelView *panel, int n,
+									 const int8 *vectors, Size stride,
+									 int nvectors,
+									 int32 *leaders, int32 *ranks);
+	void		(*f32_panel_nearest) (const EcpPanelView *panel, int n,
+									  const char *vectors, Size stride,
+									  int nvectors,
+									  int32 *leaders, float4 *ranks);
+} EcpKernels;
+
+extern const EcpKernels ecp_kernels_scalar;
+
+/* The kernels in use; never NULL. */
+extern const EcpKernels *ecp_kernels;
+
+/* Use the kernels of that name; false if this CPU cannot.  For tests. */
+extern bool ecp_kernels_select(const char *name);
+
+#endif							/* VECTOR_KERNELS_H */

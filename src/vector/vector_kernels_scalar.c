@@ -1,0 +1,285 @@
+/*-------------------------------------------------------------------------
+ *
+ * vector_kernels_scalar.c
+ *	  The kernels in plain C: the definition of what the others compute.
+ *
+ * Used where nothing better is there, and as the reference in test/unit.
+ * Sums of float32 follow the order that vector_kernels.h states, lane by
+ * lane, although a plain CPU would not need lanes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "vector/vector_kernels.h"
+
+#define LANES	16
+
+/* Slots of COLUMNS whose sums are kept at a time. */
+#define SLOTS	64
+
+static bool
+scalar_supported(void)
+{
+	return true;
+}
+
+static void
+scalar_u8_rank_rows(const EcpU8Query *query, const uint8 *rows, Size stride,
+					const int32 *factor, int n, float8 *ranks)
+{
+	for (int r = 0; r < n; r++)
+	{
+		const uint8 *row = rows + r * stride;
+		int32		dot = 0;
+
+		for (int i = 0; i < query->dims; i++)
+			dot += row[i] * query->elements[i];
+
+		ranks[r] = query->base + query->factor_times * factor[r] +
+			query->dot_times * dot;
+	}
+}
+
+static void
+scalar_u8_rank_columns(const EcpU8Query *query, const uint8 *columns,
+					   int nslots, const int32 *factor, int n, float8 *ranks)
+{
+	int			ngroups = EcpGroups(query->dims);
+
+	for (int first = 0; first < n; first += SLOTS)
+	{
+		int			count = Min(n - first, SLOTS);
+		int32		dots[SLOTS] = {0};
+
+		for (int g = 0; g < ngroups; g++)
+		{
+			const int8 *q = query->elements + g * ECP_GROUP;
+			const uint8 *group = columns + ((Size) g * nslots + first) * ECP_GROUP;
+
+			for (int s = 0; s < count; s++)
+			{
+				const uint8 *x = group + s * ECP_GROUP;
+
+				dots[s] += x[0] * q[0] + x[1] * q[1] + x[2] * q[2] + x[3] * q[3];
+			}
+		}
+
+		for (int s = 0; s < count; s++)
+			ranks[first + s] = query->base +
+				query->factor_times * factor[first + s] +
+				query->dot_times * dots[s];
+	}
+}
+
+static void
+scalar_u8_sums(const uint8 *a, const uint8 *b, int dims, EcpU8Sums *sums)
+{
+	EcpU8Sums	result = {0, 0, 0};
+
+	for (int i = 0; i < dims; i++)
+	{
+		result.aa += a[i] * a[i];
+		result.ab += a[i] * b[i];
+		result.bb += b[i] * b[i];
+	}
+
+	*sums = result;
+}
+
+/* Add the lanes pairwise, in the order that every instruction set keeps. */
+static float4
+scalar_add_lanes(float4 *lanes)
+{
+	for (int half = LANES / 2; half > 0; half /= 2)
+	{
+		for (int i = 0; i < half; i++)
+			lanes[i] += lanes[i + half];
+	}
+
+	return lanes[0];
+}
+
+static void
+scalar_f32_l2_rows(const float4 *query, int dims, const char *rows,
+				   Size stride, int n, float4 *sums)
+{
+	for (int r = 0; r < n; r++)
+	{
+		const float4 *row = (const float4 *) (rows + r * stride);
+		float4		lanes[LANES] = {0};
+
+		for (int i = 0; i < TYPEALIGN(LANES, dims); i++)
+		{
+			float4		diff = (i < dims) ? row[i] - query[i] : 0;
+
+			lanes[i % LANES] = fmaf(diff, diff, lanes[i % LANES]);
+		}
+
+		sums[r] = scalar_add_lanes(lanes);
+	}
+}
+
+static void
+scalar_f32_dot_rows(const float4 *query, int dims, const char *rows,
+					Size stride, int n, float4 *sums)
+{
+	for (int r = 0; r < n; r++)
+	{
+		const float4 *row = (const float4 *) (rows + r * stride);
+		float4		lanes[LANES] = {0};
+
+		for (int i = 0; i < TYPEALIGN(LANES, dims); i++)
+		{
+			float4		x = (i < dims) ? row[i] : 0;
+			float4		q = (i < dims) ? query[i] : 0;
+
+			lanes[i % LANES] = fmaf(x, q, lanes[i % LANES]);
+		}
+
+		sums[r] = scalar_add_lanes(lanes);
+	}
+}
+
+static void
+scalar_u8_panel_rank(const EcpPanelView *panel, const int8 *vector,
+					 int first, int n, int32 *ranks)
+{
+	int			ngroups = EcpGroups(panel->dims);
+	Size		block_bytes = (Size) ngroups * ECP_GROUP * ECP_PANEL_BLOCK;
+
+	for (int done = 0; done < n; done += ECP_PANEL_BLOCK)
+	{
+		int			count = Min(n - done, ECP_PANEL_BLOCK);
+		const uint8 *block = (const uint8 *) panel->data +
+			(first + done) / ECP_PANEL_BLOCK * block_bytes;
+		int32		dots[ECP_PANEL_BLOCK] = {0};
+
+		for (int g = 0; g < ngroups; g++)
+		{
+			const int8 *v = vector + g * ECP_GROUP;
+			const uint8 *group = block + g * ECP_GROUP * ECP_PANEL_BLOCK;
+
+			for (int l = 0; l < count; l++)
+			{
+				const uint8 *x = group + l * ECP_GROUP;
+
+				dots[l] += x[0] * v[0] + x[1] * v[1] + x[2] * v[2] + x[3] * v[3];
+			}
+		}
+
+		for (int l = 0; l < count; l++)
+			ranks[done + l] = panel->factors[first + done + l] -
+				(dots[l] << panel->shift);
+	}
+}
+
+static void
+scalar_f32_panel_rank(const EcpPanelView *panel, const float4 *vector,
+					  int first, int n, float4 *ranks)
+{
+	Size		block_floats = (Size) panel->dims * ECP_PANEL_BLOCK;
+
+	for (int done = 0; done < n; done += ECP_PANEL_BLOCK)
+	{
+		int			count = Min(n - done, ECP_PANEL_BLOCK);
+		const float4 *block = (const float4 *) panel->data +
+			(first + done) / ECP_PANEL_BLOCK * block_floats;
+		float4		sums[ECP_PANEL_BLOCK] = {0};
+
+		for (int i = 0; i < panel->dims; i++)
+		{
+			const float4 *x = block + i * ECP_PANEL_BLOCK;
+
+			for (int l = 0; l < count; l++)
+			{
+				if (panel->metric == ECP_METRIC_L2)
+				{
+					float4		diff = x[l] - vector[i];
+
+					sums[l] = fmaf(diff, diff, sums[l]);
+				}
+				else
+					sums[l] = fmaf(x[l], vector[i], sums[l]);
+			}
+		}
+
+		for (int l = 0; l < count; l++)
+			ranks[done + l] = (panel->metric == ECP_METRIC_L2) ? sums[l] : -sums[l];
+	}
+}
+
+static void
+scalar_u8_panel_nearest(const EcpPanelView *panel, int n,
+						const int8 *vectors, Size stride, int nvectors,
+						int32 *leaders, int32 *ranks)
+{
+	for (int v = 0; v < nvectors; v++)
+	{
+		leaders[v] = 0;
+		ranks[v] = PG_INT32_MAX;
+
+		for (int first = 0; first < n; first += ECP_PANEL_BLOCK)
+		{
+			int			count = Min(n - first, ECP_PANEL_BLOCK);
+			int32		block[ECP_PANEL_BLOCK];
+
+			scalar_u8_panel_rank(panel, vectors + v * stride, first, count,
+								 block);
+			for (int l = 0; l < count; l++)
+			{
+				if (block[l] < ranks[v])
+				{
+					ranks[v] = block[l];
+					leaders[v] = first + l;
+				}
+			}
+		}
+	}
+}
+
+static void
+scalar_f32_panel_nearest(const EcpPanelView *panel, int n,
+						 const char *vectors, Size stride, int nvectors,
+						 int32 *leaders, float4 *ranks)
+{
+	for (int v = 0; v < nvectors; v++)
+	{
+		leaders[v] = 0;
+		ranks[v] = INFINITY;
+
+		for (int first = 0; first < n; first += ECP_PANEL_BLOCK)
+		{
+			int			count = Min(n - first, ECP_PANEL_BLOCK);
+			float4		block[ECP_PANEL_BLOCK];
+
+			scalar_f32_panel_rank(panel,
+								  (const float4 *) (vectors + v * stride),
+								  first, count, block);
+			for (int l = 0; l < count; l++)
+			{
+				if (block[l] < ranks[v])
+				{
+					ranks[v] = block[l];
+					leaders[v] = first + l;
+				}
+			}
+		}
+	}
+}
+
+const EcpKernels ecp_kernels_scalar = {
+	.name = "scalar",
+	.supported = scalar_supported,
+	.u8_rank_rows = scalar_u8_rank_rows,
+	.u8_rank_columns = scalar_u8_rank_columns,
+	.u8_sums = scalar_u8_sums,
+	.f32_l2_rows = scalar_f32_l2_rows,
+	.f32_dot_rows = scalar_f32_dot_rows,
+	.u8_panel_rank = scalar_u8_panel_rank,
+	.f32_panel_rank = scalar_f32_panel_rank,
+	.u8_panel_nearest = scalar_u8_panel_nearest,
+	.f32_panel_nearest = scalar_f32_panel_nearest,
+};

@@ -1,0 +1,267 @@
+/*-------------------------------------------------------------------------
+ *
+ * vector_panel.c
+ *	  Panels: leaders packed for comparison with many vectors.
+ *
+ * A panel is one piece of memory without pointers, so that it can lie in
+ * shared memory that processes map at different addresses:
+ *
+ *	  EcpPanel	factors (uint8: one int32 a leader)  blocks of 16 leaders
+ *
+ * each part on a 64-byte boundary.  A block of uint8 leaders is COLUMNS of 16
+ * slots; one of float32 leaders has 16 floats an element.  With the vector
+ * broadcast, each lane of a register is another leader: no horizontal sums,
+ * and one load of leaders serves all the vectors that a kernel works on.
+ *
+ * Called by the build to assign rows (ecp_panel_nearest), and by descents
+ * through the leader tree (ecp_panel_rank).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "vector/vector_kernels.h"
+
+#define PANEL_ALIGN		64
+
+struct EcpPanel
+{
+	EcpElem		elem;
+	EcpMetric	metric;
+	int			dims;
+	int			capacity;
+	Size		factors;		/* offset from the start of this struct */
+	Size		data;			/* the same */
+	Size		block_bytes;
+};
+
+/*
+ * Fill in the sizes of a panel; returns its bytes without what alignment of
+ * its start may take.
+ */
+static Size
+panel_layout(EcpPanel *panel, EcpElem elem, int dims, int capacity)
+{
+	int			nblocks = (capacity + ECP_PANEL_BLOCK - 1) / ECP_PANEL_BLOCK;
+	Size		lanes = (elem == ECP_ELEM_UINT8) ? EcpGroups(dims) : dims;
+
+	panel->elem = elem;
+	panel->dims = dims;
+	panel->capacity = capacity;
+	panel->block_bytes = lanes * sizeof(float4) * ECP_PANEL_BLOCK;
+	panel->factors = TYPEALIGN(PANEL_ALIGN, sizeof(EcpPanel));
+	panel->data = panel->factors;
+	if (elem == ECP_ELEM_UINT8)
+		panel->data += (Size) nblocks * ECP_PANEL_BLOCK * sizeof(int32);
+
+	return panel->data + nblocks * panel->block_bytes;
+}
+
+Size
+ecp_panel_bytes(EcpElem elem, int dims, int capacity)
+{
+	EcpPanel	panel;
+
+	return panel_layout(&panel, elem, dims, capacity) + PANEL_ALIGN;
+}
+
+/*
+ * Make an empty panel in memory of ecp_panel_bytes() bytes.  The result is
+ * within "memory"; another process finds it by aligning its own address of
+ * the same memory up to 64.
+ */
+EcpPanel *
+ecp_panel_init(void *memory, EcpElem elem, EcpMetric metric, int dims,
+			   int capacity)
+{
+	EcpPanel   *panel = (EcpPanel *) TYPEALIGN(PANEL_ALIGN, memory);
+
+	Assert(elem == ECP_ELEM_UINT8 || elem == ECP_ELEM_FLOAT32);
+	Assert(metric == ECP_METRIC_L2 || metric == ECP_METRIC_IP);
+
+	memset(panel, 0, panel_layout(panel, elem, dims, capacity));
+	(void) panel_layout(panel, elem, dims, capacity);
+	panel->metric = metric;
+
+	return panel;
+}
+
+static inline int32 *
+panel_factors(const EcpPanel *panel)
+{
+	return (int32 *) ((char *) panel + panel->factors);
+}
+
+/* The block of leader i. */
+static inline char *
+panel_block(const EcpPanel *panel, int i)
+{
+	return (char *) panel + panel->data +
+		i / ECP_PANEL_BLOCK * panel->block_bytes;
+}
+
+static void
+panel_view(const EcpPanel *panel, EcpPanelView *view)
+{
+	view->metric = panel->metric;
+	view->dims = panel->dims;
+	view->shift = (panel->metric == ECP_METRIC_L2) ? 1 : 0;
+	view->factors = panel_factors(panel);
+	view->data = panel_block(panel, 0);
+}
+
+void
+ecp_panel_set(EcpPanel *panel, int i, const void *leader)
+{
+	int			slot = i % ECP_PANEL_BLOCK;
+
+	Assert(i >= 0 && i < panel->capacity);
+
+	if (panel->elem == ECP_ELEM_UINT8)
+	{
+		uint32		factors[ECP_FACTORS_MAX];
+
+		ecp_columns_put((uint8 *) panel_block(panel, i), ECP_PANEL_BLOCK,
+						slot, panel->dims, leader);
+		ecp_factors_compute(ECP_ELEM_UINT8, panel->metric, panel->dims,
+							leader, factors);
+		/* IP: the kernels subtract, so the factor has the rank's sign */
+		panel_factors(panel)[i] = (panel->metric == ECP_METRIC_L2) ?
+			(int32) factors[0] : -(int32) factors[0];
+	}
+	else
+	{
+		const float4 *x = leader;
+		float4	   *block = (float4 *) panel_block(panel, i);
+
+		for (int d = 0; d < panel->dims; d++)
+			block[d * ECP_PANEL_BLOCK + slot] = x[d];
+	}
+}
+
+void
+ecp_panel_get(const EcpPanel *panel, int i, void *leader)
+{
+	int			slot = i % ECP_PANEL_BLOCK;
+
+	Assert(i >= 0 && i < panel->capacity);
+
+	if (panel->elem == ECP_ELEM_UINT8)
+		ecp_columns_get((const uint8 *) panel_block(panel, i),
+						ECP_PANEL_BLOCK, slot, panel->dims, leader);
+	else
+	{
+		float4	   *x = leader;
+		const float4 *block = (const float4 *) panel_block(panel, i);
+
+		for (int d = 0; d < panel->dims; d++)
+			x[d] = block[d * ECP_PANEL_BLOCK + slot];
+	}
+}
+
+/*
+ * Bring a uint8 vector into the form that the kernels take: minus 128, with
+ * zeros up to whole groups.  Returns what has to be added to its ranks.
+ */
+static int32
+panel_stage(const EcpPanel *panel, const uint8 *vector, int8 *staged)
+{
+	int			dims = panel->dims;
+	int32		norm2 = 0;
+
+	for (int i = 0; i < dims; i++)
+	{
+		staged[i] = (int8) (vector[i] - 128);
+		norm2 += vector[i] * vector[i];
+	}
+	memset(staged + dims, 0, EcpGroups(dims) * ECP_GROUP - dims);
+
+	return (panel->metric == ECP_METRIC_L2) ? norm2 : 0;
+}
+
+void
+ecp_panel_rank(const EcpPanel *panel, const void *vector, int first, int n,
+			   float4 *ranks)
+{
+	EcpPanelView view;
+
+	Assert(first % ECP_PANEL_BLOCK == 0 && first + n <= panel->capacity);
+
+	panel_view(panel, &view);
+
+	if (panel->elem == ECP_ELEM_UINT8)
+	{
+		int8		staged[ECP_DIMS_MAX];
+		int32		base = panel_stage(panel, vector, staged);
+		int32		sums[16 * ECP_PANEL_BLOCK];
+
+		for (int done = 0; done < n; done += lengthof(sums))
+		{
+			int			count = Min(n - done, (int) lengthof(sums));
+
+			ecp_kernels->u8_panel_rank(&view, staged, first + done, count,
+									   sums);
+			for (int i = 0; i < count; i++)
+				ranks[done + i] = (float4) (base + sums[i]);
+		}
+	}
+	else
+		ecp_kernels->f32_panel_rank(&view, vector, first, n, ranks);
+}
+
+/* A chunk of at most ECP_PANEL_VECTORS uint8 vectors, no larger than this. */
+#define STAGED_BYTES	(32 * 1024)
+
+static void
+u8_panel_nearest(const EcpPanel *panel, const EcpPanelView *view, int n,
+				 const char *vectors, Size stride, int nvectors,
+				 int32 *leaders, float4 *ranks)
+{
+	Size		staged_stride = EcpGroups(panel->dims) * ECP_GROUP;
+	int			chunk = Max(1, STAGED_BYTES / staged_stride);
+	int8		staged[STAGED_BYTES];
+	int32		bases[ECP_PANEL_VECTORS];
+	int32		sums[ECP_PANEL_VECTORS];
+
+	chunk = Min(chunk, ECP_PANEL_VECTORS);
+
+	for (int done = 0; done < nvectors; done += chunk)
+	{
+		int			count = Min(nvectors - done, chunk);
+
+		for (int i = 0; i < count; i++)
+			bases[i] = panel_stage(panel,
+								   (const uint8 *) vectors + (done + i) * stride,
+								   staged + i * staged_stride);
+
+		ecp_kernels->u8_panel_nearest(view, n, staged, staged_stride, count,
+									  leaders + done, sums);
+
+		for (int i = 0; i < count; i++)
+			ranks[done + i] = (float4) (bases[i] + sums[i]);
+	}
+}
+
+void
+ecp_panel_nearest(const EcpPanel *panel, int n, const void *vectors,
+				  Size stride, int nvectors, int32 *leaders, float4 *ranks)
+{
+	EcpPanelView view;
+
+	Assert(n >= 1 && n <= panel->capacity);
+
+	panel_view(panel, &view);
+
+	if (panel->elem == ECP_ELEM_UINT8)
+		u8_panel_nearest(panel, &view, n, vectors, stride, nvectors,
+						 leaders, ranks);
+	else
+	{
+		for (int done = 0; done < nvectors; done += ECP_PANEL_VECTORS)
+			ecp_kernels->f32_panel_nearest(&view, n,
+										   (const char *) vectors + done * stride,
+										   stride,
+										   Min(nvectors - done, ECP_PANEL_VECTORS),
+										   leaders + done, ranks + done);
+	}
+}
