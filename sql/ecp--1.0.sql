@@ -34,4 +34,17 @@ COMMENT ON ACCESS METHOD ecp IS
 -- betree: the streaming index
 -- ======================================================================
 
+CREATE FUNCTION betreehandler(internal) RETURNS index_am_handler
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+COMMENT ON FUNCTION betreehandler(internal) IS
+	'betree index access method handler';
+
+CREATE ACCESS METHOD betree TYPE INDEX HANDLER betreehandler;
+COMMENT ON ACCESS METHOD betree IS
+	'B-epsilon tree index access method: inserts are buffered in the tree''s nodes';
+
+-- operator classes of betree
+
+-- end of the operator classes of betree
+
 -- end of betree

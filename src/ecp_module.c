@@ -12,6 +12,7 @@
 
 #include "fmgr.h"
 
+#include "betree/betree.h"
 #include "ecp/ecp.h"
 #include "vector/vector_distance.h"
 
@@ -31,4 +32,5 @@ _PG_init(void)
 	ecp_options_init();
 
 	/* betree */
+	betree_init();
 }

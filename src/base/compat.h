@@ -38,4 +38,24 @@
 #define ecp_locator_equals(a, b)	RelFileNodeEquals(a, b)
 #endif
 
+/* 17: old_snapshot_threshold is gone */
+#if PG_VERSION_NUM < 170000
+#define ecp_test_for_old_snapshot(snapshot, rel, page) \
+	TestForOldSnapshot(snapshot, rel, page)
+#else
+#define ecp_test_for_old_snapshot(snapshot, rel, page) ((void) 0)
+#endif
+
+/* 18: an index AM says that its order and equality are those of btree */
+#if PG_VERSION_NUM >= 180000
+#define ecp_am_set_ordering(amroutine) \
+	((amroutine)->amconsistentequality = true, \
+	 (amroutine)->amconsistentordering = true)
+#define ecp_count_index_search(scan) \
+	do { if ((scan)->instrument) (scan)->instrument->nsearches++; } while (0)
+#else
+#define ecp_am_set_ordering(amroutine) ((void) 0)
+#define ecp_count_index_search(scan) ((void) 0)
+#endif
+
 #endif							/* ECP_COMPAT_H */

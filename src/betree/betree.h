@@ -1,0 +1,272 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree.h
+ *	  Private declarations of the betree access method, grouped by file.
+ *
+ * See src/betree/README for the algorithms, the invariants and the order in
+ * which locks are taken.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BETREE_H
+#define BETREE_H
+
+#include "betree/betree_page.h"
+
+#include "access/amapi.h"
+#include "access/genam.h"
+#include "access/generic_xlog.h"
+#include "access/reloptions.h"
+#include "access/skey.h"
+#include "fmgr.h"
+#include "nodes/execnodes.h"
+#include "nodes/pathnodes.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+/*
+ * Operator classes: strategies 1 to 5 are btree's, the others search windows
+ * in Z-order (betree_zorder.h).  Support functions 1, 2 and 4 are btree's.
+ */
+#define BETREE_STRATEGY_MAX		12
+
+#define BETREE_ORDER_PROC		1
+#define BETREE_SORTSUPPORT_PROC	2
+#define BETREE_EQUALIMAGE_PROC	4
+#define BETREE_OPTIONS_PROC		5
+#define BETREE_BIGMIN_PROC		6
+#define BETREE_NPROCS			6
+
+/* reloptions; -1 = chosen from the tuple's width */
+typedef struct BetreeOptions
+{
+	int32		vl_len_;
+	int			fillfactor;
+	int			buffer_pages;
+	int			buffer_levels;
+	int			flush_budget;
+} BetreeOptions;
+
+#define BETREE_FILLFACTOR_MIN		10
+#define BETREE_FILLFACTOR_DEFAULT	90
+#define BETREE_FILLFACTOR_MAX		100
+#define BETREE_NODE_FILLFACTOR		70
+#define BETREE_BUFFER_PAGES_AUTO	(-1)
+#define BETREE_BUFFER_PAGES_MAX		128
+#define BETREE_BUFFER_LEVELS_DEFAULT 1
+#define BETREE_BUFFER_LEVELS_MAX	16
+#define BETREE_FLUSH_BUDGET_MAX		10000
+
+#define BETREE_MAX_HEIGHT		24
+
+/*
+ * What the functions need to know of an index, copied once per call: nothing
+ * of it points into rd_amcache, which an invalidation may free inside any
+ * comparison.
+ */
+typedef struct BetreeRel
+{
+	Relation	rel;
+	TupleDesc	tupdesc;
+	int			natts;
+	int			nkeyatts;
+	int			fillfactor;
+	int			buffer_pages;	/* sealed pages that start a drain; 0 = none */
+	int			buffer_levels;
+	int			flush_budget;	/* children a drain visits per call, 0 = all */
+	FmgrInfo   *cmp[INDEX_MAX_KEYS];
+} BetreeRel;
+
+/*
+ * A position in the order of (key, heap TID): "nkeys" attributes, then the
+ * TID if has_tid, then minus infinity, or plus infinity if "after".
+ */
+typedef struct BetreeKey
+{
+	int			nkeys;
+	bool		after;
+	bool		has_tid;
+	ItemPointerData tid;
+	FmgrInfo   *cmp[INDEX_MAX_KEYS];	/* compares (column, value) */
+	Datum		value[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+} BetreeKey;
+
+/* A tuple to be sorted: the first key is taken out of it beforehand */
+typedef struct BetreeSortItem
+{
+	IndexTuple	itup;
+	Datum		first;
+	bool		first_null;
+	uint16		order;			/* caller's; of equal ones the higher wins */
+} BetreeSortItem;
+
+/* Messages of one child, collected from the log of its parent */
+typedef struct BetreeBatch
+{
+	int			nitems;
+	int			space;			/* of the items, with item pointers */
+	uint32		upto;			/* all sealed pages up to here are in it */
+	bool		found;			/* false: nothing is pending */
+	BetreeSortItem *items;		/* BETREE_BATCH_MAX_ITEMS */
+	char	   *data;			/* copies of the tuples */
+} BetreeBatch;
+
+/* Pins on the pages of a log, and where the last child's items ended */
+typedef struct BetreeLogCache
+{
+	int			npins;			/* size of the arrays */
+	Buffer	   *buf;
+	OffsetNumber *hint;
+	BlockNumber *blkno;			/* page that the hint belongs to */
+} BetreeLogCache;
+
+/* betree_handler.c */
+extern Datum betreehandler(PG_FUNCTION_ARGS);
+
+/* betree_options.c */
+extern void betree_init(void);
+extern bytea *betreeoptions(Datum reloptions, bool validate);
+extern void betree_open(BetreeRel *bt, Relation rel);
+extern int	betree_node_ncap(BetreeRel *bt, int level);
+extern int	betree_drain_threshold(BetreeRel *bt, Page page);
+
+/* betree_validate.c */
+extern bool betreevalidate(Oid opclassoid);
+
+/* betree_key.c */
+extern void betree_key_from_tuple(BetreeRel *bt, IndexTuple itup,
+								  BetreeKey *key);
+extern void betree_key_from_pivot(BetreeRel *bt, IndexTuple pivot,
+								  BetreeKey *key);
+extern int	betree_key_compare_tuple(BetreeRel *bt, BetreeKey *key,
+									 IndexTuple itup);
+extern int	betree_key_compare_pivot(BetreeRel *bt, BetreeKey *key,
+									 IndexTuple pivot);
+extern int	betree_tuple_compare(BetreeRel *bt, IndexTuple a, IndexTuple b);
+extern void betree_sort(BetreeRel *bt, BetreeSortItem *items, int nitems);
+extern void betree_sort_item_init(BetreeRel *bt, BetreeSortItem *item,
+								  IndexTuple itup, int order);
+extern int	betree_sort_item_compare(BetreeRel *bt, const BetreeSortItem *a,
+									 const BetreeSortItem *b);
+extern int	betree_node_search(BetreeRel *bt, Page page, BetreeKey *key,
+							   bool strict);
+extern OffsetNumber betree_page_search(BetreeRel *bt, Page page,
+									   OffsetNumber last, BetreeKey *key);
+extern bool betree_node_covers(BetreeRel *bt, Page page, BetreeKey *key);
+extern IndexTuple betree_form_separator(BetreeRel *bt, IndexTuple left,
+										IndexTuple right);
+extern IndexTuple betree_form_tuple(BetreeRel *bt, Datum *values,
+									bool *isnull, ItemPointer tid,
+									Relation heap);
+
+/* betree_descend.c */
+extern Buffer betree_read(BetreeRel *bt, BlockNumber blkno, int lockmode,
+						  int kind);
+extern void betree_check_page(BetreeRel *bt, Buffer buf, int kind, int level);
+extern Buffer betree_alloc(BetreeRel *bt);
+extern Buffer betree_descend(BetreeRel *bt, BetreeKey *key, bool strict,
+							 int level, int lockmode);
+extern Buffer betree_relock_node(BetreeRel *bt, Buffer buf, BetreeKey *key,
+								 int level, int lockmode);
+
+/* betree_insert.c */
+extern bool betreeinsert(Relation rel, Datum *values, bool *isnull,
+						 ItemPointer ht_ctid, Relation heapRel,
+						 IndexUniqueCheck checkUnique, bool indexUnchanged,
+						 IndexInfo *indexInfo);
+extern bool betree_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup);
+extern void betree_insert_leaf(BetreeRel *bt, IndexTuple itup);
+
+/* betree_flush.c */
+extern void betree_logcache_init(BetreeLogCache *cache, int ncap);
+extern void betree_logcache_release(BetreeLogCache *cache);
+extern void betree_batch_init(BetreeBatch *batch);
+extern void betree_gather(BetreeRel *bt, Page node, int child, int max_space,
+						  int max_items, BetreeLogCache *cache,
+						  BetreeBatch *batch);
+extern void betree_drain(BetreeRel *bt, BlockNumber blkno, int level,
+						 int budget);
+extern void betree_flush_all(BetreeRel *bt);
+
+/* betree_leaf.c */
+typedef enum
+{
+	BETREE_MERGED,				/* done */
+	BETREE_NODE_FULL			/* nothing changed: the node must split first */
+} BetreeMergeResult;
+
+extern BetreeMergeResult betree_leaf_merge(BetreeRel *bt, Buffer nodebuf,
+										   int child, Buffer leafbuf,
+										   BetreeBatch *batch,
+										   bool set_marker);
+
+/* betree_split.c */
+extern void betree_split_node(BetreeRel *bt, BetreeKey *key, int level);
+
+/* betree_build.c */
+extern IndexBuildResult *betreebuild(Relation heap, Relation index,
+									 IndexInfo *indexInfo);
+extern void betreebuildempty(Relation index);
+
+/* betree_scan.c */
+extern IndexScanDesc betreebeginscan(Relation rel, int nkeys, int norderbys);
+extern void betreerescan(IndexScanDesc scan, ScanKey scankey, int nscankeys,
+						 ScanKey orderbys, int norderbys);
+extern bool betreegettuple(IndexScanDesc scan, ScanDirection dir);
+extern int64 betreegetbitmap(IndexScanDesc scan, TIDBitmap *tbm);
+extern void betreeendscan(IndexScanDesc scan);
+extern void betreemarkpos(IndexScanDesc scan);
+extern void betreerestrpos(IndexScanDesc scan);
+extern bool betreecanreturn(Relation index, int attno);
+
+/* betree_vacuum.c */
+extern IndexBulkDeleteResult *betreebulkdelete(IndexVacuumInfo *info,
+											   IndexBulkDeleteResult *stats,
+											   IndexBulkDeleteCallback callback,
+											   void *callback_state);
+extern IndexBulkDeleteResult *betreevacuumcleanup(IndexVacuumInfo *info,
+												  IndexBulkDeleteResult *stats);
+
+/* betree_cost.c */
+extern void betreecostestimate(PlannerInfo *root, IndexPath *path,
+							   double loop_count, Cost *indexStartupCost,
+							   Cost *indexTotalCost,
+							   Selectivity *indexSelectivity,
+							   double *indexCorrelation, double *indexPages);
+
+/* betree_xlog.c */
+#define BETREE_XLOG_MAX_BUFFERS	2
+
+typedef struct BetreeDelta
+{
+	Relation	rel;
+	int			nbuffers;
+	Buffer		buffers[BETREE_XLOG_MAX_BUFFERS];
+	int			len[BETREE_XLOG_MAX_BUFFERS];
+	char	   *data[BETREE_XLOG_MAX_BUFFERS];
+} BetreeDelta;
+
+extern void betree_delta_begin(BetreeDelta *delta, Relation rel);
+extern int	betree_delta_buffer(BetreeDelta *delta, Buffer buf);
+extern void betree_delta_range(BetreeDelta *delta, int bufno, int offset,
+							   int length);
+extern void betree_delta_finish(BetreeDelta *delta);
+extern GenericXLogState *betree_xlog_start(Relation rel);
+extern Page betree_xlog_page(GenericXLogState *state, Buffer buf,
+							 bool new_page);
+extern void betree_xlog_finish(GenericXLogState *state);
+
+/*
+ * Named points between WAL records, where tests stop, crash or fail a
+ * backend; compiled in only for tests.
+ */
+#if defined(ECP_DEBUG) || defined(USE_ASSERT_CHECKING)
+#define BETREE_STOP_POINTS
+extern void betree_stop_point(const char *name);
+#define BETREE_STOP(name)		betree_stop_point(name)
+#else
+#define BETREE_STOP(name)		((void) 0)
+#endif
+
+#endif							/* BETREE_H */

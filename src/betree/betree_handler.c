@@ -1,0 +1,43 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_handler.c
+ *	  The IndexAmRoutine of the betree access method.
+ *
+ * What is false here and true for btree: uniqueness (an insert does not read
+ * the leaf, so it cannot see a duplicate), array keys in plain index scans
+ * (the executor does IN lists by bitmap), predicate locks by page, parallel
+ * scans.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "betree/betree.h"
+
+#include "commands/vacuum.h"
+
+PG_FUNCTION_INFO_V1(betreehandler);
+
+Datum
+betreehandler(PG_FUNCTION_ARGS)
+{
+	IndexAmRoutine *amroutine = makeNode(IndexAmRoutine);
+
+	amroutine->amstrategies = BETREE_STRATEGY_MAX;
+	amroutine->amsupport = BETREE_NPROCS;
+	amroutine->amoptsprocnum = BETREE_OPTIONS_PROC;
+	amroutine->amcanorder = true;
+	amroutine->amcanbackward = true;
+	amroutine->amcanmulticol = true;
+	amroutine->amoptionalkey = true;
+	amroutine->amsearchnulls = true;
+	amroutine->amclusterable = true;
+	amroutine->amcaninclude = true;
+	amroutine->amparallelvacuumoptions = VACUUM_OPTION_NO_PARALLEL;
+	amroutine->amkeytype = InvalidOid;
+	ecp_am_set_ordering(amroutine);
+
+	amroutine->amoptions = betreeoptions;
+
+	PG_RETURN_POINTER(amroutine);
+}

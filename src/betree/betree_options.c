@@ -1,0 +1,172 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_options.c
+ *	  Storage parameters and settings of the betree access method.
+ *
+ * The parameters may be changed at any time: they guide what the next seal,
+ * drain or split does.  What a page has (the capacity of its directory) is
+ * always read from the page.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "betree/betree.h"
+
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+
+/*
+ * What an automatic buffer_pages aims at: messages per leaf write, when keys
+ * are uniform.  See README, "How much to buffer".
+ */
+#define TARGET_MESSAGES		48
+#define AUTO_PAGES_MIN		20
+
+static relopt_kind betree_relopt_kind;
+
+#ifdef BETREE_STOP_POINTS
+extern char *betree_debug_stop_at;
+char	   *betree_debug_stop_at = NULL;
+#endif
+
+/*
+ * betree_init
+ *		Define the access method's options; called once, by _PG_init.
+ */
+void
+betree_init(void)
+{
+	betree_relopt_kind = add_reloption_kind();
+	add_int_reloption(betree_relopt_kind, "buffer_levels",
+					  "Levels of nodes above the leaves that own a buffer",
+					  BETREE_BUFFER_LEVELS_DEFAULT, 1,
+					  BETREE_BUFFER_LEVELS_MAX, ShareUpdateExclusiveLock);
+	add_int_reloption(betree_relopt_kind, "buffer_pages",
+					  "Full pages that a node's buffer holds before they move down, 0 for none, -1 to choose from the size of the tuples",
+					  BETREE_BUFFER_PAGES_AUTO, BETREE_BUFFER_PAGES_AUTO,
+					  BETREE_BUFFER_PAGES_MAX, ShareUpdateExclusiveLock);
+	add_int_reloption(betree_relopt_kind, "fillfactor",
+					  "Packs betree leaf pages only to this percentage",
+					  BETREE_FILLFACTOR_DEFAULT, BETREE_FILLFACTOR_MIN,
+					  BETREE_FILLFACTOR_MAX, ShareUpdateExclusiveLock);
+	add_int_reloption(betree_relopt_kind, "flush_budget",
+					  "Children that one insert may flush, 0 for all of a node",
+					  0, 0, BETREE_FLUSH_BUDGET_MAX, ShareUpdateExclusiveLock);
+
+#ifdef BETREE_STOP_POINTS
+	DefineCustomStringVariable("betree.debug_stop_at",
+							   "Stops at named points of a test.",
+							   "A list of NAME:ACTION with the actions crash, error and wait.",
+							   &betree_debug_stop_at, "",
+							   PGC_SUSET, 0, NULL, NULL, NULL);
+#endif
+	MarkGUCPrefixReserved("betree");
+}
+
+/* amoptions */
+bytea *
+betreeoptions(Datum reloptions, bool validate)
+{
+	static const relopt_parse_elt tab[] = {
+		{"buffer_levels", RELOPT_TYPE_INT, offsetof(BetreeOptions, buffer_levels)},
+		{"buffer_pages", RELOPT_TYPE_INT, offsetof(BetreeOptions, buffer_pages)},
+		{"fillfactor", RELOPT_TYPE_INT, offsetof(BetreeOptions, fillfactor)},
+		{"flush_budget", RELOPT_TYPE_INT, offsetof(BetreeOptions, flush_budget)},
+	};
+
+	return (bytea *) build_reloptions(reloptions, validate, betree_relopt_kind,
+									  sizeof(BetreeOptions),
+									  tab, lengthof(tab));
+}
+
+/*
+ * Width of the index's tuples, guessed from its column types.
+ *
+ * Cached as an int in rd_amcache: the lookup costs syscache probes.
+ */
+static int
+tuple_width(Relation rel)
+{
+	TupleDesc	tupdesc = RelationGetDescr(rel);
+	int			width = sizeof(IndexTupleData);
+
+	if (rel->rd_amcache != NULL)
+		return *(int *) rel->rd_amcache;
+
+	for (int i = 0; i < tupdesc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(tupdesc, i);
+
+		width += get_typavgwidth(att->atttypid, att->atttypmod);
+	}
+	if (rel->rd_amcache == NULL)
+		rel->rd_amcache = MemoryContextAlloc(rel->rd_indexcxt, sizeof(int));
+	*(int *) rel->rd_amcache = width;
+	return width;
+}
+
+/*
+ * Buffer pages for TARGET_MESSAGES a flush: a drain spreads P pages of U
+ * tuples over F children, and a node holds F pivots at its usual fill.
+ */
+static int
+automatic_buffer_pages(int width)
+{
+	double		per_page = BetreePageCapacity / (MAXALIGN(width) + sizeof(ItemIdData));
+	double		children = per_page * 0.7;
+	int			pages = (int) (TARGET_MESSAGES * children / per_page + 0.5);
+
+	/* a pivot is as wide as a tuple unless INCLUDE columns widen the latter */
+	return Max(AUTO_PAGES_MIN, Min(pages, BETREE_BUFFER_PAGES_MAX));
+}
+
+/*
+ * betree_open
+ *		Fill "bt" for one call of an access method function.
+ */
+void
+betree_open(BetreeRel *bt, Relation rel)
+{
+	BetreeOptions *options = (BetreeOptions *) rel->rd_options;
+
+	bt->rel = rel;
+	bt->tupdesc = RelationGetDescr(rel);
+	bt->natts = IndexRelationGetNumberOfAttributes(rel);
+	bt->nkeyatts = IndexRelationGetNumberOfKeyAttributes(rel);
+	bt->fillfactor = options ? options->fillfactor : BETREE_FILLFACTOR_DEFAULT;
+	bt->buffer_pages = options ? options->buffer_pages :
+		BETREE_BUFFER_PAGES_AUTO;
+	bt->buffer_levels = options ? options->buffer_levels :
+		BETREE_BUFFER_LEVELS_DEFAULT;
+	bt->flush_budget = options ? options->flush_budget : 0;
+	if (bt->buffer_pages == BETREE_BUFFER_PAGES_AUTO)
+		bt->buffer_pages = automatic_buffer_pages(tuple_width(rel));
+	for (int i = 0; i < bt->nkeyatts; i++)
+		bt->cmp[i] = index_getprocinfo(rel, i + 1, BETREE_ORDER_PROC);
+}
+
+/*
+ * Directory capacity that a new node of "level" gets: the sealed pages that
+ * start a drain, room for those that are sealed while it runs, a tail, and a
+ * filter for each 16 pages.
+ */
+int
+betree_node_ncap(BetreeRel *bt, int level)
+{
+	int			ncap;
+
+	if (bt->buffer_pages == 0 || level > bt->buffer_levels)
+		return 0;
+	ncap = bt->buffer_pages + Max(4, bt->buffer_pages / 4) + 1;
+	return Min(ncap, BETREE_NCAP_MAX);
+}
+
+/* Sealed pages that start a drain of this node */
+int
+betree_drain_threshold(BetreeRel *bt, Page page)
+{
+	int			ncap = BetreePageGetOpaque(page)->bteo_ncap;
+
+	return Max(1, Min(bt->buffer_pages, ncap - 2));
+}

@@ -1,0 +1,285 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_page.h
+ *	  On-disk formats of the betree index, and their accessors.
+ *
+ * Every page is a standard page with item pointers, so that full-page images
+ * drop the hole; every payload is an item, or in the special area, or (META,
+ * FILTER) below pd_lower: generic WAL zeroes what lies between.
+ *
+ *	block 0   META   BetreeMetaPageData below pd_lower
+ *	block 1   NODE   the root, for ever: it grows by pushing its contents down
+ *	others    NODE | LEAF | BUF | FILTER | FREE, as bteo_kind says
+ *
+ *	NODE	  item 1 is the high key, items 2.. are the pivots in key order,
+ *			  each the lower bound of one child.  The special area holds the
+ *			  log directory, the counters, and the opaque data:
+ *
+ *	pd_special	BetreeDirEntry[bteo_ncap]
+ *				BetreeCountersData
+ *				BetreePageOpaqueData		(the last 32 bytes of any page)
+ *
+ *	LEAF	  index tuples, ascending by (key, heap TID)
+ *	BUF		  index tuples; the first bteo_nsorted ascending by (key, TID),
+ *			  the others in order of arrival.  bteo_seq = 0 while it is the
+ *			  tail of its node's log, its number in the log afterwards.
+ *
+ * A pivot is an index tuple whose t_tid is not a heap TID: its block number
+ * is the child, its offset number holds the marker (low 10 bits) and the
+ * number of key attributes (high 6 bits); the attributes behind them are
+ * minus infinity.  INDEX_AM_RESERVED_BIT says that a heap TID follows at the
+ * end of the tuple.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BETREE_PAGE_H
+#define BETREE_PAGE_H
+
+#include "base/compat.h"
+#include "access/itup.h"
+#include "storage/bufpage.h"
+#include "storage/block.h"
+#include "storage/off.h"
+
+#define BETREE_MAGIC			0xBE7E0001
+#define BETREE_VERSION			1
+#define BETREE_PAGE_ID			0xFF9B	/* last two bytes of every page */
+
+#define BETREE_META_BLKNO		0
+#define BETREE_ROOT_BLKNO		1
+
+/* values of bteo_kind */
+#define BETREE_META				1
+#define BETREE_NODE				2
+#define BETREE_LEAF				3
+#define BETREE_BUF				4
+#define BETREE_FILTER			5
+#define BETREE_FREE				6
+
+/*
+ * Metapage.
+ *
+ *	OFFSET SIZE  FIELD
+ *	  0     4    btem_magic
+ *	  4     4    btem_version
+ *	  8     2    btem_nkeyatts		key attributes, for the checker
+ *	 10     2    btem_natts			all attributes
+ *	 12     4    btem_tuple_width	mean tuple size seen by the build, or 0
+ */
+typedef struct BetreeMetaPageData
+{
+	uint32		btem_magic;
+	uint32		btem_version;
+	uint16		btem_nkeyatts;
+	uint16		btem_natts;
+	uint32		btem_tuple_width;
+} BetreeMetaPageData;
+
+typedef BetreeMetaPageData *BetreeMetaPage;
+
+#define BetreePageGetMeta(page)	((BetreeMetaPage) PageGetContents(page))
+
+/*
+ * Opaque data at the end of every page.
+ *
+ *	OFFSET SIZE  FIELD
+ *	  0     4    bteo_seq		BUF: number in the log, 0 = tail.
+ *								NODE: the newest number given
+ *	  4     4    bteo_drain		NODE: the drain under way absorbs the log up to
+ *								this number, 0 = none
+ *	  8     4    bteo_owner		BUF, FILTER: node that took the page (a hint:
+ *								pages change hands in splits)
+ *	 12     2    bteo_ncap		NODE: directory capacity, 0 = owns no log
+ *	 14     2    bteo_nlog		NODE: sealed pages, directory entries 0..nlog-1
+ *	 16     2    bteo_ndir		NODE: directory entries in use
+ *	 18     2    bteo_nsorted	BUF: length of the sorted prefix
+ *	 20     4    bteo_reserved
+ *	 24     1    bteo_kind
+ *	 25     1    bteo_level		0 = leaf; BUF: level of its node
+ *	 26     4    bteo_flags
+ *	 30     2    bteo_page_id
+ */
+typedef struct BetreePageOpaqueData
+{
+	uint32		bteo_seq;
+	uint32		bteo_drain;
+	uint32		bteo_owner;
+	uint16		bteo_ncap;
+	uint16		bteo_nlog;
+	uint16		bteo_ndir;
+	uint16		bteo_nsorted;
+	uint32		bteo_reserved;
+	uint8		bteo_kind;
+	uint8		bteo_level;
+	uint16		bteo_flags;
+	uint16		bteo_flags2;
+	uint16		bteo_page_id;
+} BetreePageOpaqueData;
+
+typedef BetreePageOpaqueData *BetreePageOpaque;
+
+StaticAssertDecl(sizeof(BetreePageOpaqueData) == 32,
+				 "betree page opaque data is 32 bytes");
+
+#define BetreePageGetOpaque(page) \
+	((BetreePageOpaque) ((char *) (page) + BLCKSZ - sizeof(BetreePageOpaqueData)))
+
+/*
+ * Counters of one node, changed in the WAL records of its flushes, so that
+ * they cost a few bytes there and survive a crash.  btec_flushes[i] counts
+ * batches of 2^i to 2^(i+1)-1 messages (the last one: and more).
+ */
+#define BETREE_HISTOGRAM_SIZE	11
+
+typedef struct BetreeCountersData
+{
+	uint32		btec_messages;	/* messages moved to the children, mod 2^32 */
+	uint32		btec_flushes[BETREE_HISTOGRAM_SIZE];
+} BetreeCountersData;
+
+typedef BetreeCountersData *BetreeCounters;
+
+StaticAssertDecl(sizeof(BetreeCountersData) == 48,
+				 "betree counters are 48 bytes");
+
+/*
+ * Directory entry.  The order is: sealed pages, oldest first; the tail, if
+ * there is one; then spare pages and others in any order.
+ */
+typedef struct BetreeDirEntry
+{
+	uint32		bted_block;
+	uint16		bted_seq;		/* low bits of the page's bteo_seq */
+	uint16		bted_kind;		/* BETREE_DIR_* */
+} BetreeDirEntry;
+
+#define BETREE_DIR_LOG			1	/* sealed page */
+#define BETREE_DIR_TAIL			2	/* page that takes appends */
+#define BETREE_DIR_SPARE		3	/* absorbed page, to be used again */
+#define BETREE_DIR_FILTER		4	/* fingerprints of the sealed pages */
+#define BETREE_DIR_RUN			5	/* part of a sorted run (not written yet) */
+
+#define BetreeNodeGetDir(page) \
+	((BetreeDirEntry *) PageGetSpecialPointer(page))
+#define BetreeNodeGetCounters(page) \
+	((BetreeCounters) ((char *) (page) + BLCKSZ - \
+					   sizeof(BetreePageOpaqueData) - \
+					   sizeof(BetreeCountersData)))
+
+/* Items of a NODE */
+#define BETREE_HIKEY			1
+#define BETREE_FIRST_PIVOT		2
+
+#define BetreeNodeNumChildren(page) \
+	((int) PageGetMaxOffsetNumber(page) - 1)
+#define BetreeNodeGetHikey(page) \
+	((IndexTuple) PageGetItem(page, PageGetItemId(page, BETREE_HIKEY)))
+#define BetreeNodeGetPivot(page, child) \
+	((IndexTuple) PageGetItem(page, PageGetItemId(page, \
+												  BETREE_FIRST_PIVOT + (child))))
+/* upper bound of a child: the next pivot, or the node's high key */
+#define BetreeNodeGetUpper(page, child) \
+	((child) + 1 < BetreeNodeNumChildren(page) ? \
+	 BetreeNodeGetPivot(page, (child) + 1) : BetreeNodeGetHikey(page))
+#define BetreePageGetTuple(page, off) \
+	((IndexTuple) PageGetItem(page, PageGetItemId(page, off)))
+
+/* Pivots */
+#define BETREE_MARKER_BITS		10
+#define BETREE_MARKER_MASK		((1 << BETREE_MARKER_BITS) - 1)
+#define BETREE_NATTS_PLUSINF	63
+#define BETREE_PIVOT_TID_BIT	INDEX_AM_RESERVED_BIT
+
+StaticAssertDecl(INDEX_MAX_KEYS < BETREE_NATTS_PLUSINF,
+				 "number of attributes fits a betree pivot");
+
+#define BetreePivotGetChild(pivot) \
+	BlockIdGetBlockNumber(&(pivot)->t_tid.ip_blkid)
+#define BetreePivotSetChild(pivot, blk) \
+	BlockIdSet(&(pivot)->t_tid.ip_blkid, (blk))
+#define BetreePivotGetMarker(pivot) \
+	((pivot)->t_tid.ip_posid & BETREE_MARKER_MASK)
+#define BetreePivotGetNatts(pivot) \
+	((int) ((pivot)->t_tid.ip_posid >> BETREE_MARKER_BITS))
+#define BetreePivotSet(pivot, natts, marker) \
+	((pivot)->t_tid.ip_posid = \
+	 (OffsetNumber) (((natts) << BETREE_MARKER_BITS) | \
+					 ((marker) & BETREE_MARKER_MASK)))
+#define BetreePivotSetMarker(pivot, marker) \
+	BetreePivotSet(pivot, BetreePivotGetNatts(pivot), marker)
+#define BetreePivotHasTid(pivot) \
+	(((pivot)->t_info & BETREE_PIVOT_TID_BIT) != 0)
+#define BetreePivotGetTid(pivot) \
+	((ItemPointer) ((char *) (pivot) + IndexTupleSize(pivot) - \
+					MAXALIGN(sizeof(ItemPointerData))))
+
+/*
+ * Is number a newer than number b, both modulo 2^BETREE_MARKER_BITS?  The
+ * numbers alive at one time span less than half of that range, because the
+ * directory is shorter.
+ */
+#define BetreeSeqNewer(a, b) \
+	(((((uint32) (a)) - ((uint32) (b))) & BETREE_MARKER_MASK) - 1 < \
+	 (1U << (BETREE_MARKER_BITS - 1)) - 1)
+
+/*
+ * Sizes.  The directory's capacity is read from the page, never derived from
+ * an option; BETREE_NCAP_MAX bounds it and with it the largest tuple: a node
+ * with the longest directory holds a high key and four pivots.
+ */
+#define BETREE_NCAP_MAX			176
+
+#define BetreeNodeSpecialSize(ncap) \
+	(sizeof(BetreePageOpaqueData) + sizeof(BetreeCountersData) + \
+	 (ncap) * sizeof(BetreeDirEntry))
+
+#define BetreeMaxItemSize \
+	(MAXALIGN_DOWN((BLCKSZ - SizeOfPageHeaderData - \
+					BetreeNodeSpecialSize(BETREE_NCAP_MAX)) / 5 - \
+				   sizeof(ItemIdData)) - MAXALIGN(sizeof(ItemPointerData)))
+
+/* What the items of a LEAF or BUF page may take, item pointers included */
+#define BetreePageCapacity \
+	((int) (BLCKSZ - SizeOfPageHeaderData - sizeof(BetreePageOpaqueData)))
+#define BetreeTupleSpace(itup) \
+	((int) (MAXALIGN(IndexTupleSize(itup)) + sizeof(ItemIdData)))
+
+/*
+ * With BETREE_TINY pages hold few items, so that a test with some thousand
+ * rows sees every level of a high tree.
+ */
+#ifdef BETREE_TINY
+#define BETREE_LEAF_MAX_ITEMS	6
+#define BETREE_BUF_MAX_ITEMS	4
+#define BETREE_NODE_MAX_CHILDREN 6
+#else
+#define BETREE_LEAF_MAX_ITEMS	MaxIndexTuplesPerPage
+#define BETREE_BUF_MAX_ITEMS	MaxIndexTuplesPerPage
+#define BETREE_NODE_MAX_CHILDREN MaxIndexTuplesPerPage
+#endif
+
+/* most items that one gathered batch, or a leaf merged with it, can have */
+#define BETREE_BATCH_MAX_ITEMS	MaxIndexTuplesPerPage
+#define BETREE_MERGE_MAX_ITEMS	(2 * MaxIndexTuplesPerPage)
+
+/* betree_page.c */
+extern void betree_page_init(Page page, int kind, int level, int ncap);
+extern bool betree_page_is_reusable(Page page);
+extern void betree_page_add(Page page, IndexTuple itup);
+extern int	betree_page_live_space(Page page);
+extern void betree_page_delete_items(Page page, OffsetNumber *offsets,
+									 int noffsets);
+extern void betree_meta_init(Page page, int nkeyatts, int natts,
+							 uint32 tuple_width);
+extern void betree_node_form(Page page, int level, int ncap,
+							 IndexTuple hikey, IndexTuple *pivots,
+							 int npivots);
+extern int	betree_node_room(Page page);
+extern BlockNumber betree_node_tail(Page page);
+extern void betree_node_add_dir(Page page, BlockNumber blkno, int kind,
+								uint32 seq);
+extern int	betree_node_find_dir(Page page, int kind);
+extern void betree_node_drop_log(Page page, int nlog);
+extern IndexTuple betree_pivot_infinite(bool plus);
+
+#endif							/* BETREE_PAGE_H */
