@@ -3,7 +3,12 @@
 #   make && make install     build and install for $(PG_CONFIG)
 #   make demo                the whole thing on real data, on a private server
 #   make test                every test, on private servers
+#   make deps                install what the two need from Debian's packages
 #   make lint                layering, exports, headers, sizes, formatting
+#   make indent              format the sources
+#
+# test/README lists the targets for other builds: assertions, sanitizers,
+# valgrind, coverage.
 
 EXTENSION = ecp
 MODULE_big = ecp
@@ -23,13 +28,54 @@ ISOLATION = $(sort $(patsubst test/isolation/specs/%.spec,%,$(wildcard test/isol
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=ecp
 TAP_TESTS = 1
 PROVE_TESTS ?= $(sort $(wildcard test/t/*.pl))
-EXTRA_CLEAN = results output_iso tmp_check regression.diffs regression.out
+EXTRA_CLEAN = results output_iso tmp_check regression.diffs regression.out build
 
 PG_CONFIG ?= pg_config
-PGXS := $(shell $(PG_CONFIG) --pgxs)
+# Empty where there is no PostgreSQL to build for, which the targets below
+# that install it must survive.
+PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
+ifneq ($(PGXS),)
 include $(PGXS)
 
 # after the include, which resets them
 PROVE_FLAGS += -I $(srcdir)/test/perl
 # PGXS tracks no header dependencies
 $(OBJS): $(wildcard src/*.h src/*/*.h)
+else
+.PHONY: all install installcheck clean
+all install installcheck:
+	@echo 'No PostgreSQL to build for: run "make deps", or set PG_CONFIG.'; exit 1
+clean:
+	rm -f $(OBJS) ecp.so
+endif
+
+# ----------------------------------------------------------------------
+# Targets that are not PGXS's.  The scripts take PG_CONFIG from the
+# environment.
+
+export PG_CONFIG
+.PHONY: deps test lint indent demo demo-stop test-assert test-asan test-valgrind coverage
+
+deps:
+	@src/tools/deps.sh test
+
+test: deps
+	@test/run
+
+lint: all
+	@src/tools/lint.sh
+
+indent:
+	src/tools/indent.sh --typedefs
+	src/tools/indent.sh
+
+demo:
+	@src/tools/deps.sh build
+	@test/demo/run
+
+demo-stop:
+	@test/demo/run stop
+
+test-assert test-asan test-valgrind coverage:
+	@src/tools/deps.sh extra
+	@test/special $@

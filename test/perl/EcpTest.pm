@@ -101,12 +101,12 @@ checksum.  Options:
 sub ecp_cluster
 {
 	my ($name, %opt) = @_;
-	my $node  = PostgreSQL::Test::Cluster->new($name);
+	my $node = PostgreSQL::Test::Cluster->new($name);
 	my @extra = $opt{checksums} ? ('--data-checksums') : ();
 
 	$node->init(
 		allows_streaming => $opt{streaming} ? 1 : 0,
-		extra            => [ '--no-locale', '--encoding=UTF8', @extra ]);
+		extra => [ '--no-locale', '--encoding=UTF8', @extra ]);
 	$node->append_conf('postgresql.conf', <<'CONF');
 wal_level = replica
 full_page_writes = on
@@ -161,7 +161,7 @@ sub answers_alike
 
 	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 	my $expected = $primary->safe_psql('postgres', $sql);
-	my $got      = $standby->safe_psql('postgres', $sql);
+	my $got = $standby->safe_psql('postgres', $sql);
 	is($got, $expected, $test_name || 'primary and standby answer alike');
 	return $expected;
 }
@@ -204,8 +204,8 @@ or a path.  Returns a reference to a list of packed strings: unpack them with
 sub read_vecs
 {
 	my ($file, %opt) = @_;
-	my $path  = -e $file            ? $file : test_data($file);
-	my $width = $path =~ /\.bvecs$/ ? 1     : 4;
+	my $path = -e $file ? $file : test_data($file);
+	my $width = $path =~ /\.bvecs$/ ? 1 : 4;
 	my $limit = $opt{limit};
 	my @vecs;
 
@@ -268,10 +268,10 @@ sub load_vecs
 	my $vecs =
 	  read_vecs($file, limit => $opt{limit}, offset => $opt{offset});
 	my $elements = $file =~ /\.bvecs$/ ? 'C*' : 'f<*';
-	my $type     = $opt{type} || ($elements eq 'C*' ? 'bytea' : 'real[]');
-	my $create   = $opt{create};
-	my $id       = $opt{offset} || 0;
-	my $rows     = 0;
+	my $type = $opt{type} || ($elements eq 'C*' ? 'bytea' : 'real[]');
+	my $create = $opt{create};
+	my $id = $opt{offset} || 0;
+	my $rows = 0;
 
 	$create = "CREATE TABLE $table (id int, v $type)" unless defined $create;
 	$node->safe_psql('postgres', $create) if $create;
@@ -350,7 +350,7 @@ sub recall_at
 	my ($node, %opt) = _recall_options(@_);
 	my (undef, %given) = @_;
 	my $made = !defined $given{exact};
-	my $set  = $opt{set} ? "$opt{set};" : '';
+	my $set = $opt{set} ? "$opt{set};" : '';
 	my $near = qq(SELECT t.v $opt{op} q.v AS d FROM $opt{table} t
 				  WHERE $opt{where} ORDER BY t.v $opt{op} q.v LIMIT $opt{k});
 
@@ -377,13 +377,13 @@ sub _recall_options
 {
 	my ($node, %opt) = @_;
 	my %default = (
-		table    => 'items',
-		queries  => 'queries',
-		k        => 10,
-		op       => '<->',
+		table => 'items',
+		queries => 'queries',
+		k => 10,
+		op => '<->',
 		nqueries => 100,
-		exact    => 'exact',
-		where    => 'true');
+		exact => 'exact',
+		where => 'true');
 
 	return ($node, %default, %opt);
 }
@@ -407,7 +407,7 @@ sub plan_uses
 {
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my ($node, $sql, $index, %opt) = @_;
-	my $set  = $opt{set} ? "$opt{set};" : '';
+	my $set = $opt{set} ? "$opt{set};" : '';
 	my $plan = $node->safe_psql('postgres', "$set EXPLAIN (COSTS OFF) $sql");
 
 	return like(
@@ -446,7 +446,7 @@ sub index_ok
 {
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my ($node, $index, $test_name) = @_;
-	my ($ret,  undef,  $stderr)    = _check_index($node, $index);
+	my ($ret, undef, $stderr) = _check_index($node, $index);
 
 	$test_name ||= "checker finds $index sound";
 	return is("$ret $stderr", '0 ', $test_name);
@@ -465,7 +465,7 @@ sub index_refused
 {
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my ($node, $index, $test_name) = @_;
-	my (undef, undef,  $stderr)    = _check_index($node, $index);
+	my (undef, undef, $stderr) = _check_index($node, $index);
 
 	$test_name ||= "checker reports the damage of $index";
 	return like($stderr, qr/ERROR:  XX00[12]/, $test_name);
@@ -525,10 +525,10 @@ sub start_load
 	my ($node, $script, %opt) = @_;
 	my $clients = $opt{clients} || 2;
 	my @command = (
-		'pgbench', '-n',     '-h', $node->host, '-p', $node->port,
-		'-c',      $clients, '-j', $clients,    '--random-seed=1');
+		'pgbench', '-n', '-h', $node->host, '-p', $node->port,
+		'-c', $clients, '-j', $clients, '--random-seed=1');
 	my $number = 0;
-	my $load   = { out => '', err => '' };
+	my $load = { out => '', err => '' };
 
 	push @command, $opt{transactions}
 	  ? ('-t', $opt{transactions})
@@ -593,7 +593,7 @@ sub crash_rounds
 	my $progress = $opt{progress}
 	  || "SELECT xact_commit FROM pg_stat_database"
 	  . " WHERE datname = 'postgres'";
-	my $step  = $opt{step}       || 200;
+	my $step = $opt{step} || 200;
 	my $every = $opt{checkpoint} || 3;
 
 	foreach my $round (1 .. ($opt{rounds} || 5))
@@ -603,7 +603,7 @@ sub crash_rounds
 
 		$node->safe_psql('postgres', 'CHECKPOINT') if $round % $every == 0;
 		my $target = $node->safe_psql('postgres', $progress) + $step;
-		my $load   = start_load($node, $script, %{ $opt{options} || {} });
+		my $load = start_load($node, $script, %{ $opt{options} || {} });
 		$node->poll_query_until('postgres', "SELECT ($progress) >= $target")
 		  or die "load made no progress: $load->{err}\n";
 		$node->stop('immediate');
@@ -717,13 +717,13 @@ sub damage_block
 	else
 	{
 		my $from = defined $opt{from} ? $opt{from} : 24;
-		my $to   = defined $opt{to}   ? $opt{to}   : 8192;
+		my $to = defined $opt{to} ? $opt{to} : 8192;
 
 		for (1 .. ($opt{bytes} || 8))
 		{
 			my $offset = $from + $opt{random}->($to - $from);
-			my $flip   = 1 + $opt{random}->(255);
-			my $byte   = ord(substr($page, $offset, 1)) ^ $flip;
+			my $flip = 1 + $opt{random}->(255);
+			my $byte = ord(substr($page, $offset, 1)) ^ $flip;
 
 			substr($page, $offset, 1) = chr($byte);
 			push @changed, $offset;
@@ -797,7 +797,7 @@ sub temp_files
 			next if $name eq '.' || $name eq '..';
 			my $path = "$folder/$name";
 			if   (-d $path) { push @folders, $path }
-			else            { push @files,   $path }
+			else            { push @files, $path }
 		}
 	}
 	return @files;

@@ -10,7 +10,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 # The shipped vectors, and the exact answers that came with them
-my $base  = read_vecs('base.bvecs');
+my $base = read_vecs('base.bvecs');
 my $truth = read_vecs('truth.ivecs', limit => 3);
 is(scalar @$base, 25391, 'all base vectors are read');
 is_deeply(
@@ -23,7 +23,7 @@ is(vec_literal(pack('f<*', 1, -2.5), 'real[]', 'f<*'),
 	'{1,-2.5}', 'real[] literal');
 
 my $random = prng(42);
-my @drawn  = map { $random->(1000) } 1 .. 5;
+my @drawn = map { $random->(1000) } 1 .. 5;
 $random = prng(42);
 is_deeply([ map { $random->(1000) } 1 .. 5 ], \@drawn, 'prng repeats');
 
@@ -36,7 +36,7 @@ is( $node->safe_psql('postgres', 'SELECT v FROM items WHERE id = 99'),
 	'a loaded row is the vector of the file');
 load_vecs(
 	$node, 'reals', 'base.bvecs',
-	type  => 'real[]',
+	type => 'real[]',
 	limit => 10,
 	where => sub { $_[0] % 2 == 0 });
 is( $node->safe_psql(
@@ -49,10 +49,10 @@ is( $node->safe_psql(
 $node->safe_psql('postgres', 'CREATE TABLE t (k serial PRIMARY KEY)');
 crash_rounds(
 	$node,
-	rounds   => 2,
-	load     => 'INSERT INTO t DEFAULT VALUES;',
+	rounds => 2,
+	load => 'INSERT INTO t DEFAULT VALUES;',
 	progress => 'SELECT count(*) FROM t',
-	check    => sub {
+	check => sub {
 		my ($after, $round) = @_;
 		cmp_ok(
 			$after->safe_psql('postgres', 'SELECT count(*) FROM t'),
@@ -66,9 +66,9 @@ is_deeply([ temp_files($node) ], [], 'no temporary files');
 
 # Damage reaches the page that was meant
 my $blocks = relation_blocks($node, 'items');
-my $path   = relation_path($node, 'items');
+my $path = relation_path($node, 'items');
 $node->stop;
-my $before  = read_block($path, 1);
+my $before = read_block($path, 1);
 my @offsets = damage_block($path, 1, random => prng(1), bytes => 3);
 isnt(read_block($path, 1), $before, 'bytes were changed');
 is(scalar(grep { $_ < 24 || $_ >= 8192 } @offsets), 0, 'within bounds');

@@ -1,0 +1,25 @@
+#!/bin/bash
+#
+# check_version.sh: fail if a file other than src/base/compat.h looks at the
+# version of PostgreSQL, or if the versions of the extension disagree.
+
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+status=0
+
+if grep -rnE 'PG_(VERSION|MAJORVERSION|CATALOG_VERSION)' src test --include='*.[ch]' |
+	grep -v '^src/base/compat\.h:'; then
+	echo "only src/base/compat.h may look at PostgreSQL's version"
+	status=1
+fi
+
+version=$(sed -n "s/^default_version = '\(.*\)'/\1/p" ecp.control)
+if ! [ -e "sql/ecp--$version.sql" ] && ! compgen -G "sql/ecp--*--$version.sql" >/dev/null; then
+	echo "ecp.control says version $version, and no script in sql/ makes it"
+	status=1
+fi
+if ! grep -q "\"version\": \"$version\.[0-9]*\"" META.json; then
+	echo "META.json does not have version $version"
+	status=1
+fi
+exit $status

@@ -1,0 +1,116 @@
+#!/bin/bash
+#
+# deps.sh: see that everything is there which a build, the tests or the demo
+# need, and install what is missing from Debian's packages.
+#
+#   src/tools/deps.sh build    compiler, server, its development files
+#   src/tools/deps.sh test     the same, and what "make test" uses
+#   src/tools/deps.sh extra    the same, and valgrind, lcov, PostgreSQL's source
+#
+# Does nothing when all is there.  Only root can install; for anyone else, and
+# where there is no apt-get, the script says what is missing and ends with
+# status 1.  PG_CONFIG names the PostgreSQL installation to look at.
+
+set -u
+what=${1:-test}
+config=${PG_CONFIG:-pg_config}
+missing=()
+
+# need PACKAGE COMMAND...: PACKAGE is missing unless COMMAND succeeds.
+need()
+{
+	local package=$1
+
+	shift
+	"$@" >/dev/null 2>&1 || missing+=("$package")
+}
+
+has() { command -v "$1"; }
+has_perl() { perl -M"$1" -e 1; }
+has_server() { [ -x "$("$config" --bindir)/postgres" ]; }
+has_headers()
+{
+	[ -e "$("$config" --pgxs)" ] &&
+		[ -e "$("$config" --includedir-server)/postgres.h" ]
+}
+has_pgtap()
+{
+	[ -e "$("$config" --sharedir)/extension/pgtap.control" ] ||
+		[ -e "/usr/share/postgresql/$version/extension/pgtap.control" ]
+}
+
+# The major version of the server that is there, else of the one that Debian
+# would install.
+find_version()
+{
+	version=$("$config" --version 2>/dev/null | sed -n 's/^PostgreSQL \([0-9]*\).*/\1/p')
+	[ -n "$version" ] ||
+		version=$(apt-cache show postgresql 2>/dev/null |
+			sed -n 's/^Depends:.*postgresql-\([0-9]*\).*/\1/p' | head -n 1)
+}
+
+find_missing()
+{
+	missing=()
+	need make has make
+	need gcc has gcc
+	need libc6-dev test -e /usr/include/stdio.h
+	need "postgresql-${version:-15}" has_server
+	need "postgresql-server-dev-${version:-15}" has_headers
+	[ "$what" = build ] && return
+	need perl has_perl Test::More
+	need libipc-run-perl has_perl IPC::Run
+	need "postgresql-${version:-15}-pgtap" has_pgtap
+	need libtap-parser-sourcehandler-pgtap-perl has pg_prove
+	need pg-bsd-indent has pg_bsd_indent
+	need perltidy has perltidy
+	need shellcheck has shellcheck
+	need codespell has codespell
+	[ "$what" = test ] && return
+	need valgrind has valgrind
+	need lcov has lcov
+	need dpkg-dev has dpkg-source
+}
+
+find_version
+find_missing
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if ! command -v apt-get >/dev/null 2>&1; then
+	echo "missing, and there is no apt-get to install it with (Debian's names):"
+	printf '    %s\n' "${missing[@]}"
+	exit 1
+fi
+
+# Lists older than a day, or none at all, would name packages that are gone.
+if [ "$(id -u)" = 0 ] &&
+	[ -z "$(find /var/lib/apt/lists -maxdepth 1 -name '*_Packages*' -mtime -1 -print -quit)" ]; then
+	echo "apt-get update ..."
+	apt-get -qq update || echo "apt-get update failed; going on with the lists that are there"
+	find_version
+	find_missing
+fi
+
+if [ "$(id -u)" != 0 ]; then
+	echo "missing; install it as root, then run this again:"
+	echo "    apt-get install -y --no-install-recommends ${missing[*]}"
+	exit 1
+fi
+
+echo "installing ${missing[*]} ..."
+log=$(mktemp)
+if ! DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
+	-o Dpkg::Use-Pty=0 "${missing[@]}" >"$log" 2>&1; then
+	tail -n 20 "$log"
+	rm -f "$log"
+	echo "could not install: ${missing[*]}"
+	exit 1
+fi
+rm -f "$log"
+
+find_version
+find_missing
+if [ ${#missing[@]} -ne 0 ]; then
+	echo "still missing after the installation: ${missing[*]}"
+	exit 1
+fi

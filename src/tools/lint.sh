@@ -1,0 +1,57 @@
+#!/bin/bash
+#
+# lint.sh: all checks of the source's form, one "ok" or "not ok" line each.
+#
+# A check whose tool is not installed is passed over with a line that says so.
+# src/tools/README says what each failure means and how to mend it.
+
+cd "$(dirname "$0")/../.." || exit 1
+failed=0
+
+# check NAME COMMAND...: what the command printed is shown
+check()
+{
+	local name=$1 output
+
+	shift
+	if output=$("$@" 2>&1); then
+		[ -z "$output" ] || echo "$output"
+		echo "ok - $name"
+	else
+		echo "$output"
+		echo "not ok - $name"
+		failed=1
+	fi
+}
+
+# check_with TOOL NAME COMMAND...
+check_with()
+{
+	if command -v "$1" >/dev/null 2>&1; then
+		shift
+		check "$@"
+	else
+		echo "skipped - $2: no $1"
+	fi
+}
+
+scripts()
+{
+	grep -rlE '^#!.*\b(ba)?sh$' .ci src/tools test --include='*' --exclude-dir=data
+}
+
+check layers perl src/tools/check_layers.pl
+check exports src/tools/check_exports.sh
+check headers src/tools/check_headers.sh
+check sizes perl src/tools/check_sizes.pl
+check versions src/tools/check_version.sh
+check tests src/tools/check_tests.sh
+mapfile -t shell < <(scripts)
+check_with shellcheck shellcheck shellcheck "${shell[@]}"
+check_with codespell spelling codespell --ignore-words src/tools/spelling.txt \
+	README.md CHANGELOG.md src sql test/README test/perl test/t test/bench \
+	test/isolation/specs test/pgtap test/unit test/demo \
+	--skip '*.svg,*.png,*.csv,*.o,*.bc,typedefs.list,*.tsv'
+check_with pg_bsd_indent "format of C" src/tools/indent.sh --check-c
+check_with perltidy "format of Perl" src/tools/indent.sh --check-perl
+exit $failed
