@@ -91,7 +91,7 @@ ecp_options_init(void)
 							   "Tablespaces for the intermediate files of index builds.",
 							   "An empty list uses temp_tablespaces.",
 							   &ecp_build_tablespaces, "", PGC_USERSET,
-							   GUC_LIST_INPUT | GUC_LIST_QUOTE,
+							   GUC_LIST_INPUT,
 							   NULL, NULL, NULL);
 	DefineCustomIntVariable("ecp.in_buff",
 							"Memory in which vectors are assigned to clusters before they are written to a file.",
