@@ -43,7 +43,775 @@ CREATE ACCESS METHOD betree TYPE INDEX HANDLER betreehandler;
 COMMENT ON ACCESS METHOD betree IS
 	'B-epsilon tree index access method: inserts are buffered in the tree''s nodes';
 
--- operator classes of betree
+-- operator classes of betree: those of core's types are written by
+-- src/tools/betree_opclasses.sql
+
+CREATE OPERATOR FAMILY array_ops USING betree;
+COMMENT ON OPERATOR FAMILY array_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS array_ops DEFAULT FOR TYPE anyarray
+    USING betree FAMILY array_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 btarraycmp(anyarray,anyarray);
+COMMENT ON OPERATOR CLASS array_ops USING betree IS
+    'order of anyarray values, as in btree';
+
+CREATE OPERATOR FAMILY bit_ops USING betree;
+COMMENT ON OPERATOR FAMILY bit_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS bit_ops DEFAULT FOR TYPE bit
+    USING betree FAMILY bit_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 bitcmp(bit,bit),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS bit_ops USING betree IS
+    'order of bit values, as in btree';
+
+CREATE OPERATOR FAMILY bool_ops USING betree;
+COMMENT ON OPERATOR FAMILY bool_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS bool_ops DEFAULT FOR TYPE boolean
+    USING betree FAMILY bool_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 btboolcmp(boolean,boolean),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS bool_ops USING betree IS
+    'order of boolean values, as in btree';
+
+CREATE OPERATOR FAMILY bpchar_ops USING betree;
+COMMENT ON OPERATOR FAMILY bpchar_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS bpchar_ops DEFAULT FOR TYPE character
+    USING betree FAMILY bpchar_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 bpcharcmp(character,character),
+    FUNCTION 2 bpchar_sortsupport(internal),
+    FUNCTION 4 btvarstrequalimage(oid);
+COMMENT ON OPERATOR CLASS bpchar_ops USING betree IS
+    'order of character values, as in btree';
+
+CREATE OPERATOR FAMILY bpchar_pattern_ops USING betree;
+COMMENT ON OPERATOR FAMILY bpchar_pattern_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS bpchar_pattern_ops FOR TYPE character
+    USING betree FAMILY bpchar_pattern_ops AS
+    OPERATOR 1 ~<~,
+    OPERATOR 2 ~<=~,
+    OPERATOR 3 =,
+    OPERATOR 4 ~>=~,
+    OPERATOR 5 ~>~,
+    FUNCTION 1 btbpchar_pattern_cmp(character,character),
+    FUNCTION 2 btbpchar_pattern_sortsupport(internal),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS bpchar_pattern_ops USING betree IS
+    'order of character values, as in btree';
+
+CREATE OPERATOR FAMILY bytea_ops USING betree;
+COMMENT ON OPERATOR FAMILY bytea_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS bytea_ops DEFAULT FOR TYPE bytea
+    USING betree FAMILY bytea_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 byteacmp(bytea,bytea),
+    FUNCTION 2 bytea_sortsupport(internal),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS bytea_ops USING betree IS
+    'order of bytea values, as in btree';
+
+CREATE OPERATOR FAMILY char_ops USING betree;
+COMMENT ON OPERATOR FAMILY char_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS char_ops DEFAULT FOR TYPE "char"
+    USING betree FAMILY char_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 btcharcmp("char","char"),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS char_ops USING betree IS
+    'order of "char" values, as in btree';
+
+CREATE OPERATOR FAMILY datetime_ops USING betree;
+COMMENT ON OPERATOR FAMILY datetime_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS date_ops DEFAULT FOR TYPE date
+    USING betree FAMILY datetime_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 date_cmp(date,date),
+    FUNCTION 2 date_sortsupport(internal),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS date_ops USING betree IS
+    'order of date values, as in btree';
+
+CREATE OPERATOR CLASS timestamp_ops DEFAULT FOR TYPE timestamp without time zone
+    USING betree FAMILY datetime_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 timestamp_cmp(timestamp without time zone,timestamp without time zone),
+    FUNCTION 2 timestamp_sortsupport(internal),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS timestamp_ops USING betree IS
+    'order of timestamp without time zone values, as in btree';
+
+CREATE OPERATOR CLASS timestamptz_ops DEFAULT FOR TYPE timestamp with time zone
+    USING betree FAMILY datetime_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 timestamptz_cmp(timestamp with time zone,timestamp with time zone),
+    FUNCTION 2 timestamp_sortsupport(internal),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS timestamptz_ops USING betree IS
+    'order of timestamp with time zone values, as in btree';
+
+ALTER OPERATOR FAMILY datetime_ops USING betree ADD
+    OPERATOR 1 < (date, timestamp without time zone),
+    OPERATOR 2 <= (date, timestamp without time zone),
+    OPERATOR 3 = (date, timestamp without time zone),
+    OPERATOR 4 >= (date, timestamp without time zone),
+    OPERATOR 5 > (date, timestamp without time zone),
+    FUNCTION 1 (date, timestamp without time zone) date_cmp_timestamp(date,timestamp without time zone),
+    OPERATOR 1 < (date, timestamp with time zone),
+    OPERATOR 2 <= (date, timestamp with time zone),
+    OPERATOR 3 = (date, timestamp with time zone),
+    OPERATOR 4 >= (date, timestamp with time zone),
+    OPERATOR 5 > (date, timestamp with time zone),
+    FUNCTION 1 (date, timestamp with time zone) date_cmp_timestamptz(date,timestamp with time zone),
+    OPERATOR 1 < (timestamp without time zone, date),
+    OPERATOR 2 <= (timestamp without time zone, date),
+    OPERATOR 3 = (timestamp without time zone, date),
+    OPERATOR 4 >= (timestamp without time zone, date),
+    OPERATOR 5 > (timestamp without time zone, date),
+    FUNCTION 1 (timestamp without time zone, date) timestamp_cmp_date(timestamp without time zone,date),
+    OPERATOR 1 < (timestamp without time zone, timestamp with time zone),
+    OPERATOR 2 <= (timestamp without time zone, timestamp with time zone),
+    OPERATOR 3 = (timestamp without time zone, timestamp with time zone),
+    OPERATOR 4 >= (timestamp without time zone, timestamp with time zone),
+    OPERATOR 5 > (timestamp without time zone, timestamp with time zone),
+    FUNCTION 1 (timestamp without time zone, timestamp with time zone) timestamp_cmp_timestamptz(timestamp without time zone,timestamp with time zone),
+    OPERATOR 1 < (timestamp with time zone, date),
+    OPERATOR 2 <= (timestamp with time zone, date),
+    OPERATOR 3 = (timestamp with time zone, date),
+    OPERATOR 4 >= (timestamp with time zone, date),
+    OPERATOR 5 > (timestamp with time zone, date),
+    FUNCTION 1 (timestamp with time zone, date) timestamptz_cmp_date(timestamp with time zone,date),
+    OPERATOR 1 < (timestamp with time zone, timestamp without time zone),
+    OPERATOR 2 <= (timestamp with time zone, timestamp without time zone),
+    OPERATOR 3 = (timestamp with time zone, timestamp without time zone),
+    OPERATOR 4 >= (timestamp with time zone, timestamp without time zone),
+    OPERATOR 5 > (timestamp with time zone, timestamp without time zone),
+    FUNCTION 1 (timestamp with time zone, timestamp without time zone) timestamptz_cmp_timestamp(timestamp with time zone,timestamp without time zone);
+
+CREATE OPERATOR FAMILY enum_ops USING betree;
+COMMENT ON OPERATOR FAMILY enum_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum
+    USING betree FAMILY enum_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 enum_cmp(anyenum,anyenum),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS enum_ops USING betree IS
+    'order of anyenum values, as in btree';
+
+CREATE OPERATOR FAMILY float_ops USING betree;
+COMMENT ON OPERATOR FAMILY float_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS float4_ops DEFAULT FOR TYPE real
+    USING betree FAMILY float_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 btfloat4cmp(real,real),
+    FUNCTION 2 btfloat4sortsupport(internal);
+COMMENT ON OPERATOR CLASS float4_ops USING betree IS
+    'order of real values, as in btree';
+
+CREATE OPERATOR CLASS float8_ops DEFAULT FOR TYPE double precision
+    USING betree FAMILY float_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 btfloat8cmp(double precision,double precision),
+    FUNCTION 2 btfloat8sortsupport(internal);
+COMMENT ON OPERATOR CLASS float8_ops USING betree IS
+    'order of double precision values, as in btree';
+
+ALTER OPERATOR FAMILY float_ops USING betree ADD
+    OPERATOR 1 < (real, double precision),
+    OPERATOR 2 <= (real, double precision),
+    OPERATOR 3 = (real, double precision),
+    OPERATOR 4 >= (real, double precision),
+    OPERATOR 5 > (real, double precision),
+    FUNCTION 1 (real, double precision) btfloat48cmp(real,double precision),
+    OPERATOR 1 < (double precision, real),
+    OPERATOR 2 <= (double precision, real),
+    OPERATOR 3 = (double precision, real),
+    OPERATOR 4 >= (double precision, real),
+    OPERATOR 5 > (double precision, real),
+    FUNCTION 1 (double precision, real) btfloat84cmp(double precision,real);
+
+CREATE OPERATOR FAMILY integer_ops USING betree;
+COMMENT ON OPERATOR FAMILY integer_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS int2_ops DEFAULT FOR TYPE smallint
+    USING betree FAMILY integer_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 btint2cmp(smallint,smallint),
+    FUNCTION 2 btint2sortsupport(internal),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS int2_ops USING betree IS
+    'order of smallint values, as in btree';
+
+CREATE OPERATOR CLASS int4_ops DEFAULT FOR TYPE integer
+    USING betree FAMILY integer_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 btint4cmp(integer,integer),
+    FUNCTION 2 btint4sortsupport(internal),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS int4_ops USING betree IS
+    'order of integer values, as in btree';
+
+CREATE OPERATOR CLASS int8_ops DEFAULT FOR TYPE bigint
+    USING betree FAMILY integer_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 btint8cmp(bigint,bigint),
+    FUNCTION 2 btint8sortsupport(internal),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS int8_ops USING betree IS
+    'order of bigint values, as in btree';
+
+ALTER OPERATOR FAMILY integer_ops USING betree ADD
+    OPERATOR 1 < (bigint, smallint),
+    OPERATOR 2 <= (bigint, smallint),
+    OPERATOR 3 = (bigint, smallint),
+    OPERATOR 4 >= (bigint, smallint),
+    OPERATOR 5 > (bigint, smallint),
+    FUNCTION 1 (bigint, smallint) btint82cmp(bigint,smallint),
+    OPERATOR 1 < (bigint, integer),
+    OPERATOR 2 <= (bigint, integer),
+    OPERATOR 3 = (bigint, integer),
+    OPERATOR 4 >= (bigint, integer),
+    OPERATOR 5 > (bigint, integer),
+    FUNCTION 1 (bigint, integer) btint84cmp(bigint,integer),
+    OPERATOR 1 < (smallint, bigint),
+    OPERATOR 2 <= (smallint, bigint),
+    OPERATOR 3 = (smallint, bigint),
+    OPERATOR 4 >= (smallint, bigint),
+    OPERATOR 5 > (smallint, bigint),
+    FUNCTION 1 (smallint, bigint) btint28cmp(smallint,bigint),
+    OPERATOR 1 < (smallint, integer),
+    OPERATOR 2 <= (smallint, integer),
+    OPERATOR 3 = (smallint, integer),
+    OPERATOR 4 >= (smallint, integer),
+    OPERATOR 5 > (smallint, integer),
+    FUNCTION 1 (smallint, integer) btint24cmp(smallint,integer),
+    OPERATOR 1 < (integer, bigint),
+    OPERATOR 2 <= (integer, bigint),
+    OPERATOR 3 = (integer, bigint),
+    OPERATOR 4 >= (integer, bigint),
+    OPERATOR 5 > (integer, bigint),
+    FUNCTION 1 (integer, bigint) btint48cmp(integer,bigint),
+    OPERATOR 1 < (integer, smallint),
+    OPERATOR 2 <= (integer, smallint),
+    OPERATOR 3 = (integer, smallint),
+    OPERATOR 4 >= (integer, smallint),
+    OPERATOR 5 > (integer, smallint),
+    FUNCTION 1 (integer, smallint) btint42cmp(integer,smallint);
+
+CREATE OPERATOR FAMILY interval_ops USING betree;
+COMMENT ON OPERATOR FAMILY interval_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS interval_ops DEFAULT FOR TYPE interval
+    USING betree FAMILY interval_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 interval_cmp(interval,interval);
+COMMENT ON OPERATOR CLASS interval_ops USING betree IS
+    'order of interval values, as in btree';
+
+CREATE OPERATOR FAMILY jsonb_ops USING betree;
+COMMENT ON OPERATOR FAMILY jsonb_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS jsonb_ops DEFAULT FOR TYPE jsonb
+    USING betree FAMILY jsonb_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 jsonb_cmp(jsonb,jsonb);
+COMMENT ON OPERATOR CLASS jsonb_ops USING betree IS
+    'order of jsonb values, as in btree';
+
+CREATE OPERATOR FAMILY macaddr8_ops USING betree;
+COMMENT ON OPERATOR FAMILY macaddr8_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS macaddr8_ops DEFAULT FOR TYPE macaddr8
+    USING betree FAMILY macaddr8_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 macaddr8_cmp(macaddr8,macaddr8),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS macaddr8_ops USING betree IS
+    'order of macaddr8 values, as in btree';
+
+CREATE OPERATOR FAMILY macaddr_ops USING betree;
+COMMENT ON OPERATOR FAMILY macaddr_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS macaddr_ops DEFAULT FOR TYPE macaddr
+    USING betree FAMILY macaddr_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 macaddr_cmp(macaddr,macaddr),
+    FUNCTION 2 macaddr_sortsupport(internal),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS macaddr_ops USING betree IS
+    'order of macaddr values, as in btree';
+
+CREATE OPERATOR FAMILY money_ops USING betree;
+COMMENT ON OPERATOR FAMILY money_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS money_ops DEFAULT FOR TYPE money
+    USING betree FAMILY money_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 cash_cmp(money,money),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS money_ops USING betree IS
+    'order of money values, as in btree';
+
+CREATE OPERATOR FAMILY multirange_ops USING betree;
+COMMENT ON OPERATOR FAMILY multirange_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS multirange_ops DEFAULT FOR TYPE anymultirange
+    USING betree FAMILY multirange_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 multirange_cmp(anymultirange,anymultirange);
+COMMENT ON OPERATOR CLASS multirange_ops USING betree IS
+    'order of anymultirange values, as in btree';
+
+CREATE OPERATOR FAMILY network_ops USING betree;
+COMMENT ON OPERATOR FAMILY network_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS inet_ops DEFAULT FOR TYPE inet
+    USING betree FAMILY network_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 network_cmp(inet,inet),
+    FUNCTION 2 network_sortsupport(internal),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS inet_ops USING betree IS
+    'order of inet values, as in btree';
+
+CREATE OPERATOR CLASS cidr_ops FOR TYPE inet
+    USING betree FAMILY network_ops AS
+    STORAGE inet;
+COMMENT ON OPERATOR CLASS cidr_ops USING betree IS
+    'alias for the other class over inet';
+
+CREATE OPERATOR FAMILY numeric_ops USING betree;
+COMMENT ON OPERATOR FAMILY numeric_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS numeric_ops DEFAULT FOR TYPE numeric
+    USING betree FAMILY numeric_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 numeric_cmp(numeric,numeric),
+    FUNCTION 2 numeric_sortsupport(internal);
+COMMENT ON OPERATOR CLASS numeric_ops USING betree IS
+    'order of numeric values, as in btree';
+
+CREATE OPERATOR FAMILY oid_ops USING betree;
+COMMENT ON OPERATOR FAMILY oid_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS oid_ops DEFAULT FOR TYPE oid
+    USING betree FAMILY oid_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 btoidcmp(oid,oid),
+    FUNCTION 2 btoidsortsupport(internal),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS oid_ops USING betree IS
+    'order of oid values, as in btree';
+
+CREATE OPERATOR FAMILY oidvector_ops USING betree;
+COMMENT ON OPERATOR FAMILY oidvector_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS oidvector_ops DEFAULT FOR TYPE oidvector
+    USING betree FAMILY oidvector_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 btoidvectorcmp(oidvector,oidvector),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS oidvector_ops USING betree IS
+    'order of oidvector values, as in btree';
+
+CREATE OPERATOR FAMILY pg_lsn_ops USING betree;
+COMMENT ON OPERATOR FAMILY pg_lsn_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS pg_lsn_ops DEFAULT FOR TYPE pg_lsn
+    USING betree FAMILY pg_lsn_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 pg_lsn_cmp(pg_lsn,pg_lsn),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS pg_lsn_ops USING betree IS
+    'order of pg_lsn values, as in btree';
+
+CREATE OPERATOR FAMILY range_ops USING betree;
+COMMENT ON OPERATOR FAMILY range_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS range_ops DEFAULT FOR TYPE anyrange
+    USING betree FAMILY range_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 range_cmp(anyrange,anyrange);
+COMMENT ON OPERATOR CLASS range_ops USING betree IS
+    'order of anyrange values, as in btree';
+
+CREATE OPERATOR FAMILY record_image_ops USING betree;
+COMMENT ON OPERATOR FAMILY record_image_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS record_image_ops FOR TYPE record
+    USING betree FAMILY record_image_ops AS
+    OPERATOR 1 *<,
+    OPERATOR 2 *<=,
+    OPERATOR 3 *=,
+    OPERATOR 4 *>=,
+    OPERATOR 5 *>,
+    FUNCTION 1 btrecordimagecmp(record,record);
+COMMENT ON OPERATOR CLASS record_image_ops USING betree IS
+    'order of record values, as in btree';
+
+CREATE OPERATOR FAMILY record_ops USING betree;
+COMMENT ON OPERATOR FAMILY record_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS record_ops DEFAULT FOR TYPE record
+    USING betree FAMILY record_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 btrecordcmp(record,record);
+COMMENT ON OPERATOR CLASS record_ops USING betree IS
+    'order of record values, as in btree';
+
+CREATE OPERATOR FAMILY text_ops USING betree;
+COMMENT ON OPERATOR FAMILY text_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS name_ops DEFAULT FOR TYPE name
+    USING betree FAMILY text_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 btnamecmp(name,name),
+    FUNCTION 2 btnamesortsupport(internal),
+    FUNCTION 4 btvarstrequalimage(oid);
+COMMENT ON OPERATOR CLASS name_ops USING betree IS
+    'order of name values, as in btree';
+
+CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text
+    USING betree FAMILY text_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 bttextcmp(text,text),
+    FUNCTION 2 bttextsortsupport(internal),
+    FUNCTION 4 btvarstrequalimage(oid);
+COMMENT ON OPERATOR CLASS text_ops USING betree IS
+    'order of text values, as in btree';
+
+CREATE OPERATOR CLASS varchar_ops FOR TYPE text
+    USING betree FAMILY text_ops AS
+    STORAGE text;
+COMMENT ON OPERATOR CLASS varchar_ops USING betree IS
+    'alias for the other class over text';
+
+ALTER OPERATOR FAMILY text_ops USING betree ADD
+    OPERATOR 1 < (name, text),
+    OPERATOR 2 <= (name, text),
+    OPERATOR 3 = (name, text),
+    OPERATOR 4 >= (name, text),
+    OPERATOR 5 > (name, text),
+    FUNCTION 1 (name, text) btnametextcmp(name,text),
+    OPERATOR 1 < (text, name),
+    OPERATOR 2 <= (text, name),
+    OPERATOR 3 = (text, name),
+    OPERATOR 4 >= (text, name),
+    OPERATOR 5 > (text, name),
+    FUNCTION 1 (text, name) bttextnamecmp(text,name);
+
+CREATE OPERATOR FAMILY text_pattern_ops USING betree;
+COMMENT ON OPERATOR FAMILY text_pattern_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS text_pattern_ops FOR TYPE text
+    USING betree FAMILY text_pattern_ops AS
+    OPERATOR 1 ~<~,
+    OPERATOR 2 ~<=~,
+    OPERATOR 3 =,
+    OPERATOR 4 ~>=~,
+    OPERATOR 5 ~>~,
+    FUNCTION 1 bttext_pattern_cmp(text,text),
+    FUNCTION 2 bttext_pattern_sortsupport(internal),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS text_pattern_ops USING betree IS
+    'order of text values, as in btree';
+
+CREATE OPERATOR CLASS varchar_pattern_ops FOR TYPE text
+    USING betree FAMILY text_pattern_ops AS
+    STORAGE text;
+COMMENT ON OPERATOR CLASS varchar_pattern_ops USING betree IS
+    'alias for the other class over text';
+
+CREATE OPERATOR FAMILY tid_ops USING betree;
+COMMENT ON OPERATOR FAMILY tid_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS tid_ops DEFAULT FOR TYPE tid
+    USING betree FAMILY tid_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 bttidcmp(tid,tid),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS tid_ops USING betree IS
+    'order of tid values, as in btree';
+
+CREATE OPERATOR FAMILY time_ops USING betree;
+COMMENT ON OPERATOR FAMILY time_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS time_ops DEFAULT FOR TYPE time without time zone
+    USING betree FAMILY time_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 time_cmp(time without time zone,time without time zone),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS time_ops USING betree IS
+    'order of time without time zone values, as in btree';
+
+CREATE OPERATOR FAMILY timetz_ops USING betree;
+COMMENT ON OPERATOR FAMILY timetz_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS timetz_ops DEFAULT FOR TYPE time with time zone
+    USING betree FAMILY timetz_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 timetz_cmp(time with time zone,time with time zone),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS timetz_ops USING betree IS
+    'order of time with time zone values, as in btree';
+
+CREATE OPERATOR FAMILY tsquery_ops USING betree;
+COMMENT ON OPERATOR FAMILY tsquery_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS tsquery_ops DEFAULT FOR TYPE tsquery
+    USING betree FAMILY tsquery_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 tsquery_cmp(tsquery,tsquery);
+COMMENT ON OPERATOR CLASS tsquery_ops USING betree IS
+    'order of tsquery values, as in btree';
+
+CREATE OPERATOR FAMILY tsvector_ops USING betree;
+COMMENT ON OPERATOR FAMILY tsvector_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS tsvector_ops DEFAULT FOR TYPE tsvector
+    USING betree FAMILY tsvector_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 tsvector_cmp(tsvector,tsvector);
+COMMENT ON OPERATOR CLASS tsvector_ops USING betree IS
+    'order of tsvector values, as in btree';
+
+CREATE OPERATOR FAMILY uuid_ops USING betree;
+COMMENT ON OPERATOR FAMILY uuid_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS uuid_ops DEFAULT FOR TYPE uuid
+    USING betree FAMILY uuid_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 uuid_cmp(uuid,uuid),
+    FUNCTION 2 uuid_sortsupport(internal),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS uuid_ops USING betree IS
+    'order of uuid values, as in btree';
+
+CREATE OPERATOR FAMILY varbit_ops USING betree;
+COMMENT ON OPERATOR FAMILY varbit_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS varbit_ops DEFAULT FOR TYPE bit varying
+    USING betree FAMILY varbit_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 varbitcmp(bit varying,bit varying),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS varbit_ops USING betree IS
+    'order of bit varying values, as in btree';
+
+CREATE OPERATOR FAMILY xid8_ops USING betree;
+COMMENT ON OPERATOR FAMILY xid8_ops USING betree IS
+    'counterpart of the btree family of this name';
+
+CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8
+    USING betree FAMILY xid8_ops AS
+    OPERATOR 1 <,
+    OPERATOR 2 <=,
+    OPERATOR 3 =,
+    OPERATOR 4 >=,
+    OPERATOR 5 >,
+    FUNCTION 1 xid8cmp(xid8,xid8),
+    FUNCTION 4 btequalimage(oid);
+COMMENT ON OPERATOR CLASS xid8_ops USING betree IS
+    'order of xid8 values, as in btree';
+
+-- for types that have a btree class only
+CREATE FUNCTION betree_adopt(opclass text) RETURNS text
+    AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION betree_adopt(text) IS
+    'make a betree operator class from a btree operator class; returns its name';
 
 -- end of the operator classes of betree
 

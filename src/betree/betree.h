@@ -25,8 +25,8 @@
 #include "utils/rel.h"
 
 /*
- * Operator classes: strategies 1 to 5 are btree's, the others search windows
- * in Z-order (betree_zorder.h).  Support functions 1, 2 and 4 are btree's.
+ * Operator classes: strategies 1 to 5 are btree's; the others are quals that
+ * do not follow the order.  Support functions 1, 2, 4 and 5 are btree's.
  */
 #define BETREE_STRATEGY_MAX		12
 
@@ -34,8 +34,25 @@
 #define BETREE_SORTSUPPORT_PROC	2
 #define BETREE_EQUALIMAGE_PROC	4
 #define BETREE_OPTIONS_PROC		5
-#define BETREE_BIGMIN_PROC		6
+#define BETREE_SKIP_PROC		6	/* f(internal) returns boolean, see below */
 #define BETREE_NPROCS			6
+
+/*
+ * Argument of support function 6, for quals with strategies above 5.
+ *
+ * In: the qual (sk_strategy, sk_argument) and a value of the column, or
+ * have_value = false for "before all values".  Out: in "value" the smallest
+ * value, not below the given one, that may satisfy the qual; the function's
+ * result is false if there is none.  It may err by naming a value that fails,
+ * never by passing over one that satisfies.  A result by reference is
+ * allocated in the current context.
+ */
+typedef struct BetreeSkip
+{
+	ScanKey		qual;
+	bool		have_value;
+	Datum		value;
+} BetreeSkip;
 
 /* reloptions; -1 = chosen from the tuple's width */
 typedef struct BetreeOptions

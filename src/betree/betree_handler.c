@@ -38,6 +38,7 @@ betreehandler(PG_FUNCTION_ARGS)
 	ecp_am_set_ordering(amroutine);
 
 	amroutine->amoptions = betreeoptions;
+	amroutine->amvalidate = betreevalidate;
 
 	PG_RETURN_POINTER(amroutine);
 }
