@@ -807,6 +807,122 @@ CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8
 COMMENT ON OPERATOR CLASS xid8_ops USING betree IS
     'order of xid8 values, as in btree';
 
+-- points in Z-order
+
+CREATE FUNCTION betree_point_lt(point, point) RETURNS boolean
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION betree_point_lt(point, point) IS
+    'implementation of #<# operator';
+
+CREATE FUNCTION betree_point_le(point, point) RETURNS boolean
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION betree_point_le(point, point) IS
+    'implementation of #<=# operator';
+
+CREATE FUNCTION betree_point_eq(point, point) RETURNS boolean
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION betree_point_eq(point, point) IS
+    'implementation of #=# operator';
+
+CREATE FUNCTION betree_point_ge(point, point) RETURNS boolean
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION betree_point_ge(point, point) IS
+    'implementation of #>=# operator';
+
+CREATE FUNCTION betree_point_gt(point, point) RETURNS boolean
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION betree_point_gt(point, point) IS
+    'implementation of #># operator';
+
+CREATE FUNCTION betree_point_cmp(point, point) RETURNS integer
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION betree_point_cmp(point, point) IS
+    'less-equal-greater in Z-order';
+
+CREATE FUNCTION betree_point_sortsupport(internal) RETURNS void
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION betree_point_sortsupport(internal) IS
+    'sort support for Z-order';
+
+CREATE FUNCTION betree_point_bigmin(low point, high point, current point)
+    RETURNS point
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION betree_point_bigmin(point, point, point) IS
+    'first position in Z-order, from current on, of the rectangle between two corners';
+
+CREATE FUNCTION betree_point_skip(internal) RETURNS boolean
+    AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION betree_point_skip(internal) IS
+    'next point in Z-order that can satisfy a qual';
+
+CREATE OPERATOR #<# (
+    LEFTARG = point, RIGHTARG = point, PROCEDURE = betree_point_lt,
+    COMMUTATOR = #>#, NEGATOR = #>=#,
+    RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+COMMENT ON OPERATOR #<# (point, point) IS 'before in Z-order';
+
+CREATE OPERATOR #<=# (
+    LEFTARG = point, RIGHTARG = point, PROCEDURE = betree_point_le,
+    COMMUTATOR = #>=#, NEGATOR = #>#,
+    RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+COMMENT ON OPERATOR #<=# (point, point) IS 'before or equal in Z-order';
+
+CREATE OPERATOR #=# (
+    LEFTARG = point, RIGHTARG = point, PROCEDURE = betree_point_eq,
+    COMMUTATOR = #=#, RESTRICT = eqsel, JOIN = eqjoinsel, MERGES);
+COMMENT ON OPERATOR #=# (point, point) IS
+    'equal, exactly (other than ~=)';
+
+CREATE OPERATOR #>=# (
+    LEFTARG = point, RIGHTARG = point, PROCEDURE = betree_point_ge,
+    COMMUTATOR = #<=#, NEGATOR = #<#,
+    RESTRICT = scalargesel, JOIN = scalargejoinsel);
+COMMENT ON OPERATOR #>=# (point, point) IS 'after or equal in Z-order';
+
+CREATE OPERATOR #># (
+    LEFTARG = point, RIGHTARG = point, PROCEDURE = betree_point_gt,
+    COMMUTATOR = #<#, NEGATOR = #<=#,
+    RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+COMMENT ON OPERATOR #># (point, point) IS 'after in Z-order';
+
+-- the planner knows an order by its btree class; it is not the default, so
+-- that ORDER BY a point column stays the error that it is in core
+CREATE OPERATOR FAMILY point_zorder_ops USING btree;
+COMMENT ON OPERATOR FAMILY point_zorder_ops USING btree IS
+    'Z-order of points';
+
+CREATE OPERATOR CLASS point_zorder_ops FOR TYPE point
+    USING btree FAMILY point_zorder_ops AS
+    OPERATOR 1 #<#,
+    OPERATOR 2 #<=#,
+    OPERATOR 3 #=#,
+    OPERATOR 4 #>=#,
+    OPERATOR 5 #>#,
+    FUNCTION 1 betree_point_cmp(point, point),
+    FUNCTION 2 betree_point_sortsupport(internal);
+COMMENT ON OPERATOR CLASS point_zorder_ops USING btree IS
+    'Z-order of points';
+
+CREATE OPERATOR FAMILY point_zorder_ops USING betree;
+COMMENT ON OPERATOR FAMILY point_zorder_ops USING betree IS
+    'Z-order of points';
+
+CREATE OPERATOR CLASS point_zorder_ops DEFAULT FOR TYPE point
+    USING betree FAMILY point_zorder_ops AS
+    OPERATOR 1 #<#,
+    OPERATOR 2 #<=#,
+    OPERATOR 3 #=#,
+    OPERATOR 4 #>=#,
+    OPERATOR 5 #>#,
+    OPERATOR 10 <@ (point, box),
+    OPERATOR 11 <@ (point, circle),
+    OPERATOR 12 ~= (point, point),
+    FUNCTION 1 betree_point_cmp(point, point),
+    FUNCTION 2 betree_point_sortsupport(internal),
+    FUNCTION 6 betree_point_skip(internal);
+COMMENT ON OPERATOR CLASS point_zorder_ops USING betree IS
+    'Z-order of points, searched by box, circle and ~=';
+
 -- for types that have a btree class only
 CREATE FUNCTION betree_adopt(opclass text) RETURNS text
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
