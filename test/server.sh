@@ -1,0 +1,71 @@
+# shellcheck shell=bash
+#
+# server.sh: what test/run and test/demo/run share, to be sourced: a copy of
+# the sources and of the PostgreSQL installation in a folder of their own.
+#
+# PostgreSQL's programs find their files relative to themselves, so a copy at
+# the same places below another root is an installation of its own.  Thus the
+# extension can be built and installed by anyone, from a checkout that belongs
+# to anyone, and no server of the machine sees any of it.
+
+# Nothing of the caller's may decide what we talk to or what is printed.
+clean_environment()
+{
+	local name
+
+	for name in $(compgen -v PG | grep -v -e '^PG_CONFIG$' -e '^PG_TEST_'); do
+		unset "$name"
+	done
+	export LC_ALL=C.UTF-8
+	unset LANGUAGE MAKEFLAGS MAKELEVEL MFLAGS
+}
+
+# Fails, and says so, if CONFIG names nothing to build for.
+check_config() # CONFIG
+{
+	[ -e "$("$1" --pgxs 2>/dev/null)" ] && return 0
+	echo "\"$1\" names no PostgreSQL installation with development files: run \"make deps\""
+	return 1
+}
+
+# The sources without what was built from them.
+copy_source() # FROM TO
+{
+	mkdir -p "$2" &&
+		tar -C "$1" -cf - --exclude=./.git --exclude=./build --exclude='*.o' \
+			--exclude='*.bc' --exclude='*.so' --exclude='*.gcda' \
+			--exclude='*.gcno' --exclude=./results --exclude=./output_iso \
+			--exclude=./tmp_check . |
+		tar -C "$2" -xf -
+}
+
+copy_tree() # PATH ROOT
+{
+	[ -d "$1" ] || return 0
+	[ -e "$2$1" ] && return 0
+	mkdir -p "$2$1"
+	tar -C "$1" -cf - --exclude=./bitcode . | tar -C "$2$1" -xf -
+}
+
+# The installation of CONFIG below ROOT.  Sets private_bin to its folder of
+# programs, and LD_LIBRARY_PATH if its libraries are not the system's.
+copy_server() # CONFIG ROOT
+{
+	local pgxs libdir library
+
+	copy_tree "$("$1" --bindir)" "$2"
+	copy_tree "$("$1" --pkglibdir)" "$2"
+	copy_tree "$("$1" --sharedir)" "$2"
+	copy_tree "$("$1" --includedir-server)" "$2"
+	pgxs=$("$1" --pgxs)
+	copy_tree "${pgxs%/src/makefiles/pgxs.mk}" "$2"
+	# shellcheck disable=SC2034 # for the caller
+	private_bin=$2$("$1" --bindir)
+
+	libdir=$("$1" --libdir)
+	[ -d "$2$libdir" ] || return 0
+	for library in "$libdir"/libpq.so*; do
+		[ -e "$library" ] && cp -a "$library" "$2$libdir"
+	done
+	export LD_LIBRARY_PATH="$2$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+}
