@@ -30,6 +30,7 @@ _PG_init(void)
 
 	/* ecp */
 	ecp_options_init();
+	ecp_cache_init();
 
 	/* betree */
 	betree_init();

@@ -1,0 +1,166 @@
+/*-------------------------------------------------------------------------
+ *
+ * topk.c
+ *	  Smallest first out of many, when nobody knows how many will be asked
+ *	  for.
+ *
+ * A scan has thousands of candidates and its executor usually takes ten of
+ * them, but may take all.  Sorting everything would cost more than computing
+ * the distances did; a heap costs its building and then a cache miss or two
+ * a level for each item taken.  So items wait in an array without order, and
+ * only a batch at a time is put in order: a small evenly spaced sample says
+ * which rank has about as many items below it as we want, one pass brings
+ * those to the front, and they are sorted.  The batch doubles every time, so
+ * taking all of n items costs O(n log n) in the end.
+ *
+ * Items added later go to the end and make what was in order wait again with
+ * the rest.  Used for the clusters of a descent and the rows of a scan.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "base/topk.h"
+#include "utils/memutils.h"
+
+#define TOPK_SAMPLE			256
+#define TOPK_CAPACITY_MIN	256
+
+#define ST_SORT ecp_ranked_sort
+#define ST_ELEMENT_TYPE EcpRanked
+#define ST_COMPARE(a, b) \
+	((a)->rank < (b)->rank ? -1 : \
+	 (a)->rank > (b)->rank ? 1 : \
+	 (a)->item < (b)->item ? -1 : (a)->item > (b)->item)
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/*
+ * An empty set in "context".  "expected" is how many are likely to be taken:
+ * only the speed depends on it.
+ */
+void
+ecp_topk_init(EcpTopk *topk, MemoryContext context, Size expected)
+{
+	memset(topk, 0, sizeof(EcpTopk));
+	topk->context = context;
+	topk->batch = topk->batch_first = Max(expected, 1);
+}
+
+/* Forget all items, keep the memory. */
+void
+ecp_topk_reset(EcpTopk *topk)
+{
+	topk->first = topk->sorted = topk->nitems = 0;
+	topk->batch = topk->batch_first;
+}
+
+void
+ecp_topk_free(EcpTopk *topk)
+{
+	if (topk->items)
+		pfree(topk->items);
+	topk->items = NULL;
+	topk->capacity = 0;
+	ecp_topk_reset(topk);
+}
+
+/* Make room for n more items behind those that were not taken yet. */
+void
+ecp_topk_enlarge(EcpTopk *topk, Size n)
+{
+	Size		waiting = EcpTopkCount(topk);
+	Size		needed = add_size(waiting, n);
+
+	if (topk->first > 0)
+	{
+		memmove(topk->items, topk->items + topk->first,
+				waiting * sizeof(EcpRanked));
+		topk->sorted -= topk->first;
+		topk->nitems = waiting;
+		topk->first = 0;
+	}
+	if (needed > topk->capacity)
+	{
+		Size		capacity = Max(topk->capacity, TOPK_CAPACITY_MIN);
+
+		while (capacity < needed)
+			capacity = mul_size(capacity, 2);
+		if (topk->items == NULL)
+			topk->items = MemoryContextAllocHuge(topk->context,
+												 mul_size(capacity, sizeof(EcpRanked)));
+		else
+			topk->items = repalloc_huge(topk->items,
+										mul_size(capacity, sizeof(EcpRanked)));
+		topk->capacity = capacity;
+	}
+}
+
+/*
+ * A rank that about "wanted" of n unordered items do not exceed, rather more
+ * than fewer; at least one does not.
+ */
+static float8
+topk_threshold(const EcpRanked *items, Size n, Size wanted)
+{
+	float8		smallest[TOPK_SAMPLE];
+	int			nkeep = (int) (TOPK_SAMPLE * wanted / n) + 2;
+	int			nkept = 0;
+	Size		stride = n / TOPK_SAMPLE;
+
+	Assert(stride > 0 && nkeep <= TOPK_SAMPLE);
+
+	/* insertion into a short sorted array: almost all stop at its end */
+	for (int i = 0; i < TOPK_SAMPLE; i++)
+	{
+		float8		rank = items[i * stride].rank;
+		int			pos;
+
+		if (nkept == nkeep && rank >= smallest[nkept - 1])
+			continue;
+		if (nkept < nkeep)
+			nkept++;
+		for (pos = nkept - 1; pos > 0 && smallest[pos - 1] > rank; pos--)
+			smallest[pos] = smallest[pos - 1];
+		smallest[pos] = rank;
+	}
+	return smallest[nkept - 1];
+}
+
+/*
+ * Put the next batch of items in order.  Returns false if there are none.
+ */
+bool
+ecp_topk_sort_batch(EcpTopk *topk)
+{
+	EcpRanked  *items = topk->items;
+	Size		end = topk->first;
+	Size		n = EcpTopkCount(topk);
+
+	if (n == 0)
+		return false;
+
+	if (n < TOPK_SAMPLE || n / 4 <= topk->batch)
+		end = topk->nitems;
+	else
+	{
+		float8		threshold = topk_threshold(items + topk->first, n,
+											   topk->batch);
+
+		for (Size i = topk->first; i < topk->nitems; i++)
+		{
+			if (items[i].rank <= threshold)
+			{
+				EcpRanked	swap = items[end];
+
+				items[end++] = items[i];
+				items[i] = swap;
+			}
+		}
+	}
+	ecp_ranked_sort(items + topk->first, end - topk->first);
+	topk->sorted = end;
+	topk->batch *= 2;
+	return true;
+}

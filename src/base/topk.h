@@ -1,0 +1,111 @@
+/*-------------------------------------------------------------------------
+ *
+ * topk.h
+ *	  Smallest first out of many, when nobody knows how many will be asked
+ *	  for.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_TOPK_H
+#define ECP_TOPK_H
+
+#include <math.h>
+
+#include "utils/float.h"
+#include "utils/palloc.h"
+
+/*
+ * Something with a rank; equal ranks are ordered by "item".  A rank that is
+ * not a number comes after all others: it is kept as infinity with the top
+ * bit of the item set, which leaves the comparisons plain.
+ */
+typedef struct EcpRanked
+{
+	float8		rank;
+	uint64		item;			/* the top bit is ours */
+} EcpRanked;
+
+#define ECP_RANKED_NAN	(UINT64CONST(1) << 63)
+
+#define EcpRankedIsNaN(r)	(((r)->item & ECP_RANKED_NAN) != 0)
+#define EcpRankedItem(r)	((r)->item & ~ECP_RANKED_NAN)
+
+static inline void
+ecp_ranked_set(EcpRanked *ranked, float8 rank, uint64 item)
+{
+	ranked->rank = rank;
+	ranked->item = item;
+	if (unlikely(isnan(rank)))
+	{
+		ranked->rank = get_float8_infinity();
+		ranked->item |= ECP_RANKED_NAN;
+	}
+}
+
+typedef struct EcpTopk
+{
+	EcpRanked  *items;
+	Size		capacity;
+	Size		first;			/* those before it were taken */
+	Size		sorted;			/* first .. sorted - 1: in order, and before
+								 * all that follow */
+	Size		nitems;
+	Size		batch;			/* how many to put in order next time */
+	Size		batch_first;	/* and the first time */
+	MemoryContext context;
+} EcpTopk;
+
+/* Number of items not taken yet. */
+#define EcpTopkCount(topk)	((topk)->nitems - (topk)->first)
+
+extern void ecp_topk_init(EcpTopk *topk, MemoryContext context,
+						  Size expected);
+extern void ecp_topk_reset(EcpTopk *topk);
+extern void ecp_topk_free(EcpTopk *topk);
+
+extern void ecp_topk_enlarge(EcpTopk *topk, Size n);
+extern bool ecp_topk_sort_batch(EcpTopk *topk);
+
+/*
+ * Room for n more items, which the caller fills and then counts with
+ * ecp_topk_added(): n or fewer.
+ */
+static inline EcpRanked *
+ecp_topk_room(EcpTopk *topk, Size n)
+{
+	if (topk->nitems + n > topk->capacity)
+		ecp_topk_enlarge(topk, n);
+	return topk->items + topk->nitems;
+}
+
+static inline void
+ecp_topk_added(EcpTopk *topk, Size n)
+{
+	topk->nitems += n;
+	topk->sorted = topk->first;
+}
+
+/*
+ * The smallest item, without taking it; NULL when none is left.  Valid until
+ * something is added.
+ */
+static inline const EcpRanked *
+ecp_topk_peek(EcpTopk *topk)
+{
+	if (topk->first == topk->sorted && !ecp_topk_sort_batch(topk))
+		return NULL;
+	return &topk->items[topk->first];
+}
+
+/* Take it. */
+static inline const EcpRanked *
+ecp_topk_take(EcpTopk *topk)
+{
+	const EcpRanked *ranked = ecp_topk_peek(topk);
+
+	if (ranked != NULL)
+		topk->first++;
+	return ranked;
+}
+
+#endif							/* ECP_TOPK_H */
