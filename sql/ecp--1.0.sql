@@ -13,6 +13,170 @@
 -- device: what storage costs and where things should live
 -- ======================================================================
 
+CREATE TABLE ecp_device (
+	tablespace name PRIMARY KEY,
+	latency_us float8,
+	read_mb_s float8,
+	r2 float8,
+	half_bandwidth bigint,
+	seq_read_mb_s float8,
+	seq_write_mb_s float8,
+	rand_read_iops float8,
+	rand_read_iops_max float8,
+	rand_write_iops float8,
+	rand_write_us float8,
+	fsync_us float8,
+	cached_mb_s float8,
+	best_workers integer,
+	plateau_us float8,
+	slope_mb_s float8,
+	misaligned_ratio float8,
+	file_bytes bigint,
+	written_bytes bigint,
+	seconds float8,
+	measured_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE ecp_device IS 'what each tablespace costs, as measured by ecp_calibrate()';
+COMMENT ON COLUMN ecp_device.latency_us IS 'latency L of the fit delay = L + size / T over cold reads';
+COMMENT ON COLUMN ecp_device.read_mb_s IS 'throughput T of the fit';
+COMMENT ON COLUMN ecp_device.r2 IS 'how much of the delays the fit explains';
+COMMENT ON COLUMN ecp_device.half_bandwidth IS 'L * T: at this size half of the time is latency';
+COMMENT ON COLUMN ecp_device.rand_read_iops IS 'cold random reads of 8 kB, one worker';
+COMMENT ON COLUMN ecp_device.rand_read_iops_max IS 'the same with best_workers';
+COMMENT ON COLUMN ecp_device.rand_write_iops IS 'small random writes, synced in the end';
+COMMENT ON COLUMN ecp_device.rand_write_us IS 'one small random write with its fsync';
+COMMENT ON COLUMN ecp_device.best_workers IS 'fewest workers that reach 90 % of the best random-read rate';
+COMMENT ON COLUMN ecp_device.plateau_us IS 'delay of the smallest cold reads';
+COMMENT ON COLUMN ecp_device.slope_mb_s IS 'throughput between the two largest sizes';
+COMMENT ON COLUMN ecp_device.misaligned_ratio IS 'delay of misaligned over aligned random reads';
+GRANT SELECT ON ecp_device TO PUBLIC;
+
+-- placement: where things should live
+
+CREATE TABLE ecp_place_targets (
+	place name NOT NULL,
+	target name NOT NULL,
+	is_server boolean NOT NULL,
+	speed float8 CHECK (speed > 0),
+	capacity bigint CHECK (capacity >= 0),
+	PRIMARY KEY (place, target)
+);
+COMMENT ON TABLE ecp_place_targets IS 'tablespaces and foreign servers of each place, with speed in MB/s and capacity in bytes (null: as measured)';
+SELECT pg_catalog.pg_extension_config_dump('ecp_place_targets', '');
+GRANT SELECT ON ecp_place_targets TO PUBLIC;
+
+CREATE TABLE ecp_place_rules (
+	parent regclass NOT NULL,
+	prefix text NOT NULL,
+	target name,
+	place name,
+	PRIMARY KEY (parent, prefix),
+	CHECK ((target IS NULL) <> (place IS NULL))
+);
+COMMENT ON TABLE ecp_place_rules IS 'where new partitions go: the longest prefix of the name decides';
+SELECT pg_catalog.pg_extension_config_dump('ecp_place_rules',
+	'WHERE EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = parent)');
+GRANT SELECT ON ecp_place_rules TO PUBLIC;
+
+CREATE FUNCTION ecp_place_target(place name, target name, speed float8 DEFAULT NULL, capacity text DEFAULT NULL)
+RETURNS void
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_place_target(name, name, float8, text) IS 'add or change a target of a place: a tablespace or a foreign server';
+
+CREATE FUNCTION ecp_place_assign(weights float8[], speeds float8[], strategy text DEFAULT 'lpt',
+	capacities float8[] DEFAULT NULL, current integer[] DEFAULT NULL,
+	factor float8 DEFAULT 1.05, seed bigint DEFAULT 0)
+RETURNS integer[]
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_place_assign(float8[], float8[], text, float8[], integer[], float8, bigint) IS 'the number of the target that a strategy gives to each weight';
+
+CREATE FUNCTION ecp_place_makespan(weights float8[], speeds float8[], targets integer[])
+RETURNS float8
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_place_makespan(float8[], float8[], integer[]) IS 'time at which the last target is ready';
+
+CREATE FUNCTION ecp_place_bound(weights float8[], speeds float8[])
+RETURNS float8
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_place_bound(float8[], float8[]) IS 'time that no assignment can beat';
+
+CREATE FUNCTION ecp_place_groups(parent regclass, OUT grp regclass, OUT bytes bigint,
+	OUT scans bigint, OUT tablespace name, OUT split boolean, OUT bound text)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+	WITH here AS (
+		SELECT t.spcname
+		FROM pg_catalog.pg_database AS d
+			JOIN pg_catalog.pg_tablespace AS t ON t.oid OPERATOR(pg_catalog.=) d.dattablespace
+		WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+	), leaf AS (
+		SELECT relid::pg_catalog.oid AS relid
+		FROM pg_catalog.pg_partition_tree(parent) WHERE isleaf
+		UNION
+		SELECT parent::pg_catalog.oid
+	)
+	SELECT c.oid::pg_catalog.regclass,
+		pg_catalog.pg_total_relation_size(c.oid),
+		pg_catalog.pg_stat_get_numscans(c.oid),
+		COALESCE(t.spcname, here.spcname),
+		EXISTS (SELECT FROM pg_catalog.pg_index AS x
+				JOIN pg_catalog.pg_class AS i ON i.oid OPERATOR(pg_catalog.=) x.indexrelid
+				WHERE x.indrelid OPERATOR(pg_catalog.=) c.oid
+					AND i.reltablespace OPERATOR(pg_catalog.<>) c.reltablespace),
+		pg_catalog.pg_get_expr(c.relpartbound, c.oid)
+	FROM leaf
+		JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) leaf.relid
+		LEFT JOIN pg_catalog.pg_tablespace AS t ON t.oid OPERATOR(pg_catalog.=) c.reltablespace
+		CROSS JOIN here
+	WHERE c.relkind IN ('r', 'm');
+END;
+COMMENT ON FUNCTION ecp_place_groups(regclass) IS 'what has to be moved together: each leaf partition with its indexes and TOAST';
+
+CREATE FUNCTION ecp_place_plan(parent regclass, place name, strategy text DEFAULT 'lpt',
+	weight text DEFAULT 'bytes', factor float8 DEFAULT 1.05, seed bigint DEFAULT 0,
+	OUT grp regclass, OUT bytes bigint, OUT load float8, OUT source name,
+	OUT target name, OUT move boolean, OUT script text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_place_plan(regclass, name, text, text, float8, bigint) IS 'where each group of a partitioned table should live';
+
+CREATE FUNCTION ecp_place_compare(parent regclass, place name, weight text DEFAULT 'bytes',
+	factor float8 DEFAULT 1.05, piece_bytes bigint DEFAULT 1073741824, seed bigint DEFAULT 0,
+	OUT strategy text, OUT makespan_s float8, OUT lower_bound_s float8, OUT over_pct float8,
+	OUT guarantee float8, OUT moved_bytes bigint, OUT moved_groups integer,
+	OUT split_groups integer, OUT remote_bytes bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_place_compare(regclass, name, text, float8, bigint, bigint) IS 'what each strategy would come to, beside the lower bound';
+
+CREATE PROCEDURE ecp_place_apply(parent regclass, place name, strategy text DEFAULT 'lpt',
+	max_bytes text DEFAULT NULL, lock_timeout text DEFAULT '2s', weight text DEFAULT 'bytes',
+	factor float8 DEFAULT 1.05)
+AS 'MODULE_PATHNAME' LANGUAGE C;
+COMMENT ON PROCEDURE ecp_place_apply(regclass, name, text, text, text, text, float8) IS 'carry out a placement, one group in each transaction';
+
+CREATE FUNCTION ecp_place_rule(parent regclass, prefix text, target name DEFAULT NULL, place name DEFAULT NULL)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+	INSERT INTO ecp_place_rules AS r (parent, prefix, target, place)
+	VALUES (parent, prefix, target, place)
+	ON CONFLICT (parent, prefix)
+	DO UPDATE SET target = excluded.target, place = excluded.place;
+END;
+COMMENT ON FUNCTION ecp_place_rule(regclass, text, name, name) IS 'new partitions whose name begins with the prefix go to a tablespace, or to the best target of a place';
+
+CREATE FUNCTION ecp_place_new_partition()
+RETURNS event_trigger
+AS 'MODULE_PATHNAME' LANGUAGE C;
+COMMENT ON FUNCTION ecp_place_new_partition() IS 'puts a new partition where the rules say';
+
+CREATE EVENT TRIGGER ecp_place_new_partition ON ddl_command_end
+	WHEN TAG IN ('CREATE TABLE')
+	EXECUTE FUNCTION ecp_place_new_partition();
+COMMENT ON EVENT TRIGGER ecp_place_new_partition IS 'puts new partitions where ecp_place_rule() says';
+
 -- end of device
 
 -- ======================================================================

@@ -1,0 +1,123 @@
+--
+-- Placement of the partitions of a table over tablespaces: plan, comparison,
+-- moving, rules for new partitions.
+--
+SET client_min_messages = warning;
+SET allow_in_place_tablespaces = true;
+CREATE TABLESPACE ecp_place_fast LOCATION '';
+CREATE TABLESPACE ecp_place_slow LOCATION '';
+
+CREATE TABLE land (tile text, n int, img text) PARTITION BY LIST (tile);
+CREATE INDEX land_n ON land (n);
+CREATE TABLE "land_32TQU" PARTITION OF land FOR VALUES IN ('32TQU');
+CREATE TABLE "land_32TPT" PARTITION OF land FOR VALUES IN ('32TPT');
+CREATE TABLE "land_33UVP" PARTITION OF land FOR VALUES IN ('33UVP');
+CREATE TABLE "land_Ocean 1" PARTITION OF land FOR VALUES IN ('O''1');
+ALTER TABLE land ALTER img SET STORAGE EXTERNAL;
+INSERT INTO land
+SELECT tile, g, repeat('x', 3000)
+FROM (VALUES ('32TQU', 800), ('32TPT', 400), ('33UVP', 300), ('O''1', 100)) AS v(tile, rows),
+	generate_series(1, rows) AS g;
+
+-- a group is a partition with what belongs to it
+SELECT grp, bytes = pg_total_relation_size(grp) AS whole, scans IS NOT NULL AS scans,
+	tablespace, split, bound
+FROM ecp_place_groups('land') ORDER BY grp::text COLLATE "C";
+
+-- targets
+SELECT ecp_place_target('europe', 'ecp_place_fast', speed => 200, capacity => '1GB');
+SELECT ecp_place_target('europe', 'ecp_place_slow', speed => 50, capacity => '1GB');
+SELECT ecp_place_target('europe', 'ecp_place_slow', speed => 100, capacity => '1GB');
+SELECT * FROM ecp_place_targets ORDER BY 1, 2;
+SELECT ecp_place_target('europe', 'ecp_place_none');
+SELECT ecp_place_target('europe', 'pg_global');
+SELECT ecp_place_target('europe', 'ecp_place_slow', speed => 0);
+SELECT * FROM ecp_place_plan('land', 'nowhere');
+
+-- the plan, and what it comes to
+SELECT grp, source, target, move, script FROM ecp_place_plan('land', 'europe')
+ORDER BY grp::text COLLATE "C";
+SELECT strategy, over_pct < 25 AS near, round(guarantee::numeric, 3) AS guarantee,
+	moved_groups, split_groups, remote_bytes > 0 AS remote
+FROM ecp_place_compare('land', 'europe', piece_bytes => 65536)
+WHERE strategy <> 'random_group';
+
+-- nothing that does not fit is planned, nothing stored for a failed plan
+SELECT ecp_place_target('tiny', 'ecp_place_fast', speed => 200, capacity => '1MB');
+\set VERBOSITY terse
+SELECT count(*) FROM ecp_place_plan('land', 'tiny');
+\set VERBOSITY default
+
+-- moving, in bounded steps: 2 MB is enough for one group
+BEGIN;
+CALL ecp_place_apply('land', 'europe');
+ROLLBACK;
+CALL ecp_place_apply('land', NULL);
+CALL ecp_place_apply('land', 'europe', max_bytes => '2MB');
+SELECT count(*) FILTER (WHERE move) AS to_move, count(*) FROM ecp_place_plan('land', 'europe');
+CALL ecp_place_apply('land', 'europe');
+SELECT count(*) FILTER (WHERE move) AS to_move, count(*) FROM ecp_place_plan('land', 'europe');
+-- heap, index and TOAST have gone together
+SELECT c.relname, t.spcname,
+	bool_and(i.reltablespace = c.reltablespace) AS indexes_too,
+	min(toast.reltablespace) = c.reltablespace AS toast_too
+FROM pg_class AS c
+	JOIN pg_tablespace AS t ON t.oid = c.reltablespace
+	JOIN pg_index AS x ON x.indrelid = c.oid
+	JOIN pg_class AS i ON i.oid = x.indexrelid
+	JOIN pg_class AS toast ON toast.oid = c.reltoastrelid
+WHERE c.oid IN (SELECT grp FROM ecp_place_groups('land'))
+GROUP BY c.relname, t.spcname, c.reltablespace ORDER BY c.relname COLLATE "C";
+SELECT count(*), sum(n), sum(length(img)) FROM land;
+SELECT strategy, moved_bytes, split_groups FROM ecp_place_compare('land', 'europe')
+WHERE strategy IN ('current', 'lpt', 'online', 'rebalance');
+
+-- a group whose index is elsewhere is split, and planned as a whole
+ALTER INDEX "land_33UVP_n_idx" SET TABLESPACE pg_default;
+SELECT grp, split FROM ecp_place_groups('land') WHERE split;
+SELECT grp, move FROM ecp_place_plan('land', 'europe', 'rebalance') WHERE move;
+CALL ecp_place_apply('land', 'europe', 'rebalance');
+SELECT count(*) FROM ecp_place_groups('land') WHERE split;
+
+-- rules: the longest prefix wins, a TABLESPACE clause wins over all rules
+SELECT ecp_place_rule('land', '3', 'ecp_place_slow');
+SELECT ecp_place_rule('land', '32T', 'ecp_place_fast');
+CREATE TABLE "land_32TXX" PARTITION OF land FOR VALUES IN ('32TXX');
+CREATE TABLE "land_32UXX" PARTITION OF land FOR VALUES IN ('32UXX');
+CREATE TABLE "land_32TXY" PARTITION OF land FOR VALUES IN ('32TXY') TABLESPACE ecp_place_slow;
+CREATE TABLE "land_9" PARTITION OF land FOR VALUES IN ('9');
+CREATE TABLE "3other" (a int);
+-- no rule of its own: the target that online LPT picks
+SELECT ecp_place_rule('land', '', place => 'europe');
+CREATE TABLE "land_8" PARTITION OF land FOR VALUES IN ('8');
+SELECT relname, coalesce(spcname, 'default') AS tablespace, relkind
+FROM pg_class LEFT JOIN pg_tablespace AS t ON t.oid = reltablespace
+WHERE relname ~ '^(land_(32TX|32UX|9|8)|3other)' ORDER BY relname COLLATE "C";
+SELECT (SELECT target FROM ecp_place_plan('land', 'europe', 'online') WHERE grp = '"land_8"'::regclass)
+	= spcname AS online_target
+FROM pg_class JOIN pg_tablespace AS t ON t.oid = reltablespace WHERE relname = 'land_8';
+SELECT ecp_place_rule('land', 'x');
+
+-- privileges: anybody may plan, nobody else may define or move
+CREATE ROLE regress_ecp_place;
+SET ROLE regress_ecp_place;
+SELECT count(*) FROM ecp_place_plan('land', 'europe');
+SELECT ecp_place_target('europe', 'ecp_place_fast', speed => 1);
+SELECT ecp_place_rule('land', 'y', 'ecp_place_fast');
+RESET ROLE;
+CALL ecp_place_apply('land', 'europe');
+UPDATE ecp_place_targets SET capacity = CASE target WHEN 'ecp_place_fast' THEN 0 ELSE capacity END;
+SET ROLE regress_ecp_place;
+CALL ecp_place_apply('land', 'europe');
+RESET ROLE;
+
+-- a plain table is a group by itself
+CREATE TABLE plain (a int);
+SELECT grp, tablespace FROM ecp_place_groups('plain');
+
+DROP TABLE land, plain, "3other";
+DELETE FROM ecp_place_rules;
+DELETE FROM ecp_place_targets;
+DROP TABLESPACE ecp_place_fast;
+DROP TABLESPACE ecp_place_slow;
+DROP ROLE regress_ecp_place;
