@@ -22,7 +22,7 @@ PG_CPPFLAGS = -I$(srcdir)/src
 SHLIB_LINK = -lm
 PG_CFLAGS = -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -Werror
 
-REGRESS = $(sort $(patsubst sql/%.sql,%,$(filter-out sql/ecp%--%.sql,$(wildcard sql/*.sql))))
+REGRESS = $(sort $(patsubst sql/%.sql,%,$(filter-out sql/ecp--%.sql,$(wildcard sql/*.sql))))
 REGRESS_OPTS = --load-extension=ecp
 ISOLATION = $(sort $(patsubst test/isolation/specs/%.spec,%,$(wildcard test/isolation/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=ecp
