@@ -1,0 +1,125 @@
+-- The demo's work, for test/demo/run: load the shipped SIFT descriptors,
+-- build the index by both policies, and compare answers and times with exact
+-- search.  The psql variable "data" is the folder of the .bvecs files.
+\set ON_ERROR_STOP 1
+\set QUIET 1
+\pset footer off
+SET client_min_messages = warning;
+SET jit = off;
+SET max_parallel_workers_per_gather = 0;
+
+CREATE EXTENSION ecp;
+
+-- A .bvecs file is 4 bytes of length and the elements, for each vector.
+\set base :data '/base.bvecs'
+\set query :data '/query.bvecs'
+CREATE TABLE items (id int PRIMARY KEY, v bytea NOT NULL);
+COMMENT ON TABLE items IS 'SIFT descriptors of photographs, 128 bytes each';
+CREATE TABLE queries (LIKE items INCLUDING ALL);
+COMMENT ON TABLE queries IS 'SIFT descriptors of other photographs';
+INSERT INTO items
+SELECT i, substring((SELECT pg_read_binary_file(:'base')) FROM i * 132 + 5 FOR 128)
+FROM generate_series(0, (pg_stat_file(:'base')).size / 132 - 1) AS g(n),
+	LATERAL (SELECT n::int) AS l(i);
+INSERT INTO queries
+SELECT i, substring((SELECT pg_read_binary_file(:'query')) FROM i * 132 + 5 FOR 128)
+FROM generate_series(0, (pg_stat_file(:'query')).size / 132 - 1) AS g(n),
+	LATERAL (SELECT n::int) AS l(i);
+VACUUM (ANALYZE) items, queries;
+
+SELECT count(*) AS rows, min(length(v)) AS "elements a row",
+	pg_size_pretty(pg_relation_size('items')) AS "table's size"
+FROM items \gset loaded_
+\qecho
+\qecho Loaded :loaded_rows descriptors of 128 bytes.
+
+-- One line of the table of results.  "near" holds what exact search found: for
+-- each query the distance of its tenth neighbour.  A row of an answer counts
+-- for recall if it is no farther than that.
+CREATE TABLE results (n serial, search text, probes text, recall numeric, ms numeric);
+CREATE TABLE near (id int, dk float8);
+
+CREATE PROCEDURE measure(search text, probes text)
+LANGUAGE plpgsql AS $$
+DECLARE
+	started timestamptz;
+	ms numeric;
+	found bigint;
+BEGIN
+	started := clock_timestamp();
+	CREATE TEMPORARY TABLE answers ON COMMIT DROP AS
+	SELECT q.id, a.d
+	FROM queries q, LATERAL (SELECT i.v <-> q.v AS d FROM items i
+							 ORDER BY i.v <-> q.v LIMIT 10) a;
+	ms := 1000 * extract(epoch FROM clock_timestamp() - started);
+	IF NOT EXISTS (SELECT FROM near) THEN
+		INSERT INTO near SELECT id, max(d) FROM answers GROUP BY id;
+	END IF;
+	SELECT count(*) INTO found
+	FROM answers a JOIN near USING (id) WHERE a.d <= dk * (1 + 1e-6);
+	INSERT INTO results (search, probes, recall, ms)
+	SELECT search, probes, found / (10.0 * count(*)), ms / count(*) FROM queries;
+	COMMIT;
+END $$;
+
+SET enable_indexscan = off;
+CALL measure('exact, sequential scan', '');
+RESET enable_indexscan;
+
+-- So little memory that the policies have something to do: an in-buff holds
+-- about 4,000 of the 25,391 rows.
+SET ecp.in_buff = '512kB';
+SET maintenance_work_mem = '16MB';
+
+\qecho
+\qecho CREATE INDEX items_v ON items USING ecp (v), with ecp.build_policy = tempfiles:
+SET ecp.build_policy = tempfiles;
+CREATE INDEX items_v ON items USING ecp (v);
+SELECT * FROM ecp_build_report('items_v');
+SET ecp.probes = 8;
+CALL measure('ecp, built with tempfiles', '8');
+RESET ecp.probes;
+CALL measure('ecp, built with tempfiles', 'default');
+DROP INDEX items_v;
+
+\qecho and with ecp.build_policy = chunkfiles:
+SET ecp.build_policy = chunkfiles;
+CREATE INDEX items_v ON items USING ecp (v);
+SELECT * FROM ecp_build_report('items_v');
+\qecho The index:
+SELECT * FROM ecp_index_stats('items_v');
+
+EXPLAIN (COSTS OFF)
+SELECT id FROM items ORDER BY v <-> (SELECT v FROM queries WHERE id = 0) LIMIT 10;
+
+SET ecp.probes = 1;
+CALL measure('ecp, built with chunkfiles', '1');
+SET ecp.probes = 2;
+CALL measure('ecp, built with chunkfiles', '2');
+SET ecp.probes = 4;
+CALL measure('ecp, built with chunkfiles', '4');
+SET ecp.probes = 8;
+CALL measure('ecp, built with chunkfiles', '8');
+SET ecp.probes = 16;
+CALL measure('ecp, built with chunkfiles', '16');
+SET ecp.probes = 32;
+CALL measure('ecp, built with chunkfiles', '32');
+RESET ecp.probes;
+CALL measure('ecp, built with chunkfiles', 'default');
+
+\qecho
+\qecho Ten nearest neighbours of 500 queries, one connection:
+SELECT search, probes, round(recall, 3) AS "recall@10",
+	round(ms, 3) AS "ms a query",
+	round((SELECT ms FROM results WHERE probes = '') / ms, 1) AS "times as fast"
+FROM results ORDER BY n;
+
+DO $$
+BEGIN
+	PERFORM ecp_index_check('items_v', true);
+	IF (SELECT min(recall) FROM results WHERE probes = 'default') < 0.9 THEN
+		RAISE EXCEPTION 'recall with default settings is below 0.9';
+	END IF;
+END $$;
+\qecho The checker finds the index sound.
+DROP PROCEDURE measure;
