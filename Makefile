@@ -54,7 +54,7 @@ endif
 # environment.
 
 export PG_CONFIG
-.PHONY: deps test lint indent demo demo-stop test-assert test-asan test-valgrind coverage
+.PHONY: deps test lint indent demo demo-stop test-assert test-asan test-valgrind coverage kernels-speed
 
 deps:
 	@src/tools/deps.sh test
@@ -79,3 +79,11 @@ demo-stop:
 test-assert test-asan test-valgrind coverage:
 	@src/tools/deps.sh extra
 	@test/special $@
+
+kernels-speed:
+	@mkdir -p build
+	gcc -O2 -g -Wall -fno-strict-aliasing -fwrapv -ffp-contract=off -D_GNU_SOURCE \
+		-I$(shell $(PG_CONFIG) --includedir-server) -Isrc -Itest/unit \
+		-o build/kernels_speed test/bench/kernels_speed.c \
+		$(filter-out src/vector/vector_ops.c,$(wildcard src/vector/*.c)) -lm
+	build/kernels_speed

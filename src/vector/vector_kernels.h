@@ -29,7 +29,7 @@
 #define ECP_PANEL_BLOCK		16
 
 /* Vectors that ecp_panel_nearest() takes to a kernel at a time. */
-#define ECP_PANEL_VECTORS	48
+#define ECP_PANEL_VECTORS	96
 
 /* uint8 elements of a group, which one 4-byte lane takes at once. */
 #define ECP_GROUP			4
@@ -128,7 +128,39 @@ typedef struct EcpKernels
 									  int32 *leaders, float4 *ranks);
 } EcpKernels;
 
+/*
+ * The nearest of the leaders from the best ones of each lane: lane l of
+ * block b is leader 16 b + l.  Equal ranks: the lower number.
+ */
+#define EcpLanesNearest(lane_ranks, lane_blocks, leader, rank) \
+	do { \
+		(rank) = (lane_ranks)[0]; \
+		(leader) = (lane_blocks)[0] * ECP_PANEL_BLOCK; \
+		for (int lane_ = 1; lane_ < ECP_PANEL_BLOCK; lane_++) \
+		{ \
+			int32		number_ = (lane_blocks)[lane_] * ECP_PANEL_BLOCK + lane_; \
+\
+			if ((lane_ranks)[lane_] < (rank) || \
+				((lane_ranks)[lane_] == (rank) && number_ < (leader))) \
+			{ \
+				(rank) = (lane_ranks)[lane_]; \
+				(leader) = number_; \
+			} \
+		} \
+	} while (0)
+
 extern const EcpKernels ecp_kernels_scalar;
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define ECP_HAVE_X86_KERNELS
+extern const EcpKernels ecp_kernels_avx2;
+extern const EcpKernels ecp_kernels_avx512;
+#endif
+
+#if defined(__aarch64__) && defined(__ARM_NEON)
+#define ECP_HAVE_NEON_KERNELS
+extern const EcpKernels ecp_kernels_neon;
+#endif
 
 /* The kernels in use; never NULL. */
 extern const EcpKernels *ecp_kernels;

@@ -201,13 +201,12 @@ scalar_f32_panel_rank(const EcpPanelView *panel, const float4 *vector,
 
 					sums[l] = fmaf(diff, diff, sums[l]);
 				}
-				else
-					sums[l] = fmaf(x[l], vector[i], sums[l]);
+				else			/* the rank is the negative product */
+					sums[l] = fmaf(-x[l], vector[i], sums[l]);
 			}
 		}
 
-		for (int l = 0; l < count; l++)
-			ranks[done + l] = (panel->metric == ECP_METRIC_L2) ? sums[l] : -sums[l];
+		memcpy(ranks + done, sums, count * sizeof(float4));
 	}
 }
 

@@ -1,0 +1,607 @@
+/*-------------------------------------------------------------------------
+ *
+ * vector_kernels_avx2.c
+ *	  Kernels for AVX2 with FMA (Haswell, Zen and later).
+ *
+ * One register is 8 lanes of 4 bytes, so 16 lanes are two registers.  AVX2's
+ * multiplication of unsigned with signed bytes saturates; here the bytes of
+ * a group are widened to 16 bits instead, the even and the odd ones by a
+ * mask and a shift, and multiplied by vpmaddwd, which cannot overflow.
+ *
+ * Panels: a tile of 4 vectors x 1 block of 16 leaders keeps 8 sums in the 16
+ * registers.  See vector_kernels_avx512.c for tiles and for why the target
+ * is an attribute.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "vector/vector_kernels.h"
+
+#ifdef ECP_HAVE_X86_KERNELS
+
+#include <immintrin.h>
+
+#define TARGET		__attribute__((target("avx2,fma")))
+#define TEMPLATE	static inline __attribute__((always_inline)) TARGET
+
+/* Rows ranked at a time. */
+#define ROWS			4
+
+/* Registers of slots that rank_slots() works on at a time. */
+#define SLOT_BLOCKS		4
+
+/* Vectors of a tile of a panel, whose other side is one block. */
+#define TILE_VECTORS	4
+
+/* A uint8 query's group as 16-bit elements: 0 and 2, 1 and 3. */
+typedef struct GroupPairs
+{
+	__m256i		even;
+	__m256i		odd;
+} GroupPairs;
+
+static bool
+avx2_supported(void)
+{
+	/* checks what the operating system saves and restores, too */
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+/* A mask whose first n of 8 lanes are all ones. */
+TEMPLATE __m256i
+lane_mask(int n)
+{
+	return _mm256_cmpgt_epi32(_mm256_set1_epi32(n),
+							  _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+/* ---- uint8 ---- */
+
+TEMPLATE int32
+add_lanes_i32(__m256i sum)
+{
+	__m128i		half = _mm_add_epi32(_mm256_castsi256_si128(sum),
+									 _mm256_extracti128_si256(sum, 1));
+
+	half = _mm_add_epi32(half, _mm_shuffle_epi32(half, _MM_SHUFFLE(1, 0, 3, 2)));
+	half = _mm_add_epi32(half, _mm_shuffle_epi32(half, _MM_SHUFFLE(2, 3, 0, 1)));
+	return _mm_cvtsi128_si32(half);
+}
+
+/* Up to 16 bytes of a row, followed by zeros. */
+TEMPLATE __m128i
+load_bytes(const uint8 *bytes, int n)
+{
+	uint8		padded[16] = {0};
+
+	if (n >= 16)
+		return _mm_loadu_si128((const __m128i *) bytes);
+
+	for (int i = 0; i < n; i++)
+		padded[i] = bytes[i];
+	return _mm_loadu_si128((const __m128i *) padded);
+}
+
+static TARGET void
+avx2_u8_rank_rows(const EcpU8Query *query, const uint8 *rows, Size stride,
+				  const int32 *factor, int n, float8 *ranks)
+{
+	for (int first = 0; first < n; first += ROWS)
+	{
+		const uint8 *row[ROWS];
+		__m256i		sums[ROWS];
+
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++)
+		{
+			row[r] = rows + Min(first + r, n - 1) * stride;
+			sums[r] = _mm256_setzero_si256();
+		}
+
+		for (int i = 0; i < query->dims; i += 16)
+		{
+			__m256i		q = _mm256_cvtepi8_epi16(_mm_load_si128((const __m128i *) (query->elements + i)));
+
+#pragma GCC unroll 4
+			for (int r = 0; r < ROWS; r++)
+			{
+				__m256i		x = _mm256_cvtepu8_epi16(load_bytes(row[r] + i, query->dims - i));
+
+				sums[r] = _mm256_add_epi32(sums[r], _mm256_madd_epi16(x, q));
+			}
+		}
+
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++)
+		{
+			if (first + r < n)
+				ranks[first + r] = query->base +
+					query->factor_times * factor[first + r] +
+					query->dot_times * add_lanes_i32(sums[r]);
+		}
+	}
+}
+
+/* The pairs of a group whose four elements are the bytes of "group". */
+TEMPLATE GroupPairs
+group_pairs(const int8 *group)
+{
+	__m256i		q = _mm256_set1_epi32(*(const int32 *) group);
+	GroupPairs	result;
+
+	result.even = _mm256_srai_epi16(_mm256_slli_epi16(q, 8), 8);
+	result.odd = _mm256_srai_epi16(q, 8);
+	return result;
+}
+
+/* Add the inner products of 8 groups of unsigned bytes with "pairs". */
+TEMPLATE __m256i
+add_group(__m256i sum, __m256i even, __m256i odd, const GroupPairs *pairs)
+{
+	return _mm256_add_epi32(sum,
+							_mm256_add_epi32(_mm256_madd_epi16(even, pairs->even),
+											 _mm256_madd_epi16(odd, pairs->odd)));
+}
+
+/* nblocks is a constant where this is expanded. */
+TEMPLATE void
+rank_slots(const EcpU8Query *query, const uint8 *columns, int nslots,
+		   const int32 *factor, int first, int count, int nblocks,
+		   float8 *ranks)
+{
+	int			ngroups = EcpGroups(query->dims);
+	const int32 *column = (const int32 *) columns + first;
+	__m256i		low_bytes = _mm256_set1_epi16(0xFF);
+	__m256i		last = lane_mask(count - (nblocks - 1) * 8);
+	__m256i		sums[SLOT_BLOCKS];
+
+#pragma GCC unroll 4
+	for (int b = 0; b < nblocks; b++)
+		sums[b] = _mm256_setzero_si256();
+
+	for (int g = 0; g < ngroups; g++)
+	{
+		GroupPairs	pairs = group_pairs(query->elements + g * ECP_GROUP);
+
+#pragma GCC unroll 4
+		for (int b = 0; b < nblocks; b++)
+		{
+			__m256i		x = (b < nblocks - 1) ?
+				_mm256_loadu_si256((const __m256i *) (column + b * 8)) :
+				_mm256_maskload_epi32(column + b * 8, last);
+
+			sums[b] = add_group(sums[b], _mm256_and_si256(x, low_bytes),
+								_mm256_srli_epi16(x, 8), &pairs);
+		}
+		column += nslots;
+	}
+
+#pragma GCC unroll 4
+	for (int b = 0; b < nblocks; b++)
+	{
+		int			live = Min(count - b * 8, 8);
+		int32		dots[8];
+
+		_mm256_storeu_si256((__m256i *) dots, sums[b]);
+		for (int s = 0; s < live; s++)
+			ranks[first + b * 8 + s] = query->base +
+				query->factor_times * factor[first + b * 8 + s] +
+				query->dot_times * dots[s];
+	}
+}
+
+static TARGET void
+avx2_u8_rank_columns(const EcpU8Query *query, const uint8 *columns,
+					 int nslots, const int32 *factor, int n, float8 *ranks)
+{
+	for (int first = 0; first < n; first += SLOT_BLOCKS * 8)
+	{
+		int			count = Min(n - first, SLOT_BLOCKS * 8);
+
+		switch ((count + 7) / 8)
+		{
+			case 1:
+				rank_slots(query, columns, nslots, factor, first, count, 1,
+						   ranks);
+				break;
+			case 2:
+				rank_slots(query, columns, nslots, factor, first, count, 2,
+						   ranks);
+				break;
+			case 3:
+				rank_slots(query, columns, nslots, factor, first, count, 3,
+						   ranks);
+				break;
+			default:
+				rank_slots(query, columns, nslots, factor, first, count, 4,
+						   ranks);
+				break;
+		}
+	}
+}
+
+static TARGET void
+avx2_u8_sums(const uint8 *a, const uint8 *b, int dims, EcpU8Sums *sums)
+{
+	__m256i		aa = _mm256_setzero_si256();
+	__m256i		ab = _mm256_setzero_si256();
+	__m256i		bb = _mm256_setzero_si256();
+
+	for (int i = 0; i < dims; i += 16)
+	{
+		__m256i		x = _mm256_cvtepu8_epi16(load_bytes(a + i, dims - i));
+		__m256i		y = _mm256_cvtepu8_epi16(load_bytes(b + i, dims - i));
+
+		aa = _mm256_add_epi32(aa, _mm256_madd_epi16(x, x));
+		ab = _mm256_add_epi32(ab, _mm256_madd_epi16(x, y));
+		bb = _mm256_add_epi32(bb, _mm256_madd_epi16(y, y));
+	}
+
+	sums->aa = add_lanes_i32(aa);
+	sums->ab = add_lanes_i32(ab);
+	sums->bb = add_lanes_i32(bb);
+}
+
+/* Inner products of nvectors (a constant) vectors with 16 leaders. */
+TEMPLATE void
+u8_tile(const int8 *const *vector, const uint8 *block, int ngroups,
+		int nvectors, __m256i sums[][2])
+{
+	__m256i		low_bytes = _mm256_set1_epi16(0xFF);
+
+#pragma GCC unroll 4
+	for (int v = 0; v < nvectors; v++)
+		sums[v][0] = sums[v][1] = _mm256_setzero_si256();
+
+	for (int g = 0; g < ngroups; g++)
+	{
+		__m256i		x0 = _mm256_load_si256((const __m256i *) (block + g * 64));
+		__m256i		x1 = _mm256_load_si256((const __m256i *) (block + g * 64 + 32));
+		__m256i		even0 = _mm256_and_si256(x0, low_bytes);
+		__m256i		even1 = _mm256_and_si256(x1, low_bytes);
+		__m256i		odd0 = _mm256_srli_epi16(x0, 8);
+		__m256i		odd1 = _mm256_srli_epi16(x1, 8);
+
+#pragma GCC unroll 4
+		for (int v = 0; v < nvectors; v++)
+		{
+			GroupPairs	pairs = group_pairs(vector[v] + g * ECP_GROUP);
+
+			sums[v][0] = add_group(sums[v][0], even0, odd0, &pairs);
+			sums[v][1] = add_group(sums[v][1], even1, odd1, &pairs);
+		}
+	}
+}
+
+static TARGET void
+avx2_u8_panel_rank(const EcpPanelView *panel, const int8 *vector, int first,
+				   int n, int32 *ranks)
+{
+	int			ngroups = EcpGroups(panel->dims);
+
+	for (int done = 0; done < n; done += 16)
+	{
+		const uint8 *block = (const uint8 *) panel->data +
+			(first + done) / 16 * (Size) ngroups * 64;
+		__m256i		sums[1][2];
+		int32		dots[16];
+
+		u8_tile(&vector, block, ngroups, 1, sums);
+		_mm256_storeu_si256((__m256i *) dots, sums[0][0]);
+		_mm256_storeu_si256((__m256i *) (dots + 8), sums[0][1]);
+
+		for (int l = 0; l < Min(n - done, 16); l++)
+			ranks[done + l] = panel->factors[first + done + l] -
+				(dots[l] << panel->shift);
+	}
+}
+
+static TARGET void
+avx2_u8_panel_nearest(const EcpPanelView *panel, int n, const int8 *vectors,
+					  Size stride, int nvectors, int32 *leaders,
+					  int32 *ranks)
+{
+	int			ngroups = EcpGroups(panel->dims);
+	int			nblocks = (n + 15) / 16;
+	__m128i		shift = _mm_cvtsi32_si128(panel->shift);
+	__m256i		best[ECP_PANEL_VECTORS][2];
+	__m256i		best_block[ECP_PANEL_VECTORS][2];
+
+	for (int v = 0; v < nvectors; v++)
+	{
+		best[v][0] = best[v][1] = _mm256_set1_epi32(PG_INT32_MAX);
+		best_block[v][0] = best_block[v][1] = _mm256_setzero_si256();
+	}
+
+	for (int b = 0; b < nblocks; b++)
+	{
+		const uint8 *block = (const uint8 *) panel->data + b * (Size) ngroups * 64;
+		const __m256i *factor = (const __m256i *) (panel->factors + b * 16);
+
+		for (int done = 0; done < nvectors; done += TILE_VECTORS)
+		{
+			const int8 *vector[TILE_VECTORS];
+			__m256i		sums[TILE_VECTORS][2];
+
+#pragma GCC unroll 4
+			for (int v = 0; v < TILE_VECTORS; v++)
+				vector[v] = vectors + Min(done + v, nvectors - 1) * stride;
+
+			u8_tile(vector, block, ngroups, TILE_VECTORS, sums);
+
+#pragma GCC unroll 4
+			for (int v = 0; v < TILE_VECTORS; v++)
+			{
+				int			i = Min(done + v, nvectors - 1);
+
+#pragma GCC unroll 2
+				for (int h = 0; h < 2; h++)
+				{
+					__m256i		rank = _mm256_sub_epi32(factor[h],
+														_mm256_sll_epi32(sums[v][h], shift));
+					__m256i		better = _mm256_and_si256(lane_mask(n - b * 16 - h * 8),
+														  _mm256_cmpgt_epi32(best[i][h], rank));
+
+					best[i][h] = _mm256_blendv_epi8(best[i][h], rank, better);
+					best_block[i][h] = _mm256_blendv_epi8(best_block[i][h],
+														  _mm256_set1_epi32(b), better);
+				}
+			}
+		}
+	}
+
+	for (int v = 0; v < nvectors; v++)
+		EcpLanesNearest((const int32 *) best[v], (const int32 *) best_block[v],
+						leaders[v], ranks[v]);
+}
+
+/* ---- float32 ---- */
+
+/* The sum of 16 lanes, in the order that all instruction sets keep. */
+TEMPLATE float4
+add_lanes_f32(__m256 low, __m256 high)
+{
+	__m256		half = _mm256_add_ps(low, high);
+	__m128		quarter = _mm_add_ps(_mm256_castps256_ps128(half),
+									 _mm256_extractf128_ps(half, 1));
+
+	quarter = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
+	quarter = _mm_add_ss(quarter, _mm_movehdup_ps(quarter));
+	return _mm_cvtss_f32(quarter);
+}
+
+/* One step of f32_rows(); "squared" is a constant where this is expanded. */
+TEMPLATE __m256
+add_products(__m256 sum, __m256 x, __m256 q, bool squared)
+{
+	if (squared)
+	{
+		x = _mm256_sub_ps(x, q);
+		return _mm256_fmadd_ps(x, x, sum);
+	}
+	return _mm256_fmadd_ps(x, q, sum);
+}
+
+TEMPLATE void
+f32_rows(const float4 *query, int dims, const char *rows, Size stride, int n,
+		 bool squared, float4 *result)
+{
+	int			whole = dims / 16 * 16;
+	__m256i		low_mask = lane_mask(dims - whole);
+	__m256i		high_mask = lane_mask(dims - whole - 8);
+
+	for (int first = 0; first < n; first += ROWS)
+	{
+		const float4 *row[ROWS];
+		__m256		low[ROWS];
+		__m256		high[ROWS];
+
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++)
+		{
+			row[r] = (const float4 *) (rows + Min(first + r, n - 1) * stride);
+			low[r] = high[r] = _mm256_setzero_ps();
+		}
+
+		for (int i = 0; i < whole; i += 16)
+		{
+			__m256		q0 = _mm256_loadu_ps(query + i);
+			__m256		q1 = _mm256_loadu_ps(query + i + 8);
+
+#pragma GCC unroll 4
+			for (int r = 0; r < ROWS; r++)
+			{
+				low[r] = add_products(low[r], _mm256_loadu_ps(row[r] + i),
+									  q0, squared);
+				high[r] = add_products(high[r], _mm256_loadu_ps(row[r] + i + 8),
+									   q1, squared);
+			}
+		}
+
+		if (whole < dims)
+		{
+			__m256		q0 = _mm256_maskload_ps(query + whole, low_mask);
+			__m256		q1 = _mm256_maskload_ps(query + whole + 8, high_mask);
+
+#pragma GCC unroll 4
+			for (int r = 0; r < ROWS; r++)
+			{
+				low[r] = add_products(low[r],
+									  _mm256_maskload_ps(row[r] + whole, low_mask),
+									  q0, squared);
+				high[r] = add_products(high[r],
+									   _mm256_maskload_ps(row[r] + whole + 8, high_mask),
+									   q1, squared);
+			}
+		}
+
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++)
+		{
+			if (first + r < n)
+				result[first + r] = add_lanes_f32(low[r], high[r]);
+		}
+	}
+}
+
+static TARGET void
+avx2_f32_l2_rows(const float4 *query, int dims, const char *rows,
+				 Size stride, int n, float4 *sums)
+{
+	f32_rows(query, dims, rows, stride, n, true, sums);
+}
+
+static TARGET void
+avx2_f32_dot_rows(const float4 *query, int dims, const char *rows,
+				  Size stride, int n, float4 *sums)
+{
+	f32_rows(query, dims, rows, stride, n, false, sums);
+}
+
+/* Ranks of nvectors vectors x 16 leaders; constants: nvectors, squared. */
+TEMPLATE void
+f32_tile(const float4 *const *vector, const float4 *block, int dims,
+		 int nvectors, bool squared, __m256 sums[][2])
+{
+#pragma GCC unroll 4
+	for (int v = 0; v < nvectors; v++)
+		sums[v][0] = sums[v][1] = _mm256_setzero_ps();
+
+	for (int i = 0; i < dims; i++)
+	{
+		__m256		x0 = _mm256_load_ps(block + i * 16);
+		__m256		x1 = _mm256_load_ps(block + i * 16 + 8);
+
+#pragma GCC unroll 4
+		for (int v = 0; v < nvectors; v++)
+		{
+			__m256		q = _mm256_set1_ps(vector[v][i]);
+
+			if (squared)
+			{
+				__m256		diff0 = _mm256_sub_ps(x0, q);
+				__m256		diff1 = _mm256_sub_ps(x1, q);
+
+				sums[v][0] = _mm256_fmadd_ps(diff0, diff0, sums[v][0]);
+				sums[v][1] = _mm256_fmadd_ps(diff1, diff1, sums[v][1]);
+			}
+			else				/* the rank is the negative product */
+			{
+				sums[v][0] = _mm256_fnmadd_ps(x0, q, sums[v][0]);
+				sums[v][1] = _mm256_fnmadd_ps(x1, q, sums[v][1]);
+			}
+		}
+	}
+}
+
+static TARGET void
+avx2_f32_panel_rank(const EcpPanelView *panel, const float4 *vector,
+					int first, int n, float4 *ranks)
+{
+	for (int done = 0; done < n; done += 16)
+	{
+		const float4 *block = (const float4 *) panel->data +
+			(first + done) / 16 * (Size) panel->dims * 16;
+		__m256		sums[1][2];
+
+		if (panel->metric == ECP_METRIC_L2)
+			f32_tile(&vector, block, panel->dims, 1, true, sums);
+		else
+			f32_tile(&vector, block, panel->dims, 1, false, sums);
+
+		_mm256_maskstore_ps(ranks + done, lane_mask(n - done), sums[0][0]);
+		_mm256_maskstore_ps(ranks + done + 8, lane_mask(n - done - 8), sums[0][1]);
+	}
+}
+
+TEMPLATE void
+f32_nearest(const EcpPanelView *panel, int n, const char *vectors,
+			Size stride, int nvectors, bool squared, int32 *leaders,
+			float4 *ranks)
+{
+	int			nblocks = (n + 15) / 16;
+	__m256		best[ECP_PANEL_VECTORS][2];
+	__m256		best_block[ECP_PANEL_VECTORS][2];
+
+	for (int v = 0; v < nvectors; v++)
+	{
+		best[v][0] = best[v][1] = _mm256_set1_ps(INFINITY);
+		best_block[v][0] = best_block[v][1] = _mm256_setzero_ps();
+	}
+
+	for (int b = 0; b < nblocks; b++)
+	{
+		const float4 *block = (const float4 *) panel->data +
+			b * (Size) panel->dims * 16;
+		__m256		number = _mm256_castsi256_ps(_mm256_set1_epi32(b));
+
+		for (int done = 0; done < nvectors; done += TILE_VECTORS)
+		{
+			const float4 *vector[TILE_VECTORS];
+			__m256		sums[TILE_VECTORS][2];
+
+#pragma GCC unroll 4
+			for (int v = 0; v < TILE_VECTORS; v++)
+				vector[v] = (const float4 *) (vectors +
+											  Min(done + v, nvectors - 1) * stride);
+
+			f32_tile(vector, block, panel->dims, TILE_VECTORS, squared, sums);
+
+#pragma GCC unroll 4
+			for (int v = 0; v < TILE_VECTORS; v++)
+			{
+				int			i = Min(done + v, nvectors - 1);
+
+#pragma GCC unroll 2
+				for (int h = 0; h < 2; h++)
+				{
+					__m256		live = _mm256_castsi256_ps(lane_mask(n - b * 16 - h * 8));
+					__m256		better = _mm256_and_ps(live,
+													   _mm256_cmp_ps(sums[v][h], best[i][h],
+																	 _CMP_LT_OQ));
+
+					best[i][h] = _mm256_blendv_ps(best[i][h], sums[v][h], better);
+					best_block[i][h] = _mm256_blendv_ps(best_block[i][h],
+														number, better);
+				}
+			}
+		}
+	}
+
+	for (int v = 0; v < nvectors; v++)
+		EcpLanesNearest((const float4 *) best[v],
+						(const int32 *) best_block[v],
+						leaders[v], ranks[v]);
+}
+
+static TARGET void
+avx2_f32_panel_nearest(const EcpPanelView *panel, int n,
+					   const char *vectors, Size stride, int nvectors,
+					   int32 *leaders, float4 *ranks)
+{
+	if (panel->metric == ECP_METRIC_L2)
+		f32_nearest(panel, n, vectors, stride, nvectors, true, leaders,
+					ranks);
+	else
+		f32_nearest(panel, n, vectors, stride, nvectors, false, leaders,
+					ranks);
+}
+
+const EcpKernels ecp_kernels_avx2 = {
+	.name = "avx2",
+	.supported = avx2_supported,
+	.u8_rank_rows = avx2_u8_rank_rows,
+	.u8_rank_columns = avx2_u8_rank_columns,
+	.u8_sums = avx2_u8_sums,
+	.f32_l2_rows = avx2_f32_l2_rows,
+	.f32_dot_rows = avx2_f32_dot_rows,
+	.u8_panel_rank = avx2_u8_panel_rank,
+	.f32_panel_rank = avx2_f32_panel_rank,
+	.u8_panel_nearest = avx2_u8_panel_nearest,
+	.f32_panel_nearest = avx2_f32_panel_nearest,
+};
+
+#endif							/* ECP_HAVE_X86_KERNELS */

@@ -1,0 +1,602 @@
+/*-------------------------------------------------------------------------
+ *
+ * vector_kernels_avx512.c
+ *	  Kernels for AVX-512 with VNNI (Ice Lake, Zen 4 and later).
+ *
+ * One register is 16 lanes of 4 bytes.  vpdpbusd multiplies 64 unsigned with
+ * 64 signed bytes and adds each four products to a lane, without saturation;
+ * it is why queries are kept as q - 128.  Ends of rows and of lists are read
+ * and written under a mask, so nothing outside is touched.
+ *
+ * Panels: a tile of 6 vectors x 4 blocks of 16 leaders keeps 24 sums in
+ * registers; per step it loads 4 registers of leaders and broadcasts 6
+ * vector elements for 24 multiply-adds.  Incomplete tiles repeat their last
+ * vector or block: the same comparison again changes nothing.
+ *
+ * The functions carry their target in an attribute: a file compiled with
+ * -mavx512f could leak such code into functions that every CPU runs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "vector/vector_kernels.h"
+
+#ifdef ECP_HAVE_X86_KERNELS
+
+#include <immintrin.h>
+
+#define TARGET \
+	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+#define TEMPLATE	static inline __attribute__((always_inline)) TARGET
+
+/* Rows ranked at a time: one more would wait for no fewer additions. */
+#define ROWS			4
+
+/* Shape of a tile of a panel. */
+#define TILE_VECTORS	6
+#define TILE_BLOCKS		4
+
+/* The first n of 16 lanes, or of 64 bytes. */
+#define LaneMask(n)		((__mmask16) ((n) >= 16 ? 0xFFFF : (1U << (n)) - 1))
+#define ByteMask(n) \
+	((__mmask64) ((n) >= 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << (n)) - 1))
+
+static bool
+avx512_supported(void)
+{
+	/* checks what the operating system saves and restores, too */
+	return __builtin_cpu_supports("avx512f") &&
+		__builtin_cpu_supports("avx512bw") &&
+		__builtin_cpu_supports("avx512dq") &&
+		__builtin_cpu_supports("avx512vl") &&
+		__builtin_cpu_supports("avx512vnni");
+}
+
+/* ---- uint8 ---- */
+
+/* The sum of the lanes of each of four registers. */
+TEMPLATE __m128i
+add_lanes_i32(const __m512i *sums)
+{
+	__m256i		half[ROWS];
+	__m256i		quarters;
+
+#pragma GCC unroll 4
+	for (int r = 0; r < ROWS; r++)
+		half[r] = _mm256_add_epi32(_mm512_castsi512_si256(sums[r]),
+								   _mm512_extracti64x4_epi64(sums[r], 1));
+
+	quarters = _mm256_hadd_epi32(_mm256_hadd_epi32(half[0], half[1]),
+								 _mm256_hadd_epi32(half[2], half[3]));
+	return _mm_add_epi32(_mm256_castsi256_si128(quarters),
+						 _mm256_extracti128_si256(quarters, 1));
+}
+
+static TARGET void
+avx512_u8_rank_rows(const EcpU8Query *query, const uint8 *rows, Size stride,
+					const int32 *factor, int n, float8 *ranks)
+{
+	__m128i		base = _mm_set1_epi32(query->base);
+	__m128i		factor_times = _mm_set1_epi32(query->factor_times);
+	__m128i		dot_times = _mm_set1_epi32(query->dot_times);
+
+	for (int first = 0; first < n; first += ROWS)
+	{
+		__mmask8	live = (__mmask8) LaneMask(Min(n - first, ROWS));
+		const uint8 *row[ROWS];
+		__m512i		sums[ROWS];
+		__m128i		rank;
+
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++)
+		{
+			row[r] = rows + Min(first + r, n - 1) * stride;
+			sums[r] = _mm512_setzero_si512();
+		}
+
+		for (int i = 0; i < query->dims; i += 64)
+		{
+			__m512i		q = _mm512_load_si512(query->elements + i);
+			__mmask64	mask = ByteMask(query->dims - i);
+
+#pragma GCC unroll 4
+			for (int r = 0; r < ROWS; r++)
+				sums[r] = _mm512_dpbusd_epi32(sums[r],
+											  _mm512_maskz_loadu_epi8(mask, row[r] + i),
+											  q);
+		}
+
+		rank = _mm_mullo_epi32(add_lanes_i32(sums), dot_times);
+		rank = _mm_add_epi32(rank, _mm_mullo_epi32(factor_times,
+												   _mm_maskz_loadu_epi32(live, factor + first)));
+		rank = _mm_add_epi32(rank, base);
+		_mm256_mask_storeu_pd(ranks + first, live, _mm256_cvtepi32_pd(rank));
+	}
+}
+
+/*
+ * Ranks of the count slots from "first" of COLUMNS on, which are in nblocks
+ * (a constant where this is expanded) registers of 16 slots.
+ */
+TEMPLATE void
+rank_slots(const EcpU8Query *query, const uint8 *columns, int nslots,
+		   const int32 *factor, int first, int count, int nblocks,
+		   float8 *ranks)
+{
+	int			ngroups = EcpGroups(query->dims);
+	const int32 *groups = (const int32 *) query->elements;
+	const int32 *column = (const int32 *) columns + first;
+	__mmask16	last = LaneMask(count - (nblocks - 1) * 16);
+	__m512i		sums[TILE_BLOCKS];
+
+#pragma GCC unroll 4
+	for (int b = 0; b < nblocks; b++)
+		sums[b] = _mm512_setzero_si512();
+
+	for (int g = 0; g < ngroups; g++)
+	{
+		__m512i		q = _mm512_set1_epi32(groups[g]);
+
+#pragma GCC unroll 4
+		for (int b = 0; b < nblocks; b++)
+		{
+			__m512i		x = (b < nblocks - 1) ?
+				_mm512_loadu_si512(column + b * 16) :
+				_mm512_maskz_loadu_epi32(last, column + b * 16);
+
+			sums[b] = _mm512_dpbusd_epi32(sums[b], x, q);
+		}
+		column += nslots;
+	}
+
+#pragma GCC unroll 4
+	for (int b = 0; b < nblocks; b++)
+	{
+		__mmask16	live = (b < nblocks - 1) ? 0xFFFF : last;
+		__m512i		rank;
+
+		rank = _mm512_mullo_epi32(_mm512_maskz_loadu_epi32(live, factor + first + b * 16),
+								  _mm512_set1_epi32(query->factor_times));
+		rank = _mm512_add_epi32(rank, _mm512_mullo_epi32(sums[b],
+														 _mm512_set1_epi32(query->dot_times)));
+		rank = _mm512_add_epi32(rank, _mm512_set1_epi32(query->base));
+		_mm512_mask_storeu_pd(ranks + first + b * 16, (__mmask8) live,
+							  _mm512_cvtepi32_pd(_mm512_castsi512_si256(rank)));
+		_mm512_mask_storeu_pd(ranks + first + b * 16 + 8,
+							  (__mmask8) (live >> 8),
+							  _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(rank, 1)));
+	}
+}
+
+static TARGET void
+avx512_u8_rank_columns(const EcpU8Query *query, const uint8 *columns,
+					   int nslots, const int32 *factor, int n, float8 *ranks)
+{
+	for (int first = 0; first < n; first += TILE_BLOCKS * 16)
+	{
+		int			count = Min(n - first, TILE_BLOCKS * 16);
+
+		switch ((count + 15) / 16)
+		{
+			case 1:
+				rank_slots(query, columns, nslots, factor, first, count, 1,
+						   ranks);
+				break;
+			case 2:
+				rank_slots(query, columns, nslots, factor, first, count, 2,
+						   ranks);
+				break;
+			case 3:
+				rank_slots(query, columns, nslots, factor, first, count, 3,
+						   ranks);
+				break;
+			default:
+				rank_slots(query, columns, nslots, factor, first, count, 4,
+						   ranks);
+				break;
+		}
+	}
+}
+
+static TARGET void
+avx512_u8_sums(const uint8 *a, const uint8 *b, int dims, EcpU8Sums *sums)
+{
+	__m512i		aa = _mm512_setzero_si512();
+	__m512i		ab = _mm512_setzero_si512();
+	__m512i		bb = _mm512_setzero_si512();
+
+	for (int i = 0; i < dims; i += 32)
+	{
+		__mmask32	mask = (__mmask32) ByteMask(Min(dims - i, 32));
+		__m512i		x = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(mask, a + i));
+		__m512i		y = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(mask, b + i));
+
+		aa = _mm512_dpwssd_epi32(aa, x, x);
+		ab = _mm512_dpwssd_epi32(ab, x, y);
+		bb = _mm512_dpwssd_epi32(bb, y, y);
+	}
+
+	sums->aa = _mm512_reduce_add_epi32(aa);
+	sums->ab = _mm512_reduce_add_epi32(ab);
+	sums->bb = _mm512_reduce_add_epi32(bb);
+}
+
+/* Inner products of a tile: nvectors, nblocks are constants where expanded. */
+TEMPLATE void
+u8_tile(const int8 *const *vector, const uint8 *const *block, int ngroups,
+		int nvectors, int nblocks, __m512i sums[][TILE_BLOCKS])
+{
+#pragma GCC unroll 6
+	for (int v = 0; v < nvectors; v++)
+	{
+#pragma GCC unroll 4
+		for (int b = 0; b < nblocks; b++)
+			sums[v][b] = _mm512_setzero_si512();
+	}
+
+	for (int g = 0; g < ngroups; g++)
+	{
+		__m512i		x[TILE_BLOCKS];
+
+#pragma GCC unroll 4
+		for (int b = 0; b < nblocks; b++)
+			x[b] = _mm512_load_si512(block[b] + g * 64);
+
+#pragma GCC unroll 6
+		for (int v = 0; v < nvectors; v++)
+		{
+			__m512i		q = _mm512_set1_epi32(*(const int32 *) (vector[v] + g * ECP_GROUP));
+
+#pragma GCC unroll 4
+			for (int b = 0; b < nblocks; b++)
+				sums[v][b] = _mm512_dpbusd_epi32(sums[v][b], x[b], q);
+		}
+	}
+}
+
+static TARGET void
+avx512_u8_panel_rank(const EcpPanelView *panel, const int8 *vector,
+					 int first, int n, int32 *ranks)
+{
+	int			ngroups = EcpGroups(panel->dims);
+	__m128i		shift = _mm_cvtsi32_si128(panel->shift);
+
+	for (int done = 0; done < n; done += TILE_BLOCKS * 16)
+	{
+		int			nblocks = Min((n - done + 15) / 16, TILE_BLOCKS);
+		const uint8 *block[TILE_BLOCKS];
+		__m512i		sums[1][TILE_BLOCKS];
+
+		for (int b = 0; b < TILE_BLOCKS; b++)
+			block[b] = (const uint8 *) panel->data +
+				((first + done) / 16 + Min(b, nblocks - 1)) * (Size) ngroups * 64;
+
+		u8_tile(&vector, block, ngroups, 1, TILE_BLOCKS, sums);
+
+		for (int b = 0; b < nblocks; b++)
+		{
+			__mmask16	live = LaneMask(n - done - b * 16);
+			__m512i		rank;
+
+			rank = _mm512_sub_epi32(_mm512_loadu_si512(panel->factors + first + done + b * 16),
+									_mm512_sll_epi32(sums[0][b], shift));
+			_mm512_mask_storeu_epi32(ranks + done + b * 16, live, rank);
+		}
+	}
+}
+
+static TARGET void
+avx512_u8_panel_nearest(const EcpPanelView *panel, int n,
+						const int8 *vectors, Size stride, int nvectors,
+						int32 *leaders, int32 *ranks)
+{
+	int			ngroups = EcpGroups(panel->dims);
+	int			nblocks = (n + 15) / 16;
+	__m128i		shift = _mm_cvtsi32_si128(panel->shift);
+	__m512i		best[ECP_PANEL_VECTORS];
+	__m512i		best_block[ECP_PANEL_VECTORS];
+
+	for (int v = 0; v < nvectors; v++)
+	{
+		best[v] = _mm512_set1_epi32(PG_INT32_MAX);
+		best_block[v] = _mm512_setzero_si512();
+	}
+
+	for (int first = 0; first < nblocks; first += TILE_BLOCKS)
+	{
+		const uint8 *block[TILE_BLOCKS];
+		int			number[TILE_BLOCKS];
+		__m512i		factor[TILE_BLOCKS];
+
+		for (int b = 0; b < TILE_BLOCKS; b++)
+		{
+			number[b] = Min(first + b, nblocks - 1);
+			block[b] = (const uint8 *) panel->data +
+				number[b] * (Size) ngroups * 64;
+			factor[b] = _mm512_load_si512(panel->factors + number[b] * 16);
+		}
+
+		for (int done = 0; done < nvectors; done += TILE_VECTORS)
+		{
+			const int8 *vector[TILE_VECTORS];
+			__m512i		sums[TILE_VECTORS][TILE_BLOCKS];
+
+#pragma GCC unroll 6
+			for (int v = 0; v < TILE_VECTORS; v++)
+				vector[v] = vectors + Min(done + v, nvectors - 1) * stride;
+
+			u8_tile(vector, block, ngroups, TILE_VECTORS, TILE_BLOCKS, sums);
+
+#pragma GCC unroll 6
+			for (int v = 0; v < TILE_VECTORS; v++)
+			{
+				int			i = Min(done + v, nvectors - 1);
+
+#pragma GCC unroll 4
+				for (int b = 0; b < TILE_BLOCKS; b++)
+				{
+					__m512i		rank = _mm512_sub_epi32(factor[b],
+														_mm512_sll_epi32(sums[v][b], shift));
+					__mmask16	better = _mm512_mask_cmplt_epi32_mask(LaneMask(n - number[b] * 16),
+																	  rank, best[i]);
+
+					best[i] = _mm512_mask_mov_epi32(best[i], better, rank);
+					best_block[i] = _mm512_mask_set1_epi32(best_block[i], better, number[b]);
+				}
+			}
+		}
+	}
+
+	for (int v = 0; v < nvectors; v++)
+		EcpLanesNearest((const int32 *) &best[v],
+						(const int32 *) &best_block[v],
+						leaders[v], ranks[v]);
+}
+
+/* ---- float32 ---- */
+
+/* The sum of 16 lanes, in the order that all instruction sets keep. */
+TEMPLATE float4
+add_lanes_f32(__m512 sum)
+{
+	__m256		half = _mm256_add_ps(_mm512_castps512_ps256(sum),
+									 _mm512_extractf32x8_ps(sum, 1));
+	__m128		quarter = _mm_add_ps(_mm256_castps256_ps128(half),
+									 _mm256_extractf128_ps(half, 1));
+
+	quarter = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
+	quarter = _mm_add_ss(quarter, _mm_movehdup_ps(quarter));
+	return _mm_cvtss_f32(quarter);
+}
+
+/* "squared" is a constant where this is expanded. */
+TEMPLATE void
+f32_rows(const float4 *query, int dims, const char *rows, Size stride, int n,
+		 bool squared, float4 *result)
+{
+	for (int first = 0; first < n; first += ROWS)
+	{
+		const float4 *row[ROWS];
+		__m512		sums[ROWS];
+
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++)
+		{
+			row[r] = (const float4 *) (rows + Min(first + r, n - 1) * stride);
+			sums[r] = _mm512_setzero_ps();
+		}
+
+		for (int i = 0; i < dims; i += 16)
+		{
+			__mmask16	mask = LaneMask(dims - i);
+			__m512		q = _mm512_maskz_loadu_ps(mask, query + i);
+
+#pragma GCC unroll 4
+			for (int r = 0; r < ROWS; r++)
+			{
+				__m512		x = _mm512_maskz_loadu_ps(mask, row[r] + i);
+
+				if (squared)
+				{
+					x = _mm512_sub_ps(x, q);
+					sums[r] = _mm512_fmadd_ps(x, x, sums[r]);
+				}
+				else
+					sums[r] = _mm512_fmadd_ps(x, q, sums[r]);
+			}
+		}
+
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++)
+		{
+			if (first + r < n)
+				result[first + r] = add_lanes_f32(sums[r]);
+		}
+	}
+}
+
+static TARGET void
+avx512_f32_l2_rows(const float4 *query, int dims, const char *rows,
+				   Size stride, int n, float4 *sums)
+{
+	f32_rows(query, dims, rows, stride, n, true, sums);
+}
+
+static TARGET void
+avx512_f32_dot_rows(const float4 *query, int dims, const char *rows,
+					Size stride, int n, float4 *sums)
+{
+	f32_rows(query, dims, rows, stride, n, false, sums);
+}
+
+/* Ranks of a tile; nvectors, nblocks, squared: constants where expanded. */
+TEMPLATE void
+f32_tile(const float4 *const *vector, const float4 *const *block, int dims,
+		 int nvectors, int nblocks, bool squared,
+		 __m512 sums[][TILE_BLOCKS])
+{
+#pragma GCC unroll 6
+	for (int v = 0; v < nvectors; v++)
+	{
+#pragma GCC unroll 4
+		for (int b = 0; b < nblocks; b++)
+			sums[v][b] = _mm512_setzero_ps();
+	}
+
+	for (int i = 0; i < dims; i++)
+	{
+		__m512		x[TILE_BLOCKS];
+
+#pragma GCC unroll 4
+		for (int b = 0; b < nblocks; b++)
+			x[b] = _mm512_load_ps(block[b] + i * 16);
+
+#pragma GCC unroll 6
+		for (int v = 0; v < nvectors; v++)
+		{
+			__m512		q = _mm512_set1_ps(vector[v][i]);
+
+#pragma GCC unroll 4
+			for (int b = 0; b < nblocks; b++)
+			{
+				if (squared)
+				{
+					__m512		diff = _mm512_sub_ps(x[b], q);
+
+					sums[v][b] = _mm512_fmadd_ps(diff, diff, sums[v][b]);
+				}
+				else			/* the rank is the negative product */
+					sums[v][b] = _mm512_fnmadd_ps(x[b], q, sums[v][b]);
+			}
+		}
+	}
+}
+
+TEMPLATE void
+f32_rank(const EcpPanelView *panel, const float4 *vector, int first, int n,
+		 bool squared, float4 *ranks)
+{
+	for (int done = 0; done < n; done += TILE_BLOCKS * 16)
+	{
+		int			nblocks = Min((n - done + 15) / 16, TILE_BLOCKS);
+		const float4 *block[TILE_BLOCKS];
+		__m512		sums[1][TILE_BLOCKS];
+
+		for (int b = 0; b < TILE_BLOCKS; b++)
+			block[b] = (const float4 *) panel->data +
+				((first + done) / 16 + Min(b, nblocks - 1)) * (Size) panel->dims * 16;
+
+		f32_tile(&vector, block, panel->dims, 1, TILE_BLOCKS, squared, sums);
+
+		for (int b = 0; b < nblocks; b++)
+			_mm512_mask_storeu_ps(ranks + done + b * 16,
+								  LaneMask(n - done - b * 16), sums[0][b]);
+	}
+}
+
+static TARGET void
+avx512_f32_panel_rank(const EcpPanelView *panel, const float4 *vector,
+					  int first, int n, float4 *ranks)
+{
+	if (panel->metric == ECP_METRIC_L2)
+		f32_rank(panel, vector, first, n, true, ranks);
+	else
+		f32_rank(panel, vector, first, n, false, ranks);
+}
+
+TEMPLATE void
+f32_nearest(const EcpPanelView *panel, int n, const char *vectors,
+			Size stride, int nvectors, bool squared, int32 *leaders,
+			float4 *ranks)
+{
+	int			nblocks = (n + 15) / 16;
+	__m512		best[ECP_PANEL_VECTORS];
+	__m512i		best_block[ECP_PANEL_VECTORS];
+
+	for (int v = 0; v < nvectors; v++)
+	{
+		best[v] = _mm512_set1_ps(INFINITY);
+		best_block[v] = _mm512_setzero_si512();
+	}
+
+	for (int first = 0; first < nblocks; first += TILE_BLOCKS)
+	{
+		const float4 *block[TILE_BLOCKS];
+		int			number[TILE_BLOCKS];
+
+		for (int b = 0; b < TILE_BLOCKS; b++)
+		{
+			number[b] = Min(first + b, nblocks - 1);
+			block[b] = (const float4 *) panel->data +
+				number[b] * (Size) panel->dims * 16;
+		}
+
+		for (int done = 0; done < nvectors; done += TILE_VECTORS)
+		{
+			const float4 *vector[TILE_VECTORS];
+			__m512		sums[TILE_VECTORS][TILE_BLOCKS];
+
+#pragma GCC unroll 6
+			for (int v = 0; v < TILE_VECTORS; v++)
+				vector[v] = (const float4 *) (vectors +
+											  Min(done + v, nvectors - 1) * stride);
+
+			f32_tile(vector, block, panel->dims, TILE_VECTORS, TILE_BLOCKS,
+					 squared, sums);
+
+#pragma GCC unroll 6
+			for (int v = 0; v < TILE_VECTORS; v++)
+			{
+				int			i = Min(done + v, nvectors - 1);
+
+#pragma GCC unroll 4
+				for (int b = 0; b < TILE_BLOCKS; b++)
+				{
+					__mmask16	better = _mm512_mask_cmp_ps_mask(LaneMask(n - number[b] * 16),
+																 sums[v][b], best[i],
+																 _CMP_LT_OQ);
+
+					best[i] = _mm512_mask_mov_ps(best[i], better, sums[v][b]);
+					best_block[i] = _mm512_mask_set1_epi32(best_block[i], better, number[b]);
+				}
+			}
+		}
+	}
+
+	for (int v = 0; v < nvectors; v++)
+		EcpLanesNearest((const float4 *) &best[v],
+						(const int32 *) &best_block[v],
+						leaders[v], ranks[v]);
+}
+
+static TARGET void
+avx512_f32_panel_nearest(const EcpPanelView *panel, int n,
+						 const char *vectors, Size stride, int nvectors,
+						 int32 *leaders, float4 *ranks)
+{
+	if (panel->metric == ECP_METRIC_L2)
+		f32_nearest(panel, n, vectors, stride, nvectors, true, leaders,
+					ranks);
+	else
+		f32_nearest(panel, n, vectors, stride, nvectors, false, leaders,
+					ranks);
+}
+
+const EcpKernels ecp_kernels_avx512 = {
+	.name = "avx512",
+	.supported = avx512_supported,
+	.u8_rank_rows = avx512_u8_rank_rows,
+	.u8_rank_columns = avx512_u8_rank_columns,
+	.u8_sums = avx512_u8_sums,
+	.f32_l2_rows = avx512_f32_l2_rows,
+	.f32_dot_rows = avx512_f32_dot_rows,
+	.u8_panel_rank = avx512_u8_panel_rank,
+	.f32_panel_rank = avx512_f32_panel_rank,
+	.u8_panel_nearest = avx512_u8_panel_nearest,
+	.f32_panel_nearest = avx512_f32_panel_nearest,
+};
+
+#endif							/* ECP_HAVE_X86_KERNELS */

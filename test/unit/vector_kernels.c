@@ -1,0 +1,487 @@
+/*-------------------------------------------------------------------------
+ *
+ * vector_kernels.c
+ *	  Proves that every instruction set gives the scalar kernels' answers to
+ *	  the last bit, and that the scalar ones are right.
+ *
+ * Inputs are random and extreme (all bytes 0 or 255; floats so large that
+ * sums overflow and so small that they are denormal), lengths 1 to 300 and
+ * some long ones, numbers of rows around every block size.  Rows end exactly
+ * at a page that cannot be read, so that a kernel that reads too far dies.
+ *
+ * link: src/vector/vector_value.c src/vector/vector_dispatch.c
+ * link: src/vector/vector_panel.c src/vector/vector_kernels_scalar.c
+ * link: src/vector/vector_kernels_avx2.c src/vector/vector_kernels_avx512.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "vector/vector_kernels.h"
+
+#include "server_shim.h"
+#include "unit.h"
+
+#define ROWS_MAX		200
+
+/* Comparisons of the test that is running. */
+static int	npassed = 0;
+static int	nfailed = 0;
+
+static uint64 random_state = 1;
+
+/* xorshift64*: the same numbers everywhere */
+static uint32
+random_u32(void)
+{
+	random_state ^= random_state >> 12;
+	random_state ^= random_state << 25;
+	random_state ^= random_state >> 27;
+	return (uint32) ((random_state * UINT64CONST(2685821657736338717)) >> 32);
+}
+
+static void
+check(bool ok, const char *isa, const char *what, int dims, int n, int pattern)
+{
+	if (ok)
+		npassed++;
+	else
+	{
+		if (nfailed < 10)
+			printf("# %s: %s: dims %d, n %d, pattern %d\n", isa, what, dims,
+				   n, pattern);
+		nfailed++;
+	}
+}
+
+/*
+ * Memory of "bytes" bytes that ends where an unreadable page begins; never
+ * freed before guard_reset().
+ */
+static char *guard_area = NULL;
+static Size guard_bytes = 0;
+
+static char *
+guard_alloc(Size bytes)
+{
+	Size		page = sysconf(_SC_PAGESIZE);
+
+	guard_bytes = TYPEALIGN(page, bytes) + page;
+	guard_area = mmap(NULL, guard_bytes, PROT_READ | PROT_WRITE,
+					  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (guard_area == MAP_FAILED)
+		abort();
+	mprotect(guard_area + guard_bytes - page, page, PROT_NONE);
+	return guard_area + guard_bytes - page - bytes;
+}
+
+static void
+guard_free(void)
+{
+	munmap(guard_area, guard_bytes);
+}
+
+/* Patterns of elements. */
+#define NPATTERNS	5
+
+static void
+fill_u8(uint8 *elements, Size n, int pattern)
+{
+	for (Size i = 0; i < n; i++)
+	{
+		switch (pattern)
+		{
+			case 0:
+				elements[i] = random_u32() >> 24;
+				break;
+			case 1:
+				elements[i] = 255;
+				break;
+			case 2:
+				elements[i] = 0;
+				break;
+			case 3:
+				elements[i] = (random_u32() & 1) ? 255 : 0;
+				break;
+			default:			/* many equal ranks */
+				elements[i] = random_u32() & 1;
+				break;
+		}
+	}
+}
+
+static void
+fill_f32(float4 *elements, Size n, int pattern)
+{
+	for (Size i = 0; i < n; i++)
+	{
+		float4		uniform = (float4) ((int32) random_u32() / 2147483648.0);
+
+		switch (pattern)
+		{
+			case 0:
+				elements[i] = uniform;
+				break;
+			case 1:				/* squares and sums overflow */
+				elements[i] = uniform * 3e38f;
+				break;
+			case 2:				/* products are denormal or round to zero */
+				elements[i] = uniform * 1e-22f;
+				break;
+			case 3:				/* large and small together */
+				elements[i] = uniform * ((random_u32() & 1) ? 1e9f : 1e-9f);
+				break;
+			default:			/* many equal ranks, zeros of both signs */
+				elements[i] = (random_u32() & 1) ? -0.0f : 1.0f;
+				break;
+		}
+	}
+}
+
+/* Ranks of n rows by the kernels of "isa", in both arrangements. */
+static void
+rank_all(const char *isa, EcpElem elem, EcpMetric metric, int dims,
+		 const void *query_elements, const char *rows, int n,
+		 const uint8 *columns, const uint32 *const *factors,
+		 float8 *row_ranks, float8 *column_ranks, float8 *distances)
+{
+	Size		stride = dims * ecp_elem_size(elem);
+	EcpQuery   *query;
+
+	if (!ecp_kernels_select(isa))
+		abort();
+
+	query = ecp_query_create(elem, metric, dims, query_elements);
+	ecp_query_rank_rows(query, rows, stride, factors, n, row_ranks);
+	if (columns)
+		ecp_query_rank_columns(query, columns, n, factors, n, column_ranks);
+	for (int i = 0; i < n; i++)
+		distances[i] = ecp_distance(elem, metric, dims, query_elements,
+									rows + i * stride);
+	pfree(query);
+}
+
+/* What the rank is, computed the obvious way. */
+static float8
+expected_rank(EcpElem elem, EcpMetric metric, int dims, const void *a,
+			  const void *b)
+{
+	float8		aa = 0;
+	float8		ab = 0;
+	float8		bb = 0;
+	float8		l2 = 0;
+
+	for (int i = 0; i < dims; i++)
+	{
+		float8		x = (elem == ECP_ELEM_UINT8) ?
+			((const uint8 *) a)[i] : ((const float4 *) a)[i];
+		float8		y = (elem == ECP_ELEM_UINT8) ?
+			((const uint8 *) b)[i] : ((const float4 *) b)[i];
+
+		aa += x * x;
+		ab += x * y;
+		bb += y * y;
+		l2 += (x - y) * (x - y);
+	}
+
+	return (metric == ECP_METRIC_L2) ? l2 :
+		(metric == ECP_METRIC_IP) ? -ab : 1 - ab / sqrt(aa * bb);
+}
+
+static bool
+is_near(float8 a, float8 b, float8 tolerance)
+{
+	return (isnan(a) && isnan(b)) || fabs(a - b) <= tolerance;
+}
+
+static void
+test_rows(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
+		  int pattern)
+{
+	Size		row_bytes = dims * ecp_elem_size(elem);
+	Size		column_bytes = (Size) n * TYPEALIGN(4, dims);
+	char	   *query = malloc(row_bytes);
+	char	   *memory = guard_alloc(n * row_bytes);
+	char	   *rows = memory;
+	uint8	   *columns = NULL;
+	uint32	   *factors[ECP_FACTORS_MAX];
+	float8		ranks[2][ROWS_MAX];
+	float8		column_ranks[2][ROWS_MAX];
+	float8		distances[2][ROWS_MAX];
+	char	   *row_area = guard_area;
+	Size		row_area_bytes = guard_bytes;
+
+	if (elem == ECP_ELEM_UINT8)
+	{
+		fill_u8((uint8 *) query, dims, pattern);
+		fill_u8((uint8 *) rows, (Size) n * dims, pattern);
+		columns = (uint8 *) guard_alloc(column_bytes);
+	}
+	else
+	{
+		fill_f32((float4 *) query, dims, pattern);
+		fill_f32((float4 *) rows, (Size) n * dims, pattern);
+	}
+
+	ecp_kernels_select("scalar");
+	for (int f = 0; f < ECP_FACTORS_MAX; f++)
+		factors[f] = malloc(n * sizeof(uint32));
+	for (int i = 0; i < n; i++)
+	{
+		uint32		row_factors[ECP_FACTORS_MAX] = {0};
+
+		ecp_factors_compute(elem, metric, dims, rows + i * row_bytes,
+							row_factors);
+		for (int f = 0; f < ECP_FACTORS_MAX; f++)
+			factors[f][i] = row_factors[f];
+		if (columns)
+		{
+			uint8	   *back = malloc(dims);
+
+			ecp_columns_put(columns, n, i, dims,
+							(uint8 *) rows + i * row_bytes);
+			ecp_columns_get(columns, n, i, dims, back);
+			if (memcmp(back, rows + i * row_bytes, dims) != 0)
+				check(false, isa, "columns back to rows", dims, n, pattern);
+			free(back);
+		}
+	}
+
+	rank_all("scalar", elem, metric, dims, query, rows, n, columns,
+			 (const uint32 *const *) factors, ranks[0], column_ranks[0],
+			 distances[0]);
+	rank_all(isa, elem, metric, dims, query, rows, n, columns,
+			 (const uint32 *const *) factors, ranks[1], column_ranks[1],
+			 distances[1]);
+
+	check(memcmp(ranks[0], ranks[1], n * sizeof(float8)) == 0, isa,
+		  "rows equal scalar", dims, n, pattern);
+	check(memcmp(distances[0], distances[1], n * sizeof(float8)) == 0, isa,
+		  "distances equal scalar", dims, n, pattern);
+	if (columns)
+	{
+		check(memcmp(column_ranks[1], ranks[1], n * sizeof(float8)) == 0, isa,
+			  "columns equal rows", dims, n, pattern);
+		munmap(guard_area, guard_bytes);
+	}
+
+	for (int i = 0; i < n && (elem == ECP_ELEM_UINT8 || pattern == 0); i++)
+	{
+		float8		expected = expected_rank(elem, metric, dims, query,
+											 rows + i * row_bytes);
+		float8		tolerance = (elem == ECP_ELEM_FLOAT32) ? 1e-5 * dims :
+			(metric == ECP_METRIC_COSINE) ? 1e-12 : 0;
+
+		check(is_near(ranks[1][i], expected, tolerance), isa,
+			  "rank is right", dims, n, pattern);
+		check(is_near(distances[1][i],
+					  ecp_rank_distance(metric, ranks[1][i]), 0) ||
+			  ranks[1][i] < 0,
+			  isa, "distance follows from rank", dims, n, pattern);
+	}
+
+	for (int f = 0; f < ECP_FACTORS_MAX; f++)
+		free(factors[f]);
+	free(query);
+	guard_area = row_area;
+	guard_bytes = row_area_bytes;
+	guard_free();
+}
+
+static void
+test_panel(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
+		   int nvectors, int pattern)
+{
+	Size		row_bytes = dims * ecp_elem_size(elem);
+	char	   *leaders = malloc(n * row_bytes);
+	char	   *vectors = guard_alloc(nvectors * row_bytes);
+	char	   *back = malloc(row_bytes);
+	void	   *memory = malloc(ecp_panel_bytes(elem, dims, n));
+	EcpPanel   *panel = ecp_panel_init(memory, elem, metric, dims, n);
+	int32	   *nearest[2];
+	float4	   *ranks[2];
+	float4	   *all[2];
+	bool		ok = true;
+
+	if (elem == ECP_ELEM_UINT8)
+	{
+		fill_u8((uint8 *) leaders, n * row_bytes, pattern);
+		fill_u8((uint8 *) vectors, nvectors * row_bytes, pattern);
+	}
+	else
+	{
+		fill_f32((float4 *) leaders, (Size) n * dims, pattern);
+		fill_f32((float4 *) vectors, (Size) nvectors * dims, pattern);
+	}
+
+	for (int i = 0; i < n; i++)
+	{
+		ecp_panel_set(panel, i, leaders + i * row_bytes);
+		ecp_panel_get(panel, i, back);
+		ok = ok && memcmp(back, leaders + i * row_bytes, row_bytes) == 0;
+	}
+	check(ok, isa, "panel gives leaders back", dims, n, pattern);
+
+	for (int k = 0; k < 2; k++)
+	{
+		nearest[k] = malloc(nvectors * sizeof(int32));
+		ranks[k] = malloc(nvectors * sizeof(float4));
+		all[k] = malloc((n + 16) * sizeof(float4));
+		ecp_kernels_select(k == 0 ? "scalar" : isa);
+		ecp_panel_nearest(panel, n, vectors, row_bytes, nvectors,
+						  nearest[k], ranks[k]);
+	}
+	check(memcmp(nearest[0], nearest[1], nvectors * sizeof(int32)) == 0 &&
+		  memcmp(ranks[0], ranks[1], nvectors * sizeof(float4)) == 0, isa,
+		  "nearest equals scalar", dims, n, pattern);
+
+	/* the nearest by the ranks, from 0 and from the middle of the panel */
+	ok = true;
+	for (int v = 0; v < nvectors; v++)
+	{
+		int			middle = n / 2 / 16 * 16;
+
+		for (int k = 0; k < 2; k++)
+		{
+			ecp_kernels_select(k == 0 ? "scalar" : isa);
+			all[k][n] = 12345;
+			ecp_panel_rank(panel, vectors + v * row_bytes, 0, n, all[k]);
+			ok = ok && all[k][n] == 12345;
+		}
+		ok = ok && memcmp(all[0], all[1], n * sizeof(float4)) == 0;
+		ecp_panel_rank(panel, vectors + v * row_bytes, middle, n - middle,
+					   all[0]);
+		ok = ok && memcmp(all[0], all[1] + middle,
+						  (n - middle) * sizeof(float4)) == 0;
+
+		for (int i = 0; i < n; i++)
+			ok = ok && !(all[1][i] < ranks[1][v]);
+		ok = ok && (memcmp(&all[1][nearest[1][v]], &ranks[1][v],
+						   sizeof(float4)) == 0 || pattern == 1);
+
+		if (pattern == 0)
+		{
+			float8		expected = expected_rank(elem, metric, dims,
+												 vectors + v * row_bytes,
+												 leaders + nearest[1][v] * row_bytes);
+
+			ok = ok && is_near(ranks[1][v], expected,
+							   (elem == ECP_ELEM_UINT8) ? 64 : 1e-5 * dims);
+		}
+	}
+	check(ok, isa, "nearest has the lowest rank", dims, n, pattern);
+
+	for (int k = 0; k < 2; k++)
+	{
+		free(nearest[k]);
+		free(ranks[k]);
+		free(all[k]);
+	}
+	free(memory);
+	free(back);
+	free(leaders);
+	guard_free();
+}
+
+static const int row_counts[] = {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 58,
+64, 65, 130};
+static const int long_dims[] = {384, 768, 784, 1000, 1536};
+
+static void
+test_all_rows(const char *isa, EcpElem elem, EcpMetric metric)
+{
+	for (int dims = 1; dims <= 300; dims++)
+	{
+		for (int pattern = 0; pattern < NPATTERNS; pattern++)
+			test_rows(isa, elem, metric, dims,
+					  row_counts[(dims + pattern) % lengthof(row_counts)],
+					  pattern);
+	}
+
+	for (int i = 0; i < lengthof(row_counts); i++)
+		test_rows(isa, elem, metric, 128, row_counts[i], 0);
+
+	for (int i = 0; i < lengthof(long_dims); i++)
+	{
+		test_rows(isa, elem, metric, long_dims[i], 19, 0);
+		test_rows(isa, elem, metric, long_dims[i], 6, 1);
+	}
+
+	for (int pattern = 0; pattern < NPATTERNS; pattern++)
+		test_rows(isa, elem, metric, ECP_DIMS_MAX, 3, pattern);
+}
+
+static void
+test_all_panels(const char *isa, EcpElem elem, EcpMetric metric)
+{
+	for (int dims = 1; dims <= 300; dims++)
+	{
+		for (int pattern = 0; pattern < NPATTERNS; pattern++)
+			test_panel(isa, elem, metric, dims,
+					   row_counts[(dims + pattern) % lengthof(row_counts)],
+					   1 + dims % 13, pattern);
+	}
+
+	for (int i = 0; i < lengthof(row_counts); i++)
+		test_panel(isa, elem, metric, 128, row_counts[i], 199, i % NPATTERNS);
+
+	for (int i = 0; i < lengthof(long_dims); i++)
+		test_panel(isa, elem, metric, long_dims[i], 70, 20, 0);
+
+	for (int pattern = 0; pattern < NPATTERNS; pattern++)
+		test_panel(isa, elem, metric, ECP_DIMS_MAX, 18, 7, pattern);
+}
+
+static void
+test_isa(const char *isa)
+{
+	static const EcpElem elems[] = {ECP_ELEM_UINT8, ECP_ELEM_FLOAT32};
+	static const char *const elem_names[] = {"uint8", "float32"};
+	static const char *const metric_names[] = {"", "L2", "IP", "cosine"};
+
+	for (int e = 0; e < lengthof(elems); e++)
+	{
+		for (int metric = ECP_METRIC_L2; metric <= ECP_METRIC_COSINE; metric++)
+		{
+			npassed = nfailed = 0;
+			test_all_rows(isa, elems[e], metric);
+			unit_ok(nfailed == 0 && npassed > 0, "%s, %s %s: rows (%d comparisons)",
+					isa, elem_names[e], metric_names[metric],
+					npassed + nfailed);
+
+			if (metric == ECP_METRIC_COSINE)
+				continue;		/* panels are for L2 and IP */
+
+			npassed = nfailed = 0;
+			test_all_panels(isa, elems[e], metric);
+			unit_ok(nfailed == 0 && npassed > 0, "%s, %s %s: panels (%d comparisons)",
+					isa, elem_names[e], metric_names[metric],
+					npassed + nfailed);
+		}
+	}
+}
+
+int
+main(void)
+{
+	static const char *const names[] = {"scalar", "avx2", "avx512", "neon"};
+
+	for (int i = 0; i < lengthof(names); i++)
+	{
+		random_state = 1;
+		if (ecp_kernels_select(names[i]))
+			test_isa(names[i]);
+		else
+			unit_ok(true, "%s # SKIP not on this machine", names[i]);
+	}
+
+	ecp_kernels_init();
+	unit_ok(ecp_kernels_select(ecp_kernels_name()), "kernels chosen: %s",
+			ecp_kernels_name());
+
+	return unit_done();
+}
