@@ -177,6 +177,28 @@ CREATE EVENT TRIGGER ecp_place_new_partition ON ddl_command_end
 	EXECUTE FUNCTION ecp_place_new_partition();
 COMMENT ON EVENT TRIGGER ecp_place_new_partition IS 'puts new partitions where ecp_place_rule() says';
 
+-- build planning
+
+CREATE FUNCTION ecp_build_model(vectors float8, record_bytes float8, clusters float8,
+	raw float8[], temp float8[], final float8[], temp_apart boolean DEFAULT false,
+	in_buff float8 DEFAULT 134217728, dirty float8 DEFAULT 429496730,
+	cpu_assign_s float8 DEFAULT 0, cpu_merge_s float8 DEFAULT 0,
+	OUT policy text, OUT assign_wait_s float8, OUT merge_wait_s float8, OUT total_s float8,
+	OUT appends float8, OUT writes float8, OUT runs float8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 2;
+COMMENT ON FUNCTION ecp_build_model(float8, float8, float8, float8[], float8[], float8[], boolean, float8, float8, float8, float8) IS 'seconds of a build by both policies on devices given as {latency ms, read MB/s, write MB/s, small writes/s}';
+
+CREATE FUNCTION ecp_plan_build(rel regclass, col name,
+	tablespaces name[], cluster_bytes float8 DEFAULT 131072, in_buff float8 DEFAULT 134217728,
+	levels integer DEFAULT 3, dirty float8 DEFAULT 0, mul_adds_per_s float8 DEFAULT 4e9,
+	OUT raw name, OUT temp name, OUT final name, OUT policy text,
+	OUT assign_s float8, OUT merge_s float8, OUT total_s float8,
+	OUT assign_wait_s float8, OUT merge_wait_s float8, OUT files float8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_plan_build(regclass, name, name[], float8, float8, integer, float8, float8) IS 'predicted seconds of a build for each placing of raw, intermediate and final data over measured tablespaces';
+
 -- end of device
 
 -- ======================================================================
