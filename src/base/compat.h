@@ -20,6 +20,11 @@
 #include "varatt.h"
 #endif
 
+/* 18: a function that does not return is marked in front of it */
+#if PG_VERSION_NUM < 180000
+#define pg_noreturn __attribute__((noreturn))
+#endif
+
 /* 18: vacuum_delay_point() takes "is_analyze" */
 #if PG_VERSION_NUM >= 180000
 #define ecp_vacuum_delay_point()	vacuum_delay_point(false)

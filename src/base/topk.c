@@ -21,6 +21,7 @@
 #include "postgres.h"
 
 #include "base/topk.h"
+#include "storage/shmem.h"
 #include "utils/memutils.h"
 
 #define TOPK_SAMPLE			256

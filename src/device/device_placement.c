@@ -43,7 +43,9 @@
 
 #include "common/hashfn.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 
+#include "base/compat.h"
 #include "device/device_placement.h"
 
 /* How many depths of cut a rebalance tries. */
@@ -165,8 +167,7 @@ place_best_fit(const PlaceState *state, const EcpPlacement *p, double bytes)
 	return best;
 }
 
-static pg_attribute_noreturn()
-void
+pg_noreturn static void
 place_no_room(const EcpPlacement *p, int g)
 {
 	double		largest = 0;

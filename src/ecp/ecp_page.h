@@ -48,6 +48,7 @@
 #define ECP_PAGE_H
 
 #include "access/genam.h"
+#include "base/compat.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "storage/itemptr.h"
@@ -358,9 +359,9 @@ extern bool ecp_page_check_run(Relation index, Buffer buffer, int kind,
 							   uint64 run, uint32 pageno);
 extern void ecp_run_check_header(Relation index, Buffer buffer,
 								 const EcpGeometry *geo);
-extern void ecp_report_moved(Relation index, BlockNumber blk) pg_attribute_noreturn();
-extern void ecp_report_corrupt(Relation index, BlockNumber blk,
-							   const char *detail) pg_attribute_noreturn();
+pg_noreturn extern void ecp_report_moved(Relation index, BlockNumber blk);
+pg_noreturn extern void ecp_report_corrupt(Relation index, BlockNumber blk,
+										   const char *detail);
 
 /*
  * Copy the metapage (share lock, checks, released) and compute geometry.
