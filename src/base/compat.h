@@ -63,4 +63,24 @@
 #define ecp_count_index_search(scan) ((void) 0)
 #endif
 
+/* 16: palloc_array() is there for the backend, too */
+#ifndef palloc_array
+#define palloc_array(type, count)	((type *) palloc(sizeof(type) * (count)))
+#define palloc0_array(type, count)	((type *) palloc0(sizeof(type) * (count)))
+#endif
+
+/* 16: one function checks privileges on any kind of object */
+#if PG_VERSION_NUM >= 160000
+#define ecp_tablespace_aclcheck(oid, role) \
+	object_aclcheck(TableSpaceRelationId, oid, role, ACL_CREATE)
+#else
+#define ecp_tablespace_aclcheck(oid, role) \
+	pg_tablespace_aclcheck(oid, role, ACL_CREATE)
+#endif
+
+/* 17: pages that nobody sees yet are written by storage/bulk_write.h */
+#if PG_VERSION_NUM >= 170000
+#define ECP_HAVE_BULK_WRITE
+#endif
+
 #endif							/* ECP_COMPAT_H */
