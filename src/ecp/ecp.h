@@ -118,6 +118,12 @@ extern char *ecpbuildphasename(int64 phasenum);
  */
 extern void ecp_meta_form(Relation index, EcpMetaPageData *meta);
 
+/*
+ * Give a metapage its dimensions and what follows from them: the sizes of
+ * clusters and nodes, by the index's storage parameters.
+ */
+extern void ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims);
+
 /* ---- ecp_leaders.c: also used by splits ---- */
 
 /*

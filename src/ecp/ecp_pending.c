@@ -9,20 +9,15 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "fmgr.h"
+
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 #define ECP_PENDING(name) \
 	__attribute__((weak)) void name(void) \
 	{ elog(ERROR, "%s is not available", #name); }
 
-ECP_PENDING(ecp_elem_size)
-ECP_PENDING(ecp_factors_count)
-ECP_PENDING(ecp_factors_compute)
-ECP_PENDING(ecp_columns_put)
-ECP_PENDING(ecp_columns_get)
-ECP_PENDING(ecpbuild)
-ECP_PENDING(ecpbuildempty)
-ECP_PENDING(ecpbuildphasename)
 ECP_PENDING(ecpbeginscan)
 ECP_PENDING(ecprescan)
 ECP_PENDING(ecpgettuple)
@@ -33,3 +28,14 @@ ECP_PENDING(ecpinsert)
 ECP_PENDING(ecpbulkdelete)
 ECP_PENDING(ecpvacuumcleanup)
 ECP_PENDING(ecpvalidate)
+
+/* the code of support function 1: see EcpClassCode() in ecp.h */
+__attribute__((weak)) void
+ecp_class_get(Relation index, int *elem, int *metric)
+{
+	FmgrInfo   *proc = index_getprocinfo(index, 1, 1);
+	int32		code = DatumGetInt32(FunctionCall1(proc, (Datum) 0));
+
+	*elem = code / 256;
+	*metric = code % 256;
+}

@@ -1,0 +1,452 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_build.c
+ *	  CREATE INDEX: from a table to a new ecp index.
+ *
+ *	 sample -> leaders -> assign -> merge
+ *
+ * A sample of the table gives the leaders (ecp_sample.c, ecp_leaders.c).
+ * Then one scan of the table reads all rows into the in-buff; whenever it is
+ * full, its rows are assigned to leaders (ecp_assign.c) and the policy puts
+ * them away (ecp_policy_*.c).  At the end the policy gives the rows back by
+ * cluster and they become pages (ecp_merge.c).  The metapage is written
+ * last, when everything it refers to is on disk: it carries the report of
+ * the build, which ecp_build_report() shows.
+ *
+ * Memory stays within maintenance_work_mem in every phase; ecp_build.h says
+ * how it is divided.  The same seed and the same table give the same index.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+#include <sys/resource.h>
+
+#include "access/tableam.h"
+#include "catalog/index.h"
+#include "commands/progress.h"
+#include "ecp/ecp_build.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+/* Rows of a cluster, whatever cluster_size says. */
+#define CLUSTER_ROWS_MIN	8
+#define CLUSTER_ROWS_MAX	8192
+
+/* Rows between two reports of progress. */
+#define PROGRESS_ROWS		4096
+
+char *
+ecpbuildphasename(int64 phasenum)
+{
+	switch (phasenum)
+	{
+		case PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE:
+			return "initializing";
+		case ECP_PROGRESS_SAMPLE:
+			return "sampling table";
+		case ECP_PROGRESS_LEADERS:
+			return "choosing leaders";
+		case ECP_PROGRESS_ASSIGN:
+			return "assigning rows";
+		case ECP_PROGRESS_MERGE:
+			return "merging clusters";
+		case ECP_PROGRESS_NODES:
+			return "writing leaders";
+		default:
+			return NULL;
+	}
+}
+
+/* ---- the metapage ---- */
+
+/* Largest number of vectors that a run has room for, with some to spare. */
+static int
+run_slots_max(const EcpGeometry *geo)
+{
+	uint32		low = 1;
+	uint32		high = (uint32) geo->slots * ECP_RUN_PAGES_MAX;
+
+	while (low < high)
+	{
+		uint32		middle = low + (high - low + 1) / 2;
+		uint32		entry_pages;
+		uint32		npages;
+
+		ecp_run_size(geo, middle, &entry_pages, &npages);
+		if (npages <= ECP_RUN_PAGES_MAX)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+int
+ecp_node_slots_max(const EcpGeometry *geo)
+{
+	int			slots = run_slots_max(geo);
+
+	return Max(slots - slots / 8, 2);
+}
+
+void
+ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims)
+{
+	EcpOptions	options = ecp_options_get(index);
+	EcpIndexState state;
+	uint64		rows = ECP_CLUSTER_ROWS;
+	uint32		leaf_slots;
+	uint32		node_slots;
+
+	meta->ecpm_dims = dims;
+	state.meta = *meta;
+	ecp_geometry_init(&state);
+
+	/* cluster_size is what a probe reads: the vectors and what is with them */
+	if (options.cluster_size > 0)
+		rows = (uint64) options.cluster_size * 1024 /
+			(state.leaf.vec_bytes + sizeof(ItemPointerData) +
+			 sizeof(uint32) * state.leaf.nfactors);
+	rows = Min(Max(rows, CLUSTER_ROWS_MIN), CLUSTER_ROWS_MAX);
+	leaf_slots = run_slots_max(&state.leaf);
+	leaf_slots = Max(leaf_slots - leaf_slots / 8, 2);
+	meta->ecpm_leaf_max = Min(2 * rows, leaf_slots);
+	meta->ecpm_leaf_target = Max(meta->ecpm_leaf_max / 2, 1);
+
+	node_slots = ecp_node_slots_max(&state.node);
+	meta->ecpm_node_max = Min(ECP_FLAT_LEADERS_MAX, node_slots);
+	meta->ecpm_node_target = Max(meta->ecpm_node_max / 2, 1);
+}
+
+void
+ecp_meta_form(Relation index, EcpMetaPageData *meta)
+{
+	EcpOptions	options = ecp_options_get(index);
+	int32		typmod = TupleDescAttr(RelationGetDescr(index), 0)->atttypmod;
+	EcpElem		elem;
+	EcpMetric	metric;
+
+	ecp_class_get(index, &elem, &metric);
+
+	memset(meta, 0, sizeof(EcpMetaPageData));
+	meta->ecpm_magic = ECP_MAGIC;
+	meta->ecpm_version = ECP_VERSION;
+	meta->ecpm_min_reader = ECP_MIN_READER;
+	meta->ecpm_elem = elem;
+	meta->ecpm_metric = metric;
+	meta->ecpm_leader_elem = ecp_leader_elem_for(elem, metric);
+	meta->ecpm_nkeyatts = 1;
+	meta->ecpm_nbitmaps = 1;
+	meta->ecpm_leaders = options.leaders;
+	meta->ecpm_seed = options.seed;
+	meta->ecpm_sversion = 1;
+	meta->ecpm_next_run = 1;
+	meta->ecpm_root.ecpc_blk = InvalidBlockNumber;
+	meta->ecpm_retired_head = InvalidBlockNumber;
+	meta->ecpm_retired_tail = InvalidBlockNumber;
+	meta->ecpm_op.ecpi_parent = InvalidBlockNumber;
+
+	/* types that know their length have it as typmod */
+	if (options.dims > 0)
+		ecp_meta_set_dims(index, meta, options.dims);
+	else if (typmod > 0 && typmod <= ECP_DIMS_MAX)
+		ecp_meta_set_dims(index, meta, typmod);
+}
+
+/* ---- the clock ---- */
+
+static double
+cpu_seconds(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
+		(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000000.0;
+}
+
+/* Close the account of the phase that ends, open that of the next. */
+void
+ecp_build_phase(EcpBuild *build, int phase, int progress)
+{
+	EcpFilesCount count = *ecp_files_count(build->files);
+	double		cpu = cpu_seconds();
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	if (build->phase >= 0)
+	{
+		EcpBuildPhaseData *data =
+			&build->state.meta.ecpm_report.ecpb_phase[build->phase];
+		const EcpFilesCount *start = &build->phase_count_start;
+		instr_time	wall = now;
+
+		INSTR_TIME_SUBTRACT(wall, build->phase_start);
+		data->ecpb_wall_s = INSTR_TIME_GET_DOUBLE(wall);
+		data->ecpb_cpu_s = cpu - build->phase_cpu_start;
+		data->ecpb_io_s = count.io_s - start->io_s;
+		data->ecpb_files = count.files - start->files;
+		data->ecpb_opens = count.opens - start->opens;
+		data->ecpb_read_bytes += count.read_bytes - start->read_bytes;
+		data->ecpb_written_bytes = count.written_bytes - start->written_bytes;
+	}
+	build->phase = phase;
+	build->phase_start = now;
+	build->phase_cpu_start = cpu;
+	build->phase_count_start = count;
+	if (progress > 0)
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, progress);
+}
+
+/* ---- rows ---- */
+
+/* What follows from the dimensions once they are known. */
+static void
+build_set_dims(EcpBuild *build)
+{
+	EcpMetaPageData *meta = &build->state.meta;
+
+	ecp_geometry_init(&build->state);
+	build->vec_bytes = build->state.leaf.vec_bytes;
+	build->prep_bytes = build->state.node.vec_bytes;
+	build->prep_same = meta->ecpm_leader_elem == meta->ecpm_elem &&
+		meta->ecpm_metric != ECP_METRIC_COSINE;
+	build->prepared = MemoryContextAlloc(build->ctx, build->prep_bytes + 64);
+}
+
+bool
+ecp_build_row(EcpBuild *build, Datum value, EcpVector *vector)
+{
+	EcpMetaPageData *meta = &build->state.meta;
+
+	ecp_vector_read(value, meta->ecpm_elem, vector);
+	if (meta->ecpm_dims == 0)
+	{
+		meta->ecpm_flags |= ECP_META_DIMS_LEARNED;
+		ecp_meta_set_dims(build->index, meta, vector->dims);
+		build_set_dims(build);
+	}
+	ecp_vector_check_dims(vector, meta->ecpm_dims,
+						  RelationGetRelationName(build->index));
+	return ecp_prepare(meta, vector, build->prepared);
+}
+
+/* Before the first row: in-buff and policy, for which leaders must exist. */
+static void
+build_start_rounds(EcpBuild *build)
+{
+	MemoryContext oldctx = MemoryContextSwitchTo(build->ctx);
+
+	if (build->tree == NULL)
+		build->tree = ecp_leaders_single(build, build->prepared);
+	build->counts = palloc_extended(mul_size(sizeof(uint64), build->tree->n[0]),
+									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	build->inbuff = ecp_inbuff_create(build);
+	build->state.meta.ecpm_report.ecpb_in_buff =
+		(uint64) build->inbuff->max *
+		(build->vec_bytes + sizeof(ItemPointerData) + 2 * sizeof(int32));
+	build->policy_state = build->policy->begin(build);
+	MemoryContextSwitchTo(oldctx);
+}
+
+/* The in-buff is full, or the table has ended. */
+static void
+build_round(EcpBuild *build, bool last)
+{
+	EcpInBuff  *inbuff = build->inbuff;
+	MemoryContext oldctx = MemoryContextSwitchTo(build->ctx);
+
+	ecp_inbuff_assign(build, inbuff);
+	build->rounds++;
+	if (build->policy->round(build, inbuff, last) && last)
+	{
+		MemoryContextDelete(inbuff->ctx);
+		build->inbuff = NULL;
+	}
+	else
+		inbuff->n = last ? inbuff->n : 0;
+	MemoryContextSwitchTo(oldctx);
+}
+
+/* Callback of the scan: one row to the in-buff. */
+static void
+build_add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+			  bool tupleIsAlive, void *arg)
+{
+	EcpBuild   *build = arg;
+	MemoryContext oldctx;
+	EcpVector	vector;
+
+	if (isnull[0])
+		return;
+	oldctx = MemoryContextSwitchTo(build->rowctx);
+	if (ecp_build_row(build, values[0], &vector))
+	{
+		EcpInBuff  *inbuff;
+
+		if (build->inbuff == NULL)
+			build_start_rounds(build);
+		inbuff = build->inbuff;
+		if (inbuff->n == inbuff->max)
+			build_round(build, false);
+		inbuff->tids[inbuff->n] = *tid;
+		memcpy(inbuff->vectors + (Size) inbuff->n * inbuff->vec_bytes,
+			   vector.data, inbuff->vec_bytes);
+		inbuff->n++;
+		if (fmod(++build->index_tuples, PROGRESS_ROWS) == 0)
+			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE,
+										 (int64) build->index_tuples);
+	}
+	MemoryContextSwitchTo(oldctx);
+	MemoryContextReset(build->rowctx);
+}
+
+/* ---- the build ---- */
+
+static void
+build_choose_policy(EcpBuild *build)
+{
+	EcpBuildReportData *report = &build->state.meta.ecpm_report;
+
+	if (ecp_build_policy == ECP_POLICY_TEMPFILES)
+		build->policy = &ecp_policy_tempfiles;
+	else
+		build->policy = &ecp_policy_chunkfiles;
+	report->ecpb_policy = build->policy->policy;
+	strlcpy(report->ecpb_why,
+			ecp_build_policy == ECP_POLICY_AUTO ?
+			"devices were not measured" : "ecp.build_policy",
+			sizeof(report->ecpb_why));
+}
+
+static void
+build_init(EcpBuild *build, Relation heap, Relation index,
+		   IndexInfo *indexInfo)
+{
+	memset(build, 0, sizeof(EcpBuild));
+	build->heap = heap;
+	build->index = index;
+	build->indexInfo = indexInfo;
+	build->options = ecp_options_get(index);
+	build->budget = maintenance_work_mem * (Size) 1024;
+	build->phase = -1;
+	pg_prng_seed(&build->prng, (uint64) build->options.seed);
+	build->ctx = AllocSetContextCreate(CurrentMemoryContext, "ecp build",
+									   ALLOCSET_DEFAULT_SIZES);
+	build->rowctx = AllocSetContextCreate(build->ctx, "ecp build, one row",
+										  ALLOCSET_DEFAULT_SIZES);
+	ecp_meta_form(index, &build->state.meta);
+	if (build->state.meta.ecpm_dims > 0)
+		build_set_dims(build);
+	build->files = ecp_files_begin();
+	build_choose_policy(build);
+}
+
+/* The scan that reads all rows; returns the number of rows of the table. */
+static double
+build_assign(EcpBuild *build)
+{
+	EcpBuildReportData *report = &build->state.meta.ecpm_report;
+	double		heap_tuples;
+
+	/* not synchronized: the order of rows must not depend on others */
+	heap_tuples = table_index_build_scan(build->heap, build->index,
+										 build->indexInfo, false, true,
+										 build_add_row, build, NULL);
+	if (build->inbuff)
+		build_round(build, true);
+
+	report->ecpb_rounds = build->rounds;
+	report->ecpb_phase[ECP_BUILD_ASSIGN].ecpb_read_bytes =
+		(uint64) RelationGetNumberOfBlocks(build->heap) * BLCKSZ;
+	if (build->inbuff)
+		strlcat(report->ecpb_why, "; all rows fit the in-buff, no file was needed",
+				sizeof(report->ecpb_why));
+	return heap_tuples;
+}
+
+/* The metapage, after everything that it refers to. */
+static void
+build_write_meta(Relation index, ForkNumber fork, const EcpMetaPageData *meta)
+{
+	EcpPageWriter *writer = ecp_page_writer_begin(index, fork);
+	Page		page = ecp_page_writer_get(writer);
+
+	ecp_page_init_meta(page, meta);
+	ecp_page_writer_put(writer, ECP_META_BLKNO, page);
+	ecp_page_writer_end(writer, NULL, NULL);
+}
+
+IndexBuildResult *
+ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
+{
+	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
+	EcpBuild	build;
+	EcpSample  *sample;
+
+	if (RelationGetNumberOfBlocks(index) != 0)
+		elog(ERROR, "index \"%s\" already contains data",
+			 RelationGetRelationName(index));
+
+	build_init(&build, heap, index, indexInfo);
+
+	ecp_build_phase(&build, ECP_BUILD_SAMPLE, ECP_PROGRESS_SAMPLE);
+	sample = ecp_sample_take(&build);
+
+	ecp_build_phase(&build, ECP_BUILD_LEADERS, ECP_PROGRESS_LEADERS);
+	if (sample->n > 0)
+		build.tree = ecp_leaders_choose(&build, sample);
+
+	ecp_build_phase(&build, ECP_BUILD_ASSIGN, ECP_PROGRESS_ASSIGN);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL,
+								 (int64) sample->table_rows);
+	result->heap_tuples = build_assign(&build);
+	result->index_tuples = build.index_tuples;
+
+	ecp_build_phase(&build, ECP_BUILD_MERGE, ECP_PROGRESS_MERGE);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL,
+								 (int64) build.index_tuples);
+	if (build.tree && build.index_tuples == 0)
+		build.tree = NULL;
+	if (build.tree && build.policy->merge)
+		build.policy->merge(&build);
+	ecp_merge(&build);
+	ecp_build_phase(&build, -1, 0);
+
+	build.state.meta.ecpm_build_tuples = build.index_tuples;
+	build_write_meta(index, MAIN_FORKNUM, &build.state.meta);
+
+	ecp_files_end(build.files);
+	MemoryContextDelete(build.ctx);
+	return result;
+}
+
+/*
+ * The init fork of an unlogged index: metapage and first map page.
+ */
+void
+ecpbuildempty(Relation index)
+{
+	EcpMetaPageData meta;
+	EcpPageWriter *writer;
+	Page		page;
+
+	ecp_meta_form(index, &meta);
+	writer = ecp_page_writer_begin(index, INIT_FORKNUM);
+
+	page = ecp_page_writer_get(writer);
+	ecp_page_init_meta(page, &meta);
+	ecp_page_writer_put(writer, ECP_META_BLKNO, page);
+
+	page = ecp_page_writer_get(writer);
+	ecp_page_init_map(page, 0);
+	EcpPageGetMap(page)[0] = (UINT64CONST(1) << ECP_META_BLKNO) |
+		(UINT64CONST(1) << ECP_MAP_FIRST_BLKNO);
+	ecp_page_writer_put(writer, ECP_MAP_FIRST_BLKNO, page);
+
+	ecp_page_writer_end(writer, NULL, NULL);
+}

@@ -1,0 +1,208 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_build.h
+ *	  What the files of the index build share.
+ *
+ *	 ecp_sample.c -> ecp_leaders.c -> ecp_assign.c -> a policy -> ecp_merge.c
+ *
+ * ecp_build.c drives them.  The leaders are frozen before the first row is
+ * assigned, and a policy neither knows nor cares who fills the in-buff.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_BUILD_H
+#define ECP_BUILD_H
+
+#include "base/page_writer.h"
+#include "common/pg_prng.h"
+#include "ecp/ecp.h"
+#include "ecp/ecp_policy.h"
+#include "portability/instr_time.h"
+
+/*
+ * How a build divides maintenance_work_mem: the sample is gone before the
+ * in-buff comes, the in-buff's memory is the merge's read buffers later.
+ */
+#define ECP_SHARE_SAMPLE	0.5 /* sampled rows */
+#define ECP_SHARE_LEADERS	0.25	/* leaders, once in panels */
+#define ECP_SHARE_IN_BUFF	0.4 /* in-buff, then buffers of the merge */
+#define ECP_SHARE_CLUSTER	0.1 /* rows of the cluster that is merged */
+
+/* Leaders compared with every row; above, rows descend the tree. */
+#define ECP_FLAT_LEADERS_MAX	10000
+
+/* Nodes that a row's descent looks into at each level. */
+#define ECP_ASSIGN_BEAM		8
+
+/* Values of the progress view's phase; 1 is core's "initializing". */
+#define ECP_PROGRESS_SAMPLE		2
+#define ECP_PROGRESS_LEADERS	3
+#define ECP_PROGRESS_ASSIGN		4
+#define ECP_PROGRESS_MERGE		5
+#define ECP_PROGRESS_NODES		6
+
+/* Rows that leaders are learnt from, in the form that leaders have. */
+typedef struct EcpSample
+{
+	int			n;
+	int			max;
+	Size		stride;
+	char	   *rows;
+	double		table_rows;		/* rows to be indexed, an estimate */
+} EcpSample;
+
+/*
+ * The frozen leaders.  Level 0 are those of the clusters, level l > 0 those
+ * of the nodes of level l; the root is a node of level nlevels and not in
+ * here.  Entries are in tree order: the children of entry i of level l are
+ * the entries first[l][i] .. first[l][i + 1] - 1 of level l - 1.
+ */
+typedef struct EcpLeaderTree
+{
+	EcpElem		elem;
+	int			dims;
+	Size		vec_bytes;
+	int			nlevels;
+	int			n[ECP_LEVELS_MAX];
+	EcpPanel   *panel[ECP_LEVELS_MAX];
+	int32	   *first[ECP_LEVELS_MAX];	/* first[0] is not used */
+	MemoryContext ctx;
+} EcpLeaderTree;
+
+/* Rows that are being assigned to leaders. */
+typedef struct EcpInBuff
+{
+	int			max;			/* rows that it holds */
+	int			n;
+	Size		vec_bytes;
+	char	   *vectors;		/* exact vectors */
+	ItemPointerData *tids;
+	int32	   *leaders;		/* after assignment */
+	int32	   *order;			/* row numbers by leader, then arrival */
+	int32	   *first;			/* where each leader's rows begin in order */
+	MemoryContext ctx;
+} EcpInBuff;
+
+/*
+ * A row in an intermediate file: its leader, its TID and its exact vector,
+ * without padding.
+ */
+#define ECP_RECORD_HEADER	(sizeof(int32) + sizeof(ItemPointerData))
+
+static inline void
+ecp_record_form(const EcpInBuff *inbuff, int32 row, char *record)
+{
+	memcpy(record, &inbuff->leaders[row], sizeof(int32));
+	memcpy(record + sizeof(int32), &inbuff->tids[row], sizeof(ItemPointerData));
+	memcpy(record + ECP_RECORD_HEADER,
+		   inbuff->vectors + (Size) row * inbuff->vec_bytes, inbuff->vec_bytes);
+}
+
+static inline void
+ecp_record_read(const char *record, Size vec_bytes, ItemPointer tid,
+				char *vector)
+{
+	memcpy(tid, record + sizeof(int32), sizeof(ItemPointerData));
+	memcpy(vector, record + ECP_RECORD_HEADER, vec_bytes);
+}
+
+/* Leaders (or node centres) that are to become slots of a level's nodes. */
+typedef struct EcpEntryList
+{
+	int			n;
+	int			max;
+	EcpChildData *children;
+	int32	   *parents;		/* entry of the next level they are under */
+	char	   *vectors;
+	Size		vec_bytes;
+} EcpEntryList;
+
+typedef struct EcpBuild
+{
+	Relation	heap;
+	Relation	index;
+	IndexInfo  *indexInfo;
+	EcpOptions	options;
+	EcpIndexState state;		/* the metapage to be, and geometry */
+	pg_prng_state prng;
+	MemoryContext ctx;			/* lives as long as the build */
+	MemoryContext rowctx;		/* one row of the heap scan */
+	Size		budget;			/* bytes of maintenance_work_mem */
+	Size		vec_bytes;		/* of an exact vector */
+	Size		prep_bytes;		/* of a prepared vector */
+	bool		prep_same;		/* they are the same bytes */
+	void	   *prepared;		/* the current row */
+
+	EcpLeaderTree *tree;		/* NULL: one leaf holds everything */
+	uint64	   *counts;			/* rows of each leader */
+	double		index_tuples;
+	EcpInBuff  *inbuff;
+	uint32		rounds;
+	const EcpPolicyRoutine *policy;
+	void	   *policy_state;
+	EcpFiles   *files;
+
+	/* the clock of the report */
+	int			phase;			/* EcpBuildPhase, or -1 */
+	instr_time	phase_start;
+	double		phase_cpu_start;
+	EcpFilesCount phase_count_start;
+} EcpBuild;
+
+/* ---- ecp_build.c ---- */
+
+extern void ecp_build_phase(EcpBuild *build, int phase, int progress);
+
+/*
+ * Take the vector out of a heap row's value, and its prepared form to
+ * build->prepared.  Returns false when the row is not indexed.  The first
+ * row tells the dimensions, unless the index was told; all others must have
+ * as many.  What is allocated goes with the current memory context.
+ */
+extern bool ecp_build_row(EcpBuild *build, Datum value, EcpVector *vector);
+
+/* Largest number of slots that a node's run may be filled to. */
+extern int	ecp_node_slots_max(const EcpGeometry *geo);
+
+/* ---- ecp_sample.c ---- */
+
+extern EcpSample *ecp_sample_take(EcpBuild *build);
+
+/* ---- ecp_kmeans.c ---- */
+
+/*
+ * Lloyd's algorithm over n rows; centres receives at most k centres of
+ * vec_bytes each, equal and empty ones left out.  Returns their number.
+ */
+extern int	ecp_kmeans(EcpElem elem, int dims, const char *rows, Size stride,
+					   int n, int k, int iterations, pg_prng_state *prng,
+					   char *centres);
+
+/*
+ * Nearest of "n" panel entries for each row, in steps that can be cancelled.
+ */
+extern void ecp_nearest(const EcpPanel *panel, int n, int dims,
+						const char *rows, Size stride, int nrows,
+						int32 *leaders, float4 *ranks);
+
+/* ---- ecp_leaders.c ---- */
+
+extern double ecp_leaders_sample_rows(const EcpBuild *build, double rows);
+extern EcpLeaderTree *ecp_leaders_choose(EcpBuild *build, EcpSample *sample);
+
+/* The tree of one leader, for a table in which no row was sampled. */
+extern EcpLeaderTree *ecp_leaders_single(EcpBuild *build, const void *leader);
+
+/* ---- ecp_assign.c ---- */
+
+extern EcpInBuff *ecp_inbuff_create(EcpBuild *build);
+
+/* Leaders for all rows of the in-buff; fills leaders, order and first. */
+extern void ecp_inbuff_assign(EcpBuild *build, EcpInBuff *inbuff);
+
+/* ---- ecp_merge.c ---- */
+
+/* Write all pages of the index from what the policy kept. */
+extern void ecp_merge(EcpBuild *build);
+
+#endif							/* ECP_BUILD_H */

@@ -1,0 +1,330 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_files.c
+ *	  Intermediate files of an index build, in the tablespaces it was given.
+ *
+ * A build policy writes real files with real opens and closes, whose number
+ * and size are its cost, so BufFile, which hides them, is of no use here.
+ * Files of a SharedFileSet are named, can be closed and opened again, and
+ * are deleted with the set.  The set hangs on a small dynamic shared memory
+ * segment of ours, which the resource owner releases however the build
+ * ends: end, error and cancel delete the files.  After a crash the
+ * postmaster does, since they are under pgsql_tmp.  (Nothing is shared with
+ * anybody yet; a plain FileSet would not be deleted on error.)
+ *
+ * One set for each tablespace of ecp.build_tablespaces, so that we decide
+ * which file goes where; or one that uses temp_tablespaces.
+ *
+ * The server does not apply temp_file_limit to files that were opened again,
+ * so we count what is there ourselves.
+ *
+ * Used by the policies; ecp_build.c begins and ends it, and reports the
+ * counts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+
+#include "base/compat.h"
+#include "catalog/pg_tablespace.h"
+#include "commands/tablespace.h"
+#include "ecp/ecp_policy.h"
+#include "miscadmin.h"
+#include "storage/dsm.h"
+#include "storage/sharedfileset.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/varlena.h"
+#include "utils/wait_event.h"
+
+#define FILES_TABLESPACES_MAX	8
+
+/* As many as SetTempTablespaces() is ever given by the server. */
+#define TEMP_TABLESPACES_MAX	64
+
+struct EcpFiles
+{
+	int			ntablespaces;	/* 0: temp_tablespaces decides */
+	Oid			tablespaces[FILES_TABLESPACES_MAX];
+	dsm_segment *seg;			/* NULL until the first file */
+	SharedFileSet *sets;		/* in seg */
+	int			nsets;
+	uint64		present_bytes;	/* in files that were not deleted yet */
+	EcpFilesCount count;
+};
+
+/* May we put files there?  InvalidOid stands for the database's own. */
+static Oid
+files_tablespace(const char *name)
+{
+	Oid			oid = get_tablespace_oid(name, false);
+	AclResult	result;
+
+	if (oid == GLOBALTABLESPACE_OID)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("tablespace \"%s\" in \"%s\" cannot hold intermediate files",
+						name, "ecp.build_tablespaces")));
+
+	/* as for temp_tablespaces; we run as the owner of the table */
+	if (oid == MyDatabaseTableSpace)
+		return InvalidOid;
+	result = ecp_tablespace_aclcheck(oid, GetUserId());
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_TABLESPACE, name);
+	return oid;
+}
+
+EcpFiles *
+ecp_files_begin(void)
+{
+	EcpFiles   *files = palloc0(sizeof(EcpFiles));
+	char	   *raw = pstrdup(ecp_build_tablespaces);
+	List	   *names;
+	ListCell   *lc;
+
+	if (!SplitIdentifierString(raw, ',', &names))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid list syntax in parameter \"%s\"",
+						"ecp.build_tablespaces")));
+	if (list_length(names) > FILES_TABLESPACES_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("too many tablespaces in parameter \"%s\"",
+						"ecp.build_tablespaces"),
+				 errdetail("At most %d can be used.", FILES_TABLESPACES_MAX)));
+	foreach(lc, names)
+		files->tablespaces[files->ntablespaces++] =
+			files_tablespace(lfirst(lc));
+	list_free(names);
+	pfree(raw);
+	return files;
+}
+
+EcpFilesCount *
+ecp_files_count(EcpFiles *files)
+{
+	return &files->count;
+}
+
+/*
+ * Make the file sets.  A set takes over what SetTempTablespaces() says when
+ * it is made, so that is changed and put back around each.
+ */
+static void
+files_create_sets(EcpFiles *files)
+{
+	int			nsets = Max(files->ntablespaces, 1);
+	int			nold;
+	Oid		   *old;
+	Oid		   *one;
+
+	files->seg = dsm_create(mul_size(sizeof(SharedFileSet), nsets), 0);
+	files->sets = dsm_segment_address(files->seg);
+	if (files->ntablespaces == 0)
+	{
+		SharedFileSetInit(&files->sets[0], files->seg);
+		files->nsets = 1;
+		return;
+	}
+
+	/* the server keeps the arrays until the end of the transaction */
+	PrepareTempTablespaces();
+	old = MemoryContextAlloc(TopTransactionContext,
+							 sizeof(Oid) * TEMP_TABLESPACES_MAX);
+	nold = GetTempTablespaces(old, TEMP_TABLESPACES_MAX);
+	one = MemoryContextAlloc(TopTransactionContext, sizeof(Oid));
+
+	PG_TRY();
+	{
+		for (int i = 0; i < nsets; i++)
+		{
+			*one = files->tablespaces[i];
+			SetTempTablespaces(one, 1);
+			SharedFileSetInit(&files->sets[i], files->seg);
+			files->nsets++;
+		}
+	}
+	PG_FINALLY();
+	{
+		SetTempTablespaces(old, nold);
+	}
+	PG_END_TRY();
+}
+
+/* The set and the name of a file. */
+static FileSet *
+files_set(EcpFiles *files, uint32 number, char *name)
+{
+	snprintf(name, MAXPGPATH, "ecp.%u", number);
+	return &files->sets[number % files->nsets].fs;
+}
+
+static void
+files_clock(EcpFiles *files, instr_time start)
+{
+	instr_time	end;
+
+	INSTR_TIME_SET_CURRENT(end);
+	INSTR_TIME_SUBTRACT(end, start);
+	files->count.io_s += INSTR_TIME_GET_DOUBLE(end);
+}
+
+/* Create an empty file, which stays open. */
+File
+ecp_files_create(EcpFiles *files, uint32 number)
+{
+	char		name[MAXPGPATH];
+	FileSet    *set;
+	File		file;
+	instr_time	start;
+
+	INSTR_TIME_SET_CURRENT(start);
+	if (files->seg == NULL)
+		files_create_sets(files);
+	set = files_set(files, number, name);
+	file = FileSetCreate(set, name);
+	files->count.files++;
+	files->count.opens++;
+	files_clock(files, start);
+	return file;
+}
+
+File
+ecp_files_open(EcpFiles *files, uint32 number)
+{
+	char		name[MAXPGPATH];
+	FileSet    *set = files_set(files, number, name);
+	File		file;
+	instr_time	start;
+
+	INSTR_TIME_SET_CURRENT(start);
+	file = FileSetOpen(set, name, O_RDWR);
+	if (file <= 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open intermediate file \"%s\": %m", name)));
+	files->count.opens++;
+	files_clock(files, start);
+	return file;
+}
+
+void
+ecp_files_close(EcpFiles *files, File file)
+{
+	instr_time	start;
+
+	INSTR_TIME_SET_CURRENT(start);
+	FileClose(file);
+	files_clock(files, start);
+}
+
+/* The file is closed and has "bytes" bytes. */
+void
+ecp_files_delete(EcpFiles *files, uint32 number, uint64 bytes)
+{
+	char		name[MAXPGPATH];
+	FileSet    *set = files_set(files, number, name);
+	instr_time	start;
+
+	INSTR_TIME_SET_CURRENT(start);
+	FileSetDelete(set, name, true);
+	files->present_bytes -= bytes;
+	files_clock(files, start);
+}
+
+void
+ecp_files_write(EcpFiles *files, File file, const void *data, Size bytes,
+				uint64 offset)
+{
+	const char *from = data;
+	instr_time	start;
+
+	files->present_bytes += bytes;
+	if (temp_file_limit >= 0 &&
+		files->present_bytes > (uint64) temp_file_limit * 1024)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("temporary file size exceeds temp_file_limit (%dkB)",
+						temp_file_limit)));
+
+	INSTR_TIME_SET_CURRENT(start);
+	files->count.written_bytes += bytes;
+	while (bytes > 0)
+	{
+		int			step = Min(bytes, (Size) 1 << 30);
+		int			done = FileWrite(file, unconstify(char *, from), step,
+									 offset, WAIT_EVENT_BUFFILE_WRITE);
+
+		if (done <= 0)
+		{
+			if (errno == 0)
+				errno = ENOSPC;
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not write to file \"%s\": %m",
+							FilePathName(file))));
+		}
+		from += done;
+		offset += done;
+		bytes -= done;
+	}
+	files_clock(files, start);
+}
+
+void
+ecp_files_read(EcpFiles *files, File file, void *data, Size bytes,
+			   uint64 offset)
+{
+	char	   *to = data;
+	instr_time	start;
+
+	INSTR_TIME_SET_CURRENT(start);
+	files->count.read_bytes += bytes;
+	while (bytes > 0)
+	{
+		int			step = Min(bytes, (Size) 1 << 30);
+		int			done = FileRead(file, to, step, offset,
+									WAIT_EVENT_BUFFILE_READ);
+
+		if (done < 0)
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not read file \"%s\": %m",
+							FilePathName(file))));
+		if (done == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("unexpected end of file \"%s\"",
+							FilePathName(file))));
+		to += done;
+		offset += done;
+		bytes -= done;
+	}
+	files_clock(files, start);
+}
+
+/* Ask the kernel to read ahead. */
+void
+ecp_files_prefetch(EcpFiles *files, File file, Size bytes, uint64 offset)
+{
+	instr_time	start;
+
+	INSTR_TIME_SET_CURRENT(start);
+	(void) FilePrefetch(file, offset, bytes, WAIT_EVENT_BUFFILE_READ);
+	files_clock(files, start);
+}
+
+/* Delete all files and free the state. */
+void
+ecp_files_end(EcpFiles *files)
+{
+	if (files->seg)
+		dsm_detach(files->seg);
+	pfree(files);
+}

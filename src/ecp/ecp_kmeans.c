@@ -1,0 +1,491 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_kmeans.c
+ *	  Centres of sets of vectors: k-means, 2-means, means.
+ *
+ * Lloyd's algorithm over rows that lie in memory.  A step assigns every row
+ * to its nearest centre with the blocked panel kernel and then sums each
+ * centre's rows one centre after the other, so that the sums of one centre
+ * are all the memory it takes, whatever the number of centres, and the order
+ * of additions (and with it the last bit of a float centre) depends on the
+ * rows alone.
+ *
+ * Used by ecp_leaders.c for leaders and nodes, by ecp_merge.c to cut
+ * clusters that came out too large, and by the splits of a living index.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "common/hashfn.h"
+#include "common/pg_prng.h"
+#include "ecp/ecp_build.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+/* Multiply-adds between two checks for interrupts, about 0.1 s when scalar. */
+#define NEAREST_STEP_OPS	(UINT64CONST(1) << 27)
+
+/* Rows whose uint8 elements can be summed in 32 bits. */
+#define SUM_ROWS_MAX		(1 << 24)
+
+#define TWO_MEANS_STEPS		8
+#define TWO_MEANS_TRIES		8
+
+/* Sums of a set of rows, in double for floats, in 64 bits for uint8. */
+typedef struct Summer
+{
+	EcpElem		elem;
+	int			dims;
+	uint32	   *small;			/* uint8: up to SUM_ROWS_MAX rows */
+	uint64	   *large;
+	double	   *sums;			/* float32 */
+	int			nsmall;
+} Summer;
+
+static void
+summer_init(Summer *summer, EcpElem elem, int dims)
+{
+	summer->elem = elem;
+	summer->dims = dims;
+	summer->small = NULL;
+	summer->large = NULL;
+	summer->sums = NULL;
+	summer->nsmall = 0;
+	if (elem == ECP_ELEM_UINT8)
+	{
+		summer->small = palloc0_array(uint32, dims);
+		summer->large = palloc0_array(uint64, dims);
+	}
+	else
+		summer->sums = palloc0_array(double, dims);
+}
+
+static void
+summer_carry(Summer *summer)
+{
+	for (int d = 0; d < summer->dims; d++)
+	{
+		summer->large[d] += summer->small[d];
+		summer->small[d] = 0;
+	}
+	summer->nsmall = 0;
+}
+
+static inline void
+summer_add(Summer *summer, const void *row)
+{
+	int			dims = summer->dims;
+
+	if (summer->elem == ECP_ELEM_UINT8)
+	{
+		const uint8 *x = row;
+		uint32	   *small = summer->small;
+
+		for (int d = 0; d < dims; d++)
+			small[d] += x[d];
+		if (++summer->nsmall == SUM_ROWS_MAX)
+			summer_carry(summer);
+	}
+	else
+	{
+		const float4 *x = row;
+		double	   *sums = summer->sums;
+
+		for (int d = 0; d < dims; d++)
+			sums[d] += x[d];
+	}
+}
+
+/* The mean of the n rows added, and start again. */
+static void
+summer_mean(Summer *summer, int64 n, void *centre)
+{
+	Assert(n > 0);
+
+	if (summer->elem == ECP_ELEM_UINT8)
+	{
+		uint8	   *c = centre;
+
+		summer_carry(summer);
+		for (int d = 0; d < summer->dims; d++)
+		{
+			c[d] = (uint8) ((summer->large[d] + n / 2) / n);
+			summer->large[d] = 0;
+		}
+	}
+	else
+	{
+		float4	   *c = centre;
+
+		for (int d = 0; d < summer->dims; d++)
+		{
+			c[d] = (float4) (summer->sums[d] / n);
+			summer->sums[d] = 0;
+		}
+	}
+}
+
+static void
+summer_free(Summer *summer)
+{
+	if (summer->elem == ECP_ELEM_UINT8)
+	{
+		pfree(summer->small);
+		pfree(summer->large);
+	}
+	else
+		pfree(summer->sums);
+}
+
+void
+ecp_centre(EcpElem elem, int dims, const void *vectors, Size stride, int n,
+		   void *centre)
+{
+	Summer		summer;
+
+	summer_init(&summer, elem, dims);
+	for (int i = 0; i < n; i++)
+		summer_add(&summer, (const char *) vectors + i * stride);
+	summer_mean(&summer, n, centre);
+	summer_free(&summer);
+}
+
+/*
+ * Nearest of the panel's first n entries for each row.  ranks may be NULL.
+ * Steps are small enough to be cancelled in.
+ */
+void
+ecp_nearest(const EcpPanel *panel, int n, int dims, const char *rows,
+			Size stride, int nrows, int32 *leaders, float4 *ranks)
+{
+	uint64		row_ops = (uint64) n * dims;
+	int			step = Max(16, Min(8192, NEAREST_STEP_OPS / row_ops));
+	float4	   *scratch = ranks ? NULL : palloc_array(float4, step);
+
+	for (int done = 0; done < nrows; done += step)
+	{
+		CHECK_FOR_INTERRUPTS();
+		ecp_panel_nearest(panel, n, rows + done * stride, stride,
+						  Min(step, nrows - done), leaders + done,
+						  ranks ? ranks + done : scratch);
+	}
+	if (scratch)
+		pfree(scratch);
+}
+
+/* What a run of k-means works with. */
+typedef struct KMeans
+{
+	EcpElem		elem;
+	int			dims;
+	Size		vec_bytes;
+	const char *rows;
+	Size		stride;
+	int			n;
+	int			k;
+	char	   *centres;
+	EcpPanel   *panel;
+	void	   *panel_memory;
+	int32	   *leaders;		/* of each row */
+	int32	   *order;			/* rows by leader */
+	int32	   *first;			/* k + 1: where a leader's rows begin */
+	Summer		summer;
+} KMeans;
+
+/* k different rows, chosen at random, are the first centres. */
+static void
+kmeans_start(KMeans *km, pg_prng_state *prng)
+{
+	int32	   *pick = km->order;	/* scratch of n */
+
+	for (int i = 0; i < km->n; i++)
+		pick[i] = i;
+	for (int i = 0; i < km->k; i++)
+	{
+		int			j = pg_prng_uint64_range(prng, i, km->n - 1);
+		int32		row = pick[j];
+
+		pick[j] = pick[i];
+		pick[i] = row;
+		memcpy(km->centres + i * km->vec_bytes, km->rows + row * km->stride,
+			   km->vec_bytes);
+	}
+}
+
+static void
+kmeans_assign(KMeans *km)
+{
+	for (int i = 0; i < km->k; i++)
+		ecp_panel_set(km->panel, i, km->centres + i * km->vec_bytes);
+	ecp_nearest(km->panel, km->k, km->dims, km->rows, km->stride, km->n,
+				km->leaders, NULL);
+
+	/* rows by leader, in the order of the rows */
+	memset(km->first, 0, sizeof(int32) * (km->k + 1));
+	for (int i = 0; i < km->n; i++)
+		km->first[km->leaders[i] + 1]++;
+	for (int c = 0; c < km->k; c++)
+		km->first[c + 1] += km->first[c];
+	for (int i = 0; i < km->n; i++)
+		km->order[km->first[km->leaders[i]]++] = i;
+	for (int c = km->k; c > 0; c--)
+		km->first[c] = km->first[c - 1];
+	km->first[0] = 0;
+}
+
+/*
+ * Move the centres to the means of their rows.  One without rows takes a
+ * row at random from the centre that has most, but not in the last step,
+ * where it would be left with that row's neighbours unassigned.
+ */
+static void
+kmeans_update(KMeans *km, pg_prng_state *prng, bool last)
+{
+	int			largest = 0;
+
+	for (int c = 0; c < km->k; c++)
+	{
+		int			n = km->first[c + 1] - km->first[c];
+
+		for (int i = km->first[c]; i < km->first[c + 1]; i++)
+			summer_add(&km->summer, km->rows + km->order[i] * km->stride);
+		if (n > 0)
+			summer_mean(&km->summer, n, km->centres + c * km->vec_bytes);
+		if (n > km->first[largest + 1] - km->first[largest])
+			largest = c;
+	}
+	if (last)
+		return;
+	for (int c = 0; c < km->k; c++)
+	{
+		int			i;
+
+		if (km->first[c + 1] > km->first[c])
+			continue;
+		i = pg_prng_uint64_range(prng, km->first[largest],
+								 km->first[largest + 1] - 1);
+		memcpy(km->centres + c * km->vec_bytes,
+			   km->rows + km->order[i] * km->stride, km->vec_bytes);
+	}
+}
+
+/*
+ * Leave out centres equal to an earlier one; returns the number left.
+ */
+static int
+kmeans_unique(char *centres, Size vec_bytes, int k)
+{
+	int			nslots = 16;
+	int32	   *slots;
+	int			n = 0;
+
+	while (nslots < 2 * k)
+		nslots *= 2;
+	slots = palloc_array(int32, nslots);
+	memset(slots, -1, sizeof(int32) * nslots);
+
+	for (int i = 0; i < k; i++)
+	{
+		const char *centre = centres + i * vec_bytes;
+		uint32		slot = hash_bytes((const unsigned char *) centre,
+									  vec_bytes) & (nslots - 1);
+
+		while (slots[slot] >= 0 &&
+			   memcmp(centres + slots[slot] * vec_bytes, centre, vec_bytes) != 0)
+			slot = (slot + 1) & (nslots - 1);
+		if (slots[slot] >= 0)
+			continue;
+		if (n != i)
+			memcpy(centres + n * vec_bytes, centre, vec_bytes);
+		slots[slot] = n++;
+	}
+	pfree(slots);
+	return n;
+}
+
+int
+ecp_kmeans(EcpElem elem, int dims, const char *rows, Size stride, int n,
+		   int k, int iterations, pg_prng_state *prng, char *centres)
+{
+	KMeans		km = {0};
+
+	k = Min(k, n);
+	if (k == 0)
+		return 0;
+
+	km.elem = elem;
+	km.dims = dims;
+	km.vec_bytes = ecp_elem_size(elem) * dims;
+	km.rows = rows;
+	km.stride = stride;
+	km.n = n;
+	km.k = k;
+	km.centres = centres;
+	km.order = MemoryContextAllocHuge(CurrentMemoryContext,
+									  mul_size(sizeof(int32), n));
+
+	kmeans_start(&km, prng);
+	if (iterations > 0)
+	{
+		km.leaders = MemoryContextAllocHuge(CurrentMemoryContext,
+											mul_size(sizeof(int32), n));
+		km.first = palloc_array(int32, k + 1);
+		km.panel_memory =
+			MemoryContextAllocHuge(CurrentMemoryContext,
+								   ecp_panel_bytes(elem, dims, k));
+		km.panel = ecp_panel_init(km.panel_memory, elem, ECP_METRIC_L2, dims, k);
+		summer_init(&km.summer, elem, dims);
+
+		for (int i = 0; i < iterations; i++)
+		{
+			kmeans_assign(&km);
+			kmeans_update(&km, prng, i == iterations - 1);
+		}
+
+		summer_free(&km.summer);
+		pfree(km.panel_memory);
+		pfree(km.first);
+		pfree(km.leaders);
+	}
+	pfree(km.order);
+
+	return kmeans_unique(centres, km.vec_bytes, k);
+}
+
+/* ---- 2-means ---- */
+
+typedef struct TwoMeansRow
+{
+	int32		row;
+	float4		lean;			/* rank to centre 0 minus rank to centre 1 */
+} TwoMeansRow;
+
+/* Those that lean most to centre 0 first, equal ones by position. */
+static int
+two_means_cmp(const void *a, const void *b)
+{
+	const TwoMeansRow *x = a;
+	const TwoMeansRow *y = b;
+
+	if (x->lean != y->lean)
+		return x->lean < y->lean ? -1 : 1;
+	return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/*
+ * Two halves of equal size, across the line between the centres.  Rows that
+ * are all equal come apart by position.
+ */
+static void
+two_means_halve(EcpPanel *panel, const char *rows, Size stride, int n,
+				uint8 *sides)
+{
+	TwoMeansRow *sorted = palloc_array(TwoMeansRow, n);
+
+	for (int i = 0; i < n; i++)
+	{
+		float4		ranks[2];
+
+		ecp_panel_rank(panel, rows + i * stride, 0, 2, ranks);
+		sorted[i].row = i;
+		sorted[i].lean = ranks[0] - ranks[1];
+		if (isnan(sorted[i].lean))
+			sorted[i].lean = 0;
+	}
+	qsort(sorted, n, sizeof(TwoMeansRow), two_means_cmp);
+	for (int i = 0; i < n; i++)
+		sides[sorted[i].row] = i >= n / 2;
+	pfree(sorted);
+}
+
+/* Means of both sides into centres and panel; returns rows of side 1. */
+static int
+two_means_update(Summer *summers, EcpPanel *panel, const char *rows,
+				 Size stride, int n, const uint8 *sides, void *centres[2])
+{
+	int			count[2] = {0, 0};
+
+	for (int i = 0; i < n; i++)
+	{
+		summer_add(&summers[sides[i]], rows + i * stride);
+		count[sides[i]]++;
+	}
+	for (int s = 0; s < 2; s++)
+	{
+		if (count[s] > 0)
+			summer_mean(&summers[s], count[s], centres[s]);
+		ecp_panel_set(panel, s, centres[s]);
+	}
+	return count[1];
+}
+
+int
+ecp_two_means(EcpElem elem, int dims, const void *vectors, Size stride,
+			  int n, uint64 seed, uint8 *sides, void *centres[2])
+{
+	Size		vec_bytes = ecp_elem_size(elem) * dims;
+	const char *rows = vectors;
+	void	   *memory = palloc_extended(ecp_panel_bytes(elem, dims, 2),
+										 MCXT_ALLOC_HUGE);
+	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims, 2);
+	int32	   *nearest = palloc_array(int32, n);
+	Summer		summers[2];
+	pg_prng_state prng;
+	const char *start[2];
+	int			ones = 0;
+
+	Assert(n >= 2);
+	pg_prng_seed(&prng, seed);
+	summer_init(&summers[0], elem, dims);
+	summer_init(&summers[1], elem, dims);
+
+	/* two different members, if a few tries find them */
+	start[0] = rows + pg_prng_uint64_range(&prng, 0, n - 1) * stride;
+	start[1] = start[0];
+	for (int i = 0; i < TWO_MEANS_TRIES; i++)
+	{
+		start[1] = rows + pg_prng_uint64_range(&prng, 0, n - 1) * stride;
+		if (memcmp(start[0], start[1], vec_bytes) != 0)
+			break;
+	}
+	for (int s = 0; s < 2; s++)
+	{
+		memcpy(centres[s], start[s], vec_bytes);
+		ecp_panel_set(panel, s, centres[s]);
+	}
+
+	for (int step = 0; step < TWO_MEANS_STEPS; step++)
+	{
+		bool		changed = false;
+
+		ecp_nearest(panel, 2, dims, rows, stride, n, nearest, NULL);
+		for (int i = 0; i < n; i++)
+		{
+			if (step == 0 || sides[i] != nearest[i])
+				changed = true;
+			sides[i] = nearest[i];
+		}
+		if (!changed)
+			break;
+		ones = two_means_update(summers, panel, rows, stride, n, sides,
+								centres);
+		if (ones == 0 || ones == n)
+			break;
+	}
+
+	if (Min(ones, n - ones) < n / 8 || ones == 0 || ones == n)
+	{
+		two_means_halve(panel, rows, stride, n, sides);
+		ones = two_means_update(summers, panel, rows, stride, n, sides,
+								centres);
+	}
+
+	summer_free(&summers[0]);
+	summer_free(&summers[1]);
+	pfree(nearest);
+	pfree(memory);
+	return ones;
+}

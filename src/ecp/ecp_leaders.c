@@ -1,0 +1,414 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_leaders.c
+ *	  The leaders of a build and the tree over them.
+ *
+ * The number of leaders follows from the number of rows and the rows that a
+ * cluster should have.  With leaders = random, as in the paper, they are
+ * rows of the sample.  With leaders = kmeans they are its centres: by one
+ * run of k-means over the whole sample when they are few or their elements
+ * are floats, else in two levels, first about sqrt(C) groups of the sample,
+ * then leaders within each group in proportion to its size, which takes a
+ * twentieth of the time and is as good on descriptors.
+ *
+ * The tree is built bottom up: the entries of a level are grouped around
+ * fewer centres, chosen in the same way, until few enough remain for the
+ * root.  Then all levels are put in tree order, and packed into panels.
+ *
+ * Called by ecp_build.c between the sample and the scan that assigns rows;
+ * what it returns does not change any more.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "ecp/ecp_build.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#define KMEANS_ITERATIONS	10
+
+/* Leaders up to which one run of k-means finds them all. */
+#define FLAT_KMEANS_MAX		2000
+
+/* Rows a leader: two-level k-means of bytes, and all others. */
+#define SAMPLE_FACTOR_TWO_LEVEL 32
+#define SAMPLE_FACTOR_FLAT		64
+
+/* Rows a centre that the groups of two-level k-means are learnt from. */
+#define GROUP_SAMPLE_FACTOR 256
+
+/* Nodes of a tree whose levels were chosen by us split above this. */
+#define TREE_NODE_MAX		1024
+
+/* Do leaders come from one run of k-means? */
+static bool
+leaders_flat(const EcpBuild *build, double nleaders)
+{
+	return build->state.meta.ecpm_leader_elem != ECP_ELEM_UINT8 ||
+		nleaders < FLAT_KMEANS_MAX;
+}
+
+/* Leaders for so many rows, within memory. */
+static double
+leaders_wanted(const EcpBuild *build, double rows)
+{
+	double		leaders = ceil(rows / build->state.meta.ecpm_leaf_target);
+	Size		bytes = build->prep_bytes + sizeof(EcpChildData) + sizeof(int32);
+	double		fit = build->budget * ECP_SHARE_LEADERS / bytes;
+
+	if (build->prep_bytes > 0)
+		leaders = Min(leaders, Max(fit, 1));
+	return Max(leaders, 1);
+}
+
+/*
+ * Rows to sample from a table of so many.  Before the dimensions are known
+ * an upper bound.
+ */
+double
+ecp_leaders_sample_rows(const EcpBuild *build, double rows)
+{
+	double		leaders;
+	int			factor = build->options.sample_factor;
+
+	if (build->state.meta.ecpm_dims == 0)
+		return Max(rows, 1);
+	leaders = leaders_wanted(build, rows);
+	if (build->options.leaders == ECP_LEADERS_RANDOM)
+		factor = 1;
+	else if (factor == 0)
+		factor = leaders_flat(build, leaders) ?
+			SAMPLE_FACTOR_FLAT : SAMPLE_FACTOR_TWO_LEVEL;
+	return Max(Min(leaders * factor, rows), 1);
+}
+
+/* ---- two-level k-means ---- */
+
+/*
+ * Put the sample's rows in the order of their groups, in place: row i goes
+ * to position to[i], cycle by cycle.
+ */
+static void
+sample_permute(EcpSample *sample, int32 *to)
+{
+	char	   *moving = palloc(sample->stride);
+	char	   *tmp = palloc(sample->stride);
+
+	for (int i = 0; i < sample->n; i++)
+	{
+		int32		pos = to[i];
+
+		if (pos == i)
+			continue;
+		memcpy(moving, sample->rows + i * sample->stride, sample->stride);
+		while (pos != i)
+		{
+			char	   *row = sample->rows + pos * sample->stride;
+			int32		next = to[pos];
+
+			memcpy(tmp, row, sample->stride);
+			memcpy(row, moving, sample->stride);
+			memcpy(moving, tmp, sample->stride);
+			to[pos] = pos;
+			pos = next;
+		}
+		memcpy(sample->rows + i * sample->stride, moving, sample->stride);
+		to[i] = i;
+	}
+	pfree(moving);
+	pfree(tmp);
+}
+
+/*
+ * Sort the sample by nearest of k group centres; first receives where each
+ * group begins (k + 1 entries).
+ */
+static void
+sample_group(EcpBuild *build, EcpSample *sample, const char *centres, int k,
+			 int32 *first)
+{
+	int			dims = build->state.meta.ecpm_dims;
+	EcpElem		elem = build->state.meta.ecpm_leader_elem;
+	void	   *memory = palloc_extended(ecp_panel_bytes(elem, dims, k),
+										 MCXT_ALLOC_HUGE);
+	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims, k);
+	int32	   *to = MemoryContextAllocHuge(CurrentMemoryContext,
+											sizeof(int32) * (Size) sample->n);
+	int32	   *next = palloc_array(int32, k + 1);
+
+	for (int i = 0; i < k; i++)
+		ecp_panel_set(panel, i, centres + i * build->prep_bytes);
+	ecp_nearest(panel, k, dims, sample->rows, sample->stride, sample->n, to,
+				NULL);
+
+	memset(first, 0, sizeof(int32) * (k + 1));
+	for (int i = 0; i < sample->n; i++)
+		first[to[i] + 1]++;
+	for (int g = 0; g < k; g++)
+		first[g + 1] += first[g];
+	memcpy(next, first, sizeof(int32) * (k + 1));
+	for (int i = 0; i < sample->n; i++)
+		to[i] = next[to[i]]++;
+	sample_permute(sample, to);
+
+	pfree(next);
+	pfree(to);
+	pfree(memory);
+}
+
+static int
+leaders_two_level(EcpBuild *build, EcpSample *sample, int nleaders,
+				  char *leaders)
+{
+	EcpElem		elem = build->state.meta.ecpm_leader_elem;
+	int			dims = build->state.meta.ecpm_dims;
+	int			ngroups = Max(2, (int) rint(sqrt(nleaders)));
+	char	   *centres = palloc_extended(ngroups * build->prep_bytes,
+										  MCXT_ALLOC_HUGE);
+	int32	   *first;
+	int			n = 0;
+	double		share = 0;		/* leaders that the groups so far deserve */
+
+	/* the sample is in random order where it was cut: a prefix is one, too */
+	ngroups = ecp_kmeans(elem, dims, sample->rows, sample->stride,
+						 Min(sample->n, ngroups * GROUP_SAMPLE_FACTOR),
+						 ngroups, KMEANS_ITERATIONS, &build->prng, centres);
+	first = palloc_array(int32, ngroups + 1);
+	sample_group(build, sample, centres, ngroups, first);
+
+	for (int g = 0; g < ngroups; g++)
+	{
+		int			rows = first[g + 1] - first[g];
+		int			k;
+
+		CHECK_FOR_INTERRUPTS();
+		share += (double) nleaders * rows / sample->n;
+		k = Min(Max((int) rint(share) - n, rows > 0), nleaders - n);
+		n += ecp_kmeans(elem, dims,
+						sample->rows + first[g] * sample->stride,
+						sample->stride, rows, k, KMEANS_ITERATIONS,
+						&build->prng, leaders + n * build->prep_bytes);
+	}
+	pfree(first);
+	pfree(centres);
+	return n;
+}
+
+/* ---- the tree ---- */
+
+/* A level while the tree is built: entries in any order. */
+typedef struct TreeLevel
+{
+	int			n;
+	char	   *vectors;
+	int32	   *parent;			/* entry of the next level */
+	int32	   *place;			/* where it goes in tree order */
+} TreeLevel;
+
+/*
+ * Group the entries of "level" around about k of their centres, which become
+ * the entries of "next".
+ */
+static void
+tree_group(EcpBuild *build, TreeLevel *level, TreeLevel *next, int k)
+{
+	EcpElem		elem = build->state.meta.ecpm_leader_elem;
+	int			dims = build->state.meta.ecpm_dims;
+	int			iterations = build->options.leaders == ECP_LEADERS_RANDOM ?
+		0 : KMEANS_ITERATIONS;
+	void	   *memory;
+	EcpPanel   *panel;
+
+	next->vectors = palloc_extended(k * build->prep_bytes, MCXT_ALLOC_HUGE);
+	next->n = ecp_kmeans(elem, dims, level->vectors, build->prep_bytes,
+						 level->n, k, iterations, &build->prng, next->vectors);
+
+	memory = palloc_extended(ecp_panel_bytes(elem, dims, next->n),
+							 MCXT_ALLOC_HUGE);
+	panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims, next->n);
+	for (int i = 0; i < next->n; i++)
+		ecp_panel_set(panel, i, next->vectors + i * build->prep_bytes);
+	ecp_nearest(panel, next->n, dims, level->vectors, build->prep_bytes,
+				level->n, level->parent, NULL);
+	pfree(memory);
+}
+
+/*
+ * Where the entries of a level go, given where their parents go: grouped by
+ * parent, in their own order else.  first (of the parents' level) receives
+ * where the children of each parent begin.
+ */
+static void
+tree_place(TreeLevel *level, const TreeLevel *parents, int32 *first)
+{
+	memset(first, 0, sizeof(int32) * (parents->n + 1));
+	for (int i = 0; i < level->n; i++)
+		first[parents->place[level->parent[i]] + 1]++;
+	for (int p = 0; p < parents->n; p++)
+		first[p + 1] += first[p];
+	for (int i = 0; i < level->n; i++)
+		level->place[i] = first[parents->place[level->parent[i]]]++;
+	for (int p = parents->n; p > 0; p--)
+		first[p] = first[p - 1];
+	first[0] = 0;
+}
+
+/* Levels for so many leaders, and the fan-out that follows. */
+static int
+tree_levels(const EcpBuild *build, int nleaders, int *fanout)
+{
+	int			node_max = ecp_node_slots_max(&build->state.node);
+	int			flat_max = Min(ECP_FLAT_LEADERS_MAX, node_max);
+	int			nlevels = build->options.levels;
+
+	if (nlevels == 0)
+	{
+		nlevels = nleaders <= flat_max ? 1 : 2;
+		while (nlevels < ECP_LEVELS_MAX &&
+			   pow(nleaders, 1.0 / nlevels) > node_max / 2)
+			nlevels++;
+	}
+	*fanout = Max(2, (int) ceil(pow(nleaders, 1.0 / nlevels)));
+	return nlevels;
+}
+
+/* The targets by which maintenance keeps nodes as the build made them. */
+static void
+tree_node_targets(EcpBuild *build, int nlevels, int fanout)
+{
+	EcpMetaPageData *meta = &build->state.meta;
+	uint32		node_max = ecp_node_slots_max(&build->state.node);
+
+	if (nlevels == 1)
+	{
+		/* as it is for an empty index, unless one level was asked for */
+		if (build->options.levels == 1)
+			meta->ecpm_node_max = Min(node_max, Max(meta->ecpm_node_max,
+													2 * (uint32) fanout));
+		meta->ecpm_node_target = Max(meta->ecpm_node_max / 2, 1);
+		return;
+	}
+	meta->ecpm_node_target = Min((uint32) fanout, Max(node_max / 2, 1));
+	meta->ecpm_node_max = Min(node_max,
+							  Max(4 * (uint32) fanout,
+								  build->options.levels == 0 ? TREE_NODE_MAX : 16));
+}
+
+/* Make the tree over n leaders. */
+static EcpLeaderTree *
+tree_create(EcpBuild *build, char *leaders, int n)
+{
+	EcpElem		elem = build->state.meta.ecpm_leader_elem;
+	int			dims = build->state.meta.ecpm_dims;
+	MemoryContext ctx = AllocSetContextCreate(build->ctx, "ecp leaders",
+											  ALLOCSET_DEFAULT_SIZES);
+	EcpLeaderTree *tree = MemoryContextAllocZero(ctx, sizeof(EcpLeaderTree));
+	TreeLevel	levels[ECP_LEVELS_MAX];
+	int			fanout;
+	int			top;
+
+	tree->ctx = ctx;
+	tree->elem = elem;
+	tree->dims = dims;
+	tree->vec_bytes = build->prep_bytes;
+	tree->nlevels = tree_levels(build, n, &fanout);
+	tree_node_targets(build, tree->nlevels, fanout);
+	top = tree->nlevels - 1;
+
+	levels[0].n = n;
+	levels[0].vectors = leaders;
+	for (int l = 0; l <= top; l++)
+	{
+		levels[l].parent = palloc_extended(sizeof(int32) * levels[l].n,
+										   MCXT_ALLOC_HUGE);
+		levels[l].place = palloc_extended(sizeof(int32) * levels[l].n,
+										  MCXT_ALLOC_HUGE);
+		if (l < top)
+			tree_group(build, &levels[l], &levels[l + 1],
+					   (int) ceil(levels[l].n / (double) fanout));
+	}
+
+	for (int l = top; l >= 0; l--)
+	{
+		TreeLevel  *level = &levels[l];
+
+		if (l == top)
+			for (int i = 0; i < level->n; i++)
+				level->place[i] = i;
+		else
+		{
+			tree->first[l + 1] =
+				MemoryContextAllocHuge(ctx, sizeof(int32) * (levels[l + 1].n + 1));
+			tree_place(level, &levels[l + 1], tree->first[l + 1]);
+		}
+
+		tree->n[l] = level->n;
+		tree->panel[l] =
+			ecp_panel_init(MemoryContextAllocHuge(ctx,
+												  ecp_panel_bytes(elem, dims, level->n)),
+						   elem, ECP_METRIC_L2, dims, level->n);
+		for (int i = 0; i < level->n; i++)
+			ecp_panel_set(tree->panel[l], level->place[i],
+						  level->vectors + i * build->prep_bytes);
+	}
+	return tree;
+}
+
+/*
+ * ecp_leaders_choose
+ *		Leaders and their tree, from the sample, whose rows are freed.
+ *
+ * The sample has at least one row.
+ */
+EcpLeaderTree *
+ecp_leaders_choose(EcpBuild *build, EcpSample *sample)
+{
+	EcpElem		elem = build->state.meta.ecpm_leader_elem;
+	int			dims = build->state.meta.ecpm_dims;
+	MemoryContext workctx = AllocSetContextCreate(build->ctx,
+												  "ecp leaders, temporary",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldctx = MemoryContextSwitchTo(workctx);
+	int			wanted = (int) leaders_wanted(build, sample->table_rows);
+	char	   *leaders;
+	int			n;
+	EcpLeaderTree *tree;
+
+	wanted = Min(wanted, sample->n);
+	leaders = palloc_extended(mul_size(wanted, build->prep_bytes),
+							  MCXT_ALLOC_HUGE);
+	if (build->options.leaders == ECP_LEADERS_RANDOM)
+		n = ecp_kmeans(elem, dims, sample->rows, sample->stride, sample->n,
+					   wanted, 0, &build->prng, leaders);
+	else if (leaders_flat(build, wanted))
+		n = ecp_kmeans(elem, dims, sample->rows, sample->stride, sample->n,
+					   wanted, KMEANS_ITERATIONS, &build->prng, leaders);
+	else
+		n = leaders_two_level(build, sample, wanted, leaders);
+	pfree(sample->rows);
+	sample->rows = NULL;
+	sample->n = 0;
+
+	tree = tree_create(build, leaders, n);
+
+	MemoryContextSwitchTo(oldctx);
+	MemoryContextDelete(workctx);
+	return tree;
+}
+
+EcpLeaderTree *
+ecp_leaders_single(EcpBuild *build, const void *leader)
+{
+	MemoryContext workctx = AllocSetContextCreate(build->ctx,
+												  "ecp leaders, temporary",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldctx = MemoryContextSwitchTo(workctx);
+	EcpLeaderTree *tree = tree_create(build, unconstify(void *, leader), 1);
+
+	MemoryContextSwitchTo(oldctx);
+	MemoryContextDelete(workctx);
+	return tree;
+}

@@ -1,0 +1,685 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_merge.c
+ *	  From assigned rows to the pages of the index.
+ *
+ * The policy gives the rows of one cluster after the other, in the order of
+ * their leaders, which is the order of the tree.  Rows of a cluster are
+ * brought into memory, cut by 2-means while they are more than a cluster may
+ * have, sorted by TID (so that the result does not depend on who read them)
+ * and written as one run.  A cluster larger than our memory is treated in
+ * pieces.  Clusters without rows are left out.
+ *
+ * Each run written leaves an entry: a leader with the reference to its
+ * cluster.  When all clusters are written, the entries are written as nodes,
+ * which leave the entries of the next level, until one is left: the root.
+ * Map pages follow their blocks, the metapage is written by ecp_build.c when
+ * all else is on disk.
+ *
+ * Pages are made in local memory and written by base/page_writer.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "commands/progress.h"
+#include "ecp/ecp_build.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "utils/memutils.h"
+
+/* Free slots that a node gets for the splits to come. */
+#define NODE_SPARE(n)	((n) / 16 + 16)
+
+typedef struct Merge
+{
+	EcpBuild   *build;
+	EcpPageWriter *writer;
+	EcpMetaPageData *meta;
+
+	/* next block to give, and the map page that it falls into */
+	BlockNumber next_blk;
+	uint32		mapno;
+	Page		map;
+
+	EcpEntryList entries;		/* of the level that was written last */
+} Merge;
+
+/* Rows or leaders in memory that become one run or more. */
+typedef struct MergeSet
+{
+	int			level;
+	int			n;
+	int			max;			/* of a run */
+	char	   *vectors;		/* as they are stored */
+	char	   *prepared;		/* as leaders are; may be the same memory */
+	ItemPointerData *tids;		/* level 0 */
+	EcpChildData *children;		/* else */
+	uint8	   *sides;
+	int32		parent;			/* of the entries that it leaves */
+	const char *leader;			/* of the set, NULL: its mean */
+} MergeSet;
+
+/* ---- space ---- */
+
+static void
+merge_map_finish(Merge *merge)
+{
+	ecp_page_writer_put(merge->writer, EcpMapBlock(merge->mapno), merge->map);
+	merge->map = NULL;
+}
+
+static void
+merge_map_set(Merge *merge, BlockNumber blk)
+{
+	uint32		bit = blk % ECP_MAP_BITS;
+
+	Assert(EcpBlockMap(blk) == merge->mapno);
+	EcpPageGetMap(merge->map)[bit / 64] |= UINT64CONST(1) << (bit % 64);
+}
+
+static void
+merge_map_start(Merge *merge, uint32 mapno)
+{
+	merge->mapno = mapno;
+	merge->map = ecp_page_writer_get(merge->writer);
+	ecp_page_init_map(merge->map, mapno);
+	merge_map_set(merge, EcpMapBlock(mapno));
+}
+
+/* npages blocks in a row, within one map page and around none. */
+static BlockNumber
+merge_alloc(Merge *merge, uint32 npages)
+{
+	BlockNumber blk = merge->next_blk;
+
+	Assert(npages <= ECP_RUN_PAGES_MAX);
+	if ((uint64) blk + npages + ECP_MAP_BITS > MaxBlockNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("index \"%s\" would have too many blocks",
+						RelationGetRelationName(merge->build->index))));
+
+	if (EcpBlockMap(blk) == EcpBlockMap(blk + npages - 1))
+	{
+		BlockNumber map_blk = EcpMapBlock(EcpBlockMap(blk));
+
+		if (blk <= map_blk && map_blk < blk + npages)
+			blk = map_blk + 1;
+	}
+	else
+		blk = EcpMapBlock(EcpBlockMap(blk) + 1) + 1;
+
+	if (EcpBlockMap(blk) != merge->mapno)
+	{
+		merge_map_finish(merge);
+		merge_map_start(merge, EcpBlockMap(blk));
+	}
+	for (uint32 i = 0; i < npages; i++)
+		merge_map_set(merge, blk + i);
+	merge->next_blk = blk + npages;
+	return blk;
+}
+
+/* ---- runs ---- */
+
+/* Slots of a run for n vectors: all that its pages hold, spare included. */
+static uint32
+merge_run_slots(const EcpGeometry *geo, int level, int n,
+				uint32 *entry_pages, uint32 *npages)
+{
+	uint32		nslots = level == 0 ? n : n + NODE_SPARE(n);
+
+	ecp_run_size(geo, nslots, entry_pages, npages);
+	if (*npages > ECP_RUN_PAGES_MAX)
+	{
+		nslots = n;
+		ecp_run_size(geo, nslots, entry_pages, npages);
+	}
+	nslots = *entry_pages * geo->slots;
+	if (geo->code_bytes == 0)
+	{
+		uint64		room = (uint64) (*npages - *entry_pages) * ECP_PAYLOAD_BYTES;
+
+		nslots = Min(nslots, room / geo->vec_bytes);
+	}
+	return nslots;
+}
+
+typedef struct MergeTid
+{
+	ItemPointerData tid;
+	int32		row;
+} MergeTid;
+
+static int
+merge_tid_cmp(const void *a, const void *b)
+{
+	MergeTid	x = *(const MergeTid *) a;
+	MergeTid	y = *(const MergeTid *) b;
+
+	return ItemPointerCompare(&x.tid, &y.tid);
+}
+
+/* In which order the rows of a set are stored: TIDs, nodes as they are. */
+static int32 *
+merge_run_order(const MergeSet *set)
+{
+	int32	   *order = palloc_array(int32, set->n);
+	MergeTid   *sorted;
+
+	for (int i = 0; i < set->n; i++)
+		order[i] = i;
+	if (set->level > 0)
+		return order;
+
+	sorted = palloc_array(MergeTid, set->n);
+	for (int i = 0; i < set->n; i++)
+	{
+		sorted[i].tid = set->tids[i];
+		sorted[i].row = i;
+	}
+	qsort(sorted, set->n, sizeof(MergeTid), merge_tid_cmp);
+	for (int i = 0; i < set->n; i++)
+		order[i] = sorted[i].row;
+	pfree(sorted);
+	return order;
+}
+
+static void
+merge_fill_header(EcpRunHeader header, const MergeSet *set,
+				  const EcpGeometry *geo, const EcpChildData *child,
+				  uint32 entry_pages, uint32 nslots)
+{
+	header->ecpr_head_run = child->ecpc_run;
+	header->ecpr_next_blk = InvalidBlockNumber;
+	header->ecpr_npages = child->ecpc_npages;
+	header->ecpr_entry_pages = entry_pages;
+	header->ecpr_nslots = nslots;
+	header->ecpr_hw_page = entry_pages;
+	header->ecpr_free_hint = (uint32) set->n < nslots ?
+		set->n / geo->slots : entry_pages;
+	header->ecpr_retired_next = InvalidBlockNumber;
+	header->ecpr_level = set->level;
+	header->ecpr_flags = ECP_RUN_HEAD;
+}
+
+/* Rows from .. upto - 1 (of the order) to the slots of an entry page. */
+static void
+merge_fill_entries(Merge *merge, const MergeSet *set, const EcpGeometry *geo,
+				   const int32 *order, int from, int upto, Page page)
+{
+	EcpEntryView view;
+
+	ecp_entry_view(page, geo, set->level, &view);
+	for (int i = from; i < upto; i++)
+	{
+		int			slot = i - from;
+		int32		row = order[i];
+
+		if (set->level == 0)
+			view.tids[slot] = set->tids[row];
+		else
+			view.children[slot] = set->children[row];
+		ecp_entry_put_vector(geo, &view, slot, merge->meta->ecpm_metric,
+							 set->vectors + (Size) row * geo->vec_bytes);
+		EcpSlotSetLive(&view, slot);
+	}
+}
+
+/* The part of the stream of vectors that falls onto a vector page. */
+static void
+merge_fill_stream(const MergeSet *set, const EcpGeometry *geo,
+				  const int32 *order, uint32 streamno, Page page)
+{
+	uint64		start = (uint64) streamno * ECP_PAYLOAD_BYTES;
+	uint64		end = start + ECP_PAYLOAD_BYTES;
+	char	   *stream = EcpPageGetStream(page);
+
+	for (uint64 i = start / geo->vec_bytes; i < (uint64) set->n; i++)
+	{
+		uint64		begins = i * geo->vec_bytes;
+		uint64		from = Max(begins, start);
+		uint64		upto = Min(begins + geo->vec_bytes, end);
+
+		if (begins >= end)
+			break;
+		memcpy(stream + (from - start),
+			   set->vectors + (Size) order[i] * geo->vec_bytes + (from - begins),
+			   upto - from);
+	}
+}
+
+/* Write a set as one run; *child receives its reference. */
+static void
+merge_write_run(Merge *merge, const MergeSet *set, EcpChildData *child)
+{
+	EcpBuild   *build = merge->build;
+	const EcpGeometry *geo = set->level == 0 ?
+		&build->state.leaf : &build->state.node;
+	uint32		entry_pages;
+	uint32		nslots;
+	int32	   *order = merge_run_order(set);
+
+	memset(child, 0, sizeof(EcpChildData));
+	nslots = merge_run_slots(geo, set->level, set->n, &entry_pages,
+							 &child->ecpc_npages);
+	child->ecpc_blk = merge_alloc(merge, child->ecpc_npages);
+	child->ecpc_run = merge->meta->ecpm_next_run++;
+	child->ecpc_vfrom = merge->meta->ecpm_sversion;
+	child->ecpc_vto = ECP_V_NONE;
+
+	for (uint32 pageno = 0; pageno < child->ecpc_npages; pageno++)
+	{
+		Page		page = ecp_page_writer_get(merge->writer);
+
+		ecp_page_init_run(page, geo, child->ecpc_run, pageno, entry_pages);
+		if (pageno == 0)
+			merge_fill_header(EcpPageGetRunHeader(page), set, geo, child,
+							  entry_pages, nslots);
+		if (pageno < entry_pages)
+			merge_fill_entries(merge, set, geo, order,
+							   Min((int) (pageno * geo->slots), set->n),
+							   Min((int) ((pageno + 1) * geo->slots), set->n),
+							   page);
+		else
+			merge_fill_stream(set, geo, order, pageno - entry_pages, page);
+		ecp_page_writer_put(merge->writer, child->ecpc_blk + pageno, page);
+	}
+	pfree(order);
+}
+
+/* ---- entries ---- */
+
+static void
+entries_add(EcpEntryList *list, const EcpChildData *child, const void *vector,
+			int32 parent)
+{
+	if (list->n == list->max)
+	{
+		Size		max = Max(64, (Size) list->max + list->max / 2);
+
+		if (max > PG_INT32_MAX)
+			elog(ERROR, "too many clusters");
+		if (list->max == 0)
+		{
+			list->children = palloc_array(EcpChildData, max);
+			list->parents = palloc_array(int32, max);
+			list->vectors = palloc(add_size(mul_size(max, list->vec_bytes), 64));
+		}
+		else
+		{
+			list->children = repalloc_huge(list->children,
+										   mul_size(max, sizeof(EcpChildData)));
+			list->parents = repalloc_huge(list->parents,
+										  mul_size(max, sizeof(int32)));
+			list->vectors = repalloc_huge(list->vectors,
+										  add_size(mul_size(max, list->vec_bytes),
+												   64));
+		}
+		list->max = max;
+	}
+	list->children[list->n] = *child;
+	list->parents[list->n] = parent;
+	memcpy(list->vectors + (Size) list->n * list->vec_bytes, vector,
+		   list->vec_bytes);
+	list->n++;
+}
+
+static void
+entries_free(EcpEntryList *list)
+{
+	if (list->max > 0)
+	{
+		pfree(list->children);
+		pfree(list->parents);
+		pfree(list->vectors);
+	}
+}
+
+/* Largest distance of a set's members from a leader. */
+static float4
+merge_radius(const EcpBuild *build, const MergeSet *set, const char *leader)
+{
+	int			dims = build->state.meta.ecpm_dims;
+	EcpElem		elem = build->state.meta.ecpm_leader_elem;
+	void	   *memory = palloc_extended(ecp_panel_bytes(elem, dims, 1),
+										 MCXT_ALLOC_HUGE);
+	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims, 1);
+	int32	   *leaders = palloc_array(int32, set->n);
+	float4	   *ranks = palloc_array(float4, set->n);
+	float4		largest = 0;
+
+	ecp_panel_set(panel, 0, leader);
+	ecp_nearest(panel, 1, dims, set->prepared, build->prep_bytes, set->n,
+				leaders, ranks);
+	for (int i = 0; i < set->n; i++)
+		largest = Max(largest, ranks[i]);
+	pfree(leaders);
+	pfree(ranks);
+	pfree(memory);
+	return sqrtf(largest);
+}
+
+static uint32
+merge_rows(const MergeSet *set)
+{
+	uint64		rows = 0;
+
+	if (set->level == 0)
+		return set->n;
+	for (int i = 0; i < set->n; i++)
+		rows += set->children[i].ecpc_nrows;
+	return Min(rows, PG_UINT32_MAX);
+}
+
+/* ---- cutting ---- */
+
+static void
+merge_swap_bytes(char *a, char *b, char *tmp, Size bytes)
+{
+	memcpy(tmp, a, bytes);
+	memcpy(a, b, bytes);
+	memcpy(b, tmp, bytes);
+}
+
+static void
+merge_swap(const EcpBuild *build, MergeSet *set, int i, int j, char *tmp)
+{
+	Size		vec_bytes = set->level == 0 ? build->vec_bytes : build->prep_bytes;
+
+	merge_swap_bytes(set->vectors + i * vec_bytes, set->vectors + j * vec_bytes,
+					 tmp, vec_bytes);
+	if (set->prepared != set->vectors)
+		merge_swap_bytes(set->prepared + i * build->prep_bytes,
+						 set->prepared + j * build->prep_bytes,
+						 tmp, build->prep_bytes);
+	if (set->level == 0)
+	{
+		ItemPointerData tid = set->tids[i];
+
+		set->tids[i] = set->tids[j];
+		set->tids[j] = tid;
+	}
+	else
+	{
+		EcpChildData child = set->children[i];
+
+		set->children[i] = set->children[j];
+		set->children[j] = child;
+	}
+	set->sides[i] = 0;
+	set->sides[j] = 1;
+}
+
+/*
+ * Write a set as runs of at most set->max, and add their entries to "out".
+ * Changes the order of the set.
+ */
+static void
+merge_write_set(Merge *merge, MergeSet *set, EcpEntryList *out)
+{
+	EcpBuild   *build = merge->build;
+	EcpMetaPageData *meta = merge->meta;
+	Size		vec_bytes = set->level == 0 ? build->vec_bytes : build->prep_bytes;
+	void	   *centres[2];
+	MergeSet	part;
+	int			ones;
+	int			i = 0;
+	int			j = set->n - 1;
+
+	CHECK_FOR_INTERRUPTS();
+	check_stack_depth();
+
+	centres[0] = palloc(build->prep_bytes);
+	if (set->n <= set->max)
+	{
+		EcpChildData child;
+		const char *leader = set->leader;
+
+		if (leader == NULL)
+		{
+			ecp_centre(meta->ecpm_leader_elem, meta->ecpm_dims, set->prepared,
+					   build->prep_bytes, set->n, centres[0]);
+			leader = centres[0];
+		}
+		merge_write_run(merge, set, &child);
+		child.ecpc_radius = merge_radius(build, set, leader);
+		child.ecpc_nrows = merge_rows(set);
+		entries_add(out, &child, leader, set->parent);
+		pfree(centres[0]);
+		return;
+	}
+
+	centres[1] = palloc(build->prep_bytes);
+	ones = ecp_two_means(meta->ecpm_leader_elem, meta->ecpm_dims,
+						 set->prepared, build->prep_bytes, set->n,
+						 meta->ecpm_seed + meta->ecpm_next_run,
+						 set->sides, centres);
+	pfree(centres[1]);
+
+	/* side 0 to the front, side 1 to the back */
+	centres[1] = palloc(Max(vec_bytes, build->prep_bytes));
+	for (;;)
+	{
+		while (i < j && set->sides[i] == 0)
+			i++;
+		while (i < j && set->sides[j] == 1)
+			j--;
+		if (i >= j)
+			break;
+		merge_swap(build, set, i, j, centres[1]);
+	}
+	pfree(centres[1]);
+	pfree(centres[0]);
+
+	part = *set;
+	part.leader = NULL;
+	part.n = set->n - ones;
+	merge_write_set(merge, &part, out);
+
+	part.vectors += part.n * vec_bytes;
+	part.prepared += part.n * build->prep_bytes;
+	if (set->level == 0)
+		part.tids += part.n;
+	else
+		part.children += part.n;
+	part.sides += part.n;
+	part.n = ones;
+	merge_write_set(merge, &part, out);
+}
+
+/* ---- clusters ---- */
+
+/* Memory for the rows of a cluster, or of a piece of a large one. */
+static void
+merge_set_init(EcpBuild *build, MergeSet *set)
+{
+	Size		row_bytes = build->vec_bytes + sizeof(ItemPointerData) + 1 +
+		(build->prep_same ? 0 : build->prep_bytes);
+	Size		rows = build->budget * ECP_SHARE_CLUSTER / row_bytes;
+
+	memset(set, 0, sizeof(MergeSet));
+	set->max = build->state.meta.ecpm_leaf_max;
+	rows = Min(Max(rows, 2 * (Size) set->max), PG_INT32_MAX / 2);
+	set->n = rows;				/* capacity, until it is filled */
+	set->vectors = palloc_extended(rows * build->vec_bytes + 64,
+								   MCXT_ALLOC_HUGE);
+	set->prepared = build->prep_same ? set->vectors :
+		palloc_extended(rows * build->prep_bytes + 64, MCXT_ALLOC_HUGE);
+	set->tids = palloc_array(ItemPointerData, rows);
+	set->sides = palloc(rows);
+}
+
+static void
+merge_set_prepare(EcpBuild *build, MergeSet *set)
+{
+	if (build->prep_same)
+		return;
+	for (int i = 0; i < set->n; i++)
+	{
+		EcpVector	vector;
+
+		vector.elem = build->state.meta.ecpm_elem;
+		vector.dims = build->state.meta.ecpm_dims;
+		vector.data = set->vectors + i * build->vec_bytes;
+		vector.detoasted = NULL;
+		ecp_prepare(&build->state.meta, &vector,
+					set->prepared + i * build->prep_bytes);
+	}
+}
+
+/* The entry of level + 1 that entry i of a level is under. */
+static int32
+tree_parent(const EcpLeaderTree *tree, int level, int32 i, int32 *cursor)
+{
+	if (level + 1 >= tree->nlevels)
+		return 0;
+	while (tree->first[level + 1][*cursor + 1] <= i)
+		(*cursor)++;
+	return *cursor;
+}
+
+static void
+merge_clusters(Merge *merge)
+{
+	EcpBuild   *build = merge->build;
+	EcpLeaderTree *tree = build->tree;
+	bool		keep_leaders = build->options.leaders == ECP_LEADERS_RANDOM;
+	char	   *leader = palloc(build->prep_bytes);
+	MergeSet	set;
+	int			capacity;
+	int32		cursor = 0;
+	double		done = 0;
+
+	merge_set_init(build, &set);
+	capacity = set.n;
+
+	for (int l = 0; l < tree->n[0]; l++)
+	{
+		uint64		rows = 0;
+
+		if (build->counts[l] == 0)
+			continue;
+		set.parent = tree_parent(tree, 0, l, &cursor);
+		set.leader = NULL;
+		if (keep_leaders && build->counts[l] <= (uint64) set.max)
+		{
+			ecp_panel_get(tree->panel[0], l, leader);
+			set.leader = leader;
+		}
+		while ((set.n = build->policy->read(build, l, capacity, set.tids,
+											set.vectors)) > 0)
+		{
+			rows += set.n;
+			merge_set_prepare(build, &set);
+			merge_write_set(merge, &set, &merge->entries);
+		}
+		if (rows != build->counts[l])
+			elog(ERROR, "cluster %d has " UINT64_FORMAT " rows, expected " UINT64_FORMAT,
+				 l, rows, build->counts[l]);
+		done += rows;
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
+	}
+}
+
+/* ---- nodes ---- */
+
+/*
+ * Write the entries of level - 1 as nodes of "level": those under one parent
+ * together, at the top all together.
+ */
+static void
+merge_nodes(Merge *merge, int level)
+{
+	EcpBuild   *build = merge->build;
+	EcpLeaderTree *tree = build->tree;
+	EcpEntryList *in = &merge->entries;
+	EcpEntryList out = {0};
+	char	   *leader = palloc(build->prep_bytes);
+	int32		cursor = 0;
+	int			from = 0;
+
+	out.vec_bytes = in->vec_bytes;
+	while (from < in->n)
+	{
+		MergeSet	set = {0};
+		int			upto = from + 1;
+
+		while (upto < in->n && in->parents[upto] == in->parents[from])
+			upto++;
+		set.level = level;
+		set.n = upto - from;
+		set.max = Min(merge->meta->ecpm_node_max,
+					  ecp_node_slots_max(&build->state.node));
+		set.vectors = in->vectors + from * in->vec_bytes;
+		set.prepared = set.vectors;
+		set.children = in->children + from;
+		set.sides = palloc_extended(set.n, MCXT_ALLOC_HUGE);
+		if (level < tree->nlevels)
+		{
+			set.parent = tree_parent(tree, level, in->parents[from], &cursor);
+			if (set.n <= set.max)
+			{
+				ecp_panel_get(tree->panel[level], in->parents[from], leader);
+				set.leader = leader;
+			}
+		}
+		merge_write_set(merge, &set, &out);
+		pfree(set.sides);
+		from = upto;
+	}
+	entries_free(in);
+	*in = out;
+}
+
+/*
+ * ecp_merge
+ *		Write all pages of the index but the metapage, and make them durable.
+ *
+ * Fills in the fields of the metapage that say where things are.
+ */
+void
+ecp_merge(EcpBuild *build)
+{
+	MemoryContext ctx = AllocSetContextCreate(build->ctx, "ecp merge",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldctx = MemoryContextSwitchTo(ctx);
+	EcpMetaPageData *meta = &build->state.meta;
+	Merge		merge = {0};
+	double		seconds;
+	uint64		bytes;
+	int			level = 0;
+
+	merge.build = build;
+	merge.meta = meta;
+	merge.writer = ecp_page_writer_begin(build->index, MAIN_FORKNUM);
+	merge.entries.vec_bytes = build->prep_bytes;
+	merge.next_blk = ECP_MAP_FIRST_BLKNO + 1;
+	merge_map_start(&merge, 0);
+	merge_map_set(&merge, ECP_META_BLKNO);
+
+	if (build->tree != NULL)
+	{
+		merge_clusters(&merge);
+		meta->ecpm_nleaves = merge.entries.n;
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,
+									 ECP_PROGRESS_NODES);
+		while (merge.entries.n > 1)
+			merge_nodes(&merge, ++level);
+		if (merge.entries.n == 1)
+		{
+			meta->ecpm_root = merge.entries.children[0];
+			meta->ecpm_root_level = level;
+		}
+	}
+	merge_map_finish(&merge);
+	ecp_page_writer_end(merge.writer, &seconds, &bytes);
+
+	ecp_files_count(build->files)->io_s += seconds;
+	ecp_files_count(build->files)->written_bytes += bytes;
+	MemoryContextSwitchTo(oldctx);
+	MemoryContextDelete(ctx);
+}

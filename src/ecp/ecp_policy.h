@@ -1,0 +1,89 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_policy.h
+ *	  What a build policy is, and the intermediate files that policies use.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_POLICY_H
+#define ECP_POLICY_H
+
+#include "ecp/ecp.h"
+#include "portability/instr_time.h"
+#include "storage/fd.h"
+
+struct EcpBuild;
+struct EcpInBuff;
+
+/*
+ * A policy keeps the assigned rows of one in-buff after the other, and gives
+ * back the rows of one cluster after the other.  Every policy gives the rows
+ * of a cluster in the order in which they came.
+ */
+typedef struct EcpPolicyRoutine
+{
+	const char *name;
+	EcpBuildPolicy policy;
+
+	/* Once, when the leaders are known; returns the policy's state. */
+	void	   *(*begin) (struct EcpBuild *build);
+
+	/*
+	 * Keep an assigned in-buff; "last" when there will be no other.  Returns
+	 * false if it must be left alone until the end of the merge.
+	 */
+	bool		(*round) (struct EcpBuild *build, struct EcpInBuff *inbuff,
+						  bool last);
+
+	/* Once, before the first read; may be NULL. */
+	void		(*merge) (struct EcpBuild *build);
+
+	/*
+	 * Up to max further rows of "leader"; returns their number, 0 when there
+	 * are no more.  Leaders are asked for in ascending order, each until it
+	 * has no more rows.
+	 */
+	int			(*read) (struct EcpBuild *build, int leader, int max,
+						 ItemPointerData *tids, char *vectors);
+} EcpPolicyRoutine;
+
+extern const EcpPolicyRoutine ecp_policy_chunkfiles;
+extern const EcpPolicyRoutine ecp_policy_tempfiles;
+
+/* ---- ecp_files.c: intermediate files ---- */
+
+typedef struct EcpFilesCount
+{
+	uint32		files;			/* created */
+	uint64		opens;
+	uint64		read_bytes;
+	uint64		written_bytes;
+	double		io_s;			/* spent in calls of the file system */
+} EcpFilesCount;
+
+typedef struct EcpFiles EcpFiles;
+
+/*
+ * Resolve ecp.build_tablespaces and check the privileges.  No file and no
+ * shared memory exist before the first ecp_files_create().
+ */
+extern EcpFiles *ecp_files_begin(void);
+extern EcpFilesCount *ecp_files_count(EcpFiles *files);
+
+/*
+ * Files are named by number; file i lies in the (i mod n)'th tablespace.
+ * All are gone at the end of the build, by whatever way it ends.
+ */
+extern File ecp_files_create(EcpFiles *files, uint32 number);
+extern File ecp_files_open(EcpFiles *files, uint32 number);
+extern void ecp_files_close(EcpFiles *files, File file);
+extern void ecp_files_delete(EcpFiles *files, uint32 number, uint64 bytes);
+extern void ecp_files_write(EcpFiles *files, File file, const void *data,
+							Size bytes, uint64 offset);
+extern void ecp_files_read(EcpFiles *files, File file, void *data,
+						   Size bytes, uint64 offset);
+extern void ecp_files_prefetch(EcpFiles *files, File file, Size bytes,
+							   uint64 offset);
+extern void ecp_files_end(EcpFiles *files);
+
+#endif							/* ECP_POLICY_H */

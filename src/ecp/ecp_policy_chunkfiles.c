@@ -1,0 +1,377 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_policy_chunkfiles.c
+ *	  The policy ChunkFiles: one intermediate file for each in-buff.
+ *
+ * The in-buff, sorted by leader, is written as one chunk file.  At the end
+ * all chunks are merged by leader; within a leader, chunks in the order they
+ * were written give the rows in the order they came.  All reads and writes
+ * are large and sequential in their file.
+ *
+ * The merge divides its memory among the chunks.  When that would leave them
+ * too little, groups of chunks are merged into larger ones first.  A build
+ * whose rows fit the first in-buff writes no file at all, and says so in its
+ * report.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ecp/ecp_build.h"
+#include "lib/binaryheap.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#define CHUNK_WRITE_BYTES		(256 * 1024)
+#define CHUNK_READ_BYTES_MIN	(16 * 1024)
+#define CHUNK_READ_BYTES_MAX	(1024 * 1024)
+
+typedef struct Chunk
+{
+	uint32		number;			/* of its file */
+	uint64		bytes;
+
+	/* while it is being read */
+	File		file;
+	uint64		offset;			/* of what follows the buffer */
+	char	   *buffer;
+	int			nbuffer;		/* records in the buffer */
+	int			next;			/* the current one */
+	int32		leader;			/* of the current one */
+} Chunk;
+
+/* A merge of some chunks, in the order of the array. */
+typedef struct ChunkMerge
+{
+	Chunk	   *chunks;
+	int			nchunks;
+	Size		record;
+	int			nread;			/* records that each buffer holds */
+	binaryheap *heap;			/* chunk numbers, by (leader, number) */
+} ChunkMerge;
+
+typedef struct ChunkFiles
+{
+	MemoryContext ctx;
+	Size		record;
+	Chunk	   *chunks;
+	int			nchunks;
+	int			max;
+	uint32		nfiles;
+	EcpInBuff  *kept;			/* the only in-buff, not written */
+	int32		kept_next;		/* where to go on in its order */
+	ChunkMerge *merge;
+} ChunkFiles;
+
+static void *
+chunkfiles_begin(EcpBuild *build)
+{
+	ChunkFiles *state = palloc0(sizeof(ChunkFiles));
+
+	state->ctx = CurrentMemoryContext;
+	state->record = ECP_RECORD_HEADER + build->vec_bytes;
+	return state;
+}
+
+/* ---- writing ---- */
+
+typedef struct ChunkWriter
+{
+	EcpFiles   *files;
+	File		file;
+	Size		record;
+	int			nbuffer;
+	int			n;				/* records in the buffer */
+	char	   *buffer;
+	uint64		bytes;			/* of the file */
+} ChunkWriter;
+
+static void
+chunk_writer_begin(EcpBuild *build, ChunkFiles *state, ChunkWriter *writer)
+{
+	writer->files = build->files;
+	writer->file = ecp_files_create(build->files, state->nfiles++);
+	writer->record = state->record;
+	writer->nbuffer = Max(1, CHUNK_WRITE_BYTES / state->record);
+	writer->n = 0;
+	writer->buffer = palloc(writer->nbuffer * state->record);
+	writer->bytes = 0;
+}
+
+static void
+chunk_writer_flush(ChunkWriter *writer)
+{
+	Size		bytes = writer->n * writer->record;
+
+	CHECK_FOR_INTERRUPTS();
+	ecp_files_write(writer->files, writer->file, writer->buffer, bytes,
+					writer->bytes);
+	writer->bytes += bytes;
+	writer->n = 0;
+}
+
+/* Room for one more record. */
+static inline char *
+chunk_writer_next(ChunkWriter *writer)
+{
+	if (writer->n == writer->nbuffer)
+		chunk_writer_flush(writer);
+	return writer->buffer + writer->n++ * writer->record;
+}
+
+/* The finished file becomes *chunk. */
+static void
+chunk_writer_end(ChunkFiles *state, ChunkWriter *writer, Chunk *chunk)
+{
+	if (writer->n > 0)
+		chunk_writer_flush(writer);
+	ecp_files_close(writer->files, writer->file);
+	pfree(writer->buffer);
+	memset(chunk, 0, sizeof(Chunk));
+	chunk->number = state->nfiles - 1;
+	chunk->bytes = writer->bytes;
+}
+
+static bool
+chunkfiles_round(EcpBuild *build, EcpInBuff *inbuff, bool last)
+{
+	ChunkFiles *state = build->policy_state;
+	ChunkWriter writer;
+
+	if (last && state->nchunks == 0)
+	{
+		state->kept = inbuff;
+		return false;
+	}
+
+	if (state->nchunks == state->max)
+	{
+		int			max = Max(64, 2 * state->max);
+
+		if (state->max == 0)
+			state->chunks = MemoryContextAlloc(state->ctx, sizeof(Chunk) * max);
+		else
+			state->chunks = repalloc_huge(state->chunks, sizeof(Chunk) * max);
+		state->max = max;
+	}
+	chunk_writer_begin(build, state, &writer);
+	for (int i = 0; i < inbuff->n; i++)
+		ecp_record_form(inbuff, inbuff->order[i], chunk_writer_next(&writer));
+	chunk_writer_end(state, &writer, &state->chunks[state->nchunks]);
+	state->nchunks++;
+	return true;
+}
+
+/* ---- merging ---- */
+
+/* Smallest (leader, chunk) first: binaryheap has the largest on top. */
+static int
+chunk_cmp(Datum a, Datum b, void *arg)
+{
+	const Chunk *chunks = arg;
+	int			i = DatumGetInt32(a);
+	int			j = DatumGetInt32(b);
+
+	if (chunks[i].leader != chunks[j].leader)
+		return chunks[i].leader > chunks[j].leader ? -1 : 1;
+	return i > j ? -1 : i < j;
+}
+
+/* Go to the next record; false when the chunk has no more. */
+static bool
+chunk_next(EcpFiles *files, ChunkMerge *merge, Chunk *chunk)
+{
+	if (++chunk->next >= chunk->nbuffer)
+	{
+		uint64		left = (chunk->bytes - chunk->offset) / merge->record;
+		int			n = Min(left, (uint64) merge->nread);
+
+		if (n == 0)
+			return false;
+		CHECK_FOR_INTERRUPTS();
+		ecp_files_read(files, chunk->file, chunk->buffer, n * merge->record,
+					   chunk->offset);
+		chunk->offset += n * merge->record;
+		chunk->nbuffer = n;
+		chunk->next = 0;
+
+		/* the kernel reads the next piece while this one is merged */
+		if (chunk->offset < chunk->bytes)
+			ecp_files_prefetch(files, chunk->file,
+							   Min(chunk->bytes - chunk->offset,
+								   merge->nread * merge->record),
+							   chunk->offset);
+	}
+	memcpy(&chunk->leader, chunk->buffer + chunk->next * merge->record,
+		   sizeof(int32));
+	return true;
+}
+
+/* How many bytes of a chunk are read at once when n are merged. */
+static Size
+chunk_read_bytes(const EcpBuild *build, Size record, int n)
+{
+	Size		bytes = build->budget * ECP_SHARE_IN_BUFF / n;
+
+	bytes = Max(Min(bytes, CHUNK_READ_BYTES_MAX), CHUNK_READ_BYTES_MIN);
+	return Max(bytes / record, 1) * record;
+}
+
+static ChunkMerge *
+chunk_merge_begin(EcpBuild *build, ChunkFiles *state, Chunk *chunks, int n)
+{
+	ChunkMerge *merge = palloc0(sizeof(ChunkMerge));
+	Size		bytes = chunk_read_bytes(build, state->record, n);
+
+	merge->chunks = chunks;
+	merge->nchunks = n;
+	merge->record = state->record;
+	merge->nread = bytes / state->record;
+	merge->heap = binaryheap_allocate(n, chunk_cmp, chunks);
+	for (int i = 0; i < n; i++)
+	{
+		Chunk	   *chunk = &chunks[i];
+
+		chunk->file = ecp_files_open(build->files, chunk->number);
+		chunk->buffer = palloc(bytes);
+		chunk->offset = 0;
+		chunk->nbuffer = 0;
+		chunk->next = 0;
+		if (chunk_next(build->files, merge, chunk))
+			binaryheap_add_unordered(merge->heap, Int32GetDatum(i));
+	}
+	binaryheap_build(merge->heap);
+	return merge;
+}
+
+/* The current record, and its leader; NULL at the end. */
+static const char *
+chunk_merge_get(const ChunkMerge *merge, int32 *leader)
+{
+	const Chunk *chunk;
+
+	if (binaryheap_empty(merge->heap))
+		return NULL;
+	chunk = &merge->chunks[DatumGetInt32(binaryheap_first(merge->heap))];
+	*leader = chunk->leader;
+	return chunk->buffer + chunk->next * merge->record;
+}
+
+static void
+chunk_merge_advance(EcpBuild *build, ChunkMerge *merge)
+{
+	Datum		top = binaryheap_first(merge->heap);
+	Chunk	   *chunk = &merge->chunks[DatumGetInt32(top)];
+	int32		leader = chunk->leader;
+
+	if (!chunk_next(build->files, merge, chunk))
+	{
+		(void) binaryheap_remove_first(merge->heap);
+		ecp_files_close(build->files, chunk->file);
+		ecp_files_delete(build->files, chunk->number, chunk->bytes);
+		pfree(chunk->buffer);
+	}
+	else if (chunk->leader != leader)
+		binaryheap_replace_first(merge->heap, top);
+}
+
+/* Merge groups of chunks until so few are left that one merge takes them. */
+static void
+chunkfiles_merge(EcpBuild *build)
+{
+	ChunkFiles *state = build->policy_state;
+	MemoryContext oldctx = MemoryContextSwitchTo(state->ctx);
+	int			fan_in = build->budget * ECP_SHARE_IN_BUFF /
+		Max(CHUNK_READ_BYTES_MIN, state->record);
+
+	fan_in = Max(fan_in, 2);
+	while (state->nchunks > fan_in)
+	{
+		int			n = 0;
+
+		for (int from = 0; from < state->nchunks; from += fan_in)
+		{
+			int			count = Min(fan_in, state->nchunks - from);
+			ChunkMerge *merge;
+			ChunkWriter writer;
+			const char *record;
+			int32		leader;
+
+			if (count == 1)
+			{
+				state->chunks[n++] = state->chunks[from];
+				continue;
+			}
+			merge = chunk_merge_begin(build, state, &state->chunks[from], count);
+			chunk_writer_begin(build, state, &writer);
+			while ((record = chunk_merge_get(merge, &leader)) != NULL)
+			{
+				memcpy(chunk_writer_next(&writer), record, state->record);
+				chunk_merge_advance(build, merge);
+			}
+			chunk_writer_end(state, &writer, &state->chunks[n++]);
+			binaryheap_free(merge->heap);
+			pfree(merge);
+		}
+		state->nchunks = n;
+	}
+	if (state->nchunks > 0)
+		state->merge = chunk_merge_begin(build, state, state->chunks,
+										 state->nchunks);
+	MemoryContextSwitchTo(oldctx);
+}
+
+/* Rows of a leader from the in-buff that was never written. */
+static int
+chunkfiles_read_kept(EcpBuild *build, ChunkFiles *state, int leader, int max,
+					 ItemPointerData *tids, char *vectors)
+{
+	const EcpInBuff *inbuff = state->kept;
+	int			n = 0;
+
+	state->kept_next = Max(state->kept_next, inbuff->first[leader]);
+	while (n < max && state->kept_next < inbuff->first[leader + 1])
+	{
+		int32		row = inbuff->order[state->kept_next++];
+
+		tids[n] = inbuff->tids[row];
+		memcpy(vectors + (Size) n * build->vec_bytes,
+			   inbuff->vectors + (Size) row * build->vec_bytes,
+			   build->vec_bytes);
+		n++;
+	}
+	return n;
+}
+
+static int
+chunkfiles_read(EcpBuild *build, int leader, int max, ItemPointerData *tids,
+				char *vectors)
+{
+	ChunkFiles *state = build->policy_state;
+	const char *record;
+	int32		current;
+	int			n = 0;
+
+	if (state->kept)
+		return chunkfiles_read_kept(build, state, leader, max, tids, vectors);
+
+	while (n < max &&
+		   (record = chunk_merge_get(state->merge, &current)) != NULL &&
+		   current == leader)
+	{
+		ecp_record_read(record, build->vec_bytes, &tids[n],
+						vectors + (Size) n * build->vec_bytes);
+		n++;
+		chunk_merge_advance(build, state->merge);
+	}
+	return n;
+}
+
+const EcpPolicyRoutine ecp_policy_chunkfiles = {
+	.name = "chunkfiles",
+	.policy = ECP_POLICY_CHUNKFILES,
+	.begin = chunkfiles_begin,
+	.round = chunkfiles_round,
+	.merge = chunkfiles_merge,
+	.read = chunkfiles_read
+};
