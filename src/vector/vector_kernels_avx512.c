@@ -224,6 +224,16 @@ avx512_u8_sums(const uint8 *a, const uint8 *b, int dims, EcpU8Sums *sums)
 	sums->bb = _mm512_reduce_add_epi32(bb);
 }
 
+/*
+ * sum += x q, in place.  In assembly because gcc 12 gives the intrinsic's
+ * result another register than its operand, and then spills half a tile.
+ */
+TEMPLATE void
+add_bytes_in_place(__m512i *sum, __m512i x, __m512i q)
+{
+	__asm__("vpdpbusd %2, %1, %0" : "+v"(*sum) : "v"(x), "v"(q));
+}
+
 /* Inner products of a tile: nvectors, nblocks are constants where expanded. */
 TEMPLATE void
 u8_tile(const int8 *const *vector, const uint8 *const *block, int ngroups,
@@ -252,7 +262,7 @@ u8_tile(const int8 *const *vector, const uint8 *const *block, int ngroups,
 
 #pragma GCC unroll 4
 			for (int b = 0; b < nblocks; b++)
-				sums[v][b] = _mm512_dpbusd_epi32(sums[v][b], x[b], q);
+				add_bytes_in_place(&sums[v][b], x[b], q);
 		}
 	}
 }
