@@ -7,6 +7,93 @@
 -- vector: distances over real[] and bytea
 -- ======================================================================
 
+CREATE FUNCTION ecp_kernels() RETURNS text
+	AS 'MODULE_PATHNAME', 'ecp_kernels_sql' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_kernels() IS
+	'instruction set that distances are computed with on this machine';
+
+CREATE FUNCTION ecp_l2_distance(real[], real[]) RETURNS float8
+	AS 'MODULE_PATHNAME', 'ecp_real_l2_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION ecp_l2_distance(real[], real[]) IS
+	'Euclidean distance of two vectors of real';
+
+CREATE FUNCTION ecp_inner_product(real[], real[]) RETURNS float8
+	AS 'MODULE_PATHNAME', 'ecp_real_inner_product' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION ecp_inner_product(real[], real[]) IS
+	'inner product of two vectors of real';
+
+CREATE FUNCTION ecp_negative_inner_product(real[], real[]) RETURNS float8
+	AS 'MODULE_PATHNAME', 'ecp_real_negative_inner_product' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION ecp_negative_inner_product(real[], real[]) IS
+	'negative inner product of two vectors of real';
+
+CREATE FUNCTION ecp_cosine_distance(real[], real[]) RETURNS float8
+	AS 'MODULE_PATHNAME', 'ecp_real_cosine_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION ecp_cosine_distance(real[], real[]) IS
+	'cosine distance of two vectors of real';
+
+CREATE FUNCTION ecp_l2_distance(bytea, bytea) RETURNS float8
+	AS 'MODULE_PATHNAME', 'ecp_bytea_l2_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION ecp_l2_distance(bytea, bytea) IS
+	'Euclidean distance of two vectors of unsigned bytes';
+
+CREATE FUNCTION ecp_inner_product(bytea, bytea) RETURNS float8
+	AS 'MODULE_PATHNAME', 'ecp_bytea_inner_product' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION ecp_inner_product(bytea, bytea) IS
+	'inner product of two vectors of unsigned bytes';
+
+CREATE FUNCTION ecp_negative_inner_product(bytea, bytea) RETURNS float8
+	AS 'MODULE_PATHNAME', 'ecp_bytea_negative_inner_product' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION ecp_negative_inner_product(bytea, bytea) IS
+	'negative inner product of two vectors of unsigned bytes';
+
+CREATE FUNCTION ecp_cosine_distance(bytea, bytea) RETURNS float8
+	AS 'MODULE_PATHNAME', 'ecp_bytea_cosine_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION ecp_cosine_distance(bytea, bytea) IS
+	'cosine distance of two vectors of unsigned bytes';
+
+CREATE OPERATOR <-> (
+	LEFTARG = real[], RIGHTARG = real[], FUNCTION = ecp_l2_distance,
+	COMMUTATOR = <->
+);
+COMMENT ON OPERATOR <-> (real[], real[]) IS
+	'Euclidean distance';
+
+CREATE OPERATOR <#> (
+	LEFTARG = real[], RIGHTARG = real[], FUNCTION = ecp_negative_inner_product,
+	COMMUTATOR = <#>
+);
+COMMENT ON OPERATOR <#> (real[], real[]) IS
+	'negative inner product';
+
+CREATE OPERATOR <=> (
+	LEFTARG = real[], RIGHTARG = real[], FUNCTION = ecp_cosine_distance,
+	COMMUTATOR = <=>
+);
+COMMENT ON OPERATOR <=> (real[], real[]) IS
+	'cosine distance';
+
+CREATE OPERATOR <-> (
+	LEFTARG = bytea, RIGHTARG = bytea, FUNCTION = ecp_l2_distance,
+	COMMUTATOR = <->
+);
+COMMENT ON OPERATOR <-> (bytea, bytea) IS
+	'Euclidean distance';
+
+CREATE OPERATOR <#> (
+	LEFTARG = bytea, RIGHTARG = bytea, FUNCTION = ecp_negative_inner_product,
+	COMMUTATOR = <#>
+);
+COMMENT ON OPERATOR <#> (bytea, bytea) IS
+	'negative inner product';
+
+CREATE OPERATOR <=> (
+	LEFTARG = bytea, RIGHTARG = bytea, FUNCTION = ecp_cosine_distance,
+	COMMUTATOR = <=>
+);
+COMMENT ON OPERATOR <=> (bytea, bytea) IS
+	'cosine distance';
+
 -- end of vector
 
 -- ======================================================================
@@ -213,6 +300,104 @@ COMMENT ON FUNCTION ecphandler(internal) IS
 CREATE ACCESS METHOD ecp TYPE INDEX HANDLER ecphandler;
 COMMENT ON ACCESS METHOD ecp IS
 	'approximate nearest-neighbour index by extended Cluster Pruning';
+
+-- what an operator class says of its column; see ecp_validate.c
+
+CREATE FUNCTION ecp_class_real_l2(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_real_l2(internal) IS
+	'support function of real_l2_ops: element kind and metric';
+
+CREATE FUNCTION ecp_class_real_ip(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_real_ip(internal) IS
+	'support function of real_ip_ops: element kind and metric';
+
+CREATE FUNCTION ecp_class_real_cosine(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_real_cosine(internal) IS
+	'support function of real_cosine_ops: element kind and metric';
+
+CREATE FUNCTION ecp_class_bytea_l2(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_bytea_l2(internal) IS
+	'support function of bytea_l2_ops: element kind and metric';
+
+CREATE FUNCTION ecp_class_bytea_ip(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_bytea_ip(internal) IS
+	'support function of bytea_ip_ops: element kind and metric';
+
+CREATE FUNCTION ecp_class_bytea_cosine(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_bytea_cosine(internal) IS
+	'support function of bytea_cosine_ops: element kind and metric';
+
+CREATE OPERATOR FAMILY real_l2_ops USING ecp;
+COMMENT ON OPERATOR FAMILY real_l2_ops USING ecp IS
+	'vectors of real by Euclidean distance';
+
+CREATE OPERATOR CLASS real_l2_ops DEFAULT FOR TYPE real[]
+	USING ecp FAMILY real_l2_ops AS
+	OPERATOR 1 <-> (real[], real[]) FOR ORDER BY pg_catalog.float_ops,
+	FUNCTION 1 ecp_class_real_l2(internal);
+COMMENT ON OPERATOR CLASS real_l2_ops USING ecp IS
+	'vectors of real by Euclidean distance';
+
+CREATE OPERATOR FAMILY real_ip_ops USING ecp;
+COMMENT ON OPERATOR FAMILY real_ip_ops USING ecp IS
+	'vectors of real by negative inner product';
+
+CREATE OPERATOR CLASS real_ip_ops FOR TYPE real[]
+	USING ecp FAMILY real_ip_ops AS
+	OPERATOR 1 <#> (real[], real[]) FOR ORDER BY pg_catalog.float_ops,
+	FUNCTION 1 ecp_class_real_ip(internal);
+COMMENT ON OPERATOR CLASS real_ip_ops USING ecp IS
+	'vectors of real by negative inner product';
+
+CREATE OPERATOR FAMILY real_cosine_ops USING ecp;
+COMMENT ON OPERATOR FAMILY real_cosine_ops USING ecp IS
+	'vectors of real by cosine distance';
+
+CREATE OPERATOR CLASS real_cosine_ops FOR TYPE real[]
+	USING ecp FAMILY real_cosine_ops AS
+	OPERATOR 1 <=> (real[], real[]) FOR ORDER BY pg_catalog.float_ops,
+	FUNCTION 1 ecp_class_real_cosine(internal);
+COMMENT ON OPERATOR CLASS real_cosine_ops USING ecp IS
+	'vectors of real by cosine distance';
+
+CREATE OPERATOR FAMILY bytea_l2_ops USING ecp;
+COMMENT ON OPERATOR FAMILY bytea_l2_ops USING ecp IS
+	'vectors of unsigned bytes by Euclidean distance';
+
+CREATE OPERATOR CLASS bytea_l2_ops DEFAULT FOR TYPE bytea
+	USING ecp FAMILY bytea_l2_ops AS
+	OPERATOR 1 <-> (bytea, bytea) FOR ORDER BY pg_catalog.float_ops,
+	FUNCTION 1 ecp_class_bytea_l2(internal);
+COMMENT ON OPERATOR CLASS bytea_l2_ops USING ecp IS
+	'vectors of unsigned bytes by Euclidean distance';
+
+CREATE OPERATOR FAMILY bytea_ip_ops USING ecp;
+COMMENT ON OPERATOR FAMILY bytea_ip_ops USING ecp IS
+	'vectors of unsigned bytes by negative inner product';
+
+CREATE OPERATOR CLASS bytea_ip_ops FOR TYPE bytea
+	USING ecp FAMILY bytea_ip_ops AS
+	OPERATOR 1 <#> (bytea, bytea) FOR ORDER BY pg_catalog.float_ops,
+	FUNCTION 1 ecp_class_bytea_ip(internal);
+COMMENT ON OPERATOR CLASS bytea_ip_ops USING ecp IS
+	'vectors of unsigned bytes by negative inner product';
+
+CREATE OPERATOR FAMILY bytea_cosine_ops USING ecp;
+COMMENT ON OPERATOR FAMILY bytea_cosine_ops USING ecp IS
+	'vectors of unsigned bytes by cosine distance';
+
+CREATE OPERATOR CLASS bytea_cosine_ops FOR TYPE bytea
+	USING ecp FAMILY bytea_cosine_ops AS
+	OPERATOR 1 <=> (bytea, bytea) FOR ORDER BY pg_catalog.float_ops,
+	FUNCTION 1 ecp_class_bytea_cosine(internal);
+COMMENT ON OPERATOR CLASS bytea_cosine_ops USING ecp IS
+	'vectors of unsigned bytes by cosine distance';
 
 -- end of ecp
 

@@ -27,7 +27,6 @@ ECP_PENDING(ecpcostestimate)
 ECP_PENDING(ecpinsert)
 ECP_PENDING(ecpbulkdelete)
 ECP_PENDING(ecpvacuumcleanup)
-ECP_PENDING(ecpvalidate)
 
 /* the code of support function 1: see EcpClassCode() in ecp.h */
 __attribute__((weak)) void

@@ -1,0 +1,229 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_validate.c
+ *	  Operator classes of ecp: what they say, and whether they are sound.
+ *
+ * An operator class has one ordering operator (strategy 1, the distance,
+ * sorted as float8) and one support function (ECP_CLASS_PROC), which says
+ * the element kind and the metric as EcpClassCode() packs them.  Element kind
+ * and metric are all that the rest of the access method knows of a class.
+ *
+ * The support function takes one argument of type internal, which is NULL,
+ * so that it cannot be called from SQL by mistake.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/amvalidate.h"
+#include "access/htup_details.h"
+#include "catalog/pg_amop.h"
+#include "catalog/pg_amproc.h"
+#include "catalog/pg_opclass.h"
+#include "catalog/pg_opfamily.h"
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/catcache.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
+#include "utils/syscache.h"
+
+#include "ecp/ecp.h"
+
+#define ECP_CLASS_FUNCTION(name, elem, metric) \
+	PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
+	PG_FUNCTION_INFO_V1(name); \
+	Datum \
+	name(PG_FUNCTION_ARGS) \
+	{ \
+		PG_RETURN_INT32(EcpClassCode(elem, metric)); \
+	} \
+	extern int no_such_variable
+
+ECP_CLASS_FUNCTION(ecp_class_real_l2, ECP_ELEM_FLOAT32, ECP_METRIC_L2);
+ECP_CLASS_FUNCTION(ecp_class_real_ip, ECP_ELEM_FLOAT32, ECP_METRIC_IP);
+ECP_CLASS_FUNCTION(ecp_class_real_cosine, ECP_ELEM_FLOAT32, ECP_METRIC_COSINE);
+ECP_CLASS_FUNCTION(ecp_class_bytea_l2, ECP_ELEM_UINT8, ECP_METRIC_L2);
+ECP_CLASS_FUNCTION(ecp_class_bytea_ip, ECP_ELEM_UINT8, ECP_METRIC_IP);
+ECP_CLASS_FUNCTION(ecp_class_bytea_cosine, ECP_ELEM_UINT8, ECP_METRIC_COSINE);
+
+/* Element kind and metric of the index's (first) column. */
+void
+ecp_class_get(Relation index, EcpElem *elem, EcpMetric *metric)
+{
+	int			code;
+
+	code = DatumGetInt32(FunctionCall1(index_getprocinfo(index, 1,
+														 ECP_CLASS_PROC),
+									   PointerGetDatum(NULL)));
+	*elem = EcpClassElem(code);
+	*metric = EcpClassMetric(code);
+}
+
+/* Check the family's support functions; returns false after INFO messages. */
+static bool
+validate_procs(CatCList *list, const char *opfamilyname)
+{
+	bool		result = true;
+
+	for (int i = 0; i < list->n_members; i++)
+	{
+		Form_pg_amproc form = (Form_pg_amproc) GETSTRUCT(&list->members[i]->tuple);
+		bool		ok;
+
+		if (form->amproclefttype != form->amprocrighttype)
+		{
+			ereport(INFO,
+					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+					 errmsg("operator family \"%s\" of access method %s contains support function %s with different left and right input types",
+							opfamilyname, "ecp",
+							format_procedure(form->amproc))));
+			result = false;
+		}
+
+		if (form->amprocnum != ECP_CLASS_PROC)
+		{
+			ereport(INFO,
+					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+					 errmsg("operator family \"%s\" of access method %s contains function %s with invalid support number %d",
+							opfamilyname, "ecp",
+							format_procedure(form->amproc),
+							form->amprocnum)));
+			result = false;
+			continue;
+		}
+
+		ok = check_amproc_signature(form->amproc, INT4OID, true, 1, 1,
+									INTERNALOID);
+		if (!ok)
+		{
+			ereport(INFO,
+					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+					 errmsg("operator family \"%s\" of access method %s contains function %s with wrong signature for support number %d",
+							opfamilyname, "ecp",
+							format_procedure(form->amproc),
+							form->amprocnum)));
+			result = false;
+		}
+	}
+
+	return result;
+}
+
+/* The same for the family's operators. */
+static bool
+validate_operators(CatCList *list, const char *opfamilyname)
+{
+	bool		result = true;
+
+	for (int i = 0; i < list->n_members; i++)
+	{
+		Form_pg_amop form = (Form_pg_amop) GETSTRUCT(&list->members[i]->tuple);
+
+		if (form->amopstrategy != ECP_DISTANCE_STRATEGY)
+		{
+			ereport(INFO,
+					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+					 errmsg("operator family \"%s\" of access method %s contains operator %s with invalid strategy number %d",
+							opfamilyname, "ecp",
+							format_operator(form->amopopr),
+							form->amopstrategy)));
+			result = false;
+		}
+
+		if (form->amoppurpose != AMOP_ORDER ||
+			!opfamily_can_sort_type(form->amopsortfamily, FLOAT8OID))
+		{
+			ereport(INFO,
+					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+					 errmsg("operator family \"%s\" of access method %s contains operator %s that does not order by double precision",
+							opfamilyname, "ecp",
+							format_operator(form->amopopr))));
+			result = false;
+		}
+
+		if (!check_amop_signature(form->amopopr, FLOAT8OID,
+								  form->amoplefttype, form->amoprighttype))
+		{
+			ereport(INFO,
+					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+					 errmsg("operator family \"%s\" of access method %s contains operator %s with wrong signature",
+							opfamilyname, "ecp",
+							format_operator(form->amopopr))));
+			result = false;
+		}
+	}
+
+	return result;
+}
+
+/* Has this operator class all that an index needs? */
+static bool
+validate_complete(CatCList *operlist, CatCList *proclist, Oid opcintype,
+				  const char *opclassname)
+{
+	List	   *groups = identify_opfamily_groups(operlist, proclist);
+	ListCell   *lc;
+
+	foreach(lc, groups)
+	{
+		OpFamilyOpFuncGroup *group = lfirst(lc);
+
+		if (group->lefttype == opcintype && group->righttype == opcintype &&
+			(group->operatorset & (1 << ECP_DISTANCE_STRATEGY)) != 0 &&
+			(group->functionset & (1 << ECP_CLASS_PROC)) != 0)
+			return true;
+	}
+
+	ereport(INFO,
+			(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+			 errmsg("operator class \"%s\" of access method %s lacks its distance operator or support function %d",
+					opclassname, "ecp", ECP_CLASS_PROC)));
+	return false;
+}
+
+/*
+ * ecpvalidate
+ *		Is the operator class one that ecp can work with?  amvalidate: INFO
+ *		for every fault, never an error for a faulty class.
+ */
+bool
+ecpvalidate(Oid opclassoid)
+{
+	HeapTuple	classtup = SearchSysCache1(CLAOID,
+										   ObjectIdGetDatum(opclassoid));
+	Form_pg_opclass classform;
+	HeapTuple	familytup;
+	const char *opfamilyname;
+	CatCList   *proclist;
+	CatCList   *operlist;
+	bool		result;
+
+	if (!HeapTupleIsValid(classtup))
+		elog(ERROR, "cache lookup failed for operator class %u", opclassoid);
+	classform = (Form_pg_opclass) GETSTRUCT(classtup);
+
+	familytup = SearchSysCache1(OPFAMILYOID,
+								ObjectIdGetDatum(classform->opcfamily));
+	if (!HeapTupleIsValid(familytup))
+		elog(ERROR, "cache lookup failed for operator family %u",
+			 classform->opcfamily);
+	opfamilyname = NameStr(((Form_pg_opfamily) GETSTRUCT(familytup))->opfname);
+
+	operlist = SearchSysCacheList1(AMOPSTRATEGY,
+								   ObjectIdGetDatum(classform->opcfamily));
+	proclist = SearchSysCacheList1(AMPROCNUM,
+								   ObjectIdGetDatum(classform->opcfamily));
+
+	result = validate_procs(proclist, opfamilyname);
+	result = validate_operators(operlist, opfamilyname) && result;
+	result = validate_complete(operlist, proclist, classform->opcintype,
+							   NameStr(classform->opcname)) && result;
+
+	ReleaseCatCacheList(proclist);
+	ReleaseCatCacheList(operlist);
+	ReleaseSysCache(familytup);
+	ReleaseSysCache(classtup);
+
+	return result;
+}
