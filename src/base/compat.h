@@ -43,6 +43,22 @@
 #define ecp_locator_equals(a, b)	RelFileNodeEquals(a, b)
 #endif
 
+/* 18: index_beginscan() takes the instrumentation */
+#if PG_VERSION_NUM >= 180000
+#define ecp_index_beginscan(heap, index, snapshot, nkeys, norderbys) \
+	index_beginscan(heap, index, snapshot, NULL, nkeys, norderbys)
+#else
+#define ecp_index_beginscan(heap, index, snapshot, nkeys, norderbys) \
+	index_beginscan(heap, index, snapshot, nkeys, norderbys)
+#endif
+
+/* 18: a path that must not be taken says so beside its cost */
+#if PG_VERSION_NUM >= 180000
+#define ecp_disable_path(path)			((path)->disabled_nodes = 2)
+#else
+#define ecp_disable_path(path)			((void) 0)
+#endif
+
 /* 17: old_snapshot_threshold is gone */
 #if PG_VERSION_NUM < 170000
 #define ecp_test_for_old_snapshot(snapshot, rel, page) \

@@ -1,0 +1,158 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_scan.c
+ *	  SEARCH: ambeginscan, amrescan, amgettuple and amendscan, and what a
+ *	  user can see of the last scan.
+ *
+ * The executor's side of ecp_search.c.  A scan orders by one distance and
+ * has no other condition; the planner offers nothing else (ecp_cost.c), and
+ * what it should offer nevertheless is refused here, because rows with a
+ * NULL vector are not in the index and would be lost without a word.
+ *
+ * Distances are exact, so the executor is never asked to recheck the order.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relscan.h"
+#include "catalog/pg_type.h"
+#include "ecp/ecp_search.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "pgstat.h"
+#include "utils/builtins.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+typedef struct EcpScanOpaqueData
+{
+	EcpSearch  *search;
+	bool		started;
+	Oid			distance_type;
+} EcpScanOpaqueData;
+
+typedef EcpScanOpaqueData *EcpScanOpaque;
+
+IndexScanDesc
+ecpbeginscan(Relation index, int nkeys, int norderbys)
+{
+	IndexScanDesc scan = RelationGetIndexScan(index, nkeys, norderbys);
+	EcpScanOpaque so = palloc0(sizeof(EcpScanOpaqueData));
+
+	so->search = ecp_search_create(index);
+	so->distance_type = FLOAT8OID;
+	scan->opaque = so;
+	if (norderbys > 0)
+	{
+		scan->xs_orderbyvals = palloc0(sizeof(Datum) * norderbys);
+		scan->xs_orderbynulls = palloc(sizeof(bool) * norderbys);
+		memset(scan->xs_orderbynulls, true, sizeof(bool) * norderbys);
+	}
+	return scan;
+}
+
+void
+ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
+		  int norderbys)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+
+	if (scan->numberOfKeys > 0 || scan->numberOfOrderBys != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 scan->numberOfOrderBys == 0 ?
+				 errmsg("cannot scan an ecp index without ORDER BY") :
+				 errmsg("an ecp index can order by one distance only")));
+
+	ecp_search_finish(so->search);
+	so->started = false;
+	if (orderbys && norderbys > 0)
+		memmove(scan->orderByData, orderbys, norderbys * sizeof(ScanKeyData));
+}
+
+bool
+ecpgettuple(IndexScanDesc scan, ScanDirection dir)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+	IndexOrderByDistance distance;
+
+	if (!ScanDirectionIsForward(dir))
+		elog(ERROR, "ecp index scans only go forward");
+
+	if (!so->started)
+	{
+		/*
+		 * The structure that we read keeps every row that an MVCC snapshot
+		 * can see where it is; for other snapshots there is no such promise.
+		 */
+		if (!IsMVCCSnapshot(scan->xs_snapshot))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("ecp index scans need an MVCC snapshot")));
+		pgstat_count_index_scan(scan->indexRelation);
+		ecp_count_index_search(scan);
+		ecp_search_start(so->search, scan->xs_snapshot,
+						 scan->orderByData->sk_argument,
+						 (scan->orderByData->sk_flags & SK_ISNULL) != 0);
+		so->started = true;
+	}
+
+	scan->xs_recheck = false;
+	if (!ecp_search_next(so->search, &scan->xs_heaptid, &distance.value,
+						 &distance.isnull))
+		return false;
+	index_store_float8_orderby_distances(scan, &so->distance_type, &distance,
+										 false);
+	return true;
+}
+
+void
+ecpendscan(IndexScanDesc scan)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+
+	ecp_search_free(so->search);
+	pfree(so);
+}
+
+PGDLLEXPORT Datum ecp_last_scan(PG_FUNCTION_ARGS);
+
+PG_FUNCTION_INFO_V1(ecp_last_scan);
+
+/*
+ * ecp_last_scan() returns one row of what this backend's last scan of an ecp
+ * index did; NULL before the first.
+ */
+Datum
+ecp_last_scan(PG_FUNCTION_ARGS)
+{
+	static const char *const reasons[] = {
+		[ECP_STOP_NONE] = "limit",
+		[ECP_STOP_CLUSTERS] = "all clusters read",
+		[ECP_STOP_PROBES] = "iterative_scan = off",
+		[ECP_STOP_TUPLES] = "max_scan_tuples"
+	};
+	const EcpSearchStats *stats = &ecp_search_last;
+	TupleDesc	desc;
+	Datum		values[9];
+	bool		nulls[9] = {false};
+	int			i = 0;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	if (!OidIsValid(stats->index))
+		PG_RETURN_NULL();
+
+	values[i++] = ObjectIdGetDatum(stats->index);
+	values[i++] = Int32GetDatum(stats->probes);
+	values[i++] = Int64GetDatum(stats->windows);
+	values[i++] = Int64GetDatum(stats->clusters);
+	values[i++] = Int64GetDatum(stats->pages);
+	values[i++] = Int64GetDatum(stats->vectors);
+	values[i++] = Int64GetDatum(stats->returned);
+	values[i++] = Int64GetDatum(stats->dropped);
+	values[i++] = CStringGetTextDatum(reasons[stats->stop]);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
+													  values, nulls)));
+}

@@ -1,0 +1,50 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_search.h
+ *	  One search of an ecp index: what ecp_scan.c drives and ecp_recall.c
+ *	  reads the figures of.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_SEARCH_H
+#define ECP_SEARCH_H
+
+#include "ecp/ecp.h"
+#include "utils/snapshot.h"
+
+/* Why a search read no further clusters. */
+typedef enum EcpSearchStop
+{
+	ECP_STOP_NONE,				/* nobody asked for more rows */
+	ECP_STOP_CLUSTERS,			/* it has read them all */
+	ECP_STOP_PROBES,			/* ecp.iterative_scan = off */
+	ECP_STOP_TUPLES				/* ecp.max_scan_tuples */
+} EcpSearchStop;
+
+typedef struct EcpSearchStats
+{
+	Oid			index;
+	int			probes;			/* clusters of the first window */
+	uint64		windows;
+	uint64		clusters;		/* read */
+	uint64		pages;
+	uint64		vectors;		/* compared with the query */
+	uint64		returned;
+	uint64		dropped;		/* nearer than a row returned before */
+	EcpSearchStop stop;
+} EcpSearchStats;
+
+/* The last search of this backend; index is InvalidOid before the first. */
+extern EcpSearchStats ecp_search_last;
+
+typedef struct EcpSearch EcpSearch;
+
+extern EcpSearch *ecp_search_create(Relation index);
+extern void ecp_search_start(EcpSearch *search, Snapshot snapshot,
+							 Datum query, bool isnull);
+extern bool ecp_search_next(EcpSearch *search, ItemPointer tid,
+							float8 *distance, bool *isnull);
+extern void ecp_search_finish(EcpSearch *search);
+extern void ecp_search_free(EcpSearch *search);
+
+#endif							/* ECP_SEARCH_H */
