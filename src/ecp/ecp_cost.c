@@ -1,0 +1,160 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_cost.c
+ *	  What a scan costs, and what it can do, for the planner and the catalog.
+ *
+ * Before it returns the first row a scan has read "probes" clusters; that is
+ * its startup cost.  After that a row costs next to nothing until the next
+ * window, so the rest of the clusters is spread over the rest of the rows.
+ * The planner interpolates between the two for LIMIT, which is right: ten
+ * rows come after the first window, and a filter that keeps one row in a
+ * thousand makes it pay for a thousand times as many.
+ *
+ * Scans without exactly one ORDER BY of ours are priced out of every
+ * comparison; the price is finite because cost_index() subtracts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "ecp/ecp.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "utils/rel.h"
+#include "utils/selfuncs.h"
+#include "utils/spccache.h"
+
+/* Higher than disable_cost. */
+#define ECP_COST_NEVER		1.0e12
+
+/*
+ * Comparing a vector, in units of cpu_operator_cost (about 25 ns): the call
+ * for a page shared by its rows, and 20 bytes a nanosecond.
+ */
+#define ECP_COST_VECTOR(bytes)		(0.02 + (bytes) / 1280.0)
+
+/* Leaders that a descent compares for each cluster; see ecp_descent.c. */
+#define ECP_COST_BEAM		40
+
+/* The index as the planner must know it. */
+typedef struct EcpCostInput
+{
+	double		nclusters;
+	double		rows;			/* of a cluster */
+	double		pages;			/* of a cluster */
+	double		vec_bytes;
+	double		levels;
+	double		probes;			/* read before the first row */
+	double		probes_max;		/* that a scan can come to read */
+} EcpCostInput;
+
+static void
+cost_read_index(const IndexOptInfo *info, EcpCostInput *input)
+{
+	Relation	index = index_open(info->indexoid, NoLock);
+	EcpIndexState state;
+	double		tuples = Max(info->tuples, 1);
+
+	ecp_index_state_read(index, &state);
+	index_close(index, NoLock);
+
+	input->nclusters = Max(state.meta.ecpm_nleaves, 1);
+	input->rows = tuples / input->nclusters;
+	input->pages = Max(info->pages / input->nclusters, 1);
+	input->vec_bytes = (double) ecp_elem_size(state.meta.ecpm_elem) *
+		state.meta.ecpm_dims;
+	input->levels = state.meta.ecpm_root_level;
+	input->probes = ecp_probes > 0 ? ecp_probes :
+		ecp_default_probes(state.meta.ecpm_nleaves);
+	input->probes = Min(input->probes, input->nclusters);
+
+	if (ecp_iterative_scan == ECP_ITERATIVE_OFF)
+		input->probes_max = input->probes;
+	else if (ecp_max_scan_tuples >= 0)
+		input->probes_max = Min(input->nclusters,
+								Max(input->probes,
+									ecp_max_scan_tuples / input->rows));
+	else
+		input->probes_max = input->nclusters;
+}
+
+/* Cost of reading the pages of "nclusters" clusters in each of many scans. */
+static double
+cost_pages(PlannerInfo *root, const IndexOptInfo *info,
+		   const EcpCostInput *input, double nclusters, double loop_count)
+{
+	double		pages = nclusters * input->pages;
+	double		random_cost;
+	double		seq_cost;
+	double		cluster_cost;
+
+	get_tablespace_page_costs(info->reltablespace, &random_cost, &seq_cost);
+	cluster_cost = random_cost + (input->pages - 1) * seq_cost;
+	if (loop_count > 1 && nclusters > 0)
+	{
+		/* pages that come again are found in the cache */
+		double		fetched = index_pages_fetched(pages * loop_count,
+												  info->pages, info->pages,
+												  root);
+
+		nclusters *= Min(fetched / (pages * loop_count), 1);
+	}
+	return nclusters * cluster_cost;
+}
+
+void
+ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
+				Cost *startup, Cost *total, Selectivity *selectivity,
+				double *correlation, double *pages)
+{
+	IndexOptInfo *info = path->indexinfo;
+	EcpCostInput input;
+	double		leaders;
+	double		vector_cost;
+	double		row_cost;
+
+	*correlation = 0;
+	*pages = info->pages;
+	*selectivity = info->rel->tuples > 0 ?
+		Min(info->tuples / info->rel->tuples, 1) : 1;
+
+	if (list_length(path->indexorderbys) != 1 || path->indexclauses != NIL ||
+		info->hypothetical)
+	{
+		*startup = *total = ECP_COST_NEVER;
+		ecp_disable_path(&path->path);
+		return;
+	}
+
+	cost_read_index(info, &input);
+	leaders = Min(input.nclusters, ECP_COST_BEAM * input.probes);
+	vector_cost = cpu_operator_cost * ECP_COST_VECTOR(input.vec_bytes);
+	row_cost = input.rows * (vector_cost + 0.1 * cpu_index_tuple_cost);
+
+	*startup = leaders * vector_cost +
+		cost_pages(root, info, &input, input.probes + input.levels,
+				   loop_count) +
+		input.probes * row_cost;
+	*total = *startup +
+		cost_pages(root, info, &input, input.probes_max - input.probes,
+				   loop_count) +
+		(input.probes_max - input.probes) * row_cost +
+		input.probes_max * input.rows * cpu_index_tuple_cost;
+	*pages = (input.probes + input.levels) * input.pages;
+}
+
+/*
+ * pg_index_column_has_property(..., 'distance_orderable'), which core does
+ * not know of other methods than its own.
+ */
+bool
+ecpproperty(Oid index_oid, int attno, IndexAMProperty prop,
+			const char *propname, bool *res, bool *isnull)
+{
+	if (prop != AMPROP_DISTANCE_ORDERABLE || attno == 0)
+		return false;
+	*res = (attno == 1);
+	return true;
+}
