@@ -399,6 +399,24 @@ CREATE OPERATOR CLASS bytea_cosine_ops FOR TYPE bytea
 COMMENT ON OPERATOR CLASS bytea_cosine_ops USING ecp IS
 	'vectors of unsigned bytes by cosine distance';
 
+CREATE FUNCTION ecp_last_scan(OUT index regclass, OUT probes integer,
+	OUT windows bigint, OUT clusters bigint, OUT pages bigint,
+	OUT vectors bigint, OUT returned bigint, OUT dropped bigint,
+	OUT stop text)
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED STRICT;
+COMMENT ON FUNCTION ecp_last_scan() IS
+	'what the last scan of an ecp index in this session read, dropped and stopped for';
+
+CREATE FUNCTION ecp_recall(index regclass, k integer DEFAULT 10,
+	probes integer[] DEFAULT NULL, samples integer DEFAULT 100,
+	seed integer DEFAULT 1, queries text DEFAULT NULL,
+	OUT probes integer, OUT recall float8, OUT clusters float8,
+	OUT vectors float8, OUT ms float8)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 5;
+COMMENT ON FUNCTION ecp_recall(regclass, integer, integer[], integer, integer, text) IS
+	'share of the true nearest rows that an ecp index finds, by number of probes';
+
 -- end of ecp
 
 -- ======================================================================

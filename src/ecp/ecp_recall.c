@@ -1,0 +1,586 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_recall.c
+ *	  ecp_recall(): how much of the true nearest rows an index finds.
+ *
+ * Queries are rows of the table, sampled, or what a query of the user's
+ * returns.  One pass over the table compares every row with all queries at
+ * once and keeps, for each, the distance of its k-th nearest row.  Then the
+ * queries are run through the index, once for every number of probes that is
+ * asked for.  A row found counts if its distance is no more than that of the
+ * k-th nearest, so it does not matter which of equally distant rows came:
+ * both sides compute distances by the same kernels, equal to the last bit.
+ *
+ *	 queries		sample of the table, by reservoir | the user's
+ *	 truth			a pass over the table, all queries at once
+ *	 measurements	index scans, for each number of probes
+ *
+ * A row that is itself the query is left out on both sides; it would always
+ * be found.
+ *
+ * The table is read through SPI as the calling user, so that his privileges
+ * count; the index is not, so row security on the table is refused.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/index.h"
+#include "catalog/pg_index.h"
+#include "common/pg_prng.h"
+#include "ecp/ecp_search.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "portability/instr_time.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#define ECP_RECALL_K_MAX		10000
+#define ECP_RECALL_SAMPLES_MAX	10000
+
+/* Rows that are compared with all queries at a time. */
+#define ECP_RECALL_ROWS			64
+
+/* Rows fetched from SPI at a time. */
+#define ECP_RECALL_FETCH		1000
+
+/* One query, with what is known of the truth. */
+typedef struct EcpRecallQuery
+{
+	ItemPointerData self;		/* the row that it is, or invalid */
+	Datum		value;
+	EcpQuery   *query;
+	float8	   *nearest;		/* ranks of the k nearest, ascending */
+	int			nnearest;
+} EcpRecallQuery;
+
+/* Rows waiting to be compared. */
+typedef struct EcpRecallRows
+{
+	int			n;
+	Size		stride;
+	char	   *vectors;
+	uint32	   *factors[ECP_FACTORS_MAX];
+	ItemPointerData tids[ECP_RECALL_ROWS];
+	float8		ranks[ECP_RECALL_ROWS];
+} EcpRecallRows;
+
+typedef struct EcpRecall
+{
+	Relation	heap;
+	Relation	index;
+	EcpIndexState state;
+	MemoryContext context;
+	int			k;
+	int			nsamples;
+	EcpRecallQuery *queries;
+	int			nqueries;
+	uint64		nrows;			/* seen by the sampling */
+	pg_prng_state prng;
+	EcpRecallRows rows;
+	void	   *prepared;		/* scratch for ecp_prepare() */
+} EcpRecall;
+
+/* What one number of probes gave. */
+typedef struct EcpRecallPoint
+{
+	double		hits;
+	double		wanted;
+	double		clusters;
+	double		vectors;
+	double		ms;
+} EcpRecallPoint;
+
+/* Called with a row of a query's result. */
+typedef void (*EcpRecallCallback) (EcpRecall *recall, ItemPointer tid,
+								   const EcpVector *vector);
+
+PGDLLEXPORT Datum ecp_recall(PG_FUNCTION_ARGS);
+
+PG_FUNCTION_INFO_V1(ecp_recall);
+
+/* Open index and table, and check that the user may know of the rows. */
+static void
+recall_open(EcpRecall *recall, Oid index_oid)
+{
+	Oid			heap_oid = IndexGetRelation(index_oid, true);
+
+	if (!OidIsValid(heap_oid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("relation with OID %u is not an index", index_oid)));
+	recall->heap = table_open(heap_oid, AccessShareLock);
+	recall->index = index_open(index_oid, AccessShareLock);
+
+	if (recall->index->rd_rel->relkind != RELKIND_INDEX ||
+		recall->index->rd_indam->amgettuple != ecpgettuple)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not an ecp index",
+						RelationGetRelationName(recall->index))));
+	if (!recall->index->rd_index->indisvalid)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" is not valid",
+						RelationGetRelationName(recall->index))));
+	if (RELATION_IS_OTHER_TEMP(recall->heap))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot access temporary tables of other sessions")));
+	if (pg_class_aclcheck(heap_oid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV,
+					   get_relkind_objtype(recall->heap->rd_rel->relkind),
+					   RelationGetRelationName(recall->heap));
+	if (check_enable_rls(heap_oid, InvalidOid, false) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("recall cannot be measured on a table with row-level security"),
+				 errdetail("Policies of table \"%s\" apply to the current user, but not to its index.",
+						   RelationGetRelationName(recall->heap))));
+
+	ecp_index_state_read(recall->index, &recall->state);
+}
+
+/* "SELECT ctid, <what is indexed> FROM <table> WHERE <it is indexed>" */
+static char *
+recall_table_query(EcpRecall *recall)
+{
+	Oid			index_oid = RelationGetRelid(recall->index);
+	Oid			heap_oid = RelationGetRelid(recall->heap);
+	char	   *column;
+	StringInfoData sql;
+	HeapTuple	tuple;
+	Datum		predicate;
+	bool		isnull;
+
+	column = TextDatumGetCString(DirectFunctionCall3(pg_get_indexdef_ext,
+													 ObjectIdGetDatum(index_oid),
+													 Int32GetDatum(1),
+													 BoolGetDatum(false)));
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT ctid, (%s) FROM ONLY %s WHERE (%s) IS NOT NULL",
+					 column,
+					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(recall->heap)),
+												RelationGetRelationName(recall->heap)),
+					 column);
+
+	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index_oid));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for index %u", index_oid);
+	predicate = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indpred,
+								&isnull);
+	if (!isnull)
+		appendStringInfo(&sql, " AND (%s)",
+						 TextDatumGetCString(DirectFunctionCall2(pg_get_expr,
+																 predicate,
+																 ObjectIdGetDatum(heap_oid))));
+	ReleaseSysCache(tuple);
+	return sql.data;
+}
+
+/*
+ * Run a query and call back for each row.  Its last column has the vectors,
+ * a column before that the TIDs, if there is one.
+ */
+static void
+recall_run(EcpRecall *recall, const char *sql, bool has_tid,
+		   EcpRecallCallback callback)
+{
+	int			attno = has_tid ? 2 : 1;
+	SPIPlanPtr	plan;
+	Portal		portal;
+
+	plan = SPI_prepare(sql, 0, NULL);
+	if (plan == NULL)
+		elog(ERROR, "could not prepare query: %s",
+			 SPI_result_code_string(SPI_result));
+	portal = SPI_cursor_open(NULL, plan, NULL, NULL, true);
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		SPI_cursor_fetch(portal, true, ECP_RECALL_FETCH);
+		if (SPI_processed == 0)
+			break;
+		if (SPI_gettypeid(SPI_tuptable->tupdesc, attno) !=
+			recall->index->rd_opcintype[0])
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("queries must return vectors of type %s, not %s",
+							format_type_be(recall->index->rd_opcintype[0]),
+							format_type_be(SPI_gettypeid(SPI_tuptable->tupdesc,
+														 attno)))));
+		for (uint64 i = 0; i < SPI_processed; i++)
+		{
+			HeapTuple	tuple = SPI_tuptable->vals[i];
+			TupleDesc	desc = SPI_tuptable->tupdesc;
+			bool		isnull;
+			Datum		value = SPI_getbinval(tuple, desc, attno, &isnull);
+			ItemPointerData tid;
+			EcpVector	vector;
+
+			if (isnull)
+				continue;
+			ItemPointerSetInvalid(&tid);
+			if (has_tid)
+			{
+				bool		tid_isnull;
+
+				tid = *(ItemPointer) DatumGetPointer(SPI_getbinval(tuple, desc, 1,
+																   &tid_isnull));
+			}
+			ecp_vector_read(value, recall->state.meta.ecpm_elem, &vector);
+			ecp_vector_check_dims(&vector, recall->state.meta.ecpm_dims,
+								  RelationGetRelationName(recall->index));
+			callback(recall, &tid, &vector);
+			ecp_vector_release(&vector);
+		}
+		SPI_freetuptable(SPI_tuptable);
+	}
+	SPI_freetuptable(SPI_tuptable);
+	SPI_cursor_close(portal);
+	SPI_freeplan(plan);
+}
+
+/* Keep a query; reservoir sampling once there are enough of them. */
+static void
+recall_take_query(EcpRecall *recall, ItemPointer tid, const EcpVector *vector)
+{
+	const EcpMetaPageData *meta = &recall->state.meta;
+	EcpRecallQuery *query;
+	MemoryContext old;
+
+	/* a vector without a direction is near to nothing */
+	if (!ecp_prepare(meta, vector, recall->prepared))
+		return;
+
+	recall->nrows++;
+	if (recall->nqueries < recall->nsamples)
+		query = &recall->queries[recall->nqueries++];
+	else
+	{
+		uint64		place = pg_prng_uint64_range(&recall->prng, 0,
+												 recall->nrows - 1);
+
+		/* of the user's queries the first ones are taken */
+		if (!ItemPointerIsValid(tid) || place >= recall->nsamples)
+			return;
+		query = &recall->queries[place];
+		pfree(DatumGetPointer(query->value));
+		pfree(query->query);
+	}
+	old = MemoryContextSwitchTo(recall->context);
+	query->self = *tid;
+	query->value = ecp_vector_form(meta->ecpm_elem, meta->ecpm_dims,
+								   vector->data);
+	query->query = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
+									meta->ecpm_dims, vector->data);
+	MemoryContextSwitchTo(old);
+}
+
+/* Note a rank if it is among the k smallest of a query. */
+static void
+recall_note_rank(EcpRecall *recall, EcpRecallQuery *query, float8 rank)
+{
+	int			pos;
+
+	if (query->nnearest == recall->k &&
+		!(rank < query->nearest[query->nnearest - 1]))
+		return;
+	if (query->nnearest < recall->k)
+		query->nnearest++;
+	for (pos = query->nnearest - 1;
+		 pos > 0 && query->nearest[pos - 1] > rank; pos--)
+		query->nearest[pos] = query->nearest[pos - 1];
+	query->nearest[pos] = rank;
+}
+
+/* Compare the waiting rows with all queries. */
+static void
+recall_compare_rows(EcpRecall *recall)
+{
+	EcpRecallRows *rows = &recall->rows;
+
+	CHECK_FOR_INTERRUPTS();
+	for (int q = 0; q < recall->nqueries; q++)
+	{
+		EcpRecallQuery *query = &recall->queries[q];
+
+		ecp_query_rank_rows(query->query, rows->vectors, rows->stride,
+							(const uint32 *const *) rows->factors, rows->n,
+							rows->ranks);
+		for (int i = 0; i < rows->n; i++)
+		{
+			if (ItemPointerIsValid(&query->self) &&
+				ItemPointerEquals(&query->self, &rows->tids[i]))
+				continue;
+			recall_note_rank(recall, query, rows->ranks[i]);
+		}
+	}
+	rows->n = 0;
+}
+
+static void
+recall_take_row(EcpRecall *recall, ItemPointer tid, const EcpVector *vector)
+{
+	const EcpMetaPageData *meta = &recall->state.meta;
+	EcpRecallRows *rows = &recall->rows;
+	uint32		factors[ECP_FACTORS_MAX];
+	int			i = rows->n;
+
+	if (!ecp_prepare(meta, vector, recall->prepared))
+		return;					/* not indexed */
+	memcpy(rows->vectors + i * rows->stride, vector->data,
+		   recall->state.leaf.vec_bytes);
+	ecp_factors_compute(meta->ecpm_elem, meta->ecpm_metric, meta->ecpm_dims,
+						vector->data, factors);
+	for (int f = 0; f < recall->state.leaf.nfactors; f++)
+		rows->factors[f][i] = factors[f];
+	rows->tids[i] = *tid;
+	if (++rows->n == ECP_RECALL_ROWS)
+		recall_compare_rows(recall);
+}
+
+/* Take the queries and find the truth. */
+static void
+recall_prepare(EcpRecall *recall, const char *queries, int seed)
+{
+	const EcpGeometry *leaf = &recall->state.leaf;
+	EcpRecallRows *rows = &recall->rows;
+	char	   *table_query;
+
+	recall->queries = palloc0(mul_size(recall->nsamples,
+									   sizeof(EcpRecallQuery)));
+	recall->prepared = palloc(recall->state.node.vec_bytes);
+	pg_prng_seed(&recall->prng, seed);
+	rows->stride = INTALIGN(leaf->vec_bytes);
+	rows->vectors = palloc0(mul_size(ECP_RECALL_ROWS, rows->stride) + 64);
+	for (int f = 0; f < leaf->nfactors; f++)
+		rows->factors[f] = palloc0(ECP_RECALL_ROWS * sizeof(uint32) + 64);
+
+	SPI_connect();
+	table_query = recall_table_query(recall);
+	if (queries)
+		recall_run(recall, queries, false, recall_take_query);
+	else
+		recall_run(recall, table_query, true, recall_take_query);
+
+	for (int q = 0; q < recall->nqueries; q++)
+		recall->queries[q].nearest =
+			MemoryContextAlloc(recall->context,
+							   mul_size(recall->k, sizeof(float8)));
+	if (recall->nqueries > 0)
+	{
+		recall_run(recall, table_query, true, recall_take_row);
+		recall_compare_rows(recall);
+	}
+	SPI_finish();
+}
+
+static void
+recall_set_option(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
+/* Run one query through the index and add up what it finds. */
+static void
+recall_measure_query(EcpRecall *recall, IndexScanDesc scan,
+					 TupleTableSlot *slot, EcpRecallQuery *query,
+					 EcpRecallPoint *point)
+{
+	EcpMetric	metric = recall->state.meta.ecpm_metric;
+	float8		bound;
+	ScanKeyData orderby;
+	int			nfound = 0;
+	int			nhits = 0;
+	instr_time	start;
+	instr_time	stop;
+
+	if (query->nnearest == 0)
+		return;
+	bound = ecp_rank_distance(metric, query->nearest[query->nnearest - 1]);
+
+	memset(&orderby, 0, sizeof(orderby));
+	orderby.sk_flags = SK_ORDER_BY;
+	orderby.sk_attno = 1;
+	orderby.sk_strategy = ECP_DISTANCE_STRATEGY;
+	orderby.sk_argument = query->value;
+
+	INSTR_TIME_SET_CURRENT(start);
+	index_rescan(scan, NULL, 0, &orderby, 1);
+	while (nfound < query->nnearest &&
+		   index_getnext_slot(scan, ForwardScanDirection, slot))
+	{
+		if (ItemPointerIsValid(&query->self) &&
+			ItemPointerEquals(&query->self, &slot->tts_tid))
+			continue;
+		nfound++;
+		if (DatumGetFloat8(scan->xs_orderbyvals[0]) <= bound)
+			nhits++;
+	}
+	INSTR_TIME_SET_CURRENT(stop);
+	INSTR_TIME_SUBTRACT(stop, start);
+
+	point->hits += nhits;
+	point->wanted += query->nnearest;
+	point->clusters += ecp_search_last.clusters;
+	point->vectors += ecp_search_last.vectors;
+	point->ms += INSTR_TIME_GET_MILLISEC(stop);
+}
+
+/* Measure one number of probes and put a row of the result. */
+static void
+recall_measure(EcpRecall *recall, int probes, ReturnSetInfo *rsinfo)
+{
+	int			nestlevel = NewGUCNestLevel();
+	TupleTableSlot *slot = table_slot_create(recall->heap, NULL);
+	EcpRecallPoint point = {0};
+	IndexScanDesc scan;
+	Datum		values[5];
+	bool		nulls[5] = {false};
+
+	recall_set_option("ecp.probes", psprintf("%d", probes));
+	recall_set_option("ecp.iterative_scan", "off");
+	scan = ecp_index_beginscan(recall->heap, recall->index,
+							   GetActiveSnapshot(), 0, 1);
+	for (int q = 0; q < recall->nqueries; q++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		recall_measure_query(recall, scan, slot, &recall->queries[q], &point);
+	}
+	index_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	AtEOXact_GUC(false, nestlevel);
+
+	values[0] = Int32GetDatum(probes);
+	values[1] = Float8GetDatum(point.hits / Max(point.wanted, 1));
+	nulls[1] = point.wanted == 0;
+	values[2] = Float8GetDatum(point.clusters / Max(recall->nqueries, 1));
+	values[3] = Float8GetDatum(point.vectors / Max(recall->nqueries, 1));
+	values[4] = Float8GetDatum(point.ms / Max(recall->nqueries, 1));
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/*
+ * The numbers of probes to measure: the user's, or the default number and
+ * its halves and doubles.
+ */
+static int *
+recall_probes(EcpRecall *recall, ArrayType *array, int *n)
+{
+	int			nclusters = Max(recall->state.meta.ecpm_nleaves, 1);
+	int		   *probes;
+
+	if (array == NULL)
+	{
+		double		probe = ecp_default_probes(nclusters) / 4.0;
+
+		probes = palloc(5 * sizeof(int));
+		*n = 0;
+		for (int i = 0; i < 5; i++, probe *= 2)
+		{
+			int			value = Min(Max((int) probe, 1), nclusters);
+
+			if (*n == 0 || value > probes[*n - 1])
+				probes[(*n)++] = value;
+		}
+		return probes;
+	}
+
+	if (ARR_NDIM(array) > 1 || array_contains_nulls(array))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("probes must be a one-dimensional array without NULLs")));
+	*n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	probes = (int *) ARR_DATA_PTR(array);
+	for (int i = 0; i < *n; i++)
+	{
+		if (probes[i] < 1 || probes[i] > ECP_PROBES_MAX)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("number of probes must be between 1 and %d",
+							ECP_PROBES_MAX)));
+	}
+	return probes;
+}
+
+static int
+recall_check_argument(FunctionCallInfo fcinfo, int argno, const char *name,
+					  int max)
+{
+	int			value;
+
+	if (PG_ARGISNULL(argno))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be NULL", name)));
+	value = PG_GETARG_INT32(argno);
+	if (value < 1 || value > max)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must be between 1 and %d", name, max)));
+	return value;
+}
+
+/*
+ * ecp_recall(index regclass, k int, probes int[], samples int, seed int,
+ *			  queries text)
+ */
+Datum
+ecp_recall(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	EcpRecall	recall = {0};
+	int			nestlevel;
+	int		   *probes;
+	int			nprobes;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("index must not be NULL")));
+	recall.k = recall_check_argument(fcinfo, 1, "k", ECP_RECALL_K_MAX);
+	recall.nsamples = recall_check_argument(fcinfo, 3, "samples",
+											ECP_RECALL_SAMPLES_MAX);
+	if (PG_ARGISNULL(4))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("seed must not be NULL")));
+	InitMaterializedSRF(fcinfo, 0);
+	recall.context = CurrentMemoryContext;
+
+	recall_open(&recall, PG_GETARG_OID(0));
+	probes = recall_probes(&recall,
+						   PG_ARGISNULL(2) ? NULL : PG_GETARG_ARRAYTYPE_P(2),
+						   &nprobes);
+	if (!EcpIndexIsEmpty(&recall.state))
+	{
+		/* the sample depends on the order of the rows */
+		nestlevel = NewGUCNestLevel();
+		recall_set_option("synchronize_seqscans", "off");
+		recall_prepare(&recall,
+					   PG_ARGISNULL(5) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(5)),
+					   PG_GETARG_INT32(4));
+		AtEOXact_GUC(false, nestlevel);
+
+		for (int i = 0; i < nprobes; i++)
+			recall_measure(&recall, probes[i], rsinfo);
+	}
+
+	index_close(recall.index, AccessShareLock);
+	table_close(recall.heap, AccessShareLock);
+	return (Datum) 0;
+}
