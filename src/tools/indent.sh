@@ -21,20 +21,18 @@ trap 'rm -f "$new" "$new".*' EXIT
 c_files() { find src test -name '*.[ch]' -not -path '*/data/*' | sort; }
 perl_files() { find src test \( -name '*.pl' -o -name '*.pm' \) | sort; }
 
-# What pg_bsd_indent does not do as pgindent wants it is done around it:
-# comments that begin with dashes are kept from it, two comments on a line are
-# separated by a tab, and a function's result type has one space before "*".
+# Comments that begin with dashes, and assembler, are kept from pg_bsd_indent;
+# indent_post.pl brings them back, and does what else pg_bsd_indent does not do
+# as PostgreSQL has it.
 format_c() # FILE: the formatted text into $new
 {
-	perl -pe 's!/\* +---!/*---KEEP!g' "$1" >"$new.c"
+	perl -pe 's!/\* +---!/*---KEEP!g;
+		s!^(\s*)(__asm__\(.*\);)$!$1/*---ASM $2 */!' "$1" >"$new.c"
 	pg_bsd_indent -bad -bap -bbb -bc -bl -cli1 -cp33 -cdb -nce -d0 -di12 \
 		-nfc1 -i4 -l79 -lp -lpl -nip -npro -sac -tpg -ts4 \
-		-U$tools/typedefs.list <"$new.c" >"$new" 2>"$new.err" || return 1
+		-U$tools/typedefs.list <"$new.c" >"$new.out" 2>"$new.err" || return 1
 	[ -s "$new.err" ] && return 1
-	perl -pi -e '
-		s!/\*---KEEP!/* ---!g;
-		s!\*/(/\*.*\*/)$!*/\t$1!;
-		s!^([A-Za-z_]\S*)[ \t]+\*$!$1 *!' "$new"
+	perl $tools/indent_post.pl <"$new.out" >"$new"
 }
 
 format_perl()
@@ -84,7 +82,7 @@ typedefs()
 				 /DW_TAG_/ { typedef = 0 }
 				 typedef && /DW_AT_name/ { print $NF; typedef = 0 }'
 	done < <(find src -name '*.c') |
-		grep -E '^[A-Za-z]\w*$' | grep -vxE "$not_types" | LC_ALL=C sort -u >"$new"
+		grep -E '^([A-Za-z]\w*|__m[0-9]+[di]?)$' | grep -vxE "$not_types" | LC_ALL=C sort -u >"$new"
 	[ -s "$new" ] && cat "$new" >$tools/typedefs.list
 }
 

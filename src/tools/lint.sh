@@ -46,6 +46,7 @@ check headers src/tools/check_headers.sh
 check sizes perl src/tools/check_sizes.pl
 check versions src/tools/check_version.sh
 check tests src/tools/check_tests.sh
+check readme perl src/tools/check_readme.pl
 mapfile -t shell < <(scripts && echo test/server.sh)
 check_with shellcheck shellcheck shellcheck -x "${shell[@]}"
 check_with codespell spelling codespell --ignore-words src/tools/spelling.txt \

@@ -1,0 +1,171 @@
+#!/usr/bin/perl
+#
+# check_readme.pl: fail if README.md leaves out something that a user can call
+# or set: functions and procedures (but for those that are only a part of an
+# operator or of an access method), tables and views, configuration variables,
+# storage parameters.
+#
+# The tables of functions in README.md, between the lines "<!-- functions of
+# X -->" and "<!-- end -->", are made from the extension's script: with
+# --update they are written, without it they must be as this would write them.
+
+use strict;
+use warnings FATAL => 'all';
+
+my $update = @ARGV && $ARGV[0] eq '--update';
+my ($script) = reverse sort grep { !/--.*--/ } glob('sql/ecp--*.sql');
+my $sql = slurp($script);
+my $readme = slurp('README.md');
+my $bad = 0;
+my %wanted;
+my %table;
+
+# Sections of the script begin with "-- ====", "-- name: what it is"
+my $section = '';
+my $code = $sql;
+$code =~ s/^--(?! =+$| \w+: ).*$//gm;
+while ($code =~
+	/^(?:-- =+\n-- (\w+): |CREATE\s+(FUNCTION|PROCEDURE|TABLE|VIEW)\s+(\w+))/gm
+  )
+{
+	if (defined $1)
+	{
+		$section = $1;
+		next;
+	}
+	my ($kind, $name, $at) = ($2, $3, pos $code);
+	my $arguments = '';
+
+	if ($kind eq 'FUNCTION' || $kind eq 'PROCEDURE')
+	{
+		$arguments = parenthesised($at);
+		next if is_internal($name, $arguments);
+	}
+	push @{ $table{$section} },
+	  row($kind, $name, $arguments, comment($kind, $name, $at));
+	$wanted{$name} = lc $kind;
+}
+
+foreach my $name (keys %table)
+{
+	my $rows = join('', @{ $table{$name} });
+	my $text = "| name | what it does |\n|---|---|\n$rows";
+
+	next
+	  if $readme =~
+	  s/(<!-- functions of $name -->\n).*?(<!-- end -->)/$1$text$2/s;
+	print "README.md has no place for the functions of $name\n";
+	$bad = 1;
+}
+if ($readme ne slurp('README.md'))
+{
+	if ($update)
+	{
+		open my $fh, '>', 'README.md'
+		  or die "could not open README.md: $!\n";
+		print $fh $readme;
+		close $fh;
+	}
+	else
+	{
+		print "the tables of functions in README.md are not those of",
+		  " $script: run src/tools/check_readme.pl --update\n";
+		$bad = 1;
+	}
+}
+
+foreach my $file (glob('src/*/*.c'))
+{
+	my $text = slurp($file);
+
+	$wanted{$1} = 'variable'
+	  while $text =~ /DefineCustom\w+Variable\(\s*"((?!\w+\.debug)[\w.]+)"/g;
+	$wanted{$1} = 'storage parameter'
+	  while $text =~ /add_\w+_reloption\(\s*\w+,\s*"(\w+)"/g;
+}
+foreach my $name (sort keys %wanted)
+{
+	next if $readme =~ /`[^`\n]*\b\Q$name\E\b[^`\n]*`/;
+	print "README.md does not tell of the $wanted{$name} $name\n";
+	$bad = 1;
+}
+exit $bad;
+
+# The text between the parenthesis that follows position $at and its partner.
+sub parenthesised
+{
+	my ($at) = @_;
+	my $rest = substr($code, $at);
+
+	return $rest =~ /^\s*(\((?:[^()]++|(?1))*\))/ ? substr($1, 1, -1) : '';
+}
+
+# What the first COMMENT ON the object says behind position $at.
+sub comment
+{
+	my ($kind, $name, $at) = @_;
+	my ($text) = substr($code, $at) =~
+	  /^COMMENT\s+ON\s+$kind\s+$name\b[^;']*?\sIS\s+'((?:[^']|'')*)'/m;
+
+	$text = '' unless defined $text;
+	$text =~ s/''/'/g;
+	$text =~ s/\|/\\|/g;
+	return $text;
+}
+
+# Functions of operators, operator classes, access methods and triggers
+sub is_internal
+{
+	my ($name, $arguments) = @_;
+
+	return
+		 $arguments =~ /\binternal\b/
+	  || $name      =~ /^_/
+	  || $code      =~ /\b(?:FUNCTION|PROCEDURE)\s*=\s*$name\b/
+	  || $code      =~ /\bFUNCTION\s+\d+\s*(?:\([^)]*\)\s*)?$name\b/
+	  || $code      =~ /\bEXECUTE\s+FUNCTION\s+$name\b/;
+}
+
+# One row of a table: the call with its arguments, what it does, its columns.
+sub row
+{
+	my ($kind, $name, $arguments, $text) = @_;
+	my (@in, @out);
+
+	return "| `$name` | table: $text |\n" if $kind eq 'TABLE';
+	return "| `$name` | view: $text |\n" if $kind eq 'VIEW';
+	$arguments =~ s/\s+/ /g;
+	foreach my $argument (
+		$arguments =~ /((?:[^,(){}']++|'[^']*'|\([^)]*\)|\{[^}]*\})+)/g)
+	{
+		$argument =~ s/^\s+|\s+$//g;
+		if ($argument =~ /^OUT (\w+|"[^"]+")/)
+		{
+			push @out, $1;
+		}
+		else
+		{
+			$argument =~ s/ DEFAULT NULL$/ = NULL/;
+			$argument =~ s/ DEFAULT / = /;
+			push @in, $argument;
+		}
+	}
+	$text .= '; columns ' . join(', ', @out) if @out > 1;
+	return
+		"| `"
+	  . ($kind eq 'PROCEDURE' ? 'CALL ' : '')
+	  . "$name("
+	  . join(', ', @in)
+	  . ")` | $text |\n";
+}
+
+sub slurp
+{
+	my ($path) = @_;
+
+	local $/ = undef;
+	open my $fh, '<', $path or die "could not open file \"$path\": $!\n";
+	my $text = <$fh>;
+	close $fh;
+	return $text;
+}
