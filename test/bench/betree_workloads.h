@@ -211,8 +211,8 @@ static const Workload workloads[] = {
 		ROWS " JOIN betree_bench_places ON n = abs(" HASH(1) ") % @places",
 		.needs_points = 1,
 		.engines = {
-			BETREE("p"),
 			{"gist", "CREATE INDEX ON @table USING gist (p)"},
+			BETREE("p"),
 			{"spgist", "CREATE INDEX ON @table USING spgist (p)"}
 		},
 		.queries = {
