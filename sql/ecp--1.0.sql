@@ -286,6 +286,197 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION ecp_plan_build(regclass, name, name[], float8, float8, integer, float8, float8) IS 'predicted seconds of a build for each placing of raw, intermediate and final data over measured tablespaces';
 
+-- measuring
+
+CREATE FUNCTION ecp_calibrate(tablespace name, file_bytes bigint DEFAULT 268435456,
+	seconds float8 DEFAULT 25, max_written bigint DEFAULT 1000000000,
+	block_bytes integer[] DEFAULT '{8192,32768,131072,524288,2097152}',
+	workers integer[] DEFAULT '{1,2,4,8}', verbose boolean DEFAULT false,
+	OUT test text, OUT op text, OUT pattern text, OUT cold boolean, OUT misaligned boolean,
+	OUT block integer, OUT processes integer, OUT ops bigint, OUT bytes bigint,
+	OUT mb_s float8, OUT delay_us float8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_calibrate(name, bigint, float8, bigint, integer[], integer[], boolean) IS 'measure a tablespace and store its profile in ecp_device';
+REVOKE ALL ON FUNCTION ecp_calibrate(name, bigint, float8, bigint, integer[], integer[], boolean) FROM PUBLIC;
+
+CREATE FUNCTION ecp_delay_fit(sizes float8[], delays_us float8[],
+	OUT latency_us float8, OUT mb_s float8, OUT r2 float8, OUT half_bandwidth float8)
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_delay_fit(float8[], float8[]) IS 'the line delay = latency + size / throughput through measured delays';
+
+CREATE FUNCTION ecp_bench(tablespace name, tests text[] DEFAULT '{block,knn,sort,search}',
+	workers integer[] DEFAULT '{1,2,4,8}', file_bytes bigint DEFAULT 67108864,
+	seconds float8 DEFAULT 0.25, inputs integer[] DEFAULT '{1,4,16,64}', k integer DEFAULT 10,
+	buffer_bytes bigint DEFAULT 8388608,
+	OUT test text, OUT variant text, OUT processes integer, OUT size bigint,
+	OUT elapsed_s float8, OUT mb_s float8, OUT us_per_op float8, OUT check_value float8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_bench(name, text[], integer[], bigint, float8, integer[], integer, bigint) IS 'four microbenchmarks on a tablespace by number of workers: block transfer, nearest neighbours, external sort, binary search';
+REVOKE ALL ON FUNCTION ecp_bench(name, text[], integer[], bigint, float8, integer[], integer, bigint) FROM PUBLIC;
+
+CREATE FUNCTION ecp_memory_bench(seconds float8 DEFAULT 0.1, OUT test text, OUT mb_s float8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION ecp_memory_bench(float8) IS 'throughput of memory: initialise, copy and shuffle local and shared buffers';
+REVOKE ALL ON FUNCTION ecp_memory_bench(float8) FROM PUBLIC;
+
+CREATE FUNCTION ecp_advise(tablespace name, OUT statement text, OUT reason text)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+	WITH d AS (
+		SELECT p.*,
+			-- a random page over a page of a stream, both cold
+			greatest(1, p.seq_read_mb_s * 1e6 / 8192 / nullif(p.rand_read_iops, 0)) AS ratio,
+			greatest(1, p.rand_read_iops_max / nullif(p.rand_read_iops, 0)) AS gain,
+			coalesce(h.seq_read_mb_s / nullif(p.seq_read_mb_s, 0), 1) AS slower
+		FROM ecp_device AS p
+			LEFT JOIN ecp_device AS h ON h.tablespace OPERATOR(pg_catalog.=) 'pg_default'
+		WHERE p.tablespace OPERATOR(pg_catalog.=) ecp_advise.tablespace
+	), v AS (
+		SELECT d.*,
+			round(greatest(0.1, least(10, slower))::numeric, 2) AS seq_cost,
+			-- PostgreSQL's own 4 stands for a disk of ratio 40 with nine pages in ten cached
+			round((greatest(0.1, least(10, slower)) * greatest(1.1, 0.1 * ratio))::numeric, 2) AS random_cost,
+			least(512, greatest(1, pg_catalog.power(2, pg_catalog.round(pg_catalog.ln(gain) / pg_catalog.ln(2)) + CASE WHEN gain > 1.3 THEN 2 ELSE 0 END)))::integer AS concurrency
+		FROM d
+	)
+	SELECT x.statement, x.reason
+	FROM v CROSS JOIN LATERAL (VALUES
+		(1, pg_catalog.format('ALTER TABLESPACE %I SET (seq_page_cost = %s, random_page_cost = %s)', v.tablespace, seq_cost, random_cost),
+			pg_catalog.format('sequential pages take %s times as long as in pg_default; a random page costs %s sequential ones, of which a tenth is counted because most are cached',
+				round(slower::numeric, 2), round(ratio::numeric, 1))),
+		(2, pg_catalog.format('ALTER TABLESPACE %I SET (effective_io_concurrency = %s, maintenance_io_concurrency = %s)', v.tablespace, concurrency, concurrency),
+			pg_catalog.format('%s workers read %s times as many random pages as one', best_workers, round(gain::numeric, 1))),
+		(3, pg_catalog.format('SET max_parallel_workers_per_gather = %s', greatest(best_workers - 1, 0)),
+			pg_catalog.format('%s processes reach 90 %% of the best random-read rate', best_workers)),
+		(4, pg_catalog.format('SET max_parallel_maintenance_workers = %s', greatest(best_workers - 1, 0)),
+			'the same for builds'),
+		(5, pg_catalog.format('CREATE INDEX ... USING ecp ... WITH (cluster_size = %s)',
+				pg_catalog.power(2, pg_catalog.round(pg_catalog.ln(least(1024, greatest(64, half_bandwidth / 1024.0))) / pg_catalog.ln(2)))::integer),
+			pg_catalog.format('at %s kB half of a read is latency (%s us and %s MB/s, r2 %s); a cluster is 64 kB to 1 MB',
+				half_bandwidth / 1024, round(latency_us::numeric), round(read_mb_s::numeric), round(r2::numeric, 2))),
+		(6, pg_catalog.format('CREATE INDEX ... USING betree ... WITH (node_size = %s)',
+				pg_catalog.power(2, pg_catalog.round(pg_catalog.ln(least(4096, greatest(64, half_bandwidth / 1024.0))) / pg_catalog.ln(2)))::integer),
+			pg_catalog.format('a node is moved as a whole: the same size, 64 kB to 4 MB; a synced insert anywhere would take %s us, %s B/s of 16-byte pairs',
+				round(rand_write_us::numeric), round((16e6 / nullif(rand_write_us, 0))::numeric))),
+		(7, pg_catalog.format('SET ecp.in_buff = ''%sMB''',
+				pg_catalog.power(2, pg_catalog.ceil(pg_catalog.ln(greatest(16, least(1024, 20 * half_bandwidth / 1048576.0 * 20))) / pg_catalog.ln(2)))::integer),
+			'20 runs of 20 times the half-bandwidth size: in the merge each run is read in pieces of which 5 % of the time is latency')
+	) AS x(line, statement, reason)
+	ORDER BY x.line;
+END;
+COMMENT ON FUNCTION ecp_advise(name) IS 'settings that follow from a measured profile, with reasons; changes nothing';
+
+-- streams
+
+CREATE FUNCTION ecp_stream_utilisation(fps float8[], frame_bytes float8, extents float8, devices float8,
+	latency_ms float8, mb_s float8, passes float8 DEFAULT 1)
+RETURNS float8
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN (SELECT sum(f) FROM unnest(fps) AS u(f)) * (extents / devices)
+	* (latency_ms / 1000 + passes * frame_bytes / extents / (mb_s * 1e6::float8));
+COMMENT ON FUNCTION ecp_stream_utilisation(float8[], float8, float8, float8, float8, float8, float8) IS 'share of its time that each device works: sum of rates * extents / devices * (latency + size / throughput)';
+
+CREATE FUNCTION ecp_admit(parent regclass, fps float8[], frame_bytes float8 DEFAULT 400000,
+	extent_bytes float8 DEFAULT 50000, max_utilisation float8 DEFAULT 0.8,
+	max_delay_ms float8 DEFAULT 'infinity',
+	OUT component text, OUT utilisation float8, OUT worst_delay_ms float8,
+	OUT busiest boolean, OUT verdict text)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED
+BEGIN ATOMIC
+	WITH leaf AS (
+		SELECT tablespace, count(*) AS share FROM ecp_place_groups(parent) GROUP BY tablespace
+	), part AS (
+		SELECT 'tablespace ' || leaf.tablespace AS component,
+			-- extents of a frame that lie in this tablespace
+			pg_catalog.ceil(frame_bytes / extent_bytes) * share / pg_catalog.sum(share) OVER () AS extents,
+			d.plateau_us, d.latency_us, d.read_mb_s, d.cached_mb_s
+		FROM leaf LEFT JOIN ecp_device AS d ON d.tablespace OPERATOR(pg_catalog.=) leaf.tablespace
+	), load AS (
+		SELECT component,
+			ecp_stream_utilisation(fps, extents * extent_bytes, extents, 1, latency_us / 1000, read_mb_s) AS utilisation,
+			-- all streams ask at the same moment
+			pg_catalog.cardinality(fps) * pg_catalog.ceil(extents) * (latency_us / 1000 + extent_bytes / read_mb_s / 1000) AS worst_delay_ms
+		FROM part
+		UNION ALL
+		SELECT 'copy out of the page cache',
+			ecp_stream_utilisation(fps, frame_bytes, 1, 1, 0, pg_catalog.min(cached_mb_s)),
+			pg_catalog.cardinality(fps) * frame_bytes / pg_catalog.min(cached_mb_s) / 1000
+		FROM part
+	), total AS (
+		SELECT pg_catalog.max(load.utilisation) AS most, pg_catalog.max(load.worst_delay_ms) AS delay,
+			pg_catalog.bool_or(load.utilisation IS NULL) AS unknown
+		FROM load
+	)
+	SELECT load.component, load.utilisation, load.worst_delay_ms, load.utilisation = total.most,
+		CASE WHEN total.unknown THEN 'not known: calibrate all tablespaces'
+			WHEN total.most > max_utilisation THEN 'reject: utilisation'
+			WHEN total.delay > max_delay_ms THEN 'reject: delay'
+			ELSE 'accept' END
+	FROM load, total
+	ORDER BY load.utilisation DESC NULLS FIRST, load.component;
+END;
+COMMENT ON FUNCTION ecp_admit(regclass, float8[], float8, float8, float8, float8) IS 'can the tablespaces of a striped table serve these streams: utilisation, worst delay, busiest component, verdict';
+
+CREATE FUNCTION ecp_stripe(coordinates integer[], devices integer)
+RETURNS integer
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN (SELECT (sum(c * coalesce(nullif(f, 0), devices - 1)) % devices + devices) % devices
+	FROM (SELECT c::bigint AS c,
+			ceil(power(ceil(power(devices::float8, 1.0 / cardinality(coordinates)) - 1e-9), n - 1))::bigint % devices AS f
+		FROM unnest(coordinates) WITH ORDINALITY AS u(c, n)) AS v);
+COMMENT ON FUNCTION ecp_stripe(integer[], integer) IS 'the device of an extent: neighbours in one, two or three dimensions are on different ones';
+
+CREATE FUNCTION ecp_stripe_ddl(relname text, tablespaces name[], dimensions integer DEFAULT 1, method name DEFAULT 'betree')
+RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT pg_catalog.format('CREATE TABLE %I (stream integer NOT NULL, t timestamptz NOT NULL, %s, data bytea)
+	PARTITION BY LIST ((%I.ecp_stripe(ARRAY[%s], %s)));
+ALTER TABLE %I ALTER data SET STORAGE EXTERNAL;
+%s
+CREATE INDEX ON %I USING %I (stream, t, %s);',
+		relname,
+		pg_catalog.string_agg(DISTINCT axis || ' integer NOT NULL', ', '),
+		(SELECT nspname FROM pg_catalog.pg_extension AS e
+			JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace WHERE e.extname OPERATOR(pg_catalog.=) 'ecp'),
+		pg_catalog.string_agg(DISTINCT axis, ', '),
+		pg_catalog.cardinality(tablespaces),
+		relname,
+		(SELECT pg_catalog.string_agg(pg_catalog.format('CREATE TABLE %I PARTITION OF %I FOR VALUES IN (%s) TABLESPACE %I;',
+				relname || '_' || (n - 1), relname, n - 1, spc), E'\n' ORDER BY n)
+			FROM pg_catalog.unnest(tablespaces) WITH ORDINALITY AS u(spc, n)),
+		relname, method,
+		pg_catalog.string_agg(DISTINCT axis, ', '))
+	FROM pg_catalog.unnest(CASE dimensions WHEN 1 THEN '{ext}'::text[] WHEN 2 THEN '{x,y}' WHEN 3 THEN '{x,y,z}' END) AS a(axis);
+END;
+COMMENT ON FUNCTION ecp_stripe_ddl(text, name[], integer, name) IS 'the statements that stripe extents over tablespaces by partitions';
+
+CREATE FUNCTION ecp_stream_simulate(fps float8[], latency_ms float8, mb_s float8, devices integer DEFAULT 8,
+	extents integer DEFAULT 8, extent_bytes integer DEFAULT 50000, time_slice float8 DEFAULT 1,
+	slices integer DEFAULT 1000, harmonise boolean DEFAULT false,
+	OUT stream integer, OUT frames integer, OUT mean_ms float8, OUT p50_ms float8, OUT p95_ms float8,
+	OUT p99_ms float8, OUT max_ms float8, OUT jitter_ms float8, OUT late integer,
+	OUT utilisation float8, OUT cpd_ms float8[])
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_stream_simulate(float8[], float8, float8, integer, integer, integer, float8, integer, boolean) IS 'delays of streams on devices of a given latency and throughput';
+
+CREATE FUNCTION ecp_stream_bench(tablespaces name[], fps float8[], extents integer DEFAULT 8,
+	extent_bytes integer DEFAULT 50000, time_slice float8 DEFAULT 1, slices integer DEFAULT 10,
+	harmonise boolean DEFAULT false, file_bytes bigint DEFAULT 67108864,
+	OUT stream integer, OUT frames integer, OUT mean_ms float8, OUT p50_ms float8, OUT p95_ms float8,
+	OUT p99_ms float8, OUT max_ms float8, OUT jitter_ms float8, OUT late integer,
+	OUT utilisation float8, OUT cpd_ms float8[])
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_stream_bench(name[], float8[], integer, integer, float8, integer, boolean, bigint) IS 'delays of streams read from files in these tablespaces, a worker for each';
+REVOKE ALL ON FUNCTION ecp_stream_bench(name[], float8[], integer, integer, float8, integer, boolean, bigint) FROM PUBLIC;
+
 -- end of device
 
 -- ======================================================================

@@ -1,0 +1,90 @@
+--
+-- Measuring a tablespace: what is measured, stored, advised, and refused.
+-- No figure is looked at beyond its sign.
+--
+SET allow_in_place_tablespaces = true;
+SET client_min_messages = warning;
+CREATE TABLESPACE ecp_profile LOCATION '';
+
+-- the fit: delays of a disk of 10 ms and 4 MB/s give these figures back
+SELECT round(latency_us) AS latency_us, round(mb_s::numeric, 3) AS mb_s, round(r2::numeric, 3) AS r2, round(half_bandwidth) AS half_bandwidth
+FROM ecp_delay_fit('{12500,25000,50000,100000}', '{13125,16250,22500,35000}');
+-- a throttle is a plateau and a slope, not a line; r2 says so
+SELECT r2 < 0.99 AS bent FROM ecp_delay_fit('{1000,2000,4000,100000,200000}', '{1000,1000,1000,10000,20000}');
+-- delays that fall with the size have no latency
+SELECT latency_us FROM ecp_delay_fit('{1000,2000}', '{20,10}');
+SELECT ecp_delay_fit('{1}', '{1}');
+SELECT ecp_delay_fit('{1,2}', '{1}');
+SELECT ecp_delay_fit('{1,0}', '{1,1}');
+
+-- nothing is known of a tablespace that was not measured
+SELECT count(*) FROM ecp_advise('ecp_profile');
+
+CREATE TEMPORARY TABLE points AS
+SELECT * FROM ecp_calibrate('ecp_profile', file_bytes => 16777216, seconds => 1.5,
+	block_bytes => '{4096,65536,1048576}', workers => '{1,2}');
+SELECT test, op, pattern, cold, misaligned, block, processes, ops > 0 AS ops, bytes = ops * block AS bytes, mb_s > 0 AS mb_s, delay_us > 0 AS delay
+FROM points ORDER BY test, block, processes;
+SELECT tablespace, latency_us >= 0 AS l, read_mb_s > 0 AS t, r2 <= 1 AS r2, half_bandwidth >= 0 AS half,
+	seq_read_mb_s > 0 AS sr, seq_write_mb_s > 0 AS sw, rand_read_iops > 0 AS rr, rand_read_iops_max >= rand_read_iops AS best,
+	rand_write_iops > 0 AS rw, rand_write_us > 0 AS rws, fsync_us > 0 AS fsync, cached_mb_s > 0 AS cached, best_workers IN (1, 2) AS workers,
+	written_bytes <= file_bytes + 33554432 AS bounded
+FROM ecp_device;
+-- measured again: one row
+SELECT count(*) > 0 AS again FROM ecp_calibrate('ecp_profile', file_bytes => 16777216, seconds => 0.5, block_bytes => '{4096,65536}', workers => '{1}');
+SELECT count(*) FROM ecp_device;
+-- no file is left
+SELECT count(*) FROM pg_ls_tmpdir((SELECT oid FROM pg_tablespace WHERE spcname = 'ecp_profile'));
+
+-- what follows, on a disk and on flash whose figures are given
+DELETE FROM ecp_device;
+INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, r2, half_bandwidth, seq_read_mb_s, seq_write_mb_s,
+	rand_read_iops, rand_read_iops_max, rand_write_iops, rand_write_us, best_workers, cached_mb_s)
+VALUES ('pg_default', 100, 2000, 0.99, 200000, 2000, 1500, 12000, 150000, 30000, 500, 8, 6000),
+	('ecp_profile', 5000, 90, 0.99, 450000, 90, 80, 190, 200, 200, 5050, 1, 6000);
+SELECT * FROM ecp_advise('ecp_profile');
+SELECT * FROM ecp_advise('pg_default');
+-- the back of the envelope: 5.05 ms for each insert of 16 bytes is 3,168 B/s
+SELECT reason ~ '3168 B/s' AS envelope FROM ecp_advise('ecp_profile') WHERE statement ~ 'betree';
+-- the statements of the first lines are ones that can be run
+SELECT statement FROM ecp_advise('ecp_profile') LIMIT 2 \gexec
+SELECT spcoptions FROM pg_tablespace WHERE spcname = 'ecp_profile';
+
+-- the four microbenchmarks do real work: the same result for any number of
+-- workers
+SELECT test, variant, size, count(*) AS runs, count(DISTINCT check_value) = 1 AS same
+FROM ecp_bench('ecp_profile', tests => '{knn,sort,search}', workers => '{1,2,3}', inputs => '{1,5}', file_bytes => 2000000, buffer_bytes => 262144)
+GROUP BY test, variant, size ORDER BY test, variant, size;
+SELECT test, variant, count(*) AS points, bool_and(mb_s > 0) AS moved
+FROM ecp_bench('ecp_profile', tests => '{block}', workers => '{1,2}', file_bytes => 8000000, seconds => 0.01)
+GROUP BY test, variant ORDER BY variant;
+SELECT test, mb_s > 0 AS measured FROM ecp_memory_bench(0.005);
+
+-- refused
+SELECT count(*) FROM ecp_calibrate('pg_global');
+SELECT count(*) FROM ecp_calibrate('no such tablespace');
+SELECT count(*) FROM ecp_calibrate('ecp_profile', file_bytes => 1000);
+SELECT count(*) FROM ecp_calibrate('ecp_profile', seconds => 0);
+SELECT count(*) FROM ecp_calibrate('ecp_profile', max_written => 1000000);
+SELECT count(*) FROM ecp_calibrate('ecp_profile', block_bytes => '{8192,4096}');
+SELECT count(*) FROM ecp_calibrate('ecp_profile', workers => '{0}');
+SELECT count(*) FROM ecp_bench('ecp_profile', tests => '{fio}', file_bytes => 2000000);
+SELECT count(*) FROM ecp_bench('ecp_profile', k => 0);
+SELECT count(*) FROM ecp_memory_bench(-1);
+CREATE ROLE regress_ecp_profile;
+SET ROLE regress_ecp_profile;
+SELECT count(*) FROM ecp_calibrate('ecp_profile');
+SELECT count(*) FROM ecp_bench('ecp_profile');
+SELECT count(*) FROM ecp_memory_bench();
+SELECT count(*) FROM ecp_stream_bench('{ecp_profile}', '{1}');
+SELECT count(*) FROM ecp_device;
+RESET ROLE;
+-- the right to call it is not the right to the tablespace
+GRANT EXECUTE ON FUNCTION ecp_bench TO regress_ecp_profile;
+SET ROLE regress_ecp_profile;
+SELECT count(*) FROM ecp_bench('ecp_profile');
+RESET ROLE;
+REVOKE ALL ON FUNCTION ecp_bench FROM regress_ecp_profile;
+DROP ROLE regress_ecp_profile;
+DELETE FROM ecp_device;
+DROP TABLESPACE ecp_profile;

@@ -1,0 +1,83 @@
+--
+-- Streams: the admission formula, striping, simulated delays.
+--
+SET allow_in_place_tablespaces = true;
+SET client_min_messages = warning;
+
+-- Published utilisations of the GigaView and of the workstation cluster: 8
+-- disks of 10 ms and 4 MB/s, frames of 400 kB in 8 extents; a bus of 75 MB/s
+-- over which every byte goes 5 times
+SELECT fps, round(100 * ecp_stream_utilisation(ARRAY[fps], 400e3, 8, 8, 10, 4)::numeric, 1) AS gigaview, gv AS published,
+	round(100 * ecp_stream_utilisation(ARRAY[fps], 400e3, 1, 1, 0, 75, passes => 5)::numeric, 1) AS cluster, ws AS published
+FROM (VALUES (32, 70, 85), (21, 46.53, 53.63), (27.06, 60, 70)) AS v(fps, gv, ws);
+-- the rates of several streams add up
+SELECT ecp_stream_utilisation('{8,7,6}', 400e3, 8, 8, 10, 4) = ecp_stream_utilisation('{21}', 400e3, 8, 8, 10, 4) AS adds_up;
+
+-- Simulated on the same disks.  One stream of 32 frames/s is served in time.
+SELECT stream, frames, round(p50_ms::numeric, 2) AS p50, round(max_ms::numeric, 2) AS max,
+	round(jitter_ms::numeric, 2) AS jitter, late, round(utilisation::numeric, 3) AS u
+FROM ecp_stream_simulate('{8}', 10, 4, time_slice => 0.25);
+-- Three streams of 8, 7 and 6 frames in a slice of 776 ms that start together:
+-- the worst delay more than doubles
+SELECT stream, frames, round(p50_ms::numeric, 2) AS p50, round(max_ms::numeric, 2) AS max,
+	round(jitter_ms::numeric, 2) AS jitter, late, round(utilisation::numeric, 3) AS u
+FROM ecp_stream_simulate('{8,7,6}', 10, 4, time_slice => 0.776);
+-- ... and harmonised it is that of one stream
+SELECT stream, frames, round(p50_ms::numeric, 2) AS p50, round(max_ms::numeric, 2) AS max,
+	round(jitter_ms::numeric, 2) AS jitter, late, round(utilisation::numeric, 3) AS u
+FROM ecp_stream_simulate('{8,7,6}', 10, 4, time_slice => 0.776, harmonise => true);
+-- an integer fraction of the basic rate
+SELECT stream, frames, late FROM ecp_stream_simulate('{8,4,2}', 10, 4, harmonise => true);
+-- utilisation goes with the inverse of the time slice, and the formula is met
+SELECT slice, round(utilisation::numeric, 3) AS simulated,
+	round(ecp_stream_utilisation(ARRAY[8 / slice], 400e3, 8, 8, 10, 4)::numeric, 3) AS formula
+FROM (VALUES (1.0), (0.5), (0.25)) AS v(slice), ecp_stream_simulate('{8}', 10, 4, time_slice => slice) WHERE stream IS NULL;
+-- the cumulative distribution rises to the maximum
+SELECT cardinality(cpd_ms), cpd_ms[21] = max_ms AS ends, cpd_ms = ARRAY(SELECT c FROM unnest(cpd_ms) AS c ORDER BY c) AS rises
+FROM ecp_stream_simulate('{8,7,6}', 10, 4) WHERE stream IS NULL;
+-- beyond what the disks can serve the delays grow without end
+SELECT utilisation > 0.99 AS overloaded, late > 0.9 * frames AS late FROM ecp_stream_simulate('{100}', 10, 4, slices => 10) WHERE stream IS NULL;
+SELECT ecp_stream_simulate('{}', 10, 4);
+SELECT ecp_stream_simulate('{0}', 10, 4);
+SELECT ecp_stream_simulate('{1}', 10, 0);
+SELECT ecp_stream_simulate('{1}', 10, 4, slices => 2000000);
+
+-- declustering: neighbours in every direction are on different devices
+SELECT d, bool_and(ecp_stripe(ARRAY[x], d) <> ecp_stripe(ARRAY[x + 1], d)) AS one,
+	bool_and(ecp_stripe(ARRAY[x, y], d) <> ALL (ARRAY[ecp_stripe(ARRAY[x + 1, y], d), ecp_stripe(ARRAY[x, y + 1], d)])) AS two,
+	bool_and(ecp_stripe(ARRAY[x, y, z], d) <> ALL (ARRAY[ecp_stripe(ARRAY[x + 1, y, z], d), ecp_stripe(ARRAY[x, y + 1, z], d), ecp_stripe(ARRAY[x, y, z + 1], d)])) AS three
+FROM unnest('{4,5,8,9,16}'::int[]) AS d, generate_series(0, 6) AS x, generate_series(0, 6) AS y, generate_series(0, 6) AS z
+WHERE d >= 4 GROUP BY d ORDER BY d;
+-- and a window is spread evenly: no device has more than a third over its part
+SELECT d, max(n) <= 1.34 * avg(n) AS even
+FROM (SELECT d, ecp_stripe(ARRAY[x, y], d) AS s, count(*) AS n
+	FROM unnest('{4,8,9}'::int[]) AS d, generate_series(3, 8) AS x, generate_series(5, 10) AS y GROUP BY 1, 2) AS w
+GROUP BY d ORDER BY d;
+
+-- a striped table out of the generated statements
+CREATE TABLESPACE ecp_stream_a LOCATION '';
+CREATE TABLESPACE ecp_stream_b LOCATION '';
+SELECT ecp_stripe_ddl('frame', '{ecp_stream_a,ecp_stream_b}', 2, 'btree');
+SELECT ecp_stripe_ddl('volume', '{ecp_stream_a}', 3) ~ 'ARRAY\[x, y, z\]' AS three,
+	ecp_stripe_ddl('frame', '{ecp_stream_a}') ~ 'USING betree \(stream, t, ext\)' AS streaming_index;
+SELECT ecp_stripe_ddl('frame', '{ecp_stream_a,ecp_stream_b}', 2, 'btree') \gexec
+INSERT INTO frame SELECT 1, 'epoch', x, y, decode(repeat('00', 12000), 'hex') FROM generate_series(0, 3) AS x, generate_series(0, 3) AS y;
+SELECT tableoid::regclass, count(*), string_agg(x || ',' || y, ' ' ORDER BY y, x) FROM frame GROUP BY 1 ORDER BY 1;
+
+-- admission by measured figures
+SELECT * FROM ecp_admit('frame', '{8}');
+INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, cached_mb_s) VALUES ('ecp_stream_a', 10000, 4, 100), ('ecp_stream_b', 5000, 8, 100);
+SELECT component, round(utilisation::numeric, 3) AS u, round(worst_delay_ms::numeric, 1) AS worst, busiest, verdict FROM ecp_admit('frame', '{8}');
+SELECT component, round(utilisation::numeric, 3) AS u, round(worst_delay_ms::numeric, 1) AS worst, busiest, verdict FROM ecp_admit('frame', '{3,2}', max_delay_ms => 100);
+SELECT component, round(utilisation::numeric, 3) AS u, round(worst_delay_ms::numeric, 1) AS worst, busiest, verdict FROM ecp_admit('frame', '{3,2}');
+
+-- measured: all frames come, whatever the device
+SELECT stream, frames, max_ms >= p50_ms AS ordered, utilisation > 0 AS u
+FROM ecp_stream_bench('{ecp_stream_a,ecp_stream_b}', '{8,6}', time_slice => 0.1, slices => 2, file_bytes => 1048576);
+SELECT count(*) FROM ecp_stream_bench('{}', '{1}');
+SELECT count(*) FROM ecp_stream_bench('{pg_global}', '{1}');
+SELECT count(*) FROM ecp_stream_bench('{ecp_stream_a}', '{1}', file_bytes => 1);
+DELETE FROM ecp_device;
+DROP TABLE frame;
+DROP TABLESPACE ecp_stream_a;
+DROP TABLESPACE ecp_stream_b;

@@ -1,0 +1,105 @@
+/*-------------------------------------------------------------------------
+ *
+ * device_io.h
+ *	  Measured jobs in several processes on files of a tablespace.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_DEVICE_IO_H
+#define ECP_DEVICE_IO_H
+
+#include "postgres.h"
+
+#include "port/atomics.h"
+#include "portability/instr_time.h"
+#include "storage/fd.h"
+
+#define ECP_JOB_WORKERS_MAX		64
+
+/* A temporary file of ours; gone at the end of the transaction. */
+typedef struct EcpDeviceFile
+{
+	File		file;
+	char		path[MAXPGPATH];
+	int64		bytes;			/* of data in it */
+} EcpDeviceFile;
+
+/* What a process did in its part of a job. */
+typedef struct EcpJobResult
+{
+	int64		ops;
+	int64		bytes;
+	double		busy_s;			/* sum of the delays of the operations */
+	double		finish_s;		/* since all started */
+	double		value;			/* of the job's own */
+} EcpJobResult;
+
+typedef struct EcpJobContext
+{
+	int			worker;			/* from 0 */
+	int			nworkers;
+	instr_time	start;			/* the same in all processes */
+	void	   *shared;			/* the job's shared output, or NULL */
+} EcpJobContext;
+
+typedef enum EcpJobKind
+{
+	ECP_JOB_TRANSFER,
+	ECP_JOB_KNN,
+	ECP_JOB_SORT,
+	ECP_JOB_SEARCH,
+	ECP_JOB_STREAM
+} EcpJobKind;
+
+typedef void (*EcpJobFunction) (const EcpJobContext *context,
+								const void *task, EcpJobResult *result);
+
+/* Blocks read or written, in order or not. */
+typedef struct EcpTransferTask
+{
+	char		path[MAXPGPATH];
+	bool		write;
+	bool		random;
+	bool		warm;			/* read everything once before */
+	bool		sync_each;		/* each write with its fsync */
+	bool		sync_end;
+	int			block_bytes;
+	int			misalign;		/* by which all offsets are shifted */
+	int64		file_bytes;
+	int64		max_ops;		/* of each worker; 0 for no limit */
+	double		max_seconds;
+} EcpTransferTask;
+
+extern void ecp_device_file_create(Oid tablespace, EcpDeviceFile *file);
+extern void ecp_device_file_fill(EcpDeviceFile *file, int64 bytes,
+								 double max_seconds, double *seconds);
+extern void ecp_device_file_forget(const EcpDeviceFile *file);
+extern void ecp_device_file_close(EcpDeviceFile *file);
+
+extern int	ecp_job_open(const char *path, int flags);
+extern void ecp_job_read(int fd, void *buffer, size_t bytes, off_t offset,
+						 const char *path);
+extern void ecp_job_write(int fd, const void *buffer, size_t bytes,
+						  off_t offset, const char *path);
+extern double ecp_job_seconds(const EcpJobContext *context);
+extern int	ecp_job_run(EcpJobKind kind, const void *task, Size task_bytes,
+						int nworkers, Size shared_bytes, void *shared,
+						EcpJobResult *results);
+extern void ecp_job_sum(const EcpJobResult *results, int n,
+						EcpJobResult *sum);
+
+/* the jobs */
+extern void ecp_job_transfer(const EcpJobContext *context, const void *task,
+							 EcpJobResult *result);
+extern void ecp_job_knn(const EcpJobContext *context, const void *task,
+						EcpJobResult *result);
+extern void ecp_job_sort(const EcpJobContext *context, const void *task,
+						 EcpJobResult *result);
+extern void ecp_job_search(const EcpJobContext *context, const void *task,
+						   EcpJobResult *result);
+extern void ecp_job_stream(const EcpJobContext *context, const void *task,
+						   EcpJobResult *result);
+
+extern Oid	ecp_device_tablespace(const char *name, const char *function);
+
+#endif							/* ECP_DEVICE_IO_H */

@@ -1,0 +1,131 @@
+# Measuring a tablespace leaves no file behind on any end, keeps within
+# temp_file_limit, says so when there are too few workers, is refused on a
+# standby; and the profile is where the planner of builds finds it.
+use strict;
+use warnings;
+
+use EcpTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = ecp_cluster('main',
+	conf =>
+	  "allow_in_place_tablespaces = on\nmax_worker_processes = 3\nmax_parallel_workers = 2\nrestart_after_crash = on\n"
+);
+$node->safe_psql('postgres', "CREATE TABLESPACE dev LOCATION ''");
+
+sub temp_count
+{
+	return $node->safe_psql('postgres',
+		"SELECT count(*) FROM pg_ls_tmpdir((SELECT oid FROM pg_tablespace WHERE spcname = 'dev'))"
+	);
+}
+
+my $small = "file_bytes => 16777216, block_bytes => '{8192,65536}'";
+my ($rc, $out, $err);
+
+# too few workers
+($rc, $out, $err) = $node->psql('postgres',
+	"SELECT max(processes) FROM ecp_calibrate('dev', $small, seconds => 0.5, workers => '{1,16}')"
+);
+is($rc, 0, 'calibrated with fewer workers than asked for');
+like($err, qr/only 2 of 16 workers could be started/, 'and that is said');
+is($out, '2', 'the number of processes is that of those that ran');
+
+# limits and errors
+($rc, $out, $err) = $node->psql('postgres',
+	"SET temp_file_limit = '1MB'; SELECT count(*) FROM ecp_calibrate('dev', $small)"
+);
+like(
+	$err,
+	qr/temporary file size exceeds temp_file_limit/,
+	'temp_file_limit holds');
+is(temp_count(), '0', 'no file after an error');
+foreach my $call (
+	"ecp_calibrate('dev', seconds => 600)",
+	"ecp_bench('dev', seconds => 600)",
+	"ecp_stream_bench('{dev,dev}', '{1}', slices => 600)")
+{
+	($rc, $out, $err) = $node->psql('postgres',
+		"SET statement_timeout = '1s'; SELECT count(*) FROM $call");
+	like(
+		$err,
+		qr/canceling statement due to statement timeout/,
+		"$call is cancelled");
+	is(temp_count(), '0', 'no file after that');
+}
+is($node->safe_psql('postgres', 'SELECT count(*) FROM ecp_device'),
+	'1', 'the profile is that of the calibration that ended');
+
+# a backend is killed in the middle of it
+my $h = IPC::Run::start(
+	[
+		'psql', '-X', '-d', $node->connstr('postgres'),
+		'-c',
+		"SELECT count(*) FROM ecp_calibrate('dev', $small, seconds => 600)"
+	],
+	'>',
+	\my $killed_out,
+	'2>',
+	\my $killed_err);
+$node->poll_query_until('postgres',
+	"SELECT count(*) > 0 FROM pg_ls_tmpdir((SELECT oid FROM pg_tablespace WHERE spcname = 'dev'))"
+) or die 'calibration did not begin';
+my $pid = $node->safe_psql('postgres',
+	"SELECT pid FROM pg_stat_activity WHERE query LIKE '%seconds => 600%' AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+);
+kill 'KILL', $pid;
+IPC::Run::finish($h);
+$node->poll_query_until('postgres', 'SELECT true')
+  or die 'server did not come back';
+is(temp_count(), '0', 'no file after a crash');
+
+# the planner of builds reads the profile
+$node->safe_psql('postgres',
+	"SELECT count(*) FROM ecp_calibrate('dev', $small, seconds => 0.5, workers => '{1}')"
+);
+$node->safe_psql('postgres',
+	'CREATE TABLE v (v real[]); INSERT INTO v SELECT array_fill(1::real, ARRAY[32]) FROM generate_series(1, 1000); ANALYZE v'
+);
+is( $node->safe_psql(
+		'postgres',
+		"SELECT count(*) FROM ecp_plan_build('v', 'v', '{dev}') WHERE total_s > 0"
+	),
+	'2',
+	'builds are planned with it');
+
+# a profile is of this machine's disks and is not dumped
+my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump.sql';
+$node->command_ok([ 'pg_dump', '-f', $dump, $node->connstr('postgres') ],
+	'pg_dump');
+unlike(
+	slurp_file($dump),
+	qr/COPY public\.ecp_device/,
+	'the profile is not dumped');
+
+# a standby: no measuring, but the profile can be read
+my ($primary, $standby) = ecp_primary_and_standby('pair');
+$primary->safe_psql('postgres',
+	"INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, seq_read_mb_s, seq_write_mb_s, rand_write_iops) VALUES ('pg_default', 1, 1, 1, 1, 1)"
+);
+$primary->wait_for_catchup($standby);
+foreach my $call ("ecp_calibrate('pg_default')", "ecp_bench('pg_default')",
+	"ecp_stream_bench('{pg_default}', '{1}')")
+{
+	($rc, $out, $err) =
+	  $standby->psql('postgres', "SELECT count(*) FROM $call");
+	like(
+		$err,
+		qr/cannot execute ecp_\w+\(\) during recovery/,
+		"$call is refused on a standby");
+}
+is( $standby->safe_psql(
+		'postgres', "SELECT count(*) > 0 FROM ecp_advise('pg_default')"),
+	't',
+	'advice on a standby');
+
+$standby->stop;
+$primary->stop;
+$node->stop;
+done_testing();
