@@ -1511,4 +1511,69 @@ COMMENT ON FUNCTION betree_adopt(text) IS
 
 -- end of the operator classes of betree
 
+-- betree: sight and care
+
+CREATE FUNCTION betree_index_check(index regclass,
+								   heapallindexed boolean DEFAULT false)
+	RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION betree_index_check(regclass, boolean) IS
+	'verify the invariants of a betree index, and that it has all rows of its table';
+
+CREATE FUNCTION betree_flush(index regclass) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION betree_flush(regclass) IS
+	'move all that the nodes of a betree index buffer to its leaves';
+
+CREATE FUNCTION betree_metapage_info(index regclass, OUT magic text,
+									 OUT version integer,
+									 OUT key_columns integer,
+									 OUT columns integer,
+									 OUT tuple_width integer,
+									 OUT height integer)
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION betree_metapage_info(regclass) IS
+	'metapage of a betree index';
+
+CREATE FUNCTION betree_node_info(index regclass, blkno bigint, OUT kind text,
+								 OUT level integer, OUT items integer,
+								 OUT free_bytes integer, OUT seq bigint,
+								 OUT sorted_items integer,
+								 OUT directory_size integer,
+								 OUT log_pages integer,
+								 OUT directory_entries integer,
+								 OUT drain bigint)
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION betree_node_info(regclass, bigint) IS
+	'header of a page of a betree index';
+
+CREATE FUNCTION betree_page_items(index regclass, blkno bigint,
+								  OUT itemoffset integer, OUT itemlen integer,
+								  OUT child bigint, OUT marker integer,
+								  OUT attributes integer, OUT tid tid,
+								  OUT key text)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION betree_page_items(regclass, bigint) IS
+	'items of a page of a betree index';
+
+CREATE FUNCTION betree_index_stats(index regclass, OUT height integer,
+								   OUT nodes bigint, OUT leaves bigint,
+								   OUT log_pages bigint,
+								   OUT spare_pages bigint, OUT pages bigint,
+								   OUT buffered bigint,
+								   OUT draining_nodes bigint,
+								   OUT messages bigint, OUT flushes bigint,
+								   OUT messages_per_leaf_write double precision,
+								   OUT leaf_write_histogram bigint[],
+								   OUT write_amplification double precision,
+								   OUT buffer_pages integer)
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION betree_index_stats(regclass) IS
+	'shape, buffers and flushes of a betree index';
+
+REVOKE ALL ON FUNCTION betree_metapage_info(regclass) FROM PUBLIC;
+REVOKE ALL ON FUNCTION betree_node_info(regclass, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION betree_page_items(regclass, bigint) FROM PUBLIC;
+
 -- end of betree

@@ -99,4 +99,12 @@
 #define ECP_HAVE_BULK_WRITE
 #endif
 
+/* 16: one function checks ownership of any kind of object */
+#if PG_VERSION_NUM >= 160000
+#define ecp_relation_ownercheck(oid, role) \
+	object_ownercheck(RelationRelationId, oid, role)
+#else
+#define ecp_relation_ownercheck(oid, role) pg_class_ownercheck(oid, role)
+#endif
+
 #endif							/* ECP_COMPAT_H */

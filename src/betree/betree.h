@@ -90,6 +90,7 @@ typedef struct BetreeRel
 	int			fillfactor;
 	int			buffer_pages;	/* sealed pages that start a drain; 0 = none */
 	int			buffer_levels;
+	int			tuple_width;	/* guessed from the columns' types */
 	int			flush_budget;	/* children a drain visits per call, 0 = all */
 	FmgrInfo   *cmp[INDEX_MAX_KEYS];
 } BetreeRel;
@@ -123,10 +124,12 @@ typedef struct BetreeBatch
 {
 	int			nitems;
 	int			space;			/* of the items, with item pointers */
-	uint32		upto;			/* all sealed pages up to here are in it */
-	bool		found;			/* false: nothing is pending */
-	BetreeSortItem *items;		/* BETREE_BATCH_MAX_ITEMS */
-	char	   *data;			/* copies of the tuples */
+	bool		set_marker;		/* the items come from the node's log */
+	uint16		upto;			/* they are all it had up to this number */
+	bool		complete;		/* and that is the newest sealed page */
+	BetreeSortItem *items;		/* MaxIndexTuplesPerPage */
+	char	   *data;			/* copies of the tuples, BLCKSZ bytes */
+	int			data_used;
 } BetreeBatch;
 
 /* Pins on the pages of a log, and where the last child's items ended */
@@ -137,6 +140,18 @@ typedef struct BetreeLogCache
 	OffsetNumber *hint;
 	BlockNumber *blkno;			/* page that the hint belongs to */
 } BetreeLogCache;
+
+/* A WAL record in the making, see betree_xlog.c */
+#define BETREE_XLOG_MAX_BUFFERS	2
+
+typedef struct BetreeDelta
+{
+	Relation	rel;
+	int			nbuffers;
+	Buffer		buffers[BETREE_XLOG_MAX_BUFFERS];
+	int			len[BETREE_XLOG_MAX_BUFFERS];
+	char	   *data[BETREE_XLOG_MAX_BUFFERS];
+} BetreeDelta;
 
 /* betree_handler.c */
 extern Datum betreehandler(PG_FUNCTION_ARGS);
@@ -192,13 +207,13 @@ extern bool betreeinsert(Relation rel, Datum *values, bool *isnull,
 						 ItemPointer ht_ctid, Relation heapRel,
 						 IndexUniqueCheck checkUnique, bool indexUnchanged,
 						 IndexInfo *indexInfo);
-extern bool betree_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup);
-extern void betree_insert_leaf(BetreeRel *bt, IndexTuple itup);
+extern bool betree_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup,
+						bool start_drain);
 
 /* betree_flush.c */
-extern void betree_logcache_init(BetreeLogCache *cache, int ncap);
+extern void betree_logcache_init(BetreeLogCache *cache);
 extern void betree_logcache_release(BetreeLogCache *cache);
-extern void betree_batch_init(BetreeBatch *batch);
+extern void betree_batch_init(BetreeBatch *batch, int npages);
 extern void betree_gather(BetreeRel *bt, Page node, int child, int max_space,
 						  int max_items, BetreeLogCache *cache,
 						  BetreeBatch *batch);
@@ -207,16 +222,11 @@ extern void betree_drain(BetreeRel *bt, BlockNumber blkno, int level,
 extern void betree_flush_all(BetreeRel *bt);
 
 /* betree_leaf.c */
-typedef enum
-{
-	BETREE_MERGED,				/* done */
-	BETREE_NODE_FULL			/* nothing changed: the node must split first */
-} BetreeMergeResult;
-
-extern BetreeMergeResult betree_leaf_merge(BetreeRel *bt, Buffer nodebuf,
-										   int child, Buffer leafbuf,
-										   BetreeBatch *batch,
-										   bool set_marker);
+extern bool betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child,
+							  Buffer leafbuf, BetreeBatch *batch);
+extern void betree_log_child_flush(BetreeDelta *delta, int bufno,
+								   int child, BetreeBatch *batch);
+extern void betree_insert_leaf(BetreeRel *bt, IndexTuple itup);
 
 /* betree_split.c */
 extern void betree_split_node(BetreeRel *bt, BetreeKey *key, int level);
@@ -245,6 +255,11 @@ extern IndexBulkDeleteResult *betreebulkdelete(IndexVacuumInfo *info,
 extern IndexBulkDeleteResult *betreevacuumcleanup(IndexVacuumInfo *info,
 												  IndexBulkDeleteResult *stats);
 
+/* betree_check.c */
+extern Relation betree_open_index(Oid indexoid, LOCKMODE lockmode);
+extern void betree_check_meta(BetreeRel *bt);
+extern int	betree_height(BetreeRel *bt);
+
 /* betree_cost.c */
 extern void betreecostestimate(PlannerInfo *root, IndexPath *path,
 							   double loop_count, Cost *indexStartupCost,
@@ -253,17 +268,6 @@ extern void betreecostestimate(PlannerInfo *root, IndexPath *path,
 							   double *indexCorrelation, double *indexPages);
 
 /* betree_xlog.c */
-#define BETREE_XLOG_MAX_BUFFERS	2
-
-typedef struct BetreeDelta
-{
-	Relation	rel;
-	int			nbuffers;
-	Buffer		buffers[BETREE_XLOG_MAX_BUFFERS];
-	int			len[BETREE_XLOG_MAX_BUFFERS];
-	char	   *data[BETREE_XLOG_MAX_BUFFERS];
-} BetreeDelta;
-
 extern void betree_delta_begin(BetreeDelta *delta, Relation rel);
 extern int	betree_delta_buffer(BetreeDelta *delta, Buffer buf);
 extern void betree_delta_range(BetreeDelta *delta, int bufno, int offset,

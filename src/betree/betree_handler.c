@@ -37,8 +37,22 @@ betreehandler(PG_FUNCTION_ARGS)
 	amroutine->amkeytype = InvalidOid;
 	ecp_am_set_ordering(amroutine);
 
+	amroutine->ambuild = betreebuild;
+	amroutine->ambuildempty = betreebuildempty;
+	amroutine->aminsert = betreeinsert;
+	amroutine->ambulkdelete = betreebulkdelete;
+	amroutine->amvacuumcleanup = betreevacuumcleanup;
+	amroutine->amcanreturn = betreecanreturn;
+	amroutine->amcostestimate = betreecostestimate;
 	amroutine->amoptions = betreeoptions;
 	amroutine->amvalidate = betreevalidate;
+	amroutine->ambeginscan = betreebeginscan;
+	amroutine->amrescan = betreerescan;
+	amroutine->amgettuple = betreegettuple;
+	amroutine->amgetbitmap = betreegetbitmap;
+	amroutine->amendscan = betreeendscan;
+	amroutine->ammarkpos = betreemarkpos;
+	amroutine->amrestrpos = betreerestrpos;
 
 	PG_RETURN_POINTER(amroutine);
 }

@@ -140,25 +140,27 @@ betree_open(BetreeRel *bt, Relation rel)
 	bt->buffer_levels = options ? options->buffer_levels :
 		BETREE_BUFFER_LEVELS_DEFAULT;
 	bt->flush_budget = options ? options->flush_budget : 0;
+	bt->tuple_width = tuple_width(rel);
 	if (bt->buffer_pages == BETREE_BUFFER_PAGES_AUTO)
-		bt->buffer_pages = automatic_buffer_pages(tuple_width(rel));
+		bt->buffer_pages = automatic_buffer_pages(bt->tuple_width);
 	for (int i = 0; i < bt->nkeyatts; i++)
 		bt->cmp[i] = index_getprocinfo(rel, i + 1, BETREE_ORDER_PROC);
 }
 
 /*
  * Directory capacity that a new node of "level" gets: the sealed pages that
- * start a drain, room for those that are sealed while it runs, a tail, and a
- * filter for each 16 pages.
+ * start a drain, room for those that are sealed while it runs, and a tail.
+ *
+ * A node that owns no buffer by the present options still gets a few entries,
+ * so that messages can go to any node when the options change.
  */
 int
 betree_node_ncap(BetreeRel *bt, int level)
 {
-	int			ncap;
+	int			ncap = BETREE_NCAP_MIN;
 
-	if (bt->buffer_pages == 0 || level > bt->buffer_levels)
-		return 0;
-	ncap = bt->buffer_pages + Max(4, bt->buffer_pages / 4) + 1;
+	if (bt->buffer_pages > 0 && level <= bt->buffer_levels)
+		ncap = bt->buffer_pages + Max(4, bt->buffer_pages / 4) + 1;
 	return Min(ncap, BETREE_NCAP_MAX);
 }
 

@@ -227,6 +227,7 @@ StaticAssertDecl(INDEX_MAX_KEYS < BETREE_NATTS_PLUSINF,
  * an option; BETREE_NCAP_MAX bounds it and with it the largest tuple: a node
  * with the longest directory holds a high key and four pivots.
  */
+#define BETREE_NCAP_MIN			4
 #define BETREE_NCAP_MAX			176
 
 #define BetreeNodeSpecialSize(ncap) \
@@ -252,14 +253,15 @@ StaticAssertDecl(INDEX_MAX_KEYS < BETREE_NATTS_PLUSINF,
 #define BETREE_LEAF_MAX_ITEMS	6
 #define BETREE_BUF_MAX_ITEMS	4
 #define BETREE_NODE_MAX_CHILDREN 6
+#define BETREE_BATCH_MAX_ITEMS	12
 #else
 #define BETREE_LEAF_MAX_ITEMS	MaxIndexTuplesPerPage
 #define BETREE_BUF_MAX_ITEMS	MaxIndexTuplesPerPage
 #define BETREE_NODE_MAX_CHILDREN MaxIndexTuplesPerPage
+#define BETREE_BATCH_MAX_ITEMS	MaxIndexTuplesPerPage
 #endif
 
-/* most items that one gathered batch, or a leaf merged with it, can have */
-#define BETREE_BATCH_MAX_ITEMS	MaxIndexTuplesPerPage
+/* most items of a leaf merged with a batch */
 #define BETREE_MERGE_MAX_ITEMS	(2 * MaxIndexTuplesPerPage)
 
 /* betree_page.c */

@@ -1,0 +1,356 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_build.c
+ *	  CREATE INDEX: the tree from the bottom, out of sorted input.
+ *
+ * The heap's rows go through a tuplesort of (attributes, TID) and come back
+ * in index order.  Leaves are packed to the fill factor and written one after
+ * the other; each finished page hands a pivot to the node being filled one
+ * level above.  The leaves of a node so lie side by side in the file, followed
+ * by the node.  Logs start empty.
+ *
+ * Pages bypass shared buffers and are WAL-logged as they are written
+ * (base/page_writer.c): one pass.  Metapage and root have fixed places and
+ * come last.
+ *
+ * btree's own tuplesort is not open to other access methods before version
+ * 18, so we use the heap-tuple kind, with the type's ordering operators.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "betree/betree.h"
+
+#include "access/detoast.h"
+#include "access/stratnum.h"
+#include "access/tableam.h"
+#include "base/page_writer.h"
+#include "catalog/index.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/tuplesort.h"
+
+/* A page being filled, one for each level; leaves at level 0 */
+typedef struct BuildLevel
+{
+	IndexTuple	low;			/* lower bound of the page */
+	IndexTuple *items;			/* pivots, or tuples of a leaf */
+	int			nitems;
+	int			max_items;
+	int			space;
+	MemoryContext context;		/* of what the items point to */
+} BuildLevel;
+
+typedef struct BuildState
+{
+	BetreeRel	bt;
+	Relation	heap;
+	Tuplesortstate *sort;
+	TupleTableSlot *slot;
+	MemoryContext row_context;
+	double		heap_tuples;
+	double		index_tuples;
+	double		index_bytes;
+
+	/* writing */
+	EcpPageWriter *writer;
+	BlockNumber next_block;
+	BuildLevel	level[BETREE_MAX_HEIGHT];
+	int			height;			/* number of levels that have been started */
+} BuildState;
+
+/*
+ * Start the sort: all attributes and the TID, by key attributes and TID.
+ */
+static void
+begin_sort(BuildState *state, IndexInfo *indexInfo)
+{
+	Relation	rel = state->bt.rel;
+	int			natts = state->bt.natts;
+	int			nkeys = state->bt.nkeyatts + 1;
+	TupleDesc	desc = CreateTemplateTupleDesc(natts + 1);
+	AttrNumber	attnums[INDEX_MAX_KEYS + 1];
+	Oid			operators[INDEX_MAX_KEYS + 1];
+	Oid			collations[INDEX_MAX_KEYS + 1];
+	bool		nulls_first[INDEX_MAX_KEYS + 1];
+
+	for (int i = 0; i < natts; i++)
+		TupleDescCopyEntry(desc, i + 1, state->bt.tupdesc, i + 1);
+	TupleDescInitEntry(desc, natts + 1, "ctid", TIDOID, -1, 0);
+
+	for (int i = 0; i < state->bt.nkeyatts; i++)
+	{
+		int16		option = rel->rd_indoption[i];
+		int			strategy = (option & INDOPTION_DESC) ?
+		BTGreaterStrategyNumber : BTLessStrategyNumber;
+
+		attnums[i] = i + 1;
+		operators[i] = get_opfamily_member(rel->rd_opfamily[i],
+										   rel->rd_opcintype[i],
+										   rel->rd_opcintype[i], strategy);
+		if (!OidIsValid(operators[i]))
+			elog(ERROR, "missing operator %d(%u,%u) in opfamily %u", strategy,
+				 rel->rd_opcintype[i], rel->rd_opcintype[i],
+				 rel->rd_opfamily[i]);
+		collations[i] = rel->rd_indcollation[i];
+		nulls_first[i] = (option & INDOPTION_NULLS_FIRST) != 0;
+	}
+	attnums[nkeys - 1] = natts + 1;
+	operators[nkeys - 1] = TIDLessOperator;
+	collations[nkeys - 1] = InvalidOid;
+	nulls_first[nkeys - 1] = false;
+
+	state->sort = tuplesort_begin_heap(desc, nkeys, attnums, operators,
+									   collations, nulls_first,
+									   maintenance_work_mem, NULL,
+									   TUPLESORT_NONE);
+	state->slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+}
+
+/* Row of the heap scan: into the sort, out-of-line values fetched */
+static void
+build_callback(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+			   bool tupleIsAlive, void *arg)
+{
+	BuildState *state = (BuildState *) arg;
+	int			natts = state->bt.natts;
+	MemoryContext oldcontext = MemoryContextSwitchTo(state->row_context);
+	TupleTableSlot *slot = state->slot;
+	IndexTuple	itup;
+
+	/* forming the index tuple checks its size while we know the row */
+	itup = betree_form_tuple(&state->bt, values, isnull, tid, state->heap);
+	state->index_bytes += IndexTupleSize(itup);
+
+	ExecClearTuple(slot);
+	index_deform_tuple(itup, state->bt.tupdesc, slot->tts_values,
+					   slot->tts_isnull);
+	slot->tts_values[natts] = PointerGetDatum(tid);
+	slot->tts_isnull[natts] = false;
+	ExecStoreVirtualTuple(slot);
+	tuplesort_puttupleslot(state->sort, slot);
+	state->index_tuples++;
+
+	MemoryContextSwitchTo(oldcontext);
+	MemoryContextReset(state->row_context);
+}
+
+/* Begin to fill a page of a level whose lower bound is "low" */
+static void
+start_page(BuildState *state, int levelno, IndexTuple low)
+{
+	BuildLevel *level = &state->level[levelno];
+
+	if (level->context == NULL)
+		level->context = AllocSetContextCreate(CurrentMemoryContext,
+											   "betree build level",
+											   ALLOCSET_DEFAULT_SIZES);
+	if (level->items == NULL)
+	{
+		level->max_items = MaxIndexTuplesPerPage;
+		level->items = palloc(level->max_items * sizeof(IndexTuple));
+	}
+	MemoryContextReset(level->context);
+	level->nitems = 0;
+	level->space = 0;
+	level->low = MemoryContextAlloc(level->context, IndexTupleSize(low));
+	memcpy(level->low, low, IndexTupleSize(low));
+	state->height = Max(state->height, levelno + 1);
+}
+
+/* Add a tuple or pivot to the page of a level; it is copied */
+static IndexTuple
+level_add(BuildLevel *level, IndexTuple itup)
+{
+	IndexTuple	copy = MemoryContextAlloc(level->context,
+										  MAXALIGN(IndexTupleSize(itup)));
+
+	memcpy(copy, itup, IndexTupleSize(itup));
+	level->items[level->nitems++] = copy;
+	level->space += BetreeTupleSpace(itup);
+	return copy;
+}
+
+/* Write the page of a level to a block, with "hikey" if it is a node */
+static void
+write_page(BuildState *state, int levelno, BlockNumber blkno,
+		   IndexTuple hikey)
+{
+	BuildLevel *level = &state->level[levelno];
+	Page		page = ecp_page_writer_get(state->writer);
+
+	if (levelno > 0)
+		betree_node_form(page, levelno, betree_node_ncap(&state->bt, levelno),
+						 hikey, level->items, level->nitems);
+	else
+	{
+		betree_page_init(page, BETREE_LEAF, 0, 0);
+		for (int i = 0; i < level->nitems; i++)
+			betree_page_add(page, level->items[i]);
+	}
+	ecp_page_writer_put(state->writer, blkno, page);
+}
+
+/*
+ * Finish the page of a level, whose upper bound is "high": write it, and tell
+ * the level above.  The caller starts the next page, if there is one.
+ */
+static void
+finish_page(BuildState *state, int levelno, IndexTuple high)
+{
+	BlockNumber blkno = state->next_block++;
+	BuildLevel *above;
+	IndexTuple	pivot;
+	int			space;
+	int			limit;
+
+	if (levelno + 1 >= BETREE_MAX_HEIGHT)
+		elog(ERROR, "betree index \"%s\" is too high",
+			 RelationGetRelationName(state->bt.rel));
+
+	write_page(state, levelno, blkno, high);
+	pivot = state->level[levelno].low;
+	BetreePivotSetChild(pivot, blkno);
+	BetreePivotSetMarker(pivot, 0);
+
+	above = &state->level[levelno + 1];
+	if (state->height <= levelno + 1)
+		start_page(state, levelno + 1, pivot);
+
+	/* a node keeps room for the pivots of its children's splits */
+	space = BLCKSZ - SizeOfPageHeaderData -
+		BetreeNodeSpecialSize(betree_node_ncap(&state->bt, levelno + 1)) -
+		2 * (int) BetreeMaxItemSize;
+	limit = Min(space, (BLCKSZ - (int) BetreeNodeSpecialSize(betree_node_ncap(&state->bt, levelno + 1))) *
+				BETREE_NODE_FILLFACTOR / 100);
+	if (above->nitems > 1 &&
+		(above->space + BetreeTupleSpace(pivot) > limit ||
+		 above->nitems >= BETREE_NODE_MAX_CHILDREN - 1))
+	{
+		finish_page(state, levelno + 1, pivot);
+		start_page(state, levelno + 1, pivot);
+	}
+	level_add(above, pivot);
+}
+
+/* Add the next tuple in order to the leaf being filled */
+static void
+add_tuple(BuildState *state, IndexTuple itup)
+{
+	BuildLevel *leaf = &state->level[0];
+	int			limit = BetreePageCapacity * state->bt.fillfactor / 100;
+
+	if (leaf->nitems > 0 &&
+		(leaf->space + BetreeTupleSpace(itup) > limit ||
+		 leaf->nitems >= BETREE_LEAF_MAX_ITEMS))
+	{
+		IndexTuple	separator;
+
+		separator = betree_form_separator(&state->bt,
+										  leaf->items[leaf->nitems - 1], itup);
+		finish_page(state, 0, separator);
+		start_page(state, 0, separator);
+		pfree(separator);
+	}
+	level_add(leaf, itup);
+}
+
+/*
+ * Write what is being filled at each level, the highest one as the root, and
+ * the metapage.
+ */
+static void
+finish_tree(BuildState *state)
+{
+	IndexTuple	plus = betree_pivot_infinite(true);
+	Page		meta;
+	int			levelno;
+
+	for (levelno = 0; levelno == 0 || levelno < state->height - 1; levelno++)
+		finish_page(state, levelno, plus);
+	Assert(levelno == state->height - 1);
+	write_page(state, levelno, BETREE_ROOT_BLKNO, plus);
+
+	meta = ecp_page_writer_get(state->writer);
+	betree_meta_init(meta, state->bt.nkeyatts, state->bt.natts,
+					 state->index_tuples > 0 ?
+					 (uint32) (state->index_bytes / state->index_tuples) : 0);
+	ecp_page_writer_put(state->writer, BETREE_META_BLKNO, meta);
+	ecp_page_writer_end(state->writer, NULL, NULL);
+}
+
+/* Start writing a tree to a fork */
+static void
+begin_tree(BuildState *state, ForkNumber fork)
+{
+	state->writer = ecp_page_writer_begin(state->bt.rel, fork);
+	state->next_block = BETREE_ROOT_BLKNO + 1;
+	start_page(state, 0, betree_pivot_infinite(false));
+}
+
+/* ambuild */
+IndexBuildResult *
+betreebuild(Relation heap, Relation index, IndexInfo *indexInfo)
+{
+	BuildState	state = {0};
+	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
+	MemoryContext oldcontext;
+
+	if (RelationGetNumberOfBlocks(index) != 0)
+		elog(ERROR, "index \"%s\" already contains data",
+			 RelationGetRelationName(index));
+
+	betree_open(&state.bt, index);
+	state.heap = heap;
+	state.row_context = AllocSetContextCreate(CurrentMemoryContext,
+											  "betree build row",
+											  ALLOCSET_DEFAULT_SIZES);
+	begin_sort(&state, indexInfo);
+	state.heap_tuples = table_index_build_scan(heap, index, indexInfo, true,
+											   true, build_callback, &state,
+											   NULL);
+	tuplesort_performsort(state.sort);
+
+	begin_tree(&state, MAIN_FORKNUM);
+	while (tuplesort_gettupleslot(state.sort, true, false, state.slot, NULL))
+	{
+		ItemPointer tid;
+		IndexTuple	itup;
+
+		CHECK_FOR_INTERRUPTS();
+
+		slot_getallattrs(state.slot);
+		tid = (ItemPointer) DatumGetPointer(state.slot->tts_values[state.bt.natts]);
+		oldcontext = MemoryContextSwitchTo(state.row_context);
+		itup = betree_form_tuple(&state.bt, state.slot->tts_values,
+								 state.slot->tts_isnull, tid, heap);
+		MemoryContextSwitchTo(oldcontext);
+		add_tuple(&state, itup);
+		MemoryContextReset(state.row_context);
+	}
+	ExecDropSingleTupleTableSlot(state.slot);
+	tuplesort_end(state.sort);
+	finish_tree(&state);
+	MemoryContextDelete(state.row_context);
+
+	result->heap_tuples = state.heap_tuples;
+	result->index_tuples = state.index_tuples;
+	return result;
+}
+
+/* ambuildempty: an empty tree in the init fork of an unlogged index */
+void
+betreebuildempty(Relation index)
+{
+	BuildState	state = {0};
+
+	betree_open(&state.bt, index);
+	begin_tree(&state, INIT_FORKNUM);
+	finish_tree(&state);
+}

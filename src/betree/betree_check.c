@@ -1,0 +1,488 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_check.c
+ *	  betree_index_check(): verifies the invariants that the README states.
+ *
+ * Walks the levels from the root in key order.  Each node is looked at under
+ * a share lock, with its log and, at level 1, its leaves; its range must
+ * begin where its left neighbour's ended.  On a primary the caller's lock
+ * keeps writers out, so that also the blocks can be accounted for: each is
+ * referred to once, or free, or lost in a crash (which is reported by
+ * betree_index_stats, not an error).  On a standby, where such a lock cannot
+ * be had, blocks are not accounted for.
+ *
+ * With "heapallindexed", every row that an index build would find must be in
+ * the index; a Bloom filter of the index's tuples is probed with the heap's,
+ * as amcheck does for btree.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "betree/betree.h"
+
+#include "access/detoast.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xlog.h"
+#include "base/compat.h"
+#include "catalog/index.h"
+#include "catalog/pg_am.h"
+#include "commands/defrem.h"
+#include "lib/bloomfilter.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+typedef struct CheckState
+{
+	BetreeRel	bt;
+	BlockNumber nblocks;
+	uint8	   *visited;
+	bool		exclusive;		/* no writers: blocks can be accounted for */
+	bloom_filter *filter;
+	int64		ntuples;		/* live ones */
+	MemoryContext context;		/* reset for each node */
+	BetreeLogCache cache;
+	BetreeBatch batch;
+} CheckState;
+
+static void corrupt(CheckState *state, BlockNumber blkno, const char *fmt,...) pg_attribute_printf(3, 4) pg_attribute_noreturn();
+
+static void
+corrupt(CheckState *state, BlockNumber blkno, const char *fmt,...)
+{
+	va_list		args;
+	char		detail[512];
+
+	va_start(args, fmt);
+	vsnprintf(detail, sizeof(detail), fmt, args);
+	va_end(args);
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("index \"%s\" is corrupted at block %u",
+					RelationGetRelationName(state->bt.rel), blkno),
+			 errdetail_internal("%s", detail),
+			 errhint("Please REINDEX it.")));
+}
+
+/* A block has been reached: for the first time, unless pages can move */
+static void
+visit(CheckState *state, BlockNumber blkno)
+{
+	uint8		bit = 1 << (blkno % 8);
+
+	if (!state->exclusive)
+		return;
+	if (blkno >= state->nblocks)
+		corrupt(state, blkno, "The block is beyond the end of the file.");
+	if (state->visited[blkno / 8] & bit)
+		corrupt(state, blkno, "The block is referred to twice.");
+	state->visited[blkno / 8] |= bit;
+}
+
+/*
+ * A copy of an index tuple in a form that depends on the values only: whole,
+ * uncompressed values are formed again.
+ */
+static IndexTuple
+normalize(BetreeRel *bt, Datum *values, bool *isnull, ItemPointer tid)
+{
+	Datum		normal[INDEX_MAX_KEYS];
+	IndexTuple	itup;
+
+	for (int i = 0; i < bt->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(bt->tupdesc, i);
+
+		normal[i] = values[i];
+		if (!isnull[i] && !att->attbyval && att->attlen == -1)
+			normal[i] = PointerGetDatum(PG_DETOAST_DATUM(values[i]));
+	}
+	itup = index_form_tuple(bt->tupdesc, normal, isnull);
+	itup->t_tid = *tid;
+	return itup;
+}
+
+/* A live tuple: count it and put it into the filter */
+static void
+account(CheckState *state, IndexTuple itup)
+{
+	state->ntuples++;
+	if (state->filter != NULL)
+	{
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+		IndexTuple	normal;
+
+		index_deform_tuple(itup, state->bt.tupdesc, values, isnull);
+		normal = normalize(&state->bt, values, isnull, &itup->t_tid);
+		bloom_add_element(state->filter, (unsigned char *) normal,
+						  IndexTupleSize(normal));
+		pfree(normal);
+	}
+}
+
+/* Items 1..n of a page ascend strictly */
+static void
+check_ascending(CheckState *state, BlockNumber blkno, Page page, int n)
+{
+	for (OffsetNumber off = 2; off <= n; off++)
+	{
+		if (betree_tuple_compare(&state->bt, BetreePageGetTuple(page, off - 1),
+								 BetreePageGetTuple(page, off)) >= 0)
+			corrupt(state, blkno, "Item %u is not above the one before it.",
+					off);
+	}
+}
+
+/* Sizes and places of a page's items */
+static void
+check_items(CheckState *state, Buffer buf, OffsetNumber first)
+{
+	Page		page = BufferGetPage(buf);
+	PageHeader	header = (PageHeader) page;
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+
+	if (header->pd_lower > header->pd_upper ||
+		header->pd_upper > header->pd_special)
+		corrupt(state, BufferGetBlockNumber(buf), "The page header is invalid.");
+	for (OffsetNumber off = first; off <= maxoff; off++)
+	{
+		ItemId		iid = PageGetItemId(page, off);
+
+		if (!ItemIdIsNormal(iid) ||
+			ItemIdGetOffset(iid) < header->pd_upper ||
+			ItemIdGetOffset(iid) + ItemIdGetLength(iid) > header->pd_special ||
+			ItemIdGetOffset(iid) % MAXIMUM_ALIGNOF != 0 ||
+			ItemIdGetLength(iid) < sizeof(IndexTupleData) ||
+			IndexTupleSize((IndexTuple) PageGetItem(page, iid)) >
+			ItemIdGetLength(iid))
+			corrupt(state, BufferGetBlockNumber(buf),
+					"Item pointer %u is invalid.", off);
+	}
+}
+
+/* Pivots ascend, and the node's range begins at "low" */
+static void
+check_pivots(CheckState *state, Buffer buf, IndexTuple low)
+{
+	Page		page = BufferGetPage(buf);
+	BlockNumber blkno = BufferGetBlockNumber(buf);
+	BetreeKey	key;
+
+	betree_key_from_pivot(&state->bt, low, &key);
+	if (betree_key_compare_pivot(&state->bt, &key,
+								 BetreeNodeGetPivot(page, 0)) != 0)
+		corrupt(state, blkno, "The node does not begin where its left neighbor ends.");
+	for (int child = 0; child < BetreeNodeNumChildren(page); child++)
+	{
+		betree_key_from_pivot(&state->bt, BetreeNodeGetPivot(page, child), &key);
+		if (betree_key_compare_pivot(&state->bt, &key,
+									 BetreeNodeGetUpper(page, child)) >= 0)
+			corrupt(state, blkno, "Pivot %d is not below the next.", child);
+	}
+}
+
+/* The directory: order, numbers, markers; and each page of the log */
+static void
+check_log(CheckState *state, Buffer nodebuf)
+{
+	BetreeRel  *bt = &state->bt;
+	Page		node = BufferGetPage(nodebuf);
+	BlockNumber nodeblk = BufferGetBlockNumber(nodebuf);
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+
+	for (int child = 0; child < BetreeNodeNumChildren(node); child++)
+	{
+		if (BetreeSeqNewer(BetreePivotGetMarker(BetreeNodeGetPivot(node, child)),
+						   opaque->bteo_seq))
+			corrupt(state, nodeblk, "The marker of child %d is in the future.",
+					child);
+	}
+	for (int i = 0; i < opaque->bteo_ndir; i++)
+	{
+		Buffer		buf;
+		Page		page;
+		BetreePageOpaque bufopaque;
+		bool		log = dir[i].bted_kind == BETREE_DIR_LOG;
+		bool		tail = dir[i].bted_kind == BETREE_DIR_TAIL;
+
+		if (log != (i < opaque->bteo_nlog) ||
+			(tail && i != opaque->bteo_nlog))
+			corrupt(state, nodeblk, "Directory entry %d is of wrong kind %d.",
+					i, dir[i].bted_kind);
+		if (log && (BetreeSeqNewer(dir[i].bted_seq, opaque->bteo_seq) ||
+					(i > 0 &&
+					 !BetreeSeqNewer(dir[i].bted_seq, dir[i - 1].bted_seq))))
+			corrupt(state, nodeblk, "Directory entry %d is out of order.", i);
+		visit(state, dir[i].bted_block);
+
+		buf = betree_read(bt, dir[i].bted_block, BUFFER_LOCK_SHARE, BETREE_BUF);
+		page = BufferGetPage(buf);
+		bufopaque = BetreePageGetOpaque(page);
+		if (log || tail)
+		{
+			check_items(state, buf, FirstOffsetNumber);
+			if ((uint16) bufopaque->bteo_seq != dir[i].bted_seq ||
+				(tail && bufopaque->bteo_seq != 0) ||
+				(log && bufopaque->bteo_nsorted != PageGetMaxOffsetNumber(page)))
+				corrupt(state, dir[i].bted_block,
+						"The log page does not match its directory entry.");
+			check_ascending(state, dir[i].bted_block, page,
+							bufopaque->bteo_nsorted);
+		}
+		if (tail)
+		{
+			for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(page); off++)
+			{
+				BetreeKey	key;
+
+				betree_key_from_tuple(bt, BetreePageGetTuple(page, off), &key);
+				if (betree_node_covers(bt, node, &key))
+					account(state, BetreePageGetTuple(page, off));
+			}
+		}
+		UnlockReleaseBuffer(buf);
+	}
+}
+
+/* A leaf: order, range, and no tuple that its node's log also holds */
+static void
+check_leaf(CheckState *state, Page node, int child)
+{
+	BetreeRel  *bt = &state->bt;
+	BlockNumber blkno = BetreePivotGetChild(BetreeNodeGetPivot(node, child));
+	Buffer		buf = betree_read(bt, blkno, BUFFER_LOCK_SHARE, BETREE_LEAF);
+	Page		page = BufferGetPage(buf);
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	int			message = 0;
+	BetreeKey	key;
+
+	check_items(state, buf, FirstOffsetNumber);
+	check_ascending(state, blkno, page, maxoff);
+	if (maxoff > 0)
+	{
+		betree_key_from_pivot(bt, BetreeNodeGetPivot(node, child), &key);
+		if (betree_key_compare_tuple(bt, &key, BetreePageGetTuple(page, 1)) > 0)
+			corrupt(state, blkno, "The first item is below the page's range.");
+		betree_key_from_pivot(bt, BetreeNodeGetUpper(node, child), &key);
+		if (betree_key_compare_tuple(bt, &key,
+									 BetreePageGetTuple(page, maxoff)) <= 0)
+			corrupt(state, blkno, "The last item is above the page's range.");
+	}
+	for (OffsetNumber off = 1; off <= maxoff; off++)
+	{
+		IndexTuple	itup = BetreePageGetTuple(page, off);
+
+		account(state, itup);
+		while (message < state->batch.nitems &&
+			   betree_tuple_compare(bt, state->batch.items[message].itup,
+									itup) < 0)
+			message++;
+		if (message < state->batch.nitems &&
+			betree_tuple_compare(bt, state->batch.items[message].itup,
+								 itup) == 0)
+			corrupt(state, blkno, "Item %u is also in the log.", off);
+	}
+	UnlockReleaseBuffer(buf);
+}
+
+/* Check one level, from left to right */
+static void
+check_level(CheckState *state, int level)
+{
+	BetreeRel  *bt = &state->bt;
+	IndexTuple	low = betree_pivot_infinite(false);
+
+	while (BetreePivotGetNatts(low) != BETREE_NATTS_PLUSINF)
+	{
+		MemoryContext oldcontext;
+		BetreeKey	key;
+		Buffer		nodebuf;
+		Page		node;
+
+		CHECK_FOR_INTERRUPTS();
+
+		betree_key_from_pivot(bt, low, &key);
+		nodebuf = betree_descend(bt, &key, false, level, BUFFER_LOCK_SHARE);
+		node = BufferGetPage(nodebuf);
+		visit(state, BufferGetBlockNumber(nodebuf));
+		check_items(state, nodebuf, FirstOffsetNumber);
+		check_pivots(state, nodebuf, low);
+
+		oldcontext = MemoryContextSwitchTo(state->context);
+		check_log(state, nodebuf);
+		for (int child = 0; child < BetreeNodeNumChildren(node); child++)
+		{
+			betree_gather(bt, node, child, INT_MAX, INT_MAX, &state->cache,
+						  &state->batch);
+			for (int i = 0; i < state->batch.nitems; i++)
+				account(state, state->batch.items[i].itup);
+			if (level == 1)
+			{
+				visit(state, BetreePivotGetChild(BetreeNodeGetPivot(node, child)));
+				check_leaf(state, node, child);
+			}
+		}
+		MemoryContextSwitchTo(oldcontext);
+		low = CopyIndexTuple(BetreeNodeGetHikey(node));
+		UnlockReleaseBuffer(nodebuf);
+		MemoryContextReset(state->context);
+	}
+}
+
+/* Row of the heap: must be in the filter */
+static void
+check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+			   bool tupleIsAlive, void *arg)
+{
+	CheckState *state = (CheckState *) arg;
+	MemoryContext oldcontext = MemoryContextSwitchTo(state->context);
+	IndexTuple	itup = normalize(&state->bt, values, isnull, tid);
+
+	if (bloom_lacks_element(state->filter, (unsigned char *) itup,
+							IndexTupleSize(itup)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("heap tuple (%u,%u) lacks a matching tuple in index \"%s\"",
+						ItemPointerGetBlockNumber(tid),
+						ItemPointerGetOffsetNumber(tid),
+						RelationGetRelationName(index))));
+	MemoryContextSwitchTo(oldcontext);
+	MemoryContextReset(state->context);
+}
+
+/* Every row that a build would index is in the index */
+static void
+check_heap(CheckState *state, Relation heap)
+{
+	IndexInfo  *info = BuildIndexInfo(state->bt.rel);
+	Snapshot	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	TableScanDesc scan;
+
+	/* with an MVCC snapshot, as a concurrent build would scan */
+	info->ii_Concurrent = true;
+	info->ii_Unique = false;
+	info->ii_ExclusionOps = NULL;
+	info->ii_ExclusionProcs = NULL;
+	info->ii_ExclusionStrats = NULL;
+	scan = table_beginscan_strat(heap, snapshot, 0, NULL, true, true);
+	table_index_build_scan(heap, state->bt.rel, info, true, false,
+						   check_heap_row, state, scan);
+	UnregisterSnapshot(snapshot);
+}
+
+/*
+ * betree_open_index
+ *		Open an index by OID and make sure that it is a betree with storage.
+ */
+Relation
+betree_open_index(Oid indexoid, LOCKMODE lockmode)
+{
+	Relation	index = relation_open(indexoid, lockmode);
+
+	if (index->rd_rel->relkind != RELKIND_INDEX ||
+		index->rd_rel->relam != get_index_am_oid("betree", false))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a betree index",
+						RelationGetRelationName(index))));
+	if (RELATION_IS_OTHER_TEMP(index))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot access temporary indexes of other sessions")));
+	return index;
+}
+
+/* The metapage is ours and of a version that we read */
+void
+betree_check_meta(BetreeRel *bt)
+{
+	Buffer		buf = betree_read(bt, BETREE_META_BLKNO, BUFFER_LOCK_SHARE,
+								  BETREE_META);
+	BetreeMetaPageData meta = *BetreePageGetMeta(BufferGetPage(buf));
+
+	UnlockReleaseBuffer(buf);
+	if (meta.btem_magic != BETREE_MAGIC ||
+		meta.btem_version != BETREE_VERSION ||
+		meta.btem_natts != bt->natts || meta.btem_nkeyatts != bt->nkeyatts)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" has no valid betree metapage",
+						RelationGetRelationName(bt->rel)),
+				 errdetail("Magic number is %08X, version %u.",
+						   meta.btem_magic, meta.btem_version),
+				 errhint("Please REINDEX it.")));
+}
+
+/* Height of the tree: the root's level */
+int
+betree_height(BetreeRel *bt)
+{
+	Buffer		buf = betree_read(bt, BETREE_ROOT_BLKNO, BUFFER_LOCK_SHARE,
+								  BETREE_NODE);
+	int			level = BetreePageGetOpaque(BufferGetPage(buf))->bteo_level;
+
+	UnlockReleaseBuffer(buf);
+	return level;
+}
+
+PG_FUNCTION_INFO_V1(betree_index_check);
+
+/* betree_index_check(index regclass, heapallindexed boolean) returns void */
+Datum
+betree_index_check(PG_FUNCTION_ARGS)
+{
+	Oid			indexoid = PG_GETARG_OID(0);
+	bool		heapallindexed = PG_GETARG_BOOL(1);
+	CheckState	state = {0};
+	LOCKMODE	lockmode = RecoveryInProgress() ? AccessShareLock : ShareLock;
+	Oid			heapoid = IndexGetRelation(indexoid, true);
+	Relation	heap = NULL;
+	Relation	index;
+
+	/* the table before its index, as everybody does */
+	if (OidIsValid(heapoid))
+		heap = table_open(heapoid, lockmode);
+	index = betree_open_index(indexoid, lockmode);
+	if (heap == NULL || heapoid != index->rd_index->indrelid)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("could not open the table of index \"%s\"",
+						RelationGetRelationName(index))));
+	if (!ecp_relation_ownercheck(indexoid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
+					   RelationGetRelationName(index));
+
+	betree_open(&state.bt, index);
+	betree_check_meta(&state.bt);
+	state.exclusive = !RecoveryInProgress();
+	state.nblocks = RelationGetNumberOfBlocks(index);
+	state.visited = palloc_extended(state.nblocks / 8 + 1,
+									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	state.context = AllocSetContextCreate(CurrentMemoryContext, "betree check",
+										  ALLOCSET_DEFAULT_SIZES);
+	betree_logcache_init(&state.cache);
+	betree_batch_init(&state.batch, BETREE_NCAP_MAX);
+	if (heapallindexed)
+		state.filter = bloom_create(Max(heap->rd_rel->reltuples, 10000),
+									maintenance_work_mem, 0);
+
+	for (int level = betree_height(&state.bt); level >= 1; level--)
+		check_level(&state, level);
+	betree_logcache_release(&state.cache);
+	if (heapallindexed)
+	{
+		check_heap(&state, heap);
+		bloom_free(state.filter);
+	}
+
+	relation_close(index, lockmode);
+	table_close(heap, lockmode);
+	PG_RETURN_VOID();
+}

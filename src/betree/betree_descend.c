@@ -1,0 +1,200 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_descend.c
+ *	  Reading and allocating pages, and the way from the root downward.
+ *
+ * Locks are coupled: a child is locked before its parent is released, so a
+ * block number that was read from a page is still what it was when we get
+ * there.  That is why the tree needs no sibling links and no unfinished
+ * splits, and why a freed page can be used again at once.  The one exception
+ * is a NODE, which is never freed and whose range only ever shrinks: it may
+ * be remembered without a lock and checked again (betree_relock_node).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "betree/betree.h"
+
+#include "miscadmin.h"
+#include "storage/indexfsm.h"
+#include "storage/lmgr.h"
+
+/*
+ * betree_check_page
+ *		Complain if the page is not what the caller's path says it is.
+ *
+ * "level" is not looked at if negative.
+ */
+void
+betree_check_page(BetreeRel *bt, Buffer buf, int kind, int level)
+{
+	Page		page = BufferGetPage(buf);
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	bool		valid;
+
+	valid = !PageIsNew(page) &&
+		PageGetPageSize(page) == BLCKSZ &&
+		PageGetSpecialSize(page) >= sizeof(BetreePageOpaqueData) &&
+		opaque->bteo_page_id == BETREE_PAGE_ID &&
+		opaque->bteo_kind == kind &&
+		(level < 0 || opaque->bteo_level == level);
+	if (valid && kind == BETREE_NODE)
+		valid = opaque->bteo_level > 0 &&
+			opaque->bteo_level < BETREE_MAX_HEIGHT &&
+			opaque->bteo_ncap <= BETREE_NCAP_MAX &&
+			PageGetSpecialSize(page) == MAXALIGN(BetreeNodeSpecialSize(opaque->bteo_ncap)) &&
+			opaque->bteo_nlog <= opaque->bteo_ndir &&
+			opaque->bteo_ndir <= opaque->bteo_ncap &&
+			PageGetMaxOffsetNumber(page) >= BETREE_FIRST_PIVOT;
+	else if (valid)
+		valid = PageGetSpecialSize(page) == sizeof(BetreePageOpaqueData) &&
+			opaque->bteo_nsorted <= PageGetMaxOffsetNumber(page);
+	if (!valid)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" contains unexpected page at block %u",
+						RelationGetRelationName(bt->rel),
+						BufferGetBlockNumber(buf)),
+				 errhint("Please REINDEX it.")));
+}
+
+/* Read, lock and check a page of the given kind */
+Buffer
+betree_read(BetreeRel *bt, BlockNumber blkno, int lockmode, int kind)
+{
+	Buffer		buf = ReadBuffer(bt->rel, blkno);
+
+	LockBuffer(buf, lockmode);
+	betree_check_page(bt, buf, kind, -1);
+	return buf;
+}
+
+/*
+ * betree_alloc
+ *		Get a page to write, exclusively locked; its content is garbage.
+ *
+ * The free space map is a hint, not crash safe, and may name a page that we
+ * ourselves have locked: so try the lock, and look at the page.
+ */
+Buffer
+betree_alloc(BetreeRel *bt)
+{
+	Buffer		buf;
+	bool		extend_lock = !RELATION_IS_LOCAL(bt->rel);
+
+	for (;;)
+	{
+		BlockNumber blkno = GetFreeIndexPage(bt->rel);
+
+		if (blkno == InvalidBlockNumber)
+			break;
+		buf = ReadBuffer(bt->rel, blkno);
+		if (ConditionalLockBuffer(buf))
+		{
+			if (betree_page_is_reusable(BufferGetPage(buf)))
+				return buf;
+			LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+		}
+		ReleaseBuffer(buf);
+	}
+
+	if (extend_lock)
+		LockRelationForExtension(bt->rel, ExclusiveLock);
+	buf = ReadBuffer(bt->rel, P_NEW);
+	LockBuffer(buf, BUFFER_LOCK_EXCLUSIVE);
+	if (extend_lock)
+		UnlockRelationForExtension(bt->rel, ExclusiveLock);
+	return buf;
+}
+
+/* Lock mode for a node of "level" on the way to "target" */
+static inline int
+mode_for_level(int level, int target, int lockmode)
+{
+	return level == target ? lockmode : BUFFER_LOCK_SHARE;
+}
+
+/*
+ * betree_descend
+ *		Go from the root to the NODE of "level" whose range holds "key".
+ *
+ * Returns it pinned and locked in "lockmode", with nothing else locked, or
+ * InvalidBuffer if the tree is not so high.  "strict" is as in
+ * betree_node_search.
+ */
+Buffer
+betree_descend(BetreeRel *bt, BetreeKey *key, bool strict, int level,
+			   int lockmode)
+{
+	Buffer		buf = ReadBuffer(bt->rel, BETREE_ROOT_BLKNO);
+	int			mode = BUFFER_LOCK_SHARE;
+	int			at;
+
+	/* the root's level is known only when it is locked */
+	for (;;)
+	{
+		LockBuffer(buf, mode);
+		betree_check_page(bt, buf, BETREE_NODE, -1);
+		at = BetreePageGetOpaque(BufferGetPage(buf))->bteo_level;
+		if (mode == mode_for_level(at, level, lockmode))
+			break;
+		LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+		mode = mode_for_level(at, level, lockmode);
+	}
+
+	if (at < level)
+	{
+		UnlockReleaseBuffer(buf);
+		return InvalidBuffer;
+	}
+
+	while (at > level)
+	{
+		Page		page = BufferGetPage(buf);
+		int			child = betree_node_search(bt, page, key, strict);
+		Buffer		childbuf;
+
+		at--;
+		childbuf = ReadBuffer(bt->rel,
+							  BetreePivotGetChild(BetreeNodeGetPivot(page, child)));
+		LockBuffer(childbuf, mode_for_level(at, level, lockmode));
+		betree_check_page(bt, childbuf, BETREE_NODE, at);
+		UnlockReleaseBuffer(buf);
+		buf = childbuf;
+	}
+	return buf;
+}
+
+/*
+ * betree_relock_node
+ *		Lock a NODE again that the caller has kept pinned.
+ *
+ * If the position is no longer in its range, or the root has grown, finds the
+ * right node from the root.  Consumes the pin on "buf", returns a pinned and
+ * locked buffer.
+ */
+Buffer
+betree_relock_node(BetreeRel *bt, Buffer buf, BetreeKey *key, int level,
+				   int lockmode)
+{
+	Page		page = BufferGetPage(buf);
+
+	LockBuffer(buf, lockmode);
+	if (BetreePageGetOpaque(page)->bteo_level == level)
+	{
+		betree_check_page(bt, buf, BETREE_NODE, level);
+		if (betree_node_covers(bt, page, key))
+			return buf;
+	}
+	UnlockReleaseBuffer(buf);
+
+	buf = betree_descend(bt, key, false, level, lockmode);
+	if (!BufferIsValid(buf))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" has no level %d any more",
+						RelationGetRelationName(bt->rel), level),
+				 errhint("Please REINDEX it.")));
+	return buf;
+}

@@ -1,0 +1,750 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_flush.c
+ *	  Moving messages from a node's log down to its children.
+ *
+ * A drain absorbs the log up to a number, bteo_drain, that a seal has put
+ * into the node.  It visits the children in key order, and takes for each all
+ * that is pending in the sealed pages (gather), as one batch and one record
+ * (flush); the pages of the log themselves are not written.  When every child
+ * has what the pages up to the number hold, they become spare (drop).
+ *
+ * The leaves of a node mostly lie one behind the other in the file.  They are
+ * prefetched and pinned in groups while the node is not locked, and flushed
+ * with the node locked exclusively for the length of a group.
+ *
+ * Children that are nodes take the batch into the tail of their own log.  One
+ * that has no room left is drained first: a cascade, whose depth is the
+ * number of levels.
+ *
+ * Any backend may run a drain or part of one, several may at a time: each
+ * flush finds out under the node's lock what is pending.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "betree/betree.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+/* children that are flushed under one lock of the node */
+#define GROUP_SIZE		16
+
+typedef enum FlushResult
+{
+	FLUSHED,
+	NODE_FULL,					/* split the node first */
+	CHILD_FULL					/* drain the child first */
+} FlushResult;
+
+typedef struct DrainState
+{
+	BetreeRel  *bt;
+	int			level;
+	Buffer		nodebuf;		/* pinned */
+	IndexTuple	cursor;			/* lower bound of the next child, or NULL */
+	IndexTuple	end;			/* high key of the node when we began */
+	uint16		target;			/* drain up to this number */
+	int			nvisited;		/* children */
+	BlockNumber full_child;
+	bool		child_drains;	/* a flush started a drain of full_child */
+	BetreeLogCache cache;
+	BetreeBatch batch;
+	Buffer		ahead[GROUP_SIZE];
+	int			nahead;
+	MemoryContext context;		/* reset for each child */
+} DrainState;
+
+/*
+ * betree_batch_init
+ *		Allocate the space of a batch of at most "npages" full pages.
+ */
+void
+betree_batch_init(BetreeBatch *batch, int npages)
+{
+	memset(batch, 0, sizeof(BetreeBatch));
+	batch->items = palloc(npages * MaxIndexTuplesPerPage *
+						  sizeof(BetreeSortItem));
+	batch->data = palloc(npages * BLCKSZ);
+}
+
+/* Keep pins on as many pages as every backend may have */
+void
+betree_logcache_init(BetreeLogCache *cache)
+{
+	int			limit = Max(8, NBuffers / (2 * MaxBackends));
+
+	cache->npins = Min(limit, BETREE_NCAP_MAX);
+	cache->buf = palloc0(BETREE_NCAP_MAX * sizeof(Buffer));
+	cache->hint = palloc0(BETREE_NCAP_MAX * sizeof(OffsetNumber));
+	cache->blkno = palloc0(BETREE_NCAP_MAX * sizeof(BlockNumber));
+}
+
+void
+betree_logcache_release(BetreeLogCache *cache)
+{
+	for (int i = 0; i < cache->npins; i++)
+	{
+		if (BufferIsValid(cache->buf[i]))
+			ReleaseBuffer(cache->buf[i]);
+		cache->buf[i] = InvalidBuffer;
+	}
+}
+
+/* Share-lock page "i" of the log */
+static Buffer
+logcache_lock(BetreeRel *bt, BetreeLogCache *cache, int i, BlockNumber blkno)
+{
+	Buffer		buf;
+
+	if (i < cache->npins)
+	{
+		cache->buf[i] = ReleaseAndReadBuffer(cache->buf[i], bt->rel, blkno);
+		buf = cache->buf[i];
+	}
+	else
+		buf = ReadBuffer(bt->rel, blkno);
+	if (cache->blkno[i] != blkno)
+	{
+		cache->blkno[i] = blkno;
+		cache->hint[i] = 0;
+	}
+	LockBuffer(buf, BUFFER_LOCK_SHARE);
+	betree_check_page(bt, buf, BETREE_BUF, -1);
+	return buf;
+}
+
+static void
+logcache_unlock(BetreeLogCache *cache, int i, Buffer buf)
+{
+	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+	if (i >= cache->npins)
+		ReleaseBuffer(buf);
+}
+
+/*
+ * First item of a sealed page that is not below the key.  Children are
+ * visited in key order, so it mostly is where the last child's items ended.
+ */
+static OffsetNumber
+search_with_hint(BetreeRel *bt, Page page, OffsetNumber hint, BetreeKey *key)
+{
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+
+	if (hint >= FirstOffsetNumber && hint <= maxoff + 1 &&
+		(hint > maxoff ||
+		 betree_key_compare_tuple(bt, key, BetreePageGetTuple(page, hint)) <= 0) &&
+		(hint == FirstOffsetNumber ||
+		 betree_key_compare_tuple(bt, key, BetreePageGetTuple(page, hint - 1)) > 0))
+		return hint;
+	return betree_page_search(bt, page, maxoff, key);
+}
+
+/*
+ * Copy items from "off" on that are below "upper" into the batch, if all of
+ * them fit.  Returns false if they do not.
+ */
+static bool
+batch_add(BetreeRel *bt, BetreeBatch *batch, Page page, OffsetNumber *off,
+		  BetreeKey *upper, int max_space, int max_items, int order)
+{
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	int			nitems = batch->nitems;
+	int			space = batch->space;
+	int			used = batch->data_used;
+
+	for (; *off <= maxoff; (*off)++)
+	{
+		IndexTuple	itup = BetreePageGetTuple(page, *off);
+		Size		size = IndexTupleSize(itup);
+
+		if (betree_key_compare_tuple(bt, upper, itup) <= 0)
+			break;
+		space += BetreeTupleSpace(itup);
+		if (space > max_space || nitems >= max_items)
+			return false;
+		memcpy(batch->data + used, itup, size);
+		betree_sort_item_init(bt, &batch->items[nitems],
+							  (IndexTuple) (batch->data + used), order);
+		used += MAXALIGN(size);
+		nitems++;
+	}
+	batch->nitems = nitems;
+	batch->space = space;
+	batch->data_used = used;
+	return true;
+}
+
+/* Sort the batch; of exact duplicates the newest stays */
+static void
+batch_finish(BetreeRel *bt, BetreeBatch *batch)
+{
+	int			n = 0;
+
+	betree_sort(bt, batch->items, batch->nitems);
+	for (int i = 0; i < batch->nitems; i++)
+	{
+		if (n > 0 && betree_sort_item_compare(bt, &batch->items[n - 1],
+											  &batch->items[i]) == 0)
+			continue;
+		batch->items[n++] = batch->items[i];
+	}
+	batch->nitems = n;
+}
+
+/*
+ * betree_gather
+ *		Collect what a node's log holds for one of its children.
+ *
+ * The node is locked.  Pages are taken whole and oldest first, as long as
+ * "max_space" and "max_items" suffice; batch->upto names the last, and batch->complete says
+ * that there was no more.  An empty batch that is not complete means that not
+ * even the first page's items fit.
+ */
+void
+betree_gather(BetreeRel *bt, Page node, int child, int max_space,
+			  int max_items, BetreeLogCache *cache, BetreeBatch *batch)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+	uint16		marker = BetreePivotGetMarker(BetreeNodeGetPivot(node, child));
+	BetreeKey	lower;
+	BetreeKey	upper;
+
+	betree_key_from_pivot(bt, BetreeNodeGetPivot(node, child), &lower);
+	betree_key_from_pivot(bt, BetreeNodeGetUpper(node, child), &upper);
+	batch->nitems = 0;
+	batch->space = 0;
+	batch->data_used = 0;
+	batch->set_marker = true;
+	batch->complete = true;
+	batch->upto = marker;
+
+	for (int i = 0; i < opaque->bteo_nlog; i++)
+	{
+		Buffer		buf;
+		Page		page;
+		OffsetNumber off;
+
+		if (!BetreeSeqNewer(dir[i].bted_seq, marker))
+			continue;
+		buf = logcache_lock(bt, cache, i, dir[i].bted_block);
+		page = BufferGetPage(buf);
+		off = search_with_hint(bt, page, cache->hint[i], &lower);
+		batch->complete = batch_add(bt, batch, page, &off, &upper, max_space,
+									max_items, i);
+		cache->hint[i] = off;
+		logcache_unlock(cache, i, buf);
+		if (!batch->complete)
+			break;
+		batch->upto = dir[i].bted_seq;
+	}
+	batch_finish(bt, batch);
+}
+
+/*
+ * Flush one child that is a leaf.  The node is exclusively locked.
+ */
+static FlushResult
+flush_to_leaf(DrainState *state, int child)
+{
+	BetreeRel  *bt = state->bt;
+	Page		node = BufferGetPage(state->nodebuf);
+	Buffer		leafbuf;
+	bool		done = true;
+
+	do
+	{
+		betree_gather(bt, node, child, BetreePageCapacity,
+					  BETREE_BATCH_MAX_ITEMS, &state->cache, &state->batch);
+		if (state->batch.nitems == 0)
+			break;
+		leafbuf = betree_read(bt,
+							  BetreePivotGetChild(BetreeNodeGetPivot(node, child)),
+							  BUFFER_LOCK_EXCLUSIVE, BETREE_LEAF);
+		done = betree_leaf_merge(bt, state->nodebuf, child, leafbuf,
+								 &state->batch);
+		UnlockReleaseBuffer(leafbuf);
+
+		/*
+		 * What remains may belong to new leaves, which are children of their
+		 * own now, with markers that say so.
+		 */
+	} while (done && !state->batch.complete);
+
+	return done ? FLUSHED : NODE_FULL;
+}
+
+/* Write a batch into the tail of a child's log */
+static void
+append_batch(BetreeRel *bt, Buffer nodebuf, int child, Buffer tailbuf,
+			 BetreeBatch *batch)
+{
+	Page		page = BufferGetPage(tailbuf);
+	PageHeader	header = (PageHeader) page;
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	LocationIndex old_upper = header->pd_upper;
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	BetreeDelta delta;
+
+	betree_delta_begin(&delta, bt->rel);
+	betree_delta_buffer(&delta, nodebuf);
+	betree_delta_buffer(&delta, tailbuf);
+
+	START_CRIT_SECTION();
+	for (int i = 0; i < batch->nitems; i++)
+	{
+		IndexTuple	itup = batch->items[i].itup;
+
+		header->pd_upper -= MAXALIGN(IndexTupleSize(itup));
+		header->pd_lower += sizeof(ItemIdData);
+		memcpy((char *) page + header->pd_upper, itup,
+			   MAXALIGN(IndexTupleSize(itup)));
+		ItemIdSetNormal(PageGetItemId(page, maxoff + 1 + i), header->pd_upper,
+						IndexTupleSize(itup));
+	}
+	/* batches are sorted: the first one begins the sorted prefix */
+	if (maxoff == 0)
+		opaque->bteo_nsorted = batch->nitems;
+
+	betree_log_child_flush(&delta, 0, child, batch);
+	betree_delta_range(&delta, 1, offsetof(PageHeaderData, pd_lower),
+					   2 * sizeof(LocationIndex));
+	betree_delta_range(&delta, 1,
+					   SizeOfPageHeaderData + maxoff * sizeof(ItemIdData),
+					   batch->nitems * sizeof(ItemIdData));
+	betree_delta_range(&delta, 1, header->pd_upper,
+					   old_upper - header->pd_upper);
+	betree_delta_range(&delta, 1,
+					   (char *) &opaque->bteo_nsorted - (char *) page,
+					   sizeof(opaque->bteo_nsorted));
+	betree_delta_finish(&delta);
+	BETREE_STOP("flushed_down");
+}
+
+/*
+ * Flush one child that is a node.  The node is exclusively locked; the child
+ * is locked here, and what happens to it is left in "state".
+ */
+static FlushResult
+flush_to_node(DrainState *state, int child)
+{
+	BetreeRel  *bt = state->bt;
+	Page		node = BufferGetPage(state->nodebuf);
+	BetreeBatch *batch = &state->batch;
+	BlockNumber childblk = BetreePivotGetChild(BetreeNodeGetPivot(node, child));
+	Buffer		childbuf;
+	Page		childpage;
+	FlushResult result = FLUSHED;
+
+	childbuf = betree_read(bt, childblk, BUFFER_LOCK_EXCLUSIVE, BETREE_NODE);
+	childpage = BufferGetPage(childbuf);
+
+	for (;;)
+	{
+		BlockNumber tailblk = betree_node_tail(childpage);
+		Buffer		tailbuf = InvalidBuffer;
+		int			room = 0;
+		int			max_items = 0;
+
+		if (tailblk != InvalidBlockNumber)
+		{
+			Page		tail;
+
+			tailbuf = betree_read(bt, tailblk, BUFFER_LOCK_EXCLUSIVE,
+								  BETREE_BUF);
+			tail = BufferGetPage(tailbuf);
+			room = ((PageHeader) tail)->pd_upper -
+				((PageHeader) tail)->pd_lower;
+			max_items = BETREE_BUF_MAX_ITEMS -
+				(int) PageGetMaxOffsetNumber(tail);
+		}
+		betree_gather(bt, node, child, room, max_items, &state->cache, batch);
+		if (batch->nitems > 0)
+			append_batch(bt, state->nodebuf, child, tailbuf, batch);
+		if (BufferIsValid(tailbuf))
+			UnlockReleaseBuffer(tailbuf);
+		if (batch->complete)
+			break;
+
+		/* a new tail takes at least what one page of our log holds */
+		if (batch->nitems == 0 &&
+			!betree_seal(bt, childbuf, NULL, false))
+		{
+			result = CHILD_FULL;
+			break;
+		}
+	}
+	state->full_child = childblk;
+	state->child_drains = BetreePageGetOpaque(childpage)->bteo_drain != 0;
+	UnlockReleaseBuffer(childbuf);
+	return result;
+}
+
+/* Release the pins of a group */
+static void
+release_ahead(DrainState *state)
+{
+	for (int i = 0; i < state->nahead; i++)
+		ReleaseBuffer(state->ahead[i]);
+	state->nahead = 0;
+}
+
+/* Lock the node at the cursor; follows splits */
+static void
+lock_at_cursor(DrainState *state, int lockmode)
+{
+	BetreeKey	key;
+
+	if (state->cursor == NULL)
+	{
+		LockBuffer(state->nodebuf, lockmode);
+		betree_check_page(state->bt, state->nodebuf, BETREE_NODE, -1);
+		return;
+	}
+	betree_key_from_pivot(state->bt, state->cursor, &key);
+	state->nodebuf = betree_relock_node(state->bt, state->nodebuf, &key,
+										state->level, lockmode);
+}
+
+/* The child that the cursor stands at; the node is locked */
+static int
+child_at_cursor(DrainState *state)
+{
+	BetreeKey	key;
+
+	if (state->cursor == NULL)
+		return 0;
+	betree_key_from_pivot(state->bt, state->cursor, &key);
+	return betree_node_search(state->bt, BufferGetPage(state->nodebuf), &key,
+							  false);
+}
+
+static void
+set_cursor(DrainState *state, IndexTuple pivot)
+{
+	MemoryContext oldcontext =
+	MemoryContextSwitchTo(GetMemoryChunkContext(state->batch.data));
+
+	if (state->cursor != NULL)
+		pfree(state->cursor);
+	state->cursor = CopyIndexTuple(pivot);
+	MemoryContextSwitchTo(oldcontext);
+}
+
+/* Does the child still lack something of the pages up to the target? */
+static inline bool
+child_lags(DrainState *state, Page node, int child)
+{
+	return BetreeSeqNewer(state->target,
+						  BetreePivotGetMarker(BetreeNodeGetPivot(node, child)));
+}
+
+/* Read and pin the next leaves with the node unlocked */
+static void
+read_ahead(DrainState *state)
+{
+	BlockNumber blocks[GROUP_SIZE];
+	int			n = 0;
+	Page		node;
+	int			limit = Min(GROUP_SIZE, state->cache.npins);
+
+	if (state->level > 1)
+		return;
+	lock_at_cursor(state, BUFFER_LOCK_SHARE);
+	node = BufferGetPage(state->nodebuf);
+	if (BetreePageGetOpaque(node)->bteo_level == 1)
+	{
+		for (int child = child_at_cursor(state);
+			 child < BetreeNodeNumChildren(node) && n < limit; child++)
+		{
+			if (child_lags(state, node, child))
+				blocks[n++] = BetreePivotGetChild(BetreeNodeGetPivot(node, child));
+		}
+	}
+	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
+
+	for (int i = 0; i < n; i++)
+		PrefetchBuffer(state->bt->rel, MAIN_FORKNUM, blocks[i]);
+	for (int i = 0; i < n; i++)
+		state->ahead[state->nahead++] = ReadBuffer(state->bt->rel, blocks[i]);
+}
+
+/*
+ * All children have been visited: turn the absorbed pages into spare ones.
+ * The node is exclusively locked.  Returns false if some child still lacks
+ * something.
+ */
+static bool
+finish_drain(DrainState *state)
+{
+	BetreeRel  *bt = state->bt;
+	Page		node = BufferGetPage(state->nodebuf);
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+	GenericXLogState *xlog;
+	int			ndrop = 0;
+
+	for (int child = 0; child < BetreeNodeNumChildren(node); child++)
+	{
+		if (!child_lags(state, node, child))
+			continue;
+		betree_gather(bt, node, child, BetreePageCapacity,
+					  BETREE_BATCH_MAX_ITEMS, &state->cache, &state->batch);
+		if (state->batch.nitems > 0 || !state->batch.complete)
+			return false;
+	}
+	while (ndrop < opaque->bteo_nlog &&
+		   !BetreeSeqNewer(dir[ndrop].bted_seq, state->target))
+		ndrop++;
+
+	xlog = betree_xlog_start(bt->rel);
+	node = betree_xlog_page(xlog, state->nodebuf, false);
+	if (ndrop > 0)
+		betree_node_drop_log(node, ndrop);
+	BetreePageGetOpaque(node)->bteo_drain = 0;
+	betree_xlog_finish(xlog);
+	BETREE_STOP("dropped");
+	return true;
+}
+
+typedef enum DrainStep
+{
+	DRAIN_CONTINUE,
+	DRAIN_DONE,
+	DRAIN_SPLIT,
+	DRAIN_CHILD
+} DrainStep;
+
+/*
+ * This node has been drained; if it has been split since we began, go on with
+ * the one to its right.
+ */
+static DrainStep
+next_node(DrainState *state)
+{
+	Page		node = BufferGetPage(state->nodebuf);
+	BetreeKey	hikey;
+
+	if (BetreePageGetOpaque(node)->bteo_level != state->level)
+		return DRAIN_DONE;
+	betree_key_from_pivot(state->bt, BetreeNodeGetHikey(node), &hikey);
+	if (betree_key_compare_pivot(state->bt, &hikey, state->end) >= 0)
+		return DRAIN_DONE;
+	set_cursor(state, BetreeNodeGetHikey(node));
+	return DRAIN_CONTINUE;
+}
+
+/*
+ * Flush a group of children.  Takes and releases the node's lock.
+ */
+static DrainStep
+drain_group(DrainState *state, int budget)
+{
+	Page		node;
+	DrainStep	step = DRAIN_CONTINUE;
+	int			nflushed = 0;
+	int			child;
+
+	lock_at_cursor(state, BUFFER_LOCK_EXCLUSIVE);
+	node = BufferGetPage(state->nodebuf);
+
+	if (BetreePageGetOpaque(node)->bteo_level != state->level ||
+		BetreePageGetOpaque(node)->bteo_drain == 0)
+	{
+		step = next_node(state);
+		LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
+		return step;
+	}
+	state->target = (uint16) BetreePageGetOpaque(node)->bteo_drain;
+
+	for (child = child_at_cursor(state);
+		 child < BetreeNodeNumChildren(node); child++)
+	{
+		MemoryContext oldcontext;
+		FlushResult result;
+
+		if (!child_lags(state, node, child))
+			continue;
+		if (nflushed >= GROUP_SIZE || (budget > 0 && state->nvisited >= budget))
+			break;
+
+		oldcontext = MemoryContextSwitchTo(state->context);
+		result = state->level == 1 ? flush_to_leaf(state, child) :
+			flush_to_node(state, child);
+		MemoryContextSwitchTo(oldcontext);
+		MemoryContextReset(state->context);
+		nflushed++;
+		state->nvisited++;
+
+		if (result == NODE_FULL)
+		{
+			step = DRAIN_SPLIT;
+			break;
+		}
+		if (state->level > 1 && (result == CHILD_FULL || state->child_drains))
+		{
+			step = DRAIN_CHILD;
+			if (result == FLUSHED)
+				child++;
+			break;
+		}
+	}
+
+	if (child < BetreeNodeNumChildren(node))
+	{
+		set_cursor(state, BetreeNodeGetPivot(node, child));
+		if (step == DRAIN_CONTINUE && budget > 0 && state->nvisited >= budget)
+			step = DRAIN_DONE;
+	}
+	else if (step == DRAIN_CONTINUE)
+	{
+		if (finish_drain(state))
+			step = next_node(state);
+		else
+			set_cursor(state, BetreeNodeGetPivot(node, 0));
+	}
+	else
+		set_cursor(state, BetreeNodeGetPivot(node, 0));
+	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
+	return step;
+}
+
+/*
+ * betree_drain
+ *		Go on with the drain of a node, if one is under way.
+ *
+ * The caller holds no lock.  "budget" bounds the children that are visited,
+ * 0 for all.
+ */
+void
+betree_drain(BetreeRel *bt, BlockNumber blkno, int level, int budget)
+{
+	DrainState	state = {0};
+	MemoryContext drain_context;
+	MemoryContext oldcontext;
+	DrainStep	step;
+
+	drain_context = AllocSetContextCreate(CurrentMemoryContext, "betree drain",
+										  ALLOCSET_DEFAULT_SIZES);
+	oldcontext = MemoryContextSwitchTo(drain_context);
+	state.bt = bt;
+	state.level = level;
+	state.context = AllocSetContextCreate(drain_context, "betree flush",
+										  ALLOCSET_DEFAULT_SIZES);
+	betree_batch_init(&state.batch, 1);
+	betree_logcache_init(&state.cache);
+	state.nodebuf = ReadBuffer(bt->rel, blkno);
+
+	/* the target, for the first look ahead */
+	LockBuffer(state.nodebuf, BUFFER_LOCK_SHARE);
+	betree_check_page(bt, state.nodebuf, BETREE_NODE, -1);
+	state.target = (uint16) BetreePageGetOpaque(BufferGetPage(state.nodebuf))->bteo_drain;
+	state.end = CopyIndexTuple(BetreeNodeGetHikey(BufferGetPage(state.nodebuf)));
+	LockBuffer(state.nodebuf, BUFFER_LOCK_UNLOCK);
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+
+		read_ahead(&state);
+		step = drain_group(&state, budget);
+		release_ahead(&state);
+		if (step == DRAIN_SPLIT)
+		{
+			BetreeKey	key;
+
+			betree_key_from_pivot(bt, state.cursor, &key);
+			betree_split_node(bt, &key, level);
+		}
+		else if (step == DRAIN_CHILD)
+			betree_drain(bt, state.full_child, level - 1, 0);
+	} while (step != DRAIN_DONE);
+
+	betree_logcache_release(&state.cache);
+	ReleaseBuffer(state.nodebuf);
+	MemoryContextSwitchTo(oldcontext);
+	MemoryContextDelete(drain_context);
+}
+
+/*
+ * Seal what the tail of a node holds and start a drain.  The node is
+ * exclusively locked.  Returns whether there is anything to drain.
+ */
+static bool
+start_drain(BetreeRel *bt, Buffer nodebuf)
+{
+	Page		node = BufferGetPage(nodebuf);
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	BlockNumber tailblk = betree_node_tail(node);
+	bool		tail_empty = true;
+
+	if (tailblk != InvalidBlockNumber)
+	{
+		Buffer		tailbuf = betree_read(bt, tailblk, BUFFER_LOCK_EXCLUSIVE,
+										  BETREE_BUF);
+
+		tail_empty = PageGetMaxOffsetNumber(BufferGetPage(tailbuf)) == 0;
+		UnlockReleaseBuffer(tailbuf);
+	}
+	if (!tail_empty)
+		(void) betree_seal(bt, nodebuf, NULL, true);
+	if (opaque->bteo_nlog > 0 &&
+		(opaque->bteo_drain == 0 || opaque->bteo_drain != opaque->bteo_seq))
+	{
+		GenericXLogState *xlog = betree_xlog_start(bt->rel);
+
+		node = betree_xlog_page(xlog, nodebuf, false);
+		BetreePageGetOpaque(node)->bteo_drain = opaque->bteo_seq;
+		betree_xlog_finish(xlog);
+	}
+	return BetreePageGetOpaque(BufferGetPage(nodebuf))->bteo_drain != 0;
+}
+
+/*
+ * betree_flush_all
+ *		Move everything that is buffered now down to the leaves.
+ *
+ * Level by level from the top, each in key order.
+ */
+void
+betree_flush_all(BetreeRel *bt)
+{
+	Buffer		rootbuf = betree_read(bt, BETREE_ROOT_BLKNO, BUFFER_LOCK_SHARE,
+									  BETREE_NODE);
+	int			height = BetreePageGetOpaque(BufferGetPage(rootbuf))->bteo_level;
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "betree flush all",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldcontext = MemoryContextSwitchTo(context);
+
+	UnlockReleaseBuffer(rootbuf);
+	for (int level = height; level >= 1; level--)
+	{
+		IndexTuple	cursor = betree_pivot_infinite(false);
+
+		while (BetreePivotGetNatts(cursor) != BETREE_NATTS_PLUSINF)
+		{
+			BetreeKey	key;
+			Buffer		nodebuf;
+			BlockNumber blkno;
+			bool		pending;
+
+			CHECK_FOR_INTERRUPTS();
+
+			betree_key_from_pivot(bt, cursor, &key);
+			nodebuf = betree_descend(bt, &key, false, level,
+									 BUFFER_LOCK_EXCLUSIVE);
+			blkno = BufferGetBlockNumber(nodebuf);
+			pending = start_drain(bt, nodebuf);
+			cursor = CopyIndexTuple(BetreeNodeGetHikey(BufferGetPage(nodebuf)));
+			UnlockReleaseBuffer(nodebuf);
+			if (pending)
+				betree_drain(bt, blkno, level, 0);
+		}
+	}
+	MemoryContextSwitchTo(oldcontext);
+	MemoryContextDelete(context);
+}

@@ -1,0 +1,347 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_key.c
+ *	  The one order of the index: comparing tuples, pivots and positions.
+ *
+ * Everything is ordered by (key attributes, heap TID), with each column's
+ * direction and place of NULLs.  Pages, pivots, logs, batches and scans all
+ * come here to compare, so there is one definition to trust.  Comparisons may
+ * throw or run user code; callers hold at most content locks and have changed
+ * nothing yet.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "betree/betree.h"
+
+#include "access/heaptoast.h"
+#include "catalog/pg_index.h"
+#include "miscadmin.h"
+#include "utils/datum.h"
+
+/* Compare two values of one column, in index order */
+static inline int
+compare_datums(Relation rel, int attno, FmgrInfo *cmp,
+			   Datum a, bool anull, Datum b, bool bnull)
+{
+	int16		option = rel->rd_indoption[attno];
+	int32		result;
+
+	if (unlikely(anull || bnull))
+	{
+		if (anull && bnull)
+			return 0;
+		return (anull == ((option & INDOPTION_NULLS_FIRST) != 0)) ? -1 : 1;
+	}
+	result = DatumGetInt32(FunctionCall2Coll(cmp, rel->rd_indcollation[attno],
+											 a, b));
+	if (option & INDOPTION_DESC)
+		INVERT_COMPARE_RESULT(result);
+	return result;
+}
+
+/* Position of a leaf's tuple.  By-reference values point into the tuple. */
+void
+betree_key_from_tuple(BetreeRel *bt, IndexTuple itup, BetreeKey *key)
+{
+	key->nkeys = bt->nkeyatts;
+	key->after = false;
+	key->has_tid = true;
+	key->tid = itup->t_tid;
+	for (int i = 0; i < bt->nkeyatts; i++)
+	{
+		key->cmp[i] = bt->cmp[i];
+		key->value[i] = index_getattr(itup, i + 1, bt->tupdesc,
+									  &key->isnull[i]);
+	}
+}
+
+/* Position of a pivot or high key, which must outlive "key" */
+void
+betree_key_from_pivot(BetreeRel *bt, IndexTuple pivot, BetreeKey *key)
+{
+	int			natts = BetreePivotGetNatts(pivot);
+
+	key->after = (natts == BETREE_NATTS_PLUSINF);
+	key->nkeys = key->after ? 0 : natts;
+	key->has_tid = BetreePivotHasTid(pivot);
+	if (key->has_tid)
+		key->tid = *BetreePivotGetTid(pivot);
+	for (int i = 0; i < key->nkeys; i++)
+	{
+		key->cmp[i] = bt->cmp[i];
+		key->value[i] = index_getattr(pivot, i + 1, bt->tupdesc,
+									  &key->isnull[i]);
+	}
+}
+
+/*
+ * Compare a position with the first natts attributes of a tuple and the TID,
+ * if there is one; what the tuple lacks is minus infinity.
+ */
+static inline int
+key_compare(BetreeRel *bt, BetreeKey *key, IndexTuple itup, int natts,
+			ItemPointer tid)
+{
+	int			n = Min(key->nkeys, natts);
+
+	for (int i = 0; i < n; i++)
+	{
+		bool		isnull;
+		Datum		value = index_getattr(itup, i + 1, bt->tupdesc, &isnull);
+		int			result;
+
+		/* cross-type functions take the column's value first */
+		result = compare_datums(bt->rel, i, key->cmp[i], value, isnull,
+								key->value[i], key->isnull[i]);
+		if (result != 0)
+			return result < 0 ? 1 : -1;
+	}
+
+	if (key->nkeys > natts)
+		return 1;
+	if (key->nkeys == natts)
+	{
+		if (key->has_tid)
+			return tid == NULL ? 1 : ItemPointerCompare(&key->tid, tid);
+		if (tid == NULL)
+			return key->after ? 1 : 0;
+	}
+	return key->after ? 1 : -1;
+}
+
+int
+betree_key_compare_tuple(BetreeRel *bt, BetreeKey *key, IndexTuple itup)
+{
+	return key_compare(bt, key, itup, bt->nkeyatts, &itup->t_tid);
+}
+
+int
+betree_key_compare_pivot(BetreeRel *bt, BetreeKey *key, IndexTuple pivot)
+{
+	int			natts = BetreePivotGetNatts(pivot);
+
+	if (natts == BETREE_NATTS_PLUSINF)
+		return (key->nkeys == 0 && key->after) ? 0 : -1;
+	return key_compare(bt, key, pivot, natts,
+					   BetreePivotHasTid(pivot) ? BetreePivotGetTid(pivot) :
+					   NULL);
+}
+
+/* Compare two leaf tuples */
+int
+betree_tuple_compare(BetreeRel *bt, IndexTuple a, IndexTuple b)
+{
+	for (int i = 0; i < bt->nkeyatts; i++)
+	{
+		bool		anull;
+		bool		bnull;
+		Datum		avalue = index_getattr(a, i + 1, bt->tupdesc, &anull);
+		Datum		bvalue = index_getattr(b, i + 1, bt->tupdesc, &bnull);
+		int			result;
+
+		result = compare_datums(bt->rel, i, bt->cmp[i], avalue, anull,
+								bvalue, bnull);
+		if (result != 0)
+			return result;
+	}
+	return ItemPointerCompare(&a->t_tid, &b->t_tid);
+}
+
+/* Prepare a tuple for sorting; the item points into it */
+void
+betree_sort_item_init(BetreeRel *bt, BetreeSortItem *item, IndexTuple itup,
+					  int order)
+{
+	item->itup = itup;
+	item->first = index_getattr(itup, 1, bt->tupdesc, &item->first_null);
+	item->order = order;
+}
+
+/*
+ * Compare two items by (key, TID); exact duplicates by "order", the higher
+ * first.
+ */
+int
+betree_sort_item_compare(BetreeRel *bt, const BetreeSortItem *a,
+						 const BetreeSortItem *b)
+{
+	int			result;
+
+	result = compare_datums(bt->rel, 0, bt->cmp[0], a->first, a->first_null,
+							b->first, b->first_null);
+	for (int i = 1; result == 0 && i < bt->nkeyatts; i++)
+	{
+		bool		anull;
+		bool		bnull;
+		Datum		avalue = index_getattr(a->itup, i + 1, bt->tupdesc, &anull);
+		Datum		bvalue = index_getattr(b->itup, i + 1, bt->tupdesc, &bnull);
+
+		result = compare_datums(bt->rel, i, bt->cmp[i], avalue, anull,
+								bvalue, bnull);
+	}
+	if (result == 0)
+		result = ItemPointerCompare(&a->itup->t_tid, &b->itup->t_tid);
+	return result;
+}
+
+static int
+sort_item_cmp(const BetreeSortItem *a, const BetreeSortItem *b, BetreeRel *bt)
+{
+	int			result = betree_sort_item_compare(bt, a, b);
+
+	if (result == 0)
+		result = (a->order < b->order) - (a->order > b->order);
+	return result;
+}
+
+#define ST_SORT betree_sort_items
+#define ST_ELEMENT_TYPE BetreeSortItem
+#define ST_COMPARE(a, b, arg) sort_item_cmp(a, b, arg)
+#define ST_COMPARE_ARG_TYPE BetreeRel
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* Sort prepared items by (key, TID); already sorted input costs one pass */
+void
+betree_sort(BetreeRel *bt, BetreeSortItem *items, int nitems)
+{
+	betree_sort_items(items, nitems, bt);
+}
+
+/*
+ * betree_node_search
+ *		The child of a NODE that a position belongs to.
+ *
+ * That is the last child whose pivot is not above "key" or, "strict", is
+ * below it: the child to read next when going backward from "key".  The
+ * position must be in the node's range.
+ */
+int
+betree_node_search(BetreeRel *bt, Page page, BetreeKey *key, bool strict)
+{
+	int			low = 0;
+	int			high = BetreeNodeNumChildren(page) - 1;
+	int			limit = strict ? 1 : 0;
+
+	/* the first child's pivot is the node's own lower bound */
+	while (low < high)
+	{
+		int			mid = low + (high - low + 1) / 2;
+
+		if (betree_key_compare_pivot(bt, key,
+									 BetreeNodeGetPivot(page, mid)) >= limit)
+			low = mid;
+		else
+			high = mid - 1;
+	}
+	return low;
+}
+
+/* First of the sorted items 1..last that is not below "key", or last + 1 */
+OffsetNumber
+betree_page_search(BetreeRel *bt, Page page, OffsetNumber last,
+				   BetreeKey *key)
+{
+	OffsetNumber low = FirstOffsetNumber;
+	OffsetNumber high = OffsetNumberNext(last);
+
+	while (low < high)
+	{
+		OffsetNumber mid = low + (high - low) / 2;
+
+		if (betree_key_compare_tuple(bt, key,
+									 BetreePageGetTuple(page, mid)) > 0)
+			low = OffsetNumberNext(mid);
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* Is the position at or above the node's lower bound and below its upper? */
+bool
+betree_node_covers(BetreeRel *bt, Page page, BetreeKey *key)
+{
+	return betree_key_compare_pivot(bt, key, BetreeNodeGetHikey(page)) < 0 &&
+		betree_key_compare_pivot(bt, key, BetreeNodeGetPivot(page, 0)) >= 0;
+}
+
+/*
+ * betree_form_separator
+ *		A pivot above "left" and not above "right", palloc'd.
+ *
+ * It has the attributes up to the first in which the two differ, and the
+ * right one's heap TID if none does.  Child and marker are the caller's.
+ */
+IndexTuple
+betree_form_separator(BetreeRel *bt, IndexTuple left, IndexTuple right)
+{
+	int			natts;
+	bool		with_tid;
+	IndexTuple	pivot;
+
+	for (natts = 1; natts <= bt->nkeyatts; natts++)
+	{
+		bool		lnull;
+		bool		rnull;
+		Datum		lvalue = index_getattr(left, natts, bt->tupdesc, &lnull);
+		Datum		rvalue = index_getattr(right, natts, bt->tupdesc, &rnull);
+
+		if (compare_datums(bt->rel, natts - 1, bt->cmp[natts - 1],
+						   lvalue, lnull, rvalue, rnull) != 0)
+			break;
+	}
+	with_tid = natts > bt->nkeyatts;
+	natts = Min(natts, bt->nkeyatts);
+
+	pivot = index_truncate_tuple(bt->tupdesc, right, natts);
+	if (with_tid)
+	{
+		Size		size = MAXALIGN(IndexTupleSize(pivot));
+		IndexTuple	longer = palloc0(size + MAXALIGN(sizeof(ItemPointerData)));
+
+		memcpy(longer, pivot, IndexTupleSize(pivot));
+		longer->t_info &= ~INDEX_SIZE_MASK;
+		longer->t_info |= size + MAXALIGN(sizeof(ItemPointerData));
+		longer->t_info |= BETREE_PIVOT_TID_BIT;
+		*BetreePivotGetTid(longer) = right->t_tid;
+		pfree(pivot);
+		pivot = longer;
+	}
+	BetreePivotSetChild(pivot, InvalidBlockNumber);
+	BetreePivotSet(pivot, natts, 0);
+	return pivot;
+}
+
+/*
+ * betree_form_tuple
+ *		Form an index tuple, palloc'd; complain if it is too large.
+ *
+ * "heap" is for the error message only and may be NULL.
+ */
+IndexTuple
+betree_form_tuple(BetreeRel *bt, Datum *values, bool *isnull, ItemPointer tid,
+				  Relation heap)
+{
+	IndexTuple	itup = index_form_tuple(bt->tupdesc, values, isnull);
+
+	itup->t_tid = *tid;
+	if (unlikely(IndexTupleSize(itup) > BetreeMaxItemSize))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("index row size %zu exceeds betree maximum %zu for index \"%s\"",
+						IndexTupleSize(itup), (Size) BetreeMaxItemSize,
+						RelationGetRelationName(bt->rel)),
+				 heap == NULL ? 0 :
+				 errdetail("Index row references tuple (%u,%u) in relation \"%s\".",
+						   ItemPointerGetBlockNumber(tid),
+						   ItemPointerGetOffsetNumber(tid),
+						   RelationGetRelationName(heap)),
+				 errhint("Values larger than 1/6 of a buffer page cannot be indexed.\n"
+						 "Consider a function index of an MD5 hash of the value, "
+						 "or use full text indexing.")));
+	return itup;
+}

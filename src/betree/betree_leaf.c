@@ -1,0 +1,470 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_leaf.c
+ *	  Merging a batch of messages into a leaf, splitting it if need be.
+ *
+ * One WAL record moves a batch: it writes the leaf, up to two new leaves, and
+ * in their parent the new pivots, the marker that says that the batch has
+ * left the log, and the counters.  A crash finds the batch in the log or in
+ * the leaf, never in both.
+ *
+ * A full leaf and a full batch always fit three pages, since tuples are at
+ * most a sixth of a page.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "betree/betree.h"
+
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+
+/* the leaf's tuples and the batch's, in order */
+typedef struct MergedItem
+{
+	IndexTuple	itup;
+	OffsetNumber from;			/* place in the leaf, or 0 */
+} MergedItem;
+
+typedef struct Merged
+{
+	int			nitems;
+	int			space;			/* with item pointers */
+	int			new_space;		/* of the tuples that come from the batch */
+	bool		ascending;		/* the batch goes behind all of the leaf */
+	MergedItem	items[BETREE_MERGE_MAX_ITEMS];
+} Merged;
+
+/* how a merged leaf is cut into pages: pages[i] begins at start[i] */
+#define MAX_PAGES		3
+
+typedef struct LeafSplit
+{
+	int			npages;
+	int			start[MAX_PAGES + 1];
+	IndexTuple	separator[MAX_PAGES];	/* of pages 1.. */
+	Buffer		buf[MAX_PAGES];
+} LeafSplit;
+
+static inline void
+merged_add(Merged *merged, IndexTuple itup, OffsetNumber from)
+{
+	merged->items[merged->nitems].itup = itup;
+	merged->items[merged->nitems].from = from;
+	merged->nitems++;
+	merged->space += BetreeTupleSpace(itup);
+	if (from == InvalidOffsetNumber)
+		merged->new_space += MAXALIGN(IndexTupleSize(itup));
+}
+
+/* Compare a message with the leaf's item at "off" */
+static inline int
+compare_with_leaf(BetreeRel *bt, BetreeSortItem *message, Page page,
+				  OffsetNumber off)
+{
+	BetreeSortItem item;
+
+	betree_sort_item_init(bt, &item, BetreePageGetTuple(page, off), 0);
+	return betree_sort_item_compare(bt, message, &item);
+}
+
+/*
+ * Merge the batch with the page.  Messages lie sparsely between the leaf's
+ * tuples, so look for each with growing steps.  A message that is in the leaf
+ * already takes its place: inserting twice is inserting once.
+ */
+static void
+merge_items(BetreeRel *bt, Page page, BetreeBatch *batch, Merged *merged)
+{
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber pos = FirstOffsetNumber;
+
+	merged->nitems = 0;
+	merged->space = 0;
+	merged->new_space = 0;
+	merged->ascending = false;
+
+	for (int i = 0; i < batch->nitems; i++)
+	{
+		BetreeSortItem *message = &batch->items[i];
+		OffsetNumber low = pos;
+		OffsetNumber high = pos;
+		int			step = 1;
+		bool		found = false;
+
+		/* ascending input goes behind the last item */
+		if (i == 0 && maxoff > 0 &&
+			compare_with_leaf(bt, message, page, maxoff) > 0)
+		{
+			low = high = maxoff + 1;
+			merged->ascending = true;
+		}
+
+		while (high <= maxoff && compare_with_leaf(bt, message, page, high) > 0)
+		{
+			low = high + 1;
+			high += step;
+			step *= 2;
+		}
+		high = Min(high, maxoff + 1);
+		while (low < high)
+		{
+			OffsetNumber mid = low + (high - low) / 2;
+
+			if (compare_with_leaf(bt, message, page, mid) > 0)
+				low = mid + 1;
+			else
+				high = mid;
+		}
+		if (low <= maxoff)
+			found = compare_with_leaf(bt, message, page, low) == 0;
+
+		for (; pos < low; pos++)
+			merged_add(merged, BetreePageGetTuple(page, pos), pos);
+		merged_add(merged, message->itup, InvalidOffsetNumber);
+		if (found)
+			pos++;
+	}
+	for (; pos <= maxoff; pos++)
+		merged_add(merged, BetreePageGetTuple(page, pos), pos);
+}
+
+/* Account a batch in a node's counters */
+static uint32 *
+count_batch(Page node, BetreeBatch *batch)
+{
+	BetreeCounters counters = BetreeNodeGetCounters(node);
+	int			bucket = pg_leftmost_one_pos32(Max(batch->nitems, 1));
+
+	counters->btec_messages += batch->nitems;
+	bucket = Min(bucket, BETREE_HISTOGRAM_SIZE - 1);
+	counters->btec_flushes[bucket]++;
+	return &counters->btec_flushes[bucket];
+}
+
+/*
+ * betree_log_child_flush
+ *		Set the marker of a child and count the batch, within a delta record.
+ *
+ * "bufno" is the node in the record; we are in the critical section.
+ */
+void
+betree_log_child_flush(BetreeDelta *delta, int bufno, int child,
+					   BetreeBatch *batch)
+{
+	Page		node = BufferGetPage(delta->buffers[bufno]);
+	IndexTuple	pivot = BetreeNodeGetPivot(node, child);
+	BetreeCounters counters = BetreeNodeGetCounters(node);
+	uint32	   *bucket = count_batch(node, batch);
+
+	BetreePivotSetMarker(pivot, batch->upto);
+	betree_delta_range(delta, bufno,
+					   (char *) &pivot->t_tid.ip_posid - (char *) node,
+					   sizeof(OffsetNumber));
+	betree_delta_range(delta, bufno,
+					   (char *) &counters->btec_messages - (char *) node,
+					   sizeof(uint32));
+	betree_delta_range(delta, bufno, (char *) bucket - (char *) node,
+					   sizeof(uint32));
+}
+
+/*
+ * Add the new tuples below the others and rewrite the item pointers.  The
+ * caller has seen that the contiguous free space is enough.
+ */
+static void
+write_in_place(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
+			   BetreeBatch *batch, Merged *merged)
+{
+	Page		page = BufferGetPage(leafbuf);
+	PageHeader	header = (PageHeader) page;
+	LocationIndex old_upper = header->pd_upper;
+	ItemIdData	ids[MaxIndexTuplesPerPage];
+	int			first = 0;
+	int			upper = old_upper;
+	BetreeDelta delta;
+	int			nodeno = -1;
+	int			leafno;
+
+	while (first < merged->nitems && merged->items[first].from == first + 1)
+		first++;
+	for (int i = first; i < merged->nitems; i++)
+	{
+		MergedItem *item = &merged->items[i];
+
+		if (item->from != InvalidOffsetNumber)
+			ids[i] = *PageGetItemId(page, item->from);
+		else
+		{
+			upper -= MAXALIGN(IndexTupleSize(item->itup));
+			ItemIdSetNormal(&ids[i], upper, IndexTupleSize(item->itup));
+		}
+	}
+
+	betree_delta_begin(&delta, bt->rel);
+	if (batch->set_marker)
+		nodeno = betree_delta_buffer(&delta, nodebuf);
+	leafno = betree_delta_buffer(&delta, leafbuf);
+
+	START_CRIT_SECTION();
+	for (int i = first; i < merged->nitems; i++)
+	{
+		if (merged->items[i].from == InvalidOffsetNumber)
+			memcpy((char *) page + ItemIdGetOffset(&ids[i]),
+				   merged->items[i].itup,
+				   MAXALIGN(IndexTupleSize(merged->items[i].itup)));
+	}
+	header->pd_upper = upper;
+	header->pd_lower = SizeOfPageHeaderData +
+		merged->nitems * sizeof(ItemIdData);
+	memcpy(PageGetItemId(page, first + 1), &ids[first],
+		   (merged->nitems - first) * sizeof(ItemIdData));
+
+	if (batch->set_marker)
+		betree_log_child_flush(&delta, nodeno, child, batch);
+	betree_delta_range(&delta, leafno, offsetof(PageHeaderData, pd_lower),
+					   2 * sizeof(LocationIndex));
+	betree_delta_range(&delta, leafno,
+					   SizeOfPageHeaderData + first * sizeof(ItemIdData),
+					   (merged->nitems - first) * sizeof(ItemIdData));
+	betree_delta_range(&delta, leafno, upper, old_upper - upper);
+	betree_delta_finish(&delta);
+}
+
+/*
+ * Cut the merged leaf into pages.  Evenly, unless the batch came in ascending
+ * order: then all pages but the last are packed, for more will follow there.
+ *
+ * No piece differs from its share by more than a tuple, so three pages do.
+ */
+static void
+choose_split(BetreeRel *bt, Merged *merged, LeafSplit *split)
+{
+	int			limit;
+	int			max_items = BETREE_LEAF_MAX_ITEMS;
+	int			space = 0;
+
+	if (merged->ascending)
+	{
+		limit = BetreePageCapacity * bt->fillfactor / 100;
+		limit = Max(limit, merged->space / MAX_PAGES + (int) BetreeMaxItemSize);
+		limit = Min(limit, BetreePageCapacity);
+	}
+	else
+	{
+		int			npages = MAX_PAGES;
+
+		if (merged->space / 2 + (int) BetreeMaxItemSize <= BetreePageCapacity &&
+			merged->nitems <= 2 * max_items)
+			npages = 2;
+		limit = merged->space / npages;
+		if (max_items < MaxIndexTuplesPerPage)
+			max_items = (merged->nitems + npages - 1) / npages;
+	}
+
+	split->npages = 0;
+	split->start[0] = 0;
+	for (int i = 0; i < merged->nitems; i++)
+	{
+		int			item_space = BetreeTupleSpace(merged->items[i].itup);
+		int			have = i - split->start[split->npages];
+
+		/* an even piece takes the tuple that crosses its limit */
+		if (have > 0 && split->npages < MAX_PAGES - 1 &&
+			(have >= max_items || space >= limit ||
+			 (merged->ascending && space + item_space > limit)))
+		{
+			split->npages++;
+			split->start[split->npages] = i;
+			space = 0;
+		}
+		space += item_space;
+		if (space > BetreePageCapacity)
+			elog(ERROR, "betree leaf split does not fit %d pages", MAX_PAGES);
+	}
+	split->npages++;
+	split->start[split->npages] = merged->nitems;
+}
+
+/* Make the separators; returns whether the node has room for them */
+static bool
+form_separators(BetreeRel *bt, Page node, Merged *merged, LeafSplit *split)
+{
+	int			space = 0;
+	int			nnew = split->npages - 1;
+
+	for (int i = 1; i < split->npages; i++)
+	{
+		int			at = split->start[i];
+
+		split->separator[i] =
+			betree_form_separator(bt, merged->items[at - 1].itup,
+								  merged->items[at].itup);
+		space += BetreeTupleSpace(split->separator[i]);
+	}
+	return nnew == 0 ||
+		(space <= betree_node_room(node) &&
+		 BetreeNodeNumChildren(node) + nnew <= BETREE_NODE_MAX_CHILDREN);
+}
+
+/* Write the merged leaf as one or more whole pages */
+static void
+write_pages(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
+			BetreeBatch *batch, Merged *merged, LeafSplit *split)
+{
+	GenericXLogState *state = betree_xlog_start(bt->rel);
+	Page		node = NULL;
+	uint16		marker = 0;
+
+	if (BufferIsValid(nodebuf))
+	{
+		node = betree_xlog_page(state, nodebuf, false);
+		if (batch->set_marker)
+		{
+			BetreePivotSetMarker(BetreeNodeGetPivot(node, child), batch->upto);
+			(void) count_batch(node, batch);
+		}
+		marker = BetreePivotGetMarker(BetreeNodeGetPivot(node, child));
+	}
+
+	split->buf[0] = leafbuf;
+	for (int i = 0; i < split->npages; i++)
+	{
+		Page		page;
+
+		if (i > 0)
+			split->buf[i] = betree_alloc(bt);
+		page = betree_xlog_page(state, split->buf[i], i > 0);
+		betree_page_init(page, BETREE_LEAF, 0, 0);
+		for (int j = split->start[i]; j < split->start[i + 1]; j++)
+			betree_page_add(page, merged->items[j].itup);
+
+		if (i > 0)
+		{
+			IndexTuple	pivot = split->separator[i];
+
+			BetreePivotSetChild(pivot, BufferGetBlockNumber(split->buf[i]));
+			BetreePivotSetMarker(pivot, marker);
+			if (PageAddItem(node, (Item) pivot, IndexTupleSize(pivot),
+							BETREE_FIRST_PIVOT + child + i,
+							false, false) == InvalidOffsetNumber)
+				elog(ERROR, "could not add pivot to betree node");
+		}
+	}
+	betree_xlog_finish(state);
+
+	for (int i = 1; i < split->npages; i++)
+		UnlockReleaseBuffer(split->buf[i]);
+}
+
+/*
+ * betree_leaf_merge
+ *		Merge a batch into the leaf that is child "child" of a node.
+ *
+ * The leaf is exclusively locked; so is the node, or InvalidBuffer is given
+ * for it if the batch does not come from its log and a split is not wanted.
+ * Returns false, having changed nothing, if the node has no room for the
+ * pivots of new leaves.
+ */
+bool
+betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
+				  BetreeBatch *batch)
+{
+	Page		page = BufferGetPage(leafbuf);
+	PageHeader	header = (PageHeader) page;
+	Merged	   *merged = palloc(sizeof(Merged));
+	LeafSplit	split;
+	int			old_items = PageGetMaxOffsetNumber(page);
+	bool		fits;
+	bool		done = true;
+
+	merge_items(bt, page, batch, merged);
+	fits = merged->space <= BetreePageCapacity &&
+		merged->nitems <= BETREE_LEAF_MAX_ITEMS;
+
+	if (fits && merged->new_space +
+		(merged->nitems - old_items) * (int) sizeof(ItemIdData) <=
+		header->pd_upper - header->pd_lower)
+		write_in_place(bt, nodebuf, child, leafbuf, batch, merged);
+	else
+	{
+		if (fits)
+		{
+			split.npages = 1;
+			split.start[0] = 0;
+			split.start[1] = merged->nitems;
+		}
+		else
+			choose_split(bt, merged, &split);
+
+		if (split.npages > 1 &&
+			(!BufferIsValid(nodebuf) ||
+			 !form_separators(bt, BufferGetPage(nodebuf), merged, &split)))
+			done = false;
+		else
+			write_pages(bt, nodebuf, child, leafbuf, batch, merged, &split);
+	}
+	pfree(merged);
+	if (done)
+		BETREE_STOP("merged");
+	return done;
+}
+
+/* Lock child "child" of a node of level 1, and say which it is */
+static Buffer
+lock_leaf(BetreeRel *bt, Page node, BetreeKey *key, int *child)
+{
+	*child = betree_node_search(bt, node, key, false);
+	return betree_read(bt, BetreePivotGetChild(BetreeNodeGetPivot(node, *child)),
+					   BUFFER_LOCK_EXCLUSIVE, BETREE_LEAF);
+}
+
+/*
+ * betree_insert_leaf
+ *		Insert a tuple into its leaf, past all buffers.
+ */
+void
+betree_insert_leaf(BetreeRel *bt, IndexTuple itup)
+{
+	BetreeKey	key;
+	BetreeSortItem item;
+	BetreeBatch batch = {0};
+	bool		done = false;
+
+	betree_sort_item_init(bt, &item, itup, 0);
+	batch.nitems = 1;
+	batch.space = BetreeTupleSpace(itup);
+	batch.items = &item;
+	betree_key_from_tuple(bt, itup, &key);
+
+	while (!done)
+	{
+		Buffer		nodebuf;
+		Buffer		leafbuf;
+		int			child;
+
+		CHECK_FOR_INTERRUPTS();
+
+		nodebuf = betree_descend(bt, &key, false, 1, BUFFER_LOCK_SHARE);
+		leafbuf = lock_leaf(bt, BufferGetPage(nodebuf), &key, &child);
+		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
+		done = betree_leaf_merge(bt, InvalidBuffer, child, leafbuf, &batch);
+		UnlockReleaseBuffer(leafbuf);
+		if (done)
+		{
+			ReleaseBuffer(nodebuf);
+			break;
+		}
+
+		/* the leaf must split: that takes the node */
+		nodebuf = betree_relock_node(bt, nodebuf, &key, 1,
+									 BUFFER_LOCK_EXCLUSIVE);
+		leafbuf = lock_leaf(bt, BufferGetPage(nodebuf), &key, &child);
+		done = betree_leaf_merge(bt, nodebuf, child, leafbuf, &batch);
+		UnlockReleaseBuffer(leafbuf);
+		UnlockReleaseBuffer(nodebuf);
+		if (!done)
+			betree_split_node(bt, &key, 1);
+	}
+}

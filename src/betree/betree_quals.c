@@ -1,0 +1,330 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_quals.c
+ *	  Scan keys: the range that they bound, and the test of what is in it.
+ *
+ * The range is two positions in index order, made of the equality quals on
+ * the leading columns and the inequalities on the first column without one;
+ * NULLs, which no operator accepts, are cut off where they lie at an end.
+ * Quals that the range implies are not tested again.  All others are tested
+ * on every tuple of the range, the index's own order being the same for both
+ * directions of a scan.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "betree/betree_scan.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_index.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+/* The quals of one column that could bound the range */
+typedef struct ColumnQuals
+{
+	ScanKey		equal;			/* = or IS NULL */
+	ScanKey		low;			/* bounds in index order */
+	ScanKey		high;
+	bool		not_null;		/* some qual rejects NULLs */
+} ColumnQuals;
+
+/*
+ * The comparison function (column, argument) of a qual, or NULL if the family
+ * has none for its type.  Allocated in the current context.
+ */
+static FmgrInfo *
+qual_cmp(BetreeRel *bt, ScanKey key)
+{
+	int			i = key->sk_attno - 1;
+	Oid			subtype = key->sk_subtype;
+	RegProcedure proc;
+	FmgrInfo   *result;
+
+	if (subtype == InvalidOid || subtype == bt->rel->rd_opcintype[i] ||
+		(key->sk_flags & SK_ISNULL))
+		return bt->cmp[i];
+	proc = get_opfamily_proc(bt->rel->rd_opfamily[i],
+							 bt->rel->rd_opcintype[i], subtype,
+							 BETREE_ORDER_PROC);
+	if (!RegProcedureIsValid(proc))
+		return NULL;
+	result = palloc(sizeof(FmgrInfo));
+	fmgr_info(proc, result);
+	return result;
+}
+
+/* Put a qual's argument into a position, as its next column */
+static void
+add_bound(BetreeRel *bt, BetreeKey *key, ScanKey qual)
+{
+	int			i = key->nkeys;
+
+	key->cmp[i] = qual_cmp(bt, qual);
+	key->value[i] = qual->sk_argument;
+	key->isnull[i] = (qual->sk_flags & SK_ISNULL) != 0;
+	key->nkeys++;
+}
+
+/* Bound a position by the edge of the NULLs of its next column */
+static void
+add_null_bound(BetreeRel *bt, BetreeKey *key, bool after)
+{
+	int			i = key->nkeys;
+
+	key->cmp[i] = bt->cmp[i];
+	key->value[i] = (Datum) 0;
+	key->isnull[i] = true;
+	key->nkeys++;
+	key->after = after;
+}
+
+/*
+ * Is qual "a" at least as narrow as "b", both lower or both upper bounds?
+ * Told only for quals of the column's own type; otherwise the first stays.
+ */
+static bool
+is_narrower(BetreeRel *bt, ScanKey a, ScanKey b, bool lower)
+{
+	int			i = a->sk_attno - 1;
+	int32		cmp;
+
+	if ((a->sk_subtype != InvalidOid &&
+		 a->sk_subtype != bt->rel->rd_opcintype[i]) ||
+		a->sk_subtype != b->sk_subtype)
+		return false;
+	cmp = DatumGetInt32(FunctionCall2Coll(bt->cmp[i],
+										  bt->rel->rd_indcollation[i],
+										  a->sk_argument, b->sk_argument));
+	if (bt->rel->rd_indoption[i] & INDOPTION_DESC)
+		INVERT_COMPARE_RESULT(cmp);
+	if (cmp == 0)
+		return a->sk_strategy == BTLessStrategyNumber ||
+			a->sk_strategy == BTGreaterStrategyNumber;
+	return lower ? cmp > 0 : cmp < 0;
+}
+
+/* Sort a column's quals by what they can do for the range */
+static void
+classify_qual(BetreeRel *bt, ScanKey key, ColumnQuals *column)
+{
+	bool		desc = (bt->rel->rd_indoption[key->sk_attno - 1] &
+						INDOPTION_DESC) != 0;
+	ScanKey    *place;
+	bool		lower;
+
+	if (key->sk_flags & SK_SEARCHNULL)
+	{
+		column->equal = key;
+		return;
+	}
+	column->not_null = true;
+	if ((key->sk_flags & SK_SEARCHNOTNULL) || qual_cmp(bt, key) == NULL)
+		return;
+
+	switch (key->sk_strategy)
+	{
+		case BTEqualStrategyNumber:
+			if (column->equal == NULL)
+				column->equal = key;
+			return;
+		case BTLessStrategyNumber:
+		case BTLessEqualStrategyNumber:
+			lower = desc;
+			break;
+		case BTGreaterStrategyNumber:
+		case BTGreaterEqualStrategyNumber:
+			lower = !desc;
+			break;
+		default:
+			return;
+	}
+	place = lower ? &column->low : &column->high;
+	if (*place == NULL || is_narrower(bt, key, *place, lower))
+		*place = key;
+}
+
+/* Does a bound exclude values equal to it? */
+static inline bool
+is_strict(ScanKey key)
+{
+	return key->sk_strategy == BTLessStrategyNumber ||
+		key->sk_strategy == BTGreaterStrategyNumber;
+}
+
+/*
+ * Make the range out of the quals of the columns.  "used" marks the quals
+ * that it implies.
+ */
+static void
+make_range(BetreeScanOpaque so, ScanKey keys, ColumnQuals *columns, bool *used)
+{
+	BetreeRel  *bt = &so->bt;
+	int			i;
+
+	memset(&so->lower, 0, offsetof(BetreeKey, cmp));
+	memset(&so->upper, 0, offsetof(BetreeKey, cmp));
+	so->upper.after = true;
+
+	for (i = 0; i < bt->nkeyatts && columns[i].equal != NULL; i++)
+	{
+		add_bound(bt, &so->lower, columns[i].equal);
+		add_bound(bt, &so->upper, columns[i].equal);
+		used[columns[i].equal - keys] = true;
+	}
+	if (i == bt->nkeyatts)
+		return;
+
+	if (columns[i].low != NULL)
+	{
+		add_bound(bt, &so->lower, columns[i].low);
+		so->lower.after = is_strict(columns[i].low);
+		used[columns[i].low - keys] = true;
+	}
+	else if (columns[i].not_null &&
+			 (bt->rel->rd_indoption[i] & INDOPTION_NULLS_FIRST))
+		add_null_bound(bt, &so->lower, true);
+
+	if (columns[i].high != NULL)
+	{
+		add_bound(bt, &so->upper, columns[i].high);
+		so->upper.after = !is_strict(columns[i].high);
+		used[columns[i].high - keys] = true;
+	}
+	else if (columns[i].not_null &&
+			 !(bt->rel->rd_indoption[i] & INDOPTION_NULLS_FIRST))
+		add_null_bound(bt, &so->upper, false);
+}
+
+/*
+ * betree_prepare_quals
+ *		Look at the scan keys: set the range, the filter and the skip qual.
+ *
+ * Done when the scan starts, not in amrescan: the arguments may be cheap to
+ * set and never used.
+ */
+void
+betree_prepare_quals(IndexScanDesc scan)
+{
+	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
+	BetreeRel  *bt = &so->bt;
+	int			nkeys = scan->numberOfKeys;
+	ColumnQuals columns[INDEX_MAX_KEYS] = {0};
+	bool	   *used;
+	MemoryContext oldcontext;
+
+	MemoryContextReset(so->qual_context);
+	oldcontext = MemoryContextSwitchTo(so->qual_context);
+	used = palloc0(nkeys * sizeof(bool) + 1);
+	so->impossible = false;
+	so->skip_qual = NULL;
+	so->nfilter = 0;
+	so->filter = palloc((nkeys + 1) * sizeof(ScanKeyData));
+
+	for (int i = 0; i < nkeys; i++)
+	{
+		ScanKey		key = &scan->keyData[i];
+
+		if (key->sk_flags & (SK_ROW_HEADER | SK_SEARCHARRAY))
+			elog(ERROR, "betree does not support row or array scan keys");
+		if ((key->sk_flags & SK_ISNULL) &&
+			!(key->sk_flags & (SK_SEARCHNULL | SK_SEARCHNOTNULL)))
+			so->impossible = true;
+		else
+			classify_qual(bt, key, &columns[key->sk_attno - 1]);
+	}
+	if (!so->impossible)
+		make_range(so, scan->keyData, columns, used);
+
+	for (int i = 0; i < nkeys; i++)
+	{
+		ScanKey		key = &scan->keyData[i];
+
+		if (used[i])
+			continue;
+		so->filter[so->nfilter++] = *key;
+		if (key->sk_strategy > BTMaxStrategyNumber && key->sk_attno == 1 &&
+			so->skip_qual == NULL &&
+			OidIsValid(index_getprocid(bt->rel, 1, BETREE_SKIP_PROC)))
+		{
+			so->skip_qual = key;
+			fmgr_info_copy(&so->skip_proc,
+						   index_getprocinfo(bt->rel, 1, BETREE_SKIP_PROC),
+						   so->qual_context);
+		}
+	}
+	so->prepared = true;
+	MemoryContextSwitchTo(oldcontext);
+}
+
+/* Does a tuple of the range pass the other quals? */
+bool
+betree_check_filter(BetreeScanOpaque so, IndexTuple itup)
+{
+	for (int i = 0; i < so->nfilter; i++)
+	{
+		ScanKey		key = &so->filter[i];
+		bool		isnull;
+		Datum		value = index_getattr(itup, key->sk_attno, so->bt.tupdesc,
+										  &isnull);
+
+		if (key->sk_flags & SK_SEARCHNULL)
+		{
+			if (!isnull)
+				return false;
+		}
+		else if (isnull)
+			return false;
+		else if (!(key->sk_flags & SK_SEARCHNOTNULL) &&
+				 !DatumGetBool(FunctionCall2Coll(&key->sk_func,
+												 key->sk_collation, value,
+												 key->sk_argument)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * betree_skip_ahead
+ *		Move a forward position to where the skip qual can next be satisfied.
+ *
+ * Returns false if it cannot any more.  A moved position points into memory
+ * of the current context.
+ */
+bool
+betree_skip_ahead(BetreeScanOpaque so, BetreeKey *key, bool *moved)
+{
+	BetreeSkip	skip;
+	int32		cmp = 1;
+
+	*moved = false;
+	if (so->skip_qual == NULL)
+		return true;
+	skip.qual = so->skip_qual;
+	skip.have_value = key->nkeys > 0 && !key->isnull[0];
+	skip.value = skip.have_value ? key->value[0] : (Datum) 0;
+
+	/* NULLs and descending columns are not in the function's order */
+	if ((so->bt.rel->rd_indoption[0] & INDOPTION_DESC) ||
+		(key->nkeys > 0 && (key->isnull[0] || key->cmp[0] != so->bt.cmp[0])))
+		return true;
+
+	if (!DatumGetBool(FunctionCall1(&so->skip_proc, PointerGetDatum(&skip))))
+		return false;
+	if (skip.have_value)
+		cmp = DatumGetInt32(FunctionCall2Coll(so->bt.cmp[0],
+											  so->bt.rel->rd_indcollation[0],
+											  skip.value, key->value[0]));
+	if (cmp > 0)
+	{
+		key->nkeys = 1;
+		key->after = false;
+		key->has_tid = false;
+		key->cmp[0] = so->bt.cmp[0];
+		key->value[0] = skip.value;
+		key->isnull[0] = false;
+		*moved = true;
+	}
+	return true;
+}

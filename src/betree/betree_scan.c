@@ -1,0 +1,288 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_scan.c
+ *	  The index-scan callbacks.
+ *
+ * A scan holds one page of results, read by betree_step.c from one leaf's
+ * range, and hands them out; at either end of it the next step begins at the
+ * bound of the range just read.  A marked page is kept beside the current
+ * one, so that returning to a mark reads nothing.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "betree/betree_scan.h"
+
+#include "access/xlog.h"
+#include "base/compat.h"
+#include "miscadmin.h"
+#include "nodes/tidbitmap.h"
+#include "pgstat.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/* ambeginscan */
+IndexScanDesc
+betreebeginscan(Relation rel, int nkeys, int norderbys)
+{
+	IndexScanDesc scan = RelationGetIndexScan(rel, nkeys, norderbys);
+	BetreeScanOpaque so = palloc0(sizeof(BetreeScanOpaqueData));
+
+	betree_open(&so->bt, rel);
+	so->context = AllocSetContextCreate(CurrentMemoryContext, "betree scan",
+										ALLOCSET_SMALL_SIZES);
+	so->qual_context = AllocSetContextCreate(so->context, "betree quals",
+											 ALLOCSET_SMALL_SIZES);
+	so->message_context = AllocSetContextCreate(so->context, "betree messages",
+												ALLOCSET_DEFAULT_SIZES);
+	so->nodebuf = InvalidBuffer;
+	scan->opaque = so;
+	scan->xs_itupdesc = RelationGetDescr(rel);
+	return scan;
+}
+
+/* Empty a page of results and give up its pin */
+static void
+page_reset(BetreeScanPage *page)
+{
+	if (BufferIsValid(page->pin))
+		ReleaseBuffer(page->pin);
+	page->pin = InvalidBuffer;
+	MemoryContextReset(page->context);
+	page->low = page->high = NULL;
+	page->items = NULL;
+	page->nitems = page->max_items = 0;
+}
+
+/* A page that is neither the current nor the marked one */
+static BetreeScanPage *
+page_get(BetreeScanOpaque so)
+{
+	BetreeScanPage *page = so->unused;
+
+	if (page != NULL)
+	{
+		so->unused = NULL;
+		return page;
+	}
+	page = MemoryContextAllocZero(so->context, sizeof(BetreeScanPage));
+	page->pin = InvalidBuffer;
+	page->context = AllocSetContextCreate(so->context, "betree scan page",
+										  ALLOCSET_DEFAULT_SIZES);
+	return page;
+}
+
+/* Give up a page that was the current or the marked one */
+static void
+page_release(BetreeScanOpaque so, BetreeScanPage *page)
+{
+	if (page == NULL || page == so->cur || page == so->mark)
+		return;
+	page_reset(page);
+	if (so->unused == NULL)
+		so->unused = page;
+	else
+	{
+		MemoryContextDelete(page->context);
+		pfree(page);
+	}
+}
+
+static void
+set_current(BetreeScanOpaque so, BetreeScanPage *page)
+{
+	BetreeScanPage *old = so->cur;
+
+	so->cur = page;
+	page_release(so, old);
+}
+
+static void
+set_mark(BetreeScanOpaque so, BetreeScanPage *page)
+{
+	BetreeScanPage *old = so->mark;
+
+	so->mark = page;
+	page_release(so, old);
+}
+
+/* amrescan */
+void
+betreerescan(IndexScanDesc scan, ScanKey scankey, int nscankeys,
+			 ScanKey orderbys, int norderbys)
+{
+	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
+
+	set_current(so, NULL);
+	set_mark(so, NULL);
+	betree_scan_forget(so);
+	so->prepared = false;
+	if (scankey && scan->numberOfKeys > 0)
+		memmove(scan->keyData, scankey,
+				scan->numberOfKeys * sizeof(ScanKeyData));
+}
+
+/* amendscan */
+void
+betreeendscan(IndexScanDesc scan)
+{
+	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
+
+	set_current(so, NULL);
+	set_mark(so, NULL);
+	betree_scan_forget(so);
+	MemoryContextDelete(so->context);
+	pfree(so);
+}
+
+/* Is there nothing of the scan's range beyond this end of the page? */
+static bool
+at_end_of_range(BetreeScanOpaque so, BetreeScanPage *page, ScanDirection dir)
+{
+	if (ScanDirectionIsForward(dir))
+		return BetreePivotGetNatts(page->high) == BETREE_NATTS_PLUSINF ||
+			betree_key_compare_pivot(&so->bt, &so->upper, page->high) <= 0;
+	return BetreePivotGetNatts(page->low) == 0 ||
+		betree_key_compare_pivot(&so->bt, &so->lower, page->low) >= 0;
+}
+
+/*
+ * Step until a page has results.  Returns false, with no current page, at the
+ * end of the range.
+ */
+static bool
+next_page(BetreeScanOpaque so, ScanDirection dir)
+{
+	do
+	{
+		BetreeScanPage *page;
+		IndexTuple	from = NULL;
+
+		CHECK_FOR_INTERRUPTS();
+
+		if (so->cur != NULL)
+		{
+			if (at_end_of_range(so, so->cur, dir))
+			{
+				set_current(so, NULL);
+				return false;
+			}
+			from = ScanDirectionIsForward(dir) ? so->cur->high : so->cur->low;
+
+			/* do not keep VACUUM waiting for a page that is consumed */
+			if (so->cur != so->mark && BufferIsValid(so->cur->pin))
+			{
+				ReleaseBuffer(so->cur->pin);
+				so->cur->pin = InvalidBuffer;
+			}
+		}
+		page = page_get(so);
+		if (!betree_scan_step(so, page, from, dir))
+		{
+			set_current(so, NULL);
+			page_release(so, page);
+			return false;
+		}
+		set_current(so, page);
+	} while (so->cur->nitems == 0);
+
+	so->cur_index = ScanDirectionIsForward(dir) ? 0 : so->cur->nitems - 1;
+	return true;
+}
+
+/* Prepare a scan at its first call */
+static void
+begin(IndexScanDesc scan, bool want_itup)
+{
+	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
+
+	pgstat_count_index_scan(scan->indexRelation);
+	ecp_count_index_search(scan);
+	betree_prepare_quals(scan);
+	so->snapshot = scan->xs_snapshot;
+	so->mvcc = scan->xs_snapshot != NULL &&
+		IsMVCCSnapshot(scan->xs_snapshot);
+	so->interlock = want_itup;
+}
+
+/* amgettuple */
+bool
+betreegettuple(IndexScanDesc scan, ScanDirection dir)
+{
+	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
+	BetreeScanItem *item;
+
+	if (!so->prepared)
+		begin(scan, scan->xs_want_itup);
+	if (so->impossible)
+		return false;
+
+	if (so->cur != NULL && ScanDirectionIsForward(dir) &&
+		so->cur_index + 1 < so->cur->nitems)
+		so->cur_index++;
+	else if (so->cur != NULL && ScanDirectionIsBackward(dir) &&
+			 so->cur_index > 0)
+		so->cur_index--;
+	else if (!next_page(so, dir))
+		return false;
+
+	item = &so->cur->items[so->cur_index];
+	scan->xs_heaptid = item->tid;
+	scan->xs_itup = item->itup;
+	/* others than MVCC snapshots may meet a TID that has been recycled */
+	scan->xs_recheck = !so->mvcc;
+	return true;
+}
+
+/* amgetbitmap */
+int64
+betreegetbitmap(IndexScanDesc scan, TIDBitmap *tbm)
+{
+	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
+	int64		ntids = 0;
+
+	begin(scan, false);
+	if (so->impossible)
+		return 0;
+	while (next_page(so, ForwardScanDirection))
+	{
+		for (int i = 0; i < so->cur->nitems; i++)
+			tbm_add_tuples(tbm, &so->cur->items[i].tid, 1, false);
+		ntids += so->cur->nitems;
+	}
+	return ntids;
+}
+
+/* ammarkpos */
+void
+betreemarkpos(IndexScanDesc scan)
+{
+	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
+
+	set_mark(so, so->cur);
+	so->mark_index = so->cur_index;
+}
+
+/* amrestrpos */
+void
+betreerestrpos(IndexScanDesc scan)
+{
+	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
+
+	set_current(so, so->mark);
+	so->cur_index = so->mark_index;
+}
+
+/*
+ * amcanreturn
+ *
+ * All columns are stored as they are.  But a standby replays generic WAL
+ * without waiting for pins, so nothing there keeps VACUUM's deletions behind
+ * an index-only scan: plan none in recovery.
+ */
+bool
+betreecanreturn(Relation index, int attno)
+{
+	return !RecoveryInProgress();
+}

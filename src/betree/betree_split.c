@@ -1,0 +1,394 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_split.c
+ *	  Splitting nodes and growing the root.
+ *
+ * A node splits when it has no room for the pivots of its children's splits.
+ * Its log is divided with it.  A page whose live messages all belong to one
+ * half goes to that half; of a page that both need, the right half gets a
+ * copy of its part (its own WAL record, before anything refers to it), while
+ * the left half keeps the page and ignores what is out of its range.  So a
+ * node's range must never be extended while its log is not empty.
+ *
+ * Most splits happen in the middle of a drain, when the children left of the
+ * drain's place have nothing pending: cutting there copies next to nothing.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "betree/betree.h"
+
+#include "miscadmin.h"
+
+/* one half of a node to be split */
+typedef struct NodeHalf
+{
+	int			first;			/* children first..last-1 */
+	int			last;
+	int			nlog;
+	int			ndir;
+	BetreeDirEntry dir[BETREE_NCAP_MAX + 1];
+} NodeHalf;
+
+/*
+ * The child that shall begin the right half.  The place of a drain, if not
+ * too far out; near the end in the last node of a level, where ascending
+ * keys come; otherwise half of the space.
+ */
+static int
+choose_split_child(Page node)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	int			nchildren = BetreeNodeNumChildren(node);
+	int			total = 0;
+	int			space = 0;
+	int			at = 0;
+
+	if (BetreePivotGetNatts(BetreeNodeGetHikey(node)) == BETREE_NATTS_PLUSINF &&
+		nchildren >= 10)
+		return nchildren * 9 / 10;
+
+	if (opaque->bteo_drain != 0)
+	{
+		while (at < nchildren &&
+			   !BetreeSeqNewer(opaque->bteo_drain,
+							   BetreePivotGetMarker(BetreeNodeGetPivot(node, at))))
+			at++;
+	}
+	else
+	{
+		for (int i = 0; i < nchildren; i++)
+			total += BetreeTupleSpace(BetreeNodeGetPivot(node, i));
+		while (at < nchildren && space < total / 2)
+			space += BetreeTupleSpace(BetreeNodeGetPivot(node, at++));
+	}
+	at = Max(at, (nchildren + 2) / 3);
+	at = Min(at, nchildren * 2 / 3);
+	return Max(1, Min(at, nchildren - 1));
+}
+
+/*
+ * Whether items first..last of a log page hold a message of the children
+ * first_child..last_child-1 that is live.  "seq" 0 stands for the tail, which
+ * is not sorted and always live.
+ */
+static bool
+has_live_items(BetreeRel *bt, Page node, int first_child, int last_child,
+			   Page page, bool tail, uint16 seq)
+{
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	BetreeKey	lower;
+	BetreeKey	upper;
+
+	if (tail)
+	{
+		betree_key_from_pivot(bt, BetreeNodeGetPivot(node, first_child), &lower);
+		betree_key_from_pivot(bt, BetreeNodeGetUpper(node, last_child - 1),
+							  &upper);
+		for (OffsetNumber off = 1; off <= maxoff; off++)
+		{
+			IndexTuple	itup = BetreePageGetTuple(page, off);
+
+			if (betree_key_compare_tuple(bt, &lower, itup) <= 0 &&
+				betree_key_compare_tuple(bt, &upper, itup) > 0)
+				return true;
+		}
+		return false;
+	}
+
+	for (int child = first_child; child < last_child; child++)
+	{
+		OffsetNumber off;
+
+		if (!BetreeSeqNewer(seq, BetreePivotGetMarker(BetreeNodeGetPivot(node, child))))
+			continue;
+		betree_key_from_pivot(bt, BetreeNodeGetPivot(node, child), &lower);
+		betree_key_from_pivot(bt, BetreeNodeGetUpper(node, child), &upper);
+		off = betree_page_search(bt, page, maxoff, &lower);
+		if (off <= maxoff &&
+			betree_key_compare_tuple(bt, &upper,
+									 BetreePageGetTuple(page, off)) > 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Write a copy of a log page with the items not below "separator".  Nothing
+ * refers to it yet; after a crash it is lost space (see betree_reclaim in the
+ * README).
+ */
+static BlockNumber
+copy_log_page(BetreeRel *bt, Page source, BetreeKey *separator)
+{
+	Buffer		buf = betree_alloc(bt);
+	BlockNumber blkno = BufferGetBlockNumber(buf);
+	GenericXLogState *state = betree_xlog_start(bt->rel);
+	Page		page = betree_xlog_page(state, buf, true);
+	BetreePageOpaque from = BetreePageGetOpaque(source);
+	BetreePageOpaque to = BetreePageGetOpaque(page);
+
+	betree_page_init(page, BETREE_BUF, from->bteo_level, 0);
+	to->bteo_seq = from->bteo_seq;
+	to->bteo_owner = from->bteo_owner;
+	for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(source); off++)
+	{
+		IndexTuple	itup = BetreePageGetTuple(source, off);
+
+		if (betree_key_compare_tuple(bt, separator, itup) > 0)
+			continue;
+		betree_page_add(page, itup);
+		if (off <= from->bteo_nsorted)
+			to->bteo_nsorted++;
+	}
+	betree_xlog_finish(state);
+	BETREE_STOP("copied");
+	UnlockReleaseBuffer(buf);
+	return blkno;
+}
+
+static void
+half_add_dir(NodeHalf *half, BetreeDirEntry *entry, int kind)
+{
+	half->dir[half->ndir] = *entry;
+	half->dir[half->ndir].bted_kind = kind;
+	half->ndir++;
+	if (kind == BETREE_DIR_LOG)
+		half->nlog++;
+}
+
+/* Divide the log between the halves, copying pages that both need. */
+static void
+divide_log(BetreeRel *bt, Page node, NodeHalf *left, NodeHalf *right)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+	BetreeKey	separator;
+	BetreeDirEntry spare[BETREE_NCAP_MAX];
+	int			nspare = 0;
+
+	betree_key_from_pivot(bt, BetreeNodeGetPivot(node, right->first),
+						  &separator);
+
+	for (int i = 0; i < opaque->bteo_ndir; i++)
+	{
+		BetreeDirEntry *entry = &dir[i];
+		bool		tail = entry->bted_kind == BETREE_DIR_TAIL;
+		Buffer		buf;
+		Page		page;
+		bool		in_left;
+		bool		in_right;
+
+		if (!tail && entry->bted_kind != BETREE_DIR_LOG)
+		{
+			spare[nspare++] = *entry;
+			continue;
+		}
+
+		/* the tail's lock waits for the last append that is under way */
+		buf = betree_read(bt, entry->bted_block,
+						  tail ? BUFFER_LOCK_EXCLUSIVE : BUFFER_LOCK_SHARE,
+						  BETREE_BUF);
+		page = BufferGetPage(buf);
+		in_left = has_live_items(bt, node, left->first, left->last, page,
+								 tail, entry->bted_seq);
+		in_right = has_live_items(bt, node, right->first, right->last, page,
+								  tail, entry->bted_seq);
+		if (in_left && in_right)
+		{
+			BetreeDirEntry copy = *entry;
+
+			copy.bted_block = copy_log_page(bt, page, &separator);
+			half_add_dir(left, entry, entry->bted_kind);
+			half_add_dir(right, &copy, entry->bted_kind);
+		}
+		else if (in_left)
+			half_add_dir(left, entry, entry->bted_kind);
+		else if (in_right)
+			half_add_dir(right, entry, entry->bted_kind);
+		else
+			spare[nspare++] = *entry;
+		UnlockReleaseBuffer(buf);
+	}
+
+	/* the shorter directory gets the next spare page */
+	for (int i = 0; i < nspare; i++)
+		half_add_dir(left->ndir < right->ndir ? left : right, &spare[i],
+					 BETREE_DIR_SPARE);
+}
+
+/* Put one half of a node on a page image */
+static void
+write_half(BetreeRel *bt, Page page, Page source, NodeHalf *half,
+		   IndexTuple hikey)
+{
+	BetreePageOpaque from = BetreePageGetOpaque(source);
+	BetreePageOpaque to = BetreePageGetOpaque(page);
+	int			ncap = betree_node_ncap(bt, from->bteo_level);
+	int			room = BLCKSZ - SizeOfPageHeaderData - BetreeNodeSpecialSize(0) -
+	BetreeTupleSpace(hikey);
+
+	/* an option may ask for a longer directory than there is room for */
+	for (int i = half->first; i < half->last; i++)
+		room -= BetreeTupleSpace(BetreeNodeGetPivot(source, i));
+	ncap = Min(ncap, room / (int) sizeof(BetreeDirEntry));
+	betree_page_init(page, BETREE_NODE, from->bteo_level,
+					 Max(ncap, half->ndir));
+	betree_page_add(page, hikey);
+	for (int i = half->first; i < half->last; i++)
+		betree_page_add(page, BetreeNodeGetPivot(source, i));
+	memcpy(BetreeNodeGetDir(page), half->dir,
+		   half->ndir * sizeof(BetreeDirEntry));
+	to->bteo_ndir = half->ndir;
+	to->bteo_nlog = half->nlog;
+	to->bteo_seq = from->bteo_seq;
+	if (half->nlog > 0 && from->bteo_drain != 0 &&
+		!BetreeSeqNewer(half->dir[0].bted_seq, from->bteo_drain))
+		to->bteo_drain = from->bteo_drain;
+}
+
+/*
+ * Split a node; it and its parent are exclusively locked, and the parent has
+ * room for the pivot.
+ */
+static void
+split_locked(BetreeRel *bt, Buffer parentbuf, int child, Buffer nodebuf)
+{
+	Page		node = BufferGetPage(nodebuf);
+	PGAlignedBlock copy;
+	NodeHalf	left = {0};
+	NodeHalf	right = {0};
+	Buffer		rightbuf;
+	GenericXLogState *state;
+	Page		page;
+	Page		parent;
+	IndexTuple	separator;
+
+	left.last = right.first = choose_split_child(node);
+	right.last = BetreeNodeNumChildren(node);
+	divide_log(bt, node, &left, &right);
+
+	memcpy(copy.data, node, BLCKSZ);
+	separator = CopyIndexTuple(BetreeNodeGetPivot(node, right.first));
+	rightbuf = betree_alloc(bt);
+
+	state = betree_xlog_start(bt->rel);
+	parent = betree_xlog_page(state, parentbuf, false);
+
+	page = betree_xlog_page(state, nodebuf, false);
+	write_half(bt, page, copy.data, &left, separator);
+	memcpy(BetreeNodeGetCounters(page), BetreeNodeGetCounters(copy.data),
+		   sizeof(BetreeCountersData));
+
+	page = betree_xlog_page(state, rightbuf, true);
+	write_half(bt, page, copy.data, &right, BetreeNodeGetHikey(copy.data));
+
+	/* what the parent's log holds for it is as old as for the left half */
+	BetreePivotSetChild(separator, BufferGetBlockNumber(rightbuf));
+	BetreePivotSetMarker(separator,
+						 BetreePivotGetMarker(BetreeNodeGetPivot(parent, child)));
+	if (PageAddItem(parent, (Item) separator, IndexTupleSize(separator),
+					BETREE_FIRST_PIVOT + child + 1, false, false) ==
+		InvalidOffsetNumber)
+		elog(ERROR, "could not add pivot to betree node");
+	betree_xlog_finish(state);
+	BETREE_STOP("split");
+	UnlockReleaseBuffer(rightbuf);
+}
+
+/*
+ * Push the root's contents, log included, down into a new node, its only
+ * child.  The root is exclusively locked.
+ */
+static void
+grow_root(BetreeRel *bt, Buffer rootbuf)
+{
+	Page		root = BufferGetPage(rootbuf);
+	int			level = BetreePageGetOpaque(root)->bteo_level;
+	Buffer		buf;
+	GenericXLogState *state;
+	Page		page;
+	IndexTuple	pivot = betree_pivot_infinite(false);
+
+	if (level + 1 >= BETREE_MAX_HEIGHT)
+		elog(ERROR, "betree index \"%s\" is too high",
+			 RelationGetRelationName(bt->rel));
+
+	buf = betree_alloc(bt);
+	state = betree_xlog_start(bt->rel);
+	root = betree_xlog_page(state, rootbuf, false);
+	page = betree_xlog_page(state, buf, true);
+	memcpy(page, root, BLCKSZ);
+	BetreePivotSetChild(pivot, BufferGetBlockNumber(buf));
+	betree_node_form(root, level + 1, betree_node_ncap(bt, level + 1),
+					 betree_pivot_infinite(true), &pivot, 1);
+	betree_xlog_finish(state);
+	BETREE_STOP("root_grown");
+	UnlockReleaseBuffer(buf);
+}
+
+/* Has the node room for what a flush can add? */
+static bool
+has_room(Page page)
+{
+	return betree_node_room(page) >=
+		2 * (int) (BetreeMaxItemSize + MAXALIGN(sizeof(ItemPointerData)) +
+				   sizeof(ItemIdData)) &&
+		BetreeNodeNumChildren(page) + 2 <= BETREE_NODE_MAX_CHILDREN;
+}
+
+/*
+ * betree_split_node
+ *		Make room in the node of "level" whose range holds "key".
+ *
+ * The caller holds no lock.  Splits the ancestors first if they are full.
+ * Does nothing if somebody else has made room already.
+ */
+void
+betree_split_node(BetreeRel *bt, BetreeKey *key, int level)
+{
+	for (;;)
+	{
+		Buffer		parentbuf;
+		Buffer		nodebuf;
+		Page		parent;
+		int			child;
+
+		CHECK_FOR_INTERRUPTS();
+
+		parentbuf = betree_descend(bt, key, false, level + 1,
+								   BUFFER_LOCK_EXCLUSIVE);
+		if (!BufferIsValid(parentbuf))
+		{
+			nodebuf = betree_descend(bt, key, false, level,
+									 BUFFER_LOCK_EXCLUSIVE);
+			if (BufferGetBlockNumber(nodebuf) == BETREE_ROOT_BLKNO)
+				grow_root(bt, nodebuf);
+			UnlockReleaseBuffer(nodebuf);
+			continue;
+		}
+
+		parent = BufferGetPage(parentbuf);
+		if (BetreeNodeNumChildren(parent) >= BETREE_NODE_MAX_CHILDREN ||
+			betree_node_room(parent) <
+			(int) (BetreeMaxItemSize + MAXALIGN(sizeof(ItemPointerData)) +
+				   sizeof(ItemIdData)))
+		{
+			UnlockReleaseBuffer(parentbuf);
+			betree_split_node(bt, key, level + 1);
+			continue;
+		}
+
+		child = betree_node_search(bt, parent, key, false);
+		nodebuf = betree_read(bt,
+							  BetreePivotGetChild(BetreeNodeGetPivot(parent, child)),
+							  BUFFER_LOCK_EXCLUSIVE, BETREE_NODE);
+		if (!has_room(BufferGetPage(nodebuf)) &&
+			BetreeNodeNumChildren(BufferGetPage(nodebuf)) > 1)
+			split_locked(bt, parentbuf, child, nodebuf);
+		UnlockReleaseBuffer(nodebuf);
+		UnlockReleaseBuffer(parentbuf);
+		return;
+	}
+}

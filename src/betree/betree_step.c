@@ -1,0 +1,540 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_step.c
+ *	  One step of a scan: a leaf and what the logs above it hold for it.
+ *
+ * A scan's position is a key, never a page.  A step goes down from the root,
+ * coupling share locks, and collects on the way what is live in the logs for
+ * the child that the position belongs to; then it reads that leaf, merges,
+ * and lets go of everything.  Messages only move downward, so reading from
+ * above misses none; one that moved while we read shows up twice, with the
+ * same key and TID, and the merge drops the double.  The next position is the
+ * upper (going backward, the lower) bound of the child.
+ *
+ * Leaf parents are never freed: we keep the last one pinned and begin the
+ * next step there, if the position is still in its range.  After some steps
+ * in one node, all that its log holds for the rest of the scan in this node
+ * is collected at once and kept.  That is right for MVCC snapshots: what is
+ * flushed later is met twice and dropped once, what is appended later is
+ * invisible to us, and what VACUUM removes was dead to us.
+ *
+ * Index-only scans trust the visibility map, so VACUUM must not have recycled
+ * a TID between our reading it and our returning it.  They pin the leaf
+ * before they read the first log page, and keep the pin until the step's
+ * items are consumed; VACUUM, which cleans logs before leaves, waits for
+ * that pin (betree_vacuum.c).  They keep nothing from one step to the next.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "betree/betree_scan.h"
+
+#include "base/compat.h"
+#include "miscadmin.h"
+#include "storage/predicate.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/* steps in one node before its log is read as a whole */
+#define STEPS_BEFORE_CACHE	3
+
+static void
+message_add(BetreeScanOpaque so, IndexTuple itup, int order)
+{
+	MemoryContext oldcontext = MemoryContextSwitchTo(so->message_context);
+
+	if (so->nmessages >= so->max_messages)
+	{
+		so->max_messages = Max(64, so->max_messages * 2);
+		if (so->messages == NULL)
+			so->messages = palloc(so->max_messages * sizeof(BetreeSortItem));
+		else
+			so->messages = repalloc_huge(so->messages, so->max_messages *
+										 sizeof(BetreeSortItem));
+	}
+	betree_sort_item_init(&so->bt, &so->messages[so->nmessages],
+						  CopyIndexTuple(itup), order);
+	so->nmessages++;
+	MemoryContextSwitchTo(oldcontext);
+}
+
+static void
+messages_reset(BetreeScanOpaque so)
+{
+	MemoryContextReset(so->message_context);
+	so->messages = NULL;
+	so->nmessages = 0;
+	so->max_messages = 0;
+	so->messages_cached = false;
+}
+
+/* Sort what has been collected; drop exact duplicates */
+static void
+messages_finish(BetreeScanOpaque so)
+{
+	int			n = 0;
+
+	if (so->nmessages == 0)
+		return;
+	betree_sort(&so->bt, so->messages, so->nmessages);
+	for (int i = 0; i < so->nmessages; i++)
+	{
+		if (n > 0 && betree_sort_item_compare(&so->bt, &so->messages[n - 1],
+											  &so->messages[i]) == 0)
+			continue;
+		so->messages[n++] = so->messages[i];
+	}
+	so->nmessages = n;
+}
+
+/* What is to be collected from a log: an interval and the children in it */
+typedef struct LogRange
+{
+	Page		node;
+	BetreeKey	low;
+	BetreeKey	high;
+	int			child;			/* the only child, or -1 for several */
+} LogRange;
+
+/* Is a sealed page's item live, with respect to its child's marker? */
+static inline bool
+is_live(BetreeScanOpaque so, LogRange *range, IndexTuple itup, uint16 seq)
+{
+	int			child = range->child;
+
+	if (child < 0)
+	{
+		BetreeKey	key;
+
+		betree_key_from_tuple(&so->bt, itup, &key);
+		child = betree_node_search(&so->bt, range->node, &key, false);
+	}
+	return BetreeSeqNewer(seq,
+						  BetreePivotGetMarker(BetreeNodeGetPivot(range->node, child)));
+}
+
+/*
+ * Is the item in the range and in the scan's?  Returns 0 if so, 1 if it is
+ * above, -1 if below.
+ */
+static inline int
+compare_range(BetreeScanOpaque so, LogRange *range, IndexTuple itup)
+{
+	if (betree_key_compare_tuple(&so->bt, &so->upper, itup) <= 0 ||
+		betree_key_compare_tuple(&so->bt, &range->high, itup) <= 0)
+		return 1;
+	if (betree_key_compare_tuple(&so->bt, &so->lower, itup) > 0 ||
+		betree_key_compare_tuple(&so->bt, &range->low, itup) > 0)
+		return -1;
+	return 0;
+}
+
+/* Collect from one log page, share-locked */
+static void
+collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
+			 uint16 seq, int order)
+{
+	BetreeRel  *bt = &so->bt;
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber nsorted = BetreePageGetOpaque(page)->bteo_nsorted;
+	OffsetNumber off = FirstOffsetNumber;
+
+	/* the scan's own bound is mostly the narrower */
+	if (nsorted > 0 && so->lower.nkeys > 0)
+		off = betree_page_search(bt, page, nsorted, &so->lower);
+	if (off <= nsorted &&
+		betree_key_compare_tuple(bt, &range->low,
+								 BetreePageGetTuple(page, off)) > 0)
+		off = betree_page_search(bt, page, nsorted, &range->low);
+
+	for (; off <= nsorted; off++)
+	{
+		IndexTuple	itup = BetreePageGetTuple(page, off);
+
+		if (compare_range(so, range, itup) > 0)
+			break;
+		if (tail || is_live(so, range, itup, seq))
+			message_add(so, itup, order);
+	}
+	for (off = nsorted + 1; off <= maxoff; off++)
+	{
+		IndexTuple	itup = BetreePageGetTuple(page, off);
+
+		if (compare_range(so, range, itup) == 0)
+			message_add(so, itup, order);
+	}
+}
+
+/* Collect from a node's log; the node is share-locked */
+static void
+collect_log(BetreeScanOpaque so, LogRange *range)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(range->node);
+	BetreeDirEntry *dir = BetreeNodeGetDir(range->node);
+
+	for (int i = 0; i < opaque->bteo_ndir; i++)
+	{
+		bool		tail = dir[i].bted_kind == BETREE_DIR_TAIL;
+		Buffer		buf;
+
+		if (!tail && dir[i].bted_kind != BETREE_DIR_LOG)
+			continue;
+		if (!tail && range->child >= 0 &&
+			!BetreeSeqNewer(dir[i].bted_seq,
+							BetreePivotGetMarker(BetreeNodeGetPivot(range->node,
+																	range->child))))
+			continue;
+		buf = betree_read(&so->bt, dir[i].bted_block, BUFFER_LOCK_SHARE,
+						  BETREE_BUF);
+		ecp_test_for_old_snapshot(so->snapshot, so->bt.rel, BufferGetPage(buf));
+		collect_page(so, range, BufferGetPage(buf), tail, dir[i].bted_seq,
+					 opaque->bteo_level == 1 ? i : i + BETREE_NCAP_MAX);
+		UnlockReleaseBuffer(buf);
+	}
+}
+
+/* Has the node anything in its log? */
+static inline bool
+has_log(Page node)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+
+	return opaque->bteo_nlog > 0 ||
+		betree_node_tail(node) != InvalidBlockNumber;
+}
+
+/* Collect what an upper node holds for one child */
+static void
+collect_for_child(BetreeScanOpaque so, Page node, int child)
+{
+	LogRange	range;
+
+	range.node = node;
+	range.child = child;
+	betree_key_from_pivot(&so->bt, BetreeNodeGetPivot(node, child), &range.low);
+	betree_key_from_pivot(&so->bt, BetreeNodeGetUpper(node, child), &range.high);
+	collect_log(so, &range);
+}
+
+/* Is the position in a node's range, for the direction of the step? */
+static bool
+node_has_position(BetreeRel *bt, Page node, BetreeKey *key, bool strict)
+{
+	if (!strict)
+		return betree_node_covers(bt, node, key);
+	return betree_key_compare_pivot(bt, key, BetreeNodeGetHikey(node)) <= 0 &&
+		betree_key_compare_pivot(bt, key, BetreeNodeGetPivot(node, 0)) > 0;
+}
+
+/* Try to begin at the remembered leaf parent; share-locks it on success */
+static bool
+lock_remembered(BetreeScanOpaque so, BetreeKey *key, bool strict)
+{
+	if (!BufferIsValid(so->nodebuf))
+		return false;
+	if (so->upper_logs && !so->messages_cached)
+		return false;
+	LockBuffer(so->nodebuf, BUFFER_LOCK_SHARE);
+	if (BetreePageGetOpaque(BufferGetPage(so->nodebuf))->bteo_level == 1)
+	{
+		betree_check_page(&so->bt, so->nodebuf, BETREE_NODE, 1);
+		if (node_has_position(&so->bt, BufferGetPage(so->nodebuf), key, strict))
+			return true;
+	}
+	LockBuffer(so->nodebuf, BUFFER_LOCK_UNLOCK);
+	return false;
+}
+
+/*
+ * Go down to the leaf parent, collecting from the logs above it.  Leaves it
+ * share-locked in so->nodebuf.
+ */
+static void
+descend_collecting(BetreeScanOpaque so, BetreeKey *key, bool strict)
+{
+	Buffer		buf;
+
+	betree_scan_forget(so);
+	so->upper_logs = false;
+	buf = betree_read(&so->bt, BETREE_ROOT_BLKNO, BUFFER_LOCK_SHARE,
+					  BETREE_NODE);
+	for (;;)
+	{
+		Page		node = BufferGetPage(buf);
+		int			level = BetreePageGetOpaque(node)->bteo_level;
+		int			child;
+		Buffer		childbuf;
+
+		ecp_test_for_old_snapshot(so->snapshot, so->bt.rel, node);
+		if (level == 1)
+			break;
+		child = betree_node_search(&so->bt, node, key, strict);
+		if (has_log(node))
+		{
+			so->upper_logs = true;
+			collect_for_child(so, node, child);
+		}
+		childbuf = ReadBuffer(so->bt.rel,
+							  BetreePivotGetChild(BetreeNodeGetPivot(node, child)));
+		LockBuffer(childbuf, BUFFER_LOCK_SHARE);
+		betree_check_page(&so->bt, childbuf, BETREE_NODE, level - 1);
+		UnlockReleaseBuffer(buf);
+		buf = childbuf;
+	}
+	so->nodebuf = buf;
+}
+
+/* Forget the remembered node and what was collected there */
+void
+betree_scan_forget(BetreeScanOpaque so)
+{
+	if (BufferIsValid(so->nodebuf))
+		ReleaseBuffer(so->nodebuf);
+	so->nodebuf = InvalidBuffer;
+	so->steps_in_node = 0;
+	messages_reset(so);
+}
+
+/*
+ * Lock the leaf parent of the position, with the messages for the leaf
+ * collected; returns the child, and pins its leaf in "*leafbuf".
+ */
+static int
+locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
+	   Buffer *leafbuf)
+{
+	bool		strict = ScanDirectionIsBackward(dir);
+	BlockNumber pinned = InvalidBlockNumber;
+
+	*leafbuf = InvalidBuffer;
+	for (;;)
+	{
+		Page		node;
+		int			child;
+		BlockNumber leafblk;
+		LogRange	range;
+
+		CHECK_FOR_INTERRUPTS();
+
+		if (so->messages_cached && so->messages_dir != dir)
+			messages_reset(so);
+		if (!so->mvcc || !lock_remembered(so, key, strict))
+			descend_collecting(so, key, strict);
+		else if (!so->messages_cached)
+			messages_reset(so);
+		node = BufferGetPage(so->nodebuf);
+		child = betree_node_search(&so->bt, node, key, strict);
+		leafblk = BetreePivotGetChild(BetreeNodeGetPivot(node, child));
+
+		if (leafblk != pinned)
+		{
+			if (BufferIsValid(*leafbuf))
+				ReleaseBuffer(*leafbuf);
+			*leafbuf = ReadBuffer(so->bt.rel, leafblk);
+			pinned = leafblk;
+
+			/* logs above were read before this pin: read them again */
+			if (so->interlock && so->upper_logs)
+			{
+				LockBuffer(so->nodebuf, BUFFER_LOCK_UNLOCK);
+				betree_scan_forget(so);
+				continue;
+			}
+		}
+		if (so->interlock)
+			BETREE_STOP("scan_pinned");
+		if (so->messages_cached)
+			return child;
+
+		/* the rest of the node at once, or this child's share */
+		range.node = node;
+		range.child = child;
+		betree_key_from_pivot(&so->bt, BetreeNodeGetPivot(node, child),
+							  &range.low);
+		betree_key_from_pivot(&so->bt, BetreeNodeGetUpper(node, child),
+							  &range.high);
+		if (so->mvcc && !so->interlock && !so->upper_logs &&
+			++so->steps_in_node > STEPS_BEFORE_CACHE)
+		{
+			range.child = -1;
+			if (ScanDirectionIsForward(dir))
+				betree_key_from_pivot(&so->bt, BetreeNodeGetHikey(node),
+									  &range.high);
+			else
+				betree_key_from_pivot(&so->bt, BetreeNodeGetPivot(node, 0),
+									  &range.low);
+			so->messages_cached = true;
+			so->messages_dir = dir;
+		}
+		collect_log(so, &range);
+		messages_finish(so);
+		return child;
+	}
+}
+
+/* Add a tuple to the result, if it passes the filter */
+static void
+page_add(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple itup)
+{
+	BetreeScanItem *item;
+
+	if (so->nfilter > 0 && !betree_check_filter(so, itup))
+		return;
+	if (page->nitems >= page->max_items)
+	{
+		page->max_items = Max(64, page->max_items * 2);
+		page->items = page->items == NULL ?
+			palloc(page->max_items * sizeof(BetreeScanItem)) :
+			repalloc(page->items, page->max_items * sizeof(BetreeScanItem));
+	}
+	item = &page->items[page->nitems++];
+	item->tid = itup->t_tid;
+	item->itup = so->interlock ? CopyIndexTuple(itup) : NULL;
+}
+
+/* First message not below the key */
+static int
+message_search(BetreeScanOpaque so, BetreeKey *key)
+{
+	int			low = 0;
+	int			high = so->nmessages;
+
+	while (low < high)
+	{
+		int			mid = low + (high - low) / 2;
+
+		if (betree_key_compare_tuple(&so->bt, key, so->messages[mid].itup) > 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/*
+ * Merge the leaf, share-locked, with the messages of its range.  "from" and
+ * "to" bound what the step reads.
+ */
+static void
+merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
+		   BetreeKey *from, BetreeKey *to)
+{
+	BetreeRel  *bt = &so->bt;
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(leaf);
+	OffsetNumber off = betree_page_search(bt, leaf, maxoff, from);
+	OffsetNumber end = betree_page_search(bt, leaf, maxoff, to);
+	int			message = message_search(so, from);
+	int			last = message_search(so, to);
+
+	off = Max(off, betree_page_search(bt, leaf, maxoff, &so->lower));
+	end = Min(end, betree_page_search(bt, leaf, maxoff, &so->upper));
+
+	while (off < end || message < last)
+	{
+		int			cmp;
+
+		if (message >= last)
+			cmp = 1;
+		else if (off >= end)
+			cmp = -1;
+		else
+		{
+			BetreeSortItem item;
+
+			betree_sort_item_init(bt, &item, BetreePageGetTuple(leaf, off), 0);
+			cmp = betree_sort_item_compare(bt, &so->messages[message], &item);
+		}
+
+		/* flushed since it was collected: the leaf's copy does */
+		if (cmp == 0)
+			message++;
+		else if (cmp < 0)
+			page_add(so, page, so->messages[message++].itup);
+		else
+			page_add(so, page, BetreePageGetTuple(leaf, off++));
+	}
+}
+
+/*
+ * betree_scan_step
+ *		Read the next leaf's range in the given direction into "page".
+ *
+ * "from" is the bound at which the last step ended, or NULL to begin at the
+ * end of the scan's range.  Returns false if the range is exhausted.
+ */
+bool
+betree_scan_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
+				 ScanDirection dir)
+{
+	bool		forward = ScanDirectionIsForward(dir);
+	BetreeRel  *bt = &so->bt;
+	BetreeKey	key;
+	BetreeKey	low;
+	BetreeKey	high;
+	bool		moved = false;
+	Buffer		leafbuf;
+	Page		node;
+	int			child;
+	IndexTuple	pivot;
+	MemoryContext oldcontext = MemoryContextSwitchTo(page->context);
+
+	if (from == NULL)
+		key = forward ? so->lower : so->upper;
+	else
+	{
+		/* "from" may belong to the page that we fill now */
+		from = CopyIndexTuple(from);
+		betree_key_from_pivot(bt, from, &key);
+	}
+	if (forward && !betree_skip_ahead(so, &key, &moved))
+	{
+		MemoryContextSwitchTo(oldcontext);
+		return false;
+	}
+
+	child = locate(so, &key, dir, &leafbuf);
+	node = BufferGetPage(so->nodebuf);
+
+	/* a merge of leaves may have put "from" inside the child's range */
+	pivot = BetreeNodeGetPivot(node, child);
+	betree_key_from_pivot(bt, pivot, &low);
+	page->low = CopyIndexTuple(pivot);
+	if (forward && from != NULL)
+	{
+		betree_key_from_pivot(bt, from, &low);
+		if (betree_key_compare_pivot(bt, &low, pivot) > 0)
+			page->low = from;
+		else
+			betree_key_from_pivot(bt, pivot, &low);
+	}
+	pivot = BetreeNodeGetUpper(node, child);
+	page->high = CopyIndexTuple(pivot);
+	betree_key_from_pivot(bt, page->high, &high);
+	if (!forward && from != NULL)
+	{
+		BetreeKey	bound;
+
+		betree_key_from_pivot(bt, from, &bound);
+		if (betree_key_compare_pivot(bt, &bound, page->high) < 0)
+		{
+			page->high = from;
+			high = bound;
+		}
+	}
+	betree_key_from_pivot(bt, page->low, &low);
+
+	LockBuffer(leafbuf, BUFFER_LOCK_SHARE);
+	betree_check_page(bt, leafbuf, BETREE_LEAF, 0);
+	ecp_test_for_old_snapshot(so->snapshot, bt->rel, BufferGetPage(leafbuf));
+	merge_leaf(so, page, BufferGetPage(leafbuf), moved ? &key : &low, &high);
+	LockBuffer(leafbuf, BUFFER_LOCK_UNLOCK);
+	LockBuffer(so->nodebuf, BUFFER_LOCK_UNLOCK);
+
+	if (so->interlock && page->nitems > 0)
+		page->pin = leafbuf;
+	else
+		ReleaseBuffer(leafbuf);
+	MemoryContextSwitchTo(oldcontext);
+	return true;
+}

@@ -1,0 +1,455 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_vacuum.c
+ *	  ambulkdelete and amvacuumcleanup.
+ *
+ * The walk goes through the tree in key order and resumes by key.  A node's
+ * log is cleaned before anything below the node: messages only move down, or
+ * right in a split, and the set of dead TIDs was fixed before the call, so no
+ * dead entry can slip behind us.  Every entry is shown to the callback, also
+ * the buffered ones, as CREATE INDEX CONCURRENTLY needs.
+ *
+ * Index-only scans hold a pin on the leaf while they use what they read of
+ * it and of the logs above it (betree_step.c).  We need to wait for those
+ * that read before we cleaned: on every leaf, changed or not, we try for a
+ * cleanup lock, and where it is not to be had we clean under an ordinary
+ * exclusive lock and come back at the end of the walk, holding nothing, to
+ * wait.  Waiting at once, under the node's lock, could deadlock with a scan's
+ * owner that inserts.
+ *
+ * Leaves left empty are given to the free space map, with their range going
+ * to the left neighbour.  Since no lock-free page references exist, a freed
+ * page may be used again at once.  The free space map is not crash safe: at
+ * the end we look at all pages that the walk did not meet.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "betree/betree.h"
+
+#include "base/compat.h"
+#include "commands/vacuum.h"
+#include "miscadmin.h"
+#include "storage/indexfsm.h"
+#include "utils/memutils.h"
+
+typedef struct VacuumState
+{
+	BetreeRel	bt;
+	IndexVacuumInfo *info;
+	IndexBulkDeleteResult *stats;
+	IndexBulkDeleteCallback callback;
+	void	   *callback_state;
+	BlockNumber nblocks;		/* at the start */
+	uint8	   *visited;		/* bitmap of blocks below that */
+	BlockNumber *wait;			/* leaves whose cleanup lock we did not get */
+	int			nwait;
+	int			max_wait;
+	BlockNumber last_node[BETREE_MAX_HEIGHT];	/* whose log has been cleaned */
+	Buffer		nodebuf;		/* leaf parent, pinned */
+	IndexTuple	cursor;			/* lower bound of the next child */
+	MemoryContext context;
+	MemoryContext work_context; /* reset for each leaf */
+} VacuumState;
+
+static inline void
+mark_visited(VacuumState *state, BlockNumber blkno)
+{
+	if (blkno < state->nblocks)
+		state->visited[blkno / 8] |= 1 << (blkno % 8);
+}
+
+static inline bool
+is_visited(VacuumState *state, BlockNumber blkno)
+{
+	return (state->visited[blkno / 8] & (1 << (blkno % 8))) != 0;
+}
+
+/*
+ * Delete the dead items of a LEAF or BUF page, exclusively locked.  For items
+ * of a log, "node" tells whether they count: copies of flushed messages, and
+ * those of another node's range, do not.
+ */
+static void
+clean_page(VacuumState *state, Buffer buf, Page node, BetreeDirEntry *entry)
+{
+	BetreeRel  *bt = &state->bt;
+	Page		page = BufferGetPage(buf);
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber dead[MaxIndexTuplesPerPage];
+	int			ndead = 0;
+
+	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
+	{
+		IndexTuple	itup = BetreePageGetTuple(page, off);
+		bool		live = true;
+		ItemPointerData tid = itup->t_tid;
+
+		if (node != NULL)
+		{
+			BetreeKey	key;
+
+			betree_key_from_tuple(bt, itup, &key);
+			live = betree_node_covers(bt, node, &key);
+			if (live && entry->bted_kind == BETREE_DIR_LOG)
+			{
+				int			child = betree_node_search(bt, node, &key, false);
+
+				live = BetreeSeqNewer(entry->bted_seq,
+									  BetreePivotGetMarker(BetreeNodeGetPivot(node, child)));
+			}
+		}
+		if (state->callback(&tid, state->callback_state))
+		{
+			dead[ndead++] = off;
+			if (live)
+				state->stats->tuples_removed++;
+		}
+		else if (live)
+			state->stats->num_index_tuples++;
+	}
+
+	if (ndead > 0)
+	{
+		GenericXLogState *xlog = betree_xlog_start(bt->rel);
+
+		betree_page_delete_items(betree_xlog_page(xlog, buf, false),
+								 dead, ndead);
+		betree_xlog_finish(xlog);
+		BETREE_STOP("vacuum_deleted");
+	}
+}
+
+/* Clean the log of a node, which is share-locked */
+static void
+clean_log(VacuumState *state, Page node)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+
+	for (int i = 0; i < opaque->bteo_ndir; i++)
+	{
+		Buffer		buf;
+
+		mark_visited(state, dir[i].bted_block);
+		if (dir[i].bted_kind != BETREE_DIR_LOG &&
+			dir[i].bted_kind != BETREE_DIR_TAIL)
+			continue;
+		buf = ReadBufferExtended(state->bt.rel, MAIN_FORKNUM,
+								 dir[i].bted_block, RBM_NORMAL,
+								 state->info->strategy);
+		LockBuffer(buf, BUFFER_LOCK_EXCLUSIVE);
+		betree_check_page(&state->bt, buf, BETREE_BUF, -1);
+		clean_page(state, buf, node, &dir[i]);
+		UnlockReleaseBuffer(buf);
+	}
+}
+
+/*
+ * Lock the leaf parent of the cursor, having cleaned the logs of all nodes on
+ * the way that have not been cleaned yet.
+ */
+static void
+lock_leaf_parent(VacuumState *state)
+{
+	BetreeRel  *bt = &state->bt;
+	BetreeKey	key;
+	Buffer		buf;
+
+	betree_key_from_pivot(bt, state->cursor, &key);
+	if (BufferIsValid(state->nodebuf))
+	{
+		LockBuffer(state->nodebuf, BUFFER_LOCK_SHARE);
+		if (BetreePageGetOpaque(BufferGetPage(state->nodebuf))->bteo_level == 1 &&
+			betree_node_covers(bt, BufferGetPage(state->nodebuf), &key))
+			return;
+		UnlockReleaseBuffer(state->nodebuf);
+		state->nodebuf = InvalidBuffer;
+	}
+
+	buf = betree_read(bt, BETREE_ROOT_BLKNO, BUFFER_LOCK_SHARE, BETREE_NODE);
+	for (;;)
+	{
+		Page		node = BufferGetPage(buf);
+		BlockNumber blkno = BufferGetBlockNumber(buf);
+		int			level = BetreePageGetOpaque(node)->bteo_level;
+		int			child;
+		Buffer		childbuf;
+
+		mark_visited(state, blkno);
+		if (state->last_node[level] != blkno)
+		{
+			clean_log(state, node);
+			state->last_node[level] = blkno;
+			for (int i = 1; i < level; i++)
+				state->last_node[i] = InvalidBlockNumber;
+			BETREE_STOP("vacuum_log_cleaned");
+		}
+		if (level == 1)
+			break;
+		child = betree_node_search(bt, node, &key, false);
+		childbuf = ReadBuffer(bt->rel,
+							  BetreePivotGetChild(BetreeNodeGetPivot(node, child)));
+		LockBuffer(childbuf, BUFFER_LOCK_SHARE);
+		betree_check_page(bt, childbuf, BETREE_NODE, level - 1);
+		UnlockReleaseBuffer(buf);
+		buf = childbuf;
+	}
+	state->nodebuf = buf;
+}
+
+/* Remember a leaf that somebody has pinned */
+static void
+add_wait(VacuumState *state, BlockNumber blkno)
+{
+	if (state->nwait >= state->max_wait)
+	{
+		state->max_wait = Max(64, state->max_wait * 2);
+		if (state->wait == NULL)
+			state->wait = MemoryContextAlloc(state->context,
+											 state->max_wait * sizeof(BlockNumber));
+		else
+			state->wait = repalloc_huge(state->wait,
+										state->max_wait * sizeof(BlockNumber));
+	}
+	state->wait[state->nwait++] = blkno;
+}
+
+static void
+set_cursor(VacuumState *state, IndexTuple pivot)
+{
+	MemoryContext oldcontext = MemoryContextSwitchTo(state->context);
+	IndexTuple	old = state->cursor;
+
+	state->cursor = CopyIndexTuple(pivot);
+	if (old != NULL)
+		pfree(old);
+	MemoryContextSwitchTo(oldcontext);
+}
+
+/* Has a child anything pending in the sealed pages of its node? */
+static bool
+child_has_messages(BetreeRel *bt, Page node, int child)
+{
+	BetreeLogCache cache = {0};
+	BetreeBatch batch;
+
+	cache.hint = palloc0(BETREE_NCAP_MAX * sizeof(OffsetNumber));
+	cache.blkno = palloc0(BETREE_NCAP_MAX * sizeof(BlockNumber));
+	betree_batch_init(&batch, 1);
+	betree_gather(bt, node, child, BetreePageCapacity, BETREE_BATCH_MAX_ITEMS,
+				  &cache, &batch);
+	return batch.nitems > 0 || !batch.complete;
+}
+
+/*
+ * Free the leaf that begins at "low", if it still is empty and may go.
+ *
+ * Its range goes to its left neighbour, so neither must have messages in the
+ * log: their markers could not be merged.  Being extended, the neighbour is
+ * marked as having everything, lest old copies of flushed messages count for
+ * it.  A first child stays; nodes are never freed.
+ */
+static void
+free_leaf(VacuumState *state, IndexTuple low)
+{
+	BetreeRel  *bt = &state->bt;
+	BetreeKey	key;
+	Page		node;
+	int			child;
+	Buffer		leafbuf;
+	BlockNumber leafblk = InvalidBlockNumber;
+
+	betree_key_from_pivot(bt, low, &key);
+	state->nodebuf = betree_relock_node(bt, state->nodebuf, &key, 1,
+										BUFFER_LOCK_EXCLUSIVE);
+	node = BufferGetPage(state->nodebuf);
+	child = betree_node_search(bt, node, &key, false);
+	leafbuf = ReadBuffer(bt->rel,
+						 BetreePivotGetChild(BetreeNodeGetPivot(node, child)));
+
+	if (child > 0 && ConditionalLockBufferForCleanup(leafbuf))
+	{
+		betree_check_page(bt, leafbuf, BETREE_LEAF, 0);
+		if (PageGetMaxOffsetNumber(BufferGetPage(leafbuf)) == 0 &&
+			!child_has_messages(bt, node, child) &&
+			!child_has_messages(bt, node, child - 1))
+		{
+			GenericXLogState *xlog = betree_xlog_start(bt->rel);
+			Page		page;
+
+			node = betree_xlog_page(xlog, state->nodebuf, false);
+			BetreePivotSetMarker(BetreeNodeGetPivot(node, child - 1),
+								 BetreePageGetOpaque(node)->bteo_seq);
+			PageIndexTupleDelete(node, BETREE_FIRST_PIVOT + child);
+			page = betree_xlog_page(xlog, leafbuf, false);
+			betree_page_init(page, BETREE_FREE, 0, 0);
+			betree_xlog_finish(xlog);
+			BETREE_STOP("vacuum_freed");
+			leafblk = BufferGetBlockNumber(leafbuf);
+		}
+		LockBuffer(leafbuf, BUFFER_LOCK_UNLOCK);
+	}
+	ReleaseBuffer(leafbuf);
+	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
+
+	if (leafblk != InvalidBlockNumber)
+	{
+		RecordFreeIndexPage(bt->rel, leafblk);
+		state->stats->pages_newly_deleted++;
+		state->stats->pages_deleted++;
+		state->stats->pages_free++;
+	}
+}
+
+/* Clean the leaf at the cursor and move the cursor behind it */
+static void
+clean_leaf(VacuumState *state)
+{
+	BetreeRel  *bt = &state->bt;
+	BetreeKey	key;
+	Page		node;
+	int			child;
+	BlockNumber leafblk;
+	Buffer		leafbuf;
+	bool		empty;
+	IndexTuple	low;
+
+	lock_leaf_parent(state);
+	node = BufferGetPage(state->nodebuf);
+	betree_key_from_pivot(bt, state->cursor, &key);
+	child = betree_node_search(bt, node, &key, false);
+	leafblk = BetreePivotGetChild(BetreeNodeGetPivot(node, child));
+	if (child + 1 < BetreeNodeNumChildren(node))
+		PrefetchBuffer(bt->rel, MAIN_FORKNUM,
+					   BetreePivotGetChild(BetreeNodeGetPivot(node, child + 1)));
+
+	leafbuf = ReadBufferExtended(bt->rel, MAIN_FORKNUM, leafblk, RBM_NORMAL,
+								 state->info->strategy);
+	if (!ConditionalLockBufferForCleanup(leafbuf))
+	{
+		LockBuffer(leafbuf, BUFFER_LOCK_EXCLUSIVE);
+		add_wait(state, leafblk);
+	}
+	betree_check_page(bt, leafbuf, BETREE_LEAF, 0);
+	mark_visited(state, leafblk);
+	clean_page(state, leafbuf, NULL, NULL);
+	empty = PageGetMaxOffsetNumber(BufferGetPage(leafbuf)) == 0;
+	low = CopyIndexTuple(BetreeNodeGetPivot(node, child));
+	set_cursor(state, BetreeNodeGetUpper(node, child));
+	UnlockReleaseBuffer(leafbuf);
+	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
+
+	if (empty && child > 0)
+		free_leaf(state, low);
+}
+
+/* Tell the free space map of free and never used pages that we did not meet */
+static void
+record_free_pages(VacuumState *state)
+{
+	for (BlockNumber blkno = 0; blkno < state->nblocks; blkno++)
+	{
+		Buffer		buf;
+		bool		reusable;
+
+		if (blkno == BETREE_META_BLKNO || is_visited(state, blkno))
+			continue;
+		ecp_vacuum_delay_point();
+		buf = ReadBufferExtended(state->bt.rel, MAIN_FORKNUM, blkno,
+								 RBM_NORMAL, state->info->strategy);
+		LockBuffer(buf, BUFFER_LOCK_SHARE);
+		reusable = betree_page_is_reusable(BufferGetPage(buf));
+		UnlockReleaseBuffer(buf);
+		if (reusable)
+		{
+			RecordFreeIndexPage(state->bt.rel, blkno);
+			state->stats->pages_free++;
+		}
+	}
+}
+
+/* ambulkdelete */
+IndexBulkDeleteResult *
+betreebulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
+				 IndexBulkDeleteCallback callback, void *callback_state)
+{
+	VacuumState state = {0};
+	MemoryContext oldcontext;
+
+	if (stats == NULL)
+		stats = palloc0(sizeof(IndexBulkDeleteResult));
+	stats->estimated_count = false;
+	stats->num_index_tuples = 0;
+	stats->pages_free = 0;
+
+	betree_open(&state.bt, info->index);
+	state.info = info;
+	state.stats = stats;
+	state.callback = callback;
+	state.callback_state = callback_state;
+	state.nblocks = RelationGetNumberOfBlocks(info->index);
+	state.nodebuf = InvalidBuffer;
+	state.context = AllocSetContextCreate(CurrentMemoryContext,
+										  "betree vacuum",
+										  ALLOCSET_DEFAULT_SIZES);
+	state.work_context = AllocSetContextCreate(state.context,
+											   "betree vacuum leaf",
+											   ALLOCSET_DEFAULT_SIZES);
+	for (int i = 0; i < BETREE_MAX_HEIGHT; i++)
+		state.last_node[i] = InvalidBlockNumber;
+	oldcontext = MemoryContextSwitchTo(state.context);
+	state.visited = MemoryContextAllocExtended(state.context,
+											   state.nblocks / 8 + 1,
+											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	state.cursor = betree_pivot_infinite(false);
+
+	MemoryContextSwitchTo(state.work_context);
+	while (BetreePivotGetNatts(state.cursor) != BETREE_NATTS_PLUSINF)
+	{
+		ecp_vacuum_delay_point();
+		clean_leaf(&state);
+		MemoryContextReset(state.work_context);
+	}
+	if (BufferIsValid(state.nodebuf))
+		ReleaseBuffer(state.nodebuf);
+	BETREE_STOP("vacuum_walked");
+
+	/* always, also if we have deleted nothing: an earlier call may have */
+	for (int i = 0; i < state.nwait; i++)
+	{
+		Buffer		buf = ReadBuffer(info->index, state.wait[i]);
+
+		LockBufferForCleanup(buf);
+		UnlockReleaseBuffer(buf);
+	}
+	record_free_pages(&state);
+
+	MemoryContextSwitchTo(oldcontext);
+	MemoryContextDelete(state.context);
+	return stats;
+}
+
+/* amvacuumcleanup */
+IndexBulkDeleteResult *
+betreevacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
+{
+	if (info->analyze_only)
+		return stats;
+
+	if (stats == NULL)
+	{
+		/* nothing to delete: do not read the index for its statistics */
+		stats = palloc0(sizeof(IndexBulkDeleteResult));
+		stats->num_index_tuples = info->num_heap_tuples;
+		stats->estimated_count = true;
+	}
+	else if (!info->estimated_count &&
+			 stats->num_index_tuples > info->num_heap_tuples)
+		stats->num_index_tuples = info->num_heap_tuples;
+
+	stats->num_pages = RelationGetNumberOfBlocks(info->index);
+	IndexFreeSpaceMapVacuum(info->index);
+	return stats;
+}
