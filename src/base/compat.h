@@ -94,6 +94,36 @@
 	pg_tablespace_aclcheck(oid, role, ACL_CREATE)
 #endif
 
+#if PG_VERSION_NUM >= 160000
+#define ecp_index_is_owned(oid) \
+	object_ownercheck(RelationRelationId, oid, GetUserId())
+#else
+#define ecp_index_is_owned(oid)	pg_class_ownercheck(oid, GetUserId())
+#endif
+
+/*
+ * Core's record that says "blocks are about to be used again that queries
+ * on a standby may still want": 16 wants the table, too.
+ */
+#if PG_VERSION_NUM >= 160000
+#define ecp_log_page_reuse(index, heap, blk, fxid) \
+	gistXLogPageReuse(index, heap, blk, fxid)
+#define ecp_vacuum_heap(info)	((info)->heaprel)
+#else
+#define ecp_log_page_reuse(index, heap, blk, fxid) \
+	((void) (heap), gistXLogPageReuse(index, blk, fxid))
+#define ecp_vacuum_heap(info)	((Relation) NULL)
+#endif
+
+/* 16: the reader of a datum sort says whether it wants a copy */
+#if PG_VERSION_NUM >= 160000
+#define ecp_tuplesort_getdatum(state, value, isnull) \
+	tuplesort_getdatum(state, true, false, value, isnull, NULL)
+#else
+#define ecp_tuplesort_getdatum(state, value, isnull) \
+	tuplesort_getdatum(state, true, value, isnull, NULL)
+#endif
+
 /* 17: pages that nobody sees yet are written by storage/bulk_write.h */
 #if PG_VERSION_NUM >= 170000
 #define ECP_HAVE_BULK_WRITE

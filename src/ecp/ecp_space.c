@@ -1,0 +1,215 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_space.c
+ *	  The block map of an ecp index, and the first touch of blocks.
+ *
+ * Which blocks are in use is known from a bitmap on map pages that is
+ * WAL-logged together with whatever makes a block used or free (see the
+ * README, "WAL records"): the free space map of core is a hint that a crash
+ * may set back, and a run handed out twice would be two clusters on one
+ * page.  A run lies within the blocks of one map page; the search is first
+ * fit, so that the file stays short.
+ *
+ * A block may be marked as used and lie beyond the end of the file: a crash
+ * can cut off what was extended before its WAL record was flushed, and
+ * nothing needs to exist before it is first written.  ecp_space_new_buffer()
+ * is the only way to the first write of a run's page.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ecp/ecp_living.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "storage/lmgr.h"
+
+#define ECP_MAP_WORDS	(ECP_MAP_BITS / 64)
+
+/*
+ * Extend the main fork until it has block "blk".  The caller may hold
+ * content locks, as nbtree's page splits do: who waits for the extension
+ * lock waits for somebody who writes zeros and wants none of ours.
+ */
+static void
+ecp_space_extend(Relation index, BlockNumber blk)
+{
+	bool		need_lock = !RELATION_IS_LOCAL(index);
+
+	if (blk < RelationGetNumberOfBlocks(index))
+		return;
+	if (need_lock)
+		LockRelationForExtension(index, ExclusiveLock);
+	while (RelationGetNumberOfBlocks(index) <= blk)
+		ReleaseBuffer(ReadBuffer(index, P_NEW));
+	if (need_lock)
+		UnlockRelationForExtension(index, ExclusiveLock);
+}
+
+/*
+ * ecp_space_new_buffer
+ *		Return block "blk", exclusively locked, for initialisation.
+ *
+ * The caller owns the block by the map and writes it by a full image.  Its
+ * old bytes are never read from disk; a buffer that still holds them is
+ * returned as it is.
+ */
+Buffer
+ecp_space_new_buffer(Relation index, BlockNumber blk)
+{
+	ecp_space_extend(index, blk);
+	return ReadBufferExtended(index, MAIN_FORKNUM, blk, RBM_ZERO_AND_LOCK,
+							  NULL);
+}
+
+/*
+ * First fit of npages clear bits among the blocks of a map page.  Returns
+ * the bit's number, or -1.
+ */
+static int64
+ecp_map_search(const uint64 *words, uint32 npages)
+{
+	uint32		found = 0;
+
+	for (uint32 w = 0; w < ECP_MAP_WORDS; w++)
+	{
+		if (words[w] == PG_UINT64_MAX)
+		{
+			found = 0;
+			continue;
+		}
+		for (uint32 b = 0; b < 64; b++)
+		{
+			if (words[w] & (UINT64CONST(1) << b))
+				found = 0;
+			else if (++found == npages)
+				return (int64) w * 64 + b - npages + 1;
+		}
+	}
+	return -1;
+}
+
+/*
+ * ecp_space_find
+ *		Find npages free contiguous blocks, looking from map page "hint" on.
+ *
+ * Returns with the map page locked.  Nothing is changed yet: the caller
+ * registers the map page by ecp_space_register() in the record that makes
+ * the blocks used, and releases extent->map.  The caller may hold content
+ * locks that come before the map in the lock order.
+ */
+void
+ecp_space_find(Relation index, uint32 hint, uint32 npages, EcpExtent *extent)
+{
+	Assert(npages > 0 && npages <= ECP_RUN_PAGES_MAX);
+
+	for (uint32 mapno = hint;; mapno++)
+	{
+		Page		page;
+		int64		bit;
+
+		if ((uint64) mapno * ECP_MAP_BITS + ECP_MAP_BITS > MaxBlockNumber)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("index \"%s\" has no free blocks left",
+							RelationGetRelationName(index))));
+
+		/* exists if it was ever used; we lock it before we look */
+		ecp_space_extend(index, EcpMapBlock(mapno));
+		extent->map = ecp_buffer_get(index, EcpMapBlock(mapno),
+									 BUFFER_LOCK_EXCLUSIVE);
+		extent->mapno = mapno;
+		extent->npages = npages;
+		page = BufferGetPage(extent->map);
+		extent->map_is_new = PageIsNew(page);
+		if (extent->map_is_new)
+		{
+			/* bit 0 is an ordinary block, bit 1 the map page itself */
+			extent->blk = EcpMapBlock(mapno) + 1;
+			return;
+		}
+
+		ecp_page_check(index, extent->map, ECP_PAGE_MAP);
+		bit = ecp_map_search(EcpPageGetMap(page), npages);
+		if (bit >= 0)
+		{
+			extent->blk = mapno * ECP_MAP_BITS + bit;
+			return;
+		}
+		UnlockReleaseBuffer(extent->map);
+	}
+}
+
+/*
+ * Register the extent's map page in a record and mark the extent as used
+ * there.  Returns the copy, in case the caller has more to mark.
+ */
+Page
+ecp_space_register(GenericXLogState *xlog, const EcpExtent *extent)
+{
+	Page		page;
+
+	page = GenericXLogRegisterBuffer(xlog, extent->map,
+									 extent->map_is_new ?
+									 GENERIC_XLOG_FULL_IMAGE : 0);
+	if (extent->map_is_new)
+	{
+		ecp_page_init_map(page, extent->mapno);
+		ecp_space_mark(page, EcpMapBlock(extent->mapno), 1, true);
+	}
+	ecp_space_mark(page, extent->blk, extent->npages, true);
+	return page;
+}
+
+/* Set or clear the bits of an extent in (the copy of) its map page. */
+void
+ecp_space_mark(Page map, BlockNumber blk, uint32 npages, bool used)
+{
+	uint64	   *words = EcpPageGetMap(map);
+
+	for (uint32 i = 0; i < npages; i++)
+	{
+		uint32		bit = (blk + i) % ECP_MAP_BITS;
+
+		if (used)
+			words[bit / 64] |= UINT64CONST(1) << (bit % 64);
+		else
+			words[bit / 64] &= ~(UINT64CONST(1) << (bit % 64));
+	}
+}
+
+/* The map page that has the bit of "blk", locked and checked. */
+Buffer
+ecp_space_map_lock(Relation index, BlockNumber blk, int lockmode)
+{
+	Buffer		buffer;
+
+	buffer = ecp_buffer_get(index, EcpMapBlock(EcpBlockMap(blk)), lockmode);
+	ecp_page_check(index, buffer, ECP_PAGE_MAP);
+	return buffer;
+}
+
+/* Blocks marked as used, in all map pages. */
+uint64
+ecp_space_count_used(Relation index)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(index);
+	uint64		used = 0;
+
+	for (uint32 mapno = 0; EcpMapBlock(mapno) < nblocks; mapno++)
+	{
+		Buffer		buffer = ecp_buffer_get(index, EcpMapBlock(mapno),
+											BUFFER_LOCK_SHARE);
+		Page		page = BufferGetPage(buffer);
+
+		if (!PageIsNew(page))
+		{
+			ecp_page_check(index, buffer, ECP_PAGE_MAP);
+			used += pg_popcount((const char *) EcpPageGetMap(page),
+								ECP_MAP_BYTES);
+		}
+		UnlockReleaseBuffer(buffer);
+		CHECK_FOR_INTERRUPTS();
+	}
+	return used;
+}
