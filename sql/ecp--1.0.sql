@@ -608,6 +608,22 @@ CREATE FUNCTION ecp_recall(index regclass, k integer DEFAULT 10,
 COMMENT ON FUNCTION ecp_recall(regclass, integer, integer[], integer, integer, text) IS
 	'share of the true nearest rows that an ecp index finds, by number of probes';
 
+-- ecp: the living index
+
+CREATE FUNCTION ecp_maintain(index regclass,
+	OUT splits bigint, OUT folds bigint, OUT merges bigint,
+	OUT drops bigint, OUT purged_pages bigint) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION ecp_maintain(regclass) IS
+	'split, fold and merge clusters of an ecp index and free retired pages, as VACUUM does';
+
+CREATE FUNCTION ecp_index_check(index regclass,
+	heapallindexed boolean DEFAULT false) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION ecp_index_check(regclass, boolean) IS
+	'verify the structure of an ecp index and, if asked, that it has every row of its table';
+REVOKE ALL ON FUNCTION ecp_index_check(regclass, boolean) FROM PUBLIC;
+
 -- end of ecp
 
 -- ======================================================================

@@ -11,7 +11,7 @@
  */
 #include "postgres.h"
 
-#include "ecp/ecp.h"
+#include "ecp/ecp_living.h"
 #include "utils/guc.h"
 
 int			ecp_build_policy;
@@ -129,6 +129,8 @@ ecp_options_init(void)
 							"0 chooses by the number of clusters, for a recall of about 0.95.",
 							&ecp_probes, 0, 0, ECP_PROBES_MAX, PGC_USERSET, 0,
 							NULL, NULL, NULL);
+
+	ecp_stop_point_init();
 
 	MarkGUCPrefixReserved("ecp");
 }

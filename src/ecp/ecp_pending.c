@@ -24,9 +24,6 @@ ECP_PENDING(ecpgettuple)
 ECP_PENDING(ecpendscan)
 ECP_PENDING(ecpproperty)
 ECP_PENDING(ecpcostestimate)
-ECP_PENDING(ecpinsert)
-ECP_PENDING(ecpbulkdelete)
-ECP_PENDING(ecpvacuumcleanup)
 
 /* the code of support function 1: see EcpClassCode() in ecp.h */
 __attribute__((weak)) void

@@ -1,0 +1,294 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_insert.c
+ *	  aminsert: one row into the cluster of its nearest leader.
+ *
+ *	 1 metapage -> structure version V; a descent at V (ecp_descent.c, from
+ *	   the leader cache, so that usually no page of a node is read) gives
+ *	   the nearest leader's cluster
+ *	 2 lock the cluster's head, which locks the cluster among inserters; if
+ *	   it is retired or gone, maintenance was faster: start over
+ *	 3 the first free slot of its runs takes the row: one WAL record that
+ *	   changes one page, mostly
+ *	 4 no free slot: split the cluster if it has reached its limit and
+ *	   nobody maintains the index just now, else append a run
+ *
+ * An index without rows has no root.  The first row makes one: a leaf that
+ * takes everything until it splits.  So an index that was created on an
+ * empty table grows its leaders from its rows, as a B-tree grows levels.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ecp/ecp_build.h"
+#include "ecp/ecp_living.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/memutils.h"
+
+/* So often the structure may change under an insert before we give up. */
+#define ECP_INSERT_TRIES_MAX	100
+
+/* Smallest run, in slots, when pages do not say it. */
+#define ECP_RUN_SLOTS_MIN		8
+
+typedef enum EcpPutResult
+{
+	ECP_PUT_DONE,
+	ECP_PUT_MOVED,				/* the cluster was replaced */
+	ECP_PUT_FULL,				/* it should be split first */
+	ECP_PUT_OVERFULL			/* it must be split first */
+} EcpPutResult;
+
+/* Slots of the run to add to a leaf that has "total": half of that more. */
+static uint32
+ecp_added_slots(const EcpIndexState *state, uint32 total)
+{
+	const EcpGeometry *geo = &state->leaf;
+	uint32		limit = ecp_leaf_limit(state);
+	uint32		nslots = total / 2;
+	uint32		entry_pages;
+	uint32		npages;
+
+	/*
+	 * Not more than a split will need; but a leaf that nobody splits keeps
+	 * its number of runs small.
+	 */
+	if (total < limit)
+		nslots = Min(nslots, limit - total);
+	else
+		nslots = Max(limit / 2, total / 8);
+	nslots = Max(nslots, ECP_RUN_SLOTS_MIN);
+	nslots = Min(nslots, ecp_slots_in_pages(geo, ECP_SPLIT_PAGES_MAX / 2));
+	if (geo->code_bytes > 0)
+	{
+		ecp_run_size(geo, nslots, &entry_pages, &npages);
+		nslots = entry_pages * geo->slots;
+	}
+	return nslots;
+}
+
+/*
+ * Put a row into a leaf.  May ask for a split instead if may_split, and does
+ * for a leaf that would get too large for one if must_split.
+ */
+static EcpPutResult
+ecp_leaf_put(Relation index, const EcpIndexState *state,
+			 const EcpChildData *leaf, const EcpSlotItem *item,
+			 bool may_split, bool must_split)
+{
+	const EcpGeometry *geo = &state->leaf;
+	EcpPutResult result = ECP_PUT_DONE;
+	uint32		nslots = 0;
+	uint32		npages = 0;
+	uint64		run = leaf->ecpc_run;
+	Buffer		head;
+	Buffer		page0;
+
+	head = ecp_run_buffer(index, ECP_PAGE_ENTRY, leaf->ecpc_blk, run, 0,
+						  BUFFER_LOCK_EXCLUSIVE);
+	if (!BufferIsValid(head))
+		return ECP_PUT_MOVED;
+	if (EcpPageGetRunHeader(BufferGetPage(head))->ecpr_flags & ECP_RUN_RETIRED)
+	{
+		UnlockReleaseBuffer(head);
+		return ECP_PUT_MOVED;
+	}
+
+	page0 = head;
+	for (;;)
+	{
+		EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(page0));
+		Buffer		next;
+
+		ecp_run_check_header(index, page0, geo);
+		if (header->ecpr_level != 0)
+			ecp_report_corrupt(index, BufferGetBlockNumber(page0),
+							   "A node was found where a leaf was expected.");
+		nslots += header->ecpr_nslots;
+		npages += header->ecpr_npages;
+		if (ecp_xlog_put(index, state, 0, page0, item))
+			break;
+
+		if (header->ecpr_next_run == 0)
+		{
+			if (must_split && npages >= ECP_SPLIT_PAGES_MAX)
+				result = ECP_PUT_OVERFULL;
+			else if (may_split && nslots >= ecp_leaf_limit(state))
+				result = ECP_PUT_FULL;
+			if (result != ECP_PUT_DONE)
+				break;
+			ECP_STOP_POINT("addrun");
+			ecp_xlog_add_run(index, state, page0,
+							 ecp_added_slots(state, nslots));
+			ECP_STOP_POINT("addrun-done");
+		}
+
+		/* run ids grow along the list, so that it cannot be a ring */
+		if (header->ecpr_next_run <= run)
+			ecp_report_corrupt(index, BufferGetBlockNumber(page0),
+							   "A run does not fit into the list of its cluster.");
+		run = header->ecpr_next_run;
+		next = ecp_run_buffer(index, ECP_PAGE_ENTRY, header->ecpr_next_blk,
+							  run, 0, BUFFER_LOCK_EXCLUSIVE);
+		if (!BufferIsValid(next))
+			ecp_report_moved(index, header->ecpr_next_blk);
+		if (page0 != head)
+			UnlockReleaseBuffer(page0);
+		page0 = next;
+	}
+
+	if (page0 != head)
+		UnlockReleaseBuffer(page0);
+	UnlockReleaseBuffer(head);
+	return result;
+}
+
+/* Make the root, a leaf, for the first row. */
+static void
+ecp_insert_first(Relation index, EcpIndexState *state,
+				 const EcpVector *vector)
+{
+	EcpMetaPageData *meta = &state->meta;
+	uint32		nslots;
+
+	/*
+	 * Dimensions that were learnt from rows which are all gone are forgotten
+	 * once nothing of them is left on disk.
+	 */
+	if (meta->ecpm_dims == 0 ||
+		(meta->ecpm_dims != vector->dims &&
+		 (meta->ecpm_flags & ECP_META_DIMS_LEARNED) != 0 &&
+		 meta->ecpm_retired_head == InvalidBlockNumber))
+	{
+		ecp_meta_set_dims(index, meta, vector->dims);
+		ecp_geometry_init(state);
+	}
+	ecp_vector_check_dims(vector, meta->ecpm_dims,
+						  RelationGetRelationName(index));
+	nslots = state->leaf.code_bytes > 0 ? state->leaf.slots :
+		Min(ECP_RUN_SLOTS_MIN, ecp_leaf_limit(state));
+	ECP_STOP_POINT("learn");
+	if (ecp_xlog_learn(index, state, nslots))
+		ECP_STOP_POINT("learn-done");
+}
+
+/* The cluster of the nearest leader. */
+static void
+ecp_insert_find(Relation index, const EcpIndexState *state,
+				const void *prepared, EcpChildData *leaf)
+{
+	EcpDescent *descent;
+	EcpClusterRef cluster;
+
+	if (state->meta.ecpm_root_level == 0)
+	{
+		*leaf = state->meta.ecpm_root;
+		return;
+	}
+	descent = ecp_descent_begin(index, state, prepared, true, 1);
+	if (!ecp_descent_next(descent, &cluster))
+		ecp_report_corrupt(index, state->meta.ecpm_root.ecpc_blk,
+						   "The tree of leaders has no leaves.");
+	*leaf = cluster.child;
+	ecp_descent_end(descent);
+}
+
+/*
+ * Split the leaf that is nearest to "prepared" and full.  Returns false if
+ * somebody else maintains the index now; waits for him only if "wait".
+ */
+static bool
+ecp_insert_split_leaf(Relation index, const void *prepared, bool wait)
+{
+	if (wait)
+		LockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+	else if (!ConditionalLockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock))
+		return false;
+	ecp_maintain_full_leaf(index, prepared);
+	UnlockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+	return true;
+}
+
+/* Insert a vector; what it allocates is freed by the caller. */
+static void
+ecp_insert_vector(Relation index, const EcpVector *vector,
+				  ItemPointer heap_tid)
+{
+	EcpIndexState state;
+	EcpSlotItem item = {0};
+	bool		may_split = ecp_insert_split;
+	bool		must_split = true;
+	char	   *prepared = palloc(mul_size(vector->dims, sizeof(float4)) + 64);
+
+	item.tid = *heap_tid;
+	item.vector = vector->data;
+
+	for (int tries = 0; tries < ECP_INSERT_TRIES_MAX;)
+	{
+		EcpChildData leaf;
+
+		CHECK_FOR_INTERRUPTS();
+		ecp_index_state_read(index, &state);
+		if (state.meta.ecpm_dims != 0 && !EcpIndexIsEmpty(&state))
+			ecp_vector_check_dims(vector, state.meta.ecpm_dims,
+								  RelationGetRelationName(index));
+		if (!ecp_prepare(&state.meta, vector, prepared))
+			return;				/* zero length under cosine: not indexed */
+		if (EcpIndexIsEmpty(&state))
+		{
+			ecp_insert_first(index, &state, vector);
+			continue;
+		}
+		ecp_insert_find(index, &state, prepared, &leaf);
+		switch (ecp_leaf_put(index, &state, &leaf, &item, may_split,
+							 must_split))
+		{
+			case ECP_PUT_DONE:
+				return;
+			case ECP_PUT_MOVED:
+				tries++;
+				break;
+			case ECP_PUT_FULL:
+				/* only once, whether it could be done or not */
+				(void) ecp_insert_split_leaf(index, prepared, false);
+				may_split = false;
+				break;
+			case ECP_PUT_OVERFULL:
+				(void) ecp_insert_split_leaf(index, prepared, true);
+				must_split = false;
+				break;
+		}
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INTERNAL_ERROR),
+			 errmsg("could not insert into index \"%s\" because its clusters kept changing",
+					RelationGetRelationName(index))));
+}
+
+bool
+ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
+		  Relation heap, IndexUniqueCheck checkUnique, bool indexUnchanged,
+		  IndexInfo *indexInfo)
+{
+	MemoryContext context;
+	MemoryContext old_context;
+	EcpVector	vector;
+	EcpElem		elem;
+	EcpMetric	metric;
+
+	if (isnull[0])
+		return false;
+
+	/* generic WAL allocates 64 kB a record; callers may reset late */
+	context = AllocSetContextCreate(CurrentMemoryContext, "ecp insert",
+									ALLOCSET_DEFAULT_SIZES);
+	old_context = MemoryContextSwitchTo(context);
+	ecp_class_get(index, &elem, &metric);
+	ecp_vector_read(values[0], elem, &vector);
+	ecp_insert_vector(index, &vector, heap_tid);
+	MemoryContextSwitchTo(old_context);
+	MemoryContextDelete(context);
+	return false;
+}

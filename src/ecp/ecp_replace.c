@@ -1,0 +1,651 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_replace.c
+ *	  REPLACE: one or two clusters by none, one or two new ones.
+ *
+ * Splitting, folding (writing a cluster anew without holes, in one run),
+ * merging and dropping clusters, of rows as of leaders, are one operation.
+ * Old runs are never changed: new ones are written beside them, the parent
+ * gets entries that begin with the next structure version, and one record,
+ * PUBLISH, makes that version the present one.  Scans that began before go
+ * on reading the old runs, which wait in the retired queue until no snapshot
+ * can need them.
+ *
+ *	 1 copy the old cluster's rows without locks, and divide them
+ *	 2 BEGIN, then ALLOC and FILL for each new run: nobody can see them
+ *	 3 lock the old heads: inserters of these clusters wait from here on
+ *	 4 rows that came after 1 go into spare slots of the new runs (SLOT)
+ *	 5 PARENT: entries of the new children from, of the old ones until, V + 1
+ *	 6 PUBLISH, unlock, STAMP
+ *
+ * The caller holds the maintenance lock, so that there is one such operation
+ * at a time, VACUUM frees no slot meanwhile, and nothing but inserts into
+ * leaves happens.  Whatever stops us before PUBLISH, error, cancel or crash,
+ * leaves ecpm_op in the metapage, by which the next maintainer undoes it
+ * (ecp_undo); no reader and no inserter minds it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ecp/ecp_living.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+/* Free slots that a rewritten run gets: for what comes while we work. */
+#define ECP_LEAF_SPARE		4
+#define ECP_NODE_SPARE_MIN	16
+
+#define ECP_NEW_MAX		3		/* two and a new root */
+
+/* A cluster to be written. */
+typedef struct EcpNew
+{
+	int			level;
+	int			nitems;
+	int		   *items;			/* numbers of rows or children */
+	char	   *leader;			/* of the parent's element kind */
+	EcpChildData child;			/* as the parent will have it */
+	uint32		nslots;
+} EcpNew;
+
+typedef struct EcpReplace
+{
+	Relation	index;
+	EcpIndexState state;
+	EcpReplaceKind kind;
+	const EcpReplaceTarget *target;
+	EcpChildData old[2];
+	uint32		old_pages;
+	/* what is copied: rows, or the children of one node */
+	EcpRowSet	rows;
+	EcpNodeImage *node;
+	char	   *prepared;		/* rows as they compare with leaders */
+	Size		prepared_stride;
+	int			nnew;			/* without a new root */
+	EcpNew		new[ECP_NEW_MAX];
+	EcpIntentData intent;
+} EcpReplace;
+
+/* How many slots a run of npages pages can have. */
+uint32
+ecp_slots_in_pages(const EcpGeometry *geo, uint32 npages)
+{
+	uint64		nslots;
+	uint32		entry_pages;
+	uint32		all_pages;
+
+	if (geo->code_bytes > 0)
+		return npages * geo->slots;
+	nslots = (uint64) (npages - 1) * ECP_PAYLOAD_BYTES / geo->vec_bytes;
+	for (;; nslots--)
+	{
+		if (nslots <= 1)
+			return 1;
+		ecp_run_size(geo, nslots, &entry_pages, &all_pages);
+		if (all_pages <= npages)
+			return nslots;
+	}
+}
+
+/* Slots of a new run for n items. */
+static uint32
+ecp_new_slots(const EcpGeometry *geo, int level, int n)
+{
+	uint32		nslots;
+	uint32		entry_pages;
+	uint32		npages;
+
+	if (level == 0)
+		nslots = n + ECP_LEAF_SPARE + (geo->code_bytes > 0 ? 0 : n / 8);
+	else
+		nslots = n + Max(n / 2, ECP_NODE_SPARE_MIN);
+	nslots = Min(nslots, ecp_slots_in_pages(geo, ECP_RUN_PAGES_MAX));
+	if (nslots < n)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("cluster of %d vectors of %u bytes is too large", n,
+						geo->vec_bytes)));
+
+	/* slots on the entry pages cost nothing more if vectors are there */
+	if (geo->code_bytes > 0)
+	{
+		ecp_run_size(geo, nslots, &entry_pages, &npages);
+		nslots = entry_pages * geo->slots;
+	}
+	return nslots;
+}
+
+static char *
+ecp_replace_vector(const EcpReplace *r, int item)
+{
+	if (r->target->level == 0)
+		return r->prepared + item * r->prepared_stride;
+	return r->node->leaders + item * r->node->stride;
+}
+
+static int
+ecp_replace_count(const EcpReplace *r)
+{
+	return r->target->level == 0 ? r->rows.nrows : r->node->nchildren;
+}
+
+/* Prepare the rows from number "first" on for comparison with leaders. */
+static void
+ecp_replace_prepare(EcpReplace *r, int first)
+{
+	EcpMetaPageData *meta = &r->state.meta;
+	Size		bytes = mul_size(r->rows.nrows, r->prepared_stride);
+
+	if (r->prepared == NULL)
+		r->prepared = palloc_extended(Max(bytes, 1), MCXT_ALLOC_HUGE);
+	else if (first < r->rows.nrows)
+		r->prepared = repalloc_huge(r->prepared, bytes);
+	for (int i = first; i < r->rows.nrows; i++)
+	{
+		EcpVector	vector = {0};
+
+		vector.elem = meta->ecpm_elem;
+		vector.dims = meta->ecpm_dims;
+		vector.data = r->rows.vectors + i * r->rows.stride;
+		if (!ecp_prepare(meta, &vector, r->prepared + i * r->prepared_stride))
+			memset(r->prepared + i * r->prepared_stride, 0,
+				   r->state.node.vec_bytes);
+	}
+}
+
+/* Step 1: copy what the old clusters have. */
+static bool
+ecp_replace_copy(EcpReplace *r)
+{
+	const EcpReplaceTarget *target = r->target;
+
+	for (int i = 0; i < target->nold; i++)
+		r->old[i] = target->parent ?
+			target->parent->children[target->which[i]] : r->state.meta.ecpm_root;
+
+	if (target->level > 0)
+	{
+		Assert(target->nold == 1);
+		r->node = ecp_node_read(r->index, &r->state, target->level,
+								r->old[0].ecpc_blk, r->old[0].ecpc_run, true);
+		if (r->node == NULL)
+			ecp_report_moved(r->index, r->old[0].ecpc_blk);
+		return r->node->nchildren > 0;
+	}
+
+	ecp_rows_init(&r->rows, &r->state);
+	for (int i = 0; i < target->nold; i++)
+	{
+		if (!ecp_rows_read(r->index, &r->state, r->old[i].ecpc_blk,
+						   r->old[i].ecpc_run, InvalidBuffer, &r->rows))
+			ecp_report_moved(r->index, r->old[i].ecpc_blk);
+	}
+	r->prepared_stride = MAXALIGN(r->state.node.vec_bytes);
+	ecp_replace_prepare(r, 0);
+	return true;
+}
+
+/* Set leader, radius and size of a new cluster whose items are known. */
+static void
+ecp_new_finish(EcpReplace *r, EcpNew *new)
+{
+	EcpMetaPageData *meta = &r->state.meta;
+	float8		radius = 0;
+
+	new->level = r->target->level;
+	new->nslots = ecp_new_slots(EcpLevelGeometry(&r->state, new->level),
+								new->level, new->nitems);
+	for (int i = 0; i < new->nitems; i++)
+	{
+		float8		d = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
+									 meta->ecpm_dims, new->leader,
+									 ecp_replace_vector(r, new->items[i]));
+
+		radius = Max(radius, d);
+	}
+	new->child.ecpc_radius = radius;
+	new->child.ecpc_nrows = new->nitems;
+	new->child.ecpc_vfrom = meta->ecpm_sversion + 1;
+	new->child.ecpc_vto = ECP_V_NONE;
+}
+
+/* Decide which items go to which new cluster. */
+static void
+ecp_replace_divide(EcpReplace *r)
+{
+	EcpMetaPageData *meta = &r->state.meta;
+	const EcpReplaceTarget *target = r->target;
+	int			n = ecp_replace_count(r);
+	char	   *vectors = n > 0 ? ecp_replace_vector(r, 0) : NULL;
+	Size		stride = target->level == 0 ? r->prepared_stride : r->node->stride;
+	uint8	   *sides = palloc0(Max(n, 1));
+
+	r->nnew = r->kind == ECP_REPLACE_DROP ? 0 :
+		r->kind == ECP_REPLACE_SPLIT ? 2 : 1;
+	for (int i = 0; i < r->nnew; i++)
+	{
+		r->new[i].leader = palloc0(MAXALIGN(r->state.node.vec_bytes));
+		r->new[i].items = palloc(Max(n, 1) * sizeof(int));
+	}
+
+	if (r->kind == ECP_REPLACE_SPLIT)
+	{
+		void	   *centres[2] = {r->new[0].leader, r->new[1].leader};
+
+		ecp_two_means(meta->ecpm_leader_elem, meta->ecpm_dims, vectors,
+					  stride, n, meta->ecpm_seed ^ r->old[0].ecpc_run, sides,
+					  centres);
+	}
+	else if (r->kind == ECP_REPLACE_MERGE && n > 0)
+		ecp_centre(meta->ecpm_leader_elem, meta->ecpm_dims, vectors, stride,
+				   n, r->new[0].leader);
+	else if (r->nnew > 0 && target->parent)
+		memcpy(r->new[0].leader,
+			   target->parent->leaders + target->which[0] * target->parent->stride,
+			   r->state.node.vec_bytes);
+
+	for (int i = 0; i < n && r->nnew > 0; i++)
+	{
+		EcpNew	   *new = &r->new[sides[i]];
+
+		new->items[new->nitems++] = i;
+	}
+	for (int i = 0; i < r->nnew; i++)
+		ecp_new_finish(r, &r->new[i]);
+}
+
+/* The item that goes into slot i of a new cluster. */
+static void
+ecp_new_item(const EcpReplace *r, const EcpNew *new, int i, EcpSlotItem *item)
+{
+	if (new == &r->new[r->nnew])	/* the new root */
+	{
+		item->child = r->new[i].child;
+		item->vector = r->new[i].leader;
+	}
+	else if (new->level == 0)
+	{
+		item->tid = r->rows.tids[new->items[i]];
+		item->vector = r->rows.vectors + new->items[i] * r->rows.stride;
+	}
+	else
+	{
+		item->child = r->node->children[new->items[i]];
+		item->vector = r->node->leaders + new->items[i] * r->node->stride;
+	}
+}
+
+/* Copy a vector into the vector part of a run in memory. */
+static void
+ecp_image_put_stream(char *pages, const EcpGeometry *geo, uint32 entry_pages,
+					 uint32 slot, const char *vector)
+{
+	uint32		pageno;
+	uint32		offset;
+	uint32		done = 0;
+
+	ecp_stream_position(geo, entry_pages, slot, &pageno, &offset);
+	while (done < geo->vec_bytes)
+	{
+		uint32		part = Min(geo->vec_bytes - done,
+							   ECP_PAYLOAD_BYTES - offset);
+
+		memcpy(EcpPageGetStream((Page) (pages + (Size) pageno * BLCKSZ)) + offset,
+			   vector + done, part);
+		done += part;
+		pageno++;
+		offset = 0;
+	}
+}
+
+/* Step 2 for one new cluster whose blocks are allocated: write it. */
+static void
+ecp_new_write(EcpReplace *r, EcpNew *new)
+{
+	const EcpGeometry *geo = EcpLevelGeometry(&r->state, new->level);
+	uint32		entry_pages;
+	uint32		npages;
+	char	   *pages;
+	EcpRunHeader header;
+
+	ecp_run_size(geo, new->nslots, &entry_pages, &npages);
+	pages = palloc_extended((Size) npages * BLCKSZ, MCXT_ALLOC_HUGE);
+	ecp_run_init((Page) pages, geo, new->level, new->child.ecpc_run,
+				 new->child.ecpc_run, new->nslots);
+	for (uint32 p = 1; p < npages; p++)
+		ecp_page_init_run((Page) (pages + (Size) p * BLCKSZ), geo,
+						  new->child.ecpc_run, p, entry_pages);
+	header = EcpPageGetRunHeader((Page) pages);
+	header->ecpr_hw_page = entry_pages;
+	header->ecpr_free_hint = new->nitems / geo->slots;
+
+	for (int i = 0; i < new->nitems; i++)
+	{
+		int			slot = i % geo->slots;
+		EcpEntryView view;
+		EcpSlotItem item;
+
+		ecp_new_item(r, new, i, &item);
+		ecp_entry_view((Page) (pages + (Size) (i / geo->slots) * BLCKSZ), geo,
+					   new->level, &view);
+		if (new->level == 0)
+			view.tids[slot] = item.tid;
+		else
+			view.children[slot] = item.child;
+		ecp_entry_put_vector(geo, &view, slot, r->state.meta.ecpm_metric,
+							 item.vector);
+		if (geo->code_bytes == 0)
+			ecp_image_put_stream(pages, geo, entry_pages, i, item.vector);
+		EcpSlotSetLive(&view, slot);
+	}
+	ecp_xlog_fill(r->index, new->child.ecpc_blk, pages, npages);
+	pfree(pages);
+}
+
+/* Step 2: intent, blocks, contents. */
+static void
+ecp_replace_write(EcpReplace *r)
+{
+	const EcpReplaceTarget *target = r->target;
+	bool		new_root = target->parent == NULL && r->nnew == 2;
+	int			nruns = r->nnew + (new_root ? 1 : 0);
+	EcpIntentData *intent = &r->intent;
+
+	if (new_root)
+	{
+		EcpNew	   *root = &r->new[r->nnew];
+
+		root->level = target->level + 1;
+		root->nitems = r->nnew;
+		root->nslots = ecp_new_slots(&r->state.node, root->level, r->nnew);
+		root->child.ecpc_nrows = root->nitems;
+		root->child.ecpc_vfrom = r->state.meta.ecpm_sversion + 1;
+		root->child.ecpc_vto = ECP_V_NONE;
+	}
+
+	intent->ecpi_kind = ECP_OP_REPLACE;
+	intent->ecpi_nold = target->nold;
+	intent->ecpi_nnew = nruns;
+	intent->ecpi_parent = target->parent ? target->parent->head.blk : InvalidBlockNumber;
+	for (int i = 0; i < lengthof(intent->ecpi_old); i++)
+		intent->ecpi_old[i] = i < target->nold ? r->old[i].ecpc_blk : InvalidBlockNumber;
+	for (int i = 0; i < lengthof(intent->ecpi_new); i++)
+		intent->ecpi_new[i] = InvalidBlockNumber;
+	ecp_xlog_begin(r->index, intent);
+	ECP_STOP_POINT("replace-begin");
+
+	for (int i = 0; i < nruns; i++)
+	{
+		EcpNew	   *new = &r->new[i];
+		uint32		entry_pages;
+
+		ecp_run_size(EcpLevelGeometry(&r->state, new->level), new->nslots,
+					 &entry_pages, &new->child.ecpc_npages);
+		ecp_xlog_alloc(r->index, i, new->child.ecpc_npages, intent);
+		new->child.ecpc_blk = intent->ecpi_new[i];
+		new->child.ecpc_run = intent->ecpi_first_run + i;
+		ECP_STOP_POINT("replace-alloc");
+		ecp_new_write(r, new);
+		ECP_STOP_POINT("replace-fill");
+	}
+}
+
+/*
+ * Step 4: rows that inserters added to the old leaves since they were
+ * copied.  The heads are locked.  Returns false if the spare slots do not
+ * suffice.
+ */
+static bool
+ecp_replace_catch_up(EcpReplace *r, Buffer *heads)
+{
+	EcpMetaPageData *meta = &r->state.meta;
+	int			first = r->rows.nrows;
+	Buffer		page0[2];
+	bool		done = true;
+
+	r->rows.npages = 0;
+	for (int i = 0; i < r->target->nold; i++)
+		(void) ecp_rows_read(r->index, &r->state, r->old[i].ecpc_blk,
+							 r->old[i].ecpc_run, heads[i], &r->rows);
+	r->old_pages = r->rows.npages;
+	if (r->rows.nrows == first)
+		return true;
+	if (r->nnew == 0)
+		return false;
+
+	ecp_replace_prepare(r, first);
+	for (int i = 0; i < r->nnew; i++)
+	{
+		page0[i] = ecp_run_buffer(r->index, ECP_PAGE_ENTRY,
+								  r->new[i].child.ecpc_blk,
+								  r->new[i].child.ecpc_run, 0,
+								  BUFFER_LOCK_EXCLUSIVE);
+		if (!BufferIsValid(page0[i]))
+			ecp_report_moved(r->index, r->new[i].child.ecpc_blk);
+	}
+	for (int i = first; i < r->rows.nrows && done; i++)
+	{
+		EcpSlotItem item = {0};
+		float8		d[2];
+		int			side;
+
+		for (int k = 0; k < r->nnew; k++)
+			d[k] = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
+								meta->ecpm_dims, r->new[k].leader,
+								ecp_replace_vector(r, i));
+		side = r->nnew == 2 && d[1] < d[0] ? 1 : 0;
+		item.tid = r->rows.tids[i];
+		item.vector = r->rows.vectors + i * r->rows.stride;
+		done = ecp_xlog_put(r->index, &r->state, 0, page0[side], &item);
+		if (!done && r->nnew == 2)
+			done = ecp_xlog_put(r->index, &r->state, 0, page0[1 - side], &item);
+		ECP_STOP_POINT("replace-catch-up");
+	}
+	for (int i = 0; i < r->nnew; i++)
+		UnlockReleaseBuffer(page0[i]);
+	return done;
+}
+
+/* Step 5: entries of the new children, and ends of the old ones. */
+static bool
+ecp_replace_parent(EcpReplace *r)
+{
+	const EcpNodeImage *parent = r->target->parent;
+	Buffer		head;
+	bool		done = true;
+
+	if (parent == NULL)
+		return true;
+	head = ecp_run_buffer(r->index, ECP_PAGE_ENTRY, parent->head.blk,
+						  parent->head.run, 0, BUFFER_LOCK_EXCLUSIVE);
+	if (!BufferIsValid(head))
+		ecp_report_moved(r->index, parent->head.blk);
+	for (int i = 0; i < r->nnew && done; i++)
+	{
+		EcpSlotItem item = {0};
+
+		item.child = r->new[i].child;
+		item.vector = r->new[i].leader;
+		done = ecp_xlog_put(r->index, &r->state, parent->level, head, &item);
+		ECP_STOP_POINT("replace-parent-add");
+	}
+	for (int i = 0; i < r->target->nold && done; i++)
+	{
+		ecp_xlog_end_child(r->index, &r->state, head,
+						   parent->slots[r->target->which[i]],
+						   r->state.meta.ecpm_sversion + 1);
+		ECP_STOP_POINT("replace-parent-end");
+	}
+	UnlockReleaseBuffer(head);
+	return done;
+}
+
+/* Lock the old heads, by block number. */
+static void
+ecp_replace_lock(EcpReplace *r, Buffer *heads)
+{
+	int			nold = r->target->nold;
+	int			lower = nold == 2 && r->old[1].ecpc_blk < r->old[0].ecpc_blk ? 1 : 0;
+
+	for (int i = 0; i < nold; i++)
+	{
+		int			k = i == 0 ? lower : 1 - lower;
+
+		heads[k] = ecp_run_buffer(r->index, ECP_PAGE_ENTRY,
+								  r->old[k].ecpc_blk, r->old[k].ecpc_run, 0,
+								  BUFFER_LOCK_EXCLUSIVE);
+		if (!BufferIsValid(heads[k]))
+			ecp_report_moved(r->index, r->old[k].ecpc_blk);
+		if (EcpPageGetRunHeader(BufferGetPage(heads[k]))->ecpr_flags & ECP_RUN_RETIRED)
+			ecp_report_corrupt(r->index, r->old[k].ecpc_blk,
+							   "A cluster of the present version is marked as retired.");
+	}
+}
+
+/* Steps 3 to 6.  Returns false if it had to be given up. */
+static bool
+ecp_replace_publish(EcpReplace *r)
+{
+	const EcpReplaceTarget *target = r->target;
+	EcpPublish	publish = {0};
+	bool		done;
+
+	publish.nold = target->nold;
+	ecp_replace_lock(r, publish.old);
+	ECP_STOP_POINT("replace-lock");
+
+	if (target->level == 0)
+		done = ecp_replace_catch_up(r, publish.old);
+	else
+	{
+		r->old_pages = r->node->head.header.ecpr_npages;
+		done = true;
+	}
+	if (done)
+		done = ecp_replace_parent(r);
+	if (done)
+	{
+		publish.retired_pages = r->old_pages;
+		publish.nleaves_delta = target->level == 0 ? r->nnew - target->nold : 0;
+		if (target->parent == NULL)
+		{
+			publish.root_changes = true;
+			if (r->nnew == 2)
+				publish.root = r->new[2].child;
+			else if (r->nnew == 1)
+				publish.root = r->new[0].child;
+			publish.root_level = r->nnew == 2 ? target->level + 1 :
+				r->nnew == 1 ? target->level : 0;
+		}
+		ECP_STOP_POINT("replace-publish");
+		ecp_xlog_publish(r->index, &publish);
+		ECP_STOP_POINT("replace-published");
+	}
+	for (int i = 0; i < target->nold; i++)
+		UnlockReleaseBuffer(publish.old[i]);
+	if (!done)
+		return false;
+
+	ECP_STOP_POINT("replace-stamp");
+	for (int i = 0; i < target->nold; i++)
+		ecp_xlog_stamp(r->index, r->old[i].ecpc_blk);
+	return true;
+}
+
+/*
+ * ecp_replace
+ *		Replace target's one or two clusters as "kind" says.
+ *
+ * The maintenance lock is held, ecpm_op is empty, and target->parent is a
+ * present image (with leaders) of a node with at least ECP_NODE_FREE_MIN
+ * free slots.  Nodes can be folded and split only.
+ *
+ * Returns false, the structure being as before, if there was nothing to do
+ * it with or inserters were faster than we.
+ */
+bool
+ecp_replace(Relation index, EcpReplaceKind kind,
+			const EcpReplaceTarget *target)
+{
+	MemoryContext context;
+	MemoryContext old_context;
+	EcpReplace *r;
+	bool		done = false;
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "ecp replace",
+									ALLOCSET_DEFAULT_SIZES);
+	old_context = MemoryContextSwitchTo(context);
+	r = palloc0(sizeof(EcpReplace));
+	r->index = index;
+	r->kind = kind;
+	r->target = target;
+	ecp_index_state_read(index, &r->state);
+	Assert(r->state.meta.ecpm_op.ecpi_kind == ECP_OP_NONE);
+	if (r->state.meta.ecpm_sversion >= ECP_V_NONE - 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("index \"%s\" has run out of structure versions",
+						RelationGetRelationName(index)),
+				 errhint("Please REINDEX it.")));
+
+	if (ecp_replace_copy(r) &&
+		(kind != ECP_REPLACE_SPLIT || ecp_replace_count(r) >= 2) &&
+		(kind != ECP_REPLACE_DROP || ecp_replace_count(r) == 0))
+	{
+		ecp_replace_divide(r);
+		ecp_replace_write(r);
+		done = ecp_replace_publish(r);
+		if (!done)
+			ecp_undo(index);
+	}
+	MemoryContextSwitchTo(old_context);
+	MemoryContextDelete(context);
+	return done;
+}
+
+/*
+ * ecp_undo
+ *		Undo what ecpm_op names, if anything.  The maintenance lock is held.
+ *
+ * Each step may be repeated, and ecpm_op is emptied last.
+ */
+void
+ecp_undo(Relation index)
+{
+	EcpIndexState state;
+	EcpIntentData *intent = &state.meta.ecpm_op;
+
+	ecp_index_state_read(index, &state);
+	if (intent->ecpi_kind == ECP_OP_NONE)
+		return;
+	if (intent->ecpi_kind != ECP_OP_REPLACE ||
+		intent->ecpi_nnew > lengthof(intent->ecpi_new))
+		ecp_report_corrupt(index, ECP_META_BLKNO,
+						   "The unfinished operation is not a known one.");
+
+	if (intent->ecpi_parent != InvalidBlockNumber)
+	{
+		Buffer		head = ecp_buffer_get(index, intent->ecpi_parent,
+										  BUFFER_LOCK_EXCLUSIVE);
+		uint32		npages;
+
+		ecp_page_check(index, head, ECP_PAGE_ENTRY);
+		ecp_run_check_header(index, head, &state.node);
+		npages = EcpPageGetRunHeader(BufferGetPage(head))->ecpr_hw_page;
+		for (uint32 p = 0; p < npages; p++)
+		{
+			ecp_xlog_undo_page(index, &state, head, p);
+			ECP_STOP_POINT("undo-page");
+		}
+		UnlockReleaseBuffer(head);
+	}
+	for (int i = 0; i < intent->ecpi_nnew; i++)
+	{
+		if (intent->ecpi_new[i] == InvalidBlockNumber)
+			continue;
+		ecp_xlog_undo_extent(index, i, intent);
+		ECP_STOP_POINT("undo-extent");
+	}
+	ecp_xlog_undo_extent(index, -1, intent);
+}
