@@ -1,0 +1,630 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_check.c
+ *	  ecp_index_check(): verifies the invariants that the README states.
+ *
+ * First the structure, with all writers of the table locked out: metapage,
+ * tree of leaders, clusters, retired queue and map (I1 to I9 of the README),
+ * each page's format on the way.  Then, if asked for, the table: every row
+ * that the snapshot sees must be in the index under its TID with its very
+ * elements (I10); as in amcheck, a Bloom filter of what the index holds
+ * stands between the two scans.
+ *
+ * On a standby nobody can be locked out.  The tree and the table are checked
+ * there, which maintenance and purges leave alone as long as our snapshot
+ * lives; queue and map are not.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/transam.h"
+#include "access/xlog.h"
+#include "catalog/index.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
+#include "common/pg_prng.h"
+#include "ecp/ecp_living.h"
+#include "fmgr.h"
+#include "lib/bloomfilter.h"
+#include "miscadmin.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplesort.h"
+
+PGDLLEXPORT Datum ecp_index_check(PG_FUNCTION_ARGS);
+
+typedef struct EcpCheck
+{
+	Relation	heap;
+	Relation	index;
+	EcpIndexState state;
+	bool		locked_out;		/* no writers: queue and map stand still */
+	uint64	   *seen;			/* blocks that something owns */
+	uint32		nmaps;			/* map pages that "seen" has room for */
+	Tuplesortstate *tids;		/* of live rows of the present version */
+	bloom_filter *filter;		/* (TID, elements) of them, or NULL */
+	char	   *element;		/* of the filter: scratch */
+	char	   *prepared;		/* scratch */
+	int64		nrows;
+	uint32		nleaves;
+} EcpCheck;
+
+#define ECP_CHECK_TID_BYTES		sizeof(ItemPointerData)
+
+/* The blocks of an extent belong to somebody: to nobody else (I3). */
+static void
+check_claim(EcpCheck *check, BlockNumber blk, uint32 npages)
+{
+	for (uint32 i = 0; i < npages; i++)
+	{
+		uint64		bit = (uint64) blk + i;
+
+		if (bit >= (uint64) check->nmaps * ECP_MAP_BITS)
+			ecp_report_corrupt(check->index, blk + i,
+							   "A run lies behind the last map page.");
+		if (check->seen[bit / 64] & (UINT64CONST(1) << (bit % 64)))
+			ecp_report_corrupt(check->index, blk + i,
+							   "The block belongs to two owners.");
+		check->seen[bit / 64] |= UINT64CONST(1) << (bit % 64);
+	}
+}
+
+/* Between pd_lower and pd_upper there is nothing, and pd_lower is right. */
+static void
+check_page_form(EcpCheck *check, BlockNumber blk, Page page, Size lower)
+{
+	PageHeader	header = (PageHeader) page;
+
+	if (header->pd_lower != lower)
+		ecp_report_corrupt(check->index, blk,
+						   psprintf("The payload ends at byte %u, expected %zu.",
+									header->pd_lower, lower));
+	for (Size i = header->pd_lower; i < header->pd_upper; i++)
+	{
+		if (((char *) page)[i] != 0)
+			ecp_report_corrupt(check->index, blk,
+							   "The unused part of the page is not zero.");
+	}
+}
+
+/* A row: TID, elements, factors (I7, I8). */
+static void
+check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
+		  uint32 run_slot, bool present)
+{
+	const EcpGeometry *geo = &check->state.leaf;
+	uint32		slot = run_slot % geo->slots;
+	BlockNumber blk = run->blk + run_slot / geo->slots;
+	ItemPointer tid = &view->tids[slot];
+	char	   *vector = check->element + ECP_CHECK_TID_BYTES;
+	uint32		factors[ECP_FACTORS_MAX];
+
+	if (!ItemPointerIsValid(tid))
+		ecp_report_corrupt(check->index, blk, "A live slot has no valid TID.");
+
+	/* not aligned for the kernels: read to the other scratch first */
+	ecp_run_read_vector(check->index, geo, run, view, run_slot,
+						check->prepared);
+	if (geo->elem == ECP_ELEM_FLOAT32)
+	{
+		for (int d = 0; d < geo->dims; d++)
+		{
+			float4		x = ((float4 *) check->prepared)[d];
+
+			if (isnan(x) || isinf(x))
+				ecp_report_corrupt(check->index, blk,
+								   psprintf("Slot %u has an element that is not finite.",
+											run_slot));
+		}
+	}
+	if (geo->nfactors > 0)
+	{
+		ecp_factors_compute(geo->elem, check->state.meta.ecpm_metric,
+							geo->dims, check->prepared, factors);
+		for (int f = 0; f < geo->nfactors; f++)
+		{
+			if (view->factors[f][slot] != factors[f])
+				ecp_report_corrupt(check->index, blk,
+								   psprintf("Factor %d of slot %u does not belong to its vector.",
+											f, run_slot));
+		}
+	}
+	if (!present)
+		return;
+
+	check->nrows++;
+	tuplesort_putdatum(check->tids,
+					   Int64GetDatum((int64) ItemPointerGetBlockNumber(tid) << 16 |
+									 ItemPointerGetOffsetNumber(tid)), false);
+	if (check->filter)
+	{
+		memcpy(check->element, tid, ECP_CHECK_TID_BYTES);
+		memcpy(vector, check->prepared, geo->vec_bytes);
+		bloom_add_element(check->filter, (unsigned char *) check->element,
+						  ECP_CHECK_TID_BYTES + geo->vec_bytes);
+	}
+}
+
+/* A leader's slot: its span of versions (I6). */
+static void
+check_child(EcpCheck *check, BlockNumber blk, const EcpChildData *child)
+{
+	uint32		next = check->state.meta.ecpm_sversion + 1;
+	uint16		op = check->state.meta.ecpm_op.ecpi_kind;
+
+	if (child->ecpc_vfrom >= child->ecpc_vto)
+		ecp_report_corrupt(check->index, blk,
+						   "A leader ends before it begins.");
+	if (!check->locked_out)
+		return;
+	if (child->ecpc_vfrom > next ||
+		(child->ecpc_vto > next && child->ecpc_vto != ECP_V_NONE) ||
+		(op == ECP_OP_NONE &&
+		 (child->ecpc_vfrom == next || child->ecpc_vto == next)))
+		ecp_report_corrupt(check->index, blk,
+						   "A leader belongs to a version that does not exist.");
+}
+
+/* One entry page of a run, copied: its form, bits, slots (I4, I5). */
+static void
+check_entry_page(EcpCheck *check, const EcpRun *run, int level,
+				 uint32 pageno, Page page, bool present)
+{
+	const EcpGeometry *geo = EcpLevelGeometry(&check->state, level);
+	uint32		nslots = Min(geo->slots,
+							 run->header.ecpr_nslots - pageno * geo->slots);
+	EcpEntryView view;
+
+	check_page_form(check, run->blk + pageno, page, geo->lower);
+	ecp_entry_view(page, geo, level, &view);
+	for (uint32 slot = 0; slot < geo->live_words * 64; slot++)
+	{
+		if (!EcpSlotIsLive(&view, slot))
+			continue;
+		if (slot >= nslots)
+			ecp_report_corrupt(check->index, run->blk + pageno,
+							   psprintf("Slot %u is live but does not exist.",
+										slot));
+		if (level == 0)
+			check_row(check, run, &view, pageno * geo->slots + slot, present);
+		else
+			check_child(check, run->blk + pageno, &view.children[slot]);
+	}
+}
+
+/* All pages of a run, which the caller has read the header of. */
+static void
+check_run(EcpCheck *check, const EcpRun *run, int level, bool present)
+{
+	const EcpRunHeaderData *header = &run->header;
+	PGAlignedBlock copy;
+
+	if (header->ecpr_hw_page < 1 ||
+		header->ecpr_free_hint > header->ecpr_hw_page)
+		ecp_report_corrupt(check->index, run->blk,
+						   "The run's marks of used pages are out of order.");
+	if (check->locked_out)
+	{
+		if (EcpBlockMap(run->blk) != EcpBlockMap(run->blk + header->ecpr_npages - 1))
+			ecp_report_corrupt(check->index, run->blk,
+							   "The run crosses a map page.");
+		check_claim(check, run->blk, header->ecpr_npages);
+	}
+	for (uint32 p = 0; p < header->ecpr_hw_page; p++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!ecp_run_copy_page(check->index, run, p, InvalidBuffer, copy.data))
+			ecp_report_moved(check->index, run->blk + p);
+		check_entry_page(check, run, level, p, (Page) copy.data, present);
+	}
+}
+
+/* A cluster of any level; "present" or retired. */
+static void
+check_cluster(EcpCheck *check, int level, BlockNumber blk, uint64 run_id,
+			  bool present)
+{
+	EcpRun	   *runs;
+	int			nruns;
+
+	nruns = ecp_cluster_runs(check->index, &check->state, level, blk, run_id,
+							 InvalidBuffer, &runs);
+	if (nruns < 0)
+		ecp_report_moved(check->index, blk);
+	if (level > 0 && nruns > 1)
+		ecp_report_corrupt(check->index, blk, "A node must be one run.");
+	for (int r = 0; r < nruns; r++)
+	{
+		bool		retired = (runs[r].header.ecpr_flags & ECP_RUN_RETIRED) != 0;
+
+		if (check->locked_out && r == 0 && retired == present)
+			ecp_report_corrupt(check->index, blk, present ?
+							   "A cluster of the present version is marked as retired." :
+							   "A cluster in the retired queue is not marked as retired.");
+		if (runs[r].run >= check->state.meta.ecpm_next_run && check->locked_out)
+			ecp_report_corrupt(check->index, runs[r].blk,
+							   "The run has an identity that was never given.");
+		check_run(check, &runs[r], level, present);
+	}
+	pfree(runs);
+}
+
+/* The tree of the present version and its leaves. */
+static void
+check_tree(EcpCheck *check)
+{
+	EcpMetaPageData *meta = &check->state.meta;
+	List	   *nodes;
+	ListCell   *lc;
+
+	if (EcpIndexIsEmpty(&check->state))
+		return;
+	if (meta->ecpm_root_level == 0)
+	{
+		check_cluster(check, 0, meta->ecpm_root.ecpc_blk,
+					  meta->ecpm_root.ecpc_run, true);
+		check->nleaves = 1;
+		return;
+	}
+
+	nodes = ecp_collect_nodes(check->index, &check->state, -1);
+	foreach(lc, nodes)
+	{
+		EcpNodeRef *ref = lfirst(lc);
+		EcpNodeImage *node;
+
+		check_cluster(check, ref->level, ref->child.ecpc_blk,
+					  ref->child.ecpc_run, true);
+		if (ref->level > 1)
+			continue;
+		node = ecp_node_read(check->index, &check->state, 1,
+							 ref->child.ecpc_blk, ref->child.ecpc_run, false);
+		if (node == NULL)
+			ecp_report_moved(check->index, ref->child.ecpc_blk);
+		for (int i = 0; i < node->nchildren; i++)
+			check_cluster(check, 0, node->children[i].ecpc_blk,
+						  node->children[i].ecpc_run, true);
+		check->nleaves += node->nchildren;
+		ecp_node_image_free(node);
+	}
+}
+
+/* The retired queue (I9). */
+static void
+check_retired(EcpCheck *check)
+{
+	EcpMetaPageData *meta = &check->state.meta;
+	BlockNumber blk = meta->ecpm_retired_head;
+	BlockNumber last = InvalidBlockNumber;
+	uint32		version = 0;
+	uint32		npages = 0;
+
+	while (blk != InvalidBlockNumber)
+	{
+		EcpRun		head;
+		EcpRun	   *runs;
+		int			nruns;
+
+		/* a ring would claim a block twice */
+		ecp_retired_read(check->index, &check->state, blk, &head);
+		if (head.header.ecpr_retired_v < version ||
+			head.header.ecpr_retired_v > meta->ecpm_sversion)
+			ecp_report_corrupt(check->index, blk,
+							   "The retired queue is not in the order of versions.");
+		version = head.header.ecpr_retired_v;
+		check_cluster(check, head.header.ecpr_level, blk, head.run, false);
+		nruns = ecp_cluster_runs(check->index, &check->state,
+								 head.header.ecpr_level, blk, head.run,
+								 InvalidBuffer, &runs);
+		for (int r = 0; r < nruns; r++)
+			npages += runs[r].header.ecpr_npages;
+		pfree(runs);
+		last = blk;
+		blk = head.header.ecpr_retired_next;
+	}
+	if (last != meta->ecpm_retired_tail)
+		ecp_report_corrupt(check->index, ECP_META_BLKNO,
+						   "The tail of the retired queue is not its last cluster.");
+	if (npages != meta->ecpm_retired_pages)
+		ecp_report_corrupt(check->index, ECP_META_BLKNO,
+						   psprintf("The retired queue has %u pages, not %u.",
+									npages, meta->ecpm_retired_pages));
+}
+
+/* What an unfinished operation has allocated (I2). */
+static void
+check_intent(EcpCheck *check)
+{
+	EcpIntentData *op = &check->state.meta.ecpm_op;
+
+	if (op->ecpi_kind == ECP_OP_NONE)
+		return;
+	if (op->ecpi_kind != ECP_OP_REPLACE ||
+		op->ecpi_nnew > lengthof(op->ecpi_new))
+		ecp_report_corrupt(check->index, ECP_META_BLKNO,
+						   "The unfinished operation is not a known one.");
+	for (int i = 0; i < op->ecpi_nnew; i++)
+	{
+		if (op->ecpi_new[i] != InvalidBlockNumber)
+			check_claim(check, op->ecpi_new[i], op->ecpi_new_npages[i]);
+	}
+}
+
+/* The map says of every block what we have found (I3). */
+static void
+check_map(EcpCheck *check)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(check->index);
+
+	for (uint32 mapno = 0; mapno < check->nmaps; mapno++)
+	{
+		uint64	   *seen = check->seen + (Size) mapno * ECP_MAP_BITS / 64;
+		Buffer		buffer;
+		uint64	   *words;
+
+		CHECK_FOR_INTERRUPTS();
+		if (EcpMapBlock(mapno) >= nblocks)
+			continue;
+		buffer = ecp_buffer_get(check->index, EcpMapBlock(mapno),
+								BUFFER_LOCK_SHARE);
+		if (PageIsNew(BufferGetPage(buffer)) && mapno > 0)
+		{
+			/* extended, and not used before a crash */
+			UnlockReleaseBuffer(buffer);
+			continue;
+		}
+		ecp_page_check(check->index, buffer, ECP_PAGE_MAP);
+		check_page_form(check, EcpMapBlock(mapno), BufferGetPage(buffer),
+						MAXALIGN(SizeOfPageHeaderData) + ECP_MAP_BYTES);
+		check_claim(check, EcpMapBlock(mapno), 1);
+		words = EcpPageGetMap(BufferGetPage(buffer));
+		for (uint32 bit = 0; bit < ECP_MAP_BITS; bit++)
+		{
+			uint64		mask = UINT64CONST(1) << (bit % 64);
+
+			if ((words[bit / 64] & mask) == (seen[bit / 64] & mask))
+				continue;
+			ecp_report_corrupt(check->index, mapno * ECP_MAP_BITS + bit,
+							   (words[bit / 64] & mask) ?
+							   "The block is marked as used, but nothing uses it." :
+							   "The block is in use, but marked as free.");
+		}
+		UnlockReleaseBuffer(buffer);
+	}
+}
+
+/* Each TID at most once in the present version (I7). */
+static void
+check_tids(EcpCheck *check)
+{
+	int64		last = -1;
+	Datum		value;
+	bool		isnull;
+
+	tuplesort_performsort(check->tids);
+	while (ecp_tuplesort_getdatum(check->tids, &value, &isnull))
+	{
+		int64		tid = DatumGetInt64(value);
+
+		CHECK_FOR_INTERRUPTS();
+		if (tid == last)
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("index \"%s\" has two rows for one table row",
+							RelationGetRelationName(check->index)),
+					 errdetail("The TID is (%u,%u).", (uint32) (tid >> 16),
+							   (uint32) (tid & 0xFFFF)),
+					 errhint("Please REINDEX it.")));
+		last = tid;
+	}
+	tuplesort_end(check->tids);
+}
+
+/* table_index_build_scan callback: is this row in the filter? (I10) */
+static void
+check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+			   bool alive, void *arg)
+{
+	EcpCheck   *check = arg;
+	EcpMetaPageData *meta = &check->state.meta;
+	EcpVector	vector;
+	bool		indexed;
+
+	if (isnull[0])
+		return;
+	ecp_vector_read(values[0], meta->ecpm_elem, &vector);
+	indexed = meta->ecpm_dims == 0 || vector.dims != meta->ecpm_dims ||
+		ecp_prepare(meta, &vector, check->prepared);
+	if (indexed)
+	{
+		bool		lacks = EcpIndexIsEmpty(&check->state) ||
+		vector.dims != meta->ecpm_dims;
+
+		if (!lacks)
+		{
+			memcpy(check->element, tid, ECP_CHECK_TID_BYTES);
+			memcpy(check->element + ECP_CHECK_TID_BYTES, vector.data,
+				   check->state.leaf.vec_bytes);
+			lacks = bloom_lacks_element(check->filter,
+										(unsigned char *) check->element,
+										ECP_CHECK_TID_BYTES +
+										check->state.leaf.vec_bytes);
+		}
+		if (lacks)
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("row (%u,%u) of table \"%s\" is not in index \"%s\"",
+							ItemPointerGetBlockNumber(tid),
+							ItemPointerGetOffsetNumber(tid),
+							RelationGetRelationName(check->heap),
+							RelationGetRelationName(index)),
+					 errhint("Please REINDEX it.")));
+	}
+	ecp_vector_release(&vector);
+}
+
+static void
+check_heap(EcpCheck *check, Snapshot snapshot)
+{
+	IndexInfo  *info = BuildIndexInfo(check->index);
+	TableScanDesc scan;
+
+	/*
+	 * Under repeatable read, the snapshot can be older than the index, which
+	 * then lacks rows that the snapshot sees, rightly.
+	 */
+	if (IsolationUsesXactSnapshot() && check->index->rd_index->indcheckxmin &&
+		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(check->index->rd_indextuple->t_data),
+							   snapshot->xmin))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("index \"%s\" cannot be verified using transaction snapshot",
+						RelationGetRelationName(check->index))));
+
+	/* as in amcheck: only what the snapshot sees */
+	info->ii_Concurrent = true;
+	info->ii_Unique = false;
+	scan = table_beginscan_strat(check->heap, snapshot, 0, NULL, true, true);
+	table_index_build_scan(check->heap, check->index, info, true, false,
+						   check_heap_row, check, scan);
+}
+
+/* The structure, with everything that can be counted on the way. */
+static void
+check_structure(EcpCheck *check)
+{
+	EcpMetaPageData *meta = &check->state.meta;
+	BlockNumber nblocks = RelationGetNumberOfBlocks(check->index);
+	Buffer		buffer;
+
+	buffer = ecp_buffer_get(check->index, ECP_META_BLKNO, BUFFER_LOCK_SHARE);
+	check_page_form(check, ECP_META_BLKNO, BufferGetPage(buffer),
+					MAXALIGN(SizeOfPageHeaderData) + sizeof(EcpMetaPageData));
+	UnlockReleaseBuffer(buffer);
+
+	if (check->locked_out)
+	{
+		check->nmaps = EcpBlockMap(nblocks - 1) + 1;
+		check->seen = palloc_extended((Size) check->nmaps * ECP_MAP_BITS / 8,
+									  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+		check_claim(check, ECP_META_BLKNO, 1);
+	}
+	check_tree(check);
+	if (!check->locked_out)
+		return;
+
+	if (check->nleaves != meta->ecpm_nleaves)
+		ecp_report_corrupt(check->index, ECP_META_BLKNO,
+						   psprintf("The index has %u clusters, not %u.",
+									check->nleaves, meta->ecpm_nleaves));
+	check_retired(check);
+	check_intent(check);
+	check_map(check);
+}
+
+/* Both scans, in a memory context of their own. */
+static void
+check_index(Relation heap, Relation index, bool locked_out,
+			bool heapallindexed)
+{
+	MemoryContext context;
+	MemoryContext old_context;
+	EcpCheck   *check;
+	Snapshot	snapshot = NULL;
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "ecp check",
+									ALLOCSET_DEFAULT_SIZES);
+	old_context = MemoryContextSwitchTo(context);
+	check = palloc0(sizeof(EcpCheck));
+	check->heap = heap;
+	check->index = index;
+	check->locked_out = locked_out;
+
+	/* the snapshot before the version, as a scan has it */
+	if (heapallindexed)
+		snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	ecp_index_state_read(index, &check->state);
+	check->element = palloc(ECP_CHECK_TID_BYTES +
+							ECP_DIMS_MAX * sizeof(float4) + 64);
+	check->prepared = palloc(ECP_DIMS_MAX * sizeof(float4) + 64);
+	check->tids = tuplesort_begin_datum(INT8OID, Int8LessOperator, InvalidOid,
+										false, maintenance_work_mem / 2, NULL,
+										false);
+	if (heapallindexed)
+		check->filter = bloom_create((int64) RelationGetNumberOfBlocks(heap) * 64,
+									 maintenance_work_mem / 2,
+									 pg_prng_uint64(&pg_global_prng_state));
+
+	check_structure(check);
+	check_tids(check);
+	if (heapallindexed)
+	{
+		check_heap(check, snapshot);
+		UnregisterSnapshot(snapshot);
+	}
+	ereport(DEBUG1,
+			(errmsg_internal("index \"%s\": " INT64_FORMAT " rows in %u clusters verified",
+							 RelationGetRelationName(index), check->nrows,
+							 check->nleaves)));
+	MemoryContextSwitchTo(old_context);
+	MemoryContextDelete(context);
+}
+
+PG_FUNCTION_INFO_V1(ecp_index_check);
+
+/*
+ * ecp_index_check(index regclass, heapallindexed bool)
+ */
+Datum
+ecp_index_check(PG_FUNCTION_ARGS)
+{
+	Oid			indexoid = PG_GETARG_OID(0);
+	bool		heapallindexed = PG_GETARG_BOOL(1);
+	bool		locked_out = !RecoveryInProgress();
+	LOCKMODE	lockmode = locked_out ? ShareLock : AccessShareLock;
+	Oid			heapoid = IndexGetRelation(indexoid, true);
+	Relation	heap = NULL;
+	Relation	index;
+	Oid			save_userid;
+	int			save_sec_context;
+	int			save_nestlevel;
+
+	/* the table first, to avoid deadlocks */
+	if (OidIsValid(heapoid))
+		heap = table_open(heapoid, lockmode);
+	index = ecp_index_open(indexoid, lockmode);
+	if (heap == NULL || heapoid != IndexGetRelation(indexoid, false))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("could not open parent table of index \"%s\"",
+						RelationGetRelationName(index))));
+	if (!index->rd_index->indisvalid)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot check index \"%s\"",
+						RelationGetRelationName(index)),
+				 errdetail("Index is not valid.")));
+
+	/* functions in an index expression run as the table's owner */
+	GetUserIdAndSecContext(&save_userid, &save_sec_context);
+	SetUserIdAndSecContext(heap->rd_rel->relowner,
+						   save_sec_context | SECURITY_RESTRICTED_OPERATION);
+	save_nestlevel = NewGUCNestLevel();
+
+	check_index(heap, index, locked_out, heapallindexed);
+
+	AtEOXact_GUC(false, save_nestlevel);
+	SetUserIdAndSecContext(save_userid, save_sec_context);
+	relation_close(index, lockmode);
+	table_close(heap, lockmode);
+	PG_RETURN_VOID();
+}
