@@ -27,11 +27,10 @@ FROM generate_series(0, (pg_stat_file(:'query')).size / 132 - 1) AS g(n),
 	LATERAL (SELECT n::int) AS l(i);
 VACUUM (ANALYZE) items, queries;
 
-SELECT count(*) AS rows, min(length(v)) AS "elements a row",
-	pg_size_pretty(pg_relation_size('items')) AS "table's size"
+SELECT count(*) AS rows, pg_size_pretty(pg_relation_size('items')) AS size
 FROM items \gset loaded_
 \qecho
-\qecho Loaded :loaded_rows descriptors of 128 bytes.
+\qecho Loaded :loaded_rows descriptors of 128 bytes (:loaded_size).
 
 -- One line of the table of results.  "near" holds what exact search found: for
 -- each query the distance of its tenth neighbour.  A row of an answer counts
