@@ -169,7 +169,7 @@ ecp_model_chunkfiles(const EcpBuildShape *shape, const EcpBuildLayout *layout,
 	double		bytes = shape->vectors * shape->record_bytes;
 	double		rounds = model_rounds(shape);
 	double		raw_s = shape->raw_bytes / layout->raw.read_bps +
-	rounds * layout->raw.read_latency_s;
+		rounds * layout->raw.read_latency_s;
 	double		temp_s = bytes / layout->temp.write_bps;
 	double		burst_s;
 	double		seeks;

@@ -574,7 +574,7 @@ ecp_place_plan(PG_FUNCTION_ARGS)
 	{
 		EcpPlaceGroup *group = &p->groups[g];
 		bool		move = group->target >= 0 &&
-		group->target != group->current;
+			group->target != group->current;
 		Datum		values[7];
 		bool		nulls[7] = {0};
 

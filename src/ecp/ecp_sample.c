@@ -81,6 +81,7 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 			{
 				Size		rows = Min(sample->max,
 									   Max(1024, 2 * state->allocated));
+
 				/* kernels may read 63 bytes behind the last row */
 				Size		bytes = add_size(mul_size(rows, sample->stride), 64);
 
