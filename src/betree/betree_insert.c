@@ -292,6 +292,7 @@ insert_tuple(BetreeRel *bt, IndexTuple itup)
 	BetreeKey	key;
 	Buffer		nodebuf;
 	Page		node;
+	BlockNumber nodeblk;
 	BlockNumber tailblk;
 	int			level;
 	bool		drain;
@@ -351,10 +352,10 @@ insert_tuple(BetreeRel *bt, IndexTuple itup)
 		drain = pg_prng_uint64_range(&pg_global_prng_state, 0,
 									 DRAIN_ATTEMPTS - 1) == 0;
 	}
+	nodeblk = BufferGetBlockNumber(nodebuf);
 	ReleaseBuffer(nodebuf);
 	if (drain)
-		betree_drain(bt, BufferGetBlockNumber(nodebuf), level,
-					 bt->flush_budget);
+		betree_drain(bt, nodeblk, level, bt->flush_budget);
 }
 
 /* What aminsert keeps from one row to the next */
