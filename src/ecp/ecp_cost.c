@@ -112,6 +112,7 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	IndexOptInfo *info = path->indexinfo;
 	EcpCostInput input;
 	double		leaders;
+	double		rows;
 	double		vector_cost;
 	double		row_cost;
 
@@ -137,11 +138,15 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 		cost_pages(root, info, &input, input.probes + input.levels,
 				   loop_count) +
 		input.probes * row_cost;
+
+	/* putting candidates in order costs what it costs a sort */
+	rows = input.probes_max * input.rows;
 	*total = *startup +
 		cost_pages(root, info, &input, input.probes_max - input.probes,
 				   loop_count) +
 		(input.probes_max - input.probes) * row_cost +
-		input.probes_max * input.rows * cpu_index_tuple_cost;
+		rows * (cpu_index_tuple_cost +
+				2.0 * cpu_operator_cost * log2(Max(rows, 2)));
 	*pages = (input.probes + input.levels) * input.pages;
 }
 
