@@ -624,6 +624,25 @@ COMMENT ON FUNCTION ecp_index_check(regclass, boolean) IS
 	'verify the structure of an ecp index and, if asked, that it has every row of its table';
 REVOKE ALL ON FUNCTION ecp_index_check(regclass, boolean) FROM PUBLIC;
 
+-- building: what it cost
+
+CREATE FUNCTION ecp_build_report(index regclass, OUT phase text,
+	OUT wall_s float8, OUT cpu_s float8, OUT io_s float8,
+	OUT files bigint, OUT opens bigint, OUT read_bytes bigint,
+	OUT written_bytes bigint, OUT policy text, OUT why text,
+	OUT rounds bigint, OUT in_buff bigint, OUT predicted_s float8)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_build_report(regclass) IS
+	'time, intermediate files and bytes of each phase of an ecp index build, and the policy it used';
+
+CREATE FUNCTION ecp_cluster_rows(index regclass, OUT cluster bigint, OUT tid tid)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION ecp_cluster_rows(regclass) IS
+	'the rows of each cluster of an ecp index';
+REVOKE ALL ON FUNCTION ecp_cluster_rows(regclass) FROM PUBLIC;
+
 -- end of ecp
 
 -- ======================================================================
