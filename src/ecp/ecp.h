@@ -65,7 +65,7 @@ typedef enum EcpIterativeScan
 #define ECP_SEED_DEFAULT			1
 #define ECP_SAMPLE_FACTOR_MIN		8
 #define ECP_SAMPLE_FACTOR_MAX		256
-#define ECP_SAMPLE_FACTOR_DEFAULT	0	/* 0 = 32 or 64, by element kind */
+#define ECP_SAMPLE_FACTOR_DEFAULT	0	/* 0 = chosen by the build */
 #define ECP_PROBES_MAX				1000000
 
 /* Reloptions: what a build is asked for; used values are in the metapage. */

@@ -33,9 +33,8 @@
 /* Leaders up to which one run of k-means finds them all. */
 #define FLAT_KMEANS_MAX		2000
 
-/* Rows a leader: two-level k-means of bytes, and all others. */
-#define SAMPLE_FACTOR_TWO_LEVEL 32
-#define SAMPLE_FACTOR_FLAT		64
+/* Rows sampled for each leader that k-means is to find. */
+#define SAMPLE_FACTOR		64
 
 /* Rows a centre that the groups of two-level k-means are learnt from. */
 #define GROUP_SAMPLE_FACTOR 256
@@ -80,8 +79,7 @@ ecp_leaders_sample_rows(const EcpBuild *build, double rows)
 	if (build->options.leaders == ECP_LEADERS_RANDOM)
 		factor = 1;
 	else if (factor == 0)
-		factor = leaders_flat(build, leaders) ?
-			SAMPLE_FACTOR_FLAT : SAMPLE_FACTOR_TWO_LEVEL;
+		factor = SAMPLE_FACTOR;
 	return Max(Min(leaders * factor, rows), 1);
 }
 
