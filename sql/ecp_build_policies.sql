@@ -1,0 +1,119 @@
+--
+-- The build policies: TempFiles and ChunkFiles make the same clusters,
+-- member by member, whatever the number of rounds, and write the files that
+-- they say they do.
+--
+
+-- 6,000 vectors of 32 bytes around a few dozen centres
+CREATE FUNCTION vecs(n int, dims int)
+RETURNS TABLE (id int, v bytea) LANGUAGE plpgsql AS $$
+DECLARE
+	centre int[];
+	b bytea;
+BEGIN
+	PERFORM setseed(0.2);
+	FOR i IN 1 .. n LOOP
+		IF i % 100 = 1 THEN
+			SELECT array_agg((random() * 200)::int) INTO centre
+			FROM generate_series(1, dims);
+		END IF;
+		b := decode(repeat('00', dims), 'hex');
+		FOR d IN 0 .. dims - 1 LOOP
+			b := set_byte(b, d, centre[d + 1] + (random() * 40)::int);
+		END LOOP;
+		id := i;
+		v := b;
+		RETURN NEXT;
+	END LOOP;
+END $$;
+CREATE TABLE rows AS SELECT * FROM vecs(6000, 32);
+
+-- Do two indexes have the same clusters?
+CREATE FUNCTION differences(a regclass, b regclass) RETURNS bigint
+LANGUAGE sql AS $$
+	WITH x AS (SELECT cluster, array_agg(tid ORDER BY tid) AS members
+			   FROM ecp_cluster_rows(a) GROUP BY cluster),
+		 y AS (SELECT cluster, array_agg(tid ORDER BY tid) AS members
+			   FROM ecp_cluster_rows(b) GROUP BY cluster)
+	SELECT count(*) FROM x FULL JOIN y USING (cluster)
+	WHERE x.members IS DISTINCT FROM y.members
+$$;
+
+-- one in-buff holds everything: ChunkFiles keeps it, TempFiles writes anyway
+CREATE INDEX in_memory ON rows USING ecp (v);
+SET ecp.build_policy = tempfiles;
+CREATE INDEX tempfiles1 ON rows USING ecp (v);
+SELECT policy, why, rounds, files FROM ecp_build_report('in_memory') WHERE phase = 'total';
+SELECT policy, why, rounds, files > 40 AS files, files = opens / 2 AS opens
+FROM ecp_build_report('tempfiles1') WHERE phase = 'total';
+SELECT differences('in_memory', 'tempfiles1');
+
+-- several rounds: an in-buff of 64 kB holds 1,424 rows of 46 bytes
+SET ecp.in_buff = '64kB';
+CREATE INDEX tempfiles5 ON rows USING ecp (v);
+SET ecp.build_policy = chunkfiles;
+CREATE INDEX chunkfiles5 ON rows USING ecp (v);
+SELECT policy, rounds, in_buff, files > 40 AS files, opens > 2 * files AS opens
+FROM ecp_build_report('tempfiles5') WHERE phase = 'total';
+SELECT policy, why, rounds, in_buff, files, opens
+FROM ecp_build_report('chunkfiles5') WHERE phase = 'total';
+SELECT differences('in_memory', 'tempfiles5'), differences('in_memory', 'chunkfiles5');
+
+-- every row is written once and read once, with a header of ten bytes
+SELECT i,
+	max(written_bytes) FILTER (WHERE phase = 'assignment') / (6000 * 42.0) AS written,
+	max(read_bytes) FILTER (WHERE phase = 'merging') / (6000 * 42.0) AS read
+FROM unnest(ARRAY['tempfiles5', 'chunkfiles5']) i, ecp_build_report(i::regclass)
+GROUP BY i ORDER BY i;
+
+-- so many chunks that some are merged before the others
+SET maintenance_work_mem = '1MB';
+SET ecp.in_buff = '64kB';
+CREATE TABLE many AS SELECT * FROM rows, generate_series(1, 10);
+CREATE INDEX chunkfiles43 ON many USING ecp (v);
+SELECT rounds, files > rounds AS premerged FROM ecp_build_report('chunkfiles43')
+WHERE phase = 'total';
+SET ecp.build_policy = tempfiles;
+CREATE INDEX tempfiles43 ON many USING ecp (v);
+SELECT differences('tempfiles43', 'chunkfiles43');
+
+-- random leaders, floats under cosine
+RESET maintenance_work_mem;
+CREATE TABLE reals AS
+	SELECT id, ARRAY[get_byte(v, 0), get_byte(v, 1), get_byte(v, 2), 1]::real[] AS r
+	FROM rows;
+CREATE INDEX tempfiles_r ON reals USING ecp (r real_cosine_ops)
+	WITH (leaders = random, levels = 2);
+SET ecp.build_policy = chunkfiles;
+CREATE INDEX chunkfiles_r ON reals USING ecp (r real_cosine_ops)
+	WITH (leaders = random, levels = 2);
+SELECT differences('tempfiles_r', 'chunkfiles_r');
+
+-- tablespaces for the files: by name, with the right to create in them
+SET ecp.build_tablespaces = 'pg_default, pg_default';
+REINDEX INDEX chunkfiles5;
+SELECT rounds, files FROM ecp_build_report('chunkfiles5') WHERE phase = 'total';
+SELECT differences('in_memory', 'chunkfiles5');
+SET ecp.build_tablespaces = 'pg_global';
+REINDEX INDEX chunkfiles5;
+SET ecp.build_tablespaces = 'no_such_tablespace';
+REINDEX INDEX chunkfiles5;
+SET ecp.build_tablespaces = 'a,,b';
+REINDEX INDEX chunkfiles5;
+RESET ecp.build_tablespaces;
+
+-- temp_file_limit counts files that are opened again, too
+SET temp_file_limit = '100kB';
+REINDEX INDEX chunkfiles5;
+SET ecp.build_policy = tempfiles;
+REINDEX INDEX tempfiles5;
+RESET temp_file_limit;
+RESET ecp.build_policy;
+RESET ecp.in_buff;
+
+SELECT ecp_index_check(i::regclass, true)
+FROM unnest(ARRAY['in_memory', 'tempfiles1', 'tempfiles5', 'chunkfiles5',
+	'tempfiles43', 'chunkfiles43', 'tempfiles_r', 'chunkfiles_r']) i;
+
+DROP TABLE rows, many, reals;
+DROP FUNCTION vecs, differences;
