@@ -452,7 +452,11 @@ merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
 		else if (cmp < 0)
 			page_add(so, page, so->messages[message++].itup);
 		else
-			page_add(so, page, BetreePageGetTuple(leaf, off++));
+		{
+			/* a macro that may look at its argument more than once */
+			page_add(so, page, BetreePageGetTuple(leaf, off));
+			off++;
+		}
 	}
 }
 
