@@ -30,7 +30,8 @@ format_c() # FILE: the formatted text into $new
 		s!^(\s*)(__asm__\(.*\);)$!$1/*---ASM $2 */!' "$1" >"$new.c"
 	pg_bsd_indent -bad -bap -bbb -bc -bl -cli1 -cp33 -cdb -nce -d0 -di12 \
 		-nfc1 -i4 -l79 -lp -lpl -nip -npro -sac -tpg -ts4 \
-		-U$tools/typedefs.list <"$new.c" >"$new.out" 2>"$new.err" || return 1
+		-U$tools/typedefs.list <"$new.c" >"$new.out" 2>"$new.err"
+	# its exit status is not to be relied on
 	[ -s "$new.err" ] && return 1
 	perl $tools/indent_post.pl <"$new.out" >"$new"
 }
@@ -68,7 +69,8 @@ each()
 not_types='abs|date|digit|interval|iterator|other|pointer|reference|string|timestamp|type|wrap|bool'
 
 # Each source file is compiled with the debug information of every type that
-# its headers declare, used or not.
+# its headers declare, used or not.  Programs of the tests may need headers that
+# are not there, so for those the file itself is searched.
 typedefs()
 {
 	local config=${PG_CONFIG:-pg_config} file
@@ -81,8 +83,11 @@ typedefs()
 			awk '/DW_TAG_typedef/ { typedef = 1; next }
 				 /DW_TAG_/ { typedef = 0 }
 				 typedef && /DW_AT_name/ { print $NF; typedef = 0 }'
-	done < <(find src -name '*.c') |
-		grep -E '^([A-Za-z]\w*|__m[0-9]+[di]?)$' | grep -vxE "$not_types" | LC_ALL=C sort -u >"$new"
+	done < <(find src -name '*.c') >"$new.names" || return 1
+	find test -name '*.[ch]' -exec sed -nE \
+		's/^\} (\w+);$/\1/p; s/^typedef .*\W(\w+);$/\1/p' {} + >>"$new.names"
+	grep -E '^([A-Za-z]\w*|__m[0-9]+[di]?)$' "$new.names" |
+		 grep -vxE "$not_types" | LC_ALL=C sort -u >"$new"
 	[ -s "$new" ] && cat "$new" >$tools/typedefs.list
 }
 
