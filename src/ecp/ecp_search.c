@@ -380,7 +380,10 @@ search_read_buffer(EcpSearch *search, const EcpSearchRun *run, int kind,
 	ecp_test_for_old_snapshot(search->snapshot, index, *page);
 	search->stats.pages++;
 
-	/* kernels read on behind a page; there may be no memory behind a local one */
+	/*
+	 * kernels read on behind a page; there may be no memory behind a local
+	 * one
+	 */
 	if (unlikely(search->page_copy != NULL))
 	{
 		memcpy(search->page_copy, *page, BLCKSZ);
