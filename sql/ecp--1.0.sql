@@ -643,6 +643,47 @@ COMMENT ON FUNCTION ecp_cluster_rows(regclass) IS
 	'the rows of each cluster of an ecp index';
 REVOKE ALL ON FUNCTION ecp_cluster_rows(regclass) FROM PUBLIC;
 
+CREATE FUNCTION ecp_metapage_info(index regclass,
+	OUT version integer, OUT element text, OUT metric text,
+	OUT dims integer, OUT dims_learned boolean, OUT leaders text,
+	OUT seed bigint, OUT leaf_target bigint, OUT leaf_max bigint,
+	OUT node_target bigint, OUT node_max bigint, OUT page_slots integer,
+	OUT structure_version bigint, OUT levels integer,
+	OUT root_block bigint, OUT next_run bigint, OUT clusters bigint,
+	OUT retired_pages bigint, OUT unfinished boolean,
+	OUT build_rows float8) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION ecp_metapage_info(regclass) IS
+	'what the metapage of an ecp index says';
+
+CREATE FUNCTION ecp_index_stats(index regclass,
+	OUT clusters bigint, OUT levels integer, OUT nodes bigint,
+	OUT rows bigint, OUT mean_rows float8, OUT min_rows bigint,
+	OUT max_rows bigint, OUT share_small float8, OUT share_large float8,
+	OUT free_slots bigint, OUT appended_runs bigint,
+	OUT dead_leaders bigint, OUT pages bigint, OUT cluster_pages bigint,
+	OUT node_pages bigint, OUT retired_pages bigint,
+	OUT free_pages bigint, OUT structure_version bigint) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION ecp_index_stats(regclass) IS
+	'clusters of an ecp index, how even they are, and where its pages are';
+
+CREATE FUNCTION ecp_clusters(index regclass,
+	OUT cluster integer, OUT block bigint, OUT run bigint,
+	OUT runs integer, OUT slots bigint, OUT rows bigint,
+	OUT radius real, OUT tids tid[]) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION ecp_clusters(regclass) IS
+	'the clusters of an ecp index with the table rows in them';
+
+CREATE FUNCTION ecp_page_items(index regclass, block bigint,
+	OUT slot integer, OUT tid tid, OUT child_block bigint,
+	OUT child_run bigint, OUT v_from bigint, OUT v_to bigint,
+	OUT child_rows bigint) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION ecp_page_items(regclass, bigint) IS
+	'the slots in use of one entry page of an ecp index';
+
 -- end of ecp
 
 -- ======================================================================

@@ -46,7 +46,7 @@ static uint32
 ecp_added_slots(const EcpIndexState *state, uint32 total)
 {
 	const EcpGeometry *geo = &state->leaf;
-	uint32		limit = ecp_leaf_limit(state);
+	uint32		limit = ecp_leaf_full(state);
 	uint32		nslots = total / 2;
 	uint32		entry_pages;
 	uint32		npages;
@@ -115,7 +115,7 @@ ecp_leaf_put(Relation index, const EcpIndexState *state,
 		{
 			if (must_split && npages >= ECP_SPLIT_PAGES_MAX)
 				result = ECP_PUT_OVERFULL;
-			else if (may_split && nslots >= ecp_leaf_limit(state))
+			else if (may_split && nslots >= ecp_leaf_full(state))
 				result = ECP_PUT_FULL;
 			if (result != ECP_PUT_DONE)
 				break;
@@ -168,7 +168,7 @@ ecp_insert_first(Relation index, EcpIndexState *state,
 	ecp_vector_check_dims(vector, meta->ecpm_dims,
 						  RelationGetRelationName(index));
 	nslots = state->leaf.code_bytes > 0 ? state->leaf.slots :
-		Min(ECP_RUN_SLOTS_MIN, ecp_leaf_limit(state));
+		Min(ECP_RUN_SLOTS_MIN, ecp_leaf_full(state));
 	ECP_STOP_POINT("learn");
 	if (ecp_xlog_learn(index, state, nslots))
 		ECP_STOP_POINT("learn-done");
