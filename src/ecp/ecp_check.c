@@ -447,7 +447,7 @@ check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	if (indexed)
 	{
 		bool		lacks = EcpIndexIsEmpty(&check->state) ||
-		vector.dims != meta->ecpm_dims;
+			vector.dims != meta->ecpm_dims;
 
 		if (!lacks)
 		{

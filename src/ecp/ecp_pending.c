@@ -26,7 +26,8 @@ ECP_PENDING(ecpproperty)
 ECP_PENDING(ecpcostestimate)
 
 /* the code of support function 1: see EcpClassCode() in ecp.h */
-__attribute__((weak)) void
+__attribute__((weak))
+void
 ecp_class_get(Relation index, int *elem, int *metric)
 {
 	FmgrInfo   *proc = index_getprocinfo(index, 1, 1);

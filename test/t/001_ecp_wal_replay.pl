@@ -1,0 +1,177 @@
+# What an ecp index is after a stop at any moment: sound, and with every row
+# that was committed.
+#
+# First at each stop point between two WAL records (ecp_stop_point.c), by an
+# error and by a crash; then by immediate stops of a server under mixed load.
+# All with wal_consistency_checking, so that replay is compared page by page
+# with what the running server had.
+use strict;
+use warnings;
+
+use EcpTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = ecp_cluster('main',
+	conf => "wal_consistency_checking = 'generic'\nfsync = off\n");
+my ($has_points, undef, undef) =
+  $node->psql('postgres', 'LOAD \'ecp\'; SHOW ecp.debug_stop_at');
+
+load_vecs($node, 'source', 'base.bvecs', limit => 4000);
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE long_source AS
+	SELECT g AS id, array_agg(sin(g * e)::real ORDER BY e) AS v
+	FROM generate_series(1, 60) g, generate_series(1, 3000) e GROUP BY g));
+
+# Which statement passes which stop points, and what it needs before.  Each
+# begins with tables t (bytea) and l (real[], a vector takes two pages) whose
+# indexes are empty or have rows.
+my $fill = 'INSERT INTO t SELECT * FROM source WHERE id < %d;';
+my %cases = (
+	'learn' => [ '', sprintf($fill, 1) ],
+	'learn-done' => [ '', sprintf($fill, 1) ],
+	'addrun' => [ '', sprintf($fill, 300) ],
+	'addrun-done' => [ '', sprintf($fill, 300) ],
+	'vec' => [ '', 'INSERT INTO l SELECT * FROM long_source;' ],
+	(   map { $_ => [ '', sprintf($fill, 1500) ] }
+		  qw(replace-begin replace-alloc replace-fill replace-lock
+		  replace-publish replace-published replace-stamp)),
+	(   map { $_ => [ sprintf($fill, 1000), sprintf($fill, 3000) ] }
+		  qw(replace-parent-add replace-parent-end)),
+	(   map {
+			$_ => [
+				sprintf($fill, 2000) . 'DELETE FROM t WHERE id % 3 > 0;',
+				'VACUUM t;'
+			]
+		} qw(vacuum-kill vacuum-hint)),
+	(   map {
+			$_ => [
+				sprintf($fill, 2000)
+				  . 'VACUUM t; DELETE FROM t WHERE id < 1; SELECT txid_current();',
+				q(SELECT ecp_maintain('ti');)
+			]
+		} qw(purge purge-run)),);
+
+sub make_tables
+{
+	$node->safe_psql(
+		'postgres', q(
+		DROP TABLE IF EXISTS t, l;
+		CREATE TABLE t (id int, v bytea);
+		CREATE INDEX ti ON t USING ecp (v);
+		CREATE TABLE l (id int, v real[]);
+		ALTER TABLE l ALTER v SET STORAGE external;
+		CREATE INDEX li ON l USING ecp (v)));
+	return;
+}
+
+sub run_statements
+{
+	my ($sql, $setting) = @_;
+	my $stderr;
+
+	# one transaction each, as VACUUM wants it
+	my $text = $setting ? "SET ecp.debug_stop_at = '$setting';\n" : '';
+	$text .= join(";\n", split(/;/, $sql));
+	$node->psql('postgres', $text, stderr => \$stderr, on_error_stop => 0);
+	return $stderr;
+}
+
+# after the stop: sound; the same again runs to its end; sound
+sub check_after
+{
+	my ($name, $sql) = @_;
+
+	index_ok($node, 'ti', "$name: ti is sound");
+	index_ok($node, 'li', "$name: li is sound");
+	run_statements($sql);
+	index_ok($node, 'ti', "$name: ti is sound after the same again");
+	is( $node->safe_psql(
+			'postgres', q(SELECT unfinished FROM ecp_metapage_info('ti'))),
+		'f',
+		"$name: what was unfinished is undone");
+	return;
+}
+
+SKIP:
+{
+	skip 'compiled without stop points', 1 if $has_points != 0;
+
+	foreach my $point (sort keys %cases)
+	{
+		my ($before, $sql) = @{ $cases{$point} };
+
+		foreach my $how ("$point:2", "$point:1:panic")
+		{
+			my $setting = $how;
+
+			# some are passed only once
+			$setting = "$point:1"
+			  if $point =~ /^(learn|purge$|learn-done)/ && $how !~ /panic/;
+			make_tables();
+			run_statements($before) if $before;
+			my $stderr = run_statements($sql, $setting);
+			like(
+				$stderr,
+				qr/stop point "$point" reached|server closed the connection/,
+				"$how: was stopped");
+			if ($how =~ /panic/)
+			{
+				$node->stop('immediate', fail_ok => 1);
+				$node->_update_pid(0);
+				$node->start;
+			}
+			check_after($how,
+				$sql =~ /VACUUM|maintain/ ? $sql : sprintf($fill, 1800));
+		}
+	}
+}
+
+# an undo that is stopped itself
+SKIP:
+{
+	skip 'compiled without stop points', 1 if $has_points != 0;
+
+	foreach my $point (qw(undo-page undo-extent))
+	{
+		make_tables();
+		run_statements(sprintf($fill, 1000));
+		run_statements(sprintf($fill, 3000), 'replace-publish:1');
+		is( $node->safe_psql(
+				'postgres', q(SELECT unfinished FROM ecp_metapage_info('ti'))
+			),
+			't',
+			"$point: a split is unfinished");
+		run_statements('VACUUM t', "$point:1:panic");
+		$node->stop('immediate', fail_ok => 1);
+		$node->_update_pid(0);
+		$node->start;
+		check_after($point, 'VACUUM t');
+	}
+}
+
+# mixed load
+make_tables();
+$node->safe_psql('postgres', 'ALTER TABLE t ADD done int');
+crash_rounds(
+	$node,
+	rounds => 6,
+	options => { clients => 4 },
+	load => q(
+\set id random(0, 3999)
+\set kind random(1, 20)
+\if :kind = 1
+DELETE FROM t WHERE id BETWEEN :id AND :id + 40;
+\elif :kind = 2
+VACUUM t;
+\else
+INSERT INTO t (id, v) SELECT id, v FROM source WHERE id BETWEEN :id AND :id + 4;
+\endif
+),
+	step => 300,
+	indexes => ['ti']);
+
+$node->stop;
+done_testing();
