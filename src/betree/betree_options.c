@@ -20,8 +20,13 @@
  * What an automatic buffer_pages aims at: messages per leaf write, when keys
  * are uniform.  See README, "How much to buffer".
  */
+#ifdef BETREE_TINY
+#define TARGET_MESSAGES		3
+#define AUTO_PAGES_MIN		3
+#else
 #define TARGET_MESSAGES		48
 #define AUTO_PAGES_MIN		20
+#endif
 
 static relopt_kind betree_relopt_kind;
 

@@ -60,8 +60,8 @@ choose_split_child(Page node)
 	{
 		for (int i = 0; i < nchildren; i++)
 			total += BetreeTupleSpace(BetreeNodeGetPivot(node, i));
-		while (at < nchildren && space < total / 2)
-			space += BetreeTupleSpace(BetreeNodeGetPivot(node, at++));
+		for (; at < nchildren && space < total / 2; at++)
+			space += BetreeTupleSpace(BetreeNodeGetPivot(node, at));
 	}
 	at = Max(at, (nchildren + 2) / 3);
 	at = Min(at, nchildren * 2 / 3);
