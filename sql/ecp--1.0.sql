@@ -477,6 +477,20 @@ AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION ecp_stream_bench(name[], float8[], integer, integer, float8, integer, boolean, bigint) IS 'delays of streams read from files in these tablespaces, a worker for each';
 REVOKE ALL ON FUNCTION ecp_stream_bench(name[], float8[], integer, integer, float8, integer, boolean, bigint) FROM PUBLIC;
 
+-- beyond one machine
+
+CREATE FUNCTION ecp_shard_query(parent regclass, col name, k integer, operator text DEFAULT '<->')
+RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT format(E'SELECT * FROM (\n%s\n) AS shards ORDER BY %I %s $1 LIMIT %s',
+		string_agg(format('(SELECT * FROM %s ORDER BY %I %s $1 LIMIT %s)', relid, col, operator, k),
+			E'\nUNION ALL\n' ORDER BY relid::text),
+		col, operator, k)
+	FROM pg_partition_tree(parent) WHERE isleaf;
+END;
+COMMENT ON FUNCTION ecp_shard_query(regclass, name, integer, text) IS 'a search for the k nearest to $1 that asks each partition, which may be on a foreign server, for its own k nearest';
+
 -- end of device
 
 -- ======================================================================

@@ -713,7 +713,7 @@ ecp_bench(PG_FUNCTION_ARGS)
 	for (int i = 0; i < ntests; i++)
 	{
 		char	   *test = nulls[i] ? pstrdup("null") :
-		TextDatumGetCString(tests[i]);
+			TextDatumGetCString(tests[i]);
 
 		if (strcmp(test, "knn") == 0)
 			bench_knn(&state);

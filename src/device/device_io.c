@@ -524,7 +524,7 @@ ecp_job_transfer(const EcpJobContext *context, const void *arg,
 	{
 		int64		n = first + i % mine;
 		off_t		offset = task->misalign + task->block_bytes *
-		(task->random ? (int64) (((uint64) n * stride) % nblocks) : n);
+			(task->random ? (int64) (((uint64) n * stride) % nblocks) : n);
 		double		before = now;
 
 		CHECK_FOR_INTERRUPTS();
