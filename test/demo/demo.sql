@@ -70,11 +70,13 @@ RESET enable_indexscan;
 SET ecp.in_buff = '512kB';
 SET maintenance_work_mem = '16MB';
 
+\set report 'SELECT phase, round(wall_s::numeric, 3) AS seconds, round(cpu_s::numeric, 3) AS "of CPU", round(io_s::numeric, 3) AS "of I/O", files, opens, pg_size_pretty(read_bytes) AS read, pg_size_pretty(written_bytes) AS written FROM ecp_build_report(''items_v'');'
+
 \qecho
 \qecho CREATE INDEX items_v ON items USING ecp (v), with ecp.build_policy = tempfiles:
 SET ecp.build_policy = tempfiles;
 CREATE INDEX items_v ON items USING ecp (v);
-SELECT * FROM ecp_build_report('items_v');
+:report
 SET ecp.probes = 8;
 CALL measure('ecp, built with tempfiles', '8');
 RESET ecp.probes;
@@ -84,7 +86,7 @@ DROP INDEX items_v;
 \qecho and with ecp.build_policy = chunkfiles:
 SET ecp.build_policy = chunkfiles;
 CREATE INDEX items_v ON items USING ecp (v);
-SELECT * FROM ecp_build_report('items_v');
+:report
 \qecho The index:
 SELECT * FROM ecp_index_stats('items_v');
 
