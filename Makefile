@@ -54,7 +54,7 @@ endif
 # environment.
 
 export PG_CONFIG
-.PHONY: deps test lint indent demo demo-stop test-assert test-asan test-valgrind coverage kernels-speed
+.PHONY: deps test lint indent demo demo-stop test-assert test-asan test-valgrind coverage kernels-speed bench
 
 deps:
 	@src/tools/deps.sh test
@@ -87,3 +87,12 @@ kernels-speed:
 		-o build/kernels_speed test/bench/kernels_speed.c \
 		$(filter-out src/vector/vector_ops.c,$(wildcard src/vector/*.c)) -lm
 	build/kernels_speed
+
+# README in test/bench tells how to call it
+bench: build/ecpbench
+build/ecpbench: test/bench/ecpbench.c test/bench/bench_data.c test/bench/bench_server.c test/bench/bench.h
+	@mkdir -p build
+	gcc -O3 -march=native -fno-math-errno -fno-trapping-math -fno-signed-zeros -fassociative-math -g -Wall -Wextra -D_GNU_SOURCE \
+		-DECPBENCH_COMMIT='"$(shell git rev-parse --short HEAD 2>/dev/null)"' \
+		-I$(shell $(PG_CONFIG) --includedir) -o $@ $(filter %.c,$^) \
+		-L$(shell $(PG_CONFIG) --libdir) -lpq -lpthread -lm
