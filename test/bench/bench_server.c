@@ -56,7 +56,8 @@ query_formatted(PGconn *conn, const char *format, va_list args)
 	vsnprintf(sql, sizeof(sql), format, args);
 	result = PQexec(conn, sql);
 	if (PQresultStatus(result) != PGRES_TUPLES_OK &&
-		PQresultStatus(result) != PGRES_COMMAND_OK)
+		PQresultStatus(result) != PGRES_COMMAND_OK &&
+		PQresultStatus(result) != PGRES_COPY_IN)
 		die("%sin: %s", PQerrorMessage(conn), sql);
 	return result;
 }
@@ -118,17 +119,22 @@ server_settings(PGconn *conn, const char *settings)
 	}
 }
 
+/* Create the extension that has the method; false if there is none. */
 bool
 method_is_available(PGconn *conn, const Method *method)
 {
+	const char *extension = (method->type == COLUMN_VECTOR) ? "vector" : "ecp";
 	char		found[8];
 
-	if (strcmp(method->access_method, "exact") == 0)
-		return true;
 	server_value(conn, found, sizeof(found),
-				 "SELECT 1 FROM pg_am WHERE amname = '%s'",
-				 method->access_method);
-	return found[0] != '\0';
+				 "SELECT 1 FROM pg_available_extensions WHERE name = '%s'",
+				 extension);
+	if (found[0] == '\0')
+		return false;
+	server_execute(conn, "CREATE EXTENSION IF NOT EXISTS %s", extension);
+	/* for its settings */
+	server_execute(conn, "LOAD '%s'", extension);
+	return true;
 }
 
 /* ---- binary forms ---- */
@@ -279,15 +285,9 @@ table_create(const Run *run, PGconn *conn, const char *table,
 	char		column[NAME_SIZE];
 
 	if (type == COLUMN_VECTOR)
-	{
-		server_execute(conn, "CREATE EXTENSION IF NOT EXISTS vector");
 		snprintf(column, sizeof(column), "vector(%d)", run->base.dims);
-	}
 	else
-	{
-		server_execute(conn, "CREATE EXTENSION IF NOT EXISTS ecp");
 		snprintf(column, sizeof(column), "%s", column_type_names[type]);
-	}
 	server_execute(conn, "CREATE TABLE %s (id integer, v %s)", table, column);
 }
 
@@ -512,15 +512,13 @@ index_build(const Run *run, const Method *method, BuildCost *cost)
 void
 index_only(PGconn *conn, const Method *method)
 {
+	const char *index = method->index[0] ? method->index : "pg_class";
+
 	server_execute(conn,
-				   "UPDATE pg_index SET indisvalid = (indexrelid = to_regclass('%s')) "
+				   "UPDATE pg_index SET indisvalid = (indexrelid = '%s'::regclass) "
 				   "WHERE indrelid = '%s'::regclass AND NOT indisprimary "
-				   "AND indisvalid <> coalesce(indexrelid = to_regclass('%s'), false)",
-				   method->index, method->table, method->index);
-	if (method->index[0] == '\0')
-		server_execute(conn, "UPDATE pg_index SET indisvalid = false "
-					   "WHERE indrelid = '%s'::regclass AND NOT indisprimary",
-					   method->table);
+				   "AND indisvalid <> (indexrelid = '%s'::regclass)",
+				   index, method->table, index);
 }
 
 /* ---- inserting ---- */

@@ -319,11 +319,6 @@ method_run(const Run *run, const Options *options, MethodResult *result)
 	int			values[POINTS_MAX];
 	int			nvalues;
 
-	if (method->type == COLUMN_VECTOR)
-		server_execute(conn, "LOAD 'vector'");
-	else
-		server_execute(conn, "CREATE EXTENSION IF NOT EXISTS ecp");
-
 	table_load(run, conn, method->table, method->type);
 	if (method->index[0])
 	{
@@ -346,9 +341,6 @@ method_run(const Run *run, const Options *options, MethodResult *result)
 	index_only(conn, method);
 	PQfinish(conn);
 	conn = server_connect(run);
-	if (method->parameter)
-		server_execute(conn, "LOAD '%s'",
-					   method->type == COLUMN_VECTOR ? "vector" : "ecp");
 	search_prepare(conn, run, method);
 
 	nvalues = method_sweep(method, options, values);
@@ -830,7 +822,7 @@ main(int argc, char **argv)
 		method_name(&result->method, &run, options.force_real);
 		if (!method_is_available(conn, &result->method))
 		{
-			printf("%-40s left out: the server has no such access method\n",
+			printf("%-40s left out: its extension is not installed\n",
 				   result->method.label);
 			continue;
 		}
