@@ -86,6 +86,7 @@ typedefs()
 	done < <(find src -name '*.c') >"$new.names" || return 1
 	find test -name '*.[ch]' -exec sed -nE \
 		's/^\} (\w+);$/\1/p; s/^typedef .*\W(\w+);$/\1/p' {} + >>"$new.names"
+	printf '%s\n' PGconn PGresult PGcancel >>"$new.names"	# of libpq
 	grep -E '^([A-Za-z]\w*|__m[0-9]+[di]?)$' "$new.names" |
 		 grep -vxE "$not_types" | LC_ALL=C sort -u >"$new"
 	[ -s "$new" ] && cat "$new" >$tools/typedefs.list

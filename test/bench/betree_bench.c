@@ -91,7 +91,7 @@ static struct
 	.queries = 200,.rounds = 2,.cycles = 10,.with = ""
 };
 
-static PGconn * conn;
+static PGconn *conn;
 static FILE *csv;
 static const Workload *work;
 static int	nengines;
@@ -337,7 +337,7 @@ execute(const char *name, int nparams, int64 a, int64 b, Latencies *latencies)
 {
 	char text[	2][32];
 	const char *values[2] = {text[0],
-/**INDENT** Error@332: Statement nesting error */
+/**INDENT** Error@335: Statement nesting error */
 		text[1]};
 		double		start = now();
 		char	   *value = NULL;
@@ -983,4 +983,4 @@ execute(const char *name, int nparams, int64 a, int64 b, Latencies *latencies)
 			printf("%d ANSWERS DIFFER\n", failures);
 		return failures ? 1 : 0;
 	}
-/**INDENT** Error@976: Stuff missing from end of file */
+/**INDENT** Error@979: Stuff missing from end of file */

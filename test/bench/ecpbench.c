@@ -124,19 +124,19 @@ progress(const char *what, double done, double total)
 }
 
 static int
-parse_list(const char *text, int *values, int max)
+parse_list(const char *argument, int *values, int max)
 {
 	int			n = 0;
 
-	while (*text && n < max)
+	while (*argument && n < max)
 	{
 		char	   *end;
-		long		value = strtol(text, &end, 10);
+		long		value = strtol(argument, &end, 10);
 
-		if (end == text || value < 1)
-			die("\"%s\" is not a list of numbers", text);
+		if (end == argument || value < 1)
+			die("\"%s\" is not a list of numbers", argument);
 		values[n++] = value;
-		text = (*end == ',') ? end + 1 : end;
+		argument = (*end == ',') ? end + 1 : end;
 	}
 	return n;
 }
@@ -148,7 +148,7 @@ parse_list(const char *text, int *values, int max)
  * access method, storage parameters, settings of the build.
  */
 static void
-method_add(const char *text)
+method_add(const char *argument)
 {
 	static const struct
 	{
@@ -162,25 +162,25 @@ method_add(const char *text)
 		{"exact", NULL}
 	};
 	Method	   *method = &results[nresults].method;
-	size_t		length = strcspn(text, ":@");
-	const char *with = text + length;
-	const char *settings = strchr(text, '@');
+	size_t		length = strcspn(argument, ":@");
+	const char *with = argument + length;
+	const char *settings = strchr(argument, '@');
 
 	if (nresults == METHODS_MAX)
 		die("too many methods");
 	for (int i = 0; i < lengthof(known); i++)
 	{
 		if (strlen(known[i].access_method) == length &&
-			strncmp(known[i].access_method, text, length) == 0)
+			strncmp(known[i].access_method, argument, length) == 0)
 		{
 			method->access_method = known[i].access_method;
 			method->parameter = known[i].parameter;
 		}
 	}
 	if (method->access_method == NULL)
-		die("\"%s\" is not a method: ecp, ivfflat, hnsw, exact", text);
+		die("\"%s\" is not a method: ecp, ivfflat, hnsw, exact", argument);
 
-	snprintf(method->label, sizeof(method->label), "%s", text);
+	snprintf(method->label, sizeof(method->label), "%s", argument);
 	if (*with == ':')
 		snprintf(method->with, sizeof(method->with), "%.*s",
 				 (int) strcspn(with + 1, "@"), with + 1);
@@ -194,7 +194,7 @@ static void
 method_name(Method *method, const Run *run, bool force_real)
 {
 	static const char *const tables[] = {"ecpbench_bytea", "ecpbench_real",
-	"ecpbench_vector"};
+		"ecpbench_vector"};
 	static const char *const metrics[] = {"l2", "ip", "cosine"};
 	bool		is_exact = strcmp(method->access_method, "exact") == 0;
 
@@ -386,7 +386,7 @@ report_settings(const Run *run, PGconn *conn)
 {
 	static const char *const settings[] = {"shared_buffers",
 		"maintenance_work_mem", "effective_cache_size", "wal_level",
-	"full_page_writes", "max_parallel_maintenance_workers", "jit"};
+		"full_page_writes", "max_parallel_maintenance_workers", "jit"};
 	char		value[TEXT_SIZE];
 	double		load;
 
@@ -786,10 +786,14 @@ data_name(const char *path)
 int
 main(int argc, char **argv)
 {
-	Run			run = {.conninfo = "", .k = 10, .seconds = 1, .repeat = 1};
+	Run			run = {0};
 	Options		options = {.insert_before = 50000};
 	PGconn	   *conn;
 
+	run.conninfo = "";
+	run.k = 10;
+	run.seconds = 1;
+	run.repeat = 1;
 	parse_arguments(argc, argv, &run, &options);
 	if (nresults == 0)
 	{
