@@ -88,7 +88,7 @@ begin_sort(BuildState *state, IndexInfo *indexInfo)
 	{
 		int16		option = rel->rd_indoption[i];
 		int			strategy = (option & INDOPTION_DESC) ?
-		BTGreaterStrategyNumber : BTLessStrategyNumber;
+			BTGreaterStrategyNumber : BTLessStrategyNumber;
 
 		attnums[i] = i + 1;
 		operators[i] = get_opfamily_member(rel->rd_opfamily[i],

@@ -426,7 +426,7 @@ static void
 set_cursor(DrainState *state, IndexTuple pivot)
 {
 	MemoryContext oldcontext =
-	MemoryContextSwitchTo(GetMemoryChunkContext(state->batch.data));
+		MemoryContextSwitchTo(GetMemoryChunkContext(state->batch.data));
 
 	if (state->cursor != NULL)
 		pfree(state->cursor);

@@ -21,8 +21,8 @@
 typedef struct Engine
 {
 	const char *name;			/* also the suffix of the table's name */
-	const char *index;			/* CREATE INDEX commands; @with is
-								 * replaced by --with */
+	const char *index;			/* CREATE INDEX commands; @with is replaced by
+								 * --with */
 } Engine;
 
 typedef struct Query
