@@ -1,0 +1,313 @@
+# 022_betree_differential.pl: betree answers as btree does
+#
+# For each kind of key two tables of the same shape get the same commands, one
+# indexed by btree, the other by betree: inserts in batches and one by one,
+# deletes, updates, VACUUM, and queries of every form.  What the queries print
+# must be equal, and after each round the checker must find the index sound.
+# The commands come from a fixed seed; BETREE_SEED and BETREE_ROUNDS choose
+# others.  In the build of "make test-tiny" pages hold few items, and the same
+# rows make a tree of height 5 or more.
+
+use strict;
+use warnings;
+
+use EcpTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $seed   = $ENV{BETREE_SEED}   || 22;
+my $rounds = $ENV{BETREE_ROUNDS} || 2;
+my $tiny   = $ENV{BETREE_TINY};
+my $random = prng($seed);
+
+my $node = ecp_cluster('main', conf => "fsync = off\nwork_mem = 64MB\n");
+
+my $icu = $node->safe_psql('postgres',
+	"SELECT count(*) FROM pg_collation WHERE collname = 'und-x-icu'");
+my $collation = $icu ? 'und-x-icu' : 'C';
+
+# A number spread over the range of int4, the same for the same argument.
+$node->safe_psql(
+	'postgres', q(
+	CREATE FUNCTION spread(bigint) RETURNS bigint IMMUTABLE
+		RETURN hashint8extended($1, 7) % 1000000;
+	CREATE TYPE pair AS (a int, b text);
+	CREATE FUNCTION key_int8(bigint) RETURNS int8 IMMUTABLE
+		RETURN spread($1) * 1000003;
+	CREATE FUNCTION key_few(bigint) RETURNS int8 IMMUTABLE
+		RETURN spread($1) % 5;
+	CREATE FUNCTION key_text(bigint) RETURNS text IMMUTABLE
+		RETURN CASE spread($1) % 3 WHEN 0 THEN 'Äh ' WHEN 1 THEN 'ah-' ELSE 'Zz' END
+			   || md5($1::text) || repeat('x', abs(spread($1) % 60)::int);
+	CREATE FUNCTION key_uuid(bigint) RETURNS uuid IMMUTABLE
+		RETURN md5($1::text)::uuid;
+	CREATE FUNCTION key_time(bigint) RETURNS timestamptz IMMUTABLE
+		RETURN '2026-01-01 00:00+00'::timestamptz + spread($1) * interval '1 s';
+	CREATE FUNCTION key_numeric(bigint) RETURNS numeric IMMUTABLE
+		RETURN CASE WHEN spread($1) % 97 = 0 THEN 'NaN'
+					ELSE round(spread($1) / 1000.0, abs(spread($1) % 4)::int) END;
+	CREATE FUNCTION key_pair(bigint) RETURNS pair IMMUTABLE
+		RETURN row((spread($1) % 50)::int, left(md5($1::text), 3))::pair;
+));
+
+# name, type of k, second key column if any, index definition
+my @kinds = (
+	{ name => 'int8', type => 'int8', index => '(k)' },
+	{ name => 'few', type => 'int8', index => '(k)' },
+	{
+		name  => 'text',
+		type  => "text COLLATE \"$collation\"",
+		index => '(k)'
+	},
+	{ name => 'uuid', type => 'uuid', index => '(k DESC)' },
+	{
+		name  => 'time',
+		type  => 'timestamptz',
+		index => '(k NULLS FIRST) INCLUDE (payload)'
+	},
+	{ name => 'numeric', type => 'numeric', index => '(k DESC NULLS LAST)' },
+	{ name => 'pair', type => 'pair', index => '(k)' },
+	{ name => 'int8', type => 'int8', index => '(few, k DESC)', two => 1 },);
+
+# a number for a key: mostly one that is in the table, at times another
+my $rows;
+
+sub some_key
+{
+	my ($kind) = @_;
+	return "key_$kind->{name}(" . (1 + $random->($rows * 11 / 10)) . ')';
+}
+
+sub some_range
+{
+	my ($kind) = @_;
+	my $low    = some_key($kind);
+	my $high   = some_key($kind);
+	my $from   = ('>', '>=')[ $random->(2) ];
+	my $to     = ('<', '<=')[ $random->(2) ];
+	my $few    = $kind->{two} ? 'few = ' . $random->(5) . ' AND ' : '';
+
+	return "${few}k $from $low" if $random->(5) == 0;
+	return "${few}k $to $high"  if $random->(5) == 0;
+	return "${few}k $from least($low, $high) AND k $to greatest($low, $high)";
+}
+
+# One statement or a few that print the same for any correct index.  TABLE
+# stands for the table, SHOWN for the key as text, the same for equal keys:
+# their order is left open.
+sub some_query
+{
+	my ($kind) = @_;
+	my $order = $kind->{two} ? 'few, k DESC' : 'k';
+	my $back  = $kind->{two} ? 'few DESC, k' : 'k DESC';
+	my $cond  = some_range($kind);
+	my $limit = 1 + $random->(300);
+	my $what  = $random->(11);
+	my $ids   = "SELECT count(*), md5(string_agg(id::text, ',' ORDER BY id))"
+	  . " FROM TABLE WHERE";
+
+	return "$ids k = " . some_key($kind) . ';' if $what == 0;
+	return "$ids $cond;" if $what == 1;
+	return "SELECT md5(string_agg(SHOWN, ',')) FROM"
+	  . " (SELECT k FROM TABLE WHERE $cond ORDER BY $order LIMIT $limit) s;"
+	  if $what == 2;
+	return "SELECT md5(string_agg(SHOWN, ',')) FROM"
+	  . " (SELECT k FROM TABLE WHERE $cond ORDER BY $back LIMIT $limit) s;"
+	  if $what == 3;
+	return "$ids k IS NULL; SELECT count(k) FROM TABLE WHERE k IS NOT NULL;"
+	  if $what == 4;
+	return "$ids k = ANY (ARRAY["
+	  . join(', ', map { some_key($kind) } 1 .. 1 + $random->(20)) . ']);'
+	  if $what == 5;
+	return "SET enable_indexscan = off; $ids $cond; RESET enable_indexscan;"
+	  if $what == 6;
+	return "SET enable_bitmapscan = off; $ids $cond; RESET enable_bitmapscan;"
+	  if $what == 7;
+	return
+	    'SET enable_nestloop = off; SELECT count(*), sum(a.id + b.id)'
+	  . ' FROM TABLE a JOIN TABLE b USING (k)'
+	  . ' WHERE a.id % 7 = 0 AND b.id % 5 = 0; RESET enable_nestloop;'
+	  if $what == 8 && $kind->{name} ne 'few';
+	return "SELECT min(k)::text, max(k)::text FROM TABLE WHERE $cond;"
+	  if $what == 9 && $kind->{name} !~ /^(uuid|pair|numeric)$/;
+	return some_cursor($kind, $order, $cond);
+}
+
+# A cursor that turns round while its table changes.
+sub some_cursor
+{
+	my ($kind, $order, $cond) = @_;
+	my $sql = "BEGIN; DECLARE c SCROLL CURSOR FOR"
+	  . " SELECT SHOWN FROM TABLE WHERE $cond ORDER BY $order;\n";
+
+	for (1 .. 4 + $random->(12))
+	{
+		my $n = 1 + $random->(120);
+		$sql .= ('FETCH FORWARD', 'FETCH FORWARD', 'FETCH BACKWARD')
+		  [ $random->(3) ] . " $n FROM c;\n";
+		$sql .= some_change($kind) . "\n" if $random->(4) == 0;
+	}
+	return $sql . "CLOSE c; COMMIT;";
+}
+
+sub insert
+{
+	my ($kind, $n) = @_;
+	my $from = $rows + 1;
+
+	$rows += $n;
+	return
+	    "INSERT INTO TABLE SELECT i, (hashint8(i) & 1023) % 5,"
+	  . " CASE WHEN hashint8(i) % 20 <> 0 THEN key_$kind->{name}(i) END,"
+	  . " md5(i::text) FROM generate_series($from, $rows) i;";
+}
+
+sub some_change
+{
+	my ($kind) = @_;
+	my $what   = $random->(8);
+	my $i      = 1 + $random->($rows);
+
+	return insert($kind, 1 + $random->(20)) if $what < 4;
+	return "DELETE FROM TABLE WHERE id BETWEEN $i AND $i + " . $random->(50) . ';'
+	  if $what == 4;
+	return "UPDATE TABLE SET k = key_$kind->{name}(id + 1000000)"
+	  . " WHERE id BETWEEN $i AND $i + 10;"
+	  if $what == 5;
+	return "DELETE FROM TABLE WHERE id IN (SELECT id FROM TABLE WHERE "
+	  . some_range($kind)
+	  . " ORDER BY id LIMIT 200);"
+	  if $what == 6;
+	return insert($kind, 100 + $random->(400));
+}
+
+# The script of one round: text with TABLE in place of the table's name.
+sub some_round
+{
+	my ($kind) = @_;
+	my @script;
+
+	for (1 .. 60)
+	{
+		push @script, some_change($kind);
+		push @script, some_query($kind) if $random->(2) == 0;
+		push @script, 'VACUUM TABLE;'   if $random->(12) == 0;
+	}
+	push @script, insert($kind, 3000), 'VACUUM TABLE;' if $random->(2) == 0;
+	push @script, map { some_query($kind) } 1 .. 12;
+	return join("\n", @script);
+}
+
+sub output_of
+{
+	my ($kind, $script, $table) = @_;
+	my $shown = $kind->{name} eq 'numeric' ? 'trim_scale(k)' : 'k';
+	my ($stdout, $stderr, $ret);
+
+	$script =~ s/\bTABLE\b/$table/g;
+	$script =~ s/\bSHOWN\b/($shown)::text/g;
+	$ret = $node->psql(
+		'postgres',
+		'SET enable_seqscan = off; SET enable_sort = off;'
+		  . " SET enable_hashjoin = off;\n$script",
+		stdout        => \$stdout,
+		stderr        => \$stderr,
+		on_error_stop => 1);
+	die "the script does not work: $stderr" if $ret && $table eq 't_btree';
+	return "$stdout\n$stderr";
+}
+
+# First difference, for the report
+sub same_output
+{
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($got, $expected, $script, $name) = @_;
+
+	return pass($name) if $got eq $expected;
+	my @got      = split /\n/, $got;
+	my @expected = split /\n/, $expected;
+	my $line     = 0;
+	$line++
+	  while $line < @got
+	  && $line < @expected
+	  && $got[$line] eq $expected[$line];
+	fail($name);
+	diag("line $line: betree \"@{[$got[$line] // 'nothing']}\","
+		  . " btree \"@{[$expected[$line] // 'nothing']}\"");
+	my $file = "$PostgreSQL::Test::Utils::log_path/differential_$$.sql";
+	append_to_file($file, "-- $name\n$script\n");
+	diag("the script is in $file");
+	return;
+}
+
+my $nth = $seed;
+foreach my $kind (@kinds)
+{
+	# long logs, short ones, and none at all
+	my @buffer_pages = (-1, 1, 2, 0);
+	@buffer_pages = ($buffer_pages[ $nth++ % 4 ]) unless $ENV{BETREE_ROUNDS};
+
+	foreach my $buffer_pages (@buffer_pages)
+	{
+		my $with = $buffer_pages < 0 ? '' : "WITH (buffer_pages = $buffer_pages)";
+		my $name = "$kind->{name} $kind->{index} $with";
+
+		# half of the rows are there before the index
+		$rows = 0;
+		my $load = insert($kind, 1500);
+		foreach my $am ('btree', 'betree')
+		{
+			my $options = $am eq 'betree' ? $with : '';
+			(my $load_am = $load) =~ s/\bTABLE\b/t_$am/;
+			$node->safe_psql(
+				'postgres', qq(
+				DROP TABLE IF EXISTS t_$am;
+				CREATE TABLE t_$am (id int8, few int, k $kind->{type},
+									payload text);
+				$load_am
+				CREATE INDEX ON t_$am (id);
+				CREATE INDEX i_$am ON t_$am USING $am $kind->{index} $options;
+			));
+		}
+		plan_uses(
+			$node,
+			'SELECT * FROM t_betree WHERE k = '
+			  . "key_$kind->{name}(7)"
+			  . ($kind->{two} ? ' AND few = 1' : ''),
+			'i_betree',
+			set => 'SET enable_seqscan = off');
+		plan_uses($node,
+			'SELECT k FROM t_betree ORDER BY '
+			  . ($kind->{two} ? 'few, k DESC' : 'k'),
+			'i_betree',
+			set => 'SET enable_seqscan = off; SET enable_sort = off');
+
+		foreach my $round (1 .. $rounds)
+		{
+			my $script = some_round($kind);
+			same_output(
+				output_of($kind, $script, 't_betree'),
+				output_of($kind, $script, 't_btree'),
+				$script, "$name: round $round answers as btree");
+			index_ok($node, 'i_betree',
+				"$name: round $round leaves the index sound");
+		}
+		if ($tiny)
+		{
+			cmp_ok(
+				$node->safe_psql('postgres',
+					"SELECT height FROM betree_index_stats('i_betree')"),
+				'>=', 5, "$name: the tree is high");
+		}
+		$node->safe_psql('postgres', 'REINDEX INDEX i_betree');
+		my $script = some_round($kind);
+		same_output(
+			output_of($kind, $script, 't_betree'),
+			output_of($kind, $script, 't_btree'),
+			$script, "$name: after REINDEX answers as btree");
+		index_ok($node, 'i_betree', "$name: sound after REINDEX");
+	}
+}
+
+$node->stop;
+done_testing();
