@@ -54,13 +54,17 @@ endif
 # environment.
 
 export PG_CONFIG
-.PHONY: deps test lint indent demo demo-stop test-assert test-asan test-valgrind coverage kernels-speed bench
+.PHONY: deps test test-tiny lint indent demo demo-stop test-assert test-asan test-valgrind coverage kernels-speed bench
 
 deps:
 	@src/tools/deps.sh test
 
 test: deps
 	@test/run
+
+# betree with few items a page, so that little data makes a high tree
+test-tiny: deps
+	@COPT=-DBETREE_TINY BETREE_TINY=1 test/run tap:022_betree_differential
 
 lint: all
 	@src/tools/lint.sh
