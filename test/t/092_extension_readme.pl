@@ -1,0 +1,45 @@
+# The examples of README.md work as they stand there: each block of SQL is run
+# in the order of the page, statement by statement, without an error.
+use strict;
+use warnings;
+
+use EcpTest;
+use File::Basename qw(dirname);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = ecp_cluster('readme', extension => 0);
+my $folder = PostgreSQL::Test::Utils::tempdir();
+
+# what the page takes for granted
+mkdir "$folder/fast" or die "could not make a folder: $!\n";
+$node->safe_psql('postgres',
+	"CREATE TABLESPACE fast LOCATION '$folder/fast'");
+
+my $readme = slurp_file(dirname(__FILE__) . '/../../README.md');
+my $number = 0;
+while ($readme =~ /^```sql\n(.*?)^```$/gms)
+{
+	my $block = $1;
+
+	# smaller and faster, otherwise the same
+	$block =~ s/\b1, 1000000\b/1, 20000/g;
+	$block =~ s/\b1, 100000\b/1, 20000/g;
+	$block =~ s/ecp_calibrate\('fast'\)/ecp_calibrate('fast', 16777216, 1)/g;
+	$number++;
+	my $path = "$folder/block_$number.sql";
+	append_to_file($path, $block);
+	$node->command_ok(
+		[
+			'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-f', $path,
+			$node->connstr('postgres')
+		],
+		"block $number: " . substr($block, 0, index($block, "\n")));
+}
+cmp_ok($number, '>', 5, 'the page has examples');
+index_ok($node, 'items_v');
+index_ok($node, 'events_device');
+$node->stop;
+
+done_testing();
