@@ -59,7 +59,8 @@ sub stopped_build
 	my $pid = $build->query_safe('SELECT pg_backend_pid()');
 	$build->query_safe($settings);
 	$build->query_until(qr/started/,
-		"\\echo started\nCREATE INDEX i ON items USING ecp (waits(id, v));\n");
+		"\\echo started\nCREATE INDEX i ON items USING ecp (waits(id, v));\n"
+	);
 	$node->poll_query_until('postgres',
 		"SELECT wait_event = 'advisory' FROM pg_stat_activity WHERE pid = $pid"
 	) or die "the build does not wait\n";
@@ -85,7 +86,8 @@ foreach my $policy ('chunkfiles', 'tempfiles')
 	# success
 	$node->safe_psql('postgres',
 		"$settings; CREATE INDEX i ON items USING ecp (v)");
-	is( $node->safe_psql('postgres',
+	is( $node->safe_psql(
+			'postgres',
 			"SELECT files > 0 AND rounds > 3 FROM ecp_build_report('i') WHERE phase = 'total'"
 		),
 		't',
@@ -136,7 +138,9 @@ foreach my $policy ('chunkfiles', 'tempfiles')
 		is(places(), '', "$policy: no file after a failed write");
 		# the server cannot write to its log either, but to its client
 		$build->query_until(qr/ended/, "\\echo ended\n");
-		like($build->{stderr}, qr/could not write to file/,
+		like(
+			$build->{stderr},
+			qr/could not write to file/,
 			"$policy: the write failed");
 	}
 	end_sessions($build, $holder);
@@ -151,8 +155,8 @@ foreach my $policy ('chunkfiles', 'tempfiles')
 	$node->poll_query_until('postgres',
 		"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)");
 	is(places(), '', "$policy: no file after a kill");
-	is( $node->safe_psql('postgres',
-			"SELECT count(*) FROM pg_class WHERE relname = 'i'"),
+	is( $node->safe_psql(
+			'postgres', "SELECT count(*) FROM pg_class WHERE relname = 'i'"),
 		'0',
 		"$policy: and no index");
 }
@@ -169,8 +173,7 @@ my $create =
   "SET ecp.build_tablespaces = files; CREATE INDEX ON theirs USING ecp (v)";
 foreach my $role ('someone', $node->safe_psql('postgres', 'SELECT user'))
 {
-	my ($rc, $out, $err) =
-	  $node->psql('postgres', "SET ROLE $role; $create");
+	my ($rc, $out, $err) = $node->psql('postgres', "SET ROLE $role; $create");
 	like(
 		$err,
 		qr/permission denied for tablespace files/,
