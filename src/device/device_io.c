@@ -63,7 +63,7 @@ typedef struct JobState
 	pg_atomic_uint32 ready;
 	ConditionVariable cv;
 	EcpJobResult results[ECP_JOB_WORKERS_MAX];
-}			JobState;
+} JobState;
 
 static const EcpJobFunction job_functions[] = {
 	[ECP_JOB_TRANSFER] = ecp_job_transfer,
