@@ -204,6 +204,13 @@ begin(IndexScanDesc scan, bool want_itup)
 	so->mvcc = scan->xs_snapshot != NULL &&
 		IsMVCCSnapshot(scan->xs_snapshot);
 	so->interlock = want_itup;
+
+	/*
+	 * Other snapshots may meet a TID that VACUUM has recycled, unless there
+	 * is none: who scans with SnapshotAny (CLUSTER) has locked the table.
+	 */
+	so->recheck = !so->mvcc && scan->xs_snapshot != NULL &&
+		scan->xs_snapshot->snapshot_type != SNAPSHOT_ANY;
 }
 
 /* amgettuple */
@@ -230,8 +237,7 @@ betreegettuple(IndexScanDesc scan, ScanDirection dir)
 	item = &so->cur->items[so->cur_index];
 	scan->xs_heaptid = item->tid;
 	scan->xs_itup = item->itup;
-	/* others than MVCC snapshots may meet a TID that has been recycled */
-	scan->xs_recheck = !so->mvcc;
+	scan->xs_recheck = so->recheck;
 	return true;
 }
 

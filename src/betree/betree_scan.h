@@ -60,6 +60,7 @@ typedef struct BetreeScanOpaqueData
 
 	/* reading, see betree_step.c */
 	bool		mvcc;			/* snapshot allows TIDs to go stale */
+	bool		recheck;		/* what is returned may be another row */
 	bool		interlock;		/* index-only: pin leaves against VACUUM */
 	Buffer		nodebuf;		/* the last leaf parent, pinned */
 	int			steps_in_node;

@@ -1,0 +1,121 @@
+# A betree index after crashes: at named points between the WAL records of
+# seal, flush, drop, split, root growth and vacuum, and at random moments.
+# After each recovery, which runs with wal_consistency_checking, the index must
+# pass the checker and have all rows of its table.
+#
+# The named points exist only in servers with assertions and in builds with
+# -DECP_DEBUG; without them the random crashes remain.  Small buffers make all
+# kinds of records frequent (a build with -DBETREE_TINY even more so).
+
+use strict;
+use warnings FATAL => 'all';
+
+use FindBin;
+use lib "$FindBin::RealBin/../perl";
+use EcpTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = ecp_cluster('main',
+	conf => "wal_consistency_checking = 'generic'\n"
+	  . "restart_after_crash = on\nautovacuum = off\nfsync = off\n");
+
+$node->safe_psql('postgres', q{
+CREATE TABLE t (k int8, s text);
+CREATE INDEX t_k ON t USING betree (k) WITH (buffer_pages = 2, buffer_levels = 2);
+CREATE INDEX t_s ON t USING betree (s) WITH (buffer_pages = 4);
+INSERT INTO t SELECT (g * 7919) % 100003, md5(g::text) FROM generate_series(1, 20000) g;
+});
+
+sub check_all
+{
+	my ($what) = @_;
+
+	foreach my $index ('t_k', 't_s')
+	{
+		my ($ret, $out, $err) = $node->psql('postgres',
+			"SELECT betree_index_check('$index', true)");
+		is($ret, 0, "$index after $what") or diag($err);
+	}
+	is($node->safe_psql('postgres', q{
+SET enable_indexscan = off; SET enable_indexonlyscan = off;
+SET enable_bitmapscan = off;
+SELECT count(*), sum(k) FROM t WHERE k BETWEEN 100 AND 5000}),
+		$node->safe_psql('postgres', q{
+SET enable_seqscan = off;
+SELECT count(*), sum(k) FROM t WHERE k BETWEEN 100 AND 5000}),
+		"answers after $what");
+	return;
+}
+
+# Run one statement in a session with a stop point set
+sub run_with_point
+{
+	my ($point, $sql) = @_;
+
+	return $node->psql('postgres', '',
+		extra_params => [
+			'-c', "LOAD 'ecp'",
+			'-c', "SET betree.debug_stop_at = '$point'",
+			'-c', $sql ]);
+}
+
+my $has_points = $node->safe_psql('postgres', q{
+LOAD 'ecp';
+SELECT count(*) FROM pg_settings WHERE name = 'betree.debug_stop_at'});
+
+SKIP:
+{
+	skip 'built without stop points', 1 unless $has_points;
+
+	my $insert = q{INSERT INTO t SELECT (g * 104729) % 100003, md5((g * 3)::text)
+FROM generate_series(%d, %d) g};
+	my $base = 20000;
+	foreach my $point (
+		'sealed', 'merged', 'flushed_down', 'dropped', 'copied', 'split',
+		'root_grown', 'vacuum_deleted', 'vacuum_log_cleaned',
+		'vacuum_freed', 'vacuum_walked')
+	{
+		my $work =
+		  $point =~ /^vacuum/
+		  ? "DELETE FROM t WHERE k % 5 = 0 OR k BETWEEN 20000 AND 30000;"
+		  : '';
+		$node->psql('postgres', $work) if $work;
+		my $sql = $work ? 'VACUUM t' : sprintf($insert, $base, $base + 30000);
+		my ($status, $out, $err) = run_with_point("$point:crash", $sql);
+		isnt($status, 0, "point $point is met");
+		$node->poll_query_until('postgres', 'SELECT true')
+		  or die 'no recovery';
+		check_all($point);
+		$base += 30000;
+	}
+
+	# the same points, failing: nothing may stay locked
+	foreach my $point ('sealed', 'merged', 'dropped', 'split')
+	{
+		run_with_point("$point:error", sprintf($insert, $base, $base + 20000));
+		$base += 20000;
+		$node->safe_psql('postgres', "VACUUM t");
+		check_all("error at $point");
+	}
+}
+
+# random moments, with writers and vacuum under way
+crash_rounds(
+	$node,
+	rounds => 4,
+	step => 150,
+	load => q{
+\set k random(1, 100000)
+INSERT INTO t SELECT (:k + g * 37) % 100000, md5((:k + g)::text) FROM generate_series(1, 40) g;
+DELETE FROM t WHERE k BETWEEN :k AND :k + 50;
+},
+	options => {
+		clients => 2,
+		scripts => ["SELECT count(*) FROM t WHERE k BETWEEN 500 AND 900;\nVACUUM t;\n"]
+	},
+	check => sub { check_all("random crash $_[1]") });
+
+$node->stop;
+done_testing();
