@@ -22,7 +22,9 @@
  * reach the device as one piece.  With v vectors for each cluster and in_buff
  * the number of appends is  rounds * C * (1 - e^-v), and the number of
  * pieces the same with the window in place of in_buff.  What a burst exceeds
- * dirty_bytes by has to be waited for.
+ * dirty_bytes by has to be waited for.  Intermediate data that are no more
+ * than dirty_bytes in all stay in memory: neither policy then waits for their
+ * device, and only the opening of files tells the two apart.
  *
  * Reading and writing one device at a time disturb each other, which
  * MODEL_SHARED allows for; on two devices the slower one decides.  What can
@@ -120,6 +122,15 @@ model_appends(const EcpBuildShape *shape, double rounds)
 	return rounds * shape->clusters * (1.0 - exp(-per_cluster));
 }
 
+/* Reading the raw data, with a seek for each piece. */
+static double
+model_raw_s(const EcpBuildShape *shape, const EcpBuildLayout *layout,
+			double rounds)
+{
+	return shape->raw_bytes / layout->raw.read_bps +
+		rounds * layout->raw.read_latency_s;
+}
+
 /*
  * ecp_model_tempfiles
  *		A file for each cluster.
@@ -141,16 +152,21 @@ ecp_model_tempfiles(const EcpBuildShape *shape, const EcpBuildLayout *layout,
 	cost->writes = model_appends(shape, Max(1.0, rounds / window));
 	piece = bytes / cost->writes;
 
-	cost->assign_wait_s = shape->raw_bytes / layout->raw.read_bps +
-		cost->appends * MODEL_OPEN_S +
-		cost->writes * model_piece(layout->temp.small_write_s,
-								   layout->temp.write_bps, piece, leaf, false);
+	cost->assign_wait_s = model_raw_s(shape, layout, rounds) +
+		cost->appends * MODEL_OPEN_S;
+	read_s = 0;
+	if (bytes > shape->dirty_bytes)
+	{
+		cost->assign_wait_s += cost->writes *
+			model_piece(layout->temp.small_write_s, layout->temp.write_bps,
+						piece, leaf, false);
 
-	/* a piece was allocated where it was written: it is read as one */
-	read_s = cost->writes * model_piece(layout->temp.read_latency_s,
-										layout->temp.read_bps,
-										Max(piece, MODEL_BLOCK_BYTES), leaf,
-										layout->temp_with_final);
+		/* a piece was allocated where it was written: it is read as one */
+		read_s = cost->writes * model_piece(layout->temp.read_latency_s,
+											layout->temp.read_bps,
+											Max(piece, MODEL_BLOCK_BYTES),
+											leaf, layout->temp_with_final);
+	}
 	write_s = bytes / layout->final.write_bps;
 	cost->merge_wait_s = layout->temp_with_final ?
 		read_s + write_s : Max(read_s, write_s);
@@ -168,8 +184,7 @@ ecp_model_chunkfiles(const EcpBuildShape *shape, const EcpBuildLayout *layout,
 {
 	double		bytes = shape->vectors * shape->record_bytes;
 	double		rounds = model_rounds(shape);
-	double		raw_s = shape->raw_bytes / layout->raw.read_bps +
-		rounds * layout->raw.read_latency_s;
+	double		raw_s = model_raw_s(shape, layout, rounds);
 	double		temp_s = bytes / layout->temp.write_bps;
 	double		burst_s;
 	double		seeks;
@@ -184,6 +199,8 @@ ecp_model_chunkfiles(const EcpBuildShape *shape, const EcpBuildLayout *layout,
 						   shape->dirty_bytes) / layout->temp.write_bps;
 	temp_s = Max(burst_s, temp_s - shape->cpu_assign_s);
 	temp_s = Max(temp_s, 0.0);
+	if (bytes <= shape->dirty_bytes)
+		temp_s = 0;
 	cost->assign_wait_s = layout->temp_with_raw ?
 		raw_s + temp_s : Max(raw_s, temp_s);
 
@@ -191,8 +208,8 @@ ecp_model_chunkfiles(const EcpBuildShape *shape, const EcpBuildLayout *layout,
 	seeks = Max(rounds, bytes / (shape->in_buff_bytes / rounds));
 	if (layout->temp_with_final)
 		seeks *= 2;				/* there, and back to the output */
-	read_s = bytes / layout->temp.read_bps +
-		seeks * layout->temp.read_latency_s;
+	read_s = bytes <= shape->dirty_bytes ? 0 :
+		bytes / layout->temp.read_bps + seeks * layout->temp.read_latency_s;
 	write_s = bytes / layout->final.write_bps;
 	cost->merge_wait_s = layout->temp_with_final ?
 		read_s + write_s : Max(read_s, write_s);

@@ -26,8 +26,10 @@
 #include "access/tableam.h"
 #include "catalog/index.h"
 #include "commands/progress.h"
+#include "device/device_model.h"
 #include "ecp/ecp_build.h"
 #include "miscadmin.h"
+#include "optimizer/plancat.h"
 #include "pgstat.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -38,6 +40,10 @@
 
 /* Rows between two reports of progress. */
 #define PROGRESS_ROWS		4096
+
+/* What one processor does, for the prediction of a build's time. */
+#define MUL_ADDS_PER_S		4e9
+#define COPY_BYTES_PER_S	1e9
 
 char *
 ecpbuildphasename(int64 phasenum)
@@ -235,6 +241,60 @@ ecp_build_row(EcpBuild *build, Datum value, EcpVector *vector)
 	return ecp_prepare(meta, vector, build->prepared);
 }
 
+/*
+ * With build_policy = auto, take the policy that the profiles of the
+ * tablespaces say is faster, and note what it should take.
+ *
+ * The leaders and the in-buff must be there.  Without a profile of every
+ * tablespace that is used, the choice of build_choose_policy() stands.
+ */
+static void
+build_plan_policy(EcpBuild *build)
+{
+	EcpBuildReportData *report = &build->state.meta.ecpm_report;
+	EcpLeaderTree *tree = build->tree;
+	EcpBuildShape shape;
+	EcpBuildChoice choice;
+	const EcpBuildCost *cost;
+	BlockNumber pages;
+	double		allvisible;
+
+	if (ecp_build_policy != ECP_POLICY_AUTO)
+		return;
+	estimate_rel_size(build->heap, NULL, &pages, &shape.vectors, &allvisible);
+	shape.vectors = Max(shape.vectors, 1.0);
+	shape.record_bytes = build->vec_bytes + sizeof(ItemPointerData) +
+		sizeof(int32);
+	shape.raw_bytes = (double) pages * BLCKSZ;
+	shape.clusters = tree->n[0];
+	shape.in_buff_bytes = report->ecpb_in_buff;
+	shape.dirty_bytes = ecp_model_dirty_bytes();
+	shape.cpu_assign_s = shape.vectors * tree->nlevels *
+		pow(tree->n[0], 1.0 / tree->nlevels) * tree->dims / MUL_ADDS_PER_S;
+	shape.cpu_merge_s = shape.vectors * shape.record_bytes / COPY_BYTES_PER_S;
+
+	ecp_device_choose_policy(&shape, build->heap->rd_rel->reltablespace,
+							 ecp_files_tablespace(build->files),
+							 build->index->rd_rel->reltablespace, &choice);
+	if (!choice.measured)
+		return;
+	build->policy = choice.chunkfiles ?
+		&ecp_policy_chunkfiles : &ecp_policy_tempfiles;
+	cost = choice.chunkfiles ?
+		&choice.chunkfiles_cost : &choice.tempfiles_cost;
+	report->ecpb_policy = build->policy->policy;
+	report->ecpb_predicted_s = (float4) cost->total_s;
+	snprintf(report->ecpb_why, sizeof(report->ecpb_why),
+			 "predicted %.3g s of waiting, %.3g s with %s",
+			 cost->assign_wait_s + cost->merge_wait_s,
+			 choice.chunkfiles ?
+			 choice.tempfiles_cost.assign_wait_s +
+			 choice.tempfiles_cost.merge_wait_s :
+			 choice.chunkfiles_cost.assign_wait_s +
+			 choice.chunkfiles_cost.merge_wait_s,
+			 choice.chunkfiles ? "tempfiles" : "chunkfiles");
+}
+
 /* Before the first row: in-buff and policy, for which leaders must exist. */
 static void
 build_start_rounds(EcpBuild *build)
@@ -249,6 +309,7 @@ build_start_rounds(EcpBuild *build)
 	build->state.meta.ecpm_report.ecpb_in_buff =
 		(uint64) build->inbuff->max *
 		(build->vec_bytes + sizeof(ItemPointerData) + 2 * sizeof(int32));
+	build_plan_policy(build);
 	build->policy_state = build->policy->begin(build);
 	MemoryContextSwitchTo(oldctx);
 }

@@ -106,6 +106,12 @@ ecp_files_begin(void)
 	return files;
 }
 
+Oid
+ecp_files_tablespace(const EcpFiles *files)
+{
+	return files->ntablespaces > 0 ? files->tablespaces[0] : InvalidOid;
+}
+
 EcpFilesCount *
 ecp_files_count(EcpFiles *files)
 {

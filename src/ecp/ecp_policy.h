@@ -68,6 +68,9 @@ typedef struct EcpFiles EcpFiles;
  * shared memory exist before the first ecp_files_create().
  */
 extern EcpFiles *ecp_files_begin(void);
+
+/* The first tablespace for files; InvalidOid for temp_tablespaces' choice. */
+extern Oid	ecp_files_tablespace(const EcpFiles *files);
 extern EcpFilesCount *ecp_files_count(EcpFiles *files);
 
 /*
