@@ -167,6 +167,9 @@ extern int	betree_drain_threshold(BetreeRel *bt, Page page);
 extern bool betreevalidate(Oid opclassoid);
 
 /* betree_key.c */
+extern Datum betree_getattr(BetreeRel *bt, IndexTuple itup, int attno,
+							bool *isnull);
+extern void betree_check_tuple(BetreeRel *bt, IndexTuple itup);
 extern void betree_key_from_tuple(BetreeRel *bt, IndexTuple itup,
 								  BetreeKey *key);
 extern void betree_key_from_pivot(BetreeRel *bt, IndexTuple pivot,

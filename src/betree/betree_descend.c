@@ -30,11 +30,16 @@ void
 betree_check_page(BetreeRel *bt, Buffer buf, int kind, int level)
 {
 	Page		page = BufferGetPage(buf);
+	PageHeader	header = (PageHeader) page;
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
 	bool		valid;
 
 	valid = !PageIsNew(page) &&
 		PageGetPageSize(page) == BLCKSZ &&
+		header->pd_lower >= SizeOfPageHeaderData &&
+		header->pd_lower <= header->pd_upper &&
+		header->pd_upper <= header->pd_special &&
+		PageGetMaxOffsetNumber(page) <= MaxIndexTuplesPerPage &&
 		PageGetSpecialSize(page) >= sizeof(BetreePageOpaqueData) &&
 		opaque->bteo_page_id == BETREE_PAGE_ID &&
 		opaque->bteo_kind == kind &&

@@ -171,7 +171,7 @@ tuple_text(BetreeRel *bt, IndexTuple itup, int natts)
 	for (int i = 0; i < natts; i++)
 	{
 		bool		isnull;
-		Datum		value = index_getattr(itup, i + 1, bt->tupdesc, &isnull);
+		Datum		value = betree_getattr(bt, itup, i + 1, &isnull);
 		Oid			typoutput;
 		bool		varlena;
 

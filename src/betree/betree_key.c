@@ -41,6 +41,64 @@ compare_datums(Relation rel, int attno, FmgrInfo *cmp,
 	return result;
 }
 
+/*
+ * betree_getattr
+ *		index_getattr() that does not trust the tuple's lengths.
+ *
+ * A damaged length must not lead a comparison out of the tuple.  All lengths
+ * before "attno" are followed too, so get attributes in ascending order.
+ */
+Datum
+betree_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
+{
+	Form_pg_attribute att = TupleDescAttr(bt->tupdesc, attno - 1);
+	Datum		value = index_getattr(itup, attno, bt->tupdesc, isnull);
+	char	   *start = DatumGetPointer(value);
+	char	   *end = (char *) itup + IndexTupleSize(itup);
+	Size		length = att->attlen;
+
+	if (att->attbyval || *isnull)
+		return value;
+	if (start >= end)
+		betree_report_damaged_item();
+	if (att->attlen == -1)
+	{
+		if (VARATT_IS_1B_E(start) ||
+			(!VARATT_IS_1B(start) &&
+			 (start + VARHDRSZ > end ||
+			  VARSIZE_4B(start) < (VARATT_IS_4B_C(start) ?
+								   VARHDRSZ_COMPRESSED : VARHDRSZ))))
+			betree_report_damaged_item();
+		length = VARSIZE_ANY(start);
+	}
+	else if (att->attlen == -2)
+		length = strnlen(start, end - start) + 1;
+	if (length > end - start)
+		betree_report_damaged_item();
+	return value;
+}
+
+/* Check all lengths of a tuple that somebody else will read */
+void
+betree_check_tuple(BetreeRel *bt, IndexTuple itup)
+{
+	bool		isnull;
+
+	for (int i = 0; i < bt->natts; i++)
+		(void) betree_getattr(bt, itup, i + 1, &isnull);
+}
+
+/* Number of a pivot's attributes, or BETREE_NATTS_PLUSINF */
+static inline int
+pivot_natts(BetreeRel *bt, IndexTuple pivot)
+{
+	int			natts = BetreePivotGetNatts(pivot);
+
+	if (unlikely(natts > bt->nkeyatts && natts != BETREE_NATTS_PLUSINF))
+		betree_report_damaged_item();
+	return natts;
+}
+
 /* Position of a leaf's tuple.  By-reference values point into the tuple. */
 void
 betree_key_from_tuple(BetreeRel *bt, IndexTuple itup, BetreeKey *key)
@@ -52,8 +110,7 @@ betree_key_from_tuple(BetreeRel *bt, IndexTuple itup, BetreeKey *key)
 	for (int i = 0; i < bt->nkeyatts; i++)
 	{
 		key->cmp[i] = bt->cmp[i];
-		key->value[i] = index_getattr(itup, i + 1, bt->tupdesc,
-									  &key->isnull[i]);
+		key->value[i] = betree_getattr(bt, itup, i + 1, &key->isnull[i]);
 	}
 }
 
@@ -61,7 +118,7 @@ betree_key_from_tuple(BetreeRel *bt, IndexTuple itup, BetreeKey *key)
 void
 betree_key_from_pivot(BetreeRel *bt, IndexTuple pivot, BetreeKey *key)
 {
-	int			natts = BetreePivotGetNatts(pivot);
+	int			natts = pivot_natts(bt, pivot);
 
 	key->after = (natts == BETREE_NATTS_PLUSINF);
 	key->nkeys = key->after ? 0 : natts;
@@ -71,8 +128,7 @@ betree_key_from_pivot(BetreeRel *bt, IndexTuple pivot, BetreeKey *key)
 	for (int i = 0; i < key->nkeys; i++)
 	{
 		key->cmp[i] = bt->cmp[i];
-		key->value[i] = index_getattr(pivot, i + 1, bt->tupdesc,
-									  &key->isnull[i]);
+		key->value[i] = betree_getattr(bt, pivot, i + 1, &key->isnull[i]);
 	}
 }
 
@@ -89,7 +145,7 @@ key_compare(BetreeRel *bt, BetreeKey *key, IndexTuple itup, int natts,
 	for (int i = 0; i < n; i++)
 	{
 		bool		isnull;
-		Datum		value = index_getattr(itup, i + 1, bt->tupdesc, &isnull);
+		Datum		value = betree_getattr(bt, itup, i + 1, &isnull);
 		int			result;
 
 		/* cross-type functions take the column's value first */
@@ -120,7 +176,7 @@ betree_key_compare_tuple(BetreeRel *bt, BetreeKey *key, IndexTuple itup)
 int
 betree_key_compare_pivot(BetreeRel *bt, BetreeKey *key, IndexTuple pivot)
 {
-	int			natts = BetreePivotGetNatts(pivot);
+	int			natts = pivot_natts(bt, pivot);
 
 	if (natts == BETREE_NATTS_PLUSINF)
 		return (key->nkeys == 0 && key->after) ? 0 : -1;
@@ -137,8 +193,8 @@ betree_tuple_compare(BetreeRel *bt, IndexTuple a, IndexTuple b)
 	{
 		bool		anull;
 		bool		bnull;
-		Datum		avalue = index_getattr(a, i + 1, bt->tupdesc, &anull);
-		Datum		bvalue = index_getattr(b, i + 1, bt->tupdesc, &bnull);
+		Datum		avalue = betree_getattr(bt, a, i + 1, &anull);
+		Datum		bvalue = betree_getattr(bt, b, i + 1, &bnull);
 		int			result;
 
 		result = compare_datums(bt->rel, i, bt->cmp[i], avalue, anull,
@@ -155,7 +211,7 @@ betree_sort_item_init(BetreeRel *bt, BetreeSortItem *item, IndexTuple itup,
 					  int order)
 {
 	item->itup = itup;
-	item->first = index_getattr(itup, 1, bt->tupdesc, &item->first_null);
+	item->first = betree_getattr(bt, itup, 1, &item->first_null);
 	item->order = order;
 }
 
@@ -175,8 +231,8 @@ betree_sort_item_compare(BetreeRel *bt, const BetreeSortItem *a,
 	{
 		bool		anull;
 		bool		bnull;
-		Datum		avalue = index_getattr(a->itup, i + 1, bt->tupdesc, &anull);
-		Datum		bvalue = index_getattr(b->itup, i + 1, bt->tupdesc, &bnull);
+		Datum		avalue = betree_getattr(bt, a->itup, i + 1, &anull);
+		Datum		bvalue = betree_getattr(bt, b->itup, i + 1, &bnull);
 
 		result = compare_datums(bt->rel, i, bt->cmp[i], avalue, anull,
 								bvalue, bnull);
@@ -287,8 +343,8 @@ betree_form_separator(BetreeRel *bt, IndexTuple left, IndexTuple right)
 	{
 		bool		lnull;
 		bool		rnull;
-		Datum		lvalue = index_getattr(left, natts, bt->tupdesc, &lnull);
-		Datum		rvalue = index_getattr(right, natts, bt->tupdesc, &rnull);
+		Datum		lvalue = betree_getattr(bt, left, natts, &lnull);
+		Datum		rvalue = betree_getattr(bt, right, natts, &rnull);
 
 		if (compare_datums(bt->rel, natts - 1, bt->cmp[natts - 1],
 						   lvalue, lnull, rvalue, rnull) != 0)

@@ -14,6 +14,22 @@
 #include "betree/betree_page.h"
 
 /*
+ * betree_report_damaged_item
+ *		The error for an item that is not inside its page, or is cut off.
+ *
+ * Found while comparing, where nobody knows the index or the block: the
+ * checker names them.
+ */
+void
+betree_report_damaged_item(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("betree index contains a damaged item"),
+			 errhint("Find the index by betree_index_check(), and REINDEX it.")));
+}
+
+/*
  * betree_page_init
  *		Make an empty page of the given kind; "ncap" counts for a NODE only.
  */

@@ -166,23 +166,44 @@ typedef struct BetreeDirEntry
 					   sizeof(BetreePageOpaqueData) - \
 					   sizeof(BetreeCountersData)))
 
+/* betree_page.c, called here */
+extern void betree_report_damaged_item(void);
+
 /* Items of a NODE */
 #define BETREE_HIKEY			1
 #define BETREE_FIRST_PIVOT		2
 
 #define BetreeNodeNumChildren(page) \
 	((int) PageGetMaxOffsetNumber(page) - 1)
+/*
+ * Get an item.  What a damaged page could make us read outside of it is
+ * checked here: it costs little beside the comparison that follows.
+ */
+static inline IndexTuple
+BetreePageGetTuple(Page page, OffsetNumber off)
+{
+	ItemId		iid = PageGetItemId(page, off);
+	IndexTuple	itup = (IndexTuple) ((char *) page + ItemIdGetOffset(iid));
+
+	if (unlikely(ItemIdGetOffset(iid) < SizeOfPageHeaderData ||
+				 ItemIdGetOffset(iid) % MAXIMUM_ALIGNOF != 0 ||
+				 ItemIdGetOffset(iid) + ItemIdGetLength(iid) >
+				 ((PageHeader) page)->pd_special ||
+				 ItemIdGetLength(iid) < sizeof(IndexTupleData) ||
+				 IndexTupleSize(itup) < sizeof(IndexTupleData) ||
+				 IndexTupleSize(itup) > ItemIdGetLength(iid)))
+		betree_report_damaged_item();
+	return itup;
+}
+
 #define BetreeNodeGetHikey(page) \
-	((IndexTuple) PageGetItem(page, PageGetItemId(page, BETREE_HIKEY)))
+	BetreePageGetTuple(page, BETREE_HIKEY)
 #define BetreeNodeGetPivot(page, child) \
-	((IndexTuple) PageGetItem(page, PageGetItemId(page, \
-												  BETREE_FIRST_PIVOT + (child))))
+	BetreePageGetTuple(page, BETREE_FIRST_PIVOT + (child))
 /* upper bound of a child: the next pivot, or the node's high key */
 #define BetreeNodeGetUpper(page, child) \
 	((child) + 1 < BetreeNodeNumChildren(page) ? \
 	 BetreeNodeGetPivot(page, (child) + 1) : BetreeNodeGetHikey(page))
-#define BetreePageGetTuple(page, off) \
-	((IndexTuple) PageGetItem(page, PageGetItemId(page, off)))
 
 /* Pivots */
 #define BETREE_MARKER_BITS		10

@@ -266,8 +266,8 @@ betree_check_filter(BetreeScanOpaque so, IndexTuple itup)
 	{
 		ScanKey		key = &so->filter[i];
 		bool		isnull;
-		Datum		value = index_getattr(itup, key->sk_attno, so->bt.tupdesc,
-										  &isnull);
+		Datum		value = betree_getattr(&so->bt, itup, key->sk_attno,
+										   &isnull);
 
 		if (key->sk_flags & SK_SEARCHNULL)
 		{

@@ -390,7 +390,12 @@ page_add(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple itup)
 	}
 	item = &page->items[page->nitems++];
 	item->tid = itup->t_tid;
-	item->itup = so->interlock ? CopyIndexTuple(itup) : NULL;
+	item->itup = NULL;
+	if (so->interlock)
+	{
+		betree_check_tuple(&so->bt, itup);
+		item->itup = CopyIndexTuple(itup);
+	}
 }
 
 /* First message not below the key */
@@ -527,6 +532,23 @@ betree_scan_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 		}
 	}
 	betree_key_from_pivot(bt, page->low, &low);
+
+	/* damaged pivots must not send us round in circles */
+	if (from != NULL)
+	{
+		BetreeKey	bound;
+
+		betree_key_from_pivot(bt, from, &bound);
+		if (forward ?
+			betree_key_compare_pivot(bt, &bound, page->high) >= 0 :
+			betree_key_compare_pivot(bt, &bound, page->low) <= 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("index \"%s\" has pivots out of order at block %u",
+							RelationGetRelationName(bt->rel),
+							BufferGetBlockNumber(so->nodebuf)),
+					 errhint("Please REINDEX it.")));
+	}
 
 	LockBuffer(leafbuf, BUFFER_LOCK_SHARE);
 	betree_check_page(bt, leafbuf, BETREE_LEAF, 0);
