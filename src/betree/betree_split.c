@@ -227,7 +227,7 @@ write_half(BetreeRel *bt, Page page, Page source, NodeHalf *half,
 	BetreePageOpaque to = BetreePageGetOpaque(page);
 	int			ncap = betree_node_ncap(bt, from->bteo_level);
 	int			room = BLCKSZ - SizeOfPageHeaderData - BetreeNodeSpecialSize(0) -
-	BetreeTupleSpace(hikey);
+		BetreeTupleSpace(hikey);
 
 	/* an option may ask for a longer directory than there is room for */
 	for (int i = half->first; i < half->last; i++)

@@ -15,9 +15,9 @@ use EcpTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $seed   = $ENV{BETREE_SEED}   || 22;
+my $seed = $ENV{BETREE_SEED} || 22;
 my $rounds = $ENV{BETREE_ROUNDS} || 2;
-my $tiny   = $ENV{BETREE_TINY};
+my $tiny = $ENV{BETREE_TINY};
 my $random = prng($seed);
 
 my $node = ecp_cluster('main', conf => "fsync = off\nwork_mem = 64MB\n");
@@ -55,14 +55,14 @@ my @kinds = (
 	{ name => 'int8', type => 'int8', index => '(k)' },
 	{ name => 'few', type => 'int8', index => '(k)' },
 	{
-		name  => 'text',
-		type  => "text COLLATE \"$collation\"",
+		name => 'text',
+		type => "text COLLATE \"$collation\"",
 		index => '(k)'
 	},
 	{ name => 'uuid', type => 'uuid', index => '(k DESC)' },
 	{
-		name  => 'time',
-		type  => 'timestamptz',
+		name => 'time',
+		type => 'timestamptz',
 		index => '(k NULLS FIRST) INCLUDE (payload)'
 	},
 	{ name => 'numeric', type => 'numeric', index => '(k DESC NULLS LAST)' },
@@ -81,14 +81,14 @@ sub some_key
 sub some_range
 {
 	my ($kind) = @_;
-	my $low    = some_key($kind);
-	my $high   = some_key($kind);
-	my $from   = ('>', '>=')[ $random->(2) ];
-	my $to     = ('<', '<=')[ $random->(2) ];
-	my $few    = $kind->{two} ? 'few = ' . $random->(5) . ' AND ' : '';
+	my $low = some_key($kind);
+	my $high = some_key($kind);
+	my $from = ('>', '>=')[ $random->(2) ];
+	my $to = ('<', '<=')[ $random->(2) ];
+	my $few = $kind->{two} ? 'few = ' . $random->(5) . ' AND ' : '';
 
 	return "${few}k $from $low" if $random->(5) == 0;
-	return "${few}k $to $high"  if $random->(5) == 0;
+	return "${few}k $to $high" if $random->(5) == 0;
 	return "${few}k $from least($low, $high) AND k $to greatest($low, $high)";
 }
 
@@ -99,11 +99,11 @@ sub some_query
 {
 	my ($kind) = @_;
 	my $order = $kind->{two} ? 'few, k DESC' : 'k';
-	my $back  = $kind->{two} ? 'few DESC, k' : 'k DESC';
-	my $cond  = some_range($kind);
+	my $back = $kind->{two} ? 'few DESC, k' : 'k DESC';
+	my $cond = some_range($kind);
 	my $limit = 1 + $random->(300);
-	my $what  = $random->(11);
-	my $ids   = "SELECT count(*), md5(string_agg(id::text, ',' ORDER BY id))"
+	my $what = $random->(11);
+	my $ids = "SELECT count(*), md5(string_agg(id::text, ',' ORDER BY id))"
 	  . " FROM TABLE WHERE";
 
 	return "$ids k = " . some_key($kind) . ';' if $what == 0;
@@ -116,15 +116,17 @@ sub some_query
 	  if $what == 3;
 	return "$ids k IS NULL; SELECT count(k) FROM TABLE WHERE k IS NOT NULL;"
 	  if $what == 4;
-	return "$ids k = ANY (ARRAY["
+	return
+	  "$ids k = ANY (ARRAY["
 	  . join(', ', map { some_key($kind) } 1 .. 1 + $random->(20)) . ']);'
 	  if $what == 5;
 	return "SET enable_indexscan = off; $ids $cond; RESET enable_indexscan;"
 	  if $what == 6;
-	return "SET enable_bitmapscan = off; $ids $cond; RESET enable_bitmapscan;"
+	return
+	  "SET enable_bitmapscan = off; $ids $cond; RESET enable_bitmapscan;"
 	  if $what == 7;
 	return
-	    'SET enable_nestloop = off; SELECT count(*), sum(a.id + b.id)'
+		'SET enable_nestloop = off; SELECT count(*), sum(a.id + b.id)'
 	  . ' FROM TABLE a JOIN TABLE b USING (k)'
 	  . ' WHERE a.id % 7 = 0 AND b.id % 5 = 0; RESET enable_nestloop;'
 	  if $what == 8 && $kind->{name} ne 'few';
@@ -143,8 +145,9 @@ sub some_cursor
 	for (1 .. 4 + $random->(12))
 	{
 		my $n = 1 + $random->(120);
-		$sql .= ('FETCH FORWARD', 'FETCH FORWARD', 'FETCH BACKWARD')
-		  [ $random->(3) ] . " $n FROM c;\n";
+		$sql .=
+		  ('FETCH FORWARD', 'FETCH FORWARD', 'FETCH BACKWARD')[ $random->(3) ]
+		  . " $n FROM c;\n";
 		$sql .= some_change($kind) . "\n" if $random->(4) == 0;
 	}
 	return $sql . "CLOSE c; COMMIT;";
@@ -157,7 +160,7 @@ sub insert
 
 	$rows += $n;
 	return
-	    "INSERT INTO TABLE SELECT i, (hashint8(i) & 1023) % 5,"
+		"INSERT INTO TABLE SELECT i, (hashint8(i) & 1023) % 5,"
 	  . " CASE WHEN hashint8(i) % 20 <> 0 THEN key_$kind->{name}(i) END,"
 	  . " md5(i::text) FROM generate_series($from, $rows) i;";
 }
@@ -165,16 +168,19 @@ sub insert
 sub some_change
 {
 	my ($kind) = @_;
-	my $what   = $random->(8);
-	my $i      = 1 + $random->($rows);
+	my $what = $random->(8);
+	my $i = 1 + $random->($rows);
 
 	return insert($kind, 1 + $random->(20)) if $what < 4;
-	return "DELETE FROM TABLE WHERE id BETWEEN $i AND $i + " . $random->(50) . ';'
+	return
+	  "DELETE FROM TABLE WHERE id BETWEEN $i AND $i + "
+	  . $random->(50) . ';'
 	  if $what == 4;
 	return "UPDATE TABLE SET k = key_$kind->{name}(id + 1000000)"
 	  . " WHERE id BETWEEN $i AND $i + 10;"
 	  if $what == 5;
-	return "DELETE FROM TABLE WHERE id IN (SELECT id FROM TABLE WHERE "
+	return
+		"DELETE FROM TABLE WHERE id IN (SELECT id FROM TABLE WHERE "
 	  . some_range($kind)
 	  . " ORDER BY id LIMIT 200);"
 	  if $what == 6;
@@ -191,7 +197,7 @@ sub some_round
 	{
 		push @script, some_change($kind);
 		push @script, some_query($kind) if $random->(2) == 0;
-		push @script, 'VACUUM TABLE;'   if $random->(12) == 0;
+		push @script, 'VACUUM TABLE;' if $random->(12) == 0;
 	}
 	push @script, insert($kind, 3000), 'VACUUM TABLE;' if $random->(2) == 0;
 	push @script, map { some_query($kind) } 1 .. 12;
@@ -210,8 +216,8 @@ sub output_of
 		'postgres',
 		'SET enable_seqscan = off; SET enable_sort = off;'
 		  . " SET enable_hashjoin = off;\n$script",
-		stdout        => \$stdout,
-		stderr        => \$stderr,
+		stdout => \$stdout,
+		stderr => \$stderr,
 		on_error_stop => 1);
 	die "the script does not work: $stderr" if $ret && $table eq 't_btree';
 	return "$stdout\n$stderr";
@@ -224,15 +230,15 @@ sub same_output
 	my ($got, $expected, $script, $name) = @_;
 
 	return pass($name) if $got eq $expected;
-	my @got      = split /\n/, $got;
+	my @got = split /\n/, $got;
 	my @expected = split /\n/, $expected;
-	my $line     = 0;
+	my $line = 0;
 	$line++
 	  while $line < @got
 	  && $line < @expected
 	  && $got[$line] eq $expected[$line];
 	fail($name);
-	diag("line $line: betree \"@{[$got[$line] // 'nothing']}\","
+	diag(   "line $line: betree \"@{[$got[$line] // 'nothing']}\","
 		  . " btree \"@{[$expected[$line] // 'nothing']}\"");
 	my $file = "$PostgreSQL::Test::Utils::log_path/differential_$$.sql";
 	append_to_file($file, "-- $name\n$script\n");
@@ -249,7 +255,8 @@ foreach my $kind (@kinds)
 
 	foreach my $buffer_pages (@buffer_pages)
 	{
-		my $with = $buffer_pages < 0 ? '' : "WITH (buffer_pages = $buffer_pages)";
+		my $with =
+		  $buffer_pages < 0 ? '' : "WITH (buffer_pages = $buffer_pages)";
 		my $name = "$kind->{name} $kind->{index} $with";
 
 		# half of the rows are there before the index
@@ -276,7 +283,8 @@ foreach my $kind (@kinds)
 			  . ($kind->{two} ? ' AND few = 1' : ''),
 			'i_betree',
 			set => 'SET enable_seqscan = off');
-		plan_uses($node,
+		plan_uses(
+			$node,
 			'SELECT k FROM t_betree ORDER BY '
 			  . ($kind->{two} ? 'few, k DESC' : 'k'),
 			'i_betree',
@@ -288,16 +296,19 @@ foreach my $kind (@kinds)
 			same_output(
 				output_of($kind, $script, 't_betree'),
 				output_of($kind, $script, 't_btree'),
-				$script, "$name: round $round answers as btree");
+				$script,
+				"$name: round $round answers as btree");
 			index_ok($node, 'i_betree',
 				"$name: round $round leaves the index sound");
 		}
 		if ($tiny)
 		{
 			cmp_ok(
-				$node->safe_psql('postgres',
+				$node->safe_psql(
+					'postgres',
 					"SELECT height FROM betree_index_stats('i_betree')"),
-				'>=', 5, "$name: the tree is high");
+				'>=', 5,
+				"$name: the tree is high");
 		}
 		$node->safe_psql('postgres', 'REINDEX INDEX i_betree');
 		my $script = some_round($kind);
