@@ -94,12 +94,6 @@ extern int	ecp_build_policy;	/* EcpBuildPolicy */
 extern char *ecp_build_tablespaces;
 extern bool ecp_insert_split;
 
-/*
- * Probes when ecp.probes is 0: a rule from the number of clusters that gives
- * a recall@10 of about 0.95 on the sets we measured.
- */
-extern int	ecp_default_probes(uint32 nclusters);
-
 /* ---- handler and validation ---- */
 
 extern bool ecpvalidate(Oid opclassoid);
@@ -162,6 +156,9 @@ typedef struct EcpClusterRef
 	BlockNumber parent_blk;		/* head of the parent node, Invalid = root */
 	uint64		parent_run;
 	uint32		parent_slot;	/* slot within the parent's run */
+	/* buffers of the head run's first pages, as last seen: see EcpNode */
+	Buffer	   *recent;
+	int			nrecent;
 } EcpClusterRef;
 
 /*
@@ -197,6 +194,15 @@ typedef struct EcpNode
 	int			nchildren;
 	EcpChildData *children;
 	uint32	   *slots;			/* slot of each child within the run */
+
+	/*
+	 * Where pages of the children were found in shared buffers: those of
+	 * child i from recent[recent_first[i]] on, as many as up to the next
+	 * child's.  A hint that the scan keeps here; InvalidBuffer = not known.
+	 * NULL above level 1.
+	 */
+	Buffer	   *recent;
+	uint32	   *recent_first;
 	EcpPanel   *panel;			/* their leaders, metric L2 */
 	EcpPanel   *ip_panel;		/* the same ranked by IP, or NULL */
 	int			refcount;
@@ -214,6 +220,12 @@ extern void ecp_node_release(EcpNode *node);
 extern void ecp_cache_init(void);
 
 /* ---- ecp_scan.c, ecp_search.c (SEARCH) ---- */
+
+/*
+ * Probes when ecp.probes is 0: a rule from the number of clusters that gives
+ * a recall@10 of about 0.95 on the sets we measured.
+ */
+extern int	ecp_default_probes(const EcpMetaPageData *meta);
 
 extern IndexScanDesc ecpbeginscan(Relation index, int nkeys, int norderbys);
 extern void ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys,

@@ -42,6 +42,9 @@
 #include "utils/inval.h"
 #include "utils/memutils.h"
 
+/* Pages of a child whose buffers are remembered. */
+#define ECP_RECENT_PAGES_MAX	16
+
 /* No padding: it is hashed as bytes. */
 typedef struct EcpCacheKey
 {
@@ -308,6 +311,22 @@ node_read_vector(Relation index, const EcpGeometry *geo, const EcpNode *node,
 	}
 }
 
+/* Room to remember the buffers of the children's pages. */
+static void
+node_make_recent(EcpNode *node)
+{
+	uint32		n = 0;
+
+	node->recent_first = palloc(mul_size(node->nchildren + 1, sizeof(uint32)));
+	for (int i = 0; i < node->nchildren; i++)
+	{
+		node->recent_first[i] = n;
+		n += Min(node->children[i].ecpc_npages, ECP_RECENT_PAGES_MAX);
+	}
+	node->recent_first[node->nchildren] = n;
+	node->recent = palloc0(mul_size(n, sizeof(Buffer)));
+}
+
 static EcpPanel *
 node_make_panel(const EcpIndexState *state, EcpMetric metric, int capacity)
 {
@@ -375,6 +394,8 @@ node_read(Relation index, const EcpIndexState *state, const EcpChildData *ref,
 		}
 	}
 	pfree(leader);
+	if (level == 1)
+		node_make_recent(node);
 
 	MemoryContextSwitchTo(old);
 	cached->bytes = MemoryContextMemAllocated(context, true);

@@ -67,7 +67,7 @@ cost_read_index(const IndexOptInfo *info, EcpCostInput *input)
 		state.meta.ecpm_dims;
 	input->levels = state.meta.ecpm_root_level;
 	input->probes = ecp_probes > 0 ? ecp_probes :
-		ecp_default_probes(state.meta.ecpm_nleaves);
+		ecp_default_probes(&state.meta);
 	input->probes = Min(input->probes, input->nclusters);
 
 	if (ecp_iterative_scan == ECP_ITERATIVE_OFF)

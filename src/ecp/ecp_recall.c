@@ -486,7 +486,7 @@ recall_probes(EcpRecall *recall, ArrayType *array, int *n)
 
 	if (array == NULL)
 	{
-		double		probe = ecp_default_probes(nclusters) / 4.0;
+		double		probe = ecp_default_probes(&recall->state.meta) / 4.0;
 
 		probes = palloc(5 * sizeof(int));
 		*n = 0;

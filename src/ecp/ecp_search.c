@@ -39,6 +39,8 @@
 #include "ecp/ecp_search.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/buf_internals.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -52,6 +54,14 @@
 
 /* Clusters to go on prefetching for, after one that was not in memory. */
 #define ECP_SEARCH_COLD			64
+
+/* Pages that the processor is asked for ahead. */
+#define ECP_SEARCH_WARM			4
+
+#define ECP_CACHE_LINE			64
+
+/* Page visits of which one goes through the buffer table. */
+#define ECP_SEARCH_LOOKUP		16
 
 /* Bytes that kernels may read behind the last row. */
 #define ECP_KERNEL_SLACK		64
@@ -81,6 +91,8 @@ struct EcpSearch
 	int			nrefs;
 	int			next_ref;
 	int			prefetched;		/* refs asked for */
+	int			warm_ref;		/* where search_warm() is */
+	int			warm_page;
 	int			prefetch;		/* how many ahead; 0 = off */
 
 	EcpTopk		rows;			/* candidates; item = TID */
@@ -107,10 +119,15 @@ typedef struct EcpSearchRun
 {
 	BlockNumber blk;
 	uint64		run;
+	Buffer	   *recent;			/* hints for its first pages */
+	int			nrecent;
 	EcpRunHeaderData header;
 } EcpSearchRun;
 
 EcpSearchStats ecp_search_last;
+
+/* Visits of pages whose buffer we might know. */
+static uint32 search_lookups;
 
 /* Clusters to go on prefetching for; pages of other indexes miss together */
 static int	search_cold;
@@ -193,7 +210,7 @@ search_set_query(EcpSearch *search, Datum value, bool isnull)
 	}
 
 	search->stats.probes = ecp_probes > 0 ? ecp_probes :
-		ecp_default_probes(meta->ecpm_nleaves);
+		ecp_default_probes(meta);
 	search->window = search->stats.probes;
 	search->descent = ecp_descent_begin(search->index, &search->state, prepared,
 										false,
@@ -361,6 +378,106 @@ search_rank(EcpSearch *search, const char *codes, bool columns, Size stride,
 		ecp_query_rank_rows(search->query, codes, stride, fac, n, ranks);
 }
 
+static inline void
+search_warm_range(const char *from, Size bytes)
+{
+	for (const char *p = from; p < from + bytes; p += ECP_CACHE_LINE)
+		__builtin_prefetch(p, 0, 1);
+}
+
+/*
+ * Let the processor fetch a page that will be read ECP_SEARCH_WARM pages from
+ * now, while it works on this one; without it, a third of the time goes by
+ * waiting for memory.  Only for pages whose buffers we know, or think we do:
+ * nothing depends on it.
+ */
+static void
+search_warm(EcpSearch *search)
+{
+	const EcpGeometry *geo = &search->state.leaf;
+	const EcpClusterRef *ref;
+	Buffer		buffer;
+	const char *page;
+	int			nrows;
+
+	/* find the page; it is behind if clusters had more runs than one */
+	if (search->warm_ref < search->next_ref)
+	{
+		search->warm_ref = search->next_ref;
+		search->warm_page = 0;
+	}
+	while (search->warm_ref < search->nrefs &&
+		   search->warm_page >= search->refs[search->warm_ref].nrecent)
+	{
+		search->warm_ref++;
+		search->warm_page = 0;
+	}
+	if (search->warm_ref >= search->nrefs)
+		return;
+	ref = &search->refs[search->warm_ref];
+	buffer = ref->recent[search->warm_page];
+	nrows = (int) ref->child.ecpc_nrows - search->warm_page * geo->slots;
+	search->warm_page++;
+	if (buffer <= 0)
+		return;
+
+	__builtin_prefetch(GetBufferDescriptor(buffer - 1), 1);
+	page = BufferGetPage(buffer);
+	if (nrows >= geo->slots || geo->code_bytes == 0)
+		search_warm_range(page, BLCKSZ);
+	else if (nrows > 0)
+	{
+		/* a page that is not full: its parts as far as they are used */
+		search_warm_range(page, geo->off_items +
+						  nrows * sizeof(ItemPointerData));
+		for (int pos = geo->off_factors; pos < geo->off_codes;
+			 pos += sizeof(uint32) * geo->slots)
+			search_warm_range(page + pos, sizeof(uint32) * nrows);
+		if (geo->columns)
+		{
+			/* groups of four bytes of each slot */
+			for (int pos = geo->off_codes; pos < geo->lower;
+				 pos += 4 * geo->slots)
+				search_warm_range(page + pos, 4 * nrows);
+		}
+		else
+			search_warm_range(page + geo->off_codes, nrows * geo->code_bytes);
+		search_warm_range(page + BLCKSZ - ECP_CACHE_LINE, 1);
+	}
+}
+
+/*
+ * Pin a page of a run.  Where it was last time is remembered with its leader:
+ * looking there first saves the look-up in the buffer table, which costs more
+ * than the rest of the visit.  That way of pinning does not count as a use
+ * for the replacement of buffers, so one in ECP_SEARCH_LOOKUP goes the usual
+ * way.
+ */
+static inline Buffer
+search_pin(EcpSearch *search, const EcpSearchRun *run, uint32 pageno)
+{
+	Relation	index = search->index;
+	BlockNumber blk = run->blk + pageno;
+	Buffer	   *recent;
+
+	if (pageno >= run->nrecent)
+		return ReadBuffer(index, blk);
+
+	search_warm(search);
+	recent = &run->recent[pageno];
+	if (*recent != InvalidBuffer &&
+		++search_lookups % ECP_SEARCH_LOOKUP != 0 &&
+		ReadRecentBuffer(ecp_relation_locator(index), MAIN_FORKNUM, blk,
+						 *recent))
+	{
+		pgstat_count_buffer_read(index);
+		pgstat_count_buffer_hit(index);
+	}
+	else
+		*recent = ReadBuffer(index, blk);
+	return *recent;
+}
+
 /*
  * Pin and share-lock a page of a run, checked.  "*page" is where to read its
  * contents.
@@ -371,7 +488,7 @@ search_read_buffer(EcpSearch *search, const EcpSearchRun *run, int kind,
 {
 	Relation	index = search->index;
 	BlockNumber blk = run->blk + pageno;
-	Buffer		buffer = ReadBuffer(index, blk);
+	Buffer		buffer = search_pin(search, run, pageno);
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	*page = BufferGetPage(buffer);
@@ -568,14 +685,17 @@ search_read_run(EcpSearch *search, EcpSearchRun *run, uint64 head)
 
 /* Read all rows of a cluster. */
 static void
-search_read_cluster(EcpSearch *search, const EcpChildData *child)
+search_read_cluster(EcpSearch *search, const EcpClusterRef *ref)
 {
+	const EcpChildData *child = &ref->child;
 	EcpSearchRun run;
 	uint64		nruns = 0;
 	uint64		seen = 0;
 
 	run.blk = child->ecpc_blk;
 	run.run = child->ecpc_run;
+	run.recent = ref->recent;
+	run.nrecent = ref->nrecent;
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -592,6 +712,7 @@ search_read_cluster(EcpSearch *search, const EcpChildData *child)
 							   "The runs of a cluster form a loop.");
 		run.blk = run.header.ecpr_next_blk;
 		run.run = run.header.ecpr_next_run;
+		run.nrecent = 0;
 	}
 	search->stats.clusters++;
 }
@@ -620,6 +741,7 @@ search_take_refs(EcpSearch *search, uint64 n)
 		search->refs_max = n;
 	}
 	search->nrefs = search->next_ref = search->prefetched = 0;
+	search->warm_ref = search->warm_page = 0;
 	while (search->nrefs < n &&
 		   ecp_descent_next(search->descent, &search->refs[search->nrefs]))
 		search->nrefs++;
@@ -629,6 +751,10 @@ search_take_refs(EcpSearch *search, uint64 n)
 	if (search_cold > 0)
 		qsort(search->refs, search->nrefs, sizeof(EcpClusterRef),
 			  search_compare_blocks);
+
+	/* each page read warms one; so they stay that far ahead */
+	for (int i = 0; i < ECP_SEARCH_WARM; i++)
+		search_warm(search);
 }
 
 /* Ask for the pages of the clusters that are read next. */
@@ -677,7 +803,7 @@ search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 			search_prefetch(search);
 
 		missed = pgBufferUsage.shared_blks_read;
-		search_read_cluster(search, &search->refs[search->next_ref++].child);
+		search_read_cluster(search, &search->refs[search->next_ref++]);
 		if (pgBufferUsage.shared_blks_read != missed)
 			search_cold = ECP_SEARCH_COLD;
 		else if (search_cold > 0)
@@ -779,16 +905,17 @@ ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 /*
  * Measured at about 128 rows a cluster: a recall@10 of 0.95 takes 17 probes
  * of 198 clusters (SIFT), 24 of 470 (sentence embeddings; images only 6) and
- * 57 of 3,912 (SIFT).  For more clusters than that the trials say that
- * probes grow as their square root.
+ * 57 of 4,040 (SIFT).  For more clusters than that the trials say that
+ * probes grow as their square root.  Random leaders need more of them.
  */
 int
-ecp_default_probes(uint32 nclusters)
+ecp_default_probes(const EcpMetaPageData *meta)
 {
+	uint32		nclusters = Max(meta->ecpm_nleaves, 1);
 	double		probes;
 
-	if (nclusters <= 1)
-		return 1;
 	probes = Max(2.1 * pow(nclusters, 0.4), 0.92 * sqrt(nclusters));
+	if (meta->ecpm_leaders == ECP_LEADERS_RANDOM)
+		probes *= 1.7;
 	return (int) Min(ceil(probes), nclusters);
 }
