@@ -1,0 +1,151 @@
+# Recall of an ecp index on real descriptors: floors at the default number of
+# probes, and a rise to 1 as probes go to the number of clusters, for every
+# metric, build policy, kind of leaders and 1 to 4 levels of them.  A search
+# that went down a single path would stop at a ceiling below 1 whatever the
+# number of probes.
+#
+# The floors: 0.95 is what the default aims at with k-means leaders and one
+# level, less 0.02 for the sample of 100 queries; deeper trees compare fewer
+# leaders for their clusters, and random leaders need up to twice as many
+# vectors for the same recall.
+use strict;
+use warnings;
+
+use EcpTest;
+use Test::More;
+
+my $rows = 10_000;
+my $node = ecp_cluster('recall', conf => "fsync = off\n");
+
+load_vecs($node, 'items', 'base.bvecs', limit => $rows);
+load_vecs($node, 'reals', 'base.bvecs', limit => $rows, type => 'real[]');
+load_vecs($node, 'queries', 'query.bvecs', limit => 100);
+load_vecs(
+	$node, 'real_queries', 'query.bvecs',
+	limit => 100,
+	type => 'real[]');
+
+sub check_index
+{
+	my ($name, $table, $column, $with, $floor, $policy) = @_;
+	my $queries = $table eq 'items' ? 'queries' : 'real_queries';
+	my $op =
+	  $column =~ /_ip_/ ? '<#>' : $column =~ /_cosine_/ ? '<=>' : '<->';
+
+	$node->safe_psql(
+		'postgres', qq(
+		SET ecp.build_policy = $policy;
+		DROP INDEX IF EXISTS i;
+		CREATE INDEX i ON $table USING ecp ($column) WITH ($with)));
+	# the scan is for its number of probes
+	my @recall = split /\n/, $node->safe_psql(
+		'postgres', qq(
+		SET enable_seqscan = off;
+		SELECT NULL FROM (SELECT id FROM $table
+			ORDER BY v $op (SELECT v FROM $queries LIMIT 1) LIMIT 1) s;
+		SELECT r.recall FROM ecp_last_scan() s,
+			LATERAL ecp_recall('i', probes => ARRAY[s.probes, 2 * s.probes, 1000000],
+				queries => 'SELECT v FROM $queries ORDER BY id') r));
+	shift @recall;    # of the first SELECT
+	is(scalar @recall, 3, "$name: three points");
+	cmp_ok($recall[0], '>=', $floor, "$name: default probes");
+	cmp_ok($recall[1], '>=', $recall[0], "$name: twice as many");
+	is($recall[2], '1', "$name: all clusters");
+}
+
+foreach my $levels (1 .. 4)
+{
+	foreach my $leaders ('kmeans', 'random')
+	{
+		my $floor = $leaders eq "kmeans" ? 0.93 : 0.85;
+
+		foreach my $metric ('l2', 'ip', 'cosine')
+		{
+			# each policy with every metric, and with every number of levels
+			foreach my $policy ('chunkfiles', 'tempfiles')
+			{
+				next
+				  if $policy eq 'tempfiles'
+				  && $levels != 1
+				  && $metric ne 'l2';
+				check_index(
+					"$metric $leaders $levels levels $policy",
+					'items',
+					"v bytea_${metric}_ops",
+					"levels = $levels, leaders = $leaders",
+					$floor,
+					$policy);
+			}
+		}
+	}
+}
+foreach my $metric ('l2', 'ip', 'cosine')
+{
+	check_index("real $metric", 'reals', "v real_${metric}_ops",
+		'levels = 2', 0.93, 'auto');
+}
+
+# ecp_recall() agrees with what the executor finds
+$node->safe_psql(
+	'postgres', q(
+	DROP INDEX i;
+	CREATE INDEX i ON items USING ecp (v)));
+my $by_executor =
+  recall_at($node, set => 'SET ecp.probes = 7; SET ecp.iterative_scan = off');
+my $by_function = $node->safe_psql(
+	'postgres', q(
+	SELECT recall FROM ecp_recall('i', probes => '{7}',
+		queries => 'SELECT v FROM queries ORDER BY id')));
+cmp_ok(abs($by_executor - $by_function),
+	'<', 1e-9, "recall by the executor ($by_executor) and by ecp_recall()");
+
+# rows of the table as queries: the seed decides which, and they do not find
+# themselves
+my $sample =
+  "SELECT recall, vectors FROM ecp_recall('i', probes => '{3}', seed => %d)";
+my @samples =
+  map { $node->safe_psql('postgres', sprintf($sample, $_)) } (1, 1, 2);
+is($samples[0], $samples[1], 'the same seed takes the same sample');
+isnt($samples[0], $samples[2], 'another seed takes another');
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE lonely AS SELECT id, v FROM items WHERE id < 2;
+	CREATE INDEX lonely_i ON lonely USING ecp (v)));
+is( $node->safe_psql(
+		'postgres',
+		q(SELECT recall, vectors FROM ecp_recall('lonely_i', k => 1, probes => '{1}'))
+	),
+	'1|2',
+	'a row is not its own nearest');
+
+# privileges
+$node->safe_psql(
+	'postgres', q(
+	CREATE ROLE reader;
+	CREATE ROLE secured;
+	CREATE TABLE secrets AS SELECT id, v FROM items WHERE id < 100;
+	CREATE INDEX secrets_i ON secrets USING ecp (v);
+	GRANT SELECT ON secrets TO secured;
+	ALTER TABLE secrets ENABLE ROW LEVEL SECURITY));
+my (undef, undef, $stderr) = $node->psql('postgres',
+	q(SET ROLE reader; SELECT * FROM ecp_recall('secrets_i')));
+like($stderr, qr/permission denied for table secrets/, 'needs SELECT');
+(undef, undef, $stderr) = $node->psql('postgres',
+	q(SET ROLE secured; SELECT * FROM ecp_recall('secrets_i')));
+like($stderr, qr/row-level security/, 'refuses row security');
+like(
+	$node->safe_psql(
+		'postgres', q(SELECT count(*) FROM ecp_recall('secrets_i'))),
+	qr/^[1-9]/,
+	'the owner may');
+(undef, undef, $stderr) =
+  $node->psql('postgres', q(SELECT * FROM ecp_recall('pg_class_oid_index')));
+like($stderr, qr/is not an ecp index/, 'refuses other indexes');
+(undef, undef, $stderr) = $node->psql('postgres',
+	q(SELECT * FROM ecp_recall('i', queries => 'SELECT 1')));
+like(
+	$stderr,
+	qr/must return vectors of type bytea, not integer/,
+	'refuses other queries');
+
+done_testing();
