@@ -1,0 +1,114 @@
+--
+-- When the planner takes an ecp index, and when not.
+--
+CREATE TABLE plan_t (id int PRIMARY KEY, kind int, v real[]);
+INSERT INTO plan_t
+SELECT i, i % 1000,
+	ARRAY[(i * 7919) % 1009, (i * 104729) % 997, (i * 1299709) % 991,
+		  (i * 15485863) % 983]::real[]
+FROM generate_series(1, 20000::bigint) i;
+CREATE INDEX plan_kind ON plan_t (kind);
+CREATE INDEX plan_v ON plan_t USING ecp (v);
+VACUUM ANALYZE plan_t;
+
+-- for a small LIMIT, whatever the settings of the search
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}' LIMIT 10;
+SET ecp.probes = 1;
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}' LIMIT 10;
+RESET ecp.probes;
+SET ecp.iterative_scan = off;
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}' LIMIT 10;
+RESET ecp.iterative_scan;
+
+-- with a filter that is not very selective
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_t WHERE kind < 200 ORDER BY v <-> '{1,2,3,4}' LIMIT 10;
+
+-- not against a very selective filter with its own index
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_t WHERE kind = 7 ORDER BY v <-> '{1,2,3,4}' LIMIT 10;
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_t WHERE id = 7 ORDER BY v <-> '{1,2,3,4}' LIMIT 10;
+
+-- not for all rows
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}';
+
+-- not without ORDER BY, even if nothing else is liked
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT id FROM plan_t WHERE v IS NULL;
+EXPLAIN (COSTS OFF) SELECT v FROM plan_t;
+EXPLAIN (COSTS OFF) SELECT id FROM plan_t WHERE v = '{1,2,3,4}';
+RESET enable_seqscan;
+CREATE INDEX plan_partial ON plan_t USING ecp (v) WHERE kind = 7;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM plan_t WHERE kind = 7;
+RESET enable_bitmapscan;
+RESET enable_seqscan;
+
+-- a partial index for its condition
+DROP INDEX plan_kind;
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_t WHERE kind = 7 ORDER BY v <-> '{1,2,3,4}' LIMIT 3;
+DROP INDEX plan_partial;
+
+-- not for what its operator class does not order, or orders otherwise
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_t ORDER BY v <#> '{1,2,3,4}' LIMIT 10;
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}' DESC LIMIT 10;
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}', v <-> '{4,3,2,1}' LIMIT 10;
+-- the distance from either side
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_t ORDER BY '{1,2,3,4}'::real[] <-> v LIMIT 10;
+
+-- a nested loop of searches
+EXPLAIN (COSTS OFF)
+SELECT a.id, n.id FROM plan_t a,
+	LATERAL (SELECT id FROM plan_t b ORDER BY b.v <-> a.v LIMIT 2) n
+WHERE a.id < 20;
+
+-- a small table is read as a whole
+CREATE TABLE plan_small (id int, v real[]);
+INSERT INTO plan_small SELECT id, v FROM plan_t WHERE id <= 20;
+CREATE INDEX plan_small_v ON plan_small USING ecp (v);
+ANALYZE plan_small;
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_small ORDER BY v <-> '{1,2,3,4}' LIMIT 1;
+
+-- one of 3,000 rows is not
+CREATE TABLE plan_medium (id int, v real[]);
+INSERT INTO plan_medium SELECT id, v FROM plan_t WHERE id <= 3000;
+CREATE INDEX plan_medium_v ON plan_medium USING ecp (v);
+ANALYZE plan_medium;
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_medium ORDER BY v <-> '{1,2,3,4}' LIMIT 10;
+
+-- partitions are merged
+CREATE TABLE plan_parts (id int, v real[]) PARTITION BY HASH (id);
+CREATE TABLE plan_part0 PARTITION OF plan_parts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE plan_part1 PARTITION OF plan_parts FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO plan_parts SELECT id, v FROM plan_t;
+CREATE INDEX ON plan_parts USING ecp (v);
+ANALYZE plan_parts;
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_parts ORDER BY v <-> '{1,2,3,4}' LIMIT 10;
+
+-- what the catalog says of the column
+SELECT p, pg_index_column_has_property('plan_v', 1, p)
+FROM unnest(ARRAY['orderable', 'distance_orderable', 'returnable',
+				  'search_array', 'search_nulls']) p;
+SELECT p, pg_indexam_has_property(oid, p) FROM pg_am,
+	unnest(ARRAY['can_order', 'can_unique', 'can_multi_col', 'can_exclude',
+				 'can_include']) p
+WHERE amname = 'ecp';
+SELECT p, pg_index_has_property('plan_v', p)
+FROM unnest(ARRAY['clusterable', 'index_scan', 'bitmap_scan',
+				  'backward_scan']) p;
+
+DROP TABLE plan_t, plan_small, plan_medium, plan_parts;
