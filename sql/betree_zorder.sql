@@ -5,7 +5,7 @@ CREATE TABLE zorder (id int, p point);
 INSERT INTO zorder
 	SELECT i, point((hashint8extended(i, 1) % 100000) / 1000.0,
 					(hashint8extended(i, 2) % 100000) / 1000.0)
-	FROM generate_series(1, 20000) i;
+	FROM generate_series(1, 4000) i;
 INSERT INTO zorder
 	SELECT 30000 + row_number() OVER (), point(x, y)
 	FROM unnest('{0,-0,1,-1,64,63.999999999999,2,1e-320,-1e-320,1e308,-1e308,Infinity,-Infinity,NaN}'::float8[]) x,
@@ -19,7 +19,7 @@ CREATE INDEX zorder_p ON zorder USING betree (p);
 INSERT INTO zorder
 	SELECT i, point((hashint8extended(i, 1) % 100000) / 1000.0,
 					(hashint8extended(i, 2) % 100000) / 1000.0)
-	FROM generate_series(20001, 29000) i;
+	FROM generate_series(4001, 7000) i;
 VACUUM ANALYZE zorder;
 
 -- the seed's query
@@ -36,10 +36,10 @@ RESET enable_indexscan;
 CREATE TABLE windows AS
 	SELECT row_number() OVER () AS w, box(point(x - dx, y - dy), point(x + dx, y + dy)) AS b,
 		   point(x, y) AS p, dx AS r
-	FROM unnest('{0,1,-1,64,63.5,-17.25,99.9,1e308,Infinity,-Infinity,NaN}'::float8[]) x,
+	FROM unnest('{0,-1,64,63.5,99.9,1e308,Infinity,-Infinity,NaN}'::float8[]) x,
 		 unnest('{0,1,-64,33.3,Infinity,NaN}'::float8[]) y,
-		 unnest('{0,0.5,3,40,Infinity}'::float8[]) dx,
-		 unnest('{0,2,70}'::float8[]) dy;
+		 unnest('{0,0.5,40,Infinity}'::float8[]) dx,
+		 unnest('{0,70}'::float8[]) dy;
 
 -- asks for each window, by index and without; only differences are shown
 CREATE FUNCTION compare(qual text) RETURNS SETOF text LANGUAGE plpgsql AS $$
