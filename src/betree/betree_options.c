@@ -85,44 +85,56 @@ betreeoptions(Datum reloptions, bool validate)
 									  tab, lengthof(tab));
 }
 
-/*
- * Width of the index's tuples, guessed from its column types.
- *
- * Cached as an int in rd_amcache: the lookup costs syscache probes.
- */
-static int
-tuple_width(Relation rel)
+/* Widths of an index's tuples and pivots, cached in rd_amcache */
+typedef struct TupleWidths
+{
+	int			tuple;
+	int			pivot;
+} TupleWidths;
+
+/* Guess them from the column types: the lookup costs syscache probes. */
+static TupleWidths
+tuple_widths(Relation rel)
 {
 	TupleDesc	tupdesc = RelationGetDescr(rel);
-	int			width = sizeof(IndexTupleData);
+	TupleWidths widths;
 
 	if (rel->rd_amcache != NULL)
-		return *(int *) rel->rd_amcache;
+		return *(TupleWidths *) rel->rd_amcache;
 
+	widths.tuple = widths.pivot = sizeof(IndexTupleData);
 	for (int i = 0; i < tupdesc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(tupdesc, i);
+		int			width = get_typavgwidth(att->atttypid, att->atttypmod);
 
-		width += get_typavgwidth(att->atttypid, att->atttypmod);
+		widths.tuple += width;
+		if (i < IndexRelationGetNumberOfKeyAttributes(rel))
+			widths.pivot += width;
 	}
 	if (rel->rd_amcache == NULL)
-		rel->rd_amcache = MemoryContextAlloc(rel->rd_indexcxt, sizeof(int));
-	*(int *) rel->rd_amcache = width;
-	return width;
+		rel->rd_amcache = MemoryContextAlloc(rel->rd_indexcxt,
+											 sizeof(TupleWidths));
+	*(TupleWidths *) rel->rd_amcache = widths;
+	return widths;
 }
 
 /*
  * Buffer pages for TARGET_MESSAGES a flush: a drain spreads P pages of U
- * tuples over F children, and a node holds F pivots at its usual fill.
+ * tuples over F children, and a node holds F pivots at its usual fill.  That
+ * is 34 pages for keys of any width, and more if INCLUDE columns make the
+ * tuples wider than the pivots.
  */
 static int
-automatic_buffer_pages(int width)
+automatic_buffer_pages(TupleWidths widths)
 {
-	double		per_page = BetreePageCapacity / (MAXALIGN(width) + sizeof(ItemIdData));
-	double		children = per_page * 0.7;
-	int			pages = (int) (TARGET_MESSAGES * children / per_page + 0.5);
+	double		tuples = (double) BetreePageCapacity /
+	(MAXALIGN(widths.tuple) + sizeof(ItemIdData));
+	double		children = (double) BetreePageCapacity /
+	(MAXALIGN(widths.pivot) + sizeof(ItemIdData)) *
+	BETREE_NODE_FILLFACTOR / 100;
+	int			pages = (int) (TARGET_MESSAGES * children / tuples + 0.5);
 
-	/* a pivot is as wide as a tuple unless INCLUDE columns widen the latter */
 	return Max(AUTO_PAGES_MIN, Min(pages, BETREE_BUFFER_PAGES_MAX));
 }
 
@@ -134,6 +146,7 @@ void
 betree_open(BetreeRel *bt, Relation rel)
 {
 	BetreeOptions *options = (BetreeOptions *) rel->rd_options;
+	TupleWidths widths;
 
 	bt->rel = rel;
 	bt->tupdesc = RelationGetDescr(rel);
@@ -145,9 +158,10 @@ betree_open(BetreeRel *bt, Relation rel)
 	bt->buffer_levels = options ? options->buffer_levels :
 		BETREE_BUFFER_LEVELS_DEFAULT;
 	bt->flush_budget = options ? options->flush_budget : 0;
-	bt->tuple_width = tuple_width(rel);
+	widths = tuple_widths(rel);
+	bt->tuple_width = widths.tuple;
 	if (bt->buffer_pages == BETREE_BUFFER_PAGES_AUTO)
-		bt->buffer_pages = automatic_buffer_pages(bt->tuple_width);
+		bt->buffer_pages = automatic_buffer_pages(widths);
 	for (int i = 0; i < bt->nkeyatts; i++)
 		bt->cmp[i] = index_getprocinfo(rel, i + 1, BETREE_ORDER_PROC);
 }

@@ -26,13 +26,20 @@ CREATE TABLE t (k int8, s text);
 CREATE INDEX t_k ON t USING betree (k) WITH (buffer_pages = 2, buffer_levels = 2);
 CREATE INDEX t_s ON t USING betree (s) WITH (buffer_pages = 4);
 INSERT INTO t SELECT (g * 7919) % 100003, md5(g::text) FROM generate_series(1, 20000) g;
+
+-- keys so wide that a node has few children, and the tree many levels
+CREATE TABLE w (s text);
+ALTER TABLE w ALTER s SET STORAGE EXTERNAL;
+CREATE INDEX w_s ON w USING betree (s) WITH (buffer_pages = 3, buffer_levels = 3);
+CREATE FUNCTION wide(int8) RETURNS text LANGUAGE sql
+RETURN (SELECT string_agg(md5($1 || ' ' || i), '') FROM generate_series(1, 30) i);
 });
 
 sub check_all
 {
 	my ($what) = @_;
 
-	foreach my $index ('t_k', 't_s')
+	foreach my $index ('t_k', 't_s', 'w_s')
 	{
 		my ($ret, $out, $err) = $node->psql('postgres',
 			"SELECT betree_index_check('$index', true)");
@@ -49,16 +56,20 @@ SELECT count(*), sum(k) FROM t WHERE k BETWEEN 100 AND 5000}),
 	return;
 }
 
-# Run one statement in a session with a stop point set
+# Run one statement in a session with a stop point set; returns whether it
+# succeeded.  psql() dies when the server does.
 sub run_with_point
 {
 	my ($point, $sql) = @_;
-
-	return $node->psql('postgres', '',
-		extra_params => [
-			'-c', "LOAD 'ecp'",
-			'-c', "SET betree.debug_stop_at = '$point'",
-			'-c', $sql ]);
+	my $ret = eval {
+		$node->psql('postgres', '',
+			extra_params => [
+				'-v', 'ON_ERROR_STOP=1',
+				'-c', "LOAD 'ecp'",
+				'-c', "SET betree.debug_stop_at = '$point'",
+				'-c', $sql ]);
+	};
+	return defined $ret && $ret == 0;
 }
 
 my $has_points = $node->safe_psql('postgres', q{
@@ -69,8 +80,10 @@ SKIP:
 {
 	skip 'built without stop points', 1 unless $has_points;
 
-	my $insert = q{INSERT INTO t SELECT (g * 104729) % 100003, md5((g * 3)::text)
+	my $insert = q{INSERT INTO t SELECT (g::int8 * 104729) %% 100003, md5((g * 3)::text)
 FROM generate_series(%d, %d) g};
+	my $insert_wide = q{INSERT INTO w SELECT wide(g) FROM generate_series(%d, %d) g};
+	my %is_wide = map { $_ => 1 } ('flushed_down', 'split', 'copied', 'root_grown');
 	my $base = 20000;
 	foreach my $point (
 		'sealed', 'merged', 'flushed_down', 'dropped', 'copied', 'split',
@@ -82,9 +95,12 @@ FROM generate_series(%d, %d) g};
 		  ? "DELETE FROM t WHERE k % 5 = 0 OR k BETWEEN 20000 AND 30000;"
 		  : '';
 		$node->psql('postgres', $work) if $work;
-		my $sql = $work ? 'VACUUM t' : sprintf($insert, $base, $base + 30000);
-		my ($status, $out, $err) = run_with_point("$point:crash", $sql);
-		isnt($status, 0, "point $point is met");
+		my $sql =
+		    $work ? 'VACUUM t'
+		  : $is_wide{$point} ? sprintf($insert_wide, $base, $base + 1000)
+		  : sprintf($insert, $base, $base + 30000);
+		$node->safe_psql('postgres', 'TRUNCATE w') if $point eq 'root_grown';
+		ok(!run_with_point("$point:crash", $sql), "point $point is met");
 		$node->poll_query_until('postgres', 'SELECT true')
 		  or die 'no recovery';
 		check_all($point);
@@ -94,7 +110,10 @@ FROM generate_series(%d, %d) g};
 	# the same points, failing: nothing may stay locked
 	foreach my $point ('sealed', 'merged', 'dropped', 'split')
 	{
-		run_with_point("$point:error", sprintf($insert, $base, $base + 20000));
+		ok(!run_with_point("$point:error",
+				sprintf($is_wide{$point} ? $insert_wide : $insert,
+					$base, $base + 20000)),
+			"error at $point");
 		$base += 20000;
 		$node->safe_psql('postgres', "VACUUM t");
 		check_all("error at $point");
@@ -108,6 +127,7 @@ crash_rounds(
 	step => 150,
 	load => q{
 \set k random(1, 100000)
+INSERT INTO w SELECT wide(:k + g) FROM generate_series(1, 10) g;
 INSERT INTO t SELECT (:k + g * 37) % 100000, md5((:k + g)::text) FROM generate_series(1, 40) g;
 DELETE FROM t WHERE k BETWEEN :k AND :k + 50;
 },
