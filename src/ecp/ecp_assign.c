@@ -75,20 +75,35 @@ ecp_prepare(const EcpMetaPageData *meta, const EcpVector *vector, void *dst)
 
 /* ---- the in-buff ---- */
 
+/* Bytes of a row in the in-buff. */
+static Size
+inbuff_row_bytes(const EcpBuild *build)
+{
+	return add_size(build->vec_bytes,
+					sizeof(ItemPointerData) + 2 * sizeof(int32));
+}
+
+/* Bytes that the in-buff of a build has, whole rows. */
+Size
+ecp_inbuff_bytes(const EcpBuild *build)
+{
+	Size		row_bytes = inbuff_row_bytes(build);
+	Size		bytes = Min(ecp_in_buff_kb * (Size) 1024,
+							build->budget * ECP_SHARE_IN_BUFF);
+
+	return Max(bytes / row_bytes, 1) * row_bytes;
+}
+
 EcpInBuff *
 ecp_inbuff_create(EcpBuild *build)
 {
 	MemoryContext ctx = AllocSetContextCreate(build->ctx, "ecp in-buff",
 											  ALLOCSET_DEFAULT_SIZES);
 	EcpInBuff  *inbuff = MemoryContextAllocZero(ctx, sizeof(EcpInBuff));
-	Size		row_bytes = add_size(build->vec_bytes,
-									 sizeof(ItemPointerData) + 2 * sizeof(int32));
-	Size		bytes = Min(ecp_in_buff_kb * (Size) 1024,
-							build->budget * ECP_SHARE_IN_BUFF);
 
 	inbuff->ctx = ctx;
 	inbuff->vec_bytes = build->vec_bytes;
-	inbuff->max = Max(1, Min(bytes / row_bytes, (Size) PG_INT32_MAX / 2));
+	inbuff->max = ecp_inbuff_bytes(build) / inbuff_row_bytes(build);
 	/* kernels may read 63 bytes behind the last row */
 	inbuff->vectors =
 		MemoryContextAllocHuge(ctx, add_size(mul_size(inbuff->vec_bytes,

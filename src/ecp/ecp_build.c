@@ -29,7 +29,6 @@
 #include "device/device_model.h"
 #include "ecp/ecp_build.h"
 #include "miscadmin.h"
-#include "optimizer/plancat.h"
 #include "pgstat.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -200,6 +199,9 @@ ecp_build_phase(EcpBuild *build, int phase, int progress)
 		data->ecpb_read_bytes += count.read_bytes - start->read_bytes;
 		data->ecpb_written_bytes = count.written_bytes - start->written_bytes;
 	}
+	elog(DEBUG1, "ecp build: %zu kB of memory, %zu kB allowed",
+		 MemoryContextMemAllocated(build->ctx, true) / 1024,
+		 build->budget / 1024);
 	build->phase = phase;
 	build->phase_start = now;
 	build->phase_cpu_start = cpu;
@@ -256,16 +258,12 @@ build_plan_policy(EcpBuild *build)
 	EcpBuildShape shape;
 	EcpBuildChoice choice;
 	const EcpBuildCost *cost;
-	BlockNumber pages;
-	double		allvisible;
 
 	if (ecp_build_policy != ECP_POLICY_AUTO)
 		return;
-	estimate_rel_size(build->heap, NULL, &pages, &shape.vectors, &allvisible);
-	shape.vectors = Max(shape.vectors, 1.0);
-	shape.record_bytes = build->vec_bytes + sizeof(ItemPointerData) +
-		sizeof(int32);
-	shape.raw_bytes = (double) pages * BLCKSZ;
+	shape.vectors = Max(build->table_rows, 1.0);
+	shape.record_bytes = ECP_RECORD_HEADER + build->vec_bytes;
+	shape.raw_bytes = (double) RelationGetNumberOfBlocks(build->heap) * BLCKSZ;
 	shape.clusters = tree->n[0];
 	shape.in_buff_bytes = report->ecpb_in_buff;
 	shape.dirty_bytes = ecp_model_dirty_bytes();
@@ -306,9 +304,7 @@ build_start_rounds(EcpBuild *build)
 	build->counts = palloc_extended(mul_size(sizeof(uint64), build->tree->n[0]),
 									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	build->inbuff = ecp_inbuff_create(build);
-	build->state.meta.ecpm_report.ecpb_in_buff =
-		(uint64) build->inbuff->max *
-		(build->vec_bytes + sizeof(ItemPointerData) + 2 * sizeof(int32));
+	build->state.meta.ecpm_report.ecpb_in_buff = ecp_inbuff_bytes(build);
 	build_plan_policy(build);
 	build->policy_state = build->policy->begin(build);
 	MemoryContextSwitchTo(oldctx);
@@ -457,6 +453,7 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 
 	ecp_build_phase(&build, ECP_BUILD_SAMPLE, ECP_PROGRESS_SAMPLE);
 	sample = ecp_sample_take(&build);
+	build.table_rows = sample->table_rows;
 
 	ecp_build_phase(&build, ECP_BUILD_LEADERS, ECP_PROGRESS_LEADERS);
 	if (sample->n > 0)

@@ -133,6 +133,7 @@ typedef struct EcpBuild
 	bool		prep_same;		/* they are the same bytes */
 	void	   *prepared;		/* the current row */
 
+	double		table_rows;		/* an estimate, from the sample */
 	EcpLeaderTree *tree;		/* NULL: one leaf holds everything */
 	uint64	   *counts;			/* rows of each leader */
 	double		index_tuples;
@@ -195,6 +196,7 @@ extern EcpLeaderTree *ecp_leaders_single(EcpBuild *build, const void *leader);
 
 /* ---- ecp_assign.c ---- */
 
+extern Size ecp_inbuff_bytes(const EcpBuild *build);
 extern EcpInBuff *ecp_inbuff_create(EcpBuild *build);
 
 /* Leaders for all rows of the in-buff; fills leaders, order and first. */

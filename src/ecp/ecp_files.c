@@ -109,7 +109,13 @@ ecp_files_begin(void)
 Oid
 ecp_files_tablespace(const EcpFiles *files)
 {
-	return files->ntablespaces > 0 ? files->tablespaces[0] : InvalidOid;
+	Oid			oid = InvalidOid;
+
+	if (files->ntablespaces > 0)
+		return files->tablespaces[0];
+	PrepareTempTablespaces();
+	(void) GetTempTablespaces(&oid, 1);
+	return oid;
 }
 
 EcpFilesCount *

@@ -30,6 +30,9 @@
 #include "pgstat.h"
 #include "utils/memutils.h"
 
+/* Rows of a cluster are cut in pieces of no more, whatever the memory. */
+#define CLUSTER_BYTES_MAX	(64 * 1024 * 1024)
+
 /* Free slots that a node gets for the splits to come. */
 #define NODE_SPARE(n)	((n) / 16 + 16)
 
@@ -503,7 +506,7 @@ merge_set_init(EcpBuild *build, MergeSet *set)
 
 	memset(set, 0, sizeof(MergeSet));
 	set->max = build->state.meta.ecpm_leaf_max;
-	rows = Min(Max(rows, 2 * (Size) set->max), PG_INT32_MAX / 2);
+	rows = Max(Min(rows, CLUSTER_BYTES_MAX / row_bytes), 2 * (Size) set->max);
 	set->n = rows;				/* capacity, until it is filled */
 	set->vectors = palloc_extended(rows * build->vec_bytes + 64,
 								   MCXT_ALLOC_HUGE);

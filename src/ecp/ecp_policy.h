@@ -69,7 +69,7 @@ typedef struct EcpFiles EcpFiles;
  */
 extern EcpFiles *ecp_files_begin(void);
 
-/* The first tablespace for files; InvalidOid for temp_tablespaces' choice. */
+/* Where the first file would go; InvalidOid is where the database is. */
 extern Oid	ecp_files_tablespace(const EcpFiles *files);
 extern EcpFilesCount *ecp_files_count(EcpFiles *files);
 
