@@ -465,7 +465,7 @@ search_pin(EcpSearch *search, const EcpSearchRun *run, uint32 pageno)
 
 	search_warm(search);
 	recent = &run->recent[pageno];
-	if (*recent != InvalidBuffer &&
+	if (*recent > 0 &&			/* local buffers are looked up cheaply */
 		++search_lookups % ECP_SEARCH_LOOKUP != 0 &&
 		ReadRecentBuffer(ecp_relation_locator(index), MAIN_FORKNUM, blk,
 						 *recent))
