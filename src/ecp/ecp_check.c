@@ -442,8 +442,7 @@ check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	if (isnull[0])
 		return;
 	ecp_vector_read(values[0], meta->ecpm_elem, &vector);
-	indexed = meta->ecpm_dims == 0 || vector.dims != meta->ecpm_dims ||
-		ecp_prepare(meta, &vector, check->prepared);
+	indexed = ecp_prepare(meta, &vector, check->prepared);
 	if (indexed)
 	{
 		bool		lacks = EcpIndexIsEmpty(&check->state) ||

@@ -80,6 +80,8 @@ ecp_leaf_put(Relation index, const EcpIndexState *state,
 {
 	const EcpGeometry *geo = &state->leaf;
 	EcpPutResult result = ECP_PUT_DONE;
+	uint32		full = ecp_leaf_full(state);
+	uint32		stop_slot;
 	uint32		nslots = 0;
 	uint32		npages = 0;
 	uint64		run = leaf->ecpc_run;
@@ -106,16 +108,21 @@ ecp_leaf_put(Relation index, const EcpIndexState *state,
 		if (header->ecpr_level != 0)
 			ecp_report_corrupt(index, BufferGetBlockNumber(page0),
 							   "A node was found where a leaf was expected.");
+
+		/* a leaf with enough rows is to be split, even if it has room */
+		stop_slot = PG_UINT32_MAX;
+		if (may_split)
+			stop_slot = full > nslots ? full - nslots : 0;
 		nslots += header->ecpr_nslots;
 		npages += header->ecpr_npages;
-		if (ecp_xlog_put(index, state, 0, page0, item))
+		if (ecp_xlog_put(index, state, 0, page0, item, stop_slot))
 			break;
 
 		if (header->ecpr_next_run == 0)
 		{
 			if (must_split && npages >= ECP_SPLIT_PAGES_MAX)
 				result = ECP_PUT_OVERFULL;
-			else if (may_split && nslots >= ecp_leaf_full(state))
+			else if (may_split && nslots >= full)
 				result = ECP_PUT_FULL;
 			if (result != ECP_PUT_DONE)
 				break;

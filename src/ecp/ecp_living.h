@@ -150,7 +150,8 @@ extern Buffer ecp_meta_lock(Relation index);
 extern bool ecp_xlog_learn(Relation index, EcpIndexState *state,
 						   uint32 nslots);
 extern bool ecp_xlog_put(Relation index, const EcpIndexState *state,
-						 int level, Buffer page0, const EcpSlotItem *item);
+						 int level, Buffer page0, const EcpSlotItem *item,
+						 uint32 stop_slot);
 extern void ecp_xlog_add_run(Relation index, const EcpIndexState *state,
 							 Buffer last, uint32 nslots);
 extern void ecp_xlog_kill(Relation index, Buffer buffer,

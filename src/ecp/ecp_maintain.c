@@ -62,9 +62,8 @@ ecp_leaf_limit(const EcpIndexState *state)
 }
 
 /*
- * Slots at which an insert splits a leaf that has no free one.  Lower than
- * VACUUM's limit, so that leaves that grow have on average about as many
- * rows as a build gives them.
+ * Rows at which an insert splits a leaf.  Lower than VACUUM's limit, so that
+ * leaves that grow have on average about as many rows as a build gives them.
  */
 uint32
 ecp_leaf_full(const EcpIndexState *state)
@@ -94,6 +93,14 @@ ecp_node_find_child(const EcpNodeImage *node, uint64 run)
 			return i;
 	}
 	return -1;
+}
+
+/* May a child of this node be replaced by two? */
+static bool
+ecp_node_has_room(const EcpIndexState *state, const EcpNodeImage *node)
+{
+	return node->nfree >= ECP_NODE_FREE_MIN &&
+		node->nchildren <= ecp_node_limit(state);
 }
 
 /*
@@ -148,7 +155,7 @@ ecp_node_renew(Relation index, BlockNumber blk, uint64 run, int level)
 			break;
 		parent = ecp_find_parent(index, &state, level + 1, run,
 								 &target.which[0]);
-		if (parent->nfree >= ECP_NODE_FREE_MIN)
+		if (ecp_node_has_room(&state, parent))
 			break;
 		ecp_node_renew(index, parent->head.blk, parent->head.run, level + 1);
 	}
@@ -222,11 +229,11 @@ ecp_maintain_full_leaf(Relation index, const void *prepared)
 		ecp_index_state_read(index, &state);
 		if (!ecp_target_nearest(index, &state, prepared, &target, &leaf))
 			return;
-		if (!ecp_cluster_size(index, &state, &leaf, false, &size))
+		if (!ecp_cluster_size(index, &state, &leaf, true, &size))
 			ecp_report_moved(index, leaf.ecpc_blk);
-		if (size.nslots < ecp_leaf_full(&state))
+		if (size.nlive < ecp_leaf_full(&state))
 			return;				/* somebody has split it before us */
-		if (target.parent && target.parent->nfree < ECP_NODE_FREE_MIN)
+		if (target.parent && !ecp_node_has_room(&state, target.parent))
 		{
 			ecp_node_renew(index, target.parent->head.blk,
 						   target.parent->head.run, 1);
@@ -393,7 +400,7 @@ ecp_maintain_children(Relation index, const EcpChildData *ref,
 		}
 		if (!found)
 			return true;
-		if (node->nfree < ECP_NODE_FREE_MIN)
+		if (!ecp_node_has_room(&state, node))
 		{
 			ecp_node_renew(index, ref->ecpc_blk, ref->ecpc_run, 1);
 			return false;

@@ -38,6 +38,9 @@
 
 #define ECP_NEW_MAX		3		/* two and a new root */
 
+/* A cluster that gets more rows meanwhile than it has room for: again. */
+#define ECP_REPLACE_TRIES	4
+
 /* A cluster to be written. */
 typedef struct EcpNew
 {
@@ -57,6 +60,8 @@ typedef struct EcpReplace
 	const EcpReplaceTarget *target;
 	EcpChildData old[2];
 	uint32		old_pages;
+	uint32		spare;			/* free slots wanted in each new leaf */
+	uint32		missed;			/* rows that came while we worked */
 	/* what is copied: rows, or the children of one node */
 	EcpRowSet	rows;
 	EcpNodeImage *node;
@@ -88,16 +93,16 @@ ecp_slots_in_pages(const EcpGeometry *geo, uint32 npages)
 	}
 }
 
-/* Slots of a new run for n items. */
+/* Slots of a new run for n items; a leaf gets "spare" free ones. */
 static uint32
-ecp_new_slots(const EcpGeometry *geo, int level, int n)
+ecp_new_slots(const EcpGeometry *geo, int level, int n, uint32 spare)
 {
 	uint32		nslots;
 	uint32		entry_pages;
 	uint32		npages;
 
 	if (level == 0)
-		nslots = n + ECP_LEAF_SPARE + (geo->code_bytes > 0 ? 0 : n / 8);
+		nslots = n + spare + (geo->code_bytes > 0 ? 0 : n / 8);
 	else
 		nslots = n + Max(n / 2, ECP_NODE_SPARE_MIN);
 	nslots = Min(nslots, ecp_slots_in_pages(geo, ECP_RUN_PAGES_MAX));
@@ -195,7 +200,7 @@ ecp_new_finish(EcpReplace *r, EcpNew *new)
 
 	new->level = r->target->level;
 	new->nslots = ecp_new_slots(EcpLevelGeometry(&r->state, new->level),
-								new->level, new->nitems);
+								new->level, new->nitems, r->spare);
 	for (int i = 0; i < new->nitems; i++)
 	{
 		float8		d = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
@@ -358,7 +363,7 @@ ecp_replace_write(EcpReplace *r)
 
 		root->level = target->level + 1;
 		root->nitems = r->nnew;
-		root->nslots = ecp_new_slots(&r->state.node, root->level, r->nnew);
+		root->nslots = ecp_new_slots(&r->state.node, root->level, r->nnew, 0);
 		root->child.ecpc_nrows = root->nitems;
 		root->child.ecpc_vfrom = r->state.meta.ecpm_sversion + 1;
 		root->child.ecpc_vto = ECP_V_NONE;
@@ -409,6 +414,7 @@ ecp_replace_catch_up(EcpReplace *r, Buffer *heads)
 		(void) ecp_rows_read(r->index, &r->state, r->old[i].ecpc_blk,
 							 r->old[i].ecpc_run, heads[i], &r->rows);
 	r->old_pages = r->rows.npages;
+	r->missed = r->rows.nrows - first;
 	if (r->rows.nrows == first)
 		return true;
 	if (r->nnew == 0)
@@ -437,9 +443,11 @@ ecp_replace_catch_up(EcpReplace *r, Buffer *heads)
 		side = r->nnew == 2 && d[1] < d[0] ? 1 : 0;
 		item.tid = r->rows.tids[i];
 		item.vector = r->rows.vectors + i * r->rows.stride;
-		done = ecp_xlog_put(r->index, &r->state, 0, page0[side], &item);
+		done = ecp_xlog_put(r->index, &r->state, 0, page0[side], &item,
+							PG_UINT32_MAX);
 		if (!done && r->nnew == 2)
-			done = ecp_xlog_put(r->index, &r->state, 0, page0[1 - side], &item);
+			done = ecp_xlog_put(r->index, &r->state, 0, page0[1 - side], &item,
+								PG_UINT32_MAX);
 		ECP_STOP_POINT("replace-catch-up");
 	}
 	for (int i = 0; i < r->nnew; i++)
@@ -467,7 +475,8 @@ ecp_replace_parent(EcpReplace *r)
 
 		item.child = r->new[i].child;
 		item.vector = r->new[i].leader;
-		done = ecp_xlog_put(r->index, &r->state, parent->level, head, &item);
+		done = ecp_xlog_put(r->index, &r->state, parent->level, head, &item,
+							PG_UINT32_MAX);
 		ECP_STOP_POINT("replace-parent-add");
 	}
 	for (int i = 0; i < r->target->nold && done; i++)
@@ -554,32 +563,21 @@ ecp_replace_publish(EcpReplace *r)
 }
 
 /*
- * ecp_replace
- *		Replace target's one or two clusters as "kind" says.
- *
- * The maintenance lock is held, ecpm_op is empty, and target->parent is a
- * present image (with leaders) of a node with at least ECP_NODE_FREE_MIN
- * free slots.  Nodes can be folded and split only.
- *
- * Returns false, the structure being as before, if there was nothing to do
- * it with or inserters were faster than we.
+ * Try it once, with so many spare slots.  If the rows that came meanwhile were
+ * more, *spare gets a number that should suffice.
  */
-bool
-ecp_replace(Relation index, EcpReplaceKind kind,
-			const EcpReplaceTarget *target)
+static bool
+ecp_replace_try(Relation index, EcpReplaceKind kind,
+				const EcpReplaceTarget *target, uint32 *spare)
 {
-	MemoryContext context;
-	MemoryContext old_context;
-	EcpReplace *r;
-	bool		done = false;
+	EcpReplace *r = palloc0(sizeof(EcpReplace));
+	bool		done;
 
-	context = AllocSetContextCreate(CurrentMemoryContext, "ecp replace",
-									ALLOCSET_DEFAULT_SIZES);
-	old_context = MemoryContextSwitchTo(context);
-	r = palloc0(sizeof(EcpReplace));
 	r->index = index;
 	r->kind = kind;
 	r->target = target;
+	r->spare = *spare;
+	*spare = 0;
 	ecp_index_state_read(index, &r->state);
 	Assert(r->state.meta.ecpm_op.ecpi_kind == ECP_OP_NONE);
 	if (r->state.meta.ecpm_sversion >= ECP_V_NONE - 1)
@@ -589,15 +587,50 @@ ecp_replace(Relation index, EcpReplaceKind kind,
 						RelationGetRelationName(index)),
 				 errhint("Please REINDEX it.")));
 
-	if (ecp_replace_copy(r) &&
-		(kind != ECP_REPLACE_SPLIT || ecp_replace_count(r) >= 2) &&
-		(kind != ECP_REPLACE_DROP || ecp_replace_count(r) == 0))
+	if (!ecp_replace_copy(r) ||
+		(kind == ECP_REPLACE_SPLIT && ecp_replace_count(r) < 2) ||
+		(kind == ECP_REPLACE_DROP && ecp_replace_count(r) > 0))
+		return false;
+
+	ecp_replace_divide(r);
+	ecp_replace_write(r);
+	done = ecp_replace_publish(r);
+	if (!done)
 	{
-		ecp_replace_divide(r);
-		ecp_replace_write(r);
-		done = ecp_replace_publish(r);
-		if (!done)
-			ecp_undo(index);
+		ecp_undo(index);
+		*spare = 2 * r->missed + 64;
+	}
+	return done;
+}
+
+/*
+ * ecp_replace
+ *		Replace target's one or two clusters as "kind" says.
+ *
+ * The maintenance lock is held, ecpm_op is empty, and target->parent is a
+ * present image (with leaders) of a node with at least ECP_NODE_FREE_MIN
+ * free slots.  Nodes can be folded and split only.
+ *
+ * Returns false, the structure being as before, if there was nothing to do
+ * it with or inserters were faster than we, several times.
+ */
+bool
+ecp_replace(Relation index, EcpReplaceKind kind,
+			const EcpReplaceTarget *target)
+{
+	MemoryContext context;
+	MemoryContext old_context;
+	uint32		spare = ECP_LEAF_SPARE;
+	bool		done = false;
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "ecp replace",
+									ALLOCSET_DEFAULT_SIZES);
+	old_context = MemoryContextSwitchTo(context);
+	for (int tries = 0; tries < ECP_REPLACE_TRIES && spare > 0 && !done; tries++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		done = ecp_replace_try(index, kind, target, &spare);
+		MemoryContextReset(context);
 	}
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);

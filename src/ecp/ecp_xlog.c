@@ -343,11 +343,11 @@ ecp_slot_write(Page entry, Page first, const EcpIndexState *state, int level,
  *
  * page0 is page 0 of the run, exclusively locked; if the run belongs to a
  * leaf that others know, so is the cluster's head.  Returns false, having
- * changed nothing, if the run has no free slot.
+ * changed nothing, if the run has no free slot before stop_slot.
  */
 bool
 ecp_xlog_put(Relation index, const EcpIndexState *state, int level,
-			 Buffer page0, const EcpSlotItem *item)
+			 Buffer page0, const EcpSlotItem *item, uint32 stop_slot)
 {
 	const EcpGeometry *geo = EcpLevelGeometry(state, level);
 	EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(page0));
@@ -361,6 +361,12 @@ ecp_xlog_put(Relation index, const EcpIndexState *state, int level,
 
 	if (!ecp_place_find(index, geo, level, page0, &place))
 		return false;
+	if (place.pageno * geo->slots + place.slot >= stop_slot)
+	{
+		if (place.entry != page0)
+			UnlockReleaseBuffer(place.entry);
+		return false;
+	}
 
 	if (geo->code_bytes == 0)
 	{
