@@ -1,0 +1,145 @@
+# A streaming standby answers as its primary does, under inserts, deletes,
+# splits and VACUUM.  Its queries see a version of the structure that purges
+# of the primary do not take from under them: they are cancelled if it is
+# needed, and never wrong.
+use strict;
+use warnings;
+
+use EcpTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my ($primary, $standby) = ecp_primary_and_standby('primary',
+	conf => "wal_consistency_checking = 'generic'\nfsync = off\n");
+
+load_vecs($primary, 'source', 'base.bvecs', limit => 8000);
+load_vecs($primary, 'queries', 'query.bvecs', limit => 20);
+$primary->safe_psql(
+	'postgres', q(
+	CREATE TABLE t (id int, v bytea);
+	INSERT INTO t SELECT * FROM source WHERE id < 2000;
+	CREATE INDEX ti ON t USING ecp (v);
+	CREATE TABLE e (id int, v bytea);
+	CREATE INDEX ei ON e USING ecp (v)));
+
+my $set = 'SET enable_seqscan = off; SET ecp.probes = 1000000;';
+my $answer = q(SELECT string_agg(a, ';' ORDER BY id) FROM
+	(SELECT q.id, (SELECT string_agg(n.id || ':' || n.d, ',' ORDER BY n.d, n.id)
+				   FROM (SELECT t.id, t.v <-> q.v AS d FROM t
+						 ORDER BY t.v <-> q.v LIMIT 10) n) AS a
+	 FROM queries q) all_answers);
+my $exact = $answer;
+$exact =~ s/ORDER BY t\.v <-> q\.v LIMIT/ORDER BY (t.v <-> q.v) + 0 LIMIT/;
+
+plan_uses(
+	$primary,
+	'SELECT id FROM t ORDER BY v <-> (SELECT v FROM queries LIMIT 1) LIMIT 10',
+	'ti',
+	set => $set);
+
+# the distances must agree; rows of equal distance may be any
+sub distances
+{
+	my ($text) = @_;
+
+	$text =~ s/\d+:([^,;]*)/$1/g;
+	return $text;
+}
+
+my $load = start_load(
+	$primary, q(
+\set id random(2000, 7999)
+\set kind random(1, 30)
+\if :kind = 1
+DELETE FROM t WHERE id BETWEEN :id AND :id + 60;
+\elif :kind = 2
+VACUUM t;
+\elif :kind = 3
+SELECT ecp_maintain('ei');
+\else
+INSERT INTO t SELECT id, v FROM source WHERE id BETWEEN :id AND :id + 4;
+INSERT INTO e SELECT id, v FROM source WHERE id BETWEEN :id AND :id + 9;
+\endif
+), clients => 2);
+
+# while it goes on, each answer of the standby is exact for its own snapshot
+my ($right, $cancelled) = (0, 0);
+my $start = $primary->safe_psql('postgres', 'SELECT count(*) FROM e');
+for my $round (1 .. 40)
+{
+	my ($stdout, $stderr);
+	my $ret = $standby->psql(
+		'postgres',
+		"$set BEGIN ISOLATION LEVEL REPEATABLE READ; $answer; $exact; COMMIT",
+		stdout => \$stdout,
+		stderr => \$stderr);
+
+	if ($ret != 0)
+	{
+		like($stderr, qr/conflict with recovery/, "round $round: cancelled");
+		$cancelled++;
+		next;
+	}
+	my ($got, $expected) = map { distances($_) } grep { /:/ } split /\n/,
+	  $stdout;
+	is($got, $expected, "round $round: exact") if $got ne $expected;
+	$right++ if $got eq $expected;
+}
+cmp_ok($right, '>', 0,
+	"$right answers of the standby were exact, $cancelled cancelled");
+$primary->poll_query_until('postgres',
+	"SELECT count(*) > $start + 2000 FROM e")
+  or die 'the load makes no progress';
+$load->{run}->signal('TERM');
+finish_load($load);
+
+answers_alike($primary, $standby, "$set $answer");
+answers_alike(
+	$primary, $standby, q(
+	SELECT cluster, block, run, runs, slots, rows FROM ecp_clusters('ti')));
+answers_alike(
+	$primary, $standby, q(
+	SELECT cluster, block, run, runs, slots, rows FROM ecp_clusters('ei')));
+index_ok($primary, $_, "$_ is sound on the primary") for qw(ti ei);
+index_ok($standby, $_, "$_ is sound on the standby") for qw(ti ei);
+
+# An old query of the standby is cancelled before the blocks that it would
+# read are used again.
+$standby->append_conf('postgresql.conf',
+	'max_standby_streaming_delay = 100ms');
+$standby->reload;
+my $cursor = $standby->background_psql('postgres', on_error_stop => 0);
+$cursor->query("$set BEGIN ISOLATION LEVEL REPEATABLE READ");
+$cursor->query(
+	q(DECLARE c CURSOR FOR SELECT t.id FROM t
+				 ORDER BY t.v <-> (SELECT v FROM queries LIMIT 1)));
+is($cursor->query('FETCH 1 FROM c') =~ /^\d+$/, 1, 'the standby reads');
+$primary->safe_psql('postgres',
+	'INSERT INTO t SELECT s.id, s.v FROM source s');
+cmp_ok(
+	$primary->safe_psql(
+		'postgres', q(SELECT purged_pages FROM ecp_maintain('ti'))),
+	'>', 0,
+	'the primary frees pages');
+$primary->safe_psql('postgres',
+	'INSERT INTO t SELECT s.id, s.v FROM source s');
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+$standby->poll_query_until(
+	'postgres', q(SELECT confl_snapshot > 0
+	FROM pg_stat_database_conflicts WHERE datname = 'postgres')
+) or die 'no conflict';
+pass('the query on the standby was cancelled');
+eval { $cursor->{run}->kill_kill };
+answers_alike($primary, $standby, "$set $answer", 'alike after the purge');
+
+# and as a primary
+$standby->promote;
+index_ok($standby, $_, "$_ is sound after promotion") for qw(ti ei);
+$standby->safe_psql('postgres',
+	'INSERT INTO t SELECT id, v FROM source WHERE id < 500');
+index_ok($standby, 'ti', 'ti takes rows after promotion');
+
+$standby->stop;
+$primary->stop;
+done_testing();

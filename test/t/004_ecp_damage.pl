@@ -1,0 +1,134 @@
+# Bytes flipped at random in pages of every kind: each statement ends with an
+# answer or with an error, and the server stays up.  Page checksums are off,
+# so that the damage reaches us.
+use strict;
+use warnings;
+
+use EcpTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node =
+  ecp_cluster('main', conf => "fsync = off\nstatement_timeout = 20s\n");
+
+load_vecs($node, 'source', 'base.bvecs', limit => 2500);
+load_vecs($node, 'queries', 'query.bvecs', limit => 3);
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE t (id int, v bytea);
+	INSERT INTO t SELECT * FROM source WHERE id < 1500;
+	CREATE INDEX ti ON t USING ecp (v) WITH (levels = 2, cluster_size = 16);
+	INSERT INTO t SELECT * FROM source WHERE id >= 1500;
+	DELETE FROM t WHERE id % 5 = 0;
+	CREATE TABLE l (id int, v real[]);
+	CREATE INDEX li ON l USING ecp (v);
+	INSERT INTO l
+	SELECT g, array_agg(sin(g * e)::real ORDER BY e)
+	FROM generate_series(1, 100) g, generate_series(1, 1400) e GROUP BY g));
+index_ok($node, $_, "$_ is sound before") for qw(ti li);
+
+# the blocks of each kind, by the kind in their special space
+my %path = map { $_ => relation_path($node, $_) } qw(ti li);
+my %blocks = map { $_ => relation_blocks($node, $_) } qw(ti li);
+$node->stop;
+my @names = ('', 'meta', 'map', 'entry', 'vector');
+my %kinds;
+my %whole;
+foreach my $index (qw(ti li))
+{
+	foreach my $block (0 .. $blocks{$index} - 1)
+	{
+		my $page = read_block($path{$index}, $block);
+		my ($run, $pageno, $kind) = unpack('Q L S', substr($page, 8176, 16));
+
+		$whole{$index}{$block} = $page;
+		next unless $kind && $kind <= 4;
+		my $name = $names[$kind];
+		$name .= $pageno == 0 ? ' head' : ' further' if $kind == 3;
+		push @{ $kinds{"$index $name"} }, $block;
+	}
+}
+ok(exists $kinds{$_}, "there are pages of kind $_")
+  for ('ti meta', 'ti map', 'ti entry head', 'ti entry further', 'li vector');
+
+my $random = prng(20261120);
+my @statements = (
+	q(SET enable_seqscan = off; SET ecp.iterative_scan = relaxed_order;
+	  SELECT count(*) FROM (SELECT id FROM %s ORDER BY v <-> (SELECT v FROM %s LIMIT 1) LIMIT 100000) r),
+	q(INSERT INTO %1$s SELECT * FROM %1$s LIMIT 20),
+	q(SELECT count(*) FROM ecp_clusters('%1$si')),
+	q(SELECT * FROM ecp_index_stats('%1$si')),
+	q(DELETE FROM %1$s WHERE id %% 7 = 1),
+	q(VACUUM %1$s),
+	q(SELECT * FROM ecp_maintain('%1$si')),
+	q(SELECT ecp_index_check('%1$si', true)));
+
+my %errors;
+my $rounds = 0;
+foreach my $kind (sort keys %kinds)
+{
+	my ($index) = split / /, $kind;
+	my $table = substr($index, 0, 1);
+	my @candidates = @{ $kinds{$kind} };
+
+	foreach my $round (1 .. 8)
+	{
+		# headers and the first fields in half of the rounds
+		my $to = $round % 2 ? 8192 : 220;
+
+		for (1 .. $kind =~ /meta|map/ ? 1 : 4)
+		{
+			damage_block(
+				$path{$index}, $candidates[ $random->(scalar @candidates) ],
+				random => $random,
+				from => $round % 4 ? 24 : 0,
+				to => $to,
+				bytes => 6);
+		}
+		$node->start;
+		my $script = "\\set VERBOSITY verbose\n";
+		foreach my $statement (@statements)
+		{
+			my $sql = $statement;
+			$sql =~ s/%1\$s/$table/g;
+			$sql =~ s/%s/$table/g;
+			$sql =~ s/%%/%/g;
+			$script .= "$sql;\n";
+		}
+		my ($stdout, $stderr);
+		$node->psql(
+			'postgres', $script,
+			stdout => \$stdout,
+			stderr => \$stderr,
+			on_error_stop => 0);
+		$rounds++;
+		if ($stderr =~ /server closed|terminated|PANIC|FATAL|XX000|57014/)
+		{
+			fail(
+				"$kind, round $round: no crash, no internal error, no endless loop"
+			);
+			diag($stderr);
+		}
+		$errors{$kind}++ if $stderr =~ /XX00[12]/;
+		is($node->safe_psql('postgres', 'SELECT 1'),
+			'1', "$kind, round $round: the server is up");
+
+		# WAL written meanwhile must not be replayed onto the old file
+		$node->safe_psql('postgres', 'CHECKPOINT');
+		$node->stop;
+		my $path = $path{$index};
+		open my $fh, '>:raw', $path or die "could not open \"$path\": $!\n";
+		print $fh $whole{$index}{$_} foreach 0 .. $blocks{$index} - 1;
+		close $fh or die "could not write \"$path\": $!\n";
+	}
+}
+note("$_: damage reported in " . ($errors{$_} || 0) . ' of 8 rounds')
+  foreach sort keys %kinds;
+cmp_ok($errors{'ti meta'} || 0, '>', 0, 'damage of the metapage is seen');
+
+$node->start;
+$node->safe_psql('postgres', 'REINDEX TABLE t; REINDEX TABLE l');
+index_ok($node, $_, "$_ is sound after REINDEX") for qw(ti li);
+$node->stop;
+done_testing();
