@@ -11,11 +11,12 @@ use EcpTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = ecp_cluster('main',
-	conf => "fsync = off\nrestart_after_crash = off\n");
+my $node =
+  ecp_cluster('main', conf => "fsync = off\nrestart_after_crash = off\n");
 
 # The largest tuple: find it by halving, fill a tree with such and smaller ones
-$node->safe_psql('postgres', q(
+$node->safe_psql(
+	'postgres', q(
 	CREATE TABLE wide (id int, k text);
 	ALTER TABLE wide ALTER k SET STORAGE PLAIN;
 	CREATE INDEX wide_k ON wide USING betree (k COLLATE "C");
@@ -30,9 +31,11 @@ while ($too_long - $fits > 1)
 	else
 	{
 		$too_long = $middle;
-		like($stderr, qr/index row.*exceeds|too (large|wide|long|big)/i,
-			"a key of $middle bytes is refused by a clear error")
-		  if $too_long - $fits < 4;
+		like(
+			$stderr,
+			qr/index row.*exceeds|too (large|wide|long|big)/i,
+			"a key of $middle bytes is refused by a clear error"
+		) if $too_long - $fits < 4;
 	}
 }
 cmp_ok($fits, '>=', 1000, "the largest key ($fits bytes) is not small");
@@ -48,8 +51,8 @@ $node->safe_psql(
 		FROM generate_series(4001, 5000) i;
 ));
 my $set = 'SET enable_seqscan = off; SET enable_bitmapscan = off';
-plan_uses($node, 'SELECT k FROM wide ORDER BY k COLLATE "C"', 'wide_k',
-	set => $set);
+plan_uses($node, 'SELECT k FROM wide ORDER BY k COLLATE "C"',
+	'wide_k', set => $set);
 is( $node->safe_psql(
 		'postgres', qq(
 		$set;
@@ -72,7 +75,8 @@ $node->safe_psql(
 	VACUUM equal;
 	INSERT INTO equal SELECT 7, i FROM generate_series(60001, 80000) i;
 ));
-is( $node->safe_psql('postgres',
+is( $node->safe_psql(
+		'postgres',
 		"$set; SELECT count(*), count(DISTINCT id) FROM equal WHERE k = 7"),
 	'60000|60000',
 	'rows with equal keys are all found, each once');
@@ -103,19 +107,20 @@ foreach my $i (1 .. 60)
 {
 	# one that is in the tree, so that a flush or a split meets it
 	my $poison = 1 + 40 * $i;
-	my $from   = 3001 + 100 * $i;
+	my $from = 3001 + 100 * $i;
 	my ($ret, undef, $stderr) = $node->psql(
 		'postgres', qq(
 		SELECT set_config('test.poison',
 			(hashint8extended($poison, 1) % 1000000)::text, false);
 		INSERT INTO poisoned SELECT hashint8extended(i, 1) % 1000000, i
 			FROM generate_series($from, $from + 99) i));
-	if   ($ret == 0) { $inserted += 100 }
-	else             { $failed++ }
+	if ($ret == 0) { $inserted += 100 }
+	else           { $failed++ }
 }
 cmp_ok($failed, '>', 0, "comparisons failed in $failed of 60 inserts");
 index_ok($node, 'poisoned_k', 'nothing is lost or half done');
-$node->safe_psql('postgres', q(
+$node->safe_psql(
+	'postgres', q(
 	VACUUM poisoned;
 	INSERT INTO poisoned SELECT hashint8extended(i, 1) % 1000000, i
 		FROM generate_series(100001, 103000) i));
@@ -136,7 +141,7 @@ $node->safe_psql(
 	DELETE FROM damaged WHERE id % 10 = 0;
 	VACUUM damaged;
 	CHECKPOINT));
-my $path   = relation_path($node, 'damaged_k');
+my $path = relation_path($node, 'damaged_k');
 my %kinds;
 
 # the blocks of each kind of page
@@ -147,7 +152,8 @@ sub collect_kinds
 	%kinds = ();
 	foreach my $line (
 		split /\n/,
-		$node->safe_psql('postgres',
+		$node->safe_psql(
+			'postgres',
 			"SELECT b, (betree_node_info('damaged_k', b)).kind"
 			  . " FROM generate_series(0, $last) b"))
 	{
@@ -158,8 +164,8 @@ sub collect_kinds
 }
 
 collect_kinds();
-cmp_ok(scalar(keys %kinds), '>=', 4,
-	'pages of these kinds: ' . join(', ', sort keys %kinds));
+cmp_ok(scalar(keys %kinds),
+	'>=', 4, 'pages of these kinds: ' . join(', ', sort keys %kinds));
 
 my $random = prng(25);
 my %found;
@@ -176,15 +182,16 @@ foreach my $round (1 .. $rounds)
 		# the header, the item pointers or the special area, or anywhere
 		my @part = ([ 8, 24 ], [ 24, 120 ], [ 7900, 8192 ], [ 24, 8192 ]);
 		my ($from, $to) = @{ $part[ $round % 4 ] };
-		damage_block($path, $block,
+		damage_block(
+			$path, $block,
 			random => $random,
-			from   => $from,
-			to     => $to,
-			bytes  => 1 + $random->(6));
+			from => $from,
+			to => $to,
+			bytes => 1 + $random->(6));
 	}
 	$node->start;
 	foreach my $sql (
-		"SET enable_seqscan = off; SET enable_bitmapscan = off;"
+		  "SET enable_seqscan = off; SET enable_bitmapscan = off;"
 		. ' SELECT count(*), sum(id) FROM damaged WHERE k IS NOT NULL',
 		"SET enable_seqscan = off; SET enable_bitmapscan = off;"
 		. ' SELECT count(*) FROM (SELECT k FROM damaged ORDER BY k DESC, t DESC) s',
@@ -197,8 +204,8 @@ foreach my $round (1 .. $rounds)
 		my ($stdout, $stderr);
 		my $ret = $node->psql(
 			'postgres', $sql,
-			stdout  => \$stdout,
-			stderr  => \$stderr,
+			stdout => \$stdout,
+			stderr => \$stderr,
 			timeout => 60);
 		if (!defined $ret || $ret == 2 || $stderr =~ /terminated|crash/)
 		{
@@ -217,7 +224,7 @@ foreach my $round (1 .. $rounds)
 	}
 	$node->start;
 	$node->safe_psql('postgres', 'REINDEX INDEX damaged_k; CHECKPOINT');
-	$path  = relation_path($node, 'damaged_k');
+	$path = relation_path($node, 'damaged_k');
 	$node->safe_psql('postgres',
 		'INSERT INTO damaged SELECT hashint8extended(i, 3), md5(i::text), i'
 		  . ' FROM generate_series(1, 4000) i');

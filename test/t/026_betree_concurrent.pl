@@ -120,7 +120,8 @@ is( $node->safe_psql(
 		'postgres', q(
 		SET enable_seqscan = off; SET enable_bitmapscan = off;
 		SELECT count(*), sum(id) FROM (SELECT * FROM busy ORDER BY k) s)),
-	$node->safe_psql('postgres',
+	$node->safe_psql(
+		'postgres',
 		'SET enable_indexscan = off; SET enable_bitmapscan = off;'
 		  . ' SELECT count(*), sum(id) FROM busy'),
 	'index and table agree');
@@ -141,8 +142,8 @@ $node->safe_psql(
 my $set = 'SET enable_seqscan = off; SET enable_bitmapscan = off;'
   . ' SET enable_sort = off';
 like(
-	$node->safe_psql('postgres',
-		"$set; EXPLAIN SELECT k FROM recycled ORDER BY k"),
+	$node->safe_psql(
+		'postgres', "$set; EXPLAIN SELECT k FROM recycled ORDER BY k"),
 	qr/Index Only Scan using recycled_k/,
 	'the cursor will be an index-only scan');
 
@@ -156,7 +157,8 @@ $vacuum->query_until(qr/started/, "\\echo started\nVACUUM recycled;\n");
 ok( $node->poll_query_until(
 		'postgres',
 		"SELECT count(*) = 1 FROM pg_stat_activity"
-		  . " WHERE query LIKE 'VACUUM recycled%' AND wait_event = 'BufferPin'"),
+		  . " WHERE query LIKE 'VACUUM recycled%' AND wait_event = 'BufferPin'"
+	),
 	'VACUUM waits for the cursor');
 $got .= "\n" . $cursor->query_safe('FETCH ALL FROM c');
 $cursor->query_safe('COMMIT');
@@ -166,7 +168,7 @@ is(scalar(@rows), 2000, 'the cursor returns all rows of its snapshot');
 is(scalar(grep { $_ % 2 == 0 } @rows), 0, 'and no dead one');
 $node->safe_psql('postgres',
 	'INSERT INTO recycled SELECT -i FROM generate_series(1, 2000) i');
-is( $node->safe_psql('postgres', "$set; SELECT count(k) FROM recycled"),
+is($node->safe_psql('postgres', "$set; SELECT count(k) FROM recycled"),
 	4000, 'TIDs are used again');
 index_ok($node, 'recycled_k');
 $cursor->quit;
