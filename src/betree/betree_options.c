@@ -129,10 +129,10 @@ static int
 automatic_buffer_pages(TupleWidths widths)
 {
 	double		tuples = (double) BetreePageCapacity /
-	(MAXALIGN(widths.tuple) + sizeof(ItemIdData));
+		(MAXALIGN(widths.tuple) + sizeof(ItemIdData));
 	double		children = (double) BetreePageCapacity /
-	(MAXALIGN(widths.pivot) + sizeof(ItemIdData)) *
-	BETREE_NODE_FILLFACTOR / 100;
+		(MAXALIGN(widths.pivot) + sizeof(ItemIdData)) *
+		BETREE_NODE_FILLFACTOR / 100;
 	int			pages = (int) (TARGET_MESSAGES * children / tuples + 0.5);
 
 	return Max(AUTO_PAGES_MIN, Min(pages, BETREE_BUFFER_PAGES_MAX));

@@ -21,7 +21,8 @@ my $node = ecp_cluster('main',
 	conf => "wal_consistency_checking = 'generic'\n"
 	  . "restart_after_crash = on\nautovacuum = off\nfsync = off\n");
 
-$node->safe_psql('postgres', q{
+$node->safe_psql(
+	'postgres', q{
 CREATE TABLE t (k int8, s text);
 CREATE INDEX t_k ON t USING betree (k) WITH (buffer_pages = 2, buffer_levels = 2);
 CREATE INDEX t_s ON t USING betree (s) WITH (buffer_pages = 4);
@@ -45,11 +46,13 @@ sub check_all
 			"SELECT betree_index_check('$index', true)");
 		is($ret, 0, "$index after $what") or diag($err);
 	}
-	is($node->safe_psql('postgres', q{
+	is( $node->safe_psql(
+			'postgres', q{
 SET enable_indexscan = off; SET enable_indexonlyscan = off;
 SET enable_bitmapscan = off;
 SELECT count(*), sum(k) FROM t WHERE k BETWEEN 100 AND 5000}),
-		$node->safe_psql('postgres', q{
+		$node->safe_psql(
+			'postgres', q{
 SET enable_seqscan = off;
 SELECT count(*), sum(k) FROM t WHERE k BETWEEN 100 AND 5000}),
 		"answers after $what");
@@ -62,17 +65,20 @@ sub run_with_point
 {
 	my ($point, $sql) = @_;
 	my $ret = eval {
-		$node->psql('postgres', '',
+		$node->psql(
+			'postgres',
+			'',
 			extra_params => [
-				'-v', 'ON_ERROR_STOP=1',
-				'-c', "LOAD 'ecp'",
+				'-v', 'ON_ERROR_STOP=1', '-c', "LOAD 'ecp'",
 				'-c', "SET betree.debug_stop_at = '$point'",
-				'-c', $sql ]);
+				'-c', $sql
+			]);
 	};
 	return defined $ret && $ret == 0;
 }
 
-my $has_points = $node->safe_psql('postgres', q{
+my $has_points = $node->safe_psql(
+	'postgres', q{
 LOAD 'ecp';
 SELECT count(*) FROM pg_settings WHERE name = 'betree.debug_stop_at'});
 
@@ -80,15 +86,21 @@ SKIP:
 {
 	skip 'built without stop points', 1 unless $has_points;
 
-	my $insert = q{INSERT INTO t SELECT (g::int8 * 104729) %% 100003, md5((g * 3)::text)
+	my $insert =
+	  q{INSERT INTO t SELECT (g::int8 * 104729) %% 100003, md5((g * 3)::text)
 FROM generate_series(%d, %d) g};
-	my $insert_wide = q{INSERT INTO w SELECT wide(g) FROM generate_series(%d, %d) g};
-	my %is_wide = map { $_ => 1 } ('flushed_down', 'split', 'copied', 'root_grown');
+	my $insert_wide =
+	  q{INSERT INTO w SELECT wide(g) FROM generate_series(%d, %d) g};
+	my %is_wide =
+	  map { $_ => 1 } ('flushed_down', 'split', 'copied', 'root_grown');
 	my $base = 20000;
 	foreach my $point (
-		'sealed', 'merged', 'flushed_down', 'dropped', 'copied', 'split',
-		'root_grown', 'vacuum_deleted', 'vacuum_log_cleaned',
-		'vacuum_freed', 'vacuum_walked')
+		'sealed', 'merged',
+		'flushed_down', 'dropped',
+		'copied', 'split',
+		'root_grown', 'vacuum_deleted',
+		'vacuum_log_cleaned', 'vacuum_freed',
+		'vacuum_walked')
 	{
 		my $work =
 		  $point =~ /^vacuum/
@@ -96,9 +108,9 @@ FROM generate_series(%d, %d) g};
 		  : '';
 		$node->psql('postgres', $work) if $work;
 		my $sql =
-		    $work ? 'VACUUM t'
+			$work            ? 'VACUUM t'
 		  : $is_wide{$point} ? sprintf($insert_wide, $base, $base + 1000)
-		  : sprintf($insert, $base, $base + 30000);
+		  :                    sprintf($insert, $base, $base + 30000);
 		$node->safe_psql('postgres', 'TRUNCATE w') if $point eq 'root_grown';
 		ok(!run_with_point("$point:crash", $sql), "point $point is met");
 		$node->poll_query_until('postgres', 'SELECT true')
@@ -110,8 +122,10 @@ FROM generate_series(%d, %d) g};
 	# the same points, failing: nothing may stay locked
 	foreach my $point ('sealed', 'merged', 'dropped', 'split')
 	{
-		ok(!run_with_point("$point:error",
-				sprintf($is_wide{$point} ? $insert_wide : $insert,
+		ok( !run_with_point(
+				"$point:error",
+				sprintf(
+					$is_wide{$point} ? $insert_wide : $insert,
 					$base, $base + 20000)),
 			"error at $point");
 		$base += 20000;
@@ -133,7 +147,9 @@ DELETE FROM t WHERE k BETWEEN :k AND :k + 50;
 },
 	options => {
 		clients => 2,
-		scripts => ["SELECT count(*) FROM t WHERE k BETWEEN 500 AND 900;\nVACUUM t;\n"]
+		scripts => [
+			"SELECT count(*) FROM t WHERE k BETWEEN 500 AND 900;\nVACUUM t;\n"
+		]
 	},
 	check => sub { check_all("random crash $_[1]") });
 

@@ -15,7 +15,8 @@ use Test::More;
 my ($primary, $standby) = ecp_primary_and_standby('main',
 	conf => "wal_consistency_checking = 'generic'\nfsync = off\n");
 
-$primary->safe_psql('postgres', q{
+$primary->safe_psql(
+	'postgres', q{
 CREATE TABLE t (k int8, s text);
 CREATE INDEX t_k ON t USING betree (k) WITH (buffer_pages = 2, buffer_levels = 2);
 CREATE INDEX t_s ON t USING betree (s, k DESC);
@@ -38,7 +39,8 @@ my $rounds = 0;
 while ($load->{run}->pumpable && $rounds < 60)
 {
 	my $low = ($rounds * 1601) % 100000;
-	my $out = $standby->safe_psql('postgres', qq{
+	my $out = $standby->safe_psql(
+		'postgres', qq{
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
 SELECT count(*), sum(k), min(s), max(s) FROM t WHERE k BETWEEN $low AND $low + 3000;
@@ -54,7 +56,8 @@ finish_load($load);
 ok($rounds > 0, 'queries ran on the standby while it replayed');
 is($wrong, 0, 'index and sequential scans agree there');
 
-my $plan = $standby->safe_psql('postgres', q{
+my $plan = $standby->safe_psql(
+	'postgres', q{
 SET enable_seqscan = off; SET enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT k FROM t WHERE k BETWEEN 5 AND 50});
 like($plan, qr/Index Scan using t_k/, 'no index-only scan in recovery');
@@ -72,7 +75,8 @@ index_ok($standby, $_, "checker on the standby finds $_ sound")
   foreach ('t_k', 't_s');
 
 $standby->promote;
-$standby->safe_psql('postgres', q{
+$standby->safe_psql(
+	'postgres', q{
 INSERT INTO t SELECT g, 'after' FROM generate_series(1, 5000) g;
 VACUUM t});
 index_ok($standby, $_, "checker after promotion finds $_ sound")
