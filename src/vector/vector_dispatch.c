@@ -110,15 +110,10 @@ ecp_factors_compute(EcpElem elem, EcpMetric metric, int dims,
 {
 	if (elem == ECP_ELEM_UINT8)
 	{
-		const uint8 *x = row;
-		int32		sum = 0;
-		int32		norm2 = 0;
+		int32		sum;
+		int32		norm2;
 
-		for (int i = 0; i < dims; i++)
-		{
-			sum += x[i];
-			norm2 += x[i] * x[i];
-		}
+		ecp_kernels->u8_prepare(row, dims, NULL, &sum, &norm2);
 
 		if (metric == ECP_METRIC_L2)
 			factors[0] = (uint32) (norm2 - 256 * sum);
@@ -150,18 +145,12 @@ ecp_query_create(EcpElem elem, EcpMetric metric, int dims,
 
 	if (elem == ECP_ELEM_UINT8)
 	{
-		const uint8 *q = elements;
-		int8	   *shifted = (int8 *) copy;
-		int32		norm2 = 0;
+		int32		sum;
+		int32		norm2;
 
-		for (int i = 0; i < dims; i++)
-		{
-			shifted[i] = (int8) (q[i] - 128);
-			norm2 += q[i] * q[i];
-		}
-
+		ecp_kernels->u8_prepare(elements, dims, (int8 *) copy, &sum, &norm2);
 		query->norm2 = norm2;
-		query->u8.elements = shifted;
+		query->u8.elements = (int8 *) copy;
 		query->u8.dims = dims;
 		query->u8.base = (metric == ECP_METRIC_L2) ? norm2 : 0;
 		query->u8.factor_times = (metric == ECP_METRIC_IP) ? -1 : 1;

@@ -83,6 +83,13 @@ typedef struct EcpKernels
 	/* Does this CPU, and the operating system, have the instructions? */
 	bool		(*supported) (void);
 
+	/*
+	 * Sum of the elements and of their squares; and unless "shifted" is NULL,
+	 * the elements minus 128 there, followed by zeros up to a whole group.
+	 */
+	void		(*u8_prepare) (const uint8 *elements, int dims, int8 *shifted,
+							   int32 *sum, int32 *norm2);
+
 	/* ranks[i] as EcpU8Query says, for i < n */
 	void		(*u8_rank_rows) (const EcpU8Query *query, const uint8 *rows,
 								 Size stride, const int32 *factor, int n,

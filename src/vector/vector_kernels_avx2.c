@@ -8,8 +8,8 @@
  * a group are widened to 16 bits instead, the even and the odd ones by a
  * mask and a shift, and multiplied by vpmaddwd, which cannot overflow.
  *
- * Panels: a tile of 4 vectors x 1 block of 16 leaders keeps 8 sums in the 16
- * registers.  See vector_kernels_avx512.c for tiles and for why the target
+ * Panels: a tile of 3 (uint8) or 4 vectors x 1 block of 16 leaders keeps its
+ * sums, two registers a vector, in the 16 registers.  See vector_kernels_avx512.c for tiles and for why the target
  * is an attribute.
  *
  *-------------------------------------------------------------------------
@@ -34,7 +34,8 @@
 #define SLOT_BLOCKS		4
 
 /* Vectors of a tile of a panel, whose other side is one block. */
-#define TILE_VECTORS	4
+#define U8_VECTORS		3
+#define F32_VECTORS		4
 
 /* A uint8 query's group as 16-bit elements: 0 and 2, 1 and 3. */
 typedef struct GroupPairs
@@ -83,6 +84,36 @@ load_bytes(const uint8 *bytes, int n)
 	for (int i = 0; i < n; i++)
 		padded[i] = bytes[i];
 	return _mm_loadu_si128((const __m128i *) padded);
+}
+
+static TARGET void
+avx2_u8_prepare(const uint8 *elements, int dims, int8 *shifted,
+				int32 *sum, int32 *norm2)
+{
+	int			padded = EcpGroups(dims) * ECP_GROUP;
+	__m256i		sums = _mm256_setzero_si256();
+	__m256i		squares = _mm256_setzero_si256();
+
+	for (int i = 0; i < dims; i += 16)
+	{
+		__m128i		bytes = load_bytes(elements + i, dims - i);
+		__m256i		x = _mm256_cvtepu8_epi16(bytes);
+
+		sums = _mm256_add_epi32(sums, _mm256_madd_epi16(x, _mm256_set1_epi16(1)));
+		squares = _mm256_add_epi32(squares, _mm256_madd_epi16(x, x));
+
+		if (shifted && dims - i >= 16)
+			_mm_storeu_si128((__m128i *) (shifted + i),
+							 _mm_sub_epi8(bytes, _mm_set1_epi8(-128)));
+		else if (shifted)
+		{
+			for (int d = i; d < padded; d++)
+				shifted[d] = (d < dims) ? (int8) (elements[d] - 128) : 0;
+		}
+	}
+
+	*sum = add_lanes_i32(sums);
+	*norm2 = add_lanes_i32(squares);
 }
 
 static TARGET void
@@ -321,19 +352,19 @@ avx2_u8_panel_nearest(const EcpPanelView *panel, int n, const int8 *vectors,
 		const uint8 *block = (const uint8 *) panel->data + b * (Size) ngroups * 64;
 		const __m256i *factor = (const __m256i *) (panel->factors + b * 16);
 
-		for (int done = 0; done < nvectors; done += TILE_VECTORS)
+		for (int done = 0; done < nvectors; done += U8_VECTORS)
 		{
-			const int8 *vector[TILE_VECTORS];
-			__m256i		sums[TILE_VECTORS][2];
+			const int8 *vector[U8_VECTORS];
+			__m256i		sums[U8_VECTORS][2];
 
 #pragma GCC unroll 4
-			for (int v = 0; v < TILE_VECTORS; v++)
+			for (int v = 0; v < U8_VECTORS; v++)
 				vector[v] = vectors + Min(done + v, nvectors - 1) * stride;
 
-			u8_tile(vector, block, ngroups, TILE_VECTORS, sums);
+			u8_tile(vector, block, ngroups, U8_VECTORS, sums);
 
 #pragma GCC unroll 4
-			for (int v = 0; v < TILE_VECTORS; v++)
+			for (int v = 0; v < U8_VECTORS; v++)
 			{
 				int			i = Min(done + v, nvectors - 1);
 
@@ -538,20 +569,20 @@ f32_nearest(const EcpPanelView *panel, int n, const char *vectors,
 			b * (Size) panel->dims * 16;
 		__m256		number = _mm256_castsi256_ps(_mm256_set1_epi32(b));
 
-		for (int done = 0; done < nvectors; done += TILE_VECTORS)
+		for (int done = 0; done < nvectors; done += F32_VECTORS)
 		{
-			const float4 *vector[TILE_VECTORS];
-			__m256		sums[TILE_VECTORS][2];
+			const float4 *vector[F32_VECTORS];
+			__m256		sums[F32_VECTORS][2];
 
 #pragma GCC unroll 4
-			for (int v = 0; v < TILE_VECTORS; v++)
+			for (int v = 0; v < F32_VECTORS; v++)
 				vector[v] = (const float4 *) (vectors +
 											  Min(done + v, nvectors - 1) * stride);
 
-			f32_tile(vector, block, panel->dims, TILE_VECTORS, squared, sums);
+			f32_tile(vector, block, panel->dims, F32_VECTORS, squared, sums);
 
 #pragma GCC unroll 4
-			for (int v = 0; v < TILE_VECTORS; v++)
+			for (int v = 0; v < F32_VECTORS; v++)
 			{
 				int			i = Min(done + v, nvectors - 1);
 
@@ -593,6 +624,7 @@ avx2_f32_panel_nearest(const EcpPanelView *panel, int n,
 const EcpKernels ecp_kernels_avx2 = {
 	.name = "avx2",
 	.supported = avx2_supported,
+	.u8_prepare = avx2_u8_prepare,
 	.u8_rank_rows = avx2_u8_rank_rows,
 	.u8_rank_columns = avx2_u8_rank_columns,
 	.u8_sums = avx2_u8_sums,

@@ -57,6 +57,34 @@ avx512_supported(void)
 
 /* ---- uint8 ---- */
 
+static TARGET void
+avx512_u8_prepare(const uint8 *elements, int dims, int8 *shifted,
+				  int32 *sum, int32 *norm2)
+{
+	__m512i		sums = _mm512_setzero_si512();
+	__m512i		squares = _mm512_setzero_si512();
+
+	for (int i = 0; i < dims; i += 64)
+	{
+		__mmask64	mask = ByteMask(dims - i);
+		__m512i		x = _mm512_maskz_loadu_epi8(mask, elements + i);
+		__m512i		low = _mm512_cvtepu8_epi16(_mm512_castsi512_si256(x));
+		__m512i		high = _mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64(x, 1));
+
+		sums = _mm512_add_epi64(sums, _mm512_sad_epu8(x, _mm512_setzero_si512()));
+		squares = _mm512_dpwssd_epi32(squares, low, low);
+		squares = _mm512_dpwssd_epi32(squares, high, high);
+
+		if (shifted)
+			_mm512_mask_storeu_epi8(shifted + i,
+									ByteMask(EcpGroups(dims) * ECP_GROUP - i),
+									_mm512_maskz_sub_epi8(mask, x, _mm512_set1_epi8(-128)));
+	}
+
+	*sum = (int32) _mm512_reduce_add_epi64(sums);
+	*norm2 = _mm512_reduce_add_epi32(squares);
+}
+
 /* The sum of the lanes of each of four registers. */
 TEMPLATE __m128i
 add_lanes_i32(const __m512i *sums)
@@ -598,6 +626,7 @@ avx512_f32_panel_nearest(const EcpPanelView *panel, int n,
 const EcpKernels ecp_kernels_avx512 = {
 	.name = "avx512",
 	.supported = avx512_supported,
+	.u8_prepare = avx512_u8_prepare,
 	.u8_rank_rows = avx512_u8_rank_rows,
 	.u8_rank_columns = avx512_u8_rank_columns,
 	.u8_sums = avx512_u8_sums,

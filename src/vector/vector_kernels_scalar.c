@@ -27,6 +27,27 @@ scalar_supported(void)
 }
 
 static void
+scalar_u8_prepare(const uint8 *elements, int dims, int8 *shifted,
+				  int32 *sum, int32 *norm2)
+{
+	*sum = 0;
+	*norm2 = 0;
+
+	for (int i = 0; i < dims; i++)
+	{
+		*sum += elements[i];
+		*norm2 += elements[i] * elements[i];
+	}
+
+	if (shifted)
+	{
+		for (int i = 0; i < dims; i++)
+			shifted[i] = (int8) (elements[i] - 128);
+		memset(shifted + dims, 0, EcpGroups(dims) * ECP_GROUP - dims);
+	}
+}
+
+static void
 scalar_u8_rank_rows(const EcpU8Query *query, const uint8 *rows, Size stride,
 					const int32 *factor, int n, float8 *ranks)
 {
@@ -272,6 +293,7 @@ scalar_f32_panel_nearest(const EcpPanelView *panel, int n,
 const EcpKernels ecp_kernels_scalar = {
 	.name = "scalar",
 	.supported = scalar_supported,
+	.u8_prepare = scalar_u8_prepare,
 	.u8_rank_rows = scalar_u8_rank_rows,
 	.u8_rank_columns = scalar_u8_rank_columns,
 	.u8_sums = scalar_u8_sums,

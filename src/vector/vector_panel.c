@@ -166,15 +166,10 @@ ecp_panel_get(const EcpPanel *panel, int i, void *leader)
 static int32
 panel_stage(const EcpPanel *panel, const uint8 *vector, int8 *staged)
 {
-	int			dims = panel->dims;
-	int32		norm2 = 0;
+	int32		sum;
+	int32		norm2;
 
-	for (int i = 0; i < dims; i++)
-	{
-		staged[i] = (int8) (vector[i] - 128);
-		norm2 += vector[i] * vector[i];
-	}
-	memset(staged + dims, 0, EcpGroups(dims) * ECP_GROUP - dims);
+	ecp_kernels->u8_prepare(vector, panel->dims, staged, &sum, &norm2);
 
 	return (panel->metric == ECP_METRIC_L2) ? norm2 : 0;
 }
