@@ -61,7 +61,7 @@
 #define ECP_CACHE_LINE			64
 
 /* Page visits of which one goes through the buffer table. */
-#define ECP_SEARCH_LOOKUP		16
+#define ECP_SEARCH_LOOKUP		32
 
 /* Bytes that kernels may read behind the last row. */
 #define ECP_KERNEL_SLACK		64
@@ -903,9 +903,9 @@ ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 }
 
 /*
- * Measured at about 128 rows a cluster: a recall@10 of 0.95 takes 17 probes
- * of 198 clusters (SIFT), 24 of 470 (sentence embeddings; images only 6) and
- * 57 of 4,040 (SIFT).  For more clusters than that the trials say that
+ * Measured at about 128 rows a cluster: a recall@10 of 0.95 takes 18 probes
+ * of 203 clusters (SIFT), 25 of 496 (sentence embeddings; images only 6) and
+ * 57 of 3,988 (SIFT).  For more clusters than that the trials say that
  * probes grow as their square root.  Random leaders need more of them.
  */
 int
