@@ -200,6 +200,8 @@ extern Buffer betree_read(BetreeRel *bt, BlockNumber blkno, int lockmode,
 						  int kind);
 extern void betree_check_page(BetreeRel *bt, Buffer buf, int kind, int level);
 extern Buffer betree_alloc(BetreeRel *bt);
+extern void betree_check_covers(BetreeRel *bt, Buffer nodebuf,
+								BetreeKey *key);
 extern Buffer betree_descend(BetreeRel *bt, BetreeKey *key, bool strict,
 							 int level, int lockmode);
 extern Buffer betree_relock_node(BetreeRel *bt, Buffer buf, BetreeKey *key,

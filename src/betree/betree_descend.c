@@ -113,6 +113,24 @@ betree_alloc(BetreeRel *bt)
 	return buf;
 }
 
+/*
+ * betree_check_covers
+ *		Complain if a locked NODE to which "key" has led does not cover it.
+ *
+ * Walks go on at the high key of the node; so they must come forward.
+ */
+void
+betree_check_covers(BetreeRel *bt, Buffer nodebuf, BetreeKey *key)
+{
+	if (!betree_node_covers(bt, BufferGetPage(nodebuf), key))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" has pivots out of order at block %u",
+						RelationGetRelationName(bt->rel),
+						BufferGetBlockNumber(nodebuf)),
+				 errhint("Please REINDEX it.")));
+}
+
 /* Lock mode for a node of "level" on the way to "target" */
 static inline int
 mode_for_level(int level, int target, int lockmode)
@@ -168,6 +186,8 @@ betree_descend(BetreeRel *bt, BetreeKey *key, bool strict, int level,
 		UnlockReleaseBuffer(buf);
 		buf = childbuf;
 	}
+	if (!strict)
+		betree_check_covers(bt, buf, key);
 	return buf;
 }
 

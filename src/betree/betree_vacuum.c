@@ -196,6 +196,7 @@ lock_leaf_parent(VacuumState *state)
 		UnlockReleaseBuffer(buf);
 		buf = childbuf;
 	}
+	betree_check_covers(bt, buf, &key);
 	state->nodebuf = buf;
 }
 
@@ -337,6 +338,8 @@ clean_leaf(VacuumState *state)
 	clean_page(state, leafbuf, NULL, NULL);
 	empty = PageGetMaxOffsetNumber(BufferGetPage(leafbuf)) == 0;
 	low = CopyIndexTuple(BetreeNodeGetPivot(node, child));
+	if (betree_key_compare_pivot(bt, &key, BetreeNodeGetUpper(node, child)) >= 0)
+		betree_report_damaged_item();
 	set_cursor(state, BetreeNodeGetUpper(node, child));
 	UnlockReleaseBuffer(leafbuf);
 	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
