@@ -46,7 +46,7 @@ static uint32
 ecp_added_slots(const EcpIndexState *state, uint32 total)
 {
 	const EcpGeometry *geo = &state->leaf;
-	uint32		limit = ecp_leaf_full(state);
+	uint32		limit = ecp_leaf_limit(state);
 	uint32		nslots = total / 2;
 	uint32		entry_pages;
 	uint32		npages;
@@ -80,7 +80,7 @@ ecp_leaf_put(Relation index, const EcpIndexState *state,
 {
 	const EcpGeometry *geo = &state->leaf;
 	EcpPutResult result = ECP_PUT_DONE;
-	uint32		full = ecp_leaf_full(state);
+	uint32		full = ecp_leaf_limit(state);
 	uint32		stop_slot;
 	uint32		nslots = 0;
 	uint32		npages = 0;
@@ -175,7 +175,7 @@ ecp_insert_first(Relation index, EcpIndexState *state,
 	ecp_vector_check_dims(vector, meta->ecpm_dims,
 						  RelationGetRelationName(index));
 	nslots = state->leaf.code_bytes > 0 ? state->leaf.slots :
-		Min(ECP_RUN_SLOTS_MIN, ecp_leaf_full(state));
+		Min(ECP_RUN_SLOTS_MIN, ecp_leaf_limit(state));
 	ECP_STOP_POINT("learn");
 	if (ecp_xlog_learn(index, state, nslots))
 		ECP_STOP_POINT("learn-done");
@@ -192,6 +192,21 @@ ecp_insert_find(Relation index, const EcpIndexState *state,
 	if (state->meta.ecpm_root_level == 0)
 	{
 		*leaf = state->meta.ecpm_root;
+		return;
+	}
+	if (state->meta.ecpm_root_level == 1)
+	{
+		/* one node: no need for the queues of a descent */
+		EcpNode    *node = ecp_node_get(index, state, &state->meta.ecpm_root, 1);
+		int32		nearest;
+		float4		rank;
+
+		if (node->nchildren == 0)
+			ecp_report_corrupt(index, node->blk, "A node has no children.");
+		ecp_panel_nearest(node->panel, node->nchildren, prepared,
+						  state->node.vec_bytes, 1, &nearest, &rank);
+		*leaf = node->children[nearest];
+		ecp_node_release(node);
 		return;
 	}
 	descent = ecp_descent_begin(index, state, prepared, true, 1);

@@ -223,7 +223,6 @@ typedef struct EcpMaintainCounts
 } EcpMaintainCounts;
 
 extern uint32 ecp_leaf_limit(const EcpIndexState *state);
-extern uint32 ecp_leaf_full(const EcpIndexState *state);
 extern void ecp_maintain_full_leaf(Relation index, const void *prepared);
 extern void ecp_maintain_index(Relation index, Relation heap, bool purge_all,
 							   EcpMaintainCounts *counts);

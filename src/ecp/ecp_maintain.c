@@ -8,8 +8,8 @@
  * cleanup and by ecp_maintain() (the whole index), always with the
  * maintenance lock held.  How a cluster is replaced is ecp_replace.c's.
  *
- * - A leaf that is full is split by the insert that finds it so, one with
- *	 more rows than ecp_leaf_limit() by VACUUM.
+ * - A leaf with more rows than ecp_leaf_limit() is split, by the insert that
+ *	 finds it so or by VACUUM.
  * - A leaf in more than four runs, or with less than a quarter of its slots
  *	 in use, is folded if that saves pages.
  * - A leaf that has lost three quarters of the rows it was written with is
@@ -52,25 +52,16 @@
 
 PGDLLEXPORT Datum ecp_maintain(PG_FUNCTION_ARGS);
 
-/* Rows above which VACUUM splits a leaf. */
+/*
+ * Rows above which a leaf is split, by an insert or by VACUUM: as many as a
+ * build lets a cluster have, so that the first inserts after it split none.
+ */
 uint32
 ecp_leaf_limit(const EcpIndexState *state)
 {
 	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_SPLIT_PAGES_MAX);
 
 	return Max(Min(state->meta.ecpm_leaf_max, fits), 2);
-}
-
-/*
- * Rows at which an insert splits a leaf.  Lower than VACUUM's limit, so that
- * leaves that grow have on average about as many rows as a build gives them.
- */
-uint32
-ecp_leaf_full(const EcpIndexState *state)
-{
-	uint32		limit = ecp_leaf_limit(state);
-
-	return Max(limit - limit / 4, 2);
 }
 
 static uint32
@@ -231,7 +222,7 @@ ecp_maintain_full_leaf(Relation index, const void *prepared)
 			return;
 		if (!ecp_cluster_size(index, &state, &leaf, true, &size))
 			ecp_report_moved(index, leaf.ecpc_blk);
-		if (size.nlive < ecp_leaf_full(&state))
+		if (size.nlive < ecp_leaf_limit(&state))
 			return;				/* somebody has split it before us */
 		if (target.parent && !ecp_node_has_room(&state, target.parent))
 		{

@@ -241,6 +241,47 @@ ecp_entry_get_vector(const EcpGeometry *geo, const EcpEntryView *view,
 			   geo->vec_bytes);
 }
 
+int
+ecp_entry_ranges_max(const EcpGeometry *geo)
+{
+	return 2 + geo->nfactors + (geo->columns ? (geo->dims + 3) / 4 : 1);
+}
+
+int
+ecp_entry_ranges(const EcpGeometry *geo, int level, int slot,
+				 EcpByteRange *ranges)
+{
+	Size		item_bytes = level == 0 ? sizeof(ItemPointerData) : sizeof(EcpChildData);
+	int			n = 0;
+
+	ranges[n].offset = geo->off_live + slot / 64 * sizeof(uint64);
+	ranges[n++].bytes = sizeof(uint64);
+	ranges[n].offset = geo->off_items + slot * item_bytes;
+	ranges[n++].bytes = item_bytes;
+	for (int f = 0; f < geo->nfactors; f++)
+	{
+		ranges[n].offset = geo->off_factors +
+			((Size) f * geo->slots + slot) * sizeof(uint32);
+		ranges[n++].bytes = sizeof(uint32);
+	}
+	if (geo->columns)
+	{
+		/* four elements a group, see vector_distance.h */
+		for (int g = 0; g < (geo->dims + 3) / 4; g++)
+		{
+			ranges[n].offset = geo->off_codes + ((Size) g * geo->slots + slot) * 4;
+			ranges[n++].bytes = 4;
+		}
+	}
+	else if (geo->code_bytes > 0)
+	{
+		ranges[n].offset = geo->off_codes + (Size) slot * geo->code_bytes;
+		ranges[n++].bytes = geo->code_bytes;
+	}
+	Assert(n <= ecp_entry_ranges_max(geo));
+	return n;
+}
+
 void
 ecp_stream_position(const EcpGeometry *geo, uint32 entry_pages, uint32 slot,
 					uint32 *pageno, uint32 *offset)

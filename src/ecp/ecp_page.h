@@ -341,6 +341,21 @@ extern void ecp_entry_get_vector(const EcpGeometry *geo,
 								 void *vector);
 
 /*
+ * The ranges of bytes of an entry page that change when a slot is filled
+ * (live bit, item, factors, code), none of them longer than a code.  Returns
+ * their number; "ranges" has room for ecp_entry_ranges_max().
+ */
+typedef struct EcpByteRange
+{
+	uint16		offset;			/* from the start of the page */
+	uint16		bytes;
+} EcpByteRange;
+
+extern int	ecp_entry_ranges_max(const EcpGeometry *geo);
+extern int	ecp_entry_ranges(const EcpGeometry *geo, int level, int slot,
+							 EcpByteRange *ranges);
+
+/*
  * Where vector "slot" of a run begins in its vector part: page within the
  * run and byte within that page's payload.
  */
