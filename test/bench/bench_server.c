@@ -481,7 +481,8 @@ index_build(const Run *run, const Method *method, BuildCost *cost)
 					 method->index);
 		cost->index_bytes = atof(value);
 		server_execute(conn,
-					   "INSERT INTO ecpbench_build VALUES ('%s', $q$%s$q$, %g, %g, %ld, %.0f, %.0f)",
+					   "INSERT INTO ecpbench_build (index, label, seconds, cpu_seconds, peak_kb, wal, bytes) "
+					   "VALUES ('%s', $q$%s$q$, %g, %g, %ld, %.0f, %.0f)",
 					   method->index, method->label, cost->seconds,
 					   cost->cpu_seconds, cost->peak_kb, cost->wal_bytes, cost->index_bytes);
 	}
