@@ -50,7 +50,8 @@ typedef struct CheckState
 	BetreeBatch batch;
 } CheckState;
 
-static void corrupt(CheckState *state, BlockNumber blkno, const char *fmt,...) pg_attribute_printf(3, 4) pg_attribute_noreturn();
+pg_noreturn static void corrupt(CheckState *state, BlockNumber blkno,
+								const char *fmt,...) pg_attribute_printf(3, 4);
 
 static void
 corrupt(CheckState *state, BlockNumber blkno, const char *fmt,...)

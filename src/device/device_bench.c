@@ -35,6 +35,7 @@
 #include "funcapi.h"
 #include "lib/binaryheap.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/float.h"

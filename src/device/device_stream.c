@@ -34,6 +34,7 @@
 #include "common/pg_prng.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
