@@ -173,5 +173,23 @@ INSERT INTO t (id, v) SELECT id, v FROM source WHERE id BETWEEN :id AND :id + 4;
 	step => 300,
 	indexes => ['ti']);
 
+# an unlogged index is empty after a crash, and usable
+$node->safe_psql(
+	'postgres', q(
+	CREATE UNLOGGED TABLE u (id int, v bytea);
+	CREATE INDEX ui ON u USING ecp (v);
+	INSERT INTO u SELECT * FROM source WHERE id < 2000));
+index_ok($node, 'ui', 'unlogged: sound before a crash');
+crash($node);
+is( $node->safe_psql(
+		'postgres',
+		q(SELECT rows, dims FROM ecp_index_stats('ui'), ecp_metapage_info('ui'))
+	),
+	'0|0',
+	'unlogged: empty after a crash');
+$node->safe_psql('postgres',
+	'INSERT INTO u SELECT * FROM source WHERE id < 500');
+index_ok($node, 'ui', 'unlogged: takes rows again');
+
 $node->stop;
 done_testing();
