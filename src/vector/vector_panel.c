@@ -186,7 +186,7 @@ ecp_panel_rank(const EcpPanel *panel, const void *vector, int first, int n,
 
 	if (panel->elem == ECP_ELEM_UINT8)
 	{
-		int8		staged[ECP_DIMS_MAX];
+		pg_attribute_aligned(PANEL_ALIGN) int8 staged[ECP_DIMS_MAX];
 		int32		base = panel_stage(panel, vector, staged);
 		int32		sums[16 * ECP_PANEL_BLOCK];
 
@@ -214,7 +214,7 @@ u8_panel_nearest(const EcpPanel *panel, const EcpPanelView *view, int n,
 {
 	Size		staged_stride = EcpGroups(panel->dims) * ECP_GROUP;
 	int			chunk = Max(1, STAGED_BYTES / staged_stride);
-	int8		staged[STAGED_BYTES];
+	pg_attribute_aligned(PANEL_ALIGN) int8 staged[STAGED_BYTES];
 	int32		bases[ECP_PANEL_VECTORS];
 	int32		sums[ECP_PANEL_VECTORS];
 
