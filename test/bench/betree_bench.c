@@ -80,6 +80,7 @@ static struct
 	int64		verify;
 	int64		max_seconds;
 	int64		keep;
+	int64		reuse;
 	const char *with;
 	const char *only;
 	const char *points;
@@ -126,27 +127,26 @@ now(void)
 
 /* Replace every "from" in "text" by "to"; the result is malloced. */
 static char *
-replace(const char *text, const char *from, const char *to)
+replace(const char *template, const char *from, const char *to)
 {
-	size_t		size = strlen(text) + 1;
+	size_t		size = strlen(template) + 1;
 	char	   *result;
 	char	   *out;
 	const char *hit;
 
-	for (hit = text; (hit = strstr(hit, from)) != NULL; hit += strlen(from))
+	for (hit = template; (hit = strstr(hit, from)) != NULL; hit += strlen(from))
 		size += strlen(to);
 	out = result = malloc(size);
 	if (result == NULL)
 		die("out of memory");
-	while ((hit = strstr(text, from)) != NULL)
+	while ((hit = strstr(template, from)) != NULL)
 	{
-		memcpy(out, text, hit - text);
-		out += hit - text;
-
+		memcpy(out, template, hit - template);
+		out += hit - template;
 		out = stpcpy(out, to);
-		text = hit + strlen(from);
+		template = hit + strlen(from);
 	}
-	strcpy(out, text);
+	strcpy(out, template);
 	return result;
 }
 
@@ -158,14 +158,14 @@ engine_name(int engine)
 
 /* A text of the workload for one engine's table; free it */
 static char *
-sql_for(const char *text, int engine)
+sql_for(const char *template, int engine)
 {
 	char		table[64];
 	char	   *with_table;
 	char	   *result;
 
 	snprintf(table, sizeof(table), "betree_bench_%s", engine_name(engine));
-	with_table = replace(text, "@table", table);
+	with_table = replace(template, "@table", table);
 	result = replace(with_table, "@places", places);
 	free(with_table);
 	return result;
@@ -188,18 +188,18 @@ run(const char *sql)
 }
 
 static void
-run_for(const char *text, int engine)
+run_for(const char *template, int engine)
 {
-	char	   *sql = sql_for(text, engine);
+	char	   *sql = sql_for(template, engine);
 
 	free(run(sql));
 	free(sql);
 }
 
 static double
-number_for(const char *text, int engine)
+number_for(const char *template, int engine)
 {
-	char	   *sql = sql_for(text, engine);
+	char	   *sql = sql_for(template, engine);
 	char	   *value = run(sql);
 	double		number = value ? atof(value) : 0;
 
@@ -320,9 +320,9 @@ report(Result *r)
 }
 
 static void
-prepare(const char *name, const char *text, int engine)
+prepare(const char *name, const char *template, int engine)
 {
-	char	   *sql = sql_for(text, engine);
+	char	   *sql = sql_for(template, engine);
 	PGresult   *result = PQprepare(conn, name, sql, 0, NULL);
 
 	if (PQresultStatus(result) != PGRES_COMMAND_OK)
@@ -335,652 +335,658 @@ prepare(const char *name, const char *text, int engine)
 static char *
 execute(const char *name, int nparams, int64 a, int64 b, Latencies *latencies)
 {
-	char text[	2][32];
-	const char *values[2] = {text[0],
-/**INDENT** Error@335: Statement nesting error */
-		text[1]};
-		double		start = now();
-		char	   *value = NULL;
-		PGresult   *result;
+	char		params[2][32];
+	const char *values[2] = {params[0], params[1]};
+	double		start = now();
+	char	   *value = NULL;
+	PGresult   *result;
 
-		snprintf(text[0], sizeof(text[0]), "%lld", a);
-		snprintf(text[1], sizeof(text[1]), "%lld", b);
-		result = PQexecPrepared(conn, name, nparams, values, NULL, NULL, 0);
-		if (PQresultStatus(result) == PGRES_TUPLES_OK)
-			value = strdup(PQntuples(result) > 0 && !PQgetisnull(result, 0, 0) ?
-						   PQgetvalue(result, 0, 0) : "nothing");
-		else if (PQresultStatus(result) != PGRES_COMMAND_OK)
-			die("%s", PQerrorMessage(conn));
-		PQclear(result);
-		if (latencies)
-			add_latency(latencies, (now() - start) * 1e6);
-		return value;
-	}
+	snprintf(params[0], sizeof(params[0]), "%lld", a);
+	snprintf(params[1], sizeof(params[1]), "%lld", b);
+	result = PQexecPrepared(conn, name, nparams, values, NULL, NULL, 0);
+	if (PQresultStatus(result) == PGRES_TUPLES_OK)
+		value = strdup(PQntuples(result) > 0 && !PQgetisnull(result, 0, 0) ?
+					   PQgetvalue(result, 0, 0) : "nothing");
+	else if (PQresultStatus(result) != PGRES_COMMAND_OK)
+		die("%s", PQerrorMessage(conn));
+	PQclear(result);
+	if (latencies)
+		add_latency(latencies, (now() - start) * 1e6);
+	return value;
+}
 
 /* Does this query belong to this engine? */
-	static int
-				query_fits(const Query *query, int engine)
-	{
-		if (query->engine)
-			return strcmp(query->engine, engine_name(engine)) == 0;
-		for (const Query *other = work->queries; other->name; other++)
-			if (other->engine && strcmp(other->name, query->name) == 0 &&
-				strcmp(other->engine, engine_name(engine)) == 0)
-				return 0;
-		return 1;
-	}
+static int
+query_fits(const Query *query, int engine)
+{
+	if (query->engine)
+		return strcmp(query->engine, engine_name(engine)) == 0;
+	for (const Query *other = work->queries; other->name; other++)
+		if (other->engine && strcmp(other->name, query->name) == 0 &&
+			strcmp(other->engine, engine_name(engine)) == 0)
+			return 0;
+	return 1;
+}
 
 /* The row number that the nth query asks for, spread over all rows */
-	static int64
-				query_number(int64 n)
+static int64
+query_number(int64 n)
+{
+	unsigned long long x = n * 0x9E3779B97F4A7C15ULL;
+
+	x ^= x >> 31;
+	x *= 0xBF58476D1CE4E5B9ULL;
+	x ^= x >> 29;
+	return (int64) (x % (unsigned long long) (next_row - 1)) + 1;
+}
+
+static void
+load_points(void)
+{
+	FILE	   *file;
+	char	   *line = NULL;
+	size_t		size = 0;
+	int64		count = 0;
+	PGresult   *result;
+
+	if (options.points == NULL)
+		die("this workload needs --points=FILE: longitude and latitude in the first two columns, tabs between them, after a header line");
+	file = fopen(options.points, "r");
+	if (file == NULL)
+		die("could not open \"%s\": %s", options.points, strerror(errno));
+	free(run("DROP TABLE IF EXISTS betree_bench_places"));
+	free(run("CREATE TABLE betree_bench_places (n int, lon float8, lat float8)"));
+	result = PQexec(conn, "COPY betree_bench_places FROM STDIN");
+	if (PQresultStatus(result) != PGRES_COPY_IN)
+		die("%s", PQerrorMessage(conn));
+	PQclear(result);
+	while (getline(&line, &size, file) > 0)
 	{
-		unsigned long long x = n * 0x9E3779B97F4A7C15ULL;
+		double		lon;
+		double		lat;
+		char		row[128];
 
-					x ^= x >> 31;
-					x *= 0xBF58476D1CE4E5B9ULL;
-					x ^= x >> 29;
-					return (int64) (x % (unsigned long long) (next_row - 1)) + 1;
+		if (sscanf(line, "%lf\t%lf", &lon, &lat) != 2)
+			continue;
+		snprintf(row, sizeof(row), "%lld\t%.7f\t%.7f\n", count++, lon, lat);
+		if (PQputCopyData(conn, row, strlen(row)) != 1)
+			die("%s", PQerrorMessage(conn));
 	}
-
-	static void
-				load_points(void)
+	free(line);
+	fclose(file);
+	if (count == 0)
+		die("no points in \"%s\"", options.points);
+	if (PQputCopyEnd(conn, NULL) != 1)
+		die("%s", PQerrorMessage(conn));
+	while ((result = PQgetResult(conn)) != NULL)
 	{
-		FILE	   *file;
-		char	   *line = NULL;
-		size_t		size = 0;
-		int64		count = 0;
-		PGresult   *result;
-
-		if			(options.points == NULL)
-			die("this workload needs --points=FILE: longitude and latitude in the first two columns, tabs between them, after a header line");
-					file = fopen(options.points, "r");
-		if			(file == NULL)
-			die("could not open \"%s\": %s", options.points, strerror(errno));
-					free(run("DROP TABLE IF EXISTS betree_bench_places"));
-					free(run("CREATE TABLE betree_bench_places (n int, lon float8, lat float8)"));
-					result = PQexec(conn, "COPY betree_bench_places FROM STDIN");
-		if			(PQresultStatus(result) != PGRES_COPY_IN)
-						die("%s", PQerrorMessage(conn));
-					PQclear(result);
-		while		(getline(&line, &size, file) > 0)
-		{
-			double		lon;
-			double		lat;
-			char		row[128];
-
-			if			(sscanf(line, "%lf\t%lf", &lon, &lat) != 2)
-							continue;
-						snprintf(row, sizeof(row), "%lld\t%.7f\t%.7f\n", count++, lon, lat);
-			if			(PQputCopyData(conn, row, strlen(row)) != 1)
-							die("%s", PQerrorMessage(conn));
-		}
-					free(line);
-					fclose(file);
-		if			(count == 0)
-			die("no points in \"%s\"", options.points);
-		if			(PQputCopyEnd(conn, NULL) != 1)
-						die("%s", PQerrorMessage(conn));
-		while		((result = PQgetResult(conn)) != NULL)
-		{
-			if (PQresultStatus(result) != PGRES_COMMAND_OK)
-				die("%s", PQerrorMessage(conn));
-			PQclear(result);
-		}
-					free(run("CREATE INDEX ON betree_bench_places (n)"));
-					free(run("VACUUM ANALYZE betree_bench_places"));
-					snprintf(places, sizeof(places), "%lld", count);
+		if (PQresultStatus(result) != PGRES_COMMAND_OK)
+			die("%s", PQerrorMessage(conn));
+		PQclear(result);
 	}
+	free(run("CREATE INDEX ON betree_bench_places (n)"));
+	free(run("VACUUM ANALYZE betree_bench_places"));
+	snprintf(places, sizeof(places), "%lld", count);
+}
 
-	static void
-				create_index(int engine)
-	{
-		char		with[256];
-		char	   *sql;
-		double		start = now();
+static void
+create_index(int engine)
+{
+	char		with[256];
+	char	   *sql;
+	double		start = now();
 
-		if			(engine == NONE)
-			return;
-					snprintf(with, sizeof(with), "%s%s%s", options.with[0] ? "WITH (" : "",
-							 options.with, options.with[0] ? ")" : "");
-					sql = replace(work->engines[engine].index, "@with", with);
-					run_for(sql, engine);
-					free(sql);
-					printf("built %s in %.1f s\n", engine_name(engine), now() - start);
-					fflush(stdout);
-	}
+	if (engine == NONE)
+		return;
+	snprintf(with, sizeof(with), "%s%s%s", options.with[0] ? "WITH (" : "",
+			 options.with, options.with[0] ? ")" : "");
+	sql = replace(work->engines[engine].index, "@with", with);
+	run_for(sql, engine);
+	free(sql);
+	printf("built %s in %.1f s\n", engine_name(engine), now() - start);
+	fflush(stdout);
+}
 
 /*
  * Insert the rows first..last in statements of "batch" rows, for "seconds" at
  * most if that is not 0.  Returns how many were inserted.
  */
-	static int64
-				insert_rows(const char *text, int engine, int64 first, int64 last,
-							int64 batch, double seconds, Latencies *latencies)
+static int64
+insert_rows(const char *template, int engine, int64 first, int64 last,
+			int64 batch, double seconds, Latencies *latencies)
+{
+	double		start = now();
+	int64		i;
+
+	prepare("ins", template, engine);
+	for (i = first; i <= last; i += batch)
 	{
-		double		start = now();
-		int64		i;
+		int64		end = i + batch - 1;
 
-					prepare("ins", text, engine);
-		for			(i = first; i <= last; i += batch)
-		{
-			int64		end = i + batch - 1;
-
-			if			(seconds > 0 && now() - start > seconds)
-							break;
-						free(execute("ins", 2, i, end < last ? end : last, latencies));
-		}
-					free(run("DEALLOCATE ins"));
-					return (i <= last ? i : last + 1) - first;
+		if (seconds > 0 && now() - start > seconds)
+			break;
+		free(execute("ins", 2, i, end < last ? end : last, latencies));
 	}
+	free(run("DEALLOCATE ins"));
+	return (i <= last ? i : last + 1) - first;
+}
 
-	static const char *insert_text(void)
-	{
-		return work->insert ? work->insert : work->load;
-	}
+static const char *
+insert_text(void)
+{
+	return work->insert ? work->insert : work->load;
+}
 
 /* One timed turn of one engine */
-	static void
-				timed_inserts(const char *phase, const char *text, int round, int engine,
-							  int64 first, int64 last)
-	{
-		Result		r = {.phase = phase,.round = round,.engine = engine};
-		Counters	before;
-		double		start;
+static void
+timed_inserts(const char *phase, const char *template, int round, int engine,
+			  int64 first, int64 last)
+{
+	Result		r = {.phase = phase,.round = round,.engine = engine};
+	Counters	before;
+	double		start;
 
-					free(run("CHECKPOINT"));
-					read_counters(engine, &before);
-					start = now();
-					r.ops = insert_rows(text, engine, first, last, options.batch,
-										options.max_seconds, &r.latencies);
-					free(run("CHECKPOINT"));
-					add_cost(&r, &before, start);
-					report(&r);
-					free(r.latencies.us);
+	free(run("CHECKPOINT"));
+	read_counters(engine, &before);
+	start = now();
+	r.ops = insert_rows(template, engine, first, last, options.batch,
+						options.max_seconds, &r.latencies);
+	free(run("CHECKPOINT"));
+	add_cost(&r, &before, start);
+	report(&r);
+	free(r.latencies.us);
 
-					sums[engine].ops += r.ops;
-					sums[engine].cost.seconds += r.cost.seconds;
-					sums[engine].cost.idx_read += r.cost.idx_read;
-					sums[engine].cost.written += r.cost.written;
-					sums[engine].cost.wal += r.cost.wal;
-	}
+	sums[engine].ops += r.ops;
+	sums[engine].cost.seconds += r.cost.seconds;
+	sums[engine].cost.idx_read += r.cost.idx_read;
+	sums[engine].cost.written += r.cost.written;
+	sums[engine].cost.wal += r.cost.wal;
+}
 
 /* All engines and "none" in turn, forwards in odd rounds, backwards in even */
-	static int
-				engine_of_turn(int round, int turn)
+static int
+engine_of_turn(int round, int turn)
+{
+	int			nth = round % 2 ? turn : nengines - turn;
+
+	return nth == nengines ? NONE : nth;
+}
+
+static double
+ratio(double a, double b)
+{
+	return b > 0 ? a / b : 0;
+}
+
+static void
+print_sums(const char *phase)
+{
+	Result	   *none = &sums[NONE];
+
+	printf("\n%s, less what the table without index costs:\n"
+		   "engine          rows/s   (x)     read/row   (1/x)  written/row"
+		   "   (1/x)   WAL B/row   (1/x)\n", phase);
+	for (int e = 0; e < nengines; e++)
 	{
-		int			nth = round % 2 ? turn : nengines - turn;
+		double		v[2][4];
 
-					return nth == nengines ? NONE : nth;
-	}
-
-	static double
-				ratio(double a, double b)
-	{
-		return b > 0 ? a / b : 0;
-	}
-
-	static void
-				print_sums(const char *phase)
-	{
-		Result	   *none = &sums[NONE];
-
-					printf("\n%s, less what the table without index costs:\n"
-						   "engine          rows/s   (x)     read/row   (1/x)  written/row"
-						   "   (1/x)   WAL B/row   (1/x)\n", phase);
-		for			(int e = 0; e < nengines; e++)
+		for (int k = 0; k < 2; k++)
 		{
-			double		v[2][4];
+			Result	   *r = &sums[k == 0 ? e : 0];
 
-			for			(int k = 0; k < 2; k++)
-			{
-				Result	   *r = &sums[k == 0 ? e : 0];
-
-							v[k][0] = r->ops / r->cost.seconds;
-							v[k][1] = r->cost.idx_read / r->ops;
-							v[k][2] = r->cost.written / r->ops - none->cost.written / none->ops;
-							v[k][3] = r->cost.wal / r->ops - none->cost.wal / none->ops;
-			}
-						printf("%-10s %11.0f %6.2f %11.4f %7.1f %11.4f %8.1f %11.1f %7.1f\n",
-							   engine_name(e), v[0][0], v[0][0] / v[1][0],
-							   v[0][1], ratio(v[1][1], v[0][1]),
-							   v[0][2], ratio(v[1][2], v[0][2]),
-							   v[0][3], ratio(v[1][3], v[0][3]));
+			v[k][0] = r->ops / r->cost.seconds;
+			v[k][1] = r->cost.idx_read / r->ops;
+			v[k][2] = r->cost.written / r->ops - none->cost.written / none->ops;
+			v[k][3] = r->cost.wal / r->ops - none->cost.wal / none->ops;
 		}
-					printf("\n");
-					memset(sums, 0, sizeof(sums));
+		printf("%-10s %11.0f %6.2f %11.4f %7.1f %11.4f %8.1f %11.1f %7.1f\n",
+			   engine_name(e), v[0][0], v[0][0] / v[1][0],
+			   v[0][1], ratio(v[1][1], v[0][1]),
+			   v[0][2], ratio(v[1][2], v[0][2]),
+			   v[0][3], ratio(v[1][3], v[0][3]));
 	}
+	printf("\n");
+	memset(sums, 0, sizeof(sums));
+}
 
-	static void
-				create_tables(void)
+static void
+create_tables(void)
+{
+	char	   *columns = replace("CREATE TABLE @table (@columns)", "@columns",
+								  work->columns);
+
+	for (int e = 0; e <= nengines; e++)
 	{
-		char	   *columns = replace("CREATE TABLE @table (@columns)", "@columns",
-									  work->columns);
+		int			engine = e == nengines ? NONE : e;
 
-		for			(int e = 0; e <= nengines; e++)
-		{
-			int			engine = e == nengines ? NONE : e;
-
-						run_for("DROP TABLE IF EXISTS @table", engine);
-						run_for(columns, engine);
-		}
-					free(columns);
+		run_for("DROP TABLE IF EXISTS @table", engine);
+		run_for(columns, engine);
 	}
+	free(columns);
+}
 
-	static void
-				load(void)
+static void
+load(void)
+{
+	if (work->load_timed)
 	{
-		if (work->load_timed)
-		{
-			for (int e = 0; e < nengines; e++)
-				create_index(e);
-			for (int round = 1; round <= options.rounds; round++)
-			{
-				int64		first = next_row;
-				int64		last = options.rows * round / options.rounds;
-
-				for			(int turn = 0; turn <= nengines; turn++)
-								timed_inserts("load", work->load, round,
-											  engine_of_turn(round, turn), first, last);
-							next_row = last + 1;
-			}
-			print_sums("load");
-			return;
-		}
 		for (int e = 0; e < nengines; e++)
-		{
-			double		start = now();
-
-						insert_rows(work->load, e, 1, options.rows, LOAD_BATCH, 0, NULL);
-						printf("loaded %s in %.1f s\n", engine_name(e), now() - start);
-						create_index(e);
-		}
-		next_row = options.rows + 1;
-	}
-
-	static void
-				warm(void)
-	{
-		/* more than the buffers hold: a fifth of the leaves' rows */
-		int64		n = options.warm >= 0 ? options.warm : options.rows / 5;
-
-		for			(int e = 0; e < nengines && n > 0; e++)
-		{
-			double		start = now();
-
-						insert_rows(insert_text(), e, next_row, next_row + n - 1,
-									options.batch > 1000 ? options.batch : 1000, 0, NULL);
-						printf("warmed %s by %lld rows in %.1f s\n", engine_name(e), n,
-							   now() - start);
-						fflush(stdout);
-		}
-					next_row += n;
-		for			(int e = 0; e < nengines; e++)
-						run_for("VACUUM ANALYZE @table", e);
-	}
-
-	static void
-				measure_inserts(void)
-	{
+			create_index(e);
 		for (int round = 1; round <= options.rounds; round++)
 		{
-			int64		n = options.inserts / options.rounds;
+			int64		first = next_row;
+			int64		last = options.rows * round / options.rounds;
 
-			for			(int turn = 0; turn <= nengines; turn++)
-							timed_inserts("insert", insert_text(), round,
-										  engine_of_turn(round, turn),
-										  next_row, next_row + n - 1);
-						next_row += n;
+			for (int turn = 0; turn <= nengines; turn++)
+				timed_inserts("load", work->load, round,
+							  engine_of_turn(round, turn), first, last);
+			next_row = last + 1;
 		}
-		print_sums("insert");
+		print_sums("load");
+		return;
 	}
+	for (int e = 0; e < nengines; e++)
+	{
+		double		start = now();
+
+		insert_rows(work->load, e, 1, options.rows, LOAD_BATCH, 0, NULL);
+		printf("loaded %s in %.1f s\n", engine_name(e), now() - start);
+		create_index(e);
+	}
+	next_row = options.rows + 1;
+}
+
+static void
+warm(void)
+{
+	/* more than the buffers hold: a fifth of the leaves' rows */
+	int64		n = options.warm >= 0 ? options.warm : options.rows / 5;
+
+	for (int e = 0; e < nengines && n > 0; e++)
+	{
+		double		start = now();
+
+		insert_rows(insert_text(), e, next_row, next_row + n - 1,
+					options.batch > 1000 ? options.batch : 1000, 0, NULL);
+		printf("warmed %s by %lld rows in %.1f s\n", engine_name(e), n,
+			   now() - start);
+		fflush(stdout);
+	}
+	next_row += n;
+	for (int e = 0; e < nengines; e++)
+		run_for("VACUUM ANALYZE @table", e);
+}
+
+static void
+measure_inserts(void)
+{
+	for (int round = 1; round <= options.rounds; round++)
+	{
+		int64		n = options.inserts / options.rounds;
+
+		for (int turn = 0; turn <= nengines; turn++)
+			timed_inserts("insert", insert_text(), round,
+						  engine_of_turn(round, turn),
+						  next_row, next_row + n - 1);
+		next_row += n;
+	}
+	print_sums("insert");
+}
 
 /* Ask all engines the same questions, one query kind after the other */
-	static void
-				measure_queries(int round)
+static void
+measure_queries(int round)
+{
+	for (const Query *query = work->queries; query->name; query++)
 	{
-		for (const Query *query = work->queries; query->name; query++)
-		{
-			char	  **answers;
+		char	  **answers;
 
-			if			(query->engine)
-							continue;
-						answers = calloc(options.queries, sizeof(char *));
-			for			(int e = 0; e < nengines; e++)
-			{
-				const Query *mine = query;
-				Result		r = {.phase = query->name,.round = round,.engine = e};
-				Counters	before;
-				double		start;
-
-				while		(!query_fits(mine, e) || strcmp(mine->name, query->name) != 0)
-								mine++;
-							run_for(mine->setting, e);
-							prepare("q", mine->sql, e);
-							read_counters(e, &before);
-							start = now();
-				for			(int64 i = 0; i < options.queries; i++)
-				{
-					char	   *answer = execute("q", 1, query_number(i), 0,
-												 &r.latencies);
-
-					if			(e == 0)
-						answers[i] = answer;
-					else
-					{
-						if (strcmp(answer, answers[i]) != 0)
-						{
-							printf("DIFFERENT ANSWERS to %s(%lld): %s \"%s\", %s \"%s\"\n",
-								   query->name, query_number(i), engine_name(0),
-								   answers[i], engine_name(e), answer);
-							failures++;
-						}
-						free(answer);
-					}
-				}
-							r.ops = options.queries;
-							add_cost(&r, &before, start);
-							report(&r);
-							free(r.latencies.us);
-							free(run("DEALLOCATE q"));
-							free(run("RESET ALL"));
-			}
-
-			/* the first engine against its own table without index */
-						free(run("SET enable_indexscan = off; SET enable_bitmapscan = off;"
-								 " SET enable_indexonlyscan = off"));
-			for			(const Query *mine = query; options.verify; mine++)
-			{
-				if (!query_fits(mine, 0) || strcmp(mine->name, query->name) != 0)
-					continue;
-				prepare("q", mine->sql, 0);
-				for (int64 i = 0; i < options.verify && i < options.queries; i++)
-				{
-					char	   *answer = execute("q", 1, query_number(i), 0, NULL);
-
-					if			(strcmp(answer, answers[i]) != 0)
-					{
-						printf("DIFFERENT FROM THE TABLE: %s(%lld): %s \"%s\", sequential scan \"%s\"\n",
-							   query->name, query_number(i), engine_name(0),
-							   answers[i], answer);
-						failures++;
-					}
-								free(answer);
-				}
-				free(run("DEALLOCATE q"));
-				break;
-			}
-						free(run("RESET ALL"));
-			for			(int64 i = 0; i < options.queries; i++)
-							free(answers[i]);
-						free(answers);
-		}
-	}
-
-/* Inserts one by one with queries between them, each with its latencies */
-	static void
-				measure_mixed(void)
-	{
+		if (query->engine)
+			continue;
+		answers = calloc(options.queries, sizeof(char *));
 		for (int e = 0; e < nengines; e++)
 		{
-			Result		r[MAX_QUERIES + 1] = {{.phase = "mixed_insert",.engine = e}};
+			const Query *mine = query;
+			Result		r = {.phase = query->name,.round = round,.engine = e};
 			Counters	before;
 			double		start;
-			int			nkinds = 0;
 
-						run_for(work->queries[0].setting, e);
-						prepare("ins", insert_text(), e);
-			for			(const Query *q = work->queries; q->name; q++)
+			while (!query_fits(mine, e) || strcmp(mine->name, query->name) != 0)
+				mine++;
+			run_for(mine->setting, e);
+			prepare("q", mine->sql, e);
+			read_counters(e, &before);
+			start = now();
+			for (int64 i = 0; i < options.queries; i++)
 			{
-				char		name[16];
+				char	   *answer = execute("q", 1, query_number(i), 0,
+											 &r.latencies);
 
-							snprintf(name, sizeof(name), "q%d", nkinds++);
-							prepare(name, q->sql, e);
-							r[nkinds].phase = q->name;
-							r[nkinds].engine = e;
+				if (e == 0)
+					answers[i] = answer;
+				else
+				{
+					if (strcmp(answer, answers[i]) != 0)
+					{
+						printf("DIFFERENT ANSWERS to %s(%lld): %s \"%s\", %s \"%s\"\n",
+							   query->name, query_number(i), engine_name(0),
+							   answers[i], engine_name(e), answer);
+						failures++;
+					}
+					free(answer);
+				}
 			}
-						free(run("CHECKPOINT"));
-						read_counters(e, &before);
-						start = now();
-			for			(int64 i = 0; i < options.queries; i++)
-			{
-				char		name[16];
-				int			kind = i % nkinds;
-
-							free(execute("ins", 2, next_row + i, next_row + i,
-										 &r[0].latencies));
-							snprintf(name, sizeof(name), "q%d", kind);
-							free(execute(name, 1, query_number(i), 0, &r[kind + 1].latencies));
-			}
-						r[0].ops = options.queries;
-						add_cost(&r[0], &before, start);
-			for			(int k = 0; k <= nkinds; k++)
-			{
-				r[k].ops = k == 0 ? options.queries : options.queries / nkinds;
-				r[k].cost = r[0].cost;
-				report(&r[k]);
-				free(r[k].latencies.us);
-			}
-						free(run("DEALLOCATE ALL"));
-						free(run("RESET ALL"));
+			r.ops = options.queries;
+			add_cost(&r, &before, start);
+			report(&r);
+			free(r.latencies.us);
+			free(run("DEALLOCATE q"));
+			free(run("RESET ALL"));
 		}
-		next_row += options.queries;
+
+		/* the first engine against its own table without index */
+		free(run("SET enable_indexscan = off; SET enable_bitmapscan = off;"
+				 " SET enable_indexonlyscan = off"));
+		for (const Query *mine = query; options.verify; mine++)
+		{
+			if (!query_fits(mine, 0) || strcmp(mine->name, query->name) != 0)
+				continue;
+			prepare("q", mine->sql, 0);
+			for (int64 i = 0; i < options.verify && i < options.queries; i++)
+			{
+				char	   *answer = execute("q", 1, query_number(i), 0, NULL);
+
+				if (strcmp(answer, answers[i]) != 0)
+				{
+					printf("DIFFERENT FROM THE TABLE: %s(%lld): %s \"%s\", sequential scan \"%s\"\n",
+						   query->name, query_number(i), engine_name(0),
+						   answers[i], answer);
+					failures++;
+				}
+				free(answer);
+			}
+			free(run("DEALLOCATE q"));
+			break;
+		}
+		free(run("RESET ALL"));
+		for (int64 i = 0; i < options.queries; i++)
+			free(answers[i]);
+		free(answers);
 	}
+}
+
+/* Inserts one by one with queries between them, each with its latencies */
+static void
+measure_mixed(void)
+{
+	for (int e = 0; e < nengines; e++)
+	{
+		Result		r[MAX_QUERIES + 1] = {{.phase = "mixed_insert",.engine = e}};
+		Counters	before;
+		double		start;
+		int			nkinds = 0;
+
+		run_for(work->queries[0].setting, e);
+		prepare("ins", insert_text(), e);
+		for (const Query *q = work->queries; q->name; q++)
+		{
+			char		name[16];
+
+			snprintf(name, sizeof(name), "q%d", nkinds++);
+			prepare(name, q->sql, e);
+			r[nkinds].phase = q->name;
+			r[nkinds].engine = e;
+		}
+		free(run("CHECKPOINT"));
+		read_counters(e, &before);
+		start = now();
+		for (int64 i = 0; i < options.queries; i++)
+		{
+			char		name[16];
+			int			kind = i % nkinds;
+
+			free(execute("ins", 2, next_row + i, next_row + i,
+						 &r[0].latencies));
+			snprintf(name, sizeof(name), "q%d", kind);
+			free(execute(name, 1, query_number(i), 0, &r[kind + 1].latencies));
+		}
+		r[0].ops = options.queries;
+		add_cost(&r[0], &before, start);
+		for (int k = 0; k <= nkinds; k++)
+		{
+			r[k].ops = k == 0 ? options.queries : options.queries / nkinds;
+			r[k].cost = r[0].cost;
+			report(&r[k]);
+			free(r[k].latencies.us);
+		}
+		free(run("DEALLOCATE ALL"));
+		free(run("RESET ALL"));
+	}
+	next_row += options.queries;
+}
 
 /* Delete a fifth, vacuum, insert as many, again and again */
-	static void
-				measure_aging(void)
+static void
+measure_aging(void)
+{
+	for (int cycle = 1; cycle <= options.cycles; cycle++)
 	{
-		for (int cycle = 1; cycle <= options.cycles; cycle++)
-		{
-			int64		n = options.rows / 5;
+		int64		n = options.rows / 5;
 
-			for			(int e = 0; e < nengines; e++)
-			{
-				char		sql[256];
-				double		start = now();
-
-							snprintf(sql, sizeof(sql), "DELETE FROM @table WHERE v IN (SELECT v"
-									 " FROM @table ORDER BY hashint8extended(v, %d) LIMIT %lld)",
-									 cycle, n);
-							run_for(sql, e);
-							run_for("VACUUM @table", e);
-							insert_rows(work->load, e, next_row, next_row + n - 1,
-										options.batch, 0, NULL);
-							printf("cycle %d of %s: %.1f s\n", cycle, engine_name(e),
-								   now() - start);
-			}
-						next_row += n;
-			if			(cycle == 1 || cycle == options.cycles)
-			{
-				for (int e = 0; e < nengines; e++)
-					run_for("VACUUM @table", e);
-				measure_queries(cycle);
-			}
-		}
-
-		/* what the remedies of a btree bring */
 		for (int e = 0; e < nengines; e++)
-			run_for("REINDEX TABLE @table", e);
-		printf("after REINDEX:\n");
-		measure_queries(options.cycles + 1);
-	}
-
-	static void
-				print_settings(void)
-	{
-		static const char *const names[] = {
-			"server_version", "shared_buffers", "max_wal_size",
-			"checkpoint_timeout", "full_page_writes", "wal_compression", "fsync",
-			"synchronous_commit", "effective_io_concurrency"
-		};
-
-					printf("workload %s: %s\n%lld rows, %lld inserts in statements of %lld,"
-						   " %lld rounds, with (%s)\n", work->name, work->about, options.rows,
-						   options.inserts, options.batch, options.rounds, options.with);
-		for			(int i = 0; i < ARRAY_LENGTH(names); i++)
 		{
-			char		sql[128];
-			char	   *value;
+			char		sql[256];
+			double		start = now();
 
-						snprintf(sql, sizeof(sql), "SHOW %s", names[i]);
-						value = run(sql);
-						printf("%s%s = %s", i ? ", " : "", names[i], value);
-						free(value);
+			snprintf(sql, sizeof(sql), "DELETE FROM @table WHERE v IN (SELECT v"
+					 " FROM @table ORDER BY hashint8extended(v, %d) LIMIT %lld)",
+					 cycle, n);
+			run_for(sql, e);
+			run_for("VACUUM @table", e);
+			insert_rows(work->load, e, next_row, next_row + n - 1,
+						options.batch, 0, NULL);
+			printf("cycle %d of %s: %.1f s\n", cycle, engine_name(e),
+				   now() - start);
 		}
-					printf("\n\n");
-					fflush(stdout);
-	}
-
-/* All options: a number or a text, and what it is for */
-	static const struct
-	{
-		const char *name;
-		int64	   *number;
-		const char **text;
-		const char *about;
-	}			option_list[] = {
-		{"rows", &options.rows, NULL, "rows before the clock"},
-		{"warm", &options.warm, NULL, "rows to fill the buffers with; -1: a fifth of --rows"},
-		{"inserts", &options.inserts, NULL, "rows inside the clock"},
-		{"batch", &options.batch, NULL, "rows per statement; 1 for latencies of rows"},
-		{"rounds", &options.rounds, NULL, "turns of each engine"},
-		{"queries", &options.queries, NULL, "queries of each kind"},
-		{"cycles", &options.cycles, NULL, "cycles of workload aging"},
-		{"verify", &options.verify, NULL, "answers to compare with sequential scans"},
-		{"max-seconds", &options.max_seconds, NULL, "end a turn early, and ask no queries"},
-		{"keep", &options.keep, NULL, "1: leave the tables"},
-		{"with", NULL, &options.with, "storage parameters of betree, as buffer_pages=20"},
-		{"engines", NULL, &options.only, "only these, with commas between"},
-		{"points", NULL, &options.points, "file of places for workload geo"},
-		{"before-clock", NULL, &options.before_clock, "shell command to run after load and warm-up"},
-		{"csv", NULL, &options.csv, "append a line for each measurement to this file"},
-	};
-
-	static void
-				usage(int status)
-	{
-		printf("usage: betree_bench [--option=value ...] WORKLOAD\n\n");
-		for (int i = 0; i < ARRAY_LENGTH(option_list); i++)
+		next_row += n;
+		if (cycle == 1 || cycle == options.cycles)
 		{
-			printf("  --%-13s %s", option_list[i].name, option_list[i].about);
-			if (option_list[i].number)
-				printf(" (%lld)", *option_list[i].number);
-			printf("\n");
-		}
-		printf("\nworkloads:\n");
-		for (int i = 0; i < ARRAY_LENGTH(workloads); i++)
-			printf("  %-10s %s\n", workloads[i].name, workloads[i].about);
-		exit(status);
-	}
-
-/* Read the options; returns the name of the workload. */
-	static const char *read_options(int argc, char **argv)
-	{
-		struct option names[ARRAY_LENGTH(option_list) + 2] = {{"help", no_argument}};
-		int			nth;
-		int			c;
-
-		for			(int i = 0; i < ARRAY_LENGTH(option_list); i++)
-		{
-			names[i + 1].name = option_list[i].name;
-			names[i + 1].has_arg = required_argument;
-		}
-		while		((c = getopt_long(argc, argv, "", names, &nth)) != -1)
-		{
-			if (c == '?' || nth == 0)
-				usage(c == '?' ? 2 : 0);
-			if (option_list[nth - 1].number)
-				*option_list[nth - 1].number = atoll(optarg);
-			else
-				*option_list[nth - 1].text = optarg;
-		}
-		if			(optind != argc - 1 || options.rows < 1 || options.batch < 1 ||
-					 options.rounds < 1 || options.inserts < options.rounds)
-						usage(2);
-					return argv[optind];
-	}
-
-/* A copy of the workload with the engines of --engines only */
-	static const Workload *choose_workload(const char *name)
-	{
-		static Workload chosen;
-
-		for			(int i = 0; i < ARRAY_LENGTH(workloads); i++)
-		{
-			if (strcmp(workloads[i].name, name) != 0)
-				continue;
-			chosen = workloads[i];
-			memset(chosen.engines, 0, sizeof(chosen.engines));
-			for (int e = 0; e < MAX_ENGINES && workloads[i].engines[e].name; e++)
-			{
-				const char *engine = workloads[i].engines[e].name;
-				const char *hit = options.only ? strstr(options.only, engine) : NULL;
-				size_t		length = strlen(engine);
-
-				if			(!options.only ||
-							 (hit && (hit == options.only || hit[-1] == ',') &&
-							  (hit[length] == '\0' || hit[length] == ',')))
-					chosen.engines[nengines++] = workloads[i].engines[e];
-			}
-			if (nengines == 0)
-				die("no engine \"%s\" in workload %s", options.only, name);
-			return &chosen;
-		}
-					die("no workload \"%s\" (--help lists them)", name);
-					return NULL;
-	}
-
-	static void
-				open_csv(void)
-	{
-		if (options.csv == NULL)
-			return;
-		csv = fopen(options.csv, "a");
-		if (csv == NULL)
-			die("could not open \"%s\": %s", options.csv, strerror(errno));
-		if (ftell(csv) == 0)
-			fprintf(csv, "workload,engine,phase,round,ops,seconds,ops_per_second,"
-					"index_blocks_read,index_blocks_hit,blocks_written,wal_bytes,"
-					"p50_us,p95_us,p99_us,p999_us,max_us,index_bytes\n");
-	}
-
-	int
-				main(int argc, char **argv)
-	{
-		work = choose_workload(read_options(argc, argv));
-		conn = PQconnectdb("");
-		if (PQstatus(conn) != CONNECTION_OK)
-			die("%s", PQerrorMessage(conn));
-		free(run("SET client_min_messages = warning"));
-		free(run("CREATE EXTENSION IF NOT EXISTS ecp"));
-		open_csv();
-		print_settings();
-
-		if (work->needs_points)
-			load_points();
-		create_tables();
-		load();
-		warm();
-		if (options.before_clock && system(options.before_clock) != 0)
-			die("\"%s\" failed", options.before_clock);
-		if (work->aging)
-			measure_aging();
-		else
-		{
-			measure_inserts();
 			for (int e = 0; e < nengines; e++)
 				run_for("VACUUM @table", e);
-			if (options.max_seconds == 0)
-				measure_queries(1);
+			measure_queries(cycle);
 		}
-		if (work->mixed)
-			measure_mixed();
-
-		for (int e = 0; e <= nengines && !options.keep; e++)
-			run_for("DROP TABLE @table", e == nengines ? NONE : e);
-		PQfinish(conn);
-		if (failures)
-			printf("%d ANSWERS DIFFER\n", failures);
-		return failures ? 1 : 0;
 	}
-/**INDENT** Error@979: Stuff missing from end of file */
+
+	/* what the remedies of a btree bring */
+	for (int e = 0; e < nengines; e++)
+		run_for("REINDEX TABLE @table", e);
+	printf("after REINDEX:\n");
+	measure_queries(options.cycles + 1);
+}
+
+static void
+print_settings(void)
+{
+	static const char *const names[] = {
+		"server_version", "shared_buffers", "max_wal_size",
+		"checkpoint_timeout", "full_page_writes", "wal_compression", "fsync",
+		"synchronous_commit", "effective_io_concurrency"
+	};
+
+	printf("workload %s: %s\n%lld rows, %lld inserts in statements of %lld,"
+		   " %lld rounds, with (%s)\n", work->name, work->about, options.rows,
+		   options.inserts, options.batch, options.rounds, options.with);
+	for (int i = 0; i < ARRAY_LENGTH(names); i++)
+	{
+		char		sql[128];
+		char	   *value;
+
+		snprintf(sql, sizeof(sql), "SHOW %s", names[i]);
+		value = run(sql);
+		printf("%s%s = %s", i ? ", " : "", names[i], value);
+		free(value);
+	}
+	printf("\n\n");
+	fflush(stdout);
+}
+
+/* All options: a number or a text, and what it is for */
+static const struct
+{
+	const char *name;
+	int64	   *number;
+	const char **string;
+	const char *about;
+}			option_list[] = {
+	{"rows", &options.rows, NULL, "rows before the clock"},
+	{"warm", &options.warm, NULL, "rows to fill the buffers with; -1: a fifth of --rows"},
+	{"inserts", &options.inserts, NULL, "rows inside the clock"},
+	{"batch", &options.batch, NULL, "rows per statement; 1 for latencies of rows"},
+	{"rounds", &options.rounds, NULL, "turns of each engine"},
+	{"queries", &options.queries, NULL, "queries of each kind"},
+	{"cycles", &options.cycles, NULL, "cycles of workload aging"},
+	{"verify", &options.verify, NULL, "answers to compare with sequential scans"},
+	{"max-seconds", &options.max_seconds, NULL, "end a turn early, and ask no queries"},
+	{"keep", &options.keep, NULL, "1: leave the tables"},
+	{"reuse", &options.reuse, NULL, "go on with this row in tables left by --keep=1"},
+	{"with", NULL, &options.with, "storage parameters of betree, as buffer_pages=20"},
+	{"engines", NULL, &options.only, "only these, with commas between"},
+	{"points", NULL, &options.points, "file of places for workload geo"},
+	{"before-clock", NULL, &options.before_clock, "shell command to run after load and warm-up"},
+	{"csv", NULL, &options.csv, "append a line for each measurement to this file"},
+};
+
+static void
+usage(int status)
+{
+	printf("usage: betree_bench [--option=value ...] WORKLOAD\n\n");
+	for (int i = 0; i < ARRAY_LENGTH(option_list); i++)
+	{
+		printf("  --%-13s %s", option_list[i].name, option_list[i].about);
+		if (option_list[i].number)
+			printf(" (%lld)", *option_list[i].number);
+		printf("\n");
+	}
+	printf("\nworkloads:\n");
+	for (int i = 0; i < ARRAY_LENGTH(workloads); i++)
+		printf("  %-10s %s\n", workloads[i].name, workloads[i].about);
+	exit(status);
+}
+
+/* Read the options; returns the name of the workload. */
+static const char *
+read_options(int argc, char **argv)
+{
+	struct option names[ARRAY_LENGTH(option_list) + 2] = {{"help", no_argument}};
+	int			nth;
+	int			c;
+
+	for (int i = 0; i < ARRAY_LENGTH(option_list); i++)
+	{
+		names[i + 1].name = option_list[i].name;
+		names[i + 1].has_arg = required_argument;
+	}
+	while ((c = getopt_long(argc, argv, "", names, &nth)) != -1)
+	{
+		if (c == '?' || nth == 0)
+			usage(c == '?' ? 2 : 0);
+		if (option_list[nth - 1].number)
+			*option_list[nth - 1].number = atoll(optarg);
+		else
+			*option_list[nth - 1].string = optarg;
+	}
+	if (optind != argc - 1 || options.rows < 1 || options.batch < 1 ||
+		options.rounds < 1 || options.inserts < options.rounds)
+		usage(2);
+	return argv[optind];
+}
+
+/* A copy of the workload with the engines of --engines only */
+static const Workload *
+choose_workload(const char *name)
+{
+	static Workload chosen;
+
+	for (int i = 0; i < ARRAY_LENGTH(workloads); i++)
+	{
+		if (strcmp(workloads[i].name, name) != 0)
+			continue;
+		chosen = workloads[i];
+		memset(chosen.engines, 0, sizeof(chosen.engines));
+		for (int e = 0; e < MAX_ENGINES && workloads[i].engines[e].name; e++)
+		{
+			const char *engine = workloads[i].engines[e].name;
+			const char *hit = options.only ? strstr(options.only, engine) : NULL;
+			size_t		length = strlen(engine);
+
+			if (!options.only ||
+				(hit && (hit == options.only || hit[-1] == ',') &&
+				 (hit[length] == '\0' || hit[length] == ',')))
+				chosen.engines[nengines++] = workloads[i].engines[e];
+		}
+		if (nengines == 0)
+			die("no engine \"%s\" in workload %s", options.only, name);
+		return &chosen;
+	}
+	die("no workload \"%s\" (--help lists them)", name);
+	return NULL;
+}
+
+static void
+open_csv(void)
+{
+	if (options.csv == NULL)
+		return;
+	csv = fopen(options.csv, "a");
+	if (csv == NULL)
+		die("could not open \"%s\": %s", options.csv, strerror(errno));
+	if (ftell(csv) == 0)
+		fprintf(csv, "workload,engine,phase,round,ops,seconds,ops_per_second,"
+				"index_blocks_read,index_blocks_hit,blocks_written,wal_bytes,"
+				"p50_us,p95_us,p99_us,p999_us,max_us,index_bytes\n");
+}
+
+int
+main(int argc, char **argv)
+{
+	work = choose_workload(read_options(argc, argv));
+	conn = PQconnectdb("");
+	if (PQstatus(conn) != CONNECTION_OK)
+		die("%s", PQerrorMessage(conn));
+	free(run("SET client_min_messages = warning"));
+	free(run("CREATE EXTENSION IF NOT EXISTS ecp"));
+	open_csv();
+	print_settings();
+
+	if (work->needs_points)
+		load_points();
+	if (options.reuse)
+		next_row = options.reuse;
+	else
+	{
+		create_tables();
+		load();
+	}
+	warm();
+	if (options.before_clock && system(options.before_clock) != 0)
+		die("\"%s\" failed", options.before_clock);
+	if (work->aging)
+		measure_aging();
+	else
+	{
+		measure_inserts();
+		for (int e = 0; e < nengines; e++)
+			run_for("VACUUM @table", e);
+		if (options.max_seconds == 0)
+			measure_queries(1);
+	}
+	if (work->mixed)
+		measure_mixed();
+
+	for (int e = 0; e <= nengines && !options.keep; e++)
+		run_for("DROP TABLE @table", e == nengines ? NONE : e);
+	PQfinish(conn);
+	if (failures)
+		printf("%d ANSWERS DIFFER\n", failures);
+	return failures ? 1 : 0;
+}
