@@ -132,7 +132,10 @@ typedef struct BetreeBatch
 	int			data_used;
 } BetreeBatch;
 
-/* Pins on the pages of a log, and where the last child's items ended */
+/*
+ * Pins on the pages of a log, by directory entry, and where the last child's
+ * items ended
+ */
 typedef struct BetreeLogCache
 {
 	int			npins;			/* size of the arrays */
@@ -188,6 +191,10 @@ extern int	betree_node_search(BetreeRel *bt, Page page, BetreeKey *key,
 							   bool strict);
 extern OffsetNumber betree_page_search(BetreeRel *bt, Page page,
 									   OffsetNumber last, BetreeKey *key);
+extern OffsetNumber betree_page_search_hint(BetreeRel *bt, Page page,
+											OffsetNumber last,
+											OffsetNumber hint,
+											BetreeKey *key);
 extern bool betree_node_covers(BetreeRel *bt, Page page, BetreeKey *key);
 extern IndexTuple betree_form_separator(BetreeRel *bt, IndexTuple left,
 										IndexTuple right);
@@ -216,7 +223,11 @@ extern bool betree_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup,
 						bool start_drain);
 
 /* betree_flush.c */
+extern int	betree_logcache_limit(void);
 extern void betree_logcache_init(BetreeLogCache *cache);
+extern Buffer betree_logcache_lock(BetreeRel *bt, BetreeLogCache *cache,
+								   int i, BlockNumber blkno);
+extern void betree_logcache_unlock(BetreeLogCache *cache, int i, Buffer buf);
 extern void betree_logcache_release(BetreeLogCache *cache);
 extern void betree_batch_init(BetreeBatch *batch, int npages);
 extern void betree_gather(BetreeRel *bt, Page node, int child, int max_space,

@@ -70,13 +70,18 @@ betree_batch_init(BetreeBatch *batch, int npages)
 	batch->data = palloc(npages * BLCKSZ);
 }
 
-/* Keep pins on as many pages as every backend may have */
+/* How many pages every backend may keep pinned */
+int
+betree_logcache_limit(void)
+{
+	return Max(8, NBuffers / (2 * MaxBackends));
+}
+
+/* Allocate a cache that keeps as many pins as it may */
 void
 betree_logcache_init(BetreeLogCache *cache)
 {
-	int			limit = Max(8, NBuffers / (2 * MaxBackends));
-
-	cache->npins = Min(limit, BETREE_NCAP_MAX);
+	cache->npins = Min(betree_logcache_limit(), BETREE_NCAP_MAX);
 	cache->buf = palloc0(BETREE_NCAP_MAX * sizeof(Buffer));
 	cache->hint = palloc0(BETREE_NCAP_MAX * sizeof(OffsetNumber));
 	cache->blkno = palloc0(BETREE_NCAP_MAX * sizeof(BlockNumber));
@@ -93,9 +98,10 @@ betree_logcache_release(BetreeLogCache *cache)
 	}
 }
 
-/* Share-lock page "i" of the log */
-static Buffer
-logcache_lock(BetreeRel *bt, BetreeLogCache *cache, int i, BlockNumber blkno)
+/* Share-lock the log page of directory entry "i" */
+Buffer
+betree_logcache_lock(BetreeRel *bt, BetreeLogCache *cache, int i,
+					 BlockNumber blkno)
 {
 	Buffer		buf;
 
@@ -116,30 +122,13 @@ logcache_lock(BetreeRel *bt, BetreeLogCache *cache, int i, BlockNumber blkno)
 	return buf;
 }
 
-static void
-logcache_unlock(BetreeLogCache *cache, int i, Buffer buf)
+/* Unlock it; the pin stays, if the cache has room for it */
+void
+betree_logcache_unlock(BetreeLogCache *cache, int i, Buffer buf)
 {
 	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
 	if (i >= cache->npins)
 		ReleaseBuffer(buf);
-}
-
-/*
- * First item of a sealed page that is not below the key.  Children are
- * visited in key order, so it mostly is where the last child's items ended.
- */
-static OffsetNumber
-search_with_hint(BetreeRel *bt, Page page, OffsetNumber hint, BetreeKey *key)
-{
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
-
-	if (hint >= FirstOffsetNumber && hint <= maxoff + 1 &&
-		(hint > maxoff ||
-		 betree_key_compare_tuple(bt, key, BetreePageGetTuple(page, hint)) <= 0) &&
-		(hint == FirstOffsetNumber ||
-		 betree_key_compare_tuple(bt, key, BetreePageGetTuple(page, hint - 1)) > 0))
-		return hint;
-	return betree_page_search(bt, page, maxoff, key);
 }
 
 /*
@@ -230,13 +219,14 @@ betree_gather(BetreeRel *bt, Page node, int child, int max_space,
 
 		if (!BetreeSeqNewer(dir[i].bted_seq, marker))
 			continue;
-		buf = logcache_lock(bt, cache, i, dir[i].bted_block);
+		buf = betree_logcache_lock(bt, cache, i, dir[i].bted_block);
 		page = BufferGetPage(buf);
-		off = search_with_hint(bt, page, cache->hint[i], &lower);
+		off = betree_page_search_hint(bt, page, PageGetMaxOffsetNumber(page),
+									  cache->hint[i], &lower);
 		batch->complete = batch_add(bt, batch, page, &off, &upper, max_space,
 									max_items, i);
 		cache->hint[i] = off;
-		logcache_unlock(cache, i, buf);
+		betree_logcache_unlock(cache, i, buf);
 		if (!batch->complete)
 			break;
 		batch->upto = dir[i].bted_seq;

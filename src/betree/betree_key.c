@@ -317,6 +317,26 @@ betree_page_search(BetreeRel *bt, Page page, OffsetNumber last,
 	return low;
 }
 
+/*
+ * betree_page_search_hint
+ *		betree_page_search() that first looks at a place where it may be.
+ *
+ * For callers that go through a page in key order: it mostly is where they
+ * stopped the last time.  Any hint is right.
+ */
+OffsetNumber
+betree_page_search_hint(BetreeRel *bt, Page page, OffsetNumber last,
+						OffsetNumber hint, BetreeKey *key)
+{
+	if (hint >= FirstOffsetNumber && hint <= last + 1 &&
+		(hint > last ||
+		 betree_key_compare_tuple(bt, key, BetreePageGetTuple(page, hint)) <= 0) &&
+		(hint == FirstOffsetNumber ||
+		 betree_key_compare_tuple(bt, key, BetreePageGetTuple(page, hint - 1)) > 0))
+		return hint;
+	return betree_page_search(bt, page, last, key);
+}
+
 /* Is the position at or above the node's lower bound and below its upper? */
 bool
 betree_node_covers(BetreeRel *bt, Page page, BetreeKey *key)

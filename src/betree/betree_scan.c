@@ -204,6 +204,8 @@ begin(IndexScanDesc scan, bool want_itup)
 	so->mvcc = scan->xs_snapshot != NULL &&
 		IsMVCCSnapshot(scan->xs_snapshot);
 	so->interlock = want_itup;
+	if (so->interlock)
+		betree_scan_init_logcache(so);
 
 	/*
 	 * Other snapshots may meet a TID that VACUUM has recycled, unless there

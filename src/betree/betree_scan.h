@@ -63,6 +63,8 @@ typedef struct BetreeScanOpaqueData
 	bool		recheck;		/* what is returned may be another row */
 	bool		interlock;		/* index-only: pin leaves against VACUUM */
 	Buffer		nodebuf;		/* the last leaf parent, pinned */
+	BetreeLogCache logcache;	/* of its log, if interlock */
+	bool		logcache_ready;
 	int			steps_in_node;
 	bool		upper_logs;		/* a node above it had messages */
 	BetreeSortItem *messages;	/* from the logs, sorted */
@@ -86,5 +88,6 @@ extern bool betree_skip_ahead(BetreeScanOpaque so, BetreeKey *key,
 extern bool betree_scan_step(BetreeScanOpaque so, BetreeScanPage *page,
 							 IndexTuple from, ScanDirection dir);
 extern void betree_scan_forget(BetreeScanOpaque so);
+extern void betree_scan_init_logcache(BetreeScanOpaque so);
 
 #endif							/* BETREE_SCAN_H */

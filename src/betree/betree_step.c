@@ -22,7 +22,10 @@
  * a TID between our reading it and our returning it.  They pin the leaf
  * before they read the first log page, and keep the pin until the step's
  * items are consumed; VACUUM, which cleans logs before leaves, waits for
- * that pin (betree_vacuum.c).  They keep nothing from one step to the next.
+ * that pin (betree_vacuum.c).  They keep no item from one step to the next,
+ * but read the log anew for each leaf; only the pins on its pages stay, so
+ * that this costs no look into the buffer table, and where in each page the
+ * last leaf's items ended.  VACUUM does not wait for pins on log pages.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,6 +41,9 @@
 
 /* steps in one node before its log is read as a whole */
 #define STEPS_BEFORE_CACHE	3
+
+/* pins that the scans of this backend keep on log pages, or may take */
+static int	reserved_pins = 0;
 
 static void
 message_add(BetreeScanOpaque so, IndexTuple itup, int order)
@@ -130,23 +136,29 @@ compare_range(BetreeScanOpaque so, LogRange *range, IndexTuple itup)
 	return 0;
 }
 
-/* Collect from one log page, share-locked */
+/*
+ * Collect from one log page, share-locked.  "hint" is NULL, or where the last
+ * step's items ended; it is moved on.
+ */
 static void
 collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
-			 uint16 seq, int order)
+			 uint16 seq, int order, OffsetNumber *hint)
 {
 	BetreeRel  *bt = &so->bt;
 	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
 	OffsetNumber nsorted = BetreePageGetOpaque(page)->bteo_nsorted;
 	OffsetNumber off = FirstOffsetNumber;
 
-	/* the scan's own bound is mostly the narrower */
-	if (nsorted > 0 && so->lower.nkeys > 0)
+	/* without a hint, the scan's own bound is mostly the narrower */
+	if (hint != NULL)
+		off = betree_page_search_hint(bt, page, nsorted, *hint, &range->low);
+	else if (nsorted > 0 && so->lower.nkeys > 0)
 		off = betree_page_search(bt, page, nsorted, &so->lower);
 	if (off <= nsorted &&
-		betree_key_compare_tuple(bt, &range->low,
+		betree_key_compare_tuple(bt, hint ? &so->lower : &range->low,
 								 BetreePageGetTuple(page, off)) > 0)
-		off = betree_page_search(bt, page, nsorted, &range->low);
+		off = betree_page_search(bt, page, nsorted,
+								 hint ? &so->lower : &range->low);
 
 	for (; off <= nsorted; off++)
 	{
@@ -157,6 +169,8 @@ collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
 		if (tail || is_live(so, range, itup, seq))
 			message_add(so, itup, order);
 	}
+	if (hint != NULL)
+		*hint = off;
 	for (off = nsorted + 1; off <= maxoff; off++)
 	{
 		IndexTuple	itup = BetreePageGetTuple(page, off);
@@ -172,6 +186,7 @@ collect_log(BetreeScanOpaque so, LogRange *range)
 {
 	BetreePageOpaque opaque = BetreePageGetOpaque(range->node);
 	BetreeDirEntry *dir = BetreeNodeGetDir(range->node);
+	bool		use_cache = so->interlock && opaque->bteo_level == 1;
 
 	for (int i = 0; i < opaque->bteo_ndir; i++)
 	{
@@ -185,12 +200,20 @@ collect_log(BetreeScanOpaque so, LogRange *range)
 							BetreePivotGetMarker(BetreeNodeGetPivot(range->node,
 																	range->child))))
 			continue;
-		buf = betree_read(&so->bt, dir[i].bted_block, BUFFER_LOCK_SHARE,
-						  BETREE_BUF);
+		if (use_cache)
+			buf = betree_logcache_lock(&so->bt, &so->logcache, i,
+									   dir[i].bted_block);
+		else
+			buf = betree_read(&so->bt, dir[i].bted_block, BUFFER_LOCK_SHARE,
+							  BETREE_BUF);
 		ecp_test_for_old_snapshot(so->snapshot, so->bt.rel, BufferGetPage(buf));
 		collect_page(so, range, BufferGetPage(buf), tail, dir[i].bted_seq,
-					 opaque->bteo_level == 1 ? i : i + BETREE_NCAP_MAX);
-		UnlockReleaseBuffer(buf);
+					 opaque->bteo_level == 1 ? i : i + BETREE_NCAP_MAX,
+					 use_cache ? &so->logcache.hint[i] : NULL);
+		if (use_cache)
+			betree_logcache_unlock(&so->logcache, i, buf);
+		else
+			UnlockReleaseBuffer(buf);
 	}
 }
 
@@ -285,12 +308,67 @@ descend_collecting(BetreeScanOpaque so, BetreeKey *key, bool strict)
 	so->nodebuf = buf;
 }
 
+/* Give up the right to keep pins; also when an error ends the scan */
+static void
+unreserve_pins(void *arg)
+{
+	BetreeScanOpaque so = (BetreeScanOpaque) arg;
+
+	reserved_pins -= so->logcache.npins;
+	so->logcache.npins = 0;
+}
+
+/*
+ * betree_scan_init_logcache
+ *		Prepare the scan for keeping pins on log pages.
+ */
+void
+betree_scan_init_logcache(BetreeScanOpaque so)
+{
+	MemoryContextCallback *callback;
+	MemoryContext oldcontext;
+
+	if (so->logcache_ready)
+		return;
+	oldcontext = MemoryContextSwitchTo(so->context);
+	betree_logcache_init(&so->logcache);
+	so->logcache.npins = 0;
+	callback = palloc(sizeof(MemoryContextCallback));
+	callback->func = unreserve_pins;
+	callback->arg = so;
+	MemoryContextRegisterResetCallback(so->context, callback);
+	so->logcache_ready = true;
+	MemoryContextSwitchTo(oldcontext);
+}
+
+/*
+ * Keep pins from now on, on as many of the node's log pages as the backend
+ * may have.
+ */
+static void
+reserve_pins(BetreeScanOpaque so, Page node)
+{
+	int			npins = Min(BetreePageGetOpaque(node)->bteo_ndir,
+							betree_logcache_limit() - reserved_pins);
+
+	if (so->logcache.npins == 0 && npins > 0)
+	{
+		so->logcache.npins = npins;
+		reserved_pins += npins;
+	}
+}
+
 /* Forget the remembered node and what was collected there */
 void
 betree_scan_forget(BetreeScanOpaque so)
 {
 	if (BufferIsValid(so->nodebuf))
 		ReleaseBuffer(so->nodebuf);
+	if (so->logcache_ready)
+	{
+		betree_logcache_release(&so->logcache);
+		unreserve_pins(so);
+	}
 	so->nodebuf = InvalidBuffer;
 	so->steps_in_node = 0;
 	messages_reset(so);
@@ -323,6 +401,8 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 			descend_collecting(so, key, strict);
 		else if (!so->messages_cached)
 			messages_reset(so);
+		if (so->interlock)
+			reserve_pins(so, BufferGetPage(so->nodebuf));
 		node = BufferGetPage(so->nodebuf);
 		child = betree_node_search(&so->bt, node, key, strict);
 		leafblk = BetreePivotGetChild(BetreeNodeGetPivot(node, child));
