@@ -144,6 +144,13 @@ typedef struct BetreeLogCache
 	BlockNumber *blkno;			/* page that the hint belongs to */
 } BetreeLogCache;
 
+/* Hash functions of the key columns, see betree_filter.c */
+typedef struct BetreeHash
+{
+	uint32		id;				/* stands for all of them */
+	FmgrInfo	proc[INDEX_MAX_KEYS];
+} BetreeHash;
+
 /* A WAL record in the making, see betree_xlog.c */
 #define BETREE_XLOG_MAX_BUFFERS	2
 
@@ -236,6 +243,19 @@ extern void betree_gather(BetreeRel *bt, Page node, int child, int max_space,
 extern void betree_drain(BetreeRel *bt, BlockNumber blkno, int level,
 						 int budget);
 extern void betree_flush_all(BetreeRel *bt);
+
+/* betree_filter.c */
+extern Oid	betree_hash_proc(BetreeRel *bt, int i, Oid subtype, Oid *arg_proc);
+extern bool betree_hash_init(BetreeRel *bt, BetreeHash *hash);
+extern uint64 betree_hash_add(BetreeRel *bt, FmgrInfo *proc, int i,
+							  Datum value, bool isnull, uint64 hash);
+extern int	betree_filter_pages(BetreeRel *bt);
+extern void betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page,
+							   ItemIdData *ids, uint32 seq, bool *covered);
+extern bool betree_filter_probe(BetreeRel *bt, Page node, uint32 id,
+								uint64 hash, uint16 *from, bool *hit);
+extern bool betree_filter_lacks(BetreeRel *bt, Page node, BetreeHash *hash,
+								IndexTuple itup, uint16 seq);
 
 /* betree_leaf.c */
 extern bool betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child,

@@ -48,6 +48,8 @@ typedef struct CheckState
 	MemoryContext context;		/* reset for each node */
 	BetreeLogCache cache;
 	BetreeBatch batch;
+	bool		has_hash;
+	BetreeHash	hash;
 } CheckState;
 
 pg_noreturn static void corrupt(CheckState *state, BlockNumber blkno,
@@ -188,6 +190,43 @@ check_pivots(CheckState *state, Buffer buf, IndexTuple low)
 	}
 }
 
+/*
+ * Directory entry "at", of a filter page: its number is one of 0..n-1, its
+ * coverage not in the future, and its page a filter.
+ */
+static void
+check_filter_entry(CheckState *state, Buffer nodebuf, int at)
+{
+	Page		node = BufferGetPage(nodebuf);
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+	Buffer		buf;
+
+	if ((dir[at].bted_kind >> 8) >= betree_node_nfilters(node) ||
+		betree_node_find_dir(node, dir[at].bted_kind) != at ||
+		BetreeSeqNewer(dir[at].bted_seq, BetreePageGetOpaque(node)->bteo_seq))
+		corrupt(state, BufferGetBlockNumber(nodebuf),
+				"Directory entry %d of a filter page is invalid.", at);
+	buf = betree_read(&state->bt, dir[at].bted_block, BUFFER_LOCK_SHARE,
+					  BETREE_FILTER);
+	if (BetreeFilterNumEntries(BufferGetPage(buf)) > BETREE_FILTER_PAGE_ENTRIES)
+		corrupt(state, dir[at].bted_block, "The filter page is too long.");
+	UnlockReleaseBuffer(buf);
+}
+
+/* A live item of a node's sealed page: its filter knows it */
+static void
+check_fingerprint(CheckState *state, Buffer nodebuf, BetreeSortItem *item)
+{
+	Page		node = BufferGetPage(nodebuf);
+	BetreeDirEntry *entry = BetreeNodeGetDir(node) + item->order;
+
+	if (state->has_hash &&
+		betree_filter_lacks(&state->bt, node, &state->hash, item->itup,
+							entry->bted_seq))
+		corrupt(state, entry->bted_block,
+				"An item of the log page is not in the filter.");
+}
+
 /* The directory: order, numbers, markers; and each page of the log */
 static void
 check_log(CheckState *state, Buffer nodebuf)
@@ -222,6 +261,11 @@ check_log(CheckState *state, Buffer nodebuf)
 					 !BetreeSeqNewer(dir[i].bted_seq, dir[i - 1].bted_seq))))
 			corrupt(state, nodeblk, "Directory entry %d is out of order.", i);
 		visit(state, dir[i].bted_block);
+		if (BetreeDirIsFilter(&dir[i]))
+		{
+			check_filter_entry(state, nodebuf, i);
+			continue;
+		}
 
 		buf = betree_read(bt, dir[i].bted_block, BUFFER_LOCK_SHARE, BETREE_BUF);
 		page = BufferGetPage(buf);
@@ -323,7 +367,10 @@ check_level(CheckState *state, int level)
 			betree_gather(bt, node, child, INT_MAX, INT_MAX, &state->cache,
 						  &state->batch);
 			for (int i = 0; i < state->batch.nitems; i++)
+			{
 				account(state, state->batch.items[i].itup);
+				check_fingerprint(state, nodebuf, &state->batch.items[i]);
+			}
 			if (level == 1)
 			{
 				visit(state, BetreePivotGetChild(BetreeNodeGetPivot(node, child)));
@@ -462,6 +509,7 @@ betree_index_check(PG_FUNCTION_ARGS)
 
 	betree_open(&state.bt, index);
 	betree_check_meta(&state.bt);
+	state.has_hash = betree_hash_init(&state.bt, &state.hash);
 	state.exclusive = !RecoveryInProgress();
 	state.nblocks = RelationGetNumberOfBlocks(index);
 	state.visited = palloc_extended(state.nblocks / 8 + 1,

@@ -39,7 +39,8 @@ betree_check_page(BetreeRel *bt, Buffer buf, int kind, int level)
 		header->pd_lower >= SizeOfPageHeaderData &&
 		header->pd_lower <= header->pd_upper &&
 		header->pd_upper <= header->pd_special &&
-		PageGetMaxOffsetNumber(page) <= MaxIndexTuplesPerPage &&
+		(kind == BETREE_FILTER ||
+		 PageGetMaxOffsetNumber(page) <= MaxIndexTuplesPerPage) &&
 		PageGetSpecialSize(page) >= sizeof(BetreePageOpaqueData) &&
 		opaque->bteo_page_id == BETREE_PAGE_ID &&
 		opaque->bteo_kind == kind &&

@@ -175,9 +175,13 @@ betree_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool start_drain)
 	GenericXLogState *state;
 	Page		page;
 	int			at;
+	uint32		seq = opaque->bteo_seq + 1;
 	ItemIdData	ids[MaxIndexTuplesPerPage];
 	bool		changed = false;
+	bool		covered[BETREE_FILTER_PAGES_MAX];
 
+	if (seq == 0)
+		seq = 1;
 	if (opaque->bteo_ndir >= opaque->bteo_ncap &&
 		betree_node_find_dir(node, BETREE_DIR_SPARE) < 0)
 		return false;
@@ -186,6 +190,8 @@ betree_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool start_drain)
 	{
 		oldbuf = betree_read(bt, oldblk, BUFFER_LOCK_EXCLUSIVE, BETREE_BUF);
 		changed = sorted_item_ids(bt, BufferGetPage(oldbuf), ids);
+		betree_filter_seal(bt, nodebuf, BufferGetPage(oldbuf), ids, seq,
+						   covered);
 	}
 	newbuf = get_tail_page(bt, node);
 
@@ -200,15 +206,20 @@ betree_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool start_drain)
 
 		page = betree_xlog_page(state, oldbuf, false);
 		maxoff = PageGetMaxOffsetNumber(page);
-		if (++opaque->bteo_seq == 0)
-			opaque->bteo_seq = 1;
+		opaque->bteo_seq = seq;
 		if (changed)
 			memcpy(PageGetItemId(page, 1), ids, maxoff * sizeof(ItemIdData));
 		BetreePageGetOpaque(page)->bteo_nsorted = maxoff;
-		BetreePageGetOpaque(page)->bteo_seq = opaque->bteo_seq;
-		dir[opaque->bteo_nlog].bted_seq = (uint16) opaque->bteo_seq;
+		BetreePageGetOpaque(page)->bteo_seq = seq;
+		dir[opaque->bteo_nlog].bted_seq = (uint16) seq;
 		dir[opaque->bteo_nlog].bted_kind = BETREE_DIR_LOG;
 		opaque->bteo_nlog++;
+		for (int i = opaque->bteo_nlog; i < opaque->bteo_ndir; i++)
+		{
+			if (BetreeDirIsFilter(&dir[i]) &&
+				!covered[dir[i].bted_kind >> 8])
+				dir[i].bted_seq = (uint16) seq;
+		}
 	}
 
 	/* the tail's place is behind the log */
@@ -279,7 +290,8 @@ append_or_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool *drain)
 		*drain = opaque->bteo_drain != 0 &&
 			(bt->flush_budget > 0 ||
 			 opaque->bteo_drain == opaque->bteo_seq ||
-			 opaque->bteo_nlog >= opaque->bteo_ncap - 2);
+			 opaque->bteo_nlog >= opaque->bteo_ncap - 2 -
+			 betree_node_nfilters(BufferGetPage(nodebuf)));
 	}
 	LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
 	return done;

@@ -287,7 +287,8 @@ add_node(BetreeRel *bt, Buffer nodebuf, IndexStats *stats,
 
 	stats->nodes++;
 	stats->log_pages += opaque->bteo_nlog;
-	stats->spare_pages += opaque->bteo_ndir - opaque->bteo_nlog;
+	stats->spare_pages += opaque->bteo_ndir - opaque->bteo_nlog -
+		betree_node_nfilters(node);
 	stats->draining += opaque->bteo_drain != 0;
 	stats->messages += counters->btec_messages;
 	for (int i = 0; i < BETREE_HISTOGRAM_SIZE; i++)

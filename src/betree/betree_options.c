@@ -168,7 +168,8 @@ betree_open(BetreeRel *bt, Relation rel)
 
 /*
  * Directory capacity that a new node of "level" gets: the sealed pages that
- * start a drain, room for those that are sealed while it runs, and a tail.
+ * start a drain, room for those that are sealed while it runs, a tail, and
+ * filter pages.
  *
  * A node that owns no buffer by the present options still gets a few entries,
  * so that messages can go to any node when the options change.
@@ -179,7 +180,8 @@ betree_node_ncap(BetreeRel *bt, int level)
 	int			ncap = BETREE_NCAP_MIN;
 
 	if (bt->buffer_pages > 0 && level <= bt->buffer_levels)
-		ncap = bt->buffer_pages + Max(4, bt->buffer_pages / 4) + 1;
+		ncap = bt->buffer_pages + Max(4, bt->buffer_pages / 4) + 1 +
+			betree_filter_pages(bt);
 	return Min(ncap, BETREE_NCAP_MAX);
 }
 
@@ -187,7 +189,8 @@ betree_node_ncap(BetreeRel *bt, int level)
 int
 betree_drain_threshold(BetreeRel *bt, Page page)
 {
-	int			ncap = BetreePageGetOpaque(page)->bteo_ncap;
+	int			ncap = BetreePageGetOpaque(page)->bteo_ncap -
+		betree_node_nfilters(page);
 
 	return Max(1, Min(bt->buffer_pages, ncap - 2));
 }

@@ -208,13 +208,26 @@ betree_node_find_dir(Page page, int kind)
 	return -1;
 }
 
+/* Number of a node's filter pages */
+int
+betree_node_nfilters(Page page)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+	int			nfilters = 0;
+
+	for (int i = opaque->bteo_nlog; i < opaque->bteo_ndir; i++)
+		nfilters += BetreeDirIsFilter(&dir[i]);
+	return nfilters;
+}
+
 /*
  * betree_node_drop_log
  *		Turn the oldest "nlog" pages of the log into spare ones.
  *
  * The caller has made sure that no child misses anything from them.  Children
- * whose marker lags behind are raised here, so that markers never lag by more
- * than the directory is long.
+ * whose marker lags behind are raised here, and likewise what filter pages
+ * cover, so that none lags by more than the directory is long.
  */
 void
 betree_node_drop_log(Page page, int nlog)
@@ -233,6 +246,12 @@ betree_node_drop_log(Page page, int nlog)
 
 		if (BetreeSeqNewer(seq, BetreePivotGetMarker(pivot)))
 			BetreePivotSetMarker(pivot, seq);
+	}
+
+	for (int i = opaque->bteo_nlog; i < opaque->bteo_ndir; i++)
+	{
+		if (BetreeDirIsFilter(&dir[i]) && BetreeSeqNewer(seq, dir[i].bted_seq))
+			dir[i].bted_seq = seq;
 	}
 
 	memcpy(dropped, dir, nlog * sizeof(BetreeDirEntry));

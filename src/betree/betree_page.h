@@ -93,7 +93,7 @@ typedef BetreeMetaPageData *BetreeMetaPage;
  *	 14     2    bteo_nlog		NODE: sealed pages, directory entries 0..nlog-1
  *	 16     2    bteo_ndir		NODE: directory entries in use
  *	 18     2    bteo_nsorted	BUF: length of the sorted prefix
- *	 20     4    bteo_reserved
+ *	 20     4    bteo_hash_id	FILTER: identity of the hash functions
  *	 24     1    bteo_kind
  *	 25     1    bteo_level		0 = leaf; BUF: level of its node
  *	 26     4    bteo_flags
@@ -108,7 +108,7 @@ typedef struct BetreePageOpaqueData
 	uint16		bteo_nlog;
 	uint16		bteo_ndir;
 	uint16		bteo_nsorted;
-	uint32		bteo_reserved;
+	uint32		bteo_hash_id;
 	uint8		bteo_kind;
 	uint8		bteo_level;
 	uint16		bteo_flags;
@@ -144,13 +144,15 @@ StaticAssertDecl(sizeof(BetreeCountersData) == 48,
 
 /*
  * Directory entry.  The order is: sealed pages, oldest first; the tail, if
- * there is one; then spare pages and others in any order.
+ * there is one; then spare pages and filter pages in any order.  The upper
+ * byte of a filter page's kind is its number among them.  Its bted_seq tells
+ * what it covers: log pages with newer numbers.
  */
 typedef struct BetreeDirEntry
 {
 	uint32		bted_block;
 	uint16		bted_seq;		/* low bits of the page's bteo_seq */
-	uint16		bted_kind;		/* BETREE_DIR_* */
+	uint16		bted_kind;		/* BETREE_DIR_*, with a filter's number */
 } BetreeDirEntry;
 
 #define BETREE_DIR_LOG			1	/* sealed page */
@@ -158,6 +160,12 @@ typedef struct BetreeDirEntry
 #define BETREE_DIR_SPARE		3	/* absorbed page, to be used again */
 #define BETREE_DIR_FILTER		4	/* fingerprints of the sealed pages */
 #define BETREE_DIR_RUN			5	/* part of a sorted run (not written yet) */
+#define BETREE_DIR_KIND_MASK	0xFF
+
+#define BETREE_DIR_FILTER_NUMBER(number) \
+	(BETREE_DIR_FILTER | ((number) << 8))
+#define BetreeDirIsFilter(entry) \
+	(((entry)->bted_kind & BETREE_DIR_KIND_MASK) == BETREE_DIR_FILTER)
 
 #define BetreeNodeGetDir(page) \
 	((BetreeDirEntry *) PageGetSpecialPointer(page))
@@ -244,6 +252,22 @@ StaticAssertDecl(INDEX_MAX_KEYS < BETREE_NATTS_PLUSINF,
 	 (1U << (BETREE_MARKER_BITS - 1)) - 1)
 
 /*
+ * FILTER page: an array of entries below pd_lower.  The low 10 bits of an
+ * entry are a log page's number, the others are of the hash of a key in it.
+ */
+#define BETREE_FILTER_PAGES_MAX	15	/* of a node */
+#define BETREE_FILTER_HITS		(1 << BETREE_MARKER_BITS)
+#define BETREE_FILTER_PAGE_ENTRIES \
+	((int) ((BLCKSZ - SizeOfPageHeaderData - sizeof(BetreePageOpaqueData)) / \
+			sizeof(uint32)))
+
+#define BetreeFilterGetEntries(page) \
+	((uint32 *) PageGetContents(page))
+#define BetreeFilterNumEntries(page) \
+	((int) ((((PageHeader) (page))->pd_lower - SizeOfPageHeaderData) / \
+			sizeof(uint32)))
+
+/*
  * Sizes.  The directory's capacity is read from the page, never derived from
  * an option; BETREE_NCAP_MAX bounds it and with it the largest tuple: a node
  * with the longest directory holds a high key and four pivots.
@@ -275,11 +299,13 @@ StaticAssertDecl(INDEX_MAX_KEYS < BETREE_NATTS_PLUSINF,
 #define BETREE_BUF_MAX_ITEMS	4
 #define BETREE_NODE_MAX_CHILDREN 6
 #define BETREE_BATCH_MAX_ITEMS	12
+#define BETREE_FILTER_MAX_ENTRIES 10
 #else
 #define BETREE_LEAF_MAX_ITEMS	MaxIndexTuplesPerPage
 #define BETREE_BUF_MAX_ITEMS	MaxIndexTuplesPerPage
 #define BETREE_NODE_MAX_CHILDREN MaxIndexTuplesPerPage
 #define BETREE_BATCH_MAX_ITEMS	MaxIndexTuplesPerPage
+#define BETREE_FILTER_MAX_ENTRIES BETREE_FILTER_PAGE_ENTRIES
 #endif
 
 /* most items of a leaf merged with a batch */
@@ -302,6 +328,7 @@ extern BlockNumber betree_node_tail(Page page);
 extern void betree_node_add_dir(Page page, BlockNumber blkno, int kind,
 								uint32 seq);
 extern int	betree_node_find_dir(Page page, int kind);
+extern int	betree_node_nfilters(Page page);
 extern void betree_node_drop_log(Page page, int nlog);
 extern IndexTuple betree_pivot_infinite(bool plus);
 

@@ -198,6 +198,77 @@ make_range(BetreeScanOpaque so, ScanKey keys, ColumnQuals *columns, bool *used)
 }
 
 /*
+ * Look for the hash functions of the columns and of the arguments of the
+ * equality quals.  They are kept for the next rescan, which brings other
+ * arguments of the same types.
+ */
+static bool
+find_hash(BetreeScanOpaque so, ColumnQuals *columns)
+{
+	BetreeRel  *bt = &so->bt;
+	bool		same = so->hash_known;
+	MemoryContext oldcontext;
+
+	for (int i = 0; i < bt->nkeyatts; i++)
+	{
+		Oid			subtype = columns[i].equal->sk_subtype;
+
+		if (!OidIsValid(subtype) || (columns[i].equal->sk_flags & SK_ISNULL))
+			subtype = bt->rel->rd_opcintype[i];
+		if (same && so->hash_subtype[i] != subtype)
+			same = false;
+		so->hash_subtype[i] = subtype;
+	}
+	if (same)
+		return so->hash_usable;
+
+	oldcontext = MemoryContextSwitchTo(so->context);
+	so->hash_usable = betree_hash_init(bt, &so->hash);
+	for (int i = 0; i < bt->nkeyatts && so->hash_usable; i++)
+	{
+		Oid			arg_proc;
+
+		if (betree_hash_proc(bt, i, so->hash_subtype[i], &arg_proc) ==
+			so->hash.proc[i].fn_oid && OidIsValid(arg_proc))
+			fmgr_info(arg_proc, &so->hash_arg[i]);
+		else
+			so->hash_usable = false;
+	}
+	so->hash_known = true;
+	MemoryContextSwitchTo(oldcontext);
+	return so->hash_usable;
+}
+
+/*
+ * If the quals ask for equality on all key columns, hash their arguments, for
+ * the filters of the logs.
+ */
+static void
+hash_quals(BetreeScanOpaque so, ColumnQuals *columns)
+{
+	BetreeRel  *bt = &so->bt;
+	uint64		hash = 0;
+
+	so->hashed = false;
+	for (int i = 0; i < bt->nkeyatts; i++)
+	{
+		if (columns[i].equal == NULL)
+			return;
+	}
+	if (!find_hash(so, columns))
+		return;
+	for (int i = 0; i < bt->nkeyatts; i++)
+	{
+		ScanKey		key = columns[i].equal;
+
+		hash = betree_hash_add(bt, &so->hash_arg[i], i, key->sk_argument,
+							   (key->sk_flags & SK_ISNULL) != 0, hash);
+	}
+	so->hash_value = hash;
+	so->hashed = true;
+}
+
+/*
  * betree_prepare_quals
  *		Look at the scan keys: set the range, the filter and the skip qual.
  *
@@ -234,8 +305,12 @@ betree_prepare_quals(IndexScanDesc scan)
 		else
 			classify_qual(bt, key, &columns[key->sk_attno - 1]);
 	}
+	so->hashed = false;
 	if (!so->impossible)
+	{
 		make_range(so, scan->keyData, columns, used);
+		hash_quals(so, columns);
+	}
 
 	for (int i = 0; i < nkeys; i++)
 	{

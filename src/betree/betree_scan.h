@@ -46,6 +46,13 @@ typedef struct BetreeScanOpaqueData
 	BetreeKey	upper;			/* to before upper */
 	ScanKey		filter;			/* quals that the range does not imply */
 	int			nfilter;
+	bool		hashed;			/* = on all key columns, which can be hashed */
+	uint64		hash_value;		/* of the arguments */
+	bool		hash_known;		/* the functions have been looked for */
+	bool		hash_usable;	/* and found */
+	BetreeHash	hash;
+	FmgrInfo	hash_arg[INDEX_MAX_KEYS];	/* for the quals' arguments */
+	Oid			hash_subtype[INDEX_MAX_KEYS];	/* of these types */
 	ScanKey		skip_qual;		/* qual with a skip function, or NULL */
 	FmgrInfo	skip_proc;
 	MemoryContext qual_context;

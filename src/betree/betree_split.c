@@ -167,6 +167,9 @@ divide_log(BetreeRel *bt, Page node, NodeHalf *left, NodeHalf *right)
 	BetreeKey	separator;
 	BetreeDirEntry spare[BETREE_NCAP_MAX];
 	int			nspare = 0;
+	BetreeDirEntry filter[BETREE_NCAP_MAX];
+	int			nfilters = 0;
+	NodeHalf   *longer;
 
 	betree_key_from_pivot(bt, BetreeNodeGetPivot(node, right->first),
 						  &separator);
@@ -180,6 +183,11 @@ divide_log(BetreeRel *bt, Page node, NodeHalf *left, NodeHalf *right)
 		bool		in_left;
 		bool		in_right;
 
+		if (BetreeDirIsFilter(entry))
+		{
+			filter[nfilters++] = *entry;
+			continue;
+		}
 		if (!tail && entry->bted_kind != BETREE_DIR_LOG)
 		{
 			spare[nspare++] = *entry;
@@ -212,10 +220,34 @@ divide_log(BetreeRel *bt, Page node, NodeHalf *left, NodeHalf *right)
 		UnlockReleaseBuffer(buf);
 	}
 
+	/* the longer log keeps the filter, of all pages in case */
+	longer = right->nlog > left->nlog ? right : left;
+	for (int i = 0; i < nfilters; i++)
+		half_add_dir(longer, &filter[i], filter[i].bted_kind);
+
 	/* the shorter directory gets the next spare page */
 	for (int i = 0; i < nspare; i++)
 		half_add_dir(left->ndir < right->ndir ? left : right, &spare[i],
 					 BETREE_DIR_SPARE);
+}
+
+/*
+ * What filter pages cover begins not before the log, lest it lag behind by
+ * more than numbers can tell.
+ */
+static void
+raise_filters(Page page)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+	uint16		seq = opaque->bteo_nlog > 0 ?
+		(uint16) (dir[0].bted_seq - 1) : (uint16) opaque->bteo_seq;
+
+	for (int i = opaque->bteo_nlog; i < opaque->bteo_ndir; i++)
+	{
+		if (BetreeDirIsFilter(&dir[i]) && BetreeSeqNewer(seq, dir[i].bted_seq))
+			dir[i].bted_seq = seq;
+	}
 }
 
 /* Put one half of a node on a page image */
@@ -243,6 +275,7 @@ write_half(BetreeRel *bt, Page page, Page source, NodeHalf *half,
 	to->bteo_ndir = half->ndir;
 	to->bteo_nlog = half->nlog;
 	to->bteo_seq = from->bteo_seq;
+	raise_filters(page);
 	if (half->nlog > 0 && from->bteo_drain != 0 &&
 		!BetreeSeqNewer(half->dir[0].bted_seq, from->bteo_drain))
 		to->bteo_drain = from->bteo_drain;

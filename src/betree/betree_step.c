@@ -180,13 +180,44 @@ collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
 	}
 }
 
-/* Collect from a node's log; the node is share-locked */
+/* Are there more log pages to read than the filter's own page? */
+static bool
+is_filter_worthwhile(LogRange *range)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(range->node);
+	BetreeDirEntry *dir = BetreeNodeGetDir(range->node);
+	int			pending = opaque->bteo_nlog;
+
+	/* the last ones are pending, if any */
+	if (range->child >= 0)
+	{
+		uint16		marker = BetreePivotGetMarker(BetreeNodeGetPivot(range->node,
+																	 range->child));
+
+		pending = 0;
+		while (pending < opaque->bteo_nlog && pending < 2 &&
+			   BetreeSeqNewer(dir[opaque->bteo_nlog - 1 - pending].bted_seq,
+							  marker))
+			pending++;
+	}
+	return pending >= 2;
+}
+
+/*
+ * Collect from a node's log; the node is share-locked, so that its directory
+ * and its filter pages belong together.
+ */
 static void
 collect_log(BetreeScanOpaque so, LogRange *range)
 {
 	BetreePageOpaque opaque = BetreePageGetOpaque(range->node);
 	BetreeDirEntry *dir = BetreeNodeGetDir(range->node);
 	bool		use_cache = so->interlock && opaque->bteo_level == 1;
+	uint16		filter_from = 0;
+	bool		hit[BETREE_FILTER_HITS];
+	bool		filtered = so->hashed && is_filter_worthwhile(range) &&
+		betree_filter_probe(&so->bt, range->node, so->hash.id, so->hash_value,
+							&filter_from, hit);
 
 	for (int i = 0; i < opaque->bteo_ndir; i++)
 	{
@@ -199,6 +230,10 @@ collect_log(BetreeScanOpaque so, LogRange *range)
 			!BetreeSeqNewer(dir[i].bted_seq,
 							BetreePivotGetMarker(BetreeNodeGetPivot(range->node,
 																	range->child))))
+			continue;
+		if (!tail && filtered &&
+			BetreeSeqNewer(dir[i].bted_seq, filter_from) &&
+			!hit[dir[i].bted_seq & BETREE_MARKER_MASK])
 			continue;
 		if (use_cache)
 			buf = betree_logcache_lock(&so->bt, &so->logcache, i,
@@ -401,7 +436,7 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 			descend_collecting(so, key, strict);
 		else if (!so->messages_cached)
 			messages_reset(so);
-		if (so->interlock)
+		if (so->interlock && !so->hashed)
 			reserve_pins(so, BufferGetPage(so->nodebuf));
 		node = BufferGetPage(so->nodebuf);
 		child = betree_node_search(&so->bt, node, key, strict);

@@ -20,6 +20,7 @@ $primary->safe_psql(
 CREATE TABLE t (k int8, s text);
 CREATE INDEX t_k ON t USING betree (k) WITH (buffer_pages = 2, buffer_levels = 2);
 CREATE INDEX t_s ON t USING betree (s, k DESC);
+CREATE INDEX t_e ON t USING betree (reverse(s)) WITH (buffer_pages = 12);
 INSERT INTO t SELECT (g * 7919) % 100003, md5(g::text) FROM generate_series(1, 20000) g;
 });
 
@@ -49,6 +50,21 @@ SELECT count(*), sum(k), min(s), max(s) FROM t WHERE k BETWEEN $low AND $low + 3
 COMMIT;});
 	my @lines = split /\n/, $out;
 	$wrong++ if $lines[0] ne $lines[1];
+
+	# lookups, through the filters of the logs
+	$out = $standby->safe_psql(
+		'postgres', qq{
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SET LOCAL enable_seqscan = off;
+SELECT count(*) FROM generate_series($low, $low + 300) g,
+	LATERAL (SELECT FROM t WHERE reverse(s) = reverse(md5(g::text)) OFFSET 0) l;
+SET LOCAL enable_seqscan = on; SET LOCAL enable_indexscan = off;
+SET LOCAL enable_bitmapscan = off;
+SELECT count(*) FROM t WHERE s IN
+	(SELECT md5(g::text) FROM generate_series($low, $low + 300) g);
+COMMIT;});
+	@lines = split /\n/, $out;
+	$wrong++ if $lines[0] ne $lines[1];
 	$rounds++;
 	$load->{run}->pump_nb;
 }
@@ -70,9 +86,9 @@ foreach my $sql (
 	answers_alike($primary, $standby,
 		"SET enable_seqscan = off; SET enable_bitmapscan = off; $sql", $sql);
 }
-index_ok($primary, $_) foreach ('t_k', 't_s');
+index_ok($primary, $_) foreach ('t_k', 't_s', 't_e');
 index_ok($standby, $_, "checker on the standby finds $_ sound")
-  foreach ('t_k', 't_s');
+  foreach ('t_k', 't_s', 't_e');
 
 $standby->promote;
 $standby->safe_psql(
@@ -80,7 +96,7 @@ $standby->safe_psql(
 INSERT INTO t SELECT g, 'after' FROM generate_series(1, 5000) g;
 VACUUM t});
 index_ok($standby, $_, "checker after promotion finds $_ sound")
-  foreach ('t_k', 't_s');
+  foreach ('t_k', 't_s', 't_e');
 
 $standby->stop;
 $primary->stop;

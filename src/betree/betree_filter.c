@@ -1,0 +1,443 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_filter.c
+ *	  Fingerprints of the sealed log pages, for lookups by equality.
+ *
+ * A lookup would have to look for its key in every page of a node's log.  A
+ * node with a long log therefore has FILTER pages: for each item of a sealed
+ * page one entry of 32 bits, 22 of the key's hash and 10 of the page's number
+ * in the log.  The hash also chooses which of the node's F filter pages the
+ * entry is on.  A lookup with = on all key columns reads that page, and then
+ * only the log pages that it names for its hash; and the tail, which is not
+ * in the filter.
+ *
+ * Whatever a filter says too much costs a page read, nothing else: so entries
+ * are never deleted, and those of a seal are written page by page, in records
+ * of their own, before the record of the seal.  What a filter says too little
+ * is known: it is good for pages newer than the number in its directory
+ * entry, which is raised by the seal that did not get its entries in, and by
+ * a drop as the markers of the children are.  If a filter page is full,
+ * entries for pages that it is not good for any more go; most do, for a drain
+ * retires all pages of a log together.
+ *
+ * The hash functions are those by which the executor would hash the opclass's
+ * equality operator.  Nothing in the catalogs binds the index to them, so a
+ * filter page bears the identity of those it was made with; others find no
+ * filter.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "betree/betree.h"
+
+#include "access/stratnum.h"
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "utils/lsyscache.h"
+
+/*
+ * Sealed pages from which on filter pages pay, and the root is given some;
+ * other nodes get theirs at once, for what is sealed before is not in them.
+ */
+#define FILTER_MIN_LOG		2
+
+#define FINGERPRINT_MASK	(~(uint32) BETREE_MARKER_MASK)
+
+/* Which of "nfilters" filter pages has the entries of this hash */
+#define filter_number(hash, nfilters) \
+	((int) (((hash) >> 32) % (nfilters)))
+
+#define make_entry(hash, seq) \
+	(((uint32) (hash) & FINGERPRINT_MASK) | ((seq) & BETREE_MARKER_MASK))
+
+/*
+ * betree_hash_proc
+ *		Hash function of the index's column "i" and, in "*arg_proc", that for
+ *		the right operand of its = with "subtype"; InvalidOid if there is none.
+ */
+Oid
+betree_hash_proc(BetreeRel *bt, int i, Oid subtype, Oid *arg_proc)
+{
+	Relation	rel = bt->rel;
+	Oid			equal;
+	Oid			proc;
+
+	if (OidIsValid(rel->rd_indcollation[i]) &&
+		!get_collation_isdeterministic(rel->rd_indcollation[i]))
+		return InvalidOid;
+	equal = get_opfamily_member(rel->rd_opfamily[i], rel->rd_opcintype[i],
+								subtype, BTEqualStrategyNumber);
+	if (!OidIsValid(equal) ||
+		!op_hashjoinable(equal,
+						 getBaseType(TupleDescAttr(bt->tupdesc, i)->atttypid)) ||
+		!get_op_hash_functions(equal, &proc, arg_proc))
+		return InvalidOid;
+	return proc;
+}
+
+/*
+ * betree_hash_init
+ *		Find the hash functions of all key columns; false if one has none.
+ */
+bool
+betree_hash_init(BetreeRel *bt, BetreeHash *hash)
+{
+	hash->id = BETREE_VERSION;
+	for (int i = 0; i < bt->nkeyatts; i++)
+	{
+		Oid			arg_proc;
+		Oid			proc = betree_hash_proc(bt, i, bt->rel->rd_opcintype[i],
+											&arg_proc);
+
+		if (!OidIsValid(proc))
+			return false;
+		fmgr_info(proc, &hash->proc[i]);
+		hash->id = hash_combine(hash->id, murmurhash32(proc));
+	}
+	return true;
+}
+
+/* Add column "i" to the hash of a key, which begins as 0 */
+uint64
+betree_hash_add(BetreeRel *bt, FmgrInfo *proc, int i, Datum value,
+				bool isnull, uint64 hash)
+{
+	uint32		part = 0;
+
+	if (!isnull)
+		part = DatumGetUInt32(FunctionCall1Coll(proc,
+												bt->rel->rd_indcollation[i],
+												value));
+	return hash_bytes_uint32_extended(part, hash);
+}
+
+/* Hash of a tuple's key columns */
+static uint64
+hash_tuple(BetreeRel *bt, BetreeHash *hash, IndexTuple itup)
+{
+	uint64		result = 0;
+
+	for (int i = 0; i < bt->nkeyatts; i++)
+	{
+		bool		isnull;
+		Datum		value = betree_getattr(bt, itup, i + 1, &isnull);
+
+		result = betree_hash_add(bt, &hash->proc[i], i, value, isnull, result);
+	}
+	return result;
+}
+
+/*
+ * betree_filter_pages
+ *		Filter pages that a node with the present options should have.
+ *
+ * Room for the log that starts a drain, and a little more.
+ */
+int
+betree_filter_pages(BetreeRel *bt)
+{
+	int			tuples = BetreePageCapacity /
+		(MAXALIGN(bt->tuple_width) + (int) sizeof(ItemIdData));
+
+	if (bt->buffer_pages <= FILTER_MIN_LOG)
+		return 0;
+	tuples = Min(tuples, BETREE_BUF_MAX_ITEMS);
+	return Min(BETREE_FILTER_PAGES_MAX,
+			   (bt->buffer_pages + 2) * tuples / BETREE_FILTER_MAX_ENTRIES + 1);
+}
+
+/* Is no sealed page covered by any of the node's filter pages? */
+static bool
+covers_nothing(Page node)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+
+	if (opaque->bteo_nlog == 0)
+		return true;
+	for (int i = 0; i < opaque->bteo_ndir; i++)
+	{
+		if (BetreeDirIsFilter(&dir[i]) &&
+			BetreeSeqNewer(opaque->bteo_seq, dir[i].bted_seq))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Give the exclusively locked node the filter pages that it should have.
+ *
+ * Their number decides where an entry belongs, so it changes only while they
+ * cover nothing.  Each page is a record; a crash in between leaves fewer,
+ * which is as good.
+ */
+static void
+add_filter_pages(BetreeRel *bt, Buffer nodebuf, BetreeHash *hash)
+{
+	int			wanted = betree_filter_pages(bt);
+
+	for (;;)
+	{
+		Page		node = BufferGetPage(nodebuf);
+		BetreePageOpaque opaque = BetreePageGetOpaque(node);
+		int			nfilters = betree_node_nfilters(node);
+		BetreeDirEntry *dir;
+		Buffer		buf;
+		GenericXLogState *state;
+		Page		page;
+
+		/* the log must keep the room that the options promise */
+		if (nfilters >= wanted ||
+			opaque->bteo_ncap - nfilters < bt->buffer_pages + 4 ||
+			opaque->bteo_ndir + 2 > opaque->bteo_ncap ||
+			!covers_nothing(node))
+			return;
+
+		buf = betree_alloc(bt);
+		state = betree_xlog_start(bt->rel);
+		node = betree_xlog_page(state, nodebuf, false);
+		opaque = BetreePageGetOpaque(node);
+		dir = BetreeNodeGetDir(node);
+		betree_node_add_dir(node, BufferGetBlockNumber(buf),
+							BETREE_DIR_FILTER_NUMBER(nfilters), 0);
+		for (int i = 0; i < opaque->bteo_ndir; i++)
+		{
+			if (BetreeDirIsFilter(&dir[i]))
+				dir[i].bted_seq = (uint16) opaque->bteo_seq;
+		}
+		page = betree_xlog_page(state, buf, true);
+		betree_page_init(page, BETREE_FILTER, opaque->bteo_level, 0);
+		BetreePageGetOpaque(page)->bteo_owner = BufferGetBlockNumber(nodebuf);
+		BetreePageGetOpaque(page)->bteo_hash_id = hash->id;
+		betree_xlog_finish(state);
+		BETREE_STOP("filter_added");
+		UnlockReleaseBuffer(buf);
+	}
+}
+
+/*
+ * Entries of a filter page that still count: of pages newer than "from", and
+ * not newer than "upto".  Copies them to "kept", returns their number.
+ */
+static int
+live_entries(Page page, uint16 from, uint16 upto, uint32 *kept)
+{
+	uint32	   *entries = BetreeFilterGetEntries(page);
+	int			nentries = BetreeFilterNumEntries(page);
+	int			nkept = 0;
+
+	for (int i = 0; i < nentries; i++)
+	{
+		if (BetreeSeqNewer(entries[i], from) &&
+			!BetreeSeqNewer(entries[i], upto))
+			kept[nkept++] = entries[i];
+	}
+	return nkept;
+}
+
+/*
+ * Write entries into one filter page, given by its directory entry, in a
+ * record by hand.  "upto" is the newest sealed page.  Returns false if the
+ * page cannot take them.
+ */
+static bool
+add_entries(BetreeRel *bt, BetreeDirEntry *entry, uint16 upto,
+			BetreeHash *hash, uint32 *added, int nadded)
+{
+	Buffer		buf = betree_read(bt, entry->bted_block,
+								  BUFFER_LOCK_EXCLUSIVE, BETREE_FILTER);
+	Page		page = BufferGetPage(buf);
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	uint32	   *entries = BetreeFilterGetEntries(page);
+	int			nold = BetreeFilterNumEntries(page);
+	bool		same_hash = opaque->bteo_hash_id == hash->id;
+	bool		rewrite;
+	int			first;
+	uint32	   *kept = NULL;
+	BetreeDelta delta;
+
+	/* only a filter that covers nothing may change its hash functions */
+	if (!same_hash && BetreeSeqNewer(upto, entry->bted_seq))
+	{
+		UnlockReleaseBuffer(buf);
+		return false;
+	}
+	rewrite = !same_hash || nold + nadded > BETREE_FILTER_MAX_ENTRIES;
+	if (rewrite)
+	{
+		kept = palloc(BETREE_FILTER_PAGE_ENTRIES * sizeof(uint32));
+		nold = live_entries(page, entry->bted_seq, upto, kept);
+		if (nold + nadded > BETREE_FILTER_MAX_ENTRIES)
+		{
+			pfree(kept);
+			UnlockReleaseBuffer(buf);
+			return false;
+		}
+	}
+	else if (nadded == 0)
+	{
+		UnlockReleaseBuffer(buf);
+		return true;
+	}
+
+	betree_delta_begin(&delta, bt->rel);
+	betree_delta_buffer(&delta, buf);
+	START_CRIT_SECTION();
+	if (rewrite)
+		memcpy(entries, kept, nold * sizeof(uint32));
+	memcpy(entries + nold, added, nadded * sizeof(uint32));
+	((PageHeader) page)->pd_lower =
+		(char *) (entries + nold + nadded) - (char *) page;
+	opaque->bteo_hash_id = hash->id;
+
+	first = rewrite ? 0 : nold;
+	betree_delta_range(&delta, 0, offsetof(PageHeaderData, pd_lower),
+					   sizeof(LocationIndex));
+	betree_delta_range(&delta, 0, (char *) (entries + first) - (char *) page,
+					   (nold + nadded - first) * sizeof(uint32));
+	if (!same_hash)
+		betree_delta_range(&delta, 0,
+						   (char *) &opaque->bteo_hash_id - (char *) page,
+						   sizeof(opaque->bteo_hash_id));
+	betree_delta_finish(&delta);
+	BETREE_STOP("filtered");
+
+	if (rewrite)
+		pfree(kept);
+	UnlockReleaseBuffer(buf);
+	return true;
+}
+
+/*
+ * betree_filter_seal
+ *		Put the fingerprints of a page that is about to be sealed as number
+ *		"seq" into the filter pages of its node.
+ *
+ * Node and page are exclusively locked; "ids" are the page's item pointers in
+ * the order of its tuples.  Sets covered[i] for each filter page: the record
+ * of the seal must set bted_seq to "seq" where that is false.
+ */
+void
+betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page, ItemIdData *ids,
+				   uint32 seq, bool *covered)
+{
+	Page		node = BufferGetPage(nodebuf);
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	BetreeHash	hash;
+	int			nitems = PageGetMaxOffsetNumber(page);
+	int			nfilters = betree_node_nfilters(node);
+	uint64	   *hashes;
+	uint32	   *added;
+	int			nhashes = 0;
+
+	memset(covered, 0, BETREE_FILTER_PAGES_MAX * sizeof(bool));
+	if ((nfilters == 0 &&
+		 ((BufferGetBlockNumber(nodebuf) == BETREE_ROOT_BLKNO &&
+		   opaque->bteo_nlog < FILTER_MIN_LOG) ||
+		  betree_filter_pages(bt) == 0)) ||
+		!betree_hash_init(bt, &hash))
+		return;
+
+	/* hash functions may throw: first of all */
+	hashes = palloc(nitems * sizeof(uint64) + 1);
+	added = palloc(nitems * sizeof(uint32) + 1);
+	for (int i = 0; i < nitems; i++)
+	{
+		IndexTuple	itup = (IndexTuple) ((char *) page +
+										 ItemIdGetOffset(&ids[i]));
+		uint64		value = hash_tuple(bt, &hash, itup);
+
+		/* equal keys are neighbours */
+		if (nhashes == 0 || hashes[nhashes - 1] != value)
+			hashes[nhashes++] = value;
+	}
+
+	add_filter_pages(bt, nodebuf, &hash);
+	nfilters = betree_node_nfilters(node);
+	for (int number = 0; number < nfilters; number++)
+	{
+		int			at = betree_node_find_dir(node,
+											  BETREE_DIR_FILTER_NUMBER(number));
+		int			nadded = 0;
+
+		if (at < 0 || number >= BETREE_FILTER_PAGES_MAX)
+			betree_report_damaged_item();
+		for (int i = 0; i < nhashes; i++)
+		{
+			if (filter_number(hashes[i], nfilters) == number)
+				added[nadded++] = make_entry(hashes[i], seq);
+		}
+		covered[number] = add_entries(bt, BetreeNodeGetDir(node) + at,
+									  (uint16) opaque->bteo_seq, &hash,
+									  added, nadded);
+	}
+	pfree(added);
+	pfree(hashes);
+}
+
+/*
+ * betree_filter_probe
+ *		Ask a locked node's filter for the log pages that may hold a key.
+ *
+ * "hash" is the key's, by functions of the identity "id".  Returns false if
+ * there is no filter that could tell.  Otherwise pages newer than "*from" need
+ * be read only if "hit" is set for their number.
+ */
+bool
+betree_filter_probe(BetreeRel *bt, Page node, uint32 id, uint64 hash,
+					uint16 *from, bool *hit)
+{
+	int			nfilters = betree_node_nfilters(node);
+	uint32		fingerprint = make_entry(hash, 0);
+	Buffer		buf;
+	Page		page;
+	bool		valid;
+	int			at;
+
+	if (nfilters == 0)
+		return false;
+	at = betree_node_find_dir(node,
+							  BETREE_DIR_FILTER_NUMBER(filter_number(hash, nfilters)));
+	if (at < 0)
+		betree_report_damaged_item();
+
+	*from = BetreeNodeGetDir(node)[at].bted_seq;
+	if (!BetreeSeqNewer(BetreePageGetOpaque(node)->bteo_seq, *from))
+		return false;
+	buf = betree_read(bt, BetreeNodeGetDir(node)[at].bted_block,
+					  BUFFER_LOCK_SHARE, BETREE_FILTER);
+	page = BufferGetPage(buf);
+	valid = BetreePageGetOpaque(page)->bteo_hash_id == id;
+	if (valid)
+	{
+		uint32	   *entries = BetreeFilterGetEntries(page);
+		int			nentries = BetreeFilterNumEntries(page);
+
+		memset(hit, 0, BETREE_FILTER_HITS * sizeof(bool));
+		for (int i = 0; i < nentries; i++)
+		{
+			if (unlikely((entries[i] & FINGERPRINT_MASK) == fingerprint))
+				hit[entries[i] & BETREE_MARKER_MASK] = true;
+		}
+	}
+	UnlockReleaseBuffer(buf);
+	return valid;
+}
+
+/*
+ * betree_filter_lacks
+ *		Does a filter miss a tuple of the page with number "seq" that it
+ *		should know?  For the checker.
+ */
+bool
+betree_filter_lacks(BetreeRel *bt, Page node, BetreeHash *hash,
+					IndexTuple itup, uint16 seq)
+{
+	bool		hit[BETREE_FILTER_HITS];
+	uint16		from;
+
+	return betree_filter_probe(bt, node, hash->id, hash_tuple(bt, hash, itup),
+							   &from, hit) &&
+		BetreeSeqNewer(seq, from) && !hit[seq & BETREE_MARKER_MASK];
+}
