@@ -650,13 +650,6 @@ CREATE FUNCTION ecp_build_report(index regclass, OUT phase text,
 COMMENT ON FUNCTION ecp_build_report(regclass) IS
 	'time, intermediate files and bytes of each phase of an ecp index build, and the policy it used';
 
-CREATE FUNCTION ecp_cluster_rows(index regclass, OUT cluster bigint, OUT tid tid)
-	RETURNS SETOF record
-	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION ecp_cluster_rows(regclass) IS
-	'the rows of each cluster of an ecp index';
-REVOKE ALL ON FUNCTION ecp_cluster_rows(regclass) FROM PUBLIC;
-
 CREATE FUNCTION ecp_metapage_info(index regclass,
 	OUT version integer, OUT element text, OUT metric text,
 	OUT dims integer, OUT dims_learned boolean, OUT leaders text,

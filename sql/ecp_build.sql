@@ -4,6 +4,11 @@
 -- cannot be indexed is refused with an error that names the reason.
 --
 
+-- the rows of each cluster
+CREATE FUNCTION cluster_rows(index regclass, OUT cluster int, OUT tid tid)
+RETURNS SETOF record LANGUAGE sql AS
+	'SELECT cluster, unnest(tids) FROM ecp_clusters(index)';
+
 -- n vectors of "dims" bytes around a few dozen centres
 CREATE FUNCTION vecs(n int, dims int, seed float8)
 RETURNS TABLE (id int, v bytea) LANGUAGE plpgsql AS $$
@@ -46,8 +51,8 @@ BEGIN
 			count(c.tid) - count(DISTINCT c.tid),
 			max(c.cluster) > 1,
 			coalesce((SELECT max(n) FROM (SELECT count(*) AS n
-				FROM ecp_cluster_rows(%L) GROUP BY cluster) s) <= 256, true)
-		FROM %s t FULL JOIN ecp_cluster_rows(%L) c ON t.ctid = c.tid',
+				FROM cluster_rows(%L) GROUP BY cluster) s) <= 256, true)
+		FROM %s t FULL JOIN cluster_rows(%L) c ON t.ctid = c.tid',
 		index, tab, index)
 	INTO missing, extra, twice, several, largest;
 END $$;
@@ -88,9 +93,9 @@ CREATE INDEX i1 ON rows USING ecp (v) WITH (seed = 7);
 CREATE INDEX i2 ON rows USING ecp (v) WITH (seed = 7);
 CREATE INDEX i3 ON rows USING ecp (v) WITH (seed = 8);
 SELECT count(*)
-FROM (SELECT * FROM ecp_cluster_rows('i1') EXCEPT SELECT * FROM ecp_cluster_rows('i2')) d;
+FROM (SELECT * FROM cluster_rows('i1') EXCEPT SELECT * FROM cluster_rows('i2')) d;
 SELECT count(*) > 0 AS differ
-FROM (SELECT * FROM ecp_cluster_rows('i1') EXCEPT SELECT * FROM ecp_cluster_rows('i3')) d;
+FROM (SELECT * FROM cluster_rows('i1') EXCEPT SELECT * FROM cluster_rows('i3')) d;
 DROP INDEX i1, i2, i3;
 
 -- clusters of equal rows are cut, too
@@ -107,11 +112,11 @@ SELECT * FROM complete('i', 'few');
 DROP INDEX i;
 INSERT INTO few VALUES (NULL), (NULL);
 CREATE INDEX i ON few USING ecp (v);
-SELECT * FROM ecp_cluster_rows('i');
+SELECT * FROM cluster_rows('i');
 DROP INDEX i;
 INSERT INTO few VALUES ('\x0102030405060708'), ('\x1112131415161718');
 CREATE INDEX i ON few USING ecp (v);
-SELECT cluster, tid FROM ecp_cluster_rows('i') ORDER BY tid;
+SELECT cluster, tid FROM cluster_rows('i') ORDER BY tid;
 DROP TABLE few;
 
 -- NULL vectors are not indexed, nor is the zero vector under cosine
@@ -121,15 +126,15 @@ CREATE TABLE holes AS
 	FROM generate_series(1, 30) id;
 CREATE INDEX i ON holes USING ecp (r real_cosine_ops);
 SELECT count(*), count(*) FILTER (WHERE id % 3 = 2) AS expected
-FROM ecp_cluster_rows('i') c JOIN holes h ON h.ctid = c.tid;
+FROM cluster_rows('i') c JOIN holes h ON h.ctid = c.tid;
 DROP INDEX i;
 CREATE INDEX i ON holes USING ecp (r);
-SELECT count(*) FROM ecp_cluster_rows('i');
+SELECT count(*) FROM cluster_rows('i');
 DROP TABLE holes;
 
 -- partial and expression indexes, partitions
 CREATE INDEX i ON rows USING ecp (v) WHERE id <= 100;
-SELECT count(*), max(id) FROM ecp_cluster_rows('i') c JOIN rows r ON r.ctid = c.tid;
+SELECT count(*), max(id) FROM cluster_rows('i') c JOIN rows r ON r.ctid = c.tid;
 DROP INDEX i;
 CREATE INDEX i ON rows USING ecp ((substr(v, 1, 8)));
 SELECT * FROM complete('i');
@@ -167,10 +172,10 @@ CREATE INDEX i900 ON long USING ecp (r) WHERE dims = 900;
 CREATE INDEX i1100 ON long USING ecp (r) WHERE dims = 1100;
 CREATE INDEX i2500 ON long USING ecp (r) WHERE dims = 2500;
 SELECT dims, count(*) FROM long l JOIN (
-	SELECT * FROM ecp_cluster_rows('i500') UNION ALL
-	SELECT * FROM ecp_cluster_rows('i900') UNION ALL
-	SELECT * FROM ecp_cluster_rows('i1100') UNION ALL
-	SELECT * FROM ecp_cluster_rows('i2500')) c ON c.tid = l.ctid
+	SELECT * FROM cluster_rows('i500') UNION ALL
+	SELECT * FROM cluster_rows('i900') UNION ALL
+	SELECT * FROM cluster_rows('i1100') UNION ALL
+	SELECT * FROM cluster_rows('i2500')) c ON c.tid = l.ctid
 GROUP BY dims ORDER BY dims;
 DROP TABLE long;
 

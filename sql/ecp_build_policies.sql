@@ -5,6 +5,11 @@
 --
 
 -- 6,000 vectors of 32 bytes around a few dozen centres
+-- the rows of each cluster
+CREATE FUNCTION cluster_rows(index regclass, OUT cluster int, OUT tid tid)
+RETURNS SETOF record LANGUAGE sql AS
+	'SELECT cluster, unnest(tids) FROM ecp_clusters(index)';
+
 CREATE FUNCTION vecs(n int, dims int)
 RETURNS TABLE (id int, v bytea) LANGUAGE plpgsql AS $$
 DECLARE
@@ -32,9 +37,9 @@ CREATE TABLE rows AS SELECT * FROM vecs(6000, 32);
 CREATE FUNCTION differences(a regclass, b regclass) RETURNS bigint
 LANGUAGE sql AS $$
 	WITH x AS (SELECT cluster, array_agg(tid ORDER BY tid) AS members
-			   FROM ecp_cluster_rows(a) GROUP BY cluster),
+			   FROM cluster_rows(a) GROUP BY cluster),
 		 y AS (SELECT cluster, array_agg(tid ORDER BY tid) AS members
-			   FROM ecp_cluster_rows(b) GROUP BY cluster)
+			   FROM cluster_rows(b) GROUP BY cluster)
 	SELECT count(*) FROM x FULL JOIN y USING (cluster)
 	WHERE x.members IS DISTINCT FROM y.members
 $$;

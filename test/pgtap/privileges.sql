@@ -13,7 +13,7 @@ SET ROLE ecp_privileges_stranger;
 SELECT throws_ok('SELECT * FROM ' || call, '42501', NULL,
 	call || ' is not for everyone')
 FROM unnest(ARRAY['ecp_index_check(''private_v'')',
-	'ecp_cluster_rows(''private_v'')', 'ecp_clusters(''private_v'')',
+	'ecp_clusters(''private_v'')',
 	'ecp_page_items(''private_v'', 1)', 'ecp_metapage_info(''private_v'')',
 	'ecp_recall(''private_v'')', 'ecp_maintain(''private_v'')',
 	'betree_page_items(''private_k'', 1)', 'betree_node_info(''private_k'', 1)',
