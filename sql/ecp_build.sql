@@ -197,5 +197,5 @@ FROM ecp_build_report('i');
 SELECT ecp_build_report('rows');
 DROP INDEX i;
 
-DROP FUNCTION vecs, reals, complete;
+DROP FUNCTION vecs, reals, complete, cluster_rows;
 DROP TABLE rows;
