@@ -68,32 +68,10 @@ ecpbuildphasename(int64 phasenum)
 
 /* ---- the metapage ---- */
 
-/* Largest number of vectors that a run has room for, with some to spare. */
-static int
-run_slots_max(const EcpGeometry *geo)
-{
-	uint32		low = 1;
-	uint32		high = (uint32) geo->slots * ECP_RUN_PAGES_MAX;
-
-	while (low < high)
-	{
-		uint32		middle = low + (high - low + 1) / 2;
-		uint32		entry_pages;
-		uint32		npages;
-
-		ecp_run_size(geo, middle, &entry_pages, &npages);
-		if (npages <= ECP_RUN_PAGES_MAX)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return low;
-}
-
 int
 ecp_node_slots_max(const EcpGeometry *geo)
 {
-	int			slots = run_slots_max(geo);
+	int			slots = ecp_slots_in_pages(geo, ECP_RUN_PAGES_MAX);
 
 	return Max(slots - slots / 8, 2);
 }
@@ -117,7 +95,7 @@ ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims)
 			(state.leaf.vec_bytes + sizeof(ItemPointerData) +
 			 sizeof(uint32) * state.leaf.nfactors);
 	rows = Min(Max(rows, CLUSTER_ROWS_MIN), CLUSTER_ROWS_MAX);
-	leaf_slots = run_slots_max(&state.leaf);
+	leaf_slots = ecp_slots_in_pages(&state.leaf, ECP_RUN_PAGES_MAX);
 	leaf_slots = Max(leaf_slots - leaf_slots / 8, 2);
 	meta->ecpm_leaf_max = Min(2 * rows, leaf_slots);
 	meta->ecpm_leaf_target = Max(meta->ecpm_leaf_max / 2, 1);

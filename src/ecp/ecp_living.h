@@ -208,7 +208,6 @@ typedef enum EcpReplaceKind
 extern bool ecp_replace(Relation index, EcpReplaceKind kind,
 						const EcpReplaceTarget *target);
 extern void ecp_undo(Relation index);
-extern uint32 ecp_slots_in_pages(const EcpGeometry *geo, uint32 npages);
 
 /* ---- ecp_maintain.c ---- */
 

@@ -130,6 +130,27 @@ ecp_run_size(const EcpGeometry *geo, uint32 nslots, uint32 *entry_pages,
 	*npages = *entry_pages + (uint32) vector_pages;
 }
 
+uint32
+ecp_slots_in_pages(const EcpGeometry *geo, uint32 npages)
+{
+	uint32		low = 1;
+	uint32		high = npages * geo->slots;
+
+	while (low < high)
+	{
+		uint32		middle = low + (high - low + 1) / 2;
+		uint32		entry_pages;
+		uint32		all_pages;
+
+		ecp_run_size(geo, middle, &entry_pages, &all_pages);
+		if (all_pages <= npages)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
 /* Header and opaque of any page; the payload is zero. */
 static void
 ecp_page_init(Page page, int kind, uint64 run, uint32 pageno, Size lower)

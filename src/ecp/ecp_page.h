@@ -306,6 +306,9 @@ extern void ecp_geometry_init(EcpIndexState *state);
 extern void ecp_run_size(const EcpGeometry *geo, uint32 nslots,
 						 uint32 *entry_pages, uint32 *npages);
 
+/* How many slots a run of npages pages can have; at least 1. */
+extern uint32 ecp_slots_in_pages(const EcpGeometry *geo, uint32 npages);
+
 /*
  * Initialise a page in memory: header, opaque, zeroed payload, pd_lower.
  * Run pages: the kind follows from pageno and entry_pages.

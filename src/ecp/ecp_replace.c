@@ -72,27 +72,6 @@ typedef struct EcpReplace
 	EcpIntentData intent;
 } EcpReplace;
 
-/* How many slots a run of npages pages can have. */
-uint32
-ecp_slots_in_pages(const EcpGeometry *geo, uint32 npages)
-{
-	uint64		nslots;
-	uint32		entry_pages;
-	uint32		all_pages;
-
-	if (geo->code_bytes > 0)
-		return npages * geo->slots;
-	nslots = (uint64) (npages - 1) * ECP_PAYLOAD_BYTES / geo->vec_bytes;
-	for (;; nslots--)
-	{
-		if (nslots <= 1)
-			return 1;
-		ecp_run_size(geo, nslots, &entry_pages, &all_pages);
-		if (all_pages <= npages)
-			return nslots;
-	}
-}
-
 /* Slots of a new run for n items; a leaf gets "spare" free ones. */
 static uint32
 ecp_new_slots(const EcpGeometry *geo, int level, int n, uint32 spare)
