@@ -156,6 +156,9 @@ typedef struct EcpClusterRef
 	BlockNumber parent_blk;		/* head of the parent node, Invalid = root */
 	uint64		parent_run;
 	uint32		parent_slot;	/* slot within the parent's run */
+	/* and in memory, until the descent ends; NULL = root */
+	const EcpPanel *panel;
+	uint32		panel_child;
 	/* buffers of the head run's first pages, as last seen: see EcpNode */
 	Buffer	   *recent;
 	int			nrecent;

@@ -275,7 +275,7 @@ node_read_page(Relation index, const EcpIndexState *state,
 
 		node->children[node->nchildren] = *child;
 		node->slots[node->nchildren] = first + slot;
-		if (geo->code_bytes > 0)
+		if (!geo->stream)
 		{
 			ecp_entry_get_vector(geo, &view, slot, leader);
 			node_set_leader(node, node->nchildren, leader);
@@ -383,7 +383,7 @@ node_read(Relation index, const EcpIndexState *state, const EcpChildData *ref,
 		CHECK_FOR_INTERRUPTS();
 		node_read_page(index, state, cached, &header, pageno, leader);
 	}
-	if (geo->code_bytes == 0)
+	if (geo->stream)
 	{
 		for (int i = 0; i < node->nchildren; i++)
 		{

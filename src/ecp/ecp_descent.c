@@ -231,6 +231,8 @@ ecp_descent_next(EcpDescent *descent, EcpClusterRef *cluster)
 	cluster->parent_blk = parent->blk;
 	cluster->parent_run = parent->run;
 	cluster->parent_slot = parent->slots[child];
+	cluster->panel = parent->panel;
+	cluster->panel_child = child;
 	cluster->recent = parent->recent + parent->recent_first[child];
 	cluster->nrecent = parent->recent_first[child + 1] -
 		parent->recent_first[child];

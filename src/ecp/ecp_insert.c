@@ -61,7 +61,7 @@ ecp_added_slots(const EcpIndexState *state, uint32 total)
 		nslots = Max(limit / 2, total / 8);
 	nslots = Max(nslots, ECP_RUN_SLOTS_MIN);
 	nslots = Min(nslots, ecp_slots_in_pages(geo, ECP_SPLIT_PAGES_MAX / 2));
-	if (geo->code_bytes > 0)
+	if (!geo->stream)
 	{
 		ecp_run_size(geo, nslots, &entry_pages, &npages);
 		nslots = entry_pages * geo->slots;
@@ -174,17 +174,20 @@ ecp_insert_first(Relation index, EcpIndexState *state,
 	}
 	ecp_vector_check_dims(vector, meta->ecpm_dims,
 						  RelationGetRelationName(index));
-	nslots = state->leaf.code_bytes > 0 ? state->leaf.slots :
-		Min(ECP_RUN_SLOTS_MIN, ecp_leaf_limit(state));
+	nslots = state->leaf.stream ?
+		Min(ECP_RUN_SLOTS_MIN, ecp_leaf_limit(state)) : state->leaf.slots;
 	ECP_STOP_POINT("learn");
 	if (ecp_xlog_learn(index, state, nslots))
 		ECP_STOP_POINT("learn-done");
 }
 
-/* The cluster of the nearest leader. */
-static void
+/*
+ * The cluster of the nearest leader; the leader is copied to "leader".
+ * Returns false if the cluster is the root and has none.
+ */
+static bool
 ecp_insert_find(Relation index, const EcpIndexState *state,
-				const void *prepared, EcpChildData *leaf)
+				const void *prepared, EcpChildData *leaf, void *leader)
 {
 	EcpDescent *descent;
 	EcpClusterRef cluster;
@@ -192,7 +195,7 @@ ecp_insert_find(Relation index, const EcpIndexState *state,
 	if (state->meta.ecpm_root_level == 0)
 	{
 		*leaf = state->meta.ecpm_root;
-		return;
+		return false;
 	}
 	if (state->meta.ecpm_root_level == 1)
 	{
@@ -206,15 +209,18 @@ ecp_insert_find(Relation index, const EcpIndexState *state,
 		ecp_panel_nearest(node->panel, node->nchildren, prepared,
 						  state->node.vec_bytes, 1, &nearest, &rank);
 		*leaf = node->children[nearest];
+		ecp_panel_get(node->panel, nearest, leader);
 		ecp_node_release(node);
-		return;
+		return true;
 	}
 	descent = ecp_descent_begin(index, state, prepared, true, 1);
 	if (!ecp_descent_next(descent, &cluster))
 		ecp_report_corrupt(index, state->meta.ecpm_root.ecpc_blk,
 						   "The tree of leaders has no leaves.");
 	*leaf = cluster.child;
+	ecp_panel_get(cluster.panel, cluster.panel_child, leader);
 	ecp_descent_end(descent);
+	return true;
 }
 
 /*
@@ -243,6 +249,7 @@ ecp_insert_vector(Relation index, const EcpVector *vector,
 	bool		may_split = ecp_insert_split;
 	bool		must_split = true;
 	char	   *prepared = palloc(mul_size(vector->dims, sizeof(float4)) + 64);
+	char	   *leader = palloc(mul_size(vector->dims, sizeof(float4)) + 64);
 
 	item.tid = *heap_tid;
 	item.vector = vector->data;
@@ -263,7 +270,8 @@ ecp_insert_vector(Relation index, const EcpVector *vector,
 			ecp_insert_first(index, &state, vector);
 			continue;
 		}
-		ecp_insert_find(index, &state, prepared, &leaf);
+		item.leader = ecp_insert_find(index, &state, prepared, &leaf,
+									  leader) ? leader : NULL;
 		switch (ecp_leaf_put(index, &state, &leaf, &item, may_split,
 							 must_split))
 		{

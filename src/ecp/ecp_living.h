@@ -136,14 +136,6 @@ typedef struct EcpNodeRef
 
 /* ---- ecp_xlog.c: each function is one kind of WAL record ---- */
 
-/* What goes into a slot: a TID (leaf) or child (node), and the vector. */
-typedef struct EcpSlotItem
-{
-	ItemPointerData tid;
-	EcpChildData child;
-	const void *vector;
-} EcpSlotItem;
-
 extern void ecp_run_init(Page page, const EcpGeometry *geo, int level,
 						 uint64 run, uint64 head_run, uint32 nslots);
 extern Buffer ecp_meta_lock(Relation index);

@@ -48,6 +48,7 @@ typedef struct Merge
 	Page		map;
 
 	EcpEntryList entries;		/* of the level that was written last */
+	bool		lone;			/* the cluster will be the root */
 } Merge;
 
 /* Rows or leaders in memory that become one run or more. */
@@ -142,7 +143,7 @@ merge_run_slots(const EcpGeometry *geo, int level, int n,
 		ecp_run_size(geo, nslots, entry_pages, npages);
 	}
 	nslots = *entry_pages * geo->slots;
-	if (geo->code_bytes == 0)
+	if (geo->stream)
 	{
 		uint64		room = (uint64) (*npages - *entry_pages) * ECP_PAYLOAD_BYTES;
 
@@ -212,9 +213,11 @@ merge_fill_header(EcpRunHeader header, const MergeSet *set,
 /* Rows from .. upto - 1 (of the order) to the slots of an entry page. */
 static void
 merge_fill_entries(Merge *merge, const MergeSet *set, const EcpGeometry *geo,
-				   const int32 *order, int from, int upto, Page page)
+				   const int32 *order, int from, int upto,
+				   const void *leader, Page page)
 {
 	EcpEntryView view;
+	EcpSlotItem item = {0};
 
 	ecp_entry_view(page, geo, set->level, &view);
 	for (int i = from; i < upto; i++)
@@ -223,11 +226,12 @@ merge_fill_entries(Merge *merge, const MergeSet *set, const EcpGeometry *geo,
 		int32		row = order[i];
 
 		if (set->level == 0)
-			view.tids[slot] = set->tids[row];
+			item.tid = set->tids[row];
 		else
-			view.children[slot] = set->children[row];
-		ecp_entry_put_vector(geo, &view, slot, merge->meta->ecpm_metric,
-							 set->vectors + (Size) row * geo->vec_bytes);
+			item.child = set->children[row];
+		item.vector = set->vectors + (Size) row * geo->vec_bytes;
+		item.leader = leader;
+		ecp_entry_put(&merge->build->state, set->level, &view, slot, &item);
 		EcpSlotSetLive(&view, slot);
 	}
 }
@@ -255,9 +259,13 @@ merge_fill_stream(const MergeSet *set, const EcpGeometry *geo,
 	}
 }
 
-/* Write a set as one run; *child receives its reference. */
+/*
+ * Write a set with its leader (NULL = it will be the root) as one run;
+ * *child receives its reference.
+ */
 static void
-merge_write_run(Merge *merge, const MergeSet *set, EcpChildData *child)
+merge_write_run(Merge *merge, const MergeSet *set, const void *leader,
+				EcpChildData *child)
 {
 	EcpBuild   *build = merge->build;
 	const EcpGeometry *geo = set->level == 0 ?
@@ -286,7 +294,7 @@ merge_write_run(Merge *merge, const MergeSet *set, EcpChildData *child)
 			merge_fill_entries(merge, set, geo, order,
 							   Min((int) (pageno * geo->slots), set->n),
 							   Min((int) ((pageno + 1) * geo->slots), set->n),
-							   page);
+							   leader, page);
 		else
 			merge_fill_stream(set, geo, order, pageno - entry_pages, page);
 		ecp_page_writer_put(merge->writer, child->ecpc_blk + pageno, page);
@@ -448,7 +456,7 @@ merge_write_set(Merge *merge, MergeSet *set, EcpEntryList *out)
 					   build->prep_bytes, set->n, centres[0]);
 			leader = centres[0];
 		}
-		merge_write_run(merge, set, &child);
+		merge_write_run(merge, set, merge->lone ? NULL : leader, &child);
 		child.ecpc_radius = merge_radius(build, set, leader);
 		child.ecpc_nrows = merge_rows(set);
 		entries_add(out, &child, leader, set->parent);
@@ -573,6 +581,8 @@ merge_clusters(Merge *merge)
 			ecp_panel_get(tree->panel[0], l, leader);
 			set.leader = leader;
 		}
+		merge->lone = build->counts[l] == build->index_tuples &&
+			build->counts[l] <= (uint64) Min(set.max, capacity);
 		while ((set.n = build->policy->read(build, l, capacity, set.tids,
 											set.vectors)) > 0)
 		{

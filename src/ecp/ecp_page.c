@@ -36,8 +36,7 @@
 
 /* Bytes of an entry page with "slots" slots, and where its parts begin. */
 static Size
-ecp_geometry_place(EcpGeometry *geo, Size item_bytes, Size attr_bytes,
-				   int nbitmaps, int slots)
+ecp_geometry_place(EcpGeometry *geo, Size item_bytes, int nbitmaps, int slots)
 {
 	Size		pos = ECP_ITEMS_START;
 
@@ -47,7 +46,10 @@ ecp_geometry_place(EcpGeometry *geo, Size item_bytes, Size attr_bytes,
 	pos += sizeof(uint64) * geo->live_words * nbitmaps;
 	geo->off_items = pos;
 	pos += item_bytes * slots;
-	pos += attr_bytes * slots;
+	if (geo->attr_bytes > 0)
+		pos = MAXALIGN(pos);
+	geo->off_attrs = pos;
+	pos += (Size) geo->attr_bytes * slots;
 	pos = INTALIGN(pos);
 	geo->off_factors = pos;
 	pos += sizeof(uint32) * geo->nfactors * slots;
@@ -59,16 +61,14 @@ ecp_geometry_place(EcpGeometry *geo, Size item_bytes, Size attr_bytes,
 
 /* Largest number of slots that fit an entry page. */
 static void
-ecp_geometry_fill(EcpGeometry *geo, Size item_bytes, Size attr_bytes,
-				  int nbitmaps)
+ecp_geometry_fill(EcpGeometry *geo, Size item_bytes, int nbitmaps)
 {
-	Size		slot_bytes = item_bytes + attr_bytes +
+	Size		slot_bytes = item_bytes + geo->attr_bytes +
 		sizeof(uint32) * geo->nfactors + geo->code_bytes;
 	int			slots = (ECP_PAGE_END - ECP_ITEMS_START) / slot_bytes;
 
 	while (slots > 0 &&
-		   ecp_geometry_place(geo, item_bytes, attr_bytes, nbitmaps,
-							  slots) > ECP_PAGE_END)
+		   ecp_geometry_place(geo, item_bytes, nbitmaps, slots) > ECP_PAGE_END)
 		slots--;
 	geo->slots = slots;
 }
@@ -77,7 +77,6 @@ static void
 ecp_geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 {
 	Size		item_bytes = leaf ? sizeof(ItemPointerData) : sizeof(EcpChildData);
-	Size		attr_bytes = leaf ? meta->ecpm_attr_bytes : 0;
 	Size		payload = ECP_PAGE_END - ECP_ITEMS_START;
 	Size		row_bytes;
 
@@ -85,15 +84,18 @@ ecp_geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 	geo->elem = leaf ? meta->ecpm_elem : meta->ecpm_leader_elem;
 	geo->dims = meta->ecpm_dims;
 	geo->vec_bytes = ecp_elem_size(geo->elem) * geo->dims;
+	geo->attr_bytes = leaf ? meta->ecpm_attr_bytes : 0;
 	geo->nfactors = leaf ? ecp_factors_count(geo->elem, meta->ecpm_metric) : 0;
 
 	/* inline, unless vectors are too large to share pages well */
-	row_bytes = item_bytes + attr_bytes + sizeof(uint32) * geo->nfactors +
+	row_bytes = item_bytes + geo->attr_bytes + sizeof(uint32) * geo->nfactors +
 		INTALIGN(geo->vec_bytes);
 	if (row_bytes <= payload &&
 		payload % row_bytes <= payload * ECP_INLINE_WASTE_MAX)
 		geo->code_bytes = INTALIGN(geo->vec_bytes);
-	ecp_geometry_fill(geo, item_bytes, attr_bytes, meta->ecpm_nbitmaps);
+	else
+		geo->stream = true;
+	ecp_geometry_fill(geo, item_bytes, meta->ecpm_nbitmaps);
 
 	/*
 	 * Nodes keep their leaders in rows: they are read one at a time, into a
@@ -119,7 +121,7 @@ ecp_run_size(const EcpGeometry *geo, uint32 nslots, uint32 *entry_pages,
 	uint64		vector_pages = 0;
 
 	*entry_pages = Max((nslots + geo->slots - 1) / geo->slots, 1);
-	if (geo->code_bytes == 0)
+	if (geo->stream)
 		vector_pages = ((uint64) nslots * geo->vec_bytes +
 						ECP_PAYLOAD_BYTES - 1) / ECP_PAYLOAD_BYTES;
 	if (*entry_pages + vector_pages > PG_UINT32_MAX)
@@ -206,7 +208,8 @@ ecp_entry_view(Page page, const EcpGeometry *geo, int level,
 	view->live = (uint64 *) (base + geo->off_live);
 	view->tids = level == 0 ? (ItemPointerData *) (base + geo->off_items) : NULL;
 	view->children = level > 0 ? (EcpChild) (base + geo->off_items) : NULL;
-	for (int f = 0; f < ECP_FACTORS_MAX; f++)
+	view->attrs = geo->attr_bytes > 0 ? base + geo->off_attrs : NULL;
+	for (int f = 0; f < ECP_ENTRY_FACTORS_MAX; f++)
 		view->factors[f] = f < geo->nfactors ?
 			(uint32 *) (base + geo->off_factors) + (Size) f * geo->slots : NULL;
 	view->codes = geo->code_bytes > 0 ? base + geo->off_codes : NULL;
@@ -222,29 +225,49 @@ ecp_entry_count_live(const EcpGeometry *geo, const EcpEntryView *view)
 	return n;
 }
 
-void
+/* The code of a slot that is the vector itself. */
+static void
 ecp_entry_put_vector(const EcpGeometry *geo, EcpEntryView *view, int slot,
-					 int metric, const void *vector)
+					 const void *vector)
 {
-	uint32		factors[ECP_FACTORS_MAX];
+	char	   *code = view->codes + (Size) slot * geo->code_bytes;
 
-	if (geo->code_bytes > 0)
+	if (geo->columns)
+		ecp_columns_put((uint8 *) view->codes, geo->slots, slot, geo->dims,
+						vector);
+	else
 	{
-		if (geo->columns)
-			ecp_columns_put((uint8 *) view->codes, geo->slots, slot,
-							geo->dims, vector);
-		else
-		{
-			char	   *code = view->codes + (Size) slot * geo->code_bytes;
-
-			memcpy(code, vector, geo->vec_bytes);
-			memset(code + geo->vec_bytes, 0, geo->code_bytes - geo->vec_bytes);
-		}
+		memcpy(code, vector, geo->vec_bytes);
+		memset(code + geo->vec_bytes, 0, geo->code_bytes - geo->vec_bytes);
 	}
+}
 
+void
+ecp_entry_put(const EcpIndexState *state, int level, EcpEntryView *view,
+			  int slot, const EcpSlotItem *item)
+{
+	const EcpGeometry *geo = level == 0 ? &state->leaf : &state->node;
+	uint32		factors[ECP_ENTRY_FACTORS_MAX];
+
+	if (level == 0)
+		view->tids[slot] = item->tid;
+	else
+		view->children[slot] = item->child;
+	if (geo->attr_bytes > 0)
+	{
+		char	   *attrs = view->attrs + (Size) slot * geo->attr_bytes;
+
+		if (item->attrs)
+			memcpy(attrs, item->attrs, geo->attr_bytes);
+		else
+			memset(attrs, 0, geo->attr_bytes);
+	}
+	if (!geo->stream)
+		ecp_entry_put_vector(geo, view, slot, item->vector);
 	if (geo->nfactors > 0)
 	{
-		ecp_factors_compute(geo->elem, metric, geo->dims, vector, factors);
+		ecp_factors_compute(geo->elem, state->meta.ecpm_metric, geo->dims,
+							item->vector, factors);
 		for (int f = 0; f < geo->nfactors; f++)
 			view->factors[f][slot] = factors[f];
 	}
@@ -265,7 +288,7 @@ ecp_entry_get_vector(const EcpGeometry *geo, const EcpEntryView *view,
 int
 ecp_entry_ranges_max(const EcpGeometry *geo)
 {
-	return 2 + geo->nfactors + (geo->columns ? (geo->dims + 3) / 4 : 1);
+	return 3 + geo->nfactors + (geo->columns ? (geo->dims + 3) / 4 : 1);
 }
 
 int
@@ -279,6 +302,11 @@ ecp_entry_ranges(const EcpGeometry *geo, int level, int slot,
 	ranges[n++].bytes = sizeof(uint64);
 	ranges[n].offset = geo->off_items + slot * item_bytes;
 	ranges[n++].bytes = item_bytes;
+	if (geo->attr_bytes > 0)
+	{
+		ranges[n].offset = geo->off_attrs + slot * geo->attr_bytes;
+		ranges[n++].bytes = geo->attr_bytes;
+	}
 	for (int f = 0; f < geo->nfactors; f++)
 	{
 		ranges[n].offset = geo->off_factors +
@@ -451,8 +479,9 @@ ecp_meta_check(Relation index, const EcpMetaPageData *meta)
 		meta->ecpm_leader_elem > ECP_ELEM_FLOAT32 ||
 		meta->ecpm_metric < ECP_METRIC_L2 ||
 		meta->ecpm_metric > ECP_METRIC_COSINE ||
-		meta->ecpm_quantizer != 0 || meta->ecpm_nbitmaps != 1 ||
-		meta->ecpm_attr_bytes != 0 ||
+		meta->ecpm_quantizer > ECP_QUANTIZER_NONE ||
+		meta->ecpm_nbitmaps != 1 ||
+		meta->ecpm_attr_bytes > ECP_ATTR_BYTES_MAX ||
 		meta->ecpm_dims > ECP_DIMS_MAX ||
 		meta->ecpm_root_level > 64 ||
 		meta->ecpm_recall_points > ECP_RECALL_POINTS ||

@@ -27,9 +27,9 @@
  *	 | live bitmap			  |  8-byte words, bit = slot is live
  *	 | TIDs (leaf)			  |  6 bytes a slot
  *	 |   or children (node)	  |  32 bytes a slot
- *	 | key attributes		  |  attr_bytes a slot (none in version 1)
+ *	 | attributes			  |  attr_bytes a slot, from an 8-byte boundary
  *	 | factors				  |  nfactors arrays of 4 bytes a slot
- *	 | codes				  |  code_bytes a slot, rows or columns
+ *	 | codes				  |  code_bytes a slot: rows, columns or blocks
  *	 +------------------------+
  *	 | EcpPageOpaqueData   16 |
  *	 +------------------------+
@@ -39,6 +39,10 @@
  * ecp_geometry_init), in which case, as with a quantiser, the exact vectors
  * are in the vector part of the run: vector i begins at byte i * vec_bytes
  * of the concatenated payloads of its vector pages.
+ *
+ * A quantiser's codes and factors describe a row relative to the leader of
+ * its cluster (to the origin in a root that is a leaf), and are in blocks of
+ * ECP_CODE_BLOCK slots (vector_codes.h).
  *
  * The bytes of a slot change only while its live bit is 0.
  *
@@ -90,6 +94,9 @@ typedef EcpPageOpaqueData *EcpPageOpaque;
 #define EcpBlockMap(blk)	((blk) / ECP_MAP_BITS)	/* which map page */
 #define EcpBlockIsMap(blk)	((blk) % ECP_MAP_BITS == ECP_MAP_FIRST_BLKNO)
 
+/* Attributes of a slot at most. */
+#define ECP_ATTR_BYTES_MAX	1024
+
 /* Limits of a run: it must fit one map page and one rewrite in memory. */
 #define ECP_RUN_PAGES_MAX	1024
 
@@ -111,6 +118,14 @@ typedef struct EcpChildData
 typedef EcpChildData *EcpChild;
 
 #define ECP_V_NONE			0xFFFFFFFF
+
+/* Written to disk (ecpm_quantizer): never renumber. */
+typedef enum EcpQuantizer
+{
+	ECP_QUANTIZER_NONE = 0,
+	ECP_QUANTIZER_RABITQ = 1,	/* one bit an element */
+	ECP_QUANTIZER_AUTO = 255	/* only as what is asked for */
+} EcpQuantizer;
 
 /* Is a leader's slot part of structure version v? */
 #define EcpChildIsVisible(child, v) \
@@ -209,7 +224,7 @@ typedef struct EcpMetaPageData
 	uint32		ecpm_flags;		/* ECP_META_* */
 	uint8		ecpm_elem;		/* EcpElem of the column */
 	uint8		ecpm_metric;	/* EcpMetric */
-	uint8		ecpm_quantizer; /* 0 = none */
+	uint8		ecpm_quantizer; /* EcpQuantizer, never AUTO */
 	uint8		ecpm_leader_elem;	/* EcpElem of the leaders */
 	uint16		ecpm_dims;		/* 0 = not known yet */
 	uint16		ecpm_nkeyatts;
@@ -221,7 +236,7 @@ typedef struct EcpMetaPageData
 	uint32		ecpm_node_target;	/* the same for leaders in a node */
 	uint32		ecpm_node_max;
 	uint64		ecpm_seed;
-	uint64		ecpm_rotation_seed; /* quantiser, later */
+	uint64		ecpm_rotation_seed; /* of the quantiser */
 	uint32		ecpm_sversion;	/* structure version V */
 	uint32		ecpm_root_level;	/* level of the root's run */
 	uint64		ecpm_next_run;	/* next run id to give, from 1 */
@@ -264,13 +279,17 @@ typedef struct EcpGeometry
 	uint16		slots;			/* a page */
 	uint16		live_words;		/* 8-byte words of one bitmap */
 	uint16		nfactors;
-	uint16		code_bytes;		/* a slot; 0 = vectors are in the vector part */
+	uint16		attr_bytes;		/* a slot */
+	uint16		code_bytes;		/* a slot; 0 = no codes on entry pages */
+	bool		stream;			/* vectors are in the vector part */
 	bool		columns;		/* codes are in COLUMNS, not ROWS */
+	uint8		quantizer;		/* EcpQuantizer; else codes are vectors */
 	uint8		elem;			/* EcpElem of the exact vectors */
 	uint16		dims;
 	uint32		vec_bytes;		/* of an exact vector */
 	uint16		off_live;
 	uint16		off_items;		/* TIDs or children */
+	uint16		off_attrs;
 	uint16		off_factors;
 	uint16		off_codes;
 	uint16		lower;			/* pd_lower of every entry page */
@@ -284,21 +303,41 @@ typedef struct EcpIndexState
 	EcpGeometry node;
 } EcpIndexState;
 
+/* Factors of a slot at most, with any quantiser. */
+#define ECP_ENTRY_FACTORS_MAX	3
+
 /* Pointers into an entry page. */
 typedef struct EcpEntryView
 {
 	uint64	   *live;
 	ItemPointerData *tids;		/* leaf */
 	EcpChild	children;		/* node */
-	uint32	   *factors[2];
-	char	   *codes;
+	char	   *attrs;			/* NULL if there are none */
+	uint32	   *factors[ECP_ENTRY_FACTORS_MAX];
+	char	   *codes;			/* NULL if there are none */
 } EcpEntryView;
+
+/*
+ * What goes into a slot: a TID and attributes (leaf) or a child (node), and
+ * the vector.  "leader" is that of the row's cluster, in the form of
+ * ecp_prepare(): a quantiser's codes are relative to it, and nothing else
+ * looks at it.  NULL = the cluster is a root.
+ */
+typedef struct EcpSlotItem
+{
+	ItemPointerData tid;
+	EcpChildData child;
+	const void *attrs;			/* attr_bytes, or NULL = zeros */
+	const void *vector;
+	const void *leader;
+} EcpSlotItem;
 
 /* ---- ecp_page.c ---- */
 
 /*
- * Geometry of leaves and nodes from elem, metric, leader_elem, dims,
- * attr_bytes and nbitmaps of state->meta.  Does nothing while dims is 0.
+ * Geometry of leaves and nodes from elem, metric, leader_elem, quantizer,
+ * dims, attr_bytes and nbitmaps of state->meta.  Does nothing while dims is
+ * 0.
  */
 extern void ecp_geometry_init(EcpIndexState *state);
 
@@ -333,20 +372,23 @@ extern void ecp_entry_view(Page page, const EcpGeometry *geo, int level,
 extern int	ecp_entry_count_live(const EcpGeometry *geo, const EcpEntryView *view);
 
 /*
- * Write the exact vector and its factors into a slot of an entry page whose
- * vectors are inline (code_bytes > 0 and no quantiser), or read it.  The
- * live bit and the TID or child are the caller's.
+ * Write what an item has on its entry page: TID or child, attributes,
+ * factors and code.  The live bit is the caller's, and so is the vector
+ * where geo->stream.
  */
-extern void ecp_entry_put_vector(const EcpGeometry *geo, EcpEntryView *view,
-								 int slot, int metric, const void *vector);
+extern void ecp_entry_put(const EcpIndexState *state, int level,
+						  EcpEntryView *view, int slot,
+						  const EcpSlotItem *item);
+
+/* Read a vector that is on its entry page (not geo->stream). */
 extern void ecp_entry_get_vector(const EcpGeometry *geo,
 								 const EcpEntryView *view, int slot,
 								 void *vector);
 
 /*
  * The ranges of bytes of an entry page that change when a slot is filled
- * (live bit, item, factors, code), none of them longer than a code.  Returns
- * their number; "ranges" has room for ecp_entry_ranges_max().
+ * (live bit, item, attributes, factors, code).  Returns their number;
+ * "ranges" has room for ecp_entry_ranges_max().
  */
 typedef struct EcpByteRange
 {

@@ -81,7 +81,7 @@ ecp_new_slots(const EcpGeometry *geo, int level, int n, uint32 spare)
 	uint32		npages;
 
 	if (level == 0)
-		nslots = n + spare + (geo->code_bytes > 0 ? 0 : n / 8);
+		nslots = n + spare + (geo->stream ? n / 8 : 0);
 	else
 		nslots = n + Max(n / 2, ECP_NODE_SPARE_MIN);
 	nslots = Min(nslots, ecp_slots_in_pages(geo, ECP_RUN_PAGES_MAX));
@@ -92,7 +92,7 @@ ecp_new_slots(const EcpGeometry *geo, int level, int n, uint32 spare)
 						geo->vec_bytes)));
 
 	/* slots on the entry pages cost nothing more if vectors are there */
-	if (geo->code_bytes > 0)
+	if (!geo->stream)
 	{
 		ecp_run_size(geo, nslots, &entry_pages, &npages);
 		nslots = entry_pages * geo->slots;
@@ -239,10 +239,20 @@ ecp_replace_divide(EcpReplace *r)
 		ecp_new_finish(r, &r->new[i]);
 }
 
+/* The leader that a new cluster's rows are described relative to. */
+static const void *
+ecp_replace_leader(const EcpReplace *r, const EcpNew *new)
+{
+	bool		is_root = r->target->parent == NULL && r->nnew == 1;
+
+	return is_root ? NULL : new->leader;
+}
+
 /* The item that goes into slot i of a new cluster. */
 static void
 ecp_new_item(const EcpReplace *r, const EcpNew *new, int i, EcpSlotItem *item)
 {
+	memset(item, 0, sizeof(EcpSlotItem));
 	if (new == &r->new[r->nnew])	/* the new root */
 	{
 		item->child = r->new[i].child;
@@ -252,6 +262,7 @@ ecp_new_item(const EcpReplace *r, const EcpNew *new, int i, EcpSlotItem *item)
 	{
 		item->tid = r->rows.tids[new->items[i]];
 		item->vector = r->rows.vectors + new->items[i] * r->rows.stride;
+		item->leader = ecp_replace_leader(r, new);
 	}
 	else
 	{
@@ -313,13 +324,8 @@ ecp_new_write(EcpReplace *r, EcpNew *new)
 		ecp_new_item(r, new, i, &item);
 		ecp_entry_view((Page) (pages + (Size) (i / geo->slots) * BLCKSZ), geo,
 					   new->level, &view);
-		if (new->level == 0)
-			view.tids[slot] = item.tid;
-		else
-			view.children[slot] = item.child;
-		ecp_entry_put_vector(geo, &view, slot, r->state.meta.ecpm_metric,
-							 item.vector);
-		if (geo->code_bytes == 0)
+		ecp_entry_put(&r->state, new->level, &view, slot, &item);
+		if (geo->stream)
 			ecp_image_put_stream(pages, geo, entry_pages, i, item.vector);
 		EcpSlotSetLive(&view, slot);
 	}
@@ -422,11 +428,15 @@ ecp_replace_catch_up(EcpReplace *r, Buffer *heads)
 		side = r->nnew == 2 && d[1] < d[0] ? 1 : 0;
 		item.tid = r->rows.tids[i];
 		item.vector = r->rows.vectors + i * r->rows.stride;
+		item.leader = ecp_replace_leader(r, &r->new[side]);
 		done = ecp_xlog_put(r->index, &r->state, 0, page0[side], &item,
 							PG_UINT32_MAX);
 		if (!done && r->nnew == 2)
+		{
+			item.leader = r->new[1 - side].leader;
 			done = ecp_xlog_put(r->index, &r->state, 0, page0[1 - side], &item,
 								PG_UINT32_MAX);
+		}
 		ECP_STOP_POINT("replace-catch-up");
 	}
 	for (int i = 0; i < r->nnew; i++)

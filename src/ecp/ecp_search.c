@@ -10,7 +10,8 @@
  *
  *	 window		"probes" clusters at first, then 2, 4, 8 ... times as many
  *	 cluster	its runs one after the other
- *	 page		one kernel call on the page itself, under its share lock
+ *	 page		one kernel call on the page itself, under its share lock;
+ *				ecp_probe.c brings the pages
  *	 row		live slots become candidates {rank, TID} in an EcpTopk
  *
  * All rows of a window are read before one of them is returned.  A search
@@ -26,9 +27,6 @@
  * relaxed_order: every row read is returned, once.  off: only the first
  * window is read.
  *
- * Reading a page costs about as much as ranking 30 vectors of 128 bytes, so
- * nothing is done per page that can be done per cluster or scan.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -36,46 +34,25 @@
 #include <math.h>
 
 #include "base/topk.h"
+#include "ecp/ecp_probe.h"
 #include "ecp/ecp_search.h"
-#include "executor/instrument.h"
 #include "miscadmin.h"
-#include "pgstat.h"
-#include "storage/buf_internals.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
-#include "utils/spccache.h"
 
 /* Rows read for each one returned, before more clusters are read. */
 #define ECP_SEARCH_AHEAD		8
-
-/* Clusters taken from the descent at a time. */
-#define ECP_SEARCH_REFS			256
-
-/* Clusters to go on prefetching for, after one that was not in memory. */
-#define ECP_SEARCH_COLD			64
-
-/* Pages that the processor is asked for ahead. */
-#define ECP_SEARCH_WARM			4
-
-#define ECP_CACHE_LINE			64
-
-/* Page visits of which one goes through the buffer table. */
-#define ECP_SEARCH_LOOKUP		32
-
-/* Bytes that kernels may read behind the last row. */
-#define ECP_KERNEL_SLACK		64
 
 /* Rows that are sure to be taken in order, as a guess. */
 #define ECP_SEARCH_BATCH		16
 
 struct EcpSearch
 {
+	EcpProbe	probe;			/* must be first */
 	Relation	index;
 	MemoryContext context;		/* of one search, reset by the next */
 	bool		state_valid;
 	EcpIndexState state;
-	Snapshot	snapshot;
 	EcpIterativeScan iterative; /* settings when the search began */
 	int			max_scan_tuples;
 
@@ -85,22 +62,11 @@ struct EcpSearch
 	bool		started;
 	EcpDescent *descent;		/* NULL before the first window and in the end */
 
-	/* clusters that the descent gave, read up to next_ref */
-	EcpClusterRef *refs;
-	int			refs_max;
-	int			nrefs;
-	int			next_ref;
-	int			prefetched;		/* refs asked for */
-	int			warm_ref;		/* where search_warm() is */
-	int			warm_page;
-	int			prefetch;		/* how many ahead; 0 = off */
-
 	EcpTopk		rows;			/* candidates; item = TID */
 	uint64		window;			/* clusters of the next window */
 	EcpRanked	last;			/* returned last */
 	float8	   *ranks;			/* of the slots of a page */
 	uint32		slots_max;		/* room in ranks */
-	char	   *page_copy;		/* of a temporary table's page, or NULL */
 	struct EcpVectorPart *vectors;	/* where they are not on entry pages */
 	EcpSearchStats stats;
 };
@@ -114,23 +80,11 @@ typedef struct EcpVectorPart
 	char	   *vector;			/* one that spans pages */
 } EcpVectorPart;
 
-/* The run that is being read. */
-typedef struct EcpSearchRun
-{
-	BlockNumber blk;
-	uint64		run;
-	Buffer	   *recent;			/* hints for its first pages */
-	int			nrecent;
-	EcpRunHeaderData header;
-} EcpSearchRun;
-
 EcpSearchStats ecp_search_last;
 
-/* Visits of pages whose buffer we might know. */
-static uint32 search_lookups;
-
-/* Clusters to go on prefetching for; pages of other indexes miss together */
-static int	search_cold;
+static void search_read_page(EcpProbe *probe, const EcpProbeRun *run,
+							 Buffer buffer, const EcpEntryView *view,
+							 uint32 first, int n);
 
 /*
  * A search of an index, in the current memory context.  It can be started
@@ -145,8 +99,10 @@ ecp_search_create(Relation index)
 	search->context = AllocSetContextCreate(CurrentMemoryContext, "ecp search",
 											ALLOCSET_SMALL_SIZES);
 	ecp_topk_init(&search->rows, CurrentMemoryContext, ECP_SEARCH_BATCH);
-	if (RelationUsesLocalBuffers(index))
-		search->page_copy = palloc(BLCKSZ + ECP_KERNEL_SLACK);
+	search->probe.index = index;
+	search->probe.state = &search->state;
+	search->probe.page = search_read_page;
+	ecp_probe_init(&search->probe);
 	return search;
 }
 
@@ -163,7 +119,7 @@ search_allocate(EcpSearch *search)
 	old = MemoryContextSwitchTo(GetMemoryChunkContext(search));
 	search->slots_max = geo->slots;
 	search->ranks = palloc(sizeof(float8) * (geo->slots + ECP_KERNEL_SLACK));
-	if (geo->code_bytes == 0)
+	if (geo->stream)
 	{
 		part = search->vectors = palloc0(sizeof(EcpVectorPart));
 		part->live = palloc(sizeof(uint64) * geo->live_words);
@@ -217,17 +173,6 @@ search_set_query(EcpSearch *search, Datum value, bool isnull)
 										Min(search->window, meta->ecpm_nleaves));
 }
 
-/* Clusters to prefetch, if there will be a reason to. */
-static int
-search_prefetch_distance(Relation index)
-{
-	if (RelationUsesLocalBuffers(index))
-		return 0;
-	if (ecp_prefetch >= 0)
-		return ecp_prefetch;
-	return get_tablespace_io_concurrency(index->rd_rel->reltablespace);
-}
-
 /*
  * Begin a search for what is near to "query".  "snapshot" is the one that
  * the rows will be checked with; the same for all searches of "search".
@@ -242,11 +187,11 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 	ecp_topk_reset(&search->rows);
 	memset(&search->stats, 0, sizeof(EcpSearchStats));
 	search->stats.index = RelationGetRelid(search->index);
-	search->snapshot = snapshot;
+	search->probe.snapshot = snapshot;
+	search->probe.clusters = search->probe.pages = 0;
+	ecp_probe_init(&search->probe);
 	search->iterative = ecp_iterative_scan;
 	search->max_scan_tuples = ecp_max_scan_tuples;
-	search->refs = NULL;
-	search->refs_max = search->nrefs = search->next_ref = 0;
 	search->last.rank = -get_float8_infinity();
 	search->last.item = 0;
 	search->started = true;
@@ -266,8 +211,16 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 	old = MemoryContextSwitchTo(search->context);
 	search_allocate(search);
 	search_set_query(search, query, isnull);
-	search->prefetch = search_prefetch_distance(search->index);
 	MemoryContextSwitchTo(old);
+}
+
+/* What has been done so far is what ecp_last_scan() shows. */
+static void
+search_note_stats(EcpSearch *search)
+{
+	search->stats.clusters = search->probe.clusters;
+	search->stats.pages = search->probe.pages;
+	ecp_search_last = search->stats;
 }
 
 /*
@@ -280,7 +233,7 @@ ecp_search_finish(EcpSearch *search)
 	if (!search->started)
 		return;
 	search->started = false;
-	ecp_search_last = search->stats;
+	search_note_stats(search);
 	if (search->descent)
 		ecp_descent_end(search->descent);
 	search->descent = NULL;
@@ -292,8 +245,8 @@ ecp_search_free(EcpSearch *search)
 {
 	ecp_search_finish(search);
 	ecp_topk_free(&search->rows);
-	if (search->page_copy)
-		pfree(search->page_copy);
+	if (search->probe.page_copy)
+		pfree(search->probe.page_copy);
 	if (search->ranks)
 		pfree(search->ranks);
 	MemoryContextDelete(search->context);
@@ -341,24 +294,6 @@ search_add_rows(EcpSearch *search, const uint64 *live,
 	search->stats.vectors += nitems;
 }
 
-/* Slots up to the last live one, of the first n. */
-static int
-search_used_slots(const uint64 *live, int n)
-{
-	int			w = (n + 63) / 64 - 1;
-
-	for (; w >= 0; w--)
-	{
-		uint64		word = live[w];
-
-		if ((w + 1) * 64 > n)
-			word &= (UINT64CONST(1) << (n - w * 64)) - 1;
-		if (word != 0)
-			return w * 64 + pg_leftmost_one_pos64(word) + 1;
-	}
-	return 0;
-}
-
 /* Ranks of n rows, wherever they stand. */
 static inline void
 search_rank(EcpSearch *search, const char *codes, bool columns, Size stride,
@@ -376,137 +311,6 @@ search_rank(EcpSearch *search, const char *codes, bool columns, Size stride,
 							   search->state.leaf.slots, fac, n, ranks);
 	else
 		ecp_query_rank_rows(search->query, codes, stride, fac, n, ranks);
-}
-
-static inline void
-search_warm_range(const char *from, Size bytes)
-{
-	for (const char *p = from; p < from + bytes; p += ECP_CACHE_LINE)
-		__builtin_prefetch(p, 0, 1);
-}
-
-/*
- * Let the processor fetch a page that will be read ECP_SEARCH_WARM pages from
- * now, while it works on this one; without it, a third of the time goes by
- * waiting for memory.  Only for pages whose buffers we know, or think we do:
- * nothing depends on it.
- */
-static void
-search_warm(EcpSearch *search)
-{
-	const EcpGeometry *geo = &search->state.leaf;
-	const EcpClusterRef *ref;
-	Buffer		buffer;
-	const char *page;
-	int			nrows;
-
-	/* find the page; it is behind if clusters had more runs than one */
-	if (search->warm_ref < search->next_ref)
-	{
-		search->warm_ref = search->next_ref;
-		search->warm_page = 0;
-	}
-	while (search->warm_ref < search->nrefs &&
-		   search->warm_page >= search->refs[search->warm_ref].nrecent)
-	{
-		search->warm_ref++;
-		search->warm_page = 0;
-	}
-	if (search->warm_ref >= search->nrefs)
-		return;
-	ref = &search->refs[search->warm_ref];
-	buffer = ref->recent[search->warm_page];
-	nrows = (int) ref->child.ecpc_nrows - search->warm_page * geo->slots;
-	search->warm_page++;
-	if (buffer <= 0)
-		return;
-
-	__builtin_prefetch(GetBufferDescriptor(buffer - 1), 1);
-	page = BufferGetPage(buffer);
-	if (nrows >= geo->slots || geo->code_bytes == 0)
-		search_warm_range(page, BLCKSZ);
-	else if (nrows > 0)
-	{
-		/* a page that is not full: its parts as far as they are used */
-		search_warm_range(page, geo->off_items +
-						  nrows * sizeof(ItemPointerData));
-		for (int pos = geo->off_factors; pos < geo->off_codes;
-			 pos += sizeof(uint32) * geo->slots)
-			search_warm_range(page + pos, sizeof(uint32) * nrows);
-		if (geo->columns)
-		{
-			/* groups of four bytes of each slot */
-			for (int pos = geo->off_codes; pos < geo->lower;
-				 pos += 4 * geo->slots)
-				search_warm_range(page + pos, 4 * nrows);
-		}
-		else
-			search_warm_range(page + geo->off_codes, nrows * geo->code_bytes);
-		search_warm_range(page + BLCKSZ - ECP_CACHE_LINE, 1);
-	}
-}
-
-/*
- * Pin a page of a run.  Where it was last time is remembered with its leader:
- * looking there first saves the look-up in the buffer table, which costs more
- * than the rest of the visit.  That way of pinning does not count as a use
- * for the replacement of buffers, so one in ECP_SEARCH_LOOKUP goes the usual
- * way.
- */
-static inline Buffer
-search_pin(EcpSearch *search, const EcpSearchRun *run, uint32 pageno)
-{
-	Relation	index = search->index;
-	BlockNumber blk = run->blk + pageno;
-	Buffer	   *recent;
-
-	if (pageno >= run->nrecent)
-		return ReadBuffer(index, blk);
-
-	search_warm(search);
-	recent = &run->recent[pageno];
-	if (*recent > 0 &&			/* local buffers are looked up cheaply */
-		++search_lookups % ECP_SEARCH_LOOKUP != 0 &&
-		ReadRecentBuffer(ecp_relation_locator(index), MAIN_FORKNUM, blk,
-						 *recent))
-	{
-		pgstat_count_buffer_read(index);
-		pgstat_count_buffer_hit(index);
-	}
-	else
-		*recent = ReadBuffer(index, blk);
-	return *recent;
-}
-
-/*
- * Pin and share-lock a page of a run, checked.  "*page" is where to read its
- * contents.
- */
-static Buffer
-search_read_buffer(EcpSearch *search, const EcpSearchRun *run, int kind,
-				   uint32 pageno, Page *page)
-{
-	Relation	index = search->index;
-	BlockNumber blk = run->blk + pageno;
-	Buffer		buffer = search_pin(search, run, pageno);
-
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	*page = BufferGetPage(buffer);
-	if (!ecp_page_check_run(index, buffer, kind, run->run, pageno))
-		ecp_report_moved(index, blk);
-	ecp_test_for_old_snapshot(search->snapshot, index, *page);
-	search->stats.pages++;
-
-	/*
-	 * kernels read on behind a page; there may be no memory behind a local
-	 * one
-	 */
-	if (unlikely(search->page_copy != NULL))
-	{
-		memcpy(search->page_copy, *page, BLCKSZ);
-		*page = search->page_copy;
-	}
-	return buffer;
 }
 
 /* Ranks of slots i .. i + n - 1 of a page; their vectors follow each other. */
@@ -572,7 +376,7 @@ search_rank_page(EcpSearch *search, const char *payload, uint32 offset,
  * may have initialised them.
  */
 static void
-search_rank_stream(EcpSearch *search, const EcpSearchRun *run, uint32 first,
+search_rank_stream(EcpSearch *search, const EcpProbeRun *run, uint32 first,
 				   int n)
 {
 	const EcpGeometry *geo = &search->state.leaf;
@@ -599,7 +403,8 @@ search_rank_stream(EcpSearch *search, const EcpSearchRun *run, uint32 first,
 							&pageno, &offset);
 		pageno += (offset + copied) / ECP_PAYLOAD_BYTES;
 		offset = (offset + copied) % ECP_PAYLOAD_BYTES;
-		buffer = search_read_buffer(search, run, ECP_PAGE_VECTOR, pageno, &page);
+		buffer = ecp_probe_buffer(&search->probe, run, ECP_PAGE_VECTOR,
+								  pageno, &page);
 		i = search_rank_page(search, EcpPageGetStream(page), offset, i, n,
 							 &copied);
 		UnlockReleaseBuffer(buffer);
@@ -607,175 +412,36 @@ search_rank_stream(EcpSearch *search, const EcpSearchRun *run, uint32 first,
 }
 
 /*
- * Read the rows of an entry page that is locked in "buffer", and release it.
+ * Rank the rows of an entry page: what the probe calls with each of them.
  */
 static void
-search_read_entries(EcpSearch *search, const EcpSearchRun *run, Buffer buffer,
-					Page page, uint32 pageno)
+search_read_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
+				 const EcpEntryView *view, uint32 first, int n)
 {
+	EcpSearch  *search = (EcpSearch *) probe;
 	const EcpGeometry *geo = &search->state.leaf;
-	uint32		first = pageno * geo->slots;
-	int			n = Min(geo->slots, run->header.ecpr_nslots - first);
-	EcpEntryView view;
 	EcpVectorPart *part = search->vectors;
 
-	ecp_entry_view(page, geo, 0, &view);
-	n = search_used_slots(view.live, n);
-
-	if (geo->code_bytes > 0)
+	if (n > 0 && !geo->stream)
 	{
-		if (n > 0)
-		{
-			search_rank(search, view.codes, geo->columns, geo->code_bytes,
-						view.factors, n, search->ranks);
-			search_add_rows(search, view.live, view.tids, n, search->ranks);
-		}
+		search_rank(search, view->codes, geo->columns, geo->code_bytes,
+					view->factors, n, search->ranks);
+		search_add_rows(search, view->live, view->tids, n, search->ranks);
+	}
+	if (n == 0 || !geo->stream)
+	{
 		UnlockReleaseBuffer(buffer);
 		return;
 	}
 
 	/* the vectors are on other pages, and we lock one at a time */
-	memcpy(part->live, view.live, sizeof(uint64) * geo->live_words);
-	memcpy(part->tids, view.tids, sizeof(ItemPointerData) * n);
+	memcpy(part->live, view->live, sizeof(uint64) * geo->live_words);
+	memcpy(part->tids, view->tids, sizeof(ItemPointerData) * n);
 	for (int f = 0; f < geo->nfactors; f++)
-		memcpy(part->factors[f], view.factors[f], sizeof(uint32) * n);
+		memcpy(part->factors[f], view->factors[f], sizeof(uint32) * n);
 	UnlockReleaseBuffer(buffer);
-	if (n > 0)
-	{
-		search_rank_stream(search, run, first, n);
-		search_add_rows(search, part->live, part->tids, n, search->ranks);
-	}
-}
-
-/*
- * Read one run of the cluster that "head" heads.  On return its header is in
- * *run.
- */
-static void
-search_read_run(EcpSearch *search, EcpSearchRun *run, uint64 head)
-{
-	Relation	index = search->index;
-	const EcpGeometry *geo = &search->state.leaf;
-	Buffer		buffer;
-	Page		page;
-
-	/* ReadBuffer would take the invalid one for a request to extend */
-	if (run->blk == InvalidBlockNumber ||
-		run->blk + ECP_RUN_PAGES_MAX < run->blk)
-		ecp_report_corrupt(index, run->blk, "The block of a run is invalid.");
-
-	buffer = search_read_buffer(search, run, ECP_PAGE_ENTRY, 0, &page);
-	ecp_run_check_header(index, buffer, geo);
-	run->header = *EcpPageGetRunHeader(page);
-	if (run->header.ecpr_level != 0 || run->header.ecpr_head_run != head)
-		ecp_report_corrupt(index, run->blk,
-						   "The run belongs to another cluster.");
-	if (run->header.ecpr_hw_page == 0)
-	{
-		UnlockReleaseBuffer(buffer);
-		return;
-	}
-	search_read_entries(search, run, buffer, page, 0);
-	for (uint32 pageno = 1; pageno < run->header.ecpr_hw_page; pageno++)
-	{
-		buffer = search_read_buffer(search, run, ECP_PAGE_ENTRY, pageno, &page);
-		search_read_entries(search, run, buffer, page, pageno);
-	}
-}
-
-/* Read all rows of a cluster. */
-static void
-search_read_cluster(EcpSearch *search, const EcpClusterRef *ref)
-{
-	const EcpChildData *child = &ref->child;
-	EcpSearchRun run;
-	uint64		nruns = 0;
-	uint64		seen = 0;
-
-	run.blk = child->ecpc_blk;
-	run.run = child->ecpc_run;
-	run.recent = ref->recent;
-	run.nrecent = ref->nrecent;
-	for (;;)
-	{
-		CHECK_FOR_INTERRUPTS();
-		search_read_run(search, &run, child->ecpc_run);
-		if (run.header.ecpr_next_run == 0)
-			break;
-
-		/* a list that comes back to a run that we noted is a loop */
-		if ((nruns & (nruns + 1)) == 0)
-			seen = run.run;
-		nruns++;
-		if (run.header.ecpr_next_run == seen)
-			ecp_report_corrupt(search->index, run.blk,
-							   "The runs of a cluster form a loop.");
-		run.blk = run.header.ecpr_next_blk;
-		run.run = run.header.ecpr_next_run;
-		run.nrecent = 0;
-	}
-	search->stats.clusters++;
-}
-
-static int
-search_compare_blocks(const void *a, const void *b)
-{
-	BlockNumber x = ((const EcpClusterRef *) a)->child.ecpc_blk;
-	BlockNumber y = ((const EcpClusterRef *) b)->child.ecpc_blk;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Take the next clusters, at most n, from the descent. */
-static void
-search_take_refs(EcpSearch *search, uint64 n)
-{
-	MemoryContext old = MemoryContextSwitchTo(search->context);
-
-	n = Min(n, ECP_SEARCH_REFS);
-	if (n > search->refs_max)
-	{
-		if (search->refs)
-			pfree(search->refs);
-		search->refs = palloc(sizeof(EcpClusterRef) * n);
-		search->refs_max = n;
-	}
-	search->nrefs = search->next_ref = search->prefetched = 0;
-	search->warm_ref = search->warm_page = 0;
-	while (search->nrefs < n &&
-		   ecp_descent_next(search->descent, &search->refs[search->nrefs]))
-		search->nrefs++;
-	MemoryContextSwitchTo(old);
-
-	/* devices like ascending order, and the order within a window is ours */
-	if (search_cold > 0)
-		qsort(search->refs, search->nrefs, sizeof(EcpClusterRef),
-			  search_compare_blocks);
-
-	/* each page read warms one; so they stay that far ahead */
-	for (int i = 0; i < ECP_SEARCH_WARM; i++)
-		search_warm(search);
-}
-
-/* Ask for the pages of the clusters that are read next. */
-static void
-search_prefetch(EcpSearch *search)
-{
-	int			end = Min(search->next_ref + search->prefetch + 1,
-						  search->nrefs);
-
-	/* the one that is read now needs no help */
-	search->prefetched = Max(search->prefetched, search->next_ref + 1);
-	for (; search->prefetched < end; search->prefetched++)
-	{
-		const EcpChildData *child = &search->refs[search->prefetched].child;
-		uint32		npages = Min(child->ecpc_npages, ECP_RUN_PAGES_MAX);
-
-		if (child->ecpc_blk + npages < child->ecpc_blk)
-			continue;			/* reading it will report it */
-		for (uint32 i = 0; i < npages; i++)
-			PrefetchBuffer(search->index, MAIN_FORKNUM, child->ecpc_blk + i);
-	}
+	search_rank_stream(search, run, first, n);
+	search_add_rows(search, part->live, part->tids, n, search->ranks);
 }
 
 /*
@@ -785,30 +451,24 @@ search_prefetch(EcpSearch *search)
 static void
 search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 {
-	search->stats.windows++;
-	while (n > 0 && EcpTopkCount(&search->rows) < rows_max)
-	{
-		int64		missed;
+	EcpProbe   *probe = &search->probe;
 
-		if (search->next_ref == search->nrefs)
+	search->stats.windows++;
+	for (; n > 0 && EcpTopkCount(&search->rows) < rows_max; n--)
+	{
+		if (EcpProbeWaiting(probe) == 0)
 		{
-			search_take_refs(search, n);
-			if (search->nrefs == 0)
+			MemoryContext old = MemoryContextSwitchTo(search->context);
+			int			taken = ecp_probe_take(probe, search->descent, n);
+
+			MemoryContextSwitchTo(old);
+			if (taken == 0)
 			{
 				search->stats.stop = ECP_STOP_CLUSTERS;
 				return;
 			}
 		}
-		if (search_cold > 0 && search->prefetch > 0)
-			search_prefetch(search);
-
-		missed = pgBufferUsage.shared_blks_read;
-		search_read_cluster(search, &search->refs[search->next_ref++]);
-		if (pgBufferUsage.shared_blks_read != missed)
-			search_cold = ECP_SEARCH_COLD;
-		else if (search_cold > 0)
-			search_cold--;
-		n--;
+		ecp_probe_next(probe);
 	}
 }
 
@@ -839,7 +499,7 @@ search_read_more(EcpSearch *search)
 		rows_max = (uint64) work_mem * 1024 / sizeof(EcpRanked);
 	}
 	search_read_window(search, search->window, rows_max);
-	ecp_search_last = *stats;
+	search_note_stats(search);
 }
 
 /* Is it time to read on, although candidates wait? */

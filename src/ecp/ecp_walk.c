@@ -197,7 +197,7 @@ ecp_run_read_vector(Relation index, const EcpGeometry *geo, const EcpRun *run,
 	uint32		offset;
 	uint32		done = 0;
 
-	if (geo->code_bytes > 0)
+	if (!geo->stream)
 	{
 		ecp_entry_get_vector(geo, view, slot % geo->slots, vector);
 		return;

@@ -346,12 +346,7 @@ ecp_slot_write(Page entry, Page first, const EcpIndexState *state, int level,
 	EcpEntryView view;
 
 	ecp_entry_view(entry, geo, level, &view);
-	if (level == 0)
-		view.tids[place->slot] = item->tid;
-	else
-		view.children[place->slot] = item->child;
-	ecp_entry_put_vector(geo, &view, place->slot, state->meta.ecpm_metric,
-						 item->vector);
+	ecp_entry_put(state, level, &view, place->slot, item);
 	EcpSlotSetLive(&view, place->slot);
 
 	if (first != NULL)
@@ -468,7 +463,7 @@ ecp_xlog_put(Relation index, const EcpIndexState *state, int level,
 		return false;
 	}
 
-	if (geo->code_bytes == 0)
+	if (geo->stream)
 	{
 		ecp_stream_position(geo, header->ecpr_entry_pages,
 							place.pageno * geo->slots + place.slot,
