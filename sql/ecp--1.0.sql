@@ -604,10 +604,333 @@ CREATE OPERATOR CLASS bytea_cosine_ops FOR TYPE bytea
 COMMENT ON OPERATOR CLASS bytea_cosine_ops USING ecp IS
 	'vectors of unsigned bytes by cosine distance';
 
+-- ecp: key attributes, the columns behind the vector; see ecp_attr.h
+
+CREATE FUNCTION ecp_class_attr_bool(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_attr_bool(internal) IS
+	'support function of key attributes: boolean values';
+
+CREATE FUNCTION ecp_class_attr_char(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_attr_char(internal) IS
+	'support function of key attributes: single bytes';
+
+CREATE FUNCTION ecp_class_attr_int2(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_attr_int2(internal) IS
+	'support function of key attributes: smallint values';
+
+CREATE FUNCTION ecp_class_attr_int4(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_attr_int4(internal) IS
+	'support function of key attributes: integer values and dates';
+
+CREATE FUNCTION ecp_class_attr_int8(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_attr_int8(internal) IS
+	'support function of key attributes: bigint values, times and timestamps';
+
+CREATE FUNCTION ecp_class_attr_oid(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_attr_oid(internal) IS
+	'support function of key attributes: object identifiers and enumerations';
+
+CREATE FUNCTION ecp_class_attr_float4(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_attr_float4(internal) IS
+	'support function of key attributes: real values';
+
+CREATE FUNCTION ecp_class_attr_float8(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_attr_float8(internal) IS
+	'support function of key attributes: double precision values';
+
+CREATE FUNCTION ecp_class_attr_uuid(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_attr_uuid(internal) IS
+	'support function of key attributes: UUIDs';
+
+CREATE FUNCTION ecp_class_attr_hash(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_attr_hash(internal) IS
+	'support function of key attributes: hash values';
+
+CREATE OPERATOR FAMILY integer_ops USING ecp;
+COMMENT ON OPERATOR FAMILY integer_ops USING ecp IS
+	'key attributes: integers';
+
+CREATE OPERATOR CLASS int2_ops DEFAULT FOR TYPE smallint
+	USING ecp FAMILY integer_ops AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 ecp_class_attr_int2(internal);
+COMMENT ON OPERATOR CLASS int2_ops USING ecp IS
+	'key attributes: smallint';
+
+CREATE OPERATOR CLASS int4_ops DEFAULT FOR TYPE integer
+	USING ecp FAMILY integer_ops AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 ecp_class_attr_int4(internal);
+COMMENT ON OPERATOR CLASS int4_ops USING ecp IS
+	'key attributes: integer';
+
+CREATE OPERATOR CLASS int8_ops DEFAULT FOR TYPE bigint
+	USING ecp FAMILY integer_ops AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 ecp_class_attr_int8(internal);
+COMMENT ON OPERATOR CLASS int8_ops USING ecp IS
+	'key attributes: bigint';
+
+ALTER OPERATOR FAMILY integer_ops USING ecp ADD
+	OPERATOR 1 < (smallint, integer),
+	OPERATOR 2 <= (smallint, integer),
+	OPERATOR 3 = (smallint, integer),
+	OPERATOR 4 >= (smallint, integer),
+	OPERATOR 5 > (smallint, integer),
+	OPERATOR 1 < (smallint, bigint),
+	OPERATOR 2 <= (smallint, bigint),
+	OPERATOR 3 = (smallint, bigint),
+	OPERATOR 4 >= (smallint, bigint),
+	OPERATOR 5 > (smallint, bigint),
+	OPERATOR 1 < (integer, smallint),
+	OPERATOR 2 <= (integer, smallint),
+	OPERATOR 3 = (integer, smallint),
+	OPERATOR 4 >= (integer, smallint),
+	OPERATOR 5 > (integer, smallint),
+	OPERATOR 1 < (integer, bigint),
+	OPERATOR 2 <= (integer, bigint),
+	OPERATOR 3 = (integer, bigint),
+	OPERATOR 4 >= (integer, bigint),
+	OPERATOR 5 > (integer, bigint),
+	OPERATOR 1 < (bigint, smallint),
+	OPERATOR 2 <= (bigint, smallint),
+	OPERATOR 3 = (bigint, smallint),
+	OPERATOR 4 >= (bigint, smallint),
+	OPERATOR 5 > (bigint, smallint),
+	OPERATOR 1 < (bigint, integer),
+	OPERATOR 2 <= (bigint, integer),
+	OPERATOR 3 = (bigint, integer),
+	OPERATOR 4 >= (bigint, integer),
+	OPERATOR 5 > (bigint, integer);
+
+CREATE OPERATOR FAMILY float_ops USING ecp;
+COMMENT ON OPERATOR FAMILY float_ops USING ecp IS
+	'key attributes: floating-point numbers';
+
+CREATE OPERATOR CLASS float4_ops DEFAULT FOR TYPE real
+	USING ecp FAMILY float_ops AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 ecp_class_attr_float4(internal);
+COMMENT ON OPERATOR CLASS float4_ops USING ecp IS
+	'key attributes: real';
+
+CREATE OPERATOR CLASS float8_ops DEFAULT FOR TYPE double precision
+	USING ecp FAMILY float_ops AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 ecp_class_attr_float8(internal);
+COMMENT ON OPERATOR CLASS float8_ops USING ecp IS
+	'key attributes: double precision';
+
+ALTER OPERATOR FAMILY float_ops USING ecp ADD
+	OPERATOR 1 < (real, double precision),
+	OPERATOR 2 <= (real, double precision),
+	OPERATOR 3 = (real, double precision),
+	OPERATOR 4 >= (real, double precision),
+	OPERATOR 5 > (real, double precision),
+	OPERATOR 1 < (double precision, real),
+	OPERATOR 2 <= (double precision, real),
+	OPERATOR 3 = (double precision, real),
+	OPERATOR 4 >= (double precision, real),
+	OPERATOR 5 > (double precision, real);
+
+CREATE OPERATOR FAMILY bool_ops USING ecp;
+COMMENT ON OPERATOR FAMILY bool_ops USING ecp IS
+	'key attributes: boolean';
+
+CREATE OPERATOR CLASS bool_ops DEFAULT FOR TYPE boolean
+	USING ecp FAMILY bool_ops AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 ecp_class_attr_bool(internal);
+COMMENT ON OPERATOR CLASS bool_ops USING ecp IS
+	'key attributes: boolean';
+
+CREATE OPERATOR FAMILY char_ops USING ecp;
+COMMENT ON OPERATOR FAMILY char_ops USING ecp IS
+	'key attributes: "char"';
+
+CREATE OPERATOR CLASS char_ops DEFAULT FOR TYPE "char"
+	USING ecp FAMILY char_ops AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 ecp_class_attr_char(internal);
+COMMENT ON OPERATOR CLASS char_ops USING ecp IS
+	'key attributes: "char"';
+
+CREATE OPERATOR FAMILY oid_ops USING ecp;
+COMMENT ON OPERATOR FAMILY oid_ops USING ecp IS
+	'key attributes: oid';
+
+CREATE OPERATOR CLASS oid_ops DEFAULT FOR TYPE oid
+	USING ecp FAMILY oid_ops AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 ecp_class_attr_oid(internal);
+COMMENT ON OPERATOR CLASS oid_ops USING ecp IS
+	'key attributes: oid';
+
+CREATE OPERATOR FAMILY date_ops USING ecp;
+COMMENT ON OPERATOR FAMILY date_ops USING ecp IS
+	'key attributes: date';
+
+CREATE OPERATOR CLASS date_ops DEFAULT FOR TYPE date
+	USING ecp FAMILY date_ops AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 ecp_class_attr_int4(internal);
+COMMENT ON OPERATOR CLASS date_ops USING ecp IS
+	'key attributes: date';
+
+CREATE OPERATOR FAMILY time_ops USING ecp;
+COMMENT ON OPERATOR FAMILY time_ops USING ecp IS
+	'key attributes: time';
+
+CREATE OPERATOR CLASS time_ops DEFAULT FOR TYPE time
+	USING ecp FAMILY time_ops AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 ecp_class_attr_int8(internal);
+COMMENT ON OPERATOR CLASS time_ops USING ecp IS
+	'key attributes: time';
+
+CREATE OPERATOR FAMILY timestamp_ops USING ecp;
+COMMENT ON OPERATOR FAMILY timestamp_ops USING ecp IS
+	'key attributes: timestamp';
+
+CREATE OPERATOR CLASS timestamp_ops DEFAULT FOR TYPE timestamp
+	USING ecp FAMILY timestamp_ops AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 ecp_class_attr_int8(internal);
+COMMENT ON OPERATOR CLASS timestamp_ops USING ecp IS
+	'key attributes: timestamp';
+
+CREATE OPERATOR FAMILY timestamptz_ops USING ecp;
+COMMENT ON OPERATOR FAMILY timestamptz_ops USING ecp IS
+	'key attributes: timestamptz';
+
+CREATE OPERATOR CLASS timestamptz_ops DEFAULT FOR TYPE timestamptz
+	USING ecp FAMILY timestamptz_ops AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 ecp_class_attr_int8(internal);
+COMMENT ON OPERATOR CLASS timestamptz_ops USING ecp IS
+	'key attributes: timestamptz';
+
+CREATE OPERATOR FAMILY uuid_ops USING ecp;
+COMMENT ON OPERATOR FAMILY uuid_ops USING ecp IS
+	'key attributes: uuid';
+
+CREATE OPERATOR CLASS uuid_ops DEFAULT FOR TYPE uuid
+	USING ecp FAMILY uuid_ops AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 ecp_class_attr_uuid(internal);
+COMMENT ON OPERATOR CLASS uuid_ops USING ecp IS
+	'key attributes: uuid';
+
+CREATE OPERATOR FAMILY enum_ops USING ecp;
+COMMENT ON OPERATOR FAMILY enum_ops USING ecp IS
+	'key attributes: anyenum';
+
+CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum
+	USING ecp FAMILY enum_ops AS
+	OPERATOR 3 =,
+	FUNCTION 1 ecp_class_attr_oid(internal);
+COMMENT ON OPERATOR CLASS enum_ops USING ecp IS
+	'key attributes: anyenum, by equality';
+
+CREATE OPERATOR FAMILY text_ops USING ecp;
+COMMENT ON OPERATOR FAMILY text_ops USING ecp IS
+	'key attributes: text';
+
+CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text
+	USING ecp FAMILY text_ops AS
+	OPERATOR 3 =,
+	FUNCTION 1 ecp_class_attr_hash(internal);
+COMMENT ON OPERATOR CLASS text_ops USING ecp IS
+	'key attributes: text, by equality';
+
+CREATE OPERATOR FAMILY bpchar_ops USING ecp;
+COMMENT ON OPERATOR FAMILY bpchar_ops USING ecp IS
+	'key attributes: character';
+
+CREATE OPERATOR CLASS bpchar_ops DEFAULT FOR TYPE character
+	USING ecp FAMILY bpchar_ops AS
+	OPERATOR 3 =,
+	FUNCTION 1 ecp_class_attr_hash(internal);
+COMMENT ON OPERATOR CLASS bpchar_ops USING ecp IS
+	'key attributes: character, by equality';
+
+CREATE OPERATOR FAMILY numeric_ops USING ecp;
+COMMENT ON OPERATOR FAMILY numeric_ops USING ecp IS
+	'key attributes: numeric';
+
+CREATE OPERATOR CLASS numeric_ops DEFAULT FOR TYPE numeric
+	USING ecp FAMILY numeric_ops AS
+	OPERATOR 3 =,
+	FUNCTION 1 ecp_class_attr_hash(internal);
+COMMENT ON OPERATOR CLASS numeric_ops USING ecp IS
+	'key attributes: numeric, by equality';
+
 CREATE FUNCTION ecp_last_scan(OUT index regclass, OUT probes integer,
 	OUT windows bigint, OUT clusters bigint, OUT pages bigint,
-	OUT vectors bigint, OUT returned bigint, OUT dropped bigint,
-	OUT stop text)
+	OUT vectors bigint, OUT filtered bigint, OUT returned bigint,
+	OUT dropped bigint, OUT stop text)
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED STRICT;
 COMMENT ON FUNCTION ecp_last_scan() IS
 	'what the last scan of an ecp index in this session read, dropped and stopped for';

@@ -230,6 +230,9 @@ extern void ecp_cache_init(void);
  */
 extern int	ecp_default_probes(const EcpMetaPageData *meta);
 
+/* The same when only a share of the rows fulfils the scan's conditions. */
+extern double ecp_filter_probes(double probes, double share);
+
 extern IndexScanDesc ecpbeginscan(Relation index, int nkeys, int norderbys);
 extern void ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys,
 					  ScanKey orderbys, int norderbys);

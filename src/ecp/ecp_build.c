@@ -92,7 +92,7 @@ ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims)
 	/* cluster_size is what a probe reads: the vectors and what is with them */
 	if (options.cluster_size > 0)
 		rows = (uint64) options.cluster_size * 1024 /
-			(state.leaf.vec_bytes + sizeof(ItemPointerData) +
+			(state.leaf.row_bytes + sizeof(ItemPointerData) +
 			 sizeof(uint32) * state.leaf.nfactors);
 	rows = Min(Max(rows, CLUSTER_ROWS_MIN), CLUSTER_ROWS_MAX);
 	leaf_slots = ecp_slots_in_pages(&state.leaf, ECP_RUN_PAGES_MAX);
@@ -110,10 +110,12 @@ ecp_meta_form(Relation index, EcpMetaPageData *meta)
 {
 	EcpOptions	options = ecp_options_get(index);
 	int32		typmod = TupleDescAttr(RelationGetDescr(index), 0)->atttypmod;
+	EcpAttrDesc attrs;
 	EcpElem		elem;
 	EcpMetric	metric;
 
 	ecp_class_get(index, &elem, &metric);
+	ecp_attr_desc_init(index, &attrs);
 
 	memset(meta, 0, sizeof(EcpMetaPageData));
 	meta->ecpm_magic = ECP_MAGIC;
@@ -122,7 +124,7 @@ ecp_meta_form(Relation index, EcpMetaPageData *meta)
 	meta->ecpm_elem = elem;
 	meta->ecpm_metric = metric;
 	meta->ecpm_leader_elem = ecp_leader_elem_for(elem, metric);
-	meta->ecpm_nkeyatts = 1;
+	ecp_attr_meta_form(&attrs, meta);
 	meta->ecpm_nbitmaps = 1;
 	meta->ecpm_leaders = options.leaders;
 	meta->ecpm_seed = options.seed;
@@ -197,10 +199,10 @@ build_set_dims(EcpBuild *build)
 	EcpMetaPageData *meta = &build->state.meta;
 
 	ecp_geometry_init(&build->state);
-	build->vec_bytes = build->state.leaf.vec_bytes;
+	build->vec_bytes = build->state.leaf.row_bytes;
 	build->prep_bytes = build->state.node.vec_bytes;
 	build->prep_same = meta->ecpm_leader_elem == meta->ecpm_elem &&
-		meta->ecpm_metric != ECP_METRIC_COSINE;
+		meta->ecpm_metric != ECP_METRIC_COSINE && build->attrs.natts == 0;
 	build->prepared = MemoryContextAlloc(build->ctx, build->prep_bytes + 64);
 }
 
@@ -321,7 +323,9 @@ build_add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	oldctx = MemoryContextSwitchTo(build->rowctx);
 	if (ecp_build_row(build, values[0], &vector))
 	{
+		Size		exact_bytes = build->state.leaf.vec_bytes;
 		EcpInBuff  *inbuff;
+		char	   *row;
 
 		if (build->inbuff == NULL)
 			build_start_rounds(build);
@@ -329,8 +333,9 @@ build_add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 		if (inbuff->n == inbuff->max)
 			build_round(build, false);
 		inbuff->tids[inbuff->n] = *tid;
-		memcpy(inbuff->vectors + (Size) inbuff->n * inbuff->vec_bytes,
-			   vector.data, inbuff->vec_bytes);
+		row = inbuff->vectors + (Size) inbuff->n * inbuff->vec_bytes;
+		memcpy(row, vector.data, exact_bytes);
+		ecp_attr_form(&build->attrs, values, isnull, row + exact_bytes);
 		inbuff->n++;
 		if (fmod(++build->index_tuples, PROGRESS_ROWS) == 0)
 			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE,
@@ -374,6 +379,7 @@ build_init(EcpBuild *build, Relation heap, Relation index,
 									   ALLOCSET_DEFAULT_SIZES);
 	build->rowctx = AllocSetContextCreate(build->ctx, "ecp build, one row",
 										  ALLOCSET_DEFAULT_SIZES);
+	ecp_attr_desc_init(index, &build->attrs);
 	ecp_meta_form(index, &build->state.meta);
 	if (build->state.meta.ecpm_dims > 0)
 		build_set_dims(build);

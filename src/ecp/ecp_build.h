@@ -16,6 +16,7 @@
 #include "base/page_writer.h"
 #include "common/pg_prng.h"
 #include "ecp/ecp.h"
+#include "ecp/ecp_attr.h"
 #include "ecp/ecp_policy.h"
 #include "portability/instr_time.h"
 
@@ -75,7 +76,7 @@ typedef struct EcpInBuff
 	int			max;			/* rows that it holds */
 	int			n;
 	Size		vec_bytes;
-	char	   *vectors;		/* exact vectors */
+	char	   *vectors;		/* rows, see ecp_page.h */
 	ItemPointerData *tids;
 	int32	   *leaders;		/* after assignment */
 	int32	   *order;			/* row numbers by leader, then arrival */
@@ -128,9 +129,10 @@ typedef struct EcpBuild
 	MemoryContext ctx;			/* lives as long as the build */
 	MemoryContext rowctx;		/* one row of the heap scan */
 	Size		budget;			/* bytes of maintenance_work_mem */
-	Size		vec_bytes;		/* of an exact vector */
+	Size		vec_bytes;		/* of a row: exact vector, key attributes */
 	Size		prep_bytes;		/* of a prepared vector */
 	bool		prep_same;		/* they are the same bytes */
+	EcpAttrDesc attrs;			/* of the columns besides the vector */
 	void	   *prepared;		/* the current row */
 
 	double		table_rows;		/* an estimate, from the sample */

@@ -7,7 +7,7 @@
  * tree of leaders, clusters, retired queue and map (I1 to I9 of the README),
  * each page's format on the way.  Then, if asked for, the table: every row
  * that the snapshot sees must be in the index under its TID with its very
- * elements (I10); as in amcheck, a Bloom filter of what the index holds
+ * elements and key attributes (I10); as in amcheck, a Bloom filter of what the index holds
  * stands between the two scans.
  *
  * On a standby nobody can be locked out.  The tree and the table are checked
@@ -31,6 +31,7 @@
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
 #include "common/pg_prng.h"
+#include "ecp/ecp_attr.h"
 #include "ecp/ecp_living.h"
 #include "fmgr.h"
 #include "lib/bloomfilter.h"
@@ -51,7 +52,8 @@ typedef struct EcpCheck
 	uint64	   *seen;			/* blocks that something owns */
 	uint32		nmaps;			/* map pages that "seen" has room for */
 	Tuplesortstate *tids;		/* of live rows of the present version */
-	bloom_filter *filter;		/* (TID, elements) of them, or NULL */
+	bloom_filter *filter;		/* (TID, row) of them, or NULL */
+	EcpAttrDesc attrs;
 	char	   *element;		/* of the filter: scratch */
 	char	   *prepared;		/* scratch */
 	int64		nrows;
@@ -138,6 +140,10 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 											f, run_slot));
 		}
 	}
+	if (!ecp_attr_slot_is_valid(geo, view, slot))
+		ecp_report_corrupt(check->index, blk,
+						   psprintf("Slot %u has a NULL attribute that is not empty.",
+									run_slot));
 	if (!present)
 		return;
 
@@ -149,8 +155,9 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 	{
 		memcpy(check->element, tid, ECP_CHECK_TID_BYTES);
 		memcpy(vector, check->prepared, geo->vec_bytes);
+		ecp_entry_get_attrs(geo, view, slot, vector + geo->vec_bytes);
 		bloom_add_element(check->filter, (unsigned char *) check->element,
-						  ECP_CHECK_TID_BYTES + geo->vec_bytes);
+						  ECP_CHECK_TID_BYTES + geo->row_bytes);
 	}
 }
 
@@ -453,10 +460,13 @@ check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 			memcpy(check->element, tid, ECP_CHECK_TID_BYTES);
 			memcpy(check->element + ECP_CHECK_TID_BYTES, vector.data,
 				   check->state.leaf.vec_bytes);
+			ecp_attr_form(&check->attrs, values, isnull,
+						  check->element + ECP_CHECK_TID_BYTES +
+						  check->state.leaf.vec_bytes);
 			lacks = bloom_lacks_element(check->filter,
 										(unsigned char *) check->element,
 										ECP_CHECK_TID_BYTES +
-										check->state.leaf.vec_bytes);
+										check->state.leaf.row_bytes);
 		}
 		if (lacks)
 			ereport(ERROR,
@@ -553,7 +563,9 @@ check_index(Relation heap, Relation index, bool locked_out,
 		snapshot = RegisterSnapshot(GetTransactionSnapshot());
 	ecp_index_state_read(index, &check->state);
 	check->element = palloc(ECP_CHECK_TID_BYTES +
-							ECP_DIMS_MAX * sizeof(float4) + 64);
+							ECP_DIMS_MAX * sizeof(float4) +
+							ECP_ATTR_BYTES_MAX + 64);
+	ecp_attr_desc_init(index, &check->attrs);
 	check->prepared = palloc(ECP_DIMS_MAX * sizeof(float4) + 64);
 	check->tids = tuplesort_begin_datum(INT8OID, Int8LessOperator, InvalidOid,
 										false, maintenance_work_mem / 2, NULL,

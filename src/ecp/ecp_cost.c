@@ -10,6 +10,13 @@
  * rows come after the first window, and a filter that keeps one row in a
  * thousand makes it pay for a thousand times as many.
  *
+ * Conditions on key attributes make the first window larger, as they do when
+ * it is read (ecp_filter_probes), and the rows of it fewer that have to be
+ * compared, put in order and fetched.  A filter above the scan does not, and
+ * the nearest of the rows that it keeps are found less surely; it is charged
+ * the same, so that plans are compared which find as much, and the index that
+ * has the column is preferred to one that has not.
+ *
  * Scans without exactly one ORDER BY of ours are priced out of every
  * comparison; the price is finite because cost_index() subtracts.
  *
@@ -22,6 +29,7 @@
 #include "ecp/ecp.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
 #include "utils/rel.h"
 #include "utils/selfuncs.h"
 #include "utils/spccache.h"
@@ -51,7 +59,7 @@ typedef struct EcpCostInput
 } EcpCostInput;
 
 static void
-cost_read_index(const IndexOptInfo *info, EcpCostInput *input)
+cost_read_index(const IndexOptInfo *info, double share, EcpCostInput *input)
 {
 	Relation	index = index_open(info->indexoid, NoLock);
 	EcpIndexState state;
@@ -68,6 +76,9 @@ cost_read_index(const IndexOptInfo *info, EcpCostInput *input)
 	input->levels = state.meta.ecpm_root_level;
 	input->probes = ecp_probes > 0 ? ecp_probes :
 		ecp_default_probes(&state.meta);
+	if (share < 1)
+		input->probes = ecp_filter_probes(input->probes,
+										  Max(share, 1 / tuples));
 	input->probes = Min(input->probes, input->nclusters);
 
 	if (ecp_iterative_scan == ECP_ITERATIVE_OFF)
@@ -104,6 +115,47 @@ cost_pages(PlannerInfo *root, const IndexOptInfo *info,
 	return nclusters * cluster_cost;
 }
 
+/*
+ * Can a scan check these conditions?  Those on attributes, and IS NOT NULL of
+ * the vector, which is true of all rows of the index.
+ */
+static bool
+cost_clauses_are_ours(List *indexclauses)
+{
+	ListCell   *lc;
+
+	foreach(lc, indexclauses)
+	{
+		IndexClause *clause = lfirst_node(IndexClause, lc);
+		Expr	   *expr = clause->rinfo->clause;
+
+		if (clause->indexcol == 0 &&
+			!(IsA(expr, NullTest) &&
+			  ((NullTest *) expr)->nulltesttype == IS_NOT_NULL))
+			return false;
+	}
+	return true;
+}
+
+/* Share of the rows that the conditions which the scan does not check keep. */
+static Selectivity
+cost_filter_share(PlannerInfo *root, const IndexPath *path)
+{
+	List	   *filters = NIL;
+	ListCell   *lc;
+
+	foreach(lc, path->indexinfo->indrestrictinfo)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+		if (!rinfo->pseudoconstant &&
+			!is_redundant_with_indexclauses(rinfo, path->indexclauses))
+			filters = lappend(filters, rinfo);
+	}
+	return clauselist_selectivity(root, filters, path->indexinfo->rel->relid,
+								  JOIN_INNER, NULL);
+}
+
 void
 ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 				Cost *startup, Cost *total, Selectivity *selectivity,
@@ -115,24 +167,33 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	double		rows;
 	double		vector_cost;
 	double		row_cost;
+	double		share = 1;
 
 	*correlation = 0;
 	*pages = info->pages;
 	*selectivity = info->rel->tuples > 0 ?
 		Min(info->tuples / info->rel->tuples, 1) : 1;
 
-	if (list_length(path->indexorderbys) != 1 || path->indexclauses != NIL ||
-		info->hypothetical)
+	if (list_length(path->indexorderbys) != 1 ||
+		!cost_clauses_are_ours(path->indexclauses) || info->hypothetical)
 	{
 		*startup = *total = ECP_COST_NEVER;
 		ecp_disable_path(&path->path);
 		return;
 	}
 
-	cost_read_index(info, &input);
+	if (path->indexclauses != NIL)
+	{
+		List	   *quals = get_quals_from_indexclauses(path->indexclauses);
+
+		share = clauselist_selectivity(root, quals, info->rel->relid,
+									   JOIN_INNER, NULL);
+		*selectivity *= share;
+	}
+	cost_read_index(info, share * cost_filter_share(root, path), &input);
 	leaders = Min(input.nclusters, ECP_COST_BEAM * input.probes);
 	vector_cost = cpu_operator_cost * ECP_COST_VECTOR(input.vec_bytes);
-	row_cost = input.rows * (vector_cost + 0.1 * cpu_index_tuple_cost);
+	row_cost = input.rows * (share * vector_cost + 0.1 * cpu_index_tuple_cost);
 
 	*startup = leaders * vector_cost +
 		cost_pages(root, info, &input, input.probes + input.levels,
@@ -140,7 +201,7 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 		input.probes * row_cost;
 
 	/* putting candidates in order costs what it costs a sort */
-	rows = input.probes_max * input.rows;
+	rows = input.probes_max * input.rows * share;
 	*total = *startup +
 		cost_pages(root, info, &input, input.probes_max - input.probes,
 				   loop_count) +

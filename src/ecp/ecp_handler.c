@@ -25,7 +25,10 @@ ecphandler(PG_FUNCTION_ARGS)
 	amroutine->amstrategies = 0;
 	amroutine->amsupport = ECP_NPROC;
 	amroutine->amcanorderbyop = true;
+	amroutine->amcanmulticol = true;
 	amroutine->amoptionalkey = true;	/* NULL vectors are not indexed */
+	amroutine->amsearcharray = true;	/* of key attributes */
+	amroutine->amsearchnulls = true;
 	amroutine->amparallelvacuumoptions =
 		VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_CLEANUP;
 	amroutine->amkeytype = InvalidOid;

@@ -21,6 +21,7 @@
  */
 #include "postgres.h"
 
+#include "ecp/ecp_attr.h"
 #include "ecp/ecp_build.h"
 #include "ecp/ecp_living.h"
 #include "miscadmin.h"
@@ -239,9 +240,12 @@ ecp_insert_split_leaf(Relation index, const void *prepared, bool wait)
 	return true;
 }
 
-/* Insert a vector; what it allocates is freed by the caller. */
+/*
+ * Insert a vector, whose row (see ecp_page.h) is at "row"; what it allocates
+ * is freed by the caller.
+ */
 static void
-ecp_insert_vector(Relation index, const EcpVector *vector,
+ecp_insert_vector(Relation index, const EcpVector *vector, const void *row,
 				  ItemPointer heap_tid)
 {
 	EcpIndexState state;
@@ -252,7 +256,7 @@ ecp_insert_vector(Relation index, const EcpVector *vector,
 	char	   *leader = palloc(mul_size(vector->dims, sizeof(float4)) + 64);
 
 	item.tid = *heap_tid;
-	item.vector = vector->data;
+	item.vector = row;
 
 	for (int tries = 0; tries < ECP_INSERT_TRIES_MAX;)
 	{
@@ -307,6 +311,8 @@ ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	EcpVector	vector;
 	EcpElem		elem;
 	EcpMetric	metric;
+	EcpAttrDesc attrs;
+	const char *row;
 
 	if (isnull[0])
 		return false;
@@ -317,7 +323,18 @@ ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	old_context = MemoryContextSwitchTo(context);
 	ecp_class_get(index, &elem, &metric);
 	ecp_vector_read(values[0], elem, &vector);
-	ecp_insert_vector(index, &vector, heap_tid);
+	ecp_attr_desc_init(index, &attrs);
+	row = vector.data;
+	if (attrs.natts > 0)
+	{
+		Size		vec_bytes = ecp_elem_size(elem) * (Size) vector.dims;
+		char	   *copy = palloc(vec_bytes + attrs.bytes);
+
+		memcpy(copy, vector.data, vec_bytes);
+		ecp_attr_form(&attrs, values, isnull, copy + vec_bytes);
+		row = copy;
+	}
+	ecp_insert_vector(index, &vector, row, heap_tid);
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);
 	return false;

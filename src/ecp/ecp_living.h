@@ -77,7 +77,7 @@ typedef struct EcpRowSet
 	int			nrows;
 	int			max;
 	ItemPointerData *tids;
-	char	   *vectors;		/* stride bytes each */
+	char	   *vectors;		/* rows, stride bytes each; see ecp_page.h */
 	Size		stride;
 	uint32		npages;			/* of all runs read */
 	int			nruns;

@@ -229,7 +229,7 @@ merge_fill_entries(Merge *merge, const MergeSet *set, const EcpGeometry *geo,
 			item.tid = set->tids[row];
 		else
 			item.child = set->children[row];
-		item.vector = set->vectors + (Size) row * geo->vec_bytes;
+		item.vector = set->vectors + (Size) row * geo->row_bytes;
 		item.leader = leader;
 		ecp_entry_put(&merge->build->state, set->level, &view, slot, &item);
 		EcpSlotSetLive(&view, slot);
@@ -254,7 +254,7 @@ merge_fill_stream(const MergeSet *set, const EcpGeometry *geo,
 		if (begins >= end)
 			break;
 		memcpy(stream + (from - start),
-			   set->vectors + (Size) order[i] * geo->vec_bytes + (from - begins),
+			   set->vectors + (Size) order[i] * geo->row_bytes + (from - begins),
 			   upto - from);
 	}
 }

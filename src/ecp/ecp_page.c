@@ -15,6 +15,7 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "ecp/ecp_attr.h"
 #include "ecp/ecp_page.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
@@ -46,10 +47,17 @@ ecp_geometry_place(EcpGeometry *geo, Size item_bytes, int nbitmaps, int slots)
 	pos += sizeof(uint64) * geo->live_words * nbitmaps;
 	geo->off_items = pos;
 	pos += item_bytes * slots;
-	if (geo->attr_bytes > 0)
-		pos = MAXALIGN(pos);
-	geo->off_attrs = pos;
-	pos += (Size) geo->attr_bytes * slots;
+	if (geo->natts > 0)
+	{
+		geo->off_nulls = pos;
+		pos += slots;
+	}
+	for (int a = 0; a < geo->natts; a++)
+	{
+		pos = TYPEALIGN(geo->attr_width[a], pos);
+		geo->off_attr[a] = pos;
+		pos += (Size) geo->attr_width[a] * slots;
+	}
 	pos = INTALIGN(pos);
 	geo->off_factors = pos;
 	pos += sizeof(uint32) * geo->nfactors * slots;
@@ -63,9 +71,15 @@ ecp_geometry_place(EcpGeometry *geo, Size item_bytes, int nbitmaps, int slots)
 static void
 ecp_geometry_fill(EcpGeometry *geo, Size item_bytes, int nbitmaps)
 {
-	Size		slot_bytes = item_bytes + geo->attr_bytes +
-		sizeof(uint32) * geo->nfactors + geo->code_bytes;
-	int			slots = (ECP_PAGE_END - ECP_ITEMS_START) / slot_bytes;
+	Size		slot_bytes = item_bytes + sizeof(uint32) * geo->nfactors +
+		geo->code_bytes;
+	int			slots;
+
+	if (geo->natts > 0)
+		slot_bytes++;
+	for (int a = 0; a < geo->natts; a++)
+		slot_bytes += geo->attr_width[a];
+	slots = (ECP_PAGE_END - ECP_ITEMS_START) / slot_bytes;
 
 	while (slots > 0 &&
 		   ecp_geometry_place(geo, item_bytes, nbitmaps, slots) > ECP_PAGE_END)
@@ -85,6 +99,10 @@ ecp_geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 	geo->dims = meta->ecpm_dims;
 	geo->vec_bytes = ecp_elem_size(geo->elem) * geo->dims;
 	geo->attr_bytes = leaf ? meta->ecpm_attr_bytes : 0;
+	geo->row_bytes = geo->vec_bytes + geo->attr_bytes;
+	geo->natts = leaf ? meta->ecpm_nkeyatts - 1 : 0;
+	for (int a = 0; a < geo->natts; a++)
+		geo->attr_width[a] = ecp_attr_width(meta->ecpm_attr_kind[a]);
 	geo->nfactors = leaf ? ecp_factors_count(geo->elem, meta->ecpm_metric) : 0;
 
 	/* inline, unless vectors are too large to share pages well */
@@ -208,7 +226,9 @@ ecp_entry_view(Page page, const EcpGeometry *geo, int level,
 	view->live = (uint64 *) (base + geo->off_live);
 	view->tids = level == 0 ? (ItemPointerData *) (base + geo->off_items) : NULL;
 	view->children = level > 0 ? (EcpChild) (base + geo->off_items) : NULL;
-	view->attrs = geo->attr_bytes > 0 ? base + geo->off_attrs : NULL;
+	view->nulls = geo->natts > 0 ? (uint8 *) (base + geo->off_nulls) : NULL;
+	for (int a = 0; a < geo->natts; a++)
+		view->attrs[a] = base + geo->off_attr[a];
 	for (int f = 0; f < ECP_ENTRY_FACTORS_MAX; f++)
 		view->factors[f] = f < geo->nfactors ?
 			(uint32 *) (base + geo->off_factors) + (Size) f * geo->slots : NULL;
@@ -253,14 +273,18 @@ ecp_entry_put(const EcpIndexState *state, int level, EcpEntryView *view,
 		view->tids[slot] = item->tid;
 	else
 		view->children[slot] = item->child;
-	if (geo->attr_bytes > 0)
+	if (geo->natts > 0)
 	{
-		char	   *attrs = view->attrs + (Size) slot * geo->attr_bytes;
+		const char *attrs = (const char *) item->vector + geo->vec_bytes;
 
-		if (item->attrs)
-			memcpy(attrs, item->attrs, geo->attr_bytes);
-		else
-			memset(attrs, 0, geo->attr_bytes);
+		view->nulls[slot] = *attrs++;
+		for (int a = 0; a < geo->natts; a++)
+		{
+			int			width = geo->attr_width[a];
+
+			memcpy(view->attrs[a] + slot * width, attrs, width);
+			attrs += width;
+		}
 	}
 	if (!geo->stream)
 		ecp_entry_put_vector(geo, view, slot, item->vector);
@@ -270,6 +294,23 @@ ecp_entry_put(const EcpIndexState *state, int level, EcpEntryView *view,
 							item->vector, factors);
 		for (int f = 0; f < geo->nfactors; f++)
 			view->factors[f][slot] = factors[f];
+	}
+}
+
+void
+ecp_entry_get_attrs(const EcpGeometry *geo, const EcpEntryView *view,
+					int slot, char *attrs)
+{
+	if (geo->natts == 0)
+		return;
+	memset(attrs, 0, geo->attr_bytes);
+	*attrs++ = view->nulls[slot];
+	for (int a = 0; a < geo->natts; a++)
+	{
+		int			width = geo->attr_width[a];
+
+		memcpy(attrs, view->attrs[a] + slot * width, width);
+		attrs += width;
 	}
 }
 
@@ -288,7 +329,8 @@ ecp_entry_get_vector(const EcpGeometry *geo, const EcpEntryView *view,
 int
 ecp_entry_ranges_max(const EcpGeometry *geo)
 {
-	return 3 + geo->nfactors + (geo->columns ? (geo->dims + 3) / 4 : 1);
+	return 2 + (geo->natts > 0 ? 1 + geo->natts : 0) + geo->nfactors +
+		(geo->columns ? (geo->dims + 3) / 4 : 1);
 }
 
 int
@@ -302,10 +344,15 @@ ecp_entry_ranges(const EcpGeometry *geo, int level, int slot,
 	ranges[n++].bytes = sizeof(uint64);
 	ranges[n].offset = geo->off_items + slot * item_bytes;
 	ranges[n++].bytes = item_bytes;
-	if (geo->attr_bytes > 0)
+	if (geo->natts > 0)
 	{
-		ranges[n].offset = geo->off_attrs + slot * geo->attr_bytes;
-		ranges[n++].bytes = geo->attr_bytes;
+		ranges[n].offset = geo->off_nulls + slot;
+		ranges[n++].bytes = 1;
+	}
+	for (int a = 0; a < geo->natts; a++)
+	{
+		ranges[n].offset = geo->off_attr[a] + slot * geo->attr_width[a];
+		ranges[n++].bytes = geo->attr_width[a];
 	}
 	for (int f = 0; f < geo->nfactors; f++)
 	{
@@ -481,7 +528,7 @@ ecp_meta_check(Relation index, const EcpMetaPageData *meta)
 		meta->ecpm_metric > ECP_METRIC_COSINE ||
 		meta->ecpm_quantizer > ECP_QUANTIZER_NONE ||
 		meta->ecpm_nbitmaps != 1 ||
-		meta->ecpm_attr_bytes > ECP_ATTR_BYTES_MAX ||
+		!ecp_attr_meta_is_valid(meta) ||
 		meta->ecpm_dims > ECP_DIMS_MAX ||
 		meta->ecpm_root_level > 64 ||
 		meta->ecpm_recall_points > ECP_RECALL_POINTS ||

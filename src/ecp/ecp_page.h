@@ -27,7 +27,8 @@
  *	 | live bitmap			  |  8-byte words, bit = slot is live
  *	 | TIDs (leaf)			  |  6 bytes a slot
  *	 |   or children (node)	  |  32 bytes a slot
- *	 | attributes			  |  attr_bytes a slot, from an 8-byte boundary
+ *	 | key attributes (leaf)  |  a byte of NULL bits a slot, then an array of
+ *	 |						  |  each attribute: see "Rows" below
  *	 | factors				  |  nfactors arrays of 4 bytes a slot
  *	 | codes				  |  code_bytes a slot: rows, columns or blocks
  *	 +------------------------+
@@ -43,6 +44,14 @@
  * A quantiser's codes and factors describe a row relative to the leader of
  * its cluster (to the origin in a root that is a leaf), and are in blocks of
  * ECP_CODE_BLOCK slots (vector_codes.h).
+ *
+ * Rows: the exact vector of a row is followed in memory by its attr_bytes of
+ * key attributes (columns 2 .. n of the index), as ecp_attr.c forms them: a
+ * byte with a bit for each that is NULL, then their keys one after the other,
+ * of 1, 2, 4 or 8 bytes each and 0 where NULL, and zeros up to a multiple of
+ * four.  Whoever copies row_bytes instead of vec_bytes takes them along.
+ * On the page the keys of one attribute stand together, aligned to their
+ * width, so that a condition looks at all slots of a page in one pass.
  *
  * The bytes of a slot change only while its live bit is 0.
  *
@@ -94,8 +103,8 @@ typedef EcpPageOpaqueData *EcpPageOpaque;
 #define EcpBlockMap(blk)	((blk) / ECP_MAP_BITS)	/* which map page */
 #define EcpBlockIsMap(blk)	((blk) % ECP_MAP_BITS == ECP_MAP_FIRST_BLKNO)
 
-/* Attributes of a slot at most. */
-#define ECP_ATTR_BYTES_MAX	1024
+/* Columns of an index besides the vector. */
+#define ECP_ATTRS_MAX		8
 
 /* Limits of a run: it must fit one map page and one rewrite in memory. */
 #define ECP_RUN_PAGES_MAX	1024
@@ -253,7 +262,8 @@ typedef struct EcpMetaPageData
 	EcpRecallPointData ecpm_recall[ECP_RECALL_POINTS];
 	int64		ecpm_recall_time;	/* TimestampTz of the measurement */
 	float8		ecpm_recall_tuples; /* rows then */
-	uint64		ecpm_reserved[16];
+	uint8		ecpm_attr_kind[ECP_ATTRS_MAX];	/* EcpAttrKind, see ecp_attr.h */
+	uint64		ecpm_reserved[15];
 } EcpMetaPageData;
 
 typedef EcpMetaPageData *EcpMetaPage;
@@ -287,9 +297,13 @@ typedef struct EcpGeometry
 	uint8		elem;			/* EcpElem of the exact vectors */
 	uint16		dims;
 	uint32		vec_bytes;		/* of an exact vector */
+	uint32		row_bytes;		/* the same and its key attributes */
+	uint8		natts;			/* key attributes; 0 for nodes */
+	uint8		attr_width[ECP_ATTRS_MAX];	/* bytes of a key */
 	uint16		off_live;
 	uint16		off_items;		/* TIDs or children */
-	uint16		off_attrs;
+	uint16		off_nulls;		/* NULL bits of the attributes */
+	uint16		off_attr[ECP_ATTRS_MAX];
 	uint16		off_factors;
 	uint16		off_codes;
 	uint16		lower;			/* pd_lower of every entry page */
@@ -312,14 +326,14 @@ typedef struct EcpEntryView
 	uint64	   *live;
 	ItemPointerData *tids;		/* leaf */
 	EcpChild	children;		/* node */
-	char	   *attrs;			/* NULL if there are none */
+	uint8	   *nulls;			/* bit i = attribute i is NULL */
+	char	   *attrs[ECP_ATTRS_MAX];
 	uint32	   *factors[ECP_ENTRY_FACTORS_MAX];
 	char	   *codes;			/* NULL if there are none */
 } EcpEntryView;
 
 /*
- * What goes into a slot: a TID and attributes (leaf) or a child (node), and
- * the vector.  "leader" is that of the row's cluster, in the form of
+ * What goes into a slot: a TID (leaf) or a child (node), and the vector.  "leader" is that of the row's cluster, in the form of
  * ecp_prepare(): a quantiser's codes are relative to it, and nothing else
  * looks at it.  NULL = the cluster is a root.
  */
@@ -327,8 +341,7 @@ typedef struct EcpSlotItem
 {
 	ItemPointerData tid;
 	EcpChildData child;
-	const void *attrs;			/* attr_bytes, or NULL = zeros */
-	const void *vector;
+	const void *vector;			/* leaf: a row, see "Rows" above */
 	const void *leader;
 } EcpSlotItem;
 
@@ -336,7 +349,7 @@ typedef struct EcpSlotItem
 
 /*
  * Geometry of leaves and nodes from elem, metric, leader_elem, quantizer,
- * dims, attr_bytes and nbitmaps of state->meta.  Does nothing while dims is
+ * dims, attributes and nbitmaps of state->meta.  Does nothing while dims is
  * 0.
  */
 extern void ecp_geometry_init(EcpIndexState *state);
@@ -379,6 +392,11 @@ extern int	ecp_entry_count_live(const EcpGeometry *geo, const EcpEntryView *view
 extern void ecp_entry_put(const EcpIndexState *state, int level,
 						  EcpEntryView *view, int slot,
 						  const EcpSlotItem *item);
+
+/* Read the key attributes of a slot: attr_bytes, as ecp_attr_form() formed. */
+extern void ecp_entry_get_attrs(const EcpGeometry *geo,
+								const EcpEntryView *view, int slot,
+								char *attrs);
 
 /* Read a vector that is on its entry page (not geo->stream). */
 extern void ecp_entry_get_vector(const EcpGeometry *geo,

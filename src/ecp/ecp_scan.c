@@ -5,9 +5,10 @@
  *	  user can see of the last scan.
  *
  * The executor's side of ecp_search.c.  A scan orders by one distance and
- * has no other condition; the planner offers nothing else (ecp_cost.c), and
- * what it should offer nevertheless is refused here, because rows with a
- * NULL vector are not in the index and would be lost without a word.
+ * may have conditions on key attributes, which become a filter (ecp_attr.c);
+ * the planner offers nothing else (ecp_cost.c), and what it should offer
+ * nevertheless is refused here, because rows with a NULL vector are not in
+ * the index and would be lost without a word.
  *
  * Distances are exact, so the executor is never asked to recheck the order.
  *
@@ -30,6 +31,9 @@ typedef struct EcpScanOpaqueData
 	EcpSearch  *search;
 	bool		started;
 	Oid			distance_type;
+	MemoryContext context;		/* of the conditions; reset by a rescan */
+	bool		never;			/* no row can fulfil them */
+	bool		recheck;
 } EcpScanOpaqueData;
 
 typedef EcpScanOpaqueData *EcpScanOpaque;
@@ -42,6 +46,9 @@ ecpbeginscan(Relation index, int nkeys, int norderbys)
 
 	so->search = ecp_search_create(index);
 	so->distance_type = FLOAT8OID;
+	so->context = AllocSetContextCreate(CurrentMemoryContext,
+										"ecp scan conditions",
+										ALLOCSET_SMALL_SIZES);
 	scan->opaque = so;
 	if (norderbys > 0)
 	{
@@ -57,8 +64,9 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 		  int norderbys)
 {
 	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+	MemoryContext old;
 
-	if (scan->numberOfKeys > 0 || scan->numberOfOrderBys != 1)
+	if (scan->numberOfOrderBys != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 scan->numberOfOrderBys == 0 ?
@@ -69,6 +77,26 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 	so->started = false;
 	if (orderbys && norderbys > 0)
 		memmove(scan->orderByData, orderbys, norderbys * sizeof(ScanKeyData));
+	if (keys && nkeys > 0)
+		memmove(scan->keyData, keys, nkeys * sizeof(ScanKeyData));
+
+	for (int i = 0; i < scan->numberOfKeys; i++)
+	{
+		/* of conditions on the vector, only this one says nothing new */
+		if (scan->keyData[i].sk_attno == 1 &&
+			(scan->keyData[i].sk_flags & SK_SEARCHNOTNULL) == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("an ecp index does not have rows whose vector is NULL")));
+	}
+	MemoryContextReset(so->context);
+	old = MemoryContextSwitchTo(so->context);
+	ecp_search_set_filter(so->search,
+						  ecp_attr_filter_create(scan->indexRelation,
+												 scan->keyData,
+												 scan->numberOfKeys,
+												 &so->never, &so->recheck));
+	MemoryContextSwitchTo(old);
 }
 
 bool
@@ -98,7 +126,9 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 		so->started = true;
 	}
 
-	scan->xs_recheck = false;
+	scan->xs_recheck = so->recheck;
+	if (so->never)
+		return false;
 	if (!ecp_search_next(so->search, &scan->xs_heaptid, &distance.value,
 						 &distance.isnull))
 		return false;
@@ -113,6 +143,7 @@ ecpendscan(IndexScanDesc scan)
 	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
 
 	ecp_search_free(so->search);
+	MemoryContextDelete(so->context);
 	pfree(so);
 }
 
@@ -135,8 +166,8 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 	};
 	const EcpSearchStats *stats = &ecp_search_last;
 	TupleDesc	desc;
-	Datum		values[9];
-	bool		nulls[9] = {false};
+	Datum		values[10];
+	bool		nulls[10] = {false};
 	int			i = 0;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
@@ -150,6 +181,7 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 	values[i++] = Int64GetDatum(stats->clusters);
 	values[i++] = Int64GetDatum(stats->pages);
 	values[i++] = Int64GetDatum(stats->vectors);
+	values[i++] = Int64GetDatum(stats->filtered);
 	values[i++] = Int64GetDatum(stats->returned);
 	values[i++] = Int64GetDatum(stats->dropped);
 	values[i++] = CStringGetTextDatum(reasons[stats->stop]);

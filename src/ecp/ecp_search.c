@@ -14,6 +14,11 @@
  *				ecp_probe.c brings the pages
  *	 row		live slots become candidates {rank, TID} in an EcpTopk
  *
+ * Conditions on key attributes (ecp_attr.c) are checked before anything else
+ * of a row.  The rows that fulfil them are spread over more clusters than as
+ * many nearest rows would be, so the first window grows until it has as many
+ * clusters as the share of rows that pass calls for (search_filter_probes).
+ *
  * All rows of a window are read before one of them is returned.  A search
  * does not know how many rows will be asked for, so it keeps ahead: as soon
  * as more than a share of the rows read has been returned (ECP_SEARCH_AHEAD)
@@ -43,6 +48,16 @@
 /* Rows read for each one returned, before more clusters are read. */
 #define ECP_SEARCH_AHEAD		8
 
+/* Slots that are ranked together although some did not pass. */
+#define ECP_RANK_GROUP			16
+#define ECP_RANK_MASK			((UINT64CONST(1) << ECP_RANK_GROUP) - 1)
+
+/* Bytes of a slot that stand together in COLUMNS; see vector_distance.h */
+#define ECP_COLUMNS_GROUP		4
+
+/* How probes grow as fewer rows pass; see ecp_filter_probes(). */
+#define ECP_FILTER_POWER		0.6
+
 /* Rows that are sure to be taken in order, as a guess. */
 #define ECP_SEARCH_BATCH		16
 
@@ -53,6 +68,8 @@ struct EcpSearch
 	MemoryContext context;		/* of one search, reset by the next */
 	bool		state_valid;
 	EcpIndexState state;
+	const EcpAttrFilter *filter;	/* conditions on attributes, or NULL */
+	uint64	   *passed;			/* slots of a page that fulfil them */
 	EcpIterativeScan iterative; /* settings when the search began */
 	int			max_scan_tuples;
 
@@ -106,6 +123,16 @@ ecp_search_create(Relation index)
 	return search;
 }
 
+/*
+ * Return only rows that fulfil these conditions, from the next start on; the
+ * filter must live as long.  NULL: all rows.
+ */
+void
+ecp_search_set_filter(EcpSearch *search, const EcpAttrFilter *filter)
+{
+	search->filter = filter;
+}
+
 /* Arrays for the slots of a leaf's page; they depend on its geometry. */
 static void
 search_allocate(EcpSearch *search)
@@ -114,6 +141,9 @@ search_allocate(EcpSearch *search)
 	MemoryContext old;
 	EcpVectorPart *part;
 
+	if (search->passed == NULL && search->filter != NULL)
+		search->passed = MemoryContextAlloc(GetMemoryChunkContext(search),
+											sizeof(uint64) * geo->live_words);
 	if (search->slots_max >= geo->slots)
 		return;
 	old = MemoryContextSwitchTo(GetMemoryChunkContext(search));
@@ -249,6 +279,8 @@ ecp_search_free(EcpSearch *search)
 		pfree(search->probe.page_copy);
 	if (search->ranks)
 		pfree(search->ranks);
+	if (search->passed)
+		pfree(search->passed);
 	MemoryContextDelete(search->context);
 	pfree(search);
 }
@@ -412,6 +444,37 @@ search_rank_stream(EcpSearch *search, const EcpProbeRun *run, uint32 first,
 }
 
 /*
+ * Rank, of the first n slots of a page, those that passed the conditions:
+ * by groups as wide as a kernel's registers, and only groups with such a slot.
+ */
+static void
+search_rank_passed(EcpSearch *search, const EcpEntryView *view, int n)
+{
+	const EcpGeometry *geo = &search->state.leaf;
+	Size		stride = geo->columns ? ECP_COLUMNS_GROUP : geo->code_bytes;
+	uint32	   *factors[ECP_FACTORS_MAX] = {NULL};
+	int			from = 0;
+
+	while (from < n)
+	{
+		int			upto = from;
+
+		while (upto < n &&
+			   ((search->passed[upto / 64] >> (upto % 64)) & ECP_RANK_MASK) != 0)
+			upto += ECP_RANK_GROUP;
+		if (upto > from)
+		{
+			for (int f = 0; f < geo->nfactors; f++)
+				factors[f] = view->factors[f] + from;
+			search_rank(search, view->codes + from * stride, geo->columns,
+						geo->code_bytes, factors, Min(upto, n) - from,
+						search->ranks + from);
+		}
+		from = upto + ECP_RANK_GROUP;
+	}
+}
+
+/*
  * Rank the rows of an entry page: what the probe calls with each of them.
  */
 static void
@@ -421,12 +484,25 @@ search_read_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 	EcpSearch  *search = (EcpSearch *) probe;
 	const EcpGeometry *geo = &search->state.leaf;
 	EcpVectorPart *part = search->vectors;
+	const uint64 *live = view->live;
 
+	if (search->filter)
+	{
+		search->stats.filtered += ecp_attr_filter_page(search->filter, geo,
+													   view, n,
+													   search->passed);
+		live = search->passed;
+		for (int w = 0; w < geo->live_words; w++)
+			search->stats.filtered -= pg_popcount64(live[w]);
+	}
 	if (n > 0 && !geo->stream)
 	{
-		search_rank(search, view->codes, geo->columns, geo->code_bytes,
-					view->factors, n, search->ranks);
-		search_add_rows(search, view->live, view->tids, n, search->ranks);
+		if (search->filter)
+			search_rank_passed(search, view, n);
+		else
+			search_rank(search, view->codes, geo->columns, geo->code_bytes,
+						view->factors, n, search->ranks);
+		search_add_rows(search, live, view->tids, n, search->ranks);
 	}
 	if (n == 0 || !geo->stream)
 	{
@@ -435,7 +511,7 @@ search_read_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 	}
 
 	/* the vectors are on other pages, and we lock one at a time */
-	memcpy(part->live, view->live, sizeof(uint64) * geo->live_words);
+	memcpy(part->live, live, sizeof(uint64) * geo->live_words);
 	memcpy(part->tids, view->tids, sizeof(ItemPointerData) * n);
 	for (int f = 0; f < geo->nfactors; f++)
 		memcpy(part->factors[f], view->factors[f], sizeof(uint32) * n);
@@ -473,6 +549,44 @@ search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 }
 
 /*
+ * Clusters that the first window has to have, by what was read until now.
+ *
+ * Think of the rows that pass, a share s of all, as of a set of their own in
+ * an index with as many rows to a cluster: it has s * C clusters and needs
+ * probes(s * C) of them, each of which takes 1 / s clusters of ours.  As
+ * probes(C) is about C to the power of 0.4 (ecp_default_probes()), that is
+ * probes(C) / s^0.6.
+ */
+double
+ecp_filter_probes(double probes, double share)
+{
+	return ceil(probes / pow(Max(share, 1e-9), ECP_FILTER_POWER));
+}
+
+/* Go on with the first window of a search with conditions. */
+static void
+search_read_filtered(EcpSearch *search)
+{
+	EcpSearchStats *stats = &search->stats;
+
+	while (stats->stop == ECP_STOP_NONE)
+	{
+		double		wanted = search->probe.clusters * 2.0;
+		double		rows = stats->vectors + stats->filtered;
+
+		if (stats->vectors > 0)
+			wanted = Min(wanted, ecp_filter_probes(stats->probes,
+												   stats->vectors / rows));
+		if (wanted <= search->probe.clusters)
+			break;
+		search_read_window(search, (uint64) wanted - search->probe.clusters,
+						   PG_UINT64_MAX);
+		stats->windows--;
+	}
+	search->window = Max(search->window, search->probe.clusters);
+}
+
+/*
  * Read the next window, if there is to be one.  Afterwards stats.stop says
  * whether there will be another.
  */
@@ -499,6 +613,8 @@ search_read_more(EcpSearch *search)
 		rows_max = (uint64) work_mem * 1024 / sizeof(EcpRanked);
 	}
 	search_read_window(search, search->window, rows_max);
+	if (search->filter && stats->windows == 1)
+		search_read_filtered(search);
 	search_note_stats(search);
 }
 

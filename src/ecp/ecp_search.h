@@ -10,6 +10,7 @@
 #define ECP_SEARCH_H
 
 #include "ecp/ecp.h"
+#include "ecp/ecp_attr.h"
 #include "utils/snapshot.h"
 
 /* Why a search read no further clusters. */
@@ -28,7 +29,8 @@ typedef struct EcpSearchStats
 	uint64		windows;
 	uint64		clusters;		/* read */
 	uint64		pages;
-	uint64		vectors;		/* compared with the query */
+	uint64		vectors;		/* candidates: compared with the query */
+	uint64		filtered;		/* rows that conditions kept out */
 	uint64		returned;
 	uint64		dropped;		/* nearer than a row returned before */
 	EcpSearchStop stop;
@@ -40,6 +42,8 @@ extern EcpSearchStats ecp_search_last;
 typedef struct EcpSearch EcpSearch;
 
 extern EcpSearch *ecp_search_create(Relation index);
+extern void ecp_search_set_filter(EcpSearch *search,
+								  const EcpAttrFilter *filter);
 extern void ecp_search_start(EcpSearch *search, Snapshot snapshot,
 							 Datum query, bool isnull);
 extern bool ecp_search_next(EcpSearch *search, ItemPointer tid,

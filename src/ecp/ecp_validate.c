@@ -3,10 +3,14 @@
  * ecp_validate.c
  *	  Operator classes of ecp: what they say, and whether they are sound.
  *
- * An operator class has one ordering operator (strategy 1, the distance,
- * sorted as float8) and one support function (ECP_CLASS_PROC), which says
- * the element kind and the metric as EcpClassCode() packs them.  Element kind
- * and metric are all that the rest of the access method knows of a class.
+ * An operator class of a vector has one ordering operator (strategy 1, the
+ * distance, sorted as float8) and one support function (ECP_CLASS_PROC), which
+ * says the element kind and the metric as EcpClassCode() packs them.  Element
+ * kind and metric are all that the rest of the access method knows of a class.
+ *
+ * An operator class of a key attribute has search operators with the strategy
+ * numbers of btree, at least the one of equality, and its support function
+ * says the kind of the attribute (ecp_attr.h).
  *
  * The support function takes one argument of type internal, which is NULL,
  * so that it cannot be called from SQL by mistake.
@@ -29,23 +33,41 @@
 #include "utils/syscache.h"
 
 #include "ecp/ecp.h"
+#include "ecp/ecp_attr.h"
 
-#define ECP_CLASS_FUNCTION(name, elem, metric) \
+#define ECP_CLASS_FUNCTION(name, code) \
 	PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
 	PG_FUNCTION_INFO_V1(name); \
 	Datum \
 	name(PG_FUNCTION_ARGS) \
 	{ \
-		PG_RETURN_INT32(EcpClassCode(elem, metric)); \
+		PG_RETURN_INT32(code); \
 	} \
 	extern int no_such_variable
 
-ECP_CLASS_FUNCTION(ecp_class_real_l2, ECP_ELEM_FLOAT32, ECP_METRIC_L2);
-ECP_CLASS_FUNCTION(ecp_class_real_ip, ECP_ELEM_FLOAT32, ECP_METRIC_IP);
-ECP_CLASS_FUNCTION(ecp_class_real_cosine, ECP_ELEM_FLOAT32, ECP_METRIC_COSINE);
-ECP_CLASS_FUNCTION(ecp_class_bytea_l2, ECP_ELEM_UINT8, ECP_METRIC_L2);
-ECP_CLASS_FUNCTION(ecp_class_bytea_ip, ECP_ELEM_UINT8, ECP_METRIC_IP);
-ECP_CLASS_FUNCTION(ecp_class_bytea_cosine, ECP_ELEM_UINT8, ECP_METRIC_COSINE);
+ECP_CLASS_FUNCTION(ecp_class_real_l2,
+				   EcpClassCode(ECP_ELEM_FLOAT32, ECP_METRIC_L2));
+ECP_CLASS_FUNCTION(ecp_class_real_ip,
+				   EcpClassCode(ECP_ELEM_FLOAT32, ECP_METRIC_IP));
+ECP_CLASS_FUNCTION(ecp_class_real_cosine,
+				   EcpClassCode(ECP_ELEM_FLOAT32, ECP_METRIC_COSINE));
+ECP_CLASS_FUNCTION(ecp_class_bytea_l2,
+				   EcpClassCode(ECP_ELEM_UINT8, ECP_METRIC_L2));
+ECP_CLASS_FUNCTION(ecp_class_bytea_ip,
+				   EcpClassCode(ECP_ELEM_UINT8, ECP_METRIC_IP));
+ECP_CLASS_FUNCTION(ecp_class_bytea_cosine,
+				   EcpClassCode(ECP_ELEM_UINT8, ECP_METRIC_COSINE));
+
+ECP_CLASS_FUNCTION(ecp_class_attr_bool, ECP_ATTR_CLASS | ECP_ATTR_BOOL);
+ECP_CLASS_FUNCTION(ecp_class_attr_char, ECP_ATTR_CLASS | ECP_ATTR_CHAR);
+ECP_CLASS_FUNCTION(ecp_class_attr_int2, ECP_ATTR_CLASS | ECP_ATTR_INT2);
+ECP_CLASS_FUNCTION(ecp_class_attr_int4, ECP_ATTR_CLASS | ECP_ATTR_INT4);
+ECP_CLASS_FUNCTION(ecp_class_attr_int8, ECP_ATTR_CLASS | ECP_ATTR_INT8);
+ECP_CLASS_FUNCTION(ecp_class_attr_oid, ECP_ATTR_CLASS | ECP_ATTR_OID);
+ECP_CLASS_FUNCTION(ecp_class_attr_float4, ECP_ATTR_CLASS | ECP_ATTR_FLOAT4);
+ECP_CLASS_FUNCTION(ecp_class_attr_float8, ECP_ATTR_CLASS | ECP_ATTR_FLOAT8);
+ECP_CLASS_FUNCTION(ecp_class_attr_uuid, ECP_ATTR_CLASS | ECP_ATTR_UUID);
+ECP_CLASS_FUNCTION(ecp_class_attr_hash, ECP_ATTR_CLASS | ECP_ATTR_HASH);
 
 /* Element kind and metric of the index's (first) column. */
 void
@@ -56,6 +78,12 @@ ecp_class_get(Relation index, EcpElem *elem, EcpMetric *metric)
 	code = DatumGetInt32(FunctionCall1(index_getprocinfo(index, 1,
 														 ECP_CLASS_PROC),
 									   PointerGetDatum(NULL)));
+	if (EcpClassIsAttr(code))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("the first column of an ecp index must be a vector"),
+				 errdetail("Column \"%s\" is not.",
+						   NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname))));
 	*elem = EcpClassElem(code);
 	*metric = EcpClassMetric(code);
 }
@@ -120,6 +148,24 @@ validate_operators(CatCList *list, const char *opfamilyname)
 	{
 		Form_pg_amop form = (Form_pg_amop) GETSTRUCT(&list->members[i]->tuple);
 
+		if (form->amoppurpose == AMOP_SEARCH &&
+			form->amopstrategy >= BTLessStrategyNumber &&
+			form->amopstrategy <= BTGreaterStrategyNumber)
+		{
+			/* of a key attribute */
+			if (check_amop_signature(form->amopopr, BOOLOID,
+									 form->amoplefttype,
+									 form->amoprighttype))
+				continue;
+			ereport(INFO,
+					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+					 errmsg("operator family \"%s\" of access method %s contains operator %s with wrong signature",
+							opfamilyname, "ecp",
+							format_operator(form->amopopr))));
+			result = false;
+			continue;
+		}
+
 		if (form->amopstrategy != ECP_DISTANCE_STRATEGY)
 		{
 			ereport(INFO,
@@ -157,28 +203,39 @@ validate_operators(CatCList *list, const char *opfamilyname)
 	return result;
 }
 
-/* Has this operator class all that an index needs? */
+/*
+ * Has this operator class all that an index needs?  For a vector, that is the
+ * distance, for a key attribute (which has no ordering operator) equality.
+ */
 static bool
 validate_complete(CatCList *operlist, CatCList *proclist, Oid opcintype,
 				  const char *opclassname)
 {
+	int			strategy = BTEqualStrategyNumber;
 	List	   *groups = identify_opfamily_groups(operlist, proclist);
 	ListCell   *lc;
 
+	for (int i = 0; i < operlist->n_members; i++)
+	{
+		Form_pg_amop form = (Form_pg_amop) GETSTRUCT(&operlist->members[i]->tuple);
+
+		if (form->amoppurpose == AMOP_ORDER)
+			strategy = ECP_DISTANCE_STRATEGY;
+	}
 	foreach(lc, groups)
 	{
 		OpFamilyOpFuncGroup *group = lfirst(lc);
 
 		if (group->lefttype == opcintype && group->righttype == opcintype &&
-			(group->operatorset & (1 << ECP_DISTANCE_STRATEGY)) != 0 &&
+			(group->operatorset & (1 << strategy)) != 0 &&
 			(group->functionset & (1 << ECP_CLASS_PROC)) != 0)
 			return true;
 	}
 
 	ereport(INFO,
 			(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-			 errmsg("operator class \"%s\" of access method %s lacks its distance operator or support function %d",
-					opclassname, "ecp", ECP_CLASS_PROC)));
+			 errmsg("operator class \"%s\" of access method %s lacks operator %d or support function %d",
+					opclassname, "ecp", strategy, ECP_CLASS_PROC)));
 	return false;
 }
 

@@ -351,7 +351,7 @@ void
 ecp_rows_init(EcpRowSet *rows, const EcpIndexState *state)
 {
 	memset(rows, 0, sizeof(EcpRowSet));
-	rows->stride = MAXALIGN(state->leaf.vec_bytes);
+	rows->stride = MAXALIGN(state->leaf.row_bytes);
 }
 
 /* What we have of a run so far. */
@@ -415,6 +415,8 @@ ecp_rows_add_page(Relation index, const EcpGeometry *geo, const EcpRun *run,
 	ecp_rows_reserve(rows, nslots);
 	for (uint32 slot = 0; slot < nslots; slot++)
 	{
+		char	   *row;
+
 		if (!EcpSlotIsLive(&view, slot) ||
 			(known[slot / 64] & (UINT64CONST(1) << (slot % 64))) != 0)
 			continue;
@@ -422,9 +424,10 @@ ecp_rows_add_page(Relation index, const EcpGeometry *geo, const EcpRun *run,
 			ecp_report_corrupt(index, run->blk + pageno,
 							   "A live slot has no valid TID.");
 		rows->tids[rows->nrows] = view.tids[slot];
+		row = rows->vectors + rows->nrows * rows->stride;
 		ecp_run_read_vector(index, geo, run, &view,
-							pageno * geo->slots + slot,
-							rows->vectors + rows->nrows * rows->stride);
+							pageno * geo->slots + slot, row);
+		ecp_entry_get_attrs(geo, &view, slot, row + geo->vec_bytes);
 		rows->nrows++;
 	}
 	for (int w = 0; w < geo->live_words; w++)

@@ -32,12 +32,22 @@ SELECT is_empty($$
 
 -- Operator classes
 SELECT bag_eq($$
-	SELECT opcname::text, opcintype::regtype::text, opcdefault
+	SELECT opcname::text, format_type(opcintype, NULL), opcdefault
 	FROM pg_opclass JOIN pg_am a ON a.oid = opcmethod WHERE amname = 'ecp' $$,
 	$$ VALUES ('real_l2_ops', 'real[]', true), ('real_ip_ops', 'real[]', false),
 		('real_cosine_ops', 'real[]', false), ('bytea_l2_ops', 'bytea', true),
-		('bytea_ip_ops', 'bytea', false), ('bytea_cosine_ops', 'bytea', false) $$,
-	'six operator classes, L2 by default');
+		('bytea_ip_ops', 'bytea', false), ('bytea_cosine_ops', 'bytea', false),
+		('bool_ops', 'boolean', true), ('char_ops', '"char"', true),
+		('int2_ops', 'smallint', true), ('int4_ops', 'integer', true),
+		('int8_ops', 'bigint', true), ('oid_ops', 'oid', true),
+		('float4_ops', 'real', true), ('float8_ops', 'double precision', true),
+		('date_ops', 'date', true), ('time_ops', 'time without time zone', true),
+		('timestamp_ops', 'timestamp without time zone', true),
+		('timestamptz_ops', 'timestamp with time zone', true),
+		('uuid_ops', 'uuid', true), ('enum_ops', 'anyenum', true),
+		('text_ops', 'text', true), ('bpchar_ops', 'character', true),
+		('numeric_ops', 'numeric', true) $$,
+	'six operator classes of vectors, L2 by default, and those of key columns');
 SELECT bag_eq($$
 	SELECT f.opfname::text AS family, oprname::text, amopstrategy::integer, amoppurpose::text,
 		s.opfname::text AS sort, amproc::regproc::text
