@@ -89,7 +89,7 @@ WITH inst AS (
 	SELECT ARRAY(SELECT 1 + ((x >> g) & 1) FROM generate_series(0, 5) AS g) AS t FROM generate_series(0, 63) AS x
 ), judged AS (
 	SELECT i,
-		(SELECT sum(w[g]) FILTER (WHERE got[g] <> cur[g]) FROM generate_series(1, 6) AS g) AS moved,
+		(SELECT coalesce(sum(w[g]) FILTER (WHERE got[g] <> cur[g]), 0) FROM generate_series(1, 6) AS g) AS moved,
 		(SELECT min((SELECT coalesce(sum(w[g]) FILTER (WHERE t[g] <> cur[g]), 0) FROM generate_series(1, 6) AS g))
 			FROM every WHERE ecp_place_makespan(w, '{1,1}', t) <= lim + 1e-9) AS fewest,
 		ecp_place_makespan(w, '{1,1}', got) <= lim + 1e-9 AS reached

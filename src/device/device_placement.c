@@ -30,7 +30,9 @@
  * solved exactly.  So a plan that has been carried out is not moved again.
  *
  * Rebalancing starts from what is.  Each target above a limit gives away as
- * few bytes as bring it below, and those groups are placed by LPT.
+ * few bytes as bring it below, and those groups are placed by LPT.  For few
+ * groups the result is then improved by a search that, unless it is cut
+ * short, finds the fewest bytes.
  *
  * Nothing here reads a table: device_place_plan.c fills the arrays and
  * device_place_apply.c carries plans out.
@@ -50,6 +52,9 @@
 
 /* How many depths of cut a rebalance tries. */
 #define ECP_PLACE_CUTS	20
+
+/* How many partial placements it looks at to find one that moves less. */
+#define ECP_PLACE_SEARCH_MAX	200000
 
 /* What has been put on each target so far. */
 typedef struct PlaceState
@@ -660,6 +665,59 @@ place_may_stay(const EcpPlacement *p)
 	return result;
 }
 
+/* A search for the rebalancing that moves the fewest bytes. */
+typedef struct PlaceSearch
+{
+	EcpPlacement *p;
+	PlaceState	state;
+	int		   *order;			/* groups, the largest first */
+	double		limit;			/* no target may take longer */
+	int			budget;			/* partial placements still to look at */
+	int		   *best;
+	double		best_moved;
+} PlaceSearch;
+
+/*
+ * Depth-first over the groups: at home first, which costs nothing, and cut
+ * where as much is moved as in the best complete placement.
+ */
+static void
+place_rebalance_search(PlaceSearch *search, int depth, double moved)
+{
+	EcpPlacement *p = search->p;
+	EcpPlaceGroup *group;
+	int			g;
+
+	if (search->budget-- <= 0 || moved >= search->best_moved)
+		return;
+	CHECK_FOR_INTERRUPTS();
+	if (depth == p->ngroups)
+	{
+		search->best_moved = moved;
+		for (g = 0; g < p->ngroups; g++)
+			search->best[g] = p->groups[g].target;
+		return;
+	}
+
+	g = search->order[depth];
+	group = &p->groups[g];
+	for (int i = -1; i < p->ntargets; i++)
+	{
+		int			t = i < 0 ? group->current : i;
+
+		if (t < 0 || (i >= 0 && i == group->current) ||
+			!place_fits(&search->state, p, group->bytes, t) ||
+			search->state.load[t] + group->weight / p->targets[t].speed >
+			search->limit)
+			continue;
+		group->target = t;
+		place_state_add(&search->state, p, g, t);
+		place_rebalance_search(search, depth + 1,
+							   moved + (i < 0 ? 0 : group->bytes));
+		place_state_remove(&search->state, p, g, t);
+	}
+}
+
 /*
  * place_rebalance
  *		Bring the makespan to factor times the lower bound, moving little.
@@ -668,7 +726,8 @@ place_may_stay(const EcpPlacement *p)
  * what is given away may then not fit in below the limit elsewhere.  So we
  * try a row of deeper cuts, and LPT from scratch at the end, and keep the
  * cheapest that reaches the limit, else the one with the best makespan.
- * What is stays if that is no worse.
+ * What is stays if that is no worse.  Of few groups a search then sees
+ * whether fewer bytes would do.
  */
 static void
 place_rebalance(EcpPlacement *p, double factor)
@@ -714,6 +773,21 @@ place_rebalance(EcpPlacement *p, double factor)
 			for (int g = 0; g < p->ngroups; g++)
 				best[g] = p->groups[g].target;
 		}
+	}
+
+	if (p->ngroups <= ECP_PLACE_OPTIMAL_MAX &&
+		(best_time > limit || best_moved > 0))
+	{
+		PlaceSearch search = {.p = p,.limit = limit,.best = best};
+		int			norder;
+
+		place_state_init(&search.state, p);
+		for (int g = 0; g < p->ngroups; g++)
+			p->groups[g].target = -1;
+		search.order = place_order(p, &norder, place_compare_bytes);
+		search.budget = ECP_PLACE_SEARCH_MAX;
+		search.best_moved = best_time <= limit ? best_moved : INFINITY;
+		place_rebalance_search(&search, 0, 0);
 	}
 	for (int g = 0; g < p->ngroups; g++)
 		p->groups[g].target = best[g];
