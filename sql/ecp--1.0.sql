@@ -382,9 +382,10 @@ COMMENT ON FUNCTION ecp_stream_utilisation(float8[], float8, float8, float8, flo
 
 CREATE FUNCTION ecp_admit(parent regclass, fps float8[], frame_bytes float8 DEFAULT 400000,
 	extent_bytes float8 DEFAULT 50000, max_utilisation float8 DEFAULT 0.8,
-	max_delay_ms float8 DEFAULT 'infinity',
+	max_delay_ms float8 DEFAULT 'infinity', link_mb_s float8 DEFAULT 'infinity',
+	bus_mb_s float8 DEFAULT 'infinity', bus_passes float8 DEFAULT 5,
 	OUT component text, OUT utilisation float8, OUT worst_delay_ms float8,
-	OUT busiest boolean, OUT verdict text)
+	OUT busiest boolean, OUT headroom float8, OUT verdict text)
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED
 BEGIN ATOMIC
@@ -396,6 +397,13 @@ BEGIN ATOMIC
 			pg_catalog.ceil(frame_bytes / extent_bytes) * share / pg_catalog.sum(share) OVER () AS extents,
 			d.plateau_us, d.latency_us, d.read_mb_s, d.cached_mb_s
 		FROM leaf LEFT JOIN ecp_device AS d ON d.tablespace OPERATOR(pg_catalog.=) leaf.tablespace
+	), shared AS (
+		-- what every byte goes through, once or several times
+		SELECT 'copy out of the page cache' AS component, pg_catalog.min(cached_mb_s) AS mb_s, 1::float8 AS passes FROM part
+		UNION ALL
+		SELECT 'link', link_mb_s, 1::float8 WHERE link_mb_s < 'infinity'
+		UNION ALL
+		SELECT 'bus', bus_mb_s, bus_passes WHERE bus_mb_s < 'infinity'
 	), load AS (
 		SELECT component,
 			ecp_stream_utilisation(fps, extents * extent_bytes, extents, 1, latency_us / 1000, read_mb_s) AS utilisation,
@@ -403,24 +411,30 @@ BEGIN ATOMIC
 			pg_catalog.cardinality(fps) * pg_catalog.ceil(extents) * (latency_us / 1000 + extent_bytes / read_mb_s / 1000) AS worst_delay_ms
 		FROM part
 		UNION ALL
-		SELECT 'copy out of the page cache',
-			ecp_stream_utilisation(fps, frame_bytes, 1, 1, 0, pg_catalog.min(cached_mb_s)),
-			pg_catalog.cardinality(fps) * frame_bytes / pg_catalog.min(cached_mb_s) / 1000
-		FROM part
+		SELECT component,
+			ecp_stream_utilisation(fps, frame_bytes, 1, 1, 0, mb_s, passes),
+			pg_catalog.cardinality(fps) * passes * frame_bytes / mb_s / 1000
+		FROM shared
 	), total AS (
 		SELECT pg_catalog.max(load.utilisation) AS most, pg_catalog.max(load.worst_delay_ms) AS delay,
 			pg_catalog.bool_or(load.utilisation IS NULL) AS unknown
 		FROM load
+	), named AS (
+		SELECT total.*,
+			(SELECT load.component FROM load WHERE load.utilisation = total.most ORDER BY 1 LIMIT 1) AS busiest,
+			(SELECT load.component FROM load WHERE load.worst_delay_ms = total.delay ORDER BY 1 LIMIT 1) AS slowest
+		FROM total
 	)
-	SELECT load.component, load.utilisation, load.worst_delay_ms, load.utilisation = total.most,
-		CASE WHEN total.unknown THEN 'not known: calibrate all tablespaces'
-			WHEN total.most > max_utilisation THEN 'reject: utilisation'
-			WHEN total.delay > max_delay_ms THEN 'reject: delay'
+	SELECT load.component, load.utilisation, load.worst_delay_ms, load.utilisation = named.most,
+		max_utilisation / nullif(load.utilisation, 0),
+		CASE WHEN named.unknown THEN 'not known: calibrate all tablespaces'
+			WHEN named.most > max_utilisation THEN 'reject: utilisation of ' || named.busiest
+			WHEN named.delay > max_delay_ms THEN 'reject: delay of ' || named.slowest
 			ELSE 'accept' END
-	FROM load, total
+	FROM load, named
 	ORDER BY load.utilisation DESC NULLS FIRST, load.component;
 END;
-COMMENT ON FUNCTION ecp_admit(regclass, float8[], float8, float8, float8, float8) IS 'can the tablespaces of a striped table serve these streams: utilisation, worst delay, busiest component, verdict';
+COMMENT ON FUNCTION ecp_admit(regclass, float8[], float8, float8, float8, float8, float8, float8, float8) IS 'can the tablespaces of a striped table, and a link and a bus if given, serve these streams: utilisation, worst delay, busiest component, how often the load fits, verdict';
 
 CREATE FUNCTION ecp_stripe(coordinates integer[], devices integer)
 RETURNS integer
@@ -433,27 +447,7 @@ COMMENT ON FUNCTION ecp_stripe(integer[], integer) IS 'the device of an extent: 
 
 CREATE FUNCTION ecp_stripe_ddl(relname text, tablespaces name[], dimensions integer DEFAULT 1, method name DEFAULT 'betree')
 RETURNS text
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
-BEGIN ATOMIC
-	SELECT pg_catalog.format('CREATE TABLE %I (stream integer NOT NULL, t timestamptz NOT NULL, %s, data bytea)
-	PARTITION BY LIST ((%I.ecp_stripe(ARRAY[%s], %s)));
-ALTER TABLE %I ALTER data SET STORAGE EXTERNAL;
-%s
-CREATE INDEX ON %I USING %I (stream, t, %s);',
-		relname,
-		pg_catalog.string_agg(DISTINCT axis || ' integer NOT NULL', ', '),
-		(SELECT nspname FROM pg_catalog.pg_extension AS e
-			JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace WHERE e.extname OPERATOR(pg_catalog.=) 'ecp'),
-		pg_catalog.string_agg(DISTINCT axis, ', '),
-		pg_catalog.cardinality(tablespaces),
-		relname,
-		(SELECT pg_catalog.string_agg(pg_catalog.format('CREATE TABLE %I PARTITION OF %I FOR VALUES IN (%s) TABLESPACE %I;',
-				relname || '_' || (n - 1), relname, n - 1, spc), E'\n' ORDER BY n)
-			FROM pg_catalog.unnest(tablespaces) WITH ORDINALITY AS u(spc, n)),
-		relname, method,
-		pg_catalog.string_agg(DISTINCT axis, ', '))
-	FROM pg_catalog.unnest(CASE dimensions WHEN 1 THEN '{ext}'::text[] WHEN 2 THEN '{x,y}' WHEN 3 THEN '{x,y,z}' END) AS a(axis);
-END;
+AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_stripe_ddl(text, name[], integer, name) IS 'the statements that stripe extents over tablespaces by partitions';
 
 CREATE FUNCTION ecp_stream_simulate(fps float8[], latency_ms float8, mb_s float8, devices integer DEFAULT 8,
@@ -466,7 +460,17 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_stream_simulate(float8[], float8, float8, integer, integer, integer, float8, integer, boolean) IS 'delays of streams on devices of a given latency and throughput';
 
-CREATE FUNCTION ecp_stream_bench(tablespaces name[], fps float8[], extents integer DEFAULT 8,
+CREATE FUNCTION ecp_stream_bench(parent regclass, fps float8[], time_slice float8 DEFAULT 1,
+	slices integer DEFAULT 10, harmonise boolean DEFAULT false,
+	OUT stream integer, OUT frames integer, OUT mean_ms float8, OUT p50_ms float8, OUT p95_ms float8,
+	OUT p99_ms float8, OUT max_ms float8, OUT jitter_ms float8, OUT late integer,
+	OUT utilisation float8, OUT cpd_ms float8[])
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_stream_bench(regclass, float8[], float8, integer, boolean) IS 'delays of streams played from a striped table, a worker for each of its tablespaces';
+REVOKE ALL ON FUNCTION ecp_stream_bench(regclass, float8[], float8, integer, boolean) FROM PUBLIC;
+
+CREATE FUNCTION ecp_stream_bench_files(tablespaces name[], fps float8[], extents integer DEFAULT 8,
 	extent_bytes integer DEFAULT 50000, time_slice float8 DEFAULT 1, slices integer DEFAULT 10,
 	harmonise boolean DEFAULT false, file_bytes bigint DEFAULT 67108864,
 	OUT stream integer, OUT frames integer, OUT mean_ms float8, OUT p50_ms float8, OUT p95_ms float8,
@@ -474,8 +478,16 @@ CREATE FUNCTION ecp_stream_bench(tablespaces name[], fps float8[], extents integ
 	OUT utilisation float8, OUT cpd_ms float8[])
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION ecp_stream_bench(name[], float8[], integer, integer, float8, integer, boolean, bigint) IS 'delays of streams read from files in these tablespaces, a worker for each';
-REVOKE ALL ON FUNCTION ecp_stream_bench(name[], float8[], integer, integer, float8, integer, boolean, bigint) FROM PUBLIC;
+COMMENT ON FUNCTION ecp_stream_bench_files(name[], float8[], integer, integer, float8, integer, boolean, bigint) IS 'delays of streams read from files in these tablespaces, a worker for each';
+REVOKE ALL ON FUNCTION ecp_stream_bench_files(name[], float8[], integer, integer, float8, integer, boolean, bigint) FROM PUBLIC;
+
+CREATE FUNCTION ecp_read_window(parent regclass, stream integer, t timestamptz, x integer, y integer,
+	width integer, height integer, extent_width integer, extent_height integer,
+	pixel_bytes integer DEFAULT 1, reduce integer DEFAULT 1,
+	OUT columns integer, OUT lines integer, OUT pixels bytea, OUT extents bigint,
+	OUT bytes_read bigint, OUT workers integer)
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_read_window(regclass, integer, timestamptz, integer, integer, integer, integer, integer, integer, integer, integer) IS 'a window of an image striped by ecp_stripe_ddl(), read and reduced by a worker for each tablespace';
 
 -- beyond one machine
 
@@ -483,11 +495,19 @@ CREATE FUNCTION ecp_shard_query(parent regclass, col name, k integer, operator t
 RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
+	-- by name: a partition may have its columns in another order
+	WITH listed AS (
+		SELECT pg_catalog.string_agg(pg_catalog.quote_ident(attname), ', ' ORDER BY attnum) AS columns
+		FROM pg_catalog.pg_attribute
+		WHERE attrelid OPERATOR(pg_catalog.=) parent AND attnum > 0 AND NOT attisdropped
+	)
 	SELECT format(E'SELECT * FROM (\n%s\n) AS shards ORDER BY %I %s $1 LIMIT %s',
-		string_agg(format('(SELECT * FROM %s ORDER BY %I %s $1 LIMIT %s)', relid, col, operator, k),
+		string_agg(format('(SELECT %s FROM %s ORDER BY %I %s $1 LIMIT %s)', columns, relid, col, operator, k),
 			E'\nUNION ALL\n' ORDER BY relid::text),
 		col, operator, k)
-	FROM pg_partition_tree(parent) WHERE isleaf;
+	FROM pg_partition_tree(parent), listed WHERE isleaf
+	-- nothing to unite, no query
+	HAVING pg_catalog.count(*) > 0;
 END;
 COMMENT ON FUNCTION ecp_shard_query(regclass, name, integer, text) IS 'a search for the k nearest to $1 that asks each partition, which may be on a foreign server, for its own k nearest';
 

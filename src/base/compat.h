@@ -43,6 +43,16 @@
 #define ecp_locator_equals(a, b)	RelFileNodeEquals(a, b)
 #endif
 
+/* 18: the path of a relation's file comes in a struct */
+#if PG_VERSION_NUM >= 180000
+#define ecp_relation_path(rel) \
+	pstrdup(relpathbackend((rel)->rd_locator, (rel)->rd_backend, \
+						   MAIN_FORKNUM).str)
+#else
+#define ecp_relation_path(rel) \
+	relpathbackend(ecp_relation_locator(rel), (rel)->rd_backend, MAIN_FORKNUM)
+#endif
+
 /* 18: index_beginscan() takes the instrumentation */
 #if PG_VERSION_NUM >= 180000
 #define ecp_index_beginscan(heap, index, snapshot, nkeys, norderbys) \

@@ -71,6 +71,7 @@ static const EcpJobFunction job_functions[] = {
 	[ECP_JOB_SORT] = ecp_job_sort,
 	[ECP_JOB_SEARCH] = ecp_job_search,
 	[ECP_JOB_STREAM] = ecp_job_stream,
+	[ECP_JOB_WINDOW] = ecp_job_window,
 };
 
 extern PGDLLEXPORT void ecp_device_worker_main(dsm_segment *seg,

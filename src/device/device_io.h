@@ -48,7 +48,8 @@ typedef enum EcpJobKind
 	ECP_JOB_KNN,
 	ECP_JOB_SORT,
 	ECP_JOB_SEARCH,
-	ECP_JOB_STREAM
+	ECP_JOB_STREAM,
+	ECP_JOB_WINDOW
 } EcpJobKind;
 
 typedef void (*EcpJobFunction) (const EcpJobContext *context,
@@ -98,6 +99,8 @@ extern void ecp_job_sort(const EcpJobContext *context, const void *task,
 extern void ecp_job_search(const EcpJobContext *context, const void *task,
 						   EcpJobResult *result);
 extern void ecp_job_stream(const EcpJobContext *context, const void *task,
+						   EcpJobResult *result);
+extern void ecp_job_window(const EcpJobContext *context, const void *task,
 						   EcpJobResult *result);
 
 extern Oid	ecp_device_tablespace(const char *name, const char *function);

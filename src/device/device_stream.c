@@ -10,10 +10,16 @@
  * it was asked for.  The rates are frames in one second of the pattern, which
  * is played in time_slice seconds: a shorter slice is a higher load.
  *
- * Measured, each device has a worker with a file in its tablespace.  All
- * workers know the whole schedule, so nothing is sent between them: a worker
- * waits for the time of the next request that concerns it, reads, and notes
+ * Measured, each device has a worker.  All workers know the whole schedule,
+ * so nothing is sent between them: a worker waits for the time of the next
+ * request, reads the extents of the frame that are on its device, and notes
  * when it was done.  Requests have no jitter of their own.
+ *
+ * What is read is a striped table (ecp_stream_bench), as any query would read
+ * it; or a file in each tablespace (ecp_stream_bench_files), which needs no
+ * table and shows the devices alone.  Both ask the operating system to drop
+ * what they have read from its cache; a table must be larger than shared
+ * buffers, or have more frames than are played, or else they serve it.
  *
  * Simulated, a device takes latency + bytes / throughput for an extent, and
  * the rest is the same arithmetic; that needs no device and no time.
@@ -32,13 +38,18 @@
 
 #include "catalog/pg_type.h"
 #include "common/pg_prng.h"
+#include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
 
+#include "device/device_extent.h"
 #include "device/device_io.h"
 
 #define STREAM_DEVICES_MAX	16
@@ -52,20 +63,31 @@
 #define STREAM_CPD_POINTS	21
 
 PG_FUNCTION_INFO_V1(ecp_stream_bench);
+PG_FUNCTION_INFO_V1(ecp_stream_bench_files);
 PG_FUNCTION_INFO_V1(ecp_stream_simulate);
 
 typedef struct StreamTask
 {
-	char		paths[STREAM_DEVICES_MAX][MAXPGPATH];
-	int64		file_bytes;
 	int			ndevices;
 	int			nstreams;
 	double		fps[STREAM_STREAMS_MAX];
 	double		phase[STREAM_STREAMS_MAX];	/* seconds of the pattern */
 	double		time_slice;
 	int			slices;
+
+	/* files, and simulated devices */
 	int			extents;		/* of a frame */
 	int			extent_bytes;
+	int64		file_bytes;
+	char		paths[STREAM_DEVICES_MAX][MAXPGPATH];
+
+	/* a striped table: which streams, and the times of their frames */
+	bool		from_table;
+	EcpStripes	stripes;
+	int32		stream_id[STREAM_STREAMS_MAX];
+	int			first_frame[STREAM_STREAMS_MAX];	/* in times[] */
+	int			nframes[STREAM_STREAMS_MAX];
+	TimestampTz times[FLEXIBLE_ARRAY_MEMBER];
 } StreamTask;
 
 typedef struct StreamRequest
@@ -128,6 +150,98 @@ stream_device(const StreamTask *task, const StreamRequest *request, int extent)
 		task->ndevices;
 }
 
+/* What a worker reads one device's share of the frames from. */
+typedef struct StreamSource
+{
+	int			device;
+
+	/* a file */
+	int			fd;
+	char	   *buffer;
+	pg_prng_state prng;
+
+	/* partitions of a table */
+	EcpExtentReader *readers[ECP_EXTENT_LEAVES_MAX];
+	int			nreaders;
+} StreamSource;
+
+static void
+stream_source_open(const StreamTask *task, int device, StreamSource *source)
+{
+	memset(source, 0, sizeof(*source));
+	source->device = device;
+	if (task->from_table)
+	{
+		for (int i = 0; i < task->stripes.nleaves; i++)
+		{
+			if (task->stripes.device[i] == device)
+				source->readers[source->nreaders++] =
+					ecp_extent_open(task->stripes.leaf[i], false);
+		}
+		return;
+	}
+	source->fd = ecp_job_open(task->paths[device], O_RDONLY);
+	source->buffer = palloc(task->extent_bytes);
+	pg_prng_seed(&source->prng, device + 1);
+#if defined(USE_POSIX_FADVISE) && defined(POSIX_FADV_RANDOM)
+	(void) posix_fadvise(source->fd, 0, 0, POSIX_FADV_RANDOM);
+#endif
+}
+
+static void
+stream_source_close(const StreamTask *task, StreamSource *source)
+{
+	if (!task->from_table)
+	{
+		CloseTransientFile(source->fd);
+		pfree(source->buffer);
+	}
+}
+
+/* Read an extent's worth from anywhere in the file. */
+static void
+stream_read_file(const StreamTask *task, StreamSource *source)
+{
+	int64		nplaces = task->file_bytes / task->extent_bytes;
+	off_t		at = (off_t) pg_prng_uint64_range(&source->prng, 0, nplaces - 1) *
+		task->extent_bytes;
+
+	ecp_job_read(source->fd, source->buffer, task->extent_bytes, at,
+				 task->paths[source->device]);
+#if defined(USE_POSIX_FADVISE) && defined(POSIX_FADV_DONTNEED)
+	/* the next time it has to come from the device again */
+	(void) posix_fadvise(source->fd, at, task->extent_bytes,
+						 POSIX_FADV_DONTNEED);
+#endif
+}
+
+/* Read what the device has of a frame. */
+static void
+stream_serve(const StreamTask *task, const StreamRequest *request,
+			 StreamSource *source, EcpJobResult *result)
+{
+	if (task->from_table)
+	{
+		int			s = request->stream;
+		TimestampTz t = task->times[task->first_frame[s] +
+									request->frame % task->nframes[s]];
+
+		for (int i = 0; i < source->nreaders; i++)
+			result->bytes += ecp_extent_read(source->readers[i],
+											 task->stream_id[s], t, NULL, true,
+											 NULL, NULL, &result->ops);
+		return;
+	}
+	for (int e = 0; e < task->extents; e++)
+	{
+		if (stream_device(task, request, e) != source->device)
+			continue;
+		stream_read_file(task, source);
+		result->ops++;
+		result->bytes += task->extent_bytes;
+	}
+}
+
 /*
  * ecp_job_stream
  *		Serve what is on this worker's device.
@@ -142,20 +256,15 @@ ecp_job_stream(const EcpJobContext *context, const void *arg,
 	double	   *done = context->shared;
 	int			nrequests;
 	StreamRequest *requests = stream_requests(task, &nrequests);
-	char	   *buffer = palloc(task->extent_bytes);
-	int64		nplaces = task->file_bytes / task->extent_bytes;
-	pg_prng_state prng;
 
+	if (task->from_table)
+		SPI_connect();
 	/* with fewer workers than devices, a worker has several */
 	for (int d = context->worker; d < task->ndevices; d += context->nworkers)
 	{
-		const char *path = task->paths[d];
-		int			fd = ecp_job_open(path, O_RDONLY);
+		StreamSource source;
 
-		pg_prng_seed(&prng, d + 1);
-#if defined(USE_POSIX_FADVISE) && defined(POSIX_FADV_RANDOM)
-		(void) posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
-#endif
+		stream_source_open(task, d, &source);
 		for (int r = 0; r < nrequests; r++)
 		{
 			double		before = ecp_job_seconds(context);
@@ -167,28 +276,14 @@ ecp_job_stream(const EcpJobContext *context, const void *arg,
 				CHECK_FOR_INTERRUPTS();
 				before = ecp_job_seconds(context);
 			}
-			for (int e = 0; e < task->extents; e++)
-			{
-				off_t		at;
-
-				if (stream_device(task, &requests[r], e) != d)
-					continue;
-				at = (off_t) pg_prng_uint64_range(&prng, 0, nplaces - 1) *
-					task->extent_bytes;
-				ecp_job_read(fd, buffer, task->extent_bytes, at, path);
-#if defined(USE_POSIX_FADVISE) && defined(POSIX_FADV_DONTNEED)
-				/* the next time it has to come from the device again */
-				(void) posix_fadvise(fd, at, task->extent_bytes,
-									 POSIX_FADV_DONTNEED);
-#endif
-				result->ops++;
-				result->bytes += task->extent_bytes;
-			}
+			stream_serve(task, &requests[r], &source, result);
 			done[(Size) r * task->ndevices + d] = ecp_job_seconds(context);
 			result->busy_s += done[(Size) r * task->ndevices + d] - before;
 		}
-		CloseTransientFile(fd);
+		stream_source_close(task, &source);
 	}
+	if (task->from_table)
+		SPI_finish();
 }
 
 /* The same on devices that are two figures. */
@@ -408,24 +503,45 @@ ecp_stream_simulate(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/*
- * ecp_stream_bench(tablespaces, fps, extents, extent_bytes, time_slice,
- *					slices, harmonise, file_bytes)
- */
-Datum
-ecp_stream_bench(PG_FUNCTION_ARGS)
+/* Run the workers, and report. */
+static void
+stream_measure(StreamTask *task, Size task_bytes, ReturnSetInfo *rsinfo)
 {
-	StreamTask *task = palloc0_object(StreamTask);
-	EcpDeviceFile files[STREAM_DEVICES_MAX];
 	EcpJobResult results[STREAM_DEVICES_MAX];
 	EcpJobResult sum;
 	StreamRequest *requests;
-	Datum	   *names;
-	bool	   *nulls;
 	double	   *done;
 	Size		done_bytes;
 	int			nrequests;
 	int			launched;
+
+	requests = stream_requests(task, &nrequests);
+	done_bytes = mul_size(mul_size(Max(nrequests, 1), task->ndevices),
+						  sizeof(double));
+	done = palloc_extended(done_bytes, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	launched = ecp_job_run(ECP_JOB_STREAM, task, task_bytes, task->ndevices,
+						   done_bytes, done, results);
+	if (launched < task->ndevices)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+				 errmsg("only %d of %d workers could be started",
+						launched, task->ndevices),
+				 errhint("Consider increasing max_worker_processes and max_parallel_workers.")));
+	ecp_job_sum(results, launched, &sum);
+	stream_report_all(rsinfo, task, requests, nrequests, done, sum.busy_s);
+}
+
+/*
+ * ecp_stream_bench_files(tablespaces, fps, extents, extent_bytes, time_slice,
+ *						  slices, harmonise, file_bytes)
+ */
+Datum
+ecp_stream_bench_files(PG_FUNCTION_ARGS)
+{
+	StreamTask *task = palloc0_object(StreamTask);
+	EcpDeviceFile files[STREAM_DEVICES_MAX];
+	Datum	   *names;
+	bool	   *nulls;
 
 	stream_task_init(task, PG_GETARG_ARRAYTYPE_P(1), PG_GETARG_FLOAT8(4),
 					 PG_GETARG_INT32(5), PG_GETARG_INT32(2),
@@ -454,30 +570,106 @@ ecp_stream_bench(PG_FUNCTION_ARGS)
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					 errmsg("name of a tablespace must not be null")));
 		tablespace = ecp_device_tablespace(NameStr(*DatumGetName(names[d])),
-										   "ecp_stream_bench()");
+										   "ecp_stream_bench_files()");
 		ecp_device_file_create(tablespace, &files[d]);
 		ecp_device_file_fill(&files[d], task->file_bytes,
 							 get_float8_infinity(), NULL);
 		ecp_device_file_forget(&files[d]);
 		strlcpy(task->paths[d], files[d].path, MAXPGPATH);
 	}
-
-	requests = stream_requests(task, &nrequests);
-	done_bytes = mul_size(mul_size(Max(nrequests, 1), task->ndevices),
-						  sizeof(double));
-	done = palloc_extended(done_bytes, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	launched = ecp_job_run(ECP_JOB_STREAM, task, sizeof(*task), task->ndevices,
-						   done_bytes, done, results);
-	if (launched < task->ndevices)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
-				 errmsg("only %d of %d workers could be started",
-						launched, task->ndevices),
-				 errhint("Consider increasing max_worker_processes and max_parallel_workers.")));
-	ecp_job_sum(results, launched, &sum);
-	stream_report_all((ReturnSetInfo *) fcinfo->resultinfo, task, requests,
-					  nrequests, done, sum.busy_s);
+	stream_measure(task, sizeof(*task), (ReturnSetInfo *) fcinfo->resultinfo);
 	for (int d = 0; d < task->ndevices; d++)
 		ecp_device_file_close(&files[d]);
+	return (Datum) 0;
+}
+
+/*
+ * Look up which frames there are to play: the first streams of the table, and
+ * for each as many frames as its rate asks for, the earliest first.  Returns
+ * the task with their times appended.
+ */
+static StreamTask *
+stream_load_frames(StreamTask *task, Oid parent, Size *task_bytes)
+{
+	char	   *relname = quote_qualified_identifier(get_namespace_name(get_rel_namespace(parent)),
+													 get_rel_name(parent));
+	Oid			argtypes[2] = {INT4OID, INT8OID};
+	MemoryContext outer = CurrentMemoryContext;
+	int			total = 0;
+	uint64		nstreams;
+
+	SPI_connect();
+	SPI_execute(psprintf("SELECT DISTINCT stream FROM %s ORDER BY stream LIMIT %d",
+						 relname, task->nstreams), true, 0);
+	nstreams = SPI_processed;
+	if (nstreams < (uint64) task->nstreams)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("table \"%s\" has %d streams, but %d are to be played",
+						get_rel_name(parent), (int) nstreams, task->nstreams)));
+	for (int s = 0; s < task->nstreams; s++)
+	{
+		bool		isnull;
+
+		task->stream_id[s] =
+			DatumGetInt32(SPI_getbinval(SPI_tuptable->vals[s],
+										SPI_tuptable->tupdesc, 1, &isnull));
+	}
+	for (int s = 0; s < task->nstreams; s++)
+	{
+		Datum		values[2];
+
+		values[0] = Int32GetDatum(task->stream_id[s]);
+		values[1] = Int64GetDatum((int64) ceil(task->fps[s] * task->slices));
+		if (SPI_execute_with_args(psprintf("SELECT DISTINCT t FROM %s"
+										   " WHERE stream OPERATOR(pg_catalog.=) $1"
+										   " ORDER BY t LIMIT $2", relname),
+								  2, argtypes, values, NULL, true, 0) != SPI_OK_SELECT)
+			elog(ERROR, "could not read the times of frames");
+		*task_bytes = sizeof(StreamTask) +
+			(total + SPI_processed) * sizeof(TimestampTz);
+		MemoryContextSwitchTo(outer);
+		task = repalloc(task, *task_bytes);
+		task->first_frame[s] = total;
+		task->nframes[s] = (int) SPI_processed;
+		for (uint64 f = 0; f < SPI_processed; f++)
+		{
+			bool		isnull;
+
+			task->times[total++] =
+				DatumGetTimestampTz(SPI_getbinval(SPI_tuptable->vals[f],
+												  SPI_tuptable->tupdesc, 1,
+												  &isnull));
+		}
+		SPI_freetuptable(SPI_tuptable);
+	}
+	SPI_finish();
+	return task;
+}
+
+/*
+ * ecp_stream_bench(parent, fps, time_slice, slices, harmonise)
+ */
+Datum
+ecp_stream_bench(PG_FUNCTION_ARGS)
+{
+	StreamTask *task = palloc0_object(StreamTask);
+	Oid			parent = PG_GETARG_OID(0);
+	Size		task_bytes = sizeof(StreamTask);
+
+	/* extents are what the table has */
+	stream_task_init(task, PG_GETARG_ARRAYTYPE_P(1), PG_GETARG_FLOAT8(2),
+					 PG_GETARG_INT32(3), 1, BLCKSZ, PG_GETARG_BOOL(4));
+	InitMaterializedSRF(fcinfo, 0);
+	ecp_stripes_load(parent, &task->stripes);
+	if (task->stripes.ndevices > STREAM_DEVICES_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("table \"%s\" is in more than %d tablespaces",
+						get_rel_name(parent), STREAM_DEVICES_MAX)));
+	task->from_table = true;
+	task->ndevices = task->stripes.ndevices;
+	task = stream_load_frames(task, parent, &task_bytes);
+	stream_measure(task, task_bytes, (ReturnSetInfo *) fcinfo->resultinfo);
 	return (Datum) 0;
 }
