@@ -76,6 +76,22 @@ typedef struct EcpPanelView
 	const void *data;			/* 64-byte aligned */
 } EcpPanelView;
 
+/*
+ * A query as the kernel of codes takes it; see vector_codes.h.  For a row
+ * whose table entries add up to "sum"
+ *		bound = base + add - times * (low + step * sum) - radius * width
+ * each product by fused multiply-add, from the inside outwards.
+ */
+typedef struct EcpCodeScan
+{
+	const uint8 *tables;		/* 16 bytes a group, 64-byte aligned */
+	int			ngroups;		/* a multiple of 4 */
+	float4		low;
+	float4		step;
+	float4		base;
+	float4		radius;
+} EcpCodeScan;
+
 typedef struct EcpKernels
 {
 	const char *name;
@@ -133,6 +149,20 @@ typedef struct EcpKernels
 									  const char *vectors, Size stride,
 									  int nvectors,
 									  int32 *leaders, float4 *ranks);
+
+	/*
+	 * Flip the sign of element i where signs[i] has its top bit set, then a
+	 * Hadamard transform of n elements (a power of two from 16 on), times
+	 * scale; in place.
+	 */
+	void		(*f32_hadamard) (float4 *x, const uint32 *signs, int n,
+								 float4 scale);
+
+	/* bounds of nblocks blocks of 32 rows, as EcpCodeScan says */
+	void		(*code_bounds) (const EcpCodeScan *scan, const uint8 *blocks,
+								const float4 *add, const float4 *times,
+								const float4 *width, int nblocks,
+								float4 *bounds);
 } EcpKernels;
 
 /*
@@ -155,6 +185,56 @@ typedef struct EcpKernels
 			} \
 		} \
 	} while (0)
+
+/*
+ * The transform in registers of 16 lanes, to be expanded in functions of any
+ * instruction set: each element is the same sums in the same order.
+ */
+typedef float4 EcpLanes __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int32 EcpLaneNumbers __attribute__((vector_size(64), aligned(4), may_alias));
+
+static inline __attribute__((always_inline))
+void
+ecp_hadamard_expand(float4 *x, const uint32 *signs, int n, float4 scale)
+{
+	const EcpLaneNumbers lane = {
+		0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+	};
+
+	for (int i = 0; i < n; i += 16)
+	{
+		EcpLanes	v = (EcpLanes) (*(EcpLaneNumbers *) (x + i) ^
+									*(const EcpLaneNumbers *) (signs + i));
+
+#pragma GCC unroll 4
+		for (int h = 1; h < 16; h *= 2)
+		{
+			EcpLanes	partner = __builtin_shuffle(v, lane ^ h);
+			EcpLaneNumbers upper = (lane & h) != 0;
+
+			/* lower lane: v + partner; upper lane: partner - v */
+			v = partner +
+				(EcpLanes) ((EcpLaneNumbers) v ^ (upper & PG_INT32_MIN));
+		}
+		*(EcpLanes *) (x + i) = v * (n == 16 ? scale : 1);
+	}
+	for (int h = 16; h < n; h *= 2)
+	{
+		float4		times = h * 2 == n ? scale : 1;
+
+		for (int first = 0; first < n; first += 2 * h)
+		{
+			for (int i = first; i < first + h; i += 16)
+			{
+				EcpLanes	a = *(EcpLanes *) (x + i);
+				EcpLanes	b = *(EcpLanes *) (x + i + h);
+
+				*(EcpLanes *) (x + i) = (a + b) * times;
+				*(EcpLanes *) (x + i + h) = (a - b) * times;
+			}
+		}
+	}
+}
 
 extern const EcpKernels ecp_kernels_scalar;
 

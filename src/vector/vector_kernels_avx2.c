@@ -621,6 +621,76 @@ avx2_f32_panel_nearest(const EcpPanelView *panel, int n,
 					ranks);
 }
 
+/* ---- codes ---- */
+
+static TARGET void
+avx2_f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
+{
+	ecp_hadamard_expand(x, signs, n, scale);
+}
+
+/* Bounds of 8 rows from their 16-bit sums in two halves of a register. */
+TEMPLATE void
+store_code_bounds(const EcpCodeScan *scan, __m256i halves, const float4 *add,
+				  const float4 *times, const float4 *width, float4 *bounds)
+{
+	__m256i		wide = _mm256_add_epi32(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(halves)),
+										_mm256_cvtepu16_epi32(_mm256_extracti128_si256(halves, 1)));
+	__m256		sum = _mm256_fmadd_ps(_mm256_set1_ps(scan->step),
+									  _mm256_cvtepi32_ps(wide),
+									  _mm256_set1_ps(scan->low));
+	__m256		bound = _mm256_add_ps(_mm256_set1_ps(scan->base),
+									  _mm256_loadu_ps(add));
+
+	bound = _mm256_fnmadd_ps(_mm256_loadu_ps(times), sum, bound);
+	bound = _mm256_fnmadd_ps(_mm256_set1_ps(scan->radius),
+							 _mm256_loadu_ps(width), bound);
+	_mm256_storeu_ps(bounds, bound);
+}
+
+static TARGET void
+avx2_code_bounds(const EcpCodeScan *scan, const uint8 *blocks,
+				 const float4 *add, const float4 *times,
+				 const float4 *width, int nblocks, float4 *bounds)
+{
+	const __m256i nibble = _mm256_set1_epi8(0x0F);
+	int			nbytes = scan->ngroups * 16;
+
+	for (int b = 0; b < nblocks; b++, blocks += nbytes)
+	{
+		/* 16-bit sums of bytes 2i + 256 * bytes 2i + 1, and of the latter */
+		__m256i		both[2];
+		__m256i		odd[2];
+
+		for (int h = 0; h < 2; h++)
+			both[h] = odd[h] = _mm256_setzero_si256();
+		for (int i = 0; i < nbytes; i += 32)
+		{
+			__m256i		table = _mm256_load_si256((const __m256i *) (scan->tables + i));
+			__m256i		codes = _mm256_loadu_si256((const __m256i *) (blocks + i));
+			__m256i		x0 = _mm256_shuffle_epi8(table, _mm256_and_si256(codes, nibble));
+			__m256i		x1 = _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(codes, 4), nibble));
+
+			both[0] = _mm256_add_epi16(both[0], x0);
+			both[1] = _mm256_add_epi16(both[1], x1);
+			odd[0] = _mm256_add_epi16(odd[0], _mm256_srli_epi16(x0, 8));
+			odd[1] = _mm256_add_epi16(odd[1], _mm256_srli_epi16(x1, 8));
+		}
+		for (int h = 0; h < 2; h++)
+		{
+			int			row = b * 32 + h * 16;
+			__m256i		even = _mm256_sub_epi16(both[h], _mm256_slli_epi16(odd[h], 8));
+
+			store_code_bounds(scan, _mm256_unpacklo_epi16(even, odd[h]),
+							  add + row, times + row, width + row,
+							  bounds + row);
+			store_code_bounds(scan, _mm256_unpackhi_epi16(even, odd[h]),
+							  add + row + 8, times + row + 8,
+							  width + row + 8, bounds + row + 8);
+		}
+	}
+}
+
 const EcpKernels ecp_kernels_avx2 = {
 	.name = "avx2",
 	.supported = avx2_supported,
@@ -634,6 +704,8 @@ const EcpKernels ecp_kernels_avx2 = {
 	.f32_panel_rank = avx2_f32_panel_rank,
 	.u8_panel_nearest = avx2_u8_panel_nearest,
 	.f32_panel_nearest = avx2_f32_panel_nearest,
+	.f32_hadamard = avx2_f32_hadamard,
+	.code_bounds = avx2_code_bounds,
 };
 
 #endif							/* ECP_HAVE_X86_KERNELS */

@@ -637,6 +637,83 @@ avx512_f32_panel_nearest(const EcpPanelView *panel, int n,
 					ranks);
 }
 
+/* ---- codes ---- */
+
+static TARGET void
+avx512_f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
+{
+	ecp_hadamard_expand(x, signs, n, scale);
+}
+
+/*
+ * The sums of 16 rows from two registers of 16-bit sums, which have the rows
+ * with even and odd numbers, once in each quarter.
+ */
+TEMPLATE __m512i
+add_code_quarters(__m512i even, __m512i odd)
+{
+	__m512i		low = _mm512_unpacklo_epi16(even, odd);
+	__m512i		high = _mm512_unpackhi_epi16(even, odd);
+	__m512i		halves[2];
+
+	/* widened first: four quarters may be more than 16 bits hold */
+	halves[0] = _mm512_add_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(low)),
+								 _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(low, 1)));
+	halves[1] = _mm512_add_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(high)),
+								 _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(high, 1)));
+	return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_add_epi32(_mm512_castsi512_si256(halves[0]),
+																	  _mm512_extracti64x4_epi64(halves[0], 1))),
+							  _mm256_add_epi32(_mm512_castsi512_si256(halves[1]),
+											   _mm512_extracti64x4_epi64(halves[1], 1)),
+							  1);
+}
+
+static TARGET void
+avx512_code_bounds(const EcpCodeScan *scan, const uint8 *blocks,
+				   const float4 *add, const float4 *times,
+				   const float4 *width, int nblocks, float4 *bounds)
+{
+	const __m512i nibble = _mm512_set1_epi8(0x0F);
+	int			nbytes = scan->ngroups * 16;
+
+	for (int b = 0; b < nblocks; b++, blocks += nbytes)
+	{
+		/* 16-bit sums of bytes 2i + 256 * bytes 2i + 1, and of the latter */
+		__m512i		both[2];
+		__m512i		odd[2];
+
+		for (int h = 0; h < 2; h++)
+			both[h] = odd[h] = _mm512_setzero_si512();
+		for (int i = 0; i < nbytes; i += 64)
+		{
+			__m512i		table = _mm512_load_si512(scan->tables + i);
+			__m512i		codes = _mm512_loadu_si512(blocks + i);
+			__m512i		x0 = _mm512_shuffle_epi8(table, _mm512_and_si512(codes, nibble));
+			__m512i		x1 = _mm512_shuffle_epi8(table, _mm512_and_si512(_mm512_srli_epi16(codes, 4), nibble));
+
+			both[0] = _mm512_add_epi16(both[0], x0);
+			both[1] = _mm512_add_epi16(both[1], x1);
+			odd[0] = _mm512_add_epi16(odd[0], _mm512_srli_epi16(x0, 8));
+			odd[1] = _mm512_add_epi16(odd[1], _mm512_srli_epi16(x1, 8));
+		}
+		for (int h = 0; h < 2; h++)
+		{
+			int			row = b * 32 + h * 16;
+			__m512i		even = _mm512_sub_epi16(both[h], _mm512_slli_epi16(odd[h], 8));
+			__m512		sum = _mm512_cvtepi32_ps(add_code_quarters(even, odd[h]));
+			__m512		bound = _mm512_add_ps(_mm512_set1_ps(scan->base),
+											  _mm512_loadu_ps(add + row));
+
+			sum = _mm512_fmadd_ps(_mm512_set1_ps(scan->step), sum,
+								  _mm512_set1_ps(scan->low));
+			bound = _mm512_fnmadd_ps(_mm512_loadu_ps(times + row), sum, bound);
+			bound = _mm512_fnmadd_ps(_mm512_set1_ps(scan->radius),
+									 _mm512_loadu_ps(width + row), bound);
+			_mm512_storeu_ps(bounds + row, bound);
+		}
+	}
+}
+
 const EcpKernels ecp_kernels_avx512 = {
 	.name = "avx512",
 	.supported = avx512_supported,
@@ -650,6 +727,8 @@ const EcpKernels ecp_kernels_avx512 = {
 	.f32_panel_rank = avx512_f32_panel_rank,
 	.u8_panel_nearest = avx512_u8_panel_nearest,
 	.f32_panel_nearest = avx512_f32_panel_nearest,
+	.f32_hadamard = avx512_f32_hadamard,
+	.code_bounds = avx512_code_bounds,
 };
 
 #endif							/* ECP_HAVE_X86_KERNELS */

@@ -467,6 +467,77 @@ neon_f32_panel_nearest(const EcpPanelView *panel, int n, const char *vectors,
 	}
 }
 
+/* ---- codes ---- */
+
+/* Groups whose 8-bit entries 16 bits can add up. */
+#define CODE_GROUPS		256
+
+static void
+neon_f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
+{
+	ecp_hadamard_expand(x, signs, n, scale);
+}
+
+/* Add the 16-bit sums of 8 rows to their 32-bit sums. */
+TEMPLATE void
+add_code_sums(uint32x4_t * sums, uint16x8_t part)
+{
+	sums[0] = vaddw_u16(sums[0], vget_low_u16(part));
+	sums[1] = vaddw_u16(sums[1], vget_high_u16(part));
+}
+
+static void
+neon_code_bounds(const EcpCodeScan *scan, const uint8 *blocks,
+				 const float4 *add, const float4 *times,
+				 const float4 *width, int nblocks, float4 *bounds)
+{
+	const		uint8x16_t nibble = vdupq_n_u8(0x0F);
+
+	for (int b = 0; b < nblocks; b++, blocks += scan->ngroups * 16)
+	{
+		uint32x4_t	sums[8];
+
+		for (int i = 0; i < 8; i++)
+			sums[i] = vdupq_n_u32(0);
+		for (int first = 0; first < scan->ngroups; first += CODE_GROUPS)
+		{
+			int			end = Min(first + CODE_GROUPS, scan->ngroups);
+			uint16x8_t	parts[4];
+
+			for (int i = 0; i < 4; i++)
+				parts[i] = vdupq_n_u16(0);
+			for (int g = first; g < end; g++)
+			{
+				uint8x16_t	table = vld1q_u8(scan->tables + g * 16);
+				uint8x16_t	codes = vld1q_u8(blocks + g * 16);
+				uint8x16_t	x0 = vqtbl1q_u8(table, vandq_u8(codes, nibble));
+				uint8x16_t	x1 = vqtbl1q_u8(table, vshrq_n_u8(codes, 4));
+
+				parts[0] = vaddw_u8(parts[0], vget_low_u8(x0));
+				parts[1] = vaddw_u8(parts[1], vget_high_u8(x0));
+				parts[2] = vaddw_u8(parts[2], vget_low_u8(x1));
+				parts[3] = vaddw_u8(parts[3], vget_high_u8(x1));
+			}
+			for (int i = 0; i < 4; i++)
+				add_code_sums(&sums[2 * i], parts[i]);
+		}
+		for (int i = 0; i < 8; i++)
+		{
+			int			row = b * 32 + i * 4;
+			float32x4_t sum = vfmaq_f32(vdupq_n_f32(scan->low),
+										vdupq_n_f32(scan->step),
+										vcvtq_f32_u32(sums[i]));
+			float32x4_t bound = vaddq_f32(vdupq_n_f32(scan->base),
+										  vld1q_f32(add + row));
+
+			bound = vfmsq_f32(bound, vld1q_f32(times + row), sum);
+			bound = vfmsq_f32(bound, vdupq_n_f32(scan->radius),
+							  vld1q_f32(width + row));
+			vst1q_f32(bounds + row, bound);
+		}
+	}
+}
+
 const EcpKernels ecp_kernels_neon = {
 	.name = "neon",
 	.supported = neon_supported,
@@ -480,6 +551,8 @@ const EcpKernels ecp_kernels_neon = {
 	.f32_panel_rank = neon_f32_panel_rank,
 	.u8_panel_nearest = neon_u8_panel_nearest,
 	.f32_panel_nearest = neon_f32_panel_nearest,
+	.f32_hadamard = neon_f32_hadamard,
+	.code_bounds = neon_code_bounds,
 };
 
 #endif							/* ECP_HAVE_NEON_KERNELS */

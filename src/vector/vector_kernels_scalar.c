@@ -290,6 +290,61 @@ scalar_f32_panel_nearest(const EcpPanelView *panel, int n,
 	}
 }
 
+static void
+scalar_f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
+{
+	for (int i = 0; i < n; i++)
+		x[i] = (signs[i] >> 31) ? -x[i] : x[i];
+	for (int h = 1; h < n; h *= 2)
+	{
+		for (int i = 0; i < n; i++)
+		{
+			float4		a = x[i];
+			float4		b;
+
+			if (i & h)
+				continue;
+			b = x[i + h];
+			x[i] = a + b;
+			x[i + h] = a - b;
+		}
+	}
+	for (int i = 0; i < n; i++)
+		x[i] *= scale;
+}
+
+static void
+scalar_code_bounds(const EcpCodeScan *scan, const uint8 *blocks,
+				   const float4 *add, const float4 *times,
+				   const float4 *width, int nblocks, float4 *bounds)
+{
+	for (int b = 0; b < nblocks; b++)
+	{
+		uint32		sums[32] = {0};
+
+		for (int g = 0; g < scan->ngroups; g++)
+		{
+			const uint8 *table = scan->tables + g * 16;
+			const uint8 *codes = blocks + ((Size) b * scan->ngroups + g) * 16;
+
+			for (int i = 0; i < 16; i++)
+			{
+				sums[i] += table[codes[i] & 0x0F];
+				sums[i + 16] += table[codes[i] >> 4];
+			}
+		}
+		for (int i = 0; i < 32; i++)
+		{
+			int			row = b * 32 + i;
+			float4		bound = scan->base + add[row];
+
+			bound = fmaf(-times[row],
+						 fmaf(scan->step, (float4) sums[i], scan->low), bound);
+			bounds[row] = fmaf(-scan->radius, width[row], bound);
+		}
+	}
+}
+
 const EcpKernels ecp_kernels_scalar = {
 	.name = "scalar",
 	.supported = scalar_supported,
@@ -303,4 +358,6 @@ const EcpKernels ecp_kernels_scalar = {
 	.f32_panel_rank = scalar_f32_panel_rank,
 	.u8_panel_nearest = scalar_u8_panel_nearest,
 	.f32_panel_nearest = scalar_f32_panel_nearest,
+	.f32_hadamard = scalar_f32_hadamard,
+	.code_bounds = scalar_code_bounds,
 };

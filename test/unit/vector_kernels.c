@@ -10,7 +10,8 @@
  * at a page that cannot be read, so that a kernel that reads too far dies.
  *
  * link: src/vector/vector_value.c src/vector/vector_dispatch.c
- * link: src/vector/vector_panel.c src/vector/vector_kernels_scalar.c
+ * link: src/vector/vector_panel.c src/vector/vector_codes.c
+ * link: src/vector/vector_kernels_scalar.c
  * link: src/vector/vector_kernels_avx2.c src/vector/vector_kernels_avx512.c
  * link: src/vector/vector_kernels_neon.c
  *
@@ -22,6 +23,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "vector/vector_codes.h"
 #include "vector/vector_kernels.h"
 
 #include "server_shim.h"
@@ -437,6 +439,148 @@ test_all_panels(const char *isa, EcpElem elem, EcpMetric metric)
 		test_panel(isa, elem, metric, ECP_DIMS_MAX, 18, 7, pattern);
 }
 
+/* What one instruction set makes of rows with codes. */
+typedef struct Coded
+{
+	uint8	   *blocks;
+	uint32	   *factors[ECP_CODE_FACTORS];
+	float4	   *bounds;
+} Coded;
+
+static void
+code_all(const char *isa, EcpElem elem, EcpMetric metric, int dims,
+		 const char *query, const char *leader, float4 leader_rank,
+		 const char *rows, int n, Coded *coded)
+{
+	Size		row_bytes = dims * ecp_elem_size(elem);
+	int			nblocks = (n + ECP_CODE_BLOCK - 1) / ECP_CODE_BLOCK;
+	Size		nslots = nblocks * ECP_CODE_BLOCK;
+	uint8		code[ECP_CODE_DIMS_MAX / 8];
+	uint8		back[ECP_CODE_DIMS_MAX / 8];
+	uint32		factors[ECP_CODE_FACTORS];
+	EcpCodeQuery *prepared;
+
+	if (!ecp_kernels_select(isa))
+		abort();
+	coded->blocks = calloc(nslots, EcpCodeBytes(dims));
+	coded->bounds = malloc(nslots * sizeof(float4));
+	for (int f = 0; f < ECP_CODE_FACTORS; f++)
+		coded->factors[f] = calloc(nslots, sizeof(uint32));
+	for (int i = 0; i < n; i++)
+	{
+		ecp_code_make(elem, metric, dims, 7, rows + i * row_bytes, leader,
+					  code, factors);
+		ecp_code_put(coded->blocks, i, dims, code);
+		for (int f = 0; f < ECP_CODE_FACTORS; f++)
+			coded->factors[f][i] = factors[f];
+		ecp_code_get(coded->blocks, i, dims, back);
+		if (memcmp(code, back, EcpCodeBytes(dims)) != 0)
+			check(false, isa, "code back from its block", dims, n, 0);
+	}
+	prepared = ecp_code_query_create(elem, metric, dims, 7, query);
+	if (leader == NULL)
+		leader_rank = ecp_code_query_origin(prepared);
+	ecp_code_query_bounds(prepared, leader_rank, coded->blocks,
+						  (const uint32 *const *) coded->factors, n,
+						  coded->bounds);
+	pfree(prepared);
+}
+
+static void
+coded_free(Coded *coded)
+{
+	free(coded->blocks);
+	free(coded->bounds);
+	for (int f = 0; f < ECP_CODE_FACTORS; f++)
+		free(coded->factors[f]);
+}
+
+/* Scale n vectors to unit length, as those under cosine are. */
+static void
+normalise(float4 *vectors, int dims, int n)
+{
+	for (int i = 0; i < n; i++, vectors += dims)
+	{
+		double		norm2 = 1e-9;
+
+		for (int d = 0; d < dims; d++)
+			norm2 += (double) vectors[d] * vectors[d];
+		for (int d = 0; d < dims; d++)
+			vectors[d] /= sqrt(norm2);
+	}
+}
+
+/*
+ * Codes, factors and bounds are equal to the scalar ones', and bounds are
+ * below the ranks but for few rows, counted in *above of *total.
+ */
+static void
+test_codes(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
+		   bool has_leader, int *above, int *total)
+{
+	Size		row_bytes = dims * ecp_elem_size(elem);
+	char	   *vectors = malloc((n + 2) * row_bytes);
+	char	   *query = vectors;
+	char	   *leader = vectors + row_bytes;
+	char	   *rows = leader + row_bytes;
+	EcpMetric	leader_metric = metric == ECP_METRIC_IP ? metric : ECP_METRIC_L2;
+	float8		leader_rank;
+	Coded		scalar;
+	Coded		other;
+	int			nblocks = (n + ECP_CODE_BLOCK - 1) / ECP_CODE_BLOCK;
+	bool		same;
+
+	if (elem == ECP_ELEM_UINT8)
+		fill_u8((uint8 *) vectors, (n + 2) * dims, 0);
+	else
+		fill_f32((float4 *) vectors, (n + 2) * dims, 0);
+	if (metric == ECP_METRIC_COSINE)
+		normalise((float4 *) vectors, dims, n + 2);
+	leader_rank = expected_rank(elem, leader_metric, dims, query, leader);
+
+	code_all("scalar", elem, metric, dims, query, has_leader ? leader : NULL,
+			 leader_rank, rows, n, &scalar);
+	code_all(isa, elem, metric, dims, query, has_leader ? leader : NULL,
+			 leader_rank, rows, n, &other);
+	same = memcmp(scalar.blocks, other.blocks,
+				  nblocks * ECP_CODE_BLOCK * EcpCodeBytes(dims)) == 0 &&
+		memcmp(scalar.bounds, other.bounds, n * sizeof(float4)) == 0;
+	for (int f = 0; f < ECP_CODE_FACTORS; f++)
+		same = same && memcmp(scalar.factors[f], other.factors[f],
+							  n * sizeof(uint32)) == 0;
+	check(same, isa, "codes, factors, bounds", dims, n, has_leader);
+
+	for (int i = 0; i < n; i++)
+	{
+		float8		rank = expected_rank(elem, metric, dims, query,
+										 rows + i * row_bytes);
+
+		if (other.bounds[i] > rank + 1e-4 * fabs(rank))
+			(*above)++;
+		(*total)++;
+	}
+	coded_free(&scalar);
+	coded_free(&other);
+	free(vectors);
+}
+
+static void
+test_all_codes(const char *isa, EcpElem elem, EcpMetric metric)
+{
+	int			above = 0;
+	int			total = 0;
+
+	for (int dims = 1; dims <= 300; dims++)
+		test_codes(isa, elem, metric, dims, 1 + dims * 7 % 199, dims % 3 > 0,
+				   &above, &total);
+	test_codes(isa, elem, metric, 784, 200, true, &above, &total);
+	test_codes(isa, elem, metric, ECP_CODE_DIMS_MAX, 64, true, &above, &total);
+
+	/* eps 2.5 promises 0.6 percent */
+	check(above <= total / 100, isa, "rows below their bounds", above, total,
+		  0);
+}
+
 static void
 test_isa(const char *isa)
 {
@@ -453,6 +597,16 @@ test_isa(const char *isa)
 			unit_ok(nfailed == 0 && npassed > 0, "%s, %s %s: rows (%d comparisons)",
 					isa, elem_names[e], metric_names[metric],
 					npassed + nfailed);
+
+			/* prepared vectors under cosine are float32 */
+			if (metric != ECP_METRIC_COSINE || elems[e] == ECP_ELEM_FLOAT32)
+			{
+				npassed = nfailed = 0;
+				test_all_codes(isa, elems[e], metric);
+				unit_ok(nfailed == 0 && npassed > 0, "%s, %s %s: codes (%d comparisons)",
+						isa, elem_names[e], metric_names[metric],
+						npassed + nfailed);
+			}
 
 			if (metric == ECP_METRIC_COSINE)
 				continue;		/* panels are for L2 and IP */

@@ -1,0 +1,346 @@
+/*-------------------------------------------------------------------------
+ *
+ * vector_codes.c
+ *	  One-bit codes of vectors: making them, and bounds of ranks from them.
+ *
+ * The mathematics is in vector_codes.h.  The two inner loops, the Hadamard
+ * transform and the sums by shuffles, are kernels (vector_kernels.h) and give
+ * the same answers in every instruction set; so an index may be read by
+ * another machine than the one that wrote it.
+ *
+ * The random signs of an index and the rotated leader of the cluster whose
+ * rows were coded last are remembered: rows come one at a time, but many of
+ * one cluster in a row.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "vector/vector_codes.h"
+#include "vector/vector_kernels.h"
+
+/* The bound holds for all but one row in 160; see vector_codes.h. */
+#define CODE_EPS		2.5f
+
+#define CODE_ROUNDS_MAX	4
+
+#define CODE_ALIGN		64
+
+struct EcpCodeQuery
+{
+	EcpMetric	metric;
+	EcpCodeScan scan;			/* base and radius are the cluster's */
+	float4		norm;			/* |q| */
+};
+
+/* Signs of the rotation for one seed and number of elements: top bits. */
+typedef struct CodeRotation
+{
+	uint64		seed;
+	int			dims;			/* as rotated; 0 = not made yet */
+	int			nrounds;
+	int			window;			/* elements that a round transforms */
+	uint32		signs[CODE_ROUNDS_MAX][ECP_CODE_DIMS_MAX];
+} CodeRotation;
+
+/* The leader of the row that was coded last. */
+typedef struct CodeLeader
+{
+	uint64		seed;
+	EcpElem		elem;
+	int			dims;			/* 0 = none yet */
+	float4		elements[ECP_CODE_DIMS_MAX];
+	float4		rotated[ECP_CODE_DIMS_MAX];
+} CodeLeader;
+
+static CodeRotation code_rotation;
+static CodeLeader code_leader;
+
+/* splitmix64 of a counter: random bits that no library changes */
+static uint64
+code_random(uint64 seed, uint64 counter)
+{
+	uint64		z = seed + (counter + 1) * UINT64CONST(0x9E3779B97F4A7C15);
+
+	z = (z ^ (z >> 30)) * UINT64CONST(0xBF58476D1CE4E5B9);
+	z = (z ^ (z >> 27)) * UINT64CONST(0x94D049BB133111EB);
+	return z ^ (z >> 31);
+}
+
+static const CodeRotation *
+code_rotation_get(int dims, uint64 seed)
+{
+	CodeRotation *rotation = &code_rotation;
+	int			window = 16;
+
+	if (rotation->dims == dims && rotation->seed == seed)
+		return rotation;
+
+	while (window * 2 <= dims)
+		window *= 2;
+	rotation->seed = seed;
+	rotation->dims = dims;
+	rotation->window = window;
+	rotation->nrounds = window == dims ? CODE_ROUNDS_MAX - 1 : CODE_ROUNDS_MAX;
+	for (int r = 0; r < rotation->nrounds; r++)
+	{
+		for (int i = 0; i < dims; i++)
+		{
+			uint64		bits = code_random(seed, r * ECP_CODE_DIMS_MAX + i / 64);
+
+			rotation->signs[r][i] = (uint32) (bits >> (i % 64)) << 31;
+		}
+	}
+	return rotation;
+}
+
+/* Rotate dims (a multiple of 16) elements in place. */
+static void
+code_rotate(float4 *x, int dims, uint64 seed)
+{
+	const CodeRotation *rotation = code_rotation_get(dims, seed);
+	int			window = rotation->window;
+	float4		scale = 1 / sqrtf((float4) window);
+
+	for (int r = 0; r < rotation->nrounds; r++)
+	{
+		int			first = (r % 2) * (dims - window);
+
+		ecp_kernels->f32_hadamard(x + first, rotation->signs[r] + first,
+								  window, scale);
+	}
+}
+
+/* The elements of a prepared vector, with zeros up to the rotated length. */
+static void
+code_elements(EcpElem elem, int dims, const void *vector, float4 *elements)
+{
+	if (elem == ECP_ELEM_UINT8)
+	{
+		const uint8 *x = vector;
+
+		for (int i = 0; i < dims; i++)
+			elements[i] = x[i];
+	}
+	else
+		memcpy(elements, vector, dims * sizeof(float4));
+	memset(elements + dims, 0, (EcpCodeDims(dims) - dims) * sizeof(float4));
+}
+
+/* The leader and its rotated form. */
+static const CodeLeader *
+code_leader_get(EcpElem elem, int dims, uint64 seed, const void *leader)
+{
+	CodeLeader *cached = &code_leader;
+	int			ndims = EcpCodeDims(dims);
+	float4		elements[ECP_CODE_DIMS_MAX];
+
+	if (leader)
+		code_elements(elem, dims, leader, elements);
+	else
+		memset(elements, 0, ndims * sizeof(float4));
+	if (cached->dims == dims && cached->seed == seed &&
+		memcmp(cached->elements, elements, ndims * sizeof(float4)) == 0)
+		return cached;
+
+	cached->dims = dims;
+	cached->seed = seed;
+	memcpy(cached->elements, elements, ndims * sizeof(float4));
+	memcpy(cached->rotated, elements, ndims * sizeof(float4));
+	code_rotate(cached->rotated, ndims, seed);
+	return cached;
+}
+
+void
+ecp_code_make(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
+			  const void *row, const void *leader, uint8 *code,
+			  uint32 *factors)
+{
+	const CodeLeader *c = code_leader_get(elem, dims, seed, leader);
+	int			ndims = EcpCodeDims(dims);
+	float4		r[ECP_CODE_DIMS_MAX];
+	float4		values[ECP_CODE_FACTORS] = {0};
+	double		norm2 = 0;
+	double		sum = 0;
+	double		leader_sum = 0;
+
+	Assert(dims <= ECP_CODE_DIMS_MAX);
+
+	code_elements(elem, dims, row, r);
+	for (int i = 0; i < ndims; i++)
+	{
+		r[i] -= c->elements[i];
+		norm2 += (double) r[i] * r[i];
+	}
+	code_rotate(r, ndims, seed);
+
+	memset(code, 0, EcpCodeBytes(dims));
+	for (int i = 0; i < ndims; i++)
+	{
+		if (r[i] > 0)
+			code[i / 8] |= 1 << (i % 8);
+		sum += fabsf(r[i]);
+		leader_sum += r[i] > 0 ? c->rotated[i] : -c->rotated[i];
+	}
+
+	/* a row that is its leader has no direction, and needs none */
+	if (norm2 > 0 && sum > 0)
+	{
+		double		times = norm2 / sum;	/* |r| / (a sqrt(D)) */
+		double		cos2 = Min(sum * sum / (norm2 * ndims), 1.0);
+		double		width = sqrt(norm2 * (1 - cos2) / (cos2 * (ndims - 1)));
+
+		switch (metric)
+		{
+			case ECP_METRIC_L2:
+				values[0] = norm2 + 2 * times * leader_sum;
+				values[1] = 2 * times;
+				values[2] = 2 * width;
+				break;
+			case ECP_METRIC_IP:
+				values[1] = times;
+				values[2] = width;
+				break;
+			case ECP_METRIC_COSINE:
+				values[0] = norm2 / 2 + times * leader_sum;
+				values[1] = times;
+				values[2] = width;
+				break;
+		}
+	}
+	memcpy(factors, values, sizeof(values));
+}
+
+void
+ecp_code_put(uint8 *blocks, int slot, int dims, const uint8 *code)
+{
+	int			ngroups = EcpCodeDims(dims) / ECP_GROUP;
+	uint8	   *byte = blocks + (Size) (slot / ECP_CODE_BLOCK) * ngroups * 16 +
+		slot % 16;
+	int			shift = slot % ECP_CODE_BLOCK < 16 ? 0 : 4;
+
+	for (int g = 0; g < ngroups; g++, byte += 16)
+	{
+		uint8		nibble = (code[g / 2] >> (g % 2 * 4)) & 0x0F;
+
+		*byte = (*byte & (0xF0 >> shift)) | (nibble << shift);
+	}
+}
+
+void
+ecp_code_get(const uint8 *blocks, int slot, int dims, uint8 *code)
+{
+	int			ngroups = EcpCodeDims(dims) / ECP_GROUP;
+	const uint8 *byte = blocks +
+		(Size) (slot / ECP_CODE_BLOCK) * ngroups * 16 + slot % 16;
+	int			shift = slot % ECP_CODE_BLOCK < 16 ? 0 : 4;
+
+	memset(code, 0, EcpCodeBytes(dims));
+	for (int g = 0; g < ngroups; g++, byte += 16)
+		code[g / 2] |= ((*byte >> shift) & 0x0F) << (g % 2 * 4);
+}
+
+/*
+ * The tables: of each four elements the sums that their signs can make, as
+ * steps above the least one.
+ */
+static void
+code_make_tables(EcpCodeScan *scan, const float4 *q, uint8 *tables)
+{
+	float4		range = 0;
+	float4		inverse;
+	double		low = 0;
+
+	for (int g = 0; g < scan->ngroups; g++)
+	{
+		const float4 *x = q + g * ECP_GROUP;
+		float4		sum = fabsf(x[0]) + fabsf(x[1]) + fabsf(x[2]) + fabsf(x[3]);
+
+		range = Max(range, 2 * sum);
+		low -= sum;
+	}
+	scan->low = low;
+	scan->step = range / 255;
+	inverse = range > 0 ? 255 / range : 0;
+
+	for (int g = 0; g < scan->ngroups; g++)
+	{
+		const float4 *x = q + g * ECP_GROUP;
+		uint8	   *table = tables + g * 16;
+		float4		sums[16];
+
+		/* twice the positive ones, from the least sum on */
+		sums[0] = 0.5f;
+		for (int i = 0; i < ECP_GROUP; i++)
+			sums[0] += x[i] < 0 ? -2 * x[i] * inverse : 0;
+		for (int i = 0; i < ECP_GROUP; i++)
+		{
+			for (int m = 0; m < 1 << i; m++)
+				sums[m + (1 << i)] = sums[m] + 2 * x[i] * inverse;
+		}
+		for (int m = 0; m < 16; m++)
+			table[m] = (uint8) Max(Min(sums[m], 255.0f), 0.0f);
+	}
+}
+
+EcpCodeQuery *
+ecp_code_query_create(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
+					  const void *query)
+{
+	int			ndims = EcpCodeDims(dims);
+	EcpCodeQuery *result = palloc(sizeof(EcpCodeQuery) + CODE_ALIGN +
+								  ndims / ECP_GROUP * 16);
+	uint8	   *tables = (uint8 *) TYPEALIGN(CODE_ALIGN, result + 1);
+	float4		q[ECP_CODE_DIMS_MAX];
+	double		norm2 = 0;
+
+	code_elements(elem, dims, query, q);
+	for (int i = 0; i < ndims; i++)
+		norm2 += (double) q[i] * q[i];
+	code_rotate(q, ndims, seed);
+
+	memset(result, 0, sizeof(EcpCodeQuery));
+	result->metric = metric;
+	result->norm = sqrt(norm2);
+	result->scan.ngroups = ndims / ECP_GROUP;
+	result->scan.tables = tables;
+	code_make_tables(&result->scan, q, tables);
+	return result;
+}
+
+float4
+ecp_code_query_origin(const EcpCodeQuery *query)
+{
+	return query->metric == ECP_METRIC_IP ? 0 : query->norm * query->norm;
+}
+
+void
+ecp_code_query_bounds(const EcpCodeQuery *query, float4 leader_rank,
+					  const uint8 *blocks, const uint32 *const *factors,
+					  int n, float4 *bounds)
+{
+	EcpCodeScan scan = query->scan;
+
+	switch (query->metric)
+	{
+		case ECP_METRIC_L2:
+			scan.base = leader_rank;
+			scan.radius = CODE_EPS * sqrtf(Max(leader_rank, 0));
+			break;
+		case ECP_METRIC_IP:
+			scan.base = leader_rank;
+			scan.radius = CODE_EPS * query->norm;
+			break;
+		case ECP_METRIC_COSINE:
+			scan.base = leader_rank / 2;
+			scan.radius = CODE_EPS * sqrtf(Max(leader_rank, 0));
+			break;
+	}
+	ecp_kernels->code_bounds(&scan, blocks, (const float4 *) factors[0],
+							 (const float4 *) factors[1],
+							 (const float4 *) factors[2],
+							 (n + ECP_CODE_BLOCK - 1) / ECP_CODE_BLOCK,
+							 bounds);
+}

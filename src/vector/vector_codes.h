@@ -1,0 +1,100 @@
+/*-------------------------------------------------------------------------
+ *
+ * vector_codes.h
+ *	  One-bit codes of vectors, and bounds of ranks from them.
+ *
+ * The quantiser is RaBitQ (Gao and Long, SIGMOD 2024).  A row x is described
+ * relative to the leader c of its cluster: r = x - c is rotated by a random
+ * orthogonal matrix P, the same for the whole index, and the code keeps the
+ * signs of r' = P r, one bit an element.  Let s be the vector of these signs
+ * (+1, -1), D its length, a the cosine of s and r' (about 0.8 in any number
+ * of dimensions, never below 0).  For any v, with v' = P v,
+ *
+ *	  <r, v>  is estimated by  |r| / (a sqrt(D)) <s, v'>
+ *
+ * without bias, and the error is above
+ *
+ *	  eps |r| |v| sqrt(1 - a^2) / (a sqrt(D - 1))
+ *
+ * with a small probability only; one row in 160 with eps = 2.5.  A row's rank
+ * follows from it with v = q - c (IP: v = q) and <s, v'> = <s, q'> - <s, c'>,
+ * so that a query is rotated once, not once a cluster:
+ *
+ *	  L2	 |r|^2 + |q - c|^2 - 2 <r, q - c>
+ *	  IP	 -<c, q> - <r, q>
+ *	  cosine  half of L2, between vectors of unit length
+ *
+ * What of this belongs to the row is computed when it is stored, as three
+ * factors (float4), and a lower bound of its rank is then
+ *
+ *	  base + factor[0] - factor[1] <s, q'> - radius factor[2]
+ *
+ * where base and radius belong to the query and the cluster.  All vectors
+ * are "prepared" ones (see ecp_prepare()): what leaders are compared with.
+ *
+ * <s, q'> of 32 rows at a time is summed by byte shuffles (fast scan, after
+ * Andre, Kermarrec and Le Scouarnec's Quick ADC): four elements of q' give a
+ * table of the 16 sums that their signs can make, rounded to a byte, and a
+ * block of 32 codes holds for each four elements 16 bytes, in byte i the
+ * signs of row i in the lower and of row 16 + i in the upper half.  Rounding
+ * adds an error of about a fiftieth of the bound, which is not accounted for.
+ *
+ * P is three or four rounds of random signs and a Hadamard transform, each of
+ * as many elements as the largest power of two has, from the first element on
+ * or up to the last one in turns.  Orthogonal, and n log n.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef VECTOR_CODES_H
+#define VECTOR_CODES_H
+
+#include "vector/vector_distance.h"
+
+/* Rows of a block; room for rows comes in blocks. */
+#define ECP_CODE_BLOCK		32
+
+/* Factors of a row. */
+#define ECP_CODE_FACTORS	3
+
+/* Vectors of more elements have no codes. */
+#define ECP_CODE_DIMS_MAX	2048
+
+/* Elements of a rotated vector: the next multiple of 16. */
+#define EcpCodeDims(dims)	(((dims) + 15) / 16 * 16)
+
+/* Bytes of a code, also of each row in a block. */
+#define EcpCodeBytes(dims)	(EcpCodeDims(dims) / 8)
+
+/*
+ * The code (EcpCodeBytes) and factors of a row whose cluster has this leader
+ * (NULL = the origin).  "elem" is the element kind of prepared vectors.
+ */
+extern void ecp_code_make(EcpElem elem, EcpMetric metric, int dims,
+						  uint64 seed, const void *row, const void *leader,
+						  uint8 *code, uint32 *factors);
+
+/* Put a code into, or take it out of, slot "slot" of blocks of codes. */
+extern void ecp_code_put(uint8 *blocks, int slot, int dims, const uint8 *code);
+extern void ecp_code_get(const uint8 *blocks, int slot, int dims, uint8 *code);
+
+/* One query, prepared for many rows; palloc'd in one chunk. */
+typedef struct EcpCodeQuery EcpCodeQuery;
+
+extern EcpCodeQuery *ecp_code_query_create(EcpElem elem, EcpMetric metric,
+										   int dims, uint64 seed,
+										   const void *query);
+
+/*
+ * Lower bounds of the ranks of n rows of a cluster; leader_rank is what the
+ * panel of leaders says of its leader (ecp_code_query_origin() if it has none).
+ * Reads codes and factors, and writes bounds, of whole blocks.
+ */
+extern void ecp_code_query_bounds(const EcpCodeQuery *query,
+								  float4 leader_rank, const uint8 *blocks,
+								  const uint32 *const *factors, int n,
+								  float4 *bounds);
+
+/* The rank of a leader at the origin. */
+extern float4 ecp_code_query_origin(const EcpCodeQuery *query);
+
+#endif							/* VECTOR_CODES_H */
