@@ -949,8 +949,8 @@ COMMENT ON OPERATOR CLASS numeric_ops USING ecp IS
 
 CREATE FUNCTION ecp_last_scan(OUT index regclass, OUT probes integer,
 	OUT windows bigint, OUT clusters bigint, OUT pages bigint,
-	OUT vectors bigint, OUT filtered bigint, OUT returned bigint,
-	OUT dropped bigint, OUT stop text)
+	OUT vectors bigint, OUT reranked bigint, OUT filtered bigint,
+	OUT returned bigint, OUT dropped bigint, OUT stop text)
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED STRICT;
 COMMENT ON FUNCTION ecp_last_scan() IS
 	'what the last scan of an ecp index in this session read, dropped and stopped for';
@@ -995,8 +995,8 @@ COMMENT ON FUNCTION ecp_build_report(regclass) IS
 
 CREATE FUNCTION ecp_metapage_info(index regclass,
 	OUT version integer, OUT element text, OUT metric text,
-	OUT dims integer, OUT dims_learned boolean, OUT leaders text,
-	OUT seed bigint, OUT leaf_target bigint, OUT leaf_max bigint,
+	OUT dims integer, OUT dims_learned boolean, OUT quantizer text,
+	OUT leaders text, OUT seed bigint, OUT leaf_target bigint, OUT leaf_max bigint,
 	OUT node_target bigint, OUT node_max bigint, OUT page_slots integer,
 	OUT structure_version bigint, OUT levels integer,
 	OUT root_block bigint, OUT next_run bigint, OUT clusters bigint,

@@ -78,6 +78,7 @@ typedef struct EcpOptions
 	int			leaders;		/* EcpLeadersKind */
 	int			seed;
 	int			sample_factor;	/* rows sampled a leader */
+	int			quantizer;		/* EcpQuantizer */
 } EcpOptions;
 
 extern void ecp_options_init(void);

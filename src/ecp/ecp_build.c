@@ -86,14 +86,17 @@ ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims)
 	uint32		node_slots;
 
 	meta->ecpm_dims = dims;
+	meta->ecpm_quantizer = ecp_quantizer_choose(options.quantizer, meta, dims);
 	state.meta = *meta;
 	ecp_geometry_init(&state);
 
-	/* cluster_size is what a probe reads: the vectors and what is with them */
+	/* cluster_size is what a probe reads: vectors, or codes instead of them */
 	if (options.cluster_size > 0)
 		rows = (uint64) options.cluster_size * 1024 /
-			(state.leaf.row_bytes + sizeof(ItemPointerData) +
-			 sizeof(uint32) * state.leaf.nfactors);
+			((state.leaf.quantizer != ECP_QUANTIZER_NONE ?
+			  state.leaf.code_bytes + state.leaf.attr_bytes :
+			  state.leaf.row_bytes) +
+			 sizeof(ItemPointerData) + sizeof(uint32) * state.leaf.nfactors);
 	rows = Min(Max(rows, CLUSTER_ROWS_MIN), CLUSTER_ROWS_MAX);
 	leaf_slots = ecp_slots_in_pages(&state.leaf, ECP_RUN_PAGES_MAX);
 	leaf_slots = Max(leaf_slots - leaf_slots / 8, 2);
@@ -128,6 +131,7 @@ ecp_meta_form(Relation index, EcpMetaPageData *meta)
 	meta->ecpm_nbitmaps = 1;
 	meta->ecpm_leaders = options.leaders;
 	meta->ecpm_seed = options.seed;
+	meta->ecpm_rotation_seed = options.seed;
 	meta->ecpm_sversion = 1;
 	meta->ecpm_next_run = 1;
 	meta->ecpm_root.ecpc_blk = InvalidBlockNumber;

@@ -43,7 +43,7 @@
 #include "utils/memutils.h"
 
 /* Pages of a child whose buffers are remembered. */
-#define ECP_RECENT_PAGES_MAX	16
+#define ECP_RECENT_PAGES_MAX	64
 
 /* No padding: it is hashed as bytes. */
 typedef struct EcpCacheKey

@@ -56,6 +56,7 @@ typedef struct EcpCheck
 	EcpAttrDesc attrs;
 	char	   *element;		/* of the filter: scratch */
 	char	   *prepared;		/* scratch */
+	const void *leader;			/* of the leaf that is checked; NULL = root */
 	int64		nrows;
 	uint32		nleaves;
 } EcpCheck;
@@ -108,7 +109,7 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 	BlockNumber blk = run->blk + run_slot / geo->slots;
 	ItemPointer tid = &view->tids[slot];
 	char	   *vector = check->element + ECP_CHECK_TID_BYTES;
-	uint32		factors[ECP_FACTORS_MAX];
+	EcpSlotItem item = {0};
 
 	if (!ItemPointerIsValid(tid))
 		ecp_report_corrupt(check->index, blk, "A live slot has no valid TID.");
@@ -128,18 +129,15 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 											run_slot));
 		}
 	}
-	if (geo->nfactors > 0)
-	{
-		ecp_factors_compute(geo->elem, check->state.meta.ecpm_metric,
-							geo->dims, check->prepared, factors);
-		for (int f = 0; f < geo->nfactors; f++)
-		{
-			if (view->factors[f][slot] != factors[f])
-				ecp_report_corrupt(check->index, blk,
-								   psprintf("Factor %d of slot %u does not belong to its vector.",
-											f, run_slot));
-		}
-	}
+
+	/* whose leader was not kept, when the cluster is a retired one */
+	item.vector = check->prepared;
+	item.leader = check->leader;
+	if ((present || geo->quantizer == ECP_QUANTIZER_NONE) &&
+		!ecp_entry_matches(&check->state, view, slot, &item))
+		ecp_report_corrupt(check->index, blk,
+						   psprintf("Code or factors of slot %u do not belong to its vector.",
+									run_slot));
 	if (!ecp_attr_slot_is_valid(geo, view, slot))
 		ecp_report_corrupt(check->index, blk,
 						   psprintf("Slot %u has a NULL attribute that is not empty.",
@@ -275,6 +273,7 @@ check_tree(EcpCheck *check)
 
 	if (EcpIndexIsEmpty(&check->state))
 		return;
+	check->leader = NULL;
 	if (meta->ecpm_root_level == 0)
 	{
 		check_cluster(check, 0, meta->ecpm_root.ecpc_blk,
@@ -294,12 +293,15 @@ check_tree(EcpCheck *check)
 		if (ref->level > 1)
 			continue;
 		node = ecp_node_read(check->index, &check->state, 1,
-							 ref->child.ecpc_blk, ref->child.ecpc_run, false);
+							 ref->child.ecpc_blk, ref->child.ecpc_run, true);
 		if (node == NULL)
 			ecp_report_moved(check->index, ref->child.ecpc_blk);
 		for (int i = 0; i < node->nchildren; i++)
+		{
+			check->leader = node->leaders + i * node->stride;
 			check_cluster(check, 0, node->children[i].ecpc_blk,
 						  node->children[i].ecpc_run, true);
+		}
 		check->nleaves += node->nchildren;
 		ecp_node_image_free(node);
 	}

@@ -32,7 +32,7 @@ PGDLLEXPORT Datum ecp_index_stats(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum ecp_clusters(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum ecp_page_items(PG_FUNCTION_ARGS);
 
-#define ECP_METAPAGE_COLUMNS	20
+#define ECP_METAPAGE_COLUMNS	21
 #define ECP_STATS_COLUMNS		18
 #define ECP_CLUSTERS_COLUMNS	8
 #define ECP_ITEMS_COLUMNS		7
@@ -124,6 +124,8 @@ ecp_metapage_info(PG_FUNCTION_ARGS)
 	values[i++] = CStringGetTextDatum(inspect_metric_name(meta->ecpm_metric));
 	values[i++] = Int32GetDatum(meta->ecpm_dims);
 	values[i++] = BoolGetDatum((meta->ecpm_flags & ECP_META_DIMS_LEARNED) != 0);
+	values[i++] = CStringGetTextDatum(meta->ecpm_quantizer ==
+									  ECP_QUANTIZER_RABITQ ? "rabitq" : "none");
 	values[i++] = CStringGetTextDatum(meta->ecpm_leaders == ECP_LEADERS_RANDOM ?
 									  "random" : "kmeans");
 	values[i++] = Int64GetDatum(meta->ecpm_seed);

@@ -33,6 +33,14 @@ static relopt_enum_elt_def ecp_leaders_values[] =
 	{(const char *) NULL}
 };
 
+static relopt_enum_elt_def ecp_quantizer_values[] =
+{
+	{"auto", ECP_QUANTIZER_AUTO},
+	{"none", ECP_QUANTIZER_NONE},
+	{"rabitq", ECP_QUANTIZER_RABITQ},
+	{(const char *) NULL}
+};
+
 static const struct config_enum_entry ecp_build_policy_values[] = {
 	{"auto", ECP_POLICY_AUTO, false},
 	{"chunkfiles", ECP_POLICY_CHUNKFILES, false},
@@ -67,6 +75,11 @@ ecp_reloptions_init(void)
 	add_int_reloption(ecp_relopt_kind, "levels",
 					  "Levels of leaders; 0 chooses by their number",
 					  0, 0, ECP_LEVELS_MAX, AccessExclusiveLock);
+	add_enum_reloption(ecp_relopt_kind, "quantizer",
+					   "Codes of vectors that are scanned before the vectors",
+					   ecp_quantizer_values, ECP_QUANTIZER_AUTO,
+					   "Valid values are \"auto\", \"none\" and \"rabitq\".",
+					   AccessExclusiveLock);
 	add_int_reloption(ecp_relopt_kind, "sample_factor",
 					  "Rows sampled for each leader of a k-means build; 0 chooses by the type",
 					  ECP_SAMPLE_FACTOR_DEFAULT, 0, ECP_SAMPLE_FACTOR_MAX,
@@ -143,6 +156,7 @@ ecpoptions(Datum reloptions, bool validate)
 		{"dims", RELOPT_TYPE_INT, offsetof(EcpOptions, dims)},
 		{"leaders", RELOPT_TYPE_ENUM, offsetof(EcpOptions, leaders)},
 		{"levels", RELOPT_TYPE_INT, offsetof(EcpOptions, levels)},
+		{"quantizer", RELOPT_TYPE_ENUM, offsetof(EcpOptions, quantizer)},
 		{"sample_factor", RELOPT_TYPE_INT, offsetof(EcpOptions, sample_factor)},
 		{"seed", RELOPT_TYPE_INT, offsetof(EcpOptions, seed)}
 	};
@@ -161,6 +175,7 @@ ecp_options_get(Relation index)
 		return *(EcpOptions *) index->rd_options;
 	options.cluster_size = ECP_CLUSTER_SIZE_DEFAULT;
 	options.leaders = ECP_LEADERS_KMEANS;
+	options.quantizer = ECP_QUANTIZER_AUTO;
 	options.seed = ECP_SEED_DEFAULT;
 	options.sample_factor = ECP_SAMPLE_FACTOR_DEFAULT;
 	return options;

@@ -15,10 +15,11 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "ecp/ecp.h"
 #include "ecp/ecp_attr.h"
-#include "ecp/ecp_page.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
+#include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
 
 /* COLUMNS pays when a page has at least as many slots as a kernel has lanes */
@@ -30,6 +31,17 @@
  * stream of the vector part, which wastes nothing.
  */
 #define ECP_INLINE_WASTE_MAX	0.16
+
+/* Codes begin where the processor's lines do. */
+#define ECP_CODE_ALIGN			64
+
+/*
+ * Least elements for which quantizer = auto makes codes, measured: uint8
+ * vectors of 128 elements (two lines) are scanned as fast as codes with
+ * their factors are, and exactly.
+ */
+#define ECP_AUTO_DIMS_UINT8		256
+#define ECP_AUTO_DIMS_FLOAT		96
 
 #define ECP_PAGE_START	MAXALIGN(SizeOfPageHeaderData)
 #define ECP_ITEMS_START (ECP_PAGE_START + sizeof(EcpRunHeaderData))
@@ -61,6 +73,8 @@ ecp_geometry_place(EcpGeometry *geo, Size item_bytes, int nbitmaps, int slots)
 	pos = INTALIGN(pos);
 	geo->off_factors = pos;
 	pos += sizeof(uint32) * geo->nfactors * slots;
+	if (geo->quantizer != ECP_QUANTIZER_NONE)
+		pos = TYPEALIGN(ECP_CODE_ALIGN, pos);
 	geo->off_codes = pos;
 	pos += (Size) geo->code_bytes * slots;
 	geo->lower = pos;
@@ -84,7 +98,11 @@ ecp_geometry_fill(EcpGeometry *geo, Size item_bytes, int nbitmaps)
 	while (slots > 0 &&
 		   ecp_geometry_place(geo, item_bytes, nbitmaps, slots) > ECP_PAGE_END)
 		slots--;
-	geo->slots = slots;
+
+	/* whole blocks of codes */
+	if (geo->quantizer != ECP_QUANTIZER_NONE)
+		slots -= slots % ECP_CODE_BLOCK;
+	(void) ecp_geometry_place(geo, item_bytes, nbitmaps, slots);
 }
 
 static void
@@ -103,6 +121,16 @@ ecp_geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 	geo->natts = leaf ? meta->ecpm_nkeyatts - 1 : 0;
 	for (int a = 0; a < geo->natts; a++)
 		geo->attr_width[a] = ecp_attr_width(meta->ecpm_attr_kind[a]);
+	geo->quantizer = leaf ? meta->ecpm_quantizer : ECP_QUANTIZER_NONE;
+	if (geo->quantizer != ECP_QUANTIZER_NONE)
+	{
+		/* factors of the exact vectors are computed for the few needed */
+		geo->nfactors = ECP_CODE_FACTORS;
+		geo->code_bytes = EcpCodeBytes(geo->dims);
+		geo->stream = true;
+		ecp_geometry_fill(geo, item_bytes, meta->ecpm_nbitmaps);
+		return;
+	}
 	geo->nfactors = leaf ? ecp_factors_count(geo->elem, meta->ecpm_metric) : 0;
 
 	/* inline, unless vectors are too large to share pages well */
@@ -121,6 +149,34 @@ ecp_geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 	 */
 	geo->columns = leaf && geo->elem == ECP_ELEM_UINT8 &&
 		geo->code_bytes > 0 && geo->slots >= ECP_COLUMNS_SLOTS_MIN;
+}
+
+/*
+ * The quantiser for vectors of so many elements, when "wanted" is asked for:
+ * none if their codes do not fit a page.  AUTO uses one where the vectors are
+ * so long that reading codes first saves more than it costs.
+ */
+EcpQuantizer
+ecp_quantizer_choose(EcpQuantizer wanted, const EcpMetaPageData *meta,
+					 int dims)
+{
+	EcpGeometry geo = {0};
+	int			least;
+
+	if (dims > ECP_CODE_DIMS_MAX || wanted == ECP_QUANTIZER_NONE)
+		return ECP_QUANTIZER_NONE;
+	least = meta->ecpm_elem == ECP_ELEM_UINT8 ?
+		ECP_AUTO_DIMS_UINT8 : ECP_AUTO_DIMS_FLOAT;
+	if (wanted == ECP_QUANTIZER_AUTO && dims < least)
+		return ECP_QUANTIZER_NONE;
+
+	geo.dims = dims;
+	geo.quantizer = ECP_QUANTIZER_RABITQ;
+	geo.attr_bytes = meta->ecpm_attr_bytes;
+	geo.nfactors = ECP_CODE_FACTORS;
+	geo.code_bytes = EcpCodeBytes(dims);
+	ecp_geometry_fill(&geo, sizeof(ItemPointerData), meta->ecpm_nbitmaps);
+	return geo.slots > 0 ? ECP_QUANTIZER_RABITQ : ECP_QUANTIZER_NONE;
 }
 
 void
@@ -245,6 +301,52 @@ ecp_entry_count_live(const EcpGeometry *geo, const EcpEntryView *view)
 	return n;
 }
 
+/* Code and factors that a quantiser makes of an item. */
+static void
+ecp_item_code(const EcpIndexState *state, const EcpSlotItem *item,
+			  uint8 *code, uint32 *factors)
+{
+	const EcpMetaPageData *meta = &state->meta;
+	float4		prepared[ECP_CODE_DIMS_MAX];
+	EcpVector	vector = {0};
+
+	vector.elem = meta->ecpm_elem;
+	vector.dims = meta->ecpm_dims;
+	vector.data = item->vector;
+	if (!ecp_prepare(meta, &vector, prepared))
+		memset(prepared, 0, state->node.vec_bytes);
+	ecp_code_make(meta->ecpm_leader_elem, meta->ecpm_metric, meta->ecpm_dims,
+				  meta->ecpm_rotation_seed, prepared, item->leader, code,
+				  factors);
+}
+
+bool
+ecp_entry_matches(const EcpIndexState *state, const EcpEntryView *view,
+				  int slot, const EcpSlotItem *item)
+{
+	const EcpGeometry *geo = &state->leaf;
+	uint32		factors[ECP_ENTRY_FACTORS_MAX];
+	uint8		code[ECP_CODE_DIMS_MAX / 8];
+	uint8		stored[ECP_CODE_DIMS_MAX / 8];
+
+	if (geo->quantizer != ECP_QUANTIZER_NONE)
+	{
+		ecp_item_code(state, item, code, factors);
+		ecp_code_get((uint8 *) view->codes, slot, geo->dims, stored);
+		if (memcmp(code, stored, geo->code_bytes) != 0)
+			return false;
+	}
+	else
+		ecp_factors_compute(geo->elem, state->meta.ecpm_metric, geo->dims,
+							item->vector, factors);
+	for (int f = 0; f < geo->nfactors; f++)
+	{
+		if (view->factors[f][slot] != factors[f])
+			return false;
+	}
+	return true;
+}
+
 /* The code of a slot that is the vector itself. */
 static void
 ecp_entry_put_vector(const EcpGeometry *geo, EcpEntryView *view, int slot,
@@ -268,6 +370,7 @@ ecp_entry_put(const EcpIndexState *state, int level, EcpEntryView *view,
 {
 	const EcpGeometry *geo = level == 0 ? &state->leaf : &state->node;
 	uint32		factors[ECP_ENTRY_FACTORS_MAX];
+	uint8		code[ECP_CODE_DIMS_MAX / 8];
 
 	if (level == 0)
 		view->tids[slot] = item->tid;
@@ -286,15 +389,21 @@ ecp_entry_put(const EcpIndexState *state, int level, EcpEntryView *view,
 			attrs += width;
 		}
 	}
-	if (!geo->stream)
-		ecp_entry_put_vector(geo, view, slot, item->vector);
-	if (geo->nfactors > 0)
+	if (geo->quantizer != ECP_QUANTIZER_NONE)
 	{
-		ecp_factors_compute(geo->elem, state->meta.ecpm_metric, geo->dims,
-							item->vector, factors);
-		for (int f = 0; f < geo->nfactors; f++)
-			view->factors[f][slot] = factors[f];
+		ecp_item_code(state, item, code, factors);
+		ecp_code_put((uint8 *) view->codes, slot, geo->dims, code);
 	}
+	else
+	{
+		if (!geo->stream)
+			ecp_entry_put_vector(geo, view, slot, item->vector);
+		if (geo->nfactors > 0)
+			ecp_factors_compute(geo->elem, state->meta.ecpm_metric,
+								geo->dims, item->vector, factors);
+	}
+	for (int f = 0; f < geo->nfactors; f++)
+		view->factors[f][slot] = factors[f];
 }
 
 void
@@ -329,8 +438,11 @@ ecp_entry_get_vector(const EcpGeometry *geo, const EcpEntryView *view,
 int
 ecp_entry_ranges_max(const EcpGeometry *geo)
 {
+	bool		scattered = geo->columns ||
+		geo->quantizer != ECP_QUANTIZER_NONE;
+
 	return 2 + (geo->natts > 0 ? 1 + geo->natts : 0) + geo->nfactors +
-		(geo->columns ? (geo->dims + 3) / 4 : 1);
+		(scattered ? EcpCodeDims(geo->dims) / 4 : 1);
 }
 
 int
@@ -367,6 +479,16 @@ ecp_entry_ranges(const EcpGeometry *geo, int level, int slot,
 		{
 			ranges[n].offset = geo->off_codes + ((Size) g * geo->slots + slot) * 4;
 			ranges[n++].bytes = 4;
+		}
+	}
+	else if (geo->quantizer != ECP_QUANTIZER_NONE)
+	{
+		/* a byte a group, see vector_codes.h */
+		for (int g = 0; g < EcpCodeDims(geo->dims) / 4; g++)
+		{
+			ranges[n].offset = geo->off_codes + g * 16 + slot % 16 +
+				slot / ECP_CODE_BLOCK * ECP_CODE_BLOCK * geo->code_bytes;
+			ranges[n++].bytes = 1;
 		}
 	}
 	else if (geo->code_bytes > 0)
@@ -526,7 +648,7 @@ ecp_meta_check(Relation index, const EcpMetaPageData *meta)
 		meta->ecpm_leader_elem > ECP_ELEM_FLOAT32 ||
 		meta->ecpm_metric < ECP_METRIC_L2 ||
 		meta->ecpm_metric > ECP_METRIC_COSINE ||
-		meta->ecpm_quantizer > ECP_QUANTIZER_NONE ||
+		meta->ecpm_quantizer > ECP_QUANTIZER_RABITQ ||
 		meta->ecpm_nbitmaps != 1 ||
 		!ecp_attr_meta_is_valid(meta) ||
 		meta->ecpm_dims > ECP_DIMS_MAX ||

@@ -353,6 +353,9 @@ typedef struct EcpSlotItem
  * 0.
  */
 extern void ecp_geometry_init(EcpIndexState *state);
+extern EcpQuantizer ecp_quantizer_choose(EcpQuantizer wanted,
+										 const EcpMetaPageData *meta,
+										 int dims);
 
 /* Pages that a run of nslots slots needs: entry pages and all pages. */
 extern void ecp_run_size(const EcpGeometry *geo, uint32 nslots,
@@ -397,6 +400,14 @@ extern void ecp_entry_put(const EcpIndexState *state, int level,
 extern void ecp_entry_get_attrs(const EcpGeometry *geo,
 								const EcpEntryView *view, int slot,
 								char *attrs);
+
+/*
+ * Does a leaf's slot have the factors and the code that ecp_entry_put() would
+ * write?  Only item->vector and item->leader are looked at.
+ */
+extern bool ecp_entry_matches(const EcpIndexState *state,
+							  const EcpEntryView *view, int slot,
+							  const EcpSlotItem *item);
 
 /* Read a vector that is on its entry page (not geo->stream). */
 extern void ecp_entry_get_vector(const EcpGeometry *geo,

@@ -28,6 +28,7 @@
 #include "storage/buf_internals.h"
 #include "utils/snapmgr.h"
 #include "utils/spccache.h"
+#include "vector/vector_codes.h"
 
 /* Clusters taken from the descent at a time. */
 #define ECP_PROBE_REFS			256
@@ -99,6 +100,32 @@ probe_warm_range(const char *from, Size bytes)
 }
 
 /*
+ * Let the processor fetch part of a page that is in "buffer", or was when we
+ * looked: nothing depends on it.
+ */
+void
+ecp_probe_warm(Buffer buffer, Size offset, Size bytes)
+{
+	const char *page = BufferGetPage(buffer);
+
+	__builtin_prefetch(GetBufferDescriptor(buffer - 1), 1);
+	probe_warm_range(page + offset, bytes);
+	probe_warm_range(page + BLCKSZ - ECP_CACHE_LINE, 1);
+}
+
+/* Pages of a cluster's first run that a scan reads, as far as they have hints. */
+static inline int
+probe_scanned_pages(EcpProbe *probe, const EcpClusterRef *ref)
+{
+	const EcpGeometry *geo = &probe->state->leaf;
+
+	if (geo->quantizer == ECP_QUANTIZER_NONE)
+		return ref->nrecent;
+	return Min(ref->nrecent,
+			   (ref->child.ecpc_nrows + geo->slots - 1) / geo->slots);
+}
+
+/*
  * Let the processor fetch a page that will be read ECP_PROBE_WARM pages from
  * now, while it works on this one; without it, a third of the time goes by
  * waiting for memory.  Only for pages whose buffers we know, or think we do:
@@ -120,7 +147,7 @@ probe_warm(EcpProbe *probe)
 		probe->warm_page = 0;
 	}
 	while (probe->warm_ref < probe->nrefs &&
-		   probe->warm_page >= probe->refs[probe->warm_ref].nrecent)
+		   probe->warm_page >= probe_scanned_pages(probe, &probe->refs[probe->warm_ref]))
 	{
 		probe->warm_ref++;
 		probe->warm_page = 0;
@@ -130,6 +157,8 @@ probe_warm(EcpProbe *probe)
 	ref = &probe->refs[probe->warm_ref];
 	buffer = ref->recent[probe->warm_page];
 	nrows = (int) ref->child.ecpc_nrows - probe->warm_page * geo->slots;
+	if (geo->quantizer != ECP_QUANTIZER_NONE)
+		nrows = TYPEALIGN(ECP_CODE_BLOCK, nrows);
 	probe->warm_page++;
 	if (buffer <= 0)
 		return;
@@ -353,6 +382,7 @@ ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
 static void
 probe_prefetch(EcpProbe *probe)
 {
+	const EcpGeometry *geo = &probe->state->leaf;
 	int			end = Min(probe->next_ref + probe->prefetch + 1,
 						  probe->nrefs);
 
@@ -362,6 +392,10 @@ probe_prefetch(EcpProbe *probe)
 	{
 		const EcpChildData *child = &probe->refs[probe->prefetched].child;
 		uint32		npages = Min(child->ecpc_npages, ECP_RUN_PAGES_MAX);
+
+		/* vectors will be read of few rows, nobody knows which */
+		if (geo->quantizer != ECP_QUANTIZER_NONE)
+			npages = Min(npages, child->ecpc_nrows / geo->slots + 1);
 
 		if (child->ecpc_blk + npages < child->ecpc_blk)
 			continue;			/* reading it will report it */

@@ -67,6 +67,7 @@ struct EcpProbe
 extern void ecp_probe_init(EcpProbe *probe);
 extern int	ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n);
 extern void ecp_probe_next(EcpProbe *probe);
+extern void ecp_probe_warm(Buffer buffer, Size offset, Size bytes);
 extern Buffer ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run,
 							   int kind, uint32 pageno, Page *page);
 

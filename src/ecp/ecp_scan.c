@@ -166,8 +166,8 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 	};
 	const EcpSearchStats *stats = &ecp_search_last;
 	TupleDesc	desc;
-	Datum		values[10];
-	bool		nulls[10] = {false};
+	Datum		values[11];
+	bool		nulls[11] = {false};
 	int			i = 0;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
@@ -181,6 +181,7 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 	values[i++] = Int64GetDatum(stats->clusters);
 	values[i++] = Int64GetDatum(stats->pages);
 	values[i++] = Int64GetDatum(stats->vectors);
+	values[i++] = Int64GetDatum(stats->reranked);
 	values[i++] = Int64GetDatum(stats->filtered);
 	values[i++] = Int64GetDatum(stats->returned);
 	values[i++] = Int64GetDatum(stats->dropped);

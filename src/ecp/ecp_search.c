@@ -40,10 +40,12 @@
 
 #include "base/topk.h"
 #include "ecp/ecp_probe.h"
+#include "ecp/ecp_rerank.h"
 #include "ecp/ecp_search.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
+#include "vector/vector_codes.h"
 
 /* Rows read for each one returned, before more clusters are read. */
 #define ECP_SEARCH_AHEAD		8
@@ -79,7 +81,9 @@ struct EcpSearch
 	bool		started;
 	EcpDescent *descent;		/* NULL before the first window and in the end */
 
-	EcpTopk		rows;			/* candidates; item = TID */
+	EcpTopk		rows;			/* candidates; item = TID, or number */
+	EcpCodeQuery *codes;		/* NULL: candidates have exact ranks */
+	EcpRerank	rerank;			/* of those that have not */
 	uint64		window;			/* clusters of the next window */
 	EcpRanked	last;			/* returned last */
 	float8	   *ranks;			/* of the slots of a page */
@@ -149,7 +153,9 @@ search_allocate(EcpSearch *search)
 	old = MemoryContextSwitchTo(GetMemoryChunkContext(search));
 	search->slots_max = geo->slots;
 	search->ranks = palloc(sizeof(float8) * (geo->slots + ECP_KERNEL_SLACK));
-	if (geo->stream)
+	if (geo->quantizer != ECP_QUANTIZER_NONE)
+		ecp_rerank_init(&search->rerank, &search->probe);
+	else if (geo->stream)
 	{
 		part = search->vectors = palloc0(sizeof(EcpVectorPart));
 		part->live = palloc(sizeof(uint64) * geo->live_words);
@@ -163,6 +169,24 @@ search_allocate(EcpSearch *search)
 }
 
 /*
+ * Prepare to compare codes with the query.  Who reads all clusters wants all
+ * rows in order.
+ */
+static void
+search_set_codes(EcpSearch *search, const void *prepared)
+{
+	const EcpMetaPageData *meta = &search->state.meta;
+	bool		all = search->window >= meta->ecpm_nleaves;
+
+	search->codes = ecp_code_query_create(meta->ecpm_leader_elem,
+										  meta->ecpm_metric, meta->ecpm_dims,
+										  meta->ecpm_rotation_seed, prepared,
+										  all ? ECP_CODE_EPS_WIDE : ECP_CODE_EPS);
+	ecp_rerank_reset(&search->rerank);
+	search->rerank.query = search->query;
+}
+
+/*
  * Take the query vector: what rows are compared with, and where the descent
  * begins.  In search->context.
  */
@@ -172,7 +196,6 @@ search_set_query(EcpSearch *search, Datum value, bool isnull)
 	const EcpMetaPageData *meta = &search->state.meta;
 	void	   *prepared = palloc0(search->state.node.vec_bytes);
 
-	search->query = NULL;
 	search->null_query = isnull;
 	search->constant = 0;
 	if (!isnull)
@@ -201,6 +224,8 @@ search_set_query(EcpSearch *search, Datum value, bool isnull)
 	search->descent = ecp_descent_begin(search->index, &search->state, prepared,
 										false,
 										Min(search->window, meta->ecpm_nleaves));
+	if (search->query && search->state.leaf.quantizer != ECP_QUANTIZER_NONE)
+		search_set_codes(search, prepared);
 }
 
 /*
@@ -219,6 +244,8 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 	search->stats.index = RelationGetRelid(search->index);
 	search->probe.snapshot = snapshot;
 	search->probe.clusters = search->probe.pages = 0;
+	search->query = NULL;
+	search->codes = NULL;
 	ecp_probe_init(&search->probe);
 	search->iterative = ecp_iterative_scan;
 	search->max_scan_tuples = ecp_max_scan_tuples;
@@ -250,6 +277,7 @@ search_note_stats(EcpSearch *search)
 {
 	search->stats.clusters = search->probe.clusters;
 	search->stats.pages = search->probe.pages;
+	search->stats.reranked = search->codes ? search->rerank.reranked : 0;
 	ecp_search_last = search->stats;
 }
 
@@ -281,15 +309,10 @@ ecp_search_free(EcpSearch *search)
 		pfree(search->ranks);
 	if (search->passed)
 		pfree(search->passed);
+	if (search->rerank.probe)
+		ecp_rerank_free(&search->rerank);
 	MemoryContextDelete(search->context);
 	pfree(search);
-}
-
-static inline uint64
-search_tid_item(const ItemPointerData *tid)
-{
-	return (uint64) tid->ip_blkid.bi_hi << 32 |
-		(uint64) tid->ip_blkid.bi_lo << 16 | tid->ip_posid;
 }
 
 /* Add the live rows among the first n slots of a page. */
@@ -310,7 +333,7 @@ search_add_rows(EcpSearch *search, const uint64 *live,
 		{
 			for (int i = first; i < first + 64; i++)
 				ecp_ranked_set(&items[nitems++], ranks[i],
-							   search_tid_item(&tids[i]));
+							   ecp_tid_item(&tids[i]));
 			continue;
 		}
 		while (word != 0)
@@ -319,7 +342,7 @@ search_add_rows(EcpSearch *search, const uint64 *live,
 
 			word &= word - 1;
 			ecp_ranked_set(&items[nitems++], ranks[i],
-						   search_tid_item(&tids[i]));
+						   ecp_tid_item(&tids[i]));
 		}
 	}
 	ecp_topk_added(&search->rows, nitems);
@@ -333,12 +356,7 @@ search_rank(EcpSearch *search, const char *codes, bool columns, Size stride,
 {
 	const uint32 *const *fac = (const uint32 *const *) factors;
 
-	if (search->query == NULL)
-	{
-		for (int i = 0; i < n; i++)
-			ranks[i] = search->constant;
-	}
-	else if (columns)
+	if (columns)
 		ecp_query_rank_columns(search->query, (const uint8 *) codes,
 							   search->state.leaf.slots, fac, n, ranks);
 	else
@@ -475,6 +493,58 @@ search_rank_passed(EcpSearch *search, const EcpEntryView *view, int n)
 }
 
 /*
+ * Bounds of the rows of an entry page from their codes; the exact vectors
+ * are read when their turn comes.  Blocks without a row that is wanted are
+ * passed over.
+ */
+static void
+search_read_codes(EcpSearch *search, const EcpProbeRun *run,
+				  const EcpEntryView *view, const uint64 *live, uint32 first,
+				  int n)
+{
+	const EcpClusterRef *ref = search->probe.ref;
+	float4		leader_rank = ref->panel ? ref->rank :
+		ecp_code_query_origin(search->codes);
+	EcpRanked  *items = ecp_topk_room(&search->rows, n);
+	uint64		number = PG_UINT64_MAX;
+	int			nitems = 0;
+
+	for (int from = 0; from < n; from += 64)
+	{
+		int			count = Min(n - from, 64);
+		uint64		word = live[from / 64];
+		float4		bounds[64];
+		const uint32 *factors[ECP_CODE_FACTORS];
+
+		if (count < 64)
+			word &= (UINT64CONST(1) << count) - 1;
+		if (word == 0)
+			continue;
+		if (number == PG_UINT64_MAX)
+			number = ecp_rerank_add_page(&search->rerank, run, first, n,
+										 view->tids);
+		for (int f = 0; f < ECP_CODE_FACTORS; f++)
+			factors[f] = view->factors[f] + from;
+		ecp_code_query_bounds(search->codes, leader_rank,
+							  (const uint8 *) view->codes +
+							  from * search->state.leaf.code_bytes,
+							  factors, count, bounds);
+		while (word != 0)
+		{
+			int			i = pg_rightmost_one_pos64(word);
+			float8		bound = bounds[i];
+
+			word &= word - 1;
+			/* overflow tells nothing: let the exact rank be read */
+			items[nitems].rank = isnan(bound) ? -get_float8_infinity() : bound;
+			items[nitems++].item = number + from + i;
+		}
+	}
+	ecp_topk_added(&search->rows, nitems);
+	search->stats.vectors += nitems;
+}
+
+/*
  * Rank the rows of an entry page: what the probe calls with each of them.
  */
 static void
@@ -494,6 +564,20 @@ search_read_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 		live = search->passed;
 		for (int w = 0; w < geo->live_words; w++)
 			search->stats.filtered -= pg_popcount64(live[w]);
+	}
+	if (n > 0 && search->query == NULL)
+	{
+		for (int i = 0; i < n; i++)
+			search->ranks[i] = search->constant;
+		search_add_rows(search, live, view->tids, n, search->ranks);
+		UnlockReleaseBuffer(buffer);
+		return;
+	}
+	if (n > 0 && search->codes)
+	{
+		search_read_codes(search, run, view, live, first, n);
+		UnlockReleaseBuffer(buffer);
+		return;
 	}
 	if (n > 0 && !geo->stream)
 	{
@@ -618,6 +702,32 @@ search_read_more(EcpSearch *search)
 	search_note_stats(search);
 }
 
+/* Candidates that wait. */
+static uint64
+search_waiting(EcpSearch *search)
+{
+	uint64		waiting = EcpTopkCount(&search->rows);
+
+	if (search->codes)
+		waiting += search->rerank.nexact;
+	return waiting;
+}
+
+/* The nearest candidate; its item is its TID.  Returns false if none waits. */
+static bool
+search_take(EcpSearch *search, EcpRanked *row)
+{
+	const EcpRanked *ranked;
+
+	if (search->codes)
+		return ecp_rerank_take(&search->rerank, &search->rows, row);
+	ranked = ecp_topk_take(&search->rows);
+	if (ranked == NULL)
+		return false;
+	*row = *ranked;
+	return true;
+}
+
 /* Is it time to read on, although candidates wait? */
 static bool
 search_wants_more(EcpSearch *search)
@@ -626,10 +736,10 @@ search_wants_more(EcpSearch *search)
 
 	if (stats->stop != ECP_STOP_NONE)
 		return false;
-	if (EcpTopkCount(&search->rows) == 0)
+	if (search_waiting(search) == 0)
 		return true;
 	return (stats->returned + 1) * ECP_SEARCH_AHEAD > stats->vectors &&
-		EcpTopkCount(&search->rows) <
+		search_waiting(search) <
 		(uint64) work_mem * 1024 / sizeof(EcpRanked) / 2;
 }
 
@@ -641,7 +751,7 @@ bool
 ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 				bool *isnull)
 {
-	const EcpRanked *ranked;
+	EcpRanked	ranked;
 	uint64		item;
 
 	for (;;)
@@ -649,21 +759,20 @@ ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 		while (search_wants_more(search))
 			search_read_more(search);
 
-		ranked = ecp_topk_take(&search->rows);
-		if (ranked == NULL)
+		if (!search_take(search, &ranked))
 			return false;
 		if (search->iterative != ECP_ITERATIVE_STRICT ||
-			ranked->rank > search->last.rank)
+			ranked.rank > search->last.rank)
 			break;
-		if (ranked->rank == search->last.rank &&
-			EcpRankedIsNaN(ranked) >= EcpRankedIsNaN(&search->last))
+		if (ranked.rank == search->last.rank &&
+			EcpRankedIsNaN(&ranked) >= EcpRankedIsNaN(&search->last))
 			break;
 		search->stats.dropped++;
 	}
-	search->last = *ranked;
+	search->last = ranked;
 	search->stats.returned++;
 
-	item = EcpRankedItem(ranked);
+	item = EcpRankedItem(&ranked);
 	ItemPointerSet(tid, (BlockNumber) (item >> 16), (OffsetNumber) item);
 	if (!ItemPointerIsValid(tid) ||
 		ItemPointerGetBlockNumberNoCheck(tid) == InvalidBlockNumber)
@@ -673,8 +782,8 @@ ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 						RelationGetRelationName(search->index)),
 				 errhint("Please REINDEX it.")));
 	*isnull = search->null_query;
-	*distance = EcpRankedIsNaN(ranked) ? get_float8_nan() :
-		ecp_rank_distance(search->state.meta.ecpm_metric, ranked->rank);
+	*distance = EcpRankedIsNaN(&ranked) ? get_float8_nan() :
+		ecp_rank_distance(search->state.meta.ecpm_metric, ranked.rank);
 	return true;
 }
 

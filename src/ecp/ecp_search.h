@@ -31,6 +31,7 @@ typedef struct EcpSearchStats
 	uint64		pages;
 	uint64		vectors;		/* candidates: compared with the query */
 	uint64		filtered;		/* rows that conditions kept out */
+	uint64		reranked;		/* exactly, after their codes */
 	uint64		returned;
 	uint64		dropped;		/* nearer than a row returned before */
 	EcpSearchStop stop;

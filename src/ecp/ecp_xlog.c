@@ -143,6 +143,7 @@ ecp_xlog_learn(Relation index, EcpIndexState *state, uint32 nslots)
 	if (m->ecpm_dims != state->meta.ecpm_dims)
 		m->ecpm_flags |= ECP_META_DIMS_LEARNED;
 	m->ecpm_dims = state->meta.ecpm_dims;
+	m->ecpm_quantizer = state->meta.ecpm_quantizer;
 	m->ecpm_leaf_target = state->meta.ecpm_leaf_target;
 	m->ecpm_leaf_max = state->meta.ecpm_leaf_max;
 	m->ecpm_node_target = state->meta.ecpm_node_target;

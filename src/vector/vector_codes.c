@@ -21,9 +21,6 @@
 #include "vector/vector_codes.h"
 #include "vector/vector_kernels.h"
 
-/* The bound holds for all but one row in 160; see vector_codes.h. */
-#define CODE_EPS		2.5f
-
 #define CODE_ROUNDS_MAX	4
 
 #define CODE_ALIGN		64
@@ -33,6 +30,7 @@ struct EcpCodeQuery
 	EcpMetric	metric;
 	EcpCodeScan scan;			/* base and radius are the cluster's */
 	float4		norm;			/* |q| */
+	float4		eps;
 };
 
 /* Signs of the rotation for one seed and number of elements: top bits. */
@@ -287,7 +285,7 @@ code_make_tables(EcpCodeScan *scan, const float4 *q, uint8 *tables)
 
 EcpCodeQuery *
 ecp_code_query_create(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
-					  const void *query)
+					  const void *query, float4 eps)
 {
 	int			ndims = EcpCodeDims(dims);
 	EcpCodeQuery *result = palloc(sizeof(EcpCodeQuery) + CODE_ALIGN +
@@ -304,6 +302,7 @@ ecp_code_query_create(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 	memset(result, 0, sizeof(EcpCodeQuery));
 	result->metric = metric;
 	result->norm = sqrt(norm2);
+	result->eps = eps;
 	result->scan.ngroups = ndims / ECP_GROUP;
 	result->scan.tables = tables;
 	code_make_tables(&result->scan, q, tables);
@@ -327,15 +326,15 @@ ecp_code_query_bounds(const EcpCodeQuery *query, float4 leader_rank,
 	{
 		case ECP_METRIC_L2:
 			scan.base = leader_rank;
-			scan.radius = CODE_EPS * sqrtf(Max(leader_rank, 0));
+			scan.radius = query->eps * sqrtf(Max(leader_rank, 0));
 			break;
 		case ECP_METRIC_IP:
 			scan.base = leader_rank;
-			scan.radius = CODE_EPS * query->norm;
+			scan.radius = query->eps * query->norm;
 			break;
 		case ECP_METRIC_COSINE:
 			scan.base = leader_rank / 2;
-			scan.radius = CODE_EPS * sqrtf(Max(leader_rank, 0));
+			scan.radius = query->eps * sqrtf(Max(leader_rank, 0));
 			break;
 	}
 	ecp_kernels->code_bounds(&scan, blocks, (const float4 *) factors[0],

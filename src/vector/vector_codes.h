@@ -16,7 +16,8 @@
  *
  *	  eps |r| |v| sqrt(1 - a^2) / (a sqrt(D - 1))
  *
- * with a small probability only; one row in 160 with eps = 2.5.  A row's rank
+ * with a small probability only: for one row in 160 with eps = 2.5, for one
+ * in three million with eps = 5.  A row's rank
  * follows from it with v = q - c (IP: v = q) and <s, v'> = <s, q'> - <s, c'>,
  * so that a query is rotated once, not once a cluster:
  *
@@ -60,7 +61,7 @@
 #define ECP_CODE_DIMS_MAX	2048
 
 /* Elements of a rotated vector: the next multiple of 16. */
-#define EcpCodeDims(dims)	(((dims) + 15) / 16 * 16)
+#define EcpCodeDims(dims)	(((uint32) (dims) + 15) / 16 * 16)
 
 /* Bytes of a code, also of each row in a block. */
 #define EcpCodeBytes(dims)	(EcpCodeDims(dims) / 8)
@@ -77,12 +78,16 @@ extern void ecp_code_make(EcpElem elem, EcpMetric metric, int dims,
 extern void ecp_code_put(uint8 *blocks, int slot, int dims, const uint8 *code);
 extern void ecp_code_get(const uint8 *blocks, int slot, int dims, uint8 *code);
 
+/* How wide bounds are: usually, and where hardly any row may be missed. */
+#define ECP_CODE_EPS		2.5f
+#define ECP_CODE_EPS_WIDE	5.0f
+
 /* One query, prepared for many rows; palloc'd in one chunk. */
 typedef struct EcpCodeQuery EcpCodeQuery;
 
 extern EcpCodeQuery *ecp_code_query_create(EcpElem elem, EcpMetric metric,
 										   int dims, uint64 seed,
-										   const void *query);
+										   const void *query, float4 eps);
 
 /*
  * Lower bounds of the ranks of n rows of a cluster; leader_rank is what the

@@ -1,0 +1,66 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_rerank.h
+ *	  From bounds of ranks to rows in the order of their exact ranks.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_RERANK_H
+#define ECP_RERANK_H
+
+#include "base/topk.h"
+#include "ecp/ecp_probe.h"
+#include "lib/pairingheap.h"
+
+/* An entry page whose rows were given numbers from "first" on. */
+typedef struct EcpCodePage
+{
+	uint64		first;
+	BlockNumber blk;			/* of its run */
+	uint64		run;
+	uint32		entry_pages;
+	uint32		slot;			/* its first, of the run */
+	Buffer	   *recent;			/* hints of the run's pages */
+	int			nrecent;
+} EcpCodePage;
+
+typedef struct EcpRerank
+{
+	EcpProbe   *probe;
+	const EcpQuery *query;		/* of exact ranks; set before each search */
+	MemoryContext context;		/* that it lives in */
+
+	/* rows that were given numbers */
+	uint64		nrows;
+	uint64		rows_max;
+	ItemPointerData *tids;
+	int			npages;
+	int			pages_max;
+	EcpCodePage *pages;
+
+	/* those whose exact rank is known and that wait */
+	pairingheap *exact;
+	uint64		nexact;
+	struct EcpExactRow *unused;
+	char	   *vector;			/* one that spans pages */
+	uint64		reranked;		/* figure */
+} EcpRerank;
+
+extern void ecp_rerank_init(EcpRerank *rerank, EcpProbe *probe);
+extern void ecp_rerank_reset(EcpRerank *rerank);
+extern void ecp_rerank_free(EcpRerank *rerank);
+extern uint64 ecp_rerank_add_page(EcpRerank *rerank, const EcpProbeRun *run,
+								  uint32 slot, int n,
+								  const ItemPointerData *tids);
+extern bool ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds,
+							EcpRanked *row);
+
+/* What a TID is as an item of an EcpRanked. */
+static inline uint64
+ecp_tid_item(const ItemPointerData *tid)
+{
+	return (uint64) tid->ip_blkid.bi_hi << 32 |
+		(uint64) tid->ip_blkid.bi_lo << 16 | tid->ip_posid;
+}
+
+#endif							/* ECP_RERANK_H */
