@@ -965,6 +965,40 @@ CREATE FUNCTION ecp_recall(index regclass, k integer DEFAULT 10,
 COMMENT ON FUNCTION ecp_recall(regclass, integer, integer[], integer, integer, text) IS
 	'share of the true nearest rows that an ecp index finds, by number of probes';
 
+-- ecp: many queries at once
+
+CREATE FUNCTION ecp_knn_batch(index regclass, queries anyarray,
+	k integer DEFAULT 10, OUT query bigint, OUT rank integer, OUT tid tid,
+	OUT distance float8) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+	COST 1000 ROWS 10000;
+COMMENT ON FUNCTION ecp_knn_batch(regclass, anyarray, integer) IS
+	'the k rows of a table nearest to each vector of an array, through an ecp index that is read once for all';
+
+CREATE FUNCTION ecp_knn_batch(index regclass, queries text,
+	k integer DEFAULT 10, OUT query bigint, OUT rank integer, OUT tid tid,
+	OUT distance float8) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+	COST 1000 ROWS 10000;
+COMMENT ON FUNCTION ecp_knn_batch(regclass, text, integer) IS
+	'the k rows of a table nearest to each vector that a query returns, through an ecp index that is read once for all';
+
+CREATE FUNCTION ecp_knn_exact(index regclass, queries anyarray,
+	k integer DEFAULT 10, OUT query bigint, OUT rank integer, OUT tid tid,
+	OUT distance float8) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+	COST 100000 ROWS 10000;
+COMMENT ON FUNCTION ecp_knn_exact(regclass, anyarray, integer) IS
+	'the k rows of a table nearest to each vector of an array, by comparing all that is indexed';
+
+CREATE FUNCTION ecp_knn_exact(index regclass, queries text,
+	k integer DEFAULT 10, OUT query bigint, OUT rank integer, OUT tid tid,
+	OUT distance float8) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+	COST 100000 ROWS 10000;
+COMMENT ON FUNCTION ecp_knn_exact(regclass, text, integer) IS
+	'the k rows of a table nearest to each vector that a query returns, by comparing all that is indexed';
+
 -- ecp: the living index
 
 CREATE FUNCTION ecp_maintain(index regclass,

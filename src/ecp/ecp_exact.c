@@ -1,0 +1,237 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_exact.c
+ *	  Many queries at once, exactly: the whole table compared with all of
+ *	  them.
+ *
+ * One scan of the table for a batch of queries, shared by the leader and its
+ * workers, with no help from the index but for what is indexed and how
+ * distances are computed.  Some rows are collected at a time, and while they
+ * are in the processor's cache every query is compared with them.
+ *
+ * With row security the rows come out of a query instead, run as the calling
+ * user by the leader alone.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "catalog/index.h"
+#include "ecp/ecp_knn.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+/* Rows that are compared with all queries at a time, and their bytes. */
+#define TABLE_ROWS_MAX		256
+#define TABLE_ROWS_MIN		16
+#define TABLE_BYTES			(128 * 1024)
+
+/* Rows fetched from SPI at a time. */
+#define TABLE_FETCH			1000
+
+/* Bytes that kernels may read behind the last row. */
+#define TABLE_SLACK			64
+
+struct EcpKnnTable
+{
+	MemoryContext context;
+	int			max;
+	int			n;				/* rows waiting to be compared */
+	char	   *vectors;
+	uint32	   *factors[ECP_FACTORS_MAX];
+	ItemPointerData *tids;
+	void	   *prepared;		/* scratch for ecp_prepare() */
+	uint32	   *queries;		/* all of the batch */
+};
+
+static EcpKnnTable *
+table_create(EcpKnn *knn)
+{
+	const EcpIndexState *state = &knn->shared->state;
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "ecp exact search",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	EcpKnnTable *table = palloc0(sizeof(EcpKnnTable));
+	int			max = TABLE_BYTES / state->leaf.vec_bytes;
+
+	table->context = context;
+	table->max = max = Min(Max(max, TABLE_ROWS_MIN), TABLE_ROWS_MAX);
+	table->vectors = palloc(mul_size(max, state->leaf.vec_bytes) +
+							TABLE_SLACK);
+	for (int f = 0; f < ECP_FACTORS_MAX; f++)
+		table->factors[f] = palloc0(max * sizeof(uint32) + TABLE_SLACK);
+	table->tids = palloc(max * sizeof(ItemPointerData));
+	table->prepared = palloc(state->node.vec_bytes);
+	table->queries = palloc_extended(mul_size(knn->shared->max_queries,
+											  sizeof(uint32)),
+									 MCXT_ALLOC_HUGE);
+	for (int q = 0; q < knn->shared->max_queries; q++)
+		table->queries[q] = q;
+	MemoryContextSwitchTo(old);
+	return table;
+}
+
+void
+ecp_knn_table_free(EcpKnn *knn)
+{
+	if (knn->table == NULL)
+		return;
+	MemoryContextDelete(knn->table->context);
+	knn->table = NULL;
+}
+
+/* Compare the rows that wait with all queries. */
+static void
+table_compare(EcpKnn *knn)
+{
+	EcpKnnTable *table = knn->table;
+	EcpKnnBlock block = {0};
+
+	CHECK_FOR_INTERRUPTS();
+	block.n = table->n;
+	block.stride = knn->shared->state.leaf.vec_bytes;
+	block.rows = table->vectors;
+	for (int f = 0; f < ECP_FACTORS_MAX; f++)
+		block.factors[f] = table->factors[f];
+	block.tids = table->tids;
+	if (block.n > 0)
+		ecp_knn_compare(knn, &block, 1, table->queries,
+						knn->shared->nqueries);
+	table->n = 0;
+}
+
+/* Add a row, unless the index would not have it. */
+static void
+table_add(EcpKnn *knn, const ItemPointerData *tid, Datum value)
+{
+	const EcpIndexState *state = &knn->shared->state;
+	const EcpMetaPageData *meta = &state->meta;
+	EcpKnnTable *table = knn->table;
+	uint32		factors[ECP_FACTORS_MAX] = {0};
+	EcpVector	vector;
+
+	ecp_vector_read(value, meta->ecpm_elem, &vector);
+	ecp_vector_check_dims(&vector, meta->ecpm_dims,
+						  RelationGetRelationName(knn->index));
+	if (ecp_prepare(meta, &vector, table->prepared))
+	{
+		memcpy(table->vectors + (Size) table->n * state->leaf.vec_bytes,
+			   vector.data, state->leaf.vec_bytes);
+		ecp_factors_compute(meta->ecpm_elem, meta->ecpm_metric,
+							meta->ecpm_dims, vector.data, factors);
+		for (int f = 0; f < ECP_FACTORS_MAX; f++)
+			table->factors[f][table->n] = factors[f];
+		table->tids[table->n] = *tid;
+		if (++table->n == table->max)
+			table_compare(knn);
+	}
+	ecp_vector_release(&vector);
+}
+
+/* Compare what this participant gets of the table. */
+static void
+table_scan(EcpKnn *knn)
+{
+	IndexInfo  *info = BuildIndexInfo(knn->index);
+	EState	   *estate = CreateExecutorState();
+	ExprContext *econtext = GetPerTupleExprContext(estate);
+	TupleTableSlot *slot = table_slot_create(knn->heap, NULL);
+	ExprState  *predicate = ExecPrepareQual(info->ii_Predicate, estate);
+	TableScanDesc scan;
+
+	if (knn->pscan != NULL)
+		scan = table_beginscan_parallel(knn->heap, knn->pscan);
+	else
+		scan = table_beginscan(knn->heap, knn->snapshot, 0, NULL);
+	econtext->ecxt_scantuple = slot;
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		MemoryContext old;
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+
+		ResetExprContext(econtext);
+		if (predicate != NULL && !ExecQual(predicate, econtext))
+			continue;
+		FormIndexDatum(info, slot, estate, values, isnull);
+		if (isnull[0])
+			continue;
+		old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+		table_add(knn, &slot->tts_tid, values[0]);
+		MemoryContextSwitchTo(old);
+	}
+	table_compare(knn);
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	FreeExecutorState(estate);
+}
+
+/* Compare the rows that the calling user may see; by the leader. */
+static void
+table_scan_secure(EcpKnn *knn)
+{
+	MemoryContext context;
+	SPIPlanPtr	plan;
+	Portal		portal;
+	char	   *sql;
+
+	sql = ecp_knn_table_query(knn);
+	SPI_connect();
+	plan = SPI_prepare(sql, 0, NULL);
+	if (plan == NULL)
+		elog(ERROR, "could not prepare query: %s",
+			 SPI_result_code_string(SPI_result));
+	portal = SPI_cursor_open(NULL, plan, NULL, NULL, true);
+	context = AllocSetContextCreate(CurrentMemoryContext, "ecp rows",
+									ALLOCSET_DEFAULT_SIZES);
+	for (;;)
+	{
+		MemoryContext old;
+
+		CHECK_FOR_INTERRUPTS();
+		SPI_cursor_fetch(portal, true, TABLE_FETCH);
+		if (SPI_processed == 0)
+			break;
+		old = MemoryContextSwitchTo(context);
+		for (uint64 i = 0; i < SPI_processed; i++)
+		{
+			bool		isnull;
+			bool		tid_isnull;
+			Datum		tid = SPI_getbinval(SPI_tuptable->vals[i],
+											SPI_tuptable->tupdesc, 1,
+											&tid_isnull);
+			Datum		value = SPI_getbinval(SPI_tuptable->vals[i],
+											  SPI_tuptable->tupdesc, 2,
+											  &isnull);
+
+			if (!isnull)
+				table_add(knn, (ItemPointer) DatumGetPointer(tid), value);
+		}
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(context);
+		SPI_freetuptable(SPI_tuptable);
+	}
+	table_compare(knn);
+	SPI_cursor_close(portal);
+	SPI_finish();
+	pfree(sql);
+}
+
+/*
+ * Compare the table with all queries of the batch: this participant's part
+ * of it, if there are several.
+ */
+void
+ecp_knn_table(EcpKnn *knn)
+{
+	if (knn->table == NULL)
+		knn->table = table_create(knn);
+	if (knn->row_security)
+		table_scan_secure(knn);
+	else
+		table_scan(knn);
+}

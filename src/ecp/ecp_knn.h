@@ -1,0 +1,231 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_knn.h
+ *	  Many queries at once: what ecp_knn_batch() and ecp_knn_exact() share.
+ *
+ * Queries are taken in batches that fit work_mem.  A batch goes through
+ * phases, each a number of items that the leader and its workers take from
+ * one counter:
+ *
+ *	 DESCEND	which clusters each query wants			items: queries
+ *	 CLUSTERS	each cluster read once, compared with	items: clusters in
+ *				all queries that want it				block order
+ *	 TABLE		the table compared with all queries		items: participants
+ *	 FETCH		which candidates the snapshot sees		items: queries
+ *	 RESCAN		queries that need more than that		items: such queries
+ *
+ * What a batch knows is one piece of memory without pointers, in a DSM
+ * segment when there are workers; every query has a bounded heap there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_KNN_H
+#define ECP_KNN_H
+
+#include "access/parallel.h"
+#include "base/topk.h"
+#include "ecp/ecp.h"
+#include "storage/condition_variable.h"
+#include "storage/spin.h"
+#include "utils/snapshot.h"
+
+#define ECP_KNN_K_MAX		10000
+
+typedef enum EcpKnnPhase
+{
+	ECP_KNN_WAIT,				/* nothing to do yet */
+	ECP_KNN_DESCEND,
+	ECP_KNN_CLUSTERS,
+	ECP_KNN_TABLE,
+	ECP_KNN_FETCH,
+	ECP_KNN_RESCAN,
+	ECP_KNN_END
+} EcpKnnPhase;
+
+/* A cluster that a query wants, by its head run. */
+typedef struct EcpKnnRef
+{
+	BlockNumber blk;
+	uint32		npages;
+	uint64		run;
+} EcpKnnRef;
+
+/* A cluster of the batch; its queries are pairs[first .. first + n - 1]. */
+typedef struct EcpKnnCluster
+{
+	EcpKnnRef	ref;
+	uint32		first;
+	uint32		n;
+	uint32		nlive;			/* rows compared */
+} EcpKnnCluster;
+
+typedef struct EcpKnnQuery
+{
+	slock_t		mutex;			/* of the heap and what belongs to it */
+	uint8		flags;			/* ECP_KNN_* */
+	int32		nrefs;
+	int32		nheap;
+	int32		nresults;		/* in the end: first ones of heap and tids */
+	float8		bound;			/* a rank above it is of no use */
+	uint64		vectors;		/* compared with it */
+	int64		id;				/* what the user calls it */
+} EcpKnnQuery;
+
+#define ECP_KNN_NULL		0x01	/* NULL: has no neighbours */
+#define ECP_KNN_NO_PLACE	0x02	/* no direction: near to nothing */
+#define ECP_KNN_ALL_READ	0x04	/* it wants all the clusters there are */
+
+typedef struct EcpKnnShared
+{
+	Oid			heap_oid;
+	Oid			index_oid;
+	EcpIndexState state;		/* the structure version that all read */
+	bool		exact;
+	int			k;
+	int			keep;			/* candidates of a query, k or more */
+	int			probes;			/* clusters of a query */
+	int			max_queries;
+	int			max_clusters;
+	Size		query_stride;	/* bytes of a query's elements */
+
+	/* where the arrays are, from the start of this struct */
+	Size		off_elements;
+	Size		off_queries;
+	Size		off_heaps;
+	Size		off_tids;
+	Size		off_rest;
+	Size		off_refs;
+	Size		off_clusters;
+	Size		off_pairs;
+	Size		bytes;			/* of all */
+
+	/* the batch */
+	uint32		batch;			/* its number, from 1 */
+	int			nqueries;
+	int			nclusters;
+	int			nrest;			/* queries for RESCAN */
+
+	/* the phase; under mutex */
+	slock_t		mutex;
+	EcpKnnPhase phase;
+	int			next;			/* item to take */
+	int			step;			/* how many are taken at a time */
+	int			nitems;
+	int			ndone;
+	int			participants;
+	ConditionVariable work;		/* there is a phase to work on */
+	ConditionVariable done;		/* all items of the phase are done */
+} EcpKnnShared;
+
+typedef struct EcpKnnReader EcpKnnReader;
+typedef struct EcpKnnTable EcpKnnTable;
+
+/* What a participant has of its own. */
+typedef struct EcpKnn
+{
+	EcpKnnShared *shared;
+	Relation	heap;
+	Relation	index;
+	Snapshot	snapshot;
+	bool		row_security;	/* leader only */
+
+	/* the arrays in shared memory */
+	char	   *elements;
+	EcpKnnQuery *queries;
+	EcpRanked  *heaps;			/* keep for each query */
+	ItemPointerData *tids;		/* the same; invalid = not visible */
+	uint32	   *rest;			/* queries for RESCAN */
+	EcpKnnRef  *refs;			/* probes for each query */
+	EcpKnnCluster *clusters;
+	uint32	   *pairs;			/* queries by cluster */
+
+	MemoryContext context;		/* of the batch */
+	uint32		batch;			/* that it is of */
+	EcpQuery  **prepared;		/* made when first used, in context */
+	float8	   *ranks;			/* of one block */
+	int			ranks_max;
+	EcpKnnReader *reader;		/* ecp_batch.c */
+	EcpKnnTable *table;			/* ecp_exact.c */
+
+	ParallelContext *pcxt;		/* leader with workers */
+	struct BufferUsage *buffer_usage;
+	struct WalUsage *wal_usage;
+	struct ParallelTableScanDescData *pscan;	/* exact, in the segment */
+} EcpKnn;
+
+/* Rows to compare queries with. */
+typedef struct EcpKnnBlock
+{
+	int			n;
+	bool		columns;		/* COLUMNS of nslots, else ROWS */
+	int			nslots;
+	Size		stride;
+	const char *rows;
+	const uint32 *factors[ECP_FACTORS_MAX];
+	const uint64 *live;			/* NULL = all */
+	const ItemPointerData *tids;
+} EcpKnnBlock;
+
+/* ---- ecp_knn.c ---- */
+
+extern void ecp_knn_compare(EcpKnn *knn, const EcpKnnBlock *blocks,
+							int nblocks, const uint32 *queries,
+							int nqueries);
+
+/* ---- ecp_parallel.c ---- */
+
+extern void ecp_knn_layout(EcpKnnShared *shared, Size memory);
+extern void ecp_knn_attach(EcpKnn *knn, EcpKnnShared *shared);
+extern void ecp_knn_start(EcpKnn *knn, const EcpKnnShared *plan,
+						  int nworkers);
+extern void ecp_knn_run(EcpKnn *knn, EcpKnnPhase phase, int nitems, int step);
+extern void ecp_knn_stop(EcpKnn *knn);
+extern PGDLLEXPORT void ecp_knn_worker_main(dsm_segment *seg, shm_toc *toc);
+
+/* ---- ecp_batch.c ---- */
+
+extern void ecp_knn_descend(EcpKnn *knn, int first, int end);
+extern void ecp_knn_group(EcpKnn *knn);
+extern void ecp_knn_clusters(EcpKnn *knn, int first, int end);
+extern void ecp_knn_reader_free(EcpKnn *knn);
+
+/* ---- ecp_exact.c ---- */
+
+extern void ecp_knn_table(EcpKnn *knn);
+extern void ecp_knn_table_free(EcpKnn *knn);
+
+/* ---- ecp_knn_rows.c ---- */
+
+extern void ecp_knn_fetch(EcpKnn *knn, int first, int end);
+extern void ecp_knn_rescan(EcpKnn *knn, int first, int end);
+extern void ecp_knn_check_policies(EcpKnn *knn, ItemPointerData *tids,
+								   int ntids);
+extern char *ecp_knn_table_query(EcpKnn *knn);
+
+/*
+ * A pass over blocks of a relation in ascending order: on a device where a
+ * seek costs more than reading what lies between, it reads that, too.
+ */
+typedef struct EcpSweep
+{
+	Relation	rel;
+	BufferAccessStrategy strategy;	/* for blocks that nobody wants */
+	BlockNumber next;			/* behind the last one read */
+	BlockNumber gap;			/* blocks to read rather than to skip */
+	int			distance;		/* blocks or clusters to prefetch */
+	int			cold;			/* go on so many times after a miss */
+	int64		missed;			/* reads when the last block was asked for */
+} EcpSweep;
+
+extern void ecp_sweep_init(EcpSweep *sweep, Relation rel);
+extern void ecp_sweep_to(EcpSweep *sweep, BlockNumber blk, uint32 npages);
+extern void ecp_sweep_end(EcpSweep *sweep);
+
+/* Is it worth while to ask for pages beforehand? */
+#define EcpSweepIsCold(sweep)	((sweep)->cold > 0 && (sweep)->distance > 0)
+
+/* Would the kernel not read "blk" ahead by itself? */
+#define EcpSweepIsJump(sweep, end, blk) \
+	((blk) < (end) || (blk) - (end) > (sweep)->gap)
+
+#endif							/* ECP_KNN_H */
