@@ -1021,7 +1021,8 @@ CREATE FUNCTION ecp_build_report(index regclass, OUT phase text,
 	OUT wall_s float8, OUT cpu_s float8, OUT io_s float8,
 	OUT files bigint, OUT opens bigint, OUT read_bytes bigint,
 	OUT written_bytes bigint, OUT policy text, OUT why text,
-	OUT rounds bigint, OUT in_buff bigint, OUT predicted_s float8)
+	OUT rounds bigint, OUT in_buff bigint, OUT predicted_s float8,
+	OUT workers integer)
 	RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_build_report(regclass) IS

@@ -139,6 +139,21 @@
 #define ECP_HAVE_BULK_WRITE
 #endif
 
+/*
+ * 17: an index AM says that it builds in parallel, and the server computes
+ * the number of workers
+ */
+#if PG_VERSION_NUM >= 170000
+#define ecp_am_set_parallel_build(amroutine) \
+	((amroutine)->amcanbuildparallel = true)
+#define ecp_index_build_workers(heap, index, info) \
+	((info)->ii_ParallelWorkers)
+#else
+#define ecp_am_set_parallel_build(amroutine) ((void) 0)
+#define ecp_index_build_workers(heap, index, info) \
+	plan_create_index_workers(RelationGetRelid(heap), RelationGetRelid(index))
+#endif
+
 /* 16: one function checks ownership of any kind of object */
 #if PG_VERSION_NUM >= 160000
 #define ecp_relation_ownercheck(oid, role) \

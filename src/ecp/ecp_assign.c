@@ -76,49 +76,67 @@ ecp_prepare(const EcpMetaPageData *meta, const EcpVector *vector, void *dst)
 /* ---- the in-buff ---- */
 
 /* Bytes of a row in the in-buff. */
-static Size
-inbuff_row_bytes(const EcpBuild *build)
+Size
+ecp_inbuff_row_bytes(const EcpBuild *build)
 {
 	return add_size(build->vec_bytes,
 					sizeof(ItemPointerData) + 2 * sizeof(int32));
 }
 
-/* Bytes that the in-buff of a build has, whole rows. */
+int
+ecp_inbuff_rows(const EcpBuild *build)
+{
+	Size		bytes = Min(ecp_in_buff_kb * (Size) 1024,
+							build->budget * ECP_SHARE_IN_BUFF);
+	Size		rows = bytes / build->nparticipants /
+		ecp_inbuff_row_bytes(build);
+
+	return Min(Max(rows, 1), PG_INT32_MAX / 2);
+}
+
+/* Find the parts of an in-buff in its memory; returns its size. */
+static Size
+inbuff_layout(const EcpBuild *build, char *memory, EcpInBuff *inbuff)
+{
+	Size		max = build->inbuff_max;
+	Size		offset = MAXALIGN(sizeof(int32));
+
+	inbuff->max = max;
+	inbuff->n = 0;
+	inbuff->vec_bytes = build->vec_bytes;
+	inbuff->left = (int32 *) memory;
+	inbuff->tids = (ItemPointerData *) (memory + offset);
+	offset = add_size(offset, MAXALIGN(mul_size(sizeof(ItemPointerData), max)));
+	inbuff->leaders = (int32 *) (memory + offset);
+	offset = add_size(offset, MAXALIGN(mul_size(sizeof(int32), max)));
+	inbuff->order = (int32 *) (memory + offset);
+	offset = add_size(offset, MAXALIGN(mul_size(sizeof(int32), max)));
+	inbuff->first = (int32 *) (memory + offset);
+	offset = add_size(offset, MAXALIGN(mul_size(sizeof(int32),
+												build->tree->n[0] + 1)));
+	/* kernels may read 63 bytes behind the last row */
+	offset = TYPEALIGN(64, offset);
+	inbuff->vectors = memory + offset;
+	return add_size(offset,
+					TYPEALIGN(64, add_size(mul_size(inbuff->vec_bytes, max),
+										   64)));
+}
+
 Size
 ecp_inbuff_bytes(const EcpBuild *build)
 {
-	Size		row_bytes = inbuff_row_bytes(build);
-	Size		bytes = Min(ecp_in_buff_kb * (Size) 1024,
-							build->budget * ECP_SHARE_IN_BUFF);
+	EcpInBuff	inbuff;
 
-	return Max(bytes / row_bytes, 1) * row_bytes;
+	return inbuff_layout(build, NULL, &inbuff);
 }
 
-EcpInBuff *
-ecp_inbuff_create(EcpBuild *build)
+void
+ecp_inbuff_map(const EcpBuild *build, int participant, char *memory,
+			   EcpInBuff *inbuff)
 {
-	MemoryContext ctx = AllocSetContextCreate(build->ctx, "ecp in-buff",
-											  ALLOCSET_DEFAULT_SIZES);
-	EcpInBuff  *inbuff = MemoryContextAllocZero(ctx, sizeof(EcpInBuff));
-
-	inbuff->ctx = ctx;
-	inbuff->vec_bytes = build->vec_bytes;
-	inbuff->max = ecp_inbuff_bytes(build) / inbuff_row_bytes(build);
-	/* kernels may read 63 bytes behind the last row */
-	inbuff->vectors =
-		MemoryContextAllocHuge(ctx, add_size(mul_size(inbuff->vec_bytes,
-													  inbuff->max), 64));
-	inbuff->tids =
-		MemoryContextAllocHuge(ctx, mul_size(sizeof(ItemPointerData),
-											 inbuff->max));
-	inbuff->leaders =
-		MemoryContextAllocHuge(ctx, mul_size(sizeof(int32), inbuff->max));
-	inbuff->order =
-		MemoryContextAllocHuge(ctx, mul_size(sizeof(int32), inbuff->max));
-	inbuff->first =
-		MemoryContextAllocHuge(ctx, mul_size(sizeof(int32),
-											 build->tree->n[0] + 1));
-	return inbuff;
+	(void) inbuff_layout(build,
+						 memory + participant * ecp_inbuff_bytes(build),
+						 inbuff);
 }
 
 /* Entries of a level, the best few seen so far in ascending order of rank. */
@@ -210,11 +228,25 @@ tree_assign(const EcpLeaderTree *tree, const char *rows, Size stride, int n,
 	pfree(ranks);
 }
 
-/* Rows by leader, in the order of their arrival. */
+/* Of two rows of the in-buff, that with the lower TID first. */
+static int
+inbuff_tid_cmp(const void *a, const void *b, void *arg)
+{
+	ItemPointerData *tids = arg;
+
+	return ItemPointerCompare(&tids[*(const int32 *) a],
+							  &tids[*(const int32 *) b]);
+}
+
+/*
+ * Rows by leader, and by TID within a leader.  A scan comes upon them in that
+ * order, but for the members of HOT chains, which have the TID of the root.
+ */
 static void
 inbuff_sort(EcpInBuff *inbuff, int nleaders)
 {
 	int32	   *first = inbuff->first;
+	int32	   *order = inbuff->order;
 
 	memset(first, 0, sizeof(int32) * ((Size) nleaders + 1));
 	for (int i = 0; i < inbuff->n; i++)
@@ -222,16 +254,26 @@ inbuff_sort(EcpInBuff *inbuff, int nleaders)
 	for (int l = 0; l < nleaders; l++)
 		first[l + 1] += first[l];
 	for (int i = 0; i < inbuff->n; i++)
-		inbuff->order[first[inbuff->leaders[i]]++] = i;
+		order[first[inbuff->leaders[i]]++] = i;
 	for (int l = nleaders; l > 0; l--)
 		first[l] = first[l - 1];
 	first[0] = 0;
+
+	for (int l = 0; l < nleaders; l++)
+		for (int i = first[l] + 1; i < first[l + 1]; i++)
+			if (inbuff_tid_cmp(&order[i - 1], &order[i], inbuff->tids) > 0)
+			{
+				qsort_arg(order + first[l], first[l + 1] - first[l],
+						  sizeof(int32), inbuff_tid_cmp, inbuff->tids);
+				break;
+			}
 }
 
 void
 ecp_inbuff_assign(EcpBuild *build, EcpInBuff *inbuff)
 {
 	EcpLeaderTree *tree = build->tree;
+	uint64	   *counts;
 
 	if (build->prep_same)
 		tree_assign(tree, inbuff->vectors, inbuff->vec_bytes, inbuff->n,
@@ -263,6 +305,7 @@ ecp_inbuff_assign(EcpBuild *build, EcpInBuff *inbuff)
 	}
 
 	inbuff_sort(inbuff, tree->n[0]);
+	counts = build->part_counts + (Size) build->participant * tree->n[0];
 	for (int l = 0; l < tree->n[0]; l++)
-		build->counts[l] += inbuff->first[l + 1] - inbuff->first[l];
+		counts[l] += inbuff->first[l + 1] - inbuff->first[l];
 }

@@ -8,7 +8,8 @@
  * A sample of the table gives the leaders (ecp_sample.c, ecp_leaders.c).
  * Then one scan of the table reads all rows into the in-buff; whenever it is
  * full, its rows are assigned to leaders (ecp_assign.c) and the policy puts
- * them away (ecp_policy_*.c).  At the end the policy gives the rows back by
+ * them away (ecp_policy_*.c).  A team of processes (ecp_team.c) shares the
+ * choice of leaders and the scan, each process with an in-buff of its own.  At the end the policy gives the rows back by
  * cluster and they become pages (ecp_merge.c).  The metapage is written
  * last, when everything it refers to is on disk: it carries the report of
  * the build, which ecp_build_report() shows.
@@ -29,6 +30,7 @@
 #include "device/device_model.h"
 #include "ecp/ecp_build.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -166,6 +168,8 @@ ecp_build_phase(EcpBuild *build, int phase, int progress)
 	double		cpu = cpu_seconds();
 	instr_time	now;
 
+	cpu += build->team ? ecp_team_cpu_s(build->team) : build->workers_cpu_s;
+
 	INSTR_TIME_SET_CURRENT(now);
 	if (build->phase >= 0)
 	{
@@ -227,90 +231,136 @@ ecp_build_row(EcpBuild *build, Datum value, EcpVector *vector)
 	return ecp_prepare(meta, vector, build->prepared);
 }
 
-/*
- * With build_policy = auto, take the policy that the profiles of the
- * tablespaces say is faster, and note what it should take.
- *
- * The leaders and the in-buff must be there.  Without a profile of every
- * tablespace that is used, the choice of build_choose_policy() stands.
- */
-static void
-build_plan_policy(EcpBuild *build)
+static const EcpPolicyRoutine *
+build_policy(EcpBuildPolicy policy)
 {
-	EcpBuildReportData *report = &build->state.meta.ecpm_report;
-	EcpLeaderTree *tree = build->tree;
-	EcpBuildShape shape;
-	EcpBuildChoice choice;
-	const EcpBuildCost *cost;
-
-	if (ecp_build_policy != ECP_POLICY_AUTO)
-		return;
-	shape.vectors = Max(build->table_rows, 1.0);
-	shape.record_bytes = ECP_RECORD_HEADER + build->vec_bytes;
-	shape.raw_bytes = (double) RelationGetNumberOfBlocks(build->heap) * BLCKSZ;
-	shape.clusters = tree->n[0];
-	shape.in_buff_bytes = report->ecpb_in_buff;
-	shape.dirty_bytes = ecp_model_dirty_bytes();
-	shape.cpu_assign_s = shape.vectors * tree->nlevels *
-		pow(tree->n[0], 1.0 / tree->nlevels) * tree->dims / MUL_ADDS_PER_S;
-	shape.cpu_merge_s = shape.vectors * shape.record_bytes / COPY_BYTES_PER_S;
-
-	ecp_device_choose_policy(&shape, build->heap->rd_rel->reltablespace,
-							 ecp_files_tablespace(build->files),
-							 build->index->rd_rel->reltablespace, &choice);
-	if (!choice.measured)
-		return;
-	build->policy = choice.chunkfiles ?
-		&ecp_policy_chunkfiles : &ecp_policy_tempfiles;
-	cost = choice.chunkfiles ?
-		&choice.chunkfiles_cost : &choice.tempfiles_cost;
-	report->ecpb_policy = build->policy->policy;
-	report->ecpb_predicted_s = (float4) cost->total_s;
-	snprintf(report->ecpb_why, sizeof(report->ecpb_why),
-			 "predicted %.3g s of waiting, %.3g s with %s",
-			 cost->assign_wait_s + cost->merge_wait_s,
-			 choice.chunkfiles ?
-			 choice.tempfiles_cost.assign_wait_s +
-			 choice.tempfiles_cost.merge_wait_s :
-			 choice.chunkfiles_cost.assign_wait_s +
-			 choice.chunkfiles_cost.merge_wait_s,
-			 choice.chunkfiles ? "tempfiles" : "chunkfiles");
+	return policy == ECP_POLICY_TEMPFILES ?
+		&ecp_policy_tempfiles : &ecp_policy_chunkfiles;
 }
 
-/* Before the first row: in-buff and policy, for which leaders must exist. */
+/*
+ * What a process needs to read rows: its in-buff, its counts, the state of
+ * its policy.  The leaders must be there.
+ */
 static void
-build_start_rounds(EcpBuild *build)
+build_join(EcpBuild *build, char *inbuffs, char *counts)
 {
 	MemoryContext oldctx = MemoryContextSwitchTo(build->ctx);
 
-	if (build->tree == NULL)
-		build->tree = ecp_leaders_single(build, build->prepared);
-	build->counts = palloc_extended(mul_size(sizeof(uint64), build->tree->n[0]),
-									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	build->inbuff = ecp_inbuff_create(build);
-	build->state.meta.ecpm_report.ecpb_in_buff = ecp_inbuff_bytes(build);
-	build_plan_policy(build);
+	build->part_counts = (uint64 *) counts;
+	build->inbuff = palloc0(sizeof(EcpInBuff));
+	ecp_inbuff_map(build, build->participant, inbuffs, build->inbuff);
+	*build->inbuff->left = 0;
 	build->policy_state = build->policy->begin(build);
 	MemoryContextSwitchTo(oldctx);
 }
 
-/* The in-buff is full, or the table has ended. */
+/* Before the first row: memory for all participants. */
 static void
-build_round(EcpBuild *build, bool last)
+build_start_rounds(EcpBuild *build)
+{
+	MemoryContext oldctx = MemoryContextSwitchTo(build->ctx);
+	bool		shared = build->team != NULL;
+	Size		counts_bytes;
+
+	if (build->tree == NULL)
+		build->tree = ecp_leaders_single(build, build->prepared);
+	if (shared)
+		ecp_tree_share(build);
+
+	counts_bytes = mul_size(mul_size(sizeof(uint64), build->tree->n[0]),
+							build->nparticipants);
+	ecp_memory_alloc(&build->counts_memory, shared, counts_bytes);
+	memset(build->counts_memory.address, 0, counts_bytes);
+
+	build->inbuff_max = ecp_inbuff_rows(build);
+	ecp_memory_alloc(&build->inbuff_memory, shared,
+					 mul_size(ecp_inbuff_bytes(build), build->nparticipants));
+	build->state.meta.ecpm_report.ecpb_in_buff =
+		build->inbuff_max * ecp_inbuff_row_bytes(build) * build->nparticipants;
+	MemoryContextSwitchTo(oldctx);
+}
+
+/* Put away what the in-buff holds. */
+static void
+build_round(EcpBuild *build)
 {
 	EcpInBuff  *inbuff = build->inbuff;
 	MemoryContext oldctx = MemoryContextSwitchTo(build->ctx);
 
 	ecp_inbuff_assign(build, inbuff);
 	build->rounds++;
-	if (build->policy->round(build, inbuff, last) && last)
-	{
-		MemoryContextDelete(inbuff->ctx);
-		build->inbuff = NULL;
-	}
-	else
-		inbuff->n = last ? inbuff->n : 0;
+	build->policy->round(build, inbuff, build->participant);
+	inbuff->n = 0;
 	MemoryContextSwitchTo(oldctx);
+}
+
+/*
+ * The table has ended.  Rows of a first round that the policy could give
+ * back from memory wait there: build_end_rounds() decides.
+ */
+static void
+build_last_round(EcpBuild *build)
+{
+	EcpInBuff  *inbuff = build->inbuff;
+
+	if (inbuff->n == 0)
+		return;
+	if (build->rounds > 0 || !build->policy->keeps_in_memory)
+		build_round(build);
+	else
+	{
+		ecp_inbuff_assign(build, inbuff);
+		build->rounds++;
+		*inbuff->left = inbuff->n;
+	}
+}
+
+/*
+ * When all processes are done with their rows: rows wait in memory only if
+ * all of them do.
+ */
+static void
+build_end_rounds(EcpBuild *build)
+{
+	int			nleaders = build->tree->n[0];
+
+	if (build->policy->keeps_in_memory && ecp_files_numbers(build->files) == 0)
+		build->kept = true;
+	else
+	{
+		for (int p = 0; p < build->nparticipants; p++)
+		{
+			EcpInBuff	inbuff;
+
+			ecp_inbuff_map(build, p, build->inbuff_memory.address, &inbuff);
+			inbuff.n = *inbuff.left;
+			if (inbuff.n > 0)
+				build->policy->round(build, &inbuff, p);
+		}
+		ecp_memory_free(&build->inbuff_memory);
+	}
+
+	build->counts = MemoryContextAllocHuge(build->ctx,
+										   mul_size(sizeof(uint64), nleaders));
+	for (int l = 0; l < nleaders; l++)
+	{
+		build->counts[l] = 0;
+		for (int p = 0; p < build->nparticipants; p++)
+			build->counts[l] += build->part_counts[(Size) p * nleaders + l];
+	}
+}
+
+/* Say how many rows there are in in-buffs and files. */
+static void
+build_progress(EcpBuild *build)
+{
+	uint64		rows = build->index_tuples;
+
+	if (build->team)
+		rows = ecp_team_count_rows(build->team, PROGRESS_ROWS);
+	if (build->participant == 0)
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, rows);
 }
 
 /* Callback of the scan: one row to the in-buff. */
@@ -332,21 +382,64 @@ build_add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 		char	   *row;
 
 		if (build->inbuff == NULL)
+		{
+			/* nothing was found when the table was sampled */
 			build_start_rounds(build);
+			build_join(build, build->inbuff_memory.address,
+					   build->counts_memory.address);
+		}
 		inbuff = build->inbuff;
 		if (inbuff->n == inbuff->max)
-			build_round(build, false);
+			build_round(build);
 		inbuff->tids[inbuff->n] = *tid;
 		row = inbuff->vectors + (Size) inbuff->n * inbuff->vec_bytes;
 		memcpy(row, vector.data, exact_bytes);
 		ecp_attr_form(&build->attrs, values, isnull, row + exact_bytes);
 		inbuff->n++;
 		if (fmod(++build->index_tuples, PROGRESS_ROWS) == 0)
-			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE,
-										 (int64) build->index_tuples);
+			build_progress(build);
 	}
 	MemoryContextSwitchTo(oldctx);
 	MemoryContextReset(build->rowctx);
+}
+
+/* What workers need to know for the scan, beside the metapage. */
+typedef struct ScanArgs
+{
+	int			inbuff_max;
+	int			nparticipants;
+	EcpBuildPolicy policy;
+} ScanArgs;
+
+/*
+ * ecp_build_scan_task
+ *		Read, assign and put away a part of the table, in each process of the
+ *		team.
+ */
+void
+ecp_build_scan_task(EcpBuild *build, const void *args, char **memories)
+{
+	const ScanArgs *scan = args;
+	double		heap_tuples;
+
+	if (build->participant > 0)
+	{
+		build_set_dims(build);
+		build->inbuff_max = scan->inbuff_max;
+		build->nparticipants = scan->nparticipants;
+		build->policy = build_policy(scan->policy);
+		build->tree = ecp_tree_attach(memories[0]);
+	}
+	build_join(build, memories[1], memories[2]);
+	/* the scan knows that it is not synchronized: see ecp_team_begin() */
+	heap_tuples = table_index_build_scan(build->heap, build->index,
+										 build->indexInfo, true,
+										 build->participant == 0,
+										 build_add_row, build,
+										 ecp_team_scan(build->team));
+	build_last_round(build);
+	ecp_team_add(build->team, heap_tuples, build->index_tuples, build->rounds,
+				 build->indexInfo->ii_BrokenHotChain);
 }
 
 /* ---- the build ---- */
@@ -356,15 +449,66 @@ build_choose_policy(EcpBuild *build)
 {
 	EcpBuildReportData *report = &build->state.meta.ecpm_report;
 
-	if (ecp_build_policy == ECP_POLICY_TEMPFILES)
-		build->policy = &ecp_policy_tempfiles;
-	else
-		build->policy = &ecp_policy_chunkfiles;
+	build->policy = build_policy(ecp_build_policy);
 	report->ecpb_policy = build->policy->policy;
 	strlcpy(report->ecpb_why,
 			ecp_build_policy == ECP_POLICY_AUTO ?
 			"devices were not measured" : "ecp.build_policy",
 			sizeof(report->ecpb_why));
+}
+
+/*
+ * With build_policy = auto, take the policy that the profiles of the
+ * tablespaces say is faster, and note what it should take.
+ *
+ * The table must have been sampled, and parallel mode not begun.  Without a
+ * profile of every tablespace that is used, the choice of
+ * build_choose_policy() stands.
+ */
+static void
+build_plan_policy(EcpBuild *build)
+{
+	EcpBuildReportData *report = &build->state.meta.ecpm_report;
+	double		nleaders = ecp_leaders_wanted(build, build->table_rows);
+	EcpBuildShape shape;
+	EcpBuildChoice choice;
+	const EcpBuildCost *cost;
+
+	if (ecp_build_policy != ECP_POLICY_AUTO)
+		return;
+	shape.vectors = Max(build->table_rows, 1.0);
+	shape.record_bytes = ECP_RECORD_HEADER + build->vec_bytes;
+	shape.raw_bytes = (double) RelationGetNumberOfBlocks(build->heap) * BLCKSZ;
+	shape.clusters = nleaders;
+	shape.in_buff_bytes = (double) ecp_inbuff_rows(build) *
+		ecp_inbuff_row_bytes(build);
+	shape.dirty_bytes = ecp_model_dirty_bytes();
+	if (nleaders > ECP_FLAT_LEADERS_MAX)
+		nleaders = ECP_ASSIGN_BEAM * 2 * sqrt(nleaders);
+	shape.cpu_assign_s = shape.vectors * nleaders *
+		build->state.meta.ecpm_dims / MUL_ADDS_PER_S / (build->workers + 1);
+	shape.cpu_merge_s = shape.vectors * shape.record_bytes / COPY_BYTES_PER_S;
+
+	ecp_device_choose_policy(&shape, build->heap->rd_rel->reltablespace,
+							 ecp_files_tablespace(build->files),
+							 build->index->rd_rel->reltablespace, &choice);
+	if (!choice.measured)
+		return;
+	build->policy = build_policy(choice.chunkfiles ?
+								 ECP_POLICY_CHUNKFILES : ECP_POLICY_TEMPFILES);
+	cost = choice.chunkfiles ?
+		&choice.chunkfiles_cost : &choice.tempfiles_cost;
+	report->ecpb_policy = build->policy->policy;
+	report->ecpb_predicted_s = (float4) cost->total_s;
+	snprintf(report->ecpb_why, sizeof(report->ecpb_why),
+			 "predicted %.3g s of waiting, %.3g s with %s",
+			 cost->assign_wait_s + cost->merge_wait_s,
+			 choice.chunkfiles ?
+			 choice.tempfiles_cost.assign_wait_s +
+			 choice.tempfiles_cost.merge_wait_s :
+			 choice.chunkfiles_cost.assign_wait_s +
+			 choice.chunkfiles_cost.merge_wait_s,
+			 choice.chunkfiles ? "tempfiles" : "chunkfiles");
 }
 
 static void
@@ -378,6 +522,8 @@ build_init(EcpBuild *build, Relation heap, Relation index,
 	build->options = ecp_options_get(index);
 	build->budget = maintenance_work_mem * (Size) 1024;
 	build->phase = -1;
+	build->workers = ecp_index_build_workers(heap, index, indexInfo);
+	build->nparticipants = 1;
 	pg_prng_seed(&build->prng, (uint64) build->options.seed);
 	build->ctx = AllocSetContextCreate(CurrentMemoryContext, "ecp build",
 									   ALLOCSET_DEFAULT_SIZES);
@@ -391,6 +537,50 @@ build_init(EcpBuild *build, Relation heap, Relation index,
 	build_choose_policy(build);
 }
 
+/* All rows by one process; returns the number of rows of the table. */
+static double
+build_assign_alone(EcpBuild *build)
+{
+	double		heap_tuples;
+
+	if (build->tree)
+	{
+		build_start_rounds(build);
+		build_join(build, build->inbuff_memory.address,
+				   build->counts_memory.address);
+	}
+	/* not synchronized: the order of rows must not depend on others */
+	heap_tuples = table_index_build_scan(build->heap, build->index,
+										 build->indexInfo, false, true,
+										 build_add_row, build, NULL);
+	if (build->inbuff)
+		build_last_round(build);
+	return heap_tuples;
+}
+
+/* The same by the team. */
+static double
+build_assign_team(EcpBuild *build)
+{
+	EcpMemory  *memories[] = {&build->tree_memory, &build->inbuff_memory,
+		&build->counts_memory};
+	ScanArgs	args = {0};
+	double		heap_tuples;
+	bool		broken_hot_chain;
+
+	build_start_rounds(build);
+	args.inbuff_max = build->inbuff_max;
+	args.nparticipants = build->nparticipants;
+	args.policy = build->policy->policy;
+	ecp_team_run(build->team, ECP_TASK_SCAN, &args, sizeof(args), 0, 1,
+				 memories, lengthof(memories));
+	ecp_team_sums(build->team, &heap_tuples, &build->index_tuples,
+				  &build->rounds, &broken_hot_chain);
+	if (broken_hot_chain)
+		build->indexInfo->ii_BrokenHotChain = true;
+	return heap_tuples;
+}
+
 /* The scan that reads all rows; returns the number of rows of the table. */
 static double
 build_assign(EcpBuild *build)
@@ -398,20 +588,31 @@ build_assign(EcpBuild *build)
 	EcpBuildReportData *report = &build->state.meta.ecpm_report;
 	double		heap_tuples;
 
-	/* not synchronized: the order of rows must not depend on others */
-	heap_tuples = table_index_build_scan(build->heap, build->index,
-										 build->indexInfo, false, true,
-										 build_add_row, build, NULL);
+	if (build->team)
+		heap_tuples = build_assign_team(build);
+	else
+		heap_tuples = build_assign_alone(build);
 	if (build->inbuff)
-		build_round(build, true);
+		build_end_rounds(build);
 
 	report->ecpb_rounds = build->rounds;
 	report->ecpb_phase[ECP_BUILD_ASSIGN].ecpb_read_bytes =
 		(uint64) RelationGetNumberOfBlocks(build->heap) * BLCKSZ;
-	if (build->inbuff)
+	if (build->kept)
 		strlcat(report->ecpb_why, "; all rows fit the in-buff, no file was needed",
 				sizeof(report->ecpb_why));
 	return heap_tuples;
+}
+
+/* The workers go. */
+static void
+build_end_team(EcpBuild *build)
+{
+	if (build->team == NULL)
+		return;
+	build->workers_cpu_s = ecp_team_cpu_s(build->team);
+	ecp_team_end(build->team);
+	build->team = NULL;
 }
 
 /* The metapage, after everything that it refers to. */
@@ -442,6 +643,14 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 	ecp_build_phase(&build, ECP_BUILD_SAMPLE, ECP_PROGRESS_SAMPLE);
 	sample = ecp_sample_take(&build);
 	build.table_rows = sample->table_rows;
+	if (sample->n > 0)
+		build_plan_policy(&build);
+	if (sample->n > 0 && build.workers > 0)
+		build.team = ecp_team_begin(&build);
+	if (build.team)
+		build.nparticipants = ecp_team_workers(build.team) + 1;
+	build.state.meta.ecpm_report.ecpb_workers =
+		Min(build.nparticipants - 1, PG_UINT8_MAX);
 
 	ecp_build_phase(&build, ECP_BUILD_LEADERS, ECP_PROGRESS_LEADERS);
 	if (sample->n > 0)
@@ -452,6 +661,7 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 								 (int64) sample->table_rows);
 	result->heap_tuples = build_assign(&build);
 	result->index_tuples = build.index_tuples;
+	build_end_team(&build);
 
 	ecp_build_phase(&build, ECP_BUILD_MERGE, ECP_PROGRESS_MERGE);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL,
@@ -467,6 +677,9 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 	build_write_meta(index, MAIN_FORKNUM, &build.state.meta);
 
 	ecp_files_end(build.files);
+	ecp_memory_free(&build.inbuff_memory);
+	ecp_memory_free(&build.counts_memory);
+	ecp_memory_free(&build.tree_memory);
 	MemoryContextDelete(build.ctx);
 	return result;
 }

@@ -18,6 +18,7 @@
 #include "ecp/ecp.h"
 #include "ecp/ecp_attr.h"
 #include "ecp/ecp_policy.h"
+#include "ecp/ecp_team.h"
 #include "portability/instr_time.h"
 
 /*
@@ -42,13 +43,25 @@
 #define ECP_PROGRESS_MERGE		5
 #define ECP_PROGRESS_NODES		6
 
+/* Rows that lie in memory, "stride" bytes apart. */
+typedef struct EcpRows
+{
+	EcpElem		elem;
+	int			dims;
+	Size		stride;
+	int			n;
+	const char *rows;
+	EcpMemory  *memory;			/* that they begin, or NULL */
+} EcpRows;
+
 /* Rows that leaders are learnt from, in the form that leaders have. */
 typedef struct EcpSample
 {
 	int			n;
 	int			max;
 	Size		stride;
-	char	   *rows;
+	char	   *rows;			/* in memory */
+	EcpMemory	memory;
 	double		table_rows;		/* rows to be indexed, an estimate */
 } EcpSample;
 
@@ -70,7 +83,7 @@ typedef struct EcpLeaderTree
 	MemoryContext ctx;
 } EcpLeaderTree;
 
-/* Rows that are being assigned to leaders. */
+/* Rows that are being assigned to leaders, as one process sees them. */
 typedef struct EcpInBuff
 {
 	int			max;			/* rows that it holds */
@@ -79,9 +92,9 @@ typedef struct EcpInBuff
 	char	   *vectors;		/* rows, see ecp_page.h */
 	ItemPointerData *tids;
 	int32	   *leaders;		/* after assignment */
-	int32	   *order;			/* row numbers by leader, then arrival */
+	int32	   *order;			/* row numbers by leader, then TID */
 	int32	   *first;			/* where each leader's rows begin in order */
-	MemoryContext ctx;
+	int32	   *left;			/* rows that wait for the end of the scan */
 } EcpInBuff;
 
 /*
@@ -118,7 +131,7 @@ typedef struct EcpEntryList
 	Size		vec_bytes;
 } EcpEntryList;
 
-typedef struct EcpBuild
+struct EcpBuild
 {
 	Relation	heap;
 	Relation	index;
@@ -135,11 +148,24 @@ typedef struct EcpBuild
 	EcpAttrDesc attrs;			/* of the columns besides the vector */
 	void	   *prepared;		/* the current row */
 
+	/* the processes; workers have a struct of their own */
+	int			workers;		/* that we would like */
+	EcpTeam    *team;			/* NULL: none */
+	double		workers_cpu_s;	/* of a team that has ended */
+	int			participant;	/* 0 = the backend */
+	int			nparticipants;
+
 	double		table_rows;		/* an estimate, from the sample */
 	EcpLeaderTree *tree;		/* NULL: one leaf holds everything */
-	uint64	   *counts;			/* rows of each leader */
+	EcpMemory	tree_memory;	/* the tree, when there is a team */
+	EcpMemory	inbuff_memory;	/* in-buffs of all participants */
+	EcpMemory	counts_memory;
+	int			inbuff_max;		/* rows of each of them */
+	uint64	   *part_counts;	/* rows of each leader, for each participant */
+	uint64	   *counts;			/* of all, after the scan */
 	double		index_tuples;
-	EcpInBuff  *inbuff;
+	EcpInBuff  *inbuff;			/* ours; NULL while no leaders are known */
+	bool		kept;			/* all rows stayed in the in-buffs */
 	uint32		rounds;
 	const EcpPolicyRoutine *policy;
 	void	   *policy_state;
@@ -150,7 +176,7 @@ typedef struct EcpBuild
 	instr_time	phase_start;
 	double		phase_cpu_start;
 	EcpFilesCount phase_count_start;
-} EcpBuild;
+};
 
 /* ---- ecp_build.c ---- */
 
@@ -164,6 +190,10 @@ extern void ecp_build_phase(EcpBuild *build, int phase, int progress);
  */
 extern bool ecp_build_row(EcpBuild *build, Datum value, EcpVector *vector);
 
+/* The scan of the table, by a process of the team. */
+extern void ecp_build_scan_task(EcpBuild *build, const void *args,
+								char **memories);
+
 /* Largest number of slots that a node's run may be filled to. */
 extern int	ecp_node_slots_max(const EcpGeometry *geo);
 
@@ -174,12 +204,19 @@ extern EcpSample *ecp_sample_take(EcpBuild *build);
 /* ---- ecp_kmeans.c ---- */
 
 /*
- * Lloyd's algorithm over n rows; centres receives at most k centres of
- * vec_bytes each, equal and empty ones left out.  Returns their number.
+ * Lloyd's algorithm over some rows; centres receives at most k centres, equal
+ * and empty ones left out.  Returns their number.
+ *
+ * A team (which may be NULL) takes part when the rows and the centres begin
+ * memories that are shared (else NULL).
  */
-extern int	ecp_kmeans(EcpElem elem, int dims, const char *rows, Size stride,
-					   int n, int k, int iterations, pg_prng_state *prng,
-					   char *centres);
+extern int	ecp_kmeans(EcpTeam *team, const EcpRows *rows, int k,
+					   int iterations, pg_prng_state *prng,
+					   char *centres, EcpMemory *centres_memory);
+extern void ecp_kmeans_nearest_task(EcpBuild *build, const void *args,
+									char **memories);
+extern void ecp_kmeans_means_task(EcpBuild *build, const void *args,
+								  char **memories);
 
 /*
  * Nearest of "n" panel entries for each row, in steps that can be cancelled.
@@ -191,17 +228,36 @@ extern void ecp_nearest(const EcpPanel *panel, int n, int dims,
 /* ---- ecp_leaders.c ---- */
 
 extern double ecp_leaders_sample_rows(const EcpBuild *build, double rows);
+
+/* Leaders for so many rows, within memory. */
+extern double ecp_leaders_wanted(const EcpBuild *build, double rows);
 extern EcpLeaderTree *ecp_leaders_choose(EcpBuild *build, EcpSample *sample);
 
 /* The tree of one leader, for a table in which no row was sampled. */
 extern EcpLeaderTree *ecp_leaders_single(EcpBuild *build, const void *leader);
 
+extern void ecp_leaders_groups_task(EcpBuild *build, const void *args,
+									char **memories);
+
+/* Move a tree to shared memory, and find it there. */
+extern void ecp_tree_share(EcpBuild *build);
+extern EcpLeaderTree *ecp_tree_attach(char *memory);
+
 /* ---- ecp_assign.c ---- */
 
-extern Size ecp_inbuff_bytes(const EcpBuild *build);
-extern EcpInBuff *ecp_inbuff_create(EcpBuild *build);
+/* Rows that each participant's in-buff holds. */
+extern int	ecp_inbuff_rows(const EcpBuild *build);
+extern Size ecp_inbuff_row_bytes(const EcpBuild *build);
 
-/* Leaders for all rows of the in-buff; fills leaders, order and first. */
+/* Bytes of a participant's in-buff, and that in-buff within the memory. */
+extern Size ecp_inbuff_bytes(const EcpBuild *build);
+extern void ecp_inbuff_map(const EcpBuild *build, int participant,
+						   char *memory, EcpInBuff *inbuff);
+
+/*
+ * Leaders for all rows of the in-buff; fills leaders, order and first, and
+ * counts them.
+ */
 extern void ecp_inbuff_assign(EcpBuild *build, EcpInBuff *inbuff);
 
 /* ---- ecp_merge.c ---- */

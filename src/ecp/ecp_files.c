@@ -9,8 +9,8 @@
  * are deleted with the set.  The set hangs on a small dynamic shared memory
  * segment of ours, which the resource owner releases however the build
  * ends: end, error and cancel delete the files.  After a crash the
- * postmaster does, since they are under pgsql_tmp.  (Nothing is shared with
- * anybody yet; a plain FileSet would not be deleted on error.)
+ * postmaster does, since they are under pgsql_tmp.  Workers attach the same
+ * segment (ecp_team.c).
  *
  * One set for each tablespace of ecp.build_tablespaces, so that we decide
  * which file goes where; or one that uses temp_tablespaces.
@@ -46,14 +46,21 @@
 /* As many as SetTempTablespaces() is ever given by the server. */
 #define TEMP_TABLESPACES_MAX	64
 
+/* What lies in the segment. */
+typedef struct FilesShared
+{
+	pg_atomic_uint64 present_bytes; /* in files that were not deleted yet */
+	pg_atomic_uint32 next_number;
+	int			nsets;
+	SharedFileSet sets[FLEXIBLE_ARRAY_MEMBER];
+} FilesShared;
+
 struct EcpFiles
 {
 	int			ntablespaces;	/* 0: temp_tablespaces decides */
 	Oid			tablespaces[FILES_TABLESPACES_MAX];
 	dsm_segment *seg;			/* NULL until the first file */
-	SharedFileSet *sets;		/* in seg */
-	int			nsets;
-	uint64		present_bytes;	/* in files that were not deleted yet */
+	FilesShared *shared;		/* in seg */
 	EcpFilesCount count;
 };
 
@@ -136,12 +143,16 @@ files_create_sets(EcpFiles *files)
 	Oid		   *old;
 	Oid		   *one;
 
-	files->seg = dsm_create(mul_size(sizeof(SharedFileSet), nsets), 0);
-	files->sets = dsm_segment_address(files->seg);
+	files->seg = dsm_create(add_size(offsetof(FilesShared, sets),
+									 mul_size(sizeof(SharedFileSet), nsets)),
+							0);
+	files->shared = dsm_segment_address(files->seg);
+	pg_atomic_init_u64(&files->shared->present_bytes, 0);
+	pg_atomic_init_u32(&files->shared->next_number, 0);
+	files->shared->nsets = nsets;
 	if (files->ntablespaces == 0)
 	{
-		SharedFileSetInit(&files->sets[0], files->seg);
-		files->nsets = 1;
+		SharedFileSetInit(&files->shared->sets[0], files->seg);
 		return;
 	}
 
@@ -158,8 +169,7 @@ files_create_sets(EcpFiles *files)
 		{
 			*one = files->tablespaces[i];
 			SetTempTablespaces(one, 1);
-			SharedFileSetInit(&files->sets[i], files->seg);
-			files->nsets++;
+			SharedFileSetInit(&files->shared->sets[i], files->seg);
 		}
 	}
 	PG_FINALLY();
@@ -169,12 +179,52 @@ files_create_sets(EcpFiles *files)
 	PG_END_TRY();
 }
 
+/* Make the files of a build reachable for its workers. */
+dsm_handle
+ecp_files_share(EcpFiles *files)
+{
+	if (files->seg == NULL)
+		files_create_sets(files);
+	return dsm_segment_handle(files->seg);
+}
+
+/* The same files in a worker. */
+EcpFiles *
+ecp_files_attach(dsm_handle handle)
+{
+	EcpFiles   *files = palloc0(sizeof(EcpFiles));
+
+	files->seg = dsm_attach(handle);
+	if (files->seg == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("could not map dynamic shared memory segment")));
+	files->shared = dsm_segment_address(files->seg);
+	for (int i = 0; i < files->shared->nsets; i++)
+		SharedFileSetAttach(&files->shared->sets[i], files->seg);
+	return files;
+}
+
+uint32
+ecp_files_new_number(EcpFiles *files)
+{
+	if (files->seg == NULL)
+		files_create_sets(files);
+	return pg_atomic_fetch_add_u32(&files->shared->next_number, 1);
+}
+
+uint32
+ecp_files_numbers(const EcpFiles *files)
+{
+	return files->seg ? pg_atomic_read_u32(&files->shared->next_number) : 0;
+}
+
 /* The set and the name of a file. */
 static FileSet *
 files_set(EcpFiles *files, uint32 number, char *name)
 {
 	snprintf(name, MAXPGPATH, "ecp.%u", number);
-	return &files->sets[number % files->nsets].fs;
+	return &files->shared->sets[number % files->shared->nsets].fs;
 }
 
 static void
@@ -246,7 +296,7 @@ ecp_files_delete(EcpFiles *files, uint32 number, uint64 bytes)
 
 	INSTR_TIME_SET_CURRENT(start);
 	FileSetDelete(set, name, true);
-	files->present_bytes -= bytes;
+	pg_atomic_sub_fetch_u64(&files->shared->present_bytes, bytes);
 	files_clock(files, start);
 }
 
@@ -256,10 +306,10 @@ ecp_files_write(EcpFiles *files, File file, const void *data, Size bytes,
 {
 	const char *from = data;
 	instr_time	start;
+	uint64		present;
 
-	files->present_bytes += bytes;
-	if (temp_file_limit >= 0 &&
-		files->present_bytes > (uint64) temp_file_limit * 1024)
+	present = pg_atomic_add_fetch_u64(&files->shared->present_bytes, bytes);
+	if (temp_file_limit >= 0 && present > (uint64) temp_file_limit * 1024)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 errmsg("temporary file size exceeds temp_file_limit (%dkB)",
@@ -332,7 +382,20 @@ ecp_files_prefetch(EcpFiles *files, File file, Size bytes, uint64 offset)
 	files_clock(files, start);
 }
 
-/* Delete all files and free the state. */
+uint64
+ecp_files_size(EcpFiles *files, File file)
+{
+	off_t		bytes = FileSize(file);
+
+	if (bytes < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not determine size of file \"%s\": %m",
+						FilePathName(file))));
+	return bytes;
+}
+
+/* Free the state; the last process to do so deletes all files. */
 void
 ecp_files_end(EcpFiles *files)
 {

@@ -33,6 +33,8 @@ ecphandler(PG_FUNCTION_ARGS)
 		VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_CLEANUP;
 	amroutine->amkeytype = InvalidOid;
 
+	ecp_am_set_parallel_build(amroutine);
+
 	amroutine->ambuild = ecpbuild;
 	amroutine->ambuildempty = ecpbuildempty;
 	amroutine->aminsert = ecpinsert;

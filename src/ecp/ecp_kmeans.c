@@ -8,7 +8,8 @@
  * centre's rows one centre after the other, so that the sums of one centre
  * are all the memory it takes, whatever the number of centres, and the order
  * of additions (and with it the last bit of a float centre) depends on the
- * rows alone.
+ * rows alone.  A team divides the first among itself by rows and the second
+ * by centres, so that it gets the same centres as one process.
  *
  * Used by ecp_leaders.c for leaders and nodes, by ecp_merge.c to cut
  * clusters that came out too large, and by the splits of a living index.
@@ -176,62 +177,179 @@ ecp_nearest(const EcpPanel *panel, int n, int dims, const char *rows,
 		pfree(scratch);
 }
 
-/* What a run of k-means works with. */
-typedef struct KMeans
+/* What a run of k-means is about: all that a task's arguments must say. */
+typedef struct KMeansShape
 {
 	EcpElem		elem;
 	int			dims;
-	Size		vec_bytes;
-	const char *rows;
 	Size		stride;
 	int			n;
 	int			k;
+} KMeansShape;
+
+/* A run of k-means, as one process sees it. */
+typedef struct KMeans
+{
+	KMeansShape shape;
+	Size		vec_bytes;
+	const char *rows;
 	char	   *centres;
-	EcpPanel   *panel;
-	void	   *panel_memory;
+
+	/* in one piece of memory, which the team shares */
 	int32	   *leaders;		/* of each row */
 	int32	   *order;			/* rows by leader */
 	int32	   *first;			/* k + 1: where a leader's rows begin */
-	Summer		summer;
+	void	   *panel_memory;
+	EcpPanel   *panel;
+
+	EcpTeam    *team;			/* NULL: we are alone */
+	EcpMemory  *rows_memory;
+	EcpMemory  *centres_memory;
+	EcpMemory	memory;
 } KMeans;
+
+/* Find the parts of the memory of a run; returns its size. */
+static Size
+kmeans_map(KMeans *km, char *memory)
+{
+	const KMeansShape *shape = &km->shape;
+	Size		rows_bytes = MAXALIGN(mul_size(sizeof(int32), shape->n));
+	Size		offset = 0;
+
+	km->vec_bytes = ecp_elem_size(shape->elem) * shape->dims;
+	km->leaders = (int32 *) (memory + offset);
+	offset = add_size(offset, rows_bytes);
+	km->order = (int32 *) (memory + offset);
+	offset = add_size(offset, rows_bytes);
+	km->first = (int32 *) (memory + offset);
+	offset = add_size(offset, MAXALIGN(sizeof(int32) * ((Size) shape->k + 1)));
+	km->panel_memory = memory + offset;
+	km->panel = (EcpPanel *) TYPEALIGN(64, km->panel_memory);
+	return add_size(offset,
+					ecp_panel_bytes(shape->elem, shape->dims, shape->k));
+}
 
 /* k different rows, chosen at random, are the first centres. */
 static void
 kmeans_start(KMeans *km, pg_prng_state *prng)
 {
+	const KMeansShape *shape = &km->shape;
 	int32	   *pick = km->order;	/* scratch of n */
 
-	for (int i = 0; i < km->n; i++)
+	for (int i = 0; i < shape->n; i++)
 		pick[i] = i;
-	for (int i = 0; i < km->k; i++)
+	for (int i = 0; i < shape->k; i++)
 	{
-		int			j = pg_prng_uint64_range(prng, i, km->n - 1);
+		int			j = pg_prng_uint64_range(prng, i, shape->n - 1);
 		int32		row = pick[j];
 
 		pick[j] = pick[i];
 		pick[i] = row;
-		memcpy(km->centres + i * km->vec_bytes, km->rows + row * km->stride,
+		memcpy(km->centres + i * km->vec_bytes, km->rows + row * shape->stride,
 			   km->vec_bytes);
 	}
 }
 
 static void
+kmeans_nearest(KMeans *km, int from, int n)
+{
+	const KMeansShape *shape = &km->shape;
+
+	ecp_nearest(km->panel, shape->k, shape->dims,
+				km->rows + (Size) from * shape->stride, shape->stride, n,
+				km->leaders + from, NULL);
+}
+
+/* Means of the rows of centres from .. upto - 1, of those that have rows. */
+static void
+kmeans_means(KMeans *km, int from, int upto)
+{
+	const KMeansShape *shape = &km->shape;
+	Summer		summer;
+
+	summer_init(&summer, shape->elem, shape->dims);
+	for (int c = from; c < upto; c++)
+	{
+		int			n = km->first[c + 1] - km->first[c];
+
+		for (int i = km->first[c]; i < km->first[c + 1]; i++)
+			summer_add(&summer, km->rows + km->order[i] * shape->stride);
+		if (n > 0)
+			summer_mean(&summer, n, km->centres + c * km->vec_bytes);
+	}
+	summer_free(&summer);
+}
+
+/* A run of k-means as a task sees it. */
+static void
+kmeans_attach(KMeans *km, const void *args, char **memories)
+{
+	memset(km, 0, sizeof(KMeans));
+	km->shape = *(const KMeansShape *) args;
+	km->rows = memories[0];
+	(void) kmeans_map(km, memories[1]);
+	km->centres = memories[2];
+}
+
+void
+ecp_kmeans_nearest_task(EcpBuild *build, const void *args, char **memories)
+{
+	KMeans		km;
+	int64		from;
+	int64		upto;
+
+	kmeans_attach(&km, args, memories);
+	while (ecp_team_claim(build->team, &from, &upto))
+		kmeans_nearest(&km, from, upto - from);
+}
+
+void
+ecp_kmeans_means_task(EcpBuild *build, const void *args, char **memories)
+{
+	KMeans		km;
+	int64		from;
+	int64		upto;
+
+	kmeans_attach(&km, args, memories);
+	while (ecp_team_claim(build->team, &from, &upto))
+	{
+		CHECK_FOR_INTERRUPTS();
+		kmeans_means(&km, from, upto);
+	}
+}
+
+static void
+kmeans_run(KMeans *km, EcpTask task, int64 nitems, int64 least)
+{
+	EcpMemory  *memories[] = {km->rows_memory, &km->memory,
+		km->centres_memory};
+
+	ecp_team_run(km->team, task, &km->shape, sizeof(KMeansShape), nitems,
+				 ecp_team_step(km->team, nitems, least), memories,
+				 lengthof(memories));
+}
+
+static void
 kmeans_assign(KMeans *km)
 {
-	for (int i = 0; i < km->k; i++)
+	const KMeansShape *shape = &km->shape;
+
+	for (int i = 0; i < shape->k; i++)
 		ecp_panel_set(km->panel, i, km->centres + i * km->vec_bytes);
-	ecp_nearest(km->panel, km->k, km->dims, km->rows, km->stride, km->n,
-				km->leaders, NULL);
+	if (km->team)
+		kmeans_run(km, ECP_TASK_NEAREST, shape->n, 64);
+	else
+		kmeans_nearest(km, 0, shape->n);
 
 	/* rows by leader, in the order of the rows */
-	memset(km->first, 0, sizeof(int32) * (km->k + 1));
-	for (int i = 0; i < km->n; i++)
+	memset(km->first, 0, sizeof(int32) * (shape->k + 1));
+	for (int i = 0; i < shape->n; i++)
 		km->first[km->leaders[i] + 1]++;
-	for (int c = 0; c < km->k; c++)
+	for (int c = 0; c < shape->k; c++)
 		km->first[c + 1] += km->first[c];
-	for (int i = 0; i < km->n; i++)
+	for (int i = 0; i < shape->n; i++)
 		km->order[km->first[km->leaders[i]]++] = i;
-	for (int c = km->k; c > 0; c--)
+	for (int c = shape->k; c > 0; c--)
 		km->first[c] = km->first[c - 1];
 	km->first[0] = 0;
 }
@@ -244,22 +362,20 @@ kmeans_assign(KMeans *km)
 static void
 kmeans_update(KMeans *km, pg_prng_state *prng, bool last)
 {
+	const KMeansShape *shape = &km->shape;
 	int			largest = 0;
 
-	for (int c = 0; c < km->k; c++)
-	{
-		int			n = km->first[c + 1] - km->first[c];
-
-		for (int i = km->first[c]; i < km->first[c + 1]; i++)
-			summer_add(&km->summer, km->rows + km->order[i] * km->stride);
-		if (n > 0)
-			summer_mean(&km->summer, n, km->centres + c * km->vec_bytes);
-		if (n > km->first[largest + 1] - km->first[largest])
-			largest = c;
-	}
+	if (km->team)
+		kmeans_run(km, ECP_TASK_MEANS, shape->k, 1);
+	else
+		kmeans_means(km, 0, shape->k);
 	if (last)
 		return;
-	for (int c = 0; c < km->k; c++)
+	for (int c = 0; c < shape->k; c++)
+		if (km->first[c + 1] - km->first[c] >
+			km->first[largest + 1] - km->first[largest])
+			largest = c;
+	for (int c = 0; c < shape->k; c++)
 	{
 		int			i;
 
@@ -268,7 +384,7 @@ kmeans_update(KMeans *km, pg_prng_state *prng, bool last)
 		i = pg_prng_uint64_range(prng, km->first[largest],
 								 km->first[largest + 1] - 1);
 		memcpy(km->centres + c * km->vec_bytes,
-			   km->rows + km->order[i] * km->stride, km->vec_bytes);
+			   km->rows + km->order[i] * shape->stride, km->vec_bytes);
 	}
 }
 
@@ -307,50 +423,47 @@ kmeans_unique(char *centres, Size vec_bytes, int k)
 }
 
 int
-ecp_kmeans(EcpElem elem, int dims, const char *rows, Size stride, int n,
-		   int k, int iterations, pg_prng_state *prng, char *centres)
+ecp_kmeans(EcpTeam *team, const EcpRows *rows, int k, int iterations,
+		   pg_prng_state *prng, char *centres, EcpMemory *centres_memory)
 {
 	KMeans		km = {0};
+	double		work = (double) rows->n * k * rows->dims;
 
-	k = Min(k, n);
+	km.shape.elem = rows->elem;
+	km.shape.dims = rows->dims;
+	km.shape.stride = rows->stride;
+	km.shape.n = rows->n;
+	km.shape.k = k = Min(k, rows->n);
 	if (k == 0)
 		return 0;
 
-	km.elem = elem;
-	km.dims = dims;
-	km.vec_bytes = ecp_elem_size(elem) * dims;
-	km.rows = rows;
-	km.stride = stride;
-	km.n = n;
-	km.k = k;
+	km.rows = rows->rows;
 	km.centres = centres;
-	km.order = MemoryContextAllocHuge(CurrentMemoryContext,
-									  mul_size(sizeof(int32), n));
-
-	kmeans_start(&km, prng);
-	if (iterations > 0)
+	if (iterations == 0)
 	{
-		km.leaders = MemoryContextAllocHuge(CurrentMemoryContext,
-											mul_size(sizeof(int32), n));
-		km.first = palloc_array(int32, k + 1);
-		km.panel_memory =
-			MemoryContextAllocHuge(CurrentMemoryContext,
-								   ecp_panel_bytes(elem, dims, k));
-		km.panel = ecp_panel_init(km.panel_memory, elem, ECP_METRIC_L2, dims, k);
-		summer_init(&km.summer, elem, dims);
-
-		for (int i = 0; i < iterations; i++)
-		{
-			kmeans_assign(&km);
-			kmeans_update(&km, prng, i == iterations - 1);
-		}
-
-		summer_free(&km.summer);
-		pfree(km.panel_memory);
-		pfree(km.first);
-		pfree(km.leaders);
+		km.vec_bytes = ecp_elem_size(rows->elem) * rows->dims;
+		km.order = MemoryContextAllocHuge(CurrentMemoryContext,
+										  mul_size(sizeof(int32), rows->n));
+		kmeans_start(&km, prng);
+		pfree(km.order);
+		return kmeans_unique(centres, km.vec_bytes, k);
 	}
-	pfree(km.order);
+
+	if (team && rows->memory && centres_memory && work >= ECP_TEAM_WORK_MIN)
+		km.team = team;
+	km.rows_memory = rows->memory;
+	km.centres_memory = centres_memory;
+	ecp_memory_alloc(&km.memory, km.team != NULL, kmeans_map(&km, NULL));
+	(void) kmeans_map(&km, km.memory.address);
+	(void) ecp_panel_init(km.panel_memory, rows->elem, ECP_METRIC_L2,
+						  rows->dims, k);
+	kmeans_start(&km, prng);
+	for (int i = 0; i < iterations; i++)
+	{
+		kmeans_assign(&km);
+		kmeans_update(&km, prng, i == iterations - 1);
+	}
+	ecp_memory_free(&km.memory);
 
 	return kmeans_unique(centres, km.vec_bytes, k);
 }

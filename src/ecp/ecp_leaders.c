@@ -24,6 +24,7 @@
 
 #include <math.h>
 
+#include "common/hashfn.h"
 #include "ecp/ecp_build.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
@@ -50,9 +51,8 @@ leaders_flat(const EcpBuild *build, double nleaders)
 		nleaders < FLAT_KMEANS_MAX;
 }
 
-/* Leaders for so many rows, within memory. */
-static double
-leaders_wanted(const EcpBuild *build, double rows)
+double
+ecp_leaders_wanted(const EcpBuild *build, double rows)
 {
 	double		leaders = ceil(rows / build->state.meta.ecpm_leaf_target);
 	Size		bytes = build->prep_bytes + sizeof(EcpChildData) + sizeof(int32);
@@ -75,7 +75,7 @@ ecp_leaders_sample_rows(const EcpBuild *build, double rows)
 
 	if (build->state.meta.ecpm_dims == 0)
 		return Max(rows, 1);
-	leaders = leaders_wanted(build, rows);
+	leaders = ecp_leaders_wanted(build, rows);
 	if (build->options.leaders == ECP_LEADERS_RANDOM)
 		factor = 1;
 	else if (factor == 0)
@@ -83,7 +83,24 @@ ecp_leaders_sample_rows(const EcpBuild *build, double rows)
 	return Max(Min(leaders * factor, rows), 1);
 }
 
+static void
+sample_rows(const EcpBuild *build, EcpSample *sample, EcpRows *rows)
+{
+	rows->elem = build->state.meta.ecpm_leader_elem;
+	rows->dims = build->state.meta.ecpm_dims;
+	rows->stride = sample->stride;
+	rows->n = sample->n;
+	rows->rows = sample->rows;
+	rows->memory = &sample->memory;
+}
+
 /* ---- two-level k-means ---- */
+
+static int
+leaders_groups(int nleaders)
+{
+	return Max(2, (int) rint(sqrt(nleaders)));
+}
 
 /*
  * Put the sample's rows in the order of their groups, in place: row i goes
@@ -157,41 +174,140 @@ sample_group(EcpBuild *build, EcpSample *sample, const char *centres, int k,
 	pfree(memory);
 }
 
-static int
-leaders_two_level(EcpBuild *build, EcpSample *sample, int nleaders,
-				  char *leaders)
+/*
+ * Leaders within the groups of a sample.  The memory of a task begins with
+ * ngroups + 1 numbers that say where each group begins, and as many that say
+ * where its leaders go; then there are the numbers of leaders found.
+ */
+typedef struct GroupsShape
 {
-	EcpElem		elem = build->state.meta.ecpm_leader_elem;
-	int			dims = build->state.meta.ecpm_dims;
-	int			ngroups = Max(2, (int) rint(sqrt(nleaders)));
-	char	   *centres = palloc_extended(ngroups * build->prep_bytes,
-										  MCXT_ALLOC_HUGE);
-	int32	   *first;
-	int			n = 0;
+	EcpElem		elem;
+	int			dims;
+	Size		stride;
+	int			ngroups;
+	int			iterations;
+	uint64		seed;
+} GroupsShape;
+
+#define GROUPS_BYTES(ngroups)	(sizeof(int32) * 3 * ((Size) (ngroups) + 1))
+
+/* Every group has random numbers of its own, whoever does it. */
+static void
+leaders_of_group(const GroupsShape *shape, int g, const char *rows,
+				 int32 *groups, char *leaders)
+{
+	const int32 *first = groups;
+	const int32 *place = groups + shape->ngroups + 1;
+	int32	   *found = groups + 2 * (shape->ngroups + 1);
+	Size		vec_bytes = ecp_elem_size(shape->elem) * shape->dims;
+	EcpRows		group = {0};
+	pg_prng_state prng;
+
+	CHECK_FOR_INTERRUPTS();
+	pg_prng_seed(&prng, hash_bytes_uint32_extended(g, shape->seed));
+	group.elem = shape->elem;
+	group.dims = shape->dims;
+	group.stride = shape->stride;
+	group.n = first[g + 1] - first[g];
+	group.rows = rows + first[g] * shape->stride;
+	found[g] = ecp_kmeans(NULL, &group, place[g + 1] - place[g],
+						  shape->iterations, &prng,
+						  leaders + place[g] * vec_bytes, NULL);
+}
+
+void
+ecp_leaders_groups_task(EcpBuild *build, const void *args, char **memories)
+{
+	int64		from;
+	int64		upto;
+
+	while (ecp_team_claim(build->team, &from, &upto))
+		for (int64 g = from; g < upto; g++)
+			leaders_of_group(args, g, memories[0], (int32 *) memories[1],
+							 memories[2]);
+}
+
+/*
+ * How many leaders each group gets, in proportion to its rows; no group with
+ * rows is left without.  Returns their number.
+ */
+static int
+groups_share(const EcpSample *sample, int ngroups, int nleaders,
+			 const int32 *first, int32 *place)
+{
 	double		share = 0;		/* leaders that the groups so far deserve */
+	int			before = 0;
 
-	/* the sample is in random order where it was cut: a prefix is one, too */
-	ngroups = ecp_kmeans(elem, dims, sample->rows, sample->stride,
-						 Min(sample->n, ngroups * GROUP_SAMPLE_FACTOR),
-						 ngroups, KMEANS_ITERATIONS, &build->prng, centres);
-	first = palloc_array(int32, ngroups + 1);
-	sample_group(build, sample, centres, ngroups, first);
-
+	place[0] = 0;
 	for (int g = 0; g < ngroups; g++)
 	{
 		int			rows = first[g + 1] - first[g];
-		int			k;
+		int			upto;
 
-		CHECK_FOR_INTERRUPTS();
 		share += (double) nleaders * rows / sample->n;
-		k = Min(Max((int) rint(share) - n, rows > 0), nleaders - n);
-		n += ecp_kmeans(elem, dims,
-						sample->rows + first[g] * sample->stride,
-						sample->stride, rows, k, KMEANS_ITERATIONS,
-						&build->prng, leaders + n * build->prep_bytes);
+		upto = (int) rint(share);
+		place[g + 1] = place[g] + Min(Max(upto - before, rows > 0), rows);
+		before = upto;
 	}
-	pfree(first);
-	pfree(centres);
+	return place[ngroups];
+}
+
+/* "leaders" is made for nleaders and as many more as there are groups. */
+static int
+leaders_two_level(EcpBuild *build, EcpSample *sample, int nleaders,
+				  EcpMemory *leaders)
+{
+	int			ngroups = leaders_groups(nleaders);
+	Size		vec_bytes = build->prep_bytes;
+	EcpRows		rows;
+	EcpMemory	centres;
+	EcpMemory	groups;
+	int32	   *first;
+	int32	   *place;
+	int32	   *found;
+	int			n = 0;
+	GroupsShape shape = {0};
+
+	/* the sample is in random order where it was cut: a prefix is one, too */
+	sample_rows(build, sample, &rows);
+	rows.n = Min(sample->n, ngroups * GROUP_SAMPLE_FACTOR);
+	ecp_memory_alloc(&centres, build->team != NULL, ngroups * vec_bytes);
+	ngroups = ecp_kmeans(build->team, &rows, ngroups, KMEANS_ITERATIONS,
+						 &build->prng, centres.address, &centres);
+
+	ecp_memory_alloc(&groups, build->team != NULL, GROUPS_BYTES(ngroups));
+	first = (int32 *) groups.address;
+	place = first + ngroups + 1;
+	found = place + ngroups + 1;
+	sample_group(build, sample, centres.address, ngroups, first);
+	ecp_memory_free(&centres);
+	(void) groups_share(sample, ngroups, nleaders, first, place);
+
+	shape.elem = rows.elem;
+	shape.dims = rows.dims;
+	shape.stride = sample->stride;
+	shape.ngroups = ngroups;
+	shape.iterations = KMEANS_ITERATIONS;
+	shape.seed = (uint64) build->options.seed;
+	if (build->team)
+	{
+		EcpMemory  *memories[] = {&sample->memory, &groups, leaders};
+
+		ecp_team_run(build->team, ECP_TASK_GROUPS, &shape, sizeof(shape),
+					 ngroups, 1, memories, lengthof(memories));
+	}
+	else
+		for (int g = 0; g < ngroups; g++)
+			leaders_of_group(&shape, g, sample->rows, first, leaders->address);
+
+	/* close the gaps that equal centres left */
+	for (int g = 0; g < ngroups; g++)
+	{
+		memmove(leaders->address + n * vec_bytes,
+				leaders->address + place[g] * vec_bytes, found[g] * vec_bytes);
+		n += found[g];
+	}
+	ecp_memory_free(&groups);
 	return n;
 }
 
@@ -217,12 +333,18 @@ tree_group(EcpBuild *build, TreeLevel *level, TreeLevel *next, int k)
 	int			dims = build->state.meta.ecpm_dims;
 	int			iterations = build->options.leaders == ECP_LEADERS_RANDOM ?
 		0 : KMEANS_ITERATIONS;
+	EcpRows		rows = {0};
 	void	   *memory;
 	EcpPanel   *panel;
 
 	next->vectors = palloc_extended(k * build->prep_bytes, MCXT_ALLOC_HUGE);
-	next->n = ecp_kmeans(elem, dims, level->vectors, build->prep_bytes,
-						 level->n, k, iterations, &build->prng, next->vectors);
+	rows.elem = elem;
+	rows.dims = dims;
+	rows.stride = build->prep_bytes;
+	rows.n = level->n;
+	rows.rows = level->vectors;
+	next->n = ecp_kmeans(NULL, &rows, k, iterations, &build->prng,
+						 next->vectors, NULL);
 
 	memory = palloc_extended(ecp_panel_bytes(elem, dims, next->n),
 							 MCXT_ALLOC_HUGE);
@@ -364,33 +486,35 @@ tree_create(EcpBuild *build, char *leaders, int n)
 EcpLeaderTree *
 ecp_leaders_choose(EcpBuild *build, EcpSample *sample)
 {
-	EcpElem		elem = build->state.meta.ecpm_leader_elem;
-	int			dims = build->state.meta.ecpm_dims;
 	MemoryContext workctx = AllocSetContextCreate(build->ctx,
 												  "ecp leaders, temporary",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldctx = MemoryContextSwitchTo(workctx);
-	int			wanted = (int) leaders_wanted(build, sample->table_rows);
-	char	   *leaders;
+	int			wanted = (int) ecp_leaders_wanted(build, sample->table_rows);
+	int			iterations = KMEANS_ITERATIONS;
+	EcpMemory	leaders;
+	EcpRows		rows;
 	int			n;
 	EcpLeaderTree *tree;
 
 	wanted = Min(wanted, sample->n);
-	leaders = palloc_extended(mul_size(wanted, build->prep_bytes),
-							  MCXT_ALLOC_HUGE);
+	ecp_memory_alloc(&leaders, build->team != NULL,
+					 mul_size(wanted + leaders_groups(wanted),
+							  build->prep_bytes));
+	sample_rows(build, sample, &rows);
 	if (build->options.leaders == ECP_LEADERS_RANDOM)
-		n = ecp_kmeans(elem, dims, sample->rows, sample->stride, sample->n,
-					   wanted, 0, &build->prng, leaders);
-	else if (leaders_flat(build, wanted))
-		n = ecp_kmeans(elem, dims, sample->rows, sample->stride, sample->n,
-					   wanted, KMEANS_ITERATIONS, &build->prng, leaders);
+		iterations = 0;
+	if (iterations == 0 || leaders_flat(build, wanted))
+		n = ecp_kmeans(build->team, &rows, wanted, iterations, &build->prng,
+					   leaders.address, &leaders);
 	else
-		n = leaders_two_level(build, sample, wanted, leaders);
-	pfree(sample->rows);
+		n = leaders_two_level(build, sample, wanted, &leaders);
+	ecp_memory_free(&sample->memory);
 	sample->rows = NULL;
 	sample->n = 0;
 
-	tree = tree_create(build, leaders, n);
+	tree = tree_create(build, leaders.address, n);
+	ecp_memory_free(&leaders);
 
 	MemoryContextSwitchTo(oldctx);
 	MemoryContextDelete(workctx);
@@ -409,4 +533,94 @@ ecp_leaders_single(EcpBuild *build, const void *leader)
 	MemoryContextSwitchTo(oldctx);
 	MemoryContextDelete(workctx);
 	return tree;
+}
+
+/* ---- sharing ---- */
+
+/* How a tree lies in shared memory; offsets count from its start. */
+typedef struct TreeImage
+{
+	EcpElem		elem;
+	int			dims;
+	Size		vec_bytes;
+	int			nlevels;
+	int			n[ECP_LEVELS_MAX];
+	Size		panel[ECP_LEVELS_MAX];
+	Size		first[ECP_LEVELS_MAX];	/* 0 = none */
+} TreeImage;
+
+/* Lay out a tree; returns its bytes. */
+static Size
+tree_layout(const EcpLeaderTree *tree, TreeImage *image)
+{
+	Size		offset = TYPEALIGN(64, sizeof(TreeImage));
+
+	memset(image, 0, sizeof(TreeImage));
+	image->elem = tree->elem;
+	image->dims = tree->dims;
+	image->vec_bytes = tree->vec_bytes;
+	image->nlevels = tree->nlevels;
+	for (int l = 0; l < tree->nlevels; l++)
+	{
+		image->n[l] = tree->n[l];
+		image->panel[l] = offset;
+		offset = add_size(offset,
+						  TYPEALIGN(64, ecp_panel_bytes(tree->elem, tree->dims,
+														tree->n[l])));
+		if (tree->first[l])
+		{
+			image->first[l] = offset;
+			offset = add_size(offset,
+							  TYPEALIGN(64, sizeof(int32) *
+										((Size) tree->n[l] + 1)));
+		}
+	}
+	return offset;
+}
+
+EcpLeaderTree *
+ecp_tree_attach(char *memory)
+{
+	const TreeImage *image = (TreeImage *) memory;
+	EcpLeaderTree *tree = palloc0(sizeof(EcpLeaderTree));
+
+	tree->elem = image->elem;
+	tree->dims = image->dims;
+	tree->vec_bytes = image->vec_bytes;
+	tree->nlevels = image->nlevels;
+	for (int l = 0; l < tree->nlevels; l++)
+	{
+		tree->n[l] = image->n[l];
+		tree->panel[l] = (EcpPanel *) (memory + image->panel[l]);
+		if (image->first[l] > 0)
+			tree->first[l] = (int32 *) (memory + image->first[l]);
+	}
+	return tree;
+}
+
+/*
+ * ecp_tree_share
+ *		Copy build->tree to build->tree_memory, where workers find it, and
+ *		use it there.
+ */
+void
+ecp_tree_share(EcpBuild *build)
+{
+	EcpLeaderTree *tree = build->tree;
+	TreeImage	image;
+	char	   *memory;
+
+	ecp_memory_alloc(&build->tree_memory, true, tree_layout(tree, &image));
+	memory = build->tree_memory.address;
+	*(TreeImage *) memory = image;
+	for (int l = 0; l < tree->nlevels; l++)
+	{
+		memcpy(memory + image.panel[l], tree->panel[l],
+			   ecp_panel_bytes(tree->elem, tree->dims, tree->n[l]) - 64);
+		if (tree->first[l])
+			memcpy(memory + image.first[l], tree->first[l],
+				   sizeof(int32) * ((Size) tree->n[l] + 1));
+	}
+	build->tree = ecp_tree_attach(memory);
+	MemoryContextDelete(tree->ctx);
 }

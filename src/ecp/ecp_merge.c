@@ -167,6 +167,15 @@ merge_tid_cmp(const void *a, const void *b)
 	return ItemPointerCompare(&x.tid, &y.tid);
 }
 
+static bool
+merge_is_sorted(const MergeSet *set)
+{
+	for (int i = 1; i < set->n; i++)
+		if (ItemPointerCompare(&set->tids[i - 1], &set->tids[i]) > 0)
+			return false;
+	return true;
+}
+
 /* In which order the rows of a set are stored: TIDs, nodes as they are. */
 static int32 *
 merge_run_order(const MergeSet *set)
@@ -176,7 +185,7 @@ merge_run_order(const MergeSet *set)
 
 	for (int i = 0; i < set->n; i++)
 		order[i] = i;
-	if (set->level > 0)
+	if (set->level > 0 || merge_is_sorted(set))
 		return order;
 
 	sorted = palloc_array(MergeTid, set->n);
@@ -542,6 +551,34 @@ merge_set_prepare(EcpBuild *build, MergeSet *set)
 	}
 }
 
+/*
+ * Bring rows into the order of their TIDs, on which means and cuts depend.
+ * Policies give them so, but for rows of one page that came in two in-buffs.
+ */
+static void
+merge_set_sort(EcpBuild *build, MergeSet *set)
+{
+	int32	   *order;
+	char	   *tmp;
+
+	if (merge_is_sorted(set))
+		return;
+	order = merge_run_order(set);
+	tmp = palloc(Max(build->vec_bytes, build->prep_bytes));
+	for (int i = 0; i < set->n; i++)
+	{
+		int			j = order[i];
+
+		/* what was at j has been exchanged since */
+		while (j < i)
+			j = order[j];
+		if (j != i)
+			merge_swap(build, set, i, j, tmp);
+	}
+	pfree(tmp);
+	pfree(order);
+}
+
 /* The entry of level + 1 that entry i of a level is under. */
 static int32
 tree_parent(const EcpLeaderTree *tree, int level, int32 i, int32 *cursor)
@@ -587,6 +624,7 @@ merge_clusters(Merge *merge)
 											set.vectors)) > 0)
 		{
 			rows += set.n;
+			merge_set_sort(build, &set);
 			merge_set_prepare(build, &set);
 			merge_write_set(merge, &set, &merge->entries);
 		}

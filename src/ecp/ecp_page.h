@@ -210,7 +210,7 @@ typedef struct EcpBuildReportData
 	uint64		ecpb_in_buff;	/* effective bytes of the in-buff */
 	uint32		ecpb_rounds;	/* in-buffs filled */
 	uint8		ecpb_policy;	/* EcpBuildPolicy that was used */
-	uint8		ecpb_workers;
+	uint8		ecpb_workers;	/* parallel workers, beside the backend */
 	uint16		ecpb_unused;
 	float4		ecpb_predicted_s;	/* of the chosen policy, 0 = not predicted */
 	char		ecpb_why[124];	/* why this policy, NUL-terminated */

@@ -10,6 +10,7 @@
 
 #include "ecp/ecp.h"
 #include "portability/instr_time.h"
+#include "storage/dsm.h"
 #include "storage/fd.h"
 
 struct EcpBuild;
@@ -17,8 +18,9 @@ struct EcpInBuff;
 
 /*
  * A policy keeps the assigned rows of one in-buff after the other, and gives
- * back the rows of one cluster after the other.  Every policy gives the rows
- * of a cluster in the order in which they came.
+ * back the rows of one cluster after the other, in the order of their TIDs.
+ * Every process of a build has a state of its own for keeping; one process
+ * gives back what all have kept.
  */
 typedef struct EcpPolicyRoutine
 {
@@ -29,13 +31,18 @@ typedef struct EcpPolicyRoutine
 	void	   *(*begin) (struct EcpBuild *build);
 
 	/*
-	 * Keep an assigned in-buff; "last" when there will be no other.  Returns
-	 * false if it must be left alone until the end of the merge.
+	 * Keep an assigned in-buff; "participant" is whose it is.
 	 */
-	bool		(*round) (struct EcpBuild *build, struct EcpInBuff *inbuff,
-						  bool last);
+	void		(*round) (struct EcpBuild *build, struct EcpInBuff *inbuff,
+						  int participant);
 
-	/* Once, before the first read; may be NULL. */
+	/*
+	 * Can the rows of all in-buffs be read where they are, because none was
+	 * full before the table ended?
+	 */
+	bool		keeps_in_memory;
+
+	/* Once, when all processes have kept all rows, before the first read. */
 	void		(*merge) (struct EcpBuild *build);
 
 	/*
@@ -73,6 +80,14 @@ extern EcpFiles *ecp_files_begin(void);
 extern Oid	ecp_files_tablespace(const EcpFiles *files);
 extern EcpFilesCount *ecp_files_count(EcpFiles *files);
 
+/* For a worker: the backend shares its files, the worker attaches them. */
+extern dsm_handle ecp_files_share(EcpFiles *files);
+extern EcpFiles *ecp_files_attach(dsm_handle handle);
+
+/* Numbers that no other process gets, counted from 0; how many were given. */
+extern uint32 ecp_files_new_number(EcpFiles *files);
+extern uint32 ecp_files_numbers(const EcpFiles *files);
+
 /*
  * Files are named by number; file i lies in the (i mod n)'th tablespace.
  * All are gone at the end of the build, by whatever way it ends.
@@ -87,6 +102,7 @@ extern void ecp_files_read(EcpFiles *files, File file, void *data,
 						   Size bytes, uint64 offset);
 extern void ecp_files_prefetch(EcpFiles *files, File file, Size bytes,
 							   uint64 offset);
+extern uint64 ecp_files_size(EcpFiles *files, File file);
 extern void ecp_files_end(EcpFiles *files);
 
 #endif							/* ECP_POLICY_H */

@@ -3,15 +3,15 @@
  * ecp_policy_chunkfiles.c
  *	  The policy ChunkFiles: one intermediate file for each in-buff.
  *
- * The in-buff, sorted by leader, is written as one chunk file.  At the end
- * all chunks are merged by leader; within a leader, chunks in the order they
- * were written give the rows in the order they came.  All reads and writes
- * are large and sequential in their file.
+ * The in-buff, sorted by leader and TID, is written as one chunk file, and
+ * at the end all chunks are merged in that order.  All reads and writes are
+ * large and sequential in their file.  Which process of a parallel build
+ * wrote a chunk does not matter.
  *
  * The merge divides its memory among the chunks.  When that would leave them
  * too little, groups of chunks are merged into larger ones first.  A build
- * whose rows fit the first in-buff writes no file at all, and says so in its
- * report.
+ * whose rows fit the first in-buffs of its processes writes no file at all,
+ * and says so in its report.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,6 +38,7 @@ typedef struct Chunk
 	int			nbuffer;		/* records in the buffer */
 	int			next;			/* the current one */
 	int32		leader;			/* of the current one */
+	ItemPointerData tid;		/* the same */
 } Chunk;
 
 /* A merge of some chunks, in the order of the array. */
@@ -47,20 +48,20 @@ typedef struct ChunkMerge
 	int			nchunks;
 	Size		record;
 	int			nread;			/* records that each buffer holds */
-	binaryheap *heap;			/* chunk numbers, by (leader, number) */
+	binaryheap *heap;			/* chunk numbers, by (leader, TID) */
 } ChunkMerge;
 
 typedef struct ChunkFiles
 {
 	MemoryContext ctx;
 	Size		record;
-	Chunk	   *chunks;
+	Chunk	   *chunks;			/* when they are to be merged */
 	int			nchunks;
-	int			max;
-	uint32		nfiles;
-	EcpInBuff  *kept;			/* the only in-buff, not written */
-	int32		kept_next;		/* where to go on in its order */
 	ChunkMerge *merge;
+
+	/* in-buffs of which none was written, one a participant */
+	EcpInBuff  *kept;
+	int32	   *kept_next;		/* where to go on in their order */
 } ChunkFiles;
 
 static void *
@@ -78,6 +79,7 @@ chunkfiles_begin(EcpBuild *build)
 typedef struct ChunkWriter
 {
 	EcpFiles   *files;
+	uint32		number;
 	File		file;
 	Size		record;
 	int			nbuffer;
@@ -90,7 +92,8 @@ static void
 chunk_writer_begin(EcpBuild *build, ChunkFiles *state, ChunkWriter *writer)
 {
 	writer->files = build->files;
-	writer->file = ecp_files_create(build->files, state->nfiles++);
+	writer->number = ecp_files_new_number(build->files);
+	writer->file = ecp_files_create(build->files, writer->number);
 	writer->record = state->record;
 	writer->nbuffer = Max(1, CHUNK_WRITE_BYTES / state->record);
 	writer->n = 0;
@@ -119,52 +122,32 @@ chunk_writer_next(ChunkWriter *writer)
 	return writer->buffer + writer->n++ * writer->record;
 }
 
-/* The finished file becomes *chunk. */
-static void
-chunk_writer_end(ChunkFiles *state, ChunkWriter *writer, Chunk *chunk)
+/* Returns the number of the finished file. */
+static uint32
+chunk_writer_end(ChunkWriter *writer)
 {
 	if (writer->n > 0)
 		chunk_writer_flush(writer);
 	ecp_files_close(writer->files, writer->file);
 	pfree(writer->buffer);
-	memset(chunk, 0, sizeof(Chunk));
-	chunk->number = state->nfiles - 1;
-	chunk->bytes = writer->bytes;
+	return writer->number;
 }
 
-static bool
-chunkfiles_round(EcpBuild *build, EcpInBuff *inbuff, bool last)
+static void
+chunkfiles_round(EcpBuild *build, EcpInBuff *inbuff, int participant)
 {
 	ChunkFiles *state = build->policy_state;
 	ChunkWriter writer;
 
-	if (last && state->nchunks == 0)
-	{
-		state->kept = inbuff;
-		return false;
-	}
-
-	if (state->nchunks == state->max)
-	{
-		int			max = Max(64, 2 * state->max);
-
-		if (state->max == 0)
-			state->chunks = MemoryContextAlloc(state->ctx, sizeof(Chunk) * max);
-		else
-			state->chunks = repalloc_huge(state->chunks, sizeof(Chunk) * max);
-		state->max = max;
-	}
 	chunk_writer_begin(build, state, &writer);
 	for (int i = 0; i < inbuff->n; i++)
 		ecp_record_form(inbuff, inbuff->order[i], chunk_writer_next(&writer));
-	chunk_writer_end(state, &writer, &state->chunks[state->nchunks]);
-	state->nchunks++;
-	return true;
+	(void) chunk_writer_end(&writer);
 }
 
 /* ---- merging ---- */
 
-/* Smallest (leader, chunk) first: binaryheap has the largest on top. */
+/* Smallest (leader, TID) first: binaryheap has the largest on top. */
 static int
 chunk_cmp(Datum a, Datum b, void *arg)
 {
@@ -174,13 +157,16 @@ chunk_cmp(Datum a, Datum b, void *arg)
 
 	if (chunks[i].leader != chunks[j].leader)
 		return chunks[i].leader > chunks[j].leader ? -1 : 1;
-	return i > j ? -1 : i < j;
+	return ItemPointerCompare(unconstify(ItemPointerData *, &chunks[j].tid),
+							  unconstify(ItemPointerData *, &chunks[i].tid));
 }
 
 /* Go to the next record; false when the chunk has no more. */
 static bool
 chunk_next(EcpFiles *files, ChunkMerge *merge, Chunk *chunk)
 {
+	const char *record;
+
 	if (++chunk->next >= chunk->nbuffer)
 	{
 		uint64		left = (chunk->bytes - chunk->offset) / merge->record;
@@ -202,8 +188,9 @@ chunk_next(EcpFiles *files, ChunkMerge *merge, Chunk *chunk)
 								   merge->nread * merge->record),
 							   chunk->offset);
 	}
-	memcpy(&chunk->leader, chunk->buffer + chunk->next * merge->record,
-		   sizeof(int32));
+	record = chunk->buffer + chunk->next * merge->record;
+	memcpy(&chunk->leader, record, sizeof(int32));
+	memcpy(&chunk->tid, record + sizeof(int32), sizeof(ItemPointerData));
 	return true;
 }
 
@@ -233,6 +220,7 @@ chunk_merge_begin(EcpBuild *build, ChunkFiles *state, Chunk *chunks, int n)
 		Chunk	   *chunk = &chunks[i];
 
 		chunk->file = ecp_files_open(build->files, chunk->number);
+		chunk->bytes = ecp_files_size(build->files, chunk->file);
 		chunk->buffer = palloc(bytes);
 		chunk->offset = 0;
 		chunk->nbuffer = 0;
@@ -262,7 +250,6 @@ chunk_merge_advance(EcpBuild *build, ChunkMerge *merge)
 {
 	Datum		top = binaryheap_first(merge->heap);
 	Chunk	   *chunk = &merge->chunks[DatumGetInt32(top)];
-	int32		leader = chunk->leader;
 
 	if (!chunk_next(build->files, merge, chunk))
 	{
@@ -271,8 +258,23 @@ chunk_merge_advance(EcpBuild *build, ChunkMerge *merge)
 		ecp_files_delete(build->files, chunk->number, chunk->bytes);
 		pfree(chunk->buffer);
 	}
-	else if (chunk->leader != leader)
+	else
 		binaryheap_replace_first(merge->heap, top);
+}
+
+/* Make ready to read from the in-buffs. */
+static void
+chunkfiles_merge_kept(EcpBuild *build, ChunkFiles *state)
+{
+	state->kept = palloc_array(EcpInBuff, build->nparticipants);
+	state->kept_next = palloc0_array(int32, build->nparticipants);
+	for (int p = 0; p < build->nparticipants; p++)
+	{
+		EcpInBuff  *inbuff = &state->kept[p];
+
+		ecp_inbuff_map(build, p, build->inbuff_memory.address, inbuff);
+		inbuff->n = *inbuff->left;
+	}
 }
 
 /* Merge groups of chunks until so few are left that one merge takes them. */
@@ -283,6 +285,19 @@ chunkfiles_merge(EcpBuild *build)
 	MemoryContext oldctx = MemoryContextSwitchTo(state->ctx);
 	int			fan_in = build->budget * ECP_SHARE_IN_BUFF /
 		Max(CHUNK_READ_BYTES_MIN, state->record);
+
+	if (build->kept)
+	{
+		chunkfiles_merge_kept(build, state);
+		MemoryContextSwitchTo(oldctx);
+		return;
+	}
+
+	state->nchunks = ecp_files_numbers(build->files);
+	state->chunks = palloc_extended(mul_size(sizeof(Chunk), state->nchunks),
+									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (int i = 0; i < state->nchunks; i++)
+		state->chunks[i].number = i;
 
 	fan_in = Max(fan_in, 2);
 	while (state->nchunks > fan_in)
@@ -309,7 +324,7 @@ chunkfiles_merge(EcpBuild *build)
 				memcpy(chunk_writer_next(&writer), record, state->record);
 				chunk_merge_advance(build, merge);
 			}
-			chunk_writer_end(state, &writer, &state->chunks[n++]);
+			state->chunks[n++].number = chunk_writer_end(&writer);
 			binaryheap_free(merge->heap);
 			pfree(merge);
 		}
@@ -321,18 +336,46 @@ chunkfiles_merge(EcpBuild *build)
 	MemoryContextSwitchTo(oldctx);
 }
 
-/* Rows of a leader from the in-buff that was never written. */
+/* Which of the in-buffs has the leader's next row; -1 when there is none. */
+static int
+chunkfiles_next_kept(const EcpBuild *build, ChunkFiles *state, int leader)
+{
+	int			best = -1;
+	ItemPointer best_tid = NULL;
+
+	for (int p = 0; p < build->nparticipants; p++)
+	{
+		EcpInBuff  *inbuff = &state->kept[p];
+		ItemPointer tid;
+
+		if (inbuff->n == 0)
+			continue;
+		state->kept_next[p] = Max(state->kept_next[p], inbuff->first[leader]);
+		if (state->kept_next[p] >= inbuff->first[leader + 1])
+			continue;
+		tid = &inbuff->tids[inbuff->order[state->kept_next[p]]];
+		if (best < 0 || ItemPointerCompare(tid, best_tid) < 0)
+		{
+			best = p;
+			best_tid = tid;
+		}
+	}
+	return best;
+}
+
+/* Rows of a leader from in-buffs that were never written. */
 static int
 chunkfiles_read_kept(EcpBuild *build, ChunkFiles *state, int leader, int max,
 					 ItemPointerData *tids, char *vectors)
 {
-	const EcpInBuff *inbuff = state->kept;
 	int			n = 0;
+	int			p;
 
-	state->kept_next = Max(state->kept_next, inbuff->first[leader]);
-	while (n < max && state->kept_next < inbuff->first[leader + 1])
+	while (n < max &&
+		   (p = chunkfiles_next_kept(build, state, leader)) >= 0)
 	{
-		int32		row = inbuff->order[state->kept_next++];
+		const EcpInBuff *inbuff = &state->kept[p];
+		int32		row = inbuff->order[state->kept_next[p]++];
 
 		tids[n] = inbuff->tids[row];
 		memcpy(vectors + (Size) n * build->vec_bytes,
@@ -352,7 +395,7 @@ chunkfiles_read(EcpBuild *build, int leader, int max, ItemPointerData *tids,
 	int32		current;
 	int			n = 0;
 
-	if (state->kept)
+	if (build->kept)
 		return chunkfiles_read_kept(build, state, leader, max, tids, vectors);
 
 	while (n < max &&
@@ -370,6 +413,7 @@ chunkfiles_read(EcpBuild *build, int leader, int max, ItemPointerData *tids,
 const EcpPolicyRoutine ecp_policy_chunkfiles = {
 	.name = "chunkfiles",
 	.policy = ECP_POLICY_CHUNKFILES,
+	.keeps_in_memory = true,
 	.begin = chunkfiles_begin,
 	.round = chunkfiles_round,
 	.merge = chunkfiles_merge,

@@ -10,6 +10,9 @@
  * the device.  This is the paper's simple policy, which a device that is
  * good at random writes forgives; opens and closes are real on purpose.
  *
+ * Each process of a parallel build has files of its own, so that nobody
+ * waits for another's append; the files of a cluster are merged by TID.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -20,17 +23,29 @@
 /* Bytes that are collected for a write, or read at once. */
 #define TEMPFILES_BUFFER	(64 * 1024)
 
+/* A file that is being read. */
+typedef struct TempFilesSource
+{
+	uint32		number;
+	uint64		bytes;
+	File		file;
+	uint64		offset;			/* of what follows the buffer */
+	char	   *buffer;
+	int			nbuffer;		/* records in the buffer */
+	int			next;			/* the current one */
+	ItemPointerData tid;		/* of the current one */
+} TempFilesSource;
+
 typedef struct TempFiles
 {
-	uint64	   *bytes;			/* of each leader's file, 0 = no file yet */
 	Size		record;
-	int			nbuffer;		/* records that the buffer holds */
-	char	   *buffer;
+	int			nbuffer;		/* records that a buffer holds */
+	char	   *buffer;			/* for writing */
 
-	/* the file that is being read */
+	/* the files of the leader that is being read, one a participant at most */
 	int			leader;			/* -1 = none */
-	File		file;
-	uint64		offset;
+	int			nsources;
+	TempFilesSource *sources;
 } TempFiles;
 
 static void *
@@ -38,8 +53,6 @@ tempfiles_begin(EcpBuild *build)
 {
 	TempFiles  *state = palloc0(sizeof(TempFiles));
 
-	state->bytes = palloc_extended(mul_size(sizeof(uint64), build->tree->n[0]),
-								   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	state->record = ECP_RECORD_HEADER + build->vec_bytes;
 	state->nbuffer = Max(1, TEMPFILES_BUFFER / state->record);
 	state->buffer = palloc(state->nbuffer * state->record);
@@ -47,17 +60,31 @@ tempfiles_begin(EcpBuild *build)
 	return state;
 }
 
-/* Append the rows first .. last - 1 (of the order) to the leader's file. */
+/* A participant's file of a leader. */
+static uint32
+tempfiles_number(const EcpBuild *build, int participant, int leader)
+{
+	uint64		number = (uint64) participant * build->tree->n[0] + leader;
+
+	if (number > PG_UINT32_MAX)
+		elog(ERROR, "too many clusters");
+	return number;
+}
+
+/*
+ * Append the rows first .. last - 1 (of the order) to the file of a leader,
+ * which has "bytes" bytes, or does not exist when that is 0.
+ */
 static void
 tempfiles_append(EcpBuild *build, TempFiles *state, const EcpInBuff *inbuff,
-				 int32 leader, int32 first, int32 last)
+				 uint32 number, uint64 bytes, int32 first, int32 last)
 {
 	File		file;
 
-	if (state->bytes[leader] == 0)
-		file = ecp_files_create(build->files, leader);
+	if (bytes == 0)
+		file = ecp_files_create(build->files, number);
 	else
-		file = ecp_files_open(build->files, leader);
+		file = ecp_files_open(build->files, number);
 
 	while (first < last)
 	{
@@ -67,26 +94,91 @@ tempfiles_append(EcpBuild *build, TempFiles *state, const EcpInBuff *inbuff,
 			ecp_record_form(inbuff, inbuff->order[first + i],
 							state->buffer + i * state->record);
 		ecp_files_write(build->files, file, state->buffer, n * state->record,
-						state->bytes[leader]);
-		state->bytes[leader] += n * state->record;
+						bytes);
+		bytes += n * state->record;
 		first += n;
 	}
 	ecp_files_close(build->files, file);
 }
 
-static bool
-tempfiles_round(EcpBuild *build, EcpInBuff *inbuff, bool last)
+static void
+tempfiles_round(EcpBuild *build, EcpInBuff *inbuff, int participant)
 {
 	TempFiles  *state = build->policy_state;
+	const uint64 *counts = build->part_counts +
+		(Size) participant * build->tree->n[0];
 
 	for (int l = 0; l < build->tree->n[0]; l++)
 	{
+		int32		first = inbuff->first[l];
+		int32		last = inbuff->first[l + 1];
+
 		CHECK_FOR_INTERRUPTS();
-		if (inbuff->first[l] < inbuff->first[l + 1])
-			tempfiles_append(build, state, inbuff, l, inbuff->first[l],
-							 inbuff->first[l + 1]);
+		/* these rows have been counted */
+		if (first < last)
+			tempfiles_append(build, state, inbuff,
+							 tempfiles_number(build, participant, l),
+							 (counts[l] - (last - first)) * state->record,
+							 first, last);
 	}
+}
+
+/* ---- reading ---- */
+
+/* Go to the next record; false, and the file is gone, when there is none. */
+static bool
+tempfiles_next(EcpBuild *build, const TempFiles *state,
+			   TempFilesSource *source)
+{
+	if (++source->next >= source->nbuffer)
+	{
+		uint64		left = (source->bytes - source->offset) / state->record;
+		int			n = Min(left, (uint64) state->nbuffer);
+
+		if (n == 0)
+		{
+			ecp_files_close(build->files, source->file);
+			ecp_files_delete(build->files, source->number, source->bytes);
+			pfree(source->buffer);
+			return false;
+		}
+		CHECK_FOR_INTERRUPTS();
+		ecp_files_read(build->files, source->file, source->buffer,
+					   n * state->record, source->offset);
+		source->offset += n * state->record;
+		source->nbuffer = n;
+		source->next = 0;
+	}
+	memcpy(&source->tid,
+		   source->buffer + source->next * state->record + sizeof(int32),
+		   sizeof(ItemPointerData));
 	return true;
+}
+
+/* Open the files of a leader. */
+static void
+tempfiles_open(EcpBuild *build, TempFiles *state, int leader)
+{
+	if (state->sources == NULL)
+		state->sources = palloc_array(TempFilesSource, build->nparticipants);
+	state->leader = leader;
+	state->nsources = 0;
+	for (int p = 0; p < build->nparticipants; p++)
+	{
+		TempFilesSource *source = &state->sources[state->nsources];
+		uint64		rows = build->part_counts[(Size) p * build->tree->n[0] +
+											  leader];
+
+		if (rows == 0)
+			continue;
+		memset(source, 0, sizeof(TempFilesSource));
+		source->number = tempfiles_number(build, p, leader);
+		source->bytes = rows * state->record;
+		source->file = ecp_files_open(build->files, source->number);
+		source->buffer = palloc(state->nbuffer * state->record);
+		if (tempfiles_next(build, state, source))
+			state->nsources++;
+	}
 }
 
 static int
@@ -94,38 +186,23 @@ tempfiles_read(EcpBuild *build, int leader, int max, ItemPointerData *tids,
 			   char *vectors)
 {
 	TempFiles  *state = build->policy_state;
-	int			n = 0;
+	int			n;
 
 	if (state->leader != leader)
-	{
-		if (state->bytes[leader] == 0)
-			return 0;
-		state->leader = leader;
-		state->file = ecp_files_open(build->files, leader);
-		state->offset = 0;
-	}
+		tempfiles_open(build, state, leader);
 
-	while (n < max && state->offset < state->bytes[leader])
+	for (n = 0; n < max && state->nsources > 0; n++)
 	{
-		uint64		left = (state->bytes[leader] - state->offset) / state->record;
-		int			k = Min(Min(state->nbuffer, max - n), left);
+		TempFilesSource *source = &state->sources[0];
 
-		CHECK_FOR_INTERRUPTS();
-		ecp_files_read(build->files, state->file, state->buffer,
-					   k * state->record, state->offset);
-		for (int i = 0; i < k; i++, n++)
-			ecp_record_read(state->buffer + i * state->record,
-							build->vec_bytes, &tids[n],
-							vectors + (Size) n * build->vec_bytes);
-		state->offset += k * state->record;
-	}
-
-	if (state->offset == state->bytes[leader])
-	{
-		ecp_files_close(build->files, state->file);
-		ecp_files_delete(build->files, leader, state->bytes[leader]);
-		state->bytes[leader] = 0;
-		state->leader = -1;
+		for (int i = 1; i < state->nsources; i++)
+			if (ItemPointerCompare(&state->sources[i].tid, &source->tid) < 0)
+				source = &state->sources[i];
+		ecp_record_read(source->buffer + source->next * state->record,
+						build->vec_bytes, &tids[n],
+						vectors + (Size) n * build->vec_bytes);
+		if (!tempfiles_next(build, state, source))
+			*source = state->sources[--state->nsources];
 	}
 	return n;
 }
@@ -133,6 +210,7 @@ tempfiles_read(EcpBuild *build, int leader, int max, ItemPointerData *tids,
 const EcpPolicyRoutine ecp_policy_tempfiles = {
 	.name = "tempfiles",
 	.policy = ECP_POLICY_TEMPFILES,
+	.keeps_in_memory = false,
 	.begin = tempfiles_begin,
 	.round = tempfiles_round,
 	.merge = NULL,

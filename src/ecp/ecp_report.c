@@ -6,7 +6,8 @@
  * The build leaves its report in the metapage; here it becomes rows.  The
  * columns are those of Tables 2 and 3 of the research report on build
  * policies (wall time, time in I/O, assignment and merging apart), and the
- * counts of files, opens and bytes that explain them.
+ * counts of files, opens and bytes that explain them.  Of a parallel build
+ * cpu_s and io_s are sums over its processes.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,7 +24,7 @@ PGDLLEXPORT Datum ecp_build_report(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(ecp_build_report);
 
-#define REPORT_COLUMNS	13
+#define REPORT_COLUMNS	14
 
 static const char *const report_phase_names[ECP_BUILD_NPHASES] = {
 	[ECP_BUILD_SAMPLE] = "sample",
@@ -56,6 +57,7 @@ report_phase(ReturnSetInfo *rsinfo, const char *name,
 	values[i++] = Int64GetDatum(report->ecpb_in_buff);
 	values[i] = Float8GetDatum(report->ecpb_predicted_s);
 	nulls[i++] = report->ecpb_predicted_s == 0;
+	values[i++] = Int32GetDatum(report->ecpb_workers);
 	Assert(i == REPORT_COLUMNS);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }

@@ -43,7 +43,6 @@ typedef struct SampleState
 	EcpBuild   *build;
 	EcpSample  *sample;
 	double		seen;			/* rows that would be indexed */
-	Size		allocated;		/* rows there is memory for */
 	pg_prng_state prng;
 } SampleState;
 
@@ -69,6 +68,11 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 			sample->max = Min(sample->max,
 							  build->budget * ECP_SHARE_SAMPLE / sample->stride);
 			sample->max = Max(sample->max, 16);
+			MemoryContextSwitchTo(build->ctx);
+			ecp_memory_alloc(&sample->memory, build->workers > 0,
+							 mul_size(sample->max, sample->stride));
+			MemoryContextSwitchTo(build->rowctx);
+			sample->rows = sample->memory.address;
 		}
 		if (sample->n < sample->max)
 			slot = sample->n++;
@@ -76,24 +80,8 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 			slot = pg_prng_uint64_range(&state->prng, 0, state->seen - 1);
 
 		if (slot < sample->max)
-		{
-			if (slot >= state->allocated)
-			{
-				Size		rows = Min(sample->max,
-									   Max(1024, 2 * state->allocated));
-
-				/* kernels may read 63 bytes behind the last row */
-				Size		bytes = add_size(mul_size(rows, sample->stride), 64);
-
-				if (sample->rows)
-					sample->rows = repalloc_huge(sample->rows, bytes);
-				else
-					sample->rows = MemoryContextAllocHuge(build->ctx, bytes);
-				state->allocated = rows;
-			}
 			memcpy(sample->rows + slot * sample->stride, build->prepared,
 				   sample->stride);
-		}
 	}
 
 	MemoryContextSwitchTo(oldctx);
