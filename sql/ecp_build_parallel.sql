@@ -56,6 +56,10 @@ SELECT * FROM build('bytes', 'v', 3, 'tempfiles');
 SELECT * FROM build('bytes', 'v', 0, 'chunkfiles', '128MB');
 SELECT * FROM build('bytes', 'v', 2, 'chunkfiles', '128MB');
 
+-- key columns
+SELECT * FROM build('keys', 'v, n', 0);
+SELECT * FROM build('keys', 'v, n', 2);
+
 -- clusters that are cut, one so large that it is cut in pieces
 UPDATE rows SET v = decode(repeat('07', 32), 'hex') WHERE id <= 3000;
 SET maintenance_work_mem = '1MB';
