@@ -17,7 +17,9 @@
  * with the same settings and snapshot, rows in the same order.  A batch
  * looks at the first window of each scan.  When k rows were found there, and
  * the scan would not have read on to find them (see ecp_search.c), that is
- * the answer; if not, the scan itself is run (ecp_knn_rows.c).
+ * the answer; if not, the scan itself is run (ecp_knn_rows.c).  With a
+ * quantiser a scan may miss a near row of the clusters that it reads; a batch
+ * compares all of them with the exact vectors, and does not.
  *
  * Both functions return TIDs, for a join with the table in the same
  * statement, which has the same snapshot.
