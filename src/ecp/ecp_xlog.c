@@ -36,35 +36,6 @@ typedef struct EcpPlace
 	uint32		slot;			/* within the page */
 } EcpPlace;
 
-/*
- * Full-page images that inserts cause are logged compressed even if
- * wal_compression is off: a page at its first touch has one row and is zero
- * otherwise, and rows of one cluster land on pages all over the index, so
- * that images are half of the WAL after a checkpoint.  (FILL, whose pages are
- * full and many, would take a fifth of an insert's time for a third less.)
- * pglz, which every server can read.  To be restored right after the record,
- * in which nothing can fail.
- */
-static int
-ecp_compress_images(void)
-{
-	int			before = wal_compression;
-
-	if (before == WAL_COMPRESSION_NONE)
-		wal_compression = WAL_COMPRESSION_PGLZ;
-	return before;
-}
-
-/* Finish a record that has a page's first touch. */
-static void
-ecp_xlog_finish_first(GenericXLogState *xlog)
-{
-	int			before = ecp_compress_images();
-
-	GenericXLogFinish(xlog);
-	wal_compression = before;
-}
-
 /* The metapage, exclusively locked and checked. */
 Buffer
 ecp_meta_lock(Relation index)
@@ -159,7 +130,7 @@ ecp_xlog_learn(Relation index, EcpIndexState *state, uint32 nslots)
 	m->ecpm_root.ecpc_vto = ECP_V_NONE;
 	ecp_run_init(page, geo, 0, m->ecpm_root.ecpc_run, m->ecpm_root.ecpc_run,
 				 nslots);
-	ecp_xlog_finish_first(xlog);
+	GenericXLogFinish(xlog);
 
 	UnlockReleaseBuffer(head);
 	UnlockReleaseBuffer(meta);
@@ -328,7 +299,7 @@ ecp_xlog_vec(Relation index, const EcpGeometry *geo, Buffer page0,
 
 		n = ecp_vector_rest_write(index, xlog, geo, page0, rest, buffers,
 								  ECP_RECORD_PAGES);
-		ecp_xlog_finish_first(xlog);
+		GenericXLogFinish(xlog);
 		while (--n >= 0)
 			UnlockReleaseBuffer(buffers[n]);
 		ECP_STOP_POINT("vec");
@@ -401,7 +372,6 @@ ecp_xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
 	if (RelationNeedsWAL(index))
 	{
 		XLogRecPtr	recptr;
-		int			compression;
 
 		/* fragments of generic_xlog.c: offset, length, bytes */
 		bytes = 0;
@@ -421,9 +391,7 @@ ecp_xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
 		XLogBeginInsert();
 		XLogRegisterBuffer(0, place->entry, REGBUF_STANDARD);
 		XLogRegisterBufData(0, delta, delta_bytes);
-		compression = ecp_compress_images();
 		recptr = XLogInsert(RM_GENERIC_ID, 0);
-		wal_compression = compression;
 		PageSetLSN(page, recptr);
 	}
 	END_CRIT_SECTION();
@@ -499,7 +467,7 @@ ecp_xlog_put(Relation index, const EcpIndexState *state, int level,
 		n = ecp_vector_rest_write(index, xlog, geo, page0, &rest, buffers,
 								  ECP_RECORD_PAGES - 2);
 	ecp_slot_write(entry, first, state, level, &place, item);
-	ecp_xlog_finish_first(xlog);
+	GenericXLogFinish(xlog);
 
 	while (--n >= 0)
 		UnlockReleaseBuffer(buffers[n]);
@@ -543,7 +511,7 @@ ecp_xlog_add_run(Relation index, const EcpIndexState *state, Buffer last,
 	header->ecpr_next_run = m->ecpm_next_run++;
 	ecp_run_init(page, geo, 0, header->ecpr_next_run, header->ecpr_head_run,
 				 nslots);
-	ecp_xlog_finish_first(xlog);
+	GenericXLogFinish(xlog);
 
 	UnlockReleaseBuffer(added);
 	UnlockReleaseBuffer(meta);
