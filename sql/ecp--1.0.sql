@@ -1003,10 +1003,17 @@ COMMENT ON FUNCTION ecp_knn_exact(regclass, text, integer) IS
 
 CREATE FUNCTION ecp_maintain(index regclass,
 	OUT splits bigint, OUT folds bigint, OUT merges bigint,
-	OUT drops bigint, OUT purged_pages bigint) RETURNS record
+	OUT drops bigint, OUT regrouped bigint, OUT purged_pages bigint)
+	RETURNS record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION ecp_maintain(regclass) IS
-	'split, fold and merge clusters of an ecp index and free retired pages, as VACUUM does';
+	'split, fold and merge clusters of an ecp index, train leaders anew where it has grown, and free retired pages';
+
+CREATE FUNCTION ecp_misplaced(index regclass,
+	samples integer DEFAULT 1000) RETURNS float8
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION ecp_misplaced(regclass, integer) IS
+	'share of the rows of an ecp index that are nearer to the leader of another cluster than to that of their own';
 
 CREATE FUNCTION ecp_index_check(index regclass,
 	heapallindexed boolean DEFAULT false) RETURNS void

@@ -251,6 +251,11 @@ check_cluster(EcpCheck *check, int level, BlockNumber blk, uint64 run_id,
 	{
 		bool		retired = (runs[r].header.ecpr_flags & ECP_RUN_RETIRED) != 0;
 
+		/* a leaf that an unfinished group has closed is still present */
+		if (check->locked_out && r == 0 && retired && present &&
+			check->state.meta.ecpm_op.ecpi_kind == ECP_OP_GROUP &&
+			runs[r].header.ecpr_retired_v == check->state.meta.ecpm_sversion + 1)
+			retired = false;
 		if (check->locked_out && r == 0 && retired == present)
 			ecp_report_corrupt(check->index, blk, present ?
 							   "A cluster of the present version is marked as retired." :
@@ -354,10 +359,11 @@ static void
 check_intent(EcpCheck *check)
 {
 	EcpIntentData *op = &check->state.meta.ecpm_op;
+	BlockNumber blk = op->ecpi_written;
 
 	if (op->ecpi_kind == ECP_OP_NONE)
 		return;
-	if (op->ecpi_kind != ECP_OP_REPLACE ||
+	if ((op->ecpi_kind != ECP_OP_REPLACE && op->ecpi_kind != ECP_OP_GROUP) ||
 		op->ecpi_nnew > lengthof(op->ecpi_new))
 		ecp_report_corrupt(check->index, ECP_META_BLKNO,
 						   "The unfinished operation is not a known one.");
@@ -365,6 +371,17 @@ check_intent(EcpCheck *check)
 	{
 		if (op->ecpi_new[i] != InvalidBlockNumber)
 			check_claim(check, op->ecpi_new[i], op->ecpi_new_npages[i]);
+	}
+
+	/* a ring would claim a block twice */
+	while (op->ecpi_kind == ECP_OP_GROUP && blk != InvalidBlockNumber)
+	{
+		EcpRun		run;
+
+		CHECK_FOR_INTERRUPTS();
+		ecp_written_read(check->index, &check->state, blk, &run);
+		check_claim(check, blk, run.header.ecpr_npages);
+		blk = run.header.ecpr_retired_next;
 	}
 }
 

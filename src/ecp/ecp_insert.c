@@ -37,7 +37,7 @@
 typedef enum EcpPutResult
 {
 	ECP_PUT_DONE,
-	ECP_PUT_MOVED,				/* the cluster was replaced */
+	ECP_PUT_MOVED,				/* the cluster was, or is being, replaced */
 	ECP_PUT_FULL,				/* it should be split first */
 	ECP_PUT_OVERFULL			/* it must be split first */
 } EcpPutResult;
@@ -241,6 +241,18 @@ ecp_insert_split_leaf(Relation index, const void *prepared, bool wait)
 }
 
 /*
+ * Wait until the maintainer who has closed a leaf has published its
+ * successors; if there is none any more, undo what he did.
+ */
+static void
+ecp_insert_wait(Relation index)
+{
+	LockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+	ecp_undo(index);
+	UnlockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+}
+
+/*
  * Insert a vector, whose row (see ecp_page.h) is at "row"; what it allocates
  * is freed by the caller.
  */
@@ -282,7 +294,9 @@ ecp_insert_vector(Relation index, const EcpVector *vector, const void *row,
 			case ECP_PUT_DONE:
 				return;
 			case ECP_PUT_MOVED:
-				tries++;
+				/* again: it is closed, and the next version still to come */
+				if (tries++ > 0)
+					ecp_insert_wait(index);
 				break;
 			case ECP_PUT_FULL:
 				/* only once, whether it could be done or not */

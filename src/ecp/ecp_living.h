@@ -106,6 +106,8 @@ extern int	ecp_cluster_runs(Relation index, const EcpIndexState *state,
 							 Buffer held, EcpRun **runs);
 extern void ecp_retired_read(Relation index, const EcpIndexState *state,
 							 BlockNumber blk, EcpRun *out);
+extern void ecp_written_read(Relation index, const EcpIndexState *state,
+							 BlockNumber blk, EcpRun *out);
 extern bool ecp_run_copy_page(Relation index, const EcpRun *run,
 							  uint32 pageno, Buffer held, char *copy);
 extern void ecp_run_read_vector(Relation index, const EcpGeometry *geo,
@@ -149,13 +151,17 @@ extern void ecp_xlog_add_run(Relation index, const EcpIndexState *state,
 extern void ecp_xlog_kill(Relation index, Buffer buffer,
 						  const EcpGeometry *geo, const uint64 *keep);
 extern void ecp_xlog_hint(Relation index, Buffer page0, uint32 free_hint);
-extern void ecp_xlog_begin(Relation index, EcpIntentData *intent);
+extern void ecp_xlog_begin(Relation index, EcpIntentData *intent, int nruns);
 extern void ecp_xlog_alloc(Relation index, int which, uint32 npages,
 						   EcpIntentData *intent);
 extern void ecp_xlog_fill(Relation index, BlockNumber blk, char *pages,
 						  uint32 npages);
 extern void ecp_xlog_end_child(Relation index, const EcpIndexState *state,
 							   Buffer head, uint32 slot, uint32 vto);
+extern void ecp_xlog_close(Relation index, Buffer head);
+extern void ecp_xlog_undo_close(Relation index, EcpIntentData *intent);
+extern void ecp_xlog_undo_written(Relation index, const EcpRun *run,
+								  EcpIntentData *intent);
 extern void ecp_xlog_undo_page(Relation index, const EcpIndexState *state,
 							   Buffer head, uint32 pageno);
 extern void ecp_xlog_undo_extent(Relation index, int which,
@@ -166,6 +172,8 @@ typedef struct EcpPublish
 {
 	int			nold;
 	Buffer		old[2];			/* exclusively locked heads */
+	BlockNumber first_closed;	/* of a group: nold is 0 */
+	BlockNumber last_closed;
 	uint32		retired_pages;
 	bool		root_changes;
 	EcpChildData root;
@@ -187,19 +195,48 @@ typedef struct EcpReplaceTarget
 	const EcpNodeImage *parent;
 	int			nold;
 	int			which[2];		/* children of parent */
+	const int  *group;			/* or of a group, more of them */
+	bool		retrain;		/* a group: new leaders, not moved ones */
 } EcpReplaceTarget;
+
+#define EcpReplaceWhich(target, i) \
+	((target)->group ? (target)->group[i] : (target)->which[i])
 
 typedef enum EcpReplaceKind
 {
 	ECP_REPLACE_FOLD,			/* one by one, without holes */
 	ECP_REPLACE_SPLIT,			/* one by two */
 	ECP_REPLACE_MERGE,			/* two by one */
-	ECP_REPLACE_DROP			/* an empty one by nothing */
+	ECP_REPLACE_DROP,			/* an empty one by nothing */
+	ECP_REPLACE_GROUP			/* many leaves by many, rows change places */
 } EcpReplaceKind;
 
 extern bool ecp_replace(Relation index, EcpReplaceKind kind,
 						const EcpReplaceTarget *target);
 extern void ecp_undo(Relation index);
+
+/* Do rows compare with leaders as they are? */
+#define EcpRowsArePrepared(meta) \
+	((meta)->ecpm_elem == (meta)->ecpm_leader_elem && \
+	 (meta)->ecpm_metric != ECP_METRIC_COSINE)
+
+/* ---- ecp_group.c ---- */
+
+/* Rows of a group and, from ecp_group_divide(), where they go. */
+typedef struct EcpGroupRows
+{
+	int			n;
+	const char *vectors;		/* as they compare with leaders */
+	Size		stride;
+	int			nclusters;
+	int32	   *clusters;		/* of each row */
+	char	   *centres;		/* the new leaders */
+	Size		centre_stride;
+} EcpGroupRows;
+
+extern void ecp_group_divide(const EcpIndexState *state,
+							 const EcpReplaceTarget *target,
+							 EcpGroupRows *rows);
 
 /* ---- ecp_maintain.c ---- */
 
@@ -210,9 +247,21 @@ typedef struct EcpMaintainCounts
 	uint32		folds;
 	uint32		merges;
 	uint32		drops;
+	uint32		groups;
+	uint32		regrouped;		/* leaves in them, before */
 	uint32		purged_pages;
 } EcpMaintainCounts;
 
+extern void ecp_node_renew(Relation index, BlockNumber blk, uint64 run,
+						   int level);
+
+/* ecp_group.c */
+extern void ecp_group_train(Relation index, EcpMaintainCounts *counts);
+extern void ecp_group_around_splits(Relation index,
+									EcpMaintainCounts *counts);
+
+extern bool ecp_retired_too_much(Relation index,
+								 const EcpIndexState *state);
 extern uint32 ecp_leaf_limit(const EcpIndexState *state);
 extern void ecp_maintain_full_leaf(Relation index, const void *prepared);
 extern void ecp_maintain_index(Relation index, Relation heap, bool purge_all,

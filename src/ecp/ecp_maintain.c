@@ -129,7 +129,7 @@ ecp_find_parent(Relation index, const EcpIndexState *state, int level,
  * Write a node anew so that it has room: as two if it has too many children.
  * Its parent is renewed first if that has no room for it.
  */
-static void
+void
 ecp_node_renew(Relation index, BlockNumber blk, uint64 run, int level)
 {
 	EcpIndexState state;
@@ -264,6 +264,15 @@ ecp_nearest_sibling(const EcpIndexState *state, const EcpNodeImage *node,
 	return nearest;
 }
 
+/* Is so much retired that only splits may add to it? */
+bool
+ecp_retired_too_much(Relation index, const EcpIndexState *state)
+{
+	return state->meta.ecpm_retired_pages >
+		Max(RelationGetNumberOfBlocks(index) / ECP_RETIRED_SHARE,
+			ECP_RETIRED_PAGES_MIN);
+}
+
 /*
  * Does leaf i of a node (or the root, if node is NULL) want to be replaced?
  * If so, *kind and *target say how.
@@ -276,8 +285,6 @@ ecp_leaf_decide(Relation index, const EcpIndexState *state,
 	const EcpMetaPageData *meta = &state->meta;
 	const EcpChildData *leaf = node ? &node->children[i] : &meta->ecpm_root;
 	uint32		limit = ecp_leaf_limit(state);
-	uint32		retired_max = Max(RelationGetNumberOfBlocks(index) / ECP_RETIRED_SHARE,
-								  ECP_RETIRED_PAGES_MIN);
 	uint32		entry_pages;
 	uint32		npages;
 	EcpClusterSize size;
@@ -298,7 +305,7 @@ ecp_leaf_decide(Relation index, const EcpIndexState *state,
 		*kind = ECP_REPLACE_SPLIT;
 		return true;
 	}
-	if (meta->ecpm_retired_pages > retired_max)
+	if (ecp_retired_too_much(index, state))
 		return false;
 
 	if (size.nlive == 0 &&
@@ -352,6 +359,9 @@ ecp_maintain_count(EcpReplaceKind kind, EcpMaintainCounts *counts)
 			break;
 		case ECP_REPLACE_DROP:
 			counts->drops++;
+			break;
+		case ECP_REPLACE_GROUP:
+			counts->groups++;
 			break;
 	}
 }
@@ -562,20 +572,25 @@ ecp_purge(Relation index, Relation heap, bool all)
 
 /*
  * ecp_maintain_index
- *		Everything: undo, stamp, purge, split, fold, merge.
+ *		Everything: undo, stamp, purge, split, fold, merge, regroup.
  *
- * Takes the maintenance lock, waiting for it.  purge_all frees what can be
- * freed even if it is little.
+ * Takes the maintenance lock, waiting for it.  VACUUM frees retired pages
+ * only if they are many and regroups only around splits; "thorough" frees
+ * what can be freed and trains anew where the index has grown.
  */
 void
-ecp_maintain_index(Relation index, Relation heap, bool purge_all,
+ecp_maintain_index(Relation index, Relation heap, bool thorough,
 				   EcpMaintainCounts *counts)
 {
 	LockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
 	ecp_undo(index);
 	ecp_stamp_retired(index);
-	counts->purged_pages += ecp_purge(index, heap, purge_all);
+	counts->purged_pages += ecp_purge(index, heap, thorough);
 	ecp_maintain_leaves(index, counts);
+	if (thorough)
+		ecp_group_train(index, counts);
+	else
+		ecp_group_around_splits(index, counts);
 	UnlockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
 }
 
@@ -617,8 +632,8 @@ ecp_maintain(PG_FUNCTION_ARGS)
 	Relation	heap = NULL;
 	Relation	index;
 	TupleDesc	tupdesc;
-	Datum		values[5];
-	bool		nulls[5] = {0};
+	Datum		values[6];
+	bool		nulls[6] = {0};
 
 	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -649,6 +664,7 @@ ecp_maintain(PG_FUNCTION_ARGS)
 	values[1] = Int64GetDatum(counts.folds);
 	values[2] = Int64GetDatum(counts.merges);
 	values[3] = Int64GetDatum(counts.drops);
-	values[4] = Int64GetDatum(counts.purged_pages);
+	values[4] = Int64GetDatum(counts.regrouped);
+	values[5] = Int64GetDatum(counts.purged_pages);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(tupdesc, values, nulls)));
 }

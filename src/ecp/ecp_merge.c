@@ -280,12 +280,15 @@ merge_write_run(Merge *merge, const MergeSet *set, const void *leader,
 	const EcpGeometry *geo = set->level == 0 ?
 		&build->state.leaf : &build->state.node;
 	uint32		entry_pages;
+	uint32		npages;
 	uint32		nslots;
 	int32	   *order = merge_run_order(set);
 
 	memset(child, 0, sizeof(EcpChildData));
 	nslots = merge_run_slots(geo, set->level, set->n, &entry_pages,
-							 &child->ecpc_npages);
+							 &npages);
+	child->ecpc_npages = npages;
+	child->ecpc_flags = ECP_CHILD_TRAINED;
 	child->ecpc_blk = merge_alloc(merge, child->ecpc_npages);
 	child->ecpc_run = merge->meta->ecpm_next_run++;
 	child->ecpc_vfrom = merge->meta->ecpm_sversion;

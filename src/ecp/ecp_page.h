@@ -116,7 +116,8 @@ typedef EcpPageOpaqueData *EcpPageOpaque;
 typedef struct EcpChildData
 {
 	BlockNumber ecpc_blk;		/* head page of the child */
-	uint32		ecpc_npages;	/* pages of the head run, for prefetching */
+	uint16		ecpc_npages;	/* pages of the head run, for prefetching */
+	uint16		ecpc_flags;		/* ECP_CHILD_* */
 	uint64		ecpc_run;		/* head run: identity of the child */
 	uint32		ecpc_vfrom;		/* first structure version that has it */
 	uint32		ecpc_vto;		/* first that has it no more, or ECP_V_NONE */
@@ -125,6 +126,9 @@ typedef struct EcpChildData
 } EcpChildData;
 
 typedef EcpChildData *EcpChild;
+
+/* The leader comes from training over many clusters, not from a split. */
+#define ECP_CHILD_TRAINED	0x0001
 
 #define ECP_V_NONE			0xFFFFFFFF
 
@@ -176,11 +180,15 @@ typedef struct EcpIntentData
 	BlockNumber ecpi_old[2];
 	BlockNumber ecpi_new[4];	/* InvalidBlockNumber until allocated */
 	uint32		ecpi_new_npages[4];
-	uint64		ecpi_first_run; /* ids reserved: first_run .. + nnew - 1 */
+	uint64		ecpi_first_run; /* of the ids that were reserved */
+	/* GROUP: heads, linked by ecpr_retired_next, the last one first */
+	BlockNumber ecpi_closed;	/* old ones that take no rows any more */
+	BlockNumber ecpi_written;	/* new ones but that in ecpi_new[0] */
 } EcpIntentData;
 
 #define ECP_OP_NONE			0
 #define ECP_OP_REPLACE		1
+#define ECP_OP_GROUP		2
 
 /* One phase of the build, as ecp_build_report() shows it. */
 typedef struct EcpBuildPhaseData

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_replace.c
- *	  REPLACE: one or two clusters by none, one or two new ones.
+ *	  REPLACE: one or two clusters by none, one or two new ones; a group of
+ *	  leaves by a group of others.
  *
  * Splitting, folding (writing a cluster anew without holes, in one run),
  * merging and dropping clusters, of rows as of leaders, are one operation.
@@ -17,6 +18,11 @@
  *	 4 rows that came after 1 go into spare slots of the new runs (SLOT)
  *	 5 PARENT: entries of the new children from, of the old ones until, V + 1
  *	 6 PUBLISH, unlock, STAMP
+ *
+ * A group's leaves are too many to be locked at one time and to be published
+ * by one record.  There, step 3 closes one old leaf after the other (CLOSE):
+ * it takes no rows any more, those that came since 1 go to new ones as in 4,
+ * and inserters who want it wait until the maintenance lock is free.
  *
  * The caller holds the maintenance lock, so that there is one such operation
  * at a time, VACUUM frees no slot meanwhile, and nothing but inserts into
@@ -35,8 +41,6 @@
 /* Free slots that a rewritten run gets: for what comes while we work. */
 #define ECP_LEAF_SPARE		4
 #define ECP_NODE_SPARE_MIN	16
-
-#define ECP_NEW_MAX		3		/* two and a new root */
 
 /* A cluster that gets more rows meanwhile than it has room for: again. */
 #define ECP_REPLACE_TRIES	4
@@ -58,7 +62,7 @@ typedef struct EcpReplace
 	EcpIndexState state;
 	EcpReplaceKind kind;
 	const EcpReplaceTarget *target;
-	EcpChildData old[2];
+	EcpChildData *old;
 	uint32		old_pages;
 	uint32		spare;			/* free slots wanted in each new leaf */
 	uint32		missed;			/* rows that came while we worked */
@@ -68,7 +72,7 @@ typedef struct EcpReplace
 	char	   *prepared;		/* rows as they compare with leaders */
 	Size		prepared_stride;
 	int			nnew;			/* without a new root */
-	EcpNew		new[ECP_NEW_MAX];
+	EcpNew	   *new;
 	EcpIntentData intent;
 } EcpReplace;
 
@@ -121,6 +125,12 @@ ecp_replace_prepare(EcpReplace *r, int first)
 	EcpMetaPageData *meta = &r->state.meta;
 	Size		bytes = mul_size(r->rows.nrows, r->prepared_stride);
 
+	if (EcpRowsArePrepared(meta))
+	{
+		r->prepared = r->rows.vectors;
+		r->prepared_stride = r->rows.stride;
+		return;
+	}
 	if (r->prepared == NULL)
 		r->prepared = palloc_extended(Max(bytes, 1), MCXT_ALLOC_HUGE);
 	else if (first < r->rows.nrows)
@@ -144,9 +154,11 @@ ecp_replace_copy(EcpReplace *r)
 {
 	const EcpReplaceTarget *target = r->target;
 
+	r->old = palloc(target->nold * sizeof(EcpChildData));
 	for (int i = 0; i < target->nold; i++)
 		r->old[i] = target->parent ?
-			target->parent->children[target->which[i]] : r->state.meta.ecpm_root;
+			target->parent->children[EcpReplaceWhich(target, i)] :
+			r->state.meta.ecpm_root;
 
 	if (target->level > 0)
 	{
@@ -170,6 +182,28 @@ ecp_replace_copy(EcpReplace *r)
 	return true;
 }
 
+/*
+ * Flags of new clusters.  A leaf that keeps its leader keeps what is said of
+ * it; members of a group are as most of the old ones were.
+ */
+static uint16
+ecp_new_flags(const EcpReplace *r)
+{
+	int			ntrained = 0;
+
+	if (r->target->level > 0 || (r->kind != ECP_REPLACE_GROUP &&
+								 r->kind != ECP_REPLACE_FOLD))
+		return 0;
+	if (r->target->group && r->target->retrain)
+		return ECP_CHILD_TRAINED;
+	for (int i = 0; i < r->target->nold; i++)
+	{
+		if (r->old[i].ecpc_flags & ECP_CHILD_TRAINED)
+			ntrained++;
+	}
+	return 2 * ntrained > r->target->nold ? ECP_CHILD_TRAINED : 0;
+}
+
 /* Set leader, radius and size of a new cluster whose items are known. */
 static void
 ecp_new_finish(EcpReplace *r, EcpNew *new)
@@ -190,8 +224,41 @@ ecp_new_finish(EcpReplace *r, EcpNew *new)
 	}
 	new->child.ecpc_radius = radius;
 	new->child.ecpc_nrows = new->nitems;
+	new->child.ecpc_flags = ecp_new_flags(r);
 	new->child.ecpc_vfrom = meta->ecpm_sversion + 1;
 	new->child.ecpc_vto = ECP_V_NONE;
+}
+
+/* The same for a group: as ecp_group_divide() says. */
+static void
+ecp_replace_divide_group(EcpReplace *r)
+{
+	const EcpReplaceTarget *target = r->target;
+	int			n = r->rows.nrows;
+	EcpGroupRows rows = {0};
+
+	rows.n = n;
+	rows.vectors = r->prepared;
+	rows.stride = r->prepared_stride;
+	ecp_group_divide(&r->state, target, &rows);
+	r->nnew = rows.nclusters;
+	r->new = palloc0((r->nnew + 1) * sizeof(EcpNew));
+	for (int i = 0; i < n; i++)
+		r->new[rows.clusters[i]].nitems++;
+	for (int i = 0; i < r->nnew; i++)
+	{
+		r->new[i].leader = rows.centres + i * rows.centre_stride;
+		r->new[i].items = palloc(Max(r->new[i].nitems, 1) * sizeof(int));
+		r->new[i].nitems = 0;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		EcpNew	   *new = &r->new[rows.clusters[i]];
+
+		new->items[new->nitems++] = i;
+	}
+	for (int i = 0; i < r->nnew; i++)
+		ecp_new_finish(r, &r->new[i]);
 }
 
 /* Decide which items go to which new cluster. */
@@ -207,6 +274,7 @@ ecp_replace_divide(EcpReplace *r)
 
 	r->nnew = r->kind == ECP_REPLACE_DROP ? 0 :
 		r->kind == ECP_REPLACE_SPLIT ? 2 : 1;
+	r->new = palloc0((r->nnew + 1) * sizeof(EcpNew));
 	for (int i = 0; i < r->nnew; i++)
 	{
 		r->new[i].leader = palloc0(MAXALIGN(r->state.node.vec_bytes));
@@ -226,7 +294,8 @@ ecp_replace_divide(EcpReplace *r)
 				   n, r->new[0].leader);
 	else if (r->nnew > 0 && target->parent)
 		memcpy(r->new[0].leader,
-			   target->parent->leaders + target->which[0] * target->parent->stride,
+			   target->parent->leaders +
+			   EcpReplaceWhich(target, 0) * target->parent->stride,
 			   r->state.node.vec_bytes);
 
 	for (int i = 0; i < n && r->nnew > 0; i++)
@@ -314,6 +383,8 @@ ecp_new_write(EcpReplace *r, EcpNew *new)
 	header = EcpPageGetRunHeader((Page) pages);
 	header->ecpr_hw_page = entry_pages;
 	header->ecpr_free_hint = new->nitems / geo->slots;
+	if (r->kind == ECP_REPLACE_GROUP)
+		header->ecpr_retired_next = r->intent.ecpi_written;
 
 	for (int i = 0; i < new->nitems; i++)
 	{
@@ -338,6 +409,7 @@ static void
 ecp_replace_write(EcpReplace *r)
 {
 	const EcpReplaceTarget *target = r->target;
+	bool		group = r->kind == ECP_REPLACE_GROUP;
 	bool		new_root = target->parent == NULL && r->nnew == 2;
 	int			nruns = r->nnew + (new_root ? 1 : 0);
 	EcpIntentData *intent = &r->intent;
@@ -354,26 +426,31 @@ ecp_replace_write(EcpReplace *r)
 		root->child.ecpc_vto = ECP_V_NONE;
 	}
 
-	intent->ecpi_kind = ECP_OP_REPLACE;
-	intent->ecpi_nold = target->nold;
-	intent->ecpi_nnew = nruns;
+	intent->ecpi_kind = group ? ECP_OP_GROUP : ECP_OP_REPLACE;
+	intent->ecpi_nold = group ? 0 : target->nold;
+	intent->ecpi_nnew = group ? 1 : nruns;
 	intent->ecpi_parent = target->parent ? target->parent->head.blk : InvalidBlockNumber;
 	for (int i = 0; i < lengthof(intent->ecpi_old); i++)
-		intent->ecpi_old[i] = i < target->nold ? r->old[i].ecpc_blk : InvalidBlockNumber;
+		intent->ecpi_old[i] = i < intent->ecpi_nold ? r->old[i].ecpc_blk : InvalidBlockNumber;
 	for (int i = 0; i < lengthof(intent->ecpi_new); i++)
 		intent->ecpi_new[i] = InvalidBlockNumber;
-	ecp_xlog_begin(r->index, intent);
+	intent->ecpi_closed = InvalidBlockNumber;
+	intent->ecpi_written = InvalidBlockNumber;
+	ecp_xlog_begin(r->index, intent, nruns);
 	ECP_STOP_POINT("replace-begin");
 
 	for (int i = 0; i < nruns; i++)
 	{
 		EcpNew	   *new = &r->new[i];
+		int			which = group ? 0 : i;
 		uint32		entry_pages;
+		uint32		npages;
 
 		ecp_run_size(EcpLevelGeometry(&r->state, new->level), new->nslots,
-					 &entry_pages, &new->child.ecpc_npages);
-		ecp_xlog_alloc(r->index, i, new->child.ecpc_npages, intent);
-		new->child.ecpc_blk = intent->ecpi_new[i];
+					 &entry_pages, &npages);
+		ecp_xlog_alloc(r->index, which, npages, intent);
+		new->child.ecpc_npages = npages;
+		new->child.ecpc_blk = intent->ecpi_new[which];
 		new->child.ecpc_run = intent->ecpi_first_run + i;
 		ECP_STOP_POINT("replace-alloc");
 		ecp_new_write(r, new);
@@ -471,11 +548,107 @@ ecp_replace_parent(EcpReplace *r)
 	for (int i = 0; i < r->target->nold && done; i++)
 	{
 		ecp_xlog_end_child(r->index, &r->state, head,
-						   parent->slots[r->target->which[i]],
+						   parent->slots[EcpReplaceWhich(r->target, i)],
 						   r->state.meta.ecpm_sversion + 1);
 		ECP_STOP_POINT("replace-parent-end");
 	}
 	UnlockReleaseBuffer(head);
+	return done;
+}
+
+/*
+ * A row of a group that came too late to be copied goes to the nearest new
+ * leaf that has room.  Returns false if none has.
+ */
+static bool
+ecp_replace_put_late(EcpReplace *r, int row, bool *full)
+{
+	EcpMetaPageData *meta = &r->state.meta;
+	EcpSlotItem item = {0};
+
+	item.tid = r->rows.tids[row];
+	item.vector = r->rows.vectors + row * r->rows.stride;
+	for (;;)
+	{
+		int			nearest = -1;
+		float8		nearest_d = 0;
+		Buffer		page0;
+		bool		done;
+
+		for (int k = 0; k < r->nnew; k++)
+		{
+			float8		d;
+
+			if (full[k])
+				continue;
+			d = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
+							 meta->ecpm_dims, r->new[k].leader,
+							 ecp_replace_vector(r, row));
+			if (nearest < 0 || d < nearest_d)
+			{
+				nearest = k;
+				nearest_d = d;
+			}
+		}
+		if (nearest < 0)
+			return false;
+		page0 = ecp_run_buffer(r->index, ECP_PAGE_ENTRY,
+							   r->new[nearest].child.ecpc_blk,
+							   r->new[nearest].child.ecpc_run, 0,
+							   BUFFER_LOCK_EXCLUSIVE);
+		if (!BufferIsValid(page0))
+			ecp_report_moved(r->index, r->new[nearest].child.ecpc_blk);
+		item.leader = r->new[nearest].leader;
+		done = ecp_xlog_put(r->index, &r->state, 0, page0, &item,
+							PG_UINT32_MAX);
+		UnlockReleaseBuffer(page0);
+		if (done)
+			return true;
+		full[nearest] = true;
+	}
+}
+
+/*
+ * Steps 3 and 4 for a group.  Returns false if the rows that came meanwhile
+ * found no room.
+ */
+static bool
+ecp_replace_close(EcpReplace *r, EcpPublish *publish)
+{
+	int			first = r->rows.nrows;
+	bool	   *full = palloc0(r->nnew * sizeof(bool));
+	bool		done = true;
+
+	r->rows.npages = 0;
+	for (int i = 0; i < r->target->nold; i++)
+	{
+		int			before = r->rows.nrows;
+		Buffer		head;
+
+		CHECK_FOR_INTERRUPTS();
+		head = ecp_run_buffer(r->index, ECP_PAGE_ENTRY, r->old[i].ecpc_blk,
+							  r->old[i].ecpc_run, 0, BUFFER_LOCK_EXCLUSIVE);
+		if (!BufferIsValid(head))
+			ecp_report_moved(r->index, r->old[i].ecpc_blk);
+		(void) ecp_rows_read(r->index, &r->state, r->old[i].ecpc_blk,
+							 r->old[i].ecpc_run, head, &r->rows);
+		ecp_xlog_close(r->index, head);
+		UnlockReleaseBuffer(head);
+		ECP_STOP_POINT("group-close");
+
+		if (r->rows.nrows > before)
+			ecp_replace_prepare(r, before);
+		for (int row = before; row < r->rows.nrows && done; row++)
+		{
+			done = ecp_replace_put_late(r, row, full);
+			ECP_STOP_POINT("group-late");
+		}
+	}
+	ECP_STOP_POINT("group-closed");
+	r->old_pages = r->rows.npages;
+	r->missed = r->rows.nrows - first;
+	publish->last_closed = r->old[0].ecpc_blk;
+	publish->first_closed = r->old[r->target->nold - 1].ecpc_blk;
 	return done;
 }
 
@@ -509,17 +682,22 @@ ecp_replace_publish(EcpReplace *r)
 	EcpPublish	publish = {0};
 	bool		done;
 
-	publish.nold = target->nold;
-	ecp_replace_lock(r, publish.old);
-	ECP_STOP_POINT("replace-lock");
-
-	if (target->level == 0)
-		done = ecp_replace_catch_up(r, publish.old);
+	if (r->kind == ECP_REPLACE_GROUP)
+		done = ecp_replace_close(r, &publish);
 	else
 	{
-		r->old_pages = r->node->head.header.ecpr_npages;
-		done = true;
+		publish.nold = target->nold;
+		ecp_replace_lock(r, publish.old);
+		ECP_STOP_POINT("replace-lock");
+		if (target->level == 0)
+			done = ecp_replace_catch_up(r, publish.old);
+		else
+		{
+			r->old_pages = r->node->head.header.ecpr_npages;
+			done = true;
+		}
 	}
+
 	if (done)
 		done = ecp_replace_parent(r);
 	if (done)
@@ -537,10 +715,12 @@ ecp_replace_publish(EcpReplace *r)
 				r->nnew == 1 ? target->level : 0;
 		}
 		ECP_STOP_POINT("replace-publish");
+		if (r->kind == ECP_REPLACE_GROUP)
+			ECP_STOP_POINT("group-publish");
 		ecp_xlog_publish(r->index, &publish);
 		ECP_STOP_POINT("replace-published");
 	}
-	for (int i = 0; i < target->nold; i++)
+	for (int i = 0; i < publish.nold; i++)
 		UnlockReleaseBuffer(publish.old[i]);
 	if (!done)
 		return false;
@@ -578,10 +758,18 @@ ecp_replace_try(Relation index, EcpReplaceKind kind,
 
 	if (!ecp_replace_copy(r) ||
 		(kind == ECP_REPLACE_SPLIT && ecp_replace_count(r) < 2) ||
+		(kind == ECP_REPLACE_GROUP && ecp_replace_count(r) < 2) ||
 		(kind == ECP_REPLACE_DROP && ecp_replace_count(r) > 0))
 		return false;
 
-	ecp_replace_divide(r);
+	if (kind == ECP_REPLACE_GROUP)
+	{
+		ecp_replace_divide_group(r);
+		if (r->nnew + ECP_NODE_FREE_MIN > target->parent->nfree)
+			return false;
+	}
+	else
+		ecp_replace_divide(r);
 	ecp_replace_write(r);
 	done = ecp_replace_publish(r);
 	if (!done)
@@ -594,11 +782,13 @@ ecp_replace_try(Relation index, EcpReplaceKind kind,
 
 /*
  * ecp_replace
- *		Replace target's one or two clusters as "kind" says.
+ *		Replace target's one or two clusters, or its group of leaves, as
+ *		"kind" says.
  *
  * The maintenance lock is held, ecpm_op is empty, and target->parent is a
  * present image (with leaders) of a node with at least ECP_NODE_FREE_MIN
- * free slots.  Nodes can be folded and split only.
+ * free slots, for a group as many as ecp_group_slots() says.  Nodes can be
+ * folded and split only.
  *
  * Returns false, the structure being as before, if there was nothing to do
  * it with or inserters were faster than we, several times.
@@ -626,6 +816,29 @@ ecp_replace(Relation index, EcpReplaceKind kind,
 	return done;
 }
 
+/* What a group has besides: closed leaves, and new ones that are written. */
+static void
+ecp_undo_group(Relation index, EcpIndexState *state)
+{
+	EcpIntentData *intent = &state->meta.ecpm_op;
+
+	while (intent->ecpi_closed != InvalidBlockNumber)
+	{
+		CHECK_FOR_INTERRUPTS();
+		ecp_xlog_undo_close(index, intent);
+		ECP_STOP_POINT("undo-close");
+	}
+	while (intent->ecpi_written != InvalidBlockNumber)
+	{
+		EcpRun		run;
+
+		CHECK_FOR_INTERRUPTS();
+		ecp_written_read(index, state, intent->ecpi_written, &run);
+		ecp_xlog_undo_written(index, &run, intent);
+		ECP_STOP_POINT("undo-written");
+	}
+}
+
 /*
  * ecp_undo
  *		Undo what ecpm_op names, if anything.  The maintenance lock is held.
@@ -641,7 +854,8 @@ ecp_undo(Relation index)
 	ecp_index_state_read(index, &state);
 	if (intent->ecpi_kind == ECP_OP_NONE)
 		return;
-	if (intent->ecpi_kind != ECP_OP_REPLACE ||
+	if ((intent->ecpi_kind != ECP_OP_REPLACE &&
+		 intent->ecpi_kind != ECP_OP_GROUP) ||
 		intent->ecpi_nnew > lengthof(intent->ecpi_new))
 		ecp_report_corrupt(index, ECP_META_BLKNO,
 						   "The unfinished operation is not a known one.");
@@ -662,6 +876,8 @@ ecp_undo(Relation index)
 		}
 		UnlockReleaseBuffer(head);
 	}
+	if (intent->ecpi_kind == ECP_OP_GROUP)
+		ecp_undo_group(index, &state);
 	for (int i = 0; i < intent->ecpi_nnew; i++)
 	{
 		if (intent->ecpi_new[i] == InvalidBlockNumber)

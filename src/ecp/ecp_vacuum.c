@@ -242,9 +242,10 @@ ecpvacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 		Min(stats->num_pages, ecp_space_count_used(info->index));
 	stats->pages_newly_deleted += counts.purged_pages;
 	ereport(info->message_level,
-			(errmsg_internal("index \"%s\": %u clusters split, %u rewritten, %u merged, %u dropped; %u pages freed",
+			(errmsg_internal("index \"%s\": %u clusters split, %u rewritten, %u merged, %u dropped, %u regrouped; %u pages freed",
 							 RelationGetRelationName(info->index),
 							 counts.splits, counts.folds, counts.merges,
-							 counts.drops, counts.purged_pages)));
+							 counts.drops, counts.regrouped,
+							 counts.purged_pages)));
 	return stats;
 }

@@ -140,15 +140,11 @@ ecp_cluster_runs(Relation index, const EcpIndexState *state, int level,
 	return n;
 }
 
-/*
- * Page 0 of a cluster in the retired queue, which is linked by blocks only.
- * The maintenance lock is held.
- */
-void
-ecp_retired_read(Relation index, const EcpIndexState *state, BlockNumber blk,
-				 EcpRun *out)
+/* Page 0 of a cluster in a list that is linked by blocks only. */
+static void
+ecp_linked_read(Relation index, const EcpIndexState *state, BlockNumber blk,
+				EcpRun *out)
 {
-	const int	flags = ECP_RUN_HEAD | ECP_RUN_RETIRED;
 	Buffer		buffer = ecp_buffer_get(index, blk, BUFFER_LOCK_SHARE);
 	Page		page = BufferGetPage(buffer);
 
@@ -159,6 +155,36 @@ ecp_retired_read(Relation index, const EcpIndexState *state, BlockNumber blk,
 	ecp_run_check_header(index, buffer,
 						 EcpLevelGeometry(state, out->header.ecpr_level));
 	UnlockReleaseBuffer(buffer);
+}
+
+/*
+ * Page 0 of a new leaf in the list of an unfinished group.  The maintenance
+ * lock is held.
+ */
+void
+ecp_written_read(Relation index, const EcpIndexState *state, BlockNumber blk,
+				 EcpRun *out)
+{
+	const int	flags = ECP_RUN_HEAD | ECP_RUN_RETIRED;
+
+	ecp_linked_read(index, state, blk, out);
+	if ((out->header.ecpr_flags & flags) != ECP_RUN_HEAD ||
+		out->header.ecpr_level != 0)
+		ecp_report_corrupt(index, blk,
+						   "A new leaf of an unfinished operation is not one.");
+}
+
+/*
+ * Page 0 of a cluster in the retired queue, or of a closed one of an
+ * unfinished group.  The maintenance lock is held.
+ */
+void
+ecp_retired_read(Relation index, const EcpIndexState *state, BlockNumber blk,
+				 EcpRun *out)
+{
+	const int	flags = ECP_RUN_HEAD | ECP_RUN_RETIRED;
+
+	ecp_linked_read(index, state, blk, out);
 	if ((out->header.ecpr_flags & flags) != flags)
 		ecp_report_corrupt(index, blk,
 						   "A run in the retired queue is not the head of a retired cluster.");
@@ -393,14 +419,17 @@ ecp_rows_reserve(EcpRowSet *rows, int more)
 	{
 		rows->tids = palloc_extended(mul_size(rows->max, sizeof(ItemPointerData)),
 									 MCXT_ALLOC_HUGE);
-		rows->vectors = palloc_extended(mul_size(rows->max, rows->stride),
+		/* kernels may read 63 bytes behind the last row */
+		rows->vectors = palloc_extended(add_size(mul_size(rows->max,
+														  rows->stride), 64),
 										MCXT_ALLOC_HUGE);
 		return;
 	}
 	rows->tids = repalloc_huge(rows->tids,
 							   mul_size(rows->max, sizeof(ItemPointerData)));
 	rows->vectors = repalloc_huge(rows->vectors,
-								  mul_size(rows->max, rows->stride));
+								  add_size(mul_size(rows->max, rows->stride),
+										   64));
 }
 
 /* Add the rows of one copied entry page that we do not have yet. */

@@ -555,11 +555,11 @@ ecp_xlog_hint(Relation index, Buffer page0, uint32 free_hint)
 }
 
 /*
- * BEGIN: META.  ecpm_op names what may be half done from now on; the run ids
- * of the new clusters are reserved (intent->ecpi_first_run).
+ * BEGIN: META.  ecpm_op names what may be half done from now on; nruns run
+ * ids for the new clusters are reserved (intent->ecpi_first_run).
  */
 void
-ecp_xlog_begin(Relation index, EcpIntentData *intent)
+ecp_xlog_begin(Relation index, EcpIntentData *intent, int nruns)
 {
 	Buffer		meta = ecp_meta_lock(index);
 	GenericXLogState *xlog = GenericXLogStart(index);
@@ -567,7 +567,7 @@ ecp_xlog_begin(Relation index, EcpIntentData *intent)
 
 	Assert(m->ecpm_op.ecpi_kind == ECP_OP_NONE);
 	intent->ecpi_first_run = m->ecpm_next_run;
-	m->ecpm_next_run += intent->ecpi_nnew;
+	m->ecpm_next_run += nruns;
 	m->ecpm_op = *intent;
 	GenericXLogFinish(xlog);
 	UnlockReleaseBuffer(meta);
@@ -575,7 +575,8 @@ ecp_xlog_begin(Relation index, EcpIntentData *intent)
 
 /*
  * ALLOC: MAP, META.  The bits of the new run "which" are set and named by
- * ecpm_op; *intent gets the same.
+ * ecpm_op; *intent gets the same.  A run of a group that was named so before
+ * is complete, and goes to the list of those.
  */
 void
 ecp_xlog_alloc(Relation index, int which, uint32 npages,
@@ -600,6 +601,8 @@ ecp_xlog_alloc(Relation index, int which, uint32 npages,
 	/* nothing free for one page: nothing free at all */
 	if (npages == 1 && extent.mapno > m->ecpm_map_hint)
 		m->ecpm_map_hint = extent.mapno;
+	if (m->ecpm_op.ecpi_new[which] != InvalidBlockNumber)
+		m->ecpm_op.ecpi_written = m->ecpm_op.ecpi_new[which];
 	m->ecpm_op.ecpi_new[which] = extent.blk;
 	m->ecpm_op.ecpi_new_npages[which] = npages;
 	*intent = m->ecpm_op;
@@ -675,6 +678,81 @@ ecp_xlog_end_child(Relation index, const EcpIndexState *state, Buffer head,
 	GenericXLogFinish(xlog);
 	if (entry != head)
 		UnlockReleaseBuffer(entry);
+}
+
+/*
+ * CLOSE: META, head of a leaf, which is exclusively locked.  Nobody adds a row
+ * to the leaf any more, and ecpm_op names it: inserters who find it so before
+ * the next version is published wait for the maintainer.
+ */
+void
+ecp_xlog_close(Relation index, Buffer head)
+{
+	Buffer		meta = ecp_meta_lock(index);
+	GenericXLogState *xlog = GenericXLogStart(index);
+	EcpMetaPage m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
+	EcpRunHeader header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, head, 0));
+
+	header->ecpr_flags |= ECP_RUN_RETIRED;
+	header->ecpr_retired_v = m->ecpm_sversion + 1;
+	header->ecpr_retired_fxid = 0;
+	header->ecpr_retired_next = m->ecpm_op.ecpi_closed;
+	m->ecpm_op.ecpi_closed = BufferGetBlockNumber(head);
+	GenericXLogFinish(xlog);
+	UnlockReleaseBuffer(meta);
+}
+
+/*
+ * UNDO (of CLOSE): META, the head that was closed last.  The leaf takes rows
+ * again and ecpm_op does not name it; *intent gets the same.
+ */
+void
+ecp_xlog_undo_close(Relation index, EcpIntentData *intent)
+{
+	Buffer		head = ecp_buffer_get(index, intent->ecpi_closed,
+									  BUFFER_LOCK_EXCLUSIVE);
+	Buffer		meta;
+	GenericXLogState *xlog;
+	EcpMetaPage m;
+	EcpRunHeader header;
+
+	ecp_page_check(index, head, ECP_PAGE_ENTRY);
+	meta = ecp_meta_lock(index);
+	xlog = GenericXLogStart(index);
+	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
+	header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, head, 0));
+	header->ecpr_flags &= ~ECP_RUN_RETIRED;
+	header->ecpr_retired_v = 0;
+	m->ecpm_op.ecpi_closed = header->ecpr_retired_next;
+	header->ecpr_retired_next = InvalidBlockNumber;
+	*intent = m->ecpm_op;
+	GenericXLogFinish(xlog);
+	UnlockReleaseBuffer(meta);
+	UnlockReleaseBuffer(head);
+}
+
+/*
+ * UNDO (of FILL, for a group): MAP, META.  The bits of the run that was
+ * written last are clear and ecpm_op does not name it; *intent gets the same.
+ */
+void
+ecp_xlog_undo_written(Relation index, const EcpRun *run,
+					  EcpIntentData *intent)
+{
+	Buffer		map = ecp_space_map_lock(index, run->blk,
+										 BUFFER_LOCK_EXCLUSIVE);
+	Buffer		meta = ecp_meta_lock(index);
+	GenericXLogState *xlog = GenericXLogStart(index);
+	EcpMetaPage m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
+
+	ecp_space_mark(GenericXLogRegisterBuffer(xlog, map, 0), run->blk,
+				   run->header.ecpr_npages, false);
+	m->ecpm_op.ecpi_written = run->header.ecpr_retired_next;
+	m->ecpm_map_hint = Min(m->ecpm_map_hint, EcpBlockMap(run->blk));
+	*intent = m->ecpm_op;
+	GenericXLogFinish(xlog);
+	UnlockReleaseBuffer(meta);
+	UnlockReleaseBuffer(map);
 }
 
 /*
@@ -768,18 +846,22 @@ ecp_xlog_undo_extent(Relation index, int which, const EcpIntentData *intent)
 }
 
 /*
- * PUBLISH: META, one or two old heads, the tail of the retired queue.  The
- * version after the present one is the present one; the old clusters are in
- * the retired queue; ecpm_op is empty.
+ * PUBLISH: META, one or two old heads (of a group: none, they are closed), the
+ * tail of the retired queue.  The version after the present one is the present
+ * one; the old clusters are in the retired queue; ecpm_op is empty.
  */
 void
 ecp_xlog_publish(Relation index, const EcpPublish *publish)
 {
 	BlockNumber tail_blk;
+	BlockNumber first = publish->first_closed;
 	Buffer		tail = InvalidBuffer;
 	Buffer		meta;
 	GenericXLogState *xlog;
 	EcpMetaPage m;
+
+	if (publish->nold > 0)
+		first = BufferGetBlockNumber(publish->old[0]);
 
 	/* only maintenance changes the queue, so this stands */
 	meta = ecp_buffer_get(index, ECP_META_BLKNO, BUFFER_LOCK_SHARE);
@@ -795,10 +877,11 @@ ecp_xlog_publish(Relation index, const EcpPublish *publish)
 	xlog = GenericXLogStart(index);
 	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
 	if (BufferIsValid(tail))
-		EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, tail, 0))->ecpr_retired_next =
-			BufferGetBlockNumber(publish->old[0]);
+		EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, tail, 0))->ecpr_retired_next = first;
 	else
-		m->ecpm_retired_head = BufferGetBlockNumber(publish->old[0]);
+		m->ecpm_retired_head = first;
+	if (publish->nold == 0)
+		m->ecpm_retired_tail = publish->last_closed;
 	for (int i = 0; i < publish->nold; i++)
 	{
 		EcpRunHeader header;

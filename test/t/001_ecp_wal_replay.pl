@@ -52,7 +52,9 @@ my %cases = (
 				  . 'VACUUM t; DELETE FROM t WHERE id < 1; SELECT txid_current();',
 				q(SELECT ecp_maintain('ti');)
 			]
-		} qw(purge purge-run)),);
+		} qw(purge purge-run)),
+	(   map { $_ => [ sprintf($fill, 3000), q(SELECT ecp_maintain('ti');) ] }
+		  qw(group-close group-closed group-publish)),);
 
 sub make_tables
 {
@@ -109,7 +111,8 @@ SKIP:
 
 			# some are passed only once
 			$setting = "$point:1"
-			  if $point =~ /^(learn|purge$|learn-done)/ && $how !~ /panic/;
+			  if $point =~ /^(learn|purge$|learn-done|group-(closed|publish))/
+			  && $how   !~ /panic/;
 			make_tables();
 			run_statements($before) if $before;
 			my $stderr = run_statements($sql, $setting);
@@ -152,6 +155,34 @@ SKIP:
 	}
 }
 
+# the same of a group of leaves; an insert undoes it, too
+SKIP:
+{
+	skip 'compiled without stop points', 1 if $has_points != 0;
+
+	foreach my $point (qw(undo-page undo-close undo-written undo-extent))
+	{
+		make_tables();
+		run_statements(sprintf($fill, 3000));
+		run_statements(q(SELECT ecp_maintain('ti')), 'group-publish:1');
+		index_ok($node, 'ti',
+			"$point: a group is unfinished, which is sound");
+		run_statements('INSERT INTO t SELECT * FROM source WHERE id % 20 = 0',
+			"$point:1:panic");
+		$node->stop('immediate', fail_ok => 1);
+		$node->_update_pid(0);
+		$node->start;
+		run_statements(
+			'INSERT INTO t SELECT * FROM source WHERE id % 20 = 0');
+		is( $node->safe_psql(
+				'postgres', q(SELECT unfinished FROM ecp_metapage_info('ti'))
+			),
+			'f',
+			"$point: the insert has undone it");
+		check_after($point, q(SELECT ecp_maintain('ti')));
+	}
+}
+
 # mixed load
 make_tables();
 $node->safe_psql('postgres', 'ALTER TABLE t ADD done int');
@@ -161,8 +192,10 @@ crash_rounds(
 	options => { clients => 4 },
 	load => q(
 \set id random(0, 3999)
-\set kind random(1, 20)
-\if :kind = 1
+\set kind random(1, 21)
+\if :kind = 21
+SELECT ecp_maintain('ti');
+\elif :kind = 1
 DELETE FROM t WHERE id BETWEEN :id AND :id + 40;
 \elif :kind = 2
 VACUUM t;
