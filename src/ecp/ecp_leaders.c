@@ -63,6 +63,24 @@ ecp_leaders_wanted(const EcpBuild *build, double rows)
 	return Max(leaders, 1);
 }
 
+/* Say so if memory bounds the number of leaders: clusters get larger then. */
+static void
+leaders_notice(const EcpBuild *build, double rows, double leaders)
+{
+	double		mean = ceil(rows / leaders);
+	double		factor = mean / build->state.meta.ecpm_leaf_target;
+
+	if (factor < 1.5)
+		return;
+	ereport(NOTICE,
+			(errmsg("leaders of index \"%s\" do not all fit into maintenance_work_mem",
+					RelationGetRelationName(build->index)),
+			 errdetail("Its clusters will have about %.0f rows instead of %u.",
+					   mean, build->state.meta.ecpm_leaf_target),
+			 errhint("Set maintenance_work_mem to at least %.0f MB.",
+					 ceil(build->budget * factor / (1024 * 1024)))));
+}
+
 /*
  * Rows to sample from a table of so many.  Before the dimensions are known
  * an upper bound.
@@ -497,6 +515,7 @@ ecp_leaders_choose(EcpBuild *build, EcpSample *sample)
 	int			n;
 	EcpLeaderTree *tree;
 
+	leaders_notice(build, sample->table_rows, wanted);
 	wanted = Min(wanted, sample->n);
 	ecp_memory_alloc(&leaders, build->team != NULL,
 					 mul_size(wanted + leaders_groups(wanted),
