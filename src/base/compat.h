@@ -77,6 +77,14 @@
 #define ecp_test_for_old_snapshot(snapshot, rel, page) ((void) 0)
 #endif
 
+/* 17: estimate_array_length() takes the planner's state, is a double */
+#if PG_VERSION_NUM >= 170000
+#define ecp_estimate_array_length(root, expr) estimate_array_length(root, expr)
+#else
+#define ecp_estimate_array_length(root, expr) \
+	((double) estimate_array_length(expr))
+#endif
+
 /* 18: an index AM says that its order and equality are those of btree */
 #if PG_VERSION_NUM >= 180000
 #define ecp_am_set_ordering(amroutine) \
