@@ -37,18 +37,17 @@ betreebeginscan(Relation rel, int nkeys, int norderbys)
 	so->message_context = AllocSetContextCreate(so->context, "betree messages",
 												ALLOCSET_DEFAULT_SIZES);
 	so->nodebuf = InvalidBuffer;
+	so->guard = InvalidBuffer;
 	scan->opaque = so;
 	scan->xs_itupdesc = RelationGetDescr(rel);
 	return scan;
 }
 
-/* Empty a page of results and give up its pin */
+/* Empty a page of results and give up its pins */
 static void
 page_reset(BetreeScanPage *page)
 {
-	if (BufferIsValid(page->pin))
-		ReleaseBuffer(page->pin);
-	page->pin = InvalidBuffer;
+	betree_scan_page_unpin(page);
 	MemoryContextReset(page->context);
 	page->low = page->high = NULL;
 	page->items = NULL;
@@ -68,6 +67,7 @@ page_get(BetreeScanOpaque so)
 	}
 	page = MemoryContextAllocZero(so->context, sizeof(BetreeScanPage));
 	page->pin = InvalidBuffer;
+	page->guard = InvalidBuffer;
 	page->context = AllocSetContextCreate(so->context, "betree scan page",
 										  ALLOCSET_DEFAULT_SIZES);
 	return page;
@@ -117,6 +117,7 @@ betreerescan(IndexScanDesc scan, ScanKey scankey, int nscankeys,
 	set_current(so, NULL);
 	set_mark(so, NULL);
 	betree_scan_forget(so);
+	so->nsteps = 0;
 	so->prepared = false;
 	if (scankey && scan->numberOfKeys > 0)
 		memmove(scan->keyData, scankey,
@@ -147,6 +148,14 @@ at_end_of_range(BetreeScanOpaque so, BetreeScanPage *page, ScanDirection dir)
 		betree_key_compare_pivot(&so->bt, &so->lower, page->low) >= 0;
 }
 
+/* The end of the range: keep neither results nor pins */
+static void
+finish(BetreeScanOpaque so)
+{
+	set_current(so, NULL);
+	betree_scan_forget(so);
+}
+
 /*
  * Step until a page has results.  Returns false, with no current page, at the
  * end of the range.
@@ -165,22 +174,19 @@ next_page(BetreeScanOpaque so, ScanDirection dir)
 		{
 			if (at_end_of_range(so, so->cur, dir))
 			{
-				set_current(so, NULL);
+				finish(so);
 				return false;
 			}
 			from = ScanDirectionIsForward(dir) ? so->cur->high : so->cur->low;
 
 			/* do not keep VACUUM waiting for a page that is consumed */
-			if (so->cur != so->mark && BufferIsValid(so->cur->pin))
-			{
-				ReleaseBuffer(so->cur->pin);
-				so->cur->pin = InvalidBuffer;
-			}
+			if (so->cur != so->mark)
+				betree_scan_page_unpin(so->cur);
 		}
 		page = page_get(so);
 		if (!betree_scan_step(so, page, from, dir))
 		{
-			set_current(so, NULL);
+			finish(so);
 			page_release(so, page);
 			return false;
 		}
@@ -204,7 +210,7 @@ begin(IndexScanDesc scan, bool want_itup)
 	so->mvcc = scan->xs_snapshot != NULL &&
 		IsMVCCSnapshot(scan->xs_snapshot);
 	so->interlock = want_itup;
-	if (so->interlock)
+	if (so->mvcc && !so->hashed)
 		betree_scan_init_logcache(so);
 
 	/*

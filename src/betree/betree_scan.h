@@ -32,6 +32,7 @@ typedef struct BetreeScanPage
 	int			nitems;
 	int			max_items;
 	Buffer		pin;			/* leaf, against VACUUM; or invalid */
+	Buffer		guard;			/* so->guard when this was read; or invalid */
 	MemoryContext context;		/* of all of the above */
 } BetreeScanPage;
 
@@ -70,14 +71,16 @@ typedef struct BetreeScanOpaqueData
 	bool		recheck;		/* what is returned may be another row */
 	bool		interlock;		/* index-only: pin leaves against VACUUM */
 	Buffer		nodebuf;		/* the last leaf parent, pinned */
-	BetreeLogCache logcache;	/* of its log, if interlock */
+	BetreeLogCache logcache;	/* of its log, unless hashed */
 	bool		logcache_ready;
-	int			steps_in_node;
+	int			nsteps;			/* of the scan; with skip_qual, in nodebuf */
 	bool		upper_logs;		/* a node above it had messages */
 	BetreeSortItem *messages;	/* from the logs, sorted */
 	int			nmessages;
 	int			max_messages;
 	bool		messages_cached;	/* they reach to the end of the node */
+	Buffer		guard;			/* leaf pinned when they were read, if
+								 * interlock */
 	ScanDirection messages_dir;
 	MemoryContext message_context;
 	Snapshot	snapshot;
@@ -96,5 +99,6 @@ extern bool betree_scan_step(BetreeScanOpaque so, BetreeScanPage *page,
 							 IndexTuple from, ScanDirection dir);
 extern void betree_scan_forget(BetreeScanOpaque so);
 extern void betree_scan_init_logcache(BetreeScanOpaque so);
+extern void betree_scan_page_unpin(BetreeScanPage *page);
 
 #endif							/* BETREE_SCAN_H */

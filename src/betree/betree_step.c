@@ -12,20 +12,23 @@
  * upper (going backward, the lower) bound of the child.
  *
  * Leaf parents are never freed: we keep the last one pinned and begin the
- * next step there, if the position is still in its range.  After some steps
- * in one node, all that its log holds for the rest of the scan in this node
- * is collected at once and kept.  That is right for MVCC snapshots: what is
- * flushed later is met twice and dropped once, what is appended later is
- * invisible to us, and what VACUUM removes was dead to us.
+ * next step there, if the position is still in its range.  The first step
+ * collects for its leaf only, since many a scan ends there; the pins on the
+ * log pages stay, so that the second step does not look them up again when it
+ * collects all that the log holds for the rest of the scan in this node.
+ * Later steps do so as soon as they come to a node.  What is collected is
+ * kept.  That is right for MVCC snapshots: what is flushed later is met twice
+ * and dropped once, what is appended later is invisible to us, and what VACUUM
+ * removes was dead to us.
  *
  * Index-only scans trust the visibility map, so VACUUM must not have recycled
  * a TID between our reading it and our returning it.  They pin the leaf
  * before they read the first log page, and keep the pin until the step's
  * items are consumed; VACUUM, which cleans logs before leaves, waits for
- * that pin (betree_vacuum.c).  They keep no item from one step to the next,
- * but read the log anew for each leaf; only the pins on its pages stay, so
- * that this costs no look into the buffer table, and where in each page the
- * last leaf's items ended.  VACUUM does not wait for pins on log pages.
+ * that pin (betree_vacuum.c).  Messages that are kept for later steps need the
+ * pin that was held when they were read: this guard, a second pin on the
+ * leaf of that step, is kept until the last of them is consumed.  Pins on log
+ * pages mean nothing to VACUUM.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,8 +42,12 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* steps in one node before its log is read as a whole */
-#define STEPS_BEFORE_CACHE	3
+/*
+ * Steps of a scan before a node's log is read as a whole; of one that jumps,
+ * in this node, for it may pass over most of it
+ */
+#define STEPS_BEFORE_CACHE	1
+#define JUMPS_BEFORE_CACHE	3
 
 /* pins that the scans of this backend keep on log pages, or may take */
 static int	reserved_pins = 0;
@@ -73,6 +80,9 @@ messages_reset(BetreeScanOpaque so)
 	so->nmessages = 0;
 	so->max_messages = 0;
 	so->messages_cached = false;
+	if (BufferIsValid(so->guard))
+		ReleaseBuffer(so->guard);
+	so->guard = InvalidBuffer;
 }
 
 /* Sort what has been collected; drop exact duplicates */
@@ -148,17 +158,18 @@ collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
 	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
 	OffsetNumber nsorted = BetreePageGetOpaque(page)->bteo_nsorted;
 	OffsetNumber off = FirstOffsetNumber;
+	bool		hinted = hint != NULL && *hint != InvalidOffsetNumber;
 
 	/* without a hint, the scan's own bound is mostly the narrower */
-	if (hint != NULL)
+	if (hinted)
 		off = betree_page_search_hint(bt, page, nsorted, *hint, &range->low);
 	else if (nsorted > 0 && so->lower.nkeys > 0)
 		off = betree_page_search(bt, page, nsorted, &so->lower);
 	if (off <= nsorted &&
-		betree_key_compare_tuple(bt, hint ? &so->lower : &range->low,
+		betree_key_compare_tuple(bt, hinted ? &so->lower : &range->low,
 								 BetreePageGetTuple(page, off)) > 0)
 		off = betree_page_search(bt, page, nsorted,
-								 hint ? &so->lower : &range->low);
+								 hinted ? &so->lower : &range->low);
 
 	for (; off <= nsorted; off++)
 	{
@@ -212,7 +223,8 @@ collect_log(BetreeScanOpaque so, LogRange *range)
 {
 	BetreePageOpaque opaque = BetreePageGetOpaque(range->node);
 	BetreeDirEntry *dir = BetreeNodeGetDir(range->node);
-	bool		use_cache = so->interlock && opaque->bteo_level == 1;
+	bool		use_cache = !so->hashed && so->logcache_ready &&
+		opaque->bteo_level == 1;
 	uint16		filter_from = 0;
 	bool		hit[BETREE_FILTER_HITS];
 	bool		filtered = so->hashed && is_filter_worthwhile(range) &&
@@ -315,6 +327,8 @@ descend_collecting(BetreeScanOpaque so, BetreeKey *key, bool strict)
 
 	betree_scan_forget(so);
 	so->upper_logs = false;
+	if (so->skip_qual != NULL)
+		so->nsteps = 0;
 	buf = betree_read(&so->bt, BETREE_ROOT_BLKNO, BUFFER_LOCK_SHARE,
 					  BETREE_NODE);
 	for (;;)
@@ -393,20 +407,40 @@ reserve_pins(BetreeScanOpaque so, Page node)
 	}
 }
 
+/* Give up the pins on log pages */
+static void
+release_log_pins(BetreeScanOpaque so)
+{
+	if (so->logcache_ready)
+	{
+		betree_logcache_release(&so->logcache);
+		unreserve_pins(so);
+	}
+}
+
 /* Forget the remembered node and what was collected there */
 void
 betree_scan_forget(BetreeScanOpaque so)
 {
 	if (BufferIsValid(so->nodebuf))
 		ReleaseBuffer(so->nodebuf);
-	if (so->logcache_ready)
-	{
-		betree_logcache_release(&so->logcache);
-		unreserve_pins(so);
-	}
+	release_log_pins(so);
 	so->nodebuf = InvalidBuffer;
-	so->steps_in_node = 0;
 	messages_reset(so);
+}
+
+/*
+ * betree_scan_page_unpin
+ *		Give up the pins of a page of results that is consumed.
+ */
+void
+betree_scan_page_unpin(BetreeScanPage *page)
+{
+	if (BufferIsValid(page->pin))
+		ReleaseBuffer(page->pin);
+	if (BufferIsValid(page->guard))
+		ReleaseBuffer(page->guard);
+	page->pin = page->guard = InvalidBuffer;
 }
 
 /*
@@ -436,7 +470,7 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 			descend_collecting(so, key, strict);
 		else if (!so->messages_cached)
 			messages_reset(so);
-		if (so->interlock && !so->hashed)
+		if (so->logcache_ready && !so->hashed && !so->messages_cached)
 			reserve_pins(so, BufferGetPage(so->nodebuf));
 		node = BufferGetPage(so->nodebuf);
 		child = betree_node_search(&so->bt, node, key, strict);
@@ -469,9 +503,14 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 							  &range.low);
 		betree_key_from_pivot(&so->bt, BetreeNodeGetUpper(node, child),
 							  &range.high);
-		if (so->mvcc && !so->interlock && !so->upper_logs &&
-			++so->steps_in_node > STEPS_BEFORE_CACHE)
+		if (so->mvcc && !so->upper_logs && ++so->nsteps > (so->skip_qual == NULL ? STEPS_BEFORE_CACHE :
+														   JUMPS_BEFORE_CACHE))
 		{
+			if (so->interlock)
+			{
+				IncrBufferRefCount(*leafbuf);
+				so->guard = *leafbuf;
+			}
 			range.child = -1;
 			if (ScanDirectionIsForward(dir))
 				betree_key_from_pivot(&so->bt, BetreeNodeGetHikey(node),
@@ -484,6 +523,8 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 		}
 		collect_log(so, &range);
 		messages_finish(so);
+		if (so->messages_cached)
+			release_log_pins(so);
 		return child;
 	}
 }
@@ -673,7 +714,14 @@ betree_scan_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 	LockBuffer(so->nodebuf, BUFFER_LOCK_UNLOCK);
 
 	if (so->interlock && page->nitems > 0)
+	{
 		page->pin = leafbuf;
+		if (BufferIsValid(so->guard))
+		{
+			IncrBufferRefCount(so->guard);
+			page->guard = so->guard;
+		}
+	}
 	else
 		ReleaseBuffer(leafbuf);
 	MemoryContextSwitchTo(oldcontext);
