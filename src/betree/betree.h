@@ -210,6 +210,7 @@ extern IndexTuple betree_form_tuple(BetreeRel *bt, Datum *values,
 									Relation heap);
 
 /* betree_descend.c */
+extern void betree_lock(BetreeRel *bt, Buffer buf, int lockmode);
 extern Buffer betree_read(BetreeRel *bt, BlockNumber blkno, int lockmode,
 						  int kind);
 extern void betree_check_page(BetreeRel *bt, Buffer buf, int kind, int level);

@@ -17,6 +17,7 @@
 #include "betree/betree.h"
 
 #include "miscadmin.h"
+#include "storage/buf_internals.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 
@@ -65,13 +66,34 @@ betree_check_page(BetreeRel *bt, Buffer buf, int kind, int level)
 				 errhint("Please REINDEX it.")));
 }
 
+/*
+ * betree_lock
+ *		LockBuffer() for a page that another page, which is locked, refers to.
+ *
+ * In a damaged index it may refer to a page that we have locked ourselves, and
+ * waiting for that would never end.
+ */
+void
+betree_lock(BetreeRel *bt, Buffer buf, int lockmode)
+{
+	if (!BufferIsLocal(buf) &&
+		LWLockHeldByMe(BufferDescriptorGetContentLock(GetBufferDescriptor(buf - 1))))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" refers to block %u from below or twice",
+						RelationGetRelationName(bt->rel),
+						BufferGetBlockNumber(buf)),
+				 errhint("Please REINDEX it.")));
+	LockBuffer(buf, lockmode);
+}
+
 /* Read, lock and check a page of the given kind */
 Buffer
 betree_read(BetreeRel *bt, BlockNumber blkno, int lockmode, int kind)
 {
 	Buffer		buf = ReadBuffer(bt->rel, blkno);
 
-	LockBuffer(buf, lockmode);
+	betree_lock(bt, buf, lockmode);
 	betree_check_page(bt, buf, kind, -1);
 	return buf;
 }
@@ -182,7 +204,7 @@ betree_descend(BetreeRel *bt, BetreeKey *key, bool strict, int level,
 		at--;
 		childbuf = ReadBuffer(bt->rel,
 							  BetreePivotGetChild(BetreeNodeGetPivot(page, child)));
-		LockBuffer(childbuf, mode_for_level(at, level, lockmode));
+		betree_lock(bt, childbuf, mode_for_level(at, level, lockmode));
 		betree_check_page(bt, childbuf, BETREE_NODE, at);
 		UnlockReleaseBuffer(buf);
 		buf = childbuf;

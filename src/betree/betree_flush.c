@@ -117,7 +117,7 @@ betree_logcache_lock(BetreeRel *bt, BetreeLogCache *cache, int i,
 		cache->blkno[i] = blkno;
 		cache->hint[i] = 0;
 	}
-	LockBuffer(buf, BUFFER_LOCK_SHARE);
+	betree_lock(bt, buf, BUFFER_LOCK_SHARE);
 	betree_check_page(bt, buf, BETREE_BUF, -1);
 	return buf;
 }

@@ -349,7 +349,7 @@ descend_collecting(BetreeScanOpaque so, BetreeKey *key, bool strict)
 		}
 		childbuf = ReadBuffer(so->bt.rel,
 							  BetreePivotGetChild(BetreeNodeGetPivot(node, child)));
-		LockBuffer(childbuf, BUFFER_LOCK_SHARE);
+		betree_lock(&so->bt, childbuf, BUFFER_LOCK_SHARE);
 		betree_check_page(&so->bt, childbuf, BETREE_NODE, level - 1);
 		UnlockReleaseBuffer(buf);
 		buf = childbuf;
@@ -706,7 +706,7 @@ betree_scan_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 					 errhint("Please REINDEX it.")));
 	}
 
-	LockBuffer(leafbuf, BUFFER_LOCK_SHARE);
+	betree_lock(bt, leafbuf, BUFFER_LOCK_SHARE);
 	betree_check_page(bt, leafbuf, BETREE_LEAF, 0);
 	ecp_test_for_old_snapshot(so->snapshot, bt->rel, BufferGetPage(leafbuf));
 	merge_leaf(so, page, BufferGetPage(leafbuf), moved ? &key : &low, &high);

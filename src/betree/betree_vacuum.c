@@ -139,7 +139,7 @@ clean_log(VacuumState *state, Page node)
 		buf = ReadBufferExtended(state->bt.rel, MAIN_FORKNUM,
 								 dir[i].bted_block, RBM_NORMAL,
 								 state->info->strategy);
-		LockBuffer(buf, BUFFER_LOCK_EXCLUSIVE);
+		betree_lock(&state->bt, buf, BUFFER_LOCK_EXCLUSIVE);
 		betree_check_page(&state->bt, buf, BETREE_BUF, -1);
 		clean_page(state, buf, node, &dir[i]);
 		UnlockReleaseBuffer(buf);
@@ -191,7 +191,7 @@ lock_leaf_parent(VacuumState *state)
 		child = betree_node_search(bt, node, &key, false);
 		childbuf = ReadBuffer(bt->rel,
 							  BetreePivotGetChild(BetreeNodeGetPivot(node, child)));
-		LockBuffer(childbuf, BUFFER_LOCK_SHARE);
+		betree_lock(bt, childbuf, BUFFER_LOCK_SHARE);
 		betree_check_page(bt, childbuf, BETREE_NODE, level - 1);
 		UnlockReleaseBuffer(buf);
 		buf = childbuf;
@@ -330,7 +330,7 @@ clean_leaf(VacuumState *state)
 								 state->info->strategy);
 	if (!ConditionalLockBufferForCleanup(leafbuf))
 	{
-		LockBuffer(leafbuf, BUFFER_LOCK_EXCLUSIVE);
+		betree_lock(bt, leafbuf, BUFFER_LOCK_EXCLUSIVE);
 		add_wait(state, leafblk);
 	}
 	betree_check_page(bt, leafbuf, BETREE_LEAF, 0);

@@ -235,5 +235,91 @@ pass('no crash: ' . join(', ', map { "$found{$_} $_" } sort keys %found));
 $node->safe_psql('postgres', 'REINDEX INDEX damaged_k');
 index_ok($node, 'damaged_k', 'REINDEX heals it');
 
+# Pointers back to a page that is locked: an error, not a wait for oneself.
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE loops (k int8);
+	CREATE INDEX loops_k ON loops USING betree (k) WITH (buffer_pages = 4);
+	INSERT INTO loops SELECT hashint8extended(i, 1)
+		FROM generate_series(1, 3000) i;
+	CHECKPOINT));
+is( $node->safe_psql(
+		'postgres',
+		"SELECT kind, level, items > 3 FROM betree_node_info('loops_k', 1)"),
+	'node|1|t',
+	'a root above leaves');
+$path = relation_path($node, 'loops_k');
+my $root = read_block($path, 1);
+my $special = unpack('S', substr($root, 16, 2));
+
+# where a page has the item's pointer to a child
+sub child_at
+{
+	my ($item) = @_;
+	return unpack('L', substr($root, 24 + 4 * ($item - 1), 4)) & 0x7fff;
+}
+
+my $second = substr($root, child_at(3), 4);
+my %loop = (
+	'child is the node' =>
+	  sub { substr($_[0], child_at(2), 4, pack('SS', 0, 1)) },
+	'child is the one before' =>
+	  sub { substr($_[0], child_at(4), 4, $second) },
+	'log page is the node' => sub {
+		foreach my $i (0 .. 4)
+		{
+			substr($_[0], $special + 8 * $i, 4, pack('L', 1));
+		}
+	},
+	'log page is a child' => sub {
+		foreach my $i (0 .. 4)
+		{
+			substr($_[0], $special + 8 * $i,
+				4, pack('L', unpack('x2S', $second)));
+		}
+	});
+foreach my $case (sort keys %loop)
+{
+	$node->stop;
+	my $bad = $root;
+	$loop{$case}->($bad);
+	write_block($path, 1, $bad);
+	$node->start;
+	my $errors = 0;
+	foreach my $sql (
+		'SET enable_seqscan = off; SELECT count(k) FROM loops WHERE k > 0',
+		'INSERT INTO loops SELECT hashint8extended(i, 2)'
+		. ' FROM generate_series(1, 6000) i',
+		"SELECT betree_flush('loops_k')",
+		'VACUUM loops',
+		"SELECT betree_index_check('loops_k', false)")
+	{
+		my ($stdout, $stderr) = ('', '');
+		my $ret = $node->psql(
+			'postgres',
+			"\\set VERBOSITY sqlstate\n$sql",
+			stdout => \$stdout,
+			stderr => \$stderr,
+			timeout => 60);
+		BAIL_OUT("hang or crash where the $case: $sql")
+		  if !defined $ret || $ret == 2 || $stderr =~ /terminated|crash/;
+		$errors++ if $stderr =~ /XX002/;
+		unlike($stderr, qr/ERROR:(?!\s+XX002)/, "$case: $sql");
+	}
+	cmp_ok($errors, '>=', 1, "$case: index corrupted");
+	$node->stop('immediate');
+	write_block($path, 1, $root);
+	$node->start;
+	$node->safe_psql('postgres', 'REINDEX INDEX loops_k; TRUNCATE loops');
+	$node->safe_psql(
+		'postgres', q(
+		INSERT INTO loops SELECT hashint8extended(i, 1)
+			FROM generate_series(1, 3000) i;
+		CHECKPOINT));
+	$path = relation_path($node, 'loops_k');
+	$root = read_block($path, 1);
+	$second = substr($root, child_at(3), 4);
+}
+
 $node->stop;
 done_testing();
