@@ -72,6 +72,7 @@ typedef struct BetreeOptions
 #define BETREE_BUFFER_PAGES_MAX		128
 #define BETREE_BUFFER_LEVELS_DEFAULT 1
 #define BETREE_BUFFER_LEVELS_MAX	16
+#define BETREE_FLUSH_BUDGET_DEFAULT	16
 #define BETREE_FLUSH_BUDGET_MAX		10000
 
 #define BETREE_MAX_HEIGHT		24
@@ -91,7 +92,7 @@ typedef struct BetreeRel
 	int			buffer_pages;	/* sealed pages that start a drain; 0 = none */
 	int			buffer_levels;
 	int			tuple_width;	/* guessed from the columns' types */
-	int			flush_budget;	/* children a drain visits per call, 0 = all */
+	int			flush_budget;	/* batches that an insert moves, 0 = all */
 	FmgrInfo   *cmp[INDEX_MAX_KEYS];
 } BetreeRel;
 
@@ -171,7 +172,7 @@ extern void betree_init(void);
 extern bytea *betreeoptions(Datum reloptions, bool validate);
 extern void betree_open(BetreeRel *bt, Relation rel);
 extern int	betree_node_ncap(BetreeRel *bt, int level);
-extern int	betree_drain_threshold(BetreeRel *bt, Page page);
+extern int	betree_drain_threshold(BetreeRel *bt, Page page, BlockNumber blkno);
 
 /* betree_validate.c */
 extern bool betreevalidate(Oid opclassoid);
@@ -241,7 +242,7 @@ extern void betree_batch_init(BetreeBatch *batch, int npages);
 extern void betree_gather(BetreeRel *bt, Page node, int child, int max_space,
 						  int max_items, BetreeLogCache *cache,
 						  BetreeBatch *batch);
-extern void betree_drain(BetreeRel *bt, BlockNumber blkno, int level,
+extern int	betree_drain(BetreeRel *bt, BlockNumber blkno, int level,
 						 int budget);
 extern void betree_flush_all(BetreeRel *bt);
 

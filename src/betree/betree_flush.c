@@ -18,7 +18,10 @@
  * number of levels.
  *
  * Any backend may run a drain or part of one, several may at a time: each
- * flush finds out under the node's lock what is pending.
+ * flush finds out under the node's lock what is pending.  A drain therefore
+ * need not be finished by who began it: each insert into the node does a
+ * part of it, which the budget bounds (flush_budget), and the markers tell the
+ * next one where to go on.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,7 +50,9 @@ typedef struct DrainState
 	IndexTuple	cursor;			/* lower bound of the next child, or NULL */
 	IndexTuple	end;			/* high key of the node when we began */
 	uint16		target;			/* drain up to this number */
-	int			nvisited;		/* children */
+	int			budget;			/* batches that may still be moved */
+	int			empty[GROUP_SIZE];	/* children that nothing was pending for */
+	int			nempty;
 	BlockNumber full_child;
 	bool		child_drains;	/* a flush started a drain of full_child */
 	BetreeLogCache cache;
@@ -235,7 +240,8 @@ betree_gather(BetreeRel *bt, Page node, int child, int max_space,
 }
 
 /*
- * Flush one child that is a leaf.  The node is exclusively locked.
+ * Flush one child that is a leaf, as far as the budget goes.  The node is
+ * exclusively locked.
  */
 static FlushResult
 flush_to_leaf(DrainState *state, int child)
@@ -250,21 +256,55 @@ flush_to_leaf(DrainState *state, int child)
 		betree_gather(bt, node, child, BetreePageCapacity,
 					  BETREE_BATCH_MAX_ITEMS, &state->cache, &state->batch);
 		if (state->batch.nitems == 0)
+		{
+			state->empty[state->nempty++] = child;
 			break;
+		}
 		leafbuf = betree_read(bt,
 							  BetreePivotGetChild(BetreeNodeGetPivot(node, child)),
 							  BUFFER_LOCK_EXCLUSIVE, BETREE_LEAF);
 		done = betree_leaf_merge(bt, state->nodebuf, child, leafbuf,
 								 &state->batch);
 		UnlockReleaseBuffer(leafbuf);
+		state->budget--;
 
 		/*
 		 * What remains may belong to new leaves, which are children of their
 		 * own now, with markers that say so.
 		 */
-	} while (done && !state->batch.complete);
+	} while (done && !state->batch.complete && state->budget > 0);
 
 	return done ? FLUSHED : NODE_FULL;
+}
+
+/*
+ * Raise the markers of the children that nothing was pending for, so that the
+ * next part of the drain need not look again.  The node is exclusively
+ * locked, and still was when they were found.
+ */
+static void
+pass_empty(DrainState *state)
+{
+	Page		node = BufferGetPage(state->nodebuf);
+	BetreeDelta delta;
+
+	if (state->nempty == 0)
+		return;
+	betree_delta_begin(&delta, state->bt->rel);
+	betree_delta_buffer(&delta, state->nodebuf);
+	START_CRIT_SECTION();
+	for (int i = 0; i < state->nempty; i++)
+	{
+		IndexTuple	pivot = BetreeNodeGetPivot(node, state->empty[i]);
+
+		BetreePivotSetMarker(pivot, BetreePageGetOpaque(node)->bteo_seq);
+		betree_delta_range(&delta, 0,
+						   (char *) &pivot->t_tid.ip_posid - (char *) node,
+						   sizeof(OffsetNumber));
+	}
+	betree_delta_finish(&delta);
+	state->nempty = 0;
+	BETREE_STOP("passed");
 }
 
 /* Write a batch into the tail of a child's log */
@@ -353,7 +393,12 @@ flush_to_node(DrainState *state, int child)
 		}
 		betree_gather(bt, node, child, room, max_items, &state->cache, batch);
 		if (batch->nitems > 0)
+		{
 			append_batch(bt, state->nodebuf, child, tailbuf, batch);
+			state->budget--;
+		}
+		else if (batch->complete)
+			state->empty[state->nempty++] = child;
 		if (BufferIsValid(tailbuf))
 			UnlockReleaseBuffer(tailbuf);
 		if (batch->complete)
@@ -439,7 +484,8 @@ read_ahead(DrainState *state)
 	BlockNumber blocks[GROUP_SIZE];
 	int			n = 0;
 	Page		node;
-	int			limit = Min(GROUP_SIZE, state->cache.npins);
+	int			limit = Min(Min(GROUP_SIZE, state->budget),
+							state->cache.npins);
 
 	if (state->level > 1)
 		return;
@@ -495,6 +541,7 @@ finish_drain(DrainState *state)
 	if (ndrop > 0)
 		betree_node_drop_log(node, ndrop);
 	BetreePageGetOpaque(node)->bteo_drain = 0;
+	BetreePageGetOpaque(node)->bteo_flags |= BETREE_DRAINED;
 	betree_xlog_finish(xlog);
 	BETREE_STOP("dropped");
 	return true;
@@ -531,11 +578,11 @@ next_node(DrainState *state)
  * Flush a group of children.  Takes and releases the node's lock.
  */
 static DrainStep
-drain_group(DrainState *state, int budget)
+drain_group(DrainState *state)
 {
 	Page		node;
 	DrainStep	step = DRAIN_CONTINUE;
-	int			nflushed = 0;
+	int			nvisited = 0;
 	int			child;
 
 	lock_at_cursor(state, BUFFER_LOCK_EXCLUSIVE);
@@ -558,7 +605,7 @@ drain_group(DrainState *state, int budget)
 
 		if (!child_lags(state, node, child))
 			continue;
-		if (nflushed >= GROUP_SIZE || (budget > 0 && state->nvisited >= budget))
+		if (nvisited >= GROUP_SIZE || state->budget <= 0)
 			break;
 
 		oldcontext = MemoryContextSwitchTo(state->context);
@@ -566,8 +613,7 @@ drain_group(DrainState *state, int budget)
 			flush_to_node(state, child);
 		MemoryContextSwitchTo(oldcontext);
 		MemoryContextReset(state->context);
-		nflushed++;
-		state->nvisited++;
+		nvisited++;
 
 		if (result == NODE_FULL)
 		{
@@ -583,10 +629,12 @@ drain_group(DrainState *state, int budget)
 		}
 	}
 
+	pass_empty(state);
+
 	if (child < BetreeNodeNumChildren(node))
 	{
 		set_cursor(state, BetreeNodeGetPivot(node, child));
-		if (step == DRAIN_CONTINUE && budget > 0 && state->nvisited >= budget)
+		if (step == DRAIN_CONTINUE && state->budget <= 0)
 			step = DRAIN_DONE;
 	}
 	else if (step == DRAIN_CONTINUE)
@@ -606,10 +654,10 @@ drain_group(DrainState *state, int budget)
  * betree_drain
  *		Go on with the drain of a node, if one is under way.
  *
- * The caller holds no lock.  "budget" bounds the children that are visited,
- * 0 for all.
+ * The caller holds no lock.  "budget" bounds the batches that are moved, here
+ * and in the drains of children, 0 for all.  Returns what is left of it, or 0.
  */
-void
+int
 betree_drain(BetreeRel *bt, BlockNumber blkno, int level, int budget)
 {
 	DrainState	state = {0};
@@ -622,6 +670,7 @@ betree_drain(BetreeRel *bt, BlockNumber blkno, int level, int budget)
 	oldcontext = MemoryContextSwitchTo(drain_context);
 	state.bt = bt;
 	state.level = level;
+	state.budget = budget > 0 ? budget : INT_MAX;
 	state.context = AllocSetContextCreate(drain_context, "betree flush",
 										  ALLOCSET_DEFAULT_SIZES);
 	betree_batch_init(&state.batch, 1);
@@ -640,7 +689,7 @@ betree_drain(BetreeRel *bt, BlockNumber blkno, int level, int budget)
 		CHECK_FOR_INTERRUPTS();
 
 		read_ahead(&state);
-		step = drain_group(&state, budget);
+		step = drain_group(&state);
 		release_ahead(&state);
 		if (step == DRAIN_SPLIT)
 		{
@@ -650,13 +699,19 @@ betree_drain(BetreeRel *bt, BlockNumber blkno, int level, int budget)
 			betree_split_node(bt, &key, level);
 		}
 		else if (step == DRAIN_CHILD)
-			betree_drain(bt, state.full_child, level - 1, 0);
+		{
+			state.budget = betree_drain(bt, state.full_child, level - 1,
+										Max(state.budget, 1));
+			if (state.budget <= 0)
+				step = DRAIN_DONE;
+		}
 	} while (step != DRAIN_DONE);
 
 	betree_logcache_release(&state.cache);
 	ReleaseBuffer(state.nodebuf);
 	MemoryContextSwitchTo(oldcontext);
 	MemoryContextDelete(drain_context);
+	return Max(state.budget, 0);
 }
 
 /*
@@ -732,7 +787,7 @@ betree_flush_all(BetreeRel *bt)
 			cursor = CopyIndexTuple(BetreeNodeGetHikey(BufferGetPage(nodebuf)));
 			UnlockReleaseBuffer(nodebuf);
 			if (pending)
-				betree_drain(bt, blkno, level, 0);
+				(void) betree_drain(bt, blkno, level, 0);
 		}
 	}
 	MemoryContextSwitchTo(oldcontext);

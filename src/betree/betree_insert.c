@@ -7,7 +7,8 @@
  * tuple to the tail page of its log, and is done: no leaf is read.  When the
  * tail is full, it is sorted, gets its number, and a new tail takes its place
  * (seal).  The seal that completes buffer_pages pages starts a drain, which
- * moves the messages down child by child (betree_flush.c).
+ * moves the messages down child by child (betree_flush.c): each insert into
+ * the node goes on with it, by flush_budget leaves at most.
  *
  * If a log cannot take another page, because drains fail or cannot keep up,
  * the tuple goes into its leaf directly: always legal, because messages
@@ -237,7 +238,8 @@ betree_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool start_drain)
 
 	if (opaque->bteo_drain == 0 && opaque->bteo_nlog > 0 &&
 		(start_drain ||
-		 opaque->bteo_nlog >= betree_drain_threshold(bt, node)))
+		 opaque->bteo_nlog >= betree_drain_threshold(bt, node,
+													 BufferGetBlockNumber(nodebuf))))
 		opaque->bteo_drain = opaque->bteo_seq;
 
 	page = betree_xlog_page(state, newbuf, true);
@@ -342,12 +344,17 @@ insert_tuple(BetreeRel *bt, IndexTuple itup)
 		Buffer		tailbuf = betree_read(bt, tailblk, BUFFER_LOCK_EXCLUSIVE,
 										  BETREE_BUF);
 
+		drain = bt->flush_budget > 0 &&
+			BetreePageGetOpaque(node)->bteo_drain != 0;
 		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
 		if (tail_has_room(BufferGetPage(tailbuf), itup))
 		{
 			append_to_tail(bt, tailbuf, itup);
 			UnlockReleaseBuffer(tailbuf);
+			nodeblk = BufferGetBlockNumber(nodebuf);
 			ReleaseBuffer(nodebuf);
+			if (drain)
+				(void) betree_drain(bt, nodeblk, level, bt->flush_budget);
 			return;
 		}
 		UnlockReleaseBuffer(tailbuf);
@@ -367,7 +374,7 @@ insert_tuple(BetreeRel *bt, IndexTuple itup)
 	nodeblk = BufferGetBlockNumber(nodebuf);
 	ReleaseBuffer(nodebuf);
 	if (drain)
-		betree_drain(bt, nodeblk, level, bt->flush_budget);
+		(void) betree_drain(bt, nodeblk, level, bt->flush_budget);
 }
 
 /* What aminsert keeps from one row to the next */

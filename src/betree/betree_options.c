@@ -13,6 +13,7 @@
 
 #include "betree/betree.h"
 
+#include "common/hashfn.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
@@ -27,6 +28,9 @@
 #define TARGET_MESSAGES		48
 #define AUTO_PAGES_MIN		20
 #endif
+
+/* A node's first drain comes at a length of its log from 1/4 of it on */
+#define FIRST_DRAIN_DIVISOR	4
 
 static relopt_kind betree_relopt_kind;
 
@@ -56,8 +60,9 @@ betree_init(void)
 					  BETREE_FILLFACTOR_DEFAULT, BETREE_FILLFACTOR_MIN,
 					  BETREE_FILLFACTOR_MAX, ShareUpdateExclusiveLock);
 	add_int_reloption(betree_relopt_kind, "flush_budget",
-					  "Children that one insert may flush, 0 for all of a node",
-					  0, 0, BETREE_FLUSH_BUDGET_MAX, ShareUpdateExclusiveLock);
+					  "Leaves that one insert may flush, 0 for all of a node",
+					  BETREE_FLUSH_BUDGET_DEFAULT, 0, BETREE_FLUSH_BUDGET_MAX,
+					  ShareUpdateExclusiveLock);
 
 #ifdef BETREE_STOP_POINTS
 	DefineCustomStringVariable("betree.debug_stop_at",
@@ -157,7 +162,8 @@ betree_open(BetreeRel *bt, Relation rel)
 		BETREE_BUFFER_PAGES_AUTO;
 	bt->buffer_levels = options ? options->buffer_levels :
 		BETREE_BUFFER_LEVELS_DEFAULT;
-	bt->flush_budget = options ? options->flush_budget : 0;
+	bt->flush_budget = options ? options->flush_budget :
+		BETREE_FLUSH_BUDGET_DEFAULT;
 	widths = tuple_widths(rel);
 	bt->tuple_width = widths.tuple;
 	if (bt->buffer_pages == BETREE_BUFFER_PAGES_AUTO)
@@ -185,12 +191,25 @@ betree_node_ncap(BetreeRel *bt, int level)
 	return Min(ncap, BETREE_NCAP_MAX);
 }
 
-/* Sealed pages that start a drain of this node */
+/*
+ * betree_drain_threshold
+ *		Sealed pages that start a drain of the node at "blkno".
+ *
+ * Nodes that a build has made fill at the same pace when keys are random, and
+ * would all drain at the same time, over and over.  So the first drain of a
+ * node comes sooner, each node's at another length of its log.  The root has
+ * nobody to wait for.
+ */
 int
-betree_drain_threshold(BetreeRel *bt, Page page)
+betree_drain_threshold(BetreeRel *bt, Page page, BlockNumber blkno)
 {
 	int			ncap = BetreePageGetOpaque(page)->bteo_ncap -
 		betree_node_nfilters(page);
+	int			pages = Max(1, Min(bt->buffer_pages, ncap - 2));
+	int			first = Max(1, pages / FIRST_DRAIN_DIVISOR);
 
-	return Max(1, Min(bt->buffer_pages, ncap - 2));
+	if (blkno == BETREE_ROOT_BLKNO ||
+		(BetreePageGetOpaque(page)->bteo_flags & BETREE_DRAINED) != 0)
+		return pages;
+	return first + murmurhash32(blkno) % (pages - first + 1);
 }

@@ -96,7 +96,8 @@ typedef BetreeMetaPageData *BetreeMetaPage;
  *	 20     4    bteo_hash_id	FILTER: identity of the hash functions
  *	 24     1    bteo_kind
  *	 25     1    bteo_level		0 = leaf; BUF: level of its node
- *	 26     4    bteo_flags
+ *	 26     2    bteo_flags
+ *	 28     2    unused
  *	 30     2    bteo_page_id
  */
 typedef struct BetreePageOpaqueData
@@ -112,11 +113,14 @@ typedef struct BetreePageOpaqueData
 	uint8		bteo_kind;
 	uint8		bteo_level;
 	uint16		bteo_flags;
-	uint16		bteo_flags2;
+	uint16		bteo_unused;
 	uint16		bteo_page_id;
 } BetreePageOpaqueData;
 
 typedef BetreePageOpaqueData *BetreePageOpaque;
+
+/* values of bteo_flags */
+#define BETREE_DRAINED			0x0001	/* NODE: a drain has been finished */
 
 StaticAssertDecl(sizeof(BetreePageOpaqueData) == 32,
 				 "betree page opaque data is 32 bytes");

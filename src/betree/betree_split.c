@@ -275,6 +275,7 @@ write_half(BetreeRel *bt, Page page, Page source, NodeHalf *half,
 	to->bteo_ndir = half->ndir;
 	to->bteo_nlog = half->nlog;
 	to->bteo_seq = from->bteo_seq;
+	to->bteo_flags = from->bteo_flags;
 	raise_filters(page);
 	if (half->nlog > 0 && from->bteo_drain != 0 &&
 		!BetreeSeqNewer(half->dir[0].bted_seq, from->bteo_drain))
