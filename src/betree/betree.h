@@ -260,6 +260,10 @@ extern bool betree_filter_lacks(BetreeRel *bt, Page node, BetreeHash *hash,
 								IndexTuple itup, uint16 seq);
 
 /* betree_leaf.c */
+extern bool betree_leaf_fits(Page page, BetreeBatch *batch);
+extern bool betree_leaf_share(BetreeRel *bt, Buffer nodebuf, int child,
+							  Buffer leafbuf, Buffer nextbuf,
+							  BetreeBatch *batch, BetreeBatch *next_batch);
 extern bool betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child,
 							  Buffer leafbuf, BetreeBatch *batch);
 extern void betree_log_child_flush(BetreeDelta *delta, int bufno,

@@ -9,7 +9,8 @@
  * the leaf, never in both.
  *
  * A full leaf and a full batch always fit three pages, since tuples are at
- * most a sixth of a page.
+ * most a sixth of a page.  Two leaves and their batches may be spread anew
+ * over two or three pages; that record moves the bound between them.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,20 +33,38 @@ typedef struct Merged
 	int			nitems;
 	int			space;			/* with item pointers */
 	int			new_space;		/* of the tuples that come from the batch */
+	int			max_space;		/* of the largest tuple */
 	bool		ascending;		/* the batch goes behind all of the leaf */
-	MergedItem	items[BETREE_MERGE_MAX_ITEMS];
+	MergedItem	items[FLEXIBLE_ARRAY_MEMBER];
 } Merged;
 
 /* how a merged leaf is cut into pages: pages[i] begins at start[i] */
 #define MAX_PAGES		3
 
+/* how full, in percent, leaves may be that share their tuples */
+#define SHARE_FILL_TWO	95
+#define SHARE_FILL_THREE	90
+
 typedef struct LeafSplit
 {
 	int			npages;
+	int			nold;			/* the first of them are leaves already */
 	int			start[MAX_PAGES + 1];
 	IndexTuple	separator[MAX_PAGES];	/* of pages 1.. */
 	Buffer		buf[MAX_PAGES];
 } LeafSplit;
+
+/* Room for the tuples of "nleaves" leaves, and a batch for each */
+static Merged *
+merged_create(int nleaves)
+{
+	Merged	   *merged = palloc(offsetof(Merged, items) +
+								nleaves * BETREE_MERGE_MAX_ITEMS *
+								sizeof(MergedItem));
+
+	memset(merged, 0, offsetof(Merged, items));
+	return merged;
+}
 
 static inline void
 merged_add(Merged *merged, IndexTuple itup, OffsetNumber from)
@@ -54,6 +73,7 @@ merged_add(Merged *merged, IndexTuple itup, OffsetNumber from)
 	merged->items[merged->nitems].from = from;
 	merged->nitems++;
 	merged->space += BetreeTupleSpace(itup);
+	merged->max_space = Max(merged->max_space, BetreeTupleSpace(itup));
 	if (from == InvalidOffsetNumber)
 		merged->new_space += MAXALIGN(IndexTupleSize(itup));
 }
@@ -70,7 +90,7 @@ compare_with_leaf(BetreeRel *bt, BetreeSortItem *message, Page page,
 }
 
 /*
- * Merge the batch with the page.  Messages lie sparsely between the leaf's
+ * Merge the batch with the page, and add the result.  Messages lie sparsely between the leaf's
  * tuples, so look for each with growing steps.  A message that is in the leaf
  * already takes its place: inserting twice is inserting once.
  */
@@ -79,11 +99,6 @@ merge_items(BetreeRel *bt, Page page, BetreeBatch *batch, Merged *merged)
 {
 	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
 	OffsetNumber pos = FirstOffsetNumber;
-
-	merged->nitems = 0;
-	merged->space = 0;
-	merged->new_space = 0;
-	merged->ascending = false;
 
 	for (int i = 0; i < batch->nitems; i++)
 	{
@@ -233,6 +248,38 @@ write_in_place(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 }
 
 /*
+ * Cut the merged tuples into pages of "limit" bytes or "max_items", whichever
+ * comes first; an even piece takes the tuple that crosses its limit.
+ */
+static void
+cut(Merged *merged, LeafSplit *split, int limit, int max_items)
+{
+	int			space = 0;
+
+	split->npages = 0;
+	split->start[0] = 0;
+	for (int i = 0; i < merged->nitems; i++)
+	{
+		int			item_space = BetreeTupleSpace(merged->items[i].itup);
+		int			have = i - split->start[split->npages];
+
+		if (have > 0 && split->npages < MAX_PAGES - 1 &&
+			(have >= max_items || space >= limit ||
+			 (merged->ascending && space + item_space > limit)))
+		{
+			split->npages++;
+			split->start[split->npages] = i;
+			space = 0;
+		}
+		space += item_space;
+		if (space > BetreePageCapacity)
+			elog(ERROR, "betree leaf split does not fit %d pages", MAX_PAGES);
+	}
+	split->npages++;
+	split->start[split->npages] = merged->nitems;
+}
+
+/*
  * Cut the merged leaf into pages.  Evenly, unless the batch came in ascending
  * order: then all pages but the last are packed, for more will follow there.
  *
@@ -243,7 +290,6 @@ choose_split(BetreeRel *bt, Merged *merged, LeafSplit *split)
 {
 	int			limit;
 	int			max_items = BETREE_LEAF_MAX_ITEMS;
-	int			space = 0;
 
 	if (merged->ascending)
 	{
@@ -262,37 +308,32 @@ choose_split(BetreeRel *bt, Merged *merged, LeafSplit *split)
 		if (max_items < MaxIndexTuplesPerPage)
 			max_items = (merged->nitems + npages - 1) / npages;
 	}
+	cut(merged, split, limit, max_items);
+}
 
-	split->npages = 0;
-	split->start[0] = 0;
-	for (int i = 0; i < merged->nitems; i++)
-	{
-		int			item_space = BetreeTupleSpace(merged->items[i].itup);
-		int			have = i - split->start[split->npages];
+/* Cut the tuples of two leaves into "npages", if that fills them rightly */
+static bool
+choose_share(Merged *merged, LeafSplit *split, int npages, int fill)
+{
+	int			max_items = (merged->nitems + npages - 1) / npages;
 
-		/* an even piece takes the tuple that crosses its limit */
-		if (have > 0 && split->npages < MAX_PAGES - 1 &&
-			(have >= max_items || space >= limit ||
-			 (merged->ascending && space + item_space > limit)))
-		{
-			split->npages++;
-			split->start[split->npages] = i;
-			space = 0;
-		}
-		space += item_space;
-		if (space > BetreePageCapacity)
-			elog(ERROR, "betree leaf split does not fit %d pages", MAX_PAGES);
-	}
-	split->npages++;
-	split->start[split->npages] = merged->nitems;
+	if (merged->space > npages * BetreePageCapacity * fill / 100 ||
+		merged->space / npages + merged->max_space > BetreePageCapacity ||
+		max_items > BETREE_LEAF_MAX_ITEMS)
+		return false;
+	cut(merged, split, merged->space / npages,
+		BETREE_LEAF_MAX_ITEMS < MaxIndexTuplesPerPage ? max_items :
+		BETREE_LEAF_MAX_ITEMS);
+	return split->npages >= split->nold;
 }
 
 /* Make the separators; returns whether the node has room for them */
 static bool
-form_separators(BetreeRel *bt, Page node, Merged *merged, LeafSplit *split)
+form_separators(BetreeRel *bt, Page node, int child, Merged *merged,
+				LeafSplit *split)
 {
 	int			space = 0;
-	int			nnew = split->npages - 1;
+	int			nnew = split->npages - split->nold;
 
 	for (int i = 1; i < split->npages; i++)
 	{
@@ -303,19 +344,43 @@ form_separators(BetreeRel *bt, Page node, Merged *merged, LeafSplit *split)
 								  merged->items[at].itup);
 		space += BetreeTupleSpace(split->separator[i]);
 	}
-	return nnew == 0 ||
+	if (split->nold > 1)
+		space -= BetreeTupleSpace(BetreeNodeGetPivot(node, child + 1));
+	return space <= 0 ||
 		(space <= betree_node_room(node) &&
 		 BetreeNodeNumChildren(node) + nnew <= BETREE_NODE_MAX_CHILDREN);
 }
 
-/* Write the merged leaf as one or more whole pages */
+/* Point the node at the pages behind the first, whose buffers are known */
 static void
-write_pages(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
-			BetreeBatch *batch, Merged *merged, LeafSplit *split)
+write_pivots(Page node, int child, LeafSplit *split, uint16 marker)
+{
+	for (int i = 1; i < split->nold; i++)
+		PageIndexTupleDelete(node, BETREE_FIRST_PIVOT + child + 1);
+	for (int i = 1; i < split->npages; i++)
+	{
+		IndexTuple	pivot = split->separator[i];
+
+		BetreePivotSetChild(pivot, BufferGetBlockNumber(split->buf[i]));
+		BetreePivotSetMarker(pivot, marker);
+		if (PageAddItem(node, (Item) pivot, IndexTupleSize(pivot),
+						BETREE_FIRST_PIVOT + child + i,
+						false, false) == InvalidOffsetNumber)
+			elog(ERROR, "could not add pivot to betree node");
+	}
+}
+
+/*
+ * Write the merged tuples as whole pages, the first split->nold of them into
+ * the leaves that split->buf already has.  "next_batch" is that of the second
+ * such leaf, or NULL.
+ */
+static void
+write_pages(BetreeRel *bt, Buffer nodebuf, int child, BetreeBatch *batch,
+			BetreeBatch *next_batch, Merged *merged, LeafSplit *split)
 {
 	GenericXLogState *state = betree_xlog_start(bt->rel);
 	Page		node = NULL;
-	uint16		marker = 0;
 
 	if (BufferIsValid(nodebuf))
 	{
@@ -324,38 +389,81 @@ write_pages(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 		{
 			BetreePivotSetMarker(BetreeNodeGetPivot(node, child), batch->upto);
 			(void) count_batch(node, batch);
+			if (next_batch != NULL)
+				(void) count_batch(node, next_batch);
 		}
-		marker = BetreePivotGetMarker(BetreeNodeGetPivot(node, child));
 	}
 
-	split->buf[0] = leafbuf;
 	for (int i = 0; i < split->npages; i++)
 	{
 		Page		page;
 
-		if (i > 0)
+		if (i >= split->nold)
 			split->buf[i] = betree_alloc(bt);
-		page = betree_xlog_page(state, split->buf[i], i > 0);
+		page = betree_xlog_page(state, split->buf[i], i >= split->nold);
 		betree_page_init(page, BETREE_LEAF, 0, 0);
 		for (int j = split->start[i]; j < split->start[i + 1]; j++)
 			betree_page_add(page, merged->items[j].itup);
-
-		if (i > 0)
-		{
-			IndexTuple	pivot = split->separator[i];
-
-			BetreePivotSetChild(pivot, BufferGetBlockNumber(split->buf[i]));
-			BetreePivotSetMarker(pivot, marker);
-			if (PageAddItem(node, (Item) pivot, IndexTupleSize(pivot),
-							BETREE_FIRST_PIVOT + child + i,
-							false, false) == InvalidOffsetNumber)
-				elog(ERROR, "could not add pivot to betree node");
-		}
 	}
+	if (split->npages > 1)
+		write_pivots(node, child, split,
+					 BetreePivotGetMarker(BetreeNodeGetPivot(node, child)));
 	betree_xlog_finish(state);
 
-	for (int i = 1; i < split->npages; i++)
+	for (int i = split->nold; i < split->npages; i++)
 		UnlockReleaseBuffer(split->buf[i]);
+}
+
+/*
+ * betree_leaf_fits
+ *		Will the leaf still be one page when the batch has been merged with it?
+ */
+bool
+betree_leaf_fits(Page page, BetreeBatch *batch)
+{
+	PageHeader	header = (PageHeader) page;
+	int			nitems = PageGetMaxOffsetNumber(page) + batch->nitems;
+
+	return nitems <= BETREE_LEAF_MAX_ITEMS &&
+		(header->pd_upper - header->pd_lower >= batch->space ||
+		 betree_page_live_space(page) + batch->space <= BetreePageCapacity);
+}
+
+/*
+ * betree_leaf_share
+ *		Merge batches into two neighbouring leaves and spread the tuples evenly
+ *		over them, and a third one if need be.
+ *
+ * "leafbuf" is child "child" of the node, "nextbuf" the next one; all are
+ * exclusively locked.  Both batches must be complete.  Returns false, having
+ * changed nothing, if this does not suit: the leaves would be too full, the
+ * keys ascend, or the node has no room for the pivots.
+ */
+bool
+betree_leaf_share(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
+				  Buffer nextbuf, BetreeBatch *batch, BetreeBatch *next_batch)
+{
+	Merged	   *merged = merged_create(2);
+	LeafSplit	split = {.nold = 2,.buf = {leafbuf, nextbuf}};
+	bool		done = false;
+
+	Assert(batch->complete && next_batch->complete);
+	merge_items(bt, BufferGetPage(leafbuf), batch, merged);
+	if (!merged->ascending)
+	{
+		merge_items(bt, BufferGetPage(nextbuf), next_batch, merged);
+		merged->ascending = false;
+		done = (choose_share(merged, &split, 2, SHARE_FILL_TWO) ||
+				choose_share(merged, &split, 3, SHARE_FILL_THREE)) &&
+			form_separators(bt, BufferGetPage(nodebuf), child, merged, &split);
+	}
+	if (done)
+	{
+		write_pages(bt, nodebuf, child, batch, next_batch, merged, &split);
+		BETREE_STOP("shared");
+	}
+	pfree(merged);
+	return done;
 }
 
 /*
@@ -373,8 +481,8 @@ betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 {
 	Page		page = BufferGetPage(leafbuf);
 	PageHeader	header = (PageHeader) page;
-	Merged	   *merged = palloc(sizeof(Merged));
-	LeafSplit	split;
+	Merged	   *merged = merged_create(1);
+	LeafSplit	split = {.nold = 1,.buf = {leafbuf}};
 	int			old_items = PageGetMaxOffsetNumber(page);
 	bool		fits;
 	bool		done = true;
@@ -400,10 +508,11 @@ betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 
 		if (split.npages > 1 &&
 			(!BufferIsValid(nodebuf) ||
-			 !form_separators(bt, BufferGetPage(nodebuf), merged, &split)))
+			 !form_separators(bt, BufferGetPage(nodebuf), child, merged,
+							  &split)))
 			done = false;
 		else
-			write_pages(bt, nodebuf, child, leafbuf, batch, merged, &split);
+			write_pages(bt, nodebuf, child, batch, NULL, merged, &split);
 	}
 	pfree(merged);
 	if (done)

@@ -121,7 +121,8 @@ FROM generate_series(%d, %d) g};
 	my $base = 20000;
 	foreach my $point (
 		'sealed', 'merged',
-		'passed', 'filter_added', 'filtered',
+		'shared', 'passed',
+		'filter_added', 'filtered',
 		'flushed_down', 'dropped',
 		'copied', 'split',
 		'root_grown', 'vacuum_deleted',
