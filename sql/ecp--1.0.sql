@@ -2035,7 +2035,8 @@ CREATE FUNCTION betree_index_stats(index regclass, OUT height integer,
 								   OUT messages_per_leaf_write double precision,
 								   OUT leaf_write_histogram bigint[],
 								   OUT write_amplification double precision,
-								   OUT buffer_pages integer)
+								   OUT buffer_pages integer,
+								   OUT lost_pages bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION betree_index_stats(regclass) IS
 	'shape, buffers and flushes of a betree index';

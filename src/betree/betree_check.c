@@ -7,9 +7,9 @@
  * a share lock, with its log and, at level 1, its leaves; its range must
  * begin where its left neighbour's ended.  On a primary the caller's lock
  * keeps writers out, so that also the blocks can be accounted for: each is
- * referred to once, or free, or lost in a crash (which is reported by
- * betree_index_stats, not an error).  On a standby, where such a lock cannot
- * be had, blocks are not accounted for.
+ * referred to once, or free, or lost in a crash (which betree_index_stats
+ * counts and VACUUM mends, not an error).  On a standby, where such a lock
+ * cannot be had, blocks are not accounted for.
  *
  * With "heapallindexed", every row that an index build would find must be in
  * the index; a Bloom filter of the index's tuples is probed with the heap's,
@@ -48,6 +48,12 @@ typedef struct CheckState
 	MemoryContext context;		/* reset for each node */
 	BetreeLogCache cache;
 	BetreeBatch batch;
+	BetreeSortItem *upper;		/* live messages of the levels above 1 */
+	int			nupper;
+	int			max_upper;
+	BetreeSortItem *tail;		/* live ones of this node's tail, sorted */
+	int			ntail;
+	MemoryContext upper_context;
 	bool		has_hash;
 	BetreeHash	hash;
 } CheckState;
@@ -227,6 +233,55 @@ check_fingerprint(CheckState *state, Buffer nodebuf, BetreeSortItem *item)
 				"An item of the log page is not in the filter.");
 }
 
+/*
+ * Keep a live message of a level above 1, to be compared with what is below;
+ * not if it may move there before we come to it.
+ */
+static void
+keep_upper(CheckState *state, IndexTuple itup)
+{
+	MemoryContext oldcontext;
+
+	if (!state->exclusive)
+		return;
+	oldcontext = MemoryContextSwitchTo(state->upper_context);
+	if (state->nupper >= state->max_upper)
+	{
+		state->max_upper = Max(256, state->max_upper * 2);
+		state->upper = state->upper == NULL ?
+			palloc(state->max_upper * sizeof(BetreeSortItem)) :
+			repalloc_huge(state->upper,
+						  state->max_upper * sizeof(BetreeSortItem));
+	}
+	betree_sort_item_init(&state->bt, &state->upper[state->nupper++],
+						  CopyIndexTuple(itup), 0);
+	MemoryContextSwitchTo(oldcontext);
+}
+
+/* Account the live items of a tail, and keep them sorted in state->tail */
+static void
+check_tail(CheckState *state, Page node, Page page)
+{
+	BetreeRel  *bt = &state->bt;
+
+	state->tail = palloc(MaxIndexTuplesPerPage * sizeof(BetreeSortItem));
+	for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(page); off++)
+	{
+		IndexTuple	itup = BetreePageGetTuple(page, off);
+		BetreeKey	key;
+
+		betree_key_from_tuple(bt, itup, &key);
+		if (!betree_node_covers(bt, node, &key))
+			continue;
+		account(state, itup);
+		betree_sort_item_init(bt, &state->tail[state->ntail++],
+							  CopyIndexTuple(itup), 0);
+		if (BetreePageGetOpaque(node)->bteo_level > 1)
+			keep_upper(state, itup);
+	}
+	betree_sort(bt, state->tail, state->ntail);
+}
+
 /* The directory: order, numbers, markers; and each page of the log */
 static void
 check_log(CheckState *state, Buffer nodebuf)
@@ -282,21 +337,71 @@ check_log(CheckState *state, Buffer nodebuf)
 							bufopaque->bteo_nsorted);
 		}
 		if (tail)
-		{
-			for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(page); off++)
-			{
-				BetreeKey	key;
-
-				betree_key_from_tuple(bt, BetreePageGetTuple(page, off), &key);
-				if (betree_node_covers(bt, node, &key))
-					account(state, BetreePageGetTuple(page, off));
-			}
-		}
+			check_tail(state, node, page);
 		UnlockReleaseBuffer(buf);
 	}
 }
 
-/* A leaf: order, range, and no tuple that its node's log also holds */
+/* First item of the array that is not below the pivot */
+static int
+first_of(CheckState *state, BetreeSortItem *items, int nitems,
+		 IndexTuple pivot)
+{
+	BetreeKey	key;
+	int			low = 0;
+	int			high = nitems;
+
+	betree_key_from_pivot(&state->bt, pivot, &key);
+	while (low < high)
+	{
+		int			mid = low + (high - low) / 2;
+
+		if (betree_key_compare_tuple(&state->bt, &key, items[mid].itup) > 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/*
+ * All that the logs hold for a leaf, sorted: what its node has sealed, which
+ * is in state->batch, what is in the node's tail, and what is above it.  No
+ * two may be the same.
+ */
+static int
+gather_all(CheckState *state, Page node, int child, BetreeSortItem **items)
+{
+	IndexTuple	low = BetreeNodeGetPivot(node, child);
+	IndexTuple	high = BetreeNodeGetUpper(node, child);
+	int			tail = first_of(state, state->tail, state->ntail, low);
+	int			ntail = first_of(state, state->tail, state->ntail, high) - tail;
+	int			upper = first_of(state, state->upper, state->nupper, low);
+	int			nupper = first_of(state, state->upper, state->nupper, high) - upper;
+	int			n = state->batch.nitems;
+
+	*items = palloc_extended((n + ntail + nupper + 1) * sizeof(BetreeSortItem),
+							 MCXT_ALLOC_HUGE);
+	memcpy(*items, state->batch.items, n * sizeof(BetreeSortItem));
+	if (ntail > 0)
+		memcpy(*items + n, state->tail + tail, ntail * sizeof(BetreeSortItem));
+	n += ntail;
+	if (nupper > 0)
+		memcpy(*items + n, state->upper + upper,
+			   nupper * sizeof(BetreeSortItem));
+	n += nupper;
+	betree_sort(&state->bt, *items, n);
+	for (int i = 1; i < n; i++)
+	{
+		if (betree_sort_item_compare(&state->bt, &(*items)[i - 1],
+									 &(*items)[i]) == 0)
+			corrupt(state, BetreePivotGetChild(low),
+					"The logs hold an item for the page twice.");
+	}
+	return n;
+}
+
+/* A leaf: order, range, and no tuple that a log also holds */
 static void
 check_leaf(CheckState *state, Page node, int child)
 {
@@ -305,6 +410,8 @@ check_leaf(CheckState *state, Page node, int child)
 	Buffer		buf = betree_read(bt, blkno, BUFFER_LOCK_SHARE, BETREE_LEAF);
 	Page		page = BufferGetPage(buf);
 	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	BetreeSortItem *messages;
+	int			nmessages = gather_all(state, node, child, &messages);
 	int			message = 0;
 	BetreeKey	key;
 
@@ -325,15 +432,14 @@ check_leaf(CheckState *state, Page node, int child)
 		IndexTuple	itup = BetreePageGetTuple(page, off);
 
 		account(state, itup);
-		while (message < state->batch.nitems &&
-			   betree_tuple_compare(bt, state->batch.items[message].itup,
-									itup) < 0)
+		while (message < nmessages &&
+			   betree_tuple_compare(bt, messages[message].itup, itup) < 0)
 			message++;
-		if (message < state->batch.nitems &&
-			betree_tuple_compare(bt, state->batch.items[message].itup,
-								 itup) == 0)
+		if (message < nmessages &&
+			betree_tuple_compare(bt, messages[message].itup, itup) == 0)
 			corrupt(state, blkno, "Item %u is also in the log.", off);
 	}
+	pfree(messages);
 	UnlockReleaseBuffer(buf);
 }
 
@@ -361,6 +467,7 @@ check_level(CheckState *state, int level)
 		check_pivots(state, nodebuf, low);
 
 		oldcontext = MemoryContextSwitchTo(state->context);
+		state->ntail = 0;
 		check_log(state, nodebuf);
 		for (int child = 0; child < BetreeNodeNumChildren(node); child++)
 		{
@@ -369,6 +476,8 @@ check_level(CheckState *state, int level)
 			for (int i = 0; i < state->batch.nitems; i++)
 			{
 				account(state, state->batch.items[i].itup);
+				if (level > 1)
+					keep_upper(state, state->batch.items[i].itup);
 				check_fingerprint(state, nodebuf, &state->batch.items[i]);
 			}
 			if (level == 1)
@@ -516,6 +625,7 @@ betree_index_check(PG_FUNCTION_ARGS)
 									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	state.context = AllocSetContextCreate(CurrentMemoryContext, "betree check",
 										  ALLOCSET_DEFAULT_SIZES);
+	state.upper_context = CurrentMemoryContext;
 	betree_logcache_init(&state.cache);
 	betree_batch_init(&state.batch, BETREE_NCAP_MAX);
 	if (heapallindexed)
@@ -523,7 +633,11 @@ betree_index_check(PG_FUNCTION_ARGS)
 									maintenance_work_mem, 0);
 
 	for (int level = betree_height(&state.bt); level >= 1; level--)
+	{
+		if (level == 1)
+			betree_sort(&state.bt, state.upper, state.nupper);
 		check_level(&state, level);
+	}
 	betree_logcache_release(&state.cache);
 	if (heapallindexed)
 	{

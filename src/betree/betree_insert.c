@@ -162,7 +162,8 @@ get_tail_page(BetreeRel *bt, Page node)
  *
  * The node is exclusively locked and stays so.  The new tail begins with
  * "itup", if that is not NULL.  "start_drain" starts a drain even if the log
- * is short.  Returns false, having changed nothing, if the directory is full.
+ * is short.  Returns false, having changed nothing, if the directory is full,
+ * or its oldest page too old to be told from newer ones by its number.
  */
 bool
 betree_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool start_drain)
@@ -185,6 +186,10 @@ betree_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool start_drain)
 		seq = 1;
 	if (opaque->bteo_ndir >= opaque->bteo_ncap &&
 		betree_node_find_dir(node, BETREE_DIR_SPARE) < 0)
+		return false;
+	if (opaque->bteo_nlog > 0 &&
+		((seq - BetreeNodeGetDir(node)[0].bted_seq) & BETREE_MARKER_MASK) >
+		BETREE_SEQ_SPAN_MAX)
 		return false;
 
 	if (oldblk != InvalidBlockNumber)

@@ -16,6 +16,7 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/xlog.h"
+#include "access/xlogrecovery.h"
 #include "base/compat.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
@@ -273,7 +274,17 @@ typedef struct IndexStats
 	int64		leaf_messages;	/* of these, by nodes of level 1 */
 	int64		leaf_flushes;
 	int64		histogram[BETREE_HISTOGRAM_SIZE];
+	int64		lost_pages;		/* in a crash, until VACUUM frees them */
+	BlockNumber nblocks;
+	uint8	   *visited;		/* bitmap of blocks below that */
 } IndexStats;
+
+static inline void
+mark_visited(IndexStats *stats, BlockNumber blkno)
+{
+	if (blkno < stats->nblocks)
+		stats->visited[blkno / 8] |= 1 << (blkno % 8);
+}
 
 /* Add up one node, which is share-locked */
 static void
@@ -286,6 +297,9 @@ add_node(BetreeRel *bt, Buffer nodebuf, IndexStats *stats,
 	BlockNumber tailblk = betree_node_tail(node);
 
 	stats->nodes++;
+	mark_visited(stats, BufferGetBlockNumber(nodebuf));
+	for (int i = 0; i < opaque->bteo_ndir; i++)
+		mark_visited(stats, BetreeNodeGetDir(node)[i].bted_block);
 	stats->log_pages += opaque->bteo_nlog;
 	stats->spare_pages += opaque->bteo_ndir - opaque->bteo_nlog -
 		betree_node_nfilters(node);
@@ -307,6 +321,7 @@ add_node(BetreeRel *bt, Buffer nodebuf, IndexStats *stats,
 	}
 	for (int child = 0; child < BetreeNodeNumChildren(node); child++)
 	{
+		mark_visited(stats, BetreePivotGetChild(BetreeNodeGetPivot(node, child)));
 		betree_gather(bt, node, child, INT_MAX, INT_MAX, cache, batch);
 		stats->buffered += batch->nitems;
 	}
@@ -348,6 +363,25 @@ add_level(BetreeRel *bt, int level, IndexStats *stats)
 	betree_logcache_release(&cache);
 }
 
+/* Count pages that nothing refers to and that are older than "start" */
+static void
+count_lost_pages(BetreeRel *bt, IndexStats *stats, XLogRecPtr start)
+{
+	for (BlockNumber blkno = 1; blkno < stats->nblocks; blkno++)
+	{
+		Buffer		buf;
+
+		CHECK_FOR_INTERRUPTS();
+		if (stats->visited[blkno / 8] & (1 << (blkno % 8)))
+			continue;
+		buf = ReadBuffer(bt->rel, blkno);
+		LockBuffer(buf, BUFFER_LOCK_SHARE);
+		if (betree_page_is_lost(bt->rel, BufferGetPage(buf), start))
+			stats->lost_pages++;
+		UnlockReleaseBuffer(buf);
+	}
+}
+
 PG_FUNCTION_INFO_V1(betree_index_stats);
 
 /* betree_index_stats(index) returns record */
@@ -360,12 +394,18 @@ betree_index_stats(PG_FUNCTION_ARGS)
 	IndexStats	stats = {0};
 	int			height = betree_height(&bt);
 	Datum		buckets[BETREE_HISTOGRAM_SIZE];
-	Datum		values[14];
-	bool		nulls[14] = {0};
+	XLogRecPtr	start = RecoveryInProgress() ? GetXLogReplayRecPtr(NULL) :
+		GetXLogInsertRecPtr();
+	Datum		values[15];
+	bool		nulls[15] = {0};
 	HeapTuple	tuple;
 
+	stats.nblocks = RelationGetNumberOfBlocks(index);
+	stats.visited = palloc_extended(stats.nblocks / 8 + 1,
+									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (int level = height; level >= 1; level--)
 		add_level(&bt, level, &stats);
+	count_lost_pages(&bt, &stats, start);
 	for (int i = 0; i < BETREE_HISTOGRAM_SIZE; i++)
 		buckets[i] = Int64GetDatum(stats.histogram[i]);
 
@@ -374,7 +414,7 @@ betree_index_stats(PG_FUNCTION_ARGS)
 	values[2] = Int64GetDatum(stats.leaves);
 	values[3] = Int64GetDatum(stats.log_pages);
 	values[4] = Int64GetDatum(stats.spare_pages);
-	values[5] = Int64GetDatum(RelationGetNumberOfBlocks(index));
+	values[5] = Int64GetDatum(stats.nblocks);
 	values[6] = Int64GetDatum(stats.buffered);
 	values[7] = Int64GetDatum(stats.draining);
 	values[8] = Int64GetDatum(stats.messages);
@@ -392,6 +432,7 @@ betree_index_stats(PG_FUNCTION_ARGS)
 								((double) stats.leaf_messages * bt.tuple_width));
 	nulls[12] = stats.leaf_messages == 0;
 	values[13] = Int32GetDatum(bt.buffer_pages);
+	values[14] = Int64GetDatum(stats.lost_pages);
 	tuple = heap_form_tuple(result_desc(fcinfo), values, nulls);
 	relation_close(index, AccessShareLock);
 	PG_RETURN_DATUM(HeapTupleGetDatum(tuple));

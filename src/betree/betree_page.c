@@ -13,6 +13,8 @@
 
 #include "betree/betree_page.h"
 
+#include "utils/rel.h"
+
 /*
  * betree_report_damaged_item
  *		The error for an item that is not inside its page, or is cut off.
@@ -56,6 +58,24 @@ betree_page_is_reusable(Page page)
 		(PageGetSpecialSize(page) == sizeof(BetreePageOpaqueData) &&
 		 BetreePageGetOpaque(page)->bteo_page_id == BETREE_PAGE_ID &&
 		 BetreePageGetOpaque(page)->bteo_kind == BETREE_FREE);
+}
+
+/*
+ * betree_page_is_lost
+ *		Was a page that nothing refers to lost in a crash?
+ *
+ * It belongs to a log then, and is older than "start", where the caller began
+ * to look at what is referred to.  Without WAL no crash leaves such pages, and
+ * their LSN means nothing.
+ */
+bool
+betree_page_is_lost(Relation rel, Page page, XLogRecPtr start)
+{
+	return RelationNeedsWAL(rel) && !PageIsNew(page) &&
+		PageGetSpecialSize(page) == sizeof(BetreePageOpaqueData) &&
+		BetreePageGetOpaque(page)->bteo_page_id == BETREE_PAGE_ID &&
+		BetreePageGetOpaque(page)->bteo_kind == BETREE_BUF &&
+		PageGetLSN(page) < start;
 }
 
 /* Add a tuple behind the others.  The caller has made sure that it fits. */
@@ -222,12 +242,39 @@ betree_node_nfilters(Page page)
 }
 
 /*
+ * betree_node_raise
+ *		Raise to "seq" the markers, and what filter pages cover, that lag behind.
+ *
+ * The log has nothing as old as that for the children concerned.  Numbers are
+ * compared modulo 2^BETREE_MARKER_BITS, so none may lag too far.
+ */
+void
+betree_node_raise(Page page, uint16 seq)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+
+	for (int i = 0; i < BetreeNodeNumChildren(page); i++)
+	{
+		IndexTuple	pivot = BetreeNodeGetPivot(page, i);
+
+		if (BetreeSeqNewer(seq, BetreePivotGetMarker(pivot)))
+			BetreePivotSetMarker(pivot, seq);
+	}
+	for (int i = opaque->bteo_nlog; i < opaque->bteo_ndir; i++)
+	{
+		if (BetreeDirIsFilter(&dir[i]) && BetreeSeqNewer(seq, dir[i].bted_seq))
+			dir[i].bted_seq = seq;
+	}
+}
+
+/*
  * betree_node_drop_log
  *		Turn the oldest "nlog" pages of the log into spare ones.
  *
  * The caller has made sure that no child misses anything from them.  Children
  * whose marker lags behind are raised here, and likewise what filter pages
- * cover, so that none lags by more than the directory is long.
+ * cover, so that none lags behind the log (betree_node_raise).
  */
 void
 betree_node_drop_log(Page page, int nlog)
@@ -240,19 +287,7 @@ betree_node_drop_log(Page page, int nlog)
 	Assert(nlog > 0 && nlog <= opaque->bteo_nlog);
 	seq = dir[nlog - 1].bted_seq;
 
-	for (int i = 0; i < BetreeNodeNumChildren(page); i++)
-	{
-		IndexTuple	pivot = BetreeNodeGetPivot(page, i);
-
-		if (BetreeSeqNewer(seq, BetreePivotGetMarker(pivot)))
-			BetreePivotSetMarker(pivot, seq);
-	}
-
-	for (int i = opaque->bteo_nlog; i < opaque->bteo_ndir; i++)
-	{
-		if (BetreeDirIsFilter(&dir[i]) && BetreeSeqNewer(seq, dir[i].bted_seq))
-			dir[i].bted_seq = seq;
-	}
+	betree_node_raise(page, seq);
 
 	memcpy(dropped, dir, nlog * sizeof(BetreeDirEntry));
 	memmove(dir, dir + nlog,

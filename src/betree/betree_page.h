@@ -40,6 +40,7 @@
 #include "storage/bufpage.h"
 #include "storage/block.h"
 #include "storage/off.h"
+#include "utils/relcache.h"
 
 #define BETREE_MAGIC			0xBE7E0001
 #define BETREE_VERSION			1
@@ -255,6 +256,9 @@ StaticAssertDecl(INDEX_MAX_KEYS < BETREE_NATTS_PLUSINF,
 	(((((uint32) (a)) - ((uint32) (b))) & BETREE_MARKER_MASK) - 1 < \
 	 (1U << (BETREE_MARKER_BITS - 1)) - 1)
 
+/* no page is sealed that many numbers behind the oldest one in the log */
+#define BETREE_SEQ_SPAN_MAX		(1 << (BETREE_MARKER_BITS - 2))
+
 /*
  * FILTER page: an array of entries below pd_lower.  The low 10 bits of an
  * entry are a log page's number, the others are of the hash of a key in it.
@@ -318,6 +322,7 @@ StaticAssertDecl(INDEX_MAX_KEYS < BETREE_NATTS_PLUSINF,
 /* betree_page.c */
 extern void betree_page_init(Page page, int kind, int level, int ncap);
 extern bool betree_page_is_reusable(Page page);
+extern bool betree_page_is_lost(Relation rel, Page page, XLogRecPtr start);
 extern void betree_page_add(Page page, IndexTuple itup);
 extern int	betree_page_live_space(Page page);
 extern void betree_page_delete_items(Page page, OffsetNumber *offsets,
@@ -333,6 +338,7 @@ extern void betree_node_add_dir(Page page, BlockNumber blkno, int kind,
 								uint32 seq);
 extern int	betree_node_find_dir(Page page, int kind);
 extern int	betree_node_nfilters(Page page);
+extern void betree_node_raise(Page page, uint16 seq);
 extern void betree_node_drop_log(Page page, int nlog);
 extern IndexTuple betree_pivot_infinite(bool plus);
 

@@ -116,8 +116,7 @@ has_live_items(BetreeRel *bt, Page node, int first_child, int last_child,
 
 /*
  * Write a copy of a log page with the items not below "separator".  Nothing
- * refers to it yet; after a crash it is lost space (see betree_reclaim in the
- * README).
+ * refers to it yet; after a crash it is lost, until VACUUM frees it.
  */
 static BlockNumber
 copy_log_page(BetreeRel *bt, Page source, BetreeKey *separator)
@@ -232,22 +231,17 @@ divide_log(BetreeRel *bt, Page node, NodeHalf *left, NodeHalf *right)
 }
 
 /*
- * What filter pages cover begins not before the log, lest it lag behind by
- * more than numbers can tell.
+ * A half may have lost pages of the log that its children never absorbed: raise
+ * its markers and filters to where its log begins, as a drop would.
  */
 static void
-raise_filters(Page page)
+raise_half(Page page)
 {
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
-	BetreeDirEntry *dir = BetreeNodeGetDir(page);
-	uint16		seq = opaque->bteo_nlog > 0 ?
-		(uint16) (dir[0].bted_seq - 1) : (uint16) opaque->bteo_seq;
 
-	for (int i = opaque->bteo_nlog; i < opaque->bteo_ndir; i++)
-	{
-		if (BetreeDirIsFilter(&dir[i]) && BetreeSeqNewer(seq, dir[i].bted_seq))
-			dir[i].bted_seq = seq;
-	}
+	betree_node_raise(page, opaque->bteo_nlog > 0 ?
+					  (uint16) (BetreeNodeGetDir(page)[0].bted_seq - 1) :
+					  (uint16) opaque->bteo_seq);
 }
 
 /* Put one half of a node on a page image */
@@ -276,7 +270,7 @@ write_half(BetreeRel *bt, Page page, Page source, NodeHalf *half,
 	to->bteo_nlog = half->nlog;
 	to->bteo_seq = from->bteo_seq;
 	to->bteo_flags = from->bteo_flags;
-	raise_filters(page);
+	raise_half(page);
 	if (half->nlog > 0 && from->bteo_drain != 0 &&
 		!BetreeSeqNewer(half->dir[0].bted_seq, from->bteo_drain))
 		to->bteo_drain = from->bteo_drain;

@@ -20,7 +20,11 @@
  * Leaves left empty are given to the free space map, with their range going
  * to the left neighbour.  Since no lock-free page references exist, a freed
  * page may be used again at once.  The free space map is not crash safe: at
- * the end we look at all pages that the walk did not meet.
+ * the end we look at all pages that the walk did not meet.  Among them are
+ * copies of log pages that a crash left behind between their making and the
+ * split that they were made for.  A page that has been taken since the walk
+ * began is newer than that by its LSN; of any other the walk would have met
+ * the node.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,6 +32,7 @@
 
 #include "betree/betree.h"
 
+#include "access/xlog.h"
 #include "base/compat.h"
 #include "commands/vacuum.h"
 #include "miscadmin.h"
@@ -42,6 +47,7 @@ typedef struct VacuumState
 	IndexBulkDeleteCallback callback;
 	void	   *callback_state;
 	BlockNumber nblocks;		/* at the start */
+	XLogRecPtr	start_lsn;
 	uint8	   *visited;		/* bitmap of blocks below that */
 	BlockNumber *wait;			/* leaves whose cleanup lock we did not get */
 	int			nwait;
@@ -348,7 +354,30 @@ clean_leaf(VacuumState *state)
 		free_leaf(state, low);
 }
 
-/* Tell the free space map of free and never used pages that we did not meet */
+/*
+ * Look at a page that the walk did not meet, exclusively locked: may it be
+ * used, or can it be freed?
+ */
+static bool
+free_unmet_page(VacuumState *state, Buffer buf)
+{
+	Page		page = BufferGetPage(buf);
+	GenericXLogState *xlog;
+
+	if (betree_page_is_reusable(page))
+		return true;
+	if (!betree_page_is_lost(state->bt.rel, page, state->start_lsn))
+		return false;
+	xlog = betree_xlog_start(state->bt.rel);
+	betree_page_init(betree_xlog_page(xlog, buf, false), BETREE_FREE, 0, 0);
+	betree_xlog_finish(xlog);
+	return true;
+}
+
+/*
+ * Tell the free space map of free and never used pages that we did not meet,
+ * and free those that a crash has lost.
+ */
 static void
 record_free_pages(VacuumState *state)
 {
@@ -362,8 +391,8 @@ record_free_pages(VacuumState *state)
 		ecp_vacuum_delay_point();
 		buf = ReadBufferExtended(state->bt.rel, MAIN_FORKNUM, blkno,
 								 RBM_NORMAL, state->info->strategy);
-		LockBuffer(buf, BUFFER_LOCK_SHARE);
-		reusable = betree_page_is_reusable(BufferGetPage(buf));
+		LockBuffer(buf, BUFFER_LOCK_EXCLUSIVE);
+		reusable = free_unmet_page(state, buf);
 		UnlockReleaseBuffer(buf);
 		if (reusable)
 		{
@@ -392,6 +421,7 @@ betreebulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	state.stats = stats;
 	state.callback = callback;
 	state.callback_state = callback_state;
+	state.start_lsn = GetXLogInsertRecPtr();
 	state.nblocks = RelationGetNumberOfBlocks(info->index);
 	state.nodebuf = InvalidBuffer;
 	state.context = AllocSetContextCreate(CurrentMemoryContext,

@@ -72,6 +72,21 @@ SELECT count(*) FROM t WHERE s IN (SELECT s FROM t WHERE k % 50 = 0)}),
 	return;
 }
 
+# Copies of log pages whose split an error or a crash prevented; VACUUM frees
+# them
+sub check_lost_pages
+{
+	my $lost = "SELECT lost_pages FROM betree_index_stats('w_s')";
+
+	cmp_ok($node->safe_psql('postgres', $lost), '>', 0, 'pages were lost');
+	$node->safe_psql('postgres',
+		'DELETE FROM w WHERE ctid IN (SELECT ctid FROM w LIMIT 10); VACUUM w'
+	);
+	is($node->safe_psql('postgres', $lost), 0, 'VACUUM has freed them');
+	check_all('freeing lost pages');
+	return;
+}
+
 # Run one statement in a session with a stop point set; returns whether it
 # succeeded.  psql() dies when the server does.
 sub run_with_point
@@ -146,7 +161,9 @@ FROM generate_series(%d, %d) g};
 	}
 
 	# the same points, failing: nothing may stay locked
-	foreach my $point ('sealed', 'filtered', 'merged', 'dropped', 'split')
+	foreach my $point (
+		'sealed', 'filtered', 'merged', 'shared',
+		'dropped', 'copied', 'split')
 	{
 		ok( !run_with_point(
 				"$point:error",
@@ -154,6 +171,7 @@ FROM generate_series(%d, %d) g};
 					$is_wide{$point} ? $insert_wide : $insert,
 					$base, $base + 20000)),
 			"error at $point");
+		check_lost_pages() if $point eq 'copied';
 		$base += 20000;
 		$node->safe_psql('postgres', "VACUUM t");
 		check_all("error at $point");
