@@ -25,7 +25,7 @@
 #define TARGET_MESSAGES		3
 #define AUTO_PAGES_MIN		3
 #else
-#define TARGET_MESSAGES		48
+#define TARGET_MESSAGES		54
 #define AUTO_PAGES_MIN		20
 #endif
 
@@ -127,7 +127,7 @@ tuple_widths(Relation rel)
 /*
  * Buffer pages for TARGET_MESSAGES a flush: a drain spreads P pages of U
  * tuples over F children, and a node holds F pivots at its usual fill.  That
- * is 34 pages for keys of any width, and more if INCLUDE columns make the
+ * is 38 pages for keys of any width, and more if INCLUDE columns make the
  * tuples wider than the pivots.
  */
 static int
