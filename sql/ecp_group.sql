@@ -59,4 +59,15 @@ INSERT INTO eq SELECT g, g % 5, decode(lpad(to_hex(g), 10, '5'), 'hex')
 SELECT regrouped > 0 AS regrouped FROM ecp_maintain('eqi');
 SELECT ecp_index_check('eqi', true);
 SELECT count(*) FROM (SELECT id FROM eq WHERE tag = 3 ORDER BY v <=> '\x0102030405') x;
-DROP TABLE gr, eq, before;
+-- hardly any memory, and vectors that take pages
+CREATE TABLE wide (id int, v real[]);
+ALTER TABLE wide ALTER v SET STORAGE external;
+CREATE INDEX widei ON wide USING ecp (v);
+INSERT INTO wide SELECT g, array_agg(sin(g * e)::real ORDER BY e)
+	FROM generate_series(1, 400) g, generate_series(1, 2100) e GROUP BY g;
+SET maintenance_work_mem = '1MB';
+SELECT regrouped > 0 AS regrouped FROM ecp_maintain('widei');
+RESET maintenance_work_mem;
+SELECT ecp_index_check('widei', true);
+SELECT count(*) FROM (SELECT id FROM wide ORDER BY v <-> (SELECT v FROM wide WHERE id = 1 OFFSET 0)) x;
+DROP TABLE wide, gr, eq, before;

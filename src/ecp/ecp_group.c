@@ -482,8 +482,9 @@ group_replace_one(Relation index, const EcpChildData *ref,
 	rows_max = Min(group_rows_max(&state),
 				   node->nfree / 1.5 * state.meta.ecpm_leaf_target);
 	leaves_max = Min(ECP_GROUP_LEAVES_MAX, node->nfree / 2);
-	if (leaves_max < Min(todo.n, 8) || rows_max < todo.nrows[todo.which[0]] * 4)
+	if (node->nfree < Max(node->nchildren / 4, 2 * ECP_NODE_FREE_MIN))
 	{
+		/* which leaves half as many free slots as it has children */
 		ecp_node_renew(index, ref->ecpc_blk, ref->ecpc_run, 1);
 		*again = true;
 		return false;
