@@ -34,6 +34,30 @@ SET ecp.build_policy = 'tempfiles';
 REINDEX INDEX auto_v;
 SELECT policy, why, predicted_s FROM ecp_build_report('auto_v') WHERE phase = 'total';
 
+-- clusters follow the tablespace of an index that exceeds the caches
+RESET ecp.build_policy;
+RESET ecp.in_buff;
+RESET ecp.build_tablespaces;
+CREATE FUNCTION leaf_target(options text) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE 'CREATE INDEX i ON auto USING ecp (v) ' || options;
+	PERFORM ecp_index_check('i', true);
+	RETURN (SELECT m.leaf_target FROM ecp_metapage_info('i') m);
+END $$;
+DELETE FROM ecp_device;
+INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, half_bandwidth) VALUES ('ecp_auto', 200, 200, 40000);
+SELECT leaf_target('TABLESPACE ecp_auto') AS in_memory;
+DROP INDEX i;
+SET effective_cache_size = '256kB';
+SELECT leaf_target('TABLESPACE ecp_auto') AS half_bandwidth;
+DROP INDEX i;
+SELECT leaf_target('WITH (cluster_size = 64) TABLESPACE ecp_auto') AS as_asked;
+DROP INDEX i;
+SELECT leaf_target('TABLESPACE pg_default') AS not_measured;
+DROP INDEX i;
+DROP FUNCTION leaf_target;
+RESET effective_cache_size;
+
 DELETE FROM ecp_device;
 DROP TABLE auto;
 DROP TABLESPACE ecp_auto;

@@ -28,8 +28,10 @@
 #include "catalog/index.h"
 #include "commands/progress.h"
 #include "device/device_model.h"
+#include "device/device_profile.h"
 #include "ecp/ecp_build.h"
 #include "miscadmin.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "utils/memutils.h"
@@ -78,13 +80,34 @@ ecp_node_slots_max(const EcpGeometry *geo)
 	return Max(slots - slots / 8, 2);
 }
 
+/* Rows of a cluster that a probe reads so many bytes of. */
+static uint64
+meta_cluster_rows(const EcpGeometry *leaf, uint64 bytes)
+{
+	/* vectors, or codes instead of them */
+	return bytes / ((leaf->quantizer != ECP_QUANTIZER_NONE ?
+					 leaf->code_bytes + leaf->attr_bytes : leaf->row_bytes) +
+					sizeof(ItemPointerData) + sizeof(uint32) * leaf->nfactors);
+}
+
+static void
+meta_set_cluster_rows(EcpMetaPageData *meta, const EcpGeometry *leaf,
+					  uint64 rows)
+{
+	uint32		leaf_slots = ecp_slots_in_pages(leaf, ECP_RUN_PAGES_MAX);
+
+	rows = Min(Max(rows, CLUSTER_ROWS_MIN), CLUSTER_ROWS_MAX);
+	leaf_slots = Max(leaf_slots - leaf_slots / 8, 2);
+	meta->ecpm_leaf_max = Min(2 * rows, leaf_slots);
+	meta->ecpm_leaf_target = Max(meta->ecpm_leaf_max / 2, 1);
+}
+
 void
 ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims)
 {
 	EcpOptions	options = ecp_options_get(index);
 	EcpIndexState state;
 	uint64		rows = ECP_CLUSTER_ROWS;
-	uint32		leaf_slots;
 	uint32		node_slots;
 
 	meta->ecpm_dims = dims;
@@ -92,18 +115,10 @@ ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims)
 	state.meta = *meta;
 	ecp_geometry_init(&state);
 
-	/* cluster_size is what a probe reads: vectors, or codes instead of them */
 	if (options.cluster_size > 0)
-		rows = (uint64) options.cluster_size * 1024 /
-			((state.leaf.quantizer != ECP_QUANTIZER_NONE ?
-			  state.leaf.code_bytes + state.leaf.attr_bytes :
-			  state.leaf.row_bytes) +
-			 sizeof(ItemPointerData) + sizeof(uint32) * state.leaf.nfactors);
-	rows = Min(Max(rows, CLUSTER_ROWS_MIN), CLUSTER_ROWS_MAX);
-	leaf_slots = ecp_slots_in_pages(&state.leaf, ECP_RUN_PAGES_MAX);
-	leaf_slots = Max(leaf_slots - leaf_slots / 8, 2);
-	meta->ecpm_leaf_max = Min(2 * rows, leaf_slots);
-	meta->ecpm_leaf_target = Max(meta->ecpm_leaf_max / 2, 1);
+		rows = meta_cluster_rows(&state.leaf,
+								 (uint64) options.cluster_size * 1024);
+	meta_set_cluster_rows(meta, &state.leaf, rows);
 
 	node_slots = ecp_node_slots_max(&state.node);
 	meta->ecpm_node_max = Min(ECP_FLAT_LEADERS_MAX, node_slots);
@@ -511,6 +526,34 @@ build_plan_policy(EcpBuild *build)
 			 choice.chunkfiles ? "tempfiles" : "chunkfiles");
 }
 
+/*
+ * Clusters as large as the tablespace reads them at half of its bandwidth,
+ * for an index that is larger than the caches: where a probe is a read, that
+ * of fewer bytes costs nearly as much.  Unless cluster_size was given, or
+ * nobody measured the tablespace.
+ */
+static void
+build_fit_clusters(EcpBuild *build, EcpSample *sample)
+{
+	const EcpGeometry *leaf = &build->state.leaf;
+	EcpDeviceProfile profile;
+	uint64		rows;
+
+	if (build->options.cluster_size > 0 ||
+		build->table_rows * leaf->row_bytes <
+		(double) effective_cache_size * BLCKSZ ||
+		!ecp_device_profile_read(build->index->rd_rel->reltablespace,
+								 &profile))
+		return;
+	rows = meta_cluster_rows(leaf, Max(profile.half_bandwidth_bytes, 0));
+	meta_set_cluster_rows(&build->state.meta, leaf,
+						  Max(rows, ECP_CLUSTER_ROWS));
+
+	/* fewer leaders need less of the sample, which is in random order */
+	sample->n = Min(sample->n,
+					ecp_leaders_sample_rows(build, sample->table_rows));
+}
+
 static void
 build_init(EcpBuild *build, Relation heap, Relation index,
 		   IndexInfo *indexInfo)
@@ -644,7 +687,10 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 	sample = ecp_sample_take(&build);
 	build.table_rows = sample->table_rows;
 	if (sample->n > 0)
+	{
+		build_fit_clusters(&build, sample);
 		build_plan_policy(&build);
+	}
 	if (sample->n > 0 && build.workers > 0)
 		build.team = ecp_team_begin(&build);
 	if (build.team)

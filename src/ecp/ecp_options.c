@@ -61,7 +61,7 @@ ecp_reloptions_init(void)
 	ecp_relopt_kind = add_reloption_kind();
 
 	add_int_reloption(ecp_relopt_kind, "cluster_size",
-					  "Kilobytes that a probe reads; 0 makes clusters of about 128 rows",
+					  "Kilobytes that a probe reads; 0 makes clusters of about 128 rows, or of what the measured tablespace reads at half of its bandwidth where the index exceeds effective_cache_size",
 					  ECP_CLUSTER_SIZE_DEFAULT, 0, ECP_CLUSTER_SIZE_MAX,
 					  AccessExclusiveLock);
 	add_int_reloption(ecp_relopt_kind, "dims",
