@@ -13,13 +13,13 @@
  *
  * Leaf parents are never freed: we keep the last one pinned and begin the
  * next step there, if the position is still in its range.  The first step
- * collects for its leaf only, since many a scan ends there; the pins on the
- * log pages stay, so that the second step does not look them up again when it
- * collects all that the log holds for the rest of the scan in this node.
- * Later steps do so as soon as they come to a node.  What is collected is
- * kept.  That is right for MVCC snapshots: what is flushed later is met twice
- * and dropped once, what is appended later is invisible to us, and what VACUUM
- * removes was dead to us.
+ * collects for its leaf only, since many a scan ends there, unless the log is
+ * longer than we may pin.  The pins on the log pages stay, so that the second
+ * step does not look them up again when it collects all that the log holds for
+ * the rest of the scan in this node.  Later steps do so as soon as they come
+ * to a node.  What is collected is kept.  That is right for MVCC snapshots:
+ * what is flushed later is met twice and dropped once, what is appended later
+ * is invisible to us, and what VACUUM removes was dead to us.
  *
  * Index-only scans trust the visibility map, so VACUUM must not have recycled
  * a TID between our reading it and our returning it.  They pin the leaf
@@ -397,7 +397,7 @@ betree_scan_init_logcache(BetreeScanOpaque so)
 static void
 reserve_pins(BetreeScanOpaque so, Page node)
 {
-	int			npins = Min(BetreePageGetOpaque(node)->bteo_ndir,
+	int			npins = Min(BetreePageGetOpaque(node)->bteo_nlog + 1,
 							betree_logcache_limit() - reserved_pins);
 
 	if (so->logcache.npins == 0 && npins > 0)
@@ -416,6 +416,24 @@ release_log_pins(BetreeScanOpaque so)
 		betree_logcache_release(&so->logcache);
 		unreserve_pins(so);
 	}
+}
+
+/*
+ * Shall this step collect for the rest of the scan in the node?  Not the first
+ * one, but for logs too long to be kept pinned: the next step would read them
+ * again.
+ */
+static bool
+collect_the_rest(BetreeScanOpaque so, Page node)
+{
+	if (!so->mvcc || so->upper_logs)
+		return false;
+	so->nsteps++;
+	if (so->skip_qual != NULL)
+		return so->nsteps > JUMPS_BEFORE_CACHE;
+	return so->nsteps > STEPS_BEFORE_CACHE ||
+		(!so->hashed &&
+		 so->logcache.npins <= BetreePageGetOpaque(node)->bteo_nlog);
 }
 
 /* Forget the remembered node and what was collected there */
@@ -503,8 +521,7 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 							  &range.low);
 		betree_key_from_pivot(&so->bt, BetreeNodeGetUpper(node, child),
 							  &range.high);
-		if (so->mvcc && !so->upper_logs && ++so->nsteps > (so->skip_qual == NULL ? STEPS_BEFORE_CACHE :
-														   JUMPS_BEFORE_CACHE))
+		if (collect_the_rest(so, node))
 		{
 			if (so->interlock)
 			{
