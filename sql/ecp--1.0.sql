@@ -526,6 +526,89 @@ CREATE ACCESS METHOD ecp TYPE INDEX HANDLER ecphandler;
 COMMENT ON ACCESS METHOD ecp IS
 	'approximate nearest-neighbour index by extended Cluster Pruning';
 
+-- ecp: the rows within a radius; the planner makes "v @<-> (q, r)" of
+-- "v <-> q < r", see ecp_path.c
+
+CREATE TYPE ecp_real_ball AS (centre real[], radius double precision);
+COMMENT ON TYPE ecp_real_ball IS
+	'a vector and a distance from it, in conditions that an ecp index checks';
+
+CREATE FUNCTION ecp_within_l2(real[], ecp_real_ball) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1 <-> ($2).centre OPERATOR(pg_catalog.<=) ($2).radius;
+COMMENT ON FUNCTION ecp_within_l2(real[], ecp_real_ball) IS
+	'is the Euclidean distance at most the radius?';
+
+CREATE OPERATOR @<-> (
+	LEFTARG = real[], RIGHTARG = ecp_real_ball, FUNCTION = ecp_within_l2
+);
+COMMENT ON OPERATOR @<-> (real[], ecp_real_ball) IS
+	'is the Euclidean distance at most the radius?';
+
+CREATE FUNCTION ecp_within_ip(real[], ecp_real_ball) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1 <#> ($2).centre OPERATOR(pg_catalog.<=) ($2).radius;
+COMMENT ON FUNCTION ecp_within_ip(real[], ecp_real_ball) IS
+	'is the negative inner product at most the radius?';
+
+CREATE OPERATOR @<#> (
+	LEFTARG = real[], RIGHTARG = ecp_real_ball, FUNCTION = ecp_within_ip
+);
+COMMENT ON OPERATOR @<#> (real[], ecp_real_ball) IS
+	'is the negative inner product at most the radius?';
+
+CREATE FUNCTION ecp_within_cosine(real[], ecp_real_ball) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1 <=> ($2).centre OPERATOR(pg_catalog.<=) ($2).radius;
+COMMENT ON FUNCTION ecp_within_cosine(real[], ecp_real_ball) IS
+	'is the cosine distance at most the radius?';
+
+CREATE OPERATOR @<=> (
+	LEFTARG = real[], RIGHTARG = ecp_real_ball, FUNCTION = ecp_within_cosine
+);
+COMMENT ON OPERATOR @<=> (real[], ecp_real_ball) IS
+	'is the cosine distance at most the radius?';
+
+CREATE TYPE ecp_bytea_ball AS (centre bytea, radius double precision);
+COMMENT ON TYPE ecp_bytea_ball IS
+	'a vector and a distance from it, in conditions that an ecp index checks';
+
+CREATE FUNCTION ecp_within_l2(bytea, ecp_bytea_ball) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1 <-> ($2).centre OPERATOR(pg_catalog.<=) ($2).radius;
+COMMENT ON FUNCTION ecp_within_l2(bytea, ecp_bytea_ball) IS
+	'is the Euclidean distance at most the radius?';
+
+CREATE OPERATOR @<-> (
+	LEFTARG = bytea, RIGHTARG = ecp_bytea_ball, FUNCTION = ecp_within_l2
+);
+COMMENT ON OPERATOR @<-> (bytea, ecp_bytea_ball) IS
+	'is the Euclidean distance at most the radius?';
+
+CREATE FUNCTION ecp_within_ip(bytea, ecp_bytea_ball) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1 <#> ($2).centre OPERATOR(pg_catalog.<=) ($2).radius;
+COMMENT ON FUNCTION ecp_within_ip(bytea, ecp_bytea_ball) IS
+	'is the negative inner product at most the radius?';
+
+CREATE OPERATOR @<#> (
+	LEFTARG = bytea, RIGHTARG = ecp_bytea_ball, FUNCTION = ecp_within_ip
+);
+COMMENT ON OPERATOR @<#> (bytea, ecp_bytea_ball) IS
+	'is the negative inner product at most the radius?';
+
+CREATE FUNCTION ecp_within_cosine(bytea, ecp_bytea_ball) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1 <=> ($2).centre OPERATOR(pg_catalog.<=) ($2).radius;
+COMMENT ON FUNCTION ecp_within_cosine(bytea, ecp_bytea_ball) IS
+	'is the cosine distance at most the radius?';
+
+CREATE OPERATOR @<=> (
+	LEFTARG = bytea, RIGHTARG = ecp_bytea_ball, FUNCTION = ecp_within_cosine
+);
+COMMENT ON OPERATOR @<=> (bytea, ecp_bytea_ball) IS
+	'is the cosine distance at most the radius?';
+
 -- what an operator class says of its column; see ecp_validate.c
 
 CREATE FUNCTION ecp_class_real_l2(internal) RETURNS integer
@@ -565,6 +648,7 @@ COMMENT ON OPERATOR FAMILY real_l2_ops USING ecp IS
 CREATE OPERATOR CLASS real_l2_ops DEFAULT FOR TYPE real[]
 	USING ecp FAMILY real_l2_ops AS
 	OPERATOR 1 <-> (real[], real[]) FOR ORDER BY pg_catalog.float_ops,
+	OPERATOR 2 @<-> (real[], ecp_real_ball),
 	FUNCTION 1 ecp_class_real_l2(internal);
 COMMENT ON OPERATOR CLASS real_l2_ops USING ecp IS
 	'vectors of real by Euclidean distance';
@@ -576,6 +660,7 @@ COMMENT ON OPERATOR FAMILY real_ip_ops USING ecp IS
 CREATE OPERATOR CLASS real_ip_ops FOR TYPE real[]
 	USING ecp FAMILY real_ip_ops AS
 	OPERATOR 1 <#> (real[], real[]) FOR ORDER BY pg_catalog.float_ops,
+	OPERATOR 2 @<#> (real[], ecp_real_ball),
 	FUNCTION 1 ecp_class_real_ip(internal);
 COMMENT ON OPERATOR CLASS real_ip_ops USING ecp IS
 	'vectors of real by negative inner product';
@@ -587,6 +672,7 @@ COMMENT ON OPERATOR FAMILY real_cosine_ops USING ecp IS
 CREATE OPERATOR CLASS real_cosine_ops FOR TYPE real[]
 	USING ecp FAMILY real_cosine_ops AS
 	OPERATOR 1 <=> (real[], real[]) FOR ORDER BY pg_catalog.float_ops,
+	OPERATOR 2 @<=> (real[], ecp_real_ball),
 	FUNCTION 1 ecp_class_real_cosine(internal);
 COMMENT ON OPERATOR CLASS real_cosine_ops USING ecp IS
 	'vectors of real by cosine distance';
@@ -598,6 +684,7 @@ COMMENT ON OPERATOR FAMILY bytea_l2_ops USING ecp IS
 CREATE OPERATOR CLASS bytea_l2_ops DEFAULT FOR TYPE bytea
 	USING ecp FAMILY bytea_l2_ops AS
 	OPERATOR 1 <-> (bytea, bytea) FOR ORDER BY pg_catalog.float_ops,
+	OPERATOR 2 @<-> (bytea, ecp_bytea_ball),
 	FUNCTION 1 ecp_class_bytea_l2(internal);
 COMMENT ON OPERATOR CLASS bytea_l2_ops USING ecp IS
 	'vectors of unsigned bytes by Euclidean distance';
@@ -609,6 +696,7 @@ COMMENT ON OPERATOR FAMILY bytea_ip_ops USING ecp IS
 CREATE OPERATOR CLASS bytea_ip_ops FOR TYPE bytea
 	USING ecp FAMILY bytea_ip_ops AS
 	OPERATOR 1 <#> (bytea, bytea) FOR ORDER BY pg_catalog.float_ops,
+	OPERATOR 2 @<#> (bytea, ecp_bytea_ball),
 	FUNCTION 1 ecp_class_bytea_ip(internal);
 COMMENT ON OPERATOR CLASS bytea_ip_ops USING ecp IS
 	'vectors of unsigned bytes by negative inner product';
@@ -620,6 +708,7 @@ COMMENT ON OPERATOR FAMILY bytea_cosine_ops USING ecp IS
 CREATE OPERATOR CLASS bytea_cosine_ops FOR TYPE bytea
 	USING ecp FAMILY bytea_cosine_ops AS
 	OPERATOR 1 <=> (bytea, bytea) FOR ORDER BY pg_catalog.float_ops,
+	OPERATOR 2 @<=> (bytea, ecp_bytea_ball),
 	FUNCTION 1 ecp_class_bytea_cosine(internal);
 COMMENT ON OPERATOR CLASS bytea_cosine_ops USING ecp IS
 	'vectors of unsigned bytes by cosine distance';

@@ -31,6 +31,7 @@ _PG_init(void)
 	/* ecp */
 	ecp_options_init();
 	ecp_cache_init();
+	ecp_path_init();
 
 	/* betree */
 	betree_init();

@@ -24,6 +24,7 @@
 
 /* Support function 1 of an opclass: element kind and metric (see below). */
 #define ECP_DISTANCE_STRATEGY	1
+#define ECP_RADIUS_STRATEGY		2	/* search: within (query, radius) */
 #define ECP_CLASS_PROC			1
 #define ECP_NPROC				1
 
@@ -232,13 +233,18 @@ extern void ecp_cache_init(void);
 extern int	ecp_default_probes(const EcpMetaPageData *meta);
 
 /* The same when only a share of the rows fulfils the scan's conditions. */
-extern double ecp_filter_probes(double probes, double share);
+extern double ecp_filter_probes(double probes, double share,
+								double cluster_rows);
 
 extern IndexScanDesc ecpbeginscan(Relation index, int nkeys, int norderbys);
 extern void ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys,
 					  ScanKey orderbys, int norderbys);
 extern bool ecpgettuple(IndexScanDesc scan, ScanDirection dir);
 extern void ecpendscan(IndexScanDesc scan);
+
+/* ---- ecp_path.c ---- */
+
+extern void ecp_path_init(void);
 
 /* ---- ecp_cost.c ---- */
 

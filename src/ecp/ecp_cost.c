@@ -46,6 +46,14 @@
 /* Leaders that a descent compares for each cluster; see ecp_descent.c. */
 #define ECP_COST_BEAM		40
 
+/*
+ * A radius, of which the planner knows nothing: we take it to be one that
+ * somebody would choose, so that the second window has nothing within it, and
+ * of the rows of the first one in ten.
+ */
+#define ECP_COST_RADIUS_WINDOWS		3
+#define ECP_COST_RADIUS_SHARE		0.1
+
 /* The index as the planner must know it. */
 typedef struct EcpCostInput
 {
@@ -78,7 +86,7 @@ cost_read_index(const IndexOptInfo *info, double share, EcpCostInput *input)
 		ecp_default_probes(&state.meta);
 	if (share < 1)
 		input->probes = ecp_filter_probes(input->probes,
-										  Max(share, 1 / tuples));
+										  Max(share, 1 / tuples), input->rows);
 	input->probes = Min(input->probes, input->nclusters);
 
 	if (ecp_iterative_scan == ECP_ITERATIVE_OFF)
@@ -116,8 +124,9 @@ cost_pages(PlannerInfo *root, const IndexOptInfo *info,
 }
 
 /*
- * Can a scan check these conditions?  Those on attributes, and IS NOT NULL of
- * the vector, which is true of all rows of the index.
+ * Can a scan check these conditions?  Those on attributes, a radius (which is
+ * lossy), and IS NOT NULL of the vector, which is true of all rows of the
+ * index.
  */
 static bool
 cost_clauses_are_ours(List *indexclauses)
@@ -129,12 +138,32 @@ cost_clauses_are_ours(List *indexclauses)
 		IndexClause *clause = lfirst_node(IndexClause, lc);
 		Expr	   *expr = clause->rinfo->clause;
 
-		if (clause->indexcol == 0 &&
+		if (clause->indexcol == 0 && !clause->lossy &&
 			!(IsA(expr, NullTest) &&
 			  ((NullTest *) expr)->nulltesttype == IS_NOT_NULL))
 			return false;
 	}
 	return true;
+}
+
+/* The index's conditions on attributes; *radius says if there is a radius. */
+static List *
+cost_attribute_quals(List *indexclauses, bool *radius)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	*radius = false;
+	foreach(lc, indexclauses)
+	{
+		IndexClause *clause = lfirst_node(IndexClause, lc);
+
+		if (clause->indexcol == 0)
+			*radius |= clause->lossy;
+		else
+			result = list_concat(result, clause->indexquals);
+	}
+	return result;
 }
 
 /* Share of the rows that the conditions which the scan does not check keep. */
@@ -147,9 +176,12 @@ cost_filter_share(PlannerInfo *root, const IndexPath *path)
 	foreach(lc, path->indexinfo->indrestrictinfo)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		bool		checked = rinfo->pseudoconstant;
+		ListCell   *lc2;
 
-		if (!rinfo->pseudoconstant &&
-			!is_redundant_with_indexclauses(rinfo, path->indexclauses))
+		foreach(lc2, path->indexclauses)
+			checked |= lfirst_node(IndexClause, lc2)->rinfo == rinfo;
+		if (!checked)
 			filters = lappend(filters, rinfo);
 	}
 	return clauselist_selectivity(root, filters, path->indexinfo->rel->relid,
@@ -167,14 +199,17 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	double		rows;
 	double		vector_cost;
 	double		row_cost;
-	double		share = 1;
+	double		share;
+	bool		radius;
+	List	   *quals = cost_attribute_quals(path->indexclauses, &radius);
 
 	*correlation = 0;
 	*pages = info->pages;
 	*selectivity = info->rel->tuples > 0 ?
 		Min(info->tuples / info->rel->tuples, 1) : 1;
 
-	if (list_length(path->indexorderbys) != 1 ||
+	if (list_length(path->indexorderbys) > 1 ||
+		(path->indexorderbys == NIL && !radius) ||
 		!cost_clauses_are_ours(path->indexclauses) || info->hypothetical)
 	{
 		*startup = *total = ECP_COST_NEVER;
@@ -182,15 +217,17 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 		return;
 	}
 
-	if (path->indexclauses != NIL)
-	{
-		List	   *quals = get_quals_from_indexclauses(path->indexclauses);
-
-		share = clauselist_selectivity(root, quals, info->rel->relid,
-									   JOIN_INNER, NULL);
-		*selectivity *= share;
-	}
+	share = clauselist_selectivity(root, quals, info->rel->relid, JOIN_INNER,
+								   NULL);
+	*selectivity *= share;
 	cost_read_index(info, share * cost_filter_share(root, path), &input);
+	if (radius)
+	{
+		input.probes_max = Min(input.probes_max,
+							   ECP_COST_RADIUS_WINDOWS * input.probes);
+		*selectivity *= Min(ECP_COST_RADIUS_SHARE * input.probes * input.rows /
+							Max(info->tuples, 1), 1);
+	}
 	leaders = Min(input.nclusters, ECP_COST_BEAM * input.probes);
 	vector_cost = cpu_operator_cost * ECP_COST_VECTOR(input.vec_bytes);
 	row_cost = input.rows * (share * vector_cost + 0.1 * cpu_index_tuple_cost);

@@ -5,7 +5,8 @@
  *	  user can see of the last scan.
  *
  * The executor's side of ecp_search.c.  A scan orders by one distance and
- * may have conditions on key attributes, which become a filter (ecp_attr.c);
+ * may have conditions on key attributes, which become a filter (ecp_attr.c),
+ * and a radius (ecp_path.c), without which it must have the order;
  * the planner offers nothing else (ecp_cost.c), and what it should offer
  * nevertheless is refused here, because rows with a NULL vector are not in
  * the index and would be lost without a word.
@@ -19,10 +20,12 @@
 #include "access/relscan.h"
 #include "catalog/pg_type.h"
 #include "ecp/ecp_search.h"
+#include "executor/executor.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "pgstat.h"
 #include "utils/builtins.h"
+#include "utils/float.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
@@ -34,6 +37,8 @@ typedef struct EcpScanOpaqueData
 	MemoryContext context;		/* of the conditions; reset by a rescan */
 	bool		never;			/* no row can fulfil them */
 	bool		recheck;
+	Datum		query;			/* the vector that is searched for */
+	bool		query_isnull;
 } EcpScanOpaqueData;
 
 typedef EcpScanOpaqueData *EcpScanOpaque;
@@ -59,14 +64,63 @@ ecpbeginscan(Relation index, int nkeys, int norderbys)
 	return scan;
 }
 
+/*
+ * What is searched for, and how far: from the ORDER BY and from a condition
+ * with a row (query, radius), which is of the same query if both are there.
+ */
+static void
+scan_set_query(IndexScanDesc scan)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+
+	so->query = (Datum) 0;
+	so->query_isnull = true;
+	if (scan->numberOfOrderBys > 0)
+	{
+		so->query = scan->orderByData->sk_argument;
+		so->query_isnull = (scan->orderByData->sk_flags & SK_ISNULL) != 0;
+	}
+	ecp_search_set_radius(so->search, get_float8_infinity());
+	for (int i = 0; i < scan->numberOfKeys; i++)
+	{
+		ScanKey		key = &scan->keyData[i];
+		HeapTupleHeader ball;
+		Datum		radius;
+		bool		isnull;
+
+		if (key->sk_attno != 1 || key->sk_strategy != ECP_RADIUS_STRATEGY)
+			continue;
+		if (key->sk_flags & SK_ISNULL)
+		{
+			so->never = true;
+			continue;
+		}
+		ball = DatumGetHeapTupleHeader(key->sk_argument);
+		so->query = GetAttributeByNum(ball, 1, &so->query_isnull);
+		radius = GetAttributeByNum(ball, 2, &isnull);
+
+		/* no distance is less than NULL, nor that from NULL than anything */
+		if (so->query_isnull || isnull)
+			so->never = true;
+		else
+			ecp_search_set_radius(so->search, DatumGetFloat8(radius));
+	}
+}
+
 void
 ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 		  int norderbys)
 {
 	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
 	MemoryContext old;
+	bool		within = false;
 
-	if (scan->numberOfOrderBys != 1)
+	for (int i = 0; i < scan->numberOfKeys && keys; i++)
+	{
+		if (keys[i].sk_attno == 1 && keys[i].sk_strategy == ECP_RADIUS_STRATEGY)
+			within = true;
+	}
+	if (scan->numberOfOrderBys > 1 || (scan->numberOfOrderBys == 0 && !within))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 scan->numberOfOrderBys == 0 ?
@@ -82,8 +136,9 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 
 	for (int i = 0; i < scan->numberOfKeys; i++)
 	{
-		/* of conditions on the vector, only this one says nothing new */
+		/* of other conditions on the vector, only this one says nothing new */
 		if (scan->keyData[i].sk_attno == 1 &&
+			scan->keyData[i].sk_strategy != ECP_RADIUS_STRATEGY &&
 			(scan->keyData[i].sk_flags & SK_SEARCHNOTNULL) == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -96,6 +151,7 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 												 scan->keyData,
 												 scan->numberOfKeys,
 												 &so->never, &so->recheck));
+	scan_set_query(scan);
 	MemoryContextSwitchTo(old);
 }
 
@@ -121,8 +177,7 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 		pgstat_count_index_scan(scan->indexRelation);
 		ecp_count_index_search(scan);
 		ecp_search_start(so->search, scan->xs_snapshot,
-						 scan->orderByData->sk_argument,
-						 (scan->orderByData->sk_flags & SK_ISNULL) != 0);
+						 so->query, so->query_isnull);
 		so->started = true;
 	}
 
@@ -132,6 +187,8 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 	if (!ecp_search_next(so->search, &scan->xs_heaptid, &distance.value,
 						 &distance.isnull))
 		return false;
+	if (scan->numberOfOrderBys == 0)
+		return true;
 	index_store_float8_orderby_distances(scan, &so->distance_type, &distance,
 										 false);
 	return true;
@@ -162,7 +219,8 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 		[ECP_STOP_NONE] = "limit",
 		[ECP_STOP_CLUSTERS] = "all clusters read",
 		[ECP_STOP_PROBES] = "iterative_scan = off",
-		[ECP_STOP_TUPLES] = "max_scan_tuples"
+		[ECP_STOP_TUPLES] = "max_scan_tuples",
+		[ECP_STOP_RADIUS] = "no more within the radius"
 	};
 	const EcpSearchStats *stats = &ecp_search_last;
 	TupleDesc	desc;

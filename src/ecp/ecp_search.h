@@ -19,7 +19,8 @@ typedef enum EcpSearchStop
 	ECP_STOP_NONE,				/* nobody asked for more rows */
 	ECP_STOP_CLUSTERS,			/* it has read them all */
 	ECP_STOP_PROBES,			/* ecp.iterative_scan = off */
-	ECP_STOP_TUPLES				/* ecp.max_scan_tuples */
+	ECP_STOP_TUPLES,			/* ecp.max_scan_tuples */
+	ECP_STOP_RADIUS				/* a window had no row within the radius */
 } EcpSearchStop;
 
 typedef struct EcpSearchStats
@@ -45,6 +46,12 @@ typedef struct EcpSearch EcpSearch;
 extern EcpSearch *ecp_search_create(Relation index);
 extern void ecp_search_set_filter(EcpSearch *search,
 								  const EcpAttrFilter *filter);
+
+/*
+ * Return only rows not farther than this (give or take a rounding error), from
+ * the next start on; infinity: all rows.
+ */
+extern void ecp_search_set_radius(EcpSearch *search, float8 radius);
 extern void ecp_search_start(EcpSearch *search, Snapshot snapshot,
 							 Datum query, bool isnull);
 extern bool ecp_search_next(EcpSearch *search, ItemPointer tid,

@@ -1,0 +1,425 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_path.c
+ *	  Plans that the planner does not find by itself.
+ *
+ *	 WHERE v <-> q < r			the rows within a radius: not "column operator
+ *								value", but the index can answer it; with
+ *								ORDER BY v <-> q and without
+ *	 WHERE tenant IN (1, 2)		before PostgreSQL 17 core gives up the order of
+ *								a scan for it, or the condition for the order
+ *	 WHERE flag, NOT flag		before 16 core takes a Boolean column for a
+ *								condition only with its own access methods
+ *
+ * For each ecp index of a table we make the path with all conditions that the
+ * index can check, if one of them is of these kinds; add_path() compares it
+ * with the others.  The library is loaded whenever there is such an index,
+ * because the planner calls its handler.
+ *
+ * A radius becomes the condition "v <operator> (q, r)" with the operator that
+ * the vector's operator family has at strategy 2, whose right side is a row
+ * of the query and the radius.  It is lossy: the condition that was asked for
+ * is checked again above the scan.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_amop.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
+#include "ecp/ecp.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "utils/catcache.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+static set_rel_pathlist_hook_type path_previous_hook;
+
+/* What we know of a scan of one index. */
+typedef struct PathMatch
+{
+	PlannerInfo *root;
+	RelOptInfo *rel;
+	IndexOptInfo *index;
+	Expr	   *order;			/* v <-> q that the query orders by, or NULL */
+	Node	   *order_query;	/* its q */
+	List	   *clauses;		/* IndexClauses */
+	bool		special;		/* one of them is of our kinds */
+	bool		radius;
+} PathMatch;
+
+/* Can it be compared with the index's column during the scan? */
+static bool
+path_is_value(const PathMatch *match, Node *node)
+{
+	return !bms_is_member(match->rel->relid, pull_varnos(match->root, node)) &&
+		!contain_volatile_functions(node);
+}
+
+/* A distance by which an index orders: of its column from "query". */
+typedef struct PathDistance
+{
+	Node	   *column;
+	Node	   *query;			/* does not change during the scan */
+} PathDistance;
+
+static bool
+path_match_distance(const PathMatch *match, Node *node,
+					PathDistance *distance)
+{
+	IndexOptInfo *index = match->index;
+	OpExpr	   *op = (OpExpr *) node;
+	Oid			opno;
+
+	if (!is_opclause(node) || list_length(op->args) != 2)
+		return false;
+	opno = op->opno;
+	distance->column = linitial(op->args);
+	distance->query = lsecond(op->args);
+	if (!match_index_to_operand(distance->column, 0, index))
+	{
+		opno = get_commutator(opno);
+		distance->column = lsecond(op->args);
+		distance->query = linitial(op->args);
+		if (!OidIsValid(opno) ||
+			!match_index_to_operand(distance->column, 0, index))
+			return false;
+	}
+	return OidIsValid(get_op_opfamily_sortfamily(opno, index->opfamily[0])) &&
+		path_is_value(match, distance->query);
+}
+
+/* Does the query order by the distance, and by nothing else? */
+static void
+path_match_order(PathMatch *match)
+{
+	PathKey    *key;
+	ListCell   *lc;
+
+	if (list_length(match->root->query_pathkeys) != 1)
+		return;
+	key = linitial_node(PathKey, match->root->query_pathkeys);
+	if (key->pk_strategy != BTLessStrategyNumber || key->pk_nulls_first ||
+		key->pk_eclass->ec_has_volatile)
+		return;
+	foreach(lc, key->pk_eclass->ec_members)
+	{
+		EquivalenceMember *member = lfirst_node(EquivalenceMember, lc);
+		PathDistance distance;
+		OpExpr	   *op;
+
+		if (!bms_equal(member->em_relids, match->rel->relids) ||
+			!path_match_distance(match, (Node *) member->em_expr, &distance))
+			continue;
+
+		/* the executor wants the index's column on the left */
+		op = (OpExpr *) member->em_expr;
+		if (distance.query == linitial(op->args))
+		{
+			op = copyObject(op);
+			CommuteOpExpr(op);
+		}
+		match->order = (Expr *) op;
+		match->order_query = distance.query;
+		return;
+	}
+}
+
+static void
+path_add_clause(PathMatch *match, RestrictInfo *rinfo, Expr *derived,
+				bool lossy, int column)
+{
+	IndexClause *clause = makeNode(IndexClause);
+
+	clause->rinfo = rinfo;
+	clause->indexquals = list_make1(derived == NULL ? rinfo :
+									make_simple_restrictinfo(match->root, derived));
+	clause->lossy = lossy;
+	clause->indexcol = column;
+	clause->indexcols = NIL;
+	match->clauses = lappend(match->clauses, clause);
+}
+
+/*
+ * The operator that the vector's family has for a radius, and the type of its
+ * right side; false if it has none.
+ */
+static bool
+path_radius_operator(Oid opfamily, Oid *opno, Oid *type)
+{
+	CatCList   *list = SearchSysCacheList1(AMOPSTRATEGY,
+										   ObjectIdGetDatum(opfamily));
+	bool		found = false;
+
+	for (int i = 0; i < list->n_members && !found; i++)
+	{
+		Form_pg_amop form = (Form_pg_amop) GETSTRUCT(&list->members[i]->tuple);
+
+		if (form->amoppurpose == AMOP_SEARCH &&
+			form->amopstrategy == ECP_RADIUS_STRATEGY)
+		{
+			*opno = form->amopopr;
+			*type = form->amoprighttype;
+			found = true;
+		}
+	}
+	ReleaseSysCacheList(list);
+	return found;
+}
+
+/*
+ * Is it "distance < r" or the like, of the distance that is ordered by, if
+ * any?
+ */
+static void
+path_match_radius(PathMatch *match, RestrictInfo *rinfo)
+{
+	OpExpr	   *op = (OpExpr *) rinfo->clause;
+	PathDistance distance;
+	Node	   *node;
+	Node	   *radius;
+	RowExpr    *ball;
+	Oid			left;
+	Oid			right;
+	Oid			opno;
+	Oid			type;
+	int			strategy;
+
+	if (match->radius || !is_opclause(op) || list_length(op->args) != 2)
+		return;
+	op_input_types(op->opno, &left, &right);
+	if (left != FLOAT8OID || right != FLOAT8OID)
+		return;
+	strategy = get_op_opfamily_strategy(op->opno,
+										lookup_type_cache(FLOAT8OID,
+														  TYPECACHE_BTREE_OPFAMILY)->btree_opf);
+	node = linitial(op->args);
+	radius = lsecond(op->args);
+	if (strategy == BTGreaterStrategyNumber ||
+		strategy == BTGreaterEqualStrategyNumber)
+	{
+		node = lsecond(op->args);
+		radius = linitial(op->args);
+	}
+	else if (strategy != BTLessStrategyNumber &&
+			 strategy != BTLessEqualStrategyNumber)
+		return;
+
+	if (!path_match_distance(match, node, &distance) ||
+		!path_is_value(match, radius) ||
+		(match->order && !equal(distance.query, match->order_query)) ||
+		!path_radius_operator(match->index->opfamily[0], &opno, &type))
+		return;
+
+	ball = makeNode(RowExpr);
+	ball->args = list_make2(distance.query, radius);
+	ball->row_typeid = type;
+	ball->row_format = COERCE_EXPLICIT_CAST;
+	ball->location = -1;
+	path_add_clause(match, rinfo,
+					make_opclause(opno, BOOLOID, false,
+								  (Expr *) distance.column,
+								  (Expr *) eval_const_expressions(match->root,
+																  (Node *) ball),
+								  InvalidOid, InvalidOid),
+					true, 0);
+	match->radius = match->special = true;
+}
+
+/* IS NOT NULL of the vector, which need not be checked again. */
+static void
+path_match_not_null(PathMatch *match, RestrictInfo *rinfo)
+{
+	NullTest   *test = (NullTest *) rinfo->clause;
+
+	if (IsA(test, NullTest) && test->nulltesttype == IS_NOT_NULL &&
+		!test->argisrow &&
+		match_index_to_operand((Node *) test->arg, 0, match->index))
+		path_add_clause(match, rinfo, NULL, false, 0);
+}
+
+/* "column operator value" or "value operator column", of an attribute. */
+static bool
+path_match_operator(PathMatch *match, RestrictInfo *rinfo, int column)
+{
+	IndexOptInfo *index = match->index;
+	OpExpr	   *op = (OpExpr *) rinfo->clause;
+	Oid			opno;
+	Node	   *value;
+
+	if (list_length(op->args) != 2 ||
+		index->indexcollations[column] != op->inputcollid)
+		return false;
+	opno = op->opno;
+	value = lsecond(op->args);
+	if (!match_index_to_operand(linitial(op->args), column, index))
+	{
+		opno = get_commutator(opno);
+		value = linitial(op->args);
+		if (!OidIsValid(opno) ||
+			!match_index_to_operand(lsecond(op->args), column, index))
+			return false;
+	}
+	if (!op_in_opfamily(opno, index->opfamily[column]) ||
+		!path_is_value(match, value))
+		return false;
+	if (opno != op->opno)
+	{
+		op = copyObject(op);
+		CommuteOpExpr(op);
+		path_add_clause(match, rinfo, (Expr *) op, false, column);
+	}
+	else
+		path_add_clause(match, rinfo, NULL, false, column);
+	return true;
+}
+
+/* "column = ANY (array)", of an attribute. */
+static bool
+path_match_array(PathMatch *match, RestrictInfo *rinfo, int column)
+{
+	IndexOptInfo *index = match->index;
+	ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) rinfo->clause;
+
+	if (!op->useOr || index->indexcollations[column] != op->inputcollid ||
+		!match_index_to_operand(linitial(op->args), column, index) ||
+		!op_in_opfamily(op->opno, index->opfamily[column]) ||
+		!path_is_value(match, lsecond(op->args)))
+		return false;
+	path_add_clause(match, rinfo, NULL, false, column);
+	match->special = true;
+	return true;
+}
+
+/* "column" or "NOT column", of a Boolean attribute. */
+static bool
+path_match_boolean(PathMatch *match, RestrictInfo *rinfo, int column)
+{
+	Node	   *node = (Node *) rinfo->clause;
+	bool		value = !is_notclause(node);
+
+	if (!value)
+		node = (Node *) get_notclausearg((Expr *) node);
+	if (!op_in_opfamily(BooleanEqualOperator, match->index->opfamily[column]) ||
+		!match_index_to_operand(node, column, match->index))
+		return false;
+	path_add_clause(match, rinfo,
+					make_opclause(BooleanEqualOperator, BOOLOID, false,
+								  (Expr *) node,
+								  (Expr *) makeBoolConst(value, false),
+								  InvalidOid, InvalidOid),
+					false, column);
+	match->special = true;
+	return true;
+}
+
+/* A condition on an attribute that the index can check? */
+static bool
+path_match_attribute(PathMatch *match, RestrictInfo *rinfo, int column)
+{
+	Node	   *clause = (Node *) rinfo->clause;
+
+	if (is_opclause(clause))
+		return path_match_operator(match, rinfo, column);
+	if (IsA(clause, ScalarArrayOpExpr))
+		return path_match_array(match, rinfo, column);
+	if (IsA(clause, NullTest))
+	{
+		NullTest   *test = (NullTest *) clause;
+
+		if (test->argisrow ||
+			!match_index_to_operand((Node *) test->arg, column, match->index))
+			return false;
+		path_add_clause(match, rinfo, NULL, false, column);
+		return true;
+	}
+	return path_match_boolean(match, rinfo, column);
+}
+
+/* The path that uses an index for all that it can, if core makes none. */
+static void
+path_add_index(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index)
+{
+	PathMatch	match = {0};
+	List	   *orders = NIL;
+	List	   *order_columns = NIL;
+	ListCell   *lc;
+
+	match.root = root;
+	match.rel = rel;
+	match.index = index;
+	path_match_order(&match);
+
+	/* the executor takes the conditions by column */
+	foreach(lc, index->indrestrictinfo)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+		if (!rinfo->pseudoconstant &&
+			restriction_is_securely_promotable(rinfo, rel))
+		{
+			path_match_radius(&match, rinfo);
+			path_match_not_null(&match, rinfo);
+		}
+	}
+	for (int column = 1; column < index->nkeycolumns; column++)
+	{
+		foreach(lc, index->indrestrictinfo)
+		{
+			RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+			if (!rinfo->pseudoconstant &&
+				restriction_is_securely_promotable(rinfo, rel))
+				(void) path_match_attribute(&match, rinfo, column);
+		}
+	}
+	if (!match.special || (match.order == NULL && !match.radius))
+		return;
+
+	if (match.order)
+	{
+		orders = list_make1(match.order);
+		order_columns = list_make1_int(0);
+	}
+	add_path(rel, (Path *)
+			 create_index_path(root, index, match.clauses, orders,
+							   order_columns,
+							   match.order ? root->query_pathkeys : NIL,
+							   ForwardScanDirection, false,
+							   bms_copy(rel->lateral_relids), 1.0, false));
+}
+
+static void
+path_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+{
+	ListCell   *lc;
+
+	if (path_previous_hook)
+		path_previous_hook(root, rel, rti, rte);
+	if (rte->rtekind != RTE_RELATION || IS_DUMMY_REL(rel))
+		return;
+	foreach(lc, rel->indexlist)
+	{
+		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
+
+		if (index->amcostestimate == ecpcostestimate &&
+			(index->indpred == NIL || index->predOK))
+			path_add_index(root, rel, index);
+	}
+}
+
+void
+ecp_path_init(void)
+{
+	path_previous_hook = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = path_hook;
+}
