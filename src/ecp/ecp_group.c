@@ -713,6 +713,8 @@ group_around_node(Relation index, const EcpChildData *ref, uint64 before,
 		int			found = -1;
 
 		ecp_index_state_read(index, &state);
+		if (ecp_retired_too_much(index, &state))
+			return done;
 		node = ecp_node_read(index, &state, 1, ref->ecpc_blk, ref->ecpc_run,
 							 true);
 		if (node == NULL)
@@ -771,7 +773,7 @@ ecp_group_around_splits(Relation index, EcpMaintainCounts *counts)
 	{
 		EcpNodeRef *ref = lfirst(lc);
 
-		if (max <= 0 || ecp_retired_too_much(index, &state))
+		if (max <= 0)
 			break;
 		max -= group_around_node(index, &ref->child, state.meta.ecpm_next_run,
 								 max, counts);
