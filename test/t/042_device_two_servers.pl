@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $k = 10;
-my $fetch = 20;
+my $fetch = 4;
 my @shards = map { ecp_cluster("shard$_") } 1 .. 2;
 my $main = $shards[0];
 
@@ -30,11 +30,12 @@ for my $i (0 .. 1)
 	$shards[$i]->safe_psql(
 		'postgres', qq{
 		CREATE TABLE items AS SELECT * FROM base WHERE id % 2 = $i;
-		ANALYZE items;
 		CREATE INDEX items_v ON items USING ecp (v);
+		ANALYZE items;
 		ALTER DATABASE postgres SET enable_sort = off;
 		ALTER DATABASE postgres SET enable_seqscan = off;
 	});
+	index_ok($shards[$i], 'items_v', "shard $i: the index is sound");
 }
 load_vecs($main, 'queries', 'query.bvecs', limit => 8);
 my $type = $main->safe_psql('postgres',
@@ -99,8 +100,38 @@ $plan = $shards[1]->safe_psql('postgres',
 );
 like($plan, qr/Index Scan using items_v/, 'a shard answers by its index');
 
+# Run a search, and return the most rows that any shard was asked for: the
+# sum of its FETCHes, which it logs.
+sub rows_fetched
+{
+	my ($sql) = @_;
+	my $most = 0;
+	my @begin = map { -s $_->logfile } @shards;
+
+	$main->safe_psql('whole', $sql);
+	for my $i (0 .. $#shards)
+	{
+		my $rows = 0;
+		my $log = slurp_file($shards[$i]->logfile, $begin[$i]);
+
+		$rows += $1 while $log =~ /statement: FETCH (\d+) FROM c\d+/g;
+		# the result of a statement that was sent whole, with its LIMIT
+		$most = $rows if $rows > $most;
+	}
+	return $most;
+}
+
+for my $shard (@shards)
+{
+	$shard->append_conf('postgresql.conf', 'log_statement = all');
+	$shard->reload;
+	$shard->poll_query_until('postgres',
+		"SELECT current_setting('log_statement') = 'all'")
+	  or die 'the setting did not arrive';
+}
+
 # the answers, and how many rows came over
-my ($same_parent, $same_united, $most) = (0, 0, 0);
+my ($same_parent, $same_united, $most_parent, $most_united) = (0, 0, 0, 0);
 for my $query (@queries)
 {
 	my @merged;
@@ -127,22 +158,41 @@ for my $query (@queries)
 		"SELECT v <-> $query FROM (" . united($query) . ") AS a ORDER BY 1")
 	  eq $expected;
 
-	my $analyze = $main->safe_psql('whole',
-		"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM items ORDER BY v <-> $query LIMIT $k"
-	);
-	while ($analyze =~ /Foreign Scan on items_\d.*?rows=(\d+)/g)
-	{
-		$most = $1 if $1 > $most;
-	}
+	my $rows =
+	  rows_fetched("SELECT id FROM items ORDER BY v <-> $query LIMIT $k");
+	$most_parent = $rows if $rows > $most_parent;
+	$rows = rows_fetched(united($query));
+	$most_united = $rows if $rows > $most_united;
 }
 is($same_parent, scalar(@queries),
 	'parent: the exact merge of the shards\' answers');
 is($same_united, scalar(@queries),
 	'shard query: the exact merge of the shards\' answers');
+cmp_ok($most_parent, '>', 0, 'parent: fetches are seen');
 cmp_ok(
-	$most, '<=',
+	$most_parent, '<=',
 	$k + $fetch,
-	"no shard sent more than k and one fetch ($most)");
+	"parent: no shard sent more than k and one fetch ($most_parent)");
+cmp_ok(
+	$most_united, '<=',
+	$k + $fetch,
+	"shard query: no shard sent more than k and one fetch ($most_united)");
+
+# A partition whose columns stand in another order, as one that was attached,
+# is united by names.
+$main->safe_psql(
+	'whole', q{
+	CREATE TABLE mixed (id int, v bytea, note text) PARTITION BY LIST (id);
+	CREATE TABLE mixed_1 PARTITION OF mixed FOR VALUES IN (1);
+	CREATE TABLE mixed_2 (note text, v bytea, id int);
+	ALTER TABLE mixed ATTACH PARTITION mixed_2 FOR VALUES IN (2);
+	INSERT INTO mixed VALUES (1, '\x01', 'one'), (2, '\x02', 'two');
+});
+($template =
+	  $main->safe_psql('whole', "SELECT ecp_shard_query('mixed', 'v', 2)"))
+  =~ s/\$1/'\\x00'::bytea/g;
+is($main->safe_psql('whole', "SELECT id, note FROM ($template) AS a"),
+	"1|one\n2|two", 'shard query: columns by name');
 
 # a placement may name servers: it says how, and does not do it
 $main->safe_psql(
