@@ -292,7 +292,9 @@ extent_locate(const struct varlena *value, ExtentRange *range)
 				  TOAST_MAX_CHUNK_SIZE - 1) / TOAST_MAX_CHUNK_SIZE;
 		range->path = ecp_relation_path(toast);
 		range->first = ItemPointerGetBlockNumber(tid);
-		range->blocks = (BlockNumber) (chunks / EXTERN_TUPLES_PER_PAGE + 1);
+		range->blocks = (BlockNumber)
+			((chunks + ItemPointerGetOffsetNumber(tid) - 1 +
+			  EXTERN_TUPLES_PER_PAGE - 1) / EXTERN_TUPLES_PER_PAGE);
 	}
 	index_endscan(scan);
 	toast_close_indexes(indexes, nindexes, AccessShareLock);
