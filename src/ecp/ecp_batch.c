@@ -7,8 +7,9 @@
  * After DeCP's batch search (Gudmundsson, Amsaleg, Jonsson, Franklin:
  * "Towards Engineering a Web-Scale Multimedia Service", MMSys 2017):
  *
- *	 descend	every query goes down the leader tree by itself, as a scan
- *				would, so that it gets the clusters that the scan would read
+ *	 descend	every query gets the clusters that its scan would read first:
+ *				by a descent of its own or, where all leaders are in one
+ *				node, by comparing some leaders with many queries at a time
  *	 group		queries by cluster, clusters by block
  *	 clusters	pages are copied, and while they are in the processor's
  *				cache all queries that want them are compared with them
@@ -42,6 +43,13 @@
 /* Bytes that kernels may read behind the last row. */
 #define READER_SLACK		64
 
+/* Queries that are compared with leaders at a time, and leaders (of 16s). */
+#define DESCEND_QUERIES		32
+#define DESCEND_LEADERS		256
+
+/* Leaders of which one tells how many are nearer. */
+#define LEADERS_SAMPLE		256
+
 /* One block, with room for what it points to. */
 typedef struct ReaderBlock
 {
@@ -64,41 +72,181 @@ struct EcpKnnReader
 
 /* ---- descend ---- */
 
-static void
-batch_descend_query(EcpKnn *knn, EcpKnnQuery *query, const char *elements,
-					EcpKnnRef *refs, void *prepared)
+/* Has the query a place among the leaders? */
+static inline bool
+batch_has_place(const EcpKnnQuery *query)
 {
-	EcpKnnShared *shared = knn->shared;
-	const EcpMetaPageData *meta = &shared->state.meta;
-	EcpVector	vector;
-	EcpDescent *descent;
-	EcpClusterRef ref;
+	return (query->flags & (ECP_KNN_NULL | ECP_KNN_NO_PLACE)) == 0;
+}
 
-	query->nrefs = 0;
-	if ((query->flags & ECP_KNN_NULL) != 0)
+/* Bring a query into the form of leaders, if that is possible. */
+static void
+batch_prepare(EcpKnn *knn, int q, void *prepared)
+{
+	const EcpMetaPageData *meta = &knn->shared->state.meta;
+	EcpVector	vector;
+
+	knn->queries[q].nrefs = 0;
+	if ((knn->queries[q].flags & ECP_KNN_NULL) != 0)
 		return;
 	vector.elem = meta->ecpm_elem;
 	vector.dims = meta->ecpm_dims;
-	vector.data = elements;
+	vector.data = knn->elements + q * knn->shared->query_stride;
 	vector.detoasted = NULL;
 	if (!ecp_prepare(meta, &vector, prepared))
-	{
-		query->flags |= ECP_KNN_NO_PLACE;
-		return;
-	}
+		knn->queries[q].flags |= ECP_KNN_NO_PLACE;
+}
 
+static inline void
+batch_set_ref(EcpKnnRef *ref, const EcpChildData *child)
+{
+	ref->blk = child->ecpc_blk;
+	ref->npages = child->ecpc_npages;
+	ref->run = child->ecpc_run;
+}
+
+/* The clusters of one query, by a descent as a scan has it. */
+static void
+batch_descend_query(EcpKnn *knn, int q, void *prepared)
+{
+	EcpKnnShared *shared = knn->shared;
+	EcpKnnQuery *query = &knn->queries[q];
+	EcpKnnRef  *refs = knn->refs + (Size) q * shared->probes;
+	EcpDescent *descent;
+	EcpClusterRef ref;
+
+	batch_prepare(knn, q, prepared);
+	if (!batch_has_place(query))
+		return;
 	descent = ecp_descent_begin(knn->index, &shared->state, prepared, false,
-								Min(shared->probes, meta->ecpm_nleaves));
+								Min(shared->probes,
+									shared->state.meta.ecpm_nleaves));
 	while (query->nrefs < shared->probes && ecp_descent_next(descent, &ref))
-	{
-		refs[query->nrefs].blk = ref.child.ecpc_blk;
-		refs[query->nrefs].npages = ref.child.ecpc_npages;
-		refs[query->nrefs].run = ref.child.ecpc_run;
-		query->nrefs++;
-	}
+		batch_set_ref(&refs[query->nrefs++], &ref.child);
 	ecp_descent_end(descent);
 	if (query->nrefs < shared->probes)
 		query->flags |= ECP_KNN_ALL_READ;
+}
+
+/* A leader of the root, for choosing the nearest ones. */
+typedef struct RankedLeader
+{
+	float4		rank;
+	uint32		child;
+} RankedLeader;
+
+#define ST_SORT leaders_sort
+#define ST_ELEMENT_TYPE RankedLeader
+#define ST_COMPARE(a, b) \
+	((a)->rank < (b)->rank ? -1 : (a)->rank > (b)->rank ? 1 : \
+	 (a)->child < (b)->child ? -1 : (a)->child > (b)->child)
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/*
+ * A rank that about "wanted" of n do not exceed, rather more than fewer: by
+ * an evenly spaced sample, the lowest of which are kept in order.
+ */
+static float4
+leaders_threshold(const float4 *ranks, int n, int wanted)
+{
+	float4		lowest[LEADERS_SAMPLE];
+	int			nkeep = Min((int64) LEADERS_SAMPLE * wanted / n + 3,
+							LEADERS_SAMPLE);
+	int			nkept = 0;
+
+	for (int i = 0; i < LEADERS_SAMPLE; i++)
+	{
+		float4		rank = ranks[(int64) i * n / LEADERS_SAMPLE];
+		int			pos;
+
+		if (nkept == nkeep && !(rank < lowest[nkept - 1]))
+			continue;
+		if (nkept < nkeep)
+			nkept++;
+		for (pos = nkept - 1; pos > 0 && lowest[pos - 1] > rank; pos--)
+			lowest[pos] = lowest[pos - 1];
+		lowest[pos] = rank;
+	}
+	return lowest[nkept - 1];
+}
+
+/*
+ * Put the "wanted" nearest of n leaders into leaders[0 ..]; equal ranks: the
+ * lower number, as a descent has it.  Returns how many there are.
+ */
+static int
+leaders_choose(const float4 *ranks, int n, int wanted, RankedLeader *leaders)
+{
+	int			nfound = 0;
+
+	if (n > LEADERS_SAMPLE && n > 2 * wanted)
+	{
+		float4		threshold = leaders_threshold(ranks, n, wanted);
+
+		for (int i = 0; i < n; i++)
+		{
+			leaders[nfound].rank = ranks[i];
+			leaders[nfound].child = i;
+			nfound += ranks[i] <= threshold;
+		}
+	}
+	if (nfound < wanted)
+	{
+		for (nfound = 0; nfound < n; nfound++)
+		{
+			leaders[nfound].rank = ranks[nfound];
+			leaders[nfound].child = nfound;
+		}
+	}
+	leaders_sort(leaders, nfound);
+	return Min(nfound, wanted);
+}
+
+/*
+ * The clusters of at most DESCEND_QUERIES queries under a root of level 1,
+ * which a descent would compare with all of its leaders: some leaders at a
+ * time, with all queries while they are in the processor's cache.
+ */
+static void
+batch_descend_flat(EcpKnn *knn, EcpNode *root, int first, int end,
+				   float4 *ranks, RankedLeader *leaders, char *prepared)
+{
+	EcpKnnShared *shared = knn->shared;
+	const EcpMetaPageData *meta = &shared->state.meta;
+	const EcpPanel *panel = meta->ecpm_metric == ECP_METRIC_IP ?
+		root->ip_panel : root->panel;
+	Size		stride = MAXALIGN(shared->state.node.vec_bytes);
+	int			n = root->nchildren;
+
+	for (int q = first; q < end; q++)
+		batch_prepare(knn, q, prepared + (q - first) * stride);
+	for (int done = 0; done < n; done += DESCEND_LEADERS)
+	{
+		CHECK_FOR_INTERRUPTS();
+		for (int q = first; q < end; q++)
+		{
+			if (batch_has_place(&knn->queries[q]))
+				ecp_panel_rank(panel, prepared + (q - first) * stride, done,
+							   Min(n - done, DESCEND_LEADERS),
+							   ranks + (Size) (q - first) * n + done);
+		}
+	}
+	for (int q = first; q < end; q++)
+	{
+		EcpKnnQuery *query = &knn->queries[q];
+		EcpKnnRef  *refs = knn->refs + (Size) q * shared->probes;
+
+		if (!batch_has_place(query))
+			continue;
+		query->nrefs = leaders_choose(ranks + (Size) (q - first) * n, n,
+									  shared->probes, leaders);
+		for (int r = 0; r < query->nrefs; r++)
+			batch_set_ref(&refs[r], &root->children[leaders[r].child]);
+		if (query->nrefs < shared->probes)
+			query->flags |= ECP_KNN_ALL_READ;
+	}
 }
 
 /* Find the clusters of queries first .. end - 1. */
@@ -106,16 +254,38 @@ void
 ecp_knn_descend(EcpKnn *knn, int first, int end)
 {
 	EcpKnnShared *shared = knn->shared;
+	const EcpMetaPageData *meta = &shared->state.meta;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "ecp descent",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	void	   *prepared = palloc0(shared->state.node.vec_bytes);
+	char	   *prepared;
 
-	for (int q = first; q < end; q++)
-		batch_descend_query(knn, &knn->queries[q],
-							knn->elements + q * shared->query_stride,
-							knn->refs + (Size) q * shared->probes, prepared);
+	prepared = palloc0(mul_size(DESCEND_QUERIES,
+								MAXALIGN(shared->state.node.vec_bytes)));
+	if (meta->ecpm_root_level == 1)
+	{
+		EcpNode    *root = ecp_node_get(knn->index, &shared->state,
+										&meta->ecpm_root, 1);
+		float4	   *ranks;
+		RankedLeader *leaders;
+
+		ranks = palloc_extended(mul_size(mul_size(DESCEND_QUERIES,
+												  root->nchildren + 1),
+										 sizeof(float4)), MCXT_ALLOC_HUGE);
+		leaders = palloc_extended(mul_size(root->nchildren + 1,
+										   sizeof(RankedLeader)),
+								  MCXT_ALLOC_HUGE);
+		for (int q = first; q < end; q += DESCEND_QUERIES)
+			batch_descend_flat(knn, root, q, Min(q + DESCEND_QUERIES, end),
+							   ranks, leaders, prepared);
+		ecp_node_release(root);
+	}
+	else
+	{
+		for (int q = first; q < end; q++)
+			batch_descend_query(knn, q, prepared);
+	}
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 }
