@@ -1088,6 +1088,14 @@ CREATE FUNCTION ecp_knn_exact(index regclass, queries text,
 COMMENT ON FUNCTION ecp_knn_exact(regclass, text, integer) IS
 	'the k rows of a table nearest to each vector that a query returns, by comparing all that is indexed';
 
+CREATE FUNCTION ecp_vote(index regclass, queries text, image name,
+	k integer DEFAULT 10, OUT image text, OUT votes bigint,
+	OUT matches bigint, OUT nearest float8) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+	COST 1000 ROWS 100;
+COMMENT ON FUNCTION ecp_vote(regclass, text, name, integer) IS
+	'the images, named by a column of the table, that most descriptors of a photograph have neighbours in';
+
 -- ecp: the living index
 
 CREATE FUNCTION ecp_maintain(index regclass,

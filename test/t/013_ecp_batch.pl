@@ -1,0 +1,90 @@
+# Many queries at once on real descriptors: the right photograph wins the
+# vote, and batches are complete while rows come, go and are vacuumed.
+#
+# The test data keeps the descriptors of a photograph together, in the order
+# of photos.tsv, which tells whose each row is.
+
+use strict;
+use warnings;
+
+use EcpTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = ecp_cluster('batch');
+load_vecs($node, 'descriptors', 'base.bvecs');
+
+my ($first, @photos) = (0);
+open my $tsv, '<', test_data('photos.tsv') or die "photos.tsv: $!";
+while (<$tsv>)
+{
+	my ($photo, $role, $n) = (split /\t/)[ 0, 1, 6 ];
+	next if $role ne 'base';
+	push @photos, "($photo, $first, $first + $n)";
+	$first += $n;
+}
+close $tsv;
+$node->safe_psql(
+	'postgres', 'ALTER TABLE descriptors ADD photo int;
+	CREATE TABLE photos (photo int, lower int, upper int);
+	INSERT INTO photos VALUES ' . join(', ', @photos) . ';
+	UPDATE descriptors SET photo = p.photo FROM photos p
+		WHERE id >= lower AND id < upper;
+	CREATE INDEX ON descriptors (id);
+	CREATE INDEX descriptors_v ON descriptors USING ecp (v);
+	VACUUM ANALYZE descriptors');
+is( $node->safe_psql(
+		'postgres', 'SELECT count(*) FROM descriptors WHERE photo IS NULL'),
+	'0',
+	'each descriptor belongs to a photograph');
+
+# Another picture of the same thing: every seventh descriptor, each with 32
+# of its 128 elements changed.  The photograph itself is not there to be found.
+foreach my $photo (0, 1, 13, 22)
+{
+	my $winner = $node->safe_psql(
+		'postgres', "CREATE TEMP TABLE picture AS
+			SELECT id, (SELECT string_agg(set_byte('\\x00', 0,
+				CASE WHEN abs(hashint4(id * 128 + e)) % 4 = 0
+				THEN least(get_byte(v, e) + abs(hashint4(id + e)) % 60, 255)
+				ELSE get_byte(v, e) END), '' ORDER BY e)
+				FROM generate_series(0, 127) AS e) AS v
+			FROM descriptors WHERE photo = $photo AND id % 7 = 0;
+		DELETE FROM descriptors WHERE photo = $photo AND id % 7 = 0;
+		SELECT image
+		FROM ecp_vote('descriptors_v', 'SELECT id, v FROM picture', 'photo', 3)
+		LIMIT 1");
+	is($winner, $photo, "photograph $photo wins the vote");
+}
+
+# Reading all clusters, a batch finds what the table has, at any moment.
+my $load = start_load(
+	$node, q{
+	\set id random(0, 25390)
+	DELETE FROM descriptors WHERE id = :id;
+	INSERT INTO descriptors (id, v, photo)
+		SELECT id, v, photo FROM descriptors WHERE id = (:id * 7) % 25391 LIMIT 1;
+	},
+	transactions => 500);
+my $bad = 0;
+foreach my $round (1 .. 6)
+{
+	$node->safe_psql('postgres', 'VACUUM descriptors') if $round % 2 == 0;
+	$bad += $node->safe_psql(
+		'postgres', "SET max_parallel_workers_per_gather = 2;
+		SET parallel_setup_cost = 0;
+		SET ecp.probes = 1000000;
+		WITH b AS (SELECT query, rank, distance FROM ecp_knn_batch('descriptors_v',
+				'SELECT id, v FROM descriptors WHERE id % 500 = $round ORDER BY 1', 5)),
+			e AS (SELECT query, rank, distance FROM ecp_knn_exact('descriptors_v',
+				'SELECT id, v FROM descriptors WHERE id % 500 = $round ORDER BY 1', 5))
+		SELECT count(*) FROM
+			((SELECT * FROM b EXCEPT SELECT * FROM e)
+			 UNION ALL (SELECT * FROM e EXCEPT SELECT * FROM b)) AS x");
+}
+finish_load($load);
+is($bad, 0, 'batches are exact under inserts, deletes and VACUUM');
+index_ok($node, 'descriptors_v', 'the index afterwards');
+
+done_testing();
