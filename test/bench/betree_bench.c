@@ -617,9 +617,33 @@ warm(void)
 		run_for("VACUUM ANALYZE @table", e);
 }
 
+/*
+ * Messages that the indexes of a table have moved to leaves, and in how many
+ * writes of leaves; zero without a betree index.
+ */
+static void
+read_flushes(int engine, double *messages, double *leaf_writes)
+{
+	static const char from[] = " FROM pg_index i, pg_class c, pg_am a,"
+		" betree_index_stats(c.oid) s WHERE i.indrelid = '@table'::regclass"
+		" AND c.oid = i.indexrelid AND a.oid = c.relam AND a.amname = 'betree'";
+	char		sql[512];
+
+	snprintf(sql, sizeof(sql), "SELECT coalesce(sum(messages), 0)%s", from);
+	*messages = number_for(sql, engine);
+	snprintf(sql, sizeof(sql), "SELECT coalesce(sum(messages /"
+			 " nullif(messages_per_leaf_write, 0)), 0)%s", from);
+	*leaf_writes = number_for(sql, engine);
+}
+
 static void
 measure_inserts(void)
 {
+	double		messages[2][MAX_ENGINES];
+	double		writes[2][MAX_ENGINES];
+
+	for (int e = 0; e < nengines; e++)
+		read_flushes(e, &messages[0][e], &writes[0][e]);
 	for (int round = 1; round <= options.rounds; round++)
 	{
 		int64		n = options.inserts / options.rounds;
@@ -631,6 +655,16 @@ measure_inserts(void)
 		next_row += n;
 	}
 	print_sums("insert");
+	for (int e = 0; e < nengines; e++)
+	{
+		read_flushes(e, &messages[1][e], &writes[1][e]);
+		if (writes[1][e] > writes[0][e])
+			printf("%s: %.0f messages moved to leaves in %.0f writes, %.1f a write\n\n",
+				   engine_name(e), messages[1][e] - messages[0][e],
+				   writes[1][e] - writes[0][e],
+				   ratio(messages[1][e] - messages[0][e],
+						 writes[1][e] - writes[0][e]));
+	}
 }
 
 /* Ask all engines the same questions, one query kind after the other */
