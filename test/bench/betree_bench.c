@@ -84,6 +84,7 @@ static struct
 	const char *with;
 	const char *only;
 	const char *points;
+	const char *query;
 	const char *before_clock;
 	const char *csv;
 }			options = {
@@ -675,7 +676,8 @@ measure_queries(int round)
 	{
 		char	  **answers;
 
-		if (query->engine)
+		if (query->engine ||
+			(options.query && strcmp(options.query, query->name) != 0))
 			continue;
 		answers = calloc(options.queries, sizeof(char *));
 		for (int e = 0; e < nengines; e++)
@@ -886,6 +888,7 @@ static const struct
 	{"with", NULL, &options.with, "storage parameters of betree, as buffer_pages=20"},
 	{"engines", NULL, &options.only, "only these, with commas between"},
 	{"points", NULL, &options.points, "file of places for workload geo"},
+	{"query", NULL, &options.query, "only queries of this kind"},
 	{"before-clock", NULL, &options.before_clock, "shell command to run after load and warm-up"},
 	{"csv", NULL, &options.csv, "append a line for each measurement to this file"},
 };
