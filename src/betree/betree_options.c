@@ -29,9 +29,6 @@
 #define AUTO_PAGES_MIN		20
 #endif
 
-/* A node's first drain comes at a length of its log from 1/4 of it on */
-#define FIRST_DRAIN_DIVISOR	4
-
 static relopt_kind betree_relopt_kind;
 
 #ifdef BETREE_STOP_POINTS
@@ -197,8 +194,8 @@ betree_node_ncap(BetreeRel *bt, int level)
  *
  * Nodes that a build has made fill at the same pace when keys are random, and
  * would all drain at the same time, over and over.  So the first drain of a
- * node comes sooner, each node's at another length of its log.  The root has
- * nobody to wait for.
+ * node comes sooner, each node's at another length of its log, spread evenly:
+ * then as many nodes drain at any time.  The root has nobody to wait for.
  */
 int
 betree_drain_threshold(BetreeRel *bt, Page page, BlockNumber blkno)
@@ -206,10 +203,9 @@ betree_drain_threshold(BetreeRel *bt, Page page, BlockNumber blkno)
 	int			ncap = BetreePageGetOpaque(page)->bteo_ncap -
 		betree_node_nfilters(page);
 	int			pages = Max(1, Min(bt->buffer_pages, ncap - 2));
-	int			first = Max(1, pages / FIRST_DRAIN_DIVISOR);
 
 	if (blkno == BETREE_ROOT_BLKNO ||
 		(BetreePageGetOpaque(page)->bteo_flags & BETREE_DRAINED) != 0)
 		return pages;
-	return first + murmurhash32(blkno) % (pages - first + 1);
+	return 1 + murmurhash32(blkno) % pages;
 }
