@@ -65,7 +65,8 @@ CREATE INDEX batch_b_cos ON batch_items USING ecp (b bytea_cosine_ops);
 -- vectors that pack badly, so that they are not on the entry pages
 CREATE INDEX batch_wide ON batch_items USING ecp (wide) WITH (quantizer = none);
 
--- what the answers are compared with is a scan of the index
+-- what the answers are compared with is a scan of the index, of fixed probes
+SET ecp.probes = 12;
 SET enable_seqscan = off;
 EXPLAIN (COSTS OFF)
 SELECT q.id, t.tid FROM (SELECT * FROM batch_queries ORDER BY id) AS q,
@@ -106,7 +107,7 @@ SELECT * FROM batch_differs('batch_b_l2', 'b', '<->', 100);
 SET ecp.probes = 1000;
 SELECT * FROM batch_differs('batch_b_l2', 'b', '<->', 3000);
 RESET ecp.iterative_scan;
-RESET ecp.probes;
+SET ecp.probes = 12;
 -- many batches
 SET work_mem = '64kB';
 SELECT * FROM batch_differs('batch_b_l2', 'b', '<->', 100);

@@ -68,6 +68,7 @@ typedef enum EcpIterativeScan
 #define ECP_SAMPLE_FACTOR_MAX		256
 #define ECP_SAMPLE_FACTOR_DEFAULT	0	/* 0 = chosen by the build */
 #define ECP_PROBES_MAX				1000000
+#define ECP_TARGET_RECALL_DEFAULT	0.95
 
 /* Reloptions: what a build is asked for; used values are in the metapage. */
 typedef struct EcpOptions
@@ -80,13 +81,16 @@ typedef struct EcpOptions
 	int			seed;
 	int			sample_factor;	/* rows sampled a leader */
 	int			quantizer;		/* EcpQuantizer */
+	double		target_recall;
 } EcpOptions;
 
 extern void ecp_options_init(void);
 extern bytea *ecpoptions(Datum reloptions, bool validate);
 extern EcpOptions ecp_options_get(Relation index);	/* with defaults */
 
-extern int	ecp_probes;			/* 0 = by rule, see ecp_default_probes() */
+extern int	ecp_probes;			/* 0 = by the target of recall */
+extern double ecp_target_recall;	/* 0 = the index's */
+extern bool ecp_early_stop;
 extern int	ecp_iterative_scan; /* EcpIterativeScan */
 extern int	ecp_max_scan_tuples;	/* -1 = no limit */
 extern int	ecp_prefetch;		/* clusters; -1 = effective_io_concurrency */
@@ -227,10 +231,10 @@ extern void ecp_cache_init(void);
 /* ---- ecp_scan.c, ecp_search.c (SEARCH) ---- */
 
 /*
- * Probes when ecp.probes is 0: a rule from the number of clusters that gives
- * a recall@10 of about 0.95 on the sets we measured.
+ * Probes by the settings: ecp.probes, or what the target of recall takes
+ * (ecp_target.c).
  */
-extern int	ecp_default_probes(const EcpMetaPageData *meta);
+extern int	ecp_default_probes(Relation index, const EcpMetaPageData *meta);
 
 /* The same when only a share of the rows fulfils the scan's conditions. */
 extern double ecp_filter_probes(double probes, double share,

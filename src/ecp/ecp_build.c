@@ -30,6 +30,7 @@
 #include "device/device_model.h"
 #include "device/device_profile.h"
 #include "ecp/ecp_build.h"
+#include "ecp/ecp_target.h"
 #include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -43,6 +44,9 @@
 
 /* Rows between two reports of progress. */
 #define PROGRESS_ROWS		4096
+
+/* Share of a build's time in which the recall is measured, at most. */
+#define ECP_SHARE_CALIBRATE		0.25
 
 /* What one processor does, for the prediction of a build's time. */
 #define MUL_ADDS_PER_S		4e9
@@ -670,6 +674,18 @@ build_write_meta(Relation index, ForkNumber fork, const EcpMetaPageData *meta)
 	ecp_page_writer_end(writer, NULL, NULL);
 }
 
+/* What the phases took so far. */
+static double
+build_seconds(const EcpBuild *build)
+{
+	const EcpBuildReportData *report = &build->state.meta.ecpm_report;
+	double		seconds = 0;
+
+	for (int i = 0; i < ECP_BUILD_NPHASES; i++)
+		seconds += report->ecpb_phase[i].ecpb_wall_s;
+	return seconds;
+}
+
 IndexBuildResult *
 ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 {
@@ -720,6 +736,8 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 	ecp_build_phase(&build, -1, 0);
 
 	build.state.meta.ecpm_build_tuples = build.index_tuples;
+	ecp_recall_calibrate(index, &build.state,
+						 build_seconds(&build) * ECP_SHARE_CALIBRATE);
 	build_write_meta(index, MAIN_FORKNUM, &build.state.meta);
 
 	ecp_files_end(build.files);

@@ -74,7 +74,6 @@ cost_read_index(const IndexOptInfo *info, double share, EcpCostInput *input)
 	double		tuples = Max(info->tuples, 1);
 
 	ecp_index_state_read(index, &state);
-	index_close(index, NoLock);
 
 	input->nclusters = Max(state.meta.ecpm_nleaves, 1);
 	input->rows = tuples / input->nclusters;
@@ -82,8 +81,8 @@ cost_read_index(const IndexOptInfo *info, double share, EcpCostInput *input)
 	input->vec_bytes = (double) ecp_elem_size(state.meta.ecpm_elem) *
 		state.meta.ecpm_dims;
 	input->levels = state.meta.ecpm_root_level;
-	input->probes = ecp_probes > 0 ? ecp_probes :
-		ecp_default_probes(&state.meta);
+	input->probes = ecp_default_probes(index, &state.meta);
+	index_close(index, NoLock);
 	if (share < 1)
 		input->probes = ecp_filter_probes(input->probes,
 										  Max(share, 1 / tuples), input->rows);

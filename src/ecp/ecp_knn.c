@@ -608,8 +608,7 @@ static void
 knn_plan(EcpKnn *knn, EcpKnnShared *plan, bool exact, int k, int64 nqueries)
 {
 	const EcpMetaPageData *meta = &plan->state.meta;
-	int			probes = ecp_probes > 0 ? ecp_probes :
-		ecp_default_probes(meta);
+	int			probes = ecp_default_probes(knn->index, meta);
 
 	plan->heap_oid = RelationGetRelid(knn->heap);
 	plan->index_oid = RelationGetRelid(knn->index);

@@ -16,6 +16,7 @@
 
 int			ecp_build_policy;
 char	   *ecp_build_tablespaces;
+bool		ecp_early_stop;
 int			ecp_in_buff_kb;
 bool		ecp_insert_split;
 int			ecp_iterative_scan;
@@ -23,6 +24,7 @@ int			ecp_leader_cache_kb;
 int			ecp_max_scan_tuples;
 int			ecp_prefetch;
 int			ecp_probes;
+double		ecp_target_recall;
 
 static relopt_kind ecp_relopt_kind;
 
@@ -87,6 +89,10 @@ ecp_reloptions_init(void)
 	add_int_reloption(ecp_relopt_kind, "seed",
 					  "Seed of every random choice of a build",
 					  ECP_SEED_DEFAULT, 0, PG_INT32_MAX, AccessExclusiveLock);
+	add_real_reloption(ecp_relopt_kind, "target_recall",
+					   "Share of the ten nearest rows that a scan is to find",
+					   ECP_TARGET_RECALL_DEFAULT, 0.1, 1,
+					   ShareUpdateExclusiveLock);
 }
 
 void
@@ -106,6 +112,11 @@ ecp_options_init(void)
 							   &ecp_build_tablespaces, "", PGC_USERSET,
 							   GUC_LIST_INPUT,
 							   NULL, NULL, NULL);
+	DefineCustomBoolVariable("ecp.early_stop",
+							 "Lets a scan stop reading clusters when they are too far away.",
+							 "How far that is was measured for the target of recall; ecp.probes reads as many as it says.",
+							 &ecp_early_stop, true, PGC_USERSET, 0,
+							 NULL, NULL, NULL);
 	DefineCustomIntVariable("ecp.in_buff",
 							"Memory in which vectors are assigned to clusters before they are written to a file.",
 							"At most 0.4 of maintenance_work_mem is used.",
@@ -139,9 +150,14 @@ ecp_options_init(void)
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("ecp.probes",
 							"Clusters that a scan reads before it returns the first row.",
-							"0 chooses by the number of clusters, for a recall of about 0.95.",
+							"0 chooses by the target of recall.",
 							&ecp_probes, 0, 0, ECP_PROBES_MAX, PGC_USERSET, 0,
 							NULL, NULL, NULL);
+	DefineCustomRealVariable("ecp.target_recall",
+							 "Share of the ten nearest rows that a scan is to find.",
+							 "0 uses the storage parameter of the index, which is 0.95 by default.",
+							 &ecp_target_recall, 0, 0, 1, PGC_USERSET, 0,
+							 NULL, NULL, NULL);
 
 	ecp_stop_point_init();
 
@@ -158,7 +174,8 @@ ecpoptions(Datum reloptions, bool validate)
 		{"levels", RELOPT_TYPE_INT, offsetof(EcpOptions, levels)},
 		{"quantizer", RELOPT_TYPE_ENUM, offsetof(EcpOptions, quantizer)},
 		{"sample_factor", RELOPT_TYPE_INT, offsetof(EcpOptions, sample_factor)},
-		{"seed", RELOPT_TYPE_INT, offsetof(EcpOptions, seed)}
+		{"seed", RELOPT_TYPE_INT, offsetof(EcpOptions, seed)},
+		{"target_recall", RELOPT_TYPE_REAL, offsetof(EcpOptions, target_recall)}
 	};
 
 	return (bytea *) build_reloptions(reloptions, validate, ecp_relopt_kind,
@@ -177,6 +194,7 @@ ecp_options_get(Relation index)
 	options.leaders = ECP_LEADERS_KMEANS;
 	options.quantizer = ECP_QUANTIZER_AUTO;
 	options.seed = ECP_SEED_DEFAULT;
+	options.target_recall = ECP_TARGET_RECALL_DEFAULT;
 	options.sample_factor = ECP_SAMPLE_FACTOR_DEFAULT;
 	return options;
 }

@@ -224,11 +224,13 @@ typedef struct EcpBuildReportData
 	char		ecpb_why[124];	/* why this policy, NUL-terminated */
 } EcpBuildReportData;
 
-/* One point of the measured recall curve. */
+/* One point of the measured recall curve; recall grows along it. */
 typedef struct EcpRecallPointData
 {
 	uint32		ecpm_probes;
 	float4		ecpm_recall;
+	float4		ecpm_slack;		/* of the early stop; infinity = none */
+	float4		ecpm_clusters;	/* read on average */
 } EcpRecallPointData;
 
 #define ECP_RECALL_POINTS	24
@@ -270,6 +272,8 @@ typedef struct EcpMetaPageData
 	EcpRecallPointData ecpm_recall[ECP_RECALL_POINTS];
 	int64		ecpm_recall_time;	/* TimestampTz of the measurement */
 	float8		ecpm_recall_tuples; /* rows then */
+	uint32		ecpm_recall_leaves; /* clusters then */
+	uint32		ecpm_recall_queries;
 	uint8		ecpm_attr_kind[ECP_ATTRS_MAX];	/* EcpAttrKind, see ecp_attr.h */
 	uint64		ecpm_reserved[15];
 } EcpMetaPageData;

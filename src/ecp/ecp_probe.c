@@ -368,7 +368,7 @@ ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
 		   ecp_descent_next(descent, &probe->refs[probe->nrefs]))
 		probe->nrefs++;
 	/* devices like ascending order, and the order within a window is ours */
-	if (probe_cold > 0)
+	if (probe_cold > 0 && !probe->ordered)
 		qsort(probe->refs, probe->nrefs, sizeof(EcpClusterRef),
 			  probe_compare_blocks);
 
@@ -402,6 +402,13 @@ probe_prefetch(EcpProbe *probe)
 		for (uint32 i = 0; i < npages; i++)
 			PrefetchBuffer(probe->index, MAIN_FORKNUM, child->ecpc_blk + i);
 	}
+}
+
+/* Are clusters taken now not in the order of the descent, but of blocks? */
+bool
+ecp_probe_is_cold(void)
+{
+	return probe_cold > 0;
 }
 
 /* Read the next one of the clusters taken. */

@@ -48,6 +48,7 @@ struct EcpProbe
 	const EcpIndexState *state; /* the version to read */
 	Snapshot	snapshot;
 	EcpProbePage page;			/* who takes the rows */
+	bool		ordered;		/* clusters as they come, even from a device */
 	const EcpClusterRef *ref;	/* cluster that is being read */
 	uint64		clusters;		/* figures: read */
 	uint64		pages;
@@ -67,6 +68,7 @@ struct EcpProbe
 extern void ecp_probe_init(EcpProbe *probe);
 extern int	ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n);
 extern void ecp_probe_next(EcpProbe *probe);
+extern bool ecp_probe_is_cold(void);
 extern void ecp_probe_warm(Buffer buffer, Size offset, Size bytes);
 extern Buffer ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run,
 							   int kind, uint32 pageno, Page *page);

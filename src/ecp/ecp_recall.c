@@ -475,8 +475,8 @@ recall_measure(EcpRecall *recall, int probes, ReturnSetInfo *rsinfo)
 }
 
 /*
- * The numbers of probes to measure: the user's, or the default number and
- * its halves and doubles.
+ * The numbers of probes to measure: the user's (0 = what a scan takes for
+ * the target of recall), or the default number and its halves and doubles.
  */
 static int *
 recall_probes(EcpRecall *recall, ArrayType *array, int *n)
@@ -486,7 +486,8 @@ recall_probes(EcpRecall *recall, ArrayType *array, int *n)
 
 	if (array == NULL)
 	{
-		double		probe = ecp_default_probes(&recall->state.meta) / 4.0;
+		double		probe = ecp_default_probes(recall->index,
+											   &recall->state.meta) / 4.0;
 
 		probes = palloc(5 * sizeof(int));
 		*n = 0;
@@ -508,10 +509,10 @@ recall_probes(EcpRecall *recall, ArrayType *array, int *n)
 	probes = (int *) ARR_DATA_PTR(array);
 	for (int i = 0; i < *n; i++)
 	{
-		if (probes[i] < 1 || probes[i] > ECP_PROBES_MAX)
+		if (probes[i] < 0 || probes[i] > ECP_PROBES_MAX)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("number of probes must be between 1 and %d",
+					 errmsg("number of probes must be between 0 and %d",
 							ECP_PROBES_MAX)));
 	}
 	return probes;

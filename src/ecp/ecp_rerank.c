@@ -12,7 +12,7 @@
  *
  *	 ecp_rerank_add_page()	rows of an entry page get numbers
  *	 EcpTopk				{bound, number}, filled by ecp_search.c
- *	 rerank_row()			number -> vector page -> exact rank
+ *	 ecp_rerank_rank()		number -> vector page -> exact rank
  *	 "exact" heap			{rank, TID}
  *
  * The vector of a row is read some time after its code.  Its slot may have
@@ -190,8 +190,8 @@ rerank_warm(const EcpRerank *rerank, uint64 number)
 }
 
 /* The exact rank of a row. */
-static float8
-rerank_row(EcpRerank *rerank, uint64 number)
+float8
+ecp_rerank_rank(EcpRerank *rerank, uint64 number)
 {
 	EcpProbe   *probe = rerank->probe;
 	const EcpMetaPageData *meta = &probe->state->meta;
@@ -250,7 +250,7 @@ rerank_add_exact(EcpRerank *rerank, uint64 number)
 		rerank->unused = exact->next;
 	else
 		exact = MemoryContextAlloc(rerank->context, sizeof(EcpExactRow));
-	ecp_ranked_set(&exact->row, rerank_row(rerank, number),
+	ecp_ranked_set(&exact->row, ecp_rerank_rank(rerank, number),
 				   ecp_tid_item(&rerank->tids[number]));
 	pairingheap_add(rerank->exact, &exact->node);
 	rerank->nexact++;

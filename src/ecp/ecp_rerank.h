@@ -52,6 +52,7 @@ extern void ecp_rerank_free(EcpRerank *rerank);
 extern uint64 ecp_rerank_add_page(EcpRerank *rerank, const EcpProbeRun *run,
 								  uint32 slot, int n,
 								  const ItemPointerData *tids);
+extern float8 ecp_rerank_rank(EcpRerank *rerank, uint64 number);
 extern bool ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds,
 							EcpRanked *row);
 

@@ -224,8 +224,8 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 	};
 	const EcpSearchStats *stats = &ecp_search_last;
 	TupleDesc	desc;
-	Datum		values[11];
-	bool		nulls[11] = {false};
+	Datum		values[12];
+	bool		nulls[12] = {false};
 	int			i = 0;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
@@ -235,6 +235,7 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 
 	values[i++] = ObjectIdGetDatum(stats->index);
 	values[i++] = Int32GetDatum(stats->probes);
+	values[i++] = BoolGetDatum(stats->early);
 	values[i++] = Int64GetDatum(stats->windows);
 	values[i++] = Int64GetDatum(stats->clusters);
 	values[i++] = Int64GetDatum(stats->pages);

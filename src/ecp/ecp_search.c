@@ -8,7 +8,8 @@
  * is inserted, split or vacuumed meanwhile (see README).  Then clusters come
  * from ecp_descent.c in order of promise and are read in windows:
  *
- *	 window		"probes" clusters at first, then 2, 4, 8 ... times as many
+ *	 window		"probes" clusters at first, or until they are too far away
+ *				(ecp_target.c), then 2, 4, 8 ... times as many
  *	 cluster	its runs one after the other
  *	 page		one kernel call on the page itself, under its share lock;
  *				ecp_probe.c brings the pages
@@ -45,6 +46,7 @@
 #include "ecp/ecp_probe.h"
 #include "ecp/ecp_rerank.h"
 #include "ecp/ecp_search.h"
+#include "ecp/ecp_target.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
@@ -93,6 +95,8 @@ struct EcpSearch
 	EcpTopk		rows;			/* candidates; item = TID, or number */
 	EcpCodeQuery *codes;		/* NULL: candidates have exact ranks */
 	EcpRerank	rerank;			/* of those that have not */
+	EcpScanPlan plan;			/* of the first window */
+	EcpNearest	nearest;		/* ranks or bounds, if plan.early */
 	uint64		window;			/* clusters of the next window */
 	EcpRanked	last;			/* returned last */
 	float8	   *ranks;			/* of the slots of a page */
@@ -244,12 +248,19 @@ search_set_query(EcpSearch *search, Datum value, bool isnull)
 		ecp_vector_release(&vector);
 	}
 
-	search->stats.probes = ecp_probes > 0 ? ecp_probes :
-		ecp_default_probes(meta);
+	ecp_scan_plan(search->index, meta, &search->plan);
+	if (search->query == NULL || search->filter != NULL ||
+		!isinf(search->rank_max) || ecp_probe_is_cold())
+		search->plan.early = false;
+	ecp_nearest_reset(&search->nearest);
+	if (!search->plan.early)
+		search->nearest.kth = -get_float8_infinity();	/* notes nothing */
+	search->stats.probes = search->plan.probes;
 	search->window = search->stats.probes;
 	search->descent = ecp_descent_begin(search->index, &search->state, prepared,
 										false,
-										Min(search->window, meta->ecpm_nleaves));
+										Min(search->plan.early ? search->plan.most :
+											search->window, meta->ecpm_nleaves));
 	if (search->query && search->state.leaf.quantizer != ECP_QUANTIZER_NONE)
 		search_set_codes(search, prepared);
 }
@@ -382,8 +393,11 @@ search_add_rows(EcpSearch *search, const uint64 *live,
 		if (word == PG_UINT64_MAX)
 		{
 			for (int i = first; i < first + 64; i++)
+			{
+				(void) ecp_nearest_add(&search->nearest, ranks[i]);
 				ecp_ranked_set(&items[nitems++], ranks[i],
 							   ecp_tid_item(&tids[i]));
+			}
 			continue;
 		}
 		while (word != 0)
@@ -391,6 +405,7 @@ search_add_rows(EcpSearch *search, const uint64 *live,
 			int			i = first + pg_rightmost_one_pos64(word);
 
 			word &= word - 1;
+			(void) ecp_nearest_add(&search->nearest, ranks[i]);
 			ecp_ranked_set(&items[nitems++], ranks[i],
 						   ecp_tid_item(&tids[i]));
 		}
@@ -584,6 +599,7 @@ search_read_codes(EcpSearch *search, const EcpProbeRun *run,
 			float8		bound = bounds[i];
 
 			word &= word - 1;
+			(void) ecp_nearest_add(&search->nearest, bound);
 			/* overflow tells nothing: let the exact rank be read */
 			items[nitems].rank = isnan(bound) ? -get_float8_infinity() : bound;
 			items[nitems++].item = number + from + i;
@@ -681,6 +697,48 @@ search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 }
 
 /*
+ * Read the first window where its size depends on what it finds: until the
+ * next cluster is too far away.  How far that is was measured so that the
+ * target of recall is reached (ecp_calibrate.c).
+ */
+static void
+search_read_nearest(EcpSearch *search)
+{
+	EcpProbe   *probe = &search->probe;
+	const EcpScanPlan *plan = &search->plan;
+	EcpMetric	metric = search->state.meta.ecpm_metric;
+
+	search->stats.windows++;
+	for (int n = 0; n < plan->most; n++)
+	{
+		if (EcpProbeWaiting(probe) == 0)
+		{
+			MemoryContext old = MemoryContextSwitchTo(search->context);
+			int			taken = ecp_probe_take(probe, search->descent,
+											   plan->most - n);
+
+			MemoryContextSwitchTo(old);
+			if (taken == 0)
+			{
+				search->stats.stop = ECP_STOP_CLUSTERS;
+				break;
+			}
+		}
+		if (n >= plan->least &&
+			ecp_target_reached(metric, probe->refs[probe->next_ref].rank,
+							   search->nearest.kth, plan->slack))
+		{
+			search->stats.early = true;
+			break;
+		}
+		ecp_probe_next(probe);
+	}
+
+	/* of windows to come, the ranks need not be noted */
+	search->nearest.kth = -get_float8_infinity();
+}
+
+/*
  * Clusters that the first window has to have when a share of the rows passes
  * the conditions.
  *
@@ -750,7 +808,10 @@ search_read_more(EcpSearch *search)
 		search->window *= 2;
 		rows_max = (uint64) work_mem * 1024 / sizeof(EcpRanked);
 	}
-	search_read_window(search, search->window, rows_max);
+	if (stats->windows == 0 && search->plan.early)
+		search_read_nearest(search);
+	else
+		search_read_window(search, search->window, rows_max);
 	if (search->filter && stats->windows == 1)
 		search_read_filtered(search);
 
@@ -846,22 +907,4 @@ ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 	*distance = EcpRankedIsNaN(&ranked) ? get_float8_nan() :
 		ecp_rank_distance(search->state.meta.ecpm_metric, ranked.rank);
 	return true;
-}
-
-/*
- * Measured at about 128 rows a cluster: a recall@10 of 0.95 takes 18 probes
- * of 203 clusters (SIFT), 25 of 496 (sentence embeddings; images only 6) and
- * 57 of 3,988 (SIFT).  For more clusters than that the trials say that
- * probes grow as their square root.  Random leaders need more of them.
- */
-int
-ecp_default_probes(const EcpMetaPageData *meta)
-{
-	uint32		nclusters = Max(meta->ecpm_nleaves, 1);
-	double		probes;
-
-	probes = Max(2.1 * pow(nclusters, 0.4), 0.92 * sqrt(nclusters));
-	if (meta->ecpm_leaders == ECP_LEADERS_RANDOM)
-		probes *= 1.7;
-	return (int) Min(ceil(probes), nclusters);
 }

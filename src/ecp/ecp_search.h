@@ -26,7 +26,8 @@ typedef enum EcpSearchStop
 typedef struct EcpSearchStats
 {
 	Oid			index;
-	int			probes;			/* clusters of the first window */
+	int			probes;			/* clusters of the first window, planned */
+	bool		early;			/* it ended where clusters were too far */
 	uint64		windows;
 	uint64		clusters;		/* read */
 	uint64		pages;

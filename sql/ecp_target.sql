@@ -1,0 +1,81 @@
+--
+-- A target of recall: measured by the build, kept by scans, overridden by
+-- ecp.probes.
+--
+CREATE FUNCTION target_vector(i int) RETURNS bytea
+LANGUAGE sql IMMUTABLE AS $$
+	SELECT decode(string_agg(lpad(to_hex((128 + 70 * sin(i % 400 * 5.3 * j) +
+		40 * sin(i * 0.618 * j + j * j))::int), 2, '0'), '' ORDER BY j), 'hex')
+	FROM generate_series(1, 16) j
+$$;
+CREATE TABLE target_t (id int PRIMARY KEY, v bytea);
+INSERT INTO target_t SELECT i, target_vector(i) FROM generate_series(1, 20000) i;
+CREATE INDEX target_i ON target_t USING ecp (v);
+CREATE TABLE target_q AS
+	SELECT target_vector(1000000 + i * 37) AS v FROM generate_series(1, 100) i;
+
+-- what is asked for is reached, and costs more the more it is
+CREATE FUNCTION target_recall(target float8) RETURNS TABLE (reached boolean, clusters float8)
+LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('ecp.target_recall', target::text, true);
+	RETURN QUERY SELECT r.recall >= target - 0.02, r.clusters
+	FROM ecp_recall('target_i', probes => '{0}', queries => 'SELECT v FROM target_q') r;
+END $$;
+CREATE TEMP TABLE target_costs AS
+	SELECT target, r.* FROM unnest('{0.5, 0.8, 0.9, 0.95, 0.99, 1}'::float8[]) target,
+		target_recall(target) r;
+SELECT target, reached, clusters > lag(clusters) OVER (ORDER BY target) AS more
+FROM target_costs ORDER BY target;
+SELECT c.clusters = s.clusters AS all_clusters
+FROM target_costs c, ecp_index_stats('target_i') s WHERE target = 1;
+
+-- the storage parameter, the setting, and probes
+CREATE FUNCTION target_probes() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM id FROM target_t ORDER BY v <-> target_vector(77) LIMIT 10;
+	RETURN (SELECT probes FROM ecp_last_scan());
+END $$;
+SET enable_seqscan = off;
+SET enable_sort = off;
+SELECT target_probes() AS at_95 \gset
+SET ecp.target_recall = 0.99;
+SELECT target_probes() AS at_99 \gset
+RESET ecp.target_recall;
+ALTER INDEX target_i SET (target_recall = 0.99);
+SELECT target_probes() = :at_99 AS by_parameter, :at_99 > :at_95 AS more;
+SET ecp.target_recall = 0.95;
+SELECT target_probes() = :at_95 AS by_setting;
+SET ecp.probes = 7;
+SELECT target_probes();
+SELECT early, clusters FROM ecp_last_scan();
+RESET ecp.probes;
+RESET ecp.target_recall;
+ALTER INDEX target_i SET (target_recall = 1.5);
+SET ecp.target_recall = -1;
+ALTER INDEX target_i RESET (target_recall);
+
+-- early stops: some searches end before, some after their number of probes
+CREATE TEMP TABLE target_scans (probes int, early boolean, clusters bigint);
+DO $$
+DECLARE
+	q record;
+BEGIN
+	FOR q IN SELECT v FROM target_q LOOP
+		PERFORM id FROM target_t ORDER BY v <-> q.v LIMIT 1;
+		INSERT INTO target_scans SELECT s.probes, s.early, s.clusters FROM ecp_last_scan() s;
+	END LOOP;
+END $$;
+SELECT bool_or(early) AS some_early,
+	max(clusters) <= ceil(1.5 * max(probes)) AS bounded,
+	min(clusters) >= min(probes) / 4 AS least FROM target_scans;
+
+-- an index that grew from nothing has a rule
+CREATE TABLE target_g (id int, v bytea);
+CREATE INDEX target_gi ON target_g USING ecp (v);
+INSERT INTO target_g SELECT * FROM target_t WHERE id <= 5000;
+SELECT count(*) FROM (SELECT id FROM target_g ORDER BY v <-> target_vector(77) LIMIT 10) s;
+SELECT probes BETWEEN 5 AND 40 AS by_rule, early FROM ecp_last_scan();
+
+DROP TABLE target_t, target_q, target_g;
+DROP FUNCTION target_vector, target_recall, target_probes;

@@ -1,0 +1,482 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_calibrate.c
+ *	  BUILD: measure what recall costs, for ecp_target.c.
+ *
+ * Rows of the index, chosen at random, are searched for as if they were
+ * queries, each without itself.  One search reads many more clusters than any
+ * target will need, and notes in which cluster, by the order of the descent,
+ * each of the ten nearest rows was found, and after each cluster how near
+ * the tenth was by then.  From these notes the recall of every number of
+ * probes and of every rule for stopping early follows, without searching
+ * again:
+ *
+ *	  after a quarter of the probes at the earliest and one and a half times
+ *	  as many at the latest, stop before the cluster whose leader c has
+ *	  D(q, c)^2 > D_k^2 + slack
+ *
+ * where D_k is the distance of the tenth row so far (by its bound, where
+ * codes are read).  For each of a list of targets the pair of probes and
+ * slack that reads fewest clusters is kept.
+ *
+ * Rows of the table are easier than fresh queries, because leaders were made
+ * of them; and a choice among many pairs is a lucky one.  So more than the
+ * target is asked for: CALIBRATE_MARGIN of the share that may be missed.
+ *
+ * The time is bounded, which matters where each cluster is a wait for a
+ * device: what is known by then is what is used.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "common/pg_prng.h"
+#include "ecp/ecp_build.h"
+#include "ecp/ecp_living.h"
+#include "ecp/ecp_rerank.h"
+#include "ecp/ecp_target.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "portability/instr_time.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "vector/vector_codes.h"
+
+/* Queries at most, and those that are searched for whatever the time. */
+#define CALIBRATE_QUERIES		300
+#define CALIBRATE_QUERIES_MIN	64
+
+/* Clusters read for a query, as a multiple of the rule's for 0.95. */
+#define CALIBRATE_DEPTH			8
+
+/* Of the share that may be missed, how much is kept back. */
+#define CALIBRATE_MARGIN		0.2
+
+/* Numbers of probes and slacks that are tried. */
+#define CALIBRATE_PROBES		40
+#define CALIBRATE_SLACKS		14
+
+static const float4 calibrate_targets[] = {
+	0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.985,
+	0.99, 0.9925, 0.995, 0.9975, 0.999
+};
+
+StaticAssertDecl(lengthof(calibrate_targets) <= ECP_RECALL_POINTS,
+				 "points of the curve");
+
+/* What one query told. */
+typedef struct CalibrateQuery
+{
+	int			nclusters;		/* read */
+	int			nfound;			/* of the k nearest */
+	int			found[ECP_TARGET_K];	/* in which of the clusters */
+	float4	   *leaders;		/* rank of each cluster's leader */
+	float8	   *kth;			/* after that cluster */
+} CalibrateQuery;
+
+typedef struct Calibrate
+{
+	EcpProbe	probe;			/* must be first */
+	EcpIndexState *state;
+	EcpRerank	rerank;
+	int			depth;			/* clusters read for a query */
+
+	/* the query that runs */
+	const EcpQuery *query;
+	const EcpCodeQuery *codes;
+	ItemPointerData self;
+	int			cluster;		/* that is read */
+	EcpNearest	truth;
+	int			found[ECP_TARGET_K];
+	EcpNearest	seen;			/* as a scan sees it */
+	float8	   *ranks;			/* of a page */
+
+	int			nqueries;
+	CalibrateQuery *queries;
+} Calibrate;
+
+/* ---- searching ---- */
+
+static void
+calibrate_note_truth(Calibrate *cal, float8 rank)
+{
+	int			place = ecp_nearest_add(&cal->truth, rank);
+
+	if (place < 0)
+		return;
+	for (int i = cal->truth.n - 1; i > place; i--)
+		cal->found[i] = cal->found[i - 1];
+	cal->found[place] = cal->cluster;
+}
+
+/* Rows of a page by their codes. */
+static void
+calibrate_codes(Calibrate *cal, const EcpProbeRun *run, Buffer buffer,
+				const EcpEntryView *view, uint32 first, int n)
+{
+	const EcpClusterRef *ref = cal->probe.ref;
+	int			nslots = TYPEALIGN(ECP_CODE_BLOCK, n);
+	float4	   *bounds = palloc(nslots * sizeof(float4));
+	int		   *near = palloc(n * sizeof(int));
+	int			nnear = 0;
+	uint64		number;
+
+	ecp_code_query_bounds(cal->codes, ref->panel ? ref->rank :
+						  ecp_code_query_origin(cal->codes),
+						  (const uint8 *) view->codes,
+						  (const uint32 *const *) view->factors, n, bounds);
+	number = ecp_rerank_add_page(&cal->rerank, run, first, n, view->tids);
+	for (int i = 0; i < n; i++)
+	{
+		if (!EcpSlotIsLive(view, i) ||
+			ItemPointerEquals(&view->tids[i], &cal->self))
+			continue;
+		(void) ecp_nearest_add(&cal->seen, bounds[i]);
+		if (bounds[i] < cal->truth.kth)
+			near[nnear++] = i;
+	}
+	UnlockReleaseBuffer(buffer);
+	for (int i = 0; i < nnear; i++)
+	{
+		if (bounds[near[i]] < cal->truth.kth)
+			calibrate_note_truth(cal, ecp_rerank_rank(&cal->rerank,
+													  number + near[i]));
+	}
+	pfree(near);
+	pfree(bounds);
+}
+
+/* What the probe calls with each entry page. */
+static void
+calibrate_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
+			   const EcpEntryView *view, uint32 first, int n)
+{
+	Calibrate  *cal = (Calibrate *) probe;
+	const EcpGeometry *geo = &cal->state->leaf;
+	const uint32 *const *factors = (const uint32 *const *) view->factors;
+
+	if (n > 0 && cal->codes)
+	{
+		calibrate_codes(cal, run, buffer, view, first, n);
+		return;
+	}
+	if (n > 0 && geo->columns)
+		ecp_query_rank_columns(cal->query, (const uint8 *) view->codes,
+							   geo->slots, factors, n, cal->ranks);
+	else if (n > 0)
+		ecp_query_rank_rows(cal->query, view->codes, geo->code_bytes, factors,
+							n, cal->ranks);
+	for (int i = 0; i < n; i++)
+	{
+		if (!EcpSlotIsLive(view, i) ||
+			ItemPointerEquals(&view->tids[i], &cal->self))
+			continue;
+		(void) ecp_nearest_add(&cal->seen, cal->ranks[i]);
+		calibrate_note_truth(cal, cal->ranks[i]);
+	}
+	UnlockReleaseBuffer(buffer);
+}
+
+/* Search for one row, and keep the notes. */
+static void
+calibrate_query(Calibrate *cal, const void *row, ItemPointer self)
+{
+	EcpMetaPageData *meta = &cal->state->meta;
+	CalibrateQuery *notes = &cal->queries[cal->nqueries];
+	EcpProbe   *probe = &cal->probe;
+	EcpVector	vector = {0};
+	void	   *prepared = palloc(cal->state->node.vec_bytes);
+	EcpDescent *descent;
+
+	vector.elem = meta->ecpm_elem;
+	vector.dims = meta->ecpm_dims;
+	vector.data = row;
+	if (!ecp_prepare(meta, &vector, prepared))
+		return;
+	cal->query = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
+								  meta->ecpm_dims, row);
+	cal->codes = NULL;
+	if (cal->state->leaf.quantizer != ECP_QUANTIZER_NONE)
+	{
+		cal->codes = ecp_code_query_create(meta->ecpm_leader_elem,
+										   meta->ecpm_metric, meta->ecpm_dims,
+										   meta->ecpm_rotation_seed, prepared,
+										   ECP_CODE_EPS);
+		ecp_rerank_reset(&cal->rerank);
+		cal->rerank.query = cal->query;
+	}
+	cal->self = *self;
+	ecp_nearest_reset(&cal->truth);
+	ecp_nearest_reset(&cal->seen);
+	ecp_probe_init(probe);
+	descent = ecp_descent_begin(probe->index, cal->state, prepared, false,
+								cal->depth);
+	for (cal->cluster = 0; cal->cluster < cal->depth; cal->cluster++)
+	{
+		if (EcpProbeWaiting(probe) == 0 &&
+			ecp_probe_take(probe, descent, cal->depth - cal->cluster) == 0)
+			break;
+		notes->leaders[cal->cluster] = probe->refs[probe->next_ref].rank;
+		ecp_probe_next(probe);
+		notes->kth[cal->cluster] = cal->seen.kth;
+	}
+	ecp_descent_end(descent);
+	notes->nclusters = cal->cluster;
+	notes->nfound = cal->truth.n;
+	memcpy(notes->found, cal->found, sizeof(notes->found));
+	if (notes->nfound > 0)
+		cal->nqueries++;
+}
+
+/* ---- choosing rows ---- */
+
+/* All clusters, and with them their numbers of rows. */
+static EcpChildData *
+calibrate_clusters(Relation index, EcpIndexState *state, int *n)
+{
+	EcpChildData *clusters;
+	List	   *nodes;
+	ListCell   *lc;
+
+	*n = 0;
+	clusters = palloc_extended(mul_size(Max(state->meta.ecpm_nleaves, 1),
+										sizeof(EcpChildData)),
+							   MCXT_ALLOC_HUGE);
+	if (state->meta.ecpm_root_level == 0)
+	{
+		clusters[(*n)++] = state->meta.ecpm_root;
+		return clusters;
+	}
+	nodes = ecp_collect_nodes(index, state, 1);
+	foreach(lc, nodes)
+	{
+		EcpNodeRef *ref = lfirst(lc);
+		EcpNodeImage *node = ecp_node_read(index, state, 1,
+										   ref->child.ecpc_blk,
+										   ref->child.ecpc_run, false);
+
+		for (int i = 0; i < node->nchildren && *n < state->meta.ecpm_nleaves; i++)
+			clusters[(*n)++] = node->children[i];
+		ecp_node_image_free(node);
+	}
+	return clusters;
+}
+
+/* Search for a random row of a random cluster. */
+static void
+calibrate_random(Calibrate *cal, const EcpChildData *clusters, int nclusters,
+				 uint32 largest, pg_prng_state *prng)
+{
+	const EcpChildData *cluster;
+	EcpRowSet	rows;
+	uint32		row;
+
+	/* each row with the same probability: by rejection */
+	do
+	{
+		cluster = &clusters[pg_prng_uint64_range(prng, 0, nclusters - 1)];
+		row = pg_prng_uint64_range(prng, 0, largest - 1);
+	} while (row >= cluster->ecpc_nrows);
+
+	ecp_rows_init(&rows, cal->state);
+	if (!ecp_rows_read(cal->probe.index, cal->state, cluster->ecpc_blk,
+					   cluster->ecpc_run, InvalidBuffer, &rows) ||
+		row >= rows.nrows)
+		return;
+	calibrate_query(cal, rows.vectors + row * rows.stride, &rows.tids[row]);
+}
+
+/* ---- choosing points ---- */
+
+/* Where a query stops with this slack, without bounds. */
+static int
+calibrate_stop(const CalibrateQuery *query, EcpMetric metric, float4 slack)
+{
+	int			stop = 1;
+
+	while (stop < query->nclusters &&
+		   !ecp_target_reached(metric, query->leaders[stop],
+							   query->kth[stop - 1], slack))
+		stop++;
+	return stop;
+}
+
+/* Recall and mean number of clusters of one rule. */
+static void
+calibrate_rule(const Calibrate *cal, double probes, const int *stops,
+			   bool early, double *recall, double *cost)
+{
+	int			least = early ? EcpTargetLeast(probes) : (int) probes;
+	int			most = early ? EcpTargetMost(probes) : (int) probes;
+	double		hits = 0;
+	double		wanted = 0;
+
+	*cost = 0;
+	for (int q = 0; q < cal->nqueries; q++)
+	{
+		const CalibrateQuery *query = &cal->queries[q];
+		int			stop = early ? Min(Max(stops[q], least), most) : most;
+
+		for (int i = 0; i < query->nfound; i++)
+			hits += query->found[i] < stop;
+		wanted += query->nfound;
+		*cost += Min(stop, query->nclusters);
+	}
+	*recall = hits / wanted;
+	*cost /= cal->nqueries;
+}
+
+/* The slacks to try: shares of a typical squared distance; the last is none. */
+static void
+calibrate_slacks(const Calibrate *cal, EcpMetric metric, float4 *slacks)
+{
+	double		sum = 0;
+
+	for (int q = 0; q < cal->nqueries; q++)
+		sum += fabs(cal->queries[q].leaders[0]);
+	sum /= cal->nqueries;
+	for (int s = 0; s < CALIBRATE_SLACKS - 1; s++)
+		slacks[s] = sum * (s - 2) * 0.08;
+	slacks[CALIBRATE_SLACKS - 1] = get_float4_infinity();
+}
+
+/* Fill in the curve from the notes. */
+static void
+calibrate_choose(Calibrate *cal)
+{
+	EcpMetaPageData *meta = &cal->state->meta;
+	float4		slacks[CALIBRATE_SLACKS];
+	int		   *stops = palloc(cal->nqueries * sizeof(int));
+	int			ntargets = lengthof(calibrate_targets);
+	double		costs[lengthof(calibrate_targets)];
+	EcpRecallPointData best[lengthof(calibrate_targets)];
+
+	for (int t = 0; t < ntargets; t++)
+		costs[t] = get_float8_infinity();
+	calibrate_slacks(cal, meta->ecpm_metric, slacks);
+	for (int s = 0; s < CALIBRATE_SLACKS; s++)
+	{
+		bool		early = s < CALIBRATE_SLACKS - 1;
+
+		/* ranks by inner product are no distances */
+		if (early && meta->ecpm_metric == ECP_METRIC_IP)
+			continue;
+		for (int q = 0; early && q < cal->nqueries; q++)
+			stops[q] = calibrate_stop(&cal->queries[q], meta->ecpm_metric,
+									  slacks[s]);
+		for (int p = 0; p < CALIBRATE_PROBES; p++)
+		{
+			double		probes = round(pow(cal->depth,
+										   (p + 1.0) / CALIBRATE_PROBES));
+			double		recall;
+			double		cost;
+
+			calibrate_rule(cal, probes, stops, early, &recall, &cost);
+			for (int t = 0; t < ntargets; t++)
+			{
+				double		missed = 1 - calibrate_targets[t];
+
+				if (recall < 1 - missed * (1 - CALIBRATE_MARGIN) ||
+					cost >= costs[t])
+					continue;
+				costs[t] = cost;
+				best[t].ecpm_probes = probes;
+				best[t].ecpm_recall = calibrate_targets[t];
+				best[t].ecpm_slack = slacks[s];
+				best[t].ecpm_clusters = cost;
+			}
+		}
+	}
+	meta->ecpm_recall_points = 0;
+	for (int t = 0; t < ntargets && !isinf(costs[t]); t++)
+	{
+		elog(DEBUG1, "ecp calibrate: recall %g: %u probes, slack %g, %g clusters",
+			 best[t].ecpm_recall, best[t].ecpm_probes, best[t].ecpm_slack,
+			 best[t].ecpm_clusters);
+		meta->ecpm_recall[meta->ecpm_recall_points++] = best[t];
+	}
+}
+
+/*
+ * Measure an index and put the curve into state->meta, within about so many
+ * seconds.  The pages must be readable; the metapage is not read.
+ */
+void
+ecp_recall_calibrate(Relation index, EcpIndexState *state, double seconds)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "ecp calibrate",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext query_context;
+	MemoryContext old;
+	EcpMetaPageData *meta = &state->meta;
+	Calibrate  *cal;
+	EcpChildData *clusters;
+	int			nclusters;
+	uint32		largest = 0;
+	pg_prng_state prng;
+	instr_time	start;
+
+	/* exact vectors beside the entry pages would take too long */
+	if (EcpIndexIsEmpty(state) ||
+		(state->leaf.stream && state->leaf.quantizer == ECP_QUANTIZER_NONE))
+		return;
+
+	old = MemoryContextSwitchTo(context);
+	cal = palloc0(sizeof(Calibrate));
+	cal->state = state;
+	cal->probe.index = index;
+	cal->probe.state = state;
+	cal->probe.page = calibrate_page;
+	cal->probe.ordered = true;
+	cal->depth = (int) Min(ceil(CALIBRATE_DEPTH * Max(2.1 * pow(meta->ecpm_nleaves, 0.4),
+													  0.92 * sqrt(meta->ecpm_nleaves))),
+						   meta->ecpm_nleaves);
+	ecp_probe_init(&cal->probe);
+	if (state->leaf.quantizer != ECP_QUANTIZER_NONE)
+		ecp_rerank_init(&cal->rerank, &cal->probe);
+	cal->ranks = palloc((state->leaf.slots + ECP_KERNEL_SLACK) * sizeof(float8));
+	cal->queries = palloc0(CALIBRATE_QUERIES * sizeof(CalibrateQuery));
+	clusters = calibrate_clusters(index, state, &nclusters);
+	for (int i = 0; i < nclusters; i++)
+		largest = Max(largest, clusters[i].ecpc_nrows);
+	pg_prng_seed(&prng, meta->ecpm_seed);
+	query_context = AllocSetContextCreate(context, "ecp calibrate, one query",
+										  ALLOCSET_DEFAULT_SIZES);
+
+	INSTR_TIME_SET_CURRENT(start);
+	for (int q = 0; q < CALIBRATE_QUERIES && largest > 0; q++)
+	{
+		CalibrateQuery *notes = &cal->queries[cal->nqueries];
+		instr_time	now;
+
+		CHECK_FOR_INTERRUPTS();
+		INSTR_TIME_SET_CURRENT(now);
+		INSTR_TIME_SUBTRACT(now, start);
+		if (q >= CALIBRATE_QUERIES_MIN && INSTR_TIME_GET_DOUBLE(now) > seconds)
+			break;
+		if (notes->leaders == NULL)
+		{
+			notes->leaders = palloc(cal->depth * sizeof(float4));
+			notes->kth = palloc(cal->depth * sizeof(float8));
+		}
+		MemoryContextSwitchTo(query_context);
+		calibrate_random(cal, clusters, nclusters, largest, &prng);
+		MemoryContextSwitchTo(context);
+		MemoryContextReset(query_context);
+	}
+	if (cal->nqueries > 0)
+	{
+		elog(DEBUG1, "ecp calibrate: %d queries, %d clusters each",
+			 cal->nqueries, cal->depth);
+		calibrate_choose(cal);
+		meta->ecpm_recall_queries = cal->nqueries;
+		meta->ecpm_recall_leaves = meta->ecpm_nleaves;
+		meta->ecpm_recall_time = GetCurrentTimestamp();
+		meta->ecpm_recall_tuples = meta->ecpm_build_tuples;
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+}

@@ -1,0 +1,93 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_target.h
+ *	  From a target of recall to what a search reads.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_TARGET_H
+#define ECP_TARGET_H
+
+#include "ecp/ecp.h"
+#include "utils/float.h"
+
+/* Recall is promised for so many neighbours. */
+#define ECP_TARGET_K		10
+
+/*
+ * How a search reads its first window: "probes" clusters; or, if "early", at
+ * least "least" and at most "most" of them, and none whose leader is farther
+ * away than the rows found so far say (ecp_target_reached()).
+ */
+typedef struct EcpScanPlan
+{
+	int			probes;
+	bool		early;
+	int			least;
+	int			most;
+	float4		slack;			/* squared distance */
+} EcpScanPlan;
+
+/* The smallest ranks, or bounds of ranks, that were seen. */
+typedef struct EcpNearest
+{
+	int			n;
+	float8		kth;			/* infinity before there are k */
+	float8		ranks[ECP_TARGET_K];
+} EcpNearest;
+
+static inline void
+ecp_nearest_reset(EcpNearest *nearest)
+{
+	nearest->n = 0;
+	nearest->kth = get_float8_infinity();
+}
+
+/* Note a rank if it is among the k smallest; returns its place, or -1. */
+static inline int
+ecp_nearest_add(EcpNearest *nearest, float8 rank)
+{
+	int			place;
+
+	if (!(rank < nearest->kth))
+		return -1;
+	if (nearest->n < ECP_TARGET_K)
+		nearest->n++;
+	for (place = nearest->n - 1;
+		 place > 0 && nearest->ranks[place - 1] > rank; place--)
+		nearest->ranks[place] = nearest->ranks[place - 1];
+	nearest->ranks[place] = rank;
+	if (nearest->n == ECP_TARGET_K)
+		nearest->kth = nearest->ranks[ECP_TARGET_K - 1];
+	return place;
+}
+
+/* Least and most clusters around a number of probes, when it may vary. */
+#define EcpTargetLeast(probes)	Max((int) ((probes) / 4), 1)
+#define EcpTargetMost(probes)	((int) ceil((probes) * 1.5))
+
+/*
+ * Is a cluster whose leader has this rank too far away?  Squared distances
+ * are compared; a rank under cosine is half of one.
+ */
+static inline bool
+ecp_target_reached(EcpMetric metric, float4 leader_rank, float8 kth,
+				   float4 slack)
+{
+	if (metric == ECP_METRIC_COSINE)
+		kth *= 2;
+	return leader_rank > kth + slack;
+}
+
+/* ---- ecp_target.c ---- */
+
+extern float8 ecp_target_recall_of(Relation index);
+extern void ecp_scan_plan(Relation index, const EcpMetaPageData *meta,
+						  EcpScanPlan *plan);
+
+/* ---- ecp_calibrate.c ---- */
+
+extern void ecp_recall_calibrate(Relation index, EcpIndexState *state,
+								 double seconds);
+
+#endif							/* ECP_TARGET_H */
