@@ -76,7 +76,7 @@ SET ROLE regress_ecp_profile;
 SELECT count(*) FROM ecp_calibrate('ecp_profile');
 SELECT count(*) FROM ecp_bench('ecp_profile');
 SELECT count(*) FROM ecp_memory_bench();
-SELECT count(*) FROM ecp_stream_bench('{ecp_profile}', '{1}');
+SELECT count(*) FROM ecp_stream_bench_files('{ecp_profile}', '{1}');
 SELECT count(*) FROM ecp_device;
 RESET ROLE;
 -- the right to call it is not the right to the tablespace
