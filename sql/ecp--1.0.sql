@@ -115,6 +115,8 @@ CREATE TABLE ecp_device (
 	fsync_us float8,
 	cached_mb_s float8,
 	best_workers integer,
+	step_read_us float8,
+	mixed_ratio float8,
 	plateau_us float8,
 	slope_mb_s float8,
 	misaligned_ratio float8,
@@ -133,6 +135,8 @@ COMMENT ON COLUMN ecp_device.rand_read_iops_max IS 'the same with best_workers';
 COMMENT ON COLUMN ecp_device.rand_write_iops IS 'small random writes, synced in the end';
 COMMENT ON COLUMN ecp_device.rand_write_us IS 'one small random write with its fsync';
 COMMENT ON COLUMN ecp_device.best_workers IS 'fewest workers that reach 90 % of the best random-read rate';
+COMMENT ON COLUMN ecp_device.step_read_us IS 'delay of a small cold read 128 kB after the last one';
+COMMENT ON COLUMN ecp_device.mixed_ratio IS 'delay of random reads while another process writes over that of reads alone';
 COMMENT ON COLUMN ecp_device.plateau_us IS 'delay of the smallest cold reads';
 COMMENT ON COLUMN ecp_device.slope_mb_s IS 'throughput between the two largest sizes';
 COMMENT ON COLUMN ecp_device.misaligned_ratio IS 'delay of misaligned over aligned random reads';
@@ -268,7 +272,7 @@ COMMENT ON EVENT TRIGGER ecp_place_new_partition IS 'puts new partitions where e
 
 CREATE FUNCTION ecp_build_model(vectors float8, record_bytes float8, clusters float8,
 	raw float8[], temp float8[], final float8[], temp_apart boolean DEFAULT false,
-	in_buff float8 DEFAULT 134217728, dirty float8 DEFAULT 429496730,
+	in_buff float8 DEFAULT 134217728, dirty float8 DEFAULT 1717986918,
 	cpu_assign_s float8 DEFAULT 0, cpu_merge_s float8 DEFAULT 0,
 	OUT policy text, OUT assign_wait_s float8, OUT merge_wait_s float8, OUT total_s float8,
 	OUT appends float8, OUT writes float8, OUT runs float8)
@@ -290,7 +294,7 @@ COMMENT ON FUNCTION ecp_plan_build(regclass, name, name[], float8, float8, integ
 
 CREATE FUNCTION ecp_calibrate(tablespace name, file_bytes bigint DEFAULT 268435456,
 	seconds float8 DEFAULT 25, max_written bigint DEFAULT 1000000000,
-	block_bytes integer[] DEFAULT '{8192,32768,131072,524288,2097152}',
+	block_bytes integer[] DEFAULT '{8192,32768,131072,524288,2097152,8388608}',
 	workers integer[] DEFAULT '{1,2,4,8}', verbose boolean DEFAULT false,
 	OUT test text, OUT op text, OUT pattern text, OUT cold boolean, OUT misaligned boolean,
 	OUT block integer, OUT processes integer, OUT ops bigint, OUT bytes bigint,
@@ -299,6 +303,20 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION ecp_calibrate(name, bigint, float8, bigint, integer[], integer[], boolean) IS 'measure a tablespace and store its profile in ecp_device';
 REVOKE ALL ON FUNCTION ecp_calibrate(name, bigint, float8, bigint, integer[], integer[], boolean) FROM PUBLIC;
+
+CREATE FUNCTION ecp_progress_get(OUT pid integer, OUT datid oid, OUT command text,
+	OUT tablespace name, OUT phase text, OUT steps_done bigint, OUT steps_total bigint,
+	OUT written_bytes bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED ROWS 10;
+COMMENT ON FUNCTION ecp_progress_get() IS 'what each backend that measures is at; the view ecp_progress shows it';
+
+CREATE VIEW ecp_progress AS
+	SELECT p.pid, p.datid, d.datname, p.command, p.tablespace, p.phase, p.steps_done, p.steps_total, p.written_bytes
+	FROM ecp_progress_get() AS p
+		LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) p.datid;
+COMMENT ON VIEW ecp_progress IS 'how far ecp_calibrate() and ecp_bench() are, in every session';
+GRANT SELECT ON ecp_progress TO PUBLIC;
 
 CREATE FUNCTION ecp_delay_fit(sizes float8[], delays_us float8[],
 	OUT latency_us float8, OUT mb_s float8, OUT r2 float8, OUT half_bandwidth float8)

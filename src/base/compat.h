@@ -62,6 +62,13 @@
 	index_beginscan(heap, index, snapshot, nkeys, norderbys)
 #endif
 
+/* 16: the status of the n-th backend, from 1, by another name */
+#if PG_VERSION_NUM >= 160000
+#define ecp_backend_status(n)		pgstat_get_local_beentry_by_index(n)
+#else
+#define ecp_backend_status(n)		pgstat_fetch_stat_local_beentry(n)
+#endif
+
 /* 18: a path that must not be taken says so beside its cost */
 #if PG_VERSION_NUM >= 180000
 #define ecp_disable_path(path)			((path)->disabled_nodes = 2)

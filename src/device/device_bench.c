@@ -42,6 +42,7 @@
 #include "utils/wait_event.h"
 
 #include "device/device_io.h"
+#include "device/device_progress.h"
 
 #define BENCH_DIMS			32
 #define BENCH_VECTOR_BYTES	(BENCH_DIMS * (int) sizeof(float4))
@@ -49,6 +50,12 @@
 #define BENCH_MISALIGN		4609
 #define BENCH_INPUTS_MAX	1024
 #define BENCH_K_MAX			100
+
+/* lines of output for each number of workers */
+#define BENCH_BLOCK_VARIANTS	4
+#define BENCH_BLOCK_SIZES		5
+#define BENCH_SORT_LINES		3
+#define BENCH_SEARCH_LINES		2
 
 /* inputs that are not in the file have numbers from here */
 #define BENCH_ABSENT		(UINT64CONST(1) << 40)
@@ -128,6 +135,7 @@ bench_report(BenchState *state, const char *test, const char *variant,
 	values[7] = Float8GetDatum(check);
 	tuplestore_putvalues(state->rsinfo->setResult, state->rsinfo->setDesc,
 						 values, nulls);
+	ecp_progress_step(0);
 }
 
 /* The section of this worker: *first and the number after it. */
@@ -548,7 +556,7 @@ ecp_job_search(const EcpJobContext *context, const void *arg,
 static void
 bench_search(BenchState *state, const EcpDeviceFile *sorted)
 {
-	static const int every[] = {0, 1024};
+	static const int every[BENCH_SEARCH_LINES] = {0, 1024};
 
 	for (int e = 0; e < lengthof(every); e++)
 	{
@@ -581,8 +589,8 @@ bench_search(BenchState *state, const EcpDeviceFile *sorted)
 static void
 bench_block(BenchState *state)
 {
-	static const int sizes[] = {4096, 16384, 65536, 262144, 1048576};
-	static const char *const variants[] = {
+	static const int sizes[BENCH_BLOCK_SIZES] = {4096, 16384, 65536, 262144, 1048576};
+	static const char *const variants[BENCH_BLOCK_VARIANTS] = {
 		"sequential read", "random read", "sequential write", "random write"
 	};
 
@@ -673,6 +681,19 @@ bench_int_array(ArrayType *array, int *n, int largest, const char *what)
 	return values;
 }
 
+/* Lines that bench_report() will be called for. */
+static int
+bench_steps(const BenchState *state, const char *test)
+{
+	if (strcmp(test, "block") == 0)
+		return BENCH_BLOCK_VARIANTS * BENCH_BLOCK_SIZES * state->nworkers;
+	if (strcmp(test, "knn") == 0)
+		return state->nworkers * state->ninputs;
+	if (strcmp(test, "sort") == 0)
+		return BENCH_SORT_LINES * state->nworkers;
+	return BENCH_SEARCH_LINES * state->nworkers;
+}
+
 /*
  * ecp_bench(tablespace, tests, workers, file_bytes, seconds, inputs, k,
  *			 buffer_bytes)
@@ -686,6 +707,7 @@ ecp_bench(PG_FUNCTION_ARGS)
 	int			ntests;
 	EcpDeviceFile sorted;
 	bool		is_sorted = false;
+	int			steps = 0;
 
 	state.tablespace = ecp_device_tablespace(NameStr(*PG_GETARG_NAME(0)),
 											 "ecp_bench()");
@@ -708,6 +730,11 @@ ecp_bench(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	state.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
+	for (int i = 0; i < ntests; i++)
+		steps += bench_steps(&state, nulls[i] ? "null" :
+							 TextDatumGetCString(tests[i]));
+	ecp_progress_begin(ECP_PROGRESS_BENCH, state.tablespace, steps);
+	ecp_progress_phase(ECP_PROGRESS_FILL);
 	ecp_device_file_create(state.tablespace, &state.file);
 	ecp_device_file_create(state.tablespace, &sorted);
 	bench_fill(&state);
@@ -717,9 +744,14 @@ ecp_bench(PG_FUNCTION_ARGS)
 			TextDatumGetCString(tests[i]);
 
 		if (strcmp(test, "knn") == 0)
+		{
+			ecp_progress_phase(ECP_PROGRESS_KNN);
 			bench_knn(&state);
+		}
 		else if (strcmp(test, "sort") == 0 || strcmp(test, "search") == 0)
 		{
+			ecp_progress_phase(test[1] == 'o' ? ECP_PROGRESS_SORT :
+							   ECP_PROGRESS_SEARCH);
 			if (test[1] == 'o' || !is_sorted)
 				bench_sort(&state, &sorted, test[1] == 'o');
 			is_sorted = true;
@@ -731,6 +763,7 @@ ecp_bench(PG_FUNCTION_ARGS)
 			/* its writes would spoil the vectors */
 			EcpDeviceFile vectors = state.file;
 
+			ecp_progress_phase(ECP_PROGRESS_BLOCK);
 			ecp_device_file_create(state.tablespace, &state.file);
 			ecp_device_file_fill(&state.file, vectors.bytes,
 								 get_float8_infinity(), NULL);
@@ -746,5 +779,6 @@ ecp_bench(PG_FUNCTION_ARGS)
 	}
 	ecp_device_file_close(&sorted);
 	ecp_device_file_close(&state.file);
+	ecp_progress_end();
 	return (Datum) 0;
 }

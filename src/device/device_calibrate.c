@@ -37,17 +37,25 @@
 #include "device/device_io.h"
 #include "device/device_place.h"
 #include "device/device_profile.h"
+#include "device/device_progress.h"
 
 #define CAL_SMALL_BYTES		8192
 #define CAL_LARGE_BYTES		(1024 * 1024)
 #define CAL_WARM_BYTES		(8 * 1024 * 1024)
+#define CAL_STEP_READ_BYTES 4096	/* what a file system reads at least */
+#define CAL_STEP_BYTES		(128 * 1024)	/* a cluster of the report */
 #define CAL_MISALIGN		4609	/* no multiple of anything */
 #define CAL_POINTS_MAX		32
 
 /* share of the time for writing the file */
-#define CAL_FILL_SHARE		0.3
+#define CAL_FILL_SHARE		0.25
 /* no measurement gains from more */
 #define CAL_POINT_SECONDS	1.5
+/* until a device that was idle has used up its credit */
+#define CAL_WARMUP_SECONDS	0.12
+#define CAL_OTHER_POINTS	7
+/* the points of the fit are measured so often; the best counts */
+#define CAL_FIT_PASSES		2
 /* small random writes stop here */
 #define CAL_WRITE_BYTES		(16 * 1024 * 1024)
 
@@ -63,6 +71,7 @@ typedef struct Calibration
 	double		slope_mb_s;
 	double		misaligned_ratio;
 	int64		written_bytes;
+	EcpJobResult first;			/* of the first process of the last job */
 	double		max_seconds;
 	int			points_left;
 	bool		verbose;
@@ -189,9 +198,11 @@ ecp_delay_fit(PG_FUNCTION_ARGS)
 }
 
 static void
-cal_report(Calibration *cal, const char *test, const EcpTransferTask *task,
-		   bool cold, int workers, const EcpJobResult *sum)
+cal_report(Calibration *cal, EcpProgressPhase phase,
+		   const EcpTransferTask *task, bool cold, int workers,
+		   const EcpJobResult *sum)
 {
+	const char *test = ecp_progress_phase_name(phase);
 	Datum		values[11];
 	bool		nulls[11] = {0};
 	double		mb_s = sum->value > 0 ? sum->bytes / sum->value * 1e-6 : 0;
@@ -219,26 +230,53 @@ cal_report(Calibration *cal, const char *test, const EcpTransferTask *task,
 /*
  * Run one measurement in its share of the time that is left.  In *sum, value
  * becomes the seconds in which all the bytes were moved.
+ *
+ * Of several passes the one with the shortest delays counts: what others do
+ * on the machine can only make them longer.
  */
 static void
-cal_run(Calibration *cal, const char *test, EcpTransferTask *task, bool cold,
-		int workers, EcpJobResult *sum)
+cal_run(Calibration *cal, EcpProgressPhase test, EcpTransferTask *task,
+		bool cold, int workers, int passes, EcpJobResult *sum)
 {
-	EcpJobResult results[ECP_JOB_WORKERS_MAX];
-	double		left = cal->max_seconds - cal_elapsed(cal);
-	double		longest = 0;
-	int			launched;
+	int			launched = 0;
 
+	memset(sum, 0, sizeof(*sum));
 	strlcpy(task->path, cal->file.path, sizeof(task->path));
 	if (task->file_bytes == 0)
 		task->file_bytes = cal->file.bytes;
-	task->max_seconds = Min(CAL_POINT_SECONDS,
-							Max(left, 0.1) / Max(cal->points_left, 1));
-	cal->points_left--;
-	if (cold)
-		ecp_device_file_forget(&cal->file);
-	launched = ecp_job_run(ECP_JOB_TRANSFER, task, sizeof(*task), workers,
-						   0, NULL, results);
+	for (int pass = 0; pass < passes; pass++)
+	{
+		EcpJobResult results[ECP_JOB_WORKERS_MAX];
+		EcpJobResult one;
+		double		left = cal->max_seconds - cal_elapsed(cal);
+		double		longest = 0;
+
+		task->max_seconds = Min(CAL_POINT_SECONDS,
+								Max(left, 0.1) / Max(cal->points_left, 1));
+		if (cold)
+		{
+			task->warmup_s = Min(CAL_WARMUP_SECONDS, task->max_seconds / 4);
+			task->max_seconds -= task->warmup_s;
+			ecp_device_file_forget(&cal->file);
+		}
+		ecp_progress_phase(test);
+		launched = ecp_job_run(ECP_JOB_TRANSFER, task, sizeof(*task), workers,
+							   0, NULL, results);
+		for (int i = 0; i < launched; i++)
+			longest = Max(longest, results[i].value);
+		ecp_job_sum(results, launched, &one);
+		one.value = longest;
+		cal->first = results[0];
+		if (task->write)
+			cal->written_bytes += one.bytes;
+		else if (task->mixed && launched > 1)
+			cal->written_bytes += results[1].bytes;
+		if (sum->ops == 0 ||
+			(one.ops > 0 && one.busy_s / one.ops < sum->busy_s / sum->ops))
+			*sum = one;
+		cal->points_left--;
+		ecp_progress_step(cal->written_bytes);
+	}
 	if (launched < workers && !cal->warned)
 	{
 		cal->warned = true;
@@ -247,12 +285,6 @@ cal_run(Calibration *cal, const char *test, EcpTransferTask *task, bool cold,
 						launched, workers),
 				 errhint("Consider increasing max_worker_processes and max_parallel_workers.")));
 	}
-	for (int i = 0; i < launched; i++)
-		longest = Max(longest, results[i].value);
-	ecp_job_sum(results, launched, sum);
-	sum->value = longest;
-	if (task->write)
-		cal->written_bytes += sum->bytes;
 	cal_report(cal, test, task, cold, launched, sum);
 }
 
@@ -282,7 +314,8 @@ cal_read_sizes(Calibration *cal, const int *sizes, int nsizes)
 		EcpTransferTask task = {.random = true,.block_bytes = sizes[i]};
 		EcpJobResult sum;
 
-		cal_run(cal, "read by size", &task, true, 1, &sum);
+		cal_run(cal, ECP_PROGRESS_READ_SIZES, &task, true, 1, CAL_FIT_PASSES,
+				&sum);
 		if (sum.ops == 0 || sum.busy_s <= 0)
 			continue;
 		x[n] = sizes[i];
@@ -315,13 +348,14 @@ cal_read_workers(Calibration *cal, const int *workers, int nworkers)
 		EcpTransferTask large = {.block_bytes = CAL_LARGE_BYTES};
 		EcpJobResult sum;
 
-		cal_run(cal, "random read by workers", &small, true, workers[i], &sum);
+		cal_run(cal, ECP_PROGRESS_RANDOM_WORKERS, &small, true, workers[i],
+				1, &sum);
 		rates[i] = cal_rate(&sum);
 		best = Max(best, rates[i]);
 		if (i == 0)
 			profile->rand_read_iops = rates[i];
-		cal_run(cal, "sequential read by workers", &large, true, workers[i],
-				&sum);
+		cal_run(cal, ECP_PROGRESS_SEQUENTIAL_WORKERS, &large, true, workers[i],
+				1, &sum);
 		if (i == 0 || cal_mb_s(&sum) > profile->seq_read_mb_s)
 			profile->seq_read_mb_s = cal_mb_s(&sum);
 	}
@@ -333,6 +367,41 @@ cal_read_workers(Calibration *cal, const int *workers, int nworkers)
 	}
 }
 
+/*
+ * How much longer a random read takes beside a process that writes: two
+ * processes, of which the first one's delays count.
+ */
+static void
+cal_mixed(Calibration *cal, EcpTransferTask *task)
+{
+	EcpDeviceProfile *profile = &cal->profile;
+	EcpJobResult reader;
+	EcpJobResult sum;
+
+	cal_run(cal, ECP_PROGRESS_MIXED, task, true, 2, 1, &sum);
+	reader = cal->first;
+	profile->mixed_ratio = 1.0;
+	if (reader.ops > 0 && reader.busy_s > 0)
+		profile->mixed_ratio =
+			Max(1.0, reader.busy_s / reader.ops * profile->rand_read_iops);
+}
+
+/* Writes that do not count: see CAL_WARMUP_SECONDS. */
+static void
+cal_spend_credit(Calibration *cal, const EcpTransferTask *task)
+{
+	EcpTransferTask first = *task;
+	EcpJobResult result;
+
+	strlcpy(first.path, cal->file.path, sizeof(first.path));
+	first.file_bytes = cal->file.bytes;
+	first.max_ops = (task->max_ops + 1) / 2;
+	first.max_seconds = CAL_POINT_SECONDS;
+	(void) ecp_job_run(ECP_JOB_TRANSFER, &first, sizeof(first), 1, 0, NULL,
+					   &result);
+	cal->written_bytes += result.bytes;
+}
+
 static void
 cal_others(Calibration *cal)
 {
@@ -342,27 +411,35 @@ cal_others(Calibration *cal)
 	EcpTransferTask synced = {.write = true,.random = true,.sync_each = true,.block_bytes = CAL_SMALL_BYTES};
 	EcpTransferTask appended = {.write = true,.sync_each = true,.block_bytes = CAL_SMALL_BYTES};
 	EcpTransferTask lazy = {.write = true,.random = true,.sync_end = true,.block_bytes = CAL_SMALL_BYTES};
+	EcpTransferTask steps = {.block_bytes = CAL_STEP_READ_BYTES,.step_bytes = CAL_STEP_BYTES};
+	EcpTransferTask mixed = {.random = true,.mixed = true,.block_bytes = CAL_SMALL_BYTES};
 	EcpJobResult sum;
 
-	cal_run(cal, "misaligned read", &misaligned, true, 1, &sum);
+	cal_run(cal, ECP_PROGRESS_MISALIGNED, &misaligned, true, 1, 1, &sum);
 	cal->misaligned_ratio = cal_rate(&sum) > 0 ?
 		profile->rand_read_iops / cal_rate(&sum) : 0;
 
+	cal_run(cal, ECP_PROGRESS_STEPS, &steps, true, 1, 1, &sum);
+	profile->step_read_us = sum.ops > 0 ? sum.busy_s / sum.ops * 1e6 :
+		profile->latency_us;
+	cal_mixed(cal, &mixed);
+
 	warm.file_bytes = Min(CAL_WARM_BYTES, cal->file.bytes);
-	cal_run(cal, "cached read", &warm, false, 1, &sum);
+	cal_run(cal, ECP_PROGRESS_CACHED, &warm, false, 1, 1, &sum);
 	profile->cached_mb_s = cal_mb_s(&sum);
 
 	synced.max_ops = appended.max_ops = CAL_WRITE_BYTES / CAL_SMALL_BYTES / 4;
-	cal_run(cal, "write and fsync", &synced, false, 1, &sum);
+	cal_run(cal, ECP_PROGRESS_SYNCED, &synced, false, 1, 1, &sum);
 	profile->rand_write_us = sum.ops > 0 ? sum.busy_s / sum.ops * 1e6 : 0;
-	cal_run(cal, "append and fsync", &appended, false, 1, &sum);
+	cal_run(cal, ECP_PROGRESS_APPENDED, &appended, false, 1, 1, &sum);
 	profile->fsync_us = sum.ops > 0 ? sum.busy_s / sum.ops * 1e6 : 0;
 
 	/* as many as the time allows if each had to wait as the synced ones */
 	lazy.max_ops = (int64) Min(CAL_WRITE_BYTES / CAL_SMALL_BYTES,
 							   1.0 + CAL_POINT_SECONDS * 1e6 /
 							   Max(profile->rand_write_us, 1.0));
-	cal_run(cal, "write, fsync in the end", &lazy, false, 1, &sum);
+	cal_spend_credit(cal, &lazy);
+	cal_run(cal, ECP_PROGRESS_LAZY, &lazy, false, 1, 1, &sum);
 	profile->rand_write_iops = cal_rate(&sum);
 }
 
@@ -371,8 +448,8 @@ static void
 cal_store(const Calibration *cal, Oid nspoid, const char *tablespace)
 {
 	const EcpDeviceProfile *p = &cal->profile;
-	Oid			types[20] = {NAMEOID};
-	Datum		values[20];
+	Oid			types[22] = {NAMEOID};
+	Datum		values[22];
 	int			n = 0;
 
 	values[n++] = DirectFunctionCall1(namein, CStringGetDatum(tablespace));
@@ -389,6 +466,8 @@ cal_store(const Calibration *cal, Oid nspoid, const char *tablespace)
 	values[n++] = Float8GetDatum(p->fsync_us);
 	values[n++] = Float8GetDatum(p->cached_mb_s);
 	values[n++] = Float8GetDatum((double) p->best_workers);
+	values[n++] = Float8GetDatum(p->step_read_us);
+	values[n++] = Float8GetDatum(p->mixed_ratio);
 	values[n++] = Float8GetDatum(cal->plateau_us);
 	values[n++] = Float8GetDatum(cal->slope_mb_s);
 	values[n++] = Float8GetDatum(cal->misaligned_ratio);
@@ -407,7 +486,7 @@ cal_store(const Calibration *cal, Oid nspoid, const char *tablespace)
 		SPI_execute_with_args(ecp_place_sql(nspoid,
 											"INSERT INTO %N.ecp_device VALUES"
 											" ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
-											" $12, $13, $14, $15, $16, $17, $18, $19, $20)"),
+											" $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)"),
 							  n, types, values, NULL, false, 0) != SPI_OK_INSERT)
 		elog(ERROR, "could not store the profile");
 	SPI_finish();
@@ -469,7 +548,7 @@ ecp_calibrate(PG_FUNCTION_ARGS)
 						  64 * 1024 * 1024, "block sizes");
 	workers = cal_int_array(PG_GETARG_ARRAYTYPE_P(5), &nworkers, 1,
 							ECP_JOB_WORKERS_MAX, "numbers of workers");
-	file_bytes = Min(file_bytes, max_written - 2 * CAL_WRITE_BYTES);
+	file_bytes = Min(file_bytes, max_written - 4 * CAL_WRITE_BYTES);
 	if (!(cal.max_seconds > 0) || nsizes < 2 ||
 		file_bytes < 2 * (int64) sizes[nsizes - 1] ||
 		file_bytes < 16 * (int64) CAL_LARGE_BYTES)
@@ -482,23 +561,29 @@ ecp_calibrate(PG_FUNCTION_ARGS)
 	cal.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
 	INSTR_TIME_SET_CURRENT(cal.start);
+	cal.points_left = CAL_FIT_PASSES * nsizes + 2 * nworkers + CAL_OTHER_POINTS;
+	ecp_progress_begin(ECP_PROGRESS_CALIBRATE, tablespace,
+					   cal.points_left + 1);
+	ecp_progress_phase(ECP_PROGRESS_FILL);
 	ecp_device_file_create(tablespace, &cal.file);
 	ecp_device_file_fill(&cal.file, file_bytes,
 						 cal.max_seconds * CAL_FILL_SHARE, &sum.value);
 	cal.written_bytes = sum.bytes = cal.file.bytes;
 	sum.ops = sum.bytes / CAL_LARGE_BYTES;
 	sum.busy_s = sum.value;
-	cal_report(&cal, "sequential write", &fill, false, 1, &sum);
+	cal_report(&cal, ECP_PROGRESS_FILL, &fill, false, 1, &sum);
 	cal.profile.seq_write_mb_s = cal_mb_s(&sum);
+	ecp_progress_step(cal.written_bytes);
 
 	/* a device so slow that the file is small has no large blocks to read */
 	while (nsizes > 2 && 2 * (int64) sizes[nsizes - 1] > cal.file.bytes)
 		nsizes--;
-	cal.points_left = nsizes + 2 * nworkers + 5;
+	cal.points_left = CAL_FIT_PASSES * nsizes + 2 * nworkers + CAL_OTHER_POINTS;
 	cal_read_sizes(&cal, sizes, nsizes);
 	cal_read_workers(&cal, workers, nworkers);
 	cal_others(&cal);
 	ecp_device_file_close(&cal.file);
+	ecp_progress_end();
 
 	cal_store(&cal, get_func_namespace(fcinfo->flinfo->fn_oid), name);
 	return (Datum) 0;

@@ -50,7 +50,13 @@
 #define JOB_KEY_SHARED		UINT64CONST(0xEC9D000000000003)
 
 #define FILL_CHUNK_BYTES	(1024 * 1024)
-#define FILL_SYNC_BYTES		(16 * 1024 * 1024)
+#define FILL_SYNC_BYTES		(64 * 1024 * 1024)
+
+/* Much of a job's file may go into warming up. */
+#define WARMUP_SHARE		0.25
+
+/* What the writers of a mixed job write and sync at once. */
+#define MIXED_WRITE_BYTES	(1024 * 1024)
 
 /* In shared memory, at JOB_KEY_STATE. */
 typedef struct JobState
@@ -139,13 +145,33 @@ ecp_device_file_create(Oid tablespace, EcpDeviceFile *file)
 	file->bytes = 0;
 }
 
+static void
+fill_sync(const EcpDeviceFile *file)
+{
+	if (fsync(FileGetRawDesc(file->file)) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not fsync file \"%s\": %m", file->path)));
+}
+
+static double
+fill_elapsed(instr_time start)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, start);
+	return INSTR_TIME_GET_DOUBLE(now);
+}
+
 /*
  * ecp_device_file_fill
  *		Write a file from its beginning, in order, and sync it.
  *
  * The data cannot be compressed.  Ends early when max_seconds have passed, so
  * that a slow device bounds the size of the file; file->bytes says how much
- * there is.
+ * there is.  The device is given each piece as soon as it is written, so that
+ * it need not wait for us; the syncs bound what it has not done.
  */
 void
 ecp_device_file_fill(EcpDeviceFile *file, int64 bytes, double max_seconds,
@@ -154,7 +180,6 @@ ecp_device_file_fill(EcpDeviceFile *file, int64 bytes, double max_seconds,
 	char	   *buffer = palloc(FILL_CHUNK_BYTES);
 	pg_prng_state prng;
 	instr_time	start;
-	instr_time	now;
 	double		elapsed = 0;
 
 	pg_prng_seed(&prng, 20110722);
@@ -182,19 +207,15 @@ ecp_device_file_fill(EcpDeviceFile *file, int64 bytes, double max_seconds,
 					 errmsg("could not write to file \"%s\": %m",
 							file->path)));
 		}
+		FileWriteback(file->file, file->bytes, FILL_CHUNK_BYTES,
+					  PG_WAIT_EXTENSION);
 		file->bytes += FILL_CHUNK_BYTES;
-		if (file->bytes % FILL_SYNC_BYTES == 0 || file->bytes >= bytes)
-		{
-			if (fsync(FileGetRawDesc(file->file)) != 0)
-				ereport(ERROR,
-						(errcode_for_file_access(),
-						 errmsg("could not fsync file \"%s\": %m",
-								file->path)));
-		}
-		INSTR_TIME_SET_CURRENT(now);
-		INSTR_TIME_SUBTRACT(now, start);
-		elapsed = INSTR_TIME_GET_DOUBLE(now);
+		if (file->bytes % FILL_SYNC_BYTES == 0)
+			fill_sync(file);
+		elapsed = fill_elapsed(start);
 	}
+	fill_sync(file);
+	elapsed = fill_elapsed(start);
 	pfree(buffer);
 	if (seconds)
 		*seconds = elapsed;
@@ -499,23 +520,43 @@ transfer_warm(int fd, const EcpTransferTask *task, char *buffer)
  * In order, each process has its own section of the file; at random, they
  * share out the blocks.  No block is met twice, so that a cold file stays
  * cold, unless the file is to be warm.
+ *
+ * What is done in the first warmup_s seconds does not count: a device that
+ * was idle has credit, whether that is its cache or a throttle's.
  */
 void
 ecp_job_transfer(const EcpJobContext *context, const void *arg,
 				 EcpJobResult *result)
 {
-	const EcpTransferTask *task = arg;
+	EcpTransferTask own = *(const EcpTransferTask *) arg;
+	const EcpTransferTask *task = &own;
+	bool		jumps = own.random || own.step_bytes > 0;
 	int			fd = ecp_job_open(task->path, O_RDWR);
-	char	   *buffer = palloc0(task->block_bytes);
-	int64		nblocks = (task->file_bytes - task->misalign) / task->block_bytes;
-	int64		mine = nblocks / context->nworkers;
-	int64		first = mine * context->worker;
-	int64		stride = task->random ? transfer_stride(Max(nblocks, 1)) : 1;
+	char	   *buffer;
+	int64		step;
+	int64		nblocks;
+	int64		mine;
+	int64		first;
+	int64		stride;
+	bool		warming = task->warmup_s > 0;
 	double		begin;
 	double		now;
 
+	if (task->mixed && context->worker % 2 == 1)
+	{
+		own.write = own.sync_each = true;
+		own.random = jumps = false;
+		own.block_bytes = MIXED_WRITE_BYTES;
+	}
+	buffer = palloc0(task->block_bytes);
+	step = Max(task->step_bytes, task->block_bytes);
+	nblocks = (task->file_bytes - task->misalign) / step;
+	mine = nblocks / context->nworkers;
+	first = mine * context->worker;
+	stride = task->random ? transfer_stride(Max(nblocks, 1)) : 1;
+
 #if defined(USE_POSIX_FADVISE) && defined(POSIX_FADV_RANDOM)
-	if (task->random)
+	if (jumps)
 		(void) posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 #endif
 	if (task->warm)
@@ -524,7 +565,7 @@ ecp_job_transfer(const EcpJobContext *context, const void *arg,
 	for (int64 i = 0; i < mine || (task->warm && mine > 0); i++)
 	{
 		int64		n = first + i % mine;
-		off_t		offset = task->misalign + task->block_bytes *
+		off_t		offset = task->misalign + step *
 			(task->random ? (int64) (((uint64) n * stride) % nblocks) : n);
 		double		before = now;
 
@@ -545,6 +586,14 @@ ecp_job_transfer(const EcpJobContext *context, const void *arg,
 		else
 			ecp_job_read(fd, buffer, task->block_bytes, offset, task->path);
 		now = ecp_job_seconds(context);
+		if (warming)
+		{
+			warming = now - begin < task->warmup_s &&
+				i < mine * WARMUP_SHARE;
+			if (!warming)
+				begin = now;
+			continue;
+		}
 		result->ops++;
 		result->bytes += task->block_bytes;
 		result->busy_s += now - before;

@@ -64,11 +64,14 @@ typedef struct EcpTransferTask
 	bool		warm;			/* read everything once before */
 	bool		sync_each;		/* each write with its fsync */
 	bool		sync_end;
+	bool		mixed;			/* every second worker writes, in order */
 	int			block_bytes;
+	int			step_bytes;		/* from block to block; 0 for the next one */
 	int			misalign;		/* by which all offsets are shifted */
 	int64		file_bytes;
 	int64		max_ops;		/* of each worker; 0 for no limit */
-	double		max_seconds;
+	double		max_seconds;	/* after warming up */
+	double		warmup_s;		/* at most; what is done then is not counted */
 } EcpTransferTask;
 
 extern void ecp_device_file_create(Oid tablespace, EcpDeviceFile *file);

@@ -12,13 +12,19 @@
 
 #include "device/device_profile.h"
 
-/* A device as the model sees it: four figures. */
+/*
+ * A device as the model sees it: four figures, and of a device that was
+ * measured two more.
+ */
 typedef struct EcpModelDevice
 {
 	double		read_latency_s; /* of a read that is not sequential */
 	double		read_bps;		/* bytes per second */
 	double		write_bps;
 	double		small_write_s;	/* one small write somewhere, sustained */
+	bool		measured;
+	double		step_read_s;	/* a small read a cluster further on */
+	double		mixed_ratio;	/* of a read's time beside writes and alone */
 } EcpModelDevice;
 
 /* What is built. */
@@ -29,7 +35,8 @@ typedef struct EcpBuildShape
 	double		raw_bytes;		/* read from the table */
 	double		clusters;
 	double		in_buff_bytes;
-	double		dirty_bytes;	/* what the system lets lie unwritten */
+	double		merge_bytes;	/* memory that the runs share; 0 for in_buff */
+	double		dirty_bytes;	/* written data at which write-back begins */
 	double		cpu_assign_s;
 	double		cpu_merge_s;
 } EcpBuildShape;

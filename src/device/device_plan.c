@@ -36,6 +36,12 @@
 
 #define PLAN_TABLESPACES_MAX	8
 
+/* Of maintenance_work_mem, what a merge of runs reads into. */
+#define PLAN_MERGE_SHARE		0.4
+
+/* What one processor merges into pages. */
+#define PLAN_MERGE_BYTES_PER_S	100e6
+
 PG_FUNCTION_INFO_V1(ecp_build_model);
 PG_FUNCTION_INFO_V1(ecp_plan_build);
 
@@ -67,6 +73,9 @@ plan_device_from_array(ArrayType *array, EcpModelDevice *device)
 	device->read_bps = figures[1] * 1e6;
 	device->write_bps = figures[2] * 1e6;
 	device->small_write_s = 1.0 / figures[3];
+	device->measured = false;
+	device->step_read_s = 0;
+	device->mixed_ratio = 0;
 }
 
 static void
@@ -102,6 +111,7 @@ ecp_build_model(PG_FUNCTION_ARGS)
 	plan_device_from_array(PG_GETARG_ARRAYTYPE_P(5), &layout.final);
 	layout.temp_with_raw = layout.temp_with_final = !PG_GETARG_BOOL(6);
 	shape.in_buff_bytes = PG_GETARG_FLOAT8(7);
+	shape.merge_bytes = 0;
 	shape.dirty_bytes = PG_GETARG_FLOAT8(8);
 	shape.cpu_assign_s = PG_GETARG_FLOAT8(9);
 	shape.cpu_merge_s = PG_GETARG_FLOAT8(10);
@@ -179,7 +189,8 @@ plan_shape_of_table(Oid relid, const char *colname, double cluster_bytes,
 	fanout = pow(shape->clusters, 1.0 / levels);
 	shape->cpu_assign_s = shape->vectors * levels * fanout *
 		(width / sizeof(float4)) / mul_adds_per_s;
-	shape->cpu_merge_s = shape->vectors * shape->record_bytes / 1e9;
+	shape->cpu_merge_s = shape->vectors * shape->record_bytes /
+		PLAN_MERGE_BYTES_PER_S;
 }
 
 /* The tablespaces to be considered; all need a profile. */
@@ -249,6 +260,7 @@ ecp_plan_build(PG_FUNCTION_ARGS)
 						PG_GETARG_FLOAT8(3), PG_GETARG_INT32(5),
 						PG_GETARG_FLOAT8(7), &shape);
 	shape.in_buff_bytes = PG_GETARG_FLOAT8(4);
+	shape.merge_bytes = maintenance_work_mem * 1024.0 * PLAN_MERGE_SHARE;
 	shape.dirty_bytes = PG_GETARG_FLOAT8(6) > 0 ? PG_GETARG_FLOAT8(6) :
 		ecp_model_dirty_bytes();
 	plan_check_shape(&shape);

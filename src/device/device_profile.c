@@ -50,6 +50,8 @@ enum
 	PROFILE_FSYNC_US,
 	PROFILE_CACHED_MB_S,
 	PROFILE_BEST_WORKERS,
+	PROFILE_STEP_READ_US,
+	PROFILE_MIXED_RATIO,
 	PROFILE_NCOLUMNS			/* what follows is for people only */
 };
 
@@ -103,6 +105,8 @@ ecp_device_profile_default(EcpDeviceProfile *profile)
 	profile->fsync_us = 1000;
 	profile->cached_mb_s = 5000;
 	profile->best_workers = 4;
+	profile->step_read_us = 250;
+	profile->mixed_ratio = 1.5;
 }
 
 static double
@@ -136,6 +140,10 @@ profile_from_row(const Datum *v, const bool *n, EcpDeviceProfile *p)
 	p->cached_mb_s = profile_float(v, n, PROFILE_CACHED_MB_S, p->cached_mb_s);
 	if (!n[PROFILE_BEST_WORKERS])
 		p->best_workers = DatumGetInt32(v[PROFILE_BEST_WORKERS]);
+	p->step_read_us = profile_float(v, n, PROFILE_STEP_READ_US,
+									p->latency_us);
+	p->mixed_ratio = profile_float(v, n, PROFILE_MIXED_RATIO,
+								   p->mixed_ratio);
 }
 
 /*

@@ -34,6 +34,8 @@ typedef struct EcpDeviceProfile
 	double		fsync_us;
 	double		cached_mb_s;	/* reads from the page cache */
 	int			best_workers;	/* 90 % of the best random-read rate */
+	double		step_read_us;	/* small reads in order, a cluster apart */
+	double		mixed_ratio;	/* of a read's delay beside writes and alone */
 } EcpDeviceProfile;
 
 extern Oid	ecp_extension_namespace(void);

@@ -50,7 +50,7 @@
 
 /* What one processor does, for the prediction of a build's time. */
 #define MUL_ADDS_PER_S		4e9
-#define COPY_BYTES_PER_S	1e9
+#define COPY_BYTES_PER_S	100e6
 
 char *
 ecpbuildphasename(int64 phasenum)
@@ -501,6 +501,7 @@ build_plan_policy(EcpBuild *build)
 	shape.clusters = nleaders;
 	shape.in_buff_bytes = (double) ecp_inbuff_rows(build) *
 		ecp_inbuff_row_bytes(build);
+	shape.merge_bytes = (double) build->budget * ECP_SHARE_IN_BUFF;
 	shape.dirty_bytes = ecp_model_dirty_bytes();
 	if (nleaders > ECP_FLAT_LEADERS_MAX)
 		nleaders = ECP_ASSIGN_BEAM * 2 * sqrt(nleaders);

@@ -45,7 +45,7 @@ is(temp_count(), '0', 'no file after an error');
 foreach my $call (
 	"ecp_calibrate('dev', seconds => 600)",
 	"ecp_bench('dev', seconds => 600)",
-	"ecp_stream_bench('{dev,dev}', '{1}', slices => 600)")
+	"ecp_stream_bench_files('{dev,dev}', '{1}', slices => 600)")
 {
 	($rc, $out, $err) = $node->psql('postgres',
 		"SET statement_timeout = '1s'; SELECT count(*) FROM $call");
@@ -75,6 +75,18 @@ $node->poll_query_until('postgres',
 my $pid = $node->safe_psql('postgres',
 	"SELECT pid FROM pg_stat_activity WHERE query LIKE '%seconds => 600%' AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
 );
+is( $node->safe_psql(
+		'postgres',
+		"SELECT command, tablespace, phase IS NOT NULL, steps_done < steps_total FROM ecp_progress WHERE pid = $pid"
+	),
+	'ecp_calibrate|dev|t|t',
+	'progress is shown');
+is( $node->safe_psql(
+		'postgres',
+		"CREATE ROLE other; SET ROLE other; SELECT count(*), count(phase) FROM ecp_progress"
+	),
+	'1|0',
+	'but what is done is not shown to others');
 kill 'KILL', $pid;
 IPC::Run::finish($h);
 $node->poll_query_until('postgres', 'SELECT true')
@@ -110,8 +122,10 @@ $primary->safe_psql('postgres',
 	"INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, seq_read_mb_s, seq_write_mb_s, rand_write_iops) VALUES ('pg_default', 1, 1, 1, 1, 1)"
 );
 $primary->wait_for_catchup($standby);
-foreach my $call ("ecp_calibrate('pg_default')", "ecp_bench('pg_default')",
-	"ecp_stream_bench('{pg_default}', '{1}')")
+foreach my $call (
+	"ecp_calibrate('pg_default')",
+	"ecp_bench('pg_default')",
+	"ecp_stream_bench_files('{pg_default}', '{1}')")
 {
 	($rc, $out, $err) =
 	  $standby->psql('postgres', "SELECT count(*) FROM $call");
