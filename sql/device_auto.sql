@@ -56,7 +56,54 @@ DROP INDEX i;
 SELECT leaf_target('TABLESPACE pg_default') AS not_measured;
 DROP INDEX i;
 DROP FUNCTION leaf_target;
+
+-- the in-buff follows the tablespace of the files, within its share of memory
+SET maintenance_work_mem = '512MB';
+SET ecp.build_tablespaces = 'ecp_auto';
+CREATE FUNCTION in_buff() RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	DROP INDEX IF EXISTS i;
+	CREATE INDEX i ON auto USING ecp (v);
+	RETURN (SELECT pg_size_pretty(round(r.in_buff, -6)) FROM ecp_build_report('i') r WHERE phase = 'total');
+END $$;
+SET client_min_messages = 'warning';
+UPDATE ecp_device SET half_bandwidth = 400000;
+SELECT in_buff() AS slow;
+UPDATE ecp_device SET half_bandwidth = 40000;
+SELECT in_buff() AS fast;
+DELETE FROM ecp_device;
+SELECT in_buff() AS not_measured;
+SET ecp.in_buff = '1MB';
+SELECT in_buff() AS as_asked;
+RESET ecp.in_buff;
+RESET ecp.build_tablespaces;
+RESET maintenance_work_mem;
+DROP FUNCTION in_buff;
+
+-- workers follow the tablespace of a table that exceeds the caches, unless
+-- there is more to compute than to read
+CREATE FUNCTION workers() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	DROP INDEX i;
+	CREATE INDEX i ON auto USING ecp (v);
+	RETURN (SELECT r.workers FROM ecp_build_report('i') r WHERE phase = 'total');
+END $$;
+SET max_parallel_maintenance_workers = 1;
+SET min_parallel_table_scan_size = 0;
+SELECT workers() AS not_measured;
+INSERT INTO ecp_device (tablespace, seq_read_mb_s, best_workers) VALUES ('pg_default', 1, 1);
+SELECT workers() AS one_reads_best;
+UPDATE ecp_device SET best_workers = 2;
+SELECT workers() AS two_read_best;
+UPDATE ecp_device SET best_workers = 1, seq_read_mb_s = 1000000;
+SELECT workers() AS much_to_compute;
+UPDATE ecp_device SET seq_read_mb_s = 1;
 RESET effective_cache_size;
+SELECT workers() AS in_memory;
+DROP FUNCTION workers;
+RESET max_parallel_maintenance_workers;
+RESET min_parallel_table_scan_size;
+RESET client_min_messages;
 
 DELETE FROM ecp_device;
 DROP TABLE auto;

@@ -56,6 +56,14 @@ SELECT * FROM build('bytes', 'v', 3, 'tempfiles');
 SELECT * FROM build('bytes', 'v', 0, 'chunkfiles', '128MB');
 SELECT * FROM build('bytes', 'v', 2, 'chunkfiles', '128MB');
 
+-- reading ahead changes nothing
+SET maintenance_io_concurrency = 0;
+SELECT * FROM build('bytes', 'v', 0);
+SET maintenance_io_concurrency = 100;
+SELECT * FROM build('bytes', 'v', 0);
+SELECT * FROM build('bytes', 'v', 2);
+RESET maintenance_io_concurrency;
+
 -- key columns
 SELECT * FROM build('keys', 'v, n', 0);
 SELECT * FROM build('keys', 'v, n', 2);

@@ -86,8 +86,7 @@ ecp_inbuff_row_bytes(const EcpBuild *build)
 int
 ecp_inbuff_rows(const EcpBuild *build)
 {
-	Size		bytes = Min(ecp_in_buff_kb * (Size) 1024,
-							build->budget * ECP_SHARE_IN_BUFF);
+	Size		bytes = Min(build->in_buff, build->budget * ECP_SHARE_IN_BUFF);
 	Size		rows = bytes / build->nparticipants /
 		ecp_inbuff_row_bytes(build);
 
@@ -273,36 +272,36 @@ void
 ecp_inbuff_assign(EcpBuild *build, EcpInBuff *inbuff)
 {
 	EcpLeaderTree *tree = build->tree;
+	int			step = ecp_ahead_rows(build, ASSIGN_BLOCK);
+	char	   *block = NULL;
 	uint64	   *counts;
 
-	if (build->prep_same)
-		tree_assign(tree, inbuff->vectors, inbuff->vec_bytes, inbuff->n,
-					inbuff->leaders);
-	else
+	if (!build->prep_same)
+		block = palloc_extended(build->prep_bytes * ASSIGN_BLOCK + 64,
+								MCXT_ALLOC_HUGE);
+	for (int done = 0; done < inbuff->n; done += step)
 	{
-		char	   *block = palloc_extended(build->prep_bytes * ASSIGN_BLOCK + 64,
-											MCXT_ALLOC_HUGE);
+		const char *rows = inbuff->vectors + (Size) done * inbuff->vec_bytes;
+		int			n = Min(step, inbuff->n - done);
 
-		for (int done = 0; done < inbuff->n; done += ASSIGN_BLOCK)
+		ecp_ahead_step(build, done);
+		for (int i = 0; block && i < n; i++)
 		{
-			int			n = Min(ASSIGN_BLOCK, inbuff->n - done);
+			EcpVector	vector;
 
-			for (int i = 0; i < n; i++)
-			{
-				EcpVector	vector;
-
-				vector.elem = build->state.meta.ecpm_elem;
-				vector.dims = build->state.meta.ecpm_dims;
-				vector.data = inbuff->vectors + (Size) (done + i) * inbuff->vec_bytes;
-				vector.detoasted = NULL;
-				ecp_prepare(&build->state.meta, &vector,
-							block + i * build->prep_bytes);
-			}
-			tree_assign(tree, block, build->prep_bytes, n,
-						inbuff->leaders + done);
+			vector.elem = build->state.meta.ecpm_elem;
+			vector.dims = build->state.meta.ecpm_dims;
+			vector.data = rows + (Size) i * inbuff->vec_bytes;
+			vector.detoasted = NULL;
+			ecp_prepare(&build->state.meta, &vector,
+						block + i * build->prep_bytes);
 		}
-		pfree(block);
+		tree_assign(tree, block ? block : rows,
+					block ? build->prep_bytes : inbuff->vec_bytes, n,
+					inbuff->leaders + done);
 	}
+	if (block)
+		pfree(block);
 
 	inbuff_sort(inbuff, tree->n[0]);
 	counts = build->part_counts + (Size) build->participant * tree->n[0];

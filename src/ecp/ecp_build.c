@@ -9,10 +9,12 @@
  * Then one scan of the table reads all rows into the in-buff; whenever it is
  * full, its rows are assigned to leaders (ecp_assign.c) and the policy puts
  * them away (ecp_policy_*.c).  A team of processes (ecp_team.c) shares the
- * choice of leaders and the scan, each process with an in-buff of its own.  At the end the policy gives the rows back by
- * cluster and they become pages (ecp_merge.c).  The metapage is written
- * last, when everything it refers to is on disk: it carries the report of
- * the build, which ecp_build_report() shows.
+ * choice of leaders and the scan, each process with an in-buff of its own.
+ * While an in-buff is assigned, the kernel reads the rows of the next one
+ * (ecp_ahead.c).  At the end the policy gives the rows back by cluster and
+ * they become pages (ecp_merge.c).  The metapage is written last, when
+ * everything it refers to is on disk: it carries the report of the build,
+ * which ecp_build_report() shows.
  *
  * Memory stays within maintenance_work_mem in every phase; ecp_build.h says
  * how it is divided.  The same seed and the same table give the same index.
@@ -41,6 +43,15 @@
 /* Rows of a cluster, whatever cluster_size says. */
 #define CLUSTER_ROWS_MIN	8
 #define CLUSTER_ROWS_MAX	8192
+
+/*
+ * The in-buff that nobody asked for: at least this, and the second for each
+ * byte of the size at which a device of the files reads at half of its
+ * bandwidth.  A merge of 20 chunks then reads 20 times that size at once.
+ */
+#define IN_BUFF_BYTES		((Size) 128 * 1024 * 1024)
+#define IN_BUFF_BYTES_MAX	((Size) 1024 * 1024 * 1024)
+#define IN_BUFF_HALVES		400
 
 /* Rows between two reports of progress. */
 #define PROGRESS_ROWS		4096
@@ -409,7 +420,11 @@ build_add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 		}
 		inbuff = build->inbuff;
 		if (inbuff->n == inbuff->max)
+		{
+			ecp_ahead_begin(build, tid, values[0]);
 			build_round(build);
+			ecp_ahead_end(build);
+		}
 		inbuff->tids[inbuff->n] = *tid;
 		row = inbuff->vectors + (Size) inbuff->n * inbuff->vec_bytes;
 		memcpy(row, vector.data, exact_bytes);
@@ -428,6 +443,7 @@ typedef struct ScanArgs
 	int			inbuff_max;
 	int			nparticipants;
 	EcpBuildPolicy policy;
+	double		table_rows;
 } ScanArgs;
 
 /*
@@ -446,6 +462,7 @@ ecp_build_scan_task(EcpBuild *build, const void *args, char **memories)
 		build_set_dims(build);
 		build->inbuff_max = scan->inbuff_max;
 		build->nparticipants = scan->nparticipants;
+		build->table_rows = scan->table_rows;
 		build->policy = build_policy(scan->policy);
 		build->tree = ecp_tree_attach(memories[0]);
 	}
@@ -457,11 +474,27 @@ ecp_build_scan_task(EcpBuild *build, const void *args, char **memories)
 										 build_add_row, build,
 										 ecp_team_scan(build->team));
 	build_last_round(build);
+	elog(DEBUG1, "ecp build: asked for %llu blocks ahead",
+		 (unsigned long long) build->ahead.total);
 	ecp_team_add(build->team, heap_tuples, build->index_tuples, build->rounds,
 				 build->indexInfo->ii_BrokenHotChain);
 }
 
 /* ---- the build ---- */
+
+/* Bytes of the in-buff, before maintenance_work_mem limits them. */
+static Size
+build_in_buff(EcpBuild *build)
+{
+	EcpDeviceProfile profile;
+	Size		bytes = IN_BUFF_BYTES;
+
+	if (ecp_in_buff_kb > 0)
+		return ecp_in_buff_kb * (Size) 1024;
+	if (ecp_device_profile_read(ecp_files_tablespace(build->files), &profile))
+		bytes = Max(bytes, IN_BUFF_HALVES * (double) profile.half_bandwidth_bytes);
+	return Min(bytes, IN_BUFF_BYTES_MAX);
+}
 
 static void
 build_choose_policy(EcpBuild *build)
@@ -476,6 +509,40 @@ build_choose_policy(EcpBuild *build)
 			sizeof(report->ecpb_why));
 }
 
+/* Seconds that the assignment of all rows would take one process. */
+static double
+build_assign_cpu_s(EcpBuild *build)
+{
+	double		nleaders = ecp_leaders_wanted(build, build->table_rows);
+
+	if (nleaders > ECP_FLAT_LEADERS_MAX)
+		nleaders = ECP_ASSIGN_BEAM * 2 * sqrt(nleaders);
+	return build->table_rows * nleaders * build->state.meta.ecpm_dims /
+		MUL_ADDS_PER_S;
+}
+
+/*
+ * Of a table that exceeds the caches, let no more processes read than its
+ * tablespace serves best, as measured, unless the assignment would take
+ * longer than the reading with so few.
+ */
+static void
+build_limit_workers(EcpBuild *build)
+{
+	double		blocks = RelationGetNumberOfBlocks(build->heap);
+	EcpDeviceProfile profile;
+	double		processes;
+
+	if (build->workers == 0 || blocks < effective_cache_size ||
+		!ecp_device_profile_read(build->heap->rd_rel->reltablespace, &profile) ||
+		profile.seq_read_mb_s <= 0)
+		return;
+	processes = ceil(build_assign_cpu_s(build) /
+					 (blocks * BLCKSZ / (profile.seq_read_mb_s * 1e6)));
+	processes = Max(processes, profile.best_workers);
+	build->workers = Min(build->workers, Max(processes, 1) - 1);
+}
+
 /*
  * With build_policy = auto, take the policy that the profiles of the
  * tablespaces say is faster, and note what it should take.
@@ -488,7 +555,6 @@ static void
 build_plan_policy(EcpBuild *build)
 {
 	EcpBuildReportData *report = &build->state.meta.ecpm_report;
-	double		nleaders = ecp_leaders_wanted(build, build->table_rows);
 	EcpBuildShape shape;
 	EcpBuildChoice choice;
 	const EcpBuildCost *cost;
@@ -498,15 +564,12 @@ build_plan_policy(EcpBuild *build)
 	shape.vectors = Max(build->table_rows, 1.0);
 	shape.record_bytes = ECP_RECORD_HEADER + build->vec_bytes;
 	shape.raw_bytes = (double) RelationGetNumberOfBlocks(build->heap) * BLCKSZ;
-	shape.clusters = nleaders;
+	shape.clusters = ecp_leaders_wanted(build, build->table_rows);
 	shape.in_buff_bytes = (double) ecp_inbuff_rows(build) *
 		ecp_inbuff_row_bytes(build);
 	shape.merge_bytes = (double) build->budget * ECP_SHARE_IN_BUFF;
 	shape.dirty_bytes = ecp_model_dirty_bytes();
-	if (nleaders > ECP_FLAT_LEADERS_MAX)
-		nleaders = ECP_ASSIGN_BEAM * 2 * sqrt(nleaders);
-	shape.cpu_assign_s = shape.vectors * nleaders *
-		build->state.meta.ecpm_dims / MUL_ADDS_PER_S / (build->workers + 1);
+	shape.cpu_assign_s = build_assign_cpu_s(build) / (build->workers + 1);
 	shape.cpu_merge_s = shape.vectors * shape.record_bytes / COPY_BYTES_PER_S;
 
 	ecp_device_choose_policy(&shape, build->heap->rd_rel->reltablespace,
@@ -582,6 +645,7 @@ build_init(EcpBuild *build, Relation heap, Relation index,
 	if (build->state.meta.ecpm_dims > 0)
 		build_set_dims(build);
 	build->files = ecp_files_begin();
+	build->in_buff = build_in_buff(build);
 	build_choose_policy(build);
 }
 
@@ -603,6 +667,8 @@ build_assign_alone(EcpBuild *build)
 										 build_add_row, build, NULL);
 	if (build->inbuff)
 		build_last_round(build);
+	elog(DEBUG1, "ecp build: asked for %llu blocks ahead",
+		 (unsigned long long) build->ahead.total);
 	return heap_tuples;
 }
 
@@ -620,6 +686,7 @@ build_assign_team(EcpBuild *build)
 	args.inbuff_max = build->inbuff_max;
 	args.nparticipants = build->nparticipants;
 	args.policy = build->policy->policy;
+	args.table_rows = build->table_rows;
 	ecp_team_run(build->team, ECP_TASK_SCAN, &args, sizeof(args), 0, 1,
 				 memories, lengthof(memories));
 	ecp_team_sums(build->team, &heap_tuples, &build->index_tuples,
@@ -706,6 +773,7 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 	if (sample->n > 0)
 	{
 		build_fit_clusters(&build, sample);
+		build_limit_workers(&build);
 		build_plan_policy(&build);
 	}
 	if (sample->n > 0 && build.workers > 0)

@@ -131,6 +131,25 @@ typedef struct EcpEntryList
 	Size		vec_bytes;
 } EcpEntryList;
 
+/*
+ * Where a process reads ahead while it assigns an in-buff (ecp_ahead.c).
+ * Positions are those of the larger of two relations, the table and what it
+ * has out of line.
+ */
+typedef struct EcpAhead
+{
+	BlockNumber heap_blocks;
+	BlockNumber toast_blocks;
+	Relation	toast;			/* NULL: vectors are in the table */
+	double		scale;			/* positions to a block of the table */
+	int			concurrency;	/* blocks to ask for at a time; 0: none */
+	uint64		window;			/* positions that the next in-buff takes */
+	uint64		asked;			/* how many of them were asked for */
+	uint64		next;			/* of those that nobody else reads */
+	uint64		end;
+	uint64		total;			/* of all in-buffs so far */
+} EcpAhead;
+
 struct EcpBuild
 {
 	Relation	heap;
@@ -142,6 +161,7 @@ struct EcpBuild
 	MemoryContext ctx;			/* lives as long as the build */
 	MemoryContext rowctx;		/* one row of the heap scan */
 	Size		budget;			/* bytes of maintenance_work_mem */
+	Size		in_buff;		/* what ecp.in_buff stands for */
 	Size		vec_bytes;		/* of a row: exact vector, key attributes */
 	Size		prep_bytes;		/* of a prepared vector */
 	bool		prep_same;		/* they are the same bytes */
@@ -167,6 +187,7 @@ struct EcpBuild
 	EcpInBuff  *inbuff;			/* ours; NULL while no leaders are known */
 	bool		kept;			/* all rows stayed in the in-buffs */
 	uint32		rounds;
+	EcpAhead	ahead;
 	const EcpPolicyRoutine *policy;
 	void	   *policy_state;
 	EcpFiles   *files;
@@ -259,6 +280,21 @@ extern void ecp_inbuff_map(const EcpBuild *build, int participant,
  * counts them.
  */
 extern void ecp_inbuff_assign(EcpBuild *build, EcpInBuff *inbuff);
+
+/* ---- ecp_ahead.c ---- */
+
+/*
+ * Begin to read what the next in-buff will hold.  The scan has come to the
+ * row at "tid"; "value" is its vector.
+ */
+extern void ecp_ahead_begin(EcpBuild *build, ItemPointer tid, Datum value);
+
+/* While it is assigned: "done" of the in-buff's rows are. */
+extern void ecp_ahead_step(EcpBuild *build, int done);
+extern void ecp_ahead_end(EcpBuild *build);
+
+/* Rows to assign between two steps. */
+extern int	ecp_ahead_rows(const EcpBuild *build, int most);
 
 /* ---- ecp_merge.c ---- */
 

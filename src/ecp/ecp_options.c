@@ -119,8 +119,8 @@ ecp_options_init(void)
 							 NULL, NULL, NULL);
 	DefineCustomIntVariable("ecp.in_buff",
 							"Memory in which vectors are assigned to clusters before they are written to a file.",
-							"At most 0.4 of maintenance_work_mem is used.",
-							&ecp_in_buff_kb, 128 * 1024, 64, 1024 * 1024,
+							"0 chooses by the measured tablespace of the files.  At most 0.4 of maintenance_work_mem is used.",
+							&ecp_in_buff_kb, 0, 0, 1024 * 1024,
 							PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
 	DefineCustomBoolVariable("ecp.insert_split",
 							 "Lets an insert split a cluster that has grown too large.",

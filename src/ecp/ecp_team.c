@@ -24,6 +24,8 @@
 
 #include <sys/resource.h>
 
+#include "access/heapam.h"
+#include "access/relscan.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
@@ -72,6 +74,7 @@ typedef struct TeamShared
 
 	pg_atomic_uint64 next_item;
 	pg_atomic_uint64 rows;
+	pg_atomic_uint64 ahead;
 	ConditionVariable start_cv;
 	ConditionVariable done_cv;
 
@@ -93,6 +96,7 @@ struct EcpTeam
 	EcpBuild   *build;
 	TeamShared *shared;
 	ParallelTableScanDesc scan;
+	TableScanDesc joined;		/* our part of it */
 
 	/* the backend only */
 	ParallelContext *pcxt;
@@ -334,7 +338,26 @@ team_work(EcpTeam *team)
 TableScanDesc
 ecp_team_scan(EcpTeam *team)
 {
-	return table_beginscan_parallel(team->build->heap, team->scan);
+	team->joined = table_beginscan_parallel(team->build->heap, team->scan);
+	return team->joined;
+}
+
+/* The scan starts at block 0, since it is not synchronized. */
+void
+ecp_team_position(const EcpTeam *team, uint32 *own_blocks,
+				  uint64 *given_blocks)
+{
+	HeapScanDesc own = (HeapScanDesc) team->joined;
+	ParallelBlockTableScanDesc all = (ParallelBlockTableScanDesc) team->scan;
+
+	*own_blocks = own->rs_parallelworkerdata->phsw_chunk_remaining;
+	*given_blocks = pg_atomic_read_u64(&all->phs_nallocated);
+}
+
+pg_atomic_uint64 *
+ecp_team_ahead(EcpTeam *team)
+{
+	return &team->shared->ahead;
 }
 
 uint64
@@ -426,6 +449,7 @@ team_share(EcpTeam *team)
 	shared->files = ecp_files_share(build->files);
 	pg_atomic_init_u64(&shared->next_item, 0);
 	pg_atomic_init_u64(&shared->rows, 0);
+	pg_atomic_init_u64(&shared->ahead, 0);
 	ConditionVariableInit(&shared->start_cv);
 	ConditionVariableInit(&shared->done_cv);
 	SpinLockInit(&shared->mutex);

@@ -86,6 +86,16 @@ extern int64 ecp_team_step(const EcpTeam *team, int64 nitems, int64 least);
 /* The scan of the table that a process joins. */
 extern struct TableScanDescData *ecp_team_scan(EcpTeam *team);
 
+/*
+ * Where that scan of a heap is: blocks that this process alone has still to
+ * read, and the block from which on no process was given any.
+ */
+extern void ecp_team_position(const EcpTeam *team, uint32 *own_blocks,
+							  uint64 *given_blocks);
+
+/* How far the team has read ahead. */
+extern pg_atomic_uint64 *ecp_team_ahead(EcpTeam *team);
+
 /* Count rows that were put into in-buffs; returns how many there are. */
 extern uint64 ecp_team_count_rows(EcpTeam *team, uint64 rows);
 
