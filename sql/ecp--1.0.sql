@@ -1158,7 +1158,8 @@ CREATE FUNCTION ecp_metapage_info(index regclass,
 	OUT structure_version bigint, OUT levels integer,
 	OUT root_block bigint, OUT next_run bigint, OUT clusters bigint,
 	OUT retired_pages bigint, OUT unfinished boolean,
-	OUT build_rows float8) RETURNS record
+	OUT build_rows float8, OUT attributes text[],
+	OUT attribute_bytes integer) RETURNS record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION ecp_metapage_info(regclass) IS
 	'what the metapage of an ecp index says';
@@ -1186,7 +1187,7 @@ COMMENT ON FUNCTION ecp_clusters(regclass) IS
 CREATE FUNCTION ecp_page_items(index regclass, block bigint,
 	OUT slot integer, OUT tid tid, OUT child_block bigint,
 	OUT child_run bigint, OUT v_from bigint, OUT v_to bigint,
-	OUT child_rows bigint) RETURNS SETOF record
+	OUT child_rows bigint, OUT attributes text[]) RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION ecp_page_items(regclass, bigint) IS
 	'the slots in use of one entry page of an ecp index';

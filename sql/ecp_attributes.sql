@@ -46,6 +46,22 @@ CREATE INDEX attr_i3 ON attr_t USING ecp (v, s, vc, ch, n, m);
 VACUUM ANALYZE attr_t;
 SELECT ecp_index_check(x, true) FROM unnest('{attr_i1,attr_i2,attr_i3}'::regclass[]) x;
 
+-- what is in the index of them: kinds, bytes a row, keys in hexadecimal
+SELECT x, attributes, attribute_bytes
+FROM unnest('{attr_i1,attr_i2,attr_i3}'::regclass[]) x, ecp_metapage_info(x);
+SELECT count(*) AS rows, count(*) FILTER (WHERE
+	attributes[1] IS DISTINCT FROM lpad(to_hex(b::int), 2, '0') OR
+	attributes[2] IS DISTINCT FROM lpad(to_hex(ascii(c::text)), 2, '0') OR
+	attributes[3] IS DISTINCT FROM lpad(to_hex(i2::int + 32768), 4, '0') OR
+	attributes[4] IS DISTINCT FROM lpad(to_hex(i4::bigint + 2147483648), 8, '0') OR
+	attributes[5] IS DISTINCT FROM lpad(to_hex(i8 # '-9223372036854775808'::bigint), 16, '0') OR
+	attributes[6] IS DISTINCT FROM lpad(to_hex(o::bigint), 8, '0')) AS differing
+FROM ecp_clusters('attr_i1') l, generate_series(l.block, l.block + 20) page,
+	LATERAL (SELECT i.attributes, i.tid FROM ecp_index_stats('attr_i1') s
+		CROSS JOIN LATERAL ecp_page_items('attr_i1', page) i
+		WHERE page < s.pages AND i.tid = ANY (l.tids)) i
+JOIN attr_t ON attr_t.ctid = i.tid;
+
 -- what a condition returns through the index, and without; the plan as well
 CREATE FUNCTION attr_compare(condition text,
 	OUT in_index boolean, OUT got bigint, OUT same boolean)

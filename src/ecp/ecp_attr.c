@@ -43,22 +43,23 @@
 
 typedef struct AttrKindInfo
 {
+	const char *name;
 	int			width;			/* bytes of a key */
 	bool		lossy;			/* several values may have one key */
 	bool		ordered;		/* keys are in the order of values */
 } AttrKindInfo;
 
 static const AttrKindInfo attr_kinds[] = {
-	[ECP_ATTR_BOOL] = {.width = 1,.ordered = true},
-	[ECP_ATTR_CHAR] = {.width = 1,.ordered = true},
-	[ECP_ATTR_INT2] = {.width = 2,.ordered = true},
-	[ECP_ATTR_INT4] = {.width = 4,.ordered = true},
-	[ECP_ATTR_INT8] = {.width = 8,.ordered = true},
-	[ECP_ATTR_OID] = {.width = 4,.ordered = true},
-	[ECP_ATTR_FLOAT4] = {.width = 4,.ordered = true},
-	[ECP_ATTR_FLOAT8] = {.width = 8,.ordered = true},
-	[ECP_ATTR_UUID] = {.width = 8,.lossy = true,.ordered = true},
-	[ECP_ATTR_HASH] = {.width = 4,.lossy = true},
+	[ECP_ATTR_BOOL] = {"bool",.width = 1,.ordered = true},
+	[ECP_ATTR_CHAR] = {"char",.width = 1,.ordered = true},
+	[ECP_ATTR_INT2] = {"int2",.width = 2,.ordered = true},
+	[ECP_ATTR_INT4] = {"int4",.width = 4,.ordered = true},
+	[ECP_ATTR_INT8] = {"int8",.width = 8,.ordered = true},
+	[ECP_ATTR_OID] = {"oid",.width = 4,.ordered = true},
+	[ECP_ATTR_FLOAT4] = {"float4",.width = 4,.ordered = true},
+	[ECP_ATTR_FLOAT8] = {"float8",.width = 8,.ordered = true},
+	[ECP_ATTR_UUID] = {"uuid",.width = 8,.lossy = true,.ordered = true},
+	[ECP_ATTR_HASH] = {"hash",.width = 4,.lossy = true},
 };
 
 /* Keys from lo to hi, both included. */
@@ -92,6 +93,14 @@ ecp_attr_width(int kind)
 	if (kind < 1 || kind > ECP_ATTR_KIND_MAX)
 		return 0;
 	return attr_kinds[kind].width;
+}
+
+const char *
+ecp_attr_kind_name(int kind)
+{
+	if (kind < 1 || kind > ECP_ATTR_KIND_MAX)
+		return "unknown";
+	return attr_kinds[kind].name;
 }
 
 void
@@ -272,6 +281,25 @@ ecp_attr_form(const EcpAttrDesc *desc, const Datum *values,
 				break;
 		}
 		to += width;
+	}
+}
+
+uint64
+ecp_attr_slot_key(const EcpGeometry *geo, const EcpEntryView *view, int slot,
+				  int a)
+{
+	const char *keys = view->attrs[a];
+
+	switch (geo->attr_width[a])
+	{
+		case 1:
+			return ((const uint8 *) keys)[slot];
+		case 2:
+			return ((const uint16 *) keys)[slot];
+		case 4:
+			return ((const uint32 *) keys)[slot];
+		default:
+			return ((const uint64 *) keys)[slot];
 	}
 }
 

@@ -61,6 +61,9 @@ extern void ecp_attr_desc_init(Relation index, EcpAttrDesc *desc);
 /* Bytes of a key of this kind; 0 if there is no such kind. */
 extern int	ecp_attr_width(int kind);
 
+/* What people call this kind. */
+extern const char *ecp_attr_kind_name(int kind);
+
 /* The fields of a metapage that say what attributes there are. */
 extern void ecp_attr_meta_form(const EcpAttrDesc *desc, EcpMetaPageData *meta);
 extern bool ecp_attr_meta_is_valid(const EcpMetaPageData *meta);
@@ -71,6 +74,10 @@ extern bool ecp_attr_meta_is_valid(const EcpMetaPageData *meta);
  */
 extern void ecp_attr_form(const EcpAttrDesc *desc, const Datum *values,
 						  const bool *isnull, char *attrs);
+
+/* The key of a slot's attribute a, which is not NULL. */
+extern uint64 ecp_attr_slot_key(const EcpGeometry *geo,
+								const EcpEntryView *view, int slot, int a);
 
 /* Do a slot's attributes obey the format?  For the checker. */
 extern bool ecp_attr_slot_is_valid(const EcpGeometry *geo,

@@ -18,6 +18,7 @@
 #include "access/relation.h"
 #include "catalog/index.h"
 #include "catalog/pg_type_d.h"
+#include "ecp/ecp_attr.h"
 #include "ecp/ecp_living.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -32,10 +33,10 @@ PGDLLEXPORT Datum ecp_index_stats(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum ecp_clusters(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum ecp_page_items(PG_FUNCTION_ARGS);
 
-#define ECP_METAPAGE_COLUMNS	21
+#define ECP_METAPAGE_COLUMNS	23
 #define ECP_STATS_COLUMNS		18
 #define ECP_CLUSTERS_COLUMNS	8
-#define ECP_ITEMS_COLUMNS		7
+#define ECP_ITEMS_COLUMNS		8
 
 /* What is known of one leaf. */
 typedef struct EcpLeafInfo
@@ -105,6 +106,53 @@ inspect_metric_name(int metric)
 	}
 }
 
+/* An array of n texts, of which those that are NULL pointers are NULL. */
+static Datum
+inspect_texts(const char *const *texts, int n)
+{
+	Datum		values[ECP_ATTRS_MAX];
+	bool		nulls[ECP_ATTRS_MAX];
+	int			lower = 1;
+
+	for (int i = 0; i < n; i++)
+	{
+		nulls[i] = texts[i] == NULL;
+		values[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(texts[i]);
+	}
+	return PointerGetDatum(construct_md_array(values, nulls, 1, &n, &lower,
+											  TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+/* How the keys of the key attributes are made. */
+static Datum
+inspect_attr_kinds(const EcpMetaPageData *meta)
+{
+	const char *names[ECP_ATTRS_MAX];
+	int			natts = meta->ecpm_nkeyatts - 1;
+
+	for (int a = 0; a < natts; a++)
+		names[a] = ecp_attr_kind_name(meta->ecpm_attr_kind[a]);
+	return inspect_texts(names, natts);
+}
+
+/* The keys of a slot's attributes, in hexadecimal: in the order of values. */
+static Datum
+inspect_slot_keys(const EcpGeometry *geo, const EcpEntryView *view, int slot)
+{
+	const char *keys[ECP_ATTRS_MAX];
+
+	for (int a = 0; a < geo->natts; a++)
+	{
+		if ((view->nulls[slot] & (1 << a)) != 0)
+			keys[a] = NULL;
+		else
+			keys[a] = psprintf("%0*llx", 2 * geo->attr_width[a],
+							   (unsigned long long)
+							   ecp_attr_slot_key(geo, view, slot, a));
+	}
+	return inspect_texts(keys, geo->natts);
+}
+
 PG_FUNCTION_INFO_V1(ecp_metapage_info);
 
 Datum
@@ -144,6 +192,10 @@ ecp_metapage_info(PG_FUNCTION_ARGS)
 	values[i++] = Int64GetDatum(meta->ecpm_retired_pages);
 	values[i++] = BoolGetDatum(meta->ecpm_op.ecpi_kind != ECP_OP_NONE);
 	values[i++] = Float8GetDatum(meta->ecpm_build_tuples);
+	nulls[i] = meta->ecpm_nkeyatts == 1;
+	values[i] = nulls[i] ? (Datum) 0 : inspect_attr_kinds(meta);
+	i++;
+	values[i++] = Int32GetDatum(meta->ecpm_attr_bytes);
 	Assert(i == ECP_METAPAGE_COLUMNS);
 	relation_close(index, AccessShareLock);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(tupdesc, values, nulls)));
@@ -471,9 +523,12 @@ ecp_page_items(PG_FUNCTION_ARGS)
 		else
 		{
 			values[1] = PointerGetDatum(&view.tids[slot]);
-			for (int c = 2; c < ECP_ITEMS_COLUMNS; c++)
+			for (int c = 2; c < 7; c++)
 				nulls[c] = true;
 		}
+		nulls[7] = geo->natts == 0;
+		if (!nulls[7])
+			values[7] = inspect_slot_keys(geo, &view, slot);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	relation_close(index, AccessShareLock);
