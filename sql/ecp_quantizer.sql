@@ -142,5 +142,80 @@ VACUUM quantizer_g;
 SELECT * FROM quantizer_compare('quantizer_g', '<->', 'real[]');
 SELECT ecp_index_check('quantizer_gi', true);
 
+-- with key columns: conditions, within a distance, both, and neither, while rows
+-- are moved; every row that a sort finds, in its order
+CREATE TABLE quantizer_a (id int, v real[], tenant int, day date);
+CREATE INDEX quantizer_ai ON quantizer_a USING ecp (v, tenant, day);
+INSERT INTO quantizer_a
+	SELECT id, v, NULLIF(id % 20, 0), '2026-01-01'::date + id % 31 FROM quantizer_t;
+CREATE TABLE quantizer_ab (id int, v bytea, tenant int, day date);
+INSERT INTO quantizer_ab SELECT id, quantizer_bytes(v), tenant, day FROM quantizer_a;
+CREATE INDEX quantizer_abi ON quantizer_ab USING ecp (v, tenant, day) WITH (quantizer = rabitq);
+CREATE FUNCTION quantizer_conditions(tab regclass, cast_to text)
+RETURNS TABLE (condition text, in_index boolean, rows bigint, codes boolean,
+	same boolean)
+LANGUAGE plpgsql AS $$
+DECLARE
+	q text;
+	sql text;
+	line text;
+	by_index float8[];
+	by_sort float8[];
+	ids_by_index int[];
+	ids_by_sort int[];
+BEGIN
+	q := (SELECT CASE cast_to WHEN 'bytea' THEN quantizer_bytes(v)::text
+		  ELSE v::text END FROM quantizer_q LIMIT 1);
+	FOR condition IN SELECT replace(c, '$1', quote_literal(q) || '::' || cast_to)
+		FROM unnest(ARRAY['true', 'tenant = 7', 'tenant IS NULL',
+			'tenant = ANY (''{3,5}'') AND day > ''2026-01-20''',
+			'day BETWEEN ''2026-01-03'' AND ''2026-01-05''',
+			'v <-> $1 < ' || (SELECT CASE cast_to WHEN 'bytea' THEN '900' ELSE '98' END),
+			'v <-> $1 < ' || (SELECT CASE cast_to WHEN 'bytea' THEN '900' ELSE '98' END) || ' AND tenant = 7',
+			'v <-> $1 < 0', 'tenant = 99']) c
+	LOOP
+		sql := format('SELECT id, v <-> %L::%s AS d FROM %s WHERE %s ORDER BY d',
+					  q, cast_to, tab, condition);
+		SET LOCAL enable_seqscan = off;
+		SET LOCAL enable_sort = off;
+		in_index := false;
+		FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || sql LOOP
+			in_index := in_index OR line ~ 'Index Scan';
+		END LOOP;
+		EXECUTE 'SELECT array_agg(d), array_agg(id ORDER BY id) FROM (' || sql || ') s'
+			INTO by_index, ids_by_index;
+		codes := (SELECT s.reranked > 0 FROM ecp_last_scan() s);
+		SET LOCAL enable_seqscan = on;
+		SET LOCAL enable_sort = on;
+		SET LOCAL enable_indexscan = off;
+		FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || sql LOOP
+			in_index := in_index AND line !~ 'Index Scan';
+		END LOOP;
+		EXECUTE 'SELECT array_agg(d), array_agg(id ORDER BY id) FROM (' || sql || ') s'
+			INTO by_sort, ids_by_sort;
+		SET LOCAL enable_indexscan = on;
+		rows := cardinality(by_index);
+		same := by_index IS NOT DISTINCT FROM by_sort AND
+			ids_by_index IS NOT DISTINCT FROM ids_by_sort;
+		condition := replace(condition, quote_literal(q) || '::' || cast_to, 'q');
+		RETURN NEXT;
+	END LOOP;
+END $$;
+SELECT x, quantizer, attributes FROM unnest('{quantizer_ai,quantizer_abi}'::regclass[]) x,
+	ecp_metapage_info(x);
+SELECT * FROM quantizer_conditions('quantizer_a', 'real[]');
+SELECT * FROM quantizer_conditions('quantizer_ab', 'bytea');
+DELETE FROM quantizer_a WHERE id % 3 = 0;
+DELETE FROM quantizer_ab WHERE id % 3 = 0;
+VACUUM quantizer_a, quantizer_ab;
+UPDATE quantizer_a SET tenant = 7 WHERE id % 10 = 1;
+UPDATE quantizer_ab SET tenant = 7 WHERE id % 10 = 1;
+SELECT ecp_maintain(x) IS NOT NULL AS maintained, ecp_index_check(x, true)
+FROM unnest('{quantizer_ai,quantizer_abi}'::regclass[]) x;
+SELECT * FROM quantizer_conditions('quantizer_a', 'real[]');
+SELECT * FROM quantizer_conditions('quantizer_ab', 'bytea');
+
+DROP TABLE quantizer_a, quantizer_ab;
+DROP FUNCTION quantizer_conditions;
 DROP TABLE quantizer_kinds, quantizer_t, quantizer_q, quantizer_b, quantizer_g;
 DROP FUNCTION quantizer_vector, quantizer_bytes, quantizer_of, quantizer_compare;
