@@ -641,7 +641,8 @@ batch_prefetch(EcpKnn *knn, int current, int *next, int end)
 		const EcpKnnRef *ref = &knn->clusters[*next].ref;
 		uint32		npages = Min(ref->npages, ECP_RUN_PAGES_MAX);
 
-		if (ref->blk + npages < ref->blk)
+		if (ref->blk + npages < ref->blk ||
+			!ecp_block_exists(knn->index, ref->blk))
 			continue;			/* reading it will report it */
 		if (!EcpSweepIsJump(sweep, before->blk + before->npages, ref->blk))
 			continue;

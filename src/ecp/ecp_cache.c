@@ -199,8 +199,8 @@ node_read_buffer(Relation index, const EcpNode *node, int kind, uint32 pageno)
 {
 	Buffer		buffer;
 
-	/* ReadBuffer would take it for a request to extend */
-	if (node->blk == InvalidBlockNumber || node->blk + pageno < node->blk)
+	if (node->blk + pageno < node->blk ||
+		!ecp_block_exists(index, node->blk + pageno))
 		ecp_report_corrupt(index, node->blk, "The block of a node is invalid.");
 
 	buffer = ReadBuffer(index, node->blk + pageno);

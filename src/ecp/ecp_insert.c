@@ -242,13 +242,33 @@ ecp_insert_split_leaf(Relation index, const void *prepared, bool wait)
 
 /*
  * Wait until the maintainer who has closed a leaf has published its
- * successors; if there is none any more, undo what he did.
+ * successors; if there is none any more, undo what he did.  A leaf of the
+ * version of "state" that is closed even then has a damaged reference or page.
  */
 static void
-ecp_insert_wait(Relation index)
+ecp_insert_wait(Relation index, const EcpIndexState *state,
+				const EcpChildData *leaf)
 {
+	EcpIndexState now;
+
 	LockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
 	ecp_undo(index);
+	ecp_index_state_read(index, &now);
+	if (now.meta.ecpm_sversion == state->meta.ecpm_sversion)
+	{
+		Buffer		head = ecp_run_buffer(index, ECP_PAGE_ENTRY,
+										  leaf->ecpc_blk, leaf->ecpc_run, 0,
+										  BUFFER_LOCK_SHARE);
+		uint8		flags = ECP_RUN_RETIRED;
+
+		if (BufferIsValid(head))
+		{
+			flags = EcpPageGetRunHeader(BufferGetPage(head))->ecpr_flags;
+			UnlockReleaseBuffer(head);
+		}
+		if (flags & ECP_RUN_RETIRED)
+			ecp_report_moved(index, leaf->ecpc_blk);
+	}
 	UnlockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
 }
 
@@ -296,7 +316,7 @@ ecp_insert_vector(Relation index, const EcpVector *vector, const void *row,
 			case ECP_PUT_MOVED:
 				/* again: it is closed, and the next version still to come */
 				if (tries++ > 0)
-					ecp_insert_wait(index);
+					ecp_insert_wait(index, &state, &leaf);
 				break;
 			case ECP_PUT_FULL:
 				/* only once, whether it could be done or not */

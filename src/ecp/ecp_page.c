@@ -19,6 +19,7 @@
 #include "ecp/ecp_attr.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
+#include "storage/smgr.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
 
@@ -537,6 +538,16 @@ ecp_report_moved(Relation index, BlockNumber blk)
 						   blk, RelationGetRelationName(index))));
 	ecp_report_corrupt(index, blk,
 					   "The page belongs to another run than its reference says.");
+}
+
+bool
+ecp_block_exists(Relation index, BlockNumber blk)
+{
+	BlockNumber known = RelationGetSmgr(index)->smgr_cached_nblocks[MAIN_FORKNUM];
+
+	if (known != InvalidBlockNumber && blk < known)
+		return true;
+	return blk < RelationGetNumberOfBlocks(index);
 }
 
 /* Is the page one of ours, of this kind, and self-consistent? */

@@ -449,6 +449,13 @@ extern void ecp_stream_position(const EcpGeometry *geo, uint32 entry_pages,
 								uint32 slot, uint32 *pageno, uint32 *offset);
 
 /*
+ * Is there such a block?  A reference on a damaged page may name any, and what
+ * core says of one far beyond the end is no error of ours.  Asks for the
+ * length of the file only if what is known of it does not tell.
+ */
+extern bool ecp_block_exists(Relation index, BlockNumber blk);
+
+/*
  * Checks that raise ERRCODE_INDEX_CORRUPTED naming index and block; they
  * run on every page after it was locked and before anything is believed.
  * ecp_page_check_run() returns false, not an error, when the page is sound

@@ -278,9 +278,8 @@ probe_read_run(EcpProbe *probe, EcpProbeRun *run, uint64 head)
 	Buffer		buffer;
 	Page		page;
 
-	/* ReadBuffer would take the invalid one for a request to extend */
-	if (run->blk == InvalidBlockNumber ||
-		run->blk + ECP_RUN_PAGES_MAX < run->blk)
+	if (run->blk + ECP_RUN_PAGES_MAX < run->blk ||
+		!ecp_block_exists(index, run->blk))
 		ecp_report_corrupt(index, run->blk, "The block of a run is invalid.");
 
 	buffer = ecp_probe_buffer(probe, run, ECP_PAGE_ENTRY, 0, &page);
@@ -397,7 +396,8 @@ probe_prefetch(EcpProbe *probe)
 		if (geo->quantizer != ECP_QUANTIZER_NONE)
 			npages = Min(npages, child->ecpc_nrows / geo->slots + 1);
 
-		if (child->ecpc_blk + npages < child->ecpc_blk)
+		if (child->ecpc_blk + npages < child->ecpc_blk ||
+			!ecp_block_exists(probe->index, child->ecpc_blk))
 			continue;			/* reading it will report it */
 		for (uint32 i = 0; i < npages; i++)
 			PrefetchBuffer(probe->index, MAIN_FORKNUM, child->ecpc_blk + i);

@@ -18,12 +18,14 @@
 #include "postgres.h"
 
 #include "access/relscan.h"
+#include "catalog/pg_am_d.h"
 #include "catalog/pg_type.h"
 #include "ecp/ecp_search.h"
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "pgstat.h"
+#include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/rel.h"
@@ -39,6 +41,7 @@ typedef struct EcpScanOpaqueData
 	bool		recheck;
 	Datum		query;			/* the vector that is searched for */
 	bool		query_isnull;
+	BlockNumber heap_blocks;	/* of the table at least; 0 = not known */
 } EcpScanOpaqueData;
 
 typedef EcpScanOpaqueData *EcpScanOpaque;
@@ -155,6 +158,29 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 	MemoryContextSwitchTo(old);
 }
 
+/*
+ * Rows that the table cannot have: what core would say of them does not tell
+ * whose fault it is.  Only heap's row pointers are blocks of the relation, and
+ * the lock that we have on it keeps it from being truncated meanwhile.
+ */
+static void
+scan_check_tid(IndexScanDesc scan)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+	BlockNumber blk = ItemPointerGetBlockNumberNoCheck(&scan->xs_heaptid);
+
+	if (blk < so->heap_blocks || scan->heapRelation == NULL ||
+		scan->heapRelation->rd_rel->relam != HEAP_TABLE_AM_OID)
+		return;
+	so->heap_blocks = RelationGetNumberOfBlocks(scan->heapRelation);
+	if (blk >= so->heap_blocks)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" contains a row pointer beyond the end of its table",
+						RelationGetRelationName(scan->indexRelation)),
+				 errhint("Please REINDEX it.")));
+}
+
 bool
 ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 {
@@ -187,6 +213,7 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 	if (!ecp_search_next(so->search, &scan->xs_heaptid, &distance.value,
 						 &distance.isnull))
 		return false;
+	scan_check_tid(scan);
 	if (scan->numberOfOrderBys == 0)
 		return true;
 	index_store_float8_orderby_distances(scan, &so->distance_type, &distance,

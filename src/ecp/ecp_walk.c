@@ -30,15 +30,14 @@ typedef struct EcpRowSetRun
 } EcpRowSetRun;
 
 /*
- * Pin and lock a block that a page refers to.  ReadBuffer() would take an
- * invalid number for a request to extend the relation.
+ * Pin and lock a block that a page refers to.
  */
 Buffer
 ecp_buffer_get(Relation index, BlockNumber blk, int lockmode)
 {
 	Buffer		buffer;
 
-	if (blk == InvalidBlockNumber)
+	if (!ecp_block_exists(index, blk))
 		ecp_report_corrupt(index, blk, "A reference to a block is invalid.");
 	buffer = ReadBuffer(index, blk);
 	if (lockmode != BUFFER_LOCK_UNLOCK)
