@@ -56,16 +56,46 @@ my %cases = (
 	(   map { $_ => [ sprintf($fill, 3000), q(SELECT ecp_maintain('ti');) ] }
 		  qw(group-close group-closed group-publish)),);
 
+# The indexes that the cases are tried with: of the vector alone; with a key
+# column; and with the codes of a quantiser in addition.
+my %shapes = (
+	plain => '(v)',
+	keys => '(v, id)',
+	codes => '(v, id) WITH (quantizer = rabitq)');
+my @shapes = sort keys %shapes;
+
 sub make_tables
 {
+	my ($shape) = @_;
+	my $long = $shape eq 'plain' ? '(v)' : '(v, id)';
+
 	$node->safe_psql(
-		'postgres', q(
+		'postgres', qq(
 		DROP TABLE IF EXISTS t, l;
 		CREATE TABLE t (id int, v bytea);
-		CREATE INDEX ti ON t USING ecp (v);
+		CREATE INDEX ti ON t USING ecp $shapes{$shape};
 		CREATE TABLE l (id int, v real[]);
 		ALTER TABLE l ALTER v SET STORAGE external;
-		CREATE INDEX li ON l USING ecp (v)));
+		CREATE INDEX li ON l USING ecp $long));
+	return;
+}
+
+# With a key column, a condition finds what the table has; the scan reads all
+# clusters to see that nothing else is there.
+sub conditions_ok
+{
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($name) = @_;
+
+	my $where = 'WHERE id BETWEEN 500 AND 620';
+	is( $node->safe_psql(
+			'postgres', qq(
+			SET enable_seqscan = off;
+			SET ecp.iterative_scan = relaxed_order;
+			SELECT count(*) FROM (SELECT id FROM t $where
+				ORDER BY v <-> (SELECT v FROM source WHERE id = 7)) r)),
+		$node->safe_psql('postgres', "SELECT count(*) FROM t $where"),
+		"$name: a condition finds the rows of the table");
 	return;
 }
 
@@ -84,12 +114,13 @@ sub run_statements
 # after the stop: sound; the same again runs to its end; sound
 sub check_after
 {
-	my ($name, $sql) = @_;
+	my ($name, $sql, $shape) = @_;
 
 	index_ok($node, 'ti', "$name: ti is sound");
 	index_ok($node, 'li', "$name: li is sound");
 	run_statements($sql);
 	index_ok($node, 'ti', "$name: ti is sound after the same again");
+	conditions_ok($name) if $shape ne 'plain';
 	is( $node->safe_psql(
 			'postgres', q(SELECT unfinished FROM ecp_metapage_info('ti'))),
 		'f',
@@ -101,6 +132,7 @@ SKIP:
 {
 	skip 'compiled without stop points', 1 if $has_points != 0;
 
+	my $turn = 0;
 	foreach my $point (sort keys %cases)
 	{
 		my ($before, $sql) = @{ $cases{$point} };
@@ -108,12 +140,13 @@ SKIP:
 		foreach my $how ("$point:2", "$point:1:panic")
 		{
 			my $setting = $how;
+			my $shape = $shapes[ $turn++ % @shapes ];
 
 			# some are passed only once
 			$setting = "$point:1"
 			  if $point =~ /^(learn|purge$|learn-done|group-(closed|publish))/
 			  && $how   !~ /panic/;
-			make_tables();
+			make_tables($shape);
 			run_statements($before) if $before;
 			my $stderr = run_statements($sql, $setting);
 			like(
@@ -127,7 +160,8 @@ SKIP:
 				$node->start;
 			}
 			check_after($how,
-				$sql =~ /VACUUM|maintain/ ? $sql : sprintf($fill, 1800));
+				$sql =~ /VACUUM|maintain/ ? $sql : sprintf($fill, 1800),
+				$shape);
 		}
 	}
 }
@@ -139,7 +173,8 @@ SKIP:
 
 	foreach my $point (qw(undo-page undo-extent))
 	{
-		make_tables();
+		my $shape = $point eq 'undo-page' ? 'codes' : 'keys';
+		make_tables($shape);
 		run_statements(sprintf($fill, 1000));
 		run_statements(sprintf($fill, 3000), 'replace-publish:1');
 		is( $node->safe_psql(
@@ -151,7 +186,7 @@ SKIP:
 		$node->stop('immediate', fail_ok => 1);
 		$node->_update_pid(0);
 		$node->start;
-		check_after($point, 'VACUUM t');
+		check_after($point, 'VACUUM t', $shape);
 	}
 }
 
@@ -160,9 +195,11 @@ SKIP:
 {
 	skip 'compiled without stop points', 1 if $has_points != 0;
 
+	my $turn = 0;
 	foreach my $point (qw(undo-page undo-close undo-written undo-extent))
 	{
-		make_tables();
+		my $shape = $shapes[ $turn++ % @shapes ];
+		make_tables($shape);
 		run_statements(sprintf($fill, 3000));
 		run_statements(q(SELECT ecp_maintain('ti')), 'group-publish:1');
 		index_ok($node, 'ti',
@@ -179,13 +216,15 @@ SKIP:
 			),
 			'f',
 			"$point: the insert has undone it");
-		check_after($point, q(SELECT ecp_maintain('ti')));
+		check_after($point, q(SELECT ecp_maintain('ti')), $shape);
 	}
 }
 
 # mixed load
-make_tables();
-$node->safe_psql('postgres', 'ALTER TABLE t ADD done int');
+make_tables('plain');
+$node->safe_psql('postgres',
+	"CREATE INDEX tk ON t USING ecp $shapes{codes}; ALTER TABLE t ADD done int"
+);
 crash_rounds(
 	$node,
 	rounds => 6,
@@ -204,7 +243,8 @@ INSERT INTO t (id, v) SELECT id, v FROM source WHERE id BETWEEN :id AND :id + 4;
 \endif
 ),
 	step => 300,
-	indexes => ['ti']);
+	indexes => [ 'ti', 'tk' ]);
+conditions_ok('mixed load');
 
 # an unlogged index is empty after a crash, and usable
 $node->safe_psql(

@@ -25,17 +25,23 @@ $node->safe_psql(
 	CREATE INDEX li ON l USING ecp (v);
 	INSERT INTO l
 	SELECT g, array_agg(sin(g * e)::real ORDER BY e)
-	FROM generate_series(1, 100) g, generate_series(1, 1400) e GROUP BY g));
-index_ok($node, $_, "$_ is sound before") for qw(ti li);
+	FROM generate_series(1, 100) g, generate_series(1, 1400) e GROUP BY g;
+	CREATE TABLE k AS
+	SELECT id, v, NULLIF(id % 7, 0)::smallint AS tenant
+	FROM t WHERE id < 1200;
+	CREATE INDEX ki ON k USING ecp (v, id, tenant)
+		WITH (quantizer = rabitq, levels = 2, cluster_size = 16)));
+my @indexes = qw(ti li ki);
+index_ok($node, $_, "$_ is sound before") for @indexes;
 
 # the blocks of each kind, by the kind in their special space
-my %path = map { $_ => relation_path($node, $_) } qw(ti li);
-my %blocks = map { $_ => relation_blocks($node, $_) } qw(ti li);
+my %path = map { $_ => relation_path($node, $_) } @indexes;
+my %blocks = map { $_ => relation_blocks($node, $_) } @indexes;
 $node->stop;
 my @names = ('', 'meta', 'map', 'entry', 'vector');
 my %kinds;
 my %whole;
-foreach my $index (qw(ti li))
+foreach my $index (@indexes)
 {
 	foreach my $block (0 .. $blocks{$index} - 1)
 	{
@@ -50,12 +56,21 @@ foreach my $index (qw(ti li))
 	}
 }
 ok(exists $kinds{$_}, "there are pages of kind $_")
-  for ('ti meta', 'ti map', 'ti entry head', 'ti entry further', 'li vector');
+  for (
+	'ti meta',
+	'ti map',
+	'ti entry head',
+	'ti entry further',
+	'li vector',
+	'ki entry head',
+	'ki vector');
 
 my $random = prng(20261120);
 my @statements = (
 	q(SET enable_seqscan = off; SET ecp.iterative_scan = relaxed_order;
 	  SELECT count(*) FROM (SELECT id FROM %s ORDER BY v <-> (SELECT v FROM %s LIMIT 1) LIMIT 100000) r),
+	q(SELECT count(*) FROM (SELECT id FROM %s WHERE id BETWEEN 3 AND 900
+	  ORDER BY v <-> (SELECT v FROM %s LIMIT 1) LIMIT 100000) r),
 	q(INSERT INTO %1$s SELECT * FROM %1$s LIMIT 20),
 	q(SELECT count(*) FROM ecp_clusters('%1$si')),
 	q(SELECT * FROM ecp_index_stats('%1$si')),
@@ -128,7 +143,8 @@ note("$_: damage reported in " . ($errors{$_} || 0) . ' of 8 rounds')
 cmp_ok($errors{'ti meta'} || 0, '>', 0, 'damage of the metapage is seen');
 
 $node->start;
-$node->safe_psql('postgres', 'REINDEX TABLE t; REINDEX TABLE l');
-index_ok($node, $_, "$_ is sound after REINDEX") for qw(ti li);
+$node->safe_psql('postgres',
+	'REINDEX TABLE t; REINDEX TABLE l; REINDEX TABLE k');
+index_ok($node, $_, "$_ is sound after REINDEX") for @indexes;
 $node->stop;
 done_testing();
