@@ -17,6 +17,11 @@
  * then read through shared buffers like any other row, and is right wherever
  * its chunks are.
  *
+ * What leads to an extent (its row, the table's index, the TOAST table's
+ * index) is some 500 bytes for 48 kB, but not in memory it is read block by
+ * block, each with the device's latency.  Extents that pass through shared
+ * buffers displace it; ecp_extent_warm() makes that less likely.
+ *
  * ecp_read_window() returns a part of a two-dimensional image, if wanted
  * smaller.  Each worker takes the mean of the pixels in the extents that it
  * reads, and writes the result to its place in the picture, which is in
@@ -45,6 +50,7 @@
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "storage/fd.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -61,6 +67,9 @@
 #include "device/device_io.h"
 
 #define EXTENT_SIDE_MAX		65536
+
+/* uses of a buffer that the clock sweep counts: it is passed over as often */
+#define EXTENT_WARM_USES	5
 
 PG_FUNCTION_INFO_V1(ecp_read_window);
 PG_FUNCTION_INFO_V1(ecp_stripe_ddl);
@@ -225,6 +234,67 @@ ecp_stripes_load(Oid parent, EcpStripes *stripes)
 }
 
 /*
+ * Read blocks of a relation into shared buffers, "room" of them at most, and
+ * have them stay while extents pass.  Returns the room that is left.
+ */
+static BlockNumber
+extent_warm(Relation rel, BlockNumber room)
+{
+	BlockNumber blocks = Min(RelationGetNumberOfBlocks(rel), room);
+
+	for (BlockNumber block = 0; block < blocks; block++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		for (int i = 0; i < EXTENT_WARM_USES; i++)
+			ReleaseBuffer(ReadBuffer(rel, block));
+	}
+	return room - blocks;
+}
+
+/*
+ * ecp_extent_warm
+ *		Bring into memory what leads to the extents of a partition, as it
+ *		would be where streams have been played for a while.
+ *
+ * These are the indexes, and the rows unless the extents themselves are in
+ * them; and in this process what the system catalogs say about them.  Takes
+ * "room" of the shared buffers at most, and returns what is left of it.
+ */
+BlockNumber
+ecp_extent_warm(Oid leaf, BlockNumber room)
+{
+	Relation	rel = table_open(leaf, AccessShareLock);
+	List	   *indexes = RelationGetIndexList(rel);
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		room = extent_warm(index, room);
+		index_close(index, AccessShareLock);
+	}
+	list_free(indexes);
+	if (OidIsValid(rel->rd_rel->reltoastrelid))
+	{
+		Relation	toast = table_open(rel->rd_rel->reltoastrelid,
+									   AccessShareLock);
+		Relation   *toast_indexes;
+		int			nindexes;
+		int			valid = toast_open_indexes(toast, AccessShareLock,
+											   &toast_indexes, &nindexes);
+
+		room = extent_warm(toast_indexes[valid], room);
+		if (RelationGetNumberOfBlocks(rel) <= RelationGetNumberOfBlocks(toast))
+			room = extent_warm(rel, room);
+		toast_close_indexes(toast_indexes, nindexes, AccessShareLock);
+		table_close(toast, AccessShareLock);
+	}
+	table_close(rel, AccessShareLock);
+	return room;
+}
+
+/*
  * ecp_extent_open
  *		Prepare to read extents of this partition, all of a frame or those in
  *		a box of it.
@@ -241,16 +311,18 @@ ecp_extent_open(Oid leaf, bool by_box)
 													 get_rel_name(leaf));
 
 	reader->by_box = by_box;
-	reader->plan = SPI_prepare(psprintf("SELECT data%s FROM ONLY %s"
-										" WHERE stream OPERATOR(pg_catalog.=) $1"
-										" AND t OPERATOR(pg_catalog.=) $2%s",
-										by_box ? ", x, y" : "", relname,
-										by_box ?
-										" AND x OPERATOR(pg_catalog.>=) $3"
-										" AND y OPERATOR(pg_catalog.>=) $4"
-										" AND x OPERATOR(pg_catalog.<=) $5"
-										" AND y OPERATOR(pg_catalog.<=) $6" : ""),
-							   by_box ? 6 : 2, argtypes);
+	/* all frames are alike: not planned anew for the first five */
+	reader->plan = SPI_prepare_cursor(psprintf("SELECT data%s FROM ONLY %s"
+											   " WHERE stream OPERATOR(pg_catalog.=) $1"
+											   " AND t OPERATOR(pg_catalog.=) $2%s",
+											   by_box ? ", x, y" : "", relname,
+											   by_box ?
+											   " AND x OPERATOR(pg_catalog.>=) $3"
+											   " AND y OPERATOR(pg_catalog.>=) $4"
+											   " AND x OPERATOR(pg_catalog.<=) $5"
+											   " AND y OPERATOR(pg_catalog.<=) $6" : ""),
+									  by_box ? 6 : 2, argtypes,
+									  by_box ? 0 : CURSOR_OPT_GENERIC_PLAN);
 	if (reader->plan == NULL)
 		elog(ERROR, "could not prepare to read extents: %s",
 			 SPI_result_code_string(SPI_result));

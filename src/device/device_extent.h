@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "datatype/timestamp.h"
+#include "storage/block.h"
 
 #define ECP_EXTENT_LEAVES_MAX	64
 
@@ -37,6 +38,7 @@ typedef void (*EcpExtentCallback) (int32 x, int32 y, const char *data,
 								   Size bytes, void *arg);
 
 extern void ecp_stripes_load(Oid parent, EcpStripes *stripes);
+extern BlockNumber ecp_extent_warm(Oid leaf, BlockNumber room);
 extern EcpExtentReader *ecp_extent_open(Oid leaf, bool by_box);
 extern int64 ecp_extent_read(EcpExtentReader *reader, int32 stream,
 							 TimestampTz t, const EcpExtentBox *box,

@@ -18,6 +18,8 @@
  * comes.  It speaks the kernel's protocol itself (linux/fuse.h) and so needs
  * no library.  Requests are served one after the other by one process, which
  * goes to the background when the mount is there and ends when that is gone.
+ * If the environment names a file SLOWDISK_TRACE, each read is noted in it:
+ * seconds, file, offset and size, to see what a delay was made of.
  * There is as much of a file system as a tablespace needs: no links, no
  * attributes but owner, mode and size.
  *
@@ -61,6 +63,7 @@ static char *node_path[NODES_MAX];	/* by number; NULL: gone */
 static uint64_t nnodes = FUSE_ROOT_ID + 1;
 static char transfer[TRANSFER_MAX];
 static volatile sig_atomic_t got_hangup = 1;
+static FILE *trace;				/* NULL: not wanted */
 
 static void
 on_hangup(int signo)
@@ -349,6 +352,14 @@ answer_read(const Request *request)
 							in->size < sizeof(transfer) ? in->size : sizeof(transfer),
 							in->offset);
 
+	if (trace && got > 0)
+	{
+		struct timespec ts;
+
+		clock_gettime(CLOCK_MONOTONIC, &ts);
+		fprintf(trace, "%.6f %s %llu %zd\n", ts.tv_sec + ts.tv_nsec * 1e-9,
+				request->path, (unsigned long long) in->offset, got);
+	}
 	if (got > 0)
 		disk_work(got);
 	reply(request, got < 0 ? -errno : 0, transfer, got < 0 ? 0 : got);
@@ -566,6 +577,13 @@ main(int argc, char **argv)
 	hangup.sa_handler = on_hangup;
 	sigaction(SIGHUP, &hangup, NULL);
 
+	if (getenv("SLOWDISK_TRACE"))
+	{
+		trace = fopen(getenv("SLOWDISK_TRACE"), "a");
+		if (trace == NULL)
+			fail(getenv("SLOWDISK_TRACE"));
+		setvbuf(trace, NULL, _IOLBF, 0);
+	}
 	channel = open("/dev/fuse", O_RDWR);
 	if (channel < 0)
 		fail("/dev/fuse");
