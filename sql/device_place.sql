@@ -32,7 +32,15 @@ SELECT * FROM ecp_place_targets ORDER BY 1, 2;
 SELECT ecp_place_target('europe', 'ecp_place_none');
 SELECT ecp_place_target('europe', 'pg_global');
 SELECT ecp_place_target('europe', 'ecp_place_slow', speed => 0);
+SELECT ecp_place_target('europe', 'ecp_place_slow', speed => 'infinity');
+SELECT ecp_place_target('europe', 'ecp_place_slow', capacity => '-1GB');
+SELECT ecp_place_target('europe', 'ecp_place_slow', capacity => 'much');
 SELECT * FROM ecp_place_plan('land', 'nowhere');
+SELECT * FROM ecp_place_plan('pg_tables', 'europe');
+SELECT * FROM ecp_place_plan(0::regclass, 'europe');
+-- a target that was dropped, or came from a dump, is found before any move
+INSERT INTO ecp_place_targets VALUES ('gone', 'ecp_place_none', false, 1, 1e9), ('gone', 'ecp_place_fast', false, 1, 1e9);
+CALL ecp_place_apply('land', 'gone');
 
 -- the plan, and what it comes to
 SELECT grp, source, target, move, script FROM ecp_place_plan('land', 'europe')
@@ -53,6 +61,9 @@ BEGIN;
 CALL ecp_place_apply('land', 'europe');
 ROLLBACK;
 CALL ecp_place_apply('land', NULL);
+CALL ecp_place_apply('land', 'europe', max_bytes => '-1');
+CALL ecp_place_apply('land', 'europe', lock_timeout => 'soon');
+CALL ecp_place_apply('land', 'europe', 'best');
 CALL ecp_place_apply('land', 'europe', max_bytes => '2MB');
 SELECT count(*) FILTER (WHERE move) AS to_move, count(*) FROM ecp_place_plan('land', 'europe');
 CALL ecp_place_apply('land', 'europe');
@@ -96,7 +107,14 @@ WHERE relname ~ '^(land_(32TX|32UX|9|8)|3other)' ORDER BY relname COLLATE "C";
 SELECT (SELECT target FROM ecp_place_plan('land', 'europe', 'online') WHERE grp = '"land_8"'::regclass)
 	= spcname AS online_target
 FROM pg_class JOIN pg_tablespace AS t ON t.oid = reltablespace WHERE relname = 'land_8';
+-- what could only fail later is refused now
 SELECT ecp_place_rule('land', 'x');
+SELECT ecp_place_rule('land', 'x', 'ecp_place_fast', 'europe');
+SELECT ecp_place_rule('land', NULL, 'ecp_place_fast');
+SELECT ecp_place_rule('land', 'x', 'ecp_place_none');
+SELECT ecp_place_rule('land', 'x', 'pg_global');
+SELECT ecp_place_rule('land', 'x', place => 'nowhere');
+SELECT ecp_place_rule('3other', 'x', 'ecp_place_fast');
 
 -- privileges: anybody may plan, nobody else may define or move
 CREATE ROLE regress_ecp_place;

@@ -113,6 +113,11 @@ SELECT component, round(utilisation::numeric, 3) AS u, round(worst_delay_ms::num
 -- a link, and a bus over which each byte goes several times, are components
 SELECT component, round(utilisation::numeric, 3) AS u, round(worst_delay_ms::numeric, 1) AS worst, busiest, verdict
 FROM ecp_admit('frame', '{3,2}', link_mb_s => 8, bus_mb_s => 10, bus_passes => 5);
+-- what cannot be asked for
+SELECT ecp_admit('frame', '{8}', extent_bytes => 0);
+SELECT ecp_admit('frame', '{8}', frame_bytes => -1);
+SELECT ecp_admit('frame', '{8,NULL}');
+SELECT ecp_admit('frame', '{}');
 
 -- measured: all frames come, whatever the device; from files and from a table
 SELECT stream, frames, max_ms >= p50_ms AS ordered, utilisation > 0 AS u

@@ -249,13 +249,7 @@ COMMENT ON PROCEDURE ecp_place_apply(regclass, name, text, text, text, text, flo
 
 CREATE FUNCTION ecp_place_rule(parent regclass, prefix text, target name DEFAULT NULL, place name DEFAULT NULL)
 RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
-BEGIN ATOMIC
-	INSERT INTO ecp_place_rules AS r (parent, prefix, target, place)
-	VALUES (parent, prefix, target, place)
-	ON CONFLICT (parent, prefix)
-	DO UPDATE SET target = excluded.target, place = excluded.place;
-END;
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION ecp_place_rule(regclass, text, name, name) IS 'new partitions whose name begins with the prefix go to a tablespace, or to the best target of a place';
 
 CREATE FUNCTION ecp_place_new_partition()
@@ -398,6 +392,11 @@ RETURN (SELECT sum(f) FROM unnest(fps) AS u(f)) * (extents / devices)
 	* (latency_ms / 1000 + passes * frame_bytes / extents / (mb_s * 1e6::float8));
 COMMENT ON FUNCTION ecp_stream_utilisation(float8[], float8, float8, float8, float8, float8, float8) IS 'share of its time that each device works: sum of rates * extents / devices * (latency + size / throughput)';
 
+CREATE FUNCTION ecp_frame_extents(fps float8[], frame_bytes float8, extent_bytes float8)
+RETURNS float8
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_frame_extents(float8[], float8, float8) IS 'number of extents of a frame; an error if rates or sizes are not positive';
+
 CREATE FUNCTION ecp_admit(parent regclass, fps float8[], frame_bytes float8 DEFAULT 400000,
 	extent_bytes float8 DEFAULT 50000, max_utilisation float8 DEFAULT 0.8,
 	max_delay_ms float8 DEFAULT 'infinity', link_mb_s float8 DEFAULT 'infinity',
@@ -412,7 +411,7 @@ BEGIN ATOMIC
 	), part AS (
 		SELECT 'tablespace ' || leaf.tablespace AS component,
 			-- extents of a frame that lie in this tablespace
-			pg_catalog.ceil(frame_bytes / extent_bytes) * share / pg_catalog.sum(share) OVER () AS extents,
+			ecp_frame_extents(fps, frame_bytes, extent_bytes) * share / pg_catalog.sum(share) OVER () AS extents,
 			d.plateau_us, d.latency_us, d.read_mb_s, d.cached_mb_s
 		FROM leaf LEFT JOIN ecp_device AS d ON d.tablespace OPERATOR(pg_catalog.=) leaf.tablespace
 	), shared AS (

@@ -36,6 +36,7 @@
 #include "access/xact.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_tablespace.h"
 #include "catalog/pg_type.h"
 #include "commands/event_trigger.h"
 #include "commands/tablespace.h"
@@ -55,6 +56,7 @@
 
 PG_FUNCTION_INFO_V1(ecp_place_apply);
 PG_FUNCTION_INFO_V1(ecp_place_new_partition);
+PG_FUNCTION_INFO_V1(ecp_place_rule);
 
 /* Moves that are still to be made, and what is where meanwhile. */
 typedef struct PlaceMoves
@@ -259,6 +261,11 @@ ecp_place_apply(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(3))
 		max_bytes = (double) DatumGetInt64(DirectFunctionCall1(pg_size_bytes,
 															   PG_GETARG_DATUM(3)));
+	if (max_bytes < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"max_bytes\" must not be negative"),
+				 errhint("Give null to move all there is to move.")));
 	problem = ecp_place_load(nspoid, parent, NameStr(*PG_GETARG_NAME(1)),
 							 text_to_cstring(PG_GETARG_TEXT_PP(5)));
 	p = &problem->placement;
@@ -313,6 +320,89 @@ typedef struct PlaceRule
 	char	   *target;			/* a tablespace, or NULL */
 	char	   *place;			/* targets to choose from, or NULL */
 } PlaceRule;
+
+/*
+ * A rule that cannot be carried out would make every CREATE TABLE of a
+ * partition fail later, for whoever runs it: so look now.
+ */
+static void
+place_check_rule(Oid nspoid, Oid parent, const char *target,
+				 const char *place)
+{
+	if ((target == NULL) == (place == NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("either a target or a place must be given"),
+				 errhint("A target is a tablespace; of a place, the best of its targets is taken.")));
+	(void) ecp_place_relname(parent);	/* an error if there is none */
+	if (get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a partitioned table",
+						get_rel_name(parent))));
+	if (target && get_tablespace_oid(target, false) == GLOBALTABLESPACE_OID)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("only shared relations can be placed in tablespace \"%s\"",
+						target)));
+	if (place)
+	{
+		Oid			argtypes[1] = {TEXTOID};
+		Datum		values[1] = {CStringGetTextDatum(place)};
+
+		if (SPI_execute_with_args(ecp_place_sql(nspoid,
+												"SELECT FROM %N.ecp_place_targets"
+												" WHERE place::pg_catalog.text OPERATOR(pg_catalog.=) $1"
+												" AND NOT is_server"),
+								  1, argtypes, values, NULL, true, 1) != SPI_OK_SELECT)
+			elog(ERROR, "could not read placement targets");
+		if (SPI_processed == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_OBJECT),
+					 errmsg("place \"%s\" has no tablespace among its targets",
+							place),
+					 errhint("Add one with ecp_place_target().")));
+	}
+}
+
+/*
+ * ecp_place_rule(parent, prefix, target, place)
+ *		Add or change a rule.
+ */
+Datum
+ecp_place_rule(PG_FUNCTION_ARGS)
+{
+	Oid			nspoid = get_func_namespace(fcinfo->flinfo->fn_oid);
+	Oid			argtypes[4] = {REGCLASSOID, TEXTOID, NAMEOID, NAMEOID};
+	Datum		values[4];
+	char		nulls[5] = "    ";
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("parent and prefix must not be null"),
+				 errhint("The empty prefix matches every name.")));
+	for (int i = 0; i < 4; i++)
+	{
+		values[i] = PG_GETARG_DATUM(i);
+		nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
+	}
+	SPI_connect();
+	place_check_rule(nspoid, PG_GETARG_OID(0),
+					 PG_ARGISNULL(2) ? NULL : NameStr(*PG_GETARG_NAME(2)),
+					 PG_ARGISNULL(3) ? NULL : NameStr(*PG_GETARG_NAME(3)));
+	if (SPI_execute_with_args(ecp_place_sql(nspoid,
+											"INSERT INTO %N.ecp_place_rules"
+											" (parent, prefix, target, place)"
+											" VALUES ($1, $2, $3, $4)"
+											" ON CONFLICT (parent, prefix) DO UPDATE SET"
+											" target = excluded.target,"
+											" place = excluded.place"),
+							  4, argtypes, values, nulls, false, 0) < 0)
+		elog(ERROR, "could not store placement rule");
+	SPI_finish();
+	PG_RETURN_VOID();
+}
 
 /*
  * The rule for a new partition: that of its nearest ancestor which has one

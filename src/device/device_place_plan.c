@@ -24,6 +24,7 @@
 #include <math.h>
 #include <sys/statvfs.h>
 
+#include "catalog/pg_class.h"
 #include "catalog/pg_tablespace.h"
 #include "catalog/pg_type.h"
 #include "commands/tablespace.h"
@@ -281,10 +282,19 @@ ecp_place_target(PG_FUNCTION_ARGS)
 				 errmsg("speed and capacity of foreign server \"%s\" must be given",
 						target),
 				 errdetail("They can be measured only for a tablespace.")));
-	if (!PG_ARGISNULL(2) && !(PG_GETARG_FLOAT8(2) > 0))
+	if (!PG_ARGISNULL(2) &&
+		!(PG_GETARG_FLOAT8(2) > 0 && isfinite(PG_GETARG_FLOAT8(2))))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("speed of a target must be positive")));
+				 errmsg("speed of a target must be positive and finite"),
+				 errhint("Give megabytes per second, or null to have the measured speed taken.")));
+	if (!PG_ARGISNULL(3) &&
+		DatumGetInt64(DirectFunctionCall1(pg_size_bytes,
+										  PG_GETARG_DATUM(3))) < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("capacity of a target must not be negative"),
+				 errhint("Give null to have the free space of the file system taken.")));
 
 	for (int i = 0; i < 5; i++)
 	{
@@ -386,6 +396,15 @@ place_load_targets(EcpPlaceProblem *problem, Oid nspoid, const char *place)
 		p->targets[t].name = SPI_getvalue(tuple, desc, 1);
 		problem->is_server[t] =
 			DatumGetBool(SPI_getbinval(tuple, desc, 2, &isnull));
+		/* before anything is moved, not when its turn has come */
+		if (problem->is_server[t] ?
+			GetForeignServerByName(p->targets[t].name, true) == NULL :
+			!OidIsValid(get_tablespace_oid(p->targets[t].name, true)))
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_OBJECT),
+					 errmsg("target \"%s\" of place \"%s\" does not exist any more",
+							p->targets[t].name, place),
+					 errhint("Delete its row from ecp_place_targets.")));
 		datum = SPI_getbinval(tuple, desc, 3, &isnull);
 		p->targets[t].speed = PLACE_MB *
 			(isnull ? place_measured_speed(p->targets[t].name) :
@@ -468,12 +487,21 @@ ecp_place_load(Oid nspoid, Oid parent, const char *place, const char *weight)
 	EcpPlaceProblem *problem = palloc0_object(EcpPlaceProblem);
 	EcpPlacement *p = &problem->placement;
 	bool		by_scans = strcmp(weight, "scans") == 0;
+	char		relkind;
 
 	if (!by_scans && strcmp(weight, "bytes") != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("unrecognized weight \"%s\"", weight),
 				 errhint("Valid weights are \"bytes\" and \"scans\".")));
+	(void) ecp_place_relname(parent);	/* an error if there is none */
+	relkind = get_rel_relkind(parent);
+	if (relkind != RELKIND_PARTITIONED_TABLE &&
+		relkind != RELKIND_RELATION && relkind != RELKIND_MATVIEW)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a table or materialized view",
+						get_rel_name(parent))));
 	problem->parent = parent;
 	place_load_targets(problem, nspoid, place);
 	place_load_groups(problem, nspoid, by_scans);

@@ -66,6 +66,7 @@
 /* points of the cumulative distribution that is returned: every 5 % */
 #define STREAM_CPD_POINTS	21
 
+PG_FUNCTION_INFO_V1(ecp_frame_extents);
 PG_FUNCTION_INFO_V1(ecp_stream_bench);
 PG_FUNCTION_INFO_V1(ecp_stream_bench_files);
 PG_FUNCTION_INFO_V1(ecp_stream_simulate);
@@ -694,4 +695,44 @@ ecp_stream_bench(PG_FUNCTION_ARGS)
 		room = ecp_extent_warm(task->stripes.leaf[i], room);
 	stream_measure(task, task_bytes, (ReturnSetInfo *) fcinfo->resultinfo);
 	return (Datum) 0;
+}
+
+/* An argument of ecp_admit() that the formula divides by or multiplies with. */
+static double
+stream_positive(double value, const char *name, const char *hint)
+{
+	if (!(value > 0 && isfinite(value)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"%s\" must be positive and finite", name),
+				 errhint("%s", hint)));
+	return value;
+}
+
+/*
+ * ecp_frame_extents(fps, frame_bytes, extent_bytes)
+ *		The number of extents of a frame, if such streams can be asked for.
+ */
+Datum
+ecp_frame_extents(PG_FUNCTION_ARGS)
+{
+	double		frame_bytes = stream_positive(PG_GETARG_FLOAT8(1), "frame_bytes",
+											  "Give the bytes of a whole frame.");
+	double		extent_bytes = stream_positive(PG_GETARG_FLOAT8(2), "extent_bytes",
+											   "Extents of 12 to 48 kB suit most devices.");
+	Datum	   *elems;
+	bool	   *nulls;
+	int			nstreams;
+
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), FLOAT8OID, 8,
+					  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &elems, &nulls,
+					  &nstreams);
+	if (nstreams == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("at least one stream must be given")));
+	for (int s = 0; s < nstreams; s++)
+		(void) stream_positive(nulls[s] ? 0 : DatumGetFloat8(elems[s]), "fps",
+							   "Give the frames in a second of each stream.");
+	PG_RETURN_FLOAT8(ceil(frame_bytes / extent_bytes));
 }
