@@ -10,7 +10,7 @@
 # test/README lists the targets for other builds: assertions, sanitizers,
 # valgrind, coverage.
 
-EXTENSION = ecp
+EXTENSION = ecp ecp_pgvector
 MODULE_big = ecp
 
 # One folder after the other in the direction of the data's way: base, then
@@ -22,7 +22,10 @@ PG_CPPFLAGS = -I$(srcdir)/src
 SHLIB_LINK = -lm
 PG_CFLAGS = -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -Werror
 
-REGRESS = $(sort $(patsubst sql/%.sql,%,$(filter-out sql/ecp--%.sql,$(wildcard sql/*.sql))))
+PG_CONFIG ?= pg_config
+# Tests named pgvector_... need the extension vector.
+PGVECTOR = $(wildcard $(shell $(PG_CONFIG) --sharedir 2>/dev/null)/extension/vector.control)
+REGRESS = $(sort $(filter-out $(if $(PGVECTOR),,pgvector_%),$(patsubst sql/%.sql,%,$(filter-out $(DATA),$(wildcard sql/*.sql)))))
 REGRESS_OPTS = --load-extension=ecp
 ISOLATION = $(sort $(patsubst test/isolation/specs/%.spec,%,$(wildcard test/isolation/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=ecp
@@ -30,7 +33,6 @@ TAP_TESTS = 1
 PROVE_TESTS ?= $(sort $(wildcard test/t/*.pl))
 EXTRA_CLEAN = results output_iso tmp_check regression.diffs regression.out build
 
-PG_CONFIG ?= pg_config
 # Empty where there is no PostgreSQL to build for, which the targets below
 # that install it must survive.
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))

@@ -22,7 +22,7 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/* Support function 1 of an opclass: element kind and metric (see below). */
+/* Support function 1 of an opclass: form and metric (see below). */
 #define ECP_DISTANCE_STRATEGY	1
 #define ECP_RADIUS_STRATEGY		2	/* search: within (query, radius) */
 #define ECP_CLASS_PROC			1
@@ -30,10 +30,10 @@
 
 /*
  * What an opclass says of its column, returned by its support function 1
- * (internal) returns int4, as elem * 256 + metric.
+ * (internal) returns int4, as form * 256 + metric.
  */
-#define EcpClassCode(elem, metric)	((elem) * 256 + (metric))
-#define EcpClassElem(code)			((EcpElem) ((code) / 256))
+#define EcpClassCode(form, metric)	((form) * 256 + (metric))
+#define EcpClassForm(code)			((EcpForm) ((code) / 256))
 #define EcpClassMetric(code)		((EcpMetric) ((code) % 256))
 
 /* ---- options: ecp_options.c ---- */
@@ -103,7 +103,7 @@ extern bool ecp_insert_split;
 /* ---- handler and validation ---- */
 
 extern bool ecpvalidate(Oid opclassoid);
-extern void ecp_class_get(Relation index, EcpElem *elem, EcpMetric *metric);
+extern void ecp_class_get(Relation index, EcpForm *form, EcpMetric *metric);
 
 /* ---- ecp_build.c and its followers (BUILD) ---- */
 

@@ -146,19 +146,20 @@ ecp_meta_form(Relation index, EcpMetaPageData *meta)
 	EcpOptions	options = ecp_options_get(index);
 	int32		typmod = TupleDescAttr(RelationGetDescr(index), 0)->atttypmod;
 	EcpAttrDesc attrs;
-	EcpElem		elem;
+	EcpForm		form;
 	EcpMetric	metric;
 
-	ecp_class_get(index, &elem, &metric);
+	ecp_class_get(index, &form, &metric);
 	ecp_attr_desc_init(index, &attrs);
 
 	memset(meta, 0, sizeof(EcpMetaPageData));
 	meta->ecpm_magic = ECP_MAGIC;
 	meta->ecpm_version = ECP_VERSION;
 	meta->ecpm_min_reader = ECP_MIN_READER;
-	meta->ecpm_elem = elem;
+	meta->ecpm_form = form;
+	meta->ecpm_elem = ecp_form_elem(form);
 	meta->ecpm_metric = metric;
-	meta->ecpm_leader_elem = ecp_leader_elem_for(elem, metric);
+	meta->ecpm_leader_elem = ecp_leader_elem_for(meta->ecpm_elem, metric);
 	ecp_attr_meta_form(&attrs, meta);
 	meta->ecpm_nbitmaps = 1;
 	meta->ecpm_leaders = options.leaders;
@@ -172,6 +173,13 @@ ecp_meta_form(Relation index, EcpMetaPageData *meta)
 	meta->ecpm_op.ecpi_parent = InvalidBlockNumber;
 
 	/* types that know their length have it as typmod */
+	if (options.dims > 0 && typmod > 0 && typmod != options.dims)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("storage parameter \"dims\" is %d, but column \"%s\" has %d dimensions",
+						options.dims,
+						NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname),
+						typmod)));
 	if (options.dims > 0)
 		ecp_meta_set_dims(index, meta, options.dims);
 	else if (typmod > 0 && typmod <= ECP_DIMS_MAX)
@@ -249,7 +257,7 @@ ecp_build_row(EcpBuild *build, Datum value, EcpVector *vector)
 {
 	EcpMetaPageData *meta = &build->state.meta;
 
-	ecp_vector_read(value, meta->ecpm_elem, vector);
+	ecp_vector_read(value, meta->ecpm_form, vector);
 	if (meta->ecpm_dims == 0)
 	{
 		meta->ecpm_flags |= ECP_META_DIMS_LEARNED;

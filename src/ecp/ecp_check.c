@@ -467,7 +467,7 @@ check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 
 	if (isnull[0])
 		return;
-	ecp_vector_read(values[0], meta->ecpm_elem, &vector);
+	ecp_vector_read(values[0], meta->ecpm_form, &vector);
 	indexed = ecp_prepare(meta, &vector, check->prepared);
 	if (indexed)
 	{

@@ -114,7 +114,7 @@ table_add(EcpKnn *knn, const ItemPointerData *tid, Datum value)
 	uint32		factors[ECP_FACTORS_MAX] = {0};
 	EcpVector	vector;
 
-	ecp_vector_read(value, meta->ecpm_elem, &vector);
+	ecp_vector_read(value, meta->ecpm_form, &vector);
 	ecp_vector_check_dims(&vector, meta->ecpm_dims,
 						  RelationGetRelationName(knn->index));
 	if (ecp_prepare(meta, &vector, table->prepared))

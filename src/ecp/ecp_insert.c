@@ -343,7 +343,7 @@ ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	MemoryContext context;
 	MemoryContext old_context;
 	EcpVector	vector;
-	EcpElem		elem;
+	EcpForm		form;
 	EcpMetric	metric;
 	EcpAttrDesc attrs;
 	const char *row;
@@ -355,13 +355,13 @@ ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	context = AllocSetContextCreate(CurrentMemoryContext, "ecp insert",
 									ALLOCSET_DEFAULT_SIZES);
 	old_context = MemoryContextSwitchTo(context);
-	ecp_class_get(index, &elem, &metric);
-	ecp_vector_read(values[0], elem, &vector);
+	ecp_class_get(index, &form, &metric);
+	ecp_vector_read(values[0], form, &vector);
 	ecp_attr_desc_init(index, &attrs);
 	row = vector.data;
 	if (attrs.natts > 0)
 	{
-		Size		vec_bytes = ecp_elem_size(elem) * (Size) vector.dims;
+		Size		vec_bytes = ecp_elem_size(vector.elem) * vector.dims;
 		char	   *copy = palloc(vec_bytes + attrs.bytes);
 
 		memcpy(copy, vector.data, vec_bytes);

@@ -83,8 +83,6 @@ inspect_elem_name(int elem)
 			return "uint8";
 		case ECP_ELEM_FLOAT32:
 			return "float32";
-		case ECP_ELEM_FLOAT16:
-			return "float16";
 		default:
 			return "unknown";
 	}

@@ -654,7 +654,10 @@ ecp_meta_check(Relation index, const EcpMetaPageData *meta)
 						RelationGetRelationName(index), meta->ecpm_version),
 				 errhint("Please REINDEX it.")));
 	if (meta->ecpm_elem < ECP_ELEM_UINT8 ||
-		meta->ecpm_elem > ECP_ELEM_FLOAT16 ||
+		meta->ecpm_elem > ECP_ELEM_FLOAT32 ||
+		meta->ecpm_form < ECP_FORM_BYTEA ||
+		meta->ecpm_form > ECP_FORM_HALFVEC ||
+		meta->ecpm_elem != ecp_form_elem(meta->ecpm_form) ||
 		meta->ecpm_leader_elem < ECP_ELEM_UINT8 ||
 		meta->ecpm_leader_elem > ECP_ELEM_FLOAT32 ||
 		meta->ecpm_metric < ECP_METRIC_L2 ||

@@ -241,7 +241,7 @@ typedef struct EcpMetaPageData
 	uint16		ecpm_version;
 	uint16		ecpm_min_reader;
 	uint32		ecpm_flags;		/* ECP_META_* */
-	uint8		ecpm_elem;		/* EcpElem of the column */
+	uint8		ecpm_elem;		/* EcpElem of its elements as stored here */
 	uint8		ecpm_metric;	/* EcpMetric */
 	uint8		ecpm_quantizer; /* EcpQuantizer, never AUTO */
 	uint8		ecpm_leader_elem;	/* EcpElem of the leaders */
@@ -275,7 +275,9 @@ typedef struct EcpMetaPageData
 	uint32		ecpm_recall_leaves; /* clusters then */
 	uint32		ecpm_recall_queries;
 	uint8		ecpm_attr_kind[ECP_ATTRS_MAX];	/* EcpAttrKind, see ecp_attr.h */
-	uint64		ecpm_reserved[15];
+	uint8		ecpm_form;		/* EcpForm of the column */
+	uint8		ecpm_pad[7];
+	uint64		ecpm_reserved[14];
 } EcpMetaPageData;
 
 typedef EcpMetaPageData *EcpMetaPage;

@@ -240,7 +240,7 @@ recall_run(EcpRecall *recall, const char *sql, bool has_tid,
 				tid = *(ItemPointer) DatumGetPointer(SPI_getbinval(tuple, desc, 1,
 																   &tid_isnull));
 			}
-			ecp_vector_read(value, recall->state.meta.ecpm_elem, &vector);
+			ecp_vector_read(value, recall->state.meta.ecpm_form, &vector);
 			ecp_vector_check_dims(&vector, recall->state.meta.ecpm_dims,
 								  RelationGetRelationName(recall->index));
 			callback(recall, &tid, &vector);
@@ -282,7 +282,7 @@ recall_take_query(EcpRecall *recall, ItemPointer tid, const EcpVector *vector)
 	}
 	old = MemoryContextSwitchTo(recall->context);
 	query->self = *tid;
-	query->value = ecp_vector_form(meta->ecpm_elem, meta->ecpm_dims,
+	query->value = ecp_vector_form(meta->ecpm_form, meta->ecpm_dims,
 								   vector->data);
 	query->query = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
 									meta->ecpm_dims, vector->data);

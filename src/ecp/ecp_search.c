@@ -155,13 +155,13 @@ void
 ecp_search_set_radius(EcpSearch *search, float8 radius)
 {
 	EcpMetric	metric;
-	EcpElem		elem;
+	EcpForm		form;
 
 	search->rank_max = get_float8_infinity();
 	/* NaN is greater than all numbers, and so is no limit either */
 	if (isnan(radius) || isinf(radius) > 0)
 		return;
-	ecp_class_get(search->index, &elem, &metric);
+	ecp_class_get(search->index, &form, &metric);
 	if (metric == ECP_METRIC_L2)
 		radius = radius < 0 ? -1 : radius * radius;
 	search->rank_max = radius + fabs(radius) * ECP_RADIUS_SLACK;
@@ -232,7 +232,7 @@ search_set_query(EcpSearch *search, Datum value, bool isnull)
 	{
 		EcpVector	vector;
 
-		ecp_vector_read(value, meta->ecpm_elem, &vector);
+		ecp_vector_read(value, meta->ecpm_form, &vector);
 		ecp_vector_check_dims(&vector, meta->ecpm_dims,
 							  RelationGetRelationName(search->index));
 		if (ecp_prepare(meta, &vector, prepared))

@@ -5,8 +5,10 @@
  *
  * An operator class of a vector has one ordering operator (strategy 1, the
  * distance, sorted as float8) and one support function (ECP_CLASS_PROC), which
- * says the element kind and the metric as EcpClassCode() packs them.  Element
- * kind and metric are all that the rest of the access method knows of a class.
+ * says how the type stores its elements (EcpForm) and the metric, as
+ * EcpClassCode() packs them.  Form and metric are all that the rest of the
+ * access method knows of a class, so that a class of another extension's type
+ * needs nothing here but such a function.
  *
  * An operator class of a key attribute has search operators with the strategy
  * numbers of btree, at least the one of equality, and its support function
@@ -46,17 +48,31 @@
 	extern int no_such_variable
 
 ECP_CLASS_FUNCTION(ecp_class_real_l2,
-				   EcpClassCode(ECP_ELEM_FLOAT32, ECP_METRIC_L2));
+				   EcpClassCode(ECP_FORM_ARRAY, ECP_METRIC_L2));
 ECP_CLASS_FUNCTION(ecp_class_real_ip,
-				   EcpClassCode(ECP_ELEM_FLOAT32, ECP_METRIC_IP));
+				   EcpClassCode(ECP_FORM_ARRAY, ECP_METRIC_IP));
 ECP_CLASS_FUNCTION(ecp_class_real_cosine,
-				   EcpClassCode(ECP_ELEM_FLOAT32, ECP_METRIC_COSINE));
+				   EcpClassCode(ECP_FORM_ARRAY, ECP_METRIC_COSINE));
 ECP_CLASS_FUNCTION(ecp_class_bytea_l2,
-				   EcpClassCode(ECP_ELEM_UINT8, ECP_METRIC_L2));
+				   EcpClassCode(ECP_FORM_BYTEA, ECP_METRIC_L2));
 ECP_CLASS_FUNCTION(ecp_class_bytea_ip,
-				   EcpClassCode(ECP_ELEM_UINT8, ECP_METRIC_IP));
+				   EcpClassCode(ECP_FORM_BYTEA, ECP_METRIC_IP));
 ECP_CLASS_FUNCTION(ecp_class_bytea_cosine,
-				   EcpClassCode(ECP_ELEM_UINT8, ECP_METRIC_COSINE));
+				   EcpClassCode(ECP_FORM_BYTEA, ECP_METRIC_COSINE));
+
+/* of the bridging extension, ecp_pgvector */
+ECP_CLASS_FUNCTION(ecp_class_vector_l2,
+				   EcpClassCode(ECP_FORM_VECTOR, ECP_METRIC_L2));
+ECP_CLASS_FUNCTION(ecp_class_vector_ip,
+				   EcpClassCode(ECP_FORM_VECTOR, ECP_METRIC_IP));
+ECP_CLASS_FUNCTION(ecp_class_vector_cosine,
+				   EcpClassCode(ECP_FORM_VECTOR, ECP_METRIC_COSINE));
+ECP_CLASS_FUNCTION(ecp_class_halfvec_l2,
+				   EcpClassCode(ECP_FORM_HALFVEC, ECP_METRIC_L2));
+ECP_CLASS_FUNCTION(ecp_class_halfvec_ip,
+				   EcpClassCode(ECP_FORM_HALFVEC, ECP_METRIC_IP));
+ECP_CLASS_FUNCTION(ecp_class_halfvec_cosine,
+				   EcpClassCode(ECP_FORM_HALFVEC, ECP_METRIC_COSINE));
 
 ECP_CLASS_FUNCTION(ecp_class_attr_bool, ECP_ATTR_CLASS | ECP_ATTR_BOOL);
 ECP_CLASS_FUNCTION(ecp_class_attr_char, ECP_ATTR_CLASS | ECP_ATTR_CHAR);
@@ -69,9 +85,9 @@ ECP_CLASS_FUNCTION(ecp_class_attr_float8, ECP_ATTR_CLASS | ECP_ATTR_FLOAT8);
 ECP_CLASS_FUNCTION(ecp_class_attr_uuid, ECP_ATTR_CLASS | ECP_ATTR_UUID);
 ECP_CLASS_FUNCTION(ecp_class_attr_hash, ECP_ATTR_CLASS | ECP_ATTR_HASH);
 
-/* Element kind and metric of the index's (first) column. */
+/* Form and metric of the index's (first) column. */
 void
-ecp_class_get(Relation index, EcpElem *elem, EcpMetric *metric)
+ecp_class_get(Relation index, EcpForm *form, EcpMetric *metric)
 {
 	int			code;
 
@@ -84,7 +100,7 @@ ecp_class_get(Relation index, EcpElem *elem, EcpMetric *metric)
 				 errmsg("the first column of an ecp index must be a vector"),
 				 errdetail("Column \"%s\" is not.",
 						   NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname))));
-	*elem = EcpClassElem(code);
+	*form = EcpClassForm(code);
 	*metric = EcpClassMetric(code);
 }
 

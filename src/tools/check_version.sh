@@ -13,13 +13,15 @@ if grep -rnE 'PG_(VERSION|MAJORVERSION|CATALOG_VERSION)' src test --include='*.[
 	status=1
 fi
 
-version=$(sed -n "s/^default_version = '\(.*\)'/\1/p" ecp.control)
-if ! [ -e "sql/ecp--$version.sql" ] && ! compgen -G "sql/ecp--*--$version.sql" >/dev/null; then
-	echo "ecp.control says version $version, and no script in sql/ makes it"
-	status=1
-fi
-if ! grep -q "\"version\": \"$version\.[0-9]*\"" META.json; then
-	echo "META.json does not have version $version"
-	status=1
-fi
+for extension in ecp ecp_pgvector; do
+	version=$(sed -n "s/^default_version = '\(.*\)'/\1/p" $extension.control)
+	if ! [ -e "sql/$extension--$version.sql" ] && ! compgen -G "sql/$extension--*--$version.sql" >/dev/null; then
+		echo "$extension.control says version $version, and no script in sql/ makes it"
+		status=1
+	fi
+	if ! grep -q "\"version\": \"$version\.[0-9]*\"" META.json; then
+		echo "META.json does not have version $version"
+		status=1
+	fi
+done
 exit $status

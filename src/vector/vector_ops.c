@@ -4,7 +4,7 @@
  *	  The operators <->, <#> and <=> and their functions, over real[] and
  *	  bytea.
  *
- * Each SQL function is element kind x metric; all of them are
+ * Each SQL function is form x metric; all of them are
  * vector_distance() with other parameters, which calls the kernels that the
  * index uses too, so that an index and a sequential scan order rows alike.
  *
@@ -19,17 +19,17 @@
 
 /*
  * Distance of the two arguments.  The function is strict, and its arguments
- * are of the type that holds elements of kind "elem".
+ * are vectors of form "form".
  */
 static float8
-vector_distance(FunctionCallInfo fcinfo, EcpElem elem, EcpMetric metric)
+vector_distance(FunctionCallInfo fcinfo, EcpForm form, EcpMetric metric)
 {
 	EcpVector	a;
 	EcpVector	b;
 	float8		distance;
 
-	ecp_vector_read(PG_GETARG_DATUM(0), elem, &a);
-	ecp_vector_read(PG_GETARG_DATUM(1), elem, &b);
+	ecp_vector_read(PG_GETARG_DATUM(0), form, &a);
+	ecp_vector_read(PG_GETARG_DATUM(1), form, &b);
 
 	if (a.dims != b.dims)
 		ereport(ERROR,
@@ -37,7 +37,7 @@ vector_distance(FunctionCallInfo fcinfo, EcpElem elem, EcpMetric metric)
 				 errmsg("cannot compare vectors of %d and %d dimensions",
 						a.dims, b.dims)));
 
-	distance = ecp_distance(elem, metric, a.dims, a.data, b.data);
+	distance = ecp_distance(a.elem, metric, a.dims, a.data, b.data);
 
 	ecp_vector_release(&a);
 	ecp_vector_release(&b);
@@ -45,33 +45,33 @@ vector_distance(FunctionCallInfo fcinfo, EcpElem elem, EcpMetric metric)
 	return distance;
 }
 
-#define ECP_DISTANCE_FUNCTION(name, elem, metric, sign) \
+#define ECP_DISTANCE_FUNCTION(name, form, metric, sign) \
 	PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
 	PG_FUNCTION_INFO_V1(name); \
 	Datum \
 	name(PG_FUNCTION_ARGS) \
 	{ \
-		PG_RETURN_FLOAT8(sign vector_distance(fcinfo, elem, metric)); \
+		PG_RETURN_FLOAT8(sign vector_distance(fcinfo, form, metric)); \
 	} \
 	extern int no_such_variable
 
 ECP_DISTANCE_FUNCTION(ecp_real_l2_distance,
-					  ECP_ELEM_FLOAT32, ECP_METRIC_L2, +);
+					  ECP_FORM_ARRAY, ECP_METRIC_L2, +);
 ECP_DISTANCE_FUNCTION(ecp_real_inner_product,
-					  ECP_ELEM_FLOAT32, ECP_METRIC_IP, -);
+					  ECP_FORM_ARRAY, ECP_METRIC_IP, -);
 ECP_DISTANCE_FUNCTION(ecp_real_negative_inner_product,
-					  ECP_ELEM_FLOAT32, ECP_METRIC_IP, +);
+					  ECP_FORM_ARRAY, ECP_METRIC_IP, +);
 ECP_DISTANCE_FUNCTION(ecp_real_cosine_distance,
-					  ECP_ELEM_FLOAT32, ECP_METRIC_COSINE, +);
+					  ECP_FORM_ARRAY, ECP_METRIC_COSINE, +);
 
 ECP_DISTANCE_FUNCTION(ecp_bytea_l2_distance,
-					  ECP_ELEM_UINT8, ECP_METRIC_L2, +);
+					  ECP_FORM_BYTEA, ECP_METRIC_L2, +);
 ECP_DISTANCE_FUNCTION(ecp_bytea_inner_product,
-					  ECP_ELEM_UINT8, ECP_METRIC_IP, -);
+					  ECP_FORM_BYTEA, ECP_METRIC_IP, -);
 ECP_DISTANCE_FUNCTION(ecp_bytea_negative_inner_product,
-					  ECP_ELEM_UINT8, ECP_METRIC_IP, +);
+					  ECP_FORM_BYTEA, ECP_METRIC_IP, +);
 ECP_DISTANCE_FUNCTION(ecp_bytea_cosine_distance,
-					  ECP_ELEM_UINT8, ECP_METRIC_COSINE, +);
+					  ECP_FORM_BYTEA, ECP_METRIC_COSINE, +);
 
 PGDLLEXPORT Datum ecp_kernels_sql(PG_FUNCTION_ARGS);
 

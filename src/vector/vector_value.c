@@ -4,10 +4,11 @@
  *	  Takes vectors out of Datums and puts them into Datums.
  *
  * The one place that knows how a column's type stores its elements: bytea
- * is the elements themselves, real[] has an array header.  Values arrive
- * with one-byte headers, compressed or out of line, as the heap stores them;
- * everything is detoasted as little as the element's alignment allows (bytes
- * need none, so a bytea with a short header is read in place).
+ * is the elements themselves, real[] has an array header, pgvector's types a
+ * header of their own.  Values arrive with one-byte headers, compressed or
+ * out of line, as the heap stores them; everything is detoasted as little as
+ * the element's alignment allows (bytes need none, so a bytea with a short
+ * header is read in place).
  *
  * Called by the operators (vector_ops.c) and by everything in src/ecp that
  * gets a column's Datum.
@@ -15,6 +16,8 @@
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include <math.h>
 
 #include "catalog/pg_type.h"
 #include "utils/array.h"
@@ -25,7 +28,25 @@
 /* All ones in the exponent: infinity or NaN. */
 #define FLOAT4_EXPONENT		0x7F800000
 
+/* What lies between a half's range of exponents and a float4's. */
+#define HALF_SCALE			0x1p112f
+#define HALF_EXPONENT		0x7C00
+#define HALF_SIGN			0x8000
+#define HALF_TO_FLOAT4_SHIFT	13	/* bits of the mantissa */
+
+/* vector and halfvec, as pgvector stores them. */
+typedef struct PgvectorData
+{
+	int32		vl_len_;		/* varlena header (do not touch directly!) */
+	int16		dim;
+	int16		unused;
+	char		elements[FLEXIBLE_ARRAY_MEMBER];	/* aligned to 4 bytes */
+} PgvectorData;
+
 static void vector_read_array(ArrayType *array, EcpVector *vector);
+static void vector_read_pgvector(const PgvectorData *stored, Size elem_bytes,
+								 EcpVector *vector);
+static void vector_read_halves(EcpVector *vector);
 static bool vector_is_finite(const float4 *elements, int dims);
 
 Size
@@ -35,14 +56,18 @@ ecp_elem_size(EcpElem elem)
 	{
 		case ECP_ELEM_UINT8:
 			return 1;
-		case ECP_ELEM_FLOAT16:
-			return 2;
 		case ECP_ELEM_FLOAT32:
 			return 4;
 	}
 
 	elog(ERROR, "unrecognized element kind: %d", (int) elem);
 	return 0;					/* keep compiler quiet */
+}
+
+EcpElem
+ecp_form_elem(EcpForm form)
+{
+	return form == ECP_FORM_BYTEA ? ECP_ELEM_UINT8 : ECP_ELEM_FLOAT32;
 }
 
 /*
@@ -53,29 +78,41 @@ ecp_elem_size(EcpElem elem)
  * Datum's own memory when nothing had to be copied.
  */
 void
-ecp_vector_read(Datum value, EcpElem elem, EcpVector *vector)
+ecp_vector_read(Datum value, EcpForm form, EcpVector *vector)
 {
 	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
 	struct varlena *detoasted;
 
-	vector->elem = elem;
+	vector->elem = ecp_form_elem(form);
 
-	switch (elem)
+	switch (form)
 	{
-		case ECP_ELEM_UINT8:
+		case ECP_FORM_BYTEA:
 			detoasted = pg_detoast_datum_packed(stored);
 			vector->dims = VARSIZE_ANY_EXHDR(detoasted);
 			vector->data = VARDATA_ANY(detoasted);
 			break;
-		case ECP_ELEM_FLOAT32:
+		case ECP_FORM_ARRAY:
 			detoasted = pg_detoast_datum(stored);
 			vector_read_array((ArrayType *) detoasted, vector);
 			break;
+		case ECP_FORM_VECTOR:
+			detoasted = pg_detoast_datum(stored);
+			vector_read_pgvector((PgvectorData *) detoasted, sizeof(float4),
+								 vector);
+			break;
+		case ECP_FORM_HALFVEC:
+			detoasted = pg_detoast_datum(stored);
+			vector_read_pgvector((PgvectorData *) detoasted, sizeof(uint16),
+								 vector);
+			break;
 		default:
-			elog(ERROR, "unrecognized element kind: %d", (int) elem);
+			elog(ERROR, "unrecognized form of vector: %d", (int) form);
 	}
 
 	vector->detoasted = (detoasted != stored) ? detoasted : NULL;
+	if (form == ECP_FORM_HALFVEC)
+		vector_read_halves(vector);
 
 	if (vector->dims < 1)
 		ereport(ERROR,
@@ -88,7 +125,7 @@ ecp_vector_read(Datum value, EcpElem elem, EcpVector *vector)
 						ECP_DIMS_MAX),
 				 errdetail("The vector has %d elements.", vector->dims)));
 
-	if (elem == ECP_ELEM_FLOAT32 &&
+	if (vector->elem == ECP_ELEM_FLOAT32 &&
 		!vector_is_finite(vector->data, vector->dims))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_EXCEPTION),
@@ -116,6 +153,70 @@ vector_read_array(ArrayType *array, EcpVector *vector)
 
 	vector->dims = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 	vector->data = ARR_DATA_PTR(array);
+}
+
+/* Find the elements of a value of one of pgvector's types. */
+static void
+vector_read_pgvector(const PgvectorData *stored, Size elem_bytes,
+					 EcpVector *vector)
+{
+	if (VARSIZE(stored) < offsetof(PgvectorData, elements) ||
+		VARSIZE(stored) != offsetof(PgvectorData, elements) +
+		stored->dim * elem_bytes)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("vector has a wrong size"),
+				 errdetail("Its %d dimensions do not take %d bytes.",
+						   stored->dim, (int) VARSIZE(stored))));
+
+	vector->dims = stored->dim;
+	vector->data = stored->elements;
+}
+
+/*
+ * A half's bits, moved to where a float4 has its mantissa and exponent, are
+ * the number divided by HALF_SCALE, also when the half is subnormal; but
+ * infinity and NaN have to be made so.
+ */
+static inline float4
+half_to_float4(uint16 half)
+{
+	uint32		bits = (uint32) (half & ~HALF_SIGN) << HALF_TO_FLOAT4_SHIFT;
+	float4		number;
+
+	memcpy(&number, &bits, sizeof(number));
+	number *= HALF_SCALE;
+	memcpy(&bits, &number, sizeof(bits));
+	if ((half & HALF_EXPONENT) == HALF_EXPONENT)
+		bits |= FLOAT4_EXPONENT;
+	bits |= (uint32) (half & HALF_SIGN) << 16;
+	memcpy(&number, &bits, sizeof(number));
+	return number;
+}
+
+/* The reverse, of a finite number that a half can hold. */
+static inline uint16
+half_from_float4(float4 number)
+{
+	uint32		bits;
+	uint16		sign = signbit(number) ? HALF_SIGN : 0;
+
+	number = fabsf(number) / HALF_SCALE;
+	memcpy(&bits, &number, sizeof(bits));
+	return sign | (uint16) (bits >> HALF_TO_FLOAT4_SHIFT);
+}
+
+/* Replace the halves of a halfvec by a palloc'd array of float4. */
+static void
+vector_read_halves(EcpVector *vector)
+{
+	const uint16 *halves = vector->data;
+	float4	   *elements = palloc(vector->dims * sizeof(float4));
+
+	for (int i = 0; i < vector->dims; i++)
+		elements[i] = half_to_float4(halves[i]);
+	ecp_vector_release(vector);
+	vector->data = vector->detoasted = elements;
 }
 
 /*
@@ -148,15 +249,27 @@ ecp_vector_release(EcpVector *vector)
 	vector->data = NULL;
 }
 
+/* A value of one of pgvector's types, without its elements. */
+static PgvectorData *
+pgvector_form(int dims, Size elem_bytes)
+{
+	Size		bytes = offsetof(PgvectorData, elements) + dims * elem_bytes;
+	PgvectorData *result = palloc0(bytes);
+
+	SET_VARSIZE(result, bytes);
+	result->dim = dims;
+	return result;
+}
+
 /* Make a palloc'd Datum of the column's type out of elements. */
 Datum
-ecp_vector_form(EcpElem elem, int dims, const void *data)
+ecp_vector_form(EcpForm form, int dims, const void *data)
 {
-	Size		bytes = dims * ecp_elem_size(elem);
+	Size		bytes = dims * ecp_elem_size(ecp_form_elem(form));
 
-	switch (elem)
+	switch (form)
 	{
-		case ECP_ELEM_UINT8:
+		case ECP_FORM_BYTEA:
 			{
 				bytea	   *result = palloc(VARHDRSZ + bytes);
 
@@ -164,7 +277,7 @@ ecp_vector_form(EcpElem elem, int dims, const void *data)
 				memcpy(VARDATA(result), data, bytes);
 				return PointerGetDatum(result);
 			}
-		case ECP_ELEM_FLOAT32:
+		case ECP_FORM_ARRAY:
 			{
 				Size		header = ARR_OVERHEAD_NONULLS(1);
 				ArrayType  *result = palloc0(header + bytes);
@@ -178,8 +291,25 @@ ecp_vector_form(EcpElem elem, int dims, const void *data)
 				memcpy(ARR_DATA_PTR(result), data, bytes);
 				return PointerGetDatum(result);
 			}
+		case ECP_FORM_VECTOR:
+			{
+				PgvectorData *result = pgvector_form(dims, sizeof(float4));
+
+				memcpy(result->elements, data, bytes);
+				return PointerGetDatum(result);
+			}
+		case ECP_FORM_HALFVEC:
+			{
+				PgvectorData *result = pgvector_form(dims, sizeof(uint16));
+				const float4 *elements = data;
+				uint16	   *halves = (uint16 *) result->elements;
+
+				for (int i = 0; i < dims; i++)
+					halves[i] = half_from_float4(elements[i]);
+				return PointerGetDatum(result);
+			}
 		default:
-			elog(ERROR, "unrecognized element kind: %d", (int) elem);
+			elog(ERROR, "unrecognized form of vector: %d", (int) form);
 			return (Datum) 0;	/* keep compiler quiet */
 	}
 }

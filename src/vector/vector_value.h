@@ -4,9 +4,9 @@
  *	  What a vector column holds: element kind, dimensions, elements.
  *
  * There is no vector type of our own.  A vector is a one-dimensional real[]
- * without NULLs (float32 elements) or a bytea (uint8 elements, one byte
- * each).  Every access to a column's Datum goes through this file, so that
- * nothing above it is written once per type.
+ * without NULLs (float32 elements), a bytea (uint8 elements, one byte each),
+ * or of pgvector's type vector or halfvec.  Every access to a column's Datum
+ * goes through this file, so that nothing above it is written once per type.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,9 +17,22 @@
 typedef enum EcpElem
 {
 	ECP_ELEM_UINT8 = 1,
-	ECP_ELEM_FLOAT32 = 2,
-	ECP_ELEM_FLOAT16 = 3		/* pgvector's halfvec, by the bridge extension */
+	ECP_ELEM_FLOAT32 = 2
 } EcpElem;
+
+/*
+ * How a column's type stores its elements.  A halfvec's become float32 when
+ * they are read, which loses nothing; no kernel and no page knows of them.
+ *
+ * Written to disk (ecp's metapage): never renumber.
+ */
+typedef enum EcpForm
+{
+	ECP_FORM_BYTEA = 1,
+	ECP_FORM_ARRAY = 2,			/* real[] */
+	ECP_FORM_VECTOR = 3,		/* pgvector's, by the bridging extension */
+	ECP_FORM_HALFVEC = 4
+} EcpForm;
 
 /* Written to disk (ecp's metapage): never renumber. */
 typedef enum EcpMetric
@@ -46,17 +59,23 @@ typedef struct EcpVector
 
 extern Size ecp_elem_size(EcpElem elem);
 
+/* The kind of elements that vectors of this form are read as. */
+extern EcpElem ecp_form_elem(EcpForm form);
+
 /*
  * Take the vector out of "value".  Raises an error when an array has more
  * than one dimension or NULL elements, or when an element is NaN or infinite
  * (ERRCODE_DATA_EXCEPTION), or when there are no or more than ECP_DIMS_MAX
  * elements (ERRCODE_PROGRAM_LIMIT_EXCEEDED).
  */
-extern void ecp_vector_read(Datum value, EcpElem elem, EcpVector *vector);
+extern void ecp_vector_read(Datum value, EcpForm form, EcpVector *vector);
 extern void ecp_vector_release(EcpVector *vector);
 
-/* The reverse: a palloc'd Datum of the column's type with these elements. */
-extern Datum ecp_vector_form(EcpElem elem, int dims, const void *data);
+/*
+ * The reverse: a palloc'd Datum of the column's type with these elements,
+ * which came out of such a Datum.
+ */
+extern Datum ecp_vector_form(EcpForm form, int dims, const void *data);
 
 /* Error of a vector of the wrong length, naming both lengths. */
 extern void ecp_vector_check_dims(const EcpVector *vector, int dims,

@@ -1,0 +1,241 @@
+--
+-- ecp_pgvector: operator classes for pgvector's types.  Every answer is
+-- compared with that of a sequential scan with pgvector's operators.
+--
+CREATE EXTENSION vector;
+CREATE EXTENSION ecp_pgvector;
+SELECT opcname, opcintype::regtype, opcdefault, amvalidate(c.oid)
+FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod
+WHERE amname = 'ecp' AND opcintype IN ('vector'::regtype, 'halfvec'::regtype)
+ORDER BY opcintype::regtype::text DESC, opcname;
+
+-- Elements that a half holds exactly, also the least, and subnormal ones
+CREATE FUNCTION bridge_vector(i int) RETURNS vector
+LANGUAGE sql IMMUTABLE AS $$
+	SELECT array_agg((((i * 7919 + 13) % 1009 * (j * 31 + 7) % 997 + i % 5 * 40) % 256 - 100)::real
+					 / CASE j WHEN 3 THEN 8 WHEN 5 THEN 16777216 ELSE 1 END
+					 ORDER BY j)::vector
+	FROM generate_series(1, 8) j
+$$;
+CREATE TABLE bridge (id int, tenant int, v vector(8), h halfvec(8));
+INSERT INTO bridge
+SELECT i, i % 20, CASE WHEN i % 50 <> 7 THEN bridge_vector(i) END,
+	CASE WHEN i % 50 <> 7 THEN bridge_vector(i) END::halfvec
+FROM generate_series(1, 2000) i;
+INSERT INTO bridge VALUES (2001, 1, '[65504,-65504,0,1,2,3,4,5]', '[65504,-65504,0,1,2,3,4,5]');
+ANALYZE bridge;
+
+-- what a pgvector user writes, but for the name of the access method
+CREATE INDEX bridge_v ON bridge USING ecp (v);
+CREATE INDEX bridge_h ON bridge USING ecp (h halfvec_l2_ops);
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT id FROM bridge ORDER BY v <-> '[1,2,3,4,5,6,7,8]' LIMIT 5;
+EXPLAIN (COSTS OFF) SELECT id FROM bridge ORDER BY h <-> '[1,2,3,4,5,6,7,8]' LIMIT 5;
+EXPLAIN (COSTS OFF) SELECT id FROM bridge WHERE v <-> '[1,2,3,4,5,6,7,8]' < 50;
+EXPLAIN (COSTS OFF) SELECT id FROM bridge WHERE h <-> '[1,2,3,4,5,6,7,8]' < 50 ORDER BY h <-> '[1,2,3,4,5,6,7,8]';
+SELECT element, dims, metric FROM ecp_metapage_info('bridge_v');
+SELECT element, dims, metric FROM ecp_metapage_info('bridge_h');
+RESET enable_seqscan;
+DROP INDEX bridge_v, bridge_h;
+
+/*
+ * For 10 queries the 20 nearest rows by the index with all clusters and by a
+ * sort, and the rows within a radius that 15 of them are in.
+ */
+CREATE FUNCTION bridge_compare(col text, op text, OUT uses_index boolean,
+	OUT rows bigint, OUT wrong bigint, OUT in_radius bigint, OUT radius_wrong bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+	nearest text := format('SELECT q.id, row_number() OVER (PARTITION BY q.id) AS n, s.d FROM
+		(SELECT id, %1$I AS v FROM bridge WHERE %1$I IS NOT NULL AND id %% 20 = 3 ORDER BY id LIMIT 10) q,
+		LATERAL (SELECT t.%1$I %2$s q.v AS d FROM bridge t
+				 ORDER BY t.%1$I %2$s q.v LIMIT 20) s', col, op);
+	within text := format('SELECT q.id, s.id AS n, s.d FROM
+		(SELECT id, v, (SELECT d FROM exact e WHERE e.id = q.id AND n = 15) AS r
+		 FROM (SELECT id, %1$I AS v FROM bridge WHERE %1$I IS NOT NULL AND id %% 20 = 3 ORDER BY id LIMIT 10) q) q,
+		LATERAL (SELECT t.id, t.%1$I %2$s q.v AS d FROM bridge t
+				 WHERE t.%1$I %2$s q.v <= q.r OFFSET 0) s', col, op);
+	compare text := 'SELECT count(*), count(*) FILTER (WHERE a.d IS DISTINCT FROM e.d)
+		FROM found a FULL JOIN %I e USING (id, n)';
+	line text;
+BEGIN
+	uses_index := true;
+	PERFORM set_config('ecp.probes', '100000', true);
+	PERFORM set_config('enable_indexscan', 'off', true);
+	EXECUTE 'CREATE TEMP TABLE exact AS ' || nearest;
+	EXECUTE 'CREATE TEMP TABLE ball AS ' || within;
+	PERFORM set_config('enable_indexscan', 'on', true);
+	PERFORM set_config('enable_seqscan', 'off', true);
+	EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) ' || nearest INTO line;
+	uses_index := uses_index AND line ~ 'bridge_i';
+	EXECUTE 'CREATE TEMP TABLE found AS ' || nearest;
+	EXECUTE format(compare, 'exact') INTO rows, wrong;
+	DROP TABLE found;
+	EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) ' || within INTO line;
+	uses_index := uses_index AND line ~ 'bridge_i';
+	EXECUTE 'CREATE TEMP TABLE found AS ' || within;
+	EXECUTE format(compare, 'ball') INTO in_radius, radius_wrong;
+	DROP TABLE found;
+	PERFORM set_config('enable_seqscan', 'on', true);
+	DROP TABLE exact, ball;
+END
+$$;
+SET ecp.iterative_scan = relaxed_order;
+SET client_min_messages = warning;
+\set check 'SELECT c.*, ecp_index_check(''bridge_i'', true) FROM bridge_compare(:''col'', :''op'') c;'
+\set change 'DELETE FROM bridge WHERE id % 7 = 4; VACUUM bridge; INSERT INTO bridge SELECT i, i % 20, bridge_vector(i), bridge_vector(i)::halfvec FROM generate_series(2002, 2500) i; UPDATE bridge SET v = bridge_vector(id + 1), h = bridge_vector(id + 1)::halfvec WHERE id % 11 = 0;'
+CREATE TABLE bridge_first AS TABLE bridge;
+\set restore 'DROP INDEX bridge_i; TRUNCATE bridge; INSERT INTO bridge TABLE bridge_first;'
+
+\set col v
+\set op '<->'
+\set class vector_l2_ops
+CREATE INDEX bridge_i ON bridge USING ecp (:"col" :"class");
+:check
+:change
+:check
+:restore
+
+\set col v
+\set op '<#>'
+\set class vector_ip_ops
+CREATE INDEX bridge_i ON bridge USING ecp (:"col" :"class");
+:check
+:change
+:check
+:restore
+
+\set col v
+\set op '<=>'
+\set class vector_cosine_ops
+CREATE INDEX bridge_i ON bridge USING ecp (:"col" :"class");
+:check
+:change
+:check
+:restore
+
+\set col h
+\set op '<->'
+\set class halfvec_l2_ops
+CREATE INDEX bridge_i ON bridge USING ecp (:"col" :"class");
+:check
+:change
+:check
+:restore
+
+\set col h
+\set op '<#>'
+\set class halfvec_ip_ops
+CREATE INDEX bridge_i ON bridge USING ecp (:"col" :"class");
+:check
+:change
+:check
+:restore
+
+\set col h
+\set op '<=>'
+\set class halfvec_cosine_ops
+CREATE INDEX bridge_i ON bridge USING ecp (:"col" :"class");
+:check
+:change
+:check
+:restore
+
+-- with a column for conditions, and filled row by row
+TRUNCATE bridge;
+CREATE INDEX bridge_i ON bridge USING ecp (v vector_cosine_ops, tenant);
+INSERT INTO bridge TABLE bridge_first;
+\set col v
+\set op '<=>'
+:check
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT id FROM bridge WHERE tenant = 3 ORDER BY v <=> '[1,2,3,4,5,6,7,8]' LIMIT 5;
+SELECT count(*) FROM (SELECT FROM bridge WHERE tenant = 3 ORDER BY v <=> '[1,2,3,4,5,6,7,8]' LIMIT 500) q;
+SELECT count(v) FROM bridge WHERE tenant = 3;
+
+-- many queries at once, and the measurement of recall
+CREATE INDEX bridge_v ON bridge USING ecp (v);
+CREATE INDEX bridge_h ON bridge USING ecp (h);
+SET ecp.probes = 100000;
+CREATE FUNCTION bridge_knn(call text, OUT rows bigint, OUT same bigint, OUT nearest bigint)
+LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE format('SELECT count(*), count(*) FILTER (WHERE b.distance = s.d), count(*) FILTER (WHERE b.rank = 1)
+		FROM %s b FULL JOIN
+		(SELECT q.id AS query, row_number() OVER (PARTITION BY q.id) AS rank, n.d
+		 FROM bridge q, LATERAL (SELECT t.v <-> q.v AS d FROM bridge t ORDER BY t.v <-> q.v LIMIT 5) n
+		 WHERE q.id < 40 AND q.v IS NOT NULL) s USING (query, rank)', call)
+	INTO rows, same, nearest;
+END
+$$;
+SELECT call, k.* FROM (VALUES
+	($$ecp_knn_batch('bridge_v', 'SELECT id, v FROM bridge WHERE id < 40', 5)$$),
+	($$ecp_knn_exact('bridge_v', 'SELECT id, v FROM bridge WHERE id < 40', 5)$$),
+	($$ecp_knn_batch('bridge_h', 'SELECT id, h FROM bridge WHERE id < 40', 5)$$),
+	($$ecp_knn_exact('bridge_h', 'SELECT id, h FROM bridge WHERE id < 40', 5)$$),
+	($$ecp_knn_batch('bridge_v', (SELECT array_agg(coalesce(v, (SELECT v FROM bridge WHERE id = 1)) ORDER BY id)
+		FROM bridge WHERE id < 7), 5)$$)) c(call), bridge_knn(call) k;
+SELECT count(*) FROM ecp_knn_batch('bridge_h', ARRAY['[1,2,3,4,5,6,7,8]', NULL]::halfvec[], 3);
+SELECT * FROM ecp_knn_batch('bridge_v', ARRAY['[1,2,3,4,5,6,7,8]']::halfvec[], 3);
+SELECT * FROM ecp_knn_exact('bridge_v', '{1,2,3,4,5,6,7,8}'::real[], 3);
+SELECT probes, recall FROM ecp_recall('bridge_v', 5, '{100000}', 20);
+SELECT probes, recall FROM ecp_recall('bridge_h', 5, '{100000}', 20);
+RESET ecp.probes;
+RESET enable_seqscan;
+
+-- dimensions: of the type where it says them, else of the first row
+SELECT id FROM bridge ORDER BY v <-> '[1,2]' LIMIT 1;
+SELECT * FROM ecp_knn_batch('bridge_v', ARRAY['[1,2]']::vector[], 3);
+CREATE TABLE bridge_d (v3 vector(3), v vector, h halfvec);
+CREATE INDEX bridge_d3 ON bridge_d USING ecp (v3) WITH (dims = 4);
+CREATE INDEX bridge_d3 ON bridge_d USING ecp (v3) WITH (dims = 3);
+DROP INDEX bridge_d3;
+CREATE INDEX bridge_d3 ON bridge_d USING ecp (v3);
+CREATE INDEX bridge_dv ON bridge_d USING ecp (v);
+CREATE INDEX bridge_dh ON bridge_d USING ecp (h) WITH (dims = 4);
+SELECT i, dims FROM unnest('{bridge_d3,bridge_dv,bridge_dh}'::regclass[]) i, ecp_metapage_info(i);
+INSERT INTO bridge_d (v3) VALUES ('[1,2]');
+INSERT INTO bridge_d (v) VALUES ('[1,2]');
+INSERT INTO bridge_d (v) VALUES ('[1,2,3]');
+INSERT INTO bridge_d (h) VALUES ('[1,2,3]');
+-- vectors of several lengths in one column, as pgvector has them indexed
+CREATE TABLE bridge_e (id int, v vector);
+INSERT INTO bridge_e VALUES (1, '[1,2]'), (2, '[1,2,3]'), (3, '[3,2,1]'), (4, '[4,4,4]');
+CREATE INDEX ON bridge_e USING ecp (v);
+CREATE INDEX bridge_ei ON bridge_e USING ecp ((v::vector(3)) vector_l2_ops) WHERE vector_dims(v) = 3;
+CREATE INDEX bridge_eh ON bridge_e USING ecp ((v::halfvec(3)) halfvec_ip_ops) WHERE vector_dims(v) = 3;
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT id FROM bridge_e WHERE vector_dims(v) = 3 ORDER BY v::vector(3) <-> '[3,2,2]';
+SELECT id FROM bridge_e WHERE vector_dims(v) = 3 ORDER BY v::vector(3) <-> '[3,2,2]';
+SELECT id FROM bridge_e WHERE vector_dims(v) = 3 ORDER BY v::halfvec(3) <#> '[3,0,0]';
+RESET enable_seqscan;
+
+-- zero vectors have no direction: with cosine they are not in the index
+INSERT INTO bridge_e VALUES (5, '[0,0,0]');
+CREATE INDEX bridge_ec ON bridge_e USING ecp ((v::vector(3)) vector_cosine_ops) WHERE vector_dims(v) = 3;
+SELECT ecp_index_check('bridge_ec', true), rows FROM ecp_index_stats('bridge_ec');
+
+-- toasted vectors, longer than a page
+CREATE TABLE bridge_w (id int, v vector(3000), h halfvec(3000));
+ALTER TABLE bridge_w ALTER v SET STORAGE extended, ALTER h SET STORAGE external;
+INSERT INTO bridge_w SELECT i, a, a::vector::halfvec FROM generate_series(1, 40) i,
+	LATERAL (SELECT array_agg(((i * 37 + j * 11) % 101 - 40)::real ORDER BY j)::vector AS a
+			 FROM generate_series(1, 3000) j) s;
+CREATE INDEX bridge_wv ON bridge_w USING ecp (v);
+CREATE INDEX bridge_wh ON bridge_w USING ecp (h halfvec_ip_ops);
+SELECT ecp_index_check('bridge_wv', true), ecp_index_check('bridge_wh', true);
+SET enable_seqscan = off;
+SELECT id, v <-> (SELECT v FROM bridge_w WHERE id = 7) AS d FROM bridge_w
+ORDER BY v <-> (SELECT v FROM bridge_w WHERE id = 7) LIMIT 1;
+RESET enable_seqscan;
+
+-- what depends on what
+RESET client_min_messages;
+\set VERBOSITY terse
+DROP EXTENSION vector;
+DROP EXTENSION ecp;
+DROP EXTENSION ecp_pgvector;
+DROP TABLE bridge, bridge_first, bridge_d, bridge_e, bridge_w;
+DROP FUNCTION bridge_compare, bridge_knn, bridge_vector;
+DROP EXTENSION ecp_pgvector;
+DROP EXTENSION vector;
