@@ -45,14 +45,14 @@
 #include "vector/vector_codes.h"
 
 /* Queries at most, and those that are searched for whatever the time. */
-#define CALIBRATE_QUERIES		300
-#define CALIBRATE_QUERIES_MIN	64
+#define CALIBRATE_QUERIES		400
+#define CALIBRATE_QUERIES_MIN	256
 
 /* Clusters read for a query, as a multiple of the rule's for 0.95. */
 #define CALIBRATE_DEPTH			8
 
 /* Of the share that may be missed, how much is kept back. */
-#define CALIBRATE_MARGIN		0.2
+#define CALIBRATE_MARGIN		0.3
 
 /* Numbers of probes and slacks that are tried. */
 #define CALIBRATE_PROBES		40

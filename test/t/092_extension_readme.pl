@@ -17,6 +17,16 @@ mkdir "$folder/fast" or die "could not make a folder: $!\n";
 $node->safe_psql('postgres',
 	"CREATE TABLESPACE fast LOCATION '$folder/fast'");
 
+# the examples of batches: vectors as long as those of the items, photographs
+$node->safe_psql('postgres', q(
+	CREATE TABLE queries AS
+	SELECT g AS id, ARRAY[g / 9.0, 0.5, 0.5, 0.5]::real[] AS v
+	FROM generate_series(1, 8) g;
+	CREATE TABLE descriptors AS
+	SELECT g / 100 AS photo, ARRAY[g / 100, g % 10, g % 7]::real[] AS v
+	FROM generate_series(0, 1999) g;
+	CREATE TABLE photograph AS SELECT v FROM descriptors WHERE photo = 7;));
+
 my $readme = slurp_file(dirname(__FILE__) . '/../../README.md');
 my $number = 0;
 while ($readme =~ /^```sql\n(.*?)^```$/gms)
@@ -27,6 +37,9 @@ while ($readme =~ /^```sql\n(.*?)^```$/gms)
 	$block =~ s/\b1, 1000000\b/1, 20000/g;
 	$block =~ s/\b1, 100000\b/1, 20000/g;
 	$block =~ s/ecp_calibrate\('fast'\)/ecp_calibrate('fast', 16777216, 1)/g;
+	$node->safe_psql('postgres',
+		'CREATE INDEX descriptors_v ON descriptors USING ecp (v)')
+	  if $block =~ /'descriptors_v'/;
 	$number++;
 	my $path = "$folder/block_$number.sql";
 	append_to_file($path, $block);
