@@ -76,6 +76,14 @@
 #define ecp_disable_path(path)			((void) 0)
 #endif
 
+/* 18: the direction of a sort key is a comparison, not a strategy of btree */
+#if PG_VERSION_NUM >= 180000
+#define ecp_pathkey_is_ascending(key)	((key)->pk_cmptype == COMPARE_LT)
+#else
+#define ecp_pathkey_is_ascending(key) \
+	((key)->pk_strategy == BTLessStrategyNumber)
+#endif
+
 /* 17: old_snapshot_threshold is gone */
 #if PG_VERSION_NUM < 170000
 #define ecp_test_for_old_snapshot(snapshot, rel, page) \

@@ -108,7 +108,7 @@ path_match_order(PathMatch *match)
 	if (list_length(match->root->query_pathkeys) != 1)
 		return;
 	key = linitial_node(PathKey, match->root->query_pathkeys);
-	if (key->pk_strategy != BTLessStrategyNumber || key->pk_nulls_first ||
+	if (!ecp_pathkey_is_ascending(key) || key->pk_nulls_first ||
 		key->pk_eclass->ec_has_volatile)
 		return;
 	foreach(lc, key->pk_eclass->ec_members)
