@@ -18,7 +18,8 @@ $node->safe_psql('postgres',
 	"CREATE TABLESPACE fast LOCATION '$folder/fast'");
 
 # the examples of batches: vectors as long as those of the items, photographs
-$node->safe_psql('postgres', q(
+$node->safe_psql(
+	'postgres', q(
 	CREATE TABLE queries AS
 	SELECT g AS id, ARRAY[g / 9.0, 0.5, 0.5, 0.5]::real[] AS v
 	FROM generate_series(1, 8) g;
