@@ -28,7 +28,7 @@ FROM points ORDER BY test, block, processes;
 SELECT tablespace, latency_us >= 0 AS l, read_mb_s > 0 AS t, r2 <= 1 AS r2, half_bandwidth >= 0 AS half,
 	seq_read_mb_s > 0 AS sr, seq_write_mb_s > 0 AS sw, rand_read_iops > 0 AS rr, rand_read_iops_max >= rand_read_iops AS best,
 	rand_write_iops > 0 AS rw, rand_write_us > 0 AS rws, fsync_us > 0 AS fsync, cached_mb_s > 0 AS cached, best_workers IN (1, 2) AS workers,
-	written_bytes <= file_bytes + 33554432 AS bounded
+	written_bytes <= 1.5 * file_bytes + 33554432 AS bounded
 FROM ecp_device;
 -- measured again: one row
 SELECT count(*) > 0 AS again FROM ecp_calibrate('ecp_profile', file_bytes => 16777216, seconds => 0.5, block_bytes => '{4096,65536}', workers => '{1}');

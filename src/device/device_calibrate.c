@@ -548,7 +548,9 @@ ecp_calibrate(PG_FUNCTION_ARGS)
 						  64 * 1024 * 1024, "block sizes");
 	workers = cal_int_array(PG_GETARG_ARRAYTYPE_P(5), &nworkers, 1,
 							ECP_JOB_WORKERS_MAX, "numbers of workers");
-	file_bytes = Min(file_bytes, max_written - 4 * CAL_WRITE_BYTES);
+	/* the writer beside reads writes half of the file once more */
+	file_bytes = Min(file_bytes,
+					 Max(0, max_written - 4 * CAL_WRITE_BYTES) / 3 * 2);
 	if (!(cal.max_seconds > 0) || nsizes < 2 ||
 		file_bytes < 2 * (int64) sizes[nsizes - 1] ||
 		file_bytes < 16 * (int64) CAL_LARGE_BYTES)
