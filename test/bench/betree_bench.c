@@ -162,13 +162,18 @@ static char *
 sql_for(const char *template, int engine)
 {
 	char		table[64];
+	char		rows[32];
 	char	   *with_table;
+	char	   *with_places;
 	char	   *result;
 
 	snprintf(table, sizeof(table), "betree_bench_%s", engine_name(engine));
+	snprintf(rows, sizeof(rows), "%lld", options.rows);
 	with_table = replace(template, "@table", table);
-	result = replace(with_table, "@places", places);
+	with_places = replace(with_table, "@places", places);
+	result = replace(with_places, "@rows", rows);
 	free(with_table);
+	free(with_places);
 	return result;
 }
 

@@ -5,7 +5,7 @@
  *
  * Every row is a function of its number, so that all engines get the same
  * rows and a run can be repeated.  In the texts @table is
- * the table and @places the number of places of --points.  Inserts
+ * the table, @places the number of places of --points, @rows --rows.  Inserts
  * have $1 and $2, the first and last row number of a statement; queries have
  * $1, a number below the count of rows, from which they take their key, and
  * return one text that is the same whatever index they use.
@@ -81,7 +81,7 @@ static const Workload workloads[] = {
 		.about = "the seed's table: serial rows, then random ones",
 		.columns = "k bigint, v bigint",
 		.load = "INSERT INTO @table SELECT i, i" ROWS,
-		.insert = "INSERT INTO @table SELECT " HASH(1) ", i" ROWS,
+		.insert = "INSERT INTO @table SELECT abs(" HASH(1) ") % @rows, i" ROWS,
 		.load_timed = 1,
 		.engines = {BTREE("k"), BETREE("k")},
 		.queries = {
