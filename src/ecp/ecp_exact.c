@@ -19,6 +19,7 @@
 #include "access/tableam.h"
 #include "catalog/index.h"
 #include "ecp/ecp_knn.h"
+#include "ecp/ecp_table.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -175,17 +176,12 @@ static void
 table_scan_secure(EcpKnn *knn)
 {
 	MemoryContext context;
-	SPIPlanPtr	plan;
 	Portal		portal;
 	char	   *sql;
 
-	sql = ecp_knn_table_query(knn);
+	sql = ecp_table_query(knn->heap, knn->index);
 	SPI_connect();
-	plan = SPI_prepare(sql, 0, NULL);
-	if (plan == NULL)
-		elog(ERROR, "could not prepare query: %s",
-			 SPI_result_code_string(SPI_result));
-	portal = SPI_cursor_open(NULL, plan, NULL, NULL, true);
+	portal = ecp_query_open(sql);
 	context = AllocSetContextCreate(CurrentMemoryContext, "ecp rows",
 									ALLOCSET_DEFAULT_SIZES);
 	for (;;)

@@ -33,10 +33,10 @@
 #include "access/genam.h"
 #include "access/table.h"
 #include "access/tableam.h"
-#include "catalog/index.h"
 #include "catalog/pg_type.h"
 #include "ecp/ecp_knn.h"
 #include "ecp/ecp_search.h"
+#include "ecp/ecp_table.h"
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -45,7 +45,6 @@
 #include "pgstat.h"
 #include "port/pg_bitutils.h"
 #include "storage/predicate.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -239,38 +238,9 @@ ecp_knn_compare(EcpKnn *knn, const EcpKnnBlock *blocks, int nblocks,
 static void
 knn_open(EcpKnn *knn, Oid index_oid)
 {
-	Oid			heap_oid = IndexGetRelation(index_oid, true);
-
-	if (!OidIsValid(heap_oid))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 get_rel_name(index_oid) ?
-				 errmsg("\"%s\" is not an index", get_rel_name(index_oid)) :
-				 errmsg("relation with OID %u is not an index", index_oid)));
-	knn->heap = table_open(heap_oid, AccessShareLock);
-	knn->index = index_open(index_oid, AccessShareLock);
-
-	if (knn->index->rd_rel->relkind != RELKIND_INDEX ||
-		knn->index->rd_indam->amgettuple != ecpgettuple)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not an ecp index",
-						RelationGetRelationName(knn->index))));
-	if (!knn->index->rd_index->indisvalid)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" is not valid",
-						RelationGetRelationName(knn->index))));
-	if (RELATION_IS_OTHER_TEMP(knn->heap))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot access temporary tables of other sessions")));
-	if (pg_class_aclcheck(heap_oid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV,
-					   get_relkind_objtype(knn->heap->rd_rel->relkind),
-					   RelationGetRelationName(knn->heap));
-	knn->row_security = check_enable_rls(heap_oid, InvalidOid,
-										 false) == RLS_ENABLED;
+	ecp_table_open(index_oid, &knn->heap, &knn->index);
+	knn->row_security = check_enable_rls(RelationGetRelid(knn->heap),
+										 InvalidOid, false) == RLS_ENABLED;
 	knn->snapshot = GetActiveSnapshot();
 	if (!IsMVCCSnapshot(knn->snapshot))
 		ereport(ERROR,
@@ -395,15 +365,10 @@ input_take_rows(KnnInput *input, Oid type)
 static void
 input_read_query(KnnInput *input, const char *sql, Oid type)
 {
-	SPIPlanPtr	plan;
 	Portal		portal;
 
 	SPI_connect();
-	plan = SPI_prepare(sql, 0, NULL);
-	if (plan == NULL)
-		elog(ERROR, "could not prepare query: %s",
-			 SPI_result_code_string(SPI_result));
-	portal = SPI_cursor_open(NULL, plan, NULL, NULL, true);
+	portal = ecp_query_open(sql);
 	do
 	{
 		CHECK_FOR_INTERRUPTS();

@@ -200,7 +200,6 @@ extern void ecp_knn_fetch(EcpKnn *knn, int first, int end);
 extern void ecp_knn_rescan(EcpKnn *knn, int first, int end);
 extern void ecp_knn_check_policies(EcpKnn *knn, ItemPointerData *tids,
 								   int ntids);
-extern char *ecp_knn_table_query(EcpKnn *knn);
 
 /*
  * A pass over blocks of a relation in ascending order: on a device where a

@@ -32,7 +32,6 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/spccache.h"
-#include "utils/syscache.h"
 
 /* Blocks or clusters to go on being cold for, after one that was missing. */
 #define SWEEP_COLD		64
@@ -250,43 +249,6 @@ ecp_knn_fetch(EcpKnn *knn, int first, int end)
 }
 
 /* ---- row security ---- */
-
-/* "SELECT ctid, <what is indexed> FROM <table> WHERE <it is indexed>" */
-char *
-ecp_knn_table_query(EcpKnn *knn)
-{
-	Oid			index_oid = RelationGetRelid(knn->index);
-	Oid			heap_oid = RelationGetRelid(knn->heap);
-	char	   *column;
-	StringInfoData sql;
-	HeapTuple	tuple;
-	Datum		predicate;
-	bool		isnull;
-
-	column = TextDatumGetCString(DirectFunctionCall3(pg_get_indexdef_ext,
-													 ObjectIdGetDatum(index_oid),
-													 Int32GetDatum(1),
-													 BoolGetDatum(false)));
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "SELECT ctid, (%s) FROM ONLY %s WHERE (%s) IS NOT NULL",
-					 column,
-					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(knn->heap)),
-												RelationGetRelationName(knn->heap)),
-					 column);
-
-	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index_oid));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for index %u", index_oid);
-	predicate = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indpred,
-								&isnull);
-	if (!isnull)
-		appendStringInfo(&sql, " AND (%s)",
-						 TextDatumGetCString(DirectFunctionCall2(pg_get_expr,
-																 predicate,
-																 ObjectIdGetDatum(heap_oid))));
-	ReleaseSysCache(tuple);
-	return sql.data;
-}
 
 static int
 policy_compare(const void *a, const void *b)

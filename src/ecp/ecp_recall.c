@@ -29,23 +29,19 @@
 #include "access/relscan.h"
 #include "access/table.h"
 #include "access/tableam.h"
-#include "catalog/index.h"
-#include "catalog/pg_index.h"
 #include "common/pg_prng.h"
 #include "ecp/ecp_search.h"
+#include "ecp/ecp_table.h"
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
-#include "utils/syscache.h"
 
 #define ECP_RECALL_K_MAX		10000
 #define ECP_RECALL_SAMPLES_MAX	10000
@@ -115,35 +111,9 @@ PG_FUNCTION_INFO_V1(ecp_recall);
 static void
 recall_open(EcpRecall *recall, Oid index_oid)
 {
-	Oid			heap_oid = IndexGetRelation(index_oid, true);
-
-	if (!OidIsValid(heap_oid))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("relation with OID %u is not an index", index_oid)));
-	recall->heap = table_open(heap_oid, AccessShareLock);
-	recall->index = index_open(index_oid, AccessShareLock);
-
-	if (recall->index->rd_rel->relkind != RELKIND_INDEX ||
-		recall->index->rd_indam->amgettuple != ecpgettuple)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not an ecp index",
-						RelationGetRelationName(recall->index))));
-	if (!recall->index->rd_index->indisvalid)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" is not valid",
-						RelationGetRelationName(recall->index))));
-	if (RELATION_IS_OTHER_TEMP(recall->heap))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot access temporary tables of other sessions")));
-	if (pg_class_aclcheck(heap_oid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV,
-					   get_relkind_objtype(recall->heap->rd_rel->relkind),
-					   RelationGetRelationName(recall->heap));
-	if (check_enable_rls(heap_oid, InvalidOid, false) == RLS_ENABLED)
+	ecp_table_open(index_oid, &recall->heap, &recall->index);
+	if (check_enable_rls(RelationGetRelid(recall->heap), InvalidOid,
+						 false) == RLS_ENABLED)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("recall cannot be measured on a table with row-level security"),
@@ -151,43 +121,6 @@ recall_open(EcpRecall *recall, Oid index_oid)
 						   RelationGetRelationName(recall->heap))));
 
 	ecp_index_state_read(recall->index, &recall->state);
-}
-
-/* "SELECT ctid, <what is indexed> FROM <table> WHERE <it is indexed>" */
-static char *
-recall_table_query(EcpRecall *recall)
-{
-	Oid			index_oid = RelationGetRelid(recall->index);
-	Oid			heap_oid = RelationGetRelid(recall->heap);
-	char	   *column;
-	StringInfoData sql;
-	HeapTuple	tuple;
-	Datum		predicate;
-	bool		isnull;
-
-	column = TextDatumGetCString(DirectFunctionCall3(pg_get_indexdef_ext,
-													 ObjectIdGetDatum(index_oid),
-													 Int32GetDatum(1),
-													 BoolGetDatum(false)));
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "SELECT ctid, (%s) FROM ONLY %s WHERE (%s) IS NOT NULL",
-					 column,
-					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(recall->heap)),
-												RelationGetRelationName(recall->heap)),
-					 column);
-
-	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index_oid));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for index %u", index_oid);
-	predicate = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indpred,
-								&isnull);
-	if (!isnull)
-		appendStringInfo(&sql, " AND (%s)",
-						 TextDatumGetCString(DirectFunctionCall2(pg_get_expr,
-																 predicate,
-																 ObjectIdGetDatum(heap_oid))));
-	ReleaseSysCache(tuple);
-	return sql.data;
 }
 
 /*
@@ -199,14 +132,8 @@ recall_run(EcpRecall *recall, const char *sql, bool has_tid,
 		   EcpRecallCallback callback)
 {
 	int			attno = has_tid ? 2 : 1;
-	SPIPlanPtr	plan;
-	Portal		portal;
+	Portal		portal = ecp_query_open(sql);
 
-	plan = SPI_prepare(sql, 0, NULL);
-	if (plan == NULL)
-		elog(ERROR, "could not prepare query: %s",
-			 SPI_result_code_string(SPI_result));
-	portal = SPI_cursor_open(NULL, plan, NULL, NULL, true);
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -250,7 +177,6 @@ recall_run(EcpRecall *recall, const char *sql, bool has_tid,
 	}
 	SPI_freetuptable(SPI_tuptable);
 	SPI_cursor_close(portal);
-	SPI_freeplan(plan);
 }
 
 /* Keep a query; reservoir sampling once there are enough of them. */
@@ -370,7 +296,7 @@ recall_prepare(EcpRecall *recall, const char *queries, int seed)
 		rows->factors[f] = palloc0(ECP_RECALL_ROWS * sizeof(uint32) + 64);
 
 	SPI_connect();
-	table_query = recall_table_query(recall);
+	table_query = ecp_table_query(recall->heap, recall->index);
 	if (queries)
 		recall_run(recall, queries, false, recall_take_query);
 	else

@@ -17,9 +17,8 @@
  */
 #include "postgres.h"
 
-#include "catalog/index.h"
 #include "catalog/pg_type.h"
-#include "ecp/ecp.h"
+#include "ecp/ecp_table.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -67,15 +66,11 @@ ecp_vote(PG_FUNCTION_ARGS)
 	char	   *image = NameStr(*PG_GETARG_NAME(2));
 	Oid			argtypes[2] = {REGCLASSOID, INT4OID};
 	Datum		args[2];
-	Oid			heap = IndexGetRelation(index, true);
+	Oid			heap = ecp_table_of(index);
 	char	   *sql;
 
 	args[0] = ObjectIdGetDatum(index);
 	args[1] = PG_GETARG_DATUM(3);
-	if (!OidIsValid(heap))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("relation with OID %u is not an index", index)));
 	InitMaterializedSRF(fcinfo, 0);
 
 	SPI_connect();
