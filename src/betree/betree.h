@@ -22,6 +22,7 @@
 #include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
 #include "storage/bufmgr.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 
 /*
@@ -36,6 +37,37 @@
 #define BETREE_OPTIONS_PROC		5
 #define BETREE_SKIP_PROC		6	/* f(internal) returns boolean, see below */
 #define BETREE_NPROCS			6
+
+/* Blocks that a walk over the index has met, of the first "nblocks". */
+typedef struct BetreeBlockSet
+{
+	BlockNumber nblocks;
+	uint8	   *bits;
+} BetreeBlockSet;
+
+/* Empty, in the current context. */
+static inline void
+betree_block_set_init(BetreeBlockSet *set, BlockNumber nblocks)
+{
+	set->nblocks = nblocks;
+	set->bits = palloc_extended(nblocks / 8 + 1,
+								MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+}
+
+static inline bool
+betree_block_set_has(const BetreeBlockSet *set, BlockNumber blkno)
+{
+	return blkno < set->nblocks &&
+		(set->bits[blkno / 8] & (1 << (blkno % 8))) != 0;
+}
+
+/* Blocks that came into being during the walk are passed over. */
+static inline void
+betree_block_set_add(BetreeBlockSet *set, BlockNumber blkno)
+{
+	if (blkno < set->nblocks)
+		set->bits[blkno / 8] |= 1 << (blkno % 8);
+}
 
 /*
  * Argument of support function 6, for quals with strategies above 5.

@@ -40,8 +40,7 @@
 typedef struct CheckState
 {
 	BetreeRel	bt;
-	BlockNumber nblocks;
-	uint8	   *visited;
+	BetreeBlockSet visited;
 	bool		exclusive;		/* no writers: blocks can be accounted for */
 	bloom_filter *filter;
 	int64		ntuples;		/* live ones */
@@ -82,15 +81,13 @@ corrupt(CheckState *state, BlockNumber blkno, const char *fmt,...)
 static void
 visit(CheckState *state, BlockNumber blkno)
 {
-	uint8		bit = 1 << (blkno % 8);
-
 	if (!state->exclusive)
 		return;
-	if (blkno >= state->nblocks)
+	if (blkno >= state->visited.nblocks)
 		corrupt(state, blkno, "The block is beyond the end of the file.");
-	if (state->visited[blkno / 8] & bit)
+	if (betree_block_set_has(&state->visited, blkno))
 		corrupt(state, blkno, "The block is referred to twice.");
-	state->visited[blkno / 8] |= bit;
+	betree_block_set_add(&state->visited, blkno);
 }
 
 /*
@@ -620,9 +617,7 @@ betree_index_check(PG_FUNCTION_ARGS)
 	betree_check_meta(&state.bt);
 	state.has_hash = betree_hash_init(&state.bt, &state.hash);
 	state.exclusive = !RecoveryInProgress();
-	state.nblocks = RelationGetNumberOfBlocks(index);
-	state.visited = palloc_extended(state.nblocks / 8 + 1,
-									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	betree_block_set_init(&state.visited, RelationGetNumberOfBlocks(index));
 	state.context = AllocSetContextCreate(CurrentMemoryContext, "betree check",
 										  ALLOCSET_DEFAULT_SIZES);
 	state.upper_context = CurrentMemoryContext;

@@ -275,16 +275,8 @@ typedef struct IndexStats
 	int64		leaf_flushes;
 	int64		histogram[BETREE_HISTOGRAM_SIZE];
 	int64		lost_pages;		/* in a crash, until VACUUM frees them */
-	BlockNumber nblocks;
-	uint8	   *visited;		/* bitmap of blocks below that */
+	BetreeBlockSet visited;
 } IndexStats;
-
-static inline void
-mark_visited(IndexStats *stats, BlockNumber blkno)
-{
-	if (blkno < stats->nblocks)
-		stats->visited[blkno / 8] |= 1 << (blkno % 8);
-}
 
 /* Add up one node, which is share-locked */
 static void
@@ -297,9 +289,10 @@ add_node(BetreeRel *bt, Buffer nodebuf, IndexStats *stats,
 	BlockNumber tailblk = betree_node_tail(node);
 
 	stats->nodes++;
-	mark_visited(stats, BufferGetBlockNumber(nodebuf));
+	betree_block_set_add(&stats->visited, BufferGetBlockNumber(nodebuf));
 	for (int i = 0; i < opaque->bteo_ndir; i++)
-		mark_visited(stats, BetreeNodeGetDir(node)[i].bted_block);
+		betree_block_set_add(&stats->visited,
+							 BetreeNodeGetDir(node)[i].bted_block);
 	stats->log_pages += opaque->bteo_nlog;
 	stats->spare_pages += opaque->bteo_ndir - opaque->bteo_nlog -
 		betree_node_nfilters(node);
@@ -321,7 +314,8 @@ add_node(BetreeRel *bt, Buffer nodebuf, IndexStats *stats,
 	}
 	for (int child = 0; child < BetreeNodeNumChildren(node); child++)
 	{
-		mark_visited(stats, BetreePivotGetChild(BetreeNodeGetPivot(node, child)));
+		betree_block_set_add(&stats->visited,
+							 BetreePivotGetChild(BetreeNodeGetPivot(node, child)));
 		betree_gather(bt, node, child, INT_MAX, INT_MAX, cache, batch);
 		stats->buffered += batch->nitems;
 	}
@@ -367,12 +361,12 @@ add_level(BetreeRel *bt, int level, IndexStats *stats)
 static void
 count_lost_pages(BetreeRel *bt, IndexStats *stats, XLogRecPtr start)
 {
-	for (BlockNumber blkno = 1; blkno < stats->nblocks; blkno++)
+	for (BlockNumber blkno = 1; blkno < stats->visited.nblocks; blkno++)
 	{
 		Buffer		buf;
 
 		CHECK_FOR_INTERRUPTS();
-		if (stats->visited[blkno / 8] & (1 << (blkno % 8)))
+		if (betree_block_set_has(&stats->visited, blkno))
 			continue;
 		buf = ReadBuffer(bt->rel, blkno);
 		LockBuffer(buf, BUFFER_LOCK_SHARE);
@@ -400,9 +394,7 @@ betree_index_stats(PG_FUNCTION_ARGS)
 	bool		nulls[15] = {0};
 	HeapTuple	tuple;
 
-	stats.nblocks = RelationGetNumberOfBlocks(index);
-	stats.visited = palloc_extended(stats.nblocks / 8 + 1,
-									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	betree_block_set_init(&stats.visited, RelationGetNumberOfBlocks(index));
 	for (int level = height; level >= 1; level--)
 		add_level(&bt, level, &stats);
 	count_lost_pages(&bt, &stats, start);
@@ -414,7 +406,7 @@ betree_index_stats(PG_FUNCTION_ARGS)
 	values[2] = Int64GetDatum(stats.leaves);
 	values[3] = Int64GetDatum(stats.log_pages);
 	values[4] = Int64GetDatum(stats.spare_pages);
-	values[5] = Int64GetDatum(stats.nblocks);
+	values[5] = Int64GetDatum(stats.visited.nblocks);
 	values[6] = Int64GetDatum(stats.buffered);
 	values[7] = Int64GetDatum(stats.draining);
 	values[8] = Int64GetDatum(stats.messages);

@@ -46,9 +46,8 @@ typedef struct VacuumState
 	IndexBulkDeleteResult *stats;
 	IndexBulkDeleteCallback callback;
 	void	   *callback_state;
-	BlockNumber nblocks;		/* at the start */
 	XLogRecPtr	start_lsn;
-	uint8	   *visited;		/* bitmap of blocks below that */
+	BetreeBlockSet visited;		/* of the blocks at the start */
 	BlockNumber *wait;			/* leaves whose cleanup lock we did not get */
 	int			nwait;
 	int			max_wait;
@@ -58,19 +57,6 @@ typedef struct VacuumState
 	MemoryContext context;
 	MemoryContext work_context; /* reset for each leaf */
 } VacuumState;
-
-static inline void
-mark_visited(VacuumState *state, BlockNumber blkno)
-{
-	if (blkno < state->nblocks)
-		state->visited[blkno / 8] |= 1 << (blkno % 8);
-}
-
-static inline bool
-is_visited(VacuumState *state, BlockNumber blkno)
-{
-	return (state->visited[blkno / 8] & (1 << (blkno % 8))) != 0;
-}
 
 /*
  * Delete the dead items of a LEAF or BUF page, exclusively locked.  For items
@@ -138,7 +124,7 @@ clean_log(VacuumState *state, Page node)
 	{
 		Buffer		buf;
 
-		mark_visited(state, dir[i].bted_block);
+		betree_block_set_add(&state->visited, dir[i].bted_block);
 		if (dir[i].bted_kind != BETREE_DIR_LOG &&
 			dir[i].bted_kind != BETREE_DIR_TAIL)
 			continue;
@@ -183,7 +169,7 @@ lock_leaf_parent(VacuumState *state)
 		int			child;
 		Buffer		childbuf;
 
-		mark_visited(state, blkno);
+		betree_block_set_add(&state->visited, blkno);
 		if (state->last_node[level] != blkno)
 		{
 			clean_log(state, node);
@@ -340,7 +326,7 @@ clean_leaf(VacuumState *state)
 		add_wait(state, leafblk);
 	}
 	betree_check_page(bt, leafbuf, BETREE_LEAF, 0);
-	mark_visited(state, leafblk);
+	betree_block_set_add(&state->visited, leafblk);
 	clean_page(state, leafbuf, NULL, NULL);
 	empty = PageGetMaxOffsetNumber(BufferGetPage(leafbuf)) == 0;
 	low = CopyIndexTuple(BetreeNodeGetPivot(node, child));
@@ -381,12 +367,13 @@ free_unmet_page(VacuumState *state, Buffer buf)
 static void
 record_free_pages(VacuumState *state)
 {
-	for (BlockNumber blkno = 0; blkno < state->nblocks; blkno++)
+	for (BlockNumber blkno = 0; blkno < state->visited.nblocks; blkno++)
 	{
 		Buffer		buf;
 		bool		reusable;
 
-		if (blkno == BETREE_META_BLKNO || is_visited(state, blkno))
+		if (blkno == BETREE_META_BLKNO ||
+			betree_block_set_has(&state->visited, blkno))
 			continue;
 		ecp_vacuum_delay_point();
 		buf = ReadBufferExtended(state->bt.rel, MAIN_FORKNUM, blkno,
@@ -422,7 +409,6 @@ betreebulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	state.callback = callback;
 	state.callback_state = callback_state;
 	state.start_lsn = GetXLogInsertRecPtr();
-	state.nblocks = RelationGetNumberOfBlocks(info->index);
 	state.nodebuf = InvalidBuffer;
 	state.context = AllocSetContextCreate(CurrentMemoryContext,
 										  "betree vacuum",
@@ -433,9 +419,8 @@ betreebulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	for (int i = 0; i < BETREE_MAX_HEIGHT; i++)
 		state.last_node[i] = InvalidBlockNumber;
 	oldcontext = MemoryContextSwitchTo(state.context);
-	state.visited = MemoryContextAllocExtended(state.context,
-											   state.nblocks / 8 + 1,
-											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	betree_block_set_init(&state.visited,
+						  RelationGetNumberOfBlocks(info->index));
 	state.cursor = betree_pivot_infinite(false);
 
 	MemoryContextSwitchTo(state.work_context);
