@@ -623,33 +623,43 @@ warm(void)
 		run_for("VACUUM ANALYZE @table", e);
 }
 
+/* Messages that an engine's index has moved to leaves, in how many writes */
+typedef struct Flushes
+{
+	double		messages;
+	double		writes;
+} Flushes;
+
+/* Read before any limit is set: the function walks over the whole index */
+static Flushes flushes_before[MAX_ENGINES];
+
 /*
  * Messages that the indexes of a table have moved to leaves, and in how many
  * writes of leaves; zero without a betree index.
  */
 static void
-read_flushes(int engine, double *messages, double *leaf_writes)
+read_flushes(int engine, Flushes *flushes)
 {
-	static const char from[] = " FROM pg_index i, pg_class c, pg_am a,"
-		" betree_index_stats(c.oid) s WHERE i.indrelid = '@table'::regclass"
-		" AND c.oid = i.indexrelid AND a.oid = c.relam AND a.amname = 'betree'";
-	char		sql[512];
+	char	   *sql = sql_for("SELECT coalesce(sum(messages), 0) || ' ' ||"
+							  " coalesce(sum(messages /"
+							  " nullif(messages_per_leaf_write, 0)), 0)"
+							  " FROM pg_index i, pg_class c, pg_am a,"
+							  " betree_index_stats(c.oid) s"
+							  " WHERE i.indrelid = '@table'::regclass"
+							  " AND c.oid = i.indexrelid AND a.oid = c.relam"
+							  " AND a.amname = 'betree'", engine);
+	char	   *value = run(sql);
 
-	snprintf(sql, sizeof(sql), "SELECT coalesce(sum(messages), 0)%s", from);
-	*messages = number_for(sql, engine);
-	snprintf(sql, sizeof(sql), "SELECT coalesce(sum(messages /"
-			 " nullif(messages_per_leaf_write, 0)), 0)%s", from);
-	*leaf_writes = number_for(sql, engine);
+	if (value == NULL ||
+		sscanf(value, "%lf %lf", &flushes->messages, &flushes->writes) != 2)
+		die("unexpected answer of betree_index_stats()");
+	free(value);
+	free(sql);
 }
 
 static void
 measure_inserts(void)
 {
-	double		messages[2][MAX_ENGINES];
-	double		writes[2][MAX_ENGINES];
-
-	for (int e = 0; e < nengines; e++)
-		read_flushes(e, &messages[0][e], &writes[0][e]);
 	for (int round = 1; round <= options.rounds; round++)
 	{
 		int64		n = options.inserts / options.rounds;
@@ -663,13 +673,16 @@ measure_inserts(void)
 	print_sums("insert");
 	for (int e = 0; e < nengines; e++)
 	{
-		read_flushes(e, &messages[1][e], &writes[1][e]);
-		if (writes[1][e] > writes[0][e])
+		Flushes		after;
+		double		messages;
+		double		writes;
+
+		read_flushes(e, &after);
+		messages = after.messages - flushes_before[e].messages;
+		writes = after.writes - flushes_before[e].writes;
+		if (writes > 0)
 			printf("%s: %.0f messages moved to leaves in %.0f writes, %.1f a write\n\n",
-				   engine_name(e), messages[1][e] - messages[0][e],
-				   writes[1][e] - writes[0][e],
-				   ratio(messages[1][e] - messages[0][e],
-						 writes[1][e] - writes[0][e]));
+				   engine_name(e), messages, writes, messages / writes);
 	}
 }
 
@@ -1010,6 +1023,8 @@ main(int argc, char **argv)
 		load();
 	}
 	warm();
+	for (int e = 0; e < nengines; e++)
+		read_flushes(e, &flushes_before[e]);
 	if (options.before_clock && system(options.before_clock) != 0)
 		die("\"%s\" failed", options.before_clock);
 	if (work->aging)
