@@ -374,7 +374,7 @@ job_run_parallel(EcpJobKind kind, const void *task, Size task_bytes,
 	int			launched;
 
 	EnterParallelMode();
-	pcxt = CreateParallelContext("ecp", "ecp_device_worker_main", nworkers);
+	pcxt = CreateParallelContext("$libdir/ecp", "ecp_device_worker_main", nworkers);
 	shm_toc_estimate_chunk(&pcxt->estimator, sizeof(JobState));
 	shm_toc_estimate_chunk(&pcxt->estimator, task_bytes);
 	shm_toc_estimate_chunk(&pcxt->estimator, shared_bytes);

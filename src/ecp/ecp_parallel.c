@@ -133,7 +133,7 @@ knn_start_workers(EcpKnn *knn, const EcpKnnShared *plan, int nworkers)
 	Size		usage;
 
 	EnterParallelMode();
-	pcxt = CreateParallelContext("ecp", "ecp_knn_worker_main", nworkers);
+	pcxt = CreateParallelContext("$libdir/ecp", "ecp_knn_worker_main", nworkers);
 	usage = mul_size(nworkers, sizeof(BufferUsage));
 	shm_toc_estimate_chunk(&pcxt->estimator, plan->bytes);
 	shm_toc_estimate_chunk(&pcxt->estimator, usage);

@@ -164,25 +164,12 @@ validate_operators(CatCList *list, const char *opfamilyname)
 	{
 		Form_pg_amop form = (Form_pg_amop) GETSTRUCT(&list->members[i]->tuple);
 
-		if (form->amoppurpose == AMOP_SEARCH &&
+		/* a comparison with a key attribute, or the distance of a vector */
+		bool		compares = form->amoppurpose == AMOP_SEARCH &&
 			form->amopstrategy >= BTLessStrategyNumber &&
-			form->amopstrategy <= BTGreaterStrategyNumber)
-		{
-			/* of a key attribute */
-			if (check_amop_signature(form->amopopr, BOOLOID,
-									 form->amoplefttype,
-									 form->amoprighttype))
-				continue;
-			ereport(INFO,
-					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-					 errmsg("operator family \"%s\" of access method %s contains operator %s with wrong signature",
-							opfamilyname, "ecp",
-							format_operator(form->amopopr))));
-			result = false;
-			continue;
-		}
+			form->amopstrategy <= BTGreaterStrategyNumber;
 
-		if (form->amopstrategy != ECP_DISTANCE_STRATEGY)
+		if (!compares && form->amopstrategy != ECP_DISTANCE_STRATEGY)
 		{
 			ereport(INFO,
 					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
@@ -193,8 +180,9 @@ validate_operators(CatCList *list, const char *opfamilyname)
 			result = false;
 		}
 
-		if (form->amoppurpose != AMOP_ORDER ||
-			!opfamily_can_sort_type(form->amopsortfamily, FLOAT8OID))
+		if (!compares &&
+			(form->amoppurpose != AMOP_ORDER ||
+			 !opfamily_can_sort_type(form->amopsortfamily, FLOAT8OID)))
 		{
 			ereport(INFO,
 					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
@@ -204,7 +192,8 @@ validate_operators(CatCList *list, const char *opfamilyname)
 			result = false;
 		}
 
-		if (!check_amop_signature(form->amopopr, FLOAT8OID,
+		if (!check_amop_signature(form->amopopr,
+								  compares ? BOOLOID : FLOAT8OID,
 								  form->amoplefttype, form->amoprighttype))
 		{
 			ereport(INFO,
