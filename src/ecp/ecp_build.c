@@ -188,8 +188,9 @@ ecp_meta_form(Relation index, EcpMetaPageData *meta)
 
 /* ---- the clock ---- */
 
-static double
-cpu_seconds(void)
+/* Of this process, since it began. */
+double
+ecp_cpu_seconds(void)
 {
 	struct rusage usage;
 
@@ -203,7 +204,7 @@ void
 ecp_build_phase(EcpBuild *build, int phase, int progress)
 {
 	EcpFilesCount count = *ecp_files_count(build->files);
-	double		cpu = cpu_seconds();
+	double		cpu = ecp_cpu_seconds();
 	instr_time	now;
 
 	cpu += build->team ? ecp_team_cpu_s(build->team) : build->workers_cpu_s;

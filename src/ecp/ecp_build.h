@@ -201,6 +201,7 @@ struct EcpBuild
 
 /* ---- ecp_build.c ---- */
 
+extern double ecp_cpu_seconds(void);
 extern void ecp_build_phase(EcpBuild *build, int phase, int progress);
 
 /*

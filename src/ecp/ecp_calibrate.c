@@ -431,8 +431,8 @@ ecp_recall_calibrate(Relation index, EcpIndexState *state, double seconds)
 	cal->probe.state = state;
 	cal->probe.page = calibrate_page;
 	cal->probe.ordered = true;
-	cal->depth = (int) Min(ceil(CALIBRATE_DEPTH * Max(2.1 * pow(meta->ecpm_nleaves, 0.4),
-													  0.92 * sqrt(meta->ecpm_nleaves))),
+	cal->depth = (int) Min(ceil(CALIBRATE_DEPTH *
+								ecp_target_rule_probes(meta->ecpm_nleaves)),
 						   meta->ecpm_nleaves);
 	ecp_probe_init(&cal->probe);
 	if (state->leaf.quantizer != ECP_QUANTIZER_NONE)

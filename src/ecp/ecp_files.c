@@ -131,6 +131,16 @@ ecp_files_count(EcpFiles *files)
 	return &files->count;
 }
 
+void
+ecp_files_count_add(EcpFilesCount *sum, const EcpFilesCount *part)
+{
+	sum->files += part->files;
+	sum->opens += part->opens;
+	sum->read_bytes += part->read_bytes;
+	sum->written_bytes += part->written_bytes;
+	sum->io_s += part->io_s;
+}
+
 /*
  * Make the file sets.  A set takes over what SetTempTablespaces() says when
  * it is made, so that is changed and put back around each.

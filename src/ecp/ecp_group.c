@@ -446,6 +446,18 @@ typedef struct EcpGroupPass
 	uint64		before;			/* and: since this pass began */
 } EcpGroupPass;
 
+/* Write a group anew; false when another process has changed it. */
+static bool
+group_replace(Relation index, const EcpReplaceTarget *target,
+			  EcpMaintainCounts *counts)
+{
+	if (!ecp_replace(index, ECP_REPLACE_GROUP, target))
+		return false;
+	counts->groups++;
+	counts->regrouped += target->nold;
+	return true;
+}
+
 /*
  * One group of the node "ref".  Returns false if none is left, the node is
  * gone, or it had to be written anew, in which case *again is set.
@@ -495,11 +507,7 @@ group_replace_one(Relation index, const EcpChildData *ref,
 	target.nold = todo.n;
 	target.group = todo.which;
 	target.retrain = pass->retrain;
-	if (!ecp_replace(index, ECP_REPLACE_GROUP, &target))
-		return false;
-	counts->groups++;
-	counts->regrouped += todo.n;
-	return true;
+	return group_replace(index, &target, counts);
 }
 
 /* Are leaves of a node to be treated by a pass that may have begun before? */
@@ -687,11 +695,7 @@ group_around(Relation index, const EcpIndexState *state,
 	for (int k = 0; k < target.nold; k++)
 		which[k] = all[k].child;
 	target.group = which;
-	if (!ecp_replace(index, ECP_REPLACE_GROUP, &target))
-		return false;
-	counts->groups++;
-	counts->regrouped += target.nold;
-	return true;
+	return group_replace(index, &target, counts);
 }
 
 /*

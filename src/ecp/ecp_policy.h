@@ -79,6 +79,8 @@ extern EcpFiles *ecp_files_begin(void);
 /* Where the first file would go; InvalidOid is where the database is. */
 extern Oid	ecp_files_tablespace(const EcpFiles *files);
 extern EcpFilesCount *ecp_files_count(EcpFiles *files);
+extern void ecp_files_count_add(EcpFilesCount *sum,
+								const EcpFilesCount *part);
 
 /* For a worker: the backend shares its files, the worker attaches them. */
 extern dsm_handle ecp_files_share(EcpFiles *files);

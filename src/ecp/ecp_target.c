@@ -28,15 +28,22 @@
  * Measured at about 128 rows a cluster: a recall@10 of 0.95 takes 18 probes
  * of 203 clusters (SIFT), 25 of 496 (sentence embeddings; images only 6) and
  * 57 of 3,988 (SIFT).  For more clusters than that the trials say that
- * probes grow as their square root.  Random leaders need more of them.
+ * probes grow as their square root.
  */
+double
+ecp_target_rule_probes(uint32 nleaves)
+{
+	double		nclusters = Max(nleaves, 1);
+
+	return Max(2.1 * pow(nclusters, 0.4), 0.92 * sqrt(nclusters));
+}
+
+/* The rule for any target; random leaders need more probes. */
 static double
 target_rule(const EcpMetaPageData *meta, double target)
 {
-	double		nclusters = Max(meta->ecpm_nleaves, 1);
-	double		probes;
+	double		probes = ecp_target_rule_probes(meta->ecpm_nleaves);
 
-	probes = Max(2.1 * pow(nclusters, 0.4), 0.92 * sqrt(nclusters));
 	if (meta->ecpm_leaders == ECP_LEADERS_RANDOM)
 		probes *= 1.7;
 	return probes * pow(0.05 / (1 - target), TARGET_POWER);

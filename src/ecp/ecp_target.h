@@ -82,6 +82,7 @@ ecp_target_reached(EcpMetric metric, float4 leader_rank, float8 kth,
 /* ---- ecp_target.c ---- */
 
 extern float8 ecp_target_recall_of(Relation index);
+extern double ecp_target_rule_probes(uint32 nleaves);
 extern void ecp_scan_plan(Relation index, const EcpMetaPageData *meta,
 						  EcpScanPlan *plan);
 

@@ -22,8 +22,6 @@
  */
 #include "postgres.h"
 
-#include <sys/resource.h>
-
 #include "access/heapam.h"
 #include "access/relscan.h"
 #include "access/table.h"
@@ -191,16 +189,6 @@ team_attach(TeamAttached *attached, const TeamTask *task, char **addresses)
 
 /* ---- tasks ---- */
 
-static double
-team_cpu_seconds(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
-		(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000000.0;
-}
-
 int64
 ecp_team_step(const EcpTeam *team, int64 nitems, int64 least)
 {
@@ -314,19 +302,15 @@ team_work(EcpTeam *team)
 		if (task.kind == ECP_TASK_END)
 			break;
 
-		cpu_s = team_cpu_seconds();
+		cpu_s = ecp_cpu_seconds();
 		memset(count, 0, sizeof(EcpFilesCount));
 		team->build->state = shared->state;
 		team_tasks[task.kind] (team->build, task.args, addresses);
-		cpu_s = team_cpu_seconds() - cpu_s;
+		cpu_s = ecp_cpu_seconds() - cpu_s;
 
 		SpinLockAcquire(&shared->mutex);
 		shared->cpu_s += cpu_s;
-		shared->count.files += count->files;
-		shared->count.opens += count->opens;
-		shared->count.read_bytes += count->read_bytes;
-		shared->count.written_bytes += count->written_bytes;
-		shared->count.io_s += count->io_s;
+		ecp_files_count_add(&shared->count, count);
 		shared->nbusy--;
 		SpinLockRelease(&shared->mutex);
 		ConditionVariableSignal(&shared->done_cv);
@@ -386,17 +370,12 @@ ecp_team_sums(EcpTeam *team, double *heap_tuples, double *index_tuples,
 			  uint32 *rounds, bool *broken_hot_chain)
 {
 	const TeamShared *shared = team->shared;
-	EcpFilesCount *count = ecp_files_count(team->build->files);
 
 	*heap_tuples = shared->heap_tuples;
 	*index_tuples = shared->index_tuples;
 	*rounds = shared->rounds;
 	*broken_hot_chain = shared->broken_hot_chain;
-	count->files += shared->count.files;
-	count->opens += shared->count.opens;
-	count->read_bytes += shared->count.read_bytes;
-	count->written_bytes += shared->count.written_bytes;
-	count->io_s += shared->count.io_s;
+	ecp_files_count_add(ecp_files_count(team->build->files), &shared->count);
 }
 
 double
