@@ -48,6 +48,39 @@ SELECT * FROM ecp_advise('ecp_profile');
 SELECT * FROM ecp_advise('pg_default');
 -- the back of the envelope: 5.05 ms for each insert of 16 bytes is 3,168 B/s
 SELECT reason ~ '3168 B/s' AS envelope FROM ecp_advise('ecp_profile') WHERE statement ~ 'betree';
+-- defaults follow the profile of the index's tablespace.  betree: a log of the
+-- half-bandwidth size, at least 38 pages (flash) and at most 128
+CREATE TABLE bt_profile (k bigint, filler text);
+CREATE INDEX bt_profile_flash ON bt_profile USING betree (k);
+CREATE INDEX bt_profile_disk ON bt_profile USING betree (k) TABLESPACE ecp_profile;
+CREATE INDEX bt_profile_given ON bt_profile USING betree (k) WITH (buffer_pages = 7) TABLESPACE ecp_profile;
+SELECT c.relname, s.buffer_pages FROM pg_class AS c, betree_index_stats(c.oid) AS s WHERE c.relname ~ '^bt_profile_' ORDER BY 1;
+-- what was advised is a statement that can be run, and no change
+SELECT format('CREATE INDEX bt_advised ON bt_profile USING betree (k) %s TABLESPACE ecp_profile', substring(statement, 'WITH .*'))
+FROM ecp_advise('ecp_profile') WHERE statement ~ 'betree' \gexec
+SELECT buffer_pages FROM betree_index_stats('bt_advised');
+-- a new figure counts for whoever opens the index anew
+UPDATE ecp_device SET half_bandwidth = 100000000 WHERE tablespace = 'ecp_profile';
+REINDEX INDEX bt_profile_disk;
+SELECT buffer_pages FROM betree_index_stats('bt_profile_disk');
+-- also in parallel workers, which open the index themselves
+INSERT INTO bt_profile SELECT g, repeat('x', 500) FROM generate_series(1, 3000) AS g;
+ANALYZE bt_profile;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+SET parallel_leader_participation = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_memoize = off;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM bt_profile AS a JOIN bt_profile AS b USING (k);
+SELECT count(*) FROM bt_profile AS a JOIN bt_profile AS b USING (k);
+RESET ALL;
+SET client_min_messages = warning;
+DROP TABLE bt_profile;
+UPDATE ecp_device SET half_bandwidth = 450000 WHERE tablespace = 'ecp_profile';
+
 -- the statements of the first lines are ones that can be run
 SELECT statement FROM ecp_advise('ecp_profile') LIMIT 2 \gexec
 SELECT spcoptions FROM pg_tablespace WHERE spcname = 'ecp_profile';

@@ -370,12 +370,12 @@ BEGIN ATOMIC
 				pg_catalog.power(2, pg_catalog.round(pg_catalog.ln(least(1024, greatest(64, half_bandwidth / 1024.0))) / pg_catalog.ln(2)))::integer),
 			pg_catalog.format('at %s kB half of a read is latency (%s us and %s MB/s, r2 %s); a cluster is 64 kB to 1 MB',
 				half_bandwidth / 1024, round(latency_us::numeric), round(read_mb_s::numeric), round(r2::numeric, 2))),
-		(6, pg_catalog.format('CREATE INDEX ... USING betree ... WITH (node_size = %s)',
-				pg_catalog.power(2, pg_catalog.round(pg_catalog.ln(least(4096, greatest(64, half_bandwidth / 1024.0))) / pg_catalog.ln(2)))::integer),
-			pg_catalog.format('a node is moved as a whole: the same size, 64 kB to 4 MB; a synced insert anywhere would take %s us, %s B/s of 16-byte pairs',
+		(6, pg_catalog.format('CREATE INDEX ... USING betree ... WITH (buffer_pages = %s)',
+				least(128, greatest(38, half_bandwidth / pg_catalog.current_setting('block_size')::bigint))),
+			pg_catalog.format('the default where there is this profile: a log of the half-bandwidth size, 38 pages at least and 128 at most; a synced insert anywhere would take %s us, %s B/s of 16-byte pairs',
 				round(rand_write_us::numeric), round((16e6 / nullif(rand_write_us, 0))::numeric))),
 		(7, pg_catalog.format('SET ecp.in_buff = ''%sMB''',
-				pg_catalog.power(2, pg_catalog.ceil(pg_catalog.ln(greatest(16, least(1024, 20 * half_bandwidth / 1048576.0 * 20))) / pg_catalog.ln(2)))::integer),
+				pg_catalog.power(2, pg_catalog.ceil(pg_catalog.ln(greatest(128, least(1024, 20 * half_bandwidth / 1048576.0 * 20))) / pg_catalog.ln(2)))::integer),
 			'20 runs of 20 times the half-bandwidth size: in the merge each run is read in pieces of which 5 % of the time is latency')
 	) AS x(line, statement, reason)
 	ORDER BY x.line;

@@ -86,7 +86,7 @@ typedef struct BetreeSkip
 	Datum		value;
 } BetreeSkip;
 
-/* reloptions; -1 = chosen from the tuple's width */
+/* reloptions; -1 = chosen from the tuple's width and the profile */
 typedef struct BetreeOptions
 {
 	int32		vl_len_;

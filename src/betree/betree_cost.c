@@ -27,6 +27,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/selfuncs.h"
+#include "utils/spccache.h"
 
 /* leaves of a node, about */
 #define LEAVES_PER_NODE		180
@@ -123,6 +124,7 @@ betreecostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	double		nodes;
 	double		log_pages;
 	double		miss;
+	double		random_cost;
 	Cost		descent;
 	Cost		first;
 
@@ -144,6 +146,8 @@ betreecostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	/* the part of the index that memory is not expected to hold */
 	miss = 1.0 - (double) effective_cache_size / Max(1.0, pages);
 	miss = Max(0.0, Min(1.0, miss));
+	get_tablespace_page_costs(path->indexinfo->reltablespace, &random_cost,
+							  NULL);
 
 	/*
 	 * btcostestimate() takes the height from the planner, which asks btree
@@ -154,10 +158,10 @@ betreecostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	descent = guess_height(pages) * PAGE_OPERATORS * cpu_operator_cost;
 	if (filtered)
 		first = log_pages * PAGE_OPERATORS * cpu_operator_cost +
-			Max(log_pages - 1, 0) * miss * random_page_cost;
+			Max(log_pages - 1, 0) * miss * random_cost;
 	else
 		first = log_pages * (SEARCH_COMPARISONS * cpu_operator_cost +
-							 miss * random_page_cost);
+							 miss * random_cost);
 	*indexStartupCost += descent + first;
 	*indexTotalCost += nscans * descent + nodes * first;
 	*indexPages += log_pages * nodes;

@@ -14,12 +14,13 @@
 #include "betree/betree.h"
 
 #include "common/hashfn.h"
+#include "device/device_profile.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
 /*
- * What an automatic buffer_pages aims at: messages per leaf write, when keys
- * are uniform.  See README, "How much to buffer".
+ * What an automatic buffer_pages aims at, where no profile asks for more:
+ * messages per leaf write, when keys are uniform.  See README, "How much to buffer".
  */
 #ifdef BETREE_TINY
 #define TARGET_MESSAGES		3
@@ -49,7 +50,7 @@ betree_init(void)
 					  BETREE_BUFFER_LEVELS_DEFAULT, 1,
 					  BETREE_BUFFER_LEVELS_MAX, ShareUpdateExclusiveLock);
 	add_int_reloption(betree_relopt_kind, "buffer_pages",
-					  "Full pages that a node's buffer holds before they move down, 0 for none, -1 to choose from the size of the tuples",
+					  "Full pages that a node's buffer holds before they move down, 0 for none, -1 to choose from the width of the tuples and the tablespace's profile",
 					  BETREE_BUFFER_PAGES_AUTO, BETREE_BUFFER_PAGES_AUTO,
 					  BETREE_BUFFER_PAGES_MAX, ShareUpdateExclusiveLock);
 	add_int_reloption(betree_relopt_kind, "fillfactor",
@@ -87,38 +88,51 @@ betreeoptions(Datum reloptions, bool validate)
 									  tab, lengthof(tab));
 }
 
-/* Widths of an index's tuples and pivots, cached in rd_amcache */
-typedef struct TupleWidths
+/*
+ * What the automatic choice rests on, cached in rd_amcache: widths of an
+ * index's tuples and pivots, and the size at which half of a read from its
+ * tablespace is positioning, or 0 if nobody measured it.
+ */
+typedef struct AutoBasis
 {
 	int			tuple;
 	int			pivot;
-} TupleWidths;
+	int64		half_bandwidth_bytes;
+} AutoBasis;
 
-/* Guess them from the column types: the lookup costs syscache probes. */
-static TupleWidths
-tuple_widths(Relation rel)
+/*
+ * Find it: the widths are guessed from the column types.  Costs syscache
+ * probes and a look at the profile, once for each relcache entry; so a new
+ * calibration is seen by sessions that begin after it, and after a REINDEX.
+ */
+static AutoBasis
+auto_basis(Relation rel)
 {
 	TupleDesc	tupdesc = RelationGetDescr(rel);
-	TupleWidths widths;
+	EcpDeviceProfile profile;
+	AutoBasis	basis;
 
 	if (rel->rd_amcache != NULL)
-		return *(TupleWidths *) rel->rd_amcache;
+		return *(AutoBasis *) rel->rd_amcache;
 
-	widths.tuple = widths.pivot = sizeof(IndexTupleData);
+	basis.tuple = basis.pivot = sizeof(IndexTupleData);
 	for (int i = 0; i < tupdesc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(tupdesc, i);
 		int			width = get_typavgwidth(att->atttypid, att->atttypmod);
 
-		widths.tuple += width;
+		basis.tuple += width;
 		if (i < IndexRelationGetNumberOfKeyAttributes(rel))
-			widths.pivot += width;
+			basis.pivot += width;
 	}
+	basis.half_bandwidth_bytes =
+		ecp_device_profile_read(rel->rd_rel->reltablespace, &profile) ?
+		profile.half_bandwidth_bytes : 0;
 	if (rel->rd_amcache == NULL)
 		rel->rd_amcache = MemoryContextAlloc(rel->rd_indexcxt,
-											 sizeof(TupleWidths));
-	*(TupleWidths *) rel->rd_amcache = widths;
-	return widths;
+											 sizeof(AutoBasis));
+	*(AutoBasis *) rel->rd_amcache = basis;
+	return basis;
 }
 
 /*
@@ -126,18 +140,23 @@ tuple_widths(Relation rel)
  * tuples over F children, and a node holds F pivots at its usual fill.  That
  * is 38 pages for keys of any width, and more if INCLUDE columns make the
  * tuples wider than the pivots.
+ *
+ * On a device where positioning is dear, a log of the half-bandwidth size:
+ * longer ones would save it less than they would cost in bytes.  Never a
+ * shorter one, for on any device the messages of a flush divide WAL, too.
  */
 static int
-automatic_buffer_pages(TupleWidths widths)
+automatic_buffer_pages(const AutoBasis *basis)
 {
 	double		tuples = (double) BetreePageCapacity /
-		(MAXALIGN(widths.tuple) + sizeof(ItemIdData));
+		(MAXALIGN(basis->tuple) + sizeof(ItemIdData));
 	double		children = (double) BetreePageCapacity /
-		(MAXALIGN(widths.pivot) + sizeof(ItemIdData)) *
+		(MAXALIGN(basis->pivot) + sizeof(ItemIdData)) *
 		BETREE_NODE_FILLFACTOR / 100;
-	int			pages = (int) (TARGET_MESSAGES * children / tuples + 0.5);
+	double		pages = TARGET_MESSAGES * children / tuples + 0.5;
 
-	return Max(AUTO_PAGES_MIN, Min(pages, BETREE_BUFFER_PAGES_MAX));
+	pages = Max(pages, (double) basis->half_bandwidth_bytes / BLCKSZ);
+	return (int) Max(AUTO_PAGES_MIN, Min(pages, BETREE_BUFFER_PAGES_MAX));
 }
 
 /*
@@ -148,7 +167,7 @@ void
 betree_open(BetreeRel *bt, Relation rel)
 {
 	BetreeOptions *options = (BetreeOptions *) rel->rd_options;
-	TupleWidths widths;
+	AutoBasis	basis;
 
 	bt->rel = rel;
 	bt->tupdesc = RelationGetDescr(rel);
@@ -161,10 +180,10 @@ betree_open(BetreeRel *bt, Relation rel)
 		BETREE_BUFFER_LEVELS_DEFAULT;
 	bt->flush_budget = options ? options->flush_budget :
 		BETREE_FLUSH_BUDGET_DEFAULT;
-	widths = tuple_widths(rel);
-	bt->tuple_width = widths.tuple;
+	basis = auto_basis(rel);
+	bt->tuple_width = basis.tuple;
 	if (bt->buffer_pages == BETREE_BUFFER_PAGES_AUTO)
-		bt->buffer_pages = automatic_buffer_pages(widths);
+		bt->buffer_pages = automatic_buffer_pages(&basis);
 	for (int i = 0; i < bt->nkeyatts; i++)
 		bt->cmp[i] = index_getprocinfo(rel, i + 1, BETREE_ORDER_PROC);
 }

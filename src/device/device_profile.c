@@ -29,7 +29,6 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
 
 #include "device/device_profile.h"
 
@@ -152,8 +151,10 @@ profile_from_row(const Datum *v, const bool *n, EcpDeviceProfile *p)
  *
  * InvalidOid stands for the default tablespace of the database.  Returns
  * false, with the defaults in *profile, if the tablespace was not measured or
- * the extension's table is not there.  Needs a transaction; takes no lock
- * that outlives it, and no privilege, as the figures are no secret.
+ * the extension's table is not there.  Needs a transaction, of any isolation
+ * level, in parallel mode or not: the row is read as a catalog's is, the
+ * newest one.  Takes no lock that outlives the call, and no privilege, as the
+ * figures are no secret.
  */
 bool
 ecp_device_profile_read(Oid tablespace, EcpDeviceProfile *profile)
@@ -162,7 +163,6 @@ ecp_device_profile_read(Oid tablespace, EcpDeviceProfile *profile)
 	Oid			relid;
 	char	   *spcname;
 	Relation	rel;
-	Snapshot	snapshot;
 	TableScanDesc scan;
 	TupleTableSlot *slot;
 	bool		found = false;
@@ -185,9 +185,8 @@ ecp_device_profile_read(Oid tablespace, EcpDeviceProfile *profile)
 		table_close(rel, AccessShareLock);
 		return false;
 	}
-	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	slot = table_slot_create(rel, NULL);
-	scan = table_beginscan(rel, snapshot, 0, NULL);
+	scan = table_beginscan_catalog(rel, 0, NULL);
 	while (!found && table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
 		slot_getallattrs(slot);
@@ -200,7 +199,6 @@ ecp_device_profile_read(Oid tablespace, EcpDeviceProfile *profile)
 	}
 	table_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
-	UnregisterSnapshot(snapshot);
 	table_close(rel, AccessShareLock);
 	return found;
 }
