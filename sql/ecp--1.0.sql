@@ -1064,12 +1064,13 @@ COMMENT ON FUNCTION ecp_last_scan() IS
 CREATE FUNCTION ecp_recall(index regclass, k integer DEFAULT 10,
 	probes integer[] DEFAULT NULL, samples integer DEFAULT 100,
 	seed integer DEFAULT 1, queries text DEFAULT NULL,
+	store boolean DEFAULT false,
 	OUT probes integer, OUT recall float8, OUT clusters float8,
 	OUT vectors float8, OUT ms float8)
 	RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 5;
-COMMENT ON FUNCTION ecp_recall(regclass, integer, integer[], integer, integer, text) IS
-	'share of the true nearest rows that an ecp index finds, by number of probes';
+COMMENT ON FUNCTION ecp_recall(regclass, integer, integer[], integer, integer, text, boolean) IS
+	'share of the true nearest rows that an ecp index finds, by number of probes; if asked, what targets of recall take is measured anew and stored';
 
 -- ecp: many queries at once
 

@@ -77,5 +77,29 @@ INSERT INTO target_g SELECT * FROM target_t WHERE id <= 5000;
 SELECT count(*) FROM (SELECT id FROM target_g ORDER BY v <-> target_vector(77) LIMIT 10) s;
 SELECT probes BETWEEN 5 AND 40 AS by_rule, early FROM ecp_last_scan();
 
+-- until its curve is measured, here with the queries that are to come
+SET ecp.target_recall = 0.8;
+SELECT count(*) FROM (SELECT id FROM target_g ORDER BY v <-> target_vector(77) LIMIT 10) s;
+SELECT probes AS by_rule FROM ecp_last_scan() \gset
+SELECT probes, recall >= 0.78 AS reached
+FROM ecp_recall('target_gi', probes => '{0}', queries => 'SELECT v FROM target_q', store => true);
+SELECT count(*) FROM (SELECT id FROM target_g ORDER BY v <-> target_vector(77) LIMIT 10) s;
+SELECT probes <> :by_rule AS measured, early FROM ecp_last_scan();
+RESET ecp.target_recall;
+-- an index that grew keeps its word when it is measured anew
+SELECT (SELECT count(*) > 0 FROM ecp_recall('target_gi', samples => 200, store => true)) AS stored,
+	recall >= 0.94 AS reached FROM ecp_recall('target_gi', probes => '{0}', samples => 200, seed => 2);
+SELECT ecp_index_check('target_gi', true);
+SELECT * FROM ecp_recall('target_gi', k => 5, store => true);
+SELECT * FROM ecp_recall('target_gi', samples => 99, store => true);
+CREATE ROLE regress_ecp_target;
+GRANT SELECT ON target_g TO regress_ecp_target;
+SET ROLE regress_ecp_target;
+SELECT count(*) FROM ecp_recall('target_gi');
+SELECT * FROM ecp_recall('target_gi', store => true);
+RESET ROLE;
+DROP OWNED BY regress_ecp_target;
+DROP ROLE regress_ecp_target;
+
 DROP TABLE target_t, target_q, target_g;
 DROP FUNCTION target_vector, target_recall, target_probes;

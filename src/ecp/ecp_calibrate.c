@@ -19,9 +19,12 @@
  * codes are read).  For each of a list of targets the pair of probes and
  * slack that reads fewest clusters is kept.
  *
- * Rows of the table are easier than fresh queries, because leaders were made
- * of them; and a choice among many pairs is a lucky one.  So more than the
- * target is asked for: CALIBRATE_MARGIN of the share that may be missed.
+ * More than the target is asked for, for three reasons.  Rows of the table are
+ * easier than fresh queries, because leaders were made of them:
+ * CALIBRATE_MARGIN of the share that may be missed.  A few hundred queries say
+ * it with an error, and a choice among many pairs is a lucky one:
+ * CALIBRATE_ERRORS standard errors.  And codes lose rows that neither the
+ * searches here nor those of scans see: CALIBRATE_CODES_LOSS.
  *
  * The time is bounded, which matters where each cluster is a wait for a
  * device: what is known by then is what is used.
@@ -44,18 +47,19 @@
 #include "utils/timestamp.h"
 #include "vector/vector_codes.h"
 
-/* Queries at most, and those that are searched for whatever the time. */
-#define CALIBRATE_QUERIES		400
+/* Queries that are searched for whatever the time. */
 #define CALIBRATE_QUERIES_MIN	256
 
 /* Clusters read for a query, as a multiple of the rule's for 0.95. */
 #define CALIBRATE_DEPTH			8
 
-/* Of the share that may be missed, how much is kept back. */
-#define CALIBRATE_MARGIN		0.3
+/* Asked for beyond the target; see above. */
+#define CALIBRATE_MARGIN		0.15
+#define CALIBRATE_ERRORS		1.5
+#define CALIBRATE_CODES_LOSS	0.001
 
 /* Numbers of probes and slacks that are tried. */
-#define CALIBRATE_PROBES		40
+#define CALIBRATE_PROBES		80
 #define CALIBRATE_SLACKS		14
 
 static const float4 calibrate_targets[] = {
@@ -76,9 +80,11 @@ typedef struct CalibrateQuery
 	float8	   *kth;			/* after that cluster */
 } CalibrateQuery;
 
-typedef struct Calibrate
+struct EcpCalibration
 {
 	EcpProbe	probe;			/* must be first */
+	MemoryContext context;		/* of all */
+	MemoryContext query_context;	/* of one query */
 	EcpIndexState *state;
 	EcpRerank	rerank;
 	int			depth;			/* clusters read for a query */
@@ -94,13 +100,14 @@ typedef struct Calibrate
 	float8	   *ranks;			/* of a page */
 
 	int			nqueries;
+	int			max_queries;
 	CalibrateQuery *queries;
-} Calibrate;
+};
 
 /* ---- searching ---- */
 
 static void
-calibrate_note_truth(Calibrate *cal, float8 rank)
+calibrate_note_truth(EcpCalibration *cal, float8 rank)
 {
 	int			place = ecp_nearest_add(&cal->truth, rank);
 
@@ -113,7 +120,7 @@ calibrate_note_truth(Calibrate *cal, float8 rank)
 
 /* Rows of a page by their codes. */
 static void
-calibrate_codes(Calibrate *cal, const EcpProbeRun *run, Buffer buffer,
+calibrate_codes(EcpCalibration *cal, const EcpProbeRun *run, Buffer buffer,
 				const EcpEntryView *view, uint32 first, int n)
 {
 	const EcpClusterRef *ref = cal->probe.ref;
@@ -153,7 +160,7 @@ static void
 calibrate_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 			   const EcpEntryView *view, uint32 first, int n)
 {
-	Calibrate  *cal = (Calibrate *) probe;
+	EcpCalibration *cal = (EcpCalibration *) probe;
 	const EcpGeometry *geo = &cal->state->leaf;
 	const uint32 *const *factors = (const uint32 *const *) view->factors;
 
@@ -179,9 +186,34 @@ calibrate_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 	UnlockReleaseBuffer(buffer);
 }
 
-/* Search for one row, and keep the notes. */
+/* Note in which clusters the nearest rows were found; see below. */
 static void
-calibrate_query(Calibrate *cal, const void *row, ItemPointer self)
+calibrate_note_query(EcpCalibration *cal, CalibrateQuery *notes,
+					 const float8 *nearest, int nnearest)
+{
+	int			nfound = cal->truth.n;
+
+	notes->nclusters = cal->cluster;
+	memcpy(notes->found, cal->found, sizeof(notes->found));
+	if (nearest != NULL)
+	{
+		nnearest = Min(nnearest, ECP_TARGET_K);
+		while (nfound > 0 &&
+			   cal->truth.ranks[nfound - 1] > nearest[nnearest - 1])
+			nfound--;
+		while (nfound < nnearest)
+			notes->found[nfound++] = PG_INT32_MAX;
+		nfound = nnearest;
+	}
+	notes->nfound = nfound;
+	if (nfound > 0)
+		cal->nqueries++;
+}
+
+/* Search for a vector, and keep the notes; in the query's context. */
+static void
+calibrate_search(EcpCalibration *cal, const void *row, ItemPointer self,
+				 const float8 *nearest, int nnearest)
 {
 	EcpMetaPageData *meta = &cal->state->meta;
 	CalibrateQuery *notes = &cal->queries[cal->nqueries];
@@ -207,7 +239,9 @@ calibrate_query(Calibrate *cal, const void *row, ItemPointer self)
 		ecp_rerank_reset(&cal->rerank);
 		cal->rerank.query = cal->query;
 	}
-	cal->self = *self;
+	ItemPointerSetInvalid(&cal->self);
+	if (self)
+		cal->self = *self;
 	ecp_nearest_reset(&cal->truth);
 	ecp_nearest_reset(&cal->seen);
 	ecp_probe_init(probe);
@@ -223,11 +257,36 @@ calibrate_query(Calibrate *cal, const void *row, ItemPointer self)
 		notes->kth[cal->cluster] = cal->seen.kth;
 	}
 	ecp_descent_end(descent);
-	notes->nclusters = cal->cluster;
-	notes->nfound = cal->truth.n;
-	memcpy(notes->found, cal->found, sizeof(notes->found));
-	if (notes->nfound > 0)
-		cal->nqueries++;
+	calibrate_note_query(cal, notes, nearest, nnearest);
+}
+
+/*
+ * Take one query: a vector with the index's elements and, if it is a row of
+ * the index, which one.  If the ranks of its nearest rows are known, "nearest"
+ * has so many of them, in ascending order; else the nearest rows of the
+ * clusters read here are taken for them.
+ */
+void
+ecp_calibration_query(EcpCalibration *cal, const void *row, ItemPointer self,
+					  const float8 *nearest, int nnearest)
+{
+	CalibrateQuery *notes = &cal->queries[cal->nqueries];
+	MemoryContext old;
+
+	CHECK_FOR_INTERRUPTS();
+	if (cal->nqueries == cal->max_queries || (nearest && nnearest == 0))
+		return;
+	if (notes->leaders == NULL)
+	{
+		notes->leaders = MemoryContextAlloc(cal->context,
+											cal->depth * sizeof(float4));
+		notes->kth = MemoryContextAlloc(cal->context,
+										cal->depth * sizeof(float8));
+	}
+	old = MemoryContextSwitchTo(cal->query_context);
+	calibrate_search(cal, row, self, nearest, nnearest);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(cal->query_context);
 }
 
 /* ---- choosing rows ---- */
@@ -264,73 +323,136 @@ calibrate_clusters(Relation index, EcpIndexState *state, int *n)
 	return clusters;
 }
 
-/* Search for a random row of a random cluster. */
-static void
-calibrate_random(Calibrate *cal, const EcpChildData *clusters, int nclusters,
-				 uint32 largest, pg_prng_state *prng)
+/*
+ * Take random rows of some clusters as queries, each row of these with the
+ * same probability, until there are enough of them or, if there are
+ * CALIBRATE_QUERIES_MIN, these seconds have passed.
+ */
+void
+ecp_calibration_sample(EcpCalibration *cal, const EcpChildData *clusters,
+					   int nclusters, double seconds)
 {
-	const EcpChildData *cluster;
-	EcpRowSet	rows;
-	uint32		row;
+	MemoryContext context = AllocSetContextCreate(cal->context,
+												  "ecp calibrate, one cluster",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	uint32		largest = 0;
+	pg_prng_state prng;
+	instr_time	start;
 
-	/* each row with the same probability: by rejection */
-	do
+	for (int i = 0; i < nclusters; i++)
+		largest = Max(largest, clusters[i].ecpc_nrows);
+	pg_prng_seed(&prng, cal->state->meta.ecpm_seed);
+	INSTR_TIME_SET_CURRENT(start);
+	for (int q = 0; q < cal->max_queries && largest > 0; q++)
 	{
-		cluster = &clusters[pg_prng_uint64_range(prng, 0, nclusters - 1)];
-		row = pg_prng_uint64_range(prng, 0, largest - 1);
-	} while (row >= cluster->ecpc_nrows);
+		const EcpChildData *cluster;
+		EcpRowSet	rows;
+		uint32		row;
+		instr_time	now;
 
-	ecp_rows_init(&rows, cal->state);
-	if (!ecp_rows_read(cal->probe.index, cal->state, cluster->ecpc_blk,
-					   cluster->ecpc_run, InvalidBuffer, &rows) ||
-		row >= rows.nrows)
-		return;
-	calibrate_query(cal, rows.vectors + row * rows.stride, &rows.tids[row]);
+		INSTR_TIME_SET_CURRENT(now);
+		INSTR_TIME_SUBTRACT(now, start);
+		if (q >= CALIBRATE_QUERIES_MIN && INSTR_TIME_GET_DOUBLE(now) > seconds)
+			break;
+
+		/* by rejection */
+		do
+		{
+			cluster = &clusters[pg_prng_uint64_range(&prng, 0, nclusters - 1)];
+			row = pg_prng_uint64_range(&prng, 0, largest - 1);
+		} while (row >= cluster->ecpc_nrows);
+
+		ecp_rows_init(&rows, cal->state);
+		if (ecp_rows_read(cal->probe.index, cal->state, cluster->ecpc_blk,
+						  cluster->ecpc_run, InvalidBuffer, &rows) &&
+			row < rows.nrows)
+			ecp_calibration_query(cal, rows.vectors + row * rows.stride,
+								  &rows.tids[row], NULL, 0);
+		MemoryContextReset(context);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
 }
 
 /* ---- choosing points ---- */
 
-/* Where a query stops with this slack, without bounds. */
-static int
-calibrate_stop(const CalibrateQuery *query, EcpMetric metric, float4 slack)
-{
-	int			stop = 1;
-
-	while (stop < query->nclusters &&
-		   !ecp_target_reached(metric, query->leaders[stop],
-							   query->kth[stop - 1], slack))
-		stop++;
-	return stop;
-}
-
-/* Recall and mean number of clusters of one rule. */
+/* Where queries stop with this slack, without bounds. */
 static void
-calibrate_rule(const Calibrate *cal, double probes, const int *stops,
-			   bool early, double *recall, double *cost)
+calibrate_stops(const EcpCalibration *cal, float4 slack, int *stops)
 {
-	int			least = early ? EcpTargetLeast(probes) : (int) probes;
-	int			most = early ? EcpTargetMost(probes) : (int) probes;
-	double		hits = 0;
-	double		wanted = 0;
+	EcpMetric	metric = cal->state->meta.ecpm_metric;
 
-	*cost = 0;
 	for (int q = 0; q < cal->nqueries; q++)
 	{
 		const CalibrateQuery *query = &cal->queries[q];
-		int			stop = early ? Min(Max(stops[q], least), most) : most;
+		int			stop = 1;
+
+		while (stop < query->nclusters &&
+			   !ecp_target_reached(metric, query->leaders[stop],
+								   query->kth[stop - 1], slack))
+			stop++;
+		stops[q] = stop;
+	}
+}
+
+/* What a rule gave. */
+typedef struct CalibrateResult
+{
+	double		recall;			/* mean of the queries' */
+	double		error;			/* its standard error */
+	double		cost;			/* mean number of clusters */
+} CalibrateResult;
+
+/*
+ * Try a rule: where each query stops if there were no bounds, and these.
+ */
+static void
+calibrate_rule(const EcpCalibration *cal, const int *stops, int least,
+			   int most, CalibrateResult *result)
+{
+	double		sum = 0;
+	double		squares = 0;
+	double		cost = 0;
+	int			n = cal->nqueries;
+
+	for (int q = 0; q < n; q++)
+	{
+		const CalibrateQuery *query = &cal->queries[q];
+		int			stop = stops ? Min(Max(stops[q], least), most) : most;
+		int			hits = 0;
+		double		recall;
 
 		for (int i = 0; i < query->nfound; i++)
 			hits += query->found[i] < stop;
-		wanted += query->nfound;
-		*cost += Min(stop, query->nclusters);
+		recall = (double) hits / query->nfound;
+		sum += recall;
+		squares += recall * recall;
+		cost += Min(stop, query->nclusters);
 	}
-	*recall = hits / wanted;
-	*cost /= cal->nqueries;
+	result->recall = sum / n;
+	result->error = sqrt(Max(squares / n - result->recall * result->recall, 0) /
+						 n);
+	result->cost = cost / n;
+	if (cal->state->leaf.quantizer != ECP_QUANTIZER_NONE)
+		result->recall -= CALIBRATE_CODES_LOSS;
+}
+
+/* Does it reach this target on queries to come? */
+static bool
+calibrate_reaches(const CalibrateResult *result, double target)
+{
+	double		missed = 1 - result->recall;
+
+	if (missed <= 0)
+		return true;
+	missed += CALIBRATE_ERRORS * result->error;
+	return missed <= (1 - target) * (1 - CALIBRATE_MARGIN);
 }
 
 /* The slacks to try: shares of a typical squared distance; the last is none. */
 static void
-calibrate_slacks(const Calibrate *cal, EcpMetric metric, float4 *slacks)
+calibrate_slacks(const EcpCalibration *cal, EcpMetric metric, float4 *slacks)
 {
 	double		sum = 0;
 
@@ -342,17 +464,24 @@ calibrate_slacks(const Calibrate *cal, EcpMetric metric, float4 *slacks)
 	slacks[CALIBRATE_SLACKS - 1] = get_float4_infinity();
 }
 
-/* Fill in the curve from the notes. */
-static void
-calibrate_choose(Calibrate *cal)
+/*
+ * Put the curve that follows from the queries into the metapage in memory;
+ * "rows" is how many the index has.  Returns false, leaving it, if there were
+ * no queries.
+ */
+bool
+ecp_calibration_choose(EcpCalibration *cal, double rows)
 {
 	EcpMetaPageData *meta = &cal->state->meta;
 	float4		slacks[CALIBRATE_SLACKS];
-	int		   *stops = palloc(cal->nqueries * sizeof(int));
+	int		   *stops;
 	int			ntargets = lengthof(calibrate_targets);
 	double		costs[lengthof(calibrate_targets)];
 	EcpRecallPointData best[lengthof(calibrate_targets)];
 
+	if (cal->nqueries == 0)
+		return false;
+	stops = palloc(cal->nqueries * sizeof(int));
 	for (int t = 0; t < ntargets; t++)
 		costs[t] = get_float8_infinity();
 	calibrate_slacks(cal, meta->ecpm_metric, slacks);
@@ -363,32 +492,38 @@ calibrate_choose(Calibrate *cal)
 		/* ranks by inner product are no distances */
 		if (early && meta->ecpm_metric == ECP_METRIC_IP)
 			continue;
-		for (int q = 0; early && q < cal->nqueries; q++)
-			stops[q] = calibrate_stop(&cal->queries[q], meta->ecpm_metric,
-									  slacks[s]);
+		if (early)
+			calibrate_stops(cal, slacks[s], stops);
 		for (int p = 0; p < CALIBRATE_PROBES; p++)
 		{
 			double		probes = round(pow(cal->depth,
 										   (p + 1.0) / CALIBRATE_PROBES));
-			double		recall;
-			double		cost;
+			CalibrateResult result;
 
-			calibrate_rule(cal, probes, stops, early, &recall, &cost);
+			if (early)
+				calibrate_rule(cal, stops, EcpTargetLeast(probes),
+							   EcpTargetMost(probes), &result);
+			else
+				calibrate_rule(cal, NULL, 0, (int) probes, &result);
 			for (int t = 0; t < ntargets; t++)
 			{
-				double		missed = 1 - calibrate_targets[t];
-
-				if (recall < 1 - missed * (1 - CALIBRATE_MARGIN) ||
-					cost >= costs[t])
+				if (result.cost >= costs[t] ||
+					!calibrate_reaches(&result, calibrate_targets[t]))
 					continue;
-				costs[t] = cost;
+				costs[t] = result.cost;
 				best[t].ecpm_probes = probes;
 				best[t].ecpm_recall = calibrate_targets[t];
 				best[t].ecpm_slack = slacks[s];
-				best[t].ecpm_clusters = cost;
+				best[t].ecpm_clusters = result.cost;
 			}
 		}
 	}
+	elog(DEBUG1, "ecp calibrate: %d queries, %d clusters each",
+		 cal->nqueries, cal->depth);
+	meta->ecpm_recall_queries = cal->nqueries;
+	meta->ecpm_recall_leaves = meta->ecpm_nleaves;
+	meta->ecpm_recall_time = GetCurrentTimestamp();
+	meta->ecpm_recall_tuples = rows;
 	meta->ecpm_recall_points = 0;
 	for (int t = 0; t < ntargets && !isinf(costs[t]); t++)
 	{
@@ -397,35 +532,80 @@ calibrate_choose(Calibrate *cal)
 			 best[t].ecpm_clusters);
 		meta->ecpm_recall[meta->ecpm_recall_points++] = best[t];
 	}
+	pfree(stops);
+	return true;
 }
 
 /*
- * Measure an index and put the curve into state->meta, within about so many
- * seconds.  The pages must be readable; the metapage is not read.
+ * CURVE: META.  Write the curve in *meta to the index: all searches that begin
+ * from now on follow it.
  */
 void
-ecp_recall_calibrate(Relation index, EcpIndexState *state, double seconds)
+ecp_recall_store(Relation index, const EcpMetaPageData *meta)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "ecp calibrate",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext query_context;
-	MemoryContext old;
+	Buffer		buffer = ecp_meta_lock(index);
+	GenericXLogState *xlog = GenericXLogStart(index);
+	EcpMetaPage m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, buffer, 0));
+
+	m->ecpm_recall_points = meta->ecpm_recall_points;
+	memcpy(m->ecpm_recall, meta->ecpm_recall, sizeof(m->ecpm_recall));
+	m->ecpm_recall_time = meta->ecpm_recall_time;
+	m->ecpm_recall_tuples = meta->ecpm_recall_tuples;
+	m->ecpm_recall_leaves = meta->ecpm_recall_leaves;
+	m->ecpm_recall_queries = meta->ecpm_recall_queries;
+	GenericXLogFinish(xlog);
+	UnlockReleaseBuffer(buffer);
+}
+
+/* Of how many nearest rows does a search by this plan find which share? */
+double
+ecp_calibration_recall(const EcpCalibration *cal, const EcpScanPlan *plan)
+{
+	CalibrateResult result;
+	int		   *stops = NULL;
+
+	if (cal->nqueries == 0)
+		return get_float8_nan();
+	if (plan->early)
+	{
+		stops = palloc(cal->nqueries * sizeof(int));
+		calibrate_stops(cal, plan->slack, stops);
+		calibrate_rule(cal, stops, plan->least, plan->most, &result);
+		pfree(stops);
+	}
+	else
+		calibrate_rule(cal, NULL, 0, plan->probes, &result);
+	return result.recall;
+}
+
+/* ---- one after the other ---- */
+
+/*
+ * Begin to measure, with up to so many queries, the index that "state" was
+ * read of.  Its pages must be readable; the metapage is not read again.
+ * Returns NULL where this is of no use.
+ */
+EcpCalibration *
+ecp_calibration_begin(Relation index, EcpIndexState *state, int max_queries)
+{
 	EcpMetaPageData *meta = &state->meta;
-	Calibrate  *cal;
-	EcpChildData *clusters;
-	int			nclusters;
-	uint32		largest = 0;
-	pg_prng_state prng;
-	instr_time	start;
+	MemoryContext context;
+	MemoryContext old;
+	EcpCalibration *cal;
 
 	/* exact vectors beside the entry pages would take too long */
 	if (EcpIndexIsEmpty(state) ||
 		(state->leaf.stream && state->leaf.quantizer == ECP_QUANTIZER_NONE))
-		return;
+		return NULL;
 
+	context = AllocSetContextCreate(CurrentMemoryContext, "ecp calibrate",
+									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
-	cal = palloc0(sizeof(Calibrate));
+	cal = palloc0(sizeof(EcpCalibration));
+	cal->context = context;
+	cal->query_context = AllocSetContextCreate(context,
+											   "ecp calibrate, one query",
+											   ALLOCSET_DEFAULT_SIZES);
 	cal->state = state;
 	cal->probe.index = index;
 	cal->probe.state = state;
@@ -438,45 +618,35 @@ ecp_recall_calibrate(Relation index, EcpIndexState *state, double seconds)
 	if (state->leaf.quantizer != ECP_QUANTIZER_NONE)
 		ecp_rerank_init(&cal->rerank, &cal->probe);
 	cal->ranks = palloc((state->leaf.slots + ECP_KERNEL_SLACK) * sizeof(float8));
-	cal->queries = palloc0(CALIBRATE_QUERIES * sizeof(CalibrateQuery));
-	clusters = calibrate_clusters(index, state, &nclusters);
-	for (int i = 0; i < nclusters; i++)
-		largest = Max(largest, clusters[i].ecpc_nrows);
-	pg_prng_seed(&prng, meta->ecpm_seed);
-	query_context = AllocSetContextCreate(context, "ecp calibrate, one query",
-										  ALLOCSET_DEFAULT_SIZES);
-
-	INSTR_TIME_SET_CURRENT(start);
-	for (int q = 0; q < CALIBRATE_QUERIES && largest > 0; q++)
-	{
-		CalibrateQuery *notes = &cal->queries[cal->nqueries];
-		instr_time	now;
-
-		CHECK_FOR_INTERRUPTS();
-		INSTR_TIME_SET_CURRENT(now);
-		INSTR_TIME_SUBTRACT(now, start);
-		if (q >= CALIBRATE_QUERIES_MIN && INSTR_TIME_GET_DOUBLE(now) > seconds)
-			break;
-		if (notes->leaders == NULL)
-		{
-			notes->leaders = palloc(cal->depth * sizeof(float4));
-			notes->kth = palloc(cal->depth * sizeof(float8));
-		}
-		MemoryContextSwitchTo(query_context);
-		calibrate_random(cal, clusters, nclusters, largest, &prng);
-		MemoryContextSwitchTo(context);
-		MemoryContextReset(query_context);
-	}
-	if (cal->nqueries > 0)
-	{
-		elog(DEBUG1, "ecp calibrate: %d queries, %d clusters each",
-			 cal->nqueries, cal->depth);
-		calibrate_choose(cal);
-		meta->ecpm_recall_queries = cal->nqueries;
-		meta->ecpm_recall_leaves = meta->ecpm_nleaves;
-		meta->ecpm_recall_time = GetCurrentTimestamp();
-		meta->ecpm_recall_tuples = meta->ecpm_build_tuples;
-	}
+	cal->max_queries = max_queries;
+	cal->queries = palloc0(mul_size(max_queries + 1, sizeof(CalibrateQuery)));
 	MemoryContextSwitchTo(old);
-	MemoryContextDelete(context);
+	return cal;
+}
+
+void
+ecp_calibration_end(EcpCalibration *cal)
+{
+	MemoryContextDelete(cal->context);
+}
+
+/*
+ * What a build does: measure with rows of the index, and put the curve into
+ * state->meta, within about so many seconds.
+ */
+void
+ecp_recall_calibrate(Relation index, EcpIndexState *state, double seconds)
+{
+	EcpCalibration *cal = ecp_calibration_begin(index, state,
+												ECP_CALIBRATE_QUERIES);
+	EcpChildData *clusters;
+	int			nclusters;
+
+	if (cal == NULL)
+		return;
+	clusters = calibrate_clusters(index, state, &nclusters);
+	ecp_calibration_sample(cal, clusters, nclusters, seconds);
+	(void) ecp_calibration_choose(cal, state->meta.ecpm_build_tuples);
+	pfree(clusters);
+	ecp_calibration_end(cal);
 }

@@ -13,6 +13,8 @@
  *
  *	 queries		sample of the table, by reservoir | the user's
  *	 truth			a pass over the table, all queries at once
+ *	 curve			if asked for: what each target of recall takes, by these
+ *					queries and the truth (ecp_calibrate.c), into the metapage
  *	 measurements	index scans, for each number of probes
  *
  * A row that is itself the query is left out on both sides; it would always
@@ -30,12 +32,15 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "common/pg_prng.h"
+#include "ecp/ecp_living.h"
 #include "ecp/ecp_search.h"
 #include "ecp/ecp_table.h"
+#include "ecp/ecp_target.h"
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -45,6 +50,9 @@
 
 #define ECP_RECALL_K_MAX		10000
 #define ECP_RECALL_SAMPLES_MAX	10000
+
+/* Queries at least, for a curve that is to be believed. */
+#define ECP_RECALL_STORE_MIN	100
 
 /* Rows that are compared with all queries at a time. */
 #define ECP_RECALL_ROWS			64
@@ -57,6 +65,7 @@ typedef struct EcpRecallQuery
 {
 	ItemPointerData self;		/* the row that it is, or invalid */
 	Datum		value;
+	void	   *elements;		/* only if the curve is to be measured */
 	EcpQuery   *query;
 	float8	   *nearest;		/* ranks of the k nearest, ascending */
 	int			nnearest;
@@ -81,9 +90,11 @@ typedef struct EcpRecall
 	MemoryContext context;
 	int			k;
 	int			nsamples;
+	bool		store;			/* the curve */
 	EcpRecallQuery *queries;
 	int			nqueries;
 	uint64		nrows;			/* seen by the sampling */
+	uint64		ncompared;		/* rows compared with the queries */
 	pg_prng_state prng;
 	EcpRecallRows rows;
 	void	   *prepared;		/* scratch for ecp_prepare() */
@@ -205,6 +216,8 @@ recall_take_query(EcpRecall *recall, ItemPointer tid, const EcpVector *vector)
 		query = &recall->queries[place];
 		pfree(DatumGetPointer(query->value));
 		pfree(query->query);
+		if (query->elements)
+			pfree(query->elements);
 	}
 	old = MemoryContextSwitchTo(recall->context);
 	query->self = *tid;
@@ -212,6 +225,11 @@ recall_take_query(EcpRecall *recall, ItemPointer tid, const EcpVector *vector)
 								   vector->data);
 	query->query = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
 									meta->ecpm_dims, vector->data);
+	if (recall->store)
+	{
+		query->elements = palloc(recall->state.leaf.vec_bytes);
+		memcpy(query->elements, vector->data, recall->state.leaf.vec_bytes);
+	}
 	MemoryContextSwitchTo(old);
 }
 
@@ -239,6 +257,7 @@ recall_compare_rows(EcpRecall *recall)
 	EcpRecallRows *rows = &recall->rows;
 
 	CHECK_FOR_INTERRUPTS();
+	recall->ncompared += rows->n;
 	for (int q = 0; q < recall->nqueries; q++)
 	{
 		EcpRecallQuery *query = &recall->queries[q];
@@ -312,6 +331,32 @@ recall_prepare(EcpRecall *recall, const char *queries, int seed)
 		recall_compare_rows(recall);
 	}
 	SPI_finish();
+}
+
+/* Measure what targets of recall take, and store it in the index. */
+static void
+recall_store(EcpRecall *recall)
+{
+	EcpCalibration *cal = ecp_calibration_begin(recall->index, &recall->state,
+												recall->nqueries);
+
+	if (cal == NULL)
+	{
+		ereport(NOTICE,
+				(errmsg("index \"%s\" has no recall curve, because its vectors are on pages of their own",
+						RelationGetRelationName(recall->index))));
+		return;
+	}
+	for (int q = 0; q < recall->nqueries; q++)
+	{
+		EcpRecallQuery *query = &recall->queries[q];
+
+		ecp_calibration_query(cal, query->elements, &query->self,
+							  query->nearest, query->nnearest);
+	}
+	if (ecp_calibration_choose(cal, recall->ncompared))
+		ecp_recall_store(recall->index, &recall->state.meta);
+	ecp_calibration_end(cal);
 }
 
 static void
@@ -462,9 +507,29 @@ recall_check_argument(FunctionCallInfo fcinfo, int argno, const char *name,
 	return value;
 }
 
+/* May the user store a curve in the index? */
+static void
+recall_check_store(EcpRecall *recall)
+{
+	PreventCommandDuringRecovery("ecp_recall(store => true)");
+	if (!ecp_index_is_owned(RelationGetRelid(recall->index)))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
+					   RelationGetRelationName(recall->index));
+	if (recall->k != ECP_TARGET_K)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("k must be %d where the recall curve is stored",
+						ECP_TARGET_K)));
+	if (recall->nsamples < ECP_RECALL_STORE_MIN)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("samples must be at least %d where the recall curve is stored",
+						ECP_RECALL_STORE_MIN)));
+}
+
 /*
  * ecp_recall(index regclass, k int, probes int[], samples int, seed int,
- *			  queries text)
+ *			  queries text, store bool)
  */
 Datum
 ecp_recall(PG_FUNCTION_ARGS)
@@ -489,7 +554,10 @@ ecp_recall(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	recall.context = CurrentMemoryContext;
 
+	recall.store = !PG_ARGISNULL(6) && PG_GETARG_BOOL(6);
 	recall_open(&recall, PG_GETARG_OID(0));
+	if (recall.store)
+		recall_check_store(&recall);
 	probes = recall_probes(&recall,
 						   PG_ARGISNULL(2) ? NULL : PG_GETARG_ARRAYTYPE_P(2),
 						   &nprobes);
@@ -502,6 +570,8 @@ ecp_recall(PG_FUNCTION_ARGS)
 					   PG_ARGISNULL(5) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(5)),
 					   PG_GETARG_INT32(4));
 		AtEOXact_GUC(false, nestlevel);
+		if (recall.store)
+			recall_store(&recall);
 
 		for (int i = 0; i < nprobes; i++)
 			recall_measure(&recall, probes[i], rsinfo);

@@ -88,6 +88,25 @@ extern void ecp_scan_plan(Relation index, const EcpMetaPageData *meta,
 
 /* ---- ecp_calibrate.c ---- */
 
+/* Queries that a build measures with. */
+#define ECP_CALIBRATE_QUERIES	400
+
+typedef struct EcpCalibration EcpCalibration;
+
+extern EcpCalibration *ecp_calibration_begin(Relation index,
+											 EcpIndexState *state,
+											 int max_queries);
+extern void ecp_calibration_query(EcpCalibration *cal, const void *row,
+								  ItemPointer self, const float8 *nearest,
+								  int nnearest);
+extern void ecp_calibration_sample(EcpCalibration *cal,
+								   const EcpChildData *clusters,
+								   int nclusters, double seconds);
+extern bool ecp_calibration_choose(EcpCalibration *cal, double rows);
+extern void ecp_recall_store(Relation index, const EcpMetaPageData *meta);
+extern double ecp_calibration_recall(const EcpCalibration *cal,
+									 const EcpScanPlan *plan);
+extern void ecp_calibration_end(EcpCalibration *cal);
 extern void ecp_recall_calibrate(Relation index, EcpIndexState *state,
 								 double seconds);
 
