@@ -22,6 +22,7 @@
 #define lengthof(array) ((int) (sizeof(array) / sizeof((array)[0])))
 
 #define POINTS_MAX		64
+#define METHOD_KINDS_MAX	8
 #define NAME_SIZE		64
 #define TEXT_SIZE		512
 
@@ -89,7 +90,9 @@ typedef struct Method
 	char		index[NAME_SIZE];
 	char		table[NAME_SIZE];
 	ColumnType	type;
+	int			kind;			/* of ecpbench's table of them */
 	const char *parameter;		/* setting that a sweep varies */
+	double		unit;			/* of the sweep's numbers */
 } Method;
 
 /* What a build took; kept in the database for indexes that are used again. */

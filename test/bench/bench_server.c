@@ -654,7 +654,8 @@ void
 search_set(PGconn *conn, const Method *method, int value)
 {
 	if (method->parameter)
-		server_execute(conn, "SET %s = %d", method->parameter, value);
+		server_execute(conn, "SET %s = %g", method->parameter,
+					   value * method->unit);
 }
 
 /* Search for one query; the rows found are in the result. */

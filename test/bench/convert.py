@@ -4,6 +4,8 @@
   convert.py idx IMAGES.idx3 BASE.bvecs         MNIST-like images (.gz too)
   convert.py fashion FOLDER OUT                 Fashion-MNIST: base and query
   convert.py hdf5 SET.hdf5 OUT                  ann-benchmarks (needs h5py)
+  convert.py repeat:N FOLDER OUT                base.bvecs N times, with noise
+                                                after the first (needs numpy)
 
 Each vector becomes a little-endian int32 with its length and then its
 elements, one byte (.bvecs), float32 (.fvecs) or int32 (.ivecs) each.
@@ -11,6 +13,7 @@ elements, one byte (.bvecs), float32 (.fvecs) or int32 (.ivecs) each.
 import glob
 import gzip
 import os
+import shutil
 import struct
 import sys
 
@@ -58,12 +61,34 @@ def convert_hdf5(source, target):
                     out.write(header + row.astype(kind).tobytes())
 
 
+def convert_repeat(source, target, times):
+    """Copies differ by normal noise of every element, deviation 16: about as
+    far from each other as SIFT's near neighbours are."""
+    import numpy
+    os.makedirs(target, exist_ok=True)
+    base = numpy.fromfile(os.path.join(source, 'base.bvecs'), numpy.uint8)
+    dims = int(base[:4].view('<i4')[0])
+    base = base.reshape(-1, 4 + dims)
+    random = numpy.random.default_rng(1)
+    with open(os.path.join(target, 'base.bvecs'), 'wb') as out:
+        out.write(base.tobytes())
+        for _ in range(times - 1):
+            noisy = base.copy()
+            noise = random.standard_normal((len(base), dims), numpy.float32)
+            noisy[:, 4:] = numpy.clip(base[:, 4:] + 16 * noise, 0, 255)
+            out.write(noisy.tobytes())
+    shutil.copy(os.path.join(source, 'query.bvecs'), target)
+
+
 def main():
     kinds = {'idx': convert_idx, 'fashion': convert_fashion,
-             'hdf5': convert_hdf5}
-    if len(sys.argv) != 4 or sys.argv[1] not in kinds:
+             'hdf5': convert_hdf5, 'repeat': convert_repeat}
+    kind, _, number = (sys.argv + [''])[1].partition(':')
+    if len(sys.argv) != 4 or kind not in kinds or \
+            (kind == 'repeat') != number.isdecimal():
         sys.exit(__doc__)
-    kinds[sys.argv[1]](sys.argv[2], sys.argv[3])
+    kinds[kind](sys.argv[2], sys.argv[3],
+                *([int(number)] if number else []))
 
 
 if __name__ == '__main__':

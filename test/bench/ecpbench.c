@@ -57,7 +57,7 @@ typedef struct Options
 	const char *truth;
 	long		limit_rows;
 	long		limit_queries;
-	const char *sweep[3];		/* ecp, ivfflat, hnsw */
+	const char *sweep[METHOD_KINDS_MAX];
 	int			clients[CLIENTS_MAX];
 	int			nclients;
 	long		inserts;
@@ -143,6 +143,27 @@ parse_list(const char *argument, int *values, int max)
 
 /* ---- methods ---- */
 
+/* What can be measured, and by which setting it is traded for recall. */
+typedef struct MethodKind
+{
+	const char *name;
+	const char *access_method;
+	const char *parameter;
+	double		unit;			/* of the numbers of a sweep */
+	const char *sweep;			/* by default */
+} MethodKind;
+
+static const MethodKind method_kinds[] = {
+	{"ecp", "ecp", "ecp.probes", 1, "1,2,4,8,16,32,64,128,256"},
+	{"ecp_target", "ecp", "ecp.target_recall", 0.001,
+	"800,900,930,940,950,960,970,980,985,990,995"},
+	{"ivfflat", "ivfflat", "ivfflat.probes", 1, "1,2,4,8,16,32,64,128,256"},
+	{"hnsw", "hnsw", "hnsw.ef_search", 1, "10,20,40,80,160,320,640"},
+	{"vchordrq", "vchordrq", "vchordrq.probes", 1,
+	"1,2,4,8,16,32,64,128,256"},
+	{"exact", "exact", NULL, 0, NULL}
+};
+
 /*
  * Add "ecp", "ivfflat:lists=1000", "ecp:levels=2@maintenance_work_mem=64MB":
  * access method, storage parameters, settings of the build.
@@ -150,17 +171,6 @@ parse_list(const char *argument, int *values, int max)
 static void
 method_add(const char *argument)
 {
-	static const struct
-	{
-		const char *access_method;
-		const char *parameter;
-	}			known[] =
-	{
-		{"ecp", "ecp.probes"},
-		{"ivfflat", "ivfflat.probes"},
-		{"hnsw", "hnsw.ef_search"},
-		{"exact", NULL}
-	};
 	Method	   *method = &results[nresults].method;
 	size_t		length = strcspn(argument, ":@");
 	const char *with = argument + length;
@@ -168,17 +178,19 @@ method_add(const char *argument)
 
 	if (nresults == METHODS_MAX)
 		die("too many methods");
-	for (int i = 0; i < lengthof(known); i++)
+	for (int i = 0; i < lengthof(method_kinds); i++)
 	{
-		if (strlen(known[i].access_method) == length &&
-			strncmp(known[i].access_method, argument, length) == 0)
+		if (strlen(method_kinds[i].name) == length &&
+			strncmp(method_kinds[i].name, argument, length) == 0)
 		{
-			method->access_method = known[i].access_method;
-			method->parameter = known[i].parameter;
+			method->kind = i;
+			method->access_method = method_kinds[i].access_method;
+			method->parameter = method_kinds[i].parameter;
+			method->unit = method_kinds[i].unit;
 		}
 	}
 	if (method->access_method == NULL)
-		die("\"%s\" is not a method: ecp, ivfflat, hnsw, exact", argument);
+		die("\"%s\" is not a method", argument);
 
 	snprintf(method->label, sizeof(method->label), "%s", argument);
 	if (*with == ':')
@@ -219,24 +231,15 @@ method_name(Method *method, const Run *run, bool force_real)
 
 /* ---- measuring ---- */
 
-/* Default sweeps of ecp.probes, ivfflat.probes and hnsw.ef_search. */
-static const char *const default_sweeps[] = {
-	"1,2,4,8,16,32,64,128,256",
-	"1,2,4,8,16,32,64,128,256",
-	"10,20,40,80,160,320,640"
-};
-
 static int
 method_sweep(const Method *method, const Options *options, int *values)
 {
-	static const char *const names[] = {"ecp", "ivfflat", "hnsw"};
+	const char *sweep = options->sweep[method->kind];
 
-	for (int i = 0; i < lengthof(names); i++)
-	{
-		if (strcmp(names[i], method->access_method) == 0)
-			return parse_list(options->sweep[i] ? options->sweep[i] :
-							  default_sweeps[i], values, POINTS_MAX / 2);
-	}
+	if (sweep == NULL)
+		sweep = method_kinds[method->kind].sweep;
+	if (sweep)
+		return parse_list(sweep, values, POINTS_MAX / 2);
 	values[0] = 0;				/* exact */
 	return 1;
 }
@@ -583,8 +586,8 @@ usage(void)
 		   "  ecpbench [option...] [folder with base.*vecs, query.*vecs, truth.ivecs]\n\n"
 		   "  --base, --query, --truth FILE   .bvecs or .fvecs, the same, .ivecs\n"
 		   "  -d, --dbname CONNINFO     server and database (superuser)\n"
-		   "  -m, --method METHOD       ecp, ivfflat, hnsw or exact, with\n"
-		   "                            :storage parameters and @settings of the build;\n"
+		   "  -m, --method METHOD       ecp, ecp_target, ivfflat, hnsw, vchordrq or exact,\n"
+		   "                            with :storage parameters and @settings of the build;\n"
 		   "                            as often as you like\n"
 		   "  --distance l2|ip|cosine\n"
 		   "  -k N                      neighbours (10)\n"
@@ -621,13 +624,14 @@ find_vectors(const char *folder, const char *name)
 static void
 parse_sweep(Options *options, const char *argument)
 {
-	static const char *const names[] = {"ecp=", "ivfflat=", "hnsw="};
+	size_t		length = strcspn(argument, "=");
 
-	for (int i = 0; i < lengthof(names); i++)
+	for (int i = 0; i < lengthof(method_kinds) && argument[length]; i++)
 	{
-		if (strncmp(argument, names[i], strlen(names[i])) == 0)
+		if (strlen(method_kinds[i].name) == length &&
+			strncmp(method_kinds[i].name, argument, length) == 0)
 		{
-			options->sweep[i] = argument + strlen(names[i]);
+			options->sweep[i] = argument + length + 1;
 			return;
 		}
 	}
