@@ -1171,10 +1171,14 @@ CREATE FUNCTION ecp_index_stats(index regclass,
 	OUT free_slots bigint, OUT appended_runs bigint,
 	OUT dead_leaders bigint, OUT pages bigint, OUT cluster_pages bigint,
 	OUT node_pages bigint, OUT retired_pages bigint,
-	OUT free_pages bigint, OUT structure_version bigint) RETURNS record
+	OUT free_pages bigint, OUT structure_version bigint,
+	OUT overfull bigint, OUT split_clusters bigint, OUT misplaced float8,
+	OUT measured timestamptz, OUT rows_added bigint,
+	OUT target_recall float8, OUT expected_recall float8,
+	OUT recall_loss float8, OUT advice text) RETURNS record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION ecp_index_stats(regclass) IS
-	'clusters of an ecp index, how even they are, and where its pages are';
+	'clusters of an ecp index, how even they are, where its pages are, how it has drifted since its recall was measured, and what to do about that';
 
 CREATE FUNCTION ecp_clusters(index regclass,
 	OUT cluster integer, OUT block bigint, OUT run bigint,

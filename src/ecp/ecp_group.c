@@ -788,29 +788,22 @@ ecp_group_around_splits(Relation index, EcpMaintainCounts *counts)
 
 /* ---- SQL ---- */
 
-PG_FUNCTION_INFO_V1(ecp_misplaced);
-
 /*
- * ecp_misplaced(index regclass, samples int): statistic I11 of the README.
+ * Statistic I11 of the README, by about so many rows.
  */
-Datum
-ecp_misplaced(PG_FUNCTION_ARGS)
+double
+ecp_misplaced_share(Relation index, const EcpIndexState *state, int samples)
 {
-	Relation	index = ecp_index_open(PG_GETARG_OID(0), AccessShareLock);
-	int			samples = Max(PG_GETARG_INT32(1), 1);
-	EcpIndexState state;
 	ListCell   *lc;
-	double		share;
+	double		share = (double) samples / Max(state->meta.ecpm_nleaves, 1);
 	double		due = 0;
 	int			nrows = 0;
 	int			nmisplaced = 0;
 
-	ecp_index_state_read(index, &state);
-	share = (double) samples / Max(state.meta.ecpm_nleaves, 1);
-	foreach(lc, ecp_collect_nodes(index, &state, 1))
+	foreach(lc, ecp_collect_nodes(index, state, 1))
 	{
 		EcpNodeRef *ref = lfirst(lc);
-		EcpNodeImage *node = ecp_node_read(index, &state, 1,
+		EcpNodeImage *node = ecp_node_read(index, state, 1,
 										   ref->child.ecpc_blk,
 										   ref->child.ecpc_run, false);
 
@@ -821,12 +814,30 @@ ecp_misplaced(PG_FUNCTION_ARGS)
 			due += share;
 			if (due < 1)
 				continue;
-			group_count_misplaced(index, &state, &node->children[i], (int) due,
+			CHECK_FOR_INTERRUPTS();
+			group_count_misplaced(index, state, &node->children[i], (int) due,
 								  &nrows, &nmisplaced);
 			due -= (int) due;
 		}
 		ecp_node_image_free(node);
 	}
+	return nrows > 0 ? (double) nmisplaced / nrows : 0;
+}
+
+PG_FUNCTION_INFO_V1(ecp_misplaced);
+
+/*
+ * ecp_misplaced(index regclass, samples int)
+ */
+Datum
+ecp_misplaced(PG_FUNCTION_ARGS)
+{
+	Relation	index = ecp_index_open(PG_GETARG_OID(0), AccessShareLock);
+	EcpIndexState state;
+	double		share;
+
+	ecp_index_state_read(index, &state);
+	share = ecp_misplaced_share(index, &state, Max(PG_GETARG_INT32(1), 1));
 	relation_close(index, AccessShareLock);
-	PG_RETURN_FLOAT8(nrows > 0 ? (double) nmisplaced / nrows : 0);
+	PG_RETURN_FLOAT8(share);
 }

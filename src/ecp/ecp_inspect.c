@@ -9,16 +9,20 @@
  *
  * The statistics include the two shares by which the report judges how even
  * clusters are: those with less than half of the mean number of rows, and
- * those with more than one and a half times it.
+ * those with more than one and a half times it; and what has become of the
+ * index since it was built (ecp_drift.c).
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/relation.h"
 #include "catalog/index.h"
 #include "catalog/pg_type_d.h"
 #include "ecp/ecp_attr.h"
+#include "ecp/ecp_drift.h"
 #include "ecp/ecp_living.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -27,6 +31,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
+#include "utils/timestamp.h"
 
 PGDLLEXPORT Datum ecp_metapage_info(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum ecp_index_stats(PG_FUNCTION_ARGS);
@@ -34,7 +39,7 @@ PGDLLEXPORT Datum ecp_clusters(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum ecp_page_items(PG_FUNCTION_ARGS);
 
 #define ECP_METAPAGE_COLUMNS	23
-#define ECP_STATS_COLUMNS		18
+#define ECP_STATS_COLUMNS		27
 #define ECP_CLUSTERS_COLUMNS	8
 #define ECP_ITEMS_COLUMNS		8
 
@@ -302,7 +307,7 @@ typedef struct EcpStats
 {
 	uint32		nleaves;
 	uint32		max;
-	uint32	   *sizes;			/* rows of each leaf */
+	EcpChildData *leaves;		/* with the rows that they have now */
 	int64		nrows;
 	int64		nslots;
 	int64		nruns;
@@ -319,14 +324,16 @@ stats_visit(const EcpLeafInfo *leaf, void *arg)
 	if (stats->nleaves == stats->max)
 	{
 		stats->max = Max(1024, stats->max * 2);
-		stats->sizes = stats->sizes ?
-			repalloc_huge(stats->sizes, mul_size(stats->max, sizeof(uint32))) :
-			palloc(stats->max * sizeof(uint32));
+		stats->leaves = stats->leaves ?
+			repalloc_huge(stats->leaves,
+						  mul_size(stats->max, sizeof(EcpChildData))) :
+			palloc(stats->max * sizeof(EcpChildData));
 	}
 	stats->smallest = stats->nleaves == 0 ? leaf->nrows :
 		Min(stats->smallest, leaf->nrows);
 	stats->largest = Max(stats->largest, leaf->nrows);
-	stats->sizes[stats->nleaves++] = leaf->nrows;
+	stats->leaves[stats->nleaves] = leaf->child;
+	stats->leaves[stats->nleaves++].ecpc_nrows = leaf->nrows;
 	stats->nrows += leaf->nrows;
 	stats->nslots += leaf->nslots;
 	stats->nruns += leaf->nruns;
@@ -341,10 +348,63 @@ stats_share(const EcpStats *stats, float8 low, float8 high)
 
 	for (uint32 i = 0; i < stats->nleaves; i++)
 	{
-		if (stats->sizes[i] > low && stats->sizes[i] < high)
+		if (stats->leaves[i].ecpc_nrows > low &&
+			stats->leaves[i].ecpc_nrows < high)
 			n++;
 	}
 	return stats->nleaves > 0 ? (float8) n / stats->nleaves : 0;
+}
+
+/* Pages of nodes, and slots of leaders that are gone. */
+static int
+stats_nodes(Relation index, const EcpIndexState *state, int64 *node_pages,
+			int64 *dead_leaders)
+{
+	List	   *nodes = ecp_collect_nodes(index, state, -1);
+	ListCell   *lc;
+
+	*node_pages = *dead_leaders = 0;
+	foreach(lc, nodes)
+	{
+		EcpNodeRef *ref = lfirst(lc);
+		EcpNodeImage *node;
+
+		node = ecp_node_read(index, state, ref->level, ref->child.ecpc_blk,
+							 ref->child.ecpc_run, false);
+		if (node == NULL)
+			ecp_report_moved(index, ref->child.ecpc_blk);
+		*node_pages += node->head.header.ecpr_npages;
+		*dead_leaders += node->head.header.ecpr_nslots - node->nfree -
+			node->nchildren;
+		ecp_node_image_free(node);
+	}
+	return list_length(nodes);
+}
+
+/* The columns that say what has changed; returns their number. */
+static int
+stats_put_drift(const EcpDrift *drift, Datum *values, bool *nulls)
+{
+	bool		measured = drift->measured != 0;
+	bool		known = !isnan(drift->expected);
+	int			i = 0;
+
+	values[i++] = Int64GetDatum(drift->noverfull);
+	values[i++] = Int64GetDatum(drift->nsplit);
+	values[i++] = Float8GetDatum(drift->misplaced);
+	nulls[i] = !measured;
+	values[i++] = TimestampTzGetDatum(drift->measured);
+	nulls[i] = !measured;
+	values[i++] = Int64GetDatum(drift->nrows - (int64) drift->rows_then);
+	values[i++] = Float8GetDatum(drift->target);
+	nulls[i] = !known;
+	values[i++] = Float8GetDatum(known ? Max(drift->expected, 0) : 0);
+	nulls[i] = !known;
+	values[i++] = Float8GetDatum(known ?
+								 Max(drift->target - drift->expected, 0) : 0);
+	nulls[i] = drift->advice == NULL;
+	values[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(drift->advice);
+	return i + 1;
 }
 
 PG_FUNCTION_INFO_V1(ecp_index_stats);
@@ -356,42 +416,31 @@ ecp_index_stats(PG_FUNCTION_ARGS)
 	Relation	index = inspect_open(PG_GETARG_OID(0));
 	EcpIndexState state;
 	EcpStats	stats = {0};
+	EcpDrift	drift;
 	Datum		values[ECP_STATS_COLUMNS];
 	bool		nulls[ECP_STATS_COLUMNS] = {0};
-	List	   *nodes;
-	ListCell   *lc;
-	int64		node_pages = 0;
-	int64		dead_leaders = 0;
+	int			nnodes;
+	int64		node_pages;
+	int64		dead_leaders;
 	BlockNumber nblocks;
-	uint64		used;
+	uint64		nfree;
 	float8		mean;
 	int			i = 0;
 
 	ecp_index_state_read(index, &state);
 	inspect_leaves(index, &state, false, stats_visit, &stats);
-	nodes = ecp_collect_nodes(index, &state, -1);
-	foreach(lc, nodes)
-	{
-		EcpNodeRef *ref = lfirst(lc);
-		EcpNodeImage *node;
-
-		node = ecp_node_read(index, &state, ref->level, ref->child.ecpc_blk,
-							 ref->child.ecpc_run, false);
-		if (node == NULL)
-			ecp_report_moved(index, ref->child.ecpc_blk);
-		node_pages += node->head.header.ecpr_npages;
-		dead_leaders += node->head.header.ecpr_nslots - node->nfree -
-			node->nchildren;
-		ecp_node_image_free(node);
-	}
-	used = ecp_space_count_used(index);
+	nnodes = stats_nodes(index, &state, &node_pages, &dead_leaders);
+	nfree = ecp_space_count_used(index);
 	nblocks = RelationGetNumberOfBlocks(index);
+	nfree = nblocks - Min(nfree, nblocks);
 	mean = stats.nleaves > 0 ? (float8) stats.nrows / stats.nleaves : 0;
+	ecp_drift_measure(index, &state, stats.leaves, stats.nleaves,
+					  nfree > nblocks / 2, &drift);
 
 	values[i++] = Int64GetDatum(stats.nleaves);
 	values[i++] = Int32GetDatum(EcpIndexIsEmpty(&state) ? 0 :
 								state.meta.ecpm_root_level);
-	values[i++] = Int64GetDatum(list_length(nodes));
+	values[i++] = Int64GetDatum(nnodes);
 	values[i++] = Int64GetDatum(stats.nrows);
 	values[i++] = Float8GetDatum(mean);
 	values[i++] = Int64GetDatum(stats.smallest);
@@ -406,8 +455,9 @@ ecp_index_stats(PG_FUNCTION_ARGS)
 	values[i++] = Int64GetDatum(stats.npages);
 	values[i++] = Int64GetDatum(node_pages);
 	values[i++] = Int64GetDatum(state.meta.ecpm_retired_pages);
-	values[i++] = Int64GetDatum(nblocks - (int64) Min(used, nblocks));
+	values[i++] = Int64GetDatum(nfree);
 	values[i++] = Int64GetDatum(state.meta.ecpm_sversion);
+	i += stats_put_drift(&drift, values + i, nulls + i);
 	Assert(i == ECP_STATS_COLUMNS);
 	relation_close(index, AccessShareLock);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(tupdesc, values, nulls)));

@@ -259,6 +259,8 @@ extern void ecp_node_renew(Relation index, BlockNumber blk, uint64 run,
 extern void ecp_group_train(Relation index, EcpMaintainCounts *counts);
 extern void ecp_group_around_splits(Relation index,
 									EcpMaintainCounts *counts);
+extern double ecp_misplaced_share(Relation index, const EcpIndexState *state,
+								  int samples);
 
 extern bool ecp_retired_too_much(Relation index,
 								 const EcpIndexState *state);

@@ -1,0 +1,64 @@
+--
+-- What ecp_index_stats() says of an index that changes, and whether its
+-- advice helps.
+--
+CREATE FUNCTION drift_vector(i int, part int) RETURNS bytea
+LANGUAGE sql IMMUTABLE AS $$
+	SELECT decode(string_agg(lpad(to_hex((128 + 70 * sin(i % 300 * 5.3 * (j + part)) +
+		40 * sin(i * 0.618 * j + j * j))::int), 2, '0'), '' ORDER BY j), 'hex')
+	FROM generate_series(1, 12) j
+$$;
+CREATE TABLE drift_t (id int, v bytea);
+CREATE INDEX drift_i ON drift_t USING ecp (v);
+CREATE VIEW drift AS
+	SELECT rows, overfull, split_clusters, misplaced < 0.5 AS placed,
+		measured IS NOT NULL AS measured, rows_added, target_recall,
+		round((expected_recall - target_recall)::numeric, 2) >= 0 AS kept,
+		regexp_replace(advice, '[0-9.]+', 'N', 'g') AS advice
+	FROM ecp_index_stats('drift_i');
+\x
+
+-- nothing there, nothing known
+SELECT * FROM drift;
+
+-- as built
+INSERT INTO drift_t SELECT i, drift_vector(i, 0) FROM generate_series(1, 8000) i;
+REINDEX INDEX drift_i;
+SELECT * FROM drift;
+
+-- rows of another kind, with clusters that nobody splits
+SET ecp.insert_split = off;
+INSERT INTO drift_t SELECT i, drift_vector(i, 7) FROM generate_series(8001, 20000) i;
+RESET ecp.insert_split;
+SELECT rows, overfull > 0 AS overfull, rows_added, advice FROM drift;
+SELECT splits > 0 AS splits FROM ecp_maintain('drift_i');
+SELECT rows, overfull, rows_added, advice FROM drift;
+SELECT count(*) > 0 AS stored FROM ecp_recall('drift_i', samples => 200, store => true);
+SELECT * FROM drift;
+
+-- grown from nothing
+TRUNCATE drift_t;
+INSERT INTO drift_t SELECT i, drift_vector(i, 0) FROM generate_series(1, 8000) i;
+SELECT rows, split_clusters > 10 AS split, measured, advice FROM drift;
+SELECT regrouped > 0 AS regrouped FROM ecp_maintain('drift_i');
+SELECT rows, measured, advice FROM drift;
+
+-- a number of probes is no promise
+SELECT count(*) > 0 AS stored FROM ecp_recall('drift_i', samples => 200, store => true);
+SET ecp.probes = 1;
+SELECT kept, advice FROM drift;
+RESET ecp.probes;
+SELECT kept, advice FROM drift;
+
+-- room that is never given back
+DELETE FROM drift_t WHERE id > 1000;
+VACUUM drift_t;
+SELECT count(*) FROM ecp_maintain('drift_i');
+SELECT rows, advice FROM drift;
+REINDEX INDEX drift_i;
+SELECT rows, advice FROM drift;
+\x
+
+DROP VIEW drift;
+DROP TABLE drift_t;
+DROP FUNCTION drift_vector;
