@@ -52,6 +52,7 @@
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/fd.h"
+#include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -191,9 +192,12 @@ ecp_stripe_ddl(PG_FUNCTION_ARGS)
 void
 ecp_stripes_load(Oid parent, EcpStripes *stripes)
 {
-	List	   *relids = find_all_inheritors(parent, AccessShareLock, NULL);
+	List	   *relids;
 	ListCell   *lc;
 
+	/* find_all_inheritors() locks the children only */
+	LockRelationOid(parent, AccessShareLock);
+	relids = find_all_inheritors(parent, AccessShareLock, NULL);
 	memset(stripes, 0, sizeof(*stripes));
 	foreach(lc, relids)
 	{
