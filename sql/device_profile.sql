@@ -21,7 +21,7 @@ SELECT ecp_delay_fit('{1,0}', '{1,1}');
 SELECT count(*) FROM ecp_advise('ecp_profile');
 
 CREATE TEMPORARY TABLE points AS
-SELECT * FROM ecp_calibrate('ecp_profile', file_bytes => 16777216, seconds => 1.5,
+SELECT * FROM ecp_calibrate('ecp_profile', file_bytes => 16777216, seconds => 3,
 	block_bytes => '{4096,65536,1048576}', workers => '{1,2}');
 SELECT test, op, pattern, cold, misaligned, block, processes, ops > 0 AS ops, bytes = ops * block AS bytes, mb_s > 0 AS mb_s, delay_us > 0 AS delay
 FROM points ORDER BY test, block, processes;

@@ -239,7 +239,7 @@ bench_knn(BenchState *state)
 			per_worker = mul_size(task.ninputs, task.k);
 			shared = palloc0(mul_size(mul_size(per_worker, state->workers[w]),
 									  sizeof(float8)));
-			ecp_device_file_forget(&state->file);
+			ecp_device_file_forget(&state->file, true);
 			launched = ecp_job_run(ECP_JOB_KNN, &task, sizeof(task),
 								   state->workers[w],
 								   per_worker * state->workers[w] * sizeof(float8),
@@ -422,7 +422,7 @@ bench_sort(BenchState *state, EcpDeviceFile *sorted, bool report)
 	EcpDeviceFile runs;
 
 	ecp_device_file_create(state->tablespace, &runs);
-	ecp_device_file_fill(&runs, state->file.bytes, get_float8_infinity(), NULL);
+	ecp_device_file_fill(&runs, state->file.bytes, get_float8_infinity(), NULL, NULL);
 	for (int w = report ? 0 : state->nworkers - 1; w < state->nworkers; w++)
 	{
 		BenchTask	task = {.nvectors = state->nvectors};
@@ -437,17 +437,17 @@ bench_sort(BenchState *state, EcpDeviceFile *sorted, bool report)
 		strlcpy(task.path, state->file.path, sizeof(task.path));
 		strlcpy(task.out_path, runs.path, sizeof(task.out_path));
 		task.buffer_bytes = state->buffer_bytes;
-		ecp_device_file_forget(&state->file);
+		ecp_device_file_forget(&state->file, true);
 		launched = ecp_job_run(ECP_JOB_SORT, &task, sizeof(task),
 							   state->workers[w], 0, NULL, results);
 		ecp_job_sum(results, launched, &sum);
-		ecp_device_file_forget(&runs);
+		ecp_device_file_forget(&runs, true);
 
 		INSTR_TIME_SET_CURRENT(start);
 		check = bench_merge(&task, launched, runs.path, sorted);
 		INSTR_TIME_SET_CURRENT(end);
 		INSTR_TIME_SUBTRACT(end, start);
-		ecp_device_file_forget(sorted);
+		ecp_device_file_forget(sorted, true);
 		if (!report)
 			continue;
 		merged.ops = state->nvectors;
@@ -571,7 +571,7 @@ bench_search(BenchState *state, const EcpDeviceFile *sorted)
 			strlcpy(task.path, sorted->path, sizeof(task.path));
 			task.ninputs = 256;
 			task.index_every = every[e];
-			ecp_device_file_forget(sorted);
+			ecp_device_file_forget(sorted, true);
 			launched = ecp_job_run(ECP_JOB_SEARCH, &task, sizeof(task),
 								   state->workers[w], 0, NULL, results);
 			for (int i = 0; i < launched; i++)
@@ -612,7 +612,7 @@ bench_block(BenchState *state)
 				task.misalign = BENCH_MISALIGN;
 				task.file_bytes = state->file.bytes;
 				task.max_seconds = state->seconds;
-				ecp_device_file_forget(&state->file);
+				ecp_device_file_forget(&state->file, true);
 				launched = ecp_job_run(ECP_JOB_TRANSFER, &task, sizeof(task),
 									   state->workers[w], 0, NULL, results);
 				for (int i = 0; i < launched; i++)
@@ -766,7 +766,7 @@ ecp_bench(PG_FUNCTION_ARGS)
 			ecp_progress_phase(ECP_PROGRESS_BLOCK);
 			ecp_device_file_create(state.tablespace, &state.file);
 			ecp_device_file_fill(&state.file, vectors.bytes,
-								 get_float8_infinity(), NULL);
+								 get_float8_infinity(), NULL, NULL);
 			bench_block(&state);
 			ecp_device_file_close(&state.file);
 			state.file = vectors;

@@ -17,7 +17,14 @@
  * the small sizes and the slope of the large ones, which are stored beside.
  *
  * The time is bounded: each measurement gets an equal part of what is left.
- * So are the bytes written: a slow device gets a smaller file.
+ * A single operation cannot be stopped, an fsync least of all; so before each
+ * measurement it is estimated, from what was measured by then, how long one
+ * operation will take.  What would exceed its part is done without warming
+ * up, once; what would exceed it by far is left out, with a warning, and its
+ * figure is then the estimate.  So the end is late by one operation at most,
+ * by which the device took longer than ever before.
+ *
+ * The bytes written are bounded, too: a slow device gets a smaller file.
  *
  *-------------------------------------------------------------------------
  */
@@ -53,6 +60,8 @@
 #define CAL_POINT_SECONDS	1.5
 /* until a device that was idle has used up its credit */
 #define CAL_WARMUP_SECONDS	0.12
+/* an operation may take this whatever its share of the time is */
+#define CAL_SLACK_SECONDS	0.15
 #define CAL_OTHER_POINTS	7
 /* the points of the fit are measured so often; the best counts */
 #define CAL_FIT_PASSES		2
@@ -74,6 +83,10 @@ typedef struct Calibration
 	EcpJobResult first;			/* of the first process of the last job */
 	double		max_seconds;
 	int			points_left;
+	int			left_out;		/* measurements */
+	double		read_s;			/* what the last single read took, */
+	int			read_bytes;		/* of so many bytes */
+	double		sync_s;			/* of a small write with its fsync */
 	bool		verbose;
 	bool		warned;			/* about missing workers */
 	instr_time	start;
@@ -227,9 +240,78 @@ cal_report(Calibration *cal, EcpProgressPhase phase,
 					cal_elapsed(cal), cal->max_seconds)));
 }
 
+/* The part of the next measurement in the time that is left. */
+static double
+cal_share(const Calibration *cal)
+{
+	double		left = cal->max_seconds - cal_elapsed(cal);
+
+	return Min(CAL_POINT_SECONDS, Max(left, 0) / Max(cal->points_left, 1));
+}
+
+/*
+ * Seconds that one operation of each worker should take at most.
+ *
+ * Reading is taken to be as fast as writing until a read was measured; from
+ * then on, a read of more bytes to take no more than in proportion; and when
+ * there is a line through the delays, that is taken.
+ */
+static double
+cal_estimate(const Calibration *cal, const EcpTransferTask *task, int workers)
+{
+	const EcpDeviceProfile *profile = &cal->profile;
+	double		bytes = task->warm ? task->file_bytes : task->block_bytes;
+	double		seconds = 0;
+
+	if (task->write || task->mixed)
+		seconds = cal->sync_s;
+	if (task->mixed)
+		seconds += CAL_LARGE_BYTES / (profile->seq_write_mb_s * 1e6);
+	if (task->write)
+		return seconds * workers;
+	if (profile->read_mb_s > 0)
+		seconds += Max(cal->read_s, profile->latency_us * 1e-6 +
+					   bytes / (profile->read_mb_s * 1e6));
+	else if (cal->read_bytes > 0)
+		seconds += cal->read_s * Max(1.0, bytes / cal->read_bytes);
+	else
+		seconds += bytes / (profile->seq_write_mb_s * 1e6);
+	return seconds * workers;
+}
+
+/*
+ * One pass of a measurement: all workers for task->max_seconds.  Returns the
+ * number of them that there were.
+ */
+static int
+cal_pass(Calibration *cal, EcpTransferTask *task, bool cold, int workers,
+		 EcpJobResult *result)
+{
+	EcpJobResult results[ECP_JOB_WORKERS_MAX];
+	double		longest = 0;
+	int			launched;
+
+	/* all that was written was synced */
+	if (cold)
+		ecp_device_file_forget(&cal->file, false);
+	launched = ecp_job_run(ECP_JOB_TRANSFER, task, sizeof(*task), workers,
+						   0, NULL, results);
+	for (int i = 0; i < launched; i++)
+		longest = Max(longest, results[i].value);
+	ecp_job_sum(results, launched, result);
+	result->value = longest;
+	cal->first = results[0];
+	if (task->write)
+		cal->written_bytes += result->bytes;
+	else if (task->mixed && launched > 1)
+		cal->written_bytes += results[1].bytes;
+	return launched;
+}
+
 /*
  * Run one measurement in its share of the time that is left.  In *sum, value
- * becomes the seconds in which all the bytes were moved.
+ * becomes the seconds in which all the bytes were moved.  Leaves *sum zero if
+ * there is no time for it.
  *
  * Of several passes the one with the shortest delays counts: what others do
  * on the machine can only make them longer.
@@ -238,44 +320,47 @@ static void
 cal_run(Calibration *cal, EcpProgressPhase test, EcpTransferTask *task,
 		bool cold, int workers, int passes, EcpJobResult *sum)
 {
+	double		estimate;
 	int			launched = 0;
 
 	memset(sum, 0, sizeof(*sum));
 	strlcpy(task->path, cal->file.path, sizeof(task->path));
 	if (task->file_bytes == 0)
 		task->file_bytes = cal->file.bytes;
+	estimate = cal_estimate(cal, task, workers);
+	ecp_progress_phase(test);
 	for (int pass = 0; pass < passes; pass++)
 	{
-		EcpJobResult results[ECP_JOB_WORKERS_MAX];
 		EcpJobResult one;
-		double		left = cal->max_seconds - cal_elapsed(cal);
-		double		longest = 0;
+		double		share = cal_share(cal);
+		bool		short_of_time = estimate > share;
 
-		task->max_seconds = Min(CAL_POINT_SECONDS,
-								Max(left, 0.1) / Max(cal->points_left, 1));
-		if (cold)
+		/* of several passes, one is better than none */
+		if (estimate > Max(2 * share, CAL_SLACK_SECONDS) ||
+			(short_of_time && pass > 0))
 		{
-			task->warmup_s = Min(CAL_WARMUP_SECONDS, task->max_seconds / 4);
-			task->max_seconds -= task->warmup_s;
-			ecp_device_file_forget(&cal->file);
+			cal->points_left -= passes - pass;
+			break;
 		}
-		ecp_progress_phase(test);
-		launched = ecp_job_run(ECP_JOB_TRANSFER, task, sizeof(*task), workers,
-							   0, NULL, results);
-		for (int i = 0; i < launched; i++)
-			longest = Max(longest, results[i].value);
-		ecp_job_sum(results, launched, &one);
-		one.value = longest;
-		cal->first = results[0];
-		if (task->write)
-			cal->written_bytes += one.bytes;
-		else if (task->mixed && launched > 1)
-			cal->written_bytes += results[1].bytes;
+		/* one operation at least */
+		task->max_seconds = Max(share, 0.001);
+		task->warmup_s = 0;
+		if (cold && !short_of_time)
+		{
+			task->warmup_s = Min(CAL_WARMUP_SECONDS, share / 4);
+			task->max_seconds -= task->warmup_s;
+		}
+		launched = cal_pass(cal, task, cold, workers, &one);
 		if (sum->ops == 0 ||
 			(one.ops > 0 && one.busy_s / one.ops < sum->busy_s / sum->ops))
 			*sum = one;
 		cal->points_left--;
 		ecp_progress_step(cal->written_bytes);
+	}
+	if (sum->ops == 0)
+	{
+		cal->left_out++;
+		return;
 	}
 	if (launched < workers && !cal->warned)
 	{
@@ -300,7 +385,12 @@ cal_mb_s(const EcpJobResult *sum)
 	return sum->value > 0 ? sum->bytes / sum->value * 1e-6 : 0;
 }
 
-/* Single cold random reads by size, and the line through their delays. */
+/*
+ * Single cold random reads by size, and the line through their delays.
+ *
+ * If there was no time for two sizes, the line goes through the one and the
+ * throughput of writing.
+ */
 static void
 cal_read_sizes(Calibration *cal, const int *sizes, int nsizes)
 {
@@ -320,18 +410,30 @@ cal_read_sizes(Calibration *cal, const int *sizes, int nsizes)
 			continue;
 		x[n] = sizes[i];
 		y[n++] = sum.busy_s / sum.ops * 1e6;
+		cal->read_s = sum.busy_s / sum.ops;
+		cal->read_bytes = sizes[i];
 	}
-	if (n < 2)
+	if (n == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
 				 errmsg("too few measurements for a profile"),
 				 errhint("Give more time or a larger file.")));
-	cal_fit(n, x, y, &profile->latency_us, &profile->read_mb_s, &profile->r2);
+	if (n == 1)
+	{
+		profile->read_mb_s = profile->seq_write_mb_s;
+		profile->latency_us = Max(0, y[0] - x[0] / profile->read_mb_s);
+	}
+	else
+		cal_fit(n, x, y, &profile->latency_us, &profile->read_mb_s,
+				&profile->r2);
 	profile->half_bandwidth_bytes =
 		(int64) (profile->latency_us * profile->read_mb_s);
 	cal->plateau_us = y[0];
-	cal->slope_mb_s = y[n - 1] > y[n - 2] ?
+	cal->slope_mb_s = n >= 2 && y[n - 1] > y[n - 2] ?
 		(x[n - 1] - x[n - 2]) / (y[n - 1] - y[n - 2]) : profile->read_mb_s;
+	/* what follows reads small blocks, mostly */
+	cal->read_s = y[0] * 1e-6;
+	cal->read_bytes = (int) x[0];
 }
 
 /* Small and large reads by number of workers. */
@@ -342,6 +444,9 @@ cal_read_workers(Calibration *cal, const int *workers, int nworkers)
 	double		rates[CAL_POINTS_MAX];
 	double		best = 0;
 
+	profile->rand_read_iops = 1.0 / cal->read_s;
+	profile->seq_read_mb_s = profile->read_mb_s;
+	profile->best_workers = workers[0];
 	for (int i = 0; i < nworkers; i++)
 	{
 		EcpTransferTask small = {.random = true,.block_bytes = CAL_SMALL_BYTES};
@@ -352,17 +457,18 @@ cal_read_workers(Calibration *cal, const int *workers, int nworkers)
 				1, &sum);
 		rates[i] = cal_rate(&sum);
 		best = Max(best, rates[i]);
-		if (i == 0)
+		if (i == 0 && rates[i] > 0)
 			profile->rand_read_iops = rates[i];
 		cal_run(cal, ECP_PROGRESS_SEQUENTIAL_WORKERS, &large, true, workers[i],
 				1, &sum);
-		if (i == 0 || cal_mb_s(&sum) > profile->seq_read_mb_s)
+		if (sum.ops > 0 &&
+			(i == 0 || cal_mb_s(&sum) > profile->seq_read_mb_s))
 			profile->seq_read_mb_s = cal_mb_s(&sum);
 	}
-	profile->rand_read_iops_max = best;
+	profile->rand_read_iops_max = Max(best, profile->rand_read_iops);
 	for (int i = nworkers - 1; i >= 0; i--)
 	{
-		if (rates[i] >= 0.9 * best)
+		if (rates[i] > 0 && rates[i] >= 0.9 * best)
 			profile->best_workers = workers[i];
 	}
 }
@@ -381,7 +487,7 @@ cal_mixed(Calibration *cal, EcpTransferTask *task)
 	cal_run(cal, ECP_PROGRESS_MIXED, task, true, 2, 1, &sum);
 	reader = cal->first;
 	profile->mixed_ratio = 1.0;
-	if (reader.ops > 0 && reader.busy_s > 0)
+	if (sum.ops > 0 && reader.ops > 0 && reader.busy_s > 0)
 		profile->mixed_ratio =
 			Max(1.0, reader.busy_s / reader.ops * profile->rand_read_iops);
 }
@@ -396,7 +502,7 @@ cal_spend_credit(Calibration *cal, const EcpTransferTask *task)
 	strlcpy(first.path, cal->file.path, sizeof(first.path));
 	first.file_bytes = cal->file.bytes;
 	first.max_ops = (task->max_ops + 1) / 2;
-	first.max_seconds = CAL_POINT_SECONDS;
+	first.max_seconds = cal_share(cal);
 	(void) ecp_job_run(ECP_JOB_TRANSFER, &first, sizeof(first), 1, 0, NULL,
 					   &result);
 	cal->written_bytes += result.bytes;
@@ -417,30 +523,42 @@ cal_others(Calibration *cal)
 
 	cal_run(cal, ECP_PROGRESS_MISALIGNED, &misaligned, true, 1, 1, &sum);
 	cal->misaligned_ratio = cal_rate(&sum) > 0 ?
-		profile->rand_read_iops / cal_rate(&sum) : 0;
+		profile->rand_read_iops / cal_rate(&sum) : 1;
 
 	cal_run(cal, ECP_PROGRESS_STEPS, &steps, true, 1, 1, &sum);
 	profile->step_read_us = sum.ops > 0 ? sum.busy_s / sum.ops * 1e6 :
-		profile->latency_us;
+		cal->plateau_us;
 	cal_mixed(cal, &mixed);
 
+	/* as much of the file as can be read in the time */
 	warm.file_bytes = Min(CAL_WARM_BYTES, cal->file.bytes);
+	while (warm.file_bytes > warm.block_bytes &&
+		   cal_estimate(cal, &warm, 1) > cal_share(cal) / 2)
+		warm.file_bytes /= 2;
+	warm.block_bytes = (int) Min(warm.block_bytes, warm.file_bytes);
 	cal_run(cal, ECP_PROGRESS_CACHED, &warm, false, 1, 1, &sum);
-	profile->cached_mb_s = cal_mb_s(&sum);
+	profile->cached_mb_s = sum.ops > 0 ? cal_mb_s(&sum) :
+		profile->seq_read_mb_s;
 
 	synced.max_ops = appended.max_ops = CAL_WRITE_BYTES / CAL_SMALL_BYTES / 4;
 	cal_run(cal, ECP_PROGRESS_SYNCED, &synced, false, 1, 1, &sum);
-	profile->rand_write_us = sum.ops > 0 ? sum.busy_s / sum.ops * 1e6 : 0;
+	profile->rand_write_us = sum.ops > 0 ? sum.busy_s / sum.ops * 1e6 :
+		cal->sync_s * 1e6;
+	cal->sync_s = profile->rand_write_us * 1e-6;
 	cal_run(cal, ECP_PROGRESS_APPENDED, &appended, false, 1, 1, &sum);
-	profile->fsync_us = sum.ops > 0 ? sum.busy_s / sum.ops * 1e6 : 0;
+	profile->fsync_us = sum.ops > 0 ? sum.busy_s / sum.ops * 1e6 :
+		profile->rand_write_us;
 
 	/* as many as the time allows if each had to wait as the synced ones */
 	lazy.max_ops = (int64) Min(CAL_WRITE_BYTES / CAL_SMALL_BYTES,
-							   1.0 + CAL_POINT_SECONDS * 1e6 /
-							   Max(profile->rand_write_us, 1.0));
-	cal_spend_credit(cal, &lazy);
+							   cal_share(cal) / Max(cal->sync_s, 1e-6));
+	profile->rand_write_iops = 1.0 / cal->sync_s;
+	if (lazy.max_ops > 0)
+		cal_spend_credit(cal, &lazy);
+	lazy.max_ops = Max(lazy.max_ops, 1);
 	cal_run(cal, ECP_PROGRESS_LAZY, &lazy, false, 1, 1, &sum);
-	profile->rand_write_iops = cal_rate(&sum);
+	if (sum.ops > 0)
+		profile->rand_write_iops = cal_rate(&sum);
 }
 
 /* Keep what was found, in place of what an earlier calibration found. */
@@ -535,6 +653,7 @@ ecp_calibrate(PG_FUNCTION_ARGS)
 	Calibration cal = {0};
 	EcpTransferTask fill = {.write = true,.sync_end = true,.block_bytes = CAL_LARGE_BYTES};
 	EcpJobResult sum = {0};
+	double		bytes_per_s;
 	Oid			tablespace;
 	int		   *sizes;
 	int		   *workers;
@@ -569,23 +688,37 @@ ecp_calibrate(PG_FUNCTION_ARGS)
 	ecp_progress_phase(ECP_PROGRESS_FILL);
 	ecp_device_file_create(tablespace, &cal.file);
 	ecp_device_file_fill(&cal.file, file_bytes,
-						 cal.max_seconds * CAL_FILL_SHARE, &sum.value);
+						 cal.max_seconds * CAL_FILL_SHARE, &bytes_per_s,
+						 &cal.sync_s);
 	cal.written_bytes = sum.bytes = cal.file.bytes;
-	sum.ops = sum.bytes / CAL_LARGE_BYTES;
-	sum.busy_s = sum.value;
+	cal.profile.seq_write_mb_s = bytes_per_s * 1e-6;
+	fill.block_bytes = (int) Min(CAL_LARGE_BYTES, sum.bytes);
+	sum.ops = sum.bytes / fill.block_bytes;
+	sum.bytes = sum.ops * fill.block_bytes;
+	sum.busy_s = sum.value = sum.bytes / bytes_per_s;
 	cal_report(&cal, ECP_PROGRESS_FILL, &fill, false, 1, &sum);
-	cal.profile.seq_write_mb_s = cal_mb_s(&sum);
 	ecp_progress_step(cal.written_bytes);
 
 	/* a device so slow that the file is small has no large blocks to read */
-	while (nsizes > 2 && 2 * (int64) sizes[nsizes - 1] > cal.file.bytes)
+	while (nsizes > 1 && 2 * (int64) sizes[nsizes - 1] > cal.file.bytes)
+	{
 		nsizes--;
+		cal.left_out++;
+	}
 	cal.points_left = CAL_FIT_PASSES * nsizes + 2 * nworkers + CAL_OTHER_POINTS;
 	cal_read_sizes(&cal, sizes, nsizes);
 	cal_read_workers(&cal, workers, nworkers);
 	cal_others(&cal);
 	ecp_device_file_close(&cal.file);
 	ecp_progress_end();
+	if (cal.left_out > 0)
+		ereport(WARNING,
+				(errmsg("tablespace \"%s\" is too slow for a whole calibration in %g s",
+						name, cal.max_seconds),
+				 errdetail_plural("%d measurement was left out; what depends on it is an estimate.",
+								  "%d measurements were left out; what depends on them are estimates.",
+								  cal.left_out, cal.left_out),
+				 errhint("Give more time.")));
 
 	cal_store(&cal, get_func_namespace(fcinfo->flinfo->fn_oid), name);
 	return (Datum) 0;

@@ -49,8 +49,16 @@
 #define JOB_KEY_TASK		UINT64CONST(0xEC9D000000000002)
 #define JOB_KEY_SHARED		UINT64CONST(0xEC9D000000000003)
 
+/*
+ * A file is filled in pieces, each followed by a sync.  The first one is small
+ * enough for any device; a piece is at most FILL_GROWTH times as large as the
+ * one before, and no larger than what should take FILL_SYNC_SECONDS.
+ */
 #define FILL_CHUNK_BYTES	(1024 * 1024)
-#define FILL_SYNC_BYTES		(64 * 1024 * 1024)
+#define FILL_FIRST_BYTES	(64 * 1024)
+#define FILL_GROWTH			4
+#define FILL_SYNC_BYTES		(32 * 1024 * 1024)
+#define FILL_SYNC_SECONDS	1.0
 
 /* Much of a job's file may go into warming up. */
 #define WARMUP_SHARE		0.25
@@ -164,23 +172,61 @@ fill_elapsed(instr_time start)
 	return INSTR_TIME_GET_DOUBLE(now);
 }
 
+/* Write so many bytes at the end of the file, and sync. */
+static void
+fill_piece(EcpDeviceFile *file, char *buffer, int64 bytes)
+{
+	while (bytes > 0)
+	{
+		int			chunk = (int) Min(bytes, FILL_CHUNK_BYTES);
+
+		CHECK_FOR_INTERRUPTS();
+		/* no two chunks are alike */
+		memcpy(buffer, &file->bytes, sizeof(file->bytes));
+		errno = 0;
+		if (FileWrite(file->file, buffer, chunk, file->bytes,
+					  PG_WAIT_EXTENSION) != chunk)
+		{
+			if (errno == 0)
+				errno = ENOSPC;
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not write to file \"%s\": %m",
+							file->path)));
+		}
+		FileWriteback(file->file, file->bytes, chunk, PG_WAIT_EXTENSION);
+		file->bytes += chunk;
+		bytes -= chunk;
+	}
+	fill_sync(file);
+}
+
 /*
  * ecp_device_file_fill
  *		Write a file from its beginning, in order, and sync it.
  *
- * The data cannot be compressed.  Ends early when max_seconds have passed, so
- * that a slow device bounds the size of the file; file->bytes says how much
- * there is.  The device is given each piece as soon as it is written, so that
- * it need not wait for us; the syncs bound what it has not done.
+ * The data cannot be compressed.  Ends early where the next piece would not
+ * be done within max_seconds at the rate of the last one, so that a slow
+ * device bounds the size of the file; file->bytes says how much there is.
+ * The device is given each chunk as soon as it is written, so that it need
+ * not wait for us; the syncs bound what it has not done.
+ *
+ * *bytes_per_s becomes the rate of writing with few syncs, that is, without
+ * the first, small pieces if others followed; *sync_s what the sync of the
+ * smallest piece took.  Both may be NULL.
  */
 void
 ecp_device_file_fill(EcpDeviceFile *file, int64 bytes, double max_seconds,
-					 double *seconds)
+					 double *bytes_per_s, double *sync_s)
 {
 	char	   *buffer = palloc(FILL_CHUNK_BYTES);
 	pg_prng_state prng;
 	instr_time	start;
 	double		elapsed = 0;
+	double		rate = 0;		/* of the last piece */
+	int64		largest = 0;	/* piece so far */
+	int64		counted_bytes = 0;
+	double		counted_s = 0;
 
 	pg_prng_seed(&prng, 20110722);
 	for (int i = 0; i < FILL_CHUNK_BYTES; i += sizeof(uint64))
@@ -191,46 +237,56 @@ ecp_device_file_fill(EcpDeviceFile *file, int64 bytes, double max_seconds,
 	}
 
 	INSTR_TIME_SET_CURRENT(start);
-	while (file->bytes < bytes && elapsed < max_seconds)
+	while (file->bytes < bytes)
 	{
-		CHECK_FOR_INTERRUPTS();
-		/* no two chunks are alike */
-		memcpy(buffer, &file->bytes, sizeof(file->bytes));
-		errno = 0;
-		if (FileWrite(file->file, buffer, FILL_CHUNK_BYTES, file->bytes,
-					  PG_WAIT_EXTENSION) != FILL_CHUNK_BYTES)
+		double		most = FILL_FIRST_BYTES;
+		double		before = elapsed;
+		int64		piece;
+
+		if (largest > 0)
+			most = Min(Min((double) largest * FILL_GROWTH, FILL_SYNC_BYTES),
+					   rate * Min(FILL_SYNC_SECONDS, max_seconds - elapsed));
+		if (most < FILL_FIRST_BYTES && file->bytes > 0)
 		{
-			if (errno == 0)
-				errno = ENOSPC;
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not write to file \"%s\": %m",
-							file->path)));
+			if (elapsed >= max_seconds ||
+				FILL_FIRST_BYTES > rate * (max_seconds - elapsed))
+				break;
+			most = FILL_FIRST_BYTES;
 		}
-		FileWriteback(file->file, file->bytes, FILL_CHUNK_BYTES,
-					  PG_WAIT_EXTENSION);
-		file->bytes += FILL_CHUNK_BYTES;
-		if (file->bytes % FILL_SYNC_BYTES == 0)
-			fill_sync(file);
+		piece = (int64) most / FILL_FIRST_BYTES * FILL_FIRST_BYTES;
+		piece = Min(piece, bytes - file->bytes);
+		fill_piece(file, buffer, piece);
 		elapsed = fill_elapsed(start);
+		rate = piece / Max(elapsed - before, 1e-6);
+		if (sync_s && largest == 0)
+			*sync_s = elapsed - before;
+		if (piece >= 2 * largest)
+		{
+			largest = piece;
+			counted_bytes = 0;
+			counted_s = 0;
+		}
+		counted_bytes += piece;
+		counted_s += elapsed - before;
 	}
-	fill_sync(file);
-	elapsed = fill_elapsed(start);
 	pfree(buffer);
-	if (seconds)
-		*seconds = elapsed;
+	if (bytes_per_s)
+		*bytes_per_s = counted_bytes / Max(counted_s, 1e-6);
 }
 
 /*
  * ecp_device_file_forget
- *		Ask the page cache to drop the file.
+ *		Ask the page cache to drop the file, of which it drops what is clean.
+ *
+ * "sync" makes all of it clean before.  Without need it is better left out:
+ * even with nothing to write it may have to wait for what others wrote.
  */
 void
-ecp_device_file_forget(const EcpDeviceFile *file)
+ecp_device_file_forget(const EcpDeviceFile *file, bool sync)
 {
 	int			fd = ecp_job_open(file->path, O_RDWR);
 
-	if (fsync(fd) != 0)
+	if (sync && fsync(fd) != 0)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not fsync file \"%s\": %m", file->path)));

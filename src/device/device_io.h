@@ -76,8 +76,9 @@ typedef struct EcpTransferTask
 
 extern void ecp_device_file_create(Oid tablespace, EcpDeviceFile *file);
 extern void ecp_device_file_fill(EcpDeviceFile *file, int64 bytes,
-								 double max_seconds, double *seconds);
-extern void ecp_device_file_forget(const EcpDeviceFile *file);
+								 double max_seconds, double *bytes_per_s,
+								 double *sync_s);
+extern void ecp_device_file_forget(const EcpDeviceFile *file, bool sync);
 extern void ecp_device_file_close(EcpDeviceFile *file);
 
 extern int	ecp_job_open(const char *path, int flags);

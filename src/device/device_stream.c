@@ -593,8 +593,8 @@ ecp_stream_bench_files(PG_FUNCTION_ARGS)
 										   "ecp_stream_bench_files()");
 		ecp_device_file_create(tablespace, &files[d]);
 		ecp_device_file_fill(&files[d], task->file_bytes,
-							 get_float8_infinity(), NULL);
-		ecp_device_file_forget(&files[d]);
+							 get_float8_infinity(), NULL, NULL);
+		ecp_device_file_forget(&files[d], true);
 		strlcpy(task->paths[d], files[d].path, MAXPGPATH);
 	}
 	stream_measure(task, sizeof(*task), (ReturnSetInfo *) fcinfo->resultinfo);

@@ -107,6 +107,49 @@ is( $node->safe_psql(
 	'2',
 	'builds are planned with it');
 
+# A slow device cannot hold it up: a megabyte a second, of which 64 would wait
+# for their sync if nothing looked ahead; and one whose every sync takes 1.5 s.
+# Fewer points then, and a warning.
+my $shim = PostgreSQL::Test::Utils::tempdir() . '/slow_io.so';
+my $slow_io = ($ENV{ECP_TOP} || '.') . '/test/perl/slow_io.c';
+SKIP:
+{
+	skip 'the shim is for Linux and needs a compiler', 8
+	  unless $^O eq 'linux'
+	  && !$ENV{REAL_POSTGRES}
+	  && system('gcc', '-shared', '-fPIC', '-O', '-o', $shim, $slow_io,
+		'-ldl') == 0;
+	foreach my $slow ([ 1, 20_000, 0 ], [ 100, 100, 1_500_000 ])
+	{
+		local $ENV{SLOW_MB_S} = $slow->[0];
+		local $ENV{SLOW_READ_US} = $slow->[1];
+		local $ENV{SLOW_SYNC_US} = $slow->[2];
+		local $ENV{LD_PRELOAD} = $shim;
+		my $name = "at $slow->[0] MB/s and $slow->[2] us a sync";
+
+		$node->restart;
+		($rc, $out, $err) = $node->psql('postgres',
+			"SELECT count(*) FROM ecp_calibrate('dev', seconds => 4, workers => '{1,2}')"
+		);
+		is($rc, 0, "calibrated $name");
+		like(
+			$err,
+			qr/WARNING: +tablespace "dev" is too slow for a whole calibration in 4 s\nDETAIL: +\d+ measurements? w/,
+			'and that is said');
+		$out = $node->safe_psql('postgres',
+			"SELECT round(seconds::numeric, 2) FROM ecp_device WHERE tablespace = 'dev'"
+		);
+		cmp_ok($out, '<', 7, "ends in time: $out s");
+		is( $node->safe_psql(
+				'postgres',
+				"SELECT latency_us >= 0 AND read_mb_s > 0 AND seq_read_mb_s > 0 AND seq_write_mb_s > 0 AND rand_read_iops > 0 AND rand_read_iops_max > 0 AND rand_write_iops > 0 AND rand_write_us > 0 AND fsync_us > 0 AND cached_mb_s > 0 AND best_workers > 0 AND step_read_us > 0 AND mixed_ratio >= 1 FROM ecp_device WHERE tablespace = 'dev'"
+			),
+			't',
+			'every figure is one to reckon with');
+	}
+}
+$node->restart;
+
 # a profile is of this machine's disks and is not dumped
 my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump.sql';
 $node->command_ok([ 'pg_dump', '-f', $dump, $node->connstr('postgres') ],
