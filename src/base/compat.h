@@ -43,6 +43,11 @@
 #define ecp_locator_equals(a, b)	RelFileNodeEquals(a, b)
 #endif
 
+/* 16: blocks for direct I/O have an alignment of their own */
+#if PG_VERSION_NUM < 160000
+#define PGIOAlignedBlock			PGAlignedBlock
+#endif
+
 /* 18: the path of a relation's file comes in a struct */
 #if PG_VERSION_NUM >= 180000
 #define ecp_relation_path(rel) \

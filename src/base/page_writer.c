@@ -19,6 +19,9 @@
  * From PostgreSQL 17 on the server has this facility itself and we are a
  * thin cover of it.
  *
+ * Several processes can fill a fork at once, if one has reserved its blocks
+ * before: then none of them extends it.
+ *
  * Called by the builds of both access methods.  Must not be mixed with
  * access through shared buffers before ecp_page_writer_end().
  *
@@ -66,6 +69,23 @@ struct EcpPageWriter
 #endif
 };
 
+/* An all-zero page has no checksum. */
+static PGIOAlignedBlock writer_zeros;
+
+/*
+ * The last block is written, and those before it are a hole in the file until
+ * they are: nothing is written twice.
+ */
+void
+ecp_page_writer_reserve(Relation relation, ForkNumber fork,
+						BlockNumber nblocks)
+{
+	SMgrRelation smgr = RelationGetSmgr(relation);
+
+	if (smgrnblocks(smgr, fork) < nblocks)
+		smgrextend(smgr, fork, nblocks - 1, writer_zeros.data, true);
+}
+
 EcpPageWriter *
 ecp_page_writer_begin(Relation relation, ForkNumber fork)
 {
@@ -108,12 +128,8 @@ writer_write(EcpPageWriter *writer, BlockNumber blkno, Page page)
 		return;
 	}
 	while (writer->nblocks < blkno)
-	{
-		/* an all-zero page has no checksum */
-		static PGAlignedBlock zeros;
-
-		smgrextend(smgr, writer->fork, writer->nblocks++, zeros.data, true);
-	}
+		smgrextend(smgr, writer->fork, writer->nblocks++, writer_zeros.data,
+				   true);
 	smgrextend(smgr, writer->fork, blkno, (char *) page, true);
 	writer->nblocks++;
 }
@@ -190,8 +206,9 @@ ecp_page_writer_put(EcpPageWriter *writer, BlockNumber blkno, Page page)
 	INSTR_TIME_ACCUM_DIFF(writer->spent, end, start);
 }
 
-void
-ecp_page_writer_end(EcpPageWriter *writer, double *seconds, uint64 *bytes)
+static void
+writer_end(EcpPageWriter *writer, bool durable, double *seconds,
+		   uint64 *bytes)
 {
 	instr_time	start;
 	instr_time	end;
@@ -201,7 +218,7 @@ ecp_page_writer_end(EcpPageWriter *writer, double *seconds, uint64 *bytes)
 	smgr_bulk_finish(writer->bulk);
 #else
 	writer_flush(writer);
-	if (!RelationUsesLocalBuffers(writer->relation))
+	if (durable && !RelationUsesLocalBuffers(writer->relation))
 		smgrimmedsync(RelationGetSmgr(writer->relation), writer->fork);
 	MemoryContextDelete(writer->ctx);
 #endif
@@ -213,4 +230,16 @@ ecp_page_writer_end(EcpPageWriter *writer, double *seconds, uint64 *bytes)
 	if (bytes)
 		*bytes = writer->bytes;
 	pfree(writer);
+}
+
+void
+ecp_page_writer_end(EcpPageWriter *writer, double *seconds, uint64 *bytes)
+{
+	writer_end(writer, true, seconds, bytes);
+}
+
+void
+ecp_page_writer_leave(EcpPageWriter *writer, double *seconds, uint64 *bytes)
+{
+	writer_end(writer, false, seconds, bytes);
 }

@@ -14,6 +14,13 @@
 
 typedef struct EcpPageWriter EcpPageWriter;
 
+/*
+ * Make a fork nblocks long before several processes begin to fill it, each
+ * with a writer of its own; blocks that nobody puts read as zeros.
+ */
+extern void ecp_page_writer_reserve(Relation relation, ForkNumber fork,
+									BlockNumber nblocks);
+
 /* palloc'd in the current memory context */
 extern EcpPageWriter *ecp_page_writer_begin(Relation relation, ForkNumber fork);
 
@@ -38,5 +45,12 @@ extern void ecp_page_writer_put(EcpPageWriter *writer, BlockNumber blkno,
  */
 extern void ecp_page_writer_end(EcpPageWriter *writer, double *seconds,
 								uint64 *bytes);
+
+/*
+ * The same, except that the pages need not be durable yet: the writer that
+ * ends after all others makes them so.
+ */
+extern void ecp_page_writer_leave(EcpPageWriter *writer, double *seconds,
+								  uint64 *bytes);
 
 #endif							/* PAGE_WRITER_H */

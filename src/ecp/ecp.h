@@ -137,6 +137,14 @@ extern int	ecp_two_means(EcpElem elem, int dims, const void *vectors,
 						  Size stride, int n, uint64 seed,
 						  uint8 *sides, void *centres[2]);
 
+/*
+ * The same, but side 0 gets n / 2 vectors and side 1 the others, so that
+ * sizes do not depend on the vectors.
+ */
+extern void ecp_two_halves(EcpElem elem, int dims, const void *vectors,
+						   Size stride, int n, uint64 seed,
+						   uint8 *sides, void *centres[2]);
+
 /* Mean of n vectors, rounded to elem; for the leader of a new cluster. */
 extern void ecp_centre(EcpElem elem, int dims, const void *vectors,
 					   Size stride, int n, void *centre);

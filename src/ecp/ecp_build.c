@@ -80,6 +80,8 @@ ecpbuildphasename(int64 phasenum)
 			return "merging clusters";
 		case ECP_PROGRESS_NODES:
 			return "writing leaders";
+		case ECP_PROGRESS_RECALL:
+			return "measuring recall";
 		default:
 			return NULL;
 	}
@@ -308,7 +310,7 @@ build_start_rounds(EcpBuild *build)
 		ecp_tree_share(build);
 
 	counts_bytes = mul_size(mul_size(sizeof(uint64), build->tree->n[0]),
-							build->nparticipants);
+							build->nparticipants + 1);
 	ecp_memory_alloc(&build->counts_memory, shared, counts_bytes);
 	memset(build->counts_memory.address, 0, counts_bytes);
 
@@ -380,8 +382,7 @@ build_end_rounds(EcpBuild *build)
 		ecp_memory_free(&build->inbuff_memory);
 	}
 
-	build->counts = MemoryContextAllocHuge(build->ctx,
-										   mul_size(sizeof(uint64), nleaders));
+	build->counts = build->part_counts + (Size) build->nparticipants * nleaders;
 	for (int l = 0; l < nleaders; l++)
 	{
 		build->counts[l] = 0;
@@ -644,6 +645,7 @@ build_init(EcpBuild *build, Relation heap, Relation index,
 	build->phase = -1;
 	build->workers = ecp_index_build_workers(heap, index, indexInfo);
 	build->nparticipants = 1;
+	build->readers = 1;
 	pg_prng_seed(&build->prng, (uint64) build->options.seed);
 	build->ctx = AllocSetContextCreate(CurrentMemoryContext, "ecp build",
 									   ALLOCSET_DEFAULT_SIZES);
@@ -801,21 +803,22 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 								 (int64) sample->table_rows);
 	result->heap_tuples = build_assign(&build);
 	result->index_tuples = build.index_tuples;
-	build_end_team(&build);
 
 	ecp_build_phase(&build, ECP_BUILD_MERGE, ECP_PROGRESS_MERGE);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL,
 								 (int64) build.index_tuples);
 	if (build.tree && build.index_tuples == 0)
 		build.tree = NULL;
-	if (build.tree && build.policy->merge)
-		build.policy->merge(&build);
+	if (build.tree && build.policy->merge(&build) && build.team)
+		build.readers = build.nparticipants;
 	ecp_merge(&build);
-	ecp_build_phase(&build, -1, 0);
 
+	ecp_build_phase(&build, ECP_BUILD_RECALL, ECP_PROGRESS_RECALL);
 	build.state.meta.ecpm_build_tuples = build.index_tuples;
 	ecp_recall_calibrate(index, &build.state,
 						 build_seconds(&build) * ECP_SHARE_CALIBRATE);
+	ecp_build_phase(&build, -1, 0);
+	build_end_team(&build);
 	build_write_meta(index, MAIN_FORKNUM, &build.state.meta);
 
 	ecp_files_end(build.files);

@@ -28,7 +28,7 @@
 #define ECP_SHARE_SAMPLE	0.5 /* sampled rows */
 #define ECP_SHARE_LEADERS	0.25	/* leaders, once in panels */
 #define ECP_SHARE_IN_BUFF	0.4 /* in-buff, then buffers of the merge */
-#define ECP_SHARE_CLUSTER	0.1 /* rows of the cluster that is merged */
+#define ECP_SHARE_CLUSTER	0.03	/* rows of a cluster that is merged */
 
 /* Leaders compared with every row; above, rows descend the tree. */
 #define ECP_FLAT_LEADERS_MAX	10000
@@ -42,6 +42,7 @@
 #define ECP_PROGRESS_ASSIGN		4
 #define ECP_PROGRESS_MERGE		5
 #define ECP_PROGRESS_NODES		6
+#define ECP_PROGRESS_RECALL		7
 
 /* Rows that lie in memory, "stride" bytes apart. */
 typedef struct EcpRows
@@ -123,6 +124,8 @@ ecp_record_read(const char *record, Size vec_bytes, ItemPointer tid,
 /* Leaders (or node centres) that are to become slots of a level's nodes. */
 typedef struct EcpEntryList
 {
+	bool		fixed;			/* the arrays have a memory of their own */
+	EcpMemory	memory;
 	int			n;
 	int			max;
 	EcpChildData *children;
@@ -182,10 +185,11 @@ struct EcpBuild
 	EcpMemory	counts_memory;
 	int			inbuff_max;		/* rows of each of them */
 	uint64	   *part_counts;	/* rows of each leader, for each participant */
-	uint64	   *counts;			/* of all, after the scan */
+	uint64	   *counts;			/* of all, behind them, after the scan */
 	double		index_tuples;
 	EcpInBuff  *inbuff;			/* ours; NULL while no leaders are known */
 	bool		kept;			/* all rows stayed in the in-buffs */
+	int			readers;		/* processes that read what policies kept */
 	uint32		rounds;
 	EcpAhead	ahead;
 	const EcpPolicyRoutine *policy;
@@ -297,7 +301,41 @@ extern void ecp_ahead_end(EcpBuild *build);
 /* Rows to assign between two steps. */
 extern int	ecp_ahead_rows(const EcpBuild *build, int most);
 
+/* ---- ecp_layout.c ---- */
+
+/* What comes next. */
+typedef struct EcpLayout
+{
+	BlockNumber blk;			/* first that is not given */
+	uint64		run;
+} EcpLayout;
+
+/* Slots of a run for n vectors: all that its pages hold, spare included. */
+extern uint32 ecp_layout_slots(const EcpGeometry *geo, int level, int n,
+							   uint32 *entry_pages, uint32 *npages);
+
+/*
+ * Pass over a run of npages, whose first block is returned: within one map
+ * page and around none.
+ */
+extern BlockNumber ecp_layout_run(const EcpBuild *build, EcpLayout *at,
+								  uint32 npages);
+
+/*
+ * Pass over all runs of a cluster.  Its rows are treated in pieces of at
+ * most ecp_layout_piece(), the last of which is smaller, and each is halved
+ * until there are no more than ecpm_leaf_max together; of an odd number the
+ * second half gets more.
+ */
+extern void ecp_layout_cluster(const EcpBuild *build, EcpLayout *at,
+							   uint64 rows);
+extern int	ecp_layout_piece(const EcpBuild *build);
+
 /* ---- ecp_merge.c ---- */
+
+/* Write a part of the leaves, in each process of the team. */
+extern void ecp_merge_task(EcpBuild *build, const void *args,
+						   char **memories);
 
 /* Write all pages of the index from what the policy kept. */
 extern void ecp_merge(EcpBuild *build);

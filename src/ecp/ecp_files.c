@@ -381,12 +381,14 @@ ecp_files_read(EcpFiles *files, File file, void *data, Size bytes,
 	files_clock(files, start);
 }
 
-/* Ask the kernel to read ahead. */
+/* Ask the kernel to read ahead, unless maintenance_io_concurrency is 0. */
 void
 ecp_files_prefetch(EcpFiles *files, File file, Size bytes, uint64 offset)
 {
 	instr_time	start;
 
+	if (maintenance_io_concurrency == 0)
+		return;
 	INSTR_TIME_SET_CURRENT(start);
 	(void) FilePrefetch(file, offset, bytes, WAIT_EVENT_BUFFILE_READ);
 	files_clock(files, start);

@@ -535,9 +535,9 @@ two_means_update(Summer *summers, EcpPanel *panel, const char *rows,
 	return count[1];
 }
 
-int
-ecp_two_means(EcpElem elem, int dims, const void *vectors, Size stride,
-			  int n, uint64 seed, uint8 *sides, void *centres[2])
+static int
+two_means(EcpElem elem, int dims, const void *vectors, Size stride, int n,
+		  uint64 seed, bool halve, uint8 *sides, void *centres[2])
 {
 	Size		vec_bytes = ecp_elem_size(elem) * dims;
 	const char *rows = vectors;
@@ -589,7 +589,7 @@ ecp_two_means(EcpElem elem, int dims, const void *vectors, Size stride,
 			break;
 	}
 
-	if (Min(ones, n - ones) < n / 8 || ones == 0 || ones == n)
+	if (halve || Min(ones, n - ones) < n / 8 || ones == 0 || ones == n)
 	{
 		two_means_halve(panel, rows, stride, n, sides);
 		ones = two_means_update(summers, panel, rows, stride, n, sides,
@@ -601,4 +601,20 @@ ecp_two_means(EcpElem elem, int dims, const void *vectors, Size stride,
 	pfree(nearest);
 	pfree(memory);
 	return ones;
+}
+
+int
+ecp_two_means(EcpElem elem, int dims, const void *vectors, Size stride,
+			  int n, uint64 seed, uint8 *sides, void *centres[2])
+{
+	return two_means(elem, dims, vectors, stride, n, seed, false, sides,
+					 centres);
+}
+
+void
+ecp_two_halves(EcpElem elem, int dims, const void *vectors, Size stride,
+			   int n, uint64 seed, uint8 *sides, void *centres[2])
+{
+	(void) two_means(elem, dims, vectors, stride, n, seed, true, sides,
+					 centres);
 }

@@ -5,16 +5,21 @@
  *
  * The policy gives the rows of one cluster after the other, in the order of
  * their leaders, which is the order of the tree.  Rows of a cluster are
- * brought into memory, cut by 2-means while they are more than a cluster may
- * have, sorted by TID (so that the result does not depend on who read them)
- * and written as one run.  A cluster larger than our memory is treated in
+ * brought into memory, sorted by TID (so that the result does not depend on
+ * who read them), halved across the line of 2-means while they are more than
+ * a cluster may have, and written as one run.  A cluster larger than our memory is treated in
  * pieces.  Clusters without rows are left out.
+ *
+ * Where each run goes, and which entry it leaves, is known from the numbers
+ * of rows before any of them is read (ecp_layout.c): so the leaves are divided
+ * into items, each a range of leaders, which the processes of the team take
+ * and write, each by a page writer of its own, and nothing depends on who.
  *
  * Each run written leaves an entry: a leader with the reference to its
  * cluster.  When all clusters are written, the entries are written as nodes,
  * which leave the entries of the next level, until one is left: the root.
- * Map pages follow their blocks, the metapage is written by ecp_build.c when
- * all else is on disk.
+ * Nodes and map pages, a few, are the backend's work.  The metapage is written
+ * by ecp_build.c when all else is on disk.
  *
  * Pages are made in local memory and written by base/page_writer.c.
  *
@@ -30,20 +35,17 @@
 #include "pgstat.h"
 #include "utils/memutils.h"
 
-/* Rows of a cluster are cut in pieces of no more, whatever the memory. */
-#define CLUSTER_BYTES_MAX	(64 * 1024 * 1024)
-
-/* Free slots that a node gets for the splits to come. */
-#define NODE_SPARE(n)	((n) / 16 + 16)
+/* Parts that the leaves are divided into, for each process. */
+#define MERGE_ITEMS		8
 
 typedef struct Merge
 {
 	EcpBuild   *build;
 	EcpPageWriter *writer;
 	EcpMetaPageData *meta;
+	EcpLayout	at;
 
-	/* next block to give, and the map page that it falls into */
-	BlockNumber next_blk;
+	/* the map page that runs are noted on; NULL while leaves are written */
 	uint32		mapno;
 	Page		map;
 
@@ -93,29 +95,10 @@ merge_map_start(Merge *merge, uint32 mapno)
 	merge_map_set(merge, EcpMapBlock(mapno));
 }
 
-/* npages blocks in a row, within one map page and around none. */
-static BlockNumber
-merge_alloc(Merge *merge, uint32 npages)
+/* A run has these blocks; runs come in ascending order. */
+static void
+merge_map_run(Merge *merge, BlockNumber blk, uint32 npages)
 {
-	BlockNumber blk = merge->next_blk;
-
-	Assert(npages <= ECP_RUN_PAGES_MAX);
-	if ((uint64) blk + npages + ECP_MAP_BITS > MaxBlockNumber)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("index \"%s\" would have too many blocks",
-						RelationGetRelationName(merge->build->index))));
-
-	if (EcpBlockMap(blk) == EcpBlockMap(blk + npages - 1))
-	{
-		BlockNumber map_blk = EcpMapBlock(EcpBlockMap(blk));
-
-		if (blk <= map_blk && map_blk < blk + npages)
-			blk = map_blk + 1;
-	}
-	else
-		blk = EcpMapBlock(EcpBlockMap(blk) + 1) + 1;
-
 	if (EcpBlockMap(blk) != merge->mapno)
 	{
 		merge_map_finish(merge);
@@ -123,34 +106,9 @@ merge_alloc(Merge *merge, uint32 npages)
 	}
 	for (uint32 i = 0; i < npages; i++)
 		merge_map_set(merge, blk + i);
-	merge->next_blk = blk + npages;
-	return blk;
 }
 
 /* ---- runs ---- */
-
-/* Slots of a run for n vectors: all that its pages hold, spare included. */
-static uint32
-merge_run_slots(const EcpGeometry *geo, int level, int n,
-				uint32 *entry_pages, uint32 *npages)
-{
-	uint32		nslots = level == 0 ? n : n + NODE_SPARE(n);
-
-	ecp_run_size(geo, nslots, entry_pages, npages);
-	if (*npages > ECP_RUN_PAGES_MAX)
-	{
-		nslots = n;
-		ecp_run_size(geo, nslots, entry_pages, npages);
-	}
-	nslots = *entry_pages * geo->slots;
-	if (geo->stream)
-	{
-		uint64		room = (uint64) (*npages - *entry_pages) * ECP_PAYLOAD_BYTES;
-
-		nslots = Min(nslots, room / geo->vec_bytes);
-	}
-	return nslots;
-}
 
 typedef struct MergeTid
 {
@@ -285,12 +243,14 @@ merge_write_run(Merge *merge, const MergeSet *set, const void *leader,
 	int32	   *order = merge_run_order(set);
 
 	memset(child, 0, sizeof(EcpChildData));
-	nslots = merge_run_slots(geo, set->level, set->n, &entry_pages,
-							 &npages);
+	nslots = ecp_layout_slots(geo, set->level, set->n, &entry_pages,
+							  &npages);
 	child->ecpc_npages = npages;
 	child->ecpc_flags = ECP_CHILD_TRAINED;
-	child->ecpc_blk = merge_alloc(merge, child->ecpc_npages);
-	child->ecpc_run = merge->meta->ecpm_next_run++;
+	child->ecpc_run = merge->at.run;
+	child->ecpc_blk = ecp_layout_run(build, &merge->at, npages);
+	if (merge->map)
+		merge_map_run(merge, child->ecpc_blk, npages);
 	child->ecpc_vfrom = merge->meta->ecpm_sversion;
 	child->ecpc_vto = ECP_V_NONE;
 
@@ -324,7 +284,7 @@ entries_add(EcpEntryList *list, const EcpChildData *child, const void *vector,
 	{
 		Size		max = Max(64, (Size) list->max + list->max / 2);
 
-		if (max > PG_INT32_MAX)
+		if (max > PG_INT32_MAX || list->fixed)
 			elog(ERROR, "too many clusters");
 		if (list->max == 0)
 		{
@@ -354,7 +314,9 @@ entries_add(EcpEntryList *list, const EcpChildData *child, const void *vector,
 static void
 entries_free(EcpEntryList *list)
 {
-	if (list->max > 0)
+	if (list->fixed)
+		ecp_memory_free(&list->memory);
+	else if (list->max > 0)
 	{
 		pfree(list->children);
 		pfree(list->parents);
@@ -477,10 +439,17 @@ merge_write_set(Merge *merge, MergeSet *set, EcpEntryList *out)
 	}
 
 	centres[1] = palloc(build->prep_bytes);
-	ones = ecp_two_means(meta->ecpm_leader_elem, meta->ecpm_dims,
-						 set->prepared, build->prep_bytes, set->n,
-						 meta->ecpm_seed + meta->ecpm_next_run,
-						 set->sides, centres);
+	/* leaves must have the sizes that were planned */
+	ones = set->n - set->n / 2;
+	if (set->level == 0)
+		ecp_two_halves(meta->ecpm_leader_elem, meta->ecpm_dims,
+					   set->prepared, build->prep_bytes, set->n,
+					   meta->ecpm_seed + merge->at.run, set->sides, centres);
+	else
+		ones = ecp_two_means(meta->ecpm_leader_elem, meta->ecpm_dims,
+							 set->prepared, build->prep_bytes, set->n,
+							 meta->ecpm_seed + merge->at.run,
+							 set->sides, centres);
 	pfree(centres[1]);
 
 	/* side 0 to the front, side 1 to the back */
@@ -520,13 +489,10 @@ merge_write_set(Merge *merge, MergeSet *set, EcpEntryList *out)
 static void
 merge_set_init(EcpBuild *build, MergeSet *set)
 {
-	Size		row_bytes = build->vec_bytes + sizeof(ItemPointerData) + 1 +
-		(build->prep_same ? 0 : build->prep_bytes);
-	Size		rows = build->budget * ECP_SHARE_CLUSTER / row_bytes;
+	Size		rows = ecp_layout_piece(build);
 
 	memset(set, 0, sizeof(MergeSet));
 	set->max = build->state.meta.ecpm_leaf_max;
-	rows = Max(Min(rows, CLUSTER_BYTES_MAX / row_bytes), 2 * (Size) set->max);
 	set->n = rows;				/* capacity, until it is filled */
 	set->vectors = palloc_extended(rows * build->vec_bytes + 64,
 								   MCXT_ALLOC_HUGE);
@@ -593,49 +559,253 @@ tree_parent(const EcpLeaderTree *tree, int level, int32 i, int32 *cursor)
 	return *cursor;
 }
 
+/* Leaders whose clusters one process writes. */
+typedef struct MergeItem
+{
+	int32		from;
+	int32		upto;
+	int32		entry;			/* that its first run leaves */
+	EcpLayout	at;
+} MergeItem;
+
+/* All that a process needs to know beside the state, to write leaves. */
+typedef struct MergeArgs
+{
+	int			nitems;			/* one more is the end */
+	int			nentries;
+	int			nparticipants;
+	int			readers;
+	int			inbuff_max;
+	bool		kept;
+	double		index_tuples;
+} MergeArgs;
+
+/* Find items and entries in their memory; returns its size. */
+static Size
+merge_memory_map(const EcpBuild *build, const MergeArgs *args, char *memory,
+				 MergeItem **items, EcpEntryList *list)
+{
+	Size		n = args->nentries;
+	Size		offset = MAXALIGN(mul_size(sizeof(MergeItem), args->nitems + 1));
+
+	memset(list, 0, sizeof(EcpEntryList));
+	list->fixed = true;
+	list->max = n;
+	list->vec_bytes = build->prep_bytes;
+	*items = (MergeItem *) memory;
+	list->children = (EcpChildData *) (memory + offset);
+	offset = add_size(offset, MAXALIGN(mul_size(sizeof(EcpChildData), n)));
+	list->parents = (int32 *) (memory + offset);
+	offset = add_size(offset, MAXALIGN(mul_size(sizeof(int32), n)));
+	offset = TYPEALIGN(64, offset);
+	list->vectors = memory + offset;
+	return add_size(offset, mul_size(list->vec_bytes, n));
+}
+
+/* One cluster: "set" has room for "capacity" rows. */
 static void
-merge_clusters(Merge *merge)
+merge_cluster(Merge *merge, MergeSet *set, int capacity, int l, char *leader)
 {
 	EcpBuild   *build = merge->build;
-	EcpLeaderTree *tree = build->tree;
-	bool		keep_leaders = build->options.leaders == ECP_LEADERS_RANDOM;
+	uint64		rows = 0;
+
+	set->leader = NULL;
+	if (build->options.leaders == ECP_LEADERS_RANDOM &&
+		build->counts[l] <= (uint64) set->max)
+	{
+		ecp_panel_get(build->tree->panel[0], l, leader);
+		set->leader = leader;
+	}
+	merge->lone = build->counts[l] == build->index_tuples &&
+		build->counts[l] <= (uint64) Min(set->max, capacity);
+	while ((set->n = build->policy->read(build, l, capacity, set->tids,
+										 set->vectors)) > 0)
+	{
+		rows += set->n;
+		merge_set_sort(build, set);
+		merge_set_prepare(build, set);
+		merge_write_set(merge, set, &merge->entries);
+	}
+	if (rows != build->counts[l])
+		elog(ERROR, "cluster %d has " UINT64_FORMAT " rows, expected " UINT64_FORMAT,
+			 l, rows, build->counts[l]);
+}
+
+/* Write the clusters of an item. */
+static void
+merge_item(Merge *merge, MergeSet *set, int capacity, const MergeItem *item)
+{
+	EcpBuild   *build = merge->build;
 	char	   *leader = palloc(build->prep_bytes);
+	int32		cursor = 0;
+	uint64		rows = 0;
+
+	merge->at = item->at;
+	merge->entries.n = item->entry;
+	build->policy->range(build, item->from, item->upto);
+	for (int l = item->from; l < item->upto; l++)
+	{
+		if (build->counts[l] == 0)
+			continue;
+		set->parent = tree_parent(build->tree, 0, l, &cursor);
+		merge_cluster(merge, set, capacity, l, leader);
+		rows += build->counts[l];
+	}
+	if (merge->at.blk != item[1].at.blk || merge->at.run != item[1].at.run ||
+		merge->entries.n != item[1].entry)
+		elog(ERROR, "clusters %d to %d do not lie where they were planned",
+			 item->from, item->upto - 1);
+
+	if (build->team)
+		rows = ecp_team_count_rows(build->team, rows);
+	if (build->participant == 0)
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, rows);
+	pfree(leader);
+}
+
+/*
+ * ecp_merge_task
+ *		Write leaves, in each process of the team, or in the backend alone.
+ *
+ * The memories are those of the tree, the in-buffs (if any), the counts, and
+ * of items and entries.
+ */
+void
+ecp_merge_task(EcpBuild *build, const void *args, char **memories)
+{
+	const MergeArgs *shape = args;
+	MemoryContext ctx = AllocSetContextCreate(build->ctx, "ecp merge, leaves",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldctx = MemoryContextSwitchTo(ctx);
+	EcpFilesCount *count = ecp_files_count(build->files);
+	Merge		merge = {0};
+	MergeItem  *items;
 	MergeSet	set;
 	int			capacity;
-	int32		cursor = 0;
-	double		done = 0;
+	int64		from;
+	int64		upto;
+	double		seconds;
+	uint64		bytes;
 
+	if (build->participant > 0)
+	{
+		build->nparticipants = shape->nparticipants;
+		build->readers = shape->readers;
+		build->inbuff_max = shape->inbuff_max;
+		build->kept = shape->kept;
+		build->index_tuples = shape->index_tuples;
+		build->tree = ecp_tree_attach(memories[0]);
+		build->inbuff_memory.address = memories[1];
+		build->part_counts = (uint64 *) memories[2];
+		build->counts = build->part_counts +
+			(Size) build->nparticipants * build->tree->n[0];
+	}
+	(void) merge_memory_map(build, shape, memories[3], &items, &merge.entries);
 	merge_set_init(build, &set);
 	capacity = set.n;
 
-	for (int l = 0; l < tree->n[0]; l++)
-	{
-		uint64		rows = 0;
+	merge.build = build;
+	merge.meta = &build->state.meta;
+	merge.writer = ecp_page_writer_begin(build->index, MAIN_FORKNUM);
+	if (build->readers == 1)
+		merge_item(&merge, &set, capacity, &items[0]);
+	else
+		while (ecp_team_claim(build->team, &from, &upto))
+			for (int64 i = from; i < upto; i++)
+				merge_item(&merge, &set, capacity, &items[i]);
+	ecp_page_writer_leave(merge.writer, &seconds, &bytes);
 
-		if (build->counts[l] == 0)
-			continue;
-		set.parent = tree_parent(tree, 0, l, &cursor);
-		set.leader = NULL;
-		if (keep_leaders && build->counts[l] <= (uint64) set.max)
-		{
-			ecp_panel_get(tree->panel[0], l, leader);
-			set.leader = leader;
-		}
-		merge->lone = build->counts[l] == build->index_tuples &&
-			build->counts[l] <= (uint64) Min(set.max, capacity);
-		while ((set.n = build->policy->read(build, l, capacity, set.tids,
-											set.vectors)) > 0)
-		{
-			rows += set.n;
-			merge_set_sort(build, &set);
-			merge_set_prepare(build, &set);
-			merge_write_set(merge, &set, &merge->entries);
-		}
-		if (rows != build->counts[l])
-			elog(ERROR, "cluster %d has " UINT64_FORMAT " rows, expected " UINT64_FORMAT,
-				 l, rows, build->counts[l]);
-		done += rows;
-		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
+	count->io_s += seconds;
+	count->written_bytes += bytes;
+	MemoryContextSwitchTo(oldctx);
+	MemoryContextDelete(ctx);
+}
+
+/*
+ * Divide the leaves into items, which are returned with one more for the end.
+ * Several readers get items that they hold in their memory, if there are
+ * files, so that these are read in large pieces.
+ */
+static MergeItem *
+merge_plan(Merge *merge, MergeArgs *args)
+{
+	EcpBuild   *build = merge->build;
+	int			nleaders = build->tree->n[0];
+	double		share = 1;
+	int			step;
+	MergeItem  *items;
+	EcpLayout	at = merge->at;
+	uint64		first_run = at.run;
+
+	if (build->readers > 1)
+	{
+		share = 1.0 / (MERGE_ITEMS * build->readers);
+		if (!build->kept)
+			share = Min(1.0 / build->readers,
+						build->budget * ECP_SHARE_IN_BUFF / build->readers /
+						(build->index_tuples *
+						 (ECP_RECORD_HEADER + build->vec_bytes)));
+	}
+	step = Max((int) ceil(nleaders * share), 1);
+	step = TYPEALIGN(ECP_RANGE_LEADERS, step);
+	args->nitems = (nleaders + step - 1) / step;
+
+	items = palloc_array(MergeItem, args->nitems + 1);
+	for (int i = 0; i <= args->nitems; i++)
+	{
+		MergeItem  *item = &items[i];
+
+		if (at.run - first_run > PG_INT32_MAX)
+			elog(ERROR, "too many clusters");
+		item->from = Min(i * step, nleaders);
+		item->upto = Min((i + 1) * step, nleaders);
+		item->entry = at.run - first_run;
+		item->at = at;
+		for (int l = item->from; l < item->upto; l++)
+			ecp_layout_cluster(build, &at, build->counts[l]);
+	}
+	args->nentries = items[args->nitems].entry;
+	return items;
+}
+
+/* Write all leaves; leaves their entries, and the layout behind them. */
+static void
+merge_leaves(Merge *merge)
+{
+	EcpBuild   *build = merge->build;
+	MergeArgs	args = {0};
+	EcpMemory	memory;
+	EcpMemory  *memories[] = {&build->tree_memory, &build->inbuff_memory,
+		&build->counts_memory, &memory};
+	MergeItem  *plan;
+	MergeItem  *items;
+
+	plan = merge_plan(merge, &args);
+	args.nparticipants = build->nparticipants;
+	args.readers = build->readers;
+	args.inbuff_max = build->inbuff_max;
+	args.kept = build->kept;
+	args.index_tuples = build->index_tuples;
+	ecp_memory_alloc(&memory, build->readers > 1,
+					 merge_memory_map(build, &args, NULL, &items,
+									  &merge->entries));
+	(void) merge_memory_map(build, &args, memory.address, &items,
+							&merge->entries);
+	memcpy(items, plan, sizeof(MergeItem) * (args.nitems + 1));
+	merge->entries.memory = memory;
+	merge->entries.n = args.nentries;
+	merge->at = plan[args.nitems].at;
+	pfree(plan);
+
+	ecp_page_writer_reserve(build->index, MAIN_FORKNUM, merge->at.blk);
+	if (build->readers > 1)
+		ecp_team_run(build->team, ECP_TASK_MERGE, &args, sizeof(args),
+					 args.nitems, 1, memories, lengthof(memories));
+	else
+	{
+		char	   *addresses[] = {NULL, NULL, NULL, memory.address};
+
+		ecp_merge_task(build, &args, addresses);
 	}
 }
 
@@ -709,26 +879,30 @@ ecp_merge(EcpBuild *build)
 
 	merge.build = build;
 	merge.meta = meta;
+	merge.at.blk = ECP_MAP_FIRST_BLKNO + 1;
+	merge.at.run = meta->ecpm_next_run;
+	if (build->tree != NULL)
+		merge_leaves(&merge);
+
 	merge.writer = ecp_page_writer_begin(build->index, MAIN_FORKNUM);
-	merge.entries.vec_bytes = build->prep_bytes;
-	merge.next_blk = ECP_MAP_FIRST_BLKNO + 1;
 	merge_map_start(&merge, 0);
 	merge_map_set(&merge, ECP_META_BLKNO);
+	for (int i = 0; i < merge.entries.n; i++)
+		merge_map_run(&merge, merge.entries.children[i].ecpc_blk,
+					  merge.entries.children[i].ecpc_npages);
 
-	if (build->tree != NULL)
+	meta->ecpm_nleaves = merge.entries.n;
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,
+								 ECP_PROGRESS_NODES);
+	while (merge.entries.n > 1)
+		merge_nodes(&merge, ++level);
+	if (merge.entries.n == 1)
 	{
-		merge_clusters(&merge);
-		meta->ecpm_nleaves = merge.entries.n;
-		pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,
-									 ECP_PROGRESS_NODES);
-		while (merge.entries.n > 1)
-			merge_nodes(&merge, ++level);
-		if (merge.entries.n == 1)
-		{
-			meta->ecpm_root = merge.entries.children[0];
-			meta->ecpm_root_level = level;
-		}
+		meta->ecpm_root = merge.entries.children[0];
+		meta->ecpm_root_level = level;
 	}
+	entries_free(&merge.entries);
+	meta->ecpm_next_run = merge.at.run;
 	merge_map_finish(&merge);
 	ecp_page_writer_end(merge.writer, &seconds, &bytes);
 

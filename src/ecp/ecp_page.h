@@ -207,10 +207,11 @@ typedef enum EcpBuildPhase
 	ECP_BUILD_SAMPLE,
 	ECP_BUILD_LEADERS,
 	ECP_BUILD_ASSIGN,
-	ECP_BUILD_MERGE
+	ECP_BUILD_MERGE,
+	ECP_BUILD_RECALL
 } EcpBuildPhase;
 
-#define ECP_BUILD_NPHASES	4
+#define ECP_BUILD_NPHASES	5
 
 typedef struct EcpBuildReportData
 {

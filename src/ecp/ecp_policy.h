@@ -16,11 +16,14 @@
 struct EcpBuild;
 struct EcpInBuff;
 
+/* Ranges of leaders are multiples of so many. */
+#define ECP_RANGE_LEADERS	16
+
 /*
  * A policy keeps the assigned rows of one in-buff after the other, and gives
  * back the rows of one cluster after the other, in the order of their TIDs.
- * Every process of a build has a state of its own for keeping; one process
- * gives back what all have kept.
+ * Every process of a build has a state of its own; what all have kept, any of
+ * them can give back, a range of leaders at a time.
  */
 typedef struct EcpPolicyRoutine
 {
@@ -42,13 +45,22 @@ typedef struct EcpPolicyRoutine
 	 */
 	bool		keeps_in_memory;
 
-	/* Once, when all processes have kept all rows, before the first read. */
-	void		(*merge) (struct EcpBuild *build);
+	/*
+	 * Once, by the backend, when all processes have kept all rows.  Returns
+	 * whether several processes may read; build->readers is set then.
+	 */
+	bool		(*merge) (struct EcpBuild *build);
+
+	/*
+	 * This process will read the leaders from .. upto - 1.  Its ranges come
+	 * in ascending order, and begin at multiples of ECP_RANGE_LEADERS.
+	 */
+	void		(*range) (struct EcpBuild *build, int from, int upto);
 
 	/*
 	 * Up to max further rows of "leader"; returns their number, 0 when there
-	 * are no more.  Leaders are asked for in ascending order, each until it
-	 * has no more rows.
+	 * are no more.  Those leaders of the range that have rows are asked for
+	 * in ascending order, each until it has no more.
 	 */
 	int			(*read) (struct EcpBuild *build, int leader, int max,
 						 ItemPointerData *tids, char *vectors);

@@ -8,8 +8,13 @@
  * large and sequential in their file.  Which process of a parallel build
  * wrote a chunk does not matter.
  *
- * The merge divides its memory among the chunks.  When that would leave them
- * too little, groups of chunks are merged into larger ones first.  A build
+ * Several processes can merge, each some ranges of leaders.  At the end of a
+ * chunk file stands its directory: how many records come before every so many
+ * leaders, and before the end.
+ *
+ * The merge divides its memory among processes and chunks.  When that would
+ * leave them too little, one process merges alone; and when there are too many
+ * for it, groups of chunks are merged into larger ones first.  A build
  * whose rows fit the first in-buffs of its processes writes no file at all,
  * and says so in its report.
  *
@@ -29,7 +34,8 @@
 typedef struct Chunk
 {
 	uint32		number;			/* of its file */
-	uint64		bytes;
+	uint64		size;
+	uint64		bytes;			/* where the range that is read ends */
 
 	/* while it is being read */
 	File		file;
@@ -48,6 +54,7 @@ typedef struct ChunkMerge
 	int			nchunks;
 	Size		record;
 	int			nread;			/* records that each buffer holds */
+	bool		whole;			/* of all leaders: files go when they are read */
 	binaryheap *heap;			/* chunk numbers, by (leader, TID) */
 } ChunkMerge;
 
@@ -86,7 +93,26 @@ typedef struct ChunkWriter
 	int			n;				/* records in the buffer */
 	char	   *buffer;
 	uint64		bytes;			/* of the file */
+
+	/* the directory: ranges that have begun, and their first records */
+	int			nranges;
+	int			nranges_max;
+	uint64	   *directory;
 } ChunkWriter;
+
+/* Ranges of leaders in a directory, the end not counted. */
+static int
+chunk_ranges(const EcpBuild *build)
+{
+	return (build->tree->n[0] + ECP_RANGE_LEADERS - 1) / ECP_RANGE_LEADERS;
+}
+
+/* Bytes of a directory. */
+static Size
+chunk_directory_bytes(const EcpBuild *build)
+{
+	return sizeof(uint64) * ((Size) chunk_ranges(build) + 1);
+}
 
 static void
 chunk_writer_begin(EcpBuild *build, ChunkFiles *state, ChunkWriter *writer)
@@ -99,6 +125,9 @@ chunk_writer_begin(EcpBuild *build, ChunkFiles *state, ChunkWriter *writer)
 	writer->n = 0;
 	writer->buffer = palloc(writer->nbuffer * state->record);
 	writer->bytes = 0;
+	writer->nranges = 0;
+	writer->nranges_max = chunk_ranges(build);
+	writer->directory = palloc(chunk_directory_bytes(build));
 }
 
 static void
@@ -113,10 +142,20 @@ chunk_writer_flush(ChunkWriter *writer)
 	writer->n = 0;
 }
 
-/* Room for one more record. */
-static inline char *
-chunk_writer_next(ChunkWriter *writer)
+/* Note where ranges before the "upto"th begin, if that is not known yet. */
+static inline void
+chunk_writer_ranges(ChunkWriter *writer, int upto)
 {
+	while (writer->nranges < upto)
+		writer->directory[writer->nranges++] =
+			writer->bytes / writer->record + writer->n;
+}
+
+/* Room for one more record, of this leader. */
+static inline char *
+chunk_writer_next(ChunkWriter *writer, int leader)
+{
+	chunk_writer_ranges(writer, leader / ECP_RANGE_LEADERS + 1);
 	if (writer->n == writer->nbuffer)
 		chunk_writer_flush(writer);
 	return writer->buffer + writer->n++ * writer->record;
@@ -126,9 +165,13 @@ chunk_writer_next(ChunkWriter *writer)
 static uint32
 chunk_writer_end(ChunkWriter *writer)
 {
+	chunk_writer_ranges(writer, writer->nranges_max + 1);
 	if (writer->n > 0)
 		chunk_writer_flush(writer);
+	ecp_files_write(writer->files, writer->file, writer->directory,
+					sizeof(uint64) * writer->nranges, writer->bytes);
 	ecp_files_close(writer->files, writer->file);
+	pfree(writer->directory);
 	pfree(writer->buffer);
 	return writer->number;
 }
@@ -141,7 +184,12 @@ chunkfiles_round(EcpBuild *build, EcpInBuff *inbuff, int participant)
 
 	chunk_writer_begin(build, state, &writer);
 	for (int i = 0; i < inbuff->n; i++)
-		ecp_record_form(inbuff, inbuff->order[i], chunk_writer_next(&writer));
+	{
+		int32		row = inbuff->order[i];
+
+		ecp_record_form(inbuff, row,
+						chunk_writer_next(&writer, inbuff->leaders[row]));
+	}
 	(void) chunk_writer_end(&writer);
 }
 
@@ -194,18 +242,64 @@ chunk_next(EcpFiles *files, ChunkMerge *merge, Chunk *chunk)
 	return true;
 }
 
-/* How many bytes of a chunk are read at once when n are merged. */
+/*
+ * How many bytes of a chunk are read at once when n are merged, by some of
+ * the processes.
+ */
 static Size
 chunk_read_bytes(const EcpBuild *build, Size record, int n)
 {
-	Size		bytes = build->budget * ECP_SHARE_IN_BUFF / n;
+	Size		bytes = build->budget * ECP_SHARE_IN_BUFF / build->readers / n;
 
 	bytes = Max(Min(bytes, CHUNK_READ_BYTES_MAX), CHUNK_READ_BYTES_MIN);
 	return Max(bytes / record, 1) * record;
 }
 
+/* A chunk has been read, or the range of it. */
+static void
+chunk_end(EcpBuild *build, const ChunkMerge *merge, Chunk *chunk)
+{
+	ecp_files_close(build->files, chunk->file);
+	if (merge->whole)
+		ecp_files_delete(build->files, chunk->number, chunk->size);
+	pfree(chunk->buffer);
+}
+
+/* The first record of a range of leaders, or of the end. */
+static uint64
+chunk_directory_read(const EcpBuild *build, const Chunk *chunk, int range)
+{
+	uint64		records;
+
+	ecp_files_read(build->files, chunk->file, &records, sizeof(records),
+				   chunk->size - chunk_directory_bytes(build) +
+				   sizeof(records) * range);
+	return records;
+}
+
+/* Open a chunk to read the records of leaders from .. upto - 1. */
+static void
+chunk_open(const EcpBuild *build, Size record, Chunk *chunk, int from,
+		   int upto)
+{
+	chunk->file = ecp_files_open(build->files, chunk->number);
+	chunk->size = ecp_files_size(build->files, chunk->file);
+	chunk->offset = 0;
+	chunk->bytes = chunk->size - chunk_directory_bytes(build);
+	if (from > 0)
+		chunk->offset = record *
+			chunk_directory_read(build, chunk, from / ECP_RANGE_LEADERS);
+	if (upto < build->tree->n[0])
+		chunk->bytes = record *
+			chunk_directory_read(build, chunk, upto / ECP_RANGE_LEADERS);
+	chunk->nbuffer = 0;
+	chunk->next = 0;
+}
+
+/* Merge the records of leaders from .. upto - 1 of n chunks. */
 static ChunkMerge *
-chunk_merge_begin(EcpBuild *build, ChunkFiles *state, Chunk *chunks, int n)
+chunk_merge_begin(EcpBuild *build, ChunkFiles *state, Chunk *chunks, int n,
+				  int from, int upto)
 {
 	ChunkMerge *merge = palloc0(sizeof(ChunkMerge));
 	Size		bytes = chunk_read_bytes(build, state->record, n);
@@ -214,19 +308,18 @@ chunk_merge_begin(EcpBuild *build, ChunkFiles *state, Chunk *chunks, int n)
 	merge->nchunks = n;
 	merge->record = state->record;
 	merge->nread = bytes / state->record;
+	merge->whole = from == 0 && upto == build->tree->n[0];
 	merge->heap = binaryheap_allocate(n, chunk_cmp, chunks);
 	for (int i = 0; i < n; i++)
 	{
 		Chunk	   *chunk = &chunks[i];
 
-		chunk->file = ecp_files_open(build->files, chunk->number);
-		chunk->bytes = ecp_files_size(build->files, chunk->file);
+		chunk_open(build, merge->record, chunk, from, upto);
 		chunk->buffer = palloc(bytes);
-		chunk->offset = 0;
-		chunk->nbuffer = 0;
-		chunk->next = 0;
 		if (chunk_next(build->files, merge, chunk))
 			binaryheap_add_unordered(merge->heap, Int32GetDatum(i));
+		else
+			chunk_end(build, merge, chunk);
 	}
 	binaryheap_build(merge->heap);
 	return merge;
@@ -254,12 +347,17 @@ chunk_merge_advance(EcpBuild *build, ChunkMerge *merge)
 	if (!chunk_next(build->files, merge, chunk))
 	{
 		(void) binaryheap_remove_first(merge->heap);
-		ecp_files_close(build->files, chunk->file);
-		ecp_files_delete(build->files, chunk->number, chunk->bytes);
-		pfree(chunk->buffer);
+		chunk_end(build, merge, chunk);
 	}
 	else
 		binaryheap_replace_first(merge->heap, top);
+}
+
+static void
+chunk_merge_end(ChunkMerge *merge)
+{
+	binaryheap_free(merge->heap);
+	pfree(merge);
 }
 
 /* Make ready to read from the in-buffs. */
@@ -277,28 +375,36 @@ chunkfiles_merge_kept(EcpBuild *build, ChunkFiles *state)
 	}
 }
 
-/* Merge groups of chunks until so few are left that one merge takes them. */
+/* Chunks as they were written. */
 static void
-chunkfiles_merge(EcpBuild *build)
+chunkfiles_list(const EcpBuild *build, ChunkFiles *state)
 {
-	ChunkFiles *state = build->policy_state;
-	MemoryContext oldctx = MemoryContextSwitchTo(state->ctx);
-	int			fan_in = build->budget * ECP_SHARE_IN_BUFF /
-		Max(CHUNK_READ_BYTES_MIN, state->record);
-
-	if (build->kept)
-	{
-		chunkfiles_merge_kept(build, state);
-		MemoryContextSwitchTo(oldctx);
-		return;
-	}
-
 	state->nchunks = ecp_files_numbers(build->files);
 	state->chunks = palloc_extended(mul_size(sizeof(Chunk), state->nchunks),
 									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (int i = 0; i < state->nchunks; i++)
 		state->chunks[i].number = i;
+}
 
+/*
+ * If all processes together have not the memory to merge all chunks at once,
+ * the backend does it, after groups of chunks until so few are left that one
+ * merge takes them.
+ */
+static bool
+chunkfiles_merge(EcpBuild *build)
+{
+	ChunkFiles *state = build->policy_state;
+	MemoryContext oldctx;
+	int			fan_in = build->budget * ECP_SHARE_IN_BUFF /
+		Max(CHUNK_READ_BYTES_MIN, state->record);
+
+	if (build->kept ||
+		ecp_files_numbers(build->files) <= fan_in / build->nparticipants)
+		return true;
+
+	oldctx = MemoryContextSwitchTo(state->ctx);
+	chunkfiles_list(build, state);
 	fan_in = Max(fan_in, 2);
 	while (state->nchunks > fan_in)
 	{
@@ -317,22 +423,44 @@ chunkfiles_merge(EcpBuild *build)
 				state->chunks[n++] = state->chunks[from];
 				continue;
 			}
-			merge = chunk_merge_begin(build, state, &state->chunks[from], count);
+			merge = chunk_merge_begin(build, state, &state->chunks[from], count,
+									  0, build->tree->n[0]);
 			chunk_writer_begin(build, state, &writer);
 			while ((record = chunk_merge_get(merge, &leader)) != NULL)
 			{
-				memcpy(chunk_writer_next(&writer), record, state->record);
+				memcpy(chunk_writer_next(&writer, leader), record,
+					   state->record);
 				chunk_merge_advance(build, merge);
 			}
 			state->chunks[n++].number = chunk_writer_end(&writer);
-			binaryheap_free(merge->heap);
-			pfree(merge);
+			chunk_merge_end(merge);
 		}
 		state->nchunks = n;
 	}
-	if (state->nchunks > 0)
+	MemoryContextSwitchTo(oldctx);
+	return false;
+}
+
+static void
+chunkfiles_range(EcpBuild *build, int from, int upto)
+{
+	ChunkFiles *state = build->policy_state;
+	MemoryContext oldctx = MemoryContextSwitchTo(state->ctx);
+
+	if (build->kept)
+	{
+		if (state->kept == NULL)
+			chunkfiles_merge_kept(build, state);
+	}
+	else
+	{
+		if (state->chunks == NULL)
+			chunkfiles_list(build, state);
+		if (state->merge)
+			chunk_merge_end(state->merge);
 		state->merge = chunk_merge_begin(build, state, state->chunks,
-										 state->nchunks);
+										 state->nchunks, from, upto);
+	}
 	MemoryContextSwitchTo(oldctx);
 }
 
@@ -417,5 +545,6 @@ const EcpPolicyRoutine ecp_policy_chunkfiles = {
 	.begin = chunkfiles_begin,
 	.round = chunkfiles_round,
 	.merge = chunkfiles_merge,
+	.range = chunkfiles_range,
 	.read = chunkfiles_read
 };

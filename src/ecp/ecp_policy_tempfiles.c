@@ -11,7 +11,8 @@
  * good at random writes forgives; opens and closes are real on purpose.
  *
  * Each process of a parallel build has files of its own, so that nobody
- * waits for another's append; the files of a cluster are merged by TID.
+ * waits for another's append; the files of a cluster are merged by TID.  The
+ * kernel reads the next cluster's while one is merged.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,16 +37,23 @@ typedef struct TempFilesSource
 	ItemPointerData tid;		/* of the current one */
 } TempFilesSource;
 
+/* The files of a leader, one a participant at most. */
+typedef struct TempFilesLeader
+{
+	int			leader;			/* -1 = none */
+	int			nsources;
+	TempFilesSource *sources;
+} TempFilesLeader;
+
 typedef struct TempFiles
 {
 	Size		record;
 	int			nbuffer;		/* records that a buffer holds */
 	char	   *buffer;			/* for writing */
 
-	/* the files of the leader that is being read, one a participant at most */
-	int			leader;			/* -1 = none */
-	int			nsources;
-	TempFilesSource *sources;
+	int			upto;			/* end of the range that is being read */
+	TempFilesLeader current;
+	TempFilesLeader next;
 } TempFiles;
 
 static void *
@@ -56,7 +64,11 @@ tempfiles_begin(EcpBuild *build)
 	state->record = ECP_RECORD_HEADER + build->vec_bytes;
 	state->nbuffer = Max(1, TEMPFILES_BUFFER / state->record);
 	state->buffer = palloc(state->nbuffer * state->record);
-	state->leader = -1;
+	state->current.leader = -1;
+	state->current.sources = palloc_array(TempFilesSource,
+										  build->nparticipants);
+	state->next.leader = -1;
+	state->next.sources = palloc_array(TempFilesSource, build->nparticipants);
 	return state;
 }
 
@@ -155,17 +167,16 @@ tempfiles_next(EcpBuild *build, const TempFiles *state,
 	return true;
 }
 
-/* Open the files of a leader. */
+/* Open the files of a leader, and let the kernel read their beginnings. */
 static void
-tempfiles_open(EcpBuild *build, TempFiles *state, int leader)
+tempfiles_open(EcpBuild *build, const TempFiles *state, TempFilesLeader *files,
+			   int leader)
 {
-	if (state->sources == NULL)
-		state->sources = palloc_array(TempFilesSource, build->nparticipants);
-	state->leader = leader;
-	state->nsources = 0;
+	files->leader = leader;
+	files->nsources = 0;
 	for (int p = 0; p < build->nparticipants; p++)
 	{
-		TempFilesSource *source = &state->sources[state->nsources];
+		TempFilesSource *source = &files->sources[files->nsources];
 		uint64		rows = build->part_counts[(Size) p * build->tree->n[0] +
 											  leader];
 
@@ -175,10 +186,52 @@ tempfiles_open(EcpBuild *build, TempFiles *state, int leader)
 		source->number = tempfiles_number(build, p, leader);
 		source->bytes = rows * state->record;
 		source->file = ecp_files_open(build->files, source->number);
-		source->buffer = palloc(state->nbuffer * state->record);
-		if (tempfiles_next(build, state, source))
-			state->nsources++;
+		ecp_files_prefetch(build->files, source->file,
+						   Min(source->bytes, state->nbuffer * state->record),
+						   0);
+		files->nsources++;
 	}
+}
+
+/* Go to a leader; the files of the one after it are opened, too. */
+static void
+tempfiles_go(EcpBuild *build, TempFiles *state, int leader)
+{
+	TempFilesLeader files = state->current;
+	int			next = leader + 1;
+
+	state->current = state->next;
+	state->next = files;
+	if (state->current.leader != leader)
+		tempfiles_open(build, state, &state->current, leader);
+
+	while (next < state->upto && build->counts[next] == 0)
+		next++;
+	if (next < state->upto)
+		tempfiles_open(build, state, &state->next, next);
+
+	for (int i = state->current.nsources - 1; i >= 0; i--)
+	{
+		TempFilesSource *source = &state->current.sources[i];
+
+		source->buffer = palloc(state->nbuffer * state->record);
+		if (!tempfiles_next(build, state, source))
+			*source = state->current.sources[--state->current.nsources];
+	}
+}
+
+static void
+tempfiles_range(EcpBuild *build, int from, int upto)
+{
+	TempFiles  *state = build->policy_state;
+
+	state->upto = upto;
+}
+
+static bool
+tempfiles_merge(EcpBuild *build)
+{
+	return true;
 }
 
 static int
@@ -186,23 +239,24 @@ tempfiles_read(EcpBuild *build, int leader, int max, ItemPointerData *tids,
 			   char *vectors)
 {
 	TempFiles  *state = build->policy_state;
+	TempFilesLeader *files = &state->current;
 	int			n;
 
-	if (state->leader != leader)
-		tempfiles_open(build, state, leader);
+	if (files->leader != leader)
+		tempfiles_go(build, state, leader);
 
-	for (n = 0; n < max && state->nsources > 0; n++)
+	for (n = 0; n < max && files->nsources > 0; n++)
 	{
-		TempFilesSource *source = &state->sources[0];
+		TempFilesSource *source = &files->sources[0];
 
-		for (int i = 1; i < state->nsources; i++)
-			if (ItemPointerCompare(&state->sources[i].tid, &source->tid) < 0)
-				source = &state->sources[i];
+		for (int i = 1; i < files->nsources; i++)
+			if (ItemPointerCompare(&files->sources[i].tid, &source->tid) < 0)
+				source = &files->sources[i];
 		ecp_record_read(source->buffer + source->next * state->record,
 						build->vec_bytes, &tids[n],
 						vectors + (Size) n * build->vec_bytes);
 		if (!tempfiles_next(build, state, source))
-			*source = state->sources[--state->nsources];
+			*source = files->sources[--files->nsources];
 	}
 	return n;
 }
@@ -213,6 +267,7 @@ const EcpPolicyRoutine ecp_policy_tempfiles = {
 	.keeps_in_memory = false,
 	.begin = tempfiles_begin,
 	.round = tempfiles_round,
-	.merge = NULL,
+	.merge = tempfiles_merge,
+	.range = tempfiles_range,
 	.read = tempfiles_read
 };

@@ -30,7 +30,8 @@ static const char *const report_phase_names[ECP_BUILD_NPHASES] = {
 	[ECP_BUILD_SAMPLE] = "sample",
 	[ECP_BUILD_LEADERS] = "leaders",
 	[ECP_BUILD_ASSIGN] = "assignment",
-	[ECP_BUILD_MERGE] = "merging"
+	[ECP_BUILD_MERGE] = "merging",
+	[ECP_BUILD_RECALL] = "recall"
 };
 
 static void

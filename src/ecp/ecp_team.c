@@ -4,8 +4,8 @@
  *	  Parallel workers of an index build.
  *
  * The backend launches workers once, after the sample was taken, and gives
- * them one task after the other: parts of the choice of leaders, then the
- * scan of the table.  It does its own part of each task and waits for the
+ * them one task after the other: parts of the choice of leaders, the scan
+ * of the table, the writing of leaves.  It does its own part of each task and waits for the
  * others.  Items of a task are claimed from a counter, so that nobody waits
  * for a slow worker longer than a claim takes.  No result may depend on who
  * did an item: that makes the index the same for any number of workers.
@@ -16,7 +16,7 @@
  * that it looks for, and a worker ends when the backend does: both as in
  * every parallel operation of the server.
  *
- * Used by ecp_build.c, ecp_leaders.c and ecp_kmeans.c.
+ * Used by ecp_build.c, ecp_leaders.c, ecp_kmeans.c and ecp_merge.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -115,7 +115,8 @@ static const EcpTaskFunction team_tasks[] = {
 	[ECP_TASK_NEAREST] = ecp_kmeans_nearest_task,
 	[ECP_TASK_MEANS] = ecp_kmeans_means_task,
 	[ECP_TASK_GROUPS] = ecp_leaders_groups_task,
-	[ECP_TASK_SCAN] = ecp_build_scan_task
+	[ECP_TASK_SCAN] = ecp_build_scan_task,
+	[ECP_TASK_MERGE] = ecp_merge_task
 };
 
 /* ---- memory ---- */
@@ -232,6 +233,7 @@ team_start(EcpTeam *team, const TeamTask *task)
 
 	shared->state = team->build->state;
 	pg_atomic_write_u64(&shared->next_item, 0);
+	pg_atomic_write_u64(&shared->rows, 0);
 	SpinLockAcquire(&shared->mutex);
 	shared->task = *task;
 	shared->nbusy = team->pcxt->nworkers_launched;
@@ -258,7 +260,7 @@ ecp_team_run(EcpTeam *team, EcpTask kind, const void *args, Size args_bytes,
 	for (int i = 0; i < ECP_TASK_MEMORIES; i++)
 	{
 		task.memories[i] = DSM_HANDLE_INVALID;
-		if (i < nmemories)
+		if (i < nmemories && memories[i]->seg)
 		{
 			task.memories[i] = dsm_segment_handle(memories[i]->seg);
 			addresses[i] = memories[i]->address;
@@ -267,6 +269,11 @@ ecp_team_run(EcpTeam *team, EcpTask kind, const void *args, Size args_bytes,
 	team_start(team, &task);
 	team_tasks[kind] (team->build, task.args, addresses);
 	team_wait(team);
+
+	/* nobody writes any more */
+	ecp_files_count_add(ecp_files_count(team->build->files),
+						&team->shared->count);
+	memset(&team->shared->count, 0, sizeof(EcpFilesCount));
 }
 
 /* A worker's life: task after task. */
@@ -375,7 +382,6 @@ ecp_team_sums(EcpTeam *team, double *heap_tuples, double *index_tuples,
 	*index_tuples = shared->index_tuples;
 	*rounds = shared->rounds;
 	*broken_hot_chain = shared->broken_hot_chain;
-	ecp_files_count_add(ecp_files_count(team->build->files), &shared->count);
 }
 
 double

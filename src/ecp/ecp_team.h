@@ -39,10 +39,11 @@ typedef enum EcpTask
 	ECP_TASK_MEANS,				/* k-means: means of centres */
 	ECP_TASK_GROUPS,			/* leaders within the groups of a sample */
 	ECP_TASK_SCAN,				/* read and assign the table's rows */
+	ECP_TASK_MERGE,				/* write leaves */
 	ECP_TASK_END				/* no more tasks */
 } EcpTask;
 
-#define ECP_TASK_MEMORIES	3
+#define ECP_TASK_MEMORIES	4
 #define ECP_TASK_ARGS_BYTES	96
 
 /*
@@ -81,6 +82,9 @@ extern bool ecp_team_claim(EcpTeam *team, int64 *from, int64 *upto);
 /* Items to claim at once, so that all of the team end at about one time. */
 extern int64 ecp_team_step(const EcpTeam *team, int64 nitems, int64 least);
 
+/* Count rows that the task is done with; returns how many there are. */
+extern uint64 ecp_team_count_rows(EcpTeam *team, uint64 rows);
+
 /* ---- of ECP_TASK_SCAN ---- */
 
 /* The scan of the table that a process joins. */
@@ -95,9 +99,6 @@ extern void ecp_team_position(const EcpTeam *team, uint32 *own_blocks,
 
 /* How far the team has read ahead. */
 extern pg_atomic_uint64 *ecp_team_ahead(EcpTeam *team);
-
-/* Count rows that were put into in-buffs; returns how many there are. */
-extern uint64 ecp_team_count_rows(EcpTeam *team, uint64 rows);
 
 /* Add what a process found to what the team found. */
 extern void ecp_team_add(EcpTeam *team, double heap_tuples,
