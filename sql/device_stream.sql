@@ -118,6 +118,20 @@ SELECT ecp_admit('frame', '{8}', extent_bytes => 0);
 SELECT ecp_admit('frame', '{8}', frame_bytes => -1);
 SELECT ecp_admit('frame', '{8,NULL}');
 SELECT ecp_admit('frame', '{}');
+SELECT ecp_admit('frame', NULL);
+CREATE FUNCTION admit_refuses(argument text, value float8) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE format('SELECT count(*) FROM ecp_admit(''frame'', ''{8}'', %I => %L)', argument, value);
+	RETURN 'admitted';
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE || ' ' || SQLERRM;
+END $$;
+SELECT argument, admit_refuses(argument, 0) AS zero, admit_refuses(argument, -1) = admit_refuses(argument, 0) AS negative,
+	admit_refuses(argument, 'NaN') = admit_refuses(argument, 0) AS nan, admit_refuses(argument, NULL) AS null,
+	admit_refuses(argument, 'infinity') AS infinite
+FROM unnest('{frame_bytes,extent_bytes,max_utilisation,max_delay_ms,link_mb_s,bus_mb_s,bus_passes}'::text[]) AS argument;
+SELECT admit_refuses('max_utilisation', 1.01) AS above_one, admit_refuses('max_utilisation', 1) AS one;
+DROP FUNCTION admit_refuses;
 
 -- measured: all frames come, whatever the device; from files and from a table
 SELECT stream, frames, max_ms >= p50_ms AS ordered, utilisation > 0 AS u

@@ -392,10 +392,11 @@ RETURN (SELECT sum(f) FROM unnest(fps) AS u(f)) * (extents / devices)
 	* (latency_ms / 1000 + passes * frame_bytes / extents / (mb_s * 1e6::float8));
 COMMENT ON FUNCTION ecp_stream_utilisation(float8[], float8, float8, float8, float8, float8, float8) IS 'share of its time that each device works: sum of rates * extents / devices * (latency + size / throughput)';
 
-CREATE FUNCTION ecp_frame_extents(fps float8[], frame_bytes float8, extent_bytes float8)
+CREATE FUNCTION ecp_admit_extents(fps float8[], frame_bytes float8, extent_bytes float8,
+	max_utilisation float8, max_delay_ms float8, link_mb_s float8, bus_mb_s float8, bus_passes float8)
 RETURNS float8
-AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION ecp_frame_extents(float8[], float8, float8) IS 'number of extents of a frame; an error if rates or sizes are not positive';
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_admit_extents(float8[], float8, float8, float8, float8, float8, float8, float8) IS 'number of extents of a frame; an error if ecp_admit() could not reckon with these arguments';
 
 CREATE FUNCTION ecp_admit(parent regclass, fps float8[], frame_bytes float8 DEFAULT 400000,
 	extent_bytes float8 DEFAULT 50000, max_utilisation float8 DEFAULT 0.8,
@@ -404,16 +405,19 @@ CREATE FUNCTION ecp_admit(parent regclass, fps float8[], frame_bytes float8 DEFA
 	OUT component text, OUT utilisation float8, OUT worst_delay_ms float8,
 	OUT busiest boolean, OUT headroom float8, OUT verdict text)
 RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED
+LANGUAGE sql STABLE PARALLEL RESTRICTED
 BEGIN ATOMIC
-	WITH leaf AS (
+	WITH frame AS (
+		SELECT ecp_admit_extents(fps, frame_bytes, extent_bytes, max_utilisation, max_delay_ms,
+			link_mb_s, bus_mb_s, bus_passes) AS extents
+	), leaf AS (
 		SELECT tablespace, count(*) AS share FROM ecp_place_groups(parent) GROUP BY tablespace
 	), part AS (
 		SELECT 'tablespace ' || leaf.tablespace AS component,
 			-- extents of a frame that lie in this tablespace
-			ecp_frame_extents(fps, frame_bytes, extent_bytes) * share / pg_catalog.sum(share) OVER () AS extents,
+			frame.extents * share / pg_catalog.sum(share) OVER () AS extents,
 			d.plateau_us, d.latency_us, d.read_mb_s, d.cached_mb_s
-		FROM leaf LEFT JOIN ecp_device AS d ON d.tablespace OPERATOR(pg_catalog.=) leaf.tablespace
+		FROM frame CROSS JOIN leaf LEFT JOIN ecp_device AS d ON d.tablespace OPERATOR(pg_catalog.=) leaf.tablespace
 	), shared AS (
 		-- what every byte goes through, once or several times
 		SELECT 'copy out of the page cache' AS component, pg_catalog.min(cached_mb_s) AS mb_s, 1::float8 AS passes FROM part

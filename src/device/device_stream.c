@@ -35,6 +35,7 @@
 #include "postgres.h"
 
 #include <fcntl.h>
+#include <float.h>
 #include <math.h>
 
 #include "catalog/pg_type.h"
@@ -66,7 +67,7 @@
 /* points of the cumulative distribution that is returned: every 5 % */
 #define STREAM_CPD_POINTS	21
 
-PG_FUNCTION_INFO_V1(ecp_frame_extents);
+PG_FUNCTION_INFO_V1(ecp_admit_extents);
 PG_FUNCTION_INFO_V1(ecp_stream_bench);
 PG_FUNCTION_INFO_V1(ecp_stream_bench_files);
 PG_FUNCTION_INFO_V1(ecp_stream_simulate);
@@ -697,33 +698,75 @@ ecp_stream_bench(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* An argument of ecp_admit() that the formula divides by or multiplies with. */
-static double
-stream_positive(double value, const char *name, const char *hint)
+/*
+ * The numbers that ecp_admit() is given, all of which must be positive, in
+ * the order of the arguments of ecp_admit_extents() after the rates.
+ */
+static const struct
 {
-	if (!(value > 0 && isfinite(value)))
+	const char *name;
+	double		most;			/* infinity stands for "no such limit" */
+	const char *hint;
+}			admit_figures[] =
+
+{
+	{"frame_bytes", DBL_MAX, "Give the bytes of a whole frame."},
+	{"extent_bytes", DBL_MAX, "Extents of 12 to 48 kB suit most devices."},
+	{"max_utilisation", 1, "Give the share of its time that a component may be busy; at 0.8 some delays are tolerable."},
+	{"max_delay_ms", INFINITY, "Give milliseconds, or infinity for no limit."},
+	{"link_mb_s", INFINITY, "Give MB/s, or infinity if there is no link."},
+	{"bus_mb_s", INFINITY, "Give MB/s, or infinity if there is no bus."},
+	{"bus_passes", DBL_MAX, "Give how often each byte goes over the bus."},
+};
+
+static double
+admit_figure(FunctionCallInfo fcinfo, int i)
+{
+	double		value;
+
+	if (PG_ARGISNULL(i + 1))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("\"%s\" must not be null", admit_figures[i].name),
+				 errhint("%s", admit_figures[i].hint)));
+	value = PG_GETARG_FLOAT8(i + 1);
+	if (!(value > 0 && value <= admit_figures[i].most))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("\"%s\" must be positive and finite", name),
-				 errhint("%s", hint)));
+				 admit_figures[i].most == 1 ?
+				 errmsg("\"%s\" must be positive and at most 1",
+						admit_figures[i].name) :
+				 isinf(admit_figures[i].most) ?
+				 errmsg("\"%s\" must be positive", admit_figures[i].name) :
+				 errmsg("\"%s\" must be positive and finite",
+						admit_figures[i].name),
+				 errhint("%s", admit_figures[i].hint)));
 	return value;
 }
 
 /*
- * ecp_frame_extents(fps, frame_bytes, extent_bytes)
+ * ecp_admit_extents(fps, frame_bytes, extent_bytes, max_utilisation,
+ *					 max_delay_ms, link_mb_s, bus_mb_s, bus_passes)
  *		The number of extents of a frame, if such streams can be asked for.
+ *
+ * Null is an error like any other argument that means nothing: a strict
+ * function would answer "may this be admitted?" with no row.
  */
 Datum
-ecp_frame_extents(PG_FUNCTION_ARGS)
+ecp_admit_extents(PG_FUNCTION_ARGS)
 {
-	double		frame_bytes = stream_positive(PG_GETARG_FLOAT8(1), "frame_bytes",
-											  "Give the bytes of a whole frame.");
-	double		extent_bytes = stream_positive(PG_GETARG_FLOAT8(2), "extent_bytes",
-											   "Extents of 12 to 48 kB suit most devices.");
+	double		figures[lengthof(admit_figures)];
 	Datum	   *elems;
 	bool	   *nulls;
 	int			nstreams;
 
+	for (int i = 0; i < lengthof(admit_figures); i++)
+		figures[i] = admit_figure(fcinfo, i);
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("\"%s\" must not be null", "fps"),
+				 errhint("Give the frames in a second of each stream.")));
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), FLOAT8OID, 8,
 					  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &elems, &nulls,
 					  &nstreams);
@@ -732,7 +775,14 @@ ecp_frame_extents(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("at least one stream must be given")));
 	for (int s = 0; s < nstreams; s++)
-		(void) stream_positive(nulls[s] ? 0 : DatumGetFloat8(elems[s]), "fps",
-							   "Give the frames in a second of each stream.");
-	PG_RETURN_FLOAT8(ceil(frame_bytes / extent_bytes));
+	{
+		double		fps = nulls[s] ? 0 : DatumGetFloat8(elems[s]);
+
+		if (!(fps > 0 && isfinite(fps)))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("\"%s\" must be positive and finite", "fps"),
+					 errhint("Give the frames in a second of each stream.")));
+	}
+	PG_RETURN_FLOAT8(ceil(figures[0] / figures[1]));
 }
