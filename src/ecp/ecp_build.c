@@ -815,8 +815,7 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 
 	ecp_build_phase(&build, ECP_BUILD_RECALL, ECP_PROGRESS_RECALL);
 	build.state.meta.ecpm_build_tuples = build.index_tuples;
-	ecp_recall_calibrate(index, &build.state,
-						 build_seconds(&build) * ECP_SHARE_CALIBRATE);
+	ecp_recall_calibrate(&build, build_seconds(&build) * ECP_SHARE_CALIBRATE);
 	ecp_build_phase(&build, -1, 0);
 	build_end_team(&build);
 	build_write_meta(index, MAIN_FORKNUM, &build.state.meta);

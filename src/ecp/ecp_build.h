@@ -340,4 +340,11 @@ extern void ecp_merge_task(EcpBuild *build, const void *args,
 /* Write all pages of the index from what the policy kept. */
 extern void ecp_merge(EcpBuild *build);
 
+/* ---- ecp_calibrate.c ---- */
+
+/* Measure recall, and fill in the metapage's curve. */
+extern void ecp_recall_calibrate(EcpBuild *build, double seconds);
+extern void ecp_calibration_task(EcpBuild *build, const void *args,
+								 char **memories);
+
 #endif							/* ECP_BUILD_H */

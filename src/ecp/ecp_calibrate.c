@@ -35,6 +35,7 @@
 
 #include <math.h>
 
+#include "common/hashfn.h"
 #include "common/pg_prng.h"
 #include "ecp/ecp_build.h"
 #include "ecp/ecp_living.h"
@@ -84,6 +85,7 @@ struct EcpCalibration
 {
 	EcpProbe	probe;			/* must be first */
 	MemoryContext context;		/* of all */
+	MemoryContext row_context;	/* of the row that one query is */
 	MemoryContext query_context;	/* of one query */
 	EcpIndexState *state;
 	EcpRerank	rerank;
@@ -118,6 +120,14 @@ calibrate_note_truth(EcpCalibration *cal, float8 rank)
 	cal->found[place] = cal->cluster;
 }
 
+/* Is this the row that is searched for, if it is one of the index? */
+static inline bool
+calibrate_is_self(const EcpCalibration *cal, ItemPointer tid)
+{
+	return ItemPointerIsValid(&cal->self) &&
+		ItemPointerEquals(tid, unconstify(ItemPointerData *, &cal->self));
+}
+
 /* Rows of a page by their codes. */
 static void
 calibrate_codes(EcpCalibration *cal, const EcpProbeRun *run, Buffer buffer,
@@ -138,7 +148,7 @@ calibrate_codes(EcpCalibration *cal, const EcpProbeRun *run, Buffer buffer,
 	for (int i = 0; i < n; i++)
 	{
 		if (!EcpSlotIsLive(view, i) ||
-			ItemPointerEquals(&view->tids[i], &cal->self))
+			calibrate_is_self(cal, &view->tids[i]))
 			continue;
 		(void) ecp_nearest_add(&cal->seen, bounds[i]);
 		if (bounds[i] < cal->truth.kth)
@@ -178,7 +188,7 @@ calibrate_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 	for (int i = 0; i < n; i++)
 	{
 		if (!EcpSlotIsLive(view, i) ||
-			ItemPointerEquals(&view->tids[i], &cal->self))
+			calibrate_is_self(cal, &view->tids[i]))
 			continue;
 		(void) ecp_nearest_add(&cal->seen, cal->ranks[i]);
 		calibrate_note_truth(cal, cal->ranks[i]);
@@ -208,6 +218,17 @@ calibrate_note_query(EcpCalibration *cal, CalibrateQuery *notes,
 	notes->nfound = nfound;
 	if (nfound > 0)
 		cal->nqueries++;
+}
+
+static void
+calibrate_notes_alloc(const EcpCalibration *cal, CalibrateQuery *notes)
+{
+	if (notes->leaders != NULL)
+		return;
+	notes->leaders = MemoryContextAlloc(cal->context,
+										cal->depth * sizeof(float4));
+	notes->kth = MemoryContextAlloc(cal->context,
+									cal->depth * sizeof(float8));
 }
 
 /* Search for a vector, and keep the notes; in the query's context. */
@@ -276,13 +297,7 @@ ecp_calibration_query(EcpCalibration *cal, const void *row, ItemPointer self,
 	CHECK_FOR_INTERRUPTS();
 	if (cal->nqueries == cal->max_queries || (nearest && nnearest == 0))
 		return;
-	if (notes->leaders == NULL)
-	{
-		notes->leaders = MemoryContextAlloc(cal->context,
-											cal->depth * sizeof(float4));
-		notes->kth = MemoryContextAlloc(cal->context,
-										cal->depth * sizeof(float8));
-	}
+	calibrate_notes_alloc(cal, notes);
 	old = MemoryContextSwitchTo(cal->query_context);
 	calibrate_search(cal, row, self, nearest, nnearest);
 	MemoryContextSwitchTo(old);
@@ -323,56 +338,83 @@ calibrate_clusters(Relation index, EcpIndexState *state, int *n)
 	return clusters;
 }
 
+/* Rows of the largest of some clusters. */
+static uint32
+calibrate_largest(const EcpChildData *clusters, int nclusters)
+{
+	uint32		largest = 0;
+
+	for (int i = 0; i < nclusters; i++)
+		largest = Max(largest, clusters[i].ecpc_nrows);
+	return largest;
+}
+
 /*
- * Take random rows of some clusters as queries, each row of these with the
- * same probability, until there are enough of them or, if there are
- * CALIBRATE_QUERIES_MIN, these seconds have passed.
+ * Take a random row of some clusters as a query, each row of these with the
+ * same probability; "number" is that of the choice.  False if there was
+ * nothing to be found.
+ */
+static bool
+calibrate_row(EcpCalibration *cal, const EcpChildData *clusters,
+			  int nclusters, uint32 largest, int number)
+{
+	int			before = cal->nqueries;
+	MemoryContext old = MemoryContextSwitchTo(cal->row_context);
+	const EcpChildData *cluster;
+	EcpRowSet	rows;
+	uint32		row;
+	pg_prng_state prng;
+
+	/* by rejection */
+	pg_prng_seed(&prng, hash_bytes_uint32_extended(number,
+												   cal->state->meta.ecpm_seed));
+	do
+	{
+		cluster = &clusters[pg_prng_uint64_range(&prng, 0, nclusters - 1)];
+		row = pg_prng_uint64_range(&prng, 0, largest - 1);
+	} while (row >= cluster->ecpc_nrows);
+
+	ecp_rows_init(&rows, cal->state);
+	if (ecp_rows_read(cal->probe.index, cal->state, cluster->ecpc_blk,
+					  cluster->ecpc_run, InvalidBuffer, &rows) &&
+		row < rows.nrows)
+		ecp_calibration_query(cal, rows.vectors + row * rows.stride,
+							  &rows.tids[row], NULL, 0);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(cal->row_context);
+	return cal->nqueries > before;
+}
+
+/* After so many choices, is the time up? */
+static bool
+calibrate_late(int number, instr_time start, double seconds)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, start);
+	return number >= CALIBRATE_QUERIES_MIN &&
+		INSTR_TIME_GET_DOUBLE(now) > seconds;
+}
+
+/*
+ * Take random rows of some clusters as queries, until there are enough of
+ * them or, if there are CALIBRATE_QUERIES_MIN, these seconds have passed.
  */
 void
 ecp_calibration_sample(EcpCalibration *cal, const EcpChildData *clusters,
 					   int nclusters, double seconds)
 {
-	MemoryContext context = AllocSetContextCreate(cal->context,
-												  "ecp calibrate, one cluster",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(context);
-	uint32		largest = 0;
-	pg_prng_state prng;
+	uint32		largest = calibrate_largest(clusters, nclusters);
 	instr_time	start;
 
-	for (int i = 0; i < nclusters; i++)
-		largest = Max(largest, clusters[i].ecpc_nrows);
-	pg_prng_seed(&prng, cal->state->meta.ecpm_seed);
 	INSTR_TIME_SET_CURRENT(start);
 	for (int q = 0; q < cal->max_queries && largest > 0; q++)
 	{
-		const EcpChildData *cluster;
-		EcpRowSet	rows;
-		uint32		row;
-		instr_time	now;
-
-		INSTR_TIME_SET_CURRENT(now);
-		INSTR_TIME_SUBTRACT(now, start);
-		if (q >= CALIBRATE_QUERIES_MIN && INSTR_TIME_GET_DOUBLE(now) > seconds)
+		if (calibrate_late(q, start, seconds))
 			break;
-
-		/* by rejection */
-		do
-		{
-			cluster = &clusters[pg_prng_uint64_range(&prng, 0, nclusters - 1)];
-			row = pg_prng_uint64_range(&prng, 0, largest - 1);
-		} while (row >= cluster->ecpc_nrows);
-
-		ecp_rows_init(&rows, cal->state);
-		if (ecp_rows_read(cal->probe.index, cal->state, cluster->ecpc_blk,
-						  cluster->ecpc_run, InvalidBuffer, &rows) &&
-			row < rows.nrows)
-			ecp_calibration_query(cal, rows.vectors + row * rows.stride,
-								  &rows.tids[row], NULL, 0);
-		MemoryContextReset(context);
+		(void) calibrate_row(cal, clusters, nclusters, largest, q);
 	}
-	MemoryContextSwitchTo(old);
-	MemoryContextDelete(context);
 }
 
 /* ---- choosing points ---- */
@@ -603,6 +645,9 @@ ecp_calibration_begin(Relation index, EcpIndexState *state, int max_queries)
 	old = MemoryContextSwitchTo(context);
 	cal = palloc0(sizeof(EcpCalibration));
 	cal->context = context;
+	cal->row_context = AllocSetContextCreate(context,
+											 "ecp calibrate, one cluster",
+											 ALLOCSET_DEFAULT_SIZES);
 	cal->query_context = AllocSetContextCreate(context,
 											   "ecp calibrate, one query",
 											   ALLOCSET_DEFAULT_SIZES);
@@ -630,22 +675,154 @@ ecp_calibration_end(EcpCalibration *cal)
 	MemoryContextDelete(cal->context);
 }
 
+/* ---- of a build ---- */
+
+/* All that a process of a build needs to know beside the state. */
+typedef struct CalibrateArgs
+{
+	int			max_queries;
+	int			depth;
+	int			nclusters;
+	double		seconds;
+} CalibrateArgs;
+
+/* A query's notes in shared memory; kth and leaders follow. */
+typedef struct CalibrateShared
+{
+	int			nclusters;		/* 0 = nothing was searched for */
+	int			nfound;
+	int			found[ECP_TARGET_K];
+} CalibrateShared;
+
+static Size
+calibrate_shared_bytes(const CalibrateArgs *args)
+{
+	return MAXALIGN(sizeof(CalibrateShared)) +
+		MAXALIGN((sizeof(float8) + sizeof(float4)) * args->depth);
+}
+
+/* Copy notes to shared memory, or (take) from there. */
+static void
+calibrate_share(const CalibrateArgs *args, char *memory, CalibrateQuery *notes,
+				bool take)
+{
+	CalibrateShared *shared = (CalibrateShared *) memory;
+	float8	   *kth = (float8 *) (memory + MAXALIGN(sizeof(CalibrateShared)));
+	float4	   *leaders = (float4 *) (kth + args->depth);
+
+	if (take)
+	{
+		notes->nclusters = shared->nclusters;
+		notes->nfound = shared->nfound;
+		memcpy(notes->found, shared->found, sizeof(notes->found));
+		memcpy(notes->kth, kth, sizeof(float8) * args->depth);
+		memcpy(notes->leaders, leaders, sizeof(float4) * args->depth);
+	}
+	else
+	{
+		shared->nclusters = notes->nclusters;
+		shared->nfound = notes->nfound;
+		memcpy(shared->found, notes->found, sizeof(notes->found));
+		memcpy(kth, notes->kth, sizeof(float8) * args->depth);
+		memcpy(leaders, notes->leaders, sizeof(float4) * args->depth);
+	}
+}
+
 /*
- * What a build does: measure with rows of the index, and put the curve into
- * state->meta, within about so many seconds.
+ * ecp_calibration_task
+ *		Search for a part of the rows, in each process of the team.
+ *
+ * The memories are those of the clusters and of the notes.
  */
 void
-ecp_recall_calibrate(Relation index, EcpIndexState *state, double seconds)
+ecp_calibration_task(EcpBuild *build, const void *args, char **memories)
 {
-	EcpCalibration *cal = ecp_calibration_begin(index, state,
+	const CalibrateArgs *shape = args;
+	const EcpChildData *clusters = (const EcpChildData *) memories[0];
+	uint32		largest = calibrate_largest(clusters, shape->nclusters);
+	EcpCalibration *cal = ecp_calibration_begin(build->index, &build->state,
+												shape->max_queries);
+	instr_time	start;
+	int64		from;
+	int64		upto;
+
+	INSTR_TIME_SET_CURRENT(start);
+	while (ecp_team_claim(build->team, &from, &upto))
+		for (int64 q = from; q < upto; q++)
+		{
+			/* each query is noted in place of the one before */
+			cal->nqueries = 0;
+			if (!calibrate_late(q, start, shape->seconds) &&
+				calibrate_row(cal, clusters, shape->nclusters, largest, q))
+				calibrate_share(shape,
+								memories[1] + q * calibrate_shared_bytes(shape),
+								&cal->queries[0], false);
+		}
+	ecp_calibration_end(cal);
+}
+
+/* As ecp_calibration_sample(), by a team. */
+static void
+calibrate_sample_team(EcpCalibration *cal, EcpBuild *build,
+					  const EcpChildData *clusters, int nclusters,
+					  double seconds)
+{
+	CalibrateArgs args = {0};
+	EcpMemory	clusters_memory;
+	EcpMemory	notes_memory;
+	EcpMemory  *memories[] = {&clusters_memory, &notes_memory};
+	Size		bytes;
+
+	if (calibrate_largest(clusters, nclusters) == 0)
+		return;
+	args.max_queries = cal->max_queries;
+	args.depth = cal->depth;
+	args.nclusters = nclusters;
+	args.seconds = seconds;
+	bytes = mul_size(sizeof(EcpChildData), nclusters);
+	ecp_memory_alloc(&clusters_memory, true, bytes);
+	memcpy(clusters_memory.address, clusters, bytes);
+	bytes = mul_size(calibrate_shared_bytes(&args), args.max_queries);
+	ecp_memory_alloc(&notes_memory, true, bytes);
+	memset(notes_memory.address, 0, bytes);
+
+	ecp_team_run(build->team, ECP_TASK_CALIBRATE, &args, sizeof(args),
+				 args.max_queries, ecp_team_step(build->team, args.max_queries, 1),
+				 memories, lengthof(memories));
+	for (int q = 0; q < args.max_queries; q++)
+	{
+		char	   *memory = notes_memory.address +
+			q * calibrate_shared_bytes(&args);
+
+		if (((CalibrateShared *) memory)->nclusters == 0)
+			continue;
+		calibrate_notes_alloc(cal, &cal->queries[cal->nqueries]);
+		calibrate_share(&args, memory, &cal->queries[cal->nqueries++], true);
+	}
+	ecp_memory_free(&clusters_memory);
+	ecp_memory_free(&notes_memory);
+}
+
+/*
+ * What a build does: measure with rows of the index, and put the curve into
+ * the metapage to be, within about so many seconds.
+ */
+void
+ecp_recall_calibrate(EcpBuild *build, double seconds)
+{
+	EcpIndexState *state = &build->state;
+	EcpCalibration *cal = ecp_calibration_begin(build->index, state,
 												ECP_CALIBRATE_QUERIES);
 	EcpChildData *clusters;
 	int			nclusters;
 
 	if (cal == NULL)
 		return;
-	clusters = calibrate_clusters(index, state, &nclusters);
-	ecp_calibration_sample(cal, clusters, nclusters, seconds);
+	clusters = calibrate_clusters(build->index, state, &nclusters);
+	if (build->team)
+		calibrate_sample_team(cal, build, clusters, nclusters, seconds);
+	else
+		ecp_calibration_sample(cal, clusters, nclusters, seconds);
 	(void) ecp_calibration_choose(cal, state->meta.ecpm_build_tuples);
 	pfree(clusters);
 	ecp_calibration_end(cal);

@@ -107,7 +107,5 @@ extern void ecp_recall_store(Relation index, const EcpMetaPageData *meta);
 extern double ecp_calibration_recall(const EcpCalibration *cal,
 									 const EcpScanPlan *plan);
 extern void ecp_calibration_end(EcpCalibration *cal);
-extern void ecp_recall_calibrate(Relation index, EcpIndexState *state,
-								 double seconds);
 
 #endif							/* ECP_TARGET_H */

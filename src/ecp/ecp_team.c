@@ -5,7 +5,7 @@
  *
  * The backend launches workers once, after the sample was taken, and gives
  * them one task after the other: parts of the choice of leaders, the scan
- * of the table, the writing of leaves.  It does its own part of each task and waits for the
+ * of the table, the writing of leaves, the searches for the recall curve.  It does its own part of each task and waits for the
  * others.  Items of a task are claimed from a counter, so that nobody waits
  * for a slow worker longer than a claim takes.  No result may depend on who
  * did an item: that makes the index the same for any number of workers.
@@ -16,7 +16,8 @@
  * that it looks for, and a worker ends when the backend does: both as in
  * every parallel operation of the server.
  *
- * Used by ecp_build.c, ecp_leaders.c, ecp_kmeans.c and ecp_merge.c.
+ * Used by ecp_build.c, ecp_leaders.c, ecp_kmeans.c, ecp_merge.c and
+ * ecp_calibrate.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -116,7 +117,8 @@ static const EcpTaskFunction team_tasks[] = {
 	[ECP_TASK_MEANS] = ecp_kmeans_means_task,
 	[ECP_TASK_GROUPS] = ecp_leaders_groups_task,
 	[ECP_TASK_SCAN] = ecp_build_scan_task,
-	[ECP_TASK_MERGE] = ecp_merge_task
+	[ECP_TASK_MERGE] = ecp_merge_task,
+	[ECP_TASK_CALIBRATE] = ecp_calibration_task
 };
 
 /* ---- memory ---- */

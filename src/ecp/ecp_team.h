@@ -40,6 +40,7 @@ typedef enum EcpTask
 	ECP_TASK_GROUPS,			/* leaders within the groups of a sample */
 	ECP_TASK_SCAN,				/* read and assign the table's rows */
 	ECP_TASK_MERGE,				/* write leaves */
+	ECP_TASK_CALIBRATE,			/* searches for the recall curve */
 	ECP_TASK_END				/* no more tasks */
 } EcpTask;
 
