@@ -267,6 +267,8 @@ extern void ecpcostestimate(PlannerInfo *root, IndexPath *path,
 							Selectivity *selectivity, double *correlation,
 							double *pages);
 
+extern void ecp_cost_partial(PlannerInfo *root, IndexPath *path);
+
 /* ---- ecp_insert.c (INSERT) ---- */
 
 extern bool ecpinsert(Relation index, Datum *values, bool *isnull,

@@ -17,6 +17,10 @@
  * the same, so that plans are compared which find as much, and the index that
  * has the column is preferred to one that has not.
  *
+ * Several processes can read the clusters of one scan (ecp_share.c), which
+ * divides what a scan does before its first row.  The planner divides only
+ * the run time, so ecp_path.c has ecp_cost_partial() correct such paths.
+ *
  * Scans without exactly one ORDER BY of ours are priced out of every
  * comparison; the price is finite because cost_index() subtracts.
  *
@@ -61,6 +65,7 @@ typedef struct EcpCostInput
 	double		rows;			/* of a cluster */
 	double		pages;			/* of a cluster */
 	double		vec_bytes;
+	double		row_bytes;		/* compared with each row */
 	double		levels;
 	double		probes;			/* read before the first row */
 	double		probes_max;		/* that a scan can come to read */
@@ -80,6 +85,8 @@ cost_read_index(const IndexOptInfo *info, double share, EcpCostInput *input)
 	input->pages = Max(info->pages / input->nclusters, 1);
 	input->vec_bytes = (double) ecp_elem_size(state.meta.ecpm_elem) *
 		state.meta.ecpm_dims;
+	input->row_bytes = state.leaf.quantizer == ECP_QUANTIZER_NONE ?
+		input->vec_bytes : state.leaf.code_bytes;
 	input->levels = state.meta.ecpm_root_level;
 	input->probes = ecp_default_probes(index, &state.meta);
 	index_close(index, NoLock);
@@ -187,14 +194,28 @@ cost_filter_share(PlannerInfo *root, const IndexPath *path)
 								  JOIN_INNER, NULL);
 }
 
-void
-ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
-				Cost *startup, Cost *total, Selectivity *selectivity,
-				double *correlation, double *pages)
+/* What a scan costs, by what may be divided among processes. */
+typedef struct EcpCost
+{
+	double		pages;			/* read before the first row */
+	Selectivity share;			/* of the table's rows */
+
+	/* up to the first row, and all that follows */
+	Cost		descent;
+	Cost		first_io;
+	Cost		first_cpu;
+	Cost		rest_io;
+	Cost		rest_cpu;
+} EcpCost;
+
+/* Compute it; false if there can be no such scan. */
+static bool
+cost_compute(PlannerInfo *root, IndexPath *path, double loop_count,
+			 EcpCost *cost)
 {
 	IndexOptInfo *info = path->indexinfo;
 	EcpCostInput input;
-	double		leaders;
+	double		rest;
 	double		rows;
 	double		vector_cost;
 	double		row_cost;
@@ -202,49 +223,107 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	bool		radius;
 	List	   *quals = cost_attribute_quals(path->indexclauses, &radius);
 
-	*correlation = 0;
-	*pages = info->pages;
-	*selectivity = info->rel->tuples > 0 ?
-		Min(info->tuples / info->rel->tuples, 1) : 1;
-
 	if (list_length(path->indexorderbys) > 1 ||
 		(path->indexorderbys == NIL && !radius) ||
 		!cost_clauses_are_ours(path->indexclauses) || info->hypothetical)
-	{
-		*startup = *total = ECP_COST_NEVER;
-		ecp_disable_path(&path->path);
-		return;
-	}
+		return false;
 
 	share = clauselist_selectivity(root, quals, info->rel->relid, JOIN_INNER,
 								   NULL);
-	*selectivity *= share;
+	cost->share = share;
 	cost_read_index(info, share * cost_filter_share(root, path), &input);
 	if (radius)
 	{
 		input.probes_max = Min(input.probes_max,
 							   ECP_COST_RADIUS_WINDOWS * input.probes);
-		*selectivity *= Min(ECP_COST_RADIUS_SHARE * input.probes * input.rows /
-							Max(info->tuples, 1), 1);
+		cost->share *= Min(ECP_COST_RADIUS_SHARE * input.probes * input.rows /
+						   Max(info->tuples, 1), 1);
 	}
-	leaders = Min(input.nclusters, ECP_COST_BEAM * input.probes);
 	vector_cost = cpu_operator_cost * ECP_COST_VECTOR(input.vec_bytes);
-	row_cost = input.rows * (share * vector_cost + 0.1 * cpu_index_tuple_cost);
+	row_cost = input.rows *
+		(share * cpu_operator_cost * ECP_COST_VECTOR(input.row_bytes) +
+		 0.1 * cpu_index_tuple_cost);
 
-	*startup = leaders * vector_cost +
-		cost_pages(root, info, &input, input.probes + input.levels,
-				   loop_count) +
-		input.probes * row_cost;
+	cost->descent = vector_cost * Min(input.nclusters,
+									  ECP_COST_BEAM * input.probes);
+	cost->first_io = cost_pages(root, info, &input,
+								input.probes + input.levels, loop_count);
+	cost->first_cpu = input.probes * row_cost;
 
 	/* putting candidates in order costs what it costs a sort */
+	rest = input.probes_max - input.probes;
 	rows = input.probes_max * input.rows * share;
-	*total = *startup +
-		cost_pages(root, info, &input, input.probes_max - input.probes,
-				   loop_count) +
-		(input.probes_max - input.probes) * row_cost +
+	cost->rest_io = cost_pages(root, info, &input, rest, loop_count);
+	cost->rest_cpu = rest * row_cost +
 		rows * (cpu_index_tuple_cost +
 				2.0 * cpu_operator_cost * log2(Max(rows, 2)));
-	*pages = (input.probes + input.levels) * input.pages;
+	cost->pages = (input.probes + input.levels) * input.pages;
+	return true;
+}
+
+void
+ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
+				Cost *startup, Cost *total, Selectivity *selectivity,
+				double *correlation, double *pages)
+{
+	IndexOptInfo *info = path->indexinfo;
+	EcpCost		cost;
+
+	*correlation = 0;
+	*pages = info->pages;
+	*selectivity = info->rel->tuples > 0 ?
+		Min(info->tuples / info->rel->tuples, 1) : 1;
+
+	if (!cost_compute(root, path, loop_count, &cost))
+	{
+		*startup = *total = ECP_COST_NEVER;
+		ecp_disable_path(&path->path);
+		return;
+	}
+	*selectivity *= cost.share;
+	*startup = cost.descent + cost.first_io + cost.first_cpu;
+	*total = *startup + cost.rest_io + cost.rest_cpu;
+	*pages = cost.pages;
+}
+
+/* As costsize.c divides the work of a path: the leader has more to do. */
+static double
+cost_divisor(const Path *path)
+{
+	double		divisor = path->parallel_workers;
+	double		leader = 1.0 - 0.3 * path->parallel_workers;
+
+	if (parallel_leader_participation && leader > 0)
+		divisor += leader;
+	return divisor;
+}
+
+/*
+ * Correct the cost of a partial path.
+ *
+ * The planner divides only what it adds itself to a path's run time, as
+ * amcostestimate cannot know that a path is partial.  The descent is one
+ * process's work; comparing rows is divided.  So is the reading of pages, if
+ * they are not likely to be in the cache: then several processes keep a
+ * device busier than one, and what we charge for a page is its time.  What
+ * we charge for a page that is there is far more than it takes.
+ */
+void
+ecp_cost_partial(PlannerInfo *root, IndexPath *path)
+{
+	EcpCost		cost;
+	double		saved = 1 - 1 / cost_divisor(&path->path);
+	double		cached = Min(effective_cache_size /
+							 Max(path->indexinfo->pages, 1.0), 1);
+	Cost		startup;
+
+	if (path->path.parallel_workers == 0 ||
+		!cost_compute(root, path, 1, &cost))
+		return;
+	startup = saved * (cost.first_cpu + (1 - cached) * cost.first_io);
+	path->path.startup_cost -= startup;
+	path->path.total_cost -= startup +
+		saved * (cost.rest_cpu + (1 - cached) * cost.rest_io);
 }
 
 /*

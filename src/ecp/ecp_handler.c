@@ -11,6 +11,7 @@
 
 #include "commands/vacuum.h"
 #include "ecp/ecp.h"
+#include "ecp/ecp_share.h"
 #include "fmgr.h"
 
 PGDLLEXPORT Datum ecphandler(PG_FUNCTION_ARGS);
@@ -29,6 +30,7 @@ ecphandler(PG_FUNCTION_ARGS)
 	amroutine->amoptionalkey = true;	/* NULL vectors are not indexed */
 	amroutine->amsearcharray = true;	/* of key attributes */
 	amroutine->amsearchnulls = true;
+	amroutine->amcanparallel = true;
 	amroutine->amparallelvacuumoptions =
 		VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_CLEANUP;
 	amroutine->amkeytype = InvalidOid;
@@ -49,6 +51,9 @@ ecphandler(PG_FUNCTION_ARGS)
 	amroutine->amrescan = ecprescan;
 	amroutine->amgettuple = ecpgettuple;
 	amroutine->amendscan = ecpendscan;
+	amroutine->amestimateparallelscan = ecpestimateparallelscan;
+	amroutine->aminitparallelscan = ecpinitparallelscan;
+	amroutine->amparallelrescan = ecpparallelrescan;
 
 	PG_RETURN_POINTER(amroutine);
 }

@@ -11,6 +11,8 @@
  *	 WHERE flag, NOT flag		before 16 core takes a Boolean column for a
  *								condition only with its own access methods
  *
+ *	 scans by several processes	core has made them, but with the wrong cost
+ *
  * For each ecp index of a table we make the path with all conditions that the
  * index can check, if one of them is of these kinds; add_path() compares it
  * with the others.  The library is loaded whenever there is such an index,
@@ -396,6 +398,58 @@ path_add_index(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index)
 							   match.order ? root->query_pathkeys : NIL,
 							   ForwardScanDirection, false,
 							   bms_copy(rel->lateral_relids), 1.0, false));
+	if (rel->consider_parallel && bms_is_empty(rel->lateral_relids))
+	{
+		IndexPath  *partial;
+
+		partial = create_index_path(root, index, match.clauses, orders,
+									order_columns,
+									match.order ? root->query_pathkeys : NIL,
+									ForwardScanDirection, false, NULL, 1.0,
+									true);
+		if (partial->path.parallel_workers > 0)
+			rel->partial_pathlist = lappend(rel->partial_pathlist, partial);
+	}
+}
+
+/*
+ * Is it a scan of our indexes?
+ */
+static bool
+path_is_ours(const Path *path)
+{
+	return IsA(path, IndexPath) &&
+		((const IndexPath *) path)->indexinfo->amcostestimate == ecpcostestimate;
+}
+
+/*
+ * Scans by several processes have got the cost of scans by one: see
+ * ecp_cost_partial().  The list is kept in the order of costs.
+ */
+static void
+path_correct_partial(PlannerInfo *root, RelOptInfo *rel)
+{
+	List	   *ours = NIL;
+	List	   *others = NIL;
+	ListCell   *lc;
+
+	foreach(lc, rel->partial_pathlist)
+	{
+		Path	   *path = lfirst(lc);
+
+		if (path_is_ours(path))
+			ours = lappend(ours, path);
+		else
+			others = lappend(others, path);
+	}
+	if (ours == NIL)
+		return;
+	rel->partial_pathlist = others;
+	foreach(lc, ours)
+	{
+		ecp_cost_partial(root, lfirst(lc));
+		add_partial_path(rel, lfirst(lc));
+	}
 }
 
 static void
@@ -415,6 +469,7 @@ path_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 			(index->indpred == NIL || index->predOK))
 			path_add_index(root, rel, index);
 	}
+	path_correct_partial(root, rel);
 }
 
 void

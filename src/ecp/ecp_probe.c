@@ -345,15 +345,21 @@ probe_compare_blocks(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/*
- * Take the next clusters, at most n, from the descent; the ones taken before
- * were read.  Returns their number, 0 if there are no more.  They and what
- * the reader keeps of them are in the current memory context.
- */
-int
-ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
+/* Put clusters into the order of their blocks. */
+void
+ecp_probe_sort(EcpClusterRef *refs, int n)
 {
-	n = Min(n, ECP_PROBE_REFS);
+	qsort(refs, n, sizeof(EcpClusterRef), probe_compare_blocks);
+}
+
+/*
+ * Room for the next n clusters to read; the ones before were read.  It is in
+ * the current memory context.  Whoever has filled it calls
+ * ecp_probe_added().
+ */
+EcpClusterRef *
+ecp_probe_room(EcpProbe *probe, int n)
+{
 	if (n > probe->refs_max)
 	{
 		if (probe->refs)
@@ -363,18 +369,38 @@ ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
 	}
 	probe->nrefs = probe->next_ref = probe->prefetched = 0;
 	probe->warm_ref = probe->warm_page = 0;
-	while (probe->nrefs < n &&
-		   ecp_descent_next(descent, &probe->refs[probe->nrefs]))
-		probe->nrefs++;
-	/* devices like ascending order, and the order within a window is ours */
-	if (probe_cold > 0 && !probe->ordered)
-		qsort(probe->refs, probe->nrefs, sizeof(EcpClusterRef),
-			  probe_compare_blocks);
+	return probe->refs;
+}
 
+void
+ecp_probe_added(EcpProbe *probe, int n)
+{
+	probe->nrefs = n;
 	/* each page read warms one; so they stay that far ahead */
 	for (int i = 0; i < ECP_PROBE_WARM; i++)
 		probe_warm(probe);
-	return probe->nrefs;
+}
+
+/*
+ * Take the next clusters, at most n, from the descent; the ones taken before
+ * were read.  Returns their number, 0 if there are no more.  They and what
+ * the reader keeps of them are in the current memory context.
+ */
+int
+ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
+{
+	EcpClusterRef *refs;
+	int			count = 0;
+
+	n = Min(n, ECP_PROBE_REFS);
+	refs = ecp_probe_room(probe, n);
+	while (count < n && ecp_descent_next(descent, &refs[count]))
+		count++;
+	/* devices like ascending order, and the order within a window is ours */
+	if (probe_cold > 0 && !probe->ordered)
+		ecp_probe_sort(refs, count);
+	ecp_probe_added(probe, count);
+	return count;
 }
 
 /* Ask for the pages of the clusters that are read next. */

@@ -21,6 +21,7 @@
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_type.h"
 #include "ecp/ecp_search.h"
+#include "ecp/ecp_share.h"
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -202,6 +203,9 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 					 errmsg("ecp index scans need an MVCC snapshot")));
 		pgstat_count_index_scan(scan->indexRelation);
 		ecp_count_index_search(scan);
+		ecp_search_set_scan(so->search, scan->parallel_scan ?
+							ecp_parallel_scan_target(scan) : NULL,
+							scan->numberOfOrderBys > 0);
 		ecp_search_start(so->search, scan->xs_snapshot,
 						 so->query, so->query_isnull);
 		so->started = true;
@@ -247,7 +251,8 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 		[ECP_STOP_CLUSTERS] = "all clusters read",
 		[ECP_STOP_PROBES] = "iterative_scan = off",
 		[ECP_STOP_TUPLES] = "max_scan_tuples",
-		[ECP_STOP_RADIUS] = "no more within the radius"
+		[ECP_STOP_RADIUS] = "no more within the radius",
+		[ECP_STOP_LATE] = "read by other processes"
 	};
 	const EcpSearchStats *stats = &ecp_search_last;
 	TupleDesc	desc;

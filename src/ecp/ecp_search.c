@@ -29,12 +29,12 @@
  * beyond it rows are returned before more are read.
  *
  * With a radius, only rows within it become candidates, and the first window
- * that has none of them is the last.
+ * that has rows, and none of them, is the last.
  *
  * ecp.iterative_scan says what happens to the order.  strict_order: a row
  * that turns up nearer than one already returned is dropped, and counted.
- * relaxed_order: every row read is returned, once.  off: only the first
- * window is read.
+ * relaxed_order: every row read is returned, once; so it is if nobody asked
+ * for an order.  off: only the first window is read.
  *
  *-------------------------------------------------------------------------
  */
@@ -46,6 +46,7 @@
 #include "ecp/ecp_probe.h"
 #include "ecp/ecp_rerank.h"
 #include "ecp/ecp_search.h"
+#include "ecp/ecp_share.h"
 #include "ecp/ecp_target.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
@@ -61,10 +62,6 @@
 
 /* Bytes of a slot that stand together in COLUMNS; see vector_distance.h */
 #define ECP_COLUMNS_GROUP		4
-
-/* How probes grow as fewer rows pass, and rows to see then */
-#define ECP_FILTER_POWER		0.25
-#define ECP_FILTER_ROWS			100
 
 /* A radius is widened by this much: the condition is checked again. */
 #define ECP_RADIUS_SLACK		1e-6
@@ -89,12 +86,16 @@ struct EcpSearch
 	EcpQuery   *query;			/* NULL: all distances are "constant" */
 	float8		constant;		/* 0 or NaN */
 	bool		null_query;		/* distances are NULL */
+	bool		unordered;		/* nobody wants the rows in order */
 	bool		started;
 	EcpDescent *descent;		/* NULL before the first window and in the end */
 
 	EcpTopk		rows;			/* candidates; item = TID, or number */
 	EcpCodeQuery *codes;		/* NULL: candidates have exact ranks */
 	EcpRerank	rerank;			/* of those that have not */
+	EcpShared  *shared;			/* NULL: search alone */
+	EcpShare   *share;			/* our part, from the start on */
+	bool		opens;			/* and we came first */
 	EcpScanPlan plan;			/* of the first window */
 	EcpNearest	nearest;		/* ranks or bounds, if plan.early */
 	uint64		window;			/* clusters of the next window */
@@ -149,6 +150,13 @@ void
 ecp_search_set_filter(EcpSearch *search, const EcpAttrFilter *filter)
 {
 	search->filter = filter;
+}
+
+void
+ecp_search_set_scan(EcpSearch *search, EcpShared *shared, bool ordered)
+{
+	search->shared = shared;
+	search->unordered = !ordered;
 }
 
 void
@@ -216,6 +224,32 @@ search_set_codes(EcpSearch *search, const void *prepared)
 	search->rerank.query = search->query;
 }
 
+/* Decide how the first window is read, or learn what was decided. */
+static void
+search_set_plan(EcpSearch *search)
+{
+	EcpScanPlan *plan = &search->plan;
+	bool		radius = !isinf(search->rank_max);
+
+	if (search->share && !search->opens)
+		*plan = *ecp_share_plan(search->share);
+	else
+	{
+		ecp_scan_plan(search->index, &search->state.meta, plan);
+		if (search->query == NULL || search->filter != NULL || radius ||
+			ecp_probe_is_cold())
+			plan->early = false;
+		if (search->share)
+			ecp_share_open(search->share, plan, search->filter != NULL,
+						   radius);
+	}
+	ecp_nearest_reset(&search->nearest);
+	if (!plan->early)
+		search->nearest.kth = -get_float8_infinity();	/* notes nothing */
+	search->stats.probes = plan->probes;
+	search->window = search->stats.probes;
+}
+
 /*
  * Take the query vector: what rows are compared with, and where the descent
  * begins.  In search->context.
@@ -248,21 +282,47 @@ search_set_query(EcpSearch *search, Datum value, bool isnull)
 		ecp_vector_release(&vector);
 	}
 
-	ecp_scan_plan(search->index, meta, &search->plan);
-	if (search->query == NULL || search->filter != NULL ||
-		!isinf(search->rank_max) || ecp_probe_is_cold())
-		search->plan.early = false;
-	ecp_nearest_reset(&search->nearest);
-	if (!search->plan.early)
-		search->nearest.kth = -get_float8_infinity();	/* notes nothing */
-	search->stats.probes = search->plan.probes;
-	search->window = search->stats.probes;
-	search->descent = ecp_descent_begin(search->index, &search->state, prepared,
-										false,
-										Min(search->plan.early ? search->plan.most :
-											search->window, meta->ecpm_nleaves));
+	search_set_plan(search);
+	if (search->share)
+		ecp_share_set_query(search->share, prepared);
+	else
+		search->descent = ecp_descent_begin(search->index, &search->state,
+											prepared, false,
+											Min(search->plan.early ?
+												search->plan.most :
+												search->window,
+												meta->ecpm_nleaves));
 	if (search->query && search->state.leaf.quantizer != ECP_QUANTIZER_NONE)
 		search_set_codes(search, prepared);
+}
+
+/*
+ * The metapage that the search goes by.  One structure version serves all
+ * searches with one snapshot, and all processes of a search.
+ */
+static void
+search_set_state(EcpSearch *search)
+{
+	EcpShare   *share = NULL;
+
+	if (search->shared)
+	{
+		share = MemoryContextAllocZero(search->context, sizeof(EcpShare));
+		share->shared = search->shared;
+		share->probe = &search->probe;
+		share->state = &search->state;
+		share->stats = &search->stats;
+		share->candidates = &search->candidates;
+		share->nearest = &search->nearest;
+		share->context = search->context;
+		search->opens = ecp_share_enter(share);
+	}
+	search->share = share;
+	if (share && !search->opens)
+		search->state = *ecp_share_state(share);
+	else if (!search->state_valid)
+		ecp_index_state_read(search->index, &search->state);
+	search->state_valid = true;
 }
 
 /*
@@ -285,21 +345,22 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 	search->codes = NULL;
 	ecp_probe_init(&search->probe);
 	search->iterative = ecp_iterative_scan;
+	if (search->unordered && search->iterative == ECP_ITERATIVE_STRICT)
+		search->iterative = ECP_ITERATIVE_RELAXED;
 	search->max_scan_tuples = ecp_max_scan_tuples;
 	search->last.rank = -get_float8_infinity();
 	search->last.item = 0;
 	search->candidates = 0;
 	search->started = true;
 
-	/* one structure version serves all searches with one snapshot */
-	if (!search->state_valid)
-	{
-		ecp_index_state_read(search->index, &search->state);
-		search->state_valid = true;
-	}
+	search_set_state(search);
 	if (EcpIndexIsEmpty(&search->state))
 	{
+		EcpScanPlan none = {0};
+
 		search->stats.stop = ECP_STOP_CLUSTERS;
+		if (search->share && search->opens)
+			ecp_share_open(search->share, &none, false, false);
 		return;
 	}
 
@@ -333,6 +394,9 @@ ecp_search_finish(EcpSearch *search)
 	if (search->descent)
 		ecp_descent_end(search->descent);
 	search->descent = NULL;
+	if (search->share)
+		ecp_share_leave(search->share);
+	search->share = NULL;
 	MemoryContextReset(search->context);
 }
 
@@ -566,9 +630,8 @@ search_read_codes(EcpSearch *search, const EcpProbeRun *run,
 				  const EcpEntryView *view, const uint64 *live, uint32 first,
 				  int n)
 {
-	const EcpClusterRef *ref = search->probe.ref;
-	float4		leader_rank = ref->panel ? ref->rank :
-		ecp_code_query_origin(search->codes);
+	float4		leader_rank = search->state.meta.ecpm_root_level > 0 ?
+		search->probe.ref->rank : ecp_code_query_origin(search->codes);
 	EcpRanked  *items = ecp_topk_room(&search->rows, n);
 	uint64		number = PG_UINT64_MAX;
 	int			nitems = 0;
@@ -739,22 +802,39 @@ search_read_nearest(EcpSearch *search)
 }
 
 /*
- * Clusters that the first window has to have when a share of the rows passes
- * the conditions.
- *
- * The k nearest of these are about the k / share nearest of all, and those
- * are spread over a few more clusters than the k nearest; measured, with 200
- * thousand SIFT vectors: 1.2 times as many for one row in ten, 1.6 times for
- * one in a hundred.  We take a little more.  When hardly a row passes, what
- * matters is that enough of them are seen before the first is returned.
+ * Read our part of what several processes read: of the first window, or of
+ * the next one.
  */
-double
-ecp_filter_probes(double probes, double share, double cluster_rows)
+static void
+search_read_shared(EcpSearch *search, uint64 rows_max)
 {
-	double		passed = Max(cluster_rows * share, 1e-9);
+	EcpSearchStats *stats = &search->stats;
+	EcpProbe   *probe = &search->probe;
+	EcpShare   *share = search->share;
+	bool		first = stats->windows++ == 0;
+	uint64		wanted = first ? PG_UINT64_MAX : share->taken + search->window;
+	EcpShareEnd end = ECP_SHARE_WINDOW;
 
-	probes /= pow(Max(share, 1e-9), ECP_FILTER_POWER);
-	return ceil(Max(probes, ECP_FILTER_ROWS / passed));
+	while (share->taken < wanted && EcpTopkCount(&search->rows) < rows_max &&
+		   ecp_share_take(share, first, wanted - share->taken, &end) > 0)
+	{
+		while (EcpProbeWaiting(probe) > 0)
+			ecp_probe_next(probe);
+	}
+	ecp_share_pause(share);
+
+	stats->early |= end == ECP_SHARE_EARLY;
+	if (end == ECP_SHARE_CLUSTERS)
+		stats->stop = ECP_STOP_CLUSTERS;
+	else if (end == ECP_SHARE_RADIUS)
+		stats->stop = ECP_STOP_RADIUS;
+	else if (first && ecp_share_is_late(share))
+		stats->stop = ECP_STOP_LATE;
+	if (first)
+	{
+		search->nearest.kth = -get_float8_infinity();
+		search->window = ecp_share_window(share);
+	}
 }
 
 /* Go on with the first window of a search with conditions. */
@@ -791,6 +871,7 @@ search_read_more(EcpSearch *search)
 	EcpSearchStats *stats = &search->stats;
 	uint64		rows_max = PG_UINT64_MAX;
 	uint64		candidates = search->candidates;
+	uint64		vectors = stats->vectors;
 
 	if (stats->windows > 0)
 	{
@@ -800,13 +881,20 @@ search_read_more(EcpSearch *search)
 			if (search->iterative == ECP_ITERATIVE_OFF)
 				stats->stop = ECP_STOP_PROBES;
 			else if (search->max_scan_tuples >= 0 &&
-					 stats->vectors >= search->max_scan_tuples)
+					 (search->share ? ecp_share_vectors(search->share) :
+					  stats->vectors) >= search->max_scan_tuples)
 				stats->stop = ECP_STOP_TUPLES;
 			if (stats->stop != ECP_STOP_NONE)
 				return;
 		}
 		search->window *= 2;
 		rows_max = (uint64) work_mem * 1024 / sizeof(EcpRanked);
+	}
+	if (search->share)
+	{
+		search_read_shared(search, rows_max);
+		search_note_stats(search);
+		return;
 	}
 	if (stats->windows == 0 && search->plan.early)
 		search_read_nearest(search);
@@ -817,7 +905,7 @@ search_read_more(EcpSearch *search)
 
 	/* clusters come in order of promise: the rest promises less */
 	if (!isinf(search->rank_max) && search->candidates == candidates &&
-		stats->stop == ECP_STOP_NONE)
+		stats->vectors > vectors && stats->stop == ECP_STOP_NONE)
 		stats->stop = ECP_STOP_RADIUS;
 	search_note_stats(search);
 }

@@ -20,7 +20,8 @@ typedef enum EcpSearchStop
 	ECP_STOP_CLUSTERS,			/* it has read them all */
 	ECP_STOP_PROBES,			/* ecp.iterative_scan = off */
 	ECP_STOP_TUPLES,			/* ecp.max_scan_tuples */
-	ECP_STOP_RADIUS				/* a window had no row within the radius */
+	ECP_STOP_RADIUS,			/* a window had no row within the radius */
+	ECP_STOP_LATE				/* other processes had read what was wanted */
 } EcpSearchStop;
 
 typedef struct EcpSearchStats
@@ -53,6 +54,16 @@ extern void ecp_search_set_filter(EcpSearch *search,
  * the next start on; infinity: all rows.
  */
 extern void ecp_search_set_radius(EcpSearch *search, float8 radius);
+
+struct EcpShared;
+
+/*
+ * What scan it is for, from the next start on: take part in the search whose
+ * memory "shared" is (ecp_share.c), or search alone (NULL); if not "ordered",
+ * no row is dropped for the order.
+ */
+extern void ecp_search_set_scan(EcpSearch *search, struct EcpShared *shared,
+								bool ordered);
 extern void ecp_search_start(EcpSearch *search, Snapshot snapshot,
 							 Datum query, bool isnull);
 extern bool ecp_search_next(EcpSearch *search, ItemPointer tid,

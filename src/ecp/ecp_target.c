@@ -24,6 +24,10 @@
 /* Probes grow with this power of one over the share missed. */
 #define TARGET_POWER		0.5
 
+/* How probes grow as fewer rows pass, and rows to see then */
+#define ECP_FILTER_POWER		0.25
+#define ECP_FILTER_ROWS			100
+
 /*
  * Measured at about 128 rows a cluster: a recall@10 of 0.95 takes 18 probes
  * of 203 clusters (SIFT), 25 of 496 (sentence embeddings; images only 6) and
@@ -137,4 +141,23 @@ ecp_default_probes(Relation index, const EcpMetaPageData *meta)
 
 	ecp_scan_plan(index, meta, &plan);
 	return plan.probes;
+}
+
+/*
+ * Clusters that the first window has to have when a share of the rows passes
+ * the conditions.
+ *
+ * The k nearest of these are about the k / share nearest of all, and those
+ * are spread over a few more clusters than the k nearest; measured, with 200
+ * thousand SIFT vectors: 1.2 times as many for one row in ten, 1.6 times for
+ * one in a hundred.  We take a little more.  When hardly a row passes, what
+ * matters is that enough of them are seen before the first is returned.
+ */
+double
+ecp_filter_probes(double probes, double share, double cluster_rows)
+{
+	double		passed = Max(cluster_rows * share, 1e-9);
+
+	probes /= pow(Max(share, 1e-9), ECP_FILTER_POWER);
+	return ceil(Max(probes, ECP_FILTER_ROWS / passed));
 }
