@@ -120,6 +120,17 @@ SET ROLE regress_ecp_profile;
 SELECT count(*) FROM ecp_bench('ecp_profile');
 RESET ROLE;
 REVOKE ALL ON FUNCTION ecp_bench FROM regress_ecp_profile;
+-- with both, a profile is stored by one who may not write to the table
+GRANT EXECUTE ON FUNCTION ecp_calibrate TO regress_ecp_profile;
+GRANT CREATE ON TABLESPACE ecp_profile TO regress_ecp_profile;
+DELETE FROM ecp_device;
+SET ROLE regress_ecp_profile;
+SELECT count(*) > 0 AS measured FROM ecp_calibrate('ecp_profile', file_bytes => 16777216, seconds => 0.5, block_bytes => '{4096,65536}', workers => '{1}');
+DELETE FROM ecp_device;
+RESET ROLE;
+SELECT tablespace FROM ecp_device;
+REVOKE ALL ON FUNCTION ecp_calibrate FROM regress_ecp_profile;
+REVOKE ALL ON TABLESPACE ecp_profile FROM regress_ecp_profile;
 DROP ROLE regress_ecp_profile;
 DELETE FROM ecp_device;
 DROP TABLESPACE ecp_profile;

@@ -32,6 +32,7 @@
 
 #include <math.h>
 
+#include "access/table.h"
 #include "catalog/pg_type.h"
 #include "commands/tablespace.h"
 #include "executor/spi.h"
@@ -40,6 +41,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 
 #include "device/device_io.h"
 #include "device/device_place.h"
@@ -561,11 +563,19 @@ cal_others(Calibration *cal)
 		profile->rand_write_iops = cal_rate(&sum);
 }
 
-/* Keep what was found, in place of what an earlier calibration found. */
+/*
+ * Keep what was found, in place of what an earlier calibration found.
+ *
+ * Done as the owner of the table: who may measure need not be one who may
+ * write any figures there.
+ */
 static void
 cal_store(const Calibration *cal, Oid nspoid, const char *tablespace)
 {
 	const EcpDeviceProfile *p = &cal->profile;
+	Relation	rel;
+	Oid			userid;
+	int			context;
 	Oid			types[22] = {NAMEOID};
 	Datum		values[22];
 	int			n = 0;
@@ -596,6 +606,11 @@ cal_store(const Calibration *cal, Oid nspoid, const char *tablespace)
 	for (int i = 1; i < n; i++)
 		types[i] = FLOAT8OID;
 
+	rel = table_open(get_relname_relid("ecp_device", nspoid),
+					 RowExclusiveLock);
+	GetUserIdAndSecContext(&userid, &context);
+	SetUserIdAndSecContext(rel->rd_rel->relowner,
+						   context | SECURITY_LOCAL_USERID_CHANGE);
 	SPI_connect();
 	if (SPI_execute_with_args(ecp_place_sql(nspoid,
 											"DELETE FROM %N.ecp_device"
@@ -608,6 +623,8 @@ cal_store(const Calibration *cal, Oid nspoid, const char *tablespace)
 							  n, types, values, NULL, false, 0) != SPI_OK_INSERT)
 		elog(ERROR, "could not store the profile");
 	SPI_finish();
+	SetUserIdAndSecContext(userid, context);
+	table_close(rel, NoLock);
 }
 
 static int *
