@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 #
 # lab.sh: what test/repro/streams and test/repro/placement share, to be
-# sourced: a private server with real-time priority, slow disks, and the end
-# of all of it.  Sets $top, $bin, $work and $out.  REPRO_INSTALLED=1 takes the
+# sourced: a private server, slow disks, and the end of all of it.  Refuses on
+# a machine with a load average above REPRO_LOAD_MAX (0.5); REPRO_PRIORITY is a
+# real-time priority for server, clients and disks (default 0: none).  Sets $top, $bin, $work and $out.  REPRO_INSTALLED=1 takes the
 # installation that PG_CONFIG names as it is, with the extension in it.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -17,6 +18,9 @@ lab_loops=()
 lab_mounts=()
 lab_rt=()
 lab_failed=0
+
+# shellcheck source=test/repro/idle.sh disable=SC1091
+. "$top/test/repro/idle.sh"
 
 lab_refuse()
 {
@@ -35,11 +39,14 @@ lab_require() # PROGRAM...
 	done
 	clean_environment
 	check_config "${PG_CONFIG:-pg_config}" || exit 2
+	need_idle "${REPRO_LOAD_MAX:-0.5}"
 	# what else computes here must not delay what is measured
-	if command -v chrt >/dev/null && chrt -f 10 true 2>/dev/null; then
-		lab_rt=(chrt -f 10)
+	if [ "${REPRO_PRIORITY:-0}" -gt 0 ] && command -v chrt >/dev/null &&
+		chrt -f "$REPRO_PRIORITY" true 2>/dev/null; then
+		lab_rt=(chrt -f "$REPRO_PRIORITY")
 	fi
 	mkdir -p "$out"
+	rm -f "$out/$(basename "$0")_checks.txt"
 }
 
 lab_sql() # QUERY [PSQL OPTION...]
@@ -139,16 +146,19 @@ lab_throttle() # NAME READ_BPS READ_IOPS; 0 is no limit
 	echo "$number $3" >$blkio/blkio.throttle.read_iops_device
 }
 
-# Prints "holds" or "VIOLATED" before the claim; CONDITION is a value of SQL.
-lab_check() # CLAIM CONDITION
+# Prints "holds" or "VIOLATED", the claim, and what was measured; CONDITION and
+# FIGURES are values of SQL, the latter one of text.
+lab_check() # CLAIM CONDITION [FIGURES]
 {
-	if [ "$(lab_value "SELECT $2")" = t ]; then
-		echo "holds     $1"
-	else
-		echo "VIOLATED  $1"
+	local holds=holds figures=
+
+	[ -z "${3:-}" ] || figures=": $(lab_value "SELECT $3")"
+	if [ "$(lab_value "SELECT $2")" != t ]; then
+		holds=VIOLATED
 		# shellcheck disable=SC2034 # the status that the caller ends with
 		lab_failed=1
 	fi
+	printf '%-9s %s%s\n' $holds "$1" "$figures" | tee -a "$out/$(basename "$0")_checks.txt"
 }
 
 # In every case, and in an order in which nothing is still in use.
