@@ -58,6 +58,8 @@ typedef enum EcpIterativeScan
 	ECP_ITERATIVE_RELAXED
 } EcpIterativeScan;
 
+#define ECP_BUFFER_ROWS_DEFAULT		0	/* no buffers */
+#define ECP_BUFFER_ROWS_MAX			10000
 #define ECP_CLUSTER_SIZE_MIN		1	/* kB */
 #define ECP_CLUSTER_SIZE_MAX		8192
 #define ECP_CLUSTER_SIZE_DEFAULT	0	/* kB; 0 = about ECP_CLUSTER_ROWS rows */
@@ -81,6 +83,7 @@ typedef struct EcpOptions
 	int			seed;
 	int			sample_factor;	/* rows sampled a leader */
 	int			quantizer;		/* EcpQuantizer */
+	int			buffer_rows;	/* that wait for each cluster; 0 = none */
 	double		target_recall;
 } EcpOptions;
 
@@ -166,6 +169,7 @@ typedef struct EcpClusterRef
 {
 	EcpChildData child;			/* head of the cluster */
 	float4		rank;			/* of its leader */
+	bool		is_buffer;		/* one that the cluster before it calls for */
 	/* where its leader stands, for maintenance: valid at the same version */
 	BlockNumber parent_blk;		/* head of the parent node, Invalid = root */
 	uint64		parent_run;
@@ -173,6 +177,7 @@ typedef struct EcpClusterRef
 	/* and in memory, until the descent ends; NULL = root */
 	const EcpPanel *panel;
 	uint32		panel_child;
+	const struct EcpNode *parent;
 	/* buffers of the head run's first pages, as last seen: see EcpNode */
 	Buffer	   *recent;
 	int			nrecent;
@@ -183,6 +188,8 @@ typedef struct EcpClusterRef
  * promise, from best-first search over the nodes with a beam that follows
  * the number of clusters asked for (at least 40 leaders are compared for
  * each cluster returned); all clusters come out in the end, each once.
+ * The first cluster of those that a buffer takes rows for is followed by the
+ * buffer, which does not count as one of those wanted.
  *
  * Uses the leader cache; no lock and no pin is held between calls.
  * "prepared" is the query as ecp_prepare() gives it (copied).  For IP the
@@ -196,9 +203,24 @@ extern EcpDescent *ecp_descent_begin(Relation index,
 									 const void *prepared, bool assigning,
 									 int expected);
 extern bool ecp_descent_next(EcpDescent *descent, EcpClusterRef *cluster);
+
+/* Is what ecp_descent_next() gives next a buffer? */
+extern bool ecp_descent_at_buffer(const EcpDescent *descent);
 extern void ecp_descent_end(EcpDescent *descent);
 
 /* ---- ecp_cache.c (INSERT and SEARCH) ---- */
+
+/*
+ * Which buffer of a node takes the rows of which cluster (ecp_buffer.c): that
+ * with the nearest leader.  A buffer without clusters follows another one.
+ */
+typedef struct EcpBufferMap
+{
+	int32	   *buffer_of;		/* each child */
+	int32	   *nmembers;		/* children of each buffer */
+	int32	   *next;			/* of each buffer, one that follows it, or -1 */
+	int32	   *keeper;			/* of a buffer without clusters: the nearest */
+} EcpBufferMap;
 
 /* A node of the leader tree, copied from its pages into a panel. */
 typedef struct EcpNode
@@ -209,8 +231,10 @@ typedef struct EcpNode
 	uint32		sversion;		/* version for which children were chosen */
 	int			level;
 	int			nchildren;
+	int			nbuffers;		/* in the same arrays, behind the children */
 	EcpChildData *children;
 	uint32	   *slots;			/* slot of each child within the run */
+	EcpBufferMap map;			/* if there are buffers */
 
 	/*
 	 * Where pages of the children were found in shared buffers: those of
@@ -235,6 +259,12 @@ extern EcpNode *ecp_node_get(Relation index, const EcpIndexState *state,
 							 const EcpChildData *ref, int level);
 extern void ecp_node_release(EcpNode *node);
 extern void ecp_cache_init(void);
+
+/* ---- ecp_buffer.c (INSERT and SEARCH) ---- */
+
+extern void ecp_buffer_map(const EcpMetaPageData *meta, const char *leaders,
+						   Size stride, int nchildren, int nbuffers,
+						   EcpBufferMap *map);
 
 /* ---- ecp_scan.c, ecp_search.c (SEARCH) ---- */
 

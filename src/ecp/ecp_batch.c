@@ -97,9 +97,19 @@ batch_prepare(EcpKnn *knn, int q, void *prepared)
 		knn->queries[q].flags |= ECP_KNN_NO_PLACE;
 }
 
+/* A query wants a cluster, or a buffer, besides those that it has. */
 static inline void
-batch_set_ref(EcpKnnRef *ref, const EcpChildData *child)
+batch_add_ref(EcpKnn *knn, int q, const EcpChildData *child)
 {
+	EcpKnnQuery *query = &knn->queries[q];
+	EcpKnnRef  *ref;
+
+	if (query->nrefs == knn->shared->max_refs)
+	{
+		query->flags |= ECP_KNN_CUT_OFF;
+		return;
+	}
+	ref = knn->refs + (Size) q * knn->shared->max_refs + query->nrefs++;
 	ref->blk = child->ecpc_blk;
 	ref->npages = child->ecpc_npages;
 	ref->run = child->ecpc_run;
@@ -111,9 +121,9 @@ batch_descend_query(EcpKnn *knn, int q, void *prepared)
 {
 	EcpKnnShared *shared = knn->shared;
 	EcpKnnQuery *query = &knn->queries[q];
-	EcpKnnRef  *refs = knn->refs + (Size) q * shared->probes;
 	EcpDescent *descent;
 	EcpClusterRef ref;
+	int			nclusters = 0;
 
 	batch_prepare(knn, q, prepared);
 	if (!batch_has_place(query))
@@ -121,10 +131,15 @@ batch_descend_query(EcpKnn *knn, int q, void *prepared)
 	descent = ecp_descent_begin(knn->index, &shared->state, prepared, false,
 								Min(shared->probes,
 									shared->state.meta.ecpm_nleaves));
-	while (query->nrefs < shared->probes && ecp_descent_next(descent, &ref))
-		batch_set_ref(&refs[query->nrefs++], &ref.child);
+	while ((nclusters < shared->probes || ecp_descent_at_buffer(descent)) &&
+		   ecp_descent_next(descent, &ref))
+	{
+		batch_add_ref(knn, q, &ref.child);
+		if (!ref.is_buffer)
+			nclusters++;
+	}
 	ecp_descent_end(descent);
-	if (query->nrefs < shared->probes)
+	if (nclusters < shared->probes)
 		query->flags |= ECP_KNN_ALL_READ;
 }
 
@@ -204,6 +219,26 @@ leaders_choose(const float4 *ranks, int n, int wanted, RankedLeader *leaders)
 	return Min(nfound, wanted);
 }
 
+/* The buffers that follow the n clusters of a query, each once. */
+static void
+batch_add_buffers(EcpKnn *knn, int q, const EcpNode *root,
+				  const RankedLeader *leaders, int n)
+{
+	bool	   *wanted = palloc0(root->nbuffers * sizeof(bool));
+
+	for (int i = 0; i < n; i++)
+	{
+		int			b = root->map.buffer_of[leaders[i].child];
+
+		for (; b >= 0 && !wanted[b]; b = root->map.next[b])
+		{
+			wanted[b] = true;
+			batch_add_ref(knn, q, &root->children[root->nchildren + b]);
+		}
+	}
+	pfree(wanted);
+}
+
 /*
  * The clusters of at most DESCEND_QUERIES queries under a root of level 1,
  * which a descent would compare with all of its leaders: some leaders at a
@@ -236,15 +271,17 @@ batch_descend_flat(EcpKnn *knn, EcpNode *root, int first, int end,
 	for (int q = first; q < end; q++)
 	{
 		EcpKnnQuery *query = &knn->queries[q];
-		EcpKnnRef  *refs = knn->refs + (Size) q * shared->probes;
+		int			nclusters;
 
 		if (!batch_has_place(query))
 			continue;
-		query->nrefs = leaders_choose(ranks + (Size) (q - first) * n, n,
-									  shared->probes, leaders);
-		for (int r = 0; r < query->nrefs; r++)
-			batch_set_ref(&refs[r], &root->children[leaders[r].child]);
-		if (query->nrefs < shared->probes)
+		nclusters = leaders_choose(ranks + (Size) (q - first) * n, n,
+								   shared->probes, leaders);
+		for (int r = 0; r < nclusters; r++)
+			batch_add_ref(knn, q, &root->children[leaders[r].child]);
+		if (root->nbuffers > 0)
+			batch_add_buffers(knn, q, root, leaders, nclusters);
+		if (nclusters < shared->probes)
 			query->flags |= ECP_KNN_ALL_READ;
 	}
 }
@@ -335,7 +372,7 @@ ecp_knn_group(EcpKnn *knn)
 	shared->nclusters = 0;
 	for (int q = 0; q < shared->nqueries; q++)
 	{
-		EcpKnnRef  *refs = knn->refs + (Size) q * shared->probes;
+		EcpKnnRef  *refs = knn->refs + (Size) q * shared->max_refs;
 
 		for (int r = 0; r < knn->queries[q].nrefs; r++)
 		{
@@ -370,7 +407,7 @@ ecp_knn_group(EcpKnn *knn)
 	}
 	for (int q = 0; q < shared->nqueries; q++)
 	{
-		EcpKnnRef  *refs = knn->refs + (Size) q * shared->probes;
+		EcpKnnRef  *refs = knn->refs + (Size) q * shared->max_refs;
 
 		for (int r = 0; r < knn->queries[q].nrefs; r++)
 		{

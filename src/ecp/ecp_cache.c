@@ -281,6 +281,8 @@ node_read_page(Relation index, const EcpIndexState *state,
 			node_set_leader(node, node->nchildren, leader);
 		}
 		node->nchildren++;
+		if (child->ecpc_flags & ECP_CHILD_BUFFER)
+			node->nbuffers++;
 	}
 	UnlockReleaseBuffer(buffer);
 }
@@ -311,20 +313,58 @@ node_read_vector(Relation index, const EcpGeometry *geo, const EcpNode *node,
 	}
 }
 
-/* Room to remember the buffers of the children's pages. */
+/* Room to remember where the pages of the children and buffers were. */
 static void
 node_make_recent(EcpNode *node)
 {
+	int			nall = node->nchildren + node->nbuffers;
 	uint32		n = 0;
 
-	node->recent_first = palloc(mul_size(node->nchildren + 1, sizeof(uint32)));
-	for (int i = 0; i < node->nchildren; i++)
+	node->recent_first = palloc(mul_size(nall + 1, sizeof(uint32)));
+	for (int i = 0; i < nall; i++)
 	{
 		node->recent_first[i] = n;
 		n += Min(node->children[i].ecpc_npages, ECP_RECENT_PAGES_MAX);
 	}
-	node->recent_first[node->nchildren] = n;
+	node->recent_first[nall] = n;
 	node->recent = palloc0(mul_size(n, sizeof(Buffer)));
+}
+
+/*
+ * Move the buffers behind the children, both in the order of slots, and find
+ * out which takes the rows of which.
+ */
+static void
+node_order_buffers(const EcpIndexState *state, EcpNode *node)
+{
+	int			n = node->nchildren;
+	Size		stride = MAXALIGN(state->node.vec_bytes);
+	char	   *leaders = palloc_extended(add_size(mul_size(n, stride), 64),
+										  MCXT_ALLOC_HUGE);
+	EcpChildData *children = palloc(n * sizeof(EcpChildData));
+	uint32	   *slots = palloc(n * sizeof(uint32));
+	int			next_child = 0;
+	int			next_buffer = n - node->nbuffers;
+
+	for (int i = 0; i < n; i++)
+	{
+		bool		buffer = (node->children[i].ecpc_flags & ECP_CHILD_BUFFER) != 0;
+		int			to = buffer ? next_buffer++ : next_child++;
+
+		children[to] = node->children[i];
+		slots[to] = node->slots[i];
+		ecp_panel_get(node->panel, i, leaders + to * stride);
+	}
+	for (int i = 0; i < n; i++)
+		node_set_leader(node, i, leaders + i * stride);
+	pfree(node->children);
+	pfree(node->slots);
+	node->children = children;
+	node->slots = slots;
+	node->nchildren = next_child;
+	ecp_buffer_map(&state->meta, leaders, stride, node->nchildren,
+				   node->nbuffers, &node->map);
+	pfree(leaders);
 }
 
 static EcpPanel *
@@ -394,6 +434,8 @@ node_read(Relation index, const EcpIndexState *state, const EcpChildData *ref,
 		}
 	}
 	pfree(leader);
+	if (level == 1 && node->nbuffers > 0)
+		node_order_buffers(state, node);
 	if (level == 1)
 		node_make_recent(node);
 

@@ -275,6 +275,8 @@ calibrate_search(EcpCalibration *cal, const void *row, ItemPointer self,
 			break;
 		notes->leaders[cal->cluster] = probe->refs[probe->next_ref].rank;
 		ecp_probe_next(probe);
+		while (EcpProbeAtBuffer(probe))
+			ecp_probe_next(probe);
 		notes->kth[cal->cluster] = cal->seen.kth;
 	}
 	ecp_descent_end(descent);

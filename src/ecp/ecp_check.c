@@ -59,6 +59,7 @@ typedef struct EcpCheck
 	const void *leader;			/* of the leaf that is checked; NULL = root */
 	int64		nrows;
 	uint32		nleaves;
+	uint32		nbuffers;
 } EcpCheck;
 
 #define ECP_CHECK_TID_BYTES		sizeof(ItemPointerData)
@@ -161,7 +162,8 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 
 /* A leader's slot: its span of versions (I6). */
 static void
-check_child(EcpCheck *check, BlockNumber blk, const EcpChildData *child)
+check_child(EcpCheck *check, BlockNumber blk, int level,
+			const EcpChildData *child)
 {
 	uint32		next = check->state.meta.ecpm_sversion + 1;
 	uint16		op = check->state.meta.ecpm_op.ecpi_kind;
@@ -169,6 +171,9 @@ check_child(EcpCheck *check, BlockNumber blk, const EcpChildData *child)
 	if (child->ecpc_vfrom >= child->ecpc_vto)
 		ecp_report_corrupt(check->index, blk,
 						   "A leader ends before it begins.");
+	if (level > 1 && (child->ecpc_flags & ECP_CHILD_BUFFER) != 0)
+		ecp_report_corrupt(check->index, blk,
+						   "A node has a buffer but no clusters.");
 	if (!check->locked_out)
 		return;
 	if (child->ecpc_vfrom > next ||
@@ -202,7 +207,7 @@ check_entry_page(EcpCheck *check, const EcpRun *run, int level,
 		if (level == 0)
 			check_row(check, run, &view, pageno * geo->slots + slot, present);
 		else
-			check_child(check, run->blk + pageno, &view.children[slot]);
+			check_child(check, run->blk + pageno, level, &view.children[slot]);
 	}
 }
 
@@ -301,13 +306,14 @@ check_tree(EcpCheck *check)
 							 ref->child.ecpc_blk, ref->child.ecpc_run, true);
 		if (node == NULL)
 			ecp_report_moved(check->index, ref->child.ecpc_blk);
-		for (int i = 0; i < node->nchildren; i++)
+		for (int i = 0; i < node->nchildren + node->nbuffers; i++)
 		{
 			check->leader = node->leaders + i * node->stride;
 			check_cluster(check, 0, node->children[i].ecpc_blk,
 						  node->children[i].ecpc_run, true);
 		}
 		check->nleaves += node->nchildren;
+		check->nbuffers += node->nbuffers;
 		ecp_node_image_free(node);
 	}
 }
@@ -550,6 +556,10 @@ check_structure(EcpCheck *check)
 	if (!check->locked_out)
 		return;
 
+	if (check->nbuffers != meta->ecpm_nbuffers)
+		ecp_report_corrupt(check->index, ECP_META_BLKNO,
+						   psprintf("There are %u buffers, not %u.",
+									check->nbuffers, meta->ecpm_nbuffers));
 	if (check->nleaves != meta->ecpm_nleaves)
 		ecp_report_corrupt(check->index, ECP_META_BLKNO,
 						   psprintf("The index has %u clusters, not %u.",

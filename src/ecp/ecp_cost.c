@@ -30,7 +30,7 @@
 
 #include <math.h>
 
-#include "ecp/ecp.h"
+#include "ecp/ecp_living.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
@@ -49,6 +49,9 @@
 
 /* Leaders that a descent compares for each cluster; see ecp_descent.c. */
 #define ECP_COST_BEAM		40
+
+/* Clusters read for each buffer that comes with them, about. */
+#define ECP_COST_BUFFER_PROBES		4
 
 /*
  * A radius, of which the planner knows nothing: we take it to be one that
@@ -69,6 +72,7 @@ typedef struct EcpCostInput
 	double		levels;
 	double		probes;			/* read before the first row */
 	double		probes_max;		/* that a scan can come to read */
+	double		buffers;		/* read before the first row, as clusters */
 } EcpCostInput;
 
 static void
@@ -89,11 +93,17 @@ cost_read_index(const IndexOptInfo *info, double share, EcpCostInput *input)
 		input->vec_bytes : state.leaf.code_bytes;
 	input->levels = state.meta.ecpm_root_level;
 	input->probes = ecp_default_probes(index, &state.meta);
+	if (state.meta.ecpm_nbuffers > 0)
+		input->buffers = ecp_buffer_limit(index, &state,
+										  ecp_buffer_clusters(index, &state)) /
+			2.0 / input->rows;
 	index_close(index, NoLock);
 	if (share < 1)
 		input->probes = ecp_filter_probes(input->probes,
 										  Max(share, 1 / tuples), input->rows);
 	input->probes = Min(input->probes, input->nclusters);
+	input->buffers *= Min(ceil(input->probes / ECP_COST_BUFFER_PROBES),
+						  state.meta.ecpm_nbuffers);
 
 	if (ecp_iterative_scan == ECP_ITERATIVE_OFF)
 		input->probes_max = input->probes;
@@ -247,8 +257,9 @@ cost_compute(PlannerInfo *root, IndexPath *path, double loop_count,
 	cost->descent = vector_cost * Min(input.nclusters,
 									  ECP_COST_BEAM * input.probes);
 	cost->first_io = cost_pages(root, info, &input,
-								input.probes + input.levels, loop_count);
-	cost->first_cpu = input.probes * row_cost;
+								input.probes + input.buffers + input.levels,
+								loop_count);
+	cost->first_cpu = (input.probes + input.buffers) * row_cost;
 
 	/* putting candidates in order costs what it costs a sort */
 	rest = input.probes_max - input.probes;

@@ -17,6 +17,9 @@
  * than 2 % against comparing all.  As the queues never drop anything, all
  * clusters come out in the end, each once, at any number of levels.
  *
+ * Buffers of inserted rows (ecp_buffer.c) are not searched for: each follows
+ * the first of the clusters that it takes rows for.
+ *
  * Which clusters there are is said by the structure version of "state"; the
  * nodes come from the leader cache.  Used by scans, and by inserts and
  * splits to find the nearest leader ("assigning").
@@ -34,6 +37,9 @@
 /* Leaders compared for each one wanted, and nodes opened at least. */
 #define ECP_BEAM			40
 #define ECP_BEAM_NODES_MIN	8
+
+/* Leaders of a panel are ranked from a multiple of this on. */
+#define ECP_PANEL_BLOCK		16
 
 /* Queue of one level. */
 typedef struct EcpDescentLevel
@@ -54,8 +60,11 @@ struct EcpDescent
 	char	   *prepared;
 
 	EcpNode   **nodes;			/* pinned */
+	bool	  **returned;		/* which buffers of each */
 	int			nnodes;
 	int			nodes_max;
+	int			buffer_node;	/* node of the buffer that is next, */
+	int			buffer;			/* or -1 */
 	float4	   *ranks;			/* of the leaders of one node */
 	int			ranks_max;
 
@@ -108,6 +117,7 @@ ecp_descent_begin(Relation index, const EcpIndexState *state,
 	descent->prepared = palloc(vec_bytes);
 	memcpy(descent->prepared, prepared, vec_bytes);
 	descent->nlevels = nlevels;
+	descent->buffer = -1;
 	if (nlevels > 0)
 		descent_expect(descent, expected);
 	return descent;
@@ -128,14 +138,24 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 	{
 		descent->nodes_max = descent->nodes_max > 0 ? descent->nodes_max * 2 : 16;
 		if (descent->nodes == NULL)
+		{
 			descent->nodes = palloc(descent->nodes_max * sizeof(EcpNode *));
+			descent->returned = palloc(descent->nodes_max * sizeof(bool *));
+		}
 		else
+		{
 			descent->nodes = repalloc(descent->nodes,
 									  mul_size(descent->nodes_max,
 											   sizeof(EcpNode *)));
+			descent->returned = repalloc(descent->returned,
+										 mul_size(descent->nodes_max,
+												  sizeof(bool *)));
+		}
 	}
 	node = ecp_node_get(descent->index, descent->state, ref, l + 1);
 	base = (uint64) descent->nnodes << 32;
+	descent->returned[descent->nnodes] =
+		node->nbuffers > 0 ? palloc0(node->nbuffers * sizeof(bool)) : NULL;
 	descent->nodes[descent->nnodes++] = node;
 	level->opened++;
 	if (node->nchildren == 0)
@@ -202,12 +222,52 @@ descent_take(EcpDescent *descent, int l)
 	return ecp_topk_take(&level->queue);
 }
 
+/* What stands at number "child" of a node, a cluster or a buffer. */
+static void
+descent_fill(const EcpNode *parent, uint32 child, EcpClusterRef *cluster)
+{
+	cluster->child = parent->children[child];
+	cluster->is_buffer = child >= parent->nchildren;
+	cluster->parent_blk = parent->blk;
+	cluster->parent_run = parent->run;
+	cluster->parent_slot = parent->slots[child];
+	cluster->parent = parent;
+	cluster->panel = parent->panel;
+	cluster->panel_child = child;
+	cluster->recent = parent->recent + parent->recent_first[child];
+	cluster->nrecent = parent->recent_first[child + 1] -
+		parent->recent_first[child];
+}
+
+/* The buffer that is next, and which one comes after it. */
+static void
+descent_next_buffer(EcpDescent *descent, EcpClusterRef *cluster)
+{
+	const EcpNode *node = descent->nodes[descent->buffer_node];
+	int			child = node->nchildren + descent->buffer;
+	int			first = child - child % ECP_PANEL_BLOCK;
+	float4		ranks[ECP_PANEL_BLOCK];
+
+	descent_fill(node, child, cluster);
+	ecp_panel_rank(descent->by_ip ? node->ip_panel : node->panel,
+				   descent->prepared, first, child - first + 1, ranks);
+	cluster->rank = ranks[child - first];
+	descent->buffer = node->map.next[descent->buffer];
+}
+
+bool
+ecp_descent_at_buffer(const EcpDescent *descent)
+{
+	return descent->buffer >= 0;
+}
+
 bool
 ecp_descent_next(EcpDescent *descent, EcpClusterRef *cluster)
 {
 	const EcpRanked *ranked;
 	const EcpNode *parent;
 	uint32		child;
+	bool	   *returned;
 
 	if (descent->nlevels == 0)
 	{
@@ -221,21 +281,27 @@ ecp_descent_next(EcpDescent *descent, EcpClusterRef *cluster)
 		return true;
 	}
 
+	if (descent->buffer >= 0)
+	{
+		descent_next_buffer(descent, cluster);
+		return true;
+	}
 	ranked = descent_take(descent, 0);
 	if (ranked == NULL)
 		return false;
 	parent = descent->nodes[EcpRankedItem(ranked) >> 32];
 	child = (uint32) EcpRankedItem(ranked);
-	cluster->child = parent->children[child];
+	descent_fill(parent, child, cluster);
 	cluster->rank = ranked->rank;
-	cluster->parent_blk = parent->blk;
-	cluster->parent_run = parent->run;
-	cluster->parent_slot = parent->slots[child];
-	cluster->panel = parent->panel;
-	cluster->panel_child = child;
-	cluster->recent = parent->recent + parent->recent_first[child];
-	cluster->nrecent = parent->recent_first[child + 1] -
-		parent->recent_first[child];
+
+	/* rows nearest to this leader may wait in a buffer */
+	returned = descent->returned[EcpRankedItem(ranked) >> 32];
+	if (returned != NULL && !returned[parent->map.buffer_of[child]])
+	{
+		descent->buffer_node = EcpRankedItem(ranked) >> 32;
+		descent->buffer = parent->map.buffer_of[child];
+		returned[descent->buffer] = true;
+	}
 	return true;
 }
 
@@ -246,11 +312,18 @@ void
 ecp_descent_end(EcpDescent *descent)
 {
 	for (int i = 0; i < descent->nnodes; i++)
+	{
 		ecp_node_release(descent->nodes[i]);
+		if (descent->returned[i])
+			pfree(descent->returned[i]);
+	}
 	for (int l = 0; l < descent->nlevels; l++)
 		ecp_topk_free(&descent->levels[l].queue);
 	if (descent->nodes)
+	{
 		pfree(descent->nodes);
+		pfree(descent->returned);
+	}
 	if (descent->ranks)
 		pfree(descent->ranks);
 	pfree(descent->prepared);

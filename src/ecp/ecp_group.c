@@ -277,6 +277,9 @@ ecp_group_divide(const EcpIndexState *state, const EcpReplaceTarget *target,
 	int			k = target->nold;
 
 	Assert(rows->n > 0);
+	/* a buffer, which is the last, has rows but is no cluster */
+	if (EcpReplaceWhich(target, k - 1) >= parent->nchildren)
+		k--;
 	rows->centre_stride = parent->stride;
 	rows->clusters = palloc_extended(mul_size(rows->n, sizeof(int32)),
 									 MCXT_ALLOC_HUGE);
@@ -393,8 +396,8 @@ group_choose(const EcpMetaPageData *meta, EcpGroupTodo *todo,
 }
 
 /* Rows that a group may have, by maintenance_work_mem. */
-static double
-group_rows_max(const EcpIndexState *state)
+double
+ecp_group_rows_max(const EcpIndexState *state)
 {
 	Size		row_bytes = state->leaf.row_bytes + 4 * sizeof(int32) +
 		sizeof(ItemPointerData);
@@ -487,11 +490,11 @@ group_replace_one(Relation index, const EcpChildData *ref,
 
 	/* what was one group has no borders */
 	if (!pass->retrain && todo.n <= ECP_GROUP_LEAVES_MAX &&
-		todo.total <= group_rows_max(&state))
+		todo.total <= ecp_group_rows_max(&state))
 		return false;
 
 	/* new ones may be more than old ones, and all need a slot of the node */
-	rows_max = Min(group_rows_max(&state),
+	rows_max = Min(ecp_group_rows_max(&state),
 				   node->nfree / 1.5 * state.meta.ecpm_leaf_target);
 	leaves_max = Min(ECP_GROUP_LEAVES_MAX, node->nfree / 2);
 	if (node->nfree < Max(node->nchildren / 4, 2 * ECP_NODE_FREE_MIN))

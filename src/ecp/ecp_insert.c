@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_insert.c
- *	  aminsert: one row into the cluster of its nearest leader.
+ *	  aminsert: one row into the cluster of its nearest leader, or into the
+ *	  buffer that keeps rows for it.
  *
  *	 1 metapage -> structure version V; a descent at V (ecp_descent.c, from
  *	   the leader cache, so that usually no page of a node is read) gives
@@ -12,6 +13,10 @@
  *	   changes one page, mostly
  *	 4 no free slot: split the cluster if it has reached its limit and
  *	   nobody maintains the index just now, else append a run
+ *
+ * With the storage parameter buffer_rows, the buffer of the nearest leader's
+ * cluster takes the cluster's place in 2 and 3, and in 4 a buffer that has
+ * reached its limit is flushed (ecp_buffer.c).
  *
  * An index without rows has no root.  The first row makes one: a leaf that
  * takes everything until it splits.  So an index that was created on an
@@ -42,13 +47,27 @@ typedef enum EcpPutResult
 	ECP_PUT_OVERFULL			/* it must be split first */
 } EcpPutResult;
 
-/* Slots of the run to add to a leaf that has "total": half of that more. */
+/* Where a row goes: a cluster, or the buffer of one. */
+typedef struct EcpInsertPlace
+{
+	EcpChildData leaf;
+	bool		is_buffer;
+	bool		wants_buffer;	/* there is none, but should be */
+	const void *leader;			/* NULL = the cluster is a root */
+	uint32		full;			/* rows that are enough for a split or flush */
+} EcpInsertPlace;
+
+/*
+ * Slots of the run to add to a leaf that has "total": half of that more, or
+ * all that a buffer lacks.
+ */
 static uint32
-ecp_added_slots(const EcpIndexState *state, uint32 total)
+ecp_added_slots(const EcpIndexState *state, const EcpInsertPlace *place,
+				uint32 total)
 {
 	const EcpGeometry *geo = &state->leaf;
-	uint32		limit = ecp_leaf_limit(state);
-	uint32		nslots = total / 2;
+	uint32		limit = place->full;
+	uint32		nslots = place->is_buffer ? total : total / 2;
 	uint32		entry_pages;
 	uint32		npages;
 
@@ -76,12 +95,13 @@ ecp_added_slots(const EcpIndexState *state, uint32 total)
  */
 static EcpPutResult
 ecp_leaf_put(Relation index, const EcpIndexState *state,
-			 const EcpChildData *leaf, const EcpSlotItem *item,
+			 const EcpInsertPlace *place, const EcpSlotItem *item,
 			 bool may_split, bool must_split)
 {
 	const EcpGeometry *geo = &state->leaf;
+	const EcpChildData *leaf = &place->leaf;
 	EcpPutResult result = ECP_PUT_DONE;
-	uint32		full = ecp_leaf_limit(state);
+	uint32		full = place->full;
 	uint32		stop_slot;
 	uint32		nslots = 0;
 	uint32		npages = 0;
@@ -129,7 +149,7 @@ ecp_leaf_put(Relation index, const EcpIndexState *state,
 				break;
 			ECP_STOP_POINT("addrun");
 			ecp_xlog_add_run(index, state, page0,
-							 ecp_added_slots(state, nslots));
+							 ecp_added_slots(state, place, nslots));
 			ECP_STOP_POINT("addrun-done");
 		}
 
@@ -183,20 +203,48 @@ ecp_insert_first(Relation index, EcpIndexState *state,
 }
 
 /*
- * The cluster of the nearest leader; the leader is copied to "leader".
- * Returns false if the cluster is the root and has none.
+ * The cluster at "child" of a node of level 1, or its buffer.  The leader is
+ * copied to "leader".
  */
-static bool
+static void
+ecp_insert_place(Relation index, const EcpIndexState *state,
+				 const EcpNode *node, int child, void *leader,
+				 EcpInsertPlace *place)
+{
+	bool		buffering = ecp_options_get(index).buffer_rows > 0;
+
+	if (buffering && node->nbuffers > 0)
+	{
+		int			buffer = node->map.buffer_of[child];
+
+		child = node->nchildren + buffer;
+		place->is_buffer = true;
+		place->full = ecp_buffer_limit(index, state,
+									   node->map.nmembers[buffer]);
+	}
+	place->wants_buffer = buffering && node->nbuffers == 0;
+	place->leaf = node->children[child];
+	ecp_panel_get(node->panel, child, leader);
+	place->leader = leader;
+}
+
+/*
+ * Where a row goes: to the cluster of the nearest leader.  "leader" has room
+ * for one.
+ */
+static void
 ecp_insert_find(Relation index, const EcpIndexState *state,
-				const void *prepared, EcpChildData *leaf, void *leader)
+				const void *prepared, void *leader, EcpInsertPlace *place)
 {
 	EcpDescent *descent;
 	EcpClusterRef cluster;
 
+	memset(place, 0, sizeof(EcpInsertPlace));
+	place->full = ecp_leaf_limit(state);
 	if (state->meta.ecpm_root_level == 0)
 	{
-		*leaf = state->meta.ecpm_root;
-		return false;
+		place->leaf = state->meta.ecpm_root;
+		return;
 	}
 	if (state->meta.ecpm_root_level == 1)
 	{
@@ -209,35 +257,39 @@ ecp_insert_find(Relation index, const EcpIndexState *state,
 			ecp_report_corrupt(index, node->blk, "A node has no children.");
 		ecp_panel_nearest(node->panel, node->nchildren, prepared,
 						  state->node.vec_bytes, 1, &nearest, &rank);
-		*leaf = node->children[nearest];
-		ecp_panel_get(node->panel, nearest, leader);
+		ecp_insert_place(index, state, node, nearest, leader, place);
 		ecp_node_release(node);
-		return true;
+		return;
 	}
 	descent = ecp_descent_begin(index, state, prepared, true, 1);
 	if (!ecp_descent_next(descent, &cluster))
 		ecp_report_corrupt(index, state->meta.ecpm_root.ecpc_blk,
 						   "The tree of leaders has no leaves.");
-	*leaf = cluster.child;
-	ecp_panel_get(cluster.panel, cluster.panel_child, leader);
+	ecp_insert_place(index, state, cluster.parent, cluster.panel_child, leader,
+					 place);
 	ecp_descent_end(descent);
-	return true;
 }
 
 /*
- * Split the leaf that is nearest to "prepared" and full.  Returns false if
- * somebody else maintains the index now; waits for him only if "wait".
+ * Make room where a row nearest to "prepared" goes: split the leaf, flush the
+ * buffer, or create it.  Does nothing if somebody else maintains the index
+ * now; waits for him only if "wait".
  */
-static bool
-ecp_insert_split_leaf(Relation index, const void *prepared, bool wait)
+static void
+ecp_insert_make_room(Relation index, Relation heap, const void *prepared,
+					 const EcpInsertPlace *place, bool wait)
 {
 	if (wait)
 		LockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
 	else if (!ConditionalLockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock))
-		return false;
-	ecp_maintain_full_leaf(index, prepared);
+		return;
+	if (place->is_buffer)
+		ecp_buffer_flush_full(index, heap, prepared);
+	else if (place->wants_buffer)
+		ecp_buffer_create(index, prepared);
+	else
+		ecp_maintain_full_leaf(index, prepared);
 	UnlockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
-	return true;
 }
 
 /*
@@ -277,13 +329,14 @@ ecp_insert_wait(Relation index, const EcpIndexState *state,
  * is freed by the caller.
  */
 static void
-ecp_insert_vector(Relation index, const EcpVector *vector, const void *row,
-				  ItemPointer heap_tid)
+ecp_insert_vector(Relation index, Relation heap, const EcpVector *vector,
+				  const void *row, ItemPointer heap_tid)
 {
 	EcpIndexState state;
 	EcpSlotItem item = {0};
 	bool		may_split = ecp_insert_split;
 	bool		must_split = true;
+	bool		may_create = true;
 	char	   *prepared = palloc(mul_size(vector->dims, sizeof(float4)) + 64);
 	char	   *leader = palloc(mul_size(vector->dims, sizeof(float4)) + 64);
 
@@ -292,7 +345,7 @@ ecp_insert_vector(Relation index, const EcpVector *vector, const void *row,
 
 	for (int tries = 0; tries < ECP_INSERT_TRIES_MAX;)
 	{
-		EcpChildData leaf;
+		EcpInsertPlace place;
 
 		CHECK_FOR_INTERRUPTS();
 		ecp_index_state_read(index, &state);
@@ -306,9 +359,17 @@ ecp_insert_vector(Relation index, const EcpVector *vector, const void *row,
 			ecp_insert_first(index, &state, vector);
 			continue;
 		}
-		item.leader = ecp_insert_find(index, &state, prepared, &leaf,
-									  leader) ? leader : NULL;
-		switch (ecp_leaf_put(index, &state, &leaf, &item, may_split,
+		ecp_insert_find(index, &state, prepared, leader, &place);
+		item.leader = place.leader;
+		if (place.wants_buffer && may_create)
+		{
+			/* only once, whether it could be done or not */
+			may_create = false;
+			ecp_insert_make_room(index, heap, prepared, &place, false);
+			continue;
+		}
+		place.wants_buffer = false;
+		switch (ecp_leaf_put(index, &state, &place, &item, may_split,
 							 must_split))
 		{
 			case ECP_PUT_DONE:
@@ -316,15 +377,15 @@ ecp_insert_vector(Relation index, const EcpVector *vector, const void *row,
 			case ECP_PUT_MOVED:
 				/* again: it is closed, and the next version still to come */
 				if (tries++ > 0)
-					ecp_insert_wait(index, &state, &leaf);
+					ecp_insert_wait(index, &state, &place.leaf);
 				break;
 			case ECP_PUT_FULL:
 				/* only once, whether it could be done or not */
-				(void) ecp_insert_split_leaf(index, prepared, false);
+				ecp_insert_make_room(index, heap, prepared, &place, false);
 				may_split = false;
 				break;
 			case ECP_PUT_OVERFULL:
-				(void) ecp_insert_split_leaf(index, prepared, true);
+				ecp_insert_make_room(index, heap, prepared, &place, true);
 				must_split = false;
 				break;
 		}
@@ -368,7 +429,7 @@ ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 		ecp_attr_form(&attrs, values, isnull, copy + vec_bytes);
 		row = copy;
 	}
-	ecp_insert_vector(index, &vector, row, heap_tid);
+	ecp_insert_vector(index, heap, &vector, row, heap_tid);
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);
 	return false;

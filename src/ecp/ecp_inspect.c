@@ -39,7 +39,7 @@ PGDLLEXPORT Datum ecp_clusters(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum ecp_page_items(PG_FUNCTION_ARGS);
 
 #define ECP_METAPAGE_COLUMNS	23
-#define ECP_STATS_COLUMNS		27
+#define ECP_STATS_COLUMNS		29
 #define ECP_CLUSTERS_COLUMNS	8
 #define ECP_ITEMS_COLUMNS		8
 
@@ -268,10 +268,13 @@ inspect_leaf(Relation index, const EcpIndexState *state,
 	pfree(runs);
 }
 
-/* All leaves of the present version, in the order of the tree. */
+/*
+ * All clusters of the present version, in the order of the tree, or all
+ * buffers.
+ */
 static void
-inspect_leaves(Relation index, const EcpIndexState *state, bool want_tids,
-			   EcpLeafVisitor visitor, void *arg)
+inspect_leaves(Relation index, const EcpIndexState *state, bool buffers,
+			   bool want_tids, EcpLeafVisitor visitor, void *arg)
 {
 	List	   *nodes;
 	ListCell   *lc;
@@ -280,6 +283,8 @@ inspect_leaves(Relation index, const EcpIndexState *state, bool want_tids,
 		return;
 	if (state->meta.ecpm_root_level == 0)
 	{
+		if (buffers)
+			return;
 		inspect_leaf(index, state, &state->meta.ecpm_root, want_tids, visitor,
 					 arg);
 		return;
@@ -294,9 +299,12 @@ inspect_leaves(Relation index, const EcpIndexState *state, bool want_tids,
 							 ref->child.ecpc_run, false);
 		if (node == NULL)
 			ecp_report_moved(index, ref->child.ecpc_blk);
-		for (int i = 0; i < node->nchildren; i++)
-			inspect_leaf(index, state, &node->children[i], want_tids, visitor,
-						 arg);
+		for (int i = 0; i < node->nchildren + node->nbuffers; i++)
+		{
+			if ((i >= node->nchildren) == buffers)
+				inspect_leaf(index, state, &node->children[i], want_tids,
+							 visitor, arg);
+		}
 		ecp_node_image_free(node);
 	}
 }
@@ -375,7 +383,7 @@ stats_nodes(Relation index, const EcpIndexState *state, int64 *node_pages,
 			ecp_report_moved(index, ref->child.ecpc_blk);
 		*node_pages += node->head.header.ecpr_npages;
 		*dead_leaders += node->head.header.ecpr_nslots - node->nfree -
-			node->nchildren;
+			node->nchildren - node->nbuffers;
 		ecp_node_image_free(node);
 	}
 	return list_length(nodes);
@@ -416,6 +424,7 @@ ecp_index_stats(PG_FUNCTION_ARGS)
 	Relation	index = inspect_open(PG_GETARG_OID(0));
 	EcpIndexState state;
 	EcpStats	stats = {0};
+	EcpStats	buffers = {0};
 	EcpDrift	drift;
 	Datum		values[ECP_STATS_COLUMNS];
 	bool		nulls[ECP_STATS_COLUMNS] = {0};
@@ -428,7 +437,8 @@ ecp_index_stats(PG_FUNCTION_ARGS)
 	int			i = 0;
 
 	ecp_index_state_read(index, &state);
-	inspect_leaves(index, &state, false, stats_visit, &stats);
+	inspect_leaves(index, &state, false, false, stats_visit, &stats);
+	inspect_leaves(index, &state, true, false, stats_visit, &buffers);
 	nnodes = stats_nodes(index, &state, &node_pages, &dead_leaders);
 	nfree = ecp_space_count_used(index);
 	nblocks = RelationGetNumberOfBlocks(index);
@@ -441,7 +451,7 @@ ecp_index_stats(PG_FUNCTION_ARGS)
 	values[i++] = Int32GetDatum(EcpIndexIsEmpty(&state) ? 0 :
 								state.meta.ecpm_root_level);
 	values[i++] = Int64GetDatum(nnodes);
-	values[i++] = Int64GetDatum(stats.nrows);
+	values[i++] = Int64GetDatum(stats.nrows + buffers.nrows);
 	values[i++] = Float8GetDatum(mean);
 	values[i++] = Int64GetDatum(stats.smallest);
 	values[i++] = Int64GetDatum(stats.largest);
@@ -457,6 +467,8 @@ ecp_index_stats(PG_FUNCTION_ARGS)
 	values[i++] = Int64GetDatum(state.meta.ecpm_retired_pages);
 	values[i++] = Int64GetDatum(nfree);
 	values[i++] = Int64GetDatum(state.meta.ecpm_sversion);
+	values[i++] = Int64GetDatum(buffers.nleaves);
+	values[i++] = Int64GetDatum(buffers.nrows);
 	i += stats_put_drift(&drift, values + i, nulls + i);
 	Assert(i == ECP_STATS_COLUMNS);
 	relation_close(index, AccessShareLock);
@@ -506,7 +518,7 @@ ecp_clusters(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ecp_index_state_read(index, &state);
-	inspect_leaves(index, &state, true, clusters_visit, &rows);
+	inspect_leaves(index, &state, false, true, clusters_visit, &rows);
 	relation_close(index, AccessShareLock);
 	return (Datum) 0;
 }

@@ -60,6 +60,9 @@
 
 /* Items that a participant takes: queries to descend for, and to search. */
 #define KNN_DESCEND_STEP	32
+
+/* Buffers that a query may want beyond one for each cluster. */
+#define KNN_BUFFERS_MORE	16
 #define KNN_RESCAN_STEP		4
 
 /* The queries of the user. */
@@ -458,7 +461,8 @@ knn_settle(EcpKnn *knn, int q)
 	}
 	if (shared->exact)
 		return true;
-	if (query->nresults < shared->k && refused)
+	if ((query->nresults < shared->k && refused) ||
+		(query->flags & ECP_KNN_CUT_OFF) != 0)
 		return false;
 	if (ecp_iterative_scan == ECP_ITERATIVE_OFF ||
 		(query->flags & ECP_KNN_ALL_READ) != 0)
@@ -583,6 +587,9 @@ knn_plan(EcpKnn *knn, EcpKnnShared *plan, bool exact, int k, int64 nqueries)
 		plan->keep += knn->row_security ? k * 3 : Max(k / 8, 2);
 	/* one more than there are: so we see whether these were all */
 	plan->probes = Min(probes, meta->ecpm_nleaves + 1);
+	/* a cluster is followed by one buffer, and hardly ever by more */
+	plan->max_refs = plan->probes +
+		Min(meta->ecpm_nbuffers, plan->probes + KNN_BUFFERS_MORE);
 	plan->max_queries = (int) Min(nqueries, PG_INT32_MAX / plan->keep);
 	plan->query_stride = MAXALIGN(plan->state.leaf.vec_bytes);
 	ecp_knn_layout(plan, (Size) work_mem * 1024);

@@ -74,6 +74,7 @@ typedef struct EcpKnnQuery
 #define ECP_KNN_NULL		0x01	/* NULL: has no neighbours */
 #define ECP_KNN_NO_PLACE	0x02	/* no direction: near to nothing */
 #define ECP_KNN_ALL_READ	0x04	/* it wants all the clusters there are */
+#define ECP_KNN_CUT_OFF		0x08	/* it wants more than its refs hold */
 
 typedef struct EcpKnnShared
 {
@@ -84,6 +85,7 @@ typedef struct EcpKnnShared
 	int			k;
 	int			keep;			/* candidates of a query, k or more */
 	int			probes;			/* clusters of a query */
+	int			max_refs;		/* the same and buffers that follow them */
 	int			max_queries;
 	int			max_clusters;
 	Size		query_stride;	/* bytes of a query's elements */
@@ -135,7 +137,7 @@ typedef struct EcpKnn
 	EcpRanked  *heaps;			/* keep for each query */
 	ItemPointerData *tids;		/* the same; invalid = not visible */
 	uint32	   *rest;			/* queries for RESCAN */
-	EcpKnnRef  *refs;			/* probes for each query */
+	EcpKnnRef  *refs;			/* max_refs for each query */
 	EcpKnnCluster *clusters;
 	uint32	   *pairs;			/* queries by cluster */
 

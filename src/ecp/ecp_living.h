@@ -65,6 +65,7 @@ typedef struct EcpNodeImage
 	int			level;
 	uint32		nfree;			/* free slots */
 	int			nchildren;
+	int			nbuffers;		/* in the same arrays, behind the children */
 	EcpChildData *children;
 	uint32	   *slots;			/* of the children within the run */
 	char	   *leaders;		/* stride bytes each; NULL if not wanted */
@@ -172,13 +173,14 @@ typedef struct EcpPublish
 {
 	int			nold;
 	Buffer		old[2];			/* exclusively locked heads */
-	BlockNumber first_closed;	/* of a group: nold is 0 */
+	BlockNumber first_closed;	/* of a group: nold is 0; may be Invalid */
 	BlockNumber last_closed;
 	uint32		retired_pages;
 	bool		root_changes;
 	EcpChildData root;
 	uint32		root_level;
 	int			nleaves_delta;
+	int			nbuffers_delta;
 } EcpPublish;
 
 extern void ecp_xlog_publish(Relation index, const EcpPublish *publish);
@@ -195,8 +197,11 @@ typedef struct EcpReplaceTarget
 	const EcpNodeImage *parent;
 	int			nold;
 	int			which[2];		/* children of parent */
-	const int  *group;			/* or of a group, more of them */
+	const int  *group;			/* or of a group, more of them; a buffer last */
 	bool		retrain;		/* a group: new leaders, not moved ones */
+	int			nbuffers;		/* buffers to be written beside the leaves */
+	uint32		room;			/* a node: free slots that it should have */
+	EcpChildData *result;		/* gets what the first new one is, or NULL */
 } EcpReplaceTarget;
 
 #define EcpReplaceWhich(target, i) \
@@ -208,7 +213,8 @@ typedef enum EcpReplaceKind
 	ECP_REPLACE_SPLIT,			/* one by two */
 	ECP_REPLACE_MERGE,			/* two by one */
 	ECP_REPLACE_DROP,			/* an empty one by nothing */
-	ECP_REPLACE_GROUP			/* many leaves by many, rows change places */
+	ECP_REPLACE_GROUP,			/* many leaves by many, rows change places */
+	ECP_REPLACE_BUFFERS			/* nothing by empty buffers of a node */
 } EcpReplaceKind;
 
 extern bool ecp_replace(Relation index, EcpReplaceKind kind,
@@ -238,6 +244,8 @@ extern void ecp_group_divide(const EcpIndexState *state,
 							 const EcpReplaceTarget *target,
 							 EcpGroupRows *rows);
 
+extern double ecp_group_rows_max(const EcpIndexState *state);
+
 /* ---- ecp_maintain.c ---- */
 
 /* What maintenance did, for ecp_maintain() and VACUUM (VERBOSE). */
@@ -249,11 +257,14 @@ typedef struct EcpMaintainCounts
 	uint32		drops;
 	uint32		groups;
 	uint32		regrouped;		/* leaves in them, before */
+	uint32		flushes;		/* of buffers */
 	uint32		purged_pages;
 } EcpMaintainCounts;
 
 extern void ecp_node_renew(Relation index, BlockNumber blk, uint64 run,
 						   int level);
+extern void ecp_node_fold(Relation index, EcpChildData *ref, uint32 room);
+extern void ecp_purge_some(Relation index, Relation heap);
 
 /* ecp_group.c */
 extern void ecp_group_train(Relation index, EcpMaintainCounts *counts);
@@ -269,6 +280,22 @@ extern void ecp_maintain_full_leaf(Relation index, const void *prepared);
 extern void ecp_maintain_index(Relation index, Relation heap, bool purge_all,
 							   EcpMaintainCounts *counts);
 extern Relation ecp_index_open(Oid indexoid, LOCKMODE lockmode);
+
+/* ---- ecp_buffer.c ---- */
+
+extern uint32 ecp_buffer_limit(Relation index, const EcpIndexState *state,
+							   int nmembers);
+extern uint32 ecp_buffer_slots(Relation index, const EcpIndexState *state);
+extern int	ecp_buffer_clusters(Relation index, const EcpIndexState *state);
+extern int	ecp_buffer_divide(const EcpIndexState *state,
+							  const char *leaders, Size stride, int n,
+							  int nbuffers, char *centres);
+extern void ecp_buffer_create(Relation index, const void *prepared);
+extern void ecp_buffer_flush_full(Relation index, Relation heap,
+								  const void *prepared);
+extern void ecp_buffer_flush_node(Relation index, EcpChildData *ref,
+								  EcpMaintainCounts *counts);
+extern void ecp_buffer_flush_all(Relation index, EcpMaintainCounts *counts);
 
 /*
  * Named stop points between WAL records, for crash tests.  Compiled only

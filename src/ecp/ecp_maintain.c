@@ -126,8 +126,32 @@ ecp_find_parent(Relation index, const EcpIndexState *state, int level,
 }
 
 /*
+ * The parent of a node, with room for a successor; NULL if it is the root.
+ * It is renewed first if it has none.  *state is the version it is of.
+ */
+static EcpNodeImage *
+ecp_node_parent(Relation index, uint64 run, int level, int *which,
+				EcpIndexState *state)
+{
+	check_stack_depth();
+	for (;;)
+	{
+		EcpNodeImage *parent;
+
+		ecp_index_state_read(index, state);
+		if (state->meta.ecpm_root.ecpc_run == run)
+			return NULL;
+		parent = ecp_find_parent(index, state, level + 1, run, which);
+		if (ecp_node_has_room(state, parent))
+			return parent;
+		ecp_node_renew(index, parent->head.blk, parent->head.run, level + 1);
+	}
+}
+
+/*
  * Write a node anew so that it has room: as two if it has too many children.
- * Its parent is renewed first if that has no room for it.
+ * Its parent is renewed first if that has no room for it.  Rows that wait in
+ * buffers go to their clusters before these can get into different nodes.
  */
 void
 ecp_node_renew(Relation index, BlockNumber blk, uint64 run, int level)
@@ -135,32 +159,55 @@ ecp_node_renew(Relation index, BlockNumber blk, uint64 run, int level)
 	EcpIndexState state;
 	EcpReplaceTarget target = {0};
 	EcpNodeImage *node;
-	EcpNodeImage *parent = NULL;
 	EcpReplaceKind kind;
 
-	check_stack_depth();
 	for (;;)
 	{
-		ecp_index_state_read(index, &state);
-		if (state.meta.ecpm_root.ecpc_run == run)
+		EcpMaintainCounts counts = {0};
+		EcpChildData ref = {0};
+
+		target.parent = ecp_node_parent(index, run, level, &target.which[0],
+										&state);
+		node = ecp_node_read(index, &state, level, blk, run, false);
+		if (node == NULL)
+			ecp_report_moved(index, blk);
+		kind = node->nchildren > ecp_node_limit(&state) ?
+			ECP_REPLACE_SPLIT : ECP_REPLACE_FOLD;
+		if (kind == ECP_REPLACE_FOLD || node->nbuffers == 0)
 			break;
-		parent = ecp_find_parent(index, &state, level + 1, run,
-								 &target.which[0]);
-		if (ecp_node_has_room(&state, parent))
-			break;
-		ecp_node_renew(index, parent->head.blk, parent->head.run, level + 1);
+		ref.ecpc_blk = blk;
+		ref.ecpc_run = run;
+		ecp_buffer_flush_node(index, &ref, &counts);
+		blk = ref.ecpc_blk;
+		run = ref.ecpc_run;
 	}
 
-	node = ecp_node_read(index, &state, level, blk, run, false);
-	if (node == NULL)
-		ecp_report_moved(index, blk);
-	kind = node->nchildren > ecp_node_limit(&state) ?
-		ECP_REPLACE_SPLIT : ECP_REPLACE_FOLD;
 	target.level = level;
-	target.parent = parent;
 	target.nold = 1;
 	if (!ecp_replace(index, kind, &target))
 		ecp_report_corrupt(index, blk, "A node has no children.");
+}
+
+/*
+ * Write a node of level 1 anew with so many free slots; *ref is where it is
+ * then.
+ */
+void
+ecp_node_fold(Relation index, EcpChildData *ref, uint32 room)
+{
+	EcpIndexState state;
+	EcpReplaceTarget target = {0};
+	EcpChildData folded;
+
+	target.parent = ecp_node_parent(index, ref->ecpc_run, 1,
+									&target.which[0], &state);
+	target.level = 1;
+	target.nold = 1;
+	target.room = room;
+	target.result = &folded;
+	if (!ecp_replace(index, ECP_REPLACE_FOLD, &target))
+		ecp_report_corrupt(index, ref->ecpc_blk, "A node has no children.");
+	*ref = folded;
 }
 
 /* ---- one split, for an insert ---- */
@@ -362,6 +409,8 @@ ecp_maintain_count(EcpReplaceKind kind, EcpMaintainCounts *counts)
 			break;
 		case ECP_REPLACE_GROUP:
 			counts->groups++;
+			break;
+		case ECP_REPLACE_BUFFERS:
 			break;
 	}
 }
@@ -571,8 +620,22 @@ ecp_purge(Relation index, Relation heap, bool all)
 }
 
 /*
+ * Free retired clusters if they are many, for an insert that is about to
+ * retire more of them.  The maintenance lock is held.
+ */
+void
+ecp_purge_some(Relation index, Relation heap)
+{
+	EcpIndexState state;
+
+	ecp_index_state_read(index, &state);
+	if (ecp_retired_too_much(index, &state))
+		(void) ecp_purge(index, heap, false);
+}
+
+/*
  * ecp_maintain_index
- *		Everything: undo, stamp, purge, split, fold, merge, regroup.
+ *		Everything: undo, stamp, purge, flush, split, fold, merge, regroup.
  *
  * Takes the maintenance lock, waiting for it.  VACUUM frees retired pages
  * only if they are many and regroups only around splits; "thorough" frees
@@ -586,6 +649,8 @@ ecp_maintain_index(Relation index, Relation heap, bool thorough,
 	ecp_undo(index);
 	ecp_stamp_retired(index);
 	counts->purged_pages += ecp_purge(index, heap, thorough);
+	if (thorough || ecp_options_get(index).buffer_rows == 0)
+		ecp_buffer_flush_all(index, counts);
 	ecp_maintain_leaves(index, counts);
 	if (thorough)
 		ecp_group_train(index, counts);

@@ -62,6 +62,10 @@ ecp_reloptions_init(void)
 {
 	ecp_relopt_kind = add_reloption_kind();
 
+	add_int_reloption(ecp_relopt_kind, "buffer_rows",
+					  "Inserted rows that wait for each cluster in a buffer, so that many are moved to it at a time; 0 inserts into the clusters",
+					  ECP_BUFFER_ROWS_DEFAULT, 0, ECP_BUFFER_ROWS_MAX,
+					  ShareUpdateExclusiveLock);
 	add_int_reloption(ecp_relopt_kind, "cluster_size",
 					  "Kilobytes that a probe reads; 0 makes clusters of about 128 rows, or of what the measured tablespace reads at half of its bandwidth where the index exceeds effective_cache_size",
 					  ECP_CLUSTER_SIZE_DEFAULT, 0, ECP_CLUSTER_SIZE_MAX,
@@ -168,6 +172,7 @@ bytea *
 ecpoptions(Datum reloptions, bool validate)
 {
 	static const relopt_parse_elt tab[] = {
+		{"buffer_rows", RELOPT_TYPE_INT, offsetof(EcpOptions, buffer_rows)},
 		{"cluster_size", RELOPT_TYPE_INT, offsetof(EcpOptions, cluster_size)},
 		{"dims", RELOPT_TYPE_INT, offsetof(EcpOptions, dims)},
 		{"leaders", RELOPT_TYPE_ENUM, offsetof(EcpOptions, leaders)},
@@ -190,6 +195,7 @@ ecp_options_get(Relation index)
 
 	if (index->rd_options)
 		return *(EcpOptions *) index->rd_options;
+	options.buffer_rows = ECP_BUFFER_ROWS_DEFAULT;
 	options.cluster_size = ECP_CLUSTER_SIZE_DEFAULT;
 	options.leaders = ECP_LEADERS_KMEANS;
 	options.quantizer = ECP_QUANTIZER_AUTO;

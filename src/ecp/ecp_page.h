@@ -10,7 +10,9 @@
  * first of which is its head: a bulk-built cluster is one run, inserts that
  * find no free slot add further ones.  A leaf (level 0) has rows in its
  * slots; a node (level >= 1) has leaders, each with a reference to the head
- * of its child: the node IS the directory of its children.
+ * of its child: the node IS the directory of its children.  A node of level 1
+ * may also have buffers among its children: leaves whose rows wait to be
+ * moved to clusters of the node (ecp_buffer.c).
  *
  *	 block 0		metapage
  *	 block 1		map page of blocks 0 .. ECP_MAP_BITS - 1
@@ -130,6 +132,9 @@ typedef EcpChildData *EcpChild;
 /* The leader comes from training over many clusters, not from a split. */
 #define ECP_CHILD_TRAINED	0x0001
 
+/* Not a cluster but a buffer of rows for clusters of the same node. */
+#define ECP_CHILD_BUFFER	0x0002
+
 #define ECP_V_NONE			0xFFFFFFFF
 
 /* Written to disk (ecpm_quantizer): never renumber. */
@@ -162,7 +167,7 @@ typedef struct EcpRunHeaderData
 	uint8		ecpr_level;		/* 0 = leaf */
 	uint8		ecpr_flags;		/* ECP_RUN_* */
 	uint16		ecpr_unused;
-	uint64		ecpr_reserved[2];	/* insert buffers of a node, later */
+	uint64		ecpr_reserved[2];
 } EcpRunHeaderData;
 
 typedef EcpRunHeaderData *EcpRunHeader;
@@ -277,7 +282,8 @@ typedef struct EcpMetaPageData
 	uint32		ecpm_recall_queries;
 	uint8		ecpm_attr_kind[ECP_ATTRS_MAX];	/* EcpAttrKind, see ecp_attr.h */
 	uint8		ecpm_form;		/* EcpForm of the column */
-	uint8		ecpm_pad[7];
+	uint8		ecpm_pad[3];
+	uint32		ecpm_nbuffers;	/* of the present version */
 	uint64		ecpm_reserved[14];
 } EcpMetaPageData;
 

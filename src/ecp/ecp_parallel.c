@@ -53,7 +53,7 @@ ecp_knn_layout(EcpKnnShared *shared, Size memory)
 		mul_size(shared->keep, sizeof(EcpRanked) + sizeof(ItemPointerData)) +
 		shared->query_stride + KNN_PREPARED_BYTES;
 	if (!shared->exact)
-		per_query += mul_size(shared->probes,
+		per_query += mul_size(shared->max_refs,
 							  sizeof(EcpKnnRef) + sizeof(uint32));
 	n = Max(memory / per_query, KNN_QUERIES_MIN);
 	n = shared->max_queries = Min(n, shared->max_queries);
@@ -72,9 +72,10 @@ ecp_knn_layout(EcpKnnShared *shared, Size memory)
 	shared->off_refs = shared->off_clusters = shared->off_pairs = pos;
 	if (!shared->exact)
 	{
-		Size		nrefs = mul_size(n, shared->probes);
+		Size		nrefs = mul_size(n, shared->max_refs);
 
-		shared->max_clusters = Min(nrefs, shared->state.meta.ecpm_nleaves + 1);
+		shared->max_clusters = Min(nrefs, shared->state.meta.ecpm_nleaves +
+								   shared->state.meta.ecpm_nbuffers + 1);
 		pos += mul_size(nrefs, sizeof(EcpKnnRef));
 		shared->off_clusters = pos;
 		pos += mul_size(shared->max_clusters, sizeof(EcpKnnCluster));

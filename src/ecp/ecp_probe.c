@@ -333,7 +333,8 @@ probe_read_cluster(EcpProbe *probe, const EcpClusterRef *ref)
 		run.run = run.header.ecpr_next_run;
 		run.nrecent = 0;
 	}
-	probe->clusters++;
+	if (!ref->is_buffer)
+		probe->clusters++;
 }
 
 static int
@@ -382,9 +383,10 @@ ecp_probe_added(EcpProbe *probe, int n)
 }
 
 /*
- * Take the next clusters, at most n, from the descent; the ones taken before
- * were read.  Returns their number, 0 if there are no more.  They and what
- * the reader keeps of them are in the current memory context.
+ * Take the next clusters, at most n, from the descent, and the buffers that
+ * follow them; the ones taken before were read.  Returns how many there are
+ * of both, 0 if there are no more.  They and what the reader keeps of them
+ * are in the current memory context.
  */
 int
 ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
@@ -394,8 +396,20 @@ ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
 
 	n = Min(n, ECP_PROBE_REFS);
 	refs = ecp_probe_room(probe, n);
-	while (count < n && ecp_descent_next(descent, &refs[count]))
-		count++;
+	while (n > 0 || ecp_descent_at_buffer(descent))
+	{
+		if (count == probe->refs_max)
+		{
+			probe->refs_max *= 2;
+			probe->refs = repalloc(probe->refs,
+								   sizeof(EcpClusterRef) * probe->refs_max);
+			refs = probe->refs;
+		}
+		if (!ecp_descent_next(descent, &refs[count]))
+			break;
+		if (!refs[count++].is_buffer)
+			n--;
+	}
 	/* devices like ascending order, and the order within a window is ours */
 	if (probe_cold > 0 && !probe->ordered)
 		ecp_probe_sort(refs, count);
@@ -437,7 +451,7 @@ ecp_probe_is_cold(void)
 	return probe_cold > 0;
 }
 
-/* Read the next one of the clusters taken. */
+/* Read the next one of the clusters and buffers taken. */
 void
 ecp_probe_next(EcpProbe *probe)
 {

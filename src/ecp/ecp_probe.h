@@ -76,7 +76,9 @@ extern void ecp_probe_warm(Buffer buffer, Size offset, Size bytes);
 extern Buffer ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run,
 							   int kind, uint32 pageno, Page *page);
 
-/* Clusters taken and not read yet. */
+/* Clusters and buffers taken and not read yet; is a buffer the next? */
 #define EcpProbeWaiting(probe)	((probe)->nrefs - (probe)->next_ref)
+#define EcpProbeAtBuffer(probe) \
+	(EcpProbeWaiting(probe) > 0 && (probe)->refs[(probe)->next_ref].is_buffer)
 
 #endif							/* ECP_PROBE_H */

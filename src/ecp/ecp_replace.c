@@ -2,7 +2,7 @@
  *
  * ecp_replace.c
  *	  REPLACE: one or two clusters by none, one or two new ones; a group of
- *	  leaves by a group of others.
+ *	  leaves by a group of others, with or without a buffer.
  *
  * Splitting, folding (writing a cluster anew without holes, in one run),
  * merging and dropping clusters, of rows as of leaders, are one operation.
@@ -66,17 +66,22 @@ typedef struct EcpReplace
 	uint32		old_pages;
 	uint32		spare;			/* free slots wanted in each new leaf */
 	uint32		missed;			/* rows that came while we worked */
+	int			nold_buffers;	/* of the old clusters */
 	/* what is copied: rows, or the children of one node */
 	EcpRowSet	rows;
 	EcpNodeImage *node;
 	char	   *prepared;		/* rows as they compare with leaders */
 	Size		prepared_stride;
 	int			nnew;			/* without a new root */
+	int			nbuffers;		/* the last ones of them */
 	EcpNew	   *new;
 	EcpIntentData intent;
 } EcpReplace;
 
-/* Slots of a new run for n items; a leaf gets "spare" free ones. */
+#define EcpReplaceIsGroup(r) \
+	((r)->kind == ECP_REPLACE_GROUP || (r)->kind == ECP_REPLACE_BUFFERS)
+
+/* Slots of a new run for n items, "spare" of which are free at least. */
 static uint32
 ecp_new_slots(const EcpGeometry *geo, int level, int n, uint32 spare)
 {
@@ -87,7 +92,7 @@ ecp_new_slots(const EcpGeometry *geo, int level, int n, uint32 spare)
 	if (level == 0)
 		nslots = n + spare + (geo->stream ? n / 8 : 0);
 	else
-		nslots = n + Max(n / 2, ECP_NODE_SPARE_MIN);
+		nslots = n + Max(Max(n / 2, ECP_NODE_SPARE_MIN), spare);
 	nslots = Min(nslots, ecp_slots_in_pages(geo, ECP_RUN_PAGES_MAX));
 	if (nslots < n)
 		ereport(ERROR,
@@ -115,7 +120,8 @@ ecp_replace_vector(const EcpReplace *r, int item)
 static int
 ecp_replace_count(const EcpReplace *r)
 {
-	return r->target->level == 0 ? r->rows.nrows : r->node->nchildren;
+	return r->target->level == 0 ? r->rows.nrows :
+		r->node->nchildren + r->node->nbuffers;
 }
 
 /* Prepare the rows from number "first" on for comparison with leaders. */
@@ -154,11 +160,16 @@ ecp_replace_copy(EcpReplace *r)
 {
 	const EcpReplaceTarget *target = r->target;
 
-	r->old = palloc(target->nold * sizeof(EcpChildData));
+	r->old = palloc(Max(target->nold, 1) * sizeof(EcpChildData));
 	for (int i = 0; i < target->nold; i++)
 		r->old[i] = target->parent ?
 			target->parent->children[EcpReplaceWhich(target, i)] :
 			r->state.meta.ecpm_root;
+	for (int i = 0; i < target->nold; i++)
+	{
+		if (r->old[i].ecpc_flags & ECP_CHILD_BUFFER)
+			r->nold_buffers++;
+	}
 
 	if (target->level > 0)
 	{
@@ -209,11 +220,16 @@ static void
 ecp_new_finish(EcpReplace *r, EcpNew *new)
 {
 	EcpMetaPageData *meta = &r->state.meta;
+	bool		buffer = new >= &r->new[r->nnew - r->nbuffers];
 	float8		radius = 0;
 
 	new->level = r->target->level;
-	new->nslots = ecp_new_slots(EcpLevelGeometry(&r->state, new->level),
-								new->level, new->nitems, r->spare);
+	if (buffer)
+		new->nslots = ecp_buffer_slots(r->index, &r->state);
+	else
+		new->nslots = ecp_new_slots(EcpLevelGeometry(&r->state, new->level),
+									new->level, new->nitems,
+									new->level == 0 ? r->spare : r->target->room);
 	for (int i = 0; i < new->nitems; i++)
 	{
 		float8		d = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
@@ -224,9 +240,31 @@ ecp_new_finish(EcpReplace *r, EcpNew *new)
 	}
 	new->child.ecpc_radius = radius;
 	new->child.ecpc_nrows = new->nitems;
-	new->child.ecpc_flags = ecp_new_flags(r);
+	new->child.ecpc_flags = buffer ? ECP_CHILD_BUFFER : ecp_new_flags(r);
 	new->child.ecpc_vfrom = meta->ecpm_sversion + 1;
 	new->child.ecpc_vto = ECP_V_NONE;
+}
+
+/* Buffers that the target wants, for the clusters with these leaders. */
+static void
+ecp_replace_add_buffers(EcpReplace *r, const char *leaders, Size stride,
+						int n)
+{
+	Size		vec_bytes = r->state.node.vec_bytes;
+	int			max = r->target->nbuffers;
+	char	   *centres = palloc_extended(add_size(mul_size(max, vec_bytes), 64),
+										  MCXT_ALLOC_HUGE);
+
+	r->nbuffers = ecp_buffer_divide(&r->state, leaders, stride, n, max,
+									centres);
+	for (int i = 0; i < r->nbuffers; i++)
+	{
+		char	   *leader = palloc0(MAXALIGN(vec_bytes));
+
+		memcpy(leader, centres + i * vec_bytes, vec_bytes);
+		r->new[r->nnew++].leader = leader;
+	}
+	pfree(centres);
 }
 
 /* The same for a group: as ecp_group_divide() says. */
@@ -240,9 +278,10 @@ ecp_replace_divide_group(EcpReplace *r)
 	rows.n = n;
 	rows.vectors = r->prepared;
 	rows.stride = r->prepared_stride;
-	ecp_group_divide(&r->state, target, &rows);
+	if (r->kind == ECP_REPLACE_GROUP)
+		ecp_group_divide(&r->state, target, &rows);
 	r->nnew = rows.nclusters;
-	r->new = palloc0((r->nnew + 1) * sizeof(EcpNew));
+	r->new = palloc0((r->nnew + target->nbuffers + 1) * sizeof(EcpNew));
 	for (int i = 0; i < n; i++)
 		r->new[rows.clusters[i]].nitems++;
 	for (int i = 0; i < r->nnew; i++)
@@ -257,6 +296,12 @@ ecp_replace_divide_group(EcpReplace *r)
 
 		new->items[new->nitems++] = i;
 	}
+	if (target->nbuffers > 0 && r->kind == ECP_REPLACE_GROUP)
+		ecp_replace_add_buffers(r, rows.centres, rows.centre_stride, r->nnew);
+	else if (target->nbuffers > 0)
+		ecp_replace_add_buffers(r, target->parent->leaders,
+								target->parent->stride,
+								target->parent->nchildren);
 	for (int i = 0; i < r->nnew; i++)
 		ecp_new_finish(r, &r->new[i]);
 }
@@ -383,7 +428,7 @@ ecp_new_write(EcpReplace *r, EcpNew *new)
 	header = EcpPageGetRunHeader((Page) pages);
 	header->ecpr_hw_page = entry_pages;
 	header->ecpr_free_hint = new->nitems / geo->slots;
-	if (r->kind == ECP_REPLACE_GROUP)
+	if (EcpReplaceIsGroup(r))
 		header->ecpr_retired_next = r->intent.ecpi_written;
 
 	for (int i = 0; i < new->nitems; i++)
@@ -409,7 +454,7 @@ static void
 ecp_replace_write(EcpReplace *r)
 {
 	const EcpReplaceTarget *target = r->target;
-	bool		group = r->kind == ECP_REPLACE_GROUP;
+	bool		group = EcpReplaceIsGroup(r);
 	bool		new_root = target->parent == NULL && r->nnew == 2;
 	int			nruns = r->nnew + (new_root ? 1 : 0);
 	EcpIntentData *intent = &r->intent;
@@ -558,7 +603,8 @@ ecp_replace_parent(EcpReplace *r)
 
 /*
  * A row of a group that came too late to be copied goes to the nearest new
- * leaf that has room.  Returns false if none has.
+ * leaf that has room, or new buffer if there is one.  Returns false if none
+ * has.
  */
 static bool
 ecp_replace_put_late(EcpReplace *r, int row, bool *full)
@@ -575,7 +621,8 @@ ecp_replace_put_late(EcpReplace *r, int row, bool *full)
 		Buffer		page0;
 		bool		done;
 
-		for (int k = 0; k < r->nnew; k++)
+		for (int k = r->nbuffers > 0 ? r->nnew - r->nbuffers : 0;
+			 k < r->nnew; k++)
 		{
 			float8		d;
 
@@ -647,8 +694,12 @@ ecp_replace_close(EcpReplace *r, EcpPublish *publish)
 	ECP_STOP_POINT("group-closed");
 	r->old_pages = r->rows.npages;
 	r->missed = r->rows.nrows - first;
-	publish->last_closed = r->old[0].ecpc_blk;
-	publish->first_closed = r->old[r->target->nold - 1].ecpc_blk;
+	publish->first_closed = publish->last_closed = InvalidBlockNumber;
+	if (r->target->nold > 0)
+	{
+		publish->last_closed = r->old[0].ecpc_blk;
+		publish->first_closed = r->old[r->target->nold - 1].ecpc_blk;
+	}
 	return done;
 }
 
@@ -682,7 +733,7 @@ ecp_replace_publish(EcpReplace *r)
 	EcpPublish	publish = {0};
 	bool		done;
 
-	if (r->kind == ECP_REPLACE_GROUP)
+	if (EcpReplaceIsGroup(r))
 		done = ecp_replace_close(r, &publish);
 	else
 	{
@@ -703,7 +754,9 @@ ecp_replace_publish(EcpReplace *r)
 	if (done)
 	{
 		publish.retired_pages = r->old_pages;
-		publish.nleaves_delta = target->level == 0 ? r->nnew - target->nold : 0;
+		publish.nbuffers_delta = r->nbuffers - r->nold_buffers;
+		publish.nleaves_delta = target->level > 0 ? 0 :
+			r->nnew - target->nold - publish.nbuffers_delta;
 		if (target->parent == NULL)
 		{
 			publish.root_changes = true;
@@ -715,7 +768,7 @@ ecp_replace_publish(EcpReplace *r)
 				r->nnew == 1 ? target->level : 0;
 		}
 		ECP_STOP_POINT("replace-publish");
-		if (r->kind == ECP_REPLACE_GROUP)
+		if (EcpReplaceIsGroup(r))
 			ECP_STOP_POINT("group-publish");
 		ecp_xlog_publish(r->index, &publish);
 		ECP_STOP_POINT("replace-published");
@@ -758,11 +811,12 @@ ecp_replace_try(Relation index, EcpReplaceKind kind,
 
 	if (!ecp_replace_copy(r) ||
 		(kind == ECP_REPLACE_SPLIT && ecp_replace_count(r) < 2) ||
-		(kind == ECP_REPLACE_GROUP && ecp_replace_count(r) < 2) ||
+		(kind == ECP_REPLACE_GROUP &&
+		 ecp_replace_count(r) < (r->nold_buffers > 0 ? 1 : 2)) ||
 		(kind == ECP_REPLACE_DROP && ecp_replace_count(r) > 0))
 		return false;
 
-	if (kind == ECP_REPLACE_GROUP)
+	if (EcpReplaceIsGroup(r))
 	{
 		ecp_replace_divide_group(r);
 		if (r->nnew + ECP_NODE_FREE_MIN > target->parent->nfree)
@@ -777,6 +831,8 @@ ecp_replace_try(Relation index, EcpReplaceKind kind,
 		ecp_undo(index);
 		*spare = 2 * r->missed + 64;
 	}
+	else if (target->result)
+		*target->result = r->new[0].child;
 	return done;
 }
 
@@ -802,6 +858,8 @@ ecp_replace(Relation index, EcpReplaceKind kind,
 	uint32		spare = ECP_LEAF_SPARE;
 	bool		done = false;
 
+	if (target->result)
+		memset(target->result, 0, sizeof(EcpChildData));
 	context = AllocSetContextCreate(CurrentMemoryContext, "ecp replace",
 									ALLOCSET_DEFAULT_SIZES);
 	old_context = MemoryContextSwitchTo(context);

@@ -741,7 +741,8 @@ search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 	EcpProbe   *probe = &search->probe;
 
 	search->stats.windows++;
-	for (; n > 0 && EcpTopkCount(&search->rows) < rows_max; n--)
+	while ((n > 0 || EcpProbeAtBuffer(probe)) &&
+		   EcpTopkCount(&search->rows) < rows_max)
 	{
 		if (EcpProbeWaiting(probe) == 0)
 		{
@@ -755,6 +756,8 @@ search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 				return;
 			}
 		}
+		if (!EcpProbeAtBuffer(probe))
+			n--;
 		ecp_probe_next(probe);
 	}
 }
@@ -772,7 +775,7 @@ search_read_nearest(EcpSearch *search)
 	EcpMetric	metric = search->state.meta.ecpm_metric;
 
 	search->stats.windows++;
-	for (int n = 0; n < plan->most; n++)
+	for (int n = 0; n < plan->most || EcpProbeAtBuffer(probe);)
 	{
 		if (EcpProbeWaiting(probe) == 0)
 		{
@@ -787,6 +790,12 @@ search_read_nearest(EcpSearch *search)
 				break;
 			}
 		}
+		/* a buffer belongs to a cluster that was read */
+		if (EcpProbeAtBuffer(probe))
+		{
+			ecp_probe_next(probe);
+			continue;
+		}
 		if (n >= plan->least &&
 			ecp_target_reached(metric, probe->refs[probe->next_ref].rank,
 							   search->nearest.kth, plan->slack))
@@ -794,6 +803,7 @@ search_read_nearest(EcpSearch *search)
 			search->stats.early = true;
 			break;
 		}
+		n++;
 		ecp_probe_next(probe);
 	}
 

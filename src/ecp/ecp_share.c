@@ -63,6 +63,7 @@ typedef struct ShareCluster
 {
 	EcpChildData child;
 	float4		rank;
+	bool		is_buffer;
 	int			producer;
 	Buffer	   *recent;			/* in the memory of that process */
 	int			nrecent;
@@ -194,6 +195,9 @@ ecp_share_open(EcpShare *share, const EcpScanPlan *plan, bool filtered,
 	shared->radius = radius;
 	shared->end = plan->early ? plan->most : plan->probes;
 
+	/* buffers have places in the ring, at most one for each cluster or so */
+	shared->end += Min(shared->state.meta.ecpm_nbuffers, shared->end);
+
 	SpinLockAcquire(&shared->mutex);
 	shared->phase = SHARE_OPEN;
 	SpinLockRelease(&shared->mutex);
@@ -298,6 +302,7 @@ share_produce(EcpShare *share, uint64 n)
 
 		place->child = refs[i].child;
 		place->rank = refs[i].rank;
+		place->is_buffer = refs[i].is_buffer;
 		place->producer = share->number;
 		place->recent = refs[i].recent;
 		place->nrecent = refs[i].nrecent;
@@ -424,8 +429,10 @@ share_judge_first(EcpShared *shared, uint64 *limit, EcpShareEnd *end)
 		share_grow(shared);
 	}
 	*limit = shared->end;
+	/* a buffer belongs to a cluster that was taken */
 	if (plan->early && shared->claimed >= plan->least &&
 		shared->claimed < shared->produced &&
+		!shared->ring[shared->claimed % SHARE_RING].is_buffer &&
 		ecp_target_reached(shared->state.meta.ecpm_metric,
 						   shared->ring[shared->claimed % SHARE_RING].rank,
 						   shared->nearest.kth, plan->slack))
@@ -499,6 +506,7 @@ share_fill_probe(EcpShare *share, const ShareCluster *chunk, int n)
 	{
 		refs[i].child = chunk[i].child;
 		refs[i].rank = chunk[i].rank;
+		refs[i].is_buffer = chunk[i].is_buffer;
 		refs[i].parent_blk = InvalidBlockNumber;
 		refs[i].recent = chunk[i].recent;
 		refs[i].nrecent = chunk[i].nrecent;

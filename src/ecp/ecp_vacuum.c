@@ -155,7 +155,7 @@ ecp_vacuum_present(EcpVacuum *vacuum)
 							 ref->child.ecpc_blk, ref->child.ecpc_run, false);
 		if (node == NULL)
 			ecp_report_moved(vacuum->index, ref->child.ecpc_blk);
-		for (int i = 0; i < node->nchildren; i++)
+		for (int i = 0; i < node->nchildren + node->nbuffers; i++)
 			ecp_vacuum_leaf(vacuum, node->children[i].ecpc_blk,
 							node->children[i].ecpc_run);
 		ecp_node_image_free(node);

@@ -256,10 +256,43 @@ ecp_page_slots(const EcpGeometry *geo, const EcpRun *run, uint32 pageno)
 	return Min(geo->slots, run->header.ecpr_nslots - pageno * geo->slots);
 }
 
+/* Children first, buffers behind them, each in the order of slots. */
+static void
+ecp_node_image_order(EcpNodeImage *node)
+{
+	int			n = node->nchildren;
+	EcpChildData *children = palloc(n * sizeof(EcpChildData));
+	uint32	   *slots = palloc(n * sizeof(uint32));
+	char	   *leaders = node->leaders == NULL ? NULL :
+		palloc_extended(mul_size(n, node->stride), MCXT_ALLOC_HUGE);
+	int			next_child = 0;
+	int			next_buffer = n - node->nbuffers;
+
+	for (int i = 0; i < n; i++)
+	{
+		bool		buffer = (node->children[i].ecpc_flags & ECP_CHILD_BUFFER) != 0;
+		int			to = buffer ? next_buffer++ : next_child++;
+
+		children[to] = node->children[i];
+		slots[to] = node->slots[i];
+		if (leaders)
+			memcpy(leaders + to * node->stride,
+				   node->leaders + i * node->stride, node->stride);
+	}
+	pfree(node->children);
+	pfree(node->slots);
+	if (node->leaders)
+		pfree(node->leaders);
+	node->children = children;
+	node->slots = slots;
+	node->leaders = leaders;
+	node->nchildren = next_child;
+}
+
 /*
  * ecp_node_read
  *		Copy a node: its children at state's version, with their leaders if
- *		wanted.
+ *		wanted, and behind them its buffers.
  *
  * NULL if its blocks belong to another run now.  Free the result with
  * ecp_node_image_free().
@@ -315,8 +348,12 @@ ecp_node_read(Relation index, const EcpIndexState *state, int level,
 				ecp_run_read_vector(index, geo, &node->head, &view, run_slot,
 									node->leaders + n * node->stride);
 			node->nchildren++;
+			if (node->children[n].ecpc_flags & ECP_CHILD_BUFFER)
+				node->nbuffers++;
 		}
 	}
+	if (node->nbuffers > 0)
+		ecp_node_image_order(node);
 	return node;
 }
 

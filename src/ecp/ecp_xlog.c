@@ -876,11 +876,13 @@ ecp_xlog_publish(Relation index, const EcpPublish *publish)
 
 	xlog = GenericXLogStart(index);
 	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
-	if (BufferIsValid(tail))
+	if (first == InvalidBlockNumber)
+		 /* nothing is retired */ ;
+	else if (BufferIsValid(tail))
 		EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, tail, 0))->ecpr_retired_next = first;
 	else
 		m->ecpm_retired_head = first;
-	if (publish->nold == 0)
+	if (publish->nold == 0 && first != InvalidBlockNumber)
 		m->ecpm_retired_tail = publish->last_closed;
 	for (int i = 0; i < publish->nold; i++)
 	{
@@ -897,6 +899,7 @@ ecp_xlog_publish(Relation index, const EcpPublish *publish)
 	m->ecpm_retired_pages += publish->retired_pages;
 	m->ecpm_sversion++;
 	m->ecpm_nleaves += publish->nleaves_delta;
+	m->ecpm_nbuffers += publish->nbuffers_delta;
 	if (publish->root_changes)
 	{
 		m->ecpm_root = publish->root;

@@ -1,0 +1,481 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_buffer.c
+ *	  Buffers for inserts: rows wait beside the clusters, and move to them
+ *	  many at a time.
+ *
+ * In an index far larger than memory every insert reads a page of a random
+ * cluster and has it written again: a block each way for a row.  With the
+ * storage parameter buffer_rows a row goes to a buffer instead, of which there
+ * is one for about ECP_BUFFER_CLUSTERS neighbouring clusters of a node.  The
+ * last pages of all buffers stay in memory.  A buffer that has buffer_rows
+ * for each of its clusters is flushed: its rows and theirs are written as new
+ * clusters, each once.
+ *
+ * A buffer is a leaf, flagged ECP_CHILD_BUFFER, among the children of a node
+ * of level 1; so appending to it, scanning it and removing dead rows is what
+ * it is for every leaf.  It has a leader, the centre of some leaders of the
+ * node, and takes the rows of the clusters whose leaders are nearest to that
+ * (ecp_buffer_map()).  Nothing about that is stored: it follows from the
+ * children that a structure version shows.
+ *
+ *	 insert		nearest cluster -> its buffer -> a free slot there
+ *	 full		REPLACE of {buffer, its clusters} by {clusters, empty
+ *				buffer}, by the maintainer of the moment; others insert on,
+ *				and only into this buffer not while it is published
+ *	 search		the buffer of a cluster follows the first such cluster
+ *
+ * As the flush is one REPLACE of a group (ecp_replace.c), a row is at any
+ * version in the buffer or in a cluster, and never in both.
+ *
+ * Which cluster a buffered row belongs to is decided when it is flushed.  A
+ * cluster that is split or regrouped meanwhile may come to belong to another
+ * buffer; then such a row is found by searches that read one of the clusters
+ * that the buffer still has, as a row is that is not with its nearest leader.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "commands/vacuum.h"
+#include "common/pg_prng.h"
+#include "ecp/ecp_build.h"
+#include "ecp/ecp_living.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+/* Clusters that share a buffer, and steps of k-means that find them. */
+#define ECP_BUFFER_CLUSTERS		16
+#define ECP_BUFFER_ITERATIONS	10
+
+/* A buffer has at most so many pages before it is full. */
+#define ECP_BUFFER_PAGES_MAX	(ECP_SPLIT_PAGES_MAX / 2)
+
+/* A buffer has at least so many rows before it is full. */
+#define ECP_BUFFER_ROWS_MIN		8
+
+/* ---- which buffer for which cluster ---- */
+
+/* The nearest of n vectors; -1 if n is 0. */
+static int
+buffer_nearest_leader(const EcpMetaPageData *meta, const char *leaders,
+					  Size stride, int n, const char *vector)
+{
+	int			nearest = -1;
+	float8		nearest_d = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		float8		d = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
+									 meta->ecpm_dims, leaders + i * stride,
+									 vector);
+
+		if (nearest < 0 || d < nearest_d)
+		{
+			nearest = i;
+			nearest_d = d;
+		}
+	}
+	return nearest;
+}
+
+/*
+ * ecp_buffer_map
+ *		Find the buffer of each child of a node.
+ *
+ * "leaders" are those of the children, then those of the buffers; there is at
+ * least one of each.  The arrays of the map are palloc'd.
+ */
+void
+ecp_buffer_map(const EcpMetaPageData *meta, const char *leaders, Size stride,
+			   int nchildren, int nbuffers, EcpBufferMap *map)
+{
+	EcpElem		elem = meta->ecpm_leader_elem;
+	int			dims = meta->ecpm_dims;
+	const char *pivots = leaders + nchildren * stride;
+	void	   *memory = palloc_extended(ecp_panel_bytes(elem, dims, nbuffers),
+										 MCXT_ALLOC_HUGE);
+	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims,
+									   nbuffers);
+
+	for (int b = 0; b < nbuffers; b++)
+		ecp_panel_set(panel, b, pivots + b * stride);
+	map->buffer_of = palloc0_array(int32, Max(nchildren, 1));
+	map->nmembers = palloc0_array(int32, nbuffers);
+	map->next = palloc_array(int32, nbuffers);
+	map->keeper = palloc_array(int32, nbuffers);
+	ecp_nearest(panel, nbuffers, dims, leaders, stride, nchildren,
+				map->buffer_of, NULL);
+	pfree(memory);
+	for (int i = 0; i < nchildren; i++)
+		map->nmembers[map->buffer_of[i]]++;
+	for (int b = 0; b < nbuffers; b++)
+		map->next[b] = map->keeper[b] = -1;
+
+	/* a buffer without clusters is read together with the nearest one's */
+	for (int b = 0; b < nbuffers && nchildren > 0; b++)
+	{
+		int			last;
+
+		if (map->nmembers[b] > 0)
+			continue;
+		map->keeper[b] = buffer_nearest_leader(meta, leaders, stride,
+											   nchildren, pivots + b * stride);
+		last = map->buffer_of[map->keeper[b]];
+		map->next[b] = map->next[last];
+		map->next[last] = b;
+	}
+}
+
+/*
+ * Centres of at most nbuffers groups of leaders, vec_bytes apart.  Returns
+ * their number.
+ */
+int
+ecp_buffer_divide(const EcpIndexState *state, const char *leaders,
+				  Size stride, int n, int nbuffers, char *centres)
+{
+	const EcpMetaPageData *meta = &state->meta;
+	EcpRows		rows = {0};
+	pg_prng_state prng;
+
+	nbuffers = Min(nbuffers, n);
+	if (nbuffers <= 1)
+	{
+		ecp_centre(meta->ecpm_leader_elem, meta->ecpm_dims, leaders, stride, n,
+				   centres);
+		return 1;
+	}
+	pg_prng_seed(&prng, meta->ecpm_seed + meta->ecpm_sversion);
+	rows.elem = meta->ecpm_leader_elem;
+	rows.dims = meta->ecpm_dims;
+	rows.rows = leaders;
+	rows.stride = stride;
+	rows.n = n;
+	return ecp_kmeans(NULL, &rows, nbuffers, ECP_BUFFER_ITERATIONS, &prng,
+					  centres, NULL);
+}
+
+/* ---- sizes ---- */
+
+/* Clusters that share a buffer: a flush has their rows in memory. */
+int
+ecp_buffer_clusters(Relation index, const EcpIndexState *state)
+{
+	double		rows = (double) state->meta.ecpm_leaf_max +
+		ecp_options_get(index).buffer_rows;
+
+	return (int) Min(Max(ecp_group_rows_max(state) / rows, 1),
+					 ECP_BUFFER_CLUSTERS);
+}
+
+/* Rows with which the buffer of so many clusters is full. */
+uint32
+ecp_buffer_limit(Relation index, const EcpIndexState *state, int nmembers)
+{
+	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_BUFFER_PAGES_MAX);
+	uint64		rows = (uint64) ecp_options_get(index).buffer_rows *
+		Max(nmembers, 1);
+
+	return Max(Min(rows, fits), ECP_BUFFER_ROWS_MIN);
+}
+
+/* Slots of a new buffer: half of what it will have, in whole pages. */
+uint32
+ecp_buffer_slots(Relation index, const EcpIndexState *state)
+{
+	const EcpGeometry *geo = &state->leaf;
+	uint32		nslots = ecp_buffer_limit(index, state,
+										  ecp_buffer_clusters(index, state)) / 2;
+	uint32		entry_pages;
+	uint32		npages;
+
+	if (geo->stream)
+		return Max(nslots, ECP_BUFFER_ROWS_MIN);
+	ecp_run_size(geo, nslots, &entry_pages, &npages);
+	return entry_pages * geo->slots;
+}
+
+/* ---- flushing; the maintenance lock is held ---- */
+
+/* Position of a buffer among the children of a node, or -1 if it is gone. */
+static int
+buffer_find(const EcpNodeImage *node, uint64 run)
+{
+	for (int i = node->nchildren; i < node->nchildren + node->nbuffers; i++)
+	{
+		if (node->children[i].ecpc_run == run)
+			return i;
+	}
+	return -1;
+}
+
+/* The node of level 1, copied; *state is the version that it is of. */
+static EcpNodeImage *
+buffer_read_node(Relation index, const EcpChildData *ref,
+				 EcpIndexState *state)
+{
+	EcpNodeImage *node;
+
+	ecp_index_state_read(index, state);
+	node = ecp_node_read(index, state, 1, ref->ecpc_blk, ref->ecpc_run, true);
+	if (node == NULL)
+		ecp_report_moved(index, ref->ecpc_blk);
+	return node;
+}
+
+/*
+ * The clusters of a buffer, then the buffer itself, as a palloc'd group.
+ * Returns how many they are without the buffer.
+ */
+static int
+buffer_group(const EcpIndexState *state, const EcpNodeImage *node, int which,
+			 int **group)
+{
+	EcpBufferMap map;
+	int			buffer = which - node->nchildren;
+	int			n = 0;
+
+	ecp_buffer_map(&state->meta, node->leaders, node->stride, node->nchildren,
+				   node->nbuffers, &map);
+	*group = palloc_array(int, node->nchildren + 1);
+	for (int i = 0; i < node->nchildren; i++)
+	{
+		if (map.buffer_of[i] == buffer)
+			(*group)[n++] = i;
+	}
+	if (n == 0 && map.keeper[buffer] >= 0)
+		(*group)[n++] = map.keeper[buffer];
+	(*group)[n] = which;
+	return n;
+}
+
+/*
+ * Move the rows of one buffer to its clusters.  With "keep" an empty buffer
+ * takes its place, or two if it had many clusters.  *ref is the node, and may
+ * be another one afterwards.  Returns false if it could not be done.
+ */
+static bool
+buffer_flush(Relation index, EcpChildData *ref, uint64 run, bool keep,
+			 EcpMaintainCounts *counts)
+{
+	bool		folded = false;
+
+	for (;;)
+	{
+		EcpIndexState state;
+		EcpReplaceTarget target = {0};
+		EcpNodeImage *node = buffer_read_node(index, ref, &state);
+		int			which = buffer_find(node, run);
+		int			clusters = ecp_buffer_clusters(index, &state);
+		EcpClusterSize size;
+		int		   *group;
+		int			n;
+		uint32		room;
+
+		CHECK_FOR_INTERRUPTS();
+		if (which < 0 ||
+			!ecp_cluster_size(index, &state, &node->children[which], false,
+							  &size))
+			return false;
+		n = buffer_group(&state, node, which, &group);
+
+		/* every cluster may become two, and the rows some more */
+		room = 2 * n + 2 * size.nslots / Max(state.meta.ecpm_leaf_target, 1) +
+			2 * ECP_NODE_FREE_MIN;
+		if (node->nfree < room && !folded)
+		{
+			ecp_node_fold(index, ref, 2 * room);
+			folded = true;
+			continue;
+		}
+		target.parent = node;
+		target.group = group;
+		target.nold = n + 1;
+		if (keep)
+			target.nbuffers = n > clusters + clusters / 2 ? 2 : 1;
+		ECP_STOP_POINT("buffer-flush");
+		if (!ecp_replace(index, ECP_REPLACE_GROUP, &target))
+			return false;
+		counts->flushes++;
+		return true;
+	}
+}
+
+/*
+ * ecp_buffer_flush_node
+ *		Flush all buffers of a node; none of them is left, except where rows
+ *		came faster than we worked.
+ *
+ * *ref is the node, and may be another one afterwards.
+ */
+void
+ecp_buffer_flush_node(Relation index, EcpChildData *ref,
+					  EcpMaintainCounts *counts)
+{
+	uint64		next = 0;
+
+	for (;;)
+	{
+		EcpIndexState state;
+		EcpReplaceTarget target = {0};
+		EcpNodeImage *node = buffer_read_node(index, ref, &state);
+		uint64		run = 0;
+		EcpClusterSize size;
+
+		/* in the order of runs, which nodes written anew do not change */
+		target.which[0] = -1;
+		for (int i = node->nchildren; i < node->nchildren + node->nbuffers; i++)
+		{
+			if (node->children[i].ecpc_run > next &&
+				(run == 0 || node->children[i].ecpc_run < run))
+			{
+				run = node->children[i].ecpc_run;
+				target.which[0] = i;
+			}
+		}
+		if (run == 0)
+			return;
+		next = run;
+		ecp_vacuum_delay_point();
+		if (!ecp_cluster_size(index, &state, &node->children[target.which[0]],
+							  true, &size))
+			ecp_report_moved(index, node->children[target.which[0]].ecpc_blk);
+		target.parent = node;
+		target.nold = 1;
+		if (size.nlive > 0 ||
+			!ecp_replace(index, ECP_REPLACE_DROP, &target))
+			(void) buffer_flush(index, ref, run, false, counts);
+		ecp_node_image_free(node);
+	}
+}
+
+/* Flush all buffers of the index. */
+void
+ecp_buffer_flush_all(Relation index, EcpMaintainCounts *counts)
+{
+	MemoryContext context;
+	MemoryContext old_context;
+	EcpIndexState state;
+	ListCell   *lc;
+
+	ecp_index_state_read(index, &state);
+	if (state.meta.ecpm_nbuffers == 0)
+		return;
+	context = AllocSetContextCreate(CurrentMemoryContext, "ecp buffers",
+									ALLOCSET_DEFAULT_SIZES);
+	old_context = MemoryContextSwitchTo(context);
+	foreach(lc, ecp_collect_nodes(index, &state, 1))
+	{
+		EcpNodeRef *ref = lfirst(lc);
+
+		ecp_buffer_flush_node(index, &ref->child, counts);
+	}
+	MemoryContextSwitchTo(old_context);
+	MemoryContextDelete(context);
+}
+
+/*
+ * The node of the cluster nearest to "prepared" and the run of its buffer, 0
+ * if there is none.  Returns false if the root is a leaf.
+ */
+static bool
+buffer_nearest(Relation index, const void *prepared, EcpIndexState *state,
+			   EcpChildData *ref, uint64 *run, int *nmembers)
+{
+	EcpDescent *descent;
+	EcpClusterRef cluster;
+
+	ecp_index_state_read(index, state);
+	if (EcpIndexIsEmpty(state) || state->meta.ecpm_root_level == 0)
+		return false;
+	descent = ecp_descent_begin(index, state, prepared, true, 1);
+	if (!ecp_descent_next(descent, &cluster))
+		ecp_report_corrupt(index, state->meta.ecpm_root.ecpc_blk,
+						   "The tree of leaders has no leaves.");
+	memset(ref, 0, sizeof(EcpChildData));
+	ref->ecpc_blk = cluster.parent_blk;
+	ref->ecpc_run = cluster.parent_run;
+	*run = 0;
+	*nmembers = 0;
+	if (cluster.parent->nbuffers > 0)
+	{
+		const EcpNode *node = cluster.parent;
+		int			buffer = node->map.buffer_of[cluster.panel_child];
+
+		*run = node->children[node->nchildren + buffer].ecpc_run;
+		*nmembers = node->map.nmembers[buffer];
+	}
+	ecp_descent_end(descent);
+	return true;
+}
+
+/*
+ * ecp_buffer_create
+ *		Give buffers to the node of the cluster nearest to "prepared", if it
+ *		has none.
+ */
+void
+ecp_buffer_create(Relation index, const void *prepared)
+{
+	EcpIndexState state;
+	EcpReplaceTarget target = {0};
+	EcpNodeImage *node;
+	EcpChildData ref;
+	uint64		run;
+	int			nmembers;
+
+	ecp_undo(index);
+	if (!buffer_nearest(index, prepared, &state, &ref, &run, &nmembers) ||
+		run != 0)
+		return;
+	node = buffer_read_node(index, &ref, &state);
+	target.nbuffers = Max(node->nchildren /
+						  ecp_buffer_clusters(index, &state), 1);
+	if (node->nfree < target.nbuffers + ECP_NODE_FREE_MIN)
+	{
+		ecp_node_fold(index, &ref, target.nbuffers + 2 * ECP_NODE_FREE_MIN);
+		node = buffer_read_node(index, &ref, &state);
+	}
+	target.parent = node;
+	ECP_STOP_POINT("buffer-create");
+	(void) ecp_replace(index, ECP_REPLACE_BUFFERS, &target);
+}
+
+/*
+ * ecp_buffer_flush_full
+ *		Flush the buffer of the cluster nearest to "prepared" if it is (still)
+ *		full.
+ *
+ * What is retired by that is freed here, too, when it has become much: an
+ * index that is only inserted into is vacuumed rarely.
+ */
+void
+ecp_buffer_flush_full(Relation index, Relation heap, const void *prepared)
+{
+	EcpMaintainCounts counts = {0};
+	EcpIndexState state;
+	EcpNodeImage *node;
+	EcpChildData ref;
+	EcpClusterSize size;
+	uint64		run;
+	int			nmembers;
+	int			which;
+
+	ecp_undo(index);
+	if (!buffer_nearest(index, prepared, &state, &ref, &run, &nmembers) ||
+		run == 0)
+		return;
+	node = buffer_read_node(index, &ref, &state);
+	which = buffer_find(node, run);
+	if (which < 0 ||
+		!ecp_cluster_size(index, &state, &node->children[which], true, &size))
+		ecp_report_moved(index, ref.ecpc_blk);
+	ecp_node_image_free(node);
+	if (size.nlive < ecp_buffer_limit(index, &state, nmembers))
+		return;					/* somebody has flushed it before us */
+	ecp_purge_some(index, heap);
+	(void) buffer_flush(index, &ref, run, nmembers > 0, &counts);
+}
