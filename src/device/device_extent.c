@@ -31,7 +31,6 @@
  */
 #include "postgres.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "access/detoast.h"
@@ -51,7 +50,6 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "storage/fd.h"
 #include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -63,6 +61,7 @@
 #include "utils/timestamp.h"
 #include "utils/varlena.h"
 
+#include "base/block_hint.h"
 #include "base/compat.h"
 #include "device/device_extent.h"
 #include "device/device_io.h"
@@ -377,37 +376,12 @@ extent_locate(const struct varlena *value, ExtentRange *range)
 	table_close(toast, AccessShareLock);
 }
 
-/*
- * Tell the operating system that these blocks will be read, or will not be
- * again.  A file that is not there any more is no error.
- */
+/* Tell the operating system that a value will be read, or not again. */
 static void
 extent_hint(const ExtentRange *range, bool needed)
 {
-#if defined(USE_POSIX_FADVISE) && defined(POSIX_FADV_WILLNEED) && defined(POSIX_FADV_DONTNEED)
-	BlockNumber block = range->first;
-	BlockNumber left = range->blocks;
-
-	if (range->first == InvalidBlockNumber)
-		return;
-	while (left > 0)
-	{
-		BlockNumber segment = block / RELSEG_SIZE;
-		BlockNumber here = Min(left, RELSEG_SIZE - block % RELSEG_SIZE);
-		char	   *path = segment == 0 ? range->path :
-			psprintf("%s.%u", range->path, segment);
-		int			fd = OpenTransientFile(path, O_RDONLY | PG_BINARY);
-
-		if (fd < 0)
-			return;
-		(void) posix_fadvise(fd, (off_t) (block % RELSEG_SIZE) * BLCKSZ,
-							 (off_t) here * BLCKSZ,
-							 needed ? POSIX_FADV_WILLNEED : POSIX_FADV_DONTNEED);
-		CloseTransientFile(fd);
-		block += here;
-		left -= here;
-	}
-#endif
+	if (range->first != InvalidBlockNumber)
+		ecp_block_hint(range->path, range->first, range->blocks, needed);
 }
 
 /*

@@ -22,9 +22,14 @@
  * the rows.  Both tables are then read ahead at the same pace, each by its
  * share.
  *
+ * We ask for pieces of many blocks, as the kernel does when it reads ahead
+ * by itself.  A request for each block, as by PrefetchBuffer(), makes a device
+ * that can do few requests a second slower than no reading ahead at all.
+ *
  * All of this is a hint.  A wrong guess costs a read, and nothing depends on
  * a right one.  maintenance_io_concurrency of the table's tablespace is the
- * number of blocks asked for at a time; 0 turns it off.
+ * number of blocks asked for at a time, if it is more than AHEAD_BLOCKS; 0
+ * turns reading ahead off.
  *
  * Called by ecp_build.c around each in-buff and by ecp_assign.c in between.
  *
@@ -34,8 +39,8 @@
 
 #include "access/heapam.h"
 #include "access/table.h"
+#include "base/block_hint.h"
 #include "ecp/ecp_build.h"
-#include "storage/bufmgr.h"
 #include "utils/rel.h"
 #include "utils/spccache.h"
 
@@ -43,12 +48,16 @@
 #define AHEAD_ROWS_UNIT	96
 #define AHEAD_ROWS_MIN	16
 
+/* Blocks to ask for at once, if nobody wants more: half a megabyte. */
+#define AHEAD_BLOCKS	64
+
 void
 ecp_ahead_begin(EcpBuild *build, ItemPointer tid, Datum value)
 {
 	EcpAhead   *ahead = &build->ahead;
 	uint64		total = ahead->total;
 	BlockNumber blk = ItemPointerGetBlockNumber(tid);
+	int			concurrency;
 	double		share;
 	double		positions;
 	uint64		own;
@@ -59,17 +68,22 @@ ecp_ahead_begin(EcpBuild *build, ItemPointer tid, Datum value)
 	if (build->heap->rd_tableam != GetHeapamTableAmRoutine() ||
 		blk + 1 >= ahead->heap_blocks)
 		return;
-	ahead->concurrency =
+	concurrency =
 		get_tablespace_maintenance_io_concurrency(build->heap->rd_rel->reltablespace);
-	if (ahead->concurrency == 0)
+	if (concurrency == 0)
 		return;
+	ahead->piece = Max(concurrency, AHEAD_BLOCKS);
+	ahead->heap_path = ecp_relation_path(build->heap);
 
 	if (VARATT_IS_EXTERNAL(DatumGetPointer(value)) &&
 		OidIsValid(build->heap->rd_rel->reltoastrelid))
 	{
-		ahead->toast = table_open(build->heap->rd_rel->reltoastrelid,
-								  AccessShareLock);
-		ahead->toast_blocks = RelationGetNumberOfBlocks(ahead->toast);
+		Relation	toast = table_open(build->heap->rd_rel->reltoastrelid,
+									   AccessShareLock);
+
+		ahead->toast_blocks = RelationGetNumberOfBlocks(toast);
+		ahead->toast_path = ecp_relation_path(toast);
+		table_close(toast, AccessShareLock);
 	}
 	positions = Max(ahead->heap_blocks, ahead->toast_blocks);
 	ahead->scale = positions / ahead->heap_blocks;
@@ -92,12 +106,7 @@ ecp_ahead_begin(EcpBuild *build, ItemPointer tid, Datum value)
 void
 ecp_ahead_end(EcpBuild *build)
 {
-	EcpAhead   *ahead = &build->ahead;
-
-	if (ahead->toast)
-		table_close(ahead->toast, AccessShareLock);
-	ahead->toast = NULL;
-	ahead->concurrency = 0;
+	build->ahead.piece = 0;
 }
 
 /*
@@ -110,18 +119,21 @@ ecp_ahead_rows(const EcpBuild *build, int most)
 	const EcpAhead *ahead = &build->ahead;
 	int			rows;
 
-	if (ahead->concurrency == 0)
+	if (ahead->piece == 0)
 		return most;
-	rows = Min((double) ahead->concurrency * build->inbuff->max /
+	rows = Min((double) ahead->piece * build->inbuff->max /
 			   ahead->window, most);
 	if (rows > AHEAD_ROWS_UNIT)
 		rows -= rows % AHEAD_ROWS_UNIT;
 	return Max(rows, AHEAD_ROWS_MIN);
 }
 
-/* Take a position behind those that were given to processes of the team. */
+/*
+ * Take at most *n positions behind those that were given to processes of the
+ * team.
+ */
 static bool
-ahead_claim(EcpBuild *build, uint64 *position)
+ahead_claim(EcpBuild *build, uint64 *position, int *n)
 {
 	const EcpAhead *ahead = &build->ahead;
 	pg_atomic_uint64 *counter = ecp_team_ahead(build->team);
@@ -139,18 +151,22 @@ ahead_claim(EcpBuild *build, uint64 *position)
 		*position = Max(seen, given);
 		if (*position >= limit)
 			return false;
-	} while (!pg_atomic_compare_exchange_u64(counter, &seen, *position + 1));
+		*n = Min(*n, limit - *position);
+	} while (!pg_atomic_compare_exchange_u64(counter, &seen, *position + *n));
 	return true;
 }
 
-/* Ask for the block of a relation that begins at a position, if one does. */
+/* Ask for the blocks of a relation that begin at n positions. */
 static void
-ahead_ask(Relation rel, BlockNumber blocks, uint64 position, uint64 positions)
+ahead_ask(const char *path, BlockNumber blocks, uint64 position, int n,
+		  uint64 positions)
 {
-	uint64		blk = position * blocks / positions;
+	uint64		first = position == 0 ? 0 :
+		(position - 1) * blocks / positions + 1;
+	uint64		last = (position + n - 1) * blocks / positions;
 
-	if (position == 0 || blk != (position - 1) * blocks / positions)
-		PrefetchBuffer(rel, MAIN_FORKNUM, (BlockNumber) blk);
+	if (first <= last)
+		ecp_block_hint(path, first, last - first + 1, true);
 }
 
 void
@@ -160,25 +176,31 @@ ecp_ahead_step(EcpBuild *build, int done)
 	uint64		positions = Max(ahead->heap_blocks, ahead->toast_blocks);
 	double		due;
 
-	if (ahead->concurrency == 0)
+	if (ahead->piece == 0)
 		return;
 
 	/* one step early, so that the last has an effect, too */
 	due = Min((double) ahead->window,
 			  (double) ahead->window * done / build->inbuff->max +
-			  ahead->concurrency);
-	for (int i = 0; i < ahead->concurrency && ahead->asked < due; i++)
+			  ahead->piece);
+	while (ahead->asked < due)
 	{
-		uint64		position;
+		uint64		position = ahead->next;
+		int			n = Min(ahead->piece, ahead->window - ahead->asked);
 
 		if (ahead->next < ahead->end)
-			position = ahead->next++;
-		else if (build->team == NULL || !ahead_claim(build, &position))
+		{
+			n = Min(n, ahead->end - ahead->next);
+			ahead->next += n;
+		}
+		else if (build->team == NULL || !ahead_claim(build, &position, &n))
 			return;
-		ahead_ask(build->heap, ahead->heap_blocks, position, positions);
-		if (ahead->toast)
-			ahead_ask(ahead->toast, ahead->toast_blocks, position, positions);
-		ahead->asked++;
-		ahead->total++;
+		ahead_ask(ahead->heap_path, ahead->heap_blocks, position, n,
+				  positions);
+		if (ahead->toast_path)
+			ahead_ask(ahead->toast_path, ahead->toast_blocks, position, n,
+					  positions);
+		ahead->asked += n;
+		ahead->total += n;
 	}
 }

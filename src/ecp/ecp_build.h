@@ -143,9 +143,10 @@ typedef struct EcpAhead
 {
 	BlockNumber heap_blocks;
 	BlockNumber toast_blocks;
-	Relation	toast;			/* NULL: vectors are in the table */
+	char	   *heap_path;
+	char	   *toast_path;		/* NULL: vectors are in the table */
 	double		scale;			/* positions to a block of the table */
-	int			concurrency;	/* blocks to ask for at a time; 0: none */
+	int			piece;			/* to ask for at a time; 0: none */
 	uint64		window;			/* positions that the next in-buff takes */
 	uint64		asked;			/* how many of them were asked for */
 	uint64		next;			/* of those that nobody else reads */
