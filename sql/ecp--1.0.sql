@@ -1076,6 +1076,39 @@ CREATE FUNCTION ecp_recall(index regclass, k integer DEFAULT 10,
 COMMENT ON FUNCTION ecp_recall(regclass, integer, integer[], integer, integer, text, boolean) IS
 	'share of the true nearest rows that an ecp index finds, by number of probes; if asked, what targets of recall take is measured anew and stored';
 
+-- ecp: statistics of all sessions
+
+CREATE FUNCTION ecp_stat_get(index regclass, OUT scans bigint,
+	OUT batch_queries bigint, OUT early_stops bigint, OUT clusters bigint,
+	OUT pages bigint, OUT vectors bigint, OUT reranked bigint,
+	OUT filtered bigint, OUT returned bigint, OUT dropped bigint,
+	OUT inserts bigint, OUT splits bigint, OUT folds bigint,
+	OUT merges bigint, OUT drops bigint, OUT regrouped bigint,
+	OUT purged_pages bigint, OUT stats_reset timestamptz) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION ecp_stat_get(regclass) IS
+	'what all sessions have done with an ecp index since it was built or its statistics were reset';
+
+CREATE FUNCTION ecp_stat_reset(index regclass) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_stat_reset(regclass) IS
+	'set the statistics of an ecp index to zero';
+
+CREATE VIEW ecp_stat_indexes AS
+	SELECT n.nspname AS schemaname, t.relname, i.relname AS indexrelname,
+		i.oid AS indexrelid, s.*
+	FROM pg_catalog.pg_am a
+		JOIN pg_catalog.pg_class i ON i.relam = a.oid AND i.relkind = 'i'
+		JOIN pg_catalog.pg_index x ON x.indexrelid = i.oid
+		JOIN pg_catalog.pg_class t ON t.oid = x.indrelid
+		JOIN pg_catalog.pg_namespace n ON n.oid = i.relnamespace,
+		LATERAL ecp_stat_get(i.oid::pg_catalog.regclass) s
+	WHERE a.amname = 'ecp' AND
+		NOT pg_catalog.pg_is_other_temp_schema(i.relnamespace);
+COMMENT ON VIEW ecp_stat_indexes IS
+	'cumulative statistics of all ecp indexes: searches, what they read, inserts and maintenance';
+GRANT SELECT ON ecp_stat_indexes TO PUBLIC;
+
 -- ecp: many queries at once
 
 CREATE FUNCTION ecp_knn_batch(index regclass, queries anyarray,

@@ -92,6 +92,7 @@ SELECT (SELECT count(*) > 0 FROM ecp_recall('target_gi', samples => 200, store =
 SELECT ecp_index_check('target_gi', true);
 SELECT * FROM ecp_recall('target_gi', k => 5, store => true);
 SELECT * FROM ecp_recall('target_gi', samples => 99, store => true);
+SELECT * FROM ecp_recall('target_gi', queries => 'SELECT v FROM target_q LIMIT 50', store => true);
 CREATE ROLE regress_ecp_target;
 GRANT SELECT ON target_g TO regress_ecp_target;
 SET ROLE regress_ecp_target;

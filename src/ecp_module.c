@@ -32,6 +32,7 @@ _PG_init(void)
 	ecp_options_init();
 	ecp_cache_init();
 	ecp_path_init();
+	ecp_explain_init();
 
 	/* betree */
 	betree_init();

@@ -188,6 +188,11 @@
 #define ECP_HAVE_BULK_WRITE
 #endif
 
+/* 18: extensions add to what EXPLAIN says of a node */
+#if PG_VERSION_NUM >= 180000
+#define ECP_HAVE_EXPLAIN_HOOK
+#endif
+
 /*
  * 17: an index AM says that it builds in parallel, and the server computes
  * the number of workers

@@ -284,6 +284,14 @@ extern void ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys,
 extern bool ecpgettuple(IndexScanDesc scan, ScanDirection dir);
 extern void ecpendscan(IndexScanDesc scan);
 
+/* ---- ecp_explain.c ---- */
+
+#ifdef ECP_HAVE_EXPLAIN_HOOK
+extern void ecp_explain_init(void);
+#else
+#define ecp_explain_init()	((void) 0)
+#endif
+
 /* ---- ecp_path.c ---- */
 
 extern void ecp_path_init(void);

@@ -29,6 +29,7 @@
 #include "ecp/ecp_attr.h"
 #include "ecp/ecp_build.h"
 #include "ecp/ecp_living.h"
+#include "ecp/ecp_stat.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
@@ -430,6 +431,7 @@ ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 		row = copy;
 	}
 	ecp_insert_vector(index, heap, &vector, row, heap_tid);
+	ecp_stat_count(index, ECP_STAT_INSERTS, 1);
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);
 	return false;

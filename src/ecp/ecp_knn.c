@@ -35,6 +35,7 @@
 #include "access/tableam.h"
 #include "catalog/pg_type.h"
 #include "ecp/ecp_knn.h"
+#include "ecp/ecp_stat.h"
 #include "ecp/ecp_search.h"
 #include "ecp/ecp_table.h"
 #include "executor/spi.h"
@@ -505,6 +506,8 @@ knn_answer(EcpKnn *knn)
 		ecp_knn_group(knn);
 		ecp_knn_run(knn, ECP_KNN_CLUSTERS, shared->nclusters,
 					shared->nclusters / (participants * 32));
+		ecp_stat_count(knn->index, ECP_STAT_BATCH_QUERIES, n);
+		ecp_stat_count(knn->index, ECP_STAT_CLUSTERS, shared->nclusters);
 		knn_count_vectors(knn);
 	}
 	ecp_knn_run(knn, ECP_KNN_FETCH, n,

@@ -32,6 +32,7 @@
 #include "catalog/index.h"
 #include "commands/vacuum.h"
 #include "ecp/ecp_living.h"
+#include "ecp/ecp_stat.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -645,10 +646,14 @@ void
 ecp_maintain_index(Relation index, Relation heap, bool thorough,
 				   EcpMaintainCounts *counts)
 {
+	uint32		purged_pages;
+
 	LockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
 	ecp_undo(index);
 	ecp_stamp_retired(index);
-	counts->purged_pages += ecp_purge(index, heap, thorough);
+	purged_pages = ecp_purge(index, heap, thorough);
+	ecp_stat_count(index, ECP_STAT_PURGED_PAGES, purged_pages);
+	counts->purged_pages += purged_pages;
 	if (thorough || ecp_options_get(index).buffer_rows == 0)
 		ecp_buffer_flush_all(index, counts);
 	ecp_maintain_leaves(index, counts);

@@ -337,9 +337,16 @@ recall_prepare(EcpRecall *recall, const char *queries, int seed)
 static void
 recall_store(EcpRecall *recall)
 {
-	EcpCalibration *cal = ecp_calibration_begin(recall->index, &recall->state,
-												recall->nqueries);
+	EcpCalibration *cal;
 
+	if (recall->nqueries < ECP_RECALL_STORE_MIN)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("%d queries are too few for a recall curve",
+						recall->nqueries),
+				 errhint("There must be at least %d.", ECP_RECALL_STORE_MIN)));
+	cal = ecp_calibration_begin(recall->index, &recall->state,
+								recall->nqueries);
 	if (cal == NULL)
 	{
 		ereport(NOTICE,

@@ -35,6 +35,7 @@
 #include "postgres.h"
 
 #include "ecp/ecp_living.h"
+#include "ecp/ecp_stat.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -853,6 +854,13 @@ bool
 ecp_replace(Relation index, EcpReplaceKind kind,
 			const EcpReplaceTarget *target)
 {
+	static const EcpStatCounter counters[] = {
+		[ECP_REPLACE_FOLD] = ECP_STAT_FOLDS,
+		[ECP_REPLACE_SPLIT] = ECP_STAT_SPLITS,
+		[ECP_REPLACE_MERGE] = ECP_STAT_MERGES,
+		[ECP_REPLACE_DROP] = ECP_STAT_DROPS,
+		[ECP_REPLACE_GROUP] = ECP_STAT_REGROUPED
+	};
 	MemoryContext context;
 	MemoryContext old_context;
 	uint32		spare = ECP_LEAF_SPARE;
@@ -871,6 +879,9 @@ ecp_replace(Relation index, EcpReplaceKind kind,
 	}
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);
+	if (done && kind != ECP_REPLACE_BUFFERS)
+		ecp_stat_count(index, counters[kind],
+					   kind == ECP_REPLACE_GROUP ? target->nold : 1);
 	return done;
 }
 

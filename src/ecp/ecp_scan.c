@@ -21,6 +21,7 @@
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_type.h"
 #include "ecp/ecp_search.h"
+#include "ecp/ecp_stat.h"
 #include "ecp/ecp_share.h"
 #include "executor/executor.h"
 #include "fmgr.h"
@@ -42,6 +43,7 @@ typedef struct EcpScanOpaqueData
 	bool		recheck;
 	Datum		query;			/* the vector that is searched for */
 	bool		query_isnull;
+	EcpSearchStats totals;		/* of searches that have ended */
 	BlockNumber heap_blocks;	/* of the table at least; 0 = not known */
 } EcpScanOpaqueData;
 
@@ -111,6 +113,20 @@ scan_set_query(IndexScanDesc scan)
 	}
 }
 
+/* End the search, if there is one, and count what it did. */
+static void
+scan_finish(IndexScanDesc scan)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+
+	if (!so->started)
+		return;
+	so->started = false;
+	ecp_search_finish(so->search);
+	ecp_stat_add_search(&so->totals, &ecp_search_last);
+	ecp_stat_count_search(scan->indexRelation, &ecp_search_last);
+}
+
 void
 ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 		  int norderbys)
@@ -131,8 +147,7 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 				 errmsg("cannot scan an ecp index without ORDER BY") :
 				 errmsg("an ecp index can order by one distance only")));
 
-	ecp_search_finish(so->search);
-	so->started = false;
+	scan_finish(scan);
 	if (orderbys && norderbys > 0)
 		memmove(scan->orderByData, orderbys, norderbys * sizeof(ScanKeyData));
 	if (keys && nkeys > 0)
@@ -230,9 +245,42 @@ ecpendscan(IndexScanDesc scan)
 {
 	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
 
+	scan_finish(scan);
 	ecp_search_free(so->search);
 	MemoryContextDelete(so->context);
 	pfree(so);
+}
+
+/* Why a search read no further clusters, for users. */
+const char *
+ecp_scan_stop_name(EcpSearchStop stop)
+{
+	static const char *const reasons[] = {
+		[ECP_STOP_NONE] = "limit",
+		[ECP_STOP_CLUSTERS] = "all clusters read",
+		[ECP_STOP_PROBES] = "iterative_scan = off",
+		[ECP_STOP_TUPLES] = "max_scan_tuples",
+		[ECP_STOP_RADIUS] = "no more within the radius",
+		[ECP_STOP_LATE] = "read by other processes"
+	};
+
+	return reasons[stop];
+}
+
+/*
+ * What a scan has done since it began, with all rescans; the number of probes
+ * and the reason for which it stopped are those of the last search.
+ */
+void
+ecp_scan_totals(IndexScanDesc scan, EcpSearchStats *totals)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+
+	*totals = so->totals;
+	if (!so->started)
+		return;
+	ecp_search_note(so->search);
+	ecp_stat_add_search(totals, &ecp_search_last);
 }
 
 PGDLLEXPORT Datum ecp_last_scan(PG_FUNCTION_ARGS);
@@ -246,14 +294,6 @@ PG_FUNCTION_INFO_V1(ecp_last_scan);
 Datum
 ecp_last_scan(PG_FUNCTION_ARGS)
 {
-	static const char *const reasons[] = {
-		[ECP_STOP_NONE] = "limit",
-		[ECP_STOP_CLUSTERS] = "all clusters read",
-		[ECP_STOP_PROBES] = "iterative_scan = off",
-		[ECP_STOP_TUPLES] = "max_scan_tuples",
-		[ECP_STOP_RADIUS] = "no more within the radius",
-		[ECP_STOP_LATE] = "read by other processes"
-	};
 	const EcpSearchStats *stats = &ecp_search_last;
 	TupleDesc	desc;
 	Datum		values[12];
@@ -276,7 +316,7 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 	values[i++] = Int64GetDatum(stats->filtered);
 	values[i++] = Int64GetDatum(stats->returned);
 	values[i++] = Int64GetDatum(stats->dropped);
-	values[i++] = CStringGetTextDatum(reasons[stats->stop]);
+	values[i++] = CStringGetTextDatum(ecp_scan_stop_name(stats->stop));
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
 													  values, nulls)));
 }

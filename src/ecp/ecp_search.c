@@ -318,7 +318,8 @@ search_set_state(EcpSearch *search)
 		search->opens = ecp_share_enter(share);
 	}
 	search->share = share;
-	if (share && !search->opens)
+	search->stats.joined = share && !search->opens;
+	if (search->stats.joined)
 		search->state = *ecp_share_state(share);
 	else if (!search->state_valid)
 		ecp_index_state_read(search->index, &search->state);
@@ -371,8 +372,8 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 }
 
 /* What has been done so far is what ecp_last_scan() shows. */
-static void
-search_note_stats(EcpSearch *search)
+void
+ecp_search_note(EcpSearch *search)
 {
 	search->stats.clusters = search->probe.clusters;
 	search->stats.pages = search->probe.pages;
@@ -390,7 +391,7 @@ ecp_search_finish(EcpSearch *search)
 	if (!search->started)
 		return;
 	search->started = false;
-	search_note_stats(search);
+	ecp_search_note(search);
 	if (search->descent)
 		ecp_descent_end(search->descent);
 	search->descent = NULL;
@@ -903,7 +904,7 @@ search_read_more(EcpSearch *search)
 	if (search->share)
 	{
 		search_read_shared(search, rows_max);
-		search_note_stats(search);
+		ecp_search_note(search);
 		return;
 	}
 	if (stats->windows == 0 && search->plan.early)
@@ -917,7 +918,7 @@ search_read_more(EcpSearch *search)
 	if (!isinf(search->rank_max) && search->candidates == candidates &&
 		stats->vectors > vectors && stats->stop == ECP_STOP_NONE)
 		stats->stop = ECP_STOP_RADIUS;
-	search_note_stats(search);
+	ecp_search_note(search);
 }
 
 /* Candidates that wait. */

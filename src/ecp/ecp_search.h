@@ -28,6 +28,7 @@ typedef struct EcpSearchStats
 {
 	Oid			index;
 	int			probes;			/* clusters of the first window, planned */
+	bool		joined;			/* it came to one of other processes */
 	bool		early;			/* it ended where clusters were too far */
 	uint64		windows;
 	uint64		clusters;		/* read */
@@ -69,6 +70,12 @@ extern void ecp_search_start(EcpSearch *search, Snapshot snapshot,
 extern bool ecp_search_next(EcpSearch *search, ItemPointer tid,
 							float8 *distance, bool *isnull);
 extern void ecp_search_finish(EcpSearch *search);
+extern void ecp_search_note(EcpSearch *search);
 extern void ecp_search_free(EcpSearch *search);
+
+/* ---- ecp_scan.c ---- */
+
+extern const char *ecp_scan_stop_name(EcpSearchStop stop);
+extern void ecp_scan_totals(IndexScanDesc scan, EcpSearchStats *totals);
 
 #endif							/* ECP_SEARCH_H */

@@ -22,7 +22,7 @@ $node->safe_psql(
 	'postgres', q(
 	CREATE TABLE queries AS
 	SELECT g AS id, ARRAY[g / 9.0, 0.5, 0.5, 0.5]::real[] AS v
-	FROM generate_series(1, 8) g;
+	FROM generate_series(1, 120) g;
 	CREATE TABLE descriptors AS
 	SELECT g / 100 AS photo, ARRAY[g / 100, g % 10, g % 7]::real[] AS v
 	FROM generate_series(0, 1999) g;
