@@ -283,6 +283,9 @@ extern void ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys,
 					  ScanKey orderbys, int norderbys);
 extern bool ecpgettuple(IndexScanDesc scan, ScanDirection dir);
 extern void ecpendscan(IndexScanDesc scan);
+extern void ecp_check_tid(Relation index, Relation heap,
+						  const ItemPointerData *tid,
+						  BlockNumber *heap_blocks);
 
 /* ---- ecp_explain.c ---- */
 

@@ -159,6 +159,7 @@ fetch_items(EcpKnn *knn, const FetchItem *items, int nitems)
 	IndexFetchTableData *fetch = table_index_fetch_begin(knn->heap);
 	TupleTableSlot *slot = table_slot_create(knn->heap, NULL);
 	BlockNumber block = InvalidBlockNumber;
+	BlockNumber heap_blocks = 0;
 	EcpSweep	sweep;
 	int			prefetched = 0;
 
@@ -187,6 +188,7 @@ fetch_items(EcpKnn *knn, const FetchItem *items, int nitems)
 		if (FetchItemBlock(&items[i]) != block)
 		{
 			CHECK_FOR_INTERRUPTS();
+			ecp_check_tid(knn->index, knn->heap, &tid, &heap_blocks);
 			block = FetchItemBlock(&items[i]);
 			ecp_sweep_to(&sweep, block, 1);
 			if (EcpSweepIsCold(&sweep))

@@ -175,25 +175,26 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 }
 
 /*
- * Rows that the table cannot have: what core would say of them does not tell
- * whose fault it is.  Only heap's row pointers are blocks of the relation, and
- * the lock that we have on it keeps it from being truncated meanwhile.
+ * Refuse a row that the table cannot have: what core would say of it does not
+ * tell whose fault it is.  Only heap's row pointers are blocks of the
+ * relation, and the lock that we have on it keeps it from being truncated
+ * meanwhile.  *heap_blocks is what we know of its length, 0 at first.
  */
-static void
-scan_check_tid(IndexScanDesc scan)
+void
+ecp_check_tid(Relation index, Relation heap, const ItemPointerData *tid,
+			  BlockNumber *heap_blocks)
 {
-	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
-	BlockNumber blk = ItemPointerGetBlockNumberNoCheck(&scan->xs_heaptid);
+	BlockNumber blk = ItemPointerGetBlockNumberNoCheck(tid);
 
-	if (blk < so->heap_blocks || scan->heapRelation == NULL ||
-		scan->heapRelation->rd_rel->relam != HEAP_TABLE_AM_OID)
+	if (blk < *heap_blocks || heap == NULL ||
+		heap->rd_rel->relam != HEAP_TABLE_AM_OID)
 		return;
-	so->heap_blocks = RelationGetNumberOfBlocks(scan->heapRelation);
-	if (blk >= so->heap_blocks)
+	*heap_blocks = RelationGetNumberOfBlocks(heap);
+	if (blk >= *heap_blocks)
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
 				 errmsg("index \"%s\" contains a row pointer beyond the end of its table",
-						RelationGetRelationName(scan->indexRelation)),
+						RelationGetRelationName(index)),
 				 errhint("Please REINDEX it.")));
 }
 
@@ -232,7 +233,8 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 	if (!ecp_search_next(so->search, &scan->xs_heaptid, &distance.value,
 						 &distance.isnull))
 		return false;
-	scan_check_tid(scan);
+	ecp_check_tid(scan->indexRelation, scan->heapRelation, &scan->xs_heaptid,
+				  &so->heap_blocks);
 	if (scan->numberOfOrderBys == 0)
 		return true;
 	index_store_float8_orderby_distances(scan, &so->distance_type, &distance,

@@ -146,5 +146,25 @@ $node->start;
 $node->safe_psql('postgres',
 	'REINDEX TABLE t; REINDEX TABLE l; REINDEX TABLE k');
 index_ok($node, $_, "$_ is sound after REINDEX") for @indexes;
+
+# a table that has lost its end: its rows are still in the index
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE short AS SELECT * FROM source;
+	CREATE INDEX short_i ON short USING ecp (v);
+	CHECKPOINT));
+my $short = relation_path($node, 'short');
+$node->stop;
+truncate($short, 8192) or die "could not truncate \"$short\": $!\n";
+$node->start;
+foreach (
+	'SELECT id FROM short ORDER BY v <-> (SELECT v FROM queries LIMIT 1) LIMIT 100',
+	q(SELECT tid FROM ecp_knn_batch('short_i', 'SELECT v FROM queries', 100)))
+{
+	my ($status, $out, $err) =
+	  $node->psql('postgres', "SET enable_seqscan = off; $_");
+
+	like($err, qr/row pointer beyond the end of its table/, "refused by: $_");
+}
 $node->stop;
 done_testing();
