@@ -176,15 +176,7 @@ fetch_items(EcpKnn *knn, const FetchItem *items, int nitems)
 			*result = knn->tids[items[i - 1].place];
 			continue;
 		}
-		ItemPointerSet(&tid, FetchItemBlock(&items[i]),
-					   (OffsetNumber) items[i].tid);
-		if (!ItemPointerIsValid(&tid) ||
-			ItemPointerGetBlockNumberNoCheck(&tid) == InvalidBlockNumber)
-			ereport(ERROR,
-					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("index \"%s\" contains an invalid row pointer",
-							RelationGetRelationName(knn->index)),
-					 errhint("Please REINDEX it.")));
+		ecp_tid_from_item(knn->index, items[i].tid, &tid);
 		if (FetchItemBlock(&items[i]) != block)
 		{
 			CHECK_FOR_INTERRUPTS();

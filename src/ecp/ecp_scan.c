@@ -175,6 +175,22 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 }
 
 /*
+ * The row pointer that was made an item of an EcpRanked (ecp_tid_item()).
+ */
+void
+ecp_tid_from_item(Relation index, uint64 item, ItemPointer tid)
+{
+	ItemPointerSet(tid, (BlockNumber) (item >> 16), (OffsetNumber) item);
+	if (!ItemPointerIsValid(tid) ||
+		ItemPointerGetBlockNumberNoCheck(tid) == InvalidBlockNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" contains an invalid row pointer",
+						RelationGetRelationName(index)),
+				 errhint("Please REINDEX it.")));
+}
+
+/*
  * Refuse a row that the table cannot have: what core would say of it does not
  * tell whose fault it is.  Only heap's row pointers are blocks of the
  * relation, and the lock that we have on it keeps it from being truncated

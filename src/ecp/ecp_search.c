@@ -971,7 +971,6 @@ ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 				bool *isnull)
 {
 	EcpRanked	ranked;
-	uint64		item;
 
 	for (;;)
 	{
@@ -993,15 +992,7 @@ ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 	search->last = ranked;
 	search->stats.returned++;
 
-	item = EcpRankedItem(&ranked);
-	ItemPointerSet(tid, (BlockNumber) (item >> 16), (OffsetNumber) item);
-	if (!ItemPointerIsValid(tid) ||
-		ItemPointerGetBlockNumberNoCheck(tid) == InvalidBlockNumber)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" contains an invalid row pointer",
-						RelationGetRelationName(search->index)),
-				 errhint("Please REINDEX it.")));
+	ecp_tid_from_item(search->index, EcpRankedItem(&ranked), tid);
 	*isnull = search->null_query;
 	*distance = EcpRankedIsNaN(&ranked) ? get_float8_nan() :
 		ecp_rank_distance(search->state.meta.ecpm_metric, ranked.rank);
