@@ -305,49 +305,80 @@ buffer_flush(Relation index, EcpChildData *ref, uint64 run, bool keep,
 }
 
 /*
+ * The buffer of a node with the lowest run from "from" on and before "before",
+ * with its number of rows; -1 if there is none.  Runs, unlike positions, stay
+ * when the node is written anew.
+ */
+static int
+buffer_next(Relation index, const EcpIndexState *state,
+			const EcpNodeImage *node, uint64 from, uint64 before,
+			uint32 *nrows)
+{
+	EcpClusterSize size;
+	int			next = -1;
+
+	for (int i = node->nchildren; i < node->nchildren + node->nbuffers; i++)
+	{
+		uint64		run = node->children[i].ecpc_run;
+
+		if (run >= from && run < before &&
+			(next < 0 || run < node->children[next].ecpc_run))
+			next = i;
+	}
+	if (next < 0)
+		return -1;
+	if (!ecp_cluster_size(index, state, &node->children[next], true, &size))
+		ecp_report_moved(index, node->children[next].ecpc_blk);
+	*nrows = size.nlive;
+	return next;
+}
+
+/*
  * ecp_buffer_flush_node
  *		Flush all buffers of a node; none of them is left, except where rows
  *		came faster than we worked.
  *
- * *ref is the node, and may be another one afterwards.
+ * First each is replaced by an empty one, and then these are dropped: without
+ * a buffer its clusters would belong to others, whose flushes would write them
+ * again.  *ref is the node, and may be another one afterwards.
  */
 void
 ecp_buffer_flush_node(Relation index, EcpChildData *ref,
 					  EcpMaintainCounts *counts)
 {
-	uint64		next = 0;
+	EcpIndexState state;
+	uint64		before;
+	uint64		from = 0;
+	bool		dropping = false;
 
+	ecp_index_state_read(index, &state);
+	before = state.meta.ecpm_next_run;
 	for (;;)
 	{
-		EcpIndexState state;
 		EcpReplaceTarget target = {0};
 		EcpNodeImage *node = buffer_read_node(index, ref, &state);
-		uint64		run = 0;
-		EcpClusterSize size;
+		uint32		nrows;
+		int			which = buffer_next(index, &state, node, from, before,
+										&nrows);
 
-		/* in the order of runs, which nodes written anew do not change */
-		target.which[0] = -1;
-		for (int i = node->nchildren; i < node->nchildren + node->nbuffers; i++)
-		{
-			if (node->children[i].ecpc_run > next &&
-				(run == 0 || node->children[i].ecpc_run < run))
-			{
-				run = node->children[i].ecpc_run;
-				target.which[0] = i;
-			}
-		}
-		if (run == 0)
-			return;
-		next = run;
 		ecp_vacuum_delay_point();
-		if (!ecp_cluster_size(index, &state, &node->children[target.which[0]],
-							  true, &size))
-			ecp_report_moved(index, node->children[target.which[0]].ecpc_blk);
+		if (which < 0 && dropping)
+			return;
+		if (which < 0)
+		{
+			dropping = true;
+			from = 0;
+			before = PG_UINT64_MAX;
+			continue;
+		}
+		from = node->children[which].ecpc_run + 1;
 		target.parent = node;
 		target.nold = 1;
-		if (size.nlive > 0 ||
-			!ecp_replace(index, ECP_REPLACE_DROP, &target))
-			(void) buffer_flush(index, ref, run, false, counts);
+		target.which[0] = which;
+		if (dropping && nrows == 0)
+			(void) ecp_replace(index, ECP_REPLACE_DROP, &target);
+		else if (!dropping && nrows > 0)
+			(void) buffer_flush(index, ref, from - 1, true, counts);
 		ecp_node_image_free(node);
 	}
 }
