@@ -193,7 +193,6 @@ CREATE TABLE attr_wide (v real[], a int, b int, c int, d int, e int, f int, g in
 CREATE INDEX ON attr_wide USING ecp (v, a, b, c, d, e, f, g, h, i);
 CREATE TABLE attr_wrong (v real[], j jsonb);
 CREATE INDEX ON attr_wrong USING ecp (v, j);
-CREATE INDEX ON attr_t USING ecp (v) INCLUDE (i4);
 
 -- the operator classes are sound
 SELECT opcname FROM pg_opclass JOIN pg_am a ON a.oid = opcmethod

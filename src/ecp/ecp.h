@@ -64,6 +64,9 @@ typedef enum EcpIterativeScan
 #define ECP_CLUSTER_SIZE_MAX		8192
 #define ECP_CLUSTER_SIZE_DEFAULT	0	/* kB; 0 = about ECP_CLUSTER_ROWS rows */
 #define ECP_CLUSTER_ROWS			128 /* rows of a cluster by default */
+#define ECP_INCLUDE_WIDTH_MIN		4	/* bytes */
+#define ECP_INCLUDE_WIDTH_MAX		ECP_INCLUDE_BYTES_MAX
+#define ECP_INCLUDE_WIDTH_DEFAULT	40	/* a UUID as text */
 #define ECP_LEVELS_MAX				5
 #define ECP_SEED_DEFAULT			1
 #define ECP_SAMPLE_FACTOR_MIN		8
@@ -84,6 +87,7 @@ typedef struct EcpOptions
 	int			sample_factor;	/* rows sampled a leader */
 	int			quantizer;		/* EcpQuantizer */
 	int			buffer_rows;	/* that wait for each cluster; 0 = none */
+	int			include_width;	/* bytes of a value of variable length */
 	double		target_recall;
 } EcpOptions;
 
@@ -295,6 +299,10 @@ extern void ecp_explain_init(void);
 #else
 #define ecp_explain_init()	((void) 0)
 #endif
+
+/* ---- ecp_include.c ---- */
+
+extern bool ecpcanreturn(Relation index, int attno);
 
 /* ---- ecp_path.c ---- */
 

@@ -33,10 +33,12 @@
 #include "catalog/pg_type_d.h"
 #include "ecp/ecp.h"
 #include "ecp/ecp_attr.h"
+#include "ecp/ecp_include.h"
 #include "port/pg_bitutils.h"
 #include "port/pg_bswap.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/float.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 #include "utils/uuid.h"
@@ -104,15 +106,15 @@ ecp_attr_kind_name(int kind)
 }
 
 void
-ecp_attr_desc_init(Relation index, EcpAttrDesc *desc)
+ecp_attr_desc_init(Relation index, const EcpMetaPageData *meta,
+				   EcpAttrDesc *desc)
 {
 	TupleDesc	tupdesc = RelationGetDescr(index);
-	Size		bytes = 1;
+	Size		bytes;
 
 	memset(desc, 0, sizeof(EcpAttrDesc));
 	desc->natts = IndexRelationGetNumberOfKeyAttributes(index) - 1;
-	if (desc->natts == 0)
-		return;
+	bytes = desc->natts > 0 ? 1 : 0;
 	if (desc->natts > ECP_ATTRS_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_TOO_MANY_COLUMNS),
@@ -147,7 +149,8 @@ ecp_attr_desc_init(Relation index, EcpAttrDesc *desc)
 			desc->hash[a] = &entry->hash_proc_finfo;
 		}
 	}
-	desc->bytes = INTALIGN(bytes);
+	ecp_include_desc_init(index, meta, desc);
+	desc->bytes = INTALIGN(bytes + desc->include_bytes);
 }
 
 void
@@ -156,15 +159,20 @@ ecp_attr_meta_form(const EcpAttrDesc *desc, EcpMetaPageData *meta)
 	meta->ecpm_nkeyatts = 1 + desc->natts;
 	meta->ecpm_attr_bytes = desc->bytes;
 	memcpy(meta->ecpm_attr_kind, desc->kind, sizeof(meta->ecpm_attr_kind));
+	meta->ecpm_ninclude = desc->ninclude;
+	meta->ecpm_include_bytes = desc->include_bytes;
 }
 
 bool
 ecp_attr_meta_is_valid(const EcpMetaPageData *meta)
 {
 	int			natts = meta->ecpm_nkeyatts - 1;
-	Size		bytes = 1;
+	Size		bytes = natts > 0 ? 1 : 0;
 
-	if (natts < 0 || natts > ECP_ATTRS_MAX)
+	if (natts < 0 || natts > ECP_ATTRS_MAX ||
+		meta->ecpm_ninclude > INDEX_MAX_KEYS ||
+		meta->ecpm_include_bytes > ECP_INCLUDE_BYTES_MAX ||
+		(meta->ecpm_ninclude > 0) != (meta->ecpm_include_bytes > 0))
 		return false;
 	for (int a = 0; a < natts; a++)
 	{
@@ -174,7 +182,7 @@ ecp_attr_meta_is_valid(const EcpMetaPageData *meta)
 			return false;
 		bytes += width;
 	}
-	return meta->ecpm_attr_bytes == (natts > 0 ? INTALIGN(bytes) : 0);
+	return meta->ecpm_attr_bytes == INTALIGN(bytes + meta->ecpm_include_bytes);
 }
 
 /* ---- values to keys ---- */
@@ -239,14 +247,88 @@ attr_key(const EcpAttrDesc *desc, int a, Datum value)
 	return 0;					/* keep the compiler quiet */
 }
 
+bool
+ecp_attr_kind_is_exact(int kind)
+{
+	return !attr_kinds[kind].lossy;
+}
+
+bool
+ecp_attr_is_exact(const EcpAttrDesc *desc, int a, Datum value)
+{
+	float8		number;
+
+	/* -0 has the key of 0 */
+	if (desc->kind[a] == ECP_ATTR_FLOAT4)
+		number = DatumGetFloat4(value);
+	else if (desc->kind[a] == ECP_ATTR_FLOAT8)
+		number = DatumGetFloat8(value);
+	else
+		return true;
+	return number != 0 || !signbit(number);
+}
+
+static Datum
+attr_float8_value(uint64 key)
+{
+	float8		value;
+
+	if (key == PG_UINT64_MAX)
+		return Float8GetDatum(get_float8_nan());
+	key = (key >> 63) ? key & ~(UINT64CONST(1) << 63) : ~key;
+	memcpy(&value, &key, sizeof(value));
+	return Float8GetDatum(value);
+}
+
+static Datum
+attr_float4_value(uint32 key)
+{
+	float4		value;
+
+	if (key == PG_UINT32_MAX)
+		return Float4GetDatum(get_float4_nan());
+	key = (key >> 31) ? key & 0x7FFFFFFF : ~key;
+	memcpy(&value, &key, sizeof(value));
+	return Float4GetDatum(value);
+}
+
+Datum
+ecp_attr_value(int kind, uint64 key)
+{
+	switch ((EcpAttrKind) kind)
+	{
+		case ECP_ATTR_BOOL:
+			return BoolGetDatum(key != 0);
+		case ECP_ATTR_CHAR:
+			return CharGetDatum((char) key);
+		case ECP_ATTR_INT2:
+			return Int16GetDatum((int16) (key ^ 0x8000));
+		case ECP_ATTR_INT4:
+			return Int32GetDatum((int32) (key ^ 0x80000000));
+		case ECP_ATTR_INT8:
+			return Int64GetDatum((int64) (key ^ UINT64CONST(1) << 63));
+		case ECP_ATTR_OID:
+			return ObjectIdGetDatum((Oid) key);
+		case ECP_ATTR_FLOAT4:
+			return attr_float4_value((uint32) key);
+		case ECP_ATTR_FLOAT8:
+			return attr_float8_value(key);
+		case ECP_ATTR_UUID:
+		case ECP_ATTR_HASH:
+			break;
+	}
+	elog(ERROR, "unexpected kind of attribute: %d", kind);
+	return (Datum) 0;			/* keep the compiler quiet */
+}
+
 void
-ecp_attr_form(const EcpAttrDesc *desc, const Datum *values,
-			  const bool *isnull, char *attrs)
+ecp_attr_form(const EcpAttrDesc *desc, const EcpVector *vector,
+			  const Datum *values, const bool *isnull, char *attrs)
 {
 	uint8	   *nulls = (uint8 *) attrs;
-	char	   *to = attrs + 1;
+	char	   *to = desc->natts > 0 ? attrs + 1 : attrs;
 
-	if (desc->natts == 0)
+	if (desc->bytes == 0)
 		return;
 	memset(attrs, 0, desc->bytes);
 	for (int a = 0; a < desc->natts; a++)
@@ -282,6 +364,8 @@ ecp_attr_form(const EcpAttrDesc *desc, const Datum *values,
 		}
 		to += width;
 	}
+	if (desc->ninclude > 0)
+		ecp_include_form(desc, vector, values, isnull, to);
 }
 
 uint64
@@ -558,7 +642,7 @@ ecp_attr_filter_create(Relation index, const ScanKeyData *keys, int nkeys,
 	EcpAttrDesc desc;
 
 	*never = *recheck = false;
-	ecp_attr_desc_init(index, &desc);
+	ecp_attr_desc_init(index, NULL, &desc);
 	for (int a = 0; a < desc.natts; a++)
 	{
 		conditions[a].att = a;

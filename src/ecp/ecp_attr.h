@@ -1,8 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_attr.h
- *	  Key attributes: the columns of an ecp index besides the vector, and the
- *	  conditions on them that a scan checks in the index.
+ *	  Attributes: the columns of an ecp index besides the vector, which are
+ *	  key attributes, whose conditions a scan checks in the index, and INCLUDE
+ *	  columns (ecp_include.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -10,8 +11,10 @@
 #define ECP_ATTR_H
 
 #include "access/skey.h"
+#include "access/tupdesc.h"
 #include "ecp/ecp_page.h"
 #include "fmgr.h"
+#include "vector/vector_value.h"
 
 /*
  * How values of a column become keys: what the column's operator class says
@@ -40,13 +43,17 @@ typedef enum EcpAttrKind
 #define EcpClassAttrKind(code)	((EcpAttrKind) ((code) & 0xFF))
 
 /* Bytes of the attributes of a row at most. */
-#define ECP_ATTR_BYTES_MAX		(8 + ECP_ATTRS_MAX * sizeof(uint64))
+#define ECP_ATTR_BYTES_MAX \
+	(8 + ECP_ATTRS_MAX * sizeof(uint64) + ECP_INCLUDE_BYTES_MAX)
 
 /* The attributes of an index. */
 typedef struct EcpAttrDesc
 {
-	int			natts;			/* 0 = only the vector */
+	int			natts;			/* key attributes, besides the vector */
 	Size		bytes;			/* of a row's attributes; 0 without any */
+	int			ninclude;		/* INCLUDE columns */
+	Size		include_bytes;	/* of these; 0 without any */
+	TupleDesc	include;		/* these columns, or NULL */
 	uint8		kind[ECP_ATTRS_MAX];
 	Oid			collation[ECP_ATTRS_MAX];
 	FmgrInfo   *hash[ECP_ATTRS_MAX];	/* ECP_ATTR_HASH: the type's function */
@@ -54,9 +61,12 @@ typedef struct EcpAttrDesc
 
 /*
  * Read the operator classes of the columns 2 .. n.  An error if one of them
- * is a vector, or there are too many.
+ * is a vector, or there are too many.  How much room INCLUDE columns have is
+ * what "meta" says; if that is NULL, as for an index that is to be built, what
+ * the storage parameters say.
  */
-extern void ecp_attr_desc_init(Relation index, EcpAttrDesc *desc);
+extern void ecp_attr_desc_init(Relation index, const EcpMetaPageData *meta,
+							   EcpAttrDesc *desc);
 
 /* Bytes of a key of this kind; 0 if there is no such kind. */
 extern int	ecp_attr_width(int kind);
@@ -70,10 +80,20 @@ extern bool ecp_attr_meta_is_valid(const EcpMetaPageData *meta);
 
 /*
  * The attributes of a row, desc->bytes of them, from all columns' values as
- * aminsert gets them.
+ * aminsert gets them; "vector" is what was read from the first one.
  */
-extern void ecp_attr_form(const EcpAttrDesc *desc, const Datum *values,
-						  const bool *isnull, char *attrs);
+extern void ecp_attr_form(const EcpAttrDesc *desc, const EcpVector *vector,
+						  const Datum *values, const bool *isnull,
+						  char *attrs);
+
+/* Can a key attribute of this kind be turned back into its value? */
+extern bool ecp_attr_kind_is_exact(int kind);
+
+/* Does it have the value of a row's key attribute a? */
+extern bool ecp_attr_is_exact(const EcpAttrDesc *desc, int a, Datum value);
+
+/* The value of a key, of such a kind. */
+extern Datum ecp_attr_value(int kind, uint64 key);
 
 /* The key of a slot's attribute a, which is not NULL. */
 extern uint64 ecp_attr_slot_key(const EcpGeometry *geo,

@@ -152,7 +152,14 @@ ecp_meta_form(Relation index, EcpMetaPageData *meta)
 	EcpMetric	metric;
 
 	ecp_class_get(index, &form, &metric);
-	ecp_attr_desc_init(index, &attrs);
+	ecp_attr_desc_init(index, NULL, &attrs);
+	if (attrs.include_bytes > ECP_INCLUDE_BYTES_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("INCLUDE columns of index \"%s\" take %zu bytes a row, at most %d are possible",
+						RelationGetRelationName(index), attrs.include_bytes,
+						ECP_INCLUDE_BYTES_MAX),
+				 errhint("Include fewer columns, or reduce the storage parameter \"include_width\".")));
 
 	memset(meta, 0, sizeof(EcpMetaPageData));
 	meta->ecpm_magic = ECP_MAGIC;
@@ -251,7 +258,7 @@ build_set_dims(EcpBuild *build)
 	build->vec_bytes = build->state.leaf.row_bytes;
 	build->prep_bytes = build->state.node.vec_bytes;
 	build->prep_same = meta->ecpm_leader_elem == meta->ecpm_elem &&
-		meta->ecpm_metric != ECP_METRIC_COSINE && build->attrs.natts == 0;
+		meta->ecpm_metric != ECP_METRIC_COSINE && build->attrs.bytes == 0;
 	build->prepared = MemoryContextAlloc(build->ctx, build->prep_bytes + 64);
 }
 
@@ -438,7 +445,8 @@ build_add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 		inbuff->tids[inbuff->n] = *tid;
 		row = inbuff->vectors + (Size) inbuff->n * inbuff->vec_bytes;
 		memcpy(row, vector.data, exact_bytes);
-		ecp_attr_form(&build->attrs, values, isnull, row + exact_bytes);
+		ecp_attr_form(&build->attrs, &vector, values, isnull,
+					  row + exact_bytes);
 		inbuff->n++;
 		if (fmod(++build->index_tuples, PROGRESS_ROWS) == 0)
 			build_progress(build);
@@ -651,7 +659,7 @@ build_init(EcpBuild *build, Relation heap, Relation index,
 									   ALLOCSET_DEFAULT_SIZES);
 	build->rowctx = AllocSetContextCreate(build->ctx, "ecp build, one row",
 										  ALLOCSET_DEFAULT_SIZES);
-	ecp_attr_desc_init(index, &build->attrs);
+	ecp_attr_desc_init(index, NULL, &build->attrs);
 	ecp_meta_form(index, &build->state.meta);
 	if (build->state.meta.ecpm_dims > 0)
 		build_set_dims(build);

@@ -31,7 +31,7 @@
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
 #include "common/pg_prng.h"
-#include "ecp/ecp_attr.h"
+#include "ecp/ecp_include.h"
 #include "ecp/ecp_living.h"
 #include "fmgr.h"
 #include "lib/bloomfilter.h"
@@ -142,6 +142,12 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 	if (!ecp_attr_slot_is_valid(geo, view, slot))
 		ecp_report_corrupt(check->index, blk,
 						   psprintf("Slot %u has a NULL attribute that is not empty.",
+									run_slot));
+	if (view->include &&
+		!ecp_include_is_valid(&check->attrs, view->include +
+							  (Size) slot * geo->include_bytes))
+		ecp_report_corrupt(check->index, blk,
+						   psprintf("The INCLUDE columns of slot %u are damaged.",
 									run_slot));
 	if (!present)
 		return;
@@ -485,7 +491,7 @@ check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 			memcpy(check->element, tid, ECP_CHECK_TID_BYTES);
 			memcpy(check->element + ECP_CHECK_TID_BYTES, vector.data,
 				   check->state.leaf.vec_bytes);
-			ecp_attr_form(&check->attrs, values, isnull,
+			ecp_attr_form(&check->attrs, &vector, values, isnull,
 						  check->element + ECP_CHECK_TID_BYTES +
 						  check->state.leaf.vec_bytes);
 			lacks = bloom_lacks_element(check->filter,
@@ -594,7 +600,7 @@ check_index(Relation heap, Relation index, bool locked_out,
 	check->element = palloc(ECP_CHECK_TID_BYTES +
 							ECP_DIMS_MAX * sizeof(float4) +
 							ECP_ATTR_BYTES_MAX + 64);
-	ecp_attr_desc_init(index, &check->attrs);
+	ecp_attr_desc_init(index, &check->state.meta, &check->attrs);
 	check->prepared = palloc(ECP_DIMS_MAX * sizeof(float4) + 64);
 	check->tids = tuplesort_begin_datum(INT8OID, Int8LessOperator, InvalidOid,
 										false, maintenance_work_mem / 2, NULL,

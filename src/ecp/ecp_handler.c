@@ -31,6 +31,7 @@ ecphandler(PG_FUNCTION_ARGS)
 	amroutine->amsearcharray = true;	/* of key attributes */
 	amroutine->amsearchnulls = true;
 	amroutine->amcanparallel = true;
+	amroutine->amcaninclude = true;
 	amroutine->amparallelvacuumoptions =
 		VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_CLEANUP;
 	amroutine->amkeytype = InvalidOid;
@@ -42,6 +43,7 @@ ecphandler(PG_FUNCTION_ARGS)
 	amroutine->aminsert = ecpinsert;
 	amroutine->ambulkdelete = ecpbulkdelete;
 	amroutine->amvacuumcleanup = ecpvacuumcleanup;
+	amroutine->amcanreturn = ecpcanreturn;
 	amroutine->amcostestimate = ecpcostestimate;
 	amroutine->amoptions = ecpoptions;
 	amroutine->amproperty = ecpproperty;

@@ -397,6 +397,22 @@ ecp_insert_vector(Relation index, Relation heap, const EcpVector *vector,
 					RelationGetRelationName(index))));
 }
 
+/* What attributes the index has, and how much room for INCLUDE columns. */
+static void
+insert_attr_desc(Relation index, EcpAttrDesc *attrs)
+{
+	EcpIndexState state;
+
+	if (IndexRelationGetNumberOfAttributes(index) ==
+		IndexRelationGetNumberOfKeyAttributes(index))
+	{
+		ecp_attr_desc_init(index, NULL, attrs);
+		return;
+	}
+	ecp_index_state_read(index, &state);
+	ecp_attr_desc_init(index, &state.meta, attrs);
+}
+
 bool
 ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 		  Relation heap, IndexUniqueCheck checkUnique, bool indexUnchanged,
@@ -419,15 +435,15 @@ ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	old_context = MemoryContextSwitchTo(context);
 	ecp_class_get(index, &form, &metric);
 	ecp_vector_read(values[0], form, &vector);
-	ecp_attr_desc_init(index, &attrs);
+	insert_attr_desc(index, &attrs);
 	row = vector.data;
-	if (attrs.natts > 0)
+	if (attrs.bytes > 0)
 	{
 		Size		vec_bytes = ecp_elem_size(vector.elem) * vector.dims;
 		char	   *copy = palloc(vec_bytes + attrs.bytes);
 
 		memcpy(copy, vector.data, vec_bytes);
-		ecp_attr_form(&attrs, values, isnull, copy + vec_bytes);
+		ecp_attr_form(&attrs, &vector, values, isnull, copy + vec_bytes);
 		row = copy;
 	}
 	ecp_insert_vector(index, heap, &vector, row, heap_tid);

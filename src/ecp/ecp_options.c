@@ -73,6 +73,10 @@ ecp_reloptions_init(void)
 	add_int_reloption(ecp_relopt_kind, "dims",
 					  "Elements of every vector; 0 takes the number from the data",
 					  0, 0, ECP_DIMS_MAX, AccessExclusiveLock);
+	add_int_reloption(ecp_relopt_kind, "include_width",
+					  "Bytes of each INCLUDE column of variable length; rows with longer values are read from the table",
+					  ECP_INCLUDE_WIDTH_DEFAULT, ECP_INCLUDE_WIDTH_MIN,
+					  ECP_INCLUDE_WIDTH_MAX, AccessExclusiveLock);
 	add_enum_reloption(ecp_relopt_kind, "leaders",
 					   "How leaders are chosen: by k-means or at random",
 					   ecp_leaders_values, ECP_LEADERS_KMEANS,
@@ -175,6 +179,7 @@ ecpoptions(Datum reloptions, bool validate)
 		{"buffer_rows", RELOPT_TYPE_INT, offsetof(EcpOptions, buffer_rows)},
 		{"cluster_size", RELOPT_TYPE_INT, offsetof(EcpOptions, cluster_size)},
 		{"dims", RELOPT_TYPE_INT, offsetof(EcpOptions, dims)},
+		{"include_width", RELOPT_TYPE_INT, offsetof(EcpOptions, include_width)},
 		{"leaders", RELOPT_TYPE_ENUM, offsetof(EcpOptions, leaders)},
 		{"levels", RELOPT_TYPE_INT, offsetof(EcpOptions, levels)},
 		{"quantizer", RELOPT_TYPE_ENUM, offsetof(EcpOptions, quantizer)},
@@ -197,6 +202,7 @@ ecp_options_get(Relation index)
 		return *(EcpOptions *) index->rd_options;
 	options.buffer_rows = ECP_BUFFER_ROWS_DEFAULT;
 	options.cluster_size = ECP_CLUSTER_SIZE_DEFAULT;
+	options.include_width = ECP_INCLUDE_WIDTH_DEFAULT;
 	options.leaders = ECP_LEADERS_KMEANS;
 	options.quantizer = ECP_QUANTIZER_AUTO;
 	options.seed = ECP_SEED_DEFAULT;

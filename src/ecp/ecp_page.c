@@ -71,6 +71,8 @@ ecp_geometry_place(EcpGeometry *geo, Size item_bytes, int nbitmaps, int slots)
 		geo->off_attr[a] = pos;
 		pos += (Size) geo->attr_width[a] * slots;
 	}
+	geo->off_include = pos;
+	pos += (Size) geo->include_bytes * slots;
 	pos = INTALIGN(pos);
 	geo->off_factors = pos;
 	pos += sizeof(uint32) * geo->nfactors * slots;
@@ -87,7 +89,7 @@ static void
 ecp_geometry_fill(EcpGeometry *geo, Size item_bytes, int nbitmaps)
 {
 	Size		slot_bytes = item_bytes + sizeof(uint32) * geo->nfactors +
-		geo->code_bytes;
+		geo->code_bytes + geo->include_bytes;
 	int			slots;
 
 	if (geo->natts > 0)
@@ -106,6 +108,17 @@ ecp_geometry_fill(EcpGeometry *geo, Size item_bytes, int nbitmaps)
 	(void) ecp_geometry_place(geo, item_bytes, nbitmaps, slots);
 }
 
+/* What a leaf's slots have besides TID and vector. */
+static void
+ecp_geometry_attrs(EcpGeometry *geo, const EcpMetaPageData *meta)
+{
+	geo->attr_bytes = meta->ecpm_attr_bytes;
+	geo->natts = meta->ecpm_nkeyatts - 1;
+	for (int a = 0; a < geo->natts; a++)
+		geo->attr_width[a] = ecp_attr_width(meta->ecpm_attr_kind[a]);
+	geo->include_bytes = meta->ecpm_include_bytes;
+}
+
 static void
 ecp_geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 {
@@ -117,11 +130,9 @@ ecp_geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 	geo->elem = leaf ? meta->ecpm_elem : meta->ecpm_leader_elem;
 	geo->dims = meta->ecpm_dims;
 	geo->vec_bytes = ecp_elem_size(geo->elem) * geo->dims;
-	geo->attr_bytes = leaf ? meta->ecpm_attr_bytes : 0;
+	if (leaf)
+		ecp_geometry_attrs(geo, meta);
 	geo->row_bytes = geo->vec_bytes + geo->attr_bytes;
-	geo->natts = leaf ? meta->ecpm_nkeyatts - 1 : 0;
-	for (int a = 0; a < geo->natts; a++)
-		geo->attr_width[a] = ecp_attr_width(meta->ecpm_attr_kind[a]);
 	geo->quantizer = leaf ? meta->ecpm_quantizer : ECP_QUANTIZER_NONE;
 	if (geo->quantizer != ECP_QUANTIZER_NONE)
 	{
@@ -173,7 +184,7 @@ ecp_quantizer_choose(EcpQuantizer wanted, const EcpMetaPageData *meta,
 
 	geo.dims = dims;
 	geo.quantizer = ECP_QUANTIZER_RABITQ;
-	geo.attr_bytes = meta->ecpm_attr_bytes;
+	ecp_geometry_attrs(&geo, meta);
 	geo.nfactors = ECP_CODE_FACTORS;
 	geo.code_bytes = EcpCodeBytes(dims);
 	ecp_geometry_fill(&geo, sizeof(ItemPointerData), meta->ecpm_nbitmaps);
@@ -286,6 +297,7 @@ ecp_entry_view(Page page, const EcpGeometry *geo, int level,
 	view->nulls = geo->natts > 0 ? (uint8 *) (base + geo->off_nulls) : NULL;
 	for (int a = 0; a < geo->natts; a++)
 		view->attrs[a] = base + geo->off_attr[a];
+	view->include = geo->include_bytes > 0 ? base + geo->off_include : NULL;
 	for (int f = 0; f < ECP_ENTRY_FACTORS_MAX; f++)
 		view->factors[f] = f < geo->nfactors ?
 			(uint32 *) (base + geo->off_factors) + (Size) f * geo->slots : NULL;
@@ -365,6 +377,24 @@ ecp_entry_put_vector(const EcpGeometry *geo, EcpEntryView *view, int slot,
 	}
 }
 
+static void
+ecp_entry_put_attrs(const EcpGeometry *geo, EcpEntryView *view, int slot,
+					const char *attrs)
+{
+	if (geo->natts > 0)
+		view->nulls[slot] = *attrs++;
+	for (int a = 0; a < geo->natts; a++)
+	{
+		int			width = geo->attr_width[a];
+
+		memcpy(view->attrs[a] + slot * width, attrs, width);
+		attrs += width;
+	}
+	if (geo->include_bytes > 0)
+		memcpy(view->include + (Size) slot * geo->include_bytes, attrs,
+			   geo->include_bytes);
+}
+
 void
 ecp_entry_put(const EcpIndexState *state, int level, EcpEntryView *view,
 			  int slot, const EcpSlotItem *item)
@@ -377,19 +407,9 @@ ecp_entry_put(const EcpIndexState *state, int level, EcpEntryView *view,
 		view->tids[slot] = item->tid;
 	else
 		view->children[slot] = item->child;
-	if (geo->natts > 0)
-	{
-		const char *attrs = (const char *) item->vector + geo->vec_bytes;
-
-		view->nulls[slot] = *attrs++;
-		for (int a = 0; a < geo->natts; a++)
-		{
-			int			width = geo->attr_width[a];
-
-			memcpy(view->attrs[a] + slot * width, attrs, width);
-			attrs += width;
-		}
-	}
+	if (geo->attr_bytes > 0)
+		ecp_entry_put_attrs(geo, view, slot,
+							(const char *) item->vector + geo->vec_bytes);
 	if (geo->quantizer != ECP_QUANTIZER_NONE)
 	{
 		ecp_item_code(state, item, code, factors);
@@ -411,10 +431,11 @@ void
 ecp_entry_get_attrs(const EcpGeometry *geo, const EcpEntryView *view,
 					int slot, char *attrs)
 {
-	if (geo->natts == 0)
+	if (geo->attr_bytes == 0)
 		return;
 	memset(attrs, 0, geo->attr_bytes);
-	*attrs++ = view->nulls[slot];
+	if (geo->natts > 0)
+		*attrs++ = view->nulls[slot];
 	for (int a = 0; a < geo->natts; a++)
 	{
 		int			width = geo->attr_width[a];
@@ -422,6 +443,9 @@ ecp_entry_get_attrs(const EcpGeometry *geo, const EcpEntryView *view,
 		memcpy(attrs, view->attrs[a] + slot * width, width);
 		attrs += width;
 	}
+	if (geo->include_bytes > 0)
+		memcpy(attrs, view->include + (Size) slot * geo->include_bytes,
+			   geo->include_bytes);
 }
 
 void
@@ -442,7 +466,7 @@ ecp_entry_ranges_max(const EcpGeometry *geo)
 	bool		scattered = geo->columns ||
 		geo->quantizer != ECP_QUANTIZER_NONE;
 
-	return 2 + (geo->natts > 0 ? 1 + geo->natts : 0) + geo->nfactors +
+	return 3 + (geo->natts > 0 ? 1 + geo->natts : 0) + geo->nfactors +
 		(scattered ? EcpCodeDims(geo->dims) / 4 : 1);
 }
 
@@ -466,6 +490,11 @@ ecp_entry_ranges(const EcpGeometry *geo, int level, int slot,
 	{
 		ranges[n].offset = geo->off_attr[a] + slot * geo->attr_width[a];
 		ranges[n++].bytes = geo->attr_width[a];
+	}
+	if (geo->include_bytes > 0)
+	{
+		ranges[n].offset = geo->off_include + slot * geo->include_bytes;
+		ranges[n++].bytes = geo->include_bytes;
 	}
 	for (int f = 0; f < geo->nfactors; f++)
 	{

@@ -31,6 +31,7 @@
  *	 |   or children (node)	  |  32 bytes a slot
  *	 | key attributes (leaf)  |  a byte of NULL bits a slot, then an array of
  *	 |						  |  each attribute: see "Rows" below
+ *	 | INCLUDE columns (leaf) |  include_bytes a slot
  *	 | factors				  |  nfactors arrays of 4 bytes a slot
  *	 | codes				  |  code_bytes a slot: rows, columns or blocks
  *	 +------------------------+
@@ -50,8 +51,9 @@
  * Rows: the exact vector of a row is followed in memory by its attr_bytes of
  * key attributes (columns 2 .. n of the index), as ecp_attr.c forms them: a
  * byte with a bit for each that is NULL, then their keys one after the other,
- * of 1, 2, 4 or 8 bytes each and 0 where NULL, and zeros up to a multiple of
- * four.  Whoever copies row_bytes instead of vec_bytes takes them along.
+ * of 1, 2, 4 or 8 bytes each and 0 where NULL, then include_bytes of the
+ * values of INCLUDE columns, as ecp_include.c forms them, and zeros up to a
+ * multiple of four.  Whoever copies row_bytes instead of vec_bytes takes them along.
  * On the page the keys of one attribute stand together, aligned to their
  * width, so that a condition looks at all slots of a page in one pass.
  *
@@ -105,8 +107,11 @@ typedef EcpPageOpaqueData *EcpPageOpaque;
 #define EcpBlockMap(blk)	((blk) / ECP_MAP_BITS)	/* which map page */
 #define EcpBlockIsMap(blk)	((blk) % ECP_MAP_BITS == ECP_MAP_FIRST_BLKNO)
 
-/* Columns of an index besides the vector. */
+/* Columns of an index for conditions besides the vector. */
 #define ECP_ATTRS_MAX		8
+
+/* Bytes of the INCLUDE columns of a row at most. */
+#define ECP_INCLUDE_BYTES_MAX	1024
 
 /* Limits of a run: it must fit one map page and one rewrite in memory. */
 #define ECP_RUN_PAGES_MAX	1024
@@ -253,7 +258,7 @@ typedef struct EcpMetaPageData
 	uint8		ecpm_leader_elem;	/* EcpElem of the leaders */
 	uint16		ecpm_dims;		/* 0 = not known yet */
 	uint16		ecpm_nkeyatts;
-	uint16		ecpm_attr_bytes;
+	uint16		ecpm_attr_bytes;	/* a row, INCLUDE columns and all */
 	uint8		ecpm_nbitmaps;	/* bitmaps a page; 1 in version 1 */
 	uint8		ecpm_leaders;	/* EcpLeadersKind the build used */
 	uint32		ecpm_leaf_target;	/* rows that a new cluster should have */
@@ -282,7 +287,8 @@ typedef struct EcpMetaPageData
 	uint32		ecpm_recall_queries;
 	uint8		ecpm_attr_kind[ECP_ATTRS_MAX];	/* EcpAttrKind, see ecp_attr.h */
 	uint8		ecpm_form;		/* EcpForm of the column */
-	uint8		ecpm_pad[3];
+	uint8		ecpm_ninclude;	/* INCLUDE columns */
+	uint16		ecpm_include_bytes; /* a row; 0 without any */
 	uint32		ecpm_nbuffers;	/* of the present version */
 	uint64		ecpm_reserved[14];
 } EcpMetaPageData;
@@ -321,10 +327,12 @@ typedef struct EcpGeometry
 	uint32		row_bytes;		/* the same and its key attributes */
 	uint8		natts;			/* key attributes; 0 for nodes */
 	uint8		attr_width[ECP_ATTRS_MAX];	/* bytes of a key */
+	uint16		include_bytes;	/* a slot, of INCLUDE columns */
 	uint16		off_live;
 	uint16		off_items;		/* TIDs or children */
 	uint16		off_nulls;		/* NULL bits of the attributes */
 	uint16		off_attr[ECP_ATTRS_MAX];
+	uint16		off_include;
 	uint16		off_factors;
 	uint16		off_codes;
 	uint16		lower;			/* pd_lower of every entry page */
@@ -349,6 +357,7 @@ typedef struct EcpEntryView
 	EcpChild	children;		/* node */
 	uint8	   *nulls;			/* bit i = attribute i is NULL */
 	char	   *attrs[ECP_ATTRS_MAX];
+	char	   *include;		/* NULL without INCLUDE columns */
 	uint32	   *factors[ECP_ENTRY_FACTORS_MAX];
 	char	   *codes;			/* NULL if there are none */
 } EcpEntryView;

@@ -28,6 +28,7 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
+#include "access/sysattr.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
@@ -35,6 +36,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
@@ -347,6 +349,34 @@ path_match_attribute(PathMatch *match, RestrictInfo *rinfo, int column)
 	return path_match_boolean(match, rinfo, column);
 }
 
+/*
+ * Are all columns that the query wants of the table in the index?  As core's
+ * check_index_only() decides for the paths that it makes.
+ */
+static bool
+path_is_index_only(const PathMatch *match)
+{
+	IndexOptInfo *index = match->index;
+	Bitmapset  *wanted = NULL;
+	Bitmapset  *returned = NULL;
+	ListCell   *lc;
+
+	if (!enable_indexonlyscan)
+		return false;
+	pull_varattnos((Node *) match->rel->reltarget->exprs, match->rel->relid,
+				   &wanted);
+	foreach(lc, index->indrestrictinfo)
+		pull_varattnos((Node *) lfirst_node(RestrictInfo, lc)->clause,
+					   match->rel->relid, &wanted);
+	for (int i = 0; i < index->ncolumns; i++)
+	{
+		if (index->indexkeys[i] != 0 && index->canreturn[i])
+			returned = bms_add_member(returned, index->indexkeys[i] -
+									  FirstLowInvalidHeapAttributeNumber);
+	}
+	return bms_is_subset(wanted, returned);
+}
+
 /* The path that uses an index for all that it can, if core makes none. */
 static void
 path_add_index(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index)
@@ -354,6 +384,7 @@ path_add_index(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index)
 	PathMatch	match = {0};
 	List	   *orders = NIL;
 	List	   *order_columns = NIL;
+	bool		index_only;
 	ListCell   *lc;
 
 	match.root = root;
@@ -392,11 +423,12 @@ path_add_index(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index)
 		orders = list_make1(match.order);
 		order_columns = list_make1_int(0);
 	}
+	index_only = path_is_index_only(&match);
 	add_path(rel, (Path *)
 			 create_index_path(root, index, match.clauses, orders,
 							   order_columns,
 							   match.order ? root->query_pathkeys : NIL,
-							   ForwardScanDirection, false,
+							   ForwardScanDirection, index_only,
 							   bms_copy(rel->lateral_relids), 1.0, false));
 	if (rel->consider_parallel && bms_is_empty(rel->lateral_relids))
 	{
@@ -405,8 +437,8 @@ path_add_index(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index)
 		partial = create_index_path(root, index, match.clauses, orders,
 									order_columns,
 									match.order ? root->query_pathkeys : NIL,
-									ForwardScanDirection, false, NULL, 1.0,
-									true);
+									ForwardScanDirection, index_only, NULL,
+									1.0, true);
 		if (partial->path.parallel_workers > 0)
 			rel->partial_pathlist = lappend(rel->partial_pathlist, partial);
 	}

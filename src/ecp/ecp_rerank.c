@@ -15,6 +15,10 @@
  *	 ecp_rerank_rank()		number -> vector page -> exact rank
  *	 "exact" heap			{rank, TID}
  *
+ * An index-only scan wants more of the rows that it returns than their TIDs:
+ * then numbers take the place of TIDs (also where there are no codes), and the
+ * entry page is looked at again.
+ *
  * The vector of a row is read some time after its code.  Its slot may have
  * been freed and filled again meanwhile, but only if no snapshot can see the
  * row any more; then neither can ours see the new one, whose vector we get.
@@ -149,14 +153,12 @@ ecp_rerank_add_page(EcpRerank *rerank, const EcpProbeRun *run, uint32 slot,
 	return first;
 }
 
-/* Where the vector of row "number" begins. */
+/* The entry page on which row "number" was. */
 static const EcpCodePage *
-rerank_find(const EcpRerank *rerank, uint64 number, uint32 *pageno,
-			uint32 *offset)
+rerank_page(const EcpRerank *rerank, uint64 number)
 {
 	int			low = 0;
 	int			high = rerank->npages - 1;
-	const EcpCodePage *page;
 
 	while (low < high)
 	{
@@ -167,7 +169,16 @@ rerank_find(const EcpRerank *rerank, uint64 number, uint32 *pageno,
 		else
 			high = middle - 1;
 	}
-	page = &rerank->pages[low];
+	return &rerank->pages[low];
+}
+
+/* Where the vector of row "number" begins. */
+static const EcpCodePage *
+rerank_find(const EcpRerank *rerank, uint64 number, uint32 *pageno,
+			uint32 *offset)
+{
+	const EcpCodePage *page = rerank_page(rerank, number);
+
 	ecp_stream_position(&rerank->probe->state->leaf, page->entry_pages,
 						page->slot + (uint32) (number - page->first),
 						pageno, offset);
@@ -189,52 +200,97 @@ rerank_warm(const EcpRerank *rerank, uint64 number)
 						   ECP_PAYLOAD_BYTES - offset));
 }
 
-/* The exact rank of a row. */
-float8
-ecp_rerank_rank(EcpRerank *rerank, uint64 number)
+static EcpProbeRun
+rerank_run(const EcpCodePage *page)
 {
-	EcpProbe   *probe = rerank->probe;
-	const EcpMetaPageData *meta = &probe->state->meta;
-	uint32		vec_bytes = probe->state->leaf.vec_bytes;
-	uint32		done = 0;
-	uint32		factors[ECP_FACTORS_MAX];
-	const uint32 *const factor[ECP_FACTORS_MAX] = {&factors[0], &factors[1]};
-	uint32		pageno;
-	uint32		offset;
-	const EcpCodePage *page = rerank_find(rerank, number, &pageno, &offset);
 	EcpProbeRun run = {0};
-	const char *vector;
-	Buffer		buffer;
-	Page		contents;
-	float8		rank;
 
-	StaticAssertStmt(ECP_FACTORS_MAX == 2, "factors of a row");
-	CHECK_FOR_INTERRUPTS();
 	run.blk = page->blk;
 	run.run = page->run;
 	run.recent = page->recent;
 	run.nrecent = page->nrecent;
+	return run;
+}
+
+/*
+ * The exact vector of a row: on its page, which the caller unlocks and
+ * releases, or in rerank->vector, if it spans pages.
+ */
+static const char *
+rerank_vector(EcpRerank *rerank, uint64 number, Buffer *buffer)
+{
+	uint32		vec_bytes = rerank->probe->state->leaf.vec_bytes;
+	uint32		done = 0;
+	uint32		pageno;
+	uint32		offset;
+	EcpProbeRun run = rerank_run(rerank_find(rerank, number, &pageno, &offset));
+	const char *vector;
+	Page		contents;
+
+	CHECK_FOR_INTERRUPTS();
 	for (;;)
 	{
 		uint32		part = Min(vec_bytes - done, ECP_PAYLOAD_BYTES - offset);
 
-		buffer = ecp_probe_buffer(probe, &run, ECP_PAGE_VECTOR, pageno,
-								  &contents);
+		*buffer = ecp_probe_buffer(rerank->probe, &run, ECP_PAGE_VECTOR,
+								   pageno, &contents);
 		vector = EcpPageGetStream(contents) + offset;
 		if (part == vec_bytes)
-			break;
+			return vector;
 		memcpy(rerank->vector + done, vector, part);
-		vector = rerank->vector;
 		done += part;
 		if (done == vec_bytes)
-			break;
-		UnlockReleaseBuffer(buffer);
+			return rerank->vector;
+		UnlockReleaseBuffer(*buffer);
 		pageno++;
 		offset = 0;
 	}
+}
+
+void
+ecp_rerank_vector(EcpRerank *rerank, uint64 number, void *vector)
+{
+	Buffer		buffer;
+	const char *stored = rerank_vector(rerank, number, &buffer);
+
+	memcpy(vector, stored, rerank->probe->state->leaf.vec_bytes);
+	UnlockReleaseBuffer(buffer);
+}
+
+Buffer
+ecp_rerank_entry(EcpRerank *rerank, uint64 number, EcpEntryView *view,
+				 int *slot)
+{
+	const EcpGeometry *geo = &rerank->probe->state->leaf;
+	const EcpCodePage *page = rerank_page(rerank, number);
+	uint32		run_slot = page->slot + (uint32) (number - page->first);
+	EcpProbeRun run = rerank_run(page);
+	Buffer		buffer;
+	Page		contents;
+
+	buffer = ecp_probe_buffer(rerank->probe, &run, ECP_PAGE_ENTRY,
+							  run_slot / geo->slots, &contents);
+	ecp_entry_view(contents, geo, 0, view);
+	*slot = run_slot % geo->slots;
+	return buffer;
+}
+
+/* The exact rank of a row. */
+float8
+ecp_rerank_rank(EcpRerank *rerank, uint64 number)
+{
+	const EcpMetaPageData *meta = &rerank->probe->state->meta;
+	uint32		factors[ECP_FACTORS_MAX];
+	const uint32 *const factor[ECP_FACTORS_MAX] = {&factors[0], &factors[1]};
+	Buffer		buffer;
+	const char *vector = rerank_vector(rerank, number, &buffer);
+	float8		rank;
+
+	StaticAssertStmt(ECP_FACTORS_MAX == 2, "factors of a row");
 	ecp_factors_compute(meta->ecpm_elem, meta->ecpm_metric, meta->ecpm_dims,
 						vector, factors);
-	ecp_query_rank_rows(rerank->query, vector, vec_bytes, factor, 1, &rank);
+	ecp_query_rank_rows(rerank->query, vector,
+						rerank->probe->state->leaf.vec_bytes, factor, 1, &rank);
 	UnlockReleaseBuffer(buffer);
 	rerank->reranked++;
 	return rank;
@@ -251,14 +307,15 @@ rerank_add_exact(EcpRerank *rerank, uint64 number)
 	else
 		exact = MemoryContextAlloc(rerank->context, sizeof(EcpExactRow));
 	ecp_ranked_set(&exact->row, ecp_rerank_rank(rerank, number),
+				   rerank->numbered ? number :
 				   ecp_tid_item(&rerank->tids[number]));
 	pairingheap_add(rerank->exact, &exact->node);
 	rerank->nexact++;
 }
 
 /*
- * The row with the smallest rank; its item is its TID.  Returns false when no
- * row waits.
+ * The row with the smallest rank; its item is its TID, or its number if
+ * rerank->numbered.  Returns false when no row waits.
  */
 bool
 ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds, EcpRanked *row)

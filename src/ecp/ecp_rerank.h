@@ -43,6 +43,7 @@ typedef struct EcpRerank
 	uint64		nexact;
 	struct EcpExactRow *unused;
 	char	   *vector;			/* one that spans pages */
+	bool		numbered;		/* rows taken keep their numbers */
 	uint64		reranked;		/* figure */
 } EcpRerank;
 
@@ -53,6 +54,16 @@ extern uint64 ecp_rerank_add_page(EcpRerank *rerank, const EcpProbeRun *run,
 								  uint32 slot, int n,
 								  const ItemPointerData *tids);
 extern float8 ecp_rerank_rank(EcpRerank *rerank, uint64 number);
+
+/*
+ * Pin and share-lock the entry page of a row once more.  What is in the row's
+ * slot may have changed since it got its number.
+ */
+extern Buffer ecp_rerank_entry(EcpRerank *rerank, uint64 number,
+							   EcpEntryView *view, int *slot);
+
+/* Copy the vector of a row, where it is not on the entry page. */
+extern void ecp_rerank_vector(EcpRerank *rerank, uint64 number, void *vector);
 extern bool ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds,
 							EcpRanked *row);
 

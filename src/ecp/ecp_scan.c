@@ -12,6 +12,7 @@
  * the index and would be lost without a word.
  *
  * Distances are exact, so the executor is never asked to recheck the order.
+ * In an index-only scan, ecp_return.c makes rows of what the search finds.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,9 +21,9 @@
 #include "access/relscan.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_type.h"
-#include "ecp/ecp_search.h"
-#include "ecp/ecp_stat.h"
+#include "ecp/ecp_include.h"
 #include "ecp/ecp_share.h"
+#include "ecp/ecp_stat.h"
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -45,6 +46,7 @@ typedef struct EcpScanOpaqueData
 	bool		query_isnull;
 	EcpSearchStats totals;		/* of searches that have ended */
 	BlockNumber heap_blocks;	/* of the table at least; 0 = not known */
+	EcpReturn  *only;			/* of an index-only scan, else NULL */
 } EcpScanOpaqueData;
 
 typedef EcpScanOpaqueData *EcpScanOpaque;
@@ -148,6 +150,11 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 				 errmsg("an ecp index can order by one distance only")));
 
 	scan_finish(scan);
+	if (scan->xs_want_itup && so->only == NULL)
+	{
+		so->only = ecp_return_create(scan);
+		ecp_search_set_located(so->search);
+	}
 	if (orderbys && norderbys > 0)
 		memmove(scan->orderByData, orderbys, norderbys * sizeof(ScanKeyData));
 	if (keys && nkeys > 0)
@@ -246,11 +253,15 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 	scan->xs_recheck = so->recheck;
 	if (so->never)
 		return false;
-	if (!ecp_search_next(so->search, &scan->xs_heaptid, &distance.value,
-						 &distance.isnull))
-		return false;
-	ecp_check_tid(scan->indexRelation, scan->heapRelation, &scan->xs_heaptid,
-				  &so->heap_blocks);
+	do
+	{
+		if (!ecp_search_next(so->search, &scan->xs_heaptid, &distance.value,
+							 &distance.isnull))
+			return false;
+		ecp_check_tid(scan->indexRelation, scan->heapRelation,
+					  &scan->xs_heaptid, &so->heap_blocks);
+	}
+	while (so->only && !ecp_return_row(so->only, scan, so->search));
 	if (scan->numberOfOrderBys == 0)
 		return true;
 	index_store_float8_orderby_distances(scan, &so->distance_type, &distance,
@@ -264,6 +275,8 @@ ecpendscan(IndexScanDesc scan)
 	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
 
 	scan_finish(scan);
+	if (so->only)
+		ecp_return_free(so->only);
 	ecp_search_free(so->search);
 	MemoryContextDelete(so->context);
 	pfree(so);

@@ -12,7 +12,7 @@
  *				(ecp_target.c), then 2, 4, 8 ... times as many
  *	 cluster	its runs one after the other
  *	 page		one kernel call on the page itself, under its share lock;
- *				ecp_probe.c brings the pages
+ *				ecp_probe.c brings the pages, ecp_search_page.c takes the rows
  *	 row		live slots become candidates {rank, TID} in an EcpTopk
  *
  * Conditions on key attributes (ecp_attr.c) are checked before anything else
@@ -42,12 +42,7 @@
 
 #include <math.h>
 
-#include "base/topk.h"
-#include "ecp/ecp_probe.h"
-#include "ecp/ecp_rerank.h"
-#include "ecp/ecp_search.h"
-#include "ecp/ecp_share.h"
-#include "ecp/ecp_target.h"
+#include "ecp/ecp_search_private.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
@@ -56,70 +51,13 @@
 /* Rows read for each one returned, before more clusters are read. */
 #define ECP_SEARCH_AHEAD		8
 
-/* Slots that are ranked together although some did not pass. */
-#define ECP_RANK_GROUP			16
-#define ECP_RANK_MASK			((UINT64CONST(1) << ECP_RANK_GROUP) - 1)
-
-/* Bytes of a slot that stand together in COLUMNS; see vector_distance.h */
-#define ECP_COLUMNS_GROUP		4
-
 /* A radius is widened by this much: the condition is checked again. */
 #define ECP_RADIUS_SLACK		1e-6
 
 /* Rows that are sure to be taken in order, as a guess. */
 #define ECP_SEARCH_BATCH		16
 
-struct EcpSearch
-{
-	EcpProbe	probe;			/* must be first */
-	Relation	index;
-	MemoryContext context;		/* of one search, reset by the next */
-	bool		state_valid;
-	EcpIndexState state;
-	const EcpAttrFilter *filter;	/* conditions on attributes, or NULL */
-	uint64	   *passed;			/* slots of a page that fulfil them */
-	float8		rank_max;		/* of rows that are wanted, or infinity */
-	uint64		candidates;		/* rows that came to be in "rows" */
-	EcpIterativeScan iterative; /* settings when the search began */
-	int			max_scan_tuples;
-
-	EcpQuery   *query;			/* NULL: all distances are "constant" */
-	float8		constant;		/* 0 or NaN */
-	bool		null_query;		/* distances are NULL */
-	bool		unordered;		/* nobody wants the rows in order */
-	bool		started;
-	EcpDescent *descent;		/* NULL before the first window and in the end */
-
-	EcpTopk		rows;			/* candidates; item = TID, or number */
-	EcpCodeQuery *codes;		/* NULL: candidates have exact ranks */
-	EcpRerank	rerank;			/* of those that have not */
-	EcpShared  *shared;			/* NULL: search alone */
-	EcpShare   *share;			/* our part, from the start on */
-	bool		opens;			/* and we came first */
-	EcpScanPlan plan;			/* of the first window */
-	EcpNearest	nearest;		/* ranks or bounds, if plan.early */
-	uint64		window;			/* clusters of the next window */
-	EcpRanked	last;			/* returned last */
-	float8	   *ranks;			/* of the slots of a page */
-	uint32		slots_max;		/* room in ranks */
-	struct EcpVectorPart *vectors;	/* where they are not on entry pages */
-	EcpSearchStats stats;
-};
-
-/* What of an entry page is needed to read its rows' vectors afterwards. */
-typedef struct EcpVectorPart
-{
-	uint64	   *live;
-	ItemPointerData *tids;
-	uint32	   *factors[ECP_FACTORS_MAX];
-	char	   *vector;			/* one that spans pages */
-} EcpVectorPart;
-
 EcpSearchStats ecp_search_last;
-
-static void search_read_page(EcpProbe *probe, const EcpProbeRun *run,
-							 Buffer buffer, const EcpEntryView *view,
-							 uint32 first, int n);
 
 /*
  * A search of an index, in the current memory context.  It can be started
@@ -137,7 +75,7 @@ ecp_search_create(Relation index)
 	ecp_topk_init(&search->rows, CurrentMemoryContext, ECP_SEARCH_BATCH);
 	search->probe.index = index;
 	search->probe.state = &search->state;
-	search->probe.page = search_read_page;
+	search->probe.page = ecp_search_read_page;
 	ecp_probe_init(&search->probe);
 	return search;
 }
@@ -157,6 +95,30 @@ ecp_search_set_scan(EcpSearch *search, EcpShared *shared, bool ordered)
 {
 	search->shared = shared;
 	search->unordered = !ordered;
+}
+
+void
+ecp_search_set_located(EcpSearch *search)
+{
+	search->located = true;
+}
+
+Buffer
+ecp_search_entry(EcpSearch *search, EcpEntryView *view, int *slot)
+{
+	return ecp_rerank_entry(&search->rerank, search->number, view, slot);
+}
+
+void
+ecp_search_vector(EcpSearch *search, void *vector)
+{
+	ecp_rerank_vector(&search->rerank, search->number, vector);
+}
+
+const EcpIndexState *
+ecp_search_state(const EcpSearch *search)
+{
+	return &search->state;
 }
 
 void
@@ -191,9 +153,10 @@ search_allocate(EcpSearch *search)
 	old = MemoryContextSwitchTo(GetMemoryChunkContext(search));
 	search->slots_max = geo->slots;
 	search->ranks = palloc(sizeof(float8) * (geo->slots + ECP_KERNEL_SLACK));
-	if (geo->quantizer != ECP_QUANTIZER_NONE)
+	if (geo->quantizer != ECP_QUANTIZER_NONE || search->located)
 		ecp_rerank_init(&search->rerank, &search->probe);
-	else if (geo->stream)
+	search->rerank.numbered = search->located;
+	if (geo->stream && geo->quantizer == ECP_QUANTIZER_NONE)
 	{
 		part = search->vectors = palloc0(sizeof(EcpVectorPart));
 		part->live = palloc(sizeof(uint64) * geo->live_words);
@@ -367,6 +330,8 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 
 	old = MemoryContextSwitchTo(search->context);
 	search_allocate(search);
+	if (search->located)
+		ecp_rerank_reset(&search->rerank);
 	search_set_query(search, query, isnull);
 	MemoryContextSwitchTo(old);
 }
@@ -416,320 +381,6 @@ ecp_search_free(EcpSearch *search)
 		ecp_rerank_free(&search->rerank);
 	MemoryContextDelete(search->context);
 	pfree(search);
-}
-
-/*
- * Rows of a page, with their ranks or lower bounds of them, were put into the
- * room of search->rows: those that are wanted become candidates.
- */
-static void
-search_added(EcpSearch *search, EcpRanked *items, int nitems)
-{
-	search->stats.vectors += nitems;
-	if (!isinf(search->rank_max))
-	{
-		int			nwithin = 0;
-
-		for (int i = 0; i < nitems; i++)
-		{
-			if (items[i].rank <= search->rank_max)
-				items[nwithin++] = items[i];
-		}
-		nitems = nwithin;
-	}
-	search->candidates += nitems;
-	ecp_topk_added(&search->rows, nitems);
-}
-
-/* Add the live rows among the first n slots of a page. */
-static void
-search_add_rows(EcpSearch *search, const uint64 *live,
-				const ItemPointerData *tids, int n, const float8 *ranks)
-{
-	EcpRanked  *items = ecp_topk_room(&search->rows, n);
-	int			nitems = 0;
-
-	for (int first = 0; first < n; first += 64)
-	{
-		uint64		word = live[first / 64];
-
-		if (n - first < 64)
-			word &= (UINT64CONST(1) << (n - first)) - 1;
-		if (word == PG_UINT64_MAX)
-		{
-			for (int i = first; i < first + 64; i++)
-			{
-				(void) ecp_nearest_add(&search->nearest, ranks[i]);
-				ecp_ranked_set(&items[nitems++], ranks[i],
-							   ecp_tid_item(&tids[i]));
-			}
-			continue;
-		}
-		while (word != 0)
-		{
-			int			i = first + pg_rightmost_one_pos64(word);
-
-			word &= word - 1;
-			(void) ecp_nearest_add(&search->nearest, ranks[i]);
-			ecp_ranked_set(&items[nitems++], ranks[i],
-						   ecp_tid_item(&tids[i]));
-		}
-	}
-	search_added(search, items, nitems);
-}
-
-/* Ranks of n rows, wherever they stand. */
-static inline void
-search_rank(EcpSearch *search, const char *codes, bool columns, Size stride,
-			uint32 *const *factors, int n, float8 *ranks)
-{
-	const uint32 *const *fac = (const uint32 *const *) factors;
-
-	if (columns)
-		ecp_query_rank_columns(search->query, (const uint8 *) codes,
-							   search->state.leaf.slots, fac, n, ranks);
-	else
-		ecp_query_rank_rows(search->query, codes, stride, fac, n, ranks);
-}
-
-/* Ranks of slots i .. i + n - 1 of a page; their vectors follow each other. */
-static void
-search_rank_vectors(EcpSearch *search, int i, const char *vectors, int n)
-{
-	const EcpGeometry *geo = &search->state.leaf;
-	uint32	   *factors[ECP_FACTORS_MAX];
-
-	for (int f = 0; f < ECP_FACTORS_MAX; f++)
-		factors[f] = f < geo->nfactors ? search->vectors->factors[f] + i : NULL;
-	search_rank(search, vectors, false, geo->vec_bytes, factors, n,
-				&search->ranks[i]);
-}
-
-/*
- * Rank what one page of the vector part holds, from slot i on: "offset" is
- * where its vector begins or, if "copied" bytes of it are in part->vector
- * already, goes on.  Returns the next slot to rank; *copied is what was
- * copied of its vector.
- */
-static int
-search_rank_page(EcpSearch *search, const char *payload, uint32 offset,
-				 int i, int n, uint32 *copied)
-{
-	EcpVectorPart *part = search->vectors;
-	uint32		vec_bytes = search->state.leaf.vec_bytes;
-	int			whole;
-
-	if (*copied > 0)
-	{
-		uint32		bytes = Min(vec_bytes - *copied, ECP_PAYLOAD_BYTES - offset);
-
-		memcpy(part->vector + *copied, payload + offset, bytes);
-		*copied += bytes;
-		offset += bytes;
-		if (*copied < vec_bytes)
-			return i;
-		search_rank_vectors(search, i, part->vector, 1);
-		*copied = 0;
-		i++;
-	}
-
-	whole = Min((int) ((ECP_PAYLOAD_BYTES - offset) / vec_bytes), n - i);
-	if (whole > 0)
-		search_rank_vectors(search, i, payload + offset, whole);
-	i += whole;
-	offset += whole * vec_bytes;
-
-	/* one that goes on on the next page */
-	if (i < n && offset < ECP_PAYLOAD_BYTES)
-	{
-		*copied = ECP_PAYLOAD_BYTES - offset;
-		memcpy(part->vector, payload + offset, *copied);
-	}
-	return i;
-}
-
-/*
- * Rank the live ones among slots first .. first + n - 1 of a run, out of its
- * vector part: page after page, whole vectors where they stand, those that
- * span pages in a copy.  Pages without a live vector are not touched: nobody
- * may have initialised them.
- */
-static void
-search_rank_stream(EcpSearch *search, const EcpProbeRun *run, uint32 first,
-				   int n)
-{
-	const EcpGeometry *geo = &search->state.leaf;
-	const uint64 *live = search->vectors->live;
-	int			i = 0;
-	uint32		copied = 0;
-
-	while (i < n)
-	{
-		uint32		pageno;
-		uint32		offset;
-		Buffer		buffer;
-		Page		page;
-
-		if ((live[i / 64] & (UINT64CONST(1) << (i % 64))) == 0)
-		{
-			copied = 0;
-			i++;
-			continue;
-		}
-
-		CHECK_FOR_INTERRUPTS();
-		ecp_stream_position(geo, run->header.ecpr_entry_pages, first + i,
-							&pageno, &offset);
-		pageno += (offset + copied) / ECP_PAYLOAD_BYTES;
-		offset = (offset + copied) % ECP_PAYLOAD_BYTES;
-		buffer = ecp_probe_buffer(&search->probe, run, ECP_PAGE_VECTOR,
-								  pageno, &page);
-		i = search_rank_page(search, EcpPageGetStream(page), offset, i, n,
-							 &copied);
-		UnlockReleaseBuffer(buffer);
-	}
-}
-
-/*
- * Rank, of the first n slots of a page, those that passed the conditions:
- * by groups as wide as a kernel's registers, and only groups with such a slot.
- */
-static void
-search_rank_passed(EcpSearch *search, const EcpEntryView *view, int n)
-{
-	const EcpGeometry *geo = &search->state.leaf;
-	Size		stride = geo->columns ? ECP_COLUMNS_GROUP : geo->code_bytes;
-	uint32	   *factors[ECP_FACTORS_MAX] = {NULL};
-	int			from = 0;
-
-	while (from < n)
-	{
-		int			upto = from;
-
-		while (upto < n &&
-			   ((search->passed[upto / 64] >> (upto % 64)) & ECP_RANK_MASK) != 0)
-			upto += ECP_RANK_GROUP;
-		if (upto > from)
-		{
-			for (int f = 0; f < geo->nfactors; f++)
-				factors[f] = view->factors[f] + from;
-			search_rank(search, view->codes + from * stride, geo->columns,
-						geo->code_bytes, factors, Min(upto, n) - from,
-						search->ranks + from);
-		}
-		from = upto + ECP_RANK_GROUP;
-	}
-}
-
-/*
- * Bounds of the rows of an entry page from their codes; the exact vectors
- * are read when their turn comes.  Blocks without a row that is wanted are
- * passed over.
- */
-static void
-search_read_codes(EcpSearch *search, const EcpProbeRun *run,
-				  const EcpEntryView *view, const uint64 *live, uint32 first,
-				  int n)
-{
-	float4		leader_rank = search->state.meta.ecpm_root_level > 0 ?
-		search->probe.ref->rank : ecp_code_query_origin(search->codes);
-	EcpRanked  *items = ecp_topk_room(&search->rows, n);
-	uint64		number = PG_UINT64_MAX;
-	int			nitems = 0;
-
-	for (int from = 0; from < n; from += 64)
-	{
-		int			count = Min(n - from, 64);
-		uint64		word = live[from / 64];
-		float4		bounds[64];
-		const uint32 *factors[ECP_CODE_FACTORS];
-
-		if (count < 64)
-			word &= (UINT64CONST(1) << count) - 1;
-		if (word == 0)
-			continue;
-		if (number == PG_UINT64_MAX)
-			number = ecp_rerank_add_page(&search->rerank, run, first, n,
-										 view->tids);
-		for (int f = 0; f < ECP_CODE_FACTORS; f++)
-			factors[f] = view->factors[f] + from;
-		ecp_code_query_bounds(search->codes, leader_rank,
-							  (const uint8 *) view->codes +
-							  from * search->state.leaf.code_bytes,
-							  factors, count, bounds);
-		while (word != 0)
-		{
-			int			i = pg_rightmost_one_pos64(word);
-			float8		bound = bounds[i];
-
-			word &= word - 1;
-			(void) ecp_nearest_add(&search->nearest, bound);
-			/* overflow tells nothing: let the exact rank be read */
-			items[nitems].rank = isnan(bound) ? -get_float8_infinity() : bound;
-			items[nitems++].item = number + from + i;
-		}
-	}
-	search_added(search, items, nitems);
-}
-
-/*
- * Rank the rows of an entry page: what the probe calls with each of them.
- */
-static void
-search_read_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
-				 const EcpEntryView *view, uint32 first, int n)
-{
-	EcpSearch  *search = (EcpSearch *) probe;
-	const EcpGeometry *geo = &search->state.leaf;
-	EcpVectorPart *part = search->vectors;
-	const uint64 *live = view->live;
-
-	if (search->filter)
-	{
-		search->stats.filtered += ecp_attr_filter_page(search->filter, geo,
-													   view, n,
-													   search->passed);
-		live = search->passed;
-		for (int w = 0; w < geo->live_words; w++)
-			search->stats.filtered -= pg_popcount64(live[w]);
-	}
-	if (n > 0 && search->query == NULL)
-	{
-		for (int i = 0; i < n; i++)
-			search->ranks[i] = search->constant;
-		search_add_rows(search, live, view->tids, n, search->ranks);
-		UnlockReleaseBuffer(buffer);
-		return;
-	}
-	if (n > 0 && search->codes)
-	{
-		search_read_codes(search, run, view, live, first, n);
-		UnlockReleaseBuffer(buffer);
-		return;
-	}
-	if (n > 0 && !geo->stream)
-	{
-		if (search->filter)
-			search_rank_passed(search, view, n);
-		else
-			search_rank(search, view->codes, geo->columns, geo->code_bytes,
-						view->factors, n, search->ranks);
-		search_add_rows(search, live, view->tids, n, search->ranks);
-	}
-	if (n == 0 || !geo->stream)
-	{
-		UnlockReleaseBuffer(buffer);
-		return;
-	}
-
-	/* the vectors are on other pages, and we lock one at a time */
-	memcpy(part->live, live, sizeof(uint64) * geo->live_words);
-	memcpy(part->tids, view->tids, sizeof(ItemPointerData) * n);
-	for (int f = 0; f < geo->nfactors; f++)
-		memcpy(part->factors[f], view->factors[f], sizeof(uint32) * n);
-	UnlockReleaseBuffer(buffer);
-	search_rank_stream(search, run, first, n);
-	search_add_rows(search, part->live, part->tids, n, search->ranks);
 }
 
 /*
@@ -932,7 +583,7 @@ search_waiting(EcpSearch *search)
 	return waiting;
 }
 
-/* The nearest candidate; its item is its TID.  Returns false if none waits. */
+/* The nearest candidate; its item is its TID or number.  Returns false if none waits. */
 static bool
 search_take(EcpSearch *search, EcpRanked *row)
 {
@@ -971,6 +622,7 @@ ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 				bool *isnull)
 {
 	EcpRanked	ranked;
+	uint64		item;
 
 	for (;;)
 	{
@@ -992,7 +644,13 @@ ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 	search->last = ranked;
 	search->stats.returned++;
 
-	ecp_tid_from_item(search->index, EcpRankedItem(&ranked), tid);
+	item = EcpRankedItem(&ranked);
+	if (search->located)
+	{
+		search->number = item;
+		item = ecp_tid_item(&search->rerank.tids[item]);
+	}
+	ecp_tid_from_item(search->index, item, tid);
 	*isnull = search->null_query;
 	*distance = EcpRankedIsNaN(&ranked) ? get_float8_nan() :
 		ecp_rank_distance(search->state.meta.ecpm_metric, ranked.rank);

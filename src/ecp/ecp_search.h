@@ -51,6 +51,20 @@ extern void ecp_search_set_filter(EcpSearch *search,
 								  const EcpAttrFilter *filter);
 
 /*
+ * Remember of each row where its entry is, from the first start on: of the
+ * row that was returned last, the two functions read the entry (its page is
+ * pinned and share-locked; the slot may have changed meanwhile) and its vector
+ * (with no lock held).
+ */
+extern void ecp_search_set_located(EcpSearch *search);
+extern Buffer ecp_search_entry(EcpSearch *search, EcpEntryView *view,
+							   int *slot);
+extern void ecp_search_vector(EcpSearch *search, void *vector);
+
+/* What it reads; valid from the first row on. */
+extern const EcpIndexState *ecp_search_state(const EcpSearch *search);
+
+/*
  * Return only rows not farther than this (give or take a rounding error), from
  * the next start on; infinity: all rows.
  */

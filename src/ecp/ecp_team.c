@@ -541,7 +541,7 @@ team_worker_build(EcpTeam *team, EcpBuild *build, Relation heap,
 	build->indexInfo = BuildIndexInfo(index);
 	build->indexInfo->ii_Concurrent = shared->concurrent;
 	build->options = ecp_options_get(index);
-	ecp_attr_desc_init(index, &build->attrs);
+	ecp_attr_desc_init(index, NULL, &build->attrs);
 	build->budget = maintenance_work_mem * (Size) 1024;
 	build->phase = -1;
 	build->ctx = AllocSetContextCreate(CurrentMemoryContext, "ecp build",

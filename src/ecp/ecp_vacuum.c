@@ -11,10 +11,10 @@
  * callback, as CREATE INDEX CONCURRENTLY needs.  A TID may be shown twice,
  * which nobody minds; only those of the present version are counted.
  *
- * Each entry page is locked alone, for cleanup: a scan that has to be sure
- * that a TID it is about to return still belongs to the row it read can keep
- * a pin.  What dies is removed by one record a page (KILL), and its slots
- * are free for inserts at once.
+ * Each entry page is locked alone, and nobody's pin is waited for: index-only
+ * scans look again whether a row's entry is there (see README).  What dies is
+ * removed by one record a page (KILL), and its slots are free for inserts at
+ * once.
  *
  * amvacuumcleanup frees what is retired, splits, folds and merges
  * (ecp_maintain.c).  The file never shrinks.
@@ -58,7 +58,7 @@ ecp_vacuum_page(EcpVacuum *vacuum, const EcpRun *run, uint32 pageno)
 
 	buffer = ReadBufferExtended(vacuum->index, MAIN_FORKNUM, blk, RBM_NORMAL,
 								vacuum->strategy);
-	LockBufferForCleanup(buffer);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	if (!ecp_page_check_run(vacuum->index, buffer, ECP_PAGE_ENTRY, run->run,
 							pageno))
 		ecp_report_moved(vacuum->index, blk);

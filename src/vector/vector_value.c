@@ -84,6 +84,7 @@ ecp_vector_read(Datum value, EcpForm form, EcpVector *vector)
 	struct varlena *detoasted;
 
 	vector->elem = ecp_form_elem(form);
+	vector->plain = true;
 
 	switch (form)
 	{
@@ -153,6 +154,7 @@ vector_read_array(ArrayType *array, EcpVector *vector)
 
 	vector->dims = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 	vector->data = ARR_DATA_PTR(array);
+	vector->plain = ARR_NDIM(array) == 1 && ARR_LBOUND(array)[0] == 1;
 }
 
 /* Find the elements of a value of one of pgvector's types. */

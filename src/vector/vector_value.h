@@ -55,6 +55,7 @@ typedef struct EcpVector
 	int			dims;
 	const void *data;
 	void	   *detoasted;		/* memory to free, or NULL */
+	bool		plain;			/* ecp_vector_form() gives the same value */
 } EcpVector;
 
 extern Size ecp_elem_size(EcpElem elem);

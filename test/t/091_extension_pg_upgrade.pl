@@ -16,6 +16,7 @@ load_vecs($old, 'items', 'base.bvecs', limit => 2000);
 $old->safe_psql(
 	'postgres', q(
 	CREATE INDEX items_v ON items USING ecp (v);
+	CREATE INDEX items_only ON items USING ecp (v) INCLUDE (id);
 	CREATE TABLE keys AS SELECT md5(g::text)::uuid AS k
 		FROM generate_series(1, 20000) g;
 	CREATE INDEX keys_k ON keys USING betree (k);
@@ -53,7 +54,7 @@ $new->safe_psql(
 	DELETE FROM items WHERE id < 500;
 	INSERT INTO keys SELECT md5(g::text)::uuid FROM generate_series(30001, 31000) g;
 	VACUUM;));
-index_ok($new, $_) foreach qw(items_v keys_k);
+index_ok($new, $_) foreach qw(items_v items_only keys_k);
 $new->stop;
 
 done_testing();
