@@ -48,8 +48,15 @@
 #include "utils/timestamp.h"
 #include "vector/vector_codes.h"
 
-/* Queries that are searched for whatever the time. */
+/*
+ * So many queries are searched for even if that takes longer than it should,
+ * but not more than so many times as long, or these seconds.  Of fewer than
+ * the least number there is no curve, and scans go by the rule.
+ */
 #define CALIBRATE_QUERIES_MIN	256
+#define CALIBRATE_PATIENCE		3
+#define CALIBRATE_SECONDS		5.0
+#define CALIBRATE_QUERIES_LEAST	100
 
 /* Clusters read for a query, as a multiple of the rule's for 0.95. */
 #define CALIBRATE_DEPTH			8
@@ -395,13 +402,14 @@ calibrate_late(int number, instr_time start, double seconds)
 
 	INSTR_TIME_SET_CURRENT(now);
 	INSTR_TIME_SUBTRACT(now, start);
-	return number >= CALIBRATE_QUERIES_MIN &&
-		INSTR_TIME_GET_DOUBLE(now) > seconds;
+	if (number < CALIBRATE_QUERIES_MIN)
+		seconds = Max(seconds * CALIBRATE_PATIENCE, CALIBRATE_SECONDS);
+	return INSTR_TIME_GET_DOUBLE(now) > seconds;
 }
 
 /*
  * Take random rows of some clusters as queries, until there are enough of
- * them or, if there are CALIBRATE_QUERIES_MIN, these seconds have passed.
+ * them or these seconds, about, have passed.
  */
 void
 ecp_calibration_sample(EcpCalibration *cal, const EcpChildData *clusters,
@@ -825,7 +833,8 @@ ecp_recall_calibrate(EcpBuild *build, double seconds)
 		calibrate_sample_team(cal, build, clusters, nclusters, seconds);
 	else
 		ecp_calibration_sample(cal, clusters, nclusters, seconds);
-	(void) ecp_calibration_choose(cal, state->meta.ecpm_build_tuples);
+	if (cal->nqueries >= CALIBRATE_QUERIES_LEAST)
+		(void) ecp_calibration_choose(cal, state->meta.ecpm_build_tuples);
 	pfree(clusters);
 	ecp_calibration_end(cal);
 }
