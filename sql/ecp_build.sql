@@ -187,7 +187,6 @@ CREATE INDEX i ON bad USING ecp (v) WITH (dims = 2);
 CREATE INDEX i ON bad USING ecp (r);
 CREATE INDEX i ON bad USING ecp (v, r);
 CREATE UNIQUE INDEX i ON bad USING ecp (v);
-CREATE INDEX i ON bad USING ecp (v) INCLUDE (r);
 DROP TABLE bad;
 
 -- the report has a row for each phase, and the total

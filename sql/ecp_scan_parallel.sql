@@ -158,6 +158,7 @@ RESET enable_mergejoin;
 -- a prepared query, and workers without the leader
 SET plan_cache_mode = force_generic_plan;
 SET parallel_leader_participation = off;
+SET ecp.probes = 20;
 PREPARE nearest(real[]) AS
 SELECT id FROM parallel_t ORDER BY v <-> $1 LIMIT 10;
 EXPLAIN (COSTS OFF) EXECUTE nearest('{1,2,3,4,5,6,7,8}');
@@ -167,6 +168,7 @@ SELECT count(*) FROM prepared JOIN
 DEALLOCATE nearest;
 RESET plan_cache_mode;
 RESET parallel_leader_participation;
+RESET ecp.probes;
 
 -- codes, several levels, vectors that span pages
 CREATE TABLE parallel_codes (id int, v real[]);

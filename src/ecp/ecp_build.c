@@ -344,6 +344,36 @@ build_round(EcpBuild *build)
 }
 
 /*
+ * The in-buff is full.  Rows of the page that the next row comes from stay
+ * for the next round: in-buffs are sorted by TID, and a page's rows come in
+ * another order where there are HOT chains.  So policies give back each
+ * cluster in the order of TIDs, by whatever process a page was read, and
+ * large clusters are cut at the same rows.
+ */
+static void
+build_full_round(EcpBuild *build, ItemPointer next)
+{
+	EcpInBuff  *inbuff = build->inbuff;
+	int			n = inbuff->n;
+	int			first = n;
+
+	while (first > 0 &&
+		   ItemPointerGetBlockNumber(&inbuff->tids[first - 1]) ==
+		   ItemPointerGetBlockNumber(next))
+		first--;
+	if (first == 0)
+		first = n;				/* a page of more rows than an in-buff */
+
+	inbuff->n = first;
+	build_round(build);
+	inbuff->n = n - first;
+	memmove(inbuff->tids, inbuff->tids + first,
+			inbuff->n * sizeof(ItemPointerData));
+	memmove(inbuff->vectors, inbuff->vectors + first * inbuff->vec_bytes,
+			inbuff->n * inbuff->vec_bytes);
+}
+
+/*
  * The table has ended.  Rows of a first round that the policy could give
  * back from memory wait there: build_end_rounds() decides.
  */
@@ -439,7 +469,7 @@ build_add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 		if (inbuff->n == inbuff->max)
 		{
 			ecp_ahead_begin(build, tid, values[0]);
-			build_round(build);
+			build_full_round(build, tid);
 			ecp_ahead_end(build);
 		}
 		inbuff->tids[inbuff->n] = *tid;

@@ -522,7 +522,7 @@ merge_set_prepare(EcpBuild *build, MergeSet *set)
 
 /*
  * Bring rows into the order of their TIDs, on which means and cuts depend.
- * Policies give them so, but for rows of one page that came in two in-buffs.
+ * Policies give them so, but for pages of more rows than an in-buff has.
  */
 static void
 merge_set_sort(EcpBuild *build, MergeSet *set)
