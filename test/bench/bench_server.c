@@ -833,8 +833,8 @@ search_clients(const Run *run, const Method *method, int value, int nclients)
 		client->done = 0;
 		client->deadline = &deadline;
 		client->barrier = &barrier;
-		search_prepare(client->conn, run, method);
 		search_set(client->conn, method, value);
+		search_prepare(client->conn, run, method);
 		if (pthread_create(&client->thread, NULL, client_main, client) != 0)
 			die("could not create a thread");
 	}

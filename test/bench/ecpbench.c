@@ -344,9 +344,11 @@ method_run(const Run *run, const Options *options, MethodResult *result)
 	index_only(conn, method);
 	PQfinish(conn);
 	conn = server_connect(run);
+	nvalues = method_sweep(method, options, values);
+	/* VectorChord plans nothing before its setting is made */
+	search_set(conn, method, values[0]);
 	search_prepare(conn, run, method);
 
-	nvalues = method_sweep(method, options, values);
 	/* the table and the index into memory, by the setting that reads most */
 	{
 		Point		ignored;
