@@ -266,6 +266,8 @@ extern void ecp_cache_init(void);
 
 /* ---- ecp_buffer.c (INSERT and SEARCH) ---- */
 
+extern int *ecp_children_order(const EcpChildData *children, int n,
+							   int nbuffers);
 extern void ecp_buffer_map(const EcpMetaPageData *meta, const char *leaders,
 						   Size stride, int nchildren, int nbuffers,
 						   EcpBufferMap *map);

@@ -82,6 +82,25 @@ buffer_nearest_leader(const EcpMetaPageData *meta, const char *leaders,
 }
 
 /*
+ * ecp_children_order
+ *		Where the n entries of a node go, "nbuffers" of which are buffers, so
+ *		that children come first and buffers behind them, each in the order
+ *		of slots.  The result is palloc'd.
+ */
+int *
+ecp_children_order(const EcpChildData *children, int n, int nbuffers)
+{
+	int		   *places = palloc(n * sizeof(int));
+	int			next_child = 0;
+	int			next_buffer = n - nbuffers;
+
+	for (int i = 0; i < n; i++)
+		places[i] = (children[i].ecpc_flags & ECP_CHILD_BUFFER) != 0 ?
+			next_buffer++ : next_child++;
+	return places;
+}
+
+/*
  * ecp_buffer_map
  *		Find the buffer of each child of a node.
  *

@@ -343,13 +343,11 @@ node_order_buffers(const EcpIndexState *state, EcpNode *node)
 										  MCXT_ALLOC_HUGE);
 	EcpChildData *children = palloc(n * sizeof(EcpChildData));
 	uint32	   *slots = palloc(n * sizeof(uint32));
-	int			next_child = 0;
-	int			next_buffer = n - node->nbuffers;
+	int		   *places = ecp_children_order(node->children, n, node->nbuffers);
 
 	for (int i = 0; i < n; i++)
 	{
-		bool		buffer = (node->children[i].ecpc_flags & ECP_CHILD_BUFFER) != 0;
-		int			to = buffer ? next_buffer++ : next_child++;
+		int			to = places[i];
 
 		children[to] = node->children[i];
 		slots[to] = node->slots[i];
@@ -357,11 +355,12 @@ node_order_buffers(const EcpIndexState *state, EcpNode *node)
 	}
 	for (int i = 0; i < n; i++)
 		node_set_leader(node, i, leaders + i * stride);
+	pfree(places);
 	pfree(node->children);
 	pfree(node->slots);
 	node->children = children;
 	node->slots = slots;
-	node->nchildren = next_child;
+	node->nchildren = n - node->nbuffers;
 	ecp_buffer_map(&state->meta, leaders, stride, node->nchildren,
 				   node->nbuffers, &node->map);
 	pfree(leaders);

@@ -265,13 +265,11 @@ ecp_node_image_order(EcpNodeImage *node)
 	uint32	   *slots = palloc(n * sizeof(uint32));
 	char	   *leaders = node->leaders == NULL ? NULL :
 		palloc_extended(mul_size(n, node->stride), MCXT_ALLOC_HUGE);
-	int			next_child = 0;
-	int			next_buffer = n - node->nbuffers;
+	int		   *places = ecp_children_order(node->children, n, node->nbuffers);
 
 	for (int i = 0; i < n; i++)
 	{
-		bool		buffer = (node->children[i].ecpc_flags & ECP_CHILD_BUFFER) != 0;
-		int			to = buffer ? next_buffer++ : next_child++;
+		int			to = places[i];
 
 		children[to] = node->children[i];
 		slots[to] = node->slots[i];
@@ -279,6 +277,7 @@ ecp_node_image_order(EcpNodeImage *node)
 			memcpy(leaders + to * node->stride,
 				   node->leaders + i * node->stride, node->stride);
 	}
+	pfree(places);
 	pfree(node->children);
 	pfree(node->slots);
 	if (node->leaders)
@@ -286,7 +285,7 @@ ecp_node_image_order(EcpNodeImage *node)
 	node->children = children;
 	node->slots = slots;
 	node->leaders = leaders;
-	node->nchildren = next_child;
+	node->nchildren = n - node->nbuffers;
 }
 
 /*
