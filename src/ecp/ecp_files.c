@@ -34,6 +34,7 @@
 #include "miscadmin.h"
 #include "storage/dsm.h"
 #include "storage/sharedfileset.h"
+#include "storage/shmem.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -405,6 +406,37 @@ ecp_files_size(EcpFiles *files, File file)
 				 errmsg("could not determine size of file \"%s\": %m",
 						FilePathName(file))));
 	return bytes;
+}
+
+/*
+ * Go to the next record and return it, or NULL behind the last.  The kernel
+ * reads the next piece while the caller works on this one.
+ */
+const char *
+ecp_files_reader_next(EcpFiles *files, EcpFilesReader *reader)
+{
+	if (reader->buffer == NULL)
+		reader->buffer = palloc(mul_size(reader->record, reader->max));
+	if (++reader->next >= reader->n)
+	{
+		uint64		left = (reader->end - reader->offset) / reader->record;
+		int			n = Min(left, (uint64) reader->max);
+
+		if (n == 0)
+			return NULL;
+		CHECK_FOR_INTERRUPTS();
+		ecp_files_read(files, reader->file, reader->buffer,
+					   n * reader->record, reader->offset);
+		reader->offset += n * reader->record;
+		reader->n = n;
+		reader->next = 0;
+		if (reader->offset < reader->end)
+			ecp_files_prefetch(files, reader->file,
+							   Min(reader->end - reader->offset,
+								   reader->max * reader->record),
+							   reader->offset);
+	}
+	return ecp_files_reader_current(reader);
 }
 
 /* Free the state; the last process to do so deletes all files. */

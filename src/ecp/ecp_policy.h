@@ -119,4 +119,31 @@ extern void ecp_files_prefetch(EcpFiles *files, File file, Size bytes,
 extern uint64 ecp_files_size(EcpFiles *files, File file);
 extern void ecp_files_end(EcpFiles *files);
 
+/*
+ * Reads records of one size from a part of an open file, one after the other.
+ * Who reads sets the first five fields, the others are 0; and frees the
+ * buffer, which is there from the first record on.
+ */
+typedef struct EcpFilesReader
+{
+	File		file;
+	uint64		offset;			/* of what is not in the buffer yet */
+	uint64		end;			/* of the part */
+	Size		record;
+	int			max;			/* records that the buffer has room for */
+	int			n;				/* records in it */
+	int			next;			/* the current one */
+	char	   *buffer;
+} EcpFilesReader;
+
+extern const char *ecp_files_reader_next(EcpFiles *files,
+										 EcpFilesReader *reader);
+
+/* The record that ecp_files_reader_next() returned last. */
+static inline const char *
+ecp_files_reader_current(const EcpFilesReader *reader)
+{
+	return reader->buffer + reader->next * reader->record;
+}
+
 #endif							/* ECP_POLICY_H */

@@ -35,15 +35,10 @@ typedef struct Chunk
 {
 	uint32		number;			/* of its file */
 	uint64		size;
-	uint64		bytes;			/* where the range that is read ends */
 
 	/* while it is being read */
-	File		file;
-	uint64		offset;			/* of what follows the buffer */
-	char	   *buffer;
-	int			nbuffer;		/* records in the buffer */
-	int			next;			/* the current one */
-	int32		leader;			/* of the current one */
+	EcpFilesReader reader;		/* of the range */
+	int32		leader;			/* of the current record */
 	ItemPointerData tid;		/* the same */
 } Chunk;
 
@@ -52,8 +47,6 @@ typedef struct ChunkMerge
 {
 	Chunk	   *chunks;
 	int			nchunks;
-	Size		record;
-	int			nread;			/* records that each buffer holds */
 	bool		whole;			/* of all leaders: files go when they are read */
 	binaryheap *heap;			/* chunk numbers, by (leader, TID) */
 } ChunkMerge;
@@ -211,58 +204,38 @@ chunk_cmp(Datum a, Datum b, void *arg)
 
 /* Go to the next record; false when the chunk has no more. */
 static bool
-chunk_next(EcpFiles *files, ChunkMerge *merge, Chunk *chunk)
+chunk_next(EcpFiles *files, Chunk *chunk)
 {
-	const char *record;
+	const char *record = ecp_files_reader_next(files, &chunk->reader);
 
-	if (++chunk->next >= chunk->nbuffer)
-	{
-		uint64		left = (chunk->bytes - chunk->offset) / merge->record;
-		int			n = Min(left, (uint64) merge->nread);
-
-		if (n == 0)
-			return false;
-		CHECK_FOR_INTERRUPTS();
-		ecp_files_read(files, chunk->file, chunk->buffer, n * merge->record,
-					   chunk->offset);
-		chunk->offset += n * merge->record;
-		chunk->nbuffer = n;
-		chunk->next = 0;
-
-		/* the kernel reads the next piece while this one is merged */
-		if (chunk->offset < chunk->bytes)
-			ecp_files_prefetch(files, chunk->file,
-							   Min(chunk->bytes - chunk->offset,
-								   merge->nread * merge->record),
-							   chunk->offset);
-	}
-	record = chunk->buffer + chunk->next * merge->record;
+	if (record == NULL)
+		return false;
 	memcpy(&chunk->leader, record, sizeof(int32));
 	memcpy(&chunk->tid, record + sizeof(int32), sizeof(ItemPointerData));
 	return true;
 }
 
 /*
- * How many bytes of a chunk are read at once when n are merged, by some of
- * the processes.
+ * How many records of a chunk are read at once when n chunks are merged, by
+ * some of the processes.
  */
-static Size
-chunk_read_bytes(const EcpBuild *build, Size record, int n)
+static int
+chunk_nread(const EcpBuild *build, Size record, int n)
 {
 	Size		bytes = build->budget * ECP_SHARE_IN_BUFF / build->readers / n;
 
 	bytes = Max(Min(bytes, CHUNK_READ_BYTES_MAX), CHUNK_READ_BYTES_MIN);
-	return Max(bytes / record, 1) * record;
+	return Max(bytes / record, 1);
 }
 
 /* A chunk has been read, or the range of it. */
 static void
 chunk_end(EcpBuild *build, const ChunkMerge *merge, Chunk *chunk)
 {
-	ecp_files_close(build->files, chunk->file);
+	ecp_files_close(build->files, chunk->reader.file);
 	if (merge->whole)
 		ecp_files_delete(build->files, chunk->number, chunk->size);
-	pfree(chunk->buffer);
+	pfree(chunk->reader.buffer);
 }
 
 /* The first record of a range of leaders, or of the end. */
@@ -271,29 +244,34 @@ chunk_directory_read(const EcpBuild *build, const Chunk *chunk, int range)
 {
 	uint64		records;
 
-	ecp_files_read(build->files, chunk->file, &records, sizeof(records),
+	ecp_files_read(build->files, chunk->reader.file, &records, sizeof(records),
 				   chunk->size - chunk_directory_bytes(build) +
 				   sizeof(records) * range);
 	return records;
 }
 
-/* Open a chunk to read the records of leaders from .. upto - 1. */
+/*
+ * Open a chunk to read the records of leaders from .. upto - 1, so many at
+ * once.
+ */
 static void
-chunk_open(const EcpBuild *build, Size record, Chunk *chunk, int from,
-		   int upto)
+chunk_open(const EcpBuild *build, Size record, int nread, Chunk *chunk,
+		   int from, int upto)
 {
-	chunk->file = ecp_files_open(build->files, chunk->number);
-	chunk->size = ecp_files_size(build->files, chunk->file);
-	chunk->offset = 0;
-	chunk->bytes = chunk->size - chunk_directory_bytes(build);
+	EcpFilesReader *reader = &chunk->reader;
+
+	memset(reader, 0, sizeof(EcpFilesReader));
+	reader->record = record;
+	reader->max = nread;
+	reader->file = ecp_files_open(build->files, chunk->number);
+	chunk->size = ecp_files_size(build->files, reader->file);
+	reader->end = chunk->size - chunk_directory_bytes(build);
 	if (from > 0)
-		chunk->offset = record *
+		reader->offset = record *
 			chunk_directory_read(build, chunk, from / ECP_RANGE_LEADERS);
 	if (upto < build->tree->n[0])
-		chunk->bytes = record *
+		reader->end = record *
 			chunk_directory_read(build, chunk, upto / ECP_RANGE_LEADERS);
-	chunk->nbuffer = 0;
-	chunk->next = 0;
 }
 
 /* Merge the records of leaders from .. upto - 1 of n chunks. */
@@ -302,21 +280,18 @@ chunk_merge_begin(EcpBuild *build, ChunkFiles *state, Chunk *chunks, int n,
 				  int from, int upto)
 {
 	ChunkMerge *merge = palloc0(sizeof(ChunkMerge));
-	Size		bytes = chunk_read_bytes(build, state->record, n);
+	int			nread = chunk_nread(build, state->record, n);
 
 	merge->chunks = chunks;
 	merge->nchunks = n;
-	merge->record = state->record;
-	merge->nread = bytes / state->record;
 	merge->whole = from == 0 && upto == build->tree->n[0];
 	merge->heap = binaryheap_allocate(n, chunk_cmp, chunks);
 	for (int i = 0; i < n; i++)
 	{
 		Chunk	   *chunk = &chunks[i];
 
-		chunk_open(build, merge->record, chunk, from, upto);
-		chunk->buffer = palloc(bytes);
-		if (chunk_next(build->files, merge, chunk))
+		chunk_open(build, state->record, nread, chunk, from, upto);
+		if (chunk_next(build->files, chunk))
 			binaryheap_add_unordered(merge->heap, Int32GetDatum(i));
 		else
 			chunk_end(build, merge, chunk);
@@ -335,7 +310,7 @@ chunk_merge_get(const ChunkMerge *merge, int32 *leader)
 		return NULL;
 	chunk = &merge->chunks[DatumGetInt32(binaryheap_first(merge->heap))];
 	*leader = chunk->leader;
-	return chunk->buffer + chunk->next * merge->record;
+	return ecp_files_reader_current(&chunk->reader);
 }
 
 static void
@@ -344,7 +319,7 @@ chunk_merge_advance(EcpBuild *build, ChunkMerge *merge)
 	Datum		top = binaryheap_first(merge->heap);
 	Chunk	   *chunk = &merge->chunks[DatumGetInt32(top)];
 
-	if (!chunk_next(build->files, merge, chunk))
+	if (!chunk_next(build->files, chunk))
 	{
 		(void) binaryheap_remove_first(merge->heap);
 		chunk_end(build, merge, chunk);

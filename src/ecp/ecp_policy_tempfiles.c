@@ -28,13 +28,8 @@
 typedef struct TempFilesSource
 {
 	uint32		number;
-	uint64		bytes;
-	File		file;
-	uint64		offset;			/* of what follows the buffer */
-	char	   *buffer;
-	int			nbuffer;		/* records in the buffer */
-	int			next;			/* the current one */
-	ItemPointerData tid;		/* of the current one */
+	EcpFilesReader reader;		/* of the whole file */
+	ItemPointerData tid;		/* of the current record */
 } TempFilesSource;
 
 /* The files of a leader, one a participant at most. */
@@ -139,31 +134,18 @@ tempfiles_round(EcpBuild *build, EcpInBuff *inbuff, int participant)
 
 /* Go to the next record; false, and the file is gone, when there is none. */
 static bool
-tempfiles_next(EcpBuild *build, const TempFiles *state,
-			   TempFilesSource *source)
+tempfiles_next(EcpBuild *build, TempFilesSource *source)
 {
-	if (++source->next >= source->nbuffer)
-	{
-		uint64		left = (source->bytes - source->offset) / state->record;
-		int			n = Min(left, (uint64) state->nbuffer);
+	const char *record = ecp_files_reader_next(build->files, &source->reader);
 
-		if (n == 0)
-		{
-			ecp_files_close(build->files, source->file);
-			ecp_files_delete(build->files, source->number, source->bytes);
-			pfree(source->buffer);
-			return false;
-		}
-		CHECK_FOR_INTERRUPTS();
-		ecp_files_read(build->files, source->file, source->buffer,
-					   n * state->record, source->offset);
-		source->offset += n * state->record;
-		source->nbuffer = n;
-		source->next = 0;
+	if (record == NULL)
+	{
+		ecp_files_close(build->files, source->reader.file);
+		ecp_files_delete(build->files, source->number, source->reader.end);
+		pfree(source->reader.buffer);
+		return false;
 	}
-	memcpy(&source->tid,
-		   source->buffer + source->next * state->record + sizeof(int32),
-		   sizeof(ItemPointerData));
+	memcpy(&source->tid, record + sizeof(int32), sizeof(ItemPointerData));
 	return true;
 }
 
@@ -184,11 +166,13 @@ tempfiles_open(EcpBuild *build, const TempFiles *state, TempFilesLeader *files,
 			continue;
 		memset(source, 0, sizeof(TempFilesSource));
 		source->number = tempfiles_number(build, p, leader);
-		source->bytes = rows * state->record;
-		source->file = ecp_files_open(build->files, source->number);
-		ecp_files_prefetch(build->files, source->file,
-						   Min(source->bytes, state->nbuffer * state->record),
-						   0);
+		source->reader.record = state->record;
+		source->reader.max = state->nbuffer;
+		source->reader.end = rows * state->record;
+		source->reader.file = ecp_files_open(build->files, source->number);
+		ecp_files_prefetch(build->files, source->reader.file,
+						   Min(source->reader.end,
+							   state->nbuffer * state->record), 0);
 		files->nsources++;
 	}
 }
@@ -214,8 +198,7 @@ tempfiles_go(EcpBuild *build, TempFiles *state, int leader)
 	{
 		TempFilesSource *source = &state->current.sources[i];
 
-		source->buffer = palloc(state->nbuffer * state->record);
-		if (!tempfiles_next(build, state, source))
+		if (!tempfiles_next(build, source))
 			*source = state->current.sources[--state->current.nsources];
 	}
 }
@@ -252,10 +235,10 @@ tempfiles_read(EcpBuild *build, int leader, int max, ItemPointerData *tids,
 		for (int i = 1; i < files->nsources; i++)
 			if (ItemPointerCompare(&files->sources[i].tid, &source->tid) < 0)
 				source = &files->sources[i];
-		ecp_record_read(source->buffer + source->next * state->record,
+		ecp_record_read(ecp_files_reader_current(&source->reader),
 						build->vec_bytes, &tids[n],
 						vectors + (Size) n * build->vec_bytes);
-		if (!tempfiles_next(build, state, source))
+		if (!tempfiles_next(build, source))
 			*source = files->sources[--files->nsources];
 	}
 	return n;
