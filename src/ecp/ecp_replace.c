@@ -409,13 +409,30 @@ ecp_image_put_stream(char *pages, const EcpGeometry *geo, uint32 entry_pages,
 	}
 }
 
-/* Step 2 for one new cluster whose blocks are allocated: write it. */
+/* Pages of the vector part of a run that n vectors from slot 0 on take. */
+static uint32
+ecp_stream_pages(const EcpGeometry *geo, uint32 entry_pages, int n)
+{
+	uint32		pageno;
+	uint32		offset;
+
+	if (!geo->stream || n == 0)
+		return 0;
+	ecp_stream_position(geo, entry_pages, n, &pageno, &offset);
+	return pageno - entry_pages + (offset > 0 ? 1 : 0);
+}
+
+/*
+ * Step 2 for one new cluster whose blocks are allocated: write it, but not
+ * the pages that nothing is on yet.
+ */
 static void
 ecp_new_write(EcpReplace *r, EcpNew *new)
 {
 	const EcpGeometry *geo = EcpLevelGeometry(&r->state, new->level);
 	uint32		entry_pages;
 	uint32		npages;
+	uint32		used;
 	char	   *pages;
 	EcpRunHeader header;
 
@@ -427,7 +444,8 @@ ecp_new_write(EcpReplace *r, EcpNew *new)
 		ecp_page_init_run((Page) (pages + (Size) p * BLCKSZ), geo,
 						  new->child.ecpc_run, p, entry_pages);
 	header = EcpPageGetRunHeader((Page) pages);
-	header->ecpr_hw_page = entry_pages;
+	used = Max((new->nitems + geo->slots - 1) / geo->slots, 1);
+	header->ecpr_hw_page = used;
 	header->ecpr_free_hint = new->nitems / geo->slots;
 	if (EcpReplaceIsGroup(r))
 		header->ecpr_retired_next = r->intent.ecpi_written;
@@ -446,7 +464,10 @@ ecp_new_write(EcpReplace *r, EcpNew *new)
 			ecp_image_put_stream(pages, geo, entry_pages, i, item.vector);
 		EcpSlotSetLive(&view, slot);
 	}
-	ecp_xlog_fill(r->index, new->child.ecpc_blk, pages, npages);
+	ecp_xlog_fill(r->index, new->child.ecpc_blk, pages, used);
+	ecp_xlog_fill(r->index, new->child.ecpc_blk + entry_pages,
+				  pages + (Size) entry_pages * BLCKSZ,
+				  ecp_stream_pages(geo, entry_pages, new->nitems));
 	pfree(pages);
 }
 

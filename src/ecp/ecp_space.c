@@ -23,25 +23,45 @@
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "storage/lmgr.h"
+#include "storage/smgr.h"
 
 #define ECP_MAP_WORDS	(ECP_MAP_BITS / 64)
+
+/* The file grows by up to so many blocks at a time, or by 1/n of its length. */
+#define ECP_EXTEND_BLOCKS_MAX	64
+#define ECP_EXTEND_SHARE		64
 
 /*
  * Extend the main fork until it has block "blk".  The caller may hold
  * content locks, as nbtree's page splits do: who waits for the extension
  * lock waits for somebody who writes zeros and wants none of ours.
+ *
+ * Only the last new block is written: those before it are a hole that reads
+ * as zeros, as the buckets of a hash index are when it doubles.  Every block
+ * is written by whoever initialises it, and twice would be once too often for
+ * an index whose inserts wait in buffers to write few blocks.
  */
 static void
 ecp_space_extend(Relation index, BlockNumber blk)
 {
 	bool		need_lock = !RELATION_IS_LOCAL(index);
+	BlockNumber nblocks;
 
 	if (blk < RelationGetNumberOfBlocks(index))
 		return;
 	if (need_lock)
 		LockRelationForExtension(index, ExclusiveLock);
-	while (RelationGetNumberOfBlocks(index) <= blk)
-		ReleaseBuffer(ReadBuffer(index, P_NEW));
+	nblocks = RelationGetNumberOfBlocks(index);
+	if (blk >= nblocks)
+	{
+		PGAlignedBlock zeros;
+		BlockNumber ahead = Min(nblocks / ECP_EXTEND_SHARE,
+								ECP_EXTEND_BLOCKS_MAX);
+
+		memset(zeros.data, 0, BLCKSZ);
+		smgrextend(RelationGetSmgr(index), MAIN_FORKNUM,
+				   Max(blk, nblocks + ahead - 1), zeros.data, false);
+	}
 	if (need_lock)
 		UnlockRelationForExtension(index, ExclusiveLock);
 }

@@ -612,8 +612,10 @@ ecp_xlog_alloc(Relation index, int which, uint32 npages,
 }
 
 /*
- * FILL: every page of a new run by full image.  The run is complete, and
- * unreachable until it is published.
+ * FILL: pages of a new run by full image.  The run is complete with the last
+ * of them, and unreachable until it is published; pages behind ecpr_hw_page,
+ * and of the vector part behind the last vector, are written when they are
+ * first used.
  *
  * Each page is logged before its buffer may be written out, so that a block
  * of ours on disk is always one that WAL can repair.
