@@ -99,6 +99,25 @@ ANALYZE plan_parts;
 EXPLAIN (COSTS OFF)
 SELECT id FROM plan_parts ORDER BY v <-> '{1,2,3,4}' LIMIT 10;
 
+-- a distance that only the order wants is not computed
+EXPLAIN (VERBOSE, COSTS OFF)
+SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}' LIMIT 3;
+SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}' LIMIT 3;
+EXPLAIN (VERBOSE, COSTS OFF)
+SELECT max(s.id) FROM plan_small p,
+	LATERAL (SELECT id FROM plan_t ORDER BY v <-> p.v LIMIT 3) s;
+SELECT max(s.id) FROM plan_small p,
+	LATERAL (SELECT id FROM plan_t ORDER BY v <-> p.v LIMIT 3) s;
+-- one that the query returns, or ties are decided by, or rows are sorted by, is
+EXPLAIN (VERBOSE, COSTS OFF)
+SELECT id, v <-> '{1,2,3,4}' FROM plan_t ORDER BY v <-> '{1,2,3,4}' LIMIT 3;
+EXPLAIN (VERBOSE, COSTS OFF)
+SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}' FETCH FIRST 3 ROWS WITH TIES;
+EXPLAIN (VERBOSE, COSTS OFF)
+SELECT id FROM plan_t WHERE id < 5 ORDER BY v <-> '{1,2,3,4}' LIMIT 3;
+EXPLAIN (VERBOSE, COSTS OFF)
+SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}' LIMIT 3 FOR UPDATE;
+
 -- what the catalog says of the column
 SELECT p, pg_index_column_has_property('plan_v', 1, p)
 FROM unnest(ARRAY['orderable', 'distance_orderable', 'returnable',

@@ -13,6 +13,9 @@
  *
  *	 scans by several processes	core has made them, but with the wrong cost
  *
+ *	 SELECT id ... ORDER BY v <-> q LIMIT k		core makes the scan compute v <-> q
+ *								of each row that it returns, for nobody
+ *
  * For each ecp index of a table we make the path with all conditions that the
  * index can check, if one of them is of these kinds; add_path() compares it
  * with the others.  The library is loaded whenever there is such an index,
@@ -40,13 +43,16 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "optimizer/planner.h"
 #include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
 #include "utils/catcache.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
 static set_rel_pathlist_hook_type path_previous_hook;
+static create_upper_paths_hook_type path_previous_upper_hook;
 
 /* What we know of a scan of one index. */
 typedef struct PathMatch
@@ -504,9 +510,112 @@ path_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	path_correct_partial(root, rel);
 }
 
+/*
+ * Does the query want nothing but the first rows of a scan in its order, and
+ * the distance only for that order?  Then *junk is the place of the distance
+ * among the columns of the query.
+ */
+static bool
+path_match_junk(PlannerInfo *root, int *junk)
+{
+	Query	   *parse = root->parse;
+	ListCell   *lc;
+	int			i = 0;
+
+	if (parse->commandType != CMD_SELECT || parse->rowMarks != NIL ||
+		parse->groupClause != NIL || parse->groupingSets != NIL ||
+		parse->distinctClause != NIL || parse->setOperations != NULL ||
+		parse->hasAggs || parse->hasWindowFuncs || parse->hasTargetSRFs ||
+		parse->limitOption != LIMIT_OPTION_COUNT ||
+		list_length(parse->sortClause) != 1)
+		return false;
+	foreach(lc, root->processed_tlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+		if (tle->ressortgroupref ==
+			linitial_node(SortGroupClause, parse->sortClause)->tleSortGroupRef)
+		{
+			*junk = i;
+			return tle->resjunk;
+		}
+		i++;
+	}
+	return false;
+}
+
+/*
+ * A path under a LIMIT without the column "junk", or NULL if it is no scan
+ * of ours that has the columns of the query.
+ */
+static Path *
+path_without_junk(PlannerInfo *root, Path *path, int junk)
+{
+	ProjectionPath *projection = (ProjectionPath *) path;
+	Path	   *copy;
+	PathTarget *target;
+	ListCell   *lc;
+	Expr	   *expr;
+
+	if (!IsA(path, ProjectionPath) || !path_is_ours(projection->subpath) ||
+		projection->subpath->pathtype != T_IndexScan ||
+		((IndexPath *) projection->subpath)->indexorderbys == NIL ||
+		list_length(path->pathtarget->exprs) !=
+		list_length(root->processed_tlist))
+		return NULL;
+	lc = list_nth_cell(path->pathtarget->exprs, junk);
+	expr = lfirst(lc);
+	if (!equal(expr, list_nth_node(TargetEntry, root->processed_tlist,
+								   junk)->expr))
+		return NULL;
+
+	target = copy_pathtarget(path->pathtarget);
+	lfirst(list_nth_cell(target->exprs, junk)) =
+		makeNullConst(exprType((Node *) expr), -1, exprCollation((Node *) expr));
+	copy = (Path *) makeNode(ProjectionPath);
+	memcpy(copy, path, sizeof(ProjectionPath));
+	copy->pathtarget = target;
+	return copy;
+}
+
+/*
+ * The distance that a query orders by is a column of its plan even if the
+ * query does not return it: a sort would want it.  A scan in the order of an
+ * index needs none, and computing it means to read the vector of every row
+ * that is returned, often from the TOAST table.
+ */
+static void
+path_upper_hook(PlannerInfo *root, UpperRelationKind stage,
+				RelOptInfo *input_rel, RelOptInfo *output_rel, void *extra)
+{
+	ListCell   *lc;
+	int			junk;
+
+	if (path_previous_upper_hook)
+		path_previous_upper_hook(root, stage, input_rel, output_rel, extra);
+	if (stage != UPPERREL_FINAL || !path_match_junk(root, &junk))
+		return;
+	foreach(lc, output_rel->pathlist)
+	{
+		LimitPath  *limit = lfirst(lc);
+		Path	   *subpath;
+
+		if (!IsA(limit, LimitPath))
+			continue;
+		subpath = path_without_junk(root, limit->subpath, junk);
+		if (subpath != NULL)
+		{
+			limit->subpath = subpath;
+			limit->path.pathtarget = subpath->pathtarget;
+		}
+	}
+}
+
 void
 ecp_path_init(void)
 {
 	path_previous_hook = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = path_hook;
+	path_previous_upper_hook = create_upper_paths_hook;
+	create_upper_paths_hook = path_upper_hook;
 }
