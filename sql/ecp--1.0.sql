@@ -4,7 +4,7 @@
 \echo Use "CREATE EXTENSION ecp" to load this file. \quit
 
 -- ======================================================================
--- vector: distances over real[] and bytea
+-- vector: distances over real[], bytea and bit
 -- ======================================================================
 
 CREATE FUNCTION ecp_kernels() RETURNS text
@@ -52,6 +52,11 @@ CREATE FUNCTION ecp_cosine_distance(bytea, bytea) RETURNS float8
 COMMENT ON FUNCTION ecp_cosine_distance(bytea, bytea) IS
 	'cosine distance of two vectors of unsigned bytes';
 
+CREATE FUNCTION ecp_hamming_distance(bit, bit) RETURNS float8
+	AS 'MODULE_PATHNAME', 'ecp_bit_hamming_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION ecp_hamming_distance(bit, bit) IS
+	'number of bits in which two bit strings differ';
+
 CREATE OPERATOR <-> (
 	LEFTARG = real[], RIGHTARG = real[], FUNCTION = ecp_l2_distance,
 	COMMUTATOR = <->
@@ -93,6 +98,13 @@ CREATE OPERATOR <=> (
 );
 COMMENT ON OPERATOR <=> (bytea, bytea) IS
 	'cosine distance';
+
+CREATE OPERATOR <-> (
+	LEFTARG = bit, RIGHTARG = bit, FUNCTION = ecp_hamming_distance,
+	COMMUTATOR = <->
+);
+COMMENT ON OPERATOR <-> (bit, bit) IS
+	'Hamming distance';
 
 -- end of vector
 
@@ -630,6 +642,24 @@ CREATE OPERATOR @<=> (
 COMMENT ON OPERATOR @<=> (bytea, ecp_bytea_ball) IS
 	'is the cosine distance at most the radius?';
 
+-- "bit" in quotes has no length
+
+CREATE TYPE ecp_bit_ball AS (centre "bit", radius double precision);
+COMMENT ON TYPE ecp_bit_ball IS
+	'a bit string and a distance from it, in conditions that an ecp index checks';
+
+CREATE FUNCTION ecp_within_hamming(bit, ecp_bit_ball) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1 <-> ($2).centre OPERATOR(pg_catalog.<=) ($2).radius;
+COMMENT ON FUNCTION ecp_within_hamming(bit, ecp_bit_ball) IS
+	'is the Hamming distance at most the radius?';
+
+CREATE OPERATOR @<-> (
+	LEFTARG = bit, RIGHTARG = ecp_bit_ball, FUNCTION = ecp_within_hamming
+);
+COMMENT ON OPERATOR @<-> (bit, ecp_bit_ball) IS
+	'is the Hamming distance at most the radius?';
+
 -- what an operator class says of its column; see ecp_validate.c
 
 CREATE FUNCTION ecp_class_real_l2(internal) RETURNS integer
@@ -661,6 +691,11 @@ CREATE FUNCTION ecp_class_bytea_cosine(internal) RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_class_bytea_cosine(internal) IS
 	'support function of bytea_cosine_ops: element kind and metric';
+
+CREATE FUNCTION ecp_class_bit_hamming(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_bit_hamming(internal) IS
+	'support function of bit_ops: element kind and metric';
 
 CREATE OPERATOR FAMILY real_l2_ops USING ecp;
 COMMENT ON OPERATOR FAMILY real_l2_ops USING ecp IS
@@ -733,6 +768,20 @@ CREATE OPERATOR CLASS bytea_cosine_ops FOR TYPE bytea
 	FUNCTION 1 ecp_class_bytea_cosine(internal);
 COMMENT ON OPERATOR CLASS bytea_cosine_ops USING ecp IS
 	'vectors of unsigned bytes by cosine distance';
+
+-- bit_hamming_ops is the class of ecp_pgvector, with pgvector's operator
+
+CREATE OPERATOR FAMILY bit_ops USING ecp;
+COMMENT ON OPERATOR FAMILY bit_ops USING ecp IS
+	'bit strings by Hamming distance';
+
+CREATE OPERATOR CLASS bit_ops DEFAULT FOR TYPE bit
+	USING ecp FAMILY bit_ops AS
+	OPERATOR 1 <-> (bit, bit) FOR ORDER BY pg_catalog.float_ops,
+	OPERATOR 2 @<-> (bit, ecp_bit_ball),
+	FUNCTION 1 ecp_class_bit_hamming(internal);
+COMMENT ON OPERATOR CLASS bit_ops USING ecp IS
+	'bit strings by Hamming distance';
 
 -- ecp: key attributes, the columns behind the vector; see ecp_attr.h
 

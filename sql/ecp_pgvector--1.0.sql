@@ -205,3 +205,22 @@ CREATE OPERATOR CLASS halfvec_cosine_ops FOR TYPE halfvec
 	FUNCTION 1 ecp_class_halfvec_cosine(internal);
 COMMENT ON OPERATOR CLASS halfvec_cosine_ops USING ecp IS
 	'half-precision vectors of pgvector by cosine distance';
+
+-- ======================================================================
+-- bit
+-- ======================================================================
+
+-- the type is PostgreSQL's, and ecp has a class with an operator of its own;
+-- here is the same with pgvector's, all else is shared
+
+CREATE OPERATOR FAMILY bit_hamming_ops USING ecp;
+COMMENT ON OPERATOR FAMILY bit_hamming_ops USING ecp IS
+	'bit strings by the Hamming distance of pgvector';
+
+CREATE OPERATOR CLASS bit_hamming_ops FOR TYPE bit
+	USING ecp FAMILY bit_hamming_ops AS
+	OPERATOR 1 <~> (bit, bit) FOR ORDER BY pg_catalog.float_ops,
+	OPERATOR 2 @<-> (bit, ecp_bit_ball),
+	FUNCTION 1 ecp_class_bit_hamming(internal);
+COMMENT ON OPERATOR CLASS bit_hamming_ops USING ecp IS
+	'bit strings by the Hamming distance of pgvector';

@@ -6,7 +6,7 @@ CREATE EXTENSION vector;
 CREATE EXTENSION ecp_pgvector;
 SELECT opcname, opcintype::regtype, opcdefault, amvalidate(c.oid)
 FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod
-WHERE amname = 'ecp' AND opcintype IN ('vector'::regtype, 'halfvec'::regtype)
+WHERE amname = 'ecp' AND opcintype IN ('vector'::regtype, 'halfvec'::regtype, 'bit'::regtype)
 ORDER BY opcintype::regtype::text DESC, opcname;
 
 -- Elements that a half holds exactly, also the least, and subnormal ones
@@ -183,6 +183,42 @@ SELECT probes, recall FROM ecp_recall('bridge_h', 5, '{100000}', 20);
 RESET ecp.probes;
 RESET enable_seqscan;
 
+-- bits, by pgvector's operator and by the other
+CREATE TABLE bridge_bits (id int, b bit(64));
+INSERT INTO bridge_bits SELECT i, ('x' || md5(i::text))::bit(64) FROM generate_series(1, 2000) i;
+CREATE INDEX bridge_b ON bridge_bits USING ecp (b bit_hamming_ops);
+SET enable_seqscan = off;
+SET ecp.probes = 100000;
+EXPLAIN (COSTS OFF) SELECT id FROM bridge_bits ORDER BY b <~> (SELECT b FROM bridge_bits WHERE id = 1) LIMIT 5;
+EXPLAIN (COSTS OFF) SELECT id FROM bridge_bits WHERE b <~> (SELECT b FROM bridge_bits WHERE id = 1) < 20;
+EXPLAIN (COSTS OFF) SELECT id FROM bridge_bits ORDER BY b <-> (SELECT b FROM bridge_bits WHERE id = 1) LIMIT 5;
+CREATE FUNCTION bridge_bits_sum(out real) LANGUAGE sql AS $$
+	SELECT sum(d) FROM (SELECT b AS q FROM bridge_bits WHERE id <= 20) q,
+		LATERAL (SELECT b <~> q AS d FROM bridge_bits ORDER BY b <~> q LIMIT 10) s $$;
+CREATE FUNCTION bridge_bits_near(out bigint) LANGUAGE sql AS $$
+	SELECT count(*) FROM (SELECT b AS q FROM bridge_bits WHERE id <= 20) q,
+		LATERAL (SELECT FROM bridge_bits WHERE b <~> q <= 20) s $$;
+SELECT bridge_bits_sum() AS index_sum, bridge_bits_near() AS index_near \gset
+SET enable_seqscan = on;
+SET enable_indexscan = off;
+SELECT bridge_bits_sum() = :index_sum AS same, bridge_bits_near() = :index_near AS same_near,
+	bridge_bits_near() > 20 AS near, ecp_index_check('bridge_b', true);
+RESET enable_indexscan;
+RESET enable_seqscan;
+-- the signs of a vector, as pgvector has them indexed
+CREATE INDEX bridge_s ON bridge USING ecp ((binary_quantize(v)::bit(8)) bit_hamming_ops);
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT id FROM bridge
+ORDER BY binary_quantize(v)::bit(8) <~> binary_quantize('[1,-2,3,-4,5,-6,7,8]'::vector) LIMIT 20;
+SELECT ecp_index_check('bridge_s', true), max(d) FROM (
+	SELECT binary_quantize(v)::bit(8) <~> B'10101011' AS d FROM bridge
+	ORDER BY binary_quantize(v)::bit(8) <~> B'10101011' LIMIT 2) s;
+RESET enable_seqscan;
+DROP INDEX bridge_s;
+SELECT count(*) AS wrong FROM bridge_bits x, bridge_bits y
+WHERE x.id < 30 AND x.b <~> y.b <> x.b <-> y.b;
+RESET ecp.probes;
+
 -- dimensions: of the type where it says them, else of the first row
 SELECT id FROM bridge ORDER BY v <-> '[1,2]' LIMIT 1;
 SELECT * FROM ecp_knn_batch('bridge_v', ARRAY['[1,2]']::vector[], 3);
@@ -235,7 +271,7 @@ RESET client_min_messages;
 DROP EXTENSION vector;
 DROP EXTENSION ecp;
 DROP EXTENSION ecp_pgvector;
-DROP TABLE bridge, bridge_first, bridge_d, bridge_e, bridge_w;
-DROP FUNCTION bridge_compare, bridge_knn, bridge_vector;
+DROP TABLE bridge, bridge_first, bridge_d, bridge_e, bridge_w, bridge_bits;
+DROP FUNCTION bridge_compare, bridge_knn, bridge_vector, bridge_bits_sum, bridge_bits_near;
 DROP EXTENSION ecp_pgvector;
 DROP EXTENSION vector;

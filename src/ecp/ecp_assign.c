@@ -33,9 +33,18 @@
 uint8
 ecp_leader_elem_for(EcpElem elem, EcpMetric metric)
 {
-	/* a uint8 vector of unit length would be all zeros and ones */
-	if (elem == ECP_ELEM_UINT8 && metric != ECP_METRIC_COSINE)
-		return ECP_ELEM_UINT8;
+	switch (elem)
+	{
+		case ECP_ELEM_UINT8:
+			/* one of unit length would be all zeros and ones */
+			return metric == ECP_METRIC_COSINE ?
+				ECP_ELEM_FLOAT32 : ECP_ELEM_UINT8;
+		case ECP_ELEM_BIT:
+			/* means of bits say how many of the rows have them */
+			return ECP_ELEM_UINT8;
+		case ECP_ELEM_FLOAT32:
+			break;
+	}
 	return ECP_ELEM_FLOAT32;
 }
 
@@ -49,7 +58,9 @@ ecp_prepare(const EcpMetaPageData *meta, const EcpVector *vector, void *dst)
 	Assert(vector->elem == meta->ecpm_elem);
 
 	if (meta->ecpm_leader_elem == vector->elem)
-		memcpy(dst, vector->data, ecp_elem_size(vector->elem) * vector->dims);
+		memcpy(dst, vector->data, ecp_vector_bytes(vector->elem, vector->dims));
+	else if (vector->elem == ECP_ELEM_BIT)
+		ecp_bits_spread(vector->data, vector->dims, dst);
 	else if (vector->elem == ECP_ELEM_UINT8)
 	{
 		const uint8 *data = vector->data;

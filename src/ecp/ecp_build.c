@@ -146,7 +146,8 @@ void
 ecp_meta_form(Relation index, EcpMetaPageData *meta)
 {
 	EcpOptions	options = ecp_options_get(index);
-	int32		typmod = TupleDescAttr(RelationGetDescr(index), 0)->atttypmod;
+	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(index), 0);
+	int32		typmod = att->atttypmod;
 	EcpAttrDesc attrs;
 	EcpForm		form;
 	EcpMetric	metric;
@@ -181,14 +182,15 @@ ecp_meta_form(Relation index, EcpMetaPageData *meta)
 	meta->ecpm_retired_tail = InvalidBlockNumber;
 	meta->ecpm_op.ecpi_parent = InvalidBlockNumber;
 
-	/* types that know their length have it as typmod */
+	/* types that know their length have it as typmod, this one its maximum */
+	if (att->atttypid == VARBITOID)
+		typmod = -1;
 	if (options.dims > 0 && typmod > 0 && typmod != options.dims)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("storage parameter \"dims\" is %d, but column \"%s\" has %d dimensions",
 						options.dims,
-						NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname),
-						typmod)));
+						NameStr(att->attname), typmod)));
 	if (options.dims > 0)
 		ecp_meta_set_dims(index, meta, options.dims);
 	else if (typmod > 0 && typmod <= ECP_DIMS_MAX)

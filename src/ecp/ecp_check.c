@@ -131,6 +131,13 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 		}
 	}
 
+	if (geo->elem == ECP_ELEM_BIT && geo->dims % BITS_PER_BYTE != 0 &&
+		(check->prepared[geo->vec_bytes - 1] &
+		 (0xFF >> geo->dims % BITS_PER_BYTE)) != 0)
+		ecp_report_corrupt(check->index, blk,
+						   psprintf("Slot %u has bits behind its last one.",
+									run_slot));
+
 	/* whose leader was not kept, when the cluster is a retired one */
 	item.vector = check->prepared;
 	item.leader = check->leader;

@@ -87,8 +87,8 @@ cost_read_index(const IndexOptInfo *info, double share, EcpCostInput *input)
 	input->nclusters = Max(state.meta.ecpm_nleaves, 1);
 	input->rows = tuples / input->nclusters;
 	input->pages = Max(info->pages / input->nclusters, 1);
-	input->vec_bytes = (double) ecp_elem_size(state.meta.ecpm_elem) *
-		state.meta.ecpm_dims;
+	input->vec_bytes = ecp_vector_bytes(state.meta.ecpm_elem,
+										state.meta.ecpm_dims);
 	input->row_bytes = state.leaf.quantizer == ECP_QUANTIZER_NONE ?
 		input->vec_bytes : state.leaf.code_bytes;
 	input->levels = state.meta.ecpm_root_level;

@@ -439,7 +439,7 @@ ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	row = vector.data;
 	if (attrs.bytes > 0)
 	{
-		Size		vec_bytes = ecp_elem_size(vector.elem) * vector.dims;
+		Size		vec_bytes = ecp_vector_bytes(vector.elem, vector.dims);
 		char	   *copy = palloc(vec_bytes + attrs.bytes);
 
 		memcpy(copy, vector.data, vec_bytes);

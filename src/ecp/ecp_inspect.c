@@ -88,6 +88,8 @@ inspect_elem_name(int elem)
 			return "uint8";
 		case ECP_ELEM_FLOAT32:
 			return "float32";
+		case ECP_ELEM_BIT:
+			return "bit";
 		default:
 			return "unknown";
 	}
@@ -104,6 +106,8 @@ inspect_metric_name(int metric)
 			return "ip";
 		case ECP_METRIC_COSINE:
 			return "cosine";
+		case ECP_METRIC_HAMMING:
+			return "hamming";
 		default:
 			return "unknown";
 	}

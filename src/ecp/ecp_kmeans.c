@@ -216,7 +216,7 @@ kmeans_map(KMeans *km, char *memory)
 	Size		rows_bytes = MAXALIGN(mul_size(sizeof(int32), shape->n));
 	Size		offset = 0;
 
-	km->vec_bytes = ecp_elem_size(shape->elem) * shape->dims;
+	km->vec_bytes = ecp_vector_bytes(shape->elem, shape->dims);
 	km->leaders = (int32 *) (memory + offset);
 	offset = add_size(offset, rows_bytes);
 	km->order = (int32 *) (memory + offset);
@@ -441,7 +441,7 @@ ecp_kmeans(EcpTeam *team, const EcpRows *rows, int k, int iterations,
 	km.centres = centres;
 	if (iterations == 0)
 	{
-		km.vec_bytes = ecp_elem_size(rows->elem) * rows->dims;
+		km.vec_bytes = ecp_vector_bytes(rows->elem, rows->dims);
 		km.order = MemoryContextAllocHuge(CurrentMemoryContext,
 										  mul_size(sizeof(int32), rows->n));
 		kmeans_start(&km, prng);
@@ -539,7 +539,7 @@ static int
 two_means(EcpElem elem, int dims, const void *vectors, Size stride, int n,
 		  uint64 seed, bool halve, uint8 *sides, void *centres[2])
 {
-	Size		vec_bytes = ecp_elem_size(elem) * dims;
+	Size		vec_bytes = ecp_vector_bytes(elem, dims);
 	const char *rows = vectors;
 	void	   *memory = palloc_extended(ecp_panel_bytes(elem, dims, 2),
 										 MCXT_ALLOC_HUGE);

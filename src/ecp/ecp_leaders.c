@@ -217,7 +217,7 @@ leaders_of_group(const GroupsShape *shape, int g, const char *rows,
 	const int32 *first = groups;
 	const int32 *place = groups + shape->ngroups + 1;
 	int32	   *found = groups + 2 * (shape->ngroups + 1);
-	Size		vec_bytes = ecp_elem_size(shape->elem) * shape->dims;
+	Size		vec_bytes = ecp_vector_bytes(shape->elem, shape->dims);
 	EcpRows		group = {0};
 	pg_prng_state prng;
 

@@ -129,7 +129,7 @@ ecp_geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 	memset(geo, 0, sizeof(EcpGeometry));
 	geo->elem = leaf ? meta->ecpm_elem : meta->ecpm_leader_elem;
 	geo->dims = meta->ecpm_dims;
-	geo->vec_bytes = ecp_elem_size(geo->elem) * geo->dims;
+	geo->vec_bytes = ecp_vector_bytes(geo->elem, geo->dims);
 	if (leaf)
 		ecp_geometry_attrs(geo, meta);
 	geo->row_bytes = geo->vec_bytes + geo->attr_bytes;
@@ -165,7 +165,8 @@ ecp_geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 
 /*
  * The quantiser for vectors of so many elements, when "wanted" is asked for:
- * none if their codes do not fit a page.  AUTO uses one where the vectors are
+ * none if their codes do not fit a page, or would not be shorter than they are.
+ * AUTO uses one where the vectors are
  * so long that reading codes first saves more than it costs.
  */
 EcpQuantizer
@@ -175,7 +176,8 @@ ecp_quantizer_choose(EcpQuantizer wanted, const EcpMetaPageData *meta,
 	EcpGeometry geo = {0};
 	int			least;
 
-	if (dims > ECP_CODE_DIMS_MAX || wanted == ECP_QUANTIZER_NONE)
+	if (dims > ECP_CODE_DIMS_MAX || wanted == ECP_QUANTIZER_NONE ||
+		meta->ecpm_elem == ECP_ELEM_BIT)
 		return ECP_QUANTIZER_NONE;
 	least = meta->ecpm_elem == ECP_ELEM_UINT8 ?
 		ECP_AUTO_DIMS_UINT8 : ECP_AUTO_DIMS_FLOAT;
@@ -683,14 +685,16 @@ ecp_meta_check(Relation index, const EcpMetaPageData *meta)
 						RelationGetRelationName(index), meta->ecpm_version),
 				 errhint("Please REINDEX it.")));
 	if (meta->ecpm_elem < ECP_ELEM_UINT8 ||
-		meta->ecpm_elem > ECP_ELEM_FLOAT32 ||
+		meta->ecpm_elem > ECP_ELEM_BIT ||
 		meta->ecpm_form < ECP_FORM_BYTEA ||
-		meta->ecpm_form > ECP_FORM_HALFVEC ||
+		meta->ecpm_form > ECP_FORM_BIT ||
 		meta->ecpm_elem != ecp_form_elem(meta->ecpm_form) ||
 		meta->ecpm_leader_elem < ECP_ELEM_UINT8 ||
 		meta->ecpm_leader_elem > ECP_ELEM_FLOAT32 ||
 		meta->ecpm_metric < ECP_METRIC_L2 ||
-		meta->ecpm_metric > ECP_METRIC_COSINE ||
+		meta->ecpm_metric > ECP_METRIC_HAMMING ||
+		(meta->ecpm_elem == ECP_ELEM_BIT) !=
+		(meta->ecpm_metric == ECP_METRIC_HAMMING) ||
 		meta->ecpm_quantizer > ECP_QUANTIZER_RABITQ ||
 		meta->ecpm_nbitmaps != 1 ||
 		!ecp_attr_meta_is_valid(meta) ||

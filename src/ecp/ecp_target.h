@@ -68,7 +68,8 @@ ecp_nearest_add(EcpNearest *nearest, float8 rank)
 
 /*
  * Is a cluster whose leader has this rank too far away?  Squared distances
- * are compared; a rank under cosine is half of one.
+ * are compared; a rank under cosine is half of one, and a bit that differs is
+ * a distance of 255 from the leader.
  */
 static inline bool
 ecp_target_reached(EcpMetric metric, float4 leader_rank, float8 kth,
@@ -76,6 +77,8 @@ ecp_target_reached(EcpMetric metric, float4 leader_rank, float8 kth,
 {
 	if (metric == ECP_METRIC_COSINE)
 		kth *= 2;
+	else if (metric == ECP_METRIC_HAMMING)
+		kth *= ECP_BIT_L2;
 	return leader_rank > kth + slack;
 }
 

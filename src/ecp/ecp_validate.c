@@ -59,6 +59,8 @@ ECP_CLASS_FUNCTION(ecp_class_bytea_ip,
 				   EcpClassCode(ECP_FORM_BYTEA, ECP_METRIC_IP));
 ECP_CLASS_FUNCTION(ecp_class_bytea_cosine,
 				   EcpClassCode(ECP_FORM_BYTEA, ECP_METRIC_COSINE));
+ECP_CLASS_FUNCTION(ecp_class_bit_hamming,
+				   EcpClassCode(ECP_FORM_BIT, ECP_METRIC_HAMMING));
 
 /* of the bridging extension, ecp_pgvector */
 ECP_CLASS_FUNCTION(ecp_class_vector_l2,

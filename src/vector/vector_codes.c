@@ -206,6 +206,9 @@ ecp_code_make(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 				values[1] = times;
 				values[2] = width;
 				break;
+			case ECP_METRIC_HAMMING:
+				Assert(false);	/* bits have no codes */
+				break;
 		}
 	}
 	memcpy(factors, values, sizeof(values));
@@ -335,6 +338,9 @@ ecp_code_query_bounds(const EcpCodeQuery *query, float4 leader_rank,
 		case ECP_METRIC_COSINE:
 			scan.base = leader_rank / 2;
 			scan.radius = query->eps * sqrtf(Max(leader_rank, 0));
+			break;
+		case ECP_METRIC_HAMMING:
+			Assert(false);
 			break;
 	}
 	ecp_kernels->code_bounds(&scan, blocks, (const float4 *) factors[0],

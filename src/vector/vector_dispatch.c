@@ -12,6 +12,8 @@
  *	  IP	 -xq       = -(128 sum(x)) - x(q - 128)
  *	  cosine  xq       =   128 sum(x) + x(q - 128), then 1 - xq / (|x||q|)
  *
+ * Bits are compared as they are.
+ *
  * All of it fits 32 bits: |x|^2 is at most ECP_DIMS_MAX * 255^2 < 2^30, and
  * intermediate results may wrap without harm.
  *
@@ -37,6 +39,7 @@ struct EcpQuery
 	float8		norm2;			/* |q|^2, for cosine */
 	EcpU8Query	u8;				/* uint8 only */
 	const float4 *f32;			/* float32 only */
+	const uint8 *bits;			/* bit only */
 };
 
 /* Best first. */
@@ -97,6 +100,8 @@ ecp_factors_count(EcpElem elem, EcpMetric metric)
 			return (metric == ECP_METRIC_COSINE) ? 2 : 1;
 		case ECP_ELEM_FLOAT32:
 			return (metric == ECP_METRIC_COSINE) ? 1 : 0;
+		case ECP_ELEM_BIT:
+			return 0;
 		default:
 			elog(ERROR, "unrecognized element kind: %d", (int) elem);
 			return 0;			/* keep compiler quiet */
@@ -135,7 +140,7 @@ EcpQuery *
 ecp_query_create(EcpElem elem, EcpMetric metric, int dims,
 				 const void *elements)
 {
-	Size		bytes = TYPEALIGN(QUERY_ALIGN, dims * ecp_elem_size(elem));
+	Size		bytes = TYPEALIGN(QUERY_ALIGN, ecp_vector_bytes(elem, dims));
 	EcpQuery   *query = palloc0(sizeof(EcpQuery) + QUERY_ALIGN + bytes);
 	char	   *copy = (char *) TYPEALIGN(QUERY_ALIGN, query + 1);
 
@@ -156,6 +161,11 @@ ecp_query_create(EcpElem elem, EcpMetric metric, int dims,
 		query->u8.factor_times = (metric == ECP_METRIC_IP) ? -1 : 1;
 		query->u8.dot_times = (metric == ECP_METRIC_L2) ? -2 :
 			(metric == ECP_METRIC_IP) ? -1 : 1;
+	}
+	else if (elem == ECP_ELEM_BIT)
+	{
+		memcpy(copy, elements, ecp_vector_bytes(elem, dims));
+		query->bits = (uint8 *) copy;
 	}
 	else
 	{
@@ -233,6 +243,9 @@ f32_rank_rows(const EcpQuery *query, const char *rows, Size stride,
 					ranks[done + i] = cosine_rank(sums[i], query->norm2,
 												  norm2[done + i]);
 				break;
+			case ECP_METRIC_HAMMING:
+				Assert(false);
+				break;
 		}
 	}
 }
@@ -248,6 +261,10 @@ ecp_query_rank_rows(const EcpQuery *query, const void *rows, Size stride,
 		if (query->metric == ECP_METRIC_COSINE)
 			u8_cosine_ranks(query, (const int32 *) factors[1], n, ranks);
 	}
+	else if (query->elem == ECP_ELEM_BIT)
+		ecp_kernels->bit_rank_rows(query->bits,
+								   ecp_vector_bytes(ECP_ELEM_BIT, query->dims),
+								   rows, stride, n, ranks);
 	else
 		f32_rank_rows(query, rows, stride,
 					  factors ? (const float4 *) factors[0] : NULL,
@@ -304,7 +321,7 @@ ecp_rank_distance(EcpMetric metric, float8 rank)
 }
 
 /*
- * Both elements kinds: equal to creating a query from "a" and ranking "b",
+ * All element kinds: equal to creating a query from "a" and ranking "b",
  * without the preparation.
  */
 float8
@@ -324,7 +341,18 @@ ecp_distance(EcpElem elem, EcpMetric metric, int dims, const void *a,
 				return -(float8) sums.ab;
 			case ECP_METRIC_COSINE:
 				return cosine_rank(sums.ab, sums.aa, sums.bb);
+			case ECP_METRIC_HAMMING:
+				break;
 		}
+	}
+	else if (elem == ECP_ELEM_BIT)
+	{
+		float8		rank;
+
+		Assert(metric == ECP_METRIC_HAMMING);
+		ecp_kernels->bit_rank_rows(a, ecp_vector_bytes(elem, dims), b, 0, 1,
+								   &rank);
+		return rank;
 	}
 	else
 	{
@@ -345,6 +373,8 @@ ecp_distance(EcpElem elem, EcpMetric metric, int dims, const void *a,
 				ecp_kernels->f32_dot_rows(a, dims, a, 0, 1, &aa);
 				ecp_kernels->f32_dot_rows(b, dims, b, 0, 1, &bb);
 				return cosine_rank(ab, aa, bb);
+			case ECP_METRIC_HAMMING:
+				break;
 		}
 	}
 

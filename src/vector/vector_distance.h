@@ -4,14 +4,15 @@
  *	  How far apart two vectors are: the public face of the kernels.
  *
  * A *rank* is a number that orders rows as the metric does and is cheap:
- * the squared distance for L2, the negative inner product for IP, and
- * 1 - cos for cosine.  ecp_rank_distance() turns it into what the SQL
- * operator returns.  Ranks are float8: for uint8 elements they are exact
- * integers (L2, IP) for every number of dimensions that we allow.
+ * the squared distance for L2, the negative inner product for IP, 1 - cos
+ * for cosine, and the number of bits that differ for Hamming.
+ * ecp_rank_distance() turns it into what the SQL operator returns.  Ranks are
+ * float8: for uint8 elements they are exact integers (L2, IP) for every number
+ * of dimensions that we allow.
  *
  * The same kernels serve the SQL operators, the index build and the search,
- * in every instruction set with the same answer to the last bit: uint8 is
- * integer arithmetic; float32 sums in 16 lanes (lane i takes the elements
+ * in every instruction set with the same answer to the last bit: uint8 and
+ * bits are integer arithmetic; float32 sums in 16 lanes (lane i takes the elements
  * i, i + 16, ...; fused multiply-add) that are added pairwise in one fixed
  * order.
  *
@@ -26,6 +27,7 @@
  *	  uint8:   L2 {|x|^2 - 256 sum(x)}, IP {128 sum(x)},
  *			   cosine {128 sum(x), |x|^2}, all int32
  *	  float32: L2 none, IP none, cosine {|x|^2 as float4}
+ *	  bit:	   none
  *
  *-------------------------------------------------------------------------
  */
@@ -74,6 +76,12 @@ extern void ecp_columns_put(uint8 *columns, int nslots, int slot, int dims,
 							const uint8 *row);
 extern void ecp_columns_get(const uint8 *columns, int nslots, int slot,
 							int dims, uint8 *row);
+
+/*
+ * What the squared distance of the uint8 vectors is that ecp_bits_spread()
+ * makes of two bit strings, for each bit in which they differ.
+ */
+#define ECP_BIT_L2		(255 * 255)
 
 /* From rank to what the SQL operator returns (sqrt for L2). */
 extern float8 ecp_rank_distance(EcpMetric metric, float8 rank);

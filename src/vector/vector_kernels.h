@@ -10,7 +10,7 @@
  *
  * What makes the answers equal to the last bit:
  *
- * - uint8 is integer arithmetic modulo 2^32, so order does not matter and
+ * - uint8 and bits are integer arithmetic modulo 2^32, so order does not matter and
  *	 bytes that mean nothing cannot trap.
  * - float32 rows: lane i of 16 takes the elements i, i + 16, ... by fused
  *	 multiply-add; a last group of fewer than 16 elements is filled up with
@@ -117,6 +117,11 @@ typedef struct EcpKernels
 	void		(*u8_sums) (const uint8 *a, const uint8 *b, int dims,
 							EcpU8Sums *sums);
 
+	/* ranks[i] is the number of bits in which row i < n is not the query */
+	void		(*bit_rank_rows) (const uint8 *query, int bytes,
+								  const uint8 *rows, Size stride, int n,
+								  float8 *ranks);
+
 	/* sums[i] of squared differences, or of products, with row i < n */
 	void		(*f32_l2_rows) (const float4 *query, int dims,
 								const char *rows, Size stride, int n,
@@ -185,6 +190,31 @@ typedef struct EcpKernels
 			} \
 		} \
 	} while (0)
+
+/*
+ * Bits in which two strings of bytes differ.  To be expanded where it is known
+ * whether the CPU has an instruction that counts bits.
+ */
+static inline __attribute__((always_inline))
+int32
+ecp_bits_differ_expand(const uint8 *a, const uint8 *b, int bytes)
+{
+	int64		count = 0;
+	int			i = 0;
+
+	for (; i + (int) sizeof(uint64) <= bytes; i += sizeof(uint64))
+	{
+		uint64		x;
+		uint64		y;
+
+		memcpy(&x, a + i, sizeof(x));
+		memcpy(&y, b + i, sizeof(y));
+		count += __builtin_popcountll(x ^ y);
+	}
+	for (; i < bytes; i++)
+		count += __builtin_popcount(a[i] ^ b[i]);
+	return (int32) count;
+}
 
 /*
  * The transform in registers of 16 lanes, to be expanded in functions of any

@@ -24,7 +24,7 @@
 
 #include <immintrin.h>
 
-#define TARGET		__attribute__((target("avx2,fma")))
+#define TARGET		__attribute__((target("avx2,fma,popcnt")))
 #define TEMPLATE	static inline __attribute__((always_inline)) TARGET
 
 /* Rows ranked at a time. */
@@ -48,7 +48,8 @@ static bool
 avx2_supported(void)
 {
 	/* checks what the operating system saves and restores, too */
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+		__builtin_cpu_supports("popcnt");
 }
 
 /* A mask whose first n of 8 lanes are all ones. */
@@ -389,6 +390,16 @@ avx2_u8_panel_nearest(const EcpPanelView *panel, int n, const int8 *vectors,
 						leaders[v], ranks[v]);
 }
 
+/* ---- bits ---- */
+
+static TARGET void
+avx2_bit_rank_rows(const uint8 *query, int bytes, const uint8 *rows,
+				   Size stride, int n, float8 *ranks)
+{
+	for (int r = 0; r < n; r++)
+		ranks[r] = ecp_bits_differ_expand(query, rows + r * stride, bytes);
+}
+
 /* ---- float32 ---- */
 
 /* The sum of 16 lanes, in the order that all instruction sets keep. */
@@ -698,6 +709,7 @@ const EcpKernels ecp_kernels_avx2 = {
 	.u8_rank_rows = avx2_u8_rank_rows,
 	.u8_rank_columns = avx2_u8_rank_columns,
 	.u8_sums = avx2_u8_sums,
+	.bit_rank_rows = avx2_bit_rank_rows,
 	.f32_l2_rows = avx2_f32_l2_rows,
 	.f32_dot_rows = avx2_f32_dot_rows,
 	.u8_panel_rank = avx2_u8_panel_rank,

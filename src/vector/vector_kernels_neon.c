@@ -283,6 +283,16 @@ neon_u8_panel_nearest(const EcpPanelView *panel, int n, const int8 *vectors,
 	}
 }
 
+/* ---- bits ---- */
+
+static void
+neon_bit_rank_rows(const uint8 *query, int bytes, const uint8 *rows,
+				   Size stride, int n, float8 *ranks)
+{
+	for (int r = 0; r < n; r++)
+		ranks[r] = ecp_bits_differ_expand(query, rows + r * stride, bytes);
+}
+
 /* ---- float32 ---- */
 
 /* The sum of 16 lanes, in the order that all instruction sets keep. */
@@ -545,6 +555,7 @@ const EcpKernels ecp_kernels_neon = {
 	.u8_rank_rows = neon_u8_rank_rows,
 	.u8_rank_columns = neon_u8_rank_columns,
 	.u8_sums = neon_u8_sums,
+	.bit_rank_rows = neon_bit_rank_rows,
 	.f32_l2_rows = neon_f32_l2_rows,
 	.f32_dot_rows = neon_f32_dot_rows,
 	.u8_panel_rank = neon_u8_panel_rank,

@@ -110,6 +110,14 @@ scalar_u8_sums(const uint8 *a, const uint8 *b, int dims, EcpU8Sums *sums)
 	*sums = result;
 }
 
+static void
+scalar_bit_rank_rows(const uint8 *query, int bytes, const uint8 *rows,
+					 Size stride, int n, float8 *ranks)
+{
+	for (int r = 0; r < n; r++)
+		ranks[r] = ecp_bits_differ_expand(query, rows + r * stride, bytes);
+}
+
 /* Add the lanes pairwise, in the order that every instruction set keeps. */
 static float4
 scalar_add_lanes(float4 *lanes)
@@ -352,6 +360,7 @@ const EcpKernels ecp_kernels_scalar = {
 	.u8_rank_rows = scalar_u8_rank_rows,
 	.u8_rank_columns = scalar_u8_rank_columns,
 	.u8_sums = scalar_u8_sums,
+	.bit_rank_rows = scalar_bit_rank_rows,
 	.f32_l2_rows = scalar_f32_l2_rows,
 	.f32_dot_rows = scalar_f32_dot_rows,
 	.u8_panel_rank = scalar_u8_panel_rank,

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * vector_ops.c
- *	  The operators <->, <#> and <=> and their functions, over real[] and
- *	  bytea.
+ *	  The operators <->, <#> and <=> and their functions, over real[], bytea
+ *	  and bit.
  *
  * Each SQL function is form x metric; all of them are
  * vector_distance() with other parameters, which calls the kernels that the
@@ -31,6 +31,11 @@ vector_distance(FunctionCallInfo fcinfo, EcpForm form, EcpMetric metric)
 	ecp_vector_read(PG_GETARG_DATUM(0), form, &a);
 	ecp_vector_read(PG_GETARG_DATUM(1), form, &b);
 
+	if (a.dims != b.dims && form == ECP_FORM_BIT)
+		ereport(ERROR,
+				(errcode(ERRCODE_STRING_DATA_LENGTH_MISMATCH),
+				 errmsg("cannot compare bit strings of different sizes"),
+				 errdetail("They have %d and %d bits.", a.dims, b.dims)));
 	if (a.dims != b.dims)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_EXCEPTION),
@@ -72,6 +77,9 @@ ECP_DISTANCE_FUNCTION(ecp_bytea_negative_inner_product,
 					  ECP_FORM_BYTEA, ECP_METRIC_IP, +);
 ECP_DISTANCE_FUNCTION(ecp_bytea_cosine_distance,
 					  ECP_FORM_BYTEA, ECP_METRIC_COSINE, +);
+
+ECP_DISTANCE_FUNCTION(ecp_bit_hamming_distance,
+					  ECP_FORM_BIT, ECP_METRIC_HAMMING, +);
 
 PGDLLEXPORT Datum ecp_kernels_sql(PG_FUNCTION_ARGS);
 

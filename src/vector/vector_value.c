@@ -4,8 +4,8 @@
  *	  Takes vectors out of Datums and puts them into Datums.
  *
  * The one place that knows how a column's type stores its elements: bytea
- * is the elements themselves, real[] has an array header, pgvector's types a
- * header of their own.  Values arrive with one-byte headers, compressed or
+ * is the elements themselves, real[] has an array header, bit and pgvector's
+ * types headers of their own.  Values arrive with one-byte headers, compressed or
  * out of line, as the heap stores them; everything is detoasted as little as
  * the element's alignment allows (bytes need none, so a bytea with a short
  * header is read in place).
@@ -21,6 +21,7 @@
 
 #include "catalog/pg_type.h"
 #include "utils/array.h"
+#include "utils/varbit.h"
 
 #include "base/compat.h"
 #include "vector/vector_value.h"
@@ -50,14 +51,16 @@ static void vector_read_halves(EcpVector *vector);
 static bool vector_is_finite(const float4 *elements, int dims);
 
 Size
-ecp_elem_size(EcpElem elem)
+ecp_vector_bytes(EcpElem elem, int dims)
 {
 	switch (elem)
 	{
 		case ECP_ELEM_UINT8:
-			return 1;
+			return dims;
 		case ECP_ELEM_FLOAT32:
-			return 4;
+			return dims * sizeof(float4);
+		case ECP_ELEM_BIT:
+			return (dims + BITS_PER_BYTE - 1) / BITS_PER_BYTE;
 	}
 
 	elog(ERROR, "unrecognized element kind: %d", (int) elem);
@@ -67,7 +70,15 @@ ecp_elem_size(EcpElem elem)
 EcpElem
 ecp_form_elem(EcpForm form)
 {
-	return form == ECP_FORM_BYTEA ? ECP_ELEM_UINT8 : ECP_ELEM_FLOAT32;
+	switch (form)
+	{
+		case ECP_FORM_BYTEA:
+			return ECP_ELEM_UINT8;
+		case ECP_FORM_BIT:
+			return ECP_ELEM_BIT;
+		default:
+			return ECP_ELEM_FLOAT32;
+	}
 }
 
 /*
@@ -101,6 +112,11 @@ ecp_vector_read(Datum value, EcpForm form, EcpVector *vector)
 			detoasted = pg_detoast_datum(stored);
 			vector_read_pgvector((PgvectorData *) detoasted, sizeof(float4),
 								 vector);
+			break;
+		case ECP_FORM_BIT:
+			detoasted = pg_detoast_datum(stored);
+			vector->dims = VARBITLEN(detoasted);
+			vector->data = VARBITS(detoasted);
 			break;
 		case ECP_FORM_HALFVEC:
 			detoasted = pg_detoast_datum(stored);
@@ -267,7 +283,7 @@ pgvector_form(int dims, Size elem_bytes)
 Datum
 ecp_vector_form(EcpForm form, int dims, const void *data)
 {
-	Size		bytes = dims * ecp_elem_size(ecp_form_elem(form));
+	Size		bytes = ecp_vector_bytes(ecp_form_elem(form), dims);
 
 	switch (form)
 	{
@@ -310,10 +326,28 @@ ecp_vector_form(EcpForm form, int dims, const void *data)
 					halves[i] = half_from_float4(elements[i]);
 				return PointerGetDatum(result);
 			}
+		case ECP_FORM_BIT:
+			{
+				VarBit	   *result = palloc0(VARBITTOTALLEN(dims));
+
+				SET_VARSIZE(result, VARBITTOTALLEN(dims));
+				VARBITLEN(result) = dims;
+				memcpy(VARBITS(result), data, bytes);
+				return PointerGetDatum(result);
+			}
 		default:
 			elog(ERROR, "unrecognized form of vector: %d", (int) form);
 			return (Datum) 0;	/* keep compiler quiet */
 	}
+}
+
+/* Bits as uint8 elements, 0 or 255. */
+void
+ecp_bits_spread(const uint8 *bits, int dims, uint8 *elements)
+{
+	for (int i = 0; i < dims; i++)
+		elements[i] = (bits[i / BITS_PER_BYTE] << i % BITS_PER_BYTE & 0x80) ?
+			255 : 0;
 }
 
 /*

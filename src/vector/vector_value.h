@@ -5,8 +5,9 @@
  *
  * There is no vector type of our own.  A vector is a one-dimensional real[]
  * without NULLs (float32 elements), a bytea (uint8 elements, one byte each),
- * or of pgvector's type vector or halfvec.  Every access to a column's Datum
- * goes through this file, so that nothing above it is written once per type.
+ * a bit string (elements of one bit), or of pgvector's type vector or
+ * halfvec.  Every access to a column's Datum goes through this file, so that
+ * nothing above it is written once per type.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +18,8 @@
 typedef enum EcpElem
 {
 	ECP_ELEM_UINT8 = 1,
-	ECP_ELEM_FLOAT32 = 2
+	ECP_ELEM_FLOAT32 = 2,
+	ECP_ELEM_BIT = 3			/* eight in a byte, the first is its highest */
 } EcpElem;
 
 /*
@@ -31,7 +33,8 @@ typedef enum EcpForm
 	ECP_FORM_BYTEA = 1,
 	ECP_FORM_ARRAY = 2,			/* real[] */
 	ECP_FORM_VECTOR = 3,		/* pgvector's, by the bridging extension */
-	ECP_FORM_HALFVEC = 4
+	ECP_FORM_HALFVEC = 4,
+	ECP_FORM_BIT = 5			/* bit(n) */
 } EcpForm;
 
 /* Written to disk (ecp's metapage): never renumber. */
@@ -39,7 +42,8 @@ typedef enum EcpMetric
 {
 	ECP_METRIC_L2 = 1,
 	ECP_METRIC_IP = 2,			/* negative inner product */
-	ECP_METRIC_COSINE = 3		/* 1 - cosine similarity */
+	ECP_METRIC_COSINE = 3,		/* 1 - cosine similarity */
+	ECP_METRIC_HAMMING = 4		/* bits that differ; of bits only */
 } EcpMetric;
 
 #define ECP_DIMS_MAX	16000
@@ -58,7 +62,8 @@ typedef struct EcpVector
 	bool		plain;			/* ecp_vector_form() gives the same value */
 } EcpVector;
 
-extern Size ecp_elem_size(EcpElem elem);
+/* Bytes of the elements of a vector; bits behind the last one are zero. */
+extern Size ecp_vector_bytes(EcpElem elem, int dims);
 
 /* The kind of elements that vectors of this form are read as. */
 extern EcpElem ecp_form_elem(EcpForm form);
@@ -77,6 +82,9 @@ extern void ecp_vector_release(EcpVector *vector);
  * which came out of such a Datum.
  */
 extern Datum ecp_vector_form(EcpForm form, int dims, const void *data);
+
+/* Bits as uint8 elements, 0 or 255: what leaders of bit strings are made of. */
+extern void ecp_bits_spread(const uint8 *bits, int dims, uint8 *elements);
 
 /* Error of a vector of the wrong length, naming both lengths. */
 extern void ecp_vector_check_dims(const EcpVector *vector, int dims,

@@ -31,7 +31,7 @@ now(void)
 static void *
 random_elements(EcpElem elem, Size n)
 {
-	char	   *result = malloc(n * ecp_elem_size(elem) + 64);
+	char	   *result = malloc(ecp_vector_bytes(elem, n) + 64);
 
 	for (Size i = 0; i < n; i++)
 	{
@@ -48,11 +48,11 @@ random_elements(EcpElem elem, Size n)
 static double
 time_rows(EcpElem elem, EcpMetric metric, int dims, bool columns)
 {
-	Size		row_bytes = dims * ecp_elem_size(elem);
+	Size		row_bytes = ecp_vector_bytes(elem, dims);
 	int			slots = Max(1, 8000 / (row_bytes + 10));
 	int			npages = Max(1, 256 * 1024 / (slots * row_bytes));
 	Size		page_bytes = slots * TYPEALIGN(4, row_bytes);
-	char	   *pages = random_elements(elem, npages * page_bytes / ecp_elem_size(elem));
+	char	   *pages = random_elements(elem, npages * page_bytes / ecp_vector_bytes(elem, 1));
 	uint32	   *factor = random_elements(ECP_ELEM_UINT8, slots * 8);
 	const uint32 *factors[2] = {factor, factor + slots};
 	EcpQuery   *query = ecp_query_create(elem, metric, dims, pages);
@@ -87,7 +87,7 @@ static double
 time_panel(EcpElem elem, EcpMetric metric, int dims, int n, bool nearest)
 {
 	int			nvectors = nearest ? 4800 : 100;
-	Size		row_bytes = dims * ecp_elem_size(elem);
+	Size		row_bytes = ecp_vector_bytes(elem, dims);
 	EcpPanel   *panel = ecp_panel_init(malloc(ecp_panel_bytes(elem, dims, n)),
 									   elem, metric, dims, n);
 	char	   *leaders = random_elements(elem, (Size) n * dims);

@@ -7,7 +7,7 @@ SELECT no_plan();
 SELECT bag_eq($$
 	SELECT oprname::text, oprleft::regtype::text, proname::text
 	FROM pg_operator JOIN pg_proc p ON p.oid = oprcode
-	WHERE oprleft = oprright AND oprleft IN ('real[]'::regtype, 'bytea'::regtype)
+	WHERE oprleft = oprright AND oprleft IN ('real[]'::regtype, 'bytea'::regtype, 'bit'::regtype)
 	  AND oprname IN ('<->', '<#>', '<=>')
 	  AND oprresult = 'float8'::regtype $$,
 	$$ VALUES ('<->', 'real[]', 'ecp_l2_distance'),
@@ -15,11 +15,12 @@ SELECT bag_eq($$
 		('<=>', 'real[]', 'ecp_cosine_distance'),
 		('<->', 'bytea', 'ecp_l2_distance'),
 		('<#>', 'bytea', 'ecp_negative_inner_product'),
-		('<=>', 'bytea', 'ecp_cosine_distance') $$,
-	'three distances for each of two types');
+		('<=>', 'bytea', 'ecp_cosine_distance'),
+		('<->', 'bit', 'ecp_hamming_distance') $$,
+	'three distances for each of two types, one for bits');
 SELECT is_empty($$
 	SELECT oid::regoperator FROM pg_operator
-	WHERE oprleft IN ('real[]'::regtype, 'bytea'::regtype)
+	WHERE oprleft IN ('real[]'::regtype, 'bytea'::regtype, 'bit'::regtype)
 	  AND oprname IN ('<->', '<#>', '<=>') AND oprcom <> oid $$,
 	'distances are their own commutators');
 SELECT function_returns('ecp_inner_product', ARRAY['real[]', 'real[]'], 'double precision');
@@ -37,6 +38,7 @@ SELECT bag_eq($$
 	$$ VALUES ('real_l2_ops', 'real[]', true), ('real_ip_ops', 'real[]', false),
 		('real_cosine_ops', 'real[]', false), ('bytea_l2_ops', 'bytea', true),
 		('bytea_ip_ops', 'bytea', false), ('bytea_cosine_ops', 'bytea', false),
+		('bit_ops', 'bit', true),
 		('bool_ops', 'boolean', true), ('char_ops', '"char"', true),
 		('int2_ops', 'smallint', true), ('int4_ops', 'integer', true),
 		('int8_ops', 'bigint', true), ('oid_ops', 'oid', true),
@@ -47,7 +49,7 @@ SELECT bag_eq($$
 		('uuid_ops', 'uuid', true), ('enum_ops', 'anyenum', true),
 		('text_ops', 'text', true), ('bpchar_ops', 'character', true),
 		('numeric_ops', 'numeric', true) $$,
-	'six operator classes of vectors, L2 by default, and those of key columns');
+	'seven operator classes of vectors, L2 by default, and those of key columns');
 SELECT bag_eq($$
 	SELECT f.opfname::text AS family, oprname::text, amopstrategy::integer, amoppurpose::text,
 		s.opfname::text AS sort, amproc::regproc::text
@@ -60,7 +62,8 @@ SELECT bag_eq($$
 		('real_cosine_ops', '<=>', 1, 'o', 'float_ops', 'ecp_class_real_cosine'),
 		('bytea_l2_ops', '<->', 1, 'o', 'float_ops', 'ecp_class_bytea_l2'),
 		('bytea_ip_ops', '<#>', 1, 'o', 'float_ops', 'ecp_class_bytea_ip'),
-		('bytea_cosine_ops', '<=>', 1, 'o', 'float_ops', 'ecp_class_bytea_cosine') $$,
+		('bytea_cosine_ops', '<=>', 1, 'o', 'float_ops', 'ecp_class_bytea_cosine'),
+		('bit_ops', '<->', 1, 'o', 'float_ops', 'ecp_class_bit_hamming') $$,
 	'each has its operator, for ordering, and its support function');
 SELECT is_empty($$
 	SELECT opcname FROM pg_opclass o JOIN pg_am a ON a.oid = opcmethod

@@ -152,7 +152,7 @@ rank_all(const char *isa, EcpElem elem, EcpMetric metric, int dims,
 		 const uint8 *columns, const uint32 *const *factors,
 		 float8 *row_ranks, float8 *column_ranks, float8 *distances)
 {
-	Size		stride = dims * ecp_elem_size(elem);
+	Size		stride = ecp_vector_bytes(elem, dims);
 	EcpQuery   *query;
 
 	if (!ecp_kernels_select(isa))
@@ -168,6 +168,47 @@ rank_all(const char *isa, EcpElem elem, EcpMetric metric, int dims,
 	pfree(query);
 }
 
+/* Bits are random bytes of a row's length, with zeros behind the last bit. */
+static void
+fill_bits(uint8 *bits, int dims, int n, int pattern)
+{
+	int			bytes = ecp_vector_bytes(ECP_ELEM_BIT, dims);
+
+	fill_u8(bits, (Size) n * bytes, pattern);
+	for (int i = 1; dims % 8 != 0 && i <= n; i++)
+		bits[i * bytes - 1] &= 0xFF00 >> dims % 8;
+}
+
+/* Bits that differ, one by one. */
+static int
+expected_hamming(int dims, const uint8 *a, const uint8 *b)
+{
+	int			count = 0;
+
+	for (int i = 0; i < dims; i++)
+		count += ((a[i / 8] ^ b[i / 8]) >> (7 - i % 8)) & 1;
+	return count;
+}
+
+/*
+ * Is a rank what it is between the vectors that leaders are compared with, in
+ * their unit?
+ */
+static bool
+is_spread_rank(int dims, const uint8 *a, const uint8 *b, float8 rank)
+{
+	uint8	   *spread = malloc(2 * dims);
+	EcpU8Sums	sums;
+	bool		result;
+
+	ecp_bits_spread(a, dims, spread);
+	ecp_bits_spread(b, dims, spread + dims);
+	ecp_kernels->u8_sums(spread, spread + dims, dims, &sums);
+	result = sums.aa - 2 * sums.ab + sums.bb == rank * ECP_BIT_L2;
+	free(spread);
+	return result;
+}
+
 /* What the rank is, computed the obvious way. */
 static float8
 expected_rank(EcpElem elem, EcpMetric metric, int dims, const void *a,
@@ -178,6 +219,8 @@ expected_rank(EcpElem elem, EcpMetric metric, int dims, const void *a,
 	float8		bb = 0;
 	float8		l2 = 0;
 
+	if (metric == ECP_METRIC_HAMMING)
+		return expected_hamming(dims, a, b);
 	for (int i = 0; i < dims; i++)
 	{
 		float8		x = (elem == ECP_ELEM_UINT8) ?
@@ -205,7 +248,7 @@ static void
 test_rows(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
 		  int pattern)
 {
-	Size		row_bytes = dims * ecp_elem_size(elem);
+	Size		row_bytes = ecp_vector_bytes(elem, dims);
 	Size		column_bytes = (Size) n * TYPEALIGN(4, dims);
 	char	   *query = malloc(row_bytes);
 	char	   *memory = guard_alloc(n * row_bytes);
@@ -223,6 +266,11 @@ test_rows(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
 		fill_u8((uint8 *) query, dims, pattern);
 		fill_u8((uint8 *) rows, (Size) n * dims, pattern);
 		columns = (uint8 *) guard_alloc(column_bytes);
+	}
+	else if (elem == ECP_ELEM_BIT)
+	{
+		fill_bits((uint8 *) query, dims, 1, pattern);
+		fill_bits((uint8 *) rows, dims, n, pattern);
 	}
 	else
 	{
@@ -272,7 +320,7 @@ test_rows(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
 		munmap(guard_area, guard_bytes);
 	}
 
-	for (int i = 0; i < n && (elem == ECP_ELEM_UINT8 || pattern == 0); i++)
+	for (int i = 0; i < n && (elem != ECP_ELEM_FLOAT32 || pattern == 0); i++)
 	{
 		float8		expected = expected_rank(elem, metric, dims, query,
 											 rows + i * row_bytes);
@@ -285,6 +333,10 @@ test_rows(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
 					  ecp_rank_distance(metric, ranks[1][i]), 0) ||
 			  ranks[1][i] < 0,
 			  isa, "distance follows from rank", dims, n, pattern);
+		check(elem != ECP_ELEM_BIT ||
+			  is_spread_rank(dims, (uint8 *) query,
+							 (uint8 *) rows + i * row_bytes, ranks[1][i]),
+			  isa, "rank of bits as bytes", dims, n, pattern);
 	}
 
 	for (int f = 0; f < ECP_FACTORS_MAX; f++)
@@ -299,7 +351,7 @@ static void
 test_panel(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
 		   int nvectors, int pattern)
 {
-	Size		row_bytes = dims * ecp_elem_size(elem);
+	Size		row_bytes = ecp_vector_bytes(elem, dims);
 	char	   *leaders = malloc(n * row_bytes);
 	char	   *vectors = guard_alloc(nvectors * row_bytes);
 	char	   *back = malloc(row_bytes);
@@ -452,7 +504,7 @@ code_all(const char *isa, EcpElem elem, EcpMetric metric, int dims,
 		 const char *query, const char *leader, float4 leader_rank,
 		 const char *rows, int n, Coded *coded)
 {
-	Size		row_bytes = dims * ecp_elem_size(elem);
+	Size		row_bytes = ecp_vector_bytes(elem, dims);
 	int			nblocks = (n + ECP_CODE_BLOCK - 1) / ECP_CODE_BLOCK;
 	Size		nslots = nblocks * ECP_CODE_BLOCK;
 	uint8		code[ECP_CODE_DIMS_MAX / 8];
@@ -519,7 +571,7 @@ static void
 test_codes(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
 		   bool has_leader, int *above, int *total)
 {
-	Size		row_bytes = dims * ecp_elem_size(elem);
+	Size		row_bytes = ecp_vector_bytes(elem, dims);
 	char	   *vectors = malloc((n + 2) * row_bytes);
 	char	   *query = vectors;
 	char	   *leader = vectors + row_bytes;
@@ -588,6 +640,11 @@ test_isa(const char *isa)
 	static const EcpElem elems[] = {ECP_ELEM_UINT8, ECP_ELEM_FLOAT32};
 	static const char *const elem_names[] = {"uint8", "float32"};
 	static const char *const metric_names[] = {"", "L2", "IP", "cosine"};
+
+	npassed = nfailed = 0;
+	test_all_rows(isa, ECP_ELEM_BIT, ECP_METRIC_HAMMING);
+	unit_ok(nfailed == 0 && npassed > 0, "%s, bit Hamming: rows (%d comparisons)",
+			isa, npassed + nfailed);
 
 	for (int e = 0; e < lengthof(elems); e++)
 	{
