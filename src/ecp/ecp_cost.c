@@ -93,6 +93,7 @@ cost_read_index(const IndexOptInfo *info, double share, EcpCostInput *input)
 		input->vec_bytes : state.leaf.code_bytes;
 	input->levels = state.meta.ecpm_root_level;
 	input->probes = ecp_default_probes(index, &state.meta);
+	input->buffers = 0;
 	if (state.meta.ecpm_nbuffers > 0)
 		input->buffers = ecp_buffer_limit(index, &state,
 										  ecp_buffer_clusters(index, &state)) /
