@@ -49,7 +49,9 @@ use Time::HiRes qw(usleep);
 our @EXPORT = qw(
   ecp_cluster
   ecp_primary_and_standby
+  replayed
   answers_alike
+  ask_standby
   test_data
   read_vecs
   vec_literal
@@ -61,8 +63,14 @@ our @EXPORT = qw(
   index_ok
   index_refused
   crash
+  start_after_panic
+  restarted
   start_load
   finish_load
+  stop_load
+  compare_on_scan
+  none_wrong
+  end_sessions
   crash_rounds
   relation_path
   relation_blocks
@@ -147,6 +155,23 @@ sub ecp_primary_and_standby
 
 =pod
 
+=item replayed($primary, $standby)
+
+Waits until the standby has replayed all that the primary has written.  Before
+the first query of a standby: what was loaded need not be there yet.
+
+=cut
+
+sub replayed
+{
+	my ($primary, $standby) = @_;
+
+	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+	return;
+}
+
+=pod
+
 =item answers_alike($primary, $standby, $sql, $test_name)
 
 Waits until the standby has replayed everything, then one test: both nodes
@@ -159,11 +184,57 @@ sub answers_alike
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my ($primary, $standby, $sql, $test_name) = @_;
 
-	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+	replayed($primary, $standby);
 	my $expected = $primary->safe_psql('postgres', $sql);
 	my $got = $standby->safe_psql('postgres', $sql);
 	is($got, $expected, $test_name || 'primary and standby answer alike');
 	return $expected;
+}
+
+=pod
+
+=item ask_standby($standby, %options)
+
+Asks the standby again and again while its primary is under load.  Each answer
+is right, or the query was cancelled for replay to go on; at least one is
+right.  Tests: one for each that is not right, and the last.
+
+  sql        a text, or sub($round) that gives one; it runs as one transaction
+  right      sub($stdout, $round): is this right?
+  rounds     default 40
+
+=cut
+
+sub ask_standby
+{
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($standby, %opt) = @_;
+	my ($right, $cancelled) = (0, 0);
+
+	foreach my $round (1 .. ($opt{rounds} || 40))
+	{
+		my $sql = ref $opt{sql} eq 'CODE' ? $opt{sql}->($round) : $opt{sql};
+		my ($stdout, $stderr);
+		my $ret = $standby->psql(
+			'postgres',
+			"BEGIN ISOLATION LEVEL REPEATABLE READ; $sql; COMMIT",
+			stdout => \$stdout,
+			stderr => \$stderr);
+
+		if ($ret != 0)
+		{
+			like(
+				$stderr,
+				qr/conflict with recovery/,
+				"round $round: cancelled");
+			$cancelled++;
+		}
+		elsif ($opt{right}->($stdout, $round)) { $right++ }
+		else { is($stdout, 'right', "round $round: the standby is right") }
+	}
+	cmp_ok($right, '>', 0,
+		"$right answers of the standby were right, $cancelled cancelled");
+	return;
 }
 
 =pod
@@ -511,6 +582,46 @@ sub crash
 
 =pod
 
+=item start_after_panic($node)
+
+The start of a server that a PANIC of one of its processes brought down, or
+is about to.
+
+=cut
+
+sub start_after_panic
+{
+	my ($node) = @_;
+
+	$node->stop('immediate', fail_ok => 1);
+	$node->_update_pid(0);
+	$node->start;
+	return;
+}
+
+=pod
+
+=item restarted($node, $logged)
+
+Waits until a server that restarts itself after the death of a process
+(restart_after_crash = on) takes connections again.  $logged is the size of its
+log before that death: -s $node->logfile.  To connect is no way to find out:
+for some time the server has not noticed the death, and lets one in.
+
+=cut
+
+sub restarted
+{
+	my ($node, $logged) = @_;
+
+	$node->wait_for_log(
+		qr/reinitializing.*database system is ready to accept connections/s,
+		$logged);
+	return;
+}
+
+=pod
+
 =item start_load($node, $script, %options)
 
 Starts pgbench in the background with the text $script and returns a handle
@@ -546,6 +657,8 @@ sub start_load
 		append_to_file($path, $text);
 		push @command, '-f', $path;
 	}
+	# stop_load() looks for it
+	local $ENV{PGAPPNAME} = $load->{name} = "load $loads_started";
 	$load->{run} = IPC::Run::start([ @command, 'postgres' ],
 		'<', \undef, '>', \$load->{out}, '2>', \$load->{err});
 	return $load;
@@ -565,6 +678,91 @@ sub finish_load
 	my ($load) = @_;
 
 	return $load->{run}->finish;
+}
+
+=pod
+
+=item stop_load($node, $load)
+
+Ends a load in the middle, and waits until the server has ended its sessions,
+too: they go on with what they were told last.
+
+=cut
+
+sub stop_load
+{
+	my ($node, $load) = @_;
+
+	$load->{run}->signal('TERM');
+	finish_load($load);
+	$node->poll_query_until('postgres',
+			"SELECT count(*) = 0 FROM pg_stat_activity"
+		  . " WHERE application_name = '$load->{name}'")
+	  or die "the sessions of a load do not end\n";
+	return;
+}
+
+=pod
+
+=item compare_on_scan($node), none_wrong($node, $test_name)
+
+Makes a function compare(q), which counts the rows of the table t by a scan of
+its index from query q (of a table "queries") and by the table, under one
+snapshot, and notes differences and rows that come twice; and one test that it
+has noted none.
+
+=cut
+
+sub compare_on_scan
+{
+	my ($node) = @_;
+
+	$node->safe_psql(
+		'postgres', q(
+		CREATE TABLE wrong (what text);
+		CREATE FUNCTION compare(q int) RETURNS void LANGUAGE plpgsql
+		SET enable_seqscan = off SET ecp.iterative_scan = relaxed_order AS $$
+		DECLARE
+			by_index bigint; different bigint; by_table bigint;
+		BEGIN
+			SELECT count(*), count(DISTINCT r.tid), (SELECT count(*) FROM t)
+			INTO by_index, different, by_table
+			FROM (SELECT ctid AS tid FROM t
+				  ORDER BY v <-> (SELECT v FROM queries WHERE id = q)
+				  LIMIT 10000000) r;
+			IF by_index <> by_table OR different <> by_table THEN
+				INSERT INTO wrong VALUES (format('%s, %s different, of %s',
+												 by_index, different, by_table));
+			END IF;
+		END $$));
+	return;
+}
+
+sub none_wrong
+{
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($node, $test_name) = @_;
+
+	return is(
+		$node->safe_psql('postgres', 'SELECT count(*), min(what) FROM wrong'),
+		'0|', $test_name);
+}
+
+=pod
+
+=item end_sessions(@sessions)
+
+Ends sessions of background_psql, whose server may have ended them before.
+
+=cut
+
+sub end_sessions
+{
+	foreach my $session (@_)
+	{
+		eval { $session->quit; };
+	}
+	return;
 }
 
 =pod

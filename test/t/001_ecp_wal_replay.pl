@@ -155,9 +155,7 @@ SKIP:
 				"$how: was stopped");
 			if ($how =~ /panic/)
 			{
-				$node->stop('immediate', fail_ok => 1);
-				$node->_update_pid(0);
-				$node->start;
+				start_after_panic($node);
 			}
 			check_after($how,
 				$sql =~ /VACUUM|maintain/ ? $sql : sprintf($fill, 1800),
@@ -183,9 +181,7 @@ SKIP:
 			't',
 			"$point: a split is unfinished");
 		run_statements('VACUUM t', "$point:1:panic");
-		$node->stop('immediate', fail_ok => 1);
-		$node->_update_pid(0);
-		$node->start;
+		start_after_panic($node);
 		check_after($point, 'VACUUM t', $shape);
 	}
 }
@@ -206,9 +202,7 @@ SKIP:
 			"$point: a group is unfinished, which is sound");
 		run_statements('INSERT INTO t SELECT * FROM source WHERE id % 20 = 0',
 			"$point:1:panic");
-		$node->stop('immediate', fail_ok => 1);
-		$node->_update_pid(0);
-		$node->start;
+		start_after_panic($node);
 		run_statements(
 			'INSERT INTO t SELECT * FROM source WHERE id % 20 = 0');
 		is( $node->safe_psql(

@@ -47,6 +47,7 @@ sub distances
 	return $text;
 }
 
+replayed($primary, $standby);
 my $load = start_load(
 	$primary, q(
 \set id random(2000, 7999)
@@ -64,35 +65,19 @@ INSERT INTO e SELECT id, v FROM source WHERE id BETWEEN :id AND :id + 9;
 ), clients => 2);
 
 # while it goes on, each answer of the standby is exact for its own snapshot
-my ($right, $cancelled) = (0, 0);
 my $start = $primary->safe_psql('postgres', 'SELECT count(*) FROM e');
-for my $round (1 .. 40)
-{
-	my ($stdout, $stderr);
-	my $ret = $standby->psql(
-		'postgres',
-		"$set BEGIN ISOLATION LEVEL REPEATABLE READ; $answer; $exact; COMMIT",
-		stdout => \$stdout,
-		stderr => \$stderr);
-
-	if ($ret != 0)
-	{
-		like($stderr, qr/conflict with recovery/, "round $round: cancelled");
-		$cancelled++;
-		next;
-	}
-	my ($got, $expected) = map { distances($_) } grep { /:/ } split /\n/,
-	  $stdout;
-	is($got, $expected, "round $round: exact") if $got ne $expected;
-	$right++ if $got eq $expected;
-}
-cmp_ok($right, '>', 0,
-	"$right answers of the standby were exact, $cancelled cancelled");
+ask_standby(
+	$standby,
+	sql => "$set $answer; $exact",
+	right => sub {
+		my ($got, $expected) = map { distances($_) } grep { /:/ } split /\n/,
+		  $_[0];
+		return $got eq $expected;
+	});
 $primary->poll_query_until('postgres',
 	"SELECT count(*) > $start + 2000 FROM e")
   or die 'the load makes no progress';
-$load->{run}->signal('TERM');
-finish_load($load);
+stop_load($primary, $load);
 
 answers_alike($primary, $standby, "$set $answer");
 answers_alike(
@@ -108,7 +93,7 @@ index_ok($standby, $_, "$_ is sound on the standby") for qw(ti ei);
 # read are used again.  What was replaced before that query began is freed
 # first, for that would not disturb it.
 $primary->safe_psql('postgres', "SELECT ecp_maintain('ti')");
-$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+replayed($primary, $standby);
 $standby->append_conf('postgresql.conf',
 	'max_standby_streaming_delay = 100ms');
 $standby->reload;
@@ -130,13 +115,13 @@ for (1 .. 10)
 cmp_ok($purged, '>', 0, 'the primary frees pages');
 $primary->safe_psql('postgres',
 	'INSERT INTO t SELECT s.id, s.v FROM source s');
-$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+replayed($primary, $standby);
 $standby->poll_query_until(
 	'postgres', q(SELECT confl_snapshot > 0
 	FROM pg_stat_database_conflicts WHERE datname = 'postgres')
 ) or die 'no conflict';
 pass('the query on the standby was cancelled');
-eval { $cursor->{run}->kill_kill };
+end_sessions($cursor);
 answers_alike($primary, $standby, "$set $answer", 'alike after the purge');
 
 # and as a primary

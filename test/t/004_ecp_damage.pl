@@ -10,7 +10,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node =
-  ecp_cluster('main', conf => "fsync = off\nstatement_timeout = 20s\n");
+  ecp_cluster('main', conf => "fsync = off\nstatement_timeout = 60s\n");
 
 load_vecs($node, 'source', 'base.bvecs', limit => 2500);
 load_vecs($node, 'queries', 'query.bvecs', limit => 3);

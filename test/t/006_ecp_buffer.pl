@@ -20,26 +20,7 @@ sub load_tables
 
 	load_vecs($server, 'source', 'base.bvecs', limit => 6000);
 	load_vecs($server, 'queries', 'query.bvecs', limit => 50);
-	$server->safe_psql(
-		'postgres', q(
-		CREATE TABLE wrong (what text);
-
-		-- all rows by the index and by the table, under one snapshot
-		CREATE FUNCTION compare(q int) RETURNS void LANGUAGE plpgsql
-		SET enable_seqscan = off SET ecp.iterative_scan = relaxed_order AS $$
-		DECLARE
-			by_index bigint; distinct_ids bigint; by_table bigint;
-		BEGIN
-			SELECT count(*), count(DISTINCT r.tid), (SELECT count(*) FROM t)
-			INTO by_index, distinct_ids, by_table
-			FROM (SELECT ctid AS tid FROM t
-				  ORDER BY v <-> (SELECT v FROM queries WHERE id = q)
-				  LIMIT 10000000) r;
-			IF by_index <> by_table OR distinct_ids <> by_table THEN
-				INSERT INTO wrong
-				VALUES (format('%s, %s distinct, of %s', by_index, distinct_ids, by_table));
-			END IF;
-		END $$));
+	compare_on_scan($server);
 	return;
 }
 
@@ -88,9 +69,7 @@ sub all_found
 	my ($name) = @_;
 
 	$node->safe_psql('postgres', 'SELECT compare(7)');
-	is( $node->safe_psql('postgres', 'SELECT count(*), min(what) FROM wrong'),
-		'0|',
-		"$name: all rows are found, each once");
+	none_wrong($node, "$name: all rows are found, each once");
 	return;
 }
 
@@ -132,9 +111,7 @@ SKIP:
 				"$how, $shape: was stopped");
 			if ($how =~ /panic/)
 			{
-				$node->stop('immediate', fail_ok => 1);
-				$node->_update_pid(0);
-				$node->start;
+				start_after_panic($node);
 			}
 			index_ok($node, 'ti', "$how: sound");
 			all_found($how);
@@ -170,6 +147,7 @@ $node->stop;
 ($node, my $standby) = ecp_primary_and_standby('primary', conf => $conf);
 load_tables($node);
 make_table('plain', 1000);
+replayed($node, $standby);
 my $load = start_load(
 	$node, q(
 \set id random(0, 5999)
@@ -199,25 +177,13 @@ INSERT INTO t SELECT id, v FROM source WHERE id BETWEEN :id AND :id + 19;
 my $set = 'SET enable_seqscan = off; SET ecp.probes = 1000000;';
 my $all = q(SELECT count(*), count(DISTINCT x.tid), (SELECT count(*) FROM t)
 	FROM (SELECT ctid AS tid FROM t ORDER BY v <-> (SELECT v FROM queries WHERE id = 3)) x);
-my $rounds = 0;
-for my $round (1 .. 20)
-{
-	my ($stdout, $stderr);
-	my $ret = $standby->psql(
-		'postgres', "$set $all",
-		stdout => \$stdout,
-		stderr => \$stderr);
-
-	# cancelled, or read before the table was there
-	next if $ret != 0;
-	like($stdout, qr/^(\d+)\|\1\|\1$/m, "round $round: all rows, once")
-	  if $stdout !~ /^(\d+)\|\1\|\1$/m;
-	$rounds++;
-}
+ask_standby(
+	$standby,
+	rounds => 20,
+	sql => "$set $all",
+	right => sub { $_[0] =~ /^(\d+)\|\1\|\1$/m });
 ok(finish_load($load), 'the load ran to its end') or diag($load->{err});
-is($node->safe_psql('postgres', 'SELECT count(*), min(what) FROM wrong'),
-	'0|', 'every search found all rows of its snapshot, each once');
-diag("$rounds searches of the standby during the load");
+none_wrong($node, 'every search found all rows of its snapshot, each once');
 index_ok($node, 'ti');
 
 $node->safe_psql(

@@ -67,16 +67,6 @@ sub stopped_build
 	return ($build, $pid, $holder);
 }
 
-# Both sessions end, however they can.
-sub end_sessions
-{
-	foreach my $session (@_)
-	{
-		eval { $session->{stdin} .= "\\q\n"; $session->quit; };
-	}
-	return;
-}
-
 foreach my $policy ('chunkfiles', 'tempfiles')
 {
 	my $settings = "SET ecp.build_policy = $policy";
@@ -149,11 +139,10 @@ foreach my $policy ('chunkfiles', 'tempfiles')
 	($build, $pid, $holder) = stopped_build($settings);
 	is(places(), 'pg_default',
 		"$policy: files are in the database's tablespace");
+	my $logged = -s $node->logfile;
 	kill 'KILL', $pid;
-	$node->poll_query_until('postgres', 'SELECT true');
+	restarted($node, $logged);
 	end_sessions($build, $holder);
-	$node->poll_query_until('postgres',
-		"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)");
 	is(places(), '', "$policy: no file after a kill");
 	is( $node->safe_psql(
 			'postgres', "SELECT count(*) FROM pg_class WHERE relname = 'i'"),

@@ -68,7 +68,7 @@ $node->poll_query_until('postgres',
 	"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'advisory'"
 );
 $node->stop('immediate');
-eval { $_->quit } foreach ($holder, $builder);
+end_sessions($holder, $builder);
 $node->start;
 is($node->safe_psql('postgres', q(SELECT to_regclass('i') IS NULL)),
 	't', 'a crash in the middle of a build leaves no index');

@@ -40,9 +40,13 @@ $node->safe_psql(
 		END';
 	CREATE FUNCTION fails(id int, v bytea) RETURNS bytea LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS
 		'BEGIN
-			IF id >= $half AND EXISTS (SELECT FROM pg_stat_activity
-				WHERE pid = pg_backend_pid() AND backend_type = ''parallel worker'')
-			THEN PERFORM 1 / 0; END IF;
+			IF id >= $half AND assigning(id) THEN
+				IF EXISTS (SELECT FROM pg_stat_activity
+					WHERE pid = pg_backend_pid() AND backend_type = ''parallel worker'')
+				THEN PERFORM 1 / 0; END IF;
+				-- the error of a worker, however late it starts, ends this
+				PERFORM pg_sleep(180);
+			END IF;
 			RETURN v;
 		END';
 ));
@@ -96,14 +100,6 @@ sub gone
 	return;
 }
 
-sub end_session
-{
-	my ($session) = @_;
-
-	eval { $session->{stdin} .= "\\q\n"; $session->quit; };
-	return;
-}
-
 foreach my $policy ('chunkfiles', 'tempfiles')
 {
 	my $settings = "SET ecp.build_policy = $policy";
@@ -131,7 +127,7 @@ foreach my $policy ('chunkfiles', 'tempfiles')
 	$node->poll_query_until('postgres',
 		"SELECT state ~ '^idle' FROM pg_stat_activity WHERE pid = $pid");
 	gone("$policy: cancel");
-	end_session($build);
+	end_sessions($build);
 
 	# a worker is terminated: an error of the build
 	($build, $pid, @workers) = stopped_build($settings);
@@ -143,14 +139,14 @@ foreach my $policy ('chunkfiles', 'tempfiles')
 	$node->poll_query_until('postgres',
 		"SELECT state ~ '^idle' FROM pg_stat_activity WHERE pid = $pid");
 	gone("$policy: terminated worker");
-	end_session($build);
+	end_sessions($build);
 
 	# a worker is killed: everything ends
 	($build, $pid, @workers) = stopped_build($settings);
+	my $logged = -s $node->logfile;
 	kill 'KILL', $workers[1];
-	end_session($build);
-	$node->poll_query_until('postgres',
-		"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)");
+	restarted($node, $logged);
+	end_sessions($build);
 	unlink $hold;
 	gone("$policy: killed worker");
 

@@ -105,18 +105,6 @@ sub run_with_point
 	return defined $ret && $ret == 0;
 }
 
-# A psql that is turned away before it has read its query ends with an error
-# in the harness, as if the server did not come back: try again then.
-sub wait_for_recovery
-{
-	for (1 .. 10)
-	{
-		return
-		  if eval { $node->poll_query_until('postgres', 'SELECT true') };
-	}
-	die 'no recovery';
-}
-
 my $has_points = $node->safe_psql(
 	'postgres', q{
 LOAD 'ecp';
@@ -154,8 +142,9 @@ FROM generate_series(%d, %d) g};
 		  : $is_wide{$point} ? sprintf($insert_wide, $base, $base + 1000)
 		  :                    sprintf($insert, $base, $base + 30000);
 		$node->safe_psql('postgres', 'TRUNCATE w') if $point eq 'root_grown';
-		ok(!run_with_point("$point:crash", $sql), "point $point is met");
-		wait_for_recovery();
+		my $logged = -s $node->logfile;
+		ok(!run_with_point("$point:crash", $sql), "point $point is met")
+		  and restarted($node, $logged);
 		check_all($point);
 		$base += 30000;
 	}

@@ -13,7 +13,9 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my ($primary, $standby) = ecp_primary_and_standby('main',
-	conf => "wal_consistency_checking = 'generic'\nfsync = off\n");
+	conf =>
+	  "wal_consistency_checking = 'generic'\nfsync = off\nmax_standby_streaming_delay = -1\n"
+);
 
 $primary->safe_psql(
 	'postgres', q{
@@ -24,6 +26,7 @@ CREATE INDEX t_e ON t USING betree (reverse(s)) WITH (buffer_pages = 12);
 INSERT INTO t SELECT (g * 7919) % 100003, md5(g::text) FROM generate_series(1, 20000) g;
 });
 
+replayed($primary, $standby);
 my $load = start_load(
 	$primary, q{
 \set k random(1, 100000)

@@ -110,8 +110,7 @@ foreach my $load (@loads)
 {
 	my $name = shift @names;
 
-	$load->{run}->signal('INT');
-	finish_load($load);
+	stop_load($node, $load);
 	unlike($load->{err}, qr/ERROR|FATAL|PANIC|aborted/, "$name met no error")
 	  or diag($load->{err});
 }

@@ -63,10 +63,18 @@ $node->safe_psql(
 	ALTER TABLE land_2 SET TABLESPACE pg_default;
 	BEGIN; LOCK TABLE land_2 IN ACCESS SHARE MODE; PREPARE TRANSACTION 'reader';
 });
-($rc, $out, $err) = $node->psql('postgres',
-	"SET statement_timeout = '3s'; CALL ecp_place_apply('land', 'p', lock_timeout => '0')"
+my $session = $node->background_psql('postgres', on_error_stop => 0);
+$session->query_until(qr/started/,
+	"\\echo started\nCALL ecp_place_apply('land', 'p', lock_timeout => '0');\n"
 );
-isnt($rc, 0, 'the call is cancelled');
+my $waits =
+  "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ '^CALL'";
+$node->poll_query_until('postgres', "SELECT count(*) = 1 $waits")
+  or die 'the call does not wait';
+$node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) $waits");
+$session->query_until(qr/ended/, "\\echo ended\n");
+like($session->{stderr}, qr/canceling statement/, 'the call is cancelled');
+$session->quit;
 is(moved(), 'land_1 land_3', 'what was moved before stays moved');
 $node->safe_psql('postgres', "ROLLBACK PREPARED 'reader'");
 $node->safe_psql('postgres', "CALL ecp_place_apply('land', 'p')");

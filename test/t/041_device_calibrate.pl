@@ -87,10 +87,10 @@ is( $node->safe_psql(
 	),
 	'1|0',
 	'but what is done is not shown to others');
+my $logged = -s $node->logfile;
 kill 'KILL', $pid;
 IPC::Run::finish($h);
-$node->poll_query_until('postgres', 'SELECT true')
-  or die 'server did not come back';
+restarted($node, $logged);
 is(temp_count(), '0', 'no file after a crash');
 
 # the planner of builds reads the profile
