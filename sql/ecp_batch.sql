@@ -264,9 +264,10 @@ SELECT * FROM ecp_knn_batch('batch_r_l2', '{1, 2}'::int[]);
 SELECT * FROM ecp_knn_exact('batch_b_l2', '{1, 2}'::real[]);
 -- an error in a worker, and afterwards
 SET parallel_setup_cost = 0;
-SET statement_timeout = '1ms';
+BEGIN;
+SET LOCAL statement_timeout = '1ms';
 SELECT count(*) FROM ecp_knn_batch('batch_wide', 'SELECT q.wide FROM batch_queries AS q, generate_series(1, 1000)', 100);
-RESET statement_timeout;
+ROLLBACK;
 SELECT count(*) FROM ecp_knn_batch('batch_wide', 'SELECT wide FROM batch_queries');
 
 SELECT ecp_index_check('batch_r_l2', true), ecp_index_check('batch_wide', true);

@@ -150,3 +150,4 @@ SELECT count(*), count(DISTINCT id) FROM
 	(SELECT id FROM bp ORDER BY v <-> '{1,2,50,65}' LIMIT 100000) x;
 SELECT count(*), count(DISTINCT id) FROM
 	(SELECT id FROM bp WHERE tag = 3 ORDER BY v <-> '{1,2,50,65}' LIMIT 100000) x;
+DROP TABLE b, bn, be, bt, bp;
