@@ -23,6 +23,7 @@
 
 #include <math.h>
 
+#include "port/pg_bitutils.h"
 #include "vector/vector_kernels.h"
 
 /* Ranks of float32 rows are computed this many at a time. */
@@ -283,6 +284,95 @@ ecp_query_rank_columns(const EcpQuery *query, const uint8 *columns,
 								 (const int32 *) factors[0], n, ranks);
 	if (query->metric == ECP_METRIC_COSINE)
 		u8_cosine_ranks(query, (const int32 *) factors[1], n, ranks);
+}
+
+/* Which of n ranks are not above the limit; what is not a number is not. */
+static uint64
+ranks_passed(const float8 *ranks, int n, float8 limit)
+{
+	uint64		passed = 0;
+
+	for (int i = 0; i < n; i++)
+		passed |= (uint64) !(ranks[i] > limit) << i;
+	return passed;
+}
+
+void
+ecp_queries_pass_rows(const EcpQuery *const *queries, int nqueries,
+					  const float8 *limits, const void *rows, Size stride,
+					  const uint32 *const *factors, int n, uint64 *passed,
+					  float8 *ranks)
+{
+	Assert(n <= ECP_PASS_ROWS);
+
+	for (int q = 0; q < nqueries; q++, ranks += ECP_PASS_ROWS)
+	{
+		ecp_query_rank_rows(queries[q], rows, stride, factors, n, ranks);
+		passed[q] = ranks_passed(ranks, n, limits[q]);
+	}
+}
+
+/* The largest rank of uint8 vectors, L2 or IP, that is not above a limit. */
+static int32
+u8_limit(float8 limit)
+{
+	if (limit >= PG_INT32_MAX)
+		return PG_INT32_MAX;
+	return limit > PG_INT32_MIN ? (int32) floor(limit) : PG_INT32_MIN;
+}
+
+/* Some queries, of L2 or IP, in one kernel call. */
+static void
+u8_pass_columns(const EcpQuery *const *queries, int nqueries,
+				const float8 *limits, const uint8 *columns, int nslots,
+				const int32 *factor, int n, uint64 *passed, float8 *ranks)
+{
+	const EcpU8Query *u8[ECP_PASS_QUERIES] = {NULL};
+	int32		u8_limits[ECP_PASS_QUERIES] = {0};
+	int32		sums[ECP_PASS_QUERIES * ECP_PASS_ROWS];
+
+	for (int q = 0; q < nqueries; q++)
+	{
+		u8[q] = &queries[q]->u8;
+		u8_limits[q] = u8_limit(limits[q]);
+	}
+	ecp_kernels->u8_pass_columns(u8, nqueries, u8_limits, columns, nslots,
+								 factor, n, passed, sums);
+	for (int q = 0; q < nqueries; q++)
+	{
+		for (uint64 word = passed[q]; word != 0; word &= word - 1)
+		{
+			int			i = q * ECP_PASS_ROWS + pg_rightmost_one_pos64(word);
+
+			ranks[i] = sums[i];
+		}
+	}
+}
+
+void
+ecp_queries_pass_columns(const EcpQuery *const *queries, int nqueries,
+						 const float8 *limits, const uint8 *columns,
+						 int nslots, const uint32 *const *factors, int n,
+						 uint64 *passed, float8 *ranks)
+{
+	Assert(n <= ECP_PASS_ROWS);
+
+	if (ecp_kernels->u8_pass_columns == NULL ||
+		queries[0]->metric == ECP_METRIC_COSINE)
+	{
+		for (int q = 0; q < nqueries; q++, ranks += ECP_PASS_ROWS)
+		{
+			ecp_query_rank_columns(queries[q], columns, nslots, factors, n,
+								   ranks);
+			passed[q] = ranks_passed(ranks, n, limits[q]);
+		}
+		return;
+	}
+	for (int q = 0; q < nqueries; q += ECP_PASS_QUERIES)
+		u8_pass_columns(queries + q, Min(nqueries - q, ECP_PASS_QUERIES),
+						limits + q, columns, nslots,
+						(const int32 *) factors[0], n, passed + q,
+						ranks + q * ECP_PASS_ROWS);
 }
 
 void

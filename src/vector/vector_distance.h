@@ -71,6 +71,26 @@ extern void ecp_query_rank_columns(const EcpQuery *query,
 								   const uint32 *const *factors,
 								   int n, float8 *ranks);
 
+/*
+ * The same for several queries and at most ECP_PASS_ROWS rows, where only
+ * small ranks are of use: bit i of passed[q] says that the rank of row i for
+ * query q is not above limits[q]; such ranks are ranks[q * ECP_PASS_ROWS + i].
+ * The bytes of a row are read once for ECP_PASS_QUERIES queries.
+ */
+#define ECP_PASS_ROWS		64
+#define ECP_PASS_QUERIES	4
+
+extern void ecp_queries_pass_rows(const EcpQuery *const *queries,
+								  int nqueries, const float8 *limits,
+								  const void *rows, Size stride,
+								  const uint32 *const *factors, int n,
+								  uint64 *passed, float8 *ranks);
+extern void ecp_queries_pass_columns(const EcpQuery *const *queries,
+									 int nqueries, const float8 *limits,
+									 const uint8 *columns, int nslots,
+									 const uint32 *const *factors, int n,
+									 uint64 *passed, float8 *ranks);
+
 /* Put one uint8 row into, or take it out of, slot "slot" of COLUMNS. */
 extern void ecp_columns_put(uint8 *columns, int nslots, int slot, int dims,
 							const uint8 *row);

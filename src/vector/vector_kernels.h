@@ -114,6 +114,18 @@ typedef struct EcpKernels
 									const uint8 *columns, int nslots,
 									const int32 *factor, int n,
 									float8 *ranks);
+
+	/*
+	 * The same for nqueries <= ECP_PASS_QUERIES queries and n <=
+	 * ECP_PASS_ROWS slots: passed[q] has the bits of ranks that are not above
+	 * limits[q], which ranks[q * ECP_PASS_ROWS + i] are.  NULL: one query at
+	 * a time.
+	 */
+	void		(*u8_pass_columns) (const EcpU8Query *const *queries,
+									int nqueries, const int32 *limits,
+									const uint8 *columns, int nslots,
+									const int32 *factor, int n,
+									uint64 *passed, int32 *ranks);
 	void		(*u8_sums) (const uint8 *a, const uint8 *b, int dims,
 							EcpU8Sums *sums);
 

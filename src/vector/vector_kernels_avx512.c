@@ -297,6 +297,133 @@ u8_tile(const int8 *const *vector, const uint8 *const *block, int ngroups,
 }
 
 /*
+ * Ranks of slots of COLUMNS, in nblocks (a constant where this is expanded)
+ * registers of 16, for ECP_PASS_QUERIES queries: 16 sums in registers, and 8
+ * loads for each 16 multiply-adds.
+ */
+TEMPLATE void
+pass_slots(const EcpU8Query *const *query, const int32 *limits,
+		   const uint8 *columns, int nslots, const int32 *factor, int count,
+		   int nblocks, uint64 *passed, int32 *ranks)
+{
+	int			ngroups = EcpGroups(query[0]->dims);
+	const int32 *column = (const int32 *) columns;
+	__mmask16	last = LaneMask(count - (nblocks - 1) * 16);
+	__m512i		sums[ECP_PASS_QUERIES][TILE_BLOCKS];
+
+#pragma GCC unroll 4
+	for (int q = 0; q < ECP_PASS_QUERIES; q++)
+	{
+#pragma GCC unroll 4
+		for (int b = 0; b < nblocks; b++)
+			sums[q][b] = _mm512_setzero_si512();
+	}
+
+	for (int g = 0; g < ngroups; g++)
+	{
+		__m512i		x[TILE_BLOCKS];
+
+#pragma GCC unroll 4
+		for (int b = 0; b < nblocks; b++)
+			x[b] = (b < nblocks - 1) ?
+				_mm512_loadu_si512(column + b * 16) :
+				_mm512_maskz_loadu_epi32(last, column + b * 16);
+
+#pragma GCC unroll 4
+		for (int q = 0; q < ECP_PASS_QUERIES; q++)
+		{
+			__m512i		group = _mm512_set1_epi32(((const int32 *) query[q]->elements)[g]);
+
+#pragma GCC unroll 4
+			for (int b = 0; b < nblocks; b++)
+				add_bytes_in_place(&sums[q][b], x[b], group);
+		}
+		column += nslots;
+	}
+
+#pragma GCC unroll 4
+	for (int q = 0; q < ECP_PASS_QUERIES; q++)
+	{
+		__m512i		base = _mm512_set1_epi32(query[q]->base);
+		__m512i		factor_times = _mm512_set1_epi32(query[q]->factor_times);
+		__m512i		dot_times = _mm512_set1_epi32(query[q]->dot_times);
+		__m512i		limit = _mm512_set1_epi32(limits[q]);
+
+		passed[q] = 0;
+#pragma GCC unroll 4
+		for (int b = 0; b < nblocks; b++)
+		{
+			__mmask16	live = (b < nblocks - 1) ? 0xFFFF : last;
+			__m512i		rank;
+			__mmask16	mask;
+
+			rank = _mm512_mullo_epi32(_mm512_maskz_loadu_epi32(live, factor + b * 16),
+									  factor_times);
+			rank = _mm512_add_epi32(rank, _mm512_mullo_epi32(sums[q][b], dot_times));
+			rank = _mm512_add_epi32(rank, base);
+			mask = _mm512_mask_cmple_epi32_mask(live, rank, limit);
+			if (mask == 0)
+				continue;
+			passed[q] |= (uint64) mask << (b * 16);
+			_mm512_storeu_si512(ranks + q * ECP_PASS_ROWS + b * 16, rank);
+		}
+	}
+}
+
+static TARGET void
+pass_any(const EcpU8Query *const *query, const int32 *limits,
+		 const uint8 *columns, int nslots, const int32 *factor, int n,
+		 uint64 *passed, int32 *ranks)
+{
+	switch ((n + 15) / 16)
+	{
+		case 1:
+			pass_slots(query, limits, columns, nslots, factor, n, 1, passed,
+					   ranks);
+			break;
+		case 2:
+			pass_slots(query, limits, columns, nslots, factor, n, 2, passed,
+					   ranks);
+			break;
+		case 3:
+			pass_slots(query, limits, columns, nslots, factor, n, 3, passed,
+					   ranks);
+			break;
+		default:
+			pass_slots(query, limits, columns, nslots, factor, n, 4, passed,
+					   ranks);
+			break;
+	}
+}
+
+static TARGET void
+avx512_u8_pass_columns(const EcpU8Query *const *queries, int nqueries,
+					   const int32 *limits, const uint8 *columns, int nslots,
+					   const int32 *factor, int n, uint64 *passed,
+					   int32 *ranks)
+{
+	const EcpU8Query *query[ECP_PASS_QUERIES];
+	int32		limit[ECP_PASS_QUERIES];
+	uint64		bits[ECP_PASS_QUERIES];
+	int32		all[ECP_PASS_QUERIES * ECP_PASS_ROWS];
+
+	/* the last one is repeated, and what comes of it thrown away */
+	for (int q = 0; q < ECP_PASS_QUERIES; q++)
+	{
+		query[q] = queries[Min(q, nqueries - 1)];
+		limit[q] = limits[Min(q, nqueries - 1)];
+	}
+	if (nqueries == ECP_PASS_QUERIES)
+		pass_any(query, limit, columns, nslots, factor, n, passed, ranks);
+	else
+	{
+		pass_any(query, limit, columns, nslots, factor, n, bits, all);
+		memcpy(passed, bits, nqueries * sizeof(uint64));
+		memcpy(ranks, all, nqueries * ECP_PASS_ROWS * sizeof(int32));
+	}
+}
+
+/*
  * One vector has no use for a tile: this reads the leaders from the first to
  * the last byte, as the prefetcher likes it, with four sums a block so that
  * additions do not wait for each other.
@@ -760,6 +887,7 @@ const EcpKernels ecp_kernels_avx512 = {
 	.u8_prepare = avx512_u8_prepare,
 	.u8_rank_rows = avx512_u8_rank_rows,
 	.u8_rank_columns = avx512_u8_rank_columns,
+	.u8_pass_columns = avx512_u8_pass_columns,
 	.u8_sums = avx512_u8_sums,
 	.bit_rank_rows = avx512_bit_rank_rows,
 	.f32_l2_rows = avx512_f32_l2_rows,

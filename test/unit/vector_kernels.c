@@ -244,6 +244,59 @@ is_near(float8 a, float8 b, float8 tolerance)
 	return (isnan(a) && isnan(b)) || fabs(a - b) <= tolerance;
 }
 
+/*
+ * Several queries at a time: the rows themselves, with limits of all kinds.
+ */
+static bool
+pass_is_right(EcpElem elem, EcpMetric metric, int dims, const char *rows,
+			  int n, const uint8 *columns, const uint32 *const *factors)
+{
+	Size		stride = ecp_vector_bytes(elem, dims);
+	EcpQuery   *queries[ECP_PASS_QUERIES + 1];
+	float8		expected[ECP_PASS_QUERIES + 1][ROWS_MAX];
+	float8		limits[ECP_PASS_QUERIES + 1];
+	float8		ranks[ECP_PASS_QUERIES + 1][ECP_PASS_ROWS];
+	uint64		passed[ECP_PASS_QUERIES + 1];
+	int			nslots = n;
+	bool		ok = true;
+
+	n = Min(n, ECP_PASS_ROWS);
+	for (int q = 0; q < lengthof(queries); q++)
+	{
+		queries[q] = ecp_query_create(elem, metric, dims,
+									  rows + q * 7 % n * stride);
+		ecp_query_rank_rows(queries[q], rows, stride, factors, n, expected[q]);
+		limits[q] = q == 3 ? INFINITY : q == 2 ? -INFINITY :
+			expected[q][n / 2] + (q == 1 ? 0.5 : 0);
+	}
+	for (int nqueries = 1; nqueries <= lengthof(queries); nqueries++)
+	{
+		if (columns)
+			ecp_queries_pass_columns((const EcpQuery *const *) queries,
+									 nqueries, limits, columns, nslots,
+									 factors, n, passed, ranks[0]);
+		else
+			ecp_queries_pass_rows((const EcpQuery *const *) queries, nqueries,
+								  limits, rows, stride, factors, n, passed,
+								  ranks[0]);
+		for (int q = 0; q < nqueries; q++)
+		{
+			for (int i = 0; i < n; i++)
+			{
+				bool		passes = !(expected[q][i] > limits[q]);
+
+				ok &= passes == ((passed[q] >> i & 1) != 0);
+				ok &= !passes ||
+					memcmp(&ranks[q][i], &expected[q][i], sizeof(float8)) == 0;
+			}
+			ok &= n == 64 || passed[q] >> n == 0;
+		}
+	}
+	for (int q = 0; q < lengthof(queries); q++)
+		pfree(queries[q]);
+	return ok;
+}
+
 static void
 test_rows(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
 		  int pattern)
@@ -313,6 +366,9 @@ test_rows(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
 		  "rows equal scalar", dims, n, pattern);
 	check(memcmp(distances[0], distances[1], n * sizeof(float8)) == 0, isa,
 		  "distances equal scalar", dims, n, pattern);
+	check(pass_is_right(elem, metric, dims, rows, n, columns,
+						(const uint32 *const *) factors), isa,
+		  "what passes for several queries", dims, n, pattern);
 	if (columns)
 	{
 		check(memcmp(column_ranks[1], ranks[1], n * sizeof(float8)) == 0, isa,
