@@ -108,6 +108,17 @@ SET ecp.probes = 1000;
 SELECT * FROM batch_differs('batch_b_l2', 'b', '<->', 3000);
 RESET ecp.iterative_scan;
 SET ecp.probes = 12;
+-- by the target: scans end where clusters are too far away, and so do batches
+RESET ecp.probes;
+SET ecp.target_recall = 0.9;
+SELECT count(*) > 0 AS stored FROM ecp_recall('batch_b_l2', store => true,
+	queries => 'SELECT batch_bytes(i + 6000, 20) FROM generate_series(1, 150) AS i');
+SELECT k, d.* FROM unnest('{1, 4, 10, 15}'::int[]) AS k,
+	LATERAL batch_differs('batch_b_l2', 'b', '<->', k) AS d;
+SELECT count(*) FROM ecp_knn_batch('batch_b_l2', 'SELECT id, b FROM batch_queries', 4);
+SELECT early_stops > 0 AS early FROM ecp_stat_get('batch_b_l2');
+RESET ecp.target_recall;
+SET ecp.probes = 12;
 -- many batches
 SET work_mem = '64kB';
 SELECT * FROM batch_differs('batch_b_l2', 'b', '<->', 100);

@@ -45,7 +45,7 @@ struct EcpKnnTable
 	uint32	   *factors[ECP_FACTORS_MAX];
 	ItemPointerData *tids;
 	void	   *prepared;		/* scratch for ecp_prepare() */
-	uint32	   *queries;		/* all of the batch */
+	EcpKnnPair *queries;		/* all of the batch */
 };
 
 static EcpKnnTable *
@@ -68,10 +68,10 @@ table_create(EcpKnn *knn)
 	table->tids = palloc(max * sizeof(ItemPointerData));
 	table->prepared = palloc(state->node.vec_bytes);
 	table->queries = palloc_extended(mul_size(knn->shared->max_queries,
-											  sizeof(uint32)),
-									 MCXT_ALLOC_HUGE);
+											  sizeof(EcpKnnPair)),
+									 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (int q = 0; q < knn->shared->max_queries; q++)
-		table->queries[q] = q;
+		table->queries[q].query = q;
 	MemoryContextSwitchTo(old);
 	return table;
 }

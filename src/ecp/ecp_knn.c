@@ -5,7 +5,7 @@
  *
  *	 queries	an array of vectors, or what a query of the user's returns;
  *				all of them are taken before parallel mode begins
- *	 batch		as many as work_mem has room for
+ *	 batch		as many as work_mem times hash_mem_multiplier has room for
  *	 phases		see ecp_knn.h: descend, clusters or table, fetch, rescan
  *	 answers	query by query, nearest first
  *
@@ -35,9 +35,11 @@
 #include "access/tableam.h"
 #include "catalog/pg_type.h"
 #include "ecp/ecp_knn.h"
+#include "ecp/ecp_probe.h"
 #include "ecp/ecp_stat.h"
 #include "ecp/ecp_search.h"
 #include "ecp/ecp_table.h"
+#include "executor/nodeHash.h"
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -59,12 +61,16 @@
 /* A scan reads on as soon as it has returned one in so many rows. */
 #define KNN_AHEAD			8
 
-/* Items that a participant takes: queries to descend for, and to search. */
+/* Items that a participant takes: queries to descend for, to decide about ... */
 #define KNN_DESCEND_STEP	32
+#define KNN_QUERIES_STEP	256
+#define KNN_RESCAN_STEP		4	/* ... to search by a scan */
+
+/* Candidates that there is room for in a wave, besides the best. */
+#define KNN_ROOM_MORE		16
 
 /* Buffers that a query may want beyond one for each cluster. */
 #define KNN_BUFFERS_MORE	16
-#define KNN_RESCAN_STEP		4
 
 /* The queries of the user. */
 typedef struct KnnInput
@@ -79,162 +85,6 @@ PGDLLEXPORT Datum ecp_knn_exact(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(ecp_knn_batch);
 PG_FUNCTION_INFO_V1(ecp_knn_exact);
-
-/* ---- comparing ---- */
-
-static inline bool
-ranked_is_less(const EcpRanked *a, const EcpRanked *b)
-{
-	return a->rank < b->rank || (a->rank == b->rank && a->item < b->item);
-}
-
-/*
- * Add a candidate to a query's heap, whose root is the worst of the "keep"
- * best.
- */
-static void
-knn_push(EcpKnnQuery *query, EcpRanked *heap, int keep, float8 rank,
-		 uint64 item)
-{
-	EcpRanked	ranked;
-	int			i;
-
-	ecp_ranked_set(&ranked, rank, item);
-	SpinLockAcquire(&query->mutex);
-	if (query->nheap < keep)
-	{
-		i = query->nheap++;
-		while (i > 0 && ranked_is_less(&heap[(i - 1) / 2], &ranked))
-		{
-			heap[i] = heap[(i - 1) / 2];
-			i = (i - 1) / 2;
-		}
-		heap[i] = ranked;
-	}
-	else if (ranked_is_less(&ranked, &heap[0]))
-	{
-		i = 0;
-		for (;;)
-		{
-			int			child = 2 * i + 1;
-
-			if (child >= keep)
-				break;
-			if (child + 1 < keep &&
-				ranked_is_less(&heap[child], &heap[child + 1]))
-				child++;
-			if (!ranked_is_less(&ranked, &heap[child]))
-				break;
-			heap[i] = heap[child];
-			i = child;
-		}
-		heap[i] = ranked;
-	}
-	if (query->nheap == keep)
-		query->bound = heap[0].rank;
-	SpinLockRelease(&query->mutex);
-}
-
-/* Offer the rows of a block to a query. */
-static void
-knn_offer(EcpKnn *knn, uint32 q, const EcpKnnBlock *block)
-{
-	EcpKnnQuery *query = &knn->queries[q];
-	int			keep = knn->shared->keep;
-	const float8 *ranks = knn->ranks;
-	float8		bound = *(volatile float8 *) &query->bound;
-
-	for (int first = 0; first < block->n; first += 64)
-	{
-		int			count = Min(64, block->n - first);
-		uint64		word = 0;
-
-		/* not "<=": what is not a number comes last, but it comes */
-		for (int i = 0; i < count; i++)
-			word |= (uint64) !(ranks[first + i] > bound) << i;
-		if (block->live != NULL)
-			word &= block->live[first / 64];
-		while (word != 0)
-		{
-			int			i = first + pg_rightmost_one_pos64(word);
-			const ItemPointerData *tid = &block->tids[i];
-
-			word &= word - 1;
-			knn_push(query, knn->heaps + (Size) q * keep, keep, ranks[i],
-					 (uint64) tid->ip_blkid.bi_hi << 32 |
-					 (uint64) tid->ip_blkid.bi_lo << 16 | tid->ip_posid);
-		}
-	}
-}
-
-/* The query in the form that the kernels take. */
-static const EcpQuery *
-knn_prepared(EcpKnn *knn, uint32 q)
-{
-	const EcpMetaPageData *meta = &knn->shared->state.meta;
-
-	if (knn->prepared[q] == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(knn->context);
-
-		knn->prepared[q] = ecp_query_create(meta->ecpm_elem,
-											meta->ecpm_metric,
-											meta->ecpm_dims,
-											knn->elements +
-											q * knn->shared->query_stride);
-		MemoryContextSwitchTo(old);
-	}
-	return knn->prepared[q];
-}
-
-/*
- * Compare these queries with these blocks, and keep what is near.
- */
-void
-ecp_knn_compare(EcpKnn *knn, const EcpKnnBlock *blocks, int nblocks,
-				const uint32 *queries, int nqueries)
-{
-	for (int b = 0; b < nblocks; b++)
-	{
-		if (blocks[b].n > knn->ranks_max)
-		{
-			if (knn->ranks)
-				pfree(knn->ranks);
-			knn->ranks_max = blocks[b].n;
-			knn->ranks = MemoryContextAlloc(GetMemoryChunkContext(knn->prepared),
-											sizeof(float8) *
-											(knn->ranks_max + 64));
-		}
-	}
-	for (int i = 0; i < nqueries; i++)
-	{
-		uint32		q = queries[i];
-		const EcpQuery *prepared;
-
-		if ((knn->queries[q].flags & ECP_KNN_NULL) != 0)
-			continue;
-		if (i + 1 < nqueries)
-		{
-			__builtin_prefetch(&knn->queries[queries[i + 1]], 1);
-			if (knn->prepared[queries[i + 1]] != NULL)
-				__builtin_prefetch(knn->prepared[queries[i + 1]]);
-		}
-		prepared = knn_prepared(knn, q);
-		for (int b = 0; b < nblocks; b++)
-		{
-			const EcpKnnBlock *block = &blocks[b];
-
-			if (block->columns)
-				ecp_query_rank_columns(prepared, (const uint8 *) block->rows,
-									   block->nslots, block->factors,
-									   block->n, knn->ranks);
-			else
-				ecp_query_rank_rows(prepared, block->rows, block->stride,
-									block->factors, block->n, knn->ranks);
-			knn_offer(knn, q, block);
-		}
-	}
-}
 
 /* ---- relations and queries ---- */
 
@@ -437,7 +287,7 @@ knn_settle(EcpKnn *knn, int q)
 {
 	EcpKnnShared *shared = knn->shared;
 	EcpKnnQuery *query = &knn->queries[q];
-	EcpRanked  *heap = knn->heaps + (Size) q * shared->keep;
+	EcpRanked  *heap = knn->heaps + (Size) q * shared->room;
 	ItemPointerData *tids = knn->tids + (Size) q * shared->keep;
 	bool		refused = query->vectors > query->nheap;
 	int			taken = 0;
@@ -472,20 +322,6 @@ knn_settle(EcpKnn *knn, int q)
 		(uint64) taken * KNN_AHEAD <= query->vectors;
 }
 
-/* Count what each query was compared with. */
-static void
-knn_count_vectors(EcpKnn *knn)
-{
-	for (int c = 0; c < knn->shared->nclusters; c++)
-	{
-		const EcpKnnCluster *cluster = &knn->clusters[c];
-
-		for (uint32 i = 0; i < cluster->n; i++)
-			knn->queries[knn->pairs[cluster->first + i]].vectors +=
-				cluster->nlive;
-	}
-}
-
 /* Answer the queries of the batch. */
 static void
 knn_answer(EcpKnn *knn)
@@ -503,12 +339,18 @@ knn_answer(EcpKnn *knn)
 	else
 	{
 		ecp_knn_run(knn, ECP_KNN_DESCEND, n, KNN_DESCEND_STEP);
-		ecp_knn_group(knn);
-		ecp_knn_run(knn, ECP_KNN_CLUSTERS, shared->nclusters,
-					shared->nclusters / (participants * 32));
+		ecp_knn_order(knn);
+		while (ecp_knn_next_wave(knn))
+		{
+			ecp_knn_run(knn, ECP_KNN_PLACE, n, KNN_QUERIES_STEP);
+			ecp_knn_run(knn, ECP_KNN_CLUSTERS, shared->nactive,
+						shared->nactive / (participants * 32));
+			ecp_stat_count(knn->index, ECP_STAT_CLUSTERS, shared->nactive);
+			ecp_knn_run(knn, ECP_KNN_DECIDE, n, KNN_QUERIES_STEP);
+		}
 		ecp_stat_count(knn->index, ECP_STAT_BATCH_QUERIES, n);
-		ecp_stat_count(knn->index, ECP_STAT_CLUSTERS, shared->nclusters);
-		knn_count_vectors(knn);
+		ecp_stat_count(knn->index, ECP_STAT_EARLY_STOPS,
+					   pg_atomic_read_u32(&shared->early));
 	}
 	ecp_knn_run(knn, ECP_KNN_FETCH, n,
 				(n + participants - 1) / participants);
@@ -530,7 +372,8 @@ knn_put_answers(EcpKnn *knn, ReturnSetInfo *rsinfo)
 	for (int q = 0; q < knn->shared->nqueries; q++)
 	{
 		const EcpKnnQuery *query = &knn->queries[q];
-		Size		place = (Size) q * knn->shared->keep;
+		const EcpRanked *heap = knn->heaps + (Size) q * knn->shared->room;
+		ItemPointerData *tids = knn->tids + (Size) q * knn->shared->keep;
 		Datum		values[4];
 		bool		nulls[4] = {false};
 
@@ -539,8 +382,8 @@ knn_put_answers(EcpKnn *knn, ReturnSetInfo *rsinfo)
 		for (int i = 0; i < query->nresults; i++)
 		{
 			values[1] = Int32GetDatum(i + 1);
-			values[2] = PointerGetDatum(&knn->tids[place + i]);
-			values[3] = Float8GetDatum(knn->heaps[place + i].rank);
+			values[2] = PointerGetDatum(&tids[i]);
+			values[3] = Float8GetDatum(heap[i].rank);
 			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values,
 								 nulls);
 		}
@@ -576,26 +419,48 @@ knn_workers(EcpKnn *knn, const EcpKnnShared *plan, int64 nqueries)
 	return max_parallel_workers_per_gather;
 }
 
+/*
+ * Which clusters are read, as a scan would do it that begins now; like that,
+ * a batch does not end early where clusters come from a device.
+ */
+static void
+knn_plan_clusters(EcpKnn *knn, EcpKnnShared *plan)
+{
+	const EcpMetaPageData *meta = &plan->state.meta;
+
+	ecp_scan_plan(knn->index, meta, &plan->plan);
+	if (ecp_probe_is_cold() || plan->plan.most > ECP_KNN_REFS_MAX / 4)
+		plan->plan.early = false;
+	/* one more than there are: so we see whether these were all */
+	plan->probes = Min(plan->plan.early ? EcpTargetMost(plan->plan.probes) :
+					   plan->plan.probes, meta->ecpm_nleaves + 1);
+	/* a cluster is followed by one buffer, and hardly ever by more */
+	plan->max_refs = plan->probes +
+		Min(meta->ecpm_nbuffers, plan->probes + KNN_BUFFERS_MORE);
+}
+
 static void
 knn_plan(EcpKnn *knn, EcpKnnShared *plan, bool exact, int k, int64 nqueries)
 {
-	const EcpMetaPageData *meta = &plan->state.meta;
-	int			probes = ecp_default_probes(knn->index, meta);
-
 	plan->heap_oid = RelationGetRelid(knn->heap);
 	plan->index_oid = RelationGetRelid(knn->index);
 	plan->exact = exact;
 	plan->k = plan->keep = k;
 	if (!exact)
+	{
 		plan->keep += knn->row_security ? k * 3 : Max(k / 8, 2);
-	/* one more than there are: so we see whether these were all */
-	plan->probes = Min(probes, meta->ecpm_nleaves + 1);
-	/* a cluster is followed by one buffer, and hardly ever by more */
-	plan->max_refs = plan->probes +
-		Min(meta->ecpm_nbuffers, plan->probes + KNN_BUFFERS_MORE);
-	plan->max_queries = (int) Min(nqueries, PG_INT32_MAX / plan->keep);
+		knn_plan_clusters(knn, plan);
+	}
+	plan->room = plan->keep;
+	if (plan->plan.early)
+	{
+		/* whether to end early depends on so many */
+		plan->keep = Max(plan->keep, ECP_TARGET_K);
+		plan->room = plan->keep * 2 + KNN_ROOM_MORE;
+	}
+	plan->max_queries = (int) Min(nqueries, PG_INT32_MAX / plan->room);
 	plan->query_stride = MAXALIGN(plan->state.leaf.vec_bytes);
-	ecp_knn_layout(plan, (Size) work_mem * 1024);
+	ecp_knn_layout(plan, get_hash_memory_limit());
 }
 
 /* Find the neighbours of all queries. */

@@ -7,12 +7,17 @@
  * phases, each a number of items that the leader and its workers take from
  * one counter:
  *
- *	 DESCEND	which clusters each query wants			items: queries
+ *	 DESCEND	which clusters each query may want		items: queries
+ *	 PLACE		which of them want a cluster now		items: queries
  *	 CLUSTERS	each cluster read once, compared with	items: clusters in
- *				all queries that want it				block order
+ *				all queries that want it now			block order
+ *	 DECIDE		which queries have read enough			items: queries
  *	 TABLE		the table compared with all queries		items: participants
  *	 FETCH		which candidates the snapshot sees		items: queries
  *	 RESCAN		queries that need more than that		items: such queries
+ *
+ * PLACE, CLUSTERS and DECIDE are a wave (ecp_knn_wave.c), of which there are
+ * several where a scan would end as soon as clusters are too far away.
  *
  * What a batch knows is one piece of memory without pointers, in a DSM
  * segment when there are workers; every query has a bounded heap there.
@@ -25,6 +30,8 @@
 #include "access/parallel.h"
 #include "base/topk.h"
 #include "ecp/ecp.h"
+#include "ecp/ecp_target.h"
+#include "port/atomics.h"
 #include "storage/condition_variable.h"
 #include "storage/spin.h"
 #include "utils/snapshot.h"
@@ -35,35 +42,66 @@ typedef enum EcpKnnPhase
 {
 	ECP_KNN_WAIT,				/* nothing to do yet */
 	ECP_KNN_DESCEND,
+	ECP_KNN_PLACE,
 	ECP_KNN_CLUSTERS,
+	ECP_KNN_DECIDE,
 	ECP_KNN_TABLE,
 	ECP_KNN_FETCH,
 	ECP_KNN_RESCAN,
 	ECP_KNN_END
 } EcpKnnPhase;
 
-/* A cluster that a query wants, by its head run. */
+/* A cluster, or buffer, that a query wants. */
 typedef struct EcpKnnRef
 {
-	BlockNumber blk;
-	uint32		npages;
-	uint64		run;
+	uint32		cluster;		/* its number in clusters; ECP_KNN_BUFFER */
+	float4		rank;			/* of its leader */
 } EcpKnnRef;
 
-/* A cluster of the batch; its queries are pairs[first .. first + n - 1]. */
+#define ECP_KNN_BUFFER		0x80000000
+#define EcpKnnRefCluster(ref)	((ref)->cluster & ~ECP_KNN_BUFFER)
+#define EcpKnnRefIsBuffer(ref)	(((ref)->cluster & ECP_KNN_BUFFER) != 0)
+
+/* Pages of a cluster whose buffers are remembered. */
+#define ECP_KNN_RECENT		4
+
+/*
+ * A cluster of the batch, in a hash table that participants fill at the same
+ * time.  Its queries are pairs[first .. first + placed - 1].
+ */
 typedef struct EcpKnnCluster
 {
-	EcpKnnRef	ref;
+	pg_atomic_uint32 blk;		/* of its head; 0 = nothing is here */
+	uint32		npages;
+	uint64		run;
+	pg_atomic_uint32 wanted;	/* queries, in the wave that is prepared */
+	pg_atomic_uint32 placed;	/* in the wave that goes on */
 	uint32		first;
-	uint32		n;
 	uint32		nlive;			/* rows compared */
+	Buffer		recent[ECP_KNN_RECENT]; /* of its first pages, as last seen */
 } EcpKnnCluster;
+
+/* Clusters in the order of blocks. */
+typedef struct EcpKnnOrder
+{
+	BlockNumber blk;
+	uint32		cluster;
+} EcpKnnOrder;
+
+/* A query that wants a cluster, and which one of its refs that is. */
+typedef struct EcpKnnPair
+{
+	uint32		query;
+	uint32		ref;
+} EcpKnnPair;
 
 typedef struct EcpKnnQuery
 {
 	slock_t		mutex;			/* of the heap and what belongs to it */
 	uint8		flags;			/* ECP_KNN_* */
 	int32		nrefs;
+	int32		first;			/* refs of this wave: from here on */
+	int32		end;			/* up to here */
 	int32		nheap;
 	int32		nresults;		/* in the end: first ones of heap and tids */
 	float8		bound;			/* a rank above it is of no use */
@@ -74,7 +112,17 @@ typedef struct EcpKnnQuery
 #define ECP_KNN_NULL		0x01	/* NULL: has no neighbours */
 #define ECP_KNN_NO_PLACE	0x02	/* no direction: near to nothing */
 #define ECP_KNN_ALL_READ	0x04	/* it wants all the clusters there are */
-#define ECP_KNN_CUT_OFF		0x08	/* it wants more than its refs hold */
+#define ECP_KNN_CUT_OFF		0x08	/* there was no room for what it wants */
+#define ECP_KNN_HEAP_FULL	0x10	/* nothing more is kept in this wave */
+
+/*
+ * The item of a candidate in a heap: its TID, and above it the ref of the
+ * query that it came by.  In this order items of equal rank are compared.
+ */
+#define ECP_KNN_REFS_MAX	0x7FFF
+#define ECP_KNN_TID_MASK	(ECP_RANKED_NAN | UINT64CONST(0xFFFFFFFFFFFF))
+#define EcpKnnItemRef(item)	((int) (((item) & ~ECP_RANKED_NAN) >> 48))
+#define EcpKnnRefItem(ref)	((uint64) (ref) << 48)
 
 typedef struct EcpKnnShared
 {
@@ -84,10 +132,13 @@ typedef struct EcpKnnShared
 	bool		exact;
 	int			k;
 	int			keep;			/* candidates of a query, k or more */
-	int			probes;			/* clusters of a query */
+	int			room;			/* for them, and more in waves but the first */
+	EcpScanPlan plan;
+	int			probes;			/* clusters of a query, at most */
 	int			max_refs;		/* the same and buffers that follow them */
 	int			max_queries;
 	int			max_clusters;
+	uint32		nslots;			/* of the hash table, a power of two */
 	Size		query_stride;	/* bytes of a query's elements */
 
 	/* where the arrays are, from the start of this struct */
@@ -98,13 +149,18 @@ typedef struct EcpKnnShared
 	Size		off_rest;
 	Size		off_refs;
 	Size		off_clusters;
+	Size		off_order;
+	Size		off_active;
 	Size		off_pairs;
 	Size		bytes;			/* of all */
 
 	/* the batch */
 	uint32		batch;			/* its number, from 1 */
 	int			nqueries;
-	int			nclusters;
+	int			nclusters;		/* that any query may want */
+	int			nactive;		/* that are wanted in this wave */
+	int			wave;			/* its number, from 0 */
+	pg_atomic_uint32 early;		/* queries that ended early */
 	int			nrest;			/* queries for RESCAN */
 
 	/* the phase; under mutex */
@@ -134,18 +190,18 @@ typedef struct EcpKnn
 	/* the arrays in shared memory */
 	char	   *elements;
 	EcpKnnQuery *queries;
-	EcpRanked  *heaps;			/* keep for each query */
-	ItemPointerData *tids;		/* the same; invalid = not visible */
+	EcpRanked  *heaps;			/* room for each query */
+	ItemPointerData *tids;		/* keep for each query; invalid = not visible */
 	uint32	   *rest;			/* queries for RESCAN */
 	EcpKnnRef  *refs;			/* max_refs for each query */
-	EcpKnnCluster *clusters;
-	uint32	   *pairs;			/* queries by cluster */
+	EcpKnnCluster *clusters;	/* nslots */
+	EcpKnnOrder *order;
+	uint32	   *active;			/* clusters of this wave, in order */
+	EcpKnnPair *pairs;			/* by cluster */
 
 	MemoryContext context;		/* of the batch */
 	uint32		batch;			/* that it is of */
 	EcpQuery  **prepared;		/* made when first used, in context */
-	float8	   *ranks;			/* of one block */
-	int			ranks_max;
 	EcpKnnReader *reader;		/* ecp_batch.c */
 	EcpKnnTable *table;			/* ecp_exact.c */
 
@@ -168,11 +224,13 @@ typedef struct EcpKnnBlock
 	const ItemPointerData *tids;
 } EcpKnnBlock;
 
-/* ---- ecp_knn.c ---- */
+/* ---- ecp_knn_compare.c ---- */
 
 extern void ecp_knn_compare(EcpKnn *knn, const EcpKnnBlock *blocks,
-							int nblocks, const uint32 *queries,
-							int nqueries);
+							int nblocks, const EcpKnnPair *pairs,
+							int npairs);
+extern void ecp_knn_sort(EcpRanked *candidates, int n);
+extern void ecp_knn_keep(EcpKnnQuery *query, EcpRanked *heap, int keep);
 
 /* ---- ecp_parallel.c ---- */
 
@@ -187,9 +245,21 @@ extern PGDLLEXPORT void ecp_knn_worker_main(dsm_segment *seg, shm_toc *toc);
 /* ---- ecp_batch.c ---- */
 
 extern void ecp_knn_descend(EcpKnn *knn, int first, int end);
-extern void ecp_knn_group(EcpKnn *knn);
+
+/* ---- ecp_knn_read.c ---- */
+
 extern void ecp_knn_clusters(EcpKnn *knn, int first, int end);
 extern void ecp_knn_reader_free(EcpKnn *knn);
+
+/* ---- ecp_knn_wave.c ---- */
+
+extern void ecp_knn_add_ref(EcpKnn *knn, int q, const EcpChildData *child,
+							float4 rank, bool is_buffer);
+extern void ecp_knn_first_wave(EcpKnn *knn, int q);
+extern void ecp_knn_order(EcpKnn *knn);
+extern bool ecp_knn_next_wave(EcpKnn *knn);
+extern void ecp_knn_place(EcpKnn *knn, int first, int end);
+extern void ecp_knn_decide(EcpKnn *knn, int first, int end);
 
 /* ---- ecp_exact.c ---- */
 

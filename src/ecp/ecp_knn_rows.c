@@ -120,21 +120,6 @@ typedef struct FetchItem
 
 #define FetchItemBlock(item) ((BlockNumber) ((item)->tid >> 16))
 
-static int
-fetch_compare_ranked(const EcpRanked *a, const EcpRanked *b)
-{
-	if (a->rank != b->rank)
-		return a->rank < b->rank ? -1 : 1;
-	return a->item < b->item ? -1 : a->item > b->item;
-}
-
-#define ST_SORT fetch_sort_ranked
-#define ST_ELEMENT_TYPE EcpRanked
-#define ST_COMPARE(a, b) fetch_compare_ranked(a, b)
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
-
 /* Ask for the blocks of the items from "*next" on that come soon. */
 static void
 fetch_prefetch(const EcpSweep *sweep, const FetchItem *items, int nitems,
@@ -213,9 +198,9 @@ ecp_knn_fetch(EcpKnn *knn, int first, int end)
 	nitems = 0;
 	for (int q = first; q < end; q++)
 	{
-		EcpRanked  *heap = knn->heaps + (Size) q * keep;
+		EcpRanked  *heap = knn->heaps + (Size) q * knn->shared->room;
 
-		fetch_sort_ranked(heap, knn->queries[q].nheap);
+		ecp_knn_sort(heap, knn->queries[q].nheap);
 		for (int i = 0; i < keep; i++)
 			ItemPointerSetInvalid(&knn->tids[(Size) q * keep + i]);
 		for (int i = 0; i < knn->queries[q].nheap; i++)
@@ -412,7 +397,7 @@ ecp_knn_rescan(EcpKnn *knn, int first, int end)
 		orderby.sk_argument = value;
 		index_rescan(scan, NULL, 0, &orderby, 1);
 		rescan_take(knn, scan, slot, &knn->queries[q],
-					knn->heaps + (Size) q * shared->keep,
+					knn->heaps + (Size) q * shared->room,
 					knn->tids + (Size) q * shared->keep);
 		pfree(DatumGetPointer(value));
 	}

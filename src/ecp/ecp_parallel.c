@@ -24,6 +24,7 @@
 #include "executor/instrument.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -50,11 +51,12 @@ ecp_knn_layout(EcpKnnShared *shared, Size memory)
 	Size		pos = MAXALIGN(sizeof(EcpKnnShared));
 
 	per_query = shared->query_stride + sizeof(EcpKnnQuery) + sizeof(uint32) +
-		mul_size(shared->keep, sizeof(EcpRanked) + sizeof(ItemPointerData)) +
+		mul_size(shared->room, sizeof(EcpRanked)) +
+		mul_size(shared->keep, sizeof(ItemPointerData)) +
 		shared->query_stride + KNN_PREPARED_BYTES;
 	if (!shared->exact)
 		per_query += mul_size(shared->max_refs,
-							  sizeof(EcpKnnRef) + sizeof(uint32));
+							  sizeof(EcpKnnRef) + sizeof(EcpKnnPair));
 	n = Max(memory / per_query, KNN_QUERIES_MIN);
 	n = shared->max_queries = Min(n, shared->max_queries);
 
@@ -63,24 +65,30 @@ ecp_knn_layout(EcpKnnShared *shared, Size memory)
 	shared->off_queries = pos;
 	pos += MAXALIGN(mul_size(n, sizeof(EcpKnnQuery)));
 	shared->off_heaps = pos;
-	pos += mul_size(mul_size(n, shared->keep), sizeof(EcpRanked));
+	pos += mul_size(mul_size(n, shared->room), sizeof(EcpRanked));
 	shared->off_tids = pos;
 	pos += MAXALIGN(mul_size(mul_size(n, shared->keep),
 							 sizeof(ItemPointerData)));
 	shared->off_rest = pos;
 	pos += MAXALIGN(mul_size(n, sizeof(uint32)));
 	shared->off_refs = shared->off_clusters = shared->off_pairs = pos;
+	shared->off_order = shared->off_active = pos;
 	if (!shared->exact)
 	{
 		Size		nrefs = mul_size(n, shared->max_refs);
 
-		shared->max_clusters = Min(nrefs, shared->state.meta.ecpm_nleaves +
-								   shared->state.meta.ecpm_nbuffers + 1);
+		shared->max_clusters = shared->state.meta.ecpm_nleaves +
+			shared->state.meta.ecpm_nbuffers + 1;
+		shared->nslots = pg_nextpower2_32(shared->max_clusters / 2 * 3 + 1);
 		pos += mul_size(nrefs, sizeof(EcpKnnRef));
 		shared->off_clusters = pos;
-		pos += mul_size(shared->max_clusters, sizeof(EcpKnnCluster));
+		pos += mul_size(shared->nslots, sizeof(EcpKnnCluster));
+		shared->off_order = pos;
+		pos += mul_size(shared->max_clusters, sizeof(EcpKnnOrder));
+		shared->off_active = pos;
+		pos += MAXALIGN(mul_size(shared->max_clusters, sizeof(uint32)));
 		shared->off_pairs = pos;
-		pos += MAXALIGN(mul_size(nrefs, sizeof(uint32)));
+		pos += mul_size(nrefs, sizeof(EcpKnnPair));
 	}
 	shared->bytes = pos;
 }
@@ -99,7 +107,9 @@ ecp_knn_attach(EcpKnn *knn, EcpKnnShared *shared)
 	knn->rest = (uint32 *) (base + shared->off_rest);
 	knn->refs = (EcpKnnRef *) (base + shared->off_refs);
 	knn->clusters = (EcpKnnCluster *) (base + shared->off_clusters);
-	knn->pairs = (uint32 *) (base + shared->off_pairs);
+	knn->order = (EcpKnnOrder *) (base + shared->off_order);
+	knn->active = (uint32 *) (base + shared->off_active);
+	knn->pairs = (EcpKnnPair *) (base + shared->off_pairs);
 
 	knn->context = AllocSetContextCreate(CurrentMemoryContext, "ecp batch",
 										 ALLOCSET_DEFAULT_SIZES);
@@ -113,6 +123,7 @@ knn_init_shared(EcpKnnShared *shared, const EcpKnnShared *plan)
 {
 	*shared = *plan;
 	SpinLockInit(&shared->mutex);
+	pg_atomic_init_u32(&shared->early, 0);
 	shared->phase = ECP_KNN_WAIT;
 	ConditionVariableInit(&shared->work);
 	ConditionVariableInit(&shared->done);
@@ -122,6 +133,16 @@ knn_init_shared(EcpKnnShared *shared, const EcpKnnShared *plan)
 											  shared->off_queries) + i;
 
 		SpinLockInit(&query->mutex);
+	}
+	for (uint32 c = 0; c < shared->nslots; c++)
+	{
+		EcpKnnCluster *cluster = (EcpKnnCluster *) ((char *) shared +
+													shared->off_clusters) + c;
+
+		memset(cluster, 0, sizeof(EcpKnnCluster));
+		pg_atomic_init_u32(&cluster->blk, 0);
+		pg_atomic_init_u32(&cluster->wanted, 0);
+		pg_atomic_init_u32(&cluster->placed, 0);
 	}
 }
 
@@ -216,8 +237,14 @@ knn_work(EcpKnn *knn, EcpKnnPhase phase, int first, int end)
 		case ECP_KNN_DESCEND:
 			ecp_knn_descend(knn, first, end);
 			break;
+		case ECP_KNN_PLACE:
+			ecp_knn_place(knn, first, end);
+			break;
 		case ECP_KNN_CLUSTERS:
 			ecp_knn_clusters(knn, first, end);
+			break;
+		case ECP_KNN_DECIDE:
+			ecp_knn_decide(knn, first, end);
 			break;
 		case ECP_KNN_TABLE:
 			ecp_knn_table(knn);
