@@ -253,6 +253,7 @@ code_make_tables(EcpCodeScan *scan, const float4 *q, uint8 *tables)
 	float4		range = 0;
 	float4		inverse;
 	double		low = 0;
+	float4		steps[ECP_CODE_DIMS_MAX];
 
 	for (int g = 0; g < scan->ngroups; g++)
 	{
@@ -266,24 +267,9 @@ code_make_tables(EcpCodeScan *scan, const float4 *q, uint8 *tables)
 	scan->step = range / 255;
 	inverse = range > 0 ? 255 / range : 0;
 
-	for (int g = 0; g < scan->ngroups; g++)
-	{
-		const float4 *x = q + g * ECP_GROUP;
-		uint8	   *table = tables + g * 16;
-		float4		sums[16];
-
-		/* twice the positive ones, from the least sum on */
-		sums[0] = 0.5f;
-		for (int i = 0; i < ECP_GROUP; i++)
-			sums[0] += x[i] < 0 ? -2 * x[i] * inverse : 0;
-		for (int i = 0; i < ECP_GROUP; i++)
-		{
-			for (int m = 0; m < 1 << i; m++)
-				sums[m + (1 << i)] = sums[m] + 2 * x[i] * inverse;
-		}
-		for (int m = 0; m < 16; m++)
-			table[m] = (uint8) Max(Min(sums[m], 255.0f), 0.0f);
-	}
+	for (int i = 0; i < scan->ngroups * ECP_GROUP; i++)
+		steps[i] = 2 * q[i] * inverse;
+	ecp_kernels->code_tables(steps, scan->ngroups, tables);
 }
 
 EcpCodeQuery *

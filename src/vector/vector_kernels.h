@@ -175,6 +175,13 @@ typedef struct EcpKernels
 	void		(*f32_hadamard) (float4 *x, const uint32 *signs, int n,
 								 float4 scale);
 
+	/*
+	 * The tables of EcpCodeScan: of each four numbers the sums of any of
+	 * them, above the least such sum, which are less than 255.5; rounded.
+	 */
+	void		(*code_tables) (const float4 *steps, int ngroups,
+								uint8 *tables);
+
 	/* bounds of nblocks blocks of 32 rows, as EcpCodeScan says */
 	void		(*code_bounds) (const EcpCodeScan *scan, const uint8 *blocks,
 								const float4 *add, const float4 *times,
@@ -275,6 +282,39 @@ ecp_hadamard_expand(float4 *x, const uint32 *signs, int n, float4 scale)
 				*(EcpLanes *) (x + i + h) = (a - b) * times;
 			}
 		}
+	}
+}
+
+/* The same for tables: each is a register, entry m of which is lane m. */
+typedef uint8 EcpLaneBytes __attribute__((vector_size(16), aligned(1), may_alias));
+
+static inline __attribute__((always_inline))
+void
+ecp_code_tables_expand(const float4 *steps, int ngroups, uint8 *tables)
+{
+	const EcpLaneNumbers lane = {
+		0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+	};
+
+	for (int g = 0; g < ngroups; g++, steps += ECP_GROUP, tables += 16)
+	{
+		float4		least = 0.5f;
+		EcpLanes	sums;
+
+		for (int i = 0; i < ECP_GROUP; i++)
+			least += steps[i] < 0 ? -steps[i] : 0;
+		sums = (EcpLanes) (lane & 0) + least;
+#pragma GCC unroll 4
+		for (int i = 0; i < ECP_GROUP; i++)
+		{
+			EcpLanes	step = (EcpLanes) (lane & 0) + steps[i];
+			EcpLaneNumbers has = (lane & (1 << i)) != 0;
+
+			sums += (EcpLanes) ((EcpLaneNumbers) step & has);
+		}
+		*(EcpLaneBytes *) tables =
+			__builtin_convertvector(__builtin_convertvector(sums, EcpLaneNumbers),
+									EcpLaneBytes);
 	}
 }
 

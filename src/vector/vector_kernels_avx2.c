@@ -635,6 +635,12 @@ avx2_f32_panel_nearest(const EcpPanelView *panel, int n,
 /* ---- codes ---- */
 
 static TARGET void
+avx2_code_tables(const float4 *steps, int ngroups, uint8 *tables)
+{
+	ecp_code_tables_expand(steps, ngroups, tables);
+}
+
+static TARGET void
 avx2_f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
 {
 	ecp_hadamard_expand(x, signs, n, scale);
@@ -717,6 +723,7 @@ const EcpKernels ecp_kernels_avx2 = {
 	.u8_panel_nearest = avx2_u8_panel_nearest,
 	.f32_panel_nearest = avx2_f32_panel_nearest,
 	.f32_hadamard = avx2_f32_hadamard,
+	.code_tables = avx2_code_tables,
 	.code_bounds = avx2_code_bounds,
 };
 

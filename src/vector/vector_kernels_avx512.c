@@ -807,6 +807,12 @@ avx512_f32_panel_nearest(const EcpPanelView *panel, int n,
 /* ---- codes ---- */
 
 static TARGET void
+avx512_code_tables(const float4 *steps, int ngroups, uint8 *tables)
+{
+	ecp_code_tables_expand(steps, ngroups, tables);
+}
+
+static TARGET void
 avx512_f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
 {
 	ecp_hadamard_expand(x, signs, n, scale);
@@ -897,6 +903,7 @@ const EcpKernels ecp_kernels_avx512 = {
 	.u8_panel_nearest = avx512_u8_panel_nearest,
 	.f32_panel_nearest = avx512_f32_panel_nearest,
 	.f32_hadamard = avx512_f32_hadamard,
+	.code_tables = avx512_code_tables,
 	.code_bounds = avx512_code_bounds,
 };
 

@@ -483,6 +483,12 @@ neon_f32_panel_nearest(const EcpPanelView *panel, int n, const char *vectors,
 #define CODE_GROUPS		256
 
 static void
+neon_code_tables(const float4 *steps, int ngroups, uint8 *tables)
+{
+	ecp_code_tables_expand(steps, ngroups, tables);
+}
+
+static void
 neon_f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
 {
 	ecp_hadamard_expand(x, signs, n, scale);
@@ -563,6 +569,7 @@ const EcpKernels ecp_kernels_neon = {
 	.u8_panel_nearest = neon_u8_panel_nearest,
 	.f32_panel_nearest = neon_f32_panel_nearest,
 	.f32_hadamard = neon_f32_hadamard,
+	.code_tables = neon_code_tables,
 	.code_bounds = neon_code_bounds,
 };
 

@@ -299,6 +299,26 @@ scalar_f32_panel_nearest(const EcpPanelView *panel, int n,
 }
 
 static void
+scalar_code_tables(const float4 *steps, int ngroups, uint8 *tables)
+{
+	for (int g = 0; g < ngroups; g++, steps += ECP_GROUP, tables += 16)
+	{
+		float4		sums[16];
+
+		sums[0] = 0.5f;
+		for (int i = 0; i < ECP_GROUP; i++)
+			sums[0] += steps[i] < 0 ? -steps[i] : 0;
+		for (int i = 0; i < ECP_GROUP; i++)
+		{
+			for (int m = 0; m < 1 << i; m++)
+				sums[m + (1 << i)] = sums[m] + steps[i];
+		}
+		for (int m = 0; m < 16; m++)
+			tables[m] = (uint8) Max(Min(sums[m], 255.0f), 0.0f);
+	}
+}
+
+static void
 scalar_f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
 {
 	for (int i = 0; i < n; i++)
@@ -368,5 +388,6 @@ const EcpKernels ecp_kernels_scalar = {
 	.u8_panel_nearest = scalar_u8_panel_nearest,
 	.f32_panel_nearest = scalar_f32_panel_nearest,
 	.f32_hadamard = scalar_f32_hadamard,
+	.code_tables = scalar_code_tables,
 	.code_bounds = scalar_code_bounds,
 };
