@@ -46,25 +46,15 @@ ecp_topk_init(EcpTopk *topk, MemoryContext context, Size expected)
 {
 	memset(topk, 0, sizeof(EcpTopk));
 	topk->context = context;
-	topk->batch = topk->batch_first = Max(expected, 1);
+	topk->batch = Max(expected, 1);
 }
 
-/* Forget all items, keep the memory. */
+/* Forget all items, keep the memory; "expected" as above. */
 void
-ecp_topk_reset(EcpTopk *topk)
+ecp_topk_reset(EcpTopk *topk, Size expected)
 {
 	topk->first = topk->sorted = topk->nitems = 0;
-	topk->batch = topk->batch_first;
-}
-
-void
-ecp_topk_free(EcpTopk *topk)
-{
-	if (topk->items)
-		pfree(topk->items);
-	topk->items = NULL;
-	topk->capacity = 0;
-	ecp_topk_reset(topk);
+	topk->batch = Max(expected, 1);
 }
 
 /* Make room for n more items behind those that were not taken yet. */

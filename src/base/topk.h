@@ -51,7 +51,6 @@ typedef struct EcpTopk
 								 * all that follow */
 	Size		nitems;
 	Size		batch;			/* how many to put in order next time */
-	Size		batch_first;	/* and the first time */
 	MemoryContext context;
 } EcpTopk;
 
@@ -60,8 +59,7 @@ typedef struct EcpTopk
 
 extern void ecp_topk_init(EcpTopk *topk, MemoryContext context,
 						  Size expected);
-extern void ecp_topk_reset(EcpTopk *topk);
-extern void ecp_topk_free(EcpTopk *topk);
+extern void ecp_topk_reset(EcpTopk *topk, Size expected);
 
 extern void ecp_topk_enlarge(EcpTopk *topk, Size n);
 extern bool ecp_topk_sort_batch(EcpTopk *topk);

@@ -30,9 +30,11 @@
 
 #include <math.h>
 
+#include "base/spare.h"
 #include "base/topk.h"
 #include "ecp/ecp.h"
 #include "miscadmin.h"
+#include "utils/memutils.h"
 
 /* Leaders compared for each one wanted, and nodes opened at least. */
 #define ECP_BEAM			40
@@ -57,7 +59,9 @@ struct EcpDescent
 	const EcpIndexState *state;
 	bool		by_ip;			/* rank leaders by inner product */
 	bool		root_taken;
+	MemoryContext context;		/* of this struct and its arrays */
 	char	   *prepared;
+	Size		prepared_max;	/* bytes of room */
 
 	EcpNode   **nodes;			/* pinned */
 	bool	  **returned;		/* which buffers of each */
@@ -69,8 +73,12 @@ struct EcpDescent
 	int			ranks_max;
 
 	int			nlevels;		/* level of the root */
+	int			levels_max;
 	EcpDescentLevel levels[FLEXIBLE_ARRAY_MEMBER];
 };
+
+/* Arrays of a descent that has ended, for the next one. */
+static EcpSpare descent_spare;
 
 /*
  * How many nodes of each level we shall want if "expected" clusters are
@@ -86,13 +94,39 @@ descent_expect(EcpDescent *descent, int expected)
 
 	for (int l = 0; l < descent->nlevels; l++)
 	{
-		descent->levels[l].wanted = wanted;
-		ecp_topk_init(&descent->levels[l].queue, CurrentMemoryContext,
-					  (Size) Min(wanted, PG_INT32_MAX));
+		EcpDescentLevel *level = &descent->levels[l];
+
+		level->taken = level->compared = level->opened = 0;
+		level->wanted = wanted;
+		ecp_topk_reset(&level->queue,
+					   (Size) Min(wanted, PG_INT32_MAX));
 		wanted = Max(ceil(wanted * ECP_BEAM / Max(fanout, 1)),
 					 ECP_BEAM_NODES_MIN);
 		wanted = Min(wanted, PG_INT32_MAX);
 	}
+}
+
+/* A descent through so many levels, at least, that may have been used. */
+static EcpDescent *
+descent_get(int nlevels)
+{
+	EcpDescent *descent = ecp_spare_take(&descent_spare);
+	MemoryContext context;
+
+	if (descent != NULL && descent->levels_max >= nlevels)
+		return descent;
+	if (descent != NULL)
+		MemoryContextDelete(descent->context);
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "ecp descent",
+									ALLOCSET_SMALL_SIZES);
+	descent = MemoryContextAllocZero(context, offsetof(EcpDescent, levels) +
+									 nlevels * sizeof(EcpDescentLevel));
+	descent->context = context;
+	descent->levels_max = nlevels;
+	for (int l = 0; l < nlevels; l++)
+		ecp_topk_init(&descent->levels[l].queue, context, 1);
+	return descent;
 }
 
 /*
@@ -109,13 +143,21 @@ ecp_descent_begin(Relation index, const EcpIndexState *state,
 
 	Assert(!EcpIndexIsEmpty(state));
 
-	descent = palloc0(offsetof(EcpDescent, levels) +
-					  nlevels * sizeof(EcpDescentLevel));
+	descent = descent_get(nlevels);
 	descent->index = index;
 	descent->state = state;
 	descent->by_ip = !assigning && state->meta.ecpm_metric == ECP_METRIC_IP;
-	descent->prepared = palloc(vec_bytes);
+	descent->root_taken = false;
+	if (descent->prepared_max < vec_bytes)
+	{
+		if (descent->prepared)
+			pfree(descent->prepared);
+		descent->prepared_max = 0;
+		descent->prepared = MemoryContextAlloc(descent->context, vec_bytes);
+		descent->prepared_max = vec_bytes;
+	}
 	memcpy(descent->prepared, prepared, vec_bytes);
+	descent->nnodes = 0;
 	descent->nlevels = nlevels;
 	descent->buffer = -1;
 	if (nlevels > 0)
@@ -139,8 +181,10 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 		descent->nodes_max = descent->nodes_max > 0 ? descent->nodes_max * 2 : 16;
 		if (descent->nodes == NULL)
 		{
-			descent->nodes = palloc(descent->nodes_max * sizeof(EcpNode *));
-			descent->returned = palloc(descent->nodes_max * sizeof(bool *));
+			descent->nodes = MemoryContextAlloc(descent->context,
+												descent->nodes_max * sizeof(EcpNode *));
+			descent->returned = MemoryContextAlloc(descent->context,
+												   descent->nodes_max * sizeof(bool *));
 		}
 		else
 		{
@@ -155,7 +199,8 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 	node = ecp_node_get(descent->index, descent->state, ref, l + 1);
 	base = (uint64) descent->nnodes << 32;
 	descent->returned[descent->nnodes] =
-		node->nbuffers > 0 ? palloc0(node->nbuffers * sizeof(bool)) : NULL;
+		node->nbuffers > 0 ? MemoryContextAllocZero(descent->context,
+													node->nbuffers * sizeof(bool)) : NULL;
 	descent->nodes[descent->nnodes++] = node;
 	level->opened++;
 	if (node->nchildren == 0)
@@ -165,8 +210,10 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 	{
 		if (descent->ranks)
 			pfree(descent->ranks);
+		descent->ranks_max = 0;
+		descent->ranks = MemoryContextAlloc(descent->context,
+											mul_size(node->nchildren, sizeof(float4)));
 		descent->ranks_max = node->nchildren;
-		descent->ranks = palloc(mul_size(descent->ranks_max, sizeof(float4)));
 	}
 	ecp_panel_rank(descent->by_ip ? node->ip_panel : node->panel,
 				   descent->prepared, 0, node->nchildren, descent->ranks);
@@ -306,7 +353,7 @@ ecp_descent_next(EcpDescent *descent, EcpClusterRef *cluster)
 }
 
 /*
- * Release the nodes and the memory.
+ * Release the nodes, and the memory for others.
  */
 void
 ecp_descent_end(EcpDescent *descent)
@@ -317,15 +364,5 @@ ecp_descent_end(EcpDescent *descent)
 		if (descent->returned[i])
 			pfree(descent->returned[i]);
 	}
-	for (int l = 0; l < descent->nlevels; l++)
-		ecp_topk_free(&descent->levels[l].queue);
-	if (descent->nodes)
-	{
-		pfree(descent->nodes);
-		pfree(descent->returned);
-	}
-	if (descent->ranks)
-		pfree(descent->ranks);
-	pfree(descent->prepared);
-	pfree(descent);
+	ecp_spare_give(&descent_spare, descent, descent->context);
 }

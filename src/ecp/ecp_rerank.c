@@ -56,7 +56,10 @@ rerank_compare(const pairingheap_node *a, const pairingheap_node *b, void *arg)
 	return x->item < y->item ? 1 : x->item > y->item ? -1 : 0;
 }
 
-/* In the current memory context, in which it lives. */
+/*
+ * In the current memory context, in which it lives.  Before its use comes
+ * ecp_rerank_reset().
+ */
 void
 ecp_rerank_init(EcpRerank *rerank, EcpProbe *probe)
 {
@@ -64,13 +67,22 @@ ecp_rerank_init(EcpRerank *rerank, EcpProbe *probe)
 	rerank->probe = probe;
 	rerank->context = CurrentMemoryContext;
 	rerank->exact = pairingheap_allocate(rerank_compare, NULL);
-	rerank->vector = palloc(probe->state->leaf.vec_bytes + ECP_KERNEL_SLACK);
 }
 
-/* Forget all rows. */
+/* Forget all rows, and be ready for those of probe->state. */
 void
 ecp_rerank_reset(EcpRerank *rerank)
 {
+	uint32		vec_bytes = rerank->probe->state->leaf.vec_bytes;
+
+	if (rerank->vec_bytes_max < vec_bytes)
+	{
+		if (rerank->vector)
+			pfree(rerank->vector);
+		rerank->vector = MemoryContextAlloc(rerank->context,
+											vec_bytes + ECP_KERNEL_SLACK);
+		rerank->vec_bytes_max = vec_bytes;
+	}
 	while (!pairingheap_is_empty(rerank->exact))
 	{
 		EcpExactRow *exact =
@@ -82,17 +94,6 @@ ecp_rerank_reset(EcpRerank *rerank)
 	}
 	rerank->nexact = rerank->nrows = rerank->reranked = 0;
 	rerank->npages = 0;
-}
-
-void
-ecp_rerank_free(EcpRerank *rerank)
-{
-	if (rerank->tids)
-		pfree(rerank->tids);
-	if (rerank->pages)
-		pfree(rerank->pages);
-	pfree(rerank->vector);
-	pairingheap_free(rerank->exact);
 }
 
 static void

@@ -43,13 +43,13 @@ typedef struct EcpRerank
 	uint64		nexact;
 	struct EcpExactRow *unused;
 	char	   *vector;			/* one that spans pages */
+	uint32		vec_bytes_max;	/* room in it */
 	bool		numbered;		/* rows taken keep their numbers */
 	uint64		reranked;		/* figure */
 } EcpRerank;
 
 extern void ecp_rerank_init(EcpRerank *rerank, EcpProbe *probe);
 extern void ecp_rerank_reset(EcpRerank *rerank);
-extern void ecp_rerank_free(EcpRerank *rerank);
 extern uint64 ecp_rerank_add_page(EcpRerank *rerank, const EcpProbeRun *run,
 								  uint32 slot, int n,
 								  const ItemPointerData *tids);

@@ -42,6 +42,7 @@
 
 #include <math.h>
 
+#include "base/spare.h"
 #include "ecp/ecp_search_private.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
@@ -59,6 +60,26 @@
 
 EcpSearchStats ecp_search_last;
 
+/* Arrays of a search that has ended, for the next one. */
+static EcpSpare search_spare;
+
+static EcpSearch *
+search_allocate(void)
+{
+	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext,
+												 "ecp search memory",
+												 ALLOCSET_SMALL_SIZES);
+	EcpSearch  *search = MemoryContextAllocZero(memory, sizeof(EcpSearch));
+
+	search->memory = memory;
+	search->context = AllocSetContextCreate(memory, "ecp search",
+											ALLOCSET_DEFAULT_SIZES);
+	ecp_topk_init(&search->rows, memory, ECP_SEARCH_BATCH);
+	search->probe.state = &search->state;
+	search->probe.page = ecp_search_read_page;
+	return search;
+}
+
 /*
  * A search of an index, in the current memory context.  It can be started
  * any number of times.
@@ -66,16 +87,17 @@ EcpSearchStats ecp_search_last;
 EcpSearch *
 ecp_search_create(Relation index)
 {
-	EcpSearch  *search = palloc0(sizeof(EcpSearch));
+	EcpSearch  *search = ecp_spare_take(&search_spare);
 
+	if (search == NULL)
+		search = search_allocate();
 	search->index = index;
+	search->state_valid = false;
+	search->filter = NULL;
+	search->shared = NULL;
+	search->located = search->unordered = false;
 	search->rank_max = get_float8_infinity();
-	search->context = AllocSetContextCreate(CurrentMemoryContext, "ecp search",
-											ALLOCSET_SMALL_SIZES);
-	ecp_topk_init(&search->rows, CurrentMemoryContext, ECP_SEARCH_BATCH);
 	search->probe.index = index;
-	search->probe.state = &search->state;
-	search->probe.page = ecp_search_read_page;
 	ecp_probe_init(&search->probe);
 	return search;
 }
@@ -137,25 +159,18 @@ ecp_search_set_radius(EcpSearch *search, float8 radius)
 	search->rank_max = radius + fabs(radius) * ECP_RADIUS_SLACK;
 }
 
-/* Arrays for the slots of a leaf's page; they depend on its geometry. */
+/* Arrays for the slots of a leaf's page, in search->context. */
 static void
-search_allocate(EcpSearch *search)
+search_allocate_slots(EcpSearch *search)
 {
 	const EcpGeometry *geo = &search->state.leaf;
 	MemoryContext old;
 	EcpVectorPart *part;
 
-	if (search->passed == NULL && search->filter != NULL)
-		search->passed = MemoryContextAlloc(GetMemoryChunkContext(search),
-											sizeof(uint64) * geo->live_words);
-	if (search->slots_max >= geo->slots)
-		return;
-	old = MemoryContextSwitchTo(GetMemoryChunkContext(search));
-	search->slots_max = geo->slots;
+	search->passed = NULL;
+	if (search->filter != NULL)
+		search->passed = palloc(sizeof(uint64) * geo->live_words);
 	search->ranks = palloc(sizeof(float8) * (geo->slots + ECP_KERNEL_SLACK));
-	if (geo->quantizer != ECP_QUANTIZER_NONE || search->located)
-		ecp_rerank_init(&search->rerank, &search->probe);
-	search->rerank.numbered = search->located;
 	if (geo->stream && geo->quantizer == ECP_QUANTIZER_NONE)
 	{
 		part = search->vectors = palloc0(sizeof(EcpVectorPart));
@@ -166,7 +181,16 @@ search_allocate(EcpSearch *search)
 									  ECP_KERNEL_SLACK);
 		part->vector = palloc(geo->vec_bytes + ECP_KERNEL_SLACK);
 	}
+	if (geo->quantizer == ECP_QUANTIZER_NONE && !search->located)
+		return;
+
+	/* its rows are many: their memory stays */
+	old = MemoryContextSwitchTo(search->memory);
+	if (search->rerank.probe == NULL)
+		ecp_rerank_init(&search->rerank, &search->probe);
 	MemoryContextSwitchTo(old);
+	search->rerank.numbered = search->located;
+	ecp_rerank_reset(&search->rerank);
 }
 
 /*
@@ -183,7 +207,6 @@ search_set_codes(EcpSearch *search, const void *prepared)
 										  meta->ecpm_metric, meta->ecpm_dims,
 										  meta->ecpm_rotation_seed, prepared,
 										  all ? ECP_CODE_EPS_WIDE : ECP_CODE_EPS);
-	ecp_rerank_reset(&search->rerank);
 	search->rerank.query = search->query;
 }
 
@@ -300,7 +323,7 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 	MemoryContext old;
 
 	ecp_search_finish(search);
-	ecp_topk_reset(&search->rows);
+	ecp_topk_reset(&search->rows, ECP_SEARCH_BATCH);
 	memset(&search->stats, 0, sizeof(EcpSearchStats));
 	search->stats.index = RelationGetRelid(search->index);
 	search->probe.snapshot = snapshot;
@@ -329,9 +352,7 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 	}
 
 	old = MemoryContextSwitchTo(search->context);
-	search_allocate(search);
-	if (search->located)
-		ecp_rerank_reset(&search->rerank);
+	search_allocate_slots(search);
 	search_set_query(search, query, isnull);
 	MemoryContextSwitchTo(old);
 }
@@ -370,17 +391,10 @@ void
 ecp_search_free(EcpSearch *search)
 {
 	ecp_search_finish(search);
-	ecp_topk_free(&search->rows);
 	if (search->probe.page_copy)
 		pfree(search->probe.page_copy);
-	if (search->ranks)
-		pfree(search->ranks);
-	if (search->passed)
-		pfree(search->passed);
-	if (search->rerank.probe)
-		ecp_rerank_free(&search->rerank);
-	MemoryContextDelete(search->context);
-	pfree(search);
+	search->probe.page_copy = NULL;
+	ecp_spare_give(&search_spare, search, search->memory);
 }
 
 /*

@@ -21,6 +21,7 @@ struct EcpSearch
 {
 	EcpProbe	probe;			/* must be first */
 	Relation	index;
+	MemoryContext memory;		/* of this struct and its arrays */
 	MemoryContext context;		/* of one search, reset by the next */
 	bool		state_valid;
 	EcpIndexState state;
@@ -51,7 +52,6 @@ struct EcpSearch
 	uint64		window;			/* clusters of the next window */
 	EcpRanked	last;			/* returned last */
 	float8	   *ranks;			/* of the slots of a page */
-	uint32		slots_max;		/* room in ranks */
 	struct EcpVectorPart *vectors;	/* where they are not on entry pages */
 	EcpSearchStats stats;
 };
