@@ -152,6 +152,7 @@ ecp_topk_sort_batch(EcpTopk *topk)
 	}
 	ecp_ranked_sort(items + topk->first, end - topk->first);
 	topk->sorted = end;
+	topk->sorted_from = topk->first;
 	topk->batch *= 2;
 	return true;
 }

@@ -49,6 +49,7 @@ typedef struct EcpTopk
 	Size		first;			/* those before it were taken */
 	Size		sorted;			/* first .. sorted - 1: in order, and before
 								 * all that follow */
+	Size		sorted_from;	/* where what was put in order last began */
 	Size		nitems;
 	Size		batch;			/* how many to put in order next time */
 	MemoryContext context;

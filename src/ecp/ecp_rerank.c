@@ -343,6 +343,12 @@ ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds, EcpRanked *row)
 			return false;
 
 		number = EcpRankedItem(bound);
+		if (bounds->first == bounds->sorted_from)
+		{
+			/* of a new batch, nobody was asked for the first ones */
+			for (int i = 1; i < RERANK_WARM && bounds->first + i < bounds->sorted; i++)
+				rerank_warm(rerank, EcpRankedItem(bound + i));
+		}
 		if (bounds->first + RERANK_WARM < bounds->sorted)
 			rerank_warm(rerank, EcpRankedItem(bound + RERANK_WARM));
 		bounds->first++;
