@@ -13,6 +13,9 @@
  * those to the front, and they are sorted.  The batch doubles every time, so
  * taking all of n items costs O(n log n) in the end.
  *
+ * Who knows a rank that the first items do not exceed, and notes items on
+ * the way, saves even that pass, which must read all of the array again.
+ *
  * Items added later go to the end and make what was in order wait again with
  * the rest.  Used for the clusters of a descent and the rows of a scan.
  *
@@ -55,6 +58,7 @@ ecp_topk_reset(EcpTopk *topk, Size expected)
 {
 	topk->first = topk->sorted = topk->nitems = 0;
 	topk->batch = Max(expected, 1);
+	topk->nnear = 0;
 }
 
 /* Make room for n more items behind those that were not taken yet. */
@@ -155,4 +159,34 @@ ecp_topk_sort_batch(EcpTopk *topk)
 	topk->sorted_from = topk->first;
 	topk->batch *= 2;
 	return true;
+}
+
+/*
+ * Put the items of at most this rank in order, if all of these were noted;
+ * else do nothing.  None was taken since the last reset.
+ */
+void
+ecp_topk_sort_near(EcpTopk *topk, float8 rank)
+{
+	EcpRanked  *items = topk->items;
+	Size		end = 0;
+
+	Assert(topk->first == 0);
+	if (topk->nnear > ECP_TOPK_NEAR)
+		return;
+
+	/* notes are in ascending order: what is swapped away was looked at */
+	for (int i = 0; i < topk->nnear; i++)
+	{
+		EcpRanked	near = items[topk->near[i]];
+
+		if (near.rank <= rank)
+		{
+			items[topk->near[i]] = items[end];
+			items[end++] = near;
+		}
+	}
+	ecp_ranked_sort(items, end);
+	topk->sorted = end;
+	topk->sorted_from = 0;
 }

@@ -42,6 +42,9 @@ ecp_ranked_set(EcpRanked *ranked, float8 rank, uint64 item)
 	}
 }
 
+/* Items that can be noted as near. */
+#define ECP_TOPK_NEAR	256
+
 typedef struct EcpTopk
 {
 	EcpRanked  *items;
@@ -53,6 +56,8 @@ typedef struct EcpTopk
 	Size		nitems;
 	Size		batch;			/* how many to put in order next time */
 	MemoryContext context;
+	int			nnear;			/* noted, perhaps more than there is room for */
+	uint32		near[ECP_TOPK_NEAR];
 } EcpTopk;
 
 /* Number of items not taken yet. */
@@ -64,6 +69,7 @@ extern void ecp_topk_reset(EcpTopk *topk, Size expected);
 
 extern void ecp_topk_enlarge(EcpTopk *topk, Size n);
 extern bool ecp_topk_sort_batch(EcpTopk *topk);
+extern void ecp_topk_sort_near(EcpTopk *topk, float8 rank);
 
 /*
  * Room for n more items, which the caller fills and then counts with
@@ -82,6 +88,15 @@ ecp_topk_added(EcpTopk *topk, Size n)
 {
 	topk->nitems += n;
 	topk->sorted = topk->first;
+}
+
+/* Note number "item" of those since the last reset; see ecp_topk_sort_near(). */
+static inline void
+ecp_topk_note_near(EcpTopk *topk, Size item)
+{
+	if (topk->nnear < ECP_TOPK_NEAR)
+		topk->near[topk->nnear] = (uint32) item;
+	topk->nnear++;
 }
 
 /*

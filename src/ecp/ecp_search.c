@@ -473,6 +473,10 @@ search_read_nearest(EcpSearch *search)
 		ecp_probe_next(probe);
 	}
 
+	/* ten rows are what most want: these have exact ranks, and were noted */
+	if (search->codes == NULL && !search->located)
+		ecp_topk_sort_near(&search->rows, search->nearest.kth);
+
 	/* of windows to come, the ranks need not be noted */
 	search->nearest.kth = -get_float8_infinity();
 }

@@ -53,6 +53,19 @@ search_added(EcpSearch *search, EcpRanked *items, int nitems)
 	ecp_topk_added(&search->rows, nitems);
 }
 
+/*
+ * A row is going to be number "item" of search->rows: note it, if it may be
+ * one of the nearest.
+ */
+static inline void
+search_note_nearest(EcpSearch *search, float8 rank, Size item)
+{
+	if (rank > search->nearest.kth)
+		return;
+	ecp_topk_note_near(&search->rows, item);
+	(void) ecp_nearest_add(&search->nearest, rank);
+}
+
 /* The same as search_add_rows() where rows have numbers. */
 static void
 search_add_located(EcpSearch *search, const EcpProbeRun *run,
@@ -104,7 +117,8 @@ search_add_rows(EcpSearch *search, const EcpProbeRun *run,
 		{
 			for (int i = first; i < first + 64; i++)
 			{
-				(void) ecp_nearest_add(&search->nearest, ranks[i]);
+				search_note_nearest(search, ranks[i],
+									search->rows.nitems + nitems);
 				ecp_ranked_set(&items[nitems++], ranks[i],
 							   ecp_tid_item(&tids[i]));
 			}
@@ -115,7 +129,8 @@ search_add_rows(EcpSearch *search, const EcpProbeRun *run,
 			int			i = first + pg_rightmost_one_pos64(word);
 
 			word &= word - 1;
-			(void) ecp_nearest_add(&search->nearest, ranks[i]);
+			search_note_nearest(search, ranks[i],
+								search->rows.nitems + nitems);
 			ecp_ranked_set(&items[nitems++], ranks[i],
 						   ecp_tid_item(&tids[i]));
 		}
