@@ -7,10 +7,14 @@
  * In an index far larger than memory every insert reads a page of a random
  * cluster and has it written again: a block each way for a row.  With the
  * storage parameter buffer_rows a row goes to a buffer instead, of which there
- * is one for about ECP_BUFFER_CLUSTERS neighbouring clusters of a node.  The
- * last pages of all buffers stay in memory.  A buffer that has buffer_rows
- * for each of its clusters is flushed: its rows and theirs are written as new
- * clusters, each once.
+ * is one for some neighbouring clusters of a node.  The last pages of all
+ * buffers stay in memory.  A buffer that has buffer_rows for each of its
+ * clusters is flushed: its rows become further runs of the clusters, or are
+ * written together with theirs as new clusters, each once.
+ *
+ * The fewer clusters share a buffer, the fewer rows a search reads in vain,
+ * and the more last pages there are.  So as many share one as keep these
+ * within a part of shared_buffers (ecp_buffer_clusters()).
  *
  * A buffer is a leaf, flagged ECP_CHILD_BUFFER, among the children of a node
  * of level 1; so appending to it, scanning it and removing dead rows is what
@@ -20,9 +24,10 @@
  * children that a structure version shows.
  *
  *	 insert		nearest cluster -> its buffer -> a free slot there
- *	 full		REPLACE of {buffer, its clusters} by {clusters, empty
- *				buffer}, by the maintainer of the moment; others insert on,
- *				and only into this buffer not while it is published
+ *	 full		REPLACE of {buffer, clusters} by {clusters, buffer}, by the
+ *				maintainer of the moment (what becomes of which row says
+ *				ecp_flush.c); others insert on, and only into this buffer not
+ *				while it is published
  *	 search		the buffer of a cluster follows the first such cluster
  *
  * As the flush is one REPLACE of a group (ecp_replace.c), a row is at any
@@ -47,8 +52,12 @@
 #include "utils/memutils.h"
 
 /* Clusters that share a buffer, and steps of k-means that find them. */
-#define ECP_BUFFER_CLUSTERS		16
+#define ECP_BUFFER_CLUSTERS_MIN 4
+#define ECP_BUFFER_CLUSTERS_MAX 64
 #define ECP_BUFFER_ITERATIONS	10
+
+/* The last pages of all buffers should fit into 1/n of shared_buffers. */
+#define ECP_BUFFER_CACHE_SHARE	4
 
 /* A buffer has at most so many pages before it is full. */
 #define ECP_BUFFER_PAGES_MAX	(ECP_SPLIT_PAGES_MAX / 2)
@@ -177,17 +186,80 @@ ecp_buffer_divide(const EcpIndexState *state, const char *leaders,
 					  centres, NULL);
 }
 
+/*
+ * ecp_buffer_sides
+ *		Sides for the children and buffers of a node of level 1 that is to be
+ *		split, so that each buffer has its clusters beside it.
+ *
+ * The leaders of the two halves go to centres[0] and centres[1].  Returns
+ * false if that does not divide the clusters.
+ */
+bool
+ecp_buffer_sides(const EcpIndexState *state, const EcpNodeImage *node,
+				 uint64 seed, uint8 *sides, void **centres)
+{
+	const EcpMetaPageData *meta = &state->meta;
+	int			n = node->nchildren;
+	uint8	   *of_buffer = sides + n;
+	EcpBufferMap map;
+	char	   *leaders;
+	int			counts[2] = {0, 0};
+
+	if (node->nbuffers < 2)
+		return false;
+	ecp_buffer_map(meta, node->leaders, node->stride, n, node->nbuffers, &map);
+	ecp_two_means(meta->ecpm_leader_elem, meta->ecpm_dims,
+				  node->leaders + n * node->stride, node->stride,
+				  node->nbuffers, meta->ecpm_seed ^ seed, of_buffer, centres);
+	for (int b = 0; b < node->nbuffers; b++)
+	{
+		if (map.keeper[b] >= 0)
+			of_buffer[b] = of_buffer[map.buffer_of[map.keeper[b]]];
+	}
+	for (int i = 0; i < n; i++)
+	{
+		sides[i] = of_buffer[map.buffer_of[i]];
+		counts[sides[i]]++;
+	}
+	if (counts[0] == 0 || counts[1] == 0)
+		return false;
+	leaders = palloc_extended(mul_size(n, node->stride), MCXT_ALLOC_HUGE);
+	for (int side = 0; side < 2; side++)
+	{
+		int			k = 0;
+
+		for (int i = 0; i < n; i++)
+		{
+			if (sides[i] == side)
+				memcpy(leaders + k++ * node->stride,
+					   node->leaders + i * node->stride, node->stride);
+		}
+		ecp_centre(meta->ecpm_leader_elem, meta->ecpm_dims, leaders,
+				   node->stride, k, centres[side]);
+	}
+	pfree(leaders);
+	return true;
+}
+
 /* ---- sizes ---- */
 
-/* Clusters that share a buffer: a flush has their rows in memory. */
+/*
+ * Clusters that share a buffer: as few as the cache allows, and no more than a
+ * flush has room for in memory.  They will be more when the rows have come
+ * that the buffer is to hold: of these, half are counted.
+ */
 int
 ecp_buffer_clusters(Relation index, const EcpIndexState *state)
 {
-	double		rows = (double) state->meta.ecpm_leaf_max +
-		ecp_options_get(index).buffer_rows;
+	const EcpMetaPageData *meta = &state->meta;
+	double		rows = ecp_options_get(index).buffer_rows;
+	double		growth = 1 + rows / Max(meta->ecpm_leaf_target, 1) / 2;
+	double		pages = meta->ecpm_nleaves * growth * ECP_BUFFER_CACHE_SHARE;
+	double		wanted = Max(ceil(pages / NBuffers), ECP_BUFFER_CLUSTERS_MIN);
 
-	return (int) Min(Max(ecp_group_rows_max(state) / rows, 1),
-					 ECP_BUFFER_CLUSTERS);
+	wanted = Min(wanted, ECP_BUFFER_CLUSTERS_MAX);
+	return (int) Max(Min(ecp_group_rows_max(state) /
+						 (meta->ecpm_leaf_max + rows), wanted), 1);
 }
 
 /* Rows with which the buffer of so many clusters is full. */
@@ -246,12 +318,12 @@ buffer_read_node(Relation index, const EcpChildData *ref,
 }
 
 /*
- * The clusters of a buffer, then the buffer itself, as a palloc'd group.
- * Returns how many they are without the buffer.
+ * The clusters of a buffer, or that which it follows if it has none, as a
+ * palloc'd array.  Returns how many they are.
  */
 static int
-buffer_group(const EcpIndexState *state, const EcpNodeImage *node, int which,
-			 int **group)
+buffer_members(const EcpIndexState *state, const EcpNodeImage *node,
+			   int which, int **members)
 {
 	EcpBufferMap map;
 	int			buffer = which - node->nchildren;
@@ -259,26 +331,44 @@ buffer_group(const EcpIndexState *state, const EcpNodeImage *node, int which,
 
 	ecp_buffer_map(&state->meta, node->leaders, node->stride, node->nchildren,
 				   node->nbuffers, &map);
-	*group = palloc_array(int, node->nchildren + 1);
+	*members = palloc_array(int, Max(node->nchildren, 1));
 	for (int i = 0; i < node->nchildren; i++)
 	{
 		if (map.buffer_of[i] == buffer)
-			(*group)[n++] = i;
+			(*members)[n++] = i;
 	}
 	if (n == 0 && map.keeper[buffer] >= 0)
-		(*group)[n++] = map.keeper[buffer];
-	(*group)[n] = which;
+		(*members)[n++] = map.keeper[buffer];
 	return n;
 }
 
+/* Sizes of clusters of a node, palloc'd. */
+static EcpClusterSize *
+buffer_sizes(Relation index, const EcpIndexState *state,
+			 const EcpNodeImage *node, const int *members, int n)
+{
+	EcpClusterSize *sizes = palloc_array(EcpClusterSize, Max(n, 1));
+
+	for (int i = 0; i < n; i++)
+	{
+		const EcpChildData *child = &node->children[members[i]];
+
+		CHECK_FOR_INTERRUPTS();
+		if (!ecp_cluster_size(index, state, child, false, &sizes[i]))
+			ecp_report_moved(index, child->ecpc_blk);
+	}
+	return sizes;
+}
+
 /*
- * Move the rows of one buffer to its clusters.  With "keep" an empty buffer
- * takes its place, or two if it had many clusters.  *ref is the node, and may
- * be another one afterwards.  Returns false if it could not be done.
+ * Move the rows of one buffer to its clusters; all of them if "empties", else
+ * those of which many go to one cluster.  With "keep" another buffer takes its
+ * place, or several if it had many clusters.  *ref is the node, and may be
+ * another one afterwards.  Returns false if it could not be done.
  */
 static bool
 buffer_flush(Relation index, EcpChildData *ref, uint64 run, bool keep,
-			 EcpMaintainCounts *counts)
+			 bool empties, EcpMaintainCounts *counts)
 {
 	bool		folded = false;
 
@@ -286,35 +376,36 @@ buffer_flush(Relation index, EcpChildData *ref, uint64 run, bool keep,
 	{
 		EcpIndexState state;
 		EcpReplaceTarget target = {0};
+		EcpFlush	flush = {0};
 		EcpNodeImage *node = buffer_read_node(index, ref, &state);
-		int			which = buffer_find(node, run);
-		int			clusters = ecp_buffer_clusters(index, &state);
 		EcpClusterSize size;
-		int		   *group;
-		int			n;
+		int		   *members;
 		uint32		room;
 
 		CHECK_FOR_INTERRUPTS();
-		if (which < 0 ||
-			!ecp_cluster_size(index, &state, &node->children[which], false,
-							  &size))
+		flush.buffer = buffer_find(node, run);
+		if (flush.buffer < 0 ||
+			!ecp_cluster_size(index, &state, &node->children[flush.buffer],
+							  false, &size))
 			return false;
-		n = buffer_group(&state, node, which, &group);
+		flush.nmembers = buffer_members(&state, node, flush.buffer, &members);
 
-		/* every cluster may become two, and the rows some more */
-		room = 2 * n + 2 * size.nslots / Max(state.meta.ecpm_leaf_target, 1) +
-			2 * ECP_NODE_FREE_MIN;
+		/* every cluster may become two, with a buffer, and the rows some more */
+		room = 3 * flush.nmembers + 2 * ECP_NODE_FREE_MIN +
+			3 * size.nslots / Max(state.meta.ecpm_leaf_target, 1);
 		if (node->nfree < room && !folded)
 		{
 			ecp_node_fold(index, ref, 2 * room);
 			folded = true;
 			continue;
 		}
+		flush.members = members;
+		flush.sizes = buffer_sizes(index, &state, node, members,
+								   flush.nmembers);
+		flush.empties = empties || !keep;
 		target.parent = node;
-		target.group = group;
-		target.nold = n + 1;
-		if (keep)
-			target.nbuffers = n > clusters + clusters / 2 ? 2 : 1;
+		target.flush = &flush;
+		target.nbuffers = keep ? 1 : 0;
 		ECP_STOP_POINT("buffer-flush");
 		if (!ecp_replace(index, ECP_REPLACE_GROUP, &target))
 			return false;
@@ -397,7 +488,7 @@ ecp_buffer_flush_node(Relation index, EcpChildData *ref,
 		if (dropping && nrows == 0)
 			(void) ecp_replace(index, ECP_REPLACE_DROP, &target);
 		else if (!dropping && nrows > 0)
-			(void) buffer_flush(index, ref, from - 1, true, counts);
+			(void) buffer_flush(index, ref, from - 1, true, true, counts);
 		ecp_node_image_free(node);
 	}
 }
@@ -527,5 +618,5 @@ ecp_buffer_flush_full(Relation index, Relation heap, const void *prepared)
 	if (size.nlive < ecp_buffer_limit(index, &state, nmembers))
 		return;					/* somebody has flushed it before us */
 	ecp_purge_some(index, heap);
-	(void) buffer_flush(index, &ref, run, nmembers > 0, &counts);
+	(void) buffer_flush(index, &ref, run, nmembers > 0, false, &counts);
 }

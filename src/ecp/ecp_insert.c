@@ -166,6 +166,13 @@ ecp_leaf_put(Relation index, const EcpIndexState *state,
 		if (page0 != head)
 			UnlockReleaseBuffer(page0);
 		page0 = next;
+		if (!EcpRunIsVisible(EcpPageGetRunHeader(BufferGetPage(page0)),
+							 state->meta.ecpm_sversion))
+		{
+			/* of a flush that is not published, or that we do not know yet */
+			result = ECP_PUT_MOVED;
+			break;
+		}
 	}
 
 	if (page0 != head)

@@ -47,6 +47,9 @@ extern Page ecp_space_register(GenericXLogState *xlog, const EcpExtent *extent);
 extern void ecp_space_mark(Page map, BlockNumber blk, uint32 npages, bool used);
 extern Buffer ecp_space_map_lock(Relation index, BlockNumber blk, int lockmode);
 extern uint64 ecp_space_count_used(Relation index);
+extern void ecp_bulk_begin(void);
+extern void ecp_bulk_end(void);
+extern BufferAccessStrategy ecp_bulk_strategy(bool writing);
 
 /* ---- ecp_walk.c: reading the structure, one share lock at a time ---- */
 
@@ -92,6 +95,7 @@ typedef struct EcpClusterSize
 	int			nruns;
 	uint32		nslots;
 	uint32		npages;
+	uint32		nrows_about;	/* if no row was inserted but by flushes */
 	uint32		nlive;			/* only if counted */
 	bool		has_holes;		/* VACUUM freed slots before the last page */
 } EcpClusterSize;
@@ -152,6 +156,8 @@ extern void ecp_xlog_add_run(Relation index, const EcpIndexState *state,
 extern void ecp_xlog_kill(Relation index, Buffer buffer,
 						  const EcpGeometry *geo, const uint64 *keep);
 extern void ecp_xlog_hint(Relation index, Buffer page0, uint32 free_hint);
+extern void ecp_xlog_append(Relation index, Buffer last, BlockNumber blk,
+							uint64 run);
 extern void ecp_xlog_begin(Relation index, EcpIntentData *intent, int nruns);
 extern void ecp_xlog_alloc(Relation index, int which, uint32 npages,
 						   EcpIntentData *intent);
@@ -190,6 +196,16 @@ extern void ecp_xlog_free_run(Relation index, const EcpRun *run,
 
 /* ---- ecp_replace.c: the maintenance lock is held ---- */
 
+/* A buffer to be flushed, and the clusters that it keeps rows for. */
+typedef struct EcpFlush
+{
+	int			buffer;			/* child of the parent */
+	int			nmembers;
+	const int  *members;		/* children of the parent */
+	const EcpClusterSize *sizes;	/* of the members */
+	bool		empties;		/* no row is to wait on */
+} EcpFlush;
+
 /* Which cluster of which parent; parent NULL = the cluster is the root. */
 typedef struct EcpReplaceTarget
 {
@@ -198,8 +214,11 @@ typedef struct EcpReplaceTarget
 	int			nold;
 	int			which[2];		/* children of parent */
 	const int  *group;			/* or of a group, more of them; a buffer last */
+	const EcpFlush *flush;		/* a group that is a flush: nold and group
+								 * follow from what waits */
 	bool		retrain;		/* a group: new leaders, not moved ones */
-	int			nbuffers;		/* buffers to be written beside the leaves */
+	int			nbuffers;		/* so many buffers are to be written, or, of a
+								 * flush, as many as there should be; 0: none */
 	uint32		room;			/* a node: free slots that it should have */
 	EcpChildData *result;		/* gets what the first new one is, or NULL */
 } EcpReplaceTarget;
@@ -290,6 +309,9 @@ extern int	ecp_buffer_clusters(Relation index, const EcpIndexState *state);
 extern int	ecp_buffer_divide(const EcpIndexState *state,
 							  const char *leaders, Size stride, int n,
 							  int nbuffers, char *centres);
+extern bool ecp_buffer_sides(const EcpIndexState *state,
+							 const EcpNodeImage *node, uint64 seed,
+							 uint8 *sides, void **centres);
 extern void ecp_buffer_create(Relation index, const void *prepared);
 extern void ecp_buffer_flush_full(Relation index, Relation heap,
 								  const void *prepared);

@@ -149,10 +149,29 @@ ecp_node_parent(Relation index, uint64 run, int level, int *which,
 	}
 }
 
+/* May a node be split as it is?  Not if rows wait that would get lost. */
+static bool
+ecp_node_divisible(const EcpIndexState *state, const EcpNodeImage *node)
+{
+	Size		stride = node->stride;
+	uint8	   *sides;
+	char	   *scratch;
+	void	   *centres[2];
+
+	if (node->nbuffers == 0)
+		return true;
+	sides = palloc(node->nchildren + node->nbuffers);
+	scratch = palloc(2 * stride);
+	centres[0] = scratch;
+	centres[1] = scratch + stride;
+	return ecp_buffer_sides(state, node, node->head.run, sides, centres);
+}
+
 /*
  * Write a node anew so that it has room: as two if it has too many children.
- * Its parent is renewed first if that has no room for it.  Rows that wait in
- * buffers go to their clusters before these can get into different nodes.
+ * Its parent is renewed first if that has no room for it.  Buffers and their
+ * clusters stay together; if they cannot, because there is one buffer, its
+ * rows go to the clusters before these get into different nodes.
  */
 void
 ecp_node_renew(Relation index, BlockNumber blk, uint64 run, int level)
@@ -169,12 +188,12 @@ ecp_node_renew(Relation index, BlockNumber blk, uint64 run, int level)
 
 		target.parent = ecp_node_parent(index, run, level, &target.which[0],
 										&state);
-		node = ecp_node_read(index, &state, level, blk, run, false);
+		node = ecp_node_read(index, &state, level, blk, run, true);
 		if (node == NULL)
 			ecp_report_moved(index, blk);
 		kind = node->nchildren > ecp_node_limit(&state) ?
 			ECP_REPLACE_SPLIT : ECP_REPLACE_FOLD;
-		if (kind == ECP_REPLACE_FOLD || node->nbuffers == 0)
+		if (kind == ECP_REPLACE_FOLD || ecp_node_divisible(&state, node))
 			break;
 		ref.ecpc_blk = blk;
 		ref.ecpc_run = run;

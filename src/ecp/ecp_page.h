@@ -8,7 +8,8 @@
  * map pages (a bitmap of the blocks in use) and runs.  A *run* is a
  * contiguous extent of pages with slots.  A *cluster* is a list of runs, the
  * first of which is its head: a bulk-built cluster is one run, inserts that
- * find no free slot add further ones.  A leaf (level 0) has rows in its
+ * find no free slot add further ones, and so do flushes of buffers, whose runs
+ * belong to the cluster from a version on.  A leaf (level 0) has rows in its
  * slots; a node (level >= 1) has leaders, each with a reference to the head
  * of its child: the node IS the directory of its children.  A node of level 1
  * may also have buffers among its children: leaves whose rows wait to be
@@ -172,10 +173,15 @@ typedef struct EcpRunHeaderData
 	uint8		ecpr_level;		/* 0 = leaf */
 	uint8		ecpr_flags;		/* ECP_RUN_* */
 	uint16		ecpr_unused;
-	uint64		ecpr_reserved[2];
+	uint32		ecpr_vfrom;		/* first version that has the run; 0 = all */
+	BlockNumber ecpr_head_blk;	/* of a run that a flush wrote: the head */
+	uint64		ecpr_reserved;
 } EcpRunHeaderData;
 
 typedef EcpRunHeaderData *EcpRunHeader;
+
+/* Is a run part of its cluster in structure version v? */
+#define EcpRunIsVisible(header, v)	((header)->ecpr_vfrom <= (v))
 
 #define ECP_RUN_HEAD		0x01	/* first run of its cluster */
 #define ECP_RUN_RETIRED		0x02	/* no longer part of the structure */

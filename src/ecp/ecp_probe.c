@@ -267,8 +267,8 @@ probe_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer, Page page,
 }
 
 /*
- * Read one run of the cluster that "head" heads.  On return its header is in
- * *run.
+ * Read one run of the cluster that "head" heads, if the version of the search
+ * has it.  On return its header is in *run.
  */
 static void
 probe_read_run(EcpProbe *probe, EcpProbeRun *run, uint64 head)
@@ -288,7 +288,8 @@ probe_read_run(EcpProbe *probe, EcpProbeRun *run, uint64 head)
 	if (run->header.ecpr_level != 0 || run->header.ecpr_head_run != head)
 		ecp_report_corrupt(index, run->blk,
 						   "The run belongs to another cluster.");
-	if (run->header.ecpr_hw_page == 0)
+	if (run->header.ecpr_hw_page == 0 ||
+		!EcpRunIsVisible(&run->header, probe->state->meta.ecpm_sversion))
 	{
 		UnlockReleaseBuffer(buffer);
 		return;

@@ -34,99 +34,19 @@
  */
 #include "postgres.h"
 
-#include "ecp/ecp_living.h"
+#include "ecp/ecp_replace.h"
 #include "ecp/ecp_stat.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-/* Free slots that a rewritten run gets: for what comes while we work. */
+/* Free slots that a rewritten leaf gets: for what comes while we work. */
 #define ECP_LEAF_SPARE		4
-#define ECP_NODE_SPARE_MIN	16
 
 /* A cluster that gets more rows meanwhile than it has room for: again. */
 #define ECP_REPLACE_TRIES	4
 
-/* A cluster to be written. */
-typedef struct EcpNew
-{
-	int			level;
-	int			nitems;
-	int		   *items;			/* numbers of rows or children */
-	char	   *leader;			/* of the parent's element kind */
-	EcpChildData child;			/* as the parent will have it */
-	uint32		nslots;
-} EcpNew;
-
-typedef struct EcpReplace
-{
-	Relation	index;
-	EcpIndexState state;
-	EcpReplaceKind kind;
-	const EcpReplaceTarget *target;
-	EcpChildData *old;
-	uint32		old_pages;
-	uint32		spare;			/* free slots wanted in each new leaf */
-	uint32		missed;			/* rows that came while we worked */
-	int			nold_buffers;	/* of the old clusters */
-	/* what is copied: rows, or the children of one node */
-	EcpRowSet	rows;
-	EcpNodeImage *node;
-	char	   *prepared;		/* rows as they compare with leaders */
-	Size		prepared_stride;
-	int			nnew;			/* without a new root */
-	int			nbuffers;		/* the last ones of them */
-	EcpNew	   *new;
-	EcpIntentData intent;
-} EcpReplace;
-
-#define EcpReplaceIsGroup(r) \
-	((r)->kind == ECP_REPLACE_GROUP || (r)->kind == ECP_REPLACE_BUFFERS)
-
-/* Slots of a new run for n items, "spare" of which are free at least. */
-static uint32
-ecp_new_slots(const EcpGeometry *geo, int level, int n, uint32 spare)
-{
-	uint32		nslots;
-	uint32		entry_pages;
-	uint32		npages;
-
-	if (level == 0)
-		nslots = n + spare + (geo->stream ? n / 8 : 0);
-	else
-		nslots = n + Max(Max(n / 2, ECP_NODE_SPARE_MIN), spare);
-	nslots = Min(nslots, ecp_slots_in_pages(geo, ECP_RUN_PAGES_MAX));
-	if (nslots < n)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("cluster of %d vectors of %u bytes is too large", n,
-						geo->vec_bytes)));
-
-	/* slots on the entry pages cost nothing more if vectors are there */
-	if (!geo->stream)
-	{
-		ecp_run_size(geo, nslots, &entry_pages, &npages);
-		nslots = entry_pages * geo->slots;
-	}
-	return nslots;
-}
-
-static char *
-ecp_replace_vector(const EcpReplace *r, int item)
-{
-	if (r->target->level == 0)
-		return r->prepared + item * r->prepared_stride;
-	return r->node->leaders + item * r->node->stride;
-}
-
-static int
-ecp_replace_count(const EcpReplace *r)
-{
-	return r->target->level == 0 ? r->rows.nrows :
-		r->node->nchildren + r->node->nbuffers;
-}
-
 /* Prepare the rows from number "first" on for comparison with leaders. */
-static void
+void
 ecp_replace_prepare(EcpReplace *r, int first)
 {
 	EcpMetaPageData *meta = &r->state.meta;
@@ -135,7 +55,6 @@ ecp_replace_prepare(EcpReplace *r, int first)
 	if (EcpRowsArePrepared(meta))
 	{
 		r->prepared = r->rows.vectors;
-		r->prepared_stride = r->rows.stride;
 		return;
 	}
 	if (r->prepared == NULL)
@@ -159,8 +78,15 @@ ecp_replace_prepare(EcpReplace *r, int first)
 static bool
 ecp_replace_copy(EcpReplace *r)
 {
-	const EcpReplaceTarget *target = r->target;
+	const EcpReplaceTarget *target = &r->target;
+	int			ncopied;
 
+	ecp_rows_init(&r->rows, &r->state);
+	r->prepared_stride = EcpRowsArePrepared(&r->state.meta) ?
+		r->rows.stride : MAXALIGN(r->state.node.vec_bytes);
+	if (target->flush)
+		ecp_flush_plan(r);		/* copies the buffer, which is the last */
+	ncopied = r->rows.nrows;
 	r->old = palloc(Max(target->nold, 1) * sizeof(EcpChildData));
 	for (int i = 0; i < target->nold; i++)
 		r->old[i] = target->parent ?
@@ -182,183 +108,23 @@ ecp_replace_copy(EcpReplace *r)
 		return r->node->nchildren > 0;
 	}
 
-	ecp_rows_init(&r->rows, &r->state);
 	for (int i = 0; i < target->nold; i++)
 	{
+		if (target->flush && i == target->nold - 1)
+			break;
 		if (!ecp_rows_read(r->index, &r->state, r->old[i].ecpc_blk,
 						   r->old[i].ecpc_run, InvalidBuffer, &r->rows))
 			ecp_report_moved(r->index, r->old[i].ecpc_blk);
 	}
-	r->prepared_stride = MAXALIGN(r->state.node.vec_bytes);
-	ecp_replace_prepare(r, 0);
+	ecp_replace_prepare(r, ncopied);
 	return true;
-}
-
-/*
- * Flags of new clusters.  A leaf that keeps its leader keeps what is said of
- * it; members of a group are as most of the old ones were.
- */
-static uint16
-ecp_new_flags(const EcpReplace *r)
-{
-	int			ntrained = 0;
-
-	if (r->target->level > 0 || (r->kind != ECP_REPLACE_GROUP &&
-								 r->kind != ECP_REPLACE_FOLD))
-		return 0;
-	if (r->target->group && r->target->retrain)
-		return ECP_CHILD_TRAINED;
-	for (int i = 0; i < r->target->nold; i++)
-	{
-		if (r->old[i].ecpc_flags & ECP_CHILD_TRAINED)
-			ntrained++;
-	}
-	return 2 * ntrained > r->target->nold ? ECP_CHILD_TRAINED : 0;
-}
-
-/* Set leader, radius and size of a new cluster whose items are known. */
-static void
-ecp_new_finish(EcpReplace *r, EcpNew *new)
-{
-	EcpMetaPageData *meta = &r->state.meta;
-	bool		buffer = new >= &r->new[r->nnew - r->nbuffers];
-	float8		radius = 0;
-
-	new->level = r->target->level;
-	if (buffer)
-		new->nslots = ecp_buffer_slots(r->index, &r->state);
-	else
-		new->nslots = ecp_new_slots(EcpLevelGeometry(&r->state, new->level),
-									new->level, new->nitems,
-									new->level == 0 ? r->spare : r->target->room);
-	for (int i = 0; i < new->nitems; i++)
-	{
-		float8		d = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
-									 meta->ecpm_dims, new->leader,
-									 ecp_replace_vector(r, new->items[i]));
-
-		radius = Max(radius, d);
-	}
-	new->child.ecpc_radius = radius;
-	new->child.ecpc_nrows = new->nitems;
-	new->child.ecpc_flags = buffer ? ECP_CHILD_BUFFER : ecp_new_flags(r);
-	new->child.ecpc_vfrom = meta->ecpm_sversion + 1;
-	new->child.ecpc_vto = ECP_V_NONE;
-}
-
-/* Buffers that the target wants, for the clusters with these leaders. */
-static void
-ecp_replace_add_buffers(EcpReplace *r, const char *leaders, Size stride,
-						int n)
-{
-	Size		vec_bytes = r->state.node.vec_bytes;
-	int			max = r->target->nbuffers;
-	char	   *centres = palloc_extended(add_size(mul_size(max, vec_bytes), 64),
-										  MCXT_ALLOC_HUGE);
-
-	r->nbuffers = ecp_buffer_divide(&r->state, leaders, stride, n, max,
-									centres);
-	for (int i = 0; i < r->nbuffers; i++)
-	{
-		char	   *leader = palloc0(MAXALIGN(vec_bytes));
-
-		memcpy(leader, centres + i * vec_bytes, vec_bytes);
-		r->new[r->nnew++].leader = leader;
-	}
-	pfree(centres);
-}
-
-/* The same for a group: as ecp_group_divide() says. */
-static void
-ecp_replace_divide_group(EcpReplace *r)
-{
-	const EcpReplaceTarget *target = r->target;
-	int			n = r->rows.nrows;
-	EcpGroupRows rows = {0};
-
-	rows.n = n;
-	rows.vectors = r->prepared;
-	rows.stride = r->prepared_stride;
-	if (r->kind == ECP_REPLACE_GROUP)
-		ecp_group_divide(&r->state, target, &rows);
-	r->nnew = rows.nclusters;
-	r->new = palloc0((r->nnew + target->nbuffers + 1) * sizeof(EcpNew));
-	for (int i = 0; i < n; i++)
-		r->new[rows.clusters[i]].nitems++;
-	for (int i = 0; i < r->nnew; i++)
-	{
-		r->new[i].leader = rows.centres + i * rows.centre_stride;
-		r->new[i].items = palloc(Max(r->new[i].nitems, 1) * sizeof(int));
-		r->new[i].nitems = 0;
-	}
-	for (int i = 0; i < n; i++)
-	{
-		EcpNew	   *new = &r->new[rows.clusters[i]];
-
-		new->items[new->nitems++] = i;
-	}
-	if (target->nbuffers > 0 && r->kind == ECP_REPLACE_GROUP)
-		ecp_replace_add_buffers(r, rows.centres, rows.centre_stride, r->nnew);
-	else if (target->nbuffers > 0)
-		ecp_replace_add_buffers(r, target->parent->leaders,
-								target->parent->stride,
-								target->parent->nchildren);
-	for (int i = 0; i < r->nnew; i++)
-		ecp_new_finish(r, &r->new[i]);
-}
-
-/* Decide which items go to which new cluster. */
-static void
-ecp_replace_divide(EcpReplace *r)
-{
-	EcpMetaPageData *meta = &r->state.meta;
-	const EcpReplaceTarget *target = r->target;
-	int			n = ecp_replace_count(r);
-	char	   *vectors = n > 0 ? ecp_replace_vector(r, 0) : NULL;
-	Size		stride = target->level == 0 ? r->prepared_stride : r->node->stride;
-	uint8	   *sides = palloc0(Max(n, 1));
-
-	r->nnew = r->kind == ECP_REPLACE_DROP ? 0 :
-		r->kind == ECP_REPLACE_SPLIT ? 2 : 1;
-	r->new = palloc0((r->nnew + 1) * sizeof(EcpNew));
-	for (int i = 0; i < r->nnew; i++)
-	{
-		r->new[i].leader = palloc0(MAXALIGN(r->state.node.vec_bytes));
-		r->new[i].items = palloc(Max(n, 1) * sizeof(int));
-	}
-
-	if (r->kind == ECP_REPLACE_SPLIT)
-	{
-		void	   *centres[2] = {r->new[0].leader, r->new[1].leader};
-
-		ecp_two_means(meta->ecpm_leader_elem, meta->ecpm_dims, vectors,
-					  stride, n, meta->ecpm_seed ^ r->old[0].ecpc_run, sides,
-					  centres);
-	}
-	else if (r->kind == ECP_REPLACE_MERGE && n > 0)
-		ecp_centre(meta->ecpm_leader_elem, meta->ecpm_dims, vectors, stride,
-				   n, r->new[0].leader);
-	else if (r->nnew > 0 && target->parent)
-		memcpy(r->new[0].leader,
-			   target->parent->leaders +
-			   EcpReplaceWhich(target, 0) * target->parent->stride,
-			   r->state.node.vec_bytes);
-
-	for (int i = 0; i < n && r->nnew > 0; i++)
-	{
-		EcpNew	   *new = &r->new[sides[i]];
-
-		new->items[new->nitems++] = i;
-	}
-	for (int i = 0; i < r->nnew; i++)
-		ecp_new_finish(r, &r->new[i]);
 }
 
 /* The leader that a new cluster's rows are described relative to. */
 static const void *
 ecp_replace_leader(const EcpReplace *r, const EcpNew *new)
 {
-	bool		is_root = r->target->parent == NULL && r->nnew == 1;
+	bool		is_root = r->target.parent == NULL && r->nnew == 1;
 
 	return is_root ? NULL : new->leader;
 }
@@ -439,11 +205,17 @@ ecp_new_write(EcpReplace *r, EcpNew *new)
 	ecp_run_size(geo, new->nslots, &entry_pages, &npages);
 	pages = palloc_extended((Size) npages * BLCKSZ, MCXT_ALLOC_HUGE);
 	ecp_run_init((Page) pages, geo, new->level, new->child.ecpc_run,
-				 new->child.ecpc_run, new->nslots);
+				 new->extends ? new->extends->ecpc_run : new->child.ecpc_run,
+				 new->nslots);
 	for (uint32 p = 1; p < npages; p++)
 		ecp_page_init_run((Page) (pages + (Size) p * BLCKSZ), geo,
 						  new->child.ecpc_run, p, entry_pages);
 	header = EcpPageGetRunHeader((Page) pages);
+	if (new->extends)
+	{
+		header->ecpr_vfrom = new->child.ecpc_vfrom;
+		header->ecpr_head_blk = new->extends->ecpc_blk;
+	}
 	used = Max((new->nitems + geo->slots - 1) / geo->slots, 1);
 	header->ecpr_hw_page = used;
 	header->ecpr_free_hint = new->nitems / geo->slots;
@@ -475,7 +247,7 @@ ecp_new_write(EcpReplace *r, EcpNew *new)
 static void
 ecp_replace_write(EcpReplace *r)
 {
-	const EcpReplaceTarget *target = r->target;
+	const EcpReplaceTarget *target = &r->target;
 	bool		group = EcpReplaceIsGroup(r);
 	bool		new_root = target->parent == NULL && r->nnew == 2;
 	int			nruns = r->nnew + (new_root ? 1 : 0);
@@ -539,7 +311,7 @@ ecp_replace_catch_up(EcpReplace *r, Buffer *heads)
 	bool		done = true;
 
 	r->rows.npages = 0;
-	for (int i = 0; i < r->target->nold; i++)
+	for (int i = 0; i < r->target.nold; i++)
 		(void) ecp_rows_read(r->index, &r->state, r->old[i].ecpc_blk,
 							 r->old[i].ecpc_run, heads[i], &r->rows);
 	r->old_pages = r->rows.npages;
@@ -568,7 +340,7 @@ ecp_replace_catch_up(EcpReplace *r, Buffer *heads)
 		for (int k = 0; k < r->nnew; k++)
 			d[k] = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
 								meta->ecpm_dims, r->new[k].leader,
-								ecp_replace_vector(r, i));
+								EcpReplaceVector(r, i));
 		side = r->nnew == 2 && d[1] < d[0] ? 1 : 0;
 		item.tid = r->rows.tids[i];
 		item.vector = r->rows.vectors + i * r->rows.stride;
@@ -592,7 +364,7 @@ ecp_replace_catch_up(EcpReplace *r, Buffer *heads)
 static bool
 ecp_replace_parent(EcpReplace *r)
 {
-	const EcpNodeImage *parent = r->target->parent;
+	const EcpNodeImage *parent = r->target.parent;
 	Buffer		head;
 	bool		done = true;
 
@@ -602,7 +374,7 @@ ecp_replace_parent(EcpReplace *r)
 						  parent->head.run, 0, BUFFER_LOCK_EXCLUSIVE);
 	if (!BufferIsValid(head))
 		ecp_report_moved(r->index, parent->head.blk);
-	for (int i = 0; i < r->nnew && done; i++)
+	for (int i = r->nextended; i < r->nnew && done; i++)
 	{
 		EcpSlotItem item = {0};
 
@@ -612,10 +384,10 @@ ecp_replace_parent(EcpReplace *r)
 							PG_UINT32_MAX);
 		ECP_STOP_POINT("replace-parent-add");
 	}
-	for (int i = 0; i < r->target->nold && done; i++)
+	for (int i = 0; i < r->target.nold && done; i++)
 	{
 		ecp_xlog_end_child(r->index, &r->state, head,
-						   parent->slots[EcpReplaceWhich(r->target, i)],
+						   parent->slots[EcpReplaceWhich(&r->target, i)],
 						   r->state.meta.ecpm_sversion + 1);
 		ECP_STOP_POINT("replace-parent-end");
 	}
@@ -652,7 +424,7 @@ ecp_replace_put_late(EcpReplace *r, int row, bool *full)
 				continue;
 			d = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
 							 meta->ecpm_dims, r->new[k].leader,
-							 ecp_replace_vector(r, row));
+							 EcpReplaceVector(r, row));
 			if (nearest < 0 || d < nearest_d)
 			{
 				nearest = k;
@@ -689,7 +461,7 @@ ecp_replace_close(EcpReplace *r, EcpPublish *publish)
 	bool		done = true;
 
 	r->rows.npages = 0;
-	for (int i = 0; i < r->target->nold; i++)
+	for (int i = 0; i < r->target.nold; i++)
 	{
 		int			before = r->rows.nrows;
 		Buffer		head;
@@ -699,8 +471,11 @@ ecp_replace_close(EcpReplace *r, EcpPublish *publish)
 							  r->old[i].ecpc_run, 0, BUFFER_LOCK_EXCLUSIVE);
 		if (!BufferIsValid(head))
 			ecp_report_moved(r->index, r->old[i].ecpc_blk);
+		if (r->target.flush)
+			ecp_bulk_begin();
 		(void) ecp_rows_read(r->index, &r->state, r->old[i].ecpc_blk,
 							 r->old[i].ecpc_run, head, &r->rows);
+		ecp_bulk_end();
 		ecp_xlog_close(r->index, head);
 		UnlockReleaseBuffer(head);
 		ECP_STOP_POINT("group-close");
@@ -717,10 +492,10 @@ ecp_replace_close(EcpReplace *r, EcpPublish *publish)
 	r->old_pages = r->rows.npages;
 	r->missed = r->rows.nrows - first;
 	publish->first_closed = publish->last_closed = InvalidBlockNumber;
-	if (r->target->nold > 0)
+	if (r->target.nold > 0)
 	{
 		publish->last_closed = r->old[0].ecpc_blk;
-		publish->first_closed = r->old[r->target->nold - 1].ecpc_blk;
+		publish->first_closed = r->old[r->target.nold - 1].ecpc_blk;
 	}
 	return done;
 }
@@ -729,7 +504,7 @@ ecp_replace_close(EcpReplace *r, EcpPublish *publish)
 static void
 ecp_replace_lock(EcpReplace *r, Buffer *heads)
 {
-	int			nold = r->target->nold;
+	int			nold = r->target.nold;
 	int			lower = nold == 2 && r->old[1].ecpc_blk < r->old[0].ecpc_blk ? 1 : 0;
 
 	for (int i = 0; i < nold; i++)
@@ -751,12 +526,12 @@ ecp_replace_lock(EcpReplace *r, Buffer *heads)
 static bool
 ecp_replace_publish(EcpReplace *r)
 {
-	const EcpReplaceTarget *target = r->target;
+	const EcpReplaceTarget *target = &r->target;
 	EcpPublish	publish = {0};
 	bool		done;
 
 	if (EcpReplaceIsGroup(r))
-		done = ecp_replace_close(r, &publish);
+		done = ecp_replace_close(r, &publish) && ecp_flush_append(r);
 	else
 	{
 		publish.nold = target->nold;
@@ -778,7 +553,7 @@ ecp_replace_publish(EcpReplace *r)
 		publish.retired_pages = r->old_pages;
 		publish.nbuffers_delta = r->nbuffers - r->nold_buffers;
 		publish.nleaves_delta = target->level > 0 ? 0 :
-			r->nnew - target->nold - publish.nbuffers_delta;
+			r->nnew - r->nextended - target->nold - publish.nbuffers_delta;
 		if (target->parent == NULL)
 		{
 			publish.root_changes = true;
@@ -819,7 +594,7 @@ ecp_replace_try(Relation index, EcpReplaceKind kind,
 
 	r->index = index;
 	r->kind = kind;
-	r->target = target;
+	r->target = *target;
 	r->spare = *spare;
 	*spare = 0;
 	ecp_index_state_read(index, &r->state);
@@ -831,6 +606,9 @@ ecp_replace_try(Relation index, EcpReplaceKind kind,
 						RelationGetRelationName(index)),
 				 errhint("Please REINDEX it.")));
 
+	/* clusters are read once, and written once, by a flush */
+	if (target->flush)
+		ecp_bulk_begin();
 	if (!ecp_replace_copy(r) ||
 		(kind == ECP_REPLACE_SPLIT && ecp_replace_count(r) < 2) ||
 		(kind == ECP_REPLACE_GROUP &&
@@ -838,15 +616,12 @@ ecp_replace_try(Relation index, EcpReplaceKind kind,
 		(kind == ECP_REPLACE_DROP && ecp_replace_count(r) > 0))
 		return false;
 
-	if (EcpReplaceIsGroup(r))
-	{
-		ecp_replace_divide_group(r);
-		if (r->nnew + ECP_NODE_FREE_MIN > target->parent->nfree)
-			return false;
-	}
-	else
-		ecp_replace_divide(r);
+	ecp_replace_divide(r);
+	if (EcpReplaceIsGroup(r) &&
+		r->nnew - r->nextended + ECP_NODE_FREE_MIN > target->parent->nfree)
+		return false;
 	ecp_replace_write(r);
+	ecp_bulk_end();
 	done = ecp_replace_publish(r);
 	if (!done)
 	{
@@ -855,6 +630,23 @@ ecp_replace_try(Relation index, EcpReplaceKind kind,
 	}
 	else if (target->result)
 		*target->result = r->new[0].child;
+	return done;
+}
+
+/* Try it some times; what a try allocates in "context" is freed. */
+static bool
+ecp_replace_tries(Relation index, EcpReplaceKind kind,
+				  const EcpReplaceTarget *target, MemoryContext context)
+{
+	uint32		spare = ECP_LEAF_SPARE;
+	bool		done = false;
+
+	for (int tries = 0; tries < ECP_REPLACE_TRIES && spare > 0 && !done; tries++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		done = ecp_replace_try(index, kind, target, &spare);
+		MemoryContextReset(context);
+	}
 	return done;
 }
 
@@ -884,23 +676,25 @@ ecp_replace(Relation index, EcpReplaceKind kind,
 	};
 	MemoryContext context;
 	MemoryContext old_context;
-	uint32		spare = ECP_LEAF_SPARE;
-	bool		done = false;
+	volatile bool done = false;
 
 	if (target->result)
 		memset(target->result, 0, sizeof(EcpChildData));
 	context = AllocSetContextCreate(CurrentMemoryContext, "ecp replace",
 									ALLOCSET_DEFAULT_SIZES);
 	old_context = MemoryContextSwitchTo(context);
-	for (int tries = 0; tries < ECP_REPLACE_TRIES && spare > 0 && !done; tries++)
+	PG_TRY();
 	{
-		CHECK_FOR_INTERRUPTS();
-		done = ecp_replace_try(index, kind, target, &spare);
-		MemoryContextReset(context);
+		done = ecp_replace_tries(index, kind, target, context);
 	}
+	PG_FINALLY();
+	{
+		ecp_bulk_end();
+	}
+	PG_END_TRY();
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);
-	if (done && kind != ECP_REPLACE_BUFFERS)
+	if (done && kind != ECP_REPLACE_BUFFERS && !target->flush)
 		ecp_stat_count(index, counters[kind],
 					   kind == ECP_REPLACE_GROUP ? target->nold : 1);
 	return done;

@@ -24,6 +24,7 @@
 #include "port/pg_bitutils.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
+#include "utils/memutils.h"
 
 #define ECP_MAP_WORDS	(ECP_MAP_BITS / 64)
 
@@ -67,6 +68,45 @@ ecp_space_extend(Relation index, BlockNumber blk)
 }
 
 /*
+ * A flush reads and writes clusters that nobody wants again soon, and as much
+ * as fits into a small cache, which should keep the last pages of the buffers
+ * for inserts.  While it is in that mode, what it reads and writes goes through
+ * rings of buffers.  Whoever begins it must end it, in case of an error too.
+ */
+static bool space_bulk = false;
+
+void
+ecp_bulk_begin(void)
+{
+	space_bulk = true;
+}
+
+void
+ecp_bulk_end(void)
+{
+	space_bulk = false;
+}
+
+/* The ring to read or write with, or NULL. */
+BufferAccessStrategy
+ecp_bulk_strategy(bool writing)
+{
+	static BufferAccessStrategy rings[2];
+
+	if (!space_bulk)
+		return NULL;
+	if (rings[writing] == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+		rings[writing] = GetAccessStrategy(writing ? BAS_BULKWRITE :
+										   BAS_BULKREAD);
+		MemoryContextSwitchTo(old);
+	}
+	return rings[writing];
+}
+
+/*
  * ecp_space_new_buffer
  *		Return block "blk", exclusively locked, for initialisation.
  *
@@ -79,7 +119,7 @@ ecp_space_new_buffer(Relation index, BlockNumber blk)
 {
 	ecp_space_extend(index, blk);
 	return ReadBufferExtended(index, MAIN_FORKNUM, blk, RBM_ZERO_AND_LOCK,
-							  NULL);
+							  ecp_bulk_strategy(true));
 }
 
 /*

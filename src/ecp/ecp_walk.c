@@ -39,7 +39,8 @@ ecp_buffer_get(Relation index, BlockNumber blk, int lockmode)
 
 	if (!ecp_block_exists(index, blk))
 		ecp_report_corrupt(index, blk, "A reference to a block is invalid.");
-	buffer = ReadBuffer(index, blk);
+	buffer = ReadBufferExtended(index, MAIN_FORKNUM, blk, RBM_NORMAL,
+								ecp_bulk_strategy(false));
 	if (lockmode != BUFFER_LOCK_UNLOCK)
 		LockBuffer(buffer, lockmode);
 	return buffer;
@@ -96,8 +97,9 @@ ecp_run_read(Relation index, const EcpIndexState *state, int level,
 }
 
 /*
- * All runs of the cluster whose head is given, as a palloc'd array.  Returns
- * their number, or -1 if the head's blocks belong to another run now.
+ * All runs that the cluster whose head is given has at state's version, as a
+ * palloc'd array.  Returns their number, or -1 if the head's blocks belong to
+ * another run now.
  */
 int
 ecp_cluster_runs(Relation index, const EcpIndexState *state, int level,
@@ -131,7 +133,8 @@ ecp_cluster_runs(Relation index, const EcpIndexState *state, int level,
 			(r->header.ecpr_next_run != 0 && r->header.ecpr_next_run <= run))
 			ecp_report_corrupt(index, blk,
 							   "A run does not fit into the list of its cluster.");
-		n++;
+		if (EcpRunIsVisible(&r->header, state->meta.ecpm_sversion))
+			n++;
 		blk = r->header.ecpr_next_blk;
 		run = r->header.ecpr_next_run;
 	} while (run != 0);
@@ -157,18 +160,20 @@ ecp_linked_read(Relation index, const EcpIndexState *state, BlockNumber blk,
 }
 
 /*
- * Page 0 of a new leaf in the list of an unfinished group.  The maintenance
- * lock is held.
+ * Page 0 of a new leaf, or new run of a leaf, in the list of an unfinished
+ * group.  The maintenance lock is held.
  */
 void
 ecp_written_read(Relation index, const EcpIndexState *state, BlockNumber blk,
 				 EcpRun *out)
 {
-	const int	flags = ECP_RUN_HEAD | ECP_RUN_RETIRED;
+	bool		is_head;
 
 	ecp_linked_read(index, state, blk, out);
-	if ((out->header.ecpr_flags & flags) != ECP_RUN_HEAD ||
-		out->header.ecpr_level != 0)
+	is_head = (out->header.ecpr_flags & ECP_RUN_HEAD) != 0;
+	if ((out->header.ecpr_flags & ECP_RUN_RETIRED) != 0 ||
+		out->header.ecpr_level != 0 ||
+		is_head == (out->header.ecpr_vfrom == state->meta.ecpm_sversion + 1))
 		ecp_report_corrupt(index, blk,
 						   "A new leaf of an unfinished operation is not one.");
 }
@@ -367,6 +372,20 @@ ecp_node_image_free(EcpNodeImage *node)
 }
 
 /*
+ * Rows of a run, by its header: those that it was written with, if that is
+ * known, or the slots of the pages in use.
+ */
+static uint32
+ecp_run_rows(const EcpRunHeaderData *header, const EcpGeometry *geo,
+			 uint32 written)
+{
+	uint32		used = Min(header->ecpr_nslots,
+						   header->ecpr_hw_page * geo->slots);
+
+	return Min(Max(written, header->ecpr_free_hint * geo->slots), used);
+}
+
+/*
  * Runs, slots and pages of a leaf; live rows if count_live (reads all entry
  * pages).  Returns false if the head's blocks belong to another run now.
  */
@@ -387,6 +406,9 @@ ecp_cluster_size(Relation index, const EcpIndexState *state,
 	{
 		size->nslots += runs[r].header.ecpr_nslots;
 		size->npages += runs[r].header.ecpr_npages;
+		size->nrows_about += ecp_run_rows(&runs[r].header, geo,
+										  r == 0 ? child->ecpc_nrows :
+										  PG_UINT32_MAX);
 		if (runs[r].header.ecpr_free_hint + 1 < runs[r].header.ecpr_hw_page)
 			size->has_holes = true;
 		for (uint32 p = 0; count_live && p < runs[r].header.ecpr_hw_page; p++)

@@ -8,7 +8,8 @@
  * records before), all of them generic ones of at most four pages, except
  * for FILL.  A function says in its comment what holds after its record,
  * whatever comes next, be it a crash.  The other files decide what is to be
- * done; no page of a living index is changed outside this file.
+ * done; no page of a living index is changed outside this file and
+ * ecp_xlog_run.c, which has the records that link runs.
  *
  * Locks are taken in the README's order: pages of the cluster, pages of the
  * parent, the tail of the retired queue, the map, the metapage, pages that
@@ -477,48 +478,6 @@ ecp_xlog_put(Relation index, const EcpIndexState *state, int level,
 }
 
 /*
- * ADDRUN: META, MAP, page 0 of the last run, page 0 of the new run.  The
- * cluster's list ends in an empty run of nslots slots, which owns its bits.
- *
- * "last" is page 0 of the last run, exclusively locked, as is the head.
- */
-void
-ecp_xlog_add_run(Relation index, const EcpIndexState *state, Buffer last,
-				 uint32 nslots)
-{
-	const EcpGeometry *geo = &state->leaf;
-	uint32		entry_pages;
-	EcpExtent	extent;
-	Buffer		meta;
-	Buffer		added;
-	GenericXLogState *xlog;
-	EcpMetaPage m;
-	EcpRunHeader header;
-	Page		page;
-
-	ecp_run_size(geo, nslots, &entry_pages, &extent.npages);
-	ecp_space_find(index, state->meta.ecpm_map_hint, extent.npages, &extent);
-	meta = ecp_meta_lock(index);
-	added = ecp_space_new_buffer(index, extent.blk);
-
-	xlog = GenericXLogStart(index);
-	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
-	(void) ecp_space_register(xlog, &extent);
-	header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, last, 0));
-	page = GenericXLogRegisterBuffer(xlog, added, GENERIC_XLOG_FULL_IMAGE);
-
-	header->ecpr_next_blk = extent.blk;
-	header->ecpr_next_run = m->ecpm_next_run++;
-	ecp_run_init(page, geo, 0, header->ecpr_next_run, header->ecpr_head_run,
-				 nslots);
-	GenericXLogFinish(xlog);
-
-	UnlockReleaseBuffer(added);
-	UnlockReleaseBuffer(meta);
-	UnlockReleaseBuffer(extent.map);
-}
-
-/*
  * KILL: one entry page.  Slots that are not in "keep" are free; VACUUM
  * removes the heap's line pointers later.
  */
@@ -731,30 +690,6 @@ ecp_xlog_undo_close(Relation index, EcpIntentData *intent)
 	GenericXLogFinish(xlog);
 	UnlockReleaseBuffer(meta);
 	UnlockReleaseBuffer(head);
-}
-
-/*
- * UNDO (of FILL, for a group): MAP, META.  The bits of the run that was
- * written last are clear and ecpm_op does not name it; *intent gets the same.
- */
-void
-ecp_xlog_undo_written(Relation index, const EcpRun *run,
-					  EcpIntentData *intent)
-{
-	Buffer		map = ecp_space_map_lock(index, run->blk,
-										 BUFFER_LOCK_EXCLUSIVE);
-	Buffer		meta = ecp_meta_lock(index);
-	GenericXLogState *xlog = GenericXLogStart(index);
-	EcpMetaPage m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
-
-	ecp_space_mark(GenericXLogRegisterBuffer(xlog, map, 0), run->blk,
-				   run->header.ecpr_npages, false);
-	m->ecpm_op.ecpi_written = run->header.ecpr_retired_next;
-	m->ecpm_map_hint = Min(m->ecpm_map_hint, EcpBlockMap(run->blk));
-	*intent = m->ecpm_op;
-	GenericXLogFinish(xlog);
-	UnlockReleaseBuffer(meta);
-	UnlockReleaseBuffer(map);
 }
 
 /*

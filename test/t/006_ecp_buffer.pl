@@ -87,12 +87,12 @@ SKIP:
 	my $turn = 0;
 	foreach my $point (
 		qw(buffer-create buffer-flush replace-begin replace-alloc
-		replace-fill group-close group-closed replace-parent-add
+		replace-fill group-close group-closed flush-append replace-parent-add
 		replace-parent-end group-publish replace-published replace-stamp))
 	{
 		# an early one by an error, a later one by a crash, or one of them
 		my @stops =
-		  $point =~ /alloc|fill|close$|parent/
+		  $point =~ /alloc|fill|close$|append|parent/
 		  ? ("$point:1", "$point:7:panic")
 		  : $turn % 2 ? ("$point:1")
 		  :             ("$point:1:panic");
