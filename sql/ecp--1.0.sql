@@ -1133,6 +1133,7 @@ CREATE FUNCTION ecp_stat_get(index regclass, OUT scans bigint,
 	OUT filtered bigint, OUT returned bigint, OUT dropped bigint,
 	OUT inserts bigint, OUT splits bigint, OUT folds bigint,
 	OUT merges bigint, OUT drops bigint, OUT regrouped bigint,
+	OUT flushes bigint, OUT flushed_rows bigint, OUT flushed_pages bigint,
 	OUT purged_pages bigint, OUT stats_reset timestamptz) RETURNS record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION ecp_stat_get(regclass) IS

@@ -12,7 +12,7 @@ SELECT buffers, buffered_rows FROM ecp_index_stats('bi');
 INSERT INTO b
 	SELECT g, g % 7, ARRAY[100 * sin(g + 0.5), 100 * cos(g * 1.7), 50, g / 100.0]::real[]
 	FROM generate_series(6001, 6400) g;
-SELECT buffers > 0 AS buffers, buffered_rows, rows FROM ecp_index_stats('bi');
+SELECT buffers > 0 AS buffers, buffered_rows, rows, rows_added FROM ecp_index_stats('bi');
 SELECT ecp_index_check('bi', true);
 
 -- every row is found once, by a full scan and, if its cluster is read, by one
@@ -46,6 +46,12 @@ INSERT INTO b
 SELECT s.rows, buffered_rows < 9600 AS flushed, s.clusters > :clusters_before AS more,
 	max_rows <= leaf_max AS bounded
 FROM ecp_index_stats('bi') s, ecp_metapage_info('bi') m;
+SELECT flushes > 0 AS flushes, flushed_rows = 10000 - buffered_rows AS moved,
+	flushed_pages > 0 AS written
+FROM ecp_stat_get('bi'), ecp_index_stats('bi');
+
+-- few rows become a further run of their cluster
+SELECT appended_runs > 0 AS appended FROM ecp_index_stats('bi');
 SELECT ecp_index_check('bi', true);
 SET ecp.probes = 1000000;
 SELECT count(*), count(DISTINCT id) FROM

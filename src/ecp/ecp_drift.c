@@ -93,12 +93,13 @@ drift_advice(const EcpIndexState *state, uint32 nleaves, bool wasteful,
 
 /*
  * Measure the drift of an index, all of whose leaves are given with their
- * numbers of rows; "wasteful" says that most of its pages are free.
+ * numbers of rows, and "nbuffered" more rows wait in buffers; "wasteful" says
+ * that most of its pages are free.
  */
 void
 ecp_drift_measure(Relation index, EcpIndexState *state,
-				  const EcpChildData *leaves, uint32 nleaves, bool wasteful,
-				  EcpDrift *drift)
+				  const EcpChildData *leaves, uint32 nleaves,
+				  int64 nbuffered, bool wasteful, EcpDrift *drift)
 {
 	const EcpMetaPageData *meta = &state->meta;
 	uint32		limit;
@@ -114,6 +115,7 @@ ecp_drift_measure(Relation index, EcpIndexState *state,
 	if (EcpIndexIsEmpty(state))
 		return;
 
+	drift->nrows = nbuffered;
 	limit = ecp_leaf_limit(state);
 	for (uint32 i = 0; i < nleaves; i++)
 	{

@@ -26,6 +26,7 @@ typedef struct EcpDrift
 
 extern void ecp_drift_measure(Relation index, EcpIndexState *state,
 							  const EcpChildData *leaves, uint32 nleaves,
-							  bool wasteful, EcpDrift *drift);
+							  int64 nbuffered, bool wasteful,
+							  EcpDrift *drift);
 
 #endif							/* ECP_DRIFT_H */

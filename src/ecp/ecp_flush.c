@@ -29,6 +29,7 @@
 
 #include "ecp/ecp_build.h"
 #include "ecp/ecp_replace.h"
+#include "ecp/ecp_stat.h"
 #include "miscadmin.h"
 
 /* Runs that a cluster may have before it is rewritten. */
@@ -159,6 +160,7 @@ ecp_flush_plan(EcpReplace *r)
 		else if (i != --r->nstay)
 			flush_swap(r, i, r->nstay, scratch);
 	}
+	r->nrewritten = r->rows.nrows - r->nstay;
 	group[n++] = flush->buffer;
 	target->group = group;
 	target->nold = n;
@@ -360,4 +362,22 @@ ecp_flush_append(EcpReplace *r)
 		ECP_STOP_POINT("flush-append");
 	}
 	return true;
+}
+
+/*
+ * ecp_flush_count
+ *		Count a flush that is published: rows that left the buffer, and pages
+ *		that were written for that.
+ */
+void
+ecp_flush_count(const EcpReplace *r)
+{
+	uint64		moved = 0;
+
+	for (int i = 0; i < r->nextended; i++)
+		moved += r->new[i].nitems;
+	ecp_stat_count(r->index, ECP_STAT_FLUSHES, 1);
+	ecp_stat_count(r->index, ECP_STAT_FLUSHED_ROWS, moved + r->nrewritten);
+	ecp_stat_count(r->index, ECP_STAT_FLUSHED_PAGES,
+				   r->npages + r->nextended);
 }

@@ -449,7 +449,7 @@ ecp_index_stats(PG_FUNCTION_ARGS)
 	nfree = nblocks - Min(nfree, nblocks);
 	mean = stats.nleaves > 0 ? (float8) stats.nrows / stats.nleaves : 0;
 	ecp_drift_measure(index, &state, stats.leaves, stats.nleaves,
-					  nfree > nblocks / 2, &drift);
+					  buffers.nrows, nfree > nblocks / 2, &drift);
 
 	values[i++] = Int64GetDatum(stats.nleaves);
 	values[i++] = Int32GetDatum(EcpIndexIsEmpty(&state) ? 0 :

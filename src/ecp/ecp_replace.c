@@ -199,6 +199,7 @@ ecp_new_write(EcpReplace *r, EcpNew *new)
 	uint32		entry_pages;
 	uint32		npages;
 	uint32		used;
+	uint32		used_stream;
 	char	   *pages;
 	EcpRunHeader header;
 
@@ -236,10 +237,11 @@ ecp_new_write(EcpReplace *r, EcpNew *new)
 			ecp_image_put_stream(pages, geo, entry_pages, i, item.vector);
 		EcpSlotSetLive(&view, slot);
 	}
+	used_stream = ecp_stream_pages(geo, entry_pages, new->nitems);
 	ecp_xlog_fill(r->index, new->child.ecpc_blk, pages, used);
 	ecp_xlog_fill(r->index, new->child.ecpc_blk + entry_pages,
-				  pages + (Size) entry_pages * BLCKSZ,
-				  ecp_stream_pages(geo, entry_pages, new->nitems));
+				  pages + (Size) entry_pages * BLCKSZ, used_stream);
+	r->npages += used + used_stream;
 	pfree(pages);
 }
 
@@ -630,6 +632,8 @@ ecp_replace_try(Relation index, EcpReplaceKind kind,
 	}
 	else if (target->result)
 		*target->result = r->new[0].child;
+	if (done && target->flush)
+		ecp_flush_count(r);
 	return done;
 }
 

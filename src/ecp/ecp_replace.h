@@ -42,12 +42,14 @@ typedef struct EcpReplace
 	/* of a flush: the first rows are the buffer's, and where they go */
 	int32	   *members;		/* number of the cluster, of each */
 	uint8	   *moves;			/* of each cluster, EcpMove */
-	int			nstay;			/* rows before those that are rewritten */
+	int			nstay;			/* rows before those that are rewritten, */
+	int			nrewritten;		/* and so many are the buffer's of these */
 	/* what is written */
 	int			nnew;			/* without a new root */
 	int			nextended;		/* the first ones: further runs */
 	int			nbuffers;		/* the last ones of them */
 	EcpNew	   *new;
+	uint32		npages;			/* that were written with contents */
 	EcpIntentData intent;
 } EcpReplace;
 
@@ -80,5 +82,6 @@ extern uint32 ecp_new_slots(const EcpGeometry *geo, int level, int n,
 extern void ecp_flush_plan(EcpReplace *r);
 extern void ecp_flush_divide(EcpReplace *r);
 extern bool ecp_flush_append(EcpReplace *r);
+extern void ecp_flush_count(const EcpReplace *r);
 
 #endif							/* ECP_REPLACE_H */
