@@ -2175,7 +2175,7 @@ CREATE OPERATOR CLASS point_zorder_ops DEFAULT FOR TYPE point
     OPERATOR 12 ~= (point, point),
     FUNCTION 1 betree_point_cmp(point, point),
     FUNCTION 2 betree_point_sortsupport(internal),
-    FUNCTION 6 betree_point_skip(internal);
+    FUNCTION 7 betree_point_skip(internal);
 COMMENT ON OPERATOR CLASS point_zorder_ops USING betree IS
     'Z-order of points, searched by box, circle and ~=';
 

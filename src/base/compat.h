@@ -110,6 +110,24 @@
 	((key)->pk_strategy == BTLessStrategyNumber)
 #endif
 
+/*
+ * 18: what an equivalence class has of child relations, such as partitions,
+ * is in lists of their own.
+ */
+#if PG_VERSION_NUM < 180000
+typedef struct EquivalenceMemberIterator
+{
+	const struct List *members;
+	int			next;
+}			EquivalenceMemberIterator;
+
+#define setup_eclass_member_iterator(it, eclass, child_relids) \
+	((it)->members = (eclass)->ec_members, (it)->next = 0)
+#define eclass_member_iterator_next(it) \
+	((it)->next < list_length((it)->members) ? \
+	 list_nth_node(EquivalenceMember, (it)->members, (it)->next++) : NULL)
+#endif
+
 /* 17: old_snapshot_threshold is gone */
 #if PG_VERSION_NUM < 170000
 #define ecp_test_for_old_snapshot(snapshot, rel, page) \
@@ -126,11 +144,27 @@
 	((double) estimate_array_length(expr))
 #endif
 
-/* 18: an index AM says that its order and equality are those of btree */
+/* 16: a failed assertion is of one kind only */
+#if PG_VERSION_NUM >= 160000
+#define ECP_FAILED_ASSERTION_ARGS \
+	const char *conditionName, const char *fileName, int lineNumber
+#else
+#define ECP_FAILED_ASSERTION_ARGS \
+	const char *conditionName, const char *errorType, const char *fileName, \
+	int lineNumber
+#endif
+
+/*
+ * 18: an index AM says that its order and equality are those of btree, and
+ * what its strategies mean; the planner takes the order of its columns from
+ * there.  Needs access/nbtree.h.
+ */
 #if PG_VERSION_NUM >= 180000
 #define ecp_am_set_ordering(amroutine) \
 	((amroutine)->amconsistentequality = true, \
-	 (amroutine)->amconsistentordering = true)
+	 (amroutine)->amconsistentordering = true, \
+	 (amroutine)->amtranslatestrategy = bttranslatestrategy, \
+	 (amroutine)->amtranslatecmptype = bttranslatecmptype)
 #define ecp_count_index_search(scan) \
 	do { if ((scan)->instrument) (scan)->instrument->nsearches++; } while (0)
 #else

@@ -27,7 +27,8 @@
 
 /*
  * Operator classes: strategies 1 to 5 are btree's; the others are quals that
- * do not follow the order.  Support functions 1, 2, 4 and 5 are btree's.
+ * do not follow the order.  Support functions 1 to 6 have btree's meaning,
+ * which the server insists on; of those we use 1, 2, 4 and 5.
  */
 #define BETREE_STRATEGY_MAX		12
 
@@ -35,8 +36,8 @@
 #define BETREE_SORTSUPPORT_PROC	2
 #define BETREE_EQUALIMAGE_PROC	4
 #define BETREE_OPTIONS_PROC		5
-#define BETREE_SKIP_PROC		6	/* f(internal) returns boolean, see below */
-#define BETREE_NPROCS			6
+#define BETREE_SKIP_PROC		7	/* f(internal) returns boolean, see below */
+#define BETREE_NPROCS			7
 
 /* Blocks that a walk over the index has met, of the first "nblocks". */
 typedef struct BetreeBlockSet
@@ -70,7 +71,7 @@ betree_block_set_add(BetreeBlockSet *set, BlockNumber blkno)
 }
 
 /*
- * Argument of support function 6, for quals with strategies above 5.
+ * Argument of support function 7, for quals with strategies above 5.
  *
  * In: the qual (sk_strategy, sk_argument) and a value of the column, or
  * have_value = false for "before all values".  Out: in "value" the smallest

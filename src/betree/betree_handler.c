@@ -14,6 +14,7 @@
 
 #include "betree/betree.h"
 
+#include "access/nbtree.h"
 #include "commands/vacuum.h"
 
 PG_FUNCTION_INFO_V1(betreehandler);

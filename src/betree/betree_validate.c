@@ -11,7 +11,7 @@
  *
  * Strategies above 5 are quals that do not follow the order, such as "point <@
  * box" in Z-order.  A scan tests them on every key that it meets; support
- * function 6 tells it which keys it need not meet (BetreeSkip), and a type
+ * function 7 tells it which keys it need not meet (BetreeSkip), and a type
  * with such operators must have one.
  *
  *-------------------------------------------------------------------------

@@ -427,7 +427,7 @@ betree_point_sortsupport(PG_FUNCTION_ARGS)
 /*
  * betree_point_skip(internal) returns boolean
  *
- * Support function 6: the next point that can satisfy a qual, see BetreeSkip.
+ * Support function 7: the next point that can satisfy a qual, see BetreeSkip.
  */
 Datum
 betree_point_skip(PG_FUNCTION_ARGS)

@@ -113,7 +113,8 @@ static void
 path_match_order(PathMatch *match)
 {
 	PathKey    *key;
-	ListCell   *lc;
+	EquivalenceMemberIterator it;
+	EquivalenceMember *member;
 
 	if (list_length(match->root->query_pathkeys) != 1)
 		return;
@@ -121,9 +122,9 @@ path_match_order(PathMatch *match)
 	if (!ecp_pathkey_is_ascending(key) || key->pk_nulls_first ||
 		key->pk_eclass->ec_has_volatile)
 		return;
-	foreach(lc, key->pk_eclass->ec_members)
+	setup_eclass_member_iterator(&it, key->pk_eclass, match->rel->relids);
+	while ((member = eclass_member_iterator_next(&it)) != NULL)
 	{
-		EquivalenceMember *member = lfirst_node(EquivalenceMember, lc);
 		PathDistance distance;
 		OpExpr	   *op;
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/compat.h"
 #include "utils/array.h"
 
 #undef fprintf
@@ -70,11 +71,9 @@ errfinish(const char *filename, int lineno, const char *funcname)
 }
 
 void
-ExceptionalCondition(const char *conditionName, const char *errorType,
-					 const char *fileName, int lineNumber)
+ExceptionalCondition(ECP_FAILED_ASSERTION_ARGS)
 {
-	fprintf(stderr, "%s: %s (%s:%d)\n", errorType, conditionName, fileName,
-			lineNumber);
+	fprintf(stderr, "%s (%s:%d)\n", conditionName, fileName, lineNumber);
 	abort();
 }
 
