@@ -7,7 +7,8 @@
 #   src/tools/indent.sh --check-perl   the same for Perl
 #   src/tools/indent.sh --typedefs     bring typedefs.list up to date
 #
-# C goes through pg_bsd_indent (Debian package pg-bsd-indent) with the options
+# C goes through pg_bsd_indent (from PostgreSQL 16 on part of the server's
+# development files, before the Debian package pg-bsd-indent) with the options
 # of PostgreSQL's pgindent; Perl through perltidy with perltidyrc.  The names
 # of types, which pg_bsd_indent must be told, stand in typedefs.list; they come
 # out of the compiler's debug information.
@@ -15,6 +16,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 tools=src/tools
+PATH=$PATH:$("${PG_CONFIG:-pg_config}" --bindir 2>/dev/null)
 new=$(mktemp)
 trap 'rm -f "$new" "$new".*' EXIT
 

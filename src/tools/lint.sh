@@ -6,6 +6,7 @@
 # src/tools/README says what each failure means and how to mend it.
 
 cd "$(dirname "$0")/../.." || exit 1
+PATH=$PATH:$("${PG_CONFIG:-pg_config}" --bindir 2>/dev/null) # for pg_bsd_indent
 failed=0
 
 # check NAME COMMAND...: what the command printed is shown
