@@ -16,7 +16,8 @@ clean_environment()
 	for name in $(compgen -v PG | grep -v -e '^PG_CONFIG$' -e '^PG_TEST_'); do
 		unset "$name"
 	done
-	export LC_ALL=C.UTF-8
+	# pg_regress unsets LC_ALL, so that LANG decides about the encoding
+	export LC_ALL=C.UTF-8 LANG=C.UTF-8
 	unset LANGUAGE MAKEFLAGS MAKELEVEL MFLAGS
 }
 
