@@ -2,6 +2,9 @@
 -- Key attributes: CREATE INDEX ... USING ecp (v, tenant, ...), conditions on
 -- them that are checked in the index, for each type and operator.
 --
+\getenv src PG_ABS_SRCDIR
+\set explain :src '/test/explain.sql'
+\i :explain
 CREATE FUNCTION attr_vector(i int) RETURNS real[]
 LANGUAGE sql IMMUTABLE AS $$
 	SELECT array_agg((((i * 7919 + 13) % 10007) * (j * 31 + 7) % 9973)::real / 1000
@@ -128,9 +131,8 @@ SELECT id FROM attr_t WHERE i4 BETWEEN 0 AND 1000 AND b ORDER BY v <-> '{5,5,5,5
 EXPLAIN (COSTS OFF)
 SELECT id FROM attr_t WHERE s = 'tenant 3' ORDER BY v <-> '{5,5,5,5,5,5}' LIMIT 5;
 -- rows without a vector are not in the index, nor is anything without ORDER BY
-EXPLAIN (COSTS OFF)
-SELECT id FROM attr_t WHERE v IS NULL AND s = 'tenant 3' ORDER BY v <-> '{5,5,5,5,5,5}' LIMIT 5;
-EXPLAIN (COSTS OFF) SELECT id FROM attr_t WHERE s = 'tenant 3';
+SELECT * FROM pg_temp.explain($$SELECT id FROM attr_t WHERE v IS NULL AND s = 'tenant 3' ORDER BY v <-> '{5,5,5,5,5,5}' LIMIT 5$$);
+SELECT * FROM pg_temp.explain($$SELECT id FROM attr_t WHERE s = 'tenant 3'$$);
 SELECT count(*) FROM attr_t WHERE v IS NULL AND s = 'tenant 7';
 
 -- a parameter that changes from row to row
@@ -178,7 +180,7 @@ REINDEX INDEX attr_bytes_i;
 SELECT ecp_index_check(x, true) FROM unnest('{attr_grow_i,attr_long_i,attr_bytes_i,attr_cosine_i}'::regclass[]) x;
 SET ecp.iterative_scan = relaxed_order;
 SET enable_sort = off;
-EXPLAIN (COSTS OFF) SELECT id FROM attr_grow WHERE tenant = 7 AND id > 300 ORDER BY long <-> (SELECT long FROM attr_grow WHERE id = 3);
+SELECT * FROM pg_temp.explain($$SELECT id FROM attr_grow WHERE tenant = 7 AND id > 300 ORDER BY long <-> (SELECT long FROM attr_grow WHERE id = 3)$$);
 SELECT id FROM attr_grow WHERE tenant = 7 AND id > 300 ORDER BY long <-> (SELECT long FROM attr_grow WHERE id = 3);
 SELECT id FROM attr_grow WHERE tenant = 7 ORDER BY v <-> attr_vector(107);
 SELECT id FROM attr_grow WHERE tenant = 7 ORDER BY bytes <-> (SELECT bytes FROM attr_grow WHERE id = 307);

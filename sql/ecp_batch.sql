@@ -2,6 +2,9 @@
 -- Many queries at once: ecp_knn_batch() gives what a scan for each query
 -- gives, and ecp_knn_exact() what comparing all rows gives.
 --
+\getenv src PG_ABS_SRCDIR
+\set explain :src '/test/explain.sql'
+\i :explain
 SET max_parallel_workers_per_gather = 0;
 
 -- vectors in clumps, so that clusters differ; some are equal
@@ -68,9 +71,8 @@ CREATE INDEX batch_wide ON batch_items USING ecp (wide) WITH (quantizer = none);
 -- what the answers are compared with is a scan of the index, of fixed probes
 SET ecp.probes = 12;
 SET enable_seqscan = off;
-EXPLAIN (COSTS OFF)
-SELECT q.id, t.tid FROM (SELECT * FROM batch_queries ORDER BY id) AS q,
-	LATERAL (SELECT ctid AS tid FROM batch_items ORDER BY r <-> q.r LIMIT 10) AS t;
+SELECT * FROM pg_temp.explain($$SELECT q.id, t.tid FROM (SELECT * FROM batch_queries ORDER BY id) AS q,
+	LATERAL (SELECT ctid AS tid FROM batch_items ORDER BY r <-> q.r LIMIT 10) AS t$$);
 
 SELECT index, d.* FROM (VALUES
 	('batch_r_l2', 'r', '<->'), ('batch_r_ip', 'r', '<#>'),

@@ -2,6 +2,9 @@
 -- Bit strings by Hamming distance.  Every answer is compared with that of a
 -- sequential scan.
 --
+\getenv src PG_ABS_SRCDIR
+\set explain :src '/test/explain.sql'
+\i :explain
 
 -- the operator
 SELECT B'10110' <-> B'00111' AS d, ecp_hamming_distance(B'1', B'1') AS same,
@@ -79,8 +82,8 @@ CREATE INDEX b_i ON b USING ecp (v) WITH (cluster_size = 1);
 SELECT element, metric, dims, quantizer, clusters > 20 AS clusters, levels FROM ecp_metapage_info('b_i');
 SELECT ecp_index_check('b_i', true);
 SET enable_seqscan = off;
-EXPLAIN (COSTS OFF) SELECT id FROM b ORDER BY v <-> (SELECT v FROM b WHERE id = 1) LIMIT 5;
-EXPLAIN (COSTS OFF) SELECT id FROM b WHERE v <-> (SELECT v FROM b WHERE id = 1) < 20;
+SELECT * FROM pg_temp.explain($$SELECT id FROM b ORDER BY v <-> (SELECT v FROM b WHERE id = 1) LIMIT 5$$);
+SELECT * FROM pg_temp.explain($$SELECT id FROM b WHERE v <-> (SELECT v FROM b WHERE id = 1) < 20$$);
 SELECT id, v <-> row_bits(1) AS d FROM b ORDER BY v <-> row_bits(1) LIMIT 1;
 RESET enable_seqscan;
 SELECT * FROM compare('v');

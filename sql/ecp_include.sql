@@ -31,7 +31,7 @@ DECLARE
 	line text;
 BEGIN
 	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-		IF line ~ 'Scan|Heap Fetches|^ *Filter' THEN
+		IF line ~ 'Scan using|Heap Fetches|^ *Filter' THEN
 			RETURN NEXT regexp_replace(trim(line), ' \(actual.*', '');
 		END IF;
 	END LOOP;

@@ -20,7 +20,8 @@ SET plan_cache_mode = force_generic_plan;
 PREPARE by_l2(real[]) AS
 SELECT count(*), count(d), count(DISTINCT id) FROM
 	(SELECT id, v <-> $1 AS d FROM nullq_t ORDER BY v <-> $1 LIMIT 5000) s;
-EXPLAIN (COSTS OFF) EXECUTE by_l2(NULL);
+PREPARE near_l2(real[]) AS SELECT id FROM nullq_t ORDER BY v <-> $1 LIMIT 5000;
+EXPLAIN (COSTS OFF) EXECUTE near_l2(NULL);
 EXECUTE by_l2(NULL);
 -- also when the settings would end the scan
 SET ecp.iterative_scan = off;

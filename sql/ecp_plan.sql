@@ -1,6 +1,9 @@
 --
 -- When the planner takes an ecp index, and when not.
 --
+\getenv src PG_ABS_SRCDIR
+\set explain :src '/test/explain.sql'
+\i :explain
 CREATE TABLE plan_t (id int PRIMARY KEY, kind int, v real[]);
 INSERT INTO plan_t
 SELECT i, i % 1000,
@@ -39,9 +42,9 @@ SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}';
 
 -- not without ORDER BY, even if nothing else is liked
 SET enable_seqscan = off;
-EXPLAIN (COSTS OFF) SELECT id FROM plan_t WHERE v IS NULL;
-EXPLAIN (COSTS OFF) SELECT v FROM plan_t;
-EXPLAIN (COSTS OFF) SELECT id FROM plan_t WHERE v = '{1,2,3,4}';
+SELECT * FROM pg_temp.explain($$SELECT id FROM plan_t WHERE v IS NULL$$);
+SELECT * FROM pg_temp.explain($$SELECT v FROM plan_t$$);
+SELECT * FROM pg_temp.explain($$SELECT id FROM plan_t WHERE v = '{1,2,3,4}'$$);
 RESET enable_seqscan;
 CREATE INDEX plan_partial ON plan_t USING ecp (v) WHERE kind = 7;
 SET enable_seqscan = off;

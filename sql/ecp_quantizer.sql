@@ -2,6 +2,9 @@
 -- One-bit codes: which indexes have them, that they find what exact scans
 -- find, and that everything that moves rows brings codes along.
 --
+\getenv src PG_ABS_SRCDIR
+\set explain :src '/test/explain.sql'
+\i :explain
 CREATE FUNCTION quantizer_vector(i int, dims int) RETURNS real[]
 LANGUAGE sql IMMUTABLE AS $$
 	SELECT array_agg((10 * sin(i % 37 * 13.7 + j * (i % 37 + 1) * 0.7) +
@@ -82,8 +85,8 @@ END $$;
 SET ecp.probes = 100000;
 CREATE INDEX quantizer_i ON quantizer_t USING ecp (v);
 SELECT quantizer, clusters > 20 AS many, levels FROM ecp_metapage_info('quantizer_i');
-EXPLAIN (COSTS OFF) SELECT id FROM quantizer_t
-ORDER BY v <-> (SELECT v FROM quantizer_q LIMIT 1) LIMIT 10;
+SELECT * FROM pg_temp.explain($$SELECT id FROM quantizer_t
+ORDER BY v <-> (SELECT v FROM quantizer_q LIMIT 1) LIMIT 10$$);
 SELECT * FROM quantizer_compare('quantizer_t', '<->', 'real[]');
 SELECT ecp_index_check('quantizer_i', true);
 DROP INDEX quantizer_i;

@@ -2,6 +2,9 @@
 -- Rows within a radius, and the other conditions that only our own paths give
 -- to the index: lists, Boolean columns.
 --
+\getenv src PG_ABS_SRCDIR
+\set explain :src '/test/explain.sql'
+\i :explain
 CREATE FUNCTION radius_vector(i int) RETURNS real[]
 LANGUAGE sql IMMUTABLE AS $$
 	SELECT array_agg((((i * 7919 + 13) % 10007) * (j * 31 + 7) % 9973)::real / 1000
@@ -32,7 +35,7 @@ EXPLAIN (COSTS OFF) SELECT id FROM radius_t WHERE bytes <-> '\x05050102' < 3;
 EXPLAIN (COSTS OFF) SELECT id FROM radius_t WHERE v <-> '{5,5,5,5}' < 1
 ORDER BY v <-> '{1,1,1,1}';
 -- not a radius
-EXPLAIN (COSTS OFF) SELECT id FROM radius_t WHERE v <-> '{5,5,5,5}' > 1;
+SELECT * FROM pg_temp.explain($$SELECT id FROM radius_t WHERE v <-> '{5,5,5,5}' > 1$$);
 -- of each row of another table
 EXPLAIN (COSTS OFF) SELECT g, n FROM generate_series(1, 3) g, LATERAL (SELECT count(*) AS n
 	FROM radius_t WHERE v <-> radius_vector(g) < 0.5) r;
@@ -43,7 +46,7 @@ ORDER BY v <-> '{5,5,5,5}' LIMIT 10;
 EXPLAIN (COSTS OFF) SELECT id FROM radius_t WHERE NOT flag AND 3 > tenant AND name IS NOT NULL
 ORDER BY v <-> '{5,5,5,5}' LIMIT 10;
 -- but no index without an order or a radius, nor a list that is an exclusion
-EXPLAIN (COSTS OFF) SELECT id FROM radius_t WHERE tenant IN (3, 5);
+SELECT * FROM pg_temp.explain($$SELECT id FROM radius_t WHERE tenant IN (3, 5)$$);
 EXPLAIN (COSTS OFF) SELECT id FROM radius_t WHERE tenant <> ALL ('{3,5}') ORDER BY v <-> '{5,5,5,5}';
 
 -- the same rows as without the index

@@ -2,6 +2,9 @@
 -- ecp_pgvector: operator classes for pgvector's types.  Every answer is
 -- compared with that of a sequential scan with pgvector's operators.
 --
+\getenv src PG_ABS_SRCDIR
+\set explain :src '/test/explain.sql'
+\i :explain
 CREATE EXTENSION vector;
 CREATE EXTENSION ecp_pgvector;
 SELECT opcname, opcintype::regtype, opcdefault, amvalidate(c.oid)
@@ -189,9 +192,9 @@ INSERT INTO bridge_bits SELECT i, ('x' || md5(i::text))::bit(64) FROM generate_s
 CREATE INDEX bridge_b ON bridge_bits USING ecp (b bit_hamming_ops);
 SET enable_seqscan = off;
 SET ecp.probes = 100000;
-EXPLAIN (COSTS OFF) SELECT id FROM bridge_bits ORDER BY b <~> (SELECT b FROM bridge_bits WHERE id = 1) LIMIT 5;
-EXPLAIN (COSTS OFF) SELECT id FROM bridge_bits WHERE b <~> (SELECT b FROM bridge_bits WHERE id = 1) < 20;
-EXPLAIN (COSTS OFF) SELECT id FROM bridge_bits ORDER BY b <-> (SELECT b FROM bridge_bits WHERE id = 1) LIMIT 5;
+SELECT * FROM pg_temp.explain($$SELECT id FROM bridge_bits ORDER BY b <~> (SELECT b FROM bridge_bits WHERE id = 1) LIMIT 5$$);
+SELECT * FROM pg_temp.explain($$SELECT id FROM bridge_bits WHERE b <~> (SELECT b FROM bridge_bits WHERE id = 1) < 20$$);
+SELECT * FROM pg_temp.explain($$SELECT id FROM bridge_bits ORDER BY b <-> (SELECT b FROM bridge_bits WHERE id = 1) LIMIT 5$$);
 CREATE FUNCTION bridge_bits_sum(out real) LANGUAGE sql AS $$
 	SELECT sum(d) FROM (SELECT b AS q FROM bridge_bits WHERE id <= 20) q,
 		LATERAL (SELECT b <~> q AS d FROM bridge_bits ORDER BY b <~> q LIMIT 10) s $$;
