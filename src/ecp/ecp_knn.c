@@ -19,7 +19,9 @@
  * the scan would not have read on to find them (see ecp_search.c), that is
  * the answer; if not, the scan itself is run (ecp_knn_rows.c).  With a
  * quantiser a scan may miss a near row of the clusters that it reads; a batch
- * compares all of them with the exact vectors, and does not.
+ * compares all of them with the exact vectors, and does not.  But where codes
+ * are of floats, and the index in memory, scans are faster, and the batch
+ * runs one for each query.
  *
  * Both functions return TIDs, for a join with the table in the same
  * statement, which has the same snapshot.
@@ -47,6 +49,7 @@
 #include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "port/pg_bitutils.h"
+#include "storage/bufmgr.h"
 #include "storage/predicate.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -61,10 +64,13 @@
 /* A scan reads on as soon as it has returned one in so many rows. */
 #define KNN_AHEAD			8
 
-/* Items that a participant takes: queries to descend for, to decide about ... */
+/* Items that a participant takes: queries to descend for, to decide about, */
 #define KNN_DESCEND_STEP	32
 #define KNN_QUERIES_STEP	256
-#define KNN_RESCAN_STEP		4	/* ... to search by a scan */
+#define KNN_RESCAN_STEP		4	/* and to search by a scan */
+
+/* Blocks that say whether an index is in memory. */
+#define KNN_RESIDENT_SAMPLE	32
 
 /* Candidates that there is room for in a wave, besides the best. */
 #define KNN_ROOM_MORE		16
@@ -322,6 +328,23 @@ knn_settle(EcpKnn *knn, int q)
 		(uint64) taken * KNN_AHEAD <= query->vectors;
 }
 
+/*
+ * Answer the queries of the batch by scans, those with a NULL excepted.
+ */
+static void
+knn_answer_by_scans(EcpKnn *knn)
+{
+	EcpKnnShared *shared = knn->shared;
+
+	shared->nrest = 0;
+	for (int q = 0; q < shared->nqueries; q++)
+	{
+		if ((knn->queries[q].flags & ECP_KNN_NULL) == 0)
+			knn->rest[shared->nrest++] = q;
+	}
+	ecp_knn_run(knn, ECP_KNN_RESCAN, shared->nrest, KNN_RESCAN_STEP);
+}
+
 /* Answer the queries of the batch. */
 static void
 knn_answer(EcpKnn *knn)
@@ -330,6 +353,12 @@ knn_answer(EcpKnn *knn)
 	int			n = shared->nqueries;
 	int			participants = shared->participants;
 
+	if (shared->by_scans)
+	{
+		knn_answer_by_scans(knn);
+		ecp_stat_count(knn->index, ECP_STAT_BATCH_QUERIES, n);
+		return;
+	}
 	if (shared->exact)
 	{
 		if (knn->pscan != NULL && shared->batch > 1)
@@ -419,6 +448,24 @@ knn_workers(EcpKnn *knn, const EcpKnnShared *plan, int64 nqueries)
 	return max_parallel_workers_per_gather;
 }
 
+/* Are nearly all of some blocks, spread over the index, in shared buffers? */
+static bool
+knn_is_resident(Relation index)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(index);
+	int			missing = 0;
+
+	for (int i = 0; i < KNN_RESIDENT_SAMPLE; i++)
+	{
+		BlockNumber blk = (uint64) i * nblocks / KNN_RESIDENT_SAMPLE;
+
+		if (!BufferIsValid(PrefetchBuffer(index, MAIN_FORKNUM,
+										  blk).recent_buffer))
+			missing++;
+	}
+	return missing <= KNN_RESIDENT_SAMPLE / 8;
+}
+
 /*
  * Which clusters are read, as a scan would do it that begins now; like that,
  * a batch does not end early where clusters come from a device.
@@ -451,6 +498,11 @@ knn_plan(EcpKnn *knn, EcpKnnShared *plan, bool exact, int k, int64 nqueries)
 		plan->keep += knn->row_security ? k * 3 : Max(k / 8, 2);
 		knn_plan_clusters(knn, plan);
 	}
+	/* codes of floats are faster to compare than many exact vectors at once */
+	plan->by_scans = !exact &&
+		plan->state.leaf.quantizer != ECP_QUANTIZER_NONE &&
+		plan->state.meta.ecpm_elem == ECP_ELEM_FLOAT32 &&
+		knn_is_resident(knn->index);
 	plan->room = plan->keep;
 	if (plan->plan.early)
 	{

@@ -130,6 +130,7 @@ typedef struct EcpKnnShared
 	Oid			index_oid;
 	EcpIndexState state;		/* the structure version that all read */
 	bool		exact;
+	bool		by_scans;		/* a scan for each query */
 	int			k;
 	int			keep;			/* candidates of a query, k or more */
 	int			room;			/* for them, and more in waves but the first */
