@@ -49,6 +49,8 @@ typedef struct CodeLeader
 	uint64		seed;
 	EcpElem		elem;
 	int			dims;			/* 0 = none yet */
+	bool		origin;			/* it is not a vector */
+	float4		vector[ECP_CODE_DIMS_MAX];	/* in its element kind */
 	float4		elements[ECP_CODE_DIMS_MAX];
 	float4		rotated[ECP_CODE_DIMS_MAX];
 } CodeLeader;
@@ -116,37 +118,37 @@ static void
 code_elements(EcpElem elem, int dims, const void *vector, float4 *elements)
 {
 	if (elem == ECP_ELEM_UINT8)
-	{
-		const uint8 *x = vector;
-
-		for (int i = 0; i < dims; i++)
-			elements[i] = x[i];
-	}
+		ecp_kernels->u8_floats(vector, dims, elements);
 	else
 		memcpy(elements, vector, dims * sizeof(float4));
 	memset(elements + dims, 0, (EcpCodeDims(dims) - dims) * sizeof(float4));
 }
 
-/* The leader and its rotated form. */
+/* The leader (NULL = the origin) and its rotated form. */
 static const CodeLeader *
 code_leader_get(EcpElem elem, int dims, uint64 seed, const void *leader)
 {
 	CodeLeader *cached = &code_leader;
+	Size		bytes = ecp_vector_bytes(elem, dims);
 	int			ndims = EcpCodeDims(dims);
-	float4		elements[ECP_CODE_DIMS_MAX];
 
-	if (leader)
-		code_elements(elem, dims, leader, elements);
-	else
-		memset(elements, 0, ndims * sizeof(float4));
-	if (cached->dims == dims && cached->seed == seed &&
-		memcmp(cached->elements, elements, ndims * sizeof(float4)) == 0)
+	if (cached->dims == dims && cached->elem == elem &&
+		cached->seed == seed && cached->origin == (leader == NULL) &&
+		(cached->origin || memcmp(cached->vector, leader, bytes) == 0))
 		return cached;
 
 	cached->dims = dims;
+	cached->elem = elem;
 	cached->seed = seed;
-	memcpy(cached->elements, elements, ndims * sizeof(float4));
-	memcpy(cached->rotated, elements, ndims * sizeof(float4));
+	cached->origin = leader == NULL;
+	if (cached->origin)
+		memset(cached->elements, 0, ndims * sizeof(float4));
+	else
+	{
+		memcpy(cached->vector, leader, bytes);
+		code_elements(elem, dims, leader, cached->elements);
+	}
+	memcpy(cached->rotated, cached->elements, ndims * sizeof(float4));
 	code_rotate(cached->rotated, ndims, seed);
 	return cached;
 }
@@ -160,27 +162,28 @@ ecp_code_make(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 	int			ndims = EcpCodeDims(dims);
 	float4		r[ECP_CODE_DIMS_MAX];
 	float4		values[ECP_CODE_FACTORS] = {0};
-	double		norm2 = 0;
-	double		sum = 0;
-	double		leader_sum = 0;
+	float4		row_norm2;
+	float4		row_sum;
+	float4		leader_sum;
+	double		norm2;
+	double		sum;
 
 	Assert(dims <= ECP_CODE_DIMS_MAX);
 
 	code_elements(elem, dims, row, r);
-	for (int i = 0; i < ndims; i++)
-	{
-		r[i] -= c->elements[i];
-		norm2 += (double) r[i] * r[i];
-	}
+	for (int i = 0; i < ndims; i += 16)
+		*(EcpLanes *) (r + i) -= *(const EcpLanes *) (c->elements + i);
+	ecp_kernels->f32_dot_rows(r, ndims, (const char *) r, 0, 1, &row_norm2);
 	code_rotate(r, ndims, seed);
-
-	memset(code, 0, EcpCodeBytes(dims));
-	for (int i = 0; i < ndims; i++)
+	ecp_kernels->f32_signs(r, c->rotated, ndims, code, &row_sum, &leader_sum);
+	norm2 = row_norm2;
+	sum = row_sum;
+	if (isinf(norm2))
 	{
-		if (r[i] > 0)
-			code[i / 8] |= 1 << (i % 8);
-		sum += fabsf(r[i]);
-		leader_sum += r[i] > 0 ? c->rotated[i] : -c->rotated[i];
+		/* too much for a float only */
+		norm2 = 0;
+		for (int i = 0; i < ndims; i++)
+			norm2 += (double) r[i] * r[i];
 	}
 
 	/* a row that is its leader has no direction, and needs none */

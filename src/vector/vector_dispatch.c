@@ -379,16 +379,15 @@ void
 ecp_columns_put(uint8 *columns, int nslots, int slot, int dims,
 				const uint8 *row)
 {
-	int			ngroups = EcpGroups(dims);
+	int			whole = dims / ECP_GROUP;
 
-	for (int g = 0; g < ngroups; g++)
+	columns += slot * ECP_GROUP;
+	for (int g = 0; g < whole; g++, columns += nslots * ECP_GROUP)
+		memcpy(columns, row + g * ECP_GROUP, ECP_GROUP);
+	if (whole * ECP_GROUP < dims)
 	{
-		uint8		group[ECP_GROUP] = {0};
-
-		memcpy(group, row + g * ECP_GROUP,
-			   Min(dims - g * ECP_GROUP, ECP_GROUP));
-		memcpy(columns + ((Size) g * nslots + slot) * ECP_GROUP, group,
-			   ECP_GROUP);
+		memset(columns, 0, ECP_GROUP);
+		memcpy(columns, row + whole * ECP_GROUP, dims - whole * ECP_GROUP);
 	}
 }
 
@@ -396,12 +395,79 @@ void
 ecp_columns_get(const uint8 *columns, int nslots, int slot, int dims,
 				uint8 *row)
 {
-	int			ngroups = EcpGroups(dims);
+	int			whole = dims / ECP_GROUP;
 
-	for (int g = 0; g < ngroups; g++)
-		memcpy(row + g * ECP_GROUP,
-			   columns + ((Size) g * nslots + slot) * ECP_GROUP,
-			   Min(dims - g * ECP_GROUP, ECP_GROUP));
+	columns += slot * ECP_GROUP;
+	for (int g = 0; g < whole; g++, columns += nslots * ECP_GROUP)
+		memcpy(row + g * ECP_GROUP, columns, ECP_GROUP);
+	memcpy(row + whole * ECP_GROUP, columns, dims - whole * ECP_GROUP);
+}
+
+void
+ecp_add_bytes(const uint8 *row, int dims, uint32 *sums)
+{
+	ecp_kernels->u8_add(row, dims, sums);
+}
+
+void
+ecp_floats_to_bytes(const float4 *vector, const float4 *lows, float4 scale,
+					int dims, uint8 *bytes)
+{
+	int			whole = dims - dims % 16;
+
+	ecp_kernels->f32_bytes(vector, lows, scale, whole, bytes);
+	if (whole < dims)
+	{
+		float4		rest[16] = {0};
+		float4		rest_lows[16] = {0};
+		uint8		rest_bytes[16];
+		int			n = dims - whole;
+
+		memcpy(rest, vector + whole, n * sizeof(float4));
+		memcpy(rest_lows, lows + whole, n * sizeof(float4));
+		ecp_kernels->f32_bytes(rest, rest_lows, scale, 16, rest_bytes);
+		memcpy(bytes + whole, rest_bytes, n);
+	}
+}
+
+/* Eight elements, and the same with more bits. */
+typedef float4 UnitFloats __attribute__((vector_size(32), aligned(4), may_alias));
+typedef float8 UnitDoubles __attribute__((vector_size(64)));
+
+bool
+ecp_unit_length(float4 *vector, int dims)
+{
+	int			whole = dims - dims % 8;
+	UnitDoubles lanes = {0};
+	double		norm2 = 0;
+	double		scale;
+
+	/* products are exact: nothing depends on how they are added up, but order */
+	for (int d = 0; d < whole; d += 8)
+	{
+		UnitDoubles x = __builtin_convertvector(*(UnitFloats *) (vector + d),
+												UnitDoubles);
+
+		lanes += x * x;
+	}
+	for (int i = 0; i < 8; i++)
+		norm2 += lanes[i];
+	for (int d = whole; d < dims; d++)
+		norm2 += (double) vector[d] * vector[d];
+	if (norm2 == 0)
+		return false;
+
+	scale = 1 / sqrt(norm2);
+	for (int d = 0; d < whole; d += 8)
+	{
+		UnitFloats *x = (UnitFloats *) (vector + d);
+
+		*x = __builtin_convertvector(__builtin_convertvector(*x, UnitDoubles) *
+									 scale, UnitFloats);
+	}
+	for (int d = whole; d < dims; d++)
+		vector[d] = (float4) (vector[d] * scale);
+	return true;
 }
 
 float8

@@ -103,6 +103,21 @@ extern void ecp_columns_get(const uint8 *columns, int nslots, int slot,
  */
 #define ECP_BIT_L2		(255 * 255)
 
+/* Add the elements of a uint8 row to sums. */
+extern void ecp_add_bytes(const uint8 *row, int dims, uint32 *sums);
+
+/*
+ * (vector - lows) * scale in whole numbers, what is outside of uint8's range as
+ * the nearest.
+ */
+extern void ecp_floats_to_bytes(const float4 *vector, const float4 *lows,
+								float4 scale, int dims, uint8 *bytes);
+
+/*
+ * Scale a vector to unit length; false if it is zero, and left as it is.
+ */
+extern bool ecp_unit_length(float4 *vector, int dims);
+
 /* From rank to what the SQL operator returns (sqrt for L2). */
 extern float8 ecp_rank_distance(EcpMetric metric, float8 rank);
 

@@ -182,6 +182,25 @@ typedef struct EcpKernels
 	void		(*code_tables) (const float4 *steps, int ngroups,
 								uint8 *tables);
 
+	/*
+	 * Of n elements (a multiple of 16): a bit each, set where it is positive;
+	 * the sum of their absolute values; and the sum of the elements of y,
+	 * with the other sign where the bit is not set.
+	 */
+	void		(*f32_signs) (const float4 *x, const float4 *y, int n,
+							  uint8 *bits, float4 *sum, float4 *y_sum);
+
+	/* n uint8 elements as floats; the same, added to sums */
+	void		(*u8_floats) (const uint8 *x, int n, float4 *floats);
+	void		(*u8_add) (const uint8 *x, int n, uint32 *sums);
+
+	/*
+	 * n floats (a multiple of 16), less what "lows" says, times scale, as
+	 * uint8; what is outside of their range as the nearest.
+	 */
+	void		(*f32_bytes) (const float4 *x, const float4 *lows,
+							  float4 scale, int n, uint8 *bytes);
+
 	/* bounds of nblocks blocks of 32 rows, as EcpCodeScan says */
 	void		(*code_bounds) (const EcpCodeScan *scan, const uint8 *blocks,
 								const float4 *add, const float4 *times,
@@ -249,6 +268,7 @@ ecp_hadamard_expand(float4 *x, const uint32 *signs, int n, float4 scale)
 	const EcpLaneNumbers lane = {
 		0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 	};
+	int			h = 16;
 
 	for (int i = 0; i < n; i += 16)
 	{
@@ -256,10 +276,10 @@ ecp_hadamard_expand(float4 *x, const uint32 *signs, int n, float4 scale)
 									*(const EcpLaneNumbers *) (signs + i));
 
 #pragma GCC unroll 4
-		for (int h = 1; h < 16; h *= 2)
+		for (int m = 1; m < 16; m *= 2)
 		{
-			EcpLanes	partner = __builtin_shuffle(v, lane ^ h);
-			EcpLaneNumbers upper = (lane & h) != 0;
+			EcpLanes	partner = __builtin_shuffle(v, lane ^ m);
+			EcpLaneNumbers upper = (lane & m) != 0;
 
 			/* lower lane: v + partner; upper lane: partner - v */
 			v = partner +
@@ -267,27 +287,115 @@ ecp_hadamard_expand(float4 *x, const uint32 *signs, int n, float4 scale)
 		}
 		*(EcpLanes *) (x + i) = v * (n == 16 ? scale : 1);
 	}
-	for (int h = 16; h < n; h *= 2)
+	/* two steps at a time, which halves the loads and stores */
+	for (; h * 2 < n; h *= 4)
 	{
-		float4		times = h * 2 == n ? scale : 1;
+		float4		times = h * 4 == n ? scale : 1;
 
-		for (int first = 0; first < n; first += 2 * h)
+		for (int first = 0; first < n; first += 4 * h)
 		{
 			for (int i = first; i < first + h; i += 16)
 			{
 				EcpLanes	a = *(EcpLanes *) (x + i);
 				EcpLanes	b = *(EcpLanes *) (x + i + h);
+				EcpLanes	c = *(EcpLanes *) (x + i + 2 * h);
+				EcpLanes	d = *(EcpLanes *) (x + i + 3 * h);
+				EcpLanes	sum_ab = a + b;
+				EcpLanes	sum_cd = c + d;
+				EcpLanes	less_ab = a - b;
+				EcpLanes	less_cd = c - d;
 
-				*(EcpLanes *) (x + i) = (a + b) * times;
-				*(EcpLanes *) (x + i + h) = (a - b) * times;
+				*(EcpLanes *) (x + i) = (sum_ab + sum_cd) * times;
+				*(EcpLanes *) (x + i + h) = (less_ab + less_cd) * times;
+				*(EcpLanes *) (x + i + 2 * h) = (sum_ab - sum_cd) * times;
+				*(EcpLanes *) (x + i + 3 * h) = (less_ab - less_cd) * times;
 			}
+		}
+	}
+	if (h < n)
+	{
+		for (int i = 0; i < h; i += 16)
+		{
+			EcpLanes	a = *(EcpLanes *) (x + i);
+			EcpLanes	b = *(EcpLanes *) (x + i + h);
+
+			*(EcpLanes *) (x + i) = (a + b) * scale;
+			*(EcpLanes *) (x + i + h) = (a - b) * scale;
 		}
 	}
 }
 
-/* The same for tables: each is a register, entry m of which is lane m. */
 typedef uint8 EcpLaneBytes __attribute__((vector_size(16), aligned(1), may_alias));
 
+static inline __attribute__((always_inline))
+void
+ecp_bytes_expand(const float4 *x, const float4 *lows, float4 scale, int n,
+				 uint8 *bytes)
+{
+	for (int i = 0; i < n; i += 16)
+	{
+		EcpLanes	v = (*(const EcpLanes *) (x + i) -
+						 *(const EcpLanes *) (lows + i)) * scale;
+		EcpLaneNumbers low = v > 0;
+		EcpLaneNumbers high = v >= 255;
+
+		v = (EcpLanes) ((EcpLaneNumbers) v & low & ~high);
+		*(EcpLaneBytes *) (bytes + i) =
+			__builtin_convertvector(__builtin_convertvector(v, EcpLaneNumbers) |
+									(high & 255), EcpLaneBytes);
+	}
+}
+
+/* The sum of 16 lanes, in the order that all instruction sets keep. */
+static inline float4
+ecp_lanes_sum(float4 *lanes)
+{
+	for (int h = 8; h > 0; h /= 2)
+	{
+		for (int i = 0; i < h; i++)
+			lanes[i] += lanes[i + h];
+	}
+	return lanes[0];
+}
+
+/* The signs and their sums, in the same way. */
+static inline __attribute__((always_inline))
+void
+ecp_signs_expand(const float4 *x, const float4 *y, int n, uint8 *bits,
+				 float4 *sum, float4 *y_sum)
+{
+	const EcpLaneNumbers lane = {
+		0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+	};
+	const EcpLaneNumbers bit = {
+		1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384,
+		32768
+	};
+	EcpLanes	sums = {0};
+	EcpLanes	y_sums = {0};
+
+	for (int i = 0; i < n; i += 16)
+	{
+		EcpLanes	v = *(const EcpLanes *) (x + i);
+		EcpLaneNumbers positive = v > 0;
+		EcpLaneNumbers set = positive & bit;
+		EcpLaneNumbers flip = ~positive & PG_INT32_MIN;
+		uint16		word;
+
+#pragma GCC unroll 4
+		for (int h = 8; h > 0; h /= 2)
+			set |= __builtin_shuffle(set, lane ^ h);
+		word = (uint16) set[0];
+		bits[i / 8] = (uint8) word;
+		bits[i / 8 + 1] = (uint8) (word >> 8);
+		sums += (EcpLanes) ((EcpLaneNumbers) v & PG_INT32_MAX);
+		y_sums += (EcpLanes) (*(const EcpLaneNumbers *) (y + i) ^ flip);
+	}
+	*sum = ecp_lanes_sum((float4 *) &sums);
+	*y_sum = ecp_lanes_sum((float4 *) &y_sums);
+}
+
+/* The tables of codes: each is a register, entry m of which is lane m. */
 static inline __attribute__((always_inline))
 void
 ecp_code_tables_expand(const float4 *steps, int ngroups, uint8 *tables)

@@ -646,6 +646,53 @@ avx2_f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
 	ecp_hadamard_expand(x, signs, n, scale);
 }
 
+static TARGET void
+avx2_f32_signs(const float4 *x, const float4 *y, int n, uint8 *bits,
+			   float4 *sum, float4 *y_sum)
+{
+	ecp_signs_expand(x, y, n, bits, sum, y_sum);
+}
+
+static TARGET void
+avx2_u8_floats(const uint8 *x, int n, float4 *floats)
+{
+	int			i = 0;
+
+	for (; i + 8 <= n; i += 8)
+	{
+		__m128i		bytes = _mm_loadl_epi64((const __m128i *) (x + i));
+
+		_mm256_storeu_ps(floats + i,
+						 _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)));
+	}
+	for (; i < n; i++)
+		floats[i] = x[i];
+}
+
+static TARGET void
+avx2_u8_add(const uint8 *x, int n, uint32 *sums)
+{
+	int			i = 0;
+
+	for (; i + 8 <= n; i += 8)
+	{
+		__m128i		bytes = _mm_loadl_epi64((const __m128i *) (x + i));
+		__m256i		old = _mm256_loadu_si256((const __m256i *) (sums + i));
+
+		_mm256_storeu_si256((__m256i *) (sums + i),
+							_mm256_add_epi32(old, _mm256_cvtepu8_epi32(bytes)));
+	}
+	for (; i < n; i++)
+		sums[i] += x[i];
+}
+
+static TARGET void
+avx2_f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
+			   uint8 *bytes)
+{
+	ecp_bytes_expand(x, lows, scale, n, bytes);
+}
+
 /* Bounds of 8 rows from their 16-bit sums in two halves of a register. */
 TEMPLATE void
 store_code_bounds(const EcpCodeScan *scan, __m256i halves, const float4 *add,
@@ -724,6 +771,10 @@ const EcpKernels ecp_kernels_avx2 = {
 	.f32_panel_nearest = avx2_f32_panel_nearest,
 	.f32_hadamard = avx2_f32_hadamard,
 	.code_tables = avx2_code_tables,
+	.f32_signs = avx2_f32_signs,
+	.u8_floats = avx2_u8_floats,
+	.u8_add = avx2_u8_add,
+	.f32_bytes = avx2_f32_bytes,
 	.code_bounds = avx2_code_bounds,
 };
 

@@ -468,14 +468,58 @@ avx512_u8_panel_rank(const EcpPanelView *panel, const int8 *vector,
 	}
 }
 
+/*
+ * Compare a tile of leaders, nblocks (a constant where this is expanded)
+ * blocks from "first" on, with the vectors from "done" on.
+ */
+TEMPLATE void
+u8_nearest_tile(const EcpPanelView *panel, int n, int first, int nblocks,
+				const int8 *vectors, Size stride, int nvectors, int done,
+				__m512i *best, __m512i *best_block)
+{
+	int			ngroups = EcpGroups(panel->dims);
+	__m128i		shift = _mm_cvtsi32_si128(panel->shift);
+	const int8 *vector[TILE_VECTORS];
+	const uint8 *block[TILE_BLOCKS];
+	__m512i		sums[TILE_VECTORS][TILE_BLOCKS];
+
+#pragma GCC unroll 4
+	for (int b = 0; b < nblocks; b++)
+		block[b] = (const uint8 *) panel->data +
+			Min(first + b, (n - 1) / 16) * (Size) ngroups * 64;
+#pragma GCC unroll 6
+	for (int v = 0; v < TILE_VECTORS; v++)
+		vector[v] = vectors + Min(done + v, nvectors - 1) * stride;
+
+	u8_tile(vector, block, ngroups, TILE_VECTORS, nblocks, sums);
+
+#pragma GCC unroll 6
+	for (int v = 0; v < TILE_VECTORS; v++)
+	{
+		int			i = Min(done + v, nvectors - 1);
+
+#pragma GCC unroll 4
+		for (int b = 0; b < nblocks; b++)
+		{
+			int			number = Min(first + b, (n - 1) / 16);
+			__m512i		factor = _mm512_load_si512(panel->factors + number * 16);
+			__m512i		rank = _mm512_sub_epi32(factor,
+												_mm512_sll_epi32(sums[v][b], shift));
+			__mmask16	better = _mm512_mask_cmplt_epi32_mask(LaneMask(n - number * 16),
+															  rank, best[i]);
+
+			best[i] = _mm512_mask_mov_epi32(best[i], better, rank);
+			best_block[i] = _mm512_mask_set1_epi32(best_block[i], better, number);
+		}
+	}
+}
+
 static TARGET void
 avx512_u8_panel_nearest(const EcpPanelView *panel, int n,
 						const int8 *vectors, Size stride, int nvectors,
 						int32 *leaders, int32 *ranks)
 {
-	int			ngroups = EcpGroups(panel->dims);
 	int			nblocks = (n + 15) / 16;
-	__m128i		shift = _mm_cvtsi32_si128(panel->shift);
 	__m512i		best[ECP_PANEL_VECTORS];
 	__m512i		best_block[ECP_PANEL_VECTORS];
 
@@ -487,46 +531,15 @@ avx512_u8_panel_nearest(const EcpPanelView *panel, int n,
 
 	for (int first = 0; first < nblocks; first += TILE_BLOCKS)
 	{
-		const uint8 *block[TILE_BLOCKS];
-		int			number[TILE_BLOCKS];
-		__m512i		factor[TILE_BLOCKS];
-
-		for (int b = 0; b < TILE_BLOCKS; b++)
-		{
-			number[b] = Min(first + b, nblocks - 1);
-			block[b] = (const uint8 *) panel->data +
-				number[b] * (Size) ngroups * 64;
-			factor[b] = _mm512_load_si512(panel->factors + number[b] * 16);
-		}
-
 		for (int done = 0; done < nvectors; done += TILE_VECTORS)
 		{
-			const int8 *vector[TILE_VECTORS];
-			__m512i		sums[TILE_VECTORS][TILE_BLOCKS];
-
-#pragma GCC unroll 6
-			for (int v = 0; v < TILE_VECTORS; v++)
-				vector[v] = vectors + Min(done + v, nvectors - 1) * stride;
-
-			u8_tile(vector, block, ngroups, TILE_VECTORS, TILE_BLOCKS, sums);
-
-#pragma GCC unroll 6
-			for (int v = 0; v < TILE_VECTORS; v++)
-			{
-				int			i = Min(done + v, nvectors - 1);
-
-#pragma GCC unroll 4
-				for (int b = 0; b < TILE_BLOCKS; b++)
-				{
-					__m512i		rank = _mm512_sub_epi32(factor[b],
-														_mm512_sll_epi32(sums[v][b], shift));
-					__mmask16	better = _mm512_mask_cmplt_epi32_mask(LaneMask(n - number[b] * 16),
-																	  rank, best[i]);
-
-					best[i] = _mm512_mask_mov_epi32(best[i], better, rank);
-					best_block[i] = _mm512_mask_set1_epi32(best_block[i], better, number[b]);
-				}
-			}
+			/* the last leaders, or two centres, may need but one block */
+			if (nblocks - first == 1)
+				u8_nearest_tile(panel, n, first, 1, vectors, stride, nvectors,
+								done, best, best_block);
+			else
+				u8_nearest_tile(panel, n, first, TILE_BLOCKS, vectors, stride,
+								nvectors, done, best, best_block);
 		}
 	}
 
@@ -726,6 +739,46 @@ avx512_f32_panel_rank(const EcpPanelView *panel, const float4 *vector,
 		f32_rank(panel, vector, first, n, false, ranks);
 }
 
+/* As for uint8. */
+TEMPLATE void
+f32_nearest_tile(const EcpPanelView *panel, int n, int first, int nblocks,
+				 const char *vectors, Size stride, int nvectors, int done,
+				 bool squared, __m512 *best, __m512i *best_block)
+{
+	const float4 *vector[TILE_VECTORS];
+	const float4 *block[TILE_BLOCKS];
+	__m512		sums[TILE_VECTORS][TILE_BLOCKS];
+
+#pragma GCC unroll 4
+	for (int b = 0; b < nblocks; b++)
+		block[b] = (const float4 *) panel->data +
+			Min(first + b, (n - 1) / 16) * (Size) panel->dims * 16;
+#pragma GCC unroll 6
+	for (int v = 0; v < TILE_VECTORS; v++)
+		vector[v] = (const float4 *) (vectors +
+									  Min(done + v, nvectors - 1) * stride);
+
+	f32_tile(vector, block, panel->dims, TILE_VECTORS, nblocks, squared, sums);
+
+#pragma GCC unroll 6
+	for (int v = 0; v < TILE_VECTORS; v++)
+	{
+		int			i = Min(done + v, nvectors - 1);
+
+#pragma GCC unroll 4
+		for (int b = 0; b < nblocks; b++)
+		{
+			int			number = Min(first + b, (n - 1) / 16);
+			__mmask16	better = _mm512_mask_cmp_ps_mask(LaneMask(n - number * 16),
+														 sums[v][b], best[i],
+														 _CMP_LT_OQ);
+
+			best[i] = _mm512_mask_mov_ps(best[i], better, sums[v][b]);
+			best_block[i] = _mm512_mask_set1_epi32(best_block[i], better, number);
+		}
+	}
+}
+
 TEMPLATE void
 f32_nearest(const EcpPanelView *panel, int n, const char *vectors,
 			Size stride, int nvectors, bool squared, int32 *leaders,
@@ -743,45 +796,14 @@ f32_nearest(const EcpPanelView *panel, int n, const char *vectors,
 
 	for (int first = 0; first < nblocks; first += TILE_BLOCKS)
 	{
-		const float4 *block[TILE_BLOCKS];
-		int			number[TILE_BLOCKS];
-
-		for (int b = 0; b < TILE_BLOCKS; b++)
-		{
-			number[b] = Min(first + b, nblocks - 1);
-			block[b] = (const float4 *) panel->data +
-				number[b] * (Size) panel->dims * 16;
-		}
-
 		for (int done = 0; done < nvectors; done += TILE_VECTORS)
 		{
-			const float4 *vector[TILE_VECTORS];
-			__m512		sums[TILE_VECTORS][TILE_BLOCKS];
-
-#pragma GCC unroll 6
-			for (int v = 0; v < TILE_VECTORS; v++)
-				vector[v] = (const float4 *) (vectors +
-											  Min(done + v, nvectors - 1) * stride);
-
-			f32_tile(vector, block, panel->dims, TILE_VECTORS, TILE_BLOCKS,
-					 squared, sums);
-
-#pragma GCC unroll 6
-			for (int v = 0; v < TILE_VECTORS; v++)
-			{
-				int			i = Min(done + v, nvectors - 1);
-
-#pragma GCC unroll 4
-				for (int b = 0; b < TILE_BLOCKS; b++)
-				{
-					__mmask16	better = _mm512_mask_cmp_ps_mask(LaneMask(n - number[b] * 16),
-																 sums[v][b], best[i],
-																 _CMP_LT_OQ);
-
-					best[i] = _mm512_mask_mov_ps(best[i], better, sums[v][b]);
-					best_block[i] = _mm512_mask_set1_epi32(best_block[i], better, number[b]);
-				}
-			}
+			if (nblocks - first == 1)
+				f32_nearest_tile(panel, n, first, 1, vectors, stride, nvectors,
+								 done, squared, best, best_block);
+			else
+				f32_nearest_tile(panel, n, first, TILE_BLOCKS, vectors, stride,
+								 nvectors, done, squared, best, best_block);
 		}
 	}
 
@@ -816,6 +838,59 @@ static TARGET void
 avx512_f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
 {
 	ecp_hadamard_expand(x, signs, n, scale);
+}
+
+static TARGET void
+avx512_f32_signs(const float4 *x, const float4 *y, int n, uint8 *bits,
+				 float4 *sum, float4 *y_sum)
+{
+	ecp_signs_expand(x, y, n, bits, sum, y_sum);
+}
+
+static TARGET void
+avx512_u8_floats(const uint8 *x, int n, float4 *floats)
+{
+	for (int i = 0; i < n; i += 16)
+	{
+		__mmask16	mask = LaneMask(n - i);
+		__m128i		bytes = _mm_maskz_loadu_epi8(mask, x + i);
+
+		_mm512_mask_storeu_ps(floats + i, mask,
+							  _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes)));
+	}
+}
+
+static TARGET void
+avx512_u8_add(const uint8 *x, int n, uint32 *sums)
+{
+	for (int i = 0; i < n; i += 16)
+	{
+		__mmask16	mask = LaneMask(n - i);
+		__m512i		lanes = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, x + i));
+
+		_mm512_mask_storeu_epi32(sums + i, mask,
+								 _mm512_add_epi32(lanes,
+												  _mm512_maskz_loadu_epi32(mask, sums + i)));
+	}
+}
+
+static TARGET void
+avx512_f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
+				 uint8 *bytes)
+{
+	__m512		times = _mm512_set1_ps(scale);
+
+	for (int i = 0; i < n; i += 16)
+	{
+		__m512		v = _mm512_sub_ps(_mm512_loadu_ps(x + i),
+									  _mm512_loadu_ps(lows + i));
+
+		v = _mm512_mul_ps(v, times);
+		v = _mm512_min_ps(_mm512_max_ps(v, _mm512_setzero_ps()),
+						  _mm512_set1_ps(255));
+		_mm_storeu_si128((__m128i *) (bytes + i),
+						 _mm512_cvtepi32_epi8(_mm512_cvttps_epi32(v)));
+	}
 }
 
 /*
@@ -904,6 +979,10 @@ const EcpKernels ecp_kernels_avx512 = {
 	.f32_panel_nearest = avx512_f32_panel_nearest,
 	.f32_hadamard = avx512_f32_hadamard,
 	.code_tables = avx512_code_tables,
+	.f32_signs = avx512_f32_signs,
+	.u8_floats = avx512_u8_floats,
+	.u8_add = avx512_u8_add,
+	.f32_bytes = avx512_f32_bytes,
 	.code_bounds = avx512_code_bounds,
 };
 

@@ -494,6 +494,56 @@ neon_f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
 	ecp_hadamard_expand(x, signs, n, scale);
 }
 
+static void
+neon_f32_signs(const float4 *x, const float4 *y, int n, uint8 *bits,
+			   float4 *sum, float4 *y_sum)
+{
+	ecp_signs_expand(x, y, n, bits, sum, y_sum);
+}
+
+static void
+neon_u8_floats(const uint8 *x, int n, float4 *floats)
+{
+	int			i = 0;
+
+	for (; i + 8 <= n; i += 8)
+	{
+		uint16x8_t	wide = vmovl_u8(vld1_u8(x + i));
+
+		vst1q_f32(floats + i,
+				  vcvtq_f32_u32(vmovl_u16(vget_low_u16(wide))));
+		vst1q_f32(floats + i + 4,
+				  vcvtq_f32_u32(vmovl_u16(vget_high_u16(wide))));
+	}
+	for (; i < n; i++)
+		floats[i] = x[i];
+}
+
+static void
+neon_u8_add(const uint8 *x, int n, uint32 *sums)
+{
+	int			i = 0;
+
+	for (; i + 8 <= n; i += 8)
+	{
+		uint16x8_t	wide = vmovl_u8(vld1_u8(x + i));
+
+		vst1q_u32(sums + i, vaddw_u16(vld1q_u32(sums + i),
+									  vget_low_u16(wide)));
+		vst1q_u32(sums + i + 4, vaddw_u16(vld1q_u32(sums + i + 4),
+										  vget_high_u16(wide)));
+	}
+	for (; i < n; i++)
+		sums[i] += x[i];
+}
+
+static void
+neon_f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
+			   uint8 *bytes)
+{
+	ecp_bytes_expand(x, lows, scale, n, bytes);
+}
+
 /* Add the 16-bit sums of 8 rows to their 32-bit sums. */
 TEMPLATE void
 add_code_sums(uint32x4_t * sums, uint16x8_t part)
@@ -570,6 +620,10 @@ const EcpKernels ecp_kernels_neon = {
 	.f32_panel_nearest = neon_f32_panel_nearest,
 	.f32_hadamard = neon_f32_hadamard,
 	.code_tables = neon_code_tables,
+	.f32_signs = neon_f32_signs,
+	.u8_floats = neon_u8_floats,
+	.u8_add = neon_u8_add,
+	.f32_bytes = neon_f32_bytes,
 	.code_bounds = neon_code_bounds,
 };
 

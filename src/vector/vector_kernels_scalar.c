@@ -342,6 +342,51 @@ scalar_f32_hadamard(float4 *x, const uint32 *signs, int n, float4 scale)
 }
 
 static void
+scalar_f32_signs(const float4 *x, const float4 *y, int n, uint8 *bits,
+				 float4 *sum, float4 *y_sum)
+{
+	float4		sums[16] = {0};
+	float4		y_sums[16] = {0};
+
+	memset(bits, 0, n / 8);
+	for (int i = 0; i < n; i++)
+	{
+		sums[i % 16] += fabsf(x[i]);
+		y_sums[i % 16] += x[i] > 0 ? y[i] : -y[i];
+		if (x[i] > 0)
+			bits[i / 8] |= 1 << (i % 8);
+	}
+	*sum = ecp_lanes_sum(sums);
+	*y_sum = ecp_lanes_sum(y_sums);
+}
+
+static void
+scalar_u8_floats(const uint8 *x, int n, float4 *floats)
+{
+	for (int i = 0; i < n; i++)
+		floats[i] = x[i];
+}
+
+static void
+scalar_u8_add(const uint8 *x, int n, uint32 *sums)
+{
+	for (int i = 0; i < n; i++)
+		sums[i] += x[i];
+}
+
+static void
+scalar_f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
+				 uint8 *bytes)
+{
+	for (int i = 0; i < n; i++)
+	{
+		float4		v = (x[i] - lows[i]) * scale;
+
+		bytes[i] = v >= 255 ? 255 : v > 0 ? (uint8) v : 0;
+	}
+}
+
+static void
 scalar_code_bounds(const EcpCodeScan *scan, const uint8 *blocks,
 				   const float4 *add, const float4 *times,
 				   const float4 *width, int nblocks, float4 *bounds)
@@ -389,5 +434,9 @@ const EcpKernels ecp_kernels_scalar = {
 	.f32_panel_nearest = scalar_f32_panel_nearest,
 	.f32_hadamard = scalar_f32_hadamard,
 	.code_tables = scalar_code_tables,
+	.f32_signs = scalar_f32_signs,
+	.u8_floats = scalar_u8_floats,
+	.u8_add = scalar_u8_add,
+	.f32_bytes = scalar_f32_bytes,
 	.code_bounds = scalar_code_bounds,
 };

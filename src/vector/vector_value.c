@@ -237,6 +237,9 @@ vector_read_halves(EcpVector *vector)
 	vector->data = vector->detoasted = elements;
 }
 
+/* Eight elements' bits. */
+typedef uint32 VectorBits __attribute__((vector_size(32), aligned(4), may_alias));
+
 /*
  * No branch inside the loop: this runs for every value that an operator or
  * a build reads, and the answer is nearly always yes.
@@ -244,9 +247,19 @@ vector_read_halves(EcpVector *vector)
 static bool
 vector_is_finite(const float4 *elements, int dims)
 {
+	int			whole = dims - dims % 8;
+	VectorBits	lanes = {0};
 	uint32		bad = 0;
 
-	for (int i = 0; i < dims; i++)
+	for (int i = 0; i < whole; i += 8)
+	{
+		VectorBits	bits = *(const VectorBits *) (elements + i);
+
+		lanes |= (VectorBits) ((bits & FLOAT4_EXPONENT) == FLOAT4_EXPONENT);
+	}
+	for (int i = 0; i < 8; i++)
+		bad |= lanes[i];
+	for (int i = whole; i < dims; i++)
 	{
 		uint32		bits;
 
