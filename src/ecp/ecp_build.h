@@ -51,6 +51,7 @@ typedef struct EcpRows
 	int			dims;
 	Size		stride;
 	int			n;
+	bool		shuffled;		/* they are in random order */
 	const char *rows;
 	EcpMemory  *memory;			/* that they begin, or NULL */
 } EcpRows;
@@ -252,6 +253,8 @@ extern void ecp_nearest(const EcpPanel *panel, int n, int dims,
 						const char *rows, Size stride, int nrows,
 						int32 *leaders, float4 *ranks);
 
+extern void ecp_kmeans_near_task(EcpBuild *build, const void *args,
+								 char **memories);
 /* ---- ecp_leaders.c ---- */
 
 extern double ecp_leaders_sample_rows(const EcpBuild *build, double rows);

@@ -11,6 +11,11 @@
  * rows alone.  A team divides the first among itself by rows and the second
  * by centres, so that it gets the same centres as one process.
  *
+ * Most of the work is in comparing rows with centres, and is saved where it
+ * hardly changes the result: the first steps take a part of the rows only, and
+ * in the last ones, when centres move but little, a row is compared with those
+ * near to the centre that it has.
+ *
  * Used by ecp_leaders.c for leaders and nodes, by ecp_merge.c to cut
  * clusters that came out too large, and by the splits of a living index.
  *
@@ -31,6 +36,23 @@
 
 /* Rows whose uint8 elements can be summed in 32 bits. */
 #define SUM_ROWS_MAX		(1 << 24)
+
+/*
+ * The last steps of k-means take all rows, those before, in which centres
+ * move far whatever rows they see, so many a centre.
+ */
+#define KMEANS_WHOLE_STEPS	5
+#define KMEANS_START_ROWS	16
+
+/*
+ * A row that has been compared with all centres, after the first steps, goes
+ * to one that is near to the one it had, if at all: if there are many centres
+ * it is compared with so many only.
+ */
+#define KMEANS_FULL_STEPS	3
+#define KMEANS_NEAR			64
+#define KMEANS_NEAR_MIN		(4 * KMEANS_NEAR)
+#define KMEANS_NEAR_ROWS	96
 
 #define TWO_MEANS_STEPS		8
 #define TWO_MEANS_TRIES		8
@@ -82,11 +104,7 @@ summer_add(Summer *summer, const void *row)
 
 	if (summer->elem == ECP_ELEM_UINT8)
 	{
-		const uint8 *x = row;
-		uint32	   *small = summer->small;
-
-		for (int d = 0; d < dims; d++)
-			small[d] += x[d];
+		ecp_add_bytes(row, dims, summer->small);
 		if (++summer->nsmall == SUM_ROWS_MAX)
 			summer_carry(summer);
 	}
@@ -185,6 +203,7 @@ typedef struct KMeansShape
 	Size		stride;
 	int			n;
 	int			k;
+	int			used;			/* rows of the present step */
 } KMeansShape;
 
 /* A run of k-means, as one process sees it. */
@@ -207,6 +226,15 @@ typedef struct KMeans
 	EcpMemory  *centres_memory;
 	EcpMemory	memory;
 } KMeans;
+
+static int
+kmeans_number_cmp(const void *a, const void *b)
+{
+	int32		x = *(const int32 *) a;
+	int32		y = *(const int32 *) b;
+
+	return x < y ? -1 : x > y;
+}
 
 /* Find the parts of the memory of a run; returns its size. */
 static Size
@@ -318,6 +346,101 @@ ecp_kmeans_means_task(EcpBuild *build, const void *args, char **memories)
 	}
 }
 
+/*
+ * Numbers of the near centres of centre c, itself among them, in ascending
+ * order.  "ranks" has room for all.
+ */
+static void
+kmeans_neighbours(const KMeans *km, int c, int32 *near, float4 *near_ranks,
+				  float4 *ranks)
+{
+	int			n = 0;
+
+	ecp_panel_rank(km->panel, km->centres + c * km->vec_bytes, 0,
+				   km->shape.k, ranks);
+	ranks[c] = -1;				/* whatever it is equal to */
+	for (int i = 0; i < km->shape.k; i++)
+	{
+		int			place;
+
+		if (n == KMEANS_NEAR && !(ranks[i] < near_ranks[n - 1]))
+			continue;
+		if (n < KMEANS_NEAR)
+			n++;
+		for (place = n - 1;
+			 place > 0 && ranks[i] < near_ranks[place - 1]; place--)
+		{
+			near_ranks[place] = near_ranks[place - 1];
+			near[place] = near[place - 1];
+		}
+		near_ranks[place] = ranks[i];
+		near[place] = i;
+	}
+	qsort(near, n, sizeof(int32), kmeans_number_cmp);
+}
+
+/*
+ * The nearest centre of each row that was nearest to one of from .. upto - 1,
+ * among those near to that.
+ */
+static void
+kmeans_nearest_near(KMeans *km, int from, int upto)
+{
+	const KMeansShape *shape = &km->shape;
+	Size		vec_bytes = km->vec_bytes;
+	void	   *memory = palloc_extended(ecp_panel_bytes(shape->elem,
+														 shape->dims,
+														 KMEANS_NEAR),
+										 MCXT_ALLOC_HUGE);
+	EcpPanel   *panel = ecp_panel_init(memory, shape->elem, ECP_METRIC_L2,
+									   shape->dims, KMEANS_NEAR);
+	char	   *rows = palloc(KMEANS_NEAR_ROWS * vec_bytes + 64);
+	float4	   *ranks = palloc_array(float4, shape->k);
+	int32		near[KMEANS_NEAR];
+	float4		near_ranks[KMEANS_NEAR];
+	int32		leaders[KMEANS_NEAR_ROWS];
+	float4		row_ranks[KMEANS_NEAR_ROWS];
+
+	for (int c = from; c < upto; c++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (km->first[c] == km->first[c + 1])
+			continue;
+		kmeans_neighbours(km, c, near, near_ranks, ranks);
+		for (int i = 0; i < KMEANS_NEAR; i++)
+			ecp_panel_set(panel, i, km->centres + near[i] * vec_bytes);
+		for (int done = km->first[c]; done < km->first[c + 1];
+			 done += KMEANS_NEAR_ROWS)
+		{
+			const int32 *order = km->order + done;
+			int			n = Min(km->first[c + 1] - done, KMEANS_NEAR_ROWS);
+
+			for (int i = 0; i < n; i++)
+				memcpy(rows + i * vec_bytes, km->rows + order[i] * shape->stride,
+					   vec_bytes);
+			ecp_panel_nearest(panel, KMEANS_NEAR, rows, vec_bytes, n, leaders,
+							  row_ranks);
+			for (int i = 0; i < n; i++)
+				km->leaders[order[i]] = near[leaders[i]];
+		}
+	}
+	pfree(ranks);
+	pfree(rows);
+	pfree(memory);
+}
+
+void
+ecp_kmeans_near_task(EcpBuild *build, const void *args, char **memories)
+{
+	KMeans		km;
+	int64		from;
+	int64		upto;
+
+	kmeans_attach(&km, args, memories);
+	while (ecp_team_claim(build->team, &from, &upto))
+		kmeans_nearest_near(&km, from, upto);
+}
+
 static void
 kmeans_run(KMeans *km, EcpTask task, int64 nitems, int64 least)
 {
@@ -329,25 +452,30 @@ kmeans_run(KMeans *km, EcpTask task, int64 nitems, int64 least)
 				 lengthof(memories));
 }
 
+/* Every row to its nearest centre; "near": of those near to the one it has. */
 static void
-kmeans_assign(KMeans *km)
+kmeans_assign(KMeans *km, bool near)
 {
 	const KMeansShape *shape = &km->shape;
 
 	for (int i = 0; i < shape->k; i++)
 		ecp_panel_set(km->panel, i, km->centres + i * km->vec_bytes);
-	if (km->team)
-		kmeans_run(km, ECP_TASK_NEAREST, shape->n, 64);
+	if (near && km->team)
+		kmeans_run(km, ECP_TASK_NEAR, shape->k, 1);
+	else if (near)
+		kmeans_nearest_near(km, 0, shape->k);
+	else if (km->team)
+		kmeans_run(km, ECP_TASK_NEAREST, shape->used, 64);
 	else
-		kmeans_nearest(km, 0, shape->n);
+		kmeans_nearest(km, 0, shape->used);
 
 	/* rows by leader, in the order of the rows */
 	memset(km->first, 0, sizeof(int32) * (shape->k + 1));
-	for (int i = 0; i < shape->n; i++)
+	for (int i = 0; i < shape->used; i++)
 		km->first[km->leaders[i] + 1]++;
 	for (int c = 0; c < shape->k; c++)
 		km->first[c + 1] += km->first[c];
-	for (int i = 0; i < shape->n; i++)
+	for (int i = 0; i < shape->used; i++)
 		km->order[km->first[km->leaders[i]]++] = i;
 	for (int c = shape->k; c > 0; c--)
 		km->first[c] = km->first[c - 1];
@@ -460,7 +588,13 @@ ecp_kmeans(EcpTeam *team, const EcpRows *rows, int k, int iterations,
 	kmeans_start(&km, prng);
 	for (int i = 0; i < iterations; i++)
 	{
-		kmeans_assign(&km);
+		int			used = km.shape.used;
+
+		km.shape.used = rows->n;
+		if (rows->shuffled && i < iterations - KMEANS_WHOLE_STEPS)
+			km.shape.used = Min(rows->n, (int64) k * KMEANS_START_ROWS);
+		kmeans_assign(&km, used == rows->n && i >= KMEANS_FULL_STEPS &&
+					  k >= KMEANS_NEAR_MIN);
 		kmeans_update(&km, prng, i == iterations - 1);
 	}
 	ecp_memory_free(&km.memory);

@@ -108,6 +108,7 @@ sample_rows(const EcpBuild *build, EcpSample *sample, EcpRows *rows)
 	rows->dims = build->state.meta.ecpm_dims;
 	rows->stride = sample->stride;
 	rows->n = sample->n;
+	rows->shuffled = true;
 	rows->rows = sample->rows;
 	rows->memory = &sample->memory;
 }
@@ -227,6 +228,7 @@ leaders_of_group(const GroupsShape *shape, int g, const char *rows,
 	group.dims = shape->dims;
 	group.stride = shape->stride;
 	group.n = first[g + 1] - first[g];
+	group.shuffled = true;
 	group.rows = rows + first[g] * shape->stride;
 	found[g] = ecp_kmeans(NULL, &group, place[g + 1] - place[g],
 						  shape->iterations, &prng,

@@ -114,6 +114,7 @@ PGDLLEXPORT void ecp_team_main(dsm_segment *seg, shm_toc *toc);
 
 static const EcpTaskFunction team_tasks[] = {
 	[ECP_TASK_NEAREST] = ecp_kmeans_nearest_task,
+	[ECP_TASK_NEAR] = ecp_kmeans_near_task,
 	[ECP_TASK_MEANS] = ecp_kmeans_means_task,
 	[ECP_TASK_GROUPS] = ecp_leaders_groups_task,
 	[ECP_TASK_SCAN] = ecp_build_scan_task,

@@ -36,6 +36,7 @@ extern void ecp_memory_free(EcpMemory *memory);
 typedef enum EcpTask
 {
 	ECP_TASK_NEAREST,			/* k-means: nearest centres of rows */
+	ECP_TASK_NEAR,				/* the same, of near ones */
 	ECP_TASK_MEANS,				/* k-means: means of centres */
 	ECP_TASK_GROUPS,			/* leaders within the groups of a sample */
 	ECP_TASK_SCAN,				/* read and assign the table's rows */
