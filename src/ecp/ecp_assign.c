@@ -268,6 +268,29 @@ inbuff_sort(EcpInBuff *inbuff, int nleaders)
 	for (int l = nleaders; l > 0; l--)
 		first[l] = first[l - 1];
 	first[0] = 0;
+/* A row of the in-buff in the form in which it is compared with leaders. */
+static void
+assign_prepare(EcpBuild *build, const EcpLeaderTree *tree, const char *row,
+			   char *dst)
+{
+	const void *prepared = row;
+
+	if (!build->prep_same)
+	{
+		EcpVector	vector;
+
+		vector.elem = build->state.meta.ecpm_elem;
+		vector.dims = build->state.meta.ecpm_dims;
+		vector.data = row;
+		vector.detoasted = NULL;
+		prepared = tree->bytes ? build->prepared : dst;
+		ecp_prepare(&build->state.meta, &vector,
+					unconstify(void *, prepared));
+	}
+	if (tree->bytes)
+		ecp_bytes_put(tree->bytes, prepared, (uint8 *) dst);
+}
+
 
 	for (int l = 0; l < nleaders; l++)
 		for (int i = first[l] + 1; i < first[l + 1]; i++)
@@ -287,8 +310,8 @@ ecp_inbuff_assign(EcpBuild *build, EcpInBuff *inbuff)
 	char	   *block = NULL;
 	uint64	   *counts;
 
-	if (!build->prep_same)
-		block = palloc_extended(build->prep_bytes * ASSIGN_BLOCK + 64,
+	if (!build->prep_same || tree->bytes)
+		block = palloc_extended(tree->vec_bytes * ASSIGN_BLOCK + 64,
 								MCXT_ALLOC_HUGE);
 	for (int done = 0; done < inbuff->n; done += step)
 	{
@@ -297,18 +320,10 @@ ecp_inbuff_assign(EcpBuild *build, EcpInBuff *inbuff)
 
 		ecp_ahead_step(build, done);
 		for (int i = 0; block && i < n; i++)
-		{
-			EcpVector	vector;
-
-			vector.elem = build->state.meta.ecpm_elem;
-			vector.dims = build->state.meta.ecpm_dims;
-			vector.data = rows + (Size) i * inbuff->vec_bytes;
-			vector.detoasted = NULL;
-			ecp_prepare(&build->state.meta, &vector,
-						block + i * build->prep_bytes);
-		}
+			assign_prepare(build, tree, rows + (Size) i * inbuff->vec_bytes,
+						   block + i * tree->vec_bytes);
 		tree_assign(tree, block ? block : rows,
-					block ? build->prep_bytes : inbuff->vec_bytes, n,
+					block ? tree->vec_bytes : inbuff->vec_bytes, n,
 					inbuff->leaders + done);
 	}
 	if (block)

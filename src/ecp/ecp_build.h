@@ -67,17 +67,27 @@ typedef struct EcpSample
 	double		table_rows;		/* rows to be indexed, an estimate */
 } EcpSample;
 
+/* How bytes are made of floats; see ecp_bytes.c. */
+typedef struct EcpByteForm
+{
+	int			dims;
+	float4		scale;
+	float4		lows[FLEXIBLE_ARRAY_MEMBER];
+} EcpByteForm;
+
 /*
  * The frozen leaders.  Level 0 are those of the clusters, level l > 0 those
  * of the nodes of level l; the root is a node of level nlevels and not in
  * here.  Entries are in tree order: the children of entry i of level l are
- * the entries first[l][i] .. first[l][i + 1] - 1 of level l - 1.
+ * the entries first[l][i] .. first[l][i + 1] - 1 of level l - 1.  Rows are
+ * compared with them as prepared, or as bytes made of that.
  */
 typedef struct EcpLeaderTree
 {
 	EcpElem		elem;
 	int			dims;
 	Size		vec_bytes;
+	EcpByteForm *bytes;			/* NULL: prepared vectors */
 	int			nlevels;
 	int			n[ECP_LEVELS_MAX];
 	EcpPanel   *panel[ECP_LEVELS_MAX];
@@ -243,6 +253,8 @@ extern int	ecp_kmeans(EcpTeam *team, const EcpRows *rows, int k,
 					   char *centres, EcpMemory *centres_memory);
 extern void ecp_kmeans_nearest_task(EcpBuild *build, const void *args,
 									char **memories);
+extern void ecp_kmeans_near_task(EcpBuild *build, const void *args,
+								 char **memories);
 extern void ecp_kmeans_means_task(EcpBuild *build, const void *args,
 								  char **memories);
 
@@ -253,8 +265,6 @@ extern void ecp_nearest(const EcpPanel *panel, int n, int dims,
 						const char *rows, Size stride, int nrows,
 						int32 *leaders, float4 *ranks);
 
-extern void ecp_kmeans_near_task(EcpBuild *build, const void *args,
-								 char **memories);
 /* ---- ecp_leaders.c ---- */
 
 extern double ecp_leaders_sample_rows(const EcpBuild *build, double rows);
@@ -269,9 +279,26 @@ extern EcpLeaderTree *ecp_leaders_single(EcpBuild *build, const void *leader);
 extern void ecp_leaders_groups_task(EcpBuild *build, const void *args,
 									char **memories);
 
+/* Entry i of a level, as prepared vectors are. */
+extern void ecp_tree_get(const EcpLeaderTree *tree, int level, int i,
+						 void *vector);
+
 /* Move a tree to shared memory, and find it there. */
 extern void ecp_tree_share(EcpBuild *build);
 extern EcpLeaderTree *ecp_tree_attach(char *memory);
+
+/* ---- ecp_bytes.c ---- */
+
+extern Size ecp_bytes_size(int dims);
+extern EcpByteForm *ecp_bytes_form(const EcpRows *rows);
+extern void ecp_bytes_put(const EcpByteForm *form, const float4 *vector,
+						  uint8 *bytes);
+extern void ecp_bytes_get(const EcpByteForm *form, const uint8 *bytes,
+						  float4 *vector);
+extern void ecp_bytes_rows(const EcpByteForm *form, const EcpRows *rows,
+						   EcpRows *bytes, EcpMemory *memory);
+extern bool ecp_bytes_serve(const EcpRows *bytes, const char *leaders,
+							int nleaders);
 
 /* ---- ecp_assign.c ---- */
 

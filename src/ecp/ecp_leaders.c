@@ -279,7 +279,7 @@ leaders_two_level(EcpBuild *build, EcpSample *sample, int nleaders,
 {
 	int			ngroups = leaders_groups(nleaders);
 	Size		vec_bytes = build->prep_bytes;
-	EcpRows		rows;
+	EcpRows		rows = {0};
 	EcpMemory	centres;
 	EcpMemory	groups;
 	int32	   *first;
@@ -347,20 +347,22 @@ typedef struct TreeLevel
  * the entries of "next".
  */
 static void
-tree_group(EcpBuild *build, TreeLevel *level, TreeLevel *next, int k)
+tree_group(EcpBuild *build, const EcpLeaderTree *tree, TreeLevel *level,
+		   TreeLevel *next, int k)
 {
-	EcpElem		elem = build->state.meta.ecpm_leader_elem;
-	int			dims = build->state.meta.ecpm_dims;
+	EcpElem		elem = tree->elem;
+	int			dims = tree->dims;
+	Size		vec_bytes = tree->vec_bytes;
 	int			iterations = build->options.leaders == ECP_LEADERS_RANDOM ?
 		0 : KMEANS_ITERATIONS;
 	EcpRows		rows = {0};
 	void	   *memory;
 	EcpPanel   *panel;
 
-	next->vectors = palloc_extended(k * build->prep_bytes, MCXT_ALLOC_HUGE);
+	next->vectors = palloc_extended(k * vec_bytes, MCXT_ALLOC_HUGE);
 	rows.elem = elem;
 	rows.dims = dims;
-	rows.stride = build->prep_bytes;
+	rows.stride = vec_bytes;
 	rows.n = level->n;
 	rows.rows = level->vectors;
 	next->n = ecp_kmeans(NULL, &rows, k, iterations, &build->prng,
@@ -370,8 +372,8 @@ tree_group(EcpBuild *build, TreeLevel *level, TreeLevel *next, int k)
 							 MCXT_ALLOC_HUGE);
 	panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims, next->n);
 	for (int i = 0; i < next->n; i++)
-		ecp_panel_set(panel, i, next->vectors + i * build->prep_bytes);
-	ecp_nearest(panel, next->n, dims, level->vectors, build->prep_bytes,
+		ecp_panel_set(panel, i, next->vectors + i * vec_bytes);
+	ecp_nearest(panel, next->n, dims, level->vectors, vec_bytes,
 				level->n, level->parent, NULL);
 	pfree(memory);
 }
@@ -437,11 +439,15 @@ tree_node_targets(EcpBuild *build, int nlevels, int fanout)
 								  build->options.levels == 0 ? TREE_NODE_MAX : 16));
 }
 
-/* Make the tree over n leaders. */
+/*
+ * Make the tree over n leaders, which are bytes if "form" (which is copied) is
+ * given.
+ */
 static EcpLeaderTree *
-tree_create(EcpBuild *build, char *leaders, int n)
+tree_create(EcpBuild *build, const EcpByteForm *form, char *leaders, int n)
 {
-	EcpElem		elem = build->state.meta.ecpm_leader_elem;
+	EcpElem		elem = form ? ECP_ELEM_UINT8 :
+		build->state.meta.ecpm_leader_elem;
 	int			dims = build->state.meta.ecpm_dims;
 	MemoryContext ctx = AllocSetContextCreate(build->ctx, "ecp leaders",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -453,7 +459,12 @@ tree_create(EcpBuild *build, char *leaders, int n)
 	tree->ctx = ctx;
 	tree->elem = elem;
 	tree->dims = dims;
-	tree->vec_bytes = build->prep_bytes;
+	tree->vec_bytes = ecp_vector_bytes(elem, dims);
+	if (form)
+	{
+		tree->bytes = MemoryContextAlloc(ctx, ecp_bytes_size(dims));
+		memcpy(tree->bytes, form, ecp_bytes_size(dims));
+	}
 	tree->nlevels = tree_levels(build, n, &fanout);
 	tree_node_targets(build, tree->nlevels, fanout);
 	top = tree->nlevels - 1;
@@ -467,7 +478,7 @@ tree_create(EcpBuild *build, char *leaders, int n)
 		levels[l].place = palloc_extended(sizeof(int32) * levels[l].n,
 										  MCXT_ALLOC_HUGE);
 		if (l < top)
-			tree_group(build, &levels[l], &levels[l + 1],
+			tree_group(build, tree, &levels[l], &levels[l + 1],
 					   (int) ceil(levels[l].n / (double) fanout));
 	}
 
@@ -492,9 +503,30 @@ tree_create(EcpBuild *build, char *leaders, int n)
 						   elem, ECP_METRIC_L2, dims, level->n);
 		for (int i = 0; i < level->n; i++)
 			ecp_panel_set(tree->panel[l], level->place[i],
-						  level->vectors + i * build->prep_bytes);
+						  level->vectors + i * tree->vec_bytes);
 	}
 	return tree;
+}
+
+/*
+ * Learn leaders from bytes made of the sample, if that serves; returns their
+ * number, or 0.
+ */
+static int
+leaders_by_bytes(EcpBuild *build, const EcpByteForm *form,
+				 const EcpRows *rows, int wanted, EcpMemory *leaders)
+{
+	EcpRows		bytes;
+	EcpMemory	memory;
+	int			n;
+
+	ecp_bytes_rows(form, rows, &bytes, &memory);
+	n = ecp_kmeans(build->team, &bytes, wanted, KMEANS_ITERATIONS,
+				   &build->prng, leaders->address, leaders);
+	if (!ecp_bytes_serve(&bytes, leaders->address, n))
+		n = 0;
+	ecp_memory_free(&memory);
+	return n;
 }
 
 /*
@@ -511,10 +543,11 @@ ecp_leaders_choose(EcpBuild *build, EcpSample *sample)
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldctx = MemoryContextSwitchTo(workctx);
 	int			wanted = (int) ecp_leaders_wanted(build, sample->table_rows);
-	int			iterations = KMEANS_ITERATIONS;
+	bool		random = build->options.leaders == ECP_LEADERS_RANDOM;
 	EcpMemory	leaders;
-	EcpRows		rows;
-	int			n;
+	EcpRows		rows = {0};
+	EcpByteForm *form = NULL;
+	int			n = 0;
 	EcpLeaderTree *tree;
 
 	leaders_notice(build, sample->table_rows, wanted);
@@ -523,18 +556,25 @@ ecp_leaders_choose(EcpBuild *build, EcpSample *sample)
 					 mul_size(wanted + leaders_groups(wanted),
 							  build->prep_bytes));
 	sample_rows(build, sample, &rows);
-	if (build->options.leaders == ECP_LEADERS_RANDOM)
-		iterations = 0;
-	if (iterations == 0 || leaders_flat(build, wanted))
-		n = ecp_kmeans(build->team, &rows, wanted, iterations, &build->prng,
-					   leaders.address, &leaders);
-	else
-		n = leaders_two_level(build, sample, wanted, &leaders);
+	if (!random)
+		form = ecp_bytes_form(&rows);
+	if (form)
+		n = leaders_by_bytes(build, form, &rows, wanted, &leaders);
+	if (n == 0)
+	{
+		form = NULL;
+		if (random || leaders_flat(build, wanted))
+			n = ecp_kmeans(build->team, &rows, wanted,
+						   random ? 0 : KMEANS_ITERATIONS, &build->prng,
+						   leaders.address, &leaders);
+		else
+			n = leaders_two_level(build, sample, wanted, &leaders);
+	}
 	ecp_memory_free(&sample->memory);
 	sample->rows = NULL;
 	sample->n = 0;
 
-	tree = tree_create(build, leaders.address, n);
+	tree = tree_create(build, form, leaders.address, n);
 	ecp_memory_free(&leaders);
 
 	MemoryContextSwitchTo(oldctx);
@@ -549,11 +589,26 @@ ecp_leaders_single(EcpBuild *build, const void *leader)
 												  "ecp leaders, temporary",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldctx = MemoryContextSwitchTo(workctx);
-	EcpLeaderTree *tree = tree_create(build, unconstify(void *, leader), 1);
+	EcpLeaderTree *tree = tree_create(build, NULL,
+									  unconstify(void *, leader), 1);
 
 	MemoryContextSwitchTo(oldctx);
 	MemoryContextDelete(workctx);
 	return tree;
+}
+
+void
+ecp_tree_get(const EcpLeaderTree *tree, int level, int i, void *vector)
+{
+	uint8		bytes[ECP_DIMS_MAX];
+
+	if (tree->bytes == NULL)
+	{
+		ecp_panel_get(tree->panel[level], i, vector);
+		return;
+	}
+	ecp_panel_get(tree->panel[level], i, bytes);
+	ecp_bytes_get(tree->bytes, bytes, vector);
 }
 
 /* ---- sharing ---- */
@@ -568,6 +623,7 @@ typedef struct TreeImage
 	int			n[ECP_LEVELS_MAX];
 	Size		panel[ECP_LEVELS_MAX];
 	Size		first[ECP_LEVELS_MAX];	/* 0 = none */
+	Size		bytes;			/* the same */
 } TreeImage;
 
 /* Lay out a tree; returns its bytes. */
@@ -596,6 +652,12 @@ tree_layout(const EcpLeaderTree *tree, TreeImage *image)
 										((Size) tree->n[l] + 1)));
 		}
 	}
+	if (tree->bytes)
+	{
+		image->bytes = offset;
+		offset = add_size(offset,
+						  TYPEALIGN(64, ecp_bytes_size(tree->dims)));
+	}
 	return offset;
 }
 
@@ -616,6 +678,8 @@ ecp_tree_attach(char *memory)
 		if (image->first[l] > 0)
 			tree->first[l] = (int32 *) (memory + image->first[l]);
 	}
+	if (image->bytes > 0)
+		tree->bytes = (EcpByteForm *) (memory + image->bytes);
 	return tree;
 }
 
@@ -642,6 +706,8 @@ ecp_tree_share(EcpBuild *build)
 			memcpy(memory + image.first[l], tree->first[l],
 				   sizeof(int32) * ((Size) tree->n[l] + 1));
 	}
+	if (tree->bytes)
+		memcpy(memory + image.bytes, tree->bytes, ecp_bytes_size(tree->dims));
 	build->tree = ecp_tree_attach(memory);
 	MemoryContextDelete(tree->ctx);
 }

@@ -613,7 +613,7 @@ merge_cluster(Merge *merge, MergeSet *set, int capacity, int l, char *leader)
 	if (build->options.leaders == ECP_LEADERS_RANDOM &&
 		build->counts[l] <= (uint64) set->max)
 	{
-		ecp_panel_get(build->tree->panel[0], l, leader);
+		ecp_tree_get(build->tree, 0, l, leader);
 		set->leader = leader;
 	}
 	merge->lone = build->counts[l] == build->index_tuples &&
@@ -847,7 +847,7 @@ merge_nodes(Merge *merge, int level)
 			set.parent = tree_parent(tree, level, in->parents[from], &cursor);
 			if (set.n <= set.max)
 			{
-				ecp_panel_get(tree->panel[level], in->parents[from], leader);
+				ecp_tree_get(tree, level, in->parents[from], leader);
 				set.leader = leader;
 			}
 		}
