@@ -52,8 +52,6 @@ bool
 ecp_prepare(const EcpMetaPageData *meta, const EcpVector *vector, void *dst)
 {
 	float4	   *x = dst;
-	double		norm2 = 0;
-	double		scale;
 
 	Assert(vector->elem == meta->ecpm_elem);
 
@@ -71,17 +69,8 @@ ecp_prepare(const EcpMetaPageData *meta, const EcpVector *vector, void *dst)
 	else
 		elog(ERROR, "unexpected element kind %d", vector->elem);
 
-	if (meta->ecpm_metric != ECP_METRIC_COSINE)
-		return true;
-
-	for (int d = 0; d < vector->dims; d++)
-		norm2 += (double) x[d] * x[d];
-	if (norm2 == 0)
-		return false;
-	scale = 1 / sqrt(norm2);
-	for (int d = 0; d < vector->dims; d++)
-		x[d] = (float4) (x[d] * scale);
-	return true;
+	return meta->ecpm_metric != ECP_METRIC_COSINE ||
+		ecp_unit_length(x, vector->dims);
 }
 
 /* ---- the in-buff ---- */
@@ -268,6 +257,17 @@ inbuff_sort(EcpInBuff *inbuff, int nleaders)
 	for (int l = nleaders; l > 0; l--)
 		first[l] = first[l - 1];
 	first[0] = 0;
+
+	for (int l = 0; l < nleaders; l++)
+		for (int i = first[l] + 1; i < first[l + 1]; i++)
+			if (inbuff_tid_cmp(&order[i - 1], &order[i], inbuff->tids) > 0)
+			{
+				qsort_arg(order + first[l], first[l + 1] - first[l],
+						  sizeof(int32), inbuff_tid_cmp, inbuff->tids);
+				break;
+			}
+}
+
 /* A row of the in-buff in the form in which it is compared with leaders. */
 static void
 assign_prepare(EcpBuild *build, const EcpLeaderTree *tree, const char *row,
@@ -289,17 +289,6 @@ assign_prepare(EcpBuild *build, const EcpLeaderTree *tree, const char *row,
 	}
 	if (tree->bytes)
 		ecp_bytes_put(tree->bytes, prepared, (uint8 *) dst);
-}
-
-
-	for (int l = 0; l < nleaders; l++)
-		for (int i = first[l] + 1; i < first[l + 1]; i++)
-			if (inbuff_tid_cmp(&order[i - 1], &order[i], inbuff->tids) > 0)
-			{
-				qsort_arg(order + first[l], first[l + 1] - first[l],
-						  sizeof(int32), inbuff_tid_cmp, inbuff->tids);
-				break;
-			}
 }
 
 void

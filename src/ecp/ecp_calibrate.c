@@ -154,6 +154,9 @@ calibrate_codes(EcpCalibration *cal, const EcpProbeRun *run, Buffer buffer,
 	number = ecp_rerank_add_page(&cal->rerank, run, first, n, view->tids);
 	for (int i = 0; i < n; i++)
 	{
+		/* of nearly all rows this is all */
+		if (!(bounds[i] < cal->truth.kth || bounds[i] < cal->seen.kth))
+			continue;
 		if (!EcpSlotIsLive(view, i) ||
 			calibrate_is_self(cal, &view->tids[i]))
 			continue;
@@ -194,6 +197,8 @@ calibrate_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 							n, cal->ranks);
 	for (int i = 0; i < n; i++)
 	{
+		if (!(cal->ranks[i] < cal->truth.kth))
+			continue;
 		if (!EcpSlotIsLive(view, i) ||
 			calibrate_is_self(cal, &view->tids[i]))
 			continue;

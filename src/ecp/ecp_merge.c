@@ -38,6 +38,9 @@
 /* Parts that the leaves are divided into, for each process. */
 #define MERGE_ITEMS		8
 
+/* Rows that are compared with their leader at a time. */
+#define RADIUS_ROWS		64
+
 typedef struct Merge
 {
 	EcpBuild   *build;
@@ -330,22 +333,32 @@ merge_radius(const EcpBuild *build, const MergeSet *set, const char *leader)
 {
 	int			dims = build->state.meta.ecpm_dims;
 	EcpElem		elem = build->state.meta.ecpm_leader_elem;
-	void	   *memory = palloc_extended(ecp_panel_bytes(elem, dims, 1),
-										 MCXT_ALLOC_HUGE);
-	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims, 1);
-	int32	   *leaders = palloc_array(int32, set->n);
-	float4	   *ranks = palloc_array(float4, set->n);
-	float4		largest = 0;
+	EcpQuery   *query = ecp_query_create(elem, ECP_METRIC_L2, dims, leader);
+	uint32		values[ECP_FACTORS_MAX][RADIUS_ROWS];
+	const uint32 *const factors[ECP_FACTORS_MAX] = {values[0], values[1]};
+	float8		largest = 0;
 
-	ecp_panel_set(panel, 0, leader);
-	ecp_nearest(panel, 1, dims, set->prepared, build->prep_bytes, set->n,
-				leaders, ranks);
-	for (int i = 0; i < set->n; i++)
-		largest = Max(largest, ranks[i]);
-	pfree(leaders);
-	pfree(ranks);
-	pfree(memory);
-	return sqrtf(largest);
+	for (int done = 0; done < set->n; done += RADIUS_ROWS)
+	{
+		const char *rows = set->prepared + done * build->prep_bytes;
+		int			n = Min(set->n - done, RADIUS_ROWS);
+		float8		ranks[RADIUS_ROWS];
+
+		for (int i = 0; i < n; i++)
+		{
+			uint32		row_factors[ECP_FACTORS_MAX] = {0};
+
+			ecp_factors_compute(elem, ECP_METRIC_L2, dims,
+								rows + i * build->prep_bytes, row_factors);
+			for (int f = 0; f < ECP_FACTORS_MAX; f++)
+				values[f][i] = row_factors[f];
+		}
+		ecp_query_rank_rows(query, rows, build->prep_bytes, factors, n, ranks);
+		for (int i = 0; i < n; i++)
+			largest = Max(largest, ranks[i]);
+	}
+	pfree(query);
+	return (float4) sqrt(largest);
 }
 
 static uint32
