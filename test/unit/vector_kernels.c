@@ -690,6 +690,56 @@ test_all_codes(const char *isa, EcpElem elem, EcpMetric metric)
 		  0);
 }
 
+/* What one instruction set makes of elements. */
+typedef struct Converted
+{
+	float4		floats[300];
+	uint32		sums[300];
+	uint8		bytes[300];
+} Converted;
+
+static void
+convert_all(const char *isa, int dims, const uint8 *u8, const float4 *f32,
+			const float4 *lows, Converted *converted)
+{
+	if (!ecp_kernels_select(isa))
+		abort();
+	memset(converted, 0, sizeof(Converted));
+	for (int d = 0; d < dims; d++)
+		converted->sums[d] = d;
+	ecp_kernels->u8_floats(u8, dims, converted->floats);
+	ecp_add_bytes(u8, dims, converted->sums);
+	ecp_floats_to_bytes(f32, lows, 100, dims, converted->bytes);
+}
+
+/* Floats and sums of bytes, and bytes of floats, are equal to the scalar ones. */
+static void
+test_conversions(const char *isa)
+{
+	for (int dims = 1; dims < 300; dims++)
+	{
+		uint8		u8[300];
+		float4		f32[300];
+		float4		lows[300];
+		Converted	scalar;
+		Converted	other;
+
+		fill_u8(u8, dims, dims % NPATTERNS);
+		fill_f32(f32, dims, 0);
+		fill_f32(lows, dims, 0);
+		f32[0] = dims % 2 ? 3e38f : -3e38f;
+		convert_all("scalar", dims, u8, f32, lows, &scalar);
+		convert_all(isa, dims, u8, f32, lows, &other);
+		check(memcmp(&scalar, &other, sizeof(Converted)) == 0, isa,
+			  "conversions", dims, 1, 0);
+		check(other.bytes[0] == (dims % 2 ? 255 : 0), isa,
+			  "byte of what is outside", dims, 1, 0);
+		check(other.sums[dims - 1] == dims - 1 + u8[dims - 1] &&
+			  other.floats[dims - 1] == u8[dims - 1], isa,
+			  "sum and float of a byte", dims, 1, 0);
+	}
+}
+
 static void
 test_isa(const char *isa)
 {
@@ -700,6 +750,11 @@ test_isa(const char *isa)
 	npassed = nfailed = 0;
 	test_all_rows(isa, ECP_ELEM_BIT, ECP_METRIC_HAMMING);
 	unit_ok(nfailed == 0 && npassed > 0, "%s, bit Hamming: rows (%d comparisons)",
+			isa, npassed + nfailed);
+
+	npassed = nfailed = 0;
+	test_conversions(isa);
+	unit_ok(nfailed == 0 && npassed > 0, "%s: conversions (%d comparisons)",
 			isa, npassed + nfailed);
 
 	for (int e = 0; e < lengthof(elems); e++)
