@@ -49,11 +49,12 @@
 #include "vector/vector_codes.h"
 
 /*
- * So many queries are searched for even if that takes longer than it should,
- * but not more than so many times as long, or these seconds.  Of fewer than
+ * So many queries are searched for even if that takes longer than it should
+ * (all that a build wants: fewer would ask for more probes in all searches to
+ * come), but not more than so many times as long, or these seconds.  Of fewer than
  * the least number there is no curve, and scans go by the rule.
  */
-#define CALIBRATE_QUERIES_MIN	256
+#define CALIBRATE_QUERIES_MIN	ECP_CALIBRATE_QUERIES
 #define CALIBRATE_PATIENCE		3
 #define CALIBRATE_SECONDS		5.0
 #define CALIBRATE_QUERIES_LEAST	100
