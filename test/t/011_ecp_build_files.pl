@@ -30,9 +30,9 @@ $node->safe_psql(
 				WHERE pid = pg_backend_pid() AND phase ~ ''assigning rows'');
 		END';
 	CREATE FUNCTION waits(id int, v bytea) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS
-		'BEGIN IF assigning(id) THEN PERFORM pg_advisory_xact_lock(1); END IF; RETURN v; END';
+		'BEGIN IF public.assigning(id) THEN PERFORM pg_advisory_xact_lock(1); END IF; RETURN v; END';
 	CREATE FUNCTION fails(id int, v bytea) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS
-		'BEGIN IF assigning(id) THEN PERFORM 1 / 0; END IF; RETURN v; END';
+		'BEGIN IF public.assigning(id) THEN PERFORM 1 / 0; END IF; RETURN v; END';
 ));
 
 # The directory of the files of a build that is under way, or ''.

@@ -31,7 +31,7 @@ $node->safe_psql(
 		END';
 	CREATE FUNCTION waits(id int, v bytea) RETURNS bytea LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS
 		'BEGIN
-			IF id >= $half AND (pg_stat_file(''hold'', true)).size IS NOT NULL AND assigning(id) THEN
+			IF id >= $half AND (pg_stat_file(''hold'', true)).size IS NOT NULL AND public.assigning(id) THEN
 				WHILE (pg_stat_file(''hold'', true)).size IS NOT NULL LOOP
 					PERFORM pg_sleep(0.01);
 				END LOOP;
@@ -40,7 +40,7 @@ $node->safe_psql(
 		END';
 	CREATE FUNCTION fails(id int, v bytea) RETURNS bytea LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS
 		'BEGIN
-			IF id >= $half AND assigning(id) THEN
+			IF id >= $half AND public.assigning(id) THEN
 				IF EXISTS (SELECT FROM pg_stat_activity
 					WHERE pid = pg_backend_pid() AND backend_type = ''parallel worker'')
 				THEN PERFORM 1 / 0; END IF;
