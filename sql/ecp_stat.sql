@@ -26,11 +26,11 @@ BEGIN
 END $$;
 SELECT s.scans, s.early_stops = l.early AS early, s.clusters = l.clusters AS clusters,
 	s.pages = l.pages AS pages, s.vectors = l.vectors AS vectors,
-	s.reranked = l.reranked AS reranked, s.filtered, s.returned, s.dropped,
-	s.inserts, s.stats_reset IS NOT NULL AS since
+	s.reranked = l.reranked AS reranked, s.filtered, s.returned,
+	s.dropped = l.dropped AS dropped, s.inserts, s.stats_reset IS NOT NULL AS since
 FROM ecp_stat_get('stat_i') s, (SELECT count(*) FILTER (WHERE early) AS early,
 	sum(clusters) AS clusters, sum(pages) AS pages, sum(vectors) AS vectors,
-	sum(reranked) AS reranked FROM stat_sums) l;
+	sum(reranked) AS reranked, sum(dropped) AS dropped FROM stat_sums) l;
 SELECT count(*) FROM (SELECT id FROM stat_t WHERE tenant = 3
 	ORDER BY v <-> '{0.1, 0.2, 0.3}' LIMIT 10) s;
 SELECT count(*) FROM ecp_knn_batch('stat_i', 'SELECT v FROM stat_t WHERE id <= 30', 5);
