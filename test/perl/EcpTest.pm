@@ -125,6 +125,9 @@ max_wal_size = 256MB
 log_statement = ddl
 log_min_messages = warning
 CONF
+	# a standby that is slow to connect must find all WAL
+	$node->append_conf('postgresql.conf', "wal_keep_size = 2GB\n")
+	  if $opt{streaming};
 	$node->append_conf('postgresql.conf', $opt{conf}) if defined $opt{conf};
 	return $node if defined $opt{start} && !$opt{start};
 	$node->start;

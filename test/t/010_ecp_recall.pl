@@ -4,10 +4,10 @@
 # that went down a single path would stop at a ceiling below 1 whatever the
 # number of probes.
 #
-# The floors: 0.95 is what the default aims at with k-means leaders and one
-# level, less 0.02 for the sample of 100 queries; deeper trees compare fewer
-# leaders for their clusters, and random leaders need up to twice as many
-# vectors for the same recall.
+# The floors: 0.95 is what the default aims at with k-means leaders, less 0.03:
+# of 500 queries the mean varies by 0.005 from one set of leaders to another,
+# and compilers and processors make other sets.  Random leaders need up to
+# twice as many vectors for the same recall.
 use strict;
 use warnings;
 
@@ -19,10 +19,10 @@ my $node = ecp_cluster('recall', conf => "fsync = off\n");
 
 load_vecs($node, 'items', 'base.bvecs', limit => $rows);
 load_vecs($node, 'reals', 'base.bvecs', limit => $rows, type => 'real[]');
-load_vecs($node, 'queries', 'query.bvecs', limit => 100);
+load_vecs($node, 'queries', 'query.bvecs', limit => 500);
 load_vecs(
 	$node, 'real_queries', 'query.bvecs',
-	limit => 100,
+	limit => 500,
 	type => 'real[]');
 
 sub check_index
@@ -44,7 +44,8 @@ sub check_index
 		SELECT NULL FROM (SELECT id FROM $table
 			ORDER BY v $op (SELECT v FROM $queries LIMIT 1) LIMIT 1) s;
 		SELECT r.recall FROM ecp_last_scan() s,
-			LATERAL ecp_recall('i', probes => ARRAY[0, 2 * s.probes, 1000000],
+			LATERAL ecp_recall('i', samples => 500,
+				probes => ARRAY[0, 2 * s.probes, 1000000],
 				queries => 'SELECT v FROM $queries ORDER BY id') r));
 	shift @recall;    # of the first SELECT
 	is(scalar @recall, 3, "$name: three points");
@@ -57,7 +58,7 @@ foreach my $levels (1 .. 4)
 {
 	foreach my $leaders ('kmeans', 'random')
 	{
-		my $floor = $leaders eq "kmeans" ? 0.93 : 0.85;
+		my $floor = $leaders eq "kmeans" ? 0.92 : 0.85;
 
 		foreach my $metric ('l2', 'ip', 'cosine')
 		{
@@ -82,7 +83,7 @@ foreach my $levels (1 .. 4)
 foreach my $metric ('l2', 'ip', 'cosine')
 {
 	check_index("real $metric", 'reals', "v real_${metric}_ops",
-		'levels = 2', 0.93, 'auto');
+		'levels = 2', 0.92, 'auto');
 }
 
 # ecp_recall() agrees with what the executor finds

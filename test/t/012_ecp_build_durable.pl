@@ -27,7 +27,10 @@ $standby->start;
 # WAL, and replay of all of it on a standby and after a crash
 my $wal = wal_bytes($node, $build);
 my $size = $node->safe_psql('postgres', "SELECT pg_relation_size('i')");
-cmp_ok($wal, '<=', 1.1 * $size,
+# and of changes to catalogs, which count with an index as small as this
+cmp_ok(
+	$wal, '<=',
+	1.1 * $size + 65536,
 	'a build writes WAL of the size of the index');
 answers_alike($node, $standby, $clusters,
 	'the standby has the same clusters');

@@ -39,7 +39,7 @@ is($out, '2', 'the number of processes is that of those that ran');
 );
 like(
 	$err,
-	qr/temporary file size exceeds temp_file_limit/,
+	qr/temporary file size exceeds "?temp_file_limit/,
 	'temp_file_limit holds');
 is(temp_count(), '0', 'no file after an error');
 foreach my $call (
