@@ -110,7 +110,10 @@ sub ecp_cluster
 {
 	my ($name, %opt) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
-	my @extra = $opt{checksums} ? ('--data-checksums') : ();
+	my @extra =
+		$opt{checksums}         ? ('--data-checksums')
+	  : $node->pg_version >= 18 ? ('--no-data-checksums')
+	  :                           ();
 
 	$node->init(
 		allows_streaming => $opt{streaming} ? 1 : 0,
