@@ -1207,7 +1207,7 @@ CREATE FUNCTION ecp_maintain(index regclass,
 	OUT splits bigint, OUT folds bigint, OUT merges bigint,
 	OUT drops bigint, OUT regrouped bigint, OUT purged_pages bigint)
 	RETURNS record
-	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION ecp_maintain(regclass) IS
 	'split, fold and merge clusters of an ecp index, train leaders anew where it has grown, and free retired pages';
 
@@ -1222,7 +1222,6 @@ CREATE FUNCTION ecp_index_check(index regclass,
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION ecp_index_check(regclass, boolean) IS
 	'verify the structure of an ecp index and, if asked, that it has every row of its table';
-REVOKE ALL ON FUNCTION ecp_index_check(regclass, boolean) FROM PUBLIC;
 
 -- building: what it cost
 
@@ -1233,7 +1232,7 @@ CREATE FUNCTION ecp_build_report(index regclass, OUT phase text,
 	OUT rounds bigint, OUT in_buff bigint, OUT predicted_s float8,
 	OUT workers integer)
 	RETURNS SETOF record
-	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION ecp_build_report(regclass) IS
 	'time, intermediate files and bytes of each phase of an ecp index build, and the policy it used';
 
@@ -2207,7 +2206,7 @@ CREATE FUNCTION betree_metapage_info(index regclass, OUT magic text,
 									 OUT columns integer,
 									 OUT tuple_width integer,
 									 OUT height integer)
-	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION betree_metapage_info(regclass) IS
 	'metapage of a betree index';
 
@@ -2219,7 +2218,7 @@ CREATE FUNCTION betree_node_info(index regclass, blkno bigint, OUT kind text,
 								 OUT log_pages integer,
 								 OUT directory_entries integer,
 								 OUT drain bigint)
-	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION betree_node_info(regclass, bigint) IS
 	'header of a page of a betree index';
 
@@ -2229,7 +2228,7 @@ CREATE FUNCTION betree_page_items(index regclass, blkno bigint,
 								  OUT attributes integer, OUT tid tid,
 								  OUT key text)
 	RETURNS SETOF record
-	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION betree_page_items(regclass, bigint) IS
 	'items of a page of a betree index';
 
@@ -2245,12 +2244,8 @@ CREATE FUNCTION betree_index_stats(index regclass, OUT height integer,
 								   OUT write_amplification double precision,
 								   OUT buffer_pages integer,
 								   OUT lost_pages bigint)
-	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
+	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION betree_index_stats(regclass) IS
 	'shape, buffers and flushes of a betree index';
-
-REVOKE ALL ON FUNCTION betree_metapage_info(regclass) FROM PUBLIC;
-REVOKE ALL ON FUNCTION betree_node_info(regclass, bigint) FROM PUBLIC;
-REVOKE ALL ON FUNCTION betree_page_items(regclass, bigint) FROM PUBLIC;
 
 -- end of betree

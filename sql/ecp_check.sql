@@ -31,11 +31,6 @@ CREATE ROLE regress_ecp_check;
 SET ROLE regress_ecp_check;
 SELECT ecp_index_check('ki');
 RESET ROLE;
-GRANT EXECUTE ON FUNCTION ecp_index_check(regclass, boolean) TO regress_ecp_check;
-SET ROLE regress_ecp_check;
-SELECT ecp_index_check('ki');
-RESET ROLE;
-REVOKE EXECUTE ON FUNCTION ecp_index_check(regclass, boolean) FROM regress_ecp_check;
 DROP ROLE regress_ecp_check;
 
 -- a snapshot that is older than rows that were removed

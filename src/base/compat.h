@@ -119,7 +119,7 @@ typedef struct EquivalenceMemberIterator
 {
 	const struct List *members;
 	int			next;
-}			EquivalenceMemberIterator;
+} EquivalenceMemberIterator;
 
 #define setup_eclass_member_iterator(it, eclass, child_relids) \
 	((it)->members = (eclass)->ec_members, (it)->next = 0)
@@ -187,13 +187,6 @@ typedef struct EquivalenceMemberIterator
 	pg_tablespace_aclcheck(oid, role, ACL_CREATE)
 #endif
 
-#if PG_VERSION_NUM >= 160000
-#define ecp_index_is_owned(oid) \
-	object_ownercheck(RelationRelationId, oid, GetUserId())
-#else
-#define ecp_index_is_owned(oid)	pg_class_ownercheck(oid, GetUserId())
-#endif
-
 /*
  * Core's record that says "blocks are about to be used again that queries
  * on a standby may still want": 16 wants the table, too.
@@ -248,6 +241,13 @@ typedef struct EquivalenceMemberIterator
 	object_ownercheck(RelationRelationId, oid, role)
 #else
 #define ecp_relation_ownercheck(oid, role) pg_class_ownercheck(oid, role)
+#endif
+
+/* 17: maintenance runs functions of others with a search_path of its own */
+#if PG_VERSION_NUM >= 170000
+#define ecp_restrict_search_path()	RestrictSearchPath()
+#else
+#define ecp_restrict_search_path()	((void) 0)
 #endif
 
 #endif							/* ECP_COMPAT_H */

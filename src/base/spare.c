@@ -24,7 +24,7 @@
 #define SPARE_BYTES_MAX		(4 * 1024 * 1024)
 
 void *
-ecp_spare_take(EcpSpare * spare)
+ecp_spare_take(EcpSpare *spare)
 {
 	void	   *object = spare->object;
 
@@ -36,7 +36,7 @@ ecp_spare_take(EcpSpare * spare)
 }
 
 void
-ecp_spare_give(EcpSpare * spare, void *object, MemoryContext context)
+ecp_spare_give(EcpSpare *spare, void *object, MemoryContext context)
 {
 	if (spare->object != NULL ||
 		MemoryContextMemAllocated(context, true) > SPARE_BYTES_MAX)

@@ -15,20 +15,20 @@ typedef struct EcpSpare
 {
 	void	   *object;			/* NULL: there is none */
 	MemoryContext context;
-}			EcpSpare;
+} EcpSpare;
 
 /*
  * The object, if there is one, else NULL.  Its context becomes a child of the
  * current one, like one that is made anew: if nobody gives it back, because
  * of an error, it goes with that.
  */
-extern void *ecp_spare_take(EcpSpare * spare);
+extern void *ecp_spare_take(EcpSpare *spare);
 
 /*
  * Keep an object that was taken, or one that is new; if one is kept already,
  * or if this one is large, delete its context.
  */
-extern void ecp_spare_give(EcpSpare * spare, void *object,
+extern void ecp_spare_give(EcpSpare *spare, void *object,
 						   MemoryContext context);
 
 #endif							/* ECP_SPARE_H */

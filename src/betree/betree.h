@@ -18,6 +18,7 @@
 #include "access/generic_xlog.h"
 #include "access/reloptions.h"
 #include "access/skey.h"
+#include "base/user_index.h"
 #include "fmgr.h"
 #include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
@@ -330,8 +331,10 @@ extern IndexBulkDeleteResult *betreebulkdelete(IndexVacuumInfo *info,
 extern IndexBulkDeleteResult *betreevacuumcleanup(IndexVacuumInfo *info,
 												  IndexBulkDeleteResult *stats);
 
+/* betree_handler.c */
+extern const EcpIndexKind betree_index_kind;
+
 /* betree_check.c */
-extern Relation betree_open_index(Oid indexoid, LOCKMODE lockmode);
 extern void betree_check_meta(BetreeRel *bt);
 extern int	betree_height(BetreeRel *bt);
 

@@ -22,17 +22,12 @@
 #include "betree/betree.h"
 
 #include "access/detoast.h"
-#include "access/relation.h"
-#include "access/table.h"
 #include "access/tableam.h"
 #include "access/xlog.h"
 #include "base/compat.h"
 #include "catalog/index.h"
-#include "catalog/pg_am.h"
-#include "commands/defrem.h"
 #include "lib/bloomfilter.h"
 #include "miscadmin.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -531,28 +526,6 @@ check_heap(CheckState *state, Relation heap)
 	UnregisterSnapshot(snapshot);
 }
 
-/*
- * betree_open_index
- *		Open an index by OID and make sure that it is a betree with storage.
- */
-Relation
-betree_open_index(Oid indexoid, LOCKMODE lockmode)
-{
-	Relation	index = relation_open(indexoid, lockmode);
-
-	if (index->rd_rel->relkind != RELKIND_INDEX ||
-		index->rd_rel->relam != get_index_am_oid("betree", false))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a betree index",
-						RelationGetRelationName(index))));
-	if (RELATION_IS_OTHER_TEMP(index))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot access temporary indexes of other sessions")));
-	return index;
-}
-
 /* The metapage is ours and of a version that we read */
 void
 betree_check_meta(BetreeRel *bt)
@@ -592,39 +565,26 @@ PG_FUNCTION_INFO_V1(betree_index_check);
 Datum
 betree_index_check(PG_FUNCTION_ARGS)
 {
-	Oid			indexoid = PG_GETARG_OID(0);
 	bool		heapallindexed = PG_GETARG_BOOL(1);
+	bool		exclusive = !RecoveryInProgress();
 	CheckState	state = {0};
-	LOCKMODE	lockmode = RecoveryInProgress() ? AccessShareLock : ShareLock;
-	Oid			heapoid = IndexGetRelation(indexoid, true);
-	Relation	heap = NULL;
-	Relation	index;
+	EcpUserIndex user;
 
-	/* the table before its index, as everybody does */
-	if (OidIsValid(heapoid))
-		heap = table_open(heapoid, lockmode);
-	index = betree_open_index(indexoid, lockmode);
-	if (heap == NULL || heapoid != index->rd_index->indrelid)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("could not open the table of index \"%s\"",
-						RelationGetRelationName(index))));
-	if (!ecp_relation_ownercheck(indexoid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
-					   RelationGetRelationName(index));
-
-	betree_open(&state.bt, index);
+	ecp_user_index_begin(&user, PG_GETARG_OID(0),
+						 exclusive ? ShareLock : AccessShareLock,
+						 &betree_index_kind);
+	betree_open(&state.bt, user.index);
 	betree_check_meta(&state.bt);
 	state.has_hash = betree_hash_init(&state.bt, &state.hash);
-	state.exclusive = !RecoveryInProgress();
-	betree_block_set_init(&state.visited, RelationGetNumberOfBlocks(index));
+	state.exclusive = exclusive;
+	betree_block_set_init(&state.visited, RelationGetNumberOfBlocks(user.index));
 	state.context = AllocSetContextCreate(CurrentMemoryContext, "betree check",
 										  ALLOCSET_DEFAULT_SIZES);
 	state.upper_context = CurrentMemoryContext;
 	betree_logcache_init(&state.cache);
 	betree_batch_init(&state.batch, BETREE_NCAP_MAX);
 	if (heapallindexed)
-		state.filter = bloom_create(Max(heap->rd_rel->reltuples, 10000),
+		state.filter = bloom_create(Max(user.heap->rd_rel->reltuples, 10000),
 									maintenance_work_mem, 0);
 
 	for (int level = betree_height(&state.bt); level >= 1; level--)
@@ -636,11 +596,10 @@ betree_index_check(PG_FUNCTION_ARGS)
 	betree_logcache_release(&state.cache);
 	if (heapallindexed)
 	{
-		check_heap(&state, heap);
+		check_heap(&state, user.heap);
 		bloom_free(state.filter);
 	}
 
-	relation_close(index, lockmode);
-	table_close(heap, lockmode);
+	ecp_user_index_end(&user);
 	PG_RETURN_VOID();
 }

@@ -21,21 +21,19 @@
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-/* Open an index for a function's caller, who must be its owner */
+/* Open an index for a function's caller */
 static Relation
-open_for_inspection(Oid indexoid, LOCKMODE lockmode, BetreeRel *bt)
+open_for_inspection(Oid indexoid, LOCKMODE lockmode, EcpIndexRight right,
+					BetreeRel *bt)
 {
-	Relation	index = betree_open_index(indexoid, lockmode);
+	Relation	index = ecp_user_index_open(indexoid, lockmode, right,
+											&betree_index_kind);
 
-	if (!ecp_relation_ownercheck(indexoid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
-					   RelationGetRelationName(index));
 	betree_open(bt, index);
 	betree_check_meta(bt);
 	return index;
@@ -89,7 +87,7 @@ betree_metapage_info(PG_FUNCTION_ARGS)
 {
 	BetreeRel	bt;
 	Relation	index = open_for_inspection(PG_GETARG_OID(0), AccessShareLock,
-											&bt);
+											ECP_INDEX_READ, &bt);
 	Buffer		buf = betree_read(&bt, BETREE_META_BLKNO, BUFFER_LOCK_SHARE,
 								  BETREE_META);
 	BetreeMetaPageData meta = *BetreePageGetMeta(BufferGetPage(buf));
@@ -117,7 +115,7 @@ betree_node_info(PG_FUNCTION_ARGS)
 {
 	BetreeRel	bt;
 	Relation	index = open_for_inspection(PG_GETARG_OID(0), AccessShareLock,
-											&bt);
+											ECP_INDEX_OWN, &bt);
 	Buffer		buf = read_user_block(&bt, PG_GETARG_INT64(1));
 	Page		page = BufferGetPage(buf);
 	Datum		values[10] = {0};
@@ -236,7 +234,7 @@ betree_page_items(PG_FUNCTION_ARGS)
 {
 	BetreeRel	bt;
 	Relation	index = open_for_inspection(PG_GETARG_OID(0), AccessShareLock,
-											&bt);
+											ECP_INDEX_OWN, &bt);
 	Buffer		buf = read_user_block(&bt, PG_GETARG_INT64(1));
 	PGAlignedBlock copy;
 	int			kind;
@@ -384,7 +382,7 @@ betree_index_stats(PG_FUNCTION_ARGS)
 {
 	BetreeRel	bt;
 	Relation	index = open_for_inspection(PG_GETARG_OID(0), AccessShareLock,
-											&bt);
+											ECP_INDEX_READ, &bt);
 	IndexStats	stats = {0};
 	int			height = betree_height(&bt);
 	Datum		buckets[BETREE_HISTOGRAM_SIZE];
@@ -444,7 +442,8 @@ betree_flush(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("recovery is in progress"),
 				 errhint("Buffers cannot be flushed during recovery.")));
-	index = open_for_inspection(PG_GETARG_OID(0), RowExclusiveLock, &bt);
+	index = open_for_inspection(PG_GETARG_OID(0), RowExclusiveLock,
+								ECP_INDEX_OWN, &bt);
 	betree_flush_all(&bt);
 	relation_close(index, RowExclusiveLock);
 	PG_RETURN_VOID();

@@ -18,6 +18,7 @@
 #include "nodes/pathnodes.h"
 
 #include "base/compat.h"
+#include "base/user_index.h"
 #include "ecp/ecp_page.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
@@ -108,6 +109,8 @@ extern char *ecp_build_tablespaces;
 extern bool ecp_insert_split;
 
 /* ---- handler and validation ---- */
+
+extern const EcpIndexKind ecp_index_kind;
 
 extern bool ecpvalidate(Oid opclassoid);
 extern void ecp_class_get(Relation index, EcpForm *form, EcpMetric *metric);

@@ -22,8 +22,6 @@
 
 #include "access/heapam.h"
 #include "access/htup_details.h"
-#include "access/relation.h"
-#include "access/table.h"
 #include "access/tableam.h"
 #include "access/transam.h"
 #include "access/xlog.h"
@@ -36,7 +34,6 @@
 #include "fmgr.h"
 #include "lib/bloomfilter.h"
 #include "miscadmin.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
@@ -640,44 +637,14 @@ PG_FUNCTION_INFO_V1(ecp_index_check);
 Datum
 ecp_index_check(PG_FUNCTION_ARGS)
 {
-	Oid			indexoid = PG_GETARG_OID(0);
 	bool		heapallindexed = PG_GETARG_BOOL(1);
 	bool		locked_out = !RecoveryInProgress();
-	LOCKMODE	lockmode = locked_out ? ShareLock : AccessShareLock;
-	Oid			heapoid = IndexGetRelation(indexoid, true);
-	Relation	heap = NULL;
-	Relation	index;
-	Oid			save_userid;
-	int			save_sec_context;
-	int			save_nestlevel;
+	EcpUserIndex user;
 
-	/* the table first, to avoid deadlocks */
-	if (OidIsValid(heapoid))
-		heap = table_open(heapoid, lockmode);
-	index = ecp_index_open(indexoid, lockmode);
-	if (heap == NULL || heapoid != IndexGetRelation(indexoid, false))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("could not open parent table of index \"%s\"",
-						RelationGetRelationName(index))));
-	if (!index->rd_index->indisvalid)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot check index \"%s\"",
-						RelationGetRelationName(index)),
-				 errdetail("Index is not valid.")));
-
-	/* functions in an index expression run as the table's owner */
-	GetUserIdAndSecContext(&save_userid, &save_sec_context);
-	SetUserIdAndSecContext(heap->rd_rel->relowner,
-						   save_sec_context | SECURITY_RESTRICTED_OPERATION);
-	save_nestlevel = NewGUCNestLevel();
-
-	check_index(heap, index, locked_out, heapallindexed);
-
-	AtEOXact_GUC(false, save_nestlevel);
-	SetUserIdAndSecContext(save_userid, save_sec_context);
-	relation_close(index, lockmode);
-	table_close(heap, lockmode);
+	ecp_user_index_begin(&user, PG_GETARG_OID(0),
+						 locked_out ? ShareLock : AccessShareLock,
+						 &ecp_index_kind);
+	check_index(user.heap, user.index, locked_out, heapallindexed);
+	ecp_user_index_end(&user);
 	PG_RETURN_VOID();
 }

@@ -835,7 +835,9 @@ PG_FUNCTION_INFO_V1(ecp_misplaced);
 Datum
 ecp_misplaced(PG_FUNCTION_ARGS)
 {
-	Relation	index = ecp_index_open(PG_GETARG_OID(0), AccessShareLock);
+	Relation	index = ecp_user_index_open(PG_GETARG_OID(0),
+											AccessShareLock, ECP_INDEX_READ,
+											&ecp_index_kind);
 	EcpIndexState state;
 	double		share;
 

@@ -19,7 +19,6 @@
 #include <math.h>
 
 #include "access/relation.h"
-#include "catalog/index.h"
 #include "catalog/pg_type_d.h"
 #include "ecp/ecp_attr.h"
 #include "ecp/ecp_drift.h"
@@ -27,7 +26,6 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
@@ -55,18 +53,6 @@ typedef struct EcpLeafInfo
 } EcpLeafInfo;
 
 typedef void (*EcpLeafVisitor) (const EcpLeafInfo *leaf, void *arg);
-
-static Relation
-inspect_open(Oid indexoid)
-{
-	Relation	index = ecp_index_open(indexoid, AccessShareLock);
-	Oid			heapoid = IndexGetRelation(indexoid, false);
-
-	if (pg_class_aclcheck(heapoid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_INDEX,
-					   RelationGetRelationName(index));
-	return index;
-}
 
 static TupleDesc
 inspect_result(FunctionCallInfo fcinfo, int ncolumns)
@@ -166,7 +152,9 @@ Datum
 ecp_metapage_info(PG_FUNCTION_ARGS)
 {
 	TupleDesc	tupdesc = inspect_result(fcinfo, ECP_METAPAGE_COLUMNS);
-	Relation	index = inspect_open(PG_GETARG_OID(0));
+	Relation	index = ecp_user_index_open(PG_GETARG_OID(0),
+											AccessShareLock, ECP_INDEX_READ,
+											&ecp_index_kind);
 	EcpIndexState state;
 	EcpMetaPageData *meta = &state.meta;
 	Datum		values[ECP_METAPAGE_COLUMNS];
@@ -425,7 +413,9 @@ Datum
 ecp_index_stats(PG_FUNCTION_ARGS)
 {
 	TupleDesc	tupdesc = inspect_result(fcinfo, ECP_STATS_COLUMNS);
-	Relation	index = inspect_open(PG_GETARG_OID(0));
+	Relation	index = ecp_user_index_open(PG_GETARG_OID(0),
+											AccessShareLock, ECP_INDEX_READ,
+											&ecp_index_kind);
 	EcpIndexState state;
 	EcpStats	stats = {0};
 	EcpStats	buffers = {0};
@@ -515,7 +505,9 @@ PG_FUNCTION_INFO_V1(ecp_clusters);
 Datum
 ecp_clusters(PG_FUNCTION_ARGS)
 {
-	Relation	index = inspect_open(PG_GETARG_OID(0));
+	Relation	index = ecp_user_index_open(PG_GETARG_OID(0),
+											AccessShareLock, ECP_INDEX_OWN,
+											&ecp_index_kind);
 	EcpClusterRows rows = {0};
 	EcpIndexState state;
 
@@ -533,7 +525,9 @@ PG_FUNCTION_INFO_V1(ecp_page_items);
 Datum
 ecp_page_items(PG_FUNCTION_ARGS)
 {
-	Relation	index = inspect_open(PG_GETARG_OID(0));
+	Relation	index = ecp_user_index_open(PG_GETARG_OID(0),
+											AccessShareLock, ECP_INDEX_OWN,
+											&ecp_index_kind);
 	int64		blk = PG_GETARG_INT64(1);
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	PGAlignedBlock copy;

@@ -298,7 +298,6 @@ extern uint32 ecp_leaf_limit(const EcpIndexState *state);
 extern void ecp_maintain_full_leaf(Relation index, const void *prepared);
 extern void ecp_maintain_index(Relation index, Relation heap, bool purge_all,
 							   EcpMaintainCounts *counts);
-extern Relation ecp_index_open(Oid indexoid, LOCKMODE lockmode);
 
 /* ---- ecp_buffer.c ---- */
 

@@ -26,10 +26,7 @@
 #include "postgres.h"
 
 #include "access/gist_private.h"
-#include "access/relation.h"
-#include "access/table.h"
 #include "access/xlog.h"
-#include "catalog/index.h"
 #include "commands/vacuum.h"
 #include "ecp/ecp_living.h"
 #include "ecp/ecp_stat.h"
@@ -37,7 +34,6 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "utils/acl.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -685,27 +681,6 @@ ecp_maintain_index(Relation index, Relation heap, bool thorough,
 
 /* ---- SQL ---- */
 
-/*
- * Open an index by its OID and see that it is one of ours that we can read.
- */
-Relation
-ecp_index_open(Oid indexoid, LOCKMODE lockmode)
-{
-	Relation	index = relation_open(indexoid, lockmode);
-
-	if (index->rd_rel->relkind != RELKIND_INDEX ||
-		index->rd_indam->aminsert != ecpinsert)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not an ecp index",
-						RelationGetRelationName(index))));
-	if (RELATION_IS_OTHER_TEMP(index))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot access temporary indexes of other sessions")));
-	return index;
-}
-
 PG_FUNCTION_INFO_V1(ecp_maintain);
 
 /*
@@ -715,11 +690,8 @@ PG_FUNCTION_INFO_V1(ecp_maintain);
 Datum
 ecp_maintain(PG_FUNCTION_ARGS)
 {
-	Oid			indexoid = PG_GETARG_OID(0);
-	Oid			heapoid = IndexGetRelation(indexoid, true);
 	EcpMaintainCounts counts = {0};
-	Relation	heap = NULL;
-	Relation	index;
+	EcpUserIndex user;
 	TupleDesc	tupdesc;
 	Datum		values[6];
 	bool		nulls[6] = {0};
@@ -732,22 +704,10 @@ ecp_maintain(PG_FUNCTION_ARGS)
 				 errmsg("recovery is in progress"),
 				 errhint("Indexes cannot be maintained during recovery.")));
 
-	/* the table first, to avoid deadlocks */
-	if (OidIsValid(heapoid))
-		heap = table_open(heapoid, ShareUpdateExclusiveLock);
-	index = ecp_index_open(indexoid, ShareUpdateExclusiveLock);
-	if (!ecp_index_is_owned(indexoid))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
-					   RelationGetRelationName(index));
-	if (heap == NULL || heapoid != IndexGetRelation(indexoid, false))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("could not open parent table of index \"%s\"",
-						RelationGetRelationName(index))));
-
-	ecp_maintain_index(index, heap, true, &counts);
-	relation_close(index, ShareUpdateExclusiveLock);
-	table_close(heap, ShareUpdateExclusiveLock);
+	ecp_user_index_begin(&user, PG_GETARG_OID(0), ShareUpdateExclusiveLock,
+						 &ecp_index_kind);
+	ecp_maintain_index(user.index, user.heap, true, &counts);
+	ecp_user_index_end(&user);
 
 	values[0] = Int64GetDatum(counts.splits);
 	values[1] = Int64GetDatum(counts.folds);

@@ -519,7 +519,8 @@ static void
 recall_check_store(EcpRecall *recall)
 {
 	PreventCommandDuringRecovery("ecp_recall(store => true)");
-	if (!ecp_index_is_owned(RelationGetRelid(recall->index)))
+	if (!ecp_relation_ownercheck(RelationGetRelid(recall->index),
+								 GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
 					   RelationGetRelationName(recall->index));
 	if (recall->k != ECP_TARGET_K)

@@ -42,7 +42,6 @@
 #include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
-#include "utils/acl.h"
 #include "utils/hsearch.h"
 #include "utils/timestamp.h"
 
@@ -382,12 +381,10 @@ Datum
 ecp_stat_reset(PG_FUNCTION_ARGS)
 {
 	Oid			oid = PG_GETARG_OID(0);
-	Relation	index = ecp_index_open(oid, AccessShareLock);
+	Relation	index = ecp_user_index_open(oid, AccessShareLock,
+											ECP_INDEX_OWN, &ecp_index_kind);
 
 	PreventCommandDuringRecovery("ecp_stat_reset()");
-	if (!ecp_index_is_owned(oid))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
-					   RelationGetRelationName(index));
 	if (stat_pending)
 		stat_forget(oid);
 	stat_page_change(index, NULL, true);

@@ -11,30 +11,12 @@
 
 #include "access/genam.h"
 #include "access/table.h"
-#include "catalog/index.h"
 #include "catalog/pg_index.h"
 #include "ecp/ecp_table.h"
 #include "executor/spi.h"
-#include "miscadmin.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
-
-/* The table of an index; an error if it is not one. */
-Oid
-ecp_table_of(Oid index_oid)
-{
-	Oid			heap_oid = IndexGetRelation(index_oid, true);
-
-	if (!OidIsValid(heap_oid))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 get_rel_name(index_oid) ?
-				 errmsg("\"%s\" is not an index", get_rel_name(index_oid)) :
-				 errmsg("relation with OID %u is not an index", index_oid)));
-	return heap_oid;
-}
 
 /*
  * Open index and table, in the order of their locks, and check that the index
@@ -44,30 +26,17 @@ ecp_table_of(Oid index_oid)
 void
 ecp_table_open(Oid index_oid, Relation *heap, Relation *index)
 {
-	Oid			heap_oid = ecp_table_of(index_oid);
+	Oid			heap_oid = ecp_user_index_table(index_oid, ECP_INDEX_READ,
+												&ecp_index_kind);
 
 	*heap = table_open(heap_oid, AccessShareLock);
-	*index = index_open(index_oid, AccessShareLock);
-
-	if ((*index)->rd_rel->relkind != RELKIND_INDEX ||
-		(*index)->rd_indam->amgettuple != ecpgettuple)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not an ecp index",
-						RelationGetRelationName(*index))));
+	*index = ecp_user_index_open(index_oid, AccessShareLock, ECP_INDEX_READ,
+								 &ecp_index_kind);
 	if (!(*index)->rd_index->indisvalid)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index \"%s\" is not valid",
 						RelationGetRelationName(*index))));
-	if (RELATION_IS_OTHER_TEMP(*heap))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot access temporary tables of other sessions")));
-	if (pg_class_aclcheck(heap_oid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV,
-					   get_relkind_objtype((*heap)->rd_rel->relkind),
-					   RelationGetRelationName(*heap));
 }
 
 /* "SELECT ctid, <what is indexed> FROM <table> WHERE <it is indexed>" */

@@ -11,7 +11,6 @@
 #include "ecp/ecp.h"
 #include "utils/portal.h"
 
-extern Oid	ecp_table_of(Oid index_oid);
 extern void ecp_table_open(Oid index_oid, Relation *heap, Relation *index);
 extern char *ecp_table_query(Relation heap, Relation index);
 extern Portal ecp_query_open(const char *sql);

@@ -66,7 +66,8 @@ ecp_vote(PG_FUNCTION_ARGS)
 	char	   *image = NameStr(*PG_GETARG_NAME(2));
 	Oid			argtypes[2] = {REGCLASSOID, INT4OID};
 	Datum		args[2];
-	Oid			heap = ecp_table_of(index);
+	Oid			heap = ecp_user_index_table(index, ECP_INDEX_READ,
+											&ecp_index_kind);
 	char	   *sql;
 
 	args[0] = ObjectIdGetDatum(index);

@@ -19,6 +19,10 @@ FROM unnest(ARRAY['ecp_index_check(''private_v'')',
 	'ecp_recall(''private_v'')', 'ecp_maintain(''private_v'')',
 	'ecp_knn_batch(''private_v'', ''{"\\x0102"}''::bytea[])',
 	'ecp_knn_exact(''private_v'', ''{"\\x0102"}''::bytea[])',
+	'ecp_index_stats(''private_v'')', 'ecp_build_report(''private_v'')',
+	'ecp_misplaced(''private_v'')', 'ecp_stat_reset(''private_v'')',
+	'ecp_vote(''private_v'', ''SELECT NULL::bytea'', ''k'')',
+	'betree_metapage_info(''private_k'')', 'betree_index_stats(''private_k'')',
 	'betree_page_items(''private_k'', 1)', 'betree_node_info(''private_k'', 1)',
 	'betree_flush(''private_k'')', 'betree_index_check(''private_k'')',
 	'ecp_calibrate(''pg_default'')', 'ecp_bench(''pg_default'')',
@@ -29,6 +33,54 @@ FROM unnest(ARRAY['ecp_device', 'ecp_progress', 'ecp_place_targets', 'ecp_place_
 SELECT throws_ok('DELETE FROM ' || name, '42501', NULL, name || ' cannot be changed')
 FROM unnest(ARRAY['ecp_device', 'ecp_place_targets', 'ecp_place_rules']) AS name;
 RESET ROLE;
+
+-- Who may read a table sees figures of its indexes.  What is in their pages is
+-- the owner's, since no policy of row security is asked for that.
+CREATE ROLE ecp_privileges_reader;
+GRANT SELECT ON private TO ecp_privileges_reader;
+ALTER TABLE private ENABLE ROW LEVEL SECURITY;
+SET ROLE ecp_privileges_reader;
+SELECT lives_ok('SELECT * FROM ' || call, call || ' is for readers')
+FROM unnest(ARRAY['ecp_index_stats(''private_v'')',
+	'ecp_metapage_info(''private_v'')', 'ecp_build_report(''private_v'')',
+	'ecp_misplaced(''private_v'')', 'ecp_stat_get(''private_v'')',
+	'betree_metapage_info(''private_k'')',
+	'betree_index_stats(''private_k'')']) AS call;
+SELECT throws_ok('SELECT * FROM ' || call, '42501', 'must be owner of index '
+	|| substring(call FROM 'private_.'), call || ' is not for readers')
+FROM unnest(ARRAY['ecp_clusters(''private_v'')',
+	'ecp_page_items(''private_v'', 1)', 'ecp_index_check(''private_v'')',
+	'ecp_maintain(''private_v'')', 'ecp_stat_reset(''private_v'')',
+	'betree_page_items(''private_k'', 1)', 'betree_node_info(''private_k'', 1)',
+	'betree_flush(''private_k'')', 'betree_index_check(''private_k'')']) AS call;
+RESET ROLE;
+
+-- The owner may do all this, and his functions get no more rights when a
+-- superuser does it: those of index expressions run as the table's owner.
+CREATE ROLE ecp_privileges_owner;
+GRANT CREATE ON SCHEMA public TO ecp_privileges_owner;
+CREATE FUNCTION ecp_privileges_same(anyelement) RETURNS anyelement
+	LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+	IF current_user <> 'ecp_privileges_owner' THEN
+		RAISE EXCEPTION 'called by %', current_user;
+	END IF;
+	RETURN $1;
+END $$;
+CREATE TABLE lent (v bytea, k int);
+ALTER TABLE lent OWNER TO ecp_privileges_owner;
+SET ROLE ecp_privileges_owner;
+INSERT INTO lent VALUES ('\x0102', 1), ('\x0103', 2);
+CREATE INDEX lent_v ON lent USING ecp (ecp_privileges_same(v));
+CREATE INDEX lent_k ON lent USING betree (ecp_privileges_same(k));
+CREATE TEMPORARY VIEW care AS
+SELECT * FROM unnest(ARRAY['ecp_index_check(''lent_v'', true)',
+	'ecp_maintain(''lent_v'')', 'betree_flush(''lent_k'')',
+	'betree_index_check(''lent_k'', true)']) AS call;
+SELECT lives_ok('SELECT * FROM ' || call, call || ' by the owner') FROM care;
+RESET ROLE;
+SELECT lives_ok('SELECT * FROM ' || call, call || ' by a superuser') FROM care;
+SELECT is(current_user, session_user, 'who is himself again');
 
 SELECT * FROM finish();
 ROLLBACK;

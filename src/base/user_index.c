@@ -1,0 +1,147 @@
+/*-------------------------------------------------------------------------
+ *
+ * user_index.c
+ *	  Indexes that users name in calls of SQL functions.
+ *
+ * The functions that look into an index or care for it must all ask the same
+ * before they touch it: is it an index of the kind that they know, and may
+ * the caller do this?  Rights are checked before the lock is waited for, so
+ * that nobody can hold up a table that is none of his.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "base/compat.h"
+#include "base/user_index.h"
+#include "catalog/index.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+
+static void
+report_kind(const char *name, const EcpIndexKind *kind, char relkind)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("\"%s\" is not %s", name, kind->name),
+			 relkind == RELKIND_PARTITIONED_INDEX ?
+			 errdetail("The index of a partitioned table has no rows of its own.") : 0,
+			 relkind == RELKIND_PARTITIONED_INDEX ?
+			 errhint("Name the index of a partition.") : 0));
+}
+
+/*
+ * ecp_user_index_table
+ *		The table of an index that the caller has this right to.
+ */
+Oid
+ecp_user_index_table(Oid index_oid, EcpIndexRight right,
+					 const EcpIndexKind *kind)
+{
+	char		relkind = get_rel_relkind(index_oid);
+	Oid			heap_oid;
+
+	if (relkind == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", index_oid)));
+	if (relkind != RELKIND_INDEX)
+		report_kind(get_rel_name(index_oid), kind, relkind);
+	heap_oid = IndexGetRelation(index_oid, false);
+
+	if (right == ECP_INDEX_OWN)
+	{
+		if (!ecp_relation_ownercheck(index_oid, GetUserId()))
+			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
+						   get_rel_name(index_oid));
+	}
+	else if (pg_class_aclcheck(heap_oid, GetUserId(),
+							   ACL_SELECT) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(heap_oid));
+	return heap_oid;
+}
+
+/* Open the index, whose table is locked if the caller needs it. */
+static Relation
+open_index(Oid index_oid, Oid heap_oid, LOCKMODE lockmode,
+		   const EcpIndexKind *kind)
+{
+	Relation	index = index_open(index_oid, lockmode);
+
+	if (index->rd_rel->relkind != RELKIND_INDEX ||
+		index->rd_indam->aminsert != kind->insert)
+		report_kind(RelationGetRelationName(index), kind,
+					index->rd_rel->relkind);
+	/* while we waited, it might have gone and its OID come back */
+	if (index->rd_index->indrelid != heap_oid)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("could not open parent table of index \"%s\"",
+						RelationGetRelationName(index))));
+	if (RELATION_IS_OTHER_TEMP(index))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot access temporary indexes of other sessions")));
+	return index;
+}
+
+/*
+ * ecp_user_index_open
+ *		Open an index of this kind, to read its pages.
+ */
+Relation
+ecp_user_index_open(Oid index_oid, LOCKMODE lockmode, EcpIndexRight right,
+					const EcpIndexKind *kind)
+{
+	Oid			heap_oid = ecp_user_index_table(index_oid, right, kind);
+
+	return open_index(index_oid, heap_oid, lockmode, kind);
+}
+
+/*
+ * ecp_user_index_begin
+ *		Open a valid index and its table, for the owner to check or to
+ *		maintain it.
+ *
+ * Functions of index expressions may run.  So, as in VACUUM, we are the
+ * table's owner until ecp_user_index_end(): a superuser who looks after
+ * somebody's index lends him nothing.
+ */
+void
+ecp_user_index_begin(EcpUserIndex *user, Oid index_oid, LOCKMODE lockmode,
+					 const EcpIndexKind *kind)
+{
+	Oid			heap_oid = ecp_user_index_table(index_oid, ECP_INDEX_OWN, kind);
+
+	/* the table before its index, as everybody does */
+	user->heap = table_open(heap_oid, lockmode);
+	user->index = open_index(index_oid, heap_oid, lockmode, kind);
+	user->lockmode = lockmode;
+	if (!user->index->rd_index->indisvalid)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" is not valid",
+						RelationGetRelationName(user->index)),
+				 errhint("Drop it, or REINDEX it.")));
+
+	GetUserIdAndSecContext(&user->userid, &user->sec_context);
+	SetUserIdAndSecContext(user->heap->rd_rel->relowner,
+						   user->sec_context | SECURITY_RESTRICTED_OPERATION);
+	user->nestlevel = NewGUCNestLevel();
+	ecp_restrict_search_path();
+}
+
+/* Be the caller again, and let go of both. */
+void
+ecp_user_index_end(EcpUserIndex *user)
+{
+	AtEOXact_GUC(false, user->nestlevel);
+	SetUserIdAndSecContext(user->userid, user->sec_context);
+	index_close(user->index, user->lockmode);
+	table_close(user->heap, user->lockmode);
+}

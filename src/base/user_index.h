@@ -1,0 +1,47 @@
+/*-------------------------------------------------------------------------
+ *
+ * user_index.h
+ *	  Indexes that users name in calls of SQL functions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_USER_INDEX_H
+#define ECP_USER_INDEX_H
+
+#include "access/amapi.h"
+#include "utils/rel.h"
+
+/* How we know the indexes of an access method, whatever it is called. */
+typedef struct EcpIndexKind
+{
+	const char *name;			/* with its article, for messages */
+	aminsert_function insert;
+} EcpIndexKind;
+
+/* What a user must be allowed to do. */
+typedef enum EcpIndexRight
+{
+	ECP_INDEX_READ,				/* SELECT from the whole table */
+	ECP_INDEX_OWN
+} EcpIndexRight;
+
+typedef struct EcpUserIndex
+{
+	Relation	heap;
+	Relation	index;
+	LOCKMODE	lockmode;
+	Oid			userid;			/* who called */
+	int			sec_context;
+	int			nestlevel;
+} EcpUserIndex;
+
+extern Oid	ecp_user_index_table(Oid index_oid, EcpIndexRight right,
+								 const EcpIndexKind *kind);
+extern Relation ecp_user_index_open(Oid index_oid, LOCKMODE lockmode,
+									EcpIndexRight right,
+									const EcpIndexKind *kind);
+extern void ecp_user_index_begin(EcpUserIndex *user, Oid index_oid,
+								 LOCKMODE lockmode, const EcpIndexKind *kind);
+extern void ecp_user_index_end(EcpUserIndex *user);
+
+#endif							/* ECP_USER_INDEX_H */
