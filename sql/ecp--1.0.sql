@@ -3,6 +3,10 @@
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION ecp" to load this file. \quit
 
+-- The schema may be one in which others create, too.  So in what is written in
+-- SQL here, functions are called by their schema, and operators have operands
+-- of exactly their types: else somebody's better fitting operator were chosen.
+
 -- ======================================================================
 -- vector: distances over real[], bytea and bit
 -- ======================================================================
@@ -353,41 +357,41 @@ BEGIN ATOMIC
 	WITH d AS (
 		SELECT p.*,
 			-- a random page over a page of a stream, both cold
-			greatest(1, p.seq_read_mb_s * 1e6 / 8192 / nullif(p.rand_read_iops, 0)) AS ratio,
-			greatest(1, p.rand_read_iops_max / nullif(p.rand_read_iops, 0)) AS gain,
-			coalesce(h.seq_read_mb_s / nullif(p.seq_read_mb_s, 0), 1) AS slower
+			greatest(1, p.seq_read_mb_s * 1e6::float8 / 8192::float8 / nullif(p.rand_read_iops, 0::float8)) AS ratio,
+			greatest(1, p.rand_read_iops_max / nullif(p.rand_read_iops, 0::float8)) AS gain,
+			coalesce(h.seq_read_mb_s / nullif(p.seq_read_mb_s, 0::float8), 1) AS slower
 		FROM ecp_device AS p
 			LEFT JOIN ecp_device AS h ON h.tablespace OPERATOR(pg_catalog.=) 'pg_default'
 		WHERE p.tablespace OPERATOR(pg_catalog.=) ecp_advise.tablespace
 	), v AS (
 		SELECT d.*,
-			round(greatest(0.1, least(10, slower))::numeric, 2) AS seq_cost,
+			pg_catalog.round(greatest(0.1, least(10, slower))::numeric, 2) AS seq_cost,
 			-- PostgreSQL's own 4 stands for a disk of ratio 40 with nine pages in ten cached
-			round((greatest(0.1, least(10, slower)) * greatest(1.1, 0.1 * ratio))::numeric, 2) AS random_cost,
-			least(512, greatest(1, pg_catalog.power(2, pg_catalog.round(pg_catalog.ln(gain) / pg_catalog.ln(2)) + CASE WHEN gain > 1.3 THEN 2 ELSE 0 END)))::integer AS concurrency
+			pg_catalog.round((greatest(0.1, least(10, slower)) * greatest(1.1, 0.1::float8 * ratio))::numeric, 2) AS random_cost,
+			least(512, greatest(1, pg_catalog.power(2, pg_catalog.round(pg_catalog.ln(gain) / pg_catalog.ln(2)) + CASE WHEN gain > 1.3::float8 THEN 2::float8 ELSE 0::float8 END)))::integer AS concurrency
 		FROM d
 	)
 	SELECT x.statement, x.reason
 	FROM v CROSS JOIN LATERAL (VALUES
 		(1, pg_catalog.format('ALTER TABLESPACE %I SET (seq_page_cost = %s, random_page_cost = %s)', v.tablespace, seq_cost, random_cost),
 			pg_catalog.format('sequential pages take %s times as long as in pg_default; a random page costs %s sequential ones, of which a tenth is counted because most are cached',
-				round(slower::numeric, 2), round(ratio::numeric, 1))),
+				pg_catalog.round(slower::numeric, 2), pg_catalog.round(ratio::numeric, 1))),
 		(2, pg_catalog.format('ALTER TABLESPACE %I SET (effective_io_concurrency = %s, maintenance_io_concurrency = %s)', v.tablespace, concurrency, concurrency),
-			pg_catalog.format('%s workers read %s times as many random pages as one', best_workers, round(gain::numeric, 1))),
+			pg_catalog.format('%s workers read %s times as many random pages as one', best_workers, pg_catalog.round(gain::numeric, 1))),
 		(3, pg_catalog.format('SET max_parallel_workers_per_gather = %s', greatest(best_workers - 1, 0)),
 			pg_catalog.format('%s processes reach 90 %% of the best random-read rate', best_workers)),
 		(4, pg_catalog.format('SET max_parallel_maintenance_workers = %s', greatest(best_workers - 1, 0)),
 			'the same for builds'),
 		(5, pg_catalog.format('CREATE INDEX ... USING ecp ... WITH (cluster_size = %s)',
-				pg_catalog.power(2, pg_catalog.round(pg_catalog.ln(least(1024, greatest(64, half_bandwidth / 1024.0))) / pg_catalog.ln(2)))::integer),
+				pg_catalog.power(2, pg_catalog.round(pg_catalog.ln(least(1024, greatest(64, half_bandwidth::float8 / 1024::float8))) / pg_catalog.ln(2)))::integer),
 			pg_catalog.format('at %s kB half of a read is latency (%s us and %s MB/s, r2 %s); a cluster is 64 kB to 1 MB',
-				half_bandwidth / 1024, round(latency_us::numeric), round(read_mb_s::numeric), round(r2::numeric, 2))),
+				half_bandwidth / 1024, pg_catalog.round(latency_us::numeric), pg_catalog.round(read_mb_s::numeric), pg_catalog.round(r2::numeric, 2))),
 		(6, pg_catalog.format('CREATE INDEX ... USING betree ... WITH (buffer_pages = %s)',
 				least(128, greatest(38, half_bandwidth / pg_catalog.current_setting('block_size')::bigint))),
 			pg_catalog.format('the default where there is this profile: a log of the half-bandwidth size, 38 pages at least and 128 at most; a synced insert anywhere would take %s us, %s B/s of 16-byte pairs',
-				round(rand_write_us::numeric), round((16e6 / nullif(rand_write_us, 0))::numeric))),
+				pg_catalog.round(rand_write_us::numeric), pg_catalog.round((16e6::float8 / nullif(rand_write_us, 0::float8))::numeric))),
 		(7, pg_catalog.format('SET ecp.in_buff = ''%sMB''',
-				pg_catalog.power(2, pg_catalog.ceil(pg_catalog.ln(greatest(128, least(1024, 20 * half_bandwidth / 1048576.0 * 20))) / pg_catalog.ln(2)))::integer),
+				pg_catalog.power(2, pg_catalog.ceil(pg_catalog.ln(greatest(128, least(1024, (20 * 20)::float8 * half_bandwidth::float8 / 1048576::float8))) / pg_catalog.ln(2)))::integer),
 			'20 runs of 20 times the half-bandwidth size: in the merge each run is read in pieces of which 5 % of the time is latency')
 	) AS x(line, statement, reason)
 	ORDER BY x.line;
@@ -400,8 +404,8 @@ CREATE FUNCTION ecp_stream_utilisation(fps float8[], frame_bytes float8, extents
 	latency_ms float8, mb_s float8, passes float8 DEFAULT 1)
 RETURNS float8
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN (SELECT sum(f) FROM unnest(fps) AS u(f)) * (extents / devices)
-	* (latency_ms / 1000 + passes * frame_bytes / extents / (mb_s * 1e6::float8));
+RETURN (SELECT pg_catalog.sum(f) FROM pg_catalog.unnest(fps) AS u(f)) * (extents / devices)
+	* (latency_ms / 1000::float8 + passes * frame_bytes / extents / (mb_s * 1e6::float8));
 COMMENT ON FUNCTION ecp_stream_utilisation(float8[], float8, float8, float8, float8, float8, float8) IS 'share of its time that each device works: sum of rates * extents / devices * (latency + size / throughput)';
 
 CREATE FUNCTION ecp_admit_extents(fps float8[], frame_bytes float8, extent_bytes float8,
@@ -423,11 +427,11 @@ BEGIN ATOMIC
 		SELECT ecp_admit_extents(fps, frame_bytes, extent_bytes, max_utilisation, max_delay_ms,
 			link_mb_s, bus_mb_s, bus_passes) AS extents
 	), leaf AS (
-		SELECT tablespace, count(*) AS share FROM ecp_place_groups(parent) GROUP BY tablespace
+		SELECT tablespace, pg_catalog.count(*) AS share FROM ecp_place_groups(parent) GROUP BY tablespace
 	), part AS (
-		SELECT 'tablespace ' || leaf.tablespace AS component,
+		SELECT pg_catalog.format('tablespace %s', leaf.tablespace) AS component,
 			-- extents of a frame that lie in this tablespace
-			frame.extents * share / pg_catalog.sum(share) OVER () AS extents,
+			frame.extents * share::float8 / (pg_catalog.sum(share) OVER ())::float8 AS extents,
 			d.plateau_us, d.latency_us, d.read_mb_s, d.cached_mb_s
 		FROM frame CROSS JOIN leaf LEFT JOIN ecp_device AS d ON d.tablespace OPERATOR(pg_catalog.=) leaf.tablespace
 	), shared AS (
@@ -439,14 +443,15 @@ BEGIN ATOMIC
 		SELECT 'bus', bus_mb_s, bus_passes WHERE bus_mb_s < 'infinity'
 	), load AS (
 		SELECT component,
-			ecp_stream_utilisation(fps, extents * extent_bytes, extents, 1, latency_us / 1000, read_mb_s) AS utilisation,
+			ecp_stream_utilisation(fps, extents * extent_bytes, extents, 1, latency_us / 1000::float8, read_mb_s) AS utilisation,
 			-- all streams ask at the same moment
-			pg_catalog.cardinality(fps) * pg_catalog.ceil(extents) * (latency_us / 1000 + extent_bytes / read_mb_s / 1000) AS worst_delay_ms
+			pg_catalog.cardinality(fps)::float8 * pg_catalog.ceil(extents)
+				* (latency_us / 1000::float8 + extent_bytes / read_mb_s / 1000::float8) AS worst_delay_ms
 		FROM part
 		UNION ALL
 		SELECT component,
 			ecp_stream_utilisation(fps, frame_bytes, 1, 1, 0, mb_s, passes),
-			pg_catalog.cardinality(fps) * passes * frame_bytes / mb_s / 1000
+			pg_catalog.cardinality(fps)::float8 * passes * frame_bytes / mb_s / 1000::float8
 		FROM shared
 	), total AS (
 		SELECT pg_catalog.max(load.utilisation) AS most, pg_catalog.max(load.worst_delay_ms) AS delay,
@@ -459,7 +464,7 @@ BEGIN ATOMIC
 		FROM total
 	)
 	SELECT load.component, load.utilisation, load.worst_delay_ms, load.utilisation = named.most,
-		max_utilisation / nullif(load.utilisation, 0),
+		max_utilisation / nullif(load.utilisation, 0::float8),
 		CASE WHEN named.unknown THEN 'not known: calibrate all tablespaces'
 			WHEN named.most > max_utilisation THEN 'reject: utilisation of ' || named.busiest
 			WHEN named.delay > max_delay_ms THEN 'reject: delay of ' || named.slowest
@@ -472,10 +477,11 @@ COMMENT ON FUNCTION ecp_admit(regclass, float8[], float8, float8, float8, float8
 CREATE FUNCTION ecp_stripe(coordinates integer[], devices integer)
 RETURNS integer
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN (SELECT (sum(c * coalesce(nullif(f, 0), devices - 1)) % devices + devices) % devices
+RETURN (SELECT (pg_catalog.sum(c * coalesce(nullif(f, 0), (devices - 1)::bigint)) % devices::numeric + devices::numeric) % devices::numeric
 	FROM (SELECT c::bigint AS c,
-			ceil(power(ceil(power(devices::float8, 1.0 / cardinality(coordinates)) - 1e-9), n - 1))::bigint % devices AS f
-		FROM unnest(coordinates) WITH ORDINALITY AS u(c, n)) AS v);
+			pg_catalog.ceil(pg_catalog.power(pg_catalog.ceil(pg_catalog.power(devices::float8,
+				1::float8 / pg_catalog.cardinality(coordinates)::float8) - 1e-9::float8), n - 1))::bigint % devices::bigint AS f
+		FROM pg_catalog.unnest(coordinates) WITH ORDINALITY AS u(c, n)) AS v);
 COMMENT ON FUNCTION ecp_stripe(integer[], integer) IS 'the device of an extent: neighbours in one, two or three dimensions are on different ones';
 
 CREATE FUNCTION ecp_stripe_ddl(relname text, tablespaces name[], dimensions integer DEFAULT 1, method name DEFAULT 'betree')
@@ -534,11 +540,11 @@ BEGIN ATOMIC
 		FROM pg_catalog.pg_attribute
 		WHERE attrelid OPERATOR(pg_catalog.=) parent AND attnum > 0 AND NOT attisdropped
 	)
-	SELECT format(E'SELECT * FROM (\n%s\n) AS shards ORDER BY %I %s $1 LIMIT %s',
-		string_agg(format('(SELECT %s FROM %s ORDER BY %I %s $1 LIMIT %s)', columns, relid, col, operator, k),
+	SELECT pg_catalog.format(E'SELECT * FROM (\n%s\n) AS shards ORDER BY %I %s $1 LIMIT %s',
+		pg_catalog.string_agg(pg_catalog.format('(SELECT %s FROM %s ORDER BY %I %s $1 LIMIT %s)', columns, relid, col, operator, k),
 			E'\nUNION ALL\n' ORDER BY relid::text),
 		col, operator, k)
-	FROM pg_partition_tree(parent), listed WHERE isleaf
+	FROM pg_catalog.pg_partition_tree(parent), listed WHERE isleaf
 	-- nothing to unite, no query
 	HAVING pg_catalog.count(*) > 0;
 END;
