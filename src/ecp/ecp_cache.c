@@ -292,24 +292,15 @@ static void
 node_read_vector(Relation index, const EcpGeometry *geo, const EcpNode *node,
 				 uint32 entry_pages, uint32 slot, char *vector)
 {
-	uint32		pageno;
-	uint32		offset;
-	uint32		done = 0;
-
-	ecp_stream_position(geo, entry_pages, slot, &pageno, &offset);
-	while (done < geo->vec_bytes)
+	ecp_stream_foreach(part, geo, entry_pages, slot)
 	{
-		uint32		part = Min(geo->vec_bytes - done,
-							   ECP_PAYLOAD_BYTES - offset);
-		Buffer		buffer;
+		Buffer		buffer = node_read_buffer(index, node, ECP_PAGE_VECTOR,
+											  part.pageno);
 
-		buffer = node_read_buffer(index, node, ECP_PAGE_VECTOR, pageno);
-		memcpy(vector + done,
-			   EcpPageGetStream(BufferGetPage(buffer)) + offset, part);
+		memcpy(vector + part.done,
+			   EcpPageGetStream(BufferGetPage(buffer)) + part.offset,
+			   part.bytes);
 		UnlockReleaseBuffer(buffer);
-		done += part;
-		pageno++;
-		offset = 0;
 	}
 }
 

@@ -472,6 +472,38 @@ extern int	ecp_entry_ranges(const EcpGeometry *geo, int level, int slot,
 extern void ecp_stream_position(const EcpGeometry *geo, uint32 entry_pages,
 								uint32 slot, uint32 *pageno, uint32 *offset);
 
+/* What a page of the vector part has of one vector. */
+typedef struct EcpStreamPart
+{
+	uint32		pageno;			/* in the run */
+	uint32		offset;			/* in the page's payload */
+	uint32		done;			/* bytes on pages before */
+	uint32		bytes;			/* 0: that was all */
+} EcpStreamPart;
+
+static inline EcpStreamPart
+ecp_stream_first(const EcpGeometry *geo, uint32 entry_pages, uint32 slot)
+{
+	EcpStreamPart part = {0};
+
+	ecp_stream_position(geo, entry_pages, slot, &part.pageno, &part.offset);
+	part.bytes = Min(geo->vec_bytes, ECP_PAYLOAD_BYTES - part.offset);
+	return part;
+}
+
+static inline void
+ecp_stream_next(const EcpGeometry *geo, EcpStreamPart *part)
+{
+	part->pageno++;
+	part->offset = 0;
+	part->done += part->bytes;
+	part->bytes = Min(geo->vec_bytes - part->done, ECP_PAYLOAD_BYTES);
+}
+
+#define ecp_stream_foreach(part, geo, entry_pages, slot) \
+	for (EcpStreamPart part = ecp_stream_first(geo, entry_pages, slot); \
+		 part.bytes > 0; ecp_stream_next(geo, &part))
+
 /*
  * Is there such a block?  A reference on a damaged page may name any, and what
  * core says of one far beyond the end is no error of ours.  Asks for the

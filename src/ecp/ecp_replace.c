@@ -157,21 +157,12 @@ static void
 ecp_image_put_stream(char *pages, const EcpGeometry *geo, uint32 entry_pages,
 					 uint32 slot, const char *vector)
 {
-	uint32		pageno;
-	uint32		offset;
-	uint32		done = 0;
-
-	ecp_stream_position(geo, entry_pages, slot, &pageno, &offset);
-	while (done < geo->vec_bytes)
+	ecp_stream_foreach(part, geo, entry_pages, slot)
 	{
-		uint32		part = Min(geo->vec_bytes - done,
-							   ECP_PAYLOAD_BYTES - offset);
+		Page		page = (Page) (pages + (Size) part.pageno * BLCKSZ);
 
-		memcpy(EcpPageGetStream((Page) (pages + (Size) pageno * BLCKSZ)) + offset,
-			   vector + done, part);
-		done += part;
-		pageno++;
-		offset = 0;
+		memcpy(EcpPageGetStream(page) + part.offset, vector + part.done,
+			   part.bytes);
 	}
 }
 

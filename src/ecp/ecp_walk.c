@@ -223,34 +223,24 @@ void
 ecp_run_read_vector(Relation index, const EcpGeometry *geo, const EcpRun *run,
 					const EcpEntryView *view, uint32 slot, char *vector)
 {
-	uint32		pageno;
-	uint32		offset;
-	uint32		done = 0;
-
 	if (!geo->stream)
 	{
 		ecp_entry_get_vector(geo, view, slot % geo->slots, vector);
 		return;
 	}
 
-	ecp_stream_position(geo, run->header.ecpr_entry_pages, slot, &pageno,
-						&offset);
-	while (done < geo->vec_bytes)
+	ecp_stream_foreach(part, geo, run->header.ecpr_entry_pages, slot)
 	{
-		uint32		part = Min(geo->vec_bytes - done,
-							   ECP_PAYLOAD_BYTES - offset);
-		Buffer		buffer;
+		Buffer		buffer = ecp_run_buffer(index, ECP_PAGE_VECTOR, run->blk,
+											run->run, part.pageno,
+											BUFFER_LOCK_SHARE);
 
-		buffer = ecp_run_buffer(index, ECP_PAGE_VECTOR, run->blk, run->run,
-								pageno, BUFFER_LOCK_SHARE);
 		if (!BufferIsValid(buffer))
-			ecp_report_moved(index, run->blk + pageno);
-		memcpy(vector + done,
-			   EcpPageGetStream(BufferGetPage(buffer)) + offset, part);
+			ecp_report_moved(index, run->blk + part.pageno);
+		memcpy(vector + part.done,
+			   EcpPageGetStream(BufferGetPage(buffer)) + part.offset,
+			   part.bytes);
 		UnlockReleaseBuffer(buffer);
-		done += part;
-		pageno++;
-		offset = 0;
 	}
 }
 
