@@ -20,11 +20,10 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/opclass.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_namespace.h"
-#include "catalog/pg_opclass.h"
-#include "catalog/pg_opfamily.h"
 #include "commands/defrem.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -117,10 +116,8 @@ betree_adopt(PG_FUNCTION_ARGS)
 	List	   *name = textToQualifiedNameList(PG_GETARG_TEXT_PP(0));
 	Oid			betree = get_index_am_oid("betree", false);
 	Oid			model = get_opclass_oid(BTREE_AM_OID, name, false);
-	HeapTuple	classtup;
-	HeapTuple	familytup;
+	EcpOpclass	opclass;
 	Form_pg_opclass class;
-	NameData   *family;
 	char	   *type;
 	char	   *schema;
 	char	   *class_name;
@@ -129,17 +126,8 @@ betree_adopt(PG_FUNCTION_ARGS)
 	StringInfoData own;
 	StringInfoData cross;
 
-	classtup = SearchSysCache1(CLAOID, ObjectIdGetDatum(model));
-	if (!HeapTupleIsValid(classtup))
-		elog(ERROR, "cache lookup failed for operator class %u", model);
-	class = (Form_pg_opclass) GETSTRUCT(classtup);
-	familytup = SearchSysCache1(OPFAMILYOID,
-								ObjectIdGetDatum(class->opcfamily));
-	if (!HeapTupleIsValid(familytup))
-		elog(ERROR, "cache lookup failed for operator family %u",
-			 class->opcfamily);
-	family = &((Form_pg_opfamily) GETSTRUCT(familytup))->opfname;
-
+	ecp_opclass_get(&opclass, model);
+	class = opclass.form;
 	if (class->opcnamespace == PG_CATALOG_NAMESPACE)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
@@ -151,7 +139,7 @@ betree_adopt(PG_FUNCTION_ARGS)
 								FORMAT_TYPE_FORCE_QUALIFY);
 	schema = get_namespace_name(class->opcnamespace);
 	class_name = quote_qualified_identifier(schema, NameStr(class->opcname));
-	family_name = quote_qualified_identifier(schema, NameStr(*family));
+	family_name = quote_qualified_identifier(schema, opclass.family);
 
 	initStringInfo(&own);
 	initStringInfo(&cross);
@@ -160,13 +148,13 @@ betree_adopt(PG_FUNCTION_ARGS)
 	read_members(model, &own, &cross);
 
 	if (!SearchSysCacheExists3(OPFAMILYAMNAMENSP, ObjectIdGetDatum(betree),
-							   NameGetDatum(family),
+							   CStringGetDatum(opclass.family),
 							   ObjectIdGetDatum(class->opcnamespace)))
 		run_command(psprintf("CREATE OPERATOR FAMILY %s USING betree",
 							 family_name));
 	family_oid = get_opfamily_oid(betree,
 								  list_make2(makeString(schema),
-											 makeString(NameStr(*family))),
+											 makeString(opclass.family)),
 								  false);
 
 	/* the type's members came with another class of the same family */
@@ -188,7 +176,6 @@ betree_adopt(PG_FUNCTION_ARGS)
 							 family_name, cross.data));
 	SPI_finish();
 
-	ReleaseSysCache(familytup);
-	ReleaseSysCache(classtup);
+	ecp_opclass_release(&opclass);
 	PG_RETURN_TEXT_P(cstring_to_text(class_name));
 }

@@ -20,11 +20,10 @@
 
 #include "access/amvalidate.h"
 #include "access/htup_details.h"
+#include "base/opclass.h"
 #include "betree/betree.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_amproc.h"
-#include "catalog/pg_opclass.h"
-#include "catalog/pg_opfamily.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -179,62 +178,47 @@ check_group(Oid familyoid, const char *family, OpFamilyOpFuncGroup *group,
 bool
 betreevalidate(Oid opclassoid)
 {
-	HeapTuple	classtup;
-	Form_pg_opclass class;
-	HeapTuple	familytup;
-	char	   *family;
+	EcpOpclass	opclass;
 	CatCList   *functions;
 	CatCList   *operators;
 	bool		result = true;
 	bool		found = false;
 	ListCell   *lc;
 
-	classtup = SearchSysCache1(CLAOID, ObjectIdGetDatum(opclassoid));
-	if (!HeapTupleIsValid(classtup))
-		elog(ERROR, "cache lookup failed for operator class %u", opclassoid);
-	class = (Form_pg_opclass) GETSTRUCT(classtup);
-
-	familytup = SearchSysCache1(OPFAMILYOID,
-								ObjectIdGetDatum(class->opcfamily));
-	if (!HeapTupleIsValid(familytup))
-		elog(ERROR, "cache lookup failed for operator family %u",
-			 class->opcfamily);
-	family = NameStr(((Form_pg_opfamily) GETSTRUCT(familytup))->opfname);
-
+	ecp_opclass_get(&opclass, opclassoid);
 	operators = SearchSysCacheList1(AMOPSTRATEGY,
-									ObjectIdGetDatum(class->opcfamily));
+									ObjectIdGetDatum(opclass.form->opcfamily));
 	functions = SearchSysCacheList1(AMPROCNUM,
-									ObjectIdGetDatum(class->opcfamily));
+									ObjectIdGetDatum(opclass.form->opcfamily));
 
 	for (int i = 0; i < functions->n_members; i++)
 	{
 		HeapTuple	tuple = &functions->members[i]->tuple;
 
-		result &= check_function(family, (Form_pg_amproc) GETSTRUCT(tuple));
+		result &= check_function(opclass.family, (Form_pg_amproc) GETSTRUCT(tuple));
 	}
 	for (int i = 0; i < operators->n_members; i++)
 	{
 		HeapTuple	tuple = &operators->members[i]->tuple;
 
-		result &= check_operator(family, (Form_pg_amop) GETSTRUCT(tuple));
+		result &= check_operator(opclass.family, (Form_pg_amop) GETSTRUCT(tuple));
 	}
 	foreach(lc, identify_opfamily_groups(operators, functions))
-		result &= check_group(class->opcfamily, family,
+		result &= check_group(opclass.form->opcfamily, opclass.family,
 							  (OpFamilyOpFuncGroup *) lfirst(lc),
-							  class->opcintype, &found);
+							  opclass.form->opcintype, &found);
 
 	if (!found)
 	{
 		ereport(INFO,
 				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
 				 errmsg("operator class \"%s\" of access method %s is missing operator(s)",
-						NameStr(class->opcname), "betree")));
+						NameStr(opclass.form->opcname), "betree")));
 		result = false;
 	}
 
 	ReleaseCatCacheList(functions);
 	ReleaseCatCacheList(operators);
-	ReleaseSysCache(familytup);
-	ReleaseSysCache(classtup);
+	ecp_opclass_release(&opclass);
 	return result;
 }

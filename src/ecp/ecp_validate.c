@@ -25,8 +25,6 @@
 #include "access/htup_details.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_amproc.h"
-#include "catalog/pg_opclass.h"
-#include "catalog/pg_opfamily.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
@@ -34,6 +32,7 @@
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 
+#include "base/opclass.h"
 #include "ecp/ecp.h"
 #include "ecp/ecp_attr.h"
 
@@ -254,40 +253,25 @@ validate_complete(CatCList *operlist, CatCList *proclist, Oid opcintype,
 bool
 ecpvalidate(Oid opclassoid)
 {
-	HeapTuple	classtup = SearchSysCache1(CLAOID,
-										   ObjectIdGetDatum(opclassoid));
-	Form_pg_opclass classform;
-	HeapTuple	familytup;
-	const char *opfamilyname;
+	EcpOpclass	opclass;
 	CatCList   *proclist;
 	CatCList   *operlist;
 	bool		result;
 
-	if (!HeapTupleIsValid(classtup))
-		elog(ERROR, "cache lookup failed for operator class %u", opclassoid);
-	classform = (Form_pg_opclass) GETSTRUCT(classtup);
-
-	familytup = SearchSysCache1(OPFAMILYOID,
-								ObjectIdGetDatum(classform->opcfamily));
-	if (!HeapTupleIsValid(familytup))
-		elog(ERROR, "cache lookup failed for operator family %u",
-			 classform->opcfamily);
-	opfamilyname = NameStr(((Form_pg_opfamily) GETSTRUCT(familytup))->opfname);
-
+	ecp_opclass_get(&opclass, opclassoid);
 	operlist = SearchSysCacheList1(AMOPSTRATEGY,
-								   ObjectIdGetDatum(classform->opcfamily));
+								   ObjectIdGetDatum(opclass.form->opcfamily));
 	proclist = SearchSysCacheList1(AMPROCNUM,
-								   ObjectIdGetDatum(classform->opcfamily));
+								   ObjectIdGetDatum(opclass.form->opcfamily));
 
-	result = validate_procs(proclist, opfamilyname);
-	result = validate_operators(operlist, opfamilyname) && result;
-	result = validate_complete(operlist, proclist, classform->opcintype,
-							   NameStr(classform->opcname)) && result;
+	result = validate_procs(proclist, opclass.family);
+	result = validate_operators(operlist, opclass.family) && result;
+	result = validate_complete(operlist, proclist, opclass.form->opcintype,
+							   NameStr(opclass.form->opcname)) && result;
 
 	ReleaseCatCacheList(proclist);
 	ReleaseCatCacheList(operlist);
-	ReleaseSysCache(familytup);
-	ReleaseSysCache(classtup);
+	ecp_opclass_release(&opclass);
 
 	return result;
 }
