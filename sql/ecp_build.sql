@@ -4,40 +4,16 @@
 -- cannot be indexed is refused with an error that names the reason.
 --
 
--- the rows of each cluster
-CREATE FUNCTION cluster_rows(index regclass, OUT cluster int, OUT tid tid)
-RETURNS SETOF record LANGUAGE sql AS
-	'SELECT cluster, unnest(tids) FROM ecp_clusters(index)';
-
--- n vectors of "dims" bytes around a few dozen centres
-CREATE FUNCTION vecs(n int, dims int, seed float8)
-RETURNS TABLE (id int, v bytea) LANGUAGE plpgsql AS $$
-DECLARE
-	centre int[];
-	b bytea;
-BEGIN
-	PERFORM setseed(seed);
-	FOR i IN 1 .. n LOOP
-		IF i % 50 = 1 THEN
-			SELECT array_agg((random() * 200)::int) INTO centre
-			FROM generate_series(1, dims);
-		END IF;
-		b := decode(repeat('00', dims), 'hex');
-		FOR d IN 0 .. dims - 1 LOOP
-			b := set_byte(b, d, centre[d + 1] + (random() * 40)::int);
-		END LOOP;
-		id := i;
-		v := b;
-		RETURN NEXT;
-	END LOOP;
-END $$;
+\getenv src PG_ABS_SRCDIR
+\set clusters :src '/test/clusters.sql'
+\i :clusters
 
 CREATE FUNCTION reals(b bytea) RETURNS real[] LANGUAGE sql IMMUTABLE STRICT AS
 	$$ SELECT array_agg(get_byte(b, d) / 16.0::real ORDER BY d)
 	   FROM generate_series(0, length(b) - 1) d $$;
 
 CREATE TABLE rows (id int, v bytea, r real[]);
-INSERT INTO rows SELECT id, v, reals(v) FROM vecs(3000, 16, 0.1);
+INSERT INTO rows SELECT id, v, reals(v) FROM pg_temp.vecs(3000, 16, 50, 0.1);
 
 -- Is the index sound, is each row in one cluster, and nothing else?
 CREATE FUNCTION complete(index regclass, tab regclass DEFAULT 'rows',
@@ -51,8 +27,8 @@ BEGIN
 			count(c.tid) - count(DISTINCT c.tid),
 			max(c.cluster) > 1,
 			coalesce((SELECT max(n) FROM (SELECT count(*) AS n
-				FROM cluster_rows(%L) GROUP BY cluster) s) <= 256, true)
-		FROM %s t FULL JOIN cluster_rows(%L) c ON t.ctid = c.tid',
+				FROM pg_temp.cluster_rows(%L) GROUP BY cluster) s) <= 256, true)
+		FROM %s t FULL JOIN pg_temp.cluster_rows(%L) c ON t.ctid = c.tid',
 		index, tab, index)
 	INTO missing, extra, twice, several, largest;
 END $$;
@@ -93,9 +69,9 @@ CREATE INDEX i1 ON rows USING ecp (v) WITH (seed = 7);
 CREATE INDEX i2 ON rows USING ecp (v) WITH (seed = 7);
 CREATE INDEX i3 ON rows USING ecp (v) WITH (seed = 8);
 SELECT count(*)
-FROM (SELECT * FROM cluster_rows('i1') EXCEPT SELECT * FROM cluster_rows('i2')) d;
+FROM (SELECT * FROM pg_temp.cluster_rows('i1') EXCEPT SELECT * FROM pg_temp.cluster_rows('i2')) d;
 SELECT count(*) > 0 AS differ
-FROM (SELECT * FROM cluster_rows('i1') EXCEPT SELECT * FROM cluster_rows('i3')) d;
+FROM (SELECT * FROM pg_temp.cluster_rows('i1') EXCEPT SELECT * FROM pg_temp.cluster_rows('i3')) d;
 DROP INDEX i1, i2, i3;
 
 -- clusters of equal rows are cut, too
@@ -112,11 +88,11 @@ SELECT * FROM complete('i', 'few');
 DROP INDEX i;
 INSERT INTO few VALUES (NULL), (NULL);
 CREATE INDEX i ON few USING ecp (v);
-SELECT * FROM cluster_rows('i');
+SELECT * FROM pg_temp.cluster_rows('i');
 DROP INDEX i;
 INSERT INTO few VALUES ('\x0102030405060708'), ('\x1112131415161718');
 CREATE INDEX i ON few USING ecp (v);
-SELECT cluster, tid FROM cluster_rows('i') ORDER BY tid;
+SELECT cluster, tid FROM pg_temp.cluster_rows('i') ORDER BY tid;
 DROP TABLE few;
 
 -- NULL vectors are not indexed, nor is the zero vector under cosine
@@ -126,15 +102,15 @@ CREATE TABLE holes AS
 	FROM generate_series(1, 30) id;
 CREATE INDEX i ON holes USING ecp (r real_cosine_ops);
 SELECT count(*), count(*) FILTER (WHERE id % 3 = 2) AS expected
-FROM cluster_rows('i') c JOIN holes h ON h.ctid = c.tid;
+FROM pg_temp.cluster_rows('i') c JOIN holes h ON h.ctid = c.tid;
 DROP INDEX i;
 CREATE INDEX i ON holes USING ecp (r);
-SELECT count(*) FROM cluster_rows('i');
+SELECT count(*) FROM pg_temp.cluster_rows('i');
 DROP TABLE holes;
 
 -- partial and expression indexes, partitions
 CREATE INDEX i ON rows USING ecp (v) WHERE id <= 100;
-SELECT count(*), max(id) FROM cluster_rows('i') c JOIN rows r ON r.ctid = c.tid;
+SELECT count(*), max(id) FROM pg_temp.cluster_rows('i') c JOIN rows r ON r.ctid = c.tid;
 DROP INDEX i;
 CREATE INDEX i ON rows USING ecp ((substr(v, 1, 8)));
 SELECT * FROM complete('i');
@@ -172,10 +148,10 @@ CREATE INDEX i900 ON long USING ecp (r) WHERE dims = 900;
 CREATE INDEX i1100 ON long USING ecp (r) WHERE dims = 1100;
 CREATE INDEX i2500 ON long USING ecp (r) WHERE dims = 2500;
 SELECT dims, count(*) FROM long l JOIN (
-	SELECT * FROM cluster_rows('i500') UNION ALL
-	SELECT * FROM cluster_rows('i900') UNION ALL
-	SELECT * FROM cluster_rows('i1100') UNION ALL
-	SELECT * FROM cluster_rows('i2500')) c ON c.tid = l.ctid
+	SELECT * FROM pg_temp.cluster_rows('i500') UNION ALL
+	SELECT * FROM pg_temp.cluster_rows('i900') UNION ALL
+	SELECT * FROM pg_temp.cluster_rows('i1100') UNION ALL
+	SELECT * FROM pg_temp.cluster_rows('i2500')) c ON c.tid = l.ctid
 GROUP BY dims ORDER BY dims;
 DROP TABLE long;
 
@@ -196,5 +172,5 @@ FROM ecp_build_report('i');
 SELECT ecp_build_report('rows');
 DROP INDEX i;
 
-DROP FUNCTION vecs, reals, complete, cluster_rows;
+DROP FUNCTION reals, complete;
 DROP TABLE rows;

@@ -4,42 +4,20 @@
 -- they say they do.
 --
 
--- 6,000 vectors of 32 bytes around a few dozen centres
--- the rows of each cluster
-CREATE FUNCTION cluster_rows(index regclass, OUT cluster int, OUT tid tid)
-RETURNS SETOF record LANGUAGE sql AS
-	'SELECT cluster, unnest(tids) FROM ecp_clusters(index)';
+\getenv src PG_ABS_SRCDIR
+\set clusters :src '/test/clusters.sql'
+\i :clusters
 
-CREATE FUNCTION vecs(n int, dims int)
-RETURNS TABLE (id int, v bytea) LANGUAGE plpgsql AS $$
-DECLARE
-	centre int[];
-	b bytea;
-BEGIN
-	PERFORM setseed(0.2);
-	FOR i IN 1 .. n LOOP
-		IF i % 100 = 1 THEN
-			SELECT array_agg((random() * 200)::int) INTO centre
-			FROM generate_series(1, dims);
-		END IF;
-		b := decode(repeat('00', dims), 'hex');
-		FOR d IN 0 .. dims - 1 LOOP
-			b := set_byte(b, d, centre[d + 1] + (random() * 40)::int);
-		END LOOP;
-		id := i;
-		v := b;
-		RETURN NEXT;
-	END LOOP;
-END $$;
-CREATE TABLE rows AS SELECT * FROM vecs(6000, 32);
+-- 6,000 vectors of 32 bytes around a few dozen centres
+CREATE TABLE rows AS SELECT * FROM pg_temp.vecs(6000, 32, 100, 0.2);
 
 -- Do two indexes have the same clusters?
 CREATE FUNCTION differences(a regclass, b regclass) RETURNS bigint
 LANGUAGE sql AS $$
 	WITH x AS (SELECT cluster, array_agg(tid ORDER BY tid) AS members
-			   FROM cluster_rows(a) GROUP BY cluster),
+			   FROM pg_temp.cluster_rows(a) GROUP BY cluster),
 		 y AS (SELECT cluster, array_agg(tid ORDER BY tid) AS members
-			   FROM cluster_rows(b) GROUP BY cluster)
+			   FROM pg_temp.cluster_rows(b) GROUP BY cluster)
 	SELECT count(*) FROM x FULL JOIN y USING (cluster)
 	WHERE x.members IS DISTINCT FROM y.members
 $$;
@@ -122,4 +100,4 @@ FROM unnest(ARRAY['in_memory', 'tempfiles1', 'tempfiles5', 'chunkfiles5',
 	'tempfiles43', 'chunkfiles43', 'tempfiles_r', 'chunkfiles_r']) i;
 
 DROP TABLE rows, many, reals;
-DROP FUNCTION vecs, differences;
+DROP FUNCTION differences;
