@@ -44,6 +44,8 @@ scripts()
 check layers perl src/tools/check_layers.pl
 check exports src/tools/check_exports.sh
 check headers src/tools/check_headers.sh
+clang=$(compgen -c clang | grep -E '^clang(-[0-9]+)?$' | sort -uV | tail -n 1)
+check_with "${clang:-clang}" clang src/tools/check_clang.sh "$clang"
 check sizes perl src/tools/check_sizes.pl
 check versions src/tools/check_version.sh
 check tests src/tools/check_tests.sh

@@ -254,20 +254,39 @@ ecp_bits_differ_expand(const uint8 *a, const uint8 *b, int bytes)
 	return (int32) count;
 }
 
-/*
- * The transform in registers of 16 lanes, to be expanded in functions of any
- * instruction set: each element is the same sums in the same order.
- */
+/* Registers of 16 lanes, whatever instruction set they are expanded for. */
 typedef float4 EcpLanes __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32 EcpLaneNumbers __attribute__((vector_size(64), aligned(4), may_alias));
 
+#define ECP_LANES	((EcpLaneNumbers) {0, 1, 2, 3, 4, 5, 6, 7, \
+									   8, 9, 10, 11, 12, 13, 14, 15})
+
+/*
+ * Lane i is lane i ^ m of x, where m is 1, 2, 4 or 8.  clang, which also makes
+ * the server's JIT bitcode, wants the numbers of lanes written out.
+ */
+#ifdef __clang__
+#define EcpLanesSwap(x, m) \
+	((m) == 1 ? __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, \
+										9, 8, 11, 10, 13, 12, 15, 14) : \
+	 (m) == 2 ? __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, \
+										10, 11, 8, 9, 14, 15, 12, 13) : \
+	 (m) == 4 ? __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, \
+										12, 13, 14, 15, 8, 9, 10, 11) : \
+	 __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, \
+							 0, 1, 2, 3, 4, 5, 6, 7))
+#else
+#define EcpLanesSwap(x, m)	__builtin_shuffle(x, ECP_LANES ^ (m))
+#endif
+
+/*
+ * The transform, to be expanded in functions of any instruction set: each
+ * element is the same sums in the same order.
+ */
 static inline __attribute__((always_inline))
 void
 ecp_hadamard_expand(float4 *x, const uint32 *signs, int n, float4 scale)
 {
-	const EcpLaneNumbers lane = {
-		0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-	};
 	int			h = 16;
 
 	for (int i = 0; i < n; i += 16)
@@ -278,8 +297,8 @@ ecp_hadamard_expand(float4 *x, const uint32 *signs, int n, float4 scale)
 #pragma GCC unroll 4
 		for (int m = 1; m < 16; m *= 2)
 		{
-			EcpLanes	partner = __builtin_shuffle(v, lane ^ m);
-			EcpLaneNumbers upper = (lane & m) != 0;
+			EcpLanes	partner = EcpLanesSwap(v, m);
+			EcpLaneNumbers upper = (ECP_LANES & m) != 0;
 
 			/* lower lane: v + partner; upper lane: partner - v */
 			v = partner +
@@ -364,9 +383,6 @@ void
 ecp_signs_expand(const float4 *x, const float4 *y, int n, uint8 *bits,
 				 float4 *sum, float4 *y_sum)
 {
-	const EcpLaneNumbers lane = {
-		0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-	};
 	const EcpLaneNumbers bit = {
 		1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384,
 		32768
@@ -384,7 +400,7 @@ ecp_signs_expand(const float4 *x, const float4 *y, int n, uint8 *bits,
 
 #pragma GCC unroll 4
 		for (int h = 8; h > 0; h /= 2)
-			set |= __builtin_shuffle(set, lane ^ h);
+			set |= EcpLanesSwap(set, h);
 		word = (uint16) set[0];
 		bits[i / 8] = (uint8) word;
 		bits[i / 8 + 1] = (uint8) (word >> 8);
@@ -400,9 +416,6 @@ static inline __attribute__((always_inline))
 void
 ecp_code_tables_expand(const float4 *steps, int ngroups, uint8 *tables)
 {
-	const EcpLaneNumbers lane = {
-		0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-	};
 
 	for (int g = 0; g < ngroups; g++, steps += ECP_GROUP, tables += 16)
 	{
@@ -411,12 +424,12 @@ ecp_code_tables_expand(const float4 *steps, int ngroups, uint8 *tables)
 
 		for (int i = 0; i < ECP_GROUP; i++)
 			least += steps[i] < 0 ? -steps[i] : 0;
-		sums = (EcpLanes) (lane & 0) + least;
+		sums = (EcpLanes) (ECP_LANES & 0) + least;
 #pragma GCC unroll 4
 		for (int i = 0; i < ECP_GROUP; i++)
 		{
-			EcpLanes	step = (EcpLanes) (lane & 0) + steps[i];
-			EcpLaneNumbers has = (lane & (1 << i)) != 0;
+			EcpLanes	step = (EcpLanes) (ECP_LANES & 0) + steps[i];
+			EcpLaneNumbers has = (ECP_LANES & (1 << i)) != 0;
 
 			sums += (EcpLanes) ((EcpLaneNumbers) step & has);
 		}
