@@ -8,7 +8,7 @@
 #   make indent              format the sources
 #
 # test/README lists the targets for other builds: assertions, sanitizers,
-# valgrind, coverage.
+# valgrind, NEON, coverage.
 
 EXTENSION = ecp ecp_pgvector
 MODULE_big = ecp
@@ -56,7 +56,7 @@ endif
 # environment.
 
 export PG_CONFIG
-.PHONY: deps test test-tiny lint indent demo demo-stop test-assert test-asan test-valgrind coverage kernels-speed bench
+.PHONY: deps test test-tiny lint indent demo demo-stop test-assert test-asan test-valgrind test-neon coverage kernels-speed bench
 
 deps:
 	@src/tools/deps.sh test
@@ -82,7 +82,7 @@ demo:
 demo-stop:
 	@test/demo/run stop
 
-test-assert test-asan test-valgrind coverage:
+test-assert test-asan test-valgrind test-neon coverage:
 	@src/tools/deps.sh extra
 	@test/special $@
 

@@ -103,6 +103,6 @@ EXCEPTION WHEN data_exception THEN
 	RAISE NOTICE '%: %', SQLSTATE, SQLERRM;
 END $$;
 
-SELECT ecp_kernels() IN ('scalar', 'avx2', 'avx512', 'neon') AS kernels_known;
+SELECT ecp_kernels() IN ('scalar', 'avx2', 'avx512', 'neon', 'dotprod') AS kernels_known;
 
 DROP TABLE vectors;

@@ -5,7 +5,8 @@
 #
 #   src/tools/deps.sh build    compiler, server, its development files
 #   src/tools/deps.sh test     the same, and what "make test" uses
-#   src/tools/deps.sh extra    the same, and valgrind, lcov, PostgreSQL's source
+#   src/tools/deps.sh extra    the same, and what builds for finding more take:
+#                              valgrind, lcov, cross compiler, qemu
 #
 # Packages that not every release of Debian has are installed where it has
 # them; without them, tests are passed over that say so.
@@ -90,6 +91,9 @@ find_missing()
 	need valgrind has valgrind
 	need lcov has lcov
 	need dpkg-dev has dpkg-source
+	need gcc-aarch64-linux-gnu has aarch64-linux-gnu-gcc
+	need libc6-dev-arm64-cross test -e /usr/aarch64-linux-gnu/include/stdio.h
+	need qemu-user-static has qemu-aarch64-static
 }
 
 find_version

@@ -72,7 +72,7 @@ not_types='abs|date|digit|interval|iterator|other|pointer|reference|string|times
 
 # Each source file is compiled with the debug information of every type that
 # its headers declare, used or not.  Programs of the tests may need headers that
-# are not there, so for those the file itself is searched.
+# are not there, and NEON another machine, so there the file itself is searched.
 typedefs()
 {
 	local config=${PG_CONFIG:-pg_config} file
@@ -86,9 +86,12 @@ typedefs()
 				 /DW_TAG_/ { typedef = 0 }
 				 typedef && /DW_AT_name/ { print $NF; typedef = 0 }'
 	done < <(find src -name '*.c') >"$new.names" || return 1
-	find test -name '*.[ch]' -exec sed -nE \
-		's/^\} (\w+);$/\1/p; s/^typedef .*\W(\w+);$/\1/p' {} + >>"$new.names"
-	printf '%s\n' PGconn PGresult PGcancel >>"$new.names"	# of libpq
+	{
+		find test src/vector -name '*.[ch]' -exec sed -nE \
+			's/^\} (\w+);$/\1/p; s/^typedef .*\W(\w+);$/\1/p' {} +
+		grep -ohE '\b(u?int|float)[0-9]+x[0-9]+_t\b' src/vector/*neon*
+		printf '%s\n' PGconn PGresult PGcancel	# of libpq
+	} >>"$new.names"
 	grep -E '^([A-Za-z]\w*|__m[0-9]+[di]?)$' "$new.names" |
 		 grep -vxE "$not_types" | LC_ALL=C sort -u >"$new"
 	[ -s "$new" ] && cat "$new" >$tools/typedefs.list

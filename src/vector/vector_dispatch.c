@@ -50,6 +50,7 @@ static const EcpKernels *const all_kernels[] = {
 	&ecp_kernels_avx2,
 #endif
 #ifdef ECP_HAVE_NEON_KERNELS
+	&ecp_kernels_dotprod,
 	&ecp_kernels_neon,
 #endif
 	&ecp_kernels_scalar

@@ -41,7 +41,10 @@
 /* Chooses the kernels for this CPU; called once, by _PG_init. */
 extern void ecp_kernels_init(void);
 
-/* Name of the chosen instruction set: "scalar", "avx2", "avx512", "neon". */
+/*
+ * Name of the chosen instruction set: "scalar", "avx2", "avx512", "neon", or
+ * "dotprod" (NEON with products of bytes).
+ */
 extern const char *ecp_kernels_name(void);
 
 extern int	ecp_factors_count(EcpElem elem, EcpMetric metric);

@@ -450,6 +450,7 @@ extern const EcpKernels ecp_kernels_avx512;
 #if defined(__aarch64__) && defined(__ARM_NEON)
 #define ECP_HAVE_NEON_KERNELS
 extern const EcpKernels ecp_kernels_neon;
+extern const EcpKernels ecp_kernels_dotprod;
 #endif
 
 /* The kernels in use; never NULL. */

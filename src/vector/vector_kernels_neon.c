@@ -1,35 +1,33 @@
 /*-------------------------------------------------------------------------
  *
  * vector_kernels_neon.c
- *	  Kernels for NEON, which every aarch64 CPU has.
+ *	  Kernels for NEON, which every aarch64 CPU has, and for its products of
+ *	  bytes (dotprod: Armv8.2, Neoverse N1, Apple M1 and later).
  *
- * One register is 4 lanes of 4 bytes, so 16 lanes are four registers.  Bytes
- * are multiplied as 16-bit numbers (the instructions for bytes of both signs
- * came with later extensions): vmull_s8 and friends would need equal signs.
- * COLUMNS keep four elements of a slot together; vpaddq_s32 adds up the
- * products of a slot.
- *
- * Panels: a tile of 4 vectors x half a block keeps 8 registers of sums.
+ * One register is 4 lanes of 4 bytes, so 16 lanes are four registers.  The
+ * two sets differ in uint8 only, whose functions are in vector_kernels_neon.h.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include <math.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
 
-#include "vector/vector_kernels.h"
+#include "vector/vector_kernels_neon.h"
 
 #ifdef ECP_HAVE_NEON_KERNELS
 
-#include <arm_neon.h>
-
-#define TEMPLATE	static inline __attribute__((always_inline))
-
-/* Registers of 16 lanes. */
-#define QUARTERS		4
-
-/* Vectors of a tile of a panel, whose other side is one block. */
-#define TILE_VECTORS	4
+/* The target of functions with products of bytes. */
+#if defined(__ARM_FEATURE_DOTPROD)
+#define TARGET
+#elif defined(__clang__)
+#define TARGET	__attribute__((target("dotprod")))
+#else
+#define TARGET	__attribute__((target("arch=armv8.2-a+dotprod")))
+#endif
 
 static bool
 neon_supported(void)
@@ -37,250 +35,166 @@ neon_supported(void)
 	return true;
 }
 
-/* ---- uint8 ---- */
-
-/* Up to 16 bytes of a row, followed by zeros. */
-TEMPLATE	uint8x16_t
-load_bytes(const uint8 *bytes, int n)
+static bool
+dotprod_supported(void)
 {
-	uint8		padded[16] = {0};
-
-	if (n >= 16)
-		return vld1q_u8(bytes);
-
-	memcpy(padded, bytes, n);
-	return vld1q_u8(padded);
+#if defined(__ARM_FEATURE_DOTPROD)
+	return true;				/* the compiler was told so */
+#elif defined(HWCAP_ASIMDDP)
+	return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#else
+	return false;
+#endif
 }
 
-TEMPLATE	int16x8_t
-widen_low(uint8x16_t x)
+/* ---- uint8, without dotprod ---- */
+
+TEMPLATE void
+neon_add(int32x4_t *sums, int8x16_t x, int8x16_t y)
 {
-	return vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(x)));
+	sums[0] = vpadalq_s16(sums[0], vmull_s8(vget_low_s8(x), vget_low_s8(y)));
+	sums[1] = vpadalq_s16(sums[1], vmull_high_s8(x, y));
 }
 
-TEMPLATE	int16x8_t
-widen_high(uint8x16_t x)
+TEMPLATE void
+neon_add_unsigned(uint32x4_t *sums, uint8x16_t x, uint8x16_t y)
 {
-	return vreinterpretq_s16_u16(vmovl_u8(vget_high_u8(x)));
+	sums[0] = vpadalq_u16(sums[0], vmull_u8(vget_low_u8(x), vget_low_u8(y)));
+	sums[1] = vpadalq_u16(sums[1], vmull_high_u8(x, y));
 }
 
-/* sum + the products of 8 elements, two to a lane. */
-TEMPLATE	int32x4_t
-add_products(int32x4_t sum, int16x8_t x, int16x8_t y)
-{
-	sum = vmlal_s16(sum, vget_low_s16(x), vget_low_s16(y));
-	return vmlal_s16(sum, vget_high_s16(x), vget_high_s16(y));
-}
+static const ByteProducts neon_products = {
+	.add = neon_add,
+	.add_unsigned = neon_add_unsigned,
+	.by_four = false
+};
 
 static void
-neon_u8_prepare(const uint8 *elements, int dims, int8 *shifted,
-				int32 *sum, int32 *norm2)
+neon_u8_prepare(const uint8 *elements, int dims, int8 *shifted, int32 *sum,
+				int32 *norm2)
 {
-	int32x4_t	sums = vdupq_n_s32(0);
-	int32x4_t	squares = vdupq_n_s32(0);
-	int16x8_t	ones = vdupq_n_s16(1);
-
-	for (int i = 0; i < dims; i += 16)
-	{
-		uint8x16_t	bytes = load_bytes(elements + i, dims - i);
-		int16x8_t	low = widen_low(bytes);
-		int16x8_t	high = widen_high(bytes);
-
-		sums = add_products(add_products(sums, low, ones), high, ones);
-		squares = add_products(add_products(squares, low, low), high, high);
-	}
-
-	*sum = vaddvq_s32(sums);
-	*norm2 = vaddvq_s32(squares);
-
-	if (shifted)
-	{
-		for (int i = 0; i < dims; i++)
-			shifted[i] = (int8) (elements[i] - 128);
-		memset(shifted + dims, 0, EcpGroups(dims) * ECP_GROUP - dims);
-	}
+	u8_prepare(elements, dims, shifted, sum, norm2, &neon_products);
 }
 
 static void
 neon_u8_rank_rows(const EcpU8Query *query, const uint8 *rows, Size stride,
 				  const int32 *factor, int n, float8 *ranks)
 {
-	for (int r = 0; r < n; r++)
-	{
-		const uint8 *row = rows + r * stride;
-		int32x4_t	low = vdupq_n_s32(0);
-		int32x4_t	high = vdupq_n_s32(0);
-
-		for (int i = 0; i < query->dims; i += 16)
-		{
-			int8x16_t	q = vld1q_s8(query->elements + i);
-			uint8x16_t	x = load_bytes(row + i, query->dims - i);
-
-			low = add_products(low, widen_low(x), vmovl_s8(vget_low_s8(q)));
-			high = add_products(high, widen_high(x), vmovl_s8(vget_high_s8(q)));
-		}
-
-		ranks[r] = query->base + query->factor_times * factor[r] +
-			query->dot_times * vaddvq_s32(vaddq_s32(low, high));
-	}
-}
-
-/*
- * sum + the inner products of the groups of 4 slots with one group, which is
- * in both halves of q.
- */
-TEMPLATE	int32x4_t
-add_groups(int32x4_t sum, uint8x16_t x, int16x8_t q)
-{
-	int16x8_t	low = widen_low(x);
-	int16x8_t	high = widen_high(x);
-	int32x4_t	slot0 = vmull_s16(vget_low_s16(low), vget_low_s16(q));
-	int32x4_t	slot1 = vmull_s16(vget_high_s16(low), vget_low_s16(q));
-	int32x4_t	slot2 = vmull_s16(vget_low_s16(high), vget_low_s16(q));
-	int32x4_t	slot3 = vmull_s16(vget_high_s16(high), vget_low_s16(q));
-
-	return vaddq_s32(sum, vpaddq_s32(vpaddq_s32(slot0, slot1),
-									 vpaddq_s32(slot2, slot3)));
-}
-
-/* The group of four signed bytes, widened, in both halves. */
-TEMPLATE	int16x8_t
-load_group(const int8 *group)
-{
-	int32		bytes;
-
-	memcpy(&bytes, group, sizeof(bytes));
-	return vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(bytes)));
+	u8_rank_rows(query, rows, stride, factor, n, ranks, &neon_products);
 }
 
 static void
 neon_u8_rank_columns(const EcpU8Query *query, const uint8 *columns,
 					 int nslots, const int32 *factor, int n, float8 *ranks)
 {
-	int			ngroups = EcpGroups(query->dims);
+	u8_rank_columns(query, columns, nslots, factor, n, ranks, &neon_products);
+}
 
-	for (int first = 0; first < n; first += 16)
-	{
-		int			count = Min(n - first, 16);
-		int32x4_t	sums[QUARTERS];
-		int32		dots[16];
-
-		for (int b = 0; b < QUARTERS; b++)
-			sums[b] = vdupq_n_s32(0);
-
-		for (int g = 0; g < ngroups; g++)
-		{
-			int16x8_t	q = load_group(query->elements + g * ECP_GROUP);
-			const uint8 *group = columns + ((Size) g * nslots + first) * ECP_GROUP;
-
-			for (int b = 0; b < QUARTERS; b++)
-			{
-				int			bytes = (count - b * 4) * ECP_GROUP;
-
-				if (bytes > 0)
-					sums[b] = add_groups(sums[b],
-										 load_bytes(group + b * 16, bytes), q);
-			}
-		}
-
-		for (int b = 0; b < QUARTERS; b++)
-			vst1q_s32(dots + b * 4, sums[b]);
-		for (int s = 0; s < count; s++)
-			ranks[first + s] = query->base +
-				query->factor_times * factor[first + s] +
-				query->dot_times * dots[s];
-	}
+static void
+neon_u8_pass_columns(const EcpU8Query *const *queries, int nqueries,
+					 const int32 *limits, const uint8 *columns, int nslots,
+					 const int32 *factor, int n, uint64 *passed, int32 *ranks)
+{
+	u8_pass_columns(queries, nqueries, limits, columns, nslots, factor, n,
+					passed, ranks, &neon_products);
 }
 
 static void
 neon_u8_sums(const uint8 *a, const uint8 *b, int dims, EcpU8Sums *sums)
 {
-	int32x4_t	aa = vdupq_n_s32(0);
-	int32x4_t	ab = vdupq_n_s32(0);
-	int32x4_t	bb = vdupq_n_s32(0);
-
-	for (int i = 0; i < dims; i += 16)
-	{
-		uint8x16_t	x = load_bytes(a + i, dims - i);
-		uint8x16_t	y = load_bytes(b + i, dims - i);
-
-		aa = add_products(add_products(aa, widen_low(x), widen_low(x)),
-						  widen_high(x), widen_high(x));
-		ab = add_products(add_products(ab, widen_low(x), widen_low(y)),
-						  widen_high(x), widen_high(y));
-		bb = add_products(add_products(bb, widen_low(y), widen_low(y)),
-						  widen_high(y), widen_high(y));
-	}
-
-	sums->aa = vaddvq_s32(aa);
-	sums->ab = vaddvq_s32(ab);
-	sums->bb = vaddvq_s32(bb);
+	u8_sums(a, b, dims, sums, &neon_products);
 }
 
 static void
 neon_u8_panel_rank(const EcpPanelView *panel, const int8 *vector, int first,
 				   int n, int32 *ranks)
 {
-	int			ngroups = EcpGroups(panel->dims);
-
-	for (int done = 0; done < n; done += ECP_PANEL_BLOCK)
-	{
-		const uint8 *block = (const uint8 *) panel->data +
-			(first + done) / ECP_PANEL_BLOCK * (Size) ngroups * 64;
-		int32x4_t	sums[QUARTERS];
-		int32		dots[ECP_PANEL_BLOCK];
-
-		for (int b = 0; b < QUARTERS; b++)
-			sums[b] = vdupq_n_s32(0);
-
-		for (int g = 0; g < ngroups; g++)
-		{
-			int16x8_t	q = load_group(vector + g * ECP_GROUP);
-
-			for (int b = 0; b < QUARTERS; b++)
-				sums[b] = add_groups(sums[b], vld1q_u8(block + g * 64 + b * 16), q);
-		}
-
-		for (int b = 0; b < QUARTERS; b++)
-			vst1q_s32(dots + b * 4, sums[b]);
-		for (int l = 0; l < Min(n - done, ECP_PANEL_BLOCK); l++)
-			ranks[done + l] = panel->factors[first + done + l] -
-				(dots[l] << panel->shift);
-	}
+	u8_panel_rank(panel, vector, first, n, ranks, &neon_products);
 }
 
 static void
 neon_u8_panel_nearest(const EcpPanelView *panel, int n, const int8 *vectors,
-					  Size stride, int nvectors, int32 *leaders,
-					  int32 *ranks)
+					  Size stride, int nvectors, int32 *leaders, int32 *ranks)
 {
-	for (int v = 0; v < nvectors; v++)
-	{
-		leaders[v] = 0;
-		ranks[v] = PG_INT32_MAX;
-	}
+	u8_panel_nearest(panel, n, vectors, stride, nvectors, leaders, ranks,
+					 &neon_products);
+}
 
-	/* one block after the other, so that it stays in the first cache */
-	for (int first = 0; first < n; first += ECP_PANEL_BLOCK)
-	{
-		int			count = Min(n - first, ECP_PANEL_BLOCK);
+/* ---- uint8, with dotprod ---- */
 
-		for (int v = 0; v < nvectors; v++)
-		{
-			int32		block[ECP_PANEL_BLOCK];
+/*
+ * In assembly because not every compiler lets a function have the intrinsics
+ * because of its attribute.
+ */
+TARGET		TEMPLATE void
+dotprod_add(int32x4_t *sums, int8x16_t x, int8x16_t y)
+{
+	__asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(sums[0]) : "w"(x), "w"(y));
+}
 
-			neon_u8_panel_rank(panel, vectors + v * stride, first, count,
-							   block);
-			for (int l = 0; l < count; l++)
-			{
-				if (block[l] < ranks[v])
-				{
-					ranks[v] = block[l];
-					leaders[v] = first + l;
-				}
-			}
-		}
-	}
+TARGET		TEMPLATE void
+dotprod_add_unsigned(uint32x4_t *sums, uint8x16_t x, uint8x16_t y)
+{
+	__asm__("udot %0.4s, %1.16b, %2.16b" : "+w"(sums[0]) : "w"(x), "w"(y));
+}
+
+static const ByteProducts dotprod_products = {
+	.add = dotprod_add,
+	.add_unsigned = dotprod_add_unsigned,
+	.by_four = true
+};
+
+TARGET static void
+dotprod_u8_prepare(const uint8 *elements, int dims, int8 *shifted, int32 *sum,
+				   int32 *norm2)
+{
+	u8_prepare(elements, dims, shifted, sum, norm2, &dotprod_products);
+}
+
+TARGET static void
+dotprod_u8_rank_rows(const EcpU8Query *query, const uint8 *rows, Size stride,
+					 const int32 *factor, int n, float8 *ranks)
+{
+	u8_rank_rows(query, rows, stride, factor, n, ranks, &dotprod_products);
+}
+
+TARGET static void
+dotprod_u8_rank_columns(const EcpU8Query *query, const uint8 *columns,
+						int nslots, const int32 *factor, int n, float8 *ranks)
+{
+	u8_rank_columns(query, columns, nslots, factor, n, ranks, &dotprod_products);
+}
+
+TARGET static void
+dotprod_u8_pass_columns(const EcpU8Query *const *queries, int nqueries,
+						const int32 *limits, const uint8 *columns, int nslots,
+						const int32 *factor, int n, uint64 *passed,
+						int32 *ranks)
+{
+	u8_pass_columns(queries, nqueries, limits, columns, nslots, factor, n,
+					passed, ranks, &dotprod_products);
+}
+
+TARGET static void
+dotprod_u8_sums(const uint8 *a, const uint8 *b, int dims, EcpU8Sums *sums)
+{
+	u8_sums(a, b, dims, sums, &dotprod_products);
+}
+
+TARGET static void
+dotprod_u8_panel_rank(const EcpPanelView *panel, const int8 *vector,
+					  int first, int n, int32 *ranks)
+{
+	u8_panel_rank(panel, vector, first, n, ranks, &dotprod_products);
+}
+
+TARGET static void
+dotprod_u8_panel_nearest(const EcpPanelView *panel, int n,
+						 const int8 *vectors, Size stride, int nvectors,
+						 int32 *leaders, int32 *ranks)
+{
+	u8_panel_nearest(panel, n, vectors, stride, nvectors, leaders, ranks,
+					 &dotprod_products);
 }
 
 /* ---- bits ---- */
@@ -290,14 +204,24 @@ neon_bit_rank_rows(const uint8 *query, int bytes, const uint8 *rows,
 				   Size stride, int n, float8 *ranks)
 {
 	for (int r = 0; r < n; r++)
-		ranks[r] = ecp_bits_differ_expand(query, rows + r * stride, bytes);
+	{
+		const uint8 *row = rows + r * stride;
+		uint16x8_t	sums = vdupq_n_u16(0);
+
+		/* at most 16 a step: no vector is so long that 16 bits overflow */
+		for (int i = 0; i < bytes; i += 16)
+			sums = vpadalq_u8(sums,
+							  vcntq_u8(veorq_u8(load_bytes(query, i, bytes),
+												load_bytes(row, i, bytes))));
+		ranks[r] = vaddlvq_u16(sums);
+	}
 }
 
 /* ---- float32 ---- */
 
 /* The sum of 16 lanes, in the order that all instruction sets keep. */
 TEMPLATE float4
-add_lanes_f32(const float32x4_t * sums)
+add_lanes_f32(const float32x4_t *sums)
 {
 	float32x4_t quarter = vaddq_f32(vaddq_f32(sums[0], sums[2]),
 									vaddq_f32(sums[1], sums[3]));
@@ -306,50 +230,79 @@ add_lanes_f32(const float32x4_t * sums)
 	return vget_lane_f32(pair, 0) + vget_lane_f32(pair, 1);
 }
 
+/* Up to 4 elements, then zeros. */
+TEMPLATE float32x4_t
+load_floats(const float4 *x, int n)
+{
+	float4		padded[4] = {0};
+
+	if (n >= 4)
+		return vld1q_f32(x);
+
+	for (int i = 0; i < n; i++)
+		padded[i] = x[i];
+	return vld1q_f32(padded);
+}
+
+/* Add up to 16 elements of rows; constants: squared, and count if it is 16. */
+TEMPLATE void
+f32_rows_add(const float4 *query, const float4 *const *row, int first,
+			 int count, bool squared, float32x4_t sums[][QUARTERS])
+{
+#pragma GCC unroll 4
+	for (int b = 0; b < QUARTERS; b++)
+	{
+		int			i = first + b * 4;
+		float32x4_t q = load_floats(query + i, count - b * 4);
+
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++)
+		{
+			float32x4_t x = load_floats(row[r] + i, count - b * 4);
+
+			if (squared)
+			{
+				x = vsubq_f32(x, q);
+				sums[r][b] = vfmaq_f32(sums[r][b], x, x);
+			}
+			else
+				sums[r][b] = vfmaq_f32(sums[r][b], x, q);
+		}
+	}
+}
+
 /* "squared" is a constant where this is expanded. */
 TEMPLATE void
 f32_rows(const float4 *query, int dims, const char *rows, Size stride, int n,
 		 bool squared, float4 *result)
 {
-	for (int r = 0; r < n; r++)
+	int			whole = dims / 16 * 16;
+
+	for (int first = 0; first < n; first += ROWS)
 	{
-		const float4 *row = (const float4 *) (rows + r * stride);
-		float32x4_t sums[QUARTERS];
+		const float4 *row[ROWS];
+		float32x4_t sums[ROWS][QUARTERS];
 
-		for (int b = 0; b < QUARTERS; b++)
-			sums[b] = vdupq_n_f32(0);
-
-		for (int i = 0; i < dims; i += 16)
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++)
 		{
-			const float4 *x = row + i;
-			const float4 *q = query + i;
-			float4		padded_x[16] = {0};
-			float4		padded_q[16] = {0};
-
-			if (dims - i < 16)
-			{
-				memcpy(padded_x, x, (dims - i) * sizeof(float4));
-				memcpy(padded_q, q, (dims - i) * sizeof(float4));
-				x = padded_x;
-				q = padded_q;
-			}
-
+			row[r] = (const float4 *) (rows + Min(first + r, n - 1) * stride);
+#pragma GCC unroll 4
 			for (int b = 0; b < QUARTERS; b++)
-			{
-				float32x4_t p = vld1q_f32(x + b * 4);
-				float32x4_t o = vld1q_f32(q + b * 4);
-
-				if (squared)
-				{
-					p = vsubq_f32(p, o);
-					sums[b] = vfmaq_f32(sums[b], p, p);
-				}
-				else
-					sums[b] = vfmaq_f32(sums[b], p, o);
-			}
+				sums[r][b] = vdupq_n_f32(0);
 		}
 
-		result[r] = add_lanes_f32(sums);
+		for (int i = 0; i < whole; i += 16)
+			f32_rows_add(query, row, i, 16, squared, sums);
+		if (whole < dims)
+			f32_rows_add(query, row, whole, dims - whole, squared, sums);
+
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++)
+		{
+			if (first + r < n)
+				result[first + r] = add_lanes_f32(sums[r]);
+		}
 	}
 }
 
@@ -372,52 +325,40 @@ TEMPLATE void
 f32_tile(const float4 *const *vector, const float4 *block, int dims,
 		 int nvectors, bool squared, float32x4_t sums[][QUARTERS])
 {
+#pragma GCC unroll 4
 	for (int v = 0; v < nvectors; v++)
 	{
+#pragma GCC unroll 4
 		for (int b = 0; b < QUARTERS; b++)
 			sums[v][b] = vdupq_n_f32(0);
 	}
 
 	for (int i = 0; i < dims; i++)
 	{
+		float32x4_t x[QUARTERS];
+
+#pragma GCC unroll 4
+		for (int b = 0; b < QUARTERS; b++)
+			x[b] = vld1q_f32(block + i * ECP_PANEL_BLOCK + b * 4);
+
+#pragma GCC unroll 4
 		for (int v = 0; v < nvectors; v++)
 		{
 			float32x4_t q = vdupq_n_f32(vector[v][i]);
 
+#pragma GCC unroll 4
 			for (int b = 0; b < QUARTERS; b++)
 			{
-				float32x4_t x = vld1q_f32(block + i * ECP_PANEL_BLOCK + b * 4);
-
 				if (squared)
 				{
-					x = vsubq_f32(x, q);
-					sums[v][b] = vfmaq_f32(sums[v][b], x, x);
+					float32x4_t diff = vsubq_f32(x[b], q);
+
+					sums[v][b] = vfmaq_f32(sums[v][b], diff, diff);
 				}
 				else			/* the rank is the negative product */
-					sums[v][b] = vfmsq_f32(sums[v][b], x, q);
+					sums[v][b] = vfmsq_f32(sums[v][b], x[b], q);
 			}
 		}
-	}
-}
-
-/* The tile with the panel's metric, as ranks in memory. */
-TEMPLATE void
-f32_tile_ranks(const EcpPanelView *panel, const float4 *const *vector,
-			   int block, int nvectors, float4 ranks[][ECP_PANEL_BLOCK])
-{
-	const float4 *data = (const float4 *) panel->data +
-		block * (Size) panel->dims * ECP_PANEL_BLOCK;
-	float32x4_t sums[TILE_VECTORS][QUARTERS];
-
-	if (panel->metric == ECP_METRIC_L2)
-		f32_tile(vector, data, panel->dims, nvectors, true, sums);
-	else
-		f32_tile(vector, data, panel->dims, nvectors, false, sums);
-
-	for (int v = 0; v < nvectors; v++)
-	{
-		for (int b = 0; b < QUARTERS; b++)
-			vst1q_f32(ranks[v] + b * 4, sums[v][b]);
 	}
 }
 
@@ -427,13 +368,79 @@ neon_f32_panel_rank(const EcpPanelView *panel, const float4 *vector,
 {
 	for (int done = 0; done < n; done += ECP_PANEL_BLOCK)
 	{
-		float4		block[1][ECP_PANEL_BLOCK];
+		const float4 *block = (const float4 *) panel->data +
+			(first + done) / ECP_PANEL_BLOCK * (Size) panel->dims * ECP_PANEL_BLOCK;
+		float32x4_t sums[1][QUARTERS];
+		float4		rank[ECP_PANEL_BLOCK];
 
-		f32_tile_ranks(panel, &vector, (first + done) / ECP_PANEL_BLOCK, 1,
-					   block);
-		memcpy(ranks + done, block[0],
+		if (panel->metric == ECP_METRIC_L2)
+			f32_tile(&vector, block, panel->dims, 1, true, sums);
+		else
+			f32_tile(&vector, block, panel->dims, 1, false, sums);
+
+		for (int b = 0; b < QUARTERS; b++)
+			vst1q_f32(rank + b * 4, sums[0][b]);
+		memcpy(ranks + done, rank,
 			   Min(n - done, ECP_PANEL_BLOCK) * sizeof(float4));
 	}
+}
+
+TEMPLATE void
+f32_nearest(const EcpPanelView *panel, int n, const char *vectors,
+			Size stride, int nvectors, bool squared, int32 *leaders,
+			float4 *ranks)
+{
+	float32x4_t best[ECP_PANEL_VECTORS][QUARTERS];
+	int32x4_t	best_block[ECP_PANEL_VECTORS][QUARTERS];
+
+	for (int v = 0; v < nvectors; v++)
+	{
+		for (int b = 0; b < QUARTERS; b++)
+		{
+			best[v][b] = vdupq_n_f32(INFINITY);
+			best_block[v][b] = vdupq_n_s32(0);
+		}
+	}
+
+	for (int first = 0; first < n; first += ECP_PANEL_BLOCK)
+	{
+		const float4 *block = (const float4 *) panel->data +
+			first * (Size) panel->dims;
+		int32x4_t	number = vdupq_n_s32(first / ECP_PANEL_BLOCK);
+
+		for (int done = 0; done < nvectors; done += TILE_VECTORS)
+		{
+			const float4 *vector[TILE_VECTORS];
+			float32x4_t sums[TILE_VECTORS][QUARTERS];
+
+#pragma GCC unroll 4
+			for (int v = 0; v < TILE_VECTORS; v++)
+				vector[v] = (const float4 *) (vectors +
+											  Min(done + v, nvectors - 1) * stride);
+			f32_tile(vector, block, panel->dims, TILE_VECTORS, squared, sums);
+
+#pragma GCC unroll 4
+			for (int v = 0; v < TILE_VECTORS; v++)
+			{
+				int			i = Min(done + v, nvectors - 1);
+
+#pragma GCC unroll 4
+				for (int b = 0; b < QUARTERS; b++)
+				{
+					uint32x4_t	better = vandq_u32(vcltq_f32(sums[v][b], best[i][b]),
+												   lane_mask(n - first - b * 4));
+
+					best[i][b] = vbslq_f32(better, sums[v][b], best[i][b]);
+					best_block[i][b] = vbslq_s32(better, number,
+												 best_block[i][b]);
+				}
+			}
+		}
+	}
+
+	for (int v = 0; v < nvectors; v++)
+		EcpLanesNearest((const float4 *) best[v],
+						(const int32 *) best_block[v], leaders[v], ranks[v]);
 }
 
 static void
@@ -441,40 +448,12 @@ neon_f32_panel_nearest(const EcpPanelView *panel, int n, const char *vectors,
 					   Size stride, int nvectors, int32 *leaders,
 					   float4 *ranks)
 {
-	for (int v = 0; v < nvectors; v++)
-	{
-		leaders[v] = 0;
-		ranks[v] = INFINITY;
-	}
-
-	for (int first = 0; first < n; first += ECP_PANEL_BLOCK)
-	{
-		int			count = Min(n - first, ECP_PANEL_BLOCK);
-
-		for (int done = 0; done < nvectors; done += TILE_VECTORS)
-		{
-			const float4 *vector[TILE_VECTORS];
-			float4		block[TILE_VECTORS][ECP_PANEL_BLOCK];
-
-			for (int v = 0; v < TILE_VECTORS; v++)
-				vector[v] = (const float4 *) (vectors +
-											  Min(done + v, nvectors - 1) * stride);
-			f32_tile_ranks(panel, vector, first / ECP_PANEL_BLOCK,
-						   TILE_VECTORS, block);
-
-			for (int v = 0; v < Min(nvectors - done, TILE_VECTORS); v++)
-			{
-				for (int l = 0; l < count; l++)
-				{
-					if (block[v][l] < ranks[done + v])
-					{
-						ranks[done + v] = block[v][l];
-						leaders[done + v] = first + l;
-					}
-				}
-			}
-		}
-	}
+	if (panel->metric == ECP_METRIC_L2)
+		f32_nearest(panel, n, vectors, stride, nvectors, true, leaders,
+					ranks);
+	else
+		f32_nearest(panel, n, vectors, stride, nvectors, false, leaders,
+					ranks);
 }
 
 /* ---- codes ---- */
@@ -546,7 +525,7 @@ neon_f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
 
 /* Add the 16-bit sums of 8 rows to their 32-bit sums. */
 TEMPLATE void
-add_code_sums(uint32x4_t * sums, uint16x8_t part)
+add_code_sums(uint32x4_t *sums, uint16x8_t part)
 {
 	sums[0] = vaddw_u16(sums[0], vget_low_u16(part));
 	sums[1] = vaddw_u16(sums[1], vget_high_u16(part));
@@ -557,7 +536,7 @@ neon_code_bounds(const EcpCodeScan *scan, const uint8 *blocks,
 				 const float4 *add, const float4 *times,
 				 const float4 *width, int nblocks, float4 *bounds)
 {
-	const		uint8x16_t nibble = vdupq_n_u8(0x0F);
+	const uint8x16_t nibble = vdupq_n_u8(0x0F);
 
 	for (int b = 0; b < nblocks; b++, blocks += scan->ngroups * 16)
 	{
@@ -610,6 +589,7 @@ const EcpKernels ecp_kernels_neon = {
 	.u8_prepare = neon_u8_prepare,
 	.u8_rank_rows = neon_u8_rank_rows,
 	.u8_rank_columns = neon_u8_rank_columns,
+	.u8_pass_columns = neon_u8_pass_columns,
 	.u8_sums = neon_u8_sums,
 	.bit_rank_rows = neon_bit_rank_rows,
 	.f32_l2_rows = neon_f32_l2_rows,
@@ -617,6 +597,31 @@ const EcpKernels ecp_kernels_neon = {
 	.u8_panel_rank = neon_u8_panel_rank,
 	.f32_panel_rank = neon_f32_panel_rank,
 	.u8_panel_nearest = neon_u8_panel_nearest,
+	.f32_panel_nearest = neon_f32_panel_nearest,
+	.f32_hadamard = neon_f32_hadamard,
+	.code_tables = neon_code_tables,
+	.f32_signs = neon_f32_signs,
+	.u8_floats = neon_u8_floats,
+	.u8_add = neon_u8_add,
+	.f32_bytes = neon_f32_bytes,
+	.code_bounds = neon_code_bounds,
+};
+
+
+const EcpKernels ecp_kernels_dotprod = {
+	.name = "dotprod",
+	.supported = dotprod_supported,
+	.u8_prepare = dotprod_u8_prepare,
+	.u8_rank_rows = dotprod_u8_rank_rows,
+	.u8_rank_columns = dotprod_u8_rank_columns,
+	.u8_pass_columns = dotprod_u8_pass_columns,
+	.u8_sums = dotprod_u8_sums,
+	.bit_rank_rows = neon_bit_rank_rows,
+	.f32_l2_rows = neon_f32_l2_rows,
+	.f32_dot_rows = neon_f32_dot_rows,
+	.u8_panel_rank = dotprod_u8_panel_rank,
+	.f32_panel_rank = neon_f32_panel_rank,
+	.u8_panel_nearest = dotprod_u8_panel_nearest,
 	.f32_panel_nearest = neon_f32_panel_nearest,
 	.f32_hadamard = neon_f32_hadamard,
 	.code_tables = neon_code_tables,

@@ -125,7 +125,8 @@ time_panel(EcpElem elem, EcpMetric metric, int dims, int n, bool nearest)
 int
 main(void)
 {
-	static const char *const names[] = {"scalar", "avx2", "avx512", "neon"};
+	static const char *const names[] = {"scalar", "avx2", "avx512", "neon",
+		"dotprod"};
 	static const struct
 	{
 		EcpElem		elem;

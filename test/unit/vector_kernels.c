@@ -792,7 +792,8 @@ test_isa(const char *isa)
 int
 main(void)
 {
-	static const char *const names[] = {"scalar", "avx2", "avx512", "neon"};
+	static const char *const names[] = {"scalar", "avx2", "avx512", "neon",
+		"dotprod"};
 
 	for (int i = 0; i < lengthof(names); i++)
 	{
