@@ -523,16 +523,15 @@ knn_execute(EcpKnn *knn, KnnInput *input, bool exact, int k,
 	EcpKnnShared plan = {0};
 	TupleTableSlot *slot;
 
+	/* before we look, and also where there is nothing to see yet */
+	PredicateLockRelation(knn->index, knn->snapshot);
 	ecp_index_state_read(knn->index, &plan.state);
 	if (EcpIndexIsEmpty(&plan.state) || input->n == 0)
 		return;
 	knn_plan(knn, &plan, exact, k, input->n);
 	slot = MakeSingleTupleTableSlot(input->desc, &TTSOpsMinimalTuple);
 	if (!exact)
-	{
 		pgstat_count_index_scan(knn->index);
-		PredicateLockRelation(knn->index, knn->snapshot);
-	}
 	ecp_knn_start(knn, &plan, knn_workers(knn, &plan, input->n));
 	while (knn_next_batch(knn, input, slot))
 	{
