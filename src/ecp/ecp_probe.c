@@ -109,8 +109,19 @@ ecp_probe_warm(Buffer buffer, Size offset, Size bytes)
 	const char *page = BufferGetPage(buffer);
 
 	__builtin_prefetch(GetBufferDescriptor(buffer - 1), 1);
+	probe_warm_range(page, 1);
 	probe_warm_range(page + offset, bytes);
 	probe_warm_range(page + BLCKSZ - ECP_CACHE_LINE, 1);
+}
+
+/*
+ * The clusters that were taken and not read will hardly be read: let the
+ * processor not be asked for them any more.
+ */
+void
+ecp_probe_pause(EcpProbe *probe)
+{
+	probe->warm_ref = probe->nrefs;
 }
 
 /* Pages of a cluster's first run that a scan reads, as far as they have hints. */

@@ -71,6 +71,7 @@ extern void ecp_probe_added(EcpProbe *probe, int n);
 extern void ecp_probe_sort(EcpClusterRef *refs, int n);
 extern int	ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n);
 extern void ecp_probe_next(EcpProbe *probe);
+extern void ecp_probe_pause(EcpProbe *probe);
 extern bool ecp_probe_is_cold(void);
 extern void ecp_probe_warm(Buffer buffer, Size offset, Size bytes);
 extern Buffer ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run,

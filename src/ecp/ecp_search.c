@@ -467,6 +467,7 @@ search_read_nearest(EcpSearch *search)
 							   search->nearest.kth, plan->slack))
 		{
 			search->stats.early = true;
+			ecp_probe_pause(probe);
 			break;
 		}
 		n++;
