@@ -44,6 +44,8 @@ typedef struct EcpRerank
 	struct EcpExactRow *unused;
 	char	   *vector;			/* one that spans pages */
 	uint32		vec_bytes_max;	/* room in it */
+	Relation	heap;			/* rows will be fetched from it, or NULL */
+	float8		near;			/* and it is asked for those of such ranks */
 	bool		numbered;		/* rows taken keep their numbers */
 	uint64		reranked;		/* figure */
 } EcpRerank;
@@ -74,5 +76,8 @@ ecp_tid_item(const ItemPointerData *tid)
 	return (uint64) tid->ip_blkid.bi_hi << 32 |
 		(uint64) tid->ip_blkid.bi_lo << 16 | tid->ip_posid;
 }
+
+#define EcpItemBlock(item)	((BlockNumber) ((item) >> 16))
+#define EcpItemOffset(item) ((OffsetNumber) (item))
 
 #endif							/* ECP_RERANK_H */

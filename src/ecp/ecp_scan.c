@@ -21,7 +21,9 @@
 #include "access/relscan.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_type.h"
+#include "ecp/ecp_heap.h"
 #include "ecp/ecp_include.h"
+#include "ecp/ecp_rerank.h"
 #include "ecp/ecp_share.h"
 #include "ecp/ecp_stat.h"
 #include "executor/executor.h"
@@ -46,6 +48,7 @@ typedef struct EcpScanOpaqueData
 	bool		query_isnull;
 	EcpSearchStats totals;		/* of searches that have ended */
 	BlockNumber heap_blocks;	/* of the table at least; 0 = not known */
+	BlockNumber heap_block;		/* of the row returned last */
 	EcpReturn  *only;			/* of an index-only scan, else NULL */
 } EcpScanOpaqueData;
 
@@ -187,7 +190,7 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 void
 ecp_tid_from_item(Relation index, uint64 item, ItemPointer tid)
 {
-	ItemPointerSet(tid, (BlockNumber) (item >> 16), (OffsetNumber) item);
+	ItemPointerSet(tid, EcpItemBlock(item), EcpItemOffset(item));
 	if (!ItemPointerIsValid(tid) ||
 		ItemPointerGetBlockNumberNoCheck(tid) == InvalidBlockNumber)
 		ereport(ERROR,
@@ -226,10 +229,13 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 {
 	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
 	IndexOrderByDistance distance;
+	Relation	heap = NULL;	/* whose rows will be fetched, if it is a heap */
 
 	if (!ScanDirectionIsForward(dir))
 		elog(ERROR, "ecp index scans only go forward");
 
+	if (so->only == NULL && ecp_heap_is_ours(scan->heapRelation))
+		heap = scan->heapRelation;
 	if (!so->started)
 	{
 		/*
@@ -245,6 +251,8 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 		ecp_search_set_scan(so->search, scan->parallel_scan ?
 							ecp_parallel_scan_target(scan) : NULL,
 							scan->numberOfOrderBys > 0);
+		ecp_search_set_heap(so->search, heap);
+		so->heap_block = InvalidBlockNumber;
 		ecp_search_start(so->search, scan->xs_snapshot,
 						 so->query, so->query_isnull);
 		so->started = true;
@@ -253,6 +261,8 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 	scan->xs_recheck = so->recheck;
 	if (so->never)
 		return false;
+	if (BlockNumberIsValid(so->heap_block))
+		ecp_heap_note(scan, so->heap_block);
 	do
 	{
 		if (!ecp_search_next(so->search, &scan->xs_heaptid, &distance.value,
@@ -262,6 +272,11 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 					  &scan->xs_heaptid, &so->heap_blocks);
 	}
 	while (so->only && !ecp_return_row(so->only, scan, so->search));
+	if (heap != NULL)
+	{
+		so->heap_block = ItemPointerGetBlockNumber(&scan->xs_heaptid);
+		ecp_heap_switch(scan, so->heap_block);
+	}
 	if (scan->numberOfOrderBys == 0)
 		return true;
 	index_store_float8_orderby_distances(scan, &so->distance_type, &distance,

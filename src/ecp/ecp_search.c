@@ -43,6 +43,7 @@
 #include <math.h>
 
 #include "base/spare.h"
+#include "ecp/ecp_heap.h"
 #include "ecp/ecp_search_private.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
@@ -54,6 +55,10 @@
 
 /* A radius is widened by this much: the condition is checked again. */
 #define ECP_RADIUS_SLACK		1e-6
+
+/* Rows whose pages, and rows that, the processor is asked for ahead. */
+#define SEARCH_PAGES_AHEAD		10
+#define SEARCH_ROWS_AHEAD		3
 
 /* Rows that are sure to be taken in order, as a guess. */
 #define ECP_SEARCH_BATCH		16
@@ -95,6 +100,7 @@ ecp_search_create(Relation index)
 	search->state_valid = false;
 	search->filter = NULL;
 	search->shared = NULL;
+	search->heap = NULL;
 	search->located = search->unordered = false;
 	search->rank_max = get_float8_infinity();
 	search->probe.index = index;
@@ -159,6 +165,12 @@ ecp_search_set_radius(EcpSearch *search, float8 radius)
 	search->rank_max = radius + fabs(radius) * ECP_RADIUS_SLACK;
 }
 
+void
+ecp_search_set_heap(EcpSearch *search, Relation heap)
+{
+	search->heap = heap;
+}
+
 /* Arrays for the slots of a leaf's page, in search->context. */
 static void
 search_allocate_slots(EcpSearch *search)
@@ -190,6 +202,7 @@ search_allocate_slots(EcpSearch *search)
 		ecp_rerank_init(&search->rerank, &search->probe);
 	MemoryContextSwitchTo(old);
 	search->rerank.numbered = search->located;
+	search->rerank.heap = search->heap;
 	ecp_rerank_reset(&search->rerank);
 }
 
@@ -633,6 +646,27 @@ search_wants_more(EcpSearch *search)
 }
 
 /*
+ * The row just taken will be fetched from the table, and then probably those
+ * that are in order: let the processor fetch what they need.  Of the first
+ * row all of it is asked for at once.
+ */
+static void
+search_warm_heap(const EcpSearch *search)
+{
+	const EcpTopk *rows = &search->rows;
+	bool		first = search->stats.returned == 1;
+	Size		upto = Min(rows->first + SEARCH_PAGES_AHEAD, rows->sorted);
+
+	for (Size i = first ? rows->first : upto - 1; i < upto; i++)
+		ecp_heap_warm(search->heap, EcpItemBlock(rows->items[i].item),
+					  EcpItemOffset(rows->items[i].item));
+	upto = Min(rows->first + SEARCH_ROWS_AHEAD, rows->sorted);
+	for (Size i = first ? rows->first : upto - 1; i < upto; i++)
+		ecp_heap_warm_row(search->heap, EcpItemBlock(rows->items[i].item),
+						  EcpItemOffset(rows->items[i].item));
+}
+
+/*
  * The next row: its TID, and the distance unless *isnull.  Returns false in
  * the end, and ever after.
  */
@@ -662,6 +696,8 @@ ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 	}
 	search->last = ranked;
 	search->stats.returned++;
+	if (search->heap && search->codes == NULL)
+		search_warm_heap(search);
 
 	item = EcpRankedItem(&ranked);
 	if (search->located)

@@ -79,6 +79,12 @@ struct EcpShared;
  */
 extern void ecp_search_set_scan(EcpSearch *search, struct EcpShared *shared,
 								bool ordered);
+
+/*
+ * From the next start on, the rows returned will be fetched from this table,
+ * of which ecp_heap_is_ours() is true; NULL: from no such table.
+ */
+extern void ecp_search_set_heap(EcpSearch *search, Relation heap);
 extern void ecp_search_start(EcpSearch *search, Snapshot snapshot,
 							 Datum query, bool isnull);
 extern bool ecp_search_next(EcpSearch *search, ItemPointer tid,

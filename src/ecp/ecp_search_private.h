@@ -45,6 +45,7 @@ struct EcpSearch
 	EcpShared  *shared;			/* NULL: search alone */
 	EcpShare   *share;			/* our part, from the start on */
 	bool		opens;			/* and we came first */
+	Relation	heap;			/* rows will be fetched from it, or NULL */
 	bool		located;		/* their places are wanted: all are numbered */
 	uint64		number;			/* then, of the row returned last */
 	EcpScanPlan plan;			/* of the first window */
