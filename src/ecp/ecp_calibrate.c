@@ -15,7 +15,7 @@
  *	  as many at the latest, stop before the cluster whose leader c has
  *	  D(q, c)^2 > D_k^2 + slack
  *
- * where D_k is the distance of the tenth row so far (by its bound, where
+ * where D_k is the distance of the tenth row so far (by its estimate, where
  * codes are read).  For each of a list of targets the pair of probes and
  * slack that reads fewest clusters is kept.
  *
@@ -142,14 +142,17 @@ calibrate_codes(EcpCalibration *cal, const EcpProbeRun *run, Buffer buffer,
 				const EcpEntryView *view, uint32 first, int n)
 {
 	const EcpClusterRef *ref = cal->probe.ref;
+	float4		leader_rank = ref->panel ? ref->rank :
+		ecp_code_query_origin(cal->codes);
+	float4		margin = ecp_code_query_margin(cal->codes, leader_rank);
+	const float4 *widths = (const float4 *) view->factors[2];
 	int			nslots = TYPEALIGN(ECP_CODE_BLOCK, n);
 	float4	   *bounds = palloc(nslots * sizeof(float4));
 	int		   *near = palloc(n * sizeof(int));
 	int			nnear = 0;
 	uint64		number;
 
-	ecp_code_query_bounds(cal->codes, ref->panel ? ref->rank :
-						  ecp_code_query_origin(cal->codes),
+	ecp_code_query_bounds(cal->codes, leader_rank,
 						  (const uint8 *) view->codes,
 						  (const uint32 *const *) view->factors, n, bounds);
 	number = ecp_rerank_add_page(&cal->rerank, run, first, n, view->tids);
@@ -161,7 +164,7 @@ calibrate_codes(EcpCalibration *cal, const EcpProbeRun *run, Buffer buffer,
 		if (!EcpSlotIsLive(view, i) ||
 			calibrate_is_self(cal, &view->tids[i]))
 			continue;
-		(void) ecp_nearest_add(&cal->seen, bounds[i]);
+		(void) ecp_nearest_add(&cal->seen, bounds[i] + margin * widths[i]);
 		if (bounds[i] < cal->truth.kth)
 			near[nnear++] = i;
 	}

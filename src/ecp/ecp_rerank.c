@@ -27,6 +27,7 @@
  */
 #include "postgres.h"
 
+#include "ecp/ecp_heap.h"
 #include "ecp/ecp_rerank.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
@@ -312,6 +313,10 @@ rerank_add_exact(EcpRerank *rerank, uint64 number)
 				   ecp_tid_item(&rerank->tids[number]));
 	pairingheap_add(rerank->exact, &exact->node);
 	rerank->nexact++;
+	/* it will probably be fetched from the table */
+	if (rerank->heap && exact->row.rank <= rerank->near)
+		ecp_heap_warm(rerank->heap, EcpItemBlock(exact->row.item),
+					  EcpItemOffset(exact->row.item));
 }
 
 /*

@@ -203,6 +203,7 @@ search_allocate_slots(EcpSearch *search)
 	MemoryContextSwitchTo(old);
 	search->rerank.numbered = search->located;
 	search->rerank.heap = search->heap;
+	search->rerank.near = -get_float8_infinity();
 	ecp_rerank_reset(&search->rerank);
 }
 
@@ -221,6 +222,16 @@ search_set_codes(EcpSearch *search, const void *prepared)
 										  meta->ecpm_rotation_seed, prepared,
 										  all ? ECP_CODE_EPS_WIDE : ECP_CODE_EPS);
 	search->rerank.query = search->query;
+}
+
+/*
+ * Note no rows to come: windows but the first need not be, and with a radius
+ * not all rows become candidates.
+ */
+static void
+search_note_none(EcpSearch *search)
+{
+	search->nearest.kth = search->near = -get_float8_infinity();
 }
 
 /* Decide how the first window is read, or learn what was decided. */
@@ -243,8 +254,9 @@ search_set_plan(EcpSearch *search)
 						   radius);
 	}
 	ecp_nearest_reset(&search->nearest);
-	if (!plan->early)
-		search->nearest.kth = -get_float8_infinity();	/* notes nothing */
+	search->near = get_float8_infinity();
+	if (radius)
+		search_note_none(search);
 	search->stats.probes = plan->probes;
 	search->window = search->stats.probes;
 }
@@ -486,13 +498,26 @@ search_read_nearest(EcpSearch *search)
 		n++;
 		ecp_probe_next(probe);
 	}
+}
 
-	/* ten rows are what most want: these have exact ranks, and were noted */
-	if (search->codes == NULL && !search->located)
+/*
+ * The first window was read.  Ten rows are what most want: those that may be
+ * among them were noted.
+ */
+static void
+search_first_window_done(EcpSearch *search)
+{
+	if (!isinf(search->rank_max))
+		return;
+	if (search->codes)
+	{
+		ecp_topk_sort_near(&search->rows, search->near);
+		search->rerank.near = search->near;
+	}
+	else if (!search->located)
 		ecp_topk_sort_near(&search->rows, search->nearest.kth);
 
-	/* of windows to come, the ranks need not be noted */
-	search->nearest.kth = -get_float8_infinity();
+	search_note_none(search);
 }
 
 /*
@@ -526,7 +551,7 @@ search_read_shared(EcpSearch *search, uint64 rows_max)
 		stats->stop = ECP_STOP_LATE;
 	if (first)
 	{
-		search->nearest.kth = -get_float8_infinity();
+		search_first_window_done(search);
 		search->window = ecp_share_window(share);
 	}
 }
@@ -596,6 +621,8 @@ search_read_more(EcpSearch *search)
 		search_read_window(search, search->window, rows_max);
 	if (search->filter && stats->windows == 1)
 		search_read_filtered(search);
+	if (stats->windows == 1)
+		search_first_window_done(search);
 
 	/* clusters come in order of promise: the rest promises less */
 	if (!isinf(search->rank_max) && search->candidates == candidates &&

@@ -17,6 +17,11 @@
 #include "ecp/ecp_target.h"
 #include "vector/vector_codes.h"
 
+/*
+ * The tenth rank is hardly ever above this, if its estimate from codes is kth.
+ */
+#define EcpSearchNear(kth)	((kth) + 0.1 * fabs(kth))
+
 struct EcpSearch
 {
 	EcpProbe	probe;			/* must be first */
@@ -49,7 +54,8 @@ struct EcpSearch
 	bool		located;		/* their places are wanted: all are numbered */
 	uint64		number;			/* then, of the row returned last */
 	EcpScanPlan plan;			/* of the first window */
-	EcpNearest	nearest;		/* ranks or bounds, if plan.early */
+	EcpNearest	nearest;		/* ranks or estimates, in the first window */
+	float8		near;			/* rows whose bounds are not above are noted */
 	uint64		window;			/* clusters of the next window */
 	EcpRanked	last;			/* returned last */
 	float8	   *ranks;			/* of the slots of a page */

@@ -28,7 +28,7 @@ typedef struct EcpScanPlan
 	float4		slack;			/* squared distance */
 } EcpScanPlan;
 
-/* The smallest ranks, or bounds of ranks, that were seen. */
+/* The smallest ranks, or estimates of ranks, that were seen. */
 typedef struct EcpNearest
 {
 	int			n;

@@ -284,16 +284,15 @@ ecp_code_query_create(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 								  ndims / ECP_GROUP * 16);
 	uint8	   *tables = (uint8 *) TYPEALIGN(CODE_ALIGN, result + 1);
 	float4		q[ECP_CODE_DIMS_MAX];
-	double		norm2 = 0;
+	float4		norm2;
 
 	code_elements(elem, dims, query, q);
-	for (int i = 0; i < ndims; i++)
-		norm2 += (double) q[i] * q[i];
+	ecp_kernels->f32_dot_rows(q, ndims, (const char *) q, 0, 1, &norm2);
 	code_rotate(q, ndims, seed);
 
 	memset(result, 0, sizeof(EcpCodeQuery));
 	result->metric = metric;
-	result->norm = sqrt(norm2);
+	result->norm = sqrtf(norm2);
 	result->eps = eps;
 	result->scan.ngroups = ndims / ECP_GROUP;
 	result->scan.tables = tables;
@@ -307,6 +306,14 @@ ecp_code_query_origin(const EcpCodeQuery *query)
 	return query->metric == ECP_METRIC_IP ? 0 : query->norm * query->norm;
 }
 
+float4
+ecp_code_query_margin(const EcpCodeQuery *query, float4 leader_rank)
+{
+	/* the rank of a leader by L2 is its squared distance, by cosine, too */
+	return query->eps * (query->metric == ECP_METRIC_IP ? query->norm :
+						 sqrtf(Max(leader_rank, 0)));
+}
+
 void
 ecp_code_query_bounds(const EcpCodeQuery *query, float4 leader_rank,
 					  const uint8 *blocks, const uint32 *const *factors,
@@ -314,24 +321,8 @@ ecp_code_query_bounds(const EcpCodeQuery *query, float4 leader_rank,
 {
 	EcpCodeScan scan = query->scan;
 
-	switch (query->metric)
-	{
-		case ECP_METRIC_L2:
-			scan.base = leader_rank;
-			scan.radius = query->eps * sqrtf(Max(leader_rank, 0));
-			break;
-		case ECP_METRIC_IP:
-			scan.base = leader_rank;
-			scan.radius = query->eps * query->norm;
-			break;
-		case ECP_METRIC_COSINE:
-			scan.base = leader_rank / 2;
-			scan.radius = query->eps * sqrtf(Max(leader_rank, 0));
-			break;
-		case ECP_METRIC_HAMMING:
-			Assert(false);
-			break;
-	}
+	scan.base = query->metric == ECP_METRIC_COSINE ? leader_rank / 2 : leader_rank;
+	scan.radius = ecp_code_query_margin(query, leader_rank);
 	ecp_kernels->code_bounds(&scan, blocks, (const float4 *) factors[0],
 							 (const float4 *) factors[1],
 							 (const float4 *) factors[2],

@@ -99,6 +99,13 @@ extern void ecp_code_query_bounds(const EcpCodeQuery *query,
 								  const uint32 *const *factors, int n,
 								  float4 *bounds);
 
+/*
+ * By how much the estimate of a row's rank is above its lower bound, for each
+ * unit of its last factor.
+ */
+extern float4 ecp_code_query_margin(const EcpCodeQuery *query,
+									float4 leader_rank);
+
 /* The rank of a leader at the origin. */
 extern float4 ecp_code_query_origin(const EcpCodeQuery *query);
 
