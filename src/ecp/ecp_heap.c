@@ -10,7 +10,8 @@
  * block was when a scan was there last, and
  *
  *	 ecp_heap_warm()	lets the processor fetch the page's header and line
- *						pointer,
+ *						pointer (and ecp_heap_warm_recent(), before that, what
+ *						says where they are),
  *	 ecp_heap_warm_row() then the row, as far as visibility needs it,
  *	 ecp_heap_switch()	pins the page by the number of its buffer, so that the
  *						buffer table need not be asked.
@@ -57,6 +58,12 @@ ecp_heap_is_ours(Relation heap)
 {
 	return heap != NULL && heap->rd_rel->relam == HEAP_TABLE_AM_OID &&
 		!RelationUsesLocalBuffers(heap);
+}
+
+void
+ecp_heap_warm_recent(Relation heap, BlockNumber blk)
+{
+	__builtin_prefetch(heap_recent_of(heap, blk));
 }
 
 void

@@ -15,7 +15,11 @@
 /* Can the functions below be used for this table? */
 extern bool ecp_heap_is_ours(Relation heap);
 
-/* Let the processor fetch what says where a row is, and then the row. */
+/*
+ * Let the processor fetch what we remember of a block, what on its page says
+ * where a row is, and then the row.
+ */
+extern void ecp_heap_warm_recent(Relation heap, BlockNumber blk);
 extern void ecp_heap_warm(Relation heap, BlockNumber blk, OffsetNumber offset);
 extern void ecp_heap_warm_row(Relation heap, BlockNumber blk,
 							  OffsetNumber offset);

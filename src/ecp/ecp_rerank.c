@@ -195,6 +195,9 @@ rerank_warm(const EcpRerank *rerank, uint64 number)
 	uint32		offset;
 	const EcpCodePage *page = rerank_find(rerank, number, &pageno, &offset);
 
+	if (rerank->heap)
+		ecp_heap_warm_recent(rerank->heap,
+							 ItemPointerGetBlockNumberNoCheck(&rerank->tids[number]));
 	if (pageno < page->nrecent && page->recent[pageno] > 0)
 		ecp_probe_warm(page->recent[pageno],
 					   MAXALIGN(SizeOfPageHeaderData) + offset,
