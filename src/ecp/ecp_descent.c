@@ -40,6 +40,13 @@
 #define ECP_BEAM			40
 #define ECP_BEAM_NODES_MIN	8
 
+/*
+ * Of a node with so many leaders for each one wanted, or more, only those come
+ * into the queue at first that a sample of so many says are near enough.
+ */
+#define ECP_DESCENT_REST	8
+#define ECP_DESCENT_SAMPLE	256
+
 /* Leaders of a panel are ranked from a multiple of this on. */
 #define ECP_PANEL_BLOCK		16
 
@@ -69,8 +76,10 @@ struct EcpDescent
 	int			nodes_max;
 	int			buffer_node;	/* node of the buffer that is next, */
 	int			buffer;			/* or -1 */
-	float4	   *ranks;			/* of the leaders of one node */
+	float4	   *ranks;			/* of the leaders of the last node opened */
 	int			ranks_max;
+	int			rest_level;		/* whose queue has not all of them, or -1 */
+	float4		rest_above;		/* it lacks those not up to this rank */
 
 	int			nlevels;		/* level of the root */
 	int			levels_max;
@@ -158,11 +167,89 @@ ecp_descent_begin(Relation index, const EcpIndexState *state,
 	}
 	memcpy(descent->prepared, prepared, vec_bytes);
 	descent->nnodes = 0;
+	descent->rest_level = -1;
 	descent->nlevels = nlevels;
 	descent->buffer = -1;
 	if (nlevels > 0)
 		descent_expect(descent, expected);
 	return descent;
+}
+
+/* Is one of a block of ranks at most this one? */
+static inline bool
+descent_any_near(const float4 *ranks, float4 rank)
+{
+	int			near = 0;
+
+	for (int i = 0; i < ECP_PANEL_BLOCK; i++)
+		near |= ranks[i] <= rank;
+	return near != 0;
+}
+
+/*
+ * Put leaders of the last node opened into queue l: those of at most this
+ * rank, or ("rest") all others.
+ */
+static void
+descent_add(EcpDescent *descent, int l, float4 rank, bool rest)
+{
+	EcpTopk    *queue = &descent->levels[l].queue;
+	const float4 *ranks = descent->ranks;
+	int			n = descent->nodes[descent->nnodes - 1]->nchildren;
+	uint64		base = (uint64) (descent->nnodes - 1) << 32;
+	EcpRanked  *items = ecp_topk_room(queue, n);
+	int			nitems = 0;
+
+	for (int first = 0; first < n; first += ECP_PANEL_BLOCK)
+	{
+		int			count = Min(n - first, ECP_PANEL_BLOCK);
+
+		/* hardly any block of a large node has one that is near */
+		if (!rest && count == ECP_PANEL_BLOCK &&
+			!descent_any_near(ranks + first, rank))
+			continue;
+		for (int i = first; i < first + count; i++)
+		{
+			if ((ranks[i] <= rank) != rest)
+				ecp_ranked_set(&items[nitems++], ranks[i], base + i);
+		}
+	}
+	ecp_topk_added(queue, nitems);
+}
+
+/* The queue that lacks leaders of the last node gets them. */
+static void
+descent_add_rest(EcpDescent *descent)
+{
+	descent_add(descent, descent->rest_level, descent->rest_above, true);
+	descent->rest_level = -1;
+}
+
+/*
+ * A rank that about "wanted" of the n leaders of the last node do not exceed,
+ * rather more than fewer: from a sample.
+ */
+static float4
+descent_threshold(const EcpDescent *descent, int n, uint64 wanted)
+{
+	float4		smallest[ECP_DESCENT_SAMPLE];
+	int			nkeep = (int) (wanted * ECP_DESCENT_SAMPLE / n) + 3;
+	int			nkept = 0;
+
+	for (int i = 0; i < ECP_DESCENT_SAMPLE; i++)
+	{
+		float4		rank = descent->ranks[i * (n / ECP_DESCENT_SAMPLE)];
+		int			pos;
+
+		if (nkept == nkeep && !(rank < smallest[nkept - 1]))
+			continue;
+		if (nkept < nkeep)
+			nkept++;
+		for (pos = nkept - 1; pos > 0 && smallest[pos - 1] > rank; pos--)
+			smallest[pos] = smallest[pos - 1];
+		smallest[pos] = rank;
+	}
+	return smallest[nkept - 1];
 }
 
 /* Open a node of level l + 1: rank its children into queue l. */
@@ -171,10 +258,10 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 {
 	EcpDescentLevel *level = &descent->levels[l];
 	EcpNode    *node;
-	EcpRanked  *items;
-	uint64		base;
 
 	CHECK_FOR_INTERRUPTS();
+	if (descent->rest_level >= 0)
+		descent_add_rest(descent);
 
 	if (descent->nnodes == descent->nodes_max)
 	{
@@ -197,7 +284,6 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 		}
 	}
 	node = ecp_node_get(descent->index, descent->state, ref, l + 1);
-	base = (uint64) descent->nnodes << 32;
 	descent->returned[descent->nnodes] =
 		node->nbuffers > 0 ? MemoryContextAllocZero(descent->context,
 													node->nbuffers * sizeof(bool)) : NULL;
@@ -218,10 +304,19 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 	ecp_panel_rank(descent->by_ip ? node->ip_panel : node->panel,
 				   descent->prepared, 0, node->nchildren, descent->ranks);
 
-	items = ecp_topk_room(&level->queue, node->nchildren);
-	for (int i = 0; i < node->nchildren; i++)
-		ecp_ranked_set(&items[i], descent->ranks[i], base + i);
-	ecp_topk_added(&level->queue, node->nchildren);
+	/* no rank is at most NaN */
+	descent->rest_above = get_float4_nan();
+	descent->rest_level = l;
+	if (EcpTopkCount(&level->queue) == 0 &&
+		node->nchildren >= ECP_DESCENT_SAMPLE &&
+		node->nchildren / ECP_DESCENT_REST >= level->wanted)
+	{
+		descent->rest_above = descent_threshold(descent, node->nchildren,
+												level->wanted);
+		descent_add(descent, l, descent->rest_above, false);
+	}
+	else
+		descent_add_rest(descent);
 	level->compared += node->nchildren;
 }
 
@@ -266,6 +361,8 @@ descent_take(EcpDescent *descent, int l)
 			descent_open(descent, l, &descent->state->meta.ecpm_root);
 		}
 	}
+	if (EcpTopkCount(&level->queue) == 0 && descent->rest_level == l)
+		descent_add_rest(descent);
 	return ecp_topk_take(&level->queue);
 }
 
