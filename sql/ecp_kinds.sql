@@ -106,3 +106,19 @@ SELECT ecp_index_check(i, true), rows
 FROM unnest(ARRAY['xp', 'xe']::regclass[]) i, ecp_index_stats(i);
 DROP TABLE u, p, pd, r, t, x;
 DROP FUNCTION vec;
+
+-- columns of a domain, and of bit varying, by the functions that run queries
+CREATE DOMAIN pair AS real[] CHECK (cardinality(VALUE) = 2);
+CREATE DOMAIN number AS int;
+CREATE TABLE domains (id number, p pair, b bit varying(16));
+INSERT INTO domains SELECT g, ARRAY[g, 0]::real[], g::bit(16)::bit varying FROM generate_series(1, 200) g;
+CREATE INDEX domains_p ON domains USING ecp (p);
+CREATE INDEX domains_b ON domains USING ecp (b);
+SELECT query, rank, distance FROM ecp_knn_batch('domains_p', 'SELECT id, p FROM domains WHERE id IN (5, 9)', 2);
+SELECT query, rank, distance FROM ecp_knn_exact('domains_p', (SELECT array_agg(p ORDER BY id) FROM domains WHERE id < 3), 1);
+SELECT query, rank, distance FROM ecp_knn_batch('domains_b', 'SELECT b FROM domains WHERE id = 5', 1);
+SELECT ecp_knn_batch('domains_p', 'SELECT b FROM domains');
+SELECT probes, recall > 0.9 AS recall FROM ecp_recall('domains_p', probes => '{100}');
+SELECT probes, recall > 0.9 AS recall FROM ecp_recall('domains_b', probes => '{100}');
+DROP TABLE domains;
+DROP DOMAIN pair, number;

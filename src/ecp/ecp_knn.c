@@ -131,15 +131,6 @@ input_add(KnnInput *input, int64 id, Datum value, bool isnull)
 	input->n++;
 }
 
-pg_noreturn static void
-input_report_type(Oid wanted, Oid type)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 errmsg("queries must be vectors of type %s, not %s",
-					format_type_be(wanted), format_type_be(type))));
-}
-
 /*
  * Take the queries out of an array: of vectors, or, as real[] is a vector
  * itself, with one dimension more than a vector.
@@ -152,8 +143,8 @@ input_read_array(KnnInput *input, ArrayType *array, Oid array_type, Oid type)
 	Datum		value;
 	bool		isnull;
 
-	if (slice == 0 && ARR_ELEMTYPE(array) != type)
-		input_report_type(type, ARR_ELEMTYPE(array));
+	if (slice == 0)
+		ecp_query_check_type(type, ARR_ELEMTYPE(array));
 	if (ARR_NDIM(array) == 0)
 		return;
 	if (ARR_NDIM(array) > slice + 1)
@@ -183,14 +174,14 @@ input_take_rows(KnnInput *input, Oid type)
 {
 	TupleDesc	desc = SPI_tuptable->tupdesc;
 	int			attno = desc->natts;
-	Oid			id_type = attno == 2 ? SPI_gettypeid(desc, 1) : InvalidOid;
+	Oid			id_type = attno == 2 ? getBaseType(SPI_gettypeid(desc, 1)) :
+		InvalidOid;
 
 	if (attno < 1 || attno > 2)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("queries must return a vector, or a number and a vector")));
-	if (SPI_gettypeid(desc, attno) != type)
-		input_report_type(type, SPI_gettypeid(desc, attno));
+	ecp_query_check_type(type, SPI_gettypeid(desc, attno));
 	if (attno == 2 &&
 		id_type != INT2OID && id_type != INT4OID && id_type != INT8OID)
 		ereport(ERROR,

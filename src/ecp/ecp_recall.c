@@ -151,14 +151,8 @@ recall_run(EcpRecall *recall, const char *sql, bool has_tid,
 		SPI_cursor_fetch(portal, true, ECP_RECALL_FETCH);
 		if (SPI_processed == 0)
 			break;
-		if (SPI_gettypeid(SPI_tuptable->tupdesc, attno) !=
-			recall->index->rd_opcintype[0])
-			ereport(ERROR,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("queries must return vectors of type %s, not %s",
-							format_type_be(recall->index->rd_opcintype[0]),
-							format_type_be(SPI_gettypeid(SPI_tuptable->tupdesc,
-														 attno)))));
+		ecp_query_check_type(recall->index->rd_opcintype[0],
+							 SPI_gettypeid(SPI_tuptable->tupdesc, attno));
 		for (uint64 i = 0; i < SPI_processed; i++)
 		{
 			HeapTuple	tuple = SPI_tuptable->vals[i];

@@ -14,6 +14,7 @@
 #include "catalog/pg_index.h"
 #include "ecp/ecp_table.h"
 #include "executor/spi.h"
+#include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -88,4 +89,18 @@ ecp_query_open(const char *sql)
 		elog(ERROR, "could not prepare query: %s",
 			 SPI_result_code_string(SPI_result));
 	return SPI_cursor_open(NULL, plan, NULL, NULL, true);
+}
+
+/*
+ * Are values of this type vectors that an index has, whose operator class is
+ * for "wanted"?  A column may be of a domain, or of bit varying for bit.
+ */
+void
+ecp_query_check_type(Oid wanted, Oid type)
+{
+	if (!IsBinaryCoercible(type, wanted))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("queries must be vectors of type %s, not %s",
+						format_type_be(wanted), format_type_be(type))));
 }
