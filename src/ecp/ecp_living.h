@@ -145,6 +145,7 @@ typedef struct EcpNodeRef
 
 extern void ecp_run_init(Page page, const EcpGeometry *geo, int level,
 						 uint64 run, uint64 head_run, uint32 nslots);
+extern void ecp_run_set_last(GenericXLogState *xlog, Buffer last);
 extern Buffer ecp_meta_lock(Relation index);
 extern bool ecp_xlog_learn(Relation index, EcpIndexState *state,
 						   uint32 nslots);

@@ -75,6 +75,20 @@ ecp_run_init(Page page, const EcpGeometry *geo, int level, uint64 run,
 }
 
 /*
+ * In a record: the list of a cluster ends with the run whose page 0 is in
+ * "last".
+ */
+void
+ecp_run_set_last(GenericXLogState *xlog, Buffer last)
+{
+	EcpRunHeader header;
+
+	header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, last, 0));
+	header->ecpr_next_blk = InvalidBlockNumber;
+	header->ecpr_next_run = 0;
+}
+
+/*
  * LEARN: META, MAP, new head.  The first row of an index without root: its
  * dimensions are known (state->meta has them and what follows from them)
  * and the root is a leaf with one empty run.
@@ -903,13 +917,7 @@ ecp_xlog_free_run(Relation index, const EcpRun *run, const EcpRun *predecessor)
 	ecp_space_mark(GenericXLogRegisterBuffer(xlog, map, 0), run->blk,
 				   run->header.ecpr_npages, false);
 	if (predecessor)
-	{
-		EcpRunHeader header;
-
-		header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, before, 0));
-		header->ecpr_next_blk = InvalidBlockNumber;
-		header->ecpr_next_run = 0;
-	}
+		ecp_run_set_last(xlog, before);
 	else
 	{
 		m->ecpm_retired_head = run->header.ecpr_retired_next;

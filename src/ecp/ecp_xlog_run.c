@@ -135,13 +135,7 @@ ecp_xlog_undo_written(Relation index, const EcpRun *run,
 	ecp_space_mark(GenericXLogRegisterBuffer(xlog, map, 0), run->blk,
 				   run->header.ecpr_npages, false);
 	if (BufferIsValid(before))
-	{
-		EcpRunHeader header;
-
-		header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, before, 0));
-		header->ecpr_next_blk = InvalidBlockNumber;
-		header->ecpr_next_run = 0;
-	}
+		ecp_run_set_last(xlog, before);
 	m->ecpm_op.ecpi_written = run->header.ecpr_retired_next;
 	m->ecpm_map_hint = Min(m->ecpm_map_hint, EcpBlockMap(run->blk));
 	*intent = m->ecpm_op;
