@@ -34,6 +34,29 @@ WHERE q.id > 6000 AND x.id = q.id;
 -- the answers for many queries are those of the scans
 SELECT count(*) FROM ecp_knn_batch('bi', 'SELECT id, v FROM b WHERE id > 6000', 1) x
 WHERE x.query = (SELECT id FROM b WHERE b.ctid = x.tid);
+
+-- a search compares only the rows of a buffer that wait for what it probes,
+-- unless the index was created without buffers, and finds the same
+CREATE TABLE bw AS SELECT * FROM b WHERE id <= 6000;
+CREATE INDEX bwi ON bw USING ecp (v, tag);
+ALTER INDEX bwi SET (buffer_rows = 40);
+INSERT INTO bw SELECT * FROM b WHERE id > 6000;
+SELECT buffered_rows FROM ecp_index_stats('bwi');
+SELECT ecp_stat_reset('bi'), ecp_stat_reset('bwi');
+SELECT count(*) FROM b q CROSS JOIN LATERAL
+	(SELECT id FROM b ORDER BY v <-> q.v LIMIT 1) x
+WHERE q.id > 6000 AND x.id = q.id;
+SELECT count(*) FROM b q CROSS JOIN LATERAL
+	(SELECT id FROM bw ORDER BY v <-> q.v LIMIT 1) x
+WHERE q.id > 6000 AND x.id = q.id;
+SELECT i.scans, w.scans, i.clusters = w.clusters AS probes_alike,
+	i.vectors < 0.9 * w.vectors AS fewer
+FROM ecp_stat_get('bi') i, ecp_stat_get('bwi') w;
+SELECT ecp_index_check('bwi', true);
+SET ecp.probes = 1000000;
+SELECT count(*), count(DISTINCT id) FROM
+	(SELECT id FROM bw ORDER BY v <-> '{1,2,3,4}') x;
+DROP TABLE bw;
 RESET ecp.iterative_scan;
 RESET ecp.probes;
 

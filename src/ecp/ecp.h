@@ -177,6 +177,8 @@ typedef struct EcpClusterRef
 	EcpChildData child;			/* head of the cluster */
 	float4		rank;			/* of its leader */
 	bool		is_buffer;		/* one that the cluster before it calls for */
+	uint64		bins;			/* whose rows are wanted of a buffer */
+	int		   *place;			/* of a buffer: see EcpBufferTaken */
 	/* where its leader stands, for maintenance: valid at the same version */
 	BlockNumber parent_blk;		/* head of the parent node, Invalid = root */
 	uint64		parent_run;
@@ -195,8 +197,8 @@ typedef struct EcpClusterRef
  * promise, from best-first search over the nodes with a beam that follows
  * the number of clusters asked for (at least 40 leaders are compared for
  * each cluster returned); all clusters come out in the end, each once.
- * The first cluster of those that a buffer takes rows for is followed by the
- * buffer, which does not count as one of those wanted.
+ * A cluster is followed by its buffer, if the buffer has rows for it that were
+ * not read before; that does not count as one of those wanted.
  *
  * Uses the leader cache; no lock and no pin is held between calls.
  * "prepared" is the query as ecp_prepare() gives it (copied).  For IP the
@@ -213,6 +215,9 @@ extern bool ecp_descent_next(EcpDescent *descent, EcpClusterRef *cluster);
 
 /* Is what ecp_descent_next() gives next a buffer? */
 extern bool ecp_descent_at_buffer(const EcpDescent *descent);
+
+/* From the beginning on, give each buffer once, with all of its rows. */
+extern void ecp_descent_set_whole(EcpDescent *descent);
 extern void ecp_descent_end(EcpDescent *descent);
 
 /* ---- ecp_cache.c (INSERT and SEARCH) ---- */
@@ -227,7 +232,15 @@ typedef struct EcpBufferMap
 	int32	   *nmembers;		/* children of each buffer */
 	int32	   *next;			/* of each buffer, one that follows it, or -1 */
 	int32	   *keeper;			/* of a buffer without clusters: the nearest */
+	uint64	   *bins;			/* of the children of each buffer */
 } EcpBufferMap;
+
+/* What a search has taken of a buffer. */
+typedef struct EcpBufferTaken
+{
+	uint64		bins;			/* whose rows */
+	int			place;			/* a number that the taker keeps here */
+} EcpBufferTaken;
 
 /* A node of the leader tree, copied from its pages into a panel. */
 typedef struct EcpNode
@@ -271,9 +284,13 @@ extern void ecp_cache_init(void);
 
 extern int *ecp_children_order(const EcpChildData *children, int n,
 							   int nbuffers);
-extern void ecp_buffer_map(const EcpMetaPageData *meta, const char *leaders,
+extern void ecp_buffer_map(const EcpMetaPageData *meta,
+						   const EcpChildData *children, const char *leaders,
 						   Size stride, int nchildren, int nbuffers,
 						   EcpBufferMap *map);
+extern uint64 ecp_buffer_take(const EcpIndexState *state,
+							  const EcpNode *node, uint32 child,
+							  EcpBufferTaken *taken);
 
 /* ---- ecp_scan.c, ecp_search.c (SEARCH) ---- */
 

@@ -25,6 +25,7 @@
 #include <math.h>
 
 #include "ecp/ecp_knn.h"
+#include "ecp/ecp_probe.h"
 #include "miscadmin.h"
 #include "utils/float.h"
 #include "utils/memutils.h"
@@ -63,6 +64,20 @@ batch_prepare(EcpKnn *knn, int q, void *prepared)
 		knn->queries[q].flags |= ECP_KNN_NO_PLACE;
 }
 
+/*
+ * Add the buffer of a cluster to what a query wants.  Up to the ref "first"
+ * it stands alone: a scan would have read those before.
+ */
+static void
+batch_add_buffer(EcpKnn *knn, int q, const EcpChildData *buffer, uint64 bins,
+				 int *place, int first)
+{
+	if (ecp_knn_join_ref(knn, q, *place, first, buffer, bins))
+		return;
+	*place = knn->queries[q].nrefs;
+	ecp_knn_add_ref(knn, q, buffer, 0, true, bins);
+}
+
 /* The clusters of one query, by a descent as a scan has it. */
 static void
 batch_descend_query(EcpKnn *knn, int q, void *prepared)
@@ -72,6 +87,7 @@ batch_descend_query(EcpKnn *knn, int q, void *prepared)
 	EcpDescent *descent;
 	EcpClusterRef ref;
 	int			nclusters = 0;
+	int			first = 0;
 
 	batch_prepare(knn, q, prepared);
 	if (!batch_has_place(query))
@@ -82,9 +98,14 @@ batch_descend_query(EcpKnn *knn, int q, void *prepared)
 	while ((nclusters < shared->probes || ecp_descent_at_buffer(descent)) &&
 		   ecp_descent_next(descent, &ref))
 	{
-		ecp_knn_add_ref(knn, q, &ref.child, ref.rank, ref.is_buffer);
-		if (!ref.is_buffer)
-			nclusters++;
+		if (ref.is_buffer)
+		{
+			batch_add_buffer(knn, q, &ref.child, ref.bins, ref.place, first);
+			continue;
+		}
+		if (nclusters++ % ECP_PROBE_REFS == 0)
+			first = query->nrefs;
+		ecp_knn_add_ref(knn, q, &ref.child, ref.rank, false, ECP_BINS_ALL);
 	}
 	ecp_descent_end(descent);
 	if (nclusters < shared->probes)
@@ -231,35 +252,42 @@ leaders_choose(const float4 *ranks, int n, int wanted, RankedLeader *leaders)
 	return Min(nfound, wanted);
 }
 
-/*
- * A query wants these clusters, and after each the buffers that follow it,
- * unless they followed another.
- */
+/* A query wants these clusters, and the rows that wait for them. */
 static void
 batch_add_leaders(EcpKnn *knn, int q, const EcpNode *root,
 				  const RankedLeader *leaders, int n)
 {
-	bool	   *returned = NULL;
+	const EcpIndexState *state = &knn->shared->state;
+	EcpBufferTaken *taken = NULL;
+	int			first = 0;
 
 	if (root->nbuffers > 0)
-		returned = palloc0(root->nbuffers * sizeof(bool));
+		taken = palloc0(root->nbuffers * sizeof(EcpBufferTaken));
 	for (int i = 0; i < n; i++)
 	{
 		uint32		child = leaders[i].child;
+		bool		follow;
+		uint64		bins;
 
+		if (i % ECP_PROBE_REFS == 0)
+			first = knn->queries[q].nrefs;
 		ecp_knn_add_ref(knn, q, &root->children[child], leaders[i].rank,
-						false);
-		if (returned == NULL || returned[root->map.buffer_of[child]])
+						false, ECP_BINS_ALL);
+		if (taken == NULL)
 			continue;
-		for (int b = root->map.buffer_of[child]; b >= 0; b = root->map.next[b])
+		follow = taken[root->map.buffer_of[child]].bins == 0;
+		bins = ecp_buffer_take(state, root, child,
+							   &taken[root->map.buffer_of[child]]);
+		for (int b = root->map.buffer_of[child]; b >= 0 && bins != 0;
+			 b = follow ? root->map.next[b] : -1)
 		{
-			returned[b] = true;
-			ecp_knn_add_ref(knn, q, &root->children[root->nchildren + b], 0,
-							true);
+			batch_add_buffer(knn, q, &root->children[root->nchildren + b],
+							 bins, &taken[b].place, first);
+			bins = ECP_BINS_ALL;
 		}
 	}
-	if (returned != NULL)
-		pfree(returned);
+	if (taken != NULL)
+		pfree(taken);
 }
 
 /*

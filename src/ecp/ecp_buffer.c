@@ -28,13 +28,15 @@
  *				maintainer of the moment (what becomes of which row says
  *				ecp_flush.c); others insert on, and only into this buffer not
  *				while it is published
- *	 search		the buffer of a cluster follows the first such cluster
+ *	 search		a cluster is followed by its buffer, of which only the rows in
+ *				the cluster's bin are compared (ecp_buffer_take())
  *
  * As the flush is one REPLACE of a group (ecp_replace.c), a row is at any
  * version in the buffer or in a cluster, and never in both.
  *
- * Which cluster a buffered row belongs to is decided when it is flushed.  A
- * cluster that is split or regrouped meanwhile may come to belong to another
+ * Which cluster a buffered row belongs to is decided when it is flushed; its
+ * bin says which one that was when it came.  A cluster that is split or
+ * regrouped meanwhile has another bin, and may come to belong to another
  * buffer; then such a row is found by searches that read one of the clusters
  * that the buffer still has, as a row is that is not with its nearest leader.
  *
@@ -113,12 +115,13 @@ ecp_children_order(const EcpChildData *children, int n, int nbuffers)
  * ecp_buffer_map
  *		Find the buffer of each child of a node.
  *
- * "leaders" are those of the children, then those of the buffers; there is at
- * least one of each.  The arrays of the map are palloc'd.
+ * "children" and "leaders" are those of the clusters, then those of the
+ * buffers; there is at least one of each.  The arrays of the map are palloc'd.
  */
 void
-ecp_buffer_map(const EcpMetaPageData *meta, const char *leaders, Size stride,
-			   int nchildren, int nbuffers, EcpBufferMap *map)
+ecp_buffer_map(const EcpMetaPageData *meta, const EcpChildData *children,
+			   const char *leaders, Size stride, int nchildren, int nbuffers,
+			   EcpBufferMap *map)
 {
 	EcpElem		elem = meta->ecpm_leader_elem;
 	int			dims = meta->ecpm_dims;
@@ -134,11 +137,17 @@ ecp_buffer_map(const EcpMetaPageData *meta, const char *leaders, Size stride,
 	map->nmembers = palloc0_array(int32, nbuffers);
 	map->next = palloc_array(int32, nbuffers);
 	map->keeper = palloc_array(int32, nbuffers);
+	map->bins = palloc0_array(uint64, nbuffers);
 	ecp_nearest(panel, nbuffers, dims, leaders, stride, nchildren,
 				map->buffer_of, NULL);
 	pfree(memory);
 	for (int i = 0; i < nchildren; i++)
-		map->nmembers[map->buffer_of[i]]++;
+	{
+		int			b = map->buffer_of[i];
+
+		map->nmembers[b]++;
+		map->bins[b] |= EcpBinSet(EcpClusterBin(children[i].ecpc_run));
+	}
 	for (int b = 0; b < nbuffers; b++)
 		map->next[b] = map->keeper[b] = -1;
 
@@ -155,6 +164,32 @@ ecp_buffer_map(const EcpMetaPageData *meta, const char *leaders, Size stride,
 		map->next[b] = map->next[last];
 		map->next[last] = b;
 	}
+}
+
+/*
+ * ecp_buffer_take
+ *		Which rows of a cluster's buffer a search compares, because it reads
+ *		the cluster: a set of bins, empty if it has compared them before.
+ *
+ * Those of the cluster's bin and, when the first cluster of the buffer is
+ * read, all that wait for no cluster that the buffer has.  So each row is
+ * compared once by who reads all clusters, whatever its bin.
+ */
+uint64
+ecp_buffer_take(const EcpIndexState *state, const EcpNode *node,
+				uint32 child, EcpBufferTaken *taken)
+{
+	uint64		bins = ECP_BINS_ALL;
+
+	if (state->leaf.bin_bytes > 0)
+	{
+		bins = EcpBinSet(EcpClusterBin(node->children[child].ecpc_run));
+		if (taken->bins == 0)
+			bins |= ~node->map.bins[node->map.buffer_of[child]];
+	}
+	bins &= ~taken->bins;
+	taken->bins |= bins;
+	return bins;
 }
 
 /*
@@ -207,7 +242,8 @@ ecp_buffer_sides(const EcpIndexState *state, const EcpNodeImage *node,
 
 	if (node->nbuffers < 2)
 		return false;
-	ecp_buffer_map(meta, node->leaders, node->stride, n, node->nbuffers, &map);
+	ecp_buffer_map(meta, node->children, node->leaders, node->stride, n,
+				   node->nbuffers, &map);
 	ecp_two_means(meta->ecpm_leader_elem, meta->ecpm_dims,
 				  node->leaders + n * node->stride, node->stride,
 				  node->nbuffers, meta->ecpm_seed ^ seed, of_buffer, centres);
@@ -329,8 +365,8 @@ buffer_members(const EcpIndexState *state, const EcpNodeImage *node,
 	int			buffer = which - node->nchildren;
 	int			n = 0;
 
-	ecp_buffer_map(&state->meta, node->leaders, node->stride, node->nchildren,
-				   node->nbuffers, &map);
+	ecp_buffer_map(&state->meta, node->children, node->leaders, node->stride,
+				   node->nchildren, node->nbuffers, &map);
 	*members = palloc_array(int, Max(node->nchildren, 1));
 	for (int i = 0; i < node->nchildren; i++)
 	{

@@ -352,7 +352,7 @@ node_order_buffers(const EcpIndexState *state, EcpNode *node)
 	node->children = children;
 	node->slots = slots;
 	node->nchildren = n - node->nbuffers;
-	ecp_buffer_map(&state->meta, leaders, stride, node->nchildren,
+	ecp_buffer_map(&state->meta, children, leaders, stride, node->nchildren,
 				   node->nbuffers, &node->map);
 	pfree(leaders);
 }

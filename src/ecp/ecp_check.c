@@ -54,6 +54,7 @@ typedef struct EcpCheck
 	char	   *element;		/* of the filter: scratch */
 	char	   *prepared;		/* scratch */
 	const void *leader;			/* of the leaf that is checked; NULL = root */
+	bool		is_buffer;		/* that leaf */
 	int64		nrows;
 	uint32		nleaves;
 	uint32		nbuffers;
@@ -142,6 +143,11 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 		!ecp_entry_matches(&check->state, view, slot, &item))
 		ecp_report_corrupt(check->index, blk,
 						   psprintf("Code or factors of slot %u do not belong to its vector.",
+									run_slot));
+	if (view->bins &&
+		view->bins[slot] >= (check->is_buffer || !present ? ECP_BINS : 1))
+		ecp_report_corrupt(check->index, blk,
+						   psprintf("Slot %u has a bin that it cannot have.",
 									run_slot));
 	if (!ecp_attr_slot_is_valid(geo, view, slot))
 		ecp_report_corrupt(check->index, blk,
@@ -319,6 +325,7 @@ check_tree(EcpCheck *check)
 		for (int i = 0; i < node->nchildren + node->nbuffers; i++)
 		{
 			check->leader = node->leaders + i * node->stride;
+			check->is_buffer = i >= node->nchildren;
 			check_cluster(check, 0, node->children[i].ecpc_blk,
 						  node->children[i].ecpc_run, true);
 		}

@@ -18,7 +18,8 @@
  * clusters come out in the end, each once, at any number of levels.
  *
  * Buffers of inserted rows (ecp_buffer.c) are not searched for: each follows
- * the first of the clusters that it takes rows for.
+ * the clusters that it takes rows for, every time with the bins of the rows
+ * that are wanted then.
  *
  * Which clusters there are is said by the structure version of "state"; the
  * nodes come from the leader cache.  Used by scans, and by inserts and
@@ -71,11 +72,14 @@ struct EcpDescent
 	Size		prepared_max;	/* bytes of room */
 
 	EcpNode   **nodes;			/* pinned */
-	bool	  **returned;		/* which buffers of each */
+	EcpBufferTaken **taken;		/* of the buffers of each */
 	int			nnodes;
 	int			nodes_max;
+	bool		whole;			/* buffers are given with all their rows */
 	int			buffer_node;	/* node of the buffer that is next, */
 	int			buffer;			/* or -1 */
+	uint64		bins;			/* whose rows of it are wanted */
+	bool		follows;		/* and further ones come with it */
 	float4	   *ranks;			/* of the leaders of the last node opened */
 	int			ranks_max;
 	int			rest_level;		/* whose queue has not all of them, or -1 */
@@ -169,6 +173,7 @@ ecp_descent_begin(Relation index, const EcpIndexState *state,
 	descent->nnodes = 0;
 	descent->rest_level = -1;
 	descent->nlevels = nlevels;
+	descent->whole = false;
 	descent->buffer = -1;
 	if (nlevels > 0)
 		descent_expect(descent, expected);
@@ -270,23 +275,23 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 		{
 			descent->nodes = MemoryContextAlloc(descent->context,
 												descent->nodes_max * sizeof(EcpNode *));
-			descent->returned = MemoryContextAlloc(descent->context,
-												   descent->nodes_max * sizeof(bool *));
+			descent->taken = MemoryContextAlloc(descent->context,
+												descent->nodes_max * sizeof(EcpBufferTaken *));
 		}
 		else
 		{
 			descent->nodes = repalloc(descent->nodes,
 									  mul_size(descent->nodes_max,
 											   sizeof(EcpNode *)));
-			descent->returned = repalloc(descent->returned,
-										 mul_size(descent->nodes_max,
-												  sizeof(bool *)));
+			descent->taken = repalloc(descent->taken,
+									  mul_size(descent->nodes_max,
+											   sizeof(EcpBufferTaken *)));
 		}
 	}
 	node = ecp_node_get(descent->index, descent->state, ref, l + 1);
-	descent->returned[descent->nnodes] =
-		node->nbuffers > 0 ? MemoryContextAllocZero(descent->context,
-													node->nbuffers * sizeof(bool)) : NULL;
+	descent->taken[descent->nnodes] = node->nbuffers > 0 ?
+		MemoryContextAllocZero(descent->context, node->nbuffers *
+							   sizeof(EcpBufferTaken)) : NULL;
 	descent->nodes[descent->nnodes++] = node;
 	level->opened++;
 	if (node->nchildren == 0)
@@ -393,10 +398,42 @@ descent_next_buffer(EcpDescent *descent, EcpClusterRef *cluster)
 	float4		ranks[ECP_PANEL_BLOCK];
 
 	descent_fill(node, child, cluster);
+	cluster->bins = descent->bins;
+	cluster->place = &descent->taken[descent->buffer_node][descent->buffer].place;
 	ecp_panel_rank(descent->by_ip ? node->ip_panel : node->panel,
 				   descent->prepared, first, child - first + 1, ranks);
 	cluster->rank = ranks[child - first];
-	descent->buffer = node->map.next[descent->buffer];
+	descent->buffer = descent->follows ?
+		node->map.next[descent->buffer] : -1;
+	descent->bins = ECP_BINS_ALL;
+}
+
+void
+ecp_descent_set_whole(EcpDescent *descent)
+{
+	descent->whole = true;
+}
+
+/* A cluster was given: what rows wait for it in its buffer? */
+static void
+descent_set_buffer(EcpDescent *descent, int n, uint32 child)
+{
+	const EcpNode *node = descent->nodes[n];
+	int			buffer = node->map.buffer_of[child];
+	EcpBufferTaken *taken = &descent->taken[n][buffer];
+
+	descent->follows = taken->bins == 0;
+	if (descent->whole)
+	{
+		descent->bins = ~taken->bins;
+		taken->bins = ECP_BINS_ALL;
+	}
+	else
+		descent->bins = ecp_buffer_take(descent->state, node, child, taken);
+	if (descent->bins == 0)
+		return;
+	descent->buffer_node = n;
+	descent->buffer = buffer;
 }
 
 bool
@@ -411,7 +448,6 @@ ecp_descent_next(EcpDescent *descent, EcpClusterRef *cluster)
 	const EcpRanked *ranked;
 	const EcpNode *parent;
 	uint32		child;
-	bool	   *returned;
 
 	if (descent->nlevels == 0)
 	{
@@ -438,14 +474,8 @@ ecp_descent_next(EcpDescent *descent, EcpClusterRef *cluster)
 	descent_fill(parent, child, cluster);
 	cluster->rank = ranked->rank;
 
-	/* rows nearest to this leader may wait in a buffer */
-	returned = descent->returned[EcpRankedItem(ranked) >> 32];
-	if (returned != NULL && !returned[parent->map.buffer_of[child]])
-	{
-		descent->buffer_node = EcpRankedItem(ranked) >> 32;
-		descent->buffer = parent->map.buffer_of[child];
-		returned[descent->buffer] = true;
-	}
+	if (parent->nbuffers > 0)
+		descent_set_buffer(descent, EcpRankedItem(ranked) >> 32, child);
 	return true;
 }
 
@@ -458,8 +488,8 @@ ecp_descent_end(EcpDescent *descent)
 	for (int i = 0; i < descent->nnodes; i++)
 	{
 		ecp_node_release(descent->nodes[i]);
-		if (descent->returned[i])
-			pfree(descent->returned[i]);
+		if (descent->taken[i])
+			pfree(descent->taken[i]);
 	}
 	ecp_spare_give(&descent_spare, descent, descent->context);
 }

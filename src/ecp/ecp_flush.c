@@ -48,7 +48,7 @@ typedef enum EcpMove
 
 /* ---- the plan ---- */
 
-/* The cluster of the nearest leader, for each row of the buffer. */
+/* The cluster of the nearest leader, and its bin, for each row of the buffer. */
 static void
 flush_assign(EcpReplace *r)
 {
@@ -69,6 +69,12 @@ flush_assign(EcpReplace *r)
 	ecp_nearest(panel, flush->nmembers, meta->ecpm_dims, r->prepared,
 				r->prepared_stride, r->rows.nrows, r->members, NULL);
 	pfree(memory);
+	for (int i = 0; i < r->rows.nrows; i++)
+	{
+		int			member = flush->members[r->members[i]];
+
+		r->rows.bins[i] = EcpClusterBin(parent->children[member].ecpc_run);
+	}
 }
 
 /* What is done with a cluster for which so many rows wait. */
@@ -96,6 +102,7 @@ flush_swap(EcpReplace *r, int a, int b, char *scratch)
 	EcpRowSet  *rows = &r->rows;
 	ItemPointerData tid = rows->tids[a];
 	int32		member = r->members[a];
+	uint8		bin = rows->bins[a];
 	char	   *x = rows->vectors + a * rows->stride;
 	char	   *y = rows->vectors + b * rows->stride;
 
@@ -103,6 +110,8 @@ flush_swap(EcpReplace *r, int a, int b, char *scratch)
 	rows->tids[b] = tid;
 	r->members[a] = r->members[b];
 	r->members[b] = member;
+	rows->bins[a] = rows->bins[b];
+	rows->bins[b] = bin;
 	memcpy(scratch, x, rows->stride);
 	memcpy(x, y, rows->stride);
 	memcpy(y, scratch, rows->stride);

@@ -55,6 +55,7 @@ typedef struct EcpInsertPlace
 	bool		is_buffer;
 	bool		wants_buffer;	/* there is none, but should be */
 	const void *leader;			/* NULL = the cluster is a root */
+	uint8		bin;			/* in a buffer */
 	uint32		full;			/* rows that are enough for a split or flush */
 } EcpInsertPlace;
 
@@ -225,6 +226,7 @@ ecp_insert_place(Relation index, const EcpIndexState *state,
 	{
 		int			buffer = node->map.buffer_of[child];
 
+		place->bin = EcpClusterBin(node->children[child].ecpc_run);
 		child = node->nchildren + buffer;
 		place->is_buffer = true;
 		place->full = ecp_buffer_limit(index, state,
@@ -369,6 +371,7 @@ ecp_insert_vector(Relation index, Relation heap, const EcpVector *vector,
 		}
 		ecp_insert_find(index, &state, prepared, leader, &place);
 		item.leader = place.leader;
+		item.bin = place.bin;
 		if (place.wants_buffer && may_create)
 		{
 			/* only once, whether it could be done or not */

@@ -472,9 +472,14 @@ knn_plan_clusters(EcpKnn *knn, EcpKnnShared *plan)
 	/* one more than there are: so we see whether these were all */
 	plan->probes = Min(plan->plan.early ? EcpTargetMost(plan->plan.probes) :
 					   plan->plan.probes, meta->ecpm_nleaves + 1);
-	/* a cluster is followed by one buffer, and hardly ever by more */
+
+	/*
+	 * A cluster is followed by one buffer, and hardly ever by more; a buffer
+	 * comes but once with the clusters that a scan takes at a time.
+	 */
 	plan->max_refs = plan->probes +
-		Min(meta->ecpm_nbuffers, plan->probes + KNN_BUFFERS_MORE);
+		Min((uint64) meta->ecpm_nbuffers * (plan->probes / ECP_PROBE_REFS + 1),
+			plan->probes + KNN_BUFFERS_MORE);
 }
 
 static void

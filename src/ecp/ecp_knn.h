@@ -56,6 +56,7 @@ typedef struct EcpKnnRef
 {
 	uint32		cluster;		/* its number in clusters; ECP_KNN_BUFFER */
 	float4		rank;			/* of its leader */
+	uint64		bins;			/* whose rows of a buffer are wanted */
 } EcpKnnRef;
 
 #define ECP_KNN_BUFFER		0x80000000
@@ -223,6 +224,7 @@ typedef struct EcpKnnBlock
 	const uint32 *factors[ECP_FACTORS_MAX];
 	const uint64 *live;			/* NULL = all */
 	const ItemPointerData *tids;
+	const uint8 *bins;			/* NULL = there are none */
 } EcpKnnBlock;
 
 /* ---- ecp_knn_compare.c ---- */
@@ -255,7 +257,9 @@ extern void ecp_knn_reader_free(EcpKnn *knn);
 /* ---- ecp_knn_wave.c ---- */
 
 extern void ecp_knn_add_ref(EcpKnn *knn, int q, const EcpChildData *child,
-							float4 rank, bool is_buffer);
+							float4 rank, bool is_buffer, uint64 bins);
+extern bool ecp_knn_join_ref(EcpKnn *knn, int q, int place, int first,
+							 const EcpChildData *buffer, uint64 bins);
 extern void ecp_knn_first_wave(EcpKnn *knn, int q);
 extern void ecp_knn_order(EcpKnn *knn);
 extern bool ecp_knn_next_wave(EcpKnn *knn);

@@ -84,7 +84,7 @@ wave_cluster(EcpKnn *knn, const EcpChildData *child)
 /* A query wants a cluster, or a buffer, besides those that it has. */
 void
 ecp_knn_add_ref(EcpKnn *knn, int q, const EcpChildData *child, float4 rank,
-				bool is_buffer)
+				bool is_buffer, uint64 bins)
 {
 	EcpKnnQuery *query = &knn->queries[q];
 	EcpKnnRef  *ref;
@@ -98,6 +98,26 @@ ecp_knn_add_ref(EcpKnn *knn, int q, const EcpChildData *child, float4 rank,
 	ref->cluster = wave_cluster(knn, child) |
 		(is_buffer ? ECP_KNN_BUFFER : 0);
 	ref->rank = rank;
+	ref->bins = bins;
+}
+
+/*
+ * A query wants further rows of a buffer.  If its ref number "place", from
+ * "first" on, is that buffer, they are added to it; else returns false.
+ */
+bool
+ecp_knn_join_ref(EcpKnn *knn, int q, int place, int first,
+				 const EcpChildData *buffer, uint64 bins)
+{
+	EcpKnnRef  *ref = knn->refs + (Size) q * knn->shared->max_refs + place;
+
+	if (place < first || place >= knn->queries[q].nrefs ||
+		!EcpKnnRefIsBuffer(ref) ||
+		pg_atomic_read_u32(&knn->clusters[EcpKnnRefCluster(ref)].blk) !=
+		buffer->ecpc_blk)
+		return false;
+	ref->bins |= bins;
+	return true;
 }
 
 /* A query wants its refs up to "end" in the next wave. */

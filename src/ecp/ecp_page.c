@@ -60,6 +60,8 @@ ecp_geometry_place(EcpGeometry *geo, Size item_bytes, int nbitmaps, int slots)
 	pos += sizeof(uint64) * geo->live_words * nbitmaps;
 	geo->off_items = pos;
 	pos += item_bytes * slots;
+	geo->off_bins = pos;
+	pos += (Size) geo->bin_bytes * slots;
 	if (geo->natts > 0)
 	{
 		geo->off_nulls = pos;
@@ -89,7 +91,7 @@ static void
 ecp_geometry_fill(EcpGeometry *geo, Size item_bytes, int nbitmaps)
 {
 	Size		slot_bytes = item_bytes + sizeof(uint32) * geo->nfactors +
-		geo->code_bytes + geo->include_bytes;
+		geo->code_bytes + geo->include_bytes + geo->bin_bytes;
 	int			slots;
 
 	if (geo->natts > 0)
@@ -117,6 +119,7 @@ ecp_geometry_attrs(EcpGeometry *geo, const EcpMetaPageData *meta)
 	for (int a = 0; a < geo->natts; a++)
 		geo->attr_width[a] = ecp_attr_width(meta->ecpm_attr_kind[a]);
 	geo->include_bytes = meta->ecpm_include_bytes;
+	geo->bin_bytes = (meta->ecpm_flags & ECP_META_BINS) != 0 ? 1 : 0;
 }
 
 static void
@@ -146,7 +149,7 @@ ecp_geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 	geo->nfactors = leaf ? ecp_factors_count(geo->elem, meta->ecpm_metric) : 0;
 
 	/* inline, unless vectors are too large to share pages well */
-	row_bytes = item_bytes + geo->attr_bytes + sizeof(uint32) * geo->nfactors +
+	row_bytes = item_bytes + geo->bin_bytes + geo->attr_bytes + sizeof(uint32) * geo->nfactors +
 		INTALIGN(geo->vec_bytes);
 	if (row_bytes <= payload &&
 		payload % row_bytes <= payload * ECP_INLINE_WASTE_MAX)
@@ -296,6 +299,7 @@ ecp_entry_view(Page page, const EcpGeometry *geo, int level,
 	view->live = (uint64 *) (base + geo->off_live);
 	view->tids = level == 0 ? (ItemPointerData *) (base + geo->off_items) : NULL;
 	view->children = level > 0 ? (EcpChild) (base + geo->off_items) : NULL;
+	view->bins = geo->bin_bytes > 0 ? (uint8 *) (base + geo->off_bins) : NULL;
 	view->nulls = geo->natts > 0 ? (uint8 *) (base + geo->off_nulls) : NULL;
 	for (int a = 0; a < geo->natts; a++)
 		view->attrs[a] = base + geo->off_attr[a];
@@ -304,6 +308,24 @@ ecp_entry_view(Page page, const EcpGeometry *geo, int level,
 		view->factors[f] = f < geo->nfactors ?
 			(uint32 *) (base + geo->off_factors) + (Size) f * geo->slots : NULL;
 	view->codes = geo->code_bytes > 0 ? base + geo->off_codes : NULL;
+}
+
+void
+ecp_entry_get_binned(const EcpGeometry *geo, const EcpEntryView *view,
+					 uint64 bins, uint64 *live)
+{
+	memcpy(live, view->live, geo->live_words * sizeof(uint64));
+	if (view->bins == NULL)
+		return;
+	for (int first = 0; first < geo->slots; first += 64)
+	{
+		int			n = Min(geo->slots - first, 64);
+		uint64		binned = 0;
+
+		for (int i = 0; i < n; i++)
+			binned |= (bins >> (view->bins[first + i] % ECP_BINS) & 1) << i;
+		live[first / 64] &= binned;
+	}
 }
 
 int
@@ -409,6 +431,8 @@ ecp_entry_put(const EcpIndexState *state, int level, EcpEntryView *view,
 		view->tids[slot] = item->tid;
 	else
 		view->children[slot] = item->child;
+	if (view->bins)
+		view->bins[slot] = item->bin;
 	if (geo->attr_bytes > 0)
 		ecp_entry_put_attrs(geo, view, slot,
 							(const char *) item->vector + geo->vec_bytes);
@@ -468,7 +492,7 @@ ecp_entry_ranges_max(const EcpGeometry *geo)
 	bool		scattered = geo->columns ||
 		geo->quantizer != ECP_QUANTIZER_NONE;
 
-	return 3 + (geo->natts > 0 ? 1 + geo->natts : 0) + geo->nfactors +
+	return 4 + (geo->natts > 0 ? 1 + geo->natts : 0) + geo->nfactors +
 		(scattered ? EcpCodeDims(geo->dims) / 4 : 1);
 }
 
@@ -483,6 +507,11 @@ ecp_entry_ranges(const EcpGeometry *geo, int level, int slot,
 	ranges[n++].bytes = sizeof(uint64);
 	ranges[n].offset = geo->off_items + slot * item_bytes;
 	ranges[n++].bytes = item_bytes;
+	if (geo->bin_bytes > 0)
+	{
+		ranges[n].offset = geo->off_bins + slot;
+		ranges[n++].bytes = 1;
+	}
 	if (geo->natts > 0)
 	{
 		ranges[n].offset = geo->off_nulls + slot;

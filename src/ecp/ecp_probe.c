@@ -30,9 +30,6 @@
 #include "utils/spccache.h"
 #include "vector/vector_codes.h"
 
-/* Clusters taken from the descent at a time. */
-#define ECP_PROBE_REFS			256
-
 /* Clusters to go on prefetching for, after one that was not in memory. */
 #define ECP_PROBE_COLD			64
 
@@ -273,6 +270,11 @@ probe_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer, Page page,
 	EcpEntryView view;
 
 	ecp_entry_view(page, geo, 0, &view);
+	if (EcpProbeChooses(probe))
+	{
+		ecp_entry_get_binned(geo, &view, probe->ref->bins, probe->live);
+		view.live = probe->live;
+	}
 	probe->page(probe, run, buffer, &view, first,
 				probe_used_slots(view.live, n));
 }
@@ -395,10 +397,31 @@ ecp_probe_added(EcpProbe *probe, int n)
 }
 
 /*
+ * The last of "count" refs is a buffer: if one before it is the same buffer,
+ * let that stand for both.  Returns how many refs there are then.
+ */
+static int
+probe_join_buffer(EcpClusterRef *refs, int count)
+{
+	const EcpClusterRef *last = &refs[count - 1];
+	int			place = *last->place;
+
+	/* the number may be of refs that were read */
+	if (place < count - 1 && refs[place].is_buffer &&
+		refs[place].child.ecpc_run == last->child.ecpc_run)
+	{
+		refs[place].bins |= last->bins;
+		return count - 1;
+	}
+	*last->place = count - 1;
+	return count;
+}
+
+/*
  * Take the next clusters, at most n, from the descent, and the buffers that
- * follow them; the ones taken before were read.  Returns how many there are
- * of both, 0 if there are no more.  They and what the reader keeps of them
- * are in the current memory context.
+ * they call for, each behind the first of these; the ones taken before were
+ * read.  Returns how many there are of both, 0 if there are no more.  They and
+ * what the reader keeps of them are in the current memory context.
  */
 int
 ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
@@ -421,6 +444,8 @@ ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
 			break;
 		if (!refs[count++].is_buffer)
 			n--;
+		else if (!probe->ordered)
+			count = probe_join_buffer(refs, count);
 	}
 	/* devices like ascending order, and the order within a window is ours */
 	if (probe_cold > 0 && !probe->ordered)

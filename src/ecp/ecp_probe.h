@@ -12,6 +12,9 @@
 #include "ecp/ecp.h"
 #include "utils/snapshot.h"
 
+/* Clusters taken from the descent at a time. */
+#define ECP_PROBE_REFS			256
+
 /* Bytes that kernels may read behind the last row. */
 #define ECP_KERNEL_SLACK		64
 
@@ -31,7 +34,8 @@ typedef struct EcpProbe EcpProbe;
  * Called with each initialised entry page of a cluster, pinned and
  * share-locked in "buffer": takes what it wants of slots first .. first + n
  * - 1 of the run (n of the page, behind which none is live; n may be 0) and
- * releases the buffer.  "page" is where to read the contents, at least
+ * releases the buffer.  Of a buffer's rows, those are live in "view" that are
+ * wanted.  "page" is where to read the contents, at least
  * ECP_KERNEL_SLACK bytes of which may be read behind the end.
  */
 typedef void (*EcpProbePage) (EcpProbe *probe, const EcpProbeRun *run,
@@ -48,7 +52,8 @@ struct EcpProbe
 	const EcpIndexState *state; /* the version to read */
 	Snapshot	snapshot;
 	EcpProbePage page;			/* who takes the rows */
-	bool		ordered;		/* clusters as they come, even from a device */
+	bool		ordered;		/* clusters as they come, even from a device,
+								 * and waiting rows right behind theirs */
 	const EcpClusterRef *ref;	/* cluster that is being read */
 	uint64		clusters;		/* figures: read */
 	uint64		pages;
@@ -63,6 +68,7 @@ struct EcpProbe
 	int			warm_page;
 	int			prefetch;		/* how many ahead; 0 = off */
 	char	   *page_copy;		/* of a temporary table's page, or NULL */
+	uint64		live[ECP_LIVE_WORDS_MAX];	/* slots wanted of a buffer's page */
 };
 
 extern void ecp_probe_init(EcpProbe *probe);
@@ -81,5 +87,9 @@ extern Buffer ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run,
 #define EcpProbeWaiting(probe)	((probe)->nrefs - (probe)->next_ref)
 #define EcpProbeAtBuffer(probe) \
 	(EcpProbeWaiting(probe) > 0 && (probe)->refs[(probe)->next_ref].is_buffer)
+
+/* Is what is read now a buffer, and not all of its rows wanted? */
+#define EcpProbeChooses(probe) \
+	((probe)->ref->is_buffer && (probe)->ref->bins != ECP_BINS_ALL)
 
 #endif							/* ECP_PROBE_H */

@@ -144,6 +144,8 @@ ecp_new_item(const EcpReplace *r, const EcpNew *new, int i, EcpSlotItem *item)
 		item->tid = r->rows.tids[new->items[i]];
 		item->vector = r->rows.vectors + new->items[i] * r->rows.stride;
 		item->leader = ecp_replace_leader(r, new);
+		if (new >= &r->new[r->nnew - r->nbuffers])
+			item->bin = r->rows.bins[new->items[i]];
 	}
 	else
 	{
@@ -401,6 +403,8 @@ ecp_replace_put_late(EcpReplace *r, int row, bool *full)
 
 	item.tid = r->rows.tids[row];
 	item.vector = r->rows.vectors + row * r->rows.stride;
+	if (r->nbuffers > 0)
+		item.bin = r->rows.bins[row];
 	for (;;)
 	{
 		int			nearest = -1;

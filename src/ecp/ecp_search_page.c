@@ -23,7 +23,7 @@
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 
-/* Slots that are ranked together although some did not pass. */
+/* Slots that are ranked together although some are not wanted. */
 #define ECP_RANK_GROUP			16
 #define ECP_RANK_MASK			((UINT64CONST(1) << ECP_RANK_GROUP) - 1)
 
@@ -251,11 +251,12 @@ search_rank_stream(EcpSearch *search, const EcpProbeRun *run, uint32 first,
 }
 
 /*
- * Rank, of the first n slots of a page, those that passed the conditions:
- * by groups as wide as a kernel's registers, and only groups with such a slot.
+ * Rank, of the first n slots of a page, those that are wanted: by groups as
+ * wide as a kernel's registers, and only groups with such a slot.
  */
 static void
-search_rank_passed(EcpSearch *search, const EcpEntryView *view, int n)
+search_rank_some(EcpSearch *search, const EcpEntryView *view,
+				 const uint64 *wanted, int n)
 {
 	const EcpGeometry *geo = &search->state.leaf;
 	Size		stride = geo->columns ? ECP_COLUMNS_GROUP : geo->code_bytes;
@@ -267,7 +268,7 @@ search_rank_passed(EcpSearch *search, const EcpEntryView *view, int n)
 		int			upto = from;
 
 		while (upto < n &&
-			   ((search->passed[upto / 64] >> (upto % 64)) & ECP_RANK_MASK) != 0)
+			   ((wanted[upto / 64] >> (upto % 64)) & ECP_RANK_MASK) != 0)
 			upto += ECP_RANK_GROUP;
 		if (upto > from)
 		{
@@ -374,8 +375,8 @@ ecp_search_read_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 	}
 	if (n > 0 && !geo->stream)
 	{
-		if (search->filter)
-			search_rank_passed(search, view, n);
+		if (search->filter || EcpProbeChooses(probe))
+			search_rank_some(search, view, live, n);
 		else
 			search_rank(search, view->codes, geo->columns, geo->code_bytes,
 						view->factors, n, search->ranks);

@@ -12,7 +12,7 @@
  *	 structure version says which clusters there are, and the plan of the
  *	 first window;
  * - a ring of clusters in order of promise, from which processes take a few
- *	 at a time;
+ *	 at a time; buffers are among them once, whatever rows wait there;
  * - sums over all of them, on which the end of a window depends.
  *
  * One process fills the ring from its descent.  That is usually the leader,
@@ -258,6 +258,7 @@ share_catch_up(EcpShare *share, uint64 position, uint64 fingerprint)
 		share->descent = ecp_descent_begin(share->probe->index, share->state,
 										   share->prepared, false,
 										   share->expected);
+		ecp_descent_set_whole(share->descent);
 		MemoryContextSwitchTo(old);
 	}
 	while (share->position < position && share_descend(share, &cluster))
@@ -507,6 +508,7 @@ share_fill_probe(EcpShare *share, const ShareCluster *chunk, int n)
 		refs[i].child = chunk[i].child;
 		refs[i].rank = chunk[i].rank;
 		refs[i].is_buffer = chunk[i].is_buffer;
+		refs[i].bins = ECP_BINS_ALL;
 		refs[i].parent_blk = InvalidBlockNumber;
 		refs[i].recent = chunk[i].recent;
 		refs[i].nrecent = chunk[i].nrecent;

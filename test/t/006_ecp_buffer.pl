@@ -198,6 +198,42 @@ cmp_ok(
 answers_alike($node, $standby, "$set $all");
 answers_alike($node, $standby,
 	q(SELECT buffers, buffered_rows, rows FROM ecp_index_stats('ti')));
+answers_alike($node, $standby,
+		'SET enable_seqscan = off; SET ecp.probes = 3; '
+	  . 'SELECT id FROM t ORDER BY v <-> (SELECT v FROM queries WHERE id = 5), id LIMIT 20'
+);
+
+# Clusters that are replaced while rows wait for them: these are found beside
+# the clusters that their buffer still has, also after a crash.
+$node->safe_psql(
+	'postgres', q(
+	ALTER INDEX ti SET (buffer_rows = 0);
+	VACUUM t;
+	ALTER INDEX ti SET (buffer_rows = 100);
+	INSERT INTO t SELECT id + 10000, v FROM source WHERE id < 1500;
+	DELETE FROM t WHERE id < 10000 AND id % 4 > 0;
+	VACUUM t));
+is( $node->safe_psql(
+		'postgres', q(
+		SELECT buffered_rows > 1000, folds + merges > 0
+		FROM ecp_index_stats('ti'), ecp_stat_get('ti'))),
+	't|t',
+	'rows wait for clusters that are no more');
+$node->stop('immediate');
+$node->start;
+index_ok($node, 'ti');
+all_found('of a buffer whose clusters were replaced');
+cmp_ok(
+	$node->safe_psql(
+		'postgres', q(
+		SET enable_seqscan = off;
+		SET ecp.probes = 3;
+		SELECT count(*) FROM source s CROSS JOIN LATERAL
+			(SELECT id FROM t ORDER BY v <-> s.v LIMIT 100) x
+		WHERE s.id < 300 AND x.id = s.id + 10000)),
+	'>=',
+	290,
+	'and by a search of few clusters');
 index_ok($standby, 'ti', 'ti is sound on the standby');
 $standby->promote;
 $standby->safe_psql('postgres',
