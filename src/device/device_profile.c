@@ -55,12 +55,11 @@ enum
 };
 
 /*
- * ecp_extension_namespace
- *		The schema that holds the extension, or InvalidOid if it is not
- *		installed in this database.
+ * The schema that holds the extension, or InvalidOid if it is not installed in
+ * this database.
  */
-Oid
-ecp_extension_namespace(void)
+static Oid
+extension_namespace(void)
 {
 	Oid			extoid = get_extension_oid("ecp", true);
 	Oid			nspoid = InvalidOid;
@@ -84,12 +83,11 @@ ecp_extension_namespace(void)
 }
 
 /*
- * ecp_device_profile_default
- *		A flash drive of no particular make: what we assume of a tablespace
- *		that nobody has measured.  Half bandwidth is at 128 kB.
+ * A flash drive of no particular make: what we assume of a tablespace that
+ * nobody has measured.  Half bandwidth is at 128 kB.
  */
-void
-ecp_device_profile_default(EcpDeviceProfile *profile)
+static void
+profile_default(EcpDeviceProfile *profile)
 {
 	memset(profile, 0, sizeof(*profile));
 	profile->latency_us = 262.144;
@@ -167,10 +165,10 @@ ecp_device_profile_read(Oid tablespace, EcpDeviceProfile *profile)
 	TupleTableSlot *slot;
 	bool		found = false;
 
-	ecp_device_profile_default(profile);
+	profile_default(profile);
 	if (!OidIsValid(tablespace))
 		tablespace = MyDatabaseTableSpace;
-	nspoid = ecp_extension_namespace();
+	nspoid = extension_namespace();
 	if (!OidIsValid(nspoid))
 		return false;
 	relid = get_relname_relid("ecp_device", nspoid);

@@ -38,8 +38,6 @@ typedef struct EcpDeviceProfile
 	double		mixed_ratio;	/* of a read's delay beside writes and alone */
 } EcpDeviceProfile;
 
-extern Oid	ecp_extension_namespace(void);
 extern bool ecp_device_profile_read(Oid tablespace, EcpDeviceProfile *profile);
-extern void ecp_device_profile_default(EcpDeviceProfile *profile);
 
 #endif							/* ECP_DEVICE_PROFILE_H */
