@@ -22,7 +22,9 @@
 #include "betree/betree.h"
 
 #include "access/detoast.h"
+#include "access/htup_details.h"
 #include "access/tableam.h"
+#include "access/transam.h"
 #include "access/xlog.h"
 #include "base/compat.h"
 #include "catalog/index.h"
@@ -506,24 +508,39 @@ check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	MemoryContextReset(state->context);
 }
 
-/* Every row that a build would index is in the index */
+/*
+ * Every row that a build would index is in the index.  The snapshot must be
+ * older than what has been read of the index: nobody keeps rows from coming on
+ * a standby.
+ */
 static void
-check_heap(CheckState *state, Relation heap)
+check_heap(CheckState *state, Relation heap, Snapshot snapshot)
 {
-	IndexInfo  *info = BuildIndexInfo(state->bt.rel);
-	Snapshot	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	Relation	index = state->bt.rel;
+	IndexInfo  *info = BuildIndexInfo(index);
 	TableScanDesc scan;
 
-	/* with an MVCC snapshot, as a concurrent build would scan */
+	/*
+	 * Under repeatable read, the snapshot can be older than the index, which
+	 * then lacks rows that the snapshot sees, rightly.
+	 */
+	if (IsolationUsesXactSnapshot() && index->rd_index->indcheckxmin &&
+		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+							   snapshot->xmin))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("index \"%s\" cannot be verified using transaction snapshot",
+						RelationGetRelationName(index))));
+
+	/* as a concurrent build would scan */
 	info->ii_Concurrent = true;
 	info->ii_Unique = false;
 	info->ii_ExclusionOps = NULL;
 	info->ii_ExclusionProcs = NULL;
 	info->ii_ExclusionStrats = NULL;
 	scan = table_beginscan_strat(heap, snapshot, 0, NULL, true, true);
-	table_index_build_scan(heap, state->bt.rel, info, true, false,
+	table_index_build_scan(heap, index, info, true, false,
 						   check_heap_row, state, scan);
-	UnregisterSnapshot(snapshot);
 }
 
 /* The metapage is ours and of a version that we read */
@@ -568,6 +585,7 @@ betree_index_check(PG_FUNCTION_ARGS)
 	bool		heapallindexed = PG_GETARG_BOOL(1);
 	bool		exclusive = !RecoveryInProgress();
 	CheckState	state = {0};
+	Snapshot	snapshot = NULL;
 	EcpUserIndex user;
 
 	ecp_user_index_begin(&user, PG_GETARG_OID(0),
@@ -584,8 +602,11 @@ betree_index_check(PG_FUNCTION_ARGS)
 	betree_logcache_init(&state.cache);
 	betree_batch_init(&state.batch, BETREE_NCAP_MAX);
 	if (heapallindexed)
+	{
 		state.filter = bloom_create(Max(user.heap->rd_rel->reltuples, 10000),
 									maintenance_work_mem, 0);
+		snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	}
 
 	for (int level = betree_height(&state.bt); level >= 1; level--)
 	{
@@ -596,7 +617,8 @@ betree_index_check(PG_FUNCTION_ARGS)
 	betree_logcache_release(&state.cache);
 	if (heapallindexed)
 	{
-		check_heap(&state, user.heap);
+		check_heap(&state, user.heap, snapshot);
+		UnregisterSnapshot(snapshot);
 		bloom_free(state.filter);
 	}
 
