@@ -14,6 +14,7 @@
 
 #include "access/genam.h"
 #include "access/table.h"
+#include "access/xlog.h"
 #include "base/compat.h"
 #include "base/user_index.h"
 #include "catalog/index.h"
@@ -87,6 +88,12 @@ open_index(Oid index_oid, Oid heap_oid, LOCKMODE lockmode,
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot access temporary indexes of other sessions")));
+	/* as the planner says of tables */
+	if (index->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED &&
+		RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot access temporary or unlogged relations during recovery")));
 	return index;
 }
 

@@ -25,6 +25,9 @@ CREATE INDEX t_k ON t USING betree (k) WITH (buffer_pages = 2, buffer_levels = 2
 CREATE INDEX t_s ON t USING betree (s, k DESC);
 CREATE INDEX t_e ON t USING betree (reverse(s)) WITH (buffer_pages = 12);
 INSERT INTO t SELECT (g * 7919) % 100003, md5(g::text) FROM generate_series(1, 20000) g;
+CREATE UNLOGGED TABLE u (k int8, v bytea);
+CREATE INDEX u_k ON u USING betree (k);
+CREATE INDEX u_v ON u USING ecp (v);
 });
 
 replayed($primary, $standby);
@@ -101,6 +104,16 @@ foreach my $sql (
 index_ok($primary, $_) foreach ('t_k', 't_s', 't_e');
 index_ok($standby, $_, "checker on the standby finds $_ sound")
   foreach ('t_k', 't_s', 't_e');
+
+foreach my $call ("betree_index_check('u_k')", "ecp_index_check('u_v')")
+{
+	my ($ret, undef, $stderr) = $standby->psql('postgres', "SELECT $call");
+
+	like(
+		$stderr,
+		qr/unlogged relations during recovery/,
+		"$call is refused on a standby");
+}
 
 $standby->promote;
 $standby->safe_psql(
