@@ -88,6 +88,7 @@ SELECT quantizer, clusters > 20 AS many, levels FROM ecp_metapage_info('quantize
 SELECT * FROM pg_temp.explain($$SELECT id FROM quantizer_t
 ORDER BY v <-> (SELECT v FROM quantizer_q LIMIT 1) LIMIT 10$$);
 SELECT * FROM quantizer_compare('quantizer_t', '<->', 'real[]');
+SELECT probes, recall FROM ecp_recall('quantizer_i', probes => '{100000}', samples => 20);
 SELECT ecp_index_check('quantizer_i', true);
 DROP INDEX quantizer_i;
 CREATE INDEX quantizer_i ON quantizer_t USING ecp (v real_ip_ops);

@@ -275,7 +275,7 @@ recall_take_row(EcpRecall *recall, ItemPointer tid, const EcpVector *vector)
 {
 	const EcpMetaPageData *meta = &recall->state.meta;
 	EcpRecallRows *rows = &recall->rows;
-	uint32		factors[ECP_FACTORS_MAX];
+	uint32		factors[ECP_FACTORS_MAX] = {0};
 	int			i = rows->n;
 
 	if (!ecp_prepare(meta, vector, recall->prepared))
@@ -284,7 +284,7 @@ recall_take_row(EcpRecall *recall, ItemPointer tid, const EcpVector *vector)
 		   recall->state.leaf.vec_bytes);
 	ecp_factors_compute(meta->ecpm_elem, meta->ecpm_metric, meta->ecpm_dims,
 						vector->data, factors);
-	for (int f = 0; f < recall->state.leaf.nfactors; f++)
+	for (int f = 0; f < ECP_FACTORS_MAX; f++)
 		rows->factors[f][i] = factors[f];
 	rows->tids[i] = *tid;
 	if (++rows->n == ECP_RECALL_ROWS)
@@ -305,7 +305,8 @@ recall_prepare(EcpRecall *recall, const char *queries, int seed)
 	pg_prng_seed(&recall->prng, seed);
 	rows->stride = INTALIGN(leaf->vec_bytes);
 	rows->vectors = palloc0(mul_size(ECP_RECALL_ROWS, rows->stride) + 64);
-	for (int f = 0; f < leaf->nfactors; f++)
+	/* of the vectors: what a quantizer's codes have is another matter */
+	for (int f = 0; f < ECP_FACTORS_MAX; f++)
 		rows->factors[f] = palloc0(ECP_RECALL_ROWS * sizeof(uint32) + 64);
 
 	SPI_connect();
