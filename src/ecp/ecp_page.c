@@ -694,10 +694,18 @@ ecp_run_check_header(Relation index, Buffer buffer, const EcpGeometry *geo)
 									header->ecpr_npages));
 }
 
-/* Fields of the metapage that everything else is computed from. */
+/*
+ * Fields of the metapage that everything else is computed from.  Those that
+ * follow from the index's definition must be what that says, for it is the
+ * definition that decides what values come and how many.
+ */
 static void
 ecp_meta_check(Relation index, const EcpMetaPageData *meta)
 {
+	int			nkeyatts = IndexRelationGetNumberOfKeyAttributes(index);
+	EcpForm		form;
+	EcpMetric	metric;
+
 	if (meta->ecpm_magic != ECP_MAGIC)
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
@@ -713,18 +721,15 @@ ecp_meta_check(Relation index, const EcpMetaPageData *meta)
 				 errmsg("index \"%s\" has ecp format version %u, which this version does not read",
 						RelationGetRelationName(index), meta->ecpm_version),
 				 errhint("Please REINDEX it.")));
-	if (meta->ecpm_elem < ECP_ELEM_UINT8 ||
-		meta->ecpm_elem > ECP_ELEM_BIT ||
-		meta->ecpm_form < ECP_FORM_BYTEA ||
-		meta->ecpm_form > ECP_FORM_BIT ||
-		meta->ecpm_elem != ecp_form_elem(meta->ecpm_form) ||
-		meta->ecpm_leader_elem < ECP_ELEM_UINT8 ||
-		meta->ecpm_leader_elem > ECP_ELEM_FLOAT32 ||
-		meta->ecpm_metric < ECP_METRIC_L2 ||
-		meta->ecpm_metric > ECP_METRIC_HAMMING ||
-		(meta->ecpm_elem == ECP_ELEM_BIT) !=
-		(meta->ecpm_metric == ECP_METRIC_HAMMING) ||
-		meta->ecpm_quantizer > ECP_QUANTIZER_RABITQ ||
+	ecp_class_get(index, &form, &metric);
+	if (meta->ecpm_form != form || meta->ecpm_metric != metric ||
+		meta->ecpm_elem != ecp_form_elem(form) ||
+		meta->ecpm_leader_elem != ecp_leader_elem_for(meta->ecpm_elem, metric) ||
+		meta->ecpm_nkeyatts != nkeyatts ||
+		meta->ecpm_ninclude != IndexRelationGetNumberOfAttributes(index) - nkeyatts)
+		ecp_report_corrupt(index, ECP_META_BLKNO,
+						   "The metapage is that of another definition.");
+	if (meta->ecpm_quantizer > ECP_QUANTIZER_RABITQ ||
 		meta->ecpm_nbitmaps != 1 ||
 		!ecp_attr_meta_is_valid(meta) ||
 		meta->ecpm_dims > ECP_DIMS_MAX ||
@@ -748,4 +753,12 @@ ecp_index_state_read(Relation index, EcpIndexState *state)
 
 	ecp_meta_check(index, &state->meta);
 	ecp_geometry_init(state);
+
+	/* codes of so many elements are not made, or would not fit */
+	if (state->meta.ecpm_dims > 0 &&
+		ecp_quantizer_choose(state->meta.ecpm_quantizer, &state->meta,
+							 state->meta.ecpm_dims) != state->meta.ecpm_quantizer)
+		ecp_report_corrupt(index, ECP_META_BLKNO,
+						   psprintf("The quantizer cannot be that of %u dimensions.",
+									state->meta.ecpm_dims));
 }

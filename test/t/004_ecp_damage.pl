@@ -65,6 +65,35 @@ ok(exists $kinds{$_}, "there are pages of kind $_")
 	'ki entry head',
 	'ki vector');
 
+# A metapage that belongs to another definition, or to codes that would not
+# fit a page: an error, whoever comes to it.
+my %fields = (metric => 13, leader_elem => 15, dims => 17, nkeyatts => 18);
+foreach my $field (sort keys %fields)
+{
+	my $page = $whole{ki}{0};
+	my $at = 24 + $fields{$field};
+	my $errors = 0;
+
+	# 1 becomes 2, 128 elements become 4,224, three columns two
+	substr($page, $at, 1) ^= $field eq 'dims' ? "\x10" : "\x01";
+	substr($page, $at, 1) ^= "\x02" if $field =~ /metric|elem/;
+	write_block($path{ki}, 0, $page);
+	$node->start;
+	foreach my $sql (
+		'SET enable_seqscan = off; SELECT id FROM k ORDER BY v <-> (SELECT v FROM queries LIMIT 1) LIMIT 3',
+		'INSERT INTO k SELECT * FROM k LIMIT 1',
+		q(SELECT ecp_maintain('ki')),
+		q(SELECT ecp_index_check('ki')))
+	{
+		my (undef, undef, $stderr) =
+		  $node->psql('postgres', "\\set VERBOSITY sqlstate\n$sql");
+		$errors++ if $stderr =~ /ERROR:  XX002/;
+	}
+	is($errors, 4, "a metapage with another $field is refused");
+	$node->stop;
+	write_block($path{ki}, 0, $whole{ki}{0});
+}
+
 my $random = prng(20261120);
 my @statements = (
 	q(SET enable_seqscan = off; SET ecp.iterative_scan = relaxed_order;
