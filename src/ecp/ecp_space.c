@@ -19,9 +19,13 @@
  */
 #include "postgres.h"
 
+#include <fcntl.h>
+
+#include "base/compat.h"
 #include "ecp/ecp_living.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
+#include "storage/fd.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
 #include "utils/memutils.h"
@@ -33,14 +37,54 @@
 #define ECP_EXTEND_SHARE		64
 
 /*
+ * Have the filesystem set room aside for the blocks "from" to "to", which lie
+ * in one segment of the file, without writing them.  A full disk must be an
+ * error here, of whoever wants more room: found out when a dirty buffer of ours
+ * is written, it would be an error of anybody who needs a buffer, of
+ * checkpoints, and of recovery.
+ */
+static void
+ecp_space_reserve(Relation index, BlockNumber from, BlockNumber to)
+{
+	char	   *path = ecp_relation_path(index);
+	BlockNumber segment = from / RELSEG_SIZE;
+	int			fd;
+	int			error;
+
+	if (segment > 0)
+		path = psprintf("%s.%u", path, segment);
+	fd = OpenTransientFile(path, O_RDWR | PG_BINARY);
+	if (fd < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open file \"%s\": %m", path)));
+	do
+		error = posix_fallocate(fd, (off_t) (from % RELSEG_SIZE) * BLCKSZ,
+								(off_t) (to - from + 1) * BLCKSZ);
+	while (error == EINTR);
+	CloseTransientFile(fd);
+
+	/* those that cannot set room aside are as good as others without it */
+	if (error != 0 && error != EINVAL && error != EOPNOTSUPP)
+	{
+		errno = error;
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not extend file \"%s\": %m", path),
+				 error == ENOSPC ? errhint("Check free disk space.") : 0));
+	}
+	pfree(path);
+}
+
+/*
  * Extend the main fork until it has block "blk".  The caller may hold
  * content locks, as nbtree's page splits do: who waits for the extension
- * lock waits for somebody who writes zeros and wants none of ours.
+ * lock waits for somebody who makes room and wants none of ours.
  *
- * Only the last new block is written: those before it are a hole that reads
- * as zeros, as the buckets of a hash index are when it doubles.  Every block
- * is written by whoever initialises it, and twice would be once too often for
- * an index whose inserts wait in buffers to write few blocks.
+ * Only the last new block is written; for those before it room is set aside,
+ * and they read as zeros.  Every block is written by whoever initialises it,
+ * and twice would be once too often for an index whose inserts wait in buffers
+ * to write few blocks.
  */
 static void
 ecp_space_extend(Relation index, BlockNumber blk)
@@ -58,10 +102,23 @@ ecp_space_extend(Relation index, BlockNumber blk)
 		PGAlignedBlock zeros;
 		BlockNumber ahead = Min(nblocks / ECP_EXTEND_SHARE,
 								ECP_EXTEND_BLOCKS_MAX);
+		BlockNumber end = Max(blk + 1, nblocks + ahead);
 
 		memset(zeros.data, 0, BLCKSZ);
-		smgrextend(RelationGetSmgr(index), MAIN_FORKNUM,
-				   Max(blk, nblocks + ahead - 1), zeros.data, false);
+		while (nblocks < end)
+		{
+			BlockNumber upto = nblocks + 1;
+
+			/* the first block of a segment makes its file */
+			if (nblocks % RELSEG_SIZE != 0)
+			{
+				upto = Min(end, nblocks - nblocks % RELSEG_SIZE + RELSEG_SIZE);
+				ecp_space_reserve(index, nblocks, upto - 1);
+			}
+			smgrextend(RelationGetSmgr(index), MAIN_FORKNUM, upto - 1,
+					   zeros.data, false);
+			nblocks = upto;
+		}
 	}
 	if (need_lock)
 		UnlockRelationForExtension(index, ExclusiveLock);

@@ -2,7 +2,8 @@
 # index is large: an immediate stop right after it, at wal_level minimal and
 # replica, with page checksums; unlogged indexes come back empty and usable
 # after a crash and whole after a clean stop; a standby has the same clusters;
-# and a crash in the middle of a build leaves nothing.
+# and a crash in the middle of a build leaves nothing.  Inserts find out at once
+# whether the disk has room.
 use strict;
 use warnings;
 
@@ -86,6 +87,25 @@ $wal = wal_bytes($node, 'REINDEX INDEX i');
 cmp_ok($wal, '<', 0.1 * $size, 'wal_level minimal: next to no WAL');
 crash($node);
 index_ok($node, 'i', 'wal_level minimal: whole after a crash');
+
+# What inserts make the file longer by has room on disk at once, though not
+# written yet; where the filesystem says how much room files have.
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE grown (id int, v bytea);
+	CREATE INDEX gi ON grown USING ecp (v);
+	INSERT INTO grown SELECT * FROM items WHERE id < 3000));
+my $path = relation_path($node, 'gi');
+my $written = PostgreSQL::Test::Utils::tempdir() . '/zeros';
+append_to_file($written, "\0" x 1_000_000);
+SKIP:
+{
+	skip 'the filesystem does not say what room files have', 1
+	  if (stat $written)[12] * 512 < 1_000_000;
+	cmp_ok((stat $path)[12] * 512,
+		'>=', -s $path, 'no block of a grown index is without room on disk');
+}
+index_ok($node, 'gi');
 
 $node->stop;
 done_testing();
