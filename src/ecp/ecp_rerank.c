@@ -95,6 +95,7 @@ ecp_rerank_reset(EcpRerank *rerank)
 	}
 	rerank->nexact = rerank->nrows = rerank->reranked = 0;
 	rerank->npages = 0;
+	rerank->warmed = 0;
 }
 
 static void
@@ -301,6 +302,25 @@ ecp_rerank_rank(EcpRerank *rerank, uint64 number)
 	return rank;
 }
 
+/*
+ * A row whose exact rank is known will probably be fetched from the table, if
+ * it is near: first let the processor fetch where it is, and then, with the
+ * next one, the row.
+ */
+static void
+rerank_warm_heap(EcpRerank *rerank, const EcpRanked *row)
+{
+	if (rerank->warmed != 0)
+		ecp_heap_warm_row(rerank->heap, EcpItemBlock(rerank->warmed),
+						  EcpItemOffset(rerank->warmed));
+	rerank->warmed = 0;
+	if (row->rank > rerank->near)
+		return;
+	ecp_heap_warm(rerank->heap, EcpItemBlock(row->item),
+				  EcpItemOffset(row->item));
+	rerank->warmed = row->item;
+}
+
 /* Read the exact rank of a row, which then waits by that. */
 static void
 rerank_add_exact(EcpRerank *rerank, uint64 number)
@@ -316,10 +336,8 @@ rerank_add_exact(EcpRerank *rerank, uint64 number)
 				   ecp_tid_item(&rerank->tids[number]));
 	pairingheap_add(rerank->exact, &exact->node);
 	rerank->nexact++;
-	/* it will probably be fetched from the table */
-	if (rerank->heap && exact->row.rank <= rerank->near)
-		ecp_heap_warm(rerank->heap, EcpItemBlock(exact->row.item),
-					  EcpItemOffset(exact->row.item));
+	if (rerank->heap)
+		rerank_warm_heap(rerank, &exact->row);
 }
 
 /*
