@@ -146,7 +146,7 @@ like($stderr, qr/is not an ecp index/, 'refuses other indexes');
 	q(SELECT * FROM ecp_recall('i', queries => 'SELECT 1')));
 like(
 	$stderr,
-	qr/must return vectors of type bytea, not integer/,
+	qr/must be vectors of type bytea, not integer/,
 	'refuses other queries');
 
 done_testing();
