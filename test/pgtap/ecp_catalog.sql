@@ -69,7 +69,9 @@ SELECT is_empty($$
 	SELECT opcname FROM pg_opclass o JOIN pg_am a ON a.oid = opcmethod
 	WHERE amname = 'ecp' AND NOT amvalidate(o.oid) $$,
 	'all are valid');
-SELECT throws_ok('SELECT ecp_class_real_l2(NULL)', '42883', NULL,
+-- newer minor versions already find no function for NULL of type internal
+SELECT throws_matching('SELECT ecp_class_real_l2(NULL)',
+	'does not exist|cannot accept a value of type internal',
 	'support functions cannot be called');
 
 -- Classes that are not what the access method needs are found out
