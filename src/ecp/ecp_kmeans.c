@@ -37,6 +37,9 @@
 /* Rows whose uint8 elements can be summed in 32 bits. */
 #define SUM_ROWS_MAX		(1 << 24)
 
+/* Rows that are added at once. */
+#define SUM_ROWS			64
+
 /*
  * The last steps of k-means take all rows, those before, in which centres
  * move far whatever rows they see, so many a centre.
@@ -57,11 +60,16 @@
 #define TWO_MEANS_STEPS		8
 #define TWO_MEANS_TRIES		8
 
-/* Sums of a set of rows, in double for floats, in 64 bits for uint8. */
+/*
+ * Sums of a set of rows, in double for floats, in 64 bits for uint8.  Rows
+ * wait until there are some of them, which are added at once.
+ */
 typedef struct Summer
 {
 	EcpElem		elem;
 	int			dims;
+	int			nwaiting;
+	const void *waiting[SUM_ROWS];
 	uint32	   *small;			/* uint8: up to SUM_ROWS_MAX rows */
 	uint64	   *large;
 	double	   *sums;			/* float32 */
@@ -76,6 +84,7 @@ summer_init(Summer *summer, EcpElem elem, int dims)
 	summer->small = NULL;
 	summer->large = NULL;
 	summer->sums = NULL;
+	summer->nwaiting = 0;
 	summer->nsmall = 0;
 	if (elem == ECP_ELEM_UINT8)
 	{
@@ -97,25 +106,30 @@ summer_carry(Summer *summer)
 	summer->nsmall = 0;
 }
 
-static inline void
-summer_add(Summer *summer, const void *row)
+static void
+summer_flush(Summer *summer)
 {
-	int			dims = summer->dims;
-
 	if (summer->elem == ECP_ELEM_UINT8)
 	{
-		ecp_add_bytes(row, dims, summer->small);
-		if (++summer->nsmall == SUM_ROWS_MAX)
+		ecp_add_bytes((const uint8 *const *) summer->waiting,
+					  summer->nwaiting, summer->dims, summer->small);
+		summer->nsmall += summer->nwaiting;
+		if (summer->nsmall > SUM_ROWS_MAX - SUM_ROWS)
 			summer_carry(summer);
 	}
 	else
-	{
-		const float4 *x = row;
-		double	   *sums = summer->sums;
+		ecp_add_floats((const float4 *const *) summer->waiting,
+					   summer->nwaiting, summer->dims, summer->sums);
+	summer->nwaiting = 0;
+}
 
-		for (int d = 0; d < dims; d++)
-			sums[d] += x[d];
-	}
+/* The row must stay until summer_mean(). */
+static inline void
+summer_add(Summer *summer, const void *row)
+{
+	summer->waiting[summer->nwaiting++] = row;
+	if (summer->nwaiting == SUM_ROWS)
+		summer_flush(summer);
 }
 
 /* The mean of the n rows added, and start again. */
@@ -124,14 +138,21 @@ summer_mean(Summer *summer, int64 n, void *centre)
 {
 	Assert(n > 0);
 
+	summer_flush(summer);
 	if (summer->elem == ECP_ELEM_UINT8)
 	{
 		uint8	   *c = centre;
+		double		inverse = 1.0 / n;
 
 		summer_carry(summer);
 		for (int d = 0; d < summer->dims; d++)
 		{
-			c[d] = (uint8) ((summer->large[d] + n / 2) / n);
+			/*
+			 * (sum + n / 2) / n in whole numbers: a division takes longer,
+			 * and the half keeps rounding away from where the result changes
+			 */
+			c[d] = (uint8) ((double) (summer->large[d] + n / 2) * inverse +
+							0.5 * inverse);
 			summer->large[d] = 0;
 		}
 	}

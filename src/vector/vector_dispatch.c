@@ -405,9 +405,15 @@ ecp_columns_get(const uint8 *columns, int nslots, int slot, int dims,
 }
 
 void
-ecp_add_bytes(const uint8 *row, int dims, uint32 *sums)
+ecp_add_bytes(const uint8 *const *rows, int nrows, int dims, uint32 *sums)
 {
-	ecp_kernels->u8_add(row, dims, sums);
+	ecp_kernels->u8_add(rows, nrows, dims, sums);
+}
+
+void
+ecp_add_floats(const float4 *const *rows, int nrows, int dims, float8 *sums)
+{
+	ecp_kernels->f32_add(rows, nrows, dims, sums);
 }
 
 void
@@ -431,44 +437,10 @@ ecp_floats_to_bytes(const float4 *vector, const float4 *lows, float4 scale,
 	}
 }
 
-/* Eight elements, and the same with more bits. */
-typedef float4 UnitFloats __attribute__((vector_size(32), aligned(4), may_alias));
-typedef float8 UnitDoubles __attribute__((vector_size(64)));
-
 bool
 ecp_unit_length(float4 *vector, int dims)
 {
-	int			whole = dims - dims % 8;
-	UnitDoubles lanes = {0};
-	double		norm2 = 0;
-	double		scale;
-
-	/* products are exact: nothing depends on how they are added up, but order */
-	for (int d = 0; d < whole; d += 8)
-	{
-		UnitDoubles x = __builtin_convertvector(*(UnitFloats *) (vector + d),
-												UnitDoubles);
-
-		lanes += x * x;
-	}
-	for (int i = 0; i < 8; i++)
-		norm2 += lanes[i];
-	for (int d = whole; d < dims; d++)
-		norm2 += (double) vector[d] * vector[d];
-	if (norm2 == 0)
-		return false;
-
-	scale = 1 / sqrt(norm2);
-	for (int d = 0; d < whole; d += 8)
-	{
-		UnitFloats *x = (UnitFloats *) (vector + d);
-
-		*x = __builtin_convertvector(__builtin_convertvector(*x, UnitDoubles) *
-									 scale, UnitFloats);
-	}
-	for (int d = whole; d < dims; d++)
-		vector[d] = (float4) (vector[d] * scale);
-	return true;
+	return ecp_kernels->f32_unit(vector, dims);
 }
 
 float8

@@ -106,8 +106,11 @@ extern void ecp_columns_get(const uint8 *columns, int nslots, int slot,
  */
 #define ECP_BIT_L2		(255 * 255)
 
-/* Add the elements of a uint8 row to sums. */
-extern void ecp_add_bytes(const uint8 *row, int dims, uint32 *sums);
+/* Add the elements of some rows to sums, one row after the other. */
+extern void ecp_add_bytes(const uint8 *const *rows, int nrows, int dims,
+						  uint32 *sums);
+extern void ecp_add_floats(const float4 *const *rows, int nrows, int dims,
+						   float8 *sums);
 
 /*
  * (vector - lows) * scale in whole numbers, what is outside of uint8's range as

@@ -23,6 +23,8 @@
 #ifndef VECTOR_KERNELS_H
 #define VECTOR_KERNELS_H
 
+#include <math.h>
+
 #include "vector/vector_distance.h"
 
 /* Leaders of a panel's block: the 4-byte lanes of the widest register. */
@@ -190,9 +192,20 @@ typedef struct EcpKernels
 	void		(*f32_signs) (const float4 *x, const float4 *y, int n,
 							  uint8 *bits, float4 *sum, float4 *y_sum);
 
-	/* n uint8 elements as floats; the same, added to sums */
+	/* n uint8 elements as floats */
 	void		(*u8_floats) (const uint8 *x, int n, float4 *floats);
-	void		(*u8_add) (const uint8 *x, int n, uint32 *sums);
+
+	/* nrows rows of n elements, added to sums one after the other */
+	void		(*u8_add) (const uint8 *const *rows, int nrows, int n,
+						   uint32 *sums);
+	void		(*f32_add) (const float4 *const *rows, int nrows, int n,
+							float8 *sums);
+
+	/*
+	 * Scale n floats to a sum of squares of one; false if it is zero, and the
+	 * floats left as they are.
+	 */
+	bool		(*f32_unit) (float4 *x, int n);
 
 	/*
 	 * n floats (a multiple of 16), less what "lows" says, times scale, as
@@ -363,6 +376,110 @@ ecp_bytes_expand(const float4 *x, const float4 *lows, float4 scale, int n,
 			__builtin_convertvector(__builtin_convertvector(v, EcpLaneNumbers) |
 									(high & 255), EcpLaneBytes);
 	}
+}
+
+/* Sums of columns of bytes, in 16 bits as long as these hold them. */
+#define ECP_ADD_COLUMNS		32
+#define ECP_ADD_ROWS		256
+
+typedef uint8 EcpColumnBytes __attribute__((vector_size(32), aligned(1), may_alias));
+typedef uint16 EcpColumnSums __attribute__((vector_size(64)));
+
+static inline __attribute__((always_inline))
+void
+ecp_u8_add_expand(const uint8 *const *rows, int nrows, int n, uint32 *sums)
+{
+	for (int done = 0; done < nrows; done += ECP_ADD_ROWS)
+	{
+		int			upto = Min(done + ECP_ADD_ROWS, nrows);
+
+		for (int i = 0; n >= ECP_ADD_COLUMNS && i < n; i += ECP_ADD_COLUMNS)
+		{
+			/* the last columns are read with some that are done */
+			int			start = Min(i, n - ECP_ADD_COLUMNS);
+			EcpColumnSums columns = {0};
+
+			for (int r = done; r < upto; r++)
+				columns += __builtin_convertvector(*(const EcpColumnBytes *) (rows[r] + start),
+												   EcpColumnSums);
+			for (int c = i; c < start + ECP_ADD_COLUMNS; c++)
+				sums[c] += columns[c - start];
+		}
+		for (int i = 0; n < ECP_ADD_COLUMNS && i < n; i++)
+			for (int r = done; r < upto; r++)
+				sums[i] += rows[r][i];
+	}
+}
+
+/* Eight floats, and the same with more bits. */
+typedef float4 EcpFloats __attribute__((vector_size(32), aligned(4), may_alias));
+typedef float8 EcpDoubles __attribute__((vector_size(64), aligned(8), may_alias));
+
+static inline __attribute__((always_inline))
+void
+ecp_f32_add_expand(const float4 *const *rows, int nrows, int n, float8 *sums)
+{
+	int			i = 0;
+
+	/* four sums at a time, so that additions do not wait for each other */
+	for (; i + 32 <= n; i += 32)
+	{
+		EcpDoubles	columns[4];
+
+#pragma GCC unroll 4
+		for (int c = 0; c < 4; c++)
+			columns[c] = *(const EcpDoubles *) (sums + i + c * 8);
+		for (int r = 0; r < nrows; r++)
+		{
+#pragma GCC unroll 4
+			for (int c = 0; c < 4; c++)
+				columns[c] += __builtin_convertvector(*(const EcpFloats *) (rows[r] + i + c * 8),
+													  EcpDoubles);
+		}
+#pragma GCC unroll 4
+		for (int c = 0; c < 4; c++)
+			*(EcpDoubles *) (sums + i + c * 8) = columns[c];
+	}
+	for (; i < n; i++)
+		for (int r = 0; r < nrows; r++)
+			sums[i] += rows[r][i];
+}
+
+static inline __attribute__((always_inline))
+bool
+ecp_f32_unit_expand(float4 *x, int n)
+{
+	int			whole = n - n % 8;
+	EcpDoubles	lanes = {0};
+	double		norm2 = 0;
+	double		scale;
+
+	/* products are exact: nothing depends on how they are added up, but order */
+	for (int i = 0; i < whole; i += 8)
+	{
+		EcpDoubles	v = __builtin_convertvector(*(EcpFloats *) (x + i),
+												EcpDoubles);
+
+		lanes += v * v;
+	}
+	for (int i = 0; i < 8; i++)
+		norm2 += lanes[i];
+	for (int i = whole; i < n; i++)
+		norm2 += (double) x[i] * x[i];
+	if (norm2 == 0)
+		return false;
+
+	scale = 1 / sqrt(norm2);
+	for (int i = 0; i < whole; i += 8)
+	{
+		EcpFloats  *v = (EcpFloats *) (x + i);
+
+		*v = __builtin_convertvector(__builtin_convertvector(*v, EcpDoubles) *
+									 scale, EcpFloats);
+	}
+	for (int i = whole; i < n; i++)
+		x[i] = (float4) (x[i] * scale);
+	return true;
 }
 
 /* The sum of 16 lanes, in the order that all instruction sets keep. */

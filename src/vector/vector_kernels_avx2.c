@@ -670,20 +670,21 @@ avx2_u8_floats(const uint8 *x, int n, float4 *floats)
 }
 
 static TARGET void
-avx2_u8_add(const uint8 *x, int n, uint32 *sums)
+avx2_u8_add(const uint8 *const *rows, int nrows, int n, uint32 *sums)
 {
-	int			i = 0;
+	ecp_u8_add_expand(rows, nrows, n, sums);
+}
 
-	for (; i + 8 <= n; i += 8)
-	{
-		__m128i		bytes = _mm_loadl_epi64((const __m128i *) (x + i));
-		__m256i		old = _mm256_loadu_si256((const __m256i *) (sums + i));
+static TARGET void
+avx2_f32_add(const float4 *const *rows, int nrows, int n, float8 *sums)
+{
+	ecp_f32_add_expand(rows, nrows, n, sums);
+}
 
-		_mm256_storeu_si256((__m256i *) (sums + i),
-							_mm256_add_epi32(old, _mm256_cvtepu8_epi32(bytes)));
-	}
-	for (; i < n; i++)
-		sums[i] += x[i];
+static TARGET bool
+avx2_f32_unit(float4 *x, int n)
+{
+	return ecp_f32_unit_expand(x, n);
 }
 
 static TARGET void
@@ -774,6 +775,8 @@ const EcpKernels ecp_kernels_avx2 = {
 	.f32_signs = avx2_f32_signs,
 	.u8_floats = avx2_u8_floats,
 	.u8_add = avx2_u8_add,
+	.f32_add = avx2_f32_add,
+	.f32_unit = avx2_f32_unit,
 	.f32_bytes = avx2_f32_bytes,
 	.code_bounds = avx2_code_bounds,
 };

@@ -861,17 +861,21 @@ avx512_u8_floats(const uint8 *x, int n, float4 *floats)
 }
 
 static TARGET void
-avx512_u8_add(const uint8 *x, int n, uint32 *sums)
+avx512_u8_add(const uint8 *const *rows, int nrows, int n, uint32 *sums)
 {
-	for (int i = 0; i < n; i += 16)
-	{
-		__mmask16	mask = LaneMask(n - i);
-		__m512i		lanes = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, x + i));
+	ecp_u8_add_expand(rows, nrows, n, sums);
+}
 
-		_mm512_mask_storeu_epi32(sums + i, mask,
-								 _mm512_add_epi32(lanes,
-												  _mm512_maskz_loadu_epi32(mask, sums + i)));
-	}
+static TARGET void
+avx512_f32_add(const float4 *const *rows, int nrows, int n, float8 *sums)
+{
+	ecp_f32_add_expand(rows, nrows, n, sums);
+}
+
+static TARGET bool
+avx512_f32_unit(float4 *x, int n)
+{
+	return ecp_f32_unit_expand(x, n);
 }
 
 static TARGET void
@@ -982,6 +986,8 @@ const EcpKernels ecp_kernels_avx512 = {
 	.f32_signs = avx512_f32_signs,
 	.u8_floats = avx512_u8_floats,
 	.u8_add = avx512_u8_add,
+	.f32_add = avx512_f32_add,
+	.f32_unit = avx512_f32_unit,
 	.f32_bytes = avx512_f32_bytes,
 	.code_bounds = avx512_code_bounds,
 };

@@ -499,21 +499,21 @@ neon_u8_floats(const uint8 *x, int n, float4 *floats)
 }
 
 static void
-neon_u8_add(const uint8 *x, int n, uint32 *sums)
+neon_u8_add(const uint8 *const *rows, int nrows, int n, uint32 *sums)
 {
-	int			i = 0;
+	ecp_u8_add_expand(rows, nrows, n, sums);
+}
 
-	for (; i + 8 <= n; i += 8)
-	{
-		uint16x8_t	wide = vmovl_u8(vld1_u8(x + i));
+static void
+neon_f32_add(const float4 *const *rows, int nrows, int n, float8 *sums)
+{
+	ecp_f32_add_expand(rows, nrows, n, sums);
+}
 
-		vst1q_u32(sums + i, vaddw_u16(vld1q_u32(sums + i),
-									  vget_low_u16(wide)));
-		vst1q_u32(sums + i + 4, vaddw_u16(vld1q_u32(sums + i + 4),
-										  vget_high_u16(wide)));
-	}
-	for (; i < n; i++)
-		sums[i] += x[i];
+static bool
+neon_f32_unit(float4 *x, int n)
+{
+	return ecp_f32_unit_expand(x, n);
 }
 
 static void
@@ -603,6 +603,8 @@ const EcpKernels ecp_kernels_neon = {
 	.f32_signs = neon_f32_signs,
 	.u8_floats = neon_u8_floats,
 	.u8_add = neon_u8_add,
+	.f32_add = neon_f32_add,
+	.f32_unit = neon_f32_unit,
 	.f32_bytes = neon_f32_bytes,
 	.code_bounds = neon_code_bounds,
 };
@@ -628,6 +630,8 @@ const EcpKernels ecp_kernels_dotprod = {
 	.f32_signs = neon_f32_signs,
 	.u8_floats = neon_u8_floats,
 	.u8_add = neon_u8_add,
+	.f32_add = neon_f32_add,
+	.f32_unit = neon_f32_unit,
 	.f32_bytes = neon_f32_bytes,
 	.code_bounds = neon_code_bounds,
 };

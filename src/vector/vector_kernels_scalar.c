@@ -368,10 +368,29 @@ scalar_u8_floats(const uint8 *x, int n, float4 *floats)
 }
 
 static void
-scalar_u8_add(const uint8 *x, int n, uint32 *sums)
+scalar_u8_add(const uint8 *const *rows, int nrows, int n, uint32 *sums)
 {
-	for (int i = 0; i < n; i++)
-		sums[i] += x[i];
+	for (int r = 0; r < nrows; r++)
+	{
+		for (int i = 0; i < n; i++)
+			sums[i] += rows[r][i];
+	}
+}
+
+static void
+scalar_f32_add(const float4 *const *rows, int nrows, int n, float8 *sums)
+{
+	for (int r = 0; r < nrows; r++)
+	{
+		for (int i = 0; i < n; i++)
+			sums[i] += rows[r][i];
+	}
+}
+
+static bool
+scalar_f32_unit(float4 *x, int n)
+{
+	return ecp_f32_unit_expand(x, n);
 }
 
 static void
@@ -437,6 +456,8 @@ const EcpKernels ecp_kernels_scalar = {
 	.f32_signs = scalar_f32_signs,
 	.u8_floats = scalar_u8_floats,
 	.u8_add = scalar_u8_add,
+	.f32_add = scalar_f32_add,
+	.f32_unit = scalar_f32_unit,
 	.f32_bytes = scalar_f32_bytes,
 	.code_bounds = scalar_code_bounds,
 };

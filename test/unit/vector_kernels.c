@@ -690,29 +690,52 @@ test_all_codes(const char *isa, EcpElem elem, EcpMetric metric)
 		  0);
 }
 
+/* Rows that are added up, more than 16 bits hold the sums of. */
+#define ADDED_ROWS		600
+
 /* What one instruction set makes of elements. */
 typedef struct Converted
 {
 	float4		floats[300];
 	uint32		sums[300];
 	uint8		bytes[300];
+	float8		float_sums[300];
+	float4		unit[300];
+	bool		has_unit;
 } Converted;
 
 static void
-convert_all(const char *isa, int dims, const uint8 *u8, const float4 *f32,
-			const float4 *lows, Converted *converted)
+convert_all(const char *isa, int dims, int nrows, const uint8 *u8,
+			const float4 *f32, const float4 *lows, Converted *converted)
 {
+	const uint8 *u8_rows[ADDED_ROWS];
+	const float4 *f32_rows[ADDED_ROWS];
+
 	if (!ecp_kernels_select(isa))
 		abort();
 	memset(converted, 0, sizeof(Converted));
+	for (int r = 0; r < nrows; r++)
+	{
+		u8_rows[r] = u8;
+		f32_rows[r] = r % 2 ? f32 : lows;
+	}
 	for (int d = 0; d < dims; d++)
+	{
 		converted->sums[d] = d;
+		converted->float_sums[d] = d;
+		converted->unit[d] = f32[d];
+	}
 	ecp_kernels->u8_floats(u8, dims, converted->floats);
-	ecp_add_bytes(u8, dims, converted->sums);
+	ecp_add_bytes(u8_rows, nrows, dims, converted->sums);
+	ecp_add_floats(f32_rows, nrows, dims, converted->float_sums);
+	converted->has_unit = ecp_unit_length(converted->unit, dims);
 	ecp_floats_to_bytes(f32, lows, 100, dims, converted->bytes);
 }
 
-/* Floats and sums of bytes, and bytes of floats, are equal to the scalar ones. */
+/*
+ * Floats and sums of bytes, bytes and sums of floats, and floats of unit length
+ * are equal to the scalar ones.
+ */
 static void
 test_conversions(const char *isa)
 {
@@ -721,6 +744,8 @@ test_conversions(const char *isa)
 		uint8		u8[300];
 		float4		f32[300];
 		float4		lows[300];
+		float4		zeros[300] = {0};
+		int			nrows = 1 + dims * 7 % ADDED_ROWS;
 		Converted	scalar;
 		Converted	other;
 
@@ -728,13 +753,15 @@ test_conversions(const char *isa)
 		fill_f32(f32, dims, 0);
 		fill_f32(lows, dims, 0);
 		f32[0] = dims % 2 ? 3e38f : -3e38f;
-		convert_all("scalar", dims, u8, f32, lows, &scalar);
-		convert_all(isa, dims, u8, f32, lows, &other);
+		convert_all("scalar", dims, nrows, u8, f32, lows, &scalar);
+		convert_all(isa, dims, nrows, u8, f32, lows, &other);
 		check(memcmp(&scalar, &other, sizeof(Converted)) == 0, isa,
 			  "conversions", dims, 1, 0);
 		check(other.bytes[0] == (dims % 2 ? 255 : 0), isa,
 			  "byte of what is outside", dims, 1, 0);
-		check(other.sums[dims - 1] == dims - 1 + u8[dims - 1] &&
+		check(other.has_unit && !ecp_unit_length(zeros, dims), isa,
+			  "unit length", dims, 1, 0);
+		check(other.sums[dims - 1] == dims - 1 + nrows * u8[dims - 1] &&
 			  other.floats[dims - 1] == u8[dims - 1], isa,
 			  "sum and float of a byte", dims, 1, 0);
 	}
