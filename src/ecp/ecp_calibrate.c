@@ -7,9 +7,11 @@
  * queries, each without itself.  One search reads many more clusters than any
  * target will need, and notes in which cluster, by the order of the descent,
  * each of the ten nearest rows was found, and after each cluster how near
- * the tenth was by then.  From these notes the recall of every number of
- * probes and of every rule for stopping early follows, without searching
- * again:
+ * the tenth was by then.  (The first searches read all these clusters; those
+ * after them leave out the ones that are farther away than any in which the
+ * first found a row, and half as far again.)  From these notes the recall of
+ * every number of probes and of every rule for stopping early follows, without
+ * searching again:
  *
  *	  after a quarter of the probes at the earliest and one and a half times
  *	  as many at the latest, stop before the cluster whose leader c has
@@ -42,6 +44,7 @@
 #include "ecp/ecp_rerank.h"
 #include "ecp/ecp_target.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "port/pg_bitutils.h"
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
@@ -61,6 +64,10 @@
 
 /* Clusters read for a query, as a multiple of the rule's for 0.95. */
 #define CALIBRATE_DEPTH			8
+
+/* Queries that read all of them, and how much farther the others look. */
+#define CALIBRATE_QUERIES_FULL	100
+#define CALIBRATE_REACH			1.5
 
 /* Asked for beyond the target; see above. */
 #define CALIBRATE_MARGIN		0.15
@@ -97,7 +104,9 @@ struct EcpCalibration
 	MemoryContext query_context;	/* of one query */
 	EcpIndexState *state;
 	EcpRerank	rerank;
-	int			depth;			/* clusters read for a query */
+	int			depth;			/* clusters noted for a query */
+	float4		reach;			/* slack beyond which none is read */
+	bool		prefetch;		/* pages may have to be waited for */
 
 	/* the query that runs */
 	const EcpQuery *query;
@@ -282,17 +291,29 @@ calibrate_search(EcpCalibration *cal, const void *row, ItemPointer self,
 	ecp_nearest_reset(&cal->truth);
 	ecp_nearest_reset(&cal->seen);
 	ecp_probe_init(probe);
+	if (!cal->prefetch)
+		probe->prefetch = 0;
 	descent = ecp_descent_begin(probe->index, cal->state, prepared, false,
 								cal->depth);
 	for (cal->cluster = 0; cal->cluster < cal->depth; cal->cluster++)
 	{
+		float4		rank;
+		bool		far;
+
 		if (EcpProbeWaiting(probe) == 0 &&
 			ecp_probe_take(probe, descent, cal->depth - cal->cluster) == 0)
 			break;
-		notes->leaders[cal->cluster] = probe->refs[probe->next_ref].rank;
-		ecp_probe_next(probe);
-		while (EcpProbeAtBuffer(probe))
-			ecp_probe_next(probe);
+		rank = probe->refs[probe->next_ref].rank;
+		far = ecp_target_reached(meta->ecpm_metric, rank, cal->seen.kth,
+								 cal->reach);
+		notes->leaders[cal->cluster] = rank;
+		do
+		{
+			if (far)
+				probe->next_ref++;
+			else
+				ecp_probe_next(probe);
+		} while (EcpProbeAtBuffer(probe));
 		notes->kth[cal->cluster] = cal->seen.kth;
 	}
 	ecp_descent_end(descent);
@@ -417,6 +438,34 @@ calibrate_late(int number, instr_time start, double seconds)
 }
 
 /*
+ * The first queries have read all clusters: how far need the others look?
+ * Ranks by inner product do not say.
+ */
+static void
+calibrate_set_reach(EcpCalibration *cal)
+{
+	EcpMetric	metric = cal->state->meta.ecpm_metric;
+	float8		reach = 0;
+
+	if (metric == ECP_METRIC_IP || cal->nqueries == 0)
+		return;
+	for (int q = 0; q < cal->nqueries; q++)
+	{
+		const CalibrateQuery *query = &cal->queries[q];
+
+		for (int i = 0; i < query->nfound; i++)
+		{
+			float8		excess =
+				ecp_target_excess(metric, query->leaders[query->found[i]],
+								  query->kth[query->nclusters - 1]);
+
+			reach = Max(reach, excess);
+		}
+	}
+	cal->reach = (float4) (CALIBRATE_REACH * reach);
+}
+
+/*
  * Take random rows of some clusters as queries, until there are enough of
  * them or these seconds, about, have passed.
  */
@@ -432,6 +481,8 @@ ecp_calibration_sample(EcpCalibration *cal, const EcpChildData *clusters,
 	{
 		if (calibrate_late(q, start, seconds))
 			break;
+		if (q == CALIBRATE_QUERIES_FULL)
+			calibrate_set_reach(cal);
 		(void) calibrate_row(cal, clusters, nclusters, largest, q);
 	}
 }
@@ -682,6 +733,8 @@ ecp_calibration_begin(Relation index, EcpIndexState *state, int max_queries)
 	if (state->leaf.quantizer != ECP_QUANTIZER_NONE)
 		ecp_rerank_init(&cal->rerank, &cal->probe);
 	cal->ranks = palloc((state->leaf.slots + ECP_KERNEL_SLACK) * sizeof(float8));
+	cal->reach = get_float4_infinity();
+	cal->prefetch = true;
 	cal->max_queries = max_queries;
 	cal->queries = palloc0(mul_size(max_queries + 1, sizeof(CalibrateQuery)));
 	MemoryContextSwitchTo(old);
@@ -696,12 +749,27 @@ ecp_calibration_end(EcpCalibration *cal)
 
 /* ---- of a build ---- */
 
+/* An index that fits the caches is in them: it has just been written. */
+static EcpCalibration *
+calibrate_begin(EcpBuild *build, int max_queries)
+{
+	EcpCalibration *cal = ecp_calibration_begin(build->index, &build->state,
+												max_queries);
+
+	if (cal)
+		cal->prefetch =
+			RelationGetNumberOfBlocks(build->index) > effective_cache_size;
+	return cal;
+}
+
 /* All that a process of a build needs to know beside the state. */
 typedef struct CalibrateArgs
 {
+	int			first;			/* of the choices that are this task's */
 	int			max_queries;
 	int			depth;
 	int			nclusters;
+	float4		reach;
 	double		seconds;
 } CalibrateArgs;
 
@@ -759,15 +827,15 @@ ecp_calibration_task(EcpBuild *build, const void *args, char **memories)
 	const CalibrateArgs *shape = args;
 	const EcpChildData *clusters = (const EcpChildData *) memories[0];
 	uint32		largest = calibrate_largest(clusters, shape->nclusters);
-	EcpCalibration *cal = ecp_calibration_begin(build->index, &build->state,
-												shape->max_queries);
+	EcpCalibration *cal = calibrate_begin(build, shape->max_queries);
 	instr_time	start;
 	int64		from;
 	int64		upto;
 
+	cal->reach = shape->reach;
 	INSTR_TIME_SET_CURRENT(start);
 	while (ecp_team_claim(build->team, &from, &upto))
-		for (int64 q = from; q < upto; q++)
+		for (int64 q = shape->first + from; q < shape->first + upto; q++)
 		{
 			/* each query is noted in place of the one before */
 			cal->nqueries = 0;
@@ -805,18 +873,29 @@ calibrate_sample_team(EcpCalibration *cal, EcpBuild *build,
 	ecp_memory_alloc(&notes_memory, true, bytes);
 	memset(notes_memory.address, 0, bytes);
 
-	ecp_team_run(build->team, ECP_TASK_CALIBRATE, &args, sizeof(args),
-				 args.max_queries, ecp_team_step(build->team, args.max_queries, 1),
-				 memories, lengthof(memories));
-	for (int q = 0; q < args.max_queries; q++)
+	while (args.first < args.max_queries)
 	{
-		char	   *memory = notes_memory.address +
-			q * calibrate_shared_bytes(&args);
+		int			upto = args.first == 0 ?
+			Min(CALIBRATE_QUERIES_FULL, args.max_queries) : args.max_queries;
 
-		if (((CalibrateShared *) memory)->nclusters == 0)
-			continue;
-		calibrate_notes_alloc(cal, &cal->queries[cal->nqueries]);
-		calibrate_share(&args, memory, &cal->queries[cal->nqueries++], true);
+		args.reach = cal->reach;
+		ecp_team_run(build->team, ECP_TASK_CALIBRATE, &args, sizeof(args),
+					 upto - args.first,
+					 ecp_team_step(build->team, upto - args.first, 1),
+					 memories, lengthof(memories));
+		for (int q = args.first; q < upto; q++)
+		{
+			char	   *memory = notes_memory.address +
+				q * calibrate_shared_bytes(&args);
+
+			if (((CalibrateShared *) memory)->nclusters == 0)
+				continue;
+			calibrate_notes_alloc(cal, &cal->queries[cal->nqueries]);
+			calibrate_share(&args, memory, &cal->queries[cal->nqueries++],
+							true);
+		}
+		args.first = upto;
+		calibrate_set_reach(cal);
 	}
 	ecp_memory_free(&clusters_memory);
 	ecp_memory_free(&notes_memory);
@@ -830,8 +909,7 @@ void
 ecp_recall_calibrate(EcpBuild *build, double seconds)
 {
 	EcpIndexState *state = &build->state;
-	EcpCalibration *cal = ecp_calibration_begin(build->index, state,
-												ECP_CALIBRATE_QUERIES);
+	EcpCalibration *cal = calibrate_begin(build, ECP_CALIBRATE_QUERIES);
 	EcpChildData *clusters;
 	int			nclusters;
 

@@ -67,19 +67,26 @@ ecp_nearest_add(EcpNearest *nearest, float8 rank)
 #define EcpTargetMost(probes)	((int) ceil((probes) * 1.5))
 
 /*
- * Is a cluster whose leader has this rank too far away?  Squared distances
- * are compared; a rank under cosine is half of one, and a bit that differs is
- * a distance of 255 from the leader.
+ * How much farther away a leader of this rank is than the k-th row.  Squared
+ * distances are compared; a rank under cosine is half of one, and a bit that
+ * differs is a distance of 255 from the leader.
  */
-static inline bool
-ecp_target_reached(EcpMetric metric, float4 leader_rank, float8 kth,
-				   float4 slack)
+static inline float8
+ecp_target_excess(EcpMetric metric, float4 leader_rank, float8 kth)
 {
 	if (metric == ECP_METRIC_COSINE)
 		kth *= 2;
 	else if (metric == ECP_METRIC_HAMMING)
 		kth *= ECP_BIT_L2;
-	return leader_rank > kth + slack;
+	return leader_rank - kth;
+}
+
+/* Is a cluster whose leader has this rank too far away? */
+static inline bool
+ecp_target_reached(EcpMetric metric, float4 leader_rank, float8 kth,
+				   float4 slack)
+{
+	return ecp_target_excess(metric, leader_rank, kth) > slack;
 }
 
 /* ---- ecp_target.c ---- */
