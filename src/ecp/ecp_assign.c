@@ -7,11 +7,12 @@
  * distance, between prepared vectors: rows as they are for L2 and inner
  * product, brought to unit length for cosine, where L2 ranks alike.
  *
- * A build assigns an in-buff at a time.  Up to ECP_FLAT_LEADERS_MAX leaders
- * every row is compared with all of them, which the blocked kernel makes
- * cheaper than anything cleverer; above, a row descends the tree of leaders,
- * at each level into the ECP_ASSIGN_BEAM nodes nearest to it (a single path
- * would put four rows out of ten into a wrong cluster).
+ * A build assigns an in-buff at a time.  A row is compared with all leaders
+ * if they are few; up to ECP_FLAT_LEADERS_MAX of them with those that a guide
+ * says (ecp_guide.c), or all if there is no memory for it; above, a row
+ * descends the tree of leaders, at each level into the ECP_ASSIGN_BEAM nodes
+ * nearest to it (a single path would put four rows out of ten into a wrong
+ * cluster).
  *
  * Called by ecp_build.c when the in-buff is full, after ecp_leaders.c has
  * frozen the tree; the policy keeps the result.  ecp_prepare() serves
@@ -27,8 +28,13 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-/* Rows that are prepared for one call of the kernel. */
-#define ASSIGN_BLOCK	512
+/*
+ * Rows that are prepared and assigned at a time: with a guide so many that
+ * each of its lists gets some, within a share of memory where they are copied.
+ */
+#define ASSIGN_BLOCK		512
+#define ASSIGN_GUIDED		8192
+#define ASSIGN_SHARE		0.015
 
 uint8
 ecp_leader_elem_for(EcpElem elem, EcpMetric metric)
@@ -210,6 +216,11 @@ tree_assign(const EcpLeaderTree *tree, const char *rows, Size stride, int n,
 {
 	float4	   *ranks;
 
+	if (tree->guide)
+	{
+		ecp_guide_nearest(tree->guide, rows, stride, n, leaders);
+		return;
+	}
 	if (tree->nlevels == 1 || tree->n[0] <= ECP_FLAT_LEADERS_MAX)
 	{
 		ecp_nearest(tree->panel[0], tree->n[0], tree->dims, rows, stride, n,
@@ -295,13 +306,17 @@ void
 ecp_inbuff_assign(EcpBuild *build, EcpInBuff *inbuff)
 {
 	EcpLeaderTree *tree = build->tree;
-	int			step = ecp_ahead_rows(build, ASSIGN_BLOCK);
+	bool		copied = !build->prep_same || tree->bytes;
+	int			step = tree->guide ? ASSIGN_GUIDED : ASSIGN_BLOCK;
 	char	   *block = NULL;
 	uint64	   *counts;
 
-	if (!build->prep_same || tree->bytes)
-		block = palloc_extended(tree->vec_bytes * ASSIGN_BLOCK + 64,
-								MCXT_ALLOC_HUGE);
+	if (copied && tree->guide)
+		step = Min(step, Max(build->budget * ASSIGN_SHARE / build->nparticipants /
+							 tree->vec_bytes, ASSIGN_BLOCK));
+	step = ecp_ahead_rows(build, step);
+	if (copied)
+		block = palloc_extended(tree->vec_bytes * step + 64, MCXT_ALLOC_HUGE);
 	for (int done = 0; done < inbuff->n; done += step)
 	{
 		const char *rows = inbuff->vectors + (Size) done * inbuff->vec_bytes;

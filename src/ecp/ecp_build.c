@@ -317,6 +317,7 @@ build_start_rounds(EcpBuild *build)
 
 	if (build->tree == NULL)
 		build->tree = ecp_leaders_single(build, build->prepared);
+	ecp_tree_guide(build);
 	if (shared)
 		ecp_tree_share(build);
 

@@ -27,6 +27,7 @@
  */
 #define ECP_SHARE_SAMPLE	0.5 /* sampled rows */
 #define ECP_SHARE_LEADERS	0.25	/* leaders, once in panels */
+#define ECP_SHARE_GUIDE		0.2 /* lists of leaders, while rows are assigned */
 #define ECP_SHARE_IN_BUFF	0.4 /* in-buff, then buffers of the merge */
 #define ECP_SHARE_CLUSTER	0.03	/* rows of a cluster that is merged */
 
@@ -67,6 +68,9 @@ typedef struct EcpSample
 	double		table_rows;		/* rows to be indexed, an estimate */
 } EcpSample;
 
+/* What finds leaders of rows; see ecp_guide.c. */
+typedef struct EcpGuide EcpGuide;
+
 /* How bytes are made of floats; see ecp_bytes.c. */
 typedef struct EcpByteForm
 {
@@ -92,6 +96,7 @@ typedef struct EcpLeaderTree
 	int			n[ECP_LEVELS_MAX];
 	EcpPanel   *panel[ECP_LEVELS_MAX];
 	int32	   *first[ECP_LEVELS_MAX];	/* first[0] is not used */
+	EcpGuide   *guide;			/* to the leaders of level 0, or NULL */
 	MemoryContext ctx;
 } EcpLeaderTree;
 
@@ -265,6 +270,15 @@ extern void ecp_nearest(const EcpPanel *panel, int n, int dims,
 						const char *rows, Size stride, int nrows,
 						int32 *leaders, float4 *ranks);
 
+/* ---- ecp_guide.c ---- */
+
+/* Bytes of a guide to n leaders, 0 if they are too few for one. */
+extern Size ecp_guide_bytes(EcpElem elem, int dims, int n);
+extern void ecp_guide_init(EcpGuide *guide, EcpElem elem, int dims,
+						   const EcpPanel *leaders, int n);
+extern void ecp_guide_nearest(const EcpGuide *guide, const char *rows,
+							  Size stride, int nrows, int32 *leaders);
+
 /* ---- ecp_leaders.c ---- */
 
 extern double ecp_leaders_sample_rows(const EcpBuild *build, double rows);
@@ -282,6 +296,9 @@ extern void ecp_leaders_groups_task(EcpBuild *build, const void *args,
 /* Entry i of a level, as prepared vectors are. */
 extern void ecp_tree_get(const EcpLeaderTree *tree, int level, int i,
 						 void *vector);
+
+/* Make the guide to the leaders of build->tree, if it is of use and fits. */
+extern void ecp_tree_guide(EcpBuild *build);
 
 /* Move a tree to shared memory, and find it there. */
 extern void ecp_tree_share(EcpBuild *build);

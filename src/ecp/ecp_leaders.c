@@ -611,6 +611,22 @@ ecp_tree_get(const EcpLeaderTree *tree, int level, int i, void *vector)
 	ecp_bytes_get(tree->bytes, bytes, vector);
 }
 
+void
+ecp_tree_guide(EcpBuild *build)
+{
+	EcpLeaderTree *tree = build->tree;
+	int			n = tree->n[0];
+	Size		bytes = ecp_guide_bytes(tree->elem, tree->dims, n);
+	void	   *memory;
+
+	if (bytes == 0 || bytes > build->budget * ECP_SHARE_GUIDE ||
+		n > ECP_FLAT_LEADERS_MAX)
+		return;
+	memory = MemoryContextAllocHuge(tree->ctx, bytes + 64);
+	tree->guide = (EcpGuide *) TYPEALIGN(64, memory);
+	ecp_guide_init(tree->guide, tree->elem, tree->dims, tree->panel[0], n);
+}
+
 /* ---- sharing ---- */
 
 /* How a tree lies in shared memory; offsets count from its start. */
@@ -624,6 +640,7 @@ typedef struct TreeImage
 	Size		panel[ECP_LEVELS_MAX];
 	Size		first[ECP_LEVELS_MAX];	/* 0 = none */
 	Size		bytes;			/* the same */
+	Size		guide;			/* the same */
 } TreeImage;
 
 /* Lay out a tree; returns its bytes. */
@@ -652,6 +669,13 @@ tree_layout(const EcpLeaderTree *tree, TreeImage *image)
 										((Size) tree->n[l] + 1)));
 		}
 	}
+	if (tree->guide)
+	{
+		image->guide = offset;
+		offset = add_size(offset,
+						  TYPEALIGN(64, ecp_guide_bytes(tree->elem, tree->dims,
+														tree->n[0])));
+	}
 	if (tree->bytes)
 	{
 		image->bytes = offset;
@@ -678,6 +702,8 @@ ecp_tree_attach(char *memory)
 		if (image->first[l] > 0)
 			tree->first[l] = (int32 *) (memory + image->first[l]);
 	}
+	if (image->guide > 0)
+		tree->guide = (EcpGuide *) (memory + image->guide);
 	if (image->bytes > 0)
 		tree->bytes = (EcpByteForm *) (memory + image->bytes);
 	return tree;
@@ -706,6 +732,9 @@ ecp_tree_share(EcpBuild *build)
 			memcpy(memory + image.first[l], tree->first[l],
 				   sizeof(int32) * ((Size) tree->n[l] + 1));
 	}
+	if (tree->guide)
+		memcpy(memory + image.guide, tree->guide,
+			   ecp_guide_bytes(tree->elem, tree->dims, tree->n[0]));
 	if (tree->bytes)
 		memcpy(memory + image.bytes, tree->bytes, ecp_bytes_size(tree->dims));
 	build->tree = ecp_tree_attach(memory);
