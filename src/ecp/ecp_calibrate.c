@@ -141,8 +141,9 @@ calibrate_note_truth(EcpCalibration *cal, float8 rank)
 static inline bool
 calibrate_is_self(const EcpCalibration *cal, ItemPointer tid)
 {
+	/* compared, as a damaged page may have TIDs that are none */
 	return ItemPointerIsValid(&cal->self) &&
-		ItemPointerEquals(tid, unconstify(ItemPointerData *, &cal->self));
+		ItemPointerCompare(tid, unconstify(ItemPointerData *, &cal->self)) == 0;
 }
 
 /* Rows of a page by their codes. */
