@@ -106,20 +106,8 @@ topk_threshold(const EcpRanked *items, Size n, Size wanted)
 
 	Assert(stride > 0 && nkeep <= TOPK_SAMPLE);
 
-	/* insertion into a short sorted array: almost all stop at its end */
 	for (int i = 0; i < TOPK_SAMPLE; i++)
-	{
-		float8		rank = items[i * stride].rank;
-		int			pos;
-
-		if (nkept == nkeep && rank >= smallest[nkept - 1])
-			continue;
-		if (nkept < nkeep)
-			nkept++;
-		for (pos = nkept - 1; pos > 0 && smallest[pos - 1] > rank; pos--)
-			smallest[pos] = smallest[pos - 1];
-		smallest[pos] = rank;
-	}
+		ecp_smallest_add(smallest, &nkept, nkeep, items[i * stride].rank);
 	return smallest[nkept - 1];
 }
 

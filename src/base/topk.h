@@ -63,6 +63,24 @@ typedef struct EcpTopk
 /* Number of items not taken yet. */
 #define EcpTopkCount(topk)	((topk)->nitems - (topk)->first)
 
+/*
+ * For a threshold from a sample: keep the nkeep smallest of the ranks that
+ * come, in order, of which *nkept are there.  Almost all stop at the end.
+ */
+static inline void
+ecp_smallest_add(float8 *smallest, int *nkept, int nkeep, float8 rank)
+{
+	int			pos;
+
+	if (*nkept == nkeep && !(rank < smallest[nkeep - 1]))
+		return;
+	if (*nkept < nkeep)
+		(*nkept)++;
+	for (pos = *nkept - 1; pos > 0 && smallest[pos - 1] > rank; pos--)
+		smallest[pos] = smallest[pos - 1];
+	smallest[pos] = rank;
+}
+
 extern void ecp_topk_init(EcpTopk *topk, MemoryContext context,
 						  Size expected);
 extern void ecp_topk_reset(EcpTopk *topk, Size expected);

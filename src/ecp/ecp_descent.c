@@ -237,24 +237,14 @@ descent_add_rest(EcpDescent *descent)
 static float4
 descent_threshold(const EcpDescent *descent, int n, uint64 wanted)
 {
-	float4		smallest[ECP_DESCENT_SAMPLE];
+	float8		smallest[ECP_DESCENT_SAMPLE];
 	int			nkeep = (int) (wanted * ECP_DESCENT_SAMPLE / n) + 3;
 	int			nkept = 0;
+	int			stride = n / ECP_DESCENT_SAMPLE;
 
 	for (int i = 0; i < ECP_DESCENT_SAMPLE; i++)
-	{
-		float4		rank = descent->ranks[i * (n / ECP_DESCENT_SAMPLE)];
-		int			pos;
-
-		if (nkept == nkeep && !(rank < smallest[nkept - 1]))
-			continue;
-		if (nkept < nkeep)
-			nkept++;
-		for (pos = nkept - 1; pos > 0 && smallest[pos - 1] > rank; pos--)
-			smallest[pos] = smallest[pos - 1];
-		smallest[pos] = rank;
-	}
-	return smallest[nkept - 1];
+		ecp_smallest_add(smallest, &nkept, nkeep, descent->ranks[i * stride]);
+	return (float4) smallest[nkept - 1];
 }
 
 /* Open a node of level l + 1: rank its children into queue l. */
