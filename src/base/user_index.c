@@ -111,13 +111,35 @@ ecp_user_index_open(Oid index_oid, LOCKMODE lockmode, EcpIndexRight right,
 }
 
 /*
+ * ecp_become_owner
+ *		Switch to the owner of a table until ecp_become_caller(), as VACUUM
+ *		does, before functions of index expressions can run.
+ *
+ * These are the owner's, and would otherwise have the rights of a superuser
+ * who merely looks at the index.  Also BuildIndexInfo() runs functions, those
+ * whose arguments are constants.  An error restores the caller's identity.
+ */
+void
+ecp_become_owner(EcpCaller *caller, Relation heap)
+{
+	GetUserIdAndSecContext(&caller->userid, &caller->sec_context);
+	SetUserIdAndSecContext(heap->rd_rel->relowner,
+						   caller->sec_context | SECURITY_RESTRICTED_OPERATION);
+	caller->nestlevel = NewGUCNestLevel();
+	ecp_restrict_search_path();
+}
+
+void
+ecp_become_caller(const EcpCaller *caller)
+{
+	AtEOXact_GUC(false, caller->nestlevel);
+	SetUserIdAndSecContext(caller->userid, caller->sec_context);
+}
+
+/*
  * ecp_user_index_begin
  *		Open a valid index and its table, for the owner to check or to
- *		maintain it.
- *
- * Functions of index expressions may run.  So, as in VACUUM, we are the
- * table's owner until ecp_user_index_end(): a superuser who looks after
- * somebody's index lends him nothing.
+ *		maintain it, and be the table's owner until ecp_user_index_end().
  */
 void
 ecp_user_index_begin(EcpUserIndex *user, Oid index_oid, LOCKMODE lockmode,
@@ -136,19 +158,14 @@ ecp_user_index_begin(EcpUserIndex *user, Oid index_oid, LOCKMODE lockmode,
 						RelationGetRelationName(user->index)),
 				 errhint("Drop it, or REINDEX it.")));
 
-	GetUserIdAndSecContext(&user->userid, &user->sec_context);
-	SetUserIdAndSecContext(user->heap->rd_rel->relowner,
-						   user->sec_context | SECURITY_RESTRICTED_OPERATION);
-	user->nestlevel = NewGUCNestLevel();
-	ecp_restrict_search_path();
+	ecp_become_owner(&user->caller, user->heap);
 }
 
 /* Be the caller again, and let go of both. */
 void
 ecp_user_index_end(EcpUserIndex *user)
 {
-	AtEOXact_GUC(false, user->nestlevel);
-	SetUserIdAndSecContext(user->userid, user->sec_context);
+	ecp_become_caller(&user->caller);
 	index_close(user->index, user->lockmode);
 	table_close(user->heap, user->lockmode);
 }

@@ -25,14 +25,20 @@ typedef enum EcpIndexRight
 	ECP_INDEX_OWN
 } EcpIndexRight;
 
+/* Who called, while we are the owner of a table. */
+typedef struct EcpCaller
+{
+	Oid			userid;
+	int			sec_context;
+	int			nestlevel;
+} EcpCaller;
+
 typedef struct EcpUserIndex
 {
 	Relation	heap;
 	Relation	index;
 	LOCKMODE	lockmode;
-	Oid			userid;			/* who called */
-	int			sec_context;
-	int			nestlevel;
+	EcpCaller	caller;
 } EcpUserIndex;
 
 extern Oid	ecp_user_index_table(Oid index_oid, EcpIndexRight right,
@@ -40,6 +46,8 @@ extern Oid	ecp_user_index_table(Oid index_oid, EcpIndexRight right,
 extern Relation ecp_user_index_open(Oid index_oid, LOCKMODE lockmode,
 									EcpIndexRight right,
 									const EcpIndexKind *kind);
+extern void ecp_become_owner(EcpCaller *caller, Relation heap);
+extern void ecp_become_caller(const EcpCaller *caller);
 extern void ecp_user_index_begin(EcpUserIndex *user, Oid index_oid,
 								 LOCKMODE lockmode, const EcpIndexKind *kind);
 extern void ecp_user_index_end(EcpUserIndex *user);

@@ -9,20 +9,21 @@
  * distances are computed.  Some rows are collected at a time, and while they
  * are in the processor's cache every query is compared with them.
  *
- * With row security the rows come out of a query instead, run as the calling
- * user by the leader alone.
+ * With row security the leader alone compares the rows that a query of the
+ * calling user's returns.  Whoever calls, what is indexed of a row is computed
+ * as the table's owner (ecp_table.c).
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/tableam.h"
-#include "catalog/index.h"
 #include "ecp/ecp_knn.h"
 #include "ecp/ecp_table.h"
-#include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 /* Rows that are compared with all queries at a time, and their bytes. */
@@ -107,8 +108,9 @@ table_compare(EcpKnn *knn)
 
 /* Add a row, unless the index would not have it. */
 static void
-table_add(EcpKnn *knn, const ItemPointerData *tid, Datum value)
+table_add(const ItemPointerData *tid, Datum value, void *arg)
 {
+	EcpKnn	   *knn = arg;
 	const EcpIndexState *state = &knn->shared->state;
 	const EcpMetaPageData *meta = &state->meta;
 	EcpKnnTable *table = knn->table;
@@ -137,84 +139,60 @@ table_add(EcpKnn *knn, const ItemPointerData *tid, Datum value)
 static void
 table_scan(EcpKnn *knn)
 {
-	IndexInfo  *info = BuildIndexInfo(knn->index);
-	EState	   *estate = CreateExecutorState();
-	ExprContext *econtext = GetPerTupleExprContext(estate);
-	TupleTableSlot *slot = table_slot_create(knn->heap, NULL);
-	ExprState  *predicate = ExecPrepareQual(info->ii_Predicate, estate);
 	TableScanDesc scan;
 
 	if (knn->pscan != NULL)
 		scan = table_beginscan_parallel(knn->heap, knn->pscan);
 	else
 		scan = table_beginscan(knn->heap, knn->snapshot, 0, NULL);
-	econtext->ecxt_scantuple = slot;
-	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
-	{
-		MemoryContext old;
-		Datum		values[INDEX_MAX_KEYS];
-		bool		isnull[INDEX_MAX_KEYS];
-
-		ResetExprContext(econtext);
-		if (predicate != NULL && !ExecQual(predicate, econtext))
-			continue;
-		FormIndexDatum(info, slot, estate, values, isnull);
-		if (isnull[0])
-			continue;
-		old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
-		table_add(knn, &slot->tts_tid, values[0]);
-		MemoryContextSwitchTo(old);
-	}
+	ecp_table_scan(knn->heap, knn->index, scan, table_add, knn);
 	table_compare(knn);
 	table_endscan(scan);
-	ExecDropSingleTupleTableSlot(slot);
-	FreeExecutorState(estate);
 }
 
-/* Compare the rows that the calling user may see; by the leader. */
+/*
+ * Compare the rows that the calling user may see; by the leader.  The policies
+ * choose them as the calling user, before anything else looks at them.
+ */
 static void
 table_scan_secure(EcpKnn *knn)
 {
-	MemoryContext context;
+	ItemPointerData *tids = palloc(TABLE_FETCH * sizeof(ItemPointerData));
 	Portal		portal;
 	char	   *sql;
 
-	sql = ecp_table_query(knn->heap, knn->index);
+	sql = psprintf("SELECT ctid FROM ONLY %s",
+				   quote_qualified_identifier(get_namespace_name(RelationGetNamespace(knn->heap)),
+											  RelationGetRelationName(knn->heap)));
 	SPI_connect();
 	portal = ecp_query_open(sql);
-	context = AllocSetContextCreate(CurrentMemoryContext, "ecp rows",
-									ALLOCSET_DEFAULT_SIZES);
 	for (;;)
 	{
-		MemoryContext old;
+		uint64		n;
 
 		CHECK_FOR_INTERRUPTS();
 		SPI_cursor_fetch(portal, true, TABLE_FETCH);
-		if (SPI_processed == 0)
+		n = SPI_processed;
+		if (n == 0)
 			break;
-		old = MemoryContextSwitchTo(context);
-		for (uint64 i = 0; i < SPI_processed; i++)
+		for (uint64 i = 0; i < n; i++)
 		{
 			bool		isnull;
-			bool		tid_isnull;
 			Datum		tid = SPI_getbinval(SPI_tuptable->vals[i],
 											SPI_tuptable->tupdesc, 1,
-											&tid_isnull);
-			Datum		value = SPI_getbinval(SPI_tuptable->vals[i],
-											  SPI_tuptable->tupdesc, 2,
-											  &isnull);
+											&isnull);
 
-			if (!isnull)
-				table_add(knn, (ItemPointer) DatumGetPointer(tid), value);
+			tids[i] = *(ItemPointer) DatumGetPointer(tid);
 		}
-		MemoryContextSwitchTo(old);
-		MemoryContextReset(context);
 		SPI_freetuptable(SPI_tuptable);
+		ecp_table_fetch(knn->heap, knn->index, knn->snapshot, tids, (int) n,
+						table_add, knn);
 	}
 	table_compare(knn);
 	SPI_cursor_close(portal);
 	SPI_finish();
 	pfree(sql);
+	pfree(tids);
 }
 
 /*

@@ -33,8 +33,10 @@
 #include <math.h>
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "ecp/ecp_knn.h"
 #include "ecp/ecp_probe.h"
@@ -424,9 +426,12 @@ knn_workers(EcpKnn *knn, const EcpKnnShared *plan, int64 nqueries)
 	if (max_parallel_workers_per_gather == 0 || IsParallelWorker() ||
 		knn->row_security || RelationUsesLocalBuffers(knn->heap))
 		return 0;
-	/* what an index computes need not be safe in a worker */
-	if (plan->exact && (RelationGetIndexExpressions(knn->index) != NIL ||
-						RelationGetIndexPredicate(knn->index) != NIL))
+	/* what an index computes need not be safe in a worker, nor as the caller */
+	if (plan->exact &&
+		(!heap_attisnull(knn->index->rd_indextuple, Anum_pg_index_indexprs,
+						 NULL) ||
+		 !heap_attisnull(knn->index->rd_indextuple, Anum_pg_index_indpred,
+						 NULL)))
 		return 0;
 
 	if (!plan->exact)

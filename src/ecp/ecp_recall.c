@@ -20,8 +20,9 @@
  * A row that is itself the query is left out on both sides; it would always
  * be found.
  *
- * The table is read through SPI as the calling user, so that his privileges
- * count; the index is not, so row security on the table is refused.
+ * A query of the user's runs as the calling user.  The table and the index are
+ * read directly, what is indexed of a row being computed as the table's owner
+ * (ecp_table.c); so row security on the table is refused.
  *
  *-------------------------------------------------------------------------
  */
@@ -110,10 +111,6 @@ typedef struct EcpRecallPoint
 	double		ms;
 } EcpRecallPoint;
 
-/* Called with a row of a query's result. */
-typedef void (*EcpRecallCallback) (EcpRecall *recall, ItemPointer tid,
-								   const EcpVector *vector);
-
 PGDLLEXPORT Datum ecp_recall(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(ecp_recall);
@@ -134,66 +131,31 @@ recall_open(EcpRecall *recall, Oid index_oid)
 	ecp_index_state_read(recall->index, &recall->state);
 }
 
-/*
- * Run a query and call back for each row.  Its last column has the vectors,
- * a column before that the TIDs, if there is one.
- */
-static void
-recall_run(EcpRecall *recall, const char *sql, bool has_tid,
-		   EcpRecallCallback callback)
+/* Read a vector; false if the index would not have it. */
+static bool
+recall_read(EcpRecall *recall, Datum value, EcpVector *vector)
 {
-	int			attno = has_tid ? 2 : 1;
-	Portal		portal = ecp_query_open(sql);
-
-	for (;;)
-	{
-		CHECK_FOR_INTERRUPTS();
-		SPI_cursor_fetch(portal, true, ECP_RECALL_FETCH);
-		if (SPI_processed == 0)
-			break;
-		ecp_query_check_type(recall->index->rd_opcintype[0],
-							 SPI_gettypeid(SPI_tuptable->tupdesc, attno));
-		for (uint64 i = 0; i < SPI_processed; i++)
-		{
-			HeapTuple	tuple = SPI_tuptable->vals[i];
-			TupleDesc	desc = SPI_tuptable->tupdesc;
-			bool		isnull;
-			Datum		value = SPI_getbinval(tuple, desc, attno, &isnull);
-			ItemPointerData tid;
-			EcpVector	vector;
-
-			if (isnull)
-				continue;
-			ItemPointerSetInvalid(&tid);
-			if (has_tid)
-			{
-				bool		tid_isnull;
-
-				tid = *(ItemPointer) DatumGetPointer(SPI_getbinval(tuple, desc, 1,
-																   &tid_isnull));
-			}
-			ecp_vector_read(value, recall->state.meta.ecpm_form, &vector);
-			ecp_vector_check_dims(&vector, recall->state.meta.ecpm_dims,
-								  RelationGetRelationName(recall->index));
-			callback(recall, &tid, &vector);
-			ecp_vector_release(&vector);
-		}
-		SPI_freetuptable(SPI_tuptable);
-	}
-	SPI_freetuptable(SPI_tuptable);
-	SPI_cursor_close(portal);
+	ecp_vector_read(value, recall->state.meta.ecpm_form, vector);
+	ecp_vector_check_dims(vector, recall->state.meta.ecpm_dims,
+						  RelationGetRelationName(recall->index));
+	if (ecp_prepare(&recall->state.meta, vector, recall->prepared))
+		return true;
+	ecp_vector_release(vector);
+	return false;
 }
 
 /* Keep a query; reservoir sampling once there are enough of them. */
 static void
-recall_take_query(EcpRecall *recall, ItemPointer tid, const EcpVector *vector)
+recall_take_query(const ItemPointerData *tid, Datum value, void *arg)
 {
+	EcpRecall  *recall = arg;
 	const EcpMetaPageData *meta = &recall->state.meta;
 	EcpRecallQuery *query;
+	EcpVector	vector;
 	MemoryContext old;
 
 	/* a vector without a direction is near to nothing */
-	if (!ecp_prepare(meta, vector, recall->prepared))
+	if (!recall_read(recall, value, &vector))
 		return;
 
 	recall->nrows++;
@@ -206,7 +168,10 @@ recall_take_query(EcpRecall *recall, ItemPointer tid, const EcpVector *vector)
 
 		/* of the user's queries the first ones are taken */
 		if (!ItemPointerIsValid(tid) || place >= recall->nsamples)
+		{
+			ecp_vector_release(&vector);
 			return;
+		}
 		query = &recall->queries[place];
 		pfree(DatumGetPointer(query->value));
 		pfree(query->query);
@@ -216,15 +181,48 @@ recall_take_query(EcpRecall *recall, ItemPointer tid, const EcpVector *vector)
 	old = MemoryContextSwitchTo(recall->context);
 	query->self = *tid;
 	query->value = ecp_vector_form(meta->ecpm_form, meta->ecpm_dims,
-								   vector->data);
+								   vector.data);
 	query->query = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
-									meta->ecpm_dims, vector->data);
+									meta->ecpm_dims, vector.data);
 	if (recall->store)
 	{
 		query->elements = palloc(recall->state.leaf.vec_bytes);
-		memcpy(query->elements, vector->data, recall->state.leaf.vec_bytes);
+		memcpy(query->elements, vector.data, recall->state.leaf.vec_bytes);
 	}
 	MemoryContextSwitchTo(old);
+	ecp_vector_release(&vector);
+}
+
+/* Take the queries that a query of the user's returns: the first ones. */
+static void
+recall_run(EcpRecall *recall, const char *sql)
+{
+	ItemPointerData none;
+	Portal		portal;
+
+	ItemPointerSetInvalid(&none);
+	SPI_connect();
+	portal = ecp_query_open(sql);
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		SPI_cursor_fetch(portal, true, ECP_RECALL_FETCH);
+		ecp_query_check_type(recall->index->rd_opcintype[0],
+							 SPI_gettypeid(SPI_tuptable->tupdesc, 1));
+		for (uint64 i = 0; i < SPI_processed; i++)
+		{
+			bool		isnull;
+			Datum		value = SPI_getbinval(SPI_tuptable->vals[i],
+											  SPI_tuptable->tupdesc, 1,
+											  &isnull);
+
+			if (!isnull)
+				recall_take_query(&none, value, recall);
+		}
+		SPI_freetuptable(SPI_tuptable);
+	} while (SPI_processed > 0);
+	SPI_cursor_close(portal);
+	SPI_finish();
 }
 
 /* Note a rank if it is among the k smallest of a query. */
@@ -271,24 +269,39 @@ recall_compare_rows(EcpRecall *recall)
 }
 
 static void
-recall_take_row(EcpRecall *recall, ItemPointer tid, const EcpVector *vector)
+recall_take_row(const ItemPointerData *tid, Datum value, void *arg)
 {
+	EcpRecall  *recall = arg;
 	const EcpMetaPageData *meta = &recall->state.meta;
 	EcpRecallRows *rows = &recall->rows;
 	uint32		factors[ECP_FACTORS_MAX] = {0};
+	EcpVector	vector;
 	int			i = rows->n;
 
-	if (!ecp_prepare(meta, vector, recall->prepared))
+	if (!recall_read(recall, value, &vector))
 		return;					/* not indexed */
-	memcpy(rows->vectors + i * rows->stride, vector->data,
+	memcpy(rows->vectors + i * rows->stride, vector.data,
 		   recall->state.leaf.vec_bytes);
 	ecp_factors_compute(meta->ecpm_elem, meta->ecpm_metric, meta->ecpm_dims,
-						vector->data, factors);
+						vector.data, factors);
+	ecp_vector_release(&vector);
 	for (int f = 0; f < ECP_FACTORS_MAX; f++)
 		rows->factors[f][i] = factors[f];
 	rows->tids[i] = *tid;
 	if (++rows->n == ECP_RECALL_ROWS)
 		recall_compare_rows(recall);
+}
+
+/* Visit all rows, in an order that depends on nothing else. */
+static void
+recall_scan(EcpRecall *recall, EcpTableVisitor visitor)
+{
+	TableScanDesc scan = table_beginscan_strat(recall->heap,
+											   GetActiveSnapshot(), 0, NULL,
+											   true, false);
+
+	ecp_table_scan(recall->heap, recall->index, scan, visitor, recall);
+	table_endscan(scan);
 }
 
 /* Take the queries and find the truth. */
@@ -297,7 +310,6 @@ recall_prepare(EcpRecall *recall, const char *queries, int seed)
 {
 	const EcpGeometry *leaf = &recall->state.leaf;
 	EcpRecallRows *rows = &recall->rows;
-	char	   *table_query;
 
 	recall->queries = palloc0(mul_size(recall->nsamples,
 									   sizeof(EcpRecallQuery)));
@@ -309,12 +321,10 @@ recall_prepare(EcpRecall *recall, const char *queries, int seed)
 	for (int f = 0; f < ECP_FACTORS_MAX; f++)
 		rows->factors[f] = palloc0(ECP_RECALL_ROWS * sizeof(uint32) + 64);
 
-	SPI_connect();
-	table_query = ecp_table_query(recall->heap, recall->index);
 	if (queries)
-		recall_run(recall, queries, false, recall_take_query);
+		recall_run(recall, queries);
 	else
-		recall_run(recall, table_query, true, recall_take_query);
+		recall_scan(recall, recall_take_query);
 
 	for (int q = 0; q < recall->nqueries; q++)
 		recall->queries[q].nearest =
@@ -322,10 +332,9 @@ recall_prepare(EcpRecall *recall, const char *queries, int seed)
 							   mul_size(recall->k, sizeof(float8)));
 	if (recall->nqueries > 0)
 	{
-		recall_run(recall, table_query, true, recall_take_row);
+		recall_scan(recall, recall_take_row);
 		recall_compare_rows(recall);
 	}
-	SPI_finish();
 }
 
 /* Measure what targets of recall take, and store it in the index. */
@@ -539,7 +548,6 @@ ecp_recall(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	EcpRecall	recall = {0};
-	int			nestlevel;
 	int		   *probes;
 	int			nprobes;
 
@@ -566,13 +574,9 @@ ecp_recall(PG_FUNCTION_ARGS)
 						   &nprobes);
 	if (!EcpIndexIsEmpty(&recall.state))
 	{
-		/* the sample depends on the order of the rows */
-		nestlevel = NewGUCNestLevel();
-		recall_set_option("synchronize_seqscans", "off");
 		recall_prepare(&recall,
 					   PG_ARGISNULL(5) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(5)),
 					   PG_GETARG_INT32(4));
-		AtEOXact_GUC(false, nestlevel);
 		if (recall.store)
 			recall_store(&recall);
 

@@ -11,13 +11,13 @@
 
 #include "access/genam.h"
 #include "access/table.h"
-#include "catalog/pg_index.h"
+#include "catalog/index.h"
 #include "ecp/ecp_table.h"
+#include "executor/executor.h"
 #include "executor/spi.h"
+#include "miscadmin.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
-#include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 /*
  * Open index and table, in the order of their locks, and check that the index
@@ -40,40 +40,98 @@ ecp_table_open(Oid index_oid, Relation *heap, Relation *index)
 						RelationGetRelationName(*index))));
 }
 
-/* "SELECT ctid, <what is indexed> FROM <table> WHERE <it is indexed>" */
-char *
-ecp_table_query(Relation heap, Relation index)
+/* What is needed to evaluate what an index has of a row. */
+typedef struct TableRows
 {
-	Oid			index_oid = RelationGetRelid(index);
-	char	   *column;
-	StringInfoData sql;
-	HeapTuple	tuple;
-	Datum		predicate;
-	bool		isnull;
+	EcpCaller	caller;
+	IndexInfo  *info;
+	EState	   *estate;
+	ExprState  *predicate;
+	TupleTableSlot *slot;
+	EcpTableVisitor visitor;
+	void	   *arg;
+} TableRows;
 
-	column = TextDatumGetCString(DirectFunctionCall3(pg_get_indexdef_ext,
-													 ObjectIdGetDatum(index_oid),
-													 Int32GetDatum(1),
-													 BoolGetDatum(false)));
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "SELECT ctid, (%s) FROM ONLY %s WHERE (%s) IS NOT NULL",
-					 column,
-					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(heap)),
-												RelationGetRelationName(heap)),
-					 column);
+/* Index expressions run as the table's owner until table_rows_end(). */
+static void
+table_rows_begin(TableRows *rows, Relation heap, Relation index,
+				 EcpTableVisitor visitor, void *arg)
+{
+	ecp_become_owner(&rows->caller, heap);
+	rows->info = BuildIndexInfo(index);
+	rows->estate = CreateExecutorState();
+	rows->predicate = ExecPrepareQual(rows->info->ii_Predicate, rows->estate);
+	rows->slot = table_slot_create(heap, NULL);
+	GetPerTupleExprContext(rows->estate)->ecxt_scantuple = rows->slot;
+	rows->visitor = visitor;
+	rows->arg = arg;
+}
 
-	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index_oid));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for index %u", index_oid);
-	predicate = SysCacheGetAttr(INDEXRELID, tuple, Anum_pg_index_indpred,
-								&isnull);
-	if (!isnull)
-		appendStringInfo(&sql, " AND (%s)",
-						 TextDatumGetCString(DirectFunctionCall2(pg_get_expr,
-																 predicate,
-																 ObjectIdGetDatum(RelationGetRelid(heap)))));
-	ReleaseSysCache(tuple);
-	return sql.data;
+static void
+table_rows_end(TableRows *rows)
+{
+	ExecDropSingleTupleTableSlot(rows->slot);
+	FreeExecutorState(rows->estate);
+	ecp_become_caller(&rows->caller);
+}
+
+/* Show the row in the slot to the visitor, if the index has it. */
+static void
+table_rows_visit(TableRows *rows)
+{
+	ExprContext *econtext = GetPerTupleExprContext(rows->estate);
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	MemoryContext old;
+
+	CHECK_FOR_INTERRUPTS();
+	ResetExprContext(econtext);
+	if (rows->predicate != NULL && !ExecQual(rows->predicate, econtext))
+		return;
+	FormIndexDatum(rows->info, rows->slot, rows->estate, values, isnull);
+	if (isnull[0])
+		return;
+	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(rows->estate));
+	rows->visitor(&rows->slot->tts_tid, values[0], rows->arg);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * ecp_table_scan
+ *		Visit the rows of a scan that the index has.
+ */
+void
+ecp_table_scan(Relation heap, Relation index, TableScanDesc scan,
+			   EcpTableVisitor visitor, void *arg)
+{
+	TableRows	rows;
+
+	table_rows_begin(&rows, heap, index, visitor, arg);
+	while (table_scan_getnextslot(scan, ForwardScanDirection, rows.slot))
+		table_rows_visit(&rows);
+	table_rows_end(&rows);
+}
+
+/*
+ * ecp_table_fetch
+ *		Visit rows by their TIDs, those that the snapshot sees.
+ */
+void
+ecp_table_fetch(Relation heap, Relation index, Snapshot snapshot,
+				const ItemPointerData *tids, int ntids,
+				EcpTableVisitor visitor, void *arg)
+{
+	TableRows	rows;
+
+	table_rows_begin(&rows, heap, index, visitor, arg);
+	for (int i = 0; i < ntids; i++)
+	{
+		ItemPointerData tid = tids[i];
+
+		if (table_tuple_fetch_row_version(heap, &tid, snapshot, rows.slot))
+			table_rows_visit(&rows);
+	}
+	table_rows_end(&rows);
 }
 
 /*

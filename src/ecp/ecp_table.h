@@ -8,11 +8,23 @@
 #ifndef ECP_TABLE_H
 #define ECP_TABLE_H
 
+#include "access/tableam.h"
 #include "ecp/ecp.h"
 #include "utils/portal.h"
 
+/*
+ * Called with each row that the index has, or should have: its TID and what
+ * is indexed, which is not NULL.  The memory context is reset after each.
+ */
+typedef void (*EcpTableVisitor) (const ItemPointerData *tid, Datum value,
+								 void *arg);
+
 extern void ecp_table_open(Oid index_oid, Relation *heap, Relation *index);
-extern char *ecp_table_query(Relation heap, Relation index);
+extern void ecp_table_scan(Relation heap, Relation index, TableScanDesc scan,
+						   EcpTableVisitor visitor, void *arg);
+extern void ecp_table_fetch(Relation heap, Relation index, Snapshot snapshot,
+							const ItemPointerData *tids, int ntids,
+							EcpTableVisitor visitor, void *arg);
 extern Portal ecp_query_open(const char *sql);
 extern void ecp_query_check_type(Oid wanted, Oid type);
 

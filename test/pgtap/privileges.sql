@@ -71,16 +71,39 @@ CREATE TABLE lent (v bytea, k int);
 ALTER TABLE lent OWNER TO ecp_privileges_owner;
 SET ROLE ecp_privileges_owner;
 INSERT INTO lent VALUES ('\x0102', 1), ('\x0103', 2);
-CREATE INDEX lent_v ON lent USING ecp (ecp_privileges_same(v));
+CREATE INDEX lent_v ON lent USING ecp (ecp_privileges_same(v))
+	WHERE ecp_privileges_same(k) > 0;
 CREATE INDEX lent_k ON lent USING betree (ecp_privileges_same(k));
 CREATE TEMPORARY VIEW care AS
 SELECT * FROM unnest(ARRAY['ecp_index_check(''lent_v'', true)',
 	'ecp_maintain(''lent_v'')', 'betree_flush(''lent_k'')',
-	'betree_index_check(''lent_k'', true)']) AS call;
+	'betree_index_check(''lent_k'', true)',
+	'ecp_recall(''lent_v'')', 'ecp_index_stats(''lent_v'')',
+	'ecp_knn_exact(''lent_v'', ''{"\\x0102"}''::bytea[])',
+	'ecp_knn_batch(''lent_v'', ''{"\\x0102"}''::bytea[])']) AS call;
 SELECT lives_ok('SELECT * FROM ' || call, call || ' by the owner') FROM care;
 RESET ROLE;
 SELECT lives_ok('SELECT * FROM ' || call, call || ' by a superuser') FROM care;
 SELECT is(current_user, session_user, 'who is himself again');
+
+-- A query given as a text is the caller's: it reads what only he may read.
+SELECT lives_ok('SELECT * FROM ' || call, call || ' runs the query as the caller')
+FROM unnest(ARRAY['ecp_recall(''lent_v'', queries => ''SELECT v FROM private'')',
+	'ecp_knn_exact(''lent_v'', ''SELECT v FROM private''::text)',
+	'ecp_knn_batch(''lent_v'', ''SELECT v FROM private''::text)']) AS call;
+
+-- Policies are asked as the caller, and only then what is indexed of the rows
+-- that they let through is computed, as the owner.
+GRANT SELECT ON lent TO ecp_privileges_reader;
+ALTER TABLE lent ENABLE ROW LEVEL SECURITY;
+CREATE POLICY one ON lent USING (k = 1 AND current_user = 'ecp_privileges_reader');
+SET ROLE ecp_privileges_reader;
+SELECT is(found, 1, call || ' returns what policies let through')
+FROM (SELECT 'ecp_knn_exact' AS call, count(*)::int AS found
+	FROM ecp_knn_exact('lent_v', '{"\\x0102"}'::bytea[]) UNION ALL
+	SELECT 'ecp_knn_batch', count(*)::int
+	FROM ecp_knn_batch('lent_v', '{"\\x0102"}'::bytea[])) AS calls;
+RESET ROLE;
 
 SELECT * FROM finish();
 ROLLBACK;
