@@ -123,3 +123,30 @@ SELECT ecp_place_assign('{1}', '{1}', current => '{1,1}');
 SELECT ecp_place_assign('{1}', '{1}', capacities => '{1,1}');
 SELECT ecp_place_assign(array_fill(1::float8, ARRAY[17]), '{1,1}', 'optimal');
 SELECT ecp_place_assign('{}', '{1}');
+SELECT ecp_place_assign('{1}', '{1}', current => '{-2147483648}');
+
+-- numbers of which sums or quotients are not finite are refused, whatever the
+-- strategy would make of them
+SELECT ecp_place_assign(array_fill('inf'::float8, ARRAY[5]), '{1,1}', 'rebalance');
+SELECT ecp_place_assign(array_fill(1e308::float8, ARRAY[8]), '{1e300,1e300}', 'lpt', NULL, array_fill(1, ARRAY[8]));
+SELECT ecp_place_assign('{1e300}', '{1e-300}', 'optimal');
+SELECT ecp_place_assign('{1}', '{1e308,1e308}', 'random');
+SELECT ecp_place_makespan('{1}', '{inf}', '{1}');
+SELECT ecp_place_bound('{1e308,1e308}', '{1}');
+SELECT ecp_place_bound('{nan}', '{1}');
+SELECT ecp_place_assign('{1}', '{1}', 'rebalance', factor => 'nan');
+SELECT ecp_place_assign('{1}', '{1}', 'rebalance', factor => 0);
+-- the largest that are not
+SELECT ecp_place_assign('{1e307,2e307,4e307}', '{1,1}', s, current => '{1,1,2}')
+FROM unnest('{lpt,online,rebalance,random,optimal,current}'::text[]) AS s;
+
+-- many of both: no more memory than they take, and an end when it is asked
+-- for; at the end of this there would be another error
+SELECT cardinality(ecp_place_assign('{1}', array_fill(1::float8, ARRAY[100000])));
+SELECT ecp_place_assign('{1}', array_fill(1::float8, ARRAY[5000]), current => '{2}');
+SELECT ecp_place_bound(array_fill(1::float8, ARRAY[1000001]), '{1}');
+SET statement_timeout = '200ms';
+SELECT ecp_place_assign(array_fill(1::float8, ARRAY[100000]) || 2e5::float8,
+	array_fill(1::float8, ARRAY[100000]), 'random',
+	array_fill(0::float8, ARRAY[99999]) || 1e5::float8);
+RESET statement_timeout;

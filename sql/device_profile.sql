@@ -116,6 +116,7 @@ SELECT count(*) FROM ecp_calibrate('no such tablespace');
 SELECT count(*) FROM ecp_calibrate('ecp_profile', file_bytes => 1000);
 SELECT count(*) FROM ecp_calibrate('ecp_profile', seconds => 0);
 SELECT count(*) FROM ecp_calibrate('ecp_profile', max_written => 1000000);
+SELECT count(*) FROM ecp_calibrate('ecp_profile', max_written => -9223372036854775808);
 SELECT count(*) FROM ecp_calibrate('ecp_profile', block_bytes => '{8192,4096}');
 SELECT count(*) FROM ecp_calibrate('ecp_profile', workers => '{0}');
 SELECT count(*) FROM ecp_bench('ecp_profile', tests => '{fio}', file_bytes => 2000000);

@@ -46,6 +46,17 @@ SELECT ecp_stream_simulate('{}', 10, 4);
 SELECT ecp_stream_simulate('{0}', 10, 4);
 SELECT ecp_stream_simulate('{1}', 10, 0);
 SELECT ecp_stream_simulate('{1}', 10, 4, slices => 2000000);
+-- counts that would wrap, times that could not be added, and an end of what
+-- takes hours
+SELECT ecp_stream_simulate('{2}', 1, 1, devices => 3, extents => 2147483647, slices => 1);
+SELECT ecp_stream_simulate('{1e6}', 0, 'inf', 16, 1000000, 512, slices => 2);
+SELECT ecp_stream_simulate('{1}', 'inf', 1);
+SELECT ecp_stream_simulate('{1}', 1, 1e-320);
+SELECT ecp_stream_simulate('{1}', 1, 1, time_slice => 'inf');
+SELECT ecp_stream_simulate('{1e-320,1}', 1, 1, harmonise => true, slices => 1) IS NOT NULL AS slow;
+SET statement_timeout = '200ms';
+SELECT ecp_stream_simulate('{1e6}', 0, 'inf', 16, 1000000, 512, slices => 1);
+RESET statement_timeout;
 
 -- declustering: neighbours in every direction are on different devices
 SELECT d, bool_and(ecp_stripe(ARRAY[x], d) <> ecp_stripe(ARRAY[x + 1], d)) AS one,
@@ -103,6 +114,12 @@ SELECT * FROM ecp_read_window('pg_class', 1, 'epoch', 0, 0, 64, 64, 64, 64);
 CREATE VIEW frame_view AS SELECT * FROM frame;
 SELECT * FROM ecp_read_window('frame_view', 1, 'epoch', 0, 0, 64, 64, 64, 64);
 DROP VIEW frame_view;
+SELECT * FROM ecp_read_window(4000000000, 1, 'epoch', 0, 0, 64, 64, 64, 64);
+SELECT * FROM ecp_read_window('frame', 1, 'epoch', 0, 0, 32768, 32768, 64, 64);
+CREATE TABLE frame_text (stream int, t timestamptz, x bigint, y bigint, data bytea);
+INSERT INTO frame_text VALUES (1, 'epoch', 0, 0, '');
+SELECT * FROM ecp_read_window('frame_text', 1, 'epoch', 0, 0, 64, 64, 64, 64);
+DROP TABLE frame_text;
 
 -- admission by measured figures
 SELECT * FROM ecp_admit('frame', '{8}');

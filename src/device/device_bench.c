@@ -50,6 +50,7 @@
 #define BENCH_MISALIGN		4609
 #define BENCH_INPUTS_MAX	1024
 #define BENCH_K_MAX			100
+#define BENCH_POINTS_MAX	64	/* numbers of workers, or of inputs */
 
 /* lines of output for each number of workers */
 #define BENCH_BLOCK_VARIANTS	4
@@ -665,10 +666,11 @@ bench_int_array(ArrayType *array, int *n, int largest, const char *what)
 
 	deconstruct_array(array, INT4OID, 4, true, TYPALIGN_INT,
 					  &elems, &nulls, n);
-	if (*n < 1)
+	if (*n < 1 || *n > BENCH_POINTS_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s must be given", what)));
+				 errmsg("between 1 and %d %s must be given",
+						BENCH_POINTS_MAX, what)));
 	values = palloc_array(int, *n);
 	for (int i = 0; i < *n; i++)
 	{
@@ -720,7 +722,8 @@ ecp_bench(PG_FUNCTION_ARGS)
 	state.inputs = bench_int_array(PG_GETARG_ARRAYTYPE_P(5), &state.ninputs,
 								   BENCH_INPUTS_MAX, "numbers of inputs");
 	state.k = PG_GETARG_INT32(6);
-	state.buffer_bytes = PG_GETARG_INT64(7);
+	/* more than the file has would never be filled */
+	state.buffer_bytes = Min(PG_GETARG_INT64(7), PG_GETARG_INT64(3));
 	if (state.nvectors < 10000 || !(state.seconds > 0) || state.k < 1 ||
 		state.k > BENCH_K_MAX || state.buffer_bytes < 65536)
 		ereport(ERROR,

@@ -161,6 +161,10 @@ cal_fit(int n, const double *sizes, const double *delays,
 	}
 	*mb_s = 1.0 / slope;
 	*r2 = total > 0 ? 1.0 - residual / total : 0;
+	if (!isfinite(*latency_us) || !isfinite(*mb_s) || !isfinite(*r2))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("sizes or delays are out of range")));
 }
 
 /*
@@ -666,7 +670,7 @@ ecp_calibrate(PG_FUNCTION_ARGS)
 {
 	char	   *name = NameStr(*PG_GETARG_NAME(0));
 	int64		file_bytes = PG_GETARG_INT64(1);
-	int64		max_written = PG_GETARG_INT64(3);
+	int64		max_written = Max(PG_GETARG_INT64(3), 0);
 	Calibration cal = {0};
 	EcpTransferTask fill = {.write = true,.sync_end = true,.block_bytes = CAL_LARGE_BYTES};
 	EcpJobResult sum = {0};

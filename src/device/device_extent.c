@@ -65,8 +65,12 @@
 #include "base/compat.h"
 #include "device/device_extent.h"
 #include "device/device_io.h"
+#include "device/device_place.h"
 
 #define EXTENT_SIDE_MAX		65536
+
+/* A picture exists a few times at once: shared, and in the result. */
+#define WINDOW_BYTES_MAX	(256 * 1024 * 1024)
 
 /* uses of a buffer that the clock sweep counts: it is passed over as often */
 #define EXTENT_WARM_USES	5
@@ -194,6 +198,7 @@ ecp_stripes_load(Oid parent, EcpStripes *stripes)
 	List	   *relids;
 	ListCell   *lc;
 
+	(void) ecp_place_relname(parent);	/* an error if there is none */
 	/* find_all_inheritors() locks the children only */
 	LockRelationOid(parent, AccessShareLock);
 	relids = find_all_inheritors(parent, AccessShareLock, NULL);
@@ -421,6 +426,12 @@ ecp_extent_read(EcpExtentReader *reader, int32 stream, TimestampTz t,
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("column \"data\" of a table of extents must be of type bytea")));
+	if (n > 0 && reader->by_box &&
+		(SPI_gettypeid(table->tupdesc, 2) != INT4OID ||
+		 SPI_gettypeid(table->tupdesc, 3) != INT4OID))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("columns \"x\" and \"y\" of a table of extents must be of type integer")));
 
 	/* all hints before the first read, so that the device has them together */
 	ranges = palloc0_array(ExtentRange, Max(n, 1));
@@ -516,6 +527,7 @@ window_place(int32 x, int32 y, const char *data, Size bytes, void *arg)
 			((py - task->y) / task->reduce * columns +
 			 (from_x - task->x) / task->reduce) * bpp;
 
+		CHECK_FOR_INTERRUPTS();
 		for (int64 px = from_x; px < to_x; px += task->reduce)
 		{
 			for (int channel = 0; channel < bpp; channel++)
@@ -631,7 +643,7 @@ ecp_read_window(PG_FUNCTION_ARGS)
 						task->reduce)));
 	if ((double) (task->width / task->reduce) *
 		(task->height / task->reduce) * task->pixel_bytes >
-		MaxAllocSize - VARHDRSZ)
+		WINDOW_BYTES_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("window of %d by %d pixels is too large",

@@ -43,6 +43,7 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
+#include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -77,7 +78,7 @@ place_moves_init(PlaceMoves *moves, EcpPlaceProblem *problem, double budget)
 	moves->budget = budget;
 	moves->used = palloc0_array(double, p->ntargets);
 	moves->pending = palloc0_array(bool, Max(p->ngroups, 1));
-	moves->pair_turn = palloc0_array(int, (p->ntargets + 1) * p->ntargets);
+	moves->pair_turn = palloc0_array(int, mul_size(p->ntargets + 1, p->ntargets));
 	for (int g = 0; g < p->ngroups; g++)
 	{
 		const EcpPlaceGroup *group = &p->groups[g];
@@ -93,7 +94,7 @@ place_moves_init(PlaceMoves *moves, EcpPlaceProblem *problem, double budget)
 static int *
 place_moves_turn(PlaceMoves *moves, const EcpPlaceGroup *group)
 {
-	return &moves->pair_turn[(group->current + 1) *
+	return &moves->pair_turn[(Size) (group->current + 1) *
 							 moves->problem->placement.ntargets +
 							 group->target];
 }

@@ -31,6 +31,7 @@
 #include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -40,6 +41,12 @@
 #include "device/device_profile.h"
 
 #define PLACE_MB	1e6			/* speeds are in MB/s as on a data sheet */
+
+/* Weights or speeds in an array of the caller's. */
+#define PLACE_ARRAY_MAX	1000000
+
+/* Pieces that a comparison places at random. */
+#define PLACE_PIECES_MAX	10e6
 
 PG_FUNCTION_INFO_V1(ecp_place_assign);
 PG_FUNCTION_INFO_V1(ecp_place_bound);
@@ -52,6 +59,20 @@ PG_FUNCTION_INFO_V1(ecp_place_compare);
  * Arrays of the caller
  */
 
+static void
+place_check_array(const ArrayType *array, const char *what)
+{
+	if (ARR_NDIM(array) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("array of %s must have one dimension", what)));
+	if (ARR_NDIM(array) == 1 && ARR_DIMS(array)[0] > PLACE_ARRAY_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("array of %s must not have more than %d elements",
+						what, PLACE_ARRAY_MAX)));
+}
+
 static double *
 place_array(ArrayType *array, int *n, const char *what, bool zero_allowed)
 {
@@ -59,10 +80,7 @@ place_array(ArrayType *array, int *n, const char *what, bool zero_allowed)
 	bool	   *nulls;
 	double	   *values;
 
-	if (ARR_NDIM(array) > 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("array of %s must have one dimension", what)));
+	place_check_array(array, what);
 	deconstruct_array(array, FLOAT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
 					  &elems, &nulls, n);
 	values = palloc_array(double, Max(*n, 1));
@@ -87,10 +105,7 @@ place_int_array(ArrayType *array, int n, int ntargets)
 	int			nelems;
 	int		   *values = palloc_array(int, Max(n, 1));
 
-	if (ARR_NDIM(array) > 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("array of targets must have one dimension")));
+	place_check_array(array, "targets");
 	deconstruct_array(array, INT4OID, 4, true, TYPALIGN_INT,
 					  &elems, &nulls, &nelems);
 	if (nelems != n)
@@ -100,14 +115,15 @@ place_int_array(ArrayType *array, int n, int ntargets)
 						nelems, n)));
 	for (int i = 0; i < n; i++)
 	{
-		values[i] = nulls[i] ? -1 : DatumGetInt32(elems[i]) - 1;
-		if (!nulls[i] && (values[i] < 0 || values[i] >= ntargets))
+		int			target = nulls[i] ? 0 : DatumGetInt32(elems[i]);
+
+		if (!nulls[i] && (target < 1 || target > ntargets))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("target %d does not exist",
-							DatumGetInt32(elems[i])),
+					 errmsg("target %d does not exist", target),
 					 errdetail("Targets are numbered from 1 to %d.",
 							   ntargets)));
+		values[i] = target - 1;
 	}
 	return values;
 }
@@ -131,6 +147,7 @@ place_from_arrays(ArrayType *weights, ArrayType *speeds)
 		p->targets[t].speed = s[t];
 		p->targets[t].capacity = INFINITY;
 	}
+	ecp_placement_check(p);
 	return p;
 }
 
@@ -518,6 +535,7 @@ ecp_place_load(Oid nspoid, Oid parent, const char *place, const char *weight)
 				p->targets[t].capacity += p->groups[g].bytes;
 		}
 	}
+	ecp_placement_check(p);
 	return problem;
 }
 
@@ -685,7 +703,7 @@ place_outcome_files(const EcpPlaceProblem *problem, double piece_bytes,
 	memset(out, 0, sizeof(*out));
 	for (int g = 0; g < p->ngroups; g++)
 		npieces += ceil(p->groups[g].bytes / piece_bytes);
-	if (npieces > 10e6)
+	if (npieces > PLACE_PIECES_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("too many pieces to place at random: %.0f", npieces),
@@ -697,11 +715,13 @@ place_outcome_files(const EcpPlaceProblem *problem, double piece_bytes,
 	{
 		double		left = p->groups[g].bytes;
 
-		for (; left > 0; left -= piece_bytes)
+		CHECK_FOR_INTERRUPTS();
+		for (int i = (int) ceil(left / piece_bytes); i > 0; i--)
 		{
 			EcpPlaceGroup *piece = &pieces.groups[n];
 
 			piece->bytes = Min(left, piece_bytes);
+			left -= piece->bytes;
 			piece->weight = piece->bytes *
 				p->groups[g].weight / p->groups[g].bytes;
 			piece->current = p->groups[g].current;
@@ -720,6 +740,7 @@ place_outcome_files(const EcpPlaceProblem *problem, double piece_bytes,
 		double		all = 0;
 		bool		moved = false;
 
+		CHECK_FOR_INTERRUPTS();
 		for (last = first; last < n && group_of[last] == group_of[first]; last++)
 		{
 			const EcpPlaceGroup *piece = &pieces.groups[last];

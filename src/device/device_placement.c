@@ -26,8 +26,8 @@
  *
  * LPT does not care which of two equal targets is which.  After it, targets
  * of equal speed and capacity are renamed among each other so that as many
- * bytes as possible are already where they should be: an assignment problem,
- * solved exactly.  So a plan that has been carried out is not moved again.
+ * bytes as possible are already where they should be (device_rename.c).  So a
+ * plan that has been carried out is not moved again.
  *
  * Rebalancing starts from what is.  Each target above a limit gives away as
  * few bytes as bring it below, and those groups are placed by LPT.  For few
@@ -45,7 +45,6 @@
 
 #include "common/hashfn.h"
 #include "miscadmin.h"
-#include "storage/shmem.h"
 
 #include "base/compat.h"
 #include "device/device_placement.h"
@@ -95,6 +94,41 @@ ecp_placement_strategy(const char *name)
 			 errmsg("unrecognized placement strategy \"%s\"", name),
 			 errhint("Valid strategies are \"lpt\", \"online\", \"rebalance\", \"random\", \"optimal\" and \"current\".")));
 	return ECP_PLACE_LPT;		/* keep compiler quiet */
+}
+
+/*
+ * ecp_placement_check
+ *		Refuse numbers that the algorithms could not add up.
+ *
+ * With all the groups on the slowest target, no other sum of bytes or times
+ * that they compute is larger: if these are finite, all are, and every
+ * comparison of two of them means something.
+ */
+void
+ecp_placement_check(const EcpPlacement *p)
+{
+	double		bytes = 0;
+	double		weight = 0;
+	double		speed = 0;
+	double		slowest = INFINITY;
+
+	for (int g = 0; g < p->ngroups; g++)
+	{
+		bytes += p->groups[g].bytes;
+		weight += p->groups[g].weight;
+	}
+	for (int t = 0; t < p->ntargets; t++)
+	{
+		speed += p->targets[t].speed;
+		slowest = Min(slowest, p->targets[t].speed);
+	}
+	/* a factor of 2 covers what rounding adds in another order */
+	if (!isfinite(2 * bytes) || !isfinite(2 * speed) ||
+		!isfinite(2 * weight / slowest))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("weights or speeds of a placement are out of range"),
+				 errdetail("Their sums, and all the weight divided by the lowest speed, must be finite.")));
 }
 
 static void
@@ -329,6 +363,7 @@ place_random(EcpPlacement *p, uint64 seed)
 		int			first = (int) (hash % (uint64) p->ntargets);
 		int			t = first;
 
+		CHECK_FOR_INTERRUPTS();
 		while (!place_fits(&state, p, p->groups[g].bytes, t))
 		{
 			t = (t + 1) % p->ntargets;
@@ -407,143 +442,6 @@ place_optimal(EcpPlacement *p)
 		place_no_room(p, order[0]);
 	for (int g = 0; g < p->ngroups; g++)
 		p->groups[g].target = best[g];
-}
-
-/*
- * place_match_assign
- *		Rows to columns so that the sum of benefit is the largest.
- *
- * benefit is n by n, row-wise; the result row_of[column] is a permutation.
- * The Hungarian method with potentials, O(n^3); arrays count from 1 with 0 as
- * the column from which each search starts.
- */
-static void
-place_match_assign(int n, const double *benefit, int *row_of)
-{
-	double	   *u = palloc0_array(double, n + 1);
-	double	   *v = palloc0_array(double, n + 1);
-	double	   *minv = palloc_array(double, n + 1);
-	int		   *match = palloc0_array(int, n + 1);
-	int		   *way = palloc0_array(int, n + 1);
-	bool	   *seen = palloc_array(bool, n + 1);
-
-	for (int row = 1; row <= n; row++)
-	{
-		int			col = 0;
-
-		CHECK_FOR_INTERRUPTS();
-		match[0] = row;
-		for (int j = 0; j <= n; j++)
-		{
-			minv[j] = INFINITY;
-			seen[j] = false;
-		}
-		do
-		{
-			int			i = match[col];
-			int			next = 0;
-			double		delta = INFINITY;
-
-			seen[col] = true;
-			for (int j = 1; j <= n; j++)
-			{
-				double		cost;
-
-				if (seen[j])
-					continue;
-				cost = -benefit[(i - 1) * n + j - 1] - u[i] - v[j];
-				if (cost < minv[j])
-				{
-					minv[j] = cost;
-					way[j] = col;
-				}
-				if (minv[j] < delta)
-				{
-					delta = minv[j];
-					next = j;
-				}
-			}
-			for (int j = 0; j <= n; j++)
-			{
-				if (seen[j])
-				{
-					u[match[j]] += delta;
-					v[j] -= delta;
-				}
-				else
-					minv[j] -= delta;
-			}
-			col = next;
-		} while (match[col] != 0);
-		while (col != 0)
-		{
-			match[col] = match[way[col]];
-			col = way[col];
-		}
-	}
-	for (int j = 1; j <= n; j++)
-		row_of[j - 1] = match[j] - 1;
-}
-
-/*
- * place_match
- *		Rename targets of equal speed and capacity so that the most bytes
- *		stay where they are.
- *
- * Changes neither the makespan nor what fits.
- */
-static void
-place_match(EcpPlacement *p)
-{
-	int		   *rename = palloc_array(int, p->ntargets);
-	bool	   *done = palloc0_array(bool, p->ntargets);
-
-	for (int t = 0; t < p->ntargets; t++)
-		rename[t] = t;
-
-	for (int t = 0; t < p->ntargets; t++)
-	{
-		int		   *members = palloc_array(int, p->ntargets);
-		int		   *row_of;
-		int		   *member_no = palloc_array(int, p->ntargets);
-		double	   *benefit;
-		int			n = 0;
-
-		if (done[t])
-			continue;
-		for (int o = 0; o < p->ntargets; o++)
-		{
-			member_no[o] = -1;
-			if (p->targets[o].speed == p->targets[t].speed &&
-				p->targets[o].capacity == p->targets[t].capacity)
-			{
-				member_no[o] = n;
-				members[n++] = o;
-				done[o] = true;
-			}
-		}
-		if (n == 1)
-			continue;
-
-		/* benefit of calling the planned target "row" by the name "column" */
-		benefit = palloc0_array(double, mul_size(n, n));
-		for (int g = 0; g < p->ngroups; g++)
-		{
-			const EcpPlaceGroup *group = &p->groups[g];
-
-			if (group->current >= 0 && member_no[group->current] >= 0 &&
-				member_no[group->target] >= 0)
-				benefit[member_no[group->target] * n +
-						member_no[group->current]] += group->bytes;
-		}
-		row_of = palloc_array(int, n);
-		place_match_assign(n, benefit, row_of);
-		for (int j = 0; j < n; j++)
-			rename[members[row_of[j]]] = members[j];
-	}
-
-	for (int g = 0; g < p->ngroups; g++)
-		p->groups[g].target = rename[p->groups[g].target];
 }
 
 /*
@@ -737,6 +635,12 @@ place_rebalance(EcpPlacement *p, double factor)
 	double		best_time = INFINITY;
 	double		best_moved = INFINITY;
 
+	if (!(factor > 0 && isfinite(factor)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"factor\" must be positive and finite"),
+				 errhint("It is how many times the lower bound a rebalancing may take.")));
+
 	for (int cut = -1; cut <= ECP_PLACE_CUTS; cut++)
 	{
 		double		time;
@@ -760,7 +664,7 @@ place_rebalance(EcpPlacement *p, double factor)
 		else
 		{
 			place_lpt(p);
-			place_match(p);
+			ecp_placement_match(p);
 		}
 
 		time = ecp_placement_makespan(p);
@@ -809,12 +713,11 @@ ecp_placement_solve(EcpPlacement *p, EcpPlaceStrategy strategy,
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a placement needs at least one target")));
-
 	switch (strategy)
 	{
 		case ECP_PLACE_LPT:
 			place_lpt(p);
-			place_match(p);
+			ecp_placement_match(p);
 			break;
 		case ECP_PLACE_ONLINE:
 			place_online(p);
@@ -827,7 +730,7 @@ ecp_placement_solve(EcpPlacement *p, EcpPlaceStrategy strategy,
 			break;
 		case ECP_PLACE_OPTIMAL:
 			place_optimal(p);
-			place_match(p);
+			ecp_placement_match(p);
 			break;
 		case ECP_PLACE_CURRENT:
 			for (int g = 0; g < p->ngroups; g++)

@@ -56,8 +56,10 @@ typedef struct EcpPlacement
 } EcpPlacement;
 
 extern EcpPlaceStrategy ecp_placement_strategy(const char *name);
+extern void ecp_placement_check(const EcpPlacement *p);
 extern void ecp_placement_solve(EcpPlacement *p, EcpPlaceStrategy strategy,
 								double factor, uint64 seed);
+extern void ecp_placement_match(EcpPlacement *p);
 extern int	ecp_placement_online_target(const EcpPlacement *p,
 										double bytes, double weight);
 extern double ecp_placement_makespan(const EcpPlacement *p);

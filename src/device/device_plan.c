@@ -33,6 +33,7 @@
 #include "utils/syscache.h"
 
 #include "device/device_model.h"
+#include "device/device_place.h"
 
 #define PLAN_TABLESPACES_MAX	8
 
@@ -64,10 +65,10 @@ plan_device_from_array(ArrayType *array, EcpModelDevice *device)
 	for (int i = 0; i < 4; i++)
 	{
 		figures[i] = nulls[i] ? 0 : DatumGetFloat8(elems[i]);
-		if (!(figures[i] > 0))
+		if (!(figures[i] > 0 && isfinite(figures[i])))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("figures of a device must be positive")));
+					 errmsg("figures of a device must be positive and finite")));
 	}
 	device->read_latency_s = figures[0] * 1e-3;
 	device->read_bps = figures[1] * 1e6;
@@ -88,6 +89,21 @@ plan_check_shape(const EcpBuildShape *shape)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("sizes and numbers of a build must be positive")));
+}
+
+/* Seconds of one policy; an error if they are beyond what a number can be. */
+static void
+plan_cost(bool tempfiles, const EcpBuildShape *shape,
+		  const EcpBuildLayout *layout, EcpBuildCost *cost)
+{
+	if (tempfiles)
+		ecp_model_tempfiles(shape, layout, cost);
+	else
+		ecp_model_chunkfiles(shape, layout, cost);
+	if (!isfinite(cost->total_s))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("sizes and figures of devices of a build are out of range")));
 }
 
 /*
@@ -124,10 +140,7 @@ ecp_build_model(PG_FUNCTION_ARGS)
 		Datum		values[7];
 		bool		nulls[7] = {0};
 
-		if (tempfiles)
-			ecp_model_tempfiles(&shape, &layout, &cost);
-		else
-			ecp_model_chunkfiles(&shape, &layout, &cost);
+		plan_cost(tempfiles == 1, &shape, &layout, &cost);
 		values[0] = CStringGetTextDatum(tempfiles ? "tempfiles" : "chunkfiles");
 		values[1] = Float8GetDatum(cost.assign_wait_s);
 		values[2] = Float8GetDatum(cost.merge_wait_s);
@@ -149,10 +162,12 @@ plan_shape_of_table(Oid relid, const char *colname, double cluster_bytes,
 					int levels, double mul_adds_per_s, EcpBuildShape *shape)
 {
 	Relation	rel;
-	AttrNumber	attnum = get_attnum(relid, colname);
+	AttrNumber	attnum;
 	int32		width;
 	double		fanout;
 
+	(void) ecp_place_relname(relid);	/* an error if there is none */
+	attnum = get_attnum(relid, colname);
 	if (attnum == InvalidAttrNumber)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
@@ -283,10 +298,7 @@ ecp_plan_build(PG_FUNCTION_ARGS)
 		layout.final = devices[final];
 		layout.temp_with_raw = raw == temp;
 		layout.temp_with_final = final == temp;
-		if (tempfiles)
-			ecp_model_tempfiles(&shape, &layout, &cost);
-		else
-			ecp_model_chunkfiles(&shape, &layout, &cost);
+		plan_cost(tempfiles, &shape, &layout, &cost);
 		values[0] = plan_tablespace_name(oids[raw]);
 		values[1] = plan_tablespace_name(oids[temp]);
 		values[2] = plan_tablespace_name(oids[final]);

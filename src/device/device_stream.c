@@ -57,6 +57,14 @@
 #define STREAM_DEVICES_MAX	16
 #define STREAM_STREAMS_MAX	16
 #define STREAM_REQUESTS_MAX 1000000
+#define STREAM_EXTENTS_MAX	1000000
+
+/* seconds: whatever is added or multiplied of these is finite */
+#define STREAM_TIME_MIN		1e-9
+#define STREAM_TIME_MAX		1e9
+
+/* extents that are simulated between two checks for interrupts */
+#define STREAM_EXTENTS_UNCHECKED 4096
 
 /* extents of consecutive frames begin on other devices */
 #define STREAM_PRIME		7
@@ -77,6 +85,7 @@ typedef struct StreamTask
 	int			ndevices;
 	int			nstreams;
 	double		fps[STREAM_STREAMS_MAX];
+	int			requests_max;	/* of all of them; no more than this */
 	double		phase[STREAM_STREAMS_MAX];	/* seconds of the pattern */
 	double		time_slice;
 	int			slices;
@@ -120,17 +129,10 @@ stream_compare_requests(const void *a, const void *b)
 static StreamRequest *
 stream_requests(const StreamTask *task, int *nrequests)
 {
-	StreamRequest *requests;
-	double		expected = 0;
+	StreamRequest *requests = palloc_array(StreamRequest,
+										   task->requests_max + 1);
 	int			n = 0;
 
-	for (int s = 0; s < task->nstreams; s++)
-		expected += ceil(task->fps[s] * task->slices);
-	if (expected > STREAM_REQUESTS_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("too many requests: %.0f", expected)));
-	requests = palloc_array(StreamRequest, (Size) expected + 1);
 	for (int s = 0; s < task->nstreams; s++)
 	{
 		int			frames = (int) floor(task->fps[s] * task->slices);
@@ -148,7 +150,9 @@ stream_requests(const StreamTask *task, int *nrequests)
 	return requests;
 }
 
-/* On which device is an extent of a frame? */
+/*
+ * On which device is an extent of a frame?  Neither number is above a million.
+ */
 static int
 stream_device(const StreamTask *task, const StreamRequest *request, int extent)
 {
@@ -250,6 +254,7 @@ stream_serve(const StreamTask *task, const StreamRequest *request,
 	{
 		if (stream_device(task, request, e) != source->device)
 			continue;
+		CHECK_FOR_INTERRUPTS();
 		stream_read_file(task, source);
 		result->ops++;
 		result->bytes += task->extent_bytes;
@@ -325,6 +330,8 @@ stream_simulate(const StreamTask *task, const StreamRequest *requests,
 		{
 			int			d = stream_device(task, &requests[r], e);
 
+			if (e % STREAM_EXTENTS_UNCHECKED == 0)
+				CHECK_FOR_INTERRUPTS();
 			free_at[d] = Max(free_at[d], requests[r].time) + service;
 			done[(Size) r * task->ndevices + d] = free_at[d];
 			*busy_s += service;
@@ -419,8 +426,11 @@ stream_report_all(ReturnSetInfo *rsinfo, const StreamTask *task,
 	for (int s = 0; s < task->nstreams; s++)
 		length = Max(length, task->slices * task->time_slice);
 	for (int s = 0; s < task->nstreams; s++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		stream_report(rsinfo, task, requests, nrequests, done, s,
 					  busy_s / task->ndevices / length);
+	}
 	stream_report(rsinfo, task, requests, nrequests, done, -1,
 				  busy_s / task->ndevices / length);
 }
@@ -459,6 +469,7 @@ stream_task_init(StreamTask *task, ArrayType *fps, double time_slice,
 {
 	Datum	   *elems;
 	bool	   *nulls;
+	double		requests = 0;
 
 	deconstruct_array(fps, FLOAT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
 					  &elems, &nulls, &task->nstreams);
@@ -475,17 +486,26 @@ stream_task_init(StreamTask *task, ArrayType *fps, double time_slice,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("rates of streams must be positive")));
 	}
-	if (!(time_slice > 0) || slices < 1 || extents < 1 ||
+	if (!(time_slice >= STREAM_TIME_MIN && time_slice <= STREAM_TIME_MAX) ||
+		slices < 1 || extents < 1 || extents > STREAM_EXTENTS_MAX ||
 		extent_bytes < 512 || extent_bytes > 64 * 1024 * 1024)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("time slice, numbers of slices and extents must be positive, and an extent from 512 bytes to 64 MB")));
+				 errmsg("time slice and number of slices must be positive, a frame of 1 to %d extents, and an extent from 512 bytes to 64 MB",
+						STREAM_EXTENTS_MAX)));
 	task->time_slice = time_slice;
 	task->slices = slices;
 	task->extents = extents;
 	task->extent_bytes = extent_bytes;
 	if (harmonise)
 		stream_harmonise(task);
+	for (int s = 0; s < task->nstreams; s++)
+		requests += ceil(task->fps[s] * task->slices);
+	if (requests > STREAM_REQUESTS_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("too many requests: %.0f", requests)));
+	task->requests_max = (int) requests;
 }
 
 /*
@@ -500,25 +520,28 @@ ecp_stream_simulate(PG_FUNCTION_ARGS)
 	int			nrequests;
 	double	   *done;
 	double		busy_s;
-	double		latency_ms = PG_GETARG_FLOAT8(1);
-	double		mb_s = PG_GETARG_FLOAT8(2);
+	double		latency_s = PG_GETARG_FLOAT8(1) * 1e-3;
+	double		bps = PG_GETARG_FLOAT8(2) * 1e6;
 
 	stream_task_init(task, PG_GETARG_ARRAYTYPE_P(0), PG_GETARG_FLOAT8(6),
 					 PG_GETARG_INT32(7), PG_GETARG_INT32(4),
 					 PG_GETARG_INT32(5), PG_GETARG_BOOL(8));
 	task->ndevices = PG_GETARG_INT32(3);
 	if (task->ndevices < 1 || task->ndevices > STREAM_DEVICES_MAX ||
-		!(latency_ms >= 0) || !(mb_s > 0))
+		!(latency_s >= 0) || !(bps > 0))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("between 1 and %d devices of positive throughput must be given",
 						STREAM_DEVICES_MAX)));
+	if (latency_s + task->extent_bytes / bps > STREAM_TIME_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("time of a device for an extent is out of range")));
 	InitMaterializedSRF(fcinfo, 0);
 	requests = stream_requests(task, &nrequests);
 	done = palloc_extended(mul_size(mul_size(Max(nrequests, 1), task->ndevices),
 									sizeof(double)), MCXT_ALLOC_HUGE);
-	stream_simulate(task, requests, nrequests, latency_ms * 1e-3, mb_s * 1e6,
-					done, &busy_s);
+	stream_simulate(task, requests, nrequests, latency_s, bps, done, &busy_s);
 	stream_report_all((ReturnSetInfo *) fcinfo->resultinfo, task, requests,
 					  nrequests, done, busy_s);
 	return (Datum) 0;
