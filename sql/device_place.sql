@@ -129,6 +129,32 @@ SET ROLE regress_ecp_place;
 CALL ecp_place_apply('land', 'europe');
 RESET ROLE;
 
+-- New partitions are placed whatever rights their creator has on the schema of
+-- the extension, and with no rights that are not the creator's.
+BEGIN;
+CREATE SCHEMA regress_ecp_ext;
+ALTER EXTENSION ecp SET SCHEMA regress_ecp_ext;
+GRANT CREATE ON SCHEMA public TO regress_ecp_place;
+GRANT CREATE ON TABLESPACE ecp_place_fast TO regress_ecp_place;
+SELECT has_schema_privilege('regress_ecp_place', 'regress_ecp_ext', 'USAGE') AS usage;
+SET ROLE regress_ecp_place;
+CREATE TABLE sea (k int) PARTITION BY LIST (k);
+CREATE TABLE sea_0 PARTITION OF sea FOR VALUES IN (0);
+RESET ROLE;
+UPDATE regress_ecp_ext.ecp_place_targets SET capacity = 1e9;
+SELECT regress_ecp_ext.ecp_place_rule('sea', 'a', 'ecp_place_fast');
+SELECT regress_ecp_ext.ecp_place_rule('sea', 'b', place => 'tiny');
+SELECT regress_ecp_ext.ecp_place_rule('sea', 'c', 'ecp_place_slow');
+SET ROLE regress_ecp_place;
+CREATE TABLE sea_a PARTITION OF sea FOR VALUES IN (1);
+CREATE TABLE sea_b PARTITION OF sea FOR VALUES IN (2);
+SELECT relname, relowner::regrole, spcname
+FROM pg_class LEFT JOIN pg_tablespace AS t ON t.oid = reltablespace
+WHERE relname ~ '^sea_' ORDER BY relname;
+SELECT current_user;
+CREATE TABLE sea_c PARTITION OF sea FOR VALUES IN (3);
+ROLLBACK;
+
 -- a plain table is a group by itself
 CREATE TABLE plain (a int);
 SELECT grp, tablespace FROM ecp_place_groups('plain');

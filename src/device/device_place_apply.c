@@ -23,7 +23,10 @@
  * ecp_place_new_partition() is the event trigger's function.  A new partition
  * is empty, and moving it is free; so the rule with the longest prefix that
  * matches its name decides at once where it goes: a tablespace, or the target
- * of a place that online LPT picks.
+ * of a place that online LPT picks.  It runs for every role that creates a
+ * partition, whatever its rights on the schema of the extension; so the rules
+ * are looked up as the owner of the extension, and the partition is moved as
+ * the caller.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,6 +39,7 @@
 #include "access/xact.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_tablespace.h"
 #include "catalog/pg_type.h"
 #include "commands/event_trigger.h"
@@ -497,6 +501,40 @@ place_online_tablespace(Oid nspoid, Oid ancestor, const char *place)
 }
 
 /*
+ * The tablespace that the rules have for a new partition, or NULL.
+ *
+ * Done as the owner of the event trigger's function, like a function that is
+ * SECURITY DEFINER.  All that runs is our own queries, on tables that
+ * everybody may read; the caller learns no more than where the partition
+ * belongs.
+ */
+static char *
+place_new_tablespace(Oid function, Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc form;
+	PlaceRule	rule = {NULL, NULL};
+	Oid			ancestor;
+	Oid			userid;
+	int			context;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", function);
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	GetUserIdAndSecContext(&userid, &context);
+	SetUserIdAndSecContext(form->proowner,
+						   context | SECURITY_LOCAL_USERID_CHANGE |
+						   SECURITY_RESTRICTED_OPERATION);
+	if (place_find_rule(form->pronamespace, relid, &rule, &ancestor) &&
+		rule.target == NULL)
+		rule.target = place_online_tablespace(form->pronamespace, ancestor,
+											  rule.place);
+	SetUserIdAndSecContext(userid, context);
+	ReleaseSysCache(tuple);
+	return rule.target;
+}
+
+/*
  * Is this a new leaf partition that nobody has told where to go?  A
  * TABLESPACE clause of the CREATE TABLE wins over every rule.
  */
@@ -528,7 +566,6 @@ place_is_new_leaf(Oid relid)
 Datum
 ecp_place_new_partition(PG_FUNCTION_ARGS)
 {
-	Oid			nspoid = get_func_namespace(fcinfo->flinfo->fn_oid);
 	Oid		   *relids;
 	uint64		nrelids;
 
@@ -558,16 +595,13 @@ ecp_place_new_partition(PG_FUNCTION_ARGS)
 
 	for (uint64 i = 0; i < nrelids; i++)
 	{
-		PlaceRule	rule;
-		Oid			ancestor;
+		char	   *tablespace;
 
-		if (!place_is_new_leaf(relids[i]) ||
-			!place_find_rule(nspoid, relids[i], &rule, &ancestor))
+		if (!place_is_new_leaf(relids[i]))
 			continue;
-		if (rule.target == NULL)
-			rule.target = place_online_tablespace(nspoid, ancestor,
-												  rule.place);
-		place_move_relation(relids[i], rule.target);
+		tablespace = place_new_tablespace(fcinfo->flinfo->fn_oid, relids[i]);
+		if (tablespace)
+			place_move_relation(relids[i], tablespace);
 	}
 	SPI_finish();
 	PG_RETURN_NULL();
