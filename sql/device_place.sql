@@ -155,6 +155,20 @@ SELECT current_user;
 CREATE TABLE sea_c PARTITION OF sea FOR VALUES IN (3);
 ROLLBACK;
 
+-- In the script nothing of a name is outside quotes, and no character is cut:
+-- this name's 50th byte is within one.
+CREATE FOREIGN DATA WRAPPER ecp_place_wrapper;
+CREATE SERVER ecp_place_server FOREIGN DATA WRAPPER ecp_place_wrapper;
+SELECT ecp_place_target('far', 'ecp_place_server', speed => 1, capacity => '1TB');
+CREATE TABLE lake (k int) PARTITION BY LIST (k);
+CREATE TABLE U&"\000ADROP TABLE land; --x\00e4\00e4\00e4\00e4\00e4\00e4\00e4\00e4\00e4\00e4\00e4\00e4\00e4\00e4\00e4\00e4\00e4" PARTITION OF lake FOR VALUES IN (1);
+CREATE TABLE U&"\000ADROP TABLE land;" (k int);
+SELECT script FROM ecp_place_plan('lake', 'far');
+SELECT script FROM ecp_place_plan(U&'"\000ADROP TABLE land;"', 'far');
+DROP TABLE lake, U&"\000ADROP TABLE land;";
+DELETE FROM ecp_place_targets WHERE place = 'far';
+DROP FOREIGN DATA WRAPPER ecp_place_wrapper CASCADE;
+
 -- a plain table is a group by itself
 CREATE TABLE plain (a int);
 SELECT grp, tablespace FROM ecp_place_groups('plain');

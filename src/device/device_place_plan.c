@@ -27,6 +27,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_tablespace.h"
 #include "catalog/pg_type.h"
+#include "commands/defrem.h"
 #include "commands/tablespace.h"
 #include "executor/spi.h"
 #include "foreign/foreign.h"
@@ -556,6 +557,9 @@ ecp_place_relname(Oid relid)
 /*
  * The statements that bring a group to its target.  To bring it to a foreign
  * server takes more than an ALTER TABLE, and is left to the DBA.
+ *
+ * No name stands in a comment: quoted, it may still have a line break, and what
+ * follows that would be executed.
  */
 static char *
 place_move_script(const EcpPlaceProblem *problem, int g)
@@ -573,20 +577,18 @@ place_move_script(const EcpPlaceProblem *problem, int g)
 		return psprintf("ALTER TABLE %s SET TABLESPACE %s; -- and its indexes",
 						group, target);
 	if (problem->bound[g] == NULL)
-		return psprintf("-- %s is no partition: cannot move to a server",
-						group);
+		return pstrdup("-- not a partition: cannot be moved to a server");
 
 	relname = get_rel_name(problem->relid[g]);
 	nspname = get_namespace_name(get_rel_namespace(problem->relid[g]));
-	aside = psprintf("%.50s_moved", relname);
-	return psprintf("-- after CREATE TABLE %s on server %s:\n"
+	aside = makeObjectName(relname, "moved", NULL);
+	return psprintf("-- after CREATE TABLE of this name on the server:\n"
 					"ALTER TABLE %s DETACH PARTITION %s;\n"
 					"ALTER TABLE %s RENAME TO %s;\n"
 					"CREATE FOREIGN TABLE %s PARTITION OF %s %s SERVER %s"
 					" OPTIONS (schema_name %s, table_name %s);\n"
 					"INSERT INTO %s SELECT * FROM %s;\n"
 					"DROP TABLE %s;",
-					group, target,
 					parent, group,
 					group, quote_identifier(aside),
 					group, parent, problem->bound[g], target,
