@@ -33,6 +33,7 @@ INSERT INTO b SELECT i, i % 20, x, substring(x, 1, 13), x
 FROM (SELECT i, CASE WHEN i % 50 <> 7 THEN row_bits(i) END AS x
 	  FROM generate_series(1, 4000) i) s;
 ANALYZE b;
+SET ecp.approximate_radius = on;
 
 /*
  * For 10 queries the 20 nearest rows by the index with all clusters and by a

@@ -1,6 +1,7 @@
 --
 -- Rows within a radius, and the other conditions that only our own paths give
--- to the index: lists, Boolean columns.
+-- to the index: lists, Boolean columns.  A radius is given to the index where
+-- a LIMIT asks for the nearest, or ecp.approximate_radius is on.
 --
 \getenv src PG_ABS_SRCDIR
 \set explain :src '/test/explain.sql'
@@ -23,7 +24,49 @@ CREATE INDEX radius_bytes_i ON radius_t USING ecp (bytes);
 VACUUM ANALYZE radius_t;
 SET enable_seqscan = off;
 
+-- a query for all rows within a radius is exact: no index
+CREATE FUNCTION pg_temp.has_radius(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	found boolean := false;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+		found := found OR line ~ 'Index Cond: .*@<->';
+	END LOOP;
+	RETURN found;
+END
+$$;
+SELECT query, pg_temp.has_radius(replace(query, 'near', '(v <-> ''{5,5,5,5}'')')) FROM unnest(ARRAY[
+	'SELECT id FROM radius_t WHERE near < 1', 'SELECT id FROM radius_t WHERE near < 1 LIMIT 3',
+	'SELECT id FROM radius_t WHERE near < 1 ORDER BY near',
+	'SELECT id FROM radius_t WHERE near < 1 ORDER BY near LIMIT ALL',
+	'SELECT id FROM radius_t WHERE near < 1 ORDER BY near OFFSET 3',
+	'SELECT id FROM radius_t WHERE near < 1 ORDER BY id LIMIT 3',
+	'SELECT * FROM (SELECT id FROM radius_t WHERE near < 1 ORDER BY near) q ORDER BY id LIMIT 3',
+	'SELECT near, count(*) FROM radius_t WHERE near < 1 GROUP BY 1 ORDER BY 1 LIMIT 3',
+	'SELECT id, count(*) OVER () FROM radius_t WHERE near < 1 ORDER BY near LIMIT 3',
+	'SELECT id, rank() OVER (ORDER BY near) FROM radius_t WHERE near < 1 ORDER BY id LIMIT 3',
+	'SELECT id FROM radius_t WHERE id NOT IN (SELECT id FROM radius_t WHERE near < 1 ORDER BY near)',
+	'SELECT FROM (VALUES (1)) x WHERE EXISTS (SELECT FROM radius_t WHERE near < 1)',
+	'DELETE FROM radius_t WHERE near < 1',
+	'UPDATE radius_t SET id = 0 FROM (VALUES (1)) x WHERE near < 1',
+	'SELECT id FROM radius_t WHERE v @<-> ROW(''{5,5,5,5}'', 1)::ecp_real_ball']) query;
+SET ecp.probes = 1;
+SELECT count(*) = (SELECT count(*) FILTER (WHERE d < 3) FROM (SELECT v <-> '{5,5,5,5}' AS d FROM radius_t) q) AS exact
+FROM radius_t WHERE v <-> '{5,5,5,5}' < 3;
+RESET ecp.probes;
+-- one for the nearest rows within it is not
+SELECT query, pg_temp.has_radius(replace(query, 'near', '(v <-> ''{5,5,5,5}'')')) FROM unnest(ARRAY[
+	'SELECT id FROM radius_t WHERE near < 1 ORDER BY near LIMIT 3',
+	'SELECT id FROM radius_t WHERE near < 1 ORDER BY near LIMIT (SELECT 3)',
+	'SELECT id, rank() OVER (ORDER BY near) FROM radius_t WHERE near < 1 ORDER BY near LIMIT 3',
+	'SELECT count(*) FROM (SELECT id FROM radius_t WHERE near < 1 ORDER BY near LIMIT 3) q',
+	'SELECT * FROM (SELECT id FROM radius_t WHERE near < 1 ORDER BY near) q LIMIT 3',
+	'DECLARE c CURSOR FOR SELECT id FROM radius_t WHERE near < 1 ORDER BY near',
+	'SELECT min(near) FROM radius_t WHERE near < 1']) query;
+
 -- plans: a radius with and without order
+SET ecp.approximate_radius = on;
 EXPLAIN (COSTS OFF) SELECT id FROM radius_t WHERE v <-> '{5,5,5,5}' < 1;
 EXPLAIN (COSTS OFF) SELECT id FROM radius_t WHERE 1.5 >= '{5,5,5,5}' <-> v AND tenant = 3;
 EXPLAIN (COSTS OFF) SELECT id FROM radius_t WHERE v <-> '{5,5,5,5}' <= 1

@@ -120,6 +120,7 @@ SELECT count(*) FROM (SELECT id FROM parallel_t WHERE tenant = 77
 	ORDER BY v <-> '{1,2,3,4,5,6,7,8}' LIMIT 5) s;
 
 -- a radius, ordered and not
+SET ecp.approximate_radius = on;
 EXPLAIN (COSTS OFF)
 SELECT id FROM parallel_t WHERE v <-> '{1,2,3,4,5,6,7,8}' < 6;
 EXPLAIN (COSTS OFF)

@@ -27,6 +27,7 @@ SELECT i, i % 20, CASE WHEN i % 50 <> 7 THEN bridge_vector(i) END,
 FROM generate_series(1, 2000) i;
 INSERT INTO bridge VALUES (2001, 1, '[65504,-65504,0,1,2,3,4,5]', '[65504,-65504,0,1,2,3,4,5]');
 ANALYZE bridge;
+SET ecp.approximate_radius = on;
 
 -- what a pgvector user writes, but for the name of the access method
 CREATE INDEX bridge_v ON bridge USING ecp (v);

@@ -14,6 +14,7 @@
 #include "ecp/ecp_living.h"
 #include "utils/guc.h"
 
+bool		ecp_approximate_radius;
 int			ecp_build_policy;
 char	   *ecp_build_tablespaces;
 bool		ecp_early_stop;
@@ -108,6 +109,11 @@ ecp_options_init(void)
 {
 	ecp_reloptions_init();
 
+	DefineCustomBoolVariable("ecp.approximate_radius",
+							 "Lets an index answer queries for all rows within a radius, approximately.",
+							 "Otherwise it answers those that also ask for a number of rows, by ORDER BY and LIMIT.",
+							 &ecp_approximate_radius, false, PGC_USERSET, 0,
+							 NULL, NULL, NULL);
 	DefineCustomEnumVariable("ecp.build_policy",
 							 "How an index build keeps its intermediate data.",
 							 "\"tempfiles\" keeps a file a cluster, \"chunkfiles\" a sorted file an in-buff; \"auto\" chooses by the measured tablespaces.",

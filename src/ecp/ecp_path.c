@@ -4,8 +4,8 @@
  *	  Plans that the planner does not find by itself.
  *
  *	 WHERE v <-> q < r			the rows within a radius: not "column operator
- *								value", but the index can answer it; with
- *								ORDER BY v <-> q and without
+ *								value", but the index can answer it, with
+ *								ORDER BY v <-> q LIMIT k
  *	 WHERE tenant IN (1, 2)		before PostgreSQL 17 core gives up the order of
  *								a scan for it, or the condition for the order
  *	 WHERE flag, NOT flag		before 16 core takes a Boolean column for a
@@ -24,7 +24,9 @@
  * A radius becomes the condition "v <operator> (q, r)" with the operator that
  * the vector's operator family has at strategy 2, whose right side is a row
  * of the query and the radius.  It is lossy: the condition that was asked for
- * is checked again above the scan.
+ * is checked again above the scan.  A scan may miss rows within it.  That is
+ * what who asks for the nearest rows expects; a query for all rows within a
+ * radius is left to other plans, unless ecp.approximate_radius is on.
  *
  *-------------------------------------------------------------------------
  */
@@ -65,6 +67,7 @@ typedef struct PathMatch
 	List	   *clauses;		/* IndexClauses */
 	bool		special;		/* one of them is of our kinds */
 	bool		radius;
+	bool		nearest;		/* not all rows are asked for */
 } PathMatch;
 
 /* Can it be compared with the index's column during the scan? */
@@ -205,7 +208,8 @@ path_match_radius(PathMatch *match, RestrictInfo *rinfo)
 	Oid			type;
 	int			strategy;
 
-	if (match->radius || !is_opclause(op) || list_length(op->args) != 2)
+	if (match->radius || !(match->nearest || ecp_approximate_radius) ||
+		!is_opclause(op) || list_length(op->args) != 2)
 		return;
 	op_input_types(op->opno, &left, &right);
 	if (left != FLOAT8OID || right != FLOAT8OID)
@@ -384,6 +388,49 @@ path_is_index_only(const PathMatch *match)
 	return bms_is_subset(wanted, returned);
 }
 
+/*
+ * Does a window function look at no row behind the one that it is of?  (Those
+ * that do anyway, as ntile() does, number rows.)
+ */
+static bool
+path_windows_go_forward(const Query *parse)
+{
+	ListCell   *lc;
+
+	foreach(lc, parse->windowClause)
+	{
+		const WindowClause *window = lfirst_node(WindowClause, lc);
+
+		if (window->orderClause == NIL ||
+			(window->frameOptions & FRAMEOPTION_END_CURRENT_ROW) == 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Does the query ask for the rows that come first in the order of the scan,
+ * by a LIMIT of its own, by that of a query above it, or through a cursor?
+ * Else it asks for all of them, and a scan that leaves some out would answer
+ * another question.
+ */
+static bool
+path_wants_nearest(const PlannerInfo *root)
+{
+	const Query *parse = root->parse;
+
+	if (root->tuple_fraction <= 0 || root->sort_pathkeys == NIL ||
+		compare_pathkeys(root->query_pathkeys,
+						 root->sort_pathkeys) != PATHKEYS_EQUAL ||
+		parse->hasAggs || parse->groupClause != NIL ||
+		parse->groupingSets != NIL || !path_windows_go_forward(parse))
+		return false;
+
+	/* without a LIMIT above it, the planner guesses a fraction for others */
+	return parse->limitCount != NULL || root->parent_root == NULL ||
+		root->tuple_fraction >= 1;
+}
+
 /* The path that uses an index for all that it can, if core makes none. */
 static void
 path_add_index(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index)
@@ -398,6 +445,7 @@ path_add_index(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index)
 	match.rel = rel;
 	match.index = index;
 	path_match_order(&match);
+	match.nearest = match.order && path_wants_nearest(root);
 
 	/* the executor takes the conditions by column */
 	foreach(lc, index->indrestrictinfo)

@@ -23,6 +23,7 @@ min_parallel_index_scan_size = 0
 effective_cache_size = 1
 enable_seqscan = off
 enable_sort = off
+ecp.approximate_radius = on
 ));
 
 load_vecs($node, 'source', 'base.bvecs', limit => 6000);

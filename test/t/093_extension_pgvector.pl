@@ -39,7 +39,7 @@ $node->safe_psql(
 	VACUUM ANALYZE items;));
 
 my $set = 'SET enable_seqscan = off; SET enable_sort = off;
-	SET ecp.probes = 1000;';
+	SET ecp.probes = 1000; SET ecp.approximate_radius = on;';
 my $near = "$set SELECT array_agg(id ORDER BY d, id) FROM
 	(SELECT id, h <=> '[50,40,30,20]' AS d FROM items
 	 ORDER BY h <=> '[50,40,30,20]' LIMIT 10) n";
