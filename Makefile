@@ -68,7 +68,7 @@ test: deps
 
 # betree with few items a page, so that little data makes a high tree
 test-tiny: deps
-	@COPT=-DBETREE_TINY BETREE_TINY=1 test/run tap:022_betree_differential
+	@COPT=-DBETREE_TINY BETREE_TINY=1 test/run tap:022_betree_differential tap:023_betree_options
 
 lint: all
 	@src/tools/lint.sh

@@ -248,6 +248,7 @@ extern IndexTuple betree_form_tuple(BetreeRel *bt, Datum *values,
 extern void betree_lock(BetreeRel *bt, Buffer buf, int lockmode);
 extern Buffer betree_read(BetreeRel *bt, BlockNumber blkno, int lockmode,
 						  int kind);
+pg_noreturn extern void betree_report_page(BetreeRel *bt, Buffer buf);
 extern void betree_check_page(BetreeRel *bt, Buffer buf, int kind, int level);
 extern Buffer betree_alloc(BetreeRel *bt);
 extern void betree_check_covers(BetreeRel *bt, Buffer nodebuf,
@@ -262,6 +263,7 @@ extern bool betreeinsert(Relation rel, Datum *values, bool *isnull,
 						 ItemPointer ht_ctid, Relation heapRel,
 						 IndexUniqueCheck checkUnique, bool indexUnchanged,
 						 IndexInfo *indexInfo);
+extern void betree_set_drain(BetreeRel *bt, Buffer nodebuf);
 extern bool betree_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup,
 						bool start_drain);
 
@@ -286,6 +288,7 @@ extern bool betree_hash_init(BetreeRel *bt, BetreeHash *hash);
 extern uint64 betree_hash_add(BetreeRel *bt, FmgrInfo *proc, int i,
 							  Datum value, bool isnull, uint64 hash);
 extern int	betree_filter_pages(BetreeRel *bt);
+extern void betree_filter_trim(BetreeRel *bt, Buffer nodebuf);
 extern void betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page,
 							   ItemIdData *ids, uint32 seq, bool *covered);
 extern bool betree_filter_probe(BetreeRel *bt, Page node, uint32 id,

@@ -22,6 +22,21 @@
 #include "storage/lmgr.h"
 
 /*
+ * betree_report_page
+ *		The error for a page that cannot be what an index has there.
+ */
+void
+betree_report_page(BetreeRel *bt, Buffer buf)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("index \"%s\" contains unexpected page at block %u",
+					RelationGetRelationName(bt->rel),
+					BufferGetBlockNumber(buf)),
+			 errhint("Please REINDEX it.")));
+}
+
+/*
  * betree_check_page
  *		Complain if the page is not what the caller's path says it is.
  *
@@ -58,12 +73,7 @@ betree_check_page(BetreeRel *bt, Buffer buf, int kind, int level)
 		valid = PageGetSpecialSize(page) == sizeof(BetreePageOpaqueData) &&
 			opaque->bteo_nsorted <= PageGetMaxOffsetNumber(page);
 	if (!valid)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" contains unexpected page at block %u",
-						RelationGetRelationName(bt->rel),
-						BufferGetBlockNumber(buf)),
-				 errhint("Please REINDEX it.")));
+		betree_report_page(bt, buf);
 }
 
 /*

@@ -34,6 +34,7 @@
 #include "access/stratnum.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
+#include "storage/indexfsm.h"
 #include "utils/lsyscache.h"
 
 /*
@@ -213,6 +214,52 @@ add_filter_pages(BetreeRel *bt, Buffer nodebuf, BetreeHash *hash)
 		betree_xlog_finish(state);
 		BETREE_STOP("filter_added");
 		UnlockReleaseBuffer(buf);
+	}
+}
+
+/*
+ * betree_filter_trim
+ *		Free filter pages that the exclusively locked node should not have.
+ *
+ * They are more than the options ask for now, or a split gave them to a node
+ * whose directory is too short for them and a log: the log must have its
+ * BETREE_NCAP_MIN entries.  Their number changes only while they cover
+ * nothing, which is the case at the latest when the log is empty.
+ */
+void
+betree_filter_trim(BetreeRel *bt, Buffer nodebuf)
+{
+	int			wanted = betree_filter_pages(bt);
+
+	for (;;)
+	{
+		Page		node = BufferGetPage(nodebuf);
+		BetreePageOpaque opaque = BetreePageGetOpaque(node);
+		int			nfilters = betree_node_nfilters(node);
+		int			at;
+		Buffer		buf;
+		BlockNumber blkno;
+		GenericXLogState *state;
+
+		if (nfilters == 0 ||
+			(nfilters <= wanted &&
+			 opaque->bteo_ncap - nfilters >= BETREE_NCAP_MIN) ||
+			!covers_nothing(node))
+			return;
+
+		at = betree_node_find_dir(node,
+								  BETREE_DIR_FILTER_NUMBER(nfilters - 1));
+		if (at < 0)
+			betree_report_damaged_item();
+		blkno = BetreeNodeGetDir(node)[at].bted_block;
+		buf = betree_read(bt, blkno, BUFFER_LOCK_EXCLUSIVE, BETREE_FILTER);
+		state = betree_xlog_start(bt->rel);
+		betree_node_remove_dir(betree_xlog_page(state, nodebuf, false), at);
+		betree_page_init(betree_xlog_page(state, buf, false), BETREE_FREE, 0, 0);
+		betree_xlog_finish(state);
+		BETREE_STOP("filter_freed");
+		UnlockReleaseBuffer(buf);
+		RecordFreeIndexPage(bt->rel, blkno);
 	}
 }
 

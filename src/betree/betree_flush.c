@@ -432,7 +432,10 @@ flush_to_node(DrainState *state, int child)
 		if (batch->complete)
 			break;
 
-		/* a new tail takes at least what one page of our log holds */
+		/*
+		 * A new tail takes at least what one page of our log holds.  There
+		 * can be one at the latest when the child has been drained.
+		 */
 		if (batch->nitems == 0 &&
 			!betree_seal(bt, childbuf, NULL, false))
 		{
@@ -563,11 +566,12 @@ finish_drain(DrainState *state)
 	while (ndrop < opaque->bteo_nlog &&
 		   !BetreeSeqNewer(dir[ndrop].bted_seq, state->target))
 		ndrop++;
+	if (ndrop == 0)
+		betree_report_page(bt, state->nodebuf);
 
 	xlog = betree_xlog_start(bt->rel);
 	node = betree_xlog_page(xlog, state->nodebuf, false);
-	if (ndrop > 0)
-		betree_node_drop_log(node, ndrop);
+	betree_node_drop_log(node, ndrop);
 	BetreePageGetOpaque(node)->bteo_drain = 0;
 	BetreePageGetOpaque(node)->bteo_flags |= BETREE_DRAINED;
 	betree_xlog_finish(xlog);
@@ -744,37 +748,28 @@ betree_drain(BetreeRel *bt, BlockNumber blkno, int level, int budget)
 }
 
 /*
- * Seal what the tail of a node holds and start a drain.  The node is
- * exclusively locked.  Returns whether there is anything to drain.
+ * Seal what the tail of a node holds, and let a drain go for all of the log.
+ * The node is exclusively locked.  Returns false if the tail could not be
+ * sealed: it can when what the log holds has been drained.
  */
 static bool
-start_drain(BetreeRel *bt, Buffer nodebuf)
+drain_tail(BetreeRel *bt, Buffer nodebuf)
 {
-	Page		node = BufferGetPage(nodebuf);
-	BetreePageOpaque opaque = BetreePageGetOpaque(node);
-	BlockNumber tailblk = betree_node_tail(node);
-	bool		tail_empty = true;
+	BlockNumber tailblk = betree_node_tail(BufferGetPage(nodebuf));
+	bool		done = true;
 
 	if (tailblk != InvalidBlockNumber)
 	{
 		Buffer		tailbuf = betree_read(bt, tailblk, BUFFER_LOCK_EXCLUSIVE,
 										  BETREE_BUF);
+		bool		empty = PageGetMaxOffsetNumber(BufferGetPage(tailbuf)) == 0;
 
-		tail_empty = PageGetMaxOffsetNumber(BufferGetPage(tailbuf)) == 0;
 		UnlockReleaseBuffer(tailbuf);
+		if (!empty)
+			done = betree_seal(bt, nodebuf, NULL, true);
 	}
-	if (!tail_empty)
-		(void) betree_seal(bt, nodebuf, NULL, true);
-	if (opaque->bteo_nlog > 0 &&
-		(opaque->bteo_drain == 0 || opaque->bteo_drain != opaque->bteo_seq))
-	{
-		GenericXLogState *xlog = betree_xlog_start(bt->rel);
-
-		node = betree_xlog_page(xlog, nodebuf, false);
-		BetreePageGetOpaque(node)->bteo_drain = opaque->bteo_seq;
-		betree_xlog_finish(xlog);
-	}
-	return BetreePageGetOpaque(BufferGetPage(nodebuf))->bteo_drain != 0;
+	betree_set_drain(bt, nodebuf);
+	return done;
 }
 
 /*
@@ -804,6 +799,7 @@ betree_flush_all(BetreeRel *bt)
 			BetreeKey	key;
 			Buffer		nodebuf;
 			BlockNumber blkno;
+			bool		sealed;
 			bool		pending;
 
 			CHECK_FOR_INTERRUPTS();
@@ -812,8 +808,10 @@ betree_flush_all(BetreeRel *bt)
 			nodebuf = betree_descend(bt, &key, false, level,
 									 BUFFER_LOCK_EXCLUSIVE);
 			blkno = BufferGetBlockNumber(nodebuf);
-			pending = start_drain(bt, nodebuf);
-			cursor = CopyIndexTuple(BetreeNodeGetHikey(BufferGetPage(nodebuf)));
+			sealed = drain_tail(bt, nodebuf);
+			pending = BetreePageGetOpaque(BufferGetPage(nodebuf))->bteo_drain != 0;
+			if (sealed)
+				cursor = CopyIndexTuple(BetreeNodeGetHikey(BufferGetPage(nodebuf)));
 			UnlockReleaseBuffer(nodebuf);
 			if (pending)
 				(void) betree_drain(bt, blkno, level, 0);

@@ -157,13 +157,49 @@ get_tail_page(BetreeRel *bt, Page node)
 }
 
 /*
+ * betree_set_drain
+ *		Start a drain of all that an exclusively locked node has sealed, or
+ *		extend the one under way to that.
+ */
+void
+betree_set_drain(BetreeRel *bt, Buffer nodebuf)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(BufferGetPage(nodebuf));
+	GenericXLogState *state;
+
+	if (opaque->bteo_nlog == 0 || opaque->bteo_drain == opaque->bteo_seq)
+		return;
+	state = betree_xlog_start(bt->rel);
+	opaque = BetreePageGetOpaque(betree_xlog_page(state, nodebuf, false));
+	opaque->bteo_drain = opaque->bteo_seq;
+	betree_xlog_finish(state);
+}
+
+/*
+ * Can the log of a node take another page?  Not if the directory is full, or
+ * if its oldest page is too old to be told from newer ones by its number.
+ */
+static bool
+log_has_room(Page node, uint32 seq)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+
+	if (opaque->bteo_ndir >= opaque->bteo_ncap &&
+		betree_node_find_dir(node, BETREE_DIR_SPARE) < 0)
+		return false;
+	return opaque->bteo_nlog == 0 ||
+		((seq - BetreeNodeGetDir(node)[0].bted_seq) & BETREE_MARKER_MASK) <=
+		BETREE_SEQ_SPAN_MAX;
+}
+
+/*
  * betree_seal
  *		Give a node a new tail, and its old one a place in the log.
  *
  * The node is exclusively locked and stays so.  The new tail begins with
  * "itup", if that is not NULL.  "start_drain" starts a drain even if the log
- * is short.  Returns false, having changed nothing, if the directory is full,
- * or its oldest page too old to be told from newer ones by its number.
+ * is short.  Returns false, with a drain under way, if the log can take no
+ * more: when that drain is finished, it can (README, "Draining").
  */
 bool
 betree_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool start_drain)
@@ -184,13 +220,16 @@ betree_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool start_drain)
 
 	if (seq == 0)
 		seq = 1;
-	if (opaque->bteo_ndir >= opaque->bteo_ncap &&
-		betree_node_find_dir(node, BETREE_DIR_SPARE) < 0)
+	betree_filter_trim(bt, nodebuf);
+	if (!log_has_room(node, seq))
+	{
+		if (opaque->bteo_nlog == 0)
+			betree_report_page(bt, nodebuf);
+		/* a log that a split has shortened may not have come to its drain */
+		if (opaque->bteo_drain == 0)
+			betree_set_drain(bt, nodebuf);
 		return false;
-	if (opaque->bteo_nlog > 0 &&
-		((seq - BetreeNodeGetDir(node)[0].bted_seq) & BETREE_MARKER_MASK) >
-		BETREE_SEQ_SPAN_MAX)
-		return false;
+	}
 
 	if (oldblk != InvalidBlockNumber)
 	{

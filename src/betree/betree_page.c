@@ -213,6 +213,19 @@ betree_node_add_dir(Page page, BlockNumber blkno, int kind, uint32 seq)
 		opaque->bteo_nlog++;
 }
 
+/* Remove directory entry "at", which is of no log page */
+void
+betree_node_remove_dir(Page page, int at)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+
+	Assert(at >= opaque->bteo_nlog);
+	memmove(&dir[at], &dir[at + 1],
+			(opaque->bteo_ndir - at - 1) * sizeof(BetreeDirEntry));
+	opaque->bteo_ndir--;
+}
+
 /* Index of the first directory entry of a kind, or -1 */
 int
 betree_node_find_dir(Page page, int kind)

@@ -336,6 +336,7 @@ extern int	betree_node_room(Page page);
 extern BlockNumber betree_node_tail(Page page);
 extern void betree_node_add_dir(Page page, BlockNumber blkno, int kind,
 								uint32 seq);
+extern void betree_node_remove_dir(Page page, int at);
 extern int	betree_node_find_dir(Page page, int kind);
 extern int	betree_node_nfilters(Page page);
 extern void betree_node_raise(Page page, uint16 seq);
