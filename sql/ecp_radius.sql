@@ -74,6 +74,10 @@ ORDER BY v <-> '{5,5,5,5}' LIMIT 10;
 EXPLAIN (COSTS OFF) SELECT id FROM radius_t WHERE v <#> '{5,5,5,5}' < -100 ORDER BY v <#> '{5,5,5,5}';
 EXPLAIN (COSTS OFF) SELECT id FROM radius_t WHERE v <=> '{5,5,5,5}' < 0.1;
 EXPLAIN (COSTS OFF) SELECT id FROM radius_t WHERE bytes <-> '\x05050102' < 3;
+-- conditions from either side, whose operator may be its own commutator
+EXPLAIN (COSTS OFF) SELECT id FROM radius_t WHERE 3 = tenant AND v <-> '{5,5,5,5}' < 1;
+EXPLAIN (COSTS OFF) SELECT id FROM radius_t WHERE 3::bigint = tenant AND 'n1' = name AND 1 > '{5,5,5,5}' <-> v
+ORDER BY '{5,5,5,5}' <-> v LIMIT 10;
 -- a radius around something else than what the order is from is a filter
 EXPLAIN (COSTS OFF) SELECT id FROM radius_t WHERE v <-> '{5,5,5,5}' < 1
 ORDER BY v <-> '{1,1,1,1}';

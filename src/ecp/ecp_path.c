@@ -270,13 +270,15 @@ path_match_operator(PathMatch *match, RestrictInfo *rinfo, int column)
 	OpExpr	   *op = (OpExpr *) rinfo->clause;
 	Oid			opno;
 	Node	   *value;
+	bool		commuted;		/* by place: "=" is its own commutator */
 
 	if (list_length(op->args) != 2 ||
 		index->indexcollations[column] != op->inputcollid)
 		return false;
 	opno = op->opno;
 	value = lsecond(op->args);
-	if (!match_index_to_operand(linitial(op->args), column, index))
+	commuted = !match_index_to_operand(linitial(op->args), column, index);
+	if (commuted)
 	{
 		opno = get_commutator(opno);
 		value = linitial(op->args);
@@ -287,7 +289,7 @@ path_match_operator(PathMatch *match, RestrictInfo *rinfo, int column)
 	if (!op_in_opfamily(opno, index->opfamily[column]) ||
 		!path_is_value(match, value))
 		return false;
-	if (opno != op->opno)
+	if (commuted)
 	{
 		op = copyObject(op);
 		CommuteOpExpr(op);
