@@ -95,13 +95,6 @@
 #define ecp_backend_status(n)		pgstat_fetch_stat_local_beentry(n)
 #endif
 
-/* 18: a path that must not be taken says so beside its cost */
-#if PG_VERSION_NUM >= 180000
-#define ecp_disable_path(path)			((path)->disabled_nodes = 2)
-#else
-#define ecp_disable_path(path)			((void) 0)
-#endif
-
 /* 18: the direction of a sort key is a comparison, not a strategy of btree */
 #if PG_VERSION_NUM >= 180000
 #define ecp_pathkey_is_ascending(key)	((key)->pk_cmptype == COMPARE_LT)

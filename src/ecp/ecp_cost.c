@@ -21,8 +21,8 @@
  * divides what a scan does before its first row.  The planner divides only
  * the run time, so ecp_path.c has ecp_cost_partial() correct such paths.
  *
- * Scans without exactly one ORDER BY of ours are priced out of every
- * comparison; the price is finite because cost_index() subtracts.
+ * Only the paths that ecp_path.c makes are ever chosen.  Core asks the cost of
+ * others, too, and does not offer them.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,9 +37,6 @@
 #include "utils/rel.h"
 #include "utils/selfuncs.h"
 #include "utils/spccache.h"
-
-/* Higher than disable_cost. */
-#define ECP_COST_NEVER		1.0e12
 
 /*
  * Comparing a vector, in units of cpu_operator_cost (about 25 ns): the call
@@ -140,29 +137,6 @@ cost_pages(PlannerInfo *root, const IndexOptInfo *info,
 	return nclusters * cluster_cost;
 }
 
-/*
- * Can a scan check these conditions?  Those on attributes, a radius (which is
- * lossy), and IS NOT NULL of the vector, which is true of all rows of the
- * index.
- */
-static bool
-cost_clauses_are_ours(List *indexclauses)
-{
-	ListCell   *lc;
-
-	foreach(lc, indexclauses)
-	{
-		IndexClause *clause = lfirst_node(IndexClause, lc);
-		Expr	   *expr = clause->rinfo->clause;
-
-		if (clause->indexcol == 0 && !clause->lossy &&
-			!(IsA(expr, NullTest) &&
-			  ((NullTest *) expr)->nulltesttype == IS_NOT_NULL))
-			return false;
-	}
-	return true;
-}
-
 /* The index's conditions on attributes; *radius says if there is a radius. */
 static List *
 cost_attribute_quals(List *indexclauses, bool *radius)
@@ -219,8 +193,7 @@ typedef struct EcpCost
 	Cost		rest_cpu;
 } EcpCost;
 
-/* Compute it; false if there can be no such scan. */
-static bool
+static void
 cost_compute(PlannerInfo *root, IndexPath *path, double loop_count,
 			 EcpCost *cost)
 {
@@ -233,11 +206,6 @@ cost_compute(PlannerInfo *root, IndexPath *path, double loop_count,
 	double		share;
 	bool		radius;
 	List	   *quals = cost_attribute_quals(path->indexclauses, &radius);
-
-	if (list_length(path->indexorderbys) > 1 ||
-		(path->indexorderbys == NIL && !radius) ||
-		!cost_clauses_are_ours(path->indexclauses) || info->hypothetical)
-		return false;
 
 	share = clauselist_selectivity(root, quals, info->rel->relid, JOIN_INNER,
 								   NULL);
@@ -270,7 +238,6 @@ cost_compute(PlannerInfo *root, IndexPath *path, double loop_count,
 		rows * (cpu_index_tuple_cost +
 				2.0 * cpu_operator_cost * log2(Max(rows, 2)));
 	cost->pages = (input.probes + input.levels) * input.pages;
-	return true;
 }
 
 void
@@ -286,12 +253,12 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	*selectivity = info->rel->tuples > 0 ?
 		Min(info->tuples / info->rel->tuples, 1) : 1;
 
-	if (!cost_compute(root, path, loop_count, &cost))
+	if (info->hypothetical)
 	{
-		*startup = *total = ECP_COST_NEVER;
-		ecp_disable_path(&path->path);
+		*startup = *total = disable_cost;
 		return;
 	}
+	cost_compute(root, path, loop_count, &cost);
 	*selectivity *= cost.share;
 	*startup = cost.descent + cost.first_io + cost.first_cpu;
 	*total = *startup + cost.rest_io + cost.rest_cpu;
@@ -329,9 +296,7 @@ ecp_cost_partial(PlannerInfo *root, IndexPath *path)
 							 Max(path->indexinfo->pages, 1.0), 1);
 	Cost		startup;
 
-	if (path->path.parallel_workers == 0 ||
-		!cost_compute(root, path, 1, &cost))
-		return;
+	cost_compute(root, path, 1, &cost);
 	startup = saved * (cost.first_cpu + (1 - cached) * cost.first_io);
 	path->path.startup_cost -= startup;
 	path->path.total_cost -= startup +

@@ -1,7 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_path.c
- *	  Plans that the planner does not find by itself.
+ *	  The paths of ecp indexes.
+ *
+ * Core would offer scans that no ecp index can do (without an order, by two
+ * distances, with a list of radii): it knows only what an access method can
+ * do in general, and a cost is no way to refuse, because any other may be
+ * higher by the settings.  So the first hook hides our indexes from it, and
+ * the second makes all their paths.  The library is loaded whenever there is
+ * such an index, because the planner calls its handler.
+ *
+ * A path has an order by the distance, a radius, or both, and all conditions
+ * that the index can check.  Some of these core would not find:
  *
  *	 WHERE v <-> q < r			the rows within a radius: not "column operator
  *								value", but the index can answer it, with
@@ -11,15 +21,8 @@
  *	 WHERE flag, NOT flag		before 16 core takes a Boolean column for a
  *								condition only with its own access methods
  *
- *	 scans by several processes	core has made them, but with the wrong cost
- *
- *	 SELECT id ... ORDER BY v <-> q LIMIT k		core makes the scan compute v <-> q
- *								of each row that it returns, for nobody
- *
- * For each ecp index of a table we make the path with all conditions that the
- * index can check, if one of them is of these kinds; add_path() compares it
- * with the others.  The library is loaded whenever there is such an index,
- * because the planner calls its handler.
+ * The third hook is for SELECT id ... ORDER BY v <-> q LIMIT k: core makes the
+ * scan compute v <-> q of each row that it returns, which nothing reads.
  *
  * A radius becomes the condition "v <operator> (q, r)" with the operator that
  * the vector's operator family has at strategy 2, whose right side is a row
@@ -45,6 +48,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "optimizer/plancat.h"
 #include "optimizer/planner.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
@@ -53,6 +57,7 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+static get_relation_info_hook_type path_previous_relation_hook;
 static set_rel_pathlist_hook_type path_previous_hook;
 static create_upper_paths_hook_type path_previous_upper_hook;
 
@@ -65,8 +70,8 @@ typedef struct PathMatch
 	Expr	   *order;			/* v <-> q that the query orders by, or NULL */
 	Node	   *order_query;	/* its q */
 	List	   *clauses;		/* IndexClauses */
-	bool		special;		/* one of them is of our kinds */
-	bool		radius;
+	bool		radius;			/* one of them is a radius */
+	bool		null_vector;	/* the query wants rows that are not there */
 	bool		nearest;		/* not all rows are asked for */
 } PathMatch;
 
@@ -83,6 +88,7 @@ typedef struct PathDistance
 {
 	Node	   *column;
 	Node	   *query;			/* does not change during the scan */
+	Oid			sortfamily;		/* of the operators that order it */
 } PathDistance;
 
 static bool
@@ -107,11 +113,16 @@ path_match_distance(const PathMatch *match, Node *node,
 			!match_index_to_operand(distance->column, 0, index))
 			return false;
 	}
-	return OidIsValid(get_op_opfamily_sortfamily(opno, index->opfamily[0])) &&
+	distance->sortfamily = get_op_opfamily_sortfamily(opno,
+													  index->opfamily[0]);
+	return OidIsValid(distance->sortfamily) &&
 		path_is_value(match, distance->query);
 }
 
-/* Does the query order by the distance, and by nothing else? */
+/*
+ * Does the query order by the distance?  What else it orders by is left to an
+ * incremental sort.
+ */
 static void
 path_match_order(PathMatch *match)
 {
@@ -119,7 +130,7 @@ path_match_order(PathMatch *match)
 	EquivalenceMemberIterator it;
 	EquivalenceMember *member;
 
-	if (list_length(match->root->query_pathkeys) != 1)
+	if (match->root->query_pathkeys == NIL)
 		return;
 	key = linitial_node(PathKey, match->root->query_pathkeys);
 	if (!ecp_pathkey_is_ascending(key) || key->pk_nulls_first ||
@@ -132,7 +143,8 @@ path_match_order(PathMatch *match)
 		OpExpr	   *op;
 
 		if (!bms_equal(member->em_relids, match->rel->relids) ||
-			!path_match_distance(match, (Node *) member->em_expr, &distance))
+			!path_match_distance(match, (Node *) member->em_expr, &distance) ||
+			distance.sortfamily != key->pk_opfamily)
 			continue;
 
 		/* the executor wants the index's column on the left */
@@ -247,18 +259,24 @@ path_match_radius(PathMatch *match, RestrictInfo *rinfo)
 																  (Node *) ball),
 								  InvalidOid, InvalidOid),
 					true, 0);
-	match->radius = match->special = true;
+	match->radius = true;
 }
 
-/* IS NOT NULL of the vector, which need not be checked again. */
+/*
+ * IS NOT NULL of the vector need not be checked again.  Rows of which it is
+ * NULL are not in the index.
+ */
 static void
-path_match_not_null(PathMatch *match, RestrictInfo *rinfo)
+path_match_null_test(PathMatch *match, RestrictInfo *rinfo)
 {
 	NullTest   *test = (NullTest *) rinfo->clause;
 
-	if (IsA(test, NullTest) && test->nulltesttype == IS_NOT_NULL &&
-		!test->argisrow &&
-		match_index_to_operand((Node *) test->arg, 0, match->index))
+	if (!IsA(test, NullTest) || test->argisrow ||
+		!match_index_to_operand((Node *) test->arg, 0, match->index))
+		return;
+	if (test->nulltesttype == IS_NULL)
+		match->null_vector = true;
+	else
 		path_add_clause(match, rinfo, NULL, false, 0);
 }
 
@@ -313,19 +331,30 @@ path_match_array(PathMatch *match, RestrictInfo *rinfo, int column)
 		!path_is_value(match, lsecond(op->args)))
 		return false;
 	path_add_clause(match, rinfo, NULL, false, column);
-	match->special = true;
 	return true;
 }
 
-/* "column" or "NOT column", of a Boolean attribute. */
+/* "column", "NOT column", "column IS TRUE" or "IS FALSE", of a Boolean. */
 static bool
 path_match_boolean(PathMatch *match, RestrictInfo *rinfo, int column)
 {
 	Node	   *node = (Node *) rinfo->clause;
-	bool		value = !is_notclause(node);
+	bool		value = true;
 
-	if (!value)
+	if (is_notclause(node))
+	{
 		node = (Node *) get_notclausearg((Expr *) node);
+		value = false;
+	}
+	else if (IsA(node, BooleanTest))
+	{
+		BooleanTest *test = (BooleanTest *) node;
+
+		if (test->booltesttype != IS_TRUE && test->booltesttype != IS_FALSE)
+			return false;
+		node = (Node *) test->arg;
+		value = test->booltesttype == IS_TRUE;
+	}
 	if (!op_in_opfamily(BooleanEqualOperator, match->index->opfamily[column]) ||
 		!match_index_to_operand(node, column, match->index))
 		return false;
@@ -335,7 +364,6 @@ path_match_boolean(PathMatch *match, RestrictInfo *rinfo, int column)
 								  (Expr *) makeBoolConst(value, false),
 								  InvalidOid, InvalidOid),
 					false, column);
-	match->special = true;
 	return true;
 }
 
@@ -433,58 +461,63 @@ path_wants_nearest(const PlannerInfo *root)
 		root->tuple_fraction >= 1;
 }
 
-/* The path that uses an index for all that it can, if core makes none. */
+/* The conditions that an index can check, in the order of its columns. */
+static void
+path_match_clauses(PathMatch *match)
+{
+	IndexOptInfo *index = match->index;
+
+	for (int column = 0; column < index->nkeycolumns; column++)
+	{
+		ListCell   *lc;
+
+		foreach(lc, index->indrestrictinfo)
+		{
+			RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+			if (rinfo->pseudoconstant ||
+				!restriction_is_securely_promotable(rinfo, match->rel))
+				continue;
+			if (column > 0)
+				(void) path_match_attribute(match, rinfo, column);
+			else
+			{
+				path_match_radius(match, rinfo);
+				path_match_null_test(match, rinfo);
+			}
+		}
+	}
+}
+
+/* Offer the scans of an index: by one process, and by several. */
 static void
 path_add_index(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index)
 {
 	PathMatch	match = {0};
 	List	   *orders = NIL;
 	List	   *order_columns = NIL;
+	List	   *pathkeys = NIL;
 	bool		index_only;
-	ListCell   *lc;
 
 	match.root = root;
 	match.rel = rel;
 	match.index = index;
 	path_match_order(&match);
 	match.nearest = match.order && path_wants_nearest(root);
-
-	/* the executor takes the conditions by column */
-	foreach(lc, index->indrestrictinfo)
-	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
-
-		if (!rinfo->pseudoconstant &&
-			restriction_is_securely_promotable(rinfo, rel))
-		{
-			path_match_radius(&match, rinfo);
-			path_match_not_null(&match, rinfo);
-		}
-	}
-	for (int column = 1; column < index->nkeycolumns; column++)
-	{
-		foreach(lc, index->indrestrictinfo)
-		{
-			RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
-
-			if (!rinfo->pseudoconstant &&
-				restriction_is_securely_promotable(rinfo, rel))
-				(void) path_match_attribute(&match, rinfo, column);
-		}
-	}
-	if (!match.special || (match.order == NULL && !match.radius))
+	path_match_clauses(&match);
+	if ((match.order == NULL && !match.radius) || match.null_vector)
 		return;
 
 	if (match.order)
 	{
 		orders = list_make1(match.order);
 		order_columns = list_make1_int(0);
+		pathkeys = list_make1(linitial(root->query_pathkeys));
 	}
 	index_only = path_is_index_only(&match);
 	add_path(rel, (Path *)
 			 create_index_path(root, index, match.clauses, orders,
-							   order_columns,
-							   match.order ? root->query_pathkeys : NIL,
+							   order_columns, pathkeys,
 							   ForwardScanDirection, index_only,
 							   bms_copy(rel->lateral_relids), 1.0, false));
 	if (rel->consider_parallel && bms_is_empty(rel->lateral_relids))
@@ -492,52 +525,47 @@ path_add_index(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index)
 		IndexPath  *partial;
 
 		partial = create_index_path(root, index, match.clauses, orders,
-									order_columns,
-									match.order ? root->query_pathkeys : NIL,
+									order_columns, pathkeys,
 									ForwardScanDirection, index_only, NULL,
 									1.0, true);
 		if (partial->path.parallel_workers > 0)
-			rel->partial_pathlist = lappend(rel->partial_pathlist, partial);
+		{
+			ecp_cost_partial(root, partial);
+			add_partial_path(rel, (Path *) partial);
+		}
 	}
 }
 
-/*
- * Is it a scan of our indexes?
- */
+static bool
+path_index_is_ours(const IndexOptInfo *index)
+{
+	return index->amcostestimate == ecpcostestimate;
+}
+
+/* Is it a scan of our indexes? */
 static bool
 path_is_ours(const Path *path)
 {
 	return IsA(path, IndexPath) &&
-		((const IndexPath *) path)->indexinfo->amcostestimate == ecpcostestimate;
+		path_index_is_ours(((const IndexPath *) path)->indexinfo);
 }
 
-/*
- * Scans by several processes have got the cost of scans by one: see
- * ecp_cost_partial().  The list is kept in the order of costs.
- */
+/* Hide our indexes from core, which could not add a path of theirs now. */
 static void
-path_correct_partial(PlannerInfo *root, RelOptInfo *rel)
+path_relation_hook(PlannerInfo *root, Oid relid, bool inhparent,
+				   RelOptInfo *rel)
 {
-	List	   *ours = NIL;
-	List	   *others = NIL;
 	ListCell   *lc;
 
-	foreach(lc, rel->partial_pathlist)
+	if (path_previous_relation_hook)
+		path_previous_relation_hook(root, relid, inhparent, rel);
+	foreach(lc, rel->indexlist)
 	{
-		Path	   *path = lfirst(lc);
+		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
 
-		if (path_is_ours(path))
-			ours = lappend(ours, path);
-		else
-			others = lappend(others, path);
-	}
-	if (ours == NIL)
-		return;
-	rel->partial_pathlist = others;
-	foreach(lc, ours)
-	{
-		ecp_cost_partial(root, lfirst(lc));
-		add_partial_path(rel, lfirst(lc));
+		if (path_index_is_ours(index))
+			index->amhasgettuple = index->amcanparallel =
+				index->amcanorderbyop = false;
 	}
 }
 
@@ -554,11 +582,10 @@ path_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	{
 		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
 
-		if (index->amcostestimate == ecpcostestimate &&
+		if (path_index_is_ours(index) && !index->hypothetical &&
 			(index->indpred == NIL || index->predOK))
 			path_add_index(root, rel, index);
 	}
-	path_correct_partial(root, rel);
 }
 
 /*
@@ -665,6 +692,8 @@ path_upper_hook(PlannerInfo *root, UpperRelationKind stage,
 void
 ecp_path_init(void)
 {
+	path_previous_relation_hook = get_relation_info_hook;
+	get_relation_info_hook = path_relation_hook;
 	path_previous_hook = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = path_hook;
 	path_previous_upper_hook = create_upper_paths_hook;

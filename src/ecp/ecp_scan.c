@@ -6,10 +6,9 @@
  *
  * The executor's side of ecp_search.c.  A scan orders by one distance and
  * may have conditions on key attributes, which become a filter (ecp_attr.c),
- * and a radius (ecp_path.c), without which it must have the order;
- * the planner offers nothing else (ecp_cost.c), and what it should offer
- * nevertheless is refused here, because rows with a NULL vector are not in
- * the index and would be lost without a word.
+ * and a radius (ecp_path.c), without which it must have the order.  ecp_path.c
+ * offers nothing else to the planner.  Another extension may: what a scan
+ * cannot do is refused here, because its answer would be wrong without a word.
  *
  * Distances are exact, so the executor is never asked to recheck the order.
  * In an index-only scan, ecp_return.c makes rows of what the search finds.
@@ -32,6 +31,7 @@
 #include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/float.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -75,18 +75,56 @@ ecpbeginscan(Relation index, int nkeys, int norderbys)
 	return scan;
 }
 
+static void
+scan_refuse(const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot scan an ecp index in this way"),
+			 errdetail_internal("%s", detail),
+			 errhint("Look for an extension that changes what the planner may choose.")));
+}
+
+/* Refuse what a scan cannot do; its keys have been set. */
+static void
+scan_check_keys(IndexScanDesc scan)
+{
+	int			nradii = 0;
+
+	if (scan->numberOfOrderBys > 1)
+		scan_refuse(_("It can order by one distance only."));
+	for (int i = 0; i < scan->numberOfKeys; i++)
+	{
+		const ScanKeyData *key = &scan->keyData[i];
+
+		if (key->sk_attno != 1)
+			continue;
+		if (key->sk_flags & SK_SEARCHNOTNULL)
+			continue;			/* true of all rows in the index */
+		if (key->sk_flags & SK_SEARCHNULL)
+			scan_refuse(_("It does not have rows whose vector is NULL."));
+		if (key->sk_strategy != ECP_RADIUS_STRATEGY ||
+			(key->sk_flags & ~SK_ISNULL) != 0 || ++nradii > 1)
+			scan_refuse(_("It can have one radius, and no other condition on the vector."));
+	}
+	if (scan->numberOfOrderBys == 0 && nradii == 0)
+		scan_refuse(_("It must order by a distance or have a radius."));
+}
+
 /*
  * What is searched for, and how far: from the ORDER BY and from a condition
- * with a row (query, radius), which is of the same query if both are there.
+ * with a row (query, radius), which must be of the same query if both are
+ * there.
  */
 static void
 scan_set_query(IndexScanDesc scan)
 {
 	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+	bool		ordered = scan->numberOfOrderBys > 0;
 
 	so->query = (Datum) 0;
 	so->query_isnull = true;
-	if (scan->numberOfOrderBys > 0)
+	if (ordered)
 	{
 		so->query = scan->orderByData->sk_argument;
 		so->query_isnull = (scan->orderByData->sk_flags & SK_ISNULL) != 0;
@@ -96,25 +134,33 @@ scan_set_query(IndexScanDesc scan)
 	{
 		ScanKey		key = &scan->keyData[i];
 		HeapTupleHeader ball;
-		Datum		radius;
-		bool		isnull;
+		Datum		centre = (Datum) 0;
+		Datum		radius = (Datum) 0;
+		bool		centre_isnull = true;
+		bool		radius_isnull = true;
 
 		if (key->sk_attno != 1 || key->sk_strategy != ECP_RADIUS_STRATEGY)
 			continue;
-		if (key->sk_flags & SK_ISNULL)
+		if ((key->sk_flags & SK_ISNULL) == 0)
 		{
-			so->never = true;
-			continue;
+			ball = DatumGetHeapTupleHeader(key->sk_argument);
+			centre = GetAttributeByNum(ball, 1, &centre_isnull);
+			radius = GetAttributeByNum(ball, 2, &radius_isnull);
 		}
-		ball = DatumGetHeapTupleHeader(key->sk_argument);
-		so->query = GetAttributeByNum(ball, 1, &so->query_isnull);
-		radius = GetAttributeByNum(ball, 2, &isnull);
 
 		/* no distance is less than NULL, nor that from NULL than anything */
-		if (so->query_isnull || isnull)
+		if (centre_isnull || radius_isnull)
+		{
 			so->never = true;
-		else
-			ecp_search_set_radius(so->search, DatumGetFloat8(radius));
+			return;
+		}
+		if (ordered &&
+			(so->query_isnull ||
+			 !datum_image_eq(so->query, centre, false, -1)))
+			scan_refuse(_("It can order by the distance from the centre of the radius only."));
+		so->query = centre;
+		so->query_isnull = false;
+		ecp_search_set_radius(so->search, DatumGetFloat8(radius));
 	}
 }
 
@@ -138,19 +184,6 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 {
 	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
 	MemoryContext old;
-	bool		within = false;
-
-	for (int i = 0; i < scan->numberOfKeys && keys; i++)
-	{
-		if (keys[i].sk_attno == 1 && keys[i].sk_strategy == ECP_RADIUS_STRATEGY)
-			within = true;
-	}
-	if (scan->numberOfOrderBys > 1 || (scan->numberOfOrderBys == 0 && !within))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 scan->numberOfOrderBys == 0 ?
-				 errmsg("cannot scan an ecp index without ORDER BY") :
-				 errmsg("an ecp index can order by one distance only")));
 
 	scan_finish(scan);
 	if (scan->xs_want_itup && so->only == NULL)
@@ -163,16 +196,8 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 	if (keys && nkeys > 0)
 		memmove(scan->keyData, keys, nkeys * sizeof(ScanKeyData));
 
-	for (int i = 0; i < scan->numberOfKeys; i++)
-	{
-		/* of other conditions on the vector, only this one says nothing new */
-		if (scan->keyData[i].sk_attno == 1 &&
-			scan->keyData[i].sk_strategy != ECP_RADIUS_STRATEGY &&
-			(scan->keyData[i].sk_flags & SK_SEARCHNOTNULL) == 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("an ecp index does not have rows whose vector is NULL")));
-	}
+	scan_check_keys(scan);
+
 	MemoryContextReset(so->context);
 	old = MemoryContextSwitchTo(so->context);
 	ecp_search_set_filter(so->search,
