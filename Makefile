@@ -58,7 +58,7 @@ endif
 # environment.
 
 export PG_CONFIG
-.PHONY: deps test test-tiny lint indent demo demo-stop test-assert test-discard test-asan test-valgrind test-neon coverage kernels-speed bench
+.PHONY: deps test test-tiny damage lint indent demo demo-stop test-assert test-discard test-asan test-valgrind test-neon coverage kernels-speed bench
 
 deps:
 	@src/tools/deps.sh test
@@ -69,6 +69,11 @@ test: deps
 # betree with few items a page, so that little data makes a high tree
 test-tiny: deps
 	@COPT=-DBETREE_TINY BETREE_TINY=1 test/run tap:022_betree_differential tap:023_betree_options
+
+# test/torture/README tells what DAMAGE can be
+damage: deps
+	@test/torture/damage --am ecp $(DAMAGE)
+	@test/torture/damage --am betree $(DAMAGE)
 
 lint: all
 	@src/tools/lint.sh
