@@ -32,6 +32,7 @@
 #include "device/device_model.h"
 #include "device/device_profile.h"
 #include "ecp/ecp_build.h"
+#include "ecp/ecp_stat.h"
 #include "ecp/ecp_target.h"
 #include "miscadmin.h"
 #include "optimizer/cost.h"
@@ -861,6 +862,7 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 	ecp_recall_calibrate(&build, build_seconds(&build) * ECP_SHARE_CALIBRATE);
 	ecp_build_phase(&build, -1, 0);
 	build_end_team(&build);
+	ecp_stat_create(index);
 	build_write_meta(index, MAIN_FORKNUM, &build.state.meta);
 
 	ecp_files_end(build.files);

@@ -18,6 +18,11 @@
  * compared by wal_consistency_checking; it may be missing, torn or empty, and
  * is copied and dropped with the index.
  *
+ * The page is made with the index.  Searches and commits do not make it, as they
+ * must not fail, where the disk is full, for the sake of hints: without a page
+ * sessions keep their figures to themselves.  An unlogged index has none after a
+ * crash; ecp_stat_reset() makes a new one.
+ *
  * So the figures survive a restart.  A crash may lose what was flushed since
  * the last checkpoint; a standby has those of its base backup at best, and its
  * sessions keep their own to themselves; REINDEX begins anew.
@@ -33,6 +38,7 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "access/xloginsert.h"
 #include "catalog/pg_class.h"
 #include "ecp/ecp_living.h"
 #include "ecp/ecp_stat.h"
@@ -164,14 +170,14 @@ stat_forget(Oid index)
 /* ---- the page ---- */
 
 static void
-stat_page_init(Page page)
+stat_page_init(Page page, TimestampTz reset)
 {
 	EcpStatPage stat = StatPageGet(page);
 
 	PageInit(page, BLCKSZ, 0);
 	stat->ecps_magic = STAT_MAGIC;
 	stat->ecps_ncounters = ECP_STAT_NCOUNTERS;
-	stat->ecps_reset = GetCurrentTimestamp();
+	stat->ecps_reset = reset;
 	((PageHeader) page)->pd_lower += sizeof(EcpStatPageData);
 }
 
@@ -190,10 +196,26 @@ stat_page_exists(Relation index)
 		RelationGetNumberOfBlocksInFork(index, STAT_FORK) > STAT_BLKNO;
 }
 
-/* The page, pinned; made if it is not there. */
+/* The page, locked; what is damaged counts as nothing. */
 static Buffer
-stat_buffer(Relation index)
+stat_buffer(Relation index, int lockmode)
 {
+	Buffer		buffer = ReadBufferExtended(index, STAT_FORK, STAT_BLKNO,
+											RBM_ZERO_ON_ERROR, NULL);
+
+	LockBuffer(buffer, lockmode);
+	return buffer;
+}
+
+/*
+ * Make the page, or begin it anew, for those who may extend files and fail.
+ * It is logged, so that a standby has it when it is promoted.
+ */
+static void
+stat_page_create(Relation index, TimestampTz reset)
+{
+	Buffer		buffer;
+
 	if (!stat_page_exists(index))
 	{
 		LockRelationForExtension(index, ExclusiveLock);
@@ -204,23 +226,37 @@ stat_buffer(Relation index)
 											 RBM_NORMAL, NULL));
 		UnlockRelationForExtension(index, ExclusiveLock);
 	}
-	/* what is damaged counts as nothing */
-	return ReadBufferExtended(index, STAT_FORK, STAT_BLKNO, RBM_ZERO_ON_ERROR,
-							  NULL);
+	buffer = stat_buffer(index, BUFFER_LOCK_EXCLUSIVE);
+	START_CRIT_SECTION();
+	stat_page_init(BufferGetPage(buffer), reset);
+	MarkBufferDirty(buffer);
+	if (RelationNeedsWAL(index))
+		log_newpage_buffer(buffer, true);
+	END_CRIT_SECTION();
+	UnlockReleaseBuffer(buffer);
 }
 
-/* Add to the page, or begin it anew. */
-static void
-stat_page_change(Relation index, const uint64 *counters, bool reset)
+/* Make the page of a new index. */
+void
+ecp_stat_create(Relation index)
 {
-	Buffer		buffer = stat_buffer(index);
-	Page		page = BufferGetPage(buffer);
+	stat_page_create(index, 0);
+}
 
-	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	if (reset || !stat_page_is_valid(page))
-		stat_page_init(page);
-	for (int i = 0; counters && i < ECP_STAT_NCOUNTERS; i++)
-		StatPageGet(page)->ecps_counters[i] += counters[i];
+/* Add to the page, which is there. */
+static void
+stat_page_add(Relation index, const uint64 *counters)
+{
+	Buffer		buffer = stat_buffer(index, BUFFER_LOCK_EXCLUSIVE);
+	Page		page = BufferGetPage(buffer);
+	EcpStatPage stat = StatPageGet(page);
+
+	if (!stat_page_is_valid(page))
+		stat_page_init(page, 0);
+	if (stat->ecps_reset == 0)
+		stat->ecps_reset = GetCurrentTimestamp();
+	for (int i = 0; i < ECP_STAT_NCOUNTERS; i++)
+		stat->ecps_counters[i] += counters[i];
 	MarkBufferDirtyHint(buffer, true);
 	UnlockReleaseBuffer(buffer);
 }
@@ -267,14 +303,16 @@ stat_flush(void)
 		bool		busy;
 		Relation	index = stat_open(pending->index, &busy);
 
-		if (busy)
-			continue;
 		if (index)
 		{
-			stat_page_change(index, pending->counters, false);
+			/* without a page, the session has them to itself */
+			busy = !stat_page_exists(index);
+			if (!busy)
+				stat_page_add(index, pending->counters);
 			relation_close(index, AccessShareLock);
 		}
-		stat_forget(pending->index);
+		if (!busy)
+			stat_forget(pending->index);
 	}
 }
 
@@ -341,11 +379,9 @@ ecp_stat_get(PG_FUNCTION_ARGS)
 	index = stat_open(oid, &busy);
 	if (index && stat_page_exists(index))
 	{
-		Buffer		buffer = ReadBufferExtended(index, STAT_FORK, STAT_BLKNO,
-												RBM_ZERO_ON_ERROR, NULL);
+		Buffer		buffer = stat_buffer(index, BUFFER_LOCK_SHARE);
 		Page		page = BufferGetPage(buffer);
 
-		LockBuffer(buffer, BUFFER_LOCK_SHARE);
 		if (stat_page_is_valid(page))
 		{
 			memcpy(counters, StatPageGet(page)->ecps_counters,
@@ -387,7 +423,7 @@ ecp_stat_reset(PG_FUNCTION_ARGS)
 	PreventCommandDuringRecovery("ecp_stat_reset()");
 	if (stat_pending)
 		stat_forget(oid);
-	stat_page_change(index, NULL, true);
+	stat_page_create(index, GetCurrentTimestamp());
 	relation_close(index, AccessShareLock);
 	PG_RETURN_VOID();
 }

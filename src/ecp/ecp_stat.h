@@ -36,6 +36,7 @@ typedef enum EcpStatCounter
 	ECP_STAT_NCOUNTERS
 } EcpStatCounter;
 
+extern void ecp_stat_create(Relation index);
 extern void ecp_stat_count(Relation index, EcpStatCounter counter, uint64 n);
 extern void ecp_stat_count_search(Relation index, const EcpSearchStats *stats);
 extern void ecp_stat_add_search(EcpSearchStats *totals,

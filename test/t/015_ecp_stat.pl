@@ -63,6 +63,40 @@ is( $primary->safe_psql(
 $locker->query_safe('ROLLBACK');
 $locker->quit;
 
+# They are hints: where there is no page, and no room for one, nothing fails, and
+# no reader makes a file.
+$primary->safe_psql('postgres', 'CREATE TABLE full_t AS TABLE t');
+$primary->safe_psql('postgres',
+	'CREATE INDEX full_i ON full_t USING ecp (v)');
+my $page = relation_path($primary, 'full_i', 'fsm');
+my $full =
+	'SELECT id FROM full_t ORDER BY v <-> (SELECT v FROM t WHERE id = 7)'
+  . ' LIMIT 10 \g /dev/null';
+my $log = -s $primary->logfile;
+foreach my $missing (0, 1)
+{
+	$primary->stop;
+	unlink $page                or die "could not remove \"$page\": $!\n";
+	symlink('/dev/full', $page) or die "could not link: $!\n" if !$missing;
+	$primary->start;
+	is( $primary->safe_psql(
+			'postgres',
+			"SET enable_seqscan = off;\n$full\n$full\n"
+			  . "BEGIN; INSERT INTO t VALUES (-1, NULL);\n$full\nCOMMIT;\n$full\n"
+			  . "SELECT scans FROM ecp_stat_get('full_i')"),
+		'4',
+		'a session without a page has its figures for itself');
+}
+ok(!-e $page, 'no search has made a page');
+unlike(slurp_file($primary->logfile, $log),
+	qr/ERROR|FATAL|PANIC/, 'nothing has failed');
+$primary->safe_psql('postgres', "SELECT ecp_stat_reset('full_i')");
+ok(-s $page, 'a reset makes it');
+$primary->safe_psql('postgres', "SET enable_seqscan = off;\n$full");
+ok( $primary->poll_query_until(
+		'postgres', "SELECT scans FROM ecp_stat_get('full_i')", '1'),
+	'where the figures are then');
+
 $primary->restart;
 is($primary->safe_psql('postgres', $counted), '310', 'after a restart');
 $primary->safe_psql('postgres', 'CHECKPOINT');
