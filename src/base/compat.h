@@ -243,4 +243,12 @@ typedef struct EquivalenceMemberIterator
 #define ecp_restrict_search_path()	((void) 0)
 #endif
 
+/*
+ * Does this process hold a lock on the contents of a buffer?  For those who
+ * include storage/buf_internals.h.
+ */
+#define EcpBufferIsLocked(buffer) \
+	(!BufferIsLocal(buffer) && \
+	 LWLockHeldByMe(BufferDescriptorGetContentLock(GetBufferDescriptor((buffer) - 1))))
+
 #endif							/* ECP_COMPAT_H */

@@ -86,8 +86,7 @@ betree_check_page(BetreeRel *bt, Buffer buf, int kind, int level)
 void
 betree_lock(BetreeRel *bt, Buffer buf, int lockmode)
 {
-	if (!BufferIsLocal(buf) &&
-		LWLockHeldByMe(BufferDescriptorGetContentLock(GetBufferDescriptor(buf - 1))))
+	if (EcpBufferIsLocked(buf))
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
 				 errmsg("index \"%s\" refers to block %u from below or twice",

@@ -34,6 +34,7 @@
 #include "fmgr.h"
 #include "lib/bloomfilter.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
@@ -227,6 +228,26 @@ check_entry_page(EcpCheck *check, const EcpRun *run, int level,
 	}
 }
 
+/*
+ * An entry page of a run behind those in use: rows on it would be found by
+ * nobody (I5).
+ */
+static void
+check_unused_page(EcpCheck *check, const EcpRun *run, uint32 pageno)
+{
+	Buffer		buffer;
+
+	CHECK_FOR_INTERRUPTS();
+	if (!ecp_block_exists(check->index, run->blk + pageno))
+		return;
+	buffer = ecp_buffer_get(check->index, run->blk + pageno,
+							BUFFER_LOCK_SHARE);
+	if (ecp_space_owner(BufferGetPage(buffer)) == run->run)
+		ecp_report_corrupt(check->index, run->blk + pageno,
+						   "The page is in use, but its run does not say so.");
+	UnlockReleaseBuffer(buffer);
+}
+
 /* All pages of a run, which the caller has read the header of. */
 static void
 check_run(EcpCheck *check, const EcpRun *run, int level, bool present)
@@ -234,10 +255,9 @@ check_run(EcpCheck *check, const EcpRun *run, int level, bool present)
 	const EcpRunHeaderData *header = &run->header;
 	PGAlignedBlock copy;
 
-	if (header->ecpr_hw_page < 1 ||
-		header->ecpr_free_hint > header->ecpr_hw_page)
+	if ((header->ecpr_flags & ECP_RUN_FREED) != 0)
 		ecp_report_corrupt(check->index, run->blk,
-						   "The run's marks of used pages are out of order.");
+						   "A run that is in use is marked as free.");
 	if (check->locked_out)
 	{
 		if (EcpBlockMap(run->blk) != EcpBlockMap(run->blk + header->ecpr_npages - 1))
@@ -252,6 +272,9 @@ check_run(EcpCheck *check, const EcpRun *run, int level, bool present)
 			ecp_report_moved(check->index, run->blk + p);
 		check_entry_page(check, run, level, p, (Page) copy.data, present);
 	}
+	for (uint32 p = header->ecpr_hw_page;
+		 check->locked_out && p < header->ecpr_entry_pages; p++)
+		check_unused_page(check, run, p);
 }
 
 /* A cluster of any level; "present" or retired. */
@@ -340,33 +363,25 @@ static void
 check_retired(EcpCheck *check)
 {
 	EcpMetaPageData *meta = &check->state.meta;
-	BlockNumber blk = meta->ecpm_retired_head;
 	BlockNumber last = InvalidBlockNumber;
-	uint32		version = 0;
 	uint32		npages = 0;
+	EcpRetiredWalk walk;
+	EcpRun		head;
 
-	while (blk != InvalidBlockNumber)
+	ecp_retired_begin(&check->state, &walk);
+	while (ecp_retired_next(check->index, &check->state, &walk, &head))
 	{
-		EcpRun		head;
 		EcpRun	   *runs;
 		int			nruns;
 
-		/* a ring would claim a block twice */
-		ecp_retired_read(check->index, &check->state, blk, &head);
-		if (head.header.ecpr_retired_v < version ||
-			head.header.ecpr_retired_v > meta->ecpm_sversion)
-			ecp_report_corrupt(check->index, blk,
-							   "The retired queue is not in the order of versions.");
-		version = head.header.ecpr_retired_v;
-		check_cluster(check, head.header.ecpr_level, blk, head.run, false);
+		check_cluster(check, head.header.ecpr_level, head.blk, head.run, false);
 		nruns = ecp_cluster_runs(check->index, &check->state,
-								 head.header.ecpr_level, blk, head.run,
+								 head.header.ecpr_level, head.blk, head.run,
 								 InvalidBuffer, &runs);
 		for (int r = 0; r < nruns; r++)
 			npages += runs[r].header.ecpr_npages;
 		pfree(runs);
-		last = blk;
-		blk = head.header.ecpr_retired_next;
+		last = head.blk;
 	}
 	if (last != meta->ecpm_retired_tail)
 		ecp_report_corrupt(check->index, ECP_META_BLKNO,
@@ -425,7 +440,8 @@ check_map(EcpCheck *check)
 			continue;
 		buffer = ecp_buffer_get(check->index, EcpMapBlock(mapno),
 								BUFFER_LOCK_SHARE);
-		if (PageIsNew(BufferGetPage(buffer)) && mapno > 0)
+		if (PageIsNew(BufferGetPage(buffer)) && mapno > 0 &&
+			pg_popcount((const char *) seen, ECP_MAP_BYTES) == 0)
 		{
 			/* extended, and not used before a crash */
 			UnlockReleaseBuffer(buffer);

@@ -287,13 +287,10 @@ batch_prefetch(EcpKnn *knn, int current, int *next, int end)
 		BlockNumber blk = pg_atomic_read_u32(&cluster->blk);
 		uint32		npages = Min(cluster->npages, ECP_RUN_PAGES_MAX);
 
-		if (blk + npages < blk || !ecp_block_exists(knn->index, blk))
-			continue;			/* reading it will report it */
 		if (!EcpSweepIsJump(sweep, pg_atomic_read_u32(&before->blk) +
 							before->npages, blk))
 			continue;
-		for (uint32 i = 0; i < npages; i++)
-			PrefetchBuffer(knn->index, MAIN_FORKNUM, blk + i);
+		ecp_probe_prefetch(knn->index, blk, npages);
 	}
 }
 

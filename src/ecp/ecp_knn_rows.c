@@ -80,7 +80,7 @@ ecp_sweep_to(EcpSweep *sweep, BlockNumber blk, uint32 npages)
 		sweep->cold--;
 
 	if (sweep->cold > 0 && blk > sweep->next &&
-		blk - sweep->next <= sweep->gap)
+		blk - sweep->next <= sweep->gap && ecp_block_exists(sweep->rel, blk))
 	{
 		if (sweep->strategy == NULL)
 			sweep->strategy = GetAccessStrategy(BAS_BULKREAD);
@@ -132,7 +132,8 @@ fetch_prefetch(const EcpSweep *sweep, const FetchItem *items, int nitems,
 		BlockNumber before = FetchItemBlock(&items[*next - 1]);
 		BlockNumber blk = FetchItemBlock(&items[*next]);
 
-		if (blk != before && EcpSweepIsJump(sweep, before + 1, blk))
+		if (blk != before && EcpSweepIsJump(sweep, before + 1, blk) &&
+			ecp_block_exists(sweep->rel, blk))
 			PrefetchBuffer(sweep->rel, MAIN_FORKNUM, blk);
 	}
 }

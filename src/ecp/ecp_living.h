@@ -43,8 +43,12 @@ typedef struct EcpExtent
 
 extern void ecp_space_find(Relation index, uint32 hint, uint32 npages,
 						   EcpExtent *extent);
-extern Page ecp_space_register(GenericXLogState *xlog, const EcpExtent *extent);
-extern void ecp_space_mark(Page map, BlockNumber blk, uint32 npages, bool used);
+extern Page ecp_space_register(Relation index, GenericXLogState *xlog,
+							   const EcpExtent *extent);
+extern void ecp_space_mark(Relation index, Page map, BlockNumber blk,
+						   uint32 npages, bool used);
+extern uint64 ecp_space_owner(Page page);
+extern void ecp_space_check_free(Relation index, Buffer buffer);
 extern Buffer ecp_space_map_lock(Relation index, BlockNumber blk, int lockmode);
 extern uint64 ecp_space_count_used(Relation index);
 extern void ecp_bulk_begin(void);
@@ -60,6 +64,14 @@ typedef struct EcpRun
 	uint64		run;
 	EcpRunHeaderData header;
 } EcpRun;
+
+/* Where a walk along the retired queue is. */
+typedef struct EcpRetiredWalk
+{
+	BlockNumber next;
+	uint32		version;		/* of the one before */
+	uint64		npages;			/* of those so far, but for further runs */
+} EcpRetiredWalk;
 
 /* A node copied from its pages: the children visible at one version. */
 typedef struct EcpNodeImage
@@ -101,6 +113,7 @@ typedef struct EcpClusterSize
 	bool		has_holes;		/* VACUUM freed slots before the last page */
 } EcpClusterSize;
 
+extern void ecp_buffer_lock(Relation index, Buffer buffer, int lockmode);
 extern Buffer ecp_buffer_get(Relation index, BlockNumber blk, int lockmode);
 extern Buffer ecp_run_buffer(Relation index, int kind, BlockNumber blk,
 							 uint64 run, uint32 pageno, int lockmode);
@@ -112,6 +125,10 @@ extern int	ecp_cluster_runs(Relation index, const EcpIndexState *state,
 							 Buffer held, EcpRun **runs);
 extern void ecp_retired_read(Relation index, const EcpIndexState *state,
 							 BlockNumber blk, EcpRun *out);
+extern void ecp_retired_begin(const EcpIndexState *state,
+							  EcpRetiredWalk *walk);
+extern bool ecp_retired_next(Relation index, const EcpIndexState *state,
+							 EcpRetiredWalk *walk, EcpRun *head);
 extern void ecp_written_read(Relation index, const EcpIndexState *state,
 							 BlockNumber blk, EcpRun *out);
 extern bool ecp_run_copy_page(Relation index, const EcpRun *run,
@@ -146,6 +163,7 @@ typedef struct EcpNodeRef
 
 extern void ecp_run_init(Page page, const EcpGeometry *geo, int level,
 						 uint64 run, uint64 head_run, uint32 nslots);
+extern void ecp_run_set_freed(GenericXLogState *xlog, Buffer page0);
 extern void ecp_run_set_last(GenericXLogState *xlog, Buffer last);
 extern Buffer ecp_meta_lock(Relation index);
 extern bool ecp_xlog_learn(Relation index, EcpIndexState *state,

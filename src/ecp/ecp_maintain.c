@@ -539,19 +539,15 @@ static void
 ecp_stamp_retired(Relation index)
 {
 	EcpIndexState state;
-	BlockNumber blk;
+	EcpRetiredWalk walk;
+	EcpRun		run;
 
 	ecp_index_state_read(index, &state);
-	blk = state.meta.ecpm_retired_head;
-	while (blk != InvalidBlockNumber)
+	ecp_retired_begin(&state, &walk);
+	while (ecp_retired_next(index, &state, &walk, &run))
 	{
-		EcpRun		run;
-
-		CHECK_FOR_INTERRUPTS();
-		ecp_retired_read(index, &state, blk, &run);
 		if (run.header.ecpr_retired_fxid == 0)
-			ecp_xlog_stamp(index, blk);
-		blk = run.header.ecpr_retired_next;
+			ecp_xlog_stamp(index, run.blk);
 	}
 }
 
@@ -589,7 +585,8 @@ ecp_purge(Relation index, Relation heap, bool all)
 {
 	EcpIndexState state;
 	FullTransactionId latest = InvalidFullTransactionId;
-	BlockNumber blk;
+	EcpRetiredWalk walk;
+	EcpRun		run;
 	int			nclusters = 0;
 	uint32		npages = 0;
 
@@ -598,14 +595,11 @@ ecp_purge(Relation index, Relation heap, bool all)
 		RelationGetNumberOfBlocks(index) / ECP_PURGE_SHARE)
 		return 0;
 
-	blk = state.meta.ecpm_retired_head;
-	while (blk != InvalidBlockNumber)
+	ecp_retired_begin(&state, &walk);
+	while (ecp_retired_next(index, &state, &walk, &run))
 	{
-		EcpRun		run;
 		FullTransactionId fxid;
 
-		CHECK_FOR_INTERRUPTS();
-		ecp_retired_read(index, &state, blk, &run);
 		fxid = FullTransactionIdFromU64(run.header.ecpr_retired_fxid);
 		if (!FullTransactionIdIsValid(fxid) ||
 			!GlobalVisCheckRemovableFullXid(NULL, fxid))
@@ -614,7 +608,6 @@ ecp_purge(Relation index, Relation heap, bool all)
 			FullTransactionIdFollows(fxid, latest))
 			latest = fxid;
 		nclusters++;
-		blk = run.header.ecpr_retired_next;
 	}
 	if (nclusters == 0)
 		return 0;
@@ -625,8 +618,6 @@ ecp_purge(Relation index, Relation heap, bool all)
 
 	while (nclusters-- > 0)
 	{
-		EcpRun		run;
-
 		ecp_vacuum_delay_point();
 		ecp_index_state_read(index, &state);
 		ecp_retired_read(index, &state, state.meta.ecpm_retired_head, &run);

@@ -684,14 +684,33 @@ ecp_run_check_header(Relation index, Buffer buffer, const EcpGeometry *geo)
 	if (header->ecpr_entry_pages != entry_pages ||
 		header->ecpr_npages != npages ||
 		header->ecpr_npages > ECP_RUN_PAGES_MAX ||
+		header->ecpr_hw_page == 0 ||
 		header->ecpr_hw_page > header->ecpr_entry_pages ||
-		header->ecpr_free_hint > header->ecpr_entry_pages ||
+		header->ecpr_free_hint > header->ecpr_hw_page ||
 		blk + header->ecpr_npages < blk)
 		ecp_report_corrupt(index, blk,
-						   psprintf("A run of %u slots claims %u entry pages of %u pages.",
+						   psprintf("A run of %u slots claims %u entry pages, %u of them used, of %u pages.",
 									header->ecpr_nslots,
 									header->ecpr_entry_pages,
+									header->ecpr_hw_page,
 									header->ecpr_npages));
+}
+
+/*
+ * Arrays are made, and lists are followed, for as many clusters, buffers and
+ * retired pages as the metapage says: each of them has a block of its own, but
+ * for the pages of the last run that were not used yet.
+ */
+static bool
+meta_counts_fit(Relation index, const EcpMetaPageData *meta)
+{
+	uint64		nruns = (uint64) meta->ecpm_nleaves + meta->ecpm_nbuffers;
+	uint32		nretired = meta->ecpm_retired_pages;
+
+	return nruns < InvalidBlockNumber &&
+		ecp_block_exists(index, (BlockNumber) nruns) &&
+		(nretired <= ECP_RUN_PAGES_MAX ||
+		 ecp_block_exists(index, nretired - ECP_RUN_PAGES_MAX));
 }
 
 /*
@@ -735,7 +754,12 @@ ecp_meta_check(Relation index, const EcpMetaPageData *meta)
 		meta->ecpm_dims > ECP_DIMS_MAX ||
 		meta->ecpm_root_level > 64 ||
 		meta->ecpm_recall_points > ECP_RECALL_POINTS ||
-		(meta->ecpm_dims == 0 && meta->ecpm_root.ecpc_run != 0))
+		(meta->ecpm_dims == 0 && meta->ecpm_root.ecpc_run != 0) ||
+		(meta->ecpm_root.ecpc_run != 0 && meta->ecpm_nleaves == 0) ||
+		(meta->ecpm_dims > 0 &&
+		 (meta->ecpm_leaf_target == 0 || meta->ecpm_leaf_max == 0 ||
+		  meta->ecpm_node_target == 0 || meta->ecpm_node_max == 0)) ||
+		!meta_counts_fit(index, meta))
 		ecp_report_corrupt(index, ECP_META_BLKNO,
 						   "A field of the metapage is out of range.");
 }

@@ -190,6 +190,7 @@ typedef EcpRunHeaderData *EcpRunHeader;
 
 #define ECP_RUN_HEAD		0x01	/* first run of its cluster */
 #define ECP_RUN_RETIRED		0x02	/* no longer part of the structure */
+#define ECP_RUN_FREED		0x04	/* its blocks are free */
 
 /* What a maintainer was doing (ecpm_op), for the next one to undo. */
 typedef struct EcpIntentData

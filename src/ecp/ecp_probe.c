@@ -196,6 +196,15 @@ probe_warm(EcpProbe *probe)
 	}
 }
 
+/* Pin a page that is not known to be in a buffer. */
+static Buffer
+probe_read(Relation index, BlockNumber blk)
+{
+	if (!ecp_block_exists(index, blk))
+		ecp_report_corrupt(index, blk, "The block of a run is invalid.");
+	return ReadBuffer(index, blk);
+}
+
 /*
  * Pin a page of a run.  Where it was last time is remembered with its leader:
  * looking there first saves the look-up in the buffer table, which costs more
@@ -211,7 +220,7 @@ probe_pin(EcpProbe *probe, const EcpProbeRun *run, uint32 pageno)
 	Buffer	   *recent;
 
 	if (pageno >= run->nrecent)
-		return ReadBuffer(index, blk);
+		return probe_read(index, blk);
 
 	probe_warm(probe);
 	recent = &run->recent[pageno];
@@ -224,7 +233,7 @@ probe_pin(EcpProbe *probe, const EcpProbeRun *run, uint32 pageno)
 		pgstat_count_buffer_hit(index);
 	}
 	else
-		*recent = ReadBuffer(index, blk);
+		*recent = probe_read(index, blk);
 	return *recent;
 }
 
@@ -291,8 +300,7 @@ probe_read_run(EcpProbe *probe, EcpProbeRun *run, uint64 head)
 	Buffer		buffer;
 	Page		page;
 
-	if (run->blk + ECP_RUN_PAGES_MAX < run->blk ||
-		!ecp_block_exists(index, run->blk))
+	if (run->blk + ECP_RUN_PAGES_MAX < run->blk)
 		ecp_report_corrupt(index, run->blk, "The block of a run is invalid.");
 
 	buffer = ecp_probe_buffer(probe, run, ECP_PAGE_ENTRY, 0, &page);
@@ -301,8 +309,7 @@ probe_read_run(EcpProbe *probe, EcpProbeRun *run, uint64 head)
 	if (run->header.ecpr_level != 0 || run->header.ecpr_head_run != head)
 		ecp_report_corrupt(index, run->blk,
 						   "The run belongs to another cluster.");
-	if (run->header.ecpr_hw_page == 0 ||
-		!EcpRunIsVisible(&run->header, probe->state->meta.ecpm_sversion))
+	if (!EcpRunIsVisible(&run->header, probe->state->meta.ecpm_sversion))
 	{
 		UnlockReleaseBuffer(buffer);
 		return;
@@ -454,6 +461,17 @@ ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
 	return count;
 }
 
+/*
+ * Ask for pages of a run.  Those that do not exist may be invalid, which
+ * reading them will report, or not used yet.
+ */
+void
+ecp_probe_prefetch(Relation index, BlockNumber blk, uint32 npages)
+{
+	for (uint32 i = 0; i < npages && ecp_block_exists(index, blk + i); i++)
+		PrefetchBuffer(index, MAIN_FORKNUM, blk + i);
+}
+
 /* Ask for the pages of the clusters that are read next. */
 static void
 probe_prefetch(EcpProbe *probe)
@@ -473,11 +491,7 @@ probe_prefetch(EcpProbe *probe)
 		if (geo->quantizer != ECP_QUANTIZER_NONE)
 			npages = Min(npages, child->ecpc_nrows / geo->slots + 1);
 
-		if (child->ecpc_blk + npages < child->ecpc_blk ||
-			!ecp_block_exists(probe->index, child->ecpc_blk))
-			continue;			/* reading it will report it */
-		for (uint32 i = 0; i < npages; i++)
-			PrefetchBuffer(probe->index, MAIN_FORKNUM, child->ecpc_blk + i);
+		ecp_probe_prefetch(probe->index, child->ecpc_blk, npages);
 	}
 }
 

@@ -76,6 +76,8 @@ extern EcpClusterRef *ecp_probe_room(EcpProbe *probe, int n);
 extern void ecp_probe_added(EcpProbe *probe, int n);
 extern void ecp_probe_sort(EcpClusterRef *refs, int n);
 extern int	ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n);
+extern void ecp_probe_prefetch(Relation index, BlockNumber blk,
+							   uint32 npages);
 extern void ecp_probe_next(EcpProbe *probe);
 extern void ecp_probe_pause(EcpProbe *probe);
 extern bool ecp_probe_is_cold(void);

@@ -25,6 +25,7 @@
 #include "ecp/ecp_living.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
+#include "storage/buf_internals.h"
 #include "storage/fd.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
@@ -35,6 +36,10 @@
 /* The file grows by up to so many blocks at a time, or by 1/n of its length. */
 #define ECP_EXTEND_BLOCKS_MAX	64
 #define ECP_EXTEND_SHARE		64
+
+/* How often, and after how long, we look again at a page that is locked. */
+#define ECP_LOOK_TRIES			100
+#define ECP_LOOK_SLEEP_US		10000
 
 /*
  * Have the filesystem set room aside for the blocks "from" to "to", which lie
@@ -85,19 +90,23 @@ ecp_space_reserve(Relation index, BlockNumber from, BlockNumber to)
  * and they read as zeros.  Every block is written by whoever initialises it,
  * and twice would be once too often for an index whose inserts wait in buffers
  * to write few blocks.
+ *
+ * Returns true if nobody else has seen the block.
  */
-static void
+static bool
 ecp_space_extend(Relation index, BlockNumber blk)
 {
 	bool		need_lock = !RELATION_IS_LOCAL(index);
 	BlockNumber nblocks;
+	bool		extended;
 
 	if (blk < RelationGetNumberOfBlocks(index))
-		return;
+		return false;
 	if (need_lock)
 		LockRelationForExtension(index, ExclusiveLock);
 	nblocks = RelationGetNumberOfBlocks(index);
-	if (blk >= nblocks)
+	extended = blk >= nblocks;
+	if (extended)
 	{
 		PGAlignedBlock zeros;
 		BlockNumber ahead = Min(nblocks / ECP_EXTEND_SHARE,
@@ -122,6 +131,7 @@ ecp_space_extend(Relation index, BlockNumber blk)
 	}
 	if (need_lock)
 		UnlockRelationForExtension(index, ExclusiveLock);
+	return extended;
 }
 
 /*
@@ -163,20 +173,99 @@ ecp_bulk_strategy(bool writing)
 	return rings[writing];
 }
 
+/* The run that a page says it belongs to, or 0. */
+uint64
+ecp_space_owner(Page page)
+{
+	if (PageIsNew(page) ||
+		((PageHeader) page)->pd_special != BLCKSZ - MAXALIGN(sizeof(EcpPageOpaqueData)) ||
+		EcpPageGetOpaque(page)->ecpo_page_id != ECP_PAGE_ID)
+		return 0;
+	return EcpPageGetOpaque(page)->ecpo_run;
+}
+
+/* Is this page 0 of a run that is in use? */
+static bool
+ecp_space_is_run(Page page, uint64 run)
+{
+	return ecp_space_owner(page) == run &&
+		EcpPageGetOpaque(page)->ecpo_pageno == 0 &&
+		(EcpPageGetRunHeader(page)->ecpr_flags & ECP_RUN_FREED) == 0;
+}
+
+/*
+ * The same of a block that we may not wait for, as we hold locks that come
+ * after it.  We look without a lock; if it seems to be in use, it might be
+ * written just now as page 0 of another run, and we look again when it is not.
+ * (Whoever has it locked for long waits for us, and does not write.)
+ */
+static bool
+ecp_space_has_run(Relation index, BlockNumber blk, uint64 run)
+{
+	Buffer		buffer = ecp_buffer_get(index, blk, BUFFER_LOCK_UNLOCK);
+	bool		in_use = ecp_space_is_run(BufferGetPage(buffer), run);
+
+	for (int tries = 0; in_use && !EcpBufferIsLocked(buffer) &&
+		 tries < ECP_LOOK_TRIES; tries++)
+	{
+		if (ConditionalLockBuffer(buffer))
+		{
+			in_use = ecp_space_is_run(BufferGetPage(buffer), run);
+			LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+			break;
+		}
+		pg_usleep(ECP_LOOK_SLEEP_US);
+		in_use = ecp_space_is_run(BufferGetPage(buffer), run);
+	}
+	ReleaseBuffer(buffer);
+	return in_use;
+}
+
+/*
+ * ecp_space_check_free
+ *		Check that a block, exclusively locked, may be overwritten.
+ *
+ * A map or a header that has lost some bits must not cost us rows.  A run whose
+ * blocks were freed says so in its page 0, until that is overwritten: a page of
+ * a run whose page 0 is still there and does not say so is in use.
+ */
+void
+ecp_space_check_free(Relation index, Buffer buffer)
+{
+	Page		page = BufferGetPage(buffer);
+	BlockNumber blk = BufferGetBlockNumber(buffer);
+	uint64		run = ecp_space_owner(page);
+	uint32		pageno = run == 0 ? 0 : EcpPageGetOpaque(page)->ecpo_pageno;
+
+	if (blk != ECP_META_BLKNO && !EcpBlockIsMap(blk) &&
+		(run == 0 || pageno >= blk ||
+		 (pageno == 0 ? !ecp_space_is_run(page, run) :
+		  !ecp_space_has_run(index, blk - pageno, run))))
+		return;
+	ecp_report_corrupt(index, blk,
+					   "The block is in use, but was to be overwritten.");
+}
+
 /*
  * ecp_space_new_buffer
  *		Return block "blk", exclusively locked, for initialisation.
  *
- * The caller owns the block by the map and writes it by a full image.  Its
- * old bytes are never read from disk; a buffer that still holds them is
- * returned as it is.
+ * The caller owns the block by the map and writes it by a full image.  What it
+ * holds is looked at only to see that it is of no use.
  */
 Buffer
 ecp_space_new_buffer(Relation index, BlockNumber blk)
 {
-	ecp_space_extend(index, blk);
-	return ReadBufferExtended(index, MAIN_FORKNUM, blk, RBM_ZERO_AND_LOCK,
-							  ecp_bulk_strategy(true));
+	Buffer		buffer;
+
+	if (ecp_space_extend(index, blk))
+		return ReadBufferExtended(index, MAIN_FORKNUM, blk, RBM_ZERO_AND_LOCK,
+								  ecp_bulk_strategy(true));
+	buffer = ReadBufferExtended(index, MAIN_FORKNUM, blk, RBM_ZERO_ON_ERROR,
+								ecp_bulk_strategy(true));
+	ecp_buffer_lock(index, buffer, BUFFER_LOCK_EXCLUSIVE);
+	ecp_space_check_free(index, buffer);
+	return buffer;
 }
 
 /*
@@ -219,6 +308,9 @@ void
 ecp_space_find(Relation index, uint32 hint, uint32 npages, EcpExtent *extent)
 {
 	Assert(npages > 0 && npages <= ECP_RUN_PAGES_MAX);
+	if ((uint64) hint * ECP_MAP_BITS >= RelationGetNumberOfBlocks(index))
+		ecp_report_corrupt(index, ECP_META_BLKNO,
+						   psprintf("Map page %u does not exist.", hint));
 
 	for (uint32 mapno = hint;; mapno++)
 	{
@@ -232,13 +324,14 @@ ecp_space_find(Relation index, uint32 hint, uint32 npages, EcpExtent *extent)
 							RelationGetRelationName(index))));
 
 		/* exists if it was ever used; we lock it before we look */
-		ecp_space_extend(index, EcpMapBlock(mapno));
+		(void) ecp_space_extend(index, EcpMapBlock(mapno));
 		extent->map = ecp_buffer_get(index, EcpMapBlock(mapno),
 									 BUFFER_LOCK_EXCLUSIVE);
 		extent->mapno = mapno;
 		extent->npages = npages;
 		page = BufferGetPage(extent->map);
-		extent->map_is_new = PageIsNew(page);
+		/* the first one is written with the metapage */
+		extent->map_is_new = mapno > 0 && PageIsNew(page);
 		if (extent->map_is_new)
 		{
 			/* bit 0 is an ordinary block, bit 1 the map page itself */
@@ -262,7 +355,8 @@ ecp_space_find(Relation index, uint32 hint, uint32 npages, EcpExtent *extent)
  * there.  Returns the copy, in case the caller has more to mark.
  */
 Page
-ecp_space_register(GenericXLogState *xlog, const EcpExtent *extent)
+ecp_space_register(Relation index, GenericXLogState *xlog,
+				   const EcpExtent *extent)
 {
 	Page		page;
 
@@ -272,18 +366,22 @@ ecp_space_register(GenericXLogState *xlog, const EcpExtent *extent)
 	if (extent->map_is_new)
 	{
 		ecp_page_init_map(page, extent->mapno);
-		ecp_space_mark(page, EcpMapBlock(extent->mapno), 1, true);
+		ecp_space_mark(index, page, EcpMapBlock(extent->mapno), 1, true);
 	}
-	ecp_space_mark(page, extent->blk, extent->npages, true);
+	ecp_space_mark(index, page, extent->blk, extent->npages, true);
 	return page;
 }
 
 /* Set or clear the bits of an extent in (the copy of) its map page. */
 void
-ecp_space_mark(Page map, BlockNumber blk, uint32 npages, bool used)
+ecp_space_mark(Relation index, Page map, BlockNumber blk, uint32 npages,
+			   bool used)
 {
 	uint64	   *words = EcpPageGetMap(map);
 
+	if (npages > ECP_RUN_PAGES_MAX ||
+		blk % ECP_MAP_BITS + npages > ECP_MAP_BITS)
+		ecp_report_corrupt(index, blk, "The run crosses a map page.");
 	for (uint32 i = 0; i < npages; i++)
 	{
 		uint32		bit = (blk + i) % ECP_MAP_BITS;
@@ -319,7 +417,7 @@ ecp_space_count_used(Relation index)
 											BUFFER_LOCK_SHARE);
 		Page		page = BufferGetPage(buffer);
 
-		if (!PageIsNew(page))
+		if (mapno == 0 || !PageIsNew(page))
 		{
 			ecp_page_check(index, buffer, ECP_PAGE_MAP);
 			used += pg_popcount((const char *) EcpPageGetMap(page),

@@ -56,6 +56,9 @@ ecp_vacuum_page(EcpVacuum *vacuum, const EcpRun *run, uint32 pageno)
 	EcpEntryView view;
 	int			killed = 0;
 
+	if (!ecp_block_exists(vacuum->index, blk))
+		ecp_report_corrupt(vacuum->index, blk,
+						   "A reference to a block is invalid.");
 	buffer = ReadBufferExtended(vacuum->index, MAIN_FORKNUM, blk, RBM_NORMAL,
 								vacuum->strategy);
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
@@ -166,18 +169,16 @@ ecp_vacuum_present(EcpVacuum *vacuum)
 static void
 ecp_vacuum_retired(EcpVacuum *vacuum)
 {
-	BlockNumber blk = vacuum->state.meta.ecpm_retired_head;
+	EcpRetiredWalk walk;
+	EcpRun		head;
 
 	vacuum->counting = false;
-	while (blk != InvalidBlockNumber)
+	ecp_retired_begin(&vacuum->state, &walk);
+	while (ecp_retired_next(vacuum->index, &vacuum->state, &walk, &head))
 	{
-		EcpRun		head;
-
 		ecp_vacuum_delay_point();
-		ecp_retired_read(vacuum->index, &vacuum->state, blk, &head);
 		if (head.header.ecpr_level == 0)
-			ecp_vacuum_leaf(vacuum, blk, head.run);
-		blk = head.header.ecpr_retired_next;
+			ecp_vacuum_leaf(vacuum, head.blk, head.run);
 	}
 }
 

@@ -19,8 +19,10 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "ecp/ecp_living.h"
 #include "miscadmin.h"
+#include "storage/buf_internals.h"
 
 /* Which slots of a run are in a row set. */
 typedef struct EcpRowSetRun
@@ -28,6 +30,20 @@ typedef struct EcpRowSetRun
 	uint64		run;
 	uint64	   *live;			/* live_words words for each */
 } EcpRowSetRun;
+
+/*
+ * Lock a page that another page, which may be locked, refers to.  In a damaged
+ * index it may be one that we have locked ourselves, and waiting for that would
+ * never end.
+ */
+void
+ecp_buffer_lock(Relation index, Buffer buffer, int lockmode)
+{
+	if (EcpBufferIsLocked(buffer))
+		ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
+						   "A page that is being changed is referred to once more.");
+	LockBuffer(buffer, lockmode);
+}
 
 /*
  * Pin and lock a block that a page refers to.
@@ -42,7 +58,7 @@ ecp_buffer_get(Relation index, BlockNumber blk, int lockmode)
 	buffer = ReadBufferExtended(index, MAIN_FORKNUM, blk, RBM_NORMAL,
 								ecp_bulk_strategy(false));
 	if (lockmode != BUFFER_LOCK_UNLOCK)
-		LockBuffer(buffer, lockmode);
+		ecp_buffer_lock(index, buffer, lockmode);
 	return buffer;
 }
 
@@ -114,6 +130,7 @@ ecp_cluster_runs(Relation index, const EcpIndexState *state, int level,
 	{
 		EcpRun	   *r;
 
+		CHECK_FOR_INTERRUPTS();
 		if (n == max)
 		{
 			max *= 2;
@@ -171,17 +188,14 @@ ecp_written_read(Relation index, const EcpIndexState *state, BlockNumber blk,
 
 	ecp_linked_read(index, state, blk, out);
 	is_head = (out->header.ecpr_flags & ECP_RUN_HEAD) != 0;
-	if ((out->header.ecpr_flags & ECP_RUN_RETIRED) != 0 ||
+	if ((out->header.ecpr_flags & (ECP_RUN_RETIRED | ECP_RUN_FREED)) != 0 ||
 		out->header.ecpr_level != 0 ||
 		is_head == (out->header.ecpr_vfrom == state->meta.ecpm_sversion + 1))
 		ecp_report_corrupt(index, blk,
 						   "A new leaf of an unfinished operation is not one.");
 }
 
-/*
- * Page 0 of a cluster in the retired queue, or of a closed one of an
- * unfinished group.  The maintenance lock is held.
- */
+/* Page 0 of a cluster in the retired queue.  The maintenance lock is held. */
 void
 ecp_retired_read(Relation index, const EcpIndexState *state, BlockNumber blk,
 				 EcpRun *out)
@@ -189,9 +203,47 @@ ecp_retired_read(Relation index, const EcpIndexState *state, BlockNumber blk,
 	const int	flags = ECP_RUN_HEAD | ECP_RUN_RETIRED;
 
 	ecp_linked_read(index, state, blk, out);
-	if ((out->header.ecpr_flags & flags) != flags)
+	if ((out->header.ecpr_flags & (flags | ECP_RUN_FREED)) != flags)
 		ecp_report_corrupt(index, blk,
 						   "A run in the retired queue is not the head of a retired cluster.");
+}
+
+/*
+ * ecp_retired_next
+ *		Page 0 of the next cluster in the retired queue; false at its end.
+ *
+ * Begin with ecp_retired_begin().  The maintenance lock is held since "state"
+ * was read.  A queue that is a ring has more pages than the metapage says, or
+ * goes back to an older version.
+ */
+bool
+ecp_retired_next(Relation index, const EcpIndexState *state,
+				 EcpRetiredWalk *walk, EcpRun *head)
+{
+	const EcpRunHeaderData *header = &head->header;
+
+	CHECK_FOR_INTERRUPTS();
+	if (walk->next == InvalidBlockNumber)
+		return false;
+	ecp_retired_read(index, state, walk->next, head);
+	walk->npages += header->ecpr_npages;
+	if (header->ecpr_retired_v < walk->version ||
+		header->ecpr_retired_v > state->meta.ecpm_sversion)
+		ecp_report_corrupt(index, walk->next,
+						   "The retired queue is not in the order of versions.");
+	if (walk->npages > state->meta.ecpm_retired_pages)
+		ecp_report_corrupt(index, walk->next,
+						   "The retired queue has more pages than the metapage says.");
+	walk->version = header->ecpr_retired_v;
+	walk->next = header->ecpr_retired_next;
+	return true;
+}
+
+void
+ecp_retired_begin(const EcpIndexState *state, EcpRetiredWalk *walk)
+{
+	memset(walk, 0, sizeof(EcpRetiredWalk));
+	walk->next = state->meta.ecpm_retired_head;
 }
 
 /* Copy a whole entry page of a run; false if it is another run's now. */
@@ -599,6 +651,11 @@ ecp_collect_nodes(Relation index, const EcpIndexState *state, int level)
 				below = lappend(below, child);
 			}
 			ecp_node_image_free(node);
+
+			/* a node that is a child of several, and so on, level by level */
+			if (list_length(below) > RelationGetNumberOfBlocks(index))
+				ecp_report_corrupt(index, ref->child.ecpc_blk,
+								   "The tree has more nodes than blocks.");
 		}
 		current = below;
 	}

@@ -123,7 +123,7 @@ ecp_xlog_learn(Relation index, EcpIndexState *state, uint32 nslots)
 
 	xlog = GenericXLogStart(index);
 	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
-	(void) ecp_space_register(xlog, &extent);
+	(void) ecp_space_register(index, xlog, &extent);
 	page = GenericXLogRegisterBuffer(xlog, head, GENERIC_XLOG_FULL_IMAGE);
 
 	if (m->ecpm_dims != state->meta.ecpm_dims)
@@ -237,22 +237,18 @@ ecp_vector_page_write(Relation index, GenericXLogState *xlog,
 	BlockNumber blk = BufferGetBlockNumber(page0) + pageno;
 	Buffer		buffer;
 	Page		page;
-	bool		fresh;
+	bool		fresh = true;
 
 	if (blk >= RelationGetNumberOfBlocks(index))
-	{
 		buffer = ecp_space_new_buffer(index, blk);
-		fresh = true;
-	}
 	else
 	{
 		buffer = ecp_buffer_get(index, blk, BUFFER_LOCK_EXCLUSIVE);
-		page = BufferGetPage(buffer);
-		fresh = PageIsNew(page) ||
-			PageGetSpecialSize(page) != MAXALIGN(sizeof(EcpPageOpaqueData)) ||
-			EcpPageGetOpaque(page)->ecpo_run != run;
-		if (!fresh &&
-			!ecp_page_check_run(index, buffer, ECP_PAGE_VECTOR, run, pageno))
+		fresh = ecp_space_owner(BufferGetPage(buffer)) != run;
+		if (fresh)
+			ecp_space_check_free(index, buffer);
+		else if (!ecp_page_check_run(index, buffer, ECP_PAGE_VECTOR, run,
+									 pageno))
 			ecp_report_moved(index, blk);
 	}
 
@@ -569,7 +565,7 @@ ecp_xlog_alloc(Relation index, int which, uint32 npages,
 	meta = ecp_meta_lock(index);
 	xlog = GenericXLogStart(index);
 	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
-	(void) ecp_space_register(xlog, &extent);
+	(void) ecp_space_register(index, xlog, &extent);
 
 	/* nothing free for one page: nothing free at all */
 	if (npages == 1 && extent.mapno > m->ecpm_map_hint)
@@ -692,6 +688,9 @@ ecp_xlog_undo_close(Relation index, EcpIntentData *intent)
 	EcpRunHeader header;
 
 	ecp_page_check(index, head, ECP_PAGE_ENTRY);
+	if ((EcpPageGetRunHeader(BufferGetPage(head))->ecpr_flags & ECP_RUN_RETIRED) == 0)
+		ecp_report_corrupt(index, intent->ecpi_closed,
+						   "A closed leaf of an unfinished operation is not one.");
 	meta = ecp_meta_lock(index);
 	xlog = GenericXLogStart(index);
 	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
@@ -760,33 +759,70 @@ ecp_xlog_undo_page(Relation index, const EcpIndexState *state, Buffer head,
 }
 
 /*
- * UNDO (of ALLOC and, after the last, of BEGIN): MAP, META.  The bits of new
- * run "which" are clear and ecpm_op does not name it; for which = -1,
- * ecpm_op is empty.
+ * Page 0 of a run of an unfinished operation, exclusively locked; InvalidBuffer
+ * if it was not written yet.
+ */
+static Buffer
+ecp_unfinished_page0(Relation index, BlockNumber blk,
+					 const EcpIntentData *intent)
+{
+	Buffer		buffer;
+	Page		page;
+
+	if (!ecp_block_exists(index, blk))
+		return InvalidBuffer;
+	buffer = ecp_buffer_get(index, blk, BUFFER_LOCK_EXCLUSIVE);
+	page = BufferGetPage(buffer);
+	if (ecp_space_owner(page) >= intent->ecpi_first_run &&
+		EcpPageGetOpaque(page)->ecpo_pageno == 0)
+		return buffer;
+	UnlockReleaseBuffer(buffer);
+	return InvalidBuffer;
+}
+
+/* In a record: the blocks of the run whose page 0 is in "page0" are free. */
+void
+ecp_run_set_freed(GenericXLogState *xlog, Buffer page0)
+{
+	Page		page = GenericXLogRegisterBuffer(xlog, page0, 0);
+
+	EcpPageGetRunHeader(page)->ecpr_flags |= ECP_RUN_FREED;
+}
+
+/*
+ * UNDO (of ALLOC and, after the last, of BEGIN): page 0 of the run if it was
+ * written, MAP, META.  The bits of new run "which" are clear and ecpm_op does
+ * not name it; for which = -1, ecpm_op is empty.
  */
 void
 ecp_xlog_undo_extent(Relation index, int which, const EcpIntentData *intent)
 {
+	Buffer		page0 = InvalidBuffer;
 	Buffer		map = InvalidBuffer;
 	Buffer		meta;
 	GenericXLogState *xlog;
 	EcpMetaPage m;
 
 	if (which >= 0)
+	{
+		page0 = ecp_unfinished_page0(index, intent->ecpi_new[which], intent);
 		map = ecp_space_map_lock(index, intent->ecpi_new[which],
 								 BUFFER_LOCK_EXCLUSIVE);
+	}
 	meta = ecp_meta_lock(index);
 	xlog = GenericXLogStart(index);
 	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
 	if (which >= 0)
 	{
-		ecp_space_mark(GenericXLogRegisterBuffer(xlog, map, 0),
+		ecp_space_mark(index, GenericXLogRegisterBuffer(xlog, map, 0),
 					   intent->ecpi_new[which],
 					   intent->ecpi_new_npages[which], false);
 		m->ecpm_op.ecpi_new[which] = InvalidBlockNumber;
 		m->ecpm_op.ecpi_new_npages[which] = 0;
 		m->ecpm_map_hint = Min(m->ecpm_map_hint,
 							   EcpBlockMap(intent->ecpi_new[which]));
+		if (BufferIsValid(page0))
+			ecp_run_set_freed(xlog, page0);
 	}
 	else
 		memset(&m->ecpm_op, 0, sizeof(EcpIntentData));
@@ -794,6 +830,8 @@ ecp_xlog_undo_extent(Relation index, int which, const EcpIntentData *intent)
 	UnlockReleaseBuffer(meta);
 	if (BufferIsValid(map))
 		UnlockReleaseBuffer(map);
+	if (BufferIsValid(page0))
+		UnlockReleaseBuffer(page0);
 }
 
 /*
@@ -890,13 +928,14 @@ ecp_xlog_stamp(Relation index, BlockNumber head)
 
 /*
  * PURGE (one run): page 0 of the run before it in its retired cluster, or
- * for the head nothing; MAP; META.  The blocks are free and nothing names
- * them.  Runs are freed from the last to the head.
+ * for the head nothing; page 0 of the run; MAP; META.  The blocks are free and
+ * nothing names them.  Runs are freed from the last to the head.
  */
 void
 ecp_xlog_free_run(Relation index, const EcpRun *run, const EcpRun *predecessor)
 {
 	Buffer		before = InvalidBuffer;
+	Buffer		page0;
 	Buffer		map;
 	Buffer		meta;
 	GenericXLogState *xlog;
@@ -909,13 +948,18 @@ ecp_xlog_free_run(Relation index, const EcpRun *run, const EcpRun *predecessor)
 		if (!BufferIsValid(before))
 			ecp_report_moved(index, predecessor->blk);
 	}
+	page0 = ecp_run_buffer(index, ECP_PAGE_ENTRY, run->blk, run->run, 0,
+						   BUFFER_LOCK_EXCLUSIVE);
+	if (!BufferIsValid(page0))
+		ecp_report_moved(index, run->blk);
 	map = ecp_space_map_lock(index, run->blk, BUFFER_LOCK_EXCLUSIVE);
 	meta = ecp_meta_lock(index);
 
 	xlog = GenericXLogStart(index);
 	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
-	ecp_space_mark(GenericXLogRegisterBuffer(xlog, map, 0), run->blk,
+	ecp_space_mark(index, GenericXLogRegisterBuffer(xlog, map, 0), run->blk,
 				   run->header.ecpr_npages, false);
+	ecp_run_set_freed(xlog, page0);
 	if (predecessor)
 		ecp_run_set_last(xlog, before);
 	else
@@ -931,6 +975,7 @@ ecp_xlog_free_run(Relation index, const EcpRun *run, const EcpRun *predecessor)
 
 	UnlockReleaseBuffer(meta);
 	UnlockReleaseBuffer(map);
+	UnlockReleaseBuffer(page0);
 	if (BufferIsValid(before))
 		UnlockReleaseBuffer(before);
 }

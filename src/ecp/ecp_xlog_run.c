@@ -44,7 +44,7 @@ ecp_xlog_add_run(Relation index, const EcpIndexState *state, Buffer last,
 
 	xlog = GenericXLogStart(index);
 	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
-	(void) ecp_space_register(xlog, &extent);
+	(void) ecp_space_register(index, xlog, &extent);
 	header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, last, 0));
 	page = GenericXLogRegisterBuffer(xlog, added, GENERIC_XLOG_FULL_IMAGE);
 
@@ -112,15 +112,17 @@ run_before(Relation index, const EcpRun *run)
 }
 
 /*
- * UNDO (of FILL and APPEND, for a group): MAP, META, page 0 of the run before
- * if the run was linked to it.  The bits of the run that was written last are
- * clear, and neither ecpm_op nor a cluster names it; *intent gets the same.
+ * UNDO (of FILL and APPEND, for a group): page 0 of the run, MAP, META, page 0
+ * of the run before if the run was linked to it.  The bits of the run that was
+ * written last are clear, and neither ecpm_op nor a cluster names it; *intent
+ * gets the same.
  */
 void
 ecp_xlog_undo_written(Relation index, const EcpRun *run,
 					  EcpIntentData *intent)
 {
 	Buffer		before = InvalidBuffer;
+	Buffer		page0;
 	Buffer		map;
 	Buffer		meta;
 	GenericXLogState *xlog;
@@ -128,12 +130,17 @@ ecp_xlog_undo_written(Relation index, const EcpRun *run,
 
 	if ((run->header.ecpr_flags & ECP_RUN_HEAD) == 0)
 		before = run_before(index, run);
+	page0 = ecp_run_buffer(index, ECP_PAGE_ENTRY, run->blk, run->run, 0,
+						   BUFFER_LOCK_EXCLUSIVE);
+	if (!BufferIsValid(page0))
+		ecp_report_moved(index, run->blk);
 	map = ecp_space_map_lock(index, run->blk, BUFFER_LOCK_EXCLUSIVE);
 	meta = ecp_meta_lock(index);
 	xlog = GenericXLogStart(index);
 	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
-	ecp_space_mark(GenericXLogRegisterBuffer(xlog, map, 0), run->blk,
+	ecp_space_mark(index, GenericXLogRegisterBuffer(xlog, map, 0), run->blk,
 				   run->header.ecpr_npages, false);
+	ecp_run_set_freed(xlog, page0);
 	if (BufferIsValid(before))
 		ecp_run_set_last(xlog, before);
 	m->ecpm_op.ecpi_written = run->header.ecpr_retired_next;
@@ -142,6 +149,7 @@ ecp_xlog_undo_written(Relation index, const EcpRun *run,
 	GenericXLogFinish(xlog);
 	UnlockReleaseBuffer(meta);
 	UnlockReleaseBuffer(map);
+	UnlockReleaseBuffer(page0);
 	if (BufferIsValid(before))
 		UnlockReleaseBuffer(before);
 }

@@ -1,0 +1,250 @@
+# Fields of the metapage, of map pages and of the headers of runs, damaged one
+# by one: each statement ends, with an answer or with an error that names the
+# damage, and nothing that is in use is overwritten.
+use strict;
+use warnings;
+
+use EcpTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = ecp_cluster('main',
+	conf => "fsync = off\nfull_page_writes = off\nautovacuum = off\n");
+
+load_vecs($node, 'source', 'base.bvecs', limit => 1600);
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE t (id int, v bytea);
+	INSERT INTO t SELECT * FROM source WHERE id < 1500;
+	CREATE INDEX ti ON t USING ecp (v) WITH (cluster_size = 16);
+	-- one that has grown by splits, and has not seen VACUUM
+	CREATE TABLE q (id int, v bytea);
+	CREATE INDEX qi ON q USING ecp (v) WITH (cluster_size = 16);
+	INSERT INTO q SELECT * FROM source WHERE id < 1500;
+	CHECKPOINT));
+my %path = map { $_ => relation_path($node, $_) } qw(ti qi);
+my %blocks = map { $_ => relation_blocks($node, $_) } qw(ti qi);
+index_ok($node, $_) for qw(ti qi);
+cmp_ok(
+	$node->safe_psql(
+		'postgres', q(SELECT retired_pages FROM ecp_metapage_info('qi'))),
+	'>', 10,
+	'splits have left clusters in the retired queue');
+$node->stop;
+my %whole;
+foreach my $index (qw(ti qi))
+{
+	$whole{$index} =
+	  [ map { read_block($path{$index}, $_) } 0 .. $blocks{$index} - 1 ];
+}
+
+# where fields are: of the metapage, of the header of a run
+my %meta = (
+	map_hint => 24 + 104,
+	retired_head => 24 + 108,
+	nleaves => 24 + 184);
+my %run = (
+	next_run => 24 + 8,
+	next_blk => 24 + 24,
+	hw_page => 24 + 40,
+	free_hint => 24 + 44,
+	retired_next => 24 + 56);
+
+sub field { return unpack('L', substr($_[0], $_[1], 4)); }
+
+sub set_field
+{
+	substr($_[0], $_[1], 4) = pack('L', $_[2]);
+	return;
+}
+
+# heads of leaves, whose flag of a retired one is as asked for
+sub heads
+{
+	my ($index, $retired) = @_;
+	my @heads;
+
+	foreach my $block (2 .. $blocks{$index} - 1)
+	{
+		my $page = $whole{$index}[$block];
+		my ($run, $pageno, $kind) = unpack('Q L S', substr($page, 8176, 16));
+		my ($level, $flags) = unpack('CC', substr($page, 24 + 60, 2));
+
+		push @heads, $block
+		  if $run && $pageno == 0 && $kind == 3 && $level == 0 &&
+		  ($flags & 3) == ($retired ? 3 : 1);
+	}
+	return @heads;
+}
+
+my $search = 'SET enable_seqscan = off;'
+  . ' SET ecp.iterative_scan = relaxed_order; SELECT count(*) FROM (SELECT id'
+  . ' FROM %s ORDER BY v <-> (SELECT v FROM source WHERE id = 7) LIMIT 100000) r';
+my %sql = (
+	search => $search,
+	batch =>
+	  q(SELECT count(*) FROM ecp_knn_batch('%si', 'SELECT v FROM source LIMIT 20', 10)),
+	insert =>
+	  'INSERT INTO %s SELECT 2000 + i, v FROM source, generate_series(1, 500) i WHERE id = 7',
+	insert_all => 'INSERT INTO %s SELECT 3000 + id, v FROM source',
+	delete => 'DELETE FROM %s WHERE id % 3 = 0',
+	vacuum => 'VACUUM %s',
+	maintain => q(SELECT ecp_maintain('%si')),
+	stats => q(SELECT * FROM ecp_index_stats('%si')),
+	check => q(SELECT ecp_index_check('%si', true)));
+
+# Damage an index by a sub that changes its pages; run statements, of which
+# some must report the damage.  Undo the damage: the rows are still there.
+sub damaged
+{
+	my ($name, $index, $damage, $refuse, $others) = @_;
+	my $table = substr($index, 0, 1);
+	my @pages = @{ $whole{$index} };
+	my %refuse = map { $_ => 1 } @$refuse;
+
+	$damage->(\@pages);
+	my @changed = grep { $pages[$_] ne $whole{$index}[$_] } 0 .. $#pages;
+	write_block($path{$index}, $_, $pages[$_]) foreach @changed;
+	$node->start;
+	foreach my $key (@$refuse, @{ $others || [] })
+	{
+		my ($stdout, $stderr, $timed_out) = ('', '', 0);
+		my $sql = $sql{$key};
+
+		$sql =~ s/%s/$table/g;
+		$node->psql(
+			'postgres', "\\set VERBOSITY verbose\n$sql",
+			stdout => \$stdout,
+			stderr => \$stderr,
+			timeout => $PostgreSQL::Test::Utils::timeout_default,
+			timed_out => \$timed_out);
+		BAIL_OUT("$name: $key does not end") if $timed_out;
+		if ($refuse{$key})
+		{
+			like($stderr, qr/ERROR:  XX00[12]/, "$name: $key reports it");
+		}
+		else
+		{
+			unlike($stderr, qr/ERROR:  (?!XX00[12])|FATAL|PANIC|terminated/,
+				"$name: $key, an answer or a report");
+		}
+	}
+	cmp_ok(-s $path{$index},
+		'<', 1 << 26, "$name: the file has not grown beyond all bounds");
+	$node->stop;
+	# but for bytes that the statements have written
+	foreach my $block (@changed)
+	{
+		my $now = read_block($path{$index}, $block);
+
+		foreach my $at (0 .. 8191)
+		{
+			substr($now, $at, 1) = substr($whole{$index}[$block], $at, 1)
+			  if substr($now, $at, 1) eq substr($pages[$block], $at, 1);
+		}
+		write_block($path{$index}, $block, $now);
+	}
+	$node->start;
+	is( $node->safe_psql(
+			'postgres',
+			"SET enable_seqscan = off; SET ecp.iterative_scan = relaxed_order;"
+			  . " SELECT count(*) FROM (SELECT id FROM $table"
+			  . " ORDER BY v <-> (SELECT v FROM source WHERE id = 7) LIMIT 100000) r WHERE id < 1500"),
+		$node->safe_psql(
+			'postgres',
+			"SET enable_indexscan = off; SELECT count(*) FROM $table WHERE id < 1500"
+		),
+		"$name: no row is lost");
+	$node->stop;
+
+	# for the next one, the table too
+	open my $fh, '>:raw', $path{$index} or die "could not open: $!\n";
+	print $fh $_ foreach @{ $whole{$index} };
+	close $fh or die "could not write: $!\n";
+	return;
+}
+
+my @live = heads('ti', 0);
+my $filled = (grep { field($whole{ti}[$_], $run{hw_page}) > 1 } @live)[0];
+
+damaged('map page of zeros', 'ti',
+	sub { $_[0][1] = "\0" x 8192 },
+	[qw(insert insert_all stats check)]);
+damaged('map without bits', 'ti',
+	sub { substr($_[0][1], 24, 64) = "\0" x 64 },
+	[qw(insert check)], [qw(insert_all maintain)]);
+damaged('hint beyond the last map page', 'ti',
+	sub { set_field($_[0][0], $meta{map_hint}, 1000) },
+	['insert']);
+damaged('no page of a run in use', 'ti',
+	sub { set_field($_[0][$_], $run{hw_page}, 0) foreach @live },
+	[qw(search batch insert stats check)]);
+damaged(
+	'fewer pages of a run in use', 'ti',
+	sub {
+		set_field($_[0][$filled], $run{hw_page}, 1);
+		set_field($_[0][$filled], $run{free_hint}, 1);
+	},
+	['check'], ['insert_all']);
+damaged(
+	'run that is followed by itself', 'ti',
+	sub {
+		foreach my $head (@live)
+		{
+			set_field($_[0][$head], $run{next_run}, 1_000_000);
+			set_field($_[0][$head], $run{next_blk}, $head);
+		}
+	},
+	[qw(search insert_all check)]);
+damaged('more clusters than blocks', 'ti',
+	sub { set_field($_[0][0], $meta{nleaves}, 0x7fffffff) },
+	[qw(search batch insert stats check)]);
+
+my ($tail) = grep { field($whole{qi}[$_], $run{retired_next}) == 0xffffffff }
+  heads('qi', 1);
+damaged(
+	'retired queue that is a ring',
+	'qi',
+	sub {
+		set_field($_[0][$tail], $run{retired_next},
+			field($whole{qi}[0], $meta{retired_head}));
+	},
+	[qw(maintain vacuum check)],
+	[qw(search delete vacuum insert_all)]);
+
+# blocks that do not exist: of the next segment of the file, and behind it
+foreach my $far (0x00020000, 0x00ffffff, 0xfffffff0)
+{
+	damaged(
+		sprintf('children at block %u', $far),
+		'ti',
+		sub {
+			my ($pages) = @_;
+			my $some = join('|', map { quotemeta(pack('L', $_)) } @live);
+
+			# entries of the root, behind its header
+			my $root = unpack('L', substr($pages->[0], 24 + 72, 4));
+			substr($pages->[$root], 104) =~
+			  s/(?:$some)(?=..[\0-\3]\0.{6}\0\0.{4}\xff{4})/pack('L', $far)/gse;
+		},
+		[qw(search batch insert_all stats check)],
+		[qw(delete vacuum maintain)]);
+	damaged(
+		sprintf('rows at block %u of the table', $far),
+		'ti',
+		sub {
+			my ($pages) = @_;
+
+			# TIDs are behind the bitmap of less than a block's 64 slots
+			foreach my $head (@live)
+			{
+				substr($pages->[$head], 112 + 6 * $_, 4) =
+				  pack('SS', $far >> 16, $far & 0xffff)
+				  foreach 0 .. 9;
+			}
+		},
+		[qw(search batch)],
+		['stats']);
+}
+done_testing();
