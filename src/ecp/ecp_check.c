@@ -7,12 +7,14 @@
  * tree of leaders, clusters, retired queue and map (I1 to I9 of the README),
  * each page's format on the way.  Then, if asked for, the table: every row
  * that the snapshot sees must be in the index under its TID with its very
- * elements and key attributes (I10); as in amcheck, a Bloom filter of what the index holds
- * stands between the two scans.
+ * elements and key attributes (I10); as in amcheck, a Bloom filter of what the
+ * index holds stands between the two scans.  And every row of the index must be
+ * in the table, dead or alive: a TID whose line pointer is free, or which is now
+ * that of a row that is not indexed, is one that VACUUM has removed.
  *
  * On a standby nobody can be locked out.  The tree and the table are checked
  * there, which maintenance and purges leave alone as long as our snapshot
- * lives; queue and map are not.
+ * lives; queue and map are not, nor rows of the index that may be dead.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,8 +31,10 @@
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
 #include "common/pg_prng.h"
+#include "ecp/ecp_heap.h"
 #include "ecp/ecp_include.h"
 #include "ecp/ecp_living.h"
+#include "ecp/ecp_table.h"
 #include "fmgr.h"
 #include "lib/bloomfilter.h"
 #include "miscadmin.h"
@@ -50,6 +54,8 @@ typedef struct EcpCheck
 	uint64	   *seen;			/* blocks that something owns */
 	uint32		nmaps;			/* map pages that "seen" has room for */
 	Tuplesortstate *tids;		/* of live rows of the present version */
+	Snapshot	snapshot;		/* to look at the table, or NULL */
+	BlockNumber heap_blocks;
 	bloom_filter *filter;		/* (TID, row) of them, or NULL */
 	EcpAttrDesc attrs;
 	char	   *element;		/* of the filter: scratch */
@@ -467,18 +473,76 @@ check_map(EcpCheck *check)
 	}
 }
 
-/* Each TID at most once in the present version (I7). */
+/* Is the row of an entry, which the snapshot sees, one that is indexed? */
+static bool
+check_row_indexed(EcpCheck *check, EcpTableRows *rows)
+{
+	Datum		value;
+	EcpVector	vector;
+	bool		indexed;
+
+	if (!ecp_table_row_value(rows, &value))
+		return false;
+	ecp_vector_read(value, check->state.meta.ecpm_form, &vector);
+	indexed = ecp_prepare(&check->state.meta, &vector, check->prepared);
+	ecp_vector_release(&vector);
+	return indexed;
+}
+
+/*
+ * A row of the index is one of the table (I10).  If the snapshot sees it, the
+ * other direction, and that there is one entry, tell that it is the right one.
+ */
+static void
+check_entry(EcpCheck *check, EcpTableRows *rows, IndexFetchTableData *fetch,
+			const ItemPointerData *tid)
+{
+	ItemPointerData row = *tid;
+	bool		call_again = false;
+	bool		sound;
+
+	ecp_check_tid(check->index, check->heap, tid, &check->heap_blocks);
+	if (table_index_fetch_tuple(fetch, &row, check->snapshot, rows->slot,
+								&call_again, NULL))
+		sound = check_row_indexed(check, rows);
+	else
+		sound = ecp_heap_has_row(check->heap, tid);
+	if (!sound)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" has a row that table \"%s\" does not have",
+						RelationGetRelationName(check->index),
+						RelationGetRelationName(check->heap)),
+				 errdetail("The TID is (%u,%u).",
+						   ItemPointerGetBlockNumber(tid),
+						   ItemPointerGetOffsetNumber(tid)),
+				 errhint("Please REINDEX it.")));
+}
+
+/*
+ * Each TID at most once in the present version (I7), and in the table, if that
+ * is looked at and VACUUM is locked out (I10).
+ */
 static void
 check_tids(EcpCheck *check)
 {
+	bool		look = check->snapshot != NULL && check->locked_out;
+	IndexFetchTableData *fetch = NULL;
+	EcpTableRows rows;
 	int64		last = -1;
 	Datum		value;
 	bool		isnull;
 
+	if (look)
+	{
+		ecp_table_rows_begin(&rows, check->heap, check->index);
+		fetch = table_index_fetch_begin(check->heap);
+	}
 	tuplesort_performsort(check->tids);
 	while (ecp_tuplesort_getdatum(check->tids, &value, &isnull))
 	{
 		int64		tid = DatumGetInt64(value);
+		ItemPointerData pointer;
 
 		CHECK_FOR_INTERRUPTS();
 		if (tid == last)
@@ -490,8 +554,17 @@ check_tids(EcpCheck *check)
 							   (uint32) (tid & 0xFFFF)),
 					 errhint("Please REINDEX it.")));
 		last = tid;
+		ItemPointerSet(&pointer, (BlockNumber) (tid >> 16),
+					   (OffsetNumber) tid);
+		if (look)
+			check_entry(check, &rows, fetch, &pointer);
 	}
 	tuplesort_end(check->tids);
+	if (look)
+	{
+		table_index_fetch_end(fetch);
+		ecp_table_rows_end(&rows);
+	}
 }
 
 /* table_index_build_scan callback: is this row in the filter? (I10) */
@@ -540,29 +613,36 @@ check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 }
 
 static void
-check_heap(EcpCheck *check, Snapshot snapshot)
+check_heap(EcpCheck *check)
 {
 	IndexInfo  *info = BuildIndexInfo(check->index);
 	TableScanDesc scan;
 
-	/*
-	 * Under repeatable read, the snapshot can be older than the index, which
-	 * then lacks rows that the snapshot sees, rightly.
-	 */
-	if (IsolationUsesXactSnapshot() && check->index->rd_index->indcheckxmin &&
-		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(check->index->rd_indextuple->t_data),
+	/* as in amcheck: only what the snapshot sees */
+	info->ii_Concurrent = true;
+	info->ii_Unique = false;
+	scan = table_beginscan_strat(check->heap, check->snapshot, 0, NULL, true, true);
+	table_index_build_scan(check->heap, check->index, info, true, false,
+						   check_heap_row, check, scan);
+}
+
+/*
+ * A snapshot for the table.  Under repeatable read it can be older than the
+ * index, which then lacks rows that the snapshot sees, rightly.
+ */
+static Snapshot
+check_snapshot(Relation index)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+
+	if (IsolationUsesXactSnapshot() && index->rd_index->indcheckxmin &&
+		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
 							   snapshot->xmin))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("index \"%s\" cannot be verified using transaction snapshot",
-						RelationGetRelationName(check->index))));
-
-	/* as in amcheck: only what the snapshot sees */
-	info->ii_Concurrent = true;
-	info->ii_Unique = false;
-	scan = table_beginscan_strat(check->heap, snapshot, 0, NULL, true, true);
-	table_index_build_scan(check->heap, check->index, info, true, false,
-						   check_heap_row, check, scan);
+						RelationGetRelationName(index))));
+	return snapshot;
 }
 
 /* The structure, with everything that can be counted on the way. */
@@ -610,7 +690,6 @@ check_index(Relation heap, Relation index, bool locked_out,
 	MemoryContext context;
 	MemoryContext old_context;
 	EcpCheck   *check;
-	Snapshot	snapshot = NULL;
 
 	context = AllocSetContextCreate(CurrentMemoryContext, "ecp check",
 									ALLOCSET_DEFAULT_SIZES);
@@ -622,7 +701,7 @@ check_index(Relation heap, Relation index, bool locked_out,
 
 	/* the snapshot before the version, as a scan has it */
 	if (heapallindexed)
-		snapshot = RegisterSnapshot(GetTransactionSnapshot());
+		check->snapshot = check_snapshot(index);
 	ecp_index_state_read(index, &check->state);
 	check->element = palloc(ECP_CHECK_TID_BYTES +
 							ECP_DIMS_MAX * sizeof(float4) +
@@ -641,8 +720,8 @@ check_index(Relation heap, Relation index, bool locked_out,
 	check_tids(check);
 	if (heapallindexed)
 	{
-		check_heap(check, snapshot);
-		UnregisterSnapshot(snapshot);
+		check_heap(check);
+		UnregisterSnapshot(check->snapshot);
 	}
 	ereport(DEBUG1,
 			(errmsg_internal("index \"%s\": " INT64_FORMAT " rows in %u clusters verified",

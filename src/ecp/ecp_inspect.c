@@ -519,6 +519,37 @@ ecp_clusters(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* A sound page without entries is not damaged, but not what was asked for. */
+static void
+inspect_check_entries(Relation index, Buffer buffer)
+{
+	Page		page = BufferGetPage(buffer);
+	const char *detail = "It was not used yet.";
+
+	if (!PageIsNew(page))
+	{
+		/* not by pd_special, which may be damaged */
+		EcpPageOpaque opaque = (EcpPageOpaque) ((char *) page + BLCKSZ -
+												MAXALIGN(sizeof(EcpPageOpaqueData)));
+
+		if (opaque->ecpo_kind == ECP_PAGE_MAP)
+			detail = "It is a map page.";
+		else if (opaque->ecpo_kind == ECP_PAGE_VECTOR)
+			detail = "It has vectors, or parts of them.";
+		else
+			detail = NULL;
+		ecp_page_check(index, buffer,
+					   detail ? opaque->ecpo_kind : ECP_PAGE_ENTRY);
+	}
+	if (detail)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("block %u of index \"%s\" has no entries",
+						BufferGetBlockNumber(buffer),
+						RelationGetRelationName(index)),
+				 errdetail_internal("%s", detail)));
+}
+
 PG_FUNCTION_INFO_V1(ecp_page_items);
 
 /* The slots in use of one entry page. */
@@ -546,7 +577,7 @@ ecp_page_items(PG_FUNCTION_ARGS)
 						(long long) blk, RelationGetRelationName(index))));
 	ecp_index_state_read(index, &state);
 	buffer = ecp_buffer_get(index, blk, BUFFER_LOCK_SHARE);
-	ecp_page_check(index, buffer, ECP_PAGE_ENTRY);
+	inspect_check_entries(index, buffer);
 	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
 	UnlockReleaseBuffer(buffer);
 

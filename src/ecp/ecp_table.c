@@ -40,22 +40,12 @@ ecp_table_open(Oid index_oid, Relation *heap, Relation *index)
 						RelationGetRelationName(*index))));
 }
 
-/* What is needed to evaluate what an index has of a row. */
-typedef struct TableRows
-{
-	EcpCaller	caller;
-	IndexInfo  *info;
-	EState	   *estate;
-	ExprState  *predicate;
-	TupleTableSlot *slot;
-	EcpTableVisitor visitor;
-	void	   *arg;
-} TableRows;
-
-/* Index expressions run as the table's owner until table_rows_end(). */
-static void
-table_rows_begin(TableRows *rows, Relation heap, Relation index,
-				 EcpTableVisitor visitor, void *arg)
+/*
+ * Begin to evaluate what an index has of rows.  Index expressions run as the
+ * table's owner, who we are until ecp_table_rows_end().
+ */
+void
+ecp_table_rows_begin(EcpTableRows *rows, Relation heap, Relation index)
 {
 	ecp_become_owner(&rows->caller, heap);
 	rows->info = BuildIndexInfo(index);
@@ -63,36 +53,47 @@ table_rows_begin(TableRows *rows, Relation heap, Relation index,
 	rows->predicate = ExecPrepareQual(rows->info->ii_Predicate, rows->estate);
 	rows->slot = table_slot_create(heap, NULL);
 	GetPerTupleExprContext(rows->estate)->ecxt_scantuple = rows->slot;
-	rows->visitor = visitor;
-	rows->arg = arg;
 }
 
-static void
-table_rows_end(TableRows *rows)
+void
+ecp_table_rows_end(EcpTableRows *rows)
 {
 	ExecDropSingleTupleTableSlot(rows->slot);
 	FreeExecutorState(rows->estate);
 	ecp_become_caller(&rows->caller);
 }
 
-/* Show the row in the slot to the visitor, if the index has it. */
-static void
-table_rows_visit(TableRows *rows)
+/*
+ * What is indexed of the row in rows->slot; false if that is NULL, or the
+ * predicate is not true.  It lasts until the next row.
+ */
+bool
+ecp_table_row_value(EcpTableRows *rows, Datum *value)
 {
 	ExprContext *econtext = GetPerTupleExprContext(rows->estate);
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
-	MemoryContext old;
 
 	CHECK_FOR_INTERRUPTS();
 	ResetExprContext(econtext);
 	if (rows->predicate != NULL && !ExecQual(rows->predicate, econtext))
-		return;
+		return false;
 	FormIndexDatum(rows->info, rows->slot, rows->estate, values, isnull);
-	if (isnull[0])
+	*value = values[0];
+	return !isnull[0];
+}
+
+/* Show the row in the slot to the visitor, if the index has it. */
+static void
+table_rows_visit(EcpTableRows *rows, EcpTableVisitor visitor, void *arg)
+{
+	Datum		value;
+	MemoryContext old;
+
+	if (!ecp_table_row_value(rows, &value))
 		return;
 	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(rows->estate));
-	rows->visitor(&rows->slot->tts_tid, values[0], rows->arg);
+	visitor(&rows->slot->tts_tid, value, arg);
 	MemoryContextSwitchTo(old);
 }
 
@@ -104,12 +105,12 @@ void
 ecp_table_scan(Relation heap, Relation index, TableScanDesc scan,
 			   EcpTableVisitor visitor, void *arg)
 {
-	TableRows	rows;
+	EcpTableRows rows;
 
-	table_rows_begin(&rows, heap, index, visitor, arg);
+	ecp_table_rows_begin(&rows, heap, index);
 	while (table_scan_getnextslot(scan, ForwardScanDirection, rows.slot))
-		table_rows_visit(&rows);
-	table_rows_end(&rows);
+		table_rows_visit(&rows, visitor, arg);
+	ecp_table_rows_end(&rows);
 }
 
 /*
@@ -121,17 +122,17 @@ ecp_table_fetch(Relation heap, Relation index, Snapshot snapshot,
 				const ItemPointerData *tids, int ntids,
 				EcpTableVisitor visitor, void *arg)
 {
-	TableRows	rows;
+	EcpTableRows rows;
 
-	table_rows_begin(&rows, heap, index, visitor, arg);
+	ecp_table_rows_begin(&rows, heap, index);
 	for (int i = 0; i < ntids; i++)
 	{
 		ItemPointerData tid = tids[i];
 
 		if (table_tuple_fetch_row_version(heap, &tid, snapshot, rows.slot))
-			table_rows_visit(&rows);
+			table_rows_visit(&rows, visitor, arg);
 	}
-	table_rows_end(&rows);
+	ecp_table_rows_end(&rows);
 }
 
 /*

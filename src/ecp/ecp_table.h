@@ -9,8 +9,20 @@
 #define ECP_TABLE_H
 
 #include "access/tableam.h"
+#include "base/user_index.h"
 #include "ecp/ecp.h"
+#include "nodes/execnodes.h"
 #include "utils/portal.h"
+
+/* What evaluates what an index has of a row. */
+typedef struct EcpTableRows
+{
+	EcpCaller	caller;
+	IndexInfo  *info;
+	EState	   *estate;
+	ExprState  *predicate;
+	TupleTableSlot *slot;		/* for the row */
+} EcpTableRows;
 
 /*
  * Called with each row that the index has, or should have: its TID and what
@@ -20,6 +32,10 @@ typedef void (*EcpTableVisitor) (const ItemPointerData *tid, Datum value,
 								 void *arg);
 
 extern void ecp_table_open(Oid index_oid, Relation *heap, Relation *index);
+extern void ecp_table_rows_begin(EcpTableRows *rows, Relation heap,
+								 Relation index);
+extern bool ecp_table_row_value(EcpTableRows *rows, Datum *value);
+extern void ecp_table_rows_end(EcpTableRows *rows);
 extern void ecp_table_scan(Relation heap, Relation index, TableScanDesc scan,
 						   EcpTableVisitor visitor, void *arg);
 extern void ecp_table_fetch(Relation heap, Relation index, Snapshot snapshot,

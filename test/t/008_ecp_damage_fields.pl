@@ -72,13 +72,17 @@ sub heads
 		my ($level, $flags) = unpack('CC', substr($page, 24 + 60, 2));
 
 		push @heads, $block
-		  if $run && $pageno == 0 && $kind == 3 && $level == 0 &&
-		  ($flags & 3) == ($retired ? 3 : 1);
+		  if $run
+		  && $pageno == 0
+		  && $kind == 3
+		  && $level == 0
+		  && ($flags & 3) == ($retired ? 3 : 1);
 	}
 	return @heads;
 }
 
-my $search = 'SET enable_seqscan = off;'
+my $search =
+	'SET enable_seqscan = off;'
   . ' SET ecp.iterative_scan = relaxed_order; SELECT count(*) FROM (SELECT id'
   . ' FROM %s ORDER BY v <-> (SELECT v FROM source WHERE id = 7) LIMIT 100000) r';
 my %sql = (
@@ -126,7 +130,9 @@ sub damaged
 		}
 		else
 		{
-			unlike($stderr, qr/ERROR:  (?!XX00[12])|FATAL|PANIC|terminated/,
+			unlike(
+				$stderr,
+				qr/ERROR:  (?!XX00[12])|FATAL|PANIC|terminated/,
 				"$name: $key, an answer or a report");
 		}
 	}
@@ -150,7 +156,8 @@ sub damaged
 			'postgres',
 			"SET enable_seqscan = off; SET ecp.iterative_scan = relaxed_order;"
 			  . " SELECT count(*) FROM (SELECT id FROM $table"
-			  . " ORDER BY v <-> (SELECT v FROM source WHERE id = 7) LIMIT 100000) r WHERE id < 1500"),
+			  . " ORDER BY v <-> (SELECT v FROM source WHERE id = 7) LIMIT 100000) r WHERE id < 1500"
+		),
 		$node->safe_psql(
 			'postgres',
 			"SET enable_indexscan = off; SELECT count(*) FROM $table WHERE id < 1500"
@@ -168,27 +175,36 @@ sub damaged
 my @live = heads('ti', 0);
 my $filled = (grep { field($whole{ti}[$_], $run{hw_page}) > 1 } @live)[0];
 
-damaged('map page of zeros', 'ti',
+damaged(
+	'map page of zeros',
+	'ti',
 	sub { $_[0][1] = "\0" x 8192 },
 	[qw(insert insert_all stats check)]);
-damaged('map without bits', 'ti',
-	sub { substr($_[0][1], 24, 64) = "\0" x 64 },
+damaged(
+	'map without bits',
+	'ti', sub { substr($_[0][1], 24, 64) = "\0" x 64 },
 	[qw(insert check)], [qw(insert_all maintain)]);
-damaged('hint beyond the last map page', 'ti',
-	sub { set_field($_[0][0], $meta{map_hint}, 1000) },
+damaged(
+	'hint beyond the last map page',
+	'ti', sub { set_field($_[0][0], $meta{map_hint}, 1000) },
 	['insert']);
-damaged('no page of a run in use', 'ti',
+damaged(
+	'no page of a run in use',
+	'ti',
 	sub { set_field($_[0][$_], $run{hw_page}, 0) foreach @live },
 	[qw(search batch insert stats check)]);
 damaged(
-	'fewer pages of a run in use', 'ti',
+	'fewer pages of a run in use',
+	'ti',
 	sub {
 		set_field($_[0][$filled], $run{hw_page}, 1);
 		set_field($_[0][$filled], $run{free_hint}, 1);
 	},
-	['check'], ['insert_all']);
+	['check'],
+	['insert_all']);
 damaged(
-	'run that is followed by itself', 'ti',
+	'run that is followed by itself',
+	'ti',
 	sub {
 		foreach my $head (@live)
 		{
@@ -197,7 +213,9 @@ damaged(
 		}
 	},
 	[qw(search insert_all check)]);
-damaged('more clusters than blocks', 'ti',
+damaged(
+	'more clusters than blocks',
+	'ti',
 	sub { set_field($_[0][0], $meta{nleaves}, 0x7fffffff) },
 	[qw(search batch insert stats check)]);
 
@@ -214,7 +232,7 @@ damaged(
 	[qw(search delete vacuum insert_all)]);
 
 # blocks that do not exist: of the next segment of the file, and behind it
-foreach my $far (0x00020000, 0x00ffffff, 0xfffffff0)
+foreach my $far (0x00020000, 0xfffffff0)
 {
 	damaged(
 		sprintf('children at block %u', $far),
@@ -247,4 +265,33 @@ foreach my $far (0x00020000, 0x00ffffff, 0xfffffff0)
 		[qw(search batch)],
 		['stats']);
 }
+
+# Entries that VACUUM has removed, live again: rows that the table has no more,
+# and then such as are not indexed where those were.
+$node->start;
+$node->safe_psql('postgres', 'DELETE FROM t WHERE id % 10 = 0; VACUUM t');
+index_ok($node, 'ti', 'sound after VACUUM');
+foreach my $reused (0, 1)
+{
+	$node->safe_psql('postgres',
+		'INSERT INTO t SELECT i, NULL FROM generate_series(1, 150) i')
+	  if $reused;
+	$node->stop;
+	my %vacuumed = map { $_ => read_block($path{ti}, $_) } @live;
+	foreach my $head (@live)
+	{
+		damage_block(
+			$path{ti}, $head,
+			at => 104,
+			with => substr($whole{ti}[$head], 104, 8));
+	}
+	$node->start;
+	index_refused($node, 'ti',
+		$reused ? 'rows that are not indexed' : 'rows that are gone');
+	$node->stop;
+	write_block($path{ti}, $_, $vacuumed{$_}) foreach @live;
+	$node->start;
+}
+index_ok($node, 'ti', 'sound as VACUUM left it');
+$node->stop;
 done_testing();
