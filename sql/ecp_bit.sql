@@ -35,6 +35,14 @@ FROM (SELECT i, CASE WHEN i % 50 <> 7 THEN row_bits(i) END AS x
 ANALYZE b;
 SET ecp.approximate_radius = on;
 
+-- what no row could be inserted into is refused
+CREATE TABLE long_bits (v bit(16001), longest bit(16000));
+CREATE INDEX ON long_bits USING ecp (v);
+CREATE INDEX ON long_bits USING ecp (longest);
+INSERT INTO long_bits VALUES (repeat('01', 8001)::bit(16001), repeat('01', 8000)::bit(16000));
+SELECT ecp_index_check('long_bits_longest_idx', true);
+DROP TABLE long_bits;
+
 /*
  * For 10 queries the 20 nearest rows by the index with all clusters and by a
  * sort, and the rows within a radius.

@@ -194,10 +194,15 @@ ecp_meta_form(Relation index, EcpMetaPageData *meta)
 				 errmsg("storage parameter \"dims\" is %d, but column \"%s\" has %d dimensions",
 						options.dims,
 						NameStr(att->attname), typmod)));
-	if (options.dims > 0)
-		ecp_meta_set_dims(index, meta, options.dims);
-	else if (typmod > 0 && typmod <= ECP_DIMS_MAX)
-		ecp_meta_set_dims(index, meta, typmod);
+	if (typmod > ECP_DIMS_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("column \"%s\" cannot have more than %d dimensions for an ecp index",
+						NameStr(att->attname), ECP_DIMS_MAX),
+				 errdetail("The column has %d dimensions.", typmod)));
+	if (options.dims > 0 || typmod > 0)
+		ecp_meta_set_dims(index, meta,
+						  options.dims > 0 ? options.dims : typmod);
 }
 
 /* ---- the clock ---- */
