@@ -34,7 +34,8 @@
  * ecp.iterative_scan says what happens to the order.  strict_order: a row
  * that turns up nearer than one already returned is dropped, and counted.
  * relaxed_order: every row read is returned, once; so it is if nobody asked
- * for an order.  off: only the first window is read.
+ * for an order.  off: only the first window is read; of its rows one can be
+ * dropped, too, if its code said that it was farther away than it is.
  *
  *-------------------------------------------------------------------------
  */
@@ -713,7 +714,7 @@ ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 			return false;
 		if (ranked.rank > search->rank_max)
 			continue;			/* its bound was not */
-		if (search->iterative != ECP_ITERATIVE_STRICT ||
+		if (search->unordered || search->iterative == ECP_ITERATIVE_RELAXED ||
 			ranked.rank > search->last.rank)
 			break;
 		if (ranked.rank == search->last.rank &&
