@@ -71,9 +71,6 @@
 #define KNN_QUERIES_STEP	256
 #define KNN_RESCAN_STEP		4	/* and to search by a scan */
 
-/* Blocks that say whether an index is in memory. */
-#define KNN_RESIDENT_SAMPLE	32
-
 /* Candidates that there is room for in a wave, besides the best. */
 #define KNN_ROOM_MORE		16
 
@@ -444,39 +441,20 @@ knn_workers(EcpKnn *knn, const EcpKnnShared *plan, int64 nqueries)
 	return max_parallel_workers_per_gather;
 }
 
-/* Are nearly all of some blocks, spread over the index, in shared buffers? */
-static bool
-knn_is_resident(Relation index)
-{
-	BlockNumber nblocks = RelationGetNumberOfBlocks(index);
-	int			missing = 0;
-
-	for (int i = 0; i < KNN_RESIDENT_SAMPLE; i++)
-	{
-		BlockNumber blk = (uint64) i * nblocks / KNN_RESIDENT_SAMPLE;
-
-		if (!BufferIsValid(PrefetchBuffer(index, MAIN_FORKNUM,
-										  blk).recent_buffer))
-			missing++;
-	}
-	return missing <= KNN_RESIDENT_SAMPLE / 8;
-}
-
-/*
- * Which clusters are read, as a scan would do it that begins now; like that,
- * a batch does not end early where clusters come from a device.
- */
+/* Which clusters are read, as a scan would do it that begins now. */
 static void
 knn_plan_clusters(EcpKnn *knn, EcpKnnShared *plan)
 {
 	const EcpMetaPageData *meta = &plan->state.meta;
 
 	ecp_scan_plan(knn->index, meta, &plan->plan);
-	if (ecp_probe_is_cold() || plan->plan.most > ECP_KNN_REFS_MAX / 4)
+	if (plan->plan.most > ECP_KNN_REFS_MAX / 4)
 		plan->plan.early = false;
 	/* one more than there are: so we see whether these were all */
-	plan->probes = Min(plan->plan.early ? EcpTargetMost(plan->plan.probes) :
-					   plan->plan.probes, meta->ecpm_nleaves + 1);
+	plan->probes = Min(plan->plan.probes, meta->ecpm_nleaves + 1);
+	if (plan->plan.early)
+		plan->probes = plan->plan.most +
+			(plan->plan.most == meta->ecpm_nleaves ? 1 : 0);
 
 	/*
 	 * A cluster is followed by one buffer, and hardly ever by more; a buffer
@@ -499,11 +477,16 @@ knn_plan(EcpKnn *knn, EcpKnnShared *plan, bool exact, int k, int64 nqueries)
 		plan->keep += knn->row_security ? k * 3 : Max(k / 8, 2);
 		knn_plan_clusters(knn, plan);
 	}
-	/* codes of floats are faster to compare than many exact vectors at once */
+
+	/*
+	 * Codes of floats are faster to compare than many exact vectors at once,
+	 * if pages that are read for one query are there for the next.  Whether
+	 * they are now must not matter: the answers are not quite the same.
+	 */
 	plan->by_scans = !exact &&
 		plan->state.leaf.quantizer != ECP_QUANTIZER_NONE &&
 		plan->state.meta.ecpm_elem == ECP_ELEM_FLOAT32 &&
-		knn_is_resident(knn->index);
+		RelationGetNumberOfBlocks(knn->index) <= NBuffers;
 	plan->room = plan->keep;
 	if (plan->plan.early)
 	{

@@ -13,8 +13,11 @@
  * - a leader remembers in which buffers the pages of its cluster were, which
  *	 saves the look-up in the buffer table;
  * - the processor is asked for pages some pages ahead;
- * - clusters that are not in memory are prefetched, and read in the order of
- *	 their blocks.
+ * - clusters that are not in memory are prefetched, as far as they are likely
+ *	 to be read.
+ *
+ * Clusters are read in the order in which they come, whatever is in memory:
+ * where a search ends depends on it, and so does the order of equal ranks.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,6 +29,7 @@
 #include "pgstat.h"
 #include "port/pg_bitutils.h"
 #include "storage/buf_internals.h"
+#include "utils/float.h"
 #include "utils/snapmgr.h"
 #include "utils/spccache.h"
 #include "vector/vector_codes.h"
@@ -57,6 +61,8 @@ ecp_probe_init(EcpProbe *probe)
 	Relation	index = probe->index;
 
 	probe->refs = NULL;
+	probe->sure = 0;
+	probe->far = get_float8_infinity();
 	probe->refs_max = probe->nrefs = probe->next_ref = 0;
 	if (RelationUsesLocalBuffers(index))
 	{
@@ -358,22 +364,6 @@ probe_read_cluster(EcpProbe *probe, const EcpClusterRef *ref)
 		probe->clusters++;
 }
 
-static int
-probe_compare_blocks(const void *a, const void *b)
-{
-	BlockNumber x = ((const EcpClusterRef *) a)->child.ecpc_blk;
-	BlockNumber y = ((const EcpClusterRef *) b)->child.ecpc_blk;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Put clusters into the order of their blocks. */
-void
-ecp_probe_sort(EcpClusterRef *refs, int n)
-{
-	qsort(refs, n, sizeof(EcpClusterRef), probe_compare_blocks);
-}
-
 /*
  * Room for the next n clusters to read; the ones before were read.  It is in
  * the current memory context.  Whoever has filled it calls
@@ -454,9 +444,6 @@ ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
 		else if (!probe->ordered)
 			count = probe_join_buffer(refs, count);
 	}
-	/* devices like ascending order, and the order within a window is ours */
-	if (probe_cold > 0 && !probe->ordered)
-		ecp_probe_sort(refs, count);
 	ecp_probe_added(probe, count);
 	return count;
 }
@@ -484,8 +471,12 @@ probe_prefetch(EcpProbe *probe)
 	probe->prefetched = Max(probe->prefetched, probe->next_ref + 1);
 	for (; probe->prefetched < end; probe->prefetched++)
 	{
-		const EcpChildData *child = &probe->refs[probe->prefetched].child;
+		const EcpClusterRef *ref = &probe->refs[probe->prefetched];
+		const EcpChildData *child = &ref->child;
 		uint32		npages = Min(child->ecpc_npages, ECP_RUN_PAGES_MAX);
+
+		if (probe->prefetched >= probe->sure && ref->rank > probe->far)
+			break;
 
 		/* vectors will be read of few rows, nobody knows which */
 		if (geo->quantizer != ECP_QUANTIZER_NONE)
@@ -495,7 +486,7 @@ probe_prefetch(EcpProbe *probe)
 	}
 }
 
-/* Are clusters taken now not in the order of the descent, but of blocks? */
+/* Did one of the clusters read last come from a device? */
 bool
 ecp_probe_is_cold(void)
 {

@@ -52,8 +52,7 @@ struct EcpProbe
 	const EcpIndexState *state; /* the version to read */
 	Snapshot	snapshot;
 	EcpProbePage page;			/* who takes the rows */
-	bool		ordered;		/* clusters as they come, even from a device,
-								 * and waiting rows right behind theirs */
+	bool		ordered;		/* waiting rows right behind their clusters */
 	const EcpClusterRef *ref;	/* cluster that is being read */
 	uint64		clusters;		/* figures: read */
 	uint64		pages;
@@ -64,6 +63,8 @@ struct EcpProbe
 	int			nrefs;
 	int			next_ref;
 	int			prefetched;		/* refs asked for */
+	int			sure;			/* those before it will be read, */
+	float8		far;			/* others with leaders up to this rank */
 	int			warm_ref;		/* where probe_warm() is */
 	int			warm_page;
 	int			prefetch;		/* how many ahead; 0 = off */
@@ -74,7 +75,6 @@ struct EcpProbe
 extern void ecp_probe_init(EcpProbe *probe);
 extern EcpClusterRef *ecp_probe_room(EcpProbe *probe, int n);
 extern void ecp_probe_added(EcpProbe *probe, int n);
-extern void ecp_probe_sort(EcpClusterRef *refs, int n);
 extern int	ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n);
 extern void ecp_probe_prefetch(Relation index, BlockNumber blk,
 							   uint32 npages);

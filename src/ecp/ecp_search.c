@@ -247,8 +247,7 @@ search_set_plan(EcpSearch *search)
 	else
 	{
 		ecp_scan_plan(search->index, &search->state.meta, plan);
-		if (search->query == NULL || search->filter != NULL || radius ||
-			ecp_probe_is_cold())
+		if (search->query == NULL || search->filter != NULL || radius)
 			plan->early = false;
 		if (search->share)
 			ecp_share_open(search->share, plan, search->filter != NULL,
@@ -465,6 +464,7 @@ search_read_nearest(EcpSearch *search)
 	EcpProbe   *probe = &search->probe;
 	const EcpScanPlan *plan = &search->plan;
 	EcpMetric	metric = search->state.meta.ecpm_metric;
+	float8		kth;
 
 	search->stats.windows++;
 	for (int n = 0; n < plan->most || EcpProbeAtBuffer(probe);)
@@ -488,17 +488,24 @@ search_read_nearest(EcpSearch *search)
 			ecp_probe_next(probe);
 			continue;
 		}
+		kth = search->nearest.kth;
 		if (n >= plan->least &&
 			ecp_target_reached(metric, probe->refs[probe->next_ref].rank,
-							   search->nearest.kth, plan->slack))
+							   kth, plan->slack))
 		{
 			search->stats.early = true;
 			ecp_probe_pause(probe);
 			break;
 		}
+
+		/* before there are k rows nothing is known of the others */
+		probe->sure = probe->next_ref + plan->least - n;
+		probe->far = isinf(kth) ? -kth :
+			ecp_target_leader_rank(metric, kth) + plan->slack;
 		n++;
 		ecp_probe_next(probe);
 	}
+	probe->far = get_float8_infinity();
 }
 
 /*

@@ -294,9 +294,6 @@ share_produce(EcpShare *share, uint64 n)
 	refs = palloc(sizeof(EcpClusterRef) * n);
 	while (count < n && share_descend(share, &refs[count]))
 		count++;
-	/* as ecp_probe_take() does, unless they must come in order */
-	if (ecp_probe_is_cold() && !shared->plan.early)
-		ecp_probe_sort(refs, count);
 	for (uint64 i = 0; i < count; i++)
 	{
 		ShareCluster *place = &shared->ring[(produced + i) % SHARE_RING];
@@ -481,7 +478,8 @@ share_claim(EcpShare *share, uint64 limit, uint64 n, ShareCluster *chunk)
 {
 	EcpShared  *shared = share->shared;
 	uint64		left = Min(limit, shared->produced) - shared->claimed;
-	uint64		most = ecp_probe_is_cold() ? SHARE_CHUNK_COLD : SHARE_CHUNK;
+	uint64		most = ecp_probe_is_cold() && !shared->plan.early ?
+		SHARE_CHUNK_COLD : SHARE_CHUNK;
 
 	most = Min(most, left / (2 * shared->nprocesses));
 	n = Min(n, Max(most, 1));

@@ -67,18 +67,25 @@ ecp_nearest_add(EcpNearest *nearest, float8 rank)
 #define EcpTargetMost(probes)	((int) ceil((probes) * 1.5))
 
 /*
- * How much farther away a leader of this rank is than the k-th row.  Squared
- * distances are compared; a rank under cosine is half of one, and a bit that
- * differs is a distance of 255 from the leader.
+ * The rank that a leader as far away as the k-th row has.  Squared distances
+ * are compared; a rank under cosine is half of one, and a bit that differs is
+ * a distance of 255 from the leader.
  */
+static inline float8
+ecp_target_leader_rank(EcpMetric metric, float8 kth)
+{
+	if (metric == ECP_METRIC_COSINE)
+		return kth * 2;
+	if (metric == ECP_METRIC_HAMMING)
+		return kth * ECP_BIT_L2;
+	return kth;
+}
+
+/* How much farther away a leader of this rank is than the k-th row. */
 static inline float8
 ecp_target_excess(EcpMetric metric, float4 leader_rank, float8 kth)
 {
-	if (metric == ECP_METRIC_COSINE)
-		kth *= 2;
-	else if (metric == ECP_METRIC_HAMMING)
-		kth *= ECP_BIT_L2;
-	return leader_rank - kth;
+	return leader_rank - ecp_target_leader_rank(metric, kth);
 }
 
 /* Is a cluster whose leader has this rank too far away? */

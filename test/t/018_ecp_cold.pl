@@ -1,0 +1,118 @@
+# The same rows whatever is in memory: searches that stop early, pages of an
+# answer and batches give in a cache that holds nearly nothing, with any
+# reading ahead, what they give in one that holds the index.
+use strict;
+use warnings;
+
+use EcpTest;
+use Test::More;
+
+my $node = ecp_cluster(
+	'cold',
+	conf => q(
+fsync = off
+shared_buffers = 64MB
+enable_seqscan = off
+max_parallel_workers_per_gather = 0
+));
+load_vecs($node, 'items', 'base.bvecs', limit => 10_000);
+load_vecs($node, 'reals', 'base.bvecs', limit => 10_000, type => 'real[]');
+load_vecs($node, 'queries', 'query.bvecs', limit => 60);
+load_vecs(
+	$node, 'real_queries', 'query.bvecs',
+	limit => 60,
+	type => 'real[]');
+$node->safe_psql(
+	'postgres', q(
+	ALTER TABLE items ADD tenant int;
+	UPDATE items SET tenant = id % 7;
+	CREATE INDEX items_i ON items USING ecp (v, tenant);
+	CREATE INDEX reals_i ON reals USING ecp (v);
+	VACUUM ANALYZE));
+plan_uses($node,
+	"SELECT id FROM $_ ORDER BY v <-> (SELECT v FROM $_ LIMIT 1) LIMIT 10",
+	"${_}_i")
+  foreach ('items', 'reals');
+is( $node->safe_psql(
+		'postgres', q(SELECT quantizer FROM ecp_metapage_info('reals_i'))),
+	'rabitq',
+	'one index has codes');
+
+my $nearest = q(SELECT %s(string_agg(q.id || ' ' || i.n || ' ' || i.id, ','
+		ORDER BY q.id, i.n)) FROM %s q, LATERAL
+	(SELECT row_number() OVER () AS n, id FROM
+		(SELECT id FROM %s WHERE %s ORDER BY v <-> q.v %s) s) i);
+my $pages = join ' UNION ALL ', map {
+	my $offset = 10 * $_;
+	"(SELECT $_ AS page, s.* FROM
+		(SELECT row_number() OVER () AS n, id FROM
+			(SELECT id FROM items ORDER BY v <-> (SELECT v FROM queries WHERE id = 3)
+			 LIMIT 10 OFFSET $offset) x) s)"
+} (0 .. 9);
+my %asked = (
+	bytes => sprintf($nearest, 'md5', 'queries', 'items', 'true', 'LIMIT 10'),
+	many => sprintf($nearest, 'md5', 'queries', 'items', 'true', 'LIMIT 300'),
+	condition =>
+	  sprintf($nearest, 'md5', 'queries', 'items', 'tenant = 3', 'LIMIT 20'),
+	codes =>
+	  sprintf($nearest, 'md5', 'real_queries', 'reals', 'true', 'LIMIT 10'),
+	pages => "SELECT md5(string_agg(id::text, ',' ORDER BY page, n))
+		FROM ($pages) p",
+	whole => 'SELECT md5(string_agg(id::text, \',\' ORDER BY n)) FROM
+		(SELECT row_number() OVER () AS n, id FROM (SELECT id FROM items
+			ORDER BY v <-> (SELECT v FROM queries WHERE id = 3) LIMIT 100) x) s',
+	batch =>
+	  q(SELECT md5(string_agg(n.query || ' ' || n.rank || ' ' || n.tid, ','
+			ORDER BY n.query, n.rank))
+		FROM ecp_knn_batch('items_i', 'SELECT id, v FROM queries', 10) n),
+	limited => 'SET ecp.max_scan_tuples = 1000; SET ecp.probes = 30;'
+	  . sprintf($nearest, 'md5', 'queries', 'items', 'true', 'LIMIT 400'));
+
+# what all queries answer in a session of their own, and how they were searched
+sub answers
+{
+	my ($set) = @_;
+
+	return {
+		map { $_ => $node->safe_psql('postgres', "$set $asked{$_}") }
+		  keys %asked
+	};
+}
+
+answers('');
+my $warm = answers('');
+is($warm->{pages}, $warm->{whole}, 'pages of an answer are its rows');
+$node->safe_psql(
+	'postgres', q(
+	CREATE FUNCTION early_stops(OUT n int) LANGUAGE plpgsql AS $$
+	DECLARE
+		q record;
+	BEGIN
+		n := 0;
+		FOR q IN SELECT v FROM queries LOOP
+			PERFORM id FROM items ORDER BY v <-> q.v LIMIT 10;
+			n := n + (SELECT early::int FROM ecp_last_scan());
+		END LOOP;
+	END
+	$$));
+my $early = $node->safe_psql('postgres', 'SELECT early_stops()');
+cmp_ok($early, '>', 0, 'searches stop early');
+
+$node->append_conf('postgresql.conf', "shared_buffers = 1MB\n");
+foreach my $prefetch (0, 1, 100)
+{
+	$node->restart;
+	is_deeply(answers("SET ecp.prefetch = $prefetch;"),
+		$warm, "ecp.prefetch = $prefetch in a small cache: the same rows");
+}
+$node->restart;
+is($node->safe_psql('postgres', 'SELECT early_stops()'),
+	$early, 'in a small cache as many stop early');
+like(
+	$node->safe_psql(
+		'postgres',
+		"SET ecp.prefetch = 0; EXPLAIN (ANALYZE, BUFFERS, TIMING OFF) $asked{bytes}"
+	),
+	qr/Buffers: shared .*read=\d{3}/,
+	'where clusters come from outside');
+done_testing();
