@@ -70,15 +70,29 @@ SELECT * FROM iterative_run('true', 6000);
 SELECT windows, vectors, returned, dropped, stop FROM ecp_last_scan();
 SET ecp.probes = 2;
 
--- a bound: the window that reaches it is the last
+-- a bound: the cluster that reaches it is the last, in whichever window
+CREATE FUNCTION iterative_largest() RETURNS bigint LANGUAGE sql AS $$
+	SELECT max(rows) FROM ecp_clusters('iterative_i') $$;
 SET ecp.max_scan_tuples = 600;
-SELECT got BETWEEN 600 AND 3000 AS bounded, got = different AS once
+SELECT got BETWEEN 600 AND 600 + iterative_largest() AS bounded, got = different AS once
+FROM iterative_run('true', 6000);
+SELECT vectors >= 600 AS reached, windows > 1 AS more_windows, stop FROM ecp_last_scan();
+SET ecp.probes = 1000;
+SELECT got BETWEEN 600 AND 600 + iterative_largest() AS bounded, got = different AS once
+FROM iterative_run('true', 6000);
+SELECT vectors >= 600 AS reached, windows, stop FROM ecp_last_scan();
+-- also where a search may end early
+SET ecp.probes = 0;
+SET ecp.target_recall = 0.999;
+SELECT got BETWEEN 600 AND 600 + iterative_largest() AS bounded, got = different AS once
 FROM iterative_run('true', 6000);
 SELECT vectors >= 600 AS reached, stop FROM ecp_last_scan();
--- 0 is the first window alone
+RESET ecp.target_recall;
+SET ecp.probes = 2;
+-- 0 is one cluster
 SET ecp.max_scan_tuples = 0;
-SELECT got < 5000 AS bounded FROM iterative_run('true', 6000);
-SELECT windows, stop FROM ecp_last_scan();
+SELECT got BETWEEN 1 AND iterative_largest() AS bounded FROM iterative_run('true', 6000);
+SELECT windows, clusters, stop FROM ecp_last_scan();
 RESET ecp.max_scan_tuples;
 
 -- candidates that wait are bounded by work_mem, rows are not lost by it
@@ -93,5 +107,41 @@ RESET ecp.iterative_scan;
 SELECT * FROM iterative_run('true', 10);
 SELECT windows, returned, dropped, stop FROM ecp_last_scan();
 
-DROP TABLE iterative_t;
-DROP FUNCTION iterative_run, iterative_vector;
+-- rows that conditions on key columns keep out are read, too
+CREATE INDEX iterative_key ON iterative_t USING ecp (v, id);
+SET ecp.max_scan_tuples = 600;
+SELECT got FROM iterative_run('id < 0', 10);
+SELECT vectors + filtered BETWEEN 600 AND 600 + iterative_largest() AS bounded, stop FROM ecp_last_scan();
+RESET ecp.max_scan_tuples;
+
+-- codes are wrong for some rows: what they bring too late is dropped, also
+-- with "off"
+CREATE TABLE iterative_c (id int, v real[]);
+INSERT INTO iterative_c SELECT i, array_agg(hashint4extended(i * 128 + j, 0) % 1000 / 100.0 ORDER BY j)
+FROM generate_series(1, 2000) i, generate_series(1, 96) j GROUP BY i;
+CREATE INDEX iterative_ci ON iterative_c USING ecp (v) WITH (quantizer = rabitq);
+CREATE FUNCTION iterative_steps(OUT steps_back bigint, OUT dropped bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+	q real[];
+	r record;
+	last float8;
+BEGIN
+	steps_back := 0; dropped := 0;
+	FOR q IN SELECT v FROM iterative_c WHERE id % 10 = 0 LOOP
+		last := '-infinity';
+		FOR r IN EXECUTE 'SELECT v <-> $1 AS d FROM iterative_c ORDER BY v <-> $1 LIMIT 200' USING q LOOP
+			steps_back := steps_back + (r.d < last)::int;
+			last := r.d;
+		END LOOP;
+		dropped := dropped + (SELECT s.dropped FROM ecp_last_scan() s);
+	END LOOP;
+END
+$$;
+SET ecp.probes = 8;
+SET ecp.iterative_scan = off;
+SELECT quantizer FROM ecp_metapage_info('iterative_ci');
+SELECT steps_back, dropped > 0 AS dropped FROM iterative_steps();
+
+DROP TABLE iterative_t, iterative_c;
+DROP FUNCTION iterative_run, iterative_vector, iterative_largest, iterative_steps;

@@ -309,7 +309,8 @@ knn_settle(EcpKnn *knn, int q)
 	if (shared->exact)
 		return true;
 	if ((query->nresults < shared->k && refused) ||
-		(query->flags & ECP_KNN_CUT_OFF) != 0)
+		(query->flags & ECP_KNN_CUT_OFF) != 0 ||
+		(ecp_max_scan_tuples >= 0 && query->vectors >= ecp_max_scan_tuples))
 		return false;
 	if (ecp_iterative_scan == ECP_ITERATIVE_OFF ||
 		(query->flags & ECP_KNN_ALL_READ) != 0)

@@ -154,7 +154,7 @@ ecp_options_init(void)
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("ecp.max_scan_tuples",
 							"Rows after which a scan stops reading further clusters.",
-							"-1 sets no limit.",
+							"The cluster that reaches it is read to its end.  -1 sets no limit.",
 							&ecp_max_scan_tuples, -1, -1, PG_INT32_MAX,
 							PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("ecp.prefetch",

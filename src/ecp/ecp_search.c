@@ -326,6 +326,7 @@ search_set_state(EcpSearch *search)
 		share->candidates = &search->candidates;
 		share->nearest = &search->nearest;
 		share->context = search->context;
+		share->max_rows = search->max_scan_tuples;
 		search->opens = ecp_share_enter(share);
 	}
 	search->share = share;
@@ -357,9 +358,8 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 	search->codes = NULL;
 	ecp_probe_init(&search->probe);
 	search->iterative = ecp_iterative_scan;
-	if (search->unordered && search->iterative == ECP_ITERATIVE_STRICT)
-		search->iterative = ECP_ITERATIVE_RELAXED;
-	search->max_scan_tuples = ecp_max_scan_tuples;
+	/* a NULL query promises all rows, whatever the settings */
+	search->max_scan_tuples = isnull ? -1 : ecp_max_scan_tuples;
 	search->last.rank = -get_float8_infinity();
 	search->last.item = 0;
 	search->candidates = 0;
@@ -423,6 +423,21 @@ ecp_search_free(EcpSearch *search)
 }
 
 /*
+ * Were as many rows read as ecp.max_scan_tuples allows?  A cluster is read as
+ * a whole, with what waits for it, and one is read in any case.
+ */
+static bool
+search_is_over(EcpSearch *search)
+{
+	EcpSearchStats *stats = &search->stats;
+
+	if (search->max_scan_tuples >= 0 && search->probe.clusters > 0 &&
+		stats->vectors + stats->filtered >= search->max_scan_tuples)
+		stats->stop = ECP_STOP_TUPLES;
+	return stats->stop == ECP_STOP_TUPLES;
+}
+
+/*
  * Read up to n more clusters, the last ones of which may be left for later
  * when "rows_max" candidates wait.
  */
@@ -448,7 +463,11 @@ search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 			}
 		}
 		if (!EcpProbeAtBuffer(probe))
+		{
+			if (search_is_over(search))
+				return;
 			n--;
+		}
 		ecp_probe_next(probe);
 	}
 }
@@ -489,11 +508,11 @@ search_read_nearest(EcpSearch *search)
 			continue;
 		}
 		kth = search->nearest.kth;
-		if (n >= plan->least &&
+		search->stats.early = n >= plan->least &&
 			ecp_target_reached(metric, probe->refs[probe->next_ref].rank,
-							   kth, plan->slack))
+							   kth, plan->slack);
+		if (search->stats.early || search_is_over(search))
 		{
-			search->stats.early = true;
 			ecp_probe_pause(probe);
 			break;
 		}
@@ -555,6 +574,8 @@ search_read_shared(EcpSearch *search, uint64 rows_max)
 		stats->stop = ECP_STOP_CLUSTERS;
 	else if (end == ECP_SHARE_RADIUS)
 		stats->stop = ECP_STOP_RADIUS;
+	else if (end == ECP_SHARE_ROWS)
+		stats->stop = ECP_STOP_TUPLES;
 	else if (first && ecp_share_is_late(share))
 		stats->stop = ECP_STOP_LATE;
 	if (first)
@@ -602,18 +623,11 @@ search_read_more(EcpSearch *search)
 
 	if (stats->windows > 0)
 	{
-		/* a NULL query promises all rows, whatever the settings */
-		if (!search->null_query)
-		{
-			if (search->iterative == ECP_ITERATIVE_OFF)
-				stats->stop = ECP_STOP_PROBES;
-			else if (search->max_scan_tuples >= 0 &&
-					 (search->share ? ecp_share_vectors(search->share) :
-					  stats->vectors) >= search->max_scan_tuples)
-				stats->stop = ECP_STOP_TUPLES;
-			if (stats->stop != ECP_STOP_NONE)
-				return;
-		}
+		if (search->iterative == ECP_ITERATIVE_OFF && !search->null_query)
+			stats->stop = ECP_STOP_PROBES;
+		if (stats->stop != ECP_STOP_NONE ||
+			(search->share == NULL && search_is_over(search)))
+			return;
 		search->window *= 2;
 		rows_max = (uint64) work_mem * 1024 / sizeof(EcpRanked);
 	}

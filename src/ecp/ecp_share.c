@@ -454,6 +454,13 @@ share_judge(EcpShare *share, bool first, uint64 *limit, EcpShareEnd *end)
 
 	verdict = first ? share_judge_first(shared, limit, end) :
 		share_judge_more(shared, limit, end);
+	if (verdict == SHARE_TAKE && share->max_rows >= 0 && shared->clusters > 0 &&
+		shared->vectors + shared->filtered_rows >= share->max_rows)
+	{
+		*end = ECP_SHARE_ROWS;
+		shared->first_over = true;
+		return SHARE_END;
+	}
 	if (verdict != SHARE_TAKE || shared->claimed < shared->produced)
 		return verdict;
 	if (shared->exhausted)
@@ -482,6 +489,8 @@ share_claim(EcpShare *share, uint64 limit, uint64 n, ShareCluster *chunk)
 		SHARE_CHUNK_COLD : SHARE_CHUNK;
 
 	most = Min(most, left / (2 * shared->nprocesses));
+	if (share->max_rows >= 0)
+		most = 1;
 	n = Min(n, Max(most, 1));
 	for (uint64 i = 0; i < n; i++)
 		chunk[i] = shared->ring[(shared->claimed + i) % SHARE_RING];
@@ -586,19 +595,6 @@ ecp_share_pause(EcpShare *share)
 	SpinLockRelease(&shared->mutex);
 	if (wake)
 		ConditionVariableBroadcast(&shared->changed);
-}
-
-/* Rows that were compared with the query. */
-uint64
-ecp_share_vectors(EcpShare *share)
-{
-	EcpShared  *shared = share->shared;
-	uint64		vectors;
-
-	SpinLockAcquire(&shared->mutex);
-	vectors = shared->vectors;
-	SpinLockRelease(&shared->mutex);
-	return vectors;
 }
 
 /* Has all work been done before we came? */

@@ -28,6 +28,7 @@ typedef struct EcpShare
 	const uint64 *candidates;	/* rows that came to be candidates */
 	EcpNearest *nearest;		/* their ranks; only in a plan.early */
 	MemoryContext context;		/* that lives as long as the search */
+	int			max_rows;		/* of all processes, to go on; -1 = any */
 
 	int			number;			/* of the process, from 1 */
 	uint64		taken;			/* clusters, in all */
@@ -53,7 +54,8 @@ typedef enum EcpShareEnd
 	ECP_SHARE_WINDOW,			/* the first window was given out */
 	ECP_SHARE_EARLY,			/* it ended where clusters are too far away */
 	ECP_SHARE_CLUSTERS,			/* all clusters were */
-	ECP_SHARE_RADIUS			/* a window had no row within the radius */
+	ECP_SHARE_RADIUS,			/* a window had no row within the radius */
+	ECP_SHARE_ROWS				/* so many rows were read */
 } EcpShareEnd;
 
 /*
@@ -86,7 +88,6 @@ extern int	ecp_share_take(EcpShare *share, bool first, uint64 n,
 extern void ecp_share_pause(EcpShare *share);
 
 /* Figures of all processes. */
-extern uint64 ecp_share_vectors(EcpShare *share);
 extern bool ecp_share_is_late(EcpShare *share);
 extern uint64 ecp_share_window(EcpShare *share);
 
