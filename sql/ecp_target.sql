@@ -30,6 +30,18 @@ FROM target_costs ORDER BY target;
 SELECT c.clusters = s.clusters AS all_clusters
 FROM target_costs c, ecp_index_stats('target_i') s WHERE target = 1;
 
+-- between two points of the curve the upper one holds, and no target is
+-- cheaper than a lower one, whether searches end early or not
+SELECT count(*) FILTER (WHERE clusters < 0.95 * before) AS cheaper FROM (
+	SELECT clusters, lag(clusters) OVER (ORDER BY target) AS before
+	FROM (SELECT i / 1000.0 FROM generate_series(500, 990, 15) i) t(target), target_recall(target)) c;
+SELECT a.clusters = b.clusters AS same FROM target_recall(0.941) a, target_recall(0.95) b;
+SET ecp.early_stop = off;
+SELECT count(*) FILTER (WHERE clusters < 0.95 * before) AS cheaper FROM (
+	SELECT clusters, lag(clusters) OVER (ORDER BY target) AS before
+	FROM (SELECT i / 1000.0 FROM generate_series(500, 990, 15) i) t(target), target_recall(target)) c;
+RESET ecp.early_stop;
+
 -- the storage parameter, the setting, and probes
 CREATE FUNCTION target_probes() RETURNS int LANGUAGE plpgsql AS $$
 BEGIN

@@ -5,9 +5,9 @@
  *
  * The target is ecp.target_recall or, if that is 0, the index's storage
  * parameter.  What reaches it was measured by ecp_calibrate.c or
- * ecp_recall(), and is a curve in the metapage; between its points the
- * logarithm of the share of rows missed falls about linearly with that of the
- * number of probes.  An index that has grown since needs more of them, about
+ * ecp_recall(), and is a curve in the metapage, of which the first point that
+ * is not below the target is taken.  Beyond the last, probes grow as a power of
+ * the share of rows that may be missed.  An index that has grown since needs more of them, about
  * with the square root of the number of clusters.
  *
  * Without a curve (an index that was created empty) there is a rule, of sets
@@ -60,52 +60,57 @@ ecp_target_recall_of(Relation index)
 		ecp_options_get(index).target_recall;
 }
 
-/* Fill in the plan for a target from the curve. */
+/*
+ * Fill in the plan for a target from the curve.
+ *
+ * Between two points the upper one is taken.  Numbers of probes and slacks
+ * were chosen for each point by itself, and what lies between those of two
+ * points was not measured: one of them may fall while the other rises, and a
+ * slack may be infinite.
+ */
 static void
 target_from_curve(const EcpMetaPageData *meta, double target,
 				  EcpScanPlan *plan)
 {
 	const EcpRecallPointData *points = meta->ecpm_recall;
 	int			n = meta->ecpm_recall_points;
+	float4		wanted = (float4) target;	/* as in the points */
 	double		growth = 1;
-	double		probes;
+	double		probes = 1;
+	double		varying;
 	int			i = 0;
 
-	while (i < n && points[i].ecpm_recall < target)
+	while (i < n && points[i].ecpm_recall < wanted)
 		i++;
-	if (i == n)
-	{
-		/* above all that was measured */
-		const EcpRecallPointData *last = &points[n - 1];
-		double		missed = Max(1 - last->ecpm_recall, 1e-4);
 
-		probes = last->ecpm_probes *
-			pow(missed / Max(1 - target, 1e-6), TARGET_POWER);
-		plan->slack = get_float4_infinity();
-	}
-	else if (i == 0)
+	/* a search that cannot end early reads no less than for a lower target */
+	for (int p = 0; p <= Min(i, n - 1); p++)
+		probes = Max(probes, points[p].ecpm_probes);
+	if (i < n)
 	{
-		probes = points[0].ecpm_probes;
-		plan->slack = points[0].ecpm_slack;
+		varying = points[i].ecpm_probes;
+		plan->slack = points[i].ecpm_slack;
 	}
 	else
 	{
-		const EcpRecallPointData *a = &points[i - 1];
-		const EcpRecallPointData *b = &points[i];
-		double		low = log(Max(1 - a->ecpm_recall, 1e-6));
-		double		share = (low - log(Max(1 - target, 1e-6))) /
-			(low - log(Max(1 - b->ecpm_recall, 1e-6)));
+		/* above all that was measured: what the last one reads, and more */
+		const EcpRecallPointData *last = &points[n - 1];
+		double		missed = Max(1 - last->ecpm_recall, 1e-4);
 
-		share = Min(share, 1);
-		probes = exp((1 - share) * log(a->ecpm_probes) +
-					 share * log(b->ecpm_probes));
-		plan->slack = isinf(a->ecpm_slack) ? a->ecpm_slack :
-			(1 - share) * a->ecpm_slack + share * b->ecpm_slack;
+		if (!isinf(last->ecpm_slack))
+			probes = Max(probes, EcpTargetMost(last->ecpm_probes));
+		probes *= Max(pow(missed / Max(1 - target, 1e-6), TARGET_POWER), 1);
+		varying = probes;
+		plan->slack = get_float4_infinity();
 	}
 	if (meta->ecpm_recall_leaves > 0)
 		growth = sqrt((double) meta->ecpm_nleaves / meta->ecpm_recall_leaves);
-	plan->probes = (int) Min(ceil(probes * Max(growth, 1)), ECP_PROBES_MAX);
+	growth = Max(growth, 1);
+	varying = Min(ceil(varying * growth), ECP_PROBES_MAX);
+	plan->probes = (int) Min(ceil(probes * growth), ECP_PROBES_MAX);
 	plan->early = ecp_early_stop && !isinf(plan->slack);
+	plan->least = EcpTargetLeast(varying);
+	plan->most = Min(EcpTargetMost(varying), Max(meta->ecpm_nleaves, 1));
 }
 
 /* What a search of the index reads, by its settings. */
@@ -129,8 +134,6 @@ ecp_scan_plan(Relation index, const EcpMetaPageData *meta, EcpScanPlan *plan)
 	else
 		plan->probes = meta->ecpm_nleaves;
 	plan->probes = Min(Max(plan->probes, 1), Max(meta->ecpm_nleaves, 1));
-	plan->least = EcpTargetLeast(plan->probes);
-	plan->most = Min(EcpTargetMost(plan->probes), Max(meta->ecpm_nleaves, 1));
 }
 
 /* The number of probes of that plan. */
