@@ -4,7 +4,7 @@
  *	  ecp_recall(): how much of the true nearest rows an index finds.
  *
  * Queries are rows of the table, sampled, or what a query of the user's
- * returns.  One pass over the table compares every row with all queries at
+ * returns.  A pass over the table compares every row with many queries at
  * once and keeps, for each, the distance of its k-th nearest row.  Then the
  * queries are run through the index, once for every number of probes that is
  * asked for.  A row found counts if its distance is no more than that of the
@@ -12,7 +12,8 @@
  * both sides compute distances by the same kernels, equal to the last bit.
  *
  *	 queries		sample of the table, by reservoir | the user's
- *	 truth			a pass over the table, all queries at once
+ *	 truth			a pass over the table, with as many queries at once as
+ *					there is memory for; more passes for the others
  *	 curve			if asked for: what each target of recall takes, by these
  *					queries and the truth (ecp_calibrate.c), into the metapage
  *	 measurements	index scans, for each number of probes
@@ -37,6 +38,7 @@
 #include "ecp/ecp_search.h"
 #include "ecp/ecp_table.h"
 #include "ecp/ecp_target.h"
+#include "executor/nodeHash.h"
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -61,16 +63,25 @@
 /* Rows fetched from SPI at a time. */
 #define ECP_RECALL_FETCH		1000
 
-/* One query, with what is known of the truth. */
+/* Queries that are compared with the table in one pass, at least. */
+#define ECP_RECALL_QUERIES_MIN	16
+
+/* What is kept of a query, beside its vector, which is in the tuplestore. */
 typedef struct EcpRecallQuery
 {
 	ItemPointerData self;		/* the row that it is, or invalid */
-	Datum		value;
-	void	   *elements;		/* only if the curve is to be measured */
-	EcpQuery   *query;
-	float8	   *nearest;		/* ranks of the k nearest, ascending */
-	int			nnearest;
+	int			nnearest;		/* that the truth has */
+	float8		farthest;		/* rank of the last of these */
 } EcpRecallQuery;
+
+/* One of the queries that are compared with the table in one pass. */
+typedef struct EcpRecallTruth
+{
+	EcpRecallQuery *query;
+	EcpQuery   *ranker;
+	void	   *elements;		/* only if the curve is to be measured */
+	float8	   *nearest;		/* ranks of the k nearest, ascending */
+} EcpRecallTruth;
 
 /* Rows waiting to be compared. */
 typedef struct EcpRecallRows
@@ -88,14 +99,17 @@ typedef struct EcpRecall
 	Relation	heap;
 	Relation	index;
 	EcpIndexState state;
-	MemoryContext context;
 	int			k;
 	int			nsamples;
 	bool		store;			/* the curve */
 	EcpRecallQuery *queries;
 	int			nqueries;
+	Tuplestorestate *vectors;	/* of the queries, in their order */
+	TupleTableSlot *slot;		/* for one of them */
 	uint64		nrows;			/* seen by the sampling */
-	uint64		ncompared;		/* rows compared with the queries */
+	EcpRecallTruth *truths;		/* of this pass */
+	int			ntruths;
+	uint64		ncompared;		/* rows compared with them */
 	pg_prng_state prng;
 	EcpRecallRows rows;
 	void	   *prepared;		/* scratch for ecp_prepare() */
@@ -144,53 +158,72 @@ recall_read(EcpRecall *recall, Datum value, EcpVector *vector)
 	return false;
 }
 
-/* Keep a query; reservoir sampling once there are enough of them. */
+/* Visit all rows, in an order that depends on nothing else. */
+static void
+recall_scan(EcpRecall *recall, EcpTableVisitor visitor)
+{
+	TableScanDesc scan = table_beginscan_strat(recall->heap,
+											   GetActiveSnapshot(), 0, NULL,
+											   true, false);
+
+	ecp_table_scan(recall->heap, recall->index, scan, visitor, recall);
+	table_endscan(scan);
+}
+
+/* Keep a row's TID; reservoir sampling once there are enough of them. */
+static void
+recall_sample(const ItemPointerData *tid, Datum value, void *arg)
+{
+	EcpRecall  *recall = arg;
+	uint64		place = recall->nrows;
+	EcpVector	vector;
+
+	/* a vector without a direction is near to nothing */
+	if (!recall_read(recall, value, &vector))
+		return;
+	ecp_vector_release(&vector);
+	if (recall->nrows++ >= recall->nsamples)
+		place = pg_prng_uint64_range(&recall->prng, 0, recall->nrows - 1);
+	if (place < recall->nsamples)
+		recall->queries[place].self = *tid;
+}
+
+/* Keep a query. */
 static void
 recall_take_query(const ItemPointerData *tid, Datum value, void *arg)
 {
 	EcpRecall  *recall = arg;
 	const EcpMetaPageData *meta = &recall->state.meta;
-	EcpRecallQuery *query;
+	bool		isnull = false;
 	EcpVector	vector;
-	MemoryContext old;
 
-	/* a vector without a direction is near to nothing */
-	if (!recall_read(recall, value, &vector))
+	if (recall->nqueries == recall->nsamples ||
+		!recall_read(recall, value, &vector))
 		return;
-
-	recall->nrows++;
-	if (recall->nqueries < recall->nsamples)
-		query = &recall->queries[recall->nqueries++];
-	else
-	{
-		uint64		place = pg_prng_uint64_range(&recall->prng, 0,
-												 recall->nrows - 1);
-
-		/* of the user's queries the first ones are taken */
-		if (!ItemPointerIsValid(tid) || place >= recall->nsamples)
-		{
-			ecp_vector_release(&vector);
-			return;
-		}
-		query = &recall->queries[place];
-		pfree(DatumGetPointer(query->value));
-		pfree(query->query);
-		if (query->elements)
-			pfree(query->elements);
-	}
-	old = MemoryContextSwitchTo(recall->context);
-	query->self = *tid;
-	query->value = ecp_vector_form(meta->ecpm_form, meta->ecpm_dims,
-								   vector.data);
-	query->query = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
-									meta->ecpm_dims, vector.data);
-	if (recall->store)
-	{
-		query->elements = palloc(recall->state.leaf.vec_bytes);
-		memcpy(query->elements, vector.data, recall->state.leaf.vec_bytes);
-	}
-	MemoryContextSwitchTo(old);
+	/* not a pointer to the TOAST table */
+	value = ecp_vector_form(meta->ecpm_form, meta->ecpm_dims, vector.data);
+	tuplestore_putvalues(recall->vectors, recall->slot->tts_tupleDescriptor,
+						 &value, &isnull);
+	pfree(DatumGetPointer(value));
+	recall->queries[recall->nqueries++].self = *tid;
 	ecp_vector_release(&vector);
+}
+
+/* Take random rows of the table as queries. */
+static void
+recall_take_sample(EcpRecall *recall)
+{
+	int			n;
+	ItemPointerData *tids;
+
+	recall_scan(recall, recall_sample);
+	n = (int) Min(recall->nrows, recall->nsamples);
+	tids = palloc(mul_size(n + 1, sizeof(ItemPointerData)));
+	for (int q = 0; q < n; q++)
+		tids[q] = recall->queries[q].self;
+	ecp_table_fetch(recall->heap, recall->index, GetActiveSnapshot(), tids, n,
+					recall_take_query, recall);
+	pfree(tids);
 }
 
 /* Take the queries that a query of the user's returns: the first ones. */
@@ -227,22 +260,23 @@ recall_run(EcpRecall *recall, const char *sql)
 
 /* Note a rank if it is among the k smallest of a query. */
 static void
-recall_note_rank(EcpRecall *recall, EcpRecallQuery *query, float8 rank)
+recall_note_rank(EcpRecall *recall, EcpRecallTruth *truth, float8 rank)
 {
+	float8	   *nearest = truth->nearest;
 	int			pos;
 
-	if (query->nnearest == recall->k &&
-		!(rank < query->nearest[query->nnearest - 1]))
+	if (truth->query->nnearest == recall->k &&
+		!(rank < nearest[recall->k - 1]))
 		return;
-	if (query->nnearest < recall->k)
-		query->nnearest++;
-	for (pos = query->nnearest - 1;
-		 pos > 0 && query->nearest[pos - 1] > rank; pos--)
-		query->nearest[pos] = query->nearest[pos - 1];
-	query->nearest[pos] = rank;
+	if (truth->query->nnearest < recall->k)
+		truth->query->nnearest++;
+	for (pos = truth->query->nnearest - 1;
+		 pos > 0 && nearest[pos - 1] > rank; pos--)
+		nearest[pos] = nearest[pos - 1];
+	nearest[pos] = rank;
 }
 
-/* Compare the waiting rows with all queries. */
+/* Compare the waiting rows with the queries of this pass. */
 static void
 recall_compare_rows(EcpRecall *recall)
 {
@@ -250,19 +284,20 @@ recall_compare_rows(EcpRecall *recall)
 
 	CHECK_FOR_INTERRUPTS();
 	recall->ncompared += rows->n;
-	for (int q = 0; q < recall->nqueries; q++)
+	for (int t = 0; t < recall->ntruths; t++)
 	{
-		EcpRecallQuery *query = &recall->queries[q];
+		EcpRecallTruth *truth = &recall->truths[t];
+		ItemPointer self = &truth->query->self;
 
-		ecp_query_rank_rows(query->query, rows->vectors, rows->stride,
+		ecp_query_rank_rows(truth->ranker, rows->vectors, rows->stride,
 							(const uint32 *const *) rows->factors, rows->n,
 							rows->ranks);
 		for (int i = 0; i < rows->n; i++)
 		{
-			if (ItemPointerIsValid(&query->self) &&
-				ItemPointerEquals(&query->self, &rows->tids[i]))
+			if (ItemPointerIsValid(self) &&
+				ItemPointerEquals(self, &rows->tids[i]))
 				continue;
-			recall_note_rank(recall, query, rows->ranks[i]);
+			recall_note_rank(recall, truth, rows->ranks[i]);
 		}
 	}
 	rows->n = 0;
@@ -292,24 +327,13 @@ recall_take_row(const ItemPointerData *tid, Datum value, void *arg)
 		recall_compare_rows(recall);
 }
 
-/* Visit all rows, in an order that depends on nothing else. */
-static void
-recall_scan(EcpRecall *recall, EcpTableVisitor visitor)
-{
-	TableScanDesc scan = table_beginscan_strat(recall->heap,
-											   GetActiveSnapshot(), 0, NULL,
-											   true, false);
-
-	ecp_table_scan(recall->heap, recall->index, scan, visitor, recall);
-	table_endscan(scan);
-}
-
-/* Take the queries and find the truth. */
+/* Take the queries. */
 static void
 recall_prepare(EcpRecall *recall, const char *queries, int seed)
 {
 	const EcpGeometry *leaf = &recall->state.leaf;
 	EcpRecallRows *rows = &recall->rows;
+	TupleDesc	desc = CreateTemplateTupleDesc(1);
 
 	recall->queries = palloc0(mul_size(recall->nsamples,
 									   sizeof(EcpRecallQuery)));
@@ -321,23 +345,97 @@ recall_prepare(EcpRecall *recall, const char *queries, int seed)
 	for (int f = 0; f < ECP_FACTORS_MAX; f++)
 		rows->factors[f] = palloc0(ECP_RECALL_ROWS * sizeof(uint32) + 64);
 
+	TupleDescInitEntry(desc, 1, "vector", recall->index->rd_opcintype[0], -1,
+					   0);
+	recall->slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	recall->vectors = tuplestore_begin_heap(false, false, work_mem);
 	if (queries)
 		recall_run(recall, queries);
 	else
-		recall_scan(recall, recall_take_query);
-
-	for (int q = 0; q < recall->nqueries; q++)
-		recall->queries[q].nearest =
-			MemoryContextAlloc(recall->context,
-							   mul_size(recall->k, sizeof(float8)));
-	if (recall->nqueries > 0)
-	{
-		recall_scan(recall, recall_take_row);
-		recall_compare_rows(recall);
-	}
+		recall_take_sample(recall);
 }
 
-/* Measure what targets of recall take, and store it in the index. */
+/*
+ * Make the next queries ready for a pass over the table, as many as there is
+ * memory for, in the current memory context.  "first" is the first of them.
+ */
+static void
+recall_prepare_pass(EcpRecall *recall, int first)
+{
+	const EcpMetaPageData *meta = &recall->state.meta;
+	Size		limit = get_hash_memory_limit();
+	Size		least = sizeof(EcpRecallTruth) + recall->k * sizeof(float8);
+	int			max = (int) Min(Max(limit / least, ECP_RECALL_QUERIES_MIN),
+								ECP_RECALL_SAMPLES_MAX);
+
+	max = Min(max, recall->nqueries - first);
+	recall->truths = palloc(mul_size(max, sizeof(EcpRecallTruth)));
+	recall->ntruths = 0;
+	recall->ncompared = 0;
+	while (recall->ntruths < max &&
+		   (recall->ntruths < ECP_RECALL_QUERIES_MIN ||
+			MemoryContextMemAllocated(CurrentMemoryContext, true) < limit) &&
+		   tuplestore_gettupleslot(recall->vectors, true, false, recall->slot))
+	{
+		EcpRecallTruth *truth = &recall->truths[recall->ntruths];
+		bool		isnull;
+		EcpVector	vector;
+
+		ecp_vector_read(slot_getattr(recall->slot, 1, &isnull),
+						meta->ecpm_form, &vector);
+		truth->query = &recall->queries[first + recall->ntruths++];
+		truth->ranker = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
+										 meta->ecpm_dims, vector.data);
+		truth->nearest = palloc(mul_size(recall->k, sizeof(float8)));
+		truth->elements = NULL;
+		if (recall->store)
+		{
+			truth->elements = palloc(recall->state.leaf.vec_bytes);
+			memcpy(truth->elements, vector.data,
+				   recall->state.leaf.vec_bytes);
+		}
+		ecp_vector_release(&vector);
+	}
+	ExecClearTuple(recall->slot);	/* which goes with the pass */
+}
+
+/*
+ * Find the truth of all queries, in as many passes over the table as it takes,
+ * and show it to a calibration, if there is one.
+ */
+static void
+recall_find_truth(EcpRecall *recall, EcpCalibration *cal)
+{
+	/* in small blocks, for a limit of 64 kB to be one */
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "ecp recall, one pass",
+												  0, 8 * 1024, 64 * 1024);
+
+	for (int first = 0; first < recall->nqueries; first += recall->ntruths)
+	{
+		MemoryContext old = MemoryContextSwitchTo(context);
+
+		recall_prepare_pass(recall, first);
+		recall_scan(recall, recall_take_row);
+		recall_compare_rows(recall);
+		MemoryContextSwitchTo(old);
+		for (int t = 0; t < recall->ntruths; t++)
+		{
+			EcpRecallTruth *truth = &recall->truths[t];
+			EcpRecallQuery *query = truth->query;
+
+			if (query->nnearest > 0)
+				query->farthest = truth->nearest[query->nnearest - 1];
+			if (cal)
+				ecp_calibration_query(cal, truth->elements, &query->self,
+									  truth->nearest, query->nnearest);
+		}
+		MemoryContextReset(context);
+	}
+	MemoryContextDelete(context);
+}
+
+/* Find the truth, and what targets of recall take; store that in the index. */
 static void
 recall_store(EcpRecall *recall)
 {
@@ -352,19 +450,12 @@ recall_store(EcpRecall *recall)
 	cal = ecp_calibration_begin(recall->index, &recall->state,
 								recall->nqueries);
 	if (cal == NULL)
-	{
 		ereport(NOTICE,
 				(errmsg("index \"%s\" has no recall curve, because its vectors are on pages of their own",
 						RelationGetRelationName(recall->index))));
+	recall_find_truth(recall, cal);
+	if (cal == NULL)
 		return;
-	}
-	for (int q = 0; q < recall->nqueries; q++)
-	{
-		EcpRecallQuery *query = &recall->queries[q];
-
-		ecp_calibration_query(cal, query->elements, &query->self,
-							  query->nearest, query->nnearest);
-	}
 	if (ecp_calibration_choose(cal, recall->ncompared))
 		ecp_recall_store(recall->index, &recall->state.meta);
 	ecp_calibration_end(cal);
@@ -380,7 +471,7 @@ recall_set_option(const char *name, const char *value)
 /* Run one query through the index and add up what it finds. */
 static void
 recall_measure_query(EcpRecall *recall, IndexScanDesc scan,
-					 TupleTableSlot *slot, EcpRecallQuery *query,
+					 TupleTableSlot *slot, EcpRecallQuery *query, Datum value,
 					 EcpRecallPoint *point)
 {
 	EcpMetric	metric = recall->state.meta.ecpm_metric;
@@ -393,13 +484,13 @@ recall_measure_query(EcpRecall *recall, IndexScanDesc scan,
 
 	if (query->nnearest == 0)
 		return;
-	bound = ecp_rank_distance(metric, query->nearest[query->nnearest - 1]);
+	bound = ecp_rank_distance(metric, query->farthest);
 
 	memset(&orderby, 0, sizeof(orderby));
 	orderby.sk_flags = SK_ORDER_BY;
 	orderby.sk_attno = 1;
 	orderby.sk_strategy = ECP_DISTANCE_STRATEGY;
-	orderby.sk_argument = query->value;
+	orderby.sk_argument = value;
 
 	INSTR_TIME_SET_CURRENT(start);
 	index_rescan(scan, NULL, 0, &orderby, 1);
@@ -438,10 +529,16 @@ recall_measure(EcpRecall *recall, int probes, ReturnSetInfo *rsinfo)
 	recall_set_option("ecp.iterative_scan", "off");
 	scan = ecp_index_beginscan(recall->heap, recall->index,
 							   GetActiveSnapshot(), 0, 1);
-	for (int q = 0; q < recall->nqueries; q++)
+	tuplestore_rescan(recall->vectors);
+	for (int q = 0; q < recall->nqueries &&
+		 tuplestore_gettupleslot(recall->vectors, true, false, recall->slot);
+		 q++)
 	{
+		bool		isnull;
+
 		CHECK_FOR_INTERRUPTS();
-		recall_measure_query(recall, scan, slot, &recall->queries[q], &point);
+		recall_measure_query(recall, scan, slot, &recall->queries[q],
+							 slot_getattr(recall->slot, 1, &isnull), &point);
 	}
 	index_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
@@ -563,7 +660,6 @@ ecp_recall(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("seed must not be NULL")));
 	InitMaterializedSRF(fcinfo, 0);
-	recall.context = CurrentMemoryContext;
 
 	recall.store = !PG_ARGISNULL(6) && PG_GETARG_BOOL(6);
 	recall_open(&recall, PG_GETARG_OID(0));
@@ -579,9 +675,13 @@ ecp_recall(PG_FUNCTION_ARGS)
 					   PG_GETARG_INT32(4));
 		if (recall.store)
 			recall_store(&recall);
+		else
+			recall_find_truth(&recall, NULL);
 
 		for (int i = 0; i < nprobes; i++)
 			recall_measure(&recall, probes[i], rsinfo);
+		ExecDropSingleTupleTableSlot(recall.slot);
+		tuplestore_end(recall.vectors);
 	}
 
 	index_close(recall.index, AccessShareLock);

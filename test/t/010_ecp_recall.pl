@@ -149,4 +149,29 @@ like(
 	qr/must be vectors of type bytea, not integer/,
 	'refuses other queries');
 
+# Memory follows work_mem: queries for which there is none are compared with the
+# table in further passes.
+SKIP:
+{
+	skip 'no /proc', 2 unless -r '/proc/self/status';
+	$node->safe_psql(
+		'postgres', q(
+		CREATE TABLE few AS SELECT * FROM items WHERE id < 1200;
+		CREATE INDEX few_i ON few USING ecp (v)));
+	my $peak =
+	  q(SELECT substring(pg_read_file('/proc/self/status') FROM 'VmHWM:\s+(\d+)'););
+	my $measure =
+	  q(SELECT round(recall::numeric, 9) FROM ecp_recall('few_i', k => 1000, probes => '{3}', samples => %d););
+	my $large = sprintf($measure, 1200);
+	my $small = sprintf($measure, 10);
+	my @little = split /\n/,
+	  $node->safe_psql('postgres',
+		"SET work_mem = '64kB'; $small $peak $large $peak");
+	my $much = $node->safe_psql('postgres', "SET work_mem = '64MB'; $large");
+
+	cmp_ok($little[3] - $little[1],
+		'<', 5 * 1024,
+		'1,200 queries with 1,000 neighbours each within work_mem');
+	is($little[2], $much, 'with the same result as with more memory');
+}
 done_testing();
