@@ -92,6 +92,47 @@ ANALYZE plan_medium;
 EXPLAIN (COSTS OFF)
 SELECT id FROM plan_medium ORDER BY v <-> '{1,2,3,4}' LIMIT 10;
 
+-- nor is one of 1,000 wide vectors, which other plans fetch from the TOAST table
+CREATE FUNCTION plan_centre(dims int) RETURNS real[] LANGUAGE plpgsql STABLE AS
+	'BEGIN RETURN array_fill(500, ARRAY[dims])::real[]; END';
+CREATE TABLE plan_wide (id int, v real[], short real[], doc text);
+ALTER TABLE plan_wide ALTER doc SET STORAGE external;
+INSERT INTO plan_wide
+SELECT i, (SELECT array_agg((i * j * 7919) % 1009 ORDER BY j) FROM generate_series(1, 768::bigint) j)::real[],
+	ARRAY[i % 101, i % 37], repeat('x', CASE WHEN i % 2 = 0 THEN 100 ELSE 20000 END)
+FROM generate_series(1, 1000) i;
+CREATE INDEX plan_wide_v ON plan_wide USING ecp (v);
+CREATE INDEX plan_wide_a ON plan_wide (id);
+EXPLAIN (COSTS OFF) -- before ANALYZE
+SELECT id FROM plan_wide ORDER BY v <-> plan_centre(768) LIMIT 10;
+ANALYZE plan_wide;
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_wide ORDER BY v <-> plan_centre(768) LIMIT 10;
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_wide WHERE v <-> plan_centre(768) < 10000
+ORDER BY v <-> plan_centre(768) LIMIT 10;
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_wide WHERE id > 500 ORDER BY v <-> plan_centre(768) LIMIT 10;
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_wide WHERE id < 20 ORDER BY v <-> plan_centre(768) LIMIT 10;
+DROP INDEX plan_wide_v;
+CREATE INDEX plan_wide_v ON plan_wide USING ecp ((v[1:700]));
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_wide ORDER BY v[1:700] <-> plan_centre(700) LIMIT 10;
+-- what other columns have there does not matter
+CREATE FUNCTION plan_cost(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+	RETURN (plan -> 0 -> 'Plan' ->> 'Total Cost')::float8;
+END $$;
+SET enable_indexscan = off;
+CREATE INDEX plan_wide_s ON plan_wide USING ecp (short);
+SELECT plan_cost($$SELECT id FROM plan_wide ORDER BY short <-> '{1,2}'$$) < 400 AS below,
+	plan_cost($$SELECT id FROM plan_wide ORDER BY v[1:700] <-> plan_centre(700)$$) > 2000 AS above;
+RESET enable_indexscan;
+
 -- partitions are merged
 CREATE TABLE plan_parts (id int, v real[]) PARTITION BY HASH (id);
 CREATE TABLE plan_part0 PARTITION OF plan_parts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
@@ -133,4 +174,5 @@ SELECT p, pg_index_has_property('plan_v', p)
 FROM unnest(ARRAY['clusterable', 'index_scan', 'bitmap_scan',
 				  'backward_scan']) p;
 
-DROP TABLE plan_t, plan_small, plan_medium, plan_parts;
+DROP TABLE plan_t, plan_small, plan_medium, plan_wide, plan_parts;
+DROP FUNCTION plan_cost, plan_centre;

@@ -269,6 +269,21 @@ SELECT id, v <-> (SELECT v FROM bridge_w WHERE id = 7) AS d FROM bridge_w
 ORDER BY v <-> (SELECT v FROM bridge_w WHERE id = 7) LIMIT 1;
 RESET enable_seqscan;
 
+-- the planner knows that other plans fetch each wide vector from the TOAST table
+CREATE TABLE bridge_wide (id int, v vector(768), h halfvec(1536));
+INSERT INTO bridge_wide
+SELECT i, w::real[]::vector, (w || w)::real[]::halfvec
+FROM generate_series(1, 600) i,
+	LATERAL (SELECT array_agg((i * j * 7919) % 1009 ORDER BY j) AS w FROM generate_series(1, 768::bigint) j) x;
+CREATE INDEX bridge_wide_v ON bridge_wide USING ecp (v vector_l2_ops);
+CREATE INDEX bridge_wide_h ON bridge_wide USING ecp (h halfvec_cosine_ops);
+ANALYZE bridge_wide;
+CREATE FUNCTION bridge_wide(dims int) RETURNS vector LANGUAGE plpgsql STABLE AS 'BEGIN RETURN array_fill(500, ARRAY[dims])::vector; END';
+EXPLAIN (COSTS OFF) SELECT id FROM bridge_wide ORDER BY v <-> bridge_wide(768) LIMIT 10;
+EXPLAIN (COSTS OFF) SELECT id FROM bridge_wide ORDER BY h <=> bridge_wide(1536)::halfvec LIMIT 10;
+DROP FUNCTION bridge_wide;
+DROP TABLE bridge_wide;
+
 -- what depends on what
 RESET client_min_messages;
 \set VERBOSITY terse

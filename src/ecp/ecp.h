@@ -340,6 +340,7 @@ extern void ecpcostestimate(PlannerInfo *root, IndexPath *path,
 							Selectivity *selectivity, double *correlation,
 							double *pages);
 
+extern Cost ecp_cost_distance(const IndexOptInfo *index, Oid relid);
 extern void ecp_cost_partial(PlannerInfo *root, IndexPath *path);
 
 /* ---- ecp_insert.c (INSERT) ---- */

@@ -30,10 +30,15 @@
 
 #include <math.h>
 
+#include "access/detoast.h"
+#include "access/heaptoast.h"
+#include "access/sysattr.h"
+#include "access/table.h"
 #include "ecp/ecp_living.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/selfuncs.h"
 #include "utils/spccache.h"
@@ -44,8 +49,22 @@
  */
 #define ECP_COST_VECTOR(bytes)		(0.02 + (bytes) / 1280.0)
 
+/*
+ * A distance that another plan computes, in the same units: the call, bringing
+ * a vector of the row into the form that it takes, and looking up one that is
+ * stored out of line.
+ */
+#define ECP_COST_CALL(bytes)		(40 + (bytes) / 5.0)
+#define ECP_COST_TOAST				200
+
 /* Leaders that a descent compares for each cluster; see ecp_descent.c. */
 #define ECP_COST_BEAM		40
+
+/* Rows whose vectors are read, besides their codes, before the first row. */
+#define ECP_COST_RERANKED			50
+
+/* Returning a row, and visiting it in the table apart from other rows. */
+#define ECP_COST_RETURN				40
 
 /* Clusters read for each buffer that comes with them, about. */
 #define ECP_COST_BUFFER_PROBES		4
@@ -63,7 +82,8 @@ typedef struct EcpCostInput
 {
 	double		nclusters;
 	double		rows;			/* of a cluster */
-	double		pages;			/* of a cluster */
+	double		pages;			/* of a cluster, without reranked vectors */
+	double		vector_pages;	/* more for each row that is reranked */
 	double		vec_bytes;
 	double		row_bytes;		/* compared with each row */
 	double		levels;
@@ -76,7 +96,7 @@ static void
 cost_read_index(const IndexOptInfo *info, double share, EcpCostInput *input)
 {
 	Relation	index = index_open(info->indexoid, NoLock);
-	EcpIndexState state;
+	EcpIndexState state = {0};	/* an empty index has no geometry */
 	double		tuples = Max(info->tuples, 1);
 
 	ecp_index_state_read(index, &state);
@@ -86,8 +106,14 @@ cost_read_index(const IndexOptInfo *info, double share, EcpCostInput *input)
 	input->pages = Max(info->pages / input->nclusters, 1);
 	input->vec_bytes = ecp_vector_bytes(state.meta.ecpm_elem,
 										state.meta.ecpm_dims);
-	input->row_bytes = state.leaf.quantizer == ECP_QUANTIZER_NONE ?
-		input->vec_bytes : state.leaf.code_bytes;
+	input->row_bytes = input->vec_bytes;
+	input->vector_pages = 0;
+	if (state.leaf.quantizer != ECP_QUANTIZER_NONE)
+	{
+		input->row_bytes = state.leaf.code_bytes;
+		input->pages = Min(ceil(input->rows / state.leaf.slots), input->pages);
+		input->vector_pages = 1 + input->vec_bytes / BLCKSZ;
+	}
 	input->levels = state.meta.ecpm_root_level;
 	input->probes = ecp_default_probes(index, &state.meta);
 	input->buffers = 0;
@@ -179,6 +205,19 @@ cost_filter_share(PlannerInfo *root, const IndexPath *path)
 								  JOIN_INNER, NULL);
 }
 
+/*
+ * Cost of reading the vectors of "rows" rows that are reranked, which stand
+ * near each other in the clusters that have been read.
+ */
+static double
+cost_rerank(const IndexOptInfo *info, const EcpCostInput *input, double rows)
+{
+	double		seq_cost;
+
+	get_tablespace_page_costs(info->reltablespace, NULL, &seq_cost);
+	return rows * input->vector_pages * seq_cost;
+}
+
 /* What a scan costs, by what may be divided among processes. */
 typedef struct EcpCost
 {
@@ -201,6 +240,7 @@ cost_compute(PlannerInfo *root, IndexPath *path, double loop_count,
 	EcpCostInput input;
 	double		rest;
 	double		rows;
+	double		reranked;
 	double		vector_cost;
 	double		row_cost;
 	double		share;
@@ -230,13 +270,19 @@ cost_compute(PlannerInfo *root, IndexPath *path, double loop_count,
 								loop_count);
 	cost->first_cpu = (input.probes + input.buffers) * row_cost;
 
-	/* putting candidates in order costs what it costs a sort */
+	/* besides, putting candidates in order costs what it costs a sort */
 	rest = input.probes_max - input.probes;
 	rows = input.probes_max * input.rows * share;
 	cost->rest_io = cost_pages(root, info, &input, rest, loop_count);
+	if (input.vector_pages > 0)
+	{
+		reranked = Min(ECP_COST_RERANKED, input.probes * input.rows * share);
+		cost->first_io += cost_rerank(info, &input, reranked);
+		cost->rest_io += cost_rerank(info, &input, rows - reranked);
+	}
 	cost->rest_cpu = rest * row_cost +
-		rows * (cpu_index_tuple_cost +
-				2.0 * cpu_operator_cost * log2(Max(rows, 2)));
+		rows * (cpu_index_tuple_cost + cpu_operator_cost *
+				(ECP_COST_RETURN + 2.0 * log2(Max(rows, 2))));
 	cost->pages = (input.probes + input.levels) * input.pages;
 }
 
@@ -301,6 +347,89 @@ ecp_cost_partial(PlannerInfo *root, IndexPath *path)
 	path->path.startup_cost -= startup;
 	path->path.total_cost -= startup +
 		saved * (cost.rest_cpu + (1 - cached) * cost.rest_io);
+}
+
+/*
+ * Blocks of a table's TOAST relation, 0 if it has none.
+ */
+static BlockNumber
+cost_toast_pages(Oid relid)
+{
+	Relation	heap = table_open(relid, NoLock);
+	Oid			toast_oid = heap->rd_rel->reltoastrelid;
+	BlockNumber pages = 0;
+
+	if (OidIsValid(toast_oid))
+	{
+		Relation	toast = table_open(toast_oid, AccessShareLock);
+
+		pages = RelationGetNumberOfBlocks(toast);
+		table_close(toast, AccessShareLock);
+	}
+	table_close(heap, NoLock);
+	return pages;
+}
+
+/*
+ * Is one of the columns that an index has its vectors from stored out of line?
+ * Statistics say how wide it is in the table: no wider than a pointer.  If
+ * there are none, the length of the vectors says whether it will be.
+ */
+static bool
+cost_is_toasted(const IndexOptInfo *index, Oid relid, double vec_bytes)
+{
+	Bitmapset  *columns = NULL;
+	int			column = -1;
+
+	if (index->indexkeys[0] != 0)
+		columns = bms_make_singleton(index->indexkeys[0] -
+									 FirstLowInvalidHeapAttributeNumber);
+	else
+		pull_varattnos(linitial(index->indexprs), index->rel->relid, &columns);
+	while ((column = bms_next_member(columns, column)) >= 0)
+	{
+		AttrNumber	attno = column + FirstLowInvalidHeapAttributeNumber;
+		int32		width = get_attavgwidth(relid, attno);
+
+		if (attno > 0 && get_typlen(get_atttype(relid, attno)) == -1 &&
+			(width > 0 ? width <= TOAST_POINTER_SIZE + 1 :
+			 vec_bytes > TOAST_TUPLE_TARGET))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Cost of the distance of a row from what another path than ours returns,
+ * beyond the operator that core charges for: the vector is compared, and
+ * before that fetched from the TOAST table, if it is there.  Core has counted
+ * neither its pages nor the search in the TOAST table's index for each row.
+ */
+Cost
+ecp_cost_distance(const IndexOptInfo *info, Oid relid)
+{
+	Relation	index = index_open(info->indexoid, NoLock);
+	EcpIndexState state;
+	double		rows = Max(info->rel->tuples, 1);
+	double		vec_bytes;
+	double		pages;
+	double		seq_cost;
+	Cost		cost;
+
+	ecp_index_state_read(index, &state);
+	vec_bytes = ecp_vector_bytes(state.meta.ecpm_elem, state.meta.ecpm_dims);
+	index_close(index, NoLock);
+
+	cost = cpu_operator_cost * ECP_COST_CALL(vec_bytes);
+	pages = cost_is_toasted(info, relid, vec_bytes) ?
+		cost_toast_pages(relid) / rows : 0;
+	if (pages * BLCKSZ <= TOAST_POINTER_SIZE)
+		return cost;
+
+	/* other columns may have most of it */
+	pages = Min(pages, 1 + Max(vec_bytes, TOAST_TUPLE_TARGET) / BLCKSZ);
+	get_tablespace_page_costs(info->rel->reltablespace, NULL, &seq_cost);
+	return cost + pages * seq_cost + cpu_operator_cost * ECP_COST_TOAST;
 }
 
 /*

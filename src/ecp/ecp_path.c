@@ -489,34 +489,41 @@ path_match_clauses(PathMatch *match)
 	}
 }
 
+/* Find out what an index can do for the query; false if nothing. */
+static bool
+path_match(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
+		   PathMatch *match)
+{
+	memset(match, 0, sizeof(PathMatch));
+	match->root = root;
+	match->rel = rel;
+	match->index = index;
+	path_match_order(match);
+	match->nearest = match->order && path_wants_nearest(root);
+	path_match_clauses(match);
+	return (match->order != NULL || match->radius) && !match->null_vector;
+}
+
 /* Offer the scans of an index: by one process, and by several. */
 static void
-path_add_index(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index)
+path_add_index(const PathMatch *match)
 {
-	PathMatch	match = {0};
+	PlannerInfo *root = match->root;
+	RelOptInfo *rel = match->rel;
+	IndexOptInfo *index = match->index;
 	List	   *orders = NIL;
 	List	   *order_columns = NIL;
 	List	   *pathkeys = NIL;
-	bool		index_only;
+	bool		index_only = path_is_index_only(match);
 
-	match.root = root;
-	match.rel = rel;
-	match.index = index;
-	path_match_order(&match);
-	match.nearest = match.order && path_wants_nearest(root);
-	path_match_clauses(&match);
-	if ((match.order == NULL && !match.radius) || match.null_vector)
-		return;
-
-	if (match.order)
+	if (match->order)
 	{
-		orders = list_make1(match.order);
+		orders = list_make1(match->order);
 		order_columns = list_make1_int(0);
 		pathkeys = list_make1(linitial(root->query_pathkeys));
 	}
-	index_only = path_is_index_only(&match);
 	add_path(rel, (Path *)
-			 create_index_path(root, index, match.clauses, orders,
+			 create_index_path(root, index, match->clauses, orders,
 							   order_columns, pathkeys,
 							   ForwardScanDirection, index_only,
 							   bms_copy(rel->lateral_relids), 1.0, false));
@@ -524,7 +531,7 @@ path_add_index(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index)
 	{
 		IndexPath  *partial;
 
-		partial = create_index_path(root, index, match.clauses, orders,
+		partial = create_index_path(root, index, match->clauses, orders,
 									order_columns, pathkeys,
 									ForwardScanDirection, index_only, NULL,
 									1.0, true);
@@ -569,9 +576,52 @@ path_relation_hook(PlannerInfo *root, Oid relid, bool inhparent,
 	}
 }
 
+/*
+ * What a row costs a path of core's besides what core charges: the distance is
+ * computed for the order and for a radius, of each row that the latter lets
+ * pass and of each that it does not.
+ */
+static Cost
+path_row_cost(const PathMatch *match, Oid relid)
+{
+	double		times = match->order ? 1 : 0;
+	ListCell   *lc;
+
+	foreach(lc, match->clauses)
+	{
+		IndexClause *clause = lfirst_node(IndexClause, lc);
+
+		if (clause->indexcol == 0 && clause->lossy)
+			times += 1 / Max(clause_selectivity(match->root,
+												(Node *) clause->rinfo, 0,
+												JOIN_INNER, NULL), 1e-3);
+	}
+	return times * ecp_cost_distance(match->index, relid);
+}
+
+/*
+ * Add to the paths that core has made what it does not know of: that each row
+ * they return costs "row_cost" more before it can be put in order.  None of
+ * them becomes better than another by that, so their lists stay as they are.
+ */
+static void
+path_charge_rows(List *paths, Cost row_cost)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		Path	   *path = lfirst(lc);
+
+		path->total_cost += row_cost * path->rows;
+	}
+}
+
 static void
 path_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
+	List	   *matches = NIL;
+	Cost		row_cost = 0;
 	ListCell   *lc;
 
 	if (path_previous_hook)
@@ -581,11 +631,20 @@ path_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	foreach(lc, rel->indexlist)
 	{
 		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
+		PathMatch	match;
 
-		if (path_index_is_ours(index) && !index->hypothetical &&
-			(index->indpred == NIL || index->predOK))
-			path_add_index(root, rel, index);
+		if (!path_index_is_ours(index) || index->hypothetical ||
+			(index->indpred != NIL && !index->predOK) ||
+			!path_match(root, rel, index, &match))
+			continue;
+		matches = lappend(matches, memcpy(palloc(sizeof(PathMatch)), &match,
+										  sizeof(PathMatch)));
+		row_cost = Max(row_cost, path_row_cost(&match, rte->relid));
 	}
+	path_charge_rows(rel->pathlist, row_cost);
+	path_charge_rows(rel->partial_pathlist, row_cost);
+	foreach(lc, matches)
+		path_add_index(lfirst(lc));
 }
 
 /*
