@@ -167,6 +167,10 @@ typedef struct BetreeBatch
 	int			data_used;
 } BetreeBatch;
 
+/* bounds of a batch that takes all of a log */
+#define BETREE_LOG_MAX_SPACE	(BETREE_NCAP_MAX * BetreePageCapacity)
+#define BETREE_LOG_MAX_ITEMS	(BETREE_NCAP_MAX * (int) MaxIndexTuplesPerPage)
+
 /*
  * Pins on the pages of a log, by directory entry, and where the last child's
  * items ended
@@ -215,6 +219,7 @@ extern bool betreevalidate(Oid opclassoid);
 extern Datum betree_getattr(BetreeRel *bt, IndexTuple itup, int attno,
 							bool *isnull);
 extern void betree_check_tuple(BetreeRel *bt, IndexTuple itup);
+extern int	betree_pivot_natts(BetreeRel *bt, IndexTuple pivot);
 extern void betree_key_from_tuple(BetreeRel *bt, IndexTuple itup,
 								  BetreeKey *key);
 extern void betree_key_from_pivot(BetreeRel *bt, IndexTuple pivot,
@@ -246,9 +251,14 @@ extern IndexTuple betree_form_tuple(BetreeRel *bt, Datum *values,
 
 /* betree_descend.c */
 extern void betree_lock(BetreeRel *bt, Buffer buf, int lockmode);
+extern bool betree_tid_exists(Relation heap, ItemPointer tid);
+extern void betree_check_block(BetreeRel *bt, BlockNumber blkno);
+extern Buffer betree_pin(BetreeRel *bt, BlockNumber blkno);
 extern Buffer betree_read(BetreeRel *bt, BlockNumber blkno, int lockmode,
 						  int kind);
 pg_noreturn extern void betree_report_page(BetreeRel *bt, Buffer buf);
+extern Buffer betree_read_child(BetreeRel *bt, Page node, int child,
+								int lockmode);
 extern void betree_check_page(BetreeRel *bt, Buffer buf, int kind, int level);
 extern Buffer betree_alloc(BetreeRel *bt);
 extern void betree_check_covers(BetreeRel *bt, Buffer nodebuf,

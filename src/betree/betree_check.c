@@ -52,6 +52,7 @@ typedef struct CheckState
 	MemoryContext upper_context;
 	bool		has_hash;
 	BetreeHash	hash;
+	Relation	heap;
 } CheckState;
 
 pg_noreturn static void corrupt(CheckState *state, BlockNumber blkno,
@@ -110,11 +111,16 @@ normalize(BetreeRel *bt, Datum *values, bool *isnull, ItemPointer tid)
 	return itup;
 }
 
-/* A live tuple: count it and put it into the filter */
+/* A live tuple of block "blkno": check what it says, put it into the filter */
 static void
-account(CheckState *state, IndexTuple itup)
+account(CheckState *state, BlockNumber blkno, IndexTuple itup)
 {
 	state->ntuples++;
+	betree_check_tuple(&state->bt, itup);
+	if (!betree_tid_exists(state->heap, &itup->t_tid))
+		corrupt(state, blkno, "An item refers to row (%u,%u), which the table cannot have.",
+				ItemPointerGetBlockNumberNoCheck(&itup->t_tid),
+				ItemPointerGetOffsetNumberNoCheck(&itup->t_tid));
 	if (state->filter != NULL)
 	{
 		Datum		values[INDEX_MAX_KEYS];
@@ -144,16 +150,13 @@ check_ascending(CheckState *state, BlockNumber blkno, Page page, int n)
 
 /* Sizes and places of a page's items */
 static void
-check_items(CheckState *state, Buffer buf, OffsetNumber first)
+check_items(CheckState *state, Buffer buf)
 {
 	Page		page = BufferGetPage(buf);
 	PageHeader	header = (PageHeader) page;
 	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
 
-	if (header->pd_lower > header->pd_upper ||
-		header->pd_upper > header->pd_special)
-		corrupt(state, BufferGetBlockNumber(buf), "The page header is invalid.");
-	for (OffsetNumber off = first; off <= maxoff; off++)
+	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
 	{
 		ItemId		iid = PageGetItemId(page, off);
 
@@ -167,6 +170,9 @@ check_items(CheckState *state, Buffer buf, OffsetNumber first)
 			corrupt(state, BufferGetBlockNumber(buf),
 					"Item pointer %u is invalid.", off);
 	}
+	if (betree_page_live_space(page) > header->pd_special - header->pd_upper +
+		maxoff * (int) sizeof(ItemIdData))
+		corrupt(state, BufferGetBlockNumber(buf), "Items overlap.");
 }
 
 /* Pivots ascend, and the node's range begins at "low" */
@@ -191,6 +197,17 @@ check_pivots(CheckState *state, Buffer buf, IndexTuple low)
 }
 
 /*
+ * Can a child have absorbed, or a filter cover, the log up to this number?
+ * Not if it is in the future, nor if it lags behind the log by more than one.
+ */
+static bool
+is_number_sane(Page node, uint16 number)
+{
+	return !BetreeSeqNewer(number, BetreePageGetOpaque(node)->bteo_seq) &&
+		!BetreeSeqNewer(BetreeNodeLogStart(node), number);
+}
+
+/*
  * Directory entry "at", of a filter page: its number is one of 0..n-1, its
  * coverage not in the future, and its page a filter.
  */
@@ -202,8 +219,9 @@ check_filter_entry(CheckState *state, Buffer nodebuf, int at)
 	Buffer		buf;
 
 	if ((dir[at].bted_kind >> 8) >= betree_node_nfilters(node) ||
+		betree_node_nfilters(node) > BETREE_FILTER_PAGES_MAX ||
 		betree_node_find_dir(node, dir[at].bted_kind) != at ||
-		BetreeSeqNewer(dir[at].bted_seq, BetreePageGetOpaque(node)->bteo_seq))
+		!is_number_sane(node, dir[at].bted_seq))
 		corrupt(state, BufferGetBlockNumber(nodebuf),
 				"Directory entry %d of a filter page is invalid.", at);
 	buf = betree_read(&state->bt, dir[at].bted_block, BUFFER_LOCK_SHARE,
@@ -254,7 +272,7 @@ keep_upper(CheckState *state, IndexTuple itup)
 
 /* Account the live items of a tail, and keep them sorted in state->tail */
 static void
-check_tail(CheckState *state, Page node, Page page)
+check_tail(CheckState *state, Page node, BlockNumber blkno, Page page)
 {
 	BetreeRel  *bt = &state->bt;
 
@@ -267,7 +285,7 @@ check_tail(CheckState *state, Page node, Page page)
 		betree_key_from_tuple(bt, itup, &key);
 		if (!betree_node_covers(bt, node, &key))
 			continue;
-		account(state, itup);
+		account(state, blkno, itup);
 		betree_sort_item_init(bt, &state->tail[state->ntail++],
 							  CopyIndexTuple(itup), 0);
 		if (BetreePageGetOpaque(node)->bteo_level > 1)
@@ -288,11 +306,20 @@ check_log(CheckState *state, Buffer nodebuf)
 
 	for (int child = 0; child < BetreeNodeNumChildren(node); child++)
 	{
-		if (BetreeSeqNewer(BetreePivotGetMarker(BetreeNodeGetPivot(node, child)),
-						   opaque->bteo_seq))
-			corrupt(state, nodeblk, "The marker of child %d is in the future.",
-					child);
+		if (!is_number_sane(node,
+							BetreePivotGetMarker(BetreeNodeGetPivot(node, child))))
+			corrupt(state, nodeblk,
+					"The marker of child %d is not of the log.", child);
 	}
+	if (opaque->bteo_nlog > 0 &&
+		((opaque->bteo_seq - dir[0].bted_seq) & BETREE_MARKER_MASK) >
+		BETREE_SEQ_SPAN_MAX)
+		corrupt(state, nodeblk, "The log is longer than numbers can tell.");
+	if (opaque->bteo_drain != 0 &&
+		(opaque->bteo_nlog == 0 ||
+		 BetreeSeqNewer(dir[0].bted_seq, opaque->bteo_drain) ||
+		 BetreeSeqNewer(opaque->bteo_drain, opaque->bteo_seq)))
+		corrupt(state, nodeblk, "The drain is not of the log.");
 	for (int i = 0; i < opaque->bteo_ndir; i++)
 	{
 		Buffer		buf;
@@ -302,7 +329,9 @@ check_log(CheckState *state, Buffer nodebuf)
 		bool		tail = dir[i].bted_kind == BETREE_DIR_TAIL;
 
 		if (log != (i < opaque->bteo_nlog) ||
-			(tail && i != opaque->bteo_nlog))
+			(tail && i != opaque->bteo_nlog) ||
+			(!log && !tail && dir[i].bted_kind != BETREE_DIR_SPARE &&
+			 !BetreeDirIsFilter(&dir[i])))
 			corrupt(state, nodeblk, "Directory entry %d is of wrong kind %d.",
 					i, dir[i].bted_kind);
 		if (log && (BetreeSeqNewer(dir[i].bted_seq, opaque->bteo_seq) ||
@@ -321,7 +350,7 @@ check_log(CheckState *state, Buffer nodebuf)
 		bufopaque = BetreePageGetOpaque(page);
 		if (log || tail)
 		{
-			check_items(state, buf, FirstOffsetNumber);
+			check_items(state, buf);
 			if ((uint16) bufopaque->bteo_seq != dir[i].bted_seq ||
 				(tail && bufopaque->bteo_seq != 0) ||
 				(log && bufopaque->bteo_nsorted != PageGetMaxOffsetNumber(page)))
@@ -331,7 +360,7 @@ check_log(CheckState *state, Buffer nodebuf)
 							bufopaque->bteo_nsorted);
 		}
 		if (tail)
-			check_tail(state, node, page);
+			check_tail(state, node, dir[i].bted_block, page);
 		UnlockReleaseBuffer(buf);
 	}
 }
@@ -400,8 +429,8 @@ static void
 check_leaf(CheckState *state, Page node, int child)
 {
 	BetreeRel  *bt = &state->bt;
-	BlockNumber blkno = BetreePivotGetChild(BetreeNodeGetPivot(node, child));
-	Buffer		buf = betree_read(bt, blkno, BUFFER_LOCK_SHARE, BETREE_LEAF);
+	BlockNumber blkno = BetreeNodeGetChild(node, child);
+	Buffer		buf = betree_read_child(bt, node, child, BUFFER_LOCK_SHARE);
 	Page		page = BufferGetPage(buf);
 	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
 	BetreeSortItem *messages;
@@ -409,7 +438,7 @@ check_leaf(CheckState *state, Page node, int child)
 	int			message = 0;
 	BetreeKey	key;
 
-	check_items(state, buf, FirstOffsetNumber);
+	check_items(state, buf);
 	check_ascending(state, blkno, page, maxoff);
 	if (maxoff > 0)
 	{
@@ -425,7 +454,7 @@ check_leaf(CheckState *state, Page node, int child)
 	{
 		IndexTuple	itup = BetreePageGetTuple(page, off);
 
-		account(state, itup);
+		account(state, blkno, itup);
 		while (message < nmessages &&
 			   betree_tuple_compare(bt, messages[message].itup, itup) < 0)
 			message++;
@@ -457,7 +486,7 @@ check_level(CheckState *state, int level)
 		nodebuf = betree_descend(bt, &key, false, level, BUFFER_LOCK_SHARE);
 		node = BufferGetPage(nodebuf);
 		visit(state, BufferGetBlockNumber(nodebuf));
-		check_items(state, nodebuf, FirstOffsetNumber);
+		check_items(state, nodebuf);
 		check_pivots(state, nodebuf, low);
 
 		oldcontext = MemoryContextSwitchTo(state->context);
@@ -465,18 +494,21 @@ check_level(CheckState *state, int level)
 		check_log(state, nodebuf);
 		for (int child = 0; child < BetreeNodeNumChildren(node); child++)
 		{
-			betree_gather(bt, node, child, INT_MAX, INT_MAX, &state->cache,
-						  &state->batch);
+			betree_gather(bt, node, child, BETREE_LOG_MAX_SPACE,
+						  BETREE_LOG_MAX_ITEMS, &state->cache, &state->batch);
 			for (int i = 0; i < state->batch.nitems; i++)
 			{
-				account(state, state->batch.items[i].itup);
+				BetreeSortItem *item = &state->batch.items[i];
+
+				account(state, BetreeNodeGetDir(node)[item->order].bted_block,
+						item->itup);
 				if (level > 1)
-					keep_upper(state, state->batch.items[i].itup);
-				check_fingerprint(state, nodebuf, &state->batch.items[i]);
+					keep_upper(state, item->itup);
+				check_fingerprint(state, nodebuf, item);
 			}
 			if (level == 1)
 			{
-				visit(state, BetreePivotGetChild(BetreeNodeGetPivot(node, child)));
+				visit(state, BetreeNodeGetChild(node, child));
 				check_leaf(state, node, child);
 			}
 		}
@@ -592,6 +624,7 @@ betree_index_check(PG_FUNCTION_ARGS)
 						 exclusive ? ShareLock : AccessShareLock,
 						 &betree_index_kind);
 	betree_open(&state.bt, user.index);
+	state.heap = user.heap;
 	betree_check_meta(&state.bt);
 	state.has_hash = betree_hash_init(&state.bt, &state.hash);
 	state.exclusive = exclusive;

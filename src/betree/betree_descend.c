@@ -16,6 +16,7 @@
 
 #include "betree/betree.h"
 
+#include "access/heapam.h"
 #include "miscadmin.h"
 #include "storage/buf_internals.h"
 #include "storage/indexfsm.h"
@@ -55,6 +56,7 @@ betree_check_page(BetreeRel *bt, Buffer buf, int kind, int level)
 		header->pd_lower >= SizeOfPageHeaderData &&
 		header->pd_lower <= header->pd_upper &&
 		header->pd_upper <= header->pd_special &&
+		header->pd_upper == MAXALIGN(header->pd_upper) &&
 		(kind == BETREE_FILTER ||
 		 PageGetMaxOffsetNumber(page) <= MaxIndexTuplesPerPage) &&
 		PageGetSpecialSize(page) >= sizeof(BetreePageOpaqueData) &&
@@ -71,7 +73,8 @@ betree_check_page(BetreeRel *bt, Buffer buf, int kind, int level)
 			PageGetMaxOffsetNumber(page) >= BETREE_FIRST_PIVOT;
 	else if (valid)
 		valid = PageGetSpecialSize(page) == sizeof(BetreePageOpaqueData) &&
-			opaque->bteo_nsorted <= PageGetMaxOffsetNumber(page);
+			opaque->bteo_nsorted <= PageGetMaxOffsetNumber(page) &&
+			(kind != BETREE_LEAF || opaque->bteo_level == 0);
 	if (!valid)
 		betree_report_page(bt, buf);
 }
@@ -96,14 +99,77 @@ betree_lock(BetreeRel *bt, Buffer buf, int lockmode)
 	LockBuffer(buf, lockmode);
 }
 
+/*
+ * Is a block in a relation?  What the storage manager knows of the length
+ * mostly saves asking the kernel; nobody truncates what we have locked.
+ */
+static inline bool
+block_exists(Relation rel, BlockNumber blkno)
+{
+	BlockNumber nblocks = RelationGetSmgr(rel)->smgr_cached_nblocks[MAIN_FORKNUM];
+
+	return (nblocks != InvalidBlockNumber && blkno < nblocks) ||
+		blkno < RelationGetNumberOfBlocks(rel);
+}
+
+/*
+ * betree_tid_exists
+ *		May a row of the table have this TID?  Known of heaps only.
+ */
+bool
+betree_tid_exists(Relation heap, ItemPointer tid)
+{
+	return ItemPointerIsValid(tid) &&
+		(heap->rd_tableam != GetHeapamTableAmRoutine() ||
+		 block_exists(heap, ItemPointerGetBlockNumber(tid)));
+}
+
+/*
+ * betree_check_block
+ *		Complain if a block number that a page gave us is not in the index.
+ *
+ * The storage manager would say that it could not open or read a file; and to
+ * read InvalidBlockNumber is to extend it.
+ */
+void
+betree_check_block(BetreeRel *bt, BlockNumber blkno)
+{
+	if (unlikely(!block_exists(bt->rel, blkno)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" refers to block %u, which is beyond its end",
+						RelationGetRelationName(bt->rel), blkno),
+				 errhint("Please REINDEX it.")));
+}
+
+/* Pin a page that another page refers to */
+Buffer
+betree_pin(BetreeRel *bt, BlockNumber blkno)
+{
+	betree_check_block(bt, blkno);
+	return ReadBuffer(bt->rel, blkno);
+}
+
 /* Read, lock and check a page of the given kind */
 Buffer
 betree_read(BetreeRel *bt, BlockNumber blkno, int lockmode, int kind)
 {
-	Buffer		buf = ReadBuffer(bt->rel, blkno);
+	Buffer		buf = betree_pin(bt, blkno);
 
 	betree_lock(bt, buf, lockmode);
 	betree_check_page(bt, buf, kind, -1);
+	return buf;
+}
+
+/* The same for child "child" of a NODE, which is locked */
+Buffer
+betree_read_child(BetreeRel *bt, Page node, int child, int lockmode)
+{
+	int			level = BetreePageGetOpaque(node)->bteo_level - 1;
+	Buffer		buf = betree_pin(bt, BetreeNodeGetChild(node, child));
+
+	betree_lock(bt, buf, lockmode);
+	betree_check_page(bt, buf, level > 0 ? BETREE_NODE : BETREE_LEAF, level);
 	return buf;
 }
 
@@ -111,8 +177,9 @@ betree_read(BetreeRel *bt, BlockNumber blkno, int lockmode, int kind)
  * betree_alloc
  *		Get a page to write, exclusively locked; its content is garbage.
  *
- * The free space map is a hint, not crash safe, and may name a page that we
- * ourselves have locked: so try the lock, and look at the page.
+ * The free space map is a hint, not crash safe, and may name a page that is
+ * not there, or that we ourselves have locked: so try the lock, and look at
+ * the page.
  */
 Buffer
 betree_alloc(BetreeRel *bt)
@@ -126,6 +193,8 @@ betree_alloc(BetreeRel *bt)
 
 		if (blkno == InvalidBlockNumber)
 			break;
+		if (!block_exists(bt->rel, blkno))
+			continue;
 		buf = ReadBuffer(bt->rel, blkno);
 		if (ConditionalLockBuffer(buf))
 		{
@@ -211,10 +280,8 @@ betree_descend(BetreeRel *bt, BetreeKey *key, bool strict, int level,
 		Buffer		childbuf;
 
 		at--;
-		childbuf = ReadBuffer(bt->rel,
-							  BetreePivotGetChild(BetreeNodeGetPivot(page, child)));
-		betree_lock(bt, childbuf, mode_for_level(at, level, lockmode));
-		betree_check_page(bt, childbuf, BETREE_NODE, at);
+		childbuf = betree_read_child(bt, page, child,
+									 mode_for_level(at, level, lockmode));
 		UnlockReleaseBuffer(buf);
 		buf = childbuf;
 	}

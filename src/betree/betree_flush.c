@@ -111,6 +111,7 @@ betree_logcache_lock(BetreeRel *bt, BetreeLogCache *cache, int i,
 {
 	Buffer		buf;
 
+	betree_check_block(bt, blkno);
 	if (i < cache->npins)
 	{
 		cache->buf[i] = ReleaseAndReadBuffer(cache->buf[i], bt->rel, blkno);
@@ -223,6 +224,8 @@ betree_gather(BetreeRel *bt, Page node, int child, int max_space,
 		Page		page;
 		OffsetNumber off;
 
+		if (dir[i].bted_kind != BETREE_DIR_LOG)
+			betree_report_damaged_item();
 		if (!BetreeSeqNewer(dir[i].bted_seq, marker))
 			continue;
 		buf = betree_logcache_lock(bt, cache, i, dir[i].bted_block);
@@ -266,12 +269,13 @@ flush_to_leaf(DrainState *state, int child)
 					  BETREE_BATCH_MAX_ITEMS, &state->cache, &state->batch);
 		if (state->batch.nitems == 0)
 		{
+			/* a page fits a batch, unless its items overlap */
+			if (!state->batch.complete)
+				betree_report_damaged_item();
 			state->empty[state->nempty++] = child;
 			break;
 		}
-		leafbuf = betree_read(bt,
-							  BetreePivotGetChild(BetreeNodeGetPivot(node, child)),
-							  BUFFER_LOCK_EXCLUSIVE, BETREE_LEAF);
+		leafbuf = betree_read_child(bt, node, child, BUFFER_LOCK_EXCLUSIVE);
 		if (state->batch.complete && child + 1 < BetreeNodeNumChildren(node) &&
 			!betree_leaf_fits(BufferGetPage(leafbuf), &state->batch))
 		{
@@ -282,9 +286,8 @@ flush_to_leaf(DrainState *state, int child)
 		}
 		if (pair)
 		{
-			nextbuf = betree_read(bt,
-								  BetreePivotGetChild(BetreeNodeGetPivot(node, child + 1)),
-								  BUFFER_LOCK_EXCLUSIVE, BETREE_LEAF);
+			nextbuf = betree_read_child(bt, node, child + 1,
+										BUFFER_LOCK_EXCLUSIVE);
 			pair = betree_leaf_share(bt, state->nodebuf, child, leafbuf,
 									 nextbuf, &state->batch,
 									 &state->next_batch);
@@ -392,13 +395,10 @@ flush_to_node(DrainState *state, int child)
 	BetreeRel  *bt = state->bt;
 	Page		node = BufferGetPage(state->nodebuf);
 	BetreeBatch *batch = &state->batch;
-	BlockNumber childblk = BetreePivotGetChild(BetreeNodeGetPivot(node, child));
-	Buffer		childbuf;
-	Page		childpage;
+	Buffer		childbuf = betree_read_child(bt, node, child,
+											 BUFFER_LOCK_EXCLUSIVE);
+	Page		childpage = BufferGetPage(childbuf);
 	FlushResult result = FLUSHED;
-
-	childbuf = betree_read(bt, childblk, BUFFER_LOCK_EXCLUSIVE, BETREE_NODE);
-	childpage = BufferGetPage(childbuf);
 
 	for (;;)
 	{
@@ -436,6 +436,8 @@ flush_to_node(DrainState *state, int child)
 		 * A new tail takes at least what one page of our log holds.  There
 		 * can be one at the latest when the child has been drained.
 		 */
+		if (batch->nitems == 0 && room == BetreePageCapacity)
+			betree_report_damaged_item();
 		if (batch->nitems == 0 &&
 			!betree_seal(bt, childbuf, NULL, false))
 		{
@@ -443,7 +445,7 @@ flush_to_node(DrainState *state, int child)
 			break;
 		}
 	}
-	state->full_child = childblk;
+	state->full_child = BufferGetBlockNumber(childbuf);
 	state->child_drains = BetreePageGetOpaque(childpage)->bteo_drain != 0;
 	UnlockReleaseBuffer(childbuf);
 	return result;
@@ -527,8 +529,10 @@ read_ahead(DrainState *state)
 		for (int child = child_at_cursor(state);
 			 child < BetreeNodeNumChildren(node) && n < limit; child++)
 		{
-			if (child_lags(state, node, child))
-				blocks[n++] = BetreePivotGetChild(BetreeNodeGetPivot(node, child));
+			if (!child_lags(state, node, child))
+				continue;
+			blocks[n] = BetreeNodeGetChild(node, child);
+			betree_check_block(state->bt, blocks[n++]);
 		}
 	}
 	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);

@@ -261,8 +261,10 @@ betree_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool start_drain)
 		opaque->bteo_nlog++;
 		for (int i = opaque->bteo_nlog; i < opaque->bteo_ndir; i++)
 		{
+			int			number = dir[i].bted_kind >> 8;
+
 			if (BetreeDirIsFilter(&dir[i]) &&
-				!covered[dir[i].bted_kind >> 8])
+				(number >= BETREE_FILTER_PAGES_MAX || !covered[number]))
 				dir[i].bted_seq = (uint16) seq;
 		}
 	}
@@ -369,9 +371,7 @@ insert_tuple(BetreeRel *bt, IndexTuple itup)
 		int			child = betree_node_search(bt, node, &key, false);
 		Buffer		childbuf;
 
-		childbuf = betree_read(bt,
-							   BetreePivotGetChild(BetreeNodeGetPivot(node, child)),
-							   BUFFER_LOCK_SHARE, BETREE_NODE);
+		childbuf = betree_read_child(bt, node, child, BUFFER_LOCK_SHARE);
 		UnlockReleaseBuffer(nodebuf);
 		nodebuf = childbuf;
 		node = BufferGetPage(nodebuf);

@@ -200,7 +200,7 @@ put_item(BetreeRel *bt, ReturnSetInfo *rsinfo, Page page, OffsetNumber off)
 	values[1] = Int32GetDatum(IndexTupleSize(itup));
 	if (BetreePageGetOpaque(page)->bteo_kind == BETREE_NODE)
 	{
-		int			natts = BetreePivotGetNatts(itup);
+		int			natts = betree_pivot_natts(bt, itup);
 
 		values[2] = Int64GetDatum(BetreePivotGetChild(itup));
 		nulls[2] = off == BETREE_HIKEY;
@@ -313,8 +313,9 @@ add_node(BetreeRel *bt, Buffer nodebuf, IndexStats *stats,
 	for (int child = 0; child < BetreeNodeNumChildren(node); child++)
 	{
 		betree_block_set_add(&stats->visited,
-							 BetreePivotGetChild(BetreeNodeGetPivot(node, child)));
-		betree_gather(bt, node, child, INT_MAX, INT_MAX, cache, batch);
+							 BetreeNodeGetChild(node, child));
+		betree_gather(bt, node, child, BETREE_LOG_MAX_SPACE,
+					  BETREE_LOG_MAX_ITEMS, cache, batch);
 		stats->buffered += batch->nitems;
 	}
 	if (tailblk != InvalidBlockNumber)

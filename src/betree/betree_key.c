@@ -15,7 +15,8 @@
 
 #include "betree/betree.h"
 
-#include "access/heaptoast.h"
+#include "access/toast_compression.h"
+#include "access/tupmacs.h"
 #include "catalog/pg_index.h"
 #include "miscadmin.h"
 #include "utils/datum.h"
@@ -42,40 +43,87 @@ compare_datums(Relation rel, int attno, FmgrInfo *cmp,
 }
 
 /*
+ * A compressed value cannot be more than this many times as long as what is
+ * stored of it: 273 bytes are the most that pglz makes of three, and 255 the
+ * most that lz4 makes of one.
+ */
+#define MAX_COMPRESSION		256
+
+/* Is the length of a varlena, which begins before "end", credible? */
+static bool
+varlena_is_sane(char *start, char *end)
+{
+	if (VARATT_IS_1B_E(start))
+		return false;
+	if (VARATT_IS_1B(start))
+		return VARSIZE_1B(start) >= VARHDRSZ_SHORT;
+	if (!VARATT_IS_4B_C(start))
+		return start + VARHDRSZ <= end && VARSIZE_4B(start) >= VARHDRSZ;
+	return start + VARHDRSZ_COMPRESSED <= end &&
+		VARSIZE_4B(start) >= VARHDRSZ_COMPRESSED &&
+		VARDATA_COMPRESSED_GET_EXTSIZE(start) <=
+		MAX_COMPRESSION * VARSIZE_4B(start) &&
+		VARDATA_COMPRESSED_GET_COMPRESS_METHOD(start) <= TOAST_LZ4_COMPRESSION_ID;
+}
+
+/*
+ * Where the attribute ends that begins at or, if "off" is not aligned yet,
+ * behind "*off" in the tuple's data; moves "*off" to its beginning.
+ */
+static inline Size
+attribute_end(Form_pg_attribute att, char *data, Size size, Size *off)
+{
+	Size		length = att->attlen;
+
+	if (unlikely(*off >= size))
+		betree_report_damaged_item();
+	*off = att_align_pointer(*off, att->attalign, att->attlen, data + *off);
+	if (unlikely(*off >= size))
+		betree_report_damaged_item();
+	if (att->attlen == -1)
+	{
+		if (unlikely(!varlena_is_sane(data + *off, data + size)))
+			betree_report_damaged_item();
+		length = VARSIZE_ANY(data + *off);
+	}
+	else if (att->attlen == -2)
+		length = strnlen(data + *off, size - *off) + 1;
+	if (unlikely(length > size - *off))
+		betree_report_damaged_item();
+	return *off + length;
+}
+
+/*
  * betree_getattr
  *		index_getattr() that does not trust the tuple's lengths.
  *
- * A damaged length must not lead a comparison out of the tuple.  All lengths
- * before "attno" are followed too, so get attributes in ascending order.
+ * A damaged length must not lead a comparison out of the tuple, nor the walk
+ * to an attribute behind others.
  */
 Datum
 betree_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 {
-	Form_pg_attribute att = TupleDescAttr(bt->tupdesc, attno - 1);
-	Datum		value = index_getattr(itup, attno, bt->tupdesc, isnull);
-	char	   *start = DatumGetPointer(value);
-	char	   *end = (char *) itup + IndexTupleSize(itup);
-	Size		length = att->attlen;
+	bool		has_nulls = IndexTupleHasNulls(itup);
+	Size		header = IndexInfoFindDataOffset(itup->t_info);
+	bits8	   *nulls = (bits8 *) itup + sizeof(IndexTupleData);
+	char	   *data = (char *) itup + header;
+	Size		size = IndexTupleSize(itup) - header;
+	Size		off = 0;
 
-	if (att->attbyval || *isnull)
-		return value;
-	if (start >= end)
+	if (unlikely(IndexTupleSize(itup) < header))
 		betree_report_damaged_item();
-	if (att->attlen == -1)
+	*isnull = has_nulls && att_isnull(attno - 1, nulls);
+	if (*isnull)
+		return (Datum) 0;
+	for (int i = 0; i < attno - 1; i++)
 	{
-		if (VARATT_IS_1B_E(start) ||
-			(!VARATT_IS_1B(start) &&
-			 (start + VARHDRSZ > end ||
-			  VARSIZE_4B(start) < (VARATT_IS_4B_C(start) ?
-								   VARHDRSZ_COMPRESSED : VARHDRSZ))))
-			betree_report_damaged_item();
-		length = VARSIZE_ANY(start);
+		if (!has_nulls || !att_isnull(i, nulls))
+			off = attribute_end(TupleDescAttr(bt->tupdesc, i), data, size,
+								&off);
 	}
-	else if (att->attlen == -2)
-		length = strnlen(start, end - start) + 1;
-	if (length > end - start)
-		betree_report_damaged_item();
-	return value;
+	(void) attribute_end(TupleDescAttr(bt->tupdesc, attno - 1), data, size,
+						 &off);
+	return fetchatt(TupleDescAttr(bt->tupdesc, attno - 1), data + off);
 }
 
 /* Check all lengths of a tuple that somebody else will read */
@@ -89,8 +137,8 @@ betree_check_tuple(BetreeRel *bt, IndexTuple itup)
 }
 
 /* Number of a pivot's attributes, or BETREE_NATTS_PLUSINF */
-static inline int
-pivot_natts(BetreeRel *bt, IndexTuple pivot)
+int
+betree_pivot_natts(BetreeRel *bt, IndexTuple pivot)
 {
 	int			natts = BetreePivotGetNatts(pivot);
 
@@ -118,7 +166,7 @@ betree_key_from_tuple(BetreeRel *bt, IndexTuple itup, BetreeKey *key)
 void
 betree_key_from_pivot(BetreeRel *bt, IndexTuple pivot, BetreeKey *key)
 {
-	int			natts = pivot_natts(bt, pivot);
+	int			natts = betree_pivot_natts(bt, pivot);
 
 	key->after = (natts == BETREE_NATTS_PLUSINF);
 	key->nkeys = key->after ? 0 : natts;
@@ -176,7 +224,7 @@ betree_key_compare_tuple(BetreeRel *bt, BetreeKey *key, IndexTuple itup)
 int
 betree_key_compare_pivot(BetreeRel *bt, BetreeKey *key, IndexTuple pivot)
 {
-	int			natts = pivot_natts(bt, pivot);
+	int			natts = betree_pivot_natts(bt, pivot);
 
 	if (natts == BETREE_NATTS_PLUSINF)
 		return (key->nkeys == 0 && key->after) ? 0 : -1;

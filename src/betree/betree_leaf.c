@@ -273,7 +273,7 @@ cut(Merged *merged, LeafSplit *split, int limit, int max_items)
 		}
 		space += item_space;
 		if (space > BetreePageCapacity)
-			elog(ERROR, "betree leaf split does not fit %d pages", MAX_PAGES);
+			betree_report_damaged_item();
 	}
 	split->npages++;
 	split->start[split->npages] = merged->nitems;
@@ -283,7 +283,8 @@ cut(Merged *merged, LeafSplit *split, int limit, int max_items)
  * Cut the merged leaf into pages.  Evenly, unless the batch came in ascending
  * order: then all pages but the last are packed, for more will follow there.
  *
- * No piece differs from its share by more than a tuple, so three pages do.
+ * No piece differs from its share by more than a tuple, so three pages do, or
+ * items of the leaf overlap.
  */
 static void
 choose_split(BetreeRel *bt, Merged *merged, LeafSplit *split)
@@ -366,7 +367,7 @@ write_pivots(Page node, int child, LeafSplit *split, uint16 marker)
 		if (PageAddItem(node, (Item) pivot, IndexTupleSize(pivot),
 						BETREE_FIRST_PIVOT + child + i,
 						false, false) == InvalidOffsetNumber)
-			elog(ERROR, "could not add pivot to betree node");
+			betree_report_damaged_item();
 	}
 }
 
@@ -525,8 +526,7 @@ static Buffer
 lock_leaf(BetreeRel *bt, Page node, BetreeKey *key, int *child)
 {
 	*child = betree_node_search(bt, node, key, false);
-	return betree_read(bt, BetreePivotGetChild(BetreeNodeGetPivot(node, *child)),
-					   BUFFER_LOCK_EXCLUSIVE, BETREE_LEAF);
+	return betree_read_child(bt, node, *child, BUFFER_LOCK_EXCLUSIVE);
 }
 
 /*

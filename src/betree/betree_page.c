@@ -78,14 +78,17 @@ betree_page_is_lost(Relation rel, Page page, XLogRecPtr start)
 		PageGetLSN(page) < start;
 }
 
-/* Add a tuple behind the others.  The caller has made sure that it fits. */
+/*
+ * Add a tuple behind the others.  The caller has made sure that it fits, unless
+ * the items that it counted overlap, as no sound page's do.
+ */
 void
 betree_page_add(Page page, IndexTuple itup)
 {
 	if (PageAddItem(page, (Item) itup, IndexTupleSize(itup),
 					OffsetNumberNext(PageGetMaxOffsetNumber(page)),
 					false, false) == InvalidOffsetNumber)
-		elog(ERROR, "could not add item to betree page");
+		betree_report_damaged_item();
 }
 
 /*
@@ -256,16 +259,18 @@ betree_node_nfilters(Page page)
 
 /*
  * betree_node_raise
- *		Raise to "seq" the markers, and what filter pages cover, that lag behind.
+ *		Raise to where the log begins the markers, and what filter pages cover,
+ *		that lag behind.
  *
  * The log has nothing as old as that for the children concerned.  Numbers are
  * compared modulo 2^BETREE_MARKER_BITS, so none may lag too far.
  */
 void
-betree_node_raise(Page page, uint16 seq)
+betree_node_raise(Page page)
 {
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
 	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+	uint16		seq = (uint16) BetreeNodeLogStart(page);
 
 	for (int i = 0; i < BetreeNodeNumChildren(page); i++)
 	{
@@ -285,9 +290,7 @@ betree_node_raise(Page page, uint16 seq)
  * betree_node_drop_log
  *		Turn the oldest "nlog" pages of the log into spare ones.
  *
- * The caller has made sure that no child misses anything from them.  Children
- * whose marker lags behind are raised here, and likewise what filter pages
- * cover, so that none lags behind the log (betree_node_raise).
+ * The caller has made sure that no child misses anything from them.
  */
 void
 betree_node_drop_log(Page page, int nlog)
@@ -295,13 +298,8 @@ betree_node_drop_log(Page page, int nlog)
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
 	BetreeDirEntry *dir = BetreeNodeGetDir(page);
 	BetreeDirEntry dropped[BETREE_NCAP_MAX];
-	uint32		seq;
 
 	Assert(nlog > 0 && nlog <= opaque->bteo_nlog);
-	seq = dir[nlog - 1].bted_seq;
-
-	betree_node_raise(page, seq);
-
 	memcpy(dropped, dir, nlog * sizeof(BetreeDirEntry));
 	memmove(dir, dir + nlog,
 			(opaque->bteo_ndir - nlog) * sizeof(BetreeDirEntry));
@@ -312,6 +310,7 @@ betree_node_drop_log(Page page, int nlog)
 		dir[opaque->bteo_ndir - nlog + i] = dropped[i];
 	}
 	opaque->bteo_nlog -= nlog;
+	betree_node_raise(page);
 }
 
 /*

@@ -174,6 +174,11 @@ typedef struct BetreeDirEntry
 
 #define BetreeNodeGetDir(page) \
 	((BetreeDirEntry *) PageGetSpecialPointer(page))
+/* number just before the oldest sealed page's, or the newest given if none */
+#define BetreeNodeLogStart(page) \
+	(BetreePageGetOpaque(page)->bteo_nlog > 0 ? \
+	 BetreeNodeGetDir(page)[0].bted_seq - 1U : \
+	 BetreePageGetOpaque(page)->bteo_seq)
 #define BetreeNodeGetCounters(page) \
 	((BetreeCounters) ((char *) (page) + BLCKSZ - \
 					   sizeof(BetreePageOpaqueData) - \
@@ -229,6 +234,8 @@ StaticAssertDecl(INDEX_MAX_KEYS < BETREE_NATTS_PLUSINF,
 
 #define BetreePivotGetChild(pivot) \
 	BlockIdGetBlockNumber(&(pivot)->t_tid.ip_blkid)
+#define BetreeNodeGetChild(page, child) \
+	BetreePivotGetChild(BetreeNodeGetPivot(page, child))
 #define BetreePivotSetChild(pivot, blk) \
 	BlockIdSet(&(pivot)->t_tid.ip_blkid, (blk))
 #define BetreePivotGetMarker(pivot) \
@@ -339,7 +346,7 @@ extern void betree_node_add_dir(Page page, BlockNumber blkno, int kind,
 extern void betree_node_remove_dir(Page page, int at);
 extern int	betree_node_find_dir(Page page, int kind);
 extern int	betree_node_nfilters(Page page);
-extern void betree_node_raise(Page page, uint16 seq);
+extern void betree_node_raise(Page page);
 extern void betree_node_drop_log(Page page, int nlog);
 extern IndexTuple betree_pivot_infinite(bool plus);
 

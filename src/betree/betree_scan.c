@@ -206,6 +206,7 @@ begin(IndexScanDesc scan, bool want_itup)
 	pgstat_count_index_scan(scan->indexRelation);
 	ecp_count_index_search(scan);
 	betree_prepare_quals(scan);
+	so->heap = scan->heapRelation;
 	so->snapshot = scan->xs_snapshot;
 	so->mvcc = scan->xs_snapshot != NULL &&
 		IsMVCCSnapshot(scan->xs_snapshot);

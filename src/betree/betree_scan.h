@@ -83,6 +83,7 @@ typedef struct BetreeScanOpaqueData
 								 * interlock */
 	ScanDirection messages_dir;
 	MemoryContext message_context;
+	Relation	heap;			/* NULL if the scan has none */
 	Snapshot	snapshot;
 } BetreeScanOpaqueData;
 

@@ -230,20 +230,6 @@ divide_log(BetreeRel *bt, Page node, NodeHalf *left, NodeHalf *right)
 					 BETREE_DIR_SPARE);
 }
 
-/*
- * A half may have lost pages of the log that its children never absorbed: raise
- * its markers and filters to where its log begins, as a drop would.
- */
-static void
-raise_half(Page page)
-{
-	BetreePageOpaque opaque = BetreePageGetOpaque(page);
-
-	betree_node_raise(page, opaque->bteo_nlog > 0 ?
-					  (uint16) (BetreeNodeGetDir(page)[0].bted_seq - 1) :
-					  (uint16) opaque->bteo_seq);
-}
-
 /* Put one half of a node on a page image */
 static void
 write_half(BetreeRel *bt, Page page, Page source, NodeHalf *half,
@@ -270,7 +256,8 @@ write_half(BetreeRel *bt, Page page, Page source, NodeHalf *half,
 	to->bteo_nlog = half->nlog;
 	to->bteo_seq = from->bteo_seq;
 	to->bteo_flags = from->bteo_flags;
-	raise_half(page);
+	/* it may have lost pages of the log that its children never absorbed */
+	betree_node_raise(page);
 	if (half->nlog > 0 && from->bteo_drain != 0 &&
 		!BetreeSeqNewer(half->dir[0].bted_seq, from->bteo_drain))
 		to->bteo_drain = from->bteo_drain;
@@ -319,7 +306,7 @@ split_locked(BetreeRel *bt, Buffer parentbuf, int child, Buffer nodebuf)
 	if (PageAddItem(parent, (Item) separator, IndexTupleSize(separator),
 					BETREE_FIRST_PIVOT + child + 1, false, false) ==
 		InvalidOffsetNumber)
-		elog(ERROR, "could not add pivot to betree node");
+		betree_report_damaged_item();
 	betree_xlog_finish(state);
 	BETREE_STOP("split");
 	UnlockReleaseBuffer(rightbuf);
@@ -409,9 +396,7 @@ betree_split_node(BetreeRel *bt, BetreeKey *key, int level)
 		}
 
 		child = betree_node_search(bt, parent, key, false);
-		nodebuf = betree_read(bt,
-							  BetreePivotGetChild(BetreeNodeGetPivot(parent, child)),
-							  BUFFER_LOCK_EXCLUSIVE, BETREE_NODE);
+		nodebuf = betree_read_child(bt, parent, child, BUFFER_LOCK_EXCLUSIVE);
 		if (!has_room(BufferGetPage(nodebuf)) &&
 			BetreeNodeNumChildren(BufferGetPage(nodebuf)) > 1)
 			split_locked(bt, parentbuf, child, nodebuf);

@@ -237,7 +237,11 @@ collect_log(BetreeScanOpaque so, LogRange *range)
 		Buffer		buf;
 
 		if (!tail && dir[i].bted_kind != BETREE_DIR_LOG)
+		{
+			if (i < opaque->bteo_nlog)
+				betree_report_damaged_item();
 			continue;
+		}
 		if (!tail && range->child >= 0 &&
 			!BetreeSeqNewer(dir[i].bted_seq,
 							BetreePivotGetMarker(BetreeNodeGetPivot(range->node,
@@ -347,10 +351,7 @@ descend_collecting(BetreeScanOpaque so, BetreeKey *key, bool strict)
 			so->upper_logs = true;
 			collect_for_child(so, node, child);
 		}
-		childbuf = ReadBuffer(so->bt.rel,
-							  BetreePivotGetChild(BetreeNodeGetPivot(node, child)));
-		betree_lock(&so->bt, childbuf, BUFFER_LOCK_SHARE);
-		betree_check_page(&so->bt, childbuf, BETREE_NODE, level - 1);
+		childbuf = betree_read_child(&so->bt, node, child, BUFFER_LOCK_SHARE);
 		UnlockReleaseBuffer(buf);
 		buf = childbuf;
 	}
@@ -492,13 +493,13 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 			reserve_pins(so, BufferGetPage(so->nodebuf));
 		node = BufferGetPage(so->nodebuf);
 		child = betree_node_search(&so->bt, node, key, strict);
-		leafblk = BetreePivotGetChild(BetreeNodeGetPivot(node, child));
+		leafblk = BetreeNodeGetChild(node, child);
 
-		if (leafblk != pinned)
+		if (!BufferIsValid(*leafbuf) || leafblk != pinned)
 		{
 			if (BufferIsValid(*leafbuf))
 				ReleaseBuffer(*leafbuf);
-			*leafbuf = ReadBuffer(so->bt.rel, leafblk);
+			*leafbuf = betree_pin(&so->bt, leafblk);
 			pinned = leafblk;
 
 			/* logs above were read before this pin: read them again */
@@ -561,6 +562,8 @@ page_add(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple itup)
 			palloc(page->max_items * sizeof(BetreeScanItem)) :
 			repalloc(page->items, page->max_items * sizeof(BetreeScanItem));
 	}
+	if (so->heap != NULL && unlikely(!betree_tid_exists(so->heap, &itup->t_tid)))
+		betree_report_damaged_item();
 	item = &page->items[page->nitems++];
 	item->tid = itup->t_tid;
 	item->itup = NULL;

@@ -128,6 +128,7 @@ clean_log(VacuumState *state, Page node)
 		if (dir[i].bted_kind != BETREE_DIR_LOG &&
 			dir[i].bted_kind != BETREE_DIR_TAIL)
 			continue;
+		betree_check_block(&state->bt, dir[i].bted_block);
 		buf = ReadBufferExtended(state->bt.rel, MAIN_FORKNUM,
 								 dir[i].bted_block, RBM_NORMAL,
 								 state->info->strategy);
@@ -181,10 +182,7 @@ lock_leaf_parent(VacuumState *state)
 		if (level == 1)
 			break;
 		child = betree_node_search(bt, node, &key, false);
-		childbuf = ReadBuffer(bt->rel,
-							  BetreePivotGetChild(BetreeNodeGetPivot(node, child)));
-		betree_lock(bt, childbuf, BUFFER_LOCK_SHARE);
-		betree_check_page(bt, childbuf, BETREE_NODE, level - 1);
+		childbuf = betree_read_child(bt, node, child, BUFFER_LOCK_SHARE);
 		UnlockReleaseBuffer(buf);
 		buf = childbuf;
 	}
@@ -259,8 +257,7 @@ free_leaf(VacuumState *state, IndexTuple low)
 										BUFFER_LOCK_EXCLUSIVE);
 	node = BufferGetPage(state->nodebuf);
 	child = betree_node_search(bt, node, &key, false);
-	leafbuf = ReadBuffer(bt->rel,
-						 BetreePivotGetChild(BetreeNodeGetPivot(node, child)));
+	leafbuf = betree_pin(bt, BetreeNodeGetChild(node, child));
 
 	if (child > 0 && ConditionalLockBufferForCleanup(leafbuf))
 	{
@@ -313,10 +310,14 @@ clean_leaf(VacuumState *state)
 	node = BufferGetPage(state->nodebuf);
 	betree_key_from_pivot(bt, state->cursor, &key);
 	child = betree_node_search(bt, node, &key, false);
-	leafblk = BetreePivotGetChild(BetreeNodeGetPivot(node, child));
+	leafblk = BetreeNodeGetChild(node, child);
+	betree_check_block(bt, leafblk);
 	if (child + 1 < BetreeNodeNumChildren(node))
+	{
+		betree_check_block(bt, BetreeNodeGetChild(node, child + 1));
 		PrefetchBuffer(bt->rel, MAIN_FORKNUM,
-					   BetreePivotGetChild(BetreeNodeGetPivot(node, child + 1)));
+					   BetreeNodeGetChild(node, child + 1));
+	}
 
 	leafbuf = ReadBufferExtended(bt->rel, MAIN_FORKNUM, leafblk, RBM_NORMAL,
 								 state->info->strategy);

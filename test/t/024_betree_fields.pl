@@ -1,0 +1,230 @@
+# 024_betree_fields.pl: damaged fields of betree pages are told, not followed
+#
+# Each table has its index damaged in one field that scans rely on.  The checker
+# must say so; scans, inserts and VACUUM give a right answer or an error of the
+# classes for corruption, end, and leave the server standing.  One damage only
+# the checker can see, since a scan does not compare an item with the last.
+
+use strict;
+use warnings;
+
+use EcpTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = ecp_cluster('main',
+	conf => "fsync = off\nrestart_after_crash = off\n"
+	  . "statement_timeout = '30s'\nlog_statement = none\n");
+
+# places in a page
+my $special = 8192 - 32;
+my %field = (
+	seq => [ $special, 'V' ],
+	drain => [ $special + 4, 'V' ],
+	nlog => [ $special + 14, 'v' ],
+	ndir => [ $special + 16, 'v' ],
+	nsorted => [ $special + 18, 'v' ],
+	level => [ $special + 25, 'C' ],
+	pd_upper => [ 14, 'v' ],);
+
+# Offset of an item, and of an entry of a node's directory
+sub item
+{
+	my ($page, $number) = @_;
+	return unpack('V', substr($page, 24 + 4 * ($number - 1), 4)) & 0x7fff;
+}
+
+sub entry
+{
+	my ($page, $number) = @_;
+	return unpack('v', substr($page, 16, 2)) + 8 * $number;
+}
+
+sub field
+{
+	my ($name, $value) = @_;
+	my ($at, $format) = @{ $field{$name} };
+	return sub { return $at => pack($format, $value) };
+}
+
+# child's block, or TID of a row: two halves of a block number, then the offset
+sub block
+{
+	my ($number, $value) = @_;
+	return sub {
+		return item($_[0], $number) =>
+		  pack('vv', $value >> 16, $value & 0xffff);
+	};
+}
+
+# name, kind of page, what of it becomes what
+my @damages = (
+	[ 'level of a leaf', 'leaf', field('level', 5) ],
+	[ 'level of a node', 'node', field('level', 2) ],
+	[
+		'length of a value',
+		'leaf', sub { return item($_[0], 3) + 8 => pack('V', 0x00f00000) }
+	],
+	[
+		'length of a second value',
+		'leaf', sub { return item($_[0], 3) + 8 + 124 => pack('C', 0xff) }
+	],
+	[
+		'length of a compressed value',
+		'leaf',
+		sub {
+			return item($_[0], 3) +
+			  8 => pack('VV', (60 << 2) | 2, 0x3ffffff0);
+		}
+	],
+	[
+		'length of a buffered value',
+		'buffer', sub { return item($_[0], 1) + 8 => pack('V', 0x00f00000) }
+	],
+	[
+		'size of an item',
+		'leaf', sub { return item($_[0], 3) + 6 => pack('v', 0x4008) }
+	],
+	[ 'block of a child', 'node', block(3, 0x7000000) ],
+	[ 'no block of a child', 'node', block(3, 0xffffffff) ],
+	[ 'block of a row', 'leaf', block(3, 0x7000000) ],
+	[
+		'no offset of a row',
+		'leaf', sub { return item($_[0], 3) + 4 => pack('v', 0) }
+	],
+	[
+		'marker of a child',
+		'node',
+		sub { return item($_[0], 3) + 4 => pack('v', (1 << 10) | 777) }
+	],
+	[
+		'number of attributes',
+		'node', sub { return item($_[0], 3) + 4 => pack('v', 40 << 10) }
+	],
+	[
+		'block of a log page',
+		'node', sub { return entry($_[0], 0) => pack('V', 0x7000000) }
+	],
+	[
+		'kind of a log page',
+		'node', sub { return entry($_[0], 0) + 6 => pack('v', 9) }
+	],
+	[
+		'number of a log page',
+		'node', sub { return entry($_[0], 0) + 4 => pack('v', 500) }
+	],
+	[ 'drain of a node', 'node', field('drain', 600) ],
+	[ 'newest number of a node', 'node', field('seq', 1) ],
+	[ 'length of a log', 'node', field('nlog', 1) ],
+	[ 'free space', 'leaf', field('pd_upper', 7777) ],
+	[
+		'items on one another',
+		'leaf',
+		sub {
+			return 24 => substr($_[0], 24, 4) x
+			  ((unpack('v', substr($_[0], 12, 2)) - 24) / 4);
+		}
+	],);
+
+# the first page of this kind that has something to damage
+sub find_page
+{
+	my ($relation, $kind) = @_;
+	my $where = $kind eq 'node' ? 'log_pages > 2 AND level = 1' : 'items > 3';
+
+	return $node->safe_psql(
+		'postgres', qq(
+		SELECT b FROM generate_series(1,
+			pg_relation_size('$relation') / 8192 - 1) b,
+			LATERAL betree_node_info('$relation', b) i
+		WHERE kind = '$kind' AND $where ORDER BY b LIMIT 1));
+}
+
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE rows AS SELECT i AS id, rpad(md5(i::text), 120, 'x') AS k,
+		left(md5((-i)::text), 9) AS v FROM generate_series(1, 8000) i;
+	CREATE TABLE more AS SELECT i AS id, rpad(md5((i * 7)::text), 120, 'y') AS k,
+		'v' AS v FROM generate_series(1, 800) i));
+my $build = '';
+foreach my $i (0 .. $#damages)
+{
+	$build .= qq(
+		CREATE TABLE t$i (LIKE rows);
+		ALTER TABLE t$i ALTER k TYPE text COLLATE "C", ALTER k SET STORAGE PLAIN;
+		CREATE INDEX i$i ON t$i USING betree (k, v) WITH (buffer_pages = 12);
+		INSERT INTO t$i SELECT * FROM rows;);
+}
+$node->safe_psql('postgres', $build);
+
+my %change;
+foreach my $i (0 .. $#damages)
+{
+	my ($name, $kind, $damage) = @{ $damages[$i] };
+	my $block = find_page("i$i", $kind);
+
+	die "no page to damage for $name" if $block eq '';
+	$change{$i} = [ relation_path($node, "i$i"), $block, $damage ];
+}
+$node->safe_psql('postgres', 'CHECKPOINT');
+$node->stop;
+foreach my $i (keys %change)
+{
+	my ($path, $block, $damage) = @{ $change{$i} };
+	my ($at, $bytes) = $damage->(read_block($path, $block));
+
+	damage_block($path, $block, at => $at, with => $bytes);
+}
+$node->start;
+
+# Runs a statement; returns its answer, "corrupted", or any other error.
+sub outcome
+{
+	my ($sql) = @_;
+	my ($out, $err) = ('', '');
+
+	$node->psql(
+		'postgres', "SET client_min_messages = error;\n$sql",
+		stdout => \$out,
+		stderr => \$err,
+		extra_params => [ '-v', 'VERBOSITY=verbose', '-v', 'ON_ERROR_STOP=1' ]
+	);
+	return 'corrupted' if $err =~ /ERROR:  XX00[12]:/;
+	return $err eq '' ? $out : $err;
+}
+
+my $plan = 'SET enable_seqscan = off; SET enable_bitmapscan = off;'
+  . ' SET enable_sort = off;';
+my $right =
+  $node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM rows');
+foreach my $i (0 .. $#damages)
+{
+	my $name = $damages[$i][0];
+
+	is(outcome("SELECT betree_index_check('i$i', true)"),
+		'corrupted', "$name: the checker tells");
+	foreach my $order ('', 'DESC')
+	{
+		like(
+			outcome(
+					"$plan SELECT count(*), sum(id) FROM"
+				  . " (SELECT id FROM t$i ORDER BY k $order, v $order) s"),
+			qr/^(corrupted|\Q$right\E)$/,
+			"$name: a scan $order tells or is right")
+		  unless $name eq 'items on one another';
+	}
+	foreach my $sql (
+		"SELECT count(k) >= 0 FROM (SELECT k FROM t$i ORDER BY k) s",
+		"SELECT buffered >= 0 FROM betree_index_stats('i$i')",
+		"INSERT INTO t$i SELECT * FROM more; SELECT true",
+		"SELECT betree_flush('i$i'); SELECT true",
+		"DELETE FROM t$i WHERE id % 3 = 0; VACUUM t$i; SELECT true")
+	{
+		like(outcome("$plan $sql"),
+			qr/^(corrupted|\s*t)$/, "$name: $sql ends");
+	}
+}
+is($node->safe_psql('postgres', 'SELECT 1'), 1, 'the server stands');
+
+$node->stop;
+done_testing();
