@@ -52,6 +52,68 @@ SELECT betree_flush('bt_poison_k');
 SELECT betree_index_check('bt_poison_k', true);
 SELECT buffered FROM betree_index_stats('bt_poison_k');
 
+-- a comparison that comes back to its own index: an error, where it would
+-- wait for the lock that its own backend holds
+CREATE FUNCTION bt_reenter_cmp(a int8, b int8) RETURNS int4
+LANGUAGE plpgsql STRICT AS $$
+DECLARE
+	action text := current_setting('bt.action', true);
+BEGIN
+	-- once, lest the comparisons of the action act
+	PERFORM set_config('bt.action', '', true);
+	IF action <> '' THEN
+		EXECUTE action;
+	END IF;
+	RETURN btint8cmp(a, b);
+END $$;
+CREATE OPERATOR CLASS bt_reenter_ops FOR TYPE int8 USING betree AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+	FUNCTION 1 bt_reenter_cmp(int8, int8);
+CREATE TABLE bt_reenter (k int8);
+CREATE TABLE bt_other (k int8);
+CREATE TEMP TABLE bt_temp (k int8);
+CREATE INDEX bt_reenter_k ON bt_reenter USING betree (k bt_reenter_ops) WITH (buffer_pages = 0);
+CREATE INDEX bt_other_k ON bt_other USING betree (k);
+CREATE INDEX bt_temp_k ON bt_temp USING betree (k bt_reenter_ops) WITH (buffer_pages = 0);
+INSERT INTO bt_reenter SELECT generate_series(1, 1000);
+INSERT INTO bt_temp SELECT generate_series(1, 1000);
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+EXPLAIN (COSTS OFF) SELECT k FROM bt_reenter WHERE k = 7;
+SET bt.action = 'INSERT INTO bt_reenter VALUES (-1)';
+INSERT INTO bt_reenter VALUES (500);
+SELECT k FROM bt_reenter WHERE k = 7;
+SELECT betree_flush('bt_reenter_k');
+SELECT betree_index_check('bt_reenter_k');
+SELECT buffered FROM betree_index_stats('bt_reenter_k');
+VACUUM bt_reenter;
+ALTER INDEX bt_reenter_k SET (buffer_pages = 4);
+INSERT INTO bt_reenter SELECT generate_series(1001, 2000);
+SET bt.action = 'SELECT FROM bt_reenter WHERE k = 8';
+SELECT k FROM bt_reenter WHERE k = 7;
+SET bt.action = 'INSERT INTO bt_temp VALUES (-1)';
+INSERT INTO bt_temp VALUES (500);
+-- another index is another matter
+SET bt.action = 'INSERT INTO bt_other VALUES (-1)';
+SELECT k FROM bt_reenter WHERE k = 7;
+-- after an error, also a caught one, all is as before
+DO $$
+BEGIN
+	SET LOCAL bt.action = 'INSERT INTO bt_reenter VALUES (-1)';
+	PERFORM k FROM bt_reenter WHERE k = 7;
+EXCEPTION WHEN object_in_use THEN
+	PERFORM set_config('bt.action', '', true);
+	INSERT INTO bt_reenter VALUES (-2);
+END $$;
+SET bt.action = '';
+SELECT k FROM bt_reenter WHERE k < 1;
+SELECT count(*) FROM bt_temp;
+SELECT betree_index_check('bt_reenter_k', true), betree_index_check('bt_temp_k', true);
+RESET ALL;
+DROP TABLE bt_reenter, bt_other, bt_temp;
+DROP OPERATOR FAMILY bt_reenter_ops USING betree CASCADE;
+DROP FUNCTION bt_reenter_cmp;
+
 -- functions that want a betree index of one's own
 SELECT betree_index_check('bt_errors');
 SELECT betree_index_stats('pg_class_oid_index');

@@ -130,6 +130,13 @@ typedef struct BetreeRel
 	FmgrInfo   *cmp[INDEX_MAX_KEYS];
 } BetreeRel;
 
+/* An index that we work on, of those that this backend works on at a time */
+typedef struct BetreeEntry
+{
+	Oid			relid;
+	struct BetreeEntry *outer;
+}			BetreeEntry;
+
 /*
  * A position in the order of (key, heap TID): "nkeys" attributes, then the
  * TID if has_tid, then minus infinity, or plus infinity if "after".
@@ -250,6 +257,8 @@ extern IndexTuple betree_form_tuple(BetreeRel *bt, Datum *values,
 									Relation heap);
 
 /* betree_descend.c */
+extern void betree_enter(BetreeEntry * entry, Relation rel);
+extern void betree_leave(BetreeEntry * entry);
 extern void betree_lock(BetreeRel *bt, Buffer buf, int lockmode);
 extern bool betree_tid_exists(Relation heap, ItemPointer tid);
 extern void betree_check_block(BetreeRel *bt, BlockNumber blkno);

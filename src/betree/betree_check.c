@@ -519,6 +519,18 @@ check_level(CheckState *state, int level)
 	}
 }
 
+static void
+check_levels(CheckState *state)
+{
+	for (int level = betree_height(&state->bt); level >= 1; level--)
+	{
+		if (level == 1)
+			betree_sort(&state->bt, state->upper, state->nupper);
+		check_level(state, level);
+	}
+	betree_logcache_release(&state->cache);
+}
+
 /* Row of the heap: must be in the filter */
 static void
 check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
@@ -619,6 +631,7 @@ betree_index_check(PG_FUNCTION_ARGS)
 	CheckState	state = {0};
 	Snapshot	snapshot = NULL;
 	EcpUserIndex user;
+	BetreeEntry entry;
 
 	ecp_user_index_begin(&user, PG_GETARG_OID(0),
 						 exclusive ? ShareLock : AccessShareLock,
@@ -641,13 +654,16 @@ betree_index_check(PG_FUNCTION_ARGS)
 		snapshot = RegisterSnapshot(GetTransactionSnapshot());
 	}
 
-	for (int level = betree_height(&state.bt); level >= 1; level--)
+	betree_enter(&entry, user.index);
+	PG_TRY();
 	{
-		if (level == 1)
-			betree_sort(&state.bt, state.upper, state.nupper);
-		check_level(&state, level);
+		check_levels(&state);
 	}
-	betree_logcache_release(&state.cache);
+	PG_FINALLY();
+	{
+		betree_leave(&entry);
+	}
+	PG_END_TRY();
 	if (heapallindexed)
 	{
 		check_heap(&state, user.heap, snapshot);

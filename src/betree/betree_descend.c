@@ -22,6 +22,41 @@
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 
+static BetreeEntry * entered = NULL;
+
+/*
+ * betree_enter
+ *		Begin to work on an index with locks on its pages; see betree_leave.
+ *
+ * Functions of operator classes and types run under these locks.  One that
+ * comes back to the same index would wait for itself, and a wait for a content
+ * lock cannot be cancelled; in a temporary index, whose pages have no locks, it
+ * would change what we are about to change.  So it gets an error.
+ */
+void
+betree_enter(BetreeEntry * entry, Relation rel)
+{
+	for (BetreeEntry * outer = entered; outer != NULL; outer = outer->outer)
+	{
+		if (outer->relid == RelationGetRelid(rel))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_IN_USE),
+					 errmsg("cannot access index \"%s\" from a function that it calls",
+							RelationGetRelationName(rel)),
+					 errdetail("The functions of an operator class run while pages of the index are locked.")));
+	}
+	entry->relid = RelationGetRelid(rel);
+	entry->outer = entered;
+	entered = entry;
+}
+
+/* The end of that; to be called also if an error was thrown */
+void
+betree_leave(BetreeEntry * entry)
+{
+	entered = entry->outer;
+}
+
 /*
  * betree_report_page
  *		The error for a page that cannot be what an index has there.

@@ -345,7 +345,7 @@ append_or_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool *drain)
 	return done;
 }
 
-/* Insert one tuple */
+/* Insert one tuple into a buffer */
 static void
 insert_tuple(BetreeRel *bt, IndexTuple itup)
 {
@@ -421,6 +421,27 @@ insert_tuple(BetreeRel *bt, IndexTuple itup)
 		(void) betree_drain(bt, nodeblk, level, bt->flush_budget);
 }
 
+/* Insert one tuple, where it belongs by the options */
+static void
+enter_and_insert(BetreeRel *bt, IndexTuple itup)
+{
+	BetreeEntry entry;
+
+	betree_enter(&entry, bt->rel);
+	PG_TRY();
+	{
+		if (bt->buffer_pages > 0)
+			insert_tuple(bt, itup);
+		else
+			betree_insert_leaf(bt, itup);
+	}
+	PG_FINALLY();
+	{
+		betree_leave(&entry);
+	}
+	PG_END_TRY();
+}
+
 /* What aminsert keeps from one row to the next */
 typedef struct BetreeInsertState
 {
@@ -451,10 +472,7 @@ betreeinsert(Relation rel, Datum *values, bool *isnull, ItemPointer ht_ctid,
 
 	betree_open(&bt, rel);
 	itup = betree_form_tuple(&bt, values, isnull, ht_ctid, heapRel);
-	if (bt.buffer_pages > 0)
-		insert_tuple(&bt, itup);
-	else
-		betree_insert_leaf(&bt, itup);
+	enter_and_insert(&bt, itup);
 
 	MemoryContextSwitchTo(oldcontext);
 	MemoryContextReset(state->context);

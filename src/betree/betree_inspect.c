@@ -385,6 +385,7 @@ betree_index_stats(PG_FUNCTION_ARGS)
 	Relation	index = open_for_inspection(PG_GETARG_OID(0), AccessShareLock,
 											ECP_INDEX_READ, &bt);
 	IndexStats	stats = {0};
+	BetreeEntry entry;
 	int			height = betree_height(&bt);
 	Datum		buckets[BETREE_HISTOGRAM_SIZE];
 	XLogRecPtr	start = RecoveryInProgress() ? GetXLogReplayRecPtr(NULL) :
@@ -394,8 +395,17 @@ betree_index_stats(PG_FUNCTION_ARGS)
 	HeapTuple	tuple;
 
 	betree_block_set_init(&stats.visited, RelationGetNumberOfBlocks(index));
-	for (int level = height; level >= 1; level--)
-		add_level(&bt, level, &stats);
+	betree_enter(&entry, index);
+	PG_TRY();
+	{
+		for (int level = height; level >= 1; level--)
+			add_level(&bt, level, &stats);
+	}
+	PG_FINALLY();
+	{
+		betree_leave(&entry);
+	}
+	PG_END_TRY();
 	count_lost_pages(&bt, &stats, start);
 	for (int i = 0; i < BETREE_HISTOGRAM_SIZE; i++)
 		buckets[i] = Int64GetDatum(stats.histogram[i]);
@@ -437,6 +447,7 @@ betree_flush(PG_FUNCTION_ARGS)
 {
 	BetreeRel	bt;
 	Relation	index;
+	BetreeEntry entry;
 
 	if (RecoveryInProgress())
 		ereport(ERROR,
@@ -445,7 +456,16 @@ betree_flush(PG_FUNCTION_ARGS)
 				 errhint("Buffers cannot be flushed during recovery.")));
 	index = open_for_inspection(PG_GETARG_OID(0), RowExclusiveLock,
 								ECP_INDEX_OWN, &bt);
-	betree_flush_all(&bt);
+	betree_enter(&entry, index);
+	PG_TRY();
+	{
+		betree_flush_all(&bt);
+	}
+	PG_FINALLY();
+	{
+		betree_leave(&entry);
+	}
+	PG_END_TRY();
 	relation_close(index, RowExclusiveLock);
 	PG_RETURN_VOID();
 }

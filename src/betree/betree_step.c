@@ -641,16 +641,10 @@ merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
 	}
 }
 
-/*
- * betree_scan_step
- *		Read the next leaf's range in the given direction into "page".
- *
- * "from" is the bound at which the last step ended, or NULL to begin at the
- * end of the scan's range.  Returns false if the range is exhausted.
- */
-bool
-betree_scan_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
-				 ScanDirection dir)
+/* betree_scan_step() but for the entry into the index */
+static bool
+read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
+		  ScanDirection dir)
 {
 	bool		forward = ScanDirectionIsForward(dir);
 	BetreeRel  *bt = &so->bt;
@@ -746,4 +740,31 @@ betree_scan_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 		ReleaseBuffer(leafbuf);
 	MemoryContextSwitchTo(oldcontext);
 	return true;
+}
+
+/*
+ * betree_scan_step
+ *		Read the next leaf's range in the given direction into "page".
+ *
+ * "from" is the bound at which the last step ended, or NULL to begin at the
+ * end of the scan's range.  Returns false if the range is exhausted.
+ */
+bool
+betree_scan_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
+				 ScanDirection dir)
+{
+	BetreeEntry entry;
+	volatile bool found = false;
+
+	betree_enter(&entry, so->bt.rel);
+	PG_TRY();
+	{
+		found = read_step(so, page, from, dir);
+	}
+	PG_FINALLY();
+	{
+		betree_leave(&entry);
+	}
+	PG_END_TRY();
+	return found;
 }

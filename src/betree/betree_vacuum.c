@@ -341,6 +341,31 @@ clean_leaf(VacuumState *state)
 		free_leaf(state, low);
 }
 
+/* The walk, from the cursor on */
+static void
+clean_leaves(VacuumState *state)
+{
+	BetreeEntry entry;
+
+	betree_enter(&entry, state->bt.rel);
+	PG_TRY();
+	{
+		while (BetreePivotGetNatts(state->cursor) != BETREE_NATTS_PLUSINF)
+		{
+			ecp_vacuum_delay_point();
+			clean_leaf(state);
+			MemoryContextReset(state->work_context);
+		}
+	}
+	PG_FINALLY();
+	{
+		betree_leave(&entry);
+	}
+	PG_END_TRY();
+	if (BufferIsValid(state->nodebuf))
+		ReleaseBuffer(state->nodebuf);
+}
+
 /*
  * Look at a page that the walk did not meet, exclusively locked: may it be
  * used, or can it be freed?
@@ -425,14 +450,7 @@ betreebulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	state.cursor = betree_pivot_infinite(false);
 
 	MemoryContextSwitchTo(state.work_context);
-	while (BetreePivotGetNatts(state.cursor) != BETREE_NATTS_PLUSINF)
-	{
-		ecp_vacuum_delay_point();
-		clean_leaf(&state);
-		MemoryContextReset(state.work_context);
-	}
-	if (BufferIsValid(state.nodebuf))
-		ReleaseBuffer(state.nodebuf);
+	clean_leaves(&state);
 	BETREE_STOP("vacuum_walked");
 
 	/* always, also if we have deleted nothing: an earlier call may have */
