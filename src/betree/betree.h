@@ -367,6 +367,9 @@ extern void betreecostestimate(PlannerInfo *root, IndexPath *path,
 							   Selectivity *indexSelectivity,
 							   double *indexCorrelation, double *indexPages);
 
+/* betree_like.c */
+extern void betree_like_init(void);
+
 /* betree_xlog.c */
 extern void betree_delta_begin(BetreeDelta *delta, Relation rel);
 extern int	betree_delta_buffer(BetreeDelta *delta, Buffer buf);

@@ -464,7 +464,7 @@ betree_form_tuple(BetreeRel *bt, Datum *values, bool *isnull, ItemPointer tid,
 						   ItemPointerGetBlockNumber(tid),
 						   ItemPointerGetOffsetNumber(tid),
 						   RelationGetRelationName(heap)),
-				 errhint("Values larger than 1/6 of a buffer page cannot be indexed.\n"
+				 errhint("Values larger than 1/6 of a buffer page cannot be indexed by betree; btree takes those up to 1/3.\n"
 						 "Consider a function index of an MD5 hash of the value, "
 						 "or use full text indexing.")));
 	return itup;

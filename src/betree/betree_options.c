@@ -39,7 +39,8 @@ char	   *betree_debug_stop_at = NULL;
 
 /*
  * betree_init
- *		Define the access method's options; called once, by _PG_init.
+ *		Define the access method's options and set its hook; called once, by
+ *		_PG_init.
  */
 void
 betree_init(void)
@@ -70,6 +71,7 @@ betree_init(void)
 							   PGC_SUSET, 0, NULL, NULL, NULL);
 #endif
 	MarkGUCPrefixReserved("betree");
+	betree_like_init();
 }
 
 /* amoptions */
