@@ -106,8 +106,10 @@ target_from_curve(const EcpMetaPageData *meta, double target,
 	if (meta->ecpm_recall_leaves > 0)
 		growth = sqrt((double) meta->ecpm_nleaves / meta->ecpm_recall_leaves);
 	growth = Max(growth, 1);
-	varying = Min(ceil(varying * growth), ECP_PROBES_MAX);
-	plan->probes = (int) Min(ceil(probes * growth), ECP_PROBES_MAX);
+
+	/* and one more: queries that are not rows, as these were, find less */
+	varying = Min(floor(varying * growth) + 1, ECP_PROBES_MAX);
+	plan->probes = (int) Min(floor(probes * growth) + 1, ECP_PROBES_MAX);
 	plan->early = ecp_early_stop && !isinf(plan->slack);
 	plan->least = EcpTargetLeast(varying);
 	plan->most = Min(EcpTargetMost(varying), Max(meta->ecpm_nleaves, 1));
