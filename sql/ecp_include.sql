@@ -43,7 +43,9 @@ SELECT inc_plan($$SELECT id, name FROM inc_t ORDER BY v <-> '{5,5,5,5,5,5}' LIMI
 SELECT inc_plan($$SELECT * FROM inc_t ORDER BY v <-> '{5,5,5,5,5,5}' LIMIT 5$$);
 SELECT inc_plan($$SELECT id FROM inc_t WHERE tenant = 3 AND f8 > 10 ORDER BY v <-> '{5,5,5,5,5,5}' LIMIT 5$$);
 SELECT inc_plan($$SELECT id FROM inc_t WHERE tenant IN (3, 4) ORDER BY v <-> '{5,5,5,5,5,5}' LIMIT 5$$);
+SET ecp.approximate_radius = on;
 SELECT inc_plan($$SELECT id FROM inc_t WHERE v <-> '{5,5,5,5,5,5}' < 3$$);
+RESET ecp.approximate_radius;
 SELECT inc_plan($$SELECT id FROM inc_t WHERE id % 2 = 0 ORDER BY v <-> '{5,5,5,5,5,5}' LIMIT 5$$);
 -- the table's own columns are not in the index
 SELECT inc_plan($$SELECT ctid FROM inc_t ORDER BY v <-> '{5,5,5,5,5,5}' LIMIT 5$$);

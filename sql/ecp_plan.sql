@@ -36,9 +36,31 @@ SELECT id FROM plan_t WHERE kind = 7 ORDER BY v <-> '{1,2,3,4}' LIMIT 10;
 EXPLAIN (COSTS OFF)
 SELECT id FROM plan_t WHERE id = 7 ORDER BY v <-> '{1,2,3,4}' LIMIT 10;
 
--- not for all rows
+-- not for all rows, were it the cheapest: strict_order would drop some
 EXPLAIN (COSTS OFF)
 SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}';
+SET random_page_cost = 0;
+SET seq_page_cost = 1000;
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}';
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_t WHERE kind < 200 AND v <-> '{1,2,3,4}' < 500 ORDER BY v <-> '{1,2,3,4}';
+-- but by relaxed_order, which drops none, unless it is limited
+SET ecp.iterative_scan = relaxed_order;
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}';
+SET ecp.max_scan_tuples = 100;
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}';
+RESET ecp.max_scan_tuples;
+RESET ecp.iterative_scan;
+-- for the first of them, and through a cursor
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}' LIMIT 3;
+EXPLAIN (COSTS OFF)
+DECLARE c CURSOR FOR SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}';
+RESET seq_page_cost;
+RESET random_page_cost;
 
 -- not without ORDER BY, even if nothing else is liked
 SET enable_seqscan = off;

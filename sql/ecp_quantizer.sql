@@ -182,6 +182,7 @@ BEGIN
 					  q, cast_to, tab, condition);
 		SET LOCAL enable_seqscan = off;
 		SET LOCAL enable_sort = off;
+		SET LOCAL ecp.approximate_radius = on;
 		in_index := false;
 		FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || sql LOOP
 			in_index := in_index OR line ~ 'Index Scan';

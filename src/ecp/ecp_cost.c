@@ -129,12 +129,14 @@ cost_read_index(const IndexOptInfo *info, double share, EcpCostInput *input)
 	input->buffers *= Min(ceil(input->probes / ECP_COST_BUFFER_PROBES),
 						  state.meta.ecpm_nbuffers);
 
+	if (ecp_max_scan_tuples >= 0)
+		input->probes = Min(input->probes,
+							ecp_max_scan_tuples / input->rows + 1);
 	if (ecp_iterative_scan == ECP_ITERATIVE_OFF)
 		input->probes_max = input->probes;
 	else if (ecp_max_scan_tuples >= 0)
 		input->probes_max = Min(input->nclusters,
-								Max(input->probes,
-									ecp_max_scan_tuples / input->rows));
+								ecp_max_scan_tuples / input->rows + 1);
 	else
 		input->probes_max = input->nclusters;
 }

@@ -73,7 +73,14 @@ typedef struct PathMatch
 	bool		radius;			/* one of them is a radius */
 	bool		null_vector;	/* the query wants rows that are not there */
 	bool		nearest;		/* not all rows are asked for */
+	bool		all_within;		/* but all within a radius */
 } PathMatch;
+
+/*
+ * What a path costs more that drops rows which the query asks for: more than
+ * any other will, but less than what is switched off (disable_cost).
+ */
+#define PATH_COST_UNWANTED		5.0e9
 
 /* Can it be compared with the index's column during the scan? */
 static bool
@@ -220,8 +227,7 @@ path_match_radius(PathMatch *match, RestrictInfo *rinfo)
 	Oid			type;
 	int			strategy;
 
-	if (match->radius || !(match->nearest || ecp_approximate_radius) ||
-		!is_opclause(op) || list_length(op->args) != 2)
+	if (match->radius || !is_opclause(op) || list_length(op->args) != 2)
 		return;
 	op_input_types(op->opno, &left, &right);
 	if (left != FLOAT8OID || right != FLOAT8OID)
@@ -247,6 +253,11 @@ path_match_radius(PathMatch *match, RestrictInfo *rinfo)
 		!path_radius_operator(match->index->opfamily[0], &opno, &type))
 		return;
 
+	if (!match->nearest && !ecp_approximate_radius)
+	{
+		match->all_within = true;
+		return;
+	}
 	ball = makeNode(RowExpr);
 	ball->args = list_make2(distance.query, radius);
 	ball->row_typeid = type;
@@ -489,6 +500,19 @@ path_match_clauses(PathMatch *match)
 	}
 }
 
+/*
+ * The query asks for all rows in the order of the distance: does the scan drop
+ * some for the order, or stop before it has read them?  A radius is there only
+ * if nobody minds.
+ */
+static bool
+path_loses_rows(const PathMatch *match)
+{
+	return !match->nearest && !match->radius &&
+		(ecp_iterative_scan != ECP_ITERATIVE_RELAXED ||
+		 ecp_max_scan_tuples >= 0);
+}
+
 /* Find out what an index can do for the query; false if nothing. */
 static bool
 path_match(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
@@ -501,7 +525,8 @@ path_match(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 	path_match_order(match);
 	match->nearest = match->order && path_wants_nearest(root);
 	path_match_clauses(match);
-	return (match->order != NULL || match->radius) && !match->null_vector;
+	return (match->order != NULL || match->radius) && !match->null_vector &&
+		!(match->all_within && path_loses_rows(match));
 }
 
 /* Offer the scans of an index: by one process, and by several. */
@@ -515,6 +540,8 @@ path_add_index(const PathMatch *match)
 	List	   *order_columns = NIL;
 	List	   *pathkeys = NIL;
 	bool		index_only = path_is_index_only(match);
+	bool		unwanted = path_loses_rows(match);
+	Path	   *path;
 
 	if (match->order)
 	{
@@ -522,12 +549,19 @@ path_add_index(const PathMatch *match)
 		order_columns = list_make1_int(0);
 		pathkeys = list_make1(linitial(root->query_pathkeys));
 	}
-	add_path(rel, (Path *)
-			 create_index_path(root, index, match->clauses, orders,
-							   order_columns, pathkeys,
-							   ForwardScanDirection, index_only,
-							   bms_copy(rel->lateral_relids), 1.0, false));
-	if (rel->consider_parallel && bms_is_empty(rel->lateral_relids))
+	path = (Path *) create_index_path(root, index, match->clauses, orders,
+									  order_columns, pathkeys,
+									  ForwardScanDirection, index_only,
+									  bms_copy(rel->lateral_relids), 1.0,
+									  false);
+	if (unwanted)
+	{
+		path->startup_cost += PATH_COST_UNWANTED;
+		path->total_cost += PATH_COST_UNWANTED;
+	}
+	add_path(rel, path);
+	if (rel->consider_parallel && bms_is_empty(rel->lateral_relids) &&
+		!unwanted)
 	{
 		IndexPath  *partial;
 
