@@ -411,7 +411,7 @@ Cost
 ecp_cost_distance(const IndexOptInfo *info, Oid relid)
 {
 	Relation	index = index_open(info->indexoid, NoLock);
-	EcpIndexState state;
+	EcpIndexState state = {0};	/* an empty index has no geometry */
 	double		rows = Max(info->rel->tuples, 1);
 	double		vec_bytes;
 	double		pages;

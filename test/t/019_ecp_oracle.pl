@@ -1,0 +1,55 @@
+# The planner's choice beside the plans that can be forced: the ecp index, a
+# sequential scan and a sort, the btree index of a filter and a sort.  It may do
+# at most 1.5 times the work of the best.  Work is counted, not timed: a block
+# is 1, a row that a scan reads or a vector that is compared is 0.1.  (Over 180
+# queries of test/bench/ecp_oracle the logarithms of this sum and of the
+# processor time correlate by 0.94.)
+use strict;
+use warnings;
+
+use Cwd qw(abs_path);
+use File::Basename qw(dirname);
+use EcpTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $oracle = abs_path(dirname(__FILE__) . '/../oracle.sql');
+my $node = ecp_cluster('main',
+	conf => "max_parallel_workers_per_gather = 0\nfsync = off\n");
+
+$node->safe_psql('postgres', "\\i $oracle");
+
+foreach my $case ([ 2, 1000 ], [ 16, 1000 ], [ 16, 10000 ], [ 768, 500 ])
+{
+	my ($width, $rows) = @$case;
+	my $table = "oracle_${width}_$rows";
+
+	$node->safe_psql(
+		'postgres', qq{
+		SELECT oracle_table('$table', 'real[]', $width, $rows);
+		CREATE INDEX ON $table USING ecp (v);
+		VACUUM ANALYZE $table;});
+	foreach my $share (10000, 100, 1)
+	{
+		foreach my $limit (10, 1000)
+		{
+			my $got = $node->safe_psql(
+				'postgres', qq{
+				WITH o AS MATERIALIZED (
+					SELECT forced, (r).plan AS plan,
+						(r).blocks + 0.1 * ((r).nrows + (r).vectors) AS work
+					FROM oracle((SELECT format('SELECT id FROM $table WHERE a < $share
+						ORDER BY v <-> %L LIMIT $limit', v) FROM $table WHERE id = $rows / 2), false))
+				SELECT c.work <= 1.5 * min(f.work),
+					string_agg(f.forced || ' ' || f.work, ', ' ORDER BY f.forced), c.work
+				FROM o c, o f WHERE c.forced = 'chosen' AND f.forced <> 'chosen' GROUP BY c.work});
+
+			like($got, qr/^t/,
+				"$rows vectors of $width elements, $share of 10,000, LIMIT $limit"
+			) or diag("works: $got");
+		}
+	}
+}
+
+done_testing();
