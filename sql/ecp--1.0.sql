@@ -1227,7 +1227,7 @@ CREATE FUNCTION ecp_index_check(index regclass,
 	heapallindexed boolean DEFAULT false) RETURNS void
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION ecp_index_check(regclass, boolean) IS
-	'verify the structure of an ecp index and, if asked, that it has every row of its table';
+	'verify the structure of an ecp index and, if asked, that it has every row of its table and no others';
 
 -- building: what it cost
 

@@ -305,7 +305,8 @@ ecp_insert_make_room(Relation index, Relation heap, const void *prepared,
 /*
  * Wait until the maintainer who has closed a leaf has published its
  * successors; if there is none any more, undo what he did.  A leaf of the
- * version of "state" that is closed even then has a damaged reference or page.
+ * version of "state" that is closed even then, or has a run of a version to
+ * come, has a damaged reference or page.
  */
 static void
 ecp_insert_wait(Relation index, const EcpIndexState *state,
@@ -318,18 +319,22 @@ ecp_insert_wait(Relation index, const EcpIndexState *state,
 	ecp_index_state_read(index, &now);
 	if (now.meta.ecpm_sversion == state->meta.ecpm_sversion)
 	{
-		Buffer		head = ecp_run_buffer(index, ECP_PAGE_ENTRY,
-										  leaf->ecpc_blk, leaf->ecpc_run, 0,
-										  BUFFER_LOCK_SHARE);
-		uint8		flags = ECP_RUN_RETIRED;
+		EcpRun	   *runs;
+		int			nruns = ecp_cluster_runs(index, &now, 0, leaf->ecpc_blk,
+											 leaf->ecpc_run, InvalidBuffer,
+											 &runs);
 
-		if (BufferIsValid(head))
-		{
-			flags = EcpPageGetRunHeader(BufferGetPage(head))->ecpr_flags;
-			UnlockReleaseBuffer(head);
-		}
-		if (flags & ECP_RUN_RETIRED)
+		if (nruns <= 0 || (runs[0].header.ecpr_flags & ECP_RUN_RETIRED) != 0)
 			ecp_report_moved(index, leaf->ecpc_blk);
+		for (int r = 0; r < nruns; r++)
+		{
+			uint64		next = r + 1 < nruns ? runs[r + 1].run : 0;
+
+			if (runs[r].header.ecpr_next_run != next)
+				ecp_report_corrupt(index, runs[r].header.ecpr_next_blk,
+								   "The run belongs to a version that does not exist.");
+		}
+		pfree(runs);
 	}
 	UnlockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
 }

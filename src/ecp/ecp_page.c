@@ -615,16 +615,12 @@ void
 ecp_page_check(Relation index, Buffer buffer, int kind)
 {
 	Page		page = BufferGetPage(buffer);
-	PageHeader	header = (PageHeader) page;
 	EcpPageOpaque opaque;
 
 	if (PageIsNew(page))
 		ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
 						   "The page is all zeros.");
-	if (header->pd_special != BLCKSZ - MAXALIGN(sizeof(EcpPageOpaqueData)) ||
-		header->pd_lower < ECP_PAGE_START ||
-		header->pd_lower > header->pd_upper ||
-		header->pd_upper > header->pd_special)
+	if (!ecp_page_has_form(page))
 		ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
 						   "The page header is not that of an ecp page.");
 	opaque = EcpPageGetOpaque(page);
@@ -643,13 +639,19 @@ ecp_page_check_run(Relation index, Buffer buffer, int kind, uint64 run,
 	EcpPageOpaque opaque;
 
 	/* the common case first: identity proves the rest of the format */
-	if (((PageHeader) page)->pd_special ==
-		BLCKSZ - MAXALIGN(sizeof(EcpPageOpaqueData)))
+	if (ecp_page_has_form(page))
 	{
 		opaque = EcpPageGetOpaque(page);
 		if (opaque->ecpo_run == run && opaque->ecpo_pageno == pageno &&
 			opaque->ecpo_kind == kind && opaque->ecpo_page_id == ECP_PAGE_ID)
+		{
+			/* of entry pages, ecp_entry_check_lower() knows where it is */
+			if (kind == ECP_PAGE_VECTOR &&
+				((PageHeader) page)->pd_lower != ECP_PAGE_END)
+				ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
+								   "The payload does not end where it should.");
 			return true;
+		}
 
 		/* sound, but somebody else's: freed and used again */
 		if (opaque->ecpo_page_id == ECP_PAGE_ID && opaque->ecpo_run != run &&
@@ -660,6 +662,18 @@ ecp_page_check_run(Relation index, Buffer buffer, int kind, uint64 run,
 	ecp_page_check(index, buffer, kind);
 	ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
 					   "The page number within the run is wrong.");
+}
+
+/*
+ * Does pd_lower say that the whole of an entry page is in use?  What is behind
+ * it would be zeroed by whoever changes the page.
+ */
+void
+ecp_entry_check_lower(Relation index, Buffer buffer, const EcpGeometry *geo)
+{
+	if (((PageHeader) BufferGetPage(buffer))->pd_lower != geo->lower)
+		ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
+						   "The payload does not end where it should.");
 }
 
 /*
@@ -674,6 +688,7 @@ ecp_run_check_header(Relation index, Buffer buffer, const EcpGeometry *geo)
 	uint32		entry_pages;
 	uint32		npages;
 
+	ecp_entry_check_lower(index, buffer, geo);
 	if (header->ecpr_nslots == 0 ||
 		(uint64) header->ecpr_nslots > (uint64) header->ecpr_entry_pages * geo->slots)
 		ecp_report_corrupt(index, blk,

@@ -555,11 +555,27 @@ extern bool ecp_block_exists(Relation index, BlockNumber blk);
 extern void ecp_page_check(Relation index, Buffer buffer, int kind);
 extern bool ecp_page_check_run(Relation index, Buffer buffer, int kind,
 							   uint64 run, uint32 pageno);
+extern void ecp_entry_check_lower(Relation index, Buffer buffer,
+								  const EcpGeometry *geo);
 extern void ecp_run_check_header(Relation index, Buffer buffer,
 								 const EcpGeometry *geo);
 pg_noreturn extern void ecp_report_moved(Relation index, BlockNumber blk);
 pg_noreturn extern void ecp_report_corrupt(Relation index, BlockNumber blk,
 										   const char *detail);
+
+/*
+ * Is the page header one of ours?  Generic WAL believes it.
+ */
+static inline bool
+ecp_page_has_form(Page page)
+{
+	PageHeader	header = (PageHeader) page;
+	const uint16 end = BLCKSZ - MAXALIGN(sizeof(EcpPageOpaqueData));
+
+	return header->pd_special == end && header->pd_upper == end &&
+		header->pd_lower <= end &&
+		header->pd_lower >= MAXALIGN(SizeOfPageHeaderData);
+}
 
 /*
  * Copy the metapage (share lock, checks, released) and compute geometry.

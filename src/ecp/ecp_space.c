@@ -177,8 +177,7 @@ ecp_bulk_strategy(bool writing)
 uint64
 ecp_space_owner(Page page)
 {
-	if (PageIsNew(page) ||
-		((PageHeader) page)->pd_special != BLCKSZ - MAXALIGN(sizeof(EcpPageOpaqueData)) ||
+	if (!ecp_page_has_form(page) ||
 		EcpPageGetOpaque(page)->ecpo_page_id != ECP_PAGE_ID)
 		return 0;
 	return EcpPageGetOpaque(page)->ecpo_run;

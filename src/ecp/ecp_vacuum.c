@@ -65,6 +65,7 @@ ecp_vacuum_page(EcpVacuum *vacuum, const EcpRun *run, uint32 pageno)
 	if (!ecp_page_check_run(vacuum->index, buffer, ECP_PAGE_ENTRY, run->run,
 							pageno))
 		ecp_report_moved(vacuum->index, blk);
+	ecp_entry_check_lower(vacuum->index, buffer, geo);
 	ecp_entry_view(BufferGetPage(buffer), geo, 0, &view);
 	memset(keep, 0xFF, sizeof(keep));
 	for (uint32 slot = 0; slot < nslots; slot++)

@@ -204,6 +204,7 @@ ecp_place_find(Relation index, const EcpGeometry *geo, int level,
 										  BUFFER_LOCK_EXCLUSIVE);
 			if (!BufferIsValid(place->entry))
 				ecp_report_moved(index, blk + p);
+			ecp_entry_check_lower(index, place->entry, geo);
 		}
 		ecp_entry_view(BufferGetPage(place->entry), geo, level, &view);
 		slot = ecp_entry_find_free(&view, nslots);
@@ -622,6 +623,7 @@ ecp_node_entry(Relation index, const EcpGeometry *geo, Buffer head,
 						   pageno, BUFFER_LOCK_EXCLUSIVE);
 	if (!BufferIsValid(entry))
 		ecp_report_moved(index, BufferGetBlockNumber(head) + pageno);
+	ecp_entry_check_lower(index, entry, geo);
 	return entry;
 }
 

@@ -213,6 +213,18 @@ damaged(
 		}
 	},
 	[qw(search insert_all check)]);
+# what generic WAL goes by: VACUUM crashed, or zeroed the end of the page
+foreach my $case ([ pd_upper => 14, 0 ], [ pd_lower => 12, 200 ])
+{
+	my ($name, $at, $value) = @$case;
+
+	damaged(
+		"heads with $name of $value",
+		'ti',
+		sub { substr($_[0][$_], $at, 2) = pack('S', $value) foreach @live },
+		[qw(search insert check)],
+		[qw(delete vacuum maintain)]);
+}
 damaged(
 	'more clusters than blocks',
 	'ti',
