@@ -3,6 +3,7 @@
 #   make && make install     build and install for $(PG_CONFIG)
 #   make demo                the whole thing on real data, on a private server
 #   make test                every test, on private servers
+#   make torture             faults under load (options in ARGS)
 #   make deps                install what the two need from Debian's packages
 #   make lint                layering, exports, headers, sizes, formatting
 #   make indent              format the sources
@@ -58,7 +59,7 @@ endif
 # environment.
 
 export PG_CONFIG
-.PHONY: deps test test-tiny damage lint indent demo demo-stop test-assert test-discard test-asan test-valgrind test-neon coverage kernels-speed bench
+.PHONY: deps test test-tiny torture damage lint indent demo demo-stop test-assert test-discard test-asan test-valgrind test-neon coverage kernels-speed bench
 
 deps:
 	@src/tools/deps.sh test
@@ -74,6 +75,10 @@ test-tiny: deps
 damage: deps
 	@test/torture/damage --am ecp $(DAMAGE)
 	@test/torture/damage --am betree $(DAMAGE)
+
+# and what ARGS
+torture: deps
+	@test/torture/run $(ARGS)
 
 lint: all
 	@src/tools/lint.sh
