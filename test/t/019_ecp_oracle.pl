@@ -7,7 +7,7 @@
 use strict;
 use warnings;
 
-use Cwd qw(abs_path);
+use Cwd            qw(abs_path);
 use File::Basename qw(dirname);
 use EcpTest;
 use PostgreSQL::Test::Cluster;
@@ -43,7 +43,8 @@ foreach my $case ([ 2, 1000 ], [ 16, 1000 ], [ 16, 10000 ], [ 768, 500 ])
 						ORDER BY v <-> %L LIMIT $limit', v) FROM $table WHERE id = $rows / 2), false))
 				SELECT c.work <= 1.5 * min(f.work),
 					string_agg(f.forced || ' ' || f.work, ', ' ORDER BY f.forced), c.work
-				FROM o c, o f WHERE c.forced = 'chosen' AND f.forced <> 'chosen' GROUP BY c.work});
+				FROM o c, o f WHERE c.forced = 'chosen' AND f.forced <> 'chosen' GROUP BY c.work}
+			);
 
 			like($got, qr/^t/,
 				"$rows vectors of $width elements, $share of 10,000, LIMIT $limit"
