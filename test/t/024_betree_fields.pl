@@ -210,8 +210,8 @@ foreach my $i (0 .. $#damages)
 					"$plan SELECT count(*), sum(id) FROM"
 				  . " (SELECT id FROM t$i ORDER BY k $order, v $order) s"),
 			qr/^(corrupted|\Q$right\E)$/,
-			"$name: a scan $order tells or is right")
-		  unless $name eq 'items on one another';
+			"$name: a scan $order tells or is right"
+		) unless $name eq 'items on one another';
 	}
 	foreach my $sql (
 		"SELECT count(k) >= 0 FROM (SELECT k FROM t$i ORDER BY k) s",
