@@ -15,6 +15,7 @@
 
 #include "ecp/ecp_knn.h"
 #include "ecp/ecp_rerank.h"
+#include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 
@@ -267,6 +268,7 @@ ecp_knn_compare(EcpKnn *knn, const EcpKnnBlock *blocks, int nblocks,
 		}
 		if (n < ECP_PASS_QUERIES && i < npairs - 1)
 			continue;
+		CHECK_FOR_INTERRUPTS();
 		for (int b = 0; n > 0 && b < nblocks; b++)
 			knn_compare_block(knn, &blocks[b], tile, prepared, n);
 		n = 0;

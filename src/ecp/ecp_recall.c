@@ -282,13 +282,13 @@ recall_compare_rows(EcpRecall *recall)
 {
 	EcpRecallRows *rows = &recall->rows;
 
-	CHECK_FOR_INTERRUPTS();
 	recall->ncompared += rows->n;
 	for (int t = 0; t < recall->ntruths; t++)
 	{
 		EcpRecallTruth *truth = &recall->truths[t];
 		ItemPointer self = &truth->query->self;
 
+		CHECK_FOR_INTERRUPTS();
 		ecp_query_rank_rows(truth->ranker, rows->vectors, rows->stride,
 							(const uint32 *const *) rows->factors, rows->n,
 							rows->ranks);
