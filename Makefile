@@ -59,7 +59,7 @@ endif
 # environment.
 
 export PG_CONFIG
-.PHONY: deps test test-tiny torture damage lint indent demo demo-stop test-assert test-discard test-asan test-valgrind test-neon coverage kernels-speed bench
+.PHONY: deps test test-tiny torture damage lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon coverage kernels-speed bench
 
 deps:
 	@src/tools/deps.sh test
@@ -94,7 +94,7 @@ demo:
 demo-stop:
 	@test/demo/run stop
 
-test-assert test-discard test-asan test-valgrind test-neon coverage:
+test-assert test-discard test-asan test-arguments test-valgrind test-neon coverage:
 	@src/tools/deps.sh extra
 	@test/special $@
 
