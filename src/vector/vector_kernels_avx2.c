@@ -327,7 +327,7 @@ avx2_u8_panel_rank(const EcpPanelView *panel, const int8 *vector, int first,
 
 		for (int l = 0; l < Min(n - done, 16); l++)
 			ranks[done + l] = panel->factors[first + done + l] -
-				(dots[l] << panel->shift);
+				dots[l] * (1 << panel->shift);
 	}
 }
 

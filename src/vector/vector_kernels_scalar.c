@@ -201,7 +201,7 @@ scalar_u8_panel_rank(const EcpPanelView *panel, const int8 *vector,
 
 		for (int l = 0; l < count; l++)
 			ranks[done + l] = panel->factors[first + done + l] -
-				(dots[l] << panel->shift);
+				dots[l] * (1 << panel->shift);
 	}
 }
 
