@@ -763,11 +763,14 @@ ecp_meta_check(Relation index, const EcpMetaPageData *meta)
 		meta->ecpm_ninclude != IndexRelationGetNumberOfAttributes(index) - nkeyatts)
 		ecp_report_corrupt(index, ECP_META_BLKNO,
 						   "The metapage is that of another definition.");
+	/* among them ids and versions that would wrap around */
 	if (meta->ecpm_quantizer > ECP_QUANTIZER_RABITQ ||
 		meta->ecpm_nbitmaps != 1 ||
 		!ecp_attr_meta_is_valid(meta) ||
 		meta->ecpm_dims > ECP_DIMS_MAX ||
 		meta->ecpm_root_level > 64 ||
+		meta->ecpm_next_run > PG_INT64_MAX ||
+		meta->ecpm_sversion >= ECP_V_NONE - 1 ||
 		meta->ecpm_recall_points > ECP_RECALL_POINTS ||
 		(meta->ecpm_dims == 0 && meta->ecpm_root.ecpc_run != 0) ||
 		(meta->ecpm_root.ecpc_run != 0 && meta->ecpm_nleaves == 0) ||

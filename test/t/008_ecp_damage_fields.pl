@@ -231,6 +231,12 @@ damaged(
 	sub { set_field($_[0][0], $meta{nleaves}, 0x7fffffff) },
 	[qw(search batch insert stats check)]);
 
+damaged(
+	'ids of runs at their end',
+	'ti',
+	sub { substr($_[0][0], 24 + 64, 8) = "\xff" x 8 },
+	[qw(search batch insert stats check maintain vacuum)]);
+
 my ($tail) = grep { field($whole{qi}[$_], $run{retired_next}) == 0xffffffff }
   heads('qi', 1);
 damaged(
