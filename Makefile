@@ -59,7 +59,7 @@ endif
 # environment.
 
 export PG_CONFIG
-.PHONY: deps test test-tiny torture damage lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon coverage kernels-speed bench
+.PHONY: deps test test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon coverage kernels-speed bench
 
 deps:
 	@src/tools/deps.sh test
@@ -79,6 +79,11 @@ damage: deps
 # and what ARGS
 torture: deps
 	@test/torture/run $(ARGS)
+
+# libFuzzer on the readers of pages, SECONDS for each of the two
+SECONDS ?= 60
+fuzz: deps
+	@test/fuzz/run $(SECONDS)
 
 lint: all
 	@src/tools/lint.sh

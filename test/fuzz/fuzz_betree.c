@@ -1,0 +1,292 @@
+/*-------------------------------------------------------------------------
+ *
+ * fuzz_betree.c
+ *	  A program of libFuzzer for the readers of betree pages.
+ *
+ * link: src/betree/betree_page.c src/betree/betree_key.c
+ * link: src/betree/betree_descend.c src/betree/betree_flush.c
+ * link: src/betree/betree_filter.c src/betree/betree_step.c
+ * link: src/betree/betree_quals.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "fuzz.h"
+
+#include "access/tupmacs.h"
+#include "betree/betree_scan.h"
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+
+/* Columns of the indexes of test/torture/damage_betree.sql that we know. */
+static const struct
+{
+	const char *name;
+	int			nkeys;
+	Oid			types[3];		/* 0 behind the last */
+}			definitions[] =
+
+{
+	{"betree_numbers_i", 1, {INT8OID}},
+	{"betree_texts_i", 2, {TEXTOID, INT8OID}},
+	{"betree_filtered_i", 1, {INT8OID, TEXTOID}},
+	{"betree_plain_i", 1, {TEXTOID}},
+	{"betree_equal_i", 1, {INT2OID}},
+	{"betree_long_i", 1, {TEXTOID}},
+	{"betree_empty_i", 1, {INT8OID}}
+};
+
+static BetreeRel bt;
+static FmgrInfo compare[INDEX_MAX_KEYS];
+static int16 options[INDEX_MAX_KEYS];
+static Oid	collations[INDEX_MAX_KEYS];
+
+bool
+fuzz_accepts(const char *name)
+{
+	for (int i = 0; i < lengthof(definitions); i++)
+		if (strcmp(definitions[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+void
+fuzz_define(void)
+{
+	static TupleDesc tupdesc;
+	int			which = 0;
+	int			natts = 0;
+
+	while (strcmp(definitions[which].name, fuzz_file->name) != 0)
+		which++;
+	tupdesc = calloc(1, offsetof(struct TupleDescData, attrs) +
+					 3 * sizeof(FormData_pg_attribute));
+	while (natts < 3 && definitions[which].types[natts] != 0)
+	{
+		Form_pg_attribute att = TupleDescAttr(tupdesc, natts);
+		Oid			type = definitions[which].types[natts];
+
+		att->atttypid = type;
+		att->attlen = type == TEXTOID ? -1 : type == INT8OID ? 8 : 2;
+		att->attbyval = type != TEXTOID;
+		att->attalign = type == INT8OID ? TYPALIGN_DOUBLE :
+			type == TEXTOID ? TYPALIGN_INT : TYPALIGN_SHORT;
+		att->attcacheoff = -1;
+		natts++;
+	}
+	tupdesc->natts = natts;
+	memset(&bt, 0, sizeof(bt));
+	bt.rel = &fuzz_relation;
+	bt.tupdesc = tupdesc;
+	bt.natts = natts;
+	bt.nkeyatts = definitions[which].nkeys;
+	bt.fillfactor = 90;
+	bt.buffer_pages = 4;
+	bt.buffer_levels = 2;
+	bt.tuple_width = 32;
+	for (int i = 0; i < natts; i++)
+	{
+		compare[i].fn_oid = definitions[which].types[i];
+		bt.cmp[i] = &compare[i];
+	}
+	fuzz_relation.rd_att = tupdesc;
+	fuzz_relation.rd_indoption = options;
+	fuzz_relation.rd_indcollation = collations;
+}
+
+/* ---- what the server has for tuples ---- */
+
+Datum
+FunctionCall2Coll(FmgrInfo *flinfo, Oid collation, Datum a, Datum b)
+{
+	struct varlena *s = (struct varlena *) DatumGetPointer(a);
+	struct varlena *t = (struct varlena *) DatumGetPointer(b);
+	int			order;
+
+	if (flinfo->fn_oid != TEXTOID)
+		return Int32GetDatum(DatumGetInt64(a) < DatumGetInt64(b) ? -1 :
+							 DatumGetInt64(a) > DatumGetInt64(b));
+	/* core's decompression is its own matter */
+	if (VARATT_IS_EXTENDED(s) && !VARATT_IS_SHORT(s))
+		return Int32GetDatum(-1);
+	if (VARATT_IS_EXTENDED(t) && !VARATT_IS_SHORT(t))
+		return Int32GetDatum(1);
+	order = memcmp(VARDATA_ANY(s), VARDATA_ANY(t),
+				   Min(VARSIZE_ANY_EXHDR(s), VARSIZE_ANY_EXHDR(t)));
+	return Int32GetDatum(order != 0 ? order :
+						 (int) VARSIZE_ANY_EXHDR(s) - (int) VARSIZE_ANY_EXHDR(t));
+}
+
+/* As core has it, without offsets that are remembered. */
+Datum
+nocache_index_getattr(IndexTuple tup, int attnum, TupleDesc tupdesc)
+{
+	char	   *data = (char *) tup + IndexInfoFindDataOffset(tup->t_info);
+	bits8	   *nulls = IndexTupleHasNulls(tup) ?
+		(bits8 *) ((char *) tup + sizeof(IndexTupleData)) : NULL;
+	int			offset = 0;
+
+	for (int i = 0;; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(tupdesc, i);
+
+		if (nulls && att_isnull(i, nulls))
+			continue;
+		if (att->attlen == -1)
+			offset = att_align_pointer(offset, att->attalign, -1, data + offset);
+		else
+			offset = att_align_nominal(offset, att->attalign);
+		if (i == attnum - 1)
+			return fetchatt(att, data + offset);
+		offset = att_addlength_pointer(offset, att->attlen, data + offset);
+	}
+}
+
+IndexTuple
+CopyIndexTuple(IndexTuple source)
+{
+	return memcpy(palloc(IndexTupleSize(source)), source, IndexTupleSize(source));
+}
+
+/* ---- reading ---- */
+
+/* All leaves with what the logs hold for them, level by level. */
+static void
+walk_level(int level, BetreeLogCache *cache, BetreeBatch *batch)
+{
+	IndexTuple	low = betree_pivot_infinite(false);
+
+	for (int n = 0; n < fuzz_file->nblocks && BetreePivotGetNatts(low) != BETREE_NATTS_PLUSINF; n++)
+	{
+		BetreeKey	key;
+		Buffer		nodebuf;
+		Page		node;
+
+		betree_key_from_pivot(&bt, low, &key);
+		nodebuf = betree_descend(&bt, &key, false, level, BUFFER_LOCK_SHARE);
+		if (!BufferIsValid(nodebuf))
+			return;
+		node = BufferGetPage(nodebuf);
+		for (int child = 0; child < BetreeNodeNumChildren(node); child++)
+		{
+			BlockNumber blkno = BetreePivotGetChild(BetreeNodeGetPivot(node, child));
+			Buffer		buf;
+			Page		page;
+
+			betree_gather(&bt, node, child, BETREE_LOG_MAX_SPACE,
+						  BETREE_LOG_MAX_ITEMS, cache, batch);
+			if (level > 1)
+				continue;
+			if (blkno >= fuzz_file->nblocks)
+				continue;
+			buf = betree_read(&bt, blkno, BUFFER_LOCK_SHARE, BETREE_LEAF);
+			page = BufferGetPage(buf);
+			for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(page); off++)
+			{
+				betree_check_tuple(&bt, BetreePageGetTuple(page, off));
+				if (off > 1)
+					(void) betree_tuple_compare(&bt, BetreePageGetTuple(page, off - 1),
+												BetreePageGetTuple(page, off));
+			}
+			UnlockReleaseBuffer(buf);
+		}
+		low = CopyIndexTuple(BetreeNodeGetHikey(node));
+		betree_logcache_release(cache);
+		UnlockReleaseBuffer(nodebuf);
+	}
+}
+
+static void
+walk(void *arg)
+{
+	BetreeLogCache cache;
+	BetreeBatch batch;
+	Buffer		root = betree_read(&bt, BETREE_ROOT_BLKNO, BUFFER_LOCK_SHARE, BETREE_NODE);
+	int			height = BetreePageGetOpaque(BufferGetPage(root))->bteo_level;
+
+	UnlockReleaseBuffer(root);
+	betree_logcache_init(&cache);
+	betree_batch_init(&batch, BETREE_NCAP_MAX);
+	for (int level = height; level > 0; level--)
+		walk_level(level, &cache, &batch);
+}
+
+/* A scan of everything, as betree_scan.c makes it. */
+static void
+scan(void *arg)
+{
+	ScanDirection dir = *(ScanDirection *) arg;
+	BetreeScanOpaque so = palloc0(sizeof(BetreeScanOpaqueData));
+	IndexTuple	from = NULL;
+
+	so->bt = bt;
+	so->mvcc = true;
+	so->interlock = true;
+	so->nodebuf = InvalidBuffer;
+	so->guard = InvalidBuffer;
+	so->context = so->message_context = so->qual_context = CurrentMemoryContext;
+	so->upper.after = true;
+	betree_scan_init_logcache(so);
+	for (int n = 0; n < 4 * fuzz_file->nblocks; n++)
+	{
+		BetreeScanPage *page = palloc0(sizeof(BetreeScanPage));
+
+		page->pin = page->guard = InvalidBuffer;
+		page->context = CurrentMemoryContext;
+		if (!betree_scan_step(so, page, from, dir))
+			break;
+		betree_scan_page_unpin(page);
+		if (ScanDirectionIsForward(dir) ?
+			BetreePivotGetNatts(page->high) == BETREE_NATTS_PLUSINF :
+			BetreePivotGetNatts(page->low) == 0)
+			break;
+		from = ScanDirectionIsForward(dir) ? page->high : page->low;
+	}
+	betree_scan_forget(so);
+}
+
+/* The identity of the hash functions that filters were made with. */
+static uint32
+filter_id(void)
+{
+	for (BlockNumber blk = 0; blk < fuzz_file->nblocks; blk++)
+	{
+		BetreePageOpaque opaque = BetreePageGetOpaque(fuzz_file->pages + (Size) blk * BLCKSZ);
+
+		if (opaque->bteo_kind == BETREE_FILTER)
+			return opaque->bteo_hash_id;
+	}
+	return 0;
+}
+
+/* The filters of a node. */
+static void
+probe(void *arg)
+{
+	BlockNumber blk = *(BlockNumber *) arg;
+	Buffer		buf = betree_read(&bt, blk, BUFFER_LOCK_SHARE, BETREE_NODE);
+	uint32		id = filter_id();
+
+	for (uint64 i = 0; i < 16; i++)
+	{
+		uint16		from;
+		bool		hit[BETREE_FILTER_HITS];
+
+		(void) betree_filter_probe(&bt, BufferGetPage(buf), id,
+								   i * UINT64CONST(0x9E3779B97F4A7C15),
+								   &from, hit);
+	}
+	UnlockReleaseBuffer(buf);
+}
+
+void
+fuzz_read(const uint8 *choices, size_t nchoices)
+{
+	ScanDirection dirs[] = {ForwardScanDirection, BackwardScanDirection};
+	BlockNumber blk = BETREE_ROOT_BLKNO;
+
+	(void) fuzz_try(walk, NULL);
+	(void) fuzz_try(scan, &dirs[choices[0] / 128]);
+	(void) fuzz_try(probe, &blk);
+	blk = (choices[1] | choices[2] << 8) % fuzz_file->nblocks;
+	(void) fuzz_try(probe, &blk);
+}
