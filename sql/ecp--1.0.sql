@@ -2199,7 +2199,7 @@ CREATE FUNCTION betree_index_check(index regclass,
 	RETURNS void
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION betree_index_check(regclass, boolean) IS
-	'verify the invariants of a betree index, and that it has all rows of its table';
+	'verify the invariants of a betree index, and that it has all rows of its table and no others';
 
 CREATE FUNCTION betree_flush(index regclass) RETURNS void
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE;

@@ -13,7 +13,10 @@
  *
  * With "heapallindexed", every row that an index build would find must be in
  * the index; a Bloom filter of the index's tuples is probed with the heap's,
- * as amcheck does for btree.
+ * as amcheck does for btree.  And each item of the index must be of a row of
+ * the heap, dead or alive, that has no other; those that the snapshot sees are
+ * then as many as the rows that were found, and so the same.  A standby cannot
+ * lock VACUUM out, and does not look for that.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,12 +30,16 @@
 #include "access/transam.h"
 #include "access/xlog.h"
 #include "base/compat.h"
+#include "base/heap_row.h"
 #include "catalog/index.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
 #include "lib/bloomfilter.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/tuplesort.h"
 
 typedef struct CheckState
 {
@@ -53,6 +60,8 @@ typedef struct CheckState
 	bool		has_hash;
 	BetreeHash	hash;
 	Relation	heap;
+	Tuplesortstate *tids;		/* of the live items, or NULL */
+	int64		nrows;			/* of the heap, that a build would find */
 } CheckState;
 
 pg_noreturn static void corrupt(CheckState *state, BlockNumber blkno,
@@ -111,6 +120,14 @@ normalize(BetreeRel *bt, Datum *values, bool *isnull, ItemPointer tid)
 	return itup;
 }
 
+/* A TID as a number, in the same order */
+static int64
+tid_number(ItemPointer tid)
+{
+	return ((int64) ItemPointerGetBlockNumber(tid) << 16) |
+		ItemPointerGetOffsetNumber(tid);
+}
+
 /* A live tuple of block "blkno": check what it says, put it into the filter */
 static void
 account(CheckState *state, BlockNumber blkno, IndexTuple itup)
@@ -121,6 +138,8 @@ account(CheckState *state, BlockNumber blkno, IndexTuple itup)
 		corrupt(state, blkno, "An item refers to row (%u,%u), which the table cannot have.",
 				ItemPointerGetBlockNumberNoCheck(&itup->t_tid),
 				ItemPointerGetOffsetNumberNoCheck(&itup->t_tid));
+	if (state->tids != NULL)
+		tuplesort_putdatum(state->tids, Int64GetDatum(tid_number(&itup->t_tid)), false);
 	if (state->filter != NULL)
 	{
 		Datum		values[INDEX_MAX_KEYS];
@@ -175,6 +194,16 @@ check_items(CheckState *state, Buffer buf)
 		corrupt(state, BufferGetBlockNumber(buf), "Items overlap.");
 }
 
+/* The same position, of two pivots or high keys? */
+static bool
+same_position(CheckState *state, IndexTuple a, IndexTuple b)
+{
+	BetreeKey	key;
+
+	betree_key_from_pivot(&state->bt, a, &key);
+	return betree_key_compare_pivot(&state->bt, &key, b) == 0;
+}
+
 /* Pivots ascend, and the node's range begins at "low" */
 static void
 check_pivots(CheckState *state, Buffer buf, IndexTuple low)
@@ -183,9 +212,7 @@ check_pivots(CheckState *state, Buffer buf, IndexTuple low)
 	BlockNumber blkno = BufferGetBlockNumber(buf);
 	BetreeKey	key;
 
-	betree_key_from_pivot(&state->bt, low, &key);
-	if (betree_key_compare_pivot(&state->bt, &key,
-								 BetreeNodeGetPivot(page, 0)) != 0)
+	if (!same_position(state, low, BetreeNodeGetPivot(page, 0)))
 		corrupt(state, blkno, "The node does not begin where its left neighbor ends.");
 	for (int child = 0; child < BetreeNodeNumChildren(page); child++)
 	{
@@ -205,6 +232,23 @@ is_number_sane(Page node, uint16 number)
 {
 	return !BetreeSeqNewer(number, BetreePageGetOpaque(node)->bteo_seq) &&
 		!BetreeSeqNewer(BetreeNodeLogStart(node), number);
+}
+
+/* The range of a child that is a node is what its parent says */
+static void
+check_child_range(CheckState *state, Page node, int child)
+{
+	Buffer		buf = betree_read_child(&state->bt, node, child,
+										BUFFER_LOCK_SHARE);
+	Page		page = BufferGetPage(buf);
+
+	if (!same_position(state, BetreeNodeGetPivot(node, child),
+					   BetreeNodeGetPivot(page, 0)) ||
+		!same_position(state, BetreeNodeGetUpper(node, child),
+					   BetreeNodeGetHikey(page)))
+		corrupt(state, BufferGetBlockNumber(buf),
+				"The range of the node is not what its parent says.");
+	UnlockReleaseBuffer(buf);
 }
 
 /*
@@ -506,7 +550,9 @@ check_level(CheckState *state, int level)
 					keep_upper(state, item->itup);
 				check_fingerprint(state, nodebuf, item);
 			}
-			if (level == 1)
+			if (level > 1)
+				check_child_range(state, node, child);
+			else
 			{
 				visit(state, BetreeNodeGetChild(node, child));
 				check_leaf(state, node, child);
@@ -540,6 +586,7 @@ check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	MemoryContext oldcontext = MemoryContextSwitchTo(state->context);
 	IndexTuple	itup = normalize(&state->bt, values, isnull, tid);
 
+	state->nrows++;
 	if (bloom_lacks_element(state->filter, (unsigned char *) itup,
 							IndexTupleSize(itup)))
 		ereport(ERROR,
@@ -585,6 +632,66 @@ check_heap(CheckState *state, Relation heap, Snapshot snapshot)
 	scan = table_beginscan_strat(heap, snapshot, 0, NULL, true, true);
 	table_index_build_scan(heap, index, info, true, false,
 						   check_heap_row, state, scan);
+}
+
+pg_noreturn static void report_row(CheckState *state, ItemPointer tid,
+								   const char *detail);
+
+static void
+report_row(CheckState *state, ItemPointer tid, const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("index \"%s\" is corrupted: row (%u,%u)",
+					RelationGetRelationName(state->bt.rel),
+					ItemPointerGetBlockNumber(tid),
+					ItemPointerGetOffsetNumber(tid)),
+			 errdetail_internal("%s", detail),
+			 errhint("Please REINDEX it.")));
+}
+
+/*
+ * The items' TIDs, sorted: no two are the same, each is of a row that the heap
+ * has, and the snapshot sees as many of them as there are rows.
+ */
+static void
+check_tids(CheckState *state, Snapshot snapshot)
+{
+	IndexFetchTableData *fetch = table_index_fetch_begin(state->heap);
+	TupleTableSlot *slot = table_slot_create(state->heap, NULL);
+	int64		last = -1;
+	int64		nseen = 0;
+	Datum		value;
+	bool		isnull;
+
+	tuplesort_performsort(state->tids);
+	while (ecp_tuplesort_getdatum(state->tids, &value, &isnull))
+	{
+		int64		number = DatumGetInt64(value);
+		ItemPointerData tid;
+		ItemPointerData row;
+		bool		call_again = false;
+
+		CHECK_FOR_INTERRUPTS();
+		ItemPointerSet(&tid, (BlockNumber) (number >> 16), (OffsetNumber) number);
+		row = tid;
+		if (number == last)
+			report_row(state, &tid, "The index has it twice.");
+		last = number;
+		if (table_index_fetch_tuple(fetch, &row, snapshot, slot, &call_again, NULL))
+			nseen++;
+		else if (!ecp_heap_has_row(state->heap, &tid))
+			report_row(state, &tid, "The table does not have it.");
+	}
+	tuplesort_end(state->tids);
+	ExecDropSingleTupleTableSlot(slot);
+	table_index_fetch_end(fetch);
+	if (nseen != state->nrows)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" has " INT64_FORMAT " visible rows, but its table " INT64_FORMAT,
+						RelationGetRelationName(state->bt.rel), nseen, state->nrows),
+				 errhint("Please REINDEX it.")));
 }
 
 /* The metapage is ours and of a version that we read */
@@ -650,7 +757,12 @@ betree_index_check(PG_FUNCTION_ARGS)
 	if (heapallindexed)
 	{
 		state.filter = bloom_create(Max(user.heap->rd_rel->reltuples, 10000),
-									maintenance_work_mem, 0);
+									maintenance_work_mem / 2, 0);
+		if (exclusive)
+			state.tids = tuplesort_begin_datum(INT8OID, Int8LessOperator,
+											   InvalidOid, false,
+											   maintenance_work_mem / 2, NULL,
+											   false);
 		snapshot = RegisterSnapshot(GetTransactionSnapshot());
 	}
 
@@ -667,6 +779,8 @@ betree_index_check(PG_FUNCTION_ARGS)
 	if (heapallindexed)
 	{
 		check_heap(&state, user.heap, snapshot);
+		if (exclusive)
+			check_tids(&state, snapshot);
 		UnregisterSnapshot(snapshot);
 		bloom_free(state.filter);
 	}

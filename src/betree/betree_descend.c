@@ -156,7 +156,8 @@ betree_tid_exists(Relation heap, ItemPointer tid)
 {
 	return ItemPointerIsValid(tid) &&
 		(heap->rd_tableam != GetHeapamTableAmRoutine() ||
-		 block_exists(heap, ItemPointerGetBlockNumber(tid)));
+		 (ItemPointerGetOffsetNumberNoCheck(tid) <= MaxHeapTuplesPerPage &&
+		  block_exists(heap, ItemPointerGetBlockNumber(tid))));
 }
 
 /*

@@ -14,6 +14,7 @@
 
 #include "betree/betree_scan.h"
 
+#include "access/table.h"
 #include "access/xlog.h"
 #include "base/compat.h"
 #include "miscadmin.h"
@@ -260,12 +261,17 @@ betreegetbitmap(IndexScanDesc scan, TIDBitmap *tbm)
 	begin(scan, false);
 	if (so->impossible)
 		return 0;
+
+	/* the executor has the table open, and does not tell us */
+	so->heap = table_open(scan->indexRelation->rd_index->indrelid, NoLock);
 	while (next_page(so, ForwardScanDirection))
 	{
 		for (int i = 0; i < so->cur->nitems; i++)
 			tbm_add_tuples(tbm, &so->cur->items[i].tid, 1, false);
 		ntids += so->cur->nitems;
 	}
+	table_close(so->heap, NoLock);
+	so->heap = NULL;
 	return ntids;
 }
 

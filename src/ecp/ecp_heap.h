@@ -13,7 +13,6 @@
 #include "storage/off.h"
 
 /* Can the functions below be used for this table? */
-extern bool ecp_heap_has_row(Relation heap, const ItemPointerData *tid);
 extern bool ecp_heap_is_ours(Relation heap);
 
 /*

@@ -93,6 +93,15 @@ my @damages = (
 		'leaf', sub { return item($_[0], 3) + 4 => pack('v', 0) }
 	],
 	[
+		'offset of a row',
+		'leaf', sub { return item($_[0], 3) + 4 => pack('v', 300) }
+	],
+	[
+		'key of a node in its parent',
+		'root',
+		sub { return item($_[0], 3) + 8 + 32 => '!' }
+	],
+	[
 		'marker of a child',
 		'node',
 		sub { return item($_[0], 3) + 4 => pack('v', (1 << 10) | 777) }
@@ -130,6 +139,7 @@ my @damages = (
 sub find_page
 {
 	my ($relation, $kind) = @_;
+	return 1 if $kind eq 'root';
 	my $where = $kind eq 'node' ? 'log_pages > 2 AND level = 1' : 'items > 3';
 
 	return $node->safe_psql(
@@ -214,6 +224,8 @@ foreach my $i (0 .. $#damages)
 		) unless $name eq 'items on one another';
 	}
 	foreach my $sql (
+		  "SET enable_bitmapscan = on; SET enable_indexscan = off;"
+		. " SELECT count(*) >= 0 FROM t$i WHERE k > '0'",
 		"SELECT count(k) >= 0 FROM (SELECT k FROM t$i ORDER BY k) s",
 		"SELECT buffered >= 0 FROM betree_index_stats('i$i')",
 		"INSERT INTO t$i SELECT * FROM more; SELECT true",
@@ -225,6 +237,42 @@ foreach my $i (0 .. $#damages)
 	}
 }
 is($node->safe_psql('postgres', 'SELECT 1'), 1, 'the server stands');
+
+# Items that VACUUM has removed, there again: of rows that the table has no
+# more, and then of others that have taken their places.
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE stale (k int8, id int);
+	INSERT INTO stale SELECT hashint8extended(i, 1), i
+		FROM generate_series(1, 3000) i;
+	CREATE INDEX stale_k ON stale USING betree (k);
+	CHECKPOINT));
+my $path = relation_path($node, 'stale_k');
+my $leaf = find_page('stale_k', 'leaf');
+$node->stop;
+my $old = read_block($path, $leaf);
+$node->start;
+$node->safe_psql('postgres',
+	'DELETE FROM stale WHERE id % 10 = 0; VACUUM stale');
+index_ok($node, 'stale_k', 'sound after VACUUM');
+foreach my $reused (0, 1)
+{
+	$node->safe_psql(
+		'postgres', q(
+		INSERT INTO stale SELECT hashint8extended(i, 1), i
+			FROM generate_series(3001, 3300) i)) if $reused;
+	$node->safe_psql('postgres', 'CHECKPOINT');
+	$node->stop;
+	my $new = read_block($path, $leaf);
+	write_block($path, $leaf, $old);
+	$node->start;
+	index_refused($node, 'stale_k',
+		$reused ? 'items of other rows' : 'items of rows that are gone');
+	$node->stop;
+	write_block($path, $leaf, $new);
+	$node->start;
+}
+index_ok($node, 'stale_k', 'sound again');
 
 $node->stop;
 done_testing();
