@@ -213,6 +213,30 @@ sub same
 	return 1;
 }
 
+sub in_words
+{
+	my ($index, $question, @both) = @_;
+	my ($by_index, $by_table) =
+	  map {
+		join(' ', map { $_ // 'NULL' } @{ $_->[0] || [] })
+	  } @both;
+
+	# of lists of distances: where they part
+	if ($question->{distances})
+	{
+		my @left = split / /, $by_index;
+		my @right = split / /, $by_table;
+		my $at = 0;
+		$at++ while $at < @left && $at < @right && $left[$at] == $right[$at];
+		($by_index, $by_table) = map {
+			my @tail = @$_[ $at .. $#$_ ];
+			@$_ . " distances, from $at on @tail"
+		} \@left, \@right;
+	}
+	return
+	  "$index->[0] says $by_index, the table $by_table: $question->{mode} $question->{sql}";
+}
+
 # The valid indexes of a table: [name, number of its definition]
 sub indexes
 {
@@ -228,11 +252,12 @@ sub indexes
 }
 
 # ask(session, table, index, questions): how many were compared, what was wrong.
-# An error ends it.  Plans that do not use the index (of two alike, say) are
-# passed over.
+# An error ends it.  Plans that use another index are passed over; where nobody
+# else is at work, and rows of the catalog can be changed for a transaction that
+# is rolled back, the planner sees no other ("alone").
 sub ask
 {
-	my ($session, $table, $index, @questions) = @_;
+	my ($session, $table, $index, $alone, @questions) = @_;
 	my %result = (compared => 0, wrong => []);
 	my $run = sub {
 		my ($sql) = @_;
@@ -245,8 +270,16 @@ sub ask
 		return;
 	};
 
-	$run->('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+	$run->('BEGIN ISOLATION LEVEL REPEATABLE READ'
+		  . ($alone ? '' : ' READ ONLY'))
 	  or return \%result;
+	if ($alone)
+	{
+		$run->( "UPDATE pg_index SET indisvalid = false"
+			  . " WHERE indrelid = '$table->{name}'::regclass"
+			  . " AND indexrelid <> '$index->[0]'::regclass")
+		  or return \%result;
+	}
 
 	# The index that the snapshot has under this name.  On a standby, one that
 	# was made CONCURRENTLY since then lacks rows which only old snapshots see:
@@ -265,20 +298,18 @@ sub ask
 		my $plan = $run->("EXPLAIN (COSTS OFF) $question->{sql}")
 		  or return \%result;
 		my $text = join("\n", map { $_->[0] } @{ $plan->{rows} });
-		next unless $text =~ /\b\Q$index->[0]\E\b/;
+		if ($text !~ /\b\Q$index->[0]\E\b/)
+		{
+			$result{passed_over}++;
+			next;
+		}
 		my $by_index = $run->($question->{sql}) or return \%result;
 		$run->($by_table)                       or return \%result;
 		my $by_table = $run->($question->{table} || $question->{sql})
 		  or return \%result;
 		$result{compared}++;
 		push @{ $result{wrong} },
-		  "$index->[0] says "
-		  . join(' ',
-			map { substr $_ // 'NULL', 0, 300 } @{ $by_index->{rows}[0] })
-		  . ', the table '
-		  . join(' ',
-			map { substr $_ // 'NULL', 0, 300 } @{ $by_table->{rows}[0] })
-		  . ": $question->{mode} $question->{sql}"
+		  in_words($index, $question, $by_index->{rows}, $by_table->{rows})
 		  unless same($question, $by_index->{rows}, $by_table->{rows});
 	}
 	my $oid = @{ $then->{rows} } ? $then->{rows}[0][0] : 0;
@@ -289,7 +320,7 @@ sub ask
 		  or return \%result;
 		$result{wrong} = [] if $now->{rows}[0][0] != $oid;
 	}
-	$run->('COMMIT');
+	$run->('ROLLBACK');
 	return \%result;
 }
 
@@ -320,7 +351,7 @@ sub compare_one
 	my $index = Torture::Table::pick(@indexes);
 	my @questions = Torture::Table::shuffled(questions($table, $index));
 	splice @questions, $number if $number;
-	return ask($session, $table, $index, @questions);
+	return ask($session, $table, $index, 0, @questions);
 }
 
 # ---- the table against the model ----

@@ -81,6 +81,8 @@ sub journal
 
 # ---- the session ----
 
+sub name { return 'torture client' }
+
 sub connected
 {
 	my ($client) = @_;
@@ -95,7 +97,7 @@ sub connected
 			$client->count('lost connections');
 		}
 		$client->{session} =
-		  $client->{server}->connect(application_name => 'torture client');
+		  $client->{server}->connect(application_name => $client->name);
 		sleep 0.05 unless $client->{session};
 	}
 	return 0;

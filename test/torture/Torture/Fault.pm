@@ -139,8 +139,9 @@ sub kill_parallel
 			$session->query('BEGIN');
 			$session->query($table->create_index($number, "p$$", 0));
 			$session->query('ROLLBACK');
-			$session->query(
-				"SELECT count(*) FROM $table->{name} WHERE ver > 5");
+			# long enough to be met
+			$session->query("SELECT count(*) FROM $table->{name}"
+				  . " WHERE length(repeat(ver::text, 100000)) > 5");
 			$session->query("VACUUM (PARALLEL 3) $table->{name}");
 		}
 		torture_exit();

@@ -133,6 +133,8 @@ my @works = (
 		}
 	]);
 
+sub name { return 'torture keeper' }
+
 sub settings
 {
 	my ($keeper) = @_;

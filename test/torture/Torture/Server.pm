@@ -411,6 +411,7 @@ sub clone
 		'-U',
 		'postgres',
 		'-X', 'stream', '-c', 'fast', '-R',
+		'--no-sync',
 		"--waldir=$self->{wal}/pg_wal",
 		map {
 			"--tablespace-mapping=$primary->{spaces}/$_=$self->{spaces}/$_"
@@ -449,7 +450,12 @@ sub rewind
 	# without a checkpoint it does not know the new timeline
 	$primary->must('CHECKPOINT');
 	# pg_rewind brings the other's configuration with it
-	my $done = $self->run('pg_rewind', '-D', $self->{data}, '--source-server',
+	my $done = $self->run(
+		'pg_rewind',
+		'--no-sync',
+		'-D',
+		$self->{data},
+		'--source-server',
 		"host=$primary->{sockets} port=$primary->{port} user=postgres dbname=postgres"
 	);
 	return 0 unless $done;
