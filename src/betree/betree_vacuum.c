@@ -92,6 +92,8 @@ clean_page(VacuumState *state, Buffer buf, Page node, BetreeDirEntry *entry)
 									  BetreePivotGetMarker(BetreeNodeGetPivot(node, child)));
 			}
 		}
+		if (!ItemPointerIsValid(&tid))
+			betree_report_damaged_item();
 		if (state->callback(&tid, state->callback_state))
 		{
 			dead[ndead++] = off;

@@ -50,7 +50,8 @@ INSERT INTO t SELECT id, v FROM source WHERE id BETWEEN :id AND :id + 9;
 ok(finish_load($load), 'the load ran to its end') or diag($load->{err});
 none_wrong($node, 'every search found all rows of its snapshot');
 index_ok($node, 'ti');
-$node->safe_psql('postgres', 'VACUUM t');
+# of few dead rows VACUUM leaves the index alone
+$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) t');
 my $stats = $node->safe_psql(
 	'postgres', q(
 	SELECT clusters > 5, structure_version > 20, rows = (SELECT count(*) FROM t)
