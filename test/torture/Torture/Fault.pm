@@ -198,6 +198,7 @@ sub kill_in_recovery
 	for (1 .. 1 + int rand 3)
 	{
 		my $delay = rand() < 0.5 ? 0 : rand 0.15;
+		$primary->bury;
 		$primary->run('pg_ctl', '-D', $primary->{data}, '-l',
 			$primary->{log}, '-W', 'start');
 		my $end = time + 5;

@@ -209,6 +209,7 @@ sub start
 {
 	my ($self) = @_;
 
+	$self->bury;
 	return $self->run(
 		'pg_ctl', '-D', $self->{data}, '-l',
 		$self->{log}, '-w', '-t', $deadline,
@@ -240,14 +241,56 @@ sub postmaster
 {
 	my ($self) = @_;
 
-	open my $file, '<', "$self->{data}/postmaster.pid" or return;
-	my $pid = <$file>;
-	close $file;
+	my $pid = first_line("$self->{data}/postmaster.pid");
 	return unless defined $pid && $pid =~ /^(\d+)/;
 	$pid = $1;
 	open my $name, '<', "/proc/$pid/cmdline" or return;
 	my $command = <$name>;
 	return defined $command && $command =~ /postgres/ ? $pid : undef;
+}
+
+# A postmaster that was killed stays in the table of processes until init has
+# waited for it, and the server takes the process that its lock files name for
+# a living one that long.  An init that never waits is no reason to fail.
+sub bury
+{
+	my ($self) = @_;
+
+	foreach my $lock ("$self->{data}/postmaster.pid",
+		"$self->{sockets}/.s.PGSQL.$self->{port}.lock")
+	{
+		my $end = time + 10;
+
+		while (is_zombie(first_line($lock)))
+		{
+			if (time > $end)
+			{
+				unlink $lock;
+				last;
+			}
+			sleep 0.05;
+		}
+	}
+	return;
+}
+
+sub is_zombie
+{
+	my ($pid) = @_;
+
+	return ($pid || '') =~ /^(\d+)/
+	  && (first_line("/proc/$1/stat") || '') =~ /\) Z /;
+}
+
+# The first line of a file, if there is one
+sub first_line
+{
+	my ($path) = @_;
+
+	open my $file, '<', $path or return;
+	my $line = <$file>;
+	close $file;
+	return $line;
 }
 
 # children(): process => title, as "postgres: checkpointer"
@@ -449,6 +492,7 @@ sub rewind
 
 	# without a checkpoint it does not know the new timeline
 	$primary->must('CHECKPOINT');
+	$self->bury;
 	# pg_rewind brings the other's configuration with it
 	my $done = $self->run(
 		'pg_rewind',
