@@ -154,8 +154,8 @@ calibrate_codes(EcpCalibration *cal, const EcpProbeRun *run, Buffer buffer,
 	const EcpClusterRef *ref = cal->probe.ref;
 	float4		leader_rank = ref->panel ? ref->rank :
 		ecp_code_query_origin(cal->codes);
-	float4		margin = ecp_code_query_margin(cal->codes, leader_rank);
-	const float4 *widths = (const float4 *) view->factors[2];
+	EcpCodeMargin margin = ecp_code_query_margin(cal->codes, leader_rank);
+	const uint32 *const *factors = (const uint32 *const *) view->factors;
 	int			nslots = TYPEALIGN(ECP_CODE_BLOCK, n);
 	float4	   *bounds = palloc(nslots * sizeof(float4));
 	int		   *near = palloc(n * sizeof(int));
@@ -163,8 +163,7 @@ calibrate_codes(EcpCalibration *cal, const EcpProbeRun *run, Buffer buffer,
 	uint64		number;
 
 	ecp_code_query_bounds(cal->codes, leader_rank,
-						  (const uint8 *) view->codes,
-						  (const uint32 *const *) view->factors, n, bounds);
+						  (const uint8 *) view->codes, factors, n, bounds);
 	number = ecp_rerank_add_page(&cal->rerank, run, first, n, view->tids);
 	for (int i = 0; i < n; i++)
 	{
@@ -174,7 +173,8 @@ calibrate_codes(EcpCalibration *cal, const EcpProbeRun *run, Buffer buffer,
 		if (!EcpSlotIsLive(view, i) ||
 			calibrate_is_self(cal, &view->tids[i]))
 			continue;
-		(void) ecp_nearest_add(&cal->seen, bounds[i] + margin * widths[i]);
+		(void) ecp_nearest_add(&cal->seen, ecp_code_estimate(margin, factors, i,
+															 bounds[i]));
 		if (bounds[i] < cal->truth.kth)
 			near[nnear++] = i;
 	}

@@ -294,7 +294,7 @@ search_read_codes(EcpSearch *search, const EcpProbeRun *run,
 {
 	float4		leader_rank = search->state.meta.ecpm_root_level > 0 ?
 		search->probe.ref->rank : ecp_code_query_origin(search->codes);
-	float4		margin = ecp_code_query_margin(search->codes, leader_rank);
+	EcpCodeMargin margin = ecp_code_query_margin(search->codes, leader_rank);
 	EcpRanked  *items = ecp_topk_room(&search->rows, n);
 	uint64		number = PG_UINT64_MAX;
 	int			nitems = 0;
@@ -305,7 +305,6 @@ search_read_codes(EcpSearch *search, const EcpProbeRun *run,
 		uint64		word = live[from / 64];
 		float4		bounds[64];
 		const uint32 *factors[ECP_CODE_FACTORS];
-		const float4 *widths = (const float4 *) view->factors[2] + from;
 
 		if (count < 64)
 			word &= (UINT64CONST(1) << count) - 1;
@@ -330,7 +329,8 @@ search_read_codes(EcpSearch *search, const EcpProbeRun *run,
 			{
 				ecp_topk_note_near(&search->rows, search->rows.nitems + nitems);
 				(void) ecp_nearest_add(&search->nearest,
-									   bound + margin * widths[i]);
+									   ecp_code_estimate(margin, factors, i,
+														 bounds[i]));
 				search->near = EcpSearchNear(search->nearest.kth);
 			}
 			/* overflow tells nothing: let the exact rank be read */

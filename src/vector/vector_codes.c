@@ -16,6 +16,7 @@
  */
 #include "postgres.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "vector/vector_codes.h"
@@ -31,6 +32,8 @@ struct EcpCodeQuery
 	EcpCodeScan scan;			/* base and radius are the cluster's */
 	float4		norm;			/* |q| */
 	float4		eps;
+	float4		rounding;		/* of the tables: what <s, q'> may be short of */
+	float4		loss;			/* see code_loss() */
 };
 
 /* Signs of the rotation for one seed and number of elements: top bits. */
@@ -113,6 +116,13 @@ code_rotate(float4 *x, int dims, uint64 seed)
 	}
 }
 
+/* What rounding may take from a rank, as a share of its summands. */
+static float4
+code_loss(int dims)
+{
+	return 2 * FLT_EPSILON * sqrtf(dims);
+}
+
 /* The elements of a prepared vector, with zeros up to the rotated length. */
 static void
 code_elements(EcpElem elem, int dims, const void *vector, float4 *elements)
@@ -192,11 +202,13 @@ ecp_code_make(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 		double		times = norm2 / sum;	/* |r| / (a sqrt(D)) */
 		double		cos2 = Min(sum * sum / (norm2 * ndims), 1.0);
 		double		width = sqrt(norm2 * (1 - cos2) / (cos2 * (ndims - 1)));
+		double		shift = times * leader_sum;
+		double		loss = code_loss(ndims) * (norm2 + 2 * fabs(shift));
 
 		switch (metric)
 		{
 			case ECP_METRIC_L2:
-				values[0] = norm2 + 2 * times * leader_sum;
+				values[0] = norm2 + 2 * shift - loss;
 				values[1] = 2 * times;
 				values[2] = 2 * width;
 				break;
@@ -205,7 +217,7 @@ ecp_code_make(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 				values[2] = width;
 				break;
 			case ECP_METRIC_COSINE:
-				values[0] = norm2 / 2 + times * leader_sum;
+				values[0] = norm2 / 2 + shift - loss / 2;
 				values[1] = times;
 				values[2] = width;
 				break;
@@ -285,6 +297,7 @@ ecp_code_query_create(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 	uint8	   *tables = (uint8 *) TYPEALIGN(CODE_ALIGN, result + 1);
 	float4		q[ECP_CODE_DIMS_MAX];
 	float4		norm2;
+	float4		ngroups;
 
 	code_elements(elem, dims, query, q);
 	ecp_kernels->f32_dot_rows(q, ndims, (const char *) q, 0, 1, &norm2);
@@ -297,6 +310,13 @@ ecp_code_query_create(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 	result->scan.ngroups = ndims / ECP_GROUP;
 	result->scan.tables = tables;
 	code_make_tables(&result->scan, q, tables);
+
+	/* an entry is off by half a step at most, by uniform chance */
+	ngroups = result->scan.ngroups;
+	result->rounding = result->scan.step *
+		Min(ngroups / 2, eps * sqrtf(ngroups / 12));
+	result->scan.low += result->rounding;
+	result->loss = code_loss(ndims);
 	return result;
 }
 
@@ -306,12 +326,16 @@ ecp_code_query_origin(const EcpCodeQuery *query)
 	return query->metric == ECP_METRIC_IP ? 0 : query->norm * query->norm;
 }
 
-float4
+EcpCodeMargin
 ecp_code_query_margin(const EcpCodeQuery *query, float4 leader_rank)
 {
+	EcpCodeMargin margin;
+
 	/* the rank of a leader by L2 is its squared distance, by cosine, too */
-	return query->eps * (query->metric == ECP_METRIC_IP ? query->norm :
-						 sqrtf(Max(leader_rank, 0)));
+	margin.times = query->rounding;
+	margin.width = query->eps * (query->metric == ECP_METRIC_IP ? query->norm :
+								 sqrtf(Max(leader_rank, 0)));
+	return margin;
 }
 
 void
@@ -322,7 +346,9 @@ ecp_code_query_bounds(const EcpCodeQuery *query, float4 leader_rank,
 	EcpCodeScan scan = query->scan;
 
 	scan.base = query->metric == ECP_METRIC_COSINE ? leader_rank / 2 : leader_rank;
-	scan.radius = ecp_code_query_margin(query, leader_rank);
+	scan.base -= query->loss *
+		(fabsf(scan.base) + (query->metric == ECP_METRIC_COSINE ? 1 : 0));
+	scan.radius = ecp_code_query_margin(query, leader_rank).width;
 	ecp_kernels->code_bounds(&scan, blocks, (const float4 *) factors[0],
 							 (const float4 *) factors[1],
 							 (const float4 *) factors[2],

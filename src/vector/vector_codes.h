@@ -37,8 +37,11 @@
  * Andre, Kermarrec and Le Scouarnec's Quick ADC): four elements of q' give a
  * table of the 16 sums that their signs can make, rounded to a byte, and a
  * block of 32 codes holds for each four elements 16 bytes, in byte i the
- * signs of row i in the lower and of row 16 + i in the upper half.  Rounding
- * adds an error of about a fiftieth of the bound, which is not accounted for.
+ * signs of row i in the lower and of row 16 + i in the upper half.  The error of
+ * rounding is a share of |r| |q|, not of |r| |v|: it is all that there is where
+ * q is much nearer to the leader than to the origin.  So bounds are lower by what
+ * it may be, half a step of each group's table, or eps times the standard
+ * deviation of all of them together if that is less; and by what floats lose.
  *
  * P is three or four rounds of random signs and a Hadamard transform, each of
  * as many elements as the largest power of two has, from the first element on
@@ -100,11 +103,26 @@ extern void ecp_code_query_bounds(const EcpCodeQuery *query,
 								  float4 *bounds);
 
 /*
- * By how much the estimate of a row's rank is above its lower bound, for each
- * unit of its last factor.
+ * By how much the estimates of ranks are above the lower bounds, for each unit
+ * of a row's last two factors.
  */
-extern float4 ecp_code_query_margin(const EcpCodeQuery *query,
-									float4 leader_rank);
+typedef struct EcpCodeMargin
+{
+	float4		times;
+	float4		width;
+} EcpCodeMargin;
+
+extern EcpCodeMargin ecp_code_query_margin(const EcpCodeQuery *query,
+										   float4 leader_rank);
+
+/* The estimate of row i's rank. */
+static inline float4
+ecp_code_estimate(EcpCodeMargin margin, const uint32 *const *factors, int i,
+				  float4 bound)
+{
+	return bound + margin.times * ((const float4 *) factors[1])[i] +
+		margin.width * ((const float4 *) factors[2])[i];
+}
 
 /* The rank of a leader at the origin. */
 extern float4 ecp_code_query_origin(const EcpCodeQuery *query);

@@ -863,7 +863,9 @@ sub check_logs
 		# On a server with assertions, core's own: the leader of a parallel
 		# query gives up waiting for workers in the middle of its abort, and
 		# its statistics find the transaction still there.
-		@odd = grep { !/TRAP: .*!IsTransactionOrTransactionBlock\(\).*pgstat/ } @odd
+		@odd =
+		  grep { !/TRAP: .*!IsTransactionOrTransactionBlock\(\).*pgstat/ }
+		  @odd
 		  if $text =~ /postmaster exited during a parallel transaction/;
 		my @signals =
 		  grep { /terminated by signal (?:6|11|7|4|8)\b/ } split /\n/, $text;
