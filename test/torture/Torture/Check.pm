@@ -208,7 +208,7 @@ sub same
 	foreach my $at (0 .. $#left)
 	{
 		return 0
-		  if abs($left[$at] - $right[$at]) > 1e-4 * (1 + abs $left[$at]);
+		  if abs($left[$at] - $right[$at]) > 1e-6 * (1 + abs $left[$at]);
 	}
 	return 1;
 }

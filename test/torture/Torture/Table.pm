@@ -327,11 +327,7 @@ sub ecp_options
 	push @options, 'cluster_size = ' . pick(1, 8, 64) if chance(0.3);
 	push @options, 'leaders = ' . pick('kmeans', 'random') if chance(0.5);
 	push @options, 'levels = ' . pick(0, 1, 2, 3) if chance(0.5);
-	# With few elements, bounds by codes are no bounds, even if all clusters are
-	# read, and strict_order drops what comes too late.
-	push @options,
-	  'quantizer = '
-	  . pick('none', $table->{dims} < 64 ? 'auto' : 'rabitq', 'auto')
+	push @options, 'quantizer = ' . pick('none', 'rabitq', 'auto')
 	  if $table->{vector} ne 'bit' && chance(0.7);
 	push @options, 'seed = ' . int rand 1000 if chance(0.5);
 	push @options, 'sample_factor = ' . pick(1, 4, 64) if chance(0.3);
