@@ -71,11 +71,13 @@ static const char *
 ecp_kind(const DamageMap *map, char *pages, BlockNumber blk, uint8 *level)
 {
 	char	   *page = pages + (Size) blk * BLCKSZ;
-	EcpPageOpaque opaque = EcpPageGetOpaque(page);
+	EcpPageOpaque opaque;
 	EcpRunHeader header = EcpPageGetRunHeader(page);
 
+	/* an empty page has no special space, which assertions insist on */
 	if (PageIsNew(page))
 		return "new";
+	opaque = EcpPageGetOpaque(page);
 	switch (opaque->ecpo_kind)
 	{
 		case ECP_PAGE_META:
