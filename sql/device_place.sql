@@ -169,6 +169,21 @@ DROP TABLE lake, U&"\000ADROP TABLE land;";
 DELETE FROM ecp_place_targets WHERE place = 'far';
 DROP FOREIGN DATA WRAPPER ecp_place_wrapper CASCADE;
 
+-- of what is said to be an operator, nothing but an operator gets into a query
+CREATE TABLE shard (id int, v real[]) PARTITION BY LIST (id);
+CREATE TABLE shard_1 PARTITION OF shard FOR VALUES IN (1);
+CREATE TABLE shard_2 PARTITION OF shard FOR VALUES IN (2);
+SELECT ecp_shard_query('shard', 'v', 10);
+SELECT ecp_shard_query('shard', 'v', 10, 'public.<=>') = replace(ecp_shard_query('shard', 'v', 10), '<->', '<=>') AS qualified;
+SELECT ecp_shard_query('shard_1', 'id', 1, 'pg_catalog.-');
+SELECT ecp_shard_query('shard', 'v', 10, '<->$1;DROP/**/TABLE/**/shard;--');
+SELECT ecp_shard_query('shard', 'v', 10, '<-> $1; DROP TABLE shard; --');
+SELECT ecp_shard_query('shard', 'v', 10, '<->(real[],real[]) $1; SELECT (1');
+SELECT ecp_shard_query('shard', 'v', 10, '');
+SELECT ecp_shard_query('shard', 'v', 10, '<<->>');
+SELECT ecp_shard_query('shard', 'w', 10);
+DROP TABLE shard;
+
 -- a plain table is a group by itself
 CREATE TABLE plain (a int);
 SELECT grp, tablespace FROM ecp_place_groups('plain');

@@ -120,6 +120,12 @@ CREATE TABLE frame_text (stream int, t timestamptz, x bigint, y bigint, data byt
 INSERT INTO frame_text VALUES (1, 'epoch', 0, 0, '');
 SELECT * FROM ecp_read_window('frame_text', 1, 'epoch', 0, 0, 64, 64, 64, 64);
 DROP TABLE frame_text;
+-- who may not read the table does not get as far as a lock of it, or of a partition
+CREATE ROLE regress_ecp_stream;
+SET ROLE regress_ecp_stream;
+SELECT * FROM ecp_read_window('frame', 1, 'epoch', 0, 0, 64, 64, 64, 64);
+RESET ROLE;
+DROP ROLE regress_ecp_stream;
 
 -- admission by measured figures
 SELECT * FROM ecp_admit('frame', '{8}');

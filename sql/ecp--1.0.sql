@@ -539,14 +539,24 @@ BEGIN ATOMIC
 		SELECT pg_catalog.string_agg(pg_catalog.quote_ident(attname), ', ' ORDER BY attnum) AS columns
 		FROM pg_catalog.pg_attribute
 		WHERE attrelid OPERATOR(pg_catalog.=) parent AND attnum > 0 AND NOT attisdropped
+			-- an error if there is no such column
+			AND pg_catalog.has_column_privilege(parent::pg_catalog.oid, col::pg_catalog.text, 'SELECT') IS NOT NULL
+	),
+	-- the operator that it is the name of, or an error: what is no name stays out of the query
+	compared AS (
+		SELECT pg_catalog.format('OPERATOR(%I.%s)', nspname, oprname) AS op
+		FROM pg_catalog.pg_attribute AS a, pg_catalog.pg_operator AS o, pg_catalog.pg_namespace AS n
+		WHERE attrelid OPERATOR(pg_catalog.=) parent AND attname OPERATOR(pg_catalog.=) col
+			AND o.oid OPERATOR(pg_catalog.=) pg_catalog.format('%s(%s,%s)', operator,
+				atttypid::pg_catalog.regtype, atttypid::pg_catalog.regtype)::pg_catalog.regoperator
+			AND n.oid OPERATOR(pg_catalog.=) oprnamespace
 	)
 	SELECT pg_catalog.format(E'SELECT * FROM (\n%s\n) AS shards ORDER BY %I %s $1 LIMIT %s',
-		pg_catalog.string_agg(pg_catalog.format('(SELECT %s FROM %s ORDER BY %I %s $1 LIMIT %s)', columns, relid, col, operator, k),
+		pg_catalog.string_agg(pg_catalog.format('(SELECT %s FROM %s ORDER BY %I %s $1 LIMIT %s)', columns, relid, col, op, k),
 			E'\nUNION ALL\n' ORDER BY relid::text),
-		col, operator, k)
-	FROM pg_catalog.pg_partition_tree(parent), listed WHERE isleaf
-	-- nothing to unite, no query
-	HAVING pg_catalog.count(*) > 0;
+		col, op, k)
+	FROM pg_catalog.pg_partition_tree(parent), listed, compared WHERE isleaf
+	GROUP BY op;
 END;
 COMMENT ON FUNCTION ecp_shard_query(regclass, name, integer, text) IS 'a search for the k nearest to $1 that asks each partition, which may be on a foreign server, for its own k nearest';
 

@@ -51,6 +51,7 @@
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -199,6 +200,9 @@ ecp_stripes_load(Oid parent, EcpStripes *stripes)
 	ListCell   *lc;
 
 	(void) ecp_place_relname(parent);	/* an error if there is none */
+	/* before a lock, so that nobody holds up a table that is none of his */
+	if (pg_class_aclcheck(parent, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(parent));
 	/* find_all_inheritors() locks the children only */
 	LockRelationOid(parent, AccessShareLock);
 	relids = find_all_inheritors(parent, AccessShareLock, NULL);
