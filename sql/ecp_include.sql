@@ -209,6 +209,9 @@ SELECT r.* FROM inc_digest('SELECT id, long FROM inc_temp ORDER BY long <-> (SEL
 -- what cannot be
 CREATE INDEX ON inc_kinds USING ecp (bytes) INCLUDE (id) WITH (include_width = 2000);
 CREATE TABLE inc_much (v real[], a text, b text, c text);
+-- the widest, beside a byte of bits
+CREATE INDEX ON inc_much USING ecp (v) INCLUDE (a) WITH (include_width = 1023);
+CREATE INDEX ON inc_much USING ecp (v) INCLUDE (a) WITH (include_width = 1024);
 CREATE INDEX ON inc_much USING ecp (v) INCLUDE (a, b, c) WITH (include_width = 1000);
 CREATE INDEX ON inc_much USING ecp (a) INCLUDE (v);
 CREATE INDEX ON inc_much USING ecp (v) INCLUDE ((a || b));

@@ -66,7 +66,8 @@ typedef enum EcpIterativeScan
 #define ECP_CLUSTER_SIZE_DEFAULT	0	/* kB; 0 = about ECP_CLUSTER_ROWS rows */
 #define ECP_CLUSTER_ROWS			128 /* rows of a cluster by default */
 #define ECP_INCLUDE_WIDTH_MIN		4	/* bytes */
-#define ECP_INCLUDE_WIDTH_MAX		ECP_INCLUDE_BYTES_MAX
+/* what the bits of NULLs leave to a single column */
+#define ECP_INCLUDE_WIDTH_MAX		(ECP_INCLUDE_BYTES_MAX - 1)
 #define ECP_INCLUDE_WIDTH_DEFAULT	40	/* a UUID as text */
 #define ECP_LEVELS_MAX				5
 #define ECP_SEED_DEFAULT			1
