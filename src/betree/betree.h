@@ -128,6 +128,7 @@ typedef struct BetreeRel
 	int			tuple_width;	/* guessed from the columns' types */
 	int			flush_budget;	/* batches that an insert moves, 0 = all */
 	FmgrInfo   *cmp[INDEX_MAX_KEYS];
+	Oid			header_type[INDEX_MAX_KEYS];	/* see betree_type_has_header */
 } BetreeRel;
 
 /* An index that we work on, of those that this backend works on at a time */
@@ -225,6 +226,7 @@ extern bool betreevalidate(Oid opclassoid);
 /* betree_key.c */
 extern Datum betree_getattr(BetreeRel *bt, IndexTuple itup, int attno,
 							bool *isnull);
+extern bool betree_type_has_header(Oid type);
 extern void betree_check_tuple(BetreeRel *bt, IndexTuple itup);
 extern int	betree_pivot_natts(BetreeRel *bt, IndexTuple pivot);
 extern void betree_key_from_tuple(BetreeRel *bt, IndexTuple itup,

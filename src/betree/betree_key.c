@@ -13,13 +13,17 @@
  */
 #include "postgres.h"
 
+#include <sys/socket.h>
+
 #include "betree/betree.h"
 
 #include "access/toast_compression.h"
 #include "access/tupmacs.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_type_d.h"
 #include "miscadmin.h"
 #include "utils/datum.h"
+#include "utils/inet.h"
 
 /* Compare two values of one column, in index order */
 static inline int
@@ -45,7 +49,8 @@ compare_datums(Relation rel, int attno, FmgrInfo *cmp,
 /*
  * A compressed value cannot be more than this many times as long as what is
  * stored of it: 273 bytes are the most that pglz makes of three, and 255 the
- * most that lz4 makes of one.
+ * most that lz4 makes of one.  Nor is one stored that is not shorter than the
+ * value.
  */
 #define MAX_COMPRESSION		256
 
@@ -61,6 +66,7 @@ varlena_is_sane(char *start, char *end)
 		return start + VARHDRSZ <= end && VARSIZE_4B(start) >= VARHDRSZ;
 	return start + VARHDRSZ_COMPRESSED <= end &&
 		VARSIZE_4B(start) >= VARHDRSZ_COMPRESSED &&
+		VARDATA_COMPRESSED_GET_EXTSIZE(start) > VARSIZE_4B(start) &&
 		VARDATA_COMPRESSED_GET_EXTSIZE(start) <=
 		MAX_COMPRESSION * VARSIZE_4B(start) &&
 		VARDATA_COMPRESSED_GET_COMPRESS_METHOD(start) <= TOAST_LZ4_COMPRESSION_ID;
@@ -93,6 +99,71 @@ attribute_end(Form_pg_attribute att, char *data, Size size, Size *off)
 	return *off + length;
 }
 
+/* Set in the first word of a numeric whose header has no second one */
+#define NUMERIC_HAS_SHORT_HEADER	0x8000
+
+/*
+ * betree_type_has_header
+ *		Is it one of the types whose values are looked into when they are read?
+ */
+bool
+betree_type_has_header(Oid type)
+{
+	return type == NUMERICOID || type == INETOID || type == CIDROID ||
+		type == BITOID || type == VARBITOID ||
+		type == OIDVECTOROID || type == INT2VECTOROID;
+}
+
+/*
+ * Does a value of such a type, whose length is credible, have a credible
+ * header?
+ *
+ * The type's functions subtract the size of a header from the length, or take
+ * a length from the header, and would read on behind the page.  What is left
+ * of a compressed value is long enough for these headers.
+ */
+static bool
+header_is_sane(Oid type, char *start)
+{
+	char	   *data = VARDATA_ANY(start);
+	Size		length = VARSIZE_ANY_EXHDR(start);
+	uint16		word;
+
+	switch (type)
+	{
+		case NUMERICOID:
+			if (VARATT_IS_4B_C(start))
+				return true;
+			if (length < sizeof(word))
+				return false;
+			memcpy(&word, data, sizeof(word));
+			return (word & NUMERIC_HAS_SHORT_HEADER) != 0 ||
+				length >= 2 * sizeof(word);
+		case BITOID:
+		case VARBITOID:
+			return VARATT_IS_4B_C(start) || length >= sizeof(int32);
+		case INETOID:
+		case CIDROID:
+			if (VARATT_IS_4B_C(start) || length < offsetof(inet_struct, ipaddr))
+				return false;
+			if (ip_family(start) == PGSQL_AF_INET)
+				return length >= offsetof(inet_struct, ipaddr) + 4 &&
+					ip_bits(start) <= 32;
+			return ip_family(start) == PGSQL_AF_INET6 &&
+				length >= sizeof(inet_struct) && ip_bits(start) <= 128;
+		default:
+			/* a vector, which is never compressed, nor has it a short length */
+			if (!VARATT_IS_4B_U(start) ||
+				VARSIZE_4B(start) < offsetof(oidvector, values))
+				return false;
+			return ((oidvector *) start)->ndim == 1 &&
+				((oidvector *) start)->dim1 >= 0 &&
+				(Size) ((oidvector *) start)->dim1 <=
+				(VARSIZE_4B(start) - offsetof(oidvector, values)) /
+				(type == OIDVECTOROID ? sizeof(Oid) : sizeof(int16));
+	}
+}
+
 /*
  * betree_getattr
  *		index_getattr() that does not trust the tuple's lengths.
@@ -123,10 +194,13 @@ betree_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 	}
 	(void) attribute_end(TupleDescAttr(bt->tupdesc, attno - 1), data, size,
 						 &off);
+	if (OidIsValid(bt->header_type[attno - 1]) &&
+		unlikely(!header_is_sane(bt->header_type[attno - 1], data + off)))
+		betree_report_damaged_item();
 	return fetchatt(TupleDescAttr(bt->tupdesc, attno - 1), data + off);
 }
 
-/* Check all lengths of a tuple that somebody else will read */
+/* Check all values of a tuple that somebody else will read */
 void
 betree_check_tuple(BetreeRel *bt, IndexTuple itup)
 {

@@ -91,15 +91,16 @@ betreeoptions(Datum reloptions, bool validate)
 }
 
 /*
- * What the automatic choice rests on, cached in rd_amcache: widths of an
- * index's tuples and pivots, and the size at which half of a read from its
- * tablespace is positioning, or 0 if nobody measured it.
+ * What we look up once, cached in rd_amcache.  The automatic choice rests on
+ * the widths of an index's tuples and pivots, and the size at which half of a
+ * read from its tablespace is positioning, or 0 if it is not measured.
  */
 typedef struct AutoBasis
 {
 	int			tuple;
 	int			pivot;
 	int64		half_bandwidth_bytes;
+	Oid			header_type[INDEX_MAX_KEYS];	/* as in BetreeRel */
 } AutoBasis;
 
 /*
@@ -122,7 +123,9 @@ auto_basis(Relation rel)
 	{
 		Form_pg_attribute att = TupleDescAttr(tupdesc, i);
 		int			width = get_typavgwidth(att->atttypid, att->atttypmod);
+		Oid			type = getBaseType(att->atttypid);
 
+		basis.header_type[i] = betree_type_has_header(type) ? type : InvalidOid;
 		basis.tuple += width;
 		if (i < IndexRelationGetNumberOfKeyAttributes(rel))
 			basis.pivot += width;
@@ -184,6 +187,7 @@ betree_open(BetreeRel *bt, Relation rel)
 		BETREE_FLUSH_BUDGET_DEFAULT;
 	basis = auto_basis(rel);
 	bt->tuple_width = basis.tuple;
+	memcpy(bt->header_type, basis.header_type, bt->natts * sizeof(Oid));
 	if (bt->buffer_pages == BETREE_BUFFER_PAGES_AUTO)
 		bt->buffer_pages = automatic_buffer_pages(&basis);
 	for (int i = 0; i < bt->nkeyatts; i++)
