@@ -153,6 +153,14 @@ typedef struct BetreeKey
 	bool		isnull[INDEX_MAX_KEYS];
 } BetreeKey;
 
+/* A walk over the tree that goes on where its last step ended */
+typedef struct BetreeWalk
+{
+	MemoryContext context;
+	IndexTuple	seen;			/* a bound that it has passed, or NULL */
+	uint64		nsteps;
+} BetreeWalk;
+
 /* A tuple to be sorted: the first key is taken out of it beforehand */
 typedef struct BetreeSortItem
 {
@@ -268,12 +276,16 @@ extern Buffer betree_pin(BetreeRel *bt, BlockNumber blkno);
 extern Buffer betree_read(BetreeRel *bt, BlockNumber blkno, int lockmode,
 						  int kind);
 pg_noreturn extern void betree_report_page(BetreeRel *bt, Buffer buf);
+pg_noreturn extern void betree_report_order(BetreeRel *bt, BlockNumber blkno);
 extern Buffer betree_read_child(BetreeRel *bt, Page node, int child,
 								int lockmode);
 extern void betree_check_page(BetreeRel *bt, Buffer buf, int kind, int level);
 extern Buffer betree_alloc(BetreeRel *bt);
 extern void betree_check_covers(BetreeRel *bt, Buffer nodebuf,
 								BetreeKey *key);
+extern void betree_walk_begin(BetreeWalk *walk, MemoryContext context);
+extern void betree_walk_step(BetreeRel *bt, BetreeWalk *walk, IndexTuple bound,
+							 BlockNumber blkno);
 extern Buffer betree_descend(BetreeRel *bt, BetreeKey *key, bool strict,
 							 int level, int lockmode);
 extern Buffer betree_relock_node(BetreeRel *bt, Buffer buf, BetreeKey *key,

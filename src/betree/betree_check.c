@@ -516,7 +516,9 @@ check_level(CheckState *state, int level)
 {
 	BetreeRel  *bt = &state->bt;
 	IndexTuple	low = betree_pivot_infinite(false);
+	BetreeWalk	walk = {0};
 
+	betree_walk_begin(&walk, CurrentMemoryContext);
 	while (BetreePivotGetNatts(low) != BETREE_NATTS_PLUSINF)
 	{
 		MemoryContext oldcontext;
@@ -560,6 +562,7 @@ check_level(CheckState *state, int level)
 		}
 		MemoryContextSwitchTo(oldcontext);
 		low = CopyIndexTuple(BetreeNodeGetHikey(node));
+		betree_walk_step(bt, &walk, low, BufferGetBlockNumber(nodebuf));
 		UnlockReleaseBuffer(nodebuf);
 		MemoryContextReset(state->context);
 	}

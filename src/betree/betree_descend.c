@@ -251,6 +251,20 @@ betree_alloc(BetreeRel *bt)
 }
 
 /*
+ * betree_report_order
+ *		The error for a NODE whose pivots lead nowhere or backward.
+ */
+void
+betree_report_order(BetreeRel *bt, BlockNumber blkno)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("index \"%s\" has pivots out of order at block %u",
+					RelationGetRelationName(bt->rel), blkno),
+			 errhint("Please REINDEX it.")));
+}
+
+/*
  * betree_check_covers
  *		Complain if a locked NODE to which "key" has led does not cover it.
  *
@@ -260,12 +274,50 @@ void
 betree_check_covers(BetreeRel *bt, Buffer nodebuf, BetreeKey *key)
 {
 	if (!betree_node_covers(bt, BufferGetPage(nodebuf), key))
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" has pivots out of order at block %u",
-						RelationGetRelationName(bt->rel),
-						BufferGetBlockNumber(nodebuf)),
-				 errhint("Please REINDEX it.")));
+		betree_report_order(bt, BufferGetBlockNumber(nodebuf));
+}
+
+/*
+ * betree_walk_begin
+ *		Begin a walk in key order; what it remembers is kept in "context".
+ */
+void
+betree_walk_begin(BetreeWalk *walk, MemoryContext context)
+{
+	if (walk->seen != NULL)
+		pfree(walk->seen);
+	walk->context = context;
+	walk->seen = NULL;
+	walk->nsteps = 0;
+}
+
+/*
+ * betree_walk_step
+ *		Take note that a walk goes on at "bound", of node "blkno".  Complain if it
+ *		has been there: see "Walks" in the README.
+ *
+ * The bound is remembered that the walk had after the last power of two steps
+ * (Brent 1980).
+ */
+void
+betree_walk_step(BetreeRel *bt, BetreeWalk *walk, IndexTuple bound,
+				 BlockNumber blkno)
+{
+	Size		size = IndexTupleSize(bound);
+
+	if (walk->seen != NULL && IndexTupleSize(walk->seen) == size &&
+		memcmp(walk->seen, bound, size) == 0)
+		betree_report_order(bt, blkno);
+	walk->nsteps++;
+	if ((walk->nsteps & (walk->nsteps - 1)) == 0)
+	{
+		IndexTuple	copy = MemoryContextAlloc(walk->context, size);
+
+		memcpy(copy, bound, size);
+		if (walk->seen != NULL)
+			pfree(walk->seen);
+		walk->seen = copy;
+	}
 }
 
 /* Lock mode for a node of "level" on the way to "target" */

@@ -49,6 +49,7 @@ typedef struct DrainState
 	Buffer		nodebuf;		/* pinned */
 	IndexTuple	cursor;			/* lower bound of the next child, or NULL */
 	IndexTuple	end;			/* high key of the node when we began */
+	BetreeWalk	walk;			/* over the nodes that it was split into */
 	uint16		target;			/* drain up to this number */
 	int			budget;			/* batches that may still be moved */
 	int			empty[GROUP_SIZE];	/* children that nothing was pending for */
@@ -607,6 +608,8 @@ next_node(DrainState *state)
 	if (betree_key_compare_pivot(state->bt, &hikey, state->end) >= 0)
 		return DRAIN_DONE;
 	set_cursor(state, BetreeNodeGetHikey(node));
+	betree_walk_step(state->bt, &state->walk, state->cursor,
+					 BufferGetBlockNumber(state->nodebuf));
 	return DRAIN_CONTINUE;
 }
 
@@ -673,15 +676,15 @@ drain_group(DrainState *state)
 		if (step == DRAIN_CONTINUE && state->budget <= 0)
 			step = DRAIN_DONE;
 	}
-	else if (step == DRAIN_CONTINUE)
-	{
-		if (finish_drain(state))
-			step = next_node(state);
-		else
-			set_cursor(state, BetreeNodeGetPivot(node, 0));
-	}
+	else if (step == DRAIN_CONTINUE && finish_drain(state))
+		step = next_node(state);
 	else
+	{
+		/* again from the first child */
 		set_cursor(state, BetreeNodeGetPivot(node, 0));
+		if (child_at_cursor(state) != 0)
+			betree_report_order(state->bt, BufferGetBlockNumber(state->nodebuf));
+	}
 	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
 	return step;
 }
@@ -712,6 +715,7 @@ betree_drain(BetreeRel *bt, BlockNumber blkno, int level, int budget)
 	betree_batch_init(&state.batch, 1);
 	betree_batch_init(&state.next_batch, 1);
 	betree_logcache_init(&state.cache);
+	betree_walk_begin(&state.walk, drain_context);
 	state.nodebuf = ReadBuffer(bt->rel, blkno);
 
 	/* the target, for the first look ahead */
@@ -797,7 +801,9 @@ betree_flush_all(BetreeRel *bt)
 	for (int level = height; level >= 1; level--)
 	{
 		IndexTuple	cursor = betree_pivot_infinite(false);
+		BetreeWalk	walk = {0};
 
+		betree_walk_begin(&walk, context);
 		while (BetreePivotGetNatts(cursor) != BETREE_NATTS_PLUSINF)
 		{
 			BetreeKey	key;
@@ -815,7 +821,10 @@ betree_flush_all(BetreeRel *bt)
 			sealed = drain_tail(bt, nodebuf);
 			pending = BetreePageGetOpaque(BufferGetPage(nodebuf))->bteo_drain != 0;
 			if (sealed)
+			{
 				cursor = CopyIndexTuple(BetreeNodeGetHikey(BufferGetPage(nodebuf)));
+				betree_walk_step(bt, &walk, cursor, blkno);
+			}
 			UnlockReleaseBuffer(nodebuf);
 			if (pending)
 				(void) betree_drain(bt, blkno, level, 0);

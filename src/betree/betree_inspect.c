@@ -337,9 +337,11 @@ add_level(BetreeRel *bt, int level, IndexStats *stats)
 	IndexTuple	low = betree_pivot_infinite(false);
 	BetreeLogCache cache;
 	BetreeBatch batch;
+	BetreeWalk	walk = {0};
 
 	betree_logcache_init(&cache);
 	betree_batch_init(&batch, BETREE_NCAP_MAX);
+	betree_walk_begin(&walk, CurrentMemoryContext);
 	while (BetreePivotGetNatts(low) != BETREE_NATTS_PLUSINF)
 	{
 		BetreeKey	key;
@@ -351,6 +353,7 @@ add_level(BetreeRel *bt, int level, IndexStats *stats)
 		nodebuf = betree_descend(bt, &key, false, level, BUFFER_LOCK_SHARE);
 		add_node(bt, nodebuf, stats, &cache, &batch);
 		low = CopyIndexTuple(BetreeNodeGetHikey(BufferGetPage(nodebuf)));
+		betree_walk_step(bt, &walk, low, BufferGetBlockNumber(nodebuf));
 		UnlockReleaseBuffer(nodebuf);
 	}
 	betree_logcache_release(&cache);

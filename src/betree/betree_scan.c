@@ -179,11 +179,14 @@ next_page(BetreeScanOpaque so, ScanDirection dir)
 				return false;
 			}
 			from = ScanDirectionIsForward(dir) ? so->cur->high : so->cur->low;
+			if (dir != so->walk_dir)
+				betree_walk_begin(&so->walk, so->context);
 
 			/* do not keep VACUUM waiting for a page that is consumed */
 			if (so->cur != so->mark)
 				betree_scan_page_unpin(so->cur);
 		}
+		so->walk_dir = dir;
 		page = page_get(so);
 		if (!betree_scan_step(so, page, from, dir))
 		{
@@ -293,6 +296,7 @@ betreerestrpos(IndexScanDesc scan)
 
 	set_current(so, so->mark);
 	so->cur_index = so->mark_index;
+	betree_walk_begin(&so->walk, so->context);
 }
 
 /*

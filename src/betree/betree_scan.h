@@ -73,6 +73,8 @@ typedef struct BetreeScanOpaqueData
 	Buffer		nodebuf;		/* the last leaf parent, pinned */
 	BetreeLogCache logcache;	/* of its log, unless hashed */
 	bool		logcache_ready;
+	BetreeWalk	walk;			/* since it began, turned, or was restored */
+	ScanDirection walk_dir;
 	int			nsteps;			/* of the scan; with skip_qual, in nodebuf */
 	bool		upper_logs;		/* a node above it had messages */
 	BetreeSortItem *messages;	/* from the logs, sorted */

@@ -397,9 +397,13 @@ betree_split_node(BetreeRel *bt, BetreeKey *key, int level)
 
 		child = betree_node_search(bt, parent, key, false);
 		nodebuf = betree_read_child(bt, parent, child, BUFFER_LOCK_EXCLUSIVE);
-		if (!has_room(BufferGetPage(nodebuf)) &&
-			BetreeNodeNumChildren(BufferGetPage(nodebuf)) > 1)
+		if (!has_room(BufferGetPage(nodebuf)))
+		{
+			/* a node has room for a high key and four pivots */
+			if (BetreeNodeNumChildren(BufferGetPage(nodebuf)) < 2)
+				betree_report_page(bt, nodebuf);
 			split_locked(bt, parentbuf, child, nodebuf);
+		}
 		UnlockReleaseBuffer(nodebuf);
 		UnlockReleaseBuffer(parentbuf);
 		return;

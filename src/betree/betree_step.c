@@ -712,13 +712,12 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 		if (forward ?
 			betree_key_compare_pivot(bt, &bound, page->high) >= 0 :
 			betree_key_compare_pivot(bt, &bound, page->low) <= 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("index \"%s\" has pivots out of order at block %u",
-							RelationGetRelationName(bt->rel),
-							BufferGetBlockNumber(so->nodebuf)),
-					 errhint("Please REINDEX it.")));
+			betree_report_order(bt, BufferGetBlockNumber(so->nodebuf));
 	}
+	else
+		betree_walk_begin(&so->walk, so->context);
+	betree_walk_step(bt, &so->walk, forward ? page->high : page->low,
+					 BufferGetBlockNumber(so->nodebuf));
 
 	betree_lock(bt, leafbuf, BUFFER_LOCK_SHARE);
 	betree_check_page(bt, leafbuf, BETREE_LEAF, 0);

@@ -54,6 +54,7 @@ typedef struct VacuumState
 	BlockNumber last_node[BETREE_MAX_HEIGHT];	/* whose log has been cleaned */
 	Buffer		nodebuf;		/* leaf parent, pinned */
 	IndexTuple	cursor;			/* lower bound of the next child */
+	BetreeWalk	walk;
 	MemoryContext context;
 	MemoryContext work_context; /* reset for each leaf */
 } VacuumState;
@@ -336,6 +337,8 @@ clean_leaf(VacuumState *state)
 	if (betree_key_compare_pivot(bt, &key, BetreeNodeGetUpper(node, child)) >= 0)
 		betree_report_damaged_item();
 	set_cursor(state, BetreeNodeGetUpper(node, child));
+	betree_walk_step(bt, &state->walk, state->cursor,
+					 BufferGetBlockNumber(state->nodebuf));
 	UnlockReleaseBuffer(leafbuf);
 	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
 
@@ -450,6 +453,7 @@ betreebulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	betree_block_set_init(&state.visited,
 						  RelationGetNumberOfBlocks(info->index));
 	state.cursor = betree_pivot_infinite(false);
+	betree_walk_begin(&state.walk, state.context);
 
 	MemoryContextSwitchTo(state.work_context);
 	clean_leaves(&state);

@@ -324,5 +324,44 @@ foreach my $i (0 .. $#headers)
 		"header of $type: whoever reads it tells");
 }
 
+# Pivots of a root of eight children that compare in a circle: the fourth is
+# 0.xxxx with a leading zero, which no numeric has, and so begins at the place
+# of the ones; the seventh has a digit of -1 there, which makes it less than
+# that, and more than all that begin behind the point.
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE circle AS SELECT i AS id, i / 10000.0 AS k
+		FROM generate_series(1, 2800) i;
+	UPDATE circle SET k = trim_scale(k);
+	CREATE INDEX circle_k ON circle USING betree (k) WITH (buffer_pages = 0);
+	CHECKPOINT));
+my $circle = relation_path($node, 'circle_k');
+is( $node->safe_psql(
+		'postgres', "SELECT items FROM betree_node_info('circle_k', 1)"),
+	8,
+	'the root has eight children');
+$node->stop;
+my $root = read_block($circle, 1);
+my $digit = substr($root, item($root, 6) + 8 + 3, 2);
+my @at = map { item($root, $_) + 8 } (6, 9);
+damage_block(
+	$circle, 1,
+	at => $at[0],
+	with => pack('Cvv', 0x0f, 0x8200, 0) . $digit);
+damage_block(
+	$circle, 1,
+	at => $at[1],
+	with => pack('Cvv', 0x0b, 0x8200, 0xffff));
+$node->start;
+
+foreach my $sql (
+	'SELECT count(*) FROM (SELECT k FROM circle ORDER BY k) s',
+	"SELECT betree_index_check('circle_k')",
+	'DELETE FROM circle WHERE id % 3 = 0; VACUUM circle')
+{
+	is(outcome("SET statement_timeout = '5s'; $plan $sql"),
+		'corrupted', "pivots in a circle: $sql tells");
+}
+
 $node->stop;
 done_testing();
