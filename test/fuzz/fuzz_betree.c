@@ -210,22 +210,65 @@ walk(void *arg)
 		walk_level(level, &cache, &batch);
 }
 
-/* A scan of everything, as betree_scan.c makes it. */
+/* How to scan: bits of a choice. */
+#define SCAN_BACKWARD	0x80
+#define SCAN_NOT_MVCC	0x01
+#define SCAN_NO_TUPLES	0x02
+#define SCAN_FROM		0x04	/* from an item of a page, or up to it */
+#define SCAN_TO			0x08
+#define SCAN_HASHED		0x10
+
+typedef struct ScanChoice
+{
+	uint8		how;
+	BlockNumber blk;			/* with the item */
+}			ScanChoice;
+
+static uint32 filter_id(void);
+
+/* An item of a page as a bound, if it has any. */
+static void
+bound_from_page(BlockNumber blk, BetreeKey *key)
+{
+	Buffer		buf = ReadBuffer(bt.rel, blk);
+	Page		page = BufferGetPage(buf);
+	int			kind = BetreePageGetOpaque(page)->bteo_kind;
+
+	if (kind == BETREE_LEAF || kind == BETREE_BUF)
+	{
+		betree_check_page(&bt, buf, kind, -1);
+		if (PageGetMaxOffsetNumber(page) > 0)
+			betree_key_from_tuple(&bt, CopyIndexTuple(BetreePageGetTuple(page, (PageGetMaxOffsetNumber(page) + 1) / 2)),
+								  key);
+	}
+	ReleaseBuffer(buf);
+}
+
+/* A scan, as betree_scan.c makes it, of everything or up to an item. */
 static void
 scan(void *arg)
 {
-	ScanDirection dir = *(ScanDirection *) arg;
+	ScanChoice *choice = (ScanChoice *) arg;
+	ScanDirection dir = choice->how & SCAN_BACKWARD ? BackwardScanDirection : ForwardScanDirection;
 	BetreeScanOpaque so = palloc0(sizeof(BetreeScanOpaqueData));
 	IndexTuple	from = NULL;
 
 	so->bt = bt;
-	so->mvcc = true;
-	so->interlock = true;
+	so->mvcc = !(choice->how & SCAN_NOT_MVCC);
+	so->interlock = !(choice->how & SCAN_NO_TUPLES);
 	so->nodebuf = InvalidBuffer;
 	so->guard = InvalidBuffer;
 	so->context = so->message_context = so->qual_context = CurrentMemoryContext;
 	so->upper.after = true;
-	betree_scan_init_logcache(so);
+	if (choice->how & SCAN_FROM)
+		bound_from_page(choice->blk, &so->lower);
+	if (choice->how & SCAN_TO)
+		bound_from_page(choice->blk, &so->upper);
+	so->hashed = (choice->how & SCAN_HASHED) != 0;
+	so->hash.id = filter_id();
+	so->hash_value = choice->blk * UINT64CONST(0x9E3779B97F4A7C15);
+	if (so->mvcc && !so->hashed)
+		betree_scan_init_logcache(so);
 	for (int n = 0; n < 4 * fuzz_file->nblocks; n++)
 	{
 		BetreeScanPage *page = palloc0(sizeof(BetreeScanPage));
@@ -281,11 +324,13 @@ probe(void *arg)
 void
 fuzz_read(const uint8 *choices, size_t nchoices)
 {
-	ScanDirection dirs[] = {ForwardScanDirection, BackwardScanDirection};
 	BlockNumber blk = BETREE_ROOT_BLKNO;
+	ScanChoice	choice;
 
 	(void) fuzz_try(walk, NULL);
-	(void) fuzz_try(scan, &dirs[choices[0] / 128]);
+	choice.how = choices[0];
+	choice.blk = (choices[1] | choices[2] << 8) % fuzz_file->nblocks;
+	(void) fuzz_try(scan, &choice);
 	(void) fuzz_try(probe, &blk);
 	blk = (choices[1] | choices[2] << 8) % fuzz_file->nblocks;
 	(void) fuzz_try(probe, &blk);

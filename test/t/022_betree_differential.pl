@@ -320,5 +320,54 @@ foreach my $kind (@kinds)
 	}
 }
 
+# The classes that compare bytes, in a collation that does not.
+SKIP:
+{
+	skip 'no ICU', 1 unless $icu;
+	my $load = '';
+
+	foreach my $am ('btree', 'betree')
+	{
+		$load .= qq(
+			CREATE TABLE p_$am (id int8, t text COLLATE "$collation",
+				v varchar(40) COLLATE "$collation", b char(40) COLLATE "$collation"););
+		$load .=
+		  qq(CREATE INDEX p_${am}_$_->[0] ON p_$am USING $am ($_->[0] $_->[1]_pattern_ops);)
+		  foreach ([ 't', 'text' ], [ 'v', 'varchar' ], [ 'b', 'bpchar' ]);
+		$load .= qq(
+			INSERT INTO p_$am SELECT i, s, s, s FROM generate_series(1, 3000) i,
+				LATERAL (SELECT (ARRAY['Ä', 'a', 'A', '-a', 'ß', 'z '])[1 + i % 6]
+								|| md5(i::text) AS s) q;);
+	}
+	$node->safe_psql('postgres', $load);
+	my $forced = 'SET enable_seqscan = off; SET enable_bitmapscan = off;'
+	  . ' SET enable_sort = off;';
+	foreach my $column ('t', 'v', 'b')
+	{
+		my $ids =
+		  "SELECT count(*), md5(string_agg(id::text, ',' ORDER BY id)) FROM p_AM WHERE";
+		my $shown =
+		  "SELECT md5(string_agg($column, ',')) FROM (SELECT $column FROM p_AM";
+
+		foreach my $query (
+			(map { "$ids $column LIKE '$_%'" } 'a1', 'Ä', '-a', 'ß', 'z 1'),
+			"$ids $column ~>=~ 'A' AND $column ~<~ 'a5'",
+			"$shown ORDER BY $column USING ~<~) s",
+			"$shown WHERE $column ~<=~ 'z' ORDER BY $column USING ~>~) s")
+		{
+			my @answers;
+
+			foreach my $am ('btree', 'betree')
+			{
+				(my $sql = $query) =~ s/p_AM/p_$am/;
+				plan_uses($node, $sql, "p_${am}_$column", set => $forced);
+				push @answers, $node->safe_psql('postgres', "$forced $sql");
+			}
+			is($answers[1], $answers[0], "${column}_pattern_ops: $query");
+		}
+		index_ok($node, "p_betree_$column", "${column}_pattern_ops: sound");
+	}
+}
+
 $node->stop;
 done_testing();
