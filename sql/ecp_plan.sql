@@ -137,6 +137,21 @@ EXPLAIN (COSTS OFF)
 SELECT id FROM plan_wide WHERE id > 500 ORDER BY v <-> plan_centre(768) LIMIT 10;
 EXPLAIN (COSTS OFF)
 SELECT id FROM plan_wide WHERE id < 20 ORDER BY v <-> plan_centre(768) LIMIT 10;
+-- a sort behind a join computes the distances of the few rows that it leaves
+CREATE TABLE plan_few AS SELECT i * 100 AS id FROM generate_series(1, 5) i;
+ANALYZE plan_few;
+EXPLAIN (COSTS OFF)
+SELECT w.id FROM plan_few f JOIN plan_wide w ON w.id + 0 = f.id
+ORDER BY v <-> plan_centre(768) LIMIT 10;
+EXPLAIN (COSTS OFF)
+SELECT w.id FROM plan_few f JOIN plan_wide w ON w.id > f.id
+ORDER BY v <-> plan_centre(768) LIMIT 3;
+-- an index that has the column finds the nearest more surely
+CREATE INDEX plan_wide_va ON plan_wide USING ecp (v, id);
+EXPLAIN (COSTS OFF)
+SELECT id FROM plan_wide WHERE id > 500 ORDER BY v <-> plan_centre(768) LIMIT 10;
+DROP TABLE plan_few;
+DROP INDEX plan_wide_va;
 DROP INDEX plan_wide_v;
 CREATE INDEX plan_wide_v ON plan_wide USING ecp ((v[1:700]));
 EXPLAIN (COSTS OFF)

@@ -306,6 +306,9 @@ extern int	ecp_default_probes(Relation index, const EcpMetaPageData *meta);
 extern double ecp_filter_probes(double probes, double share,
 								double cluster_rows);
 
+/* Rows read for each one returned, before more clusters are read. */
+#define ECP_SEARCH_AHEAD		8
+
 extern IndexScanDesc ecpbeginscan(Relation index, int nkeys, int norderbys);
 extern void ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys,
 					  ScanKey orderbys, int norderbys);
@@ -341,7 +344,21 @@ extern void ecpcostestimate(PlannerInfo *root, IndexPath *path,
 							Selectivity *selectivity, double *correlation,
 							double *pages);
 
-extern Cost ecp_cost_distance(const IndexOptInfo *index, Oid relid);
+/* What a distance costs that the executor computes from a row of the table. */
+typedef struct EcpDistanceCost
+{
+	Cost		cpu;
+	double		vector_pages;	/* pages of the TOAST table a vector */
+	double		toast_pages;	/* all of them; 0: vectors are in the rows */
+	double		random_page_cost;
+	double		seq_page_cost;
+} EcpDistanceCost;
+
+extern List *ecp_cost_filters(const IndexOptInfo *index, List *indexclauses);
+extern void ecp_cost_distance(const IndexOptInfo *index, Oid relid,
+							  EcpDistanceCost *cost);
+extern Cost ecp_cost_distances(PlannerInfo *root, const EcpDistanceCost *cost,
+							   const Path *path, double count);
 extern void ecp_cost_partial(PlannerInfo *root, IndexPath *path);
 
 /* ---- ecp_insert.c (INSERT) ---- */

@@ -3,19 +3,19 @@
  * ecp_cost.c
  *	  What a scan costs, and what it can do, for the planner and the catalog.
  *
- * Before it returns the first row a scan has read "probes" clusters; that is
- * its startup cost.  After that a row costs next to nothing until the next
- * window, so the rest of the clusters is spread over the rest of the rows.
- * The planner interpolates between the two for LIMIT, which is right: ten
- * rows come after the first window, and a filter that keeps one row in a
- * thousand makes it pay for a thousand times as many.
+ * Before it returns the first row a scan has read "probes" clusters, and it
+ * reads the next windows long before it has returned all rows of the first.
+ * The planner interpolates between startup and total cost for LIMIT, which
+ * cannot follow such steps.  So the startup cost is that of all clusters
+ * which are read until the LIMIT is satisfied, and the rest is spread over
+ * the rows.
  *
  * Conditions on key attributes make the first window larger, as they do when
  * it is read (ecp_filter_probes), and the rows of it fewer that have to be
- * compared, put in order and fetched.  A filter above the scan does not, and
- * the nearest of the rows that it keeps are found less surely; it is charged
- * the same, so that plans are compared which find as much, and the index that
- * has the column is preferred to one that has not.
+ * compared, put in order and fetched.  A filter above the scan does not; it
+ * makes the scan return more rows, one in a thousand a thousand times as many.
+ * Then the nearest rows are found less surely, so ecp_path.c prefers an index
+ * that has the column, whatever the costs are.
  *
  * Several processes can read the clusters of one scan (ecp_share.c), which
  * divides what a scan does before its first row.  The planner divides only
@@ -35,6 +35,7 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "ecp/ecp_living.h"
+#include "ecp/ecp_target.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
@@ -60,10 +61,10 @@
 /* Leaders that a descent compares for each cluster; see ecp_descent.c. */
 #define ECP_COST_BEAM		40
 
-/* Rows whose vectors are read, besides their codes, before the first row. */
-#define ECP_COST_RERANKED			50
+/* Rows whose vectors are read, besides their codes, for each row returned. */
+#define ECP_COST_RERANKED			4
 
-/* Returning a row, and visiting it in the table apart from other rows. */
+/* Visiting a row apart from others: one reranked, or one in the table. */
 #define ECP_COST_RETURN				40
 
 /* Clusters read for each buffer that comes with them, about. */
@@ -87,16 +88,19 @@ typedef struct EcpCostInput
 	double		vec_bytes;
 	double		row_bytes;		/* compared with each row */
 	double		levels;
-	double		probes;			/* read before the first row */
+	double		probes;			/* read before the first row, on average */
+	double		window;			/* half of the next window */
 	double		probes_max;		/* that a scan can come to read */
 	double		buffers;		/* read before the first row, as clusters */
 } EcpCostInput;
 
 static void
-cost_read_index(const IndexOptInfo *info, double share, EcpCostInput *input)
+cost_read_index(const IndexOptInfo *info, double share, bool radius,
+				EcpCostInput *input)
 {
 	Relation	index = index_open(info->indexoid, NoLock);
 	EcpIndexState state = {0};	/* an empty index has no geometry */
+	EcpScanPlan plan;
 	double		tuples = Max(info->tuples, 1);
 
 	ecp_index_state_read(index, &state);
@@ -115,17 +119,22 @@ cost_read_index(const IndexOptInfo *info, double share, EcpCostInput *input)
 		input->vector_pages = 1 + input->vec_bytes / BLCKSZ;
 	}
 	input->levels = state.meta.ecpm_root_level;
-	input->probes = ecp_default_probes(index, &state.meta);
+	ecp_scan_plan(index, &state.meta, &plan);
 	input->buffers = 0;
 	if (state.meta.ecpm_nbuffers > 0)
 		input->buffers = ecp_buffer_limit(index, &state,
 										  ecp_buffer_clusters(index, &state)) /
 			2.0 / input->rows;
 	index_close(index, NoLock);
+	input->window = plan.probes;
 	if (share < 1)
-		input->probes = ecp_filter_probes(input->probes,
+		input->window = ecp_filter_probes(input->window,
 										  Max(share, 1 / tuples), input->rows);
-	input->probes = Min(input->probes, input->nclusters);
+	input->window = Min(input->window, input->nclusters);
+	input->probes = input->window;
+	if (plan.early && share >= 1 && !radius)
+		input->probes = Min(sqrt((double) plan.least * plan.most),
+							input->nclusters);
 	input->buffers *= Min(ceil(input->probes / ECP_COST_BUFFER_PROBES),
 						  state.meta.ecpm_nbuffers);
 
@@ -185,48 +194,89 @@ cost_attribute_quals(List *indexclauses, bool *radius)
 	return result;
 }
 
-/* Share of the rows that the conditions which the scan does not check keep. */
-static Selectivity
-cost_filter_share(PlannerInfo *root, const IndexPath *path)
+/* The conditions on an index's table that a scan does not check. */
+List *
+ecp_cost_filters(const IndexOptInfo *index, List *indexclauses)
 {
 	List	   *filters = NIL;
 	ListCell   *lc;
 
-	foreach(lc, path->indexinfo->indrestrictinfo)
+	foreach(lc, index->indrestrictinfo)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
 		bool		checked = rinfo->pseudoconstant;
 		ListCell   *lc2;
 
-		foreach(lc2, path->indexclauses)
+		foreach(lc2, indexclauses)
 			checked |= lfirst_node(IndexClause, lc2)->rinfo == rinfo;
 		if (!checked)
 			filters = lappend(filters, rinfo);
 	}
-	return clauselist_selectivity(root, filters, path->indexinfo->rel->relid,
-								  JOIN_INNER, NULL);
+	return filters;
 }
 
 /*
- * Cost of reading the vectors of "rows" rows that are reranked, which stand
- * near each other in the clusters that have been read.
+ * Rows that the index returns until the rows that the query wants have passed
+ * the filter above the scan.
  */
 static double
-cost_rerank(const IndexOptInfo *info, const EcpCostInput *input, double rows)
+cost_rows_returned(PlannerInfo *root, const IndexPath *path)
 {
+	IndexOptInfo *index = path->indexinfo;
+	double		wanted = root->tuple_fraction;
+	double		share;
+
+	if (wanted < 1)
+		wanted *= index->rel->rows;
+	share = clauselist_selectivity(root,
+								   ecp_cost_filters(index, path->indexclauses),
+								   index->rel->relid, JOIN_INNER, NULL);
+	return Max(wanted, 1) / Max(share, 1 / Max(index->tuples, 1));
+}
+
+/*
+ * Clusters that are read before so many rows are returned: windows of twice
+ * the size each, the next when a part of the candidates has been returned
+ * (ecp_search.c).
+ */
+static double
+cost_clusters_read(const EcpCostInput *input, double share, double returned)
+{
+	double		window = input->window;
+	double		clusters = input->probes;
+
+	while (clusters < input->probes_max &&
+		   returned * ECP_SEARCH_AHEAD > clusters * input->rows * share)
+	{
+		window *= 2;
+		clusters += window;
+	}
+	return Min(clusters, input->probes_max);
+}
+
+/*
+ * Cost of the pages with the vectors of "rows" rows that are reranked, which
+ * stand near each other in the clusters that have been read.
+ */
+static Cost
+cost_rerank(PlannerInfo *root, const IndexOptInfo *info,
+			const EcpCostInput *input, double rows, double clusters)
+{
+	double		pages = ceil(clusters * info->pages / input->nclusters);
 	double		seq_cost;
 
 	get_tablespace_page_costs(info->reltablespace, NULL, &seq_cost);
-	return rows * input->vector_pages * seq_cost;
+	return seq_cost * index_pages_fetched(rows * input->vector_pages, pages,
+										  info->pages, root);
 }
 
 /* What a scan costs, by what may be divided among processes. */
 typedef struct EcpCost
 {
-	double		pages;			/* read before the first row */
+	double		pages;			/* read until the query has its rows */
 	Selectivity share;			/* of the table's rows */
 
-	/* up to the first row, and all that follows */
+	/* up to there, and all that follows */
 	Cost		descent;
 	Cost		first_io;
 	Cost		first_cpu;
@@ -240,19 +290,23 @@ cost_compute(PlannerInfo *root, IndexPath *path, double loop_count,
 {
 	IndexOptInfo *info = path->indexinfo;
 	EcpCostInput input;
+	double		clusters;
 	double		rest;
 	double		rows;
+	double		returned;
 	double		reranked;
 	double		vector_cost;
 	double		row_cost;
+	double		rerank_cost;
 	double		share;
+	Cost		first;
 	bool		radius;
 	List	   *quals = cost_attribute_quals(path->indexclauses, &radius);
 
 	share = clauselist_selectivity(root, quals, info->rel->relid, JOIN_INNER,
 								   NULL);
 	cost->share = share;
-	cost_read_index(info, share * cost_filter_share(root, path), &input);
+	cost_read_index(info, share, radius, &input);
 	if (radius)
 	{
 		input.probes_max = Min(input.probes_max,
@@ -265,27 +319,36 @@ cost_compute(PlannerInfo *root, IndexPath *path, double loop_count,
 		(share * cpu_operator_cost * ECP_COST_VECTOR(input.row_bytes) +
 		 0.1 * cpu_index_tuple_cost);
 
+	rerank_cost = vector_cost + cpu_operator_cost * ECP_COST_RETURN;
+	returned = cost_rows_returned(root, path);
+	clusters = cost_clusters_read(&input, share, returned);
 	cost->descent = vector_cost * Min(input.nclusters,
-									  ECP_COST_BEAM * input.probes);
+									  ECP_COST_BEAM * clusters);
 	cost->first_io = cost_pages(root, info, &input,
-								input.probes + input.buffers + input.levels,
+								clusters + input.buffers + input.levels,
 								loop_count);
-	cost->first_cpu = (input.probes + input.buffers) * row_cost;
+	cost->first_cpu = (clusters + input.buffers) * row_cost;
 
 	/* besides, putting candidates in order costs what it costs a sort */
-	rest = input.probes_max - input.probes;
+	rest = input.probes_max - clusters;
 	rows = input.probes_max * input.rows * share;
 	cost->rest_io = cost_pages(root, info, &input, rest, loop_count);
+	cost->rest_cpu = 0;
 	if (input.vector_pages > 0)
 	{
-		reranked = Min(ECP_COST_RERANKED, input.probes * input.rows * share);
-		cost->first_io += cost_rerank(info, &input, reranked);
-		cost->rest_io += cost_rerank(info, &input, rows - reranked);
+		reranked = Min(ECP_COST_RERANKED * returned,
+					   clusters * input.rows * share);
+		first = cost_rerank(root, info, &input, reranked, clusters);
+		cost->first_io += first;
+		cost->first_cpu += reranked * rerank_cost;
+		cost->rest_io += cost_rerank(root, info, &input, rows,
+									 input.probes_max) - first;
+		cost->rest_cpu += (rows - reranked) * rerank_cost;
 	}
-	cost->rest_cpu = rest * row_cost +
+	cost->rest_cpu += rest * row_cost +
 		rows * (cpu_index_tuple_cost + cpu_operator_cost *
 				(ECP_COST_RETURN + 2.0 * log2(Max(rows, 2))));
-	cost->pages = (input.probes + input.levels) * input.pages;
+	cost->pages = (clusters + input.levels) * input.pages;
 }
 
 void
@@ -402,36 +465,62 @@ cost_is_toasted(const IndexOptInfo *index, Oid relid, double vec_bytes)
 }
 
 /*
- * Cost of the distance of a row from what another path than ours returns,
- * beyond the operator that core charges for: the vector is compared, and
- * before that fetched from the TOAST table, if it is there.  Core has counted
- * neither its pages nor the search in the TOAST table's index for each row.
+ * What another path than ours has to do for the distance of a row, beyond the
+ * operator that core charges for: the vector is compared, and before that
+ * fetched from the TOAST table, if it is there.  Core has counted neither its
+ * pages nor the search in the TOAST table's index for each row.
  */
-Cost
-ecp_cost_distance(const IndexOptInfo *info, Oid relid)
+void
+ecp_cost_distance(const IndexOptInfo *info, Oid relid, EcpDistanceCost *cost)
 {
 	Relation	index = index_open(info->indexoid, NoLock);
 	EcpIndexState state = {0};	/* an empty index has no geometry */
 	double		rows = Max(info->rel->tuples, 1);
 	double		vec_bytes;
 	double		pages;
-	double		seq_cost;
-	Cost		cost;
 
 	ecp_index_state_read(index, &state);
 	vec_bytes = ecp_vector_bytes(state.meta.ecpm_elem, state.meta.ecpm_dims);
 	index_close(index, NoLock);
 
-	cost = cpu_operator_cost * ECP_COST_CALL(vec_bytes);
+	cost->cpu = cpu_operator_cost * ECP_COST_CALL(vec_bytes);
+	cost->toast_pages = 0;
+	get_tablespace_page_costs(info->rel->reltablespace, &cost->random_page_cost,
+							  &cost->seq_page_cost);
 	pages = cost_is_toasted(info, relid, vec_bytes) ?
-		cost_toast_pages(relid) / rows : 0;
-	if (pages * BLCKSZ <= TOAST_POINTER_SIZE)
-		return cost;
+		cost_toast_pages(relid) : 0;
+	if (pages * BLCKSZ > rows * TOAST_POINTER_SIZE)
+	{
+		cost->cpu += cpu_operator_cost * ECP_COST_TOAST;
 
-	/* other columns may have most of it */
-	pages = Min(pages, 1 + Max(vec_bytes, TOAST_TUPLE_TARGET) / BLCKSZ);
-	get_tablespace_page_costs(info->rel->reltablespace, NULL, &seq_cost);
-	return cost + pages * seq_cost + cpu_operator_cost * ECP_COST_TOAST;
+		/* other columns may have most of it */
+		cost->vector_pages = Min(pages / rows, 1 +
+								 Max(vec_bytes, TOAST_TUPLE_TARGET) / BLCKSZ);
+		cost->toast_pages = ceil(rows * cost->vector_pages);
+	}
+}
+
+/*
+ * Cost of "count" such distances for each row of a path.  Few rows have their
+ * vectors here and there, as a bitmap scan has its pages.
+ */
+Cost
+ecp_cost_distances(PlannerInfo *root, const EcpDistanceCost *cost,
+				   const Path *path, double count)
+{
+	double		divisor = path->parallel_workers > 0 ? cost_divisor(path) : 1;
+	double		pages;
+	double		page_cost;
+
+	count *= path->rows;
+	if (cost->toast_pages == 0)
+		return count * cost->cpu;
+	pages = index_pages_fetched(count * divisor * Max(cost->vector_pages, 1),
+								cost->toast_pages, cost->toast_pages, root);
+	page_cost = cost->random_page_cost -
+		(cost->random_page_cost - cost->seq_page_cost) *
+		sqrt(Min(pages / cost->toast_pages, 1));
+	return count * cost->cpu + pages * page_cost / divisor;
 }
 
 /*

@@ -21,8 +21,11 @@
  *	 WHERE flag, NOT flag		before 16 core takes a Boolean column for a
  *								condition only with its own access methods
  *
- * The third hook is for SELECT id ... ORDER BY v <-> q LIMIT k: core makes the
- * scan compute v <-> q of each row that it returns, which nothing reads.
+ * Core's paths are charged for the distances that a sort above them computes:
+ * those of a table by the second hook, those of a join by the third.
+ *
+ * The fourth hook is for SELECT id ... ORDER BY v <-> q LIMIT k: core makes
+ * the scan compute v <-> q of each row that it returns, which nothing reads.
  *
  * A radius becomes the condition "v <operator> (q, r)" with the operator that
  * the vector's operator family has at strategy 2, whose right side is a row
@@ -45,6 +48,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
+#include "optimizer/geqo.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
@@ -59,6 +63,7 @@
 
 static get_relation_info_hook_type path_previous_relation_hook;
 static set_rel_pathlist_hook_type path_previous_hook;
+static join_search_hook_type path_previous_join_hook;
 static create_upper_paths_hook_type path_previous_upper_hook;
 
 /* What we know of a scan of one index. */
@@ -611,14 +616,13 @@ path_relation_hook(PlannerInfo *root, Oid relid, bool inhparent,
 }
 
 /*
- * What a row costs a path of core's besides what core charges: the distance is
- * computed for the order and for a radius, of each row that the latter lets
- * pass and of each that it does not.
+ * Distances that a path of core's computes for each row that it returns: for
+ * the order that row's, for a radius that and those of the rows outside.
  */
-static Cost
-path_row_cost(const PathMatch *match, Oid relid)
+static double
+path_distances(const PathMatch *match, bool joined)
 {
-	double		times = match->order ? 1 : 0;
+	double		distances = match->order && !joined ? 1 : 0;
 	ListCell   *lc;
 
 	foreach(lc, match->clauses)
@@ -626,59 +630,225 @@ path_row_cost(const PathMatch *match, Oid relid)
 		IndexClause *clause = lfirst_node(IndexClause, lc);
 
 		if (clause->indexcol == 0 && clause->lossy)
-			times += 1 / Max(clause_selectivity(match->root,
-												(Node *) clause->rinfo, 0,
-												JOIN_INNER, NULL), 1e-3);
+			distances += 1 / Max(clause_selectivity(match->root,
+													(Node *) clause->rinfo, 0,
+													JOIN_INNER, NULL), 1e-3);
 	}
-	return times * ecp_cost_distance(match->index, relid);
+	return distances;
 }
 
 /*
- * Add to the paths that core has made what it does not know of: that each row
- * they return costs "row_cost" more before it can be put in order.  None of
- * them becomes better than another by that, so their lists stay as they are.
+ * Add to the paths of a table what core does not know of: the distances that
+ * their rows need before they can be put in order.  All of them are charged
+ * the same for each row, and none becomes better than another by that, so
+ * their lists stay as they are.  A table that is joined is charged by
+ * path_join_hook() for the order.
  */
 static void
-path_charge_rows(List *paths, Cost row_cost)
+path_charge_table(PlannerInfo *root, RelOptInfo *rel, Oid relid, List *matches)
 {
+	bool		joined = bms_membership(root->all_baserels) == BMS_MULTIPLE;
+	const IndexOptInfo *index = NULL;
+	EcpDistanceCost cost;
+	double		most = 0;
 	ListCell   *lc;
 
-	foreach(lc, paths)
+	foreach(lc, matches)
+	{
+		const PathMatch *match = lfirst(lc);
+		double		distances = path_distances(match, joined);
+
+		if (distances > most)
+		{
+			most = distances;
+			index = match->index;
+		}
+	}
+	if (index == NULL)
+		return;
+	ecp_cost_distance(index, relid, &cost);
+	foreach(lc, rel->pathlist)
 	{
 		Path	   *path = lfirst(lc);
 
-		path->total_cost += row_cost * path->rows;
+		path->total_cost += ecp_cost_distances(root, &cost, path, most);
 	}
+	foreach(lc, rel->partial_pathlist)
+	{
+		Path	   *path = lfirst(lc);
+
+		path->total_cost += ecp_cost_distances(root, &cost, path, most);
+	}
+}
+
+/*
+ * Does another index do the same and check more conditions?  Then it finds the
+ * nearest rows more surely, which no cost can express.
+ */
+static bool
+path_is_superseded(const PathMatch *match, List *matches)
+{
+	List	   *filters = ecp_cost_filters(match->index, match->clauses);
+	ListCell   *lc;
+
+	foreach(lc, matches)
+	{
+		const PathMatch *other = lfirst(lc);
+		List	   *others = ecp_cost_filters(other->index, other->clauses);
+
+		if (list_length(others) < list_length(filters) &&
+			list_difference_ptr(others, filters) == NIL &&
+			equal(other->order, match->order))
+			return true;
+	}
+	return false;
+}
+
+/* Find what the indexes of a table can do for the query. */
+static List *
+path_match_indexes(PlannerInfo *root, RelOptInfo *rel)
+{
+	List	   *matches = NIL;
+	ListCell   *lc;
+
+	foreach(lc, rel->indexlist)
+	{
+		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
+		PathMatch	match;
+
+		if (path_index_is_ours(index) && !index->hypothetical &&
+			(index->indpred == NIL || index->predOK) &&
+			path_match(root, rel, index, &match))
+			matches = lappend(matches, memcpy(palloc(sizeof(PathMatch)), &match,
+											  sizeof(PathMatch)));
+	}
+	return matches;
 }
 
 static void
 path_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
-	List	   *matches = NIL;
-	Cost		row_cost = 0;
+	List	   *matches;
 	ListCell   *lc;
 
 	if (path_previous_hook)
 		path_previous_hook(root, rel, rti, rte);
 	if (rte->rtekind != RTE_RELATION || IS_DUMMY_REL(rel))
 		return;
-	foreach(lc, rel->indexlist)
-	{
-		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
-		PathMatch	match;
-
-		if (!path_index_is_ours(index) || index->hypothetical ||
-			(index->indpred != NIL && !index->predOK) ||
-			!path_match(root, rel, index, &match))
-			continue;
-		matches = lappend(matches, memcpy(palloc(sizeof(PathMatch)), &match,
-										  sizeof(PathMatch)));
-		row_cost = Max(row_cost, path_row_cost(&match, rte->relid));
-	}
-	path_charge_rows(rel->pathlist, row_cost);
-	path_charge_rows(rel->partial_pathlist, row_cost);
+	matches = path_match_indexes(root, rel);
+	path_charge_table(root, rel, rte->relid, matches);
 	foreach(lc, matches)
-		path_add_index(lfirst(lc));
+	{
+		if (!path_is_superseded(lfirst(lc), matches))
+			path_add_index(lfirst(lc));
+	}
+}
+
+/* Is the order of a path, which is the query's, that of one of our scans? */
+static bool
+path_order_is_ours(Path *path)
+{
+	while (!path_is_ours(path))
+	{
+		switch (nodeTag(path))
+		{
+			case T_NestPath:
+				path = ((JoinPath *) path)->outerjoinpath;
+				break;
+			case T_GatherMergePath:
+				path = ((GatherMergePath *) path)->subpath;
+				break;
+			case T_ProjectionPath:
+				path = ((ProjectionPath *) path)->subpath;
+				break;
+			case T_AppendPath:
+				path = linitial(((AppendPath *) path)->subpaths);
+				break;
+			case T_MergeAppendPath:
+				path = linitial(((MergeAppendPath *) path)->subpaths);
+				break;
+			default:
+				return false;
+		}
+	}
+	return true;
+}
+
+/* As path_charge_table(), but paths of a join, and not those in our order. */
+static void
+path_charge_join(PlannerInfo *root, List *paths, const EcpDistanceCost *cost)
+{
+	List	   *order = list_make1(linitial(root->query_pathkeys));
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		Path	   *path = lfirst(lc);
+
+		if (!pathkeys_contained_in(order, path->pathkeys) ||
+			!path_order_is_ours(path))
+			path->total_cost += ecp_cost_distances(root, cost, path, 1);
+	}
+}
+
+/* What the distance costs that a query with joins orders by; false if none. */
+static bool
+path_order_cost(PlannerInfo *root, EcpDistanceCost *cost)
+{
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+	{
+		RelOptInfo *rel = root->simple_rel_array[i];
+		RangeTblEntry *rte = root->simple_rte_array[i];
+		ListCell   *lc;
+
+		if (rel == NULL || rte->rtekind != RTE_RELATION)
+			continue;
+		foreach(lc, path_match_indexes(root, rel))
+		{
+			const PathMatch *match = lfirst(lc);
+
+			if (match->order)
+			{
+				ecp_cost_distance(match->index, rte->relid, cost);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static int
+path_compare(const ListCell *a, const ListCell *b)
+{
+	return compare_path_costs(lfirst(a), lfirst(b), TOTAL_COST);
+}
+
+/* A sort above joins computes the distances of the rows that they return. */
+static RelOptInfo *
+path_join_hook(PlannerInfo *root, int levels_needed, List *initial_rels)
+{
+	RelOptInfo *rel;
+	EcpDistanceCost cost;
+
+	if (path_previous_join_hook)
+		rel = path_previous_join_hook(root, levels_needed, initial_rels);
+	else if (enable_geqo && levels_needed >= geqo_threshold)
+		rel = geqo(root, levels_needed, initial_rels);
+	else
+		rel = standard_join_search(root, levels_needed, initial_rels);
+
+	if (root->query_pathkeys == NIL || IS_DUMMY_REL(rel) ||
+		!bms_is_subset(root->all_baserels, rel->relids))
+		return rel;
+	if (path_order_cost(root, &cost))
+	{
+		path_charge_join(root, rel->pathlist, &cost);
+		path_charge_join(root, rel->partial_pathlist, &cost);
+		list_sort(rel->pathlist, path_compare);
+		list_sort(rel->partial_pathlist, path_compare);
+		set_cheapest(rel);
+	}
+	return rel;
 }
 
 /*
@@ -789,6 +959,8 @@ ecp_path_init(void)
 	get_relation_info_hook = path_relation_hook;
 	path_previous_hook = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = path_hook;
+	path_previous_join_hook = join_search_hook;
+	join_search_hook = path_join_hook;
 	path_previous_upper_hook = create_upper_paths_hook;
 	create_upper_paths_hook = path_upper_hook;
 }

@@ -51,9 +51,6 @@
 #include "utils/memutils.h"
 #include "vector/vector_codes.h"
 
-/* Rows read for each one returned, before more clusters are read. */
-#define ECP_SEARCH_AHEAD		8
-
 /* A radius is widened by this much: the condition is checked again. */
 #define ECP_RADIUS_SLACK		1e-6
 
