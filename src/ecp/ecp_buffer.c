@@ -622,12 +622,28 @@ ecp_buffer_create(Relation index, const void *prepared)
 }
 
 /*
+ * Rows that are worth a flush while what it retires cannot be freed: half as
+ * many as the clusters have that are written anew for them.
+ */
+static uint32
+buffer_limit_held(const EcpIndexState *state, int nmembers)
+{
+	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_BUFFER_PAGES_MAX);
+	uint64		rows = (uint64) state->meta.ecpm_leaf_target *
+		Max(nmembers, 1) / 2;
+
+	return Min(rows, fits);
+}
+
+/*
  * ecp_buffer_flush_full
  *		Flush the buffer of the cluster nearest to "prepared" if it is (still)
  *		full.
  *
  * What is retired by that is freed here, too, when it has become much: an
- * index that is only inserted into is vacuumed rarely.
+ * index that is only inserted into is vacuumed rarely.  As long as an old
+ * snapshot does not let us, more rows wait for a flush, or each would make the
+ * file grow by its clusters for a few rows.
  */
 void
 ecp_buffer_flush_full(Relation index, Relation heap, const void *prepared)
@@ -653,6 +669,8 @@ ecp_buffer_flush_full(Relation index, Relation heap, const void *prepared)
 	ecp_node_image_free(node);
 	if (size.nlive < ecp_buffer_limit(index, &state, nmembers))
 		return;					/* somebody has flushed it before us */
-	ecp_purge_some(index, heap);
+	if (!ecp_purge_some(index, heap) &&
+		size.nlive < buffer_limit_held(&state, nmembers))
+		return;
 	(void) buffer_flush(index, &ref, run, nmembers > 0, false, &counts);
 }

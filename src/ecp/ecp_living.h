@@ -303,7 +303,7 @@ typedef struct EcpMaintainCounts
 extern void ecp_node_renew(Relation index, BlockNumber blk, uint64 run,
 						   int level);
 extern void ecp_node_fold(Relation index, EcpChildData *ref, uint32 room);
-extern void ecp_purge_some(Relation index, Relation heap);
+extern bool ecp_purge_some(Relation index, Relation heap);
 
 /* ecp_group.c */
 extern void ecp_group_train(Relation index, EcpMaintainCounts *counts);

@@ -628,16 +628,20 @@ ecp_purge(Relation index, Relation heap, bool all)
 
 /*
  * Free retired clusters if they are many, for an insert that is about to
- * retire more of them.  The maintenance lock is held.
+ * retire more of them.  The maintenance lock is held.  Returns false if they
+ * are still many, because a snapshot may need them.
  */
-void
+bool
 ecp_purge_some(Relation index, Relation heap)
 {
 	EcpIndexState state;
 
 	ecp_index_state_read(index, &state);
-	if (ecp_retired_too_much(index, &state))
-		(void) ecp_purge(index, heap, false);
+	if (!ecp_retired_too_much(index, &state))
+		return true;
+	(void) ecp_purge(index, heap, false);
+	ecp_index_state_read(index, &state);
+	return !ecp_retired_too_much(index, &state);
 }
 
 /*

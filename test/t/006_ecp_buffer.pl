@@ -9,7 +9,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $conf =
-  "wal_consistency_checking = 'generic'\nfsync = off\nautovacuum = off\n";
+	"wal_consistency_checking = 'generic'\nfsync = off\nautovacuum = off\n"
+  . "max_prepared_transactions = 1\n";
 my $node = ecp_cluster('main', conf => $conf);
 my ($has_points, undef, undef) =
   $node->psql('postgres', 'LOAD \'ecp\'; SHOW ecp.debug_stop_at');
@@ -139,6 +140,26 @@ is( $node->safe_psql(
 		FROM ecp_index_stats('ti'))),
 	't|10000',
 	'retired pages do not pile up');
+index_ok($node, 'ti');
+
+# As long as an old transaction forbids that, flushes wait for more rows, or
+# each would write its clusters anew for a few.
+$shapes{held} = '(v) WITH (buffer_rows = 1, cluster_size = 8)';
+make_table('held', 3000);
+my $pages = "SELECT pg_relation_size('ti') / 8192";
+my $before = $node->safe_psql('postgres', $pages);
+$node->safe_psql('postgres',
+	"BEGIN; SELECT pg_current_xact_id(); PREPARE TRANSACTION 'old'");
+$node->safe_psql(
+	'postgres',
+	join('',
+		map { "INSERT INTO t SELECT * FROM source WHERE id = $_;\n" }
+		  3000 .. 3599));
+my $after = $node->safe_psql('postgres', $pages);
+cmp_ok($after, '<', 3 * $before,
+	"an old transaction does not make the file grow with each flush ($before, then $after pages)"
+);
+$node->safe_psql('postgres', "ROLLBACK PREPARED 'old'");
 index_ok($node, 'ti');
 $node->stop;
 
