@@ -228,6 +228,9 @@ betree_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool start_drain)
 		/* a log that a split has shortened may not have come to its drain */
 		if (opaque->bteo_drain == 0)
 			betree_set_drain(bt, nodebuf);
+		/* nor would the caller, which would try again for ever */
+		if (opaque->bteo_drain == 0)
+			betree_report_page(bt, nodebuf);
 		return false;
 	}
 

@@ -124,6 +124,7 @@ my @damages = (
 	],
 	[ 'drain of a node', 'node', field('drain', 600) ],
 	[ 'newest number of a node', 'node', field('seq', 1) ],
+	[ 'no newest number of a node', 'node', field('seq', 0) ],
 	[ 'length of a log', 'node', field('nlog', 1) ],
 	[ 'free space', 'leaf', field('pd_upper', 7777) ],
 	[
