@@ -359,6 +359,7 @@ extern void ecp_cost_distance(const IndexOptInfo *index, Oid relid,
 							  EcpDistanceCost *cost);
 extern Cost ecp_cost_distances(PlannerInfo *root, const EcpDistanceCost *cost,
 							   const Path *path, double count);
+extern void ecp_cost_fetch(PlannerInfo *root, IndexPath *path);
 extern void ecp_cost_partial(PlannerInfo *root, IndexPath *path);
 
 /* ---- ecp_insert.c (INSERT) ---- */

@@ -150,18 +150,46 @@ cost_read_index(const IndexOptInfo *info, double share, bool radius,
 		input->probes_max = input->nclusters;
 }
 
+/* Share of a relation that is likely to be in the cache. */
+static double
+cost_cached(double pages)
+{
+	return Min(effective_cache_size / Max(pages, 1), 1);
+}
+
+/*
+ * Cost of each of "n" reads in any order, of the "most" that a relation of some
+ * pages takes as a whole.  Few reads are charged as random ones and most of the
+ * relation as sequential ones, as core charges a bitmap scan, but only as far as
+ * the relation fits in the cache: there is what the kernel has read ahead until
+ * it is needed.
+ */
+static double
+cost_read(Oid tablespace, double n, double most, double pages)
+{
+	double		random_cost;
+	double		seq_cost;
+
+	get_tablespace_page_costs(tablespace, &random_cost, &seq_cost);
+	if (n < 2 || seq_cost >= random_cost)
+		return random_cost;
+	return random_cost - (random_cost - seq_cost) *
+		sqrt(Min(n / most, 1)) * cost_cached(pages);
+}
+
 /* Cost of reading the pages of "nclusters" clusters in each of many scans. */
 static double
 cost_pages(PlannerInfo *root, const IndexOptInfo *info,
 		   const EcpCostInput *input, double nclusters, double loop_count)
 {
 	double		pages = nclusters * input->pages;
-	double		random_cost;
 	double		seq_cost;
 	double		cluster_cost;
 
-	get_tablespace_page_costs(info->reltablespace, &random_cost, &seq_cost);
-	cluster_cost = random_cost + (input->pages - 1) * seq_cost;
+	get_tablespace_page_costs(info->reltablespace, NULL, &seq_cost);
+	cluster_cost = cost_read(info->reltablespace, nclusters, input->nclusters,
+							 info->pages) +
+		(input->pages - 1) * seq_cost;
 	if (loop_count > 1 && nclusters > 0)
 	{
 		/* pages that come again are found in the cache */
@@ -332,7 +360,10 @@ cost_compute(PlannerInfo *root, IndexPath *path, double loop_count,
 	/* besides, putting candidates in order costs what it costs a sort */
 	rest = input.probes_max - clusters;
 	rows = input.probes_max * input.rows * share;
-	cost->rest_io = cost_pages(root, info, &input, rest, loop_count);
+	cost->rest_io = cost_pages(root, info, &input,
+							   input.probes_max + input.buffers + input.levels,
+							   loop_count);
+	cost->rest_io = Max(cost->rest_io - cost->first_io, 0);
 	cost->rest_cpu = 0;
 	if (input.vector_pages > 0)
 	{
@@ -403,15 +434,39 @@ ecp_cost_partial(PlannerInfo *root, IndexPath *path)
 {
 	EcpCost		cost;
 	double		saved = 1 - 1 / cost_divisor(&path->path);
-	double		cached = Min(effective_cache_size /
-							 Max(path->indexinfo->pages, 1.0), 1);
+	double		cached = cost_cached(path->indexinfo->pages);
 	Cost		startup;
 
+	if (isinf(path->path.total_cost))
+		return;					/* as in ecp_cost_fetch() */
 	cost_compute(root, path, 1, &cost);
 	startup = saved * (cost.first_cpu + (1 - cached) * cost.first_io);
 	path->path.startup_cost -= startup;
 	path->path.total_cost -= startup +
 		saved * (cost.rest_cpu + (1 - cached) * cost.rest_io);
+}
+
+/*
+ * Correct what core charges for fetching rows from the table: random_page_cost
+ * for each page, even if the scan returns rows of most of them.
+ */
+void
+ecp_cost_fetch(PlannerInfo *root, IndexPath *path)
+{
+	const RelOptInfo *rel = path->indexinfo->rel;
+	double		rows = path->indexselectivity * rel->tuples;
+	double		pages = index_pages_fetched(clamp_row_est(rows), rel->pages,
+											path->indexinfo->pages, root);
+	double		random_cost;
+
+	if (isinf(path->path.total_cost))
+		return;					/* infinity less infinity is not a number */
+	get_tablespace_page_costs(rel->reltablespace, &random_cost, NULL);
+	if (path->path.pathtype == T_IndexOnlyScan)
+		pages *= 1 - rel->allvisfrac;
+	path->path.total_cost -= pages *
+		(random_cost - cost_read(rel->reltablespace, pages, rel->pages,
+								 rel->pages));
 }
 
 /*

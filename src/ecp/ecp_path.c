@@ -559,6 +559,7 @@ path_add_index(const PathMatch *match)
 									  ForwardScanDirection, index_only,
 									  bms_copy(rel->lateral_relids), 1.0,
 									  false);
+	ecp_cost_fetch(root, (IndexPath *) path);
 	if (unwanted)
 	{
 		path->startup_cost += PATH_COST_UNWANTED;
@@ -576,6 +577,7 @@ path_add_index(const PathMatch *match)
 									1.0, true);
 		if (partial->path.parallel_workers > 0)
 		{
+			ecp_cost_fetch(root, partial);
 			ecp_cost_partial(root, partial);
 			add_partial_path(rel, (Path *) partial);
 		}
