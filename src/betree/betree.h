@@ -341,7 +341,7 @@ extern void betree_log_child_flush(BetreeDelta *delta, int bufno,
 extern void betree_insert_leaf(BetreeRel *bt, IndexTuple itup);
 
 /* betree_split.c */
-extern void betree_split_node(BetreeRel *bt, BetreeKey *key, int level);
+extern BlockNumber betree_split_node(BetreeRel *bt, BetreeKey *key, int level);
 
 /* betree_build.c */
 extern IndexBuildResult *betreebuild(Relation heap, Relation index,

@@ -56,6 +56,8 @@ typedef struct DrainState
 	int			nempty;
 	BlockNumber full_child;
 	bool		child_drains;	/* a flush started a drain of full_child */
+	BlockNumber waited_child;	/* the last one that was drained for want of */
+	uint32		waited_drain;	/* room in it, and the number of that drain */
 	BetreeLogCache cache;
 	BetreeBatch batch;
 	BetreeBatch next_batch;		/* of the next leaf, see flush_to_leaf */
@@ -192,6 +194,30 @@ batch_finish(BetreeRel *bt, BetreeBatch *batch)
 }
 
 /*
+ * Each flush raises the marker of its child, so that a drain ends; but only if
+ * the numbers of the log are in order, from the oldest to the newest given.
+ */
+static void
+check_log_order(Page node)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+
+	if (opaque->bteo_nlog > 0 &&
+		((opaque->bteo_seq - dir[0].bted_seq) & BETREE_MARKER_MASK) >
+		BETREE_SEQ_SPAN_MAX)
+		betree_report_damaged_item();
+	for (int i = 0; i < opaque->bteo_nlog; i++)
+	{
+		if (dir[i].bted_kind != BETREE_DIR_LOG ||
+			BetreeSeqNewer(dir[i].bted_seq, opaque->bteo_seq) ||
+			(i > 0 &&
+			 !BetreeSeqNewer(dir[i].bted_seq, dir[i - 1].bted_seq)))
+			betree_report_damaged_item();
+	}
+}
+
+/*
  * betree_gather
  *		Collect what a node's log holds for one of its children.
  *
@@ -219,14 +245,13 @@ betree_gather(BetreeRel *bt, Page node, int child, int max_space,
 	batch->complete = true;
 	batch->upto = marker;
 
+	check_log_order(node);
 	for (int i = 0; i < opaque->bteo_nlog; i++)
 	{
 		Buffer		buf;
 		Page		page;
 		OffsetNumber off;
 
-		if (dir[i].bted_kind != BETREE_DIR_LOG)
-			betree_report_damaged_item();
 		if (!BetreeSeqNewer(dir[i].bted_seq, marker))
 			continue;
 		buf = betree_logcache_lock(bt, cache, i, dir[i].bted_block);
@@ -387,6 +412,22 @@ append_batch(BetreeRel *bt, Buffer nodebuf, int child, Buffer tailbuf,
 }
 
 /*
+ * A child is to be drained, since its log is full.  We have done that before
+ * if it still is: then no drain of a sound node would be under way.
+ */
+static void
+wait_for_child(DrainState *state, Buffer childbuf)
+{
+	BlockNumber blkno = BufferGetBlockNumber(childbuf);
+	uint32		drain = BetreePageGetOpaque(BufferGetPage(childbuf))->bteo_drain;
+
+	if (blkno == state->waited_child && drain == state->waited_drain)
+		betree_report_page(state->bt, childbuf);
+	state->waited_child = blkno;
+	state->waited_drain = drain;
+}
+
+/*
  * Flush one child that is a node.  The node is exclusively locked; the child
  * is locked here, and what happens to it is left in "state".
  */
@@ -443,6 +484,7 @@ flush_to_node(DrainState *state, int child)
 			!betree_seal(bt, childbuf, NULL, false))
 		{
 			result = CHILD_FULL;
+			wait_for_child(state, childbuf);
 			break;
 		}
 	}
@@ -690,6 +732,25 @@ drain_group(DrainState *state)
 }
 
 /*
+ * Make room in the node at the cursor, which was full.  If the tree has
+ * another node there, ours must have been split since, and lead to that.
+ */
+static void
+split_at_cursor(DrainState *state)
+{
+	BlockNumber full = BufferGetBlockNumber(state->nodebuf);
+	BetreeKey	key;
+
+	betree_key_from_pivot(state->bt, state->cursor, &key);
+	if (betree_split_node(state->bt, &key, state->level) == full)
+		return;
+	lock_at_cursor(state, BUFFER_LOCK_SHARE);
+	if (BufferGetBlockNumber(state->nodebuf) == full)
+		betree_report_page(state->bt, state->nodebuf);
+	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
+}
+
+/*
  * betree_drain
  *		Go on with the drain of a node, if one is under way.
  *
@@ -716,6 +777,7 @@ betree_drain(BetreeRel *bt, BlockNumber blkno, int level, int budget)
 	betree_batch_init(&state.next_batch, 1);
 	betree_logcache_init(&state.cache);
 	betree_walk_begin(&state.walk, drain_context);
+	state.waited_child = InvalidBlockNumber;
 	state.nodebuf = ReadBuffer(bt->rel, blkno);
 
 	/* the target, for the first look ahead */
@@ -733,12 +795,7 @@ betree_drain(BetreeRel *bt, BlockNumber blkno, int level, int budget)
 		step = drain_group(&state);
 		release_ahead(&state);
 		if (step == DRAIN_SPLIT)
-		{
-			BetreeKey	key;
-
-			betree_key_from_pivot(bt, state.cursor, &key);
-			betree_split_node(bt, &key, level);
-		}
+			split_at_cursor(&state);
 		else if (step == DRAIN_CHILD)
 		{
 			state.budget = betree_drain(bt, state.full_child, level - 1,

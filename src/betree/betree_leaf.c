@@ -574,6 +574,6 @@ betree_insert_leaf(BetreeRel *bt, IndexTuple itup)
 		UnlockReleaseBuffer(leafbuf);
 		UnlockReleaseBuffer(nodebuf);
 		if (!done)
-			betree_split_node(bt, &key, 1);
+			(void) betree_split_node(bt, &key, 1);
 	}
 }

@@ -358,15 +358,17 @@ has_room(Page page)
  *		Make room in the node of "level" whose range holds "key".
  *
  * The caller holds no lock.  Splits the ancestors first if they are full.
- * Does nothing if somebody else has made room already.
+ * Does nothing if somebody else has made room already.  Returns the node, the
+ * left one if it was split.
  */
-void
+BlockNumber
 betree_split_node(BetreeRel *bt, BetreeKey *key, int level)
 {
 	for (;;)
 	{
 		Buffer		parentbuf;
 		Buffer		nodebuf;
+		BlockNumber blkno;
 		Page		parent;
 		int			child;
 
@@ -391,7 +393,7 @@ betree_split_node(BetreeRel *bt, BetreeKey *key, int level)
 				   sizeof(ItemIdData)))
 		{
 			UnlockReleaseBuffer(parentbuf);
-			betree_split_node(bt, key, level + 1);
+			(void) betree_split_node(bt, key, level + 1);
 			continue;
 		}
 
@@ -404,8 +406,9 @@ betree_split_node(BetreeRel *bt, BetreeKey *key, int level)
 				betree_report_page(bt, nodebuf);
 			split_locked(bt, parentbuf, child, nodebuf);
 		}
+		blkno = BufferGetBlockNumber(nodebuf);
 		UnlockReleaseBuffer(nodebuf);
 		UnlockReleaseBuffer(parentbuf);
-		return;
+		return blkno;
 	}
 }

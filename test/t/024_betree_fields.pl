@@ -124,6 +124,11 @@ my @damages = (
 	],
 	[ 'drain of a node', 'node', field('drain', 600) ],
 	[ 'newest number of a node', 'node', field('seq', 1) ],
+	[
+		'newest number and drain of a node',
+		'node',
+		sub { return $special => pack('VV', 1, 400) }
+	],
 	[ 'no newest number of a node', 'node', field('seq', 0) ],
 	[ 'length of a log', 'node', field('nlog', 1) ],
 	[ 'free space', 'leaf', field('pd_upper', 7777) ],
@@ -363,6 +368,40 @@ foreach my $sql (
 	is(outcome("SET statement_timeout = '5s'; $plan $sql"),
 		'corrupted', "pivots in a circle: $sql tells");
 }
+
+# Nodes whose first pivots lie far below what leads to them: where such a node
+# is full, the way down to that pivot leads to another.
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE wide (id int, k text COLLATE "C");
+	ALTER TABLE wide ALTER k SET STORAGE PLAIN;
+	INSERT INTO wide SELECT i, rpad(md5(i::text), 1200, 'x')
+		FROM generate_series(1, 400) i;
+	CREATE INDEX wide_k ON wide USING betree (k) WITH (buffer_pages = 8);
+	INSERT INTO wide SELECT i, rpad(md5(i::text), 1200, 'x')
+		FROM generate_series(401, 800) i;
+	CHECKPOINT));
+my $wide = relation_path($node, 'wide_k');
+my @nodes = split /\n/, $node->safe_psql(
+	'postgres', q(
+	SELECT b FROM generate_series(1,
+		pg_relation_size('wide_k') / 8192 - 1) b,
+		LATERAL betree_node_info('wide_k', b) i
+	WHERE kind = 'node' AND level = 1 AND log_pages > 1 ORDER BY b));
+cmp_ok(scalar @nodes, '>', 3, 'there are nodes to damage');
+$node->stop;
+foreach my $block (@nodes)
+{
+	my $page = read_block($wide, $block);
+	my $key = item($page, 2) + 8 + 4;
+
+	# no key in the leftmost one
+	damage_block($wide, $block, at => $key, with => '!')
+	  if substr($page, $key, 1) =~ /^[0-9a-f]/;
+}
+$node->start;
+is(outcome("SET statement_timeout = '5s'; SELECT betree_flush('wide_k')"),
+	'corrupted', 'pivots below their nodes: a flush tells');
 
 $node->stop;
 done_testing();
