@@ -14,9 +14,8 @@
 EXTENSION = ecp ecp_pgvector
 MODULE_big = ecp
 
-# One folder after the other in the direction of the data's way: base, then
-# what a vector is, then what storage costs, then the two access methods.
-SOURCES = $(wildcard $(foreach dir,src src/base src/vector src/device src/ecp src/betree,$(dir)/*.c))
+# Folders and their rooms: src/README says which may need which.
+SOURCES = $(wildcard src/*.c src/*/*.c src/*/*/*.c)
 OBJS = $(SOURCES:.c=.o)
 DATA = $(wildcard sql/*--*.sql)
 PG_CPPFLAGS = -I$(srcdir)/src
@@ -45,7 +44,7 @@ include $(PGXS)
 # after the include, which resets them
 PROVE_FLAGS += -I $(srcdir)/test/perl
 # PGXS tracks no header dependencies
-$(OBJS): $(wildcard src/*.h src/*/*.h)
+$(OBJS): $(wildcard src/*.h src/*/*.h src/*/*/*.h)
 else
 .PHONY: all install installcheck clean
 all install installcheck:

@@ -13,7 +13,7 @@
 #include "fmgr.h"
 
 #include "betree/betree.h"
-#include "ecp/ecp.h"
+#include "ecp/define/ecp.h"
 #include "vector/vector_distance.h"
 
 PG_MODULE_MAGIC;

@@ -14,7 +14,7 @@
 #include "betree/betree.h"
 
 #include "common/hashfn.h"
-#include "device/device_profile.h"
+#include "device/cost/device_profile.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 

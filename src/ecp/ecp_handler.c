@@ -10,8 +10,8 @@
 #include "postgres.h"
 
 #include "commands/vacuum.h"
-#include "ecp/ecp.h"
-#include "ecp/ecp_share.h"
+#include "ecp/define/ecp.h"
+#include "ecp/search/ecp_share.h"
 #include "fmgr.h"
 
 PGDLLEXPORT Datum ecphandler(PG_FUNCTION_ARGS);

@@ -74,7 +74,7 @@ if ($readme ne slurp('README.md'))
 	}
 }
 
-foreach my $file (glob('src/*/*.c'))
+foreach my $file (glob('src/*/*.c src/*/*/*.c'))
 {
 	my $text = slurp($file);
 

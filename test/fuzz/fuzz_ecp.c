@@ -3,8 +3,8 @@
  * fuzz_ecp.c
  *	  A program of libFuzzer for the readers of ecp pages.
  *
- * link: src/ecp/ecp_page.c src/ecp/ecp_walk.c src/ecp/ecp_attr.c
- * link: src/ecp/ecp_assign.c src/ecp/ecp_buffer.c
+ * link: src/ecp/page/ecp_page.c src/ecp/page/ecp_walk.c src/ecp/page/ecp_attr.c
+ * link: src/ecp/build/ecp_assign.c src/ecp/live/ecp_buffer.c
  * link: src/vector/vector_codes.c src/vector/vector_dispatch.c
  * link: src/vector/vector_kernels_scalar.c src/vector/vector_kernels_avx2.c
  * link: src/vector/vector_kernels_avx512.c src/vector/vector_panel.c
@@ -14,9 +14,9 @@
  */
 #include "fuzz.h"
 
-#include "ecp/ecp.h"
-#include "ecp/ecp_attr.h"
-#include "ecp/ecp_living.h"
+#include "ecp/define/ecp.h"
+#include "ecp/page/ecp_attr.h"
+#include "ecp/page/ecp_living.h"
 
 /* Clusters that are read as a whole, of one run of the program. */
 #define CLUSTERS_MAX	64

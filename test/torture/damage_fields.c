@@ -11,7 +11,7 @@
 
 #include "betree/betree_page.h"
 #include "damage.h"
-#include "ecp/ecp_page.h"
+#include "ecp/page/ecp_page.h"
 
 #include "commands/defrem.h"
 #include "fmgr.h"

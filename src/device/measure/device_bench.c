@@ -1,0 +1,787 @@
+/*-------------------------------------------------------------------------
+ *
+ * device_bench.c
+ *	  Four microbenchmarks of data-intensive work, by number of workers.
+ *
+ * Those of "Threading Opportunities in High-Performance Flash-Memory
+ * Storage", on files of vectors of 32 single-precision numbers:
+ *
+ *	block	n workers read or write one file, in order or at random, by size
+ *			of block, misaligned on purpose; the sum of what they move counts;
+ *	knn		each worker reads its own section once and keeps the k nearest
+ *			vectors to each of one or more inputs;
+ *	sort	the workers read sections, sort them in memory and write runs, with
+ *			one buffer of fixed size divided among them; then one process
+ *			merges the runs into the sorted file, streaming;
+ *	search	binary search on the sorted file, about log2(n) reads for each
+ *			input, or fewer with an index in memory of every n-th vector.
+ *
+ * The published statement is that flash gains from more workers and hard
+ * disks lose.  Each line of output has a check value, which must be the same
+ * for all numbers of workers: the jobs are real ones.
+ *
+ * Vector number i follows from i, so that inputs that are in the file are
+ * known without reading it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "common/pg_prng.h"
+#include "funcapi.h"
+#include "lib/binaryheap.h"
+#include "miscadmin.h"
+#include "storage/shmem.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/wait_event.h"
+
+#include "device/measure/device_io.h"
+#include "device/measure/device_progress.h"
+
+#define BENCH_DIMS			32
+#define BENCH_VECTOR_BYTES	(BENCH_DIMS * (int) sizeof(float4))
+#define BENCH_READ_BYTES	(1024 * 1024)
+#define BENCH_MISALIGN		4609
+#define BENCH_INPUTS_MAX	1024
+#define BENCH_K_MAX			100
+#define BENCH_POINTS_MAX	64	/* numbers of workers, or of inputs */
+
+/* lines of output for each number of workers */
+#define BENCH_BLOCK_VARIANTS	4
+#define BENCH_BLOCK_SIZES		5
+#define BENCH_SORT_LINES		3
+#define BENCH_SEARCH_LINES		2
+
+/* inputs that are not in the file have numbers from here */
+#define BENCH_ABSENT		(UINT64CONST(1) << 40)
+
+PG_FUNCTION_INFO_V1(ecp_bench);
+
+typedef struct BenchVector
+{
+	float4		x[BENCH_DIMS];
+} BenchVector;
+
+typedef struct BenchTask
+{
+	char		path[MAXPGPATH];
+	char		out_path[MAXPGPATH];
+	int64		nvectors;
+	int			ninputs;
+	int			k;
+	int64		buffer_bytes;	/* of all workers together */
+	int			index_every;	/* search: 0 for no index */
+} BenchTask;
+
+typedef struct BenchState
+{
+	Oid			tablespace;
+	EcpDeviceFile file;
+	int64		nvectors;
+	int		   *workers;
+	int			nworkers;
+	int		   *inputs;
+	int			ninputs;
+	int			k;
+	int64		buffer_bytes;
+	double		seconds;
+	ReturnSetInfo *rsinfo;
+} BenchState;
+
+static void
+bench_vector(uint64 number, BenchVector *vector)
+{
+	pg_prng_state prng;
+
+	pg_prng_seed(&prng, number);
+	for (int i = 0; i < BENCH_DIMS; i++)
+		vector->x[i] = (float4) pg_prng_double(&prng);
+}
+
+static int
+bench_compare(const void *a, const void *b)
+{
+	const BenchVector *va = a;
+	const BenchVector *vb = b;
+
+	for (int i = 0; i < BENCH_DIMS; i++)
+	{
+		if (va->x[i] != vb->x[i])
+			return va->x[i] < vb->x[i] ? -1 : 1;
+	}
+	return 0;
+}
+
+static void
+bench_report(BenchState *state, const char *test, const char *variant,
+			 int workers, int64 size, double seconds, const EcpJobResult *sum,
+			 double check)
+{
+	Datum		values[8];
+	bool		nulls[8] = {0};
+
+	values[0] = CStringGetTextDatum(test);
+	values[1] = CStringGetTextDatum(variant);
+	values[2] = Int32GetDatum(workers);
+	values[3] = Int64GetDatum(size);
+	values[4] = Float8GetDatum(seconds);
+	values[5] = Float8GetDatum(seconds > 0 ? sum->bytes / seconds * 1e-6 : 0);
+	values[6] = Float8GetDatum(sum->ops > 0 ? seconds / sum->ops * 1e6 : 0);
+	values[7] = Float8GetDatum(check);
+	tuplestore_putvalues(state->rsinfo->setResult, state->rsinfo->setDesc,
+						 values, nulls);
+	ecp_progress_step(0);
+}
+
+/* The section of this worker: *first and the number after it. */
+static int64
+bench_section(const EcpJobContext *context, int64 n, int64 *first)
+{
+	*first = n * context->worker / context->nworkers;
+	return n * (context->worker + 1) / context->nworkers - *first;
+}
+
+/*
+ * kNN
+ */
+
+/* Put a distance into an ascending list of k. */
+static void
+knn_push(float8 *best, int k, float8 distance)
+{
+	int			at = k - 1;
+
+	if (distance >= best[at])
+		return;
+	for (; at > 0 && best[at - 1] > distance; at--)
+		best[at] = best[at - 1];
+	best[at] = distance;
+}
+
+void
+ecp_job_knn(const EcpJobContext *context, const void *arg,
+			EcpJobResult *result)
+{
+	const BenchTask *task = arg;
+	int			fd = ecp_job_open(task->path, O_RDONLY);
+	BenchVector *inputs = palloc_array(BenchVector, task->ninputs);
+	char	   *buffer = palloc(BENCH_READ_BYTES);
+	float8	   *best;
+	int64		first;
+	int64		n = bench_section(context, task->nvectors, &first);
+
+	/* the shared output has a part for each worker */
+	best = (float8 *) context->shared +
+		(Size) context->worker * task->ninputs * task->k;
+	for (int i = 0; i < task->ninputs * task->k; i++)
+		best[i] = get_float8_infinity();
+	for (int i = 0; i < task->ninputs; i++)
+		bench_vector(BENCH_ABSENT + i, &inputs[i]);
+
+	for (int64 done = 0; done < n;)
+	{
+		int			count = (int) Min(n - done,
+									  BENCH_READ_BYTES / BENCH_VECTOR_BYTES);
+		const BenchVector *vectors = (const BenchVector *) buffer;
+		double		before = ecp_job_seconds(context);
+
+		CHECK_FOR_INTERRUPTS();
+		ecp_job_read(fd, buffer, (size_t) count * BENCH_VECTOR_BYTES,
+					 (first + done) * BENCH_VECTOR_BYTES, task->path);
+		result->busy_s += ecp_job_seconds(context) - before;
+		for (int v = 0; v < count; v++)
+		{
+			for (int i = 0; i < task->ninputs; i++)
+			{
+				float4		distance = 0;
+
+				for (int d = 0; d < BENCH_DIMS; d++)
+				{
+					float4		diff = vectors[v].x[d] - inputs[i].x[d];
+
+					distance += diff * diff;
+				}
+				knn_push(best + (Size) i * task->k, task->k, distance);
+			}
+		}
+		done += count;
+		result->bytes += (int64) count * BENCH_VECTOR_BYTES;
+	}
+	result->ops = n;
+	CloseTransientFile(fd);
+	pfree(inputs);
+	pfree(buffer);
+}
+
+static void
+bench_knn(BenchState *state)
+{
+	for (int w = 0; w < state->nworkers; w++)
+	{
+		for (int i = 0; i < state->ninputs; i++)
+		{
+			BenchTask	task = {.nvectors = state->nvectors};
+			EcpJobResult results[ECP_JOB_WORKERS_MAX];
+			EcpJobResult sum;
+			Size		per_worker;
+			float8	   *shared;
+			double		check = 0;
+			int			launched;
+
+			strlcpy(task.path, state->file.path, sizeof(task.path));
+			task.ninputs = state->inputs[i];
+			task.k = state->k;
+			per_worker = mul_size(task.ninputs, task.k);
+			shared = palloc0(mul_size(mul_size(per_worker, state->workers[w]),
+									  sizeof(float8)));
+			ecp_device_file_forget(&state->file, true);
+			launched = ecp_job_run(ECP_JOB_KNN, &task, sizeof(task),
+								   state->workers[w],
+								   per_worker * state->workers[w] * sizeof(float8),
+								   shared, results);
+			ecp_job_sum(results, launched, &sum);
+
+			/* merge the workers' lists into the first one's */
+			for (int input = 0; input < task.ninputs; input++)
+			{
+				float8	   *best = shared + (Size) input * task.k;
+
+				for (int o = 1; o < launched; o++)
+				{
+					for (int at = 0; at < task.k; at++)
+						knn_push(best, task.k, best[o * per_worker + at]);
+				}
+				for (int at = 0; at < task.k; at++)
+					check += best[at];
+			}
+			bench_report(state, "knn", "pass", launched, task.ninputs,
+						 sum.finish_s, &sum, check);
+			pfree(shared);
+		}
+	}
+}
+
+/*
+ * Sort
+ */
+
+/* The vectors of one run: the same for the sorter and the merger. */
+static int64
+sort_run_vectors(const BenchTask *task, int nworkers)
+{
+	return Max(1, task->buffer_bytes / nworkers / BENCH_VECTOR_BYTES);
+}
+
+/* First phase: runs lie in the intermediate file where they were read. */
+void
+ecp_job_sort(const EcpJobContext *context, const void *arg,
+			 EcpJobResult *result)
+{
+	const BenchTask *task = arg;
+	int			in = ecp_job_open(task->path, O_RDONLY);
+	int			out = ecp_job_open(task->out_path, O_RDWR);
+	int64		run = sort_run_vectors(task, context->nworkers);
+	BenchVector *buffer = palloc_extended(run * BENCH_VECTOR_BYTES,
+										  MCXT_ALLOC_HUGE);
+	int64		first;
+	int64		n = bench_section(context, task->nvectors, &first);
+
+	for (int64 done = 0; done < n; done += run)
+	{
+		int64		count = Min(run, n - done);
+		off_t		at = (first + done) * BENCH_VECTOR_BYTES;
+
+		CHECK_FOR_INTERRUPTS();
+		ecp_job_read(in, buffer, count * BENCH_VECTOR_BYTES, at, task->path);
+		qsort(buffer, count, BENCH_VECTOR_BYTES, bench_compare);
+		ecp_job_write(out, buffer, count * BENCH_VECTOR_BYTES, at,
+					  task->out_path);
+		result->ops += count;
+		result->bytes += 2 * count * BENCH_VECTOR_BYTES;
+	}
+	CloseTransientFile(in);
+	CloseTransientFile(out);
+	pfree(buffer);
+}
+
+/* One run while it is merged. */
+typedef struct SortRun
+{
+	int64		next;			/* vector to be read next */
+	int64		end;
+	int			count;			/* in the buffer */
+	int			at;
+	BenchVector *buffer;
+} SortRun;
+
+static bool
+sort_run_fill(SortRun *run, int capacity, int fd, const char *path)
+{
+	run->count = (int) Min((int64) capacity, run->end - run->next);
+	run->at = 0;
+	if (run->count == 0)
+		return false;
+	ecp_job_read(fd, run->buffer, (size_t) run->count * BENCH_VECTOR_BYTES,
+				 run->next * BENCH_VECTOR_BYTES, path);
+	run->next += run->count;
+	return true;
+}
+
+static int
+sort_run_compare(Datum a, Datum b, void *arg)
+{
+	const SortRun *ra = (const SortRun *) DatumGetPointer(a);
+	const SortRun *rb = (const SortRun *) DatumGetPointer(b);
+
+	/* the heap has its largest on top */
+	return -bench_compare(&ra->buffer[ra->at], &rb->buffer[rb->at]);
+}
+
+/*
+ * Second phase, in one process: merge into the output file.  Returns a check
+ * value that depends on the order of all vectors.
+ */
+static double
+bench_merge(const BenchTask *task, int nworkers, const char *runs_path,
+			EcpDeviceFile *output)
+{
+	int64		run_vectors = sort_run_vectors(task, nworkers);
+	int			nruns = 0;
+	SortRun    *runs;
+	binaryheap *heap;
+	int			capacity;
+	BenchVector *out;
+	int			out_count = 0;
+	int64		position = 0;
+	double		check = 0;
+	int			in_fd = ecp_job_open(runs_path, O_RDONLY);
+	int			out_fd = ecp_job_open(output->path, O_RDWR);
+
+	runs = palloc0_array(SortRun, task->nvectors / run_vectors + nworkers + 1);
+	for (int w = 0; w < nworkers; w++)
+	{
+		EcpJobContext context = {.worker = w,.nworkers = nworkers};
+		int64		first;
+		int64		n = bench_section(&context, task->nvectors, &first);
+
+		for (int64 done = 0; done < n; done += run_vectors)
+		{
+			runs[nruns].next = first + done;
+			runs[nruns++].end = first + Min(done + run_vectors, n);
+		}
+	}
+
+	capacity = (int) Min(Max(task->buffer_bytes / (nruns + 1) / BENCH_VECTOR_BYTES, 1),
+						 BENCH_READ_BYTES / BENCH_VECTOR_BYTES);
+	out = palloc(capacity * BENCH_VECTOR_BYTES);
+	heap = binaryheap_allocate(nruns, sort_run_compare, NULL);
+	for (int r = 0; r < nruns; r++)
+	{
+		runs[r].buffer = palloc(capacity * BENCH_VECTOR_BYTES);
+		if (sort_run_fill(&runs[r], capacity, in_fd, runs_path))
+			binaryheap_add_unordered(heap, PointerGetDatum(&runs[r]));
+	}
+	binaryheap_build(heap);
+	while (!binaryheap_empty(heap))
+	{
+		SortRun    *run = (SortRun *) DatumGetPointer(binaryheap_first(heap));
+
+		out[out_count] = run->buffer[run->at++];
+		check += out[out_count].x[0] * (double) ((position + out_count) % 1000);
+		out_count++;
+		if (run->at < run->count ||
+			sort_run_fill(run, capacity, in_fd, runs_path))
+			binaryheap_replace_first(heap, PointerGetDatum(run));
+		else
+			(void) binaryheap_remove_first(heap);
+		if (out_count == capacity || binaryheap_empty(heap))
+		{
+			CHECK_FOR_INTERRUPTS();
+			ecp_job_write(out_fd, out, (size_t) out_count * BENCH_VECTOR_BYTES,
+						  position * BENCH_VECTOR_BYTES, output->path);
+			position += out_count;
+			out_count = 0;
+		}
+	}
+	output->bytes = position * BENCH_VECTOR_BYTES;
+	CloseTransientFile(in_fd);
+	CloseTransientFile(out_fd);
+	binaryheap_free(heap);
+	return check;
+}
+
+/* Sorts the file once for each number of workers; the last result is kept. */
+static void
+bench_sort(BenchState *state, EcpDeviceFile *sorted, bool report)
+{
+	EcpDeviceFile runs;
+
+	ecp_device_file_create(state->tablespace, &runs);
+	ecp_device_file_fill(&runs, state->file.bytes, get_float8_infinity(), NULL, NULL);
+	for (int w = report ? 0 : state->nworkers - 1; w < state->nworkers; w++)
+	{
+		BenchTask	task = {.nvectors = state->nvectors};
+		EcpJobResult results[ECP_JOB_WORKERS_MAX];
+		EcpJobResult sum;
+		EcpJobResult merged = {0};
+		instr_time	start;
+		instr_time	end;
+		double		check;
+		int			launched;
+
+		strlcpy(task.path, state->file.path, sizeof(task.path));
+		strlcpy(task.out_path, runs.path, sizeof(task.out_path));
+		task.buffer_bytes = state->buffer_bytes;
+		ecp_device_file_forget(&state->file, true);
+		launched = ecp_job_run(ECP_JOB_SORT, &task, sizeof(task),
+							   state->workers[w], 0, NULL, results);
+		ecp_job_sum(results, launched, &sum);
+		ecp_device_file_forget(&runs, true);
+
+		INSTR_TIME_SET_CURRENT(start);
+		check = bench_merge(&task, launched, runs.path, sorted);
+		INSTR_TIME_SET_CURRENT(end);
+		INSTR_TIME_SUBTRACT(end, start);
+		ecp_device_file_forget(sorted, true);
+		if (!report)
+			continue;
+		merged.ops = state->nvectors;
+		merged.bytes = 2 * sorted->bytes;
+		bench_report(state, "sort", "runs", launched, state->nvectors,
+					 sum.finish_s, &sum, 0);
+		bench_report(state, "sort", "merge", launched, state->nvectors,
+					 INSTR_TIME_GET_DOUBLE(end), &merged, check);
+		sum.bytes += merged.bytes;
+		bench_report(state, "sort", "total", launched, state->nvectors,
+					 sum.finish_s + INSTR_TIME_GET_DOUBLE(end), &sum, check);
+	}
+	ecp_device_file_close(&runs);
+}
+
+/*
+ * Binary search
+ */
+
+/* The vectors that an index of every n-th leaves to be searched. */
+static void
+search_narrow(const BenchVector *index, int64 nindex, int every,
+			  const BenchVector *input, int64 *low, int64 *high)
+{
+	int64		a = 0;
+	int64		b = nindex;
+
+	while (a < b)
+	{
+		int64		middle = (a + b) / 2;
+
+		if (bench_compare(&index[middle], input) <= 0)
+			a = middle + 1;
+		else
+			b = middle;
+	}
+	*low = Max(a - 1, 0) * every;
+	*high = Min(*high, a * every);
+}
+
+void
+ecp_job_search(const EcpJobContext *context, const void *arg,
+			   EcpJobResult *result)
+{
+	const BenchTask *task = arg;
+	int			fd = ecp_job_open(task->path, O_RDONLY);
+	BenchVector *index = NULL;
+	int64		nindex = 0;
+	int64		first;
+	int64		n = bench_section(context, task->ninputs, &first);
+	double		begin;
+
+#if defined(USE_POSIX_FADVISE) && defined(POSIX_FADV_RANDOM)
+	(void) posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+#endif
+	if (task->index_every > 0)
+	{
+		nindex = (task->nvectors + task->index_every - 1) / task->index_every;
+		index = palloc_extended(nindex * BENCH_VECTOR_BYTES, MCXT_ALLOC_HUGE);
+		for (int64 i = 0; i < nindex; i++)
+			ecp_job_read(fd, &index[i], BENCH_VECTOR_BYTES,
+						 i * task->index_every * BENCH_VECTOR_BYTES,
+						 task->path);
+	}
+
+	begin = ecp_job_seconds(context);
+	for (int64 i = first; i < first + n; i++)
+	{
+		BenchVector input;
+		int64		low = 0;
+		int64		high = task->nvectors;
+		bool		found = false;
+
+		CHECK_FOR_INTERRUPTS();
+		/* every other input is in the file */
+		bench_vector(i % 2 == 0 ?
+					 (uint64) i * 7919 % (uint64) task->nvectors :
+					 BENCH_ABSENT + i, &input);
+		if (index)
+			search_narrow(index, nindex, task->index_every, &input,
+						  &low, &high);
+		while (low < high && !found)
+		{
+			int64		middle = (low + high) / 2;
+			BenchVector vector;
+			int			compare;
+
+			ecp_job_read(fd, &vector, BENCH_VECTOR_BYTES,
+						 middle * BENCH_VECTOR_BYTES, task->path);
+			result->bytes += BENCH_VECTOR_BYTES;
+			compare = bench_compare(&vector, &input);
+			if (compare == 0)
+				found = true;
+			else if (compare < 0)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		result->ops++;
+		result->value += found ? 1 : 0;
+	}
+	result->busy_s = ecp_job_seconds(context) - begin;
+	CloseTransientFile(fd);
+}
+
+static void
+bench_search(BenchState *state, const EcpDeviceFile *sorted)
+{
+	static const int every[BENCH_SEARCH_LINES] = {0, 1024};
+
+	for (int e = 0; e < lengthof(every); e++)
+	{
+		for (int w = 0; w < state->nworkers; w++)
+		{
+			BenchTask	task = {.nvectors = state->nvectors};
+			EcpJobResult results[ECP_JOB_WORKERS_MAX];
+			EcpJobResult sum;
+			double		longest = 0;
+			int			launched;
+
+			strlcpy(task.path, sorted->path, sizeof(task.path));
+			task.ninputs = 256;
+			task.index_every = every[e];
+			ecp_device_file_forget(sorted, true);
+			launched = ecp_job_run(ECP_JOB_SEARCH, &task, sizeof(task),
+								   state->workers[w], 0, NULL, results);
+			for (int i = 0; i < launched; i++)
+				longest = Max(longest, results[i].busy_s);
+			ecp_job_sum(results, launched, &sum);
+			bench_report(state, "search", every[e] ? "indexed" : "plain",
+						 launched, task.ninputs, longest, &sum, sum.value);
+		}
+	}
+}
+
+/*
+ * Block transfer
+ */
+static void
+bench_block(BenchState *state)
+{
+	static const int sizes[BENCH_BLOCK_SIZES] = {4096, 16384, 65536, 262144, 1048576};
+	static const char *const variants[BENCH_BLOCK_VARIANTS] = {
+		"sequential read", "random read", "sequential write", "random write"
+	};
+
+	for (int v = 0; v < lengthof(variants); v++)
+	{
+		for (int s = 0; s < lengthof(sizes); s++)
+		{
+			for (int w = 0; w < state->nworkers; w++)
+			{
+				EcpTransferTask task = {.block_bytes = sizes[s]};
+				EcpJobResult results[ECP_JOB_WORKERS_MAX];
+				EcpJobResult sum;
+				double		longest = 0;
+				int			launched;
+
+				strlcpy(task.path, state->file.path, sizeof(task.path));
+				task.write = task.sync_end = v >= 2;
+				task.random = v % 2 == 1;
+				task.misalign = BENCH_MISALIGN;
+				task.file_bytes = state->file.bytes;
+				task.max_seconds = state->seconds;
+				ecp_device_file_forget(&state->file, true);
+				launched = ecp_job_run(ECP_JOB_TRANSFER, &task, sizeof(task),
+									   state->workers[w], 0, NULL, results);
+				for (int i = 0; i < launched; i++)
+					longest = Max(longest, results[i].value);
+				ecp_job_sum(results, launched, &sum);
+				bench_report(state, "block", variants[v], launched, sizes[s],
+							 longest, &sum, 0);
+			}
+		}
+	}
+}
+
+/* Write the vectors. */
+static void
+bench_fill(BenchState *state)
+{
+	const int	per_chunk = BENCH_READ_BYTES / BENCH_VECTOR_BYTES;
+	BenchVector *chunk = palloc_array(BenchVector, per_chunk);
+
+	for (int64 i = 0; i < state->nvectors; i += per_chunk)
+	{
+		int			count = (int) Min(per_chunk, state->nvectors - i);
+		int			bytes = count * BENCH_VECTOR_BYTES;
+
+		CHECK_FOR_INTERRUPTS();
+		for (int v = 0; v < count; v++)
+			bench_vector(i + v, &chunk[v]);
+		errno = 0;
+		if (FileWrite(state->file.file, (char *) chunk, bytes,
+					  state->file.bytes, PG_WAIT_EXTENSION) != bytes)
+		{
+			if (errno == 0)
+				errno = ENOSPC;
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not write to file \"%s\": %m",
+							state->file.path)));
+		}
+		state->file.bytes += bytes;
+	}
+	pfree(chunk);
+}
+
+static int *
+bench_int_array(ArrayType *array, int *n, int largest, const char *what)
+{
+	Datum	   *elems;
+	bool	   *nulls;
+	int		   *values;
+
+	deconstruct_array(array, INT4OID, 4, true, TYPALIGN_INT,
+					  &elems, &nulls, n);
+	if (*n < 1 || *n > BENCH_POINTS_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("between 1 and %d %s must be given",
+						BENCH_POINTS_MAX, what)));
+	values = palloc_array(int, *n);
+	for (int i = 0; i < *n; i++)
+	{
+		values[i] = nulls[i] ? 0 : DatumGetInt32(elems[i]);
+		if (values[i] < 1 || values[i] > largest)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("%s must be from 1 to %d", what, largest)));
+	}
+	return values;
+}
+
+/* Lines that bench_report() will be called for. */
+static int
+bench_steps(const BenchState *state, const char *test)
+{
+	if (strcmp(test, "block") == 0)
+		return BENCH_BLOCK_VARIANTS * BENCH_BLOCK_SIZES * state->nworkers;
+	if (strcmp(test, "knn") == 0)
+		return state->nworkers * state->ninputs;
+	if (strcmp(test, "sort") == 0)
+		return BENCH_SORT_LINES * state->nworkers;
+	return BENCH_SEARCH_LINES * state->nworkers;
+}
+
+/*
+ * ecp_bench(tablespace, tests, workers, file_bytes, seconds, inputs, k,
+ *			 buffer_bytes)
+ */
+Datum
+ecp_bench(PG_FUNCTION_ARGS)
+{
+	BenchState	state = {0};
+	Datum	   *tests;
+	bool	   *nulls;
+	int			ntests;
+	EcpDeviceFile sorted;
+	bool		is_sorted = false;
+	int			steps = 0;
+
+	state.tablespace = ecp_device_tablespace(NameStr(*PG_GETARG_NAME(0)),
+											 "ecp_bench()");
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false,
+					  TYPALIGN_INT, &tests, &nulls, &ntests);
+	state.workers = bench_int_array(PG_GETARG_ARRAYTYPE_P(2), &state.nworkers,
+									ECP_JOB_WORKERS_MAX, "numbers of workers");
+	state.nvectors = PG_GETARG_INT64(3) / BENCH_VECTOR_BYTES;
+	state.seconds = PG_GETARG_FLOAT8(4);
+	state.inputs = bench_int_array(PG_GETARG_ARRAYTYPE_P(5), &state.ninputs,
+								   BENCH_INPUTS_MAX, "numbers of inputs");
+	state.k = PG_GETARG_INT32(6);
+	/* more than the file has would never be filled */
+	state.buffer_bytes = Min(PG_GETARG_INT64(7), PG_GETARG_INT64(3));
+	if (state.nvectors < 10000 || !(state.seconds > 0) || state.k < 1 ||
+		state.k > BENCH_K_MAX || state.buffer_bytes < 65536)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("benchmark needs a file of 1.28 MB, a buffer of 64 kB, time, and k from 1 to %d",
+						BENCH_K_MAX)));
+	InitMaterializedSRF(fcinfo, 0);
+	state.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	for (int i = 0; i < ntests; i++)
+		steps += bench_steps(&state, nulls[i] ? "null" :
+							 TextDatumGetCString(tests[i]));
+	ecp_progress_begin(ECP_PROGRESS_BENCH, state.tablespace, steps);
+	ecp_progress_phase(ECP_PROGRESS_FILL);
+	ecp_device_file_create(state.tablespace, &state.file);
+	ecp_device_file_create(state.tablespace, &sorted);
+	bench_fill(&state);
+	for (int i = 0; i < ntests; i++)
+	{
+		char	   *test = nulls[i] ? pstrdup("null") :
+			TextDatumGetCString(tests[i]);
+
+		if (strcmp(test, "knn") == 0)
+		{
+			ecp_progress_phase(ECP_PROGRESS_KNN);
+			bench_knn(&state);
+		}
+		else if (strcmp(test, "sort") == 0 || strcmp(test, "search") == 0)
+		{
+			ecp_progress_phase(test[1] == 'o' ? ECP_PROGRESS_SORT :
+							   ECP_PROGRESS_SEARCH);
+			if (test[1] == 'o' || !is_sorted)
+				bench_sort(&state, &sorted, test[1] == 'o');
+			is_sorted = true;
+			if (test[1] == 'e')
+				bench_search(&state, &sorted);
+		}
+		else if (strcmp(test, "block") == 0)
+		{
+			/* its writes would spoil the vectors */
+			EcpDeviceFile vectors = state.file;
+
+			ecp_progress_phase(ECP_PROGRESS_BLOCK);
+			ecp_device_file_create(state.tablespace, &state.file);
+			ecp_device_file_fill(&state.file, vectors.bytes,
+								 get_float8_infinity(), NULL, NULL);
+			bench_block(&state);
+			ecp_device_file_close(&state.file);
+			state.file = vectors;
+		}
+		else
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("unrecognized benchmark \"%s\"", test),
+					 errhint("Valid benchmarks are \"block\", \"knn\", \"sort\" and \"search\".")));
+	}
+	ecp_device_file_close(&sorted);
+	ecp_device_file_close(&state.file);
+	ecp_progress_end();
+	return (Datum) 0;
+}

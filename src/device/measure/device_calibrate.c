@@ -1,0 +1,746 @@
+/*-------------------------------------------------------------------------
+ *
+ * device_calibrate.c
+ *	  Measures a tablespace and stores its profile.
+ *
+ * ecp_calibrate() writes a temporary file of some hundred megabytes into the
+ * tablespace, in order, and then reads and writes blocks of it: at random and
+ * in order, cold and warm, by block size and by number of workers, misaligned,
+ * with fsync.  The delays of single cold random reads by size give the line
+ *
+ *		delay = latency + size / throughput
+ *
+ * by least squares.  The errors count relative to the delay: else the largest
+ * size alone would decide, and the latency, which matters for the small ones,
+ * would be noise.  A device whose true curve is not a line (a throttle gives
+ * the larger of two delays, not their sum) shows in r2, and in the plateau of
+ * the small sizes and the slope of the large ones, which are stored beside.
+ *
+ * The time is bounded: each measurement gets an equal part of what is left.
+ * A single operation cannot be stopped, an fsync least of all; so before each
+ * measurement it is estimated, from what was measured by then, how long one
+ * operation will take.  What would exceed its part is done without warming
+ * up, once; what would exceed it by far is left out, with a warning, and its
+ * figure is then the estimate.  So the end is late by one operation at most,
+ * by which the device took longer than ever before.
+ *
+ * The bytes written are bounded, too: a slow device gets a smaller file.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "commands/tablespace.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "device/cost/device_profile.h"
+#include "device/measure/device_io.h"
+#include "device/measure/device_progress.h"
+#include "device/place/device_place.h"
+
+#define CAL_SMALL_BYTES		8192
+#define CAL_LARGE_BYTES		(1024 * 1024)
+#define CAL_WARM_BYTES		(8 * 1024 * 1024)
+#define CAL_STEP_READ_BYTES 4096	/* what a file system reads at least */
+#define CAL_STEP_BYTES		(128 * 1024)	/* a cluster of the report */
+#define CAL_MISALIGN		4609	/* no multiple of anything */
+#define CAL_POINTS_MAX		32
+
+/* share of the time for writing the file */
+#define CAL_FILL_SHARE		0.25
+/* no measurement gains from more */
+#define CAL_POINT_SECONDS	1.5
+/* until a device that was idle has used up its credit */
+#define CAL_WARMUP_SECONDS	0.12
+/* an operation may take this whatever its share of the time is */
+#define CAL_SLACK_SECONDS	0.15
+#define CAL_OTHER_POINTS	7
+/* the points of the fit are measured so often; the best counts */
+#define CAL_FIT_PASSES		2
+/* small random writes stop here */
+#define CAL_WRITE_BYTES		(16 * 1024 * 1024)
+
+PG_FUNCTION_INFO_V1(ecp_calibrate);
+PG_FUNCTION_INFO_V1(ecp_delay_fit);
+
+/* State of one calibration. */
+typedef struct Calibration
+{
+	EcpDeviceFile file;
+	EcpDeviceProfile profile;
+	double		plateau_us;
+	double		slope_mb_s;
+	double		misaligned_ratio;
+	int64		written_bytes;
+	EcpJobResult first;			/* of the first process of the last job */
+	double		max_seconds;
+	int			points_left;
+	int			left_out;		/* measurements */
+	double		read_s;			/* what the last single read took, */
+	int			read_bytes;		/* of so many bytes */
+	double		sync_s;			/* of a small write with its fsync */
+	bool		verbose;
+	bool		warned;			/* about missing workers */
+	instr_time	start;
+	ReturnSetInfo *rsinfo;
+} Calibration;
+
+static double
+cal_elapsed(const Calibration *cal)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, cal->start);
+	return INSTR_TIME_GET_DOUBLE(now);
+}
+
+/*
+ * cal_fit
+ *		Least squares of relative errors: delay = latency + size / throughput.
+ *
+ * Delays are in microseconds, sizes in bytes; throughput in bytes per
+ * microsecond, which is MB/s.  A negative latency or throughput has no
+ * meaning: the line is then put through the origin.  With fewer than two
+ * sizes there is no line, and r2 is 0.
+ */
+static void
+cal_fit(int n, const double *sizes, const double *delays,
+		double *latency_us, double *mb_s, double *r2)
+{
+	double		sw = 0;
+	double		sx = 0;
+	double		sy = 0;
+	double		sxx = 0;
+	double		sxy = 0;
+	double		det;
+	double		slope = 0;
+	double		residual = 0;
+	double		total = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		double		w = 1.0 / (delays[i] * delays[i]);
+
+		sw += w;
+		sx += w * sizes[i];
+		sy += w * delays[i];
+		sxx += w * sizes[i] * sizes[i];
+		sxy += w * sizes[i] * delays[i];
+	}
+	det = sw * sxx - sx * sx;
+	*latency_us = 0;
+	if (n >= 2 && det > 0)
+	{
+		slope = (sw * sxy - sx * sy) / det;
+		*latency_us = (sy - slope * sx) / sw;
+	}
+	if (slope <= 0 || *latency_us < 0)
+	{
+		slope = sxy / sxx;
+		*latency_us = 0;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		double		w = 1.0 / (delays[i] * delays[i]);
+		double		error = delays[i] - *latency_us - slope * sizes[i];
+		double		spread = delays[i] - sy / sw;
+
+		residual += w * error * error;
+		total += w * spread * spread;
+	}
+	*mb_s = 1.0 / slope;
+	*r2 = total > 0 ? 1.0 - residual / total : 0;
+	if (!isfinite(*latency_us) || !isfinite(*mb_s) || !isfinite(*r2))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("sizes or delays are out of range")));
+}
+
+/*
+ * ecp_delay_fit(sizes, delays)
+ */
+Datum
+ecp_delay_fit(PG_FUNCTION_ARGS)
+{
+	ArrayType  *arrays[2] = {PG_GETARG_ARRAYTYPE_P(0), PG_GETARG_ARRAYTYPE_P(1)};
+	double	   *numbers[2];
+	int			n[2];
+	TupleDesc	desc;
+	Datum		values[4];
+	bool		nulls[4] = {0};
+	double		latency_us;
+	double		mb_s;
+	double		r2;
+
+	for (int a = 0; a < 2; a++)
+	{
+		Datum	   *elems;
+		bool	   *elem_nulls;
+
+		deconstruct_array(arrays[a], FLOAT8OID, 8, FLOAT8PASSBYVAL,
+						  TYPALIGN_DOUBLE, &elems, &elem_nulls, &n[a]);
+		numbers[a] = palloc_array(double, Max(n[a], 1));
+		for (int i = 0; i < n[a]; i++)
+		{
+			numbers[a][i] = elem_nulls[i] ? 0 : DatumGetFloat8(elems[i]);
+			if (!(numbers[a][i] > 0))
+				ereport(ERROR,
+						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						 errmsg("sizes and delays must be positive")));
+		}
+	}
+	if (n[0] != n[1] || n[0] < 2)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("as many sizes as delays must be given, and at least two")));
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+
+	cal_fit(n[0], numbers[0], numbers[1], &latency_us, &mb_s, &r2);
+	values[0] = Float8GetDatum(latency_us);
+	values[1] = Float8GetDatum(mb_s);
+	values[2] = Float8GetDatum(r2);
+	values[3] = Float8GetDatum(latency_us * mb_s);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
+													  values, nulls)));
+}
+
+static void
+cal_report(Calibration *cal, EcpProgressPhase phase,
+		   const EcpTransferTask *task, bool cold, int workers,
+		   const EcpJobResult *sum)
+{
+	const char *test = ecp_progress_phase_name(phase);
+	Datum		values[11];
+	bool		nulls[11] = {0};
+	double		mb_s = sum->value > 0 ? sum->bytes / sum->value * 1e-6 : 0;
+	double		delay_us = sum->ops > 0 ? sum->busy_s / sum->ops * 1e6 : 0;
+
+	values[0] = CStringGetTextDatum(test);
+	values[1] = CStringGetTextDatum(task->write ? "write" : "read");
+	values[2] = CStringGetTextDatum(task->random ? "random" : "sequential");
+	values[3] = BoolGetDatum(cold);
+	values[4] = BoolGetDatum(task->misalign != 0);
+	values[5] = Int32GetDatum(task->block_bytes);
+	values[6] = Int32GetDatum(workers);
+	values[7] = Int64GetDatum(sum->ops);
+	values[8] = Int64GetDatum(sum->bytes);
+	values[9] = Float8GetDatum(mb_s);
+	values[10] = Float8GetDatum(delay_us);
+	tuplestore_putvalues(cal->rsinfo->setResult, cal->rsinfo->setDesc,
+						 values, nulls);
+	ereport(cal->verbose ? INFO : DEBUG1,
+			(errmsg("%s, %d bytes, %d workers: %.1f MB/s, %.0f us (%.1f of %.1f s)",
+					test, task->block_bytes, workers, mb_s, delay_us,
+					cal_elapsed(cal), cal->max_seconds)));
+}
+
+/* The part of the next measurement in the time that is left. */
+static double
+cal_share(const Calibration *cal)
+{
+	double		left = cal->max_seconds - cal_elapsed(cal);
+
+	return Min(CAL_POINT_SECONDS, Max(left, 0) / Max(cal->points_left, 1));
+}
+
+/*
+ * Seconds that one operation of each worker should take at most.
+ *
+ * Reading is taken to be as fast as writing until a read was measured; from
+ * then on, a read of more bytes to take no more than in proportion; and when
+ * there is a line through the delays, that is taken.
+ */
+static double
+cal_estimate(const Calibration *cal, const EcpTransferTask *task, int workers)
+{
+	const EcpDeviceProfile *profile = &cal->profile;
+	double		bytes = task->warm ? task->file_bytes : task->block_bytes;
+	double		seconds = 0;
+
+	if (task->write || task->mixed)
+		seconds = cal->sync_s;
+	if (task->mixed)
+		seconds += CAL_LARGE_BYTES / (profile->seq_write_mb_s * 1e6);
+	if (task->write)
+		return seconds * workers;
+	if (profile->read_mb_s > 0)
+		seconds += Max(cal->read_s, profile->latency_us * 1e-6 +
+					   bytes / (profile->read_mb_s * 1e6));
+	else if (cal->read_bytes > 0)
+		seconds += cal->read_s * Max(1.0, bytes / cal->read_bytes);
+	else
+		seconds += bytes / (profile->seq_write_mb_s * 1e6);
+	return seconds * workers;
+}
+
+/*
+ * One pass of a measurement: all workers for task->max_seconds.  Returns the
+ * number of them that there were.
+ */
+static int
+cal_pass(Calibration *cal, EcpTransferTask *task, bool cold, int workers,
+		 EcpJobResult *result)
+{
+	EcpJobResult results[ECP_JOB_WORKERS_MAX];
+	double		longest = 0;
+	int			launched;
+
+	/* all that was written was synced */
+	if (cold)
+		ecp_device_file_forget(&cal->file, false);
+	launched = ecp_job_run(ECP_JOB_TRANSFER, task, sizeof(*task), workers,
+						   0, NULL, results);
+	for (int i = 0; i < launched; i++)
+		longest = Max(longest, results[i].value);
+	ecp_job_sum(results, launched, result);
+	result->value = longest;
+	cal->first = results[0];
+	if (task->write)
+		cal->written_bytes += result->bytes;
+	else if (task->mixed && launched > 1)
+		cal->written_bytes += results[1].bytes;
+	return launched;
+}
+
+/*
+ * Run one measurement in its share of the time that is left.  In *sum, value
+ * becomes the seconds in which all the bytes were moved.  Leaves *sum zero if
+ * there is no time for it.
+ *
+ * Of several passes the one with the shortest delays counts: what others do
+ * on the machine can only make them longer.
+ */
+static void
+cal_run(Calibration *cal, EcpProgressPhase test, EcpTransferTask *task,
+		bool cold, int workers, int passes, EcpJobResult *sum)
+{
+	double		estimate;
+	int			launched = 0;
+
+	memset(sum, 0, sizeof(*sum));
+	strlcpy(task->path, cal->file.path, sizeof(task->path));
+	if (task->file_bytes == 0)
+		task->file_bytes = cal->file.bytes;
+	estimate = cal_estimate(cal, task, workers);
+	ecp_progress_phase(test);
+	for (int pass = 0; pass < passes; pass++)
+	{
+		EcpJobResult one;
+		double		share = cal_share(cal);
+		bool		short_of_time = estimate > share;
+
+		/* of several passes, one is better than none */
+		if (estimate > Max(2 * share, CAL_SLACK_SECONDS) ||
+			(short_of_time && pass > 0))
+		{
+			cal->points_left -= passes - pass;
+			break;
+		}
+		/* one operation at least */
+		task->max_seconds = Max(share, 0.001);
+		task->warmup_s = 0;
+		if (cold && !short_of_time)
+		{
+			task->warmup_s = Min(CAL_WARMUP_SECONDS, share / 4);
+			task->max_seconds -= task->warmup_s;
+		}
+		launched = cal_pass(cal, task, cold, workers, &one);
+		if (sum->ops == 0 ||
+			(one.ops > 0 && one.busy_s / one.ops < sum->busy_s / sum->ops))
+			*sum = one;
+		cal->points_left--;
+		ecp_progress_step(cal->written_bytes);
+	}
+	if (sum->ops == 0)
+	{
+		cal->left_out++;
+		return;
+	}
+	if (launched < workers && !cal->warned)
+	{
+		cal->warned = true;
+		ereport(NOTICE,
+				(errmsg("only %d of %d workers could be started",
+						launched, workers),
+				 errhint("Consider increasing max_worker_processes and max_parallel_workers.")));
+	}
+	cal_report(cal, test, task, cold, launched, sum);
+}
+
+static double
+cal_rate(const EcpJobResult *sum)
+{
+	return sum->value > 0 ? sum->ops / sum->value : 0;
+}
+
+static double
+cal_mb_s(const EcpJobResult *sum)
+{
+	return sum->value > 0 ? sum->bytes / sum->value * 1e-6 : 0;
+}
+
+/*
+ * Single cold random reads by size, and the line through their delays.
+ *
+ * If there was no time for two sizes, the line goes through the one and the
+ * throughput of writing.
+ */
+static void
+cal_read_sizes(Calibration *cal, const int *sizes, int nsizes)
+{
+	double		x[CAL_POINTS_MAX];
+	double		y[CAL_POINTS_MAX];
+	EcpDeviceProfile *profile = &cal->profile;
+	int			n = 0;
+
+	for (int i = 0; i < nsizes; i++)
+	{
+		EcpTransferTask task = {.random = true,.block_bytes = sizes[i]};
+		EcpJobResult sum;
+
+		cal_run(cal, ECP_PROGRESS_READ_SIZES, &task, true, 1, CAL_FIT_PASSES,
+				&sum);
+		if (sum.ops == 0 || sum.busy_s <= 0)
+			continue;
+		x[n] = sizes[i];
+		y[n++] = sum.busy_s / sum.ops * 1e6;
+		cal->read_s = sum.busy_s / sum.ops;
+		cal->read_bytes = sizes[i];
+	}
+	if (n == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+				 errmsg("too few measurements for a profile"),
+				 errhint("Give more time or a larger file.")));
+	if (n == 1)
+	{
+		profile->read_mb_s = profile->seq_write_mb_s;
+		profile->latency_us = Max(0, y[0] - x[0] / profile->read_mb_s);
+	}
+	else
+		cal_fit(n, x, y, &profile->latency_us, &profile->read_mb_s,
+				&profile->r2);
+	profile->half_bandwidth_bytes =
+		(int64) (profile->latency_us * profile->read_mb_s);
+	cal->plateau_us = y[0];
+	cal->slope_mb_s = n >= 2 && y[n - 1] > y[n - 2] ?
+		(x[n - 1] - x[n - 2]) / (y[n - 1] - y[n - 2]) : profile->read_mb_s;
+	/* what follows reads small blocks, mostly */
+	cal->read_s = y[0] * 1e-6;
+	cal->read_bytes = (int) x[0];
+}
+
+/* Small and large reads by number of workers. */
+static void
+cal_read_workers(Calibration *cal, const int *workers, int nworkers)
+{
+	EcpDeviceProfile *profile = &cal->profile;
+	double		rates[CAL_POINTS_MAX];
+	double		best = 0;
+
+	profile->rand_read_iops = 1.0 / cal->read_s;
+	profile->seq_read_mb_s = profile->read_mb_s;
+	profile->best_workers = workers[0];
+	for (int i = 0; i < nworkers; i++)
+	{
+		EcpTransferTask small = {.random = true,.block_bytes = CAL_SMALL_BYTES};
+		EcpTransferTask large = {.block_bytes = CAL_LARGE_BYTES};
+		EcpJobResult sum;
+
+		cal_run(cal, ECP_PROGRESS_RANDOM_WORKERS, &small, true, workers[i],
+				1, &sum);
+		rates[i] = cal_rate(&sum);
+		best = Max(best, rates[i]);
+		if (i == 0 && rates[i] > 0)
+			profile->rand_read_iops = rates[i];
+		cal_run(cal, ECP_PROGRESS_SEQUENTIAL_WORKERS, &large, true, workers[i],
+				1, &sum);
+		if (sum.ops > 0 &&
+			(i == 0 || cal_mb_s(&sum) > profile->seq_read_mb_s))
+			profile->seq_read_mb_s = cal_mb_s(&sum);
+	}
+	profile->rand_read_iops_max = Max(best, profile->rand_read_iops);
+	for (int i = nworkers - 1; i >= 0; i--)
+	{
+		if (rates[i] > 0 && rates[i] >= 0.9 * best)
+			profile->best_workers = workers[i];
+	}
+}
+
+/*
+ * How much longer a random read takes beside a process that writes: two
+ * processes, of which the first one's delays count.
+ */
+static void
+cal_mixed(Calibration *cal, EcpTransferTask *task)
+{
+	EcpDeviceProfile *profile = &cal->profile;
+	EcpJobResult reader;
+	EcpJobResult sum;
+
+	cal_run(cal, ECP_PROGRESS_MIXED, task, true, 2, 1, &sum);
+	reader = cal->first;
+	profile->mixed_ratio = 1.0;
+	if (sum.ops > 0 && reader.ops > 0 && reader.busy_s > 0)
+		profile->mixed_ratio =
+			Max(1.0, reader.busy_s / reader.ops * profile->rand_read_iops);
+}
+
+/* Writes that do not count: see CAL_WARMUP_SECONDS. */
+static void
+cal_spend_credit(Calibration *cal, const EcpTransferTask *task)
+{
+	EcpTransferTask first = *task;
+	EcpJobResult result;
+
+	strlcpy(first.path, cal->file.path, sizeof(first.path));
+	first.file_bytes = cal->file.bytes;
+	first.max_ops = (task->max_ops + 1) / 2;
+	first.max_seconds = cal_share(cal);
+	(void) ecp_job_run(ECP_JOB_TRANSFER, &first, sizeof(first), 1, 0, NULL,
+					   &result);
+	cal->written_bytes += result.bytes;
+}
+
+static void
+cal_others(Calibration *cal)
+{
+	EcpDeviceProfile *profile = &cal->profile;
+	EcpTransferTask misaligned = {.random = true,.block_bytes = CAL_SMALL_BYTES,.misalign = CAL_MISALIGN};
+	EcpTransferTask warm = {.random = true,.block_bytes = 128 * 1024,.warm = true};
+	EcpTransferTask synced = {.write = true,.random = true,.sync_each = true,.block_bytes = CAL_SMALL_BYTES};
+	EcpTransferTask appended = {.write = true,.sync_each = true,.block_bytes = CAL_SMALL_BYTES};
+	EcpTransferTask lazy = {.write = true,.random = true,.sync_end = true,.block_bytes = CAL_SMALL_BYTES};
+	EcpTransferTask steps = {.block_bytes = CAL_STEP_READ_BYTES,.step_bytes = CAL_STEP_BYTES};
+	EcpTransferTask mixed = {.random = true,.mixed = true,.block_bytes = CAL_SMALL_BYTES};
+	EcpJobResult sum;
+
+	cal_run(cal, ECP_PROGRESS_MISALIGNED, &misaligned, true, 1, 1, &sum);
+	cal->misaligned_ratio = cal_rate(&sum) > 0 ?
+		profile->rand_read_iops / cal_rate(&sum) : 1;
+
+	cal_run(cal, ECP_PROGRESS_STEPS, &steps, true, 1, 1, &sum);
+	profile->step_read_us = sum.ops > 0 ? sum.busy_s / sum.ops * 1e6 :
+		cal->plateau_us;
+	cal_mixed(cal, &mixed);
+
+	/* as much of the file as can be read in the time */
+	warm.file_bytes = Min(CAL_WARM_BYTES, cal->file.bytes);
+	while (warm.file_bytes > warm.block_bytes &&
+		   cal_estimate(cal, &warm, 1) > cal_share(cal) / 2)
+		warm.file_bytes /= 2;
+	warm.block_bytes = (int) Min(warm.block_bytes, warm.file_bytes);
+	cal_run(cal, ECP_PROGRESS_CACHED, &warm, false, 1, 1, &sum);
+	profile->cached_mb_s = sum.ops > 0 ? cal_mb_s(&sum) :
+		profile->seq_read_mb_s;
+
+	synced.max_ops = appended.max_ops = CAL_WRITE_BYTES / CAL_SMALL_BYTES / 4;
+	cal_run(cal, ECP_PROGRESS_SYNCED, &synced, false, 1, 1, &sum);
+	profile->rand_write_us = sum.ops > 0 ? sum.busy_s / sum.ops * 1e6 :
+		cal->sync_s * 1e6;
+	cal->sync_s = profile->rand_write_us * 1e-6;
+	cal_run(cal, ECP_PROGRESS_APPENDED, &appended, false, 1, 1, &sum);
+	profile->fsync_us = sum.ops > 0 ? sum.busy_s / sum.ops * 1e6 :
+		profile->rand_write_us;
+
+	/* as many as the time allows if each had to wait as the synced ones */
+	lazy.max_ops = (int64) Min(CAL_WRITE_BYTES / CAL_SMALL_BYTES,
+							   cal_share(cal) / Max(cal->sync_s, 1e-6));
+	profile->rand_write_iops = 1.0 / cal->sync_s;
+	if (lazy.max_ops > 0)
+		cal_spend_credit(cal, &lazy);
+	lazy.max_ops = Max(lazy.max_ops, 1);
+	cal_run(cal, ECP_PROGRESS_LAZY, &lazy, false, 1, 1, &sum);
+	if (sum.ops > 0)
+		profile->rand_write_iops = cal_rate(&sum);
+}
+
+/*
+ * Keep what was found, in place of what an earlier calibration found.
+ *
+ * Done as the owner of the table: who may measure need not be one who may
+ * write any figures there.
+ */
+static void
+cal_store(const Calibration *cal, Oid nspoid, const char *tablespace)
+{
+	const EcpDeviceProfile *p = &cal->profile;
+	Relation	rel;
+	Oid			userid;
+	int			context;
+	Oid			types[22] = {NAMEOID};
+	Datum		values[22];
+	int			n = 0;
+
+	values[n++] = DirectFunctionCall1(namein, CStringGetDatum(tablespace));
+	values[n++] = Float8GetDatum(p->latency_us);
+	values[n++] = Float8GetDatum(p->read_mb_s);
+	values[n++] = Float8GetDatum(p->r2);
+	values[n++] = Float8GetDatum((double) p->half_bandwidth_bytes);
+	values[n++] = Float8GetDatum(p->seq_read_mb_s);
+	values[n++] = Float8GetDatum(p->seq_write_mb_s);
+	values[n++] = Float8GetDatum(p->rand_read_iops);
+	values[n++] = Float8GetDatum(p->rand_read_iops_max);
+	values[n++] = Float8GetDatum(p->rand_write_iops);
+	values[n++] = Float8GetDatum(p->rand_write_us);
+	values[n++] = Float8GetDatum(p->fsync_us);
+	values[n++] = Float8GetDatum(p->cached_mb_s);
+	values[n++] = Float8GetDatum((double) p->best_workers);
+	values[n++] = Float8GetDatum(p->step_read_us);
+	values[n++] = Float8GetDatum(p->mixed_ratio);
+	values[n++] = Float8GetDatum(cal->plateau_us);
+	values[n++] = Float8GetDatum(cal->slope_mb_s);
+	values[n++] = Float8GetDatum(cal->misaligned_ratio);
+	values[n++] = Float8GetDatum((double) cal->file.bytes);
+	values[n++] = Float8GetDatum((double) cal->written_bytes);
+	values[n++] = Float8GetDatum(cal_elapsed(cal));
+	Assert(n == lengthof(values));
+	for (int i = 1; i < n; i++)
+		types[i] = FLOAT8OID;
+
+	rel = table_open(get_relname_relid("ecp_device", nspoid),
+					 RowExclusiveLock);
+	GetUserIdAndSecContext(&userid, &context);
+	SetUserIdAndSecContext(rel->rd_rel->relowner,
+						   context | SECURITY_LOCAL_USERID_CHANGE);
+	SPI_connect();
+	if (SPI_execute_with_args(ecp_place_sql(nspoid,
+											"DELETE FROM %N.ecp_device"
+											" WHERE tablespace OPERATOR(pg_catalog.=) $1"),
+							  1, types, values, NULL, false, 0) != SPI_OK_DELETE ||
+		SPI_execute_with_args(ecp_place_sql(nspoid,
+											"INSERT INTO %N.ecp_device VALUES"
+											" ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
+											" $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)"),
+							  n, types, values, NULL, false, 0) != SPI_OK_INSERT)
+		elog(ERROR, "could not store the profile");
+	SPI_finish();
+	SetUserIdAndSecContext(userid, context);
+	table_close(rel, NoLock);
+}
+
+static int *
+cal_int_array(ArrayType *array, int *n, int smallest, int largest,
+			  const char *what)
+{
+	Datum	   *elems;
+	bool	   *nulls;
+	int		   *values;
+
+	deconstruct_array(array, INT4OID, 4, true, TYPALIGN_INT,
+					  &elems, &nulls, n);
+	if (*n < 1 || *n > CAL_POINTS_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("between 1 and %d %s must be given",
+						CAL_POINTS_MAX, what)));
+	values = palloc_array(int, *n);
+	for (int i = 0; i < *n; i++)
+	{
+		values[i] = nulls[i] ? 0 : DatumGetInt32(elems[i]);
+		if (values[i] < smallest || values[i] > largest ||
+			(i > 0 && values[i] <= values[i - 1]))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("%s must rise and be from %d to %d",
+							what, smallest, largest)));
+	}
+	return values;
+}
+
+/*
+ * ecp_calibrate(tablespace, file_bytes, seconds, max_written, block_bytes,
+ *				 workers, verbose)
+ *		Measure, store the profile, return the measurements.
+ */
+Datum
+ecp_calibrate(PG_FUNCTION_ARGS)
+{
+	char	   *name = NameStr(*PG_GETARG_NAME(0));
+	int64		file_bytes = PG_GETARG_INT64(1);
+	int64		max_written = Max(PG_GETARG_INT64(3), 0);
+	Calibration cal = {0};
+	EcpTransferTask fill = {.write = true,.sync_end = true,.block_bytes = CAL_LARGE_BYTES};
+	EcpJobResult sum = {0};
+	double		bytes_per_s;
+	Oid			tablespace;
+	int		   *sizes;
+	int		   *workers;
+	int			nsizes;
+	int			nworkers;
+
+	cal.max_seconds = PG_GETARG_FLOAT8(2);
+	cal.verbose = PG_GETARG_BOOL(6);
+	tablespace = ecp_device_tablespace(name, "ecp_calibrate()");
+	sizes = cal_int_array(PG_GETARG_ARRAYTYPE_P(4), &nsizes, 512,
+						  64 * 1024 * 1024, "block sizes");
+	workers = cal_int_array(PG_GETARG_ARRAYTYPE_P(5), &nworkers, 1,
+							ECP_JOB_WORKERS_MAX, "numbers of workers");
+	/* the writer beside reads writes half of the file once more */
+	file_bytes = Min(file_bytes,
+					 Max(0, max_written - 4 * CAL_WRITE_BYTES) / 3 * 2);
+	if (!(cal.max_seconds > 0) || nsizes < 2 ||
+		file_bytes < 2 * (int64) sizes[nsizes - 1] ||
+		file_bytes < 16 * (int64) CAL_LARGE_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("calibration needs time, two block sizes, and a file of 16 MB and of twice the largest block"),
+				 errdetail("The file may have %lld bytes within the limit on bytes written.",
+						   (long long) file_bytes)));
+	InitMaterializedSRF(fcinfo, 0);
+	cal.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	INSTR_TIME_SET_CURRENT(cal.start);
+	cal.points_left = CAL_FIT_PASSES * nsizes + 2 * nworkers + CAL_OTHER_POINTS;
+	ecp_progress_begin(ECP_PROGRESS_CALIBRATE, tablespace,
+					   cal.points_left + 1);
+	ecp_progress_phase(ECP_PROGRESS_FILL);
+	ecp_device_file_create(tablespace, &cal.file);
+	ecp_device_file_fill(&cal.file, file_bytes,
+						 cal.max_seconds * CAL_FILL_SHARE, &bytes_per_s,
+						 &cal.sync_s);
+	cal.written_bytes = sum.bytes = cal.file.bytes;
+	cal.profile.seq_write_mb_s = bytes_per_s * 1e-6;
+	fill.block_bytes = (int) Min(CAL_LARGE_BYTES, sum.bytes);
+	sum.ops = sum.bytes / fill.block_bytes;
+	sum.bytes = sum.ops * fill.block_bytes;
+	sum.busy_s = sum.value = sum.bytes / bytes_per_s;
+	cal_report(&cal, ECP_PROGRESS_FILL, &fill, false, 1, &sum);
+	ecp_progress_step(cal.written_bytes);
+
+	/* a device so slow that the file is small has no large blocks to read */
+	while (nsizes > 1 && 2 * (int64) sizes[nsizes - 1] > cal.file.bytes)
+	{
+		nsizes--;
+		cal.left_out++;
+	}
+	cal.points_left = CAL_FIT_PASSES * nsizes + 2 * nworkers + CAL_OTHER_POINTS;
+	cal_read_sizes(&cal, sizes, nsizes);
+	cal_read_workers(&cal, workers, nworkers);
+	cal_others(&cal);
+	ecp_device_file_close(&cal.file);
+	ecp_progress_end();
+	if (cal.left_out > 0)
+		ereport(WARNING,
+				(errmsg("tablespace \"%s\" is too slow for a whole calibration in %g s",
+						name, cal.max_seconds),
+				 errdetail_plural("%d measurement was left out; what depends on it is an estimate.",
+								  "%d measurements were left out; what depends on them are estimates.",
+								  cal.left_out, cal.left_out),
+				 errhint("Give more time.")));
+
+	cal_store(&cal, get_func_namespace(fcinfo->flinfo->fn_oid), name);
+	return (Datum) 0;
+}

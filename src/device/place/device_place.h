@@ -1,0 +1,40 @@
+/*-------------------------------------------------------------------------
+ *
+ * device_place.h
+ *	  A placement problem read from the catalogs: what device_place_plan.c
+ *	  shows and device_place_apply.c carries out.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_DEVICE_PLACE_H
+#define ECP_DEVICE_PLACE_H
+
+#include "postgres.h"
+
+#include "fmgr.h"
+
+#include "device/place/device_placement.h"
+
+typedef struct EcpPlaceProblem
+{
+	EcpPlacement placement;
+	Oid			parent;
+	Oid		   *relid;			/* per group: the leaf partition */
+	char	  **from;			/* per group: the tablespace it is in */
+	char	  **bound;			/* per group: its partition bound, or NULL */
+	bool	   *split;			/* per group: an index is elsewhere */
+	bool	   *is_server;		/* per target: a foreign server, plan only */
+} EcpPlaceProblem;
+
+extern char *ecp_place_relname(Oid relid);
+
+/*
+ * Text with %N replaced by the quoted name of the schema that holds the
+ * extension, which may be moved.
+ */
+extern char *ecp_place_sql(Oid nspoid, const char *sql);
+extern EcpPlaceProblem *ecp_place_load(Oid nspoid, Oid parent,
+									   const char *place,
+									   const char *weight);
+
+#endif							/* ECP_DEVICE_PLACE_H */

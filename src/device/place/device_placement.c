@@ -1,0 +1,879 @@
+/*-------------------------------------------------------------------------
+ *
+ * device_placement.c
+ *	  Placement of groups on targets: LPT and what it is compared with.
+ *
+ * The task is scheduling on machines of different speed: put groups of
+ * different size on targets of different speed so that the slowest target
+ * ends as early as possible (its time is the "makespan").  It is NP-hard;
+ * we take the rule "longest processing time first":
+ *
+ *		sort the groups by weight, heaviest first;
+ *		put each on the target S that minimises  load(S) + weight / speed(S),
+ *		where load(S) is a time.
+ *
+ * Offline, all groups are placed anew in that order.  Online, groups that
+ * are on a target stay there and the others are placed in the order in which
+ * they come.  Ties go to the target with the lower number and, between
+ * groups, to the group with the lower number, so that a plan is the same
+ * each time it is made.
+ *
+ * Capacities are hard: a target on which the group does not fit is not
+ * considered.  With capacities the question whether any placement exists is
+ * bin packing, so LPT can paint itself into a corner; we then try again with
+ * best-fit decreasing by bytes, and only if that fails as well raise an
+ * error.
+ *
+ * LPT does not care which of two equal targets is which.  After it, targets
+ * of equal speed and capacity are renamed among each other so that as many
+ * bytes as possible are already where they should be (device_rename.c).  So a
+ * plan that has been carried out is not moved again.
+ *
+ * Rebalancing starts from what is.  Each target above a limit gives away as
+ * few bytes as bring it below, and those groups are placed by LPT.  For few
+ * groups the result is then improved by a search that, unless it is cut
+ * short, finds the fewest bytes.
+ *
+ * Nothing here reads a table: device_place_plan.c fills the arrays and
+ * device_place_apply.c carries plans out.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "common/hashfn.h"
+#include "miscadmin.h"
+
+#include "base/compat.h"
+#include "device/place/device_placement.h"
+
+/* How many depths of cut a rebalance tries. */
+#define ECP_PLACE_CUTS	20
+
+/* How many partial placements it looks at to find one that moves less. */
+#define ECP_PLACE_SEARCH_MAX	200000
+
+/* What has been put on each target so far. */
+typedef struct PlaceState
+{
+	double	   *load;			/* seconds */
+	double	   *used;			/* bytes */
+} PlaceState;
+
+static const struct
+{
+	const char *name;
+	EcpPlaceStrategy strategy;
+}			place_strategies[] =
+
+{
+	{"lpt", ECP_PLACE_LPT},
+	{"online", ECP_PLACE_ONLINE},
+	{"rebalance", ECP_PLACE_REBALANCE},
+	{"random", ECP_PLACE_RANDOM},
+	{"optimal", ECP_PLACE_OPTIMAL},
+	{"current", ECP_PLACE_CURRENT},
+};
+
+/*
+ * ecp_placement_strategy
+ *		The strategy with this name; an error if there is none.
+ */
+EcpPlaceStrategy
+ecp_placement_strategy(const char *name)
+{
+	for (int i = 0; i < lengthof(place_strategies); i++)
+	{
+		if (strcmp(place_strategies[i].name, name) == 0)
+			return place_strategies[i].strategy;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unrecognized placement strategy \"%s\"", name),
+			 errhint("Valid strategies are \"lpt\", \"online\", \"rebalance\", \"random\", \"optimal\" and \"current\".")));
+	return ECP_PLACE_LPT;		/* keep compiler quiet */
+}
+
+/*
+ * ecp_placement_check
+ *		Refuse numbers that the algorithms could not add up.
+ *
+ * With all the groups on the slowest target, no other sum of bytes or times
+ * that they compute is larger: if these are finite, all are, and every
+ * comparison of two of them means something.
+ */
+void
+ecp_placement_check(const EcpPlacement *p)
+{
+	double		bytes = 0;
+	double		weight = 0;
+	double		speed = 0;
+	double		slowest = INFINITY;
+
+	for (int g = 0; g < p->ngroups; g++)
+	{
+		bytes += p->groups[g].bytes;
+		weight += p->groups[g].weight;
+	}
+	for (int t = 0; t < p->ntargets; t++)
+	{
+		speed += p->targets[t].speed;
+		slowest = Min(slowest, p->targets[t].speed);
+	}
+	/* a factor of 2 covers what rounding adds in another order */
+	if (!isfinite(2 * bytes) || !isfinite(2 * speed) ||
+		!isfinite(2 * weight / slowest))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("weights or speeds of a placement are out of range"),
+				 errdetail("Their sums, and all the weight divided by the lowest speed, must be finite.")));
+}
+
+static void
+place_state_init(PlaceState *state, const EcpPlacement *p)
+{
+	state->load = palloc0_array(double, p->ntargets);
+	state->used = palloc0_array(double, p->ntargets);
+}
+
+static void
+place_state_add(PlaceState *state, const EcpPlacement *p, int g, int t)
+{
+	state->load[t] += p->groups[g].weight / p->targets[t].speed;
+	state->used[t] += p->groups[g].bytes;
+}
+
+static void
+place_state_remove(PlaceState *state, const EcpPlacement *p, int g, int t)
+{
+	state->load[t] -= p->groups[g].weight / p->targets[t].speed;
+	state->used[t] -= p->groups[g].bytes;
+}
+
+static bool
+place_fits(const PlaceState *state, const EcpPlacement *p, double bytes,
+		   int t)
+{
+	return state->used[t] + bytes <= p->targets[t].capacity;
+}
+
+/*
+ * The target on which a group of these bytes and this weight would be ready
+ * first, or -1 if it fits on none.
+ */
+static int
+place_argmin(const PlaceState *state, const EcpPlacement *p,
+			 double bytes, double weight)
+{
+	int			best = -1;
+	double		best_time = 0;
+
+	for (int t = 0; t < p->ntargets; t++)
+	{
+		double		time;
+
+		if (!place_fits(state, p, bytes, t))
+			continue;
+		time = state->load[t] + weight / p->targets[t].speed;
+		if (best < 0 || time < best_time)
+		{
+			best = t;
+			best_time = time;
+		}
+	}
+	return best;
+}
+
+/* The target that the group fills best, or -1. */
+static int
+place_best_fit(const PlaceState *state, const EcpPlacement *p, double bytes)
+{
+	int			best = -1;
+	double		best_left = 0;
+
+	for (int t = 0; t < p->ntargets; t++)
+	{
+		double		left = p->targets[t].capacity - state->used[t] - bytes;
+
+		if (left >= 0 && (best < 0 || left < best_left))
+		{
+			best = t;
+			best_left = left;
+		}
+	}
+	return best;
+}
+
+pg_noreturn static void
+place_no_room(const EcpPlacement *p, int g)
+{
+	double		largest = 0;
+
+	for (int t = 0; t < p->ntargets; t++)
+		largest = Max(largest, p->targets[t].capacity);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+			 errmsg("no placement found within the capacities of the targets"),
+			 p->groups[g].name ?
+			 errdetail("Group \"%s\" of %.0f bytes is left over; the largest target holds %.0f bytes.",
+					   p->groups[g].name, p->groups[g].bytes, largest) :
+			 errdetail("Group %d of %.0f bytes is left over; the largest target holds %.0f bytes.",
+					   g + 1, p->groups[g].bytes, largest),
+			 errhint("Add a target or raise a capacity.")));
+}
+
+static int
+place_compare_weight(const void *a, const void *b, void *arg)
+{
+	const EcpPlacement *p = arg;
+	int			ga = *(const int *) a;
+	int			gb = *(const int *) b;
+
+	if (p->groups[ga].weight != p->groups[gb].weight)
+		return p->groups[ga].weight > p->groups[gb].weight ? -1 : 1;
+	return ga < gb ? -1 : 1;
+}
+
+static int
+place_compare_bytes(const void *a, const void *b, void *arg)
+{
+	const EcpPlacement *p = arg;
+	int			ga = *(const int *) a;
+	int			gb = *(const int *) b;
+
+	if (p->groups[ga].bytes != p->groups[gb].bytes)
+		return p->groups[ga].bytes > p->groups[gb].bytes ? -1 : 1;
+	return ga < gb ? -1 : 1;
+}
+
+/* The numbers of the groups that have no target, in the order wanted. */
+static int *
+place_order(const EcpPlacement *p, int *norder, qsort_arg_comparator compare)
+{
+	int		   *order = palloc_array(int, Max(p->ngroups, 1));
+	int			n = 0;
+
+	for (int g = 0; g < p->ngroups; g++)
+	{
+		if (p->groups[g].target < 0)
+			order[n++] = g;
+	}
+	if (compare)
+		qsort_arg(order, n, sizeof(int), compare, unconstify(EcpPlacement *, p));
+	*norder = n;
+	return order;
+}
+
+/*
+ * Give a target to each group that has none.  "compare" is the order, or NULL
+ * for the order in which they stand.  Returns the group that could not be
+ * placed, or -1.
+ */
+static int
+place_rest(EcpPlacement *p, PlaceState *state, qsort_arg_comparator compare,
+		   bool best_fit)
+{
+	int			norder;
+	int		   *order = place_order(p, &norder, compare);
+	int			left_over = -1;
+
+	for (int i = 0; i < norder && left_over < 0; i++)
+	{
+		EcpPlaceGroup *group = &p->groups[order[i]];
+		int			t;
+
+		CHECK_FOR_INTERRUPTS();
+		if (best_fit)
+			t = place_best_fit(state, p, group->bytes);
+		else
+			t = place_argmin(state, p, group->bytes, group->weight);
+		if (t < 0)
+			left_over = order[i];
+		else
+		{
+			group->target = t;
+			place_state_add(state, p, order[i], t);
+		}
+	}
+	pfree(order);
+	return left_over;
+}
+
+/*
+ * The offline rule over all groups, with the second attempt for capacities
+ * that LPT cannot keep.
+ */
+static void
+place_lpt(EcpPlacement *p)
+{
+	for (int attempt = 0;; attempt++)
+	{
+		PlaceState	state;
+		int			left_over;
+
+		for (int g = 0; g < p->ngroups; g++)
+			p->groups[g].target = -1;
+		place_state_init(&state, p);
+		if (attempt == 0)
+			left_over = place_rest(p, &state, place_compare_weight, false);
+		else
+			left_over = place_rest(p, &state, place_compare_bytes, true);
+		if (left_over < 0)
+			return;
+		if (attempt > 0)
+			place_no_room(p, left_over);
+	}
+}
+
+/* Groups that are placed stay; the others come in the order of the array. */
+static void
+place_online(EcpPlacement *p)
+{
+	PlaceState	state;
+	int			left_over;
+
+	place_state_init(&state, p);
+	for (int g = 0; g < p->ngroups; g++)
+	{
+		p->groups[g].target = p->groups[g].current;
+		if (p->groups[g].target >= 0)
+			place_state_add(&state, p, g, p->groups[g].target);
+	}
+	left_over = place_rest(p, &state, NULL, false);
+	if (left_over >= 0)
+		place_no_room(p, left_over);
+}
+
+/*
+ * The same number and seed give the same target, in any version and on any
+ * machine.  Capacities hold here too: a target that is full is passed over.
+ */
+static void
+place_random(EcpPlacement *p, uint64 seed)
+{
+	PlaceState	state;
+
+	place_state_init(&state, p);
+	for (int g = 0; g < p->ngroups; g++)
+	{
+		uint64		hash = DatumGetUInt64(hash_uint32_extended(g, seed));
+		int			first = (int) (hash % (uint64) p->ntargets);
+		int			t = first;
+
+		CHECK_FOR_INTERRUPTS();
+		while (!place_fits(&state, p, p->groups[g].bytes, t))
+		{
+			t = (t + 1) % p->ntargets;
+			if (t == first)
+				place_no_room(p, g);
+		}
+		p->groups[g].target = t;
+		place_state_add(&state, p, g, t);
+	}
+}
+
+/*
+ * Depth-first search over the groups in falling order, cut where a target
+ * already takes as long as the best complete placement.
+ */
+static void
+place_optimal_search(EcpPlacement *p, PlaceState *state, const int *order,
+					 int depth, int *best, double *best_time)
+{
+	const EcpPlaceGroup *group;
+
+	CHECK_FOR_INTERRUPTS();
+	if (depth == p->ngroups)
+	{
+		double		time = 0;
+
+		for (int t = 0; t < p->ntargets; t++)
+			time = Max(time, state->load[t]);
+		if (time < *best_time)
+		{
+			*best_time = time;
+			for (int g = 0; g < p->ngroups; g++)
+				best[g] = p->groups[g].target;
+		}
+		return;
+	}
+
+	group = &p->groups[order[depth]];
+	for (int t = 0; t < p->ntargets; t++)
+	{
+		if (!place_fits(state, p, group->bytes, t) ||
+			state->load[t] + group->weight / p->targets[t].speed >= *best_time)
+			continue;
+		p->groups[order[depth]].target = t;
+		place_state_add(state, p, order[depth], t);
+		place_optimal_search(p, state, order, depth + 1, best, best_time);
+		place_state_remove(state, p, order[depth], t);
+	}
+}
+
+static void
+place_optimal(EcpPlacement *p)
+{
+	PlaceState	state;
+	int			norder;
+	int		   *order;
+	int		   *best;
+	double		best_time = INFINITY;
+
+	if (p->ngroups > ECP_PLACE_OPTIMAL_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("cannot search for the optimum of %d groups",
+						p->ngroups),
+				 errdetail("The exact search is for at most %d groups.",
+						   ECP_PLACE_OPTIMAL_MAX),
+				 errhint("Use the strategy \"lpt\".")));
+
+	place_state_init(&state, p);
+	for (int g = 0; g < p->ngroups; g++)
+		p->groups[g].target = -1;
+	order = place_order(p, &norder, place_compare_weight);
+	best = palloc_array(int, Max(p->ngroups, 1));
+	place_optimal_search(p, &state, order, 0, best, &best_time);
+	if (p->ngroups > 0 && isinf(best_time))
+		place_no_room(p, order[0]);
+	for (int g = 0; g < p->ngroups; g++)
+		p->groups[g].target = best[g];
+}
+
+/*
+ * The group that an overloaded target should give away: the smallest that
+ * alone brings it to the limit, else the heaviest.
+ */
+static int
+place_give_away(const EcpPlacement *p, const PlaceState *state, int t,
+				double limit)
+{
+	int			enough = -1;
+	int			heaviest = -1;
+	double		excess_time = state->load[t] - limit;
+	double		excess_bytes = state->used[t] - p->targets[t].capacity;
+
+	for (int g = 0; g < p->ngroups; g++)
+	{
+		const EcpPlaceGroup *group = &p->groups[g];
+
+		if (group->target != t)
+			continue;
+		if (heaviest < 0 || group->weight > p->groups[heaviest].weight)
+			heaviest = g;
+		if (group->weight / p->targets[t].speed >= excess_time &&
+			group->bytes >= excess_bytes &&
+			(enough < 0 || group->bytes < p->groups[enough].bytes))
+			enough = g;
+	}
+	return enough >= 0 ? enough : heaviest;
+}
+
+/*
+ * place_rebalance_at
+ *		Let each target give away until it is at "peel", then place again.
+ *
+ * Returns false if the groups given away do not all fit elsewhere.
+ */
+static bool
+place_rebalance_at(EcpPlacement *p, double peel, double limit)
+{
+	PlaceState	state;
+	int			norder = 0;
+	int		   *order;
+
+	place_state_init(&state, p);
+	for (int g = 0; g < p->ngroups; g++)
+	{
+		p->groups[g].target = p->groups[g].current;
+		if (p->groups[g].current >= 0)
+			place_state_add(&state, p, g, p->groups[g].current);
+	}
+	for (int t = 0; t < p->ntargets; t++)
+	{
+		/* only an overloaded target has to give */
+		if (state.load[t] <= limit &&
+			state.used[t] <= p->targets[t].capacity)
+			continue;
+		while (state.load[t] > peel ||
+			   state.used[t] > p->targets[t].capacity)
+		{
+			int			g = place_give_away(p, &state, t, peel);
+
+			CHECK_FOR_INTERRUPTS();
+			if (g < 0)
+				break;
+			p->groups[g].target = -1;
+			place_state_remove(&state, p, g, t);
+		}
+	}
+	if (place_rest(p, &state, place_compare_weight, false) >= 0)
+		return false;
+
+	/* take back what need not have moved, the largest first */
+	order = palloc_array(int, Max(p->ngroups, 1));
+	for (int g = 0; g < p->ngroups; g++)
+	{
+		if (p->groups[g].current >= 0 &&
+			p->groups[g].target != p->groups[g].current)
+			order[norder++] = g;
+	}
+	qsort_arg(order, norder, sizeof(int), place_compare_bytes, p);
+	for (int i = 0; i < norder; i++)
+	{
+		EcpPlaceGroup *group = &p->groups[order[i]];
+		int			home = group->current;
+
+		if (place_fits(&state, p, group->bytes, home) &&
+			state.load[home] + group->weight / p->targets[home].speed <= limit)
+		{
+			place_state_remove(&state, p, order[i], group->target);
+			group->target = home;
+			place_state_add(&state, p, order[i], home);
+		}
+	}
+	pfree(order);
+	return true;
+}
+
+/* Could everything stay where it is, as far as capacities are concerned? */
+static bool
+place_may_stay(const EcpPlacement *p)
+{
+	double	   *used = palloc0_array(double, p->ntargets);
+	bool		result = true;
+
+	for (int g = 0; g < p->ngroups; g++)
+	{
+		if (p->groups[g].current < 0)
+			result = false;
+		else
+			used[p->groups[g].current] += p->groups[g].bytes;
+	}
+	for (int t = 0; t < p->ntargets; t++)
+	{
+		if (used[t] > p->targets[t].capacity)
+			result = false;
+	}
+	pfree(used);
+	return result;
+}
+
+/* A search for the rebalancing that moves the fewest bytes. */
+typedef struct PlaceSearch
+{
+	EcpPlacement *p;
+	PlaceState	state;
+	int		   *order;			/* groups, the largest first */
+	double		limit;			/* no target may take longer */
+	int			budget;			/* partial placements still to look at */
+	int		   *best;
+	double		best_moved;
+} PlaceSearch;
+
+/*
+ * Depth-first over the groups: at home first, which costs nothing, and cut
+ * where as much is moved as in the best complete placement.
+ */
+static void
+place_rebalance_search(PlaceSearch *search, int depth, double moved)
+{
+	EcpPlacement *p = search->p;
+	EcpPlaceGroup *group;
+	int			g;
+
+	if (search->budget-- <= 0 || moved >= search->best_moved)
+		return;
+	CHECK_FOR_INTERRUPTS();
+	if (depth == p->ngroups)
+	{
+		search->best_moved = moved;
+		for (g = 0; g < p->ngroups; g++)
+			search->best[g] = p->groups[g].target;
+		return;
+	}
+
+	g = search->order[depth];
+	group = &p->groups[g];
+	for (int i = -1; i < p->ntargets; i++)
+	{
+		int			t = i < 0 ? group->current : i;
+
+		if (t < 0 || (i >= 0 && i == group->current) ||
+			!place_fits(&search->state, p, group->bytes, t) ||
+			search->state.load[t] + group->weight / p->targets[t].speed >
+			search->limit)
+			continue;
+		group->target = t;
+		place_state_add(&search->state, p, g, t);
+		place_rebalance_search(search, depth + 1,
+							   moved + (i < 0 ? 0 : group->bytes));
+		place_state_remove(&search->state, p, g, t);
+	}
+}
+
+/*
+ * place_rebalance
+ *		Bring the makespan to factor times the lower bound, moving little.
+ *
+ * To give away only as much as brings a target to the limit is cheapest, but
+ * what is given away may then not fit in below the limit elsewhere.  So we
+ * try a row of deeper cuts, and LPT from scratch at the end, and keep the
+ * cheapest that reaches the limit, else the one with the best makespan.
+ * What is stays if that is no worse.  Of few groups a search then sees
+ * whether fewer bytes would do.
+ */
+static void
+place_rebalance(EcpPlacement *p, double factor)
+{
+	double		limit = ecp_placement_lower_bound(p) * factor * (1 + 1e-12);
+	int		   *best = palloc_array(int, Max(p->ngroups, 1));
+	double		best_time = INFINITY;
+	double		best_moved = INFINITY;
+
+	if (!(factor > 0 && isfinite(factor)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"factor\" must be positive and finite"),
+				 errhint("It is how many times the lower bound a rebalancing may take.")));
+
+	for (int cut = -1; cut <= ECP_PLACE_CUTS; cut++)
+	{
+		double		time;
+		double		moved;
+
+		if (cut == -1)
+		{
+			if (!place_may_stay(p))
+				continue;
+			for (int g = 0; g < p->ngroups; g++)
+				p->groups[g].target = p->groups[g].current;
+		}
+		else if (cut < ECP_PLACE_CUTS)
+		{
+			if (!place_rebalance_at(p, limit * (1 - (double) cut / ECP_PLACE_CUTS),
+									limit))
+				continue;
+		}
+		else if (!isinf(best_time) && best_time <= limit)
+			break;
+		else
+		{
+			place_lpt(p);
+			ecp_placement_match(p);
+		}
+
+		time = ecp_placement_makespan(p);
+		moved = ecp_placement_moved_bytes(p);
+		if ((time <= limit && best_time <= limit) ? moved < best_moved :
+			time < best_time)
+		{
+			best_time = time;
+			best_moved = moved;
+			for (int g = 0; g < p->ngroups; g++)
+				best[g] = p->groups[g].target;
+		}
+	}
+
+	if (p->ngroups <= ECP_PLACE_OPTIMAL_MAX &&
+		(best_time > limit || best_moved > 0))
+	{
+		PlaceSearch search = {.p = p,.limit = limit,.best = best};
+		int			norder;
+
+		place_state_init(&search.state, p);
+		for (int g = 0; g < p->ngroups; g++)
+			p->groups[g].target = -1;
+		search.order = place_order(p, &norder, place_compare_bytes);
+		search.budget = ECP_PLACE_SEARCH_MAX;
+		search.best_moved = best_time <= limit ? best_moved : INFINITY;
+		place_rebalance_search(&search, 0, 0);
+	}
+	for (int g = 0; g < p->ngroups; g++)
+		p->groups[g].target = best[g];
+	pfree(best);
+}
+
+/*
+ * ecp_placement_solve
+ *		Fill in the target of every group.
+ *
+ * Raises an error if the capacities cannot be kept.  ECP_PLACE_CURRENT leaves
+ * groups that are on no target at -1.
+ */
+void
+ecp_placement_solve(EcpPlacement *p, EcpPlaceStrategy strategy,
+					double factor, uint64 seed)
+{
+	if (p->ntargets < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a placement needs at least one target")));
+	switch (strategy)
+	{
+		case ECP_PLACE_LPT:
+			place_lpt(p);
+			ecp_placement_match(p);
+			break;
+		case ECP_PLACE_ONLINE:
+			place_online(p);
+			break;
+		case ECP_PLACE_REBALANCE:
+			place_rebalance(p, factor);
+			break;
+		case ECP_PLACE_RANDOM:
+			place_random(p, seed);
+			break;
+		case ECP_PLACE_OPTIMAL:
+			place_optimal(p);
+			ecp_placement_match(p);
+			break;
+		case ECP_PLACE_CURRENT:
+			for (int g = 0; g < p->ngroups; g++)
+				p->groups[g].target = p->groups[g].current;
+			break;
+	}
+}
+
+/*
+ * ecp_placement_online_target
+ *		Where one more group should go, given where the others are now.
+ *
+ * Returns the index of a target, or -1 if the group fits on none.
+ */
+int
+ecp_placement_online_target(const EcpPlacement *p, double bytes,
+							double weight)
+{
+	PlaceState	state;
+
+	place_state_init(&state, p);
+	for (int g = 0; g < p->ngroups; g++)
+	{
+		if (p->groups[g].current >= 0)
+			place_state_add(&state, p, g, p->groups[g].current);
+	}
+	return place_argmin(&state, p, bytes, weight);
+}
+
+/*
+ * ecp_placement_makespan
+ *		Seconds until the last target has read what was put on it.
+ *
+ * Groups without a target count on none.
+ */
+double
+ecp_placement_makespan(const EcpPlacement *p)
+{
+	PlaceState	state;
+	double		time = 0;
+
+	place_state_init(&state, p);
+	for (int g = 0; g < p->ngroups; g++)
+	{
+		if (p->groups[g].target >= 0)
+			place_state_add(&state, p, g, p->groups[g].target);
+	}
+	for (int t = 0; t < p->ntargets; t++)
+		time = Max(time, state.load[t]);
+	return time;
+}
+
+static int
+place_compare_falling(const void *a, const void *b)
+{
+	double		x = *(const double *) a;
+	double		y = *(const double *) b;
+
+	return (x < y) - (x > y);
+}
+
+/*
+ * ecp_placement_lower_bound
+ *		Seconds below which no placement can end.
+ *
+ * All the weight over all the speed; and, for every k below the number of
+ * targets, the k heaviest groups, which cannot use more than k targets, over
+ * the k fastest.  Capacities are not looked at, so it stays a lower bound
+ * with them.
+ */
+double
+ecp_placement_lower_bound(const EcpPlacement *p)
+{
+	double	   *weights = palloc_array(double, Max(p->ngroups, 1));
+	double	   *speeds = palloc_array(double, Max(p->ntargets, 1));
+	double		weight = 0;
+	double		speed = 0;
+	double		bound = 0;
+
+	for (int g = 0; g < p->ngroups; g++)
+		weights[g] = p->groups[g].weight;
+	for (int t = 0; t < p->ntargets; t++)
+		speeds[t] = p->targets[t].speed;
+	qsort(weights, p->ngroups, sizeof(double), place_compare_falling);
+	qsort(speeds, p->ntargets, sizeof(double), place_compare_falling);
+
+	for (int k = 0; k < p->ntargets && k < p->ngroups; k++)
+	{
+		weight += weights[k];
+		speed += speeds[k];
+		if (k < p->ntargets - 1)
+			bound = Max(bound, weight / speed);
+	}
+	for (int k = Min(p->ntargets, p->ngroups); k < p->ngroups; k++)
+		weight += weights[k];
+	for (int k = Min(p->ntargets, p->ngroups); k < p->ntargets; k++)
+		speed += speeds[k];
+	if (speed > 0)
+		bound = Max(bound, weight / speed);
+	pfree(weights);
+	pfree(speeds);
+	return bound;
+}
+
+/*
+ * ecp_placement_guarantee
+ *		LPT's makespan is at most this many times the optimum.
+ *
+ * 4/3 - 1/(3m) on m equal targets, 2m/(m+1) on targets of different speed.
+ * A capacity that could bind voids both: the result is then infinity.
+ */
+double
+ecp_placement_guarantee(const EcpPlacement *p)
+{
+	double		m = p->ntargets;
+	double		bytes = 0;
+	bool		identical = true;
+
+	for (int g = 0; g < p->ngroups; g++)
+		bytes += p->groups[g].bytes;
+	for (int t = 0; t < p->ntargets; t++)
+	{
+		if (p->targets[t].capacity < bytes)
+			return INFINITY;
+		if (p->targets[t].speed != p->targets[0].speed)
+			identical = false;
+	}
+	return identical ? 4.0 / 3.0 - 1.0 / (3.0 * m) : 2.0 * m / (m + 1.0);
+}
+
+/*
+ * ecp_placement_moved_bytes
+ *		Bytes of the groups whose target is not where they are.
+ */
+double
+ecp_placement_moved_bytes(const EcpPlacement *p)
+{
+	double		moved = 0;
+
+	for (int g = 0; g < p->ngroups; g++)
+	{
+		if (p->groups[g].target != p->groups[g].current)
+			moved += p->groups[g].bytes;
+	}
+	return moved;
+}

@@ -1,0 +1,675 @@
+/*-------------------------------------------------------------------------
+ *
+ * device_extent.c
+ *	  Striped tables: their definition, reading extents, windows of images.
+ *
+ * A striped table (ecp_stripe_ddl) has a row for each extent of an image,
+ * and a partition in each tablespace; neighbours lie in different ones.  What
+ * is read is read by one worker for each device: it asks its partitions, by
+ * their indexes, for the extents that concern it, and nothing is sent
+ * between workers.
+ *
+ * The bytes of an extent are in the partition's TOAST table, in consecutive
+ * blocks if it was written by one statement.  Read block by block, each of
+ * them would be a request of its own to the device, with its own latency; so
+ * the worker first looks up where an extent begins and tells the operating
+ * system about the whole range.  That is a hint and no more: the extent is
+ * then read through shared buffers like any other row, and is right wherever
+ * its chunks are.
+ *
+ * What leads to an extent (its row, the table's index, the TOAST table's
+ * index) is some 500 bytes for 48 kB, but not in memory it is read block by
+ * block, each with the device's latency.  Extents that pass through shared
+ * buffers displace it; ecp_extent_warm() makes that less likely.
+ *
+ * ecp_read_window() returns a part of a two-dimensional image, if wanted
+ * smaller.  Each worker takes the mean of the pixels in the extents that it
+ * reads, and writes the result to its place in the picture, which is in
+ * shared memory: what was not asked for leaves no worker.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "access/detoast.h"
+#include "access/genam.h"
+#include "access/heaptoast.h"
+#include "access/skey.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "access/toast_internals.h"
+#include "catalog/pg_class.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "common/relpath.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+#include "utils/varlena.h"
+
+#include "base/block_hint.h"
+#include "base/compat.h"
+#include "device/measure/device_io.h"
+#include "device/place/device_place.h"
+#include "device/stream/device_extent.h"
+
+#define EXTENT_SIDE_MAX		65536
+
+/* A picture exists a few times at once: shared, and in the result. */
+#define WINDOW_BYTES_MAX	(256 * 1024 * 1024)
+
+/* uses of a buffer that the clock sweep counts: it is passed over as often */
+#define EXTENT_WARM_USES	5
+
+PG_FUNCTION_INFO_V1(ecp_read_window);
+PG_FUNCTION_INFO_V1(ecp_stripe_ddl);
+
+struct EcpExtentReader
+{
+	SPIPlanPtr	plan;
+	bool		by_box;
+};
+
+/* Where the chunks of an extent are expected. */
+typedef struct ExtentRange
+{
+	char	   *path;			/* of the TOAST table's first segment */
+	BlockNumber first;			/* InvalidBlockNumber: not known */
+	BlockNumber blocks;
+} ExtentRange;
+
+/* A window that is being read; all sizes in pixels. */
+typedef struct WindowTask
+{
+	EcpStripes	stripes;
+	int32		stream;
+	TimestampTz t;
+	int			x,
+				y,
+				width,
+				height;
+	int			extent_width,
+				extent_height;
+	int			pixel_bytes;
+	int			reduce;
+} WindowTask;
+
+/* The name of partition n of a striped table. */
+static char *
+stripe_partition(const char *nspname, const char *relname, int n)
+{
+	return quote_qualified_identifier(nspname,
+									  makeObjectName(relname,
+													 psprintf("%d", n), NULL));
+}
+
+/*
+ * ecp_stripe_ddl(relname, tablespaces, dimensions, method)
+ *		The statements that make a striped table.
+ */
+Datum
+ecp_stripe_ddl(PG_FUNCTION_ARGS)
+{
+	static const char *const axes[] = {"ext", "x, y", "x, y, z"};
+	static const char *const columns[] = {
+		"ext integer NOT NULL",
+		"x integer NOT NULL, y integer NOT NULL",
+		"x integer NOT NULL, y integer NOT NULL, z integer NOT NULL"
+	};
+	List	   *names = textToQualifiedNameList(PG_GETARG_TEXT_PP(0));
+	int			dimensions = PG_GETARG_INT32(2);
+	const char *method = quote_identifier(NameStr(*PG_GETARG_NAME(3)));
+	char	   *nspname = NULL;
+	char	   *relname;
+	const char *quoted;
+	Datum	   *spaces;
+	bool	   *nulls;
+	int			nspaces;
+	StringInfoData ddl;
+
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), NAMEOID, NAMEDATALEN, false,
+					  TYPALIGN_CHAR, &spaces, &nulls, &nspaces);
+	if (nspaces < 1 || nspaces > ECP_EXTENT_LEAVES_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("between 1 and %d tablespaces must be given",
+						ECP_EXTENT_LEAVES_MAX)));
+	if (dimensions < 1 || dimensions > lengthof(axes))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("number of dimensions must be from 1 to %d",
+						(int) lengthof(axes))));
+	DeconstructQualifiedName(names, &nspname, &relname);
+	quoted = quote_qualified_identifier(nspname, relname);
+
+	initStringInfo(&ddl);
+	appendStringInfo(&ddl,
+					 "CREATE TABLE %s (stream integer NOT NULL, t timestamptz NOT NULL, %s, data bytea)\n"
+					 "\tPARTITION BY LIST ((%s.ecp_stripe(ARRAY[%s], %d)));\n"
+					 "ALTER TABLE %s ALTER data SET STORAGE EXTERNAL;\n",
+					 quoted, columns[dimensions - 1],
+					 quote_identifier(get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid))),
+					 axes[dimensions - 1], nspaces, quoted);
+	for (int i = 0; i < nspaces; i++)
+	{
+		if (nulls[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("name of a tablespace must not be null")));
+		appendStringInfo(&ddl,
+						 "CREATE TABLE %s PARTITION OF %s FOR VALUES IN (%d) TABLESPACE %s;\n",
+						 stripe_partition(nspname, relname, i), quoted, i,
+						 quote_identifier(NameStr(*DatumGetName(spaces[i]))));
+	}
+	/* made on the parent, they would all go to the default tablespace */
+	for (int i = 0; i < nspaces; i++)
+		appendStringInfo(&ddl, "%sCREATE INDEX ON %s USING %s (stream, t, %s) TABLESPACE %s;",
+						 i > 0 ? "\n" : "",
+						 stripe_partition(nspname, relname, i), method,
+						 axes[dimensions - 1],
+						 quote_identifier(NameStr(*DatumGetName(spaces[i]))));
+	PG_RETURN_TEXT_P(cstring_to_text_with_len(ddl.data, ddl.len));
+}
+
+/*
+ * ecp_stripes_load
+ *		The partitions of a table, and on which device each of them is.
+ *
+ * Partitions in the same tablespace are on the same device.  Locks them
+ * against being dropped until the end of the transaction.
+ */
+void
+ecp_stripes_load(Oid parent, EcpStripes *stripes)
+{
+	List	   *relids;
+	ListCell   *lc;
+
+	(void) ecp_place_relname(parent);	/* an error if there is none */
+	/* before a lock, so that nobody holds up a table that is none of his */
+	if (pg_class_aclcheck(parent, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(parent));
+	/* find_all_inheritors() locks the children only */
+	LockRelationOid(parent, AccessShareLock);
+	relids = find_all_inheritors(parent, AccessShareLock, NULL);
+	memset(stripes, 0, sizeof(*stripes));
+	foreach(lc, relids)
+	{
+		Relation	rel = table_open(lfirst_oid(lc), NoLock);
+		Oid			tablespace = rel->rd_rel->reltablespace;
+		char		relkind = rel->rd_rel->relkind;
+		char		persistence = rel->rd_rel->relpersistence;
+		int			same = -1;
+
+		table_close(rel, NoLock);
+		if (relkind != RELKIND_RELATION)
+			continue;
+		if (persistence == RELPERSISTENCE_TEMP)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("extents of temporary table \"%s\" cannot be read by workers",
+							get_rel_name(lfirst_oid(lc)))));
+		if (stripes->nleaves == ECP_EXTENT_LEAVES_MAX)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("table \"%s\" has more than %d partitions",
+							get_rel_name(parent), ECP_EXTENT_LEAVES_MAX)));
+		for (int i = 0; i < stripes->nleaves; i++)
+		{
+			if (get_rel_tablespace(stripes->leaf[i]) == tablespace)
+				same = stripes->device[i];
+		}
+		stripes->device[stripes->nleaves] =
+			same >= 0 ? same : stripes->ndevices++;
+		stripes->leaf[stripes->nleaves++] = lfirst_oid(lc);
+	}
+	if (stripes->nleaves == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a table with data of its own or in partitions",
+						get_rel_name(parent)),
+				 errhint("ecp_stripe_ddl() writes the statements for a table of extents.")));
+}
+
+/*
+ * Read blocks of a relation into shared buffers, "room" of them at most, and
+ * have them stay while extents pass.  Returns the room that is left.
+ */
+static BlockNumber
+extent_warm(Relation rel, BlockNumber room)
+{
+	BlockNumber blocks = Min(RelationGetNumberOfBlocks(rel), room);
+
+	for (BlockNumber block = 0; block < blocks; block++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		for (int i = 0; i < EXTENT_WARM_USES; i++)
+			ReleaseBuffer(ReadBuffer(rel, block));
+	}
+	return room - blocks;
+}
+
+/*
+ * ecp_extent_warm
+ *		Bring into memory what leads to the extents of a partition, as it
+ *		would be where streams have been played for a while.
+ *
+ * These are the indexes, and the rows unless the extents themselves are in
+ * them; and in this process what the system catalogs say about them.  Takes
+ * "room" of the shared buffers at most, and returns what is left of it.
+ */
+BlockNumber
+ecp_extent_warm(Oid leaf, BlockNumber room)
+{
+	Relation	rel = table_open(leaf, AccessShareLock);
+	List	   *indexes = RelationGetIndexList(rel);
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		room = extent_warm(index, room);
+		index_close(index, AccessShareLock);
+	}
+	list_free(indexes);
+	if (OidIsValid(rel->rd_rel->reltoastrelid))
+	{
+		Relation	toast = table_open(rel->rd_rel->reltoastrelid,
+									   AccessShareLock);
+		Relation   *toast_indexes;
+		int			nindexes;
+		int			valid = toast_open_indexes(toast, AccessShareLock,
+											   &toast_indexes, &nindexes);
+
+		room = extent_warm(toast_indexes[valid], room);
+		if (RelationGetNumberOfBlocks(rel) <= RelationGetNumberOfBlocks(toast))
+			room = extent_warm(rel, room);
+		toast_close_indexes(toast_indexes, nindexes, AccessShareLock);
+		table_close(toast, AccessShareLock);
+	}
+	table_close(rel, AccessShareLock);
+	return room;
+}
+
+/*
+ * ecp_extent_open
+ *		Prepare to read extents of this partition, all of a frame or those in
+ *		a box of it.
+ *
+ * The caller is connected to SPI, and remains so while it reads.
+ */
+EcpExtentReader *
+ecp_extent_open(Oid leaf, bool by_box)
+{
+	Oid			argtypes[6] = {INT4OID, TIMESTAMPTZOID, INT4OID, INT4OID,
+		INT4OID, INT4OID};
+	EcpExtentReader *reader = palloc0_object(EcpExtentReader);
+	char	   *relname = quote_qualified_identifier(get_namespace_name(get_rel_namespace(leaf)),
+													 get_rel_name(leaf));
+
+	reader->by_box = by_box;
+	/* all frames are alike: not planned anew for the first five */
+	reader->plan = SPI_prepare_cursor(psprintf("SELECT data%s FROM ONLY %s"
+											   " WHERE stream OPERATOR(pg_catalog.=) $1"
+											   " AND t OPERATOR(pg_catalog.=) $2%s",
+											   by_box ? ", x, y" : "", relname,
+											   by_box ?
+											   " AND x OPERATOR(pg_catalog.>=) $3"
+											   " AND y OPERATOR(pg_catalog.>=) $4"
+											   " AND x OPERATOR(pg_catalog.<=) $5"
+											   " AND y OPERATOR(pg_catalog.<=) $6" : ""),
+									  by_box ? 6 : 2, argtypes,
+									  by_box ? 0 : CURSOR_OPT_GENERIC_PLAN);
+	if (reader->plan == NULL)
+		elog(ERROR, "could not prepare to read extents: %s",
+			 SPI_result_code_string(SPI_result));
+	return reader;
+}
+
+/*
+ * Find out where the chunks of a value begin, from the TOAST table's index
+ * alone.  The blocks are those it takes if the chunks follow each other.
+ */
+static void
+extent_locate(const struct varlena *value, ExtentRange *range)
+{
+	struct varatt_external pointer;
+	Relation	toast;
+	Relation   *indexes;
+	ScanKeyData key;
+	IndexScanDesc scan;
+	ItemPointer tid;
+	int			nindexes;
+	int			valid;
+	int64		chunks;
+
+	range->first = InvalidBlockNumber;
+	if (!VARATT_IS_EXTERNAL_ONDISK(value))
+		return;
+	VARATT_EXTERNAL_GET_POINTER(pointer, value);
+	toast = table_open(pointer.va_toastrelid, AccessShareLock);
+	valid = toast_open_indexes(toast, AccessShareLock, &indexes, &nindexes);
+	ScanKeyInit(&key, (AttrNumber) 1, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(pointer.va_valueid));
+	/* visible or not does not matter to a hint */
+	scan = ecp_index_beginscan(toast, indexes[valid], SnapshotAny, 1, 0);
+	index_rescan(scan, &key, 1, NULL, 0);
+	tid = index_getnext_tid(scan, ForwardScanDirection);
+	if (tid != NULL)
+	{
+		chunks = (VARATT_EXTERNAL_GET_EXTSIZE(pointer) +
+				  TOAST_MAX_CHUNK_SIZE - 1) / TOAST_MAX_CHUNK_SIZE;
+		range->path = ecp_relation_path(toast);
+		range->first = ItemPointerGetBlockNumber(tid);
+		range->blocks = (BlockNumber)
+			((chunks + ItemPointerGetOffsetNumber(tid) - 1 +
+			  EXTERN_TUPLES_PER_PAGE - 1) / EXTERN_TUPLES_PER_PAGE);
+	}
+	index_endscan(scan);
+	toast_close_indexes(indexes, nindexes, AccessShareLock);
+	table_close(toast, AccessShareLock);
+}
+
+/* Tell the operating system that a value will be read, or not again. */
+static void
+extent_hint(const ExtentRange *range, bool needed)
+{
+	if (range->first != InvalidBlockNumber)
+		ecp_block_hint(range->path, range->first, range->blocks, needed);
+}
+
+/*
+ * ecp_extent_read
+ *		Read the extents of a frame that are in the partition.
+ *
+ * "box" belongs to a reader that was opened for one, else it is NULL.  The
+ * callback gets each extent, decompressed; it may be NULL.  "forget" asks the
+ * operating system to drop what was read from its cache, so that reading it
+ * again reads the device again.  Returns the bytes, and adds to *nextents.
+ */
+int64
+ecp_extent_read(EcpExtentReader *reader, int32 stream, TimestampTz t,
+				const EcpExtentBox *box, bool forget,
+				EcpExtentCallback callback, void *arg, int64 *nextents)
+{
+	Datum		values[6];
+	ExtentRange *ranges;
+	SPITupleTable *table;
+	int64		bytes = 0;
+	int			n;
+
+	values[0] = Int32GetDatum(stream);
+	values[1] = TimestampTzGetDatum(t);
+	if (reader->by_box)
+	{
+		values[2] = Int32GetDatum(box->x0);
+		values[3] = Int32GetDatum(box->y0);
+		values[4] = Int32GetDatum(box->x1);
+		values[5] = Int32GetDatum(box->y1);
+	}
+	if (SPI_execute_plan(reader->plan, values, NULL, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read extents");
+	table = SPI_tuptable;
+	n = (int) SPI_processed;
+	if (n > 0 && SPI_gettypeid(table->tupdesc, 1) != BYTEAOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"data\" of a table of extents must be of type bytea")));
+	if (n > 0 && reader->by_box &&
+		(SPI_gettypeid(table->tupdesc, 2) != INT4OID ||
+		 SPI_gettypeid(table->tupdesc, 3) != INT4OID))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("columns \"x\" and \"y\" of a table of extents must be of type integer")));
+
+	/* all hints before the first read, so that the device has them together */
+	ranges = palloc0_array(ExtentRange, Max(n, 1));
+	for (int i = 0; i < n; i++)
+	{
+		bool		isnull;
+		Datum		datum = SPI_getbinval(table->vals[i], table->tupdesc, 1,
+										  &isnull);
+
+		ranges[i].first = InvalidBlockNumber;
+		if (!isnull)
+			extent_locate((struct varlena *) DatumGetPointer(datum),
+						  &ranges[i]);
+		extent_hint(&ranges[i], true);
+	}
+	for (int i = 0; i < n; i++)
+	{
+		struct varlena *value;
+		bool		isnull;
+		Datum		datum = SPI_getbinval(table->vals[i], table->tupdesc, 1,
+										  &isnull);
+
+		CHECK_FOR_INTERRUPTS();
+		if (isnull)
+			continue;			/* its range has no path either */
+		value = pg_detoast_datum_packed((struct varlena *) DatumGetPointer(datum));
+		bytes += VARSIZE_ANY_EXHDR(value);
+		(*nextents)++;
+		if (callback)
+		{
+			int32		x = DatumGetInt32(SPI_getbinval(table->vals[i],
+														table->tupdesc, 2,
+														&isnull));
+			int32		y = DatumGetInt32(SPI_getbinval(table->vals[i],
+														table->tupdesc, 3,
+														&isnull));
+
+			callback(x, y, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), arg);
+		}
+		if ((Pointer) value != DatumGetPointer(datum))
+			pfree(value);
+		if (forget)
+			extent_hint(&ranges[i], false);
+		if (ranges[i].path)
+			pfree(ranges[i].path);
+	}
+	pfree(ranges);
+	SPI_freetuptable(table);
+	return bytes;
+}
+
+/*
+ * Windows
+ */
+
+/* What the callback of a window works with. */
+typedef struct WindowTarget
+{
+	const WindowTask *task;
+	unsigned char *picture;
+} WindowTarget;
+
+/*
+ * Put the part of an extent that is in the window to its place, each square
+ * of "reduce" pixels a side as their mean.  The squares do not cross the
+ * borders of extents.
+ */
+static void
+window_place(int32 x, int32 y, const char *data, Size bytes, void *arg)
+{
+	const WindowTarget *target = arg;
+	const WindowTask *task = target->task;
+	const unsigned char *pixels = (const unsigned char *) data;
+	int			columns = task->width / task->reduce;
+	int			bpp = task->pixel_bytes;
+	int64		left = (int64) x * task->extent_width;
+	int64		top = (int64) y * task->extent_height;
+	int64		from_x = Max(left, task->x);
+	int64		from_y = Max(top, task->y);
+	int64		to_x = Min(left + task->extent_width, task->x + task->width);
+	int64		to_y = Min(top + task->extent_height, task->y + task->height);
+	uint32		area = task->reduce * task->reduce;
+
+	if (bytes != (Size) task->extent_width * task->extent_height * bpp)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_EXCEPTION),
+				 errmsg("extent (%d, %d) has %zu bytes instead of %d",
+						x, y, bytes,
+						task->extent_width * task->extent_height * bpp)));
+	for (int64 py = from_y; py < to_y; py += task->reduce)
+	{
+		unsigned char *out = target->picture +
+			((py - task->y) / task->reduce * columns +
+			 (from_x - task->x) / task->reduce) * bpp;
+
+		CHECK_FOR_INTERRUPTS();
+		for (int64 px = from_x; px < to_x; px += task->reduce)
+		{
+			for (int channel = 0; channel < bpp; channel++)
+			{
+				uint64		sum = 0;
+
+				for (int r = 0; r < task->reduce; r++)
+				{
+					const unsigned char *row = pixels +
+						((py - top + r) * task->extent_width +
+						 px - left) * bpp + channel;
+
+					for (int c = 0; c < task->reduce; c++)
+						sum += row[c * bpp];
+				}
+				*out++ = (unsigned char) ((sum + area / 2) / area);
+			}
+		}
+	}
+}
+
+/*
+ * ecp_job_window
+ *		Read what this worker's devices have of the window, and reduce it.
+ */
+void
+ecp_job_window(const EcpJobContext *context, const void *arg,
+			   EcpJobResult *result)
+{
+	const WindowTask *task = arg;
+	WindowTarget target = {task, context->shared};
+	EcpExtentBox box;
+
+	box.x0 = task->x / task->extent_width;
+	box.y0 = task->y / task->extent_height;
+	box.x1 = (task->x + task->width - 1) / task->extent_width;
+	box.y1 = (task->y + task->height - 1) / task->extent_height;
+	SPI_connect();
+	for (int i = 0; i < task->stripes.nleaves; i++)
+	{
+		EcpExtentReader *reader;
+
+		if (task->stripes.device[i] % context->nworkers != context->worker)
+			continue;
+		reader = ecp_extent_open(task->stripes.leaf[i], true);
+		result->bytes += ecp_extent_read(reader, task->stream, task->t, &box,
+										 false, window_place, &target,
+										 &result->ops);
+	}
+	SPI_finish();
+}
+
+static int
+window_side(int value, int least, const char *what)
+{
+	if (value < least || value > EXTENT_SIDE_MAX * 1024)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must be at least %d and at most %d", what, least,
+						EXTENT_SIDE_MAX * 1024)));
+	return value;
+}
+
+/*
+ * ecp_read_window(parent, stream, t, x, y, width, height, extent_width,
+ *				   extent_height, pixel_bytes, reduce)
+ *		A part of an image, as bytes, row by row.
+ *
+ * Extents that are not in the table leave zeros.
+ */
+Datum
+ecp_read_window(PG_FUNCTION_ARGS)
+{
+	WindowTask *task = palloc0_object(WindowTask);
+	EcpJobResult results[ECP_JOB_WORKERS_MAX];
+	EcpJobResult sum;
+	TupleDesc	desc;
+	Datum		values[6];
+	bool		nulls[6] = {0};
+	bytea	   *picture;
+	Size		bytes;
+	int			launched;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	task->stream = PG_GETARG_INT32(1);
+	task->t = PG_GETARG_TIMESTAMPTZ(2);
+	task->x = window_side(PG_GETARG_INT32(3), 0, "x");
+	task->y = window_side(PG_GETARG_INT32(4), 0, "y");
+	task->width = window_side(PG_GETARG_INT32(5), 1, "width");
+	task->height = window_side(PG_GETARG_INT32(6), 1, "height");
+	task->extent_width = window_side(PG_GETARG_INT32(7), 1, "extent_width");
+	task->extent_height = window_side(PG_GETARG_INT32(8), 1, "extent_height");
+	task->pixel_bytes = PG_GETARG_INT32(9);
+	task->reduce = PG_GETARG_INT32(10);
+	if (task->extent_width > EXTENT_SIDE_MAX ||
+		task->extent_height > EXTENT_SIDE_MAX ||
+		task->pixel_bytes < 1 || task->pixel_bytes > 16 ||
+		(double) task->extent_width * task->extent_height *
+		task->pixel_bytes > MaxAllocSize)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("an extent must have sides of at most %d pixels, of 1 to 16 bytes each",
+						EXTENT_SIDE_MAX)));
+	if (task->reduce < 1 || task->reduce > 4096 ||
+		task->x % task->reduce != 0 || task->y % task->reduce != 0 ||
+		task->width % task->reduce != 0 || task->height % task->reduce != 0 ||
+		task->extent_width % task->reduce != 0 ||
+		task->extent_height % task->reduce != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("place and sizes of the window and sizes of extents must be multiples of \"reduce\" (%d)",
+						task->reduce)));
+	if ((double) (task->width / task->reduce) *
+		(task->height / task->reduce) * task->pixel_bytes >
+		WINDOW_BYTES_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("window of %d by %d pixels is too large",
+						task->width, task->height),
+				 errhint("Ask for a smaller window, or reduce it.")));
+	bytes = (Size) (task->width / task->reduce) *
+		(task->height / task->reduce) * task->pixel_bytes;
+
+	ecp_stripes_load(PG_GETARG_OID(0), &task->stripes);
+	picture = palloc0(VARHDRSZ + bytes);
+	SET_VARSIZE(picture, VARHDRSZ + bytes);
+	launched = ecp_job_run(ECP_JOB_WINDOW, task, sizeof(*task),
+						   task->stripes.ndevices, bytes, VARDATA(picture),
+						   results);
+	ecp_job_sum(results, launched, &sum);
+
+	values[0] = Int32GetDatum(task->width / task->reduce);
+	values[1] = Int32GetDatum(task->height / task->reduce);
+	values[2] = PointerGetDatum(picture);
+	values[3] = Int64GetDatum(sum.ops);
+	values[4] = Int64GetDatum(sum.bytes);
+	values[5] = Int32GetDatum(launched);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
+													  values, nulls)));
+}

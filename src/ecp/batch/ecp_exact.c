@@ -1,0 +1,211 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_exact.c
+ *	  Many queries at once, exactly: the whole table compared with all of
+ *	  them.
+ *
+ * One scan of the table for a batch of queries, shared by the leader and its
+ * workers, with no help from the index but for what is indexed and how
+ * distances are computed.  Some rows are collected at a time, and while they
+ * are in the processor's cache every query is compared with them.
+ *
+ * With row security the leader alone compares the rows that a query of the
+ * calling user's returns.  Whoever calls, what is indexed of a row is computed
+ * as the table's owner (ecp_table.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "ecp/batch/ecp_knn.h"
+#include "ecp/batch/ecp_table.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+/* Rows that are compared with all queries at a time, and their bytes. */
+#define TABLE_ROWS_MAX		256
+#define TABLE_ROWS_MIN		16
+#define TABLE_BYTES			(128 * 1024)
+
+/* Rows fetched from SPI at a time. */
+#define TABLE_FETCH			1000
+
+/* Bytes that kernels may read behind the last row. */
+#define TABLE_SLACK			64
+
+struct EcpKnnTable
+{
+	MemoryContext context;
+	int			max;
+	int			n;				/* rows waiting to be compared */
+	char	   *vectors;
+	uint32	   *factors[ECP_FACTORS_MAX];
+	ItemPointerData *tids;
+	void	   *prepared;		/* scratch for ecp_prepare() */
+	EcpKnnPair *queries;		/* all of the batch */
+};
+
+static EcpKnnTable *
+table_create(EcpKnn *knn)
+{
+	const EcpIndexState *state = &knn->shared->state;
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "ecp exact search",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	EcpKnnTable *table = palloc0(sizeof(EcpKnnTable));
+	int			max = TABLE_BYTES / state->leaf.vec_bytes;
+
+	table->context = context;
+	table->max = max = Min(Max(max, TABLE_ROWS_MIN), TABLE_ROWS_MAX);
+	table->vectors = palloc(mul_size(max, state->leaf.vec_bytes) +
+							TABLE_SLACK);
+	for (int f = 0; f < ECP_FACTORS_MAX; f++)
+		table->factors[f] = palloc0(max * sizeof(uint32) + TABLE_SLACK);
+	table->tids = palloc(max * sizeof(ItemPointerData));
+	table->prepared = palloc(state->node.vec_bytes);
+	table->queries = palloc_extended(mul_size(knn->shared->max_queries,
+											  sizeof(EcpKnnPair)),
+									 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (int q = 0; q < knn->shared->max_queries; q++)
+		table->queries[q].query = q;
+	MemoryContextSwitchTo(old);
+	return table;
+}
+
+void
+ecp_knn_table_free(EcpKnn *knn)
+{
+	if (knn->table == NULL)
+		return;
+	MemoryContextDelete(knn->table->context);
+	knn->table = NULL;
+}
+
+/* Compare the rows that wait with all queries. */
+static void
+table_compare(EcpKnn *knn)
+{
+	EcpKnnTable *table = knn->table;
+	EcpKnnBlock block = {0};
+
+	CHECK_FOR_INTERRUPTS();
+	block.n = table->n;
+	block.stride = knn->shared->state.leaf.vec_bytes;
+	block.rows = table->vectors;
+	for (int f = 0; f < ECP_FACTORS_MAX; f++)
+		block.factors[f] = table->factors[f];
+	block.tids = table->tids;
+	if (block.n > 0)
+		ecp_knn_compare(knn, &block, 1, table->queries,
+						knn->shared->nqueries);
+	table->n = 0;
+}
+
+/* Add a row, unless the index would not have it. */
+static void
+table_add(const ItemPointerData *tid, Datum value, void *arg)
+{
+	EcpKnn	   *knn = arg;
+	const EcpIndexState *state = &knn->shared->state;
+	const EcpMetaPageData *meta = &state->meta;
+	EcpKnnTable *table = knn->table;
+	uint32		factors[ECP_FACTORS_MAX] = {0};
+	EcpVector	vector;
+
+	ecp_vector_read(value, meta->ecpm_form, &vector);
+	ecp_vector_check_dims(&vector, meta->ecpm_dims,
+						  RelationGetRelationName(knn->index));
+	if (ecp_prepare(meta, &vector, table->prepared))
+	{
+		memcpy(table->vectors + (Size) table->n * state->leaf.vec_bytes,
+			   vector.data, state->leaf.vec_bytes);
+		ecp_factors_compute(meta->ecpm_elem, meta->ecpm_metric,
+							meta->ecpm_dims, vector.data, factors);
+		for (int f = 0; f < ECP_FACTORS_MAX; f++)
+			table->factors[f][table->n] = factors[f];
+		table->tids[table->n] = *tid;
+		if (++table->n == table->max)
+			table_compare(knn);
+	}
+	ecp_vector_release(&vector);
+}
+
+/* Compare what this participant gets of the table. */
+static void
+table_scan(EcpKnn *knn)
+{
+	TableScanDesc scan;
+
+	if (knn->pscan != NULL)
+		scan = table_beginscan_parallel(knn->heap, knn->pscan);
+	else
+		scan = table_beginscan(knn->heap, knn->snapshot, 0, NULL);
+	ecp_table_scan(knn->heap, knn->index, scan, table_add, knn);
+	table_compare(knn);
+	table_endscan(scan);
+}
+
+/*
+ * Compare the rows that the calling user may see; by the leader.  The policies
+ * choose them as the calling user, before anything else looks at them.
+ */
+static void
+table_scan_secure(EcpKnn *knn)
+{
+	ItemPointerData *tids = palloc(TABLE_FETCH * sizeof(ItemPointerData));
+	Portal		portal;
+	char	   *sql;
+
+	sql = psprintf("SELECT ctid FROM ONLY %s",
+				   quote_qualified_identifier(get_namespace_name(RelationGetNamespace(knn->heap)),
+											  RelationGetRelationName(knn->heap)));
+	SPI_connect();
+	portal = ecp_query_open(sql);
+	for (;;)
+	{
+		uint64		n;
+
+		CHECK_FOR_INTERRUPTS();
+		SPI_cursor_fetch(portal, true, TABLE_FETCH);
+		n = SPI_processed;
+		if (n == 0)
+			break;
+		for (uint64 i = 0; i < n; i++)
+		{
+			bool		isnull;
+			Datum		tid = SPI_getbinval(SPI_tuptable->vals[i],
+											SPI_tuptable->tupdesc, 1,
+											&isnull);
+
+			tids[i] = *(ItemPointer) DatumGetPointer(tid);
+		}
+		SPI_freetuptable(SPI_tuptable);
+		ecp_table_fetch(knn->heap, knn->index, knn->snapshot, tids, (int) n,
+						table_add, knn);
+	}
+	table_compare(knn);
+	SPI_cursor_close(portal);
+	SPI_finish();
+	pfree(sql);
+	pfree(tids);
+}
+
+/*
+ * Compare the table with all queries of the batch: this participant's part
+ * of it, if there are several.
+ */
+void
+ecp_knn_table(EcpKnn *knn)
+{
+	if (knn->table == NULL)
+		knn->table = table_create(knn);
+	if (knn->row_security)
+		table_scan_secure(knn);
+	else
+		table_scan(knn);
+}

@@ -1,0 +1,579 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_knn.c
+ *	  ecp_knn_batch() and ecp_knn_exact(): the nearest rows of many queries.
+ *
+ *	 queries	an array of vectors, or what a query of the user's returns;
+ *				all of them are taken before parallel mode begins
+ *	 batch		as many as work_mem times hash_mem_multiplier has room for
+ *	 phases		see ecp_knn.h: descend, clusters or table, fetch, rescan
+ *	 answers	query by query, nearest first
+ *
+ * The answers of ecp_knn_batch() are those of
+ *
+ *	 SELECT ... FROM queries q, LATERAL
+ *		 (SELECT ... FROM items ORDER BY v <-> q.v LIMIT k)
+ *
+ * with the same settings and snapshot, rows in the same order.  A batch
+ * looks at the first window of each scan.  When k rows were found there, and
+ * the scan would not have read on to find them (see ecp_search.c), that is
+ * the answer; if not, the scan itself is run (ecp_knn_rows.c).  With a
+ * quantiser a scan may miss a near row of the clusters that it reads; a batch
+ * compares all of them with the exact vectors, and does not.  But where codes
+ * are of floats, and the index in memory, scans are faster, and the batch
+ * runs one for each query.
+ *
+ * Both functions return TIDs, for a join with the table in the same
+ * statement, which has the same snapshot.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_type.h"
+#include "ecp/batch/ecp_knn.h"
+#include "ecp/batch/ecp_table.h"
+#include "ecp/page/ecp_stat.h"
+#include "ecp/search/ecp_probe.h"
+#include "ecp/search/ecp_search.h"
+#include "executor/nodeHash.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "pgstat.h"
+#include "port/pg_bitutils.h"
+#include "storage/bufmgr.h"
+#include "storage/predicate.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+
+/* Rows fetched from SPI at a time. */
+#define KNN_FETCH			1000
+
+/* A scan reads on as soon as it has returned one in so many rows. */
+#define KNN_AHEAD			8
+
+/* Items that a participant takes: queries to descend for, to decide about, */
+#define KNN_DESCEND_STEP	32
+#define KNN_QUERIES_STEP	256
+#define KNN_RESCAN_STEP		4	/* and to search by a scan */
+
+/* Candidates that there is room for in a wave, besides the best. */
+#define KNN_ROOM_MORE		16
+
+/* Buffers that a query may want beyond one for each cluster. */
+#define KNN_BUFFERS_MORE	16
+
+/* The queries of the user. */
+typedef struct KnnInput
+{
+	Tuplestorestate *store;		/* number and vector */
+	TupleDesc	desc;
+	int64		n;
+} KnnInput;
+
+PGDLLEXPORT Datum ecp_knn_batch(PG_FUNCTION_ARGS);
+PGDLLEXPORT Datum ecp_knn_exact(PG_FUNCTION_ARGS);
+
+PG_FUNCTION_INFO_V1(ecp_knn_batch);
+PG_FUNCTION_INFO_V1(ecp_knn_exact);
+
+/* ---- relations and queries ---- */
+
+/* Open index and table, and check that the user may know of the rows. */
+static void
+knn_open(EcpKnn *knn, Oid index_oid)
+{
+	ecp_table_open(index_oid, &knn->heap, &knn->index);
+	knn->row_security = check_enable_rls(RelationGetRelid(knn->heap),
+										 InvalidOid, false) == RLS_ENABLED;
+	knn->snapshot = GetActiveSnapshot();
+	if (!IsMVCCSnapshot(knn->snapshot))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("ecp index scans need an MVCC snapshot")));
+}
+
+static void
+input_init(KnnInput *input, Oid type)
+{
+	input->store = tuplestore_begin_heap(false, false, work_mem);
+	input->desc = CreateTemplateTupleDesc(2);
+	TupleDescInitEntry(input->desc, 1, "query", INT8OID, -1, 0);
+	TupleDescInitEntry(input->desc, 2, "vector", type, -1, 0);
+	input->n = 0;
+}
+
+static void
+input_add(KnnInput *input, int64 id, Datum value, bool isnull)
+{
+	Datum		values[2];
+	bool		nulls[2] = {false};
+
+	values[0] = Int64GetDatum(id);
+	values[1] = value;
+	nulls[1] = isnull;
+	tuplestore_putvalues(input->store, input->desc, values, nulls);
+	input->n++;
+}
+
+/*
+ * Take the queries out of an array: of vectors, or, as real[] is a vector
+ * itself, with one dimension more than a vector.
+ */
+static void
+input_read_array(KnnInput *input, ArrayType *array, Oid array_type, Oid type)
+{
+	int			slice = array_type == type ? 1 : 0;
+	ArrayIterator iterator;
+	Datum		value;
+	bool		isnull;
+
+	if (slice == 0)
+		ecp_query_check_type(type, ARR_ELEMTYPE(array));
+	if (ARR_NDIM(array) == 0)
+		return;
+	if (ARR_NDIM(array) > slice + 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("array of queries must have at most %d dimensions",
+						slice + 1)));
+	if (ARR_NDIM(array) == slice)
+	{
+		input_add(input, 1, PointerGetDatum(array), false);
+		return;
+	}
+	iterator = array_create_iterator(array, slice, NULL);
+	while (array_iterate(iterator, &value, &isnull))
+	{
+		CHECK_FOR_INTERRUPTS();
+		input_add(input, input->n + 1, value, isnull);
+		if (slice > 0)
+			pfree(DatumGetPointer(value));
+	}
+	array_free_iterator(iterator);
+}
+
+/* Take some rows of a user's query. */
+static void
+input_take_rows(KnnInput *input, Oid type)
+{
+	TupleDesc	desc = SPI_tuptable->tupdesc;
+	int			attno = desc->natts;
+	Oid			id_type = attno == 2 ? getBaseType(SPI_gettypeid(desc, 1)) :
+		InvalidOid;
+
+	if (attno < 1 || attno > 2)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("queries must return a vector, or a number and a vector")));
+	ecp_query_check_type(type, SPI_gettypeid(desc, attno));
+	if (attno == 2 &&
+		id_type != INT2OID && id_type != INT4OID && id_type != INT8OID)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("queries must be numbered by integers, not by type %s",
+						format_type_be(id_type))));
+
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[i];
+		bool		isnull;
+		int64		id = input->n + 1;
+		Datum		value;
+
+		if (attno == 2)
+		{
+			value = SPI_getbinval(tuple, desc, 1, &isnull);
+			if (isnull)
+				ereport(ERROR,
+						(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						 errmsg("number of a query must not be NULL")));
+			id = id_type == INT2OID ? DatumGetInt16(value) :
+				id_type == INT4OID ? DatumGetInt32(value) :
+				DatumGetInt64(value);
+		}
+		value = SPI_getbinval(tuple, desc, attno, &isnull);
+		input_add(input, id, value, isnull);
+	}
+}
+
+/* Take the queries from a query of the user's. */
+static void
+input_read_query(KnnInput *input, const char *sql, Oid type)
+{
+	Portal		portal;
+
+	SPI_connect();
+	portal = ecp_query_open(sql);
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		SPI_cursor_fetch(portal, true, KNN_FETCH);
+		input_take_rows(input, type);
+		SPI_freetuptable(SPI_tuptable);
+	} while (SPI_processed > 0);
+	SPI_cursor_close(portal);
+	SPI_finish();
+}
+
+/* ---- batches ---- */
+
+/*
+ * Take the next batch of queries.  Returns false in the end.
+ */
+static bool
+knn_next_batch(EcpKnn *knn, KnnInput *input, TupleTableSlot *slot)
+{
+	EcpKnnShared *shared = knn->shared;
+	const EcpMetaPageData *meta = &shared->state.meta;
+	int			n = 0;
+
+	shared->batch++;
+	while (n < shared->max_queries &&
+		   tuplestore_gettupleslot(input->store, true, false, slot))
+	{
+		EcpKnnQuery *query = &knn->queries[n];
+		bool		isnull;
+		Datum		value;
+		EcpVector	vector;
+
+		query->id = DatumGetInt64(slot_getattr(slot, 1, &isnull));
+		query->flags = 0;
+		query->nrefs = query->nheap = query->nresults = 0;
+		query->vectors = 0;
+		query->bound = get_float8_infinity();
+		value = slot_getattr(slot, 2, &isnull);
+		if (isnull)
+			query->flags = ECP_KNN_NULL;
+		else
+		{
+			ecp_vector_read(value, meta->ecpm_form, &vector);
+			ecp_vector_check_dims(&vector, meta->ecpm_dims,
+								  RelationGetRelationName(knn->index));
+			memcpy(knn->elements + n * shared->query_stride, vector.data,
+				   shared->state.leaf.vec_bytes);
+			ecp_vector_release(&vector);
+		}
+		n++;
+	}
+	shared->nqueries = n;
+	return n > 0;
+}
+
+/*
+ * Turn the visible ones of a query's candidates into its answer.  Returns
+ * false if a scan would have looked further for it.
+ */
+static bool
+knn_settle(EcpKnn *knn, int q)
+{
+	EcpKnnShared *shared = knn->shared;
+	EcpKnnQuery *query = &knn->queries[q];
+	EcpRanked  *heap = knn->heaps + (Size) q * shared->room;
+	ItemPointerData *tids = knn->tids + (Size) q * shared->keep;
+	bool		refused = query->vectors > query->nheap;
+	int			taken = 0;
+
+	query->nresults = 0;
+	if ((query->flags & ECP_KNN_NULL) != 0)
+		return true;
+	if ((query->flags & ECP_KNN_NO_PLACE) != 0 && !shared->exact)
+		return false;
+
+	while (taken < query->nheap && query->nresults < shared->k)
+	{
+		int			i = taken++;
+		int			n = query->nresults;
+
+		if (!ItemPointerIsValid(&tids[i]))
+			continue;
+		heap[n].rank = EcpRankedIsNaN(&heap[i]) ? get_float8_nan() :
+			ecp_rank_distance(shared->state.meta.ecpm_metric, heap[i].rank);
+		tids[n] = tids[i];
+		query->nresults++;
+	}
+	if (shared->exact)
+		return true;
+	if ((query->nresults < shared->k && refused) ||
+		(query->flags & ECP_KNN_CUT_OFF) != 0 ||
+		(ecp_max_scan_tuples >= 0 && query->vectors >= ecp_max_scan_tuples))
+		return false;
+	if (ecp_iterative_scan == ECP_ITERATIVE_OFF ||
+		(query->flags & ECP_KNN_ALL_READ) != 0)
+		return true;
+	return query->nresults == shared->k &&
+		(uint64) taken * KNN_AHEAD <= query->vectors;
+}
+
+/*
+ * Answer the queries of the batch by scans, those with a NULL excepted.
+ */
+static void
+knn_answer_by_scans(EcpKnn *knn)
+{
+	EcpKnnShared *shared = knn->shared;
+
+	shared->nrest = 0;
+	for (int q = 0; q < shared->nqueries; q++)
+	{
+		if ((knn->queries[q].flags & ECP_KNN_NULL) == 0)
+			knn->rest[shared->nrest++] = q;
+	}
+	ecp_knn_run(knn, ECP_KNN_RESCAN, shared->nrest, KNN_RESCAN_STEP);
+}
+
+/* Answer the queries of the batch. */
+static void
+knn_answer(EcpKnn *knn)
+{
+	EcpKnnShared *shared = knn->shared;
+	int			n = shared->nqueries;
+	int			participants = shared->participants;
+
+	if (shared->by_scans)
+	{
+		knn_answer_by_scans(knn);
+		ecp_stat_count(knn->index, ECP_STAT_BATCH_QUERIES, n);
+		return;
+	}
+	if (shared->exact)
+	{
+		if (knn->pscan != NULL && shared->batch > 1)
+			table_parallelscan_reinitialize(knn->heap, knn->pscan);
+		ecp_knn_run(knn, ECP_KNN_TABLE, participants, 1);
+	}
+	else
+	{
+		ecp_knn_run(knn, ECP_KNN_DESCEND, n, KNN_DESCEND_STEP);
+		ecp_knn_order(knn);
+		while (ecp_knn_next_wave(knn))
+		{
+			ecp_knn_run(knn, ECP_KNN_PLACE, n, KNN_QUERIES_STEP);
+			ecp_knn_run(knn, ECP_KNN_CLUSTERS, shared->nactive,
+						shared->nactive / (participants * 32));
+			ecp_stat_count(knn->index, ECP_STAT_CLUSTERS, shared->nactive);
+			ecp_knn_run(knn, ECP_KNN_DECIDE, n, KNN_QUERIES_STEP);
+		}
+		ecp_stat_count(knn->index, ECP_STAT_BATCH_QUERIES, n);
+		ecp_stat_count(knn->index, ECP_STAT_EARLY_STOPS,
+					   pg_atomic_read_u32(&shared->early));
+	}
+	ecp_knn_run(knn, ECP_KNN_FETCH, n,
+				(n + participants - 1) / participants);
+	if (knn->row_security && !shared->exact)
+		ecp_knn_check_policies(knn, knn->tids, n * shared->keep);
+
+	shared->nrest = 0;
+	for (int q = 0; q < n; q++)
+	{
+		if (!knn_settle(knn, q))
+			knn->rest[shared->nrest++] = q;
+	}
+	ecp_knn_run(knn, ECP_KNN_RESCAN, shared->nrest, KNN_RESCAN_STEP);
+}
+
+static void
+knn_put_answers(EcpKnn *knn, ReturnSetInfo *rsinfo)
+{
+	for (int q = 0; q < knn->shared->nqueries; q++)
+	{
+		const EcpKnnQuery *query = &knn->queries[q];
+		const EcpRanked *heap = knn->heaps + (Size) q * knn->shared->room;
+		ItemPointerData *tids = knn->tids + (Size) q * knn->shared->keep;
+		Datum		values[4];
+		bool		nulls[4] = {false};
+
+		CHECK_FOR_INTERRUPTS();
+		values[0] = Int64GetDatum(query->id);
+		for (int i = 0; i < query->nresults; i++)
+		{
+			values[1] = Int32GetDatum(i + 1);
+			values[2] = PointerGetDatum(&tids[i]);
+			values[3] = Float8GetDatum(heap[i].rank);
+			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values,
+								 nulls);
+		}
+	}
+}
+
+/*
+ * How many workers to ask for: as many as settings allow, if the work is
+ * worth starting them.
+ */
+static int
+knn_workers(EcpKnn *knn, const EcpKnnShared *plan, int64 nqueries)
+{
+	const EcpMetaPageData *meta = &plan->state.meta;
+	double		rows = Max(knn->heap->rd_rel->reltuples, 1);
+	double		cost;
+
+	if (max_parallel_workers_per_gather == 0 || IsParallelWorker() ||
+		knn->row_security || RelationUsesLocalBuffers(knn->heap))
+		return 0;
+	/* what an index computes need not be safe in a worker, nor as the caller */
+	if (plan->exact &&
+		(!heap_attisnull(knn->index->rd_indextuple, Anum_pg_index_indexprs,
+						 NULL) ||
+		 !heap_attisnull(knn->index->rd_indextuple, Anum_pg_index_indpred,
+						 NULL)))
+		return 0;
+
+	if (!plan->exact)
+		rows *= (double) plan->probes / Max(meta->ecpm_nleaves, 1);
+	/* a kernel compares about 1280 bytes in the time of an operator */
+	cost = nqueries * rows * cpu_operator_cost *
+		(0.02 + plan->state.leaf.vec_bytes / 1280.0);
+	if (cost < parallel_setup_cost)
+		return 0;
+	return max_parallel_workers_per_gather;
+}
+
+/* Which clusters are read, as a scan would do it that begins now. */
+static void
+knn_plan_clusters(EcpKnn *knn, EcpKnnShared *plan)
+{
+	const EcpMetaPageData *meta = &plan->state.meta;
+
+	ecp_scan_plan(knn->index, meta, &plan->plan);
+	if (plan->plan.most > ECP_KNN_REFS_MAX / 4)
+		plan->plan.early = false;
+	/* one more than there are: so we see whether these were all */
+	plan->probes = Min(plan->plan.probes, meta->ecpm_nleaves + 1);
+	if (plan->plan.early)
+		plan->probes = plan->plan.most +
+			(plan->plan.most == meta->ecpm_nleaves ? 1 : 0);
+
+	/*
+	 * A cluster is followed by one buffer, and hardly ever by more; a buffer
+	 * comes but once with the clusters that a scan takes at a time.
+	 */
+	plan->max_refs = plan->probes +
+		Min((uint64) meta->ecpm_nbuffers * (plan->probes / ECP_PROBE_REFS + 1),
+			plan->probes + KNN_BUFFERS_MORE);
+}
+
+static void
+knn_plan(EcpKnn *knn, EcpKnnShared *plan, bool exact, int k, int64 nqueries)
+{
+	plan->heap_oid = RelationGetRelid(knn->heap);
+	plan->index_oid = RelationGetRelid(knn->index);
+	plan->exact = exact;
+	plan->k = plan->keep = k;
+	if (!exact)
+	{
+		plan->keep += knn->row_security ? k * 3 : Max(k / 8, 2);
+		knn_plan_clusters(knn, plan);
+	}
+
+	/*
+	 * Codes of floats are faster to compare than many exact vectors at once,
+	 * if pages that are read for one query are there for the next.  Whether
+	 * they are now must not matter: the answers are not quite the same.
+	 */
+	plan->by_scans = !exact &&
+		plan->state.leaf.quantizer != ECP_QUANTIZER_NONE &&
+		plan->state.meta.ecpm_elem == ECP_ELEM_FLOAT32 &&
+		RelationGetNumberOfBlocks(knn->index) <= NBuffers;
+	plan->room = plan->keep;
+	if (plan->plan.early)
+	{
+		/* whether to end early depends on so many */
+		plan->keep = Max(plan->keep, ECP_TARGET_K);
+		plan->room = plan->keep * 2 + KNN_ROOM_MORE;
+	}
+	plan->max_queries = (int) Min(nqueries, PG_INT32_MAX / plan->room);
+	plan->query_stride = MAXALIGN(plan->state.leaf.vec_bytes);
+	ecp_knn_layout(plan, get_hash_memory_limit());
+}
+
+/* Find the neighbours of all queries. */
+static void
+knn_execute(EcpKnn *knn, KnnInput *input, bool exact, int k,
+			ReturnSetInfo *rsinfo)
+{
+	EcpKnnShared plan = {0};
+	TupleTableSlot *slot;
+
+	/* before we look, and also where there is nothing to see yet */
+	PredicateLockRelation(knn->index, knn->snapshot);
+	ecp_index_state_read(knn->index, &plan.state);
+	if (EcpIndexIsEmpty(&plan.state) || input->n == 0)
+		return;
+	knn_plan(knn, &plan, exact, k, input->n);
+	slot = MakeSingleTupleTableSlot(input->desc, &TTSOpsMinimalTuple);
+	if (!exact)
+		pgstat_count_index_scan(knn->index);
+	ecp_knn_start(knn, &plan, knn_workers(knn, &plan, input->n));
+	while (knn_next_batch(knn, input, slot))
+	{
+		knn_answer(knn);
+		knn_put_answers(knn, rsinfo);
+	}
+	ecp_knn_stop(knn);
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+/* ecp_knn_...(index regclass, queries anyarray or text, k int) */
+static void
+knn_call(FunctionCallInfo fcinfo, bool exact)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Oid			argtype = get_fn_expr_argtype(fcinfo->flinfo, 1);
+	int			k = PG_GETARG_INT32(2);
+	EcpKnn		knn = {0};
+	KnnInput	input;
+	Oid			type;
+
+	if (k < 1 || k > ECP_KNN_K_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("k must be between 1 and %d", ECP_KNN_K_MAX)));
+	InitMaterializedSRF(fcinfo, 0);
+	knn_open(&knn, PG_GETARG_OID(0));
+
+	type = knn.index->rd_opcintype[0];
+	input_init(&input, type);
+	if (argtype == TEXTOID)
+		input_read_query(&input, text_to_cstring(PG_GETARG_TEXT_PP(1)), type);
+	else
+		input_read_array(&input, PG_GETARG_ARRAYTYPE_P(1), argtype, type);
+	knn_execute(&knn, &input, exact, k, rsinfo);
+
+	tuplestore_end(input.store);
+	index_close(knn.index, AccessShareLock);
+	table_close(knn.heap, AccessShareLock);
+}
+
+/*
+ * The nearest rows of many queries, through an index.
+ */
+Datum
+ecp_knn_batch(PG_FUNCTION_ARGS)
+{
+	knn_call(fcinfo, false);
+	return (Datum) 0;
+}
+
+/*
+ * The same by comparing the whole table.
+ */
+Datum
+ecp_knn_exact(PG_FUNCTION_ARGS)
+{
+	knn_call(fcinfo, true);
+	return (Datum) 0;
+}

@@ -1,0 +1,307 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_knn.h
+ *	  Many queries at once: what ecp_knn_batch() and ecp_knn_exact() share.
+ *
+ * Queries are taken in batches that fit work_mem.  A batch goes through
+ * phases, each a number of items that the leader and its workers take from
+ * one counter:
+ *
+ *	 DESCEND	which clusters each query may want		items: queries
+ *	 PLACE		which of them want a cluster now		items: queries
+ *	 CLUSTERS	each cluster read once, compared with	items: clusters in
+ *				all queries that want it now			block order
+ *	 DECIDE		which queries have read enough			items: queries
+ *	 TABLE		the table compared with all queries		items: participants
+ *	 FETCH		which candidates the snapshot sees		items: queries
+ *	 RESCAN		queries that need more than that		items: such queries
+ *
+ * PLACE, CLUSTERS and DECIDE are a wave (ecp_knn_wave.c), of which there are
+ * several where a scan would end as soon as clusters are too far away.
+ *
+ * What a batch knows is one piece of memory without pointers, in a DSM
+ * segment when there are workers; every query has a bounded heap there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_KNN_H
+#define ECP_KNN_H
+
+#include "access/parallel.h"
+#include "base/topk.h"
+#include "ecp/define/ecp.h"
+#include "ecp/search/ecp_target.h"
+#include "port/atomics.h"
+#include "storage/condition_variable.h"
+#include "storage/spin.h"
+#include "utils/snapshot.h"
+
+#define ECP_KNN_K_MAX		10000
+
+typedef enum EcpKnnPhase
+{
+	ECP_KNN_WAIT,				/* nothing to do yet */
+	ECP_KNN_DESCEND,
+	ECP_KNN_PLACE,
+	ECP_KNN_CLUSTERS,
+	ECP_KNN_DECIDE,
+	ECP_KNN_TABLE,
+	ECP_KNN_FETCH,
+	ECP_KNN_RESCAN,
+	ECP_KNN_END
+} EcpKnnPhase;
+
+/* A cluster, or buffer, that a query wants. */
+typedef struct EcpKnnRef
+{
+	uint32		cluster;		/* its number in clusters; ECP_KNN_BUFFER */
+	float4		rank;			/* of its leader */
+	uint64		bins;			/* whose rows of a buffer are wanted */
+} EcpKnnRef;
+
+#define ECP_KNN_BUFFER		0x80000000
+#define EcpKnnRefCluster(ref)	((ref)->cluster & ~ECP_KNN_BUFFER)
+#define EcpKnnRefIsBuffer(ref)	(((ref)->cluster & ECP_KNN_BUFFER) != 0)
+
+/* Pages of a cluster whose buffers are remembered. */
+#define ECP_KNN_RECENT		4
+
+/*
+ * A cluster of the batch, in a hash table that participants fill at the same
+ * time.  Its queries are pairs[first .. first + placed - 1].
+ */
+typedef struct EcpKnnCluster
+{
+	pg_atomic_uint32 blk;		/* of its head; 0 = nothing is here */
+	uint32		npages;
+	uint64		run;
+	pg_atomic_uint32 wanted;	/* queries, in the wave that is prepared */
+	pg_atomic_uint32 placed;	/* in the wave that goes on */
+	uint32		first;
+	uint32		nlive;			/* rows compared */
+	Buffer		recent[ECP_KNN_RECENT]; /* of its first pages, as last seen */
+} EcpKnnCluster;
+
+/* Clusters in the order of blocks. */
+typedef struct EcpKnnOrder
+{
+	BlockNumber blk;
+	uint32		cluster;
+} EcpKnnOrder;
+
+/* A query that wants a cluster, and which one of its refs that is. */
+typedef struct EcpKnnPair
+{
+	uint32		query;
+	uint32		ref;
+} EcpKnnPair;
+
+typedef struct EcpKnnQuery
+{
+	slock_t		mutex;			/* of the heap and what belongs to it */
+	uint8		flags;			/* ECP_KNN_* */
+	int32		nrefs;
+	int32		first;			/* refs of this wave: from here on */
+	int32		end;			/* up to here */
+	int32		nheap;
+	int32		nresults;		/* in the end: first ones of heap and tids */
+	float8		bound;			/* a rank above it is of no use */
+	uint64		vectors;		/* compared with it */
+	int64		id;				/* what the user calls it */
+} EcpKnnQuery;
+
+#define ECP_KNN_NULL		0x01	/* NULL: has no neighbours */
+#define ECP_KNN_NO_PLACE	0x02	/* no direction: near to nothing */
+#define ECP_KNN_ALL_READ	0x04	/* it wants all the clusters there are */
+#define ECP_KNN_CUT_OFF		0x08	/* there was no room for what it wants */
+#define ECP_KNN_HEAP_FULL	0x10	/* nothing more is kept in this wave */
+
+/*
+ * The item of a candidate in a heap: its TID, and above it the ref of the
+ * query that it came by.  In this order items of equal rank are compared.
+ */
+#define ECP_KNN_REFS_MAX	0x7FFF
+#define ECP_KNN_TID_MASK	(ECP_RANKED_NAN | UINT64CONST(0xFFFFFFFFFFFF))
+#define EcpKnnItemRef(item)	((int) (((item) & ~ECP_RANKED_NAN) >> 48))
+#define EcpKnnRefItem(ref)	((uint64) (ref) << 48)
+
+typedef struct EcpKnnShared
+{
+	Oid			heap_oid;
+	Oid			index_oid;
+	EcpIndexState state;		/* the structure version that all read */
+	bool		exact;
+	bool		by_scans;		/* a scan for each query */
+	int			k;
+	int			keep;			/* candidates of a query, k or more */
+	int			room;			/* for them, and more in waves but the first */
+	EcpScanPlan plan;
+	int			probes;			/* clusters of a query, at most */
+	int			max_refs;		/* the same and buffers that follow them */
+	int			max_queries;
+	int			max_clusters;
+	uint32		nslots;			/* of the hash table, a power of two */
+	Size		query_stride;	/* bytes of a query's elements */
+
+	/* where the arrays are, from the start of this struct */
+	Size		off_elements;
+	Size		off_queries;
+	Size		off_heaps;
+	Size		off_tids;
+	Size		off_rest;
+	Size		off_refs;
+	Size		off_clusters;
+	Size		off_order;
+	Size		off_active;
+	Size		off_pairs;
+	Size		bytes;			/* of all */
+
+	/* the batch */
+	uint32		batch;			/* its number, from 1 */
+	int			nqueries;
+	int			nclusters;		/* that any query may want */
+	int			nactive;		/* that are wanted in this wave */
+	int			wave;			/* its number, from 0 */
+	pg_atomic_uint32 early;		/* queries that ended early */
+	int			nrest;			/* queries for RESCAN */
+
+	/* the phase; under mutex */
+	slock_t		mutex;
+	EcpKnnPhase phase;
+	int			next;			/* item to take */
+	int			step;			/* how many are taken at a time */
+	int			nitems;
+	int			ndone;
+	int			participants;
+	ConditionVariable work;		/* there is a phase to work on */
+	ConditionVariable done;		/* all items of the phase are done */
+} EcpKnnShared;
+
+typedef struct EcpKnnReader EcpKnnReader;
+typedef struct EcpKnnTable EcpKnnTable;
+
+/* What a participant has of its own. */
+typedef struct EcpKnn
+{
+	EcpKnnShared *shared;
+	Relation	heap;
+	Relation	index;
+	Snapshot	snapshot;
+	bool		row_security;	/* leader only */
+
+	/* the arrays in shared memory */
+	char	   *elements;
+	EcpKnnQuery *queries;
+	EcpRanked  *heaps;			/* room for each query */
+	ItemPointerData *tids;		/* keep for each query; invalid = not visible */
+	uint32	   *rest;			/* queries for RESCAN */
+	EcpKnnRef  *refs;			/* max_refs for each query */
+	EcpKnnCluster *clusters;	/* nslots */
+	EcpKnnOrder *order;
+	uint32	   *active;			/* clusters of this wave, in order */
+	EcpKnnPair *pairs;			/* by cluster */
+
+	MemoryContext context;		/* of the batch */
+	uint32		batch;			/* that it is of */
+	EcpQuery  **prepared;		/* made when first used, in context */
+	EcpKnnReader *reader;		/* ecp_batch.c */
+	EcpKnnTable *table;			/* ecp_exact.c */
+
+	ParallelContext *pcxt;		/* leader with workers */
+	struct BufferUsage *buffer_usage;
+	struct WalUsage *wal_usage;
+	struct ParallelTableScanDescData *pscan;	/* exact, in the segment */
+} EcpKnn;
+
+/* Rows to compare queries with. */
+typedef struct EcpKnnBlock
+{
+	int			n;
+	bool		columns;		/* COLUMNS of nslots, else ROWS */
+	int			nslots;
+	Size		stride;
+	const char *rows;
+	const uint32 *factors[ECP_FACTORS_MAX];
+	const uint64 *live;			/* NULL = all */
+	const ItemPointerData *tids;
+	const uint8 *bins;			/* NULL = there are none */
+} EcpKnnBlock;
+
+/* ---- ecp_knn_compare.c ---- */
+
+extern void ecp_knn_compare(EcpKnn *knn, const EcpKnnBlock *blocks,
+							int nblocks, const EcpKnnPair *pairs,
+							int npairs);
+extern void ecp_knn_sort(EcpRanked *candidates, int n);
+extern void ecp_knn_keep(EcpKnnQuery *query, EcpRanked *heap, int keep);
+
+/* ---- ecp_parallel.c ---- */
+
+extern void ecp_knn_layout(EcpKnnShared *shared, Size memory);
+extern void ecp_knn_attach(EcpKnn *knn, EcpKnnShared *shared);
+extern void ecp_knn_start(EcpKnn *knn, const EcpKnnShared *plan,
+						  int nworkers);
+extern void ecp_knn_run(EcpKnn *knn, EcpKnnPhase phase, int nitems, int step);
+extern void ecp_knn_stop(EcpKnn *knn);
+extern PGDLLEXPORT void ecp_knn_worker_main(dsm_segment *seg, shm_toc *toc);
+
+/* ---- ecp_batch.c ---- */
+
+extern void ecp_knn_descend(EcpKnn *knn, int first, int end);
+
+/* ---- ecp_knn_read.c ---- */
+
+extern void ecp_knn_clusters(EcpKnn *knn, int first, int end);
+extern void ecp_knn_reader_free(EcpKnn *knn);
+
+/* ---- ecp_knn_wave.c ---- */
+
+extern void ecp_knn_add_ref(EcpKnn *knn, int q, const EcpChildData *child,
+							float4 rank, bool is_buffer, uint64 bins);
+extern bool ecp_knn_join_ref(EcpKnn *knn, int q, int place, int first,
+							 const EcpChildData *buffer, uint64 bins);
+extern void ecp_knn_first_wave(EcpKnn *knn, int q);
+extern void ecp_knn_order(EcpKnn *knn);
+extern bool ecp_knn_next_wave(EcpKnn *knn);
+extern void ecp_knn_place(EcpKnn *knn, int first, int end);
+extern void ecp_knn_decide(EcpKnn *knn, int first, int end);
+
+/* ---- ecp_exact.c ---- */
+
+extern void ecp_knn_table(EcpKnn *knn);
+extern void ecp_knn_table_free(EcpKnn *knn);
+
+/* ---- ecp_knn_rows.c ---- */
+
+extern void ecp_knn_fetch(EcpKnn *knn, int first, int end);
+extern void ecp_knn_rescan(EcpKnn *knn, int first, int end);
+extern void ecp_knn_check_policies(EcpKnn *knn, ItemPointerData *tids,
+								   int ntids);
+
+/*
+ * A pass over blocks of a relation in ascending order: on a device where a
+ * seek costs more than reading what lies between, it reads that, too.
+ */
+typedef struct EcpSweep
+{
+	Relation	rel;
+	BufferAccessStrategy strategy;	/* for blocks that nobody wants */
+	BlockNumber next;			/* behind the last one read */
+	BlockNumber gap;			/* blocks to read rather than to skip */
+	int			distance;		/* blocks or clusters to prefetch */
+	int			cold;			/* go on so many times after a miss */
+	int64		missed;			/* reads when the last block was asked for */
+} EcpSweep;
+
+extern void ecp_sweep_init(EcpSweep *sweep, Relation rel);
+extern void ecp_sweep_to(EcpSweep *sweep, BlockNumber blk, uint32 npages);
+extern void ecp_sweep_end(EcpSweep *sweep);
+
+/* Is it worth while to ask for pages beforehand? */
+#define EcpSweepIsCold(sweep)	((sweep)->cold > 0 && (sweep)->distance > 0)
+
+/* Would the kernel not read "blk" ahead by itself? */
+#define EcpSweepIsJump(sweep, end, blk) \
+	((blk) < (end) || (blk) - (end) > (sweep)->gap)
+
+#endif							/* ECP_KNN_H */

@@ -1,0 +1,276 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_knn_compare.c
+ *	  Many queries at once: blocks of rows compared with queries, and the
+ *	  best of them kept.
+ *
+ * Every query has a heap of the "keep" best candidates, whose worst rank is
+ * the query's bound: a row above it is passed over.  In the waves of a batch
+ * but the first (ecp_knn_wave.c), candidates are added to the heap's array
+ * instead, and the bound stays.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ecp/batch/ecp_knn.h"
+#include "ecp/search/ecp_rerank.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "utils/memutils.h"
+
+/* Queries ahead that the processor is asked for. */
+#define COMPARE_AHEAD		ECP_PASS_QUERIES
+
+/* Bytes of a slot that stand together in COLUMNS. */
+#define ECP_COLUMNS_GROUP	4
+
+static inline bool
+ranked_is_less(const EcpRanked *a, const EcpRanked *b)
+{
+	return a->rank < b->rank ||
+		(a->rank == b->rank &&
+		 (a->item & ECP_KNN_TID_MASK) < (b->item & ECP_KNN_TID_MASK));
+}
+
+#define ST_SORT candidates_sort
+#define ST_ELEMENT_TYPE EcpRanked
+#define ST_COMPARE(a, b) \
+	(ranked_is_less(a, b) ? -1 : ranked_is_less(b, a))
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* Put candidates in order, the nearest first. */
+void
+ecp_knn_sort(EcpRanked *candidates, int n)
+{
+	candidates_sort(candidates, n);
+}
+
+/*
+ * After a wave, keep the best candidates of a query only, by TID; what the
+ * next wave finds is added to them.
+ */
+void
+ecp_knn_keep(EcpKnnQuery *query, EcpRanked *heap, int keep)
+{
+	candidates_sort(heap, query->nheap);
+	query->nheap = Min(query->nheap, keep);
+	for (int i = 0; i < query->nheap; i++)
+		heap[i].item &= ECP_KNN_TID_MASK;
+	query->bound = query->nheap < keep ? get_float8_infinity() :
+		heap[keep - 1].rank;
+}
+
+/*
+ * Add a candidate to a query's heap, whose root is the worst of the "keep"
+ * best.
+ */
+static void
+knn_push(EcpKnnQuery *query, EcpRanked *heap, int keep, float8 rank,
+		 uint64 item)
+{
+	EcpRanked	ranked;
+	int			i;
+
+	ecp_ranked_set(&ranked, rank, item);
+	SpinLockAcquire(&query->mutex);
+	if (query->nheap < keep)
+	{
+		i = query->nheap++;
+		while (i > 0 && ranked_is_less(&heap[(i - 1) / 2], &ranked))
+		{
+			heap[i] = heap[(i - 1) / 2];
+			i = (i - 1) / 2;
+		}
+		heap[i] = ranked;
+	}
+	else if (ranked_is_less(&ranked, &heap[0]))
+	{
+		i = 0;
+		for (;;)
+		{
+			int			child = 2 * i + 1;
+
+			if (child >= keep)
+				break;
+			if (child + 1 < keep &&
+				ranked_is_less(&heap[child], &heap[child + 1]))
+				child++;
+			if (!ranked_is_less(&ranked, &heap[child]))
+				break;
+			heap[i] = heap[child];
+			i = child;
+		}
+		heap[i] = ranked;
+	}
+	if (query->nheap == keep)
+		query->bound = heap[0].rank;
+	SpinLockRelease(&query->mutex);
+}
+
+/* The same in waves but the first: all candidates are kept. */
+static void
+knn_append(EcpKnnQuery *query, EcpRanked *heap, int room, float8 rank,
+		   uint64 item)
+{
+	SpinLockAcquire(&query->mutex);
+	if (query->nheap < room)
+		ecp_ranked_set(&heap[query->nheap++], rank, item);
+	else
+	{
+		/* a scan will have to do */
+		query->flags |= ECP_KNN_CUT_OFF;
+		query->bound = -get_float8_infinity();
+	}
+	SpinLockRelease(&query->mutex);
+}
+
+/*
+ * Offer some of the rows from "first" on of a block, which are the bits of
+ * "word" and have these ranks, to a query.
+ */
+static inline void
+knn_offer(EcpKnn *knn, const EcpKnnPair *pair, const EcpKnnBlock *block,
+		  int first, uint64 word, const float8 *ranks)
+{
+	EcpKnnShared *shared = knn->shared;
+	EcpKnnQuery *query = &knn->queries[pair->query];
+	EcpRanked  *heap = knn->heaps + (Size) pair->query * shared->room;
+
+	for (; word != 0; word &= word - 1)
+	{
+		int			i = pg_rightmost_one_pos64(word);
+		uint64		item = ecp_tid_item(&block->tids[first + i]);
+
+		if (shared->wave > 0)
+			knn_append(query, heap, shared->room, ranks[i],
+					   item | EcpKnnRefItem(pair->ref));
+		else
+			knn_push(query, heap, shared->keep, ranks[i], item);
+	}
+}
+
+/*
+ * Which of the rows from "first" on of a block, bits of "word", a query wants
+ * that may want those of some bins only.
+ */
+static inline uint64
+knn_binned(EcpKnn *knn, const EcpKnnPair *pair, const EcpKnnBlock *block,
+		   int first, uint64 word)
+{
+	const EcpKnnRef *ref = knn->refs + (Size) pair->query *
+		knn->shared->max_refs + pair->ref;
+	uint64		wanted = word;
+
+	if (ref->bins == ECP_BINS_ALL)
+		return word;
+	for (; word != 0; word &= word - 1)
+	{
+		int			i = pg_rightmost_one_pos64(word);
+
+		if ((ref->bins & EcpBinSet(block->bins[first + i] % ECP_BINS)) == 0)
+			wanted &= ~(UINT64CONST(1) << i);
+	}
+	return wanted;
+}
+
+/* The query in the form that the kernels take. */
+static const EcpQuery *
+knn_prepared(EcpKnn *knn, uint32 q)
+{
+	const EcpMetaPageData *meta = &knn->shared->state.meta;
+
+	if (knn->prepared[q] == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(knn->context);
+
+		knn->prepared[q] = ecp_query_create(meta->ecpm_elem,
+											meta->ecpm_metric,
+											meta->ecpm_dims,
+											knn->elements +
+											q * knn->shared->query_stride);
+		MemoryContextSwitchTo(old);
+	}
+	return knn->prepared[q];
+}
+
+/* Compare a few queries with a block, and keep what is near. */
+static void
+knn_compare_block(EcpKnn *knn, const EcpKnnBlock *block,
+				  const EcpKnnPair *const *pairs,
+				  const EcpQuery *const *prepared, int n)
+{
+	for (int first = 0; first < block->n; first += ECP_PASS_ROWS)
+	{
+		int			count = Min(block->n - first, ECP_PASS_ROWS);
+		const uint32 *factors[ECP_FACTORS_MAX] = {NULL};
+		float8		limits[ECP_PASS_QUERIES];
+		uint64		passed[ECP_PASS_QUERIES];
+		float8		ranks[ECP_PASS_QUERIES * ECP_PASS_ROWS];
+
+		for (int f = 0; f < ECP_FACTORS_MAX; f++)
+		{
+			if (block->factors[f] != NULL)
+				factors[f] = block->factors[f] + first;
+		}
+		for (int i = 0; i < n; i++)
+			limits[i] = *(volatile float8 *) &knn->queries[pairs[i]->query].bound;
+		if (block->columns)
+			ecp_queries_pass_columns(prepared, n, limits,
+									 (const uint8 *) block->rows +
+									 first * ECP_COLUMNS_GROUP,
+									 block->nslots, factors, count, passed,
+									 ranks);
+		else
+			ecp_queries_pass_rows(prepared, n, limits,
+								  block->rows + first * block->stride,
+								  block->stride, factors, count, passed,
+								  ranks);
+		for (int i = 0; i < n; i++)
+		{
+			if (block->live != NULL)
+				passed[i] &= block->live[first / 64];
+			if (block->bins != NULL && passed[i] != 0)
+				passed[i] = knn_binned(knn, pairs[i], block, first, passed[i]);
+			knn_offer(knn, pairs[i], block, first, passed[i],
+					  ranks + i * ECP_PASS_ROWS);
+		}
+	}
+}
+
+/*
+ * Compare these queries with these blocks, and keep what is near.
+ */
+void
+ecp_knn_compare(EcpKnn *knn, const EcpKnnBlock *blocks, int nblocks,
+				const EcpKnnPair *pairs, int npairs)
+{
+	const EcpKnnPair *tile[ECP_PASS_QUERIES];
+	const EcpQuery *prepared[ECP_PASS_QUERIES];
+	int			n = 0;
+
+	for (int i = 0; i < npairs; i++)
+	{
+		if (i + COMPARE_AHEAD < npairs)
+		{
+			uint32		ahead = pairs[i + COMPARE_AHEAD].query;
+
+			__builtin_prefetch(&knn->queries[ahead], 1);
+			if (knn->prepared[ahead] != NULL)
+				__builtin_prefetch(knn->prepared[ahead]);
+		}
+		if ((knn->queries[pairs[i].query].flags & ECP_KNN_NULL) == 0)
+		{
+			tile[n] = &pairs[i];
+			prepared[n++] = knn_prepared(knn, pairs[i].query);
+		}
+		if (n < ECP_PASS_QUERIES && i < npairs - 1)
+			continue;
+		CHECK_FOR_INTERRUPTS();
+		for (int b = 0; n > 0 && b < nblocks; b++)
+			knn_compare_block(knn, &blocks[b], tile, prepared, n);
+		n = 0;
+	}
+}

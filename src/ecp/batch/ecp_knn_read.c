@@ -1,0 +1,347 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_knn_read.c
+ *	  Many queries at once: clusters read, each compared with all queries
+ *	  that want it.
+ *
+ * Pages are read as a scan reads them (ecp_probe.c), and the same holds: what
+ * the snapshot can see is in the clusters of the structure version that all
+ * participants share, however long it takes.  Slots that are filled again
+ * meanwhile have TIDs that the snapshot cannot see.
+ *
+ * A page is copied, so that it is locked no longer than by a scan, and a few
+ * of them are compared with one query after the other.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ecp/batch/ecp_knn.h"
+#include "ecp/search/ecp_probe.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "utils/memutils.h"
+
+/* Rows of a block whose vectors come from the vector part of a run. */
+#define READER_ROWS			64
+
+/* Entry pages or blocks that queries are compared with in one go. */
+#define READER_BLOCKS		4
+
+/* Clusters that the probe is given at a time. */
+#define READER_CLUSTERS		64
+
+/* One block, with room for what it points to. */
+typedef struct ReaderBlock
+{
+	char	   *page;			/* copy of an entry page */
+	char	   *vectors;		/* rows out of the vector part */
+	uint64	   *live;
+	uint8	   *bins;
+	uint32	   *factors[ECP_FACTORS_MAX];
+} ReaderBlock;
+
+struct EcpKnnReader
+{
+	EcpProbe	probe;			/* must be first */
+	EcpKnn	   *knn;
+	EcpKnnCluster *cluster;		/* that is being read */
+	MemoryContext context;
+	EcpSweep	sweep;
+	int			nblocks;
+	EcpKnnBlock blocks[READER_BLOCKS];
+	ReaderBlock memory[READER_BLOCKS];
+	char	   *entry;			/* copy of an entry page without vectors */
+	char	   *vector;			/* copy of a page of a vector part */
+};
+
+/* Compare the queries of the cluster with the blocks that were read. */
+static void
+reader_compare(EcpKnnReader *reader)
+{
+	EcpKnn	   *knn = reader->knn;
+	EcpKnnCluster *cluster = reader->cluster;
+
+	if (reader->nblocks > 0)
+		ecp_knn_compare(knn, reader->blocks, reader->nblocks,
+						knn->pairs + cluster->first,
+						pg_atomic_read_u32(&cluster->placed));
+	reader->nblocks = 0;
+}
+
+/* Of a copy: count the live ones of the first n slots, and have no others. */
+static uint32
+reader_count_live(uint64 *live, int n)
+{
+	uint32		nlive = 0;
+
+	if (n % 64 != 0)
+		live[n / 64] &= (UINT64CONST(1) << (n % 64)) - 1;
+	for (int w = 0; w < (n + 63) / 64; w++)
+		nlive += pg_popcount64(live[w]);
+	return nlive;
+}
+
+/*
+ * Copy the vectors of n slots from "slot" on out of the vector part of a
+ * run; the pages of those that are not live are not touched, because nobody
+ * may have initialised them.
+ */
+static void
+reader_copy_vectors(EcpKnnReader *reader, const EcpProbeRun *run, uint32 slot,
+					int n, uint64 live, char *vectors)
+{
+	const EcpGeometry *geo = &reader->knn->shared->state.leaf;
+	uint32		have = 0;		/* page that we have; 0 is none's */
+
+	for (int i = 0; i < n; i++)
+	{
+		uint32		done = 0;
+		uint32		pageno;
+		uint32		offset;
+
+		if ((live & (UINT64CONST(1) << i)) == 0)
+			continue;
+		ecp_stream_position(geo, run->header.ecpr_entry_pages, slot + i,
+							&pageno, &offset);
+		while (done < geo->vec_bytes)
+		{
+			uint32		part = Min(geo->vec_bytes - done,
+								   ECP_PAYLOAD_BYTES - offset);
+
+			if (have != pageno)
+			{
+				Page		page;
+				Buffer		buffer;
+
+				CHECK_FOR_INTERRUPTS();
+				buffer = ecp_probe_buffer(&reader->probe, run,
+										  ECP_PAGE_VECTOR, pageno, &page);
+				memcpy(reader->vector, page, BLCKSZ);
+				UnlockReleaseBuffer(buffer);
+			}
+			have = pageno;
+			memcpy(vectors + (Size) i * geo->vec_bytes + done,
+				   EcpPageGetStream(reader->vector) + offset, part);
+			done += part;
+			pageno++;
+			offset = 0;
+		}
+	}
+}
+
+/* Rows whose vectors are in the vector part: READER_ROWS of them a block. */
+static void
+reader_add_stream(EcpKnnReader *reader, const EcpProbeRun *run,
+				  const EcpEntryView *view, uint32 first, int n)
+{
+	const EcpMetaPageData *meta = &reader->knn->shared->state.meta;
+	const EcpGeometry *geo = &reader->knn->shared->state.leaf;
+
+	for (int slot = 0; slot < n; slot += READER_ROWS)
+	{
+		uint64		live = view->live[slot / 64];
+		ReaderBlock *memory = &reader->memory[reader->nblocks];
+		EcpKnnBlock *block = &reader->blocks[reader->nblocks];
+
+		if (live == 0)
+			continue;
+		memset(block, 0, sizeof(EcpKnnBlock));
+		block->n = pg_leftmost_one_pos64(live) + 1;
+		block->stride = geo->vec_bytes;
+		block->rows = memory->vectors;
+		*memory->live = live;
+		block->live = memory->live;
+		/* the TIDs stay where they are: the page's copy goes with it */
+		memcpy(memory->page, &view->tids[slot],
+			   block->n * sizeof(ItemPointerData));
+		block->tids = (ItemPointerData *) memory->page;
+		if (view->bins)
+		{
+			memory->bins = (uint8 *) memory->page + READER_ROWS *
+				sizeof(ItemPointerData);
+			memcpy(memory->bins, &view->bins[slot], block->n);
+			block->bins = memory->bins;
+		}
+		reader_copy_vectors(reader, run, first + slot, block->n, live,
+							memory->vectors);
+		for (int i = 0; i < block->n; i++)
+		{
+			uint32		factors[ECP_FACTORS_MAX] = {0};
+
+			if ((live & (UINT64CONST(1) << i)) != 0)
+				ecp_factors_compute(meta->ecpm_elem, meta->ecpm_metric,
+									meta->ecpm_dims,
+									memory->vectors + (Size) i * geo->vec_bytes,
+									factors);
+			for (int f = 0; f < ECP_FACTORS_MAX; f++)
+				memory->factors[f][i] = factors[f];
+		}
+		for (int f = 0; f < ECP_FACTORS_MAX; f++)
+			block->factors[f] = memory->factors[f];
+		if (++reader->nblocks == READER_BLOCKS)
+			reader_compare(reader);
+	}
+}
+
+/* Rows of an entry page, which is copied: what the probe calls with each. */
+static void
+reader_read_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
+				 const EcpEntryView *locked, uint32 first, int n)
+{
+	EcpKnnReader *reader = (EcpKnnReader *) probe;
+	const EcpGeometry *geo = &reader->knn->shared->state.leaf;
+	EcpKnnBlock *block = &reader->blocks[reader->nblocks];
+	char	   *page = !geo->stream ?
+		reader->memory[reader->nblocks].page : reader->entry;
+	EcpEntryView view;
+
+	if (n > 0)
+		memcpy(page, BufferGetPage(buffer), BLCKSZ);
+	UnlockReleaseBuffer(buffer);
+	if (n == 0)
+		return;
+	ecp_entry_view(page, geo, 0, &view);
+	reader->cluster->nlive += reader_count_live(view.live, n);
+	if (geo->stream)
+	{
+		reader_add_stream(reader, run, &view, first, n);
+		return;
+	}
+	memset(block, 0, sizeof(EcpKnnBlock));
+	block->n = n;
+	block->columns = geo->columns;
+	block->nslots = geo->slots;
+	block->stride = geo->code_bytes;
+	block->rows = view.codes;
+	for (int f = 0; f < geo->nfactors; f++)
+		block->factors[f] = view.factors[f];
+	block->live = view.live;
+	block->tids = view.tids;
+	block->bins = view.bins;
+	if (++reader->nblocks == READER_BLOCKS)
+		reader_compare(reader);
+}
+
+static EcpKnnReader *
+reader_create(EcpKnn *knn)
+{
+	const EcpGeometry *geo = &knn->shared->state.leaf;
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "ecp batch reader",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	EcpKnnReader *reader = palloc0(sizeof(EcpKnnReader));
+
+	reader->context = context;
+	reader->knn = knn;
+	reader->probe.index = knn->index;
+	reader->probe.state = &knn->shared->state;
+	reader->probe.snapshot = knn->snapshot;
+	reader->probe.page = reader_read_page;
+	ecp_probe_init(&reader->probe);
+	reader->probe.prefetch = 0; /* we know better which pages will be read */
+	(void) ecp_probe_room(&reader->probe, READER_CLUSTERS);
+	reader->entry = palloc(BLCKSZ);
+	reader->vector = palloc(BLCKSZ);
+	ecp_sweep_init(&reader->sweep, knn->index);
+	for (int b = 0; b < READER_BLOCKS; b++)
+	{
+		ReaderBlock *memory = &reader->memory[b];
+
+		memory->page = palloc(BLCKSZ + ECP_KERNEL_SLACK);
+		if (!geo->stream)
+			continue;
+		memory->vectors = palloc(mul_size(geo->vec_bytes, READER_ROWS) +
+								 ECP_KERNEL_SLACK);
+		memory->live = palloc(sizeof(uint64));
+		for (int f = 0; f < ECP_FACTORS_MAX; f++)
+			memory->factors[f] = palloc0(sizeof(uint32) * READER_ROWS +
+										 ECP_KERNEL_SLACK);
+	}
+	MemoryContextSwitchTo(old);
+	return reader;
+}
+
+void
+ecp_knn_reader_free(EcpKnn *knn)
+{
+	if (knn->reader == NULL)
+		return;
+	ecp_sweep_end(&knn->reader->sweep);
+	MemoryContextDelete(knn->reader->context);
+	knn->reader = NULL;
+}
+
+/* Ask for the clusters from "*next" on that are read soon. */
+static void
+batch_prefetch(EcpKnn *knn, int current, int *next, int end)
+{
+	EcpSweep   *sweep = &knn->reader->sweep;
+
+	*next = Max(*next, current + 1);
+	for (; *next < Min(end, current + 1 + sweep->distance); (*next)++)
+	{
+		EcpKnnCluster *before = &knn->clusters[knn->active[*next - 1]];
+		EcpKnnCluster *cluster = &knn->clusters[knn->active[*next]];
+		BlockNumber blk = pg_atomic_read_u32(&cluster->blk);
+		uint32		npages = Min(cluster->npages, ECP_RUN_PAGES_MAX);
+
+		if (!EcpSweepIsJump(sweep, pg_atomic_read_u32(&before->blk) +
+							before->npages, blk))
+			continue;
+		ecp_probe_prefetch(knn->index, blk, npages);
+	}
+}
+
+/* Give the probe clusters from "c" on; returns the first that it has not. */
+static int
+reader_give(EcpKnnReader *reader, int c, int end)
+{
+	EcpKnn	   *knn = reader->knn;
+	EcpClusterRef *refs = ecp_probe_room(&reader->probe, READER_CLUSTERS);
+	int			n = Min(end - c, READER_CLUSTERS);
+
+	memset(refs, 0, n * sizeof(EcpClusterRef));
+	for (int i = 0; i < n; i++)
+	{
+		EcpKnnCluster *cluster = &knn->clusters[knn->active[c + i]];
+
+		refs[i].child.ecpc_blk = pg_atomic_read_u32(&cluster->blk);
+		refs[i].child.ecpc_run = cluster->run;
+		refs[i].child.ecpc_npages = cluster->npages;
+		refs[i].child.ecpc_nrows = cluster->nlive;
+		refs[i].recent = cluster->recent;
+		refs[i].nrecent = Min(cluster->npages, ECP_KNN_RECENT);
+	}
+	ecp_probe_added(&reader->probe, n);
+	return c + n;
+}
+
+/* Read clusters first .. end - 1 of the wave. */
+void
+ecp_knn_clusters(EcpKnn *knn, int first, int end)
+{
+	int			prefetched = first;
+	int			given = first;
+	EcpKnnReader *reader;
+
+	if (knn->reader == NULL)
+		knn->reader = reader_create(knn);
+	reader = knn->reader;
+	for (int c = first; c < end; c++)
+	{
+		EcpKnnCluster *cluster = &knn->clusters[knn->active[c]];
+
+		if (c == given)
+			given = reader_give(reader, c, end);
+		ecp_sweep_to(&reader->sweep, pg_atomic_read_u32(&cluster->blk),
+					 cluster->npages);
+		if (EcpSweepIsCold(&reader->sweep))
+			batch_prefetch(knn, c, &prefetched, end);
+		reader->cluster = cluster;
+		cluster->nlive = 0;
+		ecp_probe_next(&reader->probe);
+		reader_compare(reader);
+	}
+}

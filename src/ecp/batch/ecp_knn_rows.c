@@ -1,0 +1,407 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_knn_rows.c
+ *	  Many queries at once: from candidates to rows that the user may see.
+ *
+ * An index entry says where a row was put, not who can see it.  The
+ * candidates of many queries are sorted by TID, each table block is visited
+ * once, and the snapshot decides; a TID that begins a chain of updates
+ * becomes that of the version that is visible.  Policies of row security
+ * are the planner's business: a query on the table, as the calling user,
+ * says which of the TIDs it lets through.
+ *
+ * A query that is left with too few rows, or would have had to read more
+ * clusters than its first window, is handed to an ordinary index scan.  So
+ * what comes out is what a scan would have returned, in every case.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "access/tableam.h"
+#include "catalog/pg_type.h"
+#include "ecp/batch/ecp_knn.h"
+#include "executor/instrument.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/spccache.h"
+
+/* Blocks or clusters to go on being cold for, after one that was missing. */
+#define SWEEP_COLD		64
+
+/* TIDs that row security is asked about at a time. */
+#define POLICY_TIDS		10000
+
+/* ---- sweeps ---- */
+
+/*
+ * What a seek costs in blocks read is what the planner's parameters of the
+ * tablespace say.
+ */
+void
+ecp_sweep_init(EcpSweep *sweep, Relation rel)
+{
+	Oid			tablespace = rel->rd_rel->reltablespace;
+	double		random_cost;
+	double		seq_cost;
+	double		gap = 0;
+
+	memset(sweep, 0, sizeof(EcpSweep));
+	sweep->rel = rel;
+	get_tablespace_page_costs(tablespace, &random_cost, &seq_cost);
+	if (seq_cost > 0)
+		gap = random_cost / seq_cost - 1;
+	sweep->gap = (BlockNumber) Max(Min(gap, 1024), 0);
+	sweep->distance = RelationUsesLocalBuffers(rel) ? 0 :
+		get_tablespace_io_concurrency(tablespace);
+	sweep->missed = -1;
+}
+
+/*
+ * "npages" blocks from blk on are going to be read: read those between the
+ * last ones and them if that is cheaper than to leave them out, and things
+ * are being read from the device at all.
+ */
+void
+ecp_sweep_to(EcpSweep *sweep, BlockNumber blk, uint32 npages)
+{
+	int64		missed = pgBufferUsage.shared_blks_read;
+
+	if (sweep->missed != missed)
+		sweep->cold = sweep->missed < 0 ? 0 : SWEEP_COLD;
+	else if (sweep->cold > 0)
+		sweep->cold--;
+
+	if (sweep->cold > 0 && blk > sweep->next &&
+		blk - sweep->next <= sweep->gap && ecp_block_exists(sweep->rel, blk))
+	{
+		if (sweep->strategy == NULL)
+			sweep->strategy = GetAccessStrategy(BAS_BULKREAD);
+		for (; sweep->next < blk; sweep->next++)
+			ReleaseBuffer(ReadBufferExtended(sweep->rel, MAIN_FORKNUM,
+											 sweep->next, RBM_NORMAL,
+											 sweep->strategy));
+	}
+	sweep->next = blk + npages;
+	sweep->missed = pgBufferUsage.shared_blks_read;
+}
+
+void
+ecp_sweep_end(EcpSweep *sweep)
+{
+	if (sweep->strategy != NULL)
+		FreeAccessStrategy(sweep->strategy);
+	sweep->strategy = NULL;
+}
+
+/* ---- visibility ---- */
+
+/* A candidate: its TID as a number, and its place in heaps and tids. */
+typedef struct FetchItem
+{
+	uint64		tid;
+	Size		place;
+} FetchItem;
+
+#define ST_SORT fetch_sort
+#define ST_ELEMENT_TYPE FetchItem
+#define ST_COMPARE(a, b) \
+	((a)->tid < (b)->tid ? -1 : (a)->tid > (b)->tid)
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+#define FetchItemBlock(item) ((BlockNumber) ((item)->tid >> 16))
+
+/* Ask for the blocks of the items from "*next" on that come soon. */
+static void
+fetch_prefetch(const EcpSweep *sweep, const FetchItem *items, int nitems,
+			   int current, int *next)
+{
+	/* items of the same block are few: items will do for blocks */
+	*next = Max(*next, current + 1);
+	for (; *next < Min(nitems, current + 1 + sweep->distance); (*next)++)
+	{
+		BlockNumber before = FetchItemBlock(&items[*next - 1]);
+		BlockNumber blk = FetchItemBlock(&items[*next]);
+
+		if (blk != before && EcpSweepIsJump(sweep, before + 1, blk) &&
+			ecp_block_exists(sweep->rel, blk))
+			PrefetchBuffer(sweep->rel, MAIN_FORKNUM, blk);
+	}
+}
+
+/* Look at candidates in order of TIDs, and note what is visible. */
+static void
+fetch_items(EcpKnn *knn, const FetchItem *items, int nitems)
+{
+	IndexFetchTableData *fetch = table_index_fetch_begin(knn->heap);
+	TupleTableSlot *slot = table_slot_create(knn->heap, NULL);
+	BlockNumber block = InvalidBlockNumber;
+	BlockNumber heap_blocks = 0;
+	EcpSweep	sweep;
+	int			prefetched = 0;
+
+	ecp_sweep_init(&sweep, knn->heap);
+	for (int i = 0; i < nitems; i++)
+	{
+		ItemPointerData *result = &knn->tids[items[i].place];
+		ItemPointerData tid;
+		bool		call_again = false;
+		bool		all_dead = false;
+
+		if (i > 0 && items[i].tid == items[i - 1].tid)
+		{
+			*result = knn->tids[items[i - 1].place];
+			continue;
+		}
+		ecp_tid_from_item(knn->index, items[i].tid, &tid);
+		if (FetchItemBlock(&items[i]) != block)
+		{
+			CHECK_FOR_INTERRUPTS();
+			ecp_check_tid(knn->index, knn->heap, &tid, &heap_blocks);
+			block = FetchItemBlock(&items[i]);
+			ecp_sweep_to(&sweep, block, 1);
+			if (EcpSweepIsCold(&sweep))
+				fetch_prefetch(&sweep, items, nitems, i, &prefetched);
+		}
+		if (table_index_fetch_tuple(fetch, &tid, knn->snapshot, slot,
+									&call_again, &all_dead))
+			*result = slot->tts_tid;
+	}
+	ecp_sweep_end(&sweep);
+	ExecDropSingleTupleTableSlot(slot);
+	table_index_fetch_end(fetch);
+}
+
+/*
+ * Put the candidates of queries first .. end - 1 in order, and see which
+ * are visible; the others' TIDs are invalid afterwards.
+ */
+void
+ecp_knn_fetch(EcpKnn *knn, int first, int end)
+{
+	int			keep = knn->shared->keep;
+	FetchItem  *items;
+	int			nitems = 0;
+
+	for (int q = first; q < end; q++)
+		nitems += knn->queries[q].nheap;
+	items = palloc_extended(mul_size(nitems + 1, sizeof(FetchItem)),
+							MCXT_ALLOC_HUGE);
+	nitems = 0;
+	for (int q = first; q < end; q++)
+	{
+		EcpRanked  *heap = knn->heaps + (Size) q * knn->shared->room;
+
+		ecp_knn_sort(heap, knn->queries[q].nheap);
+		for (int i = 0; i < keep; i++)
+			ItemPointerSetInvalid(&knn->tids[(Size) q * keep + i]);
+		for (int i = 0; i < knn->queries[q].nheap; i++)
+		{
+			Size		place = (Size) q * keep + i;
+
+			items[nitems].tid = EcpRankedItem(&heap[i]);
+			items[nitems++].place = place;
+		}
+	}
+	if (knn->shared->exact)
+	{
+		/* these come from a scan with the snapshot */
+		for (int i = 0; i < nitems; i++)
+			ItemPointerSet(&knn->tids[items[i].place],
+						   FetchItemBlock(&items[i]),
+						   (OffsetNumber) items[i].tid);
+	}
+	else
+	{
+		fetch_sort(items, nitems);
+		fetch_items(knn, items, nitems);
+	}
+	pfree(items);
+}
+
+/* ---- row security ---- */
+
+static int
+policy_compare(const void *a, const void *b)
+{
+	return ItemPointerCompare((ItemPointer) a, (ItemPointer) b);
+}
+
+/* Run the plan with these TIDs; returns those that came, sorted. */
+static ItemPointerData *
+policy_allowed(EcpKnn *knn, SPIPlanPtr plan, ItemPointerData *tids,
+			   int ntids, int *nallowed)
+{
+	Datum	   *values = palloc(mul_size(ntids, sizeof(Datum)));
+	ItemPointerData *allowed;
+	Datum		array;
+
+	for (int i = 0; i < ntids; i++)
+		values[i] = PointerGetDatum(&tids[i]);
+	array = PointerGetDatum(construct_array(values, ntids, TIDOID,
+											sizeof(ItemPointerData), false,
+											TYPALIGN_SHORT));
+	if (SPI_execute_plan(plan, &array, NULL, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not apply row-level security");
+	allowed = palloc(mul_size(SPI_processed + 1, sizeof(ItemPointerData)));
+	*nallowed = 0;
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		bool		isnull;
+		Datum		tid = SPI_getbinval(SPI_tuptable->vals[i],
+										SPI_tuptable->tupdesc, 1, &isnull);
+
+		allowed[(*nallowed)++] = *(ItemPointer) DatumGetPointer(tid);
+	}
+	SPI_freetuptable(SPI_tuptable);
+	qsort(allowed, *nallowed, sizeof(ItemPointerData), policy_compare);
+	pfree(values);
+	pfree(DatumGetPointer(array));
+	return allowed;
+}
+
+/*
+ * Make those of the TIDs invalid that the table's policies hide from the
+ * calling user.
+ */
+void
+ecp_knn_check_policies(EcpKnn *knn, ItemPointerData *tids, int ntids)
+{
+	Oid			argtype = TIDARRAYOID;
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "ecp policies",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old;
+	ItemPointerData *asked;
+	SPIPlanPtr	plan;
+	char	   *sql;
+
+	sql = psprintf("SELECT ctid FROM ONLY %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1)",
+				   quote_qualified_identifier(get_namespace_name(RelationGetNamespace(knn->heap)),
+											  RelationGetRelationName(knn->heap)));
+	SPI_connect();
+	plan = SPI_prepare(sql, 1, &argtype);
+	if (plan == NULL)
+		elog(ERROR, "could not prepare query: %s",
+			 SPI_result_code_string(SPI_result));
+
+	old = MemoryContextSwitchTo(context);
+	asked = palloc(POLICY_TIDS * sizeof(ItemPointerData));
+	for (int done = 0; done < ntids; done += POLICY_TIDS)
+	{
+		int			end = Min(ntids, done + POLICY_TIDS);
+		int			nasked = 0;
+		int			nallowed = 0;
+		ItemPointerData *allowed = NULL;
+
+		CHECK_FOR_INTERRUPTS();
+		for (int i = done; i < end; i++)
+		{
+			if (ItemPointerIsValid(&tids[i]))
+				asked[nasked++] = tids[i];
+		}
+		if (nasked == 0)
+			continue;
+		allowed = policy_allowed(knn, plan, asked, nasked, &nallowed);
+		for (int i = done; i < end; i++)
+		{
+			if (ItemPointerIsValid(&tids[i]) &&
+				bsearch(&tids[i], allowed, nallowed, sizeof(ItemPointerData),
+						policy_compare) == NULL)
+				ItemPointerSetInvalid(&tids[i]);
+		}
+		pfree(allowed);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	SPI_finish();
+}
+
+/* ---- scans for the rest ---- */
+
+/*
+ * Take rows from a scan until there are k of them.  With row security they
+ * are taken some at a time, more every time, and those that its policies
+ * hide do not count.
+ */
+static void
+rescan_take(EcpKnn *knn, IndexScanDesc scan, TupleTableSlot *slot,
+			EcpKnnQuery *query, EcpRanked *heap, ItemPointerData *tids)
+{
+	int			k = knn->shared->k;
+	int			chunk = k;
+	bool		more = true;
+
+	query->nresults = 0;
+	while (more && query->nresults < k)
+	{
+		ItemPointerData *taken;
+		float8	   *distances;
+		int			ntaken = 0;
+
+		taken = palloc(mul_size(chunk, sizeof(ItemPointerData)));
+		distances = palloc(mul_size(chunk, sizeof(float8)));
+		while (ntaken < chunk &&
+			   (more = index_getnext_slot(scan, ForwardScanDirection, slot)))
+		{
+			CHECK_FOR_INTERRUPTS();
+			taken[ntaken] = slot->tts_tid;
+			distances[ntaken++] = DatumGetFloat8(scan->xs_orderbyvals[0]);
+		}
+		if (knn->row_security)
+			ecp_knn_check_policies(knn, taken, ntaken);
+		for (int i = 0; i < ntaken && query->nresults < k; i++)
+		{
+			if (!ItemPointerIsValid(&taken[i]))
+				continue;
+			heap[query->nresults].rank = distances[i];
+			tids[query->nresults++] = taken[i];
+		}
+		pfree(taken);
+		pfree(distances);
+		chunk = Min(chunk * 2, POLICY_TIDS);
+	}
+}
+
+/* Search for each of rest[first .. end - 1] by a scan of its own. */
+void
+ecp_knn_rescan(EcpKnn *knn, int first, int end)
+{
+	EcpKnnShared *shared = knn->shared;
+	const EcpMetaPageData *meta = &shared->state.meta;
+	TupleTableSlot *slot = table_slot_create(knn->heap, NULL);
+	IndexScanDesc scan = ecp_index_beginscan(knn->heap, knn->index,
+											 knn->snapshot, 0, 1);
+
+	for (int i = first; i < end; i++)
+	{
+		uint32		q = knn->rest[i];
+		Datum		value = ecp_vector_form(meta->ecpm_form, meta->ecpm_dims,
+											knn->elements +
+											q * shared->query_stride);
+		ScanKeyData orderby;
+
+		CHECK_FOR_INTERRUPTS();
+		memset(&orderby, 0, sizeof(orderby));
+		orderby.sk_flags = SK_ORDER_BY;
+		orderby.sk_attno = 1;
+		orderby.sk_strategy = ECP_DISTANCE_STRATEGY;
+		orderby.sk_argument = value;
+		index_rescan(scan, NULL, 0, &orderby, 1);
+		rescan_take(knn, scan, slot, &knn->queries[q],
+					knn->heaps + (Size) q * shared->room,
+					knn->tids + (Size) q * shared->keep);
+		pfree(DatumGetPointer(value));
+	}
+	index_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+}

@@ -1,0 +1,347 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_knn_wave.c
+ *	  Many queries at once: which clusters are read when, and for whom.
+ *
+ * Descents say which clusters each query may want, nearest first (its refs).
+ * A scan that may end early reads them in this order and stops before the
+ * first whose leader is too far away for the ten nearest rows found so far
+ * (ecp_target.c).  A batch reads them in the order of blocks, in waves:
+ *
+ *	 wave 0		the clusters that a scan reads in any case
+ *	 wave 1		further ones, as far as the rows found do not rule them out
+ *
+ * In wave 1, rows that may be among the nearest are kept together with the
+ * ref that they came by.  After the wave they are looked at in the order of
+ * refs, as the scan would have met them: so we know where it would have
+ * stopped, and forget what came later.  The answers are the scan's; only
+ * that a batch reads some clusters in vain.  They would be fewer with more
+ * waves, but these would read more clusters twice, which costs as much.
+ *
+ * Without early stops the first wave has all the clusters, and is the last.
+ *
+ * The clusters of all queries are in a hash table in shared memory, by block.
+ * Participants add to it while they descend; a place once taken is not given
+ * up, nor by the next batch, and what else is known of the cluster is read in
+ * later phases only.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "ecp/batch/ecp_knn.h"
+
+#define ST_SORT order_sort
+#define ST_ELEMENT_TYPE EcpKnnOrder
+#define ST_COMPARE(a, b) \
+	((a)->blk < (b)->blk ? -1 : (a)->blk > (b)->blk)
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* Candidates in the order of the refs that they came by. */
+#define ST_SORT refs_sort
+#define ST_ELEMENT_TYPE EcpRanked
+#define ST_COMPARE(a, b) \
+	(EcpKnnItemRef((a)->item) - EcpKnnItemRef((b)->item))
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* ---- clusters ---- */
+
+/* The number of a cluster; it is put into the table if need be. */
+static uint32
+wave_cluster(EcpKnn *knn, const EcpChildData *child)
+{
+	uint32		mask = knn->shared->nslots - 1;
+	uint32		c = murmurhash32(child->ecpc_blk) & mask;
+
+	for (uint32 n = 0; n <= mask; n++, c = (c + 1) & mask)
+	{
+		EcpKnnCluster *cluster = &knn->clusters[c];
+		uint32		blk = pg_atomic_read_u32(&cluster->blk);
+
+		if (blk == 0 &&
+			pg_atomic_compare_exchange_u32(&cluster->blk, &blk,
+										   child->ecpc_blk))
+		{
+			cluster->npages = child->ecpc_npages;
+			cluster->run = child->ecpc_run;
+			cluster->nlive = child->ecpc_nrows;
+			return c;
+		}
+		/* a failed exchange tells who came first */
+		if (blk == child->ecpc_blk)
+			return c;
+	}
+	ecp_report_corrupt(knn->index, ECP_META_BLKNO,
+					   "There are more clusters than the metapage says.");
+	return 0;					/* keep compiler quiet */
+}
+
+/* A query wants a cluster, or a buffer, besides those that it has. */
+void
+ecp_knn_add_ref(EcpKnn *knn, int q, const EcpChildData *child, float4 rank,
+				bool is_buffer, uint64 bins)
+{
+	EcpKnnQuery *query = &knn->queries[q];
+	EcpKnnRef  *ref;
+
+	if (query->nrefs == knn->shared->max_refs)
+	{
+		query->flags |= ECP_KNN_CUT_OFF;
+		return;
+	}
+	ref = knn->refs + (Size) q * knn->shared->max_refs + query->nrefs++;
+	ref->cluster = wave_cluster(knn, child) |
+		(is_buffer ? ECP_KNN_BUFFER : 0);
+	ref->rank = rank;
+	ref->bins = bins;
+}
+
+/*
+ * A query wants further rows of a buffer.  If its ref number "place", from
+ * "first" on, is that buffer, they are added to it; else returns false.
+ */
+bool
+ecp_knn_join_ref(EcpKnn *knn, int q, int place, int first,
+				 const EcpChildData *buffer, uint64 bins)
+{
+	EcpKnnRef  *ref = knn->refs + (Size) q * knn->shared->max_refs + place;
+
+	if (place < first || place >= knn->queries[q].nrefs ||
+		!EcpKnnRefIsBuffer(ref) ||
+		pg_atomic_read_u32(&knn->clusters[EcpKnnRefCluster(ref)].blk) !=
+		buffer->ecpc_blk)
+		return false;
+	ref->bins |= bins;
+	return true;
+}
+
+/* A query wants its refs up to "end" in the next wave. */
+static void
+wave_want(EcpKnn *knn, int q, int end)
+{
+	EcpKnnQuery *query = &knn->queries[q];
+	const EcpKnnRef *refs = knn->refs + (Size) q * knn->shared->max_refs;
+
+	query->first = query->end;
+	query->end = end;
+	for (int r = query->first; r < end; r++)
+		pg_atomic_fetch_add_u32(&knn->clusters[EcpKnnRefCluster(&refs[r])].wanted,
+								1);
+}
+
+/*
+ * From ref "first" on, the end of n clusters and the buffers that follow
+ * them.
+ */
+static int
+wave_end(EcpKnn *knn, int q, int first, int n)
+{
+	const EcpKnnRef *refs = knn->refs + (Size) q * knn->shared->max_refs;
+	int			r = first;
+
+	for (; r < knn->queries[q].nrefs; r++)
+	{
+		if (!EcpKnnRefIsBuffer(&refs[r]) && n-- == 0)
+			break;
+	}
+	return r;
+}
+
+/* What a query whose refs are known wants first. */
+void
+ecp_knn_first_wave(EcpKnn *knn, int q)
+{
+	const EcpScanPlan *plan = &knn->shared->plan;
+	EcpKnnQuery *query = &knn->queries[q];
+
+	query->end = 0;
+	wave_want(knn, q, plan->early ? wave_end(knn, q, 0, plan->least) :
+			  query->nrefs);
+}
+
+/*
+ * Put the clusters that queries may want, of this and earlier batches, into
+ * the order of blocks.
+ */
+void
+ecp_knn_order(EcpKnn *knn)
+{
+	EcpKnnShared *shared = knn->shared;
+
+	shared->nclusters = 0;
+	shared->wave = -1;
+	pg_atomic_write_u32(&shared->early, 0);
+	for (uint32 c = 0; c < shared->nslots; c++)
+	{
+		BlockNumber blk = pg_atomic_read_u32(&knn->clusters[c].blk);
+
+		if (blk == 0)
+			continue;
+		if (shared->nclusters == shared->max_clusters)
+			ecp_report_corrupt(knn->index, ECP_META_BLKNO,
+							   "There are more clusters than the metapage says.");
+		knn->order[shared->nclusters].blk = blk;
+		knn->order[shared->nclusters++].cluster = c;
+	}
+	order_sort(knn->order, shared->nclusters);
+}
+
+/*
+ * Make room in pairs for what is wanted in the next wave.  Returns false if
+ * nothing is.
+ */
+bool
+ecp_knn_next_wave(EcpKnn *knn)
+{
+	EcpKnnShared *shared = knn->shared;
+	uint32		npairs = 0;
+
+	shared->nactive = 0;
+	shared->wave++;
+	for (int i = 0; i < shared->nclusters; i++)
+	{
+		EcpKnnCluster *cluster = &knn->clusters[knn->order[i].cluster];
+		uint32		wanted = pg_atomic_read_u32(&cluster->wanted);
+
+		if (wanted == 0)
+			continue;
+		pg_atomic_write_u32(&cluster->wanted, 0);
+		pg_atomic_write_u32(&cluster->placed, 0);
+		cluster->first = npairs;
+		npairs += wanted;
+		knn->active[shared->nactive++] = knn->order[i].cluster;
+	}
+	return npairs > 0;
+}
+
+/* Put queries first .. end - 1 beside the clusters that they want. */
+void
+ecp_knn_place(EcpKnn *knn, int first, int end)
+{
+	for (int q = first; q < end; q++)
+	{
+		const EcpKnnQuery *query = &knn->queries[q];
+		const EcpKnnRef *refs = knn->refs + (Size) q * knn->shared->max_refs;
+
+		for (int r = query->first; r < query->end; r++)
+		{
+			EcpKnnCluster *cluster = &knn->clusters[EcpKnnRefCluster(&refs[r])];
+			EcpKnnPair *pair = knn->pairs + cluster->first +
+				pg_atomic_fetch_add_u32(&cluster->placed, 1);
+
+			pair->query = q;
+			pair->ref = r;
+		}
+	}
+}
+
+/* ---- decisions ---- */
+
+/*
+ * Note in "nearest" the rows of a query in the order of refs.  Returns the
+ * ref of this wave that a scan would not read, and all after it, or -1; rows
+ * from there on are removed.
+ */
+static int
+wave_replay(EcpKnn *knn, int q, EcpNearest *nearest)
+{
+	const EcpScanPlan *plan = &knn->shared->plan;
+	EcpMetric	metric = knn->shared->state.meta.ecpm_metric;
+	EcpKnnQuery *query = &knn->queries[q];
+	const EcpKnnRef *refs = knn->refs + (Size) q * knn->shared->max_refs;
+	EcpRanked  *heap = knn->heaps + (Size) q * knn->shared->room;
+	int			i = 0;
+
+	ecp_nearest_reset(nearest);
+	refs_sort(heap, query->nheap);
+	for (int r = query->first; r < query->end; r++)
+	{
+		/* those before this wave have no ref */
+		for (; i < query->nheap && EcpKnnItemRef(heap[i].item) < r; i++)
+			(void) ecp_nearest_add(nearest, heap[i].rank);
+		if (query->first > 0 && !EcpKnnRefIsBuffer(&refs[r]) &&
+			ecp_target_reached(metric, refs[r].rank, nearest->kth,
+							   plan->slack))
+		{
+			query->nheap = i;
+			return r;
+		}
+	}
+	for (; i < query->nheap; i++)
+		(void) ecp_nearest_add(nearest, heap[i].rank);
+	return -1;
+}
+
+/* A query has read refs 0 .. end - 1 and no more. */
+static void
+wave_finish(EcpKnn *knn, int q, int end)
+{
+	EcpKnnQuery *query = &knn->queries[q];
+	const EcpKnnRef *refs = knn->refs + (Size) q * knn->shared->max_refs;
+
+	if (end < query->nrefs)
+	{
+		query->flags &= ~ECP_KNN_ALL_READ;
+		pg_atomic_fetch_add_u32(&knn->shared->early, 1);
+	}
+	for (int r = 0; r < end; r++)
+		query->vectors += knn->clusters[EcpKnnRefCluster(&refs[r])].nlive;
+	query->first = query->end = end;
+}
+
+/* After a wave: what does the query want in the next one? */
+static void
+wave_decide(EcpKnn *knn, int q)
+{
+	const EcpScanPlan *plan = &knn->shared->plan;
+	EcpMetric	metric = knn->shared->state.meta.ecpm_metric;
+	EcpKnnQuery *query = &knn->queries[q];
+	const EcpKnnRef *refs = knn->refs + (Size) q * knn->shared->max_refs;
+	EcpNearest	nearest;
+	int			stop;
+	int			limit;
+
+	if (!plan->early)
+	{
+		wave_finish(knn, q, query->end);
+		return;
+	}
+	stop = wave_replay(knn, q, &nearest);
+	ecp_knn_keep(query, knn->heaps + (Size) q * knn->shared->room,
+				 knn->shared->keep);
+	if (stop >= 0)
+	{
+		wave_finish(knn, q, stop);
+		return;
+	}
+
+	/* the nearest rows can only come nearer: what is too far away now is */
+	limit = query->nrefs;
+	for (int r = query->end; r < limit; r++)
+	{
+		if (!EcpKnnRefIsBuffer(&refs[r]) &&
+			ecp_target_reached(metric, refs[r].rank, nearest.kth,
+							   plan->slack))
+			limit = r;
+	}
+	if (limit == query->end)
+		wave_finish(knn, q, limit);
+	else
+		wave_want(knn, q, limit);
+}
+
+/* Decide for queries first .. end - 1. */
+void
+ecp_knn_decide(EcpKnn *knn, int first, int end)
+{
+	for (int q = first; q < end; q++)
+	{
+		if (knn->queries[q].first < knn->queries[q].end)
+			wave_decide(knn, q);
+	}
+}

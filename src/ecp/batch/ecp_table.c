@@ -1,0 +1,165 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_table.c
+ *	  An index together with its table, for the SQL functions that compare
+ *	  what the index finds with the rows: ecp_recall.c, ecp_knn.c,
+ *	  ecp_exact.c, ecp_vote.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/index.h"
+#include "ecp/batch/ecp_table.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "parser/parse_coerce.h"
+#include "utils/builtins.h"
+
+/*
+ * Open index and table, in the order of their locks, and check that the index
+ * is one of ours that can answer, and that the user may know of the rows.
+ * Row security is the caller's to look at.
+ */
+void
+ecp_table_open(Oid index_oid, Relation *heap, Relation *index)
+{
+	Oid			heap_oid = ecp_user_index_table(index_oid, ECP_INDEX_READ,
+												&ecp_index_kind);
+
+	*heap = table_open(heap_oid, AccessShareLock);
+	*index = ecp_user_index_open(index_oid, AccessShareLock, ECP_INDEX_READ,
+								 &ecp_index_kind);
+	if (!(*index)->rd_index->indisvalid)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" is not valid",
+						RelationGetRelationName(*index))));
+}
+
+/*
+ * Begin to evaluate what an index has of rows.  Index expressions run as the
+ * table's owner, who we are until ecp_table_rows_end().
+ */
+void
+ecp_table_rows_begin(EcpTableRows *rows, Relation heap, Relation index)
+{
+	ecp_become_owner(&rows->caller, heap);
+	rows->info = BuildIndexInfo(index);
+	rows->estate = CreateExecutorState();
+	rows->predicate = ExecPrepareQual(rows->info->ii_Predicate, rows->estate);
+	rows->slot = table_slot_create(heap, NULL);
+	GetPerTupleExprContext(rows->estate)->ecxt_scantuple = rows->slot;
+}
+
+void
+ecp_table_rows_end(EcpTableRows *rows)
+{
+	ExecDropSingleTupleTableSlot(rows->slot);
+	FreeExecutorState(rows->estate);
+	ecp_become_caller(&rows->caller);
+}
+
+/*
+ * What is indexed of the row in rows->slot; false if that is NULL, or the
+ * predicate is not true.  It lasts until the next row.
+ */
+bool
+ecp_table_row_value(EcpTableRows *rows, Datum *value)
+{
+	ExprContext *econtext = GetPerTupleExprContext(rows->estate);
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+
+	CHECK_FOR_INTERRUPTS();
+	ResetExprContext(econtext);
+	if (rows->predicate != NULL && !ExecQual(rows->predicate, econtext))
+		return false;
+	FormIndexDatum(rows->info, rows->slot, rows->estate, values, isnull);
+	*value = values[0];
+	return !isnull[0];
+}
+
+/* Show the row in the slot to the visitor, if the index has it. */
+static void
+table_rows_visit(EcpTableRows *rows, EcpTableVisitor visitor, void *arg)
+{
+	Datum		value;
+	MemoryContext old;
+
+	if (!ecp_table_row_value(rows, &value))
+		return;
+	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(rows->estate));
+	visitor(&rows->slot->tts_tid, value, arg);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * ecp_table_scan
+ *		Visit the rows of a scan that the index has.
+ */
+void
+ecp_table_scan(Relation heap, Relation index, TableScanDesc scan,
+			   EcpTableVisitor visitor, void *arg)
+{
+	EcpTableRows rows;
+
+	ecp_table_rows_begin(&rows, heap, index);
+	while (table_scan_getnextslot(scan, ForwardScanDirection, rows.slot))
+		table_rows_visit(&rows, visitor, arg);
+	ecp_table_rows_end(&rows);
+}
+
+/*
+ * ecp_table_fetch
+ *		Visit rows by their TIDs, those that the snapshot sees.
+ */
+void
+ecp_table_fetch(Relation heap, Relation index, Snapshot snapshot,
+				const ItemPointerData *tids, int ntids,
+				EcpTableVisitor visitor, void *arg)
+{
+	EcpTableRows rows;
+
+	ecp_table_rows_begin(&rows, heap, index);
+	for (int i = 0; i < ntids; i++)
+	{
+		ItemPointerData tid = tids[i];
+
+		if (table_tuple_fetch_row_version(heap, &tid, snapshot, rows.slot))
+			table_rows_visit(&rows, visitor, arg);
+	}
+	ecp_table_rows_end(&rows);
+}
+
+/*
+ * A cursor on a query that only reads.  SPI is connected; the plan lasts until
+ * SPI_finish().
+ */
+Portal
+ecp_query_open(const char *sql)
+{
+	SPIPlanPtr	plan = SPI_prepare(sql, 0, NULL);
+
+	if (plan == NULL)
+		elog(ERROR, "could not prepare query: %s",
+			 SPI_result_code_string(SPI_result));
+	return SPI_cursor_open(NULL, plan, NULL, NULL, true);
+}
+
+/*
+ * Are values of this type vectors that an index has, whose operator class is
+ * for "wanted"?  A column may be of a domain, or of bit varying for bit.
+ */
+void
+ecp_query_check_type(Oid wanted, Oid type)
+{
+	if (!IsBinaryCoercible(type, wanted))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("queries must be vectors of type %s, not %s",
+						format_type_be(wanted), format_type_be(type))));
+}

@@ -1,0 +1,47 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_table.h
+ *	  An index together with its table, for SQL functions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_TABLE_H
+#define ECP_TABLE_H
+
+#include "access/tableam.h"
+#include "base/user_index.h"
+#include "ecp/define/ecp.h"
+#include "nodes/execnodes.h"
+#include "utils/portal.h"
+
+/* What evaluates what an index has of a row. */
+typedef struct EcpTableRows
+{
+	EcpCaller	caller;
+	IndexInfo  *info;
+	EState	   *estate;
+	ExprState  *predicate;
+	TupleTableSlot *slot;		/* for the row */
+} EcpTableRows;
+
+/*
+ * Called with each row that the index has, or should have: its TID and what
+ * is indexed, which is not NULL.  The memory context is reset after each.
+ */
+typedef void (*EcpTableVisitor) (const ItemPointerData *tid, Datum value,
+								 void *arg);
+
+extern void ecp_table_open(Oid index_oid, Relation *heap, Relation *index);
+extern void ecp_table_rows_begin(EcpTableRows *rows, Relation heap,
+								 Relation index);
+extern bool ecp_table_row_value(EcpTableRows *rows, Datum *value);
+extern void ecp_table_rows_end(EcpTableRows *rows);
+extern void ecp_table_scan(Relation heap, Relation index, TableScanDesc scan,
+						   EcpTableVisitor visitor, void *arg);
+extern void ecp_table_fetch(Relation heap, Relation index, Snapshot snapshot,
+							const ItemPointerData *tids, int ntids,
+							EcpTableVisitor visitor, void *arg);
+extern Portal ecp_query_open(const char *sql);
+extern void ecp_query_check_type(Oid wanted, Oid type);
+
+#endif							/* ECP_TABLE_H */

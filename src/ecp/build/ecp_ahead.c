@@ -1,0 +1,206 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_ahead.c
+ *	  The second buffer of an index build: what its scan will read next.
+ *
+ * A build alternates between reading rows into the in-buff and assigning
+ * them, and the server's scan reads nothing while we assign.  So we ask the
+ * kernel, between the steps of the assignment, for the blocks of the next
+ * in-buff: the device works while we do, and the scan finds them in the
+ * kernel's cache.  The second in-buff is that cache; it takes nothing of
+ * maintenance_work_mem.
+ *
+ * How many blocks there are follows from the rows of the table and of the
+ * in-buff.  Which ones:
+ *
+ * - a process alone reads on from the block that it is at;
+ * - a process of a team reads on in the chunk of blocks that the parallel
+ *	 scan gave it.  What lies behind all chunks given so far somebody will
+ *	 read soon, so processes take those blocks from a common counter.
+ *
+ * Vectors stored out of line lie in the TOAST table in about the order of
+ * the rows.  Both tables are then read ahead at the same pace, each by its
+ * share.
+ *
+ * We ask for pieces of many blocks, as the kernel does when it reads ahead
+ * by itself.  A request for each block, as by PrefetchBuffer(), makes a device
+ * that can do few requests a second slower than no reading ahead at all.
+ *
+ * All of this is a hint.  A wrong guess costs a read, and nothing depends on
+ * a right one.  maintenance_io_concurrency of the table's tablespace is the
+ * number of blocks asked for at a time, if it is more than AHEAD_BLOCKS; 0
+ * turns reading ahead off.
+ *
+ * Called by ecp_build.c around each in-buff and by ecp_assign.c in between.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/table.h"
+#include "base/block_hint.h"
+#include "ecp/build/ecp_build.h"
+#include "utils/rel.h"
+#include "utils/spccache.h"
+
+/* Rows that kernels compare at once, and as few as they do well with. */
+#define AHEAD_ROWS_UNIT	96
+#define AHEAD_ROWS_MIN	16
+
+/* Blocks to ask for at once, if nobody wants more: half a megabyte. */
+#define AHEAD_BLOCKS	64
+
+void
+ecp_ahead_begin(EcpBuild *build, ItemPointer tid, Datum value)
+{
+	EcpAhead   *ahead = &build->ahead;
+	uint64		total = ahead->total;
+	BlockNumber blk = ItemPointerGetBlockNumber(tid);
+	int			concurrency;
+	double		share;
+	double		positions;
+	uint64		own;
+
+	memset(ahead, 0, sizeof(EcpAhead));
+	ahead->total = total;
+	ahead->heap_blocks = RelationGetNumberOfBlocks(build->heap);
+	if (build->heap->rd_tableam != GetHeapamTableAmRoutine() ||
+		blk + 1 >= ahead->heap_blocks)
+		return;
+	concurrency =
+		get_tablespace_maintenance_io_concurrency(build->heap->rd_rel->reltablespace);
+	if (concurrency == 0)
+		return;
+	ahead->piece = Max(concurrency, AHEAD_BLOCKS);
+	ahead->heap_path = ecp_relation_path(build->heap);
+
+	if (VARATT_IS_EXTERNAL(DatumGetPointer(value)) &&
+		OidIsValid(build->heap->rd_rel->reltoastrelid))
+	{
+		Relation	toast = table_open(build->heap->rd_rel->reltoastrelid,
+									   AccessShareLock);
+
+		ahead->toast_blocks = RelationGetNumberOfBlocks(toast);
+		ahead->toast_path = ecp_relation_path(toast);
+		table_close(toast, AccessShareLock);
+	}
+	positions = Max(ahead->heap_blocks, ahead->toast_blocks);
+	ahead->scale = positions / ahead->heap_blocks;
+
+	share = build->inbuff->max / Max(build->table_rows, build->inbuff->max);
+	ahead->window = (uint64) (positions * share) + 1;
+	ahead->next = (uint64) ((blk + 1) * ahead->scale);
+	own = ahead->window;
+	if (build->team)
+	{
+		uint32		own_blocks;
+		uint64		given;
+
+		ecp_team_position(build->team, &own_blocks, &given);
+		own = Min(own, (uint64) (own_blocks * ahead->scale));
+	}
+	ahead->end = Min(ahead->next + own, (uint64) positions);
+}
+
+void
+ecp_ahead_end(EcpBuild *build)
+{
+	build->ahead.piece = 0;
+}
+
+/*
+ * So many that as many blocks are asked for between two steps as are wanted
+ * in that time, if that can be.
+ */
+int
+ecp_ahead_rows(const EcpBuild *build, int most)
+{
+	const EcpAhead *ahead = &build->ahead;
+	int			rows;
+
+	if (ahead->piece == 0)
+		return most;
+	rows = Min((double) ahead->piece * build->inbuff->max /
+			   ahead->window, most);
+	if (rows > AHEAD_ROWS_UNIT)
+		rows -= rows % AHEAD_ROWS_UNIT;
+	return Max(rows, AHEAD_ROWS_MIN);
+}
+
+/*
+ * Take at most *n positions behind those that were given to processes of the
+ * team.
+ */
+static bool
+ahead_claim(EcpBuild *build, uint64 *position, int *n)
+{
+	const EcpAhead *ahead = &build->ahead;
+	pg_atomic_uint64 *counter = ecp_team_ahead(build->team);
+	uint64		seen = pg_atomic_read_u64(counter);
+	uint64		positions = Max(ahead->heap_blocks, ahead->toast_blocks);
+	uint32		own_blocks;
+	uint64		given;
+	uint64		limit;
+
+	ecp_team_position(build->team, &own_blocks, &given);
+	given = (uint64) (given * ahead->scale);
+	limit = Min(given + ahead->window * build->nparticipants, positions);
+	do
+	{
+		*position = Max(seen, given);
+		if (*position >= limit)
+			return false;
+		*n = Min(*n, limit - *position);
+	} while (!pg_atomic_compare_exchange_u64(counter, &seen, *position + *n));
+	return true;
+}
+
+/* Ask for the blocks of a relation that begin at n positions. */
+static void
+ahead_ask(const char *path, BlockNumber blocks, uint64 position, int n,
+		  uint64 positions)
+{
+	uint64		first = position == 0 ? 0 :
+		(position - 1) * blocks / positions + 1;
+	uint64		last = (position + n - 1) * blocks / positions;
+
+	if (first <= last)
+		ecp_block_hint(path, first, last - first + 1, true);
+}
+
+void
+ecp_ahead_step(EcpBuild *build, int done)
+{
+	EcpAhead   *ahead = &build->ahead;
+	uint64		positions = Max(ahead->heap_blocks, ahead->toast_blocks);
+	double		due;
+
+	if (ahead->piece == 0)
+		return;
+
+	/* one step early, so that the last has an effect, too */
+	due = Min((double) ahead->window,
+			  (double) ahead->window * done / build->inbuff->max +
+			  ahead->piece);
+	while (ahead->asked < due)
+	{
+		uint64		position = ahead->next;
+		int			n = Min(ahead->piece, ahead->window - ahead->asked);
+
+		if (ahead->next < ahead->end)
+		{
+			n = Min(n, ahead->end - ahead->next);
+			ahead->next += n;
+		}
+		else if (build->team == NULL || !ahead_claim(build, &position, &n))
+			return;
+		ahead_ask(ahead->heap_path, ahead->heap_blocks, position, n,
+				  positions);
+		if (ahead->toast_path)
+			ahead_ask(ahead->toast_path, ahead->toast_blocks, position, n,
+					  positions);
+		ahead->asked += n;
+		ahead->total += n;
+	}
+}

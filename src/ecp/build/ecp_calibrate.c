@@ -1,0 +1,930 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_calibrate.c
+ *	  BUILD: measure what recall costs, for ecp_target.c.
+ *
+ * Rows of the index, chosen at random, are searched for as if they were
+ * queries, each without itself.  One search reads many more clusters than any
+ * target will need, and notes in which cluster, by the order of the descent,
+ * each of the ten nearest rows was found, and after each cluster how near
+ * the tenth was by then.  (The first searches read all these clusters; those
+ * after them leave out the ones that are farther away than any in which the
+ * first found a row, and half as far again.)  From these notes the recall of
+ * every number of probes and of every rule for stopping early follows, without
+ * searching again:
+ *
+ *	  after a quarter of the probes at the earliest and one and a half times
+ *	  as many at the latest, stop before the cluster whose leader c has
+ *	  D(q, c)^2 > D_k^2 + slack
+ *
+ * where D_k is the distance of the tenth row so far (by its estimate, where
+ * codes are read).  For each of a list of targets the pair of probes and
+ * slack that reads fewest clusters is kept.
+ *
+ * More than the target is asked for, for three reasons.  Rows of the table are
+ * easier than fresh queries, because leaders were made of them:
+ * CALIBRATE_MARGIN of the share that may be missed.  A few hundred queries say
+ * it with an error, and a choice among many pairs is a lucky one:
+ * CALIBRATE_ERRORS standard errors.  And codes lose rows that neither the
+ * searches here nor those of scans see: CALIBRATE_CODES_LOSS.
+ *
+ * The time is bounded, which matters where each cluster is a wait for a
+ * device: what is known by then is what is used.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "common/hashfn.h"
+#include "common/pg_prng.h"
+#include "ecp/build/ecp_build.h"
+#include "ecp/page/ecp_living.h"
+#include "ecp/search/ecp_rerank.h"
+#include "ecp/search/ecp_target.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "port/pg_bitutils.h"
+#include "portability/instr_time.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "vector/vector_codes.h"
+
+/*
+ * So many queries are searched for even if that takes longer than it should
+ * (all that a build wants: fewer would ask for more probes in all searches to
+ * come), but not more than so many times as long, or these seconds.  Of fewer than
+ * the least number there is no curve, and scans go by the rule.
+ */
+#define CALIBRATE_QUERIES_MIN	ECP_CALIBRATE_QUERIES
+#define CALIBRATE_PATIENCE		3
+#define CALIBRATE_SECONDS		5.0
+#define CALIBRATE_QUERIES_LEAST	100
+
+/* Clusters read for a query, as a multiple of the rule's for 0.95. */
+#define CALIBRATE_DEPTH			8
+
+/* Queries that read all of them, and how much farther the others look. */
+#define CALIBRATE_QUERIES_FULL	100
+#define CALIBRATE_REACH			1.5
+
+/* Asked for beyond the target; see above. */
+#define CALIBRATE_MARGIN		0.15
+#define CALIBRATE_ERRORS		1.5
+#define CALIBRATE_CODES_LOSS	0.001
+
+/* Numbers of probes and slacks that are tried. */
+#define CALIBRATE_PROBES		80
+#define CALIBRATE_SLACKS		14
+
+static const float4 calibrate_targets[] = {
+	0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.985,
+	0.99, 0.9925, 0.995, 0.9975, 0.999
+};
+
+StaticAssertDecl(lengthof(calibrate_targets) <= ECP_RECALL_POINTS,
+				 "points of the curve");
+
+/* What one query told. */
+typedef struct CalibrateQuery
+{
+	int			nclusters;		/* read */
+	int			nfound;			/* of the k nearest */
+	int			found[ECP_TARGET_K];	/* in which of the clusters */
+	float4	   *leaders;		/* rank of each cluster's leader */
+	float8	   *kth;			/* after that cluster */
+} CalibrateQuery;
+
+struct EcpCalibration
+{
+	EcpProbe	probe;			/* must be first */
+	MemoryContext context;		/* of all */
+	MemoryContext row_context;	/* of the row that one query is */
+	MemoryContext query_context;	/* of one query */
+	EcpIndexState *state;
+	EcpRerank	rerank;
+	int			depth;			/* clusters noted for a query */
+	float4		reach;			/* slack beyond which none is read */
+	bool		prefetch;		/* pages may have to be waited for */
+
+	/* the query that runs */
+	const EcpQuery *query;
+	const EcpCodeQuery *codes;
+	ItemPointerData self;
+	int			cluster;		/* that is read */
+	EcpNearest	truth;
+	int			found[ECP_TARGET_K];
+	EcpNearest	seen;			/* as a scan sees it */
+	float8	   *ranks;			/* of a page */
+
+	int			nqueries;
+	int			max_queries;
+	CalibrateQuery *queries;
+};
+
+/* ---- searching ---- */
+
+static void
+calibrate_note_truth(EcpCalibration *cal, float8 rank)
+{
+	int			place = ecp_nearest_add(&cal->truth, rank);
+
+	if (place < 0)
+		return;
+	for (int i = cal->truth.n - 1; i > place; i--)
+		cal->found[i] = cal->found[i - 1];
+	cal->found[place] = cal->cluster;
+}
+
+/* Is this the row that is searched for, if it is one of the index? */
+static inline bool
+calibrate_is_self(const EcpCalibration *cal, ItemPointer tid)
+{
+	/* compared, as a damaged page may have TIDs that are none */
+	return ItemPointerIsValid(&cal->self) &&
+		ItemPointerCompare(tid, unconstify(ItemPointerData *, &cal->self)) == 0;
+}
+
+/* Rows of a page by their codes. */
+static void
+calibrate_codes(EcpCalibration *cal, const EcpProbeRun *run, Buffer buffer,
+				const EcpEntryView *view, uint32 first, int n)
+{
+	const EcpClusterRef *ref = cal->probe.ref;
+	float4		leader_rank = ref->panel ? ref->rank :
+		ecp_code_query_origin(cal->codes);
+	EcpCodeMargin margin = ecp_code_query_margin(cal->codes, leader_rank);
+	const uint32 *const *factors = (const uint32 *const *) view->factors;
+	int			nslots = TYPEALIGN(ECP_CODE_BLOCK, n);
+	float4	   *bounds = palloc(nslots * sizeof(float4));
+	int		   *near = palloc(n * sizeof(int));
+	int			nnear = 0;
+	uint64		number;
+
+	ecp_code_query_bounds(cal->codes, leader_rank,
+						  (const uint8 *) view->codes, factors, n, bounds);
+	number = ecp_rerank_add_page(&cal->rerank, run, first, n, view->tids);
+	for (int i = 0; i < n; i++)
+	{
+		/* of nearly all rows this is all */
+		if (!(bounds[i] < cal->truth.kth || bounds[i] < cal->seen.kth))
+			continue;
+		if (!EcpSlotIsLive(view, i) ||
+			calibrate_is_self(cal, &view->tids[i]))
+			continue;
+		(void) ecp_nearest_add(&cal->seen, ecp_code_estimate(margin, factors, i,
+															 bounds[i]));
+		if (bounds[i] < cal->truth.kth)
+			near[nnear++] = i;
+	}
+	UnlockReleaseBuffer(buffer);
+	for (int i = 0; i < nnear; i++)
+	{
+		if (bounds[near[i]] < cal->truth.kth)
+			calibrate_note_truth(cal, ecp_rerank_rank(&cal->rerank,
+													  number + near[i]));
+	}
+	pfree(near);
+	pfree(bounds);
+}
+
+/* What the probe calls with each entry page. */
+static void
+calibrate_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
+			   const EcpEntryView *view, uint32 first, int n)
+{
+	EcpCalibration *cal = (EcpCalibration *) probe;
+	const EcpGeometry *geo = &cal->state->leaf;
+	const uint32 *const *factors = (const uint32 *const *) view->factors;
+
+	if (n > 0 && cal->codes)
+	{
+		calibrate_codes(cal, run, buffer, view, first, n);
+		return;
+	}
+	if (n > 0 && geo->columns)
+		ecp_query_rank_columns(cal->query, (const uint8 *) view->codes,
+							   geo->slots, factors, n, cal->ranks);
+	else if (n > 0)
+		ecp_query_rank_rows(cal->query, view->codes, geo->code_bytes, factors,
+							n, cal->ranks);
+	for (int i = 0; i < n; i++)
+	{
+		if (!(cal->ranks[i] < cal->truth.kth))
+			continue;
+		if (!EcpSlotIsLive(view, i) ||
+			calibrate_is_self(cal, &view->tids[i]))
+			continue;
+		(void) ecp_nearest_add(&cal->seen, cal->ranks[i]);
+		calibrate_note_truth(cal, cal->ranks[i]);
+	}
+	UnlockReleaseBuffer(buffer);
+}
+
+/* Note in which clusters the nearest rows were found; see below. */
+static void
+calibrate_note_query(EcpCalibration *cal, CalibrateQuery *notes,
+					 const float8 *nearest, int nnearest)
+{
+	int			nfound = cal->truth.n;
+
+	notes->nclusters = cal->cluster;
+	memcpy(notes->found, cal->found, sizeof(notes->found));
+	if (nearest != NULL)
+	{
+		nnearest = Min(nnearest, ECP_TARGET_K);
+		while (nfound > 0 &&
+			   cal->truth.ranks[nfound - 1] > nearest[nnearest - 1])
+			nfound--;
+		while (nfound < nnearest)
+			notes->found[nfound++] = PG_INT32_MAX;
+		nfound = nnearest;
+	}
+	notes->nfound = nfound;
+	if (nfound > 0)
+		cal->nqueries++;
+}
+
+static void
+calibrate_notes_alloc(const EcpCalibration *cal, CalibrateQuery *notes)
+{
+	if (notes->leaders != NULL)
+		return;
+	notes->leaders = MemoryContextAlloc(cal->context,
+										cal->depth * sizeof(float4));
+	notes->kth = MemoryContextAlloc(cal->context,
+									cal->depth * sizeof(float8));
+}
+
+/* Search for a vector, and keep the notes; in the query's context. */
+static void
+calibrate_search(EcpCalibration *cal, const void *row, ItemPointer self,
+				 const float8 *nearest, int nnearest)
+{
+	EcpMetaPageData *meta = &cal->state->meta;
+	CalibrateQuery *notes = &cal->queries[cal->nqueries];
+	EcpProbe   *probe = &cal->probe;
+	EcpVector	vector = {0};
+	void	   *prepared = palloc(cal->state->node.vec_bytes);
+	EcpDescent *descent;
+
+	vector.elem = meta->ecpm_elem;
+	vector.dims = meta->ecpm_dims;
+	vector.data = row;
+	if (!ecp_prepare(meta, &vector, prepared))
+		return;
+	cal->query = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
+								  meta->ecpm_dims, row);
+	cal->codes = NULL;
+	if (cal->state->leaf.quantizer != ECP_QUANTIZER_NONE)
+	{
+		cal->codes = ecp_code_query_create(meta->ecpm_leader_elem,
+										   meta->ecpm_metric, meta->ecpm_dims,
+										   meta->ecpm_rotation_seed, prepared,
+										   ECP_CODE_EPS);
+		ecp_rerank_reset(&cal->rerank);
+		cal->rerank.query = cal->query;
+	}
+	ItemPointerSetInvalid(&cal->self);
+	if (self)
+		cal->self = *self;
+	ecp_nearest_reset(&cal->truth);
+	ecp_nearest_reset(&cal->seen);
+	ecp_probe_init(probe);
+	if (!cal->prefetch)
+		probe->prefetch = 0;
+	descent = ecp_descent_begin(probe->index, cal->state, prepared, false,
+								cal->depth);
+	for (cal->cluster = 0; cal->cluster < cal->depth; cal->cluster++)
+	{
+		float4		rank;
+		bool		far;
+
+		if (EcpProbeWaiting(probe) == 0 &&
+			ecp_probe_take(probe, descent, cal->depth - cal->cluster) == 0)
+			break;
+		rank = probe->refs[probe->next_ref].rank;
+		far = ecp_target_reached(meta->ecpm_metric, rank, cal->seen.kth,
+								 cal->reach);
+		notes->leaders[cal->cluster] = rank;
+		do
+		{
+			if (far)
+				probe->next_ref++;
+			else
+				ecp_probe_next(probe);
+		} while (EcpProbeAtBuffer(probe));
+		notes->kth[cal->cluster] = cal->seen.kth;
+	}
+	ecp_descent_end(descent);
+	calibrate_note_query(cal, notes, nearest, nnearest);
+}
+
+/*
+ * Take one query: a vector with the index's elements and, if it is a row of
+ * the index, which one.  If the ranks of its nearest rows are known, "nearest"
+ * has so many of them, in ascending order; else the nearest rows of the
+ * clusters read here are taken for them.
+ */
+void
+ecp_calibration_query(EcpCalibration *cal, const void *row, ItemPointer self,
+					  const float8 *nearest, int nnearest)
+{
+	CalibrateQuery *notes = &cal->queries[cal->nqueries];
+	MemoryContext old;
+
+	CHECK_FOR_INTERRUPTS();
+	if (cal->nqueries == cal->max_queries || (nearest && nnearest == 0))
+		return;
+	calibrate_notes_alloc(cal, notes);
+	old = MemoryContextSwitchTo(cal->query_context);
+	calibrate_search(cal, row, self, nearest, nnearest);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(cal->query_context);
+}
+
+/* ---- choosing rows ---- */
+
+/* All clusters, and with them their numbers of rows. */
+static EcpChildData *
+calibrate_clusters(Relation index, EcpIndexState *state, int *n)
+{
+	EcpChildData *clusters;
+	List	   *nodes;
+	ListCell   *lc;
+
+	*n = 0;
+	clusters = palloc_extended(mul_size(Max(state->meta.ecpm_nleaves, 1),
+										sizeof(EcpChildData)),
+							   MCXT_ALLOC_HUGE);
+	if (state->meta.ecpm_root_level == 0)
+	{
+		clusters[(*n)++] = state->meta.ecpm_root;
+		return clusters;
+	}
+	nodes = ecp_collect_nodes(index, state, 1);
+	foreach(lc, nodes)
+	{
+		EcpNodeRef *ref = lfirst(lc);
+		EcpNodeImage *node = ecp_node_read(index, state, 1,
+										   ref->child.ecpc_blk,
+										   ref->child.ecpc_run, false);
+
+		if (node == NULL)
+			ecp_report_moved(index, ref->child.ecpc_blk);
+		for (int i = 0; i < node->nchildren && *n < state->meta.ecpm_nleaves; i++)
+			clusters[(*n)++] = node->children[i];
+		ecp_node_image_free(node);
+	}
+	return clusters;
+}
+
+/* Rows of the largest of some clusters. */
+static uint32
+calibrate_largest(const EcpChildData *clusters, int nclusters)
+{
+	uint32		largest = 0;
+
+	for (int i = 0; i < nclusters; i++)
+		largest = Max(largest, clusters[i].ecpc_nrows);
+	return largest;
+}
+
+/*
+ * Take a random row of some clusters as a query, each row of these with the
+ * same probability; "number" is that of the choice.  False if there was
+ * nothing to be found.
+ */
+static bool
+calibrate_row(EcpCalibration *cal, const EcpChildData *clusters,
+			  int nclusters, uint32 largest, int number)
+{
+	int			before = cal->nqueries;
+	MemoryContext old = MemoryContextSwitchTo(cal->row_context);
+	const EcpChildData *cluster;
+	EcpRowSet	rows;
+	uint32		row;
+	pg_prng_state prng;
+
+	/* by rejection */
+	pg_prng_seed(&prng, hash_bytes_uint32_extended(number,
+												   cal->state->meta.ecpm_seed));
+	do
+	{
+		cluster = &clusters[pg_prng_uint64_range(&prng, 0, nclusters - 1)];
+		row = pg_prng_uint64_range(&prng, 0, largest - 1);
+	} while (row >= cluster->ecpc_nrows);
+
+	ecp_rows_init(&rows, cal->state);
+	if (ecp_rows_read(cal->probe.index, cal->state, cluster->ecpc_blk,
+					  cluster->ecpc_run, InvalidBuffer, &rows) &&
+		row < rows.nrows)
+		ecp_calibration_query(cal, rows.vectors + row * rows.stride,
+							  &rows.tids[row], NULL, 0);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(cal->row_context);
+	return cal->nqueries > before;
+}
+
+/* After so many choices, is the time up? */
+static bool
+calibrate_late(int number, instr_time start, double seconds)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, start);
+	if (number < CALIBRATE_QUERIES_MIN)
+		seconds = Max(seconds * CALIBRATE_PATIENCE, CALIBRATE_SECONDS);
+	return INSTR_TIME_GET_DOUBLE(now) > seconds;
+}
+
+/*
+ * The first queries have read all clusters: how far need the others look?
+ * Ranks by inner product do not say.
+ */
+static void
+calibrate_set_reach(EcpCalibration *cal)
+{
+	EcpMetric	metric = cal->state->meta.ecpm_metric;
+	float8		reach = 0;
+
+	if (metric == ECP_METRIC_IP || cal->nqueries == 0)
+		return;
+	for (int q = 0; q < cal->nqueries; q++)
+	{
+		const CalibrateQuery *query = &cal->queries[q];
+
+		for (int i = 0; i < query->nfound; i++)
+		{
+			float8		excess =
+				ecp_target_excess(metric, query->leaders[query->found[i]],
+								  query->kth[query->nclusters - 1]);
+
+			reach = Max(reach, excess);
+		}
+	}
+	cal->reach = (float4) (CALIBRATE_REACH * reach);
+}
+
+/*
+ * Take random rows of some clusters as queries, until there are enough of
+ * them or these seconds, about, have passed.
+ */
+void
+ecp_calibration_sample(EcpCalibration *cal, const EcpChildData *clusters,
+					   int nclusters, double seconds)
+{
+	uint32		largest = calibrate_largest(clusters, nclusters);
+	instr_time	start;
+
+	INSTR_TIME_SET_CURRENT(start);
+	for (int q = 0; q < cal->max_queries && largest > 0; q++)
+	{
+		if (calibrate_late(q, start, seconds))
+			break;
+		if (q == CALIBRATE_QUERIES_FULL)
+			calibrate_set_reach(cal);
+		(void) calibrate_row(cal, clusters, nclusters, largest, q);
+	}
+}
+
+/* ---- choosing points ---- */
+
+/* Where queries stop with this slack, without bounds. */
+static void
+calibrate_stops(const EcpCalibration *cal, float4 slack, int *stops)
+{
+	EcpMetric	metric = cal->state->meta.ecpm_metric;
+
+	for (int q = 0; q < cal->nqueries; q++)
+	{
+		const CalibrateQuery *query = &cal->queries[q];
+		int			stop = 1;
+
+		while (stop < query->nclusters &&
+			   !ecp_target_reached(metric, query->leaders[stop],
+								   query->kth[stop - 1], slack))
+			stop++;
+		stops[q] = stop;
+	}
+}
+
+/* What a rule gave. */
+typedef struct CalibrateResult
+{
+	double		recall;			/* mean of the queries' */
+	double		error;			/* its standard error */
+	double		cost;			/* mean number of clusters */
+} CalibrateResult;
+
+/*
+ * Try a rule: where each query stops if there were no bounds, and these.
+ */
+static void
+calibrate_rule(const EcpCalibration *cal, const int *stops, int least,
+			   int most, CalibrateResult *result)
+{
+	double		sum = 0;
+	double		squares = 0;
+	double		cost = 0;
+	int			n = cal->nqueries;
+
+	for (int q = 0; q < n; q++)
+	{
+		const CalibrateQuery *query = &cal->queries[q];
+		int			stop = stops ? Min(Max(stops[q], least), most) : most;
+		int			hits = 0;
+		double		recall;
+
+		for (int i = 0; i < query->nfound; i++)
+			hits += query->found[i] < stop;
+		recall = (double) hits / query->nfound;
+		sum += recall;
+		squares += recall * recall;
+		cost += Min(stop, query->nclusters);
+	}
+	result->recall = sum / n;
+	result->error = sqrt(Max(squares / n - result->recall * result->recall, 0) /
+						 n);
+	result->cost = cost / n;
+	if (cal->state->leaf.quantizer != ECP_QUANTIZER_NONE)
+		result->recall -= CALIBRATE_CODES_LOSS;
+}
+
+/* Does it reach this target on queries to come? */
+static bool
+calibrate_reaches(const CalibrateResult *result, double target)
+{
+	double		missed = 1 - result->recall;
+
+	if (missed <= 0)
+		return true;
+	missed += CALIBRATE_ERRORS * result->error;
+	return missed <= (1 - target) * (1 - CALIBRATE_MARGIN);
+}
+
+/* The slacks to try: shares of a typical squared distance; the last is none. */
+static void
+calibrate_slacks(const EcpCalibration *cal, EcpMetric metric, float4 *slacks)
+{
+	double		sum = 0;
+
+	for (int q = 0; q < cal->nqueries; q++)
+		sum += fabs(cal->queries[q].leaders[0]);
+	sum /= cal->nqueries;
+	for (int s = 0; s < CALIBRATE_SLACKS - 1; s++)
+		slacks[s] = sum * (s - 2) * 0.08;
+	slacks[CALIBRATE_SLACKS - 1] = get_float4_infinity();
+}
+
+/*
+ * Put the curve that follows from the queries into the metapage in memory;
+ * "rows" is how many the index has.  Returns false, leaving it, if there were
+ * no queries.
+ */
+bool
+ecp_calibration_choose(EcpCalibration *cal, double rows)
+{
+	EcpMetaPageData *meta = &cal->state->meta;
+	float4		slacks[CALIBRATE_SLACKS];
+	int		   *stops;
+	int			ntargets = lengthof(calibrate_targets);
+	double		costs[lengthof(calibrate_targets)];
+	EcpRecallPointData best[lengthof(calibrate_targets)];
+
+	if (cal->nqueries == 0)
+		return false;
+	stops = palloc(cal->nqueries * sizeof(int));
+	for (int t = 0; t < ntargets; t++)
+		costs[t] = get_float8_infinity();
+	calibrate_slacks(cal, meta->ecpm_metric, slacks);
+	for (int s = 0; s < CALIBRATE_SLACKS; s++)
+	{
+		bool		early = s < CALIBRATE_SLACKS - 1;
+
+		/* ranks by inner product are no distances */
+		if (early && meta->ecpm_metric == ECP_METRIC_IP)
+			continue;
+		if (early)
+			calibrate_stops(cal, slacks[s], stops);
+		for (int p = 0; p < CALIBRATE_PROBES; p++)
+		{
+			double		probes = round(pow(cal->depth,
+										   (p + 1.0) / CALIBRATE_PROBES));
+			CalibrateResult result;
+
+			if (early)
+				calibrate_rule(cal, stops, EcpTargetLeast(probes),
+							   EcpTargetMost(probes), &result);
+			else
+				calibrate_rule(cal, NULL, 0, (int) probes, &result);
+			for (int t = 0; t < ntargets; t++)
+			{
+				if (result.cost >= costs[t] ||
+					!calibrate_reaches(&result, calibrate_targets[t]))
+					continue;
+				costs[t] = result.cost;
+				best[t].ecpm_probes = probes;
+				best[t].ecpm_recall = calibrate_targets[t];
+				best[t].ecpm_slack = slacks[s];
+				best[t].ecpm_clusters = result.cost;
+			}
+		}
+	}
+	elog(DEBUG1, "ecp calibrate: %d queries, %d clusters each",
+		 cal->nqueries, cal->depth);
+	meta->ecpm_recall_queries = cal->nqueries;
+	meta->ecpm_recall_leaves = meta->ecpm_nleaves;
+	meta->ecpm_recall_time = GetCurrentTimestamp();
+	meta->ecpm_recall_tuples = rows;
+	meta->ecpm_recall_points = 0;
+	for (int t = 0; t < ntargets && !isinf(costs[t]); t++)
+	{
+		elog(DEBUG1, "ecp calibrate: recall %g: %u probes, slack %g, %g clusters",
+			 best[t].ecpm_recall, best[t].ecpm_probes, best[t].ecpm_slack,
+			 best[t].ecpm_clusters);
+		meta->ecpm_recall[meta->ecpm_recall_points++] = best[t];
+	}
+	pfree(stops);
+	return true;
+}
+
+/*
+ * CURVE: META.  Write the curve in *meta to the index: all searches that begin
+ * from now on follow it.
+ */
+void
+ecp_recall_store(Relation index, const EcpMetaPageData *meta)
+{
+	Buffer		buffer = ecp_meta_lock(index);
+	GenericXLogState *xlog = GenericXLogStart(index);
+	EcpMetaPage m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, buffer, 0));
+
+	m->ecpm_recall_points = meta->ecpm_recall_points;
+	memcpy(m->ecpm_recall, meta->ecpm_recall, sizeof(m->ecpm_recall));
+	m->ecpm_recall_time = meta->ecpm_recall_time;
+	m->ecpm_recall_tuples = meta->ecpm_recall_tuples;
+	m->ecpm_recall_leaves = meta->ecpm_recall_leaves;
+	m->ecpm_recall_queries = meta->ecpm_recall_queries;
+	GenericXLogFinish(xlog);
+	UnlockReleaseBuffer(buffer);
+}
+
+/* Of how many nearest rows does a search by this plan find which share? */
+double
+ecp_calibration_recall(const EcpCalibration *cal, const EcpScanPlan *plan)
+{
+	CalibrateResult result;
+	int		   *stops = NULL;
+
+	if (cal->nqueries == 0)
+		return get_float8_nan();
+	if (plan->early)
+	{
+		stops = palloc(cal->nqueries * sizeof(int));
+		calibrate_stops(cal, plan->slack, stops);
+		calibrate_rule(cal, stops, plan->least, plan->most, &result);
+		pfree(stops);
+	}
+	else
+		calibrate_rule(cal, NULL, 0, plan->probes, &result);
+	return result.recall;
+}
+
+/* ---- one after the other ---- */
+
+/*
+ * Begin to measure, with up to so many queries, the index that "state" was
+ * read of.  Its pages must be readable; the metapage is not read again.
+ * Returns NULL where this is of no use.
+ */
+EcpCalibration *
+ecp_calibration_begin(Relation index, EcpIndexState *state, int max_queries)
+{
+	EcpMetaPageData *meta = &state->meta;
+	MemoryContext context;
+	MemoryContext old;
+	EcpCalibration *cal;
+
+	/* exact vectors beside the entry pages would take too long */
+	if (EcpIndexIsEmpty(state) ||
+		(state->leaf.stream && state->leaf.quantizer == ECP_QUANTIZER_NONE))
+		return NULL;
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "ecp calibrate",
+									ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	cal = palloc0(sizeof(EcpCalibration));
+	cal->context = context;
+	cal->row_context = AllocSetContextCreate(context,
+											 "ecp calibrate, one cluster",
+											 ALLOCSET_DEFAULT_SIZES);
+	cal->query_context = AllocSetContextCreate(context,
+											   "ecp calibrate, one query",
+											   ALLOCSET_DEFAULT_SIZES);
+	cal->state = state;
+	cal->probe.index = index;
+	cal->probe.state = state;
+	cal->probe.page = calibrate_page;
+	cal->probe.ordered = true;
+	cal->depth = (int) Min(ceil(CALIBRATE_DEPTH *
+								ecp_target_rule_probes(meta->ecpm_nleaves)),
+						   meta->ecpm_nleaves);
+	ecp_probe_init(&cal->probe);
+	if (state->leaf.quantizer != ECP_QUANTIZER_NONE)
+		ecp_rerank_init(&cal->rerank, &cal->probe);
+	cal->ranks = palloc((state->leaf.slots + ECP_KERNEL_SLACK) * sizeof(float8));
+	cal->reach = get_float4_infinity();
+	cal->prefetch = true;
+	cal->max_queries = max_queries;
+	cal->queries = palloc0(mul_size(max_queries + 1, sizeof(CalibrateQuery)));
+	MemoryContextSwitchTo(old);
+	return cal;
+}
+
+void
+ecp_calibration_end(EcpCalibration *cal)
+{
+	MemoryContextDelete(cal->context);
+}
+
+/* ---- of a build ---- */
+
+/* An index that fits the caches is in them: it has just been written. */
+static EcpCalibration *
+calibrate_begin(EcpBuild *build, int max_queries)
+{
+	EcpCalibration *cal = ecp_calibration_begin(build->index, &build->state,
+												max_queries);
+
+	if (cal)
+		cal->prefetch =
+			RelationGetNumberOfBlocks(build->index) > effective_cache_size;
+	return cal;
+}
+
+/* All that a process of a build needs to know beside the state. */
+typedef struct CalibrateArgs
+{
+	int			first;			/* of the choices that are this task's */
+	int			max_queries;
+	int			depth;
+	int			nclusters;
+	float4		reach;
+	double		seconds;
+} CalibrateArgs;
+
+/* A query's notes in shared memory; kth and leaders follow. */
+typedef struct CalibrateShared
+{
+	int			nclusters;		/* 0 = nothing was searched for */
+	int			nfound;
+	int			found[ECP_TARGET_K];
+} CalibrateShared;
+
+static Size
+calibrate_shared_bytes(const CalibrateArgs *args)
+{
+	return MAXALIGN(sizeof(CalibrateShared)) +
+		MAXALIGN((sizeof(float8) + sizeof(float4)) * args->depth);
+}
+
+/* Copy notes to shared memory, or (take) from there. */
+static void
+calibrate_share(const CalibrateArgs *args, char *memory, CalibrateQuery *notes,
+				bool take)
+{
+	CalibrateShared *shared = (CalibrateShared *) memory;
+	float8	   *kth = (float8 *) (memory + MAXALIGN(sizeof(CalibrateShared)));
+	float4	   *leaders = (float4 *) (kth + args->depth);
+
+	if (take)
+	{
+		notes->nclusters = shared->nclusters;
+		notes->nfound = shared->nfound;
+		memcpy(notes->found, shared->found, sizeof(notes->found));
+		memcpy(notes->kth, kth, sizeof(float8) * args->depth);
+		memcpy(notes->leaders, leaders, sizeof(float4) * args->depth);
+	}
+	else
+	{
+		shared->nclusters = notes->nclusters;
+		shared->nfound = notes->nfound;
+		memcpy(shared->found, notes->found, sizeof(notes->found));
+		memcpy(kth, notes->kth, sizeof(float8) * args->depth);
+		memcpy(leaders, notes->leaders, sizeof(float4) * args->depth);
+	}
+}
+
+/*
+ * ecp_calibration_task
+ *		Search for a part of the rows, in each process of the team.
+ *
+ * The memories are those of the clusters and of the notes.
+ */
+void
+ecp_calibration_task(EcpBuild *build, const void *args, char **memories)
+{
+	const CalibrateArgs *shape = args;
+	const EcpChildData *clusters = (const EcpChildData *) memories[0];
+	uint32		largest = calibrate_largest(clusters, shape->nclusters);
+	EcpCalibration *cal = calibrate_begin(build, shape->max_queries);
+	instr_time	start;
+	int64		from;
+	int64		upto;
+
+	cal->reach = shape->reach;
+	INSTR_TIME_SET_CURRENT(start);
+	while (ecp_team_claim(build->team, &from, &upto))
+		for (int64 q = shape->first + from; q < shape->first + upto; q++)
+		{
+			/* each query is noted in place of the one before */
+			cal->nqueries = 0;
+			if (!calibrate_late(q, start, shape->seconds) &&
+				calibrate_row(cal, clusters, shape->nclusters, largest, q))
+				calibrate_share(shape,
+								memories[1] + q * calibrate_shared_bytes(shape),
+								&cal->queries[0], false);
+		}
+	ecp_calibration_end(cal);
+}
+
+/* As ecp_calibration_sample(), by a team. */
+static void
+calibrate_sample_team(EcpCalibration *cal, EcpBuild *build,
+					  const EcpChildData *clusters, int nclusters,
+					  double seconds)
+{
+	CalibrateArgs args = {0};
+	EcpMemory	clusters_memory;
+	EcpMemory	notes_memory;
+	EcpMemory  *memories[] = {&clusters_memory, &notes_memory};
+	Size		bytes;
+
+	if (calibrate_largest(clusters, nclusters) == 0)
+		return;
+	args.max_queries = cal->max_queries;
+	args.depth = cal->depth;
+	args.nclusters = nclusters;
+	args.seconds = seconds;
+	bytes = mul_size(sizeof(EcpChildData), nclusters);
+	ecp_memory_alloc(&clusters_memory, true, bytes);
+	memcpy(clusters_memory.address, clusters, bytes);
+	bytes = mul_size(calibrate_shared_bytes(&args), args.max_queries);
+	ecp_memory_alloc(&notes_memory, true, bytes);
+	memset(notes_memory.address, 0, bytes);
+
+	while (args.first < args.max_queries)
+	{
+		int			upto = args.first == 0 ?
+			Min(CALIBRATE_QUERIES_FULL, args.max_queries) : args.max_queries;
+
+		args.reach = cal->reach;
+		ecp_team_run(build->team, ECP_TASK_CALIBRATE, &args, sizeof(args),
+					 upto - args.first,
+					 ecp_team_step(build->team, upto - args.first, 1),
+					 memories, lengthof(memories));
+		for (int q = args.first; q < upto; q++)
+		{
+			char	   *memory = notes_memory.address +
+				q * calibrate_shared_bytes(&args);
+
+			if (((CalibrateShared *) memory)->nclusters == 0)
+				continue;
+			calibrate_notes_alloc(cal, &cal->queries[cal->nqueries]);
+			calibrate_share(&args, memory, &cal->queries[cal->nqueries++],
+							true);
+		}
+		args.first = upto;
+		calibrate_set_reach(cal);
+	}
+	ecp_memory_free(&clusters_memory);
+	ecp_memory_free(&notes_memory);
+}
+
+/*
+ * What a build does: measure with rows of the index, and put the curve into
+ * the metapage to be, within about so many seconds.
+ */
+void
+ecp_recall_calibrate(EcpBuild *build, double seconds)
+{
+	EcpIndexState *state = &build->state;
+	EcpCalibration *cal = calibrate_begin(build, ECP_CALIBRATE_QUERIES);
+	EcpChildData *clusters;
+	int			nclusters;
+
+	if (cal == NULL)
+		return;
+	clusters = calibrate_clusters(build->index, state, &nclusters);
+	if (build->team)
+		calibrate_sample_team(cal, build, clusters, nclusters, seconds);
+	else
+		ecp_calibration_sample(cal, clusters, nclusters, seconds);
+	if (cal->nqueries >= CALIBRATE_QUERIES_LEAST)
+		(void) ecp_calibration_choose(cal, state->meta.ecpm_build_tuples);
+	pfree(clusters);
+	ecp_calibration_end(cal);
+}

@@ -1,0 +1,449 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_files.c
+ *	  Intermediate files of an index build, in the tablespaces it was given.
+ *
+ * A build policy writes real files with real opens and closes, whose number
+ * and size are its cost, so BufFile, which hides them, is of no use here.
+ * Files of a SharedFileSet are named, can be closed and opened again, and
+ * are deleted with the set.  The set hangs on a small dynamic shared memory
+ * segment of ours, which the resource owner releases however the build
+ * ends: end, error and cancel delete the files.  After a crash the
+ * postmaster does, since they are under pgsql_tmp.  Workers attach the same
+ * segment (ecp_team.c).
+ *
+ * One set for each tablespace of ecp.build_tablespaces, so that we decide
+ * which file goes where; or one that uses temp_tablespaces.
+ *
+ * The server does not apply temp_file_limit to files that were opened again,
+ * so we count what is there ourselves.
+ *
+ * Used by the policies; ecp_build.c begins and ends it, and reports the
+ * counts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+
+#include "base/compat.h"
+#include "catalog/pg_tablespace.h"
+#include "commands/tablespace.h"
+#include "ecp/build/ecp_policy.h"
+#include "miscadmin.h"
+#include "storage/dsm.h"
+#include "storage/sharedfileset.h"
+#include "storage/shmem.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/varlena.h"
+#include "utils/wait_event.h"
+
+#define FILES_TABLESPACES_MAX	8
+
+/* As many as SetTempTablespaces() is ever given by the server. */
+#define TEMP_TABLESPACES_MAX	64
+
+/* What lies in the segment. */
+typedef struct FilesShared
+{
+	pg_atomic_uint64 present_bytes; /* in files that were not deleted yet */
+	pg_atomic_uint32 next_number;
+	int			nsets;
+	SharedFileSet sets[FLEXIBLE_ARRAY_MEMBER];
+} FilesShared;
+
+struct EcpFiles
+{
+	int			ntablespaces;	/* 0: temp_tablespaces decides */
+	Oid			tablespaces[FILES_TABLESPACES_MAX];
+	dsm_segment *seg;			/* NULL until the first file */
+	FilesShared *shared;		/* in seg */
+	EcpFilesCount count;
+};
+
+/* May we put files there?  InvalidOid stands for the database's own. */
+static Oid
+files_tablespace(const char *name)
+{
+	Oid			oid = get_tablespace_oid(name, false);
+	AclResult	result;
+
+	if (oid == GLOBALTABLESPACE_OID)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("tablespace \"%s\" in \"%s\" cannot hold intermediate files",
+						name, "ecp.build_tablespaces")));
+
+	/* as for temp_tablespaces; we run as the owner of the table */
+	if (oid == MyDatabaseTableSpace)
+		return InvalidOid;
+	result = ecp_tablespace_aclcheck(oid, GetUserId());
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_TABLESPACE, name);
+	return oid;
+}
+
+EcpFiles *
+ecp_files_begin(void)
+{
+	EcpFiles   *files = palloc0(sizeof(EcpFiles));
+	char	   *raw = pstrdup(ecp_build_tablespaces);
+	List	   *names;
+	ListCell   *lc;
+
+	if (!SplitIdentifierString(raw, ',', &names))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid list syntax in parameter \"%s\"",
+						"ecp.build_tablespaces")));
+	if (list_length(names) > FILES_TABLESPACES_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("too many tablespaces in parameter \"%s\"",
+						"ecp.build_tablespaces"),
+				 errdetail("At most %d can be used.", FILES_TABLESPACES_MAX)));
+	foreach(lc, names)
+		files->tablespaces[files->ntablespaces++] =
+			files_tablespace(lfirst(lc));
+	list_free(names);
+	pfree(raw);
+	return files;
+}
+
+Oid
+ecp_files_tablespace(const EcpFiles *files)
+{
+	Oid			oid = InvalidOid;
+
+	if (files->ntablespaces > 0)
+		return files->tablespaces[0];
+	PrepareTempTablespaces();
+	(void) GetTempTablespaces(&oid, 1);
+	return oid;
+}
+
+EcpFilesCount *
+ecp_files_count(EcpFiles *files)
+{
+	return &files->count;
+}
+
+void
+ecp_files_count_add(EcpFilesCount *sum, const EcpFilesCount *part)
+{
+	sum->files += part->files;
+	sum->opens += part->opens;
+	sum->read_bytes += part->read_bytes;
+	sum->written_bytes += part->written_bytes;
+	sum->io_s += part->io_s;
+}
+
+/*
+ * Make the file sets.  A set takes over what SetTempTablespaces() says when
+ * it is made, so that is changed and put back around each.
+ */
+static void
+files_create_sets(EcpFiles *files)
+{
+	int			nsets = Max(files->ntablespaces, 1);
+	int			nold;
+	Oid		   *old;
+	Oid		   *one;
+
+	files->seg = dsm_create(add_size(offsetof(FilesShared, sets),
+									 mul_size(sizeof(SharedFileSet), nsets)),
+							0);
+	files->shared = dsm_segment_address(files->seg);
+	pg_atomic_init_u64(&files->shared->present_bytes, 0);
+	pg_atomic_init_u32(&files->shared->next_number, 0);
+	files->shared->nsets = nsets;
+	if (files->ntablespaces == 0)
+	{
+		SharedFileSetInit(&files->shared->sets[0], files->seg);
+		return;
+	}
+
+	/* the server keeps the arrays until the end of the transaction */
+	PrepareTempTablespaces();
+	old = MemoryContextAlloc(TopTransactionContext,
+							 sizeof(Oid) * TEMP_TABLESPACES_MAX);
+	nold = GetTempTablespaces(old, TEMP_TABLESPACES_MAX);
+	one = MemoryContextAlloc(TopTransactionContext, sizeof(Oid));
+
+	PG_TRY();
+	{
+		for (int i = 0; i < nsets; i++)
+		{
+			*one = files->tablespaces[i];
+			SetTempTablespaces(one, 1);
+			SharedFileSetInit(&files->shared->sets[i], files->seg);
+		}
+	}
+	PG_FINALLY();
+	{
+		SetTempTablespaces(old, nold);
+	}
+	PG_END_TRY();
+}
+
+/* Make the files of a build reachable for its workers. */
+dsm_handle
+ecp_files_share(EcpFiles *files)
+{
+	if (files->seg == NULL)
+		files_create_sets(files);
+	return dsm_segment_handle(files->seg);
+}
+
+/* The same files in a worker. */
+EcpFiles *
+ecp_files_attach(dsm_handle handle)
+{
+	EcpFiles   *files = palloc0(sizeof(EcpFiles));
+
+	files->seg = dsm_attach(handle);
+	if (files->seg == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("could not map dynamic shared memory segment")));
+	files->shared = dsm_segment_address(files->seg);
+	for (int i = 0; i < files->shared->nsets; i++)
+		SharedFileSetAttach(&files->shared->sets[i], files->seg);
+	return files;
+}
+
+uint32
+ecp_files_new_number(EcpFiles *files)
+{
+	if (files->seg == NULL)
+		files_create_sets(files);
+	return pg_atomic_fetch_add_u32(&files->shared->next_number, 1);
+}
+
+uint32
+ecp_files_numbers(const EcpFiles *files)
+{
+	return files->seg ? pg_atomic_read_u32(&files->shared->next_number) : 0;
+}
+
+/* The set and the name of a file. */
+static FileSet *
+files_set(EcpFiles *files, uint32 number, char *name)
+{
+	snprintf(name, MAXPGPATH, "ecp.%u", number);
+	return &files->shared->sets[number % files->shared->nsets].fs;
+}
+
+static void
+files_clock(EcpFiles *files, instr_time start)
+{
+	instr_time	end;
+
+	INSTR_TIME_SET_CURRENT(end);
+	INSTR_TIME_SUBTRACT(end, start);
+	files->count.io_s += INSTR_TIME_GET_DOUBLE(end);
+}
+
+/* Create an empty file, which stays open. */
+File
+ecp_files_create(EcpFiles *files, uint32 number)
+{
+	char		name[MAXPGPATH];
+	FileSet    *set;
+	File		file;
+	instr_time	start;
+
+	INSTR_TIME_SET_CURRENT(start);
+	if (files->seg == NULL)
+		files_create_sets(files);
+	set = files_set(files, number, name);
+	file = FileSetCreate(set, name);
+	files->count.files++;
+	files->count.opens++;
+	files_clock(files, start);
+	return file;
+}
+
+File
+ecp_files_open(EcpFiles *files, uint32 number)
+{
+	char		name[MAXPGPATH];
+	FileSet    *set = files_set(files, number, name);
+	File		file;
+	instr_time	start;
+
+	INSTR_TIME_SET_CURRENT(start);
+	file = FileSetOpen(set, name, O_RDWR);
+	if (file <= 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open intermediate file \"%s\": %m", name)));
+	files->count.opens++;
+	files_clock(files, start);
+	return file;
+}
+
+void
+ecp_files_close(EcpFiles *files, File file)
+{
+	instr_time	start;
+
+	INSTR_TIME_SET_CURRENT(start);
+	FileClose(file);
+	files_clock(files, start);
+}
+
+/* The file is closed and has "bytes" bytes. */
+void
+ecp_files_delete(EcpFiles *files, uint32 number, uint64 bytes)
+{
+	char		name[MAXPGPATH];
+	FileSet    *set = files_set(files, number, name);
+	instr_time	start;
+
+	INSTR_TIME_SET_CURRENT(start);
+	FileSetDelete(set, name, true);
+	pg_atomic_sub_fetch_u64(&files->shared->present_bytes, bytes);
+	files_clock(files, start);
+}
+
+void
+ecp_files_write(EcpFiles *files, File file, const void *data, Size bytes,
+				uint64 offset)
+{
+	const char *from = data;
+	instr_time	start;
+	uint64		present;
+
+	present = pg_atomic_add_fetch_u64(&files->shared->present_bytes, bytes);
+	if (temp_file_limit >= 0 && present > (uint64) temp_file_limit * 1024)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("temporary file size exceeds temp_file_limit (%dkB)",
+						temp_file_limit)));
+
+	INSTR_TIME_SET_CURRENT(start);
+	files->count.written_bytes += bytes;
+	while (bytes > 0)
+	{
+		int			step = Min(bytes, (Size) 1 << 30);
+		int			done = FileWrite(file, unconstify(char *, from), step,
+									 offset, WAIT_EVENT_BUFFILE_WRITE);
+
+		if (done <= 0)
+		{
+			if (errno == 0)
+				errno = ENOSPC;
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not write to file \"%s\": %m",
+							FilePathName(file))));
+		}
+		from += done;
+		offset += done;
+		bytes -= done;
+	}
+	files_clock(files, start);
+}
+
+void
+ecp_files_read(EcpFiles *files, File file, void *data, Size bytes,
+			   uint64 offset)
+{
+	char	   *to = data;
+	instr_time	start;
+
+	INSTR_TIME_SET_CURRENT(start);
+	files->count.read_bytes += bytes;
+	while (bytes > 0)
+	{
+		int			step = Min(bytes, (Size) 1 << 30);
+		int			done = FileRead(file, to, step, offset,
+									WAIT_EVENT_BUFFILE_READ);
+
+		if (done < 0)
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not read file \"%s\": %m",
+							FilePathName(file))));
+		if (done == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("unexpected end of file \"%s\"",
+							FilePathName(file))));
+		to += done;
+		offset += done;
+		bytes -= done;
+	}
+	files_clock(files, start);
+}
+
+/* Ask the kernel to read ahead, unless maintenance_io_concurrency is 0. */
+void
+ecp_files_prefetch(EcpFiles *files, File file, Size bytes, uint64 offset)
+{
+	instr_time	start;
+
+	if (maintenance_io_concurrency == 0)
+		return;
+	INSTR_TIME_SET_CURRENT(start);
+	(void) FilePrefetch(file, offset, bytes, WAIT_EVENT_BUFFILE_READ);
+	files_clock(files, start);
+}
+
+uint64
+ecp_files_size(EcpFiles *files, File file)
+{
+	off_t		bytes = FileSize(file);
+
+	if (bytes < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not determine size of file \"%s\": %m",
+						FilePathName(file))));
+	return bytes;
+}
+
+/*
+ * Go to the next record and return it, or NULL behind the last.  The kernel
+ * reads the next piece while the caller works on this one.
+ */
+const char *
+ecp_files_reader_next(EcpFiles *files, EcpFilesReader *reader)
+{
+	if (reader->buffer == NULL)
+		reader->buffer = palloc(mul_size(reader->record, reader->max));
+	if (++reader->next >= reader->n)
+	{
+		uint64		left = (reader->end - reader->offset) / reader->record;
+		int			n = Min(left, (uint64) reader->max);
+
+		if (n == 0)
+			return NULL;
+		CHECK_FOR_INTERRUPTS();
+		ecp_files_read(files, reader->file, reader->buffer,
+					   n * reader->record, reader->offset);
+		reader->offset += n * reader->record;
+		reader->n = n;
+		reader->next = 0;
+		if (reader->offset < reader->end)
+			ecp_files_prefetch(files, reader->file,
+							   Min(reader->end - reader->offset,
+								   reader->max * reader->record),
+							   reader->offset);
+	}
+	return ecp_files_reader_current(reader);
+}
+
+/* Free the state; the last process to do so deletes all files. */
+void
+ecp_files_end(EcpFiles *files)
+{
+	if (files->seg)
+		dsm_detach(files->seg);
+	pfree(files);
+}

@@ -1,0 +1,114 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_layout.c
+ *	  Where the runs of a new index go.
+ *
+ * Runs lie one after the other in the order in which they are written, a map
+ * page between two of them where its turn has come.  How many blocks a run
+ * takes follows from its rows, and a cluster of too many rows is cut into
+ * halves: so all that is decided by the numbers of rows of the clusters,
+ * before one of them is read.  Whoever knows how many there are knows where
+ * any of them begins, and several processes can write them at once.
+ *
+ * Used by ecp_merge.c, once to plan the leaves and again to write them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ecp/build/ecp_build.h"
+
+/* Rows of a cluster are cut in pieces of no more, whatever the memory. */
+#define CLUSTER_BYTES_MAX	(64 * 1024 * 1024)
+
+/* Free slots that a node gets for the splits to come. */
+#define NODE_SPARE(n)	((n) / 16 + 16)
+
+uint32
+ecp_layout_slots(const EcpGeometry *geo, int level, int n,
+				 uint32 *entry_pages, uint32 *npages)
+{
+	uint32		nslots = level == 0 ? n : n + NODE_SPARE(n);
+
+	ecp_run_size(geo, nslots, entry_pages, npages);
+	if (*npages > ECP_RUN_PAGES_MAX)
+	{
+		nslots = n;
+		ecp_run_size(geo, nslots, entry_pages, npages);
+	}
+	nslots = *entry_pages * geo->slots;
+	if (geo->stream)
+	{
+		uint64		room = (uint64) (*npages - *entry_pages) * ECP_PAYLOAD_BYTES;
+
+		nslots = Min(nslots, room / geo->vec_bytes);
+	}
+	return nslots;
+}
+
+BlockNumber
+ecp_layout_run(const EcpBuild *build, EcpLayout *at, uint32 npages)
+{
+	BlockNumber blk = at->blk;
+
+	Assert(npages <= ECP_RUN_PAGES_MAX);
+	if ((uint64) blk + npages + ECP_MAP_BITS > MaxBlockNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("index \"%s\" would have too many blocks",
+						RelationGetRelationName(build->index))));
+
+	if (EcpBlockMap(blk) == EcpBlockMap(blk + npages - 1))
+	{
+		BlockNumber map_blk = EcpMapBlock(EcpBlockMap(blk));
+
+		if (blk <= map_blk && map_blk < blk + npages)
+			blk = map_blk + 1;
+	}
+	else
+		blk = EcpMapBlock(EcpBlockMap(blk) + 1) + 1;
+
+	at->blk = blk + npages;
+	at->run++;
+	return blk;
+}
+
+int
+ecp_layout_piece(const EcpBuild *build)
+{
+	Size		row_bytes = build->vec_bytes + sizeof(ItemPointerData) + 1 +
+		(build->prep_same ? 0 : build->prep_bytes);
+	Size		rows = build->budget * ECP_SHARE_CLUSTER / row_bytes;
+
+	return Max(Min(rows, CLUSTER_BYTES_MAX / row_bytes),
+			   2 * (Size) build->state.meta.ecpm_leaf_max);
+}
+
+/* Pass over the runs of so many rows that are cut together. */
+static void
+layout_piece(const EcpBuild *build, EcpLayout *at, int n)
+{
+	uint32		entry_pages;
+	uint32		npages;
+
+	if (n > (int) build->state.meta.ecpm_leaf_max)
+	{
+		layout_piece(build, at, n / 2);
+		layout_piece(build, at, n - n / 2);
+		return;
+	}
+	(void) ecp_layout_slots(&build->state.leaf, 0, n, &entry_pages, &npages);
+	(void) ecp_layout_run(build, at, npages);
+}
+
+void
+ecp_layout_cluster(const EcpBuild *build, EcpLayout *at, uint64 rows)
+{
+	uint64		piece = ecp_layout_piece(build);
+
+	while (rows > 0)
+	{
+		layout_piece(build, at, (int) Min(rows, piece));
+		rows -= Min(rows, piece);
+	}
+}

@@ -1,0 +1,742 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_leaders.c
+ *	  The leaders of a build and the tree over them.
+ *
+ * The number of leaders follows from the number of rows and the rows that a
+ * cluster should have.  With leaders = random, as in the paper, they are
+ * rows of the sample.  With leaders = kmeans they are its centres: by one
+ * run of k-means over the whole sample when they are few or their elements
+ * are floats, else in two levels, first about sqrt(C) groups of the sample,
+ * then leaders within each group in proportion to its size, which takes a
+ * twentieth of the time and is as good on descriptors.
+ *
+ * The tree is built bottom up: the entries of a level are grouped around
+ * fewer centres, chosen in the same way, until few enough remain for the
+ * root.  Then all levels are put in tree order, and packed into panels.
+ *
+ * Called by ecp_build.c between the sample and the scan that assigns rows;
+ * what it returns does not change any more.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "common/hashfn.h"
+#include "ecp/build/ecp_build.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#define KMEANS_ITERATIONS	10
+
+/* Leaders up to which one run of k-means finds them all. */
+#define FLAT_KMEANS_MAX		2000
+
+/* Rows sampled for each leader that k-means is to find. */
+#define SAMPLE_FACTOR		64
+
+/* Rows a centre that the groups of two-level k-means are learnt from. */
+#define GROUP_SAMPLE_FACTOR 256
+
+/* Nodes of a tree whose levels were chosen by us split above this. */
+#define TREE_NODE_MAX		1024
+
+/* Do leaders come from one run of k-means? */
+static bool
+leaders_flat(const EcpBuild *build, double nleaders)
+{
+	return build->state.meta.ecpm_leader_elem != ECP_ELEM_UINT8 ||
+		nleaders < FLAT_KMEANS_MAX;
+}
+
+double
+ecp_leaders_wanted(const EcpBuild *build, double rows)
+{
+	double		leaders = ceil(rows / build->state.meta.ecpm_leaf_target);
+	Size		bytes = build->prep_bytes + sizeof(EcpChildData) + sizeof(int32);
+	double		fit = build->budget * ECP_SHARE_LEADERS / bytes;
+
+	if (build->prep_bytes > 0)
+		leaders = Min(leaders, Max(fit, 1));
+	return Max(leaders, 1);
+}
+
+/* Say so if memory bounds the number of leaders: clusters get larger then. */
+static void
+leaders_notice(const EcpBuild *build, double rows, double leaders)
+{
+	double		mean = ceil(rows / leaders);
+	double		factor = mean / build->state.meta.ecpm_leaf_target;
+
+	if (factor < 1.5)
+		return;
+	ereport(NOTICE,
+			(errmsg("leaders of index \"%s\" do not all fit into maintenance_work_mem",
+					RelationGetRelationName(build->index)),
+			 errdetail("Its clusters will have about %.0f rows instead of %u.",
+					   mean, build->state.meta.ecpm_leaf_target),
+			 errhint("Set maintenance_work_mem to at least %.0f MB.",
+					 ceil(build->budget * factor / (1024 * 1024)))));
+}
+
+/*
+ * Rows to sample from a table of so many.  Before the dimensions are known
+ * an upper bound.
+ */
+double
+ecp_leaders_sample_rows(const EcpBuild *build, double rows)
+{
+	double		leaders;
+	int			factor = build->options.sample_factor;
+
+	if (build->state.meta.ecpm_dims == 0)
+		return Max(rows, 1);
+	leaders = ecp_leaders_wanted(build, rows);
+	if (build->options.leaders == ECP_LEADERS_RANDOM)
+		factor = 1;
+	else if (factor == 0)
+		factor = SAMPLE_FACTOR;
+	return Max(Min(leaders * factor, rows), 1);
+}
+
+static void
+sample_rows(const EcpBuild *build, EcpSample *sample, EcpRows *rows)
+{
+	rows->elem = build->state.meta.ecpm_leader_elem;
+	rows->dims = build->state.meta.ecpm_dims;
+	rows->stride = sample->stride;
+	rows->n = sample->n;
+	rows->shuffled = true;
+	rows->rows = sample->rows;
+	rows->memory = &sample->memory;
+}
+
+/* ---- two-level k-means ---- */
+
+static int
+leaders_groups(int nleaders)
+{
+	return Max(2, (int) rint(sqrt(nleaders)));
+}
+
+/*
+ * Put the sample's rows in the order of their groups, in place: row i goes
+ * to position to[i], cycle by cycle.
+ */
+static void
+sample_permute(EcpSample *sample, int32 *to)
+{
+	char	   *moving = palloc(sample->stride);
+	char	   *tmp = palloc(sample->stride);
+
+	for (int i = 0; i < sample->n; i++)
+	{
+		int32		pos = to[i];
+
+		if (pos == i)
+			continue;
+		memcpy(moving, sample->rows + i * sample->stride, sample->stride);
+		while (pos != i)
+		{
+			char	   *row = sample->rows + pos * sample->stride;
+			int32		next = to[pos];
+
+			memcpy(tmp, row, sample->stride);
+			memcpy(row, moving, sample->stride);
+			memcpy(moving, tmp, sample->stride);
+			to[pos] = pos;
+			pos = next;
+		}
+		memcpy(sample->rows + i * sample->stride, moving, sample->stride);
+		to[i] = i;
+	}
+	pfree(moving);
+	pfree(tmp);
+}
+
+/*
+ * Sort the sample by nearest of k group centres; first receives where each
+ * group begins (k + 1 entries).
+ */
+static void
+sample_group(EcpBuild *build, EcpSample *sample, const char *centres, int k,
+			 int32 *first)
+{
+	int			dims = build->state.meta.ecpm_dims;
+	EcpElem		elem = build->state.meta.ecpm_leader_elem;
+	void	   *memory = palloc_extended(ecp_panel_bytes(elem, dims, k),
+										 MCXT_ALLOC_HUGE);
+	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims, k);
+	int32	   *to = MemoryContextAllocHuge(CurrentMemoryContext,
+											sizeof(int32) * (Size) sample->n);
+	int32	   *next = palloc_array(int32, k + 1);
+
+	for (int i = 0; i < k; i++)
+		ecp_panel_set(panel, i, centres + i * build->prep_bytes);
+	ecp_nearest(panel, k, dims, sample->rows, sample->stride, sample->n, to,
+				NULL);
+
+	memset(first, 0, sizeof(int32) * (k + 1));
+	for (int i = 0; i < sample->n; i++)
+		first[to[i] + 1]++;
+	for (int g = 0; g < k; g++)
+		first[g + 1] += first[g];
+	memcpy(next, first, sizeof(int32) * (k + 1));
+	for (int i = 0; i < sample->n; i++)
+		to[i] = next[to[i]]++;
+	sample_permute(sample, to);
+
+	pfree(next);
+	pfree(to);
+	pfree(memory);
+}
+
+/*
+ * Leaders within the groups of a sample.  The memory of a task begins with
+ * ngroups + 1 numbers that say where each group begins, and as many that say
+ * where its leaders go; then there are the numbers of leaders found.
+ */
+typedef struct GroupsShape
+{
+	EcpElem		elem;
+	int			dims;
+	Size		stride;
+	int			ngroups;
+	int			iterations;
+	uint64		seed;
+} GroupsShape;
+
+#define GROUPS_BYTES(ngroups)	(sizeof(int32) * 3 * ((Size) (ngroups) + 1))
+
+/* Every group has random numbers of its own, whoever does it. */
+static void
+leaders_of_group(const GroupsShape *shape, int g, const char *rows,
+				 int32 *groups, char *leaders)
+{
+	const int32 *first = groups;
+	const int32 *place = groups + shape->ngroups + 1;
+	int32	   *found = groups + 2 * (shape->ngroups + 1);
+	Size		vec_bytes = ecp_vector_bytes(shape->elem, shape->dims);
+	EcpRows		group = {0};
+	pg_prng_state prng;
+
+	CHECK_FOR_INTERRUPTS();
+	pg_prng_seed(&prng, hash_bytes_uint32_extended(g, shape->seed));
+	group.elem = shape->elem;
+	group.dims = shape->dims;
+	group.stride = shape->stride;
+	group.n = first[g + 1] - first[g];
+	group.shuffled = true;
+	group.rows = rows + first[g] * shape->stride;
+	found[g] = ecp_kmeans(NULL, &group, place[g + 1] - place[g],
+						  shape->iterations, &prng,
+						  leaders + place[g] * vec_bytes, NULL);
+}
+
+void
+ecp_leaders_groups_task(EcpBuild *build, const void *args, char **memories)
+{
+	int64		from;
+	int64		upto;
+
+	while (ecp_team_claim(build->team, &from, &upto))
+		for (int64 g = from; g < upto; g++)
+			leaders_of_group(args, g, memories[0], (int32 *) memories[1],
+							 memories[2]);
+}
+
+/*
+ * How many leaders each group gets, in proportion to its rows; no group with
+ * rows is left without.  Returns their number.
+ */
+static int
+groups_share(const EcpSample *sample, int ngroups, int nleaders,
+			 const int32 *first, int32 *place)
+{
+	double		share = 0;		/* leaders that the groups so far deserve */
+	int			before = 0;
+
+	place[0] = 0;
+	for (int g = 0; g < ngroups; g++)
+	{
+		int			rows = first[g + 1] - first[g];
+		int			upto;
+
+		share += (double) nleaders * rows / sample->n;
+		upto = (int) rint(share);
+		place[g + 1] = place[g] + Min(Max(upto - before, rows > 0), rows);
+		before = upto;
+	}
+	return place[ngroups];
+}
+
+/* "leaders" is made for nleaders and as many more as there are groups. */
+static int
+leaders_two_level(EcpBuild *build, EcpSample *sample, int nleaders,
+				  EcpMemory *leaders)
+{
+	int			ngroups = leaders_groups(nleaders);
+	Size		vec_bytes = build->prep_bytes;
+	EcpRows		rows = {0};
+	EcpMemory	centres;
+	EcpMemory	groups;
+	int32	   *first;
+	int32	   *place;
+	int32	   *found;
+	int			n = 0;
+	GroupsShape shape = {0};
+
+	/* the sample is in random order where it was cut: a prefix is one, too */
+	sample_rows(build, sample, &rows);
+	rows.n = Min(sample->n, ngroups * GROUP_SAMPLE_FACTOR);
+	ecp_memory_alloc(&centres, build->team != NULL, ngroups * vec_bytes);
+	ngroups = ecp_kmeans(build->team, &rows, ngroups, KMEANS_ITERATIONS,
+						 &build->prng, centres.address, &centres);
+
+	ecp_memory_alloc(&groups, build->team != NULL, GROUPS_BYTES(ngroups));
+	first = (int32 *) groups.address;
+	place = first + ngroups + 1;
+	found = place + ngroups + 1;
+	sample_group(build, sample, centres.address, ngroups, first);
+	ecp_memory_free(&centres);
+	(void) groups_share(sample, ngroups, nleaders, first, place);
+
+	shape.elem = rows.elem;
+	shape.dims = rows.dims;
+	shape.stride = sample->stride;
+	shape.ngroups = ngroups;
+	shape.iterations = KMEANS_ITERATIONS;
+	shape.seed = (uint64) build->options.seed;
+	if (build->team)
+	{
+		EcpMemory  *memories[] = {&sample->memory, &groups, leaders};
+
+		ecp_team_run(build->team, ECP_TASK_GROUPS, &shape, sizeof(shape),
+					 ngroups, 1, memories, lengthof(memories));
+	}
+	else
+		for (int g = 0; g < ngroups; g++)
+			leaders_of_group(&shape, g, sample->rows, first, leaders->address);
+
+	/* close the gaps that equal centres left */
+	for (int g = 0; g < ngroups; g++)
+	{
+		memmove(leaders->address + n * vec_bytes,
+				leaders->address + place[g] * vec_bytes, found[g] * vec_bytes);
+		n += found[g];
+	}
+	ecp_memory_free(&groups);
+	return n;
+}
+
+/* ---- the tree ---- */
+
+/* A level while the tree is built: entries in any order. */
+typedef struct TreeLevel
+{
+	int			n;
+	char	   *vectors;
+	int32	   *parent;			/* entry of the next level */
+	int32	   *place;			/* where it goes in tree order */
+} TreeLevel;
+
+/*
+ * Group the entries of "level" around about k of their centres, which become
+ * the entries of "next".
+ */
+static void
+tree_group(EcpBuild *build, const EcpLeaderTree *tree, TreeLevel *level,
+		   TreeLevel *next, int k)
+{
+	EcpElem		elem = tree->elem;
+	int			dims = tree->dims;
+	Size		vec_bytes = tree->vec_bytes;
+	int			iterations = build->options.leaders == ECP_LEADERS_RANDOM ?
+		0 : KMEANS_ITERATIONS;
+	EcpRows		rows = {0};
+	void	   *memory;
+	EcpPanel   *panel;
+
+	next->vectors = palloc_extended(k * vec_bytes, MCXT_ALLOC_HUGE);
+	rows.elem = elem;
+	rows.dims = dims;
+	rows.stride = vec_bytes;
+	rows.n = level->n;
+	rows.rows = level->vectors;
+	next->n = ecp_kmeans(NULL, &rows, k, iterations, &build->prng,
+						 next->vectors, NULL);
+
+	memory = palloc_extended(ecp_panel_bytes(elem, dims, next->n),
+							 MCXT_ALLOC_HUGE);
+	panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims, next->n);
+	for (int i = 0; i < next->n; i++)
+		ecp_panel_set(panel, i, next->vectors + i * vec_bytes);
+	ecp_nearest(panel, next->n, dims, level->vectors, vec_bytes,
+				level->n, level->parent, NULL);
+	pfree(memory);
+}
+
+/*
+ * Where the entries of a level go, given where their parents go: grouped by
+ * parent, in their own order else.  first (of the parents' level) receives
+ * where the children of each parent begin.
+ */
+static void
+tree_place(TreeLevel *level, const TreeLevel *parents, int32 *first)
+{
+	memset(first, 0, sizeof(int32) * (parents->n + 1));
+	for (int i = 0; i < level->n; i++)
+		first[parents->place[level->parent[i]] + 1]++;
+	for (int p = 0; p < parents->n; p++)
+		first[p + 1] += first[p];
+	for (int i = 0; i < level->n; i++)
+		level->place[i] = first[parents->place[level->parent[i]]]++;
+	for (int p = parents->n; p > 0; p--)
+		first[p] = first[p - 1];
+	first[0] = 0;
+}
+
+/* Levels for so many leaders, and the fan-out that follows. */
+static int
+tree_levels(const EcpBuild *build, int nleaders, int *fanout)
+{
+	int			node_max = ecp_node_slots_max(&build->state.node);
+	int			flat_max = Min(ECP_FLAT_LEADERS_MAX, node_max);
+	int			nlevels = build->options.levels;
+
+	if (nlevels == 0)
+	{
+		nlevels = nleaders <= flat_max ? 1 : 2;
+		while (nlevels < ECP_LEVELS_MAX &&
+			   pow(nleaders, 1.0 / nlevels) > node_max / 2)
+			nlevels++;
+	}
+	*fanout = Max(2, (int) ceil(pow(nleaders, 1.0 / nlevels)));
+	return nlevels;
+}
+
+/* The targets by which maintenance keeps nodes as the build made them. */
+static void
+tree_node_targets(EcpBuild *build, int nlevels, int fanout)
+{
+	EcpMetaPageData *meta = &build->state.meta;
+	uint32		node_max = ecp_node_slots_max(&build->state.node);
+
+	if (nlevels == 1)
+	{
+		/* as it is for an empty index, unless one level was asked for */
+		if (build->options.levels == 1)
+			meta->ecpm_node_max = Min(node_max, Max(meta->ecpm_node_max,
+													2 * (uint32) fanout));
+		meta->ecpm_node_target = Max(meta->ecpm_node_max / 2, 1);
+		return;
+	}
+	meta->ecpm_node_target = Min((uint32) fanout, Max(node_max / 2, 1));
+	meta->ecpm_node_max = Min(node_max,
+							  Max(4 * (uint32) fanout,
+								  build->options.levels == 0 ? TREE_NODE_MAX : 16));
+}
+
+/*
+ * Make the tree over n leaders, which are bytes if "form" (which is copied) is
+ * given.
+ */
+static EcpLeaderTree *
+tree_create(EcpBuild *build, const EcpByteForm *form, char *leaders, int n)
+{
+	EcpElem		elem = form ? ECP_ELEM_UINT8 :
+		build->state.meta.ecpm_leader_elem;
+	int			dims = build->state.meta.ecpm_dims;
+	MemoryContext ctx = AllocSetContextCreate(build->ctx, "ecp leaders",
+											  ALLOCSET_DEFAULT_SIZES);
+	EcpLeaderTree *tree = MemoryContextAllocZero(ctx, sizeof(EcpLeaderTree));
+	TreeLevel	levels[ECP_LEVELS_MAX];
+	int			fanout;
+	int			top;
+
+	tree->ctx = ctx;
+	tree->elem = elem;
+	tree->dims = dims;
+	tree->vec_bytes = ecp_vector_bytes(elem, dims);
+	if (form)
+	{
+		tree->bytes = MemoryContextAlloc(ctx, ecp_bytes_size(dims));
+		memcpy(tree->bytes, form, ecp_bytes_size(dims));
+	}
+	tree->nlevels = tree_levels(build, n, &fanout);
+	tree_node_targets(build, tree->nlevels, fanout);
+	top = tree->nlevels - 1;
+
+	levels[0].n = n;
+	levels[0].vectors = leaders;
+	for (int l = 0; l <= top; l++)
+	{
+		levels[l].parent = palloc_extended(sizeof(int32) * levels[l].n,
+										   MCXT_ALLOC_HUGE);
+		levels[l].place = palloc_extended(sizeof(int32) * levels[l].n,
+										  MCXT_ALLOC_HUGE);
+		if (l < top)
+			tree_group(build, tree, &levels[l], &levels[l + 1],
+					   (int) ceil(levels[l].n / (double) fanout));
+	}
+
+	for (int l = top; l >= 0; l--)
+	{
+		TreeLevel  *level = &levels[l];
+
+		if (l == top)
+			for (int i = 0; i < level->n; i++)
+				level->place[i] = i;
+		else
+		{
+			tree->first[l + 1] =
+				MemoryContextAllocHuge(ctx, sizeof(int32) * (levels[l + 1].n + 1));
+			tree_place(level, &levels[l + 1], tree->first[l + 1]);
+		}
+
+		tree->n[l] = level->n;
+		tree->panel[l] =
+			ecp_panel_init(MemoryContextAllocHuge(ctx,
+												  ecp_panel_bytes(elem, dims, level->n)),
+						   elem, ECP_METRIC_L2, dims, level->n);
+		for (int i = 0; i < level->n; i++)
+			ecp_panel_set(tree->panel[l], level->place[i],
+						  level->vectors + i * tree->vec_bytes);
+	}
+	return tree;
+}
+
+/*
+ * Learn leaders from bytes made of the sample, if that serves; returns their
+ * number, or 0.
+ */
+static int
+leaders_by_bytes(EcpBuild *build, const EcpByteForm *form,
+				 const EcpRows *rows, int wanted, EcpMemory *leaders)
+{
+	EcpRows		bytes;
+	EcpMemory	memory;
+	int			n;
+
+	ecp_bytes_rows(form, rows, &bytes, &memory);
+	n = ecp_kmeans(build->team, &bytes, wanted, KMEANS_ITERATIONS,
+				   &build->prng, leaders->address, leaders);
+	if (!ecp_bytes_serve(&bytes, leaders->address, n))
+		n = 0;
+	ecp_memory_free(&memory);
+	return n;
+}
+
+/*
+ * ecp_leaders_choose
+ *		Leaders and their tree, from the sample, whose rows are freed.
+ *
+ * The sample has at least one row.
+ */
+EcpLeaderTree *
+ecp_leaders_choose(EcpBuild *build, EcpSample *sample)
+{
+	MemoryContext workctx = AllocSetContextCreate(build->ctx,
+												  "ecp leaders, temporary",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldctx = MemoryContextSwitchTo(workctx);
+	int			wanted = (int) ecp_leaders_wanted(build, sample->table_rows);
+	bool		random = build->options.leaders == ECP_LEADERS_RANDOM;
+	EcpMemory	leaders;
+	EcpRows		rows = {0};
+	EcpByteForm *form = NULL;
+	int			n = 0;
+	EcpLeaderTree *tree;
+
+	leaders_notice(build, sample->table_rows, wanted);
+	wanted = Min(wanted, sample->n);
+	ecp_memory_alloc(&leaders, build->team != NULL,
+					 mul_size(wanted + leaders_groups(wanted),
+							  build->prep_bytes));
+	sample_rows(build, sample, &rows);
+	if (!random)
+		form = ecp_bytes_form(&rows);
+	if (form)
+		n = leaders_by_bytes(build, form, &rows, wanted, &leaders);
+	if (n == 0)
+	{
+		form = NULL;
+		if (random || leaders_flat(build, wanted))
+			n = ecp_kmeans(build->team, &rows, wanted,
+						   random ? 0 : KMEANS_ITERATIONS, &build->prng,
+						   leaders.address, &leaders);
+		else
+			n = leaders_two_level(build, sample, wanted, &leaders);
+	}
+	ecp_memory_free(&sample->memory);
+	sample->rows = NULL;
+	sample->n = 0;
+
+	tree = tree_create(build, form, leaders.address, n);
+	ecp_memory_free(&leaders);
+
+	MemoryContextSwitchTo(oldctx);
+	MemoryContextDelete(workctx);
+	return tree;
+}
+
+EcpLeaderTree *
+ecp_leaders_single(EcpBuild *build, const void *leader)
+{
+	MemoryContext workctx = AllocSetContextCreate(build->ctx,
+												  "ecp leaders, temporary",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldctx = MemoryContextSwitchTo(workctx);
+	EcpLeaderTree *tree = tree_create(build, NULL,
+									  unconstify(void *, leader), 1);
+
+	MemoryContextSwitchTo(oldctx);
+	MemoryContextDelete(workctx);
+	return tree;
+}
+
+void
+ecp_tree_get(const EcpLeaderTree *tree, int level, int i, void *vector)
+{
+	uint8		bytes[ECP_DIMS_MAX];
+
+	if (tree->bytes == NULL)
+	{
+		ecp_panel_get(tree->panel[level], i, vector);
+		return;
+	}
+	ecp_panel_get(tree->panel[level], i, bytes);
+	ecp_bytes_get(tree->bytes, bytes, vector);
+}
+
+void
+ecp_tree_guide(EcpBuild *build)
+{
+	EcpLeaderTree *tree = build->tree;
+	int			n = tree->n[0];
+	Size		bytes = ecp_guide_bytes(tree->elem, tree->dims, n);
+	void	   *memory;
+
+	if (bytes == 0 || bytes > build->budget * ECP_SHARE_GUIDE ||
+		n > ECP_FLAT_LEADERS_MAX)
+		return;
+	memory = MemoryContextAllocHuge(tree->ctx, bytes + 64);
+	tree->guide = (EcpGuide *) TYPEALIGN(64, memory);
+	ecp_guide_init(tree->guide, tree->elem, tree->dims, tree->panel[0], n);
+}
+
+/* ---- sharing ---- */
+
+/* How a tree lies in shared memory; offsets count from its start. */
+typedef struct TreeImage
+{
+	EcpElem		elem;
+	int			dims;
+	Size		vec_bytes;
+	int			nlevels;
+	int			n[ECP_LEVELS_MAX];
+	Size		panel[ECP_LEVELS_MAX];
+	Size		first[ECP_LEVELS_MAX];	/* 0 = none */
+	Size		bytes;			/* the same */
+	Size		guide;			/* the same */
+} TreeImage;
+
+/* Lay out a tree; returns its bytes. */
+static Size
+tree_layout(const EcpLeaderTree *tree, TreeImage *image)
+{
+	Size		offset = TYPEALIGN(64, sizeof(TreeImage));
+
+	memset(image, 0, sizeof(TreeImage));
+	image->elem = tree->elem;
+	image->dims = tree->dims;
+	image->vec_bytes = tree->vec_bytes;
+	image->nlevels = tree->nlevels;
+	for (int l = 0; l < tree->nlevels; l++)
+	{
+		image->n[l] = tree->n[l];
+		image->panel[l] = offset;
+		offset = add_size(offset,
+						  TYPEALIGN(64, ecp_panel_bytes(tree->elem, tree->dims,
+														tree->n[l])));
+		if (tree->first[l])
+		{
+			image->first[l] = offset;
+			offset = add_size(offset,
+							  TYPEALIGN(64, sizeof(int32) *
+										((Size) tree->n[l] + 1)));
+		}
+	}
+	if (tree->guide)
+	{
+		image->guide = offset;
+		offset = add_size(offset,
+						  TYPEALIGN(64, ecp_guide_bytes(tree->elem, tree->dims,
+														tree->n[0])));
+	}
+	if (tree->bytes)
+	{
+		image->bytes = offset;
+		offset = add_size(offset,
+						  TYPEALIGN(64, ecp_bytes_size(tree->dims)));
+	}
+	return offset;
+}
+
+EcpLeaderTree *
+ecp_tree_attach(char *memory)
+{
+	const TreeImage *image = (TreeImage *) memory;
+	EcpLeaderTree *tree = palloc0(sizeof(EcpLeaderTree));
+
+	tree->elem = image->elem;
+	tree->dims = image->dims;
+	tree->vec_bytes = image->vec_bytes;
+	tree->nlevels = image->nlevels;
+	for (int l = 0; l < tree->nlevels; l++)
+	{
+		tree->n[l] = image->n[l];
+		tree->panel[l] = (EcpPanel *) (memory + image->panel[l]);
+		if (image->first[l] > 0)
+			tree->first[l] = (int32 *) (memory + image->first[l]);
+	}
+	if (image->guide > 0)
+		tree->guide = (EcpGuide *) (memory + image->guide);
+	if (image->bytes > 0)
+		tree->bytes = (EcpByteForm *) (memory + image->bytes);
+	return tree;
+}
+
+/*
+ * ecp_tree_share
+ *		Copy build->tree to build->tree_memory, where workers find it, and
+ *		use it there.
+ */
+void
+ecp_tree_share(EcpBuild *build)
+{
+	EcpLeaderTree *tree = build->tree;
+	TreeImage	image;
+	char	   *memory;
+
+	ecp_memory_alloc(&build->tree_memory, true, tree_layout(tree, &image));
+	memory = build->tree_memory.address;
+	*(TreeImage *) memory = image;
+	for (int l = 0; l < tree->nlevels; l++)
+	{
+		memcpy(memory + image.panel[l], tree->panel[l],
+			   ecp_panel_bytes(tree->elem, tree->dims, tree->n[l]) - 64);
+		if (tree->first[l])
+			memcpy(memory + image.first[l], tree->first[l],
+				   sizeof(int32) * ((Size) tree->n[l] + 1));
+	}
+	if (tree->guide)
+		memcpy(memory + image.guide, tree->guide,
+			   ecp_guide_bytes(tree->elem, tree->dims, tree->n[0]));
+	if (tree->bytes)
+		memcpy(memory + image.bytes, tree->bytes, ecp_bytes_size(tree->dims));
+	build->tree = ecp_tree_attach(memory);
+	MemoryContextDelete(tree->ctx);
+}

@@ -1,0 +1,926 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_merge.c
+ *	  From assigned rows to the pages of the index.
+ *
+ * The policy gives the rows of one cluster after the other, in the order of
+ * their leaders, which is the order of the tree.  Rows of a cluster are
+ * brought into memory, sorted by TID (so that the result does not depend on
+ * who read them), halved across the line of 2-means while they are more than
+ * a cluster may have, and written as one run.  A cluster larger than our memory is treated in
+ * pieces.  Clusters without rows are left out.
+ *
+ * Where each run goes, and which entry it leaves, is known from the numbers
+ * of rows before any of them is read (ecp_layout.c): so the leaves are divided
+ * into items, each a range of leaders, which the processes of the team take
+ * and write, each by a page writer of its own, and nothing depends on who.
+ *
+ * Each run written leaves an entry: a leader with the reference to its
+ * cluster.  When all clusters are written, the entries are written as nodes,
+ * which leave the entries of the next level, until one is left: the root.
+ * Nodes and map pages, a few, are the backend's work.  The metapage is written
+ * by ecp_build.c when all else is on disk.
+ *
+ * Pages are made in local memory and written by base/page_writer.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "commands/progress.h"
+#include "ecp/build/ecp_build.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "utils/memutils.h"
+
+/* Parts that the leaves are divided into, for each process. */
+#define MERGE_ITEMS		8
+
+/* Rows that are compared with their leader at a time. */
+#define RADIUS_ROWS		64
+
+typedef struct Merge
+{
+	EcpBuild   *build;
+	EcpPageWriter *writer;
+	EcpMetaPageData *meta;
+	EcpLayout	at;
+
+	/* the map page that runs are noted on; NULL while leaves are written */
+	uint32		mapno;
+	Page		map;
+
+	EcpEntryList entries;		/* of the level that was written last */
+	bool		lone;			/* the cluster will be the root */
+} Merge;
+
+/* Rows or leaders in memory that become one run or more. */
+typedef struct MergeSet
+{
+	int			level;
+	int			n;
+	int			max;			/* of a run */
+	char	   *vectors;		/* as they are stored */
+	char	   *prepared;		/* as leaders are; may be the same memory */
+	ItemPointerData *tids;		/* level 0 */
+	EcpChildData *children;		/* else */
+	uint8	   *sides;
+	int32		parent;			/* of the entries that it leaves */
+	const char *leader;			/* of the set, NULL: its mean */
+} MergeSet;
+
+/* ---- space ---- */
+
+static void
+merge_map_finish(Merge *merge)
+{
+	ecp_page_writer_put(merge->writer, EcpMapBlock(merge->mapno), merge->map);
+	merge->map = NULL;
+}
+
+static void
+merge_map_set(Merge *merge, BlockNumber blk)
+{
+	uint32		bit = blk % ECP_MAP_BITS;
+
+	Assert(EcpBlockMap(blk) == merge->mapno);
+	EcpPageGetMap(merge->map)[bit / 64] |= UINT64CONST(1) << (bit % 64);
+}
+
+static void
+merge_map_start(Merge *merge, uint32 mapno)
+{
+	merge->mapno = mapno;
+	merge->map = ecp_page_writer_get(merge->writer);
+	ecp_page_init_map(merge->map, mapno);
+	merge_map_set(merge, EcpMapBlock(mapno));
+}
+
+/* A run has these blocks; runs come in ascending order. */
+static void
+merge_map_run(Merge *merge, BlockNumber blk, uint32 npages)
+{
+	if (EcpBlockMap(blk) != merge->mapno)
+	{
+		merge_map_finish(merge);
+		merge_map_start(merge, EcpBlockMap(blk));
+	}
+	for (uint32 i = 0; i < npages; i++)
+		merge_map_set(merge, blk + i);
+}
+
+/* ---- runs ---- */
+
+typedef struct MergeTid
+{
+	ItemPointerData tid;
+	int32		row;
+} MergeTid;
+
+static int
+merge_tid_cmp(const void *a, const void *b)
+{
+	MergeTid	x = *(const MergeTid *) a;
+	MergeTid	y = *(const MergeTid *) b;
+
+	return ItemPointerCompare(&x.tid, &y.tid);
+}
+
+static bool
+merge_is_sorted(const MergeSet *set)
+{
+	for (int i = 1; i < set->n; i++)
+		if (ItemPointerCompare(&set->tids[i - 1], &set->tids[i]) > 0)
+			return false;
+	return true;
+}
+
+/* In which order the rows of a set are stored: TIDs, nodes as they are. */
+static int32 *
+merge_run_order(const MergeSet *set)
+{
+	int32	   *order = palloc_array(int32, set->n);
+	MergeTid   *sorted;
+
+	for (int i = 0; i < set->n; i++)
+		order[i] = i;
+	if (set->level > 0 || merge_is_sorted(set))
+		return order;
+
+	sorted = palloc_array(MergeTid, set->n);
+	for (int i = 0; i < set->n; i++)
+	{
+		sorted[i].tid = set->tids[i];
+		sorted[i].row = i;
+	}
+	qsort(sorted, set->n, sizeof(MergeTid), merge_tid_cmp);
+	for (int i = 0; i < set->n; i++)
+		order[i] = sorted[i].row;
+	pfree(sorted);
+	return order;
+}
+
+static void
+merge_fill_header(EcpRunHeader header, const MergeSet *set,
+				  const EcpGeometry *geo, const EcpChildData *child,
+				  uint32 entry_pages, uint32 nslots)
+{
+	header->ecpr_head_run = child->ecpc_run;
+	header->ecpr_next_blk = InvalidBlockNumber;
+	header->ecpr_npages = child->ecpc_npages;
+	header->ecpr_entry_pages = entry_pages;
+	header->ecpr_nslots = nslots;
+	header->ecpr_hw_page = entry_pages;
+	header->ecpr_free_hint = (uint32) set->n < nslots ?
+		set->n / geo->slots : entry_pages;
+	header->ecpr_retired_next = InvalidBlockNumber;
+	header->ecpr_level = set->level;
+	header->ecpr_flags = ECP_RUN_HEAD;
+}
+
+/* Rows from .. upto - 1 (of the order) to the slots of an entry page. */
+static void
+merge_fill_entries(Merge *merge, const MergeSet *set, const EcpGeometry *geo,
+				   const int32 *order, int from, int upto,
+				   const void *leader, Page page)
+{
+	EcpEntryView view;
+	EcpSlotItem item = {0};
+
+	ecp_entry_view(page, geo, set->level, &view);
+	for (int i = from; i < upto; i++)
+	{
+		int			slot = i - from;
+		int32		row = order[i];
+
+		if (set->level == 0)
+			item.tid = set->tids[row];
+		else
+			item.child = set->children[row];
+		item.vector = set->vectors + (Size) row * geo->row_bytes;
+		item.leader = leader;
+		ecp_entry_put(&merge->build->state, set->level, &view, slot, &item);
+		EcpSlotSetLive(&view, slot);
+	}
+}
+
+/* The part of the stream of vectors that falls onto a vector page. */
+static void
+merge_fill_stream(const MergeSet *set, const EcpGeometry *geo,
+				  const int32 *order, uint32 streamno, Page page)
+{
+	uint64		start = (uint64) streamno * ECP_PAYLOAD_BYTES;
+	uint64		end = start + ECP_PAYLOAD_BYTES;
+	char	   *stream = EcpPageGetStream(page);
+
+	for (uint64 i = start / geo->vec_bytes; i < (uint64) set->n; i++)
+	{
+		uint64		begins = i * geo->vec_bytes;
+		uint64		from = Max(begins, start);
+		uint64		upto = Min(begins + geo->vec_bytes, end);
+
+		if (begins >= end)
+			break;
+		memcpy(stream + (from - start),
+			   set->vectors + (Size) order[i] * geo->row_bytes + (from - begins),
+			   upto - from);
+	}
+}
+
+/*
+ * Write a set with its leader (NULL = it will be the root) as one run;
+ * *child receives its reference.
+ */
+static void
+merge_write_run(Merge *merge, const MergeSet *set, const void *leader,
+				EcpChildData *child)
+{
+	EcpBuild   *build = merge->build;
+	const EcpGeometry *geo = set->level == 0 ?
+		&build->state.leaf : &build->state.node;
+	uint32		entry_pages;
+	uint32		npages;
+	uint32		nslots;
+	int32	   *order = merge_run_order(set);
+
+	memset(child, 0, sizeof(EcpChildData));
+	nslots = ecp_layout_slots(geo, set->level, set->n, &entry_pages,
+							  &npages);
+	child->ecpc_npages = npages;
+	child->ecpc_flags = ECP_CHILD_TRAINED;
+	child->ecpc_run = merge->at.run;
+	child->ecpc_blk = ecp_layout_run(build, &merge->at, npages);
+	if (merge->map)
+		merge_map_run(merge, child->ecpc_blk, npages);
+	child->ecpc_vfrom = merge->meta->ecpm_sversion;
+	child->ecpc_vto = ECP_V_NONE;
+
+	for (uint32 pageno = 0; pageno < child->ecpc_npages; pageno++)
+	{
+		Page		page = ecp_page_writer_get(merge->writer);
+
+		ecp_page_init_run(page, geo, child->ecpc_run, pageno, entry_pages);
+		if (pageno == 0)
+			merge_fill_header(EcpPageGetRunHeader(page), set, geo, child,
+							  entry_pages, nslots);
+		if (pageno < entry_pages)
+			merge_fill_entries(merge, set, geo, order,
+							   Min((int) (pageno * geo->slots), set->n),
+							   Min((int) ((pageno + 1) * geo->slots), set->n),
+							   leader, page);
+		else
+			merge_fill_stream(set, geo, order, pageno - entry_pages, page);
+		ecp_page_writer_put(merge->writer, child->ecpc_blk + pageno, page);
+	}
+	pfree(order);
+}
+
+/* ---- entries ---- */
+
+static void
+entries_add(EcpEntryList *list, const EcpChildData *child, const void *vector,
+			int32 parent)
+{
+	if (list->n == list->max)
+	{
+		Size		max = Max(64, (Size) list->max + list->max / 2);
+
+		if (max > PG_INT32_MAX || list->fixed)
+			elog(ERROR, "too many clusters");
+		if (list->max == 0)
+		{
+			list->children = palloc_array(EcpChildData, max);
+			list->parents = palloc_array(int32, max);
+			list->vectors = palloc(add_size(mul_size(max, list->vec_bytes), 64));
+		}
+		else
+		{
+			list->children = repalloc_huge(list->children,
+										   mul_size(max, sizeof(EcpChildData)));
+			list->parents = repalloc_huge(list->parents,
+										  mul_size(max, sizeof(int32)));
+			list->vectors = repalloc_huge(list->vectors,
+										  add_size(mul_size(max, list->vec_bytes),
+												   64));
+		}
+		list->max = max;
+	}
+	list->children[list->n] = *child;
+	list->parents[list->n] = parent;
+	memcpy(list->vectors + (Size) list->n * list->vec_bytes, vector,
+		   list->vec_bytes);
+	list->n++;
+}
+
+static void
+entries_free(EcpEntryList *list)
+{
+	if (list->fixed)
+		ecp_memory_free(&list->memory);
+	else if (list->max > 0)
+	{
+		pfree(list->children);
+		pfree(list->parents);
+		pfree(list->vectors);
+	}
+}
+
+/* Largest distance of a set's members from a leader. */
+static float4
+merge_radius(const EcpBuild *build, const MergeSet *set, const char *leader)
+{
+	int			dims = build->state.meta.ecpm_dims;
+	EcpElem		elem = build->state.meta.ecpm_leader_elem;
+	EcpQuery   *query = ecp_query_create(elem, ECP_METRIC_L2, dims, leader);
+	uint32		values[ECP_FACTORS_MAX][RADIUS_ROWS];
+	const uint32 *const factors[ECP_FACTORS_MAX] = {values[0], values[1]};
+	float8		largest = 0;
+
+	for (int done = 0; done < set->n; done += RADIUS_ROWS)
+	{
+		const char *rows = set->prepared + done * build->prep_bytes;
+		int			n = Min(set->n - done, RADIUS_ROWS);
+		float8		ranks[RADIUS_ROWS];
+
+		for (int i = 0; i < n; i++)
+		{
+			uint32		row_factors[ECP_FACTORS_MAX] = {0};
+
+			ecp_factors_compute(elem, ECP_METRIC_L2, dims,
+								rows + i * build->prep_bytes, row_factors);
+			for (int f = 0; f < ECP_FACTORS_MAX; f++)
+				values[f][i] = row_factors[f];
+		}
+		ecp_query_rank_rows(query, rows, build->prep_bytes, factors, n, ranks);
+		for (int i = 0; i < n; i++)
+			largest = Max(largest, ranks[i]);
+	}
+	pfree(query);
+	return (float4) sqrt(largest);
+}
+
+static uint32
+merge_rows(const MergeSet *set)
+{
+	uint64		rows = 0;
+
+	if (set->level == 0)
+		return set->n;
+	for (int i = 0; i < set->n; i++)
+		rows += set->children[i].ecpc_nrows;
+	return Min(rows, PG_UINT32_MAX);
+}
+
+/* ---- cutting ---- */
+
+static void
+merge_swap_bytes(char *a, char *b, char *tmp, Size bytes)
+{
+	memcpy(tmp, a, bytes);
+	memcpy(a, b, bytes);
+	memcpy(b, tmp, bytes);
+}
+
+static void
+merge_swap(const EcpBuild *build, MergeSet *set, int i, int j, char *tmp)
+{
+	Size		vec_bytes = set->level == 0 ? build->vec_bytes : build->prep_bytes;
+
+	merge_swap_bytes(set->vectors + i * vec_bytes, set->vectors + j * vec_bytes,
+					 tmp, vec_bytes);
+	if (set->prepared != set->vectors)
+		merge_swap_bytes(set->prepared + i * build->prep_bytes,
+						 set->prepared + j * build->prep_bytes,
+						 tmp, build->prep_bytes);
+	if (set->level == 0)
+	{
+		ItemPointerData tid = set->tids[i];
+
+		set->tids[i] = set->tids[j];
+		set->tids[j] = tid;
+	}
+	else
+	{
+		EcpChildData child = set->children[i];
+
+		set->children[i] = set->children[j];
+		set->children[j] = child;
+	}
+	set->sides[i] = 0;
+	set->sides[j] = 1;
+}
+
+/*
+ * Write a set as runs of at most set->max, and add their entries to "out".
+ * Changes the order of the set.
+ */
+static void
+merge_write_set(Merge *merge, MergeSet *set, EcpEntryList *out)
+{
+	EcpBuild   *build = merge->build;
+	EcpMetaPageData *meta = merge->meta;
+	Size		vec_bytes = set->level == 0 ? build->vec_bytes : build->prep_bytes;
+	void	   *centres[2];
+	MergeSet	part;
+	int			ones;
+	int			i = 0;
+	int			j = set->n - 1;
+
+	CHECK_FOR_INTERRUPTS();
+	check_stack_depth();
+
+	centres[0] = palloc(build->prep_bytes);
+	if (set->n <= set->max)
+	{
+		EcpChildData child;
+		const char *leader = set->leader;
+
+		if (leader == NULL)
+		{
+			ecp_centre(meta->ecpm_leader_elem, meta->ecpm_dims, set->prepared,
+					   build->prep_bytes, set->n, centres[0]);
+			leader = centres[0];
+		}
+		merge_write_run(merge, set, merge->lone ? NULL : leader, &child);
+		child.ecpc_radius = merge_radius(build, set, leader);
+		child.ecpc_nrows = merge_rows(set);
+		entries_add(out, &child, leader, set->parent);
+		pfree(centres[0]);
+		return;
+	}
+
+	centres[1] = palloc(build->prep_bytes);
+	/* leaves must have the sizes that were planned */
+	ones = set->n - set->n / 2;
+	if (set->level == 0)
+		ecp_two_halves(meta->ecpm_leader_elem, meta->ecpm_dims,
+					   set->prepared, build->prep_bytes, set->n,
+					   meta->ecpm_seed + merge->at.run, set->sides, centres);
+	else
+		ones = ecp_two_means(meta->ecpm_leader_elem, meta->ecpm_dims,
+							 set->prepared, build->prep_bytes, set->n,
+							 meta->ecpm_seed + merge->at.run,
+							 set->sides, centres);
+	pfree(centres[1]);
+
+	/* side 0 to the front, side 1 to the back */
+	centres[1] = palloc(Max(vec_bytes, build->prep_bytes));
+	for (;;)
+	{
+		while (i < j && set->sides[i] == 0)
+			i++;
+		while (i < j && set->sides[j] == 1)
+			j--;
+		if (i >= j)
+			break;
+		merge_swap(build, set, i, j, centres[1]);
+	}
+	pfree(centres[1]);
+	pfree(centres[0]);
+
+	part = *set;
+	part.leader = NULL;
+	part.n = set->n - ones;
+	merge_write_set(merge, &part, out);
+
+	part.vectors += part.n * vec_bytes;
+	part.prepared += part.n * build->prep_bytes;
+	if (set->level == 0)
+		part.tids += part.n;
+	else
+		part.children += part.n;
+	part.sides += part.n;
+	part.n = ones;
+	merge_write_set(merge, &part, out);
+}
+
+/* ---- clusters ---- */
+
+/* Memory for the rows of a cluster, or of a piece of a large one. */
+static void
+merge_set_init(EcpBuild *build, MergeSet *set)
+{
+	Size		rows = ecp_layout_piece(build);
+
+	memset(set, 0, sizeof(MergeSet));
+	set->max = build->state.meta.ecpm_leaf_max;
+	set->n = rows;				/* capacity, until it is filled */
+	set->vectors = palloc_extended(rows * build->vec_bytes + 64,
+								   MCXT_ALLOC_HUGE);
+	set->prepared = build->prep_same ? set->vectors :
+		palloc_extended(rows * build->prep_bytes + 64, MCXT_ALLOC_HUGE);
+	set->tids = palloc_array(ItemPointerData, rows);
+	set->sides = palloc(rows);
+}
+
+static void
+merge_set_prepare(EcpBuild *build, MergeSet *set)
+{
+	if (build->prep_same)
+		return;
+	for (int i = 0; i < set->n; i++)
+	{
+		EcpVector	vector;
+
+		vector.elem = build->state.meta.ecpm_elem;
+		vector.dims = build->state.meta.ecpm_dims;
+		vector.data = set->vectors + i * build->vec_bytes;
+		vector.detoasted = NULL;
+		ecp_prepare(&build->state.meta, &vector,
+					set->prepared + i * build->prep_bytes);
+	}
+}
+
+/*
+ * Bring rows into the order of their TIDs, on which means and cuts depend.
+ * Policies give them so, but for pages of more rows than an in-buff has.
+ */
+static void
+merge_set_sort(EcpBuild *build, MergeSet *set)
+{
+	int32	   *order;
+	char	   *tmp;
+
+	if (merge_is_sorted(set))
+		return;
+	order = merge_run_order(set);
+	tmp = palloc(Max(build->vec_bytes, build->prep_bytes));
+	for (int i = 0; i < set->n; i++)
+	{
+		int			j = order[i];
+
+		/* what was at j has been exchanged since */
+		while (j < i)
+			j = order[j];
+		if (j != i)
+			merge_swap(build, set, i, j, tmp);
+	}
+	pfree(tmp);
+	pfree(order);
+}
+
+/* The entry of level + 1 that entry i of a level is under. */
+static int32
+tree_parent(const EcpLeaderTree *tree, int level, int32 i, int32 *cursor)
+{
+	if (level + 1 >= tree->nlevels)
+		return 0;
+	while (tree->first[level + 1][*cursor + 1] <= i)
+		(*cursor)++;
+	return *cursor;
+}
+
+/* Leaders whose clusters one process writes. */
+typedef struct MergeItem
+{
+	int32		from;
+	int32		upto;
+	int32		entry;			/* that its first run leaves */
+	EcpLayout	at;
+} MergeItem;
+
+/* All that a process needs to know beside the state, to write leaves. */
+typedef struct MergeArgs
+{
+	int			nitems;			/* one more is the end */
+	int			nentries;
+	int			nparticipants;
+	int			readers;
+	int			inbuff_max;
+	bool		kept;
+	double		index_tuples;
+} MergeArgs;
+
+/* Find items and entries in their memory; returns its size. */
+static Size
+merge_memory_map(const EcpBuild *build, const MergeArgs *args, char *memory,
+				 MergeItem **items, EcpEntryList *list)
+{
+	Size		n = args->nentries;
+	Size		offset = MAXALIGN(mul_size(sizeof(MergeItem), args->nitems + 1));
+
+	memset(list, 0, sizeof(EcpEntryList));
+	list->fixed = true;
+	list->max = n;
+	list->vec_bytes = build->prep_bytes;
+	*items = (MergeItem *) memory;
+	list->children = (EcpChildData *) (memory + offset);
+	offset = add_size(offset, MAXALIGN(mul_size(sizeof(EcpChildData), n)));
+	list->parents = (int32 *) (memory + offset);
+	offset = add_size(offset, MAXALIGN(mul_size(sizeof(int32), n)));
+	offset = TYPEALIGN(64, offset);
+	list->vectors = memory + offset;
+	return add_size(offset, mul_size(list->vec_bytes, n));
+}
+
+/* One cluster: "set" has room for "capacity" rows. */
+static void
+merge_cluster(Merge *merge, MergeSet *set, int capacity, int l, char *leader)
+{
+	EcpBuild   *build = merge->build;
+	uint64		rows = 0;
+
+	set->leader = NULL;
+	if (build->options.leaders == ECP_LEADERS_RANDOM &&
+		build->counts[l] <= (uint64) set->max)
+	{
+		ecp_tree_get(build->tree, 0, l, leader);
+		set->leader = leader;
+	}
+	merge->lone = build->counts[l] == build->index_tuples &&
+		build->counts[l] <= (uint64) Min(set->max, capacity);
+	while ((set->n = build->policy->read(build, l, capacity, set->tids,
+										 set->vectors)) > 0)
+	{
+		rows += set->n;
+		merge_set_sort(build, set);
+		merge_set_prepare(build, set);
+		merge_write_set(merge, set, &merge->entries);
+	}
+	if (rows != build->counts[l])
+		elog(ERROR, "cluster %d has " UINT64_FORMAT " rows, expected " UINT64_FORMAT,
+			 l, rows, build->counts[l]);
+}
+
+/* Write the clusters of an item. */
+static void
+merge_item(Merge *merge, MergeSet *set, int capacity, const MergeItem *item)
+{
+	EcpBuild   *build = merge->build;
+	char	   *leader = palloc(build->prep_bytes);
+	int32		cursor = 0;
+	uint64		rows = 0;
+
+	merge->at = item->at;
+	merge->entries.n = item->entry;
+	build->policy->range(build, item->from, item->upto);
+	for (int l = item->from; l < item->upto; l++)
+	{
+		if (build->counts[l] == 0)
+			continue;
+		set->parent = tree_parent(build->tree, 0, l, &cursor);
+		merge_cluster(merge, set, capacity, l, leader);
+		rows += build->counts[l];
+	}
+	if (merge->at.blk != item[1].at.blk || merge->at.run != item[1].at.run ||
+		merge->entries.n != item[1].entry)
+		elog(ERROR, "clusters %d to %d do not lie where they were planned",
+			 item->from, item->upto - 1);
+
+	if (build->team)
+		rows = ecp_team_count_rows(build->team, rows);
+	if (build->participant == 0)
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, rows);
+	pfree(leader);
+}
+
+/*
+ * ecp_merge_task
+ *		Write leaves, in each process of the team, or in the backend alone.
+ *
+ * The memories are those of the tree, the in-buffs (if any), the counts, and
+ * of items and entries.
+ */
+void
+ecp_merge_task(EcpBuild *build, const void *args, char **memories)
+{
+	const MergeArgs *shape = args;
+	MemoryContext ctx = AllocSetContextCreate(build->ctx, "ecp merge, leaves",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldctx = MemoryContextSwitchTo(ctx);
+	EcpFilesCount *count = ecp_files_count(build->files);
+	Merge		merge = {0};
+	MergeItem  *items;
+	MergeSet	set;
+	int			capacity;
+	int64		from;
+	int64		upto;
+	double		seconds;
+	uint64		bytes;
+
+	if (build->participant > 0)
+	{
+		build->nparticipants = shape->nparticipants;
+		build->readers = shape->readers;
+		build->inbuff_max = shape->inbuff_max;
+		build->kept = shape->kept;
+		build->index_tuples = shape->index_tuples;
+		build->tree = ecp_tree_attach(memories[0]);
+		build->inbuff_memory.address = memories[1];
+		build->part_counts = (uint64 *) memories[2];
+		build->counts = build->part_counts +
+			(Size) build->nparticipants * build->tree->n[0];
+	}
+	(void) merge_memory_map(build, shape, memories[3], &items, &merge.entries);
+	merge_set_init(build, &set);
+	capacity = set.n;
+
+	merge.build = build;
+	merge.meta = &build->state.meta;
+	merge.writer = ecp_page_writer_begin(build->index, MAIN_FORKNUM);
+	if (build->readers == 1)
+		merge_item(&merge, &set, capacity, &items[0]);
+	else
+		while (ecp_team_claim(build->team, &from, &upto))
+			for (int64 i = from; i < upto; i++)
+				merge_item(&merge, &set, capacity, &items[i]);
+	ecp_page_writer_leave(merge.writer, &seconds, &bytes);
+
+	count->io_s += seconds;
+	count->written_bytes += bytes;
+	MemoryContextSwitchTo(oldctx);
+	MemoryContextDelete(ctx);
+}
+
+/*
+ * Divide the leaves into items, which are returned with one more for the end.
+ * Several readers get items that they hold in their memory, if there are
+ * files, so that these are read in large pieces.
+ */
+static MergeItem *
+merge_plan(Merge *merge, MergeArgs *args)
+{
+	EcpBuild   *build = merge->build;
+	int			nleaders = build->tree->n[0];
+	double		share = 1;
+	int			step;
+	MergeItem  *items;
+	EcpLayout	at = merge->at;
+	uint64		first_run = at.run;
+
+	if (build->readers > 1)
+	{
+		share = 1.0 / (MERGE_ITEMS * build->readers);
+		if (!build->kept)
+			share = Min(1.0 / build->readers,
+						build->budget * ECP_SHARE_IN_BUFF / build->readers /
+						(build->index_tuples *
+						 (ECP_RECORD_HEADER + build->vec_bytes)));
+	}
+	step = Max((int) ceil(nleaders * share), 1);
+	step = TYPEALIGN(ECP_RANGE_LEADERS, step);
+	args->nitems = (nleaders + step - 1) / step;
+
+	items = palloc_array(MergeItem, args->nitems + 1);
+	for (int i = 0; i <= args->nitems; i++)
+	{
+		MergeItem  *item = &items[i];
+
+		if (at.run - first_run > PG_INT32_MAX)
+			elog(ERROR, "too many clusters");
+		item->from = Min(i * step, nleaders);
+		item->upto = Min((i + 1) * step, nleaders);
+		item->entry = at.run - first_run;
+		item->at = at;
+		for (int l = item->from; l < item->upto; l++)
+			ecp_layout_cluster(build, &at, build->counts[l]);
+	}
+	args->nentries = items[args->nitems].entry;
+	return items;
+}
+
+/* Write all leaves; leaves their entries, and the layout behind them. */
+static void
+merge_leaves(Merge *merge)
+{
+	EcpBuild   *build = merge->build;
+	MergeArgs	args = {0};
+	EcpMemory	memory;
+	EcpMemory  *memories[] = {&build->tree_memory, &build->inbuff_memory,
+		&build->counts_memory, &memory};
+	MergeItem  *plan;
+	MergeItem  *items;
+
+	plan = merge_plan(merge, &args);
+	args.nparticipants = build->nparticipants;
+	args.readers = build->readers;
+	args.inbuff_max = build->inbuff_max;
+	args.kept = build->kept;
+	args.index_tuples = build->index_tuples;
+	ecp_memory_alloc(&memory, build->readers > 1,
+					 merge_memory_map(build, &args, NULL, &items,
+									  &merge->entries));
+	(void) merge_memory_map(build, &args, memory.address, &items,
+							&merge->entries);
+	memcpy(items, plan, sizeof(MergeItem) * (args.nitems + 1));
+	merge->entries.memory = memory;
+	merge->entries.n = args.nentries;
+	merge->at = plan[args.nitems].at;
+	pfree(plan);
+
+	ecp_page_writer_reserve(build->index, MAIN_FORKNUM, merge->at.blk);
+	if (build->readers > 1)
+		ecp_team_run(build->team, ECP_TASK_MERGE, &args, sizeof(args),
+					 args.nitems, 1, memories, lengthof(memories));
+	else
+	{
+		char	   *addresses[] = {NULL, NULL, NULL, memory.address};
+
+		ecp_merge_task(build, &args, addresses);
+	}
+}
+
+/* ---- nodes ---- */
+
+/*
+ * Write the entries of level - 1 as nodes of "level": those under one parent
+ * together, at the top all together.
+ */
+static void
+merge_nodes(Merge *merge, int level)
+{
+	EcpBuild   *build = merge->build;
+	EcpLeaderTree *tree = build->tree;
+	EcpEntryList *in = &merge->entries;
+	EcpEntryList out = {0};
+	char	   *leader = palloc(build->prep_bytes);
+	int32		cursor = 0;
+	int			from = 0;
+
+	out.vec_bytes = in->vec_bytes;
+	while (from < in->n)
+	{
+		MergeSet	set = {0};
+		int			upto = from + 1;
+
+		while (upto < in->n && in->parents[upto] == in->parents[from])
+			upto++;
+		set.level = level;
+		set.n = upto - from;
+		set.max = Min(merge->meta->ecpm_node_max,
+					  ecp_node_slots_max(&build->state.node));
+		set.vectors = in->vectors + from * in->vec_bytes;
+		set.prepared = set.vectors;
+		set.children = in->children + from;
+		set.sides = palloc_extended(set.n, MCXT_ALLOC_HUGE);
+		if (level < tree->nlevels)
+		{
+			set.parent = tree_parent(tree, level, in->parents[from], &cursor);
+			if (set.n <= set.max)
+			{
+				ecp_tree_get(tree, level, in->parents[from], leader);
+				set.leader = leader;
+			}
+		}
+		merge_write_set(merge, &set, &out);
+		pfree(set.sides);
+		from = upto;
+	}
+	entries_free(in);
+	*in = out;
+}
+
+/*
+ * ecp_merge
+ *		Write all pages of the index but the metapage, and make them durable.
+ *
+ * Fills in the fields of the metapage that say where things are.
+ */
+void
+ecp_merge(EcpBuild *build)
+{
+	MemoryContext ctx = AllocSetContextCreate(build->ctx, "ecp merge",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldctx = MemoryContextSwitchTo(ctx);
+	EcpMetaPageData *meta = &build->state.meta;
+	Merge		merge = {0};
+	double		seconds;
+	uint64		bytes;
+	int			level = 0;
+
+	merge.build = build;
+	merge.meta = meta;
+	merge.at.blk = ECP_MAP_FIRST_BLKNO + 1;
+	merge.at.run = meta->ecpm_next_run;
+	if (build->tree != NULL)
+		merge_leaves(&merge);
+
+	merge.writer = ecp_page_writer_begin(build->index, MAIN_FORKNUM);
+	merge_map_start(&merge, 0);
+	merge_map_set(&merge, ECP_META_BLKNO);
+	for (int i = 0; i < merge.entries.n; i++)
+		merge_map_run(&merge, merge.entries.children[i].ecpc_blk,
+					  merge.entries.children[i].ecpc_npages);
+
+	meta->ecpm_nleaves = merge.entries.n;
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,
+								 ECP_PROGRESS_NODES);
+	while (merge.entries.n > 1)
+		merge_nodes(&merge, ++level);
+	if (merge.entries.n == 1)
+	{
+		meta->ecpm_root = merge.entries.children[0];
+		meta->ecpm_root_level = level;
+	}
+	entries_free(&merge.entries);
+	meta->ecpm_next_run = merge.at.run;
+	merge_map_finish(&merge);
+	ecp_page_writer_end(merge.writer, &seconds, &bytes);
+
+	ecp_files_count(build->files)->io_s += seconds;
+	ecp_files_count(build->files)->written_bytes += bytes;
+	MemoryContextSwitchTo(oldctx);
+	MemoryContextDelete(ctx);
+}

@@ -1,0 +1,525 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_policy_chunkfiles.c
+ *	  The policy ChunkFiles: one intermediate file for each in-buff.
+ *
+ * The in-buff, sorted by leader and TID, is written as one chunk file, and
+ * at the end all chunks are merged in that order.  All reads and writes are
+ * large and sequential in their file.  Which process of a parallel build
+ * wrote a chunk does not matter.
+ *
+ * Several processes can merge, each some ranges of leaders.  At the end of a
+ * chunk file stands its directory: how many records come before every so many
+ * leaders, and before the end.
+ *
+ * The merge divides its memory among processes and chunks.  When that would
+ * leave them too little, one process merges alone; and when there are too many
+ * for it, groups of chunks are merged into larger ones first.  A build
+ * whose rows fit the first in-buffs of its processes writes no file at all,
+ * and says so in its report.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ecp/build/ecp_build.h"
+#include "lib/binaryheap.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#define CHUNK_WRITE_BYTES		(256 * 1024)
+#define CHUNK_READ_BYTES_MIN	(16 * 1024)
+#define CHUNK_READ_BYTES_MAX	(1024 * 1024)
+
+typedef struct Chunk
+{
+	uint32		number;			/* of its file */
+	uint64		size;
+
+	/* while it is being read */
+	EcpFilesReader reader;		/* of the range */
+	int32		leader;			/* of the current record */
+	ItemPointerData tid;		/* the same */
+} Chunk;
+
+/* A merge of some chunks, in the order of the array. */
+typedef struct ChunkMerge
+{
+	Chunk	   *chunks;
+	int			nchunks;
+	bool		whole;			/* of all leaders: files go when they are read */
+	binaryheap *heap;			/* chunk numbers, by (leader, TID) */
+} ChunkMerge;
+
+typedef struct ChunkFiles
+{
+	MemoryContext ctx;
+	Size		record;
+	Chunk	   *chunks;			/* when they are to be merged */
+	int			nchunks;
+	ChunkMerge *merge;
+
+	/* in-buffs of which none was written, one a participant */
+	EcpInBuff  *kept;
+	int32	   *kept_next;		/* where to go on in their order */
+} ChunkFiles;
+
+static void *
+chunkfiles_begin(EcpBuild *build)
+{
+	ChunkFiles *state = palloc0(sizeof(ChunkFiles));
+
+	state->ctx = CurrentMemoryContext;
+	state->record = ECP_RECORD_HEADER + build->vec_bytes;
+	return state;
+}
+
+/* ---- writing ---- */
+
+typedef struct ChunkWriter
+{
+	EcpFiles   *files;
+	uint32		number;
+	File		file;
+	Size		record;
+	int			nbuffer;
+	int			n;				/* records in the buffer */
+	char	   *buffer;
+	uint64		bytes;			/* of the file */
+
+	/* the directory: ranges that have begun, and their first records */
+	int			nranges;
+	int			nranges_max;
+	uint64	   *directory;
+} ChunkWriter;
+
+/* Ranges of leaders in a directory, the end not counted. */
+static int
+chunk_ranges(const EcpBuild *build)
+{
+	return (build->tree->n[0] + ECP_RANGE_LEADERS - 1) / ECP_RANGE_LEADERS;
+}
+
+/* Bytes of a directory. */
+static Size
+chunk_directory_bytes(const EcpBuild *build)
+{
+	return sizeof(uint64) * ((Size) chunk_ranges(build) + 1);
+}
+
+static void
+chunk_writer_begin(EcpBuild *build, ChunkFiles *state, ChunkWriter *writer)
+{
+	writer->files = build->files;
+	writer->number = ecp_files_new_number(build->files);
+	writer->file = ecp_files_create(build->files, writer->number);
+	writer->record = state->record;
+	writer->nbuffer = Max(1, CHUNK_WRITE_BYTES / state->record);
+	writer->n = 0;
+	writer->buffer = palloc(writer->nbuffer * state->record);
+	writer->bytes = 0;
+	writer->nranges = 0;
+	writer->nranges_max = chunk_ranges(build);
+	writer->directory = palloc(chunk_directory_bytes(build));
+}
+
+static void
+chunk_writer_flush(ChunkWriter *writer)
+{
+	Size		bytes = writer->n * writer->record;
+
+	CHECK_FOR_INTERRUPTS();
+	ecp_files_write(writer->files, writer->file, writer->buffer, bytes,
+					writer->bytes);
+	writer->bytes += bytes;
+	writer->n = 0;
+}
+
+/* Note where ranges before the "upto"th begin, if that is not known yet. */
+static inline void
+chunk_writer_ranges(ChunkWriter *writer, int upto)
+{
+	while (writer->nranges < upto)
+		writer->directory[writer->nranges++] =
+			writer->bytes / writer->record + writer->n;
+}
+
+/* Room for one more record, of this leader. */
+static inline char *
+chunk_writer_next(ChunkWriter *writer, int leader)
+{
+	chunk_writer_ranges(writer, leader / ECP_RANGE_LEADERS + 1);
+	if (writer->n == writer->nbuffer)
+		chunk_writer_flush(writer);
+	return writer->buffer + writer->n++ * writer->record;
+}
+
+/* Returns the number of the finished file. */
+static uint32
+chunk_writer_end(ChunkWriter *writer)
+{
+	chunk_writer_ranges(writer, writer->nranges_max + 1);
+	if (writer->n > 0)
+		chunk_writer_flush(writer);
+	ecp_files_write(writer->files, writer->file, writer->directory,
+					sizeof(uint64) * writer->nranges, writer->bytes);
+	ecp_files_close(writer->files, writer->file);
+	pfree(writer->directory);
+	pfree(writer->buffer);
+	return writer->number;
+}
+
+static void
+chunkfiles_round(EcpBuild *build, EcpInBuff *inbuff, int participant)
+{
+	ChunkFiles *state = build->policy_state;
+	ChunkWriter writer;
+
+	chunk_writer_begin(build, state, &writer);
+	for (int i = 0; i < inbuff->n; i++)
+	{
+		int32		row = inbuff->order[i];
+
+		ecp_record_form(inbuff, row,
+						chunk_writer_next(&writer, inbuff->leaders[row]));
+	}
+	(void) chunk_writer_end(&writer);
+}
+
+/* ---- merging ---- */
+
+/* Smallest (leader, TID) first: binaryheap has the largest on top. */
+static int
+chunk_cmp(Datum a, Datum b, void *arg)
+{
+	const Chunk *chunks = arg;
+	int			i = DatumGetInt32(a);
+	int			j = DatumGetInt32(b);
+
+	if (chunks[i].leader != chunks[j].leader)
+		return chunks[i].leader > chunks[j].leader ? -1 : 1;
+	return ItemPointerCompare(unconstify(ItemPointerData *, &chunks[j].tid),
+							  unconstify(ItemPointerData *, &chunks[i].tid));
+}
+
+/* Go to the next record; false when the chunk has no more. */
+static bool
+chunk_next(EcpFiles *files, Chunk *chunk)
+{
+	const char *record = ecp_files_reader_next(files, &chunk->reader);
+
+	if (record == NULL)
+		return false;
+	memcpy(&chunk->leader, record, sizeof(int32));
+	memcpy(&chunk->tid, record + sizeof(int32), sizeof(ItemPointerData));
+	return true;
+}
+
+/*
+ * How many records of a chunk are read at once when n chunks are merged, by
+ * some of the processes.
+ */
+static int
+chunk_nread(const EcpBuild *build, Size record, int n)
+{
+	Size		bytes = build->budget * ECP_SHARE_IN_BUFF / build->readers / n;
+
+	bytes = Max(Min(bytes, CHUNK_READ_BYTES_MAX), CHUNK_READ_BYTES_MIN);
+	return Max(bytes / record, 1);
+}
+
+/* A chunk has been read, or the range of it. */
+static void
+chunk_end(EcpBuild *build, const ChunkMerge *merge, Chunk *chunk)
+{
+	ecp_files_close(build->files, chunk->reader.file);
+	if (merge->whole)
+		ecp_files_delete(build->files, chunk->number, chunk->size);
+	pfree(chunk->reader.buffer);
+}
+
+/* The first record of a range of leaders, or of the end. */
+static uint64
+chunk_directory_read(const EcpBuild *build, const Chunk *chunk, int range)
+{
+	uint64		records;
+
+	ecp_files_read(build->files, chunk->reader.file, &records, sizeof(records),
+				   chunk->size - chunk_directory_bytes(build) +
+				   sizeof(records) * range);
+	return records;
+}
+
+/*
+ * Open a chunk to read the records of leaders from .. upto - 1, so many at
+ * once.
+ */
+static void
+chunk_open(const EcpBuild *build, Size record, int nread, Chunk *chunk,
+		   int from, int upto)
+{
+	EcpFilesReader *reader = &chunk->reader;
+
+	memset(reader, 0, sizeof(EcpFilesReader));
+	reader->record = record;
+	reader->max = nread;
+	reader->file = ecp_files_open(build->files, chunk->number);
+	chunk->size = ecp_files_size(build->files, reader->file);
+	reader->end = chunk->size - chunk_directory_bytes(build);
+	if (from > 0)
+		reader->offset = record *
+			chunk_directory_read(build, chunk, from / ECP_RANGE_LEADERS);
+	if (upto < build->tree->n[0])
+		reader->end = record *
+			chunk_directory_read(build, chunk, upto / ECP_RANGE_LEADERS);
+}
+
+/* Merge the records of leaders from .. upto - 1 of n chunks. */
+static ChunkMerge *
+chunk_merge_begin(EcpBuild *build, ChunkFiles *state, Chunk *chunks, int n,
+				  int from, int upto)
+{
+	ChunkMerge *merge = palloc0(sizeof(ChunkMerge));
+	int			nread = chunk_nread(build, state->record, n);
+
+	merge->chunks = chunks;
+	merge->nchunks = n;
+	merge->whole = from == 0 && upto == build->tree->n[0];
+	merge->heap = binaryheap_allocate(n, chunk_cmp, chunks);
+	for (int i = 0; i < n; i++)
+	{
+		Chunk	   *chunk = &chunks[i];
+
+		chunk_open(build, state->record, nread, chunk, from, upto);
+		if (chunk_next(build->files, chunk))
+			binaryheap_add_unordered(merge->heap, Int32GetDatum(i));
+		else
+			chunk_end(build, merge, chunk);
+	}
+	binaryheap_build(merge->heap);
+	return merge;
+}
+
+/* The current record, and its leader; NULL at the end. */
+static const char *
+chunk_merge_get(const ChunkMerge *merge, int32 *leader)
+{
+	const Chunk *chunk;
+
+	if (binaryheap_empty(merge->heap))
+		return NULL;
+	chunk = &merge->chunks[DatumGetInt32(binaryheap_first(merge->heap))];
+	*leader = chunk->leader;
+	return ecp_files_reader_current(&chunk->reader);
+}
+
+static void
+chunk_merge_advance(EcpBuild *build, ChunkMerge *merge)
+{
+	Datum		top = binaryheap_first(merge->heap);
+	Chunk	   *chunk = &merge->chunks[DatumGetInt32(top)];
+
+	if (!chunk_next(build->files, chunk))
+	{
+		(void) binaryheap_remove_first(merge->heap);
+		chunk_end(build, merge, chunk);
+	}
+	else
+		binaryheap_replace_first(merge->heap, top);
+}
+
+static void
+chunk_merge_end(ChunkMerge *merge)
+{
+	binaryheap_free(merge->heap);
+	pfree(merge);
+}
+
+/* Make ready to read from the in-buffs. */
+static void
+chunkfiles_merge_kept(EcpBuild *build, ChunkFiles *state)
+{
+	state->kept = palloc_array(EcpInBuff, build->nparticipants);
+	state->kept_next = palloc0_array(int32, build->nparticipants);
+	for (int p = 0; p < build->nparticipants; p++)
+	{
+		EcpInBuff  *inbuff = &state->kept[p];
+
+		ecp_inbuff_map(build, p, build->inbuff_memory.address, inbuff);
+		inbuff->n = *inbuff->left;
+	}
+}
+
+/* Chunks as they were written. */
+static void
+chunkfiles_list(const EcpBuild *build, ChunkFiles *state)
+{
+	state->nchunks = ecp_files_numbers(build->files);
+	state->chunks = palloc_extended(mul_size(sizeof(Chunk), state->nchunks),
+									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (int i = 0; i < state->nchunks; i++)
+		state->chunks[i].number = i;
+}
+
+/*
+ * If all processes together have not the memory to merge all chunks at once,
+ * the backend does it, after groups of chunks until so few are left that one
+ * merge takes them.
+ */
+static bool
+chunkfiles_merge(EcpBuild *build)
+{
+	ChunkFiles *state = build->policy_state;
+	MemoryContext oldctx;
+	int			fan_in = build->budget * ECP_SHARE_IN_BUFF /
+		Max(CHUNK_READ_BYTES_MIN, state->record);
+
+	if (build->kept ||
+		ecp_files_numbers(build->files) <= fan_in / build->nparticipants)
+		return true;
+
+	oldctx = MemoryContextSwitchTo(state->ctx);
+	chunkfiles_list(build, state);
+	fan_in = Max(fan_in, 2);
+	while (state->nchunks > fan_in)
+	{
+		int			n = 0;
+
+		for (int from = 0; from < state->nchunks; from += fan_in)
+		{
+			int			count = Min(fan_in, state->nchunks - from);
+			ChunkMerge *merge;
+			ChunkWriter writer;
+			const char *record;
+			int32		leader;
+
+			if (count == 1)
+			{
+				state->chunks[n++] = state->chunks[from];
+				continue;
+			}
+			merge = chunk_merge_begin(build, state, &state->chunks[from], count,
+									  0, build->tree->n[0]);
+			chunk_writer_begin(build, state, &writer);
+			while ((record = chunk_merge_get(merge, &leader)) != NULL)
+			{
+				memcpy(chunk_writer_next(&writer, leader), record,
+					   state->record);
+				chunk_merge_advance(build, merge);
+			}
+			state->chunks[n++].number = chunk_writer_end(&writer);
+			chunk_merge_end(merge);
+		}
+		state->nchunks = n;
+	}
+	MemoryContextSwitchTo(oldctx);
+	return false;
+}
+
+static void
+chunkfiles_range(EcpBuild *build, int from, int upto)
+{
+	ChunkFiles *state = build->policy_state;
+	MemoryContext oldctx = MemoryContextSwitchTo(state->ctx);
+
+	if (build->kept)
+	{
+		if (state->kept == NULL)
+			chunkfiles_merge_kept(build, state);
+	}
+	else
+	{
+		if (state->chunks == NULL)
+			chunkfiles_list(build, state);
+		if (state->merge)
+			chunk_merge_end(state->merge);
+		state->merge = chunk_merge_begin(build, state, state->chunks,
+										 state->nchunks, from, upto);
+	}
+	MemoryContextSwitchTo(oldctx);
+}
+
+/* Which of the in-buffs has the leader's next row; -1 when there is none. */
+static int
+chunkfiles_next_kept(const EcpBuild *build, ChunkFiles *state, int leader)
+{
+	int			best = -1;
+	ItemPointer best_tid = NULL;
+
+	for (int p = 0; p < build->nparticipants; p++)
+	{
+		EcpInBuff  *inbuff = &state->kept[p];
+		ItemPointer tid;
+
+		if (inbuff->n == 0)
+			continue;
+		state->kept_next[p] = Max(state->kept_next[p], inbuff->first[leader]);
+		if (state->kept_next[p] >= inbuff->first[leader + 1])
+			continue;
+		tid = &inbuff->tids[inbuff->order[state->kept_next[p]]];
+		if (best < 0 || ItemPointerCompare(tid, best_tid) < 0)
+		{
+			best = p;
+			best_tid = tid;
+		}
+	}
+	return best;
+}
+
+/* Rows of a leader from in-buffs that were never written. */
+static int
+chunkfiles_read_kept(EcpBuild *build, ChunkFiles *state, int leader, int max,
+					 ItemPointerData *tids, char *vectors)
+{
+	int			n = 0;
+	int			p;
+
+	while (n < max &&
+		   (p = chunkfiles_next_kept(build, state, leader)) >= 0)
+	{
+		const EcpInBuff *inbuff = &state->kept[p];
+		int32		row = inbuff->order[state->kept_next[p]++];
+
+		tids[n] = inbuff->tids[row];
+		memcpy(vectors + (Size) n * build->vec_bytes,
+			   inbuff->vectors + (Size) row * build->vec_bytes,
+			   build->vec_bytes);
+		n++;
+	}
+	return n;
+}
+
+static int
+chunkfiles_read(EcpBuild *build, int leader, int max, ItemPointerData *tids,
+				char *vectors)
+{
+	ChunkFiles *state = build->policy_state;
+	const char *record;
+	int32		current;
+	int			n = 0;
+
+	if (build->kept)
+		return chunkfiles_read_kept(build, state, leader, max, tids, vectors);
+
+	while (n < max &&
+		   (record = chunk_merge_get(state->merge, &current)) != NULL &&
+		   current == leader)
+	{
+		ecp_record_read(record, build->vec_bytes, &tids[n],
+						vectors + (Size) n * build->vec_bytes);
+		n++;
+		chunk_merge_advance(build, state->merge);
+	}
+	return n;
+}
+
+const EcpPolicyRoutine ecp_policy_chunkfiles = {
+	.name = "chunkfiles",
+	.policy = ECP_POLICY_CHUNKFILES,
+	.keeps_in_memory = true,
+	.begin = chunkfiles_begin,
+	.round = chunkfiles_round,
+	.merge = chunkfiles_merge,
+	.range = chunkfiles_range,
+	.read = chunkfiles_read
+};

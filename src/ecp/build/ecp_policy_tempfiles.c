@@ -1,0 +1,256 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_policy_tempfiles.c
+ *	  The policy TempFiles: one intermediate file for each cluster.
+ *
+ * For each leader that has rows in the in-buff: open its file, append the
+ * rows, close it.  At the end the files are read one after the other and
+ * each is deleted once read.  With C leaders and v rows a leader and in-buff
+ * that makes about C (1 - e^-v) appends a round: many small writes all over
+ * the device.  This is the paper's simple policy, which a device that is
+ * good at random writes forgives; opens and closes are real on purpose.
+ *
+ * Each process of a parallel build has files of its own, so that nobody
+ * waits for another's append; the files of a cluster are merged by TID.  The
+ * kernel reads the next cluster's while one is merged.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ecp/build/ecp_build.h"
+#include "miscadmin.h"
+
+/* Bytes that are collected for a write, or read at once. */
+#define TEMPFILES_BUFFER	(64 * 1024)
+
+/* A file that is being read. */
+typedef struct TempFilesSource
+{
+	uint32		number;
+	EcpFilesReader reader;		/* of the whole file */
+	ItemPointerData tid;		/* of the current record */
+} TempFilesSource;
+
+/* The files of a leader, one a participant at most. */
+typedef struct TempFilesLeader
+{
+	int			leader;			/* -1 = none */
+	int			nsources;
+	TempFilesSource *sources;
+} TempFilesLeader;
+
+typedef struct TempFiles
+{
+	Size		record;
+	int			nbuffer;		/* records that a buffer holds */
+	char	   *buffer;			/* for writing */
+
+	int			upto;			/* end of the range that is being read */
+	TempFilesLeader current;
+	TempFilesLeader next;
+} TempFiles;
+
+static void *
+tempfiles_begin(EcpBuild *build)
+{
+	TempFiles  *state = palloc0(sizeof(TempFiles));
+
+	state->record = ECP_RECORD_HEADER + build->vec_bytes;
+	state->nbuffer = Max(1, TEMPFILES_BUFFER / state->record);
+	state->buffer = palloc(state->nbuffer * state->record);
+	state->current.leader = -1;
+	state->current.sources = palloc_array(TempFilesSource,
+										  build->nparticipants);
+	state->next.leader = -1;
+	state->next.sources = palloc_array(TempFilesSource, build->nparticipants);
+	return state;
+}
+
+/* A participant's file of a leader. */
+static uint32
+tempfiles_number(const EcpBuild *build, int participant, int leader)
+{
+	uint64		number = (uint64) participant * build->tree->n[0] + leader;
+
+	if (number > PG_UINT32_MAX)
+		elog(ERROR, "too many clusters");
+	return number;
+}
+
+/*
+ * Append the rows first .. last - 1 (of the order) to the file of a leader,
+ * which has "bytes" bytes, or does not exist when that is 0.
+ */
+static void
+tempfiles_append(EcpBuild *build, TempFiles *state, const EcpInBuff *inbuff,
+				 uint32 number, uint64 bytes, int32 first, int32 last)
+{
+	File		file;
+
+	if (bytes == 0)
+		file = ecp_files_create(build->files, number);
+	else
+		file = ecp_files_open(build->files, number);
+
+	while (first < last)
+	{
+		int			n = Min(state->nbuffer, last - first);
+
+		for (int i = 0; i < n; i++)
+			ecp_record_form(inbuff, inbuff->order[first + i],
+							state->buffer + i * state->record);
+		ecp_files_write(build->files, file, state->buffer, n * state->record,
+						bytes);
+		bytes += n * state->record;
+		first += n;
+	}
+	ecp_files_close(build->files, file);
+}
+
+static void
+tempfiles_round(EcpBuild *build, EcpInBuff *inbuff, int participant)
+{
+	TempFiles  *state = build->policy_state;
+	const uint64 *counts = build->part_counts +
+		(Size) participant * build->tree->n[0];
+
+	for (int l = 0; l < build->tree->n[0]; l++)
+	{
+		int32		first = inbuff->first[l];
+		int32		last = inbuff->first[l + 1];
+
+		CHECK_FOR_INTERRUPTS();
+		/* these rows have been counted */
+		if (first < last)
+			tempfiles_append(build, state, inbuff,
+							 tempfiles_number(build, participant, l),
+							 (counts[l] - (last - first)) * state->record,
+							 first, last);
+	}
+}
+
+/* ---- reading ---- */
+
+/* Go to the next record; false, and the file is gone, when there is none. */
+static bool
+tempfiles_next(EcpBuild *build, TempFilesSource *source)
+{
+	const char *record = ecp_files_reader_next(build->files, &source->reader);
+
+	if (record == NULL)
+	{
+		ecp_files_close(build->files, source->reader.file);
+		ecp_files_delete(build->files, source->number, source->reader.end);
+		pfree(source->reader.buffer);
+		return false;
+	}
+	memcpy(&source->tid, record + sizeof(int32), sizeof(ItemPointerData));
+	return true;
+}
+
+/* Open the files of a leader, and let the kernel read their beginnings. */
+static void
+tempfiles_open(EcpBuild *build, const TempFiles *state, TempFilesLeader *files,
+			   int leader)
+{
+	files->leader = leader;
+	files->nsources = 0;
+	for (int p = 0; p < build->nparticipants; p++)
+	{
+		TempFilesSource *source = &files->sources[files->nsources];
+		uint64		rows = build->part_counts[(Size) p * build->tree->n[0] +
+											  leader];
+
+		if (rows == 0)
+			continue;
+		memset(source, 0, sizeof(TempFilesSource));
+		source->number = tempfiles_number(build, p, leader);
+		source->reader.record = state->record;
+		source->reader.max = state->nbuffer;
+		source->reader.end = rows * state->record;
+		source->reader.file = ecp_files_open(build->files, source->number);
+		ecp_files_prefetch(build->files, source->reader.file,
+						   Min(source->reader.end,
+							   state->nbuffer * state->record), 0);
+		files->nsources++;
+	}
+}
+
+/* Go to a leader; the files of the one after it are opened, too. */
+static void
+tempfiles_go(EcpBuild *build, TempFiles *state, int leader)
+{
+	TempFilesLeader files = state->current;
+	int			next = leader + 1;
+
+	state->current = state->next;
+	state->next = files;
+	if (state->current.leader != leader)
+		tempfiles_open(build, state, &state->current, leader);
+
+	while (next < state->upto && build->counts[next] == 0)
+		next++;
+	if (next < state->upto)
+		tempfiles_open(build, state, &state->next, next);
+
+	for (int i = state->current.nsources - 1; i >= 0; i--)
+	{
+		TempFilesSource *source = &state->current.sources[i];
+
+		if (!tempfiles_next(build, source))
+			*source = state->current.sources[--state->current.nsources];
+	}
+}
+
+static void
+tempfiles_range(EcpBuild *build, int from, int upto)
+{
+	TempFiles  *state = build->policy_state;
+
+	state->upto = upto;
+}
+
+static bool
+tempfiles_merge(EcpBuild *build)
+{
+	return true;
+}
+
+static int
+tempfiles_read(EcpBuild *build, int leader, int max, ItemPointerData *tids,
+			   char *vectors)
+{
+	TempFiles  *state = build->policy_state;
+	TempFilesLeader *files = &state->current;
+	int			n;
+
+	if (files->leader != leader)
+		tempfiles_go(build, state, leader);
+
+	for (n = 0; n < max && files->nsources > 0; n++)
+	{
+		TempFilesSource *source = &files->sources[0];
+
+		for (int i = 1; i < files->nsources; i++)
+			if (ItemPointerCompare(&files->sources[i].tid, &source->tid) < 0)
+				source = &files->sources[i];
+		ecp_record_read(ecp_files_reader_current(&source->reader),
+						build->vec_bytes, &tids[n],
+						vectors + (Size) n * build->vec_bytes);
+		if (!tempfiles_next(build, source))
+			*source = files->sources[--files->nsources];
+	}
+	return n;
+}
+
+const EcpPolicyRoutine ecp_policy_tempfiles = {
+	.name = "tempfiles",
+	.policy = ECP_POLICY_TEMPFILES,
+	.keeps_in_memory = false,
+	.begin = tempfiles_begin,
+	.round = tempfiles_round,
+	.merge = tempfiles_merge,
+	.range = tempfiles_range,
+	.read = tempfiles_read
+};

@@ -1,0 +1,177 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_bytes.c
+ *	  BUILD: float vectors as bytes, to choose leaders and assign rows by.
+ *
+ * Which leader is nearest to a row hardly ever depends on more than the first
+ * eight bits of their elements, and bytes are compared four times as fast as
+ * floats and take a quarter of the memory.  So leaders are learnt from bytes,
+ * and rows compared with them as bytes, where they differ enough:
+ *
+ *	  byte = (element - low of the dimension) * scale
+ *
+ * with one scale for all dimensions, which keeps the order of distances, and
+ * lows around the mean of each.  Nothing of it is stored: the leaders that
+ * clusters get in the end are means of their rows as floats (ecp_merge.c),
+ * and inserts and searches compare floats.
+ *
+ * Rows may be so much nearer to their leaders than the largest element is to
+ * the mean that bytes do not tell leaders apart.  Whoever has learnt leaders
+ * asks ecp_bytes_serve() then, and uses floats if not.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "ecp/build/ecp_build.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+/* Of few elements, differences between leaders may be those of a few steps. */
+#define BYTES_DIMS_MIN		64
+
+/* Rows that the range is taken from, and what is added to it. */
+#define BYTES_ROWS			4096
+#define BYTES_MARGIN		1.25
+
+/*
+ * A row's distance from its leader, squared, in steps.  Rounding moves a row by
+ * 0.3 of a step in the direction of another leader, a hundredth of this.  At
+ * most one row in so many may be nearer.
+ */
+#define BYTES_RANK_MIN		2500
+#define BYTES_NEARER		20
+#define BYTES_RANKS			1000
+
+Size
+ecp_bytes_size(int dims)
+{
+	return offsetof(EcpByteForm, lows) + sizeof(float4) * dims;
+}
+
+/* Means of the dimensions, over the first n rows. */
+static void
+bytes_means(const EcpRows *rows, int n, double *means)
+{
+	memset(means, 0, sizeof(double) * rows->dims);
+	for (int i = 0; i < n; i++)
+	{
+		const float4 *x = (const float4 *) (rows->rows + i * rows->stride);
+
+		for (int d = 0; d < rows->dims; d++)
+			means[d] += x[d];
+	}
+	for (int d = 0; d < rows->dims; d++)
+		means[d] /= n;
+}
+
+/*
+ * How to make bytes of rows like these, which are in random order; palloc'd.
+ * NULL if they should be left as they are.
+ */
+EcpByteForm *
+ecp_bytes_form(const EcpRows *rows)
+{
+	int			n = Min(rows->n, BYTES_ROWS);
+	double		range = 0;
+	double	   *means;
+	EcpByteForm *form;
+
+	if (rows->elem != ECP_ELEM_FLOAT32 || rows->dims < BYTES_DIMS_MIN || n == 0)
+		return NULL;
+
+	means = palloc_array(double, rows->dims);
+	bytes_means(rows, n, means);
+	for (int i = 0; i < n; i++)
+	{
+		const float4 *x = (const float4 *) (rows->rows + i * rows->stride);
+
+		for (int d = 0; d < rows->dims; d++)
+		{
+			double		off = fabs(x[d] - means[d]);
+
+			range = Max(range, off);
+		}
+	}
+	range *= BYTES_MARGIN;
+	form = palloc(ecp_bytes_size(rows->dims));
+	form->dims = rows->dims;
+	form->scale = (float4) (255 / (2 * range));
+	for (int d = 0; d < rows->dims; d++)
+		form->lows[d] = (float4) (means[d] - range);
+	pfree(means);
+
+	/* all rows are equal, or they are as far apart as numbers can be */
+	if (isinf(form->scale) || !(form->scale >= FLT_MIN))
+	{
+		pfree(form);
+		return NULL;
+	}
+	return form;
+}
+
+void
+ecp_bytes_put(const EcpByteForm *form, const float4 *vector, uint8 *bytes)
+{
+	ecp_floats_to_bytes(vector, form->lows, form->scale, form->dims, bytes);
+}
+
+/* The middle of what has these bytes. */
+void
+ecp_bytes_get(const EcpByteForm *form, const uint8 *bytes, float4 *vector)
+{
+	for (int d = 0; d < form->dims; d++)
+		vector[d] = form->lows[d] + (bytes[d] + 0.5f) / form->scale;
+}
+
+/*
+ * Rows of bytes made of others, in memory of the same kind, which the caller
+ * frees.
+ */
+void
+ecp_bytes_rows(const EcpByteForm *form, const EcpRows *rows, EcpRows *bytes,
+			   EcpMemory *memory)
+{
+	*bytes = *rows;
+	bytes->elem = ECP_ELEM_UINT8;
+	bytes->stride = rows->dims;
+	ecp_memory_alloc(memory, rows->memory && rows->memory->seg,
+					 mul_size(bytes->stride, rows->n));
+	bytes->memory = memory;
+	bytes->rows = memory->address;
+	for (int i = 0; i < rows->n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		ecp_bytes_put(form, (const float4 *) (rows->rows + i * rows->stride),
+					  (uint8 *) memory->address + i * bytes->stride);
+	}
+}
+
+/* Do rows of bytes and their leaders differ enough? */
+bool
+ecp_bytes_serve(const EcpRows *bytes, const char *leaders, int nleaders)
+{
+	void	   *memory = palloc_extended(ecp_panel_bytes(ECP_ELEM_UINT8,
+														 bytes->dims, nleaders),
+										 MCXT_ALLOC_HUGE);
+	EcpPanel   *panel = ecp_panel_init(memory, ECP_ELEM_UINT8, ECP_METRIC_L2,
+									   bytes->dims, nleaders);
+	int			n = Min(bytes->n, BYTES_RANKS);
+	int32	   *nearest = palloc_array(int32, n);
+	float4	   *ranks = palloc_array(float4, n);
+	int			nearer = 0;
+
+	for (int i = 0; i < nleaders; i++)
+		ecp_panel_set(panel, i, leaders + (Size) i * bytes->dims);
+	ecp_nearest(panel, nleaders, bytes->dims, bytes->rows, bytes->stride, n,
+				nearest, ranks);
+	for (int i = 0; i < n; i++)
+		nearer += ranks[i] < BYTES_RANK_MIN;
+	pfree(ranks);
+	pfree(nearest);
+	pfree(memory);
+	return nearer <= n / BYTES_NEARER;
+}

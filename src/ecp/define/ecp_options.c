@@ -1,0 +1,218 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_options.c
+ *	  Storage parameters and settings of the ecp access method.
+ *
+ * Both lists are alphabetical; README.md repeats their sentences.  What a
+ * build was asked for by storage parameters is copied to the metapage and
+ * read only from there afterwards.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ecp/page/ecp_living.h"
+#include "utils/guc.h"
+
+bool		ecp_approximate_radius;
+int			ecp_build_policy;
+char	   *ecp_build_tablespaces;
+bool		ecp_early_stop;
+int			ecp_in_buff_kb;
+bool		ecp_insert_split;
+int			ecp_iterative_scan;
+int			ecp_leader_cache_kb;
+int			ecp_max_scan_tuples;
+int			ecp_prefetch;
+int			ecp_probes;
+double		ecp_target_recall;
+
+static relopt_kind ecp_relopt_kind;
+
+static relopt_enum_elt_def ecp_leaders_values[] =
+{
+	{"kmeans", ECP_LEADERS_KMEANS},
+	{"random", ECP_LEADERS_RANDOM},
+	{(const char *) NULL}
+};
+
+static relopt_enum_elt_def ecp_quantizer_values[] =
+{
+	{"auto", ECP_QUANTIZER_AUTO},
+	{"none", ECP_QUANTIZER_NONE},
+	{"rabitq", ECP_QUANTIZER_RABITQ},
+	{(const char *) NULL}
+};
+
+static const struct config_enum_entry ecp_build_policy_values[] = {
+	{"auto", ECP_POLICY_AUTO, false},
+	{"chunkfiles", ECP_POLICY_CHUNKFILES, false},
+	{"tempfiles", ECP_POLICY_TEMPFILES, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry ecp_iterative_scan_values[] = {
+	{"off", ECP_ITERATIVE_OFF, false},
+	{"relaxed_order", ECP_ITERATIVE_RELAXED, false},
+	{"strict_order", ECP_ITERATIVE_STRICT, false},
+	{NULL, 0, false}
+};
+
+static void
+ecp_reloptions_init(void)
+{
+	ecp_relopt_kind = add_reloption_kind();
+
+	add_int_reloption(ecp_relopt_kind, "buffer_rows",
+					  "Inserted rows that wait for each cluster in a buffer, so that many are moved to it at a time; 0 inserts into the clusters",
+					  ECP_BUFFER_ROWS_DEFAULT, 0, ECP_BUFFER_ROWS_MAX,
+					  ShareUpdateExclusiveLock);
+	add_int_reloption(ecp_relopt_kind, "cluster_size",
+					  "Kilobytes that a probe reads; 0 makes clusters of about 128 rows, or of what the measured tablespace reads at half of its bandwidth where the index exceeds effective_cache_size",
+					  ECP_CLUSTER_SIZE_DEFAULT, 0, ECP_CLUSTER_SIZE_MAX,
+					  AccessExclusiveLock);
+	add_int_reloption(ecp_relopt_kind, "dims",
+					  "Elements of every vector; 0 takes the number from the data",
+					  0, 0, ECP_DIMS_MAX, AccessExclusiveLock);
+	add_int_reloption(ecp_relopt_kind, "include_width",
+					  "Bytes of each INCLUDE column of variable length; rows with longer values are read from the table",
+					  ECP_INCLUDE_WIDTH_DEFAULT, ECP_INCLUDE_WIDTH_MIN,
+					  ECP_INCLUDE_WIDTH_MAX, AccessExclusiveLock);
+	add_enum_reloption(ecp_relopt_kind, "leaders",
+					   "How leaders are chosen: by k-means or at random",
+					   ecp_leaders_values, ECP_LEADERS_KMEANS,
+					   "Valid values are \"kmeans\" and \"random\".",
+					   AccessExclusiveLock);
+	add_int_reloption(ecp_relopt_kind, "levels",
+					  "Levels of leaders; 0 chooses by their number",
+					  0, 0, ECP_LEVELS_MAX, AccessExclusiveLock);
+	add_enum_reloption(ecp_relopt_kind, "quantizer",
+					   "Codes of vectors that are scanned before the vectors",
+					   ecp_quantizer_values, ECP_QUANTIZER_AUTO,
+					   "Valid values are \"auto\", \"none\" and \"rabitq\".",
+					   AccessExclusiveLock);
+	add_int_reloption(ecp_relopt_kind, "sample_factor",
+					  "Rows sampled for each leader of a k-means build; 0 chooses by the type",
+					  ECP_SAMPLE_FACTOR_DEFAULT, 0, ECP_SAMPLE_FACTOR_MAX,
+					  AccessExclusiveLock);
+	add_int_reloption(ecp_relopt_kind, "seed",
+					  "Seed of every random choice of a build",
+					  ECP_SEED_DEFAULT, 0, PG_INT32_MAX, AccessExclusiveLock);
+	add_real_reloption(ecp_relopt_kind, "target_recall",
+					   "Share of the ten nearest rows that a scan is to find",
+					   ECP_TARGET_RECALL_DEFAULT, 0.1, 1,
+					   ShareUpdateExclusiveLock);
+}
+
+void
+ecp_options_init(void)
+{
+	ecp_reloptions_init();
+
+	DefineCustomBoolVariable("ecp.approximate_radius",
+							 "Lets an index answer queries for all rows within a radius, approximately.",
+							 "Otherwise it answers those that also ask for a number of rows, by ORDER BY and LIMIT.",
+							 &ecp_approximate_radius, false, PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomEnumVariable("ecp.build_policy",
+							 "How an index build keeps its intermediate data.",
+							 "\"tempfiles\" keeps a file a cluster, \"chunkfiles\" a sorted file an in-buff; \"auto\" chooses by the measured tablespaces.",
+							 &ecp_build_policy, ECP_POLICY_AUTO,
+							 ecp_build_policy_values, PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomStringVariable("ecp.build_tablespaces",
+							   "Tablespaces for the intermediate files of index builds.",
+							   "An empty list uses temp_tablespaces.",
+							   &ecp_build_tablespaces, "", PGC_USERSET,
+							   GUC_LIST_INPUT,
+							   NULL, NULL, NULL);
+	DefineCustomBoolVariable("ecp.early_stop",
+							 "Lets a scan stop reading clusters when they are too far away.",
+							 "How far that is was measured for the target of recall; ecp.probes reads as many as it says.",
+							 &ecp_early_stop, true, PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomIntVariable("ecp.in_buff",
+							"Memory in which vectors are assigned to clusters before they are written to a file.",
+							"0 chooses by the measured tablespace of the files.  At most 0.4 of maintenance_work_mem is used.",
+							&ecp_in_buff_kb, 0, 0, 1024 * 1024,
+							PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
+	DefineCustomBoolVariable("ecp.insert_split",
+							 "Lets an insert split a cluster that has grown too large.",
+							 "Otherwise VACUUM and ecp_maintain() split it.",
+							 &ecp_insert_split, true, PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomEnumVariable("ecp.iterative_scan",
+							 "What a scan does when its first probes did not give enough rows.",
+							 "\"strict_order\" goes on and drops rows nearer than the last returned, \"relaxed_order\" goes on and returns every row, \"off\" stops.",
+							 &ecp_iterative_scan, ECP_ITERATIVE_STRICT,
+							 ecp_iterative_scan_values, PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+	DefineCustomIntVariable("ecp.leader_cache",
+							"Memory for leaders kept across scans in a backend.",
+							NULL, &ecp_leader_cache_kb, 32 * 1024, 0,
+							1024 * 1024, PGC_USERSET, GUC_UNIT_KB,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("ecp.max_scan_tuples",
+							"Rows after which a scan stops reading further clusters.",
+							"The cluster that reaches it is read to its end.  -1 sets no limit.",
+							&ecp_max_scan_tuples, -1, -1, PG_INT32_MAX,
+							PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("ecp.prefetch",
+							"Clusters that a scan asks for ahead of reading them.",
+							"-1 uses effective_io_concurrency.",
+							&ecp_prefetch, -1, -1, 1000, PGC_USERSET, 0,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("ecp.probes",
+							"Clusters that a scan reads before it returns the first row.",
+							"0 chooses by the target of recall.",
+							&ecp_probes, 0, 0, ECP_PROBES_MAX, PGC_USERSET, 0,
+							NULL, NULL, NULL);
+	DefineCustomRealVariable("ecp.target_recall",
+							 "Share of the ten nearest rows that a scan is to find.",
+							 "0 uses the storage parameter of the index, which is 0.95 by default.",
+							 &ecp_target_recall, 0, 0, 1, PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+
+	ecp_stop_point_init();
+
+	MarkGUCPrefixReserved("ecp");
+}
+
+bytea *
+ecpoptions(Datum reloptions, bool validate)
+{
+	static const relopt_parse_elt tab[] = {
+		{"buffer_rows", RELOPT_TYPE_INT, offsetof(EcpOptions, buffer_rows)},
+		{"cluster_size", RELOPT_TYPE_INT, offsetof(EcpOptions, cluster_size)},
+		{"dims", RELOPT_TYPE_INT, offsetof(EcpOptions, dims)},
+		{"include_width", RELOPT_TYPE_INT, offsetof(EcpOptions, include_width)},
+		{"leaders", RELOPT_TYPE_ENUM, offsetof(EcpOptions, leaders)},
+		{"levels", RELOPT_TYPE_INT, offsetof(EcpOptions, levels)},
+		{"quantizer", RELOPT_TYPE_ENUM, offsetof(EcpOptions, quantizer)},
+		{"sample_factor", RELOPT_TYPE_INT, offsetof(EcpOptions, sample_factor)},
+		{"seed", RELOPT_TYPE_INT, offsetof(EcpOptions, seed)},
+		{"target_recall", RELOPT_TYPE_REAL, offsetof(EcpOptions, target_recall)}
+	};
+
+	return (bytea *) build_reloptions(reloptions, validate, ecp_relopt_kind,
+									  sizeof(EcpOptions), tab, lengthof(tab));
+}
+
+/* The index's storage parameters, defaults filled in. */
+EcpOptions
+ecp_options_get(Relation index)
+{
+	EcpOptions	options = {0};
+
+	if (index->rd_options)
+		return *(EcpOptions *) index->rd_options;
+	options.buffer_rows = ECP_BUFFER_ROWS_DEFAULT;
+	options.cluster_size = ECP_CLUSTER_SIZE_DEFAULT;
+	options.include_width = ECP_INCLUDE_WIDTH_DEFAULT;
+	options.leaders = ECP_LEADERS_KMEANS;
+	options.quantizer = ECP_QUANTIZER_AUTO;
+	options.seed = ECP_SEED_DEFAULT;
+	options.target_recall = ECP_TARGET_RECALL_DEFAULT;
+	options.sample_factor = ECP_SAMPLE_FACTOR_DEFAULT;
+	return options;
+}

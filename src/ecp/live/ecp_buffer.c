@@ -1,0 +1,676 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_buffer.c
+ *	  Buffers for inserts: rows wait beside the clusters, and move to them
+ *	  many at a time.
+ *
+ * In an index far larger than memory every insert reads a page of a random
+ * cluster and has it written again: a block each way for a row.  With the
+ * storage parameter buffer_rows a row goes to a buffer instead, of which there
+ * is one for some neighbouring clusters of a node.  The last pages of all
+ * buffers stay in memory.  A buffer that has buffer_rows for each of its
+ * clusters is flushed: its rows become further runs of the clusters, or are
+ * written together with theirs as new clusters, each once.
+ *
+ * The fewer clusters share a buffer, the fewer rows a search reads in vain,
+ * and the more last pages there are.  So as many share one as keep these
+ * within a part of shared_buffers (ecp_buffer_clusters()).
+ *
+ * A buffer is a leaf, flagged ECP_CHILD_BUFFER, among the children of a node
+ * of level 1; so appending to it, scanning it and removing dead rows is what
+ * it is for every leaf.  It has a leader, the centre of some leaders of the
+ * node, and takes the rows of the clusters whose leaders are nearest to that
+ * (ecp_buffer_map()).  Nothing about that is stored: it follows from the
+ * children that a structure version shows.
+ *
+ *	 insert		nearest cluster -> its buffer -> a free slot there
+ *	 full		REPLACE of {buffer, clusters} by {clusters, buffer}, by the
+ *				maintainer of the moment (what becomes of which row says
+ *				ecp_flush.c); others insert on, and only into this buffer not
+ *				while it is published
+ *	 search		a cluster is followed by its buffer, of which only the rows in
+ *				the cluster's bin are compared (ecp_buffer_take())
+ *
+ * As the flush is one REPLACE of a group (ecp_replace.c), a row is at any
+ * version in the buffer or in a cluster, and never in both.
+ *
+ * Which cluster a buffered row belongs to is decided when it is flushed; its
+ * bin says which one that was when it came.  A cluster that is split or
+ * regrouped meanwhile has another bin, and may come to belong to another
+ * buffer; then such a row is found by searches that read one of the clusters
+ * that the buffer still has, as a row is that is not with its nearest leader.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "commands/vacuum.h"
+#include "common/pg_prng.h"
+#include "ecp/build/ecp_build.h"
+#include "ecp/page/ecp_living.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+/* Clusters that share a buffer, and steps of k-means that find them. */
+#define ECP_BUFFER_CLUSTERS_MIN 4
+#define ECP_BUFFER_CLUSTERS_MAX 64
+#define ECP_BUFFER_ITERATIONS	10
+
+/* The last pages of all buffers should fit into 1/n of shared_buffers. */
+#define ECP_BUFFER_CACHE_SHARE	4
+
+/* A buffer has at most so many pages before it is full. */
+#define ECP_BUFFER_PAGES_MAX	(ECP_SPLIT_PAGES_MAX / 2)
+
+/* A buffer has at least so many rows before it is full. */
+#define ECP_BUFFER_ROWS_MIN		8
+
+/* ---- which buffer for which cluster ---- */
+
+/* The nearest of n vectors; -1 if n is 0. */
+static int
+buffer_nearest_leader(const EcpMetaPageData *meta, const char *leaders,
+					  Size stride, int n, const char *vector)
+{
+	int			nearest = -1;
+	float8		nearest_d = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		float8		d = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
+									 meta->ecpm_dims, leaders + i * stride,
+									 vector);
+
+		if (nearest < 0 || d < nearest_d)
+		{
+			nearest = i;
+			nearest_d = d;
+		}
+	}
+	return nearest;
+}
+
+/*
+ * ecp_children_order
+ *		Where the n entries of a node go, "nbuffers" of which are buffers, so
+ *		that children come first and buffers behind them, each in the order
+ *		of slots.  The result is palloc'd.
+ */
+int *
+ecp_children_order(const EcpChildData *children, int n, int nbuffers)
+{
+	int		   *places = palloc(n * sizeof(int));
+	int			next_child = 0;
+	int			next_buffer = n - nbuffers;
+
+	for (int i = 0; i < n; i++)
+		places[i] = (children[i].ecpc_flags & ECP_CHILD_BUFFER) != 0 ?
+			next_buffer++ : next_child++;
+	return places;
+}
+
+/*
+ * ecp_buffer_map
+ *		Find the buffer of each child of a node.
+ *
+ * "children" and "leaders" are those of the clusters, then those of the
+ * buffers; there is at least one of each.  The arrays of the map are palloc'd.
+ */
+void
+ecp_buffer_map(const EcpMetaPageData *meta, const EcpChildData *children,
+			   const char *leaders, Size stride, int nchildren, int nbuffers,
+			   EcpBufferMap *map)
+{
+	EcpElem		elem = meta->ecpm_leader_elem;
+	int			dims = meta->ecpm_dims;
+	const char *pivots = leaders + nchildren * stride;
+	void	   *memory = palloc_extended(ecp_panel_bytes(elem, dims, nbuffers),
+										 MCXT_ALLOC_HUGE);
+	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims,
+									   nbuffers);
+
+	for (int b = 0; b < nbuffers; b++)
+		ecp_panel_set(panel, b, pivots + b * stride);
+	map->buffer_of = palloc0_array(int32, Max(nchildren, 1));
+	map->nmembers = palloc0_array(int32, nbuffers);
+	map->next = palloc_array(int32, nbuffers);
+	map->keeper = palloc_array(int32, nbuffers);
+	map->bins = palloc0_array(uint64, nbuffers);
+	ecp_nearest(panel, nbuffers, dims, leaders, stride, nchildren,
+				map->buffer_of, NULL);
+	pfree(memory);
+	for (int i = 0; i < nchildren; i++)
+	{
+		int			b = map->buffer_of[i];
+
+		map->nmembers[b]++;
+		map->bins[b] |= EcpBinSet(EcpClusterBin(children[i].ecpc_run));
+	}
+	for (int b = 0; b < nbuffers; b++)
+		map->next[b] = map->keeper[b] = -1;
+
+	/* a buffer without clusters is read together with the nearest one's */
+	for (int b = 0; b < nbuffers && nchildren > 0; b++)
+	{
+		int			last;
+
+		if (map->nmembers[b] > 0)
+			continue;
+		map->keeper[b] = buffer_nearest_leader(meta, leaders, stride,
+											   nchildren, pivots + b * stride);
+		last = map->buffer_of[map->keeper[b]];
+		map->next[b] = map->next[last];
+		map->next[last] = b;
+	}
+}
+
+/*
+ * ecp_buffer_take
+ *		Which rows of a cluster's buffer a search compares, because it reads
+ *		the cluster: a set of bins, empty if it has compared them before.
+ *
+ * Those of the cluster's bin and, when the first cluster of the buffer is
+ * read, all that wait for no cluster that the buffer has.  So each row is
+ * compared once by who reads all clusters, whatever its bin.
+ */
+uint64
+ecp_buffer_take(const EcpIndexState *state, const EcpNode *node,
+				uint32 child, EcpBufferTaken *taken)
+{
+	uint64		bins = ECP_BINS_ALL;
+
+	if (state->leaf.bin_bytes > 0)
+	{
+		bins = EcpBinSet(EcpClusterBin(node->children[child].ecpc_run));
+		if (taken->bins == 0)
+			bins |= ~node->map.bins[node->map.buffer_of[child]];
+	}
+	bins &= ~taken->bins;
+	taken->bins |= bins;
+	return bins;
+}
+
+/*
+ * Centres of at most nbuffers groups of leaders, vec_bytes apart.  Returns
+ * their number.
+ */
+int
+ecp_buffer_divide(const EcpIndexState *state, const char *leaders,
+				  Size stride, int n, int nbuffers, char *centres)
+{
+	const EcpMetaPageData *meta = &state->meta;
+	EcpRows		rows = {0};
+	pg_prng_state prng;
+
+	nbuffers = Min(nbuffers, n);
+	if (nbuffers <= 1)
+	{
+		ecp_centre(meta->ecpm_leader_elem, meta->ecpm_dims, leaders, stride, n,
+				   centres);
+		return 1;
+	}
+	pg_prng_seed(&prng, meta->ecpm_seed + meta->ecpm_sversion);
+	rows.elem = meta->ecpm_leader_elem;
+	rows.dims = meta->ecpm_dims;
+	rows.rows = leaders;
+	rows.stride = stride;
+	rows.n = n;
+	return ecp_kmeans(NULL, &rows, nbuffers, ECP_BUFFER_ITERATIONS, &prng,
+					  centres, NULL);
+}
+
+/*
+ * ecp_buffer_sides
+ *		Sides for the children and buffers of a node of level 1 that is to be
+ *		split, so that each buffer has its clusters beside it.
+ *
+ * The leaders of the two halves go to centres[0] and centres[1].  Returns
+ * false if that does not divide the clusters.
+ */
+bool
+ecp_buffer_sides(const EcpIndexState *state, const EcpNodeImage *node,
+				 uint64 seed, uint8 *sides, void **centres)
+{
+	const EcpMetaPageData *meta = &state->meta;
+	int			n = node->nchildren;
+	uint8	   *of_buffer = sides + n;
+	EcpBufferMap map;
+	char	   *leaders;
+	int			counts[2] = {0, 0};
+
+	if (node->nbuffers < 2)
+		return false;
+	ecp_buffer_map(meta, node->children, node->leaders, node->stride, n,
+				   node->nbuffers, &map);
+	ecp_two_means(meta->ecpm_leader_elem, meta->ecpm_dims,
+				  node->leaders + n * node->stride, node->stride,
+				  node->nbuffers, meta->ecpm_seed ^ seed, of_buffer, centres);
+	for (int b = 0; b < node->nbuffers; b++)
+	{
+		if (map.keeper[b] >= 0)
+			of_buffer[b] = of_buffer[map.buffer_of[map.keeper[b]]];
+	}
+	for (int i = 0; i < n; i++)
+	{
+		sides[i] = of_buffer[map.buffer_of[i]];
+		counts[sides[i]]++;
+	}
+	if (counts[0] == 0 || counts[1] == 0)
+		return false;
+	leaders = palloc_extended(mul_size(n, node->stride), MCXT_ALLOC_HUGE);
+	for (int side = 0; side < 2; side++)
+	{
+		int			k = 0;
+
+		for (int i = 0; i < n; i++)
+		{
+			if (sides[i] == side)
+				memcpy(leaders + k++ * node->stride,
+					   node->leaders + i * node->stride, node->stride);
+		}
+		ecp_centre(meta->ecpm_leader_elem, meta->ecpm_dims, leaders,
+				   node->stride, k, centres[side]);
+	}
+	pfree(leaders);
+	return true;
+}
+
+/* ---- sizes ---- */
+
+/*
+ * Clusters that share a buffer: as few as the cache allows, and no more than a
+ * flush has room for in memory.  They will be more when the rows have come
+ * that the buffer is to hold: of these, half are counted.
+ */
+int
+ecp_buffer_clusters(Relation index, const EcpIndexState *state)
+{
+	const EcpMetaPageData *meta = &state->meta;
+	double		rows = ecp_options_get(index).buffer_rows;
+	double		growth = 1 + rows / Max(meta->ecpm_leaf_target, 1) / 2;
+	double		pages = meta->ecpm_nleaves * growth * ECP_BUFFER_CACHE_SHARE;
+	double		wanted = Max(ceil(pages / NBuffers), ECP_BUFFER_CLUSTERS_MIN);
+
+	wanted = Min(wanted, ECP_BUFFER_CLUSTERS_MAX);
+	return (int) Max(Min(ecp_group_rows_max(state) /
+						 (meta->ecpm_leaf_max + rows), wanted), 1);
+}
+
+/* Rows with which the buffer of so many clusters is full. */
+uint32
+ecp_buffer_limit(Relation index, const EcpIndexState *state, int nmembers)
+{
+	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_BUFFER_PAGES_MAX);
+	uint64		rows = (uint64) ecp_options_get(index).buffer_rows *
+		Max(nmembers, 1);
+
+	return Max(Min(rows, fits), ECP_BUFFER_ROWS_MIN);
+}
+
+/* Slots of a new buffer: half of what it will have, in whole pages. */
+uint32
+ecp_buffer_slots(Relation index, const EcpIndexState *state)
+{
+	const EcpGeometry *geo = &state->leaf;
+	uint32		nslots = ecp_buffer_limit(index, state,
+										  ecp_buffer_clusters(index, state)) / 2;
+	uint32		entry_pages;
+	uint32		npages;
+
+	if (geo->stream)
+		return Max(nslots, ECP_BUFFER_ROWS_MIN);
+	ecp_run_size(geo, nslots, &entry_pages, &npages);
+	return entry_pages * geo->slots;
+}
+
+/* ---- flushing; the maintenance lock is held ---- */
+
+/* Position of a buffer among the children of a node, or -1 if it is gone. */
+static int
+buffer_find(const EcpNodeImage *node, uint64 run)
+{
+	for (int i = node->nchildren; i < node->nchildren + node->nbuffers; i++)
+	{
+		if (node->children[i].ecpc_run == run)
+			return i;
+	}
+	return -1;
+}
+
+/* The node of level 1, copied; *state is the version that it is of. */
+static EcpNodeImage *
+buffer_read_node(Relation index, const EcpChildData *ref,
+				 EcpIndexState *state)
+{
+	EcpNodeImage *node;
+
+	ecp_index_state_read(index, state);
+	node = ecp_node_read(index, state, 1, ref->ecpc_blk, ref->ecpc_run, true);
+	if (node == NULL)
+		ecp_report_moved(index, ref->ecpc_blk);
+	return node;
+}
+
+/*
+ * The clusters of a buffer, or that which it follows if it has none, as a
+ * palloc'd array.  Returns how many they are.
+ */
+static int
+buffer_members(const EcpIndexState *state, const EcpNodeImage *node,
+			   int which, int **members)
+{
+	EcpBufferMap map;
+	int			buffer = which - node->nchildren;
+	int			n = 0;
+
+	ecp_buffer_map(&state->meta, node->children, node->leaders, node->stride,
+				   node->nchildren, node->nbuffers, &map);
+	*members = palloc_array(int, Max(node->nchildren, 1));
+	for (int i = 0; i < node->nchildren; i++)
+	{
+		if (map.buffer_of[i] == buffer)
+			(*members)[n++] = i;
+	}
+	if (n == 0 && map.keeper[buffer] >= 0)
+		(*members)[n++] = map.keeper[buffer];
+	return n;
+}
+
+/* Sizes of clusters of a node, palloc'd. */
+static EcpClusterSize *
+buffer_sizes(Relation index, const EcpIndexState *state,
+			 const EcpNodeImage *node, const int *members, int n)
+{
+	EcpClusterSize *sizes = palloc_array(EcpClusterSize, Max(n, 1));
+
+	for (int i = 0; i < n; i++)
+	{
+		const EcpChildData *child = &node->children[members[i]];
+
+		CHECK_FOR_INTERRUPTS();
+		if (!ecp_cluster_size(index, state, child, false, &sizes[i]))
+			ecp_report_moved(index, child->ecpc_blk);
+	}
+	return sizes;
+}
+
+/*
+ * Move the rows of one buffer to its clusters; all of them if "empties", else
+ * those of which many go to one cluster.  With "keep" another buffer takes its
+ * place, or several if it had many clusters.  *ref is the node, and may be
+ * another one afterwards.  Returns false if it could not be done.
+ */
+static bool
+buffer_flush(Relation index, EcpChildData *ref, uint64 run, bool keep,
+			 bool empties, EcpMaintainCounts *counts)
+{
+	bool		folded = false;
+
+	for (;;)
+	{
+		EcpIndexState state;
+		EcpReplaceTarget target = {0};
+		EcpFlush	flush = {0};
+		EcpNodeImage *node = buffer_read_node(index, ref, &state);
+		EcpClusterSize size;
+		int		   *members;
+		uint32		room;
+
+		CHECK_FOR_INTERRUPTS();
+		flush.buffer = buffer_find(node, run);
+		if (flush.buffer < 0 ||
+			!ecp_cluster_size(index, &state, &node->children[flush.buffer],
+							  false, &size))
+			return false;
+		flush.nmembers = buffer_members(&state, node, flush.buffer, &members);
+
+		/* every cluster may become two, with a buffer, and the rows some more */
+		room = 3 * flush.nmembers + 2 * ECP_NODE_FREE_MIN +
+			3 * size.nslots / Max(state.meta.ecpm_leaf_target, 1);
+		if (node->nfree < room && !folded)
+		{
+			ecp_node_fold(index, ref, 2 * room);
+			folded = true;
+			continue;
+		}
+		flush.members = members;
+		flush.sizes = buffer_sizes(index, &state, node, members,
+								   flush.nmembers);
+		flush.empties = empties || !keep;
+		target.parent = node;
+		target.flush = &flush;
+		target.nbuffers = keep ? 1 : 0;
+		ECP_STOP_POINT("buffer-flush");
+		if (!ecp_replace(index, ECP_REPLACE_GROUP, &target))
+			return false;
+		counts->flushes++;
+		return true;
+	}
+}
+
+/*
+ * The buffer of a node with the lowest run from "from" on and before "before",
+ * with its number of rows; -1 if there is none.  Runs, unlike positions, stay
+ * when the node is written anew.
+ */
+static int
+buffer_next(Relation index, const EcpIndexState *state,
+			const EcpNodeImage *node, uint64 from, uint64 before,
+			uint32 *nrows)
+{
+	EcpClusterSize size;
+	int			next = -1;
+
+	for (int i = node->nchildren; i < node->nchildren + node->nbuffers; i++)
+	{
+		uint64		run = node->children[i].ecpc_run;
+
+		if (run >= from && run < before &&
+			(next < 0 || run < node->children[next].ecpc_run))
+			next = i;
+	}
+	if (next < 0)
+		return -1;
+	if (!ecp_cluster_size(index, state, &node->children[next], true, &size))
+		ecp_report_moved(index, node->children[next].ecpc_blk);
+	*nrows = size.nlive;
+	return next;
+}
+
+/*
+ * ecp_buffer_flush_node
+ *		Flush all buffers of a node; none of them is left, except where rows
+ *		came faster than we worked.
+ *
+ * First each is replaced by an empty one, and then these are dropped: without
+ * a buffer its clusters would belong to others, whose flushes would write them
+ * again.  *ref is the node, and may be another one afterwards.
+ */
+void
+ecp_buffer_flush_node(Relation index, EcpChildData *ref,
+					  EcpMaintainCounts *counts)
+{
+	EcpIndexState state;
+	uint64		before;
+	uint64		from = 0;
+	bool		dropping = false;
+
+	ecp_index_state_read(index, &state);
+	before = state.meta.ecpm_next_run;
+	for (;;)
+	{
+		EcpReplaceTarget target = {0};
+		EcpNodeImage *node = buffer_read_node(index, ref, &state);
+		uint32		nrows;
+		int			which = buffer_next(index, &state, node, from, before,
+										&nrows);
+
+		ecp_vacuum_delay_point();
+		if (which < 0 && dropping)
+			return;
+		if (which < 0)
+		{
+			dropping = true;
+			from = 0;
+			before = PG_UINT64_MAX;
+			continue;
+		}
+		from = node->children[which].ecpc_run + 1;
+		target.parent = node;
+		target.nold = 1;
+		target.which[0] = which;
+		if (dropping && nrows == 0)
+			(void) ecp_replace(index, ECP_REPLACE_DROP, &target);
+		else if (!dropping && nrows > 0)
+			(void) buffer_flush(index, ref, from - 1, true, true, counts);
+		ecp_node_image_free(node);
+	}
+}
+
+/* Flush all buffers of the index. */
+void
+ecp_buffer_flush_all(Relation index, EcpMaintainCounts *counts)
+{
+	MemoryContext context;
+	MemoryContext old_context;
+	EcpIndexState state;
+	ListCell   *lc;
+
+	ecp_index_state_read(index, &state);
+	if (state.meta.ecpm_nbuffers == 0)
+		return;
+	context = AllocSetContextCreate(CurrentMemoryContext, "ecp buffers",
+									ALLOCSET_DEFAULT_SIZES);
+	old_context = MemoryContextSwitchTo(context);
+	foreach(lc, ecp_collect_nodes(index, &state, 1))
+	{
+		EcpNodeRef *ref = lfirst(lc);
+
+		ecp_buffer_flush_node(index, &ref->child, counts);
+	}
+	MemoryContextSwitchTo(old_context);
+	MemoryContextDelete(context);
+}
+
+/*
+ * The node of the cluster nearest to "prepared" and the run of its buffer, 0
+ * if there is none.  Returns false if the root is a leaf.
+ */
+static bool
+buffer_nearest(Relation index, const void *prepared, EcpIndexState *state,
+			   EcpChildData *ref, uint64 *run, int *nmembers)
+{
+	EcpDescent *descent;
+	EcpClusterRef cluster;
+
+	ecp_index_state_read(index, state);
+	if (EcpIndexIsEmpty(state) || state->meta.ecpm_root_level == 0)
+		return false;
+	descent = ecp_descent_begin(index, state, prepared, true, 1);
+	if (!ecp_descent_next(descent, &cluster))
+		ecp_report_corrupt(index, state->meta.ecpm_root.ecpc_blk,
+						   "The tree of leaders has no leaves.");
+	memset(ref, 0, sizeof(EcpChildData));
+	ref->ecpc_blk = cluster.parent_blk;
+	ref->ecpc_run = cluster.parent_run;
+	*run = 0;
+	*nmembers = 0;
+	if (cluster.parent->nbuffers > 0)
+	{
+		const EcpNode *node = cluster.parent;
+		int			buffer = node->map.buffer_of[cluster.panel_child];
+
+		*run = node->children[node->nchildren + buffer].ecpc_run;
+		*nmembers = node->map.nmembers[buffer];
+	}
+	ecp_descent_end(descent);
+	return true;
+}
+
+/*
+ * ecp_buffer_create
+ *		Give buffers to the node of the cluster nearest to "prepared", if it
+ *		has none.
+ */
+void
+ecp_buffer_create(Relation index, const void *prepared)
+{
+	EcpIndexState state;
+	EcpReplaceTarget target = {0};
+	EcpNodeImage *node;
+	EcpChildData ref;
+	uint64		run;
+	int			nmembers;
+
+	ecp_undo(index);
+	if (!buffer_nearest(index, prepared, &state, &ref, &run, &nmembers) ||
+		run != 0)
+		return;
+	node = buffer_read_node(index, &ref, &state);
+	target.nbuffers = Max(node->nchildren /
+						  ecp_buffer_clusters(index, &state), 1);
+	if (node->nfree < target.nbuffers + ECP_NODE_FREE_MIN)
+	{
+		ecp_node_fold(index, &ref, target.nbuffers + 2 * ECP_NODE_FREE_MIN);
+		node = buffer_read_node(index, &ref, &state);
+	}
+	target.parent = node;
+	ECP_STOP_POINT("buffer-create");
+	(void) ecp_replace(index, ECP_REPLACE_BUFFERS, &target);
+}
+
+/*
+ * Rows that are worth a flush while what it retires cannot be freed: half as
+ * many as the clusters have that are written anew for them.
+ */
+static uint32
+buffer_limit_held(const EcpIndexState *state, int nmembers)
+{
+	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_BUFFER_PAGES_MAX);
+	uint64		rows = (uint64) state->meta.ecpm_leaf_target *
+		Max(nmembers, 1) / 2;
+
+	return Min(rows, fits);
+}
+
+/*
+ * ecp_buffer_flush_full
+ *		Flush the buffer of the cluster nearest to "prepared" if it is (still)
+ *		full.
+ *
+ * What is retired by that is freed here, too, when it has become much: an
+ * index that is only inserted into is vacuumed rarely.  As long as an old
+ * snapshot does not let us, more rows wait for a flush, or each would make the
+ * file grow by its clusters for a few rows.
+ */
+void
+ecp_buffer_flush_full(Relation index, Relation heap, const void *prepared)
+{
+	EcpMaintainCounts counts = {0};
+	EcpIndexState state;
+	EcpNodeImage *node;
+	EcpChildData ref;
+	EcpClusterSize size;
+	uint64		run;
+	int			nmembers;
+	int			which;
+
+	ecp_undo(index);
+	if (!buffer_nearest(index, prepared, &state, &ref, &run, &nmembers) ||
+		run == 0)
+		return;
+	node = buffer_read_node(index, &ref, &state);
+	which = buffer_find(node, run);
+	if (which < 0 ||
+		!ecp_cluster_size(index, &state, &node->children[which], true, &size))
+		ecp_report_moved(index, ref.ecpc_blk);
+	ecp_node_image_free(node);
+	if (size.nlive < ecp_buffer_limit(index, &state, nmembers))
+		return;					/* somebody has flushed it before us */
+	if (!ecp_purge_some(index, heap) &&
+		size.nlive < buffer_limit_held(&state, nmembers))
+		return;
+	(void) buffer_flush(index, &ref, run, nmembers > 0, false, &counts);
+}

@@ -1,0 +1,848 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_group.c
+ *	  Groups of leaves: new leaders for many clusters at once, and rows to
+ *	  the leader that is nearest now.
+ *
+ * An index that grows by splits gets worse than one that is built from the
+ * same rows.  A split sees one cluster: its rows, some of which are nearer to
+ * a leader beside it by now, cannot go there, and rows beside it that are
+ * nearer to one of its halves cannot come.  And leaders stand where the rows
+ * of the past were.  So leaves are taken in groups of neighbours: as many as
+ * fit into memory, whose rows all change places together (REPLACE of a group,
+ * ecp_replace.c).  This is LIRE's reassignment (SPFresh, SOSP'23) with many
+ * splits at a time instead of one.
+ *
+ * A group is either reassigned (its leaders move to the middle of their rows,
+ * two steps of Lloyd's) or trained anew (k-means for as many leaders as its
+ * rows deserve, as a build does it).  In both cases every row then goes to
+ * the nearest leader of the group, clusters above the limit are cut by
+ * 2-means, and the rows of very small ones go to their neighbours, so that
+ * this also splits and merges.
+ *
+ * - ecp_maintain() trains leaves anew where more than a tenth of a node's
+ *	 leaves were made by splits and merges since the last training, and
+ *	 reassigns the same rows once more in other groups, so that what lay on
+ *	 the border between two groups is put right, too.
+ * - VACUUM reassigns around the leaves that were split since it last came,
+ *	 with a bound on how many.
+ *
+ * The leaves of a group are children of one node.  The maintenance lock is
+ * given up between two groups, for inserters who wait.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/relation.h"
+#include "commands/vacuum.h"
+#include "common/pg_prng.h"
+#include "ecp/build/ecp_build.h"
+#include "ecp/page/ecp_living.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/memutils.h"
+
+/* Share of maintenance_work_mem for the rows of a group. */
+#define ECP_GROUP_SHARE			0.6
+
+/* More leaves than these are too slow to train with one k-means. */
+#define ECP_GROUP_LEAVES_MAX	1500
+
+/* Rows that k-means looks at for each leader, and its steps. */
+#define ECP_GROUP_SAMPLE		64
+#define ECP_GROUP_ITERATIONS	10
+
+/* Steps of Lloyd's before rows are reassigned. */
+#define ECP_GROUP_STEPS			2
+
+/* Clusters below 1/n of the rows they should have are given up. */
+#define ECP_GROUP_SMALL			8
+
+/* A node is trained anew when 1/n of its leaves are younger. */
+#define ECP_GROUP_YOUNG			10
+
+/* What VACUUM reassigns around a leaf that was split. */
+#define ECP_GROUP_NEIGHBOURS	8
+#define ECP_GROUP_CHECKED		16	/* rows looked at, */
+#define ECP_GROUP_MISPLACED		3	/* of which more than 1/n are misplaced */
+#define ECP_GROUP_VACUUM_MIN	8	/* groups at most: so many, */
+#define ECP_GROUP_VACUUM_SHARE	64	/* and 1/n of the leaves */
+
+PGDLLEXPORT Datum ecp_misplaced(PG_FUNCTION_ARGS);
+
+/* ---- dividing the rows of a group ---- */
+
+/* Every row to the nearest leader. */
+static void
+group_assign(const EcpMetaPageData *meta, EcpGroupRows *rows)
+{
+	EcpElem		elem = meta->ecpm_leader_elem;
+	int			dims = meta->ecpm_dims;
+	void	   *memory = palloc_extended(ecp_panel_bytes(elem, dims,
+														 rows->nclusters),
+										 MCXT_ALLOC_HUGE);
+	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims,
+									   rows->nclusters);
+
+	for (int i = 0; i < rows->nclusters; i++)
+		ecp_panel_set(panel, i, rows->centres + i * rows->centre_stride);
+	ecp_nearest(panel, rows->nclusters, meta->ecpm_dims, rows->vectors,
+				rows->stride, rows->n, rows->clusters, NULL);
+	pfree(memory);
+}
+
+/* Rows in the order of their clusters; first[c] is where those of c begin. */
+static int32 *
+group_order(const EcpGroupRows *rows, int32 *first)
+{
+	int32	   *order = palloc_extended(mul_size(rows->n, sizeof(int32)),
+										MCXT_ALLOC_HUGE);
+
+	memset(first, 0, sizeof(int32) * (rows->nclusters + 1));
+	for (int i = 0; i < rows->n; i++)
+		first[rows->clusters[i] + 1]++;
+	for (int c = 0; c < rows->nclusters; c++)
+		first[c + 1] += first[c];
+	for (int i = 0; i < rows->n; i++)
+		order[first[rows->clusters[i]]++] = i;
+	for (int c = rows->nclusters; c > 0; c--)
+		first[c] = first[c - 1];
+	first[0] = 0;
+	return order;
+}
+
+/* Copy the rows of one cluster to "vectors". */
+static void
+group_gather(const EcpGroupRows *rows, const int32 *order, int n,
+			 char *vectors)
+{
+	for (int i = 0; i < n; i++)
+		memcpy(vectors + i * rows->stride,
+			   rows->vectors + order[i] * rows->stride, rows->stride);
+}
+
+/* Leaders go to the middle of their rows; those without rows stay. */
+static void
+group_update(const EcpMetaPageData *meta, EcpGroupRows *rows)
+{
+	int32	   *first = palloc_array(int32, rows->nclusters + 1);
+	int32	   *order = group_order(rows, first);
+	char	   *vectors = NULL;
+	int			max = 0;
+
+	for (int c = 0; c < rows->nclusters; c++)
+	{
+		int			n = first[c + 1] - first[c];
+
+		CHECK_FOR_INTERRUPTS();
+		if (n == 0)
+			continue;
+		if (n > max)
+		{
+			if (vectors)
+				pfree(vectors);
+			max = n;
+			vectors = palloc_extended(mul_size(max, rows->stride),
+									  MCXT_ALLOC_HUGE);
+		}
+		group_gather(rows, order + first[c], n, vectors);
+		ecp_centre(meta->ecpm_leader_elem, meta->ecpm_dims, vectors,
+				   rows->stride, n, rows->centres + c * rows->centre_stride);
+	}
+	if (vectors)
+		pfree(vectors);
+	pfree(order);
+	pfree(first);
+}
+
+/*
+ * Give up clusters with few rows: these go to the nearest of the others.
+ * Returns true if there were any.
+ */
+static bool
+group_drop_small(const EcpMetaPageData *meta, EcpGroupRows *rows)
+{
+	uint32		small = Max(meta->ecpm_leaf_target / ECP_GROUP_SMALL, 1);
+	int32	   *counts = palloc0_array(int32, rows->nclusters);
+	int			left = 0;
+	bool		dropped;
+
+	for (int i = 0; i < rows->n; i++)
+		counts[rows->clusters[i]]++;
+	for (int c = 0; c < rows->nclusters; c++)
+	{
+		if (counts[c] < small && (left > 0 || c + 1 < rows->nclusters))
+			continue;
+		if (left != c)
+			memcpy(rows->centres + left * rows->centre_stride,
+				   rows->centres + c * rows->centre_stride,
+				   rows->centre_stride);
+		left++;
+	}
+	dropped = left < rows->nclusters;
+	rows->nclusters = left;
+	pfree(counts);
+	return dropped;
+}
+
+/* Cut clusters with more rows than "limit", until there is none. */
+static void
+group_cut_large(const EcpMetaPageData *meta, EcpGroupRows *rows, int limit)
+{
+	int32	   *first = palloc_array(int32, rows->nclusters + 1);
+	int32	   *order = group_order(rows, first);
+	int			nclusters = rows->nclusters;
+
+	for (int c = 0; c < nclusters; c++)
+	{
+		int32	   *members = order + first[c];
+		int			n = first[c + 1] - first[c];
+		int			from = 0;
+
+		/* the part from "from" on has leader c, the rest new ones */
+		while (n - from > limit)
+		{
+			int			rest = n - from;
+			char	   *vectors = palloc_extended(mul_size(rest, rows->stride),
+												  MCXT_ALLOC_HUGE);
+			uint8	   *sides = palloc(rest);
+			char	   *added;
+			void	   *centres[2];
+			int			kept = from;
+
+			CHECK_FOR_INTERRUPTS();
+			rows->centres = repalloc_huge(rows->centres,
+										  mul_size(rows->nclusters + 1,
+												   rows->centre_stride));
+			added = rows->centres + rows->nclusters * rows->centre_stride;
+			memset(added, 0, rows->centre_stride);
+			centres[0] = rows->centres + c * rows->centre_stride;
+			centres[1] = added;
+			group_gather(rows, members + from, rest, vectors);
+			ecp_two_means(meta->ecpm_leader_elem, meta->ecpm_dims, vectors,
+						  rows->stride, rest, meta->ecpm_seed + rows->nclusters,
+						  sides, centres);
+			for (int i = 0; i < rest; i++)
+			{
+				int32		row = members[from + i];
+
+				if (sides[i] == 0)
+					continue;
+				rows->clusters[row] = rows->nclusters;
+				members[from + i] = members[kept];
+				members[kept++] = row;
+			}
+			pfree(sides);
+			pfree(vectors);
+			rows->nclusters++;
+			from = kept;
+		}
+	}
+	pfree(order);
+	pfree(first);
+	if (rows->nclusters > nclusters)
+	{
+		int32	   *counts = palloc0_array(int32, rows->nclusters);
+		bool		again = false;
+
+		/* halves that were split off may be too large themselves */
+		for (int i = 0; i < rows->n; i++)
+		{
+			if (++counts[rows->clusters[i]] > limit)
+				again = true;
+		}
+		pfree(counts);
+		if (again)
+			group_cut_large(meta, rows, limit);
+	}
+}
+
+/*
+ * ecp_group_divide
+ *		Leaders for the rows of a group, and which row goes to which.
+ *
+ * rows->n, vectors and stride are given; the rest is palloc'd.  There is at
+ * least one row.
+ */
+void
+ecp_group_divide(const EcpIndexState *state, const EcpReplaceTarget *target,
+				 EcpGroupRows *rows)
+{
+	const EcpMetaPageData *meta = &state->meta;
+	const EcpNodeImage *parent = target->parent;
+	int			k = target->nold;
+
+	Assert(rows->n > 0);
+	/* a buffer, which is the last, has rows but is no cluster */
+	if (EcpReplaceWhich(target, k - 1) >= parent->nchildren)
+		k--;
+	rows->centre_stride = parent->stride;
+	rows->clusters = palloc_extended(mul_size(rows->n, sizeof(int32)),
+									 MCXT_ALLOC_HUGE);
+	if (target->retrain)
+	{
+		EcpRows		sample = {0};
+		int			sampled;
+		pg_prng_state prng;
+		char	   *centres;
+
+		k = Max((int) rint((double) rows->n / meta->ecpm_leaf_target), 1);
+		/* rows of one old cluster follow each other: so every nth is fair */
+		sampled = Max(rows->n / k / ECP_GROUP_SAMPLE, 1);
+		pg_prng_seed(&prng, meta->ecpm_seed + meta->ecpm_sversion);
+		centres = palloc_extended(mul_size(k, state->node.vec_bytes),
+								  MCXT_ALLOC_HUGE);
+		sample.elem = meta->ecpm_leader_elem;
+		sample.dims = meta->ecpm_dims;
+		sample.rows = rows->vectors;
+		sample.stride = rows->stride * sampled;
+		sample.n = rows->n / sampled;
+		k = ecp_kmeans(NULL, &sample, k,
+					   meta->ecpm_leaders == ECP_LEADERS_RANDOM ? 0 :
+					   ECP_GROUP_ITERATIONS, &prng, centres, NULL);
+		rows->centres = palloc_extended(mul_size(k, rows->centre_stride),
+										MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+		for (int i = 0; i < k; i++)
+			memcpy(rows->centres + i * rows->centre_stride,
+				   centres + (Size) i * state->node.vec_bytes,
+				   state->node.vec_bytes);
+		pfree(centres);
+	}
+	else
+	{
+		rows->centres = palloc_extended(mul_size(k, rows->centre_stride),
+										MCXT_ALLOC_HUGE);
+		for (int i = 0; i < k; i++)
+			memcpy(rows->centres + i * rows->centre_stride,
+				   parent->leaders + EcpReplaceWhich(target, i) * parent->stride,
+				   rows->centre_stride);
+	}
+	rows->nclusters = k;
+
+	group_assign(meta, rows);
+	for (int step = 0; !target->retrain && step < ECP_GROUP_STEPS; step++)
+	{
+		group_update(meta, rows);
+		group_assign(meta, rows);
+	}
+	if (group_drop_small(meta, rows))
+		group_assign(meta, rows);
+	group_update(meta, rows);
+	group_cut_large(meta, rows, ecp_leaf_limit(state));
+}
+
+/* ---- which leaves make a group ---- */
+
+/* Leaves of one node that are still to be treated. */
+typedef struct EcpGroupTodo
+{
+	const EcpNodeImage *node;
+	int			n;
+	int		   *which;			/* children of the node */
+	uint32	   *nrows;			/* of each child of the node, about */
+	double		total;			/* rows of all n */
+} EcpGroupTodo;
+
+/*
+ * Leave some neighbours among the leaves to be treated, with no more than
+ * rows_max rows and leaves_max leaves: of two halves by 2-means over the
+ * leaders always the first, as often as necessary.
+ */
+static void
+group_choose(const EcpMetaPageData *meta, EcpGroupTodo *todo,
+			 double rows_max, int leaves_max, uint64 seed)
+{
+	const EcpNodeImage *node = todo->node;
+	char	   *centre[2];
+	char	   *leaders;
+	uint8	   *sides;
+
+	if (todo->n < 3 || (todo->total <= rows_max && todo->n <= leaves_max))
+		return;
+	leaders = palloc_extended(mul_size(todo->n, node->stride), MCXT_ALLOC_HUGE);
+	sides = palloc(todo->n);
+	centre[0] = palloc(node->stride);
+	centre[1] = palloc(node->stride);
+	while (todo->n >= 3 && (todo->total > rows_max || todo->n > leaves_max))
+	{
+		int			left = 0;
+
+		CHECK_FOR_INTERRUPTS();
+		for (int i = 0; i < todo->n; i++)
+			memcpy(leaders + i * node->stride,
+				   node->leaders + todo->which[i] * node->stride,
+				   node->stride);
+		ecp_two_means(meta->ecpm_leader_elem, meta->ecpm_dims, leaders,
+					  node->stride, todo->n, seed + todo->n, sides,
+					  (void **) centre);
+		todo->total = 0;
+		for (int i = 0; i < todo->n; i++)
+		{
+			if (sides[i] != 0)
+				continue;
+			todo->which[left++] = todo->which[i];
+			todo->total += todo->nrows[todo->which[i]];
+		}
+		todo->n = left;
+	}
+	pfree(centre[1]);
+	pfree(centre[0]);
+	pfree(sides);
+	pfree(leaders);
+}
+
+/* Rows that a group may have, by maintenance_work_mem. */
+double
+ecp_group_rows_max(const EcpIndexState *state)
+{
+	Size		row_bytes = state->leaf.row_bytes + 4 * sizeof(int32) +
+		sizeof(ItemPointerData);
+
+	if (!EcpRowsArePrepared(&state->meta))
+		row_bytes += state->node.vec_bytes;
+	return Max(maintenance_work_mem * 1024.0 * ECP_GROUP_SHARE / row_bytes, 2);
+}
+
+/* The leaves of a node that are older than run "before", with their sizes. */
+static void
+group_todo(Relation index, const EcpIndexState *state,
+		   const EcpNodeImage *node, uint64 before, EcpGroupTodo *todo)
+{
+	memset(todo, 0, sizeof(EcpGroupTodo));
+	todo->node = node;
+	todo->which = palloc_array(int, Max(node->nchildren, 1));
+	todo->nrows = palloc0_array(uint32, Max(node->nchildren, 1));
+	for (int i = 0; i < node->nchildren; i++)
+	{
+		EcpClusterSize size;
+
+		if (node->children[i].ecpc_run >= before)
+			continue;
+		ecp_vacuum_delay_point();
+		if (!ecp_cluster_size(index, state, &node->children[i], false, &size))
+			ecp_report_moved(index, node->children[i].ecpc_blk);
+		todo->nrows[i] = size.nslots;
+		todo->total += size.nslots;
+		todo->which[todo->n++] = i;
+	}
+}
+
+/* Let those have the maintenance lock who wait for it. */
+static void
+group_pause(Relation index)
+{
+	UnlockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+	CHECK_FOR_INTERRUPTS();
+	LockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+	ecp_undo(index);
+}
+
+/* One pass over the index: which nodes it treats, and how. */
+typedef struct EcpGroupPass
+{
+	bool		retrain;		/* else: reassign what was trained before */
+	uint64		from;			/* run ids: given since training began */
+	uint64		before;			/* and: since this pass began */
+} EcpGroupPass;
+
+/* Write a group anew; false when another process has changed it. */
+static bool
+group_replace(Relation index, const EcpReplaceTarget *target,
+			  EcpMaintainCounts *counts)
+{
+	if (!ecp_replace(index, ECP_REPLACE_GROUP, target))
+		return false;
+	counts->groups++;
+	counts->regrouped += target->nold;
+	return true;
+}
+
+/*
+ * One group of the node "ref".  Returns false if none is left, the node is
+ * gone, or it had to be written anew, in which case *again is set.
+ */
+static bool
+group_replace_one(Relation index, const EcpChildData *ref,
+				  const EcpGroupPass *pass, EcpMaintainCounts *counts,
+				  bool *again)
+{
+	EcpIndexState state;
+	EcpReplaceTarget target = {0};
+	EcpGroupTodo todo;
+	EcpNodeImage *node;
+	double		rows_max;
+	int			leaves_max;
+
+	ecp_index_state_read(index, &state);
+	node = ecp_node_read(index, &state, 1, ref->ecpc_blk, ref->ecpc_run, true);
+	if (node == NULL || (node->head.header.ecpr_flags & ECP_RUN_RETIRED) != 0)
+	{
+		*again = true;
+		return false;
+	}
+	group_todo(index, &state, node, pass->before, &todo);
+	if (todo.n < 2)
+		return false;
+
+	/* what was one group has no borders */
+	if (!pass->retrain && todo.n <= ECP_GROUP_LEAVES_MAX &&
+		todo.total <= ecp_group_rows_max(&state))
+		return false;
+
+	/* new ones may be more than old ones, and all need a slot of the node */
+	rows_max = Min(ecp_group_rows_max(&state),
+				   node->nfree / 1.5 * state.meta.ecpm_leaf_target);
+	leaves_max = Min(ECP_GROUP_LEAVES_MAX, node->nfree / 2);
+	if (node->nfree < Max(node->nchildren / 4, 2 * ECP_NODE_FREE_MIN))
+	{
+		/* which leaves half as many free slots as it has children */
+		ecp_node_renew(index, ref->ecpc_blk, ref->ecpc_run, 1);
+		*again = true;
+		return false;
+	}
+	group_choose(&state.meta, &todo, rows_max, leaves_max,
+				 state.meta.ecpm_seed + (pass->retrain ? 0 : 1));
+	target.parent = node;
+	target.nold = todo.n;
+	target.group = todo.which;
+	target.retrain = pass->retrain;
+	return group_replace(index, &target, counts);
+}
+
+/* Are leaves of a node to be treated by a pass that may have begun before? */
+static bool
+group_pass_wants(const EcpGroupPass *pass, const EcpNodeImage *node)
+{
+	int			nyoung = 0;
+
+	for (int i = 0; i < node->nchildren; i++)
+	{
+		const EcpChildData *child = &node->children[i];
+
+		if ((child->ecpc_flags & ECP_CHILD_TRAINED) == 0)
+			nyoung++;
+		else if (child->ecpc_run >= pass->from)
+			return true;
+	}
+	return pass->retrain && nyoung * ECP_GROUP_YOUNG > node->nchildren;
+}
+
+/* Treat the leaves of all nodes that a pass wants, a group at a time. */
+static void
+group_pass(Relation index, const EcpGroupPass *pass,
+		   EcpMaintainCounts *counts)
+{
+	bool		again = true;
+
+	while (again)
+	{
+		EcpIndexState state;
+		List	   *nodes;
+		ListCell   *lc;
+
+		again = false;
+		ecp_index_state_read(index, &state);
+		nodes = ecp_collect_nodes(index, &state, 1);
+		foreach(lc, nodes)
+		{
+			EcpNodeRef *ref = lfirst(lc);
+			MemoryContext context;
+			MemoryContext old_context;
+			EcpNodeImage *node;
+			bool		more;
+
+			context = AllocSetContextCreate(CurrentMemoryContext, "ecp group",
+											ALLOCSET_DEFAULT_SIZES);
+			old_context = MemoryContextSwitchTo(context);
+			ecp_index_state_read(index, &state);
+			node = ecp_node_read(index, &state, 1, ref->child.ecpc_blk,
+								 ref->child.ecpc_run, false);
+			more = node != NULL && group_pass_wants(pass, node);
+			while (more)
+			{
+				MemoryContextReset(context);
+				more = group_replace_one(index, &ref->child, pass, counts,
+										 &again);
+				if (more)
+					group_pause(index);
+			}
+			MemoryContextSwitchTo(old_context);
+			MemoryContextDelete(context);
+		}
+		list_free_deep(nodes);
+	}
+}
+
+/*
+ * ecp_group_train
+ *		Train leaves anew where many are younger than the last training.
+ *
+ * The maintenance lock is held, and given up for moments.
+ */
+void
+ecp_group_train(Relation index, EcpMaintainCounts *counts)
+{
+	EcpIndexState state;
+	EcpGroupPass pass;
+	uint32		groups = counts->groups;
+
+	ecp_index_state_read(index, &state);
+	pass.retrain = true;
+	pass.from = pass.before = state.meta.ecpm_next_run;
+	group_pass(index, &pass, counts);
+	if (counts->groups == groups)
+		return;
+	ecp_index_state_read(index, &state);
+	pass.retrain = false;
+	pass.before = state.meta.ecpm_next_run;
+	group_pass(index, &pass, counts);
+}
+
+/* ---- rows that should be elsewhere ---- */
+
+/*
+ * Of the first rows of a leaf, at most "max", how many are nearer to another
+ * leader?  Adds to both counts.
+ */
+static void
+group_count_misplaced(Relation index, const EcpIndexState *state,
+					  const EcpChildData *leaf, int max, int *nrows,
+					  int *nmisplaced)
+{
+	const EcpMetaPageData *meta = &state->meta;
+	const EcpGeometry *geo = &state->leaf;
+	char	   *vector = palloc(geo->vec_bytes + 64);
+	char	   *prepared = palloc(state->node.vec_bytes + 64);
+	PGAlignedBlock copy;
+	EcpRun		run;
+	EcpEntryView view;
+	int			nslots;
+
+	if (!ecp_run_read(index, state, 0, leaf->ecpc_blk, leaf->ecpc_run,
+					  InvalidBuffer, &run) ||
+		!ecp_run_copy_page(index, &run, 0, InvalidBuffer, copy.data))
+		ecp_report_moved(index, leaf->ecpc_blk);
+	ecp_entry_view(copy.data, geo, 0, &view);
+	nslots = Min(geo->slots, run.header.ecpr_nslots);
+	for (int slot = 0; slot < nslots && max > 0; slot++)
+	{
+		EcpVector	row = {0};
+		EcpDescent *descent;
+		EcpClusterRef nearest;
+
+		if (!EcpSlotIsLive(&view, slot))
+			continue;
+		ecp_run_read_vector(index, geo, &run, &view, slot, vector);
+		row.elem = meta->ecpm_elem;
+		row.dims = meta->ecpm_dims;
+		row.data = vector;
+		if (!ecp_prepare(meta, &row, prepared))
+			continue;
+		descent = ecp_descent_begin(index, state, prepared, true, 1);
+		if (!ecp_descent_next(descent, &nearest))
+			ecp_report_corrupt(index, meta->ecpm_root.ecpc_blk,
+							   "The tree of leaders has no leaves.");
+		if (nearest.child.ecpc_run != leaf->ecpc_run)
+			(*nmisplaced)++;
+		ecp_descent_end(descent);
+		(*nrows)++;
+		max--;
+	}
+	pfree(prepared);
+	pfree(vector);
+}
+
+/* A leaf of a node and how far its leader is from another's. */
+typedef struct EcpGroupNeighbour
+{
+	int			child;
+	float4		rank;
+} EcpGroupNeighbour;
+
+static int
+group_neighbour_cmp(const void *a, const void *b)
+{
+	const EcpGroupNeighbour *x = a;
+	const EcpGroupNeighbour *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return x->child - y->child;
+}
+
+/* Reassign leaf i of a node together with its nearest neighbours. */
+static bool
+group_around(Relation index, const EcpIndexState *state,
+			 const EcpNodeImage *node, int i, EcpMaintainCounts *counts)
+{
+	const EcpMetaPageData *meta = &state->meta;
+	EcpReplaceTarget target = {0};
+	EcpGroupNeighbour *all = palloc_array(EcpGroupNeighbour, node->nchildren);
+	int			which[ECP_GROUP_NEIGHBOURS];
+
+	for (int k = 0; k < node->nchildren; k++)
+	{
+		all[k].child = k;
+		all[k].rank = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
+								   meta->ecpm_dims,
+								   node->leaders + i * node->stride,
+								   node->leaders + k * node->stride);
+	}
+	qsort(all, node->nchildren, sizeof(EcpGroupNeighbour), group_neighbour_cmp);
+	target.parent = node;
+	target.nold = Min(node->nchildren, ECP_GROUP_NEIGHBOURS);
+	for (int k = 0; k < target.nold; k++)
+		which[k] = all[k].child;
+	target.group = which;
+	return group_replace(index, &target, counts);
+}
+
+/*
+ * Reassign around the leaves of one node that come from splits, are older
+ * than run "before" and have many misplaced rows.  Does at most "max" groups,
+ * and returns how many it did.
+ */
+static int
+group_around_node(Relation index, const EcpChildData *ref, uint64 before,
+				  int max, EcpMaintainCounts *counts)
+{
+	uint32		next_slot = 0;
+	int			done = 0;
+
+	while (done < max)
+	{
+		EcpIndexState state;
+		EcpNodeImage *node;
+		int			found = -1;
+
+		ecp_index_state_read(index, &state);
+		if (ecp_retired_too_much(index, &state))
+			return done;
+		node = ecp_node_read(index, &state, 1, ref->ecpc_blk, ref->ecpc_run,
+							 true);
+		if (node == NULL)
+			ecp_report_moved(index, ref->ecpc_blk);
+		if (node->nchildren < 2 ||
+			node->nfree < 2 * ECP_GROUP_NEIGHBOURS + ECP_NODE_FREE_MIN)
+			return done;
+
+		/* children that we add come behind those that we have seen */
+		for (int i = 0; i < node->nchildren && found < 0; i++)
+		{
+			const EcpChildData *leaf = &node->children[i];
+			int			nrows = 0;
+			int			nmisplaced = 0;
+
+			if (node->slots[i] < next_slot || leaf->ecpc_run >= before ||
+				(leaf->ecpc_flags & ECP_CHILD_TRAINED) != 0)
+				continue;
+			ecp_vacuum_delay_point();
+			next_slot = node->slots[i] + 1;
+			group_count_misplaced(index, &state, leaf, ECP_GROUP_CHECKED,
+								  &nrows, &nmisplaced);
+			if (nmisplaced * ECP_GROUP_MISPLACED > nrows)
+				found = i;
+		}
+		if (found < 0)
+			return done;
+		if (group_around(index, &state, node, found, counts))
+			done++;
+		ecp_node_image_free(node);
+	}
+	return done;
+}
+
+/*
+ * ecp_group_around_splits
+ *		What VACUUM does: reassign around some leaves that were split.
+ *
+ * The maintenance lock is held.
+ */
+void
+ecp_group_around_splits(Relation index, EcpMaintainCounts *counts)
+{
+	MemoryContext context;
+	MemoryContext old_context;
+	EcpIndexState state;
+	ListCell   *lc;
+	int			max;
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "ecp group",
+									ALLOCSET_DEFAULT_SIZES);
+	old_context = MemoryContextSwitchTo(context);
+	ecp_index_state_read(index, &state);
+	max = ECP_GROUP_VACUUM_MIN + state.meta.ecpm_nleaves / ECP_GROUP_VACUUM_SHARE;
+	foreach(lc, ecp_collect_nodes(index, &state, 1))
+	{
+		EcpNodeRef *ref = lfirst(lc);
+
+		if (max <= 0)
+			break;
+		max -= group_around_node(index, &ref->child, state.meta.ecpm_next_run,
+								 max, counts);
+	}
+	MemoryContextSwitchTo(old_context);
+	MemoryContextDelete(context);
+}
+
+/* ---- SQL ---- */
+
+/*
+ * Statistic I11 of the README, by about so many rows.
+ */
+double
+ecp_misplaced_share(Relation index, const EcpIndexState *state, int samples)
+{
+	ListCell   *lc;
+	double		share = (double) samples / Max(state->meta.ecpm_nleaves, 1);
+	double		due = 0;
+	int			nrows = 0;
+	int			nmisplaced = 0;
+
+	foreach(lc, ecp_collect_nodes(index, state, 1))
+	{
+		EcpNodeRef *ref = lfirst(lc);
+		EcpNodeImage *node = ecp_node_read(index, state, 1,
+										   ref->child.ecpc_blk,
+										   ref->child.ecpc_run, false);
+
+		if (node == NULL)
+			ecp_report_moved(index, ref->child.ecpc_blk);
+		for (int i = 0; i < node->nchildren; i++)
+		{
+			due += share;
+			if (due < 1)
+				continue;
+			CHECK_FOR_INTERRUPTS();
+			group_count_misplaced(index, state, &node->children[i], (int) due,
+								  &nrows, &nmisplaced);
+			due -= (int) due;
+		}
+		ecp_node_image_free(node);
+	}
+	return nrows > 0 ? (double) nmisplaced / nrows : 0;
+}
+
+PG_FUNCTION_INFO_V1(ecp_misplaced);
+
+/*
+ * ecp_misplaced(index regclass, samples int)
+ */
+Datum
+ecp_misplaced(PG_FUNCTION_ARGS)
+{
+	Relation	index = ecp_user_index_open(PG_GETARG_OID(0),
+											AccessShareLock, ECP_INDEX_READ,
+											&ecp_index_kind);
+	EcpIndexState state;
+	double		share;
+
+	ecp_index_state_read(index, &state);
+	share = ecp_misplaced_share(index, &state, Max(PG_GETARG_INT32(1), 1));
+	relation_close(index, AccessShareLock);
+	PG_RETURN_FLOAT8(share);
+}

@@ -1,0 +1,469 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_insert.c
+ *	  aminsert: one row into the cluster of its nearest leader, or into the
+ *	  buffer that keeps rows for it.
+ *
+ *	 1 metapage -> structure version V; a descent at V (ecp_descent.c, from
+ *	   the leader cache, so that usually no page of a node is read) gives
+ *	   the nearest leader's cluster
+ *	 2 lock the cluster's head, which locks the cluster among inserters; if
+ *	   it is retired or gone, maintenance was faster: start over
+ *	 3 the first free slot of its runs takes the row: one WAL record that
+ *	   changes one page, mostly
+ *	 4 no free slot: split the cluster if it has reached its limit and
+ *	   nobody maintains the index just now, else append a run
+ *
+ * With the storage parameter buffer_rows, the buffer of the nearest leader's
+ * cluster takes the cluster's place in 2 and 3, and in 4 a buffer that has
+ * reached its limit is flushed (ecp_buffer.c).
+ *
+ * An index without rows has no root.  The first row makes one: a leaf that
+ * takes everything until it splits.  So an index that was created on an
+ * empty table grows its leaders from its rows, as a B-tree grows levels.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ecp/build/ecp_build.h"
+#include "ecp/page/ecp_attr.h"
+#include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_stat.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/memutils.h"
+
+/* So often the structure may change under an insert before we give up. */
+#define ECP_INSERT_TRIES_MAX	100
+
+/* Smallest run, in slots, when pages do not say it. */
+#define ECP_RUN_SLOTS_MIN		8
+
+typedef enum EcpPutResult
+{
+	ECP_PUT_DONE,
+	ECP_PUT_MOVED,				/* the cluster was, or is being, replaced */
+	ECP_PUT_FULL,				/* it should be split first */
+	ECP_PUT_OVERFULL			/* it must be split first */
+} EcpPutResult;
+
+/* Where a row goes: a cluster, or the buffer of one. */
+typedef struct EcpInsertPlace
+{
+	EcpChildData leaf;
+	bool		is_buffer;
+	bool		wants_buffer;	/* there is none, but should be */
+	const void *leader;			/* NULL = the cluster is a root */
+	uint8		bin;			/* in a buffer */
+	uint32		full;			/* rows that are enough for a split or flush */
+} EcpInsertPlace;
+
+/*
+ * Slots of the run to add to a leaf that has "total": half of that more, or
+ * all that a buffer lacks.
+ */
+static uint32
+ecp_added_slots(const EcpIndexState *state, const EcpInsertPlace *place,
+				uint32 total)
+{
+	const EcpGeometry *geo = &state->leaf;
+	uint32		limit = place->full;
+	uint32		nslots = place->is_buffer ? total : total / 2;
+	uint32		entry_pages;
+	uint32		npages;
+
+	/*
+	 * Not more than a split will need; but a leaf that nobody splits keeps
+	 * its number of runs small.
+	 */
+	if (total < limit)
+		nslots = Min(nslots, limit - total);
+	else
+		nslots = Max(limit / 2, total / 8);
+	nslots = Max(nslots, ECP_RUN_SLOTS_MIN);
+	nslots = Min(nslots, ecp_slots_in_pages(geo, ECP_SPLIT_PAGES_MAX / 2));
+	if (!geo->stream)
+	{
+		ecp_run_size(geo, nslots, &entry_pages, &npages);
+		nslots = entry_pages * geo->slots;
+	}
+	return nslots;
+}
+
+/*
+ * Put a row into a leaf.  May ask for a split instead if may_split, and does
+ * for a leaf that would get too large for one if must_split.
+ */
+static EcpPutResult
+ecp_leaf_put(Relation index, const EcpIndexState *state,
+			 const EcpInsertPlace *place, const EcpSlotItem *item,
+			 bool may_split, bool must_split)
+{
+	const EcpGeometry *geo = &state->leaf;
+	const EcpChildData *leaf = &place->leaf;
+	EcpPutResult result = ECP_PUT_DONE;
+	uint32		full = place->full;
+	uint32		stop_slot;
+	uint32		nslots = 0;
+	uint32		npages = 0;
+	uint64		run = leaf->ecpc_run;
+	Buffer		head;
+	Buffer		page0;
+
+	head = ecp_run_buffer(index, ECP_PAGE_ENTRY, leaf->ecpc_blk, run, 0,
+						  BUFFER_LOCK_EXCLUSIVE);
+	if (!BufferIsValid(head))
+		return ECP_PUT_MOVED;
+	if (EcpPageGetRunHeader(BufferGetPage(head))->ecpr_flags & ECP_RUN_RETIRED)
+	{
+		UnlockReleaseBuffer(head);
+		return ECP_PUT_MOVED;
+	}
+
+	page0 = head;
+	for (;;)
+	{
+		EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(page0));
+		Buffer		next;
+
+		ecp_run_check_header(index, page0, geo);
+		if (header->ecpr_level != 0)
+			ecp_report_corrupt(index, BufferGetBlockNumber(page0),
+							   "A node was found where a leaf was expected.");
+
+		/* a leaf with enough rows is to be split, even if it has room */
+		stop_slot = PG_UINT32_MAX;
+		if (may_split)
+			stop_slot = full > nslots ? full - nslots : 0;
+		nslots += header->ecpr_nslots;
+		npages += header->ecpr_npages;
+		if (ecp_xlog_put(index, state, 0, page0, item, stop_slot))
+			break;
+
+		if (header->ecpr_next_run == 0)
+		{
+			if (must_split && npages >= ECP_SPLIT_PAGES_MAX)
+				result = ECP_PUT_OVERFULL;
+			else if (may_split && nslots >= full)
+				result = ECP_PUT_FULL;
+			if (result != ECP_PUT_DONE)
+				break;
+			ECP_STOP_POINT("addrun");
+			ecp_xlog_add_run(index, state, page0,
+							 ecp_added_slots(state, place, nslots));
+			ECP_STOP_POINT("addrun-done");
+		}
+
+		/* run ids grow along the list, so that it cannot be a ring */
+		if (header->ecpr_next_run <= run)
+			ecp_report_corrupt(index, BufferGetBlockNumber(page0),
+							   "A run does not fit into the list of its cluster.");
+		run = header->ecpr_next_run;
+		next = ecp_run_buffer(index, ECP_PAGE_ENTRY, header->ecpr_next_blk,
+							  run, 0, BUFFER_LOCK_EXCLUSIVE);
+		if (!BufferIsValid(next))
+			ecp_report_moved(index, header->ecpr_next_blk);
+		if (page0 != head)
+			UnlockReleaseBuffer(page0);
+		page0 = next;
+		if (!EcpRunIsVisible(EcpPageGetRunHeader(BufferGetPage(page0)),
+							 state->meta.ecpm_sversion))
+		{
+			/* of a flush that is not published, or that we do not know yet */
+			result = ECP_PUT_MOVED;
+			break;
+		}
+	}
+
+	if (page0 != head)
+		UnlockReleaseBuffer(page0);
+	UnlockReleaseBuffer(head);
+	return result;
+}
+
+/* Make the root, a leaf, for the first row. */
+static void
+ecp_insert_first(Relation index, EcpIndexState *state,
+				 const EcpVector *vector)
+{
+	EcpMetaPageData *meta = &state->meta;
+	uint32		nslots;
+
+	/*
+	 * Dimensions that were learnt from rows which are all gone are forgotten
+	 * once nothing of them is left on disk.
+	 */
+	if (meta->ecpm_dims == 0 ||
+		(meta->ecpm_dims != vector->dims &&
+		 (meta->ecpm_flags & ECP_META_DIMS_LEARNED) != 0 &&
+		 meta->ecpm_retired_head == InvalidBlockNumber))
+	{
+		ecp_meta_set_dims(index, meta, vector->dims);
+		ecp_geometry_init(state);
+	}
+	ecp_vector_check_dims(vector, meta->ecpm_dims,
+						  RelationGetRelationName(index));
+	nslots = state->leaf.stream ?
+		Min(ECP_RUN_SLOTS_MIN, ecp_leaf_limit(state)) : state->leaf.slots;
+	ECP_STOP_POINT("learn");
+	if (ecp_xlog_learn(index, state, nslots))
+		ECP_STOP_POINT("learn-done");
+}
+
+/*
+ * The cluster at "child" of a node of level 1, or its buffer.  The leader is
+ * copied to "leader".
+ */
+static void
+ecp_insert_place(Relation index, const EcpIndexState *state,
+				 const EcpNode *node, int child, void *leader,
+				 EcpInsertPlace *place)
+{
+	bool		buffering = ecp_options_get(index).buffer_rows > 0;
+
+	if (buffering && node->nbuffers > 0)
+	{
+		int			buffer = node->map.buffer_of[child];
+
+		place->bin = EcpClusterBin(node->children[child].ecpc_run);
+		child = node->nchildren + buffer;
+		place->is_buffer = true;
+		place->full = ecp_buffer_limit(index, state,
+									   node->map.nmembers[buffer]);
+	}
+	place->wants_buffer = buffering && node->nbuffers == 0;
+	place->leaf = node->children[child];
+	ecp_panel_get(node->panel, child, leader);
+	place->leader = leader;
+}
+
+/*
+ * Where a row goes: to the cluster of the nearest leader.  "leader" has room
+ * for one.
+ */
+static void
+ecp_insert_find(Relation index, const EcpIndexState *state,
+				const void *prepared, void *leader, EcpInsertPlace *place)
+{
+	EcpDescent *descent;
+	EcpClusterRef cluster;
+
+	memset(place, 0, sizeof(EcpInsertPlace));
+	place->full = ecp_leaf_limit(state);
+	if (state->meta.ecpm_root_level == 0)
+	{
+		place->leaf = state->meta.ecpm_root;
+		return;
+	}
+	if (state->meta.ecpm_root_level == 1)
+	{
+		/* one node: no need for the queues of a descent */
+		EcpNode    *node = ecp_node_get(index, state, &state->meta.ecpm_root, 1);
+		int32		nearest;
+		float4		rank;
+
+		if (node->nchildren == 0)
+			ecp_report_corrupt(index, node->blk, "A node has no children.");
+		ecp_panel_nearest(node->panel, node->nchildren, prepared,
+						  state->node.vec_bytes, 1, &nearest, &rank);
+		ecp_insert_place(index, state, node, nearest, leader, place);
+		ecp_node_release(node);
+		return;
+	}
+	descent = ecp_descent_begin(index, state, prepared, true, 1);
+	if (!ecp_descent_next(descent, &cluster))
+		ecp_report_corrupt(index, state->meta.ecpm_root.ecpc_blk,
+						   "The tree of leaders has no leaves.");
+	ecp_insert_place(index, state, cluster.parent, cluster.panel_child, leader,
+					 place);
+	ecp_descent_end(descent);
+}
+
+/*
+ * Make room where a row nearest to "prepared" goes: split the leaf, flush the
+ * buffer, or create it.  Does nothing if somebody else maintains the index
+ * now; waits for him only if "wait".
+ */
+static void
+ecp_insert_make_room(Relation index, Relation heap, const void *prepared,
+					 const EcpInsertPlace *place, bool wait)
+{
+	if (wait)
+		LockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+	else if (!ConditionalLockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock))
+		return;
+	if (place->is_buffer)
+		ecp_buffer_flush_full(index, heap, prepared);
+	else if (place->wants_buffer)
+		ecp_buffer_create(index, prepared);
+	else
+		ecp_maintain_full_leaf(index, prepared);
+	UnlockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+}
+
+/*
+ * Wait until the maintainer who has closed a leaf has published its
+ * successors; if there is none any more, undo what he did.  A leaf of the
+ * version of "state" that is closed even then, or has a run of a version to
+ * come, has a damaged reference or page.
+ */
+static void
+ecp_insert_wait(Relation index, const EcpIndexState *state,
+				const EcpChildData *leaf)
+{
+	EcpIndexState now;
+
+	LockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+	ecp_undo(index);
+	ecp_index_state_read(index, &now);
+	if (now.meta.ecpm_sversion == state->meta.ecpm_sversion)
+	{
+		EcpRun	   *runs;
+		int			nruns = ecp_cluster_runs(index, &now, 0, leaf->ecpc_blk,
+											 leaf->ecpc_run, InvalidBuffer,
+											 &runs);
+
+		if (nruns <= 0 || (runs[0].header.ecpr_flags & ECP_RUN_RETIRED) != 0)
+			ecp_report_moved(index, leaf->ecpc_blk);
+		for (int r = 0; r < nruns; r++)
+		{
+			uint64		next = r + 1 < nruns ? runs[r + 1].run : 0;
+
+			if (runs[r].header.ecpr_next_run != next)
+				ecp_report_corrupt(index, runs[r].header.ecpr_next_blk,
+								   "The run belongs to a version that does not exist.");
+		}
+		pfree(runs);
+	}
+	UnlockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+}
+
+/*
+ * Insert a vector, whose row (see ecp_page.h) is at "row"; what it allocates
+ * is freed by the caller.
+ */
+static void
+ecp_insert_vector(Relation index, Relation heap, const EcpVector *vector,
+				  const void *row, ItemPointer heap_tid)
+{
+	EcpIndexState state;
+	EcpSlotItem item = {0};
+	bool		may_split = ecp_insert_split;
+	bool		must_split = true;
+	bool		may_create = true;
+	char	   *prepared = palloc(mul_size(vector->dims, sizeof(float4)) + 64);
+	char	   *leader = palloc(mul_size(vector->dims, sizeof(float4)) + 64);
+
+	item.tid = *heap_tid;
+	item.vector = row;
+
+	for (int tries = 0; tries < ECP_INSERT_TRIES_MAX;)
+	{
+		EcpInsertPlace place;
+
+		CHECK_FOR_INTERRUPTS();
+		ecp_index_state_read(index, &state);
+		if (state.meta.ecpm_dims != 0 && !EcpIndexIsEmpty(&state))
+			ecp_vector_check_dims(vector, state.meta.ecpm_dims,
+								  RelationGetRelationName(index));
+		if (!ecp_prepare(&state.meta, vector, prepared))
+			return;				/* zero length under cosine: not indexed */
+		if (EcpIndexIsEmpty(&state))
+		{
+			ecp_insert_first(index, &state, vector);
+			continue;
+		}
+		ecp_insert_find(index, &state, prepared, leader, &place);
+		item.leader = place.leader;
+		item.bin = place.bin;
+		if (place.wants_buffer && may_create)
+		{
+			/* only once, whether it could be done or not */
+			may_create = false;
+			ecp_insert_make_room(index, heap, prepared, &place, false);
+			continue;
+		}
+		place.wants_buffer = false;
+		switch (ecp_leaf_put(index, &state, &place, &item, may_split,
+							 must_split))
+		{
+			case ECP_PUT_DONE:
+				return;
+			case ECP_PUT_MOVED:
+				/* again: it is closed, and the next version still to come */
+				if (tries++ > 0)
+					ecp_insert_wait(index, &state, &place.leaf);
+				break;
+			case ECP_PUT_FULL:
+				/* only once, whether it could be done or not */
+				ecp_insert_make_room(index, heap, prepared, &place, false);
+				may_split = false;
+				break;
+			case ECP_PUT_OVERFULL:
+				ecp_insert_make_room(index, heap, prepared, &place, true);
+				must_split = false;
+				break;
+		}
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INTERNAL_ERROR),
+			 errmsg("could not insert into index \"%s\" because its clusters kept changing",
+					RelationGetRelationName(index))));
+}
+
+/* What attributes the index has, and how much room for INCLUDE columns. */
+static void
+insert_attr_desc(Relation index, EcpAttrDesc *attrs)
+{
+	EcpIndexState state;
+
+	if (IndexRelationGetNumberOfAttributes(index) ==
+		IndexRelationGetNumberOfKeyAttributes(index))
+	{
+		ecp_attr_desc_init(index, NULL, attrs);
+		return;
+	}
+	ecp_index_state_read(index, &state);
+	ecp_attr_desc_init(index, &state.meta, attrs);
+}
+
+bool
+ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
+		  Relation heap, IndexUniqueCheck checkUnique, bool indexUnchanged,
+		  IndexInfo *indexInfo)
+{
+	MemoryContext context;
+	MemoryContext old_context;
+	EcpVector	vector;
+	EcpForm		form;
+	EcpMetric	metric;
+	EcpAttrDesc attrs;
+	const char *row;
+
+	if (isnull[0])
+		return false;
+
+	/* generic WAL allocates 64 kB a record; callers may reset late */
+	context = AllocSetContextCreate(CurrentMemoryContext, "ecp insert",
+									ALLOCSET_DEFAULT_SIZES);
+	old_context = MemoryContextSwitchTo(context);
+	ecp_class_get(index, &form, &metric);
+	ecp_vector_read(values[0], form, &vector);
+	insert_attr_desc(index, &attrs);
+	row = vector.data;
+	if (attrs.bytes > 0)
+	{
+		Size		vec_bytes = ecp_vector_bytes(vector.elem, vector.dims);
+		char	   *copy = palloc(vec_bytes + attrs.bytes);
+
+		memcpy(copy, vector.data, vec_bytes);
+		ecp_attr_form(&attrs, &vector, values, isnull, copy + vec_bytes);
+		row = copy;
+	}
+	ecp_insert_vector(index, heap, &vector, row, heap_tid);
+	ecp_stat_count(index, ECP_STAT_INSERTS, 1);
+	MemoryContextSwitchTo(old_context);
+	MemoryContextDelete(context);
+	return false;
+}

@@ -1,0 +1,714 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_maintain.c
+ *	  What is replaced when: splits, folds, merges, and freeing what is
+ *	  retired.
+ *
+ * Called by inserts that find a cluster full (one split), by VACUUM's
+ * cleanup and by ecp_maintain() (the whole index), always with the
+ * maintenance lock held.  How a cluster is replaced is ecp_replace.c's.
+ *
+ * - A leaf with more rows than ecp_leaf_limit() is split, by the insert that
+ *	 finds it so or by VACUUM.
+ * - A leaf in more than four runs, or with less than a quarter of its slots
+ *	 in use, is folded if that saves pages.
+ * - A leaf that has lost three quarters of the rows it was written with is
+ *	 merged with the nearest sibling, an empty one dropped.
+ * - A node without room for new entries is written anew before any of its
+ *	 children is replaced, as one or as two, its own parent first.
+ *
+ * Replaced clusters stay until no snapshot can need them, so folding makes
+ * the file grow before it can make room.  Therefore folds and merges pause
+ * while more than a sixteenth of the index is retired; splits do not.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/gist_private.h"
+#include "access/xlog.h"
+#include "commands/vacuum.h"
+#include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_stat.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/* A leaf may have so many runs before it is folded. */
+#define ECP_FOLD_RUNS			4
+
+/* Folds and merges pause while more than 1/n of the pages are retired. */
+#define ECP_RETIRED_SHARE		16
+#define ECP_RETIRED_PAGES_MIN	64
+
+/* VACUUM frees retired pages when they are more than 1/n of the index. */
+#define ECP_PURGE_SHARE			20
+
+PGDLLEXPORT Datum ecp_maintain(PG_FUNCTION_ARGS);
+
+/*
+ * Rows above which a leaf is split, by an insert or by VACUUM: as many as a
+ * build lets a cluster have, so that the first inserts after it split none.
+ */
+uint32
+ecp_leaf_limit(const EcpIndexState *state)
+{
+	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_SPLIT_PAGES_MAX);
+
+	return Max(Min(state->meta.ecpm_leaf_max, fits), 2);
+}
+
+static uint32
+ecp_node_limit(const EcpIndexState *state)
+{
+	uint32		fits = ecp_slots_in_pages(&state->node, ECP_SPLIT_PAGES_MAX);
+
+	return Max(Min(state->meta.ecpm_node_max, fits), 4);
+}
+
+/* ---- nodes ---- */
+
+/* Position of a child among those of a node, or -1. */
+static int
+ecp_node_find_child(const EcpNodeImage *node, uint64 run)
+{
+	for (int i = 0; i < node->nchildren; i++)
+	{
+		if (node->children[i].ecpc_run == run)
+			return i;
+	}
+	return -1;
+}
+
+/* May a child of this node be replaced by two? */
+static bool
+ecp_node_has_room(const EcpIndexState *state, const EcpNodeImage *node)
+{
+	return node->nfree >= ECP_NODE_FREE_MIN &&
+		node->nchildren <= ecp_node_limit(state);
+}
+
+/*
+ * The node of "level" that has the child "run", with leaders.  Looks at all
+ * nodes of that level, of which there are few: it is asked for the parents
+ * of nodes only.
+ */
+static EcpNodeImage *
+ecp_find_parent(Relation index, const EcpIndexState *state, int level,
+				uint64 run, int *which)
+{
+	List	   *nodes = ecp_collect_nodes(index, state, level);
+	ListCell   *lc;
+
+	foreach(lc, nodes)
+	{
+		EcpNodeRef *ref = lfirst(lc);
+		EcpNodeImage *node;
+
+		node = ecp_node_read(index, state, level, ref->child.ecpc_blk,
+							 ref->child.ecpc_run, true);
+		if (node == NULL)
+			ecp_report_moved(index, ref->child.ecpc_blk);
+		*which = ecp_node_find_child(node, run);
+		if (*which >= 0)
+			return node;
+		ecp_node_image_free(node);
+	}
+	ecp_report_corrupt(index, ECP_META_BLKNO,
+					   "A node is not referred to by any node above it.");
+	return NULL;
+}
+
+/*
+ * The parent of a node, with room for a successor; NULL if it is the root.
+ * It is renewed first if it has none.  *state is the version it is of.
+ */
+static EcpNodeImage *
+ecp_node_parent(Relation index, uint64 run, int level, int *which,
+				EcpIndexState *state)
+{
+	check_stack_depth();
+	for (;;)
+	{
+		EcpNodeImage *parent;
+
+		ecp_index_state_read(index, state);
+		if (state->meta.ecpm_root.ecpc_run == run)
+			return NULL;
+		parent = ecp_find_parent(index, state, level + 1, run, which);
+		if (ecp_node_has_room(state, parent))
+			return parent;
+		ecp_node_renew(index, parent->head.blk, parent->head.run, level + 1);
+	}
+}
+
+/* May a node be split as it is?  Not if rows wait that would get lost. */
+static bool
+ecp_node_divisible(const EcpIndexState *state, const EcpNodeImage *node)
+{
+	Size		stride = node->stride;
+	uint8	   *sides;
+	char	   *scratch;
+	void	   *centres[2];
+
+	if (node->nbuffers == 0)
+		return true;
+	sides = palloc(node->nchildren + node->nbuffers);
+	scratch = palloc(2 * stride);
+	centres[0] = scratch;
+	centres[1] = scratch + stride;
+	return ecp_buffer_sides(state, node, node->head.run, sides, centres);
+}
+
+/*
+ * Write a node anew so that it has room: as two if it has too many children.
+ * Its parent is renewed first if that has no room for it.  Buffers and their
+ * clusters stay together; if they cannot, because there is one buffer, its
+ * rows go to the clusters before these get into different nodes.
+ */
+void
+ecp_node_renew(Relation index, BlockNumber blk, uint64 run, int level)
+{
+	EcpIndexState state;
+	EcpReplaceTarget target = {0};
+	EcpNodeImage *node;
+	EcpReplaceKind kind;
+
+	for (;;)
+	{
+		EcpMaintainCounts counts = {0};
+		EcpChildData ref = {0};
+
+		target.parent = ecp_node_parent(index, run, level, &target.which[0],
+										&state);
+		node = ecp_node_read(index, &state, level, blk, run, true);
+		if (node == NULL)
+			ecp_report_moved(index, blk);
+		kind = node->nchildren > ecp_node_limit(&state) ?
+			ECP_REPLACE_SPLIT : ECP_REPLACE_FOLD;
+		if (kind == ECP_REPLACE_FOLD || ecp_node_divisible(&state, node))
+			break;
+		ref.ecpc_blk = blk;
+		ref.ecpc_run = run;
+		ecp_buffer_flush_node(index, &ref, &counts);
+		blk = ref.ecpc_blk;
+		run = ref.ecpc_run;
+	}
+
+	target.level = level;
+	target.nold = 1;
+	if (!ecp_replace(index, kind, &target))
+		ecp_report_corrupt(index, blk, "A node has no children.");
+}
+
+/*
+ * Write a node of level 1 anew with so many free slots; *ref is where it is
+ * then.
+ */
+void
+ecp_node_fold(Relation index, EcpChildData *ref, uint32 room)
+{
+	EcpIndexState state;
+	EcpReplaceTarget target = {0};
+	EcpChildData folded;
+
+	target.parent = ecp_node_parent(index, ref->ecpc_run, 1,
+									&target.which[0], &state);
+	target.level = 1;
+	target.nold = 1;
+	target.room = room;
+	target.result = &folded;
+	if (!ecp_replace(index, ECP_REPLACE_FOLD, &target))
+		ecp_report_corrupt(index, ref->ecpc_blk, "A node has no children.");
+	*ref = folded;
+}
+
+/* ---- one split, for an insert ---- */
+
+/* The leaf nearest to "prepared", as a target; false if there is no leaf. */
+static bool
+ecp_target_nearest(Relation index, const EcpIndexState *state,
+				   const void *prepared, EcpReplaceTarget *target,
+				   EcpChildData *leaf)
+{
+	EcpDescent *descent;
+	EcpClusterRef cluster;
+	EcpNodeImage *parent;
+
+	memset(target, 0, sizeof(EcpReplaceTarget));
+	target->nold = 1;
+	if (EcpIndexIsEmpty(state))
+		return false;
+	if (state->meta.ecpm_root_level == 0)
+	{
+		*leaf = state->meta.ecpm_root;
+		return true;
+	}
+
+	descent = ecp_descent_begin(index, state, prepared, true, 1);
+	if (!ecp_descent_next(descent, &cluster))
+		ecp_report_corrupt(index, state->meta.ecpm_root.ecpc_blk,
+						   "The tree of leaders has no leaves.");
+	ecp_descent_end(descent);
+	parent = ecp_node_read(index, state, 1, cluster.parent_blk,
+						   cluster.parent_run, true);
+	if (parent == NULL)
+		ecp_report_moved(index, cluster.parent_blk);
+	target->parent = parent;
+	target->which[0] = ecp_node_find_child(parent, cluster.child.ecpc_run);
+	if (target->which[0] < 0)
+		ecp_report_moved(index, cluster.child.ecpc_blk);
+	*leaf = cluster.child;
+	return true;
+}
+
+/*
+ * Split the leaf nearest to "prepared" if it is (still) full.
+ */
+void
+ecp_maintain_full_leaf(Relation index, const void *prepared)
+{
+	ecp_undo(index);
+	for (;;)
+	{
+		EcpIndexState state;
+		EcpReplaceTarget target;
+		EcpChildData leaf;
+		EcpClusterSize size;
+
+		CHECK_FOR_INTERRUPTS();
+		ecp_index_state_read(index, &state);
+		if (!ecp_target_nearest(index, &state, prepared, &target, &leaf))
+			return;
+		if (!ecp_cluster_size(index, &state, &leaf, true, &size))
+			ecp_report_moved(index, leaf.ecpc_blk);
+		if (size.nlive < ecp_leaf_limit(&state))
+			return;				/* somebody has split it before us */
+		if (target.parent && !ecp_node_has_room(&state, target.parent))
+		{
+			ecp_node_renew(index, target.parent->head.blk,
+						   target.parent->head.run, 1);
+			continue;
+		}
+		(void) ecp_replace(index, ECP_REPLACE_SPLIT, &target);
+		return;
+	}
+}
+
+/* ---- the whole index ---- */
+
+/* The sibling of child i with the nearest leader. */
+static int
+ecp_nearest_sibling(const EcpIndexState *state, const EcpNodeImage *node,
+					int i)
+{
+	int			nearest = -1;
+	float8		nearest_d = 0;
+
+	for (int k = 0; k < node->nchildren; k++)
+	{
+		float8		d;
+
+		if (k == i)
+			continue;
+		d = ecp_distance(state->meta.ecpm_leader_elem, ECP_METRIC_L2,
+						 state->meta.ecpm_dims,
+						 node->leaders + i * node->stride,
+						 node->leaders + k * node->stride);
+		if (nearest < 0 || d < nearest_d)
+		{
+			nearest = k;
+			nearest_d = d;
+		}
+	}
+	return nearest;
+}
+
+/* Is so much retired that only splits may add to it? */
+bool
+ecp_retired_too_much(Relation index, const EcpIndexState *state)
+{
+	return state->meta.ecpm_retired_pages >
+		Max(RelationGetNumberOfBlocks(index) / ECP_RETIRED_SHARE,
+			ECP_RETIRED_PAGES_MIN);
+}
+
+/*
+ * Does leaf i of a node (or the root, if node is NULL) want to be replaced?
+ * If so, *kind and *target say how.
+ */
+static bool
+ecp_leaf_decide(Relation index, const EcpIndexState *state,
+				const EcpNodeImage *node, int i, EcpReplaceKind *kind,
+				EcpReplaceTarget *target)
+{
+	const EcpMetaPageData *meta = &state->meta;
+	const EcpChildData *leaf = node ? &node->children[i] : &meta->ecpm_root;
+	uint32		limit = ecp_leaf_limit(state);
+	uint32		entry_pages;
+	uint32		npages;
+	EcpClusterSize size;
+
+	memset(target, 0, sizeof(EcpReplaceTarget));
+	target->parent = node;
+	target->nold = 1;
+	target->which[0] = i;
+
+	if (!ecp_cluster_size(index, state, leaf, false, &size))
+		ecp_report_moved(index, leaf->ecpc_blk);
+	if (size.nslots <= limit && size.nruns <= ECP_FOLD_RUNS && !size.has_holes)
+		return false;
+	(void) ecp_cluster_size(index, state, leaf, true, &size);
+
+	if (size.nlive > limit)
+	{
+		*kind = ECP_REPLACE_SPLIT;
+		return true;
+	}
+	if (ecp_retired_too_much(index, state))
+		return false;
+
+	if (size.nlive == 0 &&
+		(node ? node->nchildren > 1 :
+		 (meta->ecpm_flags & ECP_META_DIMS_LEARNED) != 0))
+	{
+		*kind = ECP_REPLACE_DROP;
+		return true;
+	}
+	if (node && node->nchildren > 1 &&
+		size.nlive < meta->ecpm_leaf_target / 4 &&
+		size.nlive < leaf->ecpc_nrows / 4)
+	{
+		int			sibling = ecp_nearest_sibling(state, node, i);
+		EcpClusterSize other;
+
+		if (!ecp_cluster_size(index, state, &node->children[sibling], true,
+							  &other))
+			ecp_report_moved(index, node->children[sibling].ecpc_blk);
+		if (size.nlive + other.nlive <= limit - limit / 4)
+		{
+			target->nold = 2;
+			target->which[1] = sibling;
+			*kind = ECP_REPLACE_MERGE;
+			return true;
+		}
+	}
+	ecp_run_size(&state->leaf, Max(size.nlive, 1), &entry_pages, &npages);
+	if (npages < size.npages &&
+		(size.nruns > ECP_FOLD_RUNS || size.nlive < size.nslots / 4))
+	{
+		*kind = ECP_REPLACE_FOLD;
+		return true;
+	}
+	return false;
+}
+
+static void
+ecp_maintain_count(EcpReplaceKind kind, EcpMaintainCounts *counts)
+{
+	switch (kind)
+	{
+		case ECP_REPLACE_FOLD:
+			counts->folds++;
+			break;
+		case ECP_REPLACE_SPLIT:
+			counts->splits++;
+			break;
+		case ECP_REPLACE_MERGE:
+			counts->merges++;
+			break;
+		case ECP_REPLACE_DROP:
+			counts->drops++;
+			break;
+		case ECP_REPLACE_GROUP:
+			counts->groups++;
+			break;
+		case ECP_REPLACE_BUFFERS:
+			break;
+	}
+}
+
+/*
+ * Maintain the leaves below one node.  Returns false if the node had to be
+ * written anew on the way: the rest is then below its successors.
+ */
+static bool
+ecp_maintain_children(Relation index, const EcpChildData *ref,
+					  EcpMaintainCounts *counts)
+{
+	uint32		next_slot = 0;
+
+	for (;;)
+	{
+		EcpIndexState state;
+		EcpNodeImage *node;
+		EcpReplaceTarget target;
+		EcpReplaceKind kind;
+		bool		found = false;
+
+		ecp_index_state_read(index, &state);
+		node = ecp_node_read(index, &state, 1, ref->ecpc_blk, ref->ecpc_run,
+							 true);
+		if (node == NULL)
+			ecp_report_moved(index, ref->ecpc_blk);
+
+		/* children that we add come behind those that we have seen */
+		for (int i = 0; i < node->nchildren && !found; i++)
+		{
+			if (node->slots[i] < next_slot)
+				continue;
+			ecp_vacuum_delay_point();
+			next_slot = node->slots[i] + 1;
+			found = ecp_leaf_decide(index, &state, node, i, &kind, &target);
+		}
+		if (!found)
+			return true;
+		if (!ecp_node_has_room(&state, node))
+		{
+			ecp_node_renew(index, ref->ecpc_blk, ref->ecpc_run, 1);
+			return false;
+		}
+		if (ecp_replace(index, kind, &target))
+			ecp_maintain_count(kind, counts);
+		ecp_node_image_free(node);
+	}
+}
+
+/* Maintain an index whose root is a leaf, until it has no more to do. */
+static void
+ecp_maintain_root_leaf(Relation index, EcpMaintainCounts *counts)
+{
+	EcpIndexState state;
+	EcpReplaceTarget target;
+	EcpReplaceKind kind;
+
+	ecp_index_state_read(index, &state);
+	if (EcpIndexIsEmpty(&state) || state.meta.ecpm_root_level > 0)
+		return;
+	if (ecp_leaf_decide(index, &state, NULL, 0, &kind, &target) &&
+		ecp_replace(index, kind, &target))
+		ecp_maintain_count(kind, counts);
+}
+
+static void
+ecp_maintain_leaves(Relation index, EcpMaintainCounts *counts)
+{
+	MemoryContext context;
+	MemoryContext old_context;
+	uint64		from_run = 0;
+	bool		again = true;
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "ecp maintain",
+									ALLOCSET_DEFAULT_SIZES);
+	old_context = MemoryContextSwitchTo(context);
+	ecp_maintain_root_leaf(index, counts);
+	while (again)
+	{
+		EcpIndexState state;
+		uint64		next_run;
+		List	   *nodes;
+		ListCell   *lc;
+
+		/* in further rounds only nodes that were written in the last one */
+		again = false;
+		MemoryContextReset(context);
+		ecp_index_state_read(index, &state);
+		next_run = state.meta.ecpm_next_run;
+		nodes = ecp_collect_nodes(index, &state, 1);
+		foreach(lc, nodes)
+		{
+			EcpNodeRef *ref = lfirst(lc);
+
+			if (ref->child.ecpc_run >= from_run &&
+				!ecp_maintain_children(index, &ref->child, counts))
+				again = true;
+		}
+		from_run = next_run;
+	}
+	MemoryContextSwitchTo(old_context);
+	MemoryContextDelete(context);
+}
+
+/* ---- the retired queue ---- */
+
+/* Stamp what a crash or error left unstamped: "now" is late enough. */
+static void
+ecp_stamp_retired(Relation index)
+{
+	EcpIndexState state;
+	EcpRetiredWalk walk;
+	EcpRun		run;
+
+	ecp_index_state_read(index, &state);
+	ecp_retired_begin(&state, &walk);
+	while (ecp_retired_next(index, &state, &walk, &run))
+	{
+		if (run.header.ecpr_retired_fxid == 0)
+			ecp_xlog_stamp(index, run.blk);
+	}
+}
+
+/* Free the cluster at the head of the queue.  Returns its pages. */
+static uint32
+ecp_purge_cluster(Relation index, const EcpIndexState *state,
+				  const EcpRun *head)
+{
+	EcpRun	   *runs;
+	int			nruns;
+	uint32		npages = 0;
+
+	nruns = ecp_cluster_runs(index, state, head->header.ecpr_level, head->blk,
+							 head->run, InvalidBuffer, &runs);
+	for (int i = nruns - 1; i >= 0; i--)
+	{
+		npages += runs[i].header.ecpr_npages;
+		ecp_xlog_free_run(index, &runs[i], i > 0 ? &runs[i - 1] : NULL);
+		ECP_STOP_POINT("purge-run");
+	}
+	pfree(runs);
+	return npages;
+}
+
+/*
+ * Free the retired clusters that no snapshot can need, if they are worth it
+ * or "all".  Returns the number of pages.
+ *
+ * Queries on standbys that are older are cancelled, as they are when rows
+ * that they need are removed: core's own record of page reuse, written
+ * before the first block is freed, makes redo wait for them or cancel them.
+ */
+static uint32
+ecp_purge(Relation index, Relation heap, bool all)
+{
+	EcpIndexState state;
+	FullTransactionId latest = InvalidFullTransactionId;
+	EcpRetiredWalk walk;
+	EcpRun		run;
+	int			nclusters = 0;
+	uint32		npages = 0;
+
+	ecp_index_state_read(index, &state);
+	if (!all && state.meta.ecpm_retired_pages <=
+		RelationGetNumberOfBlocks(index) / ECP_PURGE_SHARE)
+		return 0;
+
+	ecp_retired_begin(&state, &walk);
+	while (ecp_retired_next(index, &state, &walk, &run))
+	{
+		FullTransactionId fxid;
+
+		fxid = FullTransactionIdFromU64(run.header.ecpr_retired_fxid);
+		if (!FullTransactionIdIsValid(fxid) ||
+			!GlobalVisCheckRemovableFullXid(NULL, fxid))
+			break;
+		if (!FullTransactionIdIsValid(latest) ||
+			FullTransactionIdFollows(fxid, latest))
+			latest = fxid;
+		nclusters++;
+	}
+	if (nclusters == 0)
+		return 0;
+
+	if (RelationNeedsWAL(index) && XLogStandbyInfoActive())
+		ecp_log_page_reuse(index, heap, state.meta.ecpm_retired_head, latest);
+	ECP_STOP_POINT("purge");
+
+	while (nclusters-- > 0)
+	{
+		ecp_vacuum_delay_point();
+		ecp_index_state_read(index, &state);
+		ecp_retired_read(index, &state, state.meta.ecpm_retired_head, &run);
+		npages += ecp_purge_cluster(index, &state, &run);
+	}
+	return npages;
+}
+
+/*
+ * Free retired clusters if they are many, for an insert that is about to
+ * retire more of them.  The maintenance lock is held.  Returns false if they
+ * are still many, because a snapshot may need them.
+ */
+bool
+ecp_purge_some(Relation index, Relation heap)
+{
+	EcpIndexState state;
+
+	ecp_index_state_read(index, &state);
+	if (!ecp_retired_too_much(index, &state))
+		return true;
+	(void) ecp_purge(index, heap, false);
+	ecp_index_state_read(index, &state);
+	return !ecp_retired_too_much(index, &state);
+}
+
+/*
+ * ecp_maintain_index
+ *		Everything: undo, stamp, purge, flush, split, fold, merge, regroup.
+ *
+ * Takes the maintenance lock, waiting for it.  VACUUM frees retired pages
+ * only if they are many and regroups only around splits; "thorough" frees
+ * what can be freed and trains anew where the index has grown.
+ */
+void
+ecp_maintain_index(Relation index, Relation heap, bool thorough,
+				   EcpMaintainCounts *counts)
+{
+	uint32		purged_pages;
+
+	LockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+	ecp_undo(index);
+	ecp_stamp_retired(index);
+	purged_pages = ecp_purge(index, heap, thorough);
+	ecp_stat_count(index, ECP_STAT_PURGED_PAGES, purged_pages);
+	counts->purged_pages += purged_pages;
+	if (thorough || ecp_options_get(index).buffer_rows == 0)
+		ecp_buffer_flush_all(index, counts);
+	ecp_maintain_leaves(index, counts);
+	if (thorough)
+		ecp_group_train(index, counts);
+	else
+		ecp_group_around_splits(index, counts);
+	UnlockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+}
+
+/* ---- SQL ---- */
+
+PG_FUNCTION_INFO_V1(ecp_maintain);
+
+/*
+ * ecp_maintain(index regclass): what VACUUM does for the index besides
+ * removing rows, now.
+ */
+Datum
+ecp_maintain(PG_FUNCTION_ARGS)
+{
+	EcpMaintainCounts counts = {0};
+	EcpUserIndex user;
+	TupleDesc	tupdesc;
+	Datum		values[6];
+	bool		nulls[6] = {0};
+
+	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("recovery is in progress"),
+				 errhint("Indexes cannot be maintained during recovery.")));
+
+	ecp_user_index_begin(&user, PG_GETARG_OID(0), ShareUpdateExclusiveLock,
+						 &ecp_index_kind);
+	ecp_maintain_index(user.index, user.heap, true, &counts);
+	ecp_user_index_end(&user);
+
+	values[0] = Int64GetDatum(counts.splits);
+	values[1] = Int64GetDatum(counts.folds);
+	values[2] = Int64GetDatum(counts.merges);
+	values[3] = Int64GetDatum(counts.drops);
+	values[4] = Int64GetDatum(counts.regrouped);
+	values[5] = Int64GetDatum(counts.purged_pages);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(tupdesc, values, nulls)));
+}

@@ -1,0 +1,772 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_replace.c
+ *	  REPLACE: one or two clusters by none, one or two new ones; a group of
+ *	  leaves by a group of others, with or without a buffer.
+ *
+ * Splitting, folding (writing a cluster anew without holes, in one run),
+ * merging and dropping clusters, of rows as of leaders, are one operation.
+ * Old runs are never changed: new ones are written beside them, the parent
+ * gets entries that begin with the next structure version, and one record,
+ * PUBLISH, makes that version the present one.  Scans that began before go
+ * on reading the old runs, which wait in the retired queue until no snapshot
+ * can need them.
+ *
+ *	 1 copy the old cluster's rows without locks, and divide them
+ *	 2 BEGIN, then ALLOC and FILL for each new run: nobody can see them
+ *	 3 lock the old heads: inserters of these clusters wait from here on
+ *	 4 rows that came after 1 go into spare slots of the new runs (SLOT)
+ *	 5 PARENT: entries of the new children from, of the old ones until, V + 1
+ *	 6 PUBLISH, unlock, STAMP
+ *
+ * A group's leaves are too many to be locked at one time and to be published
+ * by one record.  There, step 3 closes one old leaf after the other (CLOSE):
+ * it takes no rows any more, those that came since 1 go to new ones as in 4,
+ * and inserters who want it wait until the maintenance lock is free.
+ *
+ * The caller holds the maintenance lock, so that there is one such operation
+ * at a time, VACUUM frees no slot meanwhile, and nothing but inserts into
+ * leaves happens.  Whatever stops us before PUBLISH, error, cancel or crash,
+ * leaves ecpm_op in the metapage, by which the next maintainer undoes it
+ * (ecp_undo); no reader and no inserter minds it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ecp/live/ecp_replace.h"
+#include "ecp/page/ecp_stat.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+/* Free slots that a rewritten leaf gets: for what comes while we work. */
+#define ECP_LEAF_SPARE		4
+
+/* A cluster that gets more rows meanwhile than it has room for: again. */
+#define ECP_REPLACE_TRIES	4
+
+/* Prepare the rows from number "first" on for comparison with leaders. */
+void
+ecp_replace_prepare(EcpReplace *r, int first)
+{
+	EcpMetaPageData *meta = &r->state.meta;
+	Size		bytes = mul_size(r->rows.nrows, r->prepared_stride);
+
+	if (EcpRowsArePrepared(meta))
+	{
+		r->prepared = r->rows.vectors;
+		return;
+	}
+	if (r->prepared == NULL)
+		r->prepared = palloc_extended(Max(bytes, 1), MCXT_ALLOC_HUGE);
+	else if (first < r->rows.nrows)
+		r->prepared = repalloc_huge(r->prepared, bytes);
+	for (int i = first; i < r->rows.nrows; i++)
+	{
+		EcpVector	vector = {0};
+
+		vector.elem = meta->ecpm_elem;
+		vector.dims = meta->ecpm_dims;
+		vector.data = r->rows.vectors + i * r->rows.stride;
+		if (!ecp_prepare(meta, &vector, r->prepared + i * r->prepared_stride))
+			memset(r->prepared + i * r->prepared_stride, 0,
+				   r->state.node.vec_bytes);
+	}
+}
+
+/* Step 1: copy what the old clusters have. */
+static bool
+ecp_replace_copy(EcpReplace *r)
+{
+	const EcpReplaceTarget *target = &r->target;
+	int			ncopied;
+
+	ecp_rows_init(&r->rows, &r->state);
+	r->prepared_stride = EcpRowsArePrepared(&r->state.meta) ?
+		r->rows.stride : MAXALIGN(r->state.node.vec_bytes);
+	if (target->flush)
+		ecp_flush_plan(r);		/* copies the buffer, which is the last */
+	ncopied = r->rows.nrows;
+	r->old = palloc(Max(target->nold, 1) * sizeof(EcpChildData));
+	for (int i = 0; i < target->nold; i++)
+		r->old[i] = target->parent ?
+			target->parent->children[EcpReplaceWhich(target, i)] :
+			r->state.meta.ecpm_root;
+	for (int i = 0; i < target->nold; i++)
+	{
+		if (r->old[i].ecpc_flags & ECP_CHILD_BUFFER)
+			r->nold_buffers++;
+	}
+
+	if (target->level > 0)
+	{
+		Assert(target->nold == 1);
+		r->node = ecp_node_read(r->index, &r->state, target->level,
+								r->old[0].ecpc_blk, r->old[0].ecpc_run, true);
+		if (r->node == NULL)
+			ecp_report_moved(r->index, r->old[0].ecpc_blk);
+		return r->node->nchildren > 0;
+	}
+
+	for (int i = 0; i < target->nold; i++)
+	{
+		if (target->flush && i == target->nold - 1)
+			break;
+		if (!ecp_rows_read(r->index, &r->state, r->old[i].ecpc_blk,
+						   r->old[i].ecpc_run, InvalidBuffer, &r->rows))
+			ecp_report_moved(r->index, r->old[i].ecpc_blk);
+	}
+	ecp_replace_prepare(r, ncopied);
+	return true;
+}
+
+/* The leader that a new cluster's rows are described relative to. */
+static const void *
+ecp_replace_leader(const EcpReplace *r, const EcpNew *new)
+{
+	bool		is_root = r->target.parent == NULL && r->nnew == 1;
+
+	return is_root ? NULL : new->leader;
+}
+
+/* The item that goes into slot i of a new cluster. */
+static void
+ecp_new_item(const EcpReplace *r, const EcpNew *new, int i, EcpSlotItem *item)
+{
+	memset(item, 0, sizeof(EcpSlotItem));
+	if (new == &r->new[r->nnew])	/* the new root */
+	{
+		item->child = r->new[i].child;
+		item->vector = r->new[i].leader;
+	}
+	else if (new->level == 0)
+	{
+		item->tid = r->rows.tids[new->items[i]];
+		item->vector = r->rows.vectors + new->items[i] * r->rows.stride;
+		item->leader = ecp_replace_leader(r, new);
+		if (new >= &r->new[r->nnew - r->nbuffers])
+			item->bin = r->rows.bins[new->items[i]];
+	}
+	else
+	{
+		item->child = r->node->children[new->items[i]];
+		item->vector = r->node->leaders + new->items[i] * r->node->stride;
+	}
+}
+
+/* Copy a vector into the vector part of a run in memory. */
+static void
+ecp_image_put_stream(char *pages, const EcpGeometry *geo, uint32 entry_pages,
+					 uint32 slot, const char *vector)
+{
+	ecp_stream_foreach(part, geo, entry_pages, slot)
+	{
+		Page		page = (Page) (pages + (Size) part.pageno * BLCKSZ);
+
+		memcpy(EcpPageGetStream(page) + part.offset, vector + part.done,
+			   part.bytes);
+	}
+}
+
+/* Pages of the vector part of a run that n vectors from slot 0 on take. */
+static uint32
+ecp_stream_pages(const EcpGeometry *geo, uint32 entry_pages, int n)
+{
+	uint32		pageno;
+	uint32		offset;
+
+	if (!geo->stream || n == 0)
+		return 0;
+	ecp_stream_position(geo, entry_pages, n, &pageno, &offset);
+	return pageno - entry_pages + (offset > 0 ? 1 : 0);
+}
+
+/*
+ * Step 2 for one new cluster whose blocks are allocated: write it, but not
+ * the pages that nothing is on yet.
+ */
+static void
+ecp_new_write(EcpReplace *r, EcpNew *new)
+{
+	const EcpGeometry *geo = EcpLevelGeometry(&r->state, new->level);
+	uint32		entry_pages;
+	uint32		npages;
+	uint32		used;
+	uint32		used_stream;
+	char	   *pages;
+	EcpRunHeader header;
+
+	ecp_run_size(geo, new->nslots, &entry_pages, &npages);
+	pages = palloc_extended((Size) npages * BLCKSZ, MCXT_ALLOC_HUGE);
+	ecp_run_init((Page) pages, geo, new->level, new->child.ecpc_run,
+				 new->extends ? new->extends->ecpc_run : new->child.ecpc_run,
+				 new->nslots);
+	for (uint32 p = 1; p < npages; p++)
+		ecp_page_init_run((Page) (pages + (Size) p * BLCKSZ), geo,
+						  new->child.ecpc_run, p, entry_pages);
+	header = EcpPageGetRunHeader((Page) pages);
+	if (new->extends)
+	{
+		header->ecpr_vfrom = new->child.ecpc_vfrom;
+		header->ecpr_head_blk = new->extends->ecpc_blk;
+	}
+	used = Max((new->nitems + geo->slots - 1) / geo->slots, 1);
+	header->ecpr_hw_page = used;
+	header->ecpr_free_hint = new->nitems / geo->slots;
+	if (EcpReplaceIsGroup(r))
+		header->ecpr_retired_next = r->intent.ecpi_written;
+
+	for (int i = 0; i < new->nitems; i++)
+	{
+		int			slot = i % geo->slots;
+		EcpEntryView view;
+		EcpSlotItem item;
+
+		ecp_new_item(r, new, i, &item);
+		ecp_entry_view((Page) (pages + (Size) (i / geo->slots) * BLCKSZ), geo,
+					   new->level, &view);
+		ecp_entry_put(&r->state, new->level, &view, slot, &item);
+		if (geo->stream)
+			ecp_image_put_stream(pages, geo, entry_pages, i, item.vector);
+		EcpSlotSetLive(&view, slot);
+	}
+	used_stream = ecp_stream_pages(geo, entry_pages, new->nitems);
+	ecp_xlog_fill(r->index, new->child.ecpc_blk, pages, used);
+	ecp_xlog_fill(r->index, new->child.ecpc_blk + entry_pages,
+				  pages + (Size) entry_pages * BLCKSZ, used_stream);
+	r->npages += used + used_stream;
+	pfree(pages);
+}
+
+/* Step 2: intent, blocks, contents. */
+static void
+ecp_replace_write(EcpReplace *r)
+{
+	const EcpReplaceTarget *target = &r->target;
+	bool		group = EcpReplaceIsGroup(r);
+	bool		new_root = target->parent == NULL && r->nnew == 2;
+	int			nruns = r->nnew + (new_root ? 1 : 0);
+	EcpIntentData *intent = &r->intent;
+
+	if (new_root)
+	{
+		EcpNew	   *root = &r->new[r->nnew];
+
+		root->level = target->level + 1;
+		root->nitems = r->nnew;
+		root->nslots = ecp_new_slots(&r->state.node, root->level, r->nnew, 0);
+		root->child.ecpc_nrows = root->nitems;
+		root->child.ecpc_vfrom = r->state.meta.ecpm_sversion + 1;
+		root->child.ecpc_vto = ECP_V_NONE;
+	}
+
+	intent->ecpi_kind = group ? ECP_OP_GROUP : ECP_OP_REPLACE;
+	intent->ecpi_nold = group ? 0 : target->nold;
+	intent->ecpi_nnew = group ? 1 : nruns;
+	intent->ecpi_parent = target->parent ? target->parent->head.blk : InvalidBlockNumber;
+	for (int i = 0; i < lengthof(intent->ecpi_old); i++)
+		intent->ecpi_old[i] = i < intent->ecpi_nold ? r->old[i].ecpc_blk : InvalidBlockNumber;
+	for (int i = 0; i < lengthof(intent->ecpi_new); i++)
+		intent->ecpi_new[i] = InvalidBlockNumber;
+	intent->ecpi_closed = InvalidBlockNumber;
+	intent->ecpi_written = InvalidBlockNumber;
+	ecp_xlog_begin(r->index, intent, nruns);
+	ECP_STOP_POINT("replace-begin");
+
+	for (int i = 0; i < nruns; i++)
+	{
+		EcpNew	   *new = &r->new[i];
+		int			which = group ? 0 : i;
+		uint32		entry_pages;
+		uint32		npages;
+
+		ecp_run_size(EcpLevelGeometry(&r->state, new->level), new->nslots,
+					 &entry_pages, &npages);
+		ecp_xlog_alloc(r->index, which, npages, intent);
+		new->child.ecpc_npages = npages;
+		new->child.ecpc_blk = intent->ecpi_new[which];
+		new->child.ecpc_run = intent->ecpi_first_run + i;
+		ECP_STOP_POINT("replace-alloc");
+		ecp_new_write(r, new);
+		ECP_STOP_POINT("replace-fill");
+	}
+}
+
+/*
+ * Step 4: rows that inserters added to the old leaves since they were
+ * copied.  The heads are locked.  Returns false if the spare slots do not
+ * suffice.
+ */
+static bool
+ecp_replace_catch_up(EcpReplace *r, Buffer *heads)
+{
+	EcpMetaPageData *meta = &r->state.meta;
+	int			first = r->rows.nrows;
+	Buffer		page0[2];
+	bool		done = true;
+
+	r->rows.npages = 0;
+	for (int i = 0; i < r->target.nold; i++)
+		(void) ecp_rows_read(r->index, &r->state, r->old[i].ecpc_blk,
+							 r->old[i].ecpc_run, heads[i], &r->rows);
+	r->old_pages = r->rows.npages;
+	r->missed = r->rows.nrows - first;
+	if (r->rows.nrows == first)
+		return true;
+	if (r->nnew == 0)
+		return false;
+
+	ecp_replace_prepare(r, first);
+	for (int i = 0; i < r->nnew; i++)
+	{
+		page0[i] = ecp_run_buffer(r->index, ECP_PAGE_ENTRY,
+								  r->new[i].child.ecpc_blk,
+								  r->new[i].child.ecpc_run, 0,
+								  BUFFER_LOCK_EXCLUSIVE);
+		if (!BufferIsValid(page0[i]))
+			ecp_report_moved(r->index, r->new[i].child.ecpc_blk);
+	}
+	for (int i = first; i < r->rows.nrows && done; i++)
+	{
+		EcpSlotItem item = {0};
+		float8		d[2];
+		int			side;
+
+		for (int k = 0; k < r->nnew; k++)
+			d[k] = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
+								meta->ecpm_dims, r->new[k].leader,
+								EcpReplaceVector(r, i));
+		side = r->nnew == 2 && d[1] < d[0] ? 1 : 0;
+		item.tid = r->rows.tids[i];
+		item.vector = r->rows.vectors + i * r->rows.stride;
+		item.leader = ecp_replace_leader(r, &r->new[side]);
+		done = ecp_xlog_put(r->index, &r->state, 0, page0[side], &item,
+							PG_UINT32_MAX);
+		if (!done && r->nnew == 2)
+		{
+			item.leader = r->new[1 - side].leader;
+			done = ecp_xlog_put(r->index, &r->state, 0, page0[1 - side], &item,
+								PG_UINT32_MAX);
+		}
+		ECP_STOP_POINT("replace-catch-up");
+	}
+	for (int i = 0; i < r->nnew; i++)
+		UnlockReleaseBuffer(page0[i]);
+	return done;
+}
+
+/* Step 5: entries of the new children, and ends of the old ones. */
+static bool
+ecp_replace_parent(EcpReplace *r)
+{
+	const EcpNodeImage *parent = r->target.parent;
+	Buffer		head;
+	bool		done = true;
+
+	if (parent == NULL)
+		return true;
+	head = ecp_run_buffer(r->index, ECP_PAGE_ENTRY, parent->head.blk,
+						  parent->head.run, 0, BUFFER_LOCK_EXCLUSIVE);
+	if (!BufferIsValid(head))
+		ecp_report_moved(r->index, parent->head.blk);
+	for (int i = r->nextended; i < r->nnew && done; i++)
+	{
+		EcpSlotItem item = {0};
+
+		item.child = r->new[i].child;
+		item.vector = r->new[i].leader;
+		done = ecp_xlog_put(r->index, &r->state, parent->level, head, &item,
+							PG_UINT32_MAX);
+		ECP_STOP_POINT("replace-parent-add");
+	}
+	for (int i = 0; i < r->target.nold && done; i++)
+	{
+		ecp_xlog_end_child(r->index, &r->state, head,
+						   parent->slots[EcpReplaceWhich(&r->target, i)],
+						   r->state.meta.ecpm_sversion + 1);
+		ECP_STOP_POINT("replace-parent-end");
+	}
+	UnlockReleaseBuffer(head);
+	return done;
+}
+
+/*
+ * A row of a group that came too late to be copied goes to the nearest new
+ * leaf that has room, or new buffer if there is one.  Returns false if none
+ * has.
+ */
+static bool
+ecp_replace_put_late(EcpReplace *r, int row, bool *full)
+{
+	EcpMetaPageData *meta = &r->state.meta;
+	EcpSlotItem item = {0};
+
+	item.tid = r->rows.tids[row];
+	item.vector = r->rows.vectors + row * r->rows.stride;
+	if (r->nbuffers > 0)
+		item.bin = r->rows.bins[row];
+	for (;;)
+	{
+		int			nearest = -1;
+		float8		nearest_d = 0;
+		Buffer		page0;
+		bool		done;
+
+		for (int k = r->nbuffers > 0 ? r->nnew - r->nbuffers : 0;
+			 k < r->nnew; k++)
+		{
+			float8		d;
+
+			if (full[k])
+				continue;
+			d = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
+							 meta->ecpm_dims, r->new[k].leader,
+							 EcpReplaceVector(r, row));
+			if (nearest < 0 || d < nearest_d)
+			{
+				nearest = k;
+				nearest_d = d;
+			}
+		}
+		if (nearest < 0)
+			return false;
+		page0 = ecp_run_buffer(r->index, ECP_PAGE_ENTRY,
+							   r->new[nearest].child.ecpc_blk,
+							   r->new[nearest].child.ecpc_run, 0,
+							   BUFFER_LOCK_EXCLUSIVE);
+		if (!BufferIsValid(page0))
+			ecp_report_moved(r->index, r->new[nearest].child.ecpc_blk);
+		item.leader = r->new[nearest].leader;
+		done = ecp_xlog_put(r->index, &r->state, 0, page0, &item,
+							PG_UINT32_MAX);
+		UnlockReleaseBuffer(page0);
+		if (done)
+			return true;
+		full[nearest] = true;
+	}
+}
+
+/*
+ * Steps 3 and 4 for a group.  Returns false if the rows that came meanwhile
+ * found no room.
+ */
+static bool
+ecp_replace_close(EcpReplace *r, EcpPublish *publish)
+{
+	int			first = r->rows.nrows;
+	bool	   *full = palloc0(r->nnew * sizeof(bool));
+	bool		done = true;
+
+	r->rows.npages = 0;
+	for (int i = 0; i < r->target.nold; i++)
+	{
+		int			before = r->rows.nrows;
+		Buffer		head;
+
+		CHECK_FOR_INTERRUPTS();
+		head = ecp_run_buffer(r->index, ECP_PAGE_ENTRY, r->old[i].ecpc_blk,
+							  r->old[i].ecpc_run, 0, BUFFER_LOCK_EXCLUSIVE);
+		if (!BufferIsValid(head))
+			ecp_report_moved(r->index, r->old[i].ecpc_blk);
+		if (r->target.flush)
+			ecp_bulk_begin();
+		(void) ecp_rows_read(r->index, &r->state, r->old[i].ecpc_blk,
+							 r->old[i].ecpc_run, head, &r->rows);
+		ecp_bulk_end();
+		ecp_xlog_close(r->index, head);
+		UnlockReleaseBuffer(head);
+		ECP_STOP_POINT("group-close");
+
+		if (r->rows.nrows > before)
+			ecp_replace_prepare(r, before);
+		for (int row = before; row < r->rows.nrows && done; row++)
+		{
+			done = ecp_replace_put_late(r, row, full);
+			ECP_STOP_POINT("group-late");
+		}
+	}
+	ECP_STOP_POINT("group-closed");
+	r->old_pages = r->rows.npages;
+	r->missed = r->rows.nrows - first;
+	publish->first_closed = publish->last_closed = InvalidBlockNumber;
+	if (r->target.nold > 0)
+	{
+		publish->last_closed = r->old[0].ecpc_blk;
+		publish->first_closed = r->old[r->target.nold - 1].ecpc_blk;
+	}
+	return done;
+}
+
+/* Lock the old heads, by block number. */
+static void
+ecp_replace_lock(EcpReplace *r, Buffer *heads)
+{
+	int			nold = r->target.nold;
+	int			lower = nold == 2 && r->old[1].ecpc_blk < r->old[0].ecpc_blk ? 1 : 0;
+
+	for (int i = 0; i < nold; i++)
+	{
+		int			k = i == 0 ? lower : 1 - lower;
+
+		heads[k] = ecp_run_buffer(r->index, ECP_PAGE_ENTRY,
+								  r->old[k].ecpc_blk, r->old[k].ecpc_run, 0,
+								  BUFFER_LOCK_EXCLUSIVE);
+		if (!BufferIsValid(heads[k]))
+			ecp_report_moved(r->index, r->old[k].ecpc_blk);
+		if (EcpPageGetRunHeader(BufferGetPage(heads[k]))->ecpr_flags & ECP_RUN_RETIRED)
+			ecp_report_corrupt(r->index, r->old[k].ecpc_blk,
+							   "A cluster of the present version is marked as retired.");
+	}
+}
+
+/* Steps 3 to 6.  Returns false if it had to be given up. */
+static bool
+ecp_replace_publish(EcpReplace *r)
+{
+	const EcpReplaceTarget *target = &r->target;
+	EcpPublish	publish = {0};
+	bool		done;
+
+	if (EcpReplaceIsGroup(r))
+		done = ecp_replace_close(r, &publish) && ecp_flush_append(r);
+	else
+	{
+		publish.nold = target->nold;
+		ecp_replace_lock(r, publish.old);
+		ECP_STOP_POINT("replace-lock");
+		if (target->level == 0)
+			done = ecp_replace_catch_up(r, publish.old);
+		else
+		{
+			r->old_pages = r->node->head.header.ecpr_npages;
+			done = true;
+		}
+	}
+
+	if (done)
+		done = ecp_replace_parent(r);
+	if (done)
+	{
+		publish.retired_pages = r->old_pages;
+		publish.nbuffers_delta = r->nbuffers - r->nold_buffers;
+		publish.nleaves_delta = target->level > 0 ? 0 :
+			r->nnew - r->nextended - target->nold - publish.nbuffers_delta;
+		if (target->parent == NULL)
+		{
+			publish.root_changes = true;
+			if (r->nnew == 2)
+				publish.root = r->new[2].child;
+			else if (r->nnew == 1)
+				publish.root = r->new[0].child;
+			publish.root_level = r->nnew == 2 ? target->level + 1 :
+				r->nnew == 1 ? target->level : 0;
+		}
+		ECP_STOP_POINT("replace-publish");
+		if (EcpReplaceIsGroup(r))
+			ECP_STOP_POINT("group-publish");
+		ecp_xlog_publish(r->index, &publish);
+		ECP_STOP_POINT("replace-published");
+	}
+	for (int i = 0; i < publish.nold; i++)
+		UnlockReleaseBuffer(publish.old[i]);
+	if (!done)
+		return false;
+
+	ECP_STOP_POINT("replace-stamp");
+	for (int i = 0; i < target->nold; i++)
+		ecp_xlog_stamp(r->index, r->old[i].ecpc_blk);
+	return true;
+}
+
+/*
+ * Try it once, with so many spare slots.  If the rows that came meanwhile were
+ * more, *spare gets a number that should suffice.
+ */
+static bool
+ecp_replace_try(Relation index, EcpReplaceKind kind,
+				const EcpReplaceTarget *target, uint32 *spare)
+{
+	EcpReplace *r = palloc0(sizeof(EcpReplace));
+	bool		done;
+
+	r->index = index;
+	r->kind = kind;
+	r->target = *target;
+	r->spare = *spare;
+	*spare = 0;
+	ecp_index_state_read(index, &r->state);
+	Assert(r->state.meta.ecpm_op.ecpi_kind == ECP_OP_NONE);
+	if (r->state.meta.ecpm_sversion >= ECP_V_NONE - 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("index \"%s\" has run out of structure versions",
+						RelationGetRelationName(index)),
+				 errhint("Please REINDEX it.")));
+
+	/* clusters are read once, and written once, by a flush */
+	if (target->flush)
+		ecp_bulk_begin();
+	if (!ecp_replace_copy(r) ||
+		(kind == ECP_REPLACE_SPLIT && ecp_replace_count(r) < 2) ||
+		(kind == ECP_REPLACE_GROUP &&
+		 ecp_replace_count(r) < (r->nold_buffers > 0 ? 1 : 2)) ||
+		(kind == ECP_REPLACE_DROP && ecp_replace_count(r) > 0))
+		return false;
+
+	ecp_replace_divide(r);
+	if (EcpReplaceIsGroup(r) &&
+		r->nnew - r->nextended + ECP_NODE_FREE_MIN > target->parent->nfree)
+		return false;
+	ecp_replace_write(r);
+	ecp_bulk_end();
+	done = ecp_replace_publish(r);
+	if (!done)
+	{
+		ecp_undo(index);
+		*spare = 2 * r->missed + 64;
+	}
+	else if (target->result)
+		*target->result = r->new[0].child;
+	if (done && target->flush)
+		ecp_flush_count(r);
+	return done;
+}
+
+/* Try it some times; what a try allocates in "context" is freed. */
+static bool
+ecp_replace_tries(Relation index, EcpReplaceKind kind,
+				  const EcpReplaceTarget *target, MemoryContext context)
+{
+	uint32		spare = ECP_LEAF_SPARE;
+	bool		done = false;
+
+	for (int tries = 0; tries < ECP_REPLACE_TRIES && spare > 0 && !done; tries++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		done = ecp_replace_try(index, kind, target, &spare);
+		MemoryContextReset(context);
+	}
+	return done;
+}
+
+/*
+ * ecp_replace
+ *		Replace target's one or two clusters, or its group of leaves, as
+ *		"kind" says.
+ *
+ * The maintenance lock is held, ecpm_op is empty, and target->parent is a
+ * present image (with leaders) of a node with at least ECP_NODE_FREE_MIN
+ * free slots, for a group as many as ecp_group_slots() says.  Nodes can be
+ * folded and split only.
+ *
+ * Returns false, the structure being as before, if there was nothing to do
+ * it with or inserters were faster than we, several times.
+ */
+bool
+ecp_replace(Relation index, EcpReplaceKind kind,
+			const EcpReplaceTarget *target)
+{
+	static const EcpStatCounter counters[] = {
+		[ECP_REPLACE_FOLD] = ECP_STAT_FOLDS,
+		[ECP_REPLACE_SPLIT] = ECP_STAT_SPLITS,
+		[ECP_REPLACE_MERGE] = ECP_STAT_MERGES,
+		[ECP_REPLACE_DROP] = ECP_STAT_DROPS,
+		[ECP_REPLACE_GROUP] = ECP_STAT_REGROUPED
+	};
+	MemoryContext context;
+	MemoryContext old_context;
+	volatile bool done = false;
+
+	if (target->result)
+		memset(target->result, 0, sizeof(EcpChildData));
+	context = AllocSetContextCreate(CurrentMemoryContext, "ecp replace",
+									ALLOCSET_DEFAULT_SIZES);
+	old_context = MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		done = ecp_replace_tries(index, kind, target, context);
+	}
+	PG_FINALLY();
+	{
+		ecp_bulk_end();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(old_context);
+	MemoryContextDelete(context);
+	if (done && kind != ECP_REPLACE_BUFFERS && !target->flush)
+		ecp_stat_count(index, counters[kind],
+					   kind == ECP_REPLACE_GROUP ? target->nold : 1);
+	return done;
+}
+
+/* What a group has besides: closed leaves, and new ones that are written. */
+static void
+ecp_undo_group(Relation index, EcpIndexState *state)
+{
+	EcpIntentData *intent = &state->meta.ecpm_op;
+
+	while (intent->ecpi_closed != InvalidBlockNumber)
+	{
+		CHECK_FOR_INTERRUPTS();
+		ecp_xlog_undo_close(index, intent);
+		ECP_STOP_POINT("undo-close");
+	}
+	while (intent->ecpi_written != InvalidBlockNumber)
+	{
+		EcpRun		run;
+
+		CHECK_FOR_INTERRUPTS();
+		ecp_written_read(index, state, intent->ecpi_written, &run);
+		ecp_xlog_undo_written(index, &run, intent);
+		ECP_STOP_POINT("undo-written");
+	}
+}
+
+/*
+ * ecp_undo
+ *		Undo what ecpm_op names, if anything.  The maintenance lock is held.
+ *
+ * Each step may be repeated, and ecpm_op is emptied last.
+ */
+void
+ecp_undo(Relation index)
+{
+	EcpIndexState state;
+	EcpIntentData *intent = &state.meta.ecpm_op;
+
+	ecp_index_state_read(index, &state);
+	if (intent->ecpi_kind == ECP_OP_NONE)
+		return;
+	if ((intent->ecpi_kind != ECP_OP_REPLACE &&
+		 intent->ecpi_kind != ECP_OP_GROUP) ||
+		intent->ecpi_nnew > lengthof(intent->ecpi_new))
+		ecp_report_corrupt(index, ECP_META_BLKNO,
+						   "The unfinished operation is not a known one.");
+
+	if (intent->ecpi_parent != InvalidBlockNumber)
+	{
+		Buffer		head = ecp_buffer_get(index, intent->ecpi_parent,
+										  BUFFER_LOCK_EXCLUSIVE);
+		uint32		npages;
+
+		ecp_page_check(index, head, ECP_PAGE_ENTRY);
+		ecp_run_check_header(index, head, &state.node);
+		npages = EcpPageGetRunHeader(BufferGetPage(head))->ecpr_hw_page;
+		for (uint32 p = 0; p < npages; p++)
+		{
+			ecp_xlog_undo_page(index, &state, head, p);
+			ECP_STOP_POINT("undo-page");
+		}
+		UnlockReleaseBuffer(head);
+	}
+	if (intent->ecpi_kind == ECP_OP_GROUP)
+		ecp_undo_group(index, &state);
+	for (int i = 0; i < intent->ecpi_nnew; i++)
+	{
+		if (intent->ecpi_new[i] == InvalidBlockNumber)
+			continue;
+		ecp_xlog_undo_extent(index, i, intent);
+		ECP_STOP_POINT("undo-extent");
+	}
+	ecp_xlog_undo_extent(index, -1, intent);
+}

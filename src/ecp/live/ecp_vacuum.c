@@ -1,0 +1,253 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_vacuum.c
+ *	  ambulkdelete and amvacuumcleanup.
+ *
+ * ambulkdelete holds the maintenance lock, so that the structure stands
+ * still: no row moves from a cluster that we have not read to one that we
+ * have.  Inserts go on and find or add slots, which need not be looked at.
+ * It walks all leaves of the present version, then the leaves in the retired
+ * queue, which older scans still read; every TID in them is shown to the
+ * callback, as CREATE INDEX CONCURRENTLY needs.  A TID may be shown twice,
+ * which nobody minds; only those of the present version are counted.
+ *
+ * Each entry page is locked alone, and nobody's pin is waited for: index-only
+ * scans look again whether a row's entry is there (see README).  What dies is
+ * removed by one record a page (KILL), and its slots are free for inserts at
+ * once.
+ *
+ * amvacuumcleanup frees what is retired, splits, folds and merges
+ * (ecp_maintain.c).  The file never shrinks.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "commands/vacuum.h"
+#include "ecp/page/ecp_living.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/memutils.h"
+
+typedef struct EcpVacuum
+{
+	Relation	index;
+	EcpIndexState state;
+	BufferAccessStrategy strategy;
+	IndexBulkDeleteResult *stats;
+	IndexBulkDeleteCallback callback;
+	void	   *callback_state;
+	bool		counting;		/* the present version, not what is retired */
+} EcpVacuum;
+
+/*
+ * Kill what the callback wants to go on one entry page.  Returns false if
+ * it was nothing.
+ */
+static bool
+ecp_vacuum_page(EcpVacuum *vacuum, const EcpRun *run, uint32 pageno)
+{
+	const EcpGeometry *geo = &vacuum->state.leaf;
+	BlockNumber blk = run->blk + pageno;
+	uint32		nslots = Min(geo->slots,
+							 run->header.ecpr_nslots - pageno * geo->slots);
+	uint64		keep[BLCKSZ / sizeof(ItemPointerData) / 64 + 1];
+	Buffer		buffer;
+	EcpEntryView view;
+	int			killed = 0;
+
+	if (!ecp_block_exists(vacuum->index, blk))
+		ecp_report_corrupt(vacuum->index, blk,
+						   "A reference to a block is invalid.");
+	buffer = ReadBufferExtended(vacuum->index, MAIN_FORKNUM, blk, RBM_NORMAL,
+								vacuum->strategy);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	if (!ecp_page_check_run(vacuum->index, buffer, ECP_PAGE_ENTRY, run->run,
+							pageno))
+		ecp_report_moved(vacuum->index, blk);
+	ecp_entry_check_lower(vacuum->index, buffer, geo);
+	ecp_entry_view(BufferGetPage(buffer), geo, 0, &view);
+	memset(keep, 0xFF, sizeof(keep));
+	for (uint32 slot = 0; slot < nslots; slot++)
+	{
+		if (!EcpSlotIsLive(&view, slot))
+			continue;
+		if (!ItemPointerIsValid(&view.tids[slot]))
+			ecp_report_corrupt(vacuum->index, blk,
+							   "A live slot has no valid TID.");
+		if (vacuum->callback(&view.tids[slot], vacuum->callback_state))
+		{
+			keep[slot / 64] &= ~(UINT64CONST(1) << (slot % 64));
+			killed++;
+		}
+		else if (vacuum->counting)
+			vacuum->stats->num_index_tuples += 1;
+	}
+	if (killed > 0)
+	{
+		ecp_xlog_kill(vacuum->index, buffer, geo, keep);
+		if (vacuum->counting)
+			vacuum->stats->tuples_removed += killed;
+	}
+	UnlockReleaseBuffer(buffer);
+	return killed > 0;
+}
+
+/* All pages of a leaf. */
+static void
+ecp_vacuum_leaf(EcpVacuum *vacuum, BlockNumber blk, uint64 run_id)
+{
+	EcpRun	   *runs;
+	int			nruns;
+
+	nruns = ecp_cluster_runs(vacuum->index, &vacuum->state, 0, blk, run_id,
+							 InvalidBuffer, &runs);
+	if (nruns < 0)
+		ecp_report_moved(vacuum->index, blk);
+	for (int r = 0; r < nruns; r++)
+	{
+		uint32		hint = PG_UINT32_MAX;
+		Buffer		page0;
+
+		for (uint32 p = 0; p < runs[r].header.ecpr_hw_page; p++)
+		{
+			ecp_vacuum_delay_point();
+			if (ecp_vacuum_page(vacuum, &runs[r], p))
+			{
+				hint = Min(hint, p);
+				ECP_STOP_POINT("vacuum-kill");
+			}
+		}
+		if (hint == PG_UINT32_MAX)
+			continue;
+		page0 = ecp_run_buffer(vacuum->index, ECP_PAGE_ENTRY, runs[r].blk,
+							   runs[r].run, 0, BUFFER_LOCK_EXCLUSIVE);
+		if (!BufferIsValid(page0))
+			ecp_report_moved(vacuum->index, runs[r].blk);
+		ecp_xlog_hint(vacuum->index, page0, hint);
+		UnlockReleaseBuffer(page0);
+		ECP_STOP_POINT("vacuum-hint");
+	}
+	pfree(runs);
+}
+
+/* All leaves of the present version. */
+static void
+ecp_vacuum_present(EcpVacuum *vacuum)
+{
+	EcpMetaPageData *meta = &vacuum->state.meta;
+	List	   *nodes;
+	ListCell   *lc;
+
+	vacuum->counting = true;
+	if (EcpIndexIsEmpty(&vacuum->state))
+		return;
+	if (meta->ecpm_root_level == 0)
+	{
+		ecp_vacuum_leaf(vacuum, meta->ecpm_root.ecpc_blk,
+						meta->ecpm_root.ecpc_run);
+		return;
+	}
+
+	nodes = ecp_collect_nodes(vacuum->index, &vacuum->state, 1);
+	foreach(lc, nodes)
+	{
+		EcpNodeRef *ref = lfirst(lc);
+		EcpNodeImage *node;
+
+		node = ecp_node_read(vacuum->index, &vacuum->state, 1,
+							 ref->child.ecpc_blk, ref->child.ecpc_run, false);
+		if (node == NULL)
+			ecp_report_moved(vacuum->index, ref->child.ecpc_blk);
+		for (int i = 0; i < node->nchildren + node->nbuffers; i++)
+			ecp_vacuum_leaf(vacuum, node->children[i].ecpc_blk,
+							node->children[i].ecpc_run);
+		ecp_node_image_free(node);
+	}
+	list_free_deep(nodes);
+}
+
+static void
+ecp_vacuum_retired(EcpVacuum *vacuum)
+{
+	EcpRetiredWalk walk;
+	EcpRun		head;
+
+	vacuum->counting = false;
+	ecp_retired_begin(&vacuum->state, &walk);
+	while (ecp_retired_next(vacuum->index, &vacuum->state, &walk, &head))
+	{
+		ecp_vacuum_delay_point();
+		if (head.header.ecpr_level == 0)
+			ecp_vacuum_leaf(vacuum, head.blk, head.run);
+	}
+}
+
+/*
+ * Show every TID of the index to the callback, and remove those that it
+ * wants to go.
+ */
+IndexBulkDeleteResult *
+ecpbulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
+			  IndexBulkDeleteCallback callback, void *callback_state)
+{
+	MemoryContext context;
+	MemoryContext old_context;
+	EcpVacuum  *vacuum;
+
+	if (stats == NULL)
+		stats = palloc0(sizeof(IndexBulkDeleteResult));
+	/* a second pass of the same VACUUM counts what is left anew */
+	stats->num_index_tuples = 0;
+	stats->estimated_count = false;
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "ecp vacuum",
+									ALLOCSET_DEFAULT_SIZES);
+	old_context = MemoryContextSwitchTo(context);
+	vacuum = palloc0(sizeof(EcpVacuum));
+	vacuum->index = info->index;
+	vacuum->strategy = info->strategy;
+	vacuum->stats = stats;
+	vacuum->callback = callback;
+	vacuum->callback_state = callback_state;
+
+	LockPage(info->index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+	ecp_undo(info->index);
+	ecp_index_state_read(info->index, &vacuum->state);
+	ecp_vacuum_present(vacuum);
+	ecp_vacuum_retired(vacuum);
+	UnlockPage(info->index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+
+	MemoryContextSwitchTo(old_context);
+	MemoryContextDelete(context);
+	return stats;
+}
+
+IndexBulkDeleteResult *
+ecpvacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
+{
+	EcpMaintainCounts counts = {0};
+
+	if (info->analyze_only)
+		return stats;
+	if (stats == NULL)
+	{
+		/* nothing was deleted, and we have not counted */
+		stats = palloc0(sizeof(IndexBulkDeleteResult));
+		stats->num_index_tuples = info->num_heap_tuples;
+		stats->estimated_count = true;
+	}
+
+	ecp_maintain_index(info->index, ecp_vacuum_heap(info), false, &counts);
+	stats->num_pages = RelationGetNumberOfBlocks(info->index);
+	stats->pages_free = stats->num_pages -
+		Min(stats->num_pages, ecp_space_count_used(info->index));
+	stats->pages_newly_deleted += counts.purged_pages;
+	ereport(info->message_level,
+			(errmsg_internal("index \"%s\": %u clusters split, %u rewritten, %u merged, %u dropped, %u regrouped; %u pages freed",
+							 RelationGetRelationName(info->index),
+							 counts.splits, counts.folds, counts.merges,
+							 counts.drops, counts.regrouped,
+							 counts.purged_pages)));
+	return stats;
+}

@@ -1,0 +1,752 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_check.c
+ *	  ecp_index_check(): verifies the invariants that the README states.
+ *
+ * First the structure, with all writers of the table locked out: metapage,
+ * tree of leaders, clusters, retired queue and map (I1 to I9 of the README),
+ * each page's format on the way.  Then, if asked for, the table: every row
+ * that the snapshot sees must be in the index under its TID with its very
+ * elements and key attributes (I10); as in amcheck, a Bloom filter of what the
+ * index holds stands between the two scans.  And every row of the index must be
+ * in the table, dead or alive: a TID whose line pointer is free, or which is now
+ * that of a row that is not indexed, is one that VACUUM has removed.
+ *
+ * On a standby nobody can be locked out.  The tree and the table are checked
+ * there, which maintenance and purges leave alone as long as our snapshot
+ * lives; queue and map are not, nor rows of the index that may be dead.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/tableam.h"
+#include "access/transam.h"
+#include "access/xlog.h"
+#include "base/heap_row.h"
+#include "catalog/index.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
+#include "common/pg_prng.h"
+#include "ecp/batch/ecp_table.h"
+#include "ecp/page/ecp_include.h"
+#include "ecp/page/ecp_living.h"
+#include "fmgr.h"
+#include "lib/bloomfilter.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplesort.h"
+
+PGDLLEXPORT Datum ecp_index_check(PG_FUNCTION_ARGS);
+
+typedef struct EcpCheck
+{
+	Relation	heap;
+	Relation	index;
+	EcpIndexState state;
+	bool		locked_out;		/* no writers: queue and map stand still */
+	uint64	   *seen;			/* blocks that something owns */
+	uint32		nmaps;			/* map pages that "seen" has room for */
+	Tuplesortstate *tids;		/* of live rows of the present version */
+	Snapshot	snapshot;		/* to look at the table, or NULL */
+	BlockNumber heap_blocks;
+	bloom_filter *filter;		/* (TID, row) of them, or NULL */
+	EcpAttrDesc attrs;
+	char	   *element;		/* of the filter: scratch */
+	char	   *prepared;		/* scratch */
+	const void *leader;			/* of the leaf that is checked; NULL = root */
+	bool		is_buffer;		/* that leaf */
+	int64		nrows;
+	uint32		nleaves;
+	uint32		nbuffers;
+} EcpCheck;
+
+#define ECP_CHECK_TID_BYTES		sizeof(ItemPointerData)
+
+/* The blocks of an extent belong to somebody: to nobody else (I3). */
+static void
+check_claim(EcpCheck *check, BlockNumber blk, uint32 npages)
+{
+	for (uint32 i = 0; i < npages; i++)
+	{
+		uint64		bit = (uint64) blk + i;
+
+		if (bit >= (uint64) check->nmaps * ECP_MAP_BITS)
+			ecp_report_corrupt(check->index, blk + i,
+							   "A run lies behind the last map page.");
+		if (check->seen[bit / 64] & (UINT64CONST(1) << (bit % 64)))
+			ecp_report_corrupt(check->index, blk + i,
+							   "The block belongs to two owners.");
+		check->seen[bit / 64] |= UINT64CONST(1) << (bit % 64);
+	}
+}
+
+/* Between pd_lower and pd_upper there is nothing, and pd_lower is right. */
+static void
+check_page_form(EcpCheck *check, BlockNumber blk, Page page, Size lower)
+{
+	PageHeader	header = (PageHeader) page;
+
+	if (header->pd_lower != lower)
+		ecp_report_corrupt(check->index, blk,
+						   psprintf("The payload ends at byte %u, expected %zu.",
+									header->pd_lower, lower));
+	for (Size i = header->pd_lower; i < header->pd_upper; i++)
+	{
+		if (((char *) page)[i] != 0)
+			ecp_report_corrupt(check->index, blk,
+							   "The unused part of the page is not zero.");
+	}
+}
+
+/* A row: TID, elements, factors (I7, I8). */
+static void
+check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
+		  uint32 run_slot, bool present)
+{
+	const EcpGeometry *geo = &check->state.leaf;
+	uint32		slot = run_slot % geo->slots;
+	BlockNumber blk = run->blk + run_slot / geo->slots;
+	ItemPointer tid = &view->tids[slot];
+	char	   *vector = check->element + ECP_CHECK_TID_BYTES;
+	EcpSlotItem item = {0};
+
+	if (!ItemPointerIsValid(tid))
+		ecp_report_corrupt(check->index, blk, "A live slot has no valid TID.");
+
+	/* not aligned for the kernels: read to the other scratch first */
+	ecp_run_read_vector(check->index, geo, run, view, run_slot,
+						check->prepared);
+	if (geo->elem == ECP_ELEM_FLOAT32)
+	{
+		for (int d = 0; d < geo->dims; d++)
+		{
+			float4		x = ((float4 *) check->prepared)[d];
+
+			if (isnan(x) || isinf(x))
+				ecp_report_corrupt(check->index, blk,
+								   psprintf("Slot %u has an element that is not finite.",
+											run_slot));
+		}
+	}
+
+	if (geo->elem == ECP_ELEM_BIT && geo->dims % BITS_PER_BYTE != 0 &&
+		(check->prepared[geo->vec_bytes - 1] &
+		 (0xFF >> geo->dims % BITS_PER_BYTE)) != 0)
+		ecp_report_corrupt(check->index, blk,
+						   psprintf("Slot %u has bits behind its last one.",
+									run_slot));
+
+	/* whose leader was not kept, when the cluster is a retired one */
+	item.vector = check->prepared;
+	item.leader = check->leader;
+	if ((present || geo->quantizer == ECP_QUANTIZER_NONE) &&
+		!ecp_entry_matches(&check->state, view, slot, &item))
+		ecp_report_corrupt(check->index, blk,
+						   psprintf("Code or factors of slot %u do not belong to its vector.",
+									run_slot));
+	if (view->bins &&
+		view->bins[slot] >= (check->is_buffer || !present ? ECP_BINS : 1))
+		ecp_report_corrupt(check->index, blk,
+						   psprintf("Slot %u has a bin that it cannot have.",
+									run_slot));
+	if (!ecp_attr_slot_is_valid(geo, view, slot))
+		ecp_report_corrupt(check->index, blk,
+						   psprintf("Slot %u has a NULL attribute that is not empty.",
+									run_slot));
+	if (view->include &&
+		!ecp_include_is_valid(&check->attrs, view->include +
+							  (Size) slot * geo->include_bytes))
+		ecp_report_corrupt(check->index, blk,
+						   psprintf("The INCLUDE columns of slot %u are damaged.",
+									run_slot));
+	if (!present)
+		return;
+
+	check->nrows++;
+	tuplesort_putdatum(check->tids,
+					   Int64GetDatum((int64) ItemPointerGetBlockNumber(tid) << 16 |
+									 ItemPointerGetOffsetNumber(tid)), false);
+	if (check->filter)
+	{
+		memcpy(check->element, tid, ECP_CHECK_TID_BYTES);
+		memcpy(vector, check->prepared, geo->vec_bytes);
+		ecp_entry_get_attrs(geo, view, slot, vector + geo->vec_bytes);
+		bloom_add_element(check->filter, (unsigned char *) check->element,
+						  ECP_CHECK_TID_BYTES + geo->row_bytes);
+	}
+}
+
+/* A leader's slot: its span of versions (I6). */
+static void
+check_child(EcpCheck *check, BlockNumber blk, int level,
+			const EcpChildData *child)
+{
+	uint32		next = check->state.meta.ecpm_sversion + 1;
+	uint16		op = check->state.meta.ecpm_op.ecpi_kind;
+
+	if (child->ecpc_vfrom >= child->ecpc_vto)
+		ecp_report_corrupt(check->index, blk,
+						   "A leader ends before it begins.");
+	if (level > 1 && (child->ecpc_flags & ECP_CHILD_BUFFER) != 0)
+		ecp_report_corrupt(check->index, blk,
+						   "A node has a buffer but no clusters.");
+	if (!check->locked_out)
+		return;
+	if (child->ecpc_vfrom > next ||
+		(child->ecpc_vto > next && child->ecpc_vto != ECP_V_NONE) ||
+		(op == ECP_OP_NONE &&
+		 (child->ecpc_vfrom == next || child->ecpc_vto == next)))
+		ecp_report_corrupt(check->index, blk,
+						   "A leader belongs to a version that does not exist.");
+}
+
+/* One entry page of a run, copied: its form, bits, slots (I4, I5). */
+static void
+check_entry_page(EcpCheck *check, const EcpRun *run, int level,
+				 uint32 pageno, Page page, bool present)
+{
+	const EcpGeometry *geo = EcpLevelGeometry(&check->state, level);
+	uint32		nslots = Min(geo->slots,
+							 run->header.ecpr_nslots - pageno * geo->slots);
+	EcpEntryView view;
+
+	check_page_form(check, run->blk + pageno, page, geo->lower);
+	ecp_entry_view(page, geo, level, &view);
+	for (uint32 slot = 0; slot < geo->live_words * 64; slot++)
+	{
+		if (!EcpSlotIsLive(&view, slot))
+			continue;
+		if (slot >= nslots)
+			ecp_report_corrupt(check->index, run->blk + pageno,
+							   psprintf("Slot %u is live but does not exist.",
+										slot));
+		if (level == 0)
+			check_row(check, run, &view, pageno * geo->slots + slot, present);
+		else
+			check_child(check, run->blk + pageno, level, &view.children[slot]);
+	}
+}
+
+/*
+ * An entry page of a run behind those in use: rows on it would be found by
+ * nobody (I5).
+ */
+static void
+check_unused_page(EcpCheck *check, const EcpRun *run, uint32 pageno)
+{
+	Buffer		buffer;
+
+	CHECK_FOR_INTERRUPTS();
+	if (!ecp_block_exists(check->index, run->blk + pageno))
+		return;
+	buffer = ecp_buffer_get(check->index, run->blk + pageno,
+							BUFFER_LOCK_SHARE);
+	if (ecp_space_owner(BufferGetPage(buffer)) == run->run)
+		ecp_report_corrupt(check->index, run->blk + pageno,
+						   "The page is in use, but its run does not say so.");
+	UnlockReleaseBuffer(buffer);
+}
+
+/* All pages of a run, which the caller has read the header of. */
+static void
+check_run(EcpCheck *check, const EcpRun *run, int level, bool present)
+{
+	const EcpRunHeaderData *header = &run->header;
+	PGAlignedBlock copy;
+
+	if ((header->ecpr_flags & ECP_RUN_FREED) != 0)
+		ecp_report_corrupt(check->index, run->blk,
+						   "A run that is in use is marked as free.");
+	if (check->locked_out)
+	{
+		if (EcpBlockMap(run->blk) != EcpBlockMap(run->blk + header->ecpr_npages - 1))
+			ecp_report_corrupt(check->index, run->blk,
+							   "The run crosses a map page.");
+		check_claim(check, run->blk, header->ecpr_npages);
+	}
+	for (uint32 p = 0; p < header->ecpr_hw_page; p++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!ecp_run_copy_page(check->index, run, p, InvalidBuffer, copy.data))
+			ecp_report_moved(check->index, run->blk + p);
+		check_entry_page(check, run, level, p, (Page) copy.data, present);
+	}
+	for (uint32 p = header->ecpr_hw_page;
+		 check->locked_out && p < header->ecpr_entry_pages; p++)
+		check_unused_page(check, run, p);
+}
+
+/* A cluster of any level; "present" or retired. */
+static void
+check_cluster(EcpCheck *check, int level, BlockNumber blk, uint64 run_id,
+			  bool present)
+{
+	EcpRun	   *runs;
+	int			nruns;
+
+	nruns = ecp_cluster_runs(check->index, &check->state, level, blk, run_id,
+							 InvalidBuffer, &runs);
+	if (nruns < 0)
+		ecp_report_moved(check->index, blk);
+	if (level > 0 && nruns > 1)
+		ecp_report_corrupt(check->index, blk, "A node must be one run.");
+	for (int r = 0; r < nruns; r++)
+	{
+		bool		retired = (runs[r].header.ecpr_flags & ECP_RUN_RETIRED) != 0;
+
+		/* a leaf that an unfinished group has closed is still present */
+		if (check->locked_out && r == 0 && retired && present &&
+			check->state.meta.ecpm_op.ecpi_kind == ECP_OP_GROUP &&
+			runs[r].header.ecpr_retired_v == check->state.meta.ecpm_sversion + 1)
+			retired = false;
+		if (check->locked_out && r == 0 && retired == present)
+			ecp_report_corrupt(check->index, blk, present ?
+							   "A cluster of the present version is marked as retired." :
+							   "A cluster in the retired queue is not marked as retired.");
+		if (runs[r].run >= check->state.meta.ecpm_next_run && check->locked_out)
+			ecp_report_corrupt(check->index, runs[r].blk,
+							   "The run has an identity that was never given.");
+		check_run(check, &runs[r], level, present);
+	}
+	pfree(runs);
+}
+
+/* The tree of the present version and its leaves. */
+static void
+check_tree(EcpCheck *check)
+{
+	EcpMetaPageData *meta = &check->state.meta;
+	List	   *nodes;
+	ListCell   *lc;
+
+	if (EcpIndexIsEmpty(&check->state))
+		return;
+	check->leader = NULL;
+	if (meta->ecpm_root_level == 0)
+	{
+		check_cluster(check, 0, meta->ecpm_root.ecpc_blk,
+					  meta->ecpm_root.ecpc_run, true);
+		check->nleaves = 1;
+		return;
+	}
+
+	nodes = ecp_collect_nodes(check->index, &check->state, -1);
+	foreach(lc, nodes)
+	{
+		EcpNodeRef *ref = lfirst(lc);
+		EcpNodeImage *node;
+
+		check_cluster(check, ref->level, ref->child.ecpc_blk,
+					  ref->child.ecpc_run, true);
+		if (ref->level > 1)
+			continue;
+		node = ecp_node_read(check->index, &check->state, 1,
+							 ref->child.ecpc_blk, ref->child.ecpc_run, true);
+		if (node == NULL)
+			ecp_report_moved(check->index, ref->child.ecpc_blk);
+		for (int i = 0; i < node->nchildren + node->nbuffers; i++)
+		{
+			check->leader = node->leaders + i * node->stride;
+			check->is_buffer = i >= node->nchildren;
+			check_cluster(check, 0, node->children[i].ecpc_blk,
+						  node->children[i].ecpc_run, true);
+		}
+		check->nleaves += node->nchildren;
+		check->nbuffers += node->nbuffers;
+		ecp_node_image_free(node);
+	}
+}
+
+/* The retired queue (I9). */
+static void
+check_retired(EcpCheck *check)
+{
+	EcpMetaPageData *meta = &check->state.meta;
+	BlockNumber last = InvalidBlockNumber;
+	uint32		npages = 0;
+	EcpRetiredWalk walk;
+	EcpRun		head;
+
+	ecp_retired_begin(&check->state, &walk);
+	while (ecp_retired_next(check->index, &check->state, &walk, &head))
+	{
+		EcpRun	   *runs;
+		int			nruns;
+
+		check_cluster(check, head.header.ecpr_level, head.blk, head.run, false);
+		nruns = ecp_cluster_runs(check->index, &check->state,
+								 head.header.ecpr_level, head.blk, head.run,
+								 InvalidBuffer, &runs);
+		for (int r = 0; r < nruns; r++)
+			npages += runs[r].header.ecpr_npages;
+		pfree(runs);
+		last = head.blk;
+	}
+	if (last != meta->ecpm_retired_tail)
+		ecp_report_corrupt(check->index, ECP_META_BLKNO,
+						   "The tail of the retired queue is not its last cluster.");
+	if (npages != meta->ecpm_retired_pages)
+		ecp_report_corrupt(check->index, ECP_META_BLKNO,
+						   psprintf("The retired queue has %u pages, not %u.",
+									npages, meta->ecpm_retired_pages));
+}
+
+/* What an unfinished operation has allocated (I2). */
+static void
+check_intent(EcpCheck *check)
+{
+	EcpIntentData *op = &check->state.meta.ecpm_op;
+	BlockNumber blk = op->ecpi_written;
+
+	if (op->ecpi_kind == ECP_OP_NONE)
+		return;
+	if ((op->ecpi_kind != ECP_OP_REPLACE && op->ecpi_kind != ECP_OP_GROUP) ||
+		op->ecpi_nnew > lengthof(op->ecpi_new))
+		ecp_report_corrupt(check->index, ECP_META_BLKNO,
+						   "The unfinished operation is not a known one.");
+	for (int i = 0; i < op->ecpi_nnew; i++)
+	{
+		if (op->ecpi_new[i] != InvalidBlockNumber)
+			check_claim(check, op->ecpi_new[i], op->ecpi_new_npages[i]);
+	}
+
+	/* a ring would claim a block twice */
+	while (op->ecpi_kind == ECP_OP_GROUP && blk != InvalidBlockNumber)
+	{
+		EcpRun		run;
+
+		CHECK_FOR_INTERRUPTS();
+		ecp_written_read(check->index, &check->state, blk, &run);
+		check_claim(check, blk, run.header.ecpr_npages);
+		blk = run.header.ecpr_retired_next;
+	}
+}
+
+/* The map says of every block what we have found (I3). */
+static void
+check_map(EcpCheck *check)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(check->index);
+
+	for (uint32 mapno = 0; mapno < check->nmaps; mapno++)
+	{
+		uint64	   *seen = check->seen + (Size) mapno * ECP_MAP_BITS / 64;
+		Buffer		buffer;
+		uint64	   *words;
+
+		CHECK_FOR_INTERRUPTS();
+		if (EcpMapBlock(mapno) >= nblocks)
+			continue;
+		buffer = ecp_buffer_get(check->index, EcpMapBlock(mapno),
+								BUFFER_LOCK_SHARE);
+		if (PageIsNew(BufferGetPage(buffer)) && mapno > 0 &&
+			pg_popcount((const char *) seen, ECP_MAP_BYTES) == 0)
+		{
+			/* extended, and not used before a crash */
+			UnlockReleaseBuffer(buffer);
+			continue;
+		}
+		ecp_page_check(check->index, buffer, ECP_PAGE_MAP);
+		check_page_form(check, EcpMapBlock(mapno), BufferGetPage(buffer),
+						MAXALIGN(SizeOfPageHeaderData) + ECP_MAP_BYTES);
+		check_claim(check, EcpMapBlock(mapno), 1);
+		words = EcpPageGetMap(BufferGetPage(buffer));
+		for (uint32 bit = 0; bit < ECP_MAP_BITS; bit++)
+		{
+			uint64		mask = UINT64CONST(1) << (bit % 64);
+
+			if ((words[bit / 64] & mask) == (seen[bit / 64] & mask))
+				continue;
+			ecp_report_corrupt(check->index, mapno * ECP_MAP_BITS + bit,
+							   (words[bit / 64] & mask) ?
+							   "The block is marked as used, but nothing uses it." :
+							   "The block is in use, but marked as free.");
+		}
+		UnlockReleaseBuffer(buffer);
+	}
+}
+
+/* Is the row of an entry, which the snapshot sees, one that is indexed? */
+static bool
+check_row_indexed(EcpCheck *check, EcpTableRows *rows)
+{
+	Datum		value;
+	EcpVector	vector;
+	bool		indexed;
+
+	if (!ecp_table_row_value(rows, &value))
+		return false;
+	ecp_vector_read(value, check->state.meta.ecpm_form, &vector);
+	indexed = ecp_prepare(&check->state.meta, &vector, check->prepared);
+	ecp_vector_release(&vector);
+	return indexed;
+}
+
+/*
+ * A row of the index is one of the table (I10).  If the snapshot sees it, the
+ * other direction, and that there is one entry, tell that it is the right one.
+ */
+static void
+check_entry(EcpCheck *check, EcpTableRows *rows, IndexFetchTableData *fetch,
+			const ItemPointerData *tid)
+{
+	ItemPointerData row = *tid;
+	bool		call_again = false;
+	bool		sound;
+
+	ecp_check_tid(check->index, check->heap, tid, &check->heap_blocks);
+	if (table_index_fetch_tuple(fetch, &row, check->snapshot, rows->slot,
+								&call_again, NULL))
+		sound = check_row_indexed(check, rows);
+	else
+		sound = ecp_heap_has_row(check->heap, tid);
+	if (!sound)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" has a row that table \"%s\" does not have",
+						RelationGetRelationName(check->index),
+						RelationGetRelationName(check->heap)),
+				 errdetail("The TID is (%u,%u).",
+						   ItemPointerGetBlockNumber(tid),
+						   ItemPointerGetOffsetNumber(tid)),
+				 errhint("Please REINDEX it.")));
+}
+
+/*
+ * Each TID at most once in the present version (I7), and in the table, if that
+ * is looked at and VACUUM is locked out (I10).
+ */
+static void
+check_tids(EcpCheck *check)
+{
+	bool		look = check->snapshot != NULL && check->locked_out;
+	IndexFetchTableData *fetch = NULL;
+	EcpTableRows rows;
+	int64		last = -1;
+	Datum		value;
+	bool		isnull;
+
+	if (look)
+	{
+		ecp_table_rows_begin(&rows, check->heap, check->index);
+		fetch = table_index_fetch_begin(check->heap);
+	}
+	tuplesort_performsort(check->tids);
+	while (ecp_tuplesort_getdatum(check->tids, &value, &isnull))
+	{
+		int64		tid = DatumGetInt64(value);
+		ItemPointerData pointer;
+
+		CHECK_FOR_INTERRUPTS();
+		if (tid == last)
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("index \"%s\" has two rows for one table row",
+							RelationGetRelationName(check->index)),
+					 errdetail("The TID is (%u,%u).", (uint32) (tid >> 16),
+							   (uint32) (tid & 0xFFFF)),
+					 errhint("Please REINDEX it.")));
+		last = tid;
+		ItemPointerSet(&pointer, (BlockNumber) (tid >> 16),
+					   (OffsetNumber) tid);
+		if (look)
+			check_entry(check, &rows, fetch, &pointer);
+	}
+	tuplesort_end(check->tids);
+	if (look)
+	{
+		table_index_fetch_end(fetch);
+		ecp_table_rows_end(&rows);
+	}
+}
+
+/* table_index_build_scan callback: is this row in the filter? (I10) */
+static void
+check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+			   bool alive, void *arg)
+{
+	EcpCheck   *check = arg;
+	EcpMetaPageData *meta = &check->state.meta;
+	EcpVector	vector;
+	bool		indexed;
+
+	if (isnull[0])
+		return;
+	ecp_vector_read(values[0], meta->ecpm_form, &vector);
+	indexed = ecp_prepare(meta, &vector, check->prepared);
+	if (indexed)
+	{
+		bool		lacks = EcpIndexIsEmpty(&check->state) ||
+			vector.dims != meta->ecpm_dims;
+
+		if (!lacks)
+		{
+			memcpy(check->element, tid, ECP_CHECK_TID_BYTES);
+			memcpy(check->element + ECP_CHECK_TID_BYTES, vector.data,
+				   check->state.leaf.vec_bytes);
+			ecp_attr_form(&check->attrs, &vector, values, isnull,
+						  check->element + ECP_CHECK_TID_BYTES +
+						  check->state.leaf.vec_bytes);
+			lacks = bloom_lacks_element(check->filter,
+										(unsigned char *) check->element,
+										ECP_CHECK_TID_BYTES +
+										check->state.leaf.row_bytes);
+		}
+		if (lacks)
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("row (%u,%u) of table \"%s\" is not in index \"%s\"",
+							ItemPointerGetBlockNumber(tid),
+							ItemPointerGetOffsetNumber(tid),
+							RelationGetRelationName(check->heap),
+							RelationGetRelationName(index)),
+					 errhint("Please REINDEX it.")));
+	}
+	ecp_vector_release(&vector);
+}
+
+static void
+check_heap(EcpCheck *check)
+{
+	IndexInfo  *info = BuildIndexInfo(check->index);
+	TableScanDesc scan;
+
+	/* as in amcheck: only what the snapshot sees */
+	info->ii_Concurrent = true;
+	info->ii_Unique = false;
+	scan = table_beginscan_strat(check->heap, check->snapshot, 0, NULL, true, true);
+	table_index_build_scan(check->heap, check->index, info, true, false,
+						   check_heap_row, check, scan);
+}
+
+/*
+ * A snapshot for the table.  Under repeatable read it can be older than the
+ * index, which then lacks rows that the snapshot sees, rightly.
+ */
+static Snapshot
+check_snapshot(Relation index)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+
+	if (IsolationUsesXactSnapshot() && index->rd_index->indcheckxmin &&
+		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+							   snapshot->xmin))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("index \"%s\" cannot be verified using transaction snapshot",
+						RelationGetRelationName(index))));
+	return snapshot;
+}
+
+/* The structure, with everything that can be counted on the way. */
+static void
+check_structure(EcpCheck *check)
+{
+	EcpMetaPageData *meta = &check->state.meta;
+	BlockNumber nblocks = RelationGetNumberOfBlocks(check->index);
+	Buffer		buffer;
+
+	buffer = ecp_buffer_get(check->index, ECP_META_BLKNO, BUFFER_LOCK_SHARE);
+	check_page_form(check, ECP_META_BLKNO, BufferGetPage(buffer),
+					MAXALIGN(SizeOfPageHeaderData) + sizeof(EcpMetaPageData));
+	UnlockReleaseBuffer(buffer);
+
+	if (check->locked_out)
+	{
+		check->nmaps = EcpBlockMap(nblocks - 1) + 1;
+		check->seen = palloc_extended((Size) check->nmaps * ECP_MAP_BITS / 8,
+									  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+		check_claim(check, ECP_META_BLKNO, 1);
+	}
+	check_tree(check);
+	if (!check->locked_out)
+		return;
+
+	if (check->nbuffers != meta->ecpm_nbuffers)
+		ecp_report_corrupt(check->index, ECP_META_BLKNO,
+						   psprintf("There are %u buffers, not %u.",
+									check->nbuffers, meta->ecpm_nbuffers));
+	if (check->nleaves != meta->ecpm_nleaves)
+		ecp_report_corrupt(check->index, ECP_META_BLKNO,
+						   psprintf("The index has %u clusters, not %u.",
+									check->nleaves, meta->ecpm_nleaves));
+	check_retired(check);
+	check_intent(check);
+	check_map(check);
+}
+
+/* Both scans, in a memory context of their own. */
+static void
+check_index(Relation heap, Relation index, bool locked_out,
+			bool heapallindexed)
+{
+	MemoryContext context;
+	MemoryContext old_context;
+	EcpCheck   *check;
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "ecp check",
+									ALLOCSET_DEFAULT_SIZES);
+	old_context = MemoryContextSwitchTo(context);
+	check = palloc0(sizeof(EcpCheck));
+	check->heap = heap;
+	check->index = index;
+	check->locked_out = locked_out;
+
+	/* the snapshot before the version, as a scan has it */
+	if (heapallindexed)
+		check->snapshot = check_snapshot(index);
+	ecp_index_state_read(index, &check->state);
+	check->element = palloc(ECP_CHECK_TID_BYTES +
+							ECP_DIMS_MAX * sizeof(float4) +
+							ECP_ATTR_BYTES_MAX + 64);
+	ecp_attr_desc_init(index, &check->state.meta, &check->attrs);
+	check->prepared = palloc(ECP_DIMS_MAX * sizeof(float4) + 64);
+	check->tids = tuplesort_begin_datum(INT8OID, Int8LessOperator, InvalidOid,
+										false, maintenance_work_mem / 2, NULL,
+										false);
+	if (heapallindexed)
+		check->filter = bloom_create((int64) RelationGetNumberOfBlocks(heap) * 64,
+									 maintenance_work_mem / 2,
+									 pg_prng_uint64(&pg_global_prng_state));
+
+	check_structure(check);
+	check_tids(check);
+	if (heapallindexed)
+	{
+		check_heap(check);
+		UnregisterSnapshot(check->snapshot);
+	}
+	ereport(DEBUG1,
+			(errmsg_internal("index \"%s\": " INT64_FORMAT " rows in %u clusters verified",
+							 RelationGetRelationName(index), check->nrows,
+							 check->nleaves)));
+	MemoryContextSwitchTo(old_context);
+	MemoryContextDelete(context);
+}
+
+PG_FUNCTION_INFO_V1(ecp_index_check);
+
+/*
+ * ecp_index_check(index regclass, heapallindexed bool)
+ */
+Datum
+ecp_index_check(PG_FUNCTION_ARGS)
+{
+	bool		heapallindexed = PG_GETARG_BOOL(1);
+	bool		locked_out = !RecoveryInProgress();
+	EcpUserIndex user;
+
+	ecp_user_index_begin(&user, PG_GETARG_OID(0),
+						 locked_out ? ShareLock : AccessShareLock,
+						 &ecp_index_kind);
+	check_index(user.heap, user.index, locked_out, heapallindexed);
+	ecp_user_index_end(&user);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,690 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_recall.c
+ *	  ecp_recall(): how much of the true nearest rows an index finds.
+ *
+ * Queries are rows of the table, sampled, or what a query of the user's
+ * returns.  A pass over the table compares every row with many queries at
+ * once and keeps, for each, the distance of its k-th nearest row.  Then the
+ * queries are run through the index, once for every number of probes that is
+ * asked for.  A row found counts if its distance is no more than that of the
+ * k-th nearest, so it does not matter which of equally distant rows came:
+ * both sides compute distances by the same kernels, equal to the last bit.
+ *
+ *	 queries		sample of the table, by reservoir | the user's
+ *	 truth			a pass over the table, with as many queries at once as
+ *					there is memory for; more passes for the others
+ *	 curve			if asked for: what each target of recall takes, by these
+ *					queries and the truth (ecp_calibrate.c), into the metapage
+ *	 measurements	index scans, for each number of probes
+ *
+ * A row that is itself the query is left out on both sides; it would always
+ * be found.
+ *
+ * A query of the user's runs as the calling user.  The table and the index are
+ * read directly, what is indexed of a row being computed as the table's owner
+ * (ecp_table.c); so row security on the table is refused.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "common/pg_prng.h"
+#include "ecp/batch/ecp_table.h"
+#include "ecp/page/ecp_living.h"
+#include "ecp/search/ecp_search.h"
+#include "ecp/search/ecp_target.h"
+#include "executor/nodeHash.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "portability/instr_time.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+
+#define ECP_RECALL_K_MAX		10000
+#define ECP_RECALL_SAMPLES_MAX	10000
+
+/* Queries at least, for a curve that is to be believed. */
+#define ECP_RECALL_STORE_MIN	100
+
+/* Rows that are compared with all queries at a time. */
+#define ECP_RECALL_ROWS			64
+
+/* Rows fetched from SPI at a time. */
+#define ECP_RECALL_FETCH		1000
+
+/* Queries that are compared with the table in one pass, at least. */
+#define ECP_RECALL_QUERIES_MIN	16
+
+/* What is kept of a query, beside its vector, which is in the tuplestore. */
+typedef struct EcpRecallQuery
+{
+	ItemPointerData self;		/* the row that it is, or invalid */
+	int			nnearest;		/* that the truth has */
+	float8		farthest;		/* rank of the last of these */
+} EcpRecallQuery;
+
+/* One of the queries that are compared with the table in one pass. */
+typedef struct EcpRecallTruth
+{
+	EcpRecallQuery *query;
+	EcpQuery   *ranker;
+	void	   *elements;		/* only if the curve is to be measured */
+	float8	   *nearest;		/* ranks of the k nearest, ascending */
+} EcpRecallTruth;
+
+/* Rows waiting to be compared. */
+typedef struct EcpRecallRows
+{
+	int			n;
+	Size		stride;
+	char	   *vectors;
+	uint32	   *factors[ECP_FACTORS_MAX];
+	ItemPointerData tids[ECP_RECALL_ROWS];
+	float8		ranks[ECP_RECALL_ROWS];
+} EcpRecallRows;
+
+typedef struct EcpRecall
+{
+	Relation	heap;
+	Relation	index;
+	EcpIndexState state;
+	int			k;
+	int			nsamples;
+	bool		store;			/* the curve */
+	EcpRecallQuery *queries;
+	int			nqueries;
+	Tuplestorestate *vectors;	/* of the queries, in their order */
+	TupleTableSlot *slot;		/* for one of them */
+	uint64		nrows;			/* seen by the sampling */
+	EcpRecallTruth *truths;		/* of this pass */
+	int			ntruths;
+	uint64		ncompared;		/* rows compared with them */
+	pg_prng_state prng;
+	EcpRecallRows rows;
+	void	   *prepared;		/* scratch for ecp_prepare() */
+} EcpRecall;
+
+/* What one number of probes gave. */
+typedef struct EcpRecallPoint
+{
+	double		hits;
+	double		wanted;
+	double		clusters;
+	double		vectors;
+	double		ms;
+} EcpRecallPoint;
+
+PGDLLEXPORT Datum ecp_recall(PG_FUNCTION_ARGS);
+
+PG_FUNCTION_INFO_V1(ecp_recall);
+
+/* Open index and table, and check that the user may know of the rows. */
+static void
+recall_open(EcpRecall *recall, Oid index_oid)
+{
+	ecp_table_open(index_oid, &recall->heap, &recall->index);
+	if (check_enable_rls(RelationGetRelid(recall->heap), InvalidOid,
+						 false) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("recall cannot be measured on a table with row-level security"),
+				 errdetail("Policies of table \"%s\" apply to the current user, but not to its index.",
+						   RelationGetRelationName(recall->heap))));
+
+	ecp_index_state_read(recall->index, &recall->state);
+}
+
+/* Read a vector; false if the index would not have it. */
+static bool
+recall_read(EcpRecall *recall, Datum value, EcpVector *vector)
+{
+	ecp_vector_read(value, recall->state.meta.ecpm_form, vector);
+	ecp_vector_check_dims(vector, recall->state.meta.ecpm_dims,
+						  RelationGetRelationName(recall->index));
+	if (ecp_prepare(&recall->state.meta, vector, recall->prepared))
+		return true;
+	ecp_vector_release(vector);
+	return false;
+}
+
+/* Visit all rows, in an order that depends on nothing else. */
+static void
+recall_scan(EcpRecall *recall, EcpTableVisitor visitor)
+{
+	TableScanDesc scan = table_beginscan_strat(recall->heap,
+											   GetActiveSnapshot(), 0, NULL,
+											   true, false);
+
+	ecp_table_scan(recall->heap, recall->index, scan, visitor, recall);
+	table_endscan(scan);
+}
+
+/* Keep a row's TID; reservoir sampling once there are enough of them. */
+static void
+recall_sample(const ItemPointerData *tid, Datum value, void *arg)
+{
+	EcpRecall  *recall = arg;
+	uint64		place = recall->nrows;
+	EcpVector	vector;
+
+	/* a vector without a direction is near to nothing */
+	if (!recall_read(recall, value, &vector))
+		return;
+	ecp_vector_release(&vector);
+	if (recall->nrows++ >= recall->nsamples)
+		place = pg_prng_uint64_range(&recall->prng, 0, recall->nrows - 1);
+	if (place < recall->nsamples)
+		recall->queries[place].self = *tid;
+}
+
+/* Keep a query. */
+static void
+recall_take_query(const ItemPointerData *tid, Datum value, void *arg)
+{
+	EcpRecall  *recall = arg;
+	const EcpMetaPageData *meta = &recall->state.meta;
+	bool		isnull = false;
+	EcpVector	vector;
+
+	if (recall->nqueries == recall->nsamples ||
+		!recall_read(recall, value, &vector))
+		return;
+	/* not a pointer to the TOAST table */
+	value = ecp_vector_form(meta->ecpm_form, meta->ecpm_dims, vector.data);
+	tuplestore_putvalues(recall->vectors, recall->slot->tts_tupleDescriptor,
+						 &value, &isnull);
+	pfree(DatumGetPointer(value));
+	recall->queries[recall->nqueries++].self = *tid;
+	ecp_vector_release(&vector);
+}
+
+/* Take random rows of the table as queries. */
+static void
+recall_take_sample(EcpRecall *recall)
+{
+	int			n;
+	ItemPointerData *tids;
+
+	recall_scan(recall, recall_sample);
+	n = (int) Min(recall->nrows, recall->nsamples);
+	tids = palloc(mul_size(n + 1, sizeof(ItemPointerData)));
+	for (int q = 0; q < n; q++)
+		tids[q] = recall->queries[q].self;
+	ecp_table_fetch(recall->heap, recall->index, GetActiveSnapshot(), tids, n,
+					recall_take_query, recall);
+	pfree(tids);
+}
+
+/* Take the queries that a query of the user's returns: the first ones. */
+static void
+recall_run(EcpRecall *recall, const char *sql)
+{
+	ItemPointerData none;
+	Portal		portal;
+
+	ItemPointerSetInvalid(&none);
+	SPI_connect();
+	portal = ecp_query_open(sql);
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		SPI_cursor_fetch(portal, true, ECP_RECALL_FETCH);
+		ecp_query_check_type(recall->index->rd_opcintype[0],
+							 SPI_gettypeid(SPI_tuptable->tupdesc, 1));
+		for (uint64 i = 0; i < SPI_processed; i++)
+		{
+			bool		isnull;
+			Datum		value = SPI_getbinval(SPI_tuptable->vals[i],
+											  SPI_tuptable->tupdesc, 1,
+											  &isnull);
+
+			if (!isnull)
+				recall_take_query(&none, value, recall);
+		}
+		SPI_freetuptable(SPI_tuptable);
+	} while (SPI_processed > 0);
+	SPI_cursor_close(portal);
+	SPI_finish();
+}
+
+/* Note a rank if it is among the k smallest of a query. */
+static void
+recall_note_rank(EcpRecall *recall, EcpRecallTruth *truth, float8 rank)
+{
+	float8	   *nearest = truth->nearest;
+	int			pos;
+
+	if (truth->query->nnearest == recall->k &&
+		!(rank < nearest[recall->k - 1]))
+		return;
+	if (truth->query->nnearest < recall->k)
+		truth->query->nnearest++;
+	for (pos = truth->query->nnearest - 1;
+		 pos > 0 && nearest[pos - 1] > rank; pos--)
+		nearest[pos] = nearest[pos - 1];
+	nearest[pos] = rank;
+}
+
+/* Compare the waiting rows with the queries of this pass. */
+static void
+recall_compare_rows(EcpRecall *recall)
+{
+	EcpRecallRows *rows = &recall->rows;
+
+	recall->ncompared += rows->n;
+	for (int t = 0; t < recall->ntruths; t++)
+	{
+		EcpRecallTruth *truth = &recall->truths[t];
+		ItemPointer self = &truth->query->self;
+
+		CHECK_FOR_INTERRUPTS();
+		ecp_query_rank_rows(truth->ranker, rows->vectors, rows->stride,
+							(const uint32 *const *) rows->factors, rows->n,
+							rows->ranks);
+		for (int i = 0; i < rows->n; i++)
+		{
+			if (ItemPointerIsValid(self) &&
+				ItemPointerEquals(self, &rows->tids[i]))
+				continue;
+			recall_note_rank(recall, truth, rows->ranks[i]);
+		}
+	}
+	rows->n = 0;
+}
+
+static void
+recall_take_row(const ItemPointerData *tid, Datum value, void *arg)
+{
+	EcpRecall  *recall = arg;
+	const EcpMetaPageData *meta = &recall->state.meta;
+	EcpRecallRows *rows = &recall->rows;
+	uint32		factors[ECP_FACTORS_MAX] = {0};
+	EcpVector	vector;
+	int			i = rows->n;
+
+	if (!recall_read(recall, value, &vector))
+		return;					/* not indexed */
+	memcpy(rows->vectors + i * rows->stride, vector.data,
+		   recall->state.leaf.vec_bytes);
+	ecp_factors_compute(meta->ecpm_elem, meta->ecpm_metric, meta->ecpm_dims,
+						vector.data, factors);
+	ecp_vector_release(&vector);
+	for (int f = 0; f < ECP_FACTORS_MAX; f++)
+		rows->factors[f][i] = factors[f];
+	rows->tids[i] = *tid;
+	if (++rows->n == ECP_RECALL_ROWS)
+		recall_compare_rows(recall);
+}
+
+/* Take the queries. */
+static void
+recall_prepare(EcpRecall *recall, const char *queries, int seed)
+{
+	const EcpGeometry *leaf = &recall->state.leaf;
+	EcpRecallRows *rows = &recall->rows;
+	TupleDesc	desc = CreateTemplateTupleDesc(1);
+
+	recall->queries = palloc0(mul_size(recall->nsamples,
+									   sizeof(EcpRecallQuery)));
+	recall->prepared = palloc(recall->state.node.vec_bytes);
+	pg_prng_seed(&recall->prng, seed);
+	rows->stride = INTALIGN(leaf->vec_bytes);
+	rows->vectors = palloc0(mul_size(ECP_RECALL_ROWS, rows->stride) + 64);
+	/* of the vectors: what a quantizer's codes have is another matter */
+	for (int f = 0; f < ECP_FACTORS_MAX; f++)
+		rows->factors[f] = palloc0(ECP_RECALL_ROWS * sizeof(uint32) + 64);
+
+	TupleDescInitEntry(desc, 1, "vector", recall->index->rd_opcintype[0], -1,
+					   0);
+	recall->slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	recall->vectors = tuplestore_begin_heap(false, false, work_mem);
+	if (queries)
+		recall_run(recall, queries);
+	else
+		recall_take_sample(recall);
+}
+
+/*
+ * Make the next queries ready for a pass over the table, as many as there is
+ * memory for, in the current memory context.  "first" is the first of them.
+ */
+static void
+recall_prepare_pass(EcpRecall *recall, int first)
+{
+	const EcpMetaPageData *meta = &recall->state.meta;
+	Size		limit = get_hash_memory_limit();
+	Size		least = sizeof(EcpRecallTruth) + recall->k * sizeof(float8);
+	int			max = (int) Min(Max(limit / least, ECP_RECALL_QUERIES_MIN),
+								ECP_RECALL_SAMPLES_MAX);
+
+	max = Min(max, recall->nqueries - first);
+	recall->truths = palloc(mul_size(max, sizeof(EcpRecallTruth)));
+	recall->ntruths = 0;
+	recall->ncompared = 0;
+	while (recall->ntruths < max &&
+		   (recall->ntruths < ECP_RECALL_QUERIES_MIN ||
+			MemoryContextMemAllocated(CurrentMemoryContext, true) < limit) &&
+		   tuplestore_gettupleslot(recall->vectors, true, false, recall->slot))
+	{
+		EcpRecallTruth *truth = &recall->truths[recall->ntruths];
+		bool		isnull;
+		EcpVector	vector;
+
+		ecp_vector_read(slot_getattr(recall->slot, 1, &isnull),
+						meta->ecpm_form, &vector);
+		truth->query = &recall->queries[first + recall->ntruths++];
+		truth->ranker = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
+										 meta->ecpm_dims, vector.data);
+		truth->nearest = palloc(mul_size(recall->k, sizeof(float8)));
+		truth->elements = NULL;
+		if (recall->store)
+		{
+			truth->elements = palloc(recall->state.leaf.vec_bytes);
+			memcpy(truth->elements, vector.data,
+				   recall->state.leaf.vec_bytes);
+		}
+		ecp_vector_release(&vector);
+	}
+	ExecClearTuple(recall->slot);	/* which goes with the pass */
+}
+
+/*
+ * Find the truth of all queries, in as many passes over the table as it takes,
+ * and show it to a calibration, if there is one.
+ */
+static void
+recall_find_truth(EcpRecall *recall, EcpCalibration *cal)
+{
+	/* in small blocks, for a limit of 64 kB to be one */
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "ecp recall, one pass",
+												  0, 8 * 1024, 64 * 1024);
+
+	for (int first = 0; first < recall->nqueries; first += recall->ntruths)
+	{
+		MemoryContext old = MemoryContextSwitchTo(context);
+
+		recall_prepare_pass(recall, first);
+		recall_scan(recall, recall_take_row);
+		recall_compare_rows(recall);
+		MemoryContextSwitchTo(old);
+		for (int t = 0; t < recall->ntruths; t++)
+		{
+			EcpRecallTruth *truth = &recall->truths[t];
+			EcpRecallQuery *query = truth->query;
+
+			if (query->nnearest > 0)
+				query->farthest = truth->nearest[query->nnearest - 1];
+			if (cal)
+				ecp_calibration_query(cal, truth->elements, &query->self,
+									  truth->nearest, query->nnearest);
+		}
+		MemoryContextReset(context);
+	}
+	MemoryContextDelete(context);
+}
+
+/* Find the truth, and what targets of recall take; store that in the index. */
+static void
+recall_store(EcpRecall *recall)
+{
+	EcpCalibration *cal;
+
+	if (recall->nqueries < ECP_RECALL_STORE_MIN)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("%d queries are too few for a recall curve",
+						recall->nqueries),
+				 errhint("There must be at least %d.", ECP_RECALL_STORE_MIN)));
+	cal = ecp_calibration_begin(recall->index, &recall->state,
+								recall->nqueries);
+	if (cal == NULL)
+		ereport(NOTICE,
+				(errmsg("index \"%s\" has no recall curve, because its vectors are on pages of their own",
+						RelationGetRelationName(recall->index))));
+	recall_find_truth(recall, cal);
+	if (cal == NULL)
+		return;
+	if (ecp_calibration_choose(cal, recall->ncompared))
+		ecp_recall_store(recall->index, &recall->state.meta);
+	ecp_calibration_end(cal);
+}
+
+static void
+recall_set_option(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
+/* Run one query through the index and add up what it finds. */
+static void
+recall_measure_query(EcpRecall *recall, IndexScanDesc scan,
+					 TupleTableSlot *slot, EcpRecallQuery *query, Datum value,
+					 EcpRecallPoint *point)
+{
+	EcpMetric	metric = recall->state.meta.ecpm_metric;
+	float8		bound;
+	ScanKeyData orderby;
+	int			nfound = 0;
+	int			nhits = 0;
+	instr_time	start;
+	instr_time	stop;
+
+	if (query->nnearest == 0)
+		return;
+	bound = ecp_rank_distance(metric, query->farthest);
+
+	memset(&orderby, 0, sizeof(orderby));
+	orderby.sk_flags = SK_ORDER_BY;
+	orderby.sk_attno = 1;
+	orderby.sk_strategy = ECP_DISTANCE_STRATEGY;
+	orderby.sk_argument = value;
+
+	INSTR_TIME_SET_CURRENT(start);
+	index_rescan(scan, NULL, 0, &orderby, 1);
+	while (nfound < query->nnearest &&
+		   index_getnext_slot(scan, ForwardScanDirection, slot))
+	{
+		if (ItemPointerIsValid(&query->self) &&
+			ItemPointerEquals(&query->self, &slot->tts_tid))
+			continue;
+		nfound++;
+		if (DatumGetFloat8(scan->xs_orderbyvals[0]) <= bound)
+			nhits++;
+	}
+	INSTR_TIME_SET_CURRENT(stop);
+	INSTR_TIME_SUBTRACT(stop, start);
+
+	point->hits += nhits;
+	point->wanted += query->nnearest;
+	point->clusters += ecp_search_last.clusters;
+	point->vectors += ecp_search_last.vectors;
+	point->ms += INSTR_TIME_GET_MILLISEC(stop);
+}
+
+/* Measure one number of probes and put a row of the result. */
+static void
+recall_measure(EcpRecall *recall, int probes, ReturnSetInfo *rsinfo)
+{
+	int			nestlevel = NewGUCNestLevel();
+	TupleTableSlot *slot = table_slot_create(recall->heap, NULL);
+	EcpRecallPoint point = {0};
+	IndexScanDesc scan;
+	Datum		values[5];
+	bool		nulls[5] = {false};
+
+	recall_set_option("ecp.probes", psprintf("%d", probes));
+	recall_set_option("ecp.iterative_scan", "off");
+	scan = ecp_index_beginscan(recall->heap, recall->index,
+							   GetActiveSnapshot(), 0, 1);
+	tuplestore_rescan(recall->vectors);
+	for (int q = 0; q < recall->nqueries &&
+		 tuplestore_gettupleslot(recall->vectors, true, false, recall->slot);
+		 q++)
+	{
+		bool		isnull;
+
+		CHECK_FOR_INTERRUPTS();
+		recall_measure_query(recall, scan, slot, &recall->queries[q],
+							 slot_getattr(recall->slot, 1, &isnull), &point);
+	}
+	index_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	AtEOXact_GUC(false, nestlevel);
+
+	values[0] = Int32GetDatum(probes);
+	values[1] = Float8GetDatum(point.hits / Max(point.wanted, 1));
+	nulls[1] = point.wanted == 0;
+	values[2] = Float8GetDatum(point.clusters / Max(recall->nqueries, 1));
+	values[3] = Float8GetDatum(point.vectors / Max(recall->nqueries, 1));
+	values[4] = Float8GetDatum(point.ms / Max(recall->nqueries, 1));
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/*
+ * The numbers of probes to measure: the user's (0 = what a scan takes for
+ * the target of recall), or the default number and its halves and doubles.
+ */
+static int *
+recall_probes(EcpRecall *recall, ArrayType *array, int *n)
+{
+	int			nclusters = Max(recall->state.meta.ecpm_nleaves, 1);
+	int		   *probes;
+
+	if (array == NULL)
+	{
+		double		probe = ecp_default_probes(recall->index,
+											   &recall->state.meta) / 4.0;
+
+		probes = palloc(5 * sizeof(int));
+		*n = 0;
+		for (int i = 0; i < 5; i++, probe *= 2)
+		{
+			int			value = Min(Max((int) probe, 1), nclusters);
+
+			if (*n == 0 || value > probes[*n - 1])
+				probes[(*n)++] = value;
+		}
+		return probes;
+	}
+
+	if (ARR_NDIM(array) > 1 || array_contains_nulls(array))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("probes must be a one-dimensional array without NULLs")));
+	*n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	probes = (int *) ARR_DATA_PTR(array);
+	for (int i = 0; i < *n; i++)
+	{
+		if (probes[i] < 0 || probes[i] > ECP_PROBES_MAX)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("number of probes must be between 0 and %d",
+							ECP_PROBES_MAX)));
+	}
+	return probes;
+}
+
+static int
+recall_check_argument(FunctionCallInfo fcinfo, int argno, const char *name,
+					  int max)
+{
+	int			value;
+
+	if (PG_ARGISNULL(argno))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be NULL", name)));
+	value = PG_GETARG_INT32(argno);
+	if (value < 1 || value > max)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must be between 1 and %d", name, max)));
+	return value;
+}
+
+/* May the user store a curve in the index? */
+static void
+recall_check_store(EcpRecall *recall)
+{
+	PreventCommandDuringRecovery("ecp_recall(store => true)");
+	if (!ecp_relation_ownercheck(RelationGetRelid(recall->index),
+								 GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
+					   RelationGetRelationName(recall->index));
+	if (recall->k != ECP_TARGET_K)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("k must be %d where the recall curve is stored",
+						ECP_TARGET_K)));
+	if (recall->nsamples < ECP_RECALL_STORE_MIN)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("samples must be at least %d where the recall curve is stored",
+						ECP_RECALL_STORE_MIN)));
+}
+
+/*
+ * ecp_recall(index regclass, k int, probes int[], samples int, seed int,
+ *			  queries text, store bool)
+ */
+Datum
+ecp_recall(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	EcpRecall	recall = {0};
+	int		   *probes;
+	int			nprobes;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("index must not be NULL")));
+	recall.k = recall_check_argument(fcinfo, 1, "k", ECP_RECALL_K_MAX);
+	recall.nsamples = recall_check_argument(fcinfo, 3, "samples",
+											ECP_RECALL_SAMPLES_MAX);
+	if (PG_ARGISNULL(4))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("seed must not be NULL")));
+	InitMaterializedSRF(fcinfo, 0);
+
+	recall.store = !PG_ARGISNULL(6) && PG_GETARG_BOOL(6);
+	recall_open(&recall, PG_GETARG_OID(0));
+	if (recall.store)
+		recall_check_store(&recall);
+	probes = recall_probes(&recall,
+						   PG_ARGISNULL(2) ? NULL : PG_GETARG_ARRAYTYPE_P(2),
+						   &nprobes);
+	if (!EcpIndexIsEmpty(&recall.state))
+	{
+		recall_prepare(&recall,
+					   PG_ARGISNULL(5) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(5)),
+					   PG_GETARG_INT32(4));
+		if (recall.store)
+			recall_store(&recall);
+		else
+			recall_find_truth(&recall, NULL);
+
+		for (int i = 0; i < nprobes; i++)
+			recall_measure(&recall, probes[i], rsinfo);
+		ExecDropSingleTupleTableSlot(recall.slot);
+		tuplestore_end(recall.vectors);
+	}
+
+	index_close(recall.index, AccessShareLock);
+	table_close(recall.heap, AccessShareLock);
+	return (Datum) 0;
+}

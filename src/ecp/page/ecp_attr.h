@@ -1,0 +1,130 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_attr.h
+ *	  Attributes: the columns of an ecp index besides the vector, which are
+ *	  key attributes, whose conditions a scan checks in the index, and INCLUDE
+ *	  columns (ecp_include.h).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_ATTR_H
+#define ECP_ATTR_H
+
+#include "access/skey.h"
+#include "access/tupdesc.h"
+#include "ecp/page/ecp_page.h"
+#include "fmgr.h"
+#include "vector/vector_value.h"
+
+/*
+ * How values of a column become keys: what the column's operator class says
+ * of it (support function 1), and what is in ecpm_attr_kind on disk.  See
+ * attr_kinds[] in ecp_attr.c.
+ */
+typedef enum EcpAttrKind
+{
+	ECP_ATTR_BOOL = 1,
+	ECP_ATTR_CHAR,				/* "char" */
+	ECP_ATTR_INT2,
+	ECP_ATTR_INT4,				/* also date */
+	ECP_ATTR_INT8,				/* also time and timestamps */
+	ECP_ATTR_OID,				/* also enumerations, which only compare equal */
+	ECP_ATTR_FLOAT4,
+	ECP_ATTR_FLOAT8,
+	ECP_ATTR_UUID,				/* the first half: executor rechecks */
+	ECP_ATTR_HASH				/* any type's hash: = only, rechecked */
+} EcpAttrKind;
+
+#define ECP_ATTR_KIND_MAX		ECP_ATTR_HASH
+
+/* An operator class's code is that of an attribute, not of a vector. */
+#define ECP_ATTR_CLASS			0x10000
+#define EcpClassIsAttr(code)	(((code) & ECP_ATTR_CLASS) != 0)
+#define EcpClassAttrKind(code)	((EcpAttrKind) ((code) & 0xFF))
+
+/* Bytes of the attributes of a row at most. */
+#define ECP_ATTR_BYTES_MAX \
+	(8 + ECP_ATTRS_MAX * sizeof(uint64) + ECP_INCLUDE_BYTES_MAX)
+
+/* The attributes of an index. */
+typedef struct EcpAttrDesc
+{
+	int			natts;			/* key attributes, besides the vector */
+	Size		bytes;			/* of a row's attributes; 0 without any */
+	int			ninclude;		/* INCLUDE columns */
+	Size		include_bytes;	/* of these; 0 without any */
+	TupleDesc	include;		/* these columns, or NULL */
+	uint8		kind[ECP_ATTRS_MAX];
+	Oid			collation[ECP_ATTRS_MAX];
+	FmgrInfo   *hash[ECP_ATTRS_MAX];	/* ECP_ATTR_HASH: the type's function */
+} EcpAttrDesc;
+
+/*
+ * Read the operator classes of the columns 2 .. n.  An error if one of them
+ * is a vector, or there are too many.  How much room INCLUDE columns have is
+ * what "meta" says; if that is NULL, as for an index that is to be built, what
+ * the storage parameters say.
+ */
+extern void ecp_attr_desc_init(Relation index, const EcpMetaPageData *meta,
+							   EcpAttrDesc *desc);
+
+/* Bytes of a key of this kind; 0 if there is no such kind. */
+extern int	ecp_attr_width(int kind);
+
+/* What people call this kind. */
+extern const char *ecp_attr_kind_name(int kind);
+
+/* The fields of a metapage that say what attributes there are. */
+extern void ecp_attr_meta_form(const EcpAttrDesc *desc, EcpMetaPageData *meta);
+extern bool ecp_attr_meta_is_valid(const EcpMetaPageData *meta);
+
+/*
+ * The attributes of a row, desc->bytes of them, from all columns' values as
+ * aminsert gets them; "vector" is what was read from the first one.
+ */
+extern void ecp_attr_form(const EcpAttrDesc *desc, const EcpVector *vector,
+						  const Datum *values, const bool *isnull,
+						  char *attrs);
+
+/* Can a key attribute of this kind be turned back into its value? */
+extern bool ecp_attr_kind_is_exact(int kind);
+
+/* Does it have the value of a row's key attribute a? */
+extern bool ecp_attr_is_exact(const EcpAttrDesc *desc, int a, Datum value);
+
+/* The value of a key, of such a kind. */
+extern Datum ecp_attr_value(int kind, uint64 key);
+
+/* The key of a slot's attribute a, which is not NULL. */
+extern uint64 ecp_attr_slot_key(const EcpGeometry *geo,
+								const EcpEntryView *view, int slot, int a);
+
+/* Do a slot's attributes obey the format?  For the checker. */
+extern bool ecp_attr_slot_is_valid(const EcpGeometry *geo,
+								   const EcpEntryView *view, int slot);
+
+/* ---- conditions ---- */
+
+typedef struct EcpAttrFilter EcpAttrFilter;
+
+/*
+ * The conditions of a scan on attributes, from its scan keys (those on the
+ * vector are passed over), in the current memory context; NULL if there is
+ * none.  *never is set if no row can fulfil them, *recheck if rows that do
+ * must be checked by the executor.
+ */
+extern EcpAttrFilter *ecp_attr_filter_create(Relation index,
+											 const ScanKeyData *keys,
+											 int nkeys, bool *never,
+											 bool *recheck);
+
+/*
+ * Of the first n slots of an entry page, those that are live and fulfil the
+ * conditions; passed has geo->live_words words.  Returns how many were live.
+ */
+extern int	ecp_attr_filter_page(const EcpAttrFilter *filter,
+								 const EcpGeometry *geo,
+								 const EcpEntryView *view, int n,
+								 uint64 *passed);
+
+#endif							/* ECP_ATTR_H */

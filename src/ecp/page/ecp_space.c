@@ -1,0 +1,429 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_space.c
+ *	  The block map of an ecp index, and the first touch of blocks.
+ *
+ * Which blocks are in use is known from a bitmap on map pages that is
+ * WAL-logged together with whatever makes a block used or free (see the
+ * README, "WAL records"): the free space map of core is a hint that a crash
+ * may set back, and a run handed out twice would be two clusters on one
+ * page.  A run lies within the blocks of one map page; the search is first
+ * fit, so that the file stays short.
+ *
+ * A block may be marked as used and lie beyond the end of the file: a crash
+ * can cut off what was extended before its WAL record was flushed, and
+ * nothing needs to exist before it is first written.  ecp_space_new_buffer()
+ * is the only way to the first write of a run's page.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+
+#include "base/compat.h"
+#include "ecp/page/ecp_living.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "storage/buf_internals.h"
+#include "storage/fd.h"
+#include "storage/lmgr.h"
+#include "storage/smgr.h"
+#include "utils/memutils.h"
+
+#define ECP_MAP_WORDS	(ECP_MAP_BITS / 64)
+
+/* The file grows by up to so many blocks at a time, or by 1/n of its length. */
+#define ECP_EXTEND_BLOCKS_MAX	64
+#define ECP_EXTEND_SHARE		64
+
+/* How often, and after how long, we look again at a page that is locked. */
+#define ECP_LOOK_TRIES			100
+#define ECP_LOOK_SLEEP_US		10000
+
+/*
+ * Have the filesystem set room aside for the blocks "from" to "to", which lie
+ * in one segment of the file, without writing them.  A full disk must be an
+ * error here, of whoever wants more room: found out when a dirty buffer of ours
+ * is written, it would be an error of anybody who needs a buffer, of
+ * checkpoints, and of recovery.
+ */
+static void
+ecp_space_reserve(Relation index, BlockNumber from, BlockNumber to)
+{
+	char	   *path = ecp_relation_path(index);
+	BlockNumber segment = from / RELSEG_SIZE;
+	int			fd;
+	int			error;
+
+	if (segment > 0)
+		path = psprintf("%s.%u", path, segment);
+	fd = OpenTransientFile(path, O_RDWR | PG_BINARY);
+	if (fd < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open file \"%s\": %m", path)));
+	do
+		error = posix_fallocate(fd, (off_t) (from % RELSEG_SIZE) * BLCKSZ,
+								(off_t) (to - from + 1) * BLCKSZ);
+	while (error == EINTR);
+	CloseTransientFile(fd);
+
+	/* those that cannot set room aside are as good as others without it */
+	if (error != 0 && error != EINVAL && error != EOPNOTSUPP)
+	{
+		errno = error;
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not extend file \"%s\": %m", path),
+				 error == ENOSPC ? errhint("Check free disk space.") : 0));
+	}
+	pfree(path);
+}
+
+/*
+ * Extend the main fork until it has block "blk".  The caller may hold
+ * content locks, as nbtree's page splits do: who waits for the extension
+ * lock waits for somebody who makes room and wants none of ours.
+ *
+ * Only the last new block is written; for those before it room is set aside,
+ * and they read as zeros.  Every block is written by whoever initialises it,
+ * and twice would be once too often for an index whose inserts wait in buffers
+ * to write few blocks.
+ *
+ * Returns true if nobody else has seen the block.
+ */
+static bool
+ecp_space_extend(Relation index, BlockNumber blk)
+{
+	bool		need_lock = !RELATION_IS_LOCAL(index);
+	BlockNumber nblocks;
+	bool		extended;
+
+	if (blk < RelationGetNumberOfBlocks(index))
+		return false;
+	if (need_lock)
+		LockRelationForExtension(index, ExclusiveLock);
+	nblocks = RelationGetNumberOfBlocks(index);
+	extended = blk >= nblocks;
+	if (extended)
+	{
+		PGAlignedBlock zeros;
+		BlockNumber ahead = Min(nblocks / ECP_EXTEND_SHARE,
+								ECP_EXTEND_BLOCKS_MAX);
+		BlockNumber end = Max(blk + 1, nblocks + ahead);
+
+		memset(zeros.data, 0, BLCKSZ);
+		while (nblocks < end)
+		{
+			BlockNumber upto = nblocks + 1;
+
+			/* the first block of a segment makes its file */
+			if (nblocks % RELSEG_SIZE != 0)
+			{
+				upto = Min(end, nblocks - nblocks % RELSEG_SIZE + RELSEG_SIZE);
+				ecp_space_reserve(index, nblocks, upto - 1);
+			}
+			smgrextend(RelationGetSmgr(index), MAIN_FORKNUM, upto - 1,
+					   zeros.data, false);
+			nblocks = upto;
+		}
+	}
+	if (need_lock)
+		UnlockRelationForExtension(index, ExclusiveLock);
+	return extended;
+}
+
+/*
+ * A flush reads and writes clusters that nobody wants again soon, and as much
+ * as fits into a small cache, which should keep the last pages of the buffers
+ * for inserts.  While it is in that mode, what it reads and writes goes through
+ * rings of buffers.  Whoever begins it must end it, in case of an error too.
+ */
+static bool space_bulk = false;
+
+void
+ecp_bulk_begin(void)
+{
+	space_bulk = true;
+}
+
+void
+ecp_bulk_end(void)
+{
+	space_bulk = false;
+}
+
+/* The ring to read or write with, or NULL. */
+BufferAccessStrategy
+ecp_bulk_strategy(bool writing)
+{
+	static BufferAccessStrategy rings[2];
+
+	if (!space_bulk)
+		return NULL;
+	if (rings[writing] == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+		rings[writing] = GetAccessStrategy(writing ? BAS_BULKWRITE :
+										   BAS_BULKREAD);
+		MemoryContextSwitchTo(old);
+	}
+	return rings[writing];
+}
+
+/* The run that a page says it belongs to, or 0. */
+uint64
+ecp_space_owner(Page page)
+{
+	if (!ecp_page_has_form(page) ||
+		EcpPageGetOpaque(page)->ecpo_page_id != ECP_PAGE_ID)
+		return 0;
+	return EcpPageGetOpaque(page)->ecpo_run;
+}
+
+/* Is this page 0 of a run that is in use? */
+static bool
+ecp_space_is_run(Page page, uint64 run)
+{
+	return ecp_space_owner(page) == run &&
+		EcpPageGetOpaque(page)->ecpo_pageno == 0 &&
+		(EcpPageGetRunHeader(page)->ecpr_flags & ECP_RUN_FREED) == 0;
+}
+
+/*
+ * The same of a block that we may not wait for, as we hold locks that come
+ * after it.  We look without a lock; if it seems to be in use, it might be
+ * written just now as page 0 of another run, and we look again when it is not.
+ * (Whoever has it locked for long waits for us, and does not write.)
+ */
+static bool
+ecp_space_has_run(Relation index, BlockNumber blk, uint64 run)
+{
+	Buffer		buffer = ecp_buffer_get(index, blk, BUFFER_LOCK_UNLOCK);
+	bool		in_use = ecp_space_is_run(BufferGetPage(buffer), run);
+
+	for (int tries = 0; in_use && !EcpBufferIsLocked(buffer) &&
+		 tries < ECP_LOOK_TRIES; tries++)
+	{
+		if (ConditionalLockBuffer(buffer))
+		{
+			in_use = ecp_space_is_run(BufferGetPage(buffer), run);
+			LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+			break;
+		}
+		pg_usleep(ECP_LOOK_SLEEP_US);
+		in_use = ecp_space_is_run(BufferGetPage(buffer), run);
+	}
+	ReleaseBuffer(buffer);
+	return in_use;
+}
+
+/*
+ * ecp_space_check_free
+ *		Check that a block, exclusively locked, may be overwritten.
+ *
+ * A map or a header that has lost some bits must not cost us rows.  A run whose
+ * blocks were freed says so in its page 0, until that is overwritten: a page of
+ * a run whose page 0 is still there and does not say so is in use.
+ */
+void
+ecp_space_check_free(Relation index, Buffer buffer)
+{
+	Page		page = BufferGetPage(buffer);
+	BlockNumber blk = BufferGetBlockNumber(buffer);
+	uint64		run = ecp_space_owner(page);
+	uint32		pageno = run == 0 ? 0 : EcpPageGetOpaque(page)->ecpo_pageno;
+
+	if (blk != ECP_META_BLKNO && !EcpBlockIsMap(blk) &&
+		(run == 0 || pageno >= blk ||
+		 (pageno == 0 ? !ecp_space_is_run(page, run) :
+		  !ecp_space_has_run(index, blk - pageno, run))))
+		return;
+	ecp_report_corrupt(index, blk,
+					   "The block is in use, but was to be overwritten.");
+}
+
+/*
+ * ecp_space_new_buffer
+ *		Return block "blk", exclusively locked, for initialisation.
+ *
+ * The caller owns the block by the map and writes it by a full image.  What it
+ * holds is looked at only to see that it is of no use.
+ */
+Buffer
+ecp_space_new_buffer(Relation index, BlockNumber blk)
+{
+	Buffer		buffer;
+
+	if (ecp_space_extend(index, blk))
+		return ReadBufferExtended(index, MAIN_FORKNUM, blk, RBM_ZERO_AND_LOCK,
+								  ecp_bulk_strategy(true));
+	buffer = ReadBufferExtended(index, MAIN_FORKNUM, blk, RBM_ZERO_ON_ERROR,
+								ecp_bulk_strategy(true));
+	ecp_buffer_lock(index, buffer, BUFFER_LOCK_EXCLUSIVE);
+	ecp_space_check_free(index, buffer);
+	return buffer;
+}
+
+/*
+ * First fit of npages clear bits among the blocks of a map page.  Returns
+ * the bit's number, or -1.
+ */
+static int64
+ecp_map_search(const uint64 *words, uint32 npages)
+{
+	uint32		found = 0;
+
+	for (uint32 w = 0; w < ECP_MAP_WORDS; w++)
+	{
+		if (words[w] == PG_UINT64_MAX)
+		{
+			found = 0;
+			continue;
+		}
+		for (uint32 b = 0; b < 64; b++)
+		{
+			if (words[w] & (UINT64CONST(1) << b))
+				found = 0;
+			else if (++found == npages)
+				return (int64) w * 64 + b - npages + 1;
+		}
+	}
+	return -1;
+}
+
+/*
+ * ecp_space_find
+ *		Find npages free contiguous blocks, looking from map page "hint" on.
+ *
+ * Returns with the map page locked.  Nothing is changed yet: the caller
+ * registers the map page by ecp_space_register() in the record that makes
+ * the blocks used, and releases extent->map.  The caller may hold content
+ * locks that come before the map in the lock order.
+ */
+void
+ecp_space_find(Relation index, uint32 hint, uint32 npages, EcpExtent *extent)
+{
+	Assert(npages > 0 && npages <= ECP_RUN_PAGES_MAX);
+	if ((uint64) hint * ECP_MAP_BITS >= RelationGetNumberOfBlocks(index))
+		ecp_report_corrupt(index, ECP_META_BLKNO,
+						   psprintf("Map page %u does not exist.", hint));
+
+	for (uint32 mapno = hint;; mapno++)
+	{
+		Page		page;
+		int64		bit;
+
+		if ((uint64) mapno * ECP_MAP_BITS + ECP_MAP_BITS > MaxBlockNumber)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("index \"%s\" has no free blocks left",
+							RelationGetRelationName(index))));
+
+		/* exists if it was ever used; we lock it before we look */
+		(void) ecp_space_extend(index, EcpMapBlock(mapno));
+		extent->map = ecp_buffer_get(index, EcpMapBlock(mapno),
+									 BUFFER_LOCK_EXCLUSIVE);
+		extent->mapno = mapno;
+		extent->npages = npages;
+		page = BufferGetPage(extent->map);
+		/* the first one is written with the metapage */
+		extent->map_is_new = mapno > 0 && PageIsNew(page);
+		if (extent->map_is_new)
+		{
+			/* bit 0 is an ordinary block, bit 1 the map page itself */
+			extent->blk = EcpMapBlock(mapno) + 1;
+			return;
+		}
+
+		ecp_page_check(index, extent->map, ECP_PAGE_MAP);
+		bit = ecp_map_search(EcpPageGetMap(page), npages);
+		if (bit >= 0)
+		{
+			extent->blk = mapno * ECP_MAP_BITS + bit;
+			return;
+		}
+		UnlockReleaseBuffer(extent->map);
+	}
+}
+
+/*
+ * Register the extent's map page in a record and mark the extent as used
+ * there.  Returns the copy, in case the caller has more to mark.
+ */
+Page
+ecp_space_register(Relation index, GenericXLogState *xlog,
+				   const EcpExtent *extent)
+{
+	Page		page;
+
+	page = GenericXLogRegisterBuffer(xlog, extent->map,
+									 extent->map_is_new ?
+									 GENERIC_XLOG_FULL_IMAGE : 0);
+	if (extent->map_is_new)
+	{
+		ecp_page_init_map(page, extent->mapno);
+		ecp_space_mark(index, page, EcpMapBlock(extent->mapno), 1, true);
+	}
+	ecp_space_mark(index, page, extent->blk, extent->npages, true);
+	return page;
+}
+
+/* Set or clear the bits of an extent in (the copy of) its map page. */
+void
+ecp_space_mark(Relation index, Page map, BlockNumber blk, uint32 npages,
+			   bool used)
+{
+	uint64	   *words = EcpPageGetMap(map);
+
+	if (npages > ECP_RUN_PAGES_MAX ||
+		blk % ECP_MAP_BITS + npages > ECP_MAP_BITS)
+		ecp_report_corrupt(index, blk, "The run crosses a map page.");
+	for (uint32 i = 0; i < npages; i++)
+	{
+		uint32		bit = (blk + i) % ECP_MAP_BITS;
+
+		if (used)
+			words[bit / 64] |= UINT64CONST(1) << (bit % 64);
+		else
+			words[bit / 64] &= ~(UINT64CONST(1) << (bit % 64));
+	}
+}
+
+/* The map page that has the bit of "blk", locked and checked. */
+Buffer
+ecp_space_map_lock(Relation index, BlockNumber blk, int lockmode)
+{
+	Buffer		buffer;
+
+	buffer = ecp_buffer_get(index, EcpMapBlock(EcpBlockMap(blk)), lockmode);
+	ecp_page_check(index, buffer, ECP_PAGE_MAP);
+	return buffer;
+}
+
+/* Blocks marked as used, in all map pages. */
+uint64
+ecp_space_count_used(Relation index)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(index);
+	uint64		used = 0;
+
+	for (uint32 mapno = 0; EcpMapBlock(mapno) < nblocks; mapno++)
+	{
+		Buffer		buffer = ecp_buffer_get(index, EcpMapBlock(mapno),
+											BUFFER_LOCK_SHARE);
+		Page		page = BufferGetPage(buffer);
+
+		if (mapno == 0 || !PageIsNew(page))
+		{
+			ecp_page_check(index, buffer, ECP_PAGE_MAP);
+			used += pg_popcount((const char *) EcpPageGetMap(page),
+								ECP_MAP_BYTES);
+		}
+		UnlockReleaseBuffer(buffer);
+		CHECK_FOR_INTERRUPTS();
+	}
+	return used;
+}

@@ -1,0 +1,429 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_stat.c
+ *	  Cumulative statistics: what was done with an index by all sessions.
+ *
+ *	 counted		in memory of the backend, by index
+ *	 flushed		added to a page of the index: by the first transaction that
+ *					ends a second after the last flush or later, when the
+ *					session ends, and before the session looks at them
+ *	 read			ecp_stat_get(), the view ecp_stat_indexes
+ *
+ * The server's own statistics cannot be had: they know no kinds of extensions
+ * before 18, and then only of those in shared_preload_libraries.  Named shared
+ * memory is there from 17 on, and does not outlive the server.  What all
+ * versions have is the index's own file.  The page is in the fork of the free
+ * space map, which ecp has no other use for, and not among the index's pages:
+ * that fork is what core treats as hints, too.  It is not WAL-logged and not
+ * compared by wal_consistency_checking; it may be missing, torn or empty, and
+ * is copied and dropped with the index.
+ *
+ * The page is made with the index.  Searches and commits do not make it, as they
+ * must not fail, where the disk is full, for the sake of hints: without a page
+ * sessions keep their figures to themselves.  An unlogged index has none after a
+ * crash; ecp_stat_reset() makes a new one.
+ *
+ * So the figures survive a restart.  A crash may lose what was flushed since
+ * the last checkpoint; a standby has those of its base backup at best, and its
+ * sessions keep their own to themselves; REINDEX begins anew.
+ *
+ * A flush locks the page for the time of some additions, so that even many
+ * backends, each of which comes once a second, do not wait for each other.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/relation.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "access/xloginsert.h"
+#include "catalog/pg_class.h"
+#include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_stat.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/lmgr.h"
+#include "storage/smgr.h"
+#include "utils/hsearch.h"
+#include "utils/timestamp.h"
+
+/* Milliseconds between two flushes of a backend. */
+#define STAT_INTERVAL		1000
+
+/* Where the page is. */
+#define STAT_FORK			FSM_FORKNUM
+#define STAT_BLKNO			0
+#define STAT_MAGIC			0x31534345	/* "ECS1" */
+
+typedef struct EcpStatPageData
+{
+	uint32		ecps_magic;
+	uint32		ecps_ncounters;
+	TimestampTz ecps_reset;
+	uint64		ecps_counters[ECP_STAT_NCOUNTERS];
+} EcpStatPageData;
+
+typedef EcpStatPageData *EcpStatPage;
+
+#define StatPageGet(page)	((EcpStatPage) PageGetContents(page))
+
+/* Counted by this backend, and not flushed yet. */
+typedef struct EcpStatPending
+{
+	Oid			index;			/* hash key */
+	uint64		counters[ECP_STAT_NCOUNTERS];
+} EcpStatPending;
+
+static HTAB *stat_pending = NULL;
+static EcpStatPending *stat_last = NULL;	/* the one counted in last */
+static TimestampTz stat_flushed = 0;
+
+PGDLLEXPORT Datum ecp_stat_get(PG_FUNCTION_ARGS);
+PGDLLEXPORT Datum ecp_stat_reset(PG_FUNCTION_ARGS);
+
+static void stat_xact_callback(XactEvent event, void *arg);
+static void stat_exit_callback(int code, Datum arg);
+
+/* ---- counting ---- */
+
+static void
+stat_init(void)
+{
+	HASHCTL		ctl = {0};
+
+	ctl.keysize = sizeof(Oid);
+	ctl.entrysize = sizeof(EcpStatPending);
+	stat_pending = hash_create("ecp statistics", 16, &ctl,
+							   HASH_ELEM | HASH_BLOBS);
+	RegisterXactCallback(stat_xact_callback, NULL);
+	before_shmem_exit(stat_exit_callback, (Datum) 0);
+}
+
+/* Count n of something. */
+void
+ecp_stat_count(Relation index, EcpStatCounter counter, uint64 n)
+{
+	Oid			oid = RelationGetRelid(index);
+
+	if (n == 0)
+		return;
+	if (stat_pending == NULL)
+		stat_init();
+	if (stat_last == NULL || stat_last->index != oid)
+	{
+		bool		found;
+
+		stat_last = hash_search(stat_pending, &oid, HASH_ENTER, &found);
+		if (!found)
+			memset(stat_last->counters, 0, sizeof(stat_last->counters));
+	}
+	stat_last->counters[counter] += n;
+}
+
+/* Count what a search did; those of several processes are one scan. */
+void
+ecp_stat_count_search(Relation index, const EcpSearchStats *stats)
+{
+	if (!stats->joined)
+	{
+		ecp_stat_count(index, ECP_STAT_SCANS, 1);
+		ecp_stat_count(index, ECP_STAT_EARLY_STOPS, stats->early ? 1 : 0);
+	}
+	ecp_stat_count(index, ECP_STAT_CLUSTERS, stats->clusters);
+	ecp_stat_count(index, ECP_STAT_PAGES, stats->pages);
+	ecp_stat_count(index, ECP_STAT_VECTORS, stats->vectors);
+	ecp_stat_count(index, ECP_STAT_RERANKED, stats->reranked);
+	ecp_stat_count(index, ECP_STAT_FILTERED, stats->filtered);
+	ecp_stat_count(index, ECP_STAT_RETURNED, stats->returned);
+	ecp_stat_count(index, ECP_STAT_DROPPED, stats->dropped);
+}
+
+/* Add the figures of a search to those of others. */
+void
+ecp_stat_add_search(EcpSearchStats *totals, const EcpSearchStats *stats)
+{
+	totals->index = stats->index;
+	totals->probes = stats->probes;
+	totals->early |= stats->early;
+	totals->stop = stats->stop;
+	totals->windows += stats->windows;
+	totals->clusters += stats->clusters;
+	totals->pages += stats->pages;
+	totals->vectors += stats->vectors;
+	totals->filtered += stats->filtered;
+	totals->reranked += stats->reranked;
+	totals->returned += stats->returned;
+	totals->dropped += stats->dropped;
+}
+
+static void
+stat_forget(Oid index)
+{
+	stat_last = NULL;
+	(void) hash_search(stat_pending, &index, HASH_REMOVE, NULL);
+}
+
+/* ---- the page ---- */
+
+static void
+stat_page_init(Page page, TimestampTz reset)
+{
+	EcpStatPage stat = StatPageGet(page);
+
+	PageInit(page, BLCKSZ, 0);
+	stat->ecps_magic = STAT_MAGIC;
+	stat->ecps_ncounters = ECP_STAT_NCOUNTERS;
+	stat->ecps_reset = reset;
+	((PageHeader) page)->pd_lower += sizeof(EcpStatPageData);
+}
+
+static bool
+stat_page_is_valid(Page page)
+{
+	return !PageIsNew(page) &&
+		StatPageGet(page)->ecps_magic == STAT_MAGIC &&
+		StatPageGet(page)->ecps_ncounters == ECP_STAT_NCOUNTERS;
+}
+
+static bool
+stat_page_exists(Relation index)
+{
+	return smgrexists(RelationGetSmgr(index), STAT_FORK) &&
+		RelationGetNumberOfBlocksInFork(index, STAT_FORK) > STAT_BLKNO;
+}
+
+/* The page, locked; what is damaged counts as nothing. */
+static Buffer
+stat_buffer(Relation index, int lockmode)
+{
+	Buffer		buffer = ReadBufferExtended(index, STAT_FORK, STAT_BLKNO,
+											RBM_ZERO_ON_ERROR, NULL);
+
+	LockBuffer(buffer, lockmode);
+	return buffer;
+}
+
+/*
+ * Make the page, or begin it anew, for those who may extend files and fail.
+ * It is logged, so that a standby has it when it is promoted.
+ */
+static void
+stat_page_create(Relation index, TimestampTz reset)
+{
+	Buffer		buffer;
+
+	if (!stat_page_exists(index))
+	{
+		LockRelationForExtension(index, ExclusiveLock);
+		if (!smgrexists(RelationGetSmgr(index), STAT_FORK))
+			smgrcreate(RelationGetSmgr(index), STAT_FORK, false);
+		if (!stat_page_exists(index))
+			ReleaseBuffer(ReadBufferExtended(index, STAT_FORK, P_NEW,
+											 RBM_NORMAL, NULL));
+		UnlockRelationForExtension(index, ExclusiveLock);
+	}
+	buffer = stat_buffer(index, BUFFER_LOCK_EXCLUSIVE);
+	START_CRIT_SECTION();
+	stat_page_init(BufferGetPage(buffer), reset);
+	MarkBufferDirty(buffer);
+	if (RelationNeedsWAL(index))
+		log_newpage_buffer(buffer, true);
+	END_CRIT_SECTION();
+	UnlockReleaseBuffer(buffer);
+}
+
+/* Make the page of a new index. */
+void
+ecp_stat_create(Relation index)
+{
+	stat_page_create(index, 0);
+}
+
+/* Add to the page, which is there. */
+static void
+stat_page_add(Relation index, const uint64 *counters)
+{
+	Buffer		buffer = stat_buffer(index, BUFFER_LOCK_EXCLUSIVE);
+	Page		page = BufferGetPage(buffer);
+	EcpStatPage stat = StatPageGet(page);
+
+	if (!stat_page_is_valid(page))
+		stat_page_init(page, 0);
+	if (stat->ecps_reset == 0)
+		stat->ecps_reset = GetCurrentTimestamp();
+	for (int i = 0; i < ECP_STAT_NCOUNTERS; i++)
+		stat->ecps_counters[i] += counters[i];
+	MarkBufferDirtyHint(buffer, true);
+	UnlockReleaseBuffer(buffer);
+}
+
+/* ---- flushing ---- */
+
+/*
+ * Open an index for a moment.  Returns NULL if it is gone, and *busy if
+ * somebody has locked everyone out, for whom we do not wait.
+ */
+static Relation
+stat_open(Oid oid, bool *busy)
+{
+	Relation	index;
+
+	*busy = !ConditionalLockRelationOid(oid, AccessShareLock);
+	if (*busy)
+		return NULL;
+	index = try_relation_open(oid, NoLock);
+	if (index && index->rd_rel->relkind == RELKIND_INDEX &&
+		index->rd_indam->aminsert == ecpinsert &&
+		!RELATION_IS_OTHER_TEMP(index))
+		return index;
+	if (index)
+		relation_close(index, NoLock);
+	UnlockRelationOid(oid, AccessShareLock);
+	return NULL;
+}
+
+static void
+stat_flush(void)
+{
+	HASH_SEQ_STATUS status;
+	EcpStatPending *pending;
+
+	/* on a standby, files are not ours to write */
+	if (stat_pending == NULL || hash_get_num_entries(stat_pending) == 0 ||
+		RecoveryInProgress())
+		return;
+	stat_flushed = GetCurrentTimestamp();
+	hash_seq_init(&status, stat_pending);
+	while ((pending = hash_seq_search(&status)) != NULL)
+	{
+		bool		busy;
+		Relation	index = stat_open(pending->index, &busy);
+
+		if (index)
+		{
+			/* without a page, the session has them to itself */
+			busy = !stat_page_exists(index);
+			if (!busy)
+				stat_page_add(index, pending->counters);
+			relation_close(index, AccessShareLock);
+		}
+		if (!busy)
+			stat_forget(pending->index);
+	}
+}
+
+static void
+stat_xact_callback(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
+			if (hash_get_num_entries(stat_pending) > 0 &&
+				TimestampDifferenceExceeds(stat_flushed,
+										   GetCurrentTimestamp(),
+										   STAT_INTERVAL))
+				stat_flush();
+			break;
+		case XACT_EVENT_PARALLEL_PRE_COMMIT:
+			/* a worker ends with its transaction */
+			stat_flush();
+			break;
+		default:
+			break;
+	}
+}
+
+/* The session ends as its client wished: there may be one more transaction. */
+static void
+stat_exit_callback(int code, Datum arg)
+{
+	if (code != 0 || hash_get_num_entries(stat_pending) == 0 ||
+		IsParallelWorker() || RecoveryInProgress())
+		return;
+	AbortOutOfAnyTransaction();
+	StartTransactionCommand();
+	stat_flush();
+	CommitTransactionCommand();
+}
+
+/* ---- SQL ---- */
+
+PG_FUNCTION_INFO_V1(ecp_stat_get);
+
+/*
+ * ecp_stat_get(index regclass): what is on the page, and what this session
+ * could not flush.  All NULL if somebody has locked everyone out.
+ */
+Datum
+ecp_stat_get(PG_FUNCTION_ARGS)
+{
+	Oid			oid = PG_GETARG_OID(0);
+	uint64		counters[ECP_STAT_NCOUNTERS] = {0};
+	TimestampTz reset = 0;
+	Datum		values[ECP_STAT_NCOUNTERS + 1];
+	bool		nulls[ECP_STAT_NCOUNTERS + 1];
+	TupleDesc	tupdesc;
+	Relation	index;
+	bool		busy;
+
+	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE ||
+		tupdesc->natts != ECP_STAT_NCOUNTERS + 1)
+		elog(ERROR, "return type must be a row type of %d columns",
+			 ECP_STAT_NCOUNTERS + 1);
+	stat_flush();
+	index = stat_open(oid, &busy);
+	if (index && stat_page_exists(index))
+	{
+		Buffer		buffer = stat_buffer(index, BUFFER_LOCK_SHARE);
+		Page		page = BufferGetPage(buffer);
+
+		if (stat_page_is_valid(page))
+		{
+			memcpy(counters, StatPageGet(page)->ecps_counters,
+				   sizeof(counters));
+			reset = StatPageGet(page)->ecps_reset;
+		}
+		UnlockReleaseBuffer(buffer);
+	}
+	if (index && stat_pending)
+	{
+		EcpStatPending *pending = hash_search(stat_pending, &oid, HASH_FIND,
+											  NULL);
+
+		for (int i = 0; pending && i < ECP_STAT_NCOUNTERS; i++)
+			counters[i] += pending->counters[i];
+	}
+	for (int i = 0; i < ECP_STAT_NCOUNTERS; i++)
+	{
+		values[i] = Int64GetDatum((int64) counters[i]);
+		nulls[i] = index == NULL;
+	}
+	values[ECP_STAT_NCOUNTERS] = TimestampTzGetDatum(reset);
+	nulls[ECP_STAT_NCOUNTERS] = reset == 0;
+	if (index)
+		relation_close(index, AccessShareLock);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(tupdesc, values, nulls)));
+}
+
+PG_FUNCTION_INFO_V1(ecp_stat_reset);
+
+/* ecp_stat_reset(index regclass): begin to count anew. */
+Datum
+ecp_stat_reset(PG_FUNCTION_ARGS)
+{
+	Oid			oid = PG_GETARG_OID(0);
+	Relation	index = ecp_user_index_open(oid, AccessShareLock,
+											ECP_INDEX_OWN, &ecp_index_kind);
+
+	PreventCommandDuringRecovery("ecp_stat_reset()");
+	if (stat_pending)
+		stat_forget(oid);
+	stat_page_create(index, GetCurrentTimestamp());
+	relation_close(index, AccessShareLock);
+	PG_RETURN_VOID();
+}

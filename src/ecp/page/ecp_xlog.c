@@ -1,0 +1,983 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_xlog.c
+ *	  The WAL records of a living ecp index.
+ *
+ * Each function here writes one record of the table in the README's section
+ * "WAL records" (ecp_xlog_put() and ecp_xlog_learn() may write some VEC
+ * records before), all of them generic ones of at most four pages, except
+ * for FILL.  A function says in its comment what holds after its record,
+ * whatever comes next, be it a crash.  The other files decide what is to be
+ * done; no page of a living index is changed outside this file and
+ * ecp_xlog_run.c, which has the records that link runs.
+ *
+ * Locks are taken in the README's order: pages of the cluster, pages of the
+ * parent, the tail of the retired queue, the map, the metapage, pages that
+ * nobody can know yet.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "access/xloginsert.h"
+#include "ecp/page/ecp_living.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+
+/* Generic records register so many pages. */
+#define ECP_RECORD_PAGES	MAX_GENERIC_XLOG_PAGES
+
+/* Where ecp_xlog_put() writes. */
+typedef struct EcpPlace
+{
+	Buffer		entry;			/* locked; may be page 0 itself */
+	bool		fresh;			/* first touch */
+	uint32		pageno;
+	uint32		slot;			/* within the page */
+} EcpPlace;
+
+/* The metapage, exclusively locked and checked. */
+Buffer
+ecp_meta_lock(Relation index)
+{
+	Buffer		buffer = ecp_buffer_get(index, ECP_META_BLKNO,
+										BUFFER_LOCK_EXCLUSIVE);
+
+	ecp_page_check(index, buffer, ECP_PAGE_META);
+	return buffer;
+}
+
+/*
+ * Initialise (in memory) page 0 of an empty run, of which only that page is
+ * initialised.
+ */
+void
+ecp_run_init(Page page, const EcpGeometry *geo, int level, uint64 run,
+			 uint64 head_run, uint32 nslots)
+{
+	EcpRunHeader header;
+	uint32		entry_pages;
+	uint32		npages;
+
+	ecp_run_size(geo, nslots, &entry_pages, &npages);
+	ecp_page_init_run(page, geo, run, 0, entry_pages);
+	header = EcpPageGetRunHeader(page);
+	header->ecpr_head_run = head_run;
+	header->ecpr_next_blk = InvalidBlockNumber;
+	header->ecpr_npages = npages;
+	header->ecpr_entry_pages = entry_pages;
+	header->ecpr_nslots = nslots;
+	header->ecpr_hw_page = 1;
+	header->ecpr_retired_next = InvalidBlockNumber;
+	header->ecpr_level = level;
+	header->ecpr_flags = run == head_run ? ECP_RUN_HEAD : 0;
+}
+
+/*
+ * In a record: the list of a cluster ends with the run whose page 0 is in
+ * "last".
+ */
+void
+ecp_run_set_last(GenericXLogState *xlog, Buffer last)
+{
+	EcpRunHeader header;
+
+	header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, last, 0));
+	header->ecpr_next_blk = InvalidBlockNumber;
+	header->ecpr_next_run = 0;
+}
+
+/*
+ * LEARN: META, MAP, new head.  The first row of an index without root: its
+ * dimensions are known (state->meta has them and what follows from them)
+ * and the root is a leaf with one empty run.
+ *
+ * Returns false, having changed nothing, if somebody else was faster.
+ */
+bool
+ecp_xlog_learn(Relation index, EcpIndexState *state, uint32 nslots)
+{
+	const EcpGeometry *geo = &state->leaf;
+	uint32		entry_pages;
+	EcpExtent	extent;
+	Buffer		meta;
+	Buffer		head;
+	GenericXLogState *xlog;
+	EcpMetaPage m;
+	Page		page;
+
+	ecp_run_size(geo, nslots, &entry_pages, &extent.npages);
+	ecp_space_find(index, state->meta.ecpm_map_hint, extent.npages, &extent);
+	meta = ecp_meta_lock(index);
+	m = EcpPageGetMeta(BufferGetPage(meta));
+	if (m->ecpm_root.ecpc_run != 0 ||
+		(m->ecpm_dims != 0 && m->ecpm_dims != state->meta.ecpm_dims &&
+		 m->ecpm_retired_head != InvalidBlockNumber))
+	{
+		UnlockReleaseBuffer(meta);
+		UnlockReleaseBuffer(extent.map);
+		return false;
+	}
+	head = ecp_space_new_buffer(index, extent.blk);
+
+	xlog = GenericXLogStart(index);
+	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
+	(void) ecp_space_register(index, xlog, &extent);
+	page = GenericXLogRegisterBuffer(xlog, head, GENERIC_XLOG_FULL_IMAGE);
+
+	if (m->ecpm_dims != state->meta.ecpm_dims)
+		m->ecpm_flags |= ECP_META_DIMS_LEARNED;
+	m->ecpm_dims = state->meta.ecpm_dims;
+	m->ecpm_quantizer = state->meta.ecpm_quantizer;
+	m->ecpm_leaf_target = state->meta.ecpm_leaf_target;
+	m->ecpm_leaf_max = state->meta.ecpm_leaf_max;
+	m->ecpm_node_target = state->meta.ecpm_node_target;
+	m->ecpm_node_max = state->meta.ecpm_node_max;
+	m->ecpm_sversion++;
+	m->ecpm_nleaves = 1;
+	m->ecpm_root_level = 0;
+	memset(&m->ecpm_root, 0, sizeof(EcpChildData));
+	m->ecpm_root.ecpc_blk = extent.blk;
+	m->ecpm_root.ecpc_npages = extent.npages;
+	m->ecpm_root.ecpc_run = m->ecpm_next_run++;
+	m->ecpm_root.ecpc_vfrom = m->ecpm_sversion;
+	m->ecpm_root.ecpc_vto = ECP_V_NONE;
+	ecp_run_init(page, geo, 0, m->ecpm_root.ecpc_run, m->ecpm_root.ecpc_run,
+				 nslots);
+	GenericXLogFinish(xlog);
+
+	UnlockReleaseBuffer(head);
+	UnlockReleaseBuffer(meta);
+	UnlockReleaseBuffer(extent.map);
+	return true;
+}
+
+/* Lowest free slot among the first nslots of an entry page, or -1. */
+static int
+ecp_entry_find_free(const EcpEntryView *view, uint32 nslots)
+{
+	for (uint32 first = 0; first < nslots; first += 64)
+	{
+		uint64		free = ~view->live[first / 64];
+
+		if (nslots - first < 64)
+			free &= (UINT64CONST(1) << (nslots - first)) - 1;
+		if (free != 0)
+			return first + pg_rightmost_one_pos64(free);
+	}
+	return -1;
+}
+
+/*
+ * Find the lowest free slot of a run from its free_hint on.  Returns false
+ * if there is none, else *place with its entry page locked.
+ */
+static bool
+ecp_place_find(Relation index, const EcpGeometry *geo, int level,
+			   Buffer page0, EcpPlace *place)
+{
+	EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(page0));
+	uint64		run = EcpPageGetOpaque(BufferGetPage(page0))->ecpo_run;
+	BlockNumber blk = BufferGetBlockNumber(page0);
+
+	for (uint32 p = header->ecpr_free_hint; p < header->ecpr_entry_pages; p++)
+	{
+		uint32		nslots = Min(geo->slots,
+								 header->ecpr_nslots - p * geo->slots);
+		EcpEntryView view;
+		int			slot;
+
+		place->pageno = p;
+		place->slot = 0;
+		place->fresh = p >= header->ecpr_hw_page;
+		if (place->fresh)
+		{
+			place->entry = ecp_space_new_buffer(index, blk + p);
+			return true;
+		}
+		if (p == 0)
+			place->entry = page0;
+		else
+		{
+			place->entry = ecp_run_buffer(index, ECP_PAGE_ENTRY, blk, run, p,
+										  BUFFER_LOCK_EXCLUSIVE);
+			if (!BufferIsValid(place->entry))
+				ecp_report_moved(index, blk + p);
+			ecp_entry_check_lower(index, place->entry, geo);
+		}
+		ecp_entry_view(BufferGetPage(place->entry), geo, level, &view);
+		slot = ecp_entry_find_free(&view, nslots);
+		if (slot >= 0)
+		{
+			place->slot = slot;
+			return true;
+		}
+		if (place->entry != page0)
+			UnlockReleaseBuffer(place->entry);
+	}
+	return false;
+}
+
+/*
+ * Register the vector page "pageno" of a run in a record, initialised if
+ * this is its first touch, and write part of a vector to it.  Returns the
+ * buffer, to be released after the record.
+ *
+ * Unlike an entry page, it says itself whether it was touched: its special
+ * space has our run id.  It may be read, because every write to it, ever,
+ * was logged before it could reach the disk.
+ */
+static Buffer
+ecp_vector_page_write(Relation index, GenericXLogState *xlog,
+					  const EcpGeometry *geo, Buffer page0, uint32 pageno,
+					  uint32 offset, const char *data, uint32 bytes)
+{
+	EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(page0));
+	uint64		run = EcpPageGetOpaque(BufferGetPage(page0))->ecpo_run;
+	BlockNumber blk = BufferGetBlockNumber(page0) + pageno;
+	Buffer		buffer;
+	Page		page;
+	bool		fresh = true;
+
+	if (blk >= RelationGetNumberOfBlocks(index))
+		buffer = ecp_space_new_buffer(index, blk);
+	else
+	{
+		buffer = ecp_buffer_get(index, blk, BUFFER_LOCK_EXCLUSIVE);
+		fresh = ecp_space_owner(BufferGetPage(buffer)) != run;
+		if (fresh)
+			ecp_space_check_free(index, buffer);
+		else if (!ecp_page_check_run(index, buffer, ECP_PAGE_VECTOR, run,
+									 pageno))
+			ecp_report_moved(index, blk);
+	}
+
+	page = GenericXLogRegisterBuffer(xlog, buffer,
+									 fresh ? GENERIC_XLOG_FULL_IMAGE : 0);
+	if (fresh)
+		ecp_page_init_run(page, geo, run, pageno, header->ecpr_entry_pages);
+	memcpy(EcpPageGetStream(page) + offset, data, bytes);
+	return buffer;
+}
+
+/* What remains to be written of a vector in the vector part. */
+typedef struct EcpVectorRest
+{
+	uint32		pageno;
+	uint32		offset;
+	const char *data;
+	uint32		bytes;
+} EcpVectorRest;
+
+/* Write the rest of a vector to at most max pages within one record. */
+static int
+ecp_vector_rest_write(Relation index, GenericXLogState *xlog,
+					  const EcpGeometry *geo, Buffer page0,
+					  EcpVectorRest *rest, Buffer *buffers, int max)
+{
+	int			n = 0;
+
+	while (rest->bytes > 0 && n < max)
+	{
+		uint32		part = Min(rest->bytes, ECP_PAYLOAD_BYTES - rest->offset);
+
+		buffers[n++] = ecp_vector_page_write(index, xlog, geo, page0,
+											 rest->pageno, rest->offset,
+											 rest->data, part);
+		rest->data += part;
+		rest->bytes -= part;
+		rest->pageno++;
+		rest->offset = 0;
+	}
+	return n;
+}
+
+/*
+ * VEC: up to four vector pages.  Writes a vector, whose slot is free, until
+ * no more is left than SLOT can take with it.
+ */
+static void
+ecp_xlog_vec(Relation index, const EcpGeometry *geo, Buffer page0,
+			 EcpVectorRest *rest)
+{
+	const int	slot_max = ECP_RECORD_PAGES - 2;
+
+	while (rest->offset + rest->bytes > slot_max * ECP_PAYLOAD_BYTES)
+	{
+		GenericXLogState *xlog = GenericXLogStart(index);
+		Buffer		buffers[ECP_RECORD_PAGES];
+		int			n;
+
+		n = ecp_vector_rest_write(index, xlog, geo, page0, rest, buffers,
+								  ECP_RECORD_PAGES);
+		GenericXLogFinish(xlog);
+		while (--n >= 0)
+			UnlockReleaseBuffer(buffers[n]);
+		ECP_STOP_POINT("vec");
+	}
+}
+
+/*
+ * Write one slot into (the copy of) its entry page, and what changes with
+ * it in (the copy of) page 0, which may be the same.
+ */
+static void
+ecp_slot_write(Page entry, Page first, const EcpIndexState *state, int level,
+			   const EcpPlace *place, const EcpSlotItem *item)
+{
+	const EcpGeometry *geo = EcpLevelGeometry(state, level);
+	EcpEntryView view;
+
+	ecp_entry_view(entry, geo, level, &view);
+	ecp_entry_put(state, level, &view, place->slot, item);
+	EcpSlotSetLive(&view, place->slot);
+
+	if (first != NULL)
+	{
+		EcpRunHeader header = EcpPageGetRunHeader(first);
+
+		header->ecpr_free_hint = place->pageno;
+		if (place->fresh)
+			header->ecpr_hw_page = place->pageno + 1;
+		if (level > 0)
+			header->ecpr_change++;
+	}
+}
+
+/*
+ * SLOT, when it is one entry page that is in use already, which it mostly is.
+ *
+ * The record is what GenericXLogFinish() would write.  But that copies the
+ * page twice and compares it byte by byte, which took a third of an insert's
+ * time; we know which bytes we change.
+ */
+static void
+ecp_xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
+					 const EcpPlace *place, const EcpSlotItem *item)
+{
+	const EcpGeometry *geo = EcpLevelGeometry(state, level);
+	Page		page = BufferGetPage(place->entry);
+	EcpByteRange *ranges;
+	char	   *before;
+	char	   *delta;
+	Size		delta_bytes = 0;
+	Size		bytes = 0;
+	int			nranges;
+
+	ranges = palloc(ecp_entry_ranges_max(geo) * sizeof(EcpByteRange));
+	nranges = ecp_entry_ranges(geo, level, place->slot, ranges);
+	for (int i = 0; i < nranges; i++)
+		bytes += ranges[i].bytes;
+	before = palloc(bytes);
+	delta = palloc(bytes + nranges * sizeof(EcpByteRange));
+	bytes = 0;
+	for (int i = 0; i < nranges; i++)
+	{
+		memcpy(before + bytes, (char *) page + ranges[i].offset, ranges[i].bytes);
+		bytes += ranges[i].bytes;
+	}
+
+	START_CRIT_SECTION();
+	ecp_slot_write(page, NULL, state, level, place, item);
+	MarkBufferDirty(place->entry);
+	if (RelationNeedsWAL(index))
+	{
+		XLogRecPtr	recptr;
+
+		/* fragments of generic_xlog.c: offset, length, bytes */
+		bytes = 0;
+		for (int i = 0; i < nranges; i++)
+		{
+			char	   *now = (char *) page + ranges[i].offset;
+
+			if (memcmp(before + bytes, now, ranges[i].bytes) != 0)
+			{
+				memcpy(delta + delta_bytes, &ranges[i], sizeof(EcpByteRange));
+				delta_bytes += sizeof(EcpByteRange);
+				memcpy(delta + delta_bytes, now, ranges[i].bytes);
+				delta_bytes += ranges[i].bytes;
+			}
+			bytes += ranges[i].bytes;
+		}
+		XLogBeginInsert();
+		XLogRegisterBuffer(0, place->entry, REGBUF_STANDARD);
+		XLogRegisterBufData(0, delta, delta_bytes);
+		recptr = XLogInsert(RM_GENERIC_ID, 0);
+		PageSetLSN(page, recptr);
+	}
+	END_CRIT_SECTION();
+	pfree(delta);
+	pfree(before);
+	pfree(ranges);
+}
+
+/*
+ * SLOT: page 0 of the run (if it changes), entry page, up to two vector
+ * pages.  Live bit, TID or child, codes, factors and vector of one free slot
+ * agree: all or nothing.
+ *
+ * page0 is page 0 of the run, exclusively locked; if the run belongs to a
+ * leaf that others know, so is the cluster's head.  Returns false, having
+ * changed nothing, if the run has no free slot before stop_slot.
+ */
+bool
+ecp_xlog_put(Relation index, const EcpIndexState *state, int level,
+			 Buffer page0, const EcpSlotItem *item, uint32 stop_slot)
+{
+	const EcpGeometry *geo = EcpLevelGeometry(state, level);
+	EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(page0));
+	EcpVectorRest rest = {0};
+	EcpPlace	place;
+	GenericXLogState *xlog;
+	Page		entry;
+	Page		first = NULL;
+	Buffer		buffers[ECP_RECORD_PAGES];
+	int			n = 0;
+
+	if (!ecp_place_find(index, geo, level, page0, &place))
+		return false;
+	if (place.pageno * geo->slots + place.slot >= stop_slot)
+	{
+		if (place.entry != page0)
+			UnlockReleaseBuffer(place.entry);
+		return false;
+	}
+
+	if (geo->stream)
+	{
+		ecp_stream_position(geo, header->ecpr_entry_pages,
+							place.pageno * geo->slots + place.slot,
+							&rest.pageno, &rest.offset);
+		rest.data = item->vector;
+		rest.bytes = geo->vec_bytes;
+		ecp_xlog_vec(index, geo, page0, &rest);
+	}
+
+	if (level == 0 && !place.fresh && rest.bytes == 0 &&
+		place.pageno == header->ecpr_free_hint)
+	{
+		ecp_xlog_put_quickly(index, state, level, &place, item);
+		if (place.entry != page0)
+			UnlockReleaseBuffer(place.entry);
+		return true;
+	}
+
+	xlog = GenericXLogStart(index);
+	entry = GenericXLogRegisterBuffer(xlog, place.entry,
+									  place.fresh ? GENERIC_XLOG_FULL_IMAGE : 0);
+	if (place.fresh)
+		ecp_page_init_run(entry, geo,
+						  EcpPageGetOpaque(BufferGetPage(page0))->ecpo_run,
+						  place.pageno, header->ecpr_entry_pages);
+	if (place.entry == page0)
+		first = entry;
+	else if (place.fresh || level > 0 ||
+			 place.pageno != header->ecpr_free_hint)
+		first = GenericXLogRegisterBuffer(xlog, page0, 0);
+	if (rest.bytes > 0)
+		n = ecp_vector_rest_write(index, xlog, geo, page0, &rest, buffers,
+								  ECP_RECORD_PAGES - 2);
+	ecp_slot_write(entry, first, state, level, &place, item);
+	GenericXLogFinish(xlog);
+
+	while (--n >= 0)
+		UnlockReleaseBuffer(buffers[n]);
+	if (place.entry != page0)
+		UnlockReleaseBuffer(place.entry);
+	return true;
+}
+
+/*
+ * KILL: one entry page.  Slots that are not in "keep" are free; VACUUM
+ * removes the heap's line pointers later.
+ */
+void
+ecp_xlog_kill(Relation index, Buffer buffer, const EcpGeometry *geo,
+			  const uint64 *keep)
+{
+	GenericXLogState *xlog = GenericXLogStart(index);
+	EcpEntryView view;
+
+	ecp_entry_view(GenericXLogRegisterBuffer(xlog, buffer, 0), geo, 0, &view);
+	for (int w = 0; w < geo->live_words; w++)
+		view.live[w] &= keep[w];
+	GenericXLogFinish(xlog);
+}
+
+/*
+ * HINT: page 0 of a run, exclusively locked.  free_hint is not above the
+ * lowest page that VACUUM found room on.  A crash before it costs nothing
+ * but the use of those slots until the cluster is written anew.
+ */
+void
+ecp_xlog_hint(Relation index, Buffer page0, uint32 free_hint)
+{
+	EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(page0));
+	GenericXLogState *xlog;
+
+	if (header->ecpr_free_hint <= free_hint)
+		return;
+	xlog = GenericXLogStart(index);
+	header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, page0, 0));
+	header->ecpr_free_hint = free_hint;
+	GenericXLogFinish(xlog);
+}
+
+/*
+ * BEGIN: META.  ecpm_op names what may be half done from now on; nruns run
+ * ids for the new clusters are reserved (intent->ecpi_first_run).
+ */
+void
+ecp_xlog_begin(Relation index, EcpIntentData *intent, int nruns)
+{
+	Buffer		meta = ecp_meta_lock(index);
+	GenericXLogState *xlog = GenericXLogStart(index);
+	EcpMetaPage m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
+
+	Assert(m->ecpm_op.ecpi_kind == ECP_OP_NONE);
+	intent->ecpi_first_run = m->ecpm_next_run;
+	m->ecpm_next_run += nruns;
+	m->ecpm_op = *intent;
+	GenericXLogFinish(xlog);
+	UnlockReleaseBuffer(meta);
+}
+
+/*
+ * ALLOC: MAP, META.  The bits of the new run "which" are set and named by
+ * ecpm_op; *intent gets the same.  A run of a group that was named so before
+ * is complete, and goes to the list of those.
+ */
+void
+ecp_xlog_alloc(Relation index, int which, uint32 npages,
+			   EcpIntentData *intent)
+{
+	EcpExtent	extent;
+	Buffer		meta;
+	GenericXLogState *xlog;
+	EcpMetaPage m;
+	uint32		hint;
+
+	meta = ecp_meta_lock(index);
+	hint = EcpPageGetMeta(BufferGetPage(meta))->ecpm_map_hint;
+	UnlockReleaseBuffer(meta);
+
+	ecp_space_find(index, hint, npages, &extent);
+	meta = ecp_meta_lock(index);
+	xlog = GenericXLogStart(index);
+	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
+	(void) ecp_space_register(index, xlog, &extent);
+
+	/* nothing free for one page: nothing free at all */
+	if (npages == 1 && extent.mapno > m->ecpm_map_hint)
+		m->ecpm_map_hint = extent.mapno;
+	if (m->ecpm_op.ecpi_new[which] != InvalidBlockNumber)
+		m->ecpm_op.ecpi_written = m->ecpm_op.ecpi_new[which];
+	m->ecpm_op.ecpi_new[which] = extent.blk;
+	m->ecpm_op.ecpi_new_npages[which] = npages;
+	*intent = m->ecpm_op;
+	GenericXLogFinish(xlog);
+	UnlockReleaseBuffer(meta);
+	UnlockReleaseBuffer(extent.map);
+}
+
+/*
+ * FILL: pages of a new run by full image.  The run is complete with the last
+ * of them, and unreachable until it is published; pages behind ecpr_hw_page,
+ * and of the vector part behind the last vector, are written when they are
+ * first used.
+ *
+ * Each page is logged before its buffer may be written out, so that a block
+ * of ours on disk is always one that WAL can repair.
+ */
+void
+ecp_xlog_fill(Relation index, BlockNumber blk, char *pages, uint32 npages)
+{
+	for (uint32 p = 0; p < npages; p++)
+	{
+		Buffer		buffer;
+
+		CHECK_FOR_INTERRUPTS();
+		buffer = ecp_space_new_buffer(index, blk + p);
+		START_CRIT_SECTION();
+		memcpy(BufferGetPage(buffer), pages + (Size) p * BLCKSZ, BLCKSZ);
+		MarkBufferDirty(buffer);
+		if (RelationNeedsWAL(index))
+			log_newpage_buffer(buffer, true);
+		END_CRIT_SECTION();
+		UnlockReleaseBuffer(buffer);
+	}
+}
+
+/* Entry page with slot "slot" of a node whose head is locked, locked too. */
+static Buffer
+ecp_node_entry(Relation index, const EcpGeometry *geo, Buffer head,
+			   uint32 pageno)
+{
+	Buffer		entry;
+
+	if (pageno == 0)
+		return head;
+	entry = ecp_run_buffer(index, ECP_PAGE_ENTRY, BufferGetBlockNumber(head),
+						   EcpPageGetOpaque(BufferGetPage(head))->ecpo_run,
+						   pageno, BUFFER_LOCK_EXCLUSIVE);
+	if (!BufferIsValid(entry))
+		ecp_report_moved(index, BufferGetBlockNumber(head) + pageno);
+	ecp_entry_check_lower(index, entry, geo);
+	return entry;
+}
+
+/*
+ * PARENT (its second half; new children come by SLOT): head of a node,
+ * exclusively locked, and an entry page.  The child in "slot" ends with
+ * version vto, which is still to come.
+ */
+void
+ecp_xlog_end_child(Relation index, const EcpIndexState *state, Buffer head,
+				   uint32 slot, uint32 vto)
+{
+	const EcpGeometry *geo = &state->node;
+	Buffer		entry = ecp_node_entry(index, geo, head, slot / geo->slots);
+	GenericXLogState *xlog = GenericXLogStart(index);
+	Page		first = GenericXLogRegisterBuffer(xlog, head, 0);
+	Page		page = first;
+	EcpEntryView view;
+
+	if (entry != head)
+		page = GenericXLogRegisterBuffer(xlog, entry, 0);
+	ecp_entry_view(page, geo, 1, &view);
+	view.children[slot % geo->slots].ecpc_vto = vto;
+	EcpPageGetRunHeader(first)->ecpr_change++;
+	GenericXLogFinish(xlog);
+	if (entry != head)
+		UnlockReleaseBuffer(entry);
+}
+
+/*
+ * CLOSE: META, head of a leaf, which is exclusively locked.  Nobody adds a row
+ * to the leaf any more, and ecpm_op names it: inserters who find it so before
+ * the next version is published wait for the maintainer.
+ */
+void
+ecp_xlog_close(Relation index, Buffer head)
+{
+	Buffer		meta = ecp_meta_lock(index);
+	GenericXLogState *xlog = GenericXLogStart(index);
+	EcpMetaPage m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
+	EcpRunHeader header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, head, 0));
+
+	header->ecpr_flags |= ECP_RUN_RETIRED;
+	header->ecpr_retired_v = m->ecpm_sversion + 1;
+	header->ecpr_retired_fxid = 0;
+	header->ecpr_retired_next = m->ecpm_op.ecpi_closed;
+	m->ecpm_op.ecpi_closed = BufferGetBlockNumber(head);
+	GenericXLogFinish(xlog);
+	UnlockReleaseBuffer(meta);
+}
+
+/*
+ * UNDO (of CLOSE): META, the head that was closed last.  The leaf takes rows
+ * again and ecpm_op does not name it; *intent gets the same.
+ */
+void
+ecp_xlog_undo_close(Relation index, EcpIntentData *intent)
+{
+	Buffer		head = ecp_buffer_get(index, intent->ecpi_closed,
+									  BUFFER_LOCK_EXCLUSIVE);
+	Buffer		meta;
+	GenericXLogState *xlog;
+	EcpMetaPage m;
+	EcpRunHeader header;
+
+	ecp_page_check(index, head, ECP_PAGE_ENTRY);
+	if ((EcpPageGetRunHeader(BufferGetPage(head))->ecpr_flags & ECP_RUN_RETIRED) == 0)
+		ecp_report_corrupt(index, intent->ecpi_closed,
+						   "A closed leaf of an unfinished operation is not one.");
+	meta = ecp_meta_lock(index);
+	xlog = GenericXLogStart(index);
+	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
+	header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, head, 0));
+	header->ecpr_flags &= ~ECP_RUN_RETIRED;
+	header->ecpr_retired_v = 0;
+	m->ecpm_op.ecpi_closed = header->ecpr_retired_next;
+	header->ecpr_retired_next = InvalidBlockNumber;
+	*intent = m->ecpm_op;
+	GenericXLogFinish(xlog);
+	UnlockReleaseBuffer(meta);
+	UnlockReleaseBuffer(head);
+}
+
+/*
+ * UNDO (of PARENT): head of a node, exclusively locked, and an entry page.
+ * No child on the page begins or ends at the version after state's.  Writes
+ * nothing if that is so already.
+ */
+void
+ecp_xlog_undo_page(Relation index, const EcpIndexState *state, Buffer head,
+				   uint32 pageno)
+{
+	const EcpGeometry *geo = &state->node;
+	uint32		next = state->meta.ecpm_sversion + 1;
+	Buffer		entry = ecp_node_entry(index, geo, head, pageno);
+	GenericXLogState *xlog = GenericXLogStart(index);
+	Page		first = GenericXLogRegisterBuffer(xlog, head, 0);
+	Page		page = first;
+	bool		changed = false;
+	EcpRunHeader header = EcpPageGetRunHeader(first);
+	uint32		nslots = Min(geo->slots,
+							 header->ecpr_nslots - pageno * geo->slots);
+	EcpEntryView view;
+
+	if (entry != head)
+		page = GenericXLogRegisterBuffer(xlog, entry, 0);
+	ecp_entry_view(page, geo, 1, &view);
+	for (uint32 slot = 0; slot < nslots; slot++)
+	{
+		EcpChild	child = &view.children[slot];
+
+		if (!EcpSlotIsLive(&view, slot))
+			continue;
+		if (child->ecpc_vfrom == next)
+		{
+			EcpSlotClearLive(&view, slot);
+			header->ecpr_free_hint = Min(header->ecpr_free_hint, pageno);
+			changed = true;
+		}
+		else if (child->ecpc_vto == next)
+		{
+			child->ecpc_vto = ECP_V_NONE;
+			changed = true;
+		}
+	}
+	if (changed)
+	{
+		header->ecpr_change++;
+		GenericXLogFinish(xlog);
+	}
+	else
+		GenericXLogAbort(xlog);
+	if (entry != head)
+		UnlockReleaseBuffer(entry);
+}
+
+/*
+ * Page 0 of a run of an unfinished operation, exclusively locked; InvalidBuffer
+ * if it was not written yet.
+ */
+static Buffer
+ecp_unfinished_page0(Relation index, BlockNumber blk,
+					 const EcpIntentData *intent)
+{
+	Buffer		buffer;
+	Page		page;
+
+	if (!ecp_block_exists(index, blk))
+		return InvalidBuffer;
+	buffer = ecp_buffer_get(index, blk, BUFFER_LOCK_EXCLUSIVE);
+	page = BufferGetPage(buffer);
+	if (ecp_space_owner(page) >= intent->ecpi_first_run &&
+		EcpPageGetOpaque(page)->ecpo_pageno == 0)
+		return buffer;
+	UnlockReleaseBuffer(buffer);
+	return InvalidBuffer;
+}
+
+/* In a record: the blocks of the run whose page 0 is in "page0" are free. */
+void
+ecp_run_set_freed(GenericXLogState *xlog, Buffer page0)
+{
+	Page		page = GenericXLogRegisterBuffer(xlog, page0, 0);
+
+	EcpPageGetRunHeader(page)->ecpr_flags |= ECP_RUN_FREED;
+}
+
+/*
+ * UNDO (of ALLOC and, after the last, of BEGIN): page 0 of the run if it was
+ * written, MAP, META.  The bits of new run "which" are clear and ecpm_op does
+ * not name it; for which = -1, ecpm_op is empty.
+ */
+void
+ecp_xlog_undo_extent(Relation index, int which, const EcpIntentData *intent)
+{
+	Buffer		page0 = InvalidBuffer;
+	Buffer		map = InvalidBuffer;
+	Buffer		meta;
+	GenericXLogState *xlog;
+	EcpMetaPage m;
+
+	if (which >= 0)
+	{
+		page0 = ecp_unfinished_page0(index, intent->ecpi_new[which], intent);
+		map = ecp_space_map_lock(index, intent->ecpi_new[which],
+								 BUFFER_LOCK_EXCLUSIVE);
+	}
+	meta = ecp_meta_lock(index);
+	xlog = GenericXLogStart(index);
+	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
+	if (which >= 0)
+	{
+		ecp_space_mark(index, GenericXLogRegisterBuffer(xlog, map, 0),
+					   intent->ecpi_new[which],
+					   intent->ecpi_new_npages[which], false);
+		m->ecpm_op.ecpi_new[which] = InvalidBlockNumber;
+		m->ecpm_op.ecpi_new_npages[which] = 0;
+		m->ecpm_map_hint = Min(m->ecpm_map_hint,
+							   EcpBlockMap(intent->ecpi_new[which]));
+		if (BufferIsValid(page0))
+			ecp_run_set_freed(xlog, page0);
+	}
+	else
+		memset(&m->ecpm_op, 0, sizeof(EcpIntentData));
+	GenericXLogFinish(xlog);
+	UnlockReleaseBuffer(meta);
+	if (BufferIsValid(map))
+		UnlockReleaseBuffer(map);
+	if (BufferIsValid(page0))
+		UnlockReleaseBuffer(page0);
+}
+
+/*
+ * PUBLISH: META, one or two old heads (of a group: none, they are closed), the
+ * tail of the retired queue.  The version after the present one is the present
+ * one; the old clusters are in the retired queue; ecpm_op is empty.
+ */
+void
+ecp_xlog_publish(Relation index, const EcpPublish *publish)
+{
+	BlockNumber tail_blk;
+	BlockNumber first = publish->first_closed;
+	Buffer		tail = InvalidBuffer;
+	Buffer		meta;
+	GenericXLogState *xlog;
+	EcpMetaPage m;
+
+	if (publish->nold > 0)
+		first = BufferGetBlockNumber(publish->old[0]);
+
+	/* only maintenance changes the queue, so this stands */
+	meta = ecp_buffer_get(index, ECP_META_BLKNO, BUFFER_LOCK_SHARE);
+	tail_blk = EcpPageGetMeta(BufferGetPage(meta))->ecpm_retired_tail;
+	UnlockReleaseBuffer(meta);
+	if (tail_blk != InvalidBlockNumber)
+	{
+		tail = ecp_buffer_get(index, tail_blk, BUFFER_LOCK_EXCLUSIVE);
+		ecp_page_check(index, tail, ECP_PAGE_ENTRY);
+	}
+	meta = ecp_meta_lock(index);
+
+	xlog = GenericXLogStart(index);
+	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
+	if (first == InvalidBlockNumber)
+		 /* nothing is retired */ ;
+	else if (BufferIsValid(tail))
+		EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, tail, 0))->ecpr_retired_next = first;
+	else
+		m->ecpm_retired_head = first;
+	if (publish->nold == 0 && first != InvalidBlockNumber)
+		m->ecpm_retired_tail = publish->last_closed;
+	for (int i = 0; i < publish->nold; i++)
+	{
+		EcpRunHeader header;
+
+		header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, publish->old[i], 0));
+		header->ecpr_flags |= ECP_RUN_RETIRED;
+		header->ecpr_retired_v = m->ecpm_sversion + 1;
+		header->ecpr_retired_fxid = 0;
+		header->ecpr_retired_next = i + 1 < publish->nold ?
+			BufferGetBlockNumber(publish->old[i + 1]) : InvalidBlockNumber;
+		m->ecpm_retired_tail = BufferGetBlockNumber(publish->old[i]);
+	}
+	m->ecpm_retired_pages += publish->retired_pages;
+	m->ecpm_sversion++;
+	m->ecpm_nleaves += publish->nleaves_delta;
+	m->ecpm_nbuffers += publish->nbuffers_delta;
+	if (publish->root_changes)
+	{
+		m->ecpm_root = publish->root;
+		m->ecpm_root_level = publish->root_level;
+	}
+	memset(&m->ecpm_op, 0, sizeof(EcpIntentData));
+	GenericXLogFinish(xlog);
+
+	UnlockReleaseBuffer(meta);
+	if (BufferIsValid(tail))
+		UnlockReleaseBuffer(tail);
+}
+
+/*
+ * STAMP: a retired head.  Its blocks may be freed once no snapshot is older
+ * than the transaction id written here.
+ *
+ * The id is read after PUBLISH's record was inserted: one read before could
+ * have been assigned and committed before it in WAL order, and a standby's
+ * query that sees the commit but not yet PUBLISH would not conflict.
+ */
+void
+ecp_xlog_stamp(Relation index, BlockNumber head)
+{
+	FullTransactionId fxid = ReadNextFullTransactionId();
+	Buffer		buffer = ecp_buffer_get(index, head, BUFFER_LOCK_EXCLUSIVE);
+	GenericXLogState *xlog;
+	EcpRunHeader header;
+
+	ecp_page_check(index, buffer, ECP_PAGE_ENTRY);
+	xlog = GenericXLogStart(index);
+	header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, buffer, 0));
+	header->ecpr_retired_fxid = U64FromFullTransactionId(fxid);
+	GenericXLogFinish(xlog);
+	UnlockReleaseBuffer(buffer);
+}
+
+/*
+ * PURGE (one run): page 0 of the run before it in its retired cluster, or
+ * for the head nothing; page 0 of the run; MAP; META.  The blocks are free and
+ * nothing names them.  Runs are freed from the last to the head.
+ */
+void
+ecp_xlog_free_run(Relation index, const EcpRun *run, const EcpRun *predecessor)
+{
+	Buffer		before = InvalidBuffer;
+	Buffer		page0;
+	Buffer		map;
+	Buffer		meta;
+	GenericXLogState *xlog;
+	EcpMetaPage m;
+
+	if (predecessor)
+	{
+		before = ecp_run_buffer(index, ECP_PAGE_ENTRY, predecessor->blk,
+								predecessor->run, 0, BUFFER_LOCK_EXCLUSIVE);
+		if (!BufferIsValid(before))
+			ecp_report_moved(index, predecessor->blk);
+	}
+	page0 = ecp_run_buffer(index, ECP_PAGE_ENTRY, run->blk, run->run, 0,
+						   BUFFER_LOCK_EXCLUSIVE);
+	if (!BufferIsValid(page0))
+		ecp_report_moved(index, run->blk);
+	map = ecp_space_map_lock(index, run->blk, BUFFER_LOCK_EXCLUSIVE);
+	meta = ecp_meta_lock(index);
+
+	xlog = GenericXLogStart(index);
+	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
+	ecp_space_mark(index, GenericXLogRegisterBuffer(xlog, map, 0), run->blk,
+				   run->header.ecpr_npages, false);
+	ecp_run_set_freed(xlog, page0);
+	if (predecessor)
+		ecp_run_set_last(xlog, before);
+	else
+	{
+		m->ecpm_retired_head = run->header.ecpr_retired_next;
+		if (m->ecpm_retired_head == InvalidBlockNumber)
+			m->ecpm_retired_tail = InvalidBlockNumber;
+	}
+	m->ecpm_retired_pages -= Min(m->ecpm_retired_pages,
+								 run->header.ecpr_npages);
+	m->ecpm_map_hint = Min(m->ecpm_map_hint, EcpBlockMap(run->blk));
+	GenericXLogFinish(xlog);
+
+	UnlockReleaseBuffer(meta);
+	UnlockReleaseBuffer(map);
+	UnlockReleaseBuffer(page0);
+	if (BufferIsValid(before))
+		UnlockReleaseBuffer(before);
+}

@@ -1,0 +1,593 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_cost.c
+ *	  What a scan costs, and what it can do, for the planner and the catalog.
+ *
+ * Before it returns the first row a scan has read "probes" clusters, and it
+ * reads the next windows long before it has returned all rows of the first.
+ * The planner interpolates between startup and total cost for LIMIT, which
+ * cannot follow such steps.  So the startup cost is that of all clusters
+ * which are read until the LIMIT is satisfied, and the rest is spread over
+ * the rows.
+ *
+ * Conditions on key attributes make the first window larger, as they do when
+ * it is read (ecp_filter_probes), and the rows of it fewer that have to be
+ * compared, put in order and fetched.  A filter above the scan does not; it
+ * makes the scan return more rows, one in a thousand a thousand times as many.
+ * Then the nearest rows are found less surely, so ecp_path.c prefers an index
+ * that has the column, whatever the costs are.
+ *
+ * Several processes can read the clusters of one scan (ecp_share.c), which
+ * divides what a scan does before its first row.  The planner divides only
+ * the run time, so ecp_path.c has ecp_cost_partial() correct such paths.
+ *
+ * Only the paths that ecp_path.c makes are ever chosen.  Core asks the cost of
+ * others, too, and does not offer them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/detoast.h"
+#include "access/heaptoast.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "ecp/page/ecp_living.h"
+#include "ecp/search/ecp_target.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/selfuncs.h"
+#include "utils/spccache.h"
+
+/*
+ * Comparing a vector, in units of cpu_operator_cost (about 25 ns): the call
+ * for a page shared by its rows, and 20 bytes a nanosecond.
+ */
+#define ECP_COST_VECTOR(bytes)		(0.02 + (bytes) / 1280.0)
+
+/*
+ * A distance that another plan computes, in the same units: the call, bringing
+ * a vector of the row into the form that it takes, and looking up one that is
+ * stored out of line.
+ */
+#define ECP_COST_CALL(bytes)		(40 + (bytes) / 5.0)
+#define ECP_COST_TOAST				200
+
+/* Leaders that a descent compares for each cluster; see ecp_descent.c. */
+#define ECP_COST_BEAM		40
+
+/* Rows whose vectors are read, besides their codes, for each row returned. */
+#define ECP_COST_RERANKED			4
+
+/* Visiting a row apart from others: one reranked, or one in the table. */
+#define ECP_COST_RETURN				40
+
+/* Clusters read for each buffer that comes with them, about. */
+#define ECP_COST_BUFFER_PROBES		4
+
+/*
+ * A radius, of which the planner knows nothing: we take it to be one that
+ * somebody would choose, so that the second window has nothing within it, and
+ * of the rows of the first one in ten.
+ */
+#define ECP_COST_RADIUS_WINDOWS		3
+#define ECP_COST_RADIUS_SHARE		0.1
+
+/* The index as the planner must know it. */
+typedef struct EcpCostInput
+{
+	double		nclusters;
+	double		rows;			/* of a cluster */
+	double		pages;			/* of a cluster, without reranked vectors */
+	double		vector_pages;	/* more for each row that is reranked */
+	double		vec_bytes;
+	double		row_bytes;		/* compared with each row */
+	double		levels;
+	double		probes;			/* read before the first row, on average */
+	double		window;			/* half of the next window */
+	double		probes_max;		/* that a scan can come to read */
+	double		buffers;		/* read before the first row, as clusters */
+} EcpCostInput;
+
+static void
+cost_read_index(const IndexOptInfo *info, double share, bool radius,
+				EcpCostInput *input)
+{
+	Relation	index = index_open(info->indexoid, NoLock);
+	EcpIndexState state = {0};	/* an empty index has no geometry */
+	EcpScanPlan plan;
+	double		tuples = Max(info->tuples, 1);
+
+	ecp_index_state_read(index, &state);
+
+	input->nclusters = Max(state.meta.ecpm_nleaves, 1);
+	input->rows = tuples / input->nclusters;
+	input->pages = Max(info->pages / input->nclusters, 1);
+	input->vec_bytes = ecp_vector_bytes(state.meta.ecpm_elem,
+										state.meta.ecpm_dims);
+	input->row_bytes = input->vec_bytes;
+	input->vector_pages = 0;
+	if (state.leaf.quantizer != ECP_QUANTIZER_NONE)
+	{
+		input->row_bytes = state.leaf.code_bytes;
+		input->pages = Min(ceil(input->rows / state.leaf.slots), input->pages);
+		input->vector_pages = 1 + input->vec_bytes / BLCKSZ;
+	}
+	input->levels = state.meta.ecpm_root_level;
+	ecp_scan_plan(index, &state.meta, &plan);
+	input->buffers = 0;
+	if (state.meta.ecpm_nbuffers > 0)
+		input->buffers = ecp_buffer_limit(index, &state,
+										  ecp_buffer_clusters(index, &state)) /
+			2.0 / input->rows;
+	index_close(index, NoLock);
+	input->window = plan.probes;
+	if (share < 1)
+		input->window = ecp_filter_probes(input->window,
+										  Max(share, 1 / tuples), input->rows);
+	input->window = Min(input->window, input->nclusters);
+	input->probes = input->window;
+	if (plan.early && share >= 1 && !radius)
+		input->probes = Min(sqrt((double) plan.least * plan.most),
+							input->nclusters);
+	input->buffers *= Min(ceil(input->probes / ECP_COST_BUFFER_PROBES),
+						  state.meta.ecpm_nbuffers);
+
+	if (ecp_max_scan_tuples >= 0)
+		input->probes = Min(input->probes,
+							ecp_max_scan_tuples / input->rows + 1);
+	if (ecp_iterative_scan == ECP_ITERATIVE_OFF)
+		input->probes_max = input->probes;
+	else if (ecp_max_scan_tuples >= 0)
+		input->probes_max = Min(input->nclusters,
+								ecp_max_scan_tuples / input->rows + 1);
+	else
+		input->probes_max = input->nclusters;
+}
+
+/* Share of a relation that is likely to be in the cache. */
+static double
+cost_cached(double pages)
+{
+	return Min(effective_cache_size / Max(pages, 1), 1);
+}
+
+/*
+ * Cost of each of "n" reads in any order, of the "most" that a relation of some
+ * pages takes as a whole.  Few reads are charged as random ones and most of the
+ * relation as sequential ones, as core charges a bitmap scan, but only as far as
+ * the relation fits in the cache: there is what the kernel has read ahead until
+ * it is needed.
+ */
+static double
+cost_read(Oid tablespace, double n, double most, double pages)
+{
+	double		random_cost;
+	double		seq_cost;
+
+	get_tablespace_page_costs(tablespace, &random_cost, &seq_cost);
+	if (n < 2 || seq_cost >= random_cost)
+		return random_cost;
+	return random_cost - (random_cost - seq_cost) *
+		sqrt(Min(n / most, 1)) * cost_cached(pages);
+}
+
+/* Cost of reading the pages of "nclusters" clusters in each of many scans. */
+static double
+cost_pages(PlannerInfo *root, const IndexOptInfo *info,
+		   const EcpCostInput *input, double nclusters, double loop_count)
+{
+	double		pages = nclusters * input->pages;
+	double		seq_cost;
+	double		cluster_cost;
+
+	get_tablespace_page_costs(info->reltablespace, NULL, &seq_cost);
+	cluster_cost = cost_read(info->reltablespace, nclusters, input->nclusters,
+							 info->pages) +
+		(input->pages - 1) * seq_cost;
+	if (loop_count > 1 && nclusters > 0)
+	{
+		/* pages that come again are found in the cache */
+		double		fetched = index_pages_fetched(pages * loop_count,
+												  info->pages, info->pages,
+												  root);
+
+		nclusters *= Min(fetched / (pages * loop_count), 1);
+	}
+	return nclusters * cluster_cost;
+}
+
+/* The index's conditions on attributes; *radius says if there is a radius. */
+static List *
+cost_attribute_quals(List *indexclauses, bool *radius)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	*radius = false;
+	foreach(lc, indexclauses)
+	{
+		IndexClause *clause = lfirst_node(IndexClause, lc);
+
+		if (clause->indexcol == 0)
+			*radius |= clause->lossy;
+		else
+			result = list_concat(result, clause->indexquals);
+	}
+	return result;
+}
+
+/* The conditions on an index's table that a scan does not check. */
+List *
+ecp_cost_filters(const IndexOptInfo *index, List *indexclauses)
+{
+	List	   *filters = NIL;
+	ListCell   *lc;
+
+	foreach(lc, index->indrestrictinfo)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		bool		checked = rinfo->pseudoconstant;
+		ListCell   *lc2;
+
+		foreach(lc2, indexclauses)
+			checked |= lfirst_node(IndexClause, lc2)->rinfo == rinfo;
+		if (!checked)
+			filters = lappend(filters, rinfo);
+	}
+	return filters;
+}
+
+/*
+ * Rows that the index returns until the rows that the query wants have passed
+ * the filter above the scan.
+ */
+static double
+cost_rows_returned(PlannerInfo *root, const IndexPath *path)
+{
+	IndexOptInfo *index = path->indexinfo;
+	double		wanted = root->tuple_fraction;
+	double		share;
+
+	if (wanted < 1)
+		wanted *= index->rel->rows;
+	share = clauselist_selectivity(root,
+								   ecp_cost_filters(index, path->indexclauses),
+								   index->rel->relid, JOIN_INNER, NULL);
+	return Max(wanted, 1) / Max(share, 1 / Max(index->tuples, 1));
+}
+
+/*
+ * Clusters that are read before so many rows are returned: windows of twice
+ * the size each, the next when a part of the candidates has been returned
+ * (ecp_search.c).
+ */
+static double
+cost_clusters_read(const EcpCostInput *input, double share, double returned)
+{
+	double		window = input->window;
+	double		clusters = input->probes;
+
+	while (clusters < input->probes_max &&
+		   returned * ECP_SEARCH_AHEAD > clusters * input->rows * share)
+	{
+		window *= 2;
+		clusters += window;
+	}
+	return Min(clusters, input->probes_max);
+}
+
+/*
+ * Cost of the pages with the vectors of "rows" rows that are reranked, which
+ * stand near each other in the clusters that have been read.
+ */
+static Cost
+cost_rerank(PlannerInfo *root, const IndexOptInfo *info,
+			const EcpCostInput *input, double rows, double clusters)
+{
+	double		pages = ceil(clusters * info->pages / input->nclusters);
+	double		seq_cost;
+
+	get_tablespace_page_costs(info->reltablespace, NULL, &seq_cost);
+	return seq_cost * index_pages_fetched(rows * input->vector_pages, pages,
+										  info->pages, root);
+}
+
+/* What a scan costs, by what may be divided among processes. */
+typedef struct EcpCost
+{
+	double		pages;			/* read until the query has its rows */
+	Selectivity share;			/* of the table's rows */
+
+	/* up to there, and all that follows */
+	Cost		descent;
+	Cost		first_io;
+	Cost		first_cpu;
+	Cost		rest_io;
+	Cost		rest_cpu;
+} EcpCost;
+
+static void
+cost_compute(PlannerInfo *root, IndexPath *path, double loop_count,
+			 EcpCost *cost)
+{
+	IndexOptInfo *info = path->indexinfo;
+	EcpCostInput input;
+	double		clusters;
+	double		rest;
+	double		rows;
+	double		returned;
+	double		reranked;
+	double		vector_cost;
+	double		row_cost;
+	double		rerank_cost;
+	double		share;
+	Cost		first;
+	bool		radius;
+	List	   *quals = cost_attribute_quals(path->indexclauses, &radius);
+
+	share = clauselist_selectivity(root, quals, info->rel->relid, JOIN_INNER,
+								   NULL);
+	cost->share = share;
+	cost_read_index(info, share, radius, &input);
+	if (radius)
+	{
+		input.probes_max = Min(input.probes_max,
+							   ECP_COST_RADIUS_WINDOWS * input.probes);
+		cost->share *= Min(ECP_COST_RADIUS_SHARE * input.probes * input.rows /
+						   Max(info->tuples, 1), 1);
+	}
+	vector_cost = cpu_operator_cost * ECP_COST_VECTOR(input.vec_bytes);
+	row_cost = input.rows *
+		(share * cpu_operator_cost * ECP_COST_VECTOR(input.row_bytes) +
+		 0.1 * cpu_index_tuple_cost);
+
+	rerank_cost = vector_cost + cpu_operator_cost * ECP_COST_RETURN;
+	returned = cost_rows_returned(root, path);
+	clusters = cost_clusters_read(&input, share, returned);
+	cost->descent = vector_cost * Min(input.nclusters,
+									  ECP_COST_BEAM * clusters);
+	cost->first_io = cost_pages(root, info, &input,
+								clusters + input.buffers + input.levels,
+								loop_count);
+	cost->first_cpu = (clusters + input.buffers) * row_cost;
+
+	/* besides, putting candidates in order costs what it costs a sort */
+	rest = input.probes_max - clusters;
+	rows = input.probes_max * input.rows * share;
+	cost->rest_io = cost_pages(root, info, &input,
+							   input.probes_max + input.buffers + input.levels,
+							   loop_count);
+	cost->rest_io = Max(cost->rest_io - cost->first_io, 0);
+	cost->rest_cpu = 0;
+	if (input.vector_pages > 0)
+	{
+		reranked = Min(ECP_COST_RERANKED * returned,
+					   clusters * input.rows * share);
+		first = cost_rerank(root, info, &input, reranked, clusters);
+		cost->first_io += first;
+		cost->first_cpu += reranked * rerank_cost;
+		cost->rest_io += cost_rerank(root, info, &input, rows,
+									 input.probes_max) - first;
+		cost->rest_cpu += (rows - reranked) * rerank_cost;
+	}
+	cost->rest_cpu += rest * row_cost +
+		rows * (cpu_index_tuple_cost + cpu_operator_cost *
+				(ECP_COST_RETURN + 2.0 * log2(Max(rows, 2))));
+	cost->pages = (clusters + input.levels) * input.pages;
+}
+
+void
+ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
+				Cost *startup, Cost *total, Selectivity *selectivity,
+				double *correlation, double *pages)
+{
+	IndexOptInfo *info = path->indexinfo;
+	EcpCost		cost;
+
+	*correlation = 0;
+	*pages = info->pages;
+	*selectivity = info->rel->tuples > 0 ?
+		Min(info->tuples / info->rel->tuples, 1) : 1;
+
+	if (info->hypothetical)
+	{
+		*startup = *total = disable_cost;
+		return;
+	}
+	cost_compute(root, path, loop_count, &cost);
+	*selectivity *= cost.share;
+	*startup = cost.descent + cost.first_io + cost.first_cpu;
+	*total = *startup + cost.rest_io + cost.rest_cpu;
+	*pages = cost.pages;
+}
+
+/* As costsize.c divides the work of a path: the leader has more to do. */
+static double
+cost_divisor(const Path *path)
+{
+	double		divisor = path->parallel_workers;
+	double		leader = 1.0 - 0.3 * path->parallel_workers;
+
+	if (parallel_leader_participation && leader > 0)
+		divisor += leader;
+	return divisor;
+}
+
+/*
+ * Correct the cost of a partial path.
+ *
+ * The planner divides only what it adds itself to a path's run time, as
+ * amcostestimate cannot know that a path is partial.  The descent is one
+ * process's work; comparing rows is divided.  So is the reading of pages, if
+ * they are not likely to be in the cache: then several processes keep a
+ * device busier than one, and what we charge for a page is its time.  What
+ * we charge for a page that is there is far more than it takes.
+ */
+void
+ecp_cost_partial(PlannerInfo *root, IndexPath *path)
+{
+	EcpCost		cost;
+	double		saved = 1 - 1 / cost_divisor(&path->path);
+	double		cached = cost_cached(path->indexinfo->pages);
+	Cost		startup;
+
+	if (isinf(path->path.total_cost))
+		return;					/* as in ecp_cost_fetch() */
+	cost_compute(root, path, 1, &cost);
+	startup = saved * (cost.first_cpu + (1 - cached) * cost.first_io);
+	path->path.startup_cost -= startup;
+	path->path.total_cost -= startup +
+		saved * (cost.rest_cpu + (1 - cached) * cost.rest_io);
+}
+
+/*
+ * Correct what core charges for fetching rows from the table: random_page_cost
+ * for each page, even if the scan returns rows of most of them.
+ */
+void
+ecp_cost_fetch(PlannerInfo *root, IndexPath *path)
+{
+	const RelOptInfo *rel = path->indexinfo->rel;
+	double		rows = path->indexselectivity * rel->tuples;
+	double		pages = index_pages_fetched(clamp_row_est(rows), rel->pages,
+											path->indexinfo->pages, root);
+	double		random_cost;
+
+	if (isinf(path->path.total_cost))
+		return;					/* infinity less infinity is not a number */
+	get_tablespace_page_costs(rel->reltablespace, &random_cost, NULL);
+	if (path->path.pathtype == T_IndexOnlyScan)
+		pages *= 1 - rel->allvisfrac;
+	path->path.total_cost -= pages *
+		(random_cost - cost_read(rel->reltablespace, pages, rel->pages,
+								 rel->pages));
+}
+
+/*
+ * Blocks of a table's TOAST relation, 0 if it has none.
+ */
+static BlockNumber
+cost_toast_pages(Oid relid)
+{
+	Relation	heap = table_open(relid, NoLock);
+	Oid			toast_oid = heap->rd_rel->reltoastrelid;
+	BlockNumber pages = 0;
+
+	if (OidIsValid(toast_oid))
+	{
+		Relation	toast = table_open(toast_oid, AccessShareLock);
+
+		pages = RelationGetNumberOfBlocks(toast);
+		table_close(toast, AccessShareLock);
+	}
+	table_close(heap, NoLock);
+	return pages;
+}
+
+/*
+ * Is one of the columns that an index has its vectors from stored out of line?
+ * Statistics say how wide it is in the table: no wider than a pointer.  If
+ * there are none, the length of the vectors says whether it will be.
+ */
+static bool
+cost_is_toasted(const IndexOptInfo *index, Oid relid, double vec_bytes)
+{
+	Bitmapset  *columns = NULL;
+	int			column = -1;
+
+	if (index->indexkeys[0] != 0)
+		columns = bms_make_singleton(index->indexkeys[0] -
+									 FirstLowInvalidHeapAttributeNumber);
+	else
+		pull_varattnos(linitial(index->indexprs), index->rel->relid, &columns);
+	while ((column = bms_next_member(columns, column)) >= 0)
+	{
+		AttrNumber	attno = column + FirstLowInvalidHeapAttributeNumber;
+		int32		width = get_attavgwidth(relid, attno);
+
+		if (attno > 0 && get_typlen(get_atttype(relid, attno)) == -1 &&
+			(width > 0 ? width <= TOAST_POINTER_SIZE + 1 :
+			 vec_bytes > TOAST_TUPLE_TARGET))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What another path than ours has to do for the distance of a row, beyond the
+ * operator that core charges for: the vector is compared, and before that
+ * fetched from the TOAST table, if it is there.  Core has counted neither its
+ * pages nor the search in the TOAST table's index for each row.
+ */
+void
+ecp_cost_distance(const IndexOptInfo *info, Oid relid, EcpDistanceCost *cost)
+{
+	Relation	index = index_open(info->indexoid, NoLock);
+	EcpIndexState state = {0};	/* an empty index has no geometry */
+	double		rows = Max(info->rel->tuples, 1);
+	double		vec_bytes;
+	double		pages;
+
+	ecp_index_state_read(index, &state);
+	vec_bytes = ecp_vector_bytes(state.meta.ecpm_elem, state.meta.ecpm_dims);
+	index_close(index, NoLock);
+
+	cost->cpu = cpu_operator_cost * ECP_COST_CALL(vec_bytes);
+	cost->toast_pages = 0;
+	get_tablespace_page_costs(info->rel->reltablespace, &cost->random_page_cost,
+							  &cost->seq_page_cost);
+	pages = cost_is_toasted(info, relid, vec_bytes) ?
+		cost_toast_pages(relid) : 0;
+	if (pages * BLCKSZ > rows * TOAST_POINTER_SIZE)
+	{
+		cost->cpu += cpu_operator_cost * ECP_COST_TOAST;
+
+		/* other columns may have most of it */
+		cost->vector_pages = Min(pages / rows, 1 +
+								 Max(vec_bytes, TOAST_TUPLE_TARGET) / BLCKSZ);
+		cost->toast_pages = ceil(rows * cost->vector_pages);
+	}
+}
+
+/*
+ * Cost of "count" such distances for each row of a path.  Few rows have their
+ * vectors here and there, as a bitmap scan has its pages.
+ */
+Cost
+ecp_cost_distances(PlannerInfo *root, const EcpDistanceCost *cost,
+				   const Path *path, double count)
+{
+	double		divisor = path->parallel_workers > 0 ? cost_divisor(path) : 1;
+	double		pages;
+	double		page_cost;
+
+	count *= path->rows;
+	if (cost->toast_pages == 0)
+		return count * cost->cpu;
+	pages = index_pages_fetched(count * divisor * Max(cost->vector_pages, 1),
+								cost->toast_pages, cost->toast_pages, root);
+	page_cost = cost->random_page_cost -
+		(cost->random_page_cost - cost->seq_page_cost) *
+		sqrt(Min(pages / cost->toast_pages, 1));
+	return count * cost->cpu + pages * page_cost / divisor;
+}
+
+/*
+ * pg_index_column_has_property(..., 'distance_orderable'), which core does
+ * not know of other methods than its own.
+ */
+bool
+ecpproperty(Oid index_oid, int attno, IndexAMProperty prop,
+			const char *propname, bool *res, bool *isnull)
+{
+	if (prop != AMPROP_DISTANCE_ORDERABLE || attno == 0)
+		return false;
+	*res = (attno == 1);
+	return true;
+}

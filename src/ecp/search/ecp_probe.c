@@ -1,0 +1,510 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_probe.c
+ *	  SEARCH: from the clusters that a descent gave to the pages of their
+ *	  rows.
+ *
+ * A cluster is a list of runs, a run some entry pages (and vector pages,
+ * which whoever ranks the rows asks for).  Here they are pinned, locked and
+ * checked one after the other, and given to a function that looks at the
+ * rows.  Reading a page costs about as much as ranking 30 vectors of 128
+ * bytes, so nothing is done per page that can be done per cluster or scan:
+ *
+ * - a leader remembers in which buffers the pages of its cluster were, which
+ *	 saves the look-up in the buffer table;
+ * - the processor is asked for pages some pages ahead;
+ * - clusters that are not in memory are prefetched, as far as they are likely
+ *	 to be read.
+ *
+ * Clusters are read in the order in which they come, whatever is in memory:
+ * where a search ends depends on it, and so does the order of equal ranks.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ecp/search/ecp_probe.h"
+#include "executor/instrument.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "port/pg_bitutils.h"
+#include "storage/buf_internals.h"
+#include "utils/float.h"
+#include "utils/snapmgr.h"
+#include "utils/spccache.h"
+#include "vector/vector_codes.h"
+
+/* Clusters to go on prefetching for, after one that was not in memory. */
+#define ECP_PROBE_COLD			64
+
+/* Pages that the processor is asked for ahead. */
+#define ECP_PROBE_WARM			4
+
+#define ECP_CACHE_LINE			64
+
+/* Page visits of which one goes through the buffer table. */
+#define ECP_PROBE_LOOKUP		32
+
+/* Visits of pages whose buffer we might know. */
+static uint32 probe_lookups;
+
+/* Clusters to go on prefetching for; pages of other indexes miss together */
+static int	probe_cold;
+
+/*
+ * Make a reader ready; once for a scan, in the memory context that it lives
+ * in.  What is read at which version is set before each search.
+ */
+void
+ecp_probe_init(EcpProbe *probe)
+{
+	Relation	index = probe->index;
+
+	probe->refs = NULL;
+	probe->sure = 0;
+	probe->far = get_float8_infinity();
+	probe->refs_max = probe->nrefs = probe->next_ref = 0;
+	if (RelationUsesLocalBuffers(index))
+	{
+		probe->prefetch = 0;
+		if (probe->page_copy == NULL)
+			probe->page_copy = palloc(BLCKSZ + ECP_KERNEL_SLACK);
+	}
+	else if (ecp_prefetch >= 0)
+		probe->prefetch = ecp_prefetch;
+	else
+		probe->prefetch =
+			get_tablespace_io_concurrency(index->rd_rel->reltablespace);
+}
+
+/* Slots up to the last live one, of the first n. */
+static int
+probe_used_slots(const uint64 *live, int n)
+{
+	int			w = (n + 63) / 64 - 1;
+
+	for (; w >= 0; w--)
+	{
+		uint64		word = live[w];
+
+		if ((w + 1) * 64 > n)
+			word &= (UINT64CONST(1) << (n - w * 64)) - 1;
+		if (word != 0)
+			return w * 64 + pg_leftmost_one_pos64(word) + 1;
+	}
+	return 0;
+}
+
+static inline void
+probe_warm_range(const char *from, Size bytes)
+{
+	for (const char *p = from; p < from + bytes; p += ECP_CACHE_LINE)
+		__builtin_prefetch(p, 0, 1);
+}
+
+/*
+ * Let the processor fetch part of a page that is in "buffer", or was when we
+ * looked: nothing depends on it.
+ */
+void
+ecp_probe_warm(Buffer buffer, Size offset, Size bytes)
+{
+	const char *page = BufferGetPage(buffer);
+
+	__builtin_prefetch(GetBufferDescriptor(buffer - 1), 1);
+	probe_warm_range(page, 1);
+	probe_warm_range(page + offset, bytes);
+	probe_warm_range(page + BLCKSZ - ECP_CACHE_LINE, 1);
+}
+
+/*
+ * The clusters that were taken and not read will hardly be read: let the
+ * processor not be asked for them any more.
+ */
+void
+ecp_probe_pause(EcpProbe *probe)
+{
+	probe->warm_ref = probe->nrefs;
+}
+
+/* Pages of a cluster's first run that a scan reads, as far as they have hints. */
+static inline int
+probe_scanned_pages(EcpProbe *probe, const EcpClusterRef *ref)
+{
+	const EcpGeometry *geo = &probe->state->leaf;
+
+	if (geo->quantizer == ECP_QUANTIZER_NONE)
+		return ref->nrecent;
+	return Min(ref->nrecent,
+			   (ref->child.ecpc_nrows + geo->slots - 1) / geo->slots);
+}
+
+/*
+ * Let the processor fetch a page that will be read ECP_PROBE_WARM pages from
+ * now, while it works on this one; without it, a third of the time goes by
+ * waiting for memory.  Only for pages whose buffers we know, or think we do:
+ * nothing depends on it.
+ */
+static void
+probe_warm(EcpProbe *probe)
+{
+	const EcpGeometry *geo = &probe->state->leaf;
+	const EcpClusterRef *ref;
+	Buffer		buffer;
+	const char *page;
+	int			nrows;
+
+	/* find the page; it is behind if clusters had more runs than one */
+	if (probe->warm_ref < probe->next_ref)
+	{
+		probe->warm_ref = probe->next_ref;
+		probe->warm_page = 0;
+	}
+	while (probe->warm_ref < probe->nrefs &&
+		   probe->warm_page >= probe_scanned_pages(probe, &probe->refs[probe->warm_ref]))
+	{
+		probe->warm_ref++;
+		probe->warm_page = 0;
+	}
+	if (probe->warm_ref >= probe->nrefs)
+		return;
+	ref = &probe->refs[probe->warm_ref];
+	buffer = ref->recent[probe->warm_page];
+	nrows = (int) ref->child.ecpc_nrows - probe->warm_page * geo->slots;
+	if (geo->quantizer != ECP_QUANTIZER_NONE)
+		nrows = TYPEALIGN(ECP_CODE_BLOCK, nrows);
+	probe->warm_page++;
+	if (buffer <= 0)
+		return;
+
+	__builtin_prefetch(GetBufferDescriptor(buffer - 1), 1);
+	page = BufferGetPage(buffer);
+	if (nrows >= geo->slots || geo->code_bytes == 0)
+		probe_warm_range(page, BLCKSZ);
+	else if (nrows > 0)
+	{
+		/* a page that is not full: its parts as far as they are used */
+		probe_warm_range(page, geo->off_items +
+						 nrows * sizeof(ItemPointerData));
+		for (int pos = geo->off_factors; pos < geo->off_codes;
+			 pos += sizeof(uint32) * geo->slots)
+			probe_warm_range(page + pos, sizeof(uint32) * nrows);
+		if (geo->columns)
+		{
+			/* groups of four bytes of each slot */
+			for (int pos = geo->off_codes; pos < geo->lower;
+				 pos += 4 * geo->slots)
+				probe_warm_range(page + pos, 4 * nrows);
+		}
+		else
+			probe_warm_range(page + geo->off_codes, nrows * geo->code_bytes);
+		probe_warm_range(page + BLCKSZ - ECP_CACHE_LINE, 1);
+	}
+}
+
+/* Pin a page that is not known to be in a buffer. */
+static Buffer
+probe_read(Relation index, BlockNumber blk)
+{
+	if (!ecp_block_exists(index, blk))
+		ecp_report_corrupt(index, blk, "The block of a run is invalid.");
+	return ReadBuffer(index, blk);
+}
+
+/*
+ * Pin a page of a run.  Where it was last time is remembered with its leader:
+ * looking there first saves the look-up in the buffer table, which costs more
+ * than the rest of the visit.  That way of pinning does not count as a use
+ * for the replacement of buffers, so one in ECP_PROBE_LOOKUP goes the usual
+ * way.
+ */
+static inline Buffer
+probe_pin(EcpProbe *probe, const EcpProbeRun *run, uint32 pageno)
+{
+	Relation	index = probe->index;
+	BlockNumber blk = run->blk + pageno;
+	Buffer	   *recent;
+
+	if (pageno >= run->nrecent)
+		return probe_read(index, blk);
+
+	probe_warm(probe);
+	recent = &run->recent[pageno];
+	if (*recent > 0 &&			/* local buffers are looked up cheaply */
+		++probe_lookups % ECP_PROBE_LOOKUP != 0 &&
+		ReadRecentBuffer(ecp_relation_locator(index), MAIN_FORKNUM, blk,
+						 *recent))
+	{
+		pgstat_count_buffer_read(index);
+		pgstat_count_buffer_hit(index);
+	}
+	else
+		*recent = probe_read(index, blk);
+	return *recent;
+}
+
+/*
+ * Pin and share-lock a page of a run, checked.  "*page" is where to read its
+ * contents.
+ */
+Buffer
+ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run, int kind,
+				 uint32 pageno, Page *page)
+{
+	Relation	index = probe->index;
+	BlockNumber blk = run->blk + pageno;
+	Buffer		buffer = probe_pin(probe, run, pageno);
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	*page = BufferGetPage(buffer);
+	if (!ecp_page_check_run(index, buffer, kind, run->run, pageno))
+		ecp_report_moved(index, blk);
+	ecp_test_for_old_snapshot(probe->snapshot, index, *page);
+	probe->pages++;
+
+	/*
+	 * kernels read on behind a page; there may be no memory behind a local
+	 * one
+	 */
+	if (unlikely(probe->page_copy != NULL))
+	{
+		memcpy(probe->page_copy, *page, BLCKSZ);
+		*page = probe->page_copy;
+	}
+	return buffer;
+}
+
+/* Give an entry page that is locked in "buffer" to whom it may concern. */
+static inline void
+probe_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer, Page page,
+		   uint32 pageno)
+{
+	const EcpGeometry *geo = &probe->state->leaf;
+	uint32		first = pageno * geo->slots;
+	int			n = Min(geo->slots, run->header.ecpr_nslots - first);
+	EcpEntryView view;
+
+	ecp_entry_view(page, geo, 0, &view);
+	if (EcpProbeChooses(probe))
+	{
+		ecp_entry_get_binned(geo, &view, probe->ref->bins, probe->live);
+		view.live = probe->live;
+	}
+	probe->page(probe, run, buffer, &view, first,
+				probe_used_slots(view.live, n));
+}
+
+/*
+ * Read one run of the cluster that "head" heads, if the version of the search
+ * has it.  On return its header is in *run.
+ */
+static void
+probe_read_run(EcpProbe *probe, EcpProbeRun *run, uint64 head)
+{
+	Relation	index = probe->index;
+	const EcpGeometry *geo = &probe->state->leaf;
+	Buffer		buffer;
+	Page		page;
+
+	if (run->blk + ECP_RUN_PAGES_MAX < run->blk)
+		ecp_report_corrupt(index, run->blk, "The block of a run is invalid.");
+
+	buffer = ecp_probe_buffer(probe, run, ECP_PAGE_ENTRY, 0, &page);
+	ecp_run_check_header(index, buffer, geo);
+	run->header = *EcpPageGetRunHeader(page);
+	if (run->header.ecpr_level != 0 || run->header.ecpr_head_run != head)
+		ecp_report_corrupt(index, run->blk,
+						   "The run belongs to another cluster.");
+	if (!EcpRunIsVisible(&run->header, probe->state->meta.ecpm_sversion))
+	{
+		UnlockReleaseBuffer(buffer);
+		return;
+	}
+	probe_page(probe, run, buffer, page, 0);
+	for (uint32 pageno = 1; pageno < run->header.ecpr_hw_page; pageno++)
+	{
+		buffer = ecp_probe_buffer(probe, run, ECP_PAGE_ENTRY, pageno, &page);
+		probe_page(probe, run, buffer, page, pageno);
+	}
+}
+
+/* Read all rows of a cluster. */
+static void
+probe_read_cluster(EcpProbe *probe, const EcpClusterRef *ref)
+{
+	const EcpChildData *child = &ref->child;
+	EcpProbeRun run;
+	uint64		nruns = 0;
+	uint64		seen = 0;
+
+	probe->ref = ref;
+	run.blk = child->ecpc_blk;
+	run.run = child->ecpc_run;
+	run.recent = ref->recent;
+	run.nrecent = ref->nrecent;
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		probe_read_run(probe, &run, child->ecpc_run);
+		if (run.header.ecpr_next_run == 0)
+			break;
+
+		/* a list that comes back to a run that we noted is a loop */
+		if ((nruns & (nruns + 1)) == 0)
+			seen = run.run;
+		nruns++;
+		if (run.header.ecpr_next_run == seen)
+			ecp_report_corrupt(probe->index, run.blk,
+							   "The runs of a cluster form a loop.");
+		run.blk = run.header.ecpr_next_blk;
+		run.run = run.header.ecpr_next_run;
+		run.nrecent = 0;
+	}
+	if (!ref->is_buffer)
+		probe->clusters++;
+}
+
+/*
+ * Room for the next n clusters to read; the ones before were read.  It is in
+ * the current memory context.  Whoever has filled it calls
+ * ecp_probe_added().
+ */
+EcpClusterRef *
+ecp_probe_room(EcpProbe *probe, int n)
+{
+	if (n > probe->refs_max)
+	{
+		if (probe->refs)
+			pfree(probe->refs);
+		probe->refs = palloc(sizeof(EcpClusterRef) * n);
+		probe->refs_max = n;
+	}
+	probe->nrefs = probe->next_ref = probe->prefetched = 0;
+	probe->warm_ref = probe->warm_page = 0;
+	return probe->refs;
+}
+
+void
+ecp_probe_added(EcpProbe *probe, int n)
+{
+	probe->nrefs = n;
+	/* each page read warms one; so they stay that far ahead */
+	for (int i = 0; i < ECP_PROBE_WARM; i++)
+		probe_warm(probe);
+}
+
+/*
+ * The last of "count" refs is a buffer: if one before it is the same buffer,
+ * let that stand for both.  Returns how many refs there are then.
+ */
+static int
+probe_join_buffer(EcpClusterRef *refs, int count)
+{
+	const EcpClusterRef *last = &refs[count - 1];
+	int			place = *last->place;
+
+	/* the number may be of refs that were read */
+	if (place < count - 1 && refs[place].is_buffer &&
+		refs[place].child.ecpc_run == last->child.ecpc_run)
+	{
+		refs[place].bins |= last->bins;
+		return count - 1;
+	}
+	*last->place = count - 1;
+	return count;
+}
+
+/*
+ * Take the next clusters, at most n, from the descent, and the buffers that
+ * they call for, each behind the first of these; the ones taken before were
+ * read.  Returns how many there are of both, 0 if there are no more.  They and
+ * what the reader keeps of them are in the current memory context.
+ */
+int
+ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
+{
+	EcpClusterRef *refs;
+	int			count = 0;
+
+	n = Min(n, ECP_PROBE_REFS);
+	refs = ecp_probe_room(probe, n);
+	while (n > 0 || ecp_descent_at_buffer(descent))
+	{
+		if (count == probe->refs_max)
+		{
+			probe->refs_max *= 2;
+			probe->refs = repalloc(probe->refs,
+								   sizeof(EcpClusterRef) * probe->refs_max);
+			refs = probe->refs;
+		}
+		if (!ecp_descent_next(descent, &refs[count]))
+			break;
+		if (!refs[count++].is_buffer)
+			n--;
+		else if (!probe->ordered)
+			count = probe_join_buffer(refs, count);
+	}
+	ecp_probe_added(probe, count);
+	return count;
+}
+
+/*
+ * Ask for pages of a run.  Those that do not exist may be invalid, which
+ * reading them will report, or not used yet.
+ */
+void
+ecp_probe_prefetch(Relation index, BlockNumber blk, uint32 npages)
+{
+	for (uint32 i = 0; i < npages && ecp_block_exists(index, blk + i); i++)
+		PrefetchBuffer(index, MAIN_FORKNUM, blk + i);
+}
+
+/* Ask for the pages of the clusters that are read next. */
+static void
+probe_prefetch(EcpProbe *probe)
+{
+	const EcpGeometry *geo = &probe->state->leaf;
+	int			end = Min(probe->next_ref + probe->prefetch + 1,
+						  probe->nrefs);
+
+	/* the one that is read now needs no help */
+	probe->prefetched = Max(probe->prefetched, probe->next_ref + 1);
+	for (; probe->prefetched < end; probe->prefetched++)
+	{
+		const EcpClusterRef *ref = &probe->refs[probe->prefetched];
+		const EcpChildData *child = &ref->child;
+		uint32		npages = Min(child->ecpc_npages, ECP_RUN_PAGES_MAX);
+
+		if (probe->prefetched >= probe->sure && ref->rank > probe->far)
+			break;
+
+		/* vectors will be read of few rows, nobody knows which */
+		if (geo->quantizer != ECP_QUANTIZER_NONE)
+			npages = Min(npages, child->ecpc_nrows / geo->slots + 1);
+
+		ecp_probe_prefetch(probe->index, child->ecpc_blk, npages);
+	}
+}
+
+/* Did one of the clusters read last come from a device? */
+bool
+ecp_probe_is_cold(void)
+{
+	return probe_cold > 0;
+}
+
+/* Read the next one of the clusters and buffers taken. */
+void
+ecp_probe_next(EcpProbe *probe)
+{
+	int64		missed = pgBufferUsage.shared_blks_read;
+
+	Assert(EcpProbeWaiting(probe) > 0);
+	if (probe_cold > 0 && probe->prefetch > 0)
+		probe_prefetch(probe);
+	probe_read_cluster(probe, &probe->refs[probe->next_ref++]);
+	if (pgBufferUsage.shared_blks_read != missed)
+		probe_cold = ECP_PROBE_COLD;
+	else if (probe_cold > 0)
+		probe_cold--;
+}

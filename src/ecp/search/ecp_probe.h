@@ -1,0 +1,97 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_probe.h
+ *	  Reading clusters: what ecp_search.c and whoever else compares all rows
+ *	  of a cluster with something have in common.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_PROBE_H
+#define ECP_PROBE_H
+
+#include "ecp/define/ecp.h"
+#include "utils/snapshot.h"
+
+/* Clusters taken from the descent at a time. */
+#define ECP_PROBE_REFS			256
+
+/* Bytes that kernels may read behind the last row. */
+#define ECP_KERNEL_SLACK		64
+
+/* The run that is being read. */
+typedef struct EcpProbeRun
+{
+	BlockNumber blk;
+	uint64		run;
+	Buffer	   *recent;			/* hints for its first pages */
+	int			nrecent;
+	EcpRunHeaderData header;
+} EcpProbeRun;
+
+typedef struct EcpProbe EcpProbe;
+
+/*
+ * Called with each initialised entry page of a cluster, pinned and
+ * share-locked in "buffer": takes what it wants of slots first .. first + n
+ * - 1 of the run (n of the page, behind which none is live; n may be 0) and
+ * releases the buffer.  Of a buffer's rows, those are live in "view" that are
+ * wanted.  "page" is where to read the contents, at least
+ * ECP_KERNEL_SLACK bytes of which may be read behind the end.
+ */
+typedef void (*EcpProbePage) (EcpProbe *probe, const EcpProbeRun *run,
+							  Buffer buffer, const EcpEntryView *view,
+							  uint32 first, int n);
+
+/*
+ * A reader of clusters.  The caller fills in what stands first and calls
+ * ecp_probe_init().
+ */
+struct EcpProbe
+{
+	Relation	index;
+	const EcpIndexState *state; /* the version to read */
+	Snapshot	snapshot;
+	EcpProbePage page;			/* who takes the rows */
+	bool		ordered;		/* waiting rows right behind their clusters */
+	const EcpClusterRef *ref;	/* cluster that is being read */
+	uint64		clusters;		/* figures: read */
+	uint64		pages;
+
+	/* clusters to read, up to next_ref done */
+	EcpClusterRef *refs;
+	int			refs_max;
+	int			nrefs;
+	int			next_ref;
+	int			prefetched;		/* refs asked for */
+	int			sure;			/* those before it will be read, */
+	float8		far;			/* others with leaders up to this rank */
+	int			warm_ref;		/* where probe_warm() is */
+	int			warm_page;
+	int			prefetch;		/* how many ahead; 0 = off */
+	char	   *page_copy;		/* of a temporary table's page, or NULL */
+	uint64		live[ECP_LIVE_WORDS_MAX];	/* slots wanted of a buffer's page */
+};
+
+extern void ecp_probe_init(EcpProbe *probe);
+extern EcpClusterRef *ecp_probe_room(EcpProbe *probe, int n);
+extern void ecp_probe_added(EcpProbe *probe, int n);
+extern int	ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n);
+extern void ecp_probe_prefetch(Relation index, BlockNumber blk,
+							   uint32 npages);
+extern void ecp_probe_next(EcpProbe *probe);
+extern void ecp_probe_pause(EcpProbe *probe);
+extern bool ecp_probe_is_cold(void);
+extern void ecp_probe_warm(Buffer buffer, Size offset, Size bytes);
+extern Buffer ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run,
+							   int kind, uint32 pageno, Page *page);
+
+/* Clusters and buffers taken and not read yet; is a buffer the next? */
+#define EcpProbeWaiting(probe)	((probe)->nrefs - (probe)->next_ref)
+#define EcpProbeAtBuffer(probe) \
+	(EcpProbeWaiting(probe) > 0 && (probe)->refs[(probe)->next_ref].is_buffer)
+
+/* Is what is read now a buffer, and not all of its rows wanted? */
+#define EcpProbeChooses(probe) \
+	((probe)->ref->is_buffer && (probe)->ref->bins != ECP_BINS_ALL)
+
+#endif							/* ECP_PROBE_H */

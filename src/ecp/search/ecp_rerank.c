@@ -1,0 +1,383 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_rerank.c
+ *	  SEARCH: rows in the order of their exact ranks, when what was read of
+ *	  them is codes.
+ *
+ * Codes give each row a lower bound of its rank (vector_codes.h).  Rows wait
+ * in the order of these; a row is returned when its exact rank is known and
+ * no bound is below it.  So the exact vector is read of exactly those rows
+ * whose bound is below the rank of the last row that is returned, however
+ * many rows are asked for: 20 to 50 for ten rows of some thousand.
+ *
+ *	 ecp_rerank_add_page()	rows of an entry page get numbers
+ *	 EcpTopk				{bound, number}, filled by ecp_search.c
+ *	 ecp_rerank_rank()		number -> vector page -> exact rank
+ *	 "exact" heap			{rank, TID}
+ *
+ * An index-only scan wants more of the rows that it returns than their TIDs:
+ * then numbers take the place of TIDs (also where there are no codes), and the
+ * entry page is looked at again.
+ *
+ * The vector of a row is read some time after its code.  Its slot may have
+ * been freed and filled again meanwhile, but only if no snapshot can see the
+ * row any more; then neither can ours see the new one, whose vector we get.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ecp/search/ecp_heap.h"
+#include "ecp/search/ecp_rerank.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+/* Rows ahead whose vectors the processor is asked for. */
+#define RERANK_WARM		3
+
+#define RERANK_ROWS_MIN		1024
+#define RERANK_PAGES_MIN	64
+
+typedef struct EcpExactRow
+{
+	pairingheap_node node;
+	EcpRanked	row;			/* item = TID */
+	struct EcpExactRow *next;	/* unused one */
+} EcpExactRow;
+
+/* The smallest rank first, as the first in a pairing heap is the largest. */
+static int
+rerank_compare(const pairingheap_node *a, const pairingheap_node *b, void *arg)
+{
+	const EcpRanked *x = &pairingheap_const_container(EcpExactRow, node, a)->row;
+	const EcpRanked *y = &pairingheap_const_container(EcpExactRow, node, b)->row;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? 1 : -1;
+	return x->item < y->item ? 1 : x->item > y->item ? -1 : 0;
+}
+
+/*
+ * In the current memory context, in which it lives.  Before its use comes
+ * ecp_rerank_reset().
+ */
+void
+ecp_rerank_init(EcpRerank *rerank, EcpProbe *probe)
+{
+	memset(rerank, 0, sizeof(EcpRerank));
+	rerank->probe = probe;
+	rerank->context = CurrentMemoryContext;
+	rerank->exact = pairingheap_allocate(rerank_compare, NULL);
+}
+
+/* Forget all rows, and be ready for those of probe->state. */
+void
+ecp_rerank_reset(EcpRerank *rerank)
+{
+	uint32		vec_bytes = rerank->probe->state->leaf.vec_bytes;
+
+	if (rerank->vec_bytes_max < vec_bytes)
+	{
+		if (rerank->vector)
+			pfree(rerank->vector);
+		rerank->vector = MemoryContextAlloc(rerank->context,
+											vec_bytes + ECP_KERNEL_SLACK);
+		rerank->vec_bytes_max = vec_bytes;
+	}
+	while (!pairingheap_is_empty(rerank->exact))
+	{
+		EcpExactRow *exact =
+			pairingheap_container(EcpExactRow, node,
+								  pairingheap_remove_first(rerank->exact));
+
+		exact->next = rerank->unused;
+		rerank->unused = exact;
+	}
+	rerank->nexact = rerank->nrows = rerank->reranked = 0;
+	rerank->npages = 0;
+	rerank->warmed = 0;
+}
+
+static void
+rerank_enlarge(EcpRerank *rerank, int n)
+{
+	MemoryContext old = MemoryContextSwitchTo(rerank->context);
+
+	if (rerank->nrows + n > rerank->rows_max)
+	{
+		uint64		max = Max(rerank->rows_max * 2, RERANK_ROWS_MIN);
+		Size		bytes;
+
+		max = Max(max, rerank->nrows + n);
+		bytes = mul_size(max, sizeof(ItemPointerData));
+		if (rerank->tids)
+			rerank->tids = repalloc_huge(rerank->tids, bytes);
+		else
+			rerank->tids = palloc_extended(bytes, MCXT_ALLOC_HUGE);
+		rerank->rows_max = max;
+	}
+	if (rerank->npages == rerank->pages_max)
+	{
+		int			max = Max(rerank->pages_max * 2, RERANK_PAGES_MIN);
+		Size		bytes = mul_size(max, sizeof(EcpCodePage));
+
+		if (rerank->pages)
+			rerank->pages = repalloc_huge(rerank->pages, bytes);
+		else
+			rerank->pages = palloc(bytes);
+		rerank->pages_max = max;
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Give numbers to n slots of an entry page, whose first is "slot" of the run.
+ * Returns the first number; the others follow it.
+ */
+uint64
+ecp_rerank_add_page(EcpRerank *rerank, const EcpProbeRun *run, uint32 slot,
+					int n, const ItemPointerData *tids)
+{
+	uint64		first = rerank->nrows;
+	EcpCodePage *page;
+
+	if (first + n > rerank->rows_max || rerank->npages == rerank->pages_max)
+		rerank_enlarge(rerank, n);
+	page = &rerank->pages[rerank->npages++];
+	page->first = first;
+	page->blk = run->blk;
+	page->run = run->run;
+	page->entry_pages = run->header.ecpr_entry_pages;
+	page->slot = slot;
+	page->recent = run->recent;
+	page->nrecent = run->nrecent;
+	memcpy(rerank->tids + first, tids, n * sizeof(ItemPointerData));
+	rerank->nrows += n;
+	return first;
+}
+
+/* The entry page on which row "number" was. */
+static const EcpCodePage *
+rerank_page(const EcpRerank *rerank, uint64 number)
+{
+	int			low = 0;
+	int			high = rerank->npages - 1;
+
+	while (low < high)
+	{
+		int			middle = low + (high - low + 1) / 2;
+
+		if (rerank->pages[middle].first <= number)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return &rerank->pages[low];
+}
+
+/* Where the vector of row "number" begins. */
+static const EcpCodePage *
+rerank_find(const EcpRerank *rerank, uint64 number, uint32 *pageno,
+			uint32 *offset)
+{
+	const EcpCodePage *page = rerank_page(rerank, number);
+
+	ecp_stream_position(&rerank->probe->state->leaf, page->entry_pages,
+						page->slot + (uint32) (number - page->first),
+						pageno, offset);
+	return page;
+}
+
+/* Let the processor fetch the vector of a row, if we know where it is. */
+static void
+rerank_warm(const EcpRerank *rerank, uint64 number)
+{
+	uint32		pageno;
+	uint32		offset;
+	const EcpCodePage *page = rerank_find(rerank, number, &pageno, &offset);
+
+	if (rerank->heap)
+		ecp_heap_warm_recent(rerank->heap,
+							 ItemPointerGetBlockNumberNoCheck(&rerank->tids[number]));
+	if (pageno < page->nrecent && page->recent[pageno] > 0)
+		ecp_probe_warm(page->recent[pageno],
+					   MAXALIGN(SizeOfPageHeaderData) + offset,
+					   Min(rerank->probe->state->leaf.vec_bytes,
+						   ECP_PAYLOAD_BYTES - offset));
+}
+
+static EcpProbeRun
+rerank_run(const EcpCodePage *page)
+{
+	EcpProbeRun run = {0};
+
+	run.blk = page->blk;
+	run.run = page->run;
+	run.recent = page->recent;
+	run.nrecent = page->nrecent;
+	return run;
+}
+
+/*
+ * The exact vector of a row: on its page, which the caller unlocks and
+ * releases, or in rerank->vector, if it spans pages.
+ */
+static const char *
+rerank_vector(EcpRerank *rerank, uint64 number, Buffer *buffer)
+{
+	uint32		vec_bytes = rerank->probe->state->leaf.vec_bytes;
+	uint32		done = 0;
+	uint32		pageno;
+	uint32		offset;
+	EcpProbeRun run = rerank_run(rerank_find(rerank, number, &pageno, &offset));
+	const char *vector;
+	Page		contents;
+
+	CHECK_FOR_INTERRUPTS();
+	for (;;)
+	{
+		uint32		part = Min(vec_bytes - done, ECP_PAYLOAD_BYTES - offset);
+
+		*buffer = ecp_probe_buffer(rerank->probe, &run, ECP_PAGE_VECTOR,
+								   pageno, &contents);
+		vector = EcpPageGetStream(contents) + offset;
+		if (part == vec_bytes)
+			return vector;
+		memcpy(rerank->vector + done, vector, part);
+		done += part;
+		if (done == vec_bytes)
+			return rerank->vector;
+		UnlockReleaseBuffer(*buffer);
+		pageno++;
+		offset = 0;
+	}
+}
+
+void
+ecp_rerank_vector(EcpRerank *rerank, uint64 number, void *vector)
+{
+	Buffer		buffer;
+	const char *stored = rerank_vector(rerank, number, &buffer);
+
+	memcpy(vector, stored, rerank->probe->state->leaf.vec_bytes);
+	UnlockReleaseBuffer(buffer);
+}
+
+Buffer
+ecp_rerank_entry(EcpRerank *rerank, uint64 number, EcpEntryView *view,
+				 int *slot)
+{
+	const EcpGeometry *geo = &rerank->probe->state->leaf;
+	const EcpCodePage *page = rerank_page(rerank, number);
+	uint32		run_slot = page->slot + (uint32) (number - page->first);
+	EcpProbeRun run = rerank_run(page);
+	Buffer		buffer;
+	Page		contents;
+
+	buffer = ecp_probe_buffer(rerank->probe, &run, ECP_PAGE_ENTRY,
+							  run_slot / geo->slots, &contents);
+	ecp_entry_view(contents, geo, 0, view);
+	*slot = run_slot % geo->slots;
+	return buffer;
+}
+
+/* The exact rank of a row. */
+float8
+ecp_rerank_rank(EcpRerank *rerank, uint64 number)
+{
+	const EcpMetaPageData *meta = &rerank->probe->state->meta;
+	uint32		factors[ECP_FACTORS_MAX];
+	const uint32 *const factor[ECP_FACTORS_MAX] = {&factors[0], &factors[1]};
+	Buffer		buffer;
+	const char *vector = rerank_vector(rerank, number, &buffer);
+	float8		rank;
+
+	StaticAssertStmt(ECP_FACTORS_MAX == 2, "factors of a row");
+	ecp_factors_compute(meta->ecpm_elem, meta->ecpm_metric, meta->ecpm_dims,
+						vector, factors);
+	ecp_query_rank_rows(rerank->query, vector,
+						rerank->probe->state->leaf.vec_bytes, factor, 1, &rank);
+	UnlockReleaseBuffer(buffer);
+	rerank->reranked++;
+	return rank;
+}
+
+/*
+ * A row whose exact rank is known will probably be fetched from the table, if
+ * it is near: first let the processor fetch where it is, and then, with the
+ * next one, the row.
+ */
+static void
+rerank_warm_heap(EcpRerank *rerank, const EcpRanked *row)
+{
+	if (rerank->warmed != 0)
+		ecp_heap_warm_row(rerank->heap, EcpItemBlock(rerank->warmed),
+						  EcpItemOffset(rerank->warmed));
+	rerank->warmed = 0;
+	if (row->rank > rerank->near)
+		return;
+	ecp_heap_warm(rerank->heap, EcpItemBlock(row->item),
+				  EcpItemOffset(row->item));
+	rerank->warmed = row->item;
+}
+
+/* Read the exact rank of a row, which then waits by that. */
+static void
+rerank_add_exact(EcpRerank *rerank, uint64 number)
+{
+	EcpExactRow *exact = rerank->unused;
+
+	if (exact)
+		rerank->unused = exact->next;
+	else
+		exact = MemoryContextAlloc(rerank->context, sizeof(EcpExactRow));
+	ecp_ranked_set(&exact->row, ecp_rerank_rank(rerank, number),
+				   rerank->numbered ? number :
+				   ecp_tid_item(&rerank->tids[number]));
+	pairingheap_add(rerank->exact, &exact->node);
+	rerank->nexact++;
+	if (rerank->heap)
+		rerank_warm_heap(rerank, &exact->row);
+}
+
+/*
+ * The row with the smallest rank; its item is its TID, or its number if
+ * rerank->numbered.  Returns false when no row waits.
+ */
+bool
+ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds, EcpRanked *row)
+{
+	for (;;)
+	{
+		EcpExactRow *exact = NULL;
+		const EcpRanked *bound = ecp_topk_peek(bounds);
+		uint64		number;
+
+		if (!pairingheap_is_empty(rerank->exact))
+			exact = pairingheap_container(EcpExactRow, node,
+										  pairingheap_first(rerank->exact));
+		if (exact != NULL && (bound == NULL || exact->row.rank <= bound->rank))
+		{
+			*row = exact->row;
+			(void) pairingheap_remove_first(rerank->exact);
+			rerank->nexact--;
+			exact->next = rerank->unused;
+			rerank->unused = exact;
+			return true;
+		}
+		if (bound == NULL)
+			return false;
+
+		number = EcpRankedItem(bound);
+		if (bounds->first == bounds->sorted_from)
+		{
+			/* of a new batch, nobody was asked for the first ones */
+			for (int i = 1; i < RERANK_WARM && bounds->first + i < bounds->sorted; i++)
+				rerank_warm(rerank, EcpRankedItem(bound + i));
+		}
+		if (bounds->first + RERANK_WARM < bounds->sorted)
+			rerank_warm(rerank, EcpRankedItem(bound + RERANK_WARM));
+		bounds->first++;
+		rerank_add_exact(rerank, number);
+	}
+}

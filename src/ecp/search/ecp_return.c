@@ -1,0 +1,212 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_return.c
+ *	  SEARCH: rows of an index-only scan.
+ *
+ * A search knows rows by TID, and of each that it is going to return this
+ * reads the entry a second time: attributes, vector, and whether it is there
+ * still.  The row is returned without a visit to the table if the visibility
+ * map says, while the lock on the entry's page is held, that all rows of the
+ * table's page are visible to everybody.
+ *
+ * The executor asks the visibility map, too, but after us, when we hold no
+ * lock.  Other access methods keep a pin until then, for which VACUUM waits
+ * before it removes an entry; we need none, because rows for which our own
+ * answer was no are looked up in the table here.  What could go wrong: a row
+ * that was dead before our snapshot loses its entry and its line pointer
+ * between the two answers, and its page becomes all-visible.  But then our own
+ * answer was no, and the row was not found in the table.  The README has the
+ * whole argument ("Index-only scans").
+ *
+ * So VACUUM never waits for an index-only scan, were it a cursor that nobody
+ * reads to its end, and a standby needs no rule of its own, where replay waits
+ * for no pin.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/tableam.h"
+#include "access/visibilitymap.h"
+#include "ecp/page/ecp_include.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+struct EcpReturn
+{
+	MemoryContext context;		/* of the row returned last */
+	MemoryContext scan_context; /* of the scan */
+	EcpAttrDesc attrs;			/* natts < 0: not read yet */
+	Buffer		vm_buffer;
+	TupleTableSlot *slot;		/* of the table; NULL until it is needed */
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+};
+
+/* What an entry says of its row. */
+typedef enum ReturnEntry
+{
+	RETURN_ENTRY_GONE,			/* dead for all snapshots */
+	RETURN_ENTRY_TABLE,			/* nothing: look at the table */
+	RETURN_ENTRY_VALUES			/* visible, and all values */
+} ReturnEntry;
+
+/* In the current memory context, which must be the scan's. */
+EcpReturn *
+ecp_return_create(IndexScanDesc scan)
+{
+	EcpReturn  *ret = palloc0(sizeof(EcpReturn));
+
+	ret->scan_context = CurrentMemoryContext;
+	ret->context = AllocSetContextCreate(CurrentMemoryContext,
+										 "ecp index-only scan",
+										 ALLOCSET_DEFAULT_SIZES);
+	ret->attrs.natts = -1;
+	ret->vm_buffer = InvalidBuffer;
+	return ret;
+}
+
+void
+ecp_return_free(EcpReturn *ret)
+{
+	if (ret->slot)
+		ExecDropSingleTupleTableSlot(ret->slot);
+	if (BufferIsValid(ret->vm_buffer))
+		ReleaseBuffer(ret->vm_buffer);
+	MemoryContextDelete(ret->context);
+	pfree(ret);
+}
+
+static bool
+return_is_visible(EcpReturn *ret, IndexScanDesc scan)
+{
+	return VM_ALL_VISIBLE(scan->heapRelation,
+						  ItemPointerGetBlockNumber(&scan->xs_heaptid),
+						  &ret->vm_buffer);
+}
+
+/* The values of the key attributes, and of the INCLUDE columns if it has them. */
+static bool
+return_read_attrs(EcpReturn *ret, IndexScanDesc scan, const EcpGeometry *geo,
+				  const EcpEntryView *view, BlockNumber blk, int slot)
+{
+	const EcpAttrDesc *attrs = &ret->attrs;
+
+	for (int a = 0; a < attrs->natts; a++)
+	{
+		ret->isnull[a + 1] = (view->nulls[slot] & (1 << a)) != 0 ||
+			!ecp_attr_kind_is_exact(attrs->kind[a]);
+		if (!ret->isnull[a + 1])
+			ret->values[a + 1] = ecp_attr_value(attrs->kind[a],
+												ecp_attr_slot_key(geo, view,
+																  slot, a));
+	}
+	return ecp_include_read(scan->indexRelation, blk, attrs,
+							view->include + (Size) slot * geo->include_bytes,
+							&ret->values[attrs->natts + 1],
+							&ret->isnull[attrs->natts + 1]);
+}
+
+static ReturnEntry
+return_read_entry(EcpReturn *ret, IndexScanDesc scan, EcpSearch *search)
+{
+	const EcpIndexState *state = ecp_search_state(search);
+	const EcpGeometry *geo = &state->leaf;
+	char	   *vector = palloc(geo->vec_bytes);
+	ReturnEntry result = RETURN_ENTRY_TABLE;
+	EcpEntryView view;
+	Buffer		buffer;
+	int			slot;
+
+	/* pin the map's page, so that it need not be read under the lock */
+	(void) return_is_visible(ret, scan);
+
+	buffer = ecp_search_entry(search, &view, &slot);
+	if (!EcpSlotIsLive(&view, slot) ||
+		!ItemPointerEquals(&view.tids[slot], &scan->xs_heaptid))
+		result = RETURN_ENTRY_GONE;
+	else if (return_is_visible(ret, scan) &&
+			 return_read_attrs(ret, scan, geo, &view,
+							   BufferGetBlockNumber(buffer), slot))
+		result = RETURN_ENTRY_VALUES;
+	if (result == RETURN_ENTRY_VALUES && !geo->stream)
+		ecp_entry_get_vector(geo, &view, slot, vector);
+	UnlockReleaseBuffer(buffer);
+	if (result != RETURN_ENTRY_VALUES)
+		return result;
+
+	/* nobody touches it while the row is visible to us */
+	if (geo->stream)
+		ecp_search_vector(search, vector);
+	ret->values[0] = ecp_vector_form(state->meta.ecpm_form, geo->dims, vector);
+	ret->isnull[0] = false;
+	return result;
+}
+
+/*
+ * Values of the index's columns from the table's row; false if it is not
+ * visible.  They are valid as long as ret->slot is.
+ */
+static bool
+return_read_table(EcpReturn *ret, IndexScanDesc scan)
+{
+	Form_pg_index form = scan->indexRelation->rd_index;
+	ItemPointerData tid = scan->xs_heaptid;
+	bool		found;
+
+	if (ret->slot == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(ret->scan_context);
+
+		ret->slot = table_slot_create(scan->heapRelation, NULL);
+		MemoryContextSwitchTo(old);
+	}
+	/* it follows a HOT chain with the TID; the executor will start there, too */
+	found = index_fetch_heap(scan, ret->slot);
+	scan->xs_heaptid = tid;
+	if (!found)
+		return false;
+	for (int i = 0; i < form->indnatts; i++)
+	{
+		/* the planner takes no expressions from index-only scans */
+		ret->isnull[i] = true;
+		if (form->indkey.values[i] != 0)
+			ret->values[i] = slot_getattr(ret->slot, form->indkey.values[i],
+										  &ret->isnull[i]);
+	}
+	return true;
+}
+
+bool
+ecp_return_row(EcpReturn *ret, IndexScanDesc scan, EcpSearch *search)
+{
+	TupleDesc	desc = RelationGetDescr(scan->indexRelation);
+	MemoryContext old;
+	ReturnEntry entry;
+	bool		found;
+
+	if (ret->attrs.natts < 0)
+	{
+		old = MemoryContextSwitchTo(ret->scan_context);
+		ecp_attr_desc_init(scan->indexRelation, &ecp_search_state(search)->meta,
+						   &ret->attrs);
+		MemoryContextSwitchTo(old);
+	}
+	MemoryContextReset(ret->context);
+	old = MemoryContextSwitchTo(ret->context);
+	entry = return_read_entry(ret, scan, search);
+	found = entry == RETURN_ENTRY_VALUES ||
+		(entry == RETURN_ENTRY_TABLE && return_read_table(ret, scan));
+	if (found)
+	{
+		scan->xs_hitup = heap_form_tuple(desc, ret->values, ret->isnull);
+		scan->xs_hitupdesc = desc;
+	}
+	if (ret->slot)
+		ExecClearTuple(ret->slot);
+	MemoryContextSwitchTo(old);
+	return found;
+}

@@ -1,0 +1,393 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_scan.c
+ *	  SEARCH: ambeginscan, amrescan, amgettuple and amendscan, and what a
+ *	  user can see of the last scan.
+ *
+ * The executor's side of ecp_search.c.  A scan orders by one distance and
+ * may have conditions on key attributes, which become a filter (ecp_attr.c),
+ * and a radius (ecp_path.c), without which it must have the order.  ecp_path.c
+ * offers nothing else to the planner.  Another extension may: what a scan
+ * cannot do is refused here, because its answer would be wrong without a word.
+ *
+ * Distances are exact, so the executor is never asked to recheck the order.
+ * In an index-only scan, ecp_return.c makes rows of what the search finds.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relscan.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_type.h"
+#include "ecp/page/ecp_include.h"
+#include "ecp/page/ecp_stat.h"
+#include "ecp/search/ecp_heap.h"
+#include "ecp/search/ecp_rerank.h"
+#include "ecp/search/ecp_share.h"
+#include "executor/executor.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "pgstat.h"
+#include "storage/bufmgr.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/float.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+typedef struct EcpScanOpaqueData
+{
+	EcpSearch  *search;
+	bool		started;
+	Oid			distance_type;
+	MemoryContext context;		/* of the conditions; reset by a rescan */
+	bool		never;			/* no row can fulfil them */
+	bool		recheck;
+	Datum		query;			/* the vector that is searched for */
+	bool		query_isnull;
+	EcpSearchStats totals;		/* of searches that have ended */
+	BlockNumber heap_blocks;	/* of the table at least; 0 = not known */
+	BlockNumber heap_block;		/* of the row returned last */
+	EcpReturn  *only;			/* of an index-only scan, else NULL */
+} EcpScanOpaqueData;
+
+typedef EcpScanOpaqueData *EcpScanOpaque;
+
+IndexScanDesc
+ecpbeginscan(Relation index, int nkeys, int norderbys)
+{
+	IndexScanDesc scan = RelationGetIndexScan(index, nkeys, norderbys);
+	EcpScanOpaque so = palloc0(sizeof(EcpScanOpaqueData));
+
+	so->search = ecp_search_create(index);
+	so->distance_type = FLOAT8OID;
+	so->context = AllocSetContextCreate(CurrentMemoryContext,
+										"ecp scan conditions",
+										ALLOCSET_SMALL_SIZES);
+	scan->opaque = so;
+	if (norderbys > 0)
+	{
+		scan->xs_orderbyvals = palloc0(sizeof(Datum) * norderbys);
+		scan->xs_orderbynulls = palloc(sizeof(bool) * norderbys);
+		memset(scan->xs_orderbynulls, true, sizeof(bool) * norderbys);
+	}
+	return scan;
+}
+
+static void
+scan_refuse(const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot scan an ecp index in this way"),
+			 errdetail_internal("%s", detail),
+			 errhint("Look for an extension that changes what the planner may choose.")));
+}
+
+/* Refuse what a scan cannot do; its keys have been set. */
+static void
+scan_check_keys(IndexScanDesc scan)
+{
+	int			nradii = 0;
+
+	if (scan->numberOfOrderBys > 1)
+		scan_refuse(_("It can order by one distance only."));
+	for (int i = 0; i < scan->numberOfKeys; i++)
+	{
+		const ScanKeyData *key = &scan->keyData[i];
+
+		if (key->sk_attno != 1)
+			continue;
+		if (key->sk_flags & SK_SEARCHNOTNULL)
+			continue;			/* true of all rows in the index */
+		if (key->sk_flags & SK_SEARCHNULL)
+			scan_refuse(_("It does not have rows whose vector is NULL."));
+		if (key->sk_strategy != ECP_RADIUS_STRATEGY ||
+			(key->sk_flags & ~SK_ISNULL) != 0 || ++nradii > 1)
+			scan_refuse(_("It can have one radius, and no other condition on the vector."));
+	}
+	if (scan->numberOfOrderBys == 0 && nradii == 0)
+		scan_refuse(_("It must order by a distance or have a radius."));
+}
+
+/*
+ * What is searched for, and how far: from the ORDER BY and from a condition
+ * with a row (query, radius), which must be of the same query if both are
+ * there.
+ */
+static void
+scan_set_query(IndexScanDesc scan)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+	bool		ordered = scan->numberOfOrderBys > 0;
+
+	so->query = (Datum) 0;
+	so->query_isnull = true;
+	if (ordered)
+	{
+		so->query = scan->orderByData->sk_argument;
+		so->query_isnull = (scan->orderByData->sk_flags & SK_ISNULL) != 0;
+	}
+	ecp_search_set_radius(so->search, get_float8_infinity());
+	for (int i = 0; i < scan->numberOfKeys; i++)
+	{
+		ScanKey		key = &scan->keyData[i];
+		HeapTupleHeader ball;
+		Datum		centre = (Datum) 0;
+		Datum		radius = (Datum) 0;
+		bool		centre_isnull = true;
+		bool		radius_isnull = true;
+
+		if (key->sk_attno != 1 || key->sk_strategy != ECP_RADIUS_STRATEGY)
+			continue;
+		if ((key->sk_flags & SK_ISNULL) == 0)
+		{
+			ball = DatumGetHeapTupleHeader(key->sk_argument);
+			centre = GetAttributeByNum(ball, 1, &centre_isnull);
+			radius = GetAttributeByNum(ball, 2, &radius_isnull);
+		}
+
+		/* no distance is less than NULL, nor that from NULL than anything */
+		if (centre_isnull || radius_isnull)
+		{
+			so->never = true;
+			return;
+		}
+		if (ordered &&
+			(so->query_isnull ||
+			 !datum_image_eq(so->query, centre, false, -1)))
+			scan_refuse(_("It can order by the distance from the centre of the radius only."));
+		so->query = centre;
+		so->query_isnull = false;
+		ecp_search_set_radius(so->search, DatumGetFloat8(radius));
+	}
+}
+
+/* End the search, if there is one, and count what it did. */
+static void
+scan_finish(IndexScanDesc scan)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+
+	if (!so->started)
+		return;
+	so->started = false;
+	ecp_search_finish(so->search);
+	ecp_stat_add_search(&so->totals, &ecp_search_last);
+	ecp_stat_count_search(scan->indexRelation, &ecp_search_last);
+}
+
+void
+ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
+		  int norderbys)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+	MemoryContext old;
+
+	scan_finish(scan);
+	if (scan->xs_want_itup && so->only == NULL)
+	{
+		so->only = ecp_return_create(scan);
+		ecp_search_set_located(so->search);
+	}
+	if (orderbys && norderbys > 0)
+		memmove(scan->orderByData, orderbys, norderbys * sizeof(ScanKeyData));
+	if (keys && nkeys > 0)
+		memmove(scan->keyData, keys, nkeys * sizeof(ScanKeyData));
+
+	scan_check_keys(scan);
+
+	MemoryContextReset(so->context);
+	old = MemoryContextSwitchTo(so->context);
+	ecp_search_set_filter(so->search,
+						  ecp_attr_filter_create(scan->indexRelation,
+												 scan->keyData,
+												 scan->numberOfKeys,
+												 &so->never, &so->recheck));
+	scan_set_query(scan);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * The row pointer that was made an item of an EcpRanked (ecp_tid_item()).
+ */
+void
+ecp_tid_from_item(Relation index, uint64 item, ItemPointer tid)
+{
+	ItemPointerSet(tid, EcpItemBlock(item), EcpItemOffset(item));
+	if (!ItemPointerIsValid(tid) ||
+		ItemPointerGetBlockNumberNoCheck(tid) == InvalidBlockNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" contains an invalid row pointer",
+						RelationGetRelationName(index)),
+				 errhint("Please REINDEX it.")));
+}
+
+/*
+ * Refuse a row that the table cannot have: what core would say of it does not
+ * tell whose fault it is.  Only heap's row pointers are blocks of the
+ * relation, and the lock that we have on it keeps it from being truncated
+ * meanwhile.  *heap_blocks is what we know of its length, 0 at first.
+ */
+void
+ecp_check_tid(Relation index, Relation heap, const ItemPointerData *tid,
+			  BlockNumber *heap_blocks)
+{
+	BlockNumber blk = ItemPointerGetBlockNumberNoCheck(tid);
+
+	if (blk < *heap_blocks || heap == NULL ||
+		heap->rd_rel->relam != HEAP_TABLE_AM_OID)
+		return;
+	*heap_blocks = RelationGetNumberOfBlocks(heap);
+	if (blk >= *heap_blocks)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" contains a row pointer beyond the end of its table",
+						RelationGetRelationName(index)),
+				 errhint("Please REINDEX it.")));
+}
+
+bool
+ecpgettuple(IndexScanDesc scan, ScanDirection dir)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+	IndexOrderByDistance distance;
+	Relation	heap = NULL;	/* whose rows will be fetched, if it is a heap */
+
+	if (!ScanDirectionIsForward(dir))
+		elog(ERROR, "ecp index scans only go forward");
+
+	if (so->only == NULL && ecp_heap_is_ours(scan->heapRelation))
+		heap = scan->heapRelation;
+	if (!so->started)
+	{
+		/*
+		 * The structure that we read keeps every row that an MVCC snapshot
+		 * can see where it is; for other snapshots there is no such promise.
+		 */
+		if (!IsMVCCSnapshot(scan->xs_snapshot))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("ecp index scans need an MVCC snapshot")));
+		pgstat_count_index_scan(scan->indexRelation);
+		ecp_count_index_search(scan);
+		ecp_search_set_scan(so->search, scan->parallel_scan ?
+							ecp_parallel_scan_target(scan) : NULL,
+							scan->numberOfOrderBys > 0);
+		ecp_search_set_heap(so->search, heap);
+		so->heap_block = InvalidBlockNumber;
+		ecp_search_start(so->search, scan->xs_snapshot,
+						 so->query, so->query_isnull);
+		so->started = true;
+	}
+
+	scan->xs_recheck = so->recheck;
+	if (so->never)
+		return false;
+	if (BlockNumberIsValid(so->heap_block))
+		ecp_heap_note(scan, so->heap_block);
+	do
+	{
+		if (!ecp_search_next(so->search, &scan->xs_heaptid, &distance.value,
+							 &distance.isnull))
+			return false;
+		ecp_check_tid(scan->indexRelation, scan->heapRelation,
+					  &scan->xs_heaptid, &so->heap_blocks);
+	}
+	while (so->only && !ecp_return_row(so->only, scan, so->search));
+	if (heap != NULL)
+	{
+		so->heap_block = ItemPointerGetBlockNumber(&scan->xs_heaptid);
+		ecp_heap_switch(scan, so->heap_block);
+	}
+	if (scan->numberOfOrderBys == 0)
+		return true;
+	index_store_float8_orderby_distances(scan, &so->distance_type, &distance,
+										 false);
+	return true;
+}
+
+void
+ecpendscan(IndexScanDesc scan)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+
+	scan_finish(scan);
+	if (so->only)
+		ecp_return_free(so->only);
+	ecp_search_free(so->search);
+	MemoryContextDelete(so->context);
+	pfree(so);
+}
+
+/* Why a search read no further clusters, for users. */
+const char *
+ecp_scan_stop_name(EcpSearchStop stop)
+{
+	static const char *const reasons[] = {
+		[ECP_STOP_NONE] = "limit",
+		[ECP_STOP_CLUSTERS] = "all clusters read",
+		[ECP_STOP_PROBES] = "iterative_scan = off",
+		[ECP_STOP_TUPLES] = "max_scan_tuples",
+		[ECP_STOP_RADIUS] = "no more within the radius",
+		[ECP_STOP_LATE] = "read by other processes"
+	};
+
+	return reasons[stop];
+}
+
+/*
+ * What a scan has done since it began, with all rescans; the number of probes
+ * and the reason for which it stopped are those of the last search.
+ */
+void
+ecp_scan_totals(IndexScanDesc scan, EcpSearchStats *totals)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+
+	*totals = so->totals;
+	if (!so->started)
+		return;
+	ecp_search_note(so->search);
+	ecp_stat_add_search(totals, &ecp_search_last);
+}
+
+PGDLLEXPORT Datum ecp_last_scan(PG_FUNCTION_ARGS);
+
+PG_FUNCTION_INFO_V1(ecp_last_scan);
+
+/*
+ * ecp_last_scan() returns one row of what this backend's last scan of an ecp
+ * index did; NULL before the first.
+ */
+Datum
+ecp_last_scan(PG_FUNCTION_ARGS)
+{
+	const EcpSearchStats *stats = &ecp_search_last;
+	TupleDesc	desc;
+	Datum		values[12];
+	bool		nulls[12] = {false};
+	int			i = 0;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	if (!OidIsValid(stats->index))
+		PG_RETURN_NULL();
+
+	values[i++] = ObjectIdGetDatum(stats->index);
+	values[i++] = Int32GetDatum(stats->probes);
+	values[i++] = BoolGetDatum(stats->early);
+	values[i++] = Int64GetDatum(stats->windows);
+	values[i++] = Int64GetDatum(stats->clusters);
+	values[i++] = Int64GetDatum(stats->pages);
+	values[i++] = Int64GetDatum(stats->vectors);
+	values[i++] = Int64GetDatum(stats->reranked);
+	values[i++] = Int64GetDatum(stats->filtered);
+	values[i++] = Int64GetDatum(stats->returned);
+	values[i++] = Int64GetDatum(stats->dropped);
+	values[i++] = CStringGetTextDatum(ecp_scan_stop_name(stats->stop));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
+													  values, nulls)));
+}

@@ -1,0 +1,759 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_search.c
+ *	  SEARCH: from a query vector to rows by distance.
+ *
+ * The metapage is read first, after the snapshot exists: what it says, at
+ * its structure version, holds every row that the snapshot can see, whatever
+ * is inserted, split or vacuumed meanwhile (see README).  Then clusters come
+ * from ecp_descent.c in order of promise and are read in windows:
+ *
+ *	 window		"probes" clusters at first, or until they are too far away
+ *				(ecp_target.c), then 2, 4, 8 ... times as many
+ *	 cluster	its runs one after the other
+ *	 page		one kernel call on the page itself, under its share lock;
+ *				ecp_probe.c brings the pages, ecp_search_page.c takes the rows
+ *	 row		live slots become candidates {rank, TID} in an EcpTopk
+ *
+ * Conditions on key attributes (ecp_attr.c) are checked before anything else
+ * of a row.  The rows that fulfil them are spread over more clusters than as
+ * many nearest rows would be, so the first window grows until it has as many
+ * clusters as the share of rows that pass calls for (ecp_filter_probes).
+ *
+ * All rows of a window are read before one of them is returned.  A search
+ * does not know how many rows will be asked for, so it keeps ahead: as soon
+ * as more than a share of the rows read has been returned (ECP_SEARCH_AHEAD)
+ * the next window is read and merged with what waits.  This is what happens
+ * under a filter that discards nearly everything, and it makes the rows come
+ * in nearly the right order even then.  work_mem bounds what may wait;
+ * beyond it rows are returned before more are read.
+ *
+ * With a radius, only rows within it become candidates, and the first window
+ * that has rows, and none of them, is the last.
+ *
+ * ecp.iterative_scan says what happens to the order.  strict_order: a row
+ * that turns up nearer than one already returned is dropped, and counted.
+ * relaxed_order: every row read is returned, once; so it is if nobody asked
+ * for an order.  off: only the first window is read; of its rows one can be
+ * dropped, too, if its code said that it was farther away than it is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "base/spare.h"
+#include "ecp/search/ecp_heap.h"
+#include "ecp/search/ecp_search_private.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "utils/memutils.h"
+#include "vector/vector_codes.h"
+
+/* A radius is widened by this much: the condition is checked again. */
+#define ECP_RADIUS_SLACK		1e-6
+
+/* Rows whose pages, and rows that, the processor is asked for ahead. */
+#define SEARCH_PAGES_AHEAD		10
+#define SEARCH_ROWS_AHEAD		3
+
+/* Rows that are sure to be taken in order, as a guess. */
+#define ECP_SEARCH_BATCH		16
+
+EcpSearchStats ecp_search_last;
+
+/* Arrays of a search that has ended, for the next one. */
+static EcpSpare search_spare;
+
+static EcpSearch *
+search_allocate(void)
+{
+	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext,
+												 "ecp search memory",
+												 ALLOCSET_SMALL_SIZES);
+	EcpSearch  *search = MemoryContextAllocZero(memory, sizeof(EcpSearch));
+
+	search->memory = memory;
+	search->context = AllocSetContextCreate(memory, "ecp search",
+											ALLOCSET_DEFAULT_SIZES);
+	ecp_topk_init(&search->rows, memory, ECP_SEARCH_BATCH);
+	search->probe.state = &search->state;
+	search->probe.page = ecp_search_read_page;
+	return search;
+}
+
+/*
+ * A search of an index, in the current memory context.  It can be started
+ * any number of times.
+ */
+EcpSearch *
+ecp_search_create(Relation index)
+{
+	EcpSearch  *search = ecp_spare_take(&search_spare);
+
+	if (search == NULL)
+		search = search_allocate();
+	search->index = index;
+	search->state_valid = false;
+	search->filter = NULL;
+	search->shared = NULL;
+	search->heap = NULL;
+	search->located = search->unordered = false;
+	search->rank_max = get_float8_infinity();
+	search->probe.index = index;
+	ecp_probe_init(&search->probe);
+	return search;
+}
+
+/*
+ * Return only rows that fulfil these conditions, from the next start on; the
+ * filter must live as long.  NULL: all rows.
+ */
+void
+ecp_search_set_filter(EcpSearch *search, const EcpAttrFilter *filter)
+{
+	search->filter = filter;
+}
+
+void
+ecp_search_set_scan(EcpSearch *search, EcpShared *shared, bool ordered)
+{
+	search->shared = shared;
+	search->unordered = !ordered;
+}
+
+void
+ecp_search_set_located(EcpSearch *search)
+{
+	search->located = true;
+}
+
+Buffer
+ecp_search_entry(EcpSearch *search, EcpEntryView *view, int *slot)
+{
+	return ecp_rerank_entry(&search->rerank, search->number, view, slot);
+}
+
+void
+ecp_search_vector(EcpSearch *search, void *vector)
+{
+	ecp_rerank_vector(&search->rerank, search->number, vector);
+}
+
+const EcpIndexState *
+ecp_search_state(const EcpSearch *search)
+{
+	return &search->state;
+}
+
+void
+ecp_search_set_radius(EcpSearch *search, float8 radius)
+{
+	EcpMetric	metric;
+	EcpForm		form;
+
+	search->rank_max = get_float8_infinity();
+	/* NaN is greater than all numbers, and so is no limit either */
+	if (isnan(radius) || isinf(radius) > 0)
+		return;
+	ecp_class_get(search->index, &form, &metric);
+	if (metric == ECP_METRIC_L2)
+		radius = radius < 0 ? -1 : radius * radius;
+	search->rank_max = radius + fabs(radius) * ECP_RADIUS_SLACK;
+}
+
+void
+ecp_search_set_heap(EcpSearch *search, Relation heap)
+{
+	search->heap = heap;
+}
+
+/* Arrays for the slots of a leaf's page, in search->context. */
+static void
+search_allocate_slots(EcpSearch *search)
+{
+	const EcpGeometry *geo = &search->state.leaf;
+	MemoryContext old;
+	EcpVectorPart *part;
+
+	search->passed = NULL;
+	if (search->filter != NULL)
+		search->passed = palloc(sizeof(uint64) * geo->live_words);
+	search->ranks = palloc(sizeof(float8) * (geo->slots + ECP_KERNEL_SLACK));
+	if (geo->stream && geo->quantizer == ECP_QUANTIZER_NONE)
+	{
+		part = search->vectors = palloc0(sizeof(EcpVectorPart));
+		part->live = palloc(sizeof(uint64) * geo->live_words);
+		part->tids = palloc(sizeof(ItemPointerData) * geo->slots);
+		for (int f = 0; f < geo->nfactors; f++)
+			part->factors[f] = palloc(sizeof(uint32) * geo->slots +
+									  ECP_KERNEL_SLACK);
+		part->vector = palloc(geo->vec_bytes + ECP_KERNEL_SLACK);
+	}
+	if (geo->quantizer == ECP_QUANTIZER_NONE && !search->located)
+		return;
+
+	/* its rows are many: their memory stays */
+	old = MemoryContextSwitchTo(search->memory);
+	if (search->rerank.probe == NULL)
+		ecp_rerank_init(&search->rerank, &search->probe);
+	MemoryContextSwitchTo(old);
+	search->rerank.numbered = search->located;
+	search->rerank.heap = search->heap;
+	search->rerank.near = -get_float8_infinity();
+	ecp_rerank_reset(&search->rerank);
+}
+
+/*
+ * Prepare to compare codes with the query.  Who reads all clusters wants all
+ * rows in order.
+ */
+static void
+search_set_codes(EcpSearch *search, const void *prepared)
+{
+	const EcpMetaPageData *meta = &search->state.meta;
+	bool		all = search->window >= meta->ecpm_nleaves;
+
+	search->codes = ecp_code_query_create(meta->ecpm_leader_elem,
+										  meta->ecpm_metric, meta->ecpm_dims,
+										  meta->ecpm_rotation_seed, prepared,
+										  all ? ECP_CODE_EPS_WIDE : ECP_CODE_EPS);
+	search->rerank.query = search->query;
+}
+
+/*
+ * Note no rows to come: windows but the first need not be, and with a radius
+ * not all rows become candidates.
+ */
+static void
+search_note_none(EcpSearch *search)
+{
+	search->nearest.kth = search->near = -get_float8_infinity();
+}
+
+/* Decide how the first window is read, or learn what was decided. */
+static void
+search_set_plan(EcpSearch *search)
+{
+	EcpScanPlan *plan = &search->plan;
+	bool		radius = !isinf(search->rank_max);
+
+	if (search->share && !search->opens)
+		*plan = *ecp_share_plan(search->share);
+	else
+	{
+		ecp_scan_plan(search->index, &search->state.meta, plan);
+		if (search->query == NULL || search->filter != NULL || radius)
+			plan->early = false;
+		if (search->share)
+			ecp_share_open(search->share, plan, search->filter != NULL,
+						   radius);
+	}
+	ecp_nearest_reset(&search->nearest);
+	search->near = get_float8_infinity();
+	if (radius)
+		search_note_none(search);
+	search->stats.probes = plan->probes;
+	search->window = search->stats.probes;
+}
+
+/*
+ * Take the query vector: what rows are compared with, and where the descent
+ * begins.  In search->context.
+ */
+static void
+search_set_query(EcpSearch *search, Datum value, bool isnull)
+{
+	const EcpMetaPageData *meta = &search->state.meta;
+	void	   *prepared = palloc0(search->state.node.vec_bytes);
+
+	search->null_query = isnull;
+	search->constant = 0;
+	if (!isnull)
+	{
+		EcpVector	vector;
+
+		ecp_vector_read(value, meta->ecpm_form, &vector);
+		ecp_vector_check_dims(&vector, meta->ecpm_dims,
+							  RelationGetRelationName(search->index));
+		if (ecp_prepare(meta, &vector, prepared))
+			search->query = ecp_query_create(meta->ecpm_elem,
+											 meta->ecpm_metric,
+											 meta->ecpm_dims, vector.data);
+		else
+		{
+			/* no direction: as far from everything as from anything else */
+			search->constant = get_float8_nan();
+			memset(prepared, 0, search->state.node.vec_bytes);
+		}
+		ecp_vector_release(&vector);
+	}
+
+	search_set_plan(search);
+	if (search->share)
+		ecp_share_set_query(search->share, prepared);
+	else
+		search->descent = ecp_descent_begin(search->index, &search->state,
+											prepared, false,
+											Min(search->plan.early ?
+												search->plan.most :
+												search->window,
+												meta->ecpm_nleaves));
+	if (search->query && search->state.leaf.quantizer != ECP_QUANTIZER_NONE)
+		search_set_codes(search, prepared);
+}
+
+/*
+ * The metapage that the search goes by.  One structure version serves all
+ * searches with one snapshot, and all processes of a search.
+ */
+static void
+search_set_state(EcpSearch *search)
+{
+	EcpShare   *share = NULL;
+
+	if (search->shared)
+	{
+		share = MemoryContextAllocZero(search->context, sizeof(EcpShare));
+		share->shared = search->shared;
+		share->probe = &search->probe;
+		share->state = &search->state;
+		share->stats = &search->stats;
+		share->candidates = &search->candidates;
+		share->nearest = &search->nearest;
+		share->context = search->context;
+		share->max_rows = search->max_scan_tuples;
+		search->opens = ecp_share_enter(share);
+	}
+	search->share = share;
+	search->stats.joined = share && !search->opens;
+	if (search->stats.joined)
+		search->state = *ecp_share_state(share);
+	else if (!search->state_valid)
+		ecp_index_state_read(search->index, &search->state);
+	search->state_valid = true;
+}
+
+/*
+ * Begin a search for what is near to "query".  "snapshot" is the one that
+ * the rows will be checked with; the same for all searches of "search".
+ */
+void
+ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
+				 bool isnull)
+{
+	MemoryContext old;
+
+	ecp_search_finish(search);
+	ecp_topk_reset(&search->rows, ECP_SEARCH_BATCH);
+	memset(&search->stats, 0, sizeof(EcpSearchStats));
+	search->stats.index = RelationGetRelid(search->index);
+	search->probe.snapshot = snapshot;
+	search->probe.clusters = search->probe.pages = 0;
+	search->query = NULL;
+	search->codes = NULL;
+	ecp_probe_init(&search->probe);
+	search->iterative = ecp_iterative_scan;
+	/* a NULL query promises all rows, whatever the settings */
+	search->max_scan_tuples = isnull ? -1 : ecp_max_scan_tuples;
+	search->last.rank = -get_float8_infinity();
+	search->last.item = 0;
+	search->candidates = 0;
+	search->started = true;
+
+	search_set_state(search);
+	if (EcpIndexIsEmpty(&search->state))
+	{
+		EcpScanPlan none = {0};
+
+		search->stats.stop = ECP_STOP_CLUSTERS;
+		if (search->share && search->opens)
+			ecp_share_open(search->share, &none, false, false);
+		return;
+	}
+
+	old = MemoryContextSwitchTo(search->context);
+	search_allocate_slots(search);
+	search_set_query(search, query, isnull);
+	MemoryContextSwitchTo(old);
+}
+
+/* What has been done so far is what ecp_last_scan() shows. */
+void
+ecp_search_note(EcpSearch *search)
+{
+	search->stats.clusters = search->probe.clusters;
+	search->stats.pages = search->probe.pages;
+	search->stats.reranked = search->codes ? search->rerank.reranked : 0;
+	ecp_search_last = search->stats;
+}
+
+/*
+ * End the search that was started, if any; its figures become the backend's
+ * last.
+ */
+void
+ecp_search_finish(EcpSearch *search)
+{
+	if (!search->started)
+		return;
+	search->started = false;
+	ecp_search_note(search);
+	if (search->descent)
+		ecp_descent_end(search->descent);
+	search->descent = NULL;
+	if (search->share)
+		ecp_share_leave(search->share);
+	search->share = NULL;
+	MemoryContextReset(search->context);
+}
+
+void
+ecp_search_free(EcpSearch *search)
+{
+	ecp_search_finish(search);
+	if (search->probe.page_copy)
+		pfree(search->probe.page_copy);
+	search->probe.page_copy = NULL;
+	ecp_spare_give(&search_spare, search, search->memory);
+}
+
+/*
+ * Were as many rows read as ecp.max_scan_tuples allows?  A cluster is read as
+ * a whole, with what waits for it, and one is read in any case.
+ */
+static bool
+search_is_over(EcpSearch *search)
+{
+	EcpSearchStats *stats = &search->stats;
+
+	if (search->max_scan_tuples >= 0 && search->probe.clusters > 0 &&
+		stats->vectors + stats->filtered >= search->max_scan_tuples)
+		stats->stop = ECP_STOP_TUPLES;
+	return stats->stop == ECP_STOP_TUPLES;
+}
+
+/*
+ * Read up to n more clusters, the last ones of which may be left for later
+ * when "rows_max" candidates wait.
+ */
+static void
+search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
+{
+	EcpProbe   *probe = &search->probe;
+
+	search->stats.windows++;
+	while ((n > 0 || EcpProbeAtBuffer(probe)) &&
+		   EcpTopkCount(&search->rows) < rows_max)
+	{
+		if (EcpProbeWaiting(probe) == 0)
+		{
+			MemoryContext old = MemoryContextSwitchTo(search->context);
+			int			taken = ecp_probe_take(probe, search->descent, n);
+
+			MemoryContextSwitchTo(old);
+			if (taken == 0)
+			{
+				search->stats.stop = ECP_STOP_CLUSTERS;
+				return;
+			}
+		}
+		if (!EcpProbeAtBuffer(probe))
+		{
+			if (search_is_over(search))
+				return;
+			n--;
+		}
+		ecp_probe_next(probe);
+	}
+}
+
+/*
+ * Read the first window where its size depends on what it finds: until the
+ * next cluster is too far away.  How far that is was measured so that the
+ * target of recall is reached (ecp_calibrate.c).
+ */
+static void
+search_read_nearest(EcpSearch *search)
+{
+	EcpProbe   *probe = &search->probe;
+	const EcpScanPlan *plan = &search->plan;
+	EcpMetric	metric = search->state.meta.ecpm_metric;
+	float8		kth;
+
+	search->stats.windows++;
+	for (int n = 0; n < plan->most || EcpProbeAtBuffer(probe);)
+	{
+		if (EcpProbeWaiting(probe) == 0)
+		{
+			MemoryContext old = MemoryContextSwitchTo(search->context);
+			int			taken = ecp_probe_take(probe, search->descent,
+											   plan->most - n);
+
+			MemoryContextSwitchTo(old);
+			if (taken == 0)
+			{
+				search->stats.stop = ECP_STOP_CLUSTERS;
+				break;
+			}
+		}
+		/* a buffer belongs to a cluster that was read */
+		if (EcpProbeAtBuffer(probe))
+		{
+			ecp_probe_next(probe);
+			continue;
+		}
+		kth = search->nearest.kth;
+		search->stats.early = n >= plan->least &&
+			ecp_target_reached(metric, probe->refs[probe->next_ref].rank,
+							   kth, plan->slack);
+		if (search->stats.early || search_is_over(search))
+		{
+			ecp_probe_pause(probe);
+			break;
+		}
+
+		/* before there are k rows nothing is known of the others */
+		probe->sure = probe->next_ref + plan->least - n;
+		probe->far = isinf(kth) ? -kth :
+			ecp_target_leader_rank(metric, kth) + plan->slack;
+		n++;
+		ecp_probe_next(probe);
+	}
+	probe->far = get_float8_infinity();
+}
+
+/*
+ * The first window was read.  Ten rows are what most want: those that may be
+ * among them were noted.
+ */
+static void
+search_first_window_done(EcpSearch *search)
+{
+	if (!isinf(search->rank_max))
+		return;
+	if (search->codes)
+	{
+		ecp_topk_sort_near(&search->rows, search->near);
+		search->rerank.near = search->near;
+	}
+	else if (!search->located)
+		ecp_topk_sort_near(&search->rows, search->nearest.kth);
+
+	search_note_none(search);
+}
+
+/*
+ * Read our part of what several processes read: of the first window, or of
+ * the next one.
+ */
+static void
+search_read_shared(EcpSearch *search, uint64 rows_max)
+{
+	EcpSearchStats *stats = &search->stats;
+	EcpProbe   *probe = &search->probe;
+	EcpShare   *share = search->share;
+	bool		first = stats->windows++ == 0;
+	uint64		wanted = first ? PG_UINT64_MAX : share->taken + search->window;
+	EcpShareEnd end = ECP_SHARE_WINDOW;
+
+	while (share->taken < wanted && EcpTopkCount(&search->rows) < rows_max &&
+		   ecp_share_take(share, first, wanted - share->taken, &end) > 0)
+	{
+		while (EcpProbeWaiting(probe) > 0)
+			ecp_probe_next(probe);
+	}
+	ecp_share_pause(share);
+
+	stats->early |= end == ECP_SHARE_EARLY;
+	if (end == ECP_SHARE_CLUSTERS)
+		stats->stop = ECP_STOP_CLUSTERS;
+	else if (end == ECP_SHARE_RADIUS)
+		stats->stop = ECP_STOP_RADIUS;
+	else if (end == ECP_SHARE_ROWS)
+		stats->stop = ECP_STOP_TUPLES;
+	else if (first && ecp_share_is_late(share))
+		stats->stop = ECP_STOP_LATE;
+	if (first)
+	{
+		search_first_window_done(search);
+		search->window = ecp_share_window(share);
+	}
+}
+
+/* Go on with the first window of a search with conditions. */
+static void
+search_read_filtered(EcpSearch *search)
+{
+	EcpSearchStats *stats = &search->stats;
+
+	while (stats->stop == ECP_STOP_NONE)
+	{
+		double		wanted = search->probe.clusters * 2.0;
+		double		rows = stats->vectors + stats->filtered;
+
+		if (stats->vectors > 0)
+			wanted = Min(wanted,
+						 ecp_filter_probes(stats->probes, stats->vectors / rows,
+										   rows / search->probe.clusters));
+		if (wanted <= search->probe.clusters)
+			break;
+		search_read_window(search, (uint64) wanted - search->probe.clusters,
+						   PG_UINT64_MAX);
+		stats->windows--;
+	}
+	search->window = Max(search->window, search->probe.clusters);
+}
+
+/*
+ * Read the next window, if there is to be one.  Afterwards stats.stop says
+ * whether there will be another.
+ */
+static void
+search_read_more(EcpSearch *search)
+{
+	EcpSearchStats *stats = &search->stats;
+	uint64		rows_max = PG_UINT64_MAX;
+	uint64		candidates = search->candidates;
+	uint64		vectors = stats->vectors;
+
+	if (stats->windows > 0)
+	{
+		if (search->iterative == ECP_ITERATIVE_OFF && !search->null_query)
+			stats->stop = ECP_STOP_PROBES;
+		if (stats->stop != ECP_STOP_NONE ||
+			(search->share == NULL && search_is_over(search)))
+			return;
+		search->window *= 2;
+		rows_max = (uint64) work_mem * 1024 / sizeof(EcpRanked);
+	}
+	if (search->share)
+	{
+		search_read_shared(search, rows_max);
+		ecp_search_note(search);
+		return;
+	}
+	if (stats->windows == 0 && search->plan.early)
+		search_read_nearest(search);
+	else
+		search_read_window(search, search->window, rows_max);
+	if (search->filter && stats->windows == 1)
+		search_read_filtered(search);
+	if (stats->windows == 1)
+		search_first_window_done(search);
+
+	/* clusters come in order of promise: the rest promises less */
+	if (!isinf(search->rank_max) && search->candidates == candidates &&
+		stats->vectors > vectors && stats->stop == ECP_STOP_NONE)
+		stats->stop = ECP_STOP_RADIUS;
+	ecp_search_note(search);
+}
+
+/* Candidates that wait. */
+static uint64
+search_waiting(EcpSearch *search)
+{
+	uint64		waiting = EcpTopkCount(&search->rows);
+
+	if (search->codes)
+		waiting += search->rerank.nexact;
+	return waiting;
+}
+
+/* The nearest candidate; its item is its TID or number.  Returns false if none waits. */
+static bool
+search_take(EcpSearch *search, EcpRanked *row)
+{
+	const EcpRanked *ranked;
+
+	if (search->codes)
+		return ecp_rerank_take(&search->rerank, &search->rows, row);
+	ranked = ecp_topk_take(&search->rows);
+	if (ranked == NULL)
+		return false;
+	*row = *ranked;
+	return true;
+}
+
+/* Is it time to read on, although candidates wait? */
+static bool
+search_wants_more(EcpSearch *search)
+{
+	EcpSearchStats *stats = &search->stats;
+
+	if (stats->stop != ECP_STOP_NONE)
+		return false;
+	if (search_waiting(search) == 0)
+		return true;
+	return (stats->returned + 1) * ECP_SEARCH_AHEAD > search->candidates &&
+		search_waiting(search) <
+		(uint64) work_mem * 1024 / sizeof(EcpRanked) / 2;
+}
+
+/*
+ * The row just taken will be fetched from the table, and then probably those
+ * that are in order: let the processor fetch what they need.  Of the first
+ * row all of it is asked for at once.
+ */
+static void
+search_warm_heap(const EcpSearch *search)
+{
+	const EcpTopk *rows = &search->rows;
+	bool		first = search->stats.returned == 1;
+	Size		upto = Min(rows->first + SEARCH_PAGES_AHEAD, rows->sorted);
+
+	for (Size i = first ? rows->first : upto - 1; i < upto; i++)
+		ecp_heap_warm(search->heap, EcpItemBlock(rows->items[i].item),
+					  EcpItemOffset(rows->items[i].item));
+	upto = Min(rows->first + SEARCH_ROWS_AHEAD, rows->sorted);
+	for (Size i = first ? rows->first : upto - 1; i < upto; i++)
+		ecp_heap_warm_row(search->heap, EcpItemBlock(rows->items[i].item),
+						  EcpItemOffset(rows->items[i].item));
+}
+
+/*
+ * The next row: its TID, and the distance unless *isnull.  Returns false in
+ * the end, and ever after.
+ */
+bool
+ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
+				bool *isnull)
+{
+	EcpRanked	ranked;
+	uint64		item;
+
+	for (;;)
+	{
+		while (search_wants_more(search))
+			search_read_more(search);
+
+		if (!search_take(search, &ranked))
+			return false;
+		if (ranked.rank > search->rank_max)
+			continue;			/* its bound was not */
+		if (search->unordered || search->iterative == ECP_ITERATIVE_RELAXED ||
+			ranked.rank > search->last.rank)
+			break;
+		if (ranked.rank == search->last.rank &&
+			EcpRankedIsNaN(&ranked) >= EcpRankedIsNaN(&search->last))
+			break;
+		search->stats.dropped++;
+	}
+	search->last = ranked;
+	search->stats.returned++;
+	if (search->heap && search->codes == NULL)
+		search_warm_heap(search);
+
+	item = EcpRankedItem(&ranked);
+	if (search->located)
+	{
+		search->number = item;
+		item = ecp_tid_item(&search->rerank.tids[item]);
+	}
+	ecp_tid_from_item(search->index, item, tid);
+	*isnull = search->null_query;
+	*distance = EcpRankedIsNaN(&ranked) ? get_float8_nan() :
+		ecp_rank_distance(search->state.meta.ecpm_metric, ranked.rank);
+	return true;
+}

@@ -1,0 +1,399 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_search_page.c
+ *	  SEARCH: from a page of a cluster to candidates.
+ *
+ * ecp_probe.c gives us the entry pages of the clusters that ecp_search.c
+ * wants to be read, one after the other and under a share lock.
+ *
+ *	 conditions		slots that are live and fulfil them (ecp_attr.c)
+ *	 ranks			by one call of a kernel on the page itself; where vectors
+ *					are in the vector part, page after page of that; or lower
+ *					bounds of the ranks, from codes
+ *	 candidates		{rank, TID}, or {rank, number} where more of a row will
+ *					be wanted than its TID (ecp_rerank.c)
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "ecp/search/ecp_search_private.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+
+/* Slots that are ranked together although some are not wanted. */
+#define ECP_RANK_GROUP			16
+#define ECP_RANK_MASK			((UINT64CONST(1) << ECP_RANK_GROUP) - 1)
+
+/* Bytes of a slot that stand together in COLUMNS; see vector_distance.h */
+#define ECP_COLUMNS_GROUP		4
+
+/*
+ * Rows of a page, with their ranks or lower bounds of them, were put into the
+ * room of search->rows: those that are wanted become candidates.
+ */
+static void
+search_added(EcpSearch *search, EcpRanked *items, int nitems)
+{
+	search->stats.vectors += nitems;
+	if (!isinf(search->rank_max))
+	{
+		int			nwithin = 0;
+
+		for (int i = 0; i < nitems; i++)
+		{
+			if (items[i].rank <= search->rank_max)
+				items[nwithin++] = items[i];
+		}
+		nitems = nwithin;
+	}
+	search->candidates += nitems;
+	ecp_topk_added(&search->rows, nitems);
+}
+
+/*
+ * A row is going to be number "item" of search->rows: note it, if it may be
+ * one of the nearest.
+ */
+static inline void
+search_note_nearest(EcpSearch *search, float8 rank, Size item)
+{
+	if (rank > search->nearest.kth)
+		return;
+	ecp_topk_note_near(&search->rows, item);
+	(void) ecp_nearest_add(&search->nearest, rank);
+}
+
+/* The same as search_add_rows() where rows have numbers. */
+static void
+search_add_located(EcpSearch *search, const EcpProbeRun *run,
+				   const uint64 *live, const ItemPointerData *tids,
+				   uint32 first, int n)
+{
+	EcpRanked  *items = ecp_topk_room(&search->rows, n);
+	uint64		number;
+	int			nitems = 0;
+
+	number = ecp_rerank_add_page(&search->rerank, run, first, n, tids);
+	for (int i = 0; i < n; i++)
+	{
+		if ((live[i / 64] & (UINT64CONST(1) << (i % 64))) == 0)
+			continue;
+		(void) ecp_nearest_add(&search->nearest, search->ranks[i]);
+		ecp_ranked_set(&items[nitems++], search->ranks[i], number + i);
+	}
+	search_added(search, items, nitems);
+}
+
+/*
+ * Add the live ones among slots first .. first + n - 1 of a run, which are of
+ * one page, with search->ranks.
+ */
+static void
+search_add_rows(EcpSearch *search, const EcpProbeRun *run,
+				const uint64 *live, const ItemPointerData *tids,
+				uint32 slot, int n)
+{
+	const float8 *ranks = search->ranks;
+	EcpRanked  *items;
+	int			nitems = 0;
+
+	if (search->located)
+	{
+		search_add_located(search, run, live, tids, slot, n);
+		return;
+	}
+	items = ecp_topk_room(&search->rows, n);
+
+	for (int first = 0; first < n; first += 64)
+	{
+		uint64		word = live[first / 64];
+
+		if (n - first < 64)
+			word &= (UINT64CONST(1) << (n - first)) - 1;
+		if (word == PG_UINT64_MAX)
+		{
+			for (int i = first; i < first + 64; i++)
+			{
+				search_note_nearest(search, ranks[i],
+									search->rows.nitems + nitems);
+				ecp_ranked_set(&items[nitems++], ranks[i],
+							   ecp_tid_item(&tids[i]));
+			}
+			continue;
+		}
+		while (word != 0)
+		{
+			int			i = first + pg_rightmost_one_pos64(word);
+
+			word &= word - 1;
+			search_note_nearest(search, ranks[i],
+								search->rows.nitems + nitems);
+			ecp_ranked_set(&items[nitems++], ranks[i],
+						   ecp_tid_item(&tids[i]));
+		}
+	}
+	search_added(search, items, nitems);
+}
+
+/* Ranks of n rows, wherever they stand. */
+static inline void
+search_rank(EcpSearch *search, const char *codes, bool columns, Size stride,
+			uint32 *const *factors, int n, float8 *ranks)
+{
+	const uint32 *const *fac = (const uint32 *const *) factors;
+
+	if (columns)
+		ecp_query_rank_columns(search->query, (const uint8 *) codes,
+							   search->state.leaf.slots, fac, n, ranks);
+	else
+		ecp_query_rank_rows(search->query, codes, stride, fac, n, ranks);
+}
+
+/* Ranks of slots i .. i + n - 1 of a page; their vectors follow each other. */
+static void
+search_rank_vectors(EcpSearch *search, int i, const char *vectors, int n)
+{
+	const EcpGeometry *geo = &search->state.leaf;
+	uint32	   *factors[ECP_FACTORS_MAX];
+
+	for (int f = 0; f < ECP_FACTORS_MAX; f++)
+		factors[f] = f < geo->nfactors ? search->vectors->factors[f] + i : NULL;
+	search_rank(search, vectors, false, geo->vec_bytes, factors, n,
+				&search->ranks[i]);
+}
+
+/*
+ * Rank what one page of the vector part holds, from slot i on: "offset" is
+ * where its vector begins or, if "copied" bytes of it are in part->vector
+ * already, goes on.  Returns the next slot to rank; *copied is what was
+ * copied of its vector.
+ */
+static int
+search_rank_page(EcpSearch *search, const char *payload, uint32 offset,
+				 int i, int n, uint32 *copied)
+{
+	EcpVectorPart *part = search->vectors;
+	uint32		vec_bytes = search->state.leaf.vec_bytes;
+	int			whole;
+
+	if (*copied > 0)
+	{
+		uint32		bytes = Min(vec_bytes - *copied, ECP_PAYLOAD_BYTES - offset);
+
+		memcpy(part->vector + *copied, payload + offset, bytes);
+		*copied += bytes;
+		offset += bytes;
+		if (*copied < vec_bytes)
+			return i;
+		search_rank_vectors(search, i, part->vector, 1);
+		*copied = 0;
+		i++;
+	}
+
+	whole = Min((int) ((ECP_PAYLOAD_BYTES - offset) / vec_bytes), n - i);
+	if (whole > 0)
+		search_rank_vectors(search, i, payload + offset, whole);
+	i += whole;
+	offset += whole * vec_bytes;
+
+	/* one that goes on on the next page */
+	if (i < n && offset < ECP_PAYLOAD_BYTES)
+	{
+		*copied = ECP_PAYLOAD_BYTES - offset;
+		memcpy(part->vector, payload + offset, *copied);
+	}
+	return i;
+}
+
+/*
+ * Rank the live ones among slots first .. first + n - 1 of a run, out of its
+ * vector part: page after page, whole vectors where they stand, those that
+ * span pages in a copy.  Pages without a live vector are not touched: nobody
+ * may have initialised them.
+ */
+static void
+search_rank_stream(EcpSearch *search, const EcpProbeRun *run, uint32 first,
+				   int n)
+{
+	const EcpGeometry *geo = &search->state.leaf;
+	const uint64 *live = search->vectors->live;
+	int			i = 0;
+	uint32		copied = 0;
+
+	while (i < n)
+	{
+		uint32		pageno;
+		uint32		offset;
+		Buffer		buffer;
+		Page		page;
+
+		if ((live[i / 64] & (UINT64CONST(1) << (i % 64))) == 0)
+		{
+			copied = 0;
+			i++;
+			continue;
+		}
+
+		CHECK_FOR_INTERRUPTS();
+		ecp_stream_position(geo, run->header.ecpr_entry_pages, first + i,
+							&pageno, &offset);
+		pageno += (offset + copied) / ECP_PAYLOAD_BYTES;
+		offset = (offset + copied) % ECP_PAYLOAD_BYTES;
+		buffer = ecp_probe_buffer(&search->probe, run, ECP_PAGE_VECTOR,
+								  pageno, &page);
+		i = search_rank_page(search, EcpPageGetStream(page), offset, i, n,
+							 &copied);
+		UnlockReleaseBuffer(buffer);
+	}
+}
+
+/*
+ * Rank, of the first n slots of a page, those that are wanted: by groups as
+ * wide as a kernel's registers, and only groups with such a slot.
+ */
+static void
+search_rank_some(EcpSearch *search, const EcpEntryView *view,
+				 const uint64 *wanted, int n)
+{
+	const EcpGeometry *geo = &search->state.leaf;
+	Size		stride = geo->columns ? ECP_COLUMNS_GROUP : geo->code_bytes;
+	uint32	   *factors[ECP_FACTORS_MAX] = {NULL};
+	int			from = 0;
+
+	while (from < n)
+	{
+		int			upto = from;
+
+		while (upto < n &&
+			   ((wanted[upto / 64] >> (upto % 64)) & ECP_RANK_MASK) != 0)
+			upto += ECP_RANK_GROUP;
+		if (upto > from)
+		{
+			for (int f = 0; f < geo->nfactors; f++)
+				factors[f] = view->factors[f] + from;
+			search_rank(search, view->codes + from * stride, geo->columns,
+						geo->code_bytes, factors, Min(upto, n) - from,
+						search->ranks + from);
+		}
+		from = upto + ECP_RANK_GROUP;
+	}
+}
+
+/*
+ * Bounds of the rows of an entry page from their codes; the exact vectors
+ * are read when their turn comes.  Blocks without a row that is wanted are
+ * passed over.
+ */
+static void
+search_read_codes(EcpSearch *search, const EcpProbeRun *run,
+				  const EcpEntryView *view, const uint64 *live, uint32 first,
+				  int n)
+{
+	float4		leader_rank = search->state.meta.ecpm_root_level > 0 ?
+		search->probe.ref->rank : ecp_code_query_origin(search->codes);
+	EcpCodeMargin margin = ecp_code_query_margin(search->codes, leader_rank);
+	EcpRanked  *items = ecp_topk_room(&search->rows, n);
+	uint64		number = PG_UINT64_MAX;
+	int			nitems = 0;
+
+	for (int from = 0; from < n; from += 64)
+	{
+		int			count = Min(n - from, 64);
+		uint64		word = live[from / 64];
+		float4		bounds[64];
+		const uint32 *factors[ECP_CODE_FACTORS];
+
+		if (count < 64)
+			word &= (UINT64CONST(1) << count) - 1;
+		if (word == 0)
+			continue;
+		if (number == PG_UINT64_MAX)
+			number = ecp_rerank_add_page(&search->rerank, run, first, n,
+										 view->tids);
+		for (int f = 0; f < ECP_CODE_FACTORS; f++)
+			factors[f] = view->factors[f] + from;
+		ecp_code_query_bounds(search->codes, leader_rank,
+							  (const uint8 *) view->codes +
+							  from * search->state.leaf.code_bytes,
+							  factors, count, bounds);
+		while (word != 0)
+		{
+			int			i = pg_rightmost_one_pos64(word);
+			float8		bound = bounds[i];
+
+			word &= word - 1;
+			if (!(bound >= search->near))
+			{
+				ecp_topk_note_near(&search->rows, search->rows.nitems + nitems);
+				(void) ecp_nearest_add(&search->nearest,
+									   ecp_code_estimate(margin, factors, i,
+														 bounds[i]));
+				search->near = EcpSearchNear(search->nearest.kth);
+			}
+			/* overflow tells nothing: let the exact rank be read */
+			items[nitems].rank = isnan(bound) ? -get_float8_infinity() : bound;
+			items[nitems++].item = number + from + i;
+		}
+	}
+	search_added(search, items, nitems);
+}
+
+void
+ecp_search_read_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
+					 const EcpEntryView *view, uint32 first, int n)
+{
+	EcpSearch  *search = (EcpSearch *) probe;
+	const EcpGeometry *geo = &search->state.leaf;
+	EcpVectorPart *part = search->vectors;
+	const uint64 *live = view->live;
+
+	if (search->filter)
+	{
+		search->stats.filtered += ecp_attr_filter_page(search->filter, geo,
+													   view, n,
+													   search->passed);
+		live = search->passed;
+		for (int w = 0; w < geo->live_words; w++)
+			search->stats.filtered -= pg_popcount64(live[w]);
+	}
+	if (n > 0 && search->query == NULL)
+	{
+		for (int i = 0; i < n; i++)
+			search->ranks[i] = search->constant;
+		search_add_rows(search, run, live, view->tids, first, n);
+		UnlockReleaseBuffer(buffer);
+		return;
+	}
+	if (n > 0 && search->codes)
+	{
+		search_read_codes(search, run, view, live, first, n);
+		UnlockReleaseBuffer(buffer);
+		return;
+	}
+	if (n > 0 && !geo->stream)
+	{
+		if (search->filter || EcpProbeChooses(probe))
+			search_rank_some(search, view, live, n);
+		else
+			search_rank(search, view->codes, geo->columns, geo->code_bytes,
+						view->factors, n, search->ranks);
+		search_add_rows(search, run, live, view->tids, first, n);
+	}
+	if (n == 0 || !geo->stream)
+	{
+		UnlockReleaseBuffer(buffer);
+		return;
+	}
+
+	/* the vectors are on other pages, and we lock one at a time */
+	memcpy(part->live, live, sizeof(uint64) * geo->live_words);
+	memcpy(part->tids, view->tids, sizeof(ItemPointerData) * n);
+	for (int f = 0; f < geo->nfactors; f++)
+		memcpy(part->factors[f], view->factors[f], sizeof(uint32) * n);
+	UnlockReleaseBuffer(buffer);
+	search_rank_stream(search, run, first, n);
+	search_add_rows(search, run, part->live, part->tids, first, n);
+}

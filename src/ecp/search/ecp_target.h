@@ -1,0 +1,128 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_target.h
+ *	  From a target of recall to what a search reads.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_TARGET_H
+#define ECP_TARGET_H
+
+#include "ecp/define/ecp.h"
+#include "utils/float.h"
+
+/* Recall is promised for so many neighbours. */
+#define ECP_TARGET_K		10
+
+/*
+ * How a search reads its first window: "probes" clusters; or, if "early", at
+ * least "least" and at most "most" of them, and none whose leader is farther
+ * away than the rows found so far say (ecp_target_reached()).
+ */
+typedef struct EcpScanPlan
+{
+	int			probes;
+	bool		early;
+	int			least;
+	int			most;
+	float4		slack;			/* squared distance */
+} EcpScanPlan;
+
+/* The smallest ranks, or estimates of ranks, that were seen. */
+typedef struct EcpNearest
+{
+	int			n;
+	float8		kth;			/* infinity before there are k */
+	float8		ranks[ECP_TARGET_K];
+} EcpNearest;
+
+static inline void
+ecp_nearest_reset(EcpNearest *nearest)
+{
+	nearest->n = 0;
+	nearest->kth = get_float8_infinity();
+}
+
+/* Note a rank if it is among the k smallest; returns its place, or -1. */
+static inline int
+ecp_nearest_add(EcpNearest *nearest, float8 rank)
+{
+	int			place;
+
+	if (!(rank < nearest->kth))
+		return -1;
+	if (nearest->n < ECP_TARGET_K)
+		nearest->n++;
+	for (place = nearest->n - 1;
+		 place > 0 && nearest->ranks[place - 1] > rank; place--)
+		nearest->ranks[place] = nearest->ranks[place - 1];
+	nearest->ranks[place] = rank;
+	if (nearest->n == ECP_TARGET_K)
+		nearest->kth = nearest->ranks[ECP_TARGET_K - 1];
+	return place;
+}
+
+/* Least and most clusters around a number of probes, when it may vary. */
+#define EcpTargetLeast(probes)	Max((int) ((probes) / 4), 1)
+#define EcpTargetMost(probes)	((int) ceil((probes) * 1.5))
+
+/*
+ * The rank that a leader as far away as the k-th row has.  Squared distances
+ * are compared; a rank under cosine is half of one, and a bit that differs is
+ * a distance of 255 from the leader.
+ */
+static inline float8
+ecp_target_leader_rank(EcpMetric metric, float8 kth)
+{
+	if (metric == ECP_METRIC_COSINE)
+		return kth * 2;
+	if (metric == ECP_METRIC_HAMMING)
+		return kth * ECP_BIT_L2;
+	return kth;
+}
+
+/* How much farther away a leader of this rank is than the k-th row. */
+static inline float8
+ecp_target_excess(EcpMetric metric, float4 leader_rank, float8 kth)
+{
+	return leader_rank - ecp_target_leader_rank(metric, kth);
+}
+
+/* Is a cluster whose leader has this rank too far away? */
+static inline bool
+ecp_target_reached(EcpMetric metric, float4 leader_rank, float8 kth,
+				   float4 slack)
+{
+	return ecp_target_excess(metric, leader_rank, kth) > slack;
+}
+
+/* ---- ecp_target.c ---- */
+
+extern float8 ecp_target_recall_of(Relation index);
+extern double ecp_target_rule_probes(uint32 nleaves);
+extern void ecp_scan_plan(Relation index, const EcpMetaPageData *meta,
+						  EcpScanPlan *plan);
+
+/* ---- ecp_calibrate.c ---- */
+
+/* Queries that a build measures with. */
+#define ECP_CALIBRATE_QUERIES	400
+
+typedef struct EcpCalibration EcpCalibration;
+
+extern EcpCalibration *ecp_calibration_begin(Relation index,
+											 EcpIndexState *state,
+											 int max_queries);
+extern void ecp_calibration_query(EcpCalibration *cal, const void *row,
+								  ItemPointer self, const float8 *nearest,
+								  int nnearest);
+extern void ecp_calibration_sample(EcpCalibration *cal,
+								   const EcpChildData *clusters,
+								   int nclusters, double seconds);
+extern bool ecp_calibration_choose(EcpCalibration *cal, double rows);
+extern void ecp_recall_store(Relation index, const EcpMetaPageData *meta);
+extern double ecp_calibration_recall(const EcpCalibration *cal,
+									 const EcpScanPlan *plan);
+extern void ecp_calibration_end(EcpCalibration *cal);
+
+#endif							/* ECP_TARGET_H */
