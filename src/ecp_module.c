@@ -36,4 +36,5 @@ _PG_init(void)
 
 	/* betree */
 	betree_init();
+	betree_like_init();
 }

@@ -75,7 +75,7 @@ open_index(Oid index_oid, Oid heap_oid, LOCKMODE lockmode,
 	Relation	index = index_open(index_oid, lockmode);
 
 	if (index->rd_rel->relkind != RELKIND_INDEX ||
-		index->rd_indam->aminsert != kind->insert)
+		index->rd_indam->amoptions != kind->options)
 		report_kind(RelationGetRelationName(index), kind,
 					index->rd_rel->relkind);
 	/* while we waited, it might have gone and its OID come back */

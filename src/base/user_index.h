@@ -15,7 +15,7 @@
 typedef struct EcpIndexKind
 {
 	const char *name;			/* with its article, for messages */
-	aminsert_function insert;
+	amoptions_function options; /* that only its access method has */
 } EcpIndexKind;
 
 /* What a user must be allowed to do. */

@@ -19,8 +19,6 @@
 
 PG_FUNCTION_INFO_V1(betreehandler);
 
-const EcpIndexKind betree_index_kind = {"a betree index", betreeinsert};
-
 Datum
 betreehandler(PG_FUNCTION_ARGS)
 {

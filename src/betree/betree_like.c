@@ -75,7 +75,7 @@ relation_info(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 
 /*
  * betree_like_init
- *		Set the hook; called once, by betree_init.
+ *		Set the hook; called once, by _PG_init.
  */
 void
 betree_like_init(void)

@@ -71,8 +71,9 @@ betree_init(void)
 							   PGC_SUSET, 0, NULL, NULL, NULL);
 #endif
 	MarkGUCPrefixReserved("betree");
-	betree_like_init();
 }
+
+const EcpIndexKind betree_index_kind = {"a betree index", betreeoptions};
 
 /* amoptions */
 bytea *

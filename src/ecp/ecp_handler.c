@@ -18,8 +18,6 @@ PGDLLEXPORT Datum ecphandler(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(ecphandler);
 
-const EcpIndexKind ecp_index_kind = {"an ecp index", ecpinsert};
-
 Datum
 ecphandler(PG_FUNCTION_ARGS)
 {

@@ -178,6 +178,8 @@ ecp_options_init(void)
 	MarkGUCPrefixReserved("ecp");
 }
 
+const EcpIndexKind ecp_index_kind = {"an ecp index", ecpoptions};
+
 bytea *
 ecpoptions(Datum reloptions, bool validate)
 {

@@ -277,7 +277,7 @@ stat_open(Oid oid, bool *busy)
 		return NULL;
 	index = try_relation_open(oid, NoLock);
 	if (index && index->rd_rel->relkind == RELKIND_INDEX &&
-		index->rd_indam->aminsert == ecpinsert &&
+		index->rd_indam->amoptions == ecpoptions &&
 		!RELATION_IS_OTHER_TEMP(index))
 		return index;
 	if (index)
