@@ -4,7 +4,8 @@
  *	  A program of libFuzzer for the readers of ecp pages.
  *
  * link: src/ecp/page/ecp_page.c src/ecp/page/ecp_walk.c src/ecp/page/ecp_attr.c
- * link: src/ecp/build/ecp_assign.c src/ecp/live/ecp_buffer.c
+ * link: src/ecp/page/ecp_meta.c src/ecp/page/ecp_prepare.c
+ * link: src/ecp/live/ecp_buffer.c
  * link: src/vector/vector_codes.c src/vector/vector_dispatch.c
  * link: src/vector/vector_kernels_scalar.c src/vector/vector_kernels_avx2.c
  * link: src/vector/vector_kernels_avx512.c src/vector/vector_panel.c
@@ -17,6 +18,7 @@
 #include "ecp/define/ecp.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_meta.h"
 
 /* Clusters that are read as a whole, of one run of the program. */
 #define CLUSTERS_MAX	64

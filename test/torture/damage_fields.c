@@ -15,6 +15,7 @@
 
 #include "commands/defrem.h"
 #include "fmgr.h"
+#include "ecp/page/ecp_meta.h"
 
 static void
 add(DamageFields *fields, const char *name, int offset, int bytes,

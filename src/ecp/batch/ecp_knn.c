@@ -59,6 +59,7 @@
 #include "utils/memutils.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
+#include "ecp/page/ecp_meta.h"
 
 /* Rows fetched from SPI at a time. */
 #define KNN_FETCH			1000

@@ -4,8 +4,7 @@
  *	  Which cluster a row belongs to.
  *
  * A row belongs to the leader that is nearest to it in squared Euclidean
- * distance, between prepared vectors: rows as they are for L2 and inner
- * product, brought to unit length for cosine, where L2 ranks alike.
+ * distance, between prepared vectors (ecp_prepare.c).
  *
  * A build assigns an in-buff at a time.  A row is compared with all leaders
  * if they are few; up to ECP_FLAT_LEADERS_MAX of them with those that a guide
@@ -15,14 +14,11 @@
  * cluster).
  *
  * Called by ecp_build.c when the in-buff is full, after ecp_leaders.c has
- * frozen the tree; the policy keeps the result.  ecp_prepare() serves
- * inserts and searches, too.
+ * frozen the tree; the policy keeps the result.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
-
-#include <math.h>
 
 #include "ecp/build/ecp_build.h"
 #include "miscadmin.h"
@@ -35,49 +31,6 @@
 #define ASSIGN_BLOCK		512
 #define ASSIGN_GUIDED		8192
 #define ASSIGN_SHARE		0.015
-
-uint8
-ecp_leader_elem_for(EcpElem elem, EcpMetric metric)
-{
-	switch (elem)
-	{
-		case ECP_ELEM_UINT8:
-			/* one of unit length would be all zeros and ones */
-			return metric == ECP_METRIC_COSINE ?
-				ECP_ELEM_FLOAT32 : ECP_ELEM_UINT8;
-		case ECP_ELEM_BIT:
-			/* means of bits say how many of the rows have them */
-			return ECP_ELEM_UINT8;
-		case ECP_ELEM_FLOAT32:
-			break;
-	}
-	return ECP_ELEM_FLOAT32;
-}
-
-bool
-ecp_prepare(const EcpMetaPageData *meta, const EcpVector *vector, void *dst)
-{
-	float4	   *x = dst;
-
-	Assert(vector->elem == meta->ecpm_elem);
-
-	if (meta->ecpm_leader_elem == vector->elem)
-		memcpy(dst, vector->data, ecp_vector_bytes(vector->elem, vector->dims));
-	else if (vector->elem == ECP_ELEM_BIT)
-		ecp_bits_spread(vector->data, vector->dims, dst);
-	else if (vector->elem == ECP_ELEM_UINT8)
-	{
-		const uint8 *data = vector->data;
-
-		for (int d = 0; d < vector->dims; d++)
-			x[d] = data[d];
-	}
-	else
-		elog(ERROR, "unexpected element kind %d", vector->elem);
-
-	return meta->ecpm_metric != ECP_METRIC_COSINE ||
-		ecp_unit_length(x, vector->dims);
-}
 
 /* ---- the in-buff ---- */
 

@@ -40,10 +40,7 @@
 #include "pgstat.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-
-/* Rows of a cluster, whatever cluster_size says. */
-#define CLUSTER_ROWS_MIN	8
-#define CLUSTER_ROWS_MAX	8192
+#include "ecp/page/ecp_meta.h"
 
 /*
  * The in-buff that nobody asked for: at least this, and the second for each
@@ -86,123 +83,6 @@ ecpbuildphasename(int64 phasenum)
 		default:
 			return NULL;
 	}
-}
-
-/* ---- the metapage ---- */
-
-int
-ecp_node_slots_max(const EcpGeometry *geo)
-{
-	int			slots = ecp_slots_in_pages(geo, ECP_RUN_PAGES_MAX);
-
-	return Max(slots - slots / 8, 2);
-}
-
-/* Rows of a cluster that a probe reads so many bytes of. */
-static uint64
-meta_cluster_rows(const EcpGeometry *leaf, uint64 bytes)
-{
-	/* vectors, or codes instead of them */
-	return bytes / ((leaf->quantizer != ECP_QUANTIZER_NONE ?
-					 leaf->code_bytes + leaf->attr_bytes : leaf->row_bytes) +
-					sizeof(ItemPointerData) + sizeof(uint32) * leaf->nfactors);
-}
-
-static void
-meta_set_cluster_rows(EcpMetaPageData *meta, const EcpGeometry *leaf,
-					  uint64 rows)
-{
-	uint32		leaf_slots = ecp_slots_in_pages(leaf, ECP_RUN_PAGES_MAX);
-
-	rows = Min(Max(rows, CLUSTER_ROWS_MIN), CLUSTER_ROWS_MAX);
-	leaf_slots = Max(leaf_slots - leaf_slots / 8, 2);
-	meta->ecpm_leaf_max = Min(2 * rows, leaf_slots);
-	meta->ecpm_leaf_target = Max(meta->ecpm_leaf_max / 2, 1);
-}
-
-void
-ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims)
-{
-	EcpOptions	options = ecp_options_get(index);
-	EcpIndexState state;
-	uint64		rows = ECP_CLUSTER_ROWS;
-	uint32		node_slots;
-
-	meta->ecpm_dims = dims;
-	meta->ecpm_quantizer = ecp_quantizer_choose(options.quantizer, meta, dims);
-	state.meta = *meta;
-	ecp_geometry_init(&state);
-
-	if (options.cluster_size > 0)
-		rows = meta_cluster_rows(&state.leaf,
-								 (uint64) options.cluster_size * 1024);
-	meta_set_cluster_rows(meta, &state.leaf, rows);
-
-	node_slots = ecp_node_slots_max(&state.node);
-	meta->ecpm_node_max = Min(ECP_FLAT_LEADERS_MAX, node_slots);
-	meta->ecpm_node_target = Max(meta->ecpm_node_max / 2, 1);
-}
-
-void
-ecp_meta_form(Relation index, EcpMetaPageData *meta)
-{
-	EcpOptions	options = ecp_options_get(index);
-	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(index), 0);
-	int32		typmod = att->atttypmod;
-	EcpAttrDesc attrs;
-	EcpForm		form;
-	EcpMetric	metric;
-
-	ecp_class_get(index, &form, &metric);
-	ecp_attr_desc_init(index, NULL, &attrs);
-	if (attrs.include_bytes > ECP_INCLUDE_BYTES_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("INCLUDE columns of index \"%s\" take %zu bytes a row, at most %d are possible",
-						RelationGetRelationName(index), attrs.include_bytes,
-						ECP_INCLUDE_BYTES_MAX),
-				 errhint("Include fewer columns, or reduce the storage parameter \"include_width\".")));
-
-	memset(meta, 0, sizeof(EcpMetaPageData));
-	meta->ecpm_magic = ECP_MAGIC;
-	meta->ecpm_version = ECP_VERSION;
-	meta->ecpm_min_reader = ECP_MIN_READER;
-	meta->ecpm_form = form;
-	meta->ecpm_elem = ecp_form_elem(form);
-	meta->ecpm_metric = metric;
-	meta->ecpm_leader_elem = ecp_leader_elem_for(meta->ecpm_elem, metric);
-	ecp_attr_meta_form(&attrs, meta);
-	if (options.buffer_rows > 0)
-		meta->ecpm_flags |= ECP_META_BINS;
-	meta->ecpm_nbitmaps = 1;
-	meta->ecpm_leaders = options.leaders;
-	meta->ecpm_seed = options.seed;
-	meta->ecpm_rotation_seed = options.seed;
-	meta->ecpm_sversion = 1;
-	meta->ecpm_next_run = 1;
-	meta->ecpm_root.ecpc_blk = InvalidBlockNumber;
-	meta->ecpm_retired_head = InvalidBlockNumber;
-	meta->ecpm_retired_tail = InvalidBlockNumber;
-	meta->ecpm_op.ecpi_parent = InvalidBlockNumber;
-
-	/* types that know their length have it as typmod, this one its maximum */
-	if (att->atttypid == VARBITOID)
-		typmod = -1;
-	if (options.dims > 0 && typmod > 0 && typmod != options.dims)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("storage parameter \"dims\" is %d, but column \"%s\" has %d dimensions",
-						options.dims,
-						NameStr(att->attname), typmod)));
-	if (typmod > ECP_DIMS_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("column \"%s\" cannot have more than %d dimensions for an ecp index",
-						NameStr(att->attname), ECP_DIMS_MAX),
-				 errdetail("The column has %d dimensions.", typmod)));
-	if (options.dims > 0 || typmod > 0)
-		ecp_meta_set_dims(index, meta,
-						  options.dims > 0 ? options.dims : typmod);
 }
 
 /* ---- the clock ---- */
@@ -672,8 +552,8 @@ build_fit_clusters(EcpBuild *build, EcpSample *sample)
 		!ecp_device_profile_read(build->index->rd_rel->reltablespace,
 								 &profile))
 		return;
-	rows = meta_cluster_rows(leaf, Max(profile.half_bandwidth_bytes, 0));
-	meta_set_cluster_rows(&build->state.meta, leaf,
+	rows = ecp_meta_cluster_rows(leaf, Max(profile.half_bandwidth_bytes, 0));
+	ecp_meta_set_cluster_rows(&build->state.meta, leaf,
 						  Max(rows, ECP_CLUSTER_ROWS));
 
 	/* fewer leaders need less of the sample, which is in random order */

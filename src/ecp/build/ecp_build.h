@@ -18,6 +18,7 @@
 #include "ecp/build/ecp_policy.h"
 #include "ecp/build/ecp_team.h"
 #include "ecp/define/ecp.h"
+#include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_attr.h"
 #include "portability/instr_time.h"
 
@@ -30,9 +31,6 @@
 #define ECP_SHARE_GUIDE		0.2 /* lists of leaders, while rows are assigned */
 #define ECP_SHARE_IN_BUFF	0.4 /* in-buff, then buffers of the merge */
 #define ECP_SHARE_CLUSTER	0.03	/* rows of a cluster that is merged */
-
-/* Leaders compared with every row; above, rows descend the tree. */
-#define ECP_FLAT_LEADERS_MAX	10000
 
 /* Nodes that a row's descent looks into at each level. */
 #define ECP_ASSIGN_BEAM		8
@@ -236,9 +234,6 @@ extern bool ecp_build_row(EcpBuild *build, Datum value, EcpVector *vector);
 /* The scan of the table, by a process of the team. */
 extern void ecp_build_scan_task(EcpBuild *build, const void *args,
 								char **memories);
-
-/* Largest number of slots that a node's run may be filled to. */
-extern int	ecp_node_slots_max(const EcpGeometry *geo);
 
 /* ---- ecp_sample.c ---- */
 

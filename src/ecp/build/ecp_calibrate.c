@@ -50,6 +50,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "vector/vector_codes.h"
+#include "ecp/page/ecp_meta.h"
 
 /*
  * So many queries are searched for even if that takes longer than it should

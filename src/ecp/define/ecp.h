@@ -124,18 +124,6 @@ extern IndexBuildResult *ecpbuild(Relation heap, Relation index,
 extern void ecpbuildempty(Relation index);
 extern char *ecpbuildphasename(int64 phasenum);
 
-/*
- * A metapage for an index without rows, from its opclass and reloptions
- * (dims 0 unless the reloption or a typmod says it).
- */
-extern void ecp_meta_form(Relation index, EcpMetaPageData *meta);
-
-/*
- * Give a metapage its dimensions and what follows from them: the sizes of
- * clusters and nodes, by the index's storage parameters.
- */
-extern void ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims);
-
 /* ---- ecp_leaders.c: also used by splits ---- */
 
 /*

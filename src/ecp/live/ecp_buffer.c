@@ -52,6 +52,7 @@
 #include "ecp/page/ecp_living.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "ecp/page/ecp_meta.h"
 
 /* Clusters that share a buffer, and steps of k-means that find them. */
 #define ECP_BUFFER_CLUSTERS_MIN 4

@@ -45,6 +45,7 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
+#include "ecp/page/ecp_meta.h"
 
 /* Share of maintenance_work_mem for the rows of a group. */
 #define ECP_GROUP_SHARE			0.6

@@ -33,6 +33,7 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
+#include "ecp/page/ecp_meta.h"
 
 /* So often the structure may change under an insert before we give up. */
 #define ECP_INSERT_TRIES_MAX	100

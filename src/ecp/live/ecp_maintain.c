@@ -36,6 +36,7 @@
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "ecp/page/ecp_meta.h"
 
 /* A leaf may have so many runs before it is folded. */
 #define ECP_FOLD_RUNS			4

@@ -38,6 +38,7 @@
 #include "ecp/page/ecp_stat.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "ecp/page/ecp_meta.h"
 
 /* Free slots that a rewritten leaf gets: for what comes while we work. */
 #define ECP_LEAF_SPARE		4

@@ -28,6 +28,7 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
+#include "ecp/page/ecp_meta.h"
 
 typedef struct EcpVacuum
 {

@@ -42,6 +42,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
+#include "ecp/page/ecp_meta.h"
 
 PGDLLEXPORT Datum ecp_index_check(PG_FUNCTION_ARGS);
 

@@ -30,6 +30,7 @@
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/timestamp.h"
+#include "ecp/page/ecp_meta.h"
 
 PGDLLEXPORT Datum ecp_metapage_info(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum ecp_index_stats(PG_FUNCTION_ARGS);

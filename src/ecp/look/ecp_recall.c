@@ -50,6 +50,7 @@
 #include "utils/memutils.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
+#include "ecp/page/ecp_meta.h"
 
 #define ECP_RECALL_K_MAX		10000
 #define ECP_RECALL_SAMPLES_MAX	10000

@@ -19,6 +19,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "ecp/page/ecp_meta.h"
 
 PGDLLEXPORT Datum ecp_build_report(PG_FUNCTION_ARGS);
 

@@ -577,14 +577,4 @@ ecp_page_has_form(Page page)
 		header->pd_lower >= MAXALIGN(SizeOfPageHeaderData);
 }
 
-/*
- * Copy the metapage (share lock, checks, released) and compute geometry.
- * state->meta.ecpm_sversion is the structure version that the caller then
- * uses for everything it reads.
- */
-extern void ecp_index_state_read(Relation index, EcpIndexState *state);
-
-/* True when the index has no root (nothing was ever inserted). */
-#define EcpIndexIsEmpty(state) ((state)->meta.ecpm_root.ecpc_run == 0)
-
 #endif							/* ECP_PAGE_H */

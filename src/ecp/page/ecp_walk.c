@@ -23,6 +23,7 @@
 #include "ecp/page/ecp_living.h"
 #include "miscadmin.h"
 #include "storage/buf_internals.h"
+#include "ecp/page/ecp_meta.h"
 
 /* Which slots of a run are in a row set. */
 typedef struct EcpRowSetRun

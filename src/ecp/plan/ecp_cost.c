@@ -43,6 +43,7 @@
 #include "utils/rel.h"
 #include "utils/selfuncs.h"
 #include "utils/spccache.h"
+#include "ecp/page/ecp_meta.h"
 
 /*
  * Comparing a vector, in units of cpu_operator_cost (about 25 ns): the call

@@ -36,6 +36,7 @@
 #include "ecp/define/ecp.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "ecp/page/ecp_meta.h"
 
 /* Leaders compared for each one wanted, and nodes opened at least. */
 #define ECP_BEAM			40

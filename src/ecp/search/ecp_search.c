@@ -50,6 +50,7 @@
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 #include "vector/vector_codes.h"
+#include "ecp/page/ecp_meta.h"
 
 /* A radius is widened by this much: the condition is checked again. */
 #define ECP_RADIUS_SLACK		1e-6

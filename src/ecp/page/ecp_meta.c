@@ -1,0 +1,231 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_meta.c
+ *	  The metapage: formed from the index's definition, checked against it.
+ *
+ * A metapage is formed when an index is made, without dimensions if neither
+ * the column nor a storage parameter tells them; the first row does so then.
+ * Whoever works with the index reads it first, by ecp_index_state_read().
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "ecp/define/ecp.h"
+#include "ecp/page/ecp_attr.h"
+#include "ecp/page/ecp_meta.h"
+#include "utils/rel.h"
+
+/* Rows of a cluster, whatever cluster_size says. */
+#define CLUSTER_ROWS_MIN	8
+#define CLUSTER_ROWS_MAX	8192
+
+int
+ecp_node_slots_max(const EcpGeometry *geo)
+{
+	int			slots = ecp_slots_in_pages(geo, ECP_RUN_PAGES_MAX);
+
+	return Max(slots - slots / 8, 2);
+}
+
+/* Rows of a cluster that a probe reads so many bytes of. */
+uint64
+ecp_meta_cluster_rows(const EcpGeometry *leaf, uint64 bytes)
+{
+	/* vectors, or codes instead of them */
+	return bytes / ((leaf->quantizer != ECP_QUANTIZER_NONE ?
+					 leaf->code_bytes + leaf->attr_bytes : leaf->row_bytes) +
+					sizeof(ItemPointerData) + sizeof(uint32) * leaf->nfactors);
+}
+
+void
+ecp_meta_set_cluster_rows(EcpMetaPageData *meta, const EcpGeometry *leaf,
+					  uint64 rows)
+{
+	uint32		leaf_slots = ecp_slots_in_pages(leaf, ECP_RUN_PAGES_MAX);
+
+	rows = Min(Max(rows, CLUSTER_ROWS_MIN), CLUSTER_ROWS_MAX);
+	leaf_slots = Max(leaf_slots - leaf_slots / 8, 2);
+	meta->ecpm_leaf_max = Min(2 * rows, leaf_slots);
+	meta->ecpm_leaf_target = Max(meta->ecpm_leaf_max / 2, 1);
+}
+
+void
+ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims)
+{
+	EcpOptions	options = ecp_options_get(index);
+	EcpIndexState state;
+	uint64		rows = ECP_CLUSTER_ROWS;
+	uint32		node_slots;
+
+	meta->ecpm_dims = dims;
+	meta->ecpm_quantizer = ecp_quantizer_choose(options.quantizer, meta, dims);
+	state.meta = *meta;
+	ecp_geometry_init(&state);
+
+	if (options.cluster_size > 0)
+		rows = ecp_meta_cluster_rows(&state.leaf,
+								 (uint64) options.cluster_size * 1024);
+	ecp_meta_set_cluster_rows(meta, &state.leaf, rows);
+
+	node_slots = ecp_node_slots_max(&state.node);
+	meta->ecpm_node_max = Min(ECP_FLAT_LEADERS_MAX, node_slots);
+	meta->ecpm_node_target = Max(meta->ecpm_node_max / 2, 1);
+}
+
+void
+ecp_meta_form(Relation index, EcpMetaPageData *meta)
+{
+	EcpOptions	options = ecp_options_get(index);
+	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(index), 0);
+	int32		typmod = att->atttypmod;
+	EcpAttrDesc attrs;
+	EcpForm		form;
+	EcpMetric	metric;
+
+	ecp_class_get(index, &form, &metric);
+	ecp_attr_desc_init(index, NULL, &attrs);
+	if (attrs.include_bytes > ECP_INCLUDE_BYTES_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("INCLUDE columns of index \"%s\" take %zu bytes a row, at most %d are possible",
+						RelationGetRelationName(index), attrs.include_bytes,
+						ECP_INCLUDE_BYTES_MAX),
+				 errhint("Include fewer columns, or reduce the storage parameter \"include_width\".")));
+
+	memset(meta, 0, sizeof(EcpMetaPageData));
+	meta->ecpm_magic = ECP_MAGIC;
+	meta->ecpm_version = ECP_VERSION;
+	meta->ecpm_min_reader = ECP_MIN_READER;
+	meta->ecpm_form = form;
+	meta->ecpm_elem = ecp_form_elem(form);
+	meta->ecpm_metric = metric;
+	meta->ecpm_leader_elem = ecp_leader_elem_for(meta->ecpm_elem, metric);
+	ecp_attr_meta_form(&attrs, meta);
+	if (options.buffer_rows > 0)
+		meta->ecpm_flags |= ECP_META_BINS;
+	meta->ecpm_nbitmaps = 1;
+	meta->ecpm_leaders = options.leaders;
+	meta->ecpm_seed = options.seed;
+	meta->ecpm_rotation_seed = options.seed;
+	meta->ecpm_sversion = 1;
+	meta->ecpm_next_run = 1;
+	meta->ecpm_root.ecpc_blk = InvalidBlockNumber;
+	meta->ecpm_retired_head = InvalidBlockNumber;
+	meta->ecpm_retired_tail = InvalidBlockNumber;
+	meta->ecpm_op.ecpi_parent = InvalidBlockNumber;
+
+	/* types that know their length have it as typmod, this one its maximum */
+	if (att->atttypid == VARBITOID)
+		typmod = -1;
+	if (options.dims > 0 && typmod > 0 && typmod != options.dims)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("storage parameter \"dims\" is %d, but column \"%s\" has %d dimensions",
+						options.dims,
+						NameStr(att->attname), typmod)));
+	if (typmod > ECP_DIMS_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("column \"%s\" cannot have more than %d dimensions for an ecp index",
+						NameStr(att->attname), ECP_DIMS_MAX),
+				 errdetail("The column has %d dimensions.", typmod)));
+	if (options.dims > 0 || typmod > 0)
+		ecp_meta_set_dims(index, meta,
+						  options.dims > 0 ? options.dims : typmod);
+}
+
+/*
+ * Arrays are made, and lists are followed, for as many clusters, buffers and
+ * retired pages as the metapage says: each of them has a block of its own, but
+ * for the pages of the last run that were not used yet.
+ */
+static bool
+meta_counts_fit(Relation index, const EcpMetaPageData *meta)
+{
+	uint64		nruns = (uint64) meta->ecpm_nleaves + meta->ecpm_nbuffers;
+	uint32		nretired = meta->ecpm_retired_pages;
+
+	return nruns < InvalidBlockNumber &&
+		ecp_block_exists(index, (BlockNumber) nruns) &&
+		(nretired <= ECP_RUN_PAGES_MAX ||
+		 ecp_block_exists(index, nretired - ECP_RUN_PAGES_MAX));
+}
+
+/*
+ * Fields of the metapage that everything else is computed from.  Those that
+ * follow from the index's definition must be what that says, for it is the
+ * definition that decides what values come and how many.
+ */
+static void
+ecp_meta_check(Relation index, const EcpMetaPageData *meta)
+{
+	int			nkeyatts = IndexRelationGetNumberOfKeyAttributes(index);
+	EcpForm		form;
+	EcpMetric	metric;
+
+	if (meta->ecpm_magic != ECP_MAGIC)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" has no valid ecp metapage",
+						RelationGetRelationName(index)),
+				 errdetail("Magic number is %08X, expected %08X.",
+						   meta->ecpm_magic, ECP_MAGIC),
+				 errhint("Please REINDEX it.")));
+	if (meta->ecpm_min_reader > ECP_VERSION ||
+		meta->ecpm_version < ECP_MIN_READER)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("index \"%s\" has ecp format version %u, which this version does not read",
+						RelationGetRelationName(index), meta->ecpm_version),
+				 errhint("Please REINDEX it.")));
+	ecp_class_get(index, &form, &metric);
+	if (meta->ecpm_form != form || meta->ecpm_metric != metric ||
+		meta->ecpm_elem != ecp_form_elem(form) ||
+		meta->ecpm_leader_elem != ecp_leader_elem_for(meta->ecpm_elem, metric) ||
+		meta->ecpm_nkeyatts != nkeyatts ||
+		meta->ecpm_ninclude != IndexRelationGetNumberOfAttributes(index) - nkeyatts)
+		ecp_report_corrupt(index, ECP_META_BLKNO,
+						   "The metapage is that of another definition.");
+	/* among them ids and versions that would wrap around */
+	if (meta->ecpm_quantizer > ECP_QUANTIZER_RABITQ ||
+		meta->ecpm_nbitmaps != 1 ||
+		!ecp_attr_meta_is_valid(meta) ||
+		meta->ecpm_dims > ECP_DIMS_MAX ||
+		meta->ecpm_root_level > 64 ||
+		meta->ecpm_next_run > PG_INT64_MAX ||
+		meta->ecpm_sversion >= ECP_V_NONE - 1 ||
+		meta->ecpm_recall_points > ECP_RECALL_POINTS ||
+		(meta->ecpm_dims == 0 && meta->ecpm_root.ecpc_run != 0) ||
+		(meta->ecpm_root.ecpc_run != 0 && meta->ecpm_nleaves == 0) ||
+		(meta->ecpm_dims > 0 &&
+		 (meta->ecpm_leaf_target == 0 || meta->ecpm_leaf_max == 0 ||
+		  meta->ecpm_node_target == 0 || meta->ecpm_node_max == 0)) ||
+		!meta_counts_fit(index, meta))
+		ecp_report_corrupt(index, ECP_META_BLKNO,
+						   "A field of the metapage is out of range.");
+}
+
+void
+ecp_index_state_read(Relation index, EcpIndexState *state)
+{
+	Buffer		buffer = ReadBuffer(index, ECP_META_BLKNO);
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	ecp_page_check(index, buffer, ECP_PAGE_META);
+	memcpy(&state->meta, EcpPageGetMeta(BufferGetPage(buffer)),
+		   sizeof(EcpMetaPageData));
+	UnlockReleaseBuffer(buffer);
+
+	ecp_meta_check(index, &state->meta);
+	ecp_geometry_init(state);
+
+	/* codes of so many elements are not made, or would not fit */
+	if (state->meta.ecpm_dims > 0 &&
+		ecp_quantizer_choose(state->meta.ecpm_quantizer, &state->meta,
+							 state->meta.ecpm_dims) != state->meta.ecpm_quantizer)
+		ecp_report_corrupt(index, ECP_META_BLKNO,
+						   psprintf("The quantizer cannot be that of %u dimensions.",
+									state->meta.ecpm_dims));
+}

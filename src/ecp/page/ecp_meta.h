@@ -1,0 +1,48 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_meta.h
+ *	  The metapage: formed from the index's definition, checked against it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_META_H
+#define ECP_META_H
+
+#include "ecp/page/ecp_page.h"
+
+/* Leaders compared with every row; above, rows descend the tree. */
+#define ECP_FLAT_LEADERS_MAX	10000
+
+/*
+ * Copy the metapage (share lock, checks, released) and compute geometry.
+ * state->meta.ecpm_sversion is the structure version that the caller then
+ * uses for everything it reads.
+ */
+extern void ecp_index_state_read(Relation index, EcpIndexState *state);
+
+/* True when the index has no root (nothing was ever inserted). */
+#define EcpIndexIsEmpty(state) ((state)->meta.ecpm_root.ecpc_run == 0)
+
+/*
+ * A metapage for an index without rows, from its opclass and reloptions
+ * (dims 0 unless the reloption or a typmod says it).
+ */
+extern void ecp_meta_form(Relation index, EcpMetaPageData *meta);
+
+/*
+ * Give a metapage its dimensions and what follows from them: the sizes of
+ * clusters and nodes, by the index's storage parameters.
+ */
+extern void ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims);
+
+/* Rows of a cluster that a probe reads so many bytes of. */
+extern uint64 ecp_meta_cluster_rows(const EcpGeometry *leaf, uint64 bytes);
+
+/* Give clusters a size in rows, within limits. */
+extern void ecp_meta_set_cluster_rows(EcpMetaPageData *meta,
+									  const EcpGeometry *leaf, uint64 rows);
+
+/* Largest number of slots that a node's run may be filled to. */
+extern int	ecp_node_slots_max(const EcpGeometry *geo);
+
+#endif							/* ECP_META_H */
