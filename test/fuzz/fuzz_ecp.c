@@ -4,8 +4,7 @@
  *	  A program of libFuzzer for the readers of ecp pages.
  *
  * link: src/ecp/page/ecp_page.c src/ecp/page/ecp_walk.c src/ecp/page/ecp_attr.c
- * link: src/ecp/page/ecp_meta.c src/ecp/page/ecp_prepare.c
- * link: src/ecp/live/ecp_buffer.c
+ * link: src/ecp/page/ecp_meta.c src/ecp/page/ecp_prepare.c src/ecp/search/ecp_buffer_map.c
  * link: src/vector/vector_codes.c src/vector/vector_dispatch.c
  * link: src/vector/vector_kernels_scalar.c src/vector/vector_kernels_avx2.c
  * link: src/vector/vector_kernels_avx512.c src/vector/vector_panel.c

@@ -40,6 +40,7 @@
 #include "catalog/pg_type.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/batch/ecp_table.h"
+#include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_stat.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_search.h"
@@ -59,7 +60,6 @@
 #include "utils/memutils.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
-#include "ecp/page/ecp_meta.h"
 
 /* Rows fetched from SPI at a time. */
 #define KNN_FETCH			1000

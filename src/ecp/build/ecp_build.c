@@ -32,6 +32,7 @@
 #include "device/cost/device_model.h"
 #include "device/cost/device_profile.h"
 #include "ecp/build/ecp_build.h"
+#include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_stat.h"
 #include "ecp/search/ecp_target.h"
 #include "miscadmin.h"
@@ -40,7 +41,6 @@
 #include "pgstat.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "ecp/page/ecp_meta.h"
 
 /*
  * The in-buff that nobody asked for: at least this, and the second for each

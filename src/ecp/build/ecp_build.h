@@ -18,8 +18,8 @@
 #include "ecp/build/ecp_policy.h"
 #include "ecp/build/ecp_team.h"
 #include "ecp/define/ecp.h"
-#include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_attr.h"
+#include "ecp/page/ecp_meta.h"
 #include "portability/instr_time.h"
 
 /*

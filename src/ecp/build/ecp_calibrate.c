@@ -41,6 +41,7 @@
 #include "common/pg_prng.h"
 #include "ecp/build/ecp_build.h"
 #include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_meta.h"
 #include "ecp/search/ecp_rerank.h"
 #include "ecp/search/ecp_target.h"
 #include "miscadmin.h"
@@ -50,7 +51,6 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "vector/vector_codes.h"
-#include "ecp/page/ecp_meta.h"
 
 /*
  * So many queries are searched for even if that takes longer than it should

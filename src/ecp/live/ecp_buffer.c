@@ -12,9 +12,7 @@
  * clusters is flushed: its rows become further runs of the clusters, or are
  * written together with theirs as new clusters, each once.
  *
- * The fewer clusters share a buffer, the fewer rows a search reads in vain,
- * and the more last pages there are.  So as many share one as keep these
- * within a part of shared_buffers (ecp_buffer_clusters()).
+ * How many clusters share a buffer says ecp_buffer_plan.c.
  *
  * A buffer is a leaf, flagged ECP_CHILD_BUFFER, among the children of a node
  * of level 1; so appending to it, scanning it and removing dead rows is what
@@ -44,287 +42,12 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "commands/vacuum.h"
-#include "common/pg_prng.h"
 #include "ecp/build/ecp_build.h"
 #include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_meta.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "ecp/page/ecp_meta.h"
-
-/* Clusters that share a buffer, and steps of k-means that find them. */
-#define ECP_BUFFER_CLUSTERS_MIN 4
-#define ECP_BUFFER_CLUSTERS_MAX 64
-#define ECP_BUFFER_ITERATIONS	10
-
-/* The last pages of all buffers should fit into 1/n of shared_buffers. */
-#define ECP_BUFFER_CACHE_SHARE	4
-
-/* A buffer has at most so many pages before it is full. */
-#define ECP_BUFFER_PAGES_MAX	(ECP_SPLIT_PAGES_MAX / 2)
-
-/* A buffer has at least so many rows before it is full. */
-#define ECP_BUFFER_ROWS_MIN		8
-
-/* ---- which buffer for which cluster ---- */
-
-/* The nearest of n vectors; -1 if n is 0. */
-static int
-buffer_nearest_leader(const EcpMetaPageData *meta, const char *leaders,
-					  Size stride, int n, const char *vector)
-{
-	int			nearest = -1;
-	float8		nearest_d = 0;
-
-	for (int i = 0; i < n; i++)
-	{
-		float8		d = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
-									 meta->ecpm_dims, leaders + i * stride,
-									 vector);
-
-		if (nearest < 0 || d < nearest_d)
-		{
-			nearest = i;
-			nearest_d = d;
-		}
-	}
-	return nearest;
-}
-
-/*
- * ecp_children_order
- *		Where the n entries of a node go, "nbuffers" of which are buffers, so
- *		that children come first and buffers behind them, each in the order
- *		of slots.  The result is palloc'd.
- */
-int *
-ecp_children_order(const EcpChildData *children, int n, int nbuffers)
-{
-	int		   *places = palloc(n * sizeof(int));
-	int			next_child = 0;
-	int			next_buffer = n - nbuffers;
-
-	for (int i = 0; i < n; i++)
-		places[i] = (children[i].ecpc_flags & ECP_CHILD_BUFFER) != 0 ?
-			next_buffer++ : next_child++;
-	return places;
-}
-
-/*
- * ecp_buffer_map
- *		Find the buffer of each child of a node.
- *
- * "children" and "leaders" are those of the clusters, then those of the
- * buffers; there is at least one of each.  The arrays of the map are palloc'd.
- */
-void
-ecp_buffer_map(const EcpMetaPageData *meta, const EcpChildData *children,
-			   const char *leaders, Size stride, int nchildren, int nbuffers,
-			   EcpBufferMap *map)
-{
-	EcpElem		elem = meta->ecpm_leader_elem;
-	int			dims = meta->ecpm_dims;
-	const char *pivots = leaders + nchildren * stride;
-	void	   *memory = palloc_extended(ecp_panel_bytes(elem, dims, nbuffers),
-										 MCXT_ALLOC_HUGE);
-	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims,
-									   nbuffers);
-
-	for (int b = 0; b < nbuffers; b++)
-		ecp_panel_set(panel, b, pivots + b * stride);
-	map->buffer_of = palloc0_array(int32, Max(nchildren, 1));
-	map->nmembers = palloc0_array(int32, nbuffers);
-	map->next = palloc_array(int32, nbuffers);
-	map->keeper = palloc_array(int32, nbuffers);
-	map->bins = palloc0_array(uint64, nbuffers);
-	ecp_nearest(panel, nbuffers, dims, leaders, stride, nchildren,
-				map->buffer_of, NULL);
-	pfree(memory);
-	for (int i = 0; i < nchildren; i++)
-	{
-		int			b = map->buffer_of[i];
-
-		map->nmembers[b]++;
-		map->bins[b] |= EcpBinSet(EcpClusterBin(children[i].ecpc_run));
-	}
-	for (int b = 0; b < nbuffers; b++)
-		map->next[b] = map->keeper[b] = -1;
-
-	/* a buffer without clusters is read together with the nearest one's */
-	for (int b = 0; b < nbuffers && nchildren > 0; b++)
-	{
-		int			last;
-
-		if (map->nmembers[b] > 0)
-			continue;
-		map->keeper[b] = buffer_nearest_leader(meta, leaders, stride,
-											   nchildren, pivots + b * stride);
-		last = map->buffer_of[map->keeper[b]];
-		map->next[b] = map->next[last];
-		map->next[last] = b;
-	}
-}
-
-/*
- * ecp_buffer_take
- *		Which rows of a cluster's buffer a search compares, because it reads
- *		the cluster: a set of bins, empty if it has compared them before.
- *
- * Those of the cluster's bin and, when the first cluster of the buffer is
- * read, all that wait for no cluster that the buffer has.  So each row is
- * compared once by who reads all clusters, whatever its bin.
- */
-uint64
-ecp_buffer_take(const EcpIndexState *state, const EcpNode *node,
-				uint32 child, EcpBufferTaken *taken)
-{
-	uint64		bins = ECP_BINS_ALL;
-
-	if (state->leaf.bin_bytes > 0)
-	{
-		bins = EcpBinSet(EcpClusterBin(node->children[child].ecpc_run));
-		if (taken->bins == 0)
-			bins |= ~node->map.bins[node->map.buffer_of[child]];
-	}
-	bins &= ~taken->bins;
-	taken->bins |= bins;
-	return bins;
-}
-
-/*
- * Centres of at most nbuffers groups of leaders, vec_bytes apart.  Returns
- * their number.
- */
-int
-ecp_buffer_divide(const EcpIndexState *state, const char *leaders,
-				  Size stride, int n, int nbuffers, char *centres)
-{
-	const EcpMetaPageData *meta = &state->meta;
-	EcpRows		rows = {0};
-	pg_prng_state prng;
-
-	nbuffers = Min(nbuffers, n);
-	if (nbuffers <= 1)
-	{
-		ecp_centre(meta->ecpm_leader_elem, meta->ecpm_dims, leaders, stride, n,
-				   centres);
-		return 1;
-	}
-	pg_prng_seed(&prng, meta->ecpm_seed + meta->ecpm_sversion);
-	rows.elem = meta->ecpm_leader_elem;
-	rows.dims = meta->ecpm_dims;
-	rows.rows = leaders;
-	rows.stride = stride;
-	rows.n = n;
-	return ecp_kmeans(NULL, &rows, nbuffers, ECP_BUFFER_ITERATIONS, &prng,
-					  centres, NULL);
-}
-
-/*
- * ecp_buffer_sides
- *		Sides for the children and buffers of a node of level 1 that is to be
- *		split, so that each buffer has its clusters beside it.
- *
- * The leaders of the two halves go to centres[0] and centres[1].  Returns
- * false if that does not divide the clusters.
- */
-bool
-ecp_buffer_sides(const EcpIndexState *state, const EcpNodeImage *node,
-				 uint64 seed, uint8 *sides, void **centres)
-{
-	const EcpMetaPageData *meta = &state->meta;
-	int			n = node->nchildren;
-	uint8	   *of_buffer = sides + n;
-	EcpBufferMap map;
-	char	   *leaders;
-	int			counts[2] = {0, 0};
-
-	if (node->nbuffers < 2)
-		return false;
-	ecp_buffer_map(meta, node->children, node->leaders, node->stride, n,
-				   node->nbuffers, &map);
-	ecp_two_means(meta->ecpm_leader_elem, meta->ecpm_dims,
-				  node->leaders + n * node->stride, node->stride,
-				  node->nbuffers, meta->ecpm_seed ^ seed, of_buffer, centres);
-	for (int b = 0; b < node->nbuffers; b++)
-	{
-		if (map.keeper[b] >= 0)
-			of_buffer[b] = of_buffer[map.buffer_of[map.keeper[b]]];
-	}
-	for (int i = 0; i < n; i++)
-	{
-		sides[i] = of_buffer[map.buffer_of[i]];
-		counts[sides[i]]++;
-	}
-	if (counts[0] == 0 || counts[1] == 0)
-		return false;
-	leaders = palloc_extended(mul_size(n, node->stride), MCXT_ALLOC_HUGE);
-	for (int side = 0; side < 2; side++)
-	{
-		int			k = 0;
-
-		for (int i = 0; i < n; i++)
-		{
-			if (sides[i] == side)
-				memcpy(leaders + k++ * node->stride,
-					   node->leaders + i * node->stride, node->stride);
-		}
-		ecp_centre(meta->ecpm_leader_elem, meta->ecpm_dims, leaders,
-				   node->stride, k, centres[side]);
-	}
-	pfree(leaders);
-	return true;
-}
-
-/* ---- sizes ---- */
-
-/*
- * Clusters that share a buffer: as few as the cache allows, and no more than a
- * flush has room for in memory.  They will be more when the rows have come
- * that the buffer is to hold: of these, half are counted.
- */
-int
-ecp_buffer_clusters(Relation index, const EcpIndexState *state)
-{
-	const EcpMetaPageData *meta = &state->meta;
-	double		rows = ecp_options_get(index).buffer_rows;
-	double		growth = 1 + rows / Max(meta->ecpm_leaf_target, 1) / 2;
-	double		pages = meta->ecpm_nleaves * growth * ECP_BUFFER_CACHE_SHARE;
-	double		wanted = Max(ceil(pages / NBuffers), ECP_BUFFER_CLUSTERS_MIN);
-
-	wanted = Min(wanted, ECP_BUFFER_CLUSTERS_MAX);
-	return (int) Max(Min(ecp_group_rows_max(state) /
-						 (meta->ecpm_leaf_max + rows), wanted), 1);
-}
-
-/* Rows with which the buffer of so many clusters is full. */
-uint32
-ecp_buffer_limit(Relation index, const EcpIndexState *state, int nmembers)
-{
-	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_BUFFER_PAGES_MAX);
-	uint64		rows = (uint64) ecp_options_get(index).buffer_rows *
-		Max(nmembers, 1);
-
-	return Max(Min(rows, fits), ECP_BUFFER_ROWS_MIN);
-}
-
-/* Slots of a new buffer: half of what it will have, in whole pages. */
-uint32
-ecp_buffer_slots(Relation index, const EcpIndexState *state)
-{
-	const EcpGeometry *geo = &state->leaf;
-	uint32		nslots = ecp_buffer_limit(index, state,
-										  ecp_buffer_clusters(index, state)) / 2;
-	uint32		entry_pages;
-	uint32		npages;
-
-	if (geo->stream)
-		return Max(nslots, ECP_BUFFER_ROWS_MIN);
-	ecp_run_size(geo, nslots, &entry_pages, &npages);
-	return entry_pages * geo->slots;
-}
 
 /* ---- flushing; the maintenance lock is held ---- */
 
@@ -623,20 +346,6 @@ ecp_buffer_create(Relation index, const void *prepared)
 }
 
 /*
- * Rows that are worth a flush while what it retires cannot be freed: half as
- * many as the clusters have that are written anew for them.
- */
-static uint32
-buffer_limit_held(const EcpIndexState *state, int nmembers)
-{
-	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_BUFFER_PAGES_MAX);
-	uint64		rows = (uint64) state->meta.ecpm_leaf_target *
-		Max(nmembers, 1) / 2;
-
-	return Min(rows, fits);
-}
-
-/*
  * ecp_buffer_flush_full
  *		Flush the buffer of the cluster nearest to "prepared" if it is (still)
  *		full.
@@ -671,7 +380,7 @@ ecp_buffer_flush_full(Relation index, Relation heap, const void *prepared)
 	if (size.nlive < ecp_buffer_limit(index, &state, nmembers))
 		return;					/* somebody has flushed it before us */
 	if (!ecp_purge_some(index, heap) &&
-		size.nlive < buffer_limit_held(&state, nmembers))
+		size.nlive < ecp_buffer_limit_held(&state, nmembers))
 		return;
 	(void) buffer_flush(index, &ref, run, nmembers > 0, false, &counts);
 }

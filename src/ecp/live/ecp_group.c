@@ -10,15 +10,8 @@
  * nearer to one of its halves cannot come.  And leaders stand where the rows
  * of the past were.  So leaves are taken in groups of neighbours: as many as
  * fit into memory, whose rows all change places together (REPLACE of a group,
- * ecp_replace.c).  This is LIRE's reassignment (SPFresh, SOSP'23) with many
+ * ecp_replace.c, ecp_group_divide.c).  This is LIRE's reassignment (SPFresh, SOSP'23) with many
  * splits at a time instead of one.
- *
- * A group is either reassigned (its leaders move to the middle of their rows,
- * two steps of Lloyd's) or trained anew (k-means for as many leaders as its
- * rows deserve, as a build does it).  In both cases every row then goes to
- * the nearest leader of the group, clusters above the limit are cut by
- * 2-means, and the rows of very small ones go to their neighbours, so that
- * this also splits and merges.
  *
  * - ecp_maintain() trains leaves anew where more than a tenth of a node's
  *	 leaves were made by splits and merges since the last training, and
@@ -34,34 +27,18 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "access/relation.h"
 #include "commands/vacuum.h"
-#include "common/pg_prng.h"
 #include "ecp/build/ecp_build.h"
 #include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_meta.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
-#include "ecp/page/ecp_meta.h"
-
-/* Share of maintenance_work_mem for the rows of a group. */
-#define ECP_GROUP_SHARE			0.6
 
 /* More leaves than these are too slow to train with one k-means. */
 #define ECP_GROUP_LEAVES_MAX	1500
-
-/* Rows that k-means looks at for each leader, and its steps. */
-#define ECP_GROUP_SAMPLE		64
-#define ECP_GROUP_ITERATIONS	10
-
-/* Steps of Lloyd's before rows are reassigned. */
-#define ECP_GROUP_STEPS			2
-
-/* Clusters below 1/n of the rows they should have are given up. */
-#define ECP_GROUP_SMALL			8
 
 /* A node is trained anew when 1/n of its leaves are younger. */
 #define ECP_GROUP_YOUNG			10
@@ -74,267 +51,6 @@
 #define ECP_GROUP_VACUUM_SHARE	64	/* and 1/n of the leaves */
 
 PGDLLEXPORT Datum ecp_misplaced(PG_FUNCTION_ARGS);
-
-/* ---- dividing the rows of a group ---- */
-
-/* Every row to the nearest leader. */
-static void
-group_assign(const EcpMetaPageData *meta, EcpGroupRows *rows)
-{
-	EcpElem		elem = meta->ecpm_leader_elem;
-	int			dims = meta->ecpm_dims;
-	void	   *memory = palloc_extended(ecp_panel_bytes(elem, dims,
-														 rows->nclusters),
-										 MCXT_ALLOC_HUGE);
-	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims,
-									   rows->nclusters);
-
-	for (int i = 0; i < rows->nclusters; i++)
-		ecp_panel_set(panel, i, rows->centres + i * rows->centre_stride);
-	ecp_nearest(panel, rows->nclusters, meta->ecpm_dims, rows->vectors,
-				rows->stride, rows->n, rows->clusters, NULL);
-	pfree(memory);
-}
-
-/* Rows in the order of their clusters; first[c] is where those of c begin. */
-static int32 *
-group_order(const EcpGroupRows *rows, int32 *first)
-{
-	int32	   *order = palloc_extended(mul_size(rows->n, sizeof(int32)),
-										MCXT_ALLOC_HUGE);
-
-	memset(first, 0, sizeof(int32) * (rows->nclusters + 1));
-	for (int i = 0; i < rows->n; i++)
-		first[rows->clusters[i] + 1]++;
-	for (int c = 0; c < rows->nclusters; c++)
-		first[c + 1] += first[c];
-	for (int i = 0; i < rows->n; i++)
-		order[first[rows->clusters[i]]++] = i;
-	for (int c = rows->nclusters; c > 0; c--)
-		first[c] = first[c - 1];
-	first[0] = 0;
-	return order;
-}
-
-/* Copy the rows of one cluster to "vectors". */
-static void
-group_gather(const EcpGroupRows *rows, const int32 *order, int n,
-			 char *vectors)
-{
-	for (int i = 0; i < n; i++)
-		memcpy(vectors + i * rows->stride,
-			   rows->vectors + order[i] * rows->stride, rows->stride);
-}
-
-/* Leaders go to the middle of their rows; those without rows stay. */
-static void
-group_update(const EcpMetaPageData *meta, EcpGroupRows *rows)
-{
-	int32	   *first = palloc_array(int32, rows->nclusters + 1);
-	int32	   *order = group_order(rows, first);
-	char	   *vectors = NULL;
-	int			max = 0;
-
-	for (int c = 0; c < rows->nclusters; c++)
-	{
-		int			n = first[c + 1] - first[c];
-
-		CHECK_FOR_INTERRUPTS();
-		if (n == 0)
-			continue;
-		if (n > max)
-		{
-			if (vectors)
-				pfree(vectors);
-			max = n;
-			vectors = palloc_extended(mul_size(max, rows->stride),
-									  MCXT_ALLOC_HUGE);
-		}
-		group_gather(rows, order + first[c], n, vectors);
-		ecp_centre(meta->ecpm_leader_elem, meta->ecpm_dims, vectors,
-				   rows->stride, n, rows->centres + c * rows->centre_stride);
-	}
-	if (vectors)
-		pfree(vectors);
-	pfree(order);
-	pfree(first);
-}
-
-/*
- * Give up clusters with few rows: these go to the nearest of the others.
- * Returns true if there were any.
- */
-static bool
-group_drop_small(const EcpMetaPageData *meta, EcpGroupRows *rows)
-{
-	uint32		small = Max(meta->ecpm_leaf_target / ECP_GROUP_SMALL, 1);
-	int32	   *counts = palloc0_array(int32, rows->nclusters);
-	int			left = 0;
-	bool		dropped;
-
-	for (int i = 0; i < rows->n; i++)
-		counts[rows->clusters[i]]++;
-	for (int c = 0; c < rows->nclusters; c++)
-	{
-		if (counts[c] < small && (left > 0 || c + 1 < rows->nclusters))
-			continue;
-		if (left != c)
-			memcpy(rows->centres + left * rows->centre_stride,
-				   rows->centres + c * rows->centre_stride,
-				   rows->centre_stride);
-		left++;
-	}
-	dropped = left < rows->nclusters;
-	rows->nclusters = left;
-	pfree(counts);
-	return dropped;
-}
-
-/* Cut clusters with more rows than "limit", until there is none. */
-static void
-group_cut_large(const EcpMetaPageData *meta, EcpGroupRows *rows, int limit)
-{
-	int32	   *first = palloc_array(int32, rows->nclusters + 1);
-	int32	   *order = group_order(rows, first);
-	int			nclusters = rows->nclusters;
-
-	for (int c = 0; c < nclusters; c++)
-	{
-		int32	   *members = order + first[c];
-		int			n = first[c + 1] - first[c];
-		int			from = 0;
-
-		/* the part from "from" on has leader c, the rest new ones */
-		while (n - from > limit)
-		{
-			int			rest = n - from;
-			char	   *vectors = palloc_extended(mul_size(rest, rows->stride),
-												  MCXT_ALLOC_HUGE);
-			uint8	   *sides = palloc(rest);
-			char	   *added;
-			void	   *centres[2];
-			int			kept = from;
-
-			CHECK_FOR_INTERRUPTS();
-			rows->centres = repalloc_huge(rows->centres,
-										  mul_size(rows->nclusters + 1,
-												   rows->centre_stride));
-			added = rows->centres + rows->nclusters * rows->centre_stride;
-			memset(added, 0, rows->centre_stride);
-			centres[0] = rows->centres + c * rows->centre_stride;
-			centres[1] = added;
-			group_gather(rows, members + from, rest, vectors);
-			ecp_two_means(meta->ecpm_leader_elem, meta->ecpm_dims, vectors,
-						  rows->stride, rest, meta->ecpm_seed + rows->nclusters,
-						  sides, centres);
-			for (int i = 0; i < rest; i++)
-			{
-				int32		row = members[from + i];
-
-				if (sides[i] == 0)
-					continue;
-				rows->clusters[row] = rows->nclusters;
-				members[from + i] = members[kept];
-				members[kept++] = row;
-			}
-			pfree(sides);
-			pfree(vectors);
-			rows->nclusters++;
-			from = kept;
-		}
-	}
-	pfree(order);
-	pfree(first);
-	if (rows->nclusters > nclusters)
-	{
-		int32	   *counts = palloc0_array(int32, rows->nclusters);
-		bool		again = false;
-
-		/* halves that were split off may be too large themselves */
-		for (int i = 0; i < rows->n; i++)
-		{
-			if (++counts[rows->clusters[i]] > limit)
-				again = true;
-		}
-		pfree(counts);
-		if (again)
-			group_cut_large(meta, rows, limit);
-	}
-}
-
-/*
- * ecp_group_divide
- *		Leaders for the rows of a group, and which row goes to which.
- *
- * rows->n, vectors and stride are given; the rest is palloc'd.  There is at
- * least one row.
- */
-void
-ecp_group_divide(const EcpIndexState *state, const EcpReplaceTarget *target,
-				 EcpGroupRows *rows)
-{
-	const EcpMetaPageData *meta = &state->meta;
-	const EcpNodeImage *parent = target->parent;
-	int			k = target->nold;
-
-	Assert(rows->n > 0);
-	/* a buffer, which is the last, has rows but is no cluster */
-	if (EcpReplaceWhich(target, k - 1) >= parent->nchildren)
-		k--;
-	rows->centre_stride = parent->stride;
-	rows->clusters = palloc_extended(mul_size(rows->n, sizeof(int32)),
-									 MCXT_ALLOC_HUGE);
-	if (target->retrain)
-	{
-		EcpRows		sample = {0};
-		int			sampled;
-		pg_prng_state prng;
-		char	   *centres;
-
-		k = Max((int) rint((double) rows->n / meta->ecpm_leaf_target), 1);
-		/* rows of one old cluster follow each other: so every nth is fair */
-		sampled = Max(rows->n / k / ECP_GROUP_SAMPLE, 1);
-		pg_prng_seed(&prng, meta->ecpm_seed + meta->ecpm_sversion);
-		centres = palloc_extended(mul_size(k, state->node.vec_bytes),
-								  MCXT_ALLOC_HUGE);
-		sample.elem = meta->ecpm_leader_elem;
-		sample.dims = meta->ecpm_dims;
-		sample.rows = rows->vectors;
-		sample.stride = rows->stride * sampled;
-		sample.n = rows->n / sampled;
-		k = ecp_kmeans(NULL, &sample, k,
-					   meta->ecpm_leaders == ECP_LEADERS_RANDOM ? 0 :
-					   ECP_GROUP_ITERATIONS, &prng, centres, NULL);
-		rows->centres = palloc_extended(mul_size(k, rows->centre_stride),
-										MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-		for (int i = 0; i < k; i++)
-			memcpy(rows->centres + i * rows->centre_stride,
-				   centres + (Size) i * state->node.vec_bytes,
-				   state->node.vec_bytes);
-		pfree(centres);
-	}
-	else
-	{
-		rows->centres = palloc_extended(mul_size(k, rows->centre_stride),
-										MCXT_ALLOC_HUGE);
-		for (int i = 0; i < k; i++)
-			memcpy(rows->centres + i * rows->centre_stride,
-				   parent->leaders + EcpReplaceWhich(target, i) * parent->stride,
-				   rows->centre_stride);
-	}
-	rows->nclusters = k;
-
-	group_assign(meta, rows);
-	for (int step = 0; !target->retrain && step < ECP_GROUP_STEPS; step++)
-	{
-		group_update(meta, rows);
-		group_assign(meta, rows);
-	}
-	if (group_drop_small(meta, rows))
-		group_assign(meta, rows);
-	group_update(meta, rows);
-	group_cut_large(meta, rows, ecp_leaf_limit(state));
-}
 
 /* ---- which leaves make a group ---- */
 
@@ -394,18 +110,6 @@ group_choose(const EcpMetaPageData *meta, EcpGroupTodo *todo,
 	pfree(centre[0]);
 	pfree(sides);
 	pfree(leaders);
-}
-
-/* Rows that a group may have, by maintenance_work_mem. */
-double
-ecp_group_rows_max(const EcpIndexState *state)
-{
-	Size		row_bytes = state->leaf.row_bytes + 4 * sizeof(int32) +
-		sizeof(ItemPointerData);
-
-	if (!EcpRowsArePrepared(&state->meta))
-		row_bytes += state->node.vec_bytes;
-	return Max(maintenance_work_mem * 1024.0 * ECP_GROUP_SHARE / row_bytes, 2);
 }
 
 /* The leaves of a node that are older than run "before", with their sizes. */

@@ -29,11 +29,11 @@
 #include "ecp/build/ecp_build.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_stat.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
-#include "ecp/page/ecp_meta.h"
 
 /* So often the structure may change under an insert before we give up. */
 #define ECP_INSERT_TRIES_MAX	100

@@ -29,6 +29,7 @@
 #include "access/xlog.h"
 #include "commands/vacuum.h"
 #include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_stat.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -36,31 +37,14 @@
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
-#include "ecp/page/ecp_meta.h"
 
 /* A leaf may have so many runs before it is folded. */
 #define ECP_FOLD_RUNS			4
-
-/* Folds and merges pause while more than 1/n of the pages are retired. */
-#define ECP_RETIRED_SHARE		16
-#define ECP_RETIRED_PAGES_MIN	64
 
 /* VACUUM frees retired pages when they are more than 1/n of the index. */
 #define ECP_PURGE_SHARE			20
 
 PGDLLEXPORT Datum ecp_maintain(PG_FUNCTION_ARGS);
-
-/*
- * Rows above which a leaf is split, by an insert or by VACUUM: as many as a
- * build lets a cluster have, so that the first inserts after it split none.
- */
-uint32
-ecp_leaf_limit(const EcpIndexState *state)
-{
-	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_SPLIT_PAGES_MAX);
-
-	return Max(Min(state->meta.ecpm_leaf_max, fits), 2);
-}
 
 static uint32
 ecp_node_limit(const EcpIndexState *state)
@@ -326,15 +310,6 @@ ecp_nearest_sibling(const EcpIndexState *state, const EcpNodeImage *node,
 		}
 	}
 	return nearest;
-}
-
-/* Is so much retired that only splits may add to it? */
-bool
-ecp_retired_too_much(Relation index, const EcpIndexState *state)
-{
-	return state->meta.ecpm_retired_pages >
-		Max(RelationGetNumberOfBlocks(index) / ECP_RETIRED_SHARE,
-			ECP_RETIRED_PAGES_MIN);
 }
 
 /*

@@ -35,10 +35,10 @@
 #include "postgres.h"
 
 #include "ecp/live/ecp_replace.h"
+#include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_stat.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "ecp/page/ecp_meta.h"
 
 /* Free slots that a rewritten leaf gets: for what comes while we work. */
 #define ECP_LEAF_SPARE		4

@@ -25,10 +25,10 @@
 
 #include "commands/vacuum.h"
 #include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_meta.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
-#include "ecp/page/ecp_meta.h"
 
 typedef struct EcpVacuum
 {

@@ -35,6 +35,7 @@
 #include "ecp/batch/ecp_table.h"
 #include "ecp/page/ecp_include.h"
 #include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_meta.h"
 #include "fmgr.h"
 #include "lib/bloomfilter.h"
 #include "miscadmin.h"
@@ -42,7 +43,6 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
-#include "ecp/page/ecp_meta.h"
 
 PGDLLEXPORT Datum ecp_index_check(PG_FUNCTION_ARGS);
 

@@ -23,8 +23,8 @@
 
 #include "ecp/look/ecp_drift.h"
 #include "ecp/page/ecp_living.h"
-#include "ecp/search/ecp_target.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/search/ecp_target.h"
 
 /* Rows that are searched for, and the seconds that half of them may take. */
 #define DRIFT_QUERIES			256

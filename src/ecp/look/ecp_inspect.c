@@ -23,6 +23,7 @@
 #include "ecp/look/ecp_drift.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_meta.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -30,7 +31,6 @@
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/timestamp.h"
-#include "ecp/page/ecp_meta.h"
 
 PGDLLEXPORT Datum ecp_metapage_info(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum ecp_index_stats(PG_FUNCTION_ARGS);

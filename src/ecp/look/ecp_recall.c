@@ -36,6 +36,7 @@
 #include "common/pg_prng.h"
 #include "ecp/batch/ecp_table.h"
 #include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_meta.h"
 #include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_target.h"
 #include "executor/nodeHash.h"
@@ -50,7 +51,6 @@
 #include "utils/memutils.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
-#include "ecp/page/ecp_meta.h"
 
 #define ECP_RECALL_K_MAX		10000
 #define ECP_RECALL_SAMPLES_MAX	10000

@@ -15,11 +15,11 @@
 
 #include "access/genam.h"
 #include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_meta.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "ecp/page/ecp_meta.h"
 
 PGDLLEXPORT Datum ecp_build_report(PG_FUNCTION_ARGS);
 

@@ -323,6 +323,7 @@ extern void ecp_maintain_index(Relation index, Relation heap, bool purge_all,
 
 extern uint32 ecp_buffer_limit(Relation index, const EcpIndexState *state,
 							   int nmembers);
+extern uint32 ecp_buffer_limit_held(const EcpIndexState *state, int nmembers);
 extern uint32 ecp_buffer_slots(Relation index, const EcpIndexState *state);
 extern int	ecp_buffer_clusters(Relation index, const EcpIndexState *state);
 extern int	ecp_buffer_divide(const EcpIndexState *state,

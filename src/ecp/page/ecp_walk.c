@@ -21,9 +21,9 @@
 
 #include "base/compat.h"
 #include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_meta.h"
 #include "miscadmin.h"
 #include "storage/buf_internals.h"
-#include "ecp/page/ecp_meta.h"
 
 /* Which slots of a run are in a row set. */
 typedef struct EcpRowSetRun
@@ -334,6 +334,25 @@ ecp_node_image_order(EcpNodeImage *node)
 	node->slots = slots;
 	node->leaders = leaders;
 	node->nchildren = n - node->nbuffers;
+}
+
+/*
+ * ecp_children_order
+ *		Where the n entries of a node go, "nbuffers" of which are buffers, so
+ *		that children come first and buffers behind them, each in the order
+ *		of slots.  The result is palloc'd.
+ */
+int *
+ecp_children_order(const EcpChildData *children, int n, int nbuffers)
+{
+	int		   *places = palloc(n * sizeof(int));
+	int			next_child = 0;
+	int			next_buffer = n - nbuffers;
+
+	for (int i = 0; i < n; i++)
+		places[i] = (children[i].ecpc_flags & ECP_CHILD_BUFFER) != 0 ?
+			next_buffer++ : next_child++;
+	return places;
 }
 
 /*

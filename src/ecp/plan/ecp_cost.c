@@ -35,6 +35,7 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_meta.h"
 #include "ecp/search/ecp_target.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -43,7 +44,6 @@
 #include "utils/rel.h"
 #include "utils/selfuncs.h"
 #include "utils/spccache.h"
-#include "ecp/page/ecp_meta.h"
 
 /*
  * Comparing a vector, in units of cpu_operator_cost (about 25 ns): the call

@@ -34,9 +34,9 @@
 #include "base/spare.h"
 #include "base/topk.h"
 #include "ecp/define/ecp.h"
+#include "ecp/page/ecp_meta.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "ecp/page/ecp_meta.h"
 
 /* Leaders compared for each one wanted, and nodes opened at least. */
 #define ECP_BEAM			40

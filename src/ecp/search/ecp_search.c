@@ -44,13 +44,13 @@
 #include <math.h>
 
 #include "base/spare.h"
+#include "ecp/page/ecp_meta.h"
 #include "ecp/search/ecp_heap.h"
 #include "ecp/search/ecp_search_private.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 #include "vector/vector_codes.h"
-#include "ecp/page/ecp_meta.h"
 
 /* A radius is widened by this much: the condition is checked again. */
 #define ECP_RADIUS_SLACK		1e-6

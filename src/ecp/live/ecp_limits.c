@@ -1,0 +1,54 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_limits.c
+ *	  When a leaf is full, a group large enough, and the retired queue too long.
+ *
+ * All of them follow from the state of the index and the settings.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ecp/page/ecp_living.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+
+/* Folds and merges pause while more than 1/n of the pages are retired. */
+#define ECP_RETIRED_SHARE		16
+#define ECP_RETIRED_PAGES_MIN	64
+
+/* Share of maintenance_work_mem for the rows of a group. */
+#define ECP_GROUP_SHARE			0.6
+
+/*
+ * Rows above which a leaf is split, by an insert or by VACUUM: as many as a
+ * build lets a cluster have, so that the first inserts after it split none.
+ */
+uint32
+ecp_leaf_limit(const EcpIndexState *state)
+{
+	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_SPLIT_PAGES_MAX);
+
+	return Max(Min(state->meta.ecpm_leaf_max, fits), 2);
+}
+
+/* Rows that a group may have, by maintenance_work_mem. */
+double
+ecp_group_rows_max(const EcpIndexState *state)
+{
+	Size		row_bytes = state->leaf.row_bytes + 4 * sizeof(int32) +
+		sizeof(ItemPointerData);
+
+	if (!EcpRowsArePrepared(&state->meta))
+		row_bytes += state->node.vec_bytes;
+	return Max(maintenance_work_mem * 1024.0 * ECP_GROUP_SHARE / row_bytes, 2);
+}
+
+/* Is so much retired that only splits may add to it? */
+bool
+ecp_retired_too_much(Relation index, const EcpIndexState *state)
+{
+	return state->meta.ecpm_retired_pages >
+		Max(RelationGetNumberOfBlocks(index) / ECP_RETIRED_SHARE,
+			ECP_RETIRED_PAGES_MIN);
+}

@@ -1,0 +1,119 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_buffer_map.c
+ *	  Which buffer of a node takes the rows of which cluster.
+ *
+ * Nothing about that is stored: it follows from the children that a structure
+ * version shows (ecp_buffer.c has the whole story).  Searches need it to find
+ * the rows that wait for a cluster, inserts and flushes to put them there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ecp/build/ecp_build.h"
+#include "ecp/page/ecp_living.h"
+
+/* The nearest of n vectors; -1 if n is 0. */
+static int
+buffer_nearest_leader(const EcpMetaPageData *meta, const char *leaders,
+					  Size stride, int n, const char *vector)
+{
+	int			nearest = -1;
+	float8		nearest_d = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		float8		d = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
+									 meta->ecpm_dims, leaders + i * stride,
+									 vector);
+
+		if (nearest < 0 || d < nearest_d)
+		{
+			nearest = i;
+			nearest_d = d;
+		}
+	}
+	return nearest;
+}
+
+/*
+ * ecp_buffer_map
+ *		Find the buffer of each child of a node.
+ *
+ * "children" and "leaders" are those of the clusters, then those of the
+ * buffers; there is at least one of each.  The arrays of the map are palloc'd.
+ */
+void
+ecp_buffer_map(const EcpMetaPageData *meta, const EcpChildData *children,
+			   const char *leaders, Size stride, int nchildren, int nbuffers,
+			   EcpBufferMap *map)
+{
+	EcpElem		elem = meta->ecpm_leader_elem;
+	int			dims = meta->ecpm_dims;
+	const char *pivots = leaders + nchildren * stride;
+	void	   *memory = palloc_extended(ecp_panel_bytes(elem, dims, nbuffers),
+										 MCXT_ALLOC_HUGE);
+	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims,
+									   nbuffers);
+
+	for (int b = 0; b < nbuffers; b++)
+		ecp_panel_set(panel, b, pivots + b * stride);
+	map->buffer_of = palloc0_array(int32, Max(nchildren, 1));
+	map->nmembers = palloc0_array(int32, nbuffers);
+	map->next = palloc_array(int32, nbuffers);
+	map->keeper = palloc_array(int32, nbuffers);
+	map->bins = palloc0_array(uint64, nbuffers);
+	ecp_nearest(panel, nbuffers, dims, leaders, stride, nchildren,
+				map->buffer_of, NULL);
+	pfree(memory);
+	for (int i = 0; i < nchildren; i++)
+	{
+		int			b = map->buffer_of[i];
+
+		map->nmembers[b]++;
+		map->bins[b] |= EcpBinSet(EcpClusterBin(children[i].ecpc_run));
+	}
+	for (int b = 0; b < nbuffers; b++)
+		map->next[b] = map->keeper[b] = -1;
+
+	/* a buffer without clusters is read together with the nearest one's */
+	for (int b = 0; b < nbuffers && nchildren > 0; b++)
+	{
+		int			last;
+
+		if (map->nmembers[b] > 0)
+			continue;
+		map->keeper[b] = buffer_nearest_leader(meta, leaders, stride,
+											   nchildren, pivots + b * stride);
+		last = map->buffer_of[map->keeper[b]];
+		map->next[b] = map->next[last];
+		map->next[last] = b;
+	}
+}
+
+/*
+ * ecp_buffer_take
+ *		Which rows of a cluster's buffer a search compares, because it reads
+ *		the cluster: a set of bins, empty if it has compared them before.
+ *
+ * Those of the cluster's bin and, when the first cluster of the buffer is
+ * read, all that wait for no cluster that the buffer has.  So each row is
+ * compared once by who reads all clusters, whatever its bin.
+ */
+uint64
+ecp_buffer_take(const EcpIndexState *state, const EcpNode *node,
+				uint32 child, EcpBufferTaken *taken)
+{
+	uint64		bins = ECP_BINS_ALL;
+
+	if (state->leaf.bin_bytes > 0)
+	{
+		bins = EcpBinSet(EcpClusterBin(node->children[child].ecpc_run));
+		if (taken->bins == 0)
+			bins |= ~node->map.bins[node->map.buffer_of[child]];
+	}
+	bins &= ~taken->bins;
+	taken->bins |= bins;
+	return bins;
+}
