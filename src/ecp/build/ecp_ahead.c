@@ -97,7 +97,7 @@ ecp_ahead_begin(EcpBuild *build, ItemPointer tid, Datum value)
 		uint32		own_blocks;
 		uint64		given;
 
-		ecp_team_position(build->team, &own_blocks, &given);
+		ecp_build_team_position(build->team, &own_blocks, &given);
 		own = Min(own, (uint64) (own_blocks * ahead->scale));
 	}
 	ahead->end = Min(ahead->next + own, (uint64) positions);
@@ -136,14 +136,14 @@ static bool
 ahead_claim(EcpBuild *build, uint64 *position, int *n)
 {
 	const EcpAhead *ahead = &build->ahead;
-	pg_atomic_uint64 *counter = ecp_team_ahead(build->team);
+	pg_atomic_uint64 *counter = ecp_build_team_ahead(build->team);
 	uint64		seen = pg_atomic_read_u64(counter);
 	uint64		positions = Max(ahead->heap_blocks, ahead->toast_blocks);
 	uint32		own_blocks;
 	uint64		given;
 	uint64		limit;
 
-	ecp_team_position(build->team, &own_blocks, &given);
+	ecp_build_team_position(build->team, &own_blocks, &given);
 	given = (uint64) (given * ahead->scale);
 	limit = Min(given + ahead->window * build->nparticipants, positions);
 	do

@@ -8,7 +8,7 @@
  * A sample of the table gives the leaders (ecp_sample.c, ecp_leaders.c).
  * Then one scan of the table reads all rows into the in-buff; whenever it is
  * full, its rows are assigned to leaders (ecp_assign.c) and the policy puts
- * them away (ecp_policy_*.c).  A team of processes (ecp_team.c) shares the
+ * them away (ecp_policy_*.c).  A team of processes (ecp_build_team.c) shares the
  * choice of leaders and the scan, each process with an in-buff of its own.
  * While an in-buff is assigned, the kernel reads the rows of the next one
  * (ecp_ahead.c).  At the end the policy gives the rows back by cluster and
@@ -24,7 +24,6 @@
 #include "postgres.h"
 
 #include <math.h>
-#include <sys/resource.h>
 
 #include "access/tableam.h"
 #include "catalog/index.h"
@@ -86,17 +85,6 @@ ecpbuildphasename(int64 phasenum)
 }
 
 /* ---- the clock ---- */
-
-/* Of this process, since it began. */
-double
-ecp_cpu_seconds(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
-		(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000000.0;
-}
 
 /* Close the account of the phase that ends, open that of the next. */
 void
@@ -391,8 +379,9 @@ typedef struct ScanArgs
  *		team.
  */
 void
-ecp_build_scan_task(EcpBuild *build, const void *args, char **memories)
+ecp_build_scan_task(EcpTeam *team, const void *args, char **memories)
 {
+	EcpBuild   *build = ecp_team_build(team);
 	const ScanArgs *scan = args;
 	double		heap_tuples;
 
@@ -406,16 +395,16 @@ ecp_build_scan_task(EcpBuild *build, const void *args, char **memories)
 		build->tree = ecp_tree_attach(memories[0]);
 	}
 	build_join(build, memories[1], memories[2]);
-	/* the scan knows that it is not synchronized: see ecp_team_begin() */
+	/* the scan knows that it is not synchronized: see ecp_build_team_begin() */
 	heap_tuples = table_index_build_scan(build->heap, build->index,
 										 build->indexInfo, true,
 										 build->participant == 0,
 										 build_add_row, build,
-										 ecp_team_scan(build->team));
+										 ecp_build_team_scan(build->team));
 	build_last_round(build);
 	elog(DEBUG1, "ecp build: asked for %llu blocks ahead",
 		 (unsigned long long) build->ahead.total);
-	ecp_team_add(build->team, heap_tuples, build->index_tuples, build->rounds,
+	ecp_build_team_add(build->team, heap_tuples, build->index_tuples, build->rounds,
 				 build->indexInfo->ii_BrokenHotChain);
 }
 
@@ -627,9 +616,9 @@ build_assign_team(EcpBuild *build)
 	args.nparticipants = build->nparticipants;
 	args.policy = build->policy->policy;
 	args.table_rows = build->table_rows;
-	ecp_team_run(build->team, ECP_TASK_SCAN, &args, sizeof(args), 0, 1,
+	ecp_team_run(build->team, EcpTaskOf(ecp_build_scan_task), &args, sizeof(args), 0, 1,
 				 memories, lengthof(memories));
-	ecp_team_sums(build->team, &heap_tuples, &build->index_tuples,
+	ecp_build_team_sums(build->team, &heap_tuples, &build->index_tuples,
 				  &build->rounds, &broken_hot_chain);
 	if (broken_hot_chain)
 		build->indexInfo->ii_BrokenHotChain = true;
@@ -666,7 +655,7 @@ build_end_team(EcpBuild *build)
 	if (build->team == NULL)
 		return;
 	build->workers_cpu_s = ecp_team_cpu_s(build->team);
-	ecp_team_end(build->team);
+	ecp_build_team_end(build->team);
 	build->team = NULL;
 }
 
@@ -717,9 +706,9 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 		build_plan_policy(&build);
 	}
 	if (sample->n > 0 && build.workers > 0)
-		build.team = ecp_team_begin(&build);
+		build.team = ecp_build_team_begin(&build);
 	if (build.team)
-		build.nparticipants = ecp_team_workers(build.team) + 1;
+		build.nparticipants = build.team->nworkers + 1;
 	build.state.meta.ecpm_report.ecpb_workers =
 		Min(build.nparticipants - 1, PG_UINT8_MAX);
 

@@ -15,8 +15,11 @@
 
 #include "base/page_writer.h"
 #include "common/pg_prng.h"
+#include "ecp/build/ecp_build_team.h"
 #include "ecp/build/ecp_policy.h"
-#include "ecp/build/ecp_team.h"
+#include "ecp/cluster/ecp_bytes.h"
+#include "ecp/cluster/ecp_guide.h"
+#include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/define/ecp.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_meta.h"
@@ -43,18 +46,6 @@
 #define ECP_PROGRESS_NODES		6
 #define ECP_PROGRESS_RECALL		7
 
-/* Rows that lie in memory, "stride" bytes apart. */
-typedef struct EcpRows
-{
-	EcpElem		elem;
-	int			dims;
-	Size		stride;
-	int			n;
-	bool		shuffled;		/* they are in random order */
-	const char *rows;
-	EcpMemory  *memory;			/* that they begin, or NULL */
-} EcpRows;
-
 /* Rows that leaders are learnt from, in the form that leaders have. */
 typedef struct EcpSample
 {
@@ -65,17 +56,6 @@ typedef struct EcpSample
 	EcpMemory	memory;
 	double		table_rows;		/* rows to be indexed, an estimate */
 } EcpSample;
-
-/* What finds leaders of rows; see ecp_guide.c. */
-typedef struct EcpGuide EcpGuide;
-
-/* How bytes are made of floats; see ecp_bytes.c. */
-typedef struct EcpByteForm
-{
-	int			dims;
-	float4		scale;
-	float4		lows[FLEXIBLE_ARRAY_MEMBER];
-} EcpByteForm;
 
 /*
  * The frozen leaders.  Level 0 are those of the clusters, level l > 0 those
@@ -220,7 +200,6 @@ struct EcpBuild
 
 /* ---- ecp_build.c ---- */
 
-extern double ecp_cpu_seconds(void);
 extern void ecp_build_phase(EcpBuild *build, int phase, int progress);
 
 /*
@@ -232,47 +211,12 @@ extern void ecp_build_phase(EcpBuild *build, int phase, int progress);
 extern bool ecp_build_row(EcpBuild *build, Datum value, EcpVector *vector);
 
 /* The scan of the table, by a process of the team. */
-extern void ecp_build_scan_task(EcpBuild *build, const void *args,
-								char **memories);
+extern PGDLLEXPORT void ecp_build_scan_task(EcpTeam *team, const void *args,
+											 char **memories);
 
 /* ---- ecp_sample.c ---- */
 
 extern EcpSample *ecp_sample_take(EcpBuild *build);
-
-/* ---- ecp_kmeans.c ---- */
-
-/*
- * Lloyd's algorithm over some rows; centres receives at most k centres, equal
- * and empty ones left out.  Returns their number.
- *
- * A team (which may be NULL) takes part when the rows and the centres begin
- * memories that are shared (else NULL).
- */
-extern int	ecp_kmeans(EcpTeam *team, const EcpRows *rows, int k,
-					   int iterations, pg_prng_state *prng,
-					   char *centres, EcpMemory *centres_memory);
-extern void ecp_kmeans_nearest_task(EcpBuild *build, const void *args,
-									char **memories);
-extern void ecp_kmeans_near_task(EcpBuild *build, const void *args,
-								 char **memories);
-extern void ecp_kmeans_means_task(EcpBuild *build, const void *args,
-								  char **memories);
-
-/*
- * Nearest of "n" panel entries for each row, in steps that can be cancelled.
- */
-extern void ecp_nearest(const EcpPanel *panel, int n, int dims,
-						const char *rows, Size stride, int nrows,
-						int32 *leaders, float4 *ranks);
-
-/* ---- ecp_guide.c ---- */
-
-/* Bytes of a guide to n leaders, 0 if they are too few for one. */
-extern Size ecp_guide_bytes(EcpElem elem, int dims, int n);
-extern void ecp_guide_init(EcpGuide *guide, EcpElem elem, int dims,
-						   const EcpPanel *leaders, int n);
-extern void ecp_guide_nearest(const EcpGuide *guide, const char *rows,
-							  Size stride, int nrows, int32 *leaders);
 
 /* ---- ecp_leaders.c ---- */
 
@@ -285,8 +229,8 @@ extern EcpLeaderTree *ecp_leaders_choose(EcpBuild *build, EcpSample *sample);
 /* The tree of one leader, for a table in which no row was sampled. */
 extern EcpLeaderTree *ecp_leaders_single(EcpBuild *build, const void *leader);
 
-extern void ecp_leaders_groups_task(EcpBuild *build, const void *args,
-									char **memories);
+extern PGDLLEXPORT void ecp_leaders_groups_task(EcpTeam *team, const void *args,
+											 char **memories);
 
 /* Entry i of a level, as prepared vectors are. */
 extern void ecp_tree_get(const EcpLeaderTree *tree, int level, int i,
@@ -298,19 +242,6 @@ extern void ecp_tree_guide(EcpBuild *build);
 /* Move a tree to shared memory, and find it there. */
 extern void ecp_tree_share(EcpBuild *build);
 extern EcpLeaderTree *ecp_tree_attach(char *memory);
-
-/* ---- ecp_bytes.c ---- */
-
-extern Size ecp_bytes_size(int dims);
-extern EcpByteForm *ecp_bytes_form(const EcpRows *rows);
-extern void ecp_bytes_put(const EcpByteForm *form, const float4 *vector,
-						  uint8 *bytes);
-extern void ecp_bytes_get(const EcpByteForm *form, const uint8 *bytes,
-						  float4 *vector);
-extern void ecp_bytes_rows(const EcpByteForm *form, const EcpRows *rows,
-						   EcpRows *bytes, EcpMemory *memory);
-extern bool ecp_bytes_serve(const EcpRows *bytes, const char *leaders,
-							int nleaders);
 
 /* ---- ecp_assign.c ---- */
 
@@ -377,8 +308,8 @@ extern int	ecp_layout_piece(const EcpBuild *build);
 /* ---- ecp_merge.c ---- */
 
 /* Write a part of the leaves, in each process of the team. */
-extern void ecp_merge_task(EcpBuild *build, const void *args,
-						   char **memories);
+extern PGDLLEXPORT void ecp_merge_task(EcpTeam *team, const void *args,
+											 char **memories);
 
 /* Write all pages of the index from what the policy kept. */
 extern void ecp_merge(EcpBuild *build);
@@ -387,7 +318,7 @@ extern void ecp_merge(EcpBuild *build);
 
 /* Measure recall, and fill in the metapage's curve. */
 extern void ecp_recall_calibrate(EcpBuild *build, double seconds);
-extern void ecp_calibration_task(EcpBuild *build, const void *args,
-								 char **memories);
+extern PGDLLEXPORT void ecp_calibration_task(EcpTeam *team, const void *args,
+											 char **memories);
 
 #endif							/* ECP_BUILD_H */

@@ -826,8 +826,9 @@ calibrate_share(const CalibrateArgs *args, char *memory, CalibrateQuery *notes,
  * The memories are those of the clusters and of the notes.
  */
 void
-ecp_calibration_task(EcpBuild *build, const void *args, char **memories)
+ecp_calibration_task(EcpTeam *team, const void *args, char **memories)
 {
+	EcpBuild   *build = ecp_team_build(team);
 	const CalibrateArgs *shape = args;
 	const EcpChildData *clusters = (const EcpChildData *) memories[0];
 	uint32		largest = calibrate_largest(clusters, shape->nclusters);
@@ -838,7 +839,7 @@ ecp_calibration_task(EcpBuild *build, const void *args, char **memories)
 
 	cal->reach = shape->reach;
 	INSTR_TIME_SET_CURRENT(start);
-	while (ecp_team_claim(build->team, &from, &upto))
+	while (ecp_team_claim(team, &from, &upto))
 		for (int64 q = shape->first + from; q < shape->first + upto; q++)
 		{
 			/* each query is noted in place of the one before */
@@ -883,7 +884,7 @@ calibrate_sample_team(EcpCalibration *cal, EcpBuild *build,
 			Min(CALIBRATE_QUERIES_FULL, args.max_queries) : args.max_queries;
 
 		args.reach = cal->reach;
-		ecp_team_run(build->team, ECP_TASK_CALIBRATE, &args, sizeof(args),
+		ecp_team_run(build->team, EcpTaskOf(ecp_calibration_task), &args, sizeof(args),
 					 upto - args.first,
 					 ecp_team_step(build->team, upto - args.first, 1),
 					 memories, lengthof(memories));

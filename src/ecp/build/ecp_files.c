@@ -10,7 +10,7 @@
  * segment of ours, which the resource owner releases however the build
  * ends: end, error and cancel delete the files.  After a crash the
  * postmaster does, since they are under pgsql_tmp.  Workers attach the same
- * segment (ecp_team.c).
+ * segment (ecp_build_team.c).
  *
  * One set for each tablespace of ecp.build_tablespaces, so that we decide
  * which file goes where; or one that uses temp_tablespaces.

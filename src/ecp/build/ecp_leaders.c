@@ -236,12 +236,12 @@ leaders_of_group(const GroupsShape *shape, int g, const char *rows,
 }
 
 void
-ecp_leaders_groups_task(EcpBuild *build, const void *args, char **memories)
+ecp_leaders_groups_task(EcpTeam *team, const void *args, char **memories)
 {
 	int64		from;
 	int64		upto;
 
-	while (ecp_team_claim(build->team, &from, &upto))
+	while (ecp_team_claim(team, &from, &upto))
 		for (int64 g = from; g < upto; g++)
 			leaders_of_group(args, g, memories[0], (int32 *) memories[1],
 							 memories[2]);
@@ -313,7 +313,7 @@ leaders_two_level(EcpBuild *build, EcpSample *sample, int nleaders,
 	{
 		EcpMemory  *memories[] = {&sample->memory, &groups, leaders};
 
-		ecp_team_run(build->team, ECP_TASK_GROUPS, &shape, sizeof(shape),
+		ecp_team_run(build->team, EcpTaskOf(ecp_leaders_groups_task), &shape, sizeof(shape),
 					 ngroups, 1, memories, lengthof(memories));
 	}
 	else

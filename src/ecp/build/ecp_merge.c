@@ -677,16 +677,14 @@ merge_item(Merge *merge, MergeSet *set, int capacity, const MergeItem *item)
 }
 
 /*
- * ecp_merge_task
- *		Write leaves, in each process of the team, or in the backend alone.
+ * Write leaves, in each process of the team, or in the backend alone.
  *
  * The memories are those of the tree, the in-buffs (if any), the counts, and
  * of items and entries.
  */
-void
-ecp_merge_task(EcpBuild *build, const void *args, char **memories)
+static void
+merge_write_items(EcpBuild *build, const MergeArgs *shape, char **memories)
 {
-	const MergeArgs *shape = args;
 	MemoryContext ctx = AllocSetContextCreate(build->ctx, "ecp merge, leaves",
 											  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldctx = MemoryContextSwitchTo(ctx);
@@ -732,6 +730,12 @@ ecp_merge_task(EcpBuild *build, const void *args, char **memories)
 	count->written_bytes += bytes;
 	MemoryContextSwitchTo(oldctx);
 	MemoryContextDelete(ctx);
+}
+
+void
+ecp_merge_task(EcpTeam *team, const void *args, char **memories)
+{
+	merge_write_items(ecp_team_build(team), args, memories);
 }
 
 /*
@@ -812,13 +816,13 @@ merge_leaves(Merge *merge)
 
 	ecp_page_writer_reserve(build->index, MAIN_FORKNUM, merge->at.blk);
 	if (build->readers > 1)
-		ecp_team_run(build->team, ECP_TASK_MERGE, &args, sizeof(args),
+		ecp_team_run(build->team, EcpTaskOf(ecp_merge_task), &args, sizeof(args),
 					 args.nitems, 1, memories, lengthof(memories));
 	else
 	{
 		char	   *addresses[] = {NULL, NULL, NULL, memory.address};
 
-		ecp_merge_task(build, &args, addresses);
+		merge_write_items(build, &args, addresses);
 	}
 }
 

@@ -26,7 +26,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "ecp/build/ecp_build.h"
+#include "ecp/cluster/ecp_bytes.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 

@@ -24,7 +24,8 @@
 
 #include <math.h>
 
-#include "ecp/build/ecp_build.h"
+#include "ecp/cluster/ecp_guide.h"
+#include "ecp/cluster/ecp_kmeans.h"
 #include "miscadmin.h"
 #include "utils/float.h"
 #include "utils/memutils.h"

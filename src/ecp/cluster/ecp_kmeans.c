@@ -27,7 +27,7 @@
 
 #include "common/hashfn.h"
 #include "common/pg_prng.h"
-#include "ecp/build/ecp_build.h"
+#include "ecp/cluster/ecp_kmeans.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -341,26 +341,26 @@ kmeans_attach(KMeans *km, const void *args, char **memories)
 }
 
 void
-ecp_kmeans_nearest_task(EcpBuild *build, const void *args, char **memories)
+ecp_kmeans_nearest_task(EcpTeam *team, const void *args, char **memories)
 {
 	KMeans		km;
 	int64		from;
 	int64		upto;
 
 	kmeans_attach(&km, args, memories);
-	while (ecp_team_claim(build->team, &from, &upto))
+	while (ecp_team_claim(team, &from, &upto))
 		kmeans_nearest(&km, from, upto - from);
 }
 
 void
-ecp_kmeans_means_task(EcpBuild *build, const void *args, char **memories)
+ecp_kmeans_means_task(EcpTeam *team, const void *args, char **memories)
 {
 	KMeans		km;
 	int64		from;
 	int64		upto;
 
 	kmeans_attach(&km, args, memories);
-	while (ecp_team_claim(build->team, &from, &upto))
+	while (ecp_team_claim(team, &from, &upto))
 	{
 		CHECK_FOR_INTERRUPTS();
 		kmeans_means(&km, from, upto);
@@ -451,14 +451,14 @@ kmeans_nearest_near(KMeans *km, int from, int upto)
 }
 
 void
-ecp_kmeans_near_task(EcpBuild *build, const void *args, char **memories)
+ecp_kmeans_near_task(EcpTeam *team, const void *args, char **memories)
 {
 	KMeans		km;
 	int64		from;
 	int64		upto;
 
 	kmeans_attach(&km, args, memories);
-	while (ecp_team_claim(build->team, &from, &upto))
+	while (ecp_team_claim(team, &from, &upto))
 		kmeans_nearest_near(&km, from, upto);
 }
 
@@ -482,11 +482,11 @@ kmeans_assign(KMeans *km, bool near)
 	for (int i = 0; i < shape->k; i++)
 		ecp_panel_set(km->panel, i, km->centres + i * km->vec_bytes);
 	if (near && km->team)
-		kmeans_run(km, ECP_TASK_NEAR, shape->k, 1);
+		kmeans_run(km, EcpTaskOf(ecp_kmeans_near_task), shape->k, 1);
 	else if (near)
 		kmeans_nearest_near(km, 0, shape->k);
 	else if (km->team)
-		kmeans_run(km, ECP_TASK_NEAREST, shape->used, 64);
+		kmeans_run(km, EcpTaskOf(ecp_kmeans_nearest_task), shape->used, 64);
 	else
 		kmeans_nearest(km, 0, shape->used);
 
@@ -515,7 +515,7 @@ kmeans_update(KMeans *km, pg_prng_state *prng, bool last)
 	int			largest = 0;
 
 	if (km->team)
-		kmeans_run(km, ECP_TASK_MEANS, shape->k, 1);
+		kmeans_run(km, EcpTaskOf(ecp_kmeans_means_task), shape->k, 1);
 	else
 		kmeans_means(km, 0, shape->k);
 	if (last)

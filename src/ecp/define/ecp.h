@@ -124,31 +124,6 @@ extern IndexBuildResult *ecpbuild(Relation heap, Relation index,
 extern void ecpbuildempty(Relation index);
 extern char *ecpbuildphasename(int64 phasenum);
 
-/* ---- ecp_leaders.c: also used by splits ---- */
-
-/*
- * 2-means of n vectors of element kind elem ("stride" bytes apart): sides[i]
- * becomes 0 or 1, centres[0] and [1] receive the two centres (elem).  Eight
- * Lloyd steps from two members chosen by "seed"; if a side would get less
- * than an eighth, the cut is by position instead (equal vectors never
- * separate).  Returns the number of vectors on side 1.
- */
-extern int	ecp_two_means(EcpElem elem, int dims, const void *vectors,
-						  Size stride, int n, uint64 seed,
-						  uint8 *sides, void *centres[2]);
-
-/*
- * The same, but side 0 gets n / 2 vectors and side 1 the others, so that
- * sizes do not depend on the vectors.
- */
-extern void ecp_two_halves(EcpElem elem, int dims, const void *vectors,
-						   Size stride, int n, uint64 seed,
-						   uint8 *sides, void *centres[2]);
-
-/* Mean of n vectors, rounded to elem; for the leader of a new cluster. */
-extern void ecp_centre(EcpElem elem, int dims, const void *vectors,
-					   Size stride, int n, void *centre);
-
 /* ---- ecp_assign.c (BUILD, INSERT and SEARCH) ---- */
 
 /*

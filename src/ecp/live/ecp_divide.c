@@ -16,6 +16,7 @@
  */
 #include "postgres.h"
 
+#include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/live/ecp_replace.h"
 
 /* Free slots that a rewritten node gets at least. */

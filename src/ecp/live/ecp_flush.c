@@ -27,7 +27,7 @@
  */
 #include "postgres.h"
 
-#include "ecp/build/ecp_build.h"
+#include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_stat.h"
 #include "miscadmin.h"

@@ -29,7 +29,7 @@
 
 #include "access/relation.h"
 #include "commands/vacuum.h"
-#include "ecp/build/ecp_build.h"
+#include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/page/ecp_living.h"
 #include "ecp/page/ecp_meta.h"
 #include "fmgr.h"

@@ -20,7 +20,7 @@
 #include <math.h>
 
 #include "common/pg_prng.h"
-#include "ecp/build/ecp_build.h"
+#include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/page/ecp_living.h"
 #include "miscadmin.h"
 

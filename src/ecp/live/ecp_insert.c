@@ -26,7 +26,7 @@
  */
 #include "postgres.h"
 
-#include "ecp/build/ecp_build.h"
+#include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_living.h"
 #include "ecp/page/ecp_meta.h"

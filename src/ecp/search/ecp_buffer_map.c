@@ -11,7 +11,7 @@
  */
 #include "postgres.h"
 
-#include "ecp/build/ecp_build.h"
+#include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/page/ecp_living.h"
 
 /* The nearest of n vectors; -1 if n is 0. */

@@ -1,0 +1,52 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_build_team.h
+ *	  The processes of an index build: the backend and its parallel workers.
+ *
+ * (The server's sources call the backend of a parallel operation its leader;
+ * in ecp a leader is a vector.)
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_BUILD_TEAM_H
+#define ECP_BUILD_TEAM_H
+
+#include "ecp/cluster/ecp_team.h"
+
+typedef struct EcpBuild EcpBuild;
+
+/*
+ * Launch workers for build->workers, as many as there are; returns NULL when
+ * there are none.  From then to ecp_build_team_end() the backend is in parallel
+ * mode.  Between, the metapage and the leaders may change.
+ */
+extern EcpTeam *ecp_build_team_begin(EcpBuild *build);
+extern void ecp_build_team_end(EcpTeam *team);
+
+/* Within a task: the build, which in a worker is a struct of its own. */
+extern EcpBuild *ecp_team_build(EcpTeam *team);
+
+/* ---- of the scan of the table ---- */
+
+/* The scan of the table that a process joins. */
+extern struct TableScanDescData *ecp_build_team_scan(EcpTeam *team);
+
+/*
+ * Where that scan of a heap is: blocks that this process alone has still to
+ * read, and the block from which on no process was given any.
+ */
+extern void ecp_build_team_position(const EcpTeam *team, uint32 *own_blocks,
+							  uint64 *given_blocks);
+
+/* How far the team has read ahead. */
+extern pg_atomic_uint64 *ecp_build_team_ahead(EcpTeam *team);
+
+/* Add what a process found to what the team found. */
+extern void ecp_build_team_add(EcpTeam *team, double heap_tuples,
+						 double index_tuples, uint32 rounds,
+						 bool broken_hot_chain);
+extern void ecp_build_team_sums(EcpTeam *team, double *heap_tuples,
+						  double *index_tuples, uint32 *rounds,
+						  bool *broken_hot_chain);
+
+#endif							/* ECP_BUILD_TEAM_H */

@@ -1,0 +1,74 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_kmeans.h
+ *	  Centres of rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_KMEANS_H
+#define ECP_KMEANS_H
+
+#include "common/pg_prng.h"
+#include "ecp/cluster/ecp_team.h"
+#include "vector/vector_distance.h"
+
+/* Rows that lie in memory, "stride" bytes apart. */
+typedef struct EcpRows
+{
+	EcpElem		elem;
+	int			dims;
+	Size		stride;
+	int			n;
+	bool		shuffled;		/* they are in random order */
+	const char *rows;
+	EcpMemory  *memory;			/* that they begin, or NULL */
+} EcpRows;
+
+/*
+ * Lloyd's algorithm over some rows; centres receives at most k centres, equal
+ * and empty ones left out.  Returns their number.
+ *
+ * A team (which may be NULL) takes part when the rows and the centres begin
+ * memories that are shared (else NULL).
+ */
+extern int	ecp_kmeans(EcpTeam *team, const EcpRows *rows, int k,
+					   int iterations, pg_prng_state *prng,
+					   char *centres, EcpMemory *centres_memory);
+extern PGDLLEXPORT void ecp_kmeans_nearest_task(EcpTeam *team, const void *args,
+											 char **memories);
+extern PGDLLEXPORT void ecp_kmeans_near_task(EcpTeam *team, const void *args,
+											 char **memories);
+extern PGDLLEXPORT void ecp_kmeans_means_task(EcpTeam *team, const void *args,
+											 char **memories);
+
+/*
+ * Nearest of "n" panel entries for each row, in steps that can be cancelled.
+ */
+extern void ecp_nearest(const EcpPanel *panel, int n, int dims,
+						const char *rows, Size stride, int nrows,
+						int32 *leaders, float4 *ranks);
+
+/*
+ * 2-means of n vectors of element kind elem ("stride" bytes apart): sides[i]
+ * becomes 0 or 1, centres[0] and [1] receive the two centres (elem).  Eight
+ * Lloyd steps from two members chosen by "seed"; if a side would get less
+ * than an eighth, the cut is by position instead (equal vectors never
+ * separate).  Returns the number of vectors on side 1.
+ */
+extern int	ecp_two_means(EcpElem elem, int dims, const void *vectors,
+						  Size stride, int n, uint64 seed,
+						  uint8 *sides, void *centres[2]);
+
+/*
+ * The same, but side 0 gets n / 2 vectors and side 1 the others, so that
+ * sizes do not depend on the vectors.
+ */
+extern void ecp_two_halves(EcpElem elem, int dims, const void *vectors,
+						   Size stride, int n, uint64 seed,
+						   uint8 *sides, void *centres[2]);
+
+/* Mean of n vectors, rounded to elem; for the leader of a new cluster. */
+extern void ecp_centre(EcpElem elem, int dims, const void *vectors,
+					   Size stride, int n, void *centre);
+
+#endif							/* ECP_KMEANS_H */
