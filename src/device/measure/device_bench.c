@@ -61,6 +61,16 @@
 /* inputs that are not in the file have numbers from here */
 #define BENCH_ABSENT		(UINT64CONST(1) << 40)
 
+extern PGDLLEXPORT void ecp_job_knn(const EcpJobContext *context,
+									const void *task,
+									EcpJobResult *result);
+extern PGDLLEXPORT void ecp_job_sort(const EcpJobContext *context,
+									 const void *task,
+									 EcpJobResult *result);
+extern PGDLLEXPORT void ecp_job_search(const EcpJobContext *context,
+									   const void *task,
+									   EcpJobResult *result);
+
 PG_FUNCTION_INFO_V1(ecp_bench);
 
 typedef struct BenchVector
@@ -241,7 +251,7 @@ bench_knn(BenchState *state)
 			shared = palloc0(mul_size(mul_size(per_worker, state->workers[w]),
 									  sizeof(float8)));
 			ecp_device_file_forget(&state->file, true);
-			launched = ecp_job_run(ECP_JOB_KNN, &task, sizeof(task),
+			launched = ecp_job_run(EcpJobOf(ecp_job_knn), &task, sizeof(task),
 								   state->workers[w],
 								   per_worker * state->workers[w] * sizeof(float8),
 								   shared, results);
@@ -439,7 +449,7 @@ bench_sort(BenchState *state, EcpDeviceFile *sorted, bool report)
 		strlcpy(task.out_path, runs.path, sizeof(task.out_path));
 		task.buffer_bytes = state->buffer_bytes;
 		ecp_device_file_forget(&state->file, true);
-		launched = ecp_job_run(ECP_JOB_SORT, &task, sizeof(task),
+		launched = ecp_job_run(EcpJobOf(ecp_job_sort), &task, sizeof(task),
 							   state->workers[w], 0, NULL, results);
 		ecp_job_sum(results, launched, &sum);
 		ecp_device_file_forget(&runs, true);
@@ -573,7 +583,7 @@ bench_search(BenchState *state, const EcpDeviceFile *sorted)
 			task.ninputs = 256;
 			task.index_every = every[e];
 			ecp_device_file_forget(sorted, true);
-			launched = ecp_job_run(ECP_JOB_SEARCH, &task, sizeof(task),
+			launched = ecp_job_run(EcpJobOf(ecp_job_search), &task, sizeof(task),
 								   state->workers[w], 0, NULL, results);
 			for (int i = 0; i < launched; i++)
 				longest = Max(longest, results[i].busy_s);
@@ -614,7 +624,7 @@ bench_block(BenchState *state)
 				task.file_bytes = state->file.bytes;
 				task.max_seconds = state->seconds;
 				ecp_device_file_forget(&state->file, true);
-				launched = ecp_job_run(ECP_JOB_TRANSFER, &task, sizeof(task),
+				launched = ecp_job_run(EcpJobOf(ecp_job_transfer), &task, sizeof(task),
 									   state->workers[w], 0, NULL, results);
 				for (int i = 0; i < launched; i++)
 					longest = Max(longest, results[i].value);

@@ -43,10 +43,10 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "base/sql_text.h"
 #include "device/cost/device_profile.h"
 #include "device/measure/device_io.h"
 #include "device/measure/device_progress.h"
-#include "device/place/device_place.h"
 
 #define CAL_SMALL_BYTES		8192
 #define CAL_LARGE_BYTES		(1024 * 1024)
@@ -300,7 +300,7 @@ cal_pass(Calibration *cal, EcpTransferTask *task, bool cold, int workers,
 	/* all that was written was synced */
 	if (cold)
 		ecp_device_file_forget(&cal->file, false);
-	launched = ecp_job_run(ECP_JOB_TRANSFER, task, sizeof(*task), workers,
+	launched = ecp_job_run(EcpJobOf(ecp_job_transfer), task, sizeof(*task), workers,
 						   0, NULL, results);
 	for (int i = 0; i < launched; i++)
 		longest = Max(longest, results[i].value);
@@ -509,7 +509,7 @@ cal_spend_credit(Calibration *cal, const EcpTransferTask *task)
 	first.file_bytes = cal->file.bytes;
 	first.max_ops = (task->max_ops + 1) / 2;
 	first.max_seconds = cal_share(cal);
-	(void) ecp_job_run(ECP_JOB_TRANSFER, &first, sizeof(first), 1, 0, NULL,
+	(void) ecp_job_run(EcpJobOf(ecp_job_transfer), &first, sizeof(first), 1, 0, NULL,
 					   &result);
 	cal->written_bytes += result.bytes;
 }
@@ -616,14 +616,14 @@ cal_store(const Calibration *cal, Oid nspoid, const char *tablespace)
 	SetUserIdAndSecContext(rel->rd_rel->relowner,
 						   context | SECURITY_LOCAL_USERID_CHANGE);
 	SPI_connect();
-	if (SPI_execute_with_args(ecp_place_sql(nspoid,
-											"DELETE FROM %N.ecp_device"
-											" WHERE tablespace OPERATOR(pg_catalog.=) $1"),
+	if (SPI_execute_with_args(ecp_sql_text(nspoid,
+										   "DELETE FROM %N.ecp_device"
+										   " WHERE tablespace OPERATOR(pg_catalog.=) $1"),
 							  1, types, values, NULL, false, 0) != SPI_OK_DELETE ||
-		SPI_execute_with_args(ecp_place_sql(nspoid,
-											"INSERT INTO %N.ecp_device VALUES"
-											" ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
-											" $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)"),
+		SPI_execute_with_args(ecp_sql_text(nspoid,
+										   "INSERT INTO %N.ecp_device VALUES"
+										   " ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
+										   " $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)"),
 							  n, types, values, NULL, false, 0) != SPI_OK_INSERT)
 		elog(ERROR, "could not store the profile");
 	SPI_finish();

@@ -69,7 +69,7 @@
 /* In shared memory, at JOB_KEY_STATE. */
 typedef struct JobState
 {
-	EcpJobKind	kind;
+	char		function[NAMEDATALEN];
 	int			nworkers;		/* launched */
 	bool		has_shared;
 	bool		go;
@@ -78,15 +78,6 @@ typedef struct JobState
 	ConditionVariable cv;
 	EcpJobResult results[ECP_JOB_WORKERS_MAX];
 } JobState;
-
-static const EcpJobFunction job_functions[] = {
-	[ECP_JOB_TRANSFER] = ecp_job_transfer,
-	[ECP_JOB_KNN] = ecp_job_knn,
-	[ECP_JOB_SORT] = ecp_job_sort,
-	[ECP_JOB_SEARCH] = ecp_job_search,
-	[ECP_JOB_STREAM] = ecp_job_stream,
-	[ECP_JOB_WINDOW] = ecp_job_window,
-};
 
 extern PGDLLEXPORT void ecp_device_worker_main(dsm_segment *seg,
 											   shm_toc *toc);
@@ -398,6 +389,7 @@ ecp_device_worker_main(dsm_segment *seg, shm_toc *toc)
 	JobState   *state = shm_toc_lookup(toc, JOB_KEY_STATE, false);
 	void	   *task = shm_toc_lookup(toc, JOB_KEY_TASK, false);
 	EcpJobContext context;
+	EcpJobFunction function;
 	EcpJobResult *result = &state->results[ParallelWorkerNumber];
 
 	pg_atomic_fetch_add_u32(&state->ready, 1);
@@ -413,13 +405,17 @@ ecp_device_worker_main(dsm_segment *seg, shm_toc *toc)
 	context.start = state->start;
 	context.shared = state->has_shared ?
 		shm_toc_lookup(toc, JOB_KEY_SHARED, false) : NULL;
-	job_functions[state->kind] (&context, task, result);
+
+	/* as the server finds a worker's first function */
+	function = (EcpJobFunction)
+		load_external_function("$libdir/ecp", state->function, true, NULL);
+	function(&context, task, result);
 	result->finish_s = ecp_job_seconds(&context);
 }
 
 /* Launch, start together, wait for the end.  Returns the number launched. */
 static int
-job_run_parallel(EcpJobKind kind, const void *task, Size task_bytes,
+job_run_parallel(EcpJob job, const void *task, Size task_bytes,
 				 int nworkers, Size shared_bytes, void *shared,
 				 EcpJobResult *results)
 {
@@ -446,7 +442,7 @@ job_run_parallel(EcpJobKind kind, const void *task, Size task_bytes,
 
 	state = shm_toc_allocate(pcxt->toc, sizeof(JobState));
 	memset(state, 0, sizeof(JobState));
-	state->kind = kind;
+	strlcpy(state->function, job.name, sizeof(state->function));
 	state->has_shared = shared_bytes > 0;
 	pg_atomic_init_u32(&state->ready, 0);
 	ConditionVariableInit(&state->cv);
@@ -494,7 +490,7 @@ job_run_parallel(EcpJobKind kind, const void *task, Size task_bytes,
  * nworkers if the server has no more to give.
  */
 int
-ecp_job_run(EcpJobKind kind, const void *task, Size task_bytes, int nworkers,
+ecp_job_run(EcpJob job, const void *task, Size task_bytes, int nworkers,
 			Size shared_bytes, void *shared, EcpJobResult *results)
 {
 	EcpJobContext context;
@@ -503,7 +499,7 @@ ecp_job_run(EcpJobKind kind, const void *task, Size task_bytes, int nworkers,
 	Assert(nworkers >= 1 && nworkers <= ECP_JOB_WORKERS_MAX);
 	memset(results, 0, nworkers * sizeof(EcpJobResult));
 	if (nworkers > 1)
-		launched = job_run_parallel(kind, task, task_bytes, nworkers,
+		launched = job_run_parallel(job, task, task_bytes, nworkers,
 									shared_bytes, shared, results);
 	if (launched > 0)
 		return launched;
@@ -512,7 +508,7 @@ ecp_job_run(EcpJobKind kind, const void *task, Size task_bytes, int nworkers,
 	context.nworkers = 1;
 	context.shared = shared;
 	INSTR_TIME_SET_CURRENT(context.start);
-	job_functions[kind] (&context, task, &results[0]);
+	job.function(&context, task, &results[0]);
 	results[0].finish_s = ecp_job_seconds(&context);
 	return 1;
 }

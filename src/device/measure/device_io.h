@@ -42,18 +42,17 @@ typedef struct EcpJobContext
 	void	   *shared;			/* the job's shared output, or NULL */
 } EcpJobContext;
 
-typedef enum EcpJobKind
-{
-	ECP_JOB_TRANSFER,
-	ECP_JOB_KNN,
-	ECP_JOB_SORT,
-	ECP_JOB_SEARCH,
-	ECP_JOB_STREAM,
-	ECP_JOB_WINDOW
-} EcpJobKind;
-
 typedef void (*EcpJobFunction) (const EcpJobContext *context,
 								const void *task, EcpJobResult *result);
+
+/* Workers look the function up by its name, so that it must be exported. */
+typedef struct EcpJob
+{
+	const char *name;
+	EcpJobFunction function;
+}			EcpJob;
+
+#define EcpJobOf(function)	((EcpJob) {#function, function})
 
 /* Blocks read or written, in order or not. */
 typedef struct EcpTransferTask
@@ -87,25 +86,15 @@ extern void ecp_job_read(int fd, void *buffer, size_t bytes, off_t offset,
 extern void ecp_job_write(int fd, const void *buffer, size_t bytes,
 						  off_t offset, const char *path);
 extern double ecp_job_seconds(const EcpJobContext *context);
-extern int	ecp_job_run(EcpJobKind kind, const void *task, Size task_bytes,
+extern int	ecp_job_run(EcpJob job, const void *task, Size task_bytes,
 						int nworkers, Size shared_bytes, void *shared,
 						EcpJobResult *results);
 extern void ecp_job_sum(const EcpJobResult *results, int n,
 						EcpJobResult *sum);
 
-/* the jobs */
-extern void ecp_job_transfer(const EcpJobContext *context, const void *task,
-							 EcpJobResult *result);
-extern void ecp_job_knn(const EcpJobContext *context, const void *task,
-						EcpJobResult *result);
-extern void ecp_job_sort(const EcpJobContext *context, const void *task,
-						 EcpJobResult *result);
-extern void ecp_job_search(const EcpJobContext *context, const void *task,
-						   EcpJobResult *result);
-extern void ecp_job_stream(const EcpJobContext *context, const void *task,
-						   EcpJobResult *result);
-extern void ecp_job_window(const EcpJobContext *context, const void *task,
-						   EcpJobResult *result);
+extern PGDLLEXPORT void ecp_job_transfer(const EcpJobContext *context,
+										 const void *task,
+										 EcpJobResult *result);
 
 extern Oid	ecp_device_tablespace(const char *name, const char *function);
 

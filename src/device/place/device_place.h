@@ -26,13 +26,6 @@ typedef struct EcpPlaceProblem
 	bool	   *is_server;		/* per target: a foreign server, plan only */
 } EcpPlaceProblem;
 
-extern char *ecp_place_relname(Oid relid);
-
-/*
- * Text with %N replaced by the quoted name of the schema that holds the
- * extension, which may be moved.
- */
-extern char *ecp_place_sql(Oid nspoid, const char *sql);
 extern EcpPlaceProblem *ecp_place_load(Oid nspoid, Oid parent,
 									   const char *place,
 									   const char *weight);

@@ -57,6 +57,7 @@
 #include "utils/resowner.h"
 #include "utils/syscache.h"
 
+#include "base/sql_text.h"
 #include "device/place/device_place.h"
 
 PG_FUNCTION_INFO_V1(ecp_place_apply);
@@ -154,7 +155,7 @@ place_execute(const char *sql)
 static void
 place_move_relation(Oid relid, const char *tablespace)
 {
-	const char *relname = ecp_place_relname(relid);
+	const char *relname = ecp_sql_relname(relid);
 	const char *target = quote_identifier(tablespace);
 	Relation	rel;
 	List	   *indexes;
@@ -167,7 +168,7 @@ place_move_relation(Oid relid, const char *tablespace)
 	relation_close(rel, NoLock);
 	foreach(lc, indexes)
 		place_execute(psprintf("ALTER INDEX %s SET TABLESPACE %s",
-							   ecp_place_relname(lfirst_oid(lc)), target));
+							   ecp_sql_relname(lfirst_oid(lc)), target));
 }
 
 /*
@@ -339,7 +340,7 @@ place_check_rule(Oid nspoid, Oid parent, const char *target,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("either a target or a place must be given"),
 				 errhint("A target is a tablespace; of a place, the best of its targets is taken.")));
-	(void) ecp_place_relname(parent);	/* an error if there is none */
+	(void) ecp_sql_relname(parent); /* an error if there is none */
 	if (get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -355,10 +356,10 @@ place_check_rule(Oid nspoid, Oid parent, const char *target,
 		Oid			argtypes[1] = {TEXTOID};
 		Datum		values[1] = {CStringGetTextDatum(place)};
 
-		if (SPI_execute_with_args(ecp_place_sql(nspoid,
-												"SELECT FROM %N.ecp_place_targets"
-												" WHERE place::pg_catalog.text OPERATOR(pg_catalog.=) $1"
-												" AND NOT is_server"),
+		if (SPI_execute_with_args(ecp_sql_text(nspoid,
+											   "SELECT FROM %N.ecp_place_targets"
+											   " WHERE place::pg_catalog.text OPERATOR(pg_catalog.=) $1"
+											   " AND NOT is_server"),
 								  1, argtypes, values, NULL, true, 1) != SPI_OK_SELECT)
 			elog(ERROR, "could not read placement targets");
 		if (SPI_processed == 0)
@@ -396,13 +397,13 @@ ecp_place_rule(PG_FUNCTION_ARGS)
 	place_check_rule(nspoid, PG_GETARG_OID(0),
 					 PG_ARGISNULL(2) ? NULL : NameStr(*PG_GETARG_NAME(2)),
 					 PG_ARGISNULL(3) ? NULL : NameStr(*PG_GETARG_NAME(3)));
-	if (SPI_execute_with_args(ecp_place_sql(nspoid,
-											"INSERT INTO %N.ecp_place_rules"
-											" (parent, prefix, target, place)"
-											" VALUES ($1, $2, $3, $4)"
-											" ON CONFLICT (parent, prefix) DO UPDATE SET"
-											" target = excluded.target,"
-											" place = excluded.place"),
+	if (SPI_execute_with_args(ecp_sql_text(nspoid,
+										   "INSERT INTO %N.ecp_place_rules"
+										   " (parent, prefix, target, place)"
+										   " VALUES ($1, $2, $3, $4)"
+										   " ON CONFLICT (parent, prefix) DO UPDATE SET"
+										   " target = excluded.target,"
+										   " place = excluded.place"),
 							  4, argtypes, values, nulls, false, 0) < 0)
 		elog(ERROR, "could not store placement rule");
 	SPI_finish();
@@ -438,13 +439,13 @@ place_find_rule(Oid nspoid, Oid relid, PlaceRule *rule, Oid *ancestor)
 			values[2] = CStringGetTextDatum(relname + len + 1);
 		else
 			values[2] = values[1];
-		if (SPI_execute_with_args(ecp_place_sql(nspoid,
-												"SELECT target::pg_catalog.text, place::pg_catalog.text"
-												" FROM %N.ecp_place_rules"
-												" WHERE parent::pg_catalog.oid OPERATOR(pg_catalog.=) $1"
-												" AND (pg_catalog.starts_with($2, prefix)"
-												" OR pg_catalog.starts_with($3, prefix))"
-												" ORDER BY pg_catalog.length(prefix) DESC, prefix"),
+		if (SPI_execute_with_args(ecp_sql_text(nspoid,
+											   "SELECT target::pg_catalog.text, place::pg_catalog.text"
+											   " FROM %N.ecp_place_rules"
+											   " WHERE parent::pg_catalog.oid OPERATOR(pg_catalog.=) $1"
+											   " AND (pg_catalog.starts_with($2, prefix)"
+											   " OR pg_catalog.starts_with($3, prefix))"
+											   " ORDER BY pg_catalog.length(prefix) DESC, prefix"),
 								  3, argtypes, values, NULL, true, 1) != SPI_OK_SELECT)
 			elog(ERROR, "could not read placement rules");
 		if (SPI_processed > 0)

@@ -38,6 +38,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "base/sql_text.h"
 #include "device/cost/device_profile.h"
 #include "device/place/device_place.h"
 
@@ -235,30 +236,6 @@ ecp_place_bound(PG_FUNCTION_ARGS)
  */
 
 /*
- * ecp_place_sql
- *		Replace each %N of a query by the quoted schema of the extension.
- */
-char *
-ecp_place_sql(Oid nspoid, const char *sql)
-{
-	StringInfoData buf;
-	const char *nspname = quote_identifier(get_namespace_name(nspoid));
-
-	initStringInfo(&buf);
-	for (const char *c = sql; *c; c++)
-	{
-		if (c[0] == '%' && c[1] == 'N')
-		{
-			appendStringInfoString(&buf, nspname);
-			c++;
-		}
-		else
-			appendStringInfoChar(&buf, *c);
-	}
-	return buf.data;
-}
-
-/*
  * ecp_place_target(place, target, speed, capacity)
  *		Add or change a target of a place.
  *
@@ -328,14 +305,14 @@ ecp_place_target(PG_FUNCTION_ARGS)
 	}
 
 	SPI_connect();
-	if (SPI_execute_with_args(ecp_place_sql(nspoid,
-											"INSERT INTO %N.ecp_place_targets AS o"
-											" (place, target, is_server, speed, capacity)"
-											" VALUES ($1, $2, $3, $4, pg_catalog.pg_size_bytes($5))"
-											" ON CONFLICT (place, target) DO UPDATE SET"
-											" is_server = excluded.is_server,"
-											" speed = excluded.speed,"
-											" capacity = excluded.capacity"),
+	if (SPI_execute_with_args(ecp_sql_text(nspoid,
+										   "INSERT INTO %N.ecp_place_targets AS o"
+										   " (place, target, is_server, speed, capacity)"
+										   " VALUES ($1, $2, $3, $4, pg_catalog.pg_size_bytes($5))"
+										   " ON CONFLICT (place, target) DO UPDATE SET"
+										   " is_server = excluded.is_server,"
+										   " speed = excluded.speed,"
+										   " capacity = excluded.capacity"),
 							  5, argtypes, values, nulls, false, 0) < 0)
 		elog(ERROR, "could not store placement target");
 	SPI_finish();
@@ -386,12 +363,12 @@ place_load_targets(EcpPlaceProblem *problem, Oid nspoid, const char *place)
 	MemoryContext spi;
 
 	SPI_connect();
-	if (SPI_execute_with_args(ecp_place_sql(nspoid,
-											"SELECT target::pg_catalog.text, is_server, speed,"
-											" capacity::pg_catalog.float8"
-											" FROM %N.ecp_place_targets"
-											" WHERE place OPERATOR(pg_catalog.=) $1"
-											" ORDER BY target"),
+	if (SPI_execute_with_args(ecp_sql_text(nspoid,
+										   "SELECT target::pg_catalog.text, is_server, speed,"
+										   " capacity::pg_catalog.float8"
+										   " FROM %N.ecp_place_targets"
+										   " WHERE place OPERATOR(pg_catalog.=) $1"
+										   " ORDER BY target"),
 							  1, argtypes, values, NULL, true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read placement targets");
 	if (SPI_processed == 0)
@@ -445,12 +422,12 @@ place_load_groups(EcpPlaceProblem *problem, Oid nspoid, bool by_scans)
 	MemoryContext spi;
 
 	SPI_connect();
-	if (SPI_execute_with_args(ecp_place_sql(nspoid,
-											"SELECT grp::pg_catalog.oid, grp::pg_catalog.text,"
-											" bytes::pg_catalog.float8, scans::pg_catalog.float8,"
-											" tablespace::pg_catalog.text, split, bound"
-											" FROM %N.ecp_place_groups($1)"
-											" ORDER BY grp::pg_catalog.oid"),
+	if (SPI_execute_with_args(ecp_sql_text(nspoid,
+										   "SELECT grp::pg_catalog.oid, grp::pg_catalog.text,"
+										   " bytes::pg_catalog.float8, scans::pg_catalog.float8,"
+										   " tablespace::pg_catalog.text, split, bound"
+										   " FROM %N.ecp_place_groups($1)"
+										   " ORDER BY grp::pg_catalog.oid"),
 							  1, argtypes, values, NULL, true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read placement groups");
 
@@ -512,7 +489,7 @@ ecp_place_load(Oid nspoid, Oid parent, const char *place, const char *weight)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("unrecognized weight \"%s\"", weight),
 				 errhint("Valid weights are \"bytes\" and \"scans\".")));
-	(void) ecp_place_relname(parent);	/* an error if there is none */
+	(void) ecp_sql_relname(parent); /* an error if there is none */
 	relkind = get_rel_relkind(parent);
 	if (relkind != RELKIND_PARTITIONED_TABLE &&
 		relkind != RELKIND_RELATION && relkind != RELKIND_MATVIEW)
@@ -540,20 +517,6 @@ ecp_place_load(Oid nspoid, Oid parent, const char *place, const char *weight)
 	return problem;
 }
 
-/* The schema-qualified, quoted name of a relation. */
-char *
-ecp_place_relname(Oid relid)
-{
-	char	   *relname = get_rel_name(relid);
-	char	   *nspname = get_namespace_name(get_rel_namespace(relid));
-
-	if (relname == NULL || nspname == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
-	return quote_qualified_identifier(nspname, relname);
-}
-
 /*
  * The statements that bring a group to its target.  To bring it to a foreign
  * server takes more than an ALTER TABLE, and is left to the DBA.
@@ -567,8 +530,8 @@ place_move_script(const EcpPlaceProblem *problem, int g)
 	const EcpPlacement *p = &problem->placement;
 	int			t = p->groups[g].target;
 	const char *target = quote_identifier(p->targets[t].name);
-	const char *group = ecp_place_relname(problem->relid[g]);
-	const char *parent = ecp_place_relname(problem->parent);
+	const char *group = ecp_sql_relname(problem->relid[g]);
+	const char *parent = ecp_sql_relname(problem->parent);
 	char	   *relname;
 	char	   *nspname;
 	char	   *aside;

@@ -32,8 +32,8 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "base/sql_text.h"
 #include "device/cost/device_model.h"
-#include "device/place/device_place.h"
 
 #define PLAN_TABLESPACES_MAX	8
 
@@ -166,7 +166,7 @@ plan_shape_of_table(Oid relid, const char *colname, double cluster_bytes,
 	int32		width;
 	double		fanout;
 
-	(void) ecp_place_relname(relid);	/* an error if there is none */
+	(void) ecp_sql_relname(relid);	/* an error if there is none */
 	attnum = get_attnum(relid, colname);
 	if (attnum == InvalidAttrNumber)
 		ereport(ERROR,

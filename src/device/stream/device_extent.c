@@ -40,8 +40,8 @@
 #include "access/stratnum.h"
 #include "access/table.h"
 #include "access/toast_internals.h"
-#include "catalog/pg_class.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
@@ -64,8 +64,8 @@
 
 #include "base/block_hint.h"
 #include "base/compat.h"
+#include "base/sql_text.h"
 #include "device/measure/device_io.h"
-#include "device/place/device_place.h"
 #include "device/stream/device_extent.h"
 
 #define EXTENT_SIDE_MAX		65536
@@ -75,6 +75,10 @@
 
 /* uses of a buffer that the clock sweep counts: it is passed over as often */
 #define EXTENT_WARM_USES	5
+
+extern PGDLLEXPORT void ecp_job_window(const EcpJobContext *context,
+									   const void *task,
+									   EcpJobResult *result);
 
 PG_FUNCTION_INFO_V1(ecp_read_window);
 PG_FUNCTION_INFO_V1(ecp_stripe_ddl);
@@ -199,7 +203,7 @@ ecp_stripes_load(Oid parent, EcpStripes *stripes)
 	List	   *relids;
 	ListCell   *lc;
 
-	(void) ecp_place_relname(parent);	/* an error if there is none */
+	(void) ecp_sql_relname(parent); /* an error if there is none */
 	/* before a lock, so that nobody holds up a table that is none of his */
 	if (pg_class_aclcheck(parent, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(parent));
@@ -659,7 +663,7 @@ ecp_read_window(PG_FUNCTION_ARGS)
 	ecp_stripes_load(PG_GETARG_OID(0), &task->stripes);
 	picture = palloc0(VARHDRSZ + bytes);
 	SET_VARSIZE(picture, VARHDRSZ + bytes);
-	launched = ecp_job_run(ECP_JOB_WINDOW, task, sizeof(*task),
+	launched = ecp_job_run(EcpJobOf(ecp_job_window), task, sizeof(*task),
 						   task->stripes.ndevices, bytes, VARDATA(picture),
 						   results);
 	ecp_job_sum(results, launched, &sum);

@@ -75,6 +75,10 @@
 /* points of the cumulative distribution that is returned: every 5 % */
 #define STREAM_CPD_POINTS	21
 
+extern PGDLLEXPORT void ecp_job_stream(const EcpJobContext *context,
+									   const void *task,
+									   EcpJobResult *result);
+
 PG_FUNCTION_INFO_V1(ecp_admit_extents);
 PG_FUNCTION_INFO_V1(ecp_stream_bench);
 PG_FUNCTION_INFO_V1(ecp_stream_bench_files);
@@ -563,7 +567,7 @@ stream_measure(StreamTask *task, Size task_bytes, ReturnSetInfo *rsinfo)
 	done_bytes = mul_size(mul_size(Max(nrequests, 1), task->ndevices),
 						  sizeof(double));
 	done = palloc_extended(done_bytes, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	launched = ecp_job_run(ECP_JOB_STREAM, task, task_bytes, task->ndevices,
+	launched = ecp_job_run(EcpJobOf(ecp_job_stream), task, task_bytes, task->ndevices,
 						   done_bytes, done, results);
 	if (launched < task->ndevices)
 		ereport(ERROR,

@@ -405,7 +405,7 @@ ecp_build_scan_task(EcpTeam *team, const void *args, char **memories)
 	elog(DEBUG1, "ecp build: asked for %llu blocks ahead",
 		 (unsigned long long) build->ahead.total);
 	ecp_build_team_add(build->team, heap_tuples, build->index_tuples, build->rounds,
-				 build->indexInfo->ii_BrokenHotChain);
+					   build->indexInfo->ii_BrokenHotChain);
 }
 
 /* ---- the build ---- */
@@ -543,7 +543,7 @@ build_fit_clusters(EcpBuild *build, EcpSample *sample)
 		return;
 	rows = ecp_meta_cluster_rows(leaf, Max(profile.half_bandwidth_bytes, 0));
 	ecp_meta_set_cluster_rows(&build->state.meta, leaf,
-						  Max(rows, ECP_CLUSTER_ROWS));
+							  Max(rows, ECP_CLUSTER_ROWS));
 
 	/* fewer leaders need less of the sample, which is in random order */
 	sample->n = Min(sample->n,
@@ -619,7 +619,7 @@ build_assign_team(EcpBuild *build)
 	ecp_team_run(build->team, EcpTaskOf(ecp_build_scan_task), &args, sizeof(args), 0, 1,
 				 memories, lengthof(memories));
 	ecp_build_team_sums(build->team, &heap_tuples, &build->index_tuples,
-				  &build->rounds, &broken_hot_chain);
+						&build->rounds, &broken_hot_chain);
 	if (broken_hot_chain)
 		build->indexInfo->ii_BrokenHotChain = true;
 	return heap_tuples;

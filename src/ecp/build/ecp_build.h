@@ -212,7 +212,7 @@ extern bool ecp_build_row(EcpBuild *build, Datum value, EcpVector *vector);
 
 /* The scan of the table, by a process of the team. */
 extern PGDLLEXPORT void ecp_build_scan_task(EcpTeam *team, const void *args,
-											 char **memories);
+											char **memories);
 
 /* ---- ecp_sample.c ---- */
 
@@ -230,7 +230,7 @@ extern EcpLeaderTree *ecp_leaders_choose(EcpBuild *build, EcpSample *sample);
 extern EcpLeaderTree *ecp_leaders_single(EcpBuild *build, const void *leader);
 
 extern PGDLLEXPORT void ecp_leaders_groups_task(EcpTeam *team, const void *args,
-											 char **memories);
+												char **memories);
 
 /* Entry i of a level, as prepared vectors are. */
 extern void ecp_tree_get(const EcpLeaderTree *tree, int level, int i,
@@ -309,7 +309,7 @@ extern int	ecp_layout_piece(const EcpBuild *build);
 
 /* Write a part of the leaves, in each process of the team. */
 extern PGDLLEXPORT void ecp_merge_task(EcpTeam *team, const void *args,
-											 char **memories);
+									   char **memories);
 
 /* Write all pages of the index from what the policy kept. */
 extern void ecp_merge(EcpBuild *build);

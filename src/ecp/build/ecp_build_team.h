@@ -36,17 +36,17 @@ extern struct TableScanDescData *ecp_build_team_scan(EcpTeam *team);
  * read, and the block from which on no process was given any.
  */
 extern void ecp_build_team_position(const EcpTeam *team, uint32 *own_blocks,
-							  uint64 *given_blocks);
+									uint64 *given_blocks);
 
 /* How far the team has read ahead. */
 extern pg_atomic_uint64 *ecp_build_team_ahead(EcpTeam *team);
 
 /* Add what a process found to what the team found. */
 extern void ecp_build_team_add(EcpTeam *team, double heap_tuples,
-						 double index_tuples, uint32 rounds,
-						 bool broken_hot_chain);
+							   double index_tuples, uint32 rounds,
+							   bool broken_hot_chain);
 extern void ecp_build_team_sums(EcpTeam *team, double *heap_tuples,
-						  double *index_tuples, uint32 *rounds,
-						  bool *broken_hot_chain);
+								double *index_tuples, uint32 *rounds,
+								bool *broken_hot_chain);
 
 #endif							/* ECP_BUILD_TEAM_H */

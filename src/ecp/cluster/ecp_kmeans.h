@@ -35,11 +35,11 @@ extern int	ecp_kmeans(EcpTeam *team, const EcpRows *rows, int k,
 					   int iterations, pg_prng_state *prng,
 					   char *centres, EcpMemory *centres_memory);
 extern PGDLLEXPORT void ecp_kmeans_nearest_task(EcpTeam *team, const void *args,
-											 char **memories);
+												char **memories);
 extern PGDLLEXPORT void ecp_kmeans_near_task(EcpTeam *team, const void *args,
 											 char **memories);
 extern PGDLLEXPORT void ecp_kmeans_means_task(EcpTeam *team, const void *args,
-											 char **memories);
+											  char **memories);
 
 /*
  * Nearest of "n" panel entries for each row, in steps that can be cancelled.

@@ -41,7 +41,7 @@ ecp_meta_cluster_rows(const EcpGeometry *leaf, uint64 bytes)
 
 void
 ecp_meta_set_cluster_rows(EcpMetaPageData *meta, const EcpGeometry *leaf,
-					  uint64 rows)
+						  uint64 rows)
 {
 	uint32		leaf_slots = ecp_slots_in_pages(leaf, ECP_RUN_PAGES_MAX);
 
@@ -66,7 +66,7 @@ ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims)
 
 	if (options.cluster_size > 0)
 		rows = ecp_meta_cluster_rows(&state.leaf,
-								 (uint64) options.cluster_size * 1024);
+									 (uint64) options.cluster_size * 1024);
 	ecp_meta_set_cluster_rows(meta, &state.leaf, rows);
 
 	node_slots = ecp_node_slots_max(&state.node);

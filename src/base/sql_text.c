@@ -1,0 +1,46 @@
+/*-------------------------------------------------------------------------
+ *
+ * sql_text.c
+ *	  Names in the texts of queries and messages.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "base/sql_text.h"
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+char *
+ecp_sql_relname(Oid relid)
+{
+	char	   *relname = get_rel_name(relid);
+	char	   *nspname = get_namespace_name(get_rel_namespace(relid));
+
+	if (relname == NULL || nspname == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+	return quote_qualified_identifier(nspname, relname);
+}
+
+char *
+ecp_sql_text(Oid nspoid, const char *sql)
+{
+	StringInfoData buf;
+	const char *nspname = quote_identifier(get_namespace_name(nspoid));
+
+	initStringInfo(&buf);
+	for (const char *c = sql; *c; c++)
+	{
+		if (c[0] == '%' && c[1] == 'N')
+		{
+			appendStringInfoString(&buf, nspname);
+			c++;
+		}
+		else
+			appendStringInfoChar(&buf, *c);
+	}
+	return buf.data;
+}
