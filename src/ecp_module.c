@@ -10,11 +10,14 @@
  */
 #include "postgres.h"
 
+#include "ecp/define/ecp_options.h"
+#include "ecp/plan/ecp_path.h"
+#include "ecp/search/ecp_cache.h"
+#include "ecp/search/ecp_explain.h"
 #include "fmgr.h"
+#include "vector/vector_distance.h"
 
 #include "betree/betree.h"
-#include "ecp/define/ecp.h"
-#include "vector/vector_distance.h"
 
 PG_MODULE_MAGIC;
 

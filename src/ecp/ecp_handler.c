@@ -9,8 +9,16 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "commands/vacuum.h"
-#include "ecp/define/ecp.h"
+#include "ecp/build/ecp_build.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_validate.h"
+#include "ecp/live/ecp_insert.h"
+#include "ecp/live/ecp_vacuum.h"
+#include "ecp/page/ecp_include.h"
+#include "ecp/plan/ecp_cost.h"
+#include "ecp/search/ecp_scan.h"
 #include "ecp/search/ecp_share.h"
 #include "fmgr.h"
 

@@ -19,7 +19,7 @@ use File::Basename;
 use File::Find;
 
 use constant {
-	EXCEPTIONS => 6,    # lower it with each exception that goes
+	EXCEPTIONS => 0,    # lower it with each exception that goes
 	CIRCLE_MAX => 3,     # files that may need each other
 	README => 'src/README',
 };

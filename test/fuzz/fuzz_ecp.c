@@ -14,10 +14,12 @@
  */
 #include "fuzz.h"
 
-#include "ecp/define/ecp.h"
-#include "ecp/page/ecp_attr.h"
-#include "ecp/page/ecp_living.h"
+#include "ecp/define/ecp_validate.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_space.h"
+#include "ecp/page/ecp_walk.h"
+#include "vector/vector_value.h"
 
 /* Clusters that are read as a whole, of one run of the program. */
 #define CLUSTERS_MAX	64

@@ -15,7 +15,6 @@
 
 #include "commands/defrem.h"
 #include "fmgr.h"
-#include "ecp/page/ecp_meta.h"
 
 static void
 add(DamageFields *fields, const char *name, int offset, int bytes,

@@ -25,10 +25,17 @@
 #include <math.h>
 
 #include "ecp/batch/ecp_knn.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
+#include "ecp/search/ecp_buffer_map.h"
+#include "ecp/search/ecp_cache.h"
+#include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_probe.h"
 #include "miscadmin.h"
 #include "utils/float.h"
 #include "utils/memutils.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* Queries that are compared with leaders at a time, and leaders (of 16s). */
 #define DESCEND_QUERIES		32

@@ -20,11 +20,15 @@
 #include "access/tableam.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/batch/ecp_table.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* Rows that are compared with all queries at a time, and their bytes. */
 #define TABLE_ROWS_MAX		256

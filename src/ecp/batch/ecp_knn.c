@@ -36,14 +36,17 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "base/topk.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/batch/ecp_table.h"
+#include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_stat.h"
 #include "ecp/search/ecp_probe.h"
-#include "ecp/search/ecp_search.h"
+#include "ecp/search/ecp_target.h"
 #include "executor/nodeHash.h"
 #include "executor/spi.h"
 #include "funcapi.h"
@@ -60,6 +63,8 @@
 #include "utils/memutils.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* Rows fetched from SPI at a time. */
 #define KNN_FETCH			1000

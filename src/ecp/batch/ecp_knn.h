@@ -29,12 +29,13 @@
 
 #include "access/parallel.h"
 #include "base/topk.h"
-#include "ecp/define/ecp.h"
+#include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_target.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
 #include "storage/spin.h"
 #include "utils/snapshot.h"
+#include "vector/vector_distance.h"
 
 #define ECP_KNN_K_MAX		10000
 

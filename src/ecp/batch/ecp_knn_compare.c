@@ -13,11 +13,14 @@
  */
 #include "postgres.h"
 
+#include "base/topk.h"
 #include "ecp/batch/ecp_knn.h"
+#include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_rerank.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
+#include "vector/vector_distance.h"
 
 /* Queries ahead that the processor is asked for. */
 #define COMPARE_AHEAD		ECP_PASS_QUERIES

@@ -17,10 +17,13 @@
 #include "postgres.h"
 
 #include "ecp/batch/ecp_knn.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_probe.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
+#include "vector/vector_distance.h"
 
 /* Rows of a block whose vectors come from the vector part of a run. */
 #define READER_ROWS			64

@@ -21,8 +21,13 @@
 #include "access/genam.h"
 #include "access/relscan.h"
 #include "access/tableam.h"
+#include "base/compat.h"
+#include "base/topk.h"
 #include "catalog/pg_type.h"
 #include "ecp/batch/ecp_knn.h"
+#include "ecp/define/ecp_validate.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_scan.h"
 #include "executor/instrument.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -32,6 +37,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/spccache.h"
+#include "vector/vector_value.h"
 
 /* Blocks or clusters to go on being cold for, after one that was missing. */
 #define SWEEP_COLD		64

@@ -29,8 +29,12 @@
  */
 #include "postgres.h"
 
+#include "base/topk.h"
 #include "common/hashfn.h"
 #include "ecp/batch/ecp_knn.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_target.h"
+#include "vector/vector_value.h"
 
 #define ST_SORT order_sort
 #define ST_ELEMENT_TYPE EcpKnnOrder

@@ -20,6 +20,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "base/topk.h"
 #include "ecp/batch/ecp_knn.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
@@ -27,6 +28,7 @@
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "vector/vector_distance.h"
 
 #define KNN_KEY_SHARED		UINT64CONST(0xEC90000000000001)
 #define KNN_KEY_PSCAN		UINT64CONST(0xEC90000000000002)

@@ -11,8 +11,10 @@
 
 #include "access/genam.h"
 #include "access/table.h"
+#include "base/user_index.h"
 #include "catalog/index.h"
 #include "ecp/batch/ecp_table.h"
+#include "ecp/define/ecp_options.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"

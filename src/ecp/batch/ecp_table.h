@@ -10,7 +10,6 @@
 
 #include "access/tableam.h"
 #include "base/user_index.h"
-#include "ecp/define/ecp.h"
 #include "nodes/execnodes.h"
 #include "utils/portal.h"
 

@@ -17,8 +17,9 @@
  */
 #include "postgres.h"
 
+#include "base/user_index.h"
 #include "catalog/pg_type.h"
-#include "ecp/batch/ecp_table.h"
+#include "ecp/define/ecp_options.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"

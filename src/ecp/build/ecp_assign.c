@@ -21,8 +21,15 @@
 #include "postgres.h"
 
 #include "ecp/build/ecp_build.h"
+#include "ecp/cluster/ecp_bytes.h"
+#include "ecp/cluster/ecp_guide.h"
+#include "ecp/cluster/ecp_kmeans.h"
+#include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_prepare.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /*
  * Rows that are prepared and assigned at a time: with a guide so many that

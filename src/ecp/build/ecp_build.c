@@ -26,20 +26,29 @@
 #include <math.h>
 
 #include "access/tableam.h"
+#include "base/compat.h"
+#include "base/page_writer.h"
 #include "catalog/index.h"
 #include "commands/progress.h"
 #include "device/cost/device_model.h"
 #include "device/cost/device_profile.h"
 #include "ecp/build/ecp_build.h"
+#include "ecp/build/ecp_build_team.h"
+#include "ecp/build/ecp_policy.h"
+#include "ecp/cluster/ecp_team.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_stat.h"
-#include "ecp/search/ecp_target.h"
 #include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "vector/vector_value.h"
 
 /*
  * The in-buff that nobody asked for: at least this, and the second for each

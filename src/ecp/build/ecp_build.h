@@ -13,17 +13,20 @@
 #ifndef ECP_BUILD_H
 #define ECP_BUILD_H
 
+#include "access/genam.h"
 #include "base/page_writer.h"
 #include "common/pg_prng.h"
-#include "ecp/build/ecp_build_team.h"
 #include "ecp/build/ecp_policy.h"
 #include "ecp/cluster/ecp_bytes.h"
 #include "ecp/cluster/ecp_guide.h"
-#include "ecp/cluster/ecp_kmeans.h"
-#include "ecp/define/ecp.h"
+#include "ecp/cluster/ecp_team.h"
+#include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_attr.h"
-#include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
+#include "nodes/execnodes.h"
 #include "portability/instr_time.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /*
  * How a build divides maintenance_work_mem: the sample is gone before the
@@ -148,7 +151,7 @@ typedef struct EcpAhead
 	uint64		total;			/* of all in-buffs so far */
 } EcpAhead;
 
-struct EcpBuild
+typedef struct EcpBuild
 {
 	Relation	heap;
 	Relation	index;
@@ -196,9 +199,14 @@ struct EcpBuild
 	instr_time	phase_start;
 	double		phase_cpu_start;
 	EcpFilesCount phase_count_start;
-};
+} EcpBuild;
 
 /* ---- ecp_build.c ---- */
+
+extern IndexBuildResult *ecpbuild(Relation heap, Relation index,
+								  IndexInfo *indexInfo);
+extern void ecpbuildempty(Relation index);
+extern char *ecpbuildphasename(int64 phasenum);
 
 extern void ecp_build_phase(EcpBuild *build, int phase, int progress);
 

@@ -25,6 +25,12 @@
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "ecp/build/ecp_build.h"
+#include "ecp/build/ecp_build_team.h"
+#include "ecp/build/ecp_policy.h"
+#include "ecp/cluster/ecp_team.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_attr.h"
+#include "ecp/page/ecp_page.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -81,7 +87,7 @@ typedef struct EcpBuildTeam
 	Snapshot	snapshot;
 	WalUsage   *wal_usage;
 	BufferUsage *buffer_usage;
-}			EcpBuildTeam;
+} EcpBuildTeam;
 
 PGDLLEXPORT void ecp_build_team_main(dsm_segment *seg, shm_toc *toc);
 
@@ -152,7 +158,7 @@ void
 ecp_build_team_position(const EcpTeam *base, uint32 *own_blocks,
 						uint64 *given_blocks)
 {
-	const		EcpBuildTeam *team = (const EcpBuildTeam *) base;
+	const EcpBuildTeam *team = (const EcpBuildTeam *) base;
 	HeapScanDesc own = (HeapScanDesc) team->joined;
 	ParallelBlockTableScanDesc all = (ParallelBlockTableScanDesc) team->scan;
 
@@ -217,7 +223,7 @@ team_estimate(ParallelContext *pcxt, Relation heap, Snapshot snapshot)
 
 /* Fill the parallel context's segment. */
 static void
-team_share(EcpBuildTeam * team)
+team_share(EcpBuildTeam *team)
 {
 	EcpBuild   *build = team->build;
 	ParallelContext *pcxt = team->pcxt;
@@ -263,7 +269,7 @@ team_share(EcpBuildTeam * team)
 
 /* Give back the context and what hangs on it; workers are gone. */
 static void
-team_destroy(EcpBuildTeam * team)
+team_destroy(EcpBuildTeam *team)
 {
 	if (IsMVCCSnapshot(team->snapshot))
 		UnregisterSnapshot(team->snapshot);
@@ -327,7 +333,7 @@ ecp_build_team_end(EcpTeam *base)
 
 /* What a worker knows of the build. */
 static void
-team_worker_build(EcpBuildTeam * team, EcpBuild *build, Relation heap,
+team_worker_build(EcpBuildTeam *team, EcpBuild *build, Relation heap,
 				  Relation index)
 {
 	TeamShared *shared = team->shared;

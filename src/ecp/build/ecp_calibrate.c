@@ -40,8 +40,16 @@
 #include "common/hashfn.h"
 #include "common/pg_prng.h"
 #include "ecp/build/ecp_build.h"
-#include "ecp/page/ecp_living.h"
+#include "ecp/build/ecp_build_team.h"
+#include "ecp/cluster/ecp_team.h"
+#include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
+#include "ecp/page/ecp_walk.h"
+#include "ecp/page/ecp_xlog.h"
+#include "ecp/search/ecp_descent.h"
+#include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
 #include "ecp/search/ecp_target.h"
 #include "miscadmin.h"
@@ -51,6 +59,8 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "vector/vector_codes.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /*
  * So many queries are searched for even if that takes longer than it should

@@ -17,6 +17,10 @@
 #include "postgres.h"
 
 #include "ecp/build/ecp_build.h"
+#include "ecp/page/ecp_page.h"
+
+
+
 
 /* Rows of a cluster are cut in pieces of no more, whatever the memory. */
 #define CLUSTER_BYTES_MAX	(64 * 1024 * 1024)

@@ -24,10 +24,20 @@
 
 #include <math.h>
 
+#include "base/compat.h"
 #include "common/hashfn.h"
 #include "ecp/build/ecp_build.h"
+#include "ecp/cluster/ecp_bytes.h"
+#include "ecp/cluster/ecp_guide.h"
+#include "ecp/cluster/ecp_kmeans.h"
+#include "ecp/cluster/ecp_team.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 #define KMEANS_ITERATIONS	10
 

@@ -29,11 +29,23 @@
 
 #include <math.h>
 
+#include "base/compat.h"
+#include "base/page_writer.h"
 #include "commands/progress.h"
 #include "ecp/build/ecp_build.h"
+#include "ecp/build/ecp_build_team.h"
+#include "ecp/build/ecp_policy.h"
+#include "ecp/cluster/ecp_kmeans.h"
+#include "ecp/cluster/ecp_team.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "utils/memutils.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* Parts that the leaves are divided into, for each process. */
 #define MERGE_ITEMS		8

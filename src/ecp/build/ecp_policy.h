@@ -8,7 +8,7 @@
 #ifndef ECP_POLICY_H
 #define ECP_POLICY_H
 
-#include "ecp/define/ecp.h"
+#include "ecp/define/ecp_options.h"
 #include "portability/instr_time.h"
 #include "storage/dsm.h"
 #include "storage/fd.h"

@@ -18,7 +18,10 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "ecp/build/ecp_build.h"
+#include "ecp/build/ecp_policy.h"
+#include "ecp/define/ecp_options.h"
 #include "miscadmin.h"
 
 /* Bytes that are collected for a write, or read at once. */

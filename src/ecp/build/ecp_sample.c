@@ -25,9 +25,11 @@
 #include "access/tableam.h"
 #include "catalog/index.h"
 #include "ecp/build/ecp_build.h"
+#include "ecp/cluster/ecp_team.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/sampling.h"
+#include "vector/vector_value.h"
 
 /* Rows of the reservoir for each block drawn; a block holds more. */
 #define SAMPLE_ROWS_PER_BLOCK	4

@@ -26,9 +26,14 @@
 #include <float.h>
 #include <math.h>
 
+#include "base/compat.h"
 #include "ecp/cluster/ecp_bytes.h"
+#include "ecp/cluster/ecp_kmeans.h"
+#include "ecp/cluster/ecp_team.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* Of few elements, differences between leaders may be those of a few steps. */
 #define BYTES_DIMS_MIN		64

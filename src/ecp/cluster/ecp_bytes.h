@@ -9,6 +9,7 @@
 #define ECP_BYTES_H
 
 #include "ecp/cluster/ecp_kmeans.h"
+#include "ecp/cluster/ecp_team.h"
 
 /* How bytes are made of floats; see ecp_bytes.c. */
 typedef struct EcpByteForm

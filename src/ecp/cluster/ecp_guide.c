@@ -24,11 +24,14 @@
 
 #include <math.h>
 
+#include "base/compat.h"
 #include "ecp/cluster/ecp_guide.h"
 #include "ecp/cluster/ecp_kmeans.h"
 #include "miscadmin.h"
 #include "utils/float.h"
 #include "utils/memutils.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* Centres, and leaders of a list, as multiples of sqrt(leaders). */
 #define GUIDE_CENTRES		2

@@ -9,6 +9,7 @@
 #define ECP_GUIDE_H
 
 #include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* What finds leaders of rows; see ecp_guide.c. */
 typedef struct EcpGuide EcpGuide;

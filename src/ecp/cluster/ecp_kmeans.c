@@ -25,11 +25,15 @@
 
 #include <math.h>
 
+#include "base/compat.h"
 #include "common/hashfn.h"
 #include "common/pg_prng.h"
 #include "ecp/cluster/ecp_kmeans.h"
+#include "ecp/cluster/ecp_team.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* Multiply-adds between two checks for interrupts, about 0.1 s when scalar. */
 #define NEAREST_STEP_OPS	(UINT64CONST(1) << 27)

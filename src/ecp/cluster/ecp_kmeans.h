@@ -11,6 +11,7 @@
 #include "common/pg_prng.h"
 #include "ecp/cluster/ecp_team.h"
 #include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* Rows that lie in memory, "stride" bytes apart. */
 typedef struct EcpRows

@@ -11,8 +11,11 @@
  */
 #include "postgres.h"
 
-#include "ecp/page/ecp_living.h"
+#include "base/user_index.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_stop_point.h"
 #include "utils/guc.h"
+#include "vector/vector_value.h"
 
 bool		ecp_approximate_radius;
 int			ecp_build_policy;

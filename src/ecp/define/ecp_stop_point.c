@@ -14,11 +14,11 @@
  */
 #include "postgres.h"
 
-#include "ecp/page/ecp_living.h"
 
 #if defined(ECP_DEBUG) || defined(USE_ASSERT_CHECKING)
 
 #include "access/xlog.h"
+#include "ecp/define/ecp_stop_point.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
 

@@ -22,19 +22,20 @@
 #include "postgres.h"
 
 #include "access/amvalidate.h"
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "base/opclass.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_amproc.h"
 #include "catalog/pg_type.h"
+#include "ecp/define/ecp_validate.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 #include "utils/syscache.h"
+#include "vector/vector_value.h"
 
-#include "base/opclass.h"
-#include "ecp/define/ecp.h"
-#include "ecp/page/ecp_attr.h"
 
 #define ECP_CLASS_FUNCTION(name, code) \
 	PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \

@@ -42,10 +42,19 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "commands/vacuum.h"
-#include "ecp/cluster/ecp_kmeans.h"
-#include "ecp/page/ecp_living.h"
+#include "ecp/define/ecp_stop_point.h"
+#include "ecp/live/ecp_buffer.h"
+#include "ecp/live/ecp_buffer_plan.h"
+#include "ecp/live/ecp_maintain.h"
+#include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_walk.h"
+#include "ecp/search/ecp_buffer_map.h"
+#include "ecp/search/ecp_cache.h"
+#include "ecp/search/ecp_descent.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 

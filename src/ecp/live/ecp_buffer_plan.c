@@ -15,7 +15,12 @@
 
 #include "common/pg_prng.h"
 #include "ecp/cluster/ecp_kmeans.h"
-#include "ecp/page/ecp_living.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/live/ecp_buffer_plan.h"
+#include "ecp/live/ecp_limits.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_walk.h"
+#include "ecp/search/ecp_buffer_map.h"
 #include "miscadmin.h"
 
 /* Clusters that share a buffer, and steps of k-means that find them. */

@@ -17,7 +17,16 @@
 #include "postgres.h"
 
 #include "ecp/cluster/ecp_kmeans.h"
+#include "ecp/live/ecp_buffer_plan.h"
+#include "ecp/live/ecp_group_divide.h"
 #include "ecp/live/ecp_replace.h"
+#include "ecp/live/ecp_replace_private.h"
+#include "ecp/page/ecp_page.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
+
+
+
 
 /* Free slots that a rewritten node gets at least. */
 #define ECP_NODE_SPARE_MIN	16

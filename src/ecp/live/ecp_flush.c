@@ -27,10 +27,21 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "ecp/cluster/ecp_kmeans.h"
+#include "ecp/define/ecp_stop_point.h"
+#include "ecp/live/ecp_buffer_plan.h"
+#include "ecp/live/ecp_group_divide.h"
+#include "ecp/live/ecp_limits.h"
 #include "ecp/live/ecp_replace.h"
+#include "ecp/live/ecp_replace_private.h"
+#include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_stat.h"
+#include "ecp/page/ecp_walk.h"
+#include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* Runs that a cluster may have before it is rewritten. */
 #define ECP_FLUSH_RUNS			3

@@ -28,14 +28,26 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "base/compat.h"
+#include "base/user_index.h"
 #include "commands/vacuum.h"
 #include "ecp/cluster/ecp_kmeans.h"
-#include "ecp/page/ecp_living.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/live/ecp_group.h"
+#include "ecp/live/ecp_limits.h"
+#include "ecp/live/ecp_maintain.h"
+#include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
+#include "ecp/page/ecp_walk.h"
+#include "ecp/search/ecp_descent.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* More leaves than these are too slow to train with one k-means. */
 #define ECP_GROUP_LEAVES_MAX	1500

@@ -19,10 +19,18 @@
 
 #include <math.h>
 
+#include "base/compat.h"
 #include "common/pg_prng.h"
 #include "ecp/cluster/ecp_kmeans.h"
-#include "ecp/page/ecp_living.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/live/ecp_group_divide.h"
+#include "ecp/live/ecp_limits.h"
+#include "ecp/live/ecp_replace.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_walk.h"
 #include "miscadmin.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* Rows that k-means looks at for each leader, and its steps. */
 #define ECP_GROUP_SAMPLE		64

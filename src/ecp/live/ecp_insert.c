@@ -26,14 +26,29 @@
  */
 #include "postgres.h"
 
-#include "ecp/cluster/ecp_kmeans.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_stop_point.h"
+#include "ecp/define/ecp_validate.h"
+#include "ecp/live/ecp_buffer.h"
+#include "ecp/live/ecp_buffer_plan.h"
+#include "ecp/live/ecp_insert.h"
+#include "ecp/live/ecp_limits.h"
+#include "ecp/live/ecp_maintain.h"
+#include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_attr.h"
-#include "ecp/page/ecp_living.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_stat.h"
+#include "ecp/page/ecp_walk.h"
+#include "ecp/page/ecp_xlog.h"
+#include "ecp/search/ecp_cache.h"
+#include "ecp/search/ecp_descent.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* So often the structure may change under an insert before we give up. */
 #define ECP_INSERT_TRIES_MAX	100

@@ -9,7 +9,9 @@
  */
 #include "postgres.h"
 
-#include "ecp/page/ecp_living.h"
+#include "ecp/live/ecp_limits.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 

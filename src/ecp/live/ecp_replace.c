@@ -34,11 +34,21 @@
  */
 #include "postgres.h"
 
+#include "ecp/define/ecp_stop_point.h"
+#include "ecp/live/ecp_maintain.h"
 #include "ecp/live/ecp_replace.h"
+#include "ecp/live/ecp_replace_private.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
+#include "ecp/page/ecp_space.h"
 #include "ecp/page/ecp_stat.h"
+#include "ecp/page/ecp_walk.h"
+#include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* Free slots that a rewritten leaf gets: for what comes while we work. */
 #define ECP_LEAF_SPARE		4

@@ -1,87 +1,58 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_replace.h
- *	  What the files of a replacement share: ecp_replace.c writes and
- *	  publishes it, ecp_divide.c and ecp_flush.c say what the new clusters are.
+ *	  Replacing clusters by new ones; the maintenance lock is held.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef ECP_REPLACE_H
 #define ECP_REPLACE_H
 
-#include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_walk.h"
 
-/* A cluster to be written, or a further run of one that stays. */
-typedef struct EcpNew
+/* A buffer to be flushed, and the clusters that it keeps rows for. */
+typedef struct EcpFlush
 {
-	int			level;
-	int			nitems;
-	int		   *items;			/* numbers of rows or children */
-	char	   *leader;			/* of the parent's element kind */
-	const EcpChildData *extends;	/* the one that it is a run of, or NULL */
-	EcpChildData child;			/* as the parent will have it */
-	uint32		nslots;
-} EcpNew;
+	int			buffer;			/* child of the parent */
+	int			nmembers;
+	const int  *members;		/* children of the parent */
+	const EcpClusterSize *sizes;	/* of the members */
+	bool		empties;		/* no row is to wait on */
+} EcpFlush;
 
-typedef struct EcpReplace
+/* Which cluster of which parent; parent NULL = the cluster is the root. */
+typedef struct EcpReplaceTarget
 {
-	Relation	index;
-	EcpIndexState state;
-	EcpReplaceKind kind;
-	EcpReplaceTarget target;
-	EcpChildData *old;
-	uint32		old_pages;
-	uint32		spare;			/* free slots wanted in each new leaf */
-	uint32		missed;			/* rows that came while we worked */
-	int			nold_buffers;	/* of the old clusters */
-	/* what is copied: rows, or the children of one node */
-	EcpRowSet	rows;
-	EcpNodeImage *node;
-	char	   *prepared;		/* rows as they compare with leaders */
-	Size		prepared_stride;
-	/* of a flush: the first rows are the buffer's, and where they go */
-	int32	   *members;		/* number of the cluster, of each */
-	uint8	   *moves;			/* of each cluster, EcpMove */
-	int			nstay;			/* rows before those that are rewritten, */
-	int			nrewritten;		/* and so many are the buffer's of these */
-	/* what is written */
-	int			nnew;			/* without a new root */
-	int			nextended;		/* the first ones: further runs */
-	int			nbuffers;		/* the last ones of them */
-	EcpNew	   *new;
-	uint32		npages;			/* that were written with contents */
-	EcpIntentData intent;
-} EcpReplace;
+	int			level;			/* of the clusters */
+	const EcpNodeImage *parent;
+	int			nold;
+	int			which[2];		/* children of parent */
+	const int  *group;			/* or of a group, more of them; a buffer last */
+	const EcpFlush *flush;		/* a group that is a flush: nold and group
+								 * follow from what waits */
+	bool		retrain;		/* a group: new leaders, not moved ones */
+	int			nbuffers;		/* so many buffers are to be written, or, of a
+								 * flush, as many as there should be; 0: none */
+	uint32		room;			/* a node: free slots that it should have */
+	EcpChildData *result;		/* gets what the first new one is, or NULL */
+} EcpReplaceTarget;
 
-#define EcpReplaceIsGroup(r) \
-	((r)->kind == ECP_REPLACE_GROUP || (r)->kind == ECP_REPLACE_BUFFERS)
+#define EcpReplaceWhich(target, i) \
+	((target)->group ? (target)->group[i] : (target)->which[i])
 
-/* A row or leader that is copied, as it compares with leaders. */
-#define EcpReplaceVector(r, item) \
-	((r)->target.level == 0 ? \
-	 (r)->prepared + (item) * (r)->prepared_stride : \
-	 (r)->node->leaders + (item) * (r)->node->stride)
+typedef enum EcpReplaceKind
+{
+	ECP_REPLACE_FOLD,			/* one by one, without holes */
+	ECP_REPLACE_SPLIT,			/* one by two */
+	ECP_REPLACE_MERGE,			/* two by one */
+	ECP_REPLACE_DROP,			/* an empty one by nothing */
+	ECP_REPLACE_GROUP,			/* many leaves by many, rows change places */
+	ECP_REPLACE_BUFFERS			/* nothing by empty buffers of a node */
+} EcpReplaceKind;
 
-/* ---- ecp_replace.c ---- */
-
-extern void ecp_replace_prepare(EcpReplace *r, int first);
-
-/* ---- ecp_divide.c ---- */
-
-extern int	ecp_replace_count(const EcpReplace *r);
-extern void ecp_replace_divide(EcpReplace *r);
-extern void ecp_replace_add_buffers(EcpReplace *r, int nbuffers,
-									const char *leaders, Size stride, int n);
-extern void ecp_replace_add_clusters(EcpReplace *r, const EcpGroupRows *rows,
-									 int first);
-extern uint32 ecp_new_slots(const EcpGeometry *geo, int level, int n,
-							uint32 spare);
-
-/* ---- ecp_flush.c ---- */
-
-extern void ecp_flush_plan(EcpReplace *r);
-extern void ecp_flush_divide(EcpReplace *r);
-extern bool ecp_flush_append(EcpReplace *r);
-extern void ecp_flush_count(const EcpReplace *r);
+extern bool ecp_replace(Relation index, EcpReplaceKind kind,
+						const EcpReplaceTarget *target);
+extern void ecp_undo(Relation index);
 
 #endif							/* ECP_REPLACE_H */

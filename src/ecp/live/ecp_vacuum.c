@@ -23,9 +23,17 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "commands/vacuum.h"
-#include "ecp/page/ecp_living.h"
+#include "ecp/define/ecp_stop_point.h"
+#include "ecp/live/ecp_maintain.h"
+#include "ecp/live/ecp_replace.h"
+#include "ecp/live/ecp_vacuum.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_space.h"
+#include "ecp/page/ecp_walk.h"
+#include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"

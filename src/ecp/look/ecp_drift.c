@@ -21,10 +21,16 @@
 
 #include <math.h>
 
+#include "ecp/define/ecp_options.h"
+#include "ecp/live/ecp_group.h"
+#include "ecp/live/ecp_limits.h"
 #include "ecp/look/ecp_drift.h"
-#include "ecp/page/ecp_living.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_target.h"
+
+
+
 
 /* Rows that are searched for, and the seconds that half of them may take. */
 #define DRIFT_QUERIES			256

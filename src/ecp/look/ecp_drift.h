@@ -9,7 +9,7 @@
 #define ECP_DRIFT_H
 
 #include "datatype/timestamp.h"
-#include "ecp/define/ecp.h"
+#include "ecp/page/ecp_page.h"
 
 typedef struct EcpDrift
 {

@@ -19,11 +19,15 @@
 #include <math.h>
 
 #include "access/relation.h"
+#include "base/user_index.h"
 #include "catalog/pg_type_d.h"
+#include "ecp/define/ecp_options.h"
 #include "ecp/look/ecp_drift.h"
 #include "ecp/page/ecp_attr.h"
-#include "ecp/page/ecp_living.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_space.h"
+#include "ecp/page/ecp_walk.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -31,6 +35,7 @@
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/timestamp.h"
+#include "vector/vector_value.h"
 
 PGDLLEXPORT Datum ecp_metapage_info(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum ecp_index_stats(PG_FUNCTION_ARGS);

@@ -33,10 +33,14 @@
 #include "access/relscan.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "base/compat.h"
 #include "common/pg_prng.h"
 #include "ecp/batch/ecp_table.h"
-#include "ecp/page/ecp_living.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_validate.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
 #include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_target.h"
 #include "executor/nodeHash.h"
@@ -51,6 +55,8 @@
 #include "utils/memutils.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 #define ECP_RECALL_K_MAX		10000
 #define ECP_RECALL_SAMPLES_MAX	10000

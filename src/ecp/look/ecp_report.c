@@ -14,8 +14,10 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "ecp/page/ecp_living.h"
+#include "base/user_index.h"
+#include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"

@@ -31,9 +31,10 @@
 #include <math.h>
 
 #include "catalog/pg_type_d.h"
-#include "ecp/define/ecp.h"
+#include "ecp/define/ecp_validate.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_include.h"
+#include "ecp/page/ecp_page.h"
 #include "port/pg_bitutils.h"
 #include "port/pg_bswap.h"
 #include "utils/array.h"
@@ -42,6 +43,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 #include "utils/uuid.h"
+#include "vector/vector_value.h"
 
 typedef struct AttrKindInfo
 {

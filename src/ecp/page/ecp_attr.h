@@ -16,32 +16,6 @@
 #include "fmgr.h"
 #include "vector/vector_value.h"
 
-/*
- * How values of a column become keys: what the column's operator class says
- * of it (support function 1), and what is in ecpm_attr_kind on disk.  See
- * attr_kinds[] in ecp_attr.c.
- */
-typedef enum EcpAttrKind
-{
-	ECP_ATTR_BOOL = 1,
-	ECP_ATTR_CHAR,				/* "char" */
-	ECP_ATTR_INT2,
-	ECP_ATTR_INT4,				/* also date */
-	ECP_ATTR_INT8,				/* also time and timestamps */
-	ECP_ATTR_OID,				/* also enumerations, which only compare equal */
-	ECP_ATTR_FLOAT4,
-	ECP_ATTR_FLOAT8,
-	ECP_ATTR_UUID,				/* the first half: executor rechecks */
-	ECP_ATTR_HASH				/* any type's hash: = only, rechecked */
-} EcpAttrKind;
-
-#define ECP_ATTR_KIND_MAX		ECP_ATTR_HASH
-
-/* An operator class's code is that of an attribute, not of a vector. */
-#define ECP_ATTR_CLASS			0x10000
-#define EcpClassIsAttr(code)	(((code) & ECP_ATTR_CLASS) != 0)
-#define EcpClassAttrKind(code)	((EcpAttrKind) ((code) & 0xFF))
-
 /* Bytes of the attributes of a row at most. */
 #define ECP_ATTR_BYTES_MAX \
 	(8 + ECP_ATTRS_MAX * sizeof(uint64) + ECP_INCLUDE_BYTES_MAX)

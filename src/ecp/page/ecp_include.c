@@ -28,14 +28,21 @@
 #include "access/detoast.h"
 #include "access/htup_details.h"
 #include "access/tupmacs.h"
-#include "ecp/define/ecp.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_include.h"
+#include "ecp/page/ecp_page.h"
 #include "utils/builtins.h"
+#include "vector/vector_value.h"
 
 #define ECP_INCLUDE_ABSENT		0x01
 
 /* Bytes of the bits. */
 #define EcpIncludeHead(ninclude)	(((ninclude) + 1 + 7) / 8)
+
+StaticAssertDecl(EcpIncludeHead(1) + ECP_INCLUDE_WIDTH_MAX ==
+				 ECP_INCLUDE_BYTES_MAX,
+				 "a column of the largest include_width must just fit");
 
 /* Is column i of them NULL? */
 #define EcpIncludeIsNull(bits, i) \

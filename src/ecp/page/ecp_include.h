@@ -10,9 +10,8 @@
 
 #include "access/relscan.h"
 #include "ecp/page/ecp_attr.h"
-#include "ecp/search/ecp_search.h"
-
-/* ---- ecp_include.c: what an entry has of a row ---- */
+#include "ecp/page/ecp_page.h"
+#include "vector/vector_value.h"
 
 /*
  * The part of an EcpAttrDesc that tells of INCLUDE columns; for
@@ -38,19 +37,6 @@ extern bool ecp_include_read(Relation index, BlockNumber blk,
 /* Do a slot's bytes obey the format?  For the checker. */
 extern bool ecp_include_is_valid(const EcpAttrDesc *desc, const char *bytes);
 
-/* ---- ecp_return.c: rows of an index-only scan ---- */
-
-typedef struct EcpReturn EcpReturn;
-
-extern EcpReturn *ecp_return_create(IndexScanDesc scan);
-
-/*
- * Put the row that "search" returned last, and whose TID is in
- * scan->xs_heaptid, into scan->xs_hitup.  Returns false if it is gone, and so
- * cannot be visible to the scan.
- */
-extern bool ecp_return_row(EcpReturn *ret, IndexScanDesc scan,
-						   EcpSearch *search);
-extern void ecp_return_free(EcpReturn *ret);
+extern bool ecpcanreturn(Relation index, int attno);
 
 #endif							/* ECP_INCLUDE_H */

@@ -12,10 +12,14 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "ecp/define/ecp.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_validate.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
 #include "utils/rel.h"
+#include "vector/vector_value.h"
 
 /* Rows of a cluster, whatever cluster_size says. */
 #define CLUSTER_ROWS_MIN	8

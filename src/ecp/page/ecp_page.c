@@ -15,13 +15,16 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "ecp/define/ecp.h"
+#include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_attr.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "storage/smgr.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* COLUMNS pays when a page has at least as many slots as a kernel has lanes */
 #define ECP_COLUMNS_SLOTS_MIN	16
@@ -172,8 +175,8 @@ ecp_geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
  * AUTO uses one where the vectors are
  * so long that reading codes first saves more than it costs.
  */
-EcpQuantizer
-ecp_quantizer_choose(EcpQuantizer wanted, const EcpMetaPageData *meta,
+uint8
+ecp_quantizer_choose(uint8 wanted, const EcpMetaPageData *meta,
 					 int dims)
 {
 	EcpGeometry geo = {0};

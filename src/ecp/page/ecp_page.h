@@ -148,14 +148,6 @@ typedef EcpChildData *EcpChild;
 
 #define ECP_V_NONE			0xFFFFFFFF
 
-/* Written to disk (ecpm_quantizer): never renumber. */
-typedef enum EcpQuantizer
-{
-	ECP_QUANTIZER_NONE = 0,
-	ECP_QUANTIZER_RABITQ = 1,	/* one bit an element */
-	ECP_QUANTIZER_AUTO = 255	/* only as what is asked for */
-} EcpQuantizer;
-
 /* Is a leader's slot part of structure version v? */
 #define EcpChildIsVisible(child, v) \
 	((child)->ecpc_vfrom <= (v) && (v) < (child)->ecpc_vto)
@@ -412,9 +404,8 @@ typedef struct EcpSlotItem
  * 0.
  */
 extern void ecp_geometry_init(EcpIndexState *state);
-extern EcpQuantizer ecp_quantizer_choose(EcpQuantizer wanted,
-										 const EcpMetaPageData *meta,
-										 int dims);
+extern uint8 ecp_quantizer_choose(uint8 wanted, const EcpMetaPageData *meta,
+								  int dims);
 
 /* Pages that a run of nslots slots needs: entry pages and all pages. */
 extern void ecp_run_size(const EcpGeometry *geo, uint32 nslots,
@@ -576,5 +567,8 @@ ecp_page_has_form(Page page)
 		header->pd_lower <= end &&
 		header->pd_lower >= MAXALIGN(SizeOfPageHeaderData);
 }
+
+#define EcpLevelGeometry(state, level) \
+	((level) == 0 ? &(state)->leaf : &(state)->node)
 
 #endif							/* ECP_PAGE_H */

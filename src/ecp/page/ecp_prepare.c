@@ -11,7 +11,13 @@
  */
 #include "postgres.h"
 
-#include "ecp/define/ecp.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
+
+
+
 
 uint8
 ecp_leader_elem_for(EcpElem elem, EcpMetric metric)

@@ -22,7 +22,9 @@
 #include <fcntl.h>
 
 #include "base/compat.h"
-#include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_space.h"
+#include "ecp/page/ecp_walk.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "storage/buf_internals.h"

@@ -8,7 +8,35 @@
 #ifndef ECP_STAT_H
 #define ECP_STAT_H
 
-#include "ecp/search/ecp_search.h"
+#include "utils/rel.h"
+
+/* Why a search read no further clusters. */
+typedef enum EcpSearchStop
+{
+	ECP_STOP_NONE,				/* nobody asked for more rows */
+	ECP_STOP_CLUSTERS,			/* it has read them all */
+	ECP_STOP_PROBES,			/* ecp.iterative_scan = off */
+	ECP_STOP_TUPLES,			/* ecp.max_scan_tuples */
+	ECP_STOP_RADIUS,			/* a window had no row within the radius */
+	ECP_STOP_LATE				/* other processes had read what was wanted */
+} EcpSearchStop;
+
+typedef struct EcpSearchStats
+{
+	Oid			index;
+	int			probes;			/* clusters of the first window, planned */
+	bool		joined;			/* it came to one of other processes */
+	bool		early;			/* it ended where clusters were too far */
+	uint64		windows;
+	uint64		clusters;		/* read */
+	uint64		pages;
+	uint64		vectors;		/* candidates: compared with the query */
+	uint64		filtered;		/* rows that conditions kept out */
+	uint64		reranked;		/* exactly, after their codes */
+	uint64		returned;
+	uint64		dropped;		/* nearer than a row returned before */
+	EcpSearchStop stop;
+} EcpSearchStats;
 
 /* In the order of the columns of ecp_stat_get(). */
 typedef enum EcpStatCounter

@@ -20,8 +20,10 @@
 #include "postgres.h"
 
 #include "base/compat.h"
-#include "ecp/page/ecp_living.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_space.h"
+#include "ecp/page/ecp_walk.h"
 #include "miscadmin.h"
 #include "storage/buf_internals.h"
 

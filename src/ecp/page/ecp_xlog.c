@@ -21,7 +21,11 @@
 
 #include "access/xlog.h"
 #include "access/xloginsert.h"
-#include "ecp/page/ecp_living.h"
+#include "ecp/define/ecp_stop_point.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_space.h"
+#include "ecp/page/ecp_walk.h"
+#include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 

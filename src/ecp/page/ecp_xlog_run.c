@@ -14,7 +14,10 @@
 #include "postgres.h"
 
 #include "access/generic_xlog.h"
-#include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_space.h"
+#include "ecp/page/ecp_walk.h"
+#include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 
 /*

@@ -34,8 +34,11 @@
 #include "access/heaptoast.h"
 #include "access/sysattr.h"
 #include "access/table.h"
-#include "ecp/page/ecp_living.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/live/ecp_buffer_plan.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/plan/ecp_cost.h"
 #include "ecp/search/ecp_target.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -44,6 +47,7 @@
 #include "utils/rel.h"
 #include "utils/selfuncs.h"
 #include "utils/spccache.h"
+#include "vector/vector_value.h"
 
 /*
  * Comparing a vector, in units of cpu_operator_cost (about 25 ns): the call

@@ -11,8 +11,16 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "ecp/cluster/ecp_kmeans.h"
-#include "ecp/page/ecp_living.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_buffer_map.h"
+#include "ecp/search/ecp_cache.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
+
+
+
 
 /* The nearest of n vectors; -1 if n is 0. */
 static int

@@ -35,12 +35,19 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "ecp/define/ecp.h"
+#include "base/compat.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_walk.h"
+#include "ecp/search/ecp_buffer_map.h"
+#include "ecp/search/ecp_cache.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* Pages of a child whose buffers are remembered. */
 #define ECP_RECENT_PAGES_MAX	64

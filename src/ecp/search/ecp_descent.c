@@ -33,10 +33,15 @@
 
 #include "base/spare.h"
 #include "base/topk.h"
-#include "ecp/define/ecp.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_buffer_map.h"
+#include "ecp/search/ecp_cache.h"
+#include "ecp/search/ecp_descent.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* Leaders compared for each one wanted, and nodes opened at least. */
 #define ECP_BEAM			40

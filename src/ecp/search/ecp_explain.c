@@ -13,15 +13,17 @@
  */
 #include "postgres.h"
 
-#include "base/compat.h"
 
 #ifdef ECP_HAVE_EXPLAIN_HOOK
 
 #include "access/relscan.h"
+#include "base/compat.h"
 #include "commands/explain.h"
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
-#include "ecp/search/ecp_search.h"
+#include "ecp/page/ecp_stat.h"
+#include "ecp/search/ecp_explain.h"
+#include "ecp/search/ecp_scan.h"
 
 static explain_per_node_hook_type explain_next_hook = NULL;
 

@@ -23,6 +23,10 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_probe.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"

@@ -9,7 +9,8 @@
 #ifndef ECP_PROBE_H
 #define ECP_PROBE_H
 
-#include "ecp/define/ecp.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_descent.h"
 #include "utils/snapshot.h"
 
 /* Clusters taken from the descent at a time. */

@@ -27,10 +27,14 @@
  */
 #include "postgres.h"
 
+#include "base/topk.h"
+#include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_heap.h"
+#include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "vector/vector_distance.h"
 
 /* Rows ahead whose vectors the processor is asked for. */
 #define RERANK_WARM		3

@@ -9,8 +9,10 @@
 #define ECP_RERANK_H
 
 #include "base/topk.h"
+#include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_probe.h"
 #include "lib/pairingheap.h"
+#include "vector/vector_distance.h"
 
 /* An entry page whose rows were given numbers from "first" on. */
 typedef struct EcpCodePage

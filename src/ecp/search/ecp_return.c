@@ -29,11 +29,16 @@
 #include "access/genam.h"
 #include "access/tableam.h"
 #include "access/visibilitymap.h"
+#include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_include.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_return.h"
+#include "ecp/search/ecp_search.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "vector/vector_value.h"
 
 struct EcpReturn
 {

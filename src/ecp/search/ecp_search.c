@@ -44,13 +44,29 @@
 #include <math.h>
 
 #include "base/spare.h"
+#include "base/topk.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_validate.h"
+#include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
+#include "ecp/page/ecp_stat.h"
+#include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_heap.h"
+#include "ecp/search/ecp_probe.h"
+#include "ecp/search/ecp_rerank.h"
+#include "ecp/search/ecp_scan.h"
+#include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_search_private.h"
+#include "ecp/search/ecp_share.h"
+#include "ecp/search/ecp_target.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 #include "vector/vector_codes.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* A radius is widened by this much: the condition is checked again. */
 #define ECP_RADIUS_SLACK		1e-6

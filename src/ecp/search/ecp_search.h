@@ -9,37 +9,10 @@
 #ifndef ECP_SEARCH_H
 #define ECP_SEARCH_H
 
-#include "ecp/define/ecp.h"
 #include "ecp/page/ecp_attr.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_stat.h"
 #include "utils/snapshot.h"
-
-/* Why a search read no further clusters. */
-typedef enum EcpSearchStop
-{
-	ECP_STOP_NONE,				/* nobody asked for more rows */
-	ECP_STOP_CLUSTERS,			/* it has read them all */
-	ECP_STOP_PROBES,			/* ecp.iterative_scan = off */
-	ECP_STOP_TUPLES,			/* ecp.max_scan_tuples */
-	ECP_STOP_RADIUS,			/* a window had no row within the radius */
-	ECP_STOP_LATE				/* other processes had read what was wanted */
-} EcpSearchStop;
-
-typedef struct EcpSearchStats
-{
-	Oid			index;
-	int			probes;			/* clusters of the first window, planned */
-	bool		joined;			/* it came to one of other processes */
-	bool		early;			/* it ended where clusters were too far */
-	uint64		windows;
-	uint64		clusters;		/* read */
-	uint64		pages;
-	uint64		vectors;		/* candidates: compared with the query */
-	uint64		filtered;		/* rows that conditions kept out */
-	uint64		reranked;		/* exactly, after their codes */
-	uint64		returned;
-	uint64		dropped;		/* nearer than a row returned before */
-	EcpSearchStop stop;
-} EcpSearchStats;
 
 /* The last search of this backend; index is InvalidOid before the first. */
 extern EcpSearchStats ecp_search_last;
@@ -92,10 +65,5 @@ extern bool ecp_search_next(EcpSearch *search, ItemPointer tid,
 extern void ecp_search_finish(EcpSearch *search);
 extern void ecp_search_note(EcpSearch *search);
 extern void ecp_search_free(EcpSearch *search);
-
-/* ---- ecp_scan.c ---- */
-
-extern const char *ecp_scan_stop_name(EcpSearchStop stop);
-extern void ecp_scan_totals(IndexScanDesc scan, EcpSearchStats *totals);
 
 #endif							/* ECP_SEARCH_H */

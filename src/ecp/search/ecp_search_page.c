@@ -19,9 +19,18 @@
 
 #include <math.h>
 
+#include "base/topk.h"
+#include "ecp/page/ecp_attr.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_probe.h"
+#include "ecp/search/ecp_rerank.h"
+#include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_search_private.h"
+#include "ecp/search/ecp_target.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
+#include "vector/vector_codes.h"
+#include "vector/vector_distance.h"
 
 /* Slots that are ranked together although some are not wanted. */
 #define ECP_RANK_GROUP			16

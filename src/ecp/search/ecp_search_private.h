@@ -10,12 +10,17 @@
 #define ECP_SEARCH_PRIVATE_H
 
 #include "base/topk.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_attr.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_stat.h"
+#include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
-#include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_share.h"
 #include "ecp/search/ecp_target.h"
 #include "vector/vector_codes.h"
+#include "vector/vector_distance.h"
 
 /*
  * The tenth rank is hardly ever above this, if its estimate from codes is kth.

@@ -44,8 +44,13 @@
 #include "postgres.h"
 
 #include "access/relscan.h"
+#include "base/compat.h"
 #include "common/hashfn.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_descent.h"
+#include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_share.h"
+#include "ecp/search/ecp_target.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/condition_variable.h"

@@ -8,8 +8,11 @@
 #ifndef ECP_SHARE_H
 #define ECP_SHARE_H
 
+#include "base/compat.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_stat.h"
+#include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_probe.h"
-#include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_target.h"
 
 /* What the processes share, in the memory of a parallel scan. */

@@ -19,7 +19,12 @@
 
 #include <math.h>
 
+#include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_target.h"
+
+
+
 
 /* Probes grow with this power of one over the share missed. */
 #define TARGET_POWER		0.5

@@ -8,11 +8,16 @@
 #ifndef ECP_TARGET_H
 #define ECP_TARGET_H
 
-#include "ecp/define/ecp.h"
+#include "ecp/page/ecp_page.h"
 #include "utils/float.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /* Recall is promised for so many neighbours. */
 #define ECP_TARGET_K		10
+
+/* Rows read for each one returned, before more clusters are read. */
+#define ECP_SEARCH_AHEAD	8
 
 /*
  * How a search reads its first window: "probes" clusters; or, if "early", at
@@ -124,5 +129,15 @@ extern void ecp_recall_store(Relation index, const EcpMetaPageData *meta);
 extern double ecp_calibration_recall(const EcpCalibration *cal,
 									 const EcpScanPlan *plan);
 extern void ecp_calibration_end(EcpCalibration *cal);
+
+/*
+ * Probes by the settings: ecp.probes, or what the target of recall takes
+ * (ecp_target.c).
+ */
+extern int	ecp_default_probes(Relation index, const EcpMetaPageData *meta);
+
+/* The same when only a share of the rows fulfils the scan's conditions. */
+extern double ecp_filter_probes(double probes, double share,
+								double cluster_rows);
 
 #endif							/* ECP_TARGET_H */

@@ -1,0 +1,41 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_maintain.h
+ *	  Maintenance: splits, folds, merges, what is retired.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_MAINTAIN_H
+#define ECP_MAINTAIN_H
+
+#include "ecp/page/ecp_page.h"
+
+/* Heavyweight lock of the one maintainer: block 0 of the index. */
+#define ECP_MAINTAIN_LOCK_BLKNO		ECP_META_BLKNO
+
+/* A node needs so many free slots before one of its children is replaced. */
+#define ECP_NODE_FREE_MIN			4
+
+/* What maintenance did, for ecp_maintain() and VACUUM (VERBOSE). */
+typedef struct EcpMaintainCounts
+{
+	uint32		splits;
+	uint32		folds;
+	uint32		merges;
+	uint32		drops;
+	uint32		groups;
+	uint32		regrouped;		/* leaves in them, before */
+	uint32		flushes;		/* of buffers */
+	uint32		purged_pages;
+} EcpMaintainCounts;
+
+extern void ecp_node_renew(Relation index, BlockNumber blk, uint64 run,
+						   int level);
+extern void ecp_node_fold(Relation index, EcpChildData *ref, uint32 room);
+extern bool ecp_purge_some(Relation index, Relation heap);
+
+extern void ecp_maintain_full_leaf(Relation index, const void *prepared);
+extern void ecp_maintain_index(Relation index, Relation heap, bool purge_all,
+							   EcpMaintainCounts *counts);
+
+#endif							/* ECP_MAINTAIN_H */

@@ -1,0 +1,64 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_descent.h
+ *	  Clusters in order of promise.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_DESCENT_H
+#define ECP_DESCENT_H
+
+#include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_cache.h"
+#include "vector/vector_distance.h"
+
+/* A cluster that a descent found. */
+typedef struct EcpClusterRef
+{
+	EcpChildData child;			/* head of the cluster */
+	float4		rank;			/* of its leader */
+	bool		is_buffer;		/* one that the cluster before it calls for */
+	uint64		bins;			/* whose rows are wanted of a buffer */
+	int		   *place;			/* of a buffer: see EcpBufferTaken */
+	/* where its leader stands, for maintenance: valid at the same version */
+	BlockNumber parent_blk;		/* head of the parent node, Invalid = root */
+	uint64		parent_run;
+	uint32		parent_slot;	/* slot within the parent's run */
+	/* and in memory, until the descent ends; NULL = root */
+	const EcpPanel *panel;
+	uint32		panel_child;
+	const struct EcpNode *parent;
+	/* buffers of the head run's first pages, as last seen: see EcpNode */
+	Buffer	   *recent;
+	int			nrecent;
+} EcpClusterRef;
+
+/*
+ * Clusters of structure version state->meta.ecpm_sversion in order of
+ * promise, from best-first search over the nodes with a beam that follows
+ * the number of clusters asked for (at least 40 leaders are compared for
+ * each cluster returned); all clusters come out in the end, each once.
+ * A cluster is followed by its buffer, if the buffer has rows for it that were
+ * not read before; that does not count as one of those wanted.
+ *
+ * Uses the leader cache; no lock and no pin is held between calls.
+ * "prepared" is the query as ecp_prepare() gives it (copied).  For IP the
+ * leaders are ranked by the inner product, else by L2; "assigning" ranks by
+ * L2 always (build, insert, split).
+ */
+typedef struct EcpDescent EcpDescent;
+
+extern EcpDescent *ecp_descent_begin(Relation index,
+									 const EcpIndexState *state,
+									 const void *prepared, bool assigning,
+									 int expected);
+extern bool ecp_descent_next(EcpDescent *descent, EcpClusterRef *cluster);
+
+/* Is what ecp_descent_next() gives next a buffer? */
+extern bool ecp_descent_at_buffer(const EcpDescent *descent);
+
+/* From the beginning on, give each buffer once, with all of its rows. */
+extern void ecp_descent_set_whole(EcpDescent *descent);
+extern void ecp_descent_end(EcpDescent *descent);
+
+#endif							/* ECP_DESCENT_H */

@@ -1,0 +1,27 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_scan.h
+ *	  Index scans of ecp.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_SCAN_H
+#define ECP_SCAN_H
+
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "ecp/page/ecp_stat.h"
+
+extern IndexScanDesc ecpbeginscan(Relation index, int nkeys, int norderbys);
+extern void ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys,
+					  ScanKey orderbys, int norderbys);
+extern bool ecpgettuple(IndexScanDesc scan, ScanDirection dir);
+extern void ecpendscan(IndexScanDesc scan);
+extern void ecp_tid_from_item(Relation index, uint64 item, ItemPointer tid);
+extern void ecp_check_tid(Relation index, Relation heap,
+						  const ItemPointerData *tid,
+						  BlockNumber *heap_blocks);
+extern const char *ecp_scan_stop_name(EcpSearchStop stop);
+extern void ecp_scan_totals(IndexScanDesc scan, EcpSearchStats *totals);
+
+#endif							/* ECP_SCAN_H */
