@@ -50,7 +50,7 @@ typedef struct EcpJob
 {
 	const char *name;
 	EcpJobFunction function;
-}			EcpJob;
+} EcpJob;
 
 #define EcpJobOf(function)	((EcpJob) {#function, function})
 

@@ -72,7 +72,7 @@ ecp_memory_free(EcpMemory *memory)
  * consecutive tasks share stay, because attaching costs a fault a page.
  */
 static void
-team_attach(TeamAttached *attached, const EcpTeamTask * task, char **addresses)
+team_attach(TeamAttached *attached, const EcpTeamTask *task, char **addresses)
 {
 	TeamAttached old = *attached;
 
@@ -107,7 +107,7 @@ team_attach(TeamAttached *attached, const EcpTeamTask * task, char **addresses)
 /* ---- tasks ---- */
 
 void
-ecp_team_init(EcpTeamShared * shared)
+ecp_team_init(EcpTeamShared *shared)
 {
 	pg_atomic_init_u64(&shared->next_item, 0);
 	pg_atomic_init_u64(&shared->rows, 0);
@@ -125,7 +125,7 @@ ecp_team_step(const EcpTeam *team, int64 nitems, int64 least)
 bool
 ecp_team_claim(EcpTeam *team, int64 *from, int64 *upto)
 {
-	const		EcpTeamTask *task = &team->shared->task;
+	const EcpTeamTask *task = &team->shared->task;
 
 	*from = pg_atomic_fetch_add_u64(&team->shared->next_item, task->step);
 	*upto = Min(*from + task->step, task->nitems);
@@ -153,7 +153,7 @@ team_wait(EcpTeam *team)
 }
 
 static void
-team_start(EcpTeam *team, const EcpTeamTask * task)
+team_start(EcpTeam *team, const EcpTeamTask *task)
 {
 	EcpTeamShared *shared = team->shared;
 

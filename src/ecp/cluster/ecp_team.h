@@ -55,7 +55,7 @@ typedef struct EcpTeamTask
 	int64		step;
 	dsm_handle	memories[ECP_TASK_MEMORIES];
 	char		args[ECP_TASK_ARGS_BYTES] pg_attribute_aligned(8);
-}			EcpTeamTask;
+} EcpTeamTask;
 
 /* In shared memory. */
 typedef struct EcpTeamShared
@@ -70,7 +70,7 @@ typedef struct EcpTeamShared
 	int			nbusy;			/* workers that are not done with it */
 	EcpTeamTask task;
 	double		cpu_s;
-}			EcpTeamShared;
+} EcpTeamShared;
 
 /* One process's view: the beginning of a larger struct. */
 struct EcpTeam
@@ -83,7 +83,7 @@ struct EcpTeam
 	void		(*end) (EcpTeam *team);
 };
 
-extern void ecp_team_init(EcpTeamShared * shared);
+extern void ecp_team_init(EcpTeamShared *shared);
 
 /* What a worker does, until the backend lets it go. */
 extern void ecp_team_work(EcpTeam *team);

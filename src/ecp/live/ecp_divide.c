@@ -6,7 +6,7 @@
  *
  * Step 1 of ecp_replace.c has copied what the old clusters have.  A split
  * divides it by 2-means, a fold or merge puts it into one, a group is divided
- * by ecp_group.c and a flush of a buffer by ecp_flush.c.
+ * by ecp_group_divide.c and a flush of a buffer by ecp_flush.c.
  *
  * A node of level 1 that has buffers is split between buffers: each goes to
  * one side together with its clusters, so that the rows which wait in it stay
