@@ -27,6 +27,7 @@
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/define/ecp_validate.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_rerank.h"
 #include "ecp/search/ecp_scan.h"
 #include "executor/instrument.h"
 #include "executor/spi.h"

@@ -34,6 +34,7 @@
 #include "ecp/search/ecp_rerank.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 #include "vector/vector_distance.h"
 
 /* Rows ahead whose vectors the processor is asked for. */
@@ -384,4 +385,20 @@ ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds, EcpRanked *row)
 		bounds->first++;
 		rerank_add_exact(rerank, number);
 	}
+}
+
+/*
+ * The row pointer that was made an item of an EcpRanked (ecp_tid_item()).
+ */
+void
+ecp_tid_from_item(Relation index, uint64 item, ItemPointer tid)
+{
+	ItemPointerSet(tid, EcpItemBlock(item), EcpItemOffset(item));
+	if (!ItemPointerIsValid(tid) ||
+		ItemPointerGetBlockNumberNoCheck(tid) == InvalidBlockNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" contains an invalid row pointer",
+						RelationGetRelationName(index)),
+				 errhint("Please REINDEX it.")));
 }

@@ -83,4 +83,6 @@ ecp_tid_item(const ItemPointerData *tid)
 #define EcpItemBlock(item)	((BlockNumber) ((item) >> 16))
 #define EcpItemOffset(item) ((OffsetNumber) (item))
 
+extern void ecp_tid_from_item(Relation index, uint64 item, ItemPointer tid);
+
 #endif							/* ECP_RERANK_H */

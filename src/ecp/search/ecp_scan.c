@@ -25,7 +25,6 @@
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_stat.h"
 #include "ecp/search/ecp_heap.h"
-#include "ecp/search/ecp_rerank.h"
 #include "ecp/search/ecp_return.h"
 #include "ecp/search/ecp_scan.h"
 #include "ecp/search/ecp_search.h"
@@ -211,22 +210,6 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 												 &so->never, &so->recheck));
 	scan_set_query(scan);
 	MemoryContextSwitchTo(old);
-}
-
-/*
- * The row pointer that was made an item of an EcpRanked (ecp_tid_item()).
- */
-void
-ecp_tid_from_item(Relation index, uint64 item, ItemPointer tid)
-{
-	ItemPointerSet(tid, EcpItemBlock(item), EcpItemOffset(item));
-	if (!ItemPointerIsValid(tid) ||
-		ItemPointerGetBlockNumberNoCheck(tid) == InvalidBlockNumber)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" contains an invalid row pointer",
-						RelationGetRelationName(index)),
-				 errhint("Please REINDEX it.")));
 }
 
 /*

@@ -17,7 +17,6 @@ extern void ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys,
 					  ScanKey orderbys, int norderbys);
 extern bool ecpgettuple(IndexScanDesc scan, ScanDirection dir);
 extern void ecpendscan(IndexScanDesc scan);
-extern void ecp_tid_from_item(Relation index, uint64 item, ItemPointer tid);
 extern void ecp_check_tid(Relation index, Relation heap,
 						  const ItemPointerData *tid,
 						  BlockNumber *heap_blocks);

@@ -56,7 +56,6 @@
 #include "ecp/search/ecp_heap.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
-#include "ecp/search/ecp_scan.h"
 #include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_search_private.h"
 #include "ecp/search/ecp_share.h"
