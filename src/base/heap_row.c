@@ -1,13 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * heap_row.c
- *	  What a checker asks of a table about a row of its index.
+ *	  What a checker asks of a table about the rows of its index.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/transam.h"
+#include "access/xact.h"
 #include "base/heap_row.h"
 #include "catalog/pg_am_d.h"
 #include "storage/bufmgr.h"
@@ -40,4 +42,20 @@ ecp_heap_has_row(Relation heap, const ItemPointerData *tid)
 	}
 	UnlockReleaseBuffer(buffer);
 	return has_row;
+}
+
+/*
+ * Under repeatable read, the snapshot can be older than the index, which then
+ * lacks rows that the snapshot sees, rightly: an error.
+ */
+void
+ecp_heap_check_snapshot(Relation index, Snapshot snapshot)
+{
+	if (IsolationUsesXactSnapshot() && index->rd_index->indcheckxmin &&
+		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+							   snapshot->xmin))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("index \"%s\" cannot be verified using transaction snapshot",
+						RelationGetRelationName(index))));
 }

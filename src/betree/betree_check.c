@@ -27,7 +27,6 @@
 #include "access/detoast.h"
 #include "access/htup_details.h"
 #include "access/tableam.h"
-#include "access/transam.h"
 #include "access/xlog.h"
 #include "base/compat.h"
 #include "base/heap_row.h"
@@ -356,8 +355,7 @@ check_log(CheckState *state, Buffer nodebuf)
 					"The marker of child %d is not of the log.", child);
 	}
 	if (opaque->bteo_nlog > 0 &&
-		((opaque->bteo_seq - dir[0].bted_seq) & BETREE_MARKER_MASK) >
-		BETREE_SEQ_SPAN_MAX)
+		betree_node_log_span(node, opaque->bteo_seq) > BETREE_SEQ_SPAN_MAX)
 		corrupt(state, nodeblk, "The log is longer than numbers can tell.");
 	if (opaque->bteo_drain != 0 &&
 		(opaque->bteo_nlog == 0 ||
@@ -378,9 +376,7 @@ check_log(CheckState *state, Buffer nodebuf)
 			 !BetreeDirIsFilter(&dir[i])))
 			corrupt(state, nodeblk, "Directory entry %d is of wrong kind %d.",
 					i, dir[i].bted_kind);
-		if (log && (BetreeSeqNewer(dir[i].bted_seq, opaque->bteo_seq) ||
-					(i > 0 &&
-					 !BetreeSeqNewer(dir[i].bted_seq, dir[i - 1].bted_seq))))
+		if (log && !betree_node_log_ordered(node, i))
 			corrupt(state, nodeblk, "Directory entry %d is out of order.", i);
 		visit(state, dir[i].bted_block);
 		if (BetreeDirIsFilter(&dir[i]))
@@ -614,17 +610,7 @@ check_heap(CheckState *state, Relation heap, Snapshot snapshot)
 	IndexInfo  *info = BuildIndexInfo(index);
 	TableScanDesc scan;
 
-	/*
-	 * Under repeatable read, the snapshot can be older than the index, which
-	 * then lacks rows that the snapshot sees, rightly.
-	 */
-	if (IsolationUsesXactSnapshot() && index->rd_index->indcheckxmin &&
-		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
-							   snapshot->xmin))
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("index \"%s\" cannot be verified using transaction snapshot",
-						RelationGetRelationName(index))));
+	ecp_heap_check_snapshot(index, snapshot);
 
 	/* as a concurrent build would scan */
 	info->ii_Concurrent = true;

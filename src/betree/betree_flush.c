@@ -204,15 +204,12 @@ check_log_order(Page node)
 	BetreeDirEntry *dir = BetreeNodeGetDir(node);
 
 	if (opaque->bteo_nlog > 0 &&
-		((opaque->bteo_seq - dir[0].bted_seq) & BETREE_MARKER_MASK) >
-		BETREE_SEQ_SPAN_MAX)
+		betree_node_log_span(node, opaque->bteo_seq) > BETREE_SEQ_SPAN_MAX)
 		betree_report_damaged_item();
 	for (int i = 0; i < opaque->bteo_nlog; i++)
 	{
 		if (dir[i].bted_kind != BETREE_DIR_LOG ||
-			BetreeSeqNewer(dir[i].bted_seq, opaque->bteo_seq) ||
-			(i > 0 &&
-			 !BetreeSeqNewer(dir[i].bted_seq, dir[i - 1].bted_seq)))
+			!betree_node_log_ordered(node, i))
 			betree_report_damaged_item();
 	}
 }

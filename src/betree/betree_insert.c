@@ -188,8 +188,7 @@ log_has_room(Page node, uint32 seq)
 		betree_node_find_dir(node, BETREE_DIR_SPARE) < 0)
 		return false;
 	return opaque->bteo_nlog == 0 ||
-		((seq - BetreeNodeGetDir(node)[0].bted_seq) & BETREE_MARKER_MASK) <=
-		BETREE_SEQ_SPAN_MAX;
+		betree_node_log_span(node, seq) <= BETREE_SEQ_SPAN_MAX;
 }
 
 /*

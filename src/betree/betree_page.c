@@ -327,3 +327,28 @@ betree_pivot_infinite(bool plus)
 	BetreePivotSet(pivot, plus ? BETREE_NATTS_PLUSINF : 0, 0);
 	return pivot;
 }
+
+/*
+ * betree_node_log_span
+ *		How far the oldest page of a NODE's log, which has one, is behind the
+ *		number "seq".  More than BETREE_SEQ_SPAN_MAX, and numbers do not tell.
+ */
+uint32
+betree_node_log_span(Page page, uint32 seq)
+{
+	return (seq - BetreeNodeGetDir(page)[0].bted_seq) & BETREE_MARKER_MASK;
+}
+
+/*
+ * betree_node_log_ordered
+ *		Is log page "i" newer than the one before it, and not newer than the
+ *		newest number given?
+ */
+bool
+betree_node_log_ordered(Page page, int i)
+{
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+
+	return !BetreeSeqNewer(dir[i].bted_seq, BetreePageGetOpaque(page)->bteo_seq) &&
+		(i == 0 || BetreeSeqNewer(dir[i].bted_seq, dir[i - 1].bted_seq));
+}

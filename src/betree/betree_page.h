@@ -345,6 +345,8 @@ extern void betree_node_add_dir(Page page, BlockNumber blkno, int kind,
 								uint32 seq);
 extern void betree_node_remove_dir(Page page, int at);
 extern int	betree_node_find_dir(Page page, int kind);
+extern uint32 betree_node_log_span(Page page, uint32 seq);
+extern bool betree_node_log_ordered(Page page, int i);
 extern int	betree_node_nfilters(Page page);
 extern void betree_node_raise(Page page);
 extern void betree_node_drop_log(Page page, int nlog);

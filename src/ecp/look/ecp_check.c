@@ -25,7 +25,6 @@
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/tableam.h"
-#include "access/transam.h"
 #include "access/xlog.h"
 #include "base/compat.h"
 #include "base/heap_row.h"
@@ -636,25 +635,6 @@ check_heap(EcpCheck *check)
 						   check_heap_row, check, scan);
 }
 
-/*
- * A snapshot for the table.  Under repeatable read it can be older than the
- * index, which then lacks rows that the snapshot sees, rightly.
- */
-static Snapshot
-check_snapshot(Relation index)
-{
-	Snapshot	snapshot = RegisterSnapshot(GetTransactionSnapshot());
-
-	if (IsolationUsesXactSnapshot() && index->rd_index->indcheckxmin &&
-		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
-							   snapshot->xmin))
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("index \"%s\" cannot be verified using transaction snapshot",
-						RelationGetRelationName(index))));
-	return snapshot;
-}
-
 /* The structure, with everything that can be counted on the way. */
 static void
 check_structure(EcpCheck *check)
@@ -711,7 +691,10 @@ check_index(Relation heap, Relation index, bool locked_out,
 
 	/* the snapshot before the version, as a scan has it */
 	if (heapallindexed)
-		check->snapshot = check_snapshot(index);
+	{
+		check->snapshot = RegisterSnapshot(GetTransactionSnapshot());
+		ecp_heap_check_snapshot(index, check->snapshot);
+	}
 	ecp_index_state_read(index, &check->state);
 	check->element = palloc(ECP_CHECK_TID_BYTES +
 							ECP_DIMS_MAX * sizeof(float4) +
