@@ -1227,10 +1227,10 @@ CREATE FUNCTION ecp_maintain(index regclass,
 COMMENT ON FUNCTION ecp_maintain(regclass) IS
 	'split, fold and merge clusters of an ecp index, train leaders anew where it has grown, and free retired pages';
 
-CREATE FUNCTION ecp_misplaced(index regclass,
+CREATE FUNCTION ecp_misassigned(index regclass,
 	samples integer DEFAULT 1000) RETURNS float8
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION ecp_misplaced(regclass, integer) IS
+COMMENT ON FUNCTION ecp_misassigned(regclass, integer) IS
 	'share of the rows of an ecp index that are nearer to the leader of another cluster than to that of their own';
 
 CREATE FUNCTION ecp_index_check(index regclass,
@@ -1275,7 +1275,7 @@ CREATE FUNCTION ecp_index_stats(index regclass,
 	OUT node_pages bigint, OUT retired_pages bigint,
 	OUT free_pages bigint, OUT structure_version bigint,
 	OUT buffers bigint, OUT buffered_rows bigint,
-	OUT overfull bigint, OUT split_clusters bigint, OUT misplaced float8,
+	OUT overfull bigint, OUT split_clusters bigint, OUT misassigned float8,
 	OUT measured timestamptz, OUT rows_added bigint,
 	OUT target_recall float8, OUT expected_recall float8,
 	OUT recall_loss float8, OUT advice text) RETURNS record

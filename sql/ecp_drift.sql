@@ -11,7 +11,7 @@ $$;
 CREATE TABLE drift_t (id int, v bytea);
 CREATE INDEX drift_i ON drift_t USING ecp (v);
 CREATE VIEW drift AS
-	SELECT rows, overfull, split_clusters, misplaced < 0.5 AS placed,
+	SELECT rows, overfull, split_clusters, misassigned < 0.5 AS placed,
 		measured IS NOT NULL AS measured, rows_added, target_recall,
 		round((expected_recall - target_recall)::numeric, 2) >= 0 AS kept,
 		regexp_replace(advice, '[0-9.]+', 'N', 'g') AS advice

@@ -14,7 +14,7 @@ SELECT ecp_index_check('gri', heapallindexed => true);
 SELECT s.rows, s.rows = b.rows AS same, s.clusters > b.clusters AS more,
 	s.max_rows <= m.leaf_max AS bounded
 FROM ecp_index_stats('gri') s, before b, ecp_metapage_info('gri') m;
-SELECT ecp_misplaced('gri') < 0.3 AS placed;
+SELECT ecp_misassigned('gri') < 0.3 AS placed;
 SELECT unfinished FROM ecp_metapage_info('gri');
 
 -- nothing is young any more

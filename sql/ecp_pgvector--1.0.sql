@@ -58,17 +58,17 @@ COMMENT ON OPERATOR @<=> (vector, ecp_vector_ball) IS
 CREATE FUNCTION ecp_class_vector_l2(internal) RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_class_vector_l2(internal) IS
-	'support function of vector_l2_ops: form and metric';
+	'support function of vector_l2_ops: column type and metric';
 
 CREATE FUNCTION ecp_class_vector_ip(internal) RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_class_vector_ip(internal) IS
-	'support function of vector_ip_ops: form and metric';
+	'support function of vector_ip_ops: column type and metric';
 
 CREATE FUNCTION ecp_class_vector_cosine(internal) RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_class_vector_cosine(internal) IS
-	'support function of vector_cosine_ops: form and metric';
+	'support function of vector_cosine_ops: column type and metric';
 
 CREATE OPERATOR FAMILY vector_l2_ops USING ecp;
 COMMENT ON OPERATOR FAMILY vector_l2_ops USING ecp IS
@@ -158,17 +158,17 @@ COMMENT ON OPERATOR @<=> (halfvec, ecp_halfvec_ball) IS
 CREATE FUNCTION ecp_class_halfvec_l2(internal) RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_class_halfvec_l2(internal) IS
-	'support function of halfvec_l2_ops: form and metric';
+	'support function of halfvec_l2_ops: column type and metric';
 
 CREATE FUNCTION ecp_class_halfvec_ip(internal) RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_class_halfvec_ip(internal) IS
-	'support function of halfvec_ip_ops: form and metric';
+	'support function of halfvec_ip_ops: column type and metric';
 
 CREATE FUNCTION ecp_class_halfvec_cosine(internal) RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_class_halfvec_cosine(internal) IS
-	'support function of halfvec_cosine_ops: form and metric';
+	'support function of halfvec_cosine_ops: column type and metric';
 
 CREATE OPERATOR FAMILY halfvec_l2_ops USING ecp;
 COMMENT ON OPERATOR FAMILY halfvec_l2_ops USING ecp IS

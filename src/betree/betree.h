@@ -136,7 +136,7 @@ typedef struct BetreeEntry
 {
 	Oid			relid;
 	struct BetreeEntry *outer;
-}			BetreeEntry;
+} BetreeEntry;
 
 /*
  * A position in the order of (key, heap TID): "nkeys" attributes, then the
@@ -267,8 +267,8 @@ extern IndexTuple betree_form_tuple(BetreeRel *bt, Datum *values,
 									Relation heap);
 
 /* betree_descend.c */
-extern void betree_enter(BetreeEntry * entry, Relation rel);
-extern void betree_leave(BetreeEntry * entry);
+extern void betree_enter(BetreeEntry *entry, Relation rel);
+extern void betree_leave(BetreeEntry *entry);
 extern void betree_lock(BetreeRel *bt, Buffer buf, int lockmode);
 extern bool betree_tid_exists(Relation heap, ItemPointer tid);
 extern void betree_check_block(BetreeRel *bt, BlockNumber blkno);

@@ -22,7 +22,7 @@
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 
-static BetreeEntry * entered = NULL;
+static BetreeEntry *entered = NULL;
 
 /*
  * betree_enter
@@ -34,9 +34,9 @@ static BetreeEntry * entered = NULL;
  * would change what we are about to change.  So it gets an error.
  */
 void
-betree_enter(BetreeEntry * entry, Relation rel)
+betree_enter(BetreeEntry *entry, Relation rel)
 {
-	for (BetreeEntry * outer = entered; outer != NULL; outer = outer->outer)
+	for (BetreeEntry *outer = entered; outer != NULL; outer = outer->outer)
 	{
 		if (outer->relid == RelationGetRelid(rel))
 			ereport(ERROR,
@@ -52,7 +52,7 @@ betree_enter(BetreeEntry * entry, Relation rel)
 
 /* The end of that; to be called also if an error was thrown */
 void
-betree_leave(BetreeEntry * entry)
+betree_leave(BetreeEntry *entry)
 {
 	entered = entry->outer;
 }

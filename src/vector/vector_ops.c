@@ -4,7 +4,7 @@
  *	  The operators <->, <#> and <=> and their functions, over real[], bytea
  *	  and bit.
  *
- * Each SQL function is form x metric; all of them are
+ * Each SQL function is column type x metric; all of them are
  * vector_distance() with other parameters, which calls the kernels that the
  * index uses too, so that an index and a sequential scan order rows alike.
  *
@@ -19,19 +19,19 @@
 
 /*
  * Distance of the two arguments.  The function is strict, and its arguments
- * are vectors of form "form".
+ * are vectors of column type "type".
  */
 static float8
-vector_distance(FunctionCallInfo fcinfo, EcpForm form, EcpMetric metric)
+vector_distance(FunctionCallInfo fcinfo, EcpColumnType type, EcpMetric metric)
 {
 	EcpVector	a;
 	EcpVector	b;
 	float8		distance;
 
-	ecp_vector_read(PG_GETARG_DATUM(0), form, &a);
-	ecp_vector_read(PG_GETARG_DATUM(1), form, &b);
+	ecp_vector_read(PG_GETARG_DATUM(0), type, &a);
+	ecp_vector_read(PG_GETARG_DATUM(1), type, &b);
 
-	if (a.dims != b.dims && form == ECP_FORM_BIT)
+	if (a.dims != b.dims && type == ECP_COLUMN_BIT)
 		ereport(ERROR,
 				(errcode(ERRCODE_STRING_DATA_LENGTH_MISMATCH),
 				 errmsg("cannot compare bit strings of different sizes"),
@@ -50,36 +50,36 @@ vector_distance(FunctionCallInfo fcinfo, EcpForm form, EcpMetric metric)
 	return distance;
 }
 
-#define ECP_DISTANCE_FUNCTION(name, form, metric, sign) \
+#define ECP_DISTANCE_FUNCTION(name, type, metric, sign) \
 	PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
 	PG_FUNCTION_INFO_V1(name); \
 	Datum \
 	name(PG_FUNCTION_ARGS) \
 	{ \
-		PG_RETURN_FLOAT8(sign vector_distance(fcinfo, form, metric)); \
+		PG_RETURN_FLOAT8(sign vector_distance(fcinfo, type, metric)); \
 	} \
 	extern int no_such_variable
 
 ECP_DISTANCE_FUNCTION(ecp_real_l2_distance,
-					  ECP_FORM_ARRAY, ECP_METRIC_L2, +);
+					  ECP_COLUMN_ARRAY, ECP_METRIC_L2, +);
 ECP_DISTANCE_FUNCTION(ecp_real_inner_product,
-					  ECP_FORM_ARRAY, ECP_METRIC_IP, -);
+					  ECP_COLUMN_ARRAY, ECP_METRIC_IP, -);
 ECP_DISTANCE_FUNCTION(ecp_real_negative_inner_product,
-					  ECP_FORM_ARRAY, ECP_METRIC_IP, +);
+					  ECP_COLUMN_ARRAY, ECP_METRIC_IP, +);
 ECP_DISTANCE_FUNCTION(ecp_real_cosine_distance,
-					  ECP_FORM_ARRAY, ECP_METRIC_COSINE, +);
+					  ECP_COLUMN_ARRAY, ECP_METRIC_COSINE, +);
 
 ECP_DISTANCE_FUNCTION(ecp_bytea_l2_distance,
-					  ECP_FORM_BYTEA, ECP_METRIC_L2, +);
+					  ECP_COLUMN_BYTEA, ECP_METRIC_L2, +);
 ECP_DISTANCE_FUNCTION(ecp_bytea_inner_product,
-					  ECP_FORM_BYTEA, ECP_METRIC_IP, -);
+					  ECP_COLUMN_BYTEA, ECP_METRIC_IP, -);
 ECP_DISTANCE_FUNCTION(ecp_bytea_negative_inner_product,
-					  ECP_FORM_BYTEA, ECP_METRIC_IP, +);
+					  ECP_COLUMN_BYTEA, ECP_METRIC_IP, +);
 ECP_DISTANCE_FUNCTION(ecp_bytea_cosine_distance,
-					  ECP_FORM_BYTEA, ECP_METRIC_COSINE, +);
+					  ECP_COLUMN_BYTEA, ECP_METRIC_COSINE, +);
 
 ECP_DISTANCE_FUNCTION(ecp_bit_hamming_distance,
-					  ECP_FORM_BIT, ECP_METRIC_HAMMING, +);
+					  ECP_COLUMN_BIT, ECP_METRIC_HAMMING, +);
 
 PGDLLEXPORT Datum ecp_kernels_sql(PG_FUNCTION_ARGS);
 

@@ -68,13 +68,13 @@ ecp_vector_bytes(EcpElem elem, int dims)
 }
 
 EcpElem
-ecp_form_elem(EcpForm form)
+ecp_column_type_elem(EcpColumnType type)
 {
-	switch (form)
+	switch (type)
 	{
-		case ECP_FORM_BYTEA:
+		case ECP_COLUMN_BYTEA:
 			return ECP_ELEM_UINT8;
-		case ECP_FORM_BIT:
+		case ECP_COLUMN_BIT:
 			return ECP_ELEM_BIT;
 		default:
 			return ECP_ELEM_FLOAT32;
@@ -89,46 +89,46 @@ ecp_form_elem(EcpForm form)
  * Datum's own memory when nothing had to be copied.
  */
 void
-ecp_vector_read(Datum value, EcpForm form, EcpVector *vector)
+ecp_vector_read(Datum value, EcpColumnType type, EcpVector *vector)
 {
 	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
 	struct varlena *detoasted;
 
-	vector->elem = ecp_form_elem(form);
+	vector->elem = ecp_column_type_elem(type);
 	vector->plain = true;
 
-	switch (form)
+	switch (type)
 	{
-		case ECP_FORM_BYTEA:
+		case ECP_COLUMN_BYTEA:
 			detoasted = pg_detoast_datum_packed(stored);
 			vector->dims = VARSIZE_ANY_EXHDR(detoasted);
 			vector->data = VARDATA_ANY(detoasted);
 			break;
-		case ECP_FORM_ARRAY:
+		case ECP_COLUMN_ARRAY:
 			detoasted = pg_detoast_datum(stored);
 			vector_read_array((ArrayType *) detoasted, vector);
 			break;
-		case ECP_FORM_VECTOR:
+		case ECP_COLUMN_VECTOR:
 			detoasted = pg_detoast_datum(stored);
 			vector_read_pgvector((PgvectorData *) detoasted, sizeof(float4),
 								 vector);
 			break;
-		case ECP_FORM_BIT:
+		case ECP_COLUMN_BIT:
 			detoasted = pg_detoast_datum(stored);
 			vector->dims = VARBITLEN(detoasted);
 			vector->data = VARBITS(detoasted);
 			break;
-		case ECP_FORM_HALFVEC:
+		case ECP_COLUMN_HALFVEC:
 			detoasted = pg_detoast_datum(stored);
 			vector_read_pgvector((PgvectorData *) detoasted, sizeof(uint16),
 								 vector);
 			break;
 		default:
-			elog(ERROR, "unrecognized form of vector: %d", (int) form);
+			elog(ERROR, "unrecognized column type of vector: %d", (int) type);
 	}
 
 	vector->detoasted = (detoasted != stored) ? detoasted : NULL;
-	if (form == ECP_FORM_HALFVEC)
+	if (type == ECP_COLUMN_HALFVEC)
 		vector_read_halves(vector);
 
 	if (vector->dims < 1)
@@ -294,13 +294,13 @@ pgvector_form(int dims, Size elem_bytes)
 
 /* Make a palloc'd Datum of the column's type out of elements. */
 Datum
-ecp_vector_form(EcpForm form, int dims, const void *data)
+ecp_vector_make(EcpColumnType type, int dims, const void *data)
 {
-	Size		bytes = ecp_vector_bytes(ecp_form_elem(form), dims);
+	Size		bytes = ecp_vector_bytes(ecp_column_type_elem(type), dims);
 
-	switch (form)
+	switch (type)
 	{
-		case ECP_FORM_BYTEA:
+		case ECP_COLUMN_BYTEA:
 			{
 				bytea	   *result = palloc(VARHDRSZ + bytes);
 
@@ -308,7 +308,7 @@ ecp_vector_form(EcpForm form, int dims, const void *data)
 				memcpy(VARDATA(result), data, bytes);
 				return PointerGetDatum(result);
 			}
-		case ECP_FORM_ARRAY:
+		case ECP_COLUMN_ARRAY:
 			{
 				Size		header = ARR_OVERHEAD_NONULLS(1);
 				ArrayType  *result = palloc0(header + bytes);
@@ -322,14 +322,14 @@ ecp_vector_form(EcpForm form, int dims, const void *data)
 				memcpy(ARR_DATA_PTR(result), data, bytes);
 				return PointerGetDatum(result);
 			}
-		case ECP_FORM_VECTOR:
+		case ECP_COLUMN_VECTOR:
 			{
 				PgvectorData *result = pgvector_form(dims, sizeof(float4));
 
 				memcpy(result->elements, data, bytes);
 				return PointerGetDatum(result);
 			}
-		case ECP_FORM_HALFVEC:
+		case ECP_COLUMN_HALFVEC:
 			{
 				PgvectorData *result = pgvector_form(dims, sizeof(uint16));
 				const float4 *elements = data;
@@ -339,7 +339,7 @@ ecp_vector_form(EcpForm form, int dims, const void *data)
 					halves[i] = half_from_float4(elements[i]);
 				return PointerGetDatum(result);
 			}
-		case ECP_FORM_BIT:
+		case ECP_COLUMN_BIT:
 			{
 				VarBit	   *result = palloc0(VARBITTOTALLEN(dims));
 
@@ -349,7 +349,7 @@ ecp_vector_form(EcpForm form, int dims, const void *data)
 				return PointerGetDatum(result);
 			}
 		default:
-			elog(ERROR, "unrecognized form of vector: %d", (int) form);
+			elog(ERROR, "unrecognized column type of vector: %d", (int) type);
 			return (Datum) 0;	/* keep compiler quiet */
 	}
 }

@@ -28,14 +28,14 @@ typedef enum EcpElem
  *
  * Written to disk (ecp's metapage): never renumber.
  */
-typedef enum EcpForm
+typedef enum EcpColumnType
 {
-	ECP_FORM_BYTEA = 1,
-	ECP_FORM_ARRAY = 2,			/* real[] */
-	ECP_FORM_VECTOR = 3,		/* pgvector's, by the bridging extension */
-	ECP_FORM_HALFVEC = 4,
-	ECP_FORM_BIT = 5			/* bit(n) */
-} EcpForm;
+	ECP_COLUMN_BYTEA = 1,
+	ECP_COLUMN_ARRAY = 2,		/* real[] */
+	ECP_COLUMN_VECTOR = 3,		/* pgvector's, by the bridging extension */
+	ECP_COLUMN_HALFVEC = 4,
+	ECP_COLUMN_BIT = 5			/* bit(n) */
+} EcpColumnType;
 
 /* Written to disk (ecp's metapage): never renumber. */
 typedef enum EcpMetric
@@ -59,14 +59,14 @@ typedef struct EcpVector
 	int			dims;
 	const void *data;
 	void	   *detoasted;		/* memory to free, or NULL */
-	bool		plain;			/* ecp_vector_form() gives the same value */
+	bool		plain;			/* ecp_vector_make() gives the same value */
 } EcpVector;
 
 /* Bytes of the elements of a vector; bits behind the last one are zero. */
 extern Size ecp_vector_bytes(EcpElem elem, int dims);
 
-/* The kind of elements that vectors of this form are read as. */
-extern EcpElem ecp_form_elem(EcpForm form);
+/* The kind of elements that vectors of this column type are read as. */
+extern EcpElem ecp_column_type_elem(EcpColumnType type);
 
 /*
  * Take the vector out of "value".  Raises an error when an array has more
@@ -74,14 +74,14 @@ extern EcpElem ecp_form_elem(EcpForm form);
  * (ERRCODE_DATA_EXCEPTION), or when there are no or more than ECP_DIMS_MAX
  * elements (ERRCODE_PROGRAM_LIMIT_EXCEEDED).
  */
-extern void ecp_vector_read(Datum value, EcpForm form, EcpVector *vector);
+extern void ecp_vector_read(Datum value, EcpColumnType type, EcpVector *vector);
 extern void ecp_vector_release(EcpVector *vector);
 
 /*
  * The reverse: a palloc'd Datum of the column's type with these elements,
  * which came out of such a Datum.
  */
-extern Datum ecp_vector_form(EcpForm form, int dims, const void *data);
+extern Datum ecp_vector_make(EcpColumnType type, int dims, const void *data);
 
 /* Bits as uint8 elements, 0 or 255: what leaders of bit strings are made of. */
 extern void ecp_bits_spread(const uint8 *bits, int dims, uint8 *elements);

@@ -3,8 +3,8 @@
  * fuzz_ecp.c
  *	  A program of libFuzzer for the readers of ecp pages.
  *
- * link: src/ecp/page/ecp_page.c src/ecp/page/ecp_walk.c src/ecp/page/ecp_attr.c
- * link: src/ecp/page/ecp_meta.c src/ecp/page/ecp_prepare.c src/ecp/search/ecp_buffer_map.c
+ * link: src/ecp/page/ecp_page.c src/ecp/page/ecp_read.c src/ecp/page/ecp_attr.c
+ * link: src/ecp/page/ecp_meta.c src/ecp/page/ecp_prepare.c src/ecp/search/ecp_insbuf_map.c
  * link: src/vector/vector_codes.c src/vector/vector_dispatch.c
  * link: src/vector/vector_kernels_scalar.c src/vector/vector_kernels_avx2.c
  * link: src/vector/vector_kernels_avx512.c src/vector/vector_panel.c
@@ -18,14 +18,14 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_space.h"
-#include "ecp/page/ecp_walk.h"
+#include "ecp/page/ecp_read.h"
 #include "vector/vector_value.h"
 
 /* Clusters that are read as a whole, of one run of the program. */
 #define CLUSTERS_MAX	64
 
 static FormData_pg_index index_form;
-static EcpForm sound_form;
+static EcpColumnType sound_form;
 static EcpMetric sound_metric;
 
 bool
@@ -43,12 +43,12 @@ fuzz_define(void)
 	index_form.indnkeyatts = meta->ecpm_nkeyatts;
 	index_form.indnatts = meta->ecpm_nkeyatts + meta->ecpm_ninclude;
 	fuzz_relation.rd_index = &index_form;
-	sound_form = meta->ecpm_form;
+	sound_form = meta->ecpm_column_type;
 	sound_metric = meta->ecpm_metric;
 }
 
 void
-ecp_class_get(Relation index, EcpForm *form, EcpMetric *metric)
+ecp_class_get(Relation index, EcpColumnType *form, EcpMetric *metric)
 {
 	*form = sound_form;
 	*metric = sound_metric;
@@ -129,7 +129,7 @@ static void
 read_page(void *arg)
 {
 	BlockNumber blk = *(BlockNumber *) arg;
-	Buffer		buffer = ecp_buffer_get(&fuzz_relation, blk, BUFFER_LOCK_SHARE);
+	Buffer		buffer = ecp_page_get(&fuzz_relation, blk, BUFFER_LOCK_SHARE);
 	Page		page = BufferGetPage(buffer);
 	EcpRunHeader header = EcpPageGetRunHeader(page);
 	const EcpGeometry *geo;

@@ -20,7 +20,7 @@ FROM unnest(ARRAY['ecp_index_check(''private_v'')',
 	'ecp_knn_batch(''private_v'', ''{"\\x0102"}''::bytea[])',
 	'ecp_knn_exact(''private_v'', ''{"\\x0102"}''::bytea[])',
 	'ecp_index_stats(''private_v'')', 'ecp_build_report(''private_v'')',
-	'ecp_misplaced(''private_v'')', 'ecp_stat_reset(''private_v'')',
+	'ecp_misassigned(''private_v'')', 'ecp_stat_reset(''private_v'')',
 	'ecp_vote(''private_v'', ''SELECT NULL::bytea'', ''k'')',
 	'betree_metapage_info(''private_k'')', 'betree_index_stats(''private_k'')',
 	'betree_page_items(''private_k'', 1)', 'betree_node_info(''private_k'', 1)',
@@ -43,7 +43,7 @@ SET ROLE ecp_privileges_reader;
 SELECT lives_ok('SELECT * FROM ' || call, call || ' is for readers')
 FROM unnest(ARRAY['ecp_index_stats(''private_v'')',
 	'ecp_metapage_info(''private_v'')', 'ecp_build_report(''private_v'')',
-	'ecp_misplaced(''private_v'')', 'ecp_stat_get(''private_v'')',
+	'ecp_misassigned(''private_v'')', 'ecp_stat_get(''private_v'')',
 	'betree_metapage_info(''private_k'')',
 	'betree_index_stats(''private_k'')']) AS call;
 SELECT throws_ok('SELECT * FROM ' || call, '42501', 'must be owner of index '

@@ -117,7 +117,7 @@ BEGIN
 	(i, 'inspect', 'stat_get', settings || format('SELECT * FROM ecp_stat_get(%L)', i), NULL),
 	(i, 'inspect', 'build_report', settings || format('SELECT * FROM ecp_build_report(%L)', i), NULL),
 	(i, 'inspect', 'page_items', settings || format('SELECT * FROM ecp_page_items(%L, :block)', i), NULL),
-	(i, 'inspect', 'misplaced', settings || format('SELECT ecp_misplaced(%L, 20)', i), NULL),
+	(i, 'inspect', 'misassigned', settings || format('SELECT ecp_misassigned(%L, 20)', i), NULL),
 	(i, 'inspect', 'recall', settings || format('SELECT * FROM ecp_recall(%L, 3, samples => 3)', i), NULL),
 	(i, 'inspect', 'exact', settings || format('SELECT count(*) FROM ecp_knn_exact(%L, ARRAY[%s], 3)', i, q), NULL),
 	(i, 'inspect', 'check of structure', settings || format('SELECT ecp_index_check(%L)', i), NULL),

@@ -184,7 +184,7 @@ ecp_meta_fields(DamageFields *fields)
 	META(ecpm_recall_queries);
 	add_array(fields, "ecpm_attr_kind", PAYLOAD + offsetof(EcpMetaPageData, ecpm_attr_kind),
 			  ECP_ATTRS_MAX, 1, DAMAGE_NUMBER);
-	META(ecpm_form);
+	META(ecpm_column_type);
 	META(ecpm_ninclude);
 	META(ecpm_include_bytes);
 	META(ecpm_nbuffers);

@@ -267,7 +267,7 @@ knn_next_batch(EcpKnn *knn, KnnInput *input, TupleTableSlot *slot)
 			query->flags = ECP_KNN_NULL;
 		else
 		{
-			ecp_vector_read(value, meta->ecpm_form, &vector);
+			ecp_vector_read(value, meta->ecpm_column_type, &vector);
 			ecp_vector_check_dims(&vector, meta->ecpm_dims,
 								  RelationGetRelationName(knn->index));
 			memcpy(knn->elements + n * shared->query_stride, vector.data,

@@ -205,8 +205,8 @@ typedef struct EcpKnn
 	MemoryContext context;		/* of the batch */
 	uint32		batch;			/* that it is of */
 	EcpQuery  **prepared;		/* made when first used, in context */
-	EcpKnnReader *reader;		/* ecp_batch.c */
-	EcpKnnTable *table;			/* ecp_exact.c */
+	EcpKnnReader *reader;		/* ecp_knn_descent.c */
+	EcpKnnTable *table;			/* ecp_knn_table.c */
 
 	ParallelContext *pcxt;		/* leader with workers */
 	struct BufferUsage *buffer_usage;
@@ -236,7 +236,7 @@ extern void ecp_knn_compare(EcpKnn *knn, const EcpKnnBlock *blocks,
 extern void ecp_knn_sort(EcpRanked *candidates, int n);
 extern void ecp_knn_keep(EcpKnnQuery *query, EcpRanked *heap, int keep);
 
-/* ---- ecp_parallel.c ---- */
+/* ---- ecp_knn_workers.c ---- */
 
 extern void ecp_knn_layout(EcpKnnShared *shared, Size memory);
 extern void ecp_knn_attach(EcpKnn *knn, EcpKnnShared *shared);
@@ -246,7 +246,7 @@ extern void ecp_knn_run(EcpKnn *knn, EcpKnnPhase phase, int nitems, int step);
 extern void ecp_knn_stop(EcpKnn *knn);
 extern PGDLLEXPORT void ecp_knn_worker_main(dsm_segment *seg, shm_toc *toc);
 
-/* ---- ecp_batch.c ---- */
+/* ---- ecp_knn_descent.c ---- */
 
 extern void ecp_knn_descend(EcpKnn *knn, int first, int end);
 
@@ -267,7 +267,7 @@ extern bool ecp_knn_next_wave(EcpKnn *knn);
 extern void ecp_knn_place(EcpKnn *knn, int first, int end);
 extern void ecp_knn_decide(EcpKnn *knn, int first, int end);
 
-/* ---- ecp_exact.c ---- */
+/* ---- ecp_knn_table.c ---- */
 
 extern void ecp_knn_table(EcpKnn *knn);
 extern void ecp_knn_table_free(EcpKnn *knn);

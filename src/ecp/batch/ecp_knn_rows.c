@@ -392,7 +392,7 @@ ecp_knn_rescan(EcpKnn *knn, int first, int end)
 	for (int i = first; i < end; i++)
 	{
 		uint32		q = knn->rest[i];
-		Datum		value = ecp_vector_form(meta->ecpm_form, meta->ecpm_dims,
+		Datum		value = ecp_vector_make(meta->ecpm_column_type, meta->ecpm_dims,
 											knn->elements +
 											q * shared->query_stride);
 		ScanKeyData orderby;

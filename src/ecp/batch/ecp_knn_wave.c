@@ -252,7 +252,7 @@ ecp_knn_place(EcpKnn *knn, int first, int end)
  * from there on are removed.
  */
 static int
-wave_replay(EcpKnn *knn, int q, EcpNearest *nearest)
+wave_replay(EcpKnn *knn, int q, EcpTopRanks *nearest)
 {
 	const EcpScanPlan *plan = &knn->shared->plan;
 	EcpMetric	metric = knn->shared->state.meta.ecpm_metric;
@@ -261,13 +261,13 @@ wave_replay(EcpKnn *knn, int q, EcpNearest *nearest)
 	EcpRanked  *heap = knn->heaps + (Size) q * knn->shared->room;
 	int			i = 0;
 
-	ecp_nearest_reset(nearest);
+	ecp_top_ranks_reset(nearest);
 	refs_sort(heap, query->nheap);
 	for (int r = query->first; r < query->end; r++)
 	{
 		/* those before this wave have no ref */
 		for (; i < query->nheap && EcpKnnItemRef(heap[i].item) < r; i++)
-			(void) ecp_nearest_add(nearest, heap[i].rank);
+			(void) ecp_top_ranks_add(nearest, heap[i].rank);
 		if (query->first > 0 && !EcpKnnRefIsBuffer(&refs[r]) &&
 			ecp_target_reached(metric, refs[r].rank, nearest->kth,
 							   plan->slack))
@@ -277,7 +277,7 @@ wave_replay(EcpKnn *knn, int q, EcpNearest *nearest)
 		}
 	}
 	for (; i < query->nheap; i++)
-		(void) ecp_nearest_add(nearest, heap[i].rank);
+		(void) ecp_top_ranks_add(nearest, heap[i].rank);
 	return -1;
 }
 
@@ -306,7 +306,7 @@ wave_decide(EcpKnn *knn, int q)
 	EcpMetric	metric = knn->shared->state.meta.ecpm_metric;
 	EcpKnnQuery *query = &knn->queries[q];
 	const EcpKnnRef *refs = knn->refs + (Size) q * knn->shared->max_refs;
-	EcpNearest	nearest;
+	EcpTopRanks nearest;
 	int			stop;
 	int			limit;
 

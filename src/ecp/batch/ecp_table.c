@@ -3,7 +3,7 @@
  * ecp_table.c
  *	  An index together with its table, for the SQL functions that compare
  *	  what the index finds with the rows: ecp_recall.c, ecp_knn.c,
- *	  ecp_exact.c, ecp_vote.c.
+ *	  ecp_knn_table.c, ecp_vote.c.
  *
  *-------------------------------------------------------------------------
  */

@@ -7,8 +7,8 @@
  * distance, between prepared vectors (ecp_prepare.c).
  *
  * A build assigns an in-buff at a time.  A row is compared with all leaders
- * if they are few; up to ECP_FLAT_LEADERS_MAX of them with those that a guide
- * says (ecp_guide.c), or all if there is no memory for it; above, a row
+ * if they are few; up to ECP_FLAT_LEADERS_MAX of them with those on a
+ * list (ecp_leader_lists.c), or all if there is no memory for lists; above, a row
  * descends the tree of leaders, at each level into the ECP_ASSIGN_BEAM nodes
  * nearest to it (a single path would put four rows out of ten into a wrong
  * cluster).
@@ -21,9 +21,9 @@
 #include "postgres.h"
 
 #include "ecp/build/ecp_build.h"
-#include "ecp/cluster/ecp_bytes.h"
-#include "ecp/cluster/ecp_guide.h"
+#include "ecp/cluster/ecp_byte_copy.h"
 #include "ecp/cluster/ecp_kmeans.h"
+#include "ecp/cluster/ecp_leader_lists.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_prepare.h"
 #include "miscadmin.h"
@@ -32,11 +32,11 @@
 #include "vector/vector_value.h"
 
 /*
- * Rows that are prepared and assigned at a time: with a guide so many that
- * each of its lists gets some, within a share of memory where they are copied.
+ * Rows that are prepared and assigned at a time: with leader lists so many
+ * that each list gets some, within a share of memory where they are copied.
  */
 #define ASSIGN_BLOCK		512
-#define ASSIGN_GUIDED		8192
+#define ASSIGN_LISTED		8192
 #define ASSIGN_SHARE		0.015
 
 /* ---- the in-buff ---- */
@@ -176,15 +176,15 @@ tree_assign(const EcpLeaderTree *tree, const char *rows, Size stride, int n,
 {
 	float4	   *ranks;
 
-	if (tree->guide)
+	if (tree->lists)
 	{
-		ecp_guide_nearest(tree->guide, rows, stride, n, leaders);
+		ecp_leader_lists_nearest(tree->lists, rows, stride, n, leaders);
 		return;
 	}
 	if (tree->nlevels == 1 || tree->n[0] <= ECP_FLAT_LEADERS_MAX)
 	{
-		ecp_nearest(tree->panel[0], tree->n[0], tree->dims, rows, stride, n,
-					leaders, NULL);
+		ecp_kmeans_assign(tree->panel[0], tree->n[0], tree->dims, rows, stride, n,
+						  leaders, NULL);
 		return;
 	}
 	ranks = palloc_extended(sizeof(float4) * (tree->n[0] + 16),
@@ -254,27 +254,27 @@ assign_prepare(EcpBuild *build, const EcpLeaderTree *tree, const char *row,
 		vector.dims = build->state.meta.ecpm_dims;
 		vector.data = row;
 		vector.detoasted = NULL;
-		prepared = tree->bytes ? build->prepared : dst;
+		prepared = tree->scale ? build->prepared : dst;
 		ecp_prepare(&build->state.meta, &vector,
 					unconstify(void *, prepared));
 	}
-	if (tree->bytes)
-		ecp_bytes_put(tree->bytes, prepared, (uint8 *) dst);
+	if (tree->scale)
+		ecp_byte_copy_put(tree->scale, prepared, (uint8 *) dst);
 }
 
 void
 ecp_inbuff_assign(EcpBuild *build, EcpInBuff *inbuff)
 {
 	EcpLeaderTree *tree = build->tree;
-	bool		copied = !build->prep_same || tree->bytes;
-	int			step = tree->guide ? ASSIGN_GUIDED : ASSIGN_BLOCK;
+	bool		copied = !build->prep_same || tree->scale;
+	int			step = tree->lists ? ASSIGN_LISTED : ASSIGN_BLOCK;
 	char	   *block = NULL;
 	uint64	   *counts;
 
-	if (copied && tree->guide)
+	if (copied && tree->lists)
 		step = Min(step, Max(build->budget * ASSIGN_SHARE / build->nparticipants /
 							 tree->vec_bytes, ASSIGN_BLOCK));
-	step = ecp_ahead_rows(build, step);
+	step = ecp_readahead_rows(build, step);
 	if (copied)
 		block = palloc_extended(tree->vec_bytes * step + 64, MCXT_ALLOC_HUGE);
 	for (int done = 0; done < inbuff->n; done += step)
@@ -282,7 +282,7 @@ ecp_inbuff_assign(EcpBuild *build, EcpInBuff *inbuff)
 		const char *rows = inbuff->vectors + (Size) done * inbuff->vec_bytes;
 		int			n = Min(step, inbuff->n - done);
 
-		ecp_ahead_step(build, done);
+		ecp_readahead_step(build, done);
 		for (int i = 0; block && i < n; i++)
 			assign_prepare(build, tree, rows + (Size) i * inbuff->vec_bytes,
 						   block + i * tree->vec_bytes);

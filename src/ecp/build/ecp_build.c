@@ -11,7 +11,7 @@
  * them away (ecp_policy_*.c).  A team of processes (ecp_build_team.c) shares the
  * choice of leaders and the scan, each process with an in-buff of its own.
  * While an in-buff is assigned, the kernel reads the rows of the next one
- * (ecp_ahead.c).  At the end the policy gives the rows back by cluster and
+ * (ecp_readahead.c).  At the end the policy gives the rows back by cluster and
  * they become pages (ecp_merge.c).  The metapage is written last, when
  * everything it refers to is on disk: it carries the report of the build,
  * which ecp_build_report() shows.
@@ -154,7 +154,7 @@ ecp_build_row(EcpBuild *build, Datum value, EcpVector *vector)
 {
 	EcpMetaPageData *meta = &build->state.meta;
 
-	ecp_vector_read(value, meta->ecpm_form, vector);
+	ecp_vector_read(value, meta->ecpm_column_type, vector);
 	if (meta->ecpm_dims == 0)
 	{
 		meta->ecpm_flags |= ECP_META_DIMS_LEARNED;
@@ -200,7 +200,7 @@ build_start_rounds(EcpBuild *build)
 
 	if (build->tree == NULL)
 		build->tree = ecp_leaders_single(build, build->prepared);
-	ecp_tree_guide(build);
+	ecp_tree_leader_lists(build);
 	if (shared)
 		ecp_tree_share(build);
 
@@ -356,9 +356,9 @@ build_add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 		inbuff = build->inbuff;
 		if (inbuff->n == inbuff->max)
 		{
-			ecp_ahead_begin(build, tid, values[0]);
+			ecp_readahead_begin(build, tid, values[0]);
 			build_full_round(build, tid);
-			ecp_ahead_end(build);
+			ecp_readahead_end(build);
 		}
 		inbuff->tids[inbuff->n] = *tid;
 		row = inbuff->vectors + (Size) inbuff->n * inbuff->vec_bytes;
@@ -742,7 +742,7 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 
 	ecp_build_phase(&build, ECP_BUILD_RECALL, ECP_PROGRESS_RECALL);
 	build.state.meta.ecpm_build_tuples = build.index_tuples;
-	ecp_recall_calibrate(&build, build_seconds(&build) * ECP_SHARE_CALIBRATE);
+	ecp_recall_curve_build(&build, build_seconds(&build) * ECP_SHARE_CALIBRATE);
 	ecp_build_phase(&build, -1, 0);
 	build_end_team(&build);
 	ecp_stat_create(index);

@@ -17,8 +17,8 @@
 #include "base/page_writer.h"
 #include "common/pg_prng.h"
 #include "ecp/build/ecp_policy.h"
-#include "ecp/cluster/ecp_bytes.h"
-#include "ecp/cluster/ecp_guide.h"
+#include "ecp/cluster/ecp_byte_copy.h"
+#include "ecp/cluster/ecp_leader_lists.h"
 #include "ecp/cluster/ecp_team.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_attr.h"
@@ -72,12 +72,12 @@ typedef struct EcpLeaderTree
 	EcpElem		elem;
 	int			dims;
 	Size		vec_bytes;
-	EcpByteForm *bytes;			/* NULL: prepared vectors */
+	EcpByteScale *scale;		/* NULL: prepared vectors */
 	int			nlevels;
 	int			n[ECP_LEVELS_MAX];
 	EcpPanel   *panel[ECP_LEVELS_MAX];
 	int32	   *first[ECP_LEVELS_MAX];	/* first[0] is not used */
-	EcpGuide   *guide;			/* to the leaders of level 0, or NULL */
+	EcpLeaderLists *lists;		/* to the leaders of level 0, or NULL */
 	MemoryContext ctx;
 } EcpLeaderTree;
 
@@ -132,11 +132,11 @@ typedef struct EcpEntryList
 } EcpEntryList;
 
 /*
- * Where a process reads ahead while it assigns an in-buff (ecp_ahead.c).
+ * Where a process reads ahead while it assigns an in-buff (ecp_readahead.c).
  * Positions are those of the larger of two relations, the table and what it
  * has out of line.
  */
-typedef struct EcpAhead
+typedef struct EcpReadahead
 {
 	BlockNumber heap_blocks;
 	BlockNumber toast_blocks;
@@ -149,7 +149,7 @@ typedef struct EcpAhead
 	uint64		next;			/* of those that nobody else reads */
 	uint64		end;
 	uint64		total;			/* of all in-buffs so far */
-} EcpAhead;
+} EcpReadahead;
 
 typedef struct EcpBuild
 {
@@ -189,7 +189,7 @@ typedef struct EcpBuild
 	bool		kept;			/* all rows stayed in the in-buffs */
 	int			readers;		/* processes that read what policies kept */
 	uint32		rounds;
-	EcpAhead	ahead;
+	EcpReadahead ahead;
 	const EcpPolicyRoutine *policy;
 	void	   *policy_state;
 	EcpFiles   *files;
@@ -244,8 +244,8 @@ extern PGDLLEXPORT void ecp_leaders_groups_task(EcpTeam *team, const void *args,
 extern void ecp_tree_get(const EcpLeaderTree *tree, int level, int i,
 						 void *vector);
 
-/* Make the guide to the leaders of build->tree, if it is of use and fits. */
-extern void ecp_tree_guide(EcpBuild *build);
+/* Make the lists of the leaders of build->tree, if it is of use and fits. */
+extern void ecp_tree_leader_lists(EcpBuild *build);
 
 /* Move a tree to shared memory, and find it there. */
 extern void ecp_tree_share(EcpBuild *build);
@@ -268,20 +268,20 @@ extern void ecp_inbuff_map(const EcpBuild *build, int participant,
  */
 extern void ecp_inbuff_assign(EcpBuild *build, EcpInBuff *inbuff);
 
-/* ---- ecp_ahead.c ---- */
+/* ---- ecp_readahead.c ---- */
 
 /*
  * Begin to read what the next in-buff will hold.  The scan has come to the
  * row at "tid"; "value" is its vector.
  */
-extern void ecp_ahead_begin(EcpBuild *build, ItemPointer tid, Datum value);
+extern void ecp_readahead_begin(EcpBuild *build, ItemPointer tid, Datum value);
 
 /* While it is assigned: "done" of the in-buff's rows are. */
-extern void ecp_ahead_step(EcpBuild *build, int done);
-extern void ecp_ahead_end(EcpBuild *build);
+extern void ecp_readahead_step(EcpBuild *build, int done);
+extern void ecp_readahead_end(EcpBuild *build);
 
 /* Rows to assign between two steps. */
-extern int	ecp_ahead_rows(const EcpBuild *build, int most);
+extern int	ecp_readahead_rows(const EcpBuild *build, int most);
 
 /* ---- ecp_layout.c ---- */
 
@@ -322,11 +322,11 @@ extern PGDLLEXPORT void ecp_merge_task(EcpTeam *team, const void *args,
 /* Write all pages of the index from what the policy kept. */
 extern void ecp_merge(EcpBuild *build);
 
-/* ---- ecp_calibrate.c ---- */
+/* ---- ecp_recall_curve.c ---- */
 
 /* Measure recall, and fill in the metapage's curve. */
-extern void ecp_recall_calibrate(EcpBuild *build, double seconds);
-extern PGDLLEXPORT void ecp_calibration_task(EcpTeam *team, const void *args,
-											 char **memories);
+extern void ecp_recall_curve_build(EcpBuild *build, double seconds);
+extern PGDLLEXPORT void ecp_recall_curve_task(EcpTeam *team, const void *args,
+											  char **memories);
 
 #endif							/* ECP_BUILD_H */

@@ -27,9 +27,9 @@
 #include "base/compat.h"
 #include "common/hashfn.h"
 #include "ecp/build/ecp_build.h"
-#include "ecp/cluster/ecp_bytes.h"
-#include "ecp/cluster/ecp_guide.h"
+#include "ecp/cluster/ecp_byte_copy.h"
 #include "ecp/cluster/ecp_kmeans.h"
+#include "ecp/cluster/ecp_leader_lists.h"
 #include "ecp/cluster/ecp_team.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"
@@ -185,8 +185,8 @@ sample_group(EcpBuild *build, EcpSample *sample, const char *centres, int k,
 
 	for (int i = 0; i < k; i++)
 		ecp_panel_set(panel, i, centres + i * build->prep_bytes);
-	ecp_nearest(panel, k, dims, sample->rows, sample->stride, sample->n, to,
-				NULL);
+	ecp_kmeans_assign(panel, k, dims, sample->rows, sample->stride, sample->n, to,
+					  NULL);
 
 	memset(first, 0, sizeof(int32) * (k + 1));
 	for (int i = 0; i < sample->n; i++)
@@ -383,8 +383,8 @@ tree_group(EcpBuild *build, const EcpLeaderTree *tree, TreeLevel *level,
 	panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims, next->n);
 	for (int i = 0; i < next->n; i++)
 		ecp_panel_set(panel, i, next->vectors + i * vec_bytes);
-	ecp_nearest(panel, next->n, dims, level->vectors, vec_bytes,
-				level->n, level->parent, NULL);
+	ecp_kmeans_assign(panel, next->n, dims, level->vectors, vec_bytes,
+					  level->n, level->parent, NULL);
 	pfree(memory);
 }
 
@@ -450,13 +450,13 @@ tree_node_targets(EcpBuild *build, int nlevels, int fanout)
 }
 
 /*
- * Make the tree over n leaders, which are bytes if "form" (which is copied) is
+ * Make the tree over n leaders, which are bytes if "scale" (which is copied) is
  * given.
  */
 static EcpLeaderTree *
-tree_create(EcpBuild *build, const EcpByteForm *form, char *leaders, int n)
+tree_create(EcpBuild *build, const EcpByteScale *scale, char *leaders, int n)
 {
-	EcpElem		elem = form ? ECP_ELEM_UINT8 :
+	EcpElem		elem = scale ? ECP_ELEM_UINT8 :
 		build->state.meta.ecpm_leader_elem;
 	int			dims = build->state.meta.ecpm_dims;
 	MemoryContext ctx = AllocSetContextCreate(build->ctx, "ecp leaders",
@@ -470,10 +470,10 @@ tree_create(EcpBuild *build, const EcpByteForm *form, char *leaders, int n)
 	tree->elem = elem;
 	tree->dims = dims;
 	tree->vec_bytes = ecp_vector_bytes(elem, dims);
-	if (form)
+	if (scale)
 	{
-		tree->bytes = MemoryContextAlloc(ctx, ecp_bytes_size(dims));
-		memcpy(tree->bytes, form, ecp_bytes_size(dims));
+		tree->scale = MemoryContextAlloc(ctx, ecp_byte_copy_size(dims));
+		memcpy(tree->scale, scale, ecp_byte_copy_size(dims));
 	}
 	tree->nlevels = tree_levels(build, n, &fanout);
 	tree_node_targets(build, tree->nlevels, fanout);
@@ -523,17 +523,17 @@ tree_create(EcpBuild *build, const EcpByteForm *form, char *leaders, int n)
  * number, or 0.
  */
 static int
-leaders_by_bytes(EcpBuild *build, const EcpByteForm *form,
+leaders_by_bytes(EcpBuild *build, const EcpByteScale *scale,
 				 const EcpRows *rows, int wanted, EcpMemory *leaders)
 {
 	EcpRows		bytes;
 	EcpMemory	memory;
 	int			n;
 
-	ecp_bytes_rows(form, rows, &bytes, &memory);
+	ecp_byte_copy_rows(scale, rows, &bytes, &memory);
 	n = ecp_kmeans(build->team, &bytes, wanted, KMEANS_ITERATIONS,
 				   &build->prng, leaders->address, leaders);
-	if (!ecp_bytes_serve(&bytes, leaders->address, n))
+	if (!ecp_byte_copy_serves(&bytes, leaders->address, n))
 		n = 0;
 	ecp_memory_free(&memory);
 	return n;
@@ -556,7 +556,7 @@ ecp_leaders_choose(EcpBuild *build, EcpSample *sample)
 	bool		random = build->options.leaders == ECP_LEADERS_RANDOM;
 	EcpMemory	leaders;
 	EcpRows		rows = {0};
-	EcpByteForm *form = NULL;
+	EcpByteScale *scale = NULL;
 	int			n = 0;
 	EcpLeaderTree *tree;
 
@@ -567,12 +567,12 @@ ecp_leaders_choose(EcpBuild *build, EcpSample *sample)
 							  build->prep_bytes));
 	sample_rows(build, sample, &rows);
 	if (!random)
-		form = ecp_bytes_form(&rows);
-	if (form)
-		n = leaders_by_bytes(build, form, &rows, wanted, &leaders);
+		scale = ecp_byte_copy_scale(&rows);
+	if (scale)
+		n = leaders_by_bytes(build, scale, &rows, wanted, &leaders);
 	if (n == 0)
 	{
-		form = NULL;
+		scale = NULL;
 		if (random || leaders_flat(build, wanted))
 			n = ecp_kmeans(build->team, &rows, wanted,
 						   random ? 0 : KMEANS_ITERATIONS, &build->prng,
@@ -584,7 +584,7 @@ ecp_leaders_choose(EcpBuild *build, EcpSample *sample)
 	sample->rows = NULL;
 	sample->n = 0;
 
-	tree = tree_create(build, form, leaders.address, n);
+	tree = tree_create(build, scale, leaders.address, n);
 	ecp_memory_free(&leaders);
 
 	MemoryContextSwitchTo(oldctx);
@@ -612,29 +612,29 @@ ecp_tree_get(const EcpLeaderTree *tree, int level, int i, void *vector)
 {
 	uint8		bytes[ECP_DIMS_MAX];
 
-	if (tree->bytes == NULL)
+	if (tree->scale == NULL)
 	{
 		ecp_panel_get(tree->panel[level], i, vector);
 		return;
 	}
 	ecp_panel_get(tree->panel[level], i, bytes);
-	ecp_bytes_get(tree->bytes, bytes, vector);
+	ecp_byte_copy_get(tree->scale, bytes, vector);
 }
 
 void
-ecp_tree_guide(EcpBuild *build)
+ecp_tree_leader_lists(EcpBuild *build)
 {
 	EcpLeaderTree *tree = build->tree;
 	int			n = tree->n[0];
-	Size		bytes = ecp_guide_bytes(tree->elem, tree->dims, n);
+	Size		bytes = ecp_leader_lists_bytes(tree->elem, tree->dims, n);
 	void	   *memory;
 
 	if (bytes == 0 || bytes > build->budget * ECP_SHARE_GUIDE ||
 		n > ECP_FLAT_LEADERS_MAX)
 		return;
 	memory = MemoryContextAllocHuge(tree->ctx, bytes + 64);
-	tree->guide = (EcpGuide *) TYPEALIGN(64, memory);
-	ecp_guide_init(tree->guide, tree->elem, tree->dims, tree->panel[0], n);
+	tree->lists = (EcpLeaderLists *) TYPEALIGN(64, memory);
+	ecp_leader_lists_init(tree->lists, tree->elem, tree->dims, tree->panel[0], n);
 }
 
 /* ---- sharing ---- */
@@ -649,8 +649,8 @@ typedef struct TreeImage
 	int			n[ECP_LEVELS_MAX];
 	Size		panel[ECP_LEVELS_MAX];
 	Size		first[ECP_LEVELS_MAX];	/* 0 = none */
-	Size		bytes;			/* the same */
-	Size		guide;			/* the same */
+	Size		scale;			/* the same */
+	Size		lists;			/* the same */
 } TreeImage;
 
 /* Lay out a tree; returns its bytes. */
@@ -679,18 +679,18 @@ tree_layout(const EcpLeaderTree *tree, TreeImage *image)
 										((Size) tree->n[l] + 1)));
 		}
 	}
-	if (tree->guide)
+	if (tree->lists)
 	{
-		image->guide = offset;
+		image->lists = offset;
 		offset = add_size(offset,
-						  TYPEALIGN(64, ecp_guide_bytes(tree->elem, tree->dims,
-														tree->n[0])));
+						  TYPEALIGN(64, ecp_leader_lists_bytes(tree->elem, tree->dims,
+															   tree->n[0])));
 	}
-	if (tree->bytes)
+	if (tree->scale)
 	{
-		image->bytes = offset;
+		image->scale = offset;
 		offset = add_size(offset,
-						  TYPEALIGN(64, ecp_bytes_size(tree->dims)));
+						  TYPEALIGN(64, ecp_byte_copy_size(tree->dims)));
 	}
 	return offset;
 }
@@ -712,10 +712,10 @@ ecp_tree_attach(char *memory)
 		if (image->first[l] > 0)
 			tree->first[l] = (int32 *) (memory + image->first[l]);
 	}
-	if (image->guide > 0)
-		tree->guide = (EcpGuide *) (memory + image->guide);
-	if (image->bytes > 0)
-		tree->bytes = (EcpByteForm *) (memory + image->bytes);
+	if (image->lists > 0)
+		tree->lists = (EcpLeaderLists *) (memory + image->lists);
+	if (image->scale > 0)
+		tree->scale = (EcpByteScale *) (memory + image->scale);
 	return tree;
 }
 
@@ -742,11 +742,11 @@ ecp_tree_share(EcpBuild *build)
 			memcpy(memory + image.first[l], tree->first[l],
 				   sizeof(int32) * ((Size) tree->n[l] + 1));
 	}
-	if (tree->guide)
-		memcpy(memory + image.guide, tree->guide,
-			   ecp_guide_bytes(tree->elem, tree->dims, tree->n[0]));
-	if (tree->bytes)
-		memcpy(memory + image.bytes, tree->bytes, ecp_bytes_size(tree->dims));
+	if (tree->lists)
+		memcpy(memory + image.lists, tree->lists,
+			   ecp_leader_lists_bytes(tree->elem, tree->dims, tree->n[0]));
+	if (tree->scale)
+		memcpy(memory + image.scale, tree->scale, ecp_byte_copy_size(tree->dims));
 	build->tree = ecp_tree_attach(memory);
 	MemoryContextDelete(tree->ctx);
 }

@@ -451,8 +451,8 @@ merge_write_set(Merge *merge, MergeSet *set, EcpEntryList *out)
 
 		if (leader == NULL)
 		{
-			ecp_centre(meta->ecpm_leader_elem, meta->ecpm_dims, set->prepared,
-					   build->prep_bytes, set->n, centres[0]);
+			ecp_kmeans_centre(meta->ecpm_leader_elem, meta->ecpm_dims, set->prepared,
+							  build->prep_bytes, set->n, centres[0]);
 			leader = centres[0];
 		}
 		merge_write_run(merge, set, merge->lone ? NULL : leader, &child);
@@ -467,14 +467,14 @@ merge_write_set(Merge *merge, MergeSet *set, EcpEntryList *out)
 	/* leaves must have the sizes that were planned */
 	ones = set->n - set->n / 2;
 	if (set->level == 0)
-		ecp_two_halves(meta->ecpm_leader_elem, meta->ecpm_dims,
-					   set->prepared, build->prep_bytes, set->n,
-					   meta->ecpm_seed + merge->at.run, set->sides, centres);
+		ecp_kmeans_halve(meta->ecpm_leader_elem, meta->ecpm_dims,
+						 set->prepared, build->prep_bytes, set->n,
+						 meta->ecpm_seed + merge->at.run, set->sides, centres);
 	else
-		ones = ecp_two_means(meta->ecpm_leader_elem, meta->ecpm_dims,
-							 set->prepared, build->prep_bytes, set->n,
-							 meta->ecpm_seed + merge->at.run,
-							 set->sides, centres);
+		ones = ecp_kmeans_two(meta->ecpm_leader_elem, meta->ecpm_dims,
+							  set->prepared, build->prep_bytes, set->n,
+							  meta->ecpm_seed + merge->at.run,
+							  set->sides, centres);
 	pfree(centres[1]);
 
 	/* side 0 to the front, side 1 to the back */

@@ -185,8 +185,8 @@ summer_free(Summer *summer)
 }
 
 void
-ecp_centre(EcpElem elem, int dims, const void *vectors, Size stride, int n,
-		   void *centre)
+ecp_kmeans_centre(EcpElem elem, int dims, const void *vectors, Size stride, int n,
+				  void *centre)
 {
 	Summer		summer;
 
@@ -202,8 +202,8 @@ ecp_centre(EcpElem elem, int dims, const void *vectors, Size stride, int n,
  * Steps are small enough to be cancelled in.
  */
 void
-ecp_nearest(const EcpPanel *panel, int n, int dims, const char *rows,
-			Size stride, int nrows, int32 *leaders, float4 *ranks)
+ecp_kmeans_assign(const EcpPanel *panel, int n, int dims, const char *rows,
+				  Size stride, int nrows, int32 *leaders, float4 *ranks)
 {
 	uint64		row_ops = (uint64) n * dims;
 	int			step = Max(16, Min(8192, NEAREST_STEP_OPS / row_ops));
@@ -308,9 +308,9 @@ kmeans_nearest(KMeans *km, int from, int n)
 {
 	const KMeansShape *shape = &km->shape;
 
-	ecp_nearest(km->panel, shape->k, shape->dims,
-				km->rows + (Size) from * shape->stride, shape->stride, n,
-				km->leaders + from, NULL);
+	ecp_kmeans_assign(km->panel, shape->k, shape->dims,
+					  km->rows + (Size) from * shape->stride, shape->stride, n,
+					  km->leaders + from, NULL);
 }
 
 /* Means of the rows of centres from .. upto - 1, of those that have rows. */
@@ -733,7 +733,7 @@ two_means(EcpElem elem, int dims, const void *vectors, Size stride, int n,
 	{
 		bool		changed = false;
 
-		ecp_nearest(panel, 2, dims, rows, stride, n, nearest, NULL);
+		ecp_kmeans_assign(panel, 2, dims, rows, stride, n, nearest, NULL);
 		for (int i = 0; i < n; i++)
 		{
 			if (step == 0 || sides[i] != nearest[i])
@@ -763,16 +763,16 @@ two_means(EcpElem elem, int dims, const void *vectors, Size stride, int n,
 }
 
 int
-ecp_two_means(EcpElem elem, int dims, const void *vectors, Size stride,
-			  int n, uint64 seed, uint8 *sides, void *centres[2])
+ecp_kmeans_two(EcpElem elem, int dims, const void *vectors, Size stride,
+			   int n, uint64 seed, uint8 *sides, void *centres[2])
 {
 	return two_means(elem, dims, vectors, stride, n, seed, false, sides,
 					 centres);
 }
 
 void
-ecp_two_halves(EcpElem elem, int dims, const void *vectors, Size stride,
-			   int n, uint64 seed, uint8 *sides, void *centres[2])
+ecp_kmeans_halve(EcpElem elem, int dims, const void *vectors, Size stride,
+				 int n, uint64 seed, uint8 *sides, void *centres[2])
 {
 	(void) two_means(elem, dims, vectors, stride, n, seed, true, sides,
 					 centres);

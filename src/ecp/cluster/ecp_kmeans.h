@@ -45,9 +45,9 @@ extern PGDLLEXPORT void ecp_kmeans_means_task(EcpTeam *team, const void *args,
 /*
  * Nearest of "n" panel entries for each row, in steps that can be cancelled.
  */
-extern void ecp_nearest(const EcpPanel *panel, int n, int dims,
-						const char *rows, Size stride, int nrows,
-						int32 *leaders, float4 *ranks);
+extern void ecp_kmeans_assign(const EcpPanel *panel, int n, int dims,
+							  const char *rows, Size stride, int nrows,
+							  int32 *leaders, float4 *ranks);
 
 /*
  * 2-means of n vectors of element kind elem ("stride" bytes apart): sides[i]
@@ -56,20 +56,20 @@ extern void ecp_nearest(const EcpPanel *panel, int n, int dims,
  * than an eighth, the cut is by position instead (equal vectors never
  * separate).  Returns the number of vectors on side 1.
  */
-extern int	ecp_two_means(EcpElem elem, int dims, const void *vectors,
-						  Size stride, int n, uint64 seed,
-						  uint8 *sides, void *centres[2]);
+extern int	ecp_kmeans_two(EcpElem elem, int dims, const void *vectors,
+						   Size stride, int n, uint64 seed,
+						   uint8 *sides, void *centres[2]);
 
 /*
  * The same, but side 0 gets n / 2 vectors and side 1 the others, so that
  * sizes do not depend on the vectors.
  */
-extern void ecp_two_halves(EcpElem elem, int dims, const void *vectors,
-						   Size stride, int n, uint64 seed,
-						   uint8 *sides, void *centres[2]);
+extern void ecp_kmeans_halve(EcpElem elem, int dims, const void *vectors,
+							 Size stride, int n, uint64 seed,
+							 uint8 *sides, void *centres[2]);
 
 /* Mean of n vectors, rounded to elem; for the leader of a new cluster. */
-extern void ecp_centre(EcpElem elem, int dims, const void *vectors,
-					   Size stride, int n, void *centre);
+extern void ecp_kmeans_centre(EcpElem elem, int dims, const void *vectors,
+							  Size stride, int n, void *centre);
 
 #endif							/* ECP_KMEANS_H */

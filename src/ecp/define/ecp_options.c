@@ -68,7 +68,7 @@ ecp_reloptions_init(void)
 
 	add_int_reloption(ecp_relopt_kind, "buffer_rows",
 					  "Inserted rows that wait for each cluster in a buffer, so that many are moved to it at a time; 0 inserts into the clusters",
-					  ECP_BUFFER_ROWS_DEFAULT, 0, ECP_BUFFER_ROWS_MAX,
+					  ECP_INSBUF_ROWS_DEFAULT, 0, ECP_INSBUF_ROWS_MAX,
 					  ShareUpdateExclusiveLock);
 	add_int_reloption(ecp_relopt_kind, "cluster_size",
 					  "Kilobytes that a probe reads; 0 makes clusters of about 128 rows, or of what the measured tablespace reads at half of its bandwidth where the index exceeds effective_cache_size",
@@ -211,7 +211,7 @@ ecp_options_get(Relation index)
 
 	if (index->rd_options)
 		return *(EcpOptions *) index->rd_options;
-	options.buffer_rows = ECP_BUFFER_ROWS_DEFAULT;
+	options.buffer_rows = ECP_INSBUF_ROWS_DEFAULT;
 	options.cluster_size = ECP_CLUSTER_SIZE_DEFAULT;
 	options.include_width = ECP_INCLUDE_WIDTH_DEFAULT;
 	options.leaders = ECP_LEADERS_KMEANS;

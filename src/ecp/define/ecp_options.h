@@ -31,8 +31,8 @@ typedef enum EcpIterativeScan
 	ECP_ITERATIVE_RELAXED
 } EcpIterativeScan;
 
-#define ECP_BUFFER_ROWS_DEFAULT		0	/* no buffers */
-#define ECP_BUFFER_ROWS_MAX			10000
+#define ECP_INSBUF_ROWS_DEFAULT		0	/* no buffers */
+#define ECP_INSBUF_ROWS_MAX			10000
 #define ECP_CLUSTER_SIZE_MIN		1	/* kB */
 #define ECP_CLUSTER_SIZE_MAX		8192
 #define ECP_CLUSTER_SIZE_DEFAULT	0	/* kB; 0 = about ECP_CLUSTER_ROWS rows */

@@ -5,7 +5,7 @@
  *
  * An operator class of a vector has one ordering operator (strategy 1, the
  * distance, sorted as float8) and one support function (ECP_CLASS_PROC), which
- * says how the type stores its elements (EcpForm) and the metric, as
+ * says how the type stores its elements (EcpColumnType) and the metric, as
  * EcpClassCode() packs them.  Form and metric are all that the rest of the
  * access method knows of a class, so that a class of another extension's type
  * needs nothing here but such a function.
@@ -48,33 +48,33 @@
 	extern int no_such_variable
 
 ECP_CLASS_FUNCTION(ecp_class_real_l2,
-				   EcpClassCode(ECP_FORM_ARRAY, ECP_METRIC_L2));
+				   EcpClassCode(ECP_COLUMN_ARRAY, ECP_METRIC_L2));
 ECP_CLASS_FUNCTION(ecp_class_real_ip,
-				   EcpClassCode(ECP_FORM_ARRAY, ECP_METRIC_IP));
+				   EcpClassCode(ECP_COLUMN_ARRAY, ECP_METRIC_IP));
 ECP_CLASS_FUNCTION(ecp_class_real_cosine,
-				   EcpClassCode(ECP_FORM_ARRAY, ECP_METRIC_COSINE));
+				   EcpClassCode(ECP_COLUMN_ARRAY, ECP_METRIC_COSINE));
 ECP_CLASS_FUNCTION(ecp_class_bytea_l2,
-				   EcpClassCode(ECP_FORM_BYTEA, ECP_METRIC_L2));
+				   EcpClassCode(ECP_COLUMN_BYTEA, ECP_METRIC_L2));
 ECP_CLASS_FUNCTION(ecp_class_bytea_ip,
-				   EcpClassCode(ECP_FORM_BYTEA, ECP_METRIC_IP));
+				   EcpClassCode(ECP_COLUMN_BYTEA, ECP_METRIC_IP));
 ECP_CLASS_FUNCTION(ecp_class_bytea_cosine,
-				   EcpClassCode(ECP_FORM_BYTEA, ECP_METRIC_COSINE));
+				   EcpClassCode(ECP_COLUMN_BYTEA, ECP_METRIC_COSINE));
 ECP_CLASS_FUNCTION(ecp_class_bit_hamming,
-				   EcpClassCode(ECP_FORM_BIT, ECP_METRIC_HAMMING));
+				   EcpClassCode(ECP_COLUMN_BIT, ECP_METRIC_HAMMING));
 
 /* of the bridging extension, ecp_pgvector */
 ECP_CLASS_FUNCTION(ecp_class_vector_l2,
-				   EcpClassCode(ECP_FORM_VECTOR, ECP_METRIC_L2));
+				   EcpClassCode(ECP_COLUMN_VECTOR, ECP_METRIC_L2));
 ECP_CLASS_FUNCTION(ecp_class_vector_ip,
-				   EcpClassCode(ECP_FORM_VECTOR, ECP_METRIC_IP));
+				   EcpClassCode(ECP_COLUMN_VECTOR, ECP_METRIC_IP));
 ECP_CLASS_FUNCTION(ecp_class_vector_cosine,
-				   EcpClassCode(ECP_FORM_VECTOR, ECP_METRIC_COSINE));
+				   EcpClassCode(ECP_COLUMN_VECTOR, ECP_METRIC_COSINE));
 ECP_CLASS_FUNCTION(ecp_class_halfvec_l2,
-				   EcpClassCode(ECP_FORM_HALFVEC, ECP_METRIC_L2));
+				   EcpClassCode(ECP_COLUMN_HALFVEC, ECP_METRIC_L2));
 ECP_CLASS_FUNCTION(ecp_class_halfvec_ip,
-				   EcpClassCode(ECP_FORM_HALFVEC, ECP_METRIC_IP));
+				   EcpClassCode(ECP_COLUMN_HALFVEC, ECP_METRIC_IP));
 ECP_CLASS_FUNCTION(ecp_class_halfvec_cosine,
-				   EcpClassCode(ECP_FORM_HALFVEC, ECP_METRIC_COSINE));
+				   EcpClassCode(ECP_COLUMN_HALFVEC, ECP_METRIC_COSINE));
 
 ECP_CLASS_FUNCTION(ecp_class_attr_bool, ECP_ATTR_CLASS | ECP_ATTR_BOOL);
 ECP_CLASS_FUNCTION(ecp_class_attr_char, ECP_ATTR_CLASS | ECP_ATTR_CHAR);
@@ -89,7 +89,7 @@ ECP_CLASS_FUNCTION(ecp_class_attr_hash, ECP_ATTR_CLASS | ECP_ATTR_HASH);
 
 /* Form and metric of the index's (first) column. */
 void
-ecp_class_get(Relation index, EcpForm *form, EcpMetric *metric)
+ecp_class_get(Relation index, EcpColumnType *type, EcpMetric *metric)
 {
 	int			code;
 
@@ -102,7 +102,7 @@ ecp_class_get(Relation index, EcpForm *form, EcpMetric *metric)
 				 errmsg("the first column of an ecp index must be a vector"),
 				 errdetail("Column \"%s\" is not.",
 						   NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname))));
-	*form = EcpClassForm(code);
+	*type = EcpClassType(code);
 	*metric = EcpClassMetric(code);
 }
 

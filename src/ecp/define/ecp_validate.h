@@ -12,7 +12,7 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/* Support function 1 of an opclass: form and metric (see below). */
+/* Support function 1 of an opclass: type and metric (see below). */
 #define ECP_DISTANCE_STRATEGY	1
 #define ECP_RADIUS_STRATEGY		2	/* search: within (query, radius) */
 #define ECP_CLASS_PROC			1
@@ -20,10 +20,10 @@
 
 /*
  * What an opclass says of its column, returned by its support function 1
- * (internal) returns int4, as form * 256 + metric.
+ * (internal) returns int4, as type * 256 + metric.
  */
-#define EcpClassCode(form, metric)	((form) * 256 + (metric))
-#define EcpClassForm(code)			((EcpForm) ((code) / 256))
+#define EcpClassCode(type, metric)	((type) * 256 + (metric))
+#define EcpClassType(code)			((EcpColumnType) ((code) / 256))
 #define EcpClassMetric(code)		((EcpMetric) ((code) % 256))
 
 /*
@@ -53,6 +53,6 @@ typedef enum EcpAttrKind
 #define EcpClassAttrKind(code)	((EcpAttrKind) ((code) & 0xFF))
 
 extern bool ecpvalidate(Oid opclassoid);
-extern void ecp_class_get(Relation index, EcpForm *form, EcpMetric *metric);
+extern void ecp_class_get(Relation index, EcpColumnType *type, EcpMetric *metric);
 
 #endif							/* ECP_VALIDATE_H */

@@ -30,14 +30,14 @@
 #include "base/compat.h"
 #include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/define/ecp_stop_point.h"
-#include "ecp/live/ecp_buffer_plan.h"
-#include "ecp/live/ecp_group_divide.h"
+#include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/live/ecp_limits.h"
+#include "ecp/live/ecp_regroup_divide.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/live/ecp_replace_private.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_stat.h"
-#include "ecp/page/ecp_walk.h"
 #include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 #include "vector/vector_distance.h"
@@ -50,12 +50,12 @@
 #define ECP_FLUSH_FEW			2
 
 /* What happens to the rows that wait for a cluster. */
-typedef enum EcpMove
+typedef enum EcpFlushMove
 {
 	ECP_MOVE_WAIT,
 	ECP_MOVE_APPEND,
 	ECP_MOVE_REWRITE
-} EcpMove;
+} EcpFlushMove;
 
 /* ---- the plan ---- */
 
@@ -77,8 +77,8 @@ flush_assign(EcpReplace *r)
 	for (int i = 0; i < flush->nmembers; i++)
 		ecp_panel_set(panel, i,
 					  parent->leaders + flush->members[i] * parent->stride);
-	ecp_nearest(panel, flush->nmembers, meta->ecpm_dims, r->prepared,
-				r->prepared_stride, r->rows.nrows, r->members, NULL);
+	ecp_kmeans_assign(panel, flush->nmembers, meta->ecpm_dims, r->prepared,
+					  r->prepared_stride, r->rows.nrows, r->members, NULL);
 	pfree(memory);
 	for (int i = 0; i < r->rows.nrows; i++)
 	{
@@ -89,7 +89,7 @@ flush_assign(EcpReplace *r)
 }
 
 /* What is done with a cluster for which so many rows wait. */
-static EcpMove
+static EcpFlushMove
 flush_decide(const EcpReplace *r, int member, int waiting)
 {
 	const EcpFlush *flush = r->target.flush;
@@ -145,7 +145,7 @@ flush_swap(EcpReplace *r, int a, int b, char *scratch)
 void
 ecp_flush_plan(EcpReplace *r)
 {
-	EcpReplaceTarget *target = &r->target;
+	EcpReplaceRequest *target = &r->target;
 	const EcpFlush *flush = target->flush;
 	const EcpChildData *buffer = &target->parent->children[flush->buffer];
 	int		   *counts = palloc0_array(int, flush->nmembers);
@@ -193,7 +193,7 @@ ecp_flush_plan(EcpReplace *r)
 
 /* Add the buffer's rows from row 0 on that "moves" so to "places". */
 static void
-flush_add_rows(EcpReplace *r, EcpMove move, EcpNew **places)
+flush_add_rows(EcpReplace *r, EcpFlushMove move, EcpNewRun **places)
 {
 	for (int i = 0; i < r->nstay; i++)
 	{
@@ -202,7 +202,7 @@ flush_add_rows(EcpReplace *r, EcpMove move, EcpNew **places)
 	}
 	for (int i = 0; i < r->target.flush->nmembers; i++)
 	{
-		EcpNew	   *place = places[i];
+		EcpNewRun  *place = places[i];
 
 		if (r->moves[i] != move || place->items != NULL)
 			continue;
@@ -211,7 +211,7 @@ flush_add_rows(EcpReplace *r, EcpMove move, EcpNew **places)
 	}
 	for (int i = 0; i < r->nstay; i++)
 	{
-		EcpNew	   *place = places[r->members[i]];
+		EcpNewRun  *place = places[r->members[i]];
 
 		if (r->moves[r->members[i]] == move)
 			place->items[place->nitems++] = i;
@@ -222,7 +222,7 @@ flush_add_rows(EcpReplace *r, EcpMove move, EcpNew **places)
 static int
 flush_buffers(const EcpReplace *r, int n)
 {
-	int			clusters = ecp_buffer_clusters(r->index, &r->state);
+	int			clusters = ecp_insbuf_clusters(r->index, &r->state);
 
 	return Max((n + clusters / 2) / clusters, 1);
 }
@@ -232,7 +232,7 @@ flush_buffers(const EcpReplace *r, int n)
  * on: each with the buffer that its cluster will belong to.
  */
 static void
-flush_add_buffers(EcpReplace *r, EcpNew **places)
+flush_add_buffers(EcpReplace *r, EcpNewRun **places)
 {
 	const EcpMetaPageData *meta = &r->state.meta;
 	const EcpFlush *flush = r->target.flush;
@@ -291,18 +291,18 @@ ecp_flush_divide(EcpReplace *r)
 {
 	const EcpFlush *flush = r->target.flush;
 	const EcpNodeImage *parent = r->target.parent;
-	EcpNew	  **places = palloc0_array(EcpNew *, flush->nmembers);
-	EcpGroupRows rows = {0};
+	EcpNewRun **places = palloc0_array(EcpNewRun *, flush->nmembers);
+	EcpRegroupRows rows = {0};
 
 	rows.n = r->rows.nrows - r->nstay;
 	rows.vectors = r->prepared + r->nstay * r->prepared_stride;
 	rows.stride = r->prepared_stride;
 	if (rows.n > 0)
-		ecp_group_divide(&r->state, &r->target, &rows);
+		ecp_regroup_divide(&r->state, &r->target, &rows);
 
 	/* there are no more buffers than clusters */
 	r->new = palloc0((r->nextended + 2 * rows.nclusters + flush->nmembers +
-					  1) * sizeof(EcpNew));
+					  1) * sizeof(EcpNewRun));
 	for (int i = 0; i < flush->nmembers; i++)
 	{
 		if (r->moves[i] != ECP_MOVE_APPEND)
@@ -325,12 +325,12 @@ ecp_flush_divide(EcpReplace *r)
  * whose number is higher, since runs ascend in a list.
  */
 static bool
-flush_append(EcpReplace *r, const EcpNew *new)
+flush_append(EcpReplace *r, const EcpNewRun *new)
 {
 	const EcpChildData *cluster = new->extends;
-	Buffer		head = ecp_run_buffer(r->index, ECP_PAGE_ENTRY,
-									  cluster->ecpc_blk, cluster->ecpc_run, 0,
-									  BUFFER_LOCK_EXCLUSIVE);
+	Buffer		head = ecp_run_page_get(r->index, ECP_PAGE_ENTRY,
+										cluster->ecpc_blk, cluster->ecpc_run, 0,
+										BUFFER_LOCK_EXCLUSIVE);
 	Buffer		last = head;
 	uint64		run = cluster->ecpc_run;
 	bool		done;
@@ -348,8 +348,8 @@ flush_append(EcpReplace *r, const EcpNew *new)
 			ecp_report_corrupt(r->index, BufferGetBlockNumber(last),
 							   "A run does not fit into the list of its cluster.");
 		run = header->ecpr_next_run;
-		next = ecp_run_buffer(r->index, ECP_PAGE_ENTRY, header->ecpr_next_blk,
-							  run, 0, BUFFER_LOCK_EXCLUSIVE);
+		next = ecp_run_page_get(r->index, ECP_PAGE_ENTRY, header->ecpr_next_blk,
+								run, 0, BUFFER_LOCK_EXCLUSIVE);
 		if (!BufferIsValid(next))
 			ecp_report_moved(r->index, header->ecpr_next_blk);
 		if (last != head)

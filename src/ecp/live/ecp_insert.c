@@ -16,7 +16,7 @@
  *
  * With the storage parameter buffer_rows, the buffer of the nearest leader's
  * cluster takes the cluster's place in 2 and 3, and in 4 a buffer that has
- * reached its limit is flushed (ecp_buffer.c).
+ * reached its limit is flushed (ecp_insbuf.c).
  *
  * An index without rows has no root.  The first row makes one: a leaf that
  * takes everything until it splits.  So an index that was created on an
@@ -29,8 +29,8 @@
 #include "ecp/define/ecp_options.h"
 #include "ecp/define/ecp_stop_point.h"
 #include "ecp/define/ecp_validate.h"
-#include "ecp/live/ecp_buffer.h"
-#include "ecp/live/ecp_buffer_plan.h"
+#include "ecp/live/ecp_insbuf.h"
+#include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/live/ecp_insert.h"
 #include "ecp/live/ecp_limits.h"
 #include "ecp/live/ecp_maintain.h"
@@ -39,8 +39,8 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
+#include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_stat.h"
-#include "ecp/page/ecp_walk.h"
 #include "ecp/page/ecp_xlog.h"
 #include "ecp/search/ecp_cache.h"
 #include "ecp/search/ecp_descent.h"
@@ -127,8 +127,8 @@ ecp_leaf_put(Relation index, const EcpIndexState *state,
 	Buffer		head;
 	Buffer		page0;
 
-	head = ecp_run_buffer(index, ECP_PAGE_ENTRY, leaf->ecpc_blk, run, 0,
-						  BUFFER_LOCK_EXCLUSIVE);
+	head = ecp_run_page_get(index, ECP_PAGE_ENTRY, leaf->ecpc_blk, run, 0,
+							BUFFER_LOCK_EXCLUSIVE);
 	if (!BufferIsValid(head))
 		return ECP_PUT_MOVED;
 	if (EcpPageGetRunHeader(BufferGetPage(head))->ecpr_flags & ECP_RUN_RETIRED)
@@ -176,8 +176,8 @@ ecp_leaf_put(Relation index, const EcpIndexState *state,
 			ecp_report_corrupt(index, BufferGetBlockNumber(page0),
 							   "A run does not fit into the list of its cluster.");
 		run = header->ecpr_next_run;
-		next = ecp_run_buffer(index, ECP_PAGE_ENTRY, header->ecpr_next_blk,
-							  run, 0, BUFFER_LOCK_EXCLUSIVE);
+		next = ecp_run_page_get(index, ECP_PAGE_ENTRY, header->ecpr_next_blk,
+								run, 0, BUFFER_LOCK_EXCLUSIVE);
 		if (!BufferIsValid(next))
 			ecp_report_moved(index, header->ecpr_next_blk);
 		if (page0 != head)
@@ -245,7 +245,7 @@ ecp_insert_place(Relation index, const EcpIndexState *state,
 		place->bin = EcpClusterBin(node->children[child].ecpc_run);
 		child = node->nchildren + buffer;
 		place->is_buffer = true;
-		place->full = ecp_buffer_limit(index, state,
+		place->full = ecp_insbuf_limit(index, state,
 									   node->map.nmembers[buffer]);
 	}
 	place->wants_buffer = buffering && node->nbuffers == 0;
@@ -310,9 +310,9 @@ ecp_insert_make_room(Relation index, Relation heap, const void *prepared,
 	else if (!ConditionalLockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock))
 		return;
 	if (place->is_buffer)
-		ecp_buffer_flush_full(index, heap, prepared);
+		ecp_insbuf_flush_full(index, heap, prepared);
 	else if (place->wants_buffer)
-		ecp_buffer_create(index, prepared);
+		ecp_insbuf_create(index, prepared);
 	else
 		ecp_maintain_full_leaf(index, prepared);
 	UnlockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
@@ -452,7 +452,7 @@ ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	MemoryContext context;
 	MemoryContext old_context;
 	EcpVector	vector;
-	EcpForm		form;
+	EcpColumnType type;
 	EcpMetric	metric;
 	EcpAttrDesc attrs;
 	const char *row;
@@ -464,8 +464,8 @@ ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	context = AllocSetContextCreate(CurrentMemoryContext, "ecp insert",
 									ALLOCSET_DEFAULT_SIZES);
 	old_context = MemoryContextSwitchTo(context);
-	ecp_class_get(index, &form, &metric);
-	ecp_vector_read(values[0], form, &vector);
+	ecp_class_get(index, &type, &metric);
+	ecp_vector_read(values[0], type, &vector);
 	insert_attr_desc(index, &attrs);
 	row = vector.data;
 	if (attrs.bytes > 0)

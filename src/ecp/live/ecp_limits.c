@@ -20,7 +20,7 @@
 #define ECP_RETIRED_PAGES_MIN	64
 
 /* Share of maintenance_work_mem for the rows of a group. */
-#define ECP_GROUP_SHARE			0.6
+#define ECP_REGROUP_SHARE			0.6
 
 /*
  * Rows above which a leaf is split, by an insert or by VACUUM: as many as a
@@ -43,7 +43,7 @@ ecp_group_rows_max(const EcpIndexState *state)
 
 	if (!EcpRowsArePrepared(&state->meta))
 		row_bytes += state->node.vec_bytes;
-	return Max(maintenance_work_mem * 1024.0 * ECP_GROUP_SHARE / row_bytes, 2);
+	return Max(maintenance_work_mem * 1024.0 * ECP_REGROUP_SHARE / row_bytes, 2);
 }
 
 /* Is so much retired that only splits may add to it? */

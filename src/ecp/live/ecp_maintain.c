@@ -32,16 +32,16 @@
 #include "commands/vacuum.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/define/ecp_stop_point.h"
-#include "ecp/live/ecp_buffer.h"
-#include "ecp/live/ecp_buffer_plan.h"
-#include "ecp/live/ecp_group.h"
+#include "ecp/live/ecp_insbuf.h"
+#include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/live/ecp_limits.h"
 #include "ecp/live/ecp_maintain.h"
+#include "ecp/live/ecp_regroup.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_stat.h"
-#include "ecp/page/ecp_walk.h"
 #include "ecp/page/ecp_xlog.h"
 #include "ecp/search/ecp_descent.h"
 #include "fmgr.h"
@@ -160,7 +160,7 @@ ecp_node_divisible(const EcpIndexState *state, const EcpNodeImage *node)
 	scratch = palloc(2 * stride);
 	centres[0] = scratch;
 	centres[1] = scratch + stride;
-	return ecp_buffer_sides(state, node, node->head.run, sides, centres);
+	return ecp_insbuf_sides(state, node, node->head.run, sides, centres);
 }
 
 /*
@@ -173,7 +173,7 @@ void
 ecp_node_renew(Relation index, BlockNumber blk, uint64 run, int level)
 {
 	EcpIndexState state;
-	EcpReplaceTarget target = {0};
+	EcpReplaceRequest target = {0};
 	EcpNodeImage *node;
 	EcpReplaceKind kind;
 
@@ -193,7 +193,7 @@ ecp_node_renew(Relation index, BlockNumber blk, uint64 run, int level)
 			break;
 		ref.ecpc_blk = blk;
 		ref.ecpc_run = run;
-		ecp_buffer_flush_node(index, &ref, &counts);
+		ecp_insbuf_flush_node(index, &ref, &counts);
 		blk = ref.ecpc_blk;
 		run = ref.ecpc_run;
 	}
@@ -212,7 +212,7 @@ void
 ecp_node_fold(Relation index, EcpChildData *ref, uint32 room)
 {
 	EcpIndexState state;
-	EcpReplaceTarget target = {0};
+	EcpReplaceRequest target = {0};
 	EcpChildData folded;
 
 	target.parent = ecp_node_parent(index, ref->ecpc_run, 1,
@@ -231,14 +231,14 @@ ecp_node_fold(Relation index, EcpChildData *ref, uint32 room)
 /* The leaf nearest to "prepared", as a target; false if there is no leaf. */
 static bool
 ecp_target_nearest(Relation index, const EcpIndexState *state,
-				   const void *prepared, EcpReplaceTarget *target,
+				   const void *prepared, EcpReplaceRequest *target,
 				   EcpChildData *leaf)
 {
 	EcpDescent *descent;
 	EcpClusterRef cluster;
 	EcpNodeImage *parent;
 
-	memset(target, 0, sizeof(EcpReplaceTarget));
+	memset(target, 0, sizeof(EcpReplaceRequest));
 	target->nold = 1;
 	if (EcpIndexIsEmpty(state))
 		return false;
@@ -275,7 +275,7 @@ ecp_maintain_full_leaf(Relation index, const void *prepared)
 	for (;;)
 	{
 		EcpIndexState state;
-		EcpReplaceTarget target;
+		EcpReplaceRequest target;
 		EcpChildData leaf;
 		EcpClusterSize size;
 
@@ -334,7 +334,7 @@ ecp_nearest_sibling(const EcpIndexState *state, const EcpNodeImage *node,
 static bool
 ecp_leaf_decide(Relation index, const EcpIndexState *state,
 				const EcpNodeImage *node, int i, EcpReplaceKind *kind,
-				EcpReplaceTarget *target)
+				EcpReplaceRequest *target)
 {
 	const EcpMetaPageData *meta = &state->meta;
 	const EcpChildData *leaf = node ? &node->children[i] : &meta->ecpm_root;
@@ -343,7 +343,7 @@ ecp_leaf_decide(Relation index, const EcpIndexState *state,
 	uint32		npages;
 	EcpClusterSize size;
 
-	memset(target, 0, sizeof(EcpReplaceTarget));
+	memset(target, 0, sizeof(EcpReplaceRequest));
 	target->parent = node;
 	target->nold = 1;
 	target->which[0] = i;
@@ -436,7 +436,7 @@ ecp_maintain_children(Relation index, const EcpChildData *ref,
 	{
 		EcpIndexState state;
 		EcpNodeImage *node;
-		EcpReplaceTarget target;
+		EcpReplaceRequest target;
 		EcpReplaceKind kind;
 		bool		found = false;
 
@@ -473,7 +473,7 @@ static void
 ecp_maintain_root_leaf(Relation index, EcpMaintainCounts *counts)
 {
 	EcpIndexState state;
-	EcpReplaceTarget target;
+	EcpReplaceRequest target;
 	EcpReplaceKind kind;
 
 	ecp_index_state_read(index, &state);
@@ -656,12 +656,12 @@ ecp_maintain_index(Relation index, Relation heap, bool thorough,
 	ecp_stat_count(index, ECP_STAT_PURGED_PAGES, purged_pages);
 	counts->purged_pages += purged_pages;
 	if (thorough || ecp_options_get(index).buffer_rows == 0)
-		ecp_buffer_flush_all(index, counts);
+		ecp_insbuf_flush_all(index, counts);
 	ecp_maintain_leaves(index, counts);
 	if (thorough)
-		ecp_group_train(index, counts);
+		ecp_regroup_train(index, counts);
 	else
-		ecp_group_around_splits(index, counts);
+		ecp_regroup_around_splits(index, counts);
 	UnlockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
 }
 

@@ -41,9 +41,9 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
+#include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_space.h"
 #include "ecp/page/ecp_stat.h"
-#include "ecp/page/ecp_walk.h"
 #include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
@@ -89,7 +89,7 @@ ecp_replace_prepare(EcpReplace *r, int first)
 static bool
 ecp_replace_copy(EcpReplace *r)
 {
-	const EcpReplaceTarget *target = &r->target;
+	const EcpReplaceRequest *target = &r->target;
 	int			ncopied;
 
 	ecp_rows_init(&r->rows, &r->state);
@@ -133,7 +133,7 @@ ecp_replace_copy(EcpReplace *r)
 
 /* The leader that a new cluster's rows are described relative to. */
 static const void *
-ecp_replace_leader(const EcpReplace *r, const EcpNew *new)
+ecp_replace_leader(const EcpReplace *r, const EcpNewRun *new)
 {
 	bool		is_root = r->target.parent == NULL && r->nnew == 1;
 
@@ -142,7 +142,7 @@ ecp_replace_leader(const EcpReplace *r, const EcpNew *new)
 
 /* The item that goes into slot i of a new cluster. */
 static void
-ecp_new_item(const EcpReplace *r, const EcpNew *new, int i, EcpSlotItem *item)
+ecp_new_item(const EcpReplace *r, const EcpNewRun *new, int i, EcpSlotItem *item)
 {
 	memset(item, 0, sizeof(EcpSlotItem));
 	if (new == &r->new[r->nnew])	/* the new root */
@@ -197,7 +197,7 @@ ecp_stream_pages(const EcpGeometry *geo, uint32 entry_pages, int n)
  * the pages that nothing is on yet.
  */
 static void
-ecp_new_write(EcpReplace *r, EcpNew *new)
+ecp_new_write(EcpReplace *r, EcpNewRun *new)
 {
 	const EcpGeometry *geo = EcpLevelGeometry(&r->state, new->level);
 	uint32		entry_pages;
@@ -253,7 +253,7 @@ ecp_new_write(EcpReplace *r, EcpNew *new)
 static void
 ecp_replace_write(EcpReplace *r)
 {
-	const EcpReplaceTarget *target = &r->target;
+	const EcpReplaceRequest *target = &r->target;
 	bool		group = EcpReplaceIsGroup(r);
 	bool		new_root = target->parent == NULL && r->nnew == 2;
 	int			nruns = r->nnew + (new_root ? 1 : 0);
@@ -261,7 +261,7 @@ ecp_replace_write(EcpReplace *r)
 
 	if (new_root)
 	{
-		EcpNew	   *root = &r->new[r->nnew];
+		EcpNewRun  *root = &r->new[r->nnew];
 
 		root->level = target->level + 1;
 		root->nitems = r->nnew;
@@ -286,7 +286,7 @@ ecp_replace_write(EcpReplace *r)
 
 	for (int i = 0; i < nruns; i++)
 	{
-		EcpNew	   *new = &r->new[i];
+		EcpNewRun  *new = &r->new[i];
 		int			which = group ? 0 : i;
 		uint32		entry_pages;
 		uint32		npages;
@@ -330,10 +330,10 @@ ecp_replace_catch_up(EcpReplace *r, Buffer *heads)
 	ecp_replace_prepare(r, first);
 	for (int i = 0; i < r->nnew; i++)
 	{
-		page0[i] = ecp_run_buffer(r->index, ECP_PAGE_ENTRY,
-								  r->new[i].child.ecpc_blk,
-								  r->new[i].child.ecpc_run, 0,
-								  BUFFER_LOCK_EXCLUSIVE);
+		page0[i] = ecp_run_page_get(r->index, ECP_PAGE_ENTRY,
+									r->new[i].child.ecpc_blk,
+									r->new[i].child.ecpc_run, 0,
+									BUFFER_LOCK_EXCLUSIVE);
 		if (!BufferIsValid(page0[i]))
 			ecp_report_moved(r->index, r->new[i].child.ecpc_blk);
 	}
@@ -376,8 +376,8 @@ ecp_replace_parent(EcpReplace *r)
 
 	if (parent == NULL)
 		return true;
-	head = ecp_run_buffer(r->index, ECP_PAGE_ENTRY, parent->head.blk,
-						  parent->head.run, 0, BUFFER_LOCK_EXCLUSIVE);
+	head = ecp_run_page_get(r->index, ECP_PAGE_ENTRY, parent->head.blk,
+							parent->head.run, 0, BUFFER_LOCK_EXCLUSIVE);
 	if (!BufferIsValid(head))
 		ecp_report_moved(r->index, parent->head.blk);
 	for (int i = r->nextended; i < r->nnew && done; i++)
@@ -441,10 +441,10 @@ ecp_replace_put_late(EcpReplace *r, int row, bool *full)
 		}
 		if (nearest < 0)
 			return false;
-		page0 = ecp_run_buffer(r->index, ECP_PAGE_ENTRY,
-							   r->new[nearest].child.ecpc_blk,
-							   r->new[nearest].child.ecpc_run, 0,
-							   BUFFER_LOCK_EXCLUSIVE);
+		page0 = ecp_run_page_get(r->index, ECP_PAGE_ENTRY,
+								 r->new[nearest].child.ecpc_blk,
+								 r->new[nearest].child.ecpc_run, 0,
+								 BUFFER_LOCK_EXCLUSIVE);
 		if (!BufferIsValid(page0))
 			ecp_report_moved(r->index, r->new[nearest].child.ecpc_blk);
 		item.leader = r->new[nearest].leader;
@@ -475,8 +475,8 @@ ecp_replace_close(EcpReplace *r, EcpPublish *publish)
 		Buffer		head;
 
 		CHECK_FOR_INTERRUPTS();
-		head = ecp_run_buffer(r->index, ECP_PAGE_ENTRY, r->old[i].ecpc_blk,
-							  r->old[i].ecpc_run, 0, BUFFER_LOCK_EXCLUSIVE);
+		head = ecp_run_page_get(r->index, ECP_PAGE_ENTRY, r->old[i].ecpc_blk,
+								r->old[i].ecpc_run, 0, BUFFER_LOCK_EXCLUSIVE);
 		if (!BufferIsValid(head))
 			ecp_report_moved(r->index, r->old[i].ecpc_blk);
 		if (r->target.flush)
@@ -519,9 +519,9 @@ ecp_replace_lock(EcpReplace *r, Buffer *heads)
 	{
 		int			k = i == 0 ? lower : 1 - lower;
 
-		heads[k] = ecp_run_buffer(r->index, ECP_PAGE_ENTRY,
-								  r->old[k].ecpc_blk, r->old[k].ecpc_run, 0,
-								  BUFFER_LOCK_EXCLUSIVE);
+		heads[k] = ecp_run_page_get(r->index, ECP_PAGE_ENTRY,
+									r->old[k].ecpc_blk, r->old[k].ecpc_run, 0,
+									BUFFER_LOCK_EXCLUSIVE);
 		if (!BufferIsValid(heads[k]))
 			ecp_report_moved(r->index, r->old[k].ecpc_blk);
 		if (EcpPageGetRunHeader(BufferGetPage(heads[k]))->ecpr_flags & ECP_RUN_RETIRED)
@@ -534,7 +534,7 @@ ecp_replace_lock(EcpReplace *r, Buffer *heads)
 static bool
 ecp_replace_publish(EcpReplace *r)
 {
-	const EcpReplaceTarget *target = &r->target;
+	const EcpReplaceRequest *target = &r->target;
 	EcpPublish	publish = {0};
 	bool		done;
 
@@ -595,7 +595,7 @@ ecp_replace_publish(EcpReplace *r)
  */
 static bool
 ecp_replace_try(Relation index, EcpReplaceKind kind,
-				const EcpReplaceTarget *target, uint32 *spare)
+				const EcpReplaceRequest *target, uint32 *spare)
 {
 	EcpReplace *r = palloc0(sizeof(EcpReplace));
 	bool		done;
@@ -646,7 +646,7 @@ ecp_replace_try(Relation index, EcpReplaceKind kind,
 /* Try it some times; what a try allocates in "context" is freed. */
 static bool
 ecp_replace_tries(Relation index, EcpReplaceKind kind,
-				  const EcpReplaceTarget *target, MemoryContext context)
+				  const EcpReplaceRequest *target, MemoryContext context)
 {
 	uint32		spare = ECP_LEAF_SPARE;
 	bool		done = false;
@@ -667,7 +667,7 @@ ecp_replace_tries(Relation index, EcpReplaceKind kind,
  *
  * The maintenance lock is held, ecpm_op is empty, and target->parent is a
  * present image (with leaders) of a node with at least ECP_NODE_FREE_MIN
- * free slots, for a group as many as ecp_group_slots() says.  Nodes can be
+ * free slots, for a group as many as ecp_replace_slots() says.  Nodes can be
  * folded and split only.
  *
  * Returns false, the structure being as before, if there was nothing to do
@@ -675,7 +675,7 @@ ecp_replace_tries(Relation index, EcpReplaceKind kind,
  */
 bool
 ecp_replace(Relation index, EcpReplaceKind kind,
-			const EcpReplaceTarget *target)
+			const EcpReplaceRequest *target)
 {
 	static const EcpStatCounter counters[] = {
 		[ECP_REPLACE_FOLD] = ECP_STAT_FOLDS,
@@ -756,8 +756,8 @@ ecp_undo(Relation index)
 
 	if (intent->ecpi_parent != InvalidBlockNumber)
 	{
-		Buffer		head = ecp_buffer_get(index, intent->ecpi_parent,
-										  BUFFER_LOCK_EXCLUSIVE);
+		Buffer		head = ecp_page_get(index, intent->ecpi_parent,
+										BUFFER_LOCK_EXCLUSIVE);
 		uint32		npages;
 
 		ecp_page_check(index, head, ECP_PAGE_ENTRY);

@@ -9,7 +9,7 @@
 #define ECP_REPLACE_H
 
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_walk.h"
+#include "ecp/page/ecp_read.h"
 
 /* A buffer to be flushed, and the clusters that it keeps rows for. */
 typedef struct EcpFlush
@@ -22,7 +22,7 @@ typedef struct EcpFlush
 } EcpFlush;
 
 /* Which cluster of which parent; parent NULL = the cluster is the root. */
-typedef struct EcpReplaceTarget
+typedef struct EcpReplaceRequest
 {
 	int			level;			/* of the clusters */
 	const EcpNodeImage *parent;
@@ -36,7 +36,7 @@ typedef struct EcpReplaceTarget
 								 * flush, as many as there should be; 0: none */
 	uint32		room;			/* a node: free slots that it should have */
 	EcpChildData *result;		/* gets what the first new one is, or NULL */
-} EcpReplaceTarget;
+} EcpReplaceRequest;
 
 #define EcpReplaceWhich(target, i) \
 	((target)->group ? (target)->group[i] : (target)->which[i])
@@ -52,7 +52,7 @@ typedef enum EcpReplaceKind
 } EcpReplaceKind;
 
 extern bool ecp_replace(Relation index, EcpReplaceKind kind,
-						const EcpReplaceTarget *target);
+						const EcpReplaceRequest *target);
 extern void ecp_undo(Relation index);
 
 #endif							/* ECP_REPLACE_H */

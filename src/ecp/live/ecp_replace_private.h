@@ -2,20 +2,20 @@
  *
  * ecp_replace_private.h
  *	  What the files of a replacement share: ecp_replace.c writes and
- *	  publishes it, ecp_divide.c and ecp_flush.c say what the new clusters are.
+ *	  publishes it, ecp_replace_plan.c and ecp_flush.c say what the new clusters are.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef ECP_REPLACE_PRIVATE_H
 #define ECP_REPLACE_PRIVATE_H
 
-#include "ecp/live/ecp_group_divide.h"
+#include "ecp/live/ecp_regroup_divide.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_walk.h"
+#include "ecp/page/ecp_read.h"
 
 /* A cluster to be written, or a further run of one that stays. */
-typedef struct EcpNew
+typedef struct EcpNewRun
 {
 	int			level;
 	int			nitems;
@@ -24,14 +24,14 @@ typedef struct EcpNew
 	const EcpChildData *extends;	/* the one that it is a run of, or NULL */
 	EcpChildData child;			/* as the parent will have it */
 	uint32		nslots;
-} EcpNew;
+} EcpNewRun;
 
 typedef struct EcpReplace
 {
 	Relation	index;
 	EcpIndexState state;
 	EcpReplaceKind kind;
-	EcpReplaceTarget target;
+	EcpReplaceRequest target;
 	EcpChildData *old;
 	uint32		old_pages;
 	uint32		spare;			/* free slots wanted in each new leaf */
@@ -44,14 +44,14 @@ typedef struct EcpReplace
 	Size		prepared_stride;
 	/* of a flush: the first rows are the buffer's, and where they go */
 	int32	   *members;		/* number of the cluster, of each */
-	uint8	   *moves;			/* of each cluster, EcpMove */
+	uint8	   *moves;			/* of each cluster, EcpFlushMove */
 	int			nstay;			/* rows before those that are rewritten, */
 	int			nrewritten;		/* and so many are the buffer's of these */
 	/* what is written */
 	int			nnew;			/* without a new root */
 	int			nextended;		/* the first ones: further runs */
 	int			nbuffers;		/* the last ones of them */
-	EcpNew	   *new;
+	EcpNewRun  *new;
 	uint32		npages;			/* that were written with contents */
 	EcpIntentData intent;
 } EcpReplace;
@@ -69,13 +69,13 @@ typedef struct EcpReplace
 
 extern void ecp_replace_prepare(EcpReplace *r, int first);
 
-/* ---- ecp_divide.c ---- */
+/* ---- ecp_replace_plan.c ---- */
 
 extern int	ecp_replace_count(const EcpReplace *r);
 extern void ecp_replace_divide(EcpReplace *r);
 extern void ecp_replace_add_buffers(EcpReplace *r, int nbuffers,
 									const char *leaders, Size stride, int n);
-extern void ecp_replace_add_clusters(EcpReplace *r, const EcpGroupRows *rows,
+extern void ecp_replace_add_clusters(EcpReplace *r, const EcpRegroupRows *rows,
 									 int first);
 extern uint32 ecp_new_slots(const EcpGeometry *geo, int level, int n,
 							uint32 spare);

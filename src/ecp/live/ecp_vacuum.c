@@ -31,8 +31,8 @@
 #include "ecp/live/ecp_vacuum.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_space.h"
-#include "ecp/page/ecp_walk.h"
 #include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -129,8 +129,8 @@ ecp_vacuum_leaf(EcpVacuum *vacuum, BlockNumber blk, uint64 run_id)
 		}
 		if (hint == PG_UINT32_MAX)
 			continue;
-		page0 = ecp_run_buffer(vacuum->index, ECP_PAGE_ENTRY, runs[r].blk,
-							   runs[r].run, 0, BUFFER_LOCK_EXCLUSIVE);
+		page0 = ecp_run_page_get(vacuum->index, ECP_PAGE_ENTRY, runs[r].blk,
+								 runs[r].run, 0, BUFFER_LOCK_EXCLUSIVE);
 		if (!BufferIsValid(page0))
 			ecp_report_moved(vacuum->index, runs[r].blk);
 		ecp_xlog_hint(vacuum->index, page0, hint);

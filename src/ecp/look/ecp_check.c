@@ -40,8 +40,8 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
+#include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_space.h"
-#include "ecp/page/ecp_walk.h"
 #include "ecp/search/ecp_scan.h"
 #include "fmgr.h"
 #include "lib/bloomfilter.h"
@@ -255,8 +255,8 @@ check_unused_page(EcpCheck *check, const EcpRun *run, uint32 pageno)
 	CHECK_FOR_INTERRUPTS();
 	if (!ecp_block_exists(check->index, run->blk + pageno))
 		return;
-	buffer = ecp_buffer_get(check->index, run->blk + pageno,
-							BUFFER_LOCK_SHARE);
+	buffer = ecp_page_get(check->index, run->blk + pageno,
+						  BUFFER_LOCK_SHARE);
 	if (ecp_space_owner(BufferGetPage(buffer)) == run->run)
 		ecp_report_corrupt(check->index, run->blk + pageno,
 						   "The page is in use, but its run does not say so.");
@@ -453,8 +453,8 @@ check_map(EcpCheck *check)
 		CHECK_FOR_INTERRUPTS();
 		if (EcpMapBlock(mapno) >= nblocks)
 			continue;
-		buffer = ecp_buffer_get(check->index, EcpMapBlock(mapno),
-								BUFFER_LOCK_SHARE);
+		buffer = ecp_page_get(check->index, EcpMapBlock(mapno),
+							  BUFFER_LOCK_SHARE);
 		if (PageIsNew(BufferGetPage(buffer)) && mapno > 0 &&
 			pg_popcount((const char *) seen, ECP_MAP_BYTES) == 0)
 		{
@@ -492,7 +492,7 @@ check_row_indexed(EcpCheck *check, EcpTableRows *rows)
 
 	if (!ecp_table_row_value(rows, &value))
 		return false;
-	ecp_vector_read(value, check->state.meta.ecpm_form, &vector);
+	ecp_vector_read(value, check->state.meta.ecpm_column_type, &vector);
 	indexed = ecp_prepare(&check->state.meta, &vector, check->prepared);
 	ecp_vector_release(&vector);
 	return indexed;
@@ -588,7 +588,7 @@ check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 
 	if (isnull[0])
 		return;
-	ecp_vector_read(values[0], meta->ecpm_form, &vector);
+	ecp_vector_read(values[0], meta->ecpm_column_type, &vector);
 	indexed = ecp_prepare(meta, &vector, check->prepared);
 	if (indexed)
 	{
@@ -643,7 +643,7 @@ check_structure(EcpCheck *check)
 	BlockNumber nblocks = RelationGetNumberOfBlocks(check->index);
 	Buffer		buffer;
 
-	buffer = ecp_buffer_get(check->index, ECP_META_BLKNO, BUFFER_LOCK_SHARE);
+	buffer = ecp_page_get(check->index, ECP_META_BLKNO, BUFFER_LOCK_SHARE);
 	check_page_form(check, ECP_META_BLKNO, BufferGetPage(buffer),
 					MAXALIGN(SizeOfPageHeaderData) + sizeof(EcpMetaPageData));
 	UnlockReleaseBuffer(buffer);

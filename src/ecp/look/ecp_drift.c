@@ -6,7 +6,7 @@
  * Rows that come and go leave their marks: clusters that grow faster than they
  * are split, leaders that were made by splits where others would stand if the
  * rows had been there from the start, rows that stay with a leader that is no
- * longer the nearest, and a recall curve (ecp_calibrate.c) that was measured
+ * longer the nearest, and a recall curve (ecp_recall_curve.c) that was measured
  * on another index.  The first three are counted.  What they cost is measured:
  * rows of the index, chosen at random, are searched for, and what a search by
  * the present settings would have found of their neighbours is compared with
@@ -22,8 +22,8 @@
 #include <math.h>
 
 #include "ecp/define/ecp_options.h"
-#include "ecp/live/ecp_group.h"
 #include "ecp/live/ecp_limits.h"
+#include "ecp/live/ecp_regroup.h"
 #include "ecp/look/ecp_drift.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
@@ -42,7 +42,7 @@
 /* Shares that call for something to be done. */
 #define DRIFT_OVERFULL			0.02
 #define DRIFT_SPLIT				0.1
-#define DRIFT_MISPLACED			0.5
+#define DRIFT_MISASSIGNED			0.5
 #define DRIFT_RECALL			0.01
 #define DRIFT_ROWS				0.5
 
@@ -51,16 +51,16 @@ static double
 drift_recall(Relation index, EcpIndexState *state, const EcpChildData *leaves,
 			 uint32 nleaves)
 {
-	EcpCalibration *cal = ecp_calibration_begin(index, state, DRIFT_QUERIES);
+	EcpRecallCurve *cal = ecp_recall_curve_begin(index, state, DRIFT_QUERIES);
 	EcpScanPlan plan;
 	double		recall;
 
 	if (cal == NULL)
 		return get_float8_nan();
 	ecp_scan_plan(index, &state->meta, &plan);
-	ecp_calibration_sample(cal, leaves, nleaves, DRIFT_SECONDS);
-	recall = ecp_calibration_recall(cal, &plan);
-	ecp_calibration_end(cal);
+	ecp_recall_curve_sample(cal, leaves, nleaves, DRIFT_SECONDS);
+	recall = ecp_recall_curve_at(cal, &plan);
+	ecp_recall_curve_end(cal);
 	return recall;
 }
 
@@ -76,9 +76,9 @@ drift_advice(const EcpIndexState *state, uint32 nleaves, bool wasteful,
 	if (drift->nsplit > DRIFT_SPLIT * nleaves)
 		return psprintf("run ecp_maintain(): %u of %u clusters were made by splits",
 						drift->nsplit, nleaves);
-	if (drift->misplaced > DRIFT_MISPLACED)
+	if (drift->misassigned > DRIFT_MISASSIGNED)
 		return psprintf("REINDEX: %.0f %% of the rows are nearer to another cluster",
-						100 * drift->misplaced);
+						100 * drift->misassigned);
 	if (wasteful)
 		return "REINDEX: more than half of the pages are free";
 	if (isnan(drift->expected))
@@ -135,7 +135,7 @@ ecp_drift_measure(Relation index, EcpIndexState *state,
 	}
 	if (drift->nrows == 0)
 		return;
-	drift->misplaced = ecp_misplaced_share(index, state, DRIFT_PLACES);
+	drift->misassigned = ecp_misassigned_share(index, state, DRIFT_PLACES);
 	drift->expected = drift_recall(index, state, leaves, nleaves);
 	drift->advice = drift_advice(state, nleaves, wasteful, drift);
 }

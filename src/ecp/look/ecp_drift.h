@@ -16,7 +16,7 @@ typedef struct EcpDrift
 	int64		nrows;
 	uint32		noverfull;		/* clusters that should be split */
 	uint32		nsplit;			/* clusters whose leaders come from splits */
-	double		misplaced;		/* share of rows; statistic I11 */
+	double		misassigned;	/* share of rows; statistic I11 */
 	TimestampTz measured;		/* the recall curve; 0 = there is none */
 	double		rows_then;
 	double		target;			/* recall */

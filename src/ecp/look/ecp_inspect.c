@@ -26,8 +26,8 @@
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_space.h"
-#include "ecp/page/ecp_walk.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -397,7 +397,7 @@ stats_put_drift(const EcpDrift *drift, Datum *values, bool *nulls)
 
 	values[i++] = Int64GetDatum(drift->noverfull);
 	values[i++] = Int64GetDatum(drift->nsplit);
-	values[i++] = Float8GetDatum(drift->misplaced);
+	values[i++] = Float8GetDatum(drift->misassigned);
 	nulls[i] = !measured;
 	values[i++] = TimestampTzGetDatum(drift->measured);
 	nulls[i] = !measured;
@@ -582,7 +582,7 @@ ecp_page_items(PG_FUNCTION_ARGS)
 				 errmsg("block number %lld of index \"%s\" is out of range",
 						(long long) blk, RelationGetRelationName(index))));
 	ecp_index_state_read(index, &state);
-	buffer = ecp_buffer_get(index, blk, BUFFER_LOCK_SHARE);
+	buffer = ecp_page_get(index, blk, BUFFER_LOCK_SHARE);
 	inspect_check_entries(index, buffer);
 	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
 	UnlockReleaseBuffer(buffer);

@@ -15,7 +15,7 @@
  *	 truth			a pass over the table, with as many queries at once as
  *					there is memory for; more passes for the others
  *	 curve			if asked for: what each target of recall takes, by these
- *					queries and the truth (ecp_calibrate.c), into the metapage
+ *					queries and the truth (ecp_recall_curve.c), into the metapage
  *	 measurements	index scans, for each number of probes
  *
  * A row that is itself the query is left out on both sides; it would always
@@ -156,7 +156,7 @@ recall_open(EcpRecall *recall, Oid index_oid)
 static bool
 recall_read(EcpRecall *recall, Datum value, EcpVector *vector)
 {
-	ecp_vector_read(value, recall->state.meta.ecpm_form, vector);
+	ecp_vector_read(value, recall->state.meta.ecpm_column_type, vector);
 	ecp_vector_check_dims(vector, recall->state.meta.ecpm_dims,
 						  RelationGetRelationName(recall->index));
 	if (ecp_prepare(&recall->state.meta, vector, recall->prepared))
@@ -208,7 +208,7 @@ recall_take_query(const ItemPointerData *tid, Datum value, void *arg)
 		!recall_read(recall, value, &vector))
 		return;
 	/* not a pointer to the TOAST table */
-	value = ecp_vector_form(meta->ecpm_form, meta->ecpm_dims, vector.data);
+	value = ecp_vector_make(meta->ecpm_column_type, meta->ecpm_dims, vector.data);
 	tuplestore_putvalues(recall->vectors, recall->slot->tts_tupleDescriptor,
 						 &value, &isnull);
 	pfree(DatumGetPointer(value));
@@ -389,7 +389,7 @@ recall_prepare_pass(EcpRecall *recall, int first)
 		EcpVector	vector;
 
 		ecp_vector_read(slot_getattr(recall->slot, 1, &isnull),
-						meta->ecpm_form, &vector);
+						meta->ecpm_column_type, &vector);
 		truth->query = &recall->queries[first + recall->ntruths++];
 		truth->ranker = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
 										 meta->ecpm_dims, vector.data);
@@ -411,7 +411,7 @@ recall_prepare_pass(EcpRecall *recall, int first)
  * and show it to a calibration, if there is one.
  */
 static void
-recall_find_truth(EcpRecall *recall, EcpCalibration *cal)
+recall_find_truth(EcpRecall *recall, EcpRecallCurve *cal)
 {
 	/* in small blocks, for a limit of 64 kB to be one */
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
@@ -434,8 +434,8 @@ recall_find_truth(EcpRecall *recall, EcpCalibration *cal)
 			if (query->nnearest > 0)
 				query->farthest = truth->nearest[query->nnearest - 1];
 			if (cal)
-				ecp_calibration_query(cal, truth->elements, &query->self,
-									  truth->nearest, query->nnearest);
+				ecp_recall_curve_query(cal, truth->elements, &query->self,
+									   truth->nearest, query->nnearest);
 		}
 		MemoryContextReset(context);
 	}
@@ -446,7 +446,7 @@ recall_find_truth(EcpRecall *recall, EcpCalibration *cal)
 static void
 recall_store(EcpRecall *recall)
 {
-	EcpCalibration *cal;
+	EcpRecallCurve *cal;
 
 	if (recall->nqueries < ECP_RECALL_STORE_MIN)
 		ereport(ERROR,
@@ -454,8 +454,8 @@ recall_store(EcpRecall *recall)
 				 errmsg("%d queries are too few for a recall curve",
 						recall->nqueries),
 				 errhint("There must be at least %d.", ECP_RECALL_STORE_MIN)));
-	cal = ecp_calibration_begin(recall->index, &recall->state,
-								recall->nqueries);
+	cal = ecp_recall_curve_begin(recall->index, &recall->state,
+								 recall->nqueries);
 	if (cal == NULL)
 		ereport(NOTICE,
 				(errmsg("index \"%s\" has no recall curve, because its vectors are on pages of their own",
@@ -463,9 +463,9 @@ recall_store(EcpRecall *recall)
 	recall_find_truth(recall, cal);
 	if (cal == NULL)
 		return;
-	if (ecp_calibration_choose(cal, recall->ncompared))
+	if (ecp_recall_curve_choose(cal, recall->ncompared))
 		ecp_recall_store(recall->index, &recall->state.meta);
-	ecp_calibration_end(cal);
+	ecp_recall_curve_end(cal);
 }
 
 static void

@@ -4,7 +4,7 @@
  *	  INCLUDE columns: "CREATE INDEX ... USING ecp (v, tenant) INCLUDE (id)".
  *
  * Their values stand beside a row's key attributes, so that a query of
- * nothing but columns of the index need not visit the table (ecp_return.c).
+ * nothing but columns of the index need not visit the table (ecp_index_only.c).
  * All slots of a page are alike, and so every row has the same room for them,
  * include_bytes:
  *

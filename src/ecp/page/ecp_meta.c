@@ -85,10 +85,10 @@ ecp_meta_form(Relation index, EcpMetaPageData *meta)
 	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(index), 0);
 	int32		typmod = att->atttypmod;
 	EcpAttrDesc attrs;
-	EcpForm		form;
+	EcpColumnType type;
 	EcpMetric	metric;
 
-	ecp_class_get(index, &form, &metric);
+	ecp_class_get(index, &type, &metric);
 	ecp_attr_desc_init(index, NULL, &attrs);
 	if (attrs.include_bytes > ECP_INCLUDE_BYTES_MAX)
 		ereport(ERROR,
@@ -102,8 +102,8 @@ ecp_meta_form(Relation index, EcpMetaPageData *meta)
 	meta->ecpm_magic = ECP_MAGIC;
 	meta->ecpm_version = ECP_VERSION;
 	meta->ecpm_min_reader = ECP_MIN_READER;
-	meta->ecpm_form = form;
-	meta->ecpm_elem = ecp_form_elem(form);
+	meta->ecpm_column_type = type;
+	meta->ecpm_elem = ecp_column_type_elem(type);
 	meta->ecpm_metric = metric;
 	meta->ecpm_leader_elem = ecp_leader_elem_for(meta->ecpm_elem, metric);
 	ecp_attr_meta_form(&attrs, meta);
@@ -166,7 +166,7 @@ static void
 ecp_meta_check(Relation index, const EcpMetaPageData *meta)
 {
 	int			nkeyatts = IndexRelationGetNumberOfKeyAttributes(index);
-	EcpForm		form;
+	EcpColumnType type;
 	EcpMetric	metric;
 
 	if (meta->ecpm_magic != ECP_MAGIC)
@@ -184,9 +184,9 @@ ecp_meta_check(Relation index, const EcpMetaPageData *meta)
 				 errmsg("index \"%s\" has ecp format version %u, which this version does not read",
 						RelationGetRelationName(index), meta->ecpm_version),
 				 errhint("Please REINDEX it.")));
-	ecp_class_get(index, &form, &metric);
-	if (meta->ecpm_form != form || meta->ecpm_metric != metric ||
-		meta->ecpm_elem != ecp_form_elem(form) ||
+	ecp_class_get(index, &type, &metric);
+	if (meta->ecpm_column_type != type || meta->ecpm_metric != metric ||
+		meta->ecpm_elem != ecp_column_type_elem(type) ||
 		meta->ecpm_leader_elem != ecp_leader_elem_for(meta->ecpm_elem, metric) ||
 		meta->ecpm_nkeyatts != nkeyatts ||
 		meta->ecpm_ninclude != IndexRelationGetNumberOfAttributes(index) - nkeyatts)

@@ -13,7 +13,7 @@
  * slots; a node (level >= 1) has leaders, each with a reference to the head
  * of its child: the node IS the directory of its children.  A node of level 1
  * may also have buffers among its children: leaves whose rows wait to be
- * moved to clusters of the node (ecp_buffer.c).
+ * moved to clusters of the node (ecp_insbuf.c).
  *
  *	 block 0		metapage
  *	 block 1		map page of blocks 0 .. ECP_MAP_BITS - 1
@@ -290,7 +290,7 @@ typedef struct EcpMetaPageData
 	uint32		ecpm_recall_leaves; /* clusters then */
 	uint32		ecpm_recall_queries;
 	uint8		ecpm_attr_kind[ECP_ATTRS_MAX];	/* EcpAttrKind, see ecp_attr.h */
-	uint8		ecpm_form;		/* EcpForm of the column */
+	uint8		ecpm_column_type;	/* EcpColumnType of the column */
 	uint8		ecpm_ninclude;	/* INCLUDE columns */
 	uint16		ecpm_include_bytes; /* a row; 0 without any */
 	uint32		ecpm_nbuffers;	/* of the present version */

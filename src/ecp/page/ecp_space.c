@@ -23,8 +23,8 @@
 
 #include "base/compat.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_space.h"
-#include "ecp/page/ecp_walk.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "storage/buf_internals.h"
@@ -203,7 +203,7 @@ ecp_space_is_run(Page page, uint64 run)
 static bool
 ecp_space_has_run(Relation index, BlockNumber blk, uint64 run)
 {
-	Buffer		buffer = ecp_buffer_get(index, blk, BUFFER_LOCK_UNLOCK);
+	Buffer		buffer = ecp_page_get(index, blk, BUFFER_LOCK_UNLOCK);
 	bool		in_use = ecp_space_is_run(BufferGetPage(buffer), run);
 
 	for (int tries = 0; in_use && !EcpBufferIsLocked(buffer) &&
@@ -264,7 +264,7 @@ ecp_space_new_buffer(Relation index, BlockNumber blk)
 								  ecp_bulk_strategy(true));
 	buffer = ReadBufferExtended(index, MAIN_FORKNUM, blk, RBM_ZERO_ON_ERROR,
 								ecp_bulk_strategy(true));
-	ecp_buffer_lock(index, buffer, BUFFER_LOCK_EXCLUSIVE);
+	ecp_page_lock(index, buffer, BUFFER_LOCK_EXCLUSIVE);
 	ecp_space_check_free(index, buffer);
 	return buffer;
 }
@@ -326,8 +326,8 @@ ecp_space_find(Relation index, uint32 hint, uint32 npages, EcpExtent *extent)
 
 		/* exists if it was ever used; we lock it before we look */
 		(void) ecp_space_extend(index, EcpMapBlock(mapno));
-		extent->map = ecp_buffer_get(index, EcpMapBlock(mapno),
-									 BUFFER_LOCK_EXCLUSIVE);
+		extent->map = ecp_page_get(index, EcpMapBlock(mapno),
+								   BUFFER_LOCK_EXCLUSIVE);
 		extent->mapno = mapno;
 		extent->npages = npages;
 		page = BufferGetPage(extent->map);
@@ -400,7 +400,7 @@ ecp_space_map_lock(Relation index, BlockNumber blk, int lockmode)
 {
 	Buffer		buffer;
 
-	buffer = ecp_buffer_get(index, EcpMapBlock(EcpBlockMap(blk)), lockmode);
+	buffer = ecp_page_get(index, EcpMapBlock(EcpBlockMap(blk)), lockmode);
 	ecp_page_check(index, buffer, ECP_PAGE_MAP);
 	return buffer;
 }
@@ -414,8 +414,8 @@ ecp_space_count_used(Relation index)
 
 	for (uint32 mapno = 0; EcpMapBlock(mapno) < nblocks; mapno++)
 	{
-		Buffer		buffer = ecp_buffer_get(index, EcpMapBlock(mapno),
-											BUFFER_LOCK_SHARE);
+		Buffer		buffer = ecp_page_get(index, EcpMapBlock(mapno),
+										  BUFFER_LOCK_SHARE);
 		Page		page = BufferGetPage(buffer);
 
 		if (mapno == 0 || !PageIsNew(page))

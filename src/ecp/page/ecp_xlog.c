@@ -23,8 +23,8 @@
 #include "access/xloginsert.h"
 #include "ecp/define/ecp_stop_point.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_space.h"
-#include "ecp/page/ecp_walk.h"
 #include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
@@ -45,8 +45,8 @@ typedef struct EcpPlace
 Buffer
 ecp_meta_lock(Relation index)
 {
-	Buffer		buffer = ecp_buffer_get(index, ECP_META_BLKNO,
-										BUFFER_LOCK_EXCLUSIVE);
+	Buffer		buffer = ecp_page_get(index, ECP_META_BLKNO,
+									  BUFFER_LOCK_EXCLUSIVE);
 
 	ecp_page_check(index, buffer, ECP_PAGE_META);
 	return buffer;
@@ -204,8 +204,8 @@ ecp_place_find(Relation index, const EcpGeometry *geo, int level,
 			place->entry = page0;
 		else
 		{
-			place->entry = ecp_run_buffer(index, ECP_PAGE_ENTRY, blk, run, p,
-										  BUFFER_LOCK_EXCLUSIVE);
+			place->entry = ecp_run_page_get(index, ECP_PAGE_ENTRY, blk, run, p,
+											BUFFER_LOCK_EXCLUSIVE);
 			if (!BufferIsValid(place->entry))
 				ecp_report_moved(index, blk + p);
 			ecp_entry_check_lower(index, place->entry, geo);
@@ -248,7 +248,7 @@ ecp_vector_page_write(Relation index, GenericXLogState *xlog,
 		buffer = ecp_space_new_buffer(index, blk);
 	else
 	{
-		buffer = ecp_buffer_get(index, blk, BUFFER_LOCK_EXCLUSIVE);
+		buffer = ecp_page_get(index, blk, BUFFER_LOCK_EXCLUSIVE);
 		fresh = ecp_space_owner(BufferGetPage(buffer)) != run;
 		if (fresh)
 			ecp_space_check_free(index, buffer);
@@ -622,9 +622,9 @@ ecp_node_entry(Relation index, const EcpGeometry *geo, Buffer head,
 
 	if (pageno == 0)
 		return head;
-	entry = ecp_run_buffer(index, ECP_PAGE_ENTRY, BufferGetBlockNumber(head),
-						   EcpPageGetOpaque(BufferGetPage(head))->ecpo_run,
-						   pageno, BUFFER_LOCK_EXCLUSIVE);
+	entry = ecp_run_page_get(index, ECP_PAGE_ENTRY, BufferGetBlockNumber(head),
+							 EcpPageGetOpaque(BufferGetPage(head))->ecpo_run,
+							 pageno, BUFFER_LOCK_EXCLUSIVE);
 	if (!BufferIsValid(entry))
 		ecp_report_moved(index, BufferGetBlockNumber(head) + pageno);
 	ecp_entry_check_lower(index, entry, geo);
@@ -686,8 +686,8 @@ ecp_xlog_close(Relation index, Buffer head)
 void
 ecp_xlog_undo_close(Relation index, EcpIntentData *intent)
 {
-	Buffer		head = ecp_buffer_get(index, intent->ecpi_closed,
-									  BUFFER_LOCK_EXCLUSIVE);
+	Buffer		head = ecp_page_get(index, intent->ecpi_closed,
+									BUFFER_LOCK_EXCLUSIVE);
 	Buffer		meta;
 	GenericXLogState *xlog;
 	EcpMetaPage m;
@@ -777,7 +777,7 @@ ecp_unfinished_page0(Relation index, BlockNumber blk,
 
 	if (!ecp_block_exists(index, blk))
 		return InvalidBuffer;
-	buffer = ecp_buffer_get(index, blk, BUFFER_LOCK_EXCLUSIVE);
+	buffer = ecp_page_get(index, blk, BUFFER_LOCK_EXCLUSIVE);
 	page = BufferGetPage(buffer);
 	if (ecp_space_owner(page) >= intent->ecpi_first_run &&
 		EcpPageGetOpaque(page)->ecpo_pageno == 0)
@@ -859,12 +859,12 @@ ecp_xlog_publish(Relation index, const EcpPublish *publish)
 		first = BufferGetBlockNumber(publish->old[0]);
 
 	/* only maintenance changes the queue, so this stands */
-	meta = ecp_buffer_get(index, ECP_META_BLKNO, BUFFER_LOCK_SHARE);
+	meta = ecp_page_get(index, ECP_META_BLKNO, BUFFER_LOCK_SHARE);
 	tail_blk = EcpPageGetMeta(BufferGetPage(meta))->ecpm_retired_tail;
 	UnlockReleaseBuffer(meta);
 	if (tail_blk != InvalidBlockNumber)
 	{
-		tail = ecp_buffer_get(index, tail_blk, BUFFER_LOCK_EXCLUSIVE);
+		tail = ecp_page_get(index, tail_blk, BUFFER_LOCK_EXCLUSIVE);
 		ecp_page_check(index, tail, ECP_PAGE_ENTRY);
 	}
 	meta = ecp_meta_lock(index);
@@ -920,7 +920,7 @@ void
 ecp_xlog_stamp(Relation index, BlockNumber head)
 {
 	FullTransactionId fxid = ReadNextFullTransactionId();
-	Buffer		buffer = ecp_buffer_get(index, head, BUFFER_LOCK_EXCLUSIVE);
+	Buffer		buffer = ecp_page_get(index, head, BUFFER_LOCK_EXCLUSIVE);
 	GenericXLogState *xlog;
 	EcpRunHeader header;
 
@@ -949,13 +949,13 @@ ecp_xlog_free_run(Relation index, const EcpRun *run, const EcpRun *predecessor)
 
 	if (predecessor)
 	{
-		before = ecp_run_buffer(index, ECP_PAGE_ENTRY, predecessor->blk,
-								predecessor->run, 0, BUFFER_LOCK_EXCLUSIVE);
+		before = ecp_run_page_get(index, ECP_PAGE_ENTRY, predecessor->blk,
+								  predecessor->run, 0, BUFFER_LOCK_EXCLUSIVE);
 		if (!BufferIsValid(before))
 			ecp_report_moved(index, predecessor->blk);
 	}
-	page0 = ecp_run_buffer(index, ECP_PAGE_ENTRY, run->blk, run->run, 0,
-						   BUFFER_LOCK_EXCLUSIVE);
+	page0 = ecp_run_page_get(index, ECP_PAGE_ENTRY, run->blk, run->run, 0,
+							 BUFFER_LOCK_EXCLUSIVE);
 	if (!BufferIsValid(page0))
 		ecp_report_moved(index, run->blk);
 	map = ecp_space_map_lock(index, run->blk, BUFFER_LOCK_EXCLUSIVE);

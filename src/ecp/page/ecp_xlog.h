@@ -10,7 +10,7 @@
 
 #include "access/generic_xlog.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_walk.h"
+#include "ecp/page/ecp_read.h"
 #include "storage/bufmgr.h"
 
 extern void ecp_run_init(Page page, const EcpGeometry *geo, int level,

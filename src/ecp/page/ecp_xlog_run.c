@@ -15,8 +15,8 @@
 
 #include "access/generic_xlog.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_space.h"
-#include "ecp/page/ecp_walk.h"
 #include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 
@@ -93,8 +93,8 @@ run_before(Relation index, const EcpRun *run)
 
 	for (;;)
 	{
-		Buffer		buffer = ecp_run_buffer(index, ECP_PAGE_ENTRY, blk, id, 0,
-											BUFFER_LOCK_EXCLUSIVE);
+		Buffer		buffer = ecp_run_page_get(index, ECP_PAGE_ENTRY, blk, id, 0,
+											  BUFFER_LOCK_EXCLUSIVE);
 		EcpRunHeader header;
 
 		CHECK_FOR_INTERRUPTS();
@@ -133,8 +133,8 @@ ecp_xlog_undo_written(Relation index, const EcpRun *run,
 
 	if ((run->header.ecpr_flags & ECP_RUN_HEAD) == 0)
 		before = run_before(index, run);
-	page0 = ecp_run_buffer(index, ECP_PAGE_ENTRY, run->blk, run->run, 0,
-						   BUFFER_LOCK_EXCLUSIVE);
+	page0 = ecp_run_page_get(index, ECP_PAGE_ENTRY, run->blk, run->run, 0,
+							 BUFFER_LOCK_EXCLUSIVE);
 	if (!BufferIsValid(page0))
 		ecp_report_moved(index, run->blk);
 	map = ecp_space_map_lock(index, run->blk, BUFFER_LOCK_EXCLUSIVE);

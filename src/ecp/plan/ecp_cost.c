@@ -35,7 +35,7 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "ecp/define/ecp_options.h"
-#include "ecp/live/ecp_buffer_plan.h"
+#include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/plan/ecp_cost.h"
@@ -127,8 +127,8 @@ cost_read_index(const IndexOptInfo *info, double share, bool radius,
 	ecp_scan_plan(index, &state.meta, &plan);
 	input->buffers = 0;
 	if (state.meta.ecpm_nbuffers > 0)
-		input->buffers = ecp_buffer_limit(index, &state,
-										  ecp_buffer_clusters(index, &state)) /
+		input->buffers = ecp_insbuf_limit(index, &state,
+										  ecp_insbuf_clusters(index, &state)) /
 			2.0 / input->rows;
 	index_close(index, NoLock);
 	input->window = plan.probes;

@@ -38,9 +38,9 @@
 #include "base/compat.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_walk.h"
-#include "ecp/search/ecp_buffer_map.h"
+#include "ecp/page/ecp_read.h"
 #include "ecp/search/ecp_cache.h"
+#include "ecp/search/ecp_insbuf_map.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
 #include "utils/hsearch.h"
@@ -359,7 +359,7 @@ node_order_buffers(const EcpIndexState *state, EcpNode *node)
 	node->children = children;
 	node->slots = slots;
 	node->nchildren = n - node->nbuffers;
-	ecp_buffer_map(&state->meta, children, leaders, stride, node->nchildren,
+	ecp_insbuf_map(&state->meta, children, leaders, stride, node->nchildren,
 				   node->nbuffers, &node->map);
 	pfree(leaders);
 }

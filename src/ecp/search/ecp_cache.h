@@ -9,7 +9,7 @@
 #define ECP_CACHE_H
 
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_buffer_map.h"
+#include "ecp/search/ecp_insbuf_map.h"
 #include "vector/vector_distance.h"
 
 /* A node of the leader tree, copied from its pages into a panel. */
@@ -24,7 +24,7 @@ typedef struct EcpNode
 	int			nbuffers;		/* in the same arrays, behind the children */
 	EcpChildData *children;
 	uint32	   *slots;			/* slot of each child within the run */
-	EcpBufferMap map;			/* if there are buffers */
+	EcpInsbufMap map;			/* if there are buffers */
 
 	/*
 	 * Where pages of the children were found in shared buffers: those of

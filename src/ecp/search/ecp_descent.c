@@ -17,7 +17,7 @@
  * than 2 % against comparing all.  As the queues never drop anything, all
  * clusters come out in the end, each once, at any number of levels.
  *
- * Buffers of inserted rows (ecp_buffer.c) are not searched for: each follows
+ * Buffers of inserted rows (ecp_insbuf.c) are not searched for: each follows
  * the clusters that it takes rows for, every time with the bins of the rows
  * that are wanted then.
  *
@@ -35,9 +35,9 @@
 #include "base/topk.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_buffer_map.h"
 #include "ecp/search/ecp_cache.h"
 #include "ecp/search/ecp_descent.h"
+#include "ecp/search/ecp_insbuf_map.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
@@ -78,7 +78,7 @@ struct EcpDescent
 	Size		prepared_max;	/* bytes of room */
 
 	EcpNode   **nodes;			/* pinned */
-	EcpBufferTaken **taken;		/* of the buffers of each */
+	EcpInsbufTaken **taken;		/* of the buffers of each */
 	int			nnodes;
 	int			nodes_max;
 	bool		whole;			/* buffers are given with all their rows */
@@ -272,7 +272,7 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 			descent->nodes = MemoryContextAlloc(descent->context,
 												descent->nodes_max * sizeof(EcpNode *));
 			descent->taken = MemoryContextAlloc(descent->context,
-												descent->nodes_max * sizeof(EcpBufferTaken *));
+												descent->nodes_max * sizeof(EcpInsbufTaken *));
 		}
 		else
 		{
@@ -281,13 +281,13 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 											   sizeof(EcpNode *)));
 			descent->taken = repalloc(descent->taken,
 									  mul_size(descent->nodes_max,
-											   sizeof(EcpBufferTaken *)));
+											   sizeof(EcpInsbufTaken *)));
 		}
 	}
 	node = ecp_node_get(descent->index, descent->state, ref, l + 1);
 	descent->taken[descent->nnodes] = node->nbuffers > 0 ?
 		MemoryContextAllocZero(descent->context, node->nbuffers *
-							   sizeof(EcpBufferTaken)) : NULL;
+							   sizeof(EcpInsbufTaken)) : NULL;
 	descent->nodes[descent->nnodes++] = node;
 	level->opened++;
 	if (node->nchildren == 0)
@@ -416,7 +416,7 @@ descent_set_buffer(EcpDescent *descent, int n, uint32 child)
 {
 	const EcpNode *node = descent->nodes[n];
 	int			buffer = node->map.buffer_of[child];
-	EcpBufferTaken *taken = &descent->taken[n][buffer];
+	EcpInsbufTaken *taken = &descent->taken[n][buffer];
 
 	descent->follows = taken->bins == 0;
 	if (descent->whole)
@@ -425,7 +425,7 @@ descent_set_buffer(EcpDescent *descent, int n, uint32 child)
 		taken->bins = ECP_BINS_ALL;
 	}
 	else
-		descent->bins = ecp_buffer_take(descent->state, node, child, taken);
+		descent->bins = ecp_insbuf_take(descent->state, node, child, taken);
 	if (descent->bins == 0)
 		return;
 	descent->buffer_node = n;

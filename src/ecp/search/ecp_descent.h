@@ -19,7 +19,7 @@ typedef struct EcpClusterRef
 	float4		rank;			/* of its leader */
 	bool		is_buffer;		/* one that the cluster before it calls for */
 	uint64		bins;			/* whose rows are wanted of a buffer */
-	int		   *place;			/* of a buffer: see EcpBufferTaken */
+	int		   *place;			/* of a buffer: see EcpInsbufTaken */
 	/* where its leader stands, for maintenance: valid at the same version */
 	BlockNumber parent_blk;		/* head of the parent node, Invalid = root */
 	uint64		parent_run;

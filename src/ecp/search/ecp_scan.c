@@ -11,7 +11,7 @@
  * cannot do is refused here, because its answer would be wrong without a word.
  *
  * Distances are exact, so the executor is never asked to recheck the order.
- * In an index-only scan, ecp_return.c makes rows of what the search finds.
+ * In an index-only scan, ecp_index_only.c makes rows of what the search finds.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,7 +25,7 @@
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_stat.h"
 #include "ecp/search/ecp_heap.h"
-#include "ecp/search/ecp_return.h"
+#include "ecp/search/ecp_index_only.h"
 #include "ecp/search/ecp_scan.h"
 #include "ecp/search/ecp_search.h"
 #include "executor/executor.h"
@@ -52,7 +52,7 @@ typedef struct EcpScanOpaqueData
 	EcpSearchStats totals;		/* of searches that have ended */
 	BlockNumber heap_blocks;	/* of the table at least; 0 = not known */
 	BlockNumber heap_block;		/* of the row returned last */
-	EcpReturn  *only;			/* of an index-only scan, else NULL */
+	EcpIndexOnly *only;			/* of an index-only scan, else NULL */
 } EcpScanOpaqueData;
 
 typedef EcpScanOpaqueData *EcpScanOpaque;
@@ -191,7 +191,7 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 	scan_finish(scan);
 	if (scan->xs_want_itup && so->only == NULL)
 	{
-		so->only = ecp_return_create(scan);
+		so->only = ecp_index_only_create(scan);
 		ecp_search_set_located(so->search);
 	}
 	if (orderbys && norderbys > 0)
@@ -283,7 +283,7 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 		ecp_check_tid(scan->indexRelation, scan->heapRelation,
 					  &scan->xs_heaptid, &so->heap_blocks);
 	}
-	while (so->only && !ecp_return_row(so->only, scan, so->search));
+	while (so->only && !ecp_index_only_row(so->only, scan, so->search));
 	if (heap != NULL)
 	{
 		so->heap_block = ItemPointerGetBlockNumber(&scan->xs_heaptid);
@@ -303,7 +303,7 @@ ecpendscan(IndexScanDesc scan)
 
 	scan_finish(scan);
 	if (so->only)
-		ecp_return_free(so->only);
+		ecp_index_only_free(so->only);
 	ecp_search_free(so->search);
 	MemoryContextDelete(so->context);
 	pfree(so);

@@ -167,13 +167,13 @@ void
 ecp_search_set_radius(EcpSearch *search, float8 radius)
 {
 	EcpMetric	metric;
-	EcpForm		form;
+	EcpColumnType type;
 
 	search->rank_max = get_float8_infinity();
 	/* NaN is greater than all numbers, and so is no limit either */
 	if (isnan(radius) || isinf(radius) > 0)
 		return;
-	ecp_class_get(search->index, &form, &metric);
+	ecp_class_get(search->index, &type, &metric);
 	if (metric == ECP_METRIC_L2)
 		radius = radius < 0 ? -1 : radius * radius;
 	search->rank_max = radius + fabs(radius) * ECP_RADIUS_SLACK;
@@ -266,7 +266,7 @@ search_set_plan(EcpSearch *search)
 			ecp_share_open(search->share, plan, search->filter != NULL,
 						   radius);
 	}
-	ecp_nearest_reset(&search->nearest);
+	ecp_top_ranks_reset(&search->nearest);
 	search->near = get_float8_infinity();
 	if (radius)
 		search_note_none(search);
@@ -290,7 +290,7 @@ search_set_query(EcpSearch *search, Datum value, bool isnull)
 	{
 		EcpVector	vector;
 
-		ecp_vector_read(value, meta->ecpm_form, &vector);
+		ecp_vector_read(value, meta->ecpm_column_type, &vector);
 		ecp_vector_check_dims(&vector, meta->ecpm_dims,
 							  RelationGetRelationName(search->index));
 		if (ecp_prepare(meta, &vector, prepared))
@@ -488,7 +488,7 @@ search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 /*
  * Read the first window where its size depends on what it finds: until the
  * next cluster is too far away.  How far that is was measured so that the
- * target of recall is reached (ecp_calibrate.c).
+ * target of recall is reached (ecp_recall_curve.c).
  */
 static void
 search_read_nearest(EcpSearch *search)

@@ -72,7 +72,7 @@ search_note_nearest(EcpSearch *search, float8 rank, Size item)
 	if (rank > search->nearest.kth)
 		return;
 	ecp_topk_note_near(&search->rows, item);
-	(void) ecp_nearest_add(&search->nearest, rank);
+	(void) ecp_top_ranks_add(&search->nearest, rank);
 }
 
 /* The same as search_add_rows() where rows have numbers. */
@@ -90,7 +90,7 @@ search_add_located(EcpSearch *search, const EcpProbeRun *run,
 	{
 		if ((live[i / 64] & (UINT64CONST(1) << (i % 64))) == 0)
 			continue;
-		(void) ecp_nearest_add(&search->nearest, search->ranks[i]);
+		(void) ecp_top_ranks_add(&search->nearest, search->ranks[i]);
 		ecp_ranked_set(&items[nitems++], search->ranks[i], number + i);
 	}
 	search_added(search, items, nitems);
@@ -337,9 +337,9 @@ search_read_codes(EcpSearch *search, const EcpProbeRun *run,
 			if (!(bound >= search->near))
 			{
 				ecp_topk_note_near(&search->rows, search->rows.nitems + nitems);
-				(void) ecp_nearest_add(&search->nearest,
-									   ecp_code_estimate(margin, factors, i,
-														 bounds[i]));
+				(void) ecp_top_ranks_add(&search->nearest,
+										 ecp_code_estimate(margin, factors, i,
+														   bounds[i]));
 				search->near = EcpSearchNear(search->nearest.kth);
 			}
 			/* overflow tells nothing: let the exact rank be read */

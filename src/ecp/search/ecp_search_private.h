@@ -59,7 +59,7 @@ struct EcpSearch
 	bool		located;		/* their places are wanted: all are numbered */
 	uint64		number;			/* then, of the row returned last */
 	EcpScanPlan plan;			/* of the first window */
-	EcpNearest	nearest;		/* ranks or estimates, in the first window */
+	EcpTopRanks nearest;		/* ranks or estimates, in the first window */
 	float8		near;			/* rows whose bounds are not above are noted */
 	uint64		window;			/* clusters of the next window */
 	EcpRanked	last;			/* returned last */

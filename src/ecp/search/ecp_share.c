@@ -114,7 +114,7 @@ struct EcpShared
 	uint64		clusters;
 	uint64		vectors;
 	uint64		filtered_rows;
-	EcpNearest	nearest;
+	EcpTopRanks nearest;
 
 	ShareCluster ring[SHARE_RING];
 };
@@ -139,7 +139,7 @@ share_reset(EcpShared *shared)
 {
 	memset((char *) shared + offsetof(EcpShared, phase), 0,
 		   offsetof(EcpShared, ring) - offsetof(EcpShared, phase));
-	ecp_nearest_reset(&shared->nearest);
+	ecp_top_ranks_reset(&shared->nearest);
 }
 
 void
@@ -356,7 +356,7 @@ share_settle(EcpShare *share)
 	if (shared->plan.early && !shared->first_over)
 	{
 		for (int i = 0; i < share->nearest->n; i++)
-			(void) ecp_nearest_add(&shared->nearest, share->nearest->ranks[i]);
+			(void) ecp_top_ranks_add(&shared->nearest, share->nearest->ranks[i]);
 		share->nearest->n = 0;
 		share->nearest->kth = shared->nearest.kth;
 	}

@@ -29,7 +29,7 @@ typedef struct EcpShare
 	const EcpIndexState *state; /* as shared */
 	const EcpSearchStats *stats;	/* rows that were compared and kept out */
 	const uint64 *candidates;	/* rows that came to be candidates */
-	EcpNearest *nearest;		/* their ranks; only in a plan.early */
+	EcpTopRanks *nearest;		/* their ranks; only in a plan.early */
 	MemoryContext context;		/* that lives as long as the search */
 	int			max_rows;		/* of all processes, to go on; -1 = any */
 

@@ -4,7 +4,7 @@
  *	  SEARCH: from a target of recall to a number of probes.
  *
  * The target is ecp.target_recall or, if that is 0, the index's storage
- * parameter.  What reaches it was measured by ecp_calibrate.c or
+ * parameter.  What reaches it was measured by ecp_recall_curve.c or
  * ecp_recall(), and is a curve in the metapage, of which the first point that
  * is not below the target is taken.  Beyond the last, probes grow as a power of
  * the share of rows that may be missed.  An index that has grown since needs more of them, about

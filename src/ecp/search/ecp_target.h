@@ -34,15 +34,15 @@ typedef struct EcpScanPlan
 } EcpScanPlan;
 
 /* The smallest ranks, or estimates of ranks, that were seen. */
-typedef struct EcpNearest
+typedef struct EcpTopRanks
 {
 	int			n;
 	float8		kth;			/* infinity before there are k */
 	float8		ranks[ECP_TARGET_K];
-} EcpNearest;
+} EcpTopRanks;
 
 static inline void
-ecp_nearest_reset(EcpNearest *nearest)
+ecp_top_ranks_reset(EcpTopRanks *nearest)
 {
 	nearest->n = 0;
 	nearest->kth = get_float8_infinity();
@@ -50,7 +50,7 @@ ecp_nearest_reset(EcpNearest *nearest)
 
 /* Note a rank if it is among the k smallest; returns its place, or -1. */
 static inline int
-ecp_nearest_add(EcpNearest *nearest, float8 rank)
+ecp_top_ranks_add(EcpTopRanks *nearest, float8 rank)
 {
 	int			place;
 
@@ -108,27 +108,27 @@ extern double ecp_target_rule_probes(uint32 nleaves);
 extern void ecp_scan_plan(Relation index, const EcpMetaPageData *meta,
 						  EcpScanPlan *plan);
 
-/* ---- ecp_calibrate.c ---- */
+/* ---- ecp_recall_curve.c ---- */
 
 /* Queries that a build measures with. */
-#define ECP_CALIBRATE_QUERIES	400
+#define ECP_RECALL_CURVE_QUERIES	400
 
-typedef struct EcpCalibration EcpCalibration;
+typedef struct EcpRecallCurve EcpRecallCurve;
 
-extern EcpCalibration *ecp_calibration_begin(Relation index,
-											 EcpIndexState *state,
-											 int max_queries);
-extern void ecp_calibration_query(EcpCalibration *cal, const void *row,
-								  ItemPointer self, const float8 *nearest,
-								  int nnearest);
-extern void ecp_calibration_sample(EcpCalibration *cal,
-								   const EcpChildData *clusters,
-								   int nclusters, double seconds);
-extern bool ecp_calibration_choose(EcpCalibration *cal, double rows);
+extern EcpRecallCurve *ecp_recall_curve_begin(Relation index,
+											  EcpIndexState *state,
+											  int max_queries);
+extern void ecp_recall_curve_query(EcpRecallCurve *cal, const void *row,
+								   ItemPointer self, const float8 *nearest,
+								   int nnearest);
+extern void ecp_recall_curve_sample(EcpRecallCurve *cal,
+									const EcpChildData *clusters,
+									int nclusters, double seconds);
+extern bool ecp_recall_curve_choose(EcpRecallCurve *cal, double rows);
 extern void ecp_recall_store(Relation index, const EcpMetaPageData *meta);
-extern double ecp_calibration_recall(const EcpCalibration *cal,
-									 const EcpScanPlan *plan);
-extern void ecp_calibration_end(EcpCalibration *cal);
+extern double ecp_recall_curve_at(const EcpRecallCurve *cal,
+								  const EcpScanPlan *plan);
+extern void ecp_recall_curve_end(EcpRecallCurve *cal);
 
 /*
  * Probes by the settings: ecp.probes, or what the target of recall takes

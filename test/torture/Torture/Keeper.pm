@@ -129,7 +129,7 @@ my @works = (
 			return pick(
 				"SELECT * FROM ecp_index_stats('$index')",
 				"SELECT count(*) FROM ecp_recall('$index', samples => 100, store => true)",
-				"SELECT ecp_misplaced('$index', 50)");
+				"SELECT ecp_misassigned('$index', 50)");
 		}
 	]);
 

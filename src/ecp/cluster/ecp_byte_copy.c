@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_bytes.c
+ * ecp_byte_copy.c
  *	  BUILD: float vectors as bytes, to choose leaders and assign rows by.
  *
  * Which leader is nearest to a row hardly ever depends on more than the first
@@ -17,7 +17,7 @@
  *
  * Rows may be so much nearer to their leaders than the largest element is to
  * the mean that bytes do not tell leaders apart.  Whoever has learnt leaders
- * asks ecp_bytes_serve() then, and uses floats if not.
+ * asks ecp_byte_copy_serves() then, and uses floats if not.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,7 +27,7 @@
 #include <math.h>
 
 #include "base/compat.h"
-#include "ecp/cluster/ecp_bytes.h"
+#include "ecp/cluster/ecp_byte_copy.h"
 #include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/cluster/ecp_team.h"
 #include "miscadmin.h"
@@ -52,9 +52,9 @@
 #define BYTES_RANKS			1000
 
 Size
-ecp_bytes_size(int dims)
+ecp_byte_copy_size(int dims)
 {
-	return offsetof(EcpByteForm, lows) + sizeof(float4) * dims;
+	return offsetof(EcpByteScale, lows) + sizeof(float4) * dims;
 }
 
 /* Means of the dimensions, over the first n rows. */
@@ -77,13 +77,13 @@ bytes_means(const EcpRows *rows, int n, double *means)
  * How to make bytes of rows like these, which are in random order; palloc'd.
  * NULL if they should be left as they are.
  */
-EcpByteForm *
-ecp_bytes_form(const EcpRows *rows)
+EcpByteScale *
+ecp_byte_copy_scale(const EcpRows *rows)
 {
 	int			n = Min(rows->n, BYTES_ROWS);
 	double		range = 0;
 	double	   *means;
-	EcpByteForm *form;
+	EcpByteScale *scale;
 
 	if (rows->elem != ECP_ELEM_FLOAT32 || rows->dims < BYTES_DIMS_MIN || n == 0)
 		return NULL;
@@ -102,34 +102,34 @@ ecp_bytes_form(const EcpRows *rows)
 		}
 	}
 	range *= BYTES_MARGIN;
-	form = palloc(ecp_bytes_size(rows->dims));
-	form->dims = rows->dims;
-	form->scale = (float4) (255 / (2 * range));
+	scale = palloc(ecp_byte_copy_size(rows->dims));
+	scale->dims = rows->dims;
+	scale->factor = (float4) (255 / (2 * range));
 	for (int d = 0; d < rows->dims; d++)
-		form->lows[d] = (float4) (means[d] - range);
+		scale->lows[d] = (float4) (means[d] - range);
 	pfree(means);
 
 	/* all rows are equal, or they are as far apart as numbers can be */
-	if (isinf(form->scale) || !(form->scale >= FLT_MIN))
+	if (isinf(scale->factor) || !(scale->factor >= FLT_MIN))
 	{
-		pfree(form);
+		pfree(scale);
 		return NULL;
 	}
-	return form;
+	return scale;
 }
 
 void
-ecp_bytes_put(const EcpByteForm *form, const float4 *vector, uint8 *bytes)
+ecp_byte_copy_put(const EcpByteScale *scale, const float4 *vector, uint8 *bytes)
 {
-	ecp_floats_to_bytes(vector, form->lows, form->scale, form->dims, bytes);
+	ecp_floats_to_bytes(vector, scale->lows, scale->factor, scale->dims, bytes);
 }
 
 /* The middle of what has these bytes. */
 void
-ecp_bytes_get(const EcpByteForm *form, const uint8 *bytes, float4 *vector)
+ecp_byte_copy_get(const EcpByteScale *scale, const uint8 *bytes, float4 *vector)
 {
-	for (int d = 0; d < form->dims; d++)
-		vector[d] = form->lows[d] + (bytes[d] + 0.5f) / form->scale;
+	for (int d = 0; d < scale->dims; d++)
+		vector[d] = scale->lows[d] + (bytes[d] + 0.5f) / scale->factor;
 }
 
 /*
@@ -137,8 +137,8 @@ ecp_bytes_get(const EcpByteForm *form, const uint8 *bytes, float4 *vector)
  * frees.
  */
 void
-ecp_bytes_rows(const EcpByteForm *form, const EcpRows *rows, EcpRows *bytes,
-			   EcpMemory *memory)
+ecp_byte_copy_rows(const EcpByteScale *scale, const EcpRows *rows, EcpRows *bytes,
+				   EcpMemory *memory)
 {
 	*bytes = *rows;
 	bytes->elem = ECP_ELEM_UINT8;
@@ -150,14 +150,14 @@ ecp_bytes_rows(const EcpByteForm *form, const EcpRows *rows, EcpRows *bytes,
 	for (int i = 0; i < rows->n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		ecp_bytes_put(form, (const float4 *) (rows->rows + i * rows->stride),
-					  (uint8 *) memory->address + i * bytes->stride);
+		ecp_byte_copy_put(scale, (const float4 *) (rows->rows + i * rows->stride),
+						  (uint8 *) memory->address + i * bytes->stride);
 	}
 }
 
 /* Do rows of bytes and their leaders differ enough? */
 bool
-ecp_bytes_serve(const EcpRows *bytes, const char *leaders, int nleaders)
+ecp_byte_copy_serves(const EcpRows *bytes, const char *leaders, int nleaders)
 {
 	void	   *memory = palloc_extended(ecp_panel_bytes(ECP_ELEM_UINT8,
 														 bytes->dims, nleaders),
@@ -171,8 +171,8 @@ ecp_bytes_serve(const EcpRows *bytes, const char *leaders, int nleaders)
 
 	for (int i = 0; i < nleaders; i++)
 		ecp_panel_set(panel, i, leaders + (Size) i * bytes->dims);
-	ecp_nearest(panel, nleaders, bytes->dims, bytes->rows, bytes->stride, n,
-				nearest, ranks);
+	ecp_kmeans_assign(panel, nleaders, bytes->dims, bytes->rows, bytes->stride, n,
+					  nearest, ranks);
 	for (int i = 0; i < n; i++)
 		nearer += ranks[i] < BYTES_RANK_MIN;
 	pfree(ranks);

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_walk.h
+ * ecp_read.h
  *	  Reading the structure, one share lock at a time.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef ECP_WALK_H
-#define ECP_WALK_H
+#ifndef ECP_READ_H
+#define ECP_READ_H
 
 #include "ecp/page/ecp_page.h"
 #include "nodes/pg_list.h"
@@ -67,10 +67,10 @@ typedef struct EcpClusterSize
 	bool		has_holes;		/* VACUUM freed slots before the last page */
 } EcpClusterSize;
 
-extern void ecp_buffer_lock(Relation index, Buffer buffer, int lockmode);
-extern Buffer ecp_buffer_get(Relation index, BlockNumber blk, int lockmode);
-extern Buffer ecp_run_buffer(Relation index, int kind, BlockNumber blk,
-							 uint64 run, uint32 pageno, int lockmode);
+extern void ecp_page_lock(Relation index, Buffer buffer, int lockmode);
+extern Buffer ecp_page_get(Relation index, BlockNumber blk, int lockmode);
+extern Buffer ecp_run_page_get(Relation index, int kind, BlockNumber blk,
+							   uint64 run, uint32 pageno, int lockmode);
 extern bool ecp_run_read(Relation index, const EcpIndexState *state,
 						 int level, BlockNumber blk, uint64 run,
 						 Buffer held, EcpRun *out);
@@ -116,4 +116,4 @@ typedef struct EcpNodeRef
 extern int *ecp_children_order(const EcpChildData *children, int n,
 							   int nbuffers);
 
-#endif							/* ECP_WALK_H */
+#endif							/* ECP_READ_H */

@@ -1,43 +1,43 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_buffer_map.h
+ * ecp_insbuf_map.h
  *	  Which buffer of a node takes the rows of which cluster.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef ECP_BUFFER_MAP_H
-#define ECP_BUFFER_MAP_H
+#ifndef ECP_INSBUF_MAP_H
+#define ECP_INSBUF_MAP_H
 
 #include "ecp/page/ecp_page.h"
 
 /*
- * Which buffer of a node takes the rows of which cluster (ecp_buffer.c): that
+ * Which buffer of a node takes the rows of which cluster (ecp_insbuf.c): that
  * with the nearest leader.  A buffer without clusters follows another one.
  */
-typedef struct EcpBufferMap
+typedef struct EcpInsbufMap
 {
 	int32	   *buffer_of;		/* each child */
 	int32	   *nmembers;		/* children of each buffer */
 	int32	   *next;			/* of each buffer, one that follows it, or -1 */
 	int32	   *keeper;			/* of a buffer without clusters: the nearest */
 	uint64	   *bins;			/* of the children of each buffer */
-} EcpBufferMap;
+} EcpInsbufMap;
 
 /* What a search has taken of a buffer. */
-typedef struct EcpBufferTaken
+typedef struct EcpInsbufTaken
 {
 	uint64		bins;			/* whose rows */
 	int			place;			/* a number that the taker keeps here */
-} EcpBufferTaken;
+} EcpInsbufTaken;
 
 struct EcpNode;
 
-extern void ecp_buffer_map(const EcpMetaPageData *meta,
+extern void ecp_insbuf_map(const EcpMetaPageData *meta,
 						   const EcpChildData *children, const char *leaders,
 						   Size stride, int nchildren, int nbuffers,
-						   EcpBufferMap *map);
-extern uint64 ecp_buffer_take(const EcpIndexState *state,
+						   EcpInsbufMap *map);
+extern uint64 ecp_insbuf_take(const EcpIndexState *state,
 							  const struct EcpNode *node, uint32 child,
-							  EcpBufferTaken *taken);
+							  EcpInsbufTaken *taken);
 
-#endif							/* ECP_BUFFER_MAP_H */
+#endif							/* ECP_INSBUF_MAP_H */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_buffer.c
+ * ecp_insbuf.c
  *	  Buffers for inserts: rows wait beside the clusters, and move to them
  *	  many at a time.
  *
@@ -12,13 +12,13 @@
  * clusters is flushed: its rows become further runs of the clusters, or are
  * written together with theirs as new clusters, each once.
  *
- * How many clusters share a buffer says ecp_buffer_plan.c.
+ * How many clusters share a buffer says ecp_insbuf_plan.c.
  *
  * A buffer is a leaf, flagged ECP_CHILD_BUFFER, among the children of a node
  * of level 1; so appending to it, scanning it and removing dead rows is what
  * it is for every leaf.  It has a leader, the centre of some leaders of the
  * node, and takes the rows of the clusters whose leaders are nearest to that
- * (ecp_buffer_map()).  Nothing about that is stored: it follows from the
+ * (ecp_insbuf_map()).  Nothing about that is stored: it follows from the
  * children that a structure version shows.
  *
  *	 insert		nearest cluster -> its buffer -> a free slot there
@@ -27,7 +27,7 @@
  *				ecp_flush.c); others insert on, and only into this buffer not
  *				while it is published
  *	 search		a cluster is followed by its buffer, of which only the rows in
- *				the cluster's bin are compared (ecp_buffer_take())
+ *				the cluster's bin are compared (ecp_insbuf_take())
  *
  * As the flush is one REPLACE of a group (ecp_replace.c), a row is at any
  * version in the buffer or in a cluster, and never in both.
@@ -45,16 +45,16 @@
 #include "base/compat.h"
 #include "commands/vacuum.h"
 #include "ecp/define/ecp_stop_point.h"
-#include "ecp/live/ecp_buffer.h"
-#include "ecp/live/ecp_buffer_plan.h"
+#include "ecp/live/ecp_insbuf.h"
+#include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/live/ecp_maintain.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_walk.h"
-#include "ecp/search/ecp_buffer_map.h"
+#include "ecp/page/ecp_read.h"
 #include "ecp/search/ecp_cache.h"
 #include "ecp/search/ecp_descent.h"
+#include "ecp/search/ecp_insbuf_map.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -94,11 +94,11 @@ static int
 buffer_members(const EcpIndexState *state, const EcpNodeImage *node,
 			   int which, int **members)
 {
-	EcpBufferMap map;
+	EcpInsbufMap map;
 	int			buffer = which - node->nchildren;
 	int			n = 0;
 
-	ecp_buffer_map(&state->meta, node->children, node->leaders, node->stride,
+	ecp_insbuf_map(&state->meta, node->children, node->leaders, node->stride,
 				   node->nchildren, node->nbuffers, &map);
 	*members = palloc_array(int, Max(node->nchildren, 1));
 	for (int i = 0; i < node->nchildren; i++)
@@ -144,7 +144,7 @@ buffer_flush(Relation index, EcpChildData *ref, uint64 run, bool keep,
 	for (;;)
 	{
 		EcpIndexState state;
-		EcpReplaceTarget target = {0};
+		EcpReplaceRequest target = {0};
 		EcpFlush	flush = {0};
 		EcpNodeImage *node = buffer_read_node(index, ref, &state);
 		EcpClusterSize size;
@@ -213,7 +213,7 @@ buffer_next(Relation index, const EcpIndexState *state,
 }
 
 /*
- * ecp_buffer_flush_node
+ * ecp_insbuf_flush_node
  *		Flush all buffers of a node; none of them is left, except where rows
  *		came faster than we worked.
  *
@@ -222,7 +222,7 @@ buffer_next(Relation index, const EcpIndexState *state,
  * again.  *ref is the node, and may be another one afterwards.
  */
 void
-ecp_buffer_flush_node(Relation index, EcpChildData *ref,
+ecp_insbuf_flush_node(Relation index, EcpChildData *ref,
 					  EcpMaintainCounts *counts)
 {
 	EcpIndexState state;
@@ -234,7 +234,7 @@ ecp_buffer_flush_node(Relation index, EcpChildData *ref,
 	before = state.meta.ecpm_next_run;
 	for (;;)
 	{
-		EcpReplaceTarget target = {0};
+		EcpReplaceRequest target = {0};
 		EcpNodeImage *node = buffer_read_node(index, ref, &state);
 		uint32		nrows;
 		int			which = buffer_next(index, &state, node, from, before,
@@ -264,7 +264,7 @@ ecp_buffer_flush_node(Relation index, EcpChildData *ref,
 
 /* Flush all buffers of the index. */
 void
-ecp_buffer_flush_all(Relation index, EcpMaintainCounts *counts)
+ecp_insbuf_flush_all(Relation index, EcpMaintainCounts *counts)
 {
 	MemoryContext context;
 	MemoryContext old_context;
@@ -281,7 +281,7 @@ ecp_buffer_flush_all(Relation index, EcpMaintainCounts *counts)
 	{
 		EcpNodeRef *ref = lfirst(lc);
 
-		ecp_buffer_flush_node(index, &ref->child, counts);
+		ecp_insbuf_flush_node(index, &ref->child, counts);
 	}
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);
@@ -323,15 +323,15 @@ buffer_nearest(Relation index, const void *prepared, EcpIndexState *state,
 }
 
 /*
- * ecp_buffer_create
+ * ecp_insbuf_create
  *		Give buffers to the node of the cluster nearest to "prepared", if it
  *		has none.
  */
 void
-ecp_buffer_create(Relation index, const void *prepared)
+ecp_insbuf_create(Relation index, const void *prepared)
 {
 	EcpIndexState state;
-	EcpReplaceTarget target = {0};
+	EcpReplaceRequest target = {0};
 	EcpNodeImage *node;
 	EcpChildData ref;
 	uint64		run;
@@ -343,7 +343,7 @@ ecp_buffer_create(Relation index, const void *prepared)
 		return;
 	node = buffer_read_node(index, &ref, &state);
 	target.nbuffers = Max(node->nchildren /
-						  ecp_buffer_clusters(index, &state), 1);
+						  ecp_insbuf_clusters(index, &state), 1);
 	if (node->nfree < target.nbuffers + ECP_NODE_FREE_MIN)
 	{
 		ecp_node_fold(index, &ref, target.nbuffers + 2 * ECP_NODE_FREE_MIN);
@@ -355,7 +355,7 @@ ecp_buffer_create(Relation index, const void *prepared)
 }
 
 /*
- * ecp_buffer_flush_full
+ * ecp_insbuf_flush_full
  *		Flush the buffer of the cluster nearest to "prepared" if it is (still)
  *		full.
  *
@@ -365,7 +365,7 @@ ecp_buffer_create(Relation index, const void *prepared)
  * file grow by its clusters for a few rows.
  */
 void
-ecp_buffer_flush_full(Relation index, Relation heap, const void *prepared)
+ecp_insbuf_flush_full(Relation index, Relation heap, const void *prepared)
 {
 	EcpMaintainCounts counts = {0};
 	EcpIndexState state;
@@ -386,10 +386,10 @@ ecp_buffer_flush_full(Relation index, Relation heap, const void *prepared)
 		!ecp_cluster_size(index, &state, &node->children[which], true, &size))
 		ecp_report_moved(index, ref.ecpc_blk);
 	ecp_node_image_free(node);
-	if (size.nlive < ecp_buffer_limit(index, &state, nmembers))
+	if (size.nlive < ecp_insbuf_limit(index, &state, nmembers))
 		return;					/* somebody has flushed it before us */
 	if (!ecp_purge_some(index, heap) &&
-		size.nlive < ecp_buffer_limit_held(&state, nmembers))
+		size.nlive < ecp_insbuf_limit_held(&state, nmembers))
 		return;
 	(void) buffer_flush(index, &ref, run, nmembers > 0, false, &counts);
 }

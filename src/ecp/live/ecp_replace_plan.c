@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_divide.c
+ * ecp_replace_plan.c
  *	  Which rows or leaders go to which new cluster of a replacement, and how
  *	  large it is.
  *
  * Step 1 of ecp_replace.c has copied what the old clusters have.  A split
  * divides it by 2-means, a fold or merge puts it into one, a group is divided
- * by ecp_group_divide.c and a flush of a buffer by ecp_flush.c.
+ * by ecp_regroup_divide.c and a flush of a buffer by ecp_flush.c.
  *
  * A node of level 1 that has buffers is split between buffers: each goes to
  * one side together with its clusters, so that the rows which wait in it stay
@@ -17,8 +17,8 @@
 #include "postgres.h"
 
 #include "ecp/cluster/ecp_kmeans.h"
-#include "ecp/live/ecp_buffer_plan.h"
-#include "ecp/live/ecp_group_divide.h"
+#include "ecp/live/ecp_insbuf_plan.h"
+#include "ecp/live/ecp_regroup_divide.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/live/ecp_replace_private.h"
 #include "ecp/page/ecp_page.h"
@@ -91,7 +91,7 @@ ecp_new_flags(const EcpReplace *r)
 
 /* Set leader, radius and size of a new cluster whose items are known. */
 static void
-ecp_new_finish(EcpReplace *r, EcpNew *new)
+ecp_new_finish(EcpReplace *r, EcpNewRun *new)
 {
 	EcpMetaPageData *meta = &r->state.meta;
 	bool		buffer = new >= &r->new[r->nnew - r->nbuffers];
@@ -104,7 +104,7 @@ ecp_new_finish(EcpReplace *r, EcpNew *new)
 								new->extends ? 0 : r->spare);
 	if (buffer)
 		new->nslots = Max(new->nslots,
-						  ecp_buffer_slots(r->index, &r->state));
+						  ecp_insbuf_slots(r->index, &r->state));
 	for (int i = 0; i < new->nitems; i++)
 	{
 		float8		d = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
@@ -133,7 +133,7 @@ ecp_replace_add_buffers(EcpReplace *r, int nbuffers, const char *leaders,
 															vec_bytes), 64),
 										  MCXT_ALLOC_HUGE);
 
-	r->nbuffers = ecp_buffer_divide(&r->state, leaders, stride, n, nbuffers,
+	r->nbuffers = ecp_insbuf_divide(&r->state, leaders, stride, n, nbuffers,
 									centres);
 	for (int i = 0; i < r->nbuffers; i++)
 	{
@@ -146,13 +146,13 @@ ecp_replace_add_buffers(EcpReplace *r, int nbuffers, const char *leaders,
 }
 
 /*
- * The clusters that ecp_group_divide() made of the rows from "first" on.
+ * The clusters that ecp_regroup_divide() made of the rows from "first" on.
  * r->new has room for them.
  */
 void
-ecp_replace_add_clusters(EcpReplace *r, const EcpGroupRows *rows, int first)
+ecp_replace_add_clusters(EcpReplace *r, const EcpRegroupRows *rows, int first)
 {
-	EcpNew	   *added = r->new + r->nnew;
+	EcpNewRun  *added = r->new + r->nnew;
 
 	for (int i = 0; i < rows->n; i++)
 		added[rows->clusters[i]].nitems++;
@@ -164,26 +164,26 @@ ecp_replace_add_clusters(EcpReplace *r, const EcpGroupRows *rows, int first)
 	}
 	for (int i = 0; i < rows->n; i++)
 	{
-		EcpNew	   *new = &added[rows->clusters[i]];
+		EcpNewRun  *new = &added[rows->clusters[i]];
 
 		new->items[new->nitems++] = first + i;
 	}
 	r->nnew += rows->nclusters;
 }
 
-/* The same for a group: as ecp_group_divide() says; or for new buffers. */
+/* The same for a group: as ecp_regroup_divide() says; or for new buffers. */
 static void
 divide_group(EcpReplace *r)
 {
-	const EcpReplaceTarget *target = &r->target;
-	EcpGroupRows rows = {0};
+	const EcpReplaceRequest *target = &r->target;
+	EcpRegroupRows rows = {0};
 
 	rows.n = r->rows.nrows;
 	rows.vectors = r->prepared;
 	rows.stride = r->prepared_stride;
 	if (r->kind == ECP_REPLACE_GROUP)
-		ecp_group_divide(&r->state, target, &rows);
-	r->new = palloc0((rows.nclusters + target->nbuffers + 1) * sizeof(EcpNew));
+		ecp_regroup_divide(&r->state, target, &rows);
+	r->new = palloc0((rows.nclusters + target->nbuffers + 1) * sizeof(EcpNewRun));
 	ecp_replace_add_clusters(r, &rows, 0);
 	if (target->nbuffers > 0)
 		ecp_replace_add_buffers(r, target->nbuffers, target->parent->leaders,
@@ -199,7 +199,7 @@ static bool
 divide_between_buffers(const EcpReplace *r, uint8 *sides, void **centres)
 {
 	return r->target.level == 1 &&
-		ecp_buffer_sides(&r->state, r->node, r->old[0].ecpc_run, sides,
+		ecp_insbuf_sides(&r->state, r->node, r->old[0].ecpc_run, sides,
 						 centres);
 }
 
@@ -208,7 +208,7 @@ static void
 divide_items(EcpReplace *r)
 {
 	EcpMetaPageData *meta = &r->state.meta;
-	const EcpReplaceTarget *target = &r->target;
+	const EcpReplaceRequest *target = &r->target;
 	int			n = ecp_replace_count(r);
 	char	   *vectors = n > 0 ? EcpReplaceVector(r, 0) : NULL;
 	Size		stride = target->level == 0 ? r->prepared_stride : r->node->stride;
@@ -216,7 +216,7 @@ divide_items(EcpReplace *r)
 
 	r->nnew = r->kind == ECP_REPLACE_DROP ? 0 :
 		r->kind == ECP_REPLACE_SPLIT ? 2 : 1;
-	r->new = palloc0((r->nnew + 1) * sizeof(EcpNew));
+	r->new = palloc0((r->nnew + 1) * sizeof(EcpNewRun));
 	for (int i = 0; i < r->nnew; i++)
 	{
 		r->new[i].leader = palloc0(MAXALIGN(r->state.node.vec_bytes));
@@ -228,13 +228,13 @@ divide_items(EcpReplace *r)
 		void	   *centres[2] = {r->new[0].leader, r->new[1].leader};
 
 		if (!divide_between_buffers(r, sides, centres))
-			ecp_two_means(meta->ecpm_leader_elem, meta->ecpm_dims, vectors,
-						  stride, n, meta->ecpm_seed ^ r->old[0].ecpc_run,
-						  sides, centres);
+			ecp_kmeans_two(meta->ecpm_leader_elem, meta->ecpm_dims, vectors,
+						   stride, n, meta->ecpm_seed ^ r->old[0].ecpc_run,
+						   sides, centres);
 	}
 	else if (r->kind == ECP_REPLACE_MERGE && n > 0)
-		ecp_centre(meta->ecpm_leader_elem, meta->ecpm_dims, vectors, stride,
-				   n, r->new[0].leader);
+		ecp_kmeans_centre(meta->ecpm_leader_elem, meta->ecpm_dims, vectors, stride,
+						  n, r->new[0].leader);
 	else if (r->nnew > 0 && target->parent)
 		memcpy(r->new[0].leader,
 			   target->parent->leaders +
@@ -243,7 +243,7 @@ divide_items(EcpReplace *r)
 
 	for (int i = 0; i < n && r->nnew > 0; i++)
 	{
-		EcpNew	   *new = &r->new[sides[i]];
+		EcpNewRun  *new = &r->new[sides[i]];
 
 		new->items[new->nitems++] = i;
 	}

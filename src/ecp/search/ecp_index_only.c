@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_return.c
+ * ecp_index_only.c
  *	  SEARCH: rows of an index-only scan.
  *
  * A search knows rows by TID, and of each that it is going to return this
@@ -32,7 +32,7 @@
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_include.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_return.h"
+#include "ecp/search/ecp_index_only.h"
 #include "ecp/search/ecp_search.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
@@ -40,7 +40,7 @@
 #include "utils/rel.h"
 #include "vector/vector_value.h"
 
-struct EcpReturn
+struct EcpIndexOnly
 {
 	MemoryContext context;		/* of the row returned last */
 	MemoryContext scan_context; /* of the scan */
@@ -60,10 +60,10 @@ typedef enum ReturnEntry
 } ReturnEntry;
 
 /* In the current memory context, which must be the scan's. */
-EcpReturn *
-ecp_return_create(IndexScanDesc scan)
+EcpIndexOnly *
+ecp_index_only_create(IndexScanDesc scan)
 {
-	EcpReturn  *ret = palloc0(sizeof(EcpReturn));
+	EcpIndexOnly *ret = palloc0(sizeof(EcpIndexOnly));
 
 	ret->scan_context = CurrentMemoryContext;
 	ret->context = AllocSetContextCreate(CurrentMemoryContext,
@@ -75,7 +75,7 @@ ecp_return_create(IndexScanDesc scan)
 }
 
 void
-ecp_return_free(EcpReturn *ret)
+ecp_index_only_free(EcpIndexOnly *ret)
 {
 	if (ret->slot)
 		ExecDropSingleTupleTableSlot(ret->slot);
@@ -86,7 +86,7 @@ ecp_return_free(EcpReturn *ret)
 }
 
 static bool
-return_is_visible(EcpReturn *ret, IndexScanDesc scan)
+return_is_visible(EcpIndexOnly *ret, IndexScanDesc scan)
 {
 	return VM_ALL_VISIBLE(scan->heapRelation,
 						  ItemPointerGetBlockNumber(&scan->xs_heaptid),
@@ -95,7 +95,7 @@ return_is_visible(EcpReturn *ret, IndexScanDesc scan)
 
 /* The values of the key attributes, and of the INCLUDE columns if it has them. */
 static bool
-return_read_attrs(EcpReturn *ret, IndexScanDesc scan, const EcpGeometry *geo,
+return_read_attrs(EcpIndexOnly *ret, IndexScanDesc scan, const EcpGeometry *geo,
 				  const EcpEntryView *view, BlockNumber blk, int slot)
 {
 	const EcpAttrDesc *attrs = &ret->attrs;
@@ -116,7 +116,7 @@ return_read_attrs(EcpReturn *ret, IndexScanDesc scan, const EcpGeometry *geo,
 }
 
 static ReturnEntry
-return_read_entry(EcpReturn *ret, IndexScanDesc scan, EcpSearch *search)
+return_read_entry(EcpIndexOnly *ret, IndexScanDesc scan, EcpSearch *search)
 {
 	const EcpIndexState *state = ecp_search_state(search);
 	const EcpGeometry *geo = &state->leaf;
@@ -146,7 +146,7 @@ return_read_entry(EcpReturn *ret, IndexScanDesc scan, EcpSearch *search)
 	/* nobody touches it while the row is visible to us */
 	if (geo->stream)
 		ecp_search_vector(search, vector);
-	ret->values[0] = ecp_vector_form(state->meta.ecpm_form, geo->dims, vector);
+	ret->values[0] = ecp_vector_make(state->meta.ecpm_column_type, geo->dims, vector);
 	ret->isnull[0] = false;
 	return result;
 }
@@ -156,7 +156,7 @@ return_read_entry(EcpReturn *ret, IndexScanDesc scan, EcpSearch *search)
  * visible.  They are valid as long as ret->slot is.
  */
 static bool
-return_read_table(EcpReturn *ret, IndexScanDesc scan)
+return_read_table(EcpIndexOnly *ret, IndexScanDesc scan)
 {
 	Form_pg_index form = scan->indexRelation->rd_index;
 	ItemPointerData tid = scan->xs_heaptid;
@@ -186,7 +186,7 @@ return_read_table(EcpReturn *ret, IndexScanDesc scan)
 }
 
 bool
-ecp_return_row(EcpReturn *ret, IndexScanDesc scan, EcpSearch *search)
+ecp_index_only_row(EcpIndexOnly *ret, IndexScanDesc scan, EcpSearch *search)
 {
 	TupleDesc	desc = RelationGetDescr(scan->indexRelation);
 	MemoryContext old;

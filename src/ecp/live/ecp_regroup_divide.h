@@ -1,18 +1,18 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_group_divide.h
+ * ecp_regroup_divide.h
  *	  Where the rows of a group of leaves go.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef ECP_GROUP_DIVIDE_H
-#define ECP_GROUP_DIVIDE_H
+#ifndef ECP_REGROUP_DIVIDE_H
+#define ECP_REGROUP_DIVIDE_H
 
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_page.h"
 
-/* Rows of a group and, from ecp_group_divide(), where they go. */
-typedef struct EcpGroupRows
+/* Rows of a group and, from ecp_regroup_divide(), where they go. */
+typedef struct EcpRegroupRows
 {
 	int			n;
 	const char *vectors;		/* as they compare with leaders */
@@ -21,10 +21,10 @@ typedef struct EcpGroupRows
 	int32	   *clusters;		/* of each row */
 	char	   *centres;		/* the new leaders */
 	Size		centre_stride;
-} EcpGroupRows;
+} EcpRegroupRows;
 
-extern void ecp_group_divide(const EcpIndexState *state,
-							 const EcpReplaceTarget *target,
-							 EcpGroupRows *rows);
+extern void ecp_regroup_divide(const EcpIndexState *state,
+							   const EcpReplaceRequest *target,
+							   EcpRegroupRows *rows);
 
-#endif							/* ECP_GROUP_DIVIDE_H */
+#endif							/* ECP_REGROUP_DIVIDE_H */

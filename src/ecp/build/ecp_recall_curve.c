@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_calibrate.c
+ * ecp_recall_curve.c
  *	  BUILD: measure what recall costs, for ecp_target.c.
  *
  * Rows of the index, chosen at random, are searched for as if they were
@@ -46,7 +46,7 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/page/ecp_walk.h"
+#include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_xlog.h"
 #include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_probe.h"
@@ -68,7 +68,7 @@
  * come), but not more than so many times as long, or these seconds.  Of fewer than
  * the least number there is no curve, and scans go by the rule.
  */
-#define CALIBRATE_QUERIES_MIN	ECP_CALIBRATE_QUERIES
+#define CALIBRATE_QUERIES_MIN	ECP_RECALL_CURVE_QUERIES
 #define CALIBRATE_PATIENCE		3
 #define CALIBRATE_SECONDS		5.0
 #define CALIBRATE_QUERIES_LEAST	100
@@ -107,7 +107,7 @@ typedef struct CalibrateQuery
 	float8	   *kth;			/* after that cluster */
 } CalibrateQuery;
 
-struct EcpCalibration
+struct EcpRecallCurve
 {
 	EcpProbe	probe;			/* must be first */
 	MemoryContext context;		/* of all */
@@ -124,9 +124,9 @@ struct EcpCalibration
 	const EcpCodeQuery *codes;
 	ItemPointerData self;
 	int			cluster;		/* that is read */
-	EcpNearest	truth;
+	EcpTopRanks truth;
 	int			found[ECP_TARGET_K];
-	EcpNearest	seen;			/* as a scan sees it */
+	EcpTopRanks seen;			/* as a scan sees it */
 	float8	   *ranks;			/* of a page */
 
 	int			nqueries;
@@ -137,9 +137,9 @@ struct EcpCalibration
 /* ---- searching ---- */
 
 static void
-calibrate_note_truth(EcpCalibration *cal, float8 rank)
+calibrate_note_truth(EcpRecallCurve *cal, float8 rank)
 {
-	int			place = ecp_nearest_add(&cal->truth, rank);
+	int			place = ecp_top_ranks_add(&cal->truth, rank);
 
 	if (place < 0)
 		return;
@@ -150,7 +150,7 @@ calibrate_note_truth(EcpCalibration *cal, float8 rank)
 
 /* Is this the row that is searched for, if it is one of the index? */
 static inline bool
-calibrate_is_self(const EcpCalibration *cal, ItemPointer tid)
+calibrate_is_self(const EcpRecallCurve *cal, ItemPointer tid)
 {
 	/* compared, as a damaged page may have TIDs that are none */
 	return ItemPointerIsValid(&cal->self) &&
@@ -159,7 +159,7 @@ calibrate_is_self(const EcpCalibration *cal, ItemPointer tid)
 
 /* Rows of a page by their codes. */
 static void
-calibrate_codes(EcpCalibration *cal, const EcpProbeRun *run, Buffer buffer,
+calibrate_codes(EcpRecallCurve *cal, const EcpProbeRun *run, Buffer buffer,
 				const EcpEntryView *view, uint32 first, int n)
 {
 	const EcpClusterRef *ref = cal->probe.ref;
@@ -184,8 +184,8 @@ calibrate_codes(EcpCalibration *cal, const EcpProbeRun *run, Buffer buffer,
 		if (!EcpSlotIsLive(view, i) ||
 			calibrate_is_self(cal, &view->tids[i]))
 			continue;
-		(void) ecp_nearest_add(&cal->seen, ecp_code_estimate(margin, factors, i,
-															 bounds[i]));
+		(void) ecp_top_ranks_add(&cal->seen, ecp_code_estimate(margin, factors, i,
+															   bounds[i]));
 		if (bounds[i] < cal->truth.kth)
 			near[nnear++] = i;
 	}
@@ -205,7 +205,7 @@ static void
 calibrate_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 			   const EcpEntryView *view, uint32 first, int n)
 {
-	EcpCalibration *cal = (EcpCalibration *) probe;
+	EcpRecallCurve *cal = (EcpRecallCurve *) probe;
 	const EcpGeometry *geo = &cal->state->leaf;
 	const uint32 *const *factors = (const uint32 *const *) view->factors;
 
@@ -227,7 +227,7 @@ calibrate_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 		if (!EcpSlotIsLive(view, i) ||
 			calibrate_is_self(cal, &view->tids[i]))
 			continue;
-		(void) ecp_nearest_add(&cal->seen, cal->ranks[i]);
+		(void) ecp_top_ranks_add(&cal->seen, cal->ranks[i]);
 		calibrate_note_truth(cal, cal->ranks[i]);
 	}
 	UnlockReleaseBuffer(buffer);
@@ -235,7 +235,7 @@ calibrate_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 
 /* Note in which clusters the nearest rows were found; see below. */
 static void
-calibrate_note_query(EcpCalibration *cal, CalibrateQuery *notes,
+calibrate_note_query(EcpRecallCurve *cal, CalibrateQuery *notes,
 					 const float8 *nearest, int nnearest)
 {
 	int			nfound = cal->truth.n;
@@ -258,7 +258,7 @@ calibrate_note_query(EcpCalibration *cal, CalibrateQuery *notes,
 }
 
 static void
-calibrate_notes_alloc(const EcpCalibration *cal, CalibrateQuery *notes)
+calibrate_notes_alloc(const EcpRecallCurve *cal, CalibrateQuery *notes)
 {
 	if (notes->leaders != NULL)
 		return;
@@ -270,7 +270,7 @@ calibrate_notes_alloc(const EcpCalibration *cal, CalibrateQuery *notes)
 
 /* Search for a vector, and keep the notes; in the query's context. */
 static void
-calibrate_search(EcpCalibration *cal, const void *row, ItemPointer self,
+calibrate_search(EcpRecallCurve *cal, const void *row, ItemPointer self,
 				 const float8 *nearest, int nnearest)
 {
 	EcpMetaPageData *meta = &cal->state->meta;
@@ -300,8 +300,8 @@ calibrate_search(EcpCalibration *cal, const void *row, ItemPointer self,
 	ItemPointerSetInvalid(&cal->self);
 	if (self)
 		cal->self = *self;
-	ecp_nearest_reset(&cal->truth);
-	ecp_nearest_reset(&cal->seen);
+	ecp_top_ranks_reset(&cal->truth);
+	ecp_top_ranks_reset(&cal->seen);
 	ecp_probe_init(probe);
 	if (!cal->prefetch)
 		probe->prefetch = 0;
@@ -339,8 +339,8 @@ calibrate_search(EcpCalibration *cal, const void *row, ItemPointer self,
  * clusters read here are taken for them.
  */
 void
-ecp_calibration_query(EcpCalibration *cal, const void *row, ItemPointer self,
-					  const float8 *nearest, int nnearest)
+ecp_recall_curve_query(EcpRecallCurve *cal, const void *row, ItemPointer self,
+					   const float8 *nearest, int nnearest)
 {
 	CalibrateQuery *notes = &cal->queries[cal->nqueries];
 	MemoryContext old;
@@ -408,7 +408,7 @@ calibrate_largest(const EcpChildData *clusters, int nclusters)
  * nothing to be found.
  */
 static bool
-calibrate_row(EcpCalibration *cal, const EcpChildData *clusters,
+calibrate_row(EcpRecallCurve *cal, const EcpChildData *clusters,
 			  int nclusters, uint32 largest, int number)
 {
 	int			before = cal->nqueries;
@@ -431,8 +431,8 @@ calibrate_row(EcpCalibration *cal, const EcpChildData *clusters,
 	if (ecp_rows_read(cal->probe.index, cal->state, cluster->ecpc_blk,
 					  cluster->ecpc_run, InvalidBuffer, &rows) &&
 		row < rows.nrows)
-		ecp_calibration_query(cal, rows.vectors + row * rows.stride,
-							  &rows.tids[row], NULL, 0);
+		ecp_recall_curve_query(cal, rows.vectors + row * rows.stride,
+							   &rows.tids[row], NULL, 0);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(cal->row_context);
 	return cal->nqueries > before;
@@ -456,7 +456,7 @@ calibrate_late(int number, instr_time start, double seconds)
  * Ranks by inner product do not say.
  */
 static void
-calibrate_set_reach(EcpCalibration *cal)
+calibrate_set_reach(EcpRecallCurve *cal)
 {
 	EcpMetric	metric = cal->state->meta.ecpm_metric;
 	float8		reach = 0;
@@ -484,8 +484,8 @@ calibrate_set_reach(EcpCalibration *cal)
  * them or these seconds, about, have passed.
  */
 void
-ecp_calibration_sample(EcpCalibration *cal, const EcpChildData *clusters,
-					   int nclusters, double seconds)
+ecp_recall_curve_sample(EcpRecallCurve *cal, const EcpChildData *clusters,
+						int nclusters, double seconds)
 {
 	uint32		largest = calibrate_largest(clusters, nclusters);
 	instr_time	start;
@@ -505,7 +505,7 @@ ecp_calibration_sample(EcpCalibration *cal, const EcpChildData *clusters,
 
 /* Where queries stop with this slack, without bounds. */
 static void
-calibrate_stops(const EcpCalibration *cal, float4 slack, int *stops)
+calibrate_stops(const EcpRecallCurve *cal, float4 slack, int *stops)
 {
 	EcpMetric	metric = cal->state->meta.ecpm_metric;
 
@@ -534,7 +534,7 @@ typedef struct CalibrateResult
  * Try a rule: where each query stops if there were no bounds, and these.
  */
 static void
-calibrate_rule(const EcpCalibration *cal, const int *stops, int least,
+calibrate_rule(const EcpRecallCurve *cal, const int *stops, int least,
 			   int most, CalibrateResult *result)
 {
 	double		sum = 0;
@@ -578,7 +578,7 @@ calibrate_reaches(const CalibrateResult *result, double target)
 
 /* The slacks to try: shares of a typical squared distance; the last is none. */
 static void
-calibrate_slacks(const EcpCalibration *cal, EcpMetric metric, float4 *slacks)
+calibrate_slacks(const EcpRecallCurve *cal, EcpMetric metric, float4 *slacks)
 {
 	double		sum = 0;
 
@@ -596,7 +596,7 @@ calibrate_slacks(const EcpCalibration *cal, EcpMetric metric, float4 *slacks)
  * no queries.
  */
 bool
-ecp_calibration_choose(EcpCalibration *cal, double rows)
+ecp_recall_curve_choose(EcpRecallCurve *cal, double rows)
 {
 	EcpMetaPageData *meta = &cal->state->meta;
 	float4		slacks[CALIBRATE_SLACKS];
@@ -685,7 +685,7 @@ ecp_recall_store(Relation index, const EcpMetaPageData *meta)
 
 /* Of how many nearest rows does a search by this plan find which share? */
 double
-ecp_calibration_recall(const EcpCalibration *cal, const EcpScanPlan *plan)
+ecp_recall_curve_at(const EcpRecallCurve *cal, const EcpScanPlan *plan)
 {
 	CalibrateResult result;
 	int		   *stops = NULL;
@@ -711,13 +711,13 @@ ecp_calibration_recall(const EcpCalibration *cal, const EcpScanPlan *plan)
  * read of.  Its pages must be readable; the metapage is not read again.
  * Returns NULL where this is of no use.
  */
-EcpCalibration *
-ecp_calibration_begin(Relation index, EcpIndexState *state, int max_queries)
+EcpRecallCurve *
+ecp_recall_curve_begin(Relation index, EcpIndexState *state, int max_queries)
 {
 	EcpMetaPageData *meta = &state->meta;
 	MemoryContext context;
 	MemoryContext old;
-	EcpCalibration *cal;
+	EcpRecallCurve *cal;
 
 	/* exact vectors beside the entry pages would take too long */
 	if (EcpIndexIsEmpty(state) ||
@@ -727,7 +727,7 @@ ecp_calibration_begin(Relation index, EcpIndexState *state, int max_queries)
 	context = AllocSetContextCreate(CurrentMemoryContext, "ecp calibrate",
 									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
-	cal = palloc0(sizeof(EcpCalibration));
+	cal = palloc0(sizeof(EcpRecallCurve));
 	cal->context = context;
 	cal->row_context = AllocSetContextCreate(context,
 											 "ecp calibrate, one cluster",
@@ -756,7 +756,7 @@ ecp_calibration_begin(Relation index, EcpIndexState *state, int max_queries)
 }
 
 void
-ecp_calibration_end(EcpCalibration *cal)
+ecp_recall_curve_end(EcpRecallCurve *cal)
 {
 	MemoryContextDelete(cal->context);
 }
@@ -764,11 +764,11 @@ ecp_calibration_end(EcpCalibration *cal)
 /* ---- of a build ---- */
 
 /* An index that fits the caches is in them: it has just been written. */
-static EcpCalibration *
+static EcpRecallCurve *
 calibrate_begin(EcpBuild *build, int max_queries)
 {
-	EcpCalibration *cal = ecp_calibration_begin(build->index, &build->state,
-												max_queries);
+	EcpRecallCurve *cal = ecp_recall_curve_begin(build->index, &build->state,
+												 max_queries);
 
 	if (cal)
 		cal->prefetch =
@@ -830,19 +830,19 @@ calibrate_share(const CalibrateArgs *args, char *memory, CalibrateQuery *notes,
 }
 
 /*
- * ecp_calibration_task
+ * ecp_recall_curve_task
  *		Search for a part of the rows, in each process of the team.
  *
  * The memories are those of the clusters and of the notes.
  */
 void
-ecp_calibration_task(EcpTeam *team, const void *args, char **memories)
+ecp_recall_curve_task(EcpTeam *team, const void *args, char **memories)
 {
 	EcpBuild   *build = ecp_team_build(team);
 	const CalibrateArgs *shape = args;
 	const EcpChildData *clusters = (const EcpChildData *) memories[0];
 	uint32		largest = calibrate_largest(clusters, shape->nclusters);
-	EcpCalibration *cal = calibrate_begin(build, shape->max_queries);
+	EcpRecallCurve *cal = calibrate_begin(build, shape->max_queries);
 	instr_time	start;
 	int64		from;
 	int64		upto;
@@ -860,12 +860,12 @@ ecp_calibration_task(EcpTeam *team, const void *args, char **memories)
 								memories[1] + q * calibrate_shared_bytes(shape),
 								&cal->queries[0], false);
 		}
-	ecp_calibration_end(cal);
+	ecp_recall_curve_end(cal);
 }
 
-/* As ecp_calibration_sample(), by a team. */
+/* As ecp_recall_curve_sample(), by a team. */
 static void
-calibrate_sample_team(EcpCalibration *cal, EcpBuild *build,
+calibrate_sample_team(EcpRecallCurve *cal, EcpBuild *build,
 					  const EcpChildData *clusters, int nclusters,
 					  double seconds)
 {
@@ -894,7 +894,7 @@ calibrate_sample_team(EcpCalibration *cal, EcpBuild *build,
 			Min(CALIBRATE_QUERIES_FULL, args.max_queries) : args.max_queries;
 
 		args.reach = cal->reach;
-		ecp_team_run(build->team, EcpTaskOf(ecp_calibration_task), &args, sizeof(args),
+		ecp_team_run(build->team, EcpTaskOf(ecp_recall_curve_task), &args, sizeof(args),
 					 upto - args.first,
 					 ecp_team_step(build->team, upto - args.first, 1),
 					 memories, lengthof(memories));
@@ -921,10 +921,10 @@ calibrate_sample_team(EcpCalibration *cal, EcpBuild *build,
  * the metapage to be, within about so many seconds.
  */
 void
-ecp_recall_calibrate(EcpBuild *build, double seconds)
+ecp_recall_curve_build(EcpBuild *build, double seconds)
 {
 	EcpIndexState *state = &build->state;
-	EcpCalibration *cal = calibrate_begin(build, ECP_CALIBRATE_QUERIES);
+	EcpRecallCurve *cal = calibrate_begin(build, ECP_RECALL_CURVE_QUERIES);
 	EcpChildData *clusters;
 	int			nclusters;
 
@@ -934,9 +934,9 @@ ecp_recall_calibrate(EcpBuild *build, double seconds)
 	if (build->team)
 		calibrate_sample_team(cal, build, clusters, nclusters, seconds);
 	else
-		ecp_calibration_sample(cal, clusters, nclusters, seconds);
+		ecp_recall_curve_sample(cal, clusters, nclusters, seconds);
 	if (cal->nqueries >= CALIBRATE_QUERIES_LEAST)
-		(void) ecp_calibration_choose(cal, state->meta.ecpm_build_tuples);
+		(void) ecp_recall_curve_choose(cal, state->meta.ecpm_build_tuples);
 	pfree(clusters);
-	ecp_calibration_end(cal);
+	ecp_recall_curve_end(cal);
 }

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_buffer_map.c
+ * ecp_insbuf_map.c
  *	  Which buffer of a node takes the rows of which cluster.
  *
  * Nothing about that is stored: it follows from the children that a structure
- * version shows (ecp_buffer.c has the whole story).  Searches need it to find
+ * version shows (ecp_insbuf.c has the whole story).  Searches need it to find
  * the rows that wait for a cluster, inserts and flushes to put them there.
  *
  *-------------------------------------------------------------------------
@@ -14,8 +14,8 @@
 #include "base/compat.h"
 #include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_buffer_map.h"
 #include "ecp/search/ecp_cache.h"
+#include "ecp/search/ecp_insbuf_map.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
@@ -46,16 +46,16 @@ buffer_nearest_leader(const EcpMetaPageData *meta, const char *leaders,
 }
 
 /*
- * ecp_buffer_map
+ * ecp_insbuf_map
  *		Find the buffer of each child of a node.
  *
  * "children" and "leaders" are those of the clusters, then those of the
  * buffers; there is at least one of each.  The arrays of the map are palloc'd.
  */
 void
-ecp_buffer_map(const EcpMetaPageData *meta, const EcpChildData *children,
+ecp_insbuf_map(const EcpMetaPageData *meta, const EcpChildData *children,
 			   const char *leaders, Size stride, int nchildren, int nbuffers,
-			   EcpBufferMap *map)
+			   EcpInsbufMap *map)
 {
 	EcpElem		elem = meta->ecpm_leader_elem;
 	int			dims = meta->ecpm_dims;
@@ -72,8 +72,8 @@ ecp_buffer_map(const EcpMetaPageData *meta, const EcpChildData *children,
 	map->next = palloc_array(int32, nbuffers);
 	map->keeper = palloc_array(int32, nbuffers);
 	map->bins = palloc0_array(uint64, nbuffers);
-	ecp_nearest(panel, nbuffers, dims, leaders, stride, nchildren,
-				map->buffer_of, NULL);
+	ecp_kmeans_assign(panel, nbuffers, dims, leaders, stride, nchildren,
+					  map->buffer_of, NULL);
 	pfree(memory);
 	for (int i = 0; i < nchildren; i++)
 	{
@@ -101,7 +101,7 @@ ecp_buffer_map(const EcpMetaPageData *meta, const EcpChildData *children,
 }
 
 /*
- * ecp_buffer_take
+ * ecp_insbuf_take
  *		Which rows of a cluster's buffer a search compares, because it reads
  *		the cluster: a set of bins, empty if it has compared them before.
  *
@@ -110,8 +110,8 @@ ecp_buffer_map(const EcpMetaPageData *meta, const EcpChildData *children,
  * compared once by who reads all clusters, whatever its bin.
  */
 uint64
-ecp_buffer_take(const EcpIndexState *state, const EcpNode *node,
-				uint32 child, EcpBufferTaken *taken)
+ecp_insbuf_take(const EcpIndexState *state, const EcpNode *node,
+				uint32 child, EcpInsbufTaken *taken)
 {
 	uint64		bins = ECP_BINS_ALL;
 

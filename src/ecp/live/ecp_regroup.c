@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_group.c
+ * ecp_regroup.c
  *	  Groups of leaves: new leaders for many clusters at once, and rows to
  *	  the leader that is nearest now.
  *
@@ -10,7 +10,7 @@
  * nearer to one of its halves cannot come.  And leaders stand where the rows
  * of the past were.  So leaves are taken in groups of neighbours: as many as
  * fit into memory, whose rows all change places together (REPLACE of a group,
- * ecp_replace.c, ecp_group_divide.c).  This is LIRE's reassignment (SPFresh, SOSP'23) with many
+ * ecp_replace.c, ecp_regroup_divide.c).  This is LIRE's reassignment (SPFresh, SOSP'23) with many
  * splits at a time instead of one.
  *
  * - ecp_maintain() trains leaves anew where more than a tenth of a node's
@@ -33,14 +33,14 @@
 #include "commands/vacuum.h"
 #include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/define/ecp_options.h"
-#include "ecp/live/ecp_group.h"
 #include "ecp/live/ecp_limits.h"
 #include "ecp/live/ecp_maintain.h"
+#include "ecp/live/ecp_regroup.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/page/ecp_walk.h"
+#include "ecp/page/ecp_read.h"
 #include "ecp/search/ecp_descent.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -50,31 +50,32 @@
 #include "vector/vector_value.h"
 
 /* More leaves than these are too slow to train with one k-means. */
-#define ECP_GROUP_LEAVES_MAX	1500
+#define ECP_REGROUP_LEAVES_MAX	1500
 
 /* A node is trained anew when 1/n of its leaves are younger. */
-#define ECP_GROUP_YOUNG			10
+#define ECP_REGROUP_YOUNG			10
 
 /* What VACUUM reassigns around a leaf that was split. */
-#define ECP_GROUP_NEIGHBOURS	8
-#define ECP_GROUP_CHECKED		16	/* rows looked at, */
-#define ECP_GROUP_MISPLACED		3	/* of which more than 1/n are misplaced */
-#define ECP_GROUP_VACUUM_MIN	8	/* groups at most: so many, */
-#define ECP_GROUP_VACUUM_SHARE	64	/* and 1/n of the leaves */
+#define ECP_REGROUP_NEIGHBOURS	8
+#define ECP_REGROUP_CHECKED		16	/* rows looked at, */
+#define ECP_REGROUP_MISASSIGNED		3	/* of which more than 1/n are
+										 * misassigned */
+#define ECP_REGROUP_VACUUM_MIN	8	/* groups at most: so many, */
+#define ECP_REGROUP_VACUUM_SHARE	64	/* and 1/n of the leaves */
 
-PGDLLEXPORT Datum ecp_misplaced(PG_FUNCTION_ARGS);
+PGDLLEXPORT Datum ecp_misassigned(PG_FUNCTION_ARGS);
 
 /* ---- which leaves make a group ---- */
 
 /* Leaves of one node that are still to be treated. */
-typedef struct EcpGroupTodo
+typedef struct EcpRegroupTodo
 {
 	const EcpNodeImage *node;
 	int			n;
 	int		   *which;			/* children of the node */
 	uint32	   *nrows;			/* of each child of the node, about */
 	double		total;			/* rows of all n */
-} EcpGroupTodo;
+} EcpRegroupTodo;
 
 /*
  * Leave some neighbours among the leaves to be treated, with no more than
@@ -82,7 +83,7 @@ typedef struct EcpGroupTodo
  * leaders always the first, as often as necessary.
  */
 static void
-group_choose(const EcpMetaPageData *meta, EcpGroupTodo *todo,
+group_choose(const EcpMetaPageData *meta, EcpRegroupTodo *todo,
 			 double rows_max, int leaves_max, uint64 seed)
 {
 	const EcpNodeImage *node = todo->node;
@@ -105,9 +106,9 @@ group_choose(const EcpMetaPageData *meta, EcpGroupTodo *todo,
 			memcpy(leaders + i * node->stride,
 				   node->leaders + todo->which[i] * node->stride,
 				   node->stride);
-		ecp_two_means(meta->ecpm_leader_elem, meta->ecpm_dims, leaders,
-					  node->stride, todo->n, seed + todo->n, sides,
-					  (void **) centre);
+		ecp_kmeans_two(meta->ecpm_leader_elem, meta->ecpm_dims, leaders,
+					   node->stride, todo->n, seed + todo->n, sides,
+					   (void **) centre);
 		todo->total = 0;
 		for (int i = 0; i < todo->n; i++)
 		{
@@ -127,9 +128,9 @@ group_choose(const EcpMetaPageData *meta, EcpGroupTodo *todo,
 /* The leaves of a node that are older than run "before", with their sizes. */
 static void
 group_todo(Relation index, const EcpIndexState *state,
-		   const EcpNodeImage *node, uint64 before, EcpGroupTodo *todo)
+		   const EcpNodeImage *node, uint64 before, EcpRegroupTodo *todo)
 {
-	memset(todo, 0, sizeof(EcpGroupTodo));
+	memset(todo, 0, sizeof(EcpRegroupTodo));
 	todo->node = node;
 	todo->which = palloc_array(int, Max(node->nchildren, 1));
 	todo->nrows = palloc0_array(uint32, Max(node->nchildren, 1));
@@ -159,16 +160,16 @@ group_pause(Relation index)
 }
 
 /* One pass over the index: which nodes it treats, and how. */
-typedef struct EcpGroupPass
+typedef struct EcpRegroupPass
 {
 	bool		retrain;		/* else: reassign what was trained before */
 	uint64		from;			/* run ids: given since training began */
 	uint64		before;			/* and: since this pass began */
-} EcpGroupPass;
+} EcpRegroupPass;
 
 /* Write a group anew; false when another process has changed it. */
 static bool
-group_replace(Relation index, const EcpReplaceTarget *target,
+group_replace(Relation index, const EcpReplaceRequest *target,
 			  EcpMaintainCounts *counts)
 {
 	if (!ecp_replace(index, ECP_REPLACE_GROUP, target))
@@ -184,12 +185,12 @@ group_replace(Relation index, const EcpReplaceTarget *target,
  */
 static bool
 group_replace_one(Relation index, const EcpChildData *ref,
-				  const EcpGroupPass *pass, EcpMaintainCounts *counts,
+				  const EcpRegroupPass *pass, EcpMaintainCounts *counts,
 				  bool *again)
 {
 	EcpIndexState state;
-	EcpReplaceTarget target = {0};
-	EcpGroupTodo todo;
+	EcpReplaceRequest target = {0};
+	EcpRegroupTodo todo;
 	EcpNodeImage *node;
 	double		rows_max;
 	int			leaves_max;
@@ -206,14 +207,14 @@ group_replace_one(Relation index, const EcpChildData *ref,
 		return false;
 
 	/* what was one group has no borders */
-	if (!pass->retrain && todo.n <= ECP_GROUP_LEAVES_MAX &&
+	if (!pass->retrain && todo.n <= ECP_REGROUP_LEAVES_MAX &&
 		todo.total <= ecp_group_rows_max(&state))
 		return false;
 
 	/* new ones may be more than old ones, and all need a slot of the node */
 	rows_max = Min(ecp_group_rows_max(&state),
 				   node->nfree / 1.5 * state.meta.ecpm_leaf_target);
-	leaves_max = Min(ECP_GROUP_LEAVES_MAX, node->nfree / 2);
+	leaves_max = Min(ECP_REGROUP_LEAVES_MAX, node->nfree / 2);
 	if (node->nfree < Max(node->nchildren / 4, 2 * ECP_NODE_FREE_MIN))
 	{
 		/* which leaves half as many free slots as it has children */
@@ -232,7 +233,7 @@ group_replace_one(Relation index, const EcpChildData *ref,
 
 /* Are leaves of a node to be treated by a pass that may have begun before? */
 static bool
-group_pass_wants(const EcpGroupPass *pass, const EcpNodeImage *node)
+group_pass_wants(const EcpRegroupPass *pass, const EcpNodeImage *node)
 {
 	int			nyoung = 0;
 
@@ -245,12 +246,12 @@ group_pass_wants(const EcpGroupPass *pass, const EcpNodeImage *node)
 		else if (child->ecpc_run >= pass->from)
 			return true;
 	}
-	return pass->retrain && nyoung * ECP_GROUP_YOUNG > node->nchildren;
+	return pass->retrain && nyoung * ECP_REGROUP_YOUNG > node->nchildren;
 }
 
 /* Treat the leaves of all nodes that a pass wants, a group at a time. */
 static void
-group_pass(Relation index, const EcpGroupPass *pass,
+group_pass(Relation index, const EcpRegroupPass *pass,
 		   EcpMaintainCounts *counts)
 {
 	bool		again = true;
@@ -295,16 +296,16 @@ group_pass(Relation index, const EcpGroupPass *pass,
 }
 
 /*
- * ecp_group_train
+ * ecp_regroup_train
  *		Train leaves anew where many are younger than the last training.
  *
  * The maintenance lock is held, and given up for moments.
  */
 void
-ecp_group_train(Relation index, EcpMaintainCounts *counts)
+ecp_regroup_train(Relation index, EcpMaintainCounts *counts)
 {
 	EcpIndexState state;
-	EcpGroupPass pass;
+	EcpRegroupPass pass;
 	uint32		groups = counts->groups;
 
 	ecp_index_state_read(index, &state);
@@ -326,9 +327,9 @@ ecp_group_train(Relation index, EcpMaintainCounts *counts)
  * leader?  Adds to both counts.
  */
 static void
-group_count_misplaced(Relation index, const EcpIndexState *state,
-					  const EcpChildData *leaf, int max, int *nrows,
-					  int *nmisplaced)
+group_count_misassigned(Relation index, const EcpIndexState *state,
+						const EcpChildData *leaf, int max, int *nrows,
+						int *nmisassigned)
 {
 	const EcpMetaPageData *meta = &state->meta;
 	const EcpGeometry *geo = &state->leaf;
@@ -364,7 +365,7 @@ group_count_misplaced(Relation index, const EcpIndexState *state,
 			ecp_report_corrupt(index, meta->ecpm_root.ecpc_blk,
 							   "The tree of leaders has no leaves.");
 		if (nearest.child.ecpc_run != leaf->ecpc_run)
-			(*nmisplaced)++;
+			(*nmisassigned)++;
 		ecp_descent_end(descent);
 		(*nrows)++;
 		max--;
@@ -374,17 +375,17 @@ group_count_misplaced(Relation index, const EcpIndexState *state,
 }
 
 /* A leaf of a node and how far its leader is from another's. */
-typedef struct EcpGroupNeighbour
+typedef struct EcpRegroupNeighbour
 {
 	int			child;
 	float4		rank;
-} EcpGroupNeighbour;
+} EcpRegroupNeighbour;
 
 static int
 group_neighbour_cmp(const void *a, const void *b)
 {
-	const EcpGroupNeighbour *x = a;
-	const EcpGroupNeighbour *y = b;
+	const EcpRegroupNeighbour *x = a;
+	const EcpRegroupNeighbour *y = b;
 
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
@@ -397,9 +398,9 @@ group_around(Relation index, const EcpIndexState *state,
 			 const EcpNodeImage *node, int i, EcpMaintainCounts *counts)
 {
 	const EcpMetaPageData *meta = &state->meta;
-	EcpReplaceTarget target = {0};
-	EcpGroupNeighbour *all = palloc_array(EcpGroupNeighbour, node->nchildren);
-	int			which[ECP_GROUP_NEIGHBOURS];
+	EcpReplaceRequest target = {0};
+	EcpRegroupNeighbour *all = palloc_array(EcpRegroupNeighbour, node->nchildren);
+	int			which[ECP_REGROUP_NEIGHBOURS];
 
 	for (int k = 0; k < node->nchildren; k++)
 	{
@@ -409,9 +410,9 @@ group_around(Relation index, const EcpIndexState *state,
 								   node->leaders + i * node->stride,
 								   node->leaders + k * node->stride);
 	}
-	qsort(all, node->nchildren, sizeof(EcpGroupNeighbour), group_neighbour_cmp);
+	qsort(all, node->nchildren, sizeof(EcpRegroupNeighbour), group_neighbour_cmp);
 	target.parent = node;
-	target.nold = Min(node->nchildren, ECP_GROUP_NEIGHBOURS);
+	target.nold = Min(node->nchildren, ECP_REGROUP_NEIGHBOURS);
 	for (int k = 0; k < target.nold; k++)
 		which[k] = all[k].child;
 	target.group = which;
@@ -420,7 +421,7 @@ group_around(Relation index, const EcpIndexState *state,
 
 /*
  * Reassign around the leaves of one node that come from splits, are older
- * than run "before" and have many misplaced rows.  Does at most "max" groups,
+ * than run "before" and have many misassigned rows.  Does at most "max" groups,
  * and returns how many it did.
  */
 static int
@@ -444,7 +445,7 @@ group_around_node(Relation index, const EcpChildData *ref, uint64 before,
 		if (node == NULL)
 			ecp_report_moved(index, ref->ecpc_blk);
 		if (node->nchildren < 2 ||
-			node->nfree < 2 * ECP_GROUP_NEIGHBOURS + ECP_NODE_FREE_MIN)
+			node->nfree < 2 * ECP_REGROUP_NEIGHBOURS + ECP_NODE_FREE_MIN)
 			return done;
 
 		/* children that we add come behind those that we have seen */
@@ -452,16 +453,16 @@ group_around_node(Relation index, const EcpChildData *ref, uint64 before,
 		{
 			const EcpChildData *leaf = &node->children[i];
 			int			nrows = 0;
-			int			nmisplaced = 0;
+			int			nmisassigned = 0;
 
 			if (node->slots[i] < next_slot || leaf->ecpc_run >= before ||
 				(leaf->ecpc_flags & ECP_CHILD_TRAINED) != 0)
 				continue;
 			ecp_vacuum_delay_point();
 			next_slot = node->slots[i] + 1;
-			group_count_misplaced(index, &state, leaf, ECP_GROUP_CHECKED,
-								  &nrows, &nmisplaced);
-			if (nmisplaced * ECP_GROUP_MISPLACED > nrows)
+			group_count_misassigned(index, &state, leaf, ECP_REGROUP_CHECKED,
+									&nrows, &nmisassigned);
+			if (nmisassigned * ECP_REGROUP_MISASSIGNED > nrows)
 				found = i;
 		}
 		if (found < 0)
@@ -474,13 +475,13 @@ group_around_node(Relation index, const EcpChildData *ref, uint64 before,
 }
 
 /*
- * ecp_group_around_splits
+ * ecp_regroup_around_splits
  *		What VACUUM does: reassign around some leaves that were split.
  *
  * The maintenance lock is held.
  */
 void
-ecp_group_around_splits(Relation index, EcpMaintainCounts *counts)
+ecp_regroup_around_splits(Relation index, EcpMaintainCounts *counts)
 {
 	MemoryContext context;
 	MemoryContext old_context;
@@ -492,7 +493,7 @@ ecp_group_around_splits(Relation index, EcpMaintainCounts *counts)
 									ALLOCSET_DEFAULT_SIZES);
 	old_context = MemoryContextSwitchTo(context);
 	ecp_index_state_read(index, &state);
-	max = ECP_GROUP_VACUUM_MIN + state.meta.ecpm_nleaves / ECP_GROUP_VACUUM_SHARE;
+	max = ECP_REGROUP_VACUUM_MIN + state.meta.ecpm_nleaves / ECP_REGROUP_VACUUM_SHARE;
 	foreach(lc, ecp_collect_nodes(index, &state, 1))
 	{
 		EcpNodeRef *ref = lfirst(lc);
@@ -512,13 +513,13 @@ ecp_group_around_splits(Relation index, EcpMaintainCounts *counts)
  * Statistic I11 of the README, by about so many rows.
  */
 double
-ecp_misplaced_share(Relation index, const EcpIndexState *state, int samples)
+ecp_misassigned_share(Relation index, const EcpIndexState *state, int samples)
 {
 	ListCell   *lc;
 	double		share = (double) samples / Max(state->meta.ecpm_nleaves, 1);
 	double		due = 0;
 	int			nrows = 0;
-	int			nmisplaced = 0;
+	int			nmisassigned = 0;
 
 	foreach(lc, ecp_collect_nodes(index, state, 1))
 	{
@@ -535,22 +536,22 @@ ecp_misplaced_share(Relation index, const EcpIndexState *state, int samples)
 			if (due < 1)
 				continue;
 			CHECK_FOR_INTERRUPTS();
-			group_count_misplaced(index, state, &node->children[i], (int) due,
-								  &nrows, &nmisplaced);
+			group_count_misassigned(index, state, &node->children[i], (int) due,
+									&nrows, &nmisassigned);
 			due -= (int) due;
 		}
 		ecp_node_image_free(node);
 	}
-	return nrows > 0 ? (double) nmisplaced / nrows : 0;
+	return nrows > 0 ? (double) nmisassigned / nrows : 0;
 }
 
-PG_FUNCTION_INFO_V1(ecp_misplaced);
+PG_FUNCTION_INFO_V1(ecp_misassigned);
 
 /*
- * ecp_misplaced(index regclass, samples int)
+ * ecp_misassigned(index regclass, samples int)
  */
 Datum
-ecp_misplaced(PG_FUNCTION_ARGS)
+ecp_misassigned(PG_FUNCTION_ARGS)
 {
 	Relation	index = ecp_user_index_open(PG_GETARG_OID(0),
 											AccessShareLock, ECP_INDEX_READ,
@@ -559,7 +560,7 @@ ecp_misplaced(PG_FUNCTION_ARGS)
 	double		share;
 
 	ecp_index_state_read(index, &state);
-	share = ecp_misplaced_share(index, &state, Max(PG_GETARG_INT32(1), 1));
+	share = ecp_misassigned_share(index, &state, Max(PG_GETARG_INT32(1), 1));
 	relation_close(index, AccessShareLock);
 	PG_RETURN_FLOAT8(share);
 }

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_batch.c
+ * ecp_knn_descent.c
  *	  Many queries at once through an ecp index: which clusters they want.
  *
  * After DeCP's batch search (Gudmundsson, Amsaleg, Jonsson, Franklin:
@@ -27,9 +27,9 @@
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/search/ecp_buffer_map.h"
 #include "ecp/search/ecp_cache.h"
 #include "ecp/search/ecp_descent.h"
+#include "ecp/search/ecp_insbuf_map.h"
 #include "ecp/search/ecp_probe.h"
 #include "miscadmin.h"
 #include "utils/float.h"
@@ -265,11 +265,11 @@ batch_add_leaders(EcpKnn *knn, int q, const EcpNode *root,
 				  const RankedLeader *leaders, int n)
 {
 	const EcpIndexState *state = &knn->shared->state;
-	EcpBufferTaken *taken = NULL;
+	EcpInsbufTaken *taken = NULL;
 	int			first = 0;
 
 	if (root->nbuffers > 0)
-		taken = palloc0(root->nbuffers * sizeof(EcpBufferTaken));
+		taken = palloc0(root->nbuffers * sizeof(EcpInsbufTaken));
 	for (int i = 0; i < n; i++)
 	{
 		uint32		child = leaders[i].child;
@@ -283,7 +283,7 @@ batch_add_leaders(EcpKnn *knn, int q, const EcpNode *root,
 		if (taken == NULL)
 			continue;
 		follow = taken[root->map.buffer_of[child]].bins == 0;
-		bins = ecp_buffer_take(state, root, child,
+		bins = ecp_insbuf_take(state, root, child,
 							   &taken[root->map.buffer_of[child]]);
 		for (int b = root->map.buffer_of[child]; b >= 0 && bins != 0;
 			 b = follow ? root->map.next[b] : -1)

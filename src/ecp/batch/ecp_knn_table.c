@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_exact.c
+ * ecp_knn_table.c
  *	  Many queries at once, exactly: the whole table compared with all of
  *	  them.
  *
@@ -121,7 +121,7 @@ table_add(const ItemPointerData *tid, Datum value, void *arg)
 	uint32		factors[ECP_FACTORS_MAX] = {0};
 	EcpVector	vector;
 
-	ecp_vector_read(value, meta->ecpm_form, &vector);
+	ecp_vector_read(value, meta->ecpm_column_type, &vector);
 	ecp_vector_check_dims(&vector, meta->ecpm_dims,
 						  RelationGetRelationName(knn->index));
 	if (ecp_prepare(meta, &vector, table->prepared))

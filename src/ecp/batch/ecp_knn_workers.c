@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_parallel.c
+ * ecp_knn_workers.c
  *	  Many queries at once: the memory of a batch, and who works on it.
  *
  * The leader publishes one phase after the other (ecp_knn_run) and works on

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_walk.c
+ * ecp_read.c
  *	  Reading the structure of a living index: nodes, clusters, rows.
  *
  * For maintenance, VACUUM, the checker and the inspection functions; scans
@@ -22,8 +22,8 @@
 #include "base/compat.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_space.h"
-#include "ecp/page/ecp_walk.h"
 #include "miscadmin.h"
 #include "storage/buf_internals.h"
 
@@ -40,7 +40,7 @@ typedef struct EcpRowSetRun
  * never end.
  */
 void
-ecp_buffer_lock(Relation index, Buffer buffer, int lockmode)
+ecp_page_lock(Relation index, Buffer buffer, int lockmode)
 {
 	if (EcpBufferIsLocked(buffer))
 		ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
@@ -52,7 +52,7 @@ ecp_buffer_lock(Relation index, Buffer buffer, int lockmode)
  * Pin and lock a block that a page refers to.
  */
 Buffer
-ecp_buffer_get(Relation index, BlockNumber blk, int lockmode)
+ecp_page_get(Relation index, BlockNumber blk, int lockmode)
 {
 	Buffer		buffer;
 
@@ -61,7 +61,7 @@ ecp_buffer_get(Relation index, BlockNumber blk, int lockmode)
 	buffer = ReadBufferExtended(index, MAIN_FORKNUM, blk, RBM_NORMAL,
 								ecp_bulk_strategy(false));
 	if (lockmode != BUFFER_LOCK_UNLOCK)
-		ecp_buffer_lock(index, buffer, lockmode);
+		ecp_page_lock(index, buffer, lockmode);
 	return buffer;
 }
 
@@ -70,14 +70,14 @@ ecp_buffer_get(Relation index, BlockNumber blk, int lockmode)
  * InvalidBuffer if it belongs to another run now.
  */
 Buffer
-ecp_run_buffer(Relation index, int kind, BlockNumber blk, uint64 run,
-			   uint32 pageno, int lockmode)
+ecp_run_page_get(Relation index, int kind, BlockNumber blk, uint64 run,
+				 uint32 pageno, int lockmode)
 {
 	Buffer		buffer;
 
 	if (blk == ECP_META_BLKNO || blk + pageno < blk)
 		ecp_report_corrupt(index, blk, "A reference to a run is invalid.");
-	buffer = ecp_buffer_get(index, blk + pageno, lockmode);
+	buffer = ecp_page_get(index, blk + pageno, lockmode);
 	if (ecp_page_check_run(index, buffer, kind, run, pageno))
 		return buffer;
 	UnlockReleaseBuffer(buffer);
@@ -97,8 +97,8 @@ ecp_run_read(Relation index, const EcpIndexState *state, int level,
 
 	if (!is_held)
 	{
-		buffer = ecp_run_buffer(index, ECP_PAGE_ENTRY, blk, run, 0,
-								BUFFER_LOCK_SHARE);
+		buffer = ecp_run_page_get(index, ECP_PAGE_ENTRY, blk, run, 0,
+								  BUFFER_LOCK_SHARE);
 		if (!BufferIsValid(buffer))
 			return false;
 	}
@@ -167,7 +167,7 @@ static void
 ecp_linked_read(Relation index, const EcpIndexState *state, BlockNumber blk,
 				EcpRun *out)
 {
-	Buffer		buffer = ecp_buffer_get(index, blk, BUFFER_LOCK_SHARE);
+	Buffer		buffer = ecp_page_get(index, blk, BUFFER_LOCK_SHARE);
 	Page		page = BufferGetPage(buffer);
 
 	ecp_page_check(index, buffer, ECP_PAGE_ENTRY);
@@ -261,8 +261,8 @@ ecp_run_copy_page(Relation index, const EcpRun *run, uint32 pageno,
 		memcpy(copy, BufferGetPage(held), BLCKSZ);
 		return true;
 	}
-	buffer = ecp_run_buffer(index, ECP_PAGE_ENTRY, run->blk, run->run, pageno,
-							BUFFER_LOCK_SHARE);
+	buffer = ecp_run_page_get(index, ECP_PAGE_ENTRY, run->blk, run->run, pageno,
+							  BUFFER_LOCK_SHARE);
 	if (!BufferIsValid(buffer))
 		return false;
 	memcpy(copy, BufferGetPage(buffer), BLCKSZ);
@@ -286,9 +286,9 @@ ecp_run_read_vector(Relation index, const EcpGeometry *geo, const EcpRun *run,
 
 	ecp_stream_foreach(part, geo, run->header.ecpr_entry_pages, slot)
 	{
-		Buffer		buffer = ecp_run_buffer(index, ECP_PAGE_VECTOR, run->blk,
-											run->run, part.pageno,
-											BUFFER_LOCK_SHARE);
+		Buffer		buffer = ecp_run_page_get(index, ECP_PAGE_VECTOR, run->blk,
+											  run->run, part.pageno,
+											  BUFFER_LOCK_SHARE);
 
 		if (!BufferIsValid(buffer))
 			ecp_report_moved(index, run->blk + part.pageno);
@@ -481,8 +481,8 @@ ecp_cluster_size(Relation index, const EcpIndexState *state,
 			EcpEntryView view;
 
 			CHECK_FOR_INTERRUPTS();
-			buffer = ecp_run_buffer(index, ECP_PAGE_ENTRY, runs[r].blk,
-									runs[r].run, p, BUFFER_LOCK_SHARE);
+			buffer = ecp_run_page_get(index, ECP_PAGE_ENTRY, runs[r].blk,
+									  runs[r].run, p, BUFFER_LOCK_SHARE);
 			if (!BufferIsValid(buffer))
 				ecp_report_moved(index, runs[r].blk + p);
 			ecp_entry_view(BufferGetPage(buffer), geo, 0, &view);

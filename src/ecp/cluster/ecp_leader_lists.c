@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_guide.c
+ * ecp_leader_lists.c
  *	  BUILD: the nearest of many leaders without comparing a row with all.
  *
- * The leaders' own centres, by k-means, are a guide to them.  Each centre has
- * a list of the leaders that are nearest to it, several times as many as
- * belong to it, so that lists overlap.  A row is compared with all centres,
+ * The leaders are themselves clustered by k-means.  Each centre has a list of
+ * the leaders that are nearest to it, several times as many as belong to it,
+ * so that lists overlap.  A row is compared with all centres,
  * then with the list of the nearest one.  Rows of a centre go to the kernel
  * together, each list being a panel.
  *
@@ -14,7 +14,7 @@
  * leader that such a row gets instead is hardly farther, and recall at equal
  * probes is the same (test/bench/RESULTS.md).
  *
- * A guide is one piece of memory without pointers, so that it can be shared
+ * The lists are one piece of memory without pointers, so that it can be shared
  * (ecp_tree_share()).  Made by ecp_leaders.c for the assignment of rows
  * (ecp_assign.c).
  *
@@ -25,8 +25,8 @@
 #include <math.h>
 
 #include "base/compat.h"
-#include "ecp/cluster/ecp_guide.h"
 #include "ecp/cluster/ecp_kmeans.h"
+#include "ecp/cluster/ecp_leader_lists.h"
 #include "miscadmin.h"
 #include "utils/float.h"
 #include "utils/memutils.h"
@@ -34,22 +34,22 @@
 #include "vector/vector_value.h"
 
 /* Centres, and leaders of a list, as multiples of sqrt(leaders). */
-#define GUIDE_CENTRES		2
-#define GUIDE_LIST			12
+#define LISTS_CENTRES		2
+#define LISTS_LIST			12
 
 /* Of fewer leaders a list would be too large a part. */
-#define GUIDE_LEADERS_MIN	1000
+#define LISTS_LEADERS_MIN	1000
 
-#define GUIDE_STEPS			4
-#define GUIDE_SEED			1
+#define LISTS_STEPS			4
+#define LISTS_SEED			1
 
 /* Leaders of a panel are ranked in blocks of these. */
-#define GUIDE_BLOCK			64
+#define LISTS_BLOCK			64
 
 /* Rows that go to the kernel at a time. */
-#define GUIDE_ROWS			96
+#define LISTS_ROWS			96
 
-struct EcpGuide
+struct EcpLeaderLists
 {
 	EcpElem		elem;
 	int			dims;
@@ -59,67 +59,67 @@ struct EcpGuide
 	/* offsets from the start of this struct, and sizes */
 	Size		numbers;		/* of leaders: int32 [ncentres][nlist] */
 	Size		centres;		/* a panel */
-	Size		lists;			/* a panel each */
+	Size		first_list;		/* a panel each */
 	Size		list_bytes;
 	Size		bytes;			/* of all */
 };
 
 static void
-guide_layout(EcpGuide *guide, EcpElem elem, int dims, int n)
+lists_layout(EcpLeaderLists *lists, EcpElem elem, int dims, int n)
 {
 	int			root = (int) ceil(sqrt(n));
 
-	guide->elem = elem;
-	guide->dims = dims;
-	guide->ncentres = Min(GUIDE_CENTRES * root, n);
-	guide->nlist = Min(TYPEALIGN(GUIDE_BLOCK, GUIDE_LIST * root), n);
-	guide->numbers = TYPEALIGN(64, sizeof(EcpGuide));
-	guide->centres = guide->numbers +
+	lists->elem = elem;
+	lists->dims = dims;
+	lists->ncentres = Min(LISTS_CENTRES * root, n);
+	lists->nlist = Min(TYPEALIGN(LISTS_BLOCK, LISTS_LIST * root), n);
+	lists->numbers = TYPEALIGN(64, sizeof(EcpLeaderLists));
+	lists->centres = lists->numbers +
 		TYPEALIGN(64, mul_size(sizeof(int32),
-							   mul_size(guide->ncentres, guide->nlist)));
-	guide->lists = guide->centres +
-		TYPEALIGN(64, ecp_panel_bytes(elem, dims, guide->ncentres));
-	guide->list_bytes = TYPEALIGN(64, ecp_panel_bytes(elem, dims,
-													  guide->nlist));
-	guide->bytes = add_size(guide->lists,
-							mul_size(guide->list_bytes, guide->ncentres));
+							   mul_size(lists->ncentres, lists->nlist)));
+	lists->first_list = lists->centres +
+		TYPEALIGN(64, ecp_panel_bytes(elem, dims, lists->ncentres));
+	lists->list_bytes = TYPEALIGN(64, ecp_panel_bytes(elem, dims,
+													  lists->nlist));
+	lists->bytes = add_size(lists->first_list,
+							mul_size(lists->list_bytes, lists->ncentres));
 }
 
 Size
-ecp_guide_bytes(EcpElem elem, int dims, int n)
+ecp_leader_lists_bytes(EcpElem elem, int dims, int n)
 {
-	EcpGuide	guide;
+	EcpLeaderLists lists;
 
-	if (n < GUIDE_LEADERS_MIN)
+	if (n < LISTS_LEADERS_MIN)
 		return 0;
-	guide_layout(&guide, elem, dims, n);
-	return guide.bytes;
+	lists_layout(&lists, elem, dims, n);
+	return lists.bytes;
 }
 
 /* The numbers of the leaders on a list. */
 static int32 *
-guide_numbers(const EcpGuide *guide, int centre)
+leader_numbers(const EcpLeaderLists *lists, int centre)
 {
-	return (int32 *) ((char *) guide + guide->numbers) +
-		(Size) centre * guide->nlist;
+	return (int32 *) ((char *) lists + lists->numbers) +
+		(Size) centre * lists->nlist;
 }
 
 static EcpPanel *
-guide_centres(const EcpGuide *guide)
+leader_centres(const EcpLeaderLists *lists)
 {
-	return (EcpPanel *) ((char *) guide + guide->centres);
+	return (EcpPanel *) ((char *) lists + lists->centres);
 }
 
 static EcpPanel *
-guide_list(const EcpGuide *guide, int centre)
+leader_list(const EcpLeaderLists *lists, int centre)
 {
-	return (EcpPanel *) ((char *) guide + guide->lists +
-						 centre * guide->list_bytes);
+	return (EcpPanel *) ((char *) lists + lists->first_list +
+						 centre * lists->list_bytes);
 }
 
 /* The value at place "nth" of n, from 0, in ascending order; moves them. */
 static float4
-guide_select(float4 *values, int n, int nth)
+leader_select(float4 *values, int n, int nth)
 {
 	int			low = 0;
 	int			high = n - 1;
@@ -159,13 +159,13 @@ guide_select(float4 *values, int n, int nth)
  * ones the first.  "ranks" and "sorted" have room for all leaders.
  */
 static void
-guide_choose(const EcpGuide *guide, const EcpPanel *leaders, int n,
-			 const void *centre, float4 *ranks, float4 *sorted,
-			 int32 *numbers)
+leader_choose(const EcpLeaderLists *lists, const EcpPanel *leaders, int n,
+			  const void *centre, float4 *ranks, float4 *sorted,
+			  int32 *numbers)
 {
 	float4		limit;
 	int			found = 0;
-	int			equal = guide->nlist;
+	int			equal = lists->nlist;
 
 	ecp_panel_rank(leaders, centre, 0, n, ranks);
 	for (int i = 0; i < n; i++)
@@ -174,7 +174,7 @@ guide_choose(const EcpGuide *guide, const EcpPanel *leaders, int n,
 			ranks[i] = get_float4_infinity();
 	}
 	memcpy(sorted, ranks, sizeof(float4) * n);
-	limit = guide_select(sorted, n, guide->nlist - 1);
+	limit = leader_select(sorted, n, lists->nlist - 1);
 	for (int i = 0; i < n; i++)
 		equal -= ranks[i] < limit;
 	for (int i = 0; i < n; i++)
@@ -182,16 +182,16 @@ guide_choose(const EcpGuide *guide, const EcpPanel *leaders, int n,
 		if (ranks[i] < limit || (ranks[i] == limit && equal-- > 0))
 			numbers[found++] = i;
 	}
-	Assert(found == guide->nlist);
+	Assert(found == lists->nlist);
 }
 
 /*
- * Make the guide to the n leaders of a panel, in ecp_guide_bytes() bytes of
+ * Make the lists of the n leaders of a panel, in ecp_leader_lists_bytes() bytes of
  * memory on a 64-byte boundary.
  */
 void
-ecp_guide_init(EcpGuide *guide, EcpElem elem, int dims,
-			   const EcpPanel *leaders, int n)
+ecp_leader_lists_init(EcpLeaderLists *lists, EcpElem elem, int dims,
+					  const EcpPanel *leaders, int n)
 {
 	Size		vec_bytes = ecp_vector_bytes(elem, dims);
 	char	   *vectors = palloc_extended(mul_size(vec_bytes, n) + 64,
@@ -202,7 +202,7 @@ ecp_guide_init(EcpGuide *guide, EcpElem elem, int dims,
 	char	   *centres;
 	pg_prng_state prng;
 
-	guide_layout(guide, elem, dims, n);
+	lists_layout(lists, elem, dims, n);
 	for (int i = 0; i < n; i++)
 		ecp_panel_get(leaders, i, vectors + i * vec_bytes);
 	rows.elem = elem;
@@ -210,25 +210,25 @@ ecp_guide_init(EcpGuide *guide, EcpElem elem, int dims,
 	rows.stride = vec_bytes;
 	rows.n = n;
 	rows.rows = vectors;
-	centres = palloc_extended(vec_bytes * guide->ncentres + 64,
+	centres = palloc_extended(vec_bytes * lists->ncentres + 64,
 							  MCXT_ALLOC_HUGE);
-	pg_prng_seed(&prng, GUIDE_SEED);
-	guide->ncentres = ecp_kmeans(NULL, &rows, guide->ncentres, GUIDE_STEPS,
+	pg_prng_seed(&prng, LISTS_SEED);
+	lists->ncentres = ecp_kmeans(NULL, &rows, lists->ncentres, LISTS_STEPS,
 								 &prng, centres, NULL);
 
-	(void) ecp_panel_init(guide_centres(guide), elem, ECP_METRIC_L2, dims,
-						  guide->ncentres);
-	for (int c = 0; c < guide->ncentres; c++)
+	(void) ecp_panel_init(leader_centres(lists), elem, ECP_METRIC_L2, dims,
+						  lists->ncentres);
+	for (int c = 0; c < lists->ncentres; c++)
 	{
 		const char *centre = centres + c * vec_bytes;
-		int32	   *numbers = guide_numbers(guide, c);
-		EcpPanel   *list = guide_list(guide, c);
+		int32	   *numbers = leader_numbers(lists, c);
+		EcpPanel   *list = leader_list(lists, c);
 
 		CHECK_FOR_INTERRUPTS();
-		ecp_panel_set(guide_centres(guide), c, centre);
-		guide_choose(guide, leaders, n, centre, ranks, sorted, numbers);
-		(void) ecp_panel_init(list, elem, ECP_METRIC_L2, dims, guide->nlist);
-		for (int i = 0; i < guide->nlist; i++)
+		ecp_panel_set(leader_centres(lists), c, centre);
+		leader_choose(lists, leaders, n, centre, ranks, sorted, numbers);
+		(void) ecp_panel_init(list, elem, ECP_METRIC_L2, dims, lists->nlist);
+		for (int i = 0; i < lists->nlist; i++)
 			ecp_panel_set(list, i, vectors + numbers[i] * vec_bytes);
 	}
 	pfree(centres);
@@ -239,39 +239,39 @@ ecp_guide_init(EcpGuide *guide, EcpElem elem, int dims,
 
 /* The nearest leader of each row, or one that is hardly farther. */
 void
-ecp_guide_nearest(const EcpGuide *guide, const char *rows, Size stride,
-				  int nrows, int32 *leaders)
+ecp_leader_lists_nearest(const EcpLeaderLists *lists, const char *rows, Size stride,
+						 int nrows, int32 *leaders)
 {
-	Size		vec_bytes = ecp_vector_bytes(guide->elem, guide->dims);
-	int32	   *first = palloc0_array(int32, guide->ncentres + 2);
+	Size		vec_bytes = ecp_vector_bytes(lists->elem, lists->dims);
+	int32	   *first = palloc0_array(int32, lists->ncentres + 2);
 	int32	   *order = palloc_array(int32, nrows);
-	char	   *some = palloc(GUIDE_ROWS * vec_bytes + 64);
+	char	   *some = palloc(LISTS_ROWS * vec_bytes + 64);
 
 	/* rows by centre: while they are filled in, first[c + 1] moves on */
-	ecp_nearest(guide_centres(guide), guide->ncentres, guide->dims, rows,
-				stride, nrows, leaders, NULL);
+	ecp_kmeans_assign(leader_centres(lists), lists->ncentres, lists->dims, rows,
+					  stride, nrows, leaders, NULL);
 	for (int i = 0; i < nrows; i++)
 		first[leaders[i] + 2]++;
-	for (int c = 0; c < guide->ncentres; c++)
+	for (int c = 0; c < lists->ncentres; c++)
 		first[c + 2] += first[c + 1];
 	for (int i = 0; i < nrows; i++)
 		order[first[leaders[i] + 1]++] = i;
 
-	for (int c = 0; c < guide->ncentres; c++)
+	for (int c = 0; c < lists->ncentres; c++)
 	{
-		const int32 *numbers = guide_numbers(guide, c);
+		const int32 *numbers = leader_numbers(lists, c);
 
 		CHECK_FOR_INTERRUPTS();
-		for (int done = first[c]; done < first[c + 1]; done += GUIDE_ROWS)
+		for (int done = first[c]; done < first[c + 1]; done += LISTS_ROWS)
 		{
-			int			n = Min(first[c + 1] - done, GUIDE_ROWS);
-			int32		nearest[GUIDE_ROWS];
-			float4		ranks[GUIDE_ROWS];
+			int			n = Min(first[c + 1] - done, LISTS_ROWS);
+			int32		nearest[LISTS_ROWS];
+			float4		ranks[LISTS_ROWS];
 
 			for (int i = 0; i < n; i++)
 				memcpy(some + i * vec_bytes,
 					   rows + (Size) order[done + i] * stride, vec_bytes);
-			ecp_panel_nearest(guide_list(guide, c), guide->nlist, some,
+			ecp_panel_nearest(leader_list(lists, c), lists->nlist, some,
 							  vec_bytes, n, nearest, ranks);
 			for (int i = 0; i < n; i++)
 				leaders[order[done + i]] = numbers[nearest[i]];

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_group_divide.c
+ * ecp_regroup_divide.c
  *	  Where the rows of a group of leaves go.
  *
  * A group is either reassigned (its leaders move to the middle of their rows,
@@ -10,7 +10,7 @@
  * 2-means, and the rows of very small ones go to their neighbours, so that
  * this also splits and merges.
  *
- * Used by ecp_divide.c and ecp_flush.c; ecp_group.c says which leaves make a
+ * Used by ecp_replace_plan.c and ecp_flush.c; ecp_regroup.c says which leaves make a
  * group.
  *
  *-------------------------------------------------------------------------
@@ -23,28 +23,28 @@
 #include "common/pg_prng.h"
 #include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/define/ecp_options.h"
-#include "ecp/live/ecp_group_divide.h"
 #include "ecp/live/ecp_limits.h"
+#include "ecp/live/ecp_regroup_divide.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_walk.h"
+#include "ecp/page/ecp_read.h"
 #include "miscadmin.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
 /* Rows that k-means looks at for each leader, and its steps. */
-#define ECP_GROUP_SAMPLE		64
-#define ECP_GROUP_ITERATIONS	10
+#define ECP_REGROUP_SAMPLE		64
+#define ECP_REGROUP_ITERATIONS	10
 
 /* Steps of Lloyd's before rows are reassigned. */
-#define ECP_GROUP_STEPS			2
+#define ECP_REGROUP_STEPS			2
 
 /* Clusters below 1/n of the rows they should have are given up. */
-#define ECP_GROUP_SMALL			8
+#define ECP_REGROUP_SMALL			8
 
 /* Every row to the nearest leader. */
 static void
-group_assign(const EcpMetaPageData *meta, EcpGroupRows *rows)
+group_assign(const EcpMetaPageData *meta, EcpRegroupRows *rows)
 {
 	EcpElem		elem = meta->ecpm_leader_elem;
 	int			dims = meta->ecpm_dims;
@@ -56,14 +56,14 @@ group_assign(const EcpMetaPageData *meta, EcpGroupRows *rows)
 
 	for (int i = 0; i < rows->nclusters; i++)
 		ecp_panel_set(panel, i, rows->centres + i * rows->centre_stride);
-	ecp_nearest(panel, rows->nclusters, meta->ecpm_dims, rows->vectors,
-				rows->stride, rows->n, rows->clusters, NULL);
+	ecp_kmeans_assign(panel, rows->nclusters, meta->ecpm_dims, rows->vectors,
+					  rows->stride, rows->n, rows->clusters, NULL);
 	pfree(memory);
 }
 
 /* Rows in the order of their clusters; first[c] is where those of c begin. */
 static int32 *
-group_order(const EcpGroupRows *rows, int32 *first)
+group_order(const EcpRegroupRows *rows, int32 *first)
 {
 	int32	   *order = palloc_extended(mul_size(rows->n, sizeof(int32)),
 										MCXT_ALLOC_HUGE);
@@ -83,7 +83,7 @@ group_order(const EcpGroupRows *rows, int32 *first)
 
 /* Copy the rows of one cluster to "vectors". */
 static void
-group_gather(const EcpGroupRows *rows, const int32 *order, int n,
+group_gather(const EcpRegroupRows *rows, const int32 *order, int n,
 			 char *vectors)
 {
 	for (int i = 0; i < n; i++)
@@ -93,7 +93,7 @@ group_gather(const EcpGroupRows *rows, const int32 *order, int n,
 
 /* Leaders go to the middle of their rows; those without rows stay. */
 static void
-group_update(const EcpMetaPageData *meta, EcpGroupRows *rows)
+group_update(const EcpMetaPageData *meta, EcpRegroupRows *rows)
 {
 	int32	   *first = palloc_array(int32, rows->nclusters + 1);
 	int32	   *order = group_order(rows, first);
@@ -116,8 +116,8 @@ group_update(const EcpMetaPageData *meta, EcpGroupRows *rows)
 									  MCXT_ALLOC_HUGE);
 		}
 		group_gather(rows, order + first[c], n, vectors);
-		ecp_centre(meta->ecpm_leader_elem, meta->ecpm_dims, vectors,
-				   rows->stride, n, rows->centres + c * rows->centre_stride);
+		ecp_kmeans_centre(meta->ecpm_leader_elem, meta->ecpm_dims, vectors,
+						  rows->stride, n, rows->centres + c * rows->centre_stride);
 	}
 	if (vectors)
 		pfree(vectors);
@@ -130,9 +130,9 @@ group_update(const EcpMetaPageData *meta, EcpGroupRows *rows)
  * Returns true if there were any.
  */
 static bool
-group_drop_small(const EcpMetaPageData *meta, EcpGroupRows *rows)
+group_drop_small(const EcpMetaPageData *meta, EcpRegroupRows *rows)
 {
-	uint32		small = Max(meta->ecpm_leaf_target / ECP_GROUP_SMALL, 1);
+	uint32		small = Max(meta->ecpm_leaf_target / ECP_REGROUP_SMALL, 1);
 	int32	   *counts = palloc0_array(int32, rows->nclusters);
 	int			left = 0;
 	bool		dropped;
@@ -157,7 +157,7 @@ group_drop_small(const EcpMetaPageData *meta, EcpGroupRows *rows)
 
 /* Cut clusters with more rows than "limit", until there is none. */
 static void
-group_cut_large(const EcpMetaPageData *meta, EcpGroupRows *rows, int limit)
+group_cut_large(const EcpMetaPageData *meta, EcpRegroupRows *rows, int limit)
 {
 	int32	   *first = palloc_array(int32, rows->nclusters + 1);
 	int32	   *order = group_order(rows, first);
@@ -189,9 +189,9 @@ group_cut_large(const EcpMetaPageData *meta, EcpGroupRows *rows, int limit)
 			centres[0] = rows->centres + c * rows->centre_stride;
 			centres[1] = added;
 			group_gather(rows, members + from, rest, vectors);
-			ecp_two_means(meta->ecpm_leader_elem, meta->ecpm_dims, vectors,
-						  rows->stride, rest, meta->ecpm_seed + rows->nclusters,
-						  sides, centres);
+			ecp_kmeans_two(meta->ecpm_leader_elem, meta->ecpm_dims, vectors,
+						   rows->stride, rest, meta->ecpm_seed + rows->nclusters,
+						   sides, centres);
 			for (int i = 0; i < rest; i++)
 			{
 				int32		row = members[from + i];
@@ -228,15 +228,15 @@ group_cut_large(const EcpMetaPageData *meta, EcpGroupRows *rows, int limit)
 }
 
 /*
- * ecp_group_divide
+ * ecp_regroup_divide
  *		Leaders for the rows of a group, and which row goes to which.
  *
  * rows->n, vectors and stride are given; the rest is palloc'd.  There is at
  * least one row.
  */
 void
-ecp_group_divide(const EcpIndexState *state, const EcpReplaceTarget *target,
-				 EcpGroupRows *rows)
+ecp_regroup_divide(const EcpIndexState *state, const EcpReplaceRequest *target,
+				   EcpRegroupRows *rows)
 {
 	const EcpMetaPageData *meta = &state->meta;
 	const EcpNodeImage *parent = target->parent;
@@ -258,7 +258,7 @@ ecp_group_divide(const EcpIndexState *state, const EcpReplaceTarget *target,
 
 		k = Max((int) rint((double) rows->n / meta->ecpm_leaf_target), 1);
 		/* rows of one old cluster follow each other: so every nth is fair */
-		sampled = Max(rows->n / k / ECP_GROUP_SAMPLE, 1);
+		sampled = Max(rows->n / k / ECP_REGROUP_SAMPLE, 1);
 		pg_prng_seed(&prng, meta->ecpm_seed + meta->ecpm_sversion);
 		centres = palloc_extended(mul_size(k, state->node.vec_bytes),
 								  MCXT_ALLOC_HUGE);
@@ -269,7 +269,7 @@ ecp_group_divide(const EcpIndexState *state, const EcpReplaceTarget *target,
 		sample.n = rows->n / sampled;
 		k = ecp_kmeans(NULL, &sample, k,
 					   meta->ecpm_leaders == ECP_LEADERS_RANDOM ? 0 :
-					   ECP_GROUP_ITERATIONS, &prng, centres, NULL);
+					   ECP_REGROUP_ITERATIONS, &prng, centres, NULL);
 		rows->centres = palloc_extended(mul_size(k, rows->centre_stride),
 										MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 		for (int i = 0; i < k; i++)
@@ -290,7 +290,7 @@ ecp_group_divide(const EcpIndexState *state, const EcpReplaceTarget *target,
 	rows->nclusters = k;
 
 	group_assign(meta, rows);
-	for (int step = 0; !target->retrain && step < ECP_GROUP_STEPS; step++)
+	for (int step = 0; !target->retrain && step < ECP_REGROUP_STEPS; step++)
 	{
 		group_update(meta, rows);
 		group_assign(meta, rows);

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_report.c
+ * ecp_build_report.c
  *	  ecp_build_report(): what the build of an index cost, phase by phase.
  *
  * The build leaves its report in the metapage; here it becomes rows.  The

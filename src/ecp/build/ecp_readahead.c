@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_ahead.c
+ * ecp_readahead.c
  *	  The second buffer of an index build: what its scan will read next.
  *
  * A build alternates between reading rows into the in-buff and assigning
@@ -54,9 +54,9 @@
 #define AHEAD_BLOCKS	64
 
 void
-ecp_ahead_begin(EcpBuild *build, ItemPointer tid, Datum value)
+ecp_readahead_begin(EcpBuild *build, ItemPointer tid, Datum value)
 {
-	EcpAhead   *ahead = &build->ahead;
+	EcpReadahead *ahead = &build->ahead;
 	uint64		total = ahead->total;
 	BlockNumber blk = ItemPointerGetBlockNumber(tid);
 	int			concurrency;
@@ -64,7 +64,7 @@ ecp_ahead_begin(EcpBuild *build, ItemPointer tid, Datum value)
 	double		positions;
 	uint64		own;
 
-	memset(ahead, 0, sizeof(EcpAhead));
+	memset(ahead, 0, sizeof(EcpReadahead));
 	ahead->total = total;
 	ahead->heap_blocks = RelationGetNumberOfBlocks(build->heap);
 	if (build->heap->rd_tableam != GetHeapamTableAmRoutine() ||
@@ -106,7 +106,7 @@ ecp_ahead_begin(EcpBuild *build, ItemPointer tid, Datum value)
 }
 
 void
-ecp_ahead_end(EcpBuild *build)
+ecp_readahead_end(EcpBuild *build)
 {
 	build->ahead.piece = 0;
 }
@@ -116,9 +116,9 @@ ecp_ahead_end(EcpBuild *build)
  * in that time, if that can be.
  */
 int
-ecp_ahead_rows(const EcpBuild *build, int most)
+ecp_readahead_rows(const EcpBuild *build, int most)
 {
-	const EcpAhead *ahead = &build->ahead;
+	const EcpReadahead *ahead = &build->ahead;
 	int			rows;
 
 	if (ahead->piece == 0)
@@ -137,7 +137,7 @@ ecp_ahead_rows(const EcpBuild *build, int most)
 static bool
 ahead_claim(EcpBuild *build, uint64 *position, int *n)
 {
-	const EcpAhead *ahead = &build->ahead;
+	const EcpReadahead *ahead = &build->ahead;
 	pg_atomic_uint64 *counter = ecp_build_team_ahead(build->team);
 	uint64		seen = pg_atomic_read_u64(counter);
 	uint64		positions = Max(ahead->heap_blocks, ahead->toast_blocks);
@@ -172,9 +172,9 @@ ahead_ask(const char *path, BlockNumber blocks, uint64 position, int n,
 }
 
 void
-ecp_ahead_step(EcpBuild *build, int done)
+ecp_readahead_step(EcpBuild *build, int done)
 {
-	EcpAhead   *ahead = &build->ahead;
+	EcpReadahead *ahead = &build->ahead;
 	uint64		positions = Max(ahead->heap_blocks, ahead->toast_blocks);
 	double		due;
 

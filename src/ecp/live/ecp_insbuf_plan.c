@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_buffer_plan.c
+ * ecp_insbuf_plan.c
  *	  How many buffers a node has, how large they are, and where they stand.
  *
  * The fewer clusters share a buffer, the fewer rows a search reads in vain,
@@ -16,33 +16,33 @@
 #include "common/pg_prng.h"
 #include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/define/ecp_options.h"
-#include "ecp/live/ecp_buffer_plan.h"
+#include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/live/ecp_limits.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_walk.h"
-#include "ecp/search/ecp_buffer_map.h"
+#include "ecp/page/ecp_read.h"
+#include "ecp/search/ecp_insbuf_map.h"
 #include "miscadmin.h"
 
 /* Clusters that share a buffer, and steps of k-means that find them. */
-#define ECP_BUFFER_CLUSTERS_MIN 4
-#define ECP_BUFFER_CLUSTERS_MAX 64
-#define ECP_BUFFER_ITERATIONS	10
+#define ECP_INSBUF_CLUSTERS_MIN 4
+#define ECP_INSBUF_CLUSTERS_MAX 64
+#define ECP_INSBUF_ITERATIONS	10
 
 /* The last pages of all buffers should fit into 1/n of shared_buffers. */
-#define ECP_BUFFER_CACHE_SHARE	4
+#define ECP_INSBUF_CACHE_SHARE	4
 
 /* A buffer has at most so many pages before it is full. */
-#define ECP_BUFFER_PAGES_MAX	(ECP_SPLIT_PAGES_MAX / 2)
+#define ECP_INSBUF_PAGES_MAX	(ECP_SPLIT_PAGES_MAX / 2)
 
 /* A buffer has at least so many rows before it is full. */
-#define ECP_BUFFER_ROWS_MIN		8
+#define ECP_INSBUF_ROWS_MIN		8
 
 /*
  * Centres of at most nbuffers groups of leaders, vec_bytes apart.  Returns
  * their number.
  */
 int
-ecp_buffer_divide(const EcpIndexState *state, const char *leaders,
+ecp_insbuf_divide(const EcpIndexState *state, const char *leaders,
 				  Size stride, int n, int nbuffers, char *centres)
 {
 	const EcpMetaPageData *meta = &state->meta;
@@ -52,8 +52,8 @@ ecp_buffer_divide(const EcpIndexState *state, const char *leaders,
 	nbuffers = Min(nbuffers, n);
 	if (nbuffers <= 1)
 	{
-		ecp_centre(meta->ecpm_leader_elem, meta->ecpm_dims, leaders, stride, n,
-				   centres);
+		ecp_kmeans_centre(meta->ecpm_leader_elem, meta->ecpm_dims, leaders, stride, n,
+						  centres);
 		return 1;
 	}
 	pg_prng_seed(&prng, meta->ecpm_seed + meta->ecpm_sversion);
@@ -62,12 +62,12 @@ ecp_buffer_divide(const EcpIndexState *state, const char *leaders,
 	rows.rows = leaders;
 	rows.stride = stride;
 	rows.n = n;
-	return ecp_kmeans(NULL, &rows, nbuffers, ECP_BUFFER_ITERATIONS, &prng,
+	return ecp_kmeans(NULL, &rows, nbuffers, ECP_INSBUF_ITERATIONS, &prng,
 					  centres, NULL);
 }
 
 /*
- * ecp_buffer_sides
+ * ecp_insbuf_sides
  *		Sides for the children and buffers of a node of level 1 that is to be
  *		split, so that each buffer has its clusters beside it.
  *
@@ -75,23 +75,23 @@ ecp_buffer_divide(const EcpIndexState *state, const char *leaders,
  * false if that does not divide the clusters.
  */
 bool
-ecp_buffer_sides(const EcpIndexState *state, const EcpNodeImage *node,
+ecp_insbuf_sides(const EcpIndexState *state, const EcpNodeImage *node,
 				 uint64 seed, uint8 *sides, void **centres)
 {
 	const EcpMetaPageData *meta = &state->meta;
 	int			n = node->nchildren;
 	uint8	   *of_buffer = sides + n;
-	EcpBufferMap map;
+	EcpInsbufMap map;
 	char	   *leaders;
 	int			counts[2] = {0, 0};
 
 	if (node->nbuffers < 2)
 		return false;
-	ecp_buffer_map(meta, node->children, node->leaders, node->stride, n,
+	ecp_insbuf_map(meta, node->children, node->leaders, node->stride, n,
 				   node->nbuffers, &map);
-	ecp_two_means(meta->ecpm_leader_elem, meta->ecpm_dims,
-				  node->leaders + n * node->stride, node->stride,
-				  node->nbuffers, meta->ecpm_seed ^ seed, of_buffer, centres);
+	ecp_kmeans_two(meta->ecpm_leader_elem, meta->ecpm_dims,
+				   node->leaders + n * node->stride, node->stride,
+				   node->nbuffers, meta->ecpm_seed ^ seed, of_buffer, centres);
 	for (int b = 0; b < node->nbuffers; b++)
 	{
 		if (map.keeper[b] >= 0)
@@ -115,8 +115,8 @@ ecp_buffer_sides(const EcpIndexState *state, const EcpNodeImage *node,
 				memcpy(leaders + k++ * node->stride,
 					   node->leaders + i * node->stride, node->stride);
 		}
-		ecp_centre(meta->ecpm_leader_elem, meta->ecpm_dims, leaders,
-				   node->stride, k, centres[side]);
+		ecp_kmeans_centre(meta->ecpm_leader_elem, meta->ecpm_dims, leaders,
+						  node->stride, k, centres[side]);
 	}
 	pfree(leaders);
 	return true;
@@ -128,28 +128,28 @@ ecp_buffer_sides(const EcpIndexState *state, const EcpNodeImage *node,
  * that the buffer is to hold: of these, half are counted.
  */
 int
-ecp_buffer_clusters(Relation index, const EcpIndexState *state)
+ecp_insbuf_clusters(Relation index, const EcpIndexState *state)
 {
 	const EcpMetaPageData *meta = &state->meta;
 	double		rows = ecp_options_get(index).buffer_rows;
 	double		growth = 1 + rows / Max(meta->ecpm_leaf_target, 1) / 2;
-	double		pages = meta->ecpm_nleaves * growth * ECP_BUFFER_CACHE_SHARE;
-	double		wanted = Max(ceil(pages / NBuffers), ECP_BUFFER_CLUSTERS_MIN);
+	double		pages = meta->ecpm_nleaves * growth * ECP_INSBUF_CACHE_SHARE;
+	double		wanted = Max(ceil(pages / NBuffers), ECP_INSBUF_CLUSTERS_MIN);
 
-	wanted = Min(wanted, ECP_BUFFER_CLUSTERS_MAX);
+	wanted = Min(wanted, ECP_INSBUF_CLUSTERS_MAX);
 	return (int) Max(Min(ecp_group_rows_max(state) /
 						 (meta->ecpm_leaf_max + rows), wanted), 1);
 }
 
 /* Rows with which the buffer of so many clusters is full. */
 uint32
-ecp_buffer_limit(Relation index, const EcpIndexState *state, int nmembers)
+ecp_insbuf_limit(Relation index, const EcpIndexState *state, int nmembers)
 {
-	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_BUFFER_PAGES_MAX);
+	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_INSBUF_PAGES_MAX);
 	uint64		rows = (uint64) ecp_options_get(index).buffer_rows *
 		Max(nmembers, 1);
 
-	return Max(Min(rows, fits), ECP_BUFFER_ROWS_MIN);
+	return Max(Min(rows, fits), ECP_INSBUF_ROWS_MIN);
 }
 
 /*
@@ -157,9 +157,9 @@ ecp_buffer_limit(Relation index, const EcpIndexState *state, int nmembers)
  * many as the clusters have that are written anew for them.
  */
 uint32
-ecp_buffer_limit_held(const EcpIndexState *state, int nmembers)
+ecp_insbuf_limit_held(const EcpIndexState *state, int nmembers)
 {
-	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_BUFFER_PAGES_MAX);
+	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_INSBUF_PAGES_MAX);
 	uint64		rows = (uint64) state->meta.ecpm_leaf_target *
 		Max(nmembers, 1) / 2;
 
@@ -168,16 +168,16 @@ ecp_buffer_limit_held(const EcpIndexState *state, int nmembers)
 
 /* Slots of a new buffer: half of what it will have, in whole pages. */
 uint32
-ecp_buffer_slots(Relation index, const EcpIndexState *state)
+ecp_insbuf_slots(Relation index, const EcpIndexState *state)
 {
 	const EcpGeometry *geo = &state->leaf;
-	uint32		nslots = ecp_buffer_limit(index, state,
-										  ecp_buffer_clusters(index, state)) / 2;
+	uint32		nslots = ecp_insbuf_limit(index, state,
+										  ecp_insbuf_clusters(index, state)) / 2;
 	uint32		entry_pages;
 	uint32		npages;
 
 	if (geo->stream)
-		return Max(nslots, ECP_BUFFER_ROWS_MIN);
+		return Max(nslots, ECP_INSBUF_ROWS_MIN);
 	ecp_run_size(geo, nslots, &entry_pages, &npages);
 	return entry_pages * geo->slots;
 }

@@ -1,0 +1,26 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_insbuf_plan.h
+ *	  How many buffers a node has, how large they are, where they stand.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_INSBUF_PLAN_H
+#define ECP_INSBUF_PLAN_H
+
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_read.h"
+
+extern uint32 ecp_insbuf_limit(Relation index, const EcpIndexState *state,
+							   int nmembers);
+extern uint32 ecp_insbuf_limit_held(const EcpIndexState *state, int nmembers);
+extern uint32 ecp_insbuf_slots(Relation index, const EcpIndexState *state);
+extern int	ecp_insbuf_clusters(Relation index, const EcpIndexState *state);
+extern int	ecp_insbuf_divide(const EcpIndexState *state,
+							  const char *leaders, Size stride, int n,
+							  int nbuffers, char *centres);
+extern bool ecp_insbuf_sides(const EcpIndexState *state,
+							 const EcpNodeImage *node, uint64 seed,
+							 uint8 *sides, void **centres);
+
+#endif							/* ECP_INSBUF_PLAN_H */

@@ -1,0 +1,20 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_regroup.h
+ *	  Which leaves change places together.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_REGROUP_H
+#define ECP_REGROUP_H
+
+#include "ecp/live/ecp_maintain.h"
+#include "ecp/page/ecp_page.h"
+
+extern void ecp_regroup_train(Relation index, EcpMaintainCounts *counts);
+extern void ecp_regroup_around_splits(Relation index,
+									  EcpMaintainCounts *counts);
+extern double ecp_misassigned_share(Relation index, const EcpIndexState *state,
+									int samples);
+
+#endif							/* ECP_REGROUP_H */
