@@ -607,12 +607,7 @@ ecp_replace_try(Relation index, EcpReplaceKind kind,
 	*spare = 0;
 	ecp_index_state_read(index, &r->state);
 	Assert(r->state.meta.ecpm_op.ecpi_kind == ECP_OP_NONE);
-	if (r->state.meta.ecpm_sversion >= ECP_V_NONE - 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("index \"%s\" has run out of structure versions",
-						RelationGetRelationName(index)),
-				 errhint("Please REINDEX it.")));
+	ecp_meta_check_version(index, &r->state.meta);
 
 	/* clusters are read once, and written once, by a flush */
 	if (target->flush)
@@ -760,8 +755,7 @@ ecp_undo(Relation index)
 										BUFFER_LOCK_EXCLUSIVE);
 		uint32		npages;
 
-		ecp_page_check(index, head, ECP_PAGE_ENTRY);
-		ecp_run_check_header(index, head, &state.node);
+		ecp_node_check_header(index, head, &state);
 		npages = EcpPageGetRunHeader(BufferGetPage(head))->ecpr_hw_page;
 		for (uint32 p = 0; p < npages; p++)
 		{

@@ -203,6 +203,8 @@ check_child(EcpCheck *check, BlockNumber blk, int level,
 	if (child->ecpc_vfrom >= child->ecpc_vto)
 		ecp_report_corrupt(check->index, blk,
 						   "A leader ends before it begins.");
+	if ((child->ecpc_flags & ~(ECP_CHILD_TRAINED | ECP_CHILD_BUFFER)) != 0)
+		ecp_report_corrupt(check->index, blk, "A leader has an unknown flag.");
 	if (level > 1 && (child->ecpc_flags & ECP_CHILD_BUFFER) != 0)
 		ecp_report_corrupt(check->index, blk,
 						   "A node has a buffer but no clusters.");
@@ -425,6 +427,14 @@ check_intent(EcpCheck *check)
 		if (op->ecpi_new[i] != InvalidBlockNumber)
 			check_claim(check, op->ecpi_new[i], op->ecpi_new_npages[i]);
 	}
+	if (op->ecpi_parent != InvalidBlockNumber)
+	{
+		Buffer		head = ecp_page_get(check->index, op->ecpi_parent,
+										BUFFER_LOCK_SHARE);
+
+		ecp_node_check_header(check->index, head, &check->state);
+		UnlockReleaseBuffer(head);
+	}
 
 	/* a ring would claim a block twice */
 	while (op->ecpi_kind == ECP_OP_GROUP && blk != InvalidBlockNumber)
@@ -444,6 +454,10 @@ check_map(EcpCheck *check)
 {
 	BlockNumber nblocks = RelationGetNumberOfBlocks(check->index);
 
+	if (check->state.meta.ecpm_map_hint >= check->nmaps)
+		ecp_report_corrupt(check->index, ECP_META_BLKNO,
+						   psprintf("Map page %u does not exist.",
+									check->state.meta.ecpm_map_hint));
 	for (uint32 mapno = 0; mapno < check->nmaps; mapno++)
 	{
 		uint64	   *seen = check->seen + (Size) mapno * ECP_MAP_BITS / 64;

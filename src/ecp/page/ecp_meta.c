@@ -25,6 +25,9 @@
 #define CLUSTER_ROWS_MIN	8
 #define CLUSTER_ROWS_MAX	8192
 
+/* Smaller than what is split by so much that no fold makes work for a split. */
+#define LeafTarget(leaf_max)	Max((leaf_max) / 2, 1)
+
 int
 ecp_node_slots_max(const EcpGeometry *geo)
 {
@@ -52,7 +55,7 @@ ecp_meta_set_cluster_rows(EcpMetaPageData *meta, const EcpGeometry *leaf,
 	rows = Min(Max(rows, CLUSTER_ROWS_MIN), CLUSTER_ROWS_MAX);
 	leaf_slots = Max(leaf_slots - leaf_slots / 8, 2);
 	meta->ecpm_leaf_max = Min(2 * rows, leaf_slots);
-	meta->ecpm_leaf_target = Max(meta->ecpm_leaf_max / 2, 1);
+	meta->ecpm_leaf_target = LeafTarget(meta->ecpm_leaf_max);
 }
 
 void
@@ -140,6 +143,29 @@ ecp_meta_form(Relation index, EcpMetaPageData *meta)
 						  options.dims > 0 ? options.dims : typmod);
 }
 
+uint64
+ecp_meta_take_runs(Relation index, EcpMetaPageData *meta, int n)
+{
+	uint64		first = meta->ecpm_next_run;
+
+	if (first > ECP_RUN_END - n)
+		ecp_report_corrupt(index, ECP_META_BLKNO,
+						   "All ids of runs are given out.");
+	meta->ecpm_next_run += n;
+	return first;
+}
+
+void
+ecp_meta_check_version(Relation index, const EcpMetaPageData *meta)
+{
+	if (meta->ecpm_sversion >= ECP_V_LAST)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("index \"%s\" has run out of structure versions",
+						RelationGetRelationName(index)),
+				 errhint("Please REINDEX it.")));
+}
+
 /*
  * Arrays are made, and lists are followed, for as many clusters, buffers and
  * retired pages as the metapage says: each of them has a block of its own, but
@@ -198,13 +224,15 @@ ecp_meta_check(Relation index, const EcpMetaPageData *meta)
 		!ecp_attr_meta_is_valid(meta) ||
 		meta->ecpm_dims > ECP_DIMS_MAX ||
 		meta->ecpm_root_level > 64 ||
-		meta->ecpm_next_run > PG_INT64_MAX ||
-		meta->ecpm_sversion >= ECP_V_NONE - 1 ||
+		meta->ecpm_next_run > ECP_RUN_END ||
+		meta->ecpm_sversion > ECP_V_LAST ||
 		meta->ecpm_recall_points > ECP_RECALL_POINTS ||
 		(meta->ecpm_dims == 0 && meta->ecpm_root.ecpc_run != 0) ||
 		(meta->ecpm_root.ecpc_run != 0 && meta->ecpm_nleaves == 0) ||
+		(meta->ecpm_root.ecpc_flags & ~ECP_CHILD_TRAINED) != 0 ||
 		(meta->ecpm_dims > 0 &&
-		 (meta->ecpm_leaf_target == 0 || meta->ecpm_leaf_max == 0 ||
+		 (meta->ecpm_leaf_max == 0 ||
+		  meta->ecpm_leaf_target != LeafTarget(meta->ecpm_leaf_max) ||
 		  meta->ecpm_node_target == 0 || meta->ecpm_node_max == 0)) ||
 		!meta_counts_fit(index, meta))
 		ecp_report_corrupt(index, ECP_META_BLKNO,

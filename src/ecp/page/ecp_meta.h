@@ -35,6 +35,16 @@ extern void ecp_meta_form(Relation index, EcpMetaPageData *meta);
  */
 extern void ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims);
 
+/*
+ * Give out n ids of runs, and return the first; an error if there are no more.
+ * The metapage is locked exclusively, and registered by the caller.
+ */
+extern uint64 ecp_meta_take_runs(Relation index, EcpMetaPageData *meta, int n);
+
+/* An error if no structure version can follow the present one. */
+extern void ecp_meta_check_version(Relation index,
+								   const EcpMetaPageData *meta);
+
 /* Rows of a cluster that a probe reads so many bytes of. */
 extern uint64 ecp_meta_cluster_rows(const EcpGeometry *leaf, uint64 bytes);
 

@@ -713,3 +713,15 @@ ecp_run_check_header(Relation index, Buffer buffer, const EcpGeometry *geo)
 									header->ecpr_hw_page,
 									header->ecpr_npages));
 }
+
+/* The head of a node, of whatever level. */
+void
+ecp_node_check_header(Relation index, Buffer buffer,
+					  const EcpIndexState *state)
+{
+	ecp_page_check(index, buffer, ECP_PAGE_ENTRY);
+	ecp_run_check_header(index, buffer, &state->node);
+	if (EcpPageGetRunHeader(BufferGetPage(buffer))->ecpr_level == 0)
+		ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
+						   "A leaf was to be changed as a node.");
+}

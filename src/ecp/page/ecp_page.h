@@ -148,6 +148,15 @@ typedef EcpChildData *EcpChild;
 
 #define ECP_V_NONE			0xFFFFFFFF
 
+/* Last version of a structure: the next one is that of an operation. */
+#define ECP_V_LAST			(ECP_V_NONE - 2)
+
+/*
+ * Ids of runs are below this.  Each run takes a write of a page at least: one
+ * a microsecond, and they suffice for two thousand years.
+ */
+#define ECP_RUN_END			(UINT64CONST(1) << 56)
+
 /* Is a leader's slot part of structure version v? */
 #define EcpChildIsVisible(child, v) \
 	((child)->ecpc_vfrom <= (v) && (v) < (child)->ecpc_vto)
@@ -550,6 +559,8 @@ extern void ecp_entry_check_lower(Relation index, Buffer buffer,
 								  const EcpGeometry *geo);
 extern void ecp_run_check_header(Relation index, Buffer buffer,
 								 const EcpGeometry *geo);
+extern void ecp_node_check_header(Relation index, Buffer buffer,
+								  const EcpIndexState *state);
 pg_noreturn extern void ecp_report_moved(Relation index, BlockNumber blk);
 pg_noreturn extern void ecp_report_corrupt(Relation index, BlockNumber blk,
 										   const char *detail);

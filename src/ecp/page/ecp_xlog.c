@@ -22,6 +22,7 @@
 #include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "ecp/define/ecp_stop_point.h"
+#include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_space.h"
@@ -138,13 +139,14 @@ ecp_xlog_learn(Relation index, EcpIndexState *state, uint32 nslots)
 	m->ecpm_leaf_max = state->meta.ecpm_leaf_max;
 	m->ecpm_node_target = state->meta.ecpm_node_target;
 	m->ecpm_node_max = state->meta.ecpm_node_max;
+	ecp_meta_check_version(index, m);
 	m->ecpm_sversion++;
 	m->ecpm_nleaves = 1;
 	m->ecpm_root_level = 0;
 	memset(&m->ecpm_root, 0, sizeof(EcpChildData));
 	m->ecpm_root.ecpc_blk = extent.blk;
 	m->ecpm_root.ecpc_npages = extent.npages;
-	m->ecpm_root.ecpc_run = m->ecpm_next_run++;
+	m->ecpm_root.ecpc_run = ecp_meta_take_runs(index, m, 1);
 	m->ecpm_root.ecpc_vfrom = m->ecpm_sversion;
 	m->ecpm_root.ecpc_vto = ECP_V_NONE;
 	ecp_run_init(page, geo, 0, m->ecpm_root.ecpc_run, m->ecpm_root.ecpc_run,
@@ -540,8 +542,7 @@ ecp_xlog_begin(Relation index, EcpIntentData *intent, int nruns)
 	EcpMetaPage m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
 
 	Assert(m->ecpm_op.ecpi_kind == ECP_OP_NONE);
-	intent->ecpi_first_run = m->ecpm_next_run;
-	m->ecpm_next_run += nruns;
+	intent->ecpi_first_run = ecp_meta_take_runs(index, m, nruns);
 	m->ecpm_op = *intent;
 	GenericXLogFinish(xlog);
 	UnlockReleaseBuffer(meta);

@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "access/generic_xlog.h"
+#include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_space.h"
@@ -52,7 +53,7 @@ ecp_xlog_add_run(Relation index, const EcpIndexState *state, Buffer last,
 	page = GenericXLogRegisterBuffer(xlog, added, GENERIC_XLOG_FULL_IMAGE);
 
 	header->ecpr_next_blk = extent.blk;
-	header->ecpr_next_run = m->ecpm_next_run++;
+	header->ecpr_next_run = ecp_meta_take_runs(index, m, 1);
 	ecp_run_init(page, geo, 0, header->ecpr_next_run, header->ecpr_head_run,
 				 nslots);
 	GenericXLogFinish(xlog);
