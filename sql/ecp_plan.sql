@@ -14,6 +14,13 @@ CREATE INDEX plan_kind ON plan_t (kind);
 CREATE INDEX plan_v ON plan_t USING ecp (v);
 VACUUM ANALYZE plan_t;
 
+CREATE FUNCTION plan_cost(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+	RETURN (plan -> 0 -> 'Plan' ->> 'Total Cost')::float8;
+END $$;
 -- for a small LIMIT, whatever the settings of the search
 EXPLAIN (COSTS OFF)
 SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}' LIMIT 10;
@@ -29,6 +36,18 @@ RESET ecp.iterative_scan;
 -- with a filter that is not very selective
 EXPLAIN (COSTS OFF)
 SELECT id FROM plan_t WHERE kind < 200 ORDER BY v <-> '{1,2,3,4}' LIMIT 10;
+
+-- of which more rows must be read until one passes, at a cost without steps
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET enable_sort = off;
+SELECT max(cost / before::float8) < 1.2 AS smooth, max(cost) > 3 * min(cost) AS steep
+FROM (SELECT cost, lag(cost) OVER (ORDER BY n DESC) AS before
+	  FROM generate_series(15, 150) n,
+		plan_cost('SELECT id FROM plan_t WHERE kind < ' || n || $$ ORDER BY v <-> '{1,2,3,4}' LIMIT 10$$) cost) c;
+RESET enable_sort;
+RESET enable_bitmapscan;
+RESET enable_seqscan;
 
 -- not against a very selective filter with its own index
 EXPLAIN (COSTS OFF)
@@ -115,7 +134,7 @@ EXPLAIN (COSTS OFF)
 SELECT id FROM plan_medium ORDER BY v <-> '{1,2,3,4}' LIMIT 10;
 
 -- nor is one of 1,000 wide vectors, which other plans fetch from the TOAST table
-CREATE FUNCTION plan_centre(dims int) RETURNS real[] LANGUAGE plpgsql STABLE AS
+CREATE FUNCTION plan_centre(dims int) RETURNS real[] LANGUAGE plpgsql STABLE PARALLEL SAFE AS
 	'BEGIN RETURN array_fill(500, ARRAY[dims])::real[]; END';
 CREATE TABLE plan_wide (id int, v real[], short real[], doc text);
 ALTER TABLE plan_wide ALTER doc SET STORAGE external;
@@ -137,6 +156,11 @@ EXPLAIN (COSTS OFF)
 SELECT id FROM plan_wide WHERE id > 500 ORDER BY v <-> plan_centre(768) LIMIT 10;
 EXPLAIN (COSTS OFF)
 SELECT id FROM plan_wide WHERE id < 20 ORDER BY v <-> plan_centre(768) LIMIT 10;
+-- all rows within a radius need their distances, too, which is work for several processes
+SET min_parallel_table_scan_size = 0;
+EXPLAIN (COSTS OFF)
+SELECT count(*) FROM plan_wide WHERE v <-> plan_centre(768) < 10000;
+RESET min_parallel_table_scan_size;
 -- a sort behind a join computes the distances of the few rows that it leaves
 CREATE TABLE plan_few AS SELECT i * 100 AS id FROM generate_series(1, 5) i;
 ANALYZE plan_few;
@@ -146,6 +170,11 @@ ORDER BY v <-> plan_centre(768) LIMIT 10;
 EXPLAIN (COSTS OFF)
 SELECT w.id FROM plan_few f JOIN plan_wide w ON w.id > f.id
 ORDER BY v <-> plan_centre(768) LIMIT 3;
+-- and so does one of all rows within a radius
+SELECT plan_cost($$SELECT w.id FROM plan_few f JOIN plan_wide w ON w.id < f.id
+	WHERE v <-> plan_centre(768) < 1e9 ORDER BY v <-> plan_centre(768)$$) -
+	plan_cost($$SELECT w.id FROM plan_few f JOIN plan_wide w ON w.id < f.id
+	WHERE v <-> plan_centre(768) < 1e9 ORDER BY w.id$$) > 2000 AS charged;
 -- an index that has the column finds the nearest more surely
 CREATE INDEX plan_wide_va ON plan_wide USING ecp (v, id);
 EXPLAIN (COSTS OFF)
@@ -157,13 +186,6 @@ CREATE INDEX plan_wide_v ON plan_wide USING ecp ((v[1:700]));
 EXPLAIN (COSTS OFF)
 SELECT id FROM plan_wide ORDER BY v[1:700] <-> plan_centre(700) LIMIT 10;
 -- what other columns have there does not matter
-CREATE FUNCTION plan_cost(query text) RETURNS int LANGUAGE plpgsql AS $$
-DECLARE
-	plan json;
-BEGIN
-	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
-	RETURN (plan -> 0 -> 'Plan' ->> 'Total Cost')::float8;
-END $$;
 SET enable_indexscan = off;
 CREATE INDEX plan_wide_s ON plan_wide USING ecp (short);
 SELECT plan_cost($$SELECT id FROM plan_wide ORDER BY short <-> '{1,2}'$$) < 400 AS below,

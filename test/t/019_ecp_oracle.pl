@@ -21,11 +21,12 @@ my $node = ecp_cluster('main',
 
 $node->safe_psql('postgres', "\\i $oracle");
 
-my $queries = 5;
+my $queries = 9;
 foreach my $case (
 	[ 16, 1000, 'v' ],
 	[ 16, 10000, 'v' ],
 	[ 64, 10000, 'v' ],
+	[ 384, 10000, 'v' ],
 	[ 768, 2000, 'v' ],
 	[ 16, 10000, 'v, a' ],
 	[ 768, 2000, 'v, a' ])

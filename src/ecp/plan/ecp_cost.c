@@ -43,6 +43,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "utils/float.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/selfuncs.h"
@@ -250,10 +251,18 @@ ecp_cost_filters(const IndexOptInfo *index, List *indexclauses)
 
 /*
  * Rows that the index returns until the rows that the query wants have passed
- * the filter above the scan.
+ * the filter above the scan: a gamma distribution, whose variance is that of
+ * rows that pass or fail independently of each other.
  */
-static double
-cost_rows_returned(PlannerInfo *root, const IndexPath *path)
+typedef struct EcpCostReturned
+{
+	double		mean;
+	double		shape;			/* infinite: as many as the mean */
+} EcpCostReturned;
+
+static void
+cost_rows_returned(PlannerInfo *root, const IndexPath *path,
+				   EcpCostReturned *returned)
 {
 	IndexOptInfo *index = path->indexinfo;
 	double		wanted = root->tuple_fraction;
@@ -261,28 +270,49 @@ cost_rows_returned(PlannerInfo *root, const IndexPath *path)
 
 	if (wanted < 1)
 		wanted *= index->rel->rows;
+	wanted = Max(wanted, 1);
 	share = clauselist_selectivity(root,
 								   ecp_cost_filters(index, path->indexclauses),
 								   index->rel->relid, JOIN_INNER, NULL);
-	return Max(wanted, 1) / Max(share, 1 / Max(index->tuples, 1));
+	returned->mean = wanted / Max(share, 1 / Max(index->tuples, 1));
+	returned->shape = share < 1 ? wanted / (1 - share) : get_float8_infinity();
 }
 
 /*
- * Clusters that are read before so many rows are returned: windows of twice
- * the size each, the next when a part of the candidates has been returned
- * (ecp_search.c).
+ * Probability that more than "n" rows are returned: the cube root of a gamma
+ * distributed number is close to normal (Wilson and Hilferty).
  */
 static double
-cost_clusters_read(const EcpCostInput *input, double share, double returned)
+cost_returned_above(const EcpCostReturned *returned, double n)
+{
+	double		ratio = n / returned->mean;
+
+	if (isinf(returned->shape))
+		return ratio < 1 ? 1 : 0;
+	return erfc(3 * sqrt(returned->shape / 2) *
+				(cbrt(ratio) - 1 + 1 / (9 * returned->shape))) / 2;
+}
+
+/*
+ * Clusters that are read on average before the query has its rows: windows of
+ * twice the size each, the next when a part of the candidates has been
+ * returned (ecp_search.c).
+ */
+static double
+cost_clusters_read(const EcpCostInput *input, double share,
+				   const EcpCostReturned *returned)
 {
 	double		window = input->window;
-	double		clusters = input->probes;
+	double		read = input->probes;
+	double		clusters = read;
 
-	while (clusters < input->probes_max &&
-		   returned * ECP_SEARCH_AHEAD > clusters * input->rows * share)
+	while (read < input->probes_max)
 	{
-		window *= 2;
-		clusters += window;
+		window = Min(2 * window, input->probes_max - read);
+		clusters += window *
+			cost_returned_above(returned,
+								read * input->rows * share / ECP_SEARCH_AHEAD);
+		read += window;
 	}
 	return Min(clusters, input->probes_max);
 }
@@ -326,13 +356,13 @@ cost_compute(PlannerInfo *root, IndexPath *path, double loop_count,
 	double		clusters;
 	double		rest;
 	double		rows;
-	double		returned;
 	double		reranked;
 	double		vector_cost;
 	double		row_cost;
 	double		rerank_cost;
 	double		share;
 	Cost		first;
+	EcpCostReturned returned;
 	bool		radius;
 	List	   *quals = cost_attribute_quals(path->indexclauses, &radius);
 
@@ -353,8 +383,8 @@ cost_compute(PlannerInfo *root, IndexPath *path, double loop_count,
 		 0.1 * cpu_index_tuple_cost);
 
 	rerank_cost = vector_cost + cpu_operator_cost * ECP_COST_RETURN;
-	returned = cost_rows_returned(root, path);
-	clusters = cost_clusters_read(&input, share, returned);
+	cost_rows_returned(root, path, &returned);
+	clusters = cost_clusters_read(&input, share, &returned);
 	cost->descent = vector_cost * Min(input.nclusters,
 									  ECP_COST_BEAM * clusters);
 	cost->first_io = cost_pages(root, info, &input,
@@ -372,7 +402,7 @@ cost_compute(PlannerInfo *root, IndexPath *path, double loop_count,
 	cost->rest_cpu = 0;
 	if (input.vector_pages > 0)
 	{
-		reranked = Min(ECP_COST_RERANKED * returned,
+		reranked = Min(ECP_COST_RERANKED * returned.mean,
 					   clusters * input.rows * share);
 		first = cost_rerank(root, info, &input, reranked, clusters);
 		cost->first_io += first;

@@ -79,10 +79,11 @@ typedef struct PathMatch
 	Expr	   *order;			/* v <-> q that the query orders by, or NULL */
 	Node	   *order_query;	/* its q */
 	List	   *clauses;		/* IndexClauses */
-	bool		radius;			/* one of them is a radius */
+	RestrictInfo *radius;		/* v <-> q < r, or NULL */
 	bool		null_vector;	/* the query wants rows that are not there */
 	bool		nearest;		/* not all rows are asked for */
-	bool		all_within;		/* but all within a radius */
+	bool		all_within;		/* but all within the radius: not in clauses */
+	bool		usable;			/* by a scan that answers the query */
 } PathMatch;
 
 /*
@@ -262,6 +263,7 @@ path_match_radius(PathMatch *match, RestrictInfo *rinfo)
 		!path_radius_operator(match->index->opfamily[0], &opno, &type))
 		return;
 
+	match->radius = rinfo;
 	if (!match->nearest && !ecp_approximate_radius)
 	{
 		match->all_within = true;
@@ -279,7 +281,6 @@ path_match_radius(PathMatch *match, RestrictInfo *rinfo)
 																  (Node *) ball),
 								  InvalidOid, InvalidOid),
 					true, 0);
-	match->radius = true;
 }
 
 /*
@@ -517,12 +518,15 @@ path_match_clauses(PathMatch *match)
 static bool
 path_loses_rows(const PathMatch *match)
 {
-	return !match->nearest && !match->radius &&
+	return !match->nearest && (match->radius == NULL || match->all_within) &&
 		(ecp_iterative_scan != ECP_ITERATIVE_RELAXED ||
 		 ecp_max_scan_tuples >= 0);
 }
 
-/* Find out what an index can do for the query; false if nothing. */
+/*
+ * Find out what an index can do for the query; false if the query does not
+ * even have a distance of its column.
+ */
 static bool
 path_match(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 		   PathMatch *match)
@@ -534,8 +538,10 @@ path_match(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 	path_match_order(match);
 	match->nearest = match->order && path_wants_nearest(root);
 	path_match_clauses(match);
-	return (match->order != NULL || match->radius) && !match->null_vector &&
-		!(match->all_within && path_loses_rows(match));
+	match->usable = !match->all_within ||
+		(match->order != NULL && !path_loses_rows(match));
+	return (match->order != NULL || match->radius != NULL) &&
+		!match->null_vector;
 }
 
 /* Offer the scans of an index: by one process, and by several. */
@@ -629,17 +635,11 @@ static double
 path_distances(const PathMatch *match, bool joined)
 {
 	double		distances = match->order && !joined ? 1 : 0;
-	ListCell   *lc;
 
-	foreach(lc, match->clauses)
-	{
-		IndexClause *clause = lfirst_node(IndexClause, lc);
-
-		if (clause->indexcol == 0 && clause->lossy)
-			distances += 1 / Max(clause_selectivity(match->root,
-													(Node *) clause->rinfo, 0,
-													JOIN_INNER, NULL), 1e-3);
-	}
+	if (match->radius)
+		distances += 1 / Max(clause_selectivity(match->root,
+												(Node *) match->radius, 0,
+												JOIN_INNER, NULL), 1e-3);
 	return distances;
 }
 
@@ -702,7 +702,7 @@ path_is_superseded(const PathMatch *match, List *matches)
 		const PathMatch *other = lfirst(lc);
 		List	   *others = ecp_cost_filters(other->index, other->clauses);
 
-		if (list_length(others) < list_length(filters) &&
+		if (other->usable && list_length(others) < list_length(filters) &&
 			list_difference_ptr(others, filters) == NIL &&
 			equal(other->order, match->order))
 			return true;
@@ -710,7 +710,7 @@ path_is_superseded(const PathMatch *match, List *matches)
 	return false;
 }
 
-/* Find what the indexes of a table can do for the query. */
+/* The indexes of a table whose distance the query has. */
 static List *
 path_match_indexes(PlannerInfo *root, RelOptInfo *rel)
 {
@@ -745,8 +745,10 @@ path_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	path_charge_table(root, rel, rte->relid, matches);
 	foreach(lc, matches)
 	{
-		if (!path_is_superseded(lfirst(lc), matches))
-			path_add_index(lfirst(lc));
+		const PathMatch *match = lfirst(lc);
+
+		if (match->usable && !path_is_superseded(match, matches))
+			path_add_index(match);
 	}
 }
 
