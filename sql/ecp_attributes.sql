@@ -5,11 +5,8 @@
 \getenv src PG_ABS_SRCDIR
 \set explain :src '/test/explain.sql'
 \i :explain
-CREATE FUNCTION attr_vector(i int) RETURNS real[]
-LANGUAGE sql IMMUTABLE AS $$
-	SELECT array_agg((((i * 7919 + 13) % 10007) * (j * 31 + 7) % 9973)::real / 1000
-					 ORDER BY j) FROM generate_series(1, 6) j
-$$;
+\set vectors :src '/test/vectors.sql'
+\i :vectors
 CREATE TYPE attr_mood AS ENUM ('sad', 'ok', 'happy');
 CREATE TABLE attr_t (id int, v real[],
 	b boolean, c "char", i2 smallint, i4 integer, i8 bigint, o oid,
@@ -17,7 +14,7 @@ CREATE TABLE attr_t (id int, v real[],
 	tz timestamptz, u uuid, s text, vc varchar(20), ch char(8), n numeric,
 	m attr_mood);
 INSERT INTO attr_t
-SELECT i, CASE WHEN i % 50 <> 7 THEN attr_vector(i) END,
+SELECT i, CASE WHEN i % 50 <> 7 THEN pg_temp.spread_vector(i, 6) END,
 	CASE WHEN i % 11 <> 0 THEN i % 3 = 0 END,
 	CASE WHEN i % 11 <> 1 THEN chr(65 + i % 7)::"char" END,
 	CASE WHEN i % 11 <> 2 THEN (i % 40 - 20) * 1638 END,
@@ -154,12 +151,12 @@ RESET ecp.probes;
 SET ecp.iterative_scan = relaxed_order;
 
 -- attributes go with their rows: inserted, updated, vacuumed, split, folded
-INSERT INTO attr_t (id, v, i4, s, d) SELECT 10000 + i, attr_vector(i), i % 10, 'new ' || i % 10,
+INSERT INTO attr_t (id, v, i4, s, d) SELECT 10000 + i, pg_temp.spread_vector(i, 6), i % 10, 'new ' || i % 10,
 	'2021-01-01'::date + i % 10 FROM generate_series(1, 3000) i;
 UPDATE attr_t SET i4 = 77, s = 'changed' WHERE id % 10 = 0;
 DELETE FROM attr_t WHERE id % 4 = 1;
 VACUUM attr_t;
-INSERT INTO attr_t (id, v, i4, s, d) SELECT 20000 + i, attr_vector(i * 3), i % 10, 'new ' || i % 10,
+INSERT INTO attr_t (id, v, i4, s, d) SELECT 20000 + i, pg_temp.spread_vector(i * 3, 6), i % 10, 'new ' || i % 10,
 	'2021-01-01'::date + i % 10 FROM generate_series(1, 2000) i;
 SELECT ecp_maintain(x) IS NOT NULL AS done FROM unnest('{attr_i1,attr_i2,attr_i3}'::regclass[]) x;
 SELECT ecp_index_check(x, true) FROM unnest('{attr_i1,attr_i2,attr_i3}'::regclass[]) x;
@@ -173,7 +170,7 @@ CREATE INDEX attr_grow_i ON attr_grow USING ecp (v, tenant);
 CREATE INDEX attr_long_i ON attr_grow USING ecp (long, tenant, id);
 CREATE INDEX attr_bytes_i ON attr_grow USING ecp (bytes, tenant);
 CREATE INDEX attr_cosine_i ON attr_grow USING ecp (bytes bytea_cosine_ops, tenant) WHERE tenant < 50;
-INSERT INTO attr_grow SELECT i, attr_vector(i), (SELECT array_agg((i * j) % 101 ORDER BY j)::real[] FROM generate_series(1, 1400) j),
+INSERT INTO attr_grow SELECT i, pg_temp.spread_vector(i, 6), (SELECT array_agg((i * j) % 101 ORDER BY j)::real[] FROM generate_series(1, 1400) j),
 	decode(lpad(to_hex(i % 251 + 1), 14, '0a0b0c0d0e0f') || '01', 'hex'), i % 100
 FROM generate_series(1, 600) i;
 REINDEX INDEX attr_bytes_i;
@@ -182,7 +179,7 @@ SET ecp.iterative_scan = relaxed_order;
 SET enable_sort = off;
 SELECT * FROM pg_temp.explain($$SELECT id FROM attr_grow WHERE tenant = 7 AND id > 300 ORDER BY long <-> (SELECT long FROM attr_grow WHERE id = 3)$$);
 SELECT id FROM attr_grow WHERE tenant = 7 AND id > 300 ORDER BY long <-> (SELECT long FROM attr_grow WHERE id = 3);
-SELECT id FROM attr_grow WHERE tenant = 7 ORDER BY v <-> attr_vector(107);
+SELECT id FROM attr_grow WHERE tenant = 7 ORDER BY v <-> pg_temp.spread_vector(107, 6);
 SELECT id FROM attr_grow WHERE tenant = 7 ORDER BY bytes <-> (SELECT bytes FROM attr_grow WHERE id = 307);
 EXPLAIN (COSTS OFF) SELECT id FROM attr_grow WHERE tenant = 7 AND tenant < 50 ORDER BY bytes <=> '\x0a0b0c0d0e0f0101';
 SELECT count(*) FROM (SELECT id FROM attr_grow WHERE tenant = 7 AND tenant < 50 ORDER BY bytes <=> '\x0a0b0c0d0e0f0101') q;
@@ -201,5 +198,5 @@ SELECT opcname FROM pg_opclass JOIN pg_am a ON a.oid = opcmethod
 WHERE amname = 'ecp' AND NOT amvalidate(pg_opclass.oid);
 
 DROP TABLE attr_t, attr_grow, attr_wide, attr_wrong;
-DROP FUNCTION attr_compare, attr_vector;
+DROP FUNCTION attr_compare;
 DROP TYPE attr_mood;

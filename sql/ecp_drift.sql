@@ -2,12 +2,9 @@
 -- What ecp_index_stats() says of an index that changes, and whether its
 -- advice helps.
 --
-CREATE FUNCTION drift_vector(i int, part int) RETURNS bytea
-LANGUAGE sql IMMUTABLE AS $$
-	SELECT decode(string_agg(lpad(to_hex((128 + 70 * sin(i % 300 * 5.3 * (j + part)) +
-		40 * sin(i * 0.618 * j + j * j))::int), 2, '0'), '' ORDER BY j), 'hex')
-	FROM generate_series(1, 12) j
-$$;
+\getenv src PG_ABS_SRCDIR
+\set vectors :src '/test/vectors.sql'
+\i :vectors
 CREATE TABLE drift_t (id int, v bytea);
 CREATE INDEX drift_i ON drift_t USING ecp (v);
 CREATE VIEW drift AS
@@ -22,13 +19,13 @@ CREATE VIEW drift AS
 SELECT * FROM drift;
 
 -- as built
-INSERT INTO drift_t SELECT i, drift_vector(i, 0) FROM generate_series(1, 8000) i;
+INSERT INTO drift_t SELECT i, pg_temp.clustered_bytes(i, 12, 300) FROM generate_series(1, 8000) i;
 REINDEX INDEX drift_i;
 SELECT * FROM drift;
 
 -- rows of another kind, with clusters that nobody splits
 SET ecp.insert_split = off;
-INSERT INTO drift_t SELECT i, drift_vector(i, 7) FROM generate_series(8001, 20000) i;
+INSERT INTO drift_t SELECT i, pg_temp.clustered_bytes(i, 12, 300, 7) FROM generate_series(8001, 20000) i;
 RESET ecp.insert_split;
 SELECT rows, overfull > 0 AS overfull, rows_added, advice FROM drift;
 SELECT splits > 0 AS splits FROM ecp_maintain('drift_i');
@@ -38,7 +35,7 @@ SELECT * FROM drift;
 
 -- grown from nothing
 TRUNCATE drift_t;
-INSERT INTO drift_t SELECT i, drift_vector(i, 0) FROM generate_series(1, 8000) i;
+INSERT INTO drift_t SELECT i, pg_temp.clustered_bytes(i, 12, 300) FROM generate_series(1, 8000) i;
 SELECT rows, split_clusters > 10 AS split, measured, advice FROM drift;
 SELECT regrouped > 0 AS regrouped FROM ecp_maintain('drift_i');
 SELECT rows, measured, advice FROM drift;
@@ -61,4 +58,3 @@ SELECT rows, advice FROM drift;
 
 DROP VIEW drift;
 DROP TABLE drift_t;
-DROP FUNCTION drift_vector;

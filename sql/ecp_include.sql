@@ -2,15 +2,13 @@
 -- INCLUDE columns: CREATE INDEX ... USING ecp (v, tenant) INCLUDE (payload),
 -- and scans that need not visit the table.
 --
-CREATE FUNCTION inc_vector(i int) RETURNS real[]
-LANGUAGE sql IMMUTABLE AS $$
-	SELECT array_agg((((i * 7919 + 13) % 10007) * (j * 31 + 7) % 9973)::real / 1000
-					 ORDER BY j) FROM generate_series(1, 6) j
-$$;
+\getenv src PG_ABS_SRCDIR
+\set vectors :src '/test/vectors.sql'
+\i :vectors
 CREATE TABLE inc_t (id int, v real[], tenant int, flag boolean, f8 double precision,
 	name text, u uuid, n numeric, doc jsonb, ch "char", short varchar(5));
 INSERT INTO inc_t
-SELECT i, inc_vector(i), i % 20, i % 3 = 0, CASE WHEN i % 7 <> 0 THEN i / 8.0 END,
+SELECT i, pg_temp.spread_vector(i, 6), i % 20, i % 3 = 0, CASE WHEN i % 7 <> 0 THEN i / 8.0 END,
 	CASE WHEN i % 11 <> 0 THEN 'row ' || i END, md5(i::text)::uuid, i / 4.0,
 	jsonb_build_object('i', i), chr(65 + i % 7)::"char", 's' || i % 100
 FROM generate_series(1, 2000) i;
@@ -86,7 +84,7 @@ SELECT condition, r.* FROM unnest(ARRAY['true', 'tenant = 3', 'f8 IS NULL', 'f8 
 	inc_same('*', condition) r;
 
 -- rows that came after VACUUM, rows that went, rows that changed
-INSERT INTO inc_t (id, v, tenant, name) SELECT i, inc_vector(i * 5), i % 20, 'new' FROM generate_series(3001, 3200) i;
+INSERT INTO inc_t (id, v, tenant, name) SELECT i, pg_temp.spread_vector(i * 5, 6), i % 20, 'new' FROM generate_series(3001, 3200) i;
 DELETE FROM inc_t WHERE id % 5 = 0;
 UPDATE inc_t SET name = 'changed', flag = NOT flag WHERE id % 7 = 0;
 SELECT inc_plan($$SELECT id, name FROM inc_t ORDER BY v <-> '{5,5,5,5,5,5}' LIMIT 5$$) ~ 'Only Scan|Fetches: [1-9]' AS looked_up;
@@ -217,4 +215,4 @@ CREATE INDEX ON inc_much USING ecp (a) INCLUDE (v);
 CREATE INDEX ON inc_much USING ecp (v) INCLUDE ((a || b));
 
 DROP TABLE inc_t, inc_kinds, inc_much, inc_temp;
-DROP FUNCTION inc_vector, inc_plan, inc_same, inc_digest;
+DROP FUNCTION inc_plan, inc_same, inc_digest;

@@ -2,14 +2,12 @@
 -- What a scan does when its first probes were not enough: ecp.iterative_scan,
 -- ecp.max_scan_tuples, and what ecp_last_scan() says of it.
 --
-CREATE FUNCTION iterative_vector(i int) RETURNS real[]
-LANGUAGE sql IMMUTABLE AS $$
-	SELECT array_agg((((i * 7919 + 13) % 10007) * (j * 31 + 7) % 9973)::real / 1000
-					 ORDER BY j) FROM generate_series(1, 6) j
-$$;
+\getenv src PG_ABS_SRCDIR
+\set vectors :src '/test/vectors.sql'
+\i :vectors
 CREATE TABLE iterative_t (id int, v real[]);
 INSERT INTO iterative_t
-SELECT i, iterative_vector(i) FROM generate_series(1, 5000) i;
+SELECT i, pg_temp.spread_vector(i, 6) FROM generate_series(1, 5000) i;
 CREATE INDEX iterative_i ON iterative_t USING ecp (v);
 VACUUM ANALYZE iterative_t;
 
@@ -144,4 +142,4 @@ SELECT quantizer FROM ecp_metapage_info('iterative_ci');
 SELECT steps_back, dropped > 0 AS dropped FROM iterative_steps();
 
 DROP TABLE iterative_t, iterative_c;
-DROP FUNCTION iterative_run, iterative_vector, iterative_largest, iterative_steps;
+DROP FUNCTION iterative_run, iterative_largest, iterative_steps;

@@ -6,17 +6,14 @@
 \getenv src PG_ABS_SRCDIR
 \set explain :src '/test/explain.sql'
 \i :explain
+\set vectors :src '/test/vectors.sql'
+\i :vectors
 CREATE DOMAIN path_number AS int;
 CREATE DOMAIN path_vector AS real[];
-CREATE FUNCTION path_vector(i int) RETURNS real[]
-LANGUAGE sql IMMUTABLE AS $$
-	SELECT array_agg((((i * 7919 + 13) % 10007) * (j * 31 + 7) % 9973)::real / 1000
-					 ORDER BY j) FROM generate_series(1, 4) j
-$$;
 CREATE TABLE path_t (id int, v real[], w path_vector, i2 smallint, i4 int, i8 bigint,
 	f8 double precision, flag boolean, name text, code varchar(10), number path_number);
 INSERT INTO path_t
-SELECT i, CASE WHEN i % 50 <> 7 THEN path_vector(i) END, path_vector(i + 1),
+SELECT i, CASE WHEN i % 50 <> 7 THEN pg_temp.spread_vector(i, 4) END, pg_temp.spread_vector(i + 1, 4),
 	i % 7, nullif(i % 20, 19), i % 11, i % 5, nullif(i % 3, 2) = 0, 'n' || i % 5, 'c' || i % 6, i % 4
 FROM generate_series(1, 1000) i;
 CREATE INDEX path_i ON path_t USING ecp (v, i2, i4, i8, f8, flag, name, code);
@@ -70,7 +67,7 @@ END $$;
 
 -- conditions without an order
 SELECT condition, c.* FROM unnest(ARRAY[
-	'v <-> ''{5,5,5,5}'' < 2', 'path_vector(5) <-> v <= 2.5', '2 > v <-> ''{5,5,5,5}''', '2 >= ''{5,5,5,5}'' <-> v',
+	'v <-> ''{5,5,5,5}'' < 2', 'pg_temp.spread_vector(5, 4) <-> v <= 2.5', '2 > v <-> ''{5,5,5,5}''', '2 >= ''{5,5,5,5}'' <-> v',
 	'v <-> ''{5,5,5,5}'' < 2::real', 'v <-> ''{5,5,5,5}'' < ''NaN''', 'v <-> ''{5,5,5,5}'' < ''-infinity''',
 	'v <-> ''{5,5,5,5}'' < NULL', 'v <-> NULL < 2', 'v <-> ''{5,5,5,5}'' < (SELECT NULL::float8)', 'NOT v <-> ''{5,5,5,5}'' >= 2',
 	'v <-> ''{5,5,5,5}'' < 3', 'v <-> ''{5,5,5,5}'' < 2 AND v <-> ''{5,5,5,5}'' < 1.5', 'v <-> ''{5,5,5,5}'' < 2 OR v <-> ''{1,1,1,1}'' < 2',
@@ -137,5 +134,5 @@ EXECUTE path_p('{5,5,5,5}', NULL);
 EXECUTE path_p('{5,5,5,5}', 'NaN');
 
 DROP TABLE path_t, path_settings;
-DROP FUNCTION path_compare, path_rows, path_vector;
+DROP FUNCTION path_compare, path_rows;
 DROP DOMAIN path_number, path_vector;

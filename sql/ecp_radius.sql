@@ -6,14 +6,11 @@
 \getenv src PG_ABS_SRCDIR
 \set explain :src '/test/explain.sql'
 \i :explain
-CREATE FUNCTION radius_vector(i int) RETURNS real[]
-LANGUAGE sql IMMUTABLE AS $$
-	SELECT array_agg((((i * 7919 + 13) % 10007) * (j * 31 + 7) % 9973)::real / 1000
-					 ORDER BY j) FROM generate_series(1, 4) j
-$$;
+\set vectors :src '/test/vectors.sql'
+\i :vectors
 CREATE TABLE radius_t (id int, v real[], bytes bytea, tenant int, flag boolean, name text);
 INSERT INTO radius_t
-SELECT i, CASE WHEN i % 50 <> 7 THEN radius_vector(i) END,
+SELECT i, CASE WHEN i % 50 <> 7 THEN pg_temp.spread_vector(i, 4) END,
 	decode(lpad(to_hex(i % 251 + 1), 2, '0') || lpad(to_hex(i % 13 + 1), 2, '0') || '0102', 'hex'),
 	i % 20, i % 3 = 0, 'n' || i % 5
 FROM generate_series(1, 4000) i;
@@ -85,7 +82,7 @@ ORDER BY v <-> '{1,1,1,1}';
 SELECT * FROM pg_temp.explain($$SELECT id FROM radius_t WHERE v <-> '{5,5,5,5}' > 1$$);
 -- of each row of another table
 EXPLAIN (COSTS OFF) SELECT g, n FROM generate_series(1, 3) g, LATERAL (SELECT count(*) AS n
-	FROM radius_t WHERE v <-> radius_vector(g) < 0.5) r;
+	FROM radius_t WHERE v <-> pg_temp.spread_vector(g, 4) < 0.5) r;
 
 -- lists and Boolean columns
 EXPLAIN (COSTS OFF) SELECT id FROM radius_t WHERE tenant IN (3, 5) AND flag AND name = ANY ('{n1,n2,NULL}')
@@ -128,7 +125,7 @@ SELECT condition, r.* FROM unnest(ARRAY[
 	'v <-> ''{5,5,5,5}'' < ''infinity''', 'v <-> ''{5,5,5,5}'' < ''NaN''', 'v <-> ''{5,5,5,5}'' < ''-infinity''',
 	'v <-> ''{5,5,5,5}'' < NULL', 'v <-> NULL < 2', 'v <-> (SELECT NULL::real[]) < 2',
 	'v <-> ''{5,5,5,5}'' < (SELECT NULL::float8)', 'v <-> ''{5,5,5,5}'' < (SELECT 2::float8)',
-	'v <-> (SELECT radius_vector(77)) <= 0', 'v <-> ''{5,5,5,5}'' BETWEEN 1 AND 2',
+	'v <-> (SELECT pg_temp.spread_vector(77, 4)) <= 0', 'v <-> ''{5,5,5,5}'' BETWEEN 1 AND 2',
 	'v <-> ''{5,5,5,5}'' < 2 AND v <-> ''{5,5,5,5}'' < 1.5', 'v <-> ''{5,5,5,5}'' < 2 AND v <-> ''{6,6,6,6}'' < 2',
 	'v <-> ''{5,5,5,5}'' < 2 AND v IS NOT NULL AND name = ''n1''',
 	'v <#> ''{5,5,5,5}'' < -120', 'v <#> ''{5,5,5,5}'' < 0', 'v <#> ''{5,5,5,5}'' <= 1',
@@ -178,4 +175,4 @@ SELECT count(*) FROM radius_t WHERE v <-> '{5,5,5,5}' < 2 AND tenant IN (3, 4);
 
 DROP TABLE radius_t, radius_p;
 DROP ROLE radius_reader;
-DROP FUNCTION radius_compare, radius_vector;
+DROP FUNCTION radius_compare;

@@ -3,13 +3,11 @@
 -- answer is that of a sequential scan, in every way in which the executor
 -- can ask for it.
 --
-CREATE FUNCTION search_vector(i int) RETURNS real[]
-LANGUAGE sql IMMUTABLE AS $$
-	SELECT array_agg((((i * 7919 + 13) % 1009) * (j * 31 + 7) % 997)::real / 100
-					 ORDER BY j) FROM generate_series(1, 8) j
-$$;
+\getenv src PG_ABS_SRCDIR
+\set vectors :src '/test/vectors.sql'
+\i :vectors
 CREATE TABLE search_t (id int PRIMARY KEY, v real[]);
-INSERT INTO search_t SELECT i, search_vector(i) FROM generate_series(1, 3000) i;
+INSERT INTO search_t SELECT i, pg_temp.spread_vector(i, 8) FROM generate_series(1, 3000) i;
 INSERT INTO search_t VALUES (3001, NULL);
 CREATE INDEX search_i ON search_t USING ecp (v);
 VACUUM ANALYZE search_t;
@@ -58,13 +56,13 @@ RESET enable_seqscan;
 -- rescans: a query for each outer row
 EXPLAIN (COSTS OFF)
 SELECT q.i, n.id FROM generate_series(1, 40) q(i),
-	LATERAL (SELECT id FROM search_t ORDER BY v <-> search_vector(q.i) LIMIT 1) n;
+	LATERAL (SELECT id FROM search_t ORDER BY v <-> pg_temp.spread_vector(q.i, 8) LIMIT 1) n;
 SELECT count(*), count(*) FILTER (WHERE n.id = q.i) AS itself
 FROM generate_series(1, 40) q(i),
-	LATERAL (SELECT id FROM search_t ORDER BY v <-> search_vector(q.i), id LIMIT 1) n;
+	LATERAL (SELECT id FROM search_t ORDER BY v <-> pg_temp.spread_vector(q.i, 8), id LIMIT 1) n;
 SELECT count(*) FROM generate_series(1, 40) q(i),
-	LATERAL (SELECT v <-> search_vector(q.i) AS d FROM search_t
-			 ORDER BY v <-> search_vector(q.i) LIMIT 1) n
+	LATERAL (SELECT v <-> pg_temp.spread_vector(q.i, 8) AS d FROM search_t
+			 ORDER BY v <-> pg_temp.spread_vector(q.i, 8) LIMIT 1) n
 WHERE n.d = 0;
 
 -- prepared, with a generic plan
@@ -129,13 +127,12 @@ SELECT id FROM search_temp ORDER BY v <-> '{1,2,3,4,5,6,7,8}' LIMIT 3;
 -- the same file truncated and filled again within a transaction
 BEGIN;
 CREATE TABLE search_again (id int, v real[]);
-INSERT INTO search_again SELECT i, search_vector(i) FROM generate_series(1, 300) i;
+INSERT INTO search_again SELECT i, pg_temp.spread_vector(i, 8) FROM generate_series(1, 300) i;
 CREATE INDEX search_again_i ON search_again USING ecp (v);
 SET LOCAL enable_seqscan = off;
-SELECT id FROM search_again ORDER BY v <-> search_vector(7) LIMIT 1;
+SELECT id FROM search_again ORDER BY v <-> pg_temp.spread_vector(7, 8) LIMIT 1;
 TRUNCATE search_again;
-SELECT id FROM search_again ORDER BY v <-> search_vector(7) LIMIT 1;
+SELECT id FROM search_again ORDER BY v <-> pg_temp.spread_vector(7, 8) LIMIT 1;
 COMMIT;
 
 DROP TABLE search_t, search_empty, search_temp, search_again;
-DROP FUNCTION search_vector;

@@ -2,17 +2,14 @@
 -- A target of recall: measured by the build, kept by scans, overridden by
 -- ecp.probes.
 --
-CREATE FUNCTION target_vector(i int) RETURNS bytea
-LANGUAGE sql IMMUTABLE AS $$
-	SELECT decode(string_agg(lpad(to_hex((128 + 70 * sin(i % 400 * 5.3 * j) +
-		40 * sin(i * 0.618 * j + j * j))::int), 2, '0'), '' ORDER BY j), 'hex')
-	FROM generate_series(1, 16) j
-$$;
+\getenv src PG_ABS_SRCDIR
+\set vectors :src '/test/vectors.sql'
+\i :vectors
 CREATE TABLE target_t (id int PRIMARY KEY, v bytea);
-INSERT INTO target_t SELECT i, target_vector(i) FROM generate_series(1, 20000) i;
+INSERT INTO target_t SELECT i, pg_temp.clustered_bytes(i, 16, 400) FROM generate_series(1, 20000) i;
 CREATE INDEX target_i ON target_t USING ecp (v);
 CREATE TABLE target_q AS
-	SELECT target_vector(1000000 + i * 37) AS v FROM generate_series(1, 100) i;
+	SELECT pg_temp.clustered_bytes(1000000 + i * 37, 16, 400) AS v FROM generate_series(1, 100) i;
 
 -- what is asked for is reached, and costs more the more it is
 CREATE FUNCTION target_recall(target float8) RETURNS TABLE (reached boolean, clusters float8)
@@ -45,7 +42,7 @@ RESET ecp.early_stop;
 -- the storage parameter, the setting, and probes
 CREATE FUNCTION target_probes() RETURNS int LANGUAGE plpgsql AS $$
 BEGIN
-	PERFORM id FROM target_t ORDER BY v <-> target_vector(77) LIMIT 10;
+	PERFORM id FROM target_t ORDER BY v <-> pg_temp.clustered_bytes(77, 16, 400) LIMIT 10;
 	RETURN (SELECT probes FROM ecp_last_scan());
 END $$;
 SET enable_seqscan = off;
@@ -86,16 +83,16 @@ SELECT bool_or(early) AS some_early,
 CREATE TABLE target_g (id int, v bytea);
 CREATE INDEX target_gi ON target_g USING ecp (v);
 INSERT INTO target_g SELECT * FROM target_t WHERE id <= 5000;
-SELECT count(*) FROM (SELECT id FROM target_g ORDER BY v <-> target_vector(77) LIMIT 10) s;
+SELECT count(*) FROM (SELECT id FROM target_g ORDER BY v <-> pg_temp.clustered_bytes(77, 16, 400) LIMIT 10) s;
 SELECT probes BETWEEN 5 AND 40 AS by_rule, early FROM ecp_last_scan();
 
 -- until its curve is measured, here with the queries that are to come
 SET ecp.target_recall = 0.8;
-SELECT count(*) FROM (SELECT id FROM target_g ORDER BY v <-> target_vector(77) LIMIT 10) s;
+SELECT count(*) FROM (SELECT id FROM target_g ORDER BY v <-> pg_temp.clustered_bytes(77, 16, 400) LIMIT 10) s;
 SELECT probes AS by_rule FROM ecp_last_scan() \gset
 SELECT probes, recall >= 0.78 AS reached
 FROM ecp_recall('target_gi', probes => '{0}', queries => 'SELECT v FROM target_q', store => true);
-SELECT count(*) FROM (SELECT id FROM target_g ORDER BY v <-> target_vector(77) LIMIT 10) s;
+SELECT count(*) FROM (SELECT id FROM target_g ORDER BY v <-> pg_temp.clustered_bytes(77, 16, 400) LIMIT 10) s;
 SELECT probes <> :by_rule AS measured, early FROM ecp_last_scan();
 RESET ecp.target_recall;
 -- an index that grew keeps its word when it is measured anew
@@ -115,4 +112,4 @@ DROP OWNED BY regress_ecp_target;
 DROP ROLE regress_ecp_target;
 
 DROP TABLE target_t, target_q, target_g;
-DROP FUNCTION target_vector, target_recall, target_probes;
+DROP FUNCTION target_recall, target_probes;

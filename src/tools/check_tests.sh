@@ -1,7 +1,8 @@
 #!/bin/bash
 #
-# check_tests.sh: fail if a test has no expected answer, an answer no test, or
-# a TAP test a number that another has.
+# check_tests.sh: fail if a test has no expected answer, an answer no test, a TAP
+# test a number that another has, or if the table of test/README is not that of
+# the tests and of the rooms that there are.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -43,4 +44,28 @@ while read -r file; do
 	grep -q 'done_testing\|tests => ' "$file" || complain "$file has no done_testing"
 	grep -nE '^[^#]*\bsleep\b *\(?[0-9$]' "$file" && complain "$file sleeps: poll instead"
 done < <(find test/t -name '*.pl')
+
+# the table "Where a feature is tested": a room, then tests, over several lines
+table=$(sed -n '/^Where a feature is tested/,/^Running/p' test/README | sed -n '/^  ---/,/^$/p' | tail -n +2)
+named=$(cut -c19- <<<"$table" | tr -s ' ' '\n' | grep .)
+exist=$({
+	find sql -name '*.sql' -not -name '*--*' -printf '%f\n' | sed 's/\.sql$//'
+	find test/t -name '*.pl' -printf '%f\n' | sed 's/\.pl$//'
+	find test/isolation/specs -name '*.spec' -printf 'isolation:%f\n' | sed 's/\.spec$//'
+	find test/pgtap -name '*.sql' -printf 'pgtap:%f\n' | sed 's/\.sql$//'
+	find test/unit -name '*.c' -printf 'unit:%f\n' | sed 's/\.c$//'
+})
+for name in $(sort <<<"$named" | uniq -d); do
+	complain "test/README: $name stands there twice"
+done
+while read -r side name; do
+	[ "$side" = '<' ] && complain "test/README names $name, which does not exist"
+	[ "$side" = '>' ] && complain "test/README does not name $name"
+done < <(diff <(sort -u <<<"$named") <(sort -u <<<"$exist") | grep '^[<>]')
+for room in src/*/*/; do
+	room=${room#src/}
+	room=${room%/}
+	cut -c3-18 <<<"$table" | grep -qx "$room *" ||
+		complain "test/README: no test for the room $room"
+done
 exit $status
