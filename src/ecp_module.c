@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "base/stop_point.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/plan/ecp_path.h"
 #include "ecp/search/ecp_cache.h"
@@ -27,6 +28,7 @@ void
 _PG_init(void)
 {
 	/* base and vector */
+	ecp_stop_point_init();
 	ecp_kernels_init();
 
 	/* device */

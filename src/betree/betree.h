@@ -18,6 +18,7 @@
 #include "access/generic_xlog.h"
 #include "access/reloptions.h"
 #include "access/skey.h"
+#include "base/stop_point.h"
 #include "base/user_index.h"
 #include "fmgr.h"
 #include "nodes/execnodes.h"
@@ -394,17 +395,5 @@ extern GenericXLogState *betree_xlog_start(Relation rel);
 extern Page betree_xlog_page(GenericXLogState *state, Buffer buf,
 							 bool new_page);
 extern void betree_xlog_finish(GenericXLogState *state);
-
-/*
- * Named points between WAL records, where tests stop, crash or fail a
- * backend; compiled in only for tests.
- */
-#if defined(ECP_DEBUG) || defined(USE_ASSERT_CHECKING)
-#define BETREE_STOP_POINTS
-extern void betree_stop_point(const char *name);
-#define BETREE_STOP(name)		betree_stop_point(name)
-#else
-#define BETREE_STOP(name)		((void) 0)
-#endif
 
 #endif							/* BETREE_H */

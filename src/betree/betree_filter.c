@@ -212,7 +212,7 @@ add_filter_pages(BetreeRel *bt, Buffer nodebuf, BetreeHash *hash)
 		BetreePageGetOpaque(page)->bteo_owner = BufferGetBlockNumber(nodebuf);
 		BetreePageGetOpaque(page)->bteo_hash_id = hash->id;
 		betree_xlog_finish(state);
-		BETREE_STOP("filter_added");
+		ECP_STOP_POINT("filter-added");
 		UnlockReleaseBuffer(buf);
 	}
 }
@@ -257,7 +257,7 @@ betree_filter_trim(BetreeRel *bt, Buffer nodebuf)
 		betree_node_remove_dir(betree_xlog_page(state, nodebuf, false), at);
 		betree_page_init(betree_xlog_page(state, buf, false), BETREE_FREE, 0, 0);
 		betree_xlog_finish(state);
-		BETREE_STOP("filter_freed");
+		ECP_STOP_POINT("filter-freed");
 		UnlockReleaseBuffer(buf);
 		RecordFreeIndexPage(bt->rel, blkno);
 	}
@@ -348,7 +348,7 @@ add_entries(BetreeRel *bt, BetreeDirEntry *entry, uint16 upto,
 						   (char *) &opaque->bteo_hash_id - (char *) page,
 						   sizeof(opaque->bteo_hash_id));
 	betree_delta_finish(&delta);
-	BETREE_STOP("filtered");
+	ECP_STOP_POINT("filtered");
 
 	if (rewrite)
 		pfree(kept);

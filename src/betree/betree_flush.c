@@ -358,7 +358,7 @@ pass_empty(DrainState *state)
 	}
 	betree_delta_finish(&delta);
 	state->nempty = 0;
-	BETREE_STOP("passed");
+	ECP_STOP_POINT("passed");
 }
 
 /* Write a batch into the tail of a child's log */
@@ -405,7 +405,7 @@ append_batch(BetreeRel *bt, Buffer nodebuf, int child, Buffer tailbuf,
 					   (char *) &opaque->bteo_nsorted - (char *) page,
 					   sizeof(opaque->bteo_nsorted));
 	betree_delta_finish(&delta);
-	BETREE_STOP("flushed_down");
+	ECP_STOP_POINT("flushed-down");
 }
 
 /*
@@ -619,7 +619,7 @@ finish_drain(DrainState *state)
 	BetreePageGetOpaque(node)->bteo_drain = 0;
 	BetreePageGetOpaque(node)->bteo_flags |= BETREE_DRAINED;
 	betree_xlog_finish(xlog);
-	BETREE_STOP("dropped");
+	ECP_STOP_POINT("dropped");
 	return true;
 }
 

@@ -299,7 +299,7 @@ betree_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool start_drain)
 		BetreePageGetOpaque(page)->bteo_nsorted = 1;
 	}
 	betree_xlog_finish(state);
-	BETREE_STOP("sealed");
+	ECP_STOP_POINT("sealed");
 
 	UnlockReleaseBuffer(newbuf);
 	if (BufferIsValid(oldbuf))

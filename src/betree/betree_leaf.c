@@ -461,7 +461,7 @@ betree_leaf_share(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 	if (done)
 	{
 		write_pages(bt, nodebuf, child, batch, next_batch, merged, &split);
-		BETREE_STOP("shared");
+		ECP_STOP_POINT("shared");
 	}
 	pfree(merged);
 	return done;
@@ -517,7 +517,7 @@ betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 	}
 	pfree(merged);
 	if (done)
-		BETREE_STOP("merged");
+		ECP_STOP_POINT("merged");
 	return done;
 }
 

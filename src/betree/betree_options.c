@@ -32,11 +32,6 @@
 
 static relopt_kind betree_relopt_kind;
 
-#ifdef BETREE_STOP_POINTS
-extern char *betree_debug_stop_at;
-char	   *betree_debug_stop_at = NULL;
-#endif
-
 /*
  * betree_init
  *		Define the access method's options and set its hook; called once, by
@@ -63,13 +58,6 @@ betree_init(void)
 					  BETREE_FLUSH_BUDGET_DEFAULT, 0, BETREE_FLUSH_BUDGET_MAX,
 					  ShareUpdateExclusiveLock);
 
-#ifdef BETREE_STOP_POINTS
-	DefineCustomStringVariable("betree.debug_stop_at",
-							   "Stops at named points of a test.",
-							   "A list of NAME:ACTION with the actions crash, error and wait.",
-							   &betree_debug_stop_at, "",
-							   PGC_SUSET, 0, NULL, NULL, NULL);
-#endif
 	MarkGUCPrefixReserved("betree");
 }
 

@@ -142,7 +142,7 @@ copy_log_page(BetreeRel *bt, Page source, BetreeKey *separator)
 			to->bteo_nsorted++;
 	}
 	betree_xlog_finish(state);
-	BETREE_STOP("copied");
+	ECP_STOP_POINT("copied");
 	UnlockReleaseBuffer(buf);
 	return blkno;
 }
@@ -308,7 +308,7 @@ split_locked(BetreeRel *bt, Buffer parentbuf, int child, Buffer nodebuf)
 		InvalidOffsetNumber)
 		betree_report_damaged_item();
 	betree_xlog_finish(state);
-	BETREE_STOP("split");
+	ECP_STOP_POINT("split");
 	UnlockReleaseBuffer(rightbuf);
 }
 
@@ -339,7 +339,7 @@ grow_root(BetreeRel *bt, Buffer rootbuf)
 	betree_node_form(root, level + 1, betree_node_ncap(bt, level + 1),
 					 betree_pivot_infinite(true), &pivot, 1);
 	betree_xlog_finish(state);
-	BETREE_STOP("root_grown");
+	ECP_STOP_POINT("root-grown");
 	UnlockReleaseBuffer(buf);
 }
 

@@ -511,7 +511,7 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 			}
 		}
 		if (so->interlock)
-			BETREE_STOP("scan_pinned");
+			ECP_STOP_POINT("scan-pinned");
 		if (so->messages_cached)
 			return child;
 

@@ -112,7 +112,7 @@ clean_page(VacuumState *state, Buffer buf, Page node, BetreeDirEntry *entry)
 		betree_page_delete_items(betree_xlog_page(xlog, buf, false),
 								 dead, ndead);
 		betree_xlog_finish(xlog);
-		BETREE_STOP("vacuum_deleted");
+		ECP_STOP_POINT("vacuum-deleted");
 	}
 }
 
@@ -180,7 +180,7 @@ lock_leaf_parent(VacuumState *state)
 			state->last_node[level] = blkno;
 			for (int i = 1; i < level; i++)
 				state->last_node[i] = InvalidBlockNumber;
-			BETREE_STOP("vacuum_log_cleaned");
+			ECP_STOP_POINT("vacuum-log-cleaned");
 		}
 		if (level == 1)
 			break;
@@ -279,7 +279,7 @@ free_leaf(VacuumState *state, IndexTuple low)
 			page = betree_xlog_page(xlog, leafbuf, false);
 			betree_page_init(page, BETREE_FREE, 0, 0);
 			betree_xlog_finish(xlog);
-			BETREE_STOP("vacuum_freed");
+			ECP_STOP_POINT("vacuum-freed");
 			leafblk = BufferGetBlockNumber(leafbuf);
 		}
 		LockBuffer(leafbuf, BUFFER_LOCK_UNLOCK);
@@ -457,7 +457,7 @@ betreebulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 
 	MemoryContextSwitchTo(state.work_context);
 	clean_leaves(&state);
-	BETREE_STOP("vacuum_walked");
+	ECP_STOP_POINT("vacuum-walked");
 
 	/* always, also if we have deleted nothing: an earlier call may have */
 	for (int i = 0; i < state.nwait; i++)

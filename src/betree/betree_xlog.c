@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * betree_xlog.c
- *	  WAL: generic records, two ways to make them, and stop points for tests.
+ *	  WAL: generic records, and two ways to make them.
  *
  * All records are PostgreSQL's generic WAL, so a server replays them without
  * this library.  Structure changes use GenericXLog, which copies and compares
@@ -24,8 +24,6 @@
 
 #include "access/xloginsert.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
 
 /* one buffer's fragments: what a flush can change, and some headers */
@@ -131,50 +129,3 @@ betree_xlog_finish(GenericXLogState *state)
 	GenericXLogFinish(state);
 }
 
-#ifdef BETREE_STOP_POINTS
-
-extern char *betree_debug_stop_at;
-
-/*
- * betree_stop_point
- *		Do what betree.debug_stop_at asks for at this point.
- *
- * The setting lists NAME:ACTION, separated by commas.  "crash" ends the
- * server at once, "error" throws, "wait" waits until advisory lock
- * (7777, 1) can be had.
- */
-void
-betree_stop_point(const char *name)
-{
-	const char *at;
-	size_t		len = strlen(name);
-
-	if (betree_debug_stop_at == NULL || betree_debug_stop_at[0] == '\0')
-		return;
-	for (at = betree_debug_stop_at; (at = strstr(at, name)) != NULL; at += len)
-	{
-		if ((at == betree_debug_stop_at || at[-1] == ',') && at[len] == ':')
-			break;
-	}
-	if (at == NULL)
-		return;
-	at += len + 1;
-
-	if (strncmp(at, "crash", 5) == 0)
-		elog(PANIC, "betree stop point \"%s\"", name);
-	else if (strncmp(at, "error", 5) == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("betree stop point \"%s\"", name)));
-	else if (strncmp(at, "wait", 4) == 0)
-	{
-		LOCKTAG		tag;
-
-		/* the key space of pg_advisory_lock(int, int) */
-		SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 7777, 1, 2);
-		(void) LockAcquire(&tag, ShareLock, true, false);
-		LockRelease(&tag, ShareLock, true);
-	}
-}
-
-#endif							/* BETREE_STOP_POINTS */

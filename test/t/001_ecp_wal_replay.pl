@@ -1,7 +1,7 @@
 # What an ecp index is after a stop at any moment: sound, and with every row
 # that was committed.
 #
-# First at each stop point between two WAL records (ecp_stop_point.c), by an
+# First at each stop point between two WAL records (base/stop_point.c), by an
 # error and by a crash; then by immediate stops of a server under mixed load.
 # All with wal_consistency_checking, so that replay is compared page by page
 # with what the running server had.

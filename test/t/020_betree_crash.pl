@@ -98,7 +98,7 @@ sub run_with_point
 			'',
 			extra_params => [
 				'-v', 'ON_ERROR_STOP=1', '-c', "LOAD 'ecp'",
-				'-c', "SET betree.debug_stop_at = '$point'",
+				'-c', "SET ecp.debug_stop_at = '$point'",
 				'-c', $sql
 			]);
 	};
@@ -108,7 +108,7 @@ sub run_with_point
 my $has_points = $node->safe_psql(
 	'postgres', q{
 LOAD 'ecp';
-SELECT count(*) FROM pg_settings WHERE name = 'betree.debug_stop_at'});
+SELECT count(*) FROM pg_settings WHERE name = 'ecp.debug_stop_at'});
 
 SKIP:
 {
@@ -120,17 +120,17 @@ FROM generate_series(%d, %d) g};
 	my $insert_wide =
 	  q{INSERT INTO w SELECT wide(g) FROM generate_series(%d, %d) g};
 	my %is_wide =
-	  map { $_ => 1 } ('flushed_down', 'split', 'copied', 'root_grown');
+	  map { $_ => 1 } ('flushed-down', 'split', 'copied', 'root-grown');
 	my $base = 20000;
 	foreach my $point (
 		'sealed', 'merged',
 		'shared', 'passed',
-		'filter_added', 'filtered',
-		'flushed_down', 'dropped',
+		'filter-added', 'filtered',
+		'flushed-down', 'dropped',
 		'copied', 'split',
-		'root_grown', 'vacuum_deleted',
-		'vacuum_log_cleaned', 'vacuum_freed',
-		'vacuum_walked')
+		'root-grown', 'vacuum-deleted',
+		'vacuum-log-cleaned', 'vacuum-freed',
+		'vacuum-walked')
 	{
 		my $work =
 		  $point =~ /^vacuum/
@@ -141,9 +141,9 @@ FROM generate_series(%d, %d) g};
 			$work            ? 'VACUUM t'
 		  : $is_wide{$point} ? sprintf($insert_wide, $base, $base + 1000)
 		  :                    sprintf($insert, $base, $base + 30000);
-		$node->safe_psql('postgres', 'TRUNCATE w') if $point eq 'root_grown';
+		$node->safe_psql('postgres', 'TRUNCATE w') if $point eq 'root-grown';
 		my $logged = -s $node->logfile;
-		ok(!run_with_point("$point:crash", $sql), "point $point is met")
+		ok(!run_with_point("$point:1:panic", $sql), "point $point is met")
 		  and restarted($node, $logged);
 		check_all($point);
 		$base += 30000;
@@ -155,7 +155,7 @@ FROM generate_series(%d, %d) g};
 		'dropped', 'copied', 'split')
 	{
 		ok( !run_with_point(
-				"$point:error",
+				$point,
 				sprintf(
 					$is_wide{$point} ? $insert_wide : $insert,
 					$base, $base + 20000)),

@@ -13,7 +13,6 @@
 
 #include "base/user_index.h"
 #include "ecp/define/ecp_options.h"
-#include "ecp/define/ecp_stop_point.h"
 #include "utils/guc.h"
 #include "vector/vector_value.h"
 
@@ -175,8 +174,6 @@ ecp_options_init(void)
 							 "0 uses the storage parameter of the index, which is 0.95 by default.",
 							 &ecp_target_recall, 0, 0, 1, PGC_USERSET, 0,
 							 NULL, NULL, NULL);
-
-	ecp_stop_point_init();
 
 	MarkGUCPrefixReserved("ecp");
 }

@@ -28,8 +28,8 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/stop_point.h"
 #include "ecp/cluster/ecp_kmeans.h"
-#include "ecp/define/ecp_stop_point.h"
 #include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/live/ecp_limits.h"
 #include "ecp/live/ecp_regroup_divide.h"

@@ -43,8 +43,8 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/stop_point.h"
 #include "commands/vacuum.h"
-#include "ecp/define/ecp_stop_point.h"
 #include "ecp/live/ecp_insbuf.h"
 #include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/live/ecp_maintain.h"

@@ -26,8 +26,8 @@
  */
 #include "postgres.h"
 
+#include "base/stop_point.h"
 #include "ecp/define/ecp_options.h"
-#include "ecp/define/ecp_stop_point.h"
 #include "ecp/define/ecp_validate.h"
 #include "ecp/live/ecp_insbuf.h"
 #include "ecp/live/ecp_insbuf_plan.h"

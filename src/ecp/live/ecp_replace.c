@@ -34,7 +34,7 @@
  */
 #include "postgres.h"
 
-#include "ecp/define/ecp_stop_point.h"
+#include "base/stop_point.h"
 #include "ecp/live/ecp_maintain.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/live/ecp_replace_private.h"

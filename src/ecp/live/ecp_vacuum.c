@@ -24,8 +24,8 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/stop_point.h"
 #include "commands/vacuum.h"
-#include "ecp/define/ecp_stop_point.h"
 #include "ecp/live/ecp_maintain.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/live/ecp_vacuum.h"

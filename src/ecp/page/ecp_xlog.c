@@ -21,7 +21,7 @@
 
 #include "access/xlog.h"
 #include "access/xloginsert.h"
-#include "ecp/define/ecp_stop_point.h"
+#include "base/stop_point.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_read.h"

@@ -1,18 +1,15 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_stop_point.h
- *	  Named stop points between WAL records, for crash tests.
+ * stop_point.h
+ *	  Named points between WAL records where tests stop a backend.
+ *
+ * Compiled only with assertions or -DECP_DEBUG; see stop_point.c for the setting.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef ECP_STOP_POINT_H
 #define ECP_STOP_POINT_H
 
-
-/*
- * Named stop points between WAL records, for crash tests.  Compiled only
- * with assertions or -DECP_DEBUG; see the README, "Tests".
- */
 #if defined(ECP_DEBUG) || defined(USE_ASSERT_CHECKING)
 extern void ecp_stop_point_init(void);
 extern void ecp_stop_point(const char *name);

@@ -1,0 +1,91 @@
+/*-------------------------------------------------------------------------
+ *
+ * stop_point.c
+ *	  Named points between WAL records where tests stop a backend.
+ *
+ * Compiled only with assertions or -DECP_DEBUG.  The setting
+ * ecp.debug_stop_at is NAME[:COUNT[:ACTION]].  When the point NAME is reached
+ * for the COUNTth time (default 1) since the setting was made, the backend
+ * acts:
+ *
+ *	error	raise an error (the default)
+ *	panic	flush the WAL and crash the server
+ *	wait	wait until the advisory lock (7777, 1) is free
+ *
+ * "wait" makes concurrency tests deterministic: the test takes the lock with
+ * pg_advisory_lock(7777, 1), starts the backend, acts while that waits, and
+ * releases the lock.  If the backend holds content locks at the point, the
+ * wait cannot be cancelled.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "base/stop_point.h"
+
+#if defined(ECP_DEBUG) || defined(USE_ASSERT_CHECKING)
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/guc.h"
+
+static char *debug_stop_at;
+static int	stop_count;			/* times the point was reached */
+
+static void
+stop_at_assign(const char *newval, void *extra)
+{
+	stop_count = 0;
+}
+
+void
+ecp_stop_point_init(void)
+{
+	DefineCustomStringVariable("ecp.debug_stop_at",
+							   "Stop point of a test, with count and action.",
+							   NULL, &debug_stop_at, "", PGC_SUSET,
+							   GUC_NOT_IN_SAMPLE, NULL, stop_at_assign, NULL);
+}
+
+static void
+wait_for_advisory_lock(void)
+{
+	LOCKTAG		tag;
+
+	/* the key space of pg_advisory_lock(int, int) */
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 7777, 1, 2);
+	(void) LockAcquire(&tag, ShareLock, true, false);
+	LockRelease(&tag, ShareLock, true);
+}
+
+void
+ecp_stop_point(const char *name)
+{
+	size_t		len = strlen(name);
+	const char *rest;
+	int			count = 1;
+
+	if (debug_stop_at == NULL || strncmp(debug_stop_at, name, len) != 0)
+		return;
+	rest = debug_stop_at + len;
+	if (*rest != '\0' && *rest != ':')
+		return;
+	if (*rest == ':')
+		count = strtol(rest + 1, (char **) &rest, 10);
+	if (++stop_count != count)
+		return;
+
+	if (strcmp(rest, ":panic") == 0)
+	{
+		/* what was logged before is what recovery finds */
+		XLogFlush(GetXLogInsertRecPtr());
+		elog(PANIC, "stop point \"%s\" reached", name);
+	}
+	else if (strcmp(rest, ":wait") == 0)
+		wait_for_advisory_lock();
+	else
+		elog(ERROR, "stop point \"%s\" reached", name);
+}
+
+#endif
