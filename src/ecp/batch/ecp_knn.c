@@ -83,14 +83,6 @@
 /* Buffers that a query may want beyond one for each cluster. */
 #define KNN_BUFFERS_MORE	16
 
-/* The queries of the user. */
-typedef struct KnnInput
-{
-	Tuplestorestate *store;		/* number and vector */
-	TupleDesc	desc;
-	int64		n;
-} KnnInput;
-
 PGDLLEXPORT Datum ecp_knn_batch(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum ecp_knn_exact(PG_FUNCTION_ARGS);
 
@@ -113,8 +105,8 @@ knn_open(EcpKnn *knn, Oid index_oid)
 				 errmsg("ecp index scans need an MVCC snapshot")));
 }
 
-static void
-input_init(KnnInput *input, Oid type)
+void
+ecp_knn_input_init(EcpKnnInput *input, Oid type)
 {
 	input->store = tuplestore_begin_heap(false, false, work_mem);
 	input->desc = CreateTemplateTupleDesc(2);
@@ -123,8 +115,8 @@ input_init(KnnInput *input, Oid type)
 	input->n = 0;
 }
 
-static void
-input_add(KnnInput *input, int64 id, Datum value, bool isnull)
+void
+ecp_knn_input_add(EcpKnnInput *input, int64 id, Datum value, bool isnull)
 {
 	Datum		values[2];
 	bool		nulls[2] = {false};
@@ -141,7 +133,7 @@ input_add(KnnInput *input, int64 id, Datum value, bool isnull)
  * itself, with one dimension more than a vector.
  */
 static void
-input_read_array(KnnInput *input, ArrayType *array, Oid array_type, Oid type)
+input_read_array(EcpKnnInput *input, ArrayType *array, Oid array_type, Oid type)
 {
 	int			slice = array_type == type ? 1 : 0;
 	ArrayIterator iterator;
@@ -159,14 +151,14 @@ input_read_array(KnnInput *input, ArrayType *array, Oid array_type, Oid type)
 						slice + 1)));
 	if (ARR_NDIM(array) == slice)
 	{
-		input_add(input, 1, PointerGetDatum(array), false);
+		ecp_knn_input_add(input, 1, PointerGetDatum(array), false);
 		return;
 	}
 	iterator = array_create_iterator(array, slice, NULL);
 	while (array_iterate(iterator, &value, &isnull))
 	{
 		CHECK_FOR_INTERRUPTS();
-		input_add(input, input->n + 1, value, isnull);
+		ecp_knn_input_add(input, input->n + 1, value, isnull);
 		if (slice > 0)
 			pfree(DatumGetPointer(value));
 	}
@@ -175,7 +167,7 @@ input_read_array(KnnInput *input, ArrayType *array, Oid array_type, Oid type)
 
 /* Take some rows of a user's query. */
 static void
-input_take_rows(KnnInput *input, Oid type)
+input_take_rows(EcpKnnInput *input, Oid type)
 {
 	TupleDesc	desc = SPI_tuptable->tupdesc;
 	int			attno = desc->natts;
@@ -213,13 +205,13 @@ input_take_rows(KnnInput *input, Oid type)
 				DatumGetInt64(value);
 		}
 		value = SPI_getbinval(tuple, desc, attno, &isnull);
-		input_add(input, id, value, isnull);
+		ecp_knn_input_add(input, id, value, isnull);
 	}
 }
 
 /* Take the queries from a query of the user's. */
 static void
-input_read_query(KnnInput *input, const char *sql, Oid type)
+input_read_query(EcpKnnInput *input, const char *sql, Oid type)
 {
 	Portal		portal;
 
@@ -242,7 +234,7 @@ input_read_query(KnnInput *input, const char *sql, Oid type)
  * Take the next batch of queries.  Returns false in the end.
  */
 static bool
-knn_next_batch(EcpKnn *knn, KnnInput *input, TupleTableSlot *slot)
+knn_next_batch(EcpKnn *knn, EcpKnnInput *input, TupleTableSlot *slot)
 {
 	EcpKnnShared *shared = knn->shared;
 	const EcpMetaPageData *meta = &shared->state.meta;
@@ -508,7 +500,7 @@ knn_plan(EcpKnn *knn, EcpKnnShared *plan, bool exact, int k, int64 nqueries)
 
 /* Find the neighbours of all queries. */
 static void
-knn_execute(EcpKnn *knn, KnnInput *input, bool exact, int k,
+knn_execute(EcpKnn *knn, EcpKnnInput *input, bool exact, int k,
 			ReturnSetInfo *rsinfo)
 {
 	EcpKnnShared plan = {0};
@@ -533,6 +525,49 @@ knn_execute(EcpKnn *knn, KnnInput *input, bool exact, int k,
 	ExecDropSingleTupleTableSlot(slot);
 }
 
+/*
+ * Show the ranks of the k nearest rows of each query, one query after the
+ * other, by comparing the whole table with all of them; returns how many rows
+ * that were.
+ */
+uint64
+ecp_knn_truth(Relation heap, Relation index, const EcpIndexState *state,
+			  EcpKnnInput *input, int k, EcpKnnVisitor visitor, void *arg)
+{
+	EcpKnn		knn = {0};
+	EcpKnnShared plan = {0};
+	TupleTableSlot *slot;
+	uint64		nrows = 0;
+
+	Assert(k > 0);
+	if (input->n == 0)
+		return 0;
+	knn.heap = heap;
+	knn.index = index;
+	knn.snapshot = GetActiveSnapshot();
+	plan.state = *state;
+	knn_plan(&knn, &plan, true, k, input->n);
+	slot = MakeSingleTupleTableSlot(input->desc, &TTSOpsMinimalTuple);
+	ecp_knn_start(&knn, &plan, 0);
+	while (knn_next_batch(&knn, input, slot))
+	{
+		ecp_knn_run(&knn, ECP_KNN_TABLE, 1, 1);
+		nrows = ecp_knn_table_rows(&knn);
+		for (int q = 0; q < knn.shared->nqueries; q++)
+		{
+			const EcpKnnQuery *query = &knn.queries[q];
+			EcpRanked  *nearest = knn.heaps + (Size) q * knn.shared->room;
+
+			ecp_knn_sort(nearest, query->nheap);
+			visitor(query->id, knn.elements + q * knn.shared->query_stride,
+					nearest, query->nheap, arg);
+		}
+	}
+	ecp_knn_stop(&knn);
+	ExecDropSingleTupleTableSlot(slot);
+	return nrows;
+}
+
 /* ecp_knn_...(index regclass, queries anyarray or text, k int) */
 static void
 knn_call(FunctionCallInfo fcinfo, bool exact)
@@ -541,7 +576,7 @@ knn_call(FunctionCallInfo fcinfo, bool exact)
 	Oid			argtype = get_fn_expr_argtype(fcinfo->flinfo, 1);
 	int			k = PG_GETARG_INT32(2);
 	EcpKnn		knn = {0};
-	KnnInput	input;
+	EcpKnnInput input;
 	Oid			type;
 
 	if (k < 1 || k > ECP_KNN_K_MAX)
@@ -552,7 +587,7 @@ knn_call(FunctionCallInfo fcinfo, bool exact)
 	knn_open(&knn, PG_GETARG_OID(0));
 
 	type = knn.index->rd_opcintype[0];
-	input_init(&input, type);
+	ecp_knn_input_init(&input, type);
 	if (argtype == TEXTOID)
 		input_read_query(&input, text_to_cstring(PG_GETARG_TEXT_PP(1)), type);
 	else

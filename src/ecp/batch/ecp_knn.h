@@ -35,6 +35,7 @@
 #include "storage/condition_variable.h"
 #include "storage/spin.h"
 #include "utils/snapshot.h"
+#include "utils/tuplestore.h"
 #include "vector/vector_distance.h"
 
 #define ECP_KNN_K_MAX		10000
@@ -228,6 +229,27 @@ typedef struct EcpKnnBlock
 	const uint8 *bins;			/* NULL = there are none */
 } EcpKnnBlock;
 
+/* ---- ecp_knn.c ---- */
+
+/* Queries, which are all taken before the first is answered. */
+typedef struct EcpKnnInput
+{
+	Tuplestorestate *store;		/* number and vector */
+	TupleDesc	desc;
+	int64		n;
+} EcpKnnInput;
+
+/* Is shown a query's number and elements, and what is nearest to it. */
+typedef void (*EcpKnnVisitor) (int64 id, const void *elements,
+							   const EcpRanked *nearest, int n, void *arg);
+
+extern void ecp_knn_input_init(EcpKnnInput *input, Oid type);
+extern void ecp_knn_input_add(EcpKnnInput *input, int64 id, Datum value,
+							  bool isnull);
+extern uint64 ecp_knn_truth(Relation heap, Relation index,
+							const EcpIndexState *state, EcpKnnInput *input,
+							int k, EcpKnnVisitor visitor, void *arg);
+
 /* ---- ecp_knn_compare.c ---- */
 
 extern void ecp_knn_compare(EcpKnn *knn, const EcpKnnBlock *blocks,
@@ -270,6 +292,7 @@ extern void ecp_knn_decide(EcpKnn *knn, int first, int end);
 /* ---- ecp_knn_table.c ---- */
 
 extern void ecp_knn_table(EcpKnn *knn);
+extern uint64 ecp_knn_table_rows(const EcpKnn *knn);
 extern void ecp_knn_table_free(EcpKnn *knn);
 
 /* ---- ecp_knn_rows.c ---- */

@@ -49,6 +49,7 @@ struct EcpKnnTable
 	char	   *vectors;
 	uint32	   *factors[ECP_FACTORS_MAX];
 	ItemPointerData *tids;
+	uint64		nrows;			/* compared with the batch */
 	void	   *prepared;		/* scratch for ecp_prepare() */
 	EcpKnnPair *queries;		/* all of the batch */
 };
@@ -90,6 +91,13 @@ ecp_knn_table_free(EcpKnn *knn)
 	knn->table = NULL;
 }
 
+/* The rows that this participant compared with the queries of the batch. */
+uint64
+ecp_knn_table_rows(const EcpKnn *knn)
+{
+	return knn->table->nrows;
+}
+
 /* Compare the rows that wait with all queries. */
 static void
 table_compare(EcpKnn *knn)
@@ -107,6 +115,7 @@ table_compare(EcpKnn *knn)
 	if (block.n > 0)
 		ecp_knn_compare(knn, &block, 1, table->queries,
 						knn->shared->nqueries);
+	table->nrows += table->n;
 	table->n = 0;
 }
 
@@ -208,6 +217,7 @@ ecp_knn_table(EcpKnn *knn)
 {
 	if (knn->table == NULL)
 		knn->table = table_create(knn);
+	knn->table->nrows = 0;
 	if (knn->row_security)
 		table_scan_secure(knn);
 	else

@@ -4,16 +4,15 @@
  *	  ecp_recall(): how much of the true nearest rows an index finds.
  *
  * Queries are rows of the table, sampled, or what a query of the user's
- * returns.  A pass over the table compares every row with many queries at
- * once and keeps, for each, the distance of its k-th nearest row.  Then the
- * queries are run through the index, once for every number of probes that is
- * asked for.  A row found counts if its distance is no more than that of the
- * k-th nearest, so it does not matter which of equally distant rows came:
- * both sides compute distances by the same kernels, equal to the last bit.
+ * returns.  Passes over the table (ecp_knn_truth()) find the distance of the
+ * k-th nearest row of each.  Then the queries are run through the index, once
+ * for every number of probes that is asked for.  A row found counts if its
+ * distance is no more than that of the k-th nearest, so it does not matter
+ * which of equally distant rows came: both sides compute distances by the
+ * same kernels, equal to the last bit.
  *
  *	 queries		sample of the table, by reservoir | the user's
- *	 truth			a pass over the table, with as many queries at once as
- *					there is memory for; more passes for the others
+ *	 truth			the exact search of many queries at once (ecp_knn_table.c)
  *	 curve			if asked for: what each target of recall takes, by these
  *					queries and the truth (ecp_recall_curve.c), into the metapage
  *	 measurements	index scans, for each number of probes
@@ -35,15 +34,16 @@
 #include "access/tableam.h"
 #include "base/compat.h"
 #include "common/pg_prng.h"
+#include "ecp/batch/ecp_knn.h"
 #include "ecp/batch/ecp_table.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/define/ecp_validate.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
+#include "ecp/search/ecp_rerank.h"
 #include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_target.h"
-#include "executor/nodeHash.h"
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -64,42 +64,16 @@
 /* Queries at least, for a curve that is to be believed. */
 #define ECP_RECALL_STORE_MIN	100
 
-/* Rows that are compared with all queries at a time. */
-#define ECP_RECALL_ROWS			64
-
 /* Rows fetched from SPI at a time. */
 #define ECP_RECALL_FETCH		1000
 
-/* Queries that are compared with the table in one pass, at least. */
-#define ECP_RECALL_QUERIES_MIN	16
-
-/* What is kept of a query, beside its vector, which is in the tuplestore. */
+/* What is kept of a query beside its vector. */
 typedef struct EcpRecallQuery
 {
 	ItemPointerData self;		/* the row that it is, or invalid */
 	int			nnearest;		/* that the truth has */
 	float8		farthest;		/* rank of the last of these */
 } EcpRecallQuery;
-
-/* One of the queries that are compared with the table in one pass. */
-typedef struct EcpRecallTruth
-{
-	EcpRecallQuery *query;
-	EcpQuery   *ranker;
-	void	   *elements;		/* only if the curve is to be measured */
-	float8	   *nearest;		/* ranks of the k nearest, ascending */
-} EcpRecallTruth;
-
-/* Rows waiting to be compared. */
-typedef struct EcpRecallRows
-{
-	int			n;
-	Size		stride;
-	char	   *vectors;
-	uint32	   *factors[ECP_FACTORS_MAX];
-	ItemPointerData tids[ECP_RECALL_ROWS];
-	float8		ranks[ECP_RECALL_ROWS];
-} EcpRecallRows;
 
 typedef struct EcpRecall
 {
@@ -111,14 +85,12 @@ typedef struct EcpRecall
 	bool		store;			/* the curve */
 	EcpRecallQuery *queries;
 	int			nqueries;
-	Tuplestorestate *vectors;	/* of the queries, in their order */
+	EcpKnnInput input;			/* their numbers and vectors */
 	TupleTableSlot *slot;		/* for one of them */
-	uint64		nrows;			/* seen by the sampling */
-	EcpRecallTruth *truths;		/* of this pass */
-	int			ntruths;
-	uint64		ncompared;		/* rows compared with them */
+	uint64		nrows;			/* of the table, that the index would have */
+	float8	   *ranks;			/* scratch: of the nearest rows of a query */
+	EcpRecallCurve *curve;		/* to be measured, or NULL */
 	pg_prng_state prng;
-	EcpRecallRows rows;
 	void	   *prepared;		/* scratch for ecp_prepare() */
 } EcpRecall;
 
@@ -165,18 +137,6 @@ recall_read(EcpRecall *recall, Datum value, EcpVector *vector)
 	return false;
 }
 
-/* Visit all rows, in an order that depends on nothing else. */
-static void
-recall_scan(EcpRecall *recall, EcpTableVisitor visitor)
-{
-	TableScanDesc scan = table_beginscan_strat(recall->heap,
-											   GetActiveSnapshot(), 0, NULL,
-											   true, false);
-
-	ecp_table_scan(recall->heap, recall->index, scan, visitor, recall);
-	table_endscan(scan);
-}
-
 /* Keep a row's TID; reservoir sampling once there are enough of them. */
 static void
 recall_sample(const ItemPointerData *tid, Datum value, void *arg)
@@ -201,7 +161,6 @@ recall_take_query(const ItemPointerData *tid, Datum value, void *arg)
 {
 	EcpRecall  *recall = arg;
 	const EcpMetaPageData *meta = &recall->state.meta;
-	bool		isnull = false;
 	EcpVector	vector;
 
 	if (recall->nqueries == recall->nsamples ||
@@ -209,8 +168,7 @@ recall_take_query(const ItemPointerData *tid, Datum value, void *arg)
 		return;
 	/* not a pointer to the TOAST table */
 	value = ecp_vector_make(meta->ecpm_column_type, meta->ecpm_dims, vector.data);
-	tuplestore_putvalues(recall->vectors, recall->slot->tts_tupleDescriptor,
-						 &value, &isnull);
+	ecp_knn_input_add(&recall->input, recall->nqueries, value, false);
 	pfree(DatumGetPointer(value));
 	recall->queries[recall->nqueries++].self = *tid;
 	ecp_vector_release(&vector);
@@ -220,10 +178,15 @@ recall_take_query(const ItemPointerData *tid, Datum value, void *arg)
 static void
 recall_take_sample(EcpRecall *recall)
 {
+	TableScanDesc scan;
 	int			n;
 	ItemPointerData *tids;
 
-	recall_scan(recall, recall_sample);
+	/* in an order that depends on nothing else */
+	scan = table_beginscan_strat(recall->heap, GetActiveSnapshot(), 0, NULL,
+								 true, false);
+	ecp_table_scan(recall->heap, recall->index, scan, recall_sample, recall);
+	table_endscan(scan);
 	n = (int) Min(recall->nrows, recall->nsamples);
 	tids = palloc(mul_size(n + 1, sizeof(ItemPointerData)));
 	for (int q = 0; q < n; q++)
@@ -265,97 +228,18 @@ recall_run(EcpRecall *recall, const char *sql)
 	SPI_finish();
 }
 
-/* Note a rank if it is among the k smallest of a query. */
-static void
-recall_note_rank(EcpRecall *recall, EcpRecallTruth *truth, float8 rank)
-{
-	float8	   *nearest = truth->nearest;
-	int			pos;
-
-	if (truth->query->nnearest == recall->k &&
-		!(rank < nearest[recall->k - 1]))
-		return;
-	if (truth->query->nnearest < recall->k)
-		truth->query->nnearest++;
-	for (pos = truth->query->nnearest - 1;
-		 pos > 0 && nearest[pos - 1] > rank; pos--)
-		nearest[pos] = nearest[pos - 1];
-	nearest[pos] = rank;
-}
-
-/* Compare the waiting rows with the queries of this pass. */
-static void
-recall_compare_rows(EcpRecall *recall)
-{
-	EcpRecallRows *rows = &recall->rows;
-
-	recall->ncompared += rows->n;
-	for (int t = 0; t < recall->ntruths; t++)
-	{
-		EcpRecallTruth *truth = &recall->truths[t];
-		ItemPointer self = &truth->query->self;
-
-		CHECK_FOR_INTERRUPTS();
-		ecp_query_rank_rows(truth->ranker, rows->vectors, rows->stride,
-							(const uint32 *const *) rows->factors, rows->n,
-							rows->ranks);
-		for (int i = 0; i < rows->n; i++)
-		{
-			if (ItemPointerIsValid(self) &&
-				ItemPointerEquals(self, &rows->tids[i]))
-				continue;
-			recall_note_rank(recall, truth, rows->ranks[i]);
-		}
-	}
-	rows->n = 0;
-}
-
-static void
-recall_take_row(const ItemPointerData *tid, Datum value, void *arg)
-{
-	EcpRecall  *recall = arg;
-	const EcpMetaPageData *meta = &recall->state.meta;
-	EcpRecallRows *rows = &recall->rows;
-	uint32		factors[ECP_FACTORS_MAX] = {0};
-	EcpVector	vector;
-	int			i = rows->n;
-
-	if (!recall_read(recall, value, &vector))
-		return;					/* not indexed */
-	memcpy(rows->vectors + i * rows->stride, vector.data,
-		   recall->state.leaf.vec_bytes);
-	ecp_factors_compute(meta->ecpm_elem, meta->ecpm_metric, meta->ecpm_dims,
-						vector.data, factors);
-	ecp_vector_release(&vector);
-	for (int f = 0; f < ECP_FACTORS_MAX; f++)
-		rows->factors[f][i] = factors[f];
-	rows->tids[i] = *tid;
-	if (++rows->n == ECP_RECALL_ROWS)
-		recall_compare_rows(recall);
-}
-
 /* Take the queries. */
 static void
 recall_prepare(EcpRecall *recall, const char *queries, int seed)
 {
-	const EcpGeometry *leaf = &recall->state.leaf;
-	EcpRecallRows *rows = &recall->rows;
-	TupleDesc	desc = CreateTemplateTupleDesc(1);
-
 	recall->queries = palloc0(mul_size(recall->nsamples,
 									   sizeof(EcpRecallQuery)));
 	recall->prepared = palloc(recall->state.node.vec_bytes);
+	recall->ranks = palloc(mul_size(recall->k, sizeof(float8)));
 	pg_prng_seed(&recall->prng, seed);
-	rows->stride = INTALIGN(leaf->vec_bytes);
-	rows->vectors = palloc0(mul_size(ECP_RECALL_ROWS, rows->stride) + 64);
-	/* of the vectors: what a quantizer's codes have is another matter */
-	for (int f = 0; f < ECP_FACTORS_MAX; f++)
-		rows->factors[f] = palloc0(ECP_RECALL_ROWS * sizeof(uint32) + 64);
-
-	TupleDescInitEntry(desc, 1, "vector", recall->index->rd_opcintype[0], -1,
-					   0);
-	recall->slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
-	recall->vectors = tuplestore_begin_heap(false, false, work_mem);
+	ecp_knn_input_init(&recall->input, recall->index->rd_opcintype[0]);
+	recall->slot = MakeSingleTupleTableSlot(recall->input.desc,
+											&TTSOpsMinimalTuple);
 	if (queries)
 		recall_run(recall, queries);
 	else
@@ -363,109 +247,63 @@ recall_prepare(EcpRecall *recall, const char *queries, int seed)
 }
 
 /*
- * Make the next queries ready for a pass over the table, as many as there is
- * memory for, in the current memory context.  "first" is the first of them.
+ * Take the truth of a query, one row more than are wanted of it: the row that
+ * is itself the query may be among them.  Show it to the curve, if one is to
+ * be measured.
  */
 static void
-recall_prepare_pass(EcpRecall *recall, int first)
+recall_take_truth(int64 number, const void *elements, const EcpRanked *nearest,
+				  int n, void *arg)
 {
-	const EcpMetaPageData *meta = &recall->state.meta;
-	Size		limit = get_hash_memory_limit();
-	Size		least = sizeof(EcpRecallTruth) + recall->k * sizeof(float8);
-	int			max = (int) Min(Max(limit / least, ECP_RECALL_QUERIES_MIN),
-								ECP_RECALL_SAMPLES_MAX);
+	EcpRecall  *recall = arg;
+	EcpRecallQuery *query = &recall->queries[number];
 
-	max = Min(max, recall->nqueries - first);
-	recall->truths = palloc(mul_size(max, sizeof(EcpRecallTruth)));
-	recall->ntruths = 0;
-	recall->ncompared = 0;
-	while (recall->ntruths < max &&
-		   (recall->ntruths < ECP_RECALL_QUERIES_MIN ||
-			MemoryContextMemAllocated(CurrentMemoryContext, true) < limit) &&
-		   tuplestore_gettupleslot(recall->vectors, true, false, recall->slot))
+	query->nnearest = 0;
+	for (int i = 0; i < n && query->nnearest < recall->k; i++)
 	{
-		EcpRecallTruth *truth = &recall->truths[recall->ntruths];
-		bool		isnull;
-		EcpVector	vector;
-
-		ecp_vector_read(slot_getattr(recall->slot, 1, &isnull),
-						meta->ecpm_column_type, &vector);
-		truth->query = &recall->queries[first + recall->ntruths++];
-		truth->ranker = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
-										 meta->ecpm_dims, vector.data);
-		truth->nearest = palloc(mul_size(recall->k, sizeof(float8)));
-		truth->elements = NULL;
-		if (recall->store)
-		{
-			truth->elements = palloc(recall->state.leaf.vec_bytes);
-			memcpy(truth->elements, vector.data,
-				   recall->state.leaf.vec_bytes);
-		}
-		ecp_vector_release(&vector);
+		if (ItemPointerIsValid(&query->self) &&
+			EcpRankedItem(&nearest[i]) == ecp_tid_item(&query->self))
+			continue;
+		recall->ranks[query->nnearest++] = EcpRankedIsNaN(&nearest[i]) ?
+			get_float8_nan() : nearest[i].rank;
 	}
-	ExecClearTuple(recall->slot);	/* which goes with the pass */
+	if (query->nnearest > 0)
+		query->farthest = recall->ranks[query->nnearest - 1];
+	if (recall->curve)
+		ecp_recall_curve_query(recall->curve, elements, &query->self,
+							   recall->ranks, query->nnearest);
 }
 
-/*
- * Find the truth of all queries, in as many passes over the table as it takes,
- * and show it to a calibration, if there is one.
- */
 static void
-recall_find_truth(EcpRecall *recall, EcpRecallCurve *cal)
+recall_find_truth(EcpRecall *recall)
 {
-	/* in small blocks, for a limit of 64 kB to be one */
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "ecp recall, one pass",
-												  0, 8 * 1024, 64 * 1024);
-
-	for (int first = 0; first < recall->nqueries; first += recall->ntruths)
-	{
-		MemoryContext old = MemoryContextSwitchTo(context);
-
-		recall_prepare_pass(recall, first);
-		recall_scan(recall, recall_take_row);
-		recall_compare_rows(recall);
-		MemoryContextSwitchTo(old);
-		for (int t = 0; t < recall->ntruths; t++)
-		{
-			EcpRecallTruth *truth = &recall->truths[t];
-			EcpRecallQuery *query = truth->query;
-
-			if (query->nnearest > 0)
-				query->farthest = truth->nearest[query->nnearest - 1];
-			if (cal)
-				ecp_recall_curve_query(cal, truth->elements, &query->self,
-									   truth->nearest, query->nnearest);
-		}
-		MemoryContextReset(context);
-	}
-	MemoryContextDelete(context);
+	recall->nrows = ecp_knn_truth(recall->heap, recall->index, &recall->state,
+								  &recall->input, recall->k + 1,
+								  recall_take_truth, recall);
 }
 
 /* Find the truth, and what targets of recall take; store that in the index. */
 static void
 recall_store(EcpRecall *recall)
 {
-	EcpRecallCurve *cal;
-
 	if (recall->nqueries < ECP_RECALL_STORE_MIN)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("%d queries are too few for a recall curve",
 						recall->nqueries),
 				 errhint("There must be at least %d.", ECP_RECALL_STORE_MIN)));
-	cal = ecp_recall_curve_begin(recall->index, &recall->state,
-								 recall->nqueries);
-	if (cal == NULL)
+	recall->curve = ecp_recall_curve_begin(recall->index, &recall->state,
+										   recall->nqueries);
+	if (recall->curve == NULL)
 		ereport(NOTICE,
 				(errmsg("index \"%s\" has no recall curve, because its vectors are on pages of their own",
 						RelationGetRelationName(recall->index))));
-	recall_find_truth(recall, cal);
-	if (cal == NULL)
+	recall_find_truth(recall);
+	if (recall->curve == NULL)
 		return;
-	if (ecp_recall_curve_choose(cal, recall->ncompared))
+	if (ecp_recall_curve_choose(recall->curve, recall->nrows))
 		ecp_recall_store(recall->index, &recall->state.meta);
-	ecp_recall_curve_end(cal);
+	ecp_recall_curve_end(recall->curve);
 }
 
 static void
@@ -536,16 +374,17 @@ recall_measure(EcpRecall *recall, int probes, ReturnSetInfo *rsinfo)
 	recall_set_option("ecp.iterative_scan", "off");
 	scan = ecp_index_beginscan(recall->heap, recall->index,
 							   GetActiveSnapshot(), 0, 1);
-	tuplestore_rescan(recall->vectors);
+	tuplestore_rescan(recall->input.store);
 	for (int q = 0; q < recall->nqueries &&
-		 tuplestore_gettupleslot(recall->vectors, true, false, recall->slot);
+		 tuplestore_gettupleslot(recall->input.store, true, false,
+								 recall->slot);
 		 q++)
 	{
 		bool		isnull;
 
 		CHECK_FOR_INTERRUPTS();
 		recall_measure_query(recall, scan, slot, &recall->queries[q],
-							 slot_getattr(recall->slot, 1, &isnull), &point);
+							 slot_getattr(recall->slot, 2, &isnull), &point);
 	}
 	index_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
@@ -683,12 +522,12 @@ ecp_recall(PG_FUNCTION_ARGS)
 		if (recall.store)
 			recall_store(&recall);
 		else
-			recall_find_truth(&recall, NULL);
+			recall_find_truth(&recall);
 
 		for (int i = 0; i < nprobes; i++)
 			recall_measure(&recall, probes[i], rsinfo);
 		ExecDropSingleTupleTableSlot(recall.slot);
-		tuplestore_end(recall.vectors);
+		tuplestore_end(recall.input.store);
 	}
 
 	index_close(recall.index, AccessShareLock);
