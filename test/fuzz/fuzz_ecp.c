@@ -14,7 +14,7 @@
  */
 #include "fuzz.h"
 
-#include "ecp/define/ecp_validate.h"
+#include "ecp/define/ecp_class.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_space.h"

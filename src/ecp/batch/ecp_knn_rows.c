@@ -25,7 +25,7 @@
 #include "base/topk.h"
 #include "catalog/pg_type.h"
 #include "ecp/batch/ecp_knn.h"
-#include "ecp/define/ecp_validate.h"
+#include "ecp/define/ecp_class.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_rerank.h"
 #include "ecp/search/ecp_scan.h"

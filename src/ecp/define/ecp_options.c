@@ -3,9 +3,9 @@
  * ecp_options.c
  *	  Storage parameters and settings of the ecp access method.
  *
- * Both lists are alphabetical; README.md repeats their sentences.  What a
- * build was asked for by storage parameters is copied to the metapage and
- * read only from there afterwards.
+ * Both lists are alphabetical; README.md repeats their sentences.  Storage
+ * parameters of a build are copied to the metapage and afterwards read only
+ * from there.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,16 +29,16 @@ int			ecp_prefetch;
 int			ecp_probes;
 double		ecp_target_recall;
 
-static relopt_kind ecp_relopt_kind;
+static relopt_kind options_kind;
 
-static relopt_enum_elt_def ecp_leaders_values[] =
+static relopt_enum_elt_def leaders_values[] =
 {
 	{"kmeans", ECP_LEADERS_KMEANS},
 	{"random", ECP_LEADERS_RANDOM},
 	{(const char *) NULL}
 };
 
-static relopt_enum_elt_def ecp_quantizer_values[] =
+static relopt_enum_elt_def quantizer_values[] =
 {
 	{"auto", ECP_QUANTIZER_AUTO},
 	{"none", ECP_QUANTIZER_NONE},
@@ -46,70 +46,72 @@ static relopt_enum_elt_def ecp_quantizer_values[] =
 	{(const char *) NULL}
 };
 
-static const struct config_enum_entry ecp_build_policy_values[] = {
+static const struct config_enum_entry build_policy_values[] = {
 	{"auto", ECP_POLICY_AUTO, false},
 	{"chunkfiles", ECP_POLICY_CHUNKFILES, false},
 	{"tempfiles", ECP_POLICY_TEMPFILES, false},
 	{NULL, 0, false}
 };
 
-static const struct config_enum_entry ecp_iterative_scan_values[] = {
+static const struct config_enum_entry iterative_scan_values[] = {
 	{"off", ECP_ITERATIVE_OFF, false},
 	{"relaxed_order", ECP_ITERATIVE_RELAXED, false},
 	{"strict_order", ECP_ITERATIVE_STRICT, false},
 	{NULL, 0, false}
 };
 
+/* Define the storage parameters. */
 static void
-ecp_reloptions_init(void)
+options_init_storage(void)
 {
-	ecp_relopt_kind = add_reloption_kind();
+	options_kind = add_reloption_kind();
 
-	add_int_reloption(ecp_relopt_kind, "buffer_rows",
+	add_int_reloption(options_kind, "buffer_rows",
 					  "Inserted rows that wait for each cluster in a buffer, so that many are moved to it at a time; 0 inserts into the clusters",
 					  ECP_INSBUF_ROWS_DEFAULT, 0, ECP_INSBUF_ROWS_MAX,
 					  ShareUpdateExclusiveLock);
-	add_int_reloption(ecp_relopt_kind, "cluster_size",
+	add_int_reloption(options_kind, "cluster_size",
 					  "Kilobytes that a probe reads; 0 makes clusters of about 128 rows, or of what the measured tablespace reads at half of its bandwidth where the index exceeds effective_cache_size",
 					  ECP_CLUSTER_SIZE_DEFAULT, 0, ECP_CLUSTER_SIZE_MAX,
 					  AccessExclusiveLock);
-	add_int_reloption(ecp_relopt_kind, "dims",
+	add_int_reloption(options_kind, "dims",
 					  "Elements of every vector; 0 takes the number from the data",
 					  0, 0, ECP_DIMS_MAX, AccessExclusiveLock);
-	add_int_reloption(ecp_relopt_kind, "include_width",
+	add_int_reloption(options_kind, "include_width",
 					  "Bytes of each INCLUDE column of variable length; rows with longer values are read from the table",
 					  ECP_INCLUDE_WIDTH_DEFAULT, ECP_INCLUDE_WIDTH_MIN,
 					  ECP_INCLUDE_WIDTH_MAX, AccessExclusiveLock);
-	add_enum_reloption(ecp_relopt_kind, "leaders",
+	add_enum_reloption(options_kind, "leaders",
 					   "How leaders are chosen: by k-means or at random",
-					   ecp_leaders_values, ECP_LEADERS_KMEANS,
+					   leaders_values, ECP_LEADERS_KMEANS,
 					   "Valid values are \"kmeans\" and \"random\".",
 					   AccessExclusiveLock);
-	add_int_reloption(ecp_relopt_kind, "levels",
+	add_int_reloption(options_kind, "levels",
 					  "Levels of leaders; 0 chooses by their number",
 					  0, 0, ECP_LEVELS_MAX, AccessExclusiveLock);
-	add_enum_reloption(ecp_relopt_kind, "quantizer",
+	add_enum_reloption(options_kind, "quantizer",
 					   "Codes of vectors that are scanned before the vectors",
-					   ecp_quantizer_values, ECP_QUANTIZER_AUTO,
+					   quantizer_values, ECP_QUANTIZER_AUTO,
 					   "Valid values are \"auto\", \"none\" and \"rabitq\".",
 					   AccessExclusiveLock);
-	add_int_reloption(ecp_relopt_kind, "sample_factor",
+	add_int_reloption(options_kind, "sample_factor",
 					  "Rows sampled for each leader of a k-means build; 0 chooses by the type",
 					  ECP_SAMPLE_FACTOR_DEFAULT, 0, ECP_SAMPLE_FACTOR_MAX,
 					  AccessExclusiveLock);
-	add_int_reloption(ecp_relopt_kind, "seed",
+	add_int_reloption(options_kind, "seed",
 					  "Seed of every random choice of a build",
 					  ECP_SEED_DEFAULT, 0, PG_INT32_MAX, AccessExclusiveLock);
-	add_real_reloption(ecp_relopt_kind, "target_recall",
+	add_real_reloption(options_kind, "target_recall",
 					   "Share of the ten nearest rows that a scan is to find",
 					   ECP_TARGET_RECALL_DEFAULT, 0.1, 1,
 					   ShareUpdateExclusiveLock);
 }
 
+/* Define storage parameters and settings; called by _PG_init(). */
 void
 ecp_options_init(void)
 {
-	ecp_reloptions_init();
+	options_init_storage();
 
 	DefineCustomBoolVariable("ecp.approximate_radius",
 							 "Lets an index answer queries for all rows within a radius, approximately.",
@@ -120,7 +122,7 @@ ecp_options_init(void)
 							 "How an index build keeps its intermediate data.",
 							 "\"tempfiles\" keeps a file a cluster, \"chunkfiles\" a sorted file an in-buff; \"auto\" chooses by the measured tablespaces.",
 							 &ecp_build_policy, ECP_POLICY_AUTO,
-							 ecp_build_policy_values, PGC_USERSET, 0,
+							 build_policy_values, PGC_USERSET, 0,
 							 NULL, NULL, NULL);
 	DefineCustomStringVariable("ecp.build_tablespaces",
 							   "Tablespaces for the intermediate files of index builds.",
@@ -147,7 +149,7 @@ ecp_options_init(void)
 							 "What a scan does when its first probes did not give enough rows.",
 							 "\"strict_order\" goes on and drops rows nearer than the last returned, \"relaxed_order\" goes on and returns every row, \"off\" stops.",
 							 &ecp_iterative_scan, ECP_ITERATIVE_STRICT,
-							 ecp_iterative_scan_values, PGC_USERSET, 0,
+							 iterative_scan_values, PGC_USERSET, 0,
 							 NULL, NULL, NULL);
 	DefineCustomIntVariable("ecp.leader_cache",
 							"Memory for leaders kept across scans in a backend.",
@@ -196,16 +198,17 @@ ecpoptions(Datum reloptions, bool validate)
 		{"target_recall", RELOPT_TYPE_REAL, offsetof(EcpOptions, target_recall)}
 	};
 
-	return (bytea *) build_reloptions(reloptions, validate, ecp_relopt_kind,
+	return (bytea *) build_reloptions(reloptions, validate, options_kind,
 									  sizeof(EcpOptions), tab, lengthof(tab));
 }
 
-/* The index's storage parameters, defaults filled in. */
+/* The storage parameters of an index, with defaults filled in. */
 EcpOptions
 ecp_options_get(Relation index)
 {
 	EcpOptions	options = {0};
 
+	Assert(index->rd_rel->relkind == RELKIND_INDEX);
 	if (index->rd_options)
 		return *(EcpOptions *) index->rd_options;
 	options.buffer_rows = ECP_INSBUF_ROWS_DEFAULT;

@@ -1,112 +1,27 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_validate.c
- *	  Operator classes of ecp: what they say, and whether they are sound.
- *
- * An operator class of a vector has one ordering operator (strategy 1, the
- * distance, sorted as float8) and one support function (ECP_CLASS_PROC), which
- * says how the type stores its elements (EcpColumnType) and the metric, as
- * EcpClassCode() packs them.  Form and metric are all that the rest of the
- * access method knows of a class, so that a class of another extension's type
- * needs nothing here but such a function.
- *
- * An operator class of a key attribute has search operators with the strategy
- * numbers of btree, at least the one of equality, and its support function
- * says the kind of the attribute (ecp_attr.h).
- *
- * The support function takes one argument of type internal, which is NULL,
- * so that it cannot be called from SQL by mistake.
+ *	  Checks the operator classes of ecp (amvalidate); ecp_class.c says what
+ *	  they must have.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/amvalidate.h"
-#include "access/genam.h"
 #include "access/htup_details.h"
 #include "base/opclass.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_amproc.h"
 #include "catalog/pg_type.h"
-#include "ecp/define/ecp_validate.h"
+#include "ecp/define/ecp_class.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 #include "utils/syscache.h"
-#include "vector/vector_value.h"
 
-
-#define ECP_CLASS_FUNCTION(name, code) \
-	PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
-	PG_FUNCTION_INFO_V1(name); \
-	Datum \
-	name(PG_FUNCTION_ARGS) \
-	{ \
-		PG_RETURN_INT32(code); \
-	} \
-	extern int no_such_variable
-
-ECP_CLASS_FUNCTION(ecp_class_real_l2,
-				   EcpClassCode(ECP_COLUMN_ARRAY, ECP_METRIC_L2));
-ECP_CLASS_FUNCTION(ecp_class_real_ip,
-				   EcpClassCode(ECP_COLUMN_ARRAY, ECP_METRIC_IP));
-ECP_CLASS_FUNCTION(ecp_class_real_cosine,
-				   EcpClassCode(ECP_COLUMN_ARRAY, ECP_METRIC_COSINE));
-ECP_CLASS_FUNCTION(ecp_class_bytea_l2,
-				   EcpClassCode(ECP_COLUMN_BYTEA, ECP_METRIC_L2));
-ECP_CLASS_FUNCTION(ecp_class_bytea_ip,
-				   EcpClassCode(ECP_COLUMN_BYTEA, ECP_METRIC_IP));
-ECP_CLASS_FUNCTION(ecp_class_bytea_cosine,
-				   EcpClassCode(ECP_COLUMN_BYTEA, ECP_METRIC_COSINE));
-ECP_CLASS_FUNCTION(ecp_class_bit_hamming,
-				   EcpClassCode(ECP_COLUMN_BIT, ECP_METRIC_HAMMING));
-
-/* of the bridging extension, ecp_pgvector */
-ECP_CLASS_FUNCTION(ecp_class_vector_l2,
-				   EcpClassCode(ECP_COLUMN_VECTOR, ECP_METRIC_L2));
-ECP_CLASS_FUNCTION(ecp_class_vector_ip,
-				   EcpClassCode(ECP_COLUMN_VECTOR, ECP_METRIC_IP));
-ECP_CLASS_FUNCTION(ecp_class_vector_cosine,
-				   EcpClassCode(ECP_COLUMN_VECTOR, ECP_METRIC_COSINE));
-ECP_CLASS_FUNCTION(ecp_class_halfvec_l2,
-				   EcpClassCode(ECP_COLUMN_HALFVEC, ECP_METRIC_L2));
-ECP_CLASS_FUNCTION(ecp_class_halfvec_ip,
-				   EcpClassCode(ECP_COLUMN_HALFVEC, ECP_METRIC_IP));
-ECP_CLASS_FUNCTION(ecp_class_halfvec_cosine,
-				   EcpClassCode(ECP_COLUMN_HALFVEC, ECP_METRIC_COSINE));
-
-ECP_CLASS_FUNCTION(ecp_class_attr_bool, ECP_ATTR_CLASS | ECP_ATTR_BOOL);
-ECP_CLASS_FUNCTION(ecp_class_attr_char, ECP_ATTR_CLASS | ECP_ATTR_CHAR);
-ECP_CLASS_FUNCTION(ecp_class_attr_int2, ECP_ATTR_CLASS | ECP_ATTR_INT2);
-ECP_CLASS_FUNCTION(ecp_class_attr_int4, ECP_ATTR_CLASS | ECP_ATTR_INT4);
-ECP_CLASS_FUNCTION(ecp_class_attr_int8, ECP_ATTR_CLASS | ECP_ATTR_INT8);
-ECP_CLASS_FUNCTION(ecp_class_attr_oid, ECP_ATTR_CLASS | ECP_ATTR_OID);
-ECP_CLASS_FUNCTION(ecp_class_attr_float4, ECP_ATTR_CLASS | ECP_ATTR_FLOAT4);
-ECP_CLASS_FUNCTION(ecp_class_attr_float8, ECP_ATTR_CLASS | ECP_ATTR_FLOAT8);
-ECP_CLASS_FUNCTION(ecp_class_attr_uuid, ECP_ATTR_CLASS | ECP_ATTR_UUID);
-ECP_CLASS_FUNCTION(ecp_class_attr_hash, ECP_ATTR_CLASS | ECP_ATTR_HASH);
-
-/* Form and metric of the index's (first) column. */
-void
-ecp_class_get(Relation index, EcpColumnType *type, EcpMetric *metric)
-{
-	int			code;
-
-	code = DatumGetInt32(FunctionCall1(index_getprocinfo(index, 1,
-														 ECP_CLASS_PROC),
-									   PointerGetDatum(NULL)));
-	if (EcpClassIsAttr(code))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("the first column of an ecp index must be a vector"),
-				 errdetail("Column \"%s\" is not.",
-						   NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname))));
-	*type = EcpClassType(code);
-	*metric = EcpClassMetric(code);
-}
-
-/* Check the family's support functions; returns false after INFO messages. */
+/* Check the support functions of a family; false after INFO messages. */
 static bool
 validate_procs(CatCList *list, const char *opfamilyname)
 {
@@ -156,7 +71,7 @@ validate_procs(CatCList *list, const char *opfamilyname)
 	return result;
 }
 
-/* The same for the family's operators. */
+/* Check the operators of a family; false after INFO messages. */
 static bool
 validate_operators(CatCList *list, const char *opfamilyname)
 {
@@ -211,8 +126,8 @@ validate_operators(CatCList *list, const char *opfamilyname)
 }
 
 /*
- * Has this operator class all that an index needs?  For a vector, that is the
- * distance, for a key attribute (which has no ordering operator) equality.
+ * Does the operator class have all that an index needs?  For a vector that is
+ * the distance, for a key attribute (which has no ordering operator) equality.
  */
 static bool
 validate_complete(CatCList *operlist, CatCList *proclist, Oid opcintype,
@@ -248,8 +163,8 @@ validate_complete(CatCList *operlist, CatCList *proclist, Oid opcintype,
 
 /*
  * ecpvalidate
- *		Is the operator class one that ecp can work with?  amvalidate: INFO
- *		for every fault, never an error for a faulty class.
+ *		Can ecp work with this operator class?  Reports each fault as INFO,
+ *		none as an error.
  */
 bool
 ecpvalidate(Oid opclassoid)
@@ -259,6 +174,7 @@ ecpvalidate(Oid opclassoid)
 	CatCList   *operlist;
 	bool		result;
 
+	Assert(OidIsValid(opclassoid));
 	ecp_opclass_get(&opclass, opclassoid);
 	operlist = SearchSysCacheList1(AMOPSTRATEGY,
 								   ObjectIdGetDatum(opclass.form->opcfamily));

@@ -27,8 +27,8 @@
 #include "postgres.h"
 
 #include "base/stop_point.h"
+#include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
-#include "ecp/define/ecp_validate.h"
 #include "ecp/live/ecp_insbuf.h"
 #include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/live/ecp_insert.h"

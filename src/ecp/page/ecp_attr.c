@@ -31,7 +31,7 @@
 #include <math.h>
 
 #include "catalog/pg_type_d.h"
-#include "ecp/define/ecp_validate.h"
+#include "ecp/define/ecp_class.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_include.h"
 #include "ecp/page/ecp_page.h"

@@ -12,8 +12,8 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
-#include "ecp/define/ecp_validate.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"

@@ -21,7 +21,7 @@
 #include "base/compat.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_type.h"
-#include "ecp/define/ecp_validate.h"
+#include "ecp/define/ecp_class.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_stat.h"
 #include "ecp/search/ecp_heap.h"

@@ -45,8 +45,8 @@
 
 #include "base/spare.h"
 #include "base/topk.h"
+#include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
-#include "ecp/define/ecp_validate.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"

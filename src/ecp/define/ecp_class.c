@@ -1,0 +1,96 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_class.c
+ *	  What operator classes say about the columns of an index.
+ *
+ * The operator class of a vector has one ordering operator (strategy 1, the
+ * distance, sorted as float8) and one support function (ECP_CLASS_PROC), which
+ * returns how the type stores its elements (EcpColumnType) and the metric,
+ * packed by EcpClassCode().  The rest of the access method knows nothing else
+ * of a class, so an operator class for the type of another extension needs
+ * nothing but such a function.
+ *
+ * The operator class of a key attribute has search operators with the strategy
+ * numbers of btree, at least equality, and its support function returns the
+ * kind of the attribute (EcpAttrKind).
+ *
+ * The support functions take one argument of type internal, which is NULL, so
+ * that SQL cannot call them by mistake.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "ecp/define/ecp_class.h"
+#include "fmgr.h"
+
+#define ECP_CLASS_FUNCTION(name, code) \
+	PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
+	PG_FUNCTION_INFO_V1(name); \
+	Datum \
+	name(PG_FUNCTION_ARGS) \
+	{ \
+		PG_RETURN_INT32(code); \
+	} \
+	extern int no_such_variable
+
+ECP_CLASS_FUNCTION(ecp_class_real_l2,
+				   EcpClassCode(ECP_COLUMN_ARRAY, ECP_METRIC_L2));
+ECP_CLASS_FUNCTION(ecp_class_real_ip,
+				   EcpClassCode(ECP_COLUMN_ARRAY, ECP_METRIC_IP));
+ECP_CLASS_FUNCTION(ecp_class_real_cosine,
+				   EcpClassCode(ECP_COLUMN_ARRAY, ECP_METRIC_COSINE));
+ECP_CLASS_FUNCTION(ecp_class_bytea_l2,
+				   EcpClassCode(ECP_COLUMN_BYTEA, ECP_METRIC_L2));
+ECP_CLASS_FUNCTION(ecp_class_bytea_ip,
+				   EcpClassCode(ECP_COLUMN_BYTEA, ECP_METRIC_IP));
+ECP_CLASS_FUNCTION(ecp_class_bytea_cosine,
+				   EcpClassCode(ECP_COLUMN_BYTEA, ECP_METRIC_COSINE));
+ECP_CLASS_FUNCTION(ecp_class_bit_hamming,
+				   EcpClassCode(ECP_COLUMN_BIT, ECP_METRIC_HAMMING));
+
+/* of the bridging extension, ecp_pgvector */
+ECP_CLASS_FUNCTION(ecp_class_vector_l2,
+				   EcpClassCode(ECP_COLUMN_VECTOR, ECP_METRIC_L2));
+ECP_CLASS_FUNCTION(ecp_class_vector_ip,
+				   EcpClassCode(ECP_COLUMN_VECTOR, ECP_METRIC_IP));
+ECP_CLASS_FUNCTION(ecp_class_vector_cosine,
+				   EcpClassCode(ECP_COLUMN_VECTOR, ECP_METRIC_COSINE));
+ECP_CLASS_FUNCTION(ecp_class_halfvec_l2,
+				   EcpClassCode(ECP_COLUMN_HALFVEC, ECP_METRIC_L2));
+ECP_CLASS_FUNCTION(ecp_class_halfvec_ip,
+				   EcpClassCode(ECP_COLUMN_HALFVEC, ECP_METRIC_IP));
+ECP_CLASS_FUNCTION(ecp_class_halfvec_cosine,
+				   EcpClassCode(ECP_COLUMN_HALFVEC, ECP_METRIC_COSINE));
+
+ECP_CLASS_FUNCTION(ecp_class_attr_bool, ECP_ATTR_CLASS | ECP_ATTR_BOOL);
+ECP_CLASS_FUNCTION(ecp_class_attr_char, ECP_ATTR_CLASS | ECP_ATTR_CHAR);
+ECP_CLASS_FUNCTION(ecp_class_attr_int2, ECP_ATTR_CLASS | ECP_ATTR_INT2);
+ECP_CLASS_FUNCTION(ecp_class_attr_int4, ECP_ATTR_CLASS | ECP_ATTR_INT4);
+ECP_CLASS_FUNCTION(ecp_class_attr_int8, ECP_ATTR_CLASS | ECP_ATTR_INT8);
+ECP_CLASS_FUNCTION(ecp_class_attr_oid, ECP_ATTR_CLASS | ECP_ATTR_OID);
+ECP_CLASS_FUNCTION(ecp_class_attr_float4, ECP_ATTR_CLASS | ECP_ATTR_FLOAT4);
+ECP_CLASS_FUNCTION(ecp_class_attr_float8, ECP_ATTR_CLASS | ECP_ATTR_FLOAT8);
+ECP_CLASS_FUNCTION(ecp_class_attr_uuid, ECP_ATTR_CLASS | ECP_ATTR_UUID);
+ECP_CLASS_FUNCTION(ecp_class_attr_hash, ECP_ATTR_CLASS | ECP_ATTR_HASH);
+
+/* The column type and the metric of an index's first column. */
+void
+ecp_class_get(Relation index, EcpColumnType *type, EcpMetric *metric)
+{
+	int			code;
+
+	Assert(index->rd_rel->relkind == RELKIND_INDEX);
+	code = DatumGetInt32(FunctionCall1(index_getprocinfo(index, 1,
+														 ECP_CLASS_PROC),
+									   PointerGetDatum(NULL)));
+	if (EcpClassIsAttr(code))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("the first column of an ecp index must be a vector"),
+				 errdetail("Column \"%s\" is not.",
+						   NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname))));
+	*type = EcpClassType(code);
+	*metric = EcpClassMetric(code);
+}
