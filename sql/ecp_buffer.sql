@@ -153,30 +153,4 @@ SELECT ecp_index_check('bti', true);
 SET ecp.probes = 1000000;
 SELECT count(*), count(DISTINCT id) FROM
 	(SELECT id FROM bt ORDER BY v <-> (SELECT v FROM bt LIMIT 1)) x;
-
--- several processes read buffers, too, each once
-CREATE TABLE bp (id int, tag int, v real[]);
-INSERT INTO bp
-	SELECT g, g % 7, ARRAY[100 * sin(g), 100 * cos(g * 1.7), 50 * sin(g * 0.3),
-		g / 100.0]::real[]
-	FROM generate_series(1, 6000) g;
-CREATE INDEX bpi ON bp USING ecp (v, tag) WITH (cluster_size = 1, buffer_rows = 40);
-INSERT INTO bp
-	SELECT g, g % 7, ARRAY[100 * sin(g + 0.5), 100 * cos(g * 1.7), 50, g / 100.0]::real[]
-	FROM generate_series(6001, 7000) g;
-VACUUM ANALYZE bp;
-SELECT buffered_rows FROM ecp_index_stats('bpi');
-RESET ecp.probes;
-SET parallel_setup_cost = 0;
-SET parallel_tuple_cost = 0;
-SET min_parallel_table_scan_size = 0;
-SET min_parallel_index_scan_size = 0;
-SET max_parallel_workers_per_gather = 2;
-SET effective_cache_size = 1;
-ALTER TABLE bp SET (parallel_workers = 2);
-EXPLAIN (COSTS OFF) SELECT id FROM bp ORDER BY v <-> '{1,2,50,65}' LIMIT 100000;
-SELECT count(*), count(DISTINCT id) FROM
-	(SELECT id FROM bp ORDER BY v <-> '{1,2,50,65}' LIMIT 100000) x;
-SELECT count(*), count(DISTINCT id) FROM
-	(SELECT id FROM bp WHERE tag = 3 ORDER BY v <-> '{1,2,50,65}' LIMIT 100000) x;
-DROP TABLE b, bn, be, bt, bp;
+DROP TABLE b, bn, be, bt;

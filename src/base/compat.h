@@ -67,27 +67,6 @@
 	index_beginscan(heap, index, snapshot, nkeys, norderbys)
 #endif
 
-/* 17, 18: amestimateparallelscan() is told more of the scan */
-#if PG_VERSION_NUM >= 180000
-#define ECP_ESTIMATE_PARALLEL_ARGS \
-	Relation index, int nkeys, int norderbys
-#elif PG_VERSION_NUM >= 170000
-#define ECP_ESTIMATE_PARALLEL_ARGS	int nkeys, int norderbys
-#else
-#define ECP_ESTIMATE_PARALLEL_ARGS	void
-#endif
-
-/* 18: the access method's memory of a parallel scan, by another name */
-#if PG_VERSION_NUM >= 180000
-#define ecp_parallel_scan_target(scan) \
-	((void *) ((char *) (scan)->parallel_scan + \
-			   (scan)->parallel_scan->ps_offset_am))
-#else
-#define ecp_parallel_scan_target(scan) \
-	((void *) ((char *) (scan)->parallel_scan + \
-			   (scan)->parallel_scan->ps_offset))
-#endif
-
 /* 16: the status of the n-th backend, from 1, by another name */
 #if PG_VERSION_NUM >= 160000
 #define ecp_backend_status(n)		pgstat_get_local_beentry_by_index(n)

@@ -19,7 +19,6 @@
 #include "ecp/page/ecp_include.h"
 #include "ecp/plan/ecp_cost.h"
 #include "ecp/search/ecp_scan.h"
-#include "ecp/search/ecp_share.h"
 #include "fmgr.h"
 
 PGDLLEXPORT Datum ecphandler(PG_FUNCTION_ARGS);
@@ -38,7 +37,6 @@ ecphandler(PG_FUNCTION_ARGS)
 	amroutine->amoptionalkey = true;	/* NULL vectors are not indexed */
 	amroutine->amsearcharray = true;	/* of key attributes */
 	amroutine->amsearchnulls = true;
-	amroutine->amcanparallel = true;
 	amroutine->amcaninclude = true;
 	amroutine->amparallelvacuumoptions =
 		VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_CLEANUP;
@@ -61,9 +59,6 @@ ecphandler(PG_FUNCTION_ARGS)
 	amroutine->amrescan = ecprescan;
 	amroutine->amgettuple = ecpgettuple;
 	amroutine->amendscan = ecpendscan;
-	amroutine->amestimateparallelscan = ecpestimateparallelscan;
-	amroutine->aminitparallelscan = ecpinitparallelscan;
-	amroutine->amparallelrescan = ecpparallelrescan;
 
 	PG_RETURN_POINTER(amroutine);
 }

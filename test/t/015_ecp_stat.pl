@@ -1,5 +1,5 @@
 # Cumulative statistics of an ecp index come from all sessions: at the end of
-# a session at the latest, of parallel ones without loss, and they outlive a
+# a session at the latest, of parallel workers without loss, and they outlive a
 # restart, a crash after a checkpoint, and the promotion of a standby.
 use strict;
 use warnings;

@@ -126,15 +126,12 @@ ecp_stat_count(Relation index, EcpStatCounter counter, uint64 n)
 	stat_last->counters[counter] += n;
 }
 
-/* Count what a search did; those of several processes are one scan. */
+/* Count what a search did. */
 void
 ecp_stat_count_search(Relation index, const EcpSearchStats *stats)
 {
-	if (!stats->joined)
-	{
-		ecp_stat_count(index, ECP_STAT_SCANS, 1);
-		ecp_stat_count(index, ECP_STAT_EARLY_STOPS, stats->early ? 1 : 0);
-	}
+	ecp_stat_count(index, ECP_STAT_SCANS, 1);
+	ecp_stat_count(index, ECP_STAT_EARLY_STOPS, stats->early ? 1 : 0);
 	ecp_stat_count(index, ECP_STAT_CLUSTERS, stats->clusters);
 	ecp_stat_count(index, ECP_STAT_PAGES, stats->pages);
 	ecp_stat_count(index, ECP_STAT_VECTORS, stats->vectors);

@@ -17,15 +17,13 @@ typedef enum EcpSearchStop
 	ECP_STOP_CLUSTERS,			/* it has read them all */
 	ECP_STOP_PROBES,			/* ecp.iterative_scan = off */
 	ECP_STOP_TUPLES,			/* ecp.max_scan_tuples */
-	ECP_STOP_RADIUS,			/* a window had no row within the radius */
-	ECP_STOP_LATE				/* other processes had read what was wanted */
+	ECP_STOP_RADIUS				/* a window had no row within the radius */
 } EcpSearchStop;
 
 typedef struct EcpSearchStats
 {
 	Oid			index;
 	int			probes;			/* clusters of the first window, planned */
-	bool		joined;			/* it came to one of other processes */
 	bool		early;			/* it ended where clusters were too far */
 	uint64		windows;
 	uint64		clusters;		/* read */

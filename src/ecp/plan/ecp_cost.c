@@ -17,10 +17,6 @@
  * Then the nearest rows are found less surely, so ecp_path.c prefers an index
  * that has the column, whatever the costs are.
  *
- * Several processes can read the clusters of one scan (ecp_share.c), which
- * divides what a scan does before its first row.  The planner divides only
- * the run time, so ecp_path.c has ecp_cost_partial() correct such paths.
- *
  * Only the paths that ecp_path.c makes are ever chosen.  Core asks the cost of
  * others, too, and does not offer them.
  *
@@ -442,7 +438,7 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	*pages = cost.pages;
 }
 
-/* As costsize.c divides the work of a path: the leader has more to do. */
+/* As costsize.c divides the work of a path: the main process has more to do. */
 static double
 cost_divisor(const Path *path)
 {
@@ -452,33 +448,6 @@ cost_divisor(const Path *path)
 	if (parallel_leader_participation && leader > 0)
 		divisor += leader;
 	return divisor;
-}
-
-/*
- * Correct the cost of a partial path.
- *
- * The planner divides only what it adds itself to a path's run time, as
- * amcostestimate cannot know that a path is partial.  The descent is one
- * process's work; comparing rows is divided.  So is the reading of pages, if
- * they are not likely to be in the cache: then several processes keep a
- * device busier than one, and what we charge for a page is its time.  What
- * we charge for a page that is there is far more than it takes.
- */
-void
-ecp_cost_partial(PlannerInfo *root, IndexPath *path)
-{
-	EcpCost		cost;
-	double		saved = 1 - 1 / cost_divisor(&path->path);
-	double		cached = cost_cached(path->indexinfo->pages);
-	Cost		startup;
-
-	if (isinf(path->path.total_cost))
-		return;					/* as in ecp_cost_fetch() */
-	cost_compute(root, path, 1, &cost);
-	startup = saved * (cost.first_cpu + (1 - cached) * cost.first_io);
-	path->path.startup_cost -= startup;
-	path->path.total_cost -= startup +
-		saved * (cost.rest_cpu + (1 - cached) * cost.rest_io);
 }
 
 /*

@@ -34,6 +34,5 @@ extern void ecp_cost_distance(const IndexOptInfo *index, Oid relid,
 extern Cost ecp_cost_distances(PlannerInfo *root, const EcpDistanceCost *cost,
 							   const Path *path, double count);
 extern void ecp_cost_fetch(PlannerInfo *root, IndexPath *path);
-extern void ecp_cost_partial(PlannerInfo *root, IndexPath *path);
 
 #endif							/* ECP_COST_H */

@@ -544,7 +544,7 @@ path_match(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 		!match->null_vector;
 }
 
-/* Offer the scans of an index: by one process, and by several. */
+/* Offer the scan of an index. */
 static void
 path_add_index(const PathMatch *match)
 {
@@ -576,22 +576,6 @@ path_add_index(const PathMatch *match)
 		path->total_cost += PATH_COST_UNWANTED;
 	}
 	add_path(rel, path);
-	if (rel->consider_parallel && bms_is_empty(rel->lateral_relids) &&
-		!unwanted)
-	{
-		IndexPath  *partial;
-
-		partial = create_index_path(root, index, match->clauses, orders,
-									order_columns, pathkeys,
-									ForwardScanDirection, index_only, NULL,
-									1.0, true);
-		if (partial->path.parallel_workers > 0)
-		{
-			ecp_cost_fetch(root, partial);
-			ecp_cost_partial(root, partial);
-			add_partial_path(rel, (Path *) partial);
-		}
-	}
 }
 
 static bool
@@ -622,8 +606,7 @@ path_relation_hook(PlannerInfo *root, Oid relid, bool inhparent,
 		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
 
 		if (path_index_is_ours(index))
-			index->amhasgettuple = index->amcanparallel =
-				index->amcanorderbyop = false;
+			index->amhasgettuple = index->amcanorderbyop = false;
 	}
 }
 

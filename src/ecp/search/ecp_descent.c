@@ -81,7 +81,6 @@ struct EcpDescent
 	EcpInsbufTaken **taken;		/* of the buffers of each */
 	int			nnodes;
 	int			nodes_max;
-	bool		whole;			/* buffers are given with all their rows */
 	int			buffer_node;	/* node of the buffer that is next, */
 	int			buffer;			/* or -1 */
 	uint64		bins;			/* whose rows of it are wanted */
@@ -179,7 +178,6 @@ ecp_descent_begin(Relation index, const EcpIndexState *state,
 	descent->nnodes = 0;
 	descent->rest_level = -1;
 	descent->nlevels = nlevels;
-	descent->whole = false;
 	descent->buffer = -1;
 	if (nlevels > 0)
 		descent_expect(descent, expected);
@@ -404,12 +402,6 @@ descent_next_buffer(EcpDescent *descent, EcpClusterRef *cluster)
 	descent->bins = ECP_BINS_ALL;
 }
 
-void
-ecp_descent_set_whole(EcpDescent *descent)
-{
-	descent->whole = true;
-}
-
 /* A cluster was given: what rows wait for it in its buffer? */
 static void
 descent_set_buffer(EcpDescent *descent, int n, uint32 child)
@@ -419,13 +411,7 @@ descent_set_buffer(EcpDescent *descent, int n, uint32 child)
 	EcpInsbufTaken *taken = &descent->taken[n][buffer];
 
 	descent->follows = taken->bins == 0;
-	if (descent->whole)
-	{
-		descent->bins = ~taken->bins;
-		taken->bins = ECP_BINS_ALL;
-	}
-	else
-		descent->bins = ecp_insbuf_take(descent->state, node, child, taken);
+	descent->bins = ecp_insbuf_take(descent->state, node, child, taken);
 	if (descent->bins == 0)
 		return;
 	descent->buffer_node = n;

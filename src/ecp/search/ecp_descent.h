@@ -57,8 +57,6 @@ extern bool ecp_descent_next(EcpDescent *descent, EcpClusterRef *cluster);
 /* Is what ecp_descent_next() gives next a buffer? */
 extern bool ecp_descent_at_buffer(const EcpDescent *descent);
 
-/* From the beginning on, give each buffer once, with all of its rows. */
-extern void ecp_descent_set_whole(EcpDescent *descent);
 extern void ecp_descent_end(EcpDescent *descent);
 
 #endif							/* ECP_DESCENT_H */

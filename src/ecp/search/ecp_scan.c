@@ -260,9 +260,7 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 					 errmsg("ecp index scans need an MVCC snapshot")));
 		pgstat_count_index_scan(scan->indexRelation);
 		ecp_count_index_search(scan);
-		ecp_search_set_scan(so->search, scan->parallel_scan ?
-							ecp_parallel_scan_target(scan) : NULL,
-							scan->numberOfOrderBys > 0);
+		ecp_search_set_ordered(so->search, scan->numberOfOrderBys > 0);
 		ecp_search_set_heap(so->search, heap);
 		so->heap_block = InvalidBlockNumber;
 		ecp_search_start(so->search, scan->xs_snapshot,
@@ -318,8 +316,7 @@ ecp_scan_stop_name(EcpSearchStop stop)
 		[ECP_STOP_CLUSTERS] = "all clusters read",
 		[ECP_STOP_PROBES] = "iterative_scan = off",
 		[ECP_STOP_TUPLES] = "max_scan_tuples",
-		[ECP_STOP_RADIUS] = "no more within the radius",
-		[ECP_STOP_LATE] = "read by other processes"
+		[ECP_STOP_RADIUS] = "no more within the radius"
 	};
 
 	return reasons[stop];

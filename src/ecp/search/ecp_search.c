@@ -58,7 +58,6 @@
 #include "ecp/search/ecp_rerank.h"
 #include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_search_private.h"
-#include "ecp/search/ecp_share.h"
 #include "ecp/search/ecp_target.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
@@ -113,7 +112,6 @@ ecp_search_create(Relation index)
 	search->index = index;
 	search->state_valid = false;
 	search->filter = NULL;
-	search->shared = NULL;
 	search->heap = NULL;
 	search->located = search->unordered = false;
 	search->rank_max = get_float8_infinity();
@@ -133,9 +131,8 @@ ecp_search_set_filter(EcpSearch *search, const EcpAttrFilter *filter)
 }
 
 void
-ecp_search_set_scan(EcpSearch *search, EcpShared *shared, bool ordered)
+ecp_search_set_ordered(EcpSearch *search, bool ordered)
 {
-	search->shared = shared;
 	search->unordered = !ordered;
 }
 
@@ -248,24 +245,16 @@ search_note_none(EcpSearch *search)
 	search->nearest.kth = search->near = -get_float8_infinity();
 }
 
-/* Decide how the first window is read, or learn what was decided. */
+/* Decide how the first window is read. */
 static void
 search_set_plan(EcpSearch *search)
 {
 	EcpScanPlan *plan = &search->plan;
 	bool		radius = !isinf(search->rank_max);
 
-	if (search->share && !search->opens)
-		*plan = *ecp_share_plan(search->share);
-	else
-	{
-		ecp_scan_plan(search->index, &search->state.meta, plan);
-		if (search->query == NULL || search->filter != NULL || radius)
-			plan->early = false;
-		if (search->share)
-			ecp_share_open(search->share, plan, search->filter != NULL,
-						   radius);
-	}
+	ecp_scan_plan(search->index, &search->state.meta, plan);
+	if (search->query == NULL || search->filter != NULL || radius)
+		plan->early = false;
 	ecp_top_ranks_reset(&search->nearest);
 	search->near = get_float8_infinity();
 	if (radius)
@@ -307,48 +296,14 @@ search_set_query(EcpSearch *search, Datum value, bool isnull)
 	}
 
 	search_set_plan(search);
-	if (search->share)
-		ecp_share_set_query(search->share, prepared);
-	else
-		search->descent = ecp_descent_begin(search->index, &search->state,
-											prepared, false,
-											Min(search->plan.early ?
-												search->plan.most :
-												search->window,
-												meta->ecpm_nleaves));
+	search->descent = ecp_descent_begin(search->index, &search->state,
+										prepared, false,
+										Min(search->plan.early ?
+											search->plan.most :
+											search->window,
+											meta->ecpm_nleaves));
 	if (search->query && search->state.leaf.quantizer != ECP_QUANTIZER_NONE)
 		search_set_codes(search, prepared);
-}
-
-/*
- * The metapage that the search goes by.  One structure version serves all
- * searches with one snapshot, and all processes of a search.
- */
-static void
-search_set_state(EcpSearch *search)
-{
-	EcpShare   *share = NULL;
-
-	if (search->shared)
-	{
-		share = MemoryContextAllocZero(search->context, sizeof(EcpShare));
-		share->shared = search->shared;
-		share->probe = &search->probe;
-		share->state = &search->state;
-		share->stats = &search->stats;
-		share->candidates = &search->candidates;
-		share->nearest = &search->nearest;
-		share->context = search->context;
-		share->max_rows = search->max_scan_tuples;
-		search->opens = ecp_share_enter(share);
-	}
-	search->share = share;
-	search->stats.joined = share && !search->opens;
-	if (search->stats.joined)
-		search->state = *ecp_share_state(share);
-	else if (!search->state_valid)
-		ecp_index_state_read(search->index, &search->state);
-	search->state_valid = true;
 }
 
 /*
@@ -378,14 +333,13 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 	search->candidates = 0;
 	search->started = true;
 
-	search_set_state(search);
+	/* one structure version serves all searches with one snapshot */
+	if (!search->state_valid)
+		ecp_index_state_read(search->index, &search->state);
+	search->state_valid = true;
 	if (EcpIndexIsEmpty(&search->state))
 	{
-		EcpScanPlan none = {0};
-
 		search->stats.stop = ECP_STOP_CLUSTERS;
-		if (search->share && search->opens)
-			ecp_share_open(search->share, &none, false, false);
 		return;
 	}
 
@@ -419,9 +373,6 @@ ecp_search_finish(EcpSearch *search)
 	if (search->descent)
 		ecp_descent_end(search->descent);
 	search->descent = NULL;
-	if (search->share)
-		ecp_share_leave(search->share);
-	search->share = NULL;
 	MemoryContextReset(search->context);
 }
 
@@ -560,44 +511,6 @@ search_first_window_done(EcpSearch *search)
 	search_note_none(search);
 }
 
-/*
- * Read our part of what several processes read: of the first window, or of
- * the next one.
- */
-static void
-search_read_shared(EcpSearch *search, uint64 rows_max)
-{
-	EcpSearchStats *stats = &search->stats;
-	EcpProbe   *probe = &search->probe;
-	EcpShare   *share = search->share;
-	bool		first = stats->windows++ == 0;
-	uint64		wanted = first ? PG_UINT64_MAX : share->taken + search->window;
-	EcpShareEnd end = ECP_SHARE_WINDOW;
-
-	while (share->taken < wanted && EcpTopkCount(&search->rows) < rows_max &&
-		   ecp_share_take(share, first, wanted - share->taken, &end) > 0)
-	{
-		while (EcpProbeWaiting(probe) > 0)
-			ecp_probe_next(probe);
-	}
-	ecp_share_pause(share);
-
-	stats->early |= end == ECP_SHARE_EARLY;
-	if (end == ECP_SHARE_CLUSTERS)
-		stats->stop = ECP_STOP_CLUSTERS;
-	else if (end == ECP_SHARE_RADIUS)
-		stats->stop = ECP_STOP_RADIUS;
-	else if (end == ECP_SHARE_ROWS)
-		stats->stop = ECP_STOP_TUPLES;
-	else if (first && ecp_share_is_late(share))
-		stats->stop = ECP_STOP_LATE;
-	if (first)
-	{
-		search_first_window_done(search);
-		search->window = ecp_share_window(share);
-	}
-}
-
 /* Go on with the first window of a search with conditions. */
 static void
 search_read_filtered(EcpSearch *search)
@@ -638,17 +551,10 @@ search_read_more(EcpSearch *search)
 	{
 		if (search->iterative == ECP_ITERATIVE_OFF && !search->null_query)
 			stats->stop = ECP_STOP_PROBES;
-		if (stats->stop != ECP_STOP_NONE ||
-			(search->share == NULL && search_is_over(search)))
+		if (stats->stop != ECP_STOP_NONE || search_is_over(search))
 			return;
 		search->window *= 2;
 		rows_max = (uint64) work_mem * 1024 / sizeof(EcpRanked);
-	}
-	if (search->share)
-	{
-		search_read_shared(search, rows_max);
-		ecp_search_note(search);
-		return;
 	}
 	if (stats->windows == 0 && search->plan.early)
 		search_read_nearest(search);

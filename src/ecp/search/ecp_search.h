@@ -43,15 +43,11 @@ extern const EcpIndexState *ecp_search_state(const EcpSearch *search);
  */
 extern void ecp_search_set_radius(EcpSearch *search, float8 radius);
 
-struct EcpShared;
-
 /*
- * What scan it is for, from the next start on: take part in the search whose
- * memory "shared" is (ecp_share.c), or search alone (NULL); if not "ordered",
- * no row is dropped for the order.
+ * From the next start on: return rows in the order of their distances, or, if
+ * not "ordered", in any order.
  */
-extern void ecp_search_set_scan(EcpSearch *search, struct EcpShared *shared,
-								bool ordered);
+extern void ecp_search_set_ordered(EcpSearch *search, bool ordered);
 
 /*
  * From the next start on, the rows returned will be fetched from this table,

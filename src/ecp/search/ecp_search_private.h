@@ -17,7 +17,6 @@
 #include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
-#include "ecp/search/ecp_share.h"
 #include "ecp/search/ecp_target.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
@@ -52,9 +51,6 @@ struct EcpSearch
 	EcpTopk		rows;			/* candidates; item = TID, or number */
 	EcpCodeQuery *codes;		/* NULL: candidates have exact ranks */
 	EcpRerank	rerank;			/* of those that have not */
-	EcpShared  *shared;			/* NULL: search alone */
-	EcpShare   *share;			/* our part, from the start on */
-	bool		opens;			/* and we came first */
 	Relation	heap;			/* rows will be fetched from it, or NULL */
 	bool		located;		/* their places are wanted: all are numbered */
 	uint64		number;			/* then, of the row returned last */
