@@ -215,6 +215,25 @@ typedef struct EcpKnn
 	struct ParallelTableScanDescData *pscan;	/* exact, in the segment */
 } EcpKnn;
 
+/* What query number "q" of the batch has in the arrays. */
+static inline EcpKnnRef *
+ecp_knn_refs(const EcpKnn *knn, uint32 q)
+{
+	return knn->refs + (Size) q * knn->shared->max_refs;
+}
+
+static inline EcpRanked *
+ecp_knn_heap(const EcpKnn *knn, uint32 q)
+{
+	return knn->heaps + (Size) q * knn->shared->room;
+}
+
+static inline ItemPointerData *
+ecp_knn_tids(const EcpKnn *knn, uint32 q)
+{
+	return knn->tids + (Size) q * knn->shared->keep;
+}
+
 /* Rows to compare queries with. */
 typedef struct EcpKnnBlock
 {
@@ -279,10 +298,6 @@ extern void ecp_knn_reader_free(EcpKnn *knn);
 
 /* ---- ecp_knn_wave.c ---- */
 
-extern void ecp_knn_add_ref(EcpKnn *knn, int q, const EcpChildData *child,
-							float4 rank, bool is_buffer, uint64 bins);
-extern bool ecp_knn_join_ref(EcpKnn *knn, int q, int place, int first,
-							 const EcpChildData *buffer, uint64 bins);
 extern void ecp_knn_first_wave(EcpKnn *knn, int q);
 extern void ecp_knn_order(EcpKnn *knn);
 extern bool ecp_knn_next_wave(EcpKnn *knn);

@@ -140,7 +140,7 @@ knn_offer(EcpKnn *knn, const EcpKnnPair *pair, const EcpKnnBlock *block,
 {
 	EcpKnnShared *shared = knn->shared;
 	EcpKnnQuery *query = &knn->queries[pair->query];
-	EcpRanked  *heap = knn->heaps + (Size) pair->query * shared->room;
+	EcpRanked  *heap = ecp_knn_heap(knn, pair->query);
 
 	for (; word != 0; word &= word - 1)
 	{
@@ -163,8 +163,7 @@ static inline uint64
 knn_binned(EcpKnn *knn, const EcpKnnPair *pair, const EcpKnnBlock *block,
 		   int first, uint64 word)
 {
-	const EcpKnnRef *ref = knn->refs + (Size) pair->query *
-		knn->shared->max_refs + pair->ref;
+	const EcpKnnRef *ref = &ecp_knn_refs(knn, pair->query)[pair->ref];
 	uint64		wanted = word;
 
 	if (ref->bins == ECP_BINS_ALL)

@@ -206,11 +206,11 @@ ecp_knn_fetch(EcpKnn *knn, int first, int end)
 	nitems = 0;
 	for (int q = first; q < end; q++)
 	{
-		EcpRanked  *heap = knn->heaps + (Size) q * knn->shared->room;
+		EcpRanked  *heap = ecp_knn_heap(knn, q);
 
 		ecp_knn_sort(heap, knn->queries[q].nheap);
 		for (int i = 0; i < keep; i++)
-			ItemPointerSetInvalid(&knn->tids[(Size) q * keep + i]);
+			ItemPointerSetInvalid(&ecp_knn_tids(knn, q)[i]);
 		for (int i = 0; i < knn->queries[q].nheap; i++)
 		{
 			Size		place = (Size) q * keep + i;
@@ -405,8 +405,8 @@ ecp_knn_rescan(EcpKnn *knn, int first, int end)
 		orderby.sk_argument = value;
 		index_rescan(scan, NULL, 0, &orderby, 1);
 		rescan_take(knn, scan, slot, &knn->queries[q],
-					knn->heaps + (Size) q * shared->room,
-					knn->tids + (Size) q * shared->keep);
+					ecp_knn_heap(knn, q),
+					ecp_knn_tids(knn, q));
 		pfree(DatumGetPointer(value));
 	}
 	index_endscan(scan);

@@ -20,17 +20,11 @@
  *
  * Without early stops the first wave has all the clusters, and is the last.
  *
- * The clusters of all queries are in a hash table in shared memory, by block.
- * Participants add to it while they descend; a place once taken is not given
- * up, nor by the next batch, and what else is known of the cluster is read in
- * later phases only.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "base/topk.h"
-#include "common/hashfn.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_target.h"
@@ -55,81 +49,12 @@
 
 /* ---- clusters ---- */
 
-/* The number of a cluster; it is put into the table if need be. */
-static uint32
-wave_cluster(EcpKnn *knn, const EcpChildData *child)
-{
-	uint32		mask = knn->shared->nslots - 1;
-	uint32		c = murmurhash32(child->ecpc_blk) & mask;
-
-	for (uint32 n = 0; n <= mask; n++, c = (c + 1) & mask)
-	{
-		EcpKnnCluster *cluster = &knn->clusters[c];
-		uint32		blk = pg_atomic_read_u32(&cluster->blk);
-
-		if (blk == 0 &&
-			pg_atomic_compare_exchange_u32(&cluster->blk, &blk,
-										   child->ecpc_blk))
-		{
-			cluster->npages = child->ecpc_npages;
-			cluster->run = child->ecpc_run;
-			cluster->nlive = child->ecpc_nrows;
-			return c;
-		}
-		/* a failed exchange tells who came first */
-		if (blk == child->ecpc_blk)
-			return c;
-	}
-	ecp_report_corrupt(knn->index, ECP_META_BLKNO,
-					   "There are more clusters than the metapage says.");
-	return 0;					/* keep compiler quiet */
-}
-
-/* A query wants a cluster, or a buffer, besides those that it has. */
-void
-ecp_knn_add_ref(EcpKnn *knn, int q, const EcpChildData *child, float4 rank,
-				bool is_buffer, uint64 bins)
-{
-	EcpKnnQuery *query = &knn->queries[q];
-	EcpKnnRef  *ref;
-
-	if (query->nrefs == knn->shared->max_refs)
-	{
-		query->flags |= ECP_KNN_CUT_OFF;
-		return;
-	}
-	ref = knn->refs + (Size) q * knn->shared->max_refs + query->nrefs++;
-	ref->cluster = wave_cluster(knn, child) |
-		(is_buffer ? ECP_KNN_BUFFER : 0);
-	ref->rank = rank;
-	ref->bins = bins;
-}
-
-/*
- * A query wants further rows of a buffer.  If its ref number "place", from
- * "first" on, is that buffer, they are added to it; else returns false.
- */
-bool
-ecp_knn_join_ref(EcpKnn *knn, int q, int place, int first,
-				 const EcpChildData *buffer, uint64 bins)
-{
-	EcpKnnRef  *ref = knn->refs + (Size) q * knn->shared->max_refs + place;
-
-	if (place < first || place >= knn->queries[q].nrefs ||
-		!EcpKnnRefIsBuffer(ref) ||
-		pg_atomic_read_u32(&knn->clusters[EcpKnnRefCluster(ref)].blk) !=
-		buffer->ecpc_blk)
-		return false;
-	ref->bins |= bins;
-	return true;
-}
-
 /* A query wants its refs up to "end" in the next wave. */
 static void
 wave_want(EcpKnn *knn, int q, int end)
 {
 	EcpKnnQuery *query = &knn->queries[q];
-	const EcpKnnRef *refs = knn->refs + (Size) q * knn->shared->max_refs;
+	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
 
 	query->first = query->end;
 	query->end = end;
@@ -145,7 +70,7 @@ wave_want(EcpKnn *knn, int q, int end)
 static int
 wave_end(EcpKnn *knn, int q, int first, int n)
 {
-	const EcpKnnRef *refs = knn->refs + (Size) q * knn->shared->max_refs;
+	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
 	int			r = first;
 
 	for (; r < knn->queries[q].nrefs; r++)
@@ -230,7 +155,7 @@ ecp_knn_place(EcpKnn *knn, int first, int end)
 	for (int q = first; q < end; q++)
 	{
 		const EcpKnnQuery *query = &knn->queries[q];
-		const EcpKnnRef *refs = knn->refs + (Size) q * knn->shared->max_refs;
+		const EcpKnnRef *refs = ecp_knn_refs(knn, q);
 
 		for (int r = query->first; r < query->end; r++)
 		{
@@ -257,8 +182,8 @@ wave_replay(EcpKnn *knn, int q, EcpTopRanks *nearest)
 	const EcpScanPlan *plan = &knn->shared->plan;
 	EcpMetric	metric = knn->shared->state.meta.ecpm_metric;
 	EcpKnnQuery *query = &knn->queries[q];
-	const EcpKnnRef *refs = knn->refs + (Size) q * knn->shared->max_refs;
-	EcpRanked  *heap = knn->heaps + (Size) q * knn->shared->room;
+	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
+	EcpRanked  *heap = ecp_knn_heap(knn, q);
 	int			i = 0;
 
 	ecp_top_ranks_reset(nearest);
@@ -286,7 +211,7 @@ static void
 wave_finish(EcpKnn *knn, int q, int end)
 {
 	EcpKnnQuery *query = &knn->queries[q];
-	const EcpKnnRef *refs = knn->refs + (Size) q * knn->shared->max_refs;
+	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
 
 	if (end < query->nrefs)
 	{
@@ -305,7 +230,7 @@ wave_decide(EcpKnn *knn, int q)
 	const EcpScanPlan *plan = &knn->shared->plan;
 	EcpMetric	metric = knn->shared->state.meta.ecpm_metric;
 	EcpKnnQuery *query = &knn->queries[q];
-	const EcpKnnRef *refs = knn->refs + (Size) q * knn->shared->max_refs;
+	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
 	EcpTopRanks nearest;
 	int			stop;
 	int			limit;
@@ -316,7 +241,7 @@ wave_decide(EcpKnn *knn, int q)
 		return;
 	}
 	stop = wave_replay(knn, q, &nearest);
-	ecp_knn_keep(query, knn->heaps + (Size) q * knn->shared->room,
+	ecp_knn_keep(query, ecp_knn_heap(knn, q),
 				 knn->shared->keep);
 	if (stop >= 0)
 	{
