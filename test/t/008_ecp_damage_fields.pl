@@ -22,10 +22,14 @@ $node->safe_psql(
 	CREATE TABLE q (id int, v bytea);
 	CREATE INDEX qi ON q USING ecp (v) WITH (cluster_size = 16);
 	INSERT INTO q SELECT * FROM source WHERE id < 1500;
+	-- one with nodes above nodes
+	CREATE TABLE l (id int, v bytea);
+	INSERT INTO l SELECT * FROM source WHERE id < 1500;
+	CREATE INDEX li ON l USING ecp (v) WITH (cluster_size = 1, levels = 2);
 	CHECKPOINT));
-my %path = map { $_ => relation_path($node, $_) } qw(ti qi);
-my %blocks = map { $_ => relation_blocks($node, $_) } qw(ti qi);
-index_ok($node, $_) for qw(ti qi);
+my %path = map { $_ => relation_path($node, $_) } qw(ti qi li);
+my %blocks = map { $_ => relation_blocks($node, $_) } qw(ti qi li);
+index_ok($node, $_) for qw(ti qi li);
 cmp_ok(
 	$node->safe_psql(
 		'postgres', q(SELECT retired_pages FROM ecp_metapage_info('qi'))),
@@ -33,7 +37,7 @@ cmp_ok(
 	'splits have left clusters in the retired queue');
 $node->stop;
 my %whole;
-foreach my $index (qw(ti qi))
+foreach my $index (qw(ti qi li))
 {
 	$whole{$index} =
 	  [ map { read_block($path{$index}, $_) } 0 .. $blocks{$index} - 1 ];
@@ -277,6 +281,18 @@ damaged(
 		set_field($_[0][0], 24 + 124, $live[0]);
 	},
 	[qw(insert_all check maintain)]);
+
+damaged(
+	'node that says it is full',
+	'li',
+	sub {
+		my $root = field($_[0][0], 24 + 72);
+
+		set_field($_[0][$root], $run{free_hint}, 1);
+	},
+	[],
+	[],
+	[qw(insert_all maintain check)]);
 
 my ($tail) = grep { field($whole{qi}[$_], $run{retired_next}) == 0xffffffff }
   heads('qi', 1);

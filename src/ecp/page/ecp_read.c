@@ -381,7 +381,8 @@ ecp_node_read(Relation index, const EcpIndexState *state, int level,
 		ecp_report_corrupt(index, blk, "A node must be one run.");
 
 	node->level = level;
-	node->nfree = header->ecpr_nslots;
+	node->nfree = header->ecpr_nslots -
+		Min(header->ecpr_free_hint * geo->slots, header->ecpr_nslots);
 	node->stride = MAXALIGN(geo->vec_bytes);
 	node->children = palloc(mul_size(header->ecpr_nslots, sizeof(EcpChildData)));
 	node->slots = palloc(mul_size(header->ecpr_nslots, sizeof(uint32)));
@@ -406,7 +407,8 @@ ecp_node_read(Relation index, const EcpIndexState *state, int level,
 
 			if (!EcpSlotIsLive(&view, slot))
 				continue;
-			node->nfree--;
+			if (pageno >= header->ecpr_free_hint)
+				node->nfree--;
 			if (!EcpChildIsVisible(&view.children[slot],
 								   state->meta.ecpm_sversion))
 				continue;

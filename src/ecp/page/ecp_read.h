@@ -32,7 +32,8 @@ typedef struct EcpNodeImage
 {
 	EcpRun		head;
 	int			level;
-	uint32		nfree;			/* free slots */
+	uint32		nfree;			/* slots that can be had: free, from
+								 * ecpr_free_hint on */
 	int			nchildren;
 	int			nbuffers;		/* in the same arrays, behind the children */
 	EcpChildData *children;
