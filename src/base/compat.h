@@ -159,16 +159,13 @@ typedef struct EquivalenceMemberIterator
 	pg_tablespace_aclcheck(oid, role, ACL_CREATE)
 #endif
 
-/*
- * Core's record that says "blocks are about to be used again that queries
- * on a standby may still want": 16 wants the table, too.
- */
+/* 16: GiST's record of page reuse wants the table, too */
 #if PG_VERSION_NUM >= 160000
-#define ecp_log_page_reuse(index, heap, blk, fxid) \
+#define ecp_gist_page_reuse(index, heap, blk, fxid) \
 	gistXLogPageReuse(index, heap, blk, fxid)
 #define ecp_vacuum_heap(info)	((info)->heaprel)
 #else
-#define ecp_log_page_reuse(index, heap, blk, fxid) \
+#define ecp_gist_page_reuse(index, heap, blk, fxid) \
 	((void) (heap), gistXLogPageReuse(index, blk, fxid))
 #define ecp_vacuum_heap(info)	((Relation) NULL)
 #endif
@@ -223,11 +220,13 @@ typedef struct EquivalenceMemberIterator
 #endif
 
 /*
- * Does this process hold a lock on the contents of a buffer?  For those who
- * include storage/buf_internals.h.
+ * How core_wal.c registers pages: it knows the fragments of generic records up
+ * to 18, and elsewhere logs images of whole pages.
  */
-#define EcpBufferIsLocked(buffer) \
-	(!BufferIsLocal(buffer) && \
-	 LWLockHeldByMe(BufferDescriptorGetContentLock(GetBufferDescriptor((buffer) - 1))))
+#if PG_VERSION_NUM < 190000
+#define ECP_DELTA_REGBUF	REGBUF_STANDARD
+#else
+#define ECP_DELTA_REGBUF	(REGBUF_STANDARD | REGBUF_FORCE_IMAGE)
+#endif
 
 #endif							/* ECP_COMPAT_H */

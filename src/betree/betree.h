@@ -18,6 +18,7 @@
 #include "access/generic_xlog.h"
 #include "access/reloptions.h"
 #include "access/skey.h"
+#include "base/core_wal.h"
 #include "base/stop_point.h"
 #include "base/user_index.h"
 #include "fmgr.h"
@@ -207,18 +208,6 @@ typedef struct BetreeHash
 	FmgrInfo	proc[INDEX_MAX_KEYS];
 } BetreeHash;
 
-/* A WAL record in the making, see betree_xlog.c */
-#define BETREE_XLOG_MAX_BUFFERS	2
-
-typedef struct BetreeDelta
-{
-	Relation	rel;
-	int			nbuffers;
-	Buffer		buffers[BETREE_XLOG_MAX_BUFFERS];
-	int			len[BETREE_XLOG_MAX_BUFFERS];
-	char	   *data[BETREE_XLOG_MAX_BUFFERS];
-} BetreeDelta;
-
 /* betree_handler.c */
 extern Datum betreehandler(PG_FUNCTION_ARGS);
 
@@ -337,7 +326,7 @@ extern bool betree_leaf_share(BetreeRel *bt, Buffer nodebuf, int child,
 							  BetreeBatch *batch, BetreeBatch *next_batch);
 extern bool betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child,
 							  Buffer leafbuf, BetreeBatch *batch);
-extern void betree_log_child_flush(BetreeDelta *delta, int bufno,
+extern void betree_log_child_flush(EcpDelta *delta, int bufno,
 								   int child, BetreeBatch *batch);
 extern void betree_insert_leaf(BetreeRel *bt, IndexTuple itup);
 
@@ -386,11 +375,6 @@ extern void betreecostestimate(PlannerInfo *root, IndexPath *path,
 extern void betree_like_init(void);
 
 /* betree_xlog.c */
-extern void betree_delta_begin(BetreeDelta *delta, Relation rel);
-extern int	betree_delta_buffer(BetreeDelta *delta, Buffer buf);
-extern void betree_delta_range(BetreeDelta *delta, int bufno, int offset,
-							   int length);
-extern void betree_delta_finish(BetreeDelta *delta);
 extern GenericXLogState *betree_xlog_start(Relation rel);
 extern Page betree_xlog_page(GenericXLogState *state, Buffer buf,
 							 bool new_page);

@@ -17,8 +17,8 @@
 #include "betree/betree.h"
 
 #include "access/heapam.h"
+#include "base/core_buffer.h"
 #include "miscadmin.h"
-#include "storage/buf_internals.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 
@@ -124,7 +124,7 @@ betree_check_page(BetreeRel *bt, Buffer buf, int kind, int level)
 void
 betree_lock(BetreeRel *bt, Buffer buf, int lockmode)
 {
-	if (EcpBufferIsLocked(buf))
+	if (ecp_buffer_is_locked(buf))
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
 				 errmsg("index \"%s\" refers to block %u from below or twice",

@@ -302,7 +302,7 @@ add_entries(BetreeRel *bt, BetreeDirEntry *entry, uint16 upto,
 	bool		rewrite;
 	int			first;
 	uint32	   *kept = NULL;
-	BetreeDelta delta;
+	EcpDelta	delta;
 
 	/* only a filter that covers nothing may change its hash functions */
 	if (!same_hash && BetreeSeqNewer(upto, entry->bted_seq))
@@ -328,8 +328,8 @@ add_entries(BetreeRel *bt, BetreeDirEntry *entry, uint16 upto,
 		return true;
 	}
 
-	betree_delta_begin(&delta, bt->rel);
-	betree_delta_buffer(&delta, buf);
+	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES);
+	ecp_delta_buffer(&delta, buf);
 	START_CRIT_SECTION();
 	if (rewrite)
 		memcpy(entries, kept, nold * sizeof(uint32));
@@ -339,15 +339,15 @@ add_entries(BetreeRel *bt, BetreeDirEntry *entry, uint16 upto,
 	opaque->bteo_hash_id = hash->id;
 
 	first = rewrite ? 0 : nold;
-	betree_delta_range(&delta, 0, offsetof(PageHeaderData, pd_lower),
-					   sizeof(LocationIndex));
-	betree_delta_range(&delta, 0, (char *) (entries + first) - (char *) page,
-					   (nold + nadded - first) * sizeof(uint32));
+	ecp_delta_range(&delta, 0, offsetof(PageHeaderData, pd_lower),
+					sizeof(LocationIndex));
+	ecp_delta_range(&delta, 0, (char *) (entries + first) - (char *) page,
+					(nold + nadded - first) * sizeof(uint32));
 	if (!same_hash)
-		betree_delta_range(&delta, 0,
-						   (char *) &opaque->bteo_hash_id - (char *) page,
-						   sizeof(opaque->bteo_hash_id));
-	betree_delta_finish(&delta);
+		ecp_delta_range(&delta, 0,
+						(char *) &opaque->bteo_hash_id - (char *) page,
+						sizeof(opaque->bteo_hash_id));
+	ecp_delta_finish(&delta);
 	ECP_STOP_POINT("filtered");
 
 	if (rewrite)

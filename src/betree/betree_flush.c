@@ -340,23 +340,23 @@ static void
 pass_empty(DrainState *state)
 {
 	Page		node = BufferGetPage(state->nodebuf);
-	BetreeDelta delta;
+	EcpDelta	delta;
 
 	if (state->nempty == 0)
 		return;
-	betree_delta_begin(&delta, state->bt->rel);
-	betree_delta_buffer(&delta, state->nodebuf);
+	ecp_delta_begin(&delta, state->bt->rel, ECP_DELTA_BYTES);
+	ecp_delta_buffer(&delta, state->nodebuf);
 	START_CRIT_SECTION();
 	for (int i = 0; i < state->nempty; i++)
 	{
 		IndexTuple	pivot = BetreeNodeGetPivot(node, state->empty[i]);
 
 		BetreePivotSetMarker(pivot, BetreePageGetOpaque(node)->bteo_seq);
-		betree_delta_range(&delta, 0,
-						   (char *) &pivot->t_tid.ip_posid - (char *) node,
-						   sizeof(OffsetNumber));
+		ecp_delta_range(&delta, 0,
+						(char *) &pivot->t_tid.ip_posid - (char *) node,
+						sizeof(OffsetNumber));
 	}
-	betree_delta_finish(&delta);
+	ecp_delta_finish(&delta);
 	state->nempty = 0;
 	ECP_STOP_POINT("passed");
 }
@@ -371,11 +371,11 @@ append_batch(BetreeRel *bt, Buffer nodebuf, int child, Buffer tailbuf,
 	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
 	LocationIndex old_upper = header->pd_upper;
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
-	BetreeDelta delta;
+	EcpDelta	delta;
 
-	betree_delta_begin(&delta, bt->rel);
-	betree_delta_buffer(&delta, nodebuf);
-	betree_delta_buffer(&delta, tailbuf);
+	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES);
+	ecp_delta_buffer(&delta, nodebuf);
+	ecp_delta_buffer(&delta, tailbuf);
 
 	START_CRIT_SECTION();
 	for (int i = 0; i < batch->nitems; i++)
@@ -394,17 +394,17 @@ append_batch(BetreeRel *bt, Buffer nodebuf, int child, Buffer tailbuf,
 		opaque->bteo_nsorted = batch->nitems;
 
 	betree_log_child_flush(&delta, 0, child, batch);
-	betree_delta_range(&delta, 1, offsetof(PageHeaderData, pd_lower),
-					   2 * sizeof(LocationIndex));
-	betree_delta_range(&delta, 1,
-					   SizeOfPageHeaderData + maxoff * sizeof(ItemIdData),
-					   batch->nitems * sizeof(ItemIdData));
-	betree_delta_range(&delta, 1, header->pd_upper,
-					   old_upper - header->pd_upper);
-	betree_delta_range(&delta, 1,
-					   (char *) &opaque->bteo_nsorted - (char *) page,
-					   sizeof(opaque->bteo_nsorted));
-	betree_delta_finish(&delta);
+	ecp_delta_range(&delta, 1, offsetof(PageHeaderData, pd_lower),
+					2 * sizeof(LocationIndex));
+	ecp_delta_range(&delta, 1,
+					SizeOfPageHeaderData + maxoff * sizeof(ItemIdData),
+					batch->nitems * sizeof(ItemIdData));
+	ecp_delta_range(&delta, 1, header->pd_upper,
+					old_upper - header->pd_upper);
+	ecp_delta_range(&delta, 1,
+					(char *) &opaque->bteo_nsorted - (char *) page,
+					sizeof(opaque->bteo_nsorted));
+	ecp_delta_finish(&delta);
 	ECP_STOP_POINT("flushed-down");
 }
 

@@ -108,13 +108,13 @@ append_to_tail(BetreeRel *bt, Buffer tailbuf, IndexTuple itup)
 	bool		sort = maxoff - opaque->bteo_nsorted >= SORT_INTERVAL;
 	bool		changed = false;
 	ItemIdData	ids[MaxIndexTuplesPerPage];
-	BetreeDelta delta;
+	EcpDelta	delta;
 
 	if (sort)
 		changed = sorted_item_ids(bt, page, ids);
 
-	betree_delta_begin(&delta, bt->rel);
-	betree_delta_buffer(&delta, tailbuf);
+	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES);
+	ecp_delta_buffer(&delta, tailbuf);
 
 	START_CRIT_SECTION();
 	if (changed)
@@ -127,21 +127,21 @@ append_to_tail(BetreeRel *bt, Buffer tailbuf, IndexTuple itup)
 	ItemIdSetNormal(PageGetItemId(page, maxoff + 1), header->pd_upper,
 					IndexTupleSize(itup));
 
-	betree_delta_range(&delta, 0, offsetof(PageHeaderData, pd_lower),
-					   2 * sizeof(LocationIndex));
+	ecp_delta_range(&delta, 0, offsetof(PageHeaderData, pd_lower),
+					2 * sizeof(LocationIndex));
 	if (changed)
-		betree_delta_range(&delta, 0, SizeOfPageHeaderData,
-						   (maxoff + 1) * sizeof(ItemIdData));
+		ecp_delta_range(&delta, 0, SizeOfPageHeaderData,
+						(maxoff + 1) * sizeof(ItemIdData));
 	else
-		betree_delta_range(&delta, 0,
-						   SizeOfPageHeaderData + maxoff * sizeof(ItemIdData),
-						   sizeof(ItemIdData));
-	betree_delta_range(&delta, 0, header->pd_upper, size);
+		ecp_delta_range(&delta, 0,
+						SizeOfPageHeaderData + maxoff * sizeof(ItemIdData),
+						sizeof(ItemIdData));
+	ecp_delta_range(&delta, 0, header->pd_upper, size);
 	if (sort)
-		betree_delta_range(&delta, 0,
-						   (char *) &opaque->bteo_nsorted - (char *) page,
-						   sizeof(opaque->bteo_nsorted));
-	betree_delta_finish(&delta);
+		ecp_delta_range(&delta, 0,
+						(char *) &opaque->bteo_nsorted - (char *) page,
+						sizeof(opaque->bteo_nsorted));
+	ecp_delta_finish(&delta);
 }
 
 /* A page to be the next tail: a spare one of the node or a fresh one */

@@ -165,7 +165,7 @@ count_batch(Page node, BetreeBatch *batch)
  * "bufno" is the node in the record; we are in the critical section.
  */
 void
-betree_log_child_flush(BetreeDelta *delta, int bufno, int child,
+betree_log_child_flush(EcpDelta *delta, int bufno, int child,
 					   BetreeBatch *batch)
 {
 	Page		node = BufferGetPage(delta->buffers[bufno]);
@@ -174,14 +174,14 @@ betree_log_child_flush(BetreeDelta *delta, int bufno, int child,
 	uint32	   *bucket = count_batch(node, batch);
 
 	BetreePivotSetMarker(pivot, batch->upto);
-	betree_delta_range(delta, bufno,
-					   (char *) &pivot->t_tid.ip_posid - (char *) node,
-					   sizeof(OffsetNumber));
-	betree_delta_range(delta, bufno,
-					   (char *) &counters->btec_messages - (char *) node,
-					   sizeof(uint32));
-	betree_delta_range(delta, bufno, (char *) bucket - (char *) node,
-					   sizeof(uint32));
+	ecp_delta_range(delta, bufno,
+					(char *) &pivot->t_tid.ip_posid - (char *) node,
+					sizeof(OffsetNumber));
+	ecp_delta_range(delta, bufno,
+					(char *) &counters->btec_messages - (char *) node,
+					sizeof(uint32));
+	ecp_delta_range(delta, bufno, (char *) bucket - (char *) node,
+					sizeof(uint32));
 }
 
 /*
@@ -198,7 +198,7 @@ write_in_place(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 	ItemIdData	ids[MaxIndexTuplesPerPage];
 	int			first = 0;
 	int			upper = old_upper;
-	BetreeDelta delta;
+	EcpDelta	delta;
 	int			nodeno = -1;
 	int			leafno;
 
@@ -217,10 +217,10 @@ write_in_place(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 		}
 	}
 
-	betree_delta_begin(&delta, bt->rel);
+	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES);
 	if (batch->set_marker)
-		nodeno = betree_delta_buffer(&delta, nodebuf);
-	leafno = betree_delta_buffer(&delta, leafbuf);
+		nodeno = ecp_delta_buffer(&delta, nodebuf);
+	leafno = ecp_delta_buffer(&delta, leafbuf);
 
 	START_CRIT_SECTION();
 	for (int i = first; i < merged->nitems; i++)
@@ -238,13 +238,13 @@ write_in_place(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 
 	if (batch->set_marker)
 		betree_log_child_flush(&delta, nodeno, child, batch);
-	betree_delta_range(&delta, leafno, offsetof(PageHeaderData, pd_lower),
-					   2 * sizeof(LocationIndex));
-	betree_delta_range(&delta, leafno,
-					   SizeOfPageHeaderData + first * sizeof(ItemIdData),
-					   (merged->nitems - first) * sizeof(ItemIdData));
-	betree_delta_range(&delta, leafno, upper, old_upper - upper);
-	betree_delta_finish(&delta);
+	ecp_delta_range(&delta, leafno, offsetof(PageHeaderData, pd_lower),
+					2 * sizeof(LocationIndex));
+	ecp_delta_range(&delta, leafno,
+					SizeOfPageHeaderData + first * sizeof(ItemIdData),
+					(merged->nitems - first) * sizeof(ItemIdData));
+	ecp_delta_range(&delta, leafno, upper, old_upper - upper);
+	ecp_delta_finish(&delta);
 }
 
 /*

@@ -25,9 +25,9 @@
  */
 #include "postgres.h"
 
-#include "access/gist_private.h"
 #include "access/xlog.h"
 #include "base/compat.h"
+#include "base/core_wal.h"
 #include "base/stop_point.h"
 #include "base/user_index.h"
 #include "commands/vacuum.h"

@@ -20,12 +20,12 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/core_buffer.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_space.h"
 #include "miscadmin.h"
-#include "storage/buf_internals.h"
 
 /* Which slots of a run are in a row set. */
 typedef struct EcpRowSetRun
@@ -42,7 +42,7 @@ typedef struct EcpRowSetRun
 void
 ecp_page_lock(Relation index, Buffer buffer, int lockmode)
 {
-	if (EcpBufferIsLocked(buffer))
+	if (ecp_buffer_is_locked(buffer))
 		ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
 						   "A page that is being changed is referred to once more.");
 	LockBuffer(buffer, lockmode);

@@ -22,12 +22,12 @@
 #include <fcntl.h>
 
 #include "base/compat.h"
+#include "base/core_buffer.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_space.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
-#include "storage/buf_internals.h"
 #include "storage/fd.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
@@ -206,7 +206,7 @@ ecp_space_has_run(Relation index, BlockNumber blk, uint64 run)
 	Buffer		buffer = ecp_page_get(index, blk, BUFFER_LOCK_UNLOCK);
 	bool		in_use = ecp_space_is_run(BufferGetPage(buffer), run);
 
-	for (int tries = 0; in_use && !EcpBufferIsLocked(buffer) &&
+	for (int tries = 0; in_use && !ecp_buffer_is_locked(buffer) &&
 		 tries < ECP_LOOK_TRIES; tries++)
 	{
 		if (ConditionalLockBuffer(buffer))

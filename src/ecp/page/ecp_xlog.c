@@ -21,6 +21,7 @@
 
 #include "access/xlog.h"
 #include "access/xloginsert.h"
+#include "base/core_wal.h"
 #include "base/stop_point.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
@@ -354,9 +355,7 @@ ecp_slot_write(Page entry, Page first, const EcpIndexState *state, int level,
 /*
  * SLOT, when it is one entry page that is in use already, which it mostly is.
  *
- * The record is what GenericXLogFinish() would write.  But that copies the
- * page twice and compares it byte by byte, which took a third of an insert's
- * time; we know which bytes we change.
+ * We know which bytes we change, and log those of them that differ.
  */
 static void
 ecp_xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
@@ -365,9 +364,8 @@ ecp_xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
 	const EcpGeometry *geo = EcpLevelGeometry(state, level);
 	Page		page = BufferGetPage(place->entry);
 	EcpByteRange *ranges;
+	EcpDelta	delta;
 	char	   *before;
-	char	   *delta;
-	Size		delta_bytes = 0;
 	Size		bytes = 0;
 	int			nranges;
 
@@ -376,7 +374,8 @@ ecp_xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
 	for (int i = 0; i < nranges; i++)
 		bytes += ranges[i].bytes;
 	before = palloc(bytes);
-	delta = palloc(bytes + nranges * sizeof(EcpByteRange));
+	ecp_delta_begin(&delta, index, bytes + nranges * ECP_DELTA_HEADER);
+	ecp_delta_buffer(&delta, place->entry);
 	bytes = 0;
 	for (int i = 0; i < nranges; i++)
 	{
@@ -386,34 +385,15 @@ ecp_xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
 
 	START_CRIT_SECTION();
 	ecp_slot_write(page, NULL, state, level, place, item);
-	MarkBufferDirty(place->entry);
-	if (RelationNeedsWAL(index))
+	bytes = 0;
+	for (int i = 0; i < nranges; i++)
 	{
-		XLogRecPtr	recptr;
-
-		/* fragments of generic_xlog.c: offset, length, bytes */
-		bytes = 0;
-		for (int i = 0; i < nranges; i++)
-		{
-			char	   *now = (char *) page + ranges[i].offset;
-
-			if (memcmp(before + bytes, now, ranges[i].bytes) != 0)
-			{
-				memcpy(delta + delta_bytes, &ranges[i], sizeof(EcpByteRange));
-				delta_bytes += sizeof(EcpByteRange);
-				memcpy(delta + delta_bytes, now, ranges[i].bytes);
-				delta_bytes += ranges[i].bytes;
-			}
-			bytes += ranges[i].bytes;
-		}
-		XLogBeginInsert();
-		XLogRegisterBuffer(0, place->entry, REGBUF_STANDARD);
-		XLogRegisterBufData(0, delta, delta_bytes);
-		recptr = XLogInsert(RM_GENERIC_ID, 0);
-		PageSetLSN(page, recptr);
+		if (memcmp(before + bytes, (char *) page + ranges[i].offset,
+				   ranges[i].bytes) != 0)
+			ecp_delta_range(&delta, 0, ranges[i].offset, ranges[i].bytes);
+		bytes += ranges[i].bytes;
 	}
-	END_CRIT_SECTION();
-	pfree(delta);
+	ecp_delta_finish(&delta);
 	pfree(before);
 	pfree(ranges);
 }

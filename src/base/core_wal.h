@@ -1,0 +1,61 @@
+/*-------------------------------------------------------------------------
+ *
+ * core_wal.h
+ *	  WAL records of PostgreSQL's own kinds, made by hand.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CORE_WAL_H
+#define CORE_WAL_H
+
+#include "access/transam.h"
+#include "storage/buf.h"
+#include "utils/rel.h"
+
+/* Pages that one record changes at most. */
+#define ECP_DELTA_BUFFERS	2
+
+/* A generic record that describes the bytes its pages change. */
+typedef struct EcpDelta
+{
+	Relation	rel;
+	int			nbuffers;
+	Buffer		buffers[ECP_DELTA_BUFFERS];
+	int			max_bytes;		/* of a page's fragments */
+	int			bytes[ECP_DELTA_BUFFERS];
+	char	   *fragments[ECP_DELTA_BUFFERS];
+} EcpDelta;
+
+/* Fragments of a page that take no more than this need few ranges. */
+#define ECP_DELTA_BYTES		(BLCKSZ + 512)
+
+/* Bytes of a fragment beside those of its range. */
+#define ECP_DELTA_HEADER	(2 * sizeof(uint16))
+
+/*
+ * Start a record, and allocate what it needs: max_bytes for the fragments of
+ * a page.  Only one is made at a time.
+ *
+ * Protocol: begin; add the buffers, exclusively locked; START_CRIT_SECTION;
+ * change the pages and name the changed ranges; finish, which ends the
+ * critical section.
+ */
+extern void ecp_delta_begin(EcpDelta *delta, Relation rel, int max_bytes);
+
+/* Add a buffer; returns its number for ecp_delta_range(). */
+extern int	ecp_delta_buffer(EcpDelta *delta, Buffer buffer);
+
+/* Name a range of the page that has been changed, in ascending order. */
+extern void ecp_delta_range(EcpDelta *delta, int bufno, int offset, int length);
+
+/* Mark the buffers dirty, log the record, and end the critical section. */
+extern void ecp_delta_finish(EcpDelta *delta);
+
+/*
+ * Log that blocks which queries on a standby may still need, those of
+ * snapshots that do not see "fxid" as over, are about to be used again.
+ */
+extern void ecp_log_page_reuse(Relation index, Relation heap, BlockNumber blk,
+							   FullTransactionId fxid);
+
+#endif							/* CORE_WAL_H */
