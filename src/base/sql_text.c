@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "base/sql_text.h"
+#include "executor/spi.h"
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -43,4 +44,19 @@ ecp_sql_text(Oid nspoid, const char *sql)
 			appendStringInfoChar(&buf, *c);
 	}
 	return buf.data;
+}
+
+void
+ecp_sql_execute(Oid nspoid, int expected, const char *sql, int nargs,
+				Oid *types, Datum *values, const char *nulls)
+{
+	char	   *text = ecp_sql_text(nspoid, sql);
+	int			rc;
+
+	rc = SPI_execute_with_args(text, nargs, types, values, nulls,
+							   expected == SPI_OK_SELECT, 0);
+	if (rc != expected)
+		elog(ERROR, "could not execute \"%s\": %s", text,
+			 SPI_result_code_string(rc));
+	pfree(text);
 }

@@ -17,4 +17,12 @@ extern char *ecp_sql_relname(Oid relid);
  */
 extern char *ecp_sql_text(Oid nspoid, const char *sql);
 
+/*
+ * Execute such a text by SPI, to which the caller is connected; an error
+ * unless the result is "expected".  nulls may be NULL, as in SPI.
+ */
+extern void ecp_sql_execute(Oid nspoid, int expected, const char *sql,
+							int nargs, Oid *types, Datum *values,
+							const char *nulls);
+
 #endif							/* ECP_SQL_TEXT_H */

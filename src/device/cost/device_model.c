@@ -11,25 +11,25 @@
  * Two laws give all the terms.
  *
  * Delay.  A piece of S bytes that is not next to the last one costs the
- * device's latency and S / throughput.  But where the next piece lies a
- * little further on, a device need not seek: it can pass over what lies
- * between, and so never pays more than distance / throughput.  TempFiles goes
- * through the clusters in order, and its pieces are about a cluster apart;
- * that bounds a disk, while flash pays its latency.
+ * device's latency and S / throughput.  But if the next piece lies a little
+ * further on, a disk need not seek: it can pass over what lies between, at no
+ * more than distance / throughput.  TempFiles visits the clusters in order,
+ * and its pieces are about a cluster apart; that bounds its cost on a disk,
+ * while flash pays its latency.
  *
  * Coalescing.  The system keeps up to dirty_bytes of written data before it
- * starts to write them.  Appends to one cluster that fall within that window
- * reach the device as one piece.  With v vectors for each cluster and in_buff
- * the number of appends is  rounds * C * (1 - e^-v), and the number of
- * pieces the same with the window in place of in_buff.  What a burst exceeds
- * dirty_bytes by has to be waited for.  Intermediate data that are no more
- * than dirty_bytes in all stay in memory: neither policy then waits for their
- * device, and only the opening of files tells the two apart.
+ * starts to write them.  Appends to one cluster within that window reach the
+ * device as one piece.  With v vectors for each cluster and in_buff the number
+ * of appends is  rounds * C * (1 - e^-v), and the number of pieces the same
+ * with the window in place of in_buff.  A burst waits for what exceeds
+ * dirty_bytes.  Intermediate data of at most dirty_bytes in all stay in
+ * memory: neither policy then waits for their device, and the policies differ
+ * only by the files they open.
  *
- * Reading and writing one device at a time disturb each other, which
- * MODEL_SHARED allows for; on two devices the slower one decides.  What can
- * be written while the CPU assigns is not waited for in ChunkFiles; in
- * TempFiles opening and closing the files makes the writes synchronous.
+ * Reading and writing the same device at a time disturb each other, which
+ * MODEL_SHARED allows for; on two devices the slower one decides.  ChunkFiles
+ * does not wait for what can be written while the CPU assigns; in TempFiles
+ * opening and closing the files makes the writes synchronous.
  *
  * With Table 1 of the report "Impact of Storage Technology on Cluster-Based
  * High-Dimensional Indexing" and stated rates of small writes this gives its
@@ -48,12 +48,12 @@
 #include "device/cost/device_model.h"
 
 /*
- * Positioning costs this much more while the other direction goes on, on a
- * device of which that was not measured.
+ * Positioning costs this much more while the device is also used in the other
+ * direction, unless that was measured.
  */
 #define MODEL_SHARED			1.5
 
-/* A file system allocates, caches and reads this much at least. */
+/* The least that a file system allocates, caches and reads. */
 #define MODEL_BLOCK_BYTES		4096.0
 
 /* A run is read in pieces of no less and no more than this. */
@@ -64,8 +64,8 @@
 #define MODEL_OPEN_S			13e-6
 
 /*
- * Linux starts to write back at this share of memory, and holds writers up when
- * so many times as much waits.
+ * Linux starts to write back at this share of memory, and blocks writers when
+ * MODEL_DIRTY_LIMIT times as much is waiting.
  */
 #define MODEL_DIRTY_SHARE		0.1
 #define MODEL_DIRTY_LIMIT		2.0
@@ -77,6 +77,7 @@
 void
 ecp_model_device(const EcpDeviceProfile *profile, EcpModelDevice *device)
 {
+	Assert(profile->rand_write_iops > 0);
 	device->read_latency_s = profile->latency_us * 1e-6;
 	device->read_bps = profile->seq_read_mb_s * 1e6;
 	device->write_bps = profile->seq_write_mb_s * 1e6;
@@ -88,7 +89,7 @@ ecp_model_device(const EcpDeviceProfile *profile, EcpModelDevice *device)
 
 /*
  * ecp_model_dirty_bytes
- *		What this machine lets lie unwritten.
+ *		How much written data this machine keeps in memory.
  */
 double
 ecp_model_dirty_bytes(void)
@@ -109,7 +110,7 @@ model_write_piece(const EcpModelDevice *device, double bytes, double distance)
 {
 	double		seek = device->small_write_s + bytes / device->write_bps;
 
-	/* small writes were measured in a burst, which the system sorts, too */
+	/* small writes were measured in a burst, which the system also sorts */
 	if (device->measured)
 		return seek;
 	return Min(seek, Max(distance, bytes) / device->write_bps);
@@ -132,7 +133,7 @@ model_read_piece(const EcpModelDevice *device, double bytes, double distance,
 		(shared ? MODEL_SHARED : 1.0);
 }
 
-/* In how many pieces the raw data come. */
+/* The number of in-buffs that the raw data fill. */
 static double
 model_rounds(const EcpBuildShape *shape)
 {
@@ -142,8 +143,8 @@ model_rounds(const EcpBuildShape *shape)
 }
 
 /*
- * Appends if vectors are assigned in this many pieces: a cluster that gets
- * none is not opened.
+ * Appends if vectors are assigned in this many rounds: a cluster that gets no
+ * vector in a round is not opened.
  */
 static double
 model_appends(const EcpBuildShape *shape, double rounds)
@@ -180,6 +181,8 @@ ecp_model_tempfiles(const EcpBuildShape *shape, const EcpBuildLayout *layout,
 	double		read_s;
 	double		write_s;
 
+	Assert(shape->clusters > 0 && shape->in_buff_bytes > 0);
+	Assert(layout->temp.write_bps > 0 && layout->final.write_bps > 0);
 	memset(cost, 0, sizeof(*cost));
 	cost->appends = model_appends(shape, rounds);
 
@@ -198,9 +201,9 @@ ecp_model_tempfiles(const EcpBuildShape *shape, const EcpBuildLayout *layout,
 	if (bytes > shape->dirty_bytes)
 	{
 		/*
-		 * What waits in the end is written when the merge has begun.  (The
-		 * published tables do not show it, so neither do devices given by
-		 * figures.)
+		 * What still waits at the end is written during the merge.  (The
+		 * published tables do not show this, so it is left out for devices
+		 * given by figures.)
 		 */
 		piece_s = model_write_piece(&layout->temp, piece, leaf);
 		if (layout->temp.measured)
@@ -241,6 +244,8 @@ ecp_model_chunkfiles(const EcpBuildShape *shape, const EcpBuildLayout *layout,
 	double		read_s;
 	double		write_s;
 
+	Assert(shape->clusters > 0 && shape->in_buff_bytes > 0);
+	Assert(layout->temp.write_bps > 0 && layout->final.write_bps > 0);
 	memset(cost, 0, sizeof(*cost));
 	cost->runs = rounds;
 	cost->writes = rounds;
@@ -254,11 +259,11 @@ ecp_model_chunkfiles(const EcpBuildShape *shape, const EcpBuildLayout *layout,
 	if (bytes <= shape->dirty_bytes)
 		temp_s = 0;
 
-	/* on one device there and back, on two in the time of the slower one */
+	/* the sum on one device, the larger one on two */
 	cost->assign_wait_s = layout->temp_with_raw ?
 		raw_s + temp_s : Max(raw_s, temp_s);
 
-	/* each run has its share of the memory to read into */
+	/* each run has a share of the memory to read into */
 	piece = shape->in_buff_bytes / rounds;
 	if (shape->merge_bytes > 0)
 		piece = Max(Min(shape->merge_bytes / rounds, MODEL_PIECE_MAX),
@@ -276,20 +281,21 @@ ecp_model_chunkfiles(const EcpBuildShape *shape, const EcpBuildLayout *layout,
 }
 
 /*
- * ecp_device_choose_policy
- *		Which policy is faster with the data in these tablespaces.
+ * ecp_model_choose_policy
+ *		Choose the policy that is faster with the data in these tablespaces.
  *
  * InvalidOid is the default tablespace of the database.  Tablespaces that
  * were not measured count as the default profile, which the reason says.
  * Returns choice->chunkfiles.
  */
 bool
-ecp_device_choose_policy(const EcpBuildShape *shape, Oid raw, Oid temp,
-						 Oid final, EcpBuildChoice *choice)
+ecp_model_choose_policy(const EcpBuildShape *shape, Oid raw, Oid temp,
+						Oid final, EcpBuildChoice *choice)
 {
 	EcpDeviceProfile profile;
 	EcpBuildLayout layout;
 
+	Assert(shape->vectors >= 0 && shape->in_buff_bytes > 0);
 	raw = OidIsValid(raw) ? raw : MyDatabaseTableSpace;
 	temp = OidIsValid(temp) ? temp : MyDatabaseTableSpace;
 	final = OidIsValid(final) ? final : MyDatabaseTableSpace;

@@ -13,8 +13,8 @@
 #include "device/cost/device_profile.h"
 
 /*
- * A device as the model sees it: four figures, and of a device that was
- * measured two more.
+ * A device as the model sees it: four figures, and two more if it was
+ * measured.
  */
 typedef struct EcpModelDevice
 {
@@ -23,8 +23,8 @@ typedef struct EcpModelDevice
 	double		write_bps;
 	double		small_write_s;	/* one small write somewhere, sustained */
 	bool		measured;
-	double		step_read_s;	/* a small read a cluster further on */
-	double		mixed_ratio;	/* of a read's time beside writes and alone */
+	double		step_read_s;	/* small read, a cluster after the last */
+	double		mixed_ratio;	/* time of a read beside writes / alone */
 } EcpModelDevice;
 
 /* What is built. */
@@ -41,7 +41,7 @@ typedef struct EcpBuildShape
 	double		cpu_merge_s;
 } EcpBuildShape;
 
-/* Where its three kinds of data are. */
+/* The devices of its three kinds of data. */
 typedef struct EcpBuildLayout
 {
 	EcpModelDevice raw;
@@ -61,7 +61,7 @@ typedef struct EcpBuildCost
 	double		runs;			/* ChunkFiles: files */
 } EcpBuildCost;
 
-/* Answer of ecp_device_choose_policy(). */
+/* Answer of ecp_model_choose_policy(). */
 typedef struct EcpBuildChoice
 {
 	bool		chunkfiles;
@@ -80,8 +80,8 @@ extern void ecp_model_tempfiles(const EcpBuildShape *shape,
 extern void ecp_model_chunkfiles(const EcpBuildShape *shape,
 								 const EcpBuildLayout *layout,
 								 EcpBuildCost *cost);
-extern bool ecp_device_choose_policy(const EcpBuildShape *shape,
-									 Oid raw, Oid temp, Oid final,
-									 EcpBuildChoice *choice);
+extern bool ecp_model_choose_policy(const EcpBuildShape *shape,
+									Oid raw, Oid temp, Oid final,
+									EcpBuildChoice *choice);
 
 #endif							/* ECP_DEVICE_MODEL_H */

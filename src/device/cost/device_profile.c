@@ -3,14 +3,14 @@
  * device_profile.c
  *	  The stored profile of a tablespace.
  *
- * ecp_calibrate() (device_calibrate.c) leaves a row in the table ecp_device
- * for each tablespace that it measured.  Here that row is read by C code that
- * needs a default: the size of a cluster or of a node, the policy of a build,
- * how far to read ahead.  The table belongs to the extension, whose schema
- * can be moved, so that it is found through pg_extension.
+ * ecp_calibrate() (device_calibrate.c) stores a row in the table ecp_device
+ * for each tablespace that it has measured.  Defaults are computed from it: the
+ * size of a cluster or node, the policy of a build, how far to read ahead.  The
+ * table is in the schema of the extension, which is looked up in pg_extension,
+ * since it can change.
  *
- * The table is not part of a dump: it describes the disks of this machine,
- * and a server into which the dump is restored has others.
+ * The table is not dumped: it describes the disks of this machine, and a
+ * server into which the dump is restored has others.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,6 +20,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/xact.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_extension.h"
 #include "commands/extension.h"
@@ -51,7 +52,7 @@ enum
 	PROFILE_BEST_WORKERS,
 	PROFILE_STEP_READ_US,
 	PROFILE_MIXED_RATIO,
-	PROFILE_NCOLUMNS			/* what follows is for people only */
+	PROFILE_NCOLUMNS			/* the columns after these are not read */
 };
 
 /*
@@ -83,8 +84,8 @@ extension_namespace(void)
 }
 
 /*
- * A flash drive of no particular make: what we assume of a tablespace that
- * nobody has measured.  Half bandwidth is at 128 kB.
+ * Assumed of a tablespace that was not measured: a flash drive of no particular
+ * make.  It reaches half of its bandwidth at 128 kB.
  */
 static void
 profile_default(EcpDeviceProfile *profile)
@@ -145,14 +146,13 @@ profile_from_row(const Datum *v, const bool *n, EcpDeviceProfile *p)
 
 /*
  * ecp_device_profile_read
- *		Look up what was measured of a tablespace.
+ *		Look up the profile of a tablespace.
  *
  * InvalidOid stands for the default tablespace of the database.  Returns
- * false, with the defaults in *profile, if the tablespace was not measured or
- * the extension's table is not there.  Needs a transaction, of any isolation
- * level, in parallel mode or not: the row is read as a catalog's is, the
- * newest one.  Takes no lock that outlives the call, and no privilege, as the
- * figures are no secret.
+ * false, with defaults in *profile, if the tablespace was not measured or the
+ * extension's table does not exist.  Needs a transaction; the newest row is
+ * read, as from a catalog.  Keeps no lock, and checks no privilege, since the
+ * figures are not secret.
  */
 bool
 ecp_device_profile_read(Oid tablespace, EcpDeviceProfile *profile)
@@ -165,6 +165,7 @@ ecp_device_profile_read(Oid tablespace, EcpDeviceProfile *profile)
 	TupleTableSlot *slot;
 	bool		found = false;
 
+	Assert(IsTransactionState());
 	profile_default(profile);
 	if (!OidIsValid(tablespace))
 		tablespace = MyDatabaseTableSpace;

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * device_profile.h
- *	  What a tablespace costs, as measured: read by both access methods for
- *	  their defaults, by the planning functions, by the placement.
+ *	  The measured profile of a tablespace, from which the access methods, build
+ *	  planning and placement compute their defaults.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,8 +34,8 @@ typedef struct EcpDeviceProfile
 	double		fsync_us;
 	double		cached_mb_s;	/* reads from the page cache */
 	int			best_workers;	/* 90 % of the best random-read rate */
-	double		step_read_us;	/* small reads in order, a cluster apart */
-	double		mixed_ratio;	/* of a read's delay beside writes and alone */
+	double		step_read_us;	/* small reads in order, each a cluster on */
+	double		mixed_ratio;	/* delay of a read beside writes / alone */
 } EcpDeviceProfile;
 
 extern bool ecp_device_profile_read(Oid tablespace, EcpDeviceProfile *profile);

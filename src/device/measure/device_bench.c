@@ -7,7 +7,7 @@
  * Storage", on files of vectors of 32 single-precision numbers:
  *
  *	block	n workers read or write one file, in order or at random, by size
- *			of block, misaligned on purpose; the sum of what they move counts;
+ *			of block, misaligned on purpose; the figure is their total rate;
  *	knn		each worker reads its own section once and keeps the k nearest
  *			vectors to each of one or more inputs;
  *	sort	the workers read sections, sort them in memory and write runs, with
@@ -16,11 +16,11 @@
  *	search	binary search on the sorted file, about log2(n) reads for each
  *			input, or fewer with an index in memory of every n-th vector.
  *
- * The published statement is that flash gains from more workers and hard
- * disks lose.  Each line of output has a check value, which must be the same
- * for all numbers of workers: the jobs are real ones.
+ * The published claim is that flash gains from more workers and hard disks
+ * lose.  Each line of output has a check value, which must not depend on the
+ * number of workers.
  *
- * Vector number i follows from i, so that inputs that are in the file are
+ * Vector number i is computed from i, so the inputs that are in the file are
  * known without reading it.
  *
  *-------------------------------------------------------------------------
@@ -41,7 +41,9 @@
 #include "utils/float.h"
 #include "utils/wait_event.h"
 
-#include "device/measure/device_io.h"
+#include "base/user_array.h"
+#include "device/measure/device_file.h"
+#include "device/measure/device_job.h"
 #include "device/measure/device_progress.h"
 
 #define BENCH_DIMS			32
@@ -58,18 +60,18 @@
 #define BENCH_SORT_LINES		3
 #define BENCH_SEARCH_LINES		2
 
-/* inputs that are not in the file have numbers from here */
+/* inputs that are not in the file are numbered from here */
 #define BENCH_ABSENT		(UINT64CONST(1) << 40)
 
-extern PGDLLEXPORT void ecp_job_knn(const EcpJobContext *context,
-									const void *task,
-									EcpJobResult *result);
-extern PGDLLEXPORT void ecp_job_sort(const EcpJobContext *context,
-									 const void *task,
-									 EcpJobResult *result);
-extern PGDLLEXPORT void ecp_job_search(const EcpJobContext *context,
+extern PGDLLEXPORT void ecp_bench_knn(const EcpJobContext *context,
+									  const void *task,
+									  EcpJobResult *result);
+extern PGDLLEXPORT void ecp_bench_sort(const EcpJobContext *context,
 									   const void *task,
 									   EcpJobResult *result);
+extern PGDLLEXPORT void ecp_bench_search(const EcpJobContext *context,
+										 const void *task,
+										 EcpJobResult *result);
 
 PG_FUNCTION_INFO_V1(ecp_bench);
 
@@ -149,7 +151,7 @@ bench_report(BenchState *state, const char *test, const char *variant,
 	ecp_progress_step(0);
 }
 
-/* The section of this worker: *first and the number after it. */
+/* The section of this worker: its first vector, and their number. */
 static int64
 bench_section(const EcpJobContext *context, int64 n, int64 *first)
 {
@@ -175,8 +177,8 @@ knn_push(float8 *best, int k, float8 distance)
 }
 
 void
-ecp_job_knn(const EcpJobContext *context, const void *arg,
-			EcpJobResult *result)
+ecp_bench_knn(const EcpJobContext *context, const void *arg,
+			  EcpJobResult *result)
 {
 	const BenchTask *task = arg;
 	int			fd = ecp_job_open(task->path, O_RDONLY);
@@ -251,7 +253,7 @@ bench_knn(BenchState *state)
 			shared = palloc0(mul_size(mul_size(per_worker, state->workers[w]),
 									  sizeof(float8)));
 			ecp_device_file_forget(&state->file, true);
-			launched = ecp_job_run(EcpJobOf(ecp_job_knn), &task, sizeof(task),
+			launched = ecp_job_run(EcpJobOf(ecp_bench_knn), &task, sizeof(task),
 								   state->workers[w],
 								   per_worker * state->workers[w] * sizeof(float8),
 								   shared, results);
@@ -281,17 +283,20 @@ bench_knn(BenchState *state)
  * Sort
  */
 
-/* The vectors of one run: the same for the sorter and the merger. */
+/* Vectors of a run; sorting and merging must agree on it. */
 static int64
 sort_run_vectors(const BenchTask *task, int nworkers)
 {
 	return Max(1, task->buffer_bytes / nworkers / BENCH_VECTOR_BYTES);
 }
 
-/* First phase: runs lie in the intermediate file where they were read. */
+/*
+ * First phase: each run goes to the offset in the intermediate file at which
+ * its vectors were read.
+ */
 void
-ecp_job_sort(const EcpJobContext *context, const void *arg,
-			 EcpJobResult *result)
+ecp_bench_sort(const EcpJobContext *context, const void *arg,
+			   EcpJobResult *result)
 {
 	const BenchTask *task = arg;
 	int			in = ecp_job_open(task->path, O_RDONLY);
@@ -426,7 +431,7 @@ bench_merge(const BenchTask *task, int nworkers, const char *runs_path,
 	return check;
 }
 
-/* Sorts the file once for each number of workers; the last result is kept. */
+/* Sort the file once for each number of workers; keeps the last result. */
 static void
 bench_sort(BenchState *state, EcpDeviceFile *sorted, bool report)
 {
@@ -441,7 +446,7 @@ bench_sort(BenchState *state, EcpDeviceFile *sorted, bool report)
 		EcpJobResult sum;
 		EcpJobResult merged = {0};
 		instr_time	start;
-		instr_time	end;
+		double		merge_s;
 		double		check;
 		int			launched;
 
@@ -449,15 +454,14 @@ bench_sort(BenchState *state, EcpDeviceFile *sorted, bool report)
 		strlcpy(task.out_path, runs.path, sizeof(task.out_path));
 		task.buffer_bytes = state->buffer_bytes;
 		ecp_device_file_forget(&state->file, true);
-		launched = ecp_job_run(EcpJobOf(ecp_job_sort), &task, sizeof(task),
+		launched = ecp_job_run(EcpJobOf(ecp_bench_sort), &task, sizeof(task),
 							   state->workers[w], 0, NULL, results);
 		ecp_job_sum(results, launched, &sum);
 		ecp_device_file_forget(&runs, true);
 
 		INSTR_TIME_SET_CURRENT(start);
 		check = bench_merge(&task, launched, runs.path, sorted);
-		INSTR_TIME_SET_CURRENT(end);
-		INSTR_TIME_SUBTRACT(end, start);
+		merge_s = ecp_job_elapsed(start);
 		ecp_device_file_forget(sorted, true);
 		if (!report)
 			continue;
@@ -466,10 +470,10 @@ bench_sort(BenchState *state, EcpDeviceFile *sorted, bool report)
 		bench_report(state, "sort", "runs", launched, state->nvectors,
 					 sum.finish_s, &sum, 0);
 		bench_report(state, "sort", "merge", launched, state->nvectors,
-					 INSTR_TIME_GET_DOUBLE(end), &merged, check);
+					 merge_s, &merged, check);
 		sum.bytes += merged.bytes;
 		bench_report(state, "sort", "total", launched, state->nvectors,
-					 sum.finish_s + INSTR_TIME_GET_DOUBLE(end), &sum, check);
+					 sum.finish_s + merge_s, &sum, check);
 	}
 	ecp_device_file_close(&runs);
 }
@@ -478,7 +482,7 @@ bench_sort(BenchState *state, EcpDeviceFile *sorted, bool report)
  * Binary search
  */
 
-/* The vectors that an index of every n-th leaves to be searched. */
+/* Narrow the range to be searched by an index of every n-th vector. */
 static void
 search_narrow(const BenchVector *index, int64 nindex, int every,
 			  const BenchVector *input, int64 *low, int64 *high)
@@ -500,8 +504,8 @@ search_narrow(const BenchVector *index, int64 nindex, int every,
 }
 
 void
-ecp_job_search(const EcpJobContext *context, const void *arg,
-			   EcpJobResult *result)
+ecp_bench_search(const EcpJobContext *context, const void *arg,
+				 EcpJobResult *result)
 {
 	const BenchTask *task = arg;
 	int			fd = ecp_job_open(task->path, O_RDONLY);
@@ -558,9 +562,9 @@ ecp_job_search(const EcpJobContext *context, const void *arg,
 				high = middle;
 		}
 		result->ops++;
-		result->value += found ? 1 : 0;
+		result->found += found ? 1 : 0;
 	}
-	result->busy_s = ecp_job_seconds(context) - begin;
+	result->counted_s = ecp_job_seconds(context) - begin;
 	CloseTransientFile(fd);
 }
 
@@ -576,20 +580,18 @@ bench_search(BenchState *state, const EcpDeviceFile *sorted)
 			BenchTask	task = {.nvectors = state->nvectors};
 			EcpJobResult results[ECP_JOB_WORKERS_MAX];
 			EcpJobResult sum;
-			double		longest = 0;
 			int			launched;
 
 			strlcpy(task.path, sorted->path, sizeof(task.path));
 			task.ninputs = 256;
 			task.index_every = every[e];
 			ecp_device_file_forget(sorted, true);
-			launched = ecp_job_run(EcpJobOf(ecp_job_search), &task, sizeof(task),
+			launched = ecp_job_run(EcpJobOf(ecp_bench_search), &task, sizeof(task),
 								   state->workers[w], 0, NULL, results);
-			for (int i = 0; i < launched; i++)
-				longest = Max(longest, results[i].busy_s);
 			ecp_job_sum(results, launched, &sum);
 			bench_report(state, "search", every[e] ? "indexed" : "plain",
-						 launched, task.ninputs, longest, &sum, sum.value);
+						 launched, task.ninputs, sum.counted_s, &sum,
+						 sum.found);
 		}
 	}
 }
@@ -614,7 +616,6 @@ bench_block(BenchState *state)
 				EcpTransferTask task = {.block_bytes = sizes[s]};
 				EcpJobResult results[ECP_JOB_WORKERS_MAX];
 				EcpJobResult sum;
-				double		longest = 0;
 				int			launched;
 
 				strlcpy(task.path, state->file.path, sizeof(task.path));
@@ -626,11 +627,9 @@ bench_block(BenchState *state)
 				ecp_device_file_forget(&state->file, true);
 				launched = ecp_job_run(EcpJobOf(ecp_job_transfer), &task, sizeof(task),
 									   state->workers[w], 0, NULL, results);
-				for (int i = 0; i < launched; i++)
-					longest = Max(longest, results[i].value);
 				ecp_job_sum(results, launched, &sum);
 				bench_report(state, "block", variants[v], launched, sizes[s],
-							 longest, &sum, 0);
+							 sum.counted_s, &sum, 0);
 			}
 		}
 	}
@@ -651,40 +650,20 @@ bench_fill(BenchState *state)
 		CHECK_FOR_INTERRUPTS();
 		for (int v = 0; v < count; v++)
 			bench_vector(i + v, &chunk[v]);
-		errno = 0;
-		if (FileWrite(state->file.file, (char *) chunk, bytes,
-					  state->file.bytes, PG_WAIT_EXTENSION) != bytes)
-		{
-			if (errno == 0)
-				errno = ENOSPC;
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not write to file \"%s\": %m",
-							state->file.path)));
-		}
-		state->file.bytes += bytes;
+		ecp_device_file_append(&state->file, chunk, bytes);
 	}
 	pfree(chunk);
 }
 
+/* Numbers from 1 to "largest". */
 static int *
-bench_int_array(ArrayType *array, int *n, int largest, const char *what)
+bench_numbers(ArrayType *array, int *n, int largest, const char *what)
 {
-	Datum	   *elems;
-	bool	   *nulls;
-	int		   *values;
+	int		   *values = ecp_user_array_int4(array, what, 1, BENCH_POINTS_MAX,
+											 n, NULL);
 
-	deconstruct_array(array, INT4OID, 4, true, TYPALIGN_INT,
-					  &elems, &nulls, n);
-	if (*n < 1 || *n > BENCH_POINTS_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("between 1 and %d %s must be given",
-						BENCH_POINTS_MAX, what)));
-	values = palloc_array(int, *n);
 	for (int i = 0; i < *n; i++)
 	{
-		values[i] = nulls[i] ? 0 : DatumGetInt32(elems[i]);
 		if (values[i] < 1 || values[i] > largest)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -693,7 +672,7 @@ bench_int_array(ArrayType *array, int *n, int largest, const char *what)
 	return values;
 }
 
-/* Lines that bench_report() will be called for. */
+/* How often bench_report() will be called. */
 static int
 bench_steps(const BenchState *state, const char *test)
 {
@@ -721,18 +700,18 @@ ecp_bench(PG_FUNCTION_ARGS)
 	bool		is_sorted = false;
 	int			steps = 0;
 
-	state.tablespace = ecp_device_tablespace(NameStr(*PG_GETARG_NAME(0)),
-											 "ecp_bench()");
+	state.tablespace = ecp_device_file_tablespace(NameStr(*PG_GETARG_NAME(0)),
+												  "ecp_bench()");
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false,
 					  TYPALIGN_INT, &tests, &nulls, &ntests);
-	state.workers = bench_int_array(PG_GETARG_ARRAYTYPE_P(2), &state.nworkers,
-									ECP_JOB_WORKERS_MAX, "numbers of workers");
+	state.workers = bench_numbers(PG_GETARG_ARRAYTYPE_P(2), &state.nworkers,
+								  ECP_JOB_WORKERS_MAX, "numbers of workers");
 	state.nvectors = PG_GETARG_INT64(3) / BENCH_VECTOR_BYTES;
 	state.seconds = PG_GETARG_FLOAT8(4);
-	state.inputs = bench_int_array(PG_GETARG_ARRAYTYPE_P(5), &state.ninputs,
-								   BENCH_INPUTS_MAX, "numbers of inputs");
+	state.inputs = bench_numbers(PG_GETARG_ARRAYTYPE_P(5), &state.ninputs,
+								 BENCH_INPUTS_MAX, "numbers of inputs");
 	state.k = PG_GETARG_INT32(6);
-	/* more than the file has would never be filled */
+	/* no more than the file has */
 	state.buffer_bytes = Min(PG_GETARG_INT64(7), PG_GETARG_INT64(3));
 	if (state.nvectors < 10000 || !(state.seconds > 0) || state.k < 1 ||
 		state.k > BENCH_K_MAX || state.buffer_bytes < 65536)
@@ -773,7 +752,7 @@ ecp_bench(PG_FUNCTION_ARGS)
 		}
 		else if (strcmp(test, "block") == 0)
 		{
-			/* its writes would spoil the vectors */
+			/* on another file, since it overwrites the vectors */
 			EcpDeviceFile vectors = state.file;
 
 			ecp_progress_phase(ECP_PROGRESS_BLOCK);

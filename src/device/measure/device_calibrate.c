@@ -10,19 +10,19 @@
  *
  *		delay = latency + size / throughput
  *
- * by least squares.  The errors count relative to the delay: else the largest
+ * by least squares of the errors relative to the delay: otherwise the largest
  * size alone would decide, and the latency, which matters for the small ones,
- * would be noise.  A device whose true curve is not a line (a throttle gives
- * the larger of two delays, not their sum) shows in r2, and in the plateau of
- * the small sizes and the slope of the large ones, which are stored beside.
+ * would be noise.  A device whose curve is not a line (a throttle gives the
+ * larger of two delays, not their sum) is recognised by r2, and by the plateau
+ * of the small sizes and the slope of the large ones, which are stored, too.
  *
  * The time is bounded: each measurement gets an equal part of what is left.
- * A single operation cannot be stopped, an fsync least of all; so before each
- * measurement it is estimated, from what was measured by then, how long one
- * operation will take.  What would exceed its part is done without warming
- * up, once; what would exceed it by far is left out, with a warning, and its
- * figure is then the estimate.  So the end is late by one operation at most,
- * by which the device took longer than ever before.
+ * A single operation cannot be stopped, least of all an fsync, so the time of
+ * one operation is estimated before each measurement from those made so far.
+ * A measurement that would exceed its part is made without warming up, once;
+ * one that would exceed it by far is left out, with a warning, and its figure
+ * is the estimate.  So the end is late by at most one operation that took
+ * longer than any before it.
  *
  * The bytes written are bounded, too: a slow device gets a smaller file.
  *
@@ -44,8 +44,10 @@
 #include "utils/rel.h"
 
 #include "base/sql_text.h"
+#include "base/user_array.h"
 #include "device/cost/device_profile.h"
-#include "device/measure/device_io.h"
+#include "device/measure/device_file.h"
+#include "device/measure/device_job.h"
 #include "device/measure/device_progress.h"
 
 #define CAL_SMALL_BYTES		8192
@@ -55,17 +57,18 @@
 #define CAL_STEP_BYTES		(128 * 1024)	/* a cluster of the report */
 #define CAL_MISALIGN		4609	/* no multiple of anything */
 #define CAL_POINTS_MAX		32
+#define FIT_POINTS_MAX		1000000
 
 /* share of the time for writing the file */
 #define CAL_FILL_SHARE		0.25
-/* no measurement gains from more */
+/* more seconds improve no measurement */
 #define CAL_POINT_SECONDS	1.5
 /* until a device that was idle has used up its credit */
 #define CAL_WARMUP_SECONDS	0.12
-/* an operation may take this whatever its share of the time is */
+/* an operation may take this long, whatever its share of the time */
 #define CAL_SLACK_SECONDS	0.15
 #define CAL_OTHER_POINTS	7
-/* the points of the fit are measured so often; the best counts */
+/* passes over the points of the fit; the best one counts */
 #define CAL_FIT_PASSES		2
 /* small random writes stop here */
 #define CAL_WRITE_BYTES		(16 * 1024 * 1024)
@@ -82,12 +85,12 @@ typedef struct Calibration
 	double		slope_mb_s;
 	double		misaligned_ratio;
 	int64		written_bytes;
-	EcpJobResult first;			/* of the first process of the last job */
+	EcpJobResult first;			/* of the last job, its first process */
 	double		max_seconds;
 	int			points_left;
 	int			left_out;		/* measurements */
 	double		read_s;			/* what the last single read took, */
-	int			read_bytes;		/* of so many bytes */
+	int			read_bytes;		/* which read this many bytes */
 	double		sync_s;			/* of a small write with its fsync */
 	bool		verbose;
 	bool		warned;			/* about missing workers */
@@ -98,11 +101,7 @@ typedef struct Calibration
 static double
 cal_elapsed(const Calibration *cal)
 {
-	instr_time	now;
-
-	INSTR_TIME_SET_CURRENT(now);
-	INSTR_TIME_SUBTRACT(now, cal->start);
-	return INSTR_TIME_GET_DOUBLE(now);
+	return ecp_job_elapsed(cal->start);
 }
 
 /*
@@ -173,7 +172,6 @@ cal_fit(int n, const double *sizes, const double *delays,
 Datum
 ecp_delay_fit(PG_FUNCTION_ARGS)
 {
-	ArrayType  *arrays[2] = {PG_GETARG_ARRAYTYPE_P(0), PG_GETARG_ARRAYTYPE_P(1)};
 	double	   *numbers[2];
 	int			n[2];
 	TupleDesc	desc;
@@ -185,15 +183,11 @@ ecp_delay_fit(PG_FUNCTION_ARGS)
 
 	for (int a = 0; a < 2; a++)
 	{
-		Datum	   *elems;
-		bool	   *elem_nulls;
-
-		deconstruct_array(arrays[a], FLOAT8OID, 8, FLOAT8PASSBYVAL,
-						  TYPALIGN_DOUBLE, &elems, &elem_nulls, &n[a]);
-		numbers[a] = palloc_array(double, Max(n[a], 1));
+		numbers[a] = ecp_user_array_float8(PG_GETARG_ARRAYTYPE_P(a),
+										   a == 0 ? "sizes" : "delays", 0,
+										   FIT_POINTS_MAX, &n[a]);
 		for (int i = 0; i < n[a]; i++)
 		{
-			numbers[a][i] = elem_nulls[i] ? 0 : DatumGetFloat8(elems[i]);
 			if (!(numbers[a][i] > 0))
 				ereport(ERROR,
 						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -224,7 +218,7 @@ cal_report(Calibration *cal, EcpProgressPhase phase,
 	const char *test = ecp_progress_phase_name(phase);
 	Datum		values[11];
 	bool		nulls[11] = {0};
-	double		mb_s = sum->value > 0 ? sum->bytes / sum->value * 1e-6 : 0;
+	double		mb_s = sum->counted_s > 0 ? sum->bytes / sum->counted_s * 1e-6 : 0;
 	double		delay_us = sum->ops > 0 ? sum->busy_s / sum->ops * 1e6 : 0;
 
 	values[0] = CStringGetTextDatum(test);
@@ -246,7 +240,7 @@ cal_report(Calibration *cal, EcpProgressPhase phase,
 					cal_elapsed(cal), cal->max_seconds)));
 }
 
-/* The part of the next measurement in the time that is left. */
+/* The share of the next measurement of the time that is left. */
 static double
 cal_share(const Calibration *cal)
 {
@@ -294,7 +288,6 @@ cal_pass(Calibration *cal, EcpTransferTask *task, bool cold, int workers,
 		 EcpJobResult *result)
 {
 	EcpJobResult results[ECP_JOB_WORKERS_MAX];
-	double		longest = 0;
 	int			launched;
 
 	/* all that was written was synced */
@@ -302,10 +295,7 @@ cal_pass(Calibration *cal, EcpTransferTask *task, bool cold, int workers,
 		ecp_device_file_forget(&cal->file, false);
 	launched = ecp_job_run(EcpJobOf(ecp_job_transfer), task, sizeof(*task), workers,
 						   0, NULL, results);
-	for (int i = 0; i < launched; i++)
-		longest = Max(longest, results[i].value);
 	ecp_job_sum(results, launched, result);
-	result->value = longest;
 	cal->first = results[0];
 	if (task->write)
 		cal->written_bytes += result->bytes;
@@ -315,11 +305,10 @@ cal_pass(Calibration *cal, EcpTransferTask *task, bool cold, int workers,
 }
 
 /*
- * Run one measurement in its share of the time that is left.  In *sum, value
- * becomes the seconds in which all the bytes were moved.  Leaves *sum zero if
- * there is no time for it.
+ * Run one measurement in its share of the time that is left.  Leaves *sum zero
+ * if there is no time for it.
  *
- * Of several passes the one with the shortest delays counts: what others do
+ * Of several passes the one with the shortest delays counts, since other work
  * on the machine can only make them longer.
  */
 static void
@@ -382,13 +371,13 @@ cal_run(Calibration *cal, EcpProgressPhase test, EcpTransferTask *task,
 static double
 cal_rate(const EcpJobResult *sum)
 {
-	return sum->value > 0 ? sum->ops / sum->value : 0;
+	return sum->counted_s > 0 ? sum->ops / sum->counted_s : 0;
 }
 
 static double
 cal_mb_s(const EcpJobResult *sum)
 {
-	return sum->value > 0 ? sum->bytes / sum->value * 1e-6 : 0;
+	return sum->counted_s > 0 ? sum->bytes / sum->counted_s * 1e-6 : 0;
 }
 
 /*
@@ -498,7 +487,7 @@ cal_mixed(Calibration *cal, EcpTransferTask *task)
 			Max(1.0, reader.busy_s / reader.ops * profile->rand_read_iops);
 }
 
-/* Writes that do not count: see CAL_WARMUP_SECONDS. */
+/* Make writes that do not count: see CAL_WARMUP_SECONDS. */
 static void
 cal_spend_credit(Calibration *cal, const EcpTransferTask *task)
 {
@@ -555,7 +544,7 @@ cal_others(Calibration *cal)
 	profile->fsync_us = sum.ops > 0 ? sum.busy_s / sum.ops * 1e6 :
 		profile->rand_write_us;
 
-	/* as many as the time allows if each had to wait as the synced ones */
+	/* as many as there is time for if each waits as the synced ones do */
 	lazy.max_ops = (int64) Min(CAL_WRITE_BYTES / CAL_SMALL_BYTES,
 							   cal_share(cal) / Max(cal->sync_s, 1e-6));
 	profile->rand_write_iops = 1.0 / cal->sync_s;
@@ -568,10 +557,10 @@ cal_others(Calibration *cal)
 }
 
 /*
- * Keep what was found, in place of what an earlier calibration found.
+ * Store the profile in place of that of an earlier calibration.
  *
- * Done as the owner of the table: who may measure need not be one who may
- * write any figures there.
+ * Done as the owner of the table, so that the right to measure does not need
+ * the right to write to it.
  */
 static void
 cal_store(const Calibration *cal, Oid nspoid, const char *tablespace)
@@ -607,6 +596,7 @@ cal_store(const Calibration *cal, Oid nspoid, const char *tablespace)
 	values[n++] = Float8GetDatum((double) cal->written_bytes);
 	values[n++] = Float8GetDatum(cal_elapsed(cal));
 	Assert(n == lengthof(values));
+	Assert(OidIsValid(nspoid));
 	for (int i = 1; i < n; i++)
 		types[i] = FLOAT8OID;
 
@@ -616,40 +606,30 @@ cal_store(const Calibration *cal, Oid nspoid, const char *tablespace)
 	SetUserIdAndSecContext(rel->rd_rel->relowner,
 						   context | SECURITY_LOCAL_USERID_CHANGE);
 	SPI_connect();
-	if (SPI_execute_with_args(ecp_sql_text(nspoid,
-										   "DELETE FROM %N.ecp_device"
-										   " WHERE tablespace OPERATOR(pg_catalog.=) $1"),
-							  1, types, values, NULL, false, 0) != SPI_OK_DELETE ||
-		SPI_execute_with_args(ecp_sql_text(nspoid,
-										   "INSERT INTO %N.ecp_device VALUES"
-										   " ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
-										   " $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)"),
-							  n, types, values, NULL, false, 0) != SPI_OK_INSERT)
-		elog(ERROR, "could not store the profile");
+	ecp_sql_execute(nspoid, SPI_OK_DELETE,
+					"DELETE FROM %N.ecp_device"
+					" WHERE tablespace OPERATOR(pg_catalog.=) $1",
+					1, types, values, NULL);
+	ecp_sql_execute(nspoid, SPI_OK_INSERT,
+					"INSERT INTO %N.ecp_device VALUES"
+					" ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
+					" $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)",
+					n, types, values, NULL);
 	SPI_finish();
 	SetUserIdAndSecContext(userid, context);
 	table_close(rel, NoLock);
 }
 
+/* Rising numbers from "smallest" to "largest". */
 static int *
-cal_int_array(ArrayType *array, int *n, int smallest, int largest,
-			  const char *what)
+cal_numbers(ArrayType *array, int *n, int smallest, int largest,
+			const char *what)
 {
-	Datum	   *elems;
-	bool	   *nulls;
-	int		   *values;
+	int		   *values = ecp_user_array_int4(array, what, 1, CAL_POINTS_MAX,
+											 n, NULL);
 
-	deconstruct_array(array, INT4OID, 4, true, TYPALIGN_INT,
-					  &elems, &nulls, n);
-	if (*n < 1 || *n > CAL_POINTS_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("between 1 and %d %s must be given",
-						CAL_POINTS_MAX, what)));
-	values = palloc_array(int, *n);
 	for (int i = 0; i < *n; i++)
 	{
-		values[i] = nulls[i] ? 0 : DatumGetInt32(elems[i]);
 		if (values[i] < smallest || values[i] > largest ||
 			(i > 0 && values[i] <= values[i - 1]))
 			ereport(ERROR,
@@ -683,11 +663,11 @@ ecp_calibrate(PG_FUNCTION_ARGS)
 
 	cal.max_seconds = PG_GETARG_FLOAT8(2);
 	cal.verbose = PG_GETARG_BOOL(6);
-	tablespace = ecp_device_tablespace(name, "ecp_calibrate()");
-	sizes = cal_int_array(PG_GETARG_ARRAYTYPE_P(4), &nsizes, 512,
-						  64 * 1024 * 1024, "block sizes");
-	workers = cal_int_array(PG_GETARG_ARRAYTYPE_P(5), &nworkers, 1,
-							ECP_JOB_WORKERS_MAX, "numbers of workers");
+	tablespace = ecp_device_file_tablespace(name, "ecp_calibrate()");
+	sizes = cal_numbers(PG_GETARG_ARRAYTYPE_P(4), &nsizes, 512,
+						64 * 1024 * 1024, "block sizes");
+	workers = cal_numbers(PG_GETARG_ARRAYTYPE_P(5), &nworkers, 1,
+						  ECP_JOB_WORKERS_MAX, "numbers of workers");
 	/* the writer beside reads writes half of the file once more */
 	file_bytes = Min(file_bytes,
 					 Max(0, max_written - 4 * CAL_WRITE_BYTES) / 3 * 2);
@@ -716,7 +696,7 @@ ecp_calibrate(PG_FUNCTION_ARGS)
 	fill.block_bytes = (int) Min(CAL_LARGE_BYTES, sum.bytes);
 	sum.ops = sum.bytes / fill.block_bytes;
 	sum.bytes = sum.ops * fill.block_bytes;
-	sum.busy_s = sum.value = sum.bytes / bytes_per_s;
+	sum.busy_s = sum.counted_s = sum.bytes / bytes_per_s;
 	cal_report(&cal, ECP_PROGRESS_FILL, &fill, false, 1, &sum);
 	ecp_progress_step(cal.written_bytes);
 

@@ -12,8 +12,8 @@
  *	CLLTSB	copy a large local buffer to a shared one
  *	SSLTSB	shuffle a small local buffer into a shared one, word by word
  *
- * Small is 32 kB, within 8 to 64; large is 4 MB, within 1 to 8.  Beside the
- * profile of a tablespace this answers which component a stream keeps
+ * Small is 32 kB (published: 8 to 64), large is 4 MB (1 to 8).  Together with
+ * the profile of a tablespace this tells which component a stream keeps
  * busiest: see ecp_admit().
  *
  *-------------------------------------------------------------------------
@@ -27,6 +27,8 @@
 #include "portability/instr_time.h"
 #include "storage/dsm.h"
 #include "utils/builtins.h"
+
+#include "device/measure/device_job.h"
 
 #define MEMORY_SMALL_BYTES	(32 * 1024)
 #define MEMORY_LARGE_BYTES	(4 * 1024 * 1024)
@@ -130,7 +132,6 @@ memory_mb_s(MemoryFunction function, MemoryBuffers *buffers, double seconds)
 	double		bytes = 0;
 	double		elapsed = 0;
 	instr_time	start;
-	instr_time	now;
 
 	(void) function(buffers, 0);	/* touch the pages */
 	INSTR_TIME_SET_CURRENT(start);
@@ -140,9 +141,7 @@ memory_mb_s(MemoryFunction function, MemoryBuffers *buffers, double seconds)
 		if (round % 16 == 0)
 		{
 			CHECK_FOR_INTERRUPTS();
-			INSTR_TIME_SET_CURRENT(now);
-			INSTR_TIME_SUBTRACT(now, start);
-			elapsed = INSTR_TIME_GET_DOUBLE(now);
+			elapsed = ecp_job_elapsed(start);
 		}
 	}
 	return bytes / elapsed * 1e-6;

@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * device_progress.c
- *	  How far a measuring function is: what the view ecp_progress shows.
+ *	  Progress of measuring functions, for the view ecp_progress.
  *
  * The server keeps for each backend the number of a command, the OID of its
- * target and some counters (backend_progress.h), and puts all back at the end
- * of a transaction, however that comes.  Its own views ask for the commands
- * that they know by name, and an extension cannot add a name; but the number
- * is stored as it is given.  So we report under a number that no view of the
- * server looks for, and read the status of the backends ourselves.  That needs
- * no shared memory of our own, and nothing of ours appears in
- * pg_stat_progress_create_index or any other view where it does not belong.
+ * target and some counters (backend_progress.h), and resets them at the end of
+ * a transaction.  Its own views select the commands that they know by name,
+ * and an extension cannot add a name; but any number can be stored.  So we use
+ * a number that no view of the server selects, and read the status of the
+ * backends ourselves.  That needs no shared memory of our own, and does not
+ * show up in pg_stat_progress_create_index or another view of the server.
  *
- * As with those views, track_activities must be on, and others' targets and
- * counters are shown to members of their role and of pg_read_all_stats.
+ * As with those views, track_activities must be on, and the targets and
+ * counters of a role are shown to its members and to those of
+ * pg_read_all_stats.
  *
  *-------------------------------------------------------------------------
  */
@@ -70,12 +70,13 @@ static const char *const phase_names[] = {
 	[ECP_PROGRESS_SEARCH] = "search",
 };
 
-/* Steps that this backend has done. */
+/* Steps that this backend has completed. */
 static int64 progress_steps;
 
 void
 ecp_progress_begin(EcpProgressCommand command, Oid tablespace, int steps)
 {
+	Assert(command >= 0 && command < lengthof(command_names) && steps >= 0);
 	progress_steps = 0;
 	pgstat_progress_start_command(PROGRESS_COMMAND_OURS, tablespace);
 	pgstat_progress_update_param(PROGRESS_COMMAND, command);
@@ -85,10 +86,11 @@ ecp_progress_begin(EcpProgressCommand command, Oid tablespace, int steps)
 void
 ecp_progress_phase(EcpProgressPhase phase)
 {
+	Assert(phase >= 0 && phase < lengthof(phase_names));
 	pgstat_progress_update_param(PROGRESS_PHASE, phase);
 }
 
-/* One more measurement is done. */
+/* Report that one more measurement is complete. */
 void
 ecp_progress_step(int64 written_bytes)
 {
@@ -105,10 +107,11 @@ ecp_progress_end(void)
 const char *
 ecp_progress_phase_name(EcpProgressPhase phase)
 {
+	Assert(phase >= 0 && phase < lengthof(phase_names));
 	return phase_names[phase];
 }
 
-/* Another backend's number, which another version of us may have set. */
+/* The name of a number, which another version of the library may have set. */
 static void
 progress_name(const char *const *names, int n, int64 which, Datum *value,
 			  bool *isnull)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * device_progress.h
- *	  How far a measuring function is, for the view ecp_progress.
+ *	  Progress of measuring functions, for the view ecp_progress.
  *
  *-------------------------------------------------------------------------
  */

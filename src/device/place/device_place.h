@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * device_place.h
- *	  A placement problem read from the catalogs: what device_place_plan.c
- *	  shows and device_place_apply.c carries out.
+ *	  The placement problem of a partitioned table, read from the catalogs.
  *
  *-------------------------------------------------------------------------
  */

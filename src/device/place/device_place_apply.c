@@ -3,30 +3,28 @@
  * device_place_apply.c
  *	  Carrying out a placement: moving groups, placing new partitions.
  *
- * ecp_place_apply() makes a plan and carries it out with ALTER TABLE and
- * ALTER INDEX ... SET TABLESPACE, one group in each transaction.  A group is
- * locked (ACCESS EXCLUSIVE) while it is copied and not longer.  The plan is
- * not stored: a plan of the same strategy, made after part of it was carried
- * out, leaves what has arrived where it is, so that "resume" is to call the
- * procedure again.
+ * ecp_place_apply() makes a plan and carries it out by ALTER TABLE and ALTER
+ * INDEX ... SET TABLESPACE, one group in each transaction.  A group is locked
+ * (ACCESS EXCLUSIVE) only while it is copied.  The plan is not stored: a plan
+ * of the same strategy, made after part of it was carried out, leaves in place
+ * what has been moved, so calling the procedure again resumes it.
  *
  * Moves are taken in turn from the pairs (origin, target), so that no pair of
- * devices is copied between for long while others idle; within a pair the
- * larger first.  A move must fit on its target when it is made, not only when
- * all is done: a move that does not is put off until others have made room.
- * A group that is in use longer than lock_timeout is passed over and
- * reported.
+ * devices works for long while others idle; within a pair the largest first.
+ * A move must fit on its target when it is made, not only at the end: one that
+ * does not is postponed until others have made room.  A group that is in use
+ * longer than lock_timeout is skipped and reported.
  *
- * The statements run with the rights of the caller, who has to own the
- * tables and to have CREATE on the tablespaces.
+ * The statements run with the rights of the caller, who must own the tables
+ * and have CREATE on the tablespaces.
  *
- * ecp_place_new_partition() is the event trigger's function.  A new partition
- * is empty, and moving it is free; so the rule with the longest prefix that
- * matches its name decides at once where it goes: a tablespace, or the target
- * of a place that online LPT picks.  It runs for every role that creates a
- * partition, whatever its rights on the schema of the extension; so the rules
- * are looked up as the owner of the extension, and the partition is moved as
- * the caller.
+ * ecp_place_new_partition() is the function of the event trigger.  Moving a new
+ * partition is free, since it is empty; so the rule with the longest prefix
+ * that matches its name decides at once where it goes: to a tablespace, or to
+ * the target of a place that online LPT picks.  It runs for every role that
+ * creates a partition, whatever its rights on the schema of the extension; so
+ * the rules are looked up as the owner of the extension, and the partition is
+ * moved as the caller.
  *
  *-------------------------------------------------------------------------
  */
@@ -64,11 +62,11 @@ PG_FUNCTION_INFO_V1(ecp_place_apply);
 PG_FUNCTION_INFO_V1(ecp_place_new_partition);
 PG_FUNCTION_INFO_V1(ecp_place_rule);
 
-/* Moves that are still to be made, and what is where meanwhile. */
+/* Moves still to be made, and where everything is in the meantime. */
 typedef struct PlaceMoves
 {
 	EcpPlaceProblem *problem;
-	double	   *used;			/* bytes on each target at present */
+	double	   *used;			/* bytes on each target now */
 	bool	   *pending;		/* per group */
 	int		   *pair_turn;		/* (origin + 1, target): moves made so far */
 	double		budget;			/* bytes that may still be moved */
@@ -105,8 +103,8 @@ place_moves_turn(PlaceMoves *moves, const EcpPlaceGroup *group)
 }
 
 /*
- * The move to make next: of the pair that had the fewest turns, the largest
- * that fits.  -1 if none is left that fits on its target and in the budget.
+ * The next move: of the pair that had the fewest turns, the largest one; -1 if
+ * none is left that fits on its target and in the budget.
  */
 static int
 place_moves_next(PlaceMoves *moves)
@@ -149,8 +147,8 @@ place_execute(const char *sql)
 }
 
 /*
- * Move a table and all its indexes; its TOAST table goes with it.  The table
- * is locked first, or two indexes could be moved by way of a deadlock.
+ * Move a table, its TOAST table and all its indexes.  The table is locked
+ * first, since locking two indexes first could deadlock.
  */
 static void
 place_move_relation(Oid relid, const char *tablespace)
@@ -173,8 +171,8 @@ place_move_relation(Oid relid, const char *tablespace)
 
 /*
  * Move one group inside a subtransaction.  Returns false, with everything
- * rolled back, if somebody else kept the table locked or it is gone; other
- * errors are thrown on.
+ * rolled back, if the table is locked by another transaction or was dropped;
+ * rethrows other errors.
  */
 static bool
 place_move_try(Oid relid, const char *group, const char *tablespace)
@@ -328,8 +326,8 @@ typedef struct PlaceRule
 } PlaceRule;
 
 /*
- * A rule that cannot be carried out would make every CREATE TABLE of a
- * partition fail later, for whoever runs it: so look now.
+ * Check a rule now, since one that cannot be carried out would make every later
+ * CREATE TABLE of a partition fail.
  */
 static void
 place_check_rule(Oid nspoid, Oid parent, const char *target,
@@ -356,12 +354,11 @@ place_check_rule(Oid nspoid, Oid parent, const char *target,
 		Oid			argtypes[1] = {TEXTOID};
 		Datum		values[1] = {CStringGetTextDatum(place)};
 
-		if (SPI_execute_with_args(ecp_sql_text(nspoid,
-											   "SELECT FROM %N.ecp_place_targets"
-											   " WHERE place::pg_catalog.text OPERATOR(pg_catalog.=) $1"
-											   " AND NOT is_server"),
-								  1, argtypes, values, NULL, true, 1) != SPI_OK_SELECT)
-			elog(ERROR, "could not read placement targets");
+		ecp_sql_execute(nspoid, SPI_OK_SELECT,
+						"SELECT FROM %N.ecp_place_targets"
+						" WHERE place::pg_catalog.text OPERATOR(pg_catalog.=) $1"
+						" AND NOT is_server LIMIT 1",
+						1, argtypes, values, NULL);
 		if (SPI_processed == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_OBJECT),
@@ -397,24 +394,23 @@ ecp_place_rule(PG_FUNCTION_ARGS)
 	place_check_rule(nspoid, PG_GETARG_OID(0),
 					 PG_ARGISNULL(2) ? NULL : NameStr(*PG_GETARG_NAME(2)),
 					 PG_ARGISNULL(3) ? NULL : NameStr(*PG_GETARG_NAME(3)));
-	if (SPI_execute_with_args(ecp_sql_text(nspoid,
-										   "INSERT INTO %N.ecp_place_rules"
-										   " (parent, prefix, target, place)"
-										   " VALUES ($1, $2, $3, $4)"
-										   " ON CONFLICT (parent, prefix) DO UPDATE SET"
-										   " target = excluded.target,"
-										   " place = excluded.place"),
-							  4, argtypes, values, nulls, false, 0) < 0)
-		elog(ERROR, "could not store placement rule");
+	ecp_sql_execute(nspoid, SPI_OK_INSERT,
+					"INSERT INTO %N.ecp_place_rules"
+					" (parent, prefix, target, place)"
+					" VALUES ($1, $2, $3, $4)"
+					" ON CONFLICT (parent, prefix) DO UPDATE SET"
+					" target = excluded.target,"
+					" place = excluded.place",
+					4, argtypes, values, nulls);
 	SPI_finish();
 	PG_RETURN_VOID();
 }
 
 /*
- * The rule for a new partition: that of its nearest ancestor which has one
- * that matches; among those of one ancestor the longest prefix.  The prefix
- * is compared with the partition's name and, so that rules need not repeat
- * it, with what is left of the name after the ancestor's name and a "_".
+ * Find the rule for a new partition: that of the nearest ancestor with one that
+ * matches; among those of one ancestor, the one with the longest prefix.  The
+ * prefix is compared with the partition's name and with the rest of the name
+ * after the ancestor's name and a "_", so that rules need not repeat that.
  */
 static bool
 place_find_rule(Oid nspoid, Oid relid, PlaceRule *rule, Oid *ancestor)
@@ -439,15 +435,14 @@ place_find_rule(Oid nspoid, Oid relid, PlaceRule *rule, Oid *ancestor)
 			values[2] = CStringGetTextDatum(relname + len + 1);
 		else
 			values[2] = values[1];
-		if (SPI_execute_with_args(ecp_sql_text(nspoid,
-											   "SELECT target::pg_catalog.text, place::pg_catalog.text"
-											   " FROM %N.ecp_place_rules"
-											   " WHERE parent::pg_catalog.oid OPERATOR(pg_catalog.=) $1"
-											   " AND (pg_catalog.starts_with($2, prefix)"
-											   " OR pg_catalog.starts_with($3, prefix))"
-											   " ORDER BY pg_catalog.length(prefix) DESC, prefix"),
-								  3, argtypes, values, NULL, true, 1) != SPI_OK_SELECT)
-			elog(ERROR, "could not read placement rules");
+		ecp_sql_execute(nspoid, SPI_OK_SELECT,
+						"SELECT target::pg_catalog.text, place::pg_catalog.text"
+						" FROM %N.ecp_place_rules"
+						" WHERE parent::pg_catalog.oid OPERATOR(pg_catalog.=) $1"
+						" AND (pg_catalog.starts_with($2, prefix)"
+						" OR pg_catalog.starts_with($3, prefix))"
+						" ORDER BY pg_catalog.length(prefix) DESC, prefix LIMIT 1",
+						3, argtypes, values, NULL);
 		if (SPI_processed > 0)
 		{
 			rule->target = SPI_getvalue(SPI_tuptable->vals[0],
@@ -462,8 +457,8 @@ place_find_rule(Oid nspoid, Oid relid, PlaceRule *rule, Oid *ancestor)
 }
 
 /*
- * Online LPT: the target that is ready first with one more group of the mean
- * size of those that have data.
+ * Online LPT: the target that would be ready first with one more group, of the
+ * mean size of those that have data.
  */
 static char *
 place_online_tablespace(Oid nspoid, Oid ancestor, const char *place)
@@ -477,7 +472,7 @@ place_online_tablespace(Oid nspoid, Oid ancestor, const char *place)
 
 	for (int t2 = 0; t2 < p->ntargets; t2++)
 	{
-		/* nothing can be created there by us */
+		/* we cannot create tables there */
 		if (problem->is_server[t2])
 			p->targets[t2].capacity = -1;
 	}
@@ -502,12 +497,11 @@ place_online_tablespace(Oid nspoid, Oid ancestor, const char *place)
 }
 
 /*
- * The tablespace that the rules have for a new partition, or NULL.
+ * The tablespace for a new partition by the rules, or NULL.
  *
- * Done as the owner of the event trigger's function, like a function that is
- * SECURITY DEFINER.  All that runs is our own queries, on tables that
- * everybody may read; the caller learns no more than where the partition
- * belongs.
+ * Runs as the owner of the event trigger's function, as a SECURITY DEFINER
+ * function would.  It runs only our own queries, on tables that are readable by
+ * all roles, and the caller learns only where the partition belongs.
  */
 static char *
 place_new_tablespace(Oid function, Oid relid)
@@ -536,8 +530,8 @@ place_new_tablespace(Oid function, Oid relid)
 }
 
 /*
- * Is this a new leaf partition that nobody has told where to go?  A
- * TABLESPACE clause of the CREATE TABLE wins over every rule.
+ * Is this a new leaf partition without a TABLESPACE clause, which takes
+ * precedence over every rule?
  */
 static bool
 place_is_new_leaf(Oid relid)

@@ -1,36 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * device_place_plan.c
- *	  Placement seen from SQL: targets, plans, comparison of strategies.
+ *	  Placement seen from SQL: plans, comparison of strategies, arrays.
  *
- * ecp_place_load() turns a partitioned table and a named set of targets into
- * the arrays that device_placement.c works on; ecp_place_plan() and
- * ecp_place_compare() show what comes out.  The same algorithms are callable
- * on plain arrays, ecp_place_assign() and its companions, for "what if" and
- * for the tests.
- *
- * A target's speed and capacity may be left open.  The speed then is the
- * measured sequential read rate of the tablespace (ecp_calibrate), and the
- * capacity what its file system has free plus what the groups already hold
- * there, both looked up when the plan is made.
- *
- * Everything runs with the rights of the caller: who may read the tables of
- * targets may plan.
+ * ecp_place_plan() and ecp_place_compare() show what comes out for a
+ * partitioned table and the targets of a place (device_place.c).  The same
+ * algorithms are callable on plain arrays, ecp_place_assign() and its
+ * companions, for "what if" and for the tests.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include <math.h>
-#include <sys/statvfs.h>
 
-#include "catalog/pg_class.h"
-#include "catalog/pg_tablespace.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
-#include "commands/tablespace.h"
-#include "executor/spi.h"
-#include "foreign/foreign.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
@@ -39,10 +24,8 @@
 #include "utils/lsyscache.h"
 
 #include "base/sql_text.h"
-#include "device/cost/device_profile.h"
+#include "base/user_array.h"
 #include "device/place/device_place.h"
-
-#define PLACE_MB	1e6			/* speeds are in MB/s as on a data sheet */
 
 /* Weights or speeds in an array of the caller's. */
 #define PLACE_ARRAY_MAX	1000000
@@ -53,7 +36,6 @@
 PG_FUNCTION_INFO_V1(ecp_place_assign);
 PG_FUNCTION_INFO_V1(ecp_place_bound);
 PG_FUNCTION_INFO_V1(ecp_place_makespan);
-PG_FUNCTION_INFO_V1(ecp_place_target);
 PG_FUNCTION_INFO_V1(ecp_place_plan);
 PG_FUNCTION_INFO_V1(ecp_place_compare);
 
@@ -61,34 +43,15 @@ PG_FUNCTION_INFO_V1(ecp_place_compare);
  * Arrays of the caller
  */
 
-static void
-place_check_array(const ArrayType *array, const char *what)
-{
-	if (ARR_NDIM(array) > 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("array of %s must have one dimension", what)));
-	if (ARR_NDIM(array) == 1 && ARR_DIMS(array)[0] > PLACE_ARRAY_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("array of %s must not have more than %d elements",
-						what, PLACE_ARRAY_MAX)));
-}
-
+/* Numbers that are positive, or zero if that is allowed. */
 static double *
 place_array(ArrayType *array, int *n, const char *what, bool zero_allowed)
 {
-	Datum	   *elems;
-	bool	   *nulls;
-	double	   *values;
+	double	   *values = ecp_user_array_float8(array, what, 0,
+											   PLACE_ARRAY_MAX, n);
 
-	place_check_array(array, what);
-	deconstruct_array(array, FLOAT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
-					  &elems, &nulls, n);
-	values = palloc_array(double, Max(*n, 1));
 	for (int i = 0; i < *n; i++)
 	{
-		values[i] = nulls[i] ? -1 : DatumGetFloat8(elems[i]);
 		if (!(values[i] > 0 || (zero_allowed && values[i] == 0)))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -98,18 +61,18 @@ place_array(ArrayType *array, int *n, const char *what, bool zero_allowed)
 	return values;
 }
 
-/* Numbers of targets, from 1; NULL means none. */
+/*
+ * The indexes of n targets, given by their numbers from 1; -1 for NULL, which
+ * means none.
+ */
 static int *
-place_int_array(ArrayType *array, int n, int ntargets)
+place_targets(ArrayType *array, int n, int ntargets)
 {
-	Datum	   *elems;
-	bool	   *nulls;
 	int			nelems;
-	int		   *values = palloc_array(int, Max(n, 1));
+	bool	   *nulls;
+	int		   *values = ecp_user_array_int4(array, "targets", 0,
+											 PLACE_ARRAY_MAX, &nelems, &nulls);
 
-	place_check_array(array, "targets");
-	deconstruct_array(array, INT4OID, 4, true, TYPALIGN_INT,
-					  &elems, &nulls, &nelems);
 	if (nelems != n)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
@@ -117,15 +80,13 @@ place_int_array(ArrayType *array, int n, int ntargets)
 						nelems, n)));
 	for (int i = 0; i < n; i++)
 	{
-		int			target = nulls[i] ? 0 : DatumGetInt32(elems[i]);
-
-		if (!nulls[i] && (target < 1 || target > ntargets))
+		if (!nulls[i] && (values[i] < 1 || values[i] > ntargets))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("target %d does not exist", target),
+					 errmsg("target %d does not exist", values[i]),
 					 errdetail("Targets are numbered from 1 to %d.",
 							   ntargets)));
-		values[i] = target - 1;
+		values[i]--;
 	}
 	return values;
 }
@@ -185,8 +146,8 @@ ecp_place_assign(PG_FUNCTION_ARGS)
 	}
 	if (!PG_ARGISNULL(4))
 	{
-		int		   *current = place_int_array(PG_GETARG_ARRAYTYPE_P(4),
-											  p->ngroups, p->ntargets);
+		int		   *current = place_targets(PG_GETARG_ARRAYTYPE_P(4),
+											p->ngroups, p->ntargets);
 
 		for (int g = 0; g < p->ngroups; g++)
 			p->groups[g].current = current[g];
@@ -211,8 +172,8 @@ ecp_place_makespan(PG_FUNCTION_ARGS)
 {
 	EcpPlacement *p = place_from_arrays(PG_GETARG_ARRAYTYPE_P(0),
 										PG_GETARG_ARRAYTYPE_P(1));
-	int		   *targets = place_int_array(PG_GETARG_ARRAYTYPE_P(2),
-										  p->ngroups, p->ntargets);
+	int		   *targets = place_targets(PG_GETARG_ARRAYTYPE_P(2),
+										p->ngroups, p->ntargets);
 
 	for (int g = 0; g < p->ngroups; g++)
 		p->groups[g].target = targets[g];
@@ -232,297 +193,11 @@ ecp_place_bound(PG_FUNCTION_ARGS)
 }
 
 /*
- * The catalogs
- */
-
-/*
- * ecp_place_target(place, target, speed, capacity)
- *		Add or change a target of a place.
- *
- * The name is a tablespace's or, if there is none of that name, a foreign
- * server's.
- */
-Datum
-ecp_place_target(PG_FUNCTION_ARGS)
-{
-	Oid			nspoid = get_func_namespace(fcinfo->flinfo->fn_oid);
-	Oid			argtypes[5] = {NAMEOID, NAMEOID, BOOLOID, FLOAT8OID, TEXTOID};
-	Datum		values[5];
-	char		nulls[6] = "     ";
-	char	   *target;
-	bool		is_server = false;
-
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("place and target must not be null")));
-	target = NameStr(*PG_GETARG_NAME(1));
-	if (!OidIsValid(get_tablespace_oid(target, true)))
-	{
-		if (GetForeignServerByName(target, true) == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_OBJECT),
-					 errmsg("there is no tablespace or foreign server \"%s\"",
-							target)));
-		is_server = true;
-	}
-	if (get_tablespace_oid(target, true) == GLOBALTABLESPACE_OID)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("only shared relations can be placed in tablespace \"%s\"",
-						target)));
-	if (is_server && (PG_ARGISNULL(2) || PG_ARGISNULL(3)))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("speed and capacity of foreign server \"%s\" must be given",
-						target),
-				 errdetail("They can be measured only for a tablespace.")));
-	if (!PG_ARGISNULL(2) &&
-		!(PG_GETARG_FLOAT8(2) > 0 && isfinite(PG_GETARG_FLOAT8(2))))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("speed of a target must be positive and finite"),
-				 errhint("Give megabytes per second, or null to have the measured speed taken.")));
-	if (!PG_ARGISNULL(3) &&
-		DatumGetInt64(DirectFunctionCall1(pg_size_bytes,
-										  PG_GETARG_DATUM(3))) < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("capacity of a target must not be negative"),
-				 errhint("Give null to have the free space of the file system taken.")));
-
-	for (int i = 0; i < 5; i++)
-	{
-		int			arg = i < 2 ? i : i - 1;
-
-		if (i == 2)
-			values[i] = BoolGetDatum(is_server);
-		else
-		{
-			values[i] = PG_GETARG_DATUM(arg);
-			nulls[i] = PG_ARGISNULL(arg) ? 'n' : ' ';
-		}
-	}
-
-	SPI_connect();
-	if (SPI_execute_with_args(ecp_sql_text(nspoid,
-										   "INSERT INTO %N.ecp_place_targets AS o"
-										   " (place, target, is_server, speed, capacity)"
-										   " VALUES ($1, $2, $3, $4, pg_catalog.pg_size_bytes($5))"
-										   " ON CONFLICT (place, target) DO UPDATE SET"
-										   " is_server = excluded.is_server,"
-										   " speed = excluded.speed,"
-										   " capacity = excluded.capacity"),
-							  5, argtypes, values, nulls, false, 0) < 0)
-		elog(ERROR, "could not store placement target");
-	SPI_finish();
-	PG_RETURN_VOID();
-}
-
-/* Bytes that a tablespace's file system would still take from us. */
-static double
-place_free_bytes(Oid tablespace)
-{
-	char		path[MAXPGPATH];
-	struct statvfs fs;
-
-	if (tablespace == DEFAULTTABLESPACE_OID)
-		strlcpy(path, "base", sizeof(path));
-	else
-		snprintf(path, sizeof(path), "pg_tblspc/%u", tablespace);
-	if (statvfs(path, &fs) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not get free space of directory \"%s\": %m",
-						path)));
-	return (double) fs.f_bavail * fs.f_frsize;
-}
-
-/* MB/s of a tablespace that has been measured; an error if it has not. */
-static double
-place_measured_speed(const char *target)
-{
-	EcpDeviceProfile profile;
-
-	if (!ecp_device_profile_read(get_tablespace_oid(target, false), &profile))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("speed of target \"%s\" is not known", target),
-				 errhint("Measure the tablespace with ecp_calibrate(), or give a speed to ecp_place_target().")));
-	return profile.seq_read_mb_s;
-}
-
-static void
-place_load_targets(EcpPlaceProblem *problem, Oid nspoid, const char *place)
-{
-	EcpPlacement *p = &problem->placement;
-	Oid			argtypes[1] = {NAMEOID};
-	Datum		values[1] = {DirectFunctionCall1(namein,
-												 CStringGetDatum(place))};
-	MemoryContext outer = CurrentMemoryContext;
-	MemoryContext spi;
-
-	SPI_connect();
-	if (SPI_execute_with_args(ecp_sql_text(nspoid,
-										   "SELECT target::pg_catalog.text, is_server, speed,"
-										   " capacity::pg_catalog.float8"
-										   " FROM %N.ecp_place_targets"
-										   " WHERE place OPERATOR(pg_catalog.=) $1"
-										   " ORDER BY target"),
-							  1, argtypes, values, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read placement targets");
-	if (SPI_processed == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("place \"%s\" has no targets", place),
-				 errhint("Add them with ecp_place_target().")));
-
-	spi = MemoryContextSwitchTo(outer);
-	p->ntargets = (int) SPI_processed;
-	p->targets = palloc0_array(EcpPlaceTarget, p->ntargets);
-	problem->is_server = palloc0_array(bool, p->ntargets);
-	for (int t = 0; t < p->ntargets; t++)
-	{
-		HeapTuple	tuple = SPI_tuptable->vals[t];
-		TupleDesc	desc = SPI_tuptable->tupdesc;
-		Datum		datum;
-		bool		isnull;
-
-		p->targets[t].name = SPI_getvalue(tuple, desc, 1);
-		problem->is_server[t] =
-			DatumGetBool(SPI_getbinval(tuple, desc, 2, &isnull));
-		/* before anything is moved, not when its turn has come */
-		if (problem->is_server[t] ?
-			GetForeignServerByName(p->targets[t].name, true) == NULL :
-			!OidIsValid(get_tablespace_oid(p->targets[t].name, true)))
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_OBJECT),
-					 errmsg("target \"%s\" of place \"%s\" does not exist any more",
-							p->targets[t].name, place),
-					 errhint("Delete its row from ecp_place_targets.")));
-		datum = SPI_getbinval(tuple, desc, 3, &isnull);
-		p->targets[t].speed = PLACE_MB *
-			(isnull ? place_measured_speed(p->targets[t].name) :
-			 DatumGetFloat8(datum));
-		datum = SPI_getbinval(tuple, desc, 4, &isnull);
-		/* -1: to be looked up when we know what the groups hold there */
-		p->targets[t].capacity = isnull ? -1 : DatumGetFloat8(datum);
-	}
-	MemoryContextSwitchTo(spi);
-	SPI_finish();
-}
-
-static void
-place_load_groups(EcpPlaceProblem *problem, Oid nspoid, bool by_scans)
-{
-	EcpPlacement *p = &problem->placement;
-	Oid			argtypes[1] = {REGCLASSOID};
-	Datum		values[1] = {ObjectIdGetDatum(problem->parent)};
-	MemoryContext outer = CurrentMemoryContext;
-	MemoryContext spi;
-
-	SPI_connect();
-	if (SPI_execute_with_args(ecp_sql_text(nspoid,
-										   "SELECT grp::pg_catalog.oid, grp::pg_catalog.text,"
-										   " bytes::pg_catalog.float8, scans::pg_catalog.float8,"
-										   " tablespace::pg_catalog.text, split, bound"
-										   " FROM %N.ecp_place_groups($1)"
-										   " ORDER BY grp::pg_catalog.oid"),
-							  1, argtypes, values, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read placement groups");
-
-	spi = MemoryContextSwitchTo(outer);
-	p->ngroups = (int) SPI_processed;
-	p->groups = palloc0_array(EcpPlaceGroup, Max(p->ngroups, 1));
-	problem->relid = palloc0_array(Oid, Max(p->ngroups, 1));
-	problem->from = palloc0_array(char *, Max(p->ngroups, 1));
-	problem->bound = palloc0_array(char *, Max(p->ngroups, 1));
-	problem->split = palloc0_array(bool, Max(p->ngroups, 1));
-	for (int g = 0; g < p->ngroups; g++)
-	{
-		HeapTuple	tuple = SPI_tuptable->vals[g];
-		TupleDesc	desc = SPI_tuptable->tupdesc;
-		EcpPlaceGroup *group = &p->groups[g];
-		bool		isnull;
-		double		scans;
-
-		problem->relid[g] =
-			DatumGetObjectId(SPI_getbinval(tuple, desc, 1, &isnull));
-		group->name = SPI_getvalue(tuple, desc, 2);
-		group->bytes = DatumGetFloat8(SPI_getbinval(tuple, desc, 3, &isnull));
-		scans = DatumGetFloat8(SPI_getbinval(tuple, desc, 4, &isnull));
-		group->weight = by_scans ? group->bytes * (1 + scans) : group->bytes;
-		problem->from[g] = SPI_getvalue(tuple, desc, 5);
-		problem->split[g] =
-			DatumGetBool(SPI_getbinval(tuple, desc, 6, &isnull));
-		problem->bound[g] = SPI_getvalue(tuple, desc, 7);
-		group->current = group->target = -1;
-		for (int t = 0; t < p->ntargets; t++)
-		{
-			if (!problem->is_server[t] && !problem->split[g] &&
-				strcmp(p->targets[t].name, problem->from[g]) == 0)
-				group->current = t;
-		}
-	}
-	MemoryContextSwitchTo(spi);
-	SPI_finish();
-}
-
-/*
- * ecp_place_load
- *		Read groups and targets.  Everything is allocated in the current
- *		memory context.
- *
- * A group of which an index is in another tablespace counts as being on no
- * target, so that every plan brings it together.
- */
-EcpPlaceProblem *
-ecp_place_load(Oid nspoid, Oid parent, const char *place, const char *weight)
-{
-	EcpPlaceProblem *problem = palloc0_object(EcpPlaceProblem);
-	EcpPlacement *p = &problem->placement;
-	bool		by_scans = strcmp(weight, "scans") == 0;
-	char		relkind;
-
-	if (!by_scans && strcmp(weight, "bytes") != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unrecognized weight \"%s\"", weight),
-				 errhint("Valid weights are \"bytes\" and \"scans\".")));
-	(void) ecp_sql_relname(parent); /* an error if there is none */
-	relkind = get_rel_relkind(parent);
-	if (relkind != RELKIND_PARTITIONED_TABLE &&
-		relkind != RELKIND_RELATION && relkind != RELKIND_MATVIEW)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a table or materialized view",
-						get_rel_name(parent))));
-	problem->parent = parent;
-	place_load_targets(problem, nspoid, place);
-	place_load_groups(problem, nspoid, by_scans);
-
-	for (int t = 0; t < p->ntargets; t++)
-	{
-		if (p->targets[t].capacity >= 0)
-			continue;
-		p->targets[t].capacity =
-			place_free_bytes(get_tablespace_oid(p->targets[t].name, false));
-		for (int g = 0; g < p->ngroups; g++)
-		{
-			if (p->groups[g].current == t)
-				p->targets[t].capacity += p->groups[g].bytes;
-		}
-	}
-	ecp_placement_check(p);
-	return problem;
-}
-
-/*
- * The statements that bring a group to its target.  To bring it to a foreign
+ * The statements that move a group to its target.  Moving it to a foreign
  * server takes more than an ALTER TABLE, and is left to the DBA.
  *
- * No name stands in a comment: quoted, it may still have a line break, and what
- * follows that would be executed.
+ * Comments contain no names: even quoted, a name can have a line break, and what
+ * follows it would be executed.
  */
 static char *
 place_move_script(const EcpPlaceProblem *problem, int g)
@@ -612,7 +287,7 @@ ecp_place_plan(PG_FUNCTION_ARGS)
  * Comparison
  */
 
-/* What a placement of whole groups, or of their pieces, amounts to. */
+/* Figures of a placement of whole groups, or of their pieces. */
 typedef struct PlaceOutcome
 {
 	double		makespan;
@@ -649,11 +324,11 @@ place_outcome_groups(const EcpPlaceProblem *problem, PlaceOutcome *out,
 
 /*
  * place_outcome_files
- *		Every piece of every group on a target of its own choice.
+ *		Place every piece of every group at random.
  *
- * This is what a file system does that knows nothing of groups.  A group is
- * read by one worker, next to the target that has most of it; all other
- * pieces cross the network.
+ * A file system that knows nothing of groups does this.  A group is read by
+ * one worker, next to the target that has most of it; all other pieces cross
+ * the network.
  */
 static void
 place_outcome_files(const EcpPlaceProblem *problem, double piece_bytes,

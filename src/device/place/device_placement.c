@@ -3,10 +3,10 @@
  * device_placement.c
  *	  Placement of groups on targets: LPT and what it is compared with.
  *
- * The task is scheduling on machines of different speed: put groups of
- * different size on targets of different speed so that the slowest target
- * ends as early as possible (its time is the "makespan").  It is NP-hard;
- * we take the rule "longest processing time first":
+ * The problem is scheduling on machines of different speed: put groups of
+ * different size on targets of different speed so that the last target ends as
+ * early as possible (its time is the "makespan").  It is NP-hard; we use the
+ * rule "longest processing time first":
  *
  *		sort the groups by weight, heaviest first;
  *		put each on the target S that minimises  load(S) + weight / speed(S),
@@ -20,21 +20,20 @@
  *
  * Capacities are hard: a target on which the group does not fit is not
  * considered.  With capacities the question whether any placement exists is
- * bin packing, so LPT can paint itself into a corner; we then try again with
- * best-fit decreasing by bytes, and only if that fails as well raise an
- * error.
+ * bin packing, so LPT can fail although there is one; we then try best-fit
+ * decreasing by bytes, and raise an error only if that fails as well.
  *
- * LPT does not care which of two equal targets is which.  After it, targets
- * of equal speed and capacity are renamed among each other so that as many
- * bytes as possible are already where they should be (device_rename.c).  So a
- * plan that has been carried out is not moved again.
+ * LPT does not distinguish equal targets.  Afterwards, targets of equal speed
+ * and capacity are renamed so that as many bytes as possible are already where
+ * they should be (device_placement_rename.c).  So a plan that has been carried
+ * out is not moved again.
  *
- * Rebalancing starts from what is.  Each target above a limit gives away as
- * few bytes as bring it below, and those groups are placed by LPT.  For few
- * groups the result is then improved by a search that, unless it is cut
- * short, finds the fewest bytes.
+ * Rebalancing starts from the current state.  Each target above a limit gives
+ * away as few bytes as bring it below, and those groups are placed by LPT.  For
+ * few groups the result is then improved by a search that finds the fewest
+ * bytes, unless it exceeds its budget.
  *
- * Nothing here reads a table: device_place_plan.c fills the arrays and
+ * Nothing here reads a table: device_place.c fills the arrays and
  * device_place_apply.c carries plans out.
  *
  *-------------------------------------------------------------------------
@@ -49,13 +48,13 @@
 #include "base/compat.h"
 #include "device/place/device_placement.h"
 
-/* How many depths of cut a rebalance tries. */
+/* Depths of cut that a rebalance tries. */
 #define ECP_PLACE_CUTS	20
 
-/* How many partial placements it looks at to find one that moves less. */
+/* Partial placements that it searches for one that moves less. */
 #define ECP_PLACE_SEARCH_MAX	200000
 
-/* What has been put on each target so far. */
+/* Load of each target so far. */
 typedef struct PlaceState
 {
 	double	   *load;			/* seconds */
@@ -98,11 +97,10 @@ ecp_placement_strategy(const char *name)
 
 /*
  * ecp_placement_check
- *		Refuse numbers that the algorithms could not add up.
+ *		Refuse numbers whose sums would overflow.
  *
- * With all the groups on the slowest target, no other sum of bytes or times
- * that they compute is larger: if these are finite, all are, and every
- * comparison of two of them means something.
+ * No sum of bytes or times is larger than that with all groups on the slowest
+ * target: if those are finite, all are, and all comparisons of them are valid.
  */
 void
 ecp_placement_check(const EcpPlacement *p)
@@ -122,7 +120,7 @@ ecp_placement_check(const EcpPlacement *p)
 		speed += p->targets[t].speed;
 		slowest = Min(slowest, p->targets[t].speed);
 	}
-	/* a factor of 2 covers what rounding adds in another order */
+	/* a factor of 2 covers rounding in another order of addition */
 	if (!isfinite(2 * bytes) || !isfinite(2 * speed) ||
 		!isfinite(2 * weight / slowest))
 		ereport(ERROR,
@@ -141,6 +139,7 @@ place_state_init(PlaceState *state, const EcpPlacement *p)
 static void
 place_state_add(PlaceState *state, const EcpPlacement *p, int g, int t)
 {
+	Assert(g >= 0 && g < p->ngroups && t >= 0 && t < p->ntargets);
 	state->load[t] += p->groups[g].weight / p->targets[t].speed;
 	state->used[t] += p->groups[g].bytes;
 }
@@ -148,6 +147,7 @@ place_state_add(PlaceState *state, const EcpPlacement *p, int g, int t)
 static void
 place_state_remove(PlaceState *state, const EcpPlacement *p, int g, int t)
 {
+	Assert(g >= 0 && g < p->ngroups && t >= 0 && t < p->ntargets);
 	state->load[t] -= p->groups[g].weight / p->targets[t].speed;
 	state->used[t] -= p->groups[g].bytes;
 }
@@ -303,8 +303,8 @@ place_rest(EcpPlacement *p, PlaceState *state, qsort_arg_comparator compare,
 }
 
 /*
- * The offline rule over all groups, with the second attempt for capacities
- * that LPT cannot keep.
+ * The offline rule over all groups, with a second attempt if LPT cannot keep
+ * the capacities.
  */
 static void
 place_lpt(EcpPlacement *p)
@@ -328,7 +328,7 @@ place_lpt(EcpPlacement *p)
 	}
 }
 
-/* Groups that are placed stay; the others come in the order of the array. */
+/* Groups that are placed stay; the others are placed in the array's order. */
 static void
 place_online(EcpPlacement *p)
 {
@@ -348,8 +348,8 @@ place_online(EcpPlacement *p)
 }
 
 /*
- * The same number and seed give the same target, in any version and on any
- * machine.  Capacities hold here too: a target that is full is passed over.
+ * The same group number and seed give the same target, in any version and on
+ * any machine.  A target that is full is skipped.
  */
 static void
 place_random(EcpPlacement *p, uint64 seed)
@@ -376,8 +376,8 @@ place_random(EcpPlacement *p, uint64 seed)
 }
 
 /*
- * Depth-first search over the groups in falling order, cut where a target
- * already takes as long as the best complete placement.
+ * Depth-first search over the groups in decreasing order, cut where a target
+ * already takes as long as in the best complete placement.
  */
 static void
 place_optimal_search(EcpPlacement *p, PlaceState *state, const int *order,
@@ -540,7 +540,7 @@ place_rebalance_at(EcpPlacement *p, double peel, double limit)
 	return true;
 }
 
-/* Could everything stay where it is, as far as capacities are concerned? */
+/* Do the capacities allow everything to stay where it is? */
 static bool
 place_may_stay(const EcpPlacement *p)
 {
@@ -576,8 +576,8 @@ typedef struct PlaceSearch
 } PlaceSearch;
 
 /*
- * Depth-first over the groups: at home first, which costs nothing, and cut
- * where as much is moved as in the best complete placement.
+ * Depth-first search over the groups, each on its current target first, which
+ * costs nothing; cut where as much is moved as in the best complete placement.
  */
 static void
 place_rebalance_search(PlaceSearch *search, int depth, double moved)
@@ -620,12 +620,12 @@ place_rebalance_search(PlaceSearch *search, int depth, double moved)
  * place_rebalance
  *		Bring the makespan to factor times the lower bound, moving little.
  *
- * To give away only as much as brings a target to the limit is cheapest, but
- * what is given away may then not fit in below the limit elsewhere.  So we
- * try a row of deeper cuts, and LPT from scratch at the end, and keep the
- * cheapest that reaches the limit, else the one with the best makespan.
- * What is stays if that is no worse.  Of few groups a search then sees
- * whether fewer bytes would do.
+ * Giving away only as much as brings a target to the limit is cheapest, but
+ * then what is given away may not fit below the limit elsewhere.  So we try
+ * several deeper cuts, and LPT from scratch at the end, and keep the cheapest
+ * that reaches the limit, else the one with the best makespan.  The current
+ * state is kept if it is no worse.  With few groups a search then tries to move
+ * fewer bytes.
  */
 static void
 place_rebalance(EcpPlacement *p, double factor)
@@ -664,7 +664,7 @@ place_rebalance(EcpPlacement *p, double factor)
 		else
 		{
 			place_lpt(p);
-			ecp_placement_match(p);
+			ecp_placement_rename(p);
 		}
 
 		time = ecp_placement_makespan(p);
@@ -717,7 +717,7 @@ ecp_placement_solve(EcpPlacement *p, EcpPlaceStrategy strategy,
 	{
 		case ECP_PLACE_LPT:
 			place_lpt(p);
-			ecp_placement_match(p);
+			ecp_placement_rename(p);
 			break;
 		case ECP_PLACE_ONLINE:
 			place_online(p);
@@ -730,7 +730,7 @@ ecp_placement_solve(EcpPlacement *p, EcpPlaceStrategy strategy,
 			break;
 		case ECP_PLACE_OPTIMAL:
 			place_optimal(p);
-			ecp_placement_match(p);
+			ecp_placement_rename(p);
 			break;
 		case ECP_PLACE_CURRENT:
 			for (int g = 0; g < p->ngroups; g++)
@@ -751,6 +751,7 @@ ecp_placement_online_target(const EcpPlacement *p, double bytes,
 {
 	PlaceState	state;
 
+	Assert(bytes >= 0 && weight >= 0);
 	place_state_init(&state, p);
 	for (int g = 0; g < p->ngroups; g++)
 	{
@@ -784,7 +785,7 @@ ecp_placement_makespan(const EcpPlacement *p)
 }
 
 static int
-place_compare_falling(const void *a, const void *b)
+place_compare_decreasing(const void *a, const void *b)
 {
 	double		x = *(const double *) a;
 	double		y = *(const double *) b;
@@ -798,8 +799,7 @@ place_compare_falling(const void *a, const void *b)
  *
  * All the weight over all the speed; and, for every k below the number of
  * targets, the k heaviest groups, which cannot use more than k targets, over
- * the k fastest.  Capacities are not looked at, so it stays a lower bound
- * with them.
+ * the k fastest.  It ignores capacities, so it is a lower bound with them, too.
  */
 double
 ecp_placement_lower_bound(const EcpPlacement *p)
@@ -814,8 +814,8 @@ ecp_placement_lower_bound(const EcpPlacement *p)
 		weights[g] = p->groups[g].weight;
 	for (int t = 0; t < p->ntargets; t++)
 		speeds[t] = p->targets[t].speed;
-	qsort(weights, p->ngroups, sizeof(double), place_compare_falling);
-	qsort(speeds, p->ntargets, sizeof(double), place_compare_falling);
+	qsort(weights, p->ngroups, sizeof(double), place_compare_decreasing);
+	qsort(speeds, p->ntargets, sizeof(double), place_compare_decreasing);
 
 	for (int k = 0; k < p->ntargets && k < p->ngroups; k++)
 	{

@@ -10,20 +10,17 @@
 
 #include "postgres.h"
 
-/* Exact search is exponential: above this many groups it is refused. */
+/* Groups up to which an exact search, which is exponential, is allowed. */
 #define ECP_PLACE_OPTIMAL_MAX	16
-
-/* A rebalance may leave this much above the lower bound rather than move. */
-#define ECP_PLACE_FACTOR_DEFAULT	1.05
 
 typedef enum EcpPlaceStrategy
 {
 	ECP_PLACE_LPT,				/* all groups anew, largest first */
-	ECP_PLACE_ONLINE,			/* placed groups stay, others as they come */
-	ECP_PLACE_REBALANCE,		/* move as little as brings us to the limit */
+	ECP_PLACE_ONLINE,			/* placed groups stay, others in their order */
+	ECP_PLACE_REBALANCE,		/* move as little as reaches the limit */
 	ECP_PLACE_RANDOM,			/* a target by a hash of number and seed */
 	ECP_PLACE_OPTIMAL,			/* exact, for few groups */
-	ECP_PLACE_CURRENT			/* what is */
+	ECP_PLACE_CURRENT			/* as it is now */
 } EcpPlaceStrategy;
 
 /*
@@ -59,7 +56,7 @@ extern EcpPlaceStrategy ecp_placement_strategy(const char *name);
 extern void ecp_placement_check(const EcpPlacement *p);
 extern void ecp_placement_solve(EcpPlacement *p, EcpPlaceStrategy strategy,
 								double factor, uint64 seed);
-extern void ecp_placement_match(EcpPlacement *p);
+extern void ecp_placement_rename(EcpPlacement *p);
 extern int	ecp_placement_online_target(const EcpPlacement *p,
 										double bytes, double weight);
 extern double ecp_placement_makespan(const EcpPlacement *p);

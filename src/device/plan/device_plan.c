@@ -4,11 +4,10 @@
  *	  Build planning from SQL: the model of device_model.c on a table and its
  *	  tablespaces, or on devices that are given by their figures.
  *
- * ecp_build_model() takes devices as arrays of four figures and needs no
- * device at all; the published tables are reproduced with it.
- * ecp_plan_build() takes a table, reads its size from the catalogs and the
- * profiles of the tablespaces from ecp_device, and goes through every placing
- * of raw, intermediate and final data over them.
+ * ecp_build_model() takes devices as arrays of four figures, and so reproduces
+ * the published tables.  ecp_plan_build() takes a table, reads its size from
+ * the catalogs and the profiles of the tablespaces from ecp_device, and tries
+ * every way to place raw, intermediate and final data on them.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,9 +32,11 @@
 #include "utils/syscache.h"
 
 #include "base/sql_text.h"
+#include "base/user_array.h"
 #include "device/cost/device_model.h"
 
 #define PLAN_TABLESPACES_MAX	8
+#define PLAN_FIGURES_MAX		1000
 
 /* Of maintenance_work_mem, what a merge of runs reads into. */
 #define PLAN_MERGE_SHARE		0.4
@@ -50,21 +51,17 @@ PG_FUNCTION_INFO_V1(ecp_plan_build);
 static void
 plan_device_from_array(ArrayType *array, EcpModelDevice *device)
 {
-	Datum	   *elems;
-	bool	   *nulls;
 	int			n;
-	double		figures[4];
+	double	   *figures = ecp_user_array_float8(array, "figures of a device", 0,
+												PLAN_FIGURES_MAX, &n);
 
-	deconstruct_array(array, FLOAT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
-					  &elems, &nulls, &n);
-	if (ARR_NDIM(array) != 1 || n != 4)
+	if (n != 4)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("a device is given by four figures"),
 				 errhint("They are latency in milliseconds, read and write throughput in MB/s, and small writes per second.")));
 	for (int i = 0; i < 4; i++)
 	{
-		figures[i] = nulls[i] ? 0 : DatumGetFloat8(elems[i]);
 		if (!(figures[i] > 0 && isfinite(figures[i])))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -91,7 +88,7 @@ plan_check_shape(const EcpBuildShape *shape)
 				 errmsg("sizes and numbers of a build must be positive")));
 }
 
-/* Seconds of one policy; an error if they are beyond what a number can be. */
+/* Seconds of one policy; an error if they overflow. */
 static void
 plan_cost(bool tempfiles, const EcpBuildShape *shape,
 		  const EcpBuildLayout *layout, EcpBuildCost *cost)
@@ -208,36 +205,24 @@ plan_shape_of_table(Oid relid, const char *colname, double cluster_bytes,
 		PLAN_MERGE_BYTES_PER_S;
 }
 
-/* The tablespaces to be considered; all need a profile. */
+/* The tablespaces to consider, all of which need a profile. */
 static int
 plan_tablespaces(ArrayType *array, Oid *oids, EcpModelDevice *devices)
 {
-	Datum	   *elems;
-	bool	   *nulls;
 	int			n;
+	const char **names = ecp_user_array_name(array, "tablespaces", 1,
+											 PLAN_TABLESPACES_MAX, &n);
 
-	deconstruct_array(array, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR,
-					  &elems, &nulls, &n);
-	if (n < 1 || n > PLAN_TABLESPACES_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("between 1 and %d tablespaces must be given",
-						PLAN_TABLESPACES_MAX)));
 	for (int i = 0; i < n; i++)
 	{
 		EcpDeviceProfile profile;
-		char	   *name;
 
-		if (nulls[i])
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("name of a tablespace must not be null")));
-		name = NameStr(*DatumGetName(elems[i]));
-		oids[i] = get_tablespace_oid(name, false);
+		oids[i] = get_tablespace_oid(names[i], false);
 		if (!ecp_device_profile_read(oids[i], &profile))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("tablespace \"%s\" has not been measured", name),
+					 errmsg("tablespace \"%s\" has not been measured",
+							names[i]),
 					 errhint("Run ecp_calibrate() on it.")));
 		ecp_model_device(&profile, &devices[i]);
 	}
@@ -254,7 +239,7 @@ plan_tablespace_name(Oid tablespace)
 /*
  * ecp_plan_build(rel, col, tablespaces, cluster_size, in_buff, levels, dirty,
  *				  mul_adds_per_s)
- *		A row for each placing of the three kinds of data and each policy.
+ *		A row for each way to place the three kinds of data, and each policy.
  */
 Datum
 ecp_plan_build(PG_FUNCTION_ARGS)

@@ -4,28 +4,25 @@
  *	  Striped tables: their definition, reading extents, windows of images.
  *
  * A striped table (ecp_stripe_ddl) has a row for each extent of an image,
- * and a partition in each tablespace; neighbours lie in different ones.  What
- * is read is read by one worker for each device: it asks its partitions, by
- * their indexes, for the extents that concern it, and nothing is sent
- * between workers.
+ * and a partition in each tablespace; neighbours lie in different ones.  One
+ * worker for each device looks up in its partitions, by their indexes, the
+ * extents that are wanted; workers do not communicate.
  *
  * The bytes of an extent are in the partition's TOAST table, in consecutive
- * blocks if it was written by one statement.  Read block by block, each of
- * them would be a request of its own to the device, with its own latency; so
- * the worker first looks up where an extent begins and tells the operating
- * system about the whole range.  That is a hint and no more: the extent is
- * then read through shared buffers like any other row, and is right wherever
- * its chunks are.
+ * blocks if it was written by one statement.  Read block by block, each would
+ * be a request to the device, with its own latency; so the worker first looks
+ * up where an extent begins and tells the operating system about the whole
+ * range.  That is only a hint: the extent is then read through shared buffers
+ * like any other row, wherever its chunks are.
  *
  * What leads to an extent (its row, the table's index, the TOAST table's
- * index) is some 500 bytes for 48 kB, but not in memory it is read block by
- * block, each with the device's latency.  Extents that pass through shared
- * buffers displace it; ecp_extent_warm() makes that less likely.
+ * index) is about 500 bytes for 48 kB, but unless it is in memory it is read
+ * block by block, each with the device's latency.  Extents that pass through
+ * shared buffers displace it; ecp_extent_warm() makes that less likely.
  *
- * ecp_read_window() returns a part of a two-dimensional image, if wanted
- * smaller.  Each worker takes the mean of the pixels in the extents that it
- * reads, and writes the result to its place in the picture, which is in
- * shared memory: what was not asked for leaves no worker.
+ * ecp_read_window() returns a part of a two-dimensional image, optionally
+ * reduced.  Each worker reduces the extents that it reads, and writes the
+ * result to its place in the picture, which is in shared memory.
  *
  *-------------------------------------------------------------------------
  */
@@ -65,20 +62,21 @@
 #include "base/block_hint.h"
 #include "base/compat.h"
 #include "base/sql_text.h"
-#include "device/measure/device_io.h"
+#include "base/user_array.h"
+#include "device/measure/device_job.h"
 #include "device/stream/device_extent.h"
 
 #define EXTENT_SIDE_MAX		65536
 
-/* A picture exists a few times at once: shared, and in the result. */
+/* A picture exists more than once: in shared memory, and in the result. */
 #define WINDOW_BYTES_MAX	(256 * 1024 * 1024)
 
-/* uses of a buffer that the clock sweep counts: it is passed over as often */
+/* uses of a buffer that the clock sweep counts at most */
 #define EXTENT_WARM_USES	5
 
-extern PGDLLEXPORT void ecp_job_window(const EcpJobContext *context,
-									   const void *task,
-									   EcpJobResult *result);
+extern PGDLLEXPORT void ecp_extent_window(const EcpJobContext *context,
+										  const void *task,
+										  EcpJobResult *result);
 
 PG_FUNCTION_INFO_V1(ecp_read_window);
 PG_FUNCTION_INFO_V1(ecp_stripe_ddl);
@@ -141,18 +139,12 @@ ecp_stripe_ddl(PG_FUNCTION_ARGS)
 	char	   *nspname = NULL;
 	char	   *relname;
 	const char *quoted;
-	Datum	   *spaces;
-	bool	   *nulls;
 	int			nspaces;
+	const char **spaces = ecp_user_array_name(PG_GETARG_ARRAYTYPE_P(1),
+											  "tablespaces", 1,
+											  ECP_EXTENT_LEAVES_MAX, &nspaces);
 	StringInfoData ddl;
 
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), NAMEOID, NAMEDATALEN, false,
-					  TYPALIGN_CHAR, &spaces, &nulls, &nspaces);
-	if (nspaces < 1 || nspaces > ECP_EXTENT_LEAVES_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("between 1 and %d tablespaces must be given",
-						ECP_EXTENT_LEAVES_MAX)));
 	if (dimensions < 1 || dimensions > lengthof(axes))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -170,41 +162,35 @@ ecp_stripe_ddl(PG_FUNCTION_ARGS)
 					 quote_identifier(get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid))),
 					 axes[dimensions - 1], nspaces, quoted);
 	for (int i = 0; i < nspaces; i++)
-	{
-		if (nulls[i])
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("name of a tablespace must not be null")));
 		appendStringInfo(&ddl,
 						 "CREATE TABLE %s PARTITION OF %s FOR VALUES IN (%d) TABLESPACE %s;\n",
 						 stripe_partition(nspname, relname, i), quoted, i,
-						 quote_identifier(NameStr(*DatumGetName(spaces[i]))));
-	}
-	/* made on the parent, they would all go to the default tablespace */
+						 quote_identifier(spaces[i]));
+	/* created on the parent, all would be in the default tablespace */
 	for (int i = 0; i < nspaces; i++)
 		appendStringInfo(&ddl, "%sCREATE INDEX ON %s USING %s (stream, t, %s) TABLESPACE %s;",
 						 i > 0 ? "\n" : "",
 						 stripe_partition(nspname, relname, i), method,
 						 axes[dimensions - 1],
-						 quote_identifier(NameStr(*DatumGetName(spaces[i]))));
+						 quote_identifier(spaces[i]));
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(ddl.data, ddl.len));
 }
 
 /*
- * ecp_stripes_load
+ * ecp_extent_load_stripes
  *		The partitions of a table, and on which device each of them is.
  *
  * Partitions in the same tablespace are on the same device.  Locks them
  * against being dropped until the end of the transaction.
  */
 void
-ecp_stripes_load(Oid parent, EcpStripes *stripes)
+ecp_extent_load_stripes(Oid parent, EcpStripes *stripes)
 {
 	List	   *relids;
 	ListCell   *lc;
 
 	(void) ecp_sql_relname(parent); /* an error if there is none */
-	/* before a lock, so that nobody holds up a table that is none of his */
+	/* before locking, so that a user cannot block the tables of others */
 	if (pg_class_aclcheck(parent, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(parent));
 	/* find_all_inheritors() locks the children only */
@@ -250,8 +236,8 @@ ecp_stripes_load(Oid parent, EcpStripes *stripes)
 }
 
 /*
- * Read blocks of a relation into shared buffers, "room" of them at most, and
- * have them stay while extents pass.  Returns the room that is left.
+ * Read at most "room" blocks of a relation into shared buffers, so that they
+ * stay while extents pass.  Returns the room that is left.
  */
 static BlockNumber
 extent_warm(Relation rel, BlockNumber room)
@@ -323,8 +309,7 @@ ecp_extent_open(Oid leaf, bool by_box)
 	Oid			argtypes[6] = {INT4OID, TIMESTAMPTZOID, INT4OID, INT4OID,
 		INT4OID, INT4OID};
 	EcpExtentReader *reader = palloc0_object(EcpExtentReader);
-	char	   *relname = quote_qualified_identifier(get_namespace_name(get_rel_namespace(leaf)),
-													 get_rel_name(leaf));
+	char	   *relname = ecp_sql_relname(leaf);
 
 	reader->by_box = by_box;
 	/* all frames are alike: not planned anew for the first five */
@@ -346,8 +331,8 @@ ecp_extent_open(Oid leaf, bool by_box)
 }
 
 /*
- * Find out where the chunks of a value begin, from the TOAST table's index
- * alone.  The blocks are those it takes if the chunks follow each other.
+ * Find the first chunk of a value in the TOAST table's index.  The number of
+ * blocks assumes that the chunks follow each other.
  */
 static void
 extent_locate(const struct varlena *value, ExtentRange *range)
@@ -389,7 +374,7 @@ extent_locate(const struct varlena *value, ExtentRange *range)
 	table_close(toast, AccessShareLock);
 }
 
-/* Tell the operating system that a value will be read, or not again. */
+/* Tell the operating system that a value is needed, or not any more. */
 static void
 extent_hint(const ExtentRange *range, bool needed)
 {
@@ -417,6 +402,8 @@ ecp_extent_read(EcpExtentReader *reader, int32 stream, TimestampTz t,
 	int64		bytes = 0;
 	int			n;
 
+	Assert((box != NULL) == reader->by_box);
+	Assert(callback == NULL || reader->by_box);
 	values[0] = Int32GetDatum(stream);
 	values[1] = TimestampTzGetDatum(t);
 	if (reader->by_box)
@@ -441,7 +428,7 @@ ecp_extent_read(EcpExtentReader *reader, int32 stream, TimestampTz t,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("columns \"x\" and \"y\" of a table of extents must be of type integer")));
 
-	/* all hints before the first read, so that the device has them together */
+	/* all hints before the first read, so that the device sees them together */
 	ranges = palloc0_array(ExtentRange, Max(n, 1));
 	for (int i = 0; i < n; i++)
 	{
@@ -495,7 +482,7 @@ ecp_extent_read(EcpExtentReader *reader, int32 stream, TimestampTz t,
  * Windows
  */
 
-/* What the callback of a window works with. */
+/* Argument of window_place(). */
 typedef struct WindowTarget
 {
 	const WindowTask *task;
@@ -503,9 +490,9 @@ typedef struct WindowTarget
 } WindowTarget;
 
 /*
- * Put the part of an extent that is in the window to its place, each square
- * of "reduce" pixels a side as their mean.  The squares do not cross the
- * borders of extents.
+ * Put the part of an extent that is in the window in its place, each square of
+ * "reduce" by "reduce" pixels as their mean.  No square crosses the border of
+ * an extent.
  */
 static void
 window_place(int32 x, int32 y, const char *data, Size bytes, void *arg)
@@ -558,12 +545,12 @@ window_place(int32 x, int32 y, const char *data, Size bytes, void *arg)
 }
 
 /*
- * ecp_job_window
+ * ecp_extent_window
  *		Read what this worker's devices have of the window, and reduce it.
  */
 void
-ecp_job_window(const EcpJobContext *context, const void *arg,
-			   EcpJobResult *result)
+ecp_extent_window(const EcpJobContext *context, const void *arg,
+				  EcpJobResult *result)
 {
 	const WindowTask *task = arg;
 	WindowTarget target = {task, context->shared};
@@ -660,10 +647,10 @@ ecp_read_window(PG_FUNCTION_ARGS)
 	bytes = (Size) (task->width / task->reduce) *
 		(task->height / task->reduce) * task->pixel_bytes;
 
-	ecp_stripes_load(PG_GETARG_OID(0), &task->stripes);
+	ecp_extent_load_stripes(PG_GETARG_OID(0), &task->stripes);
 	picture = palloc0(VARHDRSZ + bytes);
 	SET_VARSIZE(picture, VARHDRSZ + bytes);
-	launched = ecp_job_run(EcpJobOf(ecp_job_window), task, sizeof(*task),
+	launched = ecp_job_run(EcpJobOf(ecp_extent_window), task, sizeof(*task),
 						   task->stripes.ndevices, bytes, VARDATA(picture),
 						   results);
 	ecp_job_sum(results, launched, &sum);

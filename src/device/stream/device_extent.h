@@ -37,7 +37,7 @@ typedef struct EcpExtentReader EcpExtentReader;
 typedef void (*EcpExtentCallback) (int32 x, int32 y, const char *data,
 								   Size bytes, void *arg);
 
-extern void ecp_stripes_load(Oid parent, EcpStripes *stripes);
+extern void ecp_extent_load_stripes(Oid parent, EcpStripes *stripes);
 extern BlockNumber ecp_extent_warm(Oid leaf, BlockNumber room);
 extern EcpExtentReader *ecp_extent_open(Oid leaf, bool by_box);
 extern int64 ecp_extent_read(EcpExtentReader *reader, int32 stream,

@@ -4,31 +4,31 @@
  *	  Streams of frames from several devices: delays, measured or simulated.
  *
  * After "Comparing Multimedia Storage Architectures".  A frame is cut into
- * extents, which lie on different devices; a stream asks for frames at a
+ * extents, which lie on different devices; a stream requests frames at a
  * fixed rate; each device serves the requests in the order of their times.
- * A frame is there when its last extent is, and its delay is the time since
- * it was asked for.  The rates are frames in one second of the pattern, which
- * is played in time_slice seconds: a shorter slice is a higher load.
+ * A frame is complete when its last extent has been read, and its delay is the
+ * time since it was requested.  Rates are frames in one second of the pattern,
+ * which is played in time_slice seconds: a shorter slice is a higher load.
  *
- * Measured, each device has a worker.  All workers know the whole schedule,
- * so nothing is sent between them: a worker waits for the time of the next
- * request, reads the extents of the frame that are on its device, and notes
- * when it was done.  Requests have no jitter of their own.
+ * When delays are measured, each device has a worker.  All workers know the
+ * whole schedule, so they need not communicate: a worker waits for the time of
+ * the next request, reads the extents of the frame that are on its device, and
+ * notes when it has finished.
  *
- * What is read is a striped table (ecp_stream_bench), as any query would read
- * it; or a file in each tablespace (ecp_stream_bench_files), which needs no
- * table and shows the devices alone.  Both ask the operating system to drop
- * what they have read from its cache; a table must be larger than shared
- * buffers, or have more frames than are played, or else they serve it.  Its
- * indexes are read before the clock starts: the formula counts extents only.
+ * ecp_stream_bench() reads a striped table as any query would read it;
+ * ecp_stream_bench_files() a file in each tablespace, which needs no table and
+ * shows the devices alone.  Both ask the operating system to drop from its
+ * cache what they have read; a table must be larger than shared buffers, or
+ * have more frames than are played, or it is served from there.  Its indexes
+ * are read before the clock starts, since the formula counts extents only.
  *
- * Simulated, a device takes latency + bytes / throughput for an extent, and
- * the rest is the same arithmetic; that needs no device and no time.
+ * When delays are simulated, a device takes latency + bytes / throughput for
+ * an extent, and the rest is the same arithmetic.
  *
- * Streams of different rates that start together meet again and again, and
- * then each waits for the others.  "Harmonised" streams have one basic rate
- * or an integer fraction of it, with the same total, and start in turn, so
- * that they do not meet.
+ * Streams of different rates that start together coincide again and again, and
+ * then wait for each other.  "Harmonised" streams have one basic rate or an
+ * integer fraction of it, with the same total, and start in turn, so that they
+ * do not coincide.
  *
  *-------------------------------------------------------------------------
  */
@@ -51,11 +51,14 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-#include "device/measure/device_io.h"
+#include "base/user_array.h"
+#include "device/measure/device_file.h"
+#include "device/measure/device_job.h"
 #include "device/stream/device_extent.h"
 
 #define STREAM_DEVICES_MAX	16
 #define STREAM_STREAMS_MAX	16
+#define STREAM_ADMIT_MAX	1000000
 #define STREAM_REQUESTS_MAX 1000000
 #define STREAM_EXTENTS_MAX	1000000
 
@@ -66,18 +69,18 @@
 /* extents that are simulated between two checks for interrupts */
 #define STREAM_EXTENTS_UNCHECKED 4096
 
-/* extents of consecutive frames begin on other devices */
+/* consecutive frames start on different devices */
 #define STREAM_PRIME		7
 
-/* seconds that workers have to prepare themselves before the first request */
+/* seconds for workers to get ready before the first request */
 #define STREAM_LEAD_S		0.2
 
 /* points of the cumulative distribution that is returned: every 5 % */
 #define STREAM_CPD_POINTS	21
 
-extern PGDLLEXPORT void ecp_job_stream(const EcpJobContext *context,
-									   const void *task,
-									   EcpJobResult *result);
+extern PGDLLEXPORT void ecp_stream_serve(const EcpJobContext *context,
+										 const void *task,
+										 EcpJobResult *result);
 
 PG_FUNCTION_INFO_V1(ecp_admit_extents);
 PG_FUNCTION_INFO_V1(ecp_stream_bench);
@@ -89,7 +92,7 @@ typedef struct StreamTask
 	int			ndevices;
 	int			nstreams;
 	double		fps[STREAM_STREAMS_MAX];
-	int			requests_max;	/* of all of them; no more than this */
+	int			requests_max;	/* of all of them, at most */
 	double		phase[STREAM_STREAMS_MAX];	/* seconds of the pattern */
 	double		time_slice;
 	int			slices;
@@ -129,7 +132,7 @@ stream_compare_requests(const void *a, const void *b)
 	return ra->frame < rb->frame ? -1 : 1;
 }
 
-/* The schedule; the same in every process. */
+/* The schedule, which is the same in every process. */
 static StreamRequest *
 stream_requests(const StreamTask *task, int *nrequests)
 {
@@ -154,9 +157,7 @@ stream_requests(const StreamTask *task, int *nrequests)
 	return requests;
 }
 
-/*
- * On which device is an extent of a frame?  Neither number is above a million.
- */
+/* The device of an extent of a frame.  Neither number exceeds a million. */
 static int
 stream_device(const StreamTask *task, const StreamRequest *request, int extent)
 {
@@ -195,7 +196,7 @@ stream_source_open(const StreamTask *task, int device, StreamSource *source)
 				continue;
 			(void) ecp_extent_warm(task->stripes.leaf[i], NBuffers / 2);
 			reader = ecp_extent_open(task->stripes.leaf[i], false);
-			/* of no frame: plans it, and sets up the executor once */
+			/* read no frame: plans the query, sets up the executor once */
 			(void) ecp_extent_read(reader, task->stream_id[0], DT_NOBEGIN,
 								   NULL, true, NULL, NULL, &none);
 			source->readers[source->nreaders++] = reader;
@@ -220,7 +221,7 @@ stream_source_close(const StreamTask *task, StreamSource *source)
 	}
 }
 
-/* Read an extent's worth from anywhere in the file. */
+/* Read the bytes of an extent from anywhere in the file. */
 static void
 stream_read_file(const StreamTask *task, StreamSource *source)
 {
@@ -237,7 +238,7 @@ stream_read_file(const StreamTask *task, StreamSource *source)
 #endif
 }
 
-/* Read what the device has of a frame. */
+/* Read the part of a frame that is on the device. */
 static void
 stream_serve(const StreamTask *task, const StreamRequest *request,
 			 StreamSource *source, EcpJobResult *result)
@@ -273,14 +274,14 @@ stream_seconds(const EcpJobContext *context)
 }
 
 /*
- * ecp_job_stream
+ * ecp_stream_serve
  *		Serve what is on this worker's device.
  *
  * shared[request * ndevices + device] becomes the time when it was done.
  */
 void
-ecp_job_stream(const EcpJobContext *context, const void *arg,
-			   EcpJobResult *result)
+ecp_stream_serve(const EcpJobContext *context, const void *arg,
+				 EcpJobResult *result)
 {
 	const StreamTask *task = arg;
 	double	   *done = context->shared;
@@ -316,7 +317,7 @@ ecp_job_stream(const EcpJobContext *context, const void *arg,
 		SPI_finish();
 }
 
-/* The same on devices that are two figures. */
+/* Serve all requests on devices that are given by two figures. */
 static void
 stream_simulate(const StreamTask *task, const StreamRequest *requests,
 				int nrequests, double latency_s, double bps, double *done,
@@ -353,7 +354,7 @@ stream_compare_delays(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The delay that this share of the frames does not exceed. */
+/* The delay that a share of the frames does not exceed. */
 static double
 stream_percentile(const double *delays, int n, double share)
 {
@@ -388,7 +389,7 @@ stream_report(ReturnSetInfo *rsinfo, const StreamTask *task,
 			finished = Max(finished, done[(Size) r * task->ndevices + d]);
 		delays[n] = (finished - requests[r].time) * 1e3;
 		sum += delays[n];
-		/* the next frame of the stream has been asked for already */
+		/* the next frame of the stream has already been requested */
 		if (delays[n] > task->time_slice * 1e3 / task->fps[requests[r].stream])
 			late++;
 		n++;
@@ -424,24 +425,20 @@ stream_report_all(ReturnSetInfo *rsinfo, const StreamTask *task,
 				  const StreamRequest *requests, int nrequests,
 				  const double *done, double busy_s)
 {
-	double		length = 0;
+	double		length = task->slices * task->time_slice;
+	double		utilisation = busy_s / task->ndevices / length;
 
-	/* from the first request to when the last stream would ask again */
-	for (int s = 0; s < task->nstreams; s++)
-		length = Max(length, task->slices * task->time_slice);
 	for (int s = 0; s < task->nstreams; s++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		stream_report(rsinfo, task, requests, nrequests, done, s,
-					  busy_s / task->ndevices / length);
+		stream_report(rsinfo, task, requests, nrequests, done, s, utilisation);
 	}
-	stream_report(rsinfo, task, requests, nrequests, done, -1,
-				  busy_s / task->ndevices / length);
+	stream_report(rsinfo, task, requests, nrequests, done, -1, utilisation);
 }
 
 /*
- * One basic rate, or integer fractions of it, with the same total; and the
- * streams begin in turn.
+ * Give the streams one basic rate, or integer fractions of it, with the same
+ * total, and have them start in turn.
  */
 static void
 stream_harmonise(StreamTask *task)
@@ -466,25 +463,19 @@ stream_harmonise(StreamTask *task)
 	}
 }
 
-/* What measured and simulated streams have in common. */
+/* Set what measured and simulated streams have in common. */
 static void
 stream_task_init(StreamTask *task, ArrayType *fps, double time_slice,
 				 int slices, int extents, int extent_bytes, bool harmonise)
 {
-	Datum	   *elems;
-	bool	   *nulls;
+	double	   *rates = ecp_user_array_float8(fps, "streams", 1,
+											  STREAM_STREAMS_MAX,
+											  &task->nstreams);
 	double		requests = 0;
 
-	deconstruct_array(fps, FLOAT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
-					  &elems, &nulls, &task->nstreams);
-	if (task->nstreams < 1 || task->nstreams > STREAM_STREAMS_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("between 1 and %d streams must be given",
-						STREAM_STREAMS_MAX)));
 	for (int s = 0; s < task->nstreams; s++)
 	{
-		task->fps[s] = nulls[s] ? 0 : DatumGetFloat8(elems[s]);
+		task->fps[s] = rates[s];
 		if (!(task->fps[s] > 0 && task->fps[s] <= 1e6))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -567,7 +558,7 @@ stream_measure(StreamTask *task, Size task_bytes, ReturnSetInfo *rsinfo)
 	done_bytes = mul_size(mul_size(Max(nrequests, 1), task->ndevices),
 						  sizeof(double));
 	done = palloc_extended(done_bytes, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	launched = ecp_job_run(EcpJobOf(ecp_job_stream), task, task_bytes, task->ndevices,
+	launched = ecp_job_run(EcpJobOf(ecp_stream_serve), task, task_bytes, task->ndevices,
 						   done_bytes, done, results);
 	if (launched < task->ndevices)
 		ereport(ERROR,
@@ -588,19 +579,13 @@ ecp_stream_bench_files(PG_FUNCTION_ARGS)
 {
 	StreamTask *task = palloc0_object(StreamTask);
 	EcpDeviceFile files[STREAM_DEVICES_MAX];
-	Datum	   *names;
-	bool	   *nulls;
+	const char **names;
 
 	stream_task_init(task, PG_GETARG_ARRAYTYPE_P(1), PG_GETARG_FLOAT8(4),
 					 PG_GETARG_INT32(5), PG_GETARG_INT32(2),
 					 PG_GETARG_INT32(3), PG_GETARG_BOOL(6));
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), NAMEOID, NAMEDATALEN, false,
-					  TYPALIGN_CHAR, &names, &nulls, &task->ndevices);
-	if (task->ndevices < 1 || task->ndevices > STREAM_DEVICES_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("between 1 and %d tablespaces must be given",
-						STREAM_DEVICES_MAX)));
+	names = ecp_user_array_name(PG_GETARG_ARRAYTYPE_P(0), "tablespaces", 1,
+								STREAM_DEVICES_MAX, &task->ndevices);
 	task->file_bytes = PG_GETARG_INT64(7);
 	if (task->file_bytes < task->extent_bytes ||
 		task->file_bytes < 1024 * 1024)
@@ -611,15 +596,9 @@ ecp_stream_bench_files(PG_FUNCTION_ARGS)
 
 	for (int d = 0; d < task->ndevices; d++)
 	{
-		Oid			tablespace;
-
-		if (nulls[d])
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("name of a tablespace must not be null")));
-		tablespace = ecp_device_tablespace(NameStr(*DatumGetName(names[d])),
-										   "ecp_stream_bench_files()");
-		ecp_device_file_create(tablespace, &files[d]);
+		ecp_device_file_create(ecp_device_file_tablespace(names[d],
+														  "ecp_stream_bench_files()"),
+							   &files[d]);
 		ecp_device_file_fill(&files[d], task->file_bytes,
 							 get_float8_infinity(), NULL, NULL);
 		ecp_device_file_forget(&files[d], true);
@@ -632,9 +611,9 @@ ecp_stream_bench_files(PG_FUNCTION_ARGS)
 }
 
 /*
- * Look up which frames there are to play: the first streams of the table, and
- * for each as many frames as its rate asks for, the earliest first.  Returns
- * the task with their times appended.
+ * Look up the frames to play: of the first streams of the table, each as many
+ * as its rate needs, the earliest first.  Returns the task with their times
+ * appended.
  */
 static StreamTask *
 stream_load_frames(StreamTask *task, Oid parent, Size *task_bytes)
@@ -710,7 +689,7 @@ ecp_stream_bench(PG_FUNCTION_ARGS)
 	stream_task_init(task, PG_GETARG_ARRAYTYPE_P(1), PG_GETARG_FLOAT8(2),
 					 PG_GETARG_INT32(3), 1, BLCKSZ, PG_GETARG_BOOL(4));
 	InitMaterializedSRF(fcinfo, 0);
-	ecp_stripes_load(parent, &task->stripes);
+	ecp_extent_load_stripes(parent, &task->stripes);
 	if (task->stripes.ndevices > STREAM_DEVICES_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -774,17 +753,16 @@ admit_figure(FunctionCallInfo fcinfo, int i)
 /*
  * ecp_admit_extents(fps, frame_bytes, extent_bytes, max_utilisation,
  *					 max_delay_ms, link_mb_s, bus_mb_s, bus_passes)
- *		The number of extents of a frame, if such streams can be asked for.
+ *		The number of extents of a frame, if the arguments are valid.
  *
- * Null is an error like any other argument that means nothing: a strict
- * function would answer "may this be admitted?" with no row.
+ * Null is an error like any other invalid argument: a strict function would
+ * return no row to the question whether the streams can be admitted.
  */
 Datum
 ecp_admit_extents(PG_FUNCTION_ARGS)
 {
 	double		figures[lengthof(admit_figures)];
-	Datum	   *elems;
-	bool	   *nulls;
+	double	   *fps;
 	int			nstreams;
 
 	for (int i = 0; i < lengthof(admit_figures); i++)
@@ -794,18 +772,11 @@ ecp_admit_extents(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("\"%s\" must not be null", "fps"),
 				 errhint("Give the frames in a second of each stream.")));
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), FLOAT8OID, 8,
-					  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &elems, &nulls,
-					  &nstreams);
-	if (nstreams == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("at least one stream must be given")));
+	fps = ecp_user_array_float8(PG_GETARG_ARRAYTYPE_P(0), "streams", 1,
+								STREAM_ADMIT_MAX, &nstreams);
 	for (int s = 0; s < nstreams; s++)
 	{
-		double		fps = nulls[s] ? 0 : DatumGetFloat8(elems[s]);
-
-		if (!(fps > 0 && isfinite(fps)))
+		if (!(fps[s] > 0 && isfinite(fps[s])))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("\"%s\" must be positive and finite", "fps"),

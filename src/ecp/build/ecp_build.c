@@ -509,9 +509,9 @@ build_plan_policy(EcpBuild *build)
 	shape.cpu_assign_s = build_assign_cpu_s(build) / (build->workers + 1);
 	shape.cpu_merge_s = shape.vectors * shape.record_bytes / COPY_BYTES_PER_S;
 
-	ecp_device_choose_policy(&shape, build->heap->rd_rel->reltablespace,
-							 ecp_files_tablespace(build->files),
-							 build->index->rd_rel->reltablespace, &choice);
+	ecp_model_choose_policy(&shape, build->heap->rd_rel->reltablespace,
+							ecp_files_tablespace(build->files),
+							build->index->rd_rel->reltablespace, &choice);
 	if (!choice.measured)
 		return;
 	build->policy = build_policy(choice.chunkfiles ?

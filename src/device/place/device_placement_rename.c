@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * device_rename.c
- *	  Which of equal targets is which, so that the most bytes stay.
+ * device_placement_rename.c
+ *	  Renames equal targets so that the most bytes stay.
  *
- * A placement says which groups lie together; of targets of equal speed and
- * capacity, it does not matter which of them a lot of groups is given.  To
- * choose so that as many bytes as possible are already there is an assignment
- * problem, which is solved exactly.
+ * A placement decides which groups lie together; among targets of equal speed
+ * and capacity it does not matter which of them gets which groups.  Choosing so
+ * that as many bytes as possible are already there is an assignment problem,
+ * which is solved exactly.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,12 +20,12 @@
 #include "base/compat.h"
 #include "device/place/device_placement.h"
 
-/* It takes memory of the square of the number of equal targets. */
+/* Equal targets; memory grows with the square of their number. */
 #define RENAME_TARGETS_MAX	4096
 
 /*
  * rename_assign
- *		Rows to columns so that the sum of benefit is the largest.
+ *		Assign rows to columns so that the sum of benefits is maximal.
  *
  * benefit is n by n, row-wise; the result row_of[column] is a permutation.
  * The Hungarian method with potentials, O(n^3); arrays count from 1 with 0 as
@@ -112,8 +112,8 @@ rename_has_current(const EcpPlacement *p)
 }
 
 /*
- * Rename n targets that are equal, the members; member_no is the number of a
- * target among them, or -1.
+ * Rename n equal targets, the members; member_no[t] is the number of target t
+ * among them, or -1.
  */
 static void
 rename_equal(const EcpPlacement *p, const int *members,
@@ -149,21 +149,24 @@ rename_equal(const EcpPlacement *p, const int *members,
 }
 
 /*
- * ecp_placement_match
+ * ecp_placement_rename
  *		Rename targets of equal speed and capacity so that the most bytes
  *		stay where they are.
  *
  * Changes neither the makespan nor what fits.
  */
 void
-ecp_placement_match(EcpPlacement *p)
+ecp_placement_rename(EcpPlacement *p)
 {
 	int		   *rename;
 	bool	   *done;
 	int		   *members;
 	int		   *member_no;
 
-	/* where nothing is yet, all names are as good */
+	for (int g = 0; g < p->ngroups; g++)
+		Assert(p->groups[g].target >= 0 && p->groups[g].target < p->ntargets);
+
+	/* nothing to keep */
 	if (!rename_has_current(p))
 		return;
 	rename = palloc_array(int, p->ntargets);

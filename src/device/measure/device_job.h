@@ -1,37 +1,29 @@
 /*-------------------------------------------------------------------------
  *
- * device_io.h
- *	  Measured jobs in several processes on files of a tablespace.
+ * device_job.h
+ *	  Measured jobs: one function in several processes at the same time.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef ECP_DEVICE_IO_H
-#define ECP_DEVICE_IO_H
+#ifndef ECP_DEVICE_JOB_H
+#define ECP_DEVICE_JOB_H
 
 #include "postgres.h"
 
 #include "port/atomics.h"
 #include "portability/instr_time.h"
-#include "storage/fd.h"
 
 #define ECP_JOB_WORKERS_MAX		64
 
-/* A temporary file of ours; gone at the end of the transaction. */
-typedef struct EcpDeviceFile
-{
-	File		file;
-	char		path[MAXPGPATH];
-	int64		bytes;			/* of data in it */
-} EcpDeviceFile;
-
-/* What a process did in its part of a job. */
+/* What one process did, or all of them (ecp_job_sum()). */
 typedef struct EcpJobResult
 {
 	int64		ops;
 	int64		bytes;
 	double		busy_s;			/* sum of the delays of the operations */
+	double		counted_s;		/* from the first operation counted to the end */
 	double		finish_s;		/* since all started */
-	double		value;			/* of the job's own */
+	int64		found;			/* of what was searched for */
 } EcpJobResult;
 
 typedef struct EcpJobContext
@@ -39,13 +31,13 @@ typedef struct EcpJobContext
 	int			worker;			/* from 0 */
 	int			nworkers;
 	instr_time	start;			/* the same in all processes */
-	void	   *shared;			/* the job's shared output, or NULL */
+	void	   *shared;			/* output of all processes, or NULL */
 } EcpJobContext;
 
 typedef void (*EcpJobFunction) (const EcpJobContext *context,
 								const void *task, EcpJobResult *result);
 
-/* Workers look the function up by its name, so that it must be exported. */
+/* Workers look the function up by name, so it must be exported. */
 typedef struct EcpJob
 {
 	const char *name;
@@ -73,18 +65,13 @@ typedef struct EcpTransferTask
 	double		warmup_s;		/* at most; what is done then is not counted */
 } EcpTransferTask;
 
-extern void ecp_device_file_create(Oid tablespace, EcpDeviceFile *file);
-extern void ecp_device_file_fill(EcpDeviceFile *file, int64 bytes,
-								 double max_seconds, double *bytes_per_s,
-								 double *sync_s);
-extern void ecp_device_file_forget(const EcpDeviceFile *file, bool sync);
-extern void ecp_device_file_close(EcpDeviceFile *file);
-
 extern int	ecp_job_open(const char *path, int flags);
 extern void ecp_job_read(int fd, void *buffer, size_t bytes, off_t offset,
 						 const char *path);
 extern void ecp_job_write(int fd, const void *buffer, size_t bytes,
 						  off_t offset, const char *path);
+extern void ecp_job_sync(int fd, const char *path);
+extern double ecp_job_elapsed(instr_time start);
 extern double ecp_job_seconds(const EcpJobContext *context);
 extern int	ecp_job_run(EcpJob job, const void *task, Size task_bytes,
 						int nworkers, Size shared_bytes, void *shared,
@@ -96,6 +83,4 @@ extern PGDLLEXPORT void ecp_job_transfer(const EcpJobContext *context,
 										 const void *task,
 										 EcpJobResult *result);
 
-extern Oid	ecp_device_tablespace(const char *name, const char *function);
-
-#endif							/* ECP_DEVICE_IO_H */
+#endif							/* ECP_DEVICE_JOB_H */
