@@ -12,11 +12,7 @@
  * The server's own statistics cannot be had: they know no kinds of extensions
  * before 18, and then only of those in shared_preload_libraries.  Named shared
  * memory is there from 17 on, and does not outlive the server.  What all
- * versions have is the index's own file.  The page is in the fork of the free
- * space map, which ecp has no other use for, and not among the index's pages:
- * that fork is what core treats as hints, too.  It is not WAL-logged and not
- * compared by wal_consistency_checking; it may be missing, torn or empty, and
- * is copied and dropped with the index.
+ * versions have is the index's own files: the page is core_hint_page.c's.
  *
  * The page is made with the index.  Searches and commits do not make it, as they
  * must not fail, where the disk is full, for the sake of hints: without a page
@@ -39,6 +35,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "access/xloginsert.h"
+#include "base/core_hint_page.h"
 #include "base/user_index.h"
 #include "catalog/pg_class.h"
 #include "ecp/define/ecp_options.h"
@@ -49,16 +46,12 @@
 #include "storage/bufmgr.h"
 #include "storage/ipc.h"
 #include "storage/lmgr.h"
-#include "storage/smgr.h"
 #include "utils/hsearch.h"
 #include "utils/timestamp.h"
 
 /* Milliseconds between two flushes of a backend. */
 #define STAT_INTERVAL		1000
 
-/* Where the page is. */
-#define STAT_FORK			FSM_FORKNUM
-#define STAT_BLKNO			0
 #define STAT_MAGIC			0x31534345	/* "ECS1" */
 
 typedef struct EcpStatPageData
@@ -188,24 +181,6 @@ stat_page_is_valid(Page page)
 		StatPageGet(page)->ecps_ncounters == ECP_STAT_NCOUNTERS;
 }
 
-static bool
-stat_page_exists(Relation index)
-{
-	return smgrexists(RelationGetSmgr(index), STAT_FORK) &&
-		RelationGetNumberOfBlocksInFork(index, STAT_FORK) > STAT_BLKNO;
-}
-
-/* The page, locked; what is damaged counts as nothing. */
-static Buffer
-stat_buffer(Relation index, int lockmode)
-{
-	Buffer		buffer = ReadBufferExtended(index, STAT_FORK, STAT_BLKNO,
-											RBM_ZERO_ON_ERROR, NULL);
-
-	LockBuffer(buffer, lockmode);
-	return buffer;
-}
-
 /*
  * Make the page, or begin it anew, for those who may extend files and fail.
  * It is logged, so that a standby has it when it is promoted.
@@ -215,17 +190,8 @@ stat_page_create(Relation index, TimestampTz reset)
 {
 	Buffer		buffer;
 
-	if (!stat_page_exists(index))
-	{
-		LockRelationForExtension(index, ExclusiveLock);
-		if (!smgrexists(RelationGetSmgr(index), STAT_FORK))
-			smgrcreate(RelationGetSmgr(index), STAT_FORK, false);
-		if (!stat_page_exists(index))
-			ReleaseBuffer(ReadBufferExtended(index, STAT_FORK, P_NEW,
-											 RBM_NORMAL, NULL));
-		UnlockRelationForExtension(index, ExclusiveLock);
-	}
-	buffer = stat_buffer(index, BUFFER_LOCK_EXCLUSIVE);
+	ecp_hint_page_make(index);
+	buffer = ecp_hint_page_get(index, BUFFER_LOCK_EXCLUSIVE);
 	START_CRIT_SECTION();
 	stat_page_init(BufferGetPage(buffer), reset);
 	MarkBufferDirty(buffer);
@@ -246,7 +212,7 @@ ecp_stat_create(Relation index)
 static void
 stat_page_add(Relation index, const uint64 *counters)
 {
-	Buffer		buffer = stat_buffer(index, BUFFER_LOCK_EXCLUSIVE);
+	Buffer		buffer = ecp_hint_page_get(index, BUFFER_LOCK_EXCLUSIVE);
 	Page		page = BufferGetPage(buffer);
 	EcpStatPage stat = StatPageGet(page);
 
@@ -305,7 +271,7 @@ stat_flush(void)
 		if (index)
 		{
 			/* without a page, the session has them to itself */
-			busy = !stat_page_exists(index);
+			busy = !ecp_hint_page_exists(index);
 			if (!busy)
 				stat_page_add(index, pending->counters);
 			relation_close(index, AccessShareLock);
@@ -376,9 +342,9 @@ ecp_stat_get(PG_FUNCTION_ARGS)
 			 ECP_STAT_NCOUNTERS + 1);
 	stat_flush();
 	index = stat_open(oid, &busy);
-	if (index && stat_page_exists(index))
+	if (index && ecp_hint_page_exists(index))
 	{
-		Buffer		buffer = stat_buffer(index, BUFFER_LOCK_SHARE);
+		Buffer		buffer = ecp_hint_page_get(index, BUFFER_LOCK_SHARE);
 		Page		page = BufferGetPage(buffer);
 
 		if (stat_page_is_valid(page))
