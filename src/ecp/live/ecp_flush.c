@@ -36,6 +36,7 @@
 #include "ecp/live/ecp_replace.h"
 #include "ecp/live/ecp_replace_private.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_stat.h"
 #include "ecp/page/ecp_xlog.h"
@@ -64,8 +65,8 @@ static void
 flush_assign(EcpReplace *r)
 {
 	const EcpMetaPageData *meta = &r->state.meta;
-	const EcpFlush *flush = r->target.flush;
-	const EcpNodeImage *parent = r->target.parent;
+	const EcpFlush *flush = r->target->flush;
+	const EcpNodeImage *parent = r->target->parent;
 	void	   *memory = palloc_extended(ecp_panel_bytes(meta->ecpm_leader_elem,
 														 meta->ecpm_dims,
 														 flush->nmembers),
@@ -92,7 +93,7 @@ flush_assign(EcpReplace *r)
 static EcpFlushMove
 flush_decide(const EcpReplace *r, int member, int waiting)
 {
-	const EcpFlush *flush = r->target.flush;
+	const EcpFlush *flush = r->target->flush;
 	const EcpClusterSize *size = &flush->sizes[member];
 
 	if (waiting == 0)
@@ -100,7 +101,7 @@ flush_decide(const EcpReplace *r, int member, int waiting)
 	if (!flush->empties && (double) waiting * flush->nmembers *
 		ECP_FLUSH_FEW < r->rows.nrows)
 		return ECP_MOVE_WAIT;
-	if (r->target.nbuffers > 0 && size->nruns < ECP_FLUSH_RUNS &&
+	if (r->target->nbuffers > 0 && size->nruns < ECP_FLUSH_RUNS &&
 		size->nrows_about + waiting <= ecp_leaf_limit(&r->state))
 		return ECP_MOVE_APPEND;
 	return ECP_MOVE_REWRITE;
@@ -139,15 +140,14 @@ flush_swap(EcpReplace *r, int a, int b, char *scratch)
  * ecp_flush_plan
  *		Copy the rows of the buffer and decide what to do with them.
  *
- * Afterwards the target's group is the clusters that are rewritten and the
- * buffer, and the buffer's rows for these clusters are its last ones.
+ * What is replaced are the clusters that are rewritten and the buffer, whose
+ * rows for these clusters are its last ones then.
  */
 void
 ecp_flush_plan(EcpReplace *r)
 {
-	EcpReplaceRequest *target = &r->target;
-	const EcpFlush *flush = target->flush;
-	const EcpChildData *buffer = &target->parent->children[flush->buffer];
+	const EcpFlush *flush = r->target->flush;
+	const EcpChildData *buffer = &r->target->parent->children[flush->buffer];
 	int		   *counts = palloc0_array(int, flush->nmembers);
 	int		   *group = palloc_array(int, flush->nmembers + 1);
 	char	   *scratch = palloc(Max(r->rows.stride, r->prepared_stride));
@@ -182,9 +182,8 @@ ecp_flush_plan(EcpReplace *r)
 	}
 	r->nrewritten = r->rows.nrows - r->nstay;
 	group[n++] = flush->buffer;
-	target->group = group;
-	target->nold = n;
-	target->retrain = true;
+	r->which = group;
+	r->nold = n;
 	pfree(scratch);
 	pfree(counts);
 }
@@ -200,7 +199,7 @@ flush_add_rows(EcpReplace *r, EcpFlushMove move, EcpNewRun **places)
 		if (r->moves[r->members[i]] == move)
 			places[r->members[i]]->nitems++;
 	}
-	for (int i = 0; i < r->target.flush->nmembers; i++)
+	for (int i = 0; i < r->target->flush->nmembers; i++)
 	{
 		EcpNewRun  *place = places[i];
 
@@ -235,8 +234,8 @@ static void
 flush_add_buffers(EcpReplace *r, EcpNewRun **places)
 {
 	const EcpMetaPageData *meta = &r->state.meta;
-	const EcpFlush *flush = r->target.flush;
-	const EcpNodeImage *parent = r->target.parent;
+	const EcpFlush *flush = r->target->flush;
+	const EcpNodeImage *parent = r->target->parent;
 	int			nwritten = r->nnew - r->nextended;
 	int			first = r->nnew;
 	int			n = 0;
@@ -266,10 +265,9 @@ flush_add_buffers(EcpReplace *r, EcpNewRun **places)
 		places[i] = NULL;
 		for (int b = first; b < r->nnew; b++)
 		{
-			float8		d = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
-										 meta->ecpm_dims, r->new[b].leader,
-										 parent->leaders +
-										 flush->members[i] * parent->stride);
+			float8		d = ecp_leader_distance(meta, r->new[b].leader,
+												parent->leaders +
+												flush->members[i] * parent->stride);
 
 			if (places[i] == NULL || d < nearest_d)
 			{
@@ -289,8 +287,8 @@ flush_add_buffers(EcpReplace *r, EcpNewRun **places)
 void
 ecp_flush_divide(EcpReplace *r)
 {
-	const EcpFlush *flush = r->target.flush;
-	const EcpNodeImage *parent = r->target.parent;
+	const EcpFlush *flush = r->target->flush;
+	const EcpNodeImage *parent = r->target->parent;
 	EcpNewRun **places = palloc0_array(EcpNewRun *, flush->nmembers);
 	EcpRegroupRows rows = {0};
 
@@ -298,7 +296,7 @@ ecp_flush_divide(EcpReplace *r)
 	rows.vectors = r->prepared + r->nstay * r->prepared_stride;
 	rows.stride = r->prepared_stride;
 	if (rows.n > 0)
-		ecp_regroup_divide(&r->state, &r->target, &rows);
+		ecp_regroup_divide(&r->state, parent, r->which, r->nold, true, &rows);
 
 	/* there are no more buffers than clusters */
 	r->new = palloc0((r->nextended + 2 * rows.nclusters + flush->nmembers +
@@ -314,7 +312,7 @@ ecp_flush_divide(EcpReplace *r)
 	}
 	flush_add_rows(r, ECP_MOVE_APPEND, places);
 	ecp_replace_add_clusters(r, &rows, r->nstay);
-	if (r->target.nbuffers > 0)
+	if (r->target->nbuffers > 0)
 		flush_add_buffers(r, places);
 }
 

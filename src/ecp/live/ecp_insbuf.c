@@ -301,10 +301,7 @@ buffer_nearest(Relation index, const void *prepared, EcpIndexState *state,
 	ecp_index_state_read(index, state);
 	if (EcpIndexIsEmpty(state) || state->meta.ecpm_root_level == 0)
 		return false;
-	descent = ecp_descent_begin(index, state, prepared, true, 1);
-	if (!ecp_descent_next(descent, &cluster))
-		ecp_report_corrupt(index, state->meta.ecpm_root.ecpc_blk,
-						   "The tree of leaders has no leaves.");
+	descent = ecp_descent_nearest(index, state, prepared, &cluster);
 	memset(ref, 0, sizeof(EcpChildData));
 	ref->ecpc_blk = cluster.parent_blk;
 	ref->ecpc_run = cluster.parent_run;

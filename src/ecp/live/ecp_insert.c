@@ -287,10 +287,7 @@ ecp_insert_find(Relation index, const EcpIndexState *state,
 		ecp_node_release(node);
 		return;
 	}
-	descent = ecp_descent_begin(index, state, prepared, true, 1);
-	if (!ecp_descent_next(descent, &cluster))
-		ecp_report_corrupt(index, state->meta.ecpm_root.ecpc_blk,
-						   "The tree of leaders has no leaves.");
+	descent = ecp_descent_nearest(index, state, prepared, &cluster);
 	ecp_insert_place(index, state, cluster.parent, cluster.panel_child, leader,
 					 place);
 	ecp_descent_end(descent);

@@ -40,6 +40,7 @@
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_stat.h"
 #include "ecp/page/ecp_xlog.h"
@@ -248,10 +249,7 @@ ecp_target_nearest(Relation index, const EcpIndexState *state,
 		return true;
 	}
 
-	descent = ecp_descent_begin(index, state, prepared, true, 1);
-	if (!ecp_descent_next(descent, &cluster))
-		ecp_report_corrupt(index, state->meta.ecpm_root.ecpc_blk,
-						   "The tree of leaders has no leaves.");
+	descent = ecp_descent_nearest(index, state, prepared, &cluster);
 	ecp_descent_end(descent);
 	parent = ecp_node_read(index, state, 1, cluster.parent_blk,
 						   cluster.parent_run, true);
@@ -314,10 +312,9 @@ ecp_nearest_sibling(const EcpIndexState *state, const EcpNodeImage *node,
 
 		if (k == i)
 			continue;
-		d = ecp_distance(state->meta.ecpm_leader_elem, ECP_METRIC_L2,
-						 state->meta.ecpm_dims,
-						 node->leaders + i * node->stride,
-						 node->leaders + k * node->stride);
+		d = ecp_leader_distance(&state->meta,
+								node->leaders + i * node->stride,
+								node->leaders + k * node->stride);
 		if (nearest < 0 || d < nearest_d)
 		{
 			nearest = k;

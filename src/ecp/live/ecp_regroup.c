@@ -360,10 +360,7 @@ group_count_misassigned(Relation index, const EcpIndexState *state,
 		row.data = vector;
 		if (!ecp_prepare(meta, &row, prepared))
 			continue;
-		descent = ecp_descent_begin(index, state, prepared, true, 1);
-		if (!ecp_descent_next(descent, &nearest))
-			ecp_report_corrupt(index, meta->ecpm_root.ecpc_blk,
-							   "The tree of leaders has no leaves.");
+		descent = ecp_descent_nearest(index, state, prepared, &nearest);
 		if (nearest.child.ecpc_run != leaf->ecpc_run)
 			(*nmisassigned)++;
 		ecp_descent_end(descent);
@@ -405,10 +402,9 @@ group_around(Relation index, const EcpIndexState *state,
 	for (int k = 0; k < node->nchildren; k++)
 	{
 		all[k].child = k;
-		all[k].rank = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
-								   meta->ecpm_dims,
-								   node->leaders + i * node->stride,
-								   node->leaders + k * node->stride);
+		all[k].rank = ecp_leader_distance(meta,
+										  node->leaders + i * node->stride,
+										  node->leaders + k * node->stride);
 	}
 	qsort(all, node->nchildren, sizeof(EcpRegroupNeighbour), group_neighbour_cmp);
 	target.parent = node;

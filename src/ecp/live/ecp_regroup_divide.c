@@ -25,7 +25,6 @@
 #include "ecp/define/ecp_options.h"
 #include "ecp/live/ecp_limits.h"
 #include "ecp/live/ecp_regroup_divide.h"
-#include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_read.h"
 #include "miscadmin.h"
@@ -232,24 +231,22 @@ group_cut_large(const EcpMetaPageData *meta, EcpRegroupRows *rows, int limit)
  *		Leaders for the rows of a group, and which row goes to which.
  *
  * rows->n, vectors and stride are given; the rest is palloc'd.  There is at
- * least one row.
+ * least one row.  The leaders are trained anew, or are at first those of the
+ * children "which" of their parent.
  */
 void
-ecp_regroup_divide(const EcpIndexState *state, const EcpReplaceRequest *target,
+ecp_regroup_divide(const EcpIndexState *state, const EcpNodeImage *parent,
+				   const int *which, int nwhich, bool retrain,
 				   EcpRegroupRows *rows)
 {
 	const EcpMetaPageData *meta = &state->meta;
-	const EcpNodeImage *parent = target->parent;
-	int			k = target->nold;
+	int			k = nwhich;
 
 	Assert(rows->n > 0);
-	/* a buffer, which is the last, has rows but is no cluster */
-	if (EcpReplaceWhich(target, k - 1) >= parent->nchildren)
-		k--;
 	rows->centre_stride = parent->stride;
 	rows->clusters = palloc_extended(mul_size(rows->n, sizeof(int32)),
 									 MCXT_ALLOC_HUGE);
-	if (target->retrain)
+	if (retrain)
 	{
 		EcpRows		sample = {0};
 		int			sampled;
@@ -284,13 +281,13 @@ ecp_regroup_divide(const EcpIndexState *state, const EcpReplaceRequest *target,
 										MCXT_ALLOC_HUGE);
 		for (int i = 0; i < k; i++)
 			memcpy(rows->centres + i * rows->centre_stride,
-				   parent->leaders + EcpReplaceWhich(target, i) * parent->stride,
+				   parent->leaders + which[i] * parent->stride,
 				   rows->centre_stride);
 	}
 	rows->nclusters = k;
 
 	group_assign(meta, rows);
-	for (int step = 0; !target->retrain && step < ECP_REGROUP_STEPS; step++)
+	for (int step = 0; !retrain && step < ECP_REGROUP_STEPS; step++)
 	{
 		group_update(meta, rows);
 		group_assign(meta, rows);

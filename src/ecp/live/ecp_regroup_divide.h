@@ -8,8 +8,8 @@
 #ifndef ECP_REGROUP_DIVIDE_H
 #define ECP_REGROUP_DIVIDE_H
 
-#include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_read.h"
 
 /* Rows of a group and, from ecp_regroup_divide(), where they go. */
 typedef struct EcpRegroupRows
@@ -24,7 +24,7 @@ typedef struct EcpRegroupRows
 } EcpRegroupRows;
 
 extern void ecp_regroup_divide(const EcpIndexState *state,
-							   const EcpReplaceRequest *target,
-							   EcpRegroupRows *rows);
+							   const EcpNodeImage *parent, const int *which,
+							   int nwhich, bool retrain, EcpRegroupRows *rows);
 
 #endif							/* ECP_REGROUP_DIVIDE_H */

@@ -89,21 +89,23 @@ ecp_replace_prepare(EcpReplace *r, int first)
 static bool
 ecp_replace_copy(EcpReplace *r)
 {
-	const EcpReplaceRequest *target = &r->target;
+	const EcpReplaceRequest *target = r->target;
 	int			ncopied;
 
+	r->nold = target->nold;
+	r->which = target->group ? target->group : target->which;
 	ecp_rows_init(&r->rows, &r->state);
 	r->prepared_stride = EcpRowsArePrepared(&r->state.meta) ?
 		r->rows.stride : MAXALIGN(r->state.node.vec_bytes);
 	if (target->flush)
 		ecp_flush_plan(r);		/* copies the buffer, which is the last */
 	ncopied = r->rows.nrows;
-	r->old = palloc(Max(target->nold, 1) * sizeof(EcpChildData));
-	for (int i = 0; i < target->nold; i++)
+	r->old = palloc(Max(r->nold, 1) * sizeof(EcpChildData));
+	for (int i = 0; i < r->nold; i++)
 		r->old[i] = target->parent ?
-			target->parent->children[EcpReplaceWhich(target, i)] :
+			target->parent->children[r->which[i]] :
 			r->state.meta.ecpm_root;
-	for (int i = 0; i < target->nold; i++)
+	for (int i = 0; i < r->nold; i++)
 	{
 		if (r->old[i].ecpc_flags & ECP_CHILD_BUFFER)
 			r->nold_buffers++;
@@ -111,7 +113,7 @@ ecp_replace_copy(EcpReplace *r)
 
 	if (target->level > 0)
 	{
-		Assert(target->nold == 1);
+		Assert(r->nold == 1);
 		r->node = ecp_node_read(r->index, &r->state, target->level,
 								r->old[0].ecpc_blk, r->old[0].ecpc_run, true);
 		if (r->node == NULL)
@@ -119,9 +121,9 @@ ecp_replace_copy(EcpReplace *r)
 		return r->node->nchildren > 0;
 	}
 
-	for (int i = 0; i < target->nold; i++)
+	for (int i = 0; i < r->nold; i++)
 	{
-		if (target->flush && i == target->nold - 1)
+		if (target->flush && i == r->nold - 1)
 			break;
 		if (!ecp_rows_read(r->index, &r->state, r->old[i].ecpc_blk,
 						   r->old[i].ecpc_run, InvalidBuffer, &r->rows))
@@ -135,7 +137,7 @@ ecp_replace_copy(EcpReplace *r)
 static const void *
 ecp_replace_leader(const EcpReplace *r, const EcpNewRun *new)
 {
-	bool		is_root = r->target.parent == NULL && r->nnew == 1;
+	bool		is_root = r->target->parent == NULL && r->nnew == 1;
 
 	return is_root ? NULL : new->leader;
 }
@@ -253,7 +255,7 @@ ecp_new_write(EcpReplace *r, EcpNewRun *new)
 static void
 ecp_replace_write(EcpReplace *r)
 {
-	const EcpReplaceRequest *target = &r->target;
+	const EcpReplaceRequest *target = r->target;
 	bool		group = EcpReplaceIsGroup(r);
 	bool		new_root = target->parent == NULL && r->nnew == 2;
 	int			nruns = r->nnew + (new_root ? 1 : 0);
@@ -272,7 +274,7 @@ ecp_replace_write(EcpReplace *r)
 	}
 
 	intent->ecpi_kind = group ? ECP_OP_GROUP : ECP_OP_REPLACE;
-	intent->ecpi_nold = group ? 0 : target->nold;
+	intent->ecpi_nold = group ? 0 : r->nold;
 	intent->ecpi_nnew = group ? 1 : nruns;
 	intent->ecpi_parent = target->parent ? target->parent->head.blk : InvalidBlockNumber;
 	for (int i = 0; i < lengthof(intent->ecpi_old); i++)
@@ -304,6 +306,60 @@ ecp_replace_write(EcpReplace *r)
 }
 
 /*
+ * Step 4 for one row: it goes to the nearest new leaf that has room, or to the
+ * nearest new insert buffer if there is one.  Returns false if none has room.
+ */
+static bool
+ecp_replace_put_late(EcpReplace *r, int row, bool *full)
+{
+	EcpSlotItem item = {0};
+
+	item.tid = r->rows.tids[row];
+	item.vector = r->rows.vectors + row * r->rows.stride;
+	if (r->nbuffers > 0)
+		item.bin = r->rows.bins[row];
+	for (;;)
+	{
+		int			nearest = -1;
+		float8		nearest_d = 0;
+		EcpNewRun  *new;
+		Buffer		page0;
+		bool		done;
+
+		for (int k = r->nbuffers > 0 ? r->nnew - r->nbuffers : 0;
+			 k < r->nnew; k++)
+		{
+			float8		d;
+
+			if (full[k])
+				continue;
+			d = ecp_leader_distance(&r->state.meta, r->new[k].leader,
+									EcpReplaceVector(r, row));
+			if (nearest < 0 || d < nearest_d)
+			{
+				nearest = k;
+				nearest_d = d;
+			}
+		}
+		if (nearest < 0)
+			return false;
+		new = &r->new[nearest];
+		page0 = ecp_run_page_get(r->index, ECP_PAGE_ENTRY, new->child.ecpc_blk,
+								 new->child.ecpc_run, 0,
+								 BUFFER_LOCK_EXCLUSIVE);
+		if (!BufferIsValid(page0))
+			ecp_report_moved(r->index, new->child.ecpc_blk);
+		item.leader = ecp_replace_leader(r, new);
+		done = ecp_xlog_put(r->index, &r->state, 0, page0, &item,
+							PG_UINT32_MAX);
+		UnlockReleaseBuffer(page0);
+		if (done)
+			return true;
+		full[nearest] = true;
+	}
+}
+
+/*
  * Step 4: rows that inserters added to the old leaves since they were
  * copied.  The heads are locked.  Returns false if the spare slots do not
  * suffice.
@@ -311,66 +367,30 @@ ecp_replace_write(EcpReplace *r)
 static bool
 ecp_replace_catch_up(EcpReplace *r, Buffer *heads)
 {
-	EcpMetaPageData *meta = &r->state.meta;
+	bool	   *full = palloc0(Max(r->nnew, 1) * sizeof(bool));
 	int			first = r->rows.nrows;
-	Buffer		page0[2];
-	bool		done = true;
 
 	r->rows.npages = 0;
-	for (int i = 0; i < r->target.nold; i++)
+	for (int i = 0; i < r->nold; i++)
 		(void) ecp_rows_read(r->index, &r->state, r->old[i].ecpc_blk,
 							 r->old[i].ecpc_run, heads[i], &r->rows);
 	r->old_pages = r->rows.npages;
 	r->missed = r->rows.nrows - first;
-	if (r->rows.nrows == first)
-		return true;
-	if (r->nnew == 0)
-		return false;
-
 	ecp_replace_prepare(r, first);
-	for (int i = 0; i < r->nnew; i++)
+	for (int row = first; row < r->rows.nrows; row++)
 	{
-		page0[i] = ecp_run_page_get(r->index, ECP_PAGE_ENTRY,
-									r->new[i].child.ecpc_blk,
-									r->new[i].child.ecpc_run, 0,
-									BUFFER_LOCK_EXCLUSIVE);
-		if (!BufferIsValid(page0[i]))
-			ecp_report_moved(r->index, r->new[i].child.ecpc_blk);
-	}
-	for (int i = first; i < r->rows.nrows && done; i++)
-	{
-		EcpSlotItem item = {0};
-		float8		d[2];
-		int			side;
-
-		for (int k = 0; k < r->nnew; k++)
-			d[k] = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
-								meta->ecpm_dims, r->new[k].leader,
-								EcpReplaceVector(r, i));
-		side = r->nnew == 2 && d[1] < d[0] ? 1 : 0;
-		item.tid = r->rows.tids[i];
-		item.vector = r->rows.vectors + i * r->rows.stride;
-		item.leader = ecp_replace_leader(r, &r->new[side]);
-		done = ecp_xlog_put(r->index, &r->state, 0, page0[side], &item,
-							PG_UINT32_MAX);
-		if (!done && r->nnew == 2)
-		{
-			item.leader = r->new[1 - side].leader;
-			done = ecp_xlog_put(r->index, &r->state, 0, page0[1 - side], &item,
-								PG_UINT32_MAX);
-		}
+		if (!ecp_replace_put_late(r, row, full))
+			return false;
 		ECP_STOP_POINT("replace-catch-up");
 	}
-	for (int i = 0; i < r->nnew; i++)
-		UnlockReleaseBuffer(page0[i]);
-	return done;
+	return true;
 }
 
 /* Step 5: entries of the new children, and ends of the old ones. */
 static bool
 ecp_replace_parent(EcpReplace *r)
 {
-	const EcpNodeImage *parent = r->target.parent;
+	const EcpNodeImage *parent = r->target->parent;
 	Buffer		head;
 	bool		done = true;
 
@@ -390,71 +410,15 @@ ecp_replace_parent(EcpReplace *r)
 							PG_UINT32_MAX);
 		ECP_STOP_POINT("replace-parent-add");
 	}
-	for (int i = 0; i < r->target.nold && done; i++)
+	for (int i = 0; i < r->nold && done; i++)
 	{
 		ecp_xlog_end_child(r->index, &r->state, head,
-						   parent->slots[EcpReplaceWhich(&r->target, i)],
+						   parent->slots[r->which[i]],
 						   r->state.meta.ecpm_sversion + 1);
 		ECP_STOP_POINT("replace-parent-end");
 	}
 	UnlockReleaseBuffer(head);
 	return done;
-}
-
-/*
- * A row of a group that came too late to be copied goes to the nearest new
- * leaf that has room, or new buffer if there is one.  Returns false if none
- * has.
- */
-static bool
-ecp_replace_put_late(EcpReplace *r, int row, bool *full)
-{
-	EcpMetaPageData *meta = &r->state.meta;
-	EcpSlotItem item = {0};
-
-	item.tid = r->rows.tids[row];
-	item.vector = r->rows.vectors + row * r->rows.stride;
-	if (r->nbuffers > 0)
-		item.bin = r->rows.bins[row];
-	for (;;)
-	{
-		int			nearest = -1;
-		float8		nearest_d = 0;
-		Buffer		page0;
-		bool		done;
-
-		for (int k = r->nbuffers > 0 ? r->nnew - r->nbuffers : 0;
-			 k < r->nnew; k++)
-		{
-			float8		d;
-
-			if (full[k])
-				continue;
-			d = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
-							 meta->ecpm_dims, r->new[k].leader,
-							 EcpReplaceVector(r, row));
-			if (nearest < 0 || d < nearest_d)
-			{
-				nearest = k;
-				nearest_d = d;
-			}
-		}
-		if (nearest < 0)
-			return false;
-		page0 = ecp_run_page_get(r->index, ECP_PAGE_ENTRY,
-								 r->new[nearest].child.ecpc_blk,
-								 r->new[nearest].child.ecpc_run, 0,
-								 BUFFER_LOCK_EXCLUSIVE);
-		if (!BufferIsValid(page0))
-			ecp_report_moved(r->index, r->new[nearest].child.ecpc_blk);
-		item.leader = r->new[nearest].leader;
-		done = ecp_xlog_put(r->index, &r->state, 0, page0, &item,
-							PG_UINT32_MAX);
-		UnlockReleaseBuffer(page0);
-		if (done)
-			return true;
-		full[nearest] = true;
-	}
 }
 
 /*
@@ -469,7 +433,7 @@ ecp_replace_close(EcpReplace *r, EcpPublish *publish)
 	bool		done = true;
 
 	r->rows.npages = 0;
-	for (int i = 0; i < r->target.nold; i++)
+	for (int i = 0; i < r->nold; i++)
 	{
 		int			before = r->rows.nrows;
 		Buffer		head;
@@ -479,7 +443,7 @@ ecp_replace_close(EcpReplace *r, EcpPublish *publish)
 								r->old[i].ecpc_run, 0, BUFFER_LOCK_EXCLUSIVE);
 		if (!BufferIsValid(head))
 			ecp_report_moved(r->index, r->old[i].ecpc_blk);
-		if (r->target.flush)
+		if (r->target->flush)
 			ecp_bulk_begin();
 		(void) ecp_rows_read(r->index, &r->state, r->old[i].ecpc_blk,
 							 r->old[i].ecpc_run, head, &r->rows);
@@ -500,10 +464,10 @@ ecp_replace_close(EcpReplace *r, EcpPublish *publish)
 	r->old_pages = r->rows.npages;
 	r->missed = r->rows.nrows - first;
 	publish->first_closed = publish->last_closed = InvalidBlockNumber;
-	if (r->target.nold > 0)
+	if (r->nold > 0)
 	{
 		publish->last_closed = r->old[0].ecpc_blk;
-		publish->first_closed = r->old[r->target.nold - 1].ecpc_blk;
+		publish->first_closed = r->old[r->nold - 1].ecpc_blk;
 	}
 	return done;
 }
@@ -512,7 +476,7 @@ ecp_replace_close(EcpReplace *r, EcpPublish *publish)
 static void
 ecp_replace_lock(EcpReplace *r, Buffer *heads)
 {
-	int			nold = r->target.nold;
+	int			nold = r->nold;
 	int			lower = nold == 2 && r->old[1].ecpc_blk < r->old[0].ecpc_blk ? 1 : 0;
 
 	for (int i = 0; i < nold; i++)
@@ -534,7 +498,7 @@ ecp_replace_lock(EcpReplace *r, Buffer *heads)
 static bool
 ecp_replace_publish(EcpReplace *r)
 {
-	const EcpReplaceRequest *target = &r->target;
+	const EcpReplaceRequest *target = r->target;
 	EcpPublish	publish = {0};
 	bool		done;
 
@@ -542,7 +506,7 @@ ecp_replace_publish(EcpReplace *r)
 		done = ecp_replace_close(r, &publish) && ecp_flush_append(r);
 	else
 	{
-		publish.nold = target->nold;
+		publish.nold = r->nold;
 		ecp_replace_lock(r, publish.old);
 		ECP_STOP_POINT("replace-lock");
 		if (target->level == 0)
@@ -561,7 +525,7 @@ ecp_replace_publish(EcpReplace *r)
 		publish.retired_pages = r->old_pages;
 		publish.nbuffers_delta = r->nbuffers - r->nold_buffers;
 		publish.nleaves_delta = target->level > 0 ? 0 :
-			r->nnew - r->nextended - target->nold - publish.nbuffers_delta;
+			r->nnew - r->nextended - r->nold - publish.nbuffers_delta;
 		if (target->parent == NULL)
 		{
 			publish.root_changes = true;
@@ -584,7 +548,7 @@ ecp_replace_publish(EcpReplace *r)
 		return false;
 
 	ECP_STOP_POINT("replace-stamp");
-	for (int i = 0; i < target->nold; i++)
+	for (int i = 0; i < r->nold; i++)
 		ecp_xlog_stamp(r->index, r->old[i].ecpc_blk);
 	return true;
 }
@@ -602,7 +566,7 @@ ecp_replace_try(Relation index, EcpReplaceKind kind,
 
 	r->index = index;
 	r->kind = kind;
-	r->target = *target;
+	r->target = target;
 	r->spare = *spare;
 	*spare = 0;
 	ecp_index_state_read(index, &r->state);
@@ -773,5 +737,5 @@ ecp_undo(Relation index)
 		ecp_xlog_undo_extent(index, i, intent);
 		ECP_STOP_POINT("undo-extent");
 	}
-	ecp_xlog_undo_extent(index, -1, intent);
+	ecp_xlog_undo_begin(index);
 }

@@ -28,18 +28,15 @@ typedef struct EcpReplaceRequest
 	const EcpNodeImage *parent;
 	int			nold;
 	int			which[2];		/* children of parent */
-	const int  *group;			/* or of a group, more of them; a buffer last */
-	const EcpFlush *flush;		/* a group that is a flush: nold and group
-								 * follow from what waits */
+	const int  *group;			/* or of a group, more of them */
 	bool		retrain;		/* a group: new leaders, not moved ones */
+	const EcpFlush *flush;		/* a group that is a flush: without nold and
+								 * group, which follow from what waits */
 	int			nbuffers;		/* so many buffers are to be written, or, of a
 								 * flush, as many as there should be; 0: none */
 	uint32		room;			/* a node: free slots that it should have */
 	EcpChildData *result;		/* gets what the first new one is, or NULL */
 } EcpReplaceRequest;
-
-#define EcpReplaceWhich(target, i) \
-	((target)->group ? (target)->group[i] : (target)->which[i])
 
 typedef enum EcpReplaceKind
 {

@@ -22,11 +22,9 @@
 #include "ecp/live/ecp_replace.h"
 #include "ecp/live/ecp_replace_private.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
-
-
-
 
 /* Free slots that a rewritten node gets at least. */
 #define ECP_NODE_SPARE_MIN	16
@@ -62,7 +60,7 @@ ecp_new_slots(const EcpGeometry *geo, int level, int n, uint32 spare)
 int
 ecp_replace_count(const EcpReplace *r)
 {
-	return r->target.level == 0 ? r->rows.nrows :
+	return r->target->level == 0 ? r->rows.nrows :
 		r->node->nchildren + r->node->nbuffers;
 }
 
@@ -75,17 +73,17 @@ ecp_new_flags(const EcpReplace *r)
 {
 	int			ntrained = 0;
 
-	if (r->target.level > 0 || (r->kind != ECP_REPLACE_GROUP &&
-								r->kind != ECP_REPLACE_FOLD))
+	if (r->target->level > 0 || (r->kind != ECP_REPLACE_GROUP &&
+								 r->kind != ECP_REPLACE_FOLD))
 		return 0;
-	if (r->target.group && r->target.retrain && !r->target.flush)
+	if (r->target->retrain)
 		return ECP_CHILD_TRAINED;
-	for (int i = 0; i < r->target.nold; i++)
+	for (int i = 0; i < r->nold; i++)
 	{
 		if (r->old[i].ecpc_flags & ECP_CHILD_TRAINED)
 			ntrained++;
 	}
-	return 2 * ntrained > r->target.nold - r->nold_buffers ?
+	return 2 * ntrained > r->nold - r->nold_buffers ?
 		ECP_CHILD_TRAINED : 0;
 }
 
@@ -97,19 +95,18 @@ ecp_new_finish(EcpReplace *r, EcpNewRun *new)
 	bool		buffer = new >= &r->new[r->nnew - r->nbuffers];
 	float8		radius = 0;
 
-	new->level = r->target.level;
+	new->level = r->target->level;
 	new->nslots = ecp_new_slots(EcpLevelGeometry(&r->state, new->level),
 								new->level, new->nitems,
-								new->level > 0 ? r->target.room :
+								new->level > 0 ? r->target->room :
 								new->extends ? 0 : r->spare);
 	if (buffer)
 		new->nslots = Max(new->nslots,
 						  ecp_insbuf_slots(r->index, &r->state));
 	for (int i = 0; i < new->nitems; i++)
 	{
-		float8		d = ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
-									 meta->ecpm_dims, new->leader,
-									 EcpReplaceVector(r, new->items[i]));
+		float8		d = ecp_leader_distance(meta, new->leader,
+											EcpReplaceVector(r, new->items[i]));
 
 		radius = Max(radius, d);
 	}
@@ -175,14 +172,15 @@ ecp_replace_add_clusters(EcpReplace *r, const EcpRegroupRows *rows, int first)
 static void
 divide_group(EcpReplace *r)
 {
-	const EcpReplaceRequest *target = &r->target;
+	const EcpReplaceRequest *target = r->target;
 	EcpRegroupRows rows = {0};
 
 	rows.n = r->rows.nrows;
 	rows.vectors = r->prepared;
 	rows.stride = r->prepared_stride;
 	if (r->kind == ECP_REPLACE_GROUP)
-		ecp_regroup_divide(&r->state, target, &rows);
+		ecp_regroup_divide(&r->state, target->parent, r->which, r->nold,
+						   target->retrain, &rows);
 	r->new = palloc0((rows.nclusters + target->nbuffers + 1) * sizeof(EcpNewRun));
 	ecp_replace_add_clusters(r, &rows, 0);
 	if (target->nbuffers > 0)
@@ -198,7 +196,7 @@ divide_group(EcpReplace *r)
 static bool
 divide_between_buffers(const EcpReplace *r, uint8 *sides, void **centres)
 {
-	return r->target.level == 1 &&
+	return r->target->level == 1 &&
 		ecp_insbuf_sides(&r->state, r->node, r->old[0].ecpc_run, sides,
 						 centres);
 }
@@ -208,7 +206,7 @@ static void
 divide_items(EcpReplace *r)
 {
 	EcpMetaPageData *meta = &r->state.meta;
-	const EcpReplaceRequest *target = &r->target;
+	const EcpReplaceRequest *target = r->target;
 	int			n = ecp_replace_count(r);
 	char	   *vectors = n > 0 ? EcpReplaceVector(r, 0) : NULL;
 	Size		stride = target->level == 0 ? r->prepared_stride : r->node->stride;
@@ -238,7 +236,7 @@ divide_items(EcpReplace *r)
 	else if (r->nnew > 0 && target->parent)
 		memcpy(r->new[0].leader,
 			   target->parent->leaders +
-			   EcpReplaceWhich(target, 0) * target->parent->stride,
+			   r->which[0] * target->parent->stride,
 			   r->state.node.vec_bytes);
 
 	for (int i = 0; i < n && r->nnew > 0; i++)
@@ -256,7 +254,7 @@ divide_items(EcpReplace *r)
 void
 ecp_replace_divide(EcpReplace *r)
 {
-	if (r->target.flush)
+	if (r->target->flush)
 		ecp_flush_divide(r);
 	else if (EcpReplaceIsGroup(r))
 		divide_group(r);

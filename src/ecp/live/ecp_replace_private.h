@@ -31,7 +31,10 @@ typedef struct EcpReplace
 	Relation	index;
 	EcpIndexState state;
 	EcpReplaceKind kind;
-	EcpReplaceRequest target;
+	const EcpReplaceRequest *target;
+	/* what is replaced: of a flush, what ecp_flush_plan() finds worth it */
+	int			nold;
+	const int  *which;			/* children of the parent; a buffer last */
 	EcpChildData *old;
 	uint32		old_pages;
 	uint32		spare;			/* free slots wanted in each new leaf */
@@ -61,7 +64,7 @@ typedef struct EcpReplace
 
 /* A row or leader that is copied, as it compares with leaders. */
 #define EcpReplaceVector(r, item) \
-	((r)->target.level == 0 ? \
+	((r)->target->level == 0 ? \
 	 (r)->prepared + (item) * (r)->prepared_stride : \
 	 (r)->node->leaders + (item) * (r)->node->stride)
 

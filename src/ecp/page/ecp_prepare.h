@@ -9,6 +9,7 @@
 #define ECP_PREPARE_H
 
 #include "ecp/page/ecp_page.h"
+#include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
 /*
@@ -20,6 +21,14 @@
 extern bool ecp_prepare(const EcpMetaPageData *meta, const EcpVector *vector,
 						void *dst);
 extern uint8 ecp_leader_elem_for(EcpElem elem, EcpMetric metric);
+
+/* Distance of two vectors in that form: of leaders, or a row and a leader. */
+static inline float8
+ecp_leader_distance(const EcpMetaPageData *meta, const void *a, const void *b)
+{
+	return ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_L2,
+						meta->ecpm_dims, a, b);
+}
 
 /* Do rows compare with leaders as they are? */
 #define EcpRowsArePrepared(meta) \

@@ -777,48 +777,46 @@ ecp_run_set_freed(GenericXLogState *xlog, Buffer page0)
 }
 
 /*
- * UNDO (of ALLOC and, after the last, of BEGIN): page 0 of the run if it was
- * written, MAP, META.  The bits of new run "which" are clear and ecpm_op does
- * not name it; for which = -1, ecpm_op is empty.
+ * UNDO (of ALLOC): page 0 of the run if it was written, MAP, META.  The bits
+ * of new run "which" are clear and ecpm_op does not name it.
  */
 void
 ecp_xlog_undo_extent(Relation index, int which, const EcpIntentData *intent)
 {
-	Buffer		page0 = InvalidBuffer;
-	Buffer		map = InvalidBuffer;
-	Buffer		meta;
-	GenericXLogState *xlog;
-	EcpMetaPage m;
+	BlockNumber blk = intent->ecpi_new[which];
+	Buffer		page0 = ecp_unfinished_page0(index, blk, intent);
+	Buffer		map = ecp_space_map_lock(index, blk, BUFFER_LOCK_EXCLUSIVE);
+	Buffer		meta = ecp_meta_lock(index);
+	GenericXLogState *xlog = GenericXLogStart(index);
+	EcpMetaPage m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
 
-	if (which >= 0)
-	{
-		page0 = ecp_unfinished_page0(index, intent->ecpi_new[which], intent);
-		map = ecp_space_map_lock(index, intent->ecpi_new[which],
-								 BUFFER_LOCK_EXCLUSIVE);
-	}
-	meta = ecp_meta_lock(index);
-	xlog = GenericXLogStart(index);
-	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
-	if (which >= 0)
-	{
-		ecp_space_mark(index, GenericXLogRegisterBuffer(xlog, map, 0),
-					   intent->ecpi_new[which],
-					   intent->ecpi_new_npages[which], false);
-		m->ecpm_op.ecpi_new[which] = InvalidBlockNumber;
-		m->ecpm_op.ecpi_new_npages[which] = 0;
-		m->ecpm_map_hint = Min(m->ecpm_map_hint,
-							   EcpBlockMap(intent->ecpi_new[which]));
-		if (BufferIsValid(page0))
-			ecp_run_set_freed(xlog, page0);
-	}
-	else
-		memset(&m->ecpm_op, 0, sizeof(EcpIntentData));
+	ecp_space_mark(index, GenericXLogRegisterBuffer(xlog, map, 0), blk,
+				   intent->ecpi_new_npages[which], false);
+	m->ecpm_op.ecpi_new[which] = InvalidBlockNumber;
+	m->ecpm_op.ecpi_new_npages[which] = 0;
+	m->ecpm_map_hint = Min(m->ecpm_map_hint, EcpBlockMap(blk));
+	if (BufferIsValid(page0))
+		ecp_run_set_freed(xlog, page0);
 	GenericXLogFinish(xlog);
 	UnlockReleaseBuffer(meta);
-	if (BufferIsValid(map))
-		UnlockReleaseBuffer(map);
+	UnlockReleaseBuffer(map);
 	if (BufferIsValid(page0))
 		UnlockReleaseBuffer(page0);
+}
+
+/*
+ * UNDO (of BEGIN, after all else is undone): META.  ecpm_op is empty.
+ */
+void
+ecp_xlog_undo_begin(Relation index)
+{
+	Buffer		meta = ecp_meta_lock(index);
+	GenericXLogState *xlog = GenericXLogStart(index);
+	EcpMetaPage m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
+
+	memset(&m->ecpm_op, 0, sizeof(EcpIntentData));
+	GenericXLogFinish(xlog);
+	UnlockReleaseBuffer(meta);
 }
 
 /*

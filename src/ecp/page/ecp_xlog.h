@@ -43,6 +43,7 @@ extern void ecp_xlog_undo_written(Relation index, const EcpRun *run,
 								  EcpIntentData *intent);
 extern void ecp_xlog_undo_page(Relation index, const EcpIndexState *state,
 							   Buffer head, uint32 pageno);
+extern void ecp_xlog_undo_begin(Relation index);
 extern void ecp_xlog_undo_extent(Relation index, int which,
 								 const EcpIntentData *intent);
 

@@ -475,3 +475,15 @@ ecp_descent_end(EcpDescent *descent)
 	}
 	ecp_spare_give(&descent_spare, descent, descent->context);
 }
+
+EcpDescent *
+ecp_descent_nearest(Relation index, const EcpIndexState *state,
+					const void *prepared, EcpClusterRef *cluster)
+{
+	EcpDescent *descent = ecp_descent_begin(index, state, prepared, true, 1);
+
+	if (!ecp_descent_next(descent, cluster))
+		ecp_report_corrupt(index, state->meta.ecpm_root.ecpc_blk,
+						   "The tree of leaders has no leaves.");
+	return descent;
+}

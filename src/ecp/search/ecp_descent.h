@@ -54,6 +54,15 @@ extern EcpDescent *ecp_descent_begin(Relation index,
 									 int expected);
 extern bool ecp_descent_next(EcpDescent *descent, EcpClusterRef *cluster);
 
+/*
+ * Descend to the cluster that a row belongs to, whose parent stays valid until
+ * ecp_descent_end().  The root is a node.
+ */
+extern EcpDescent *ecp_descent_nearest(Relation index,
+									   const EcpIndexState *state,
+									   const void *prepared,
+									   EcpClusterRef *cluster);
+
 /* Is what ecp_descent_next() gives next a buffer? */
 extern bool ecp_descent_at_buffer(const EcpDescent *descent);
 
