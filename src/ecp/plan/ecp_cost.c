@@ -1,24 +1,23 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_cost.c
- *	  What a scan costs, and what it can do, for the planner and the catalog.
+ *	  What a scan costs, and a distance that another plan computes.
  *
- * Before it returns the first row a scan has read "probes" clusters, and it
- * reads the next windows long before it has returned all rows of the first.
- * The planner interpolates between startup and total cost for LIMIT, which
- * cannot follow such steps.  So the startup cost is that of all clusters
- * which are read until the LIMIT is satisfied, and the rest is spread over
- * the rows.
+ * A scan reads "probes" clusters before it returns the first row, and reads the
+ * next windows long before it has returned all rows of the first.  The planner
+ * interpolates between startup and total cost for LIMIT, which cannot follow
+ * such steps.  So the startup cost is that of all clusters which are read until
+ * the LIMIT is satisfied, and the rest is spread over the rows.
  *
- * Conditions on key attributes make the first window larger, as they do when
- * it is read (ecp_filter_probes), and the rows of it fewer that have to be
- * compared, put in order and fetched.  A filter above the scan does not; it
- * makes the scan return more rows, one in a thousand a thousand times as many.
- * Then the nearest rows are found less surely, so ecp_path.c prefers an index
- * that has the column, whatever the costs are.
+ * Conditions on key attributes enlarge the first window, as they do when it is
+ * read (ecp_filter_probes), and fewer of its rows have to be compared, put in
+ * order and fetched.  A filter above the scan instead makes the scan return
+ * more rows: one in a thousand, a thousand times as many.  Then fewer of the
+ * nearest rows are found, so ecp_match.c prefers an index that has the column,
+ * whatever the costs.
  *
- * Only the paths that ecp_path.c makes are ever chosen.  Core asks the cost of
- * others, too, and does not offer them.
+ * Only paths that ecp_path.c makes are ever chosen.  Core asks for the costs of
+ * others, too, but does not offer them.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,15 +46,14 @@
 #include "vector/vector_value.h"
 
 /*
- * Comparing a vector, in units of cpu_operator_cost (about 25 ns): the call
- * for a page shared by its rows, and 20 bytes a nanosecond.
+ * Comparing a vector, in units of cpu_operator_cost (about 25 ns): a share of
+ * the call for a page, and 20 bytes a nanosecond.
  */
 #define ECP_COST_VECTOR(bytes)		(0.02 + (bytes) / 1280.0)
 
 /*
- * A distance that another plan computes, in the same units: the call, bringing
- * a vector of the row into the form that it takes, and looking up one that is
- * stored out of line.
+ * A distance that another plan computes, in the same units: the call, reading
+ * the vector of the row, and looking up one that is stored out of line.
  */
 #define ECP_COST_CALL(bytes)		(40 + (bytes) / 5.0)
 #define ECP_COST_TOAST				200
@@ -63,24 +61,23 @@
 /* Leaders that a descent compares for each cluster; see ecp_descent.c. */
 #define ECP_COST_BEAM		40
 
-/* Rows whose vectors are read, besides their codes, for each row returned. */
+/* Rows whose exact vectors are read for each row returned. */
 #define ECP_COST_RERANKED			4
 
-/* Visiting a row apart from others: one reranked, or one in the table. */
+/* Visiting a single row, to rerank it or to fetch it from the table. */
 #define ECP_COST_RETURN				40
 
-/* Clusters read for each buffer that comes with them, about. */
+/* Clusters read for each insert buffer that is read with them, about. */
 #define ECP_COST_BUFFER_PROBES		4
 
 /*
- * A radius, of which the planner knows nothing: we take it to be one that
- * somebody would choose, so that the second window has nothing within it, and
- * of the rows of the first one in ten.
+ * The planner cannot estimate a radius.  We assume a reasonable one: a tenth of
+ * the rows of the first window are within it, and none of the second window.
  */
 #define ECP_COST_RADIUS_WINDOWS		3
 #define ECP_COST_RADIUS_SHARE		0.1
 
-/* The index as the planner must know it. */
+/* What the costs of a scan depend on. */
 typedef struct EcpCostInput
 {
 	double		nclusters;
@@ -94,6 +91,8 @@ typedef struct EcpCostInput
 	double		window;			/* half of the next window */
 	double		probes_max;		/* that a scan can come to read */
 	double		buffers;		/* read before the first row, as clusters */
+	double		share;			/* of rows that pass the attribute conditions */
+	double		loop_count;
 } EcpCostInput;
 
 static void
@@ -107,6 +106,8 @@ cost_read_index(const IndexOptInfo *info, double share, bool radius,
 
 	ecp_index_state_read(index, &state);
 
+	Assert(share >= 0 && share <= 1);
+	input->share = share;
 	input->nclusters = Max(state.meta.ecpm_nleaves, 1);
 	input->rows = tuples / input->nclusters;
 	input->pages = Max(info->pages / input->nclusters, 1);
@@ -152,7 +153,7 @@ cost_read_index(const IndexOptInfo *info, double share, bool radius,
 		input->probes_max = input->nclusters;
 }
 
-/* Share of a relation that is likely to be in the cache. */
+/* The share of a relation that is likely to be in the cache. */
 static double
 cost_cached(double pages)
 {
@@ -160,11 +161,10 @@ cost_cached(double pages)
 }
 
 /*
- * Cost of each of "n" reads in any order, of the "most" that a relation of some
- * pages takes as a whole.  Few reads are charged as random ones and most of the
- * relation as sequential ones, as core charges a bitmap scan, but only as far as
- * the relation fits in the cache: there is what the kernel has read ahead until
- * it is needed.
+ * Cost of each of "n" reads in any order, where reading the whole relation takes
+ * "most".  As core charges a bitmap scan, few reads are charged as random and
+ * most of the relation as sequential, but only as far as the relation fits in
+ * the cache, where what the kernel reads ahead stays until it is needed.
  */
 static double
 cost_read(Oid tablespace, double n, double most, double pages)
@@ -182,7 +182,7 @@ cost_read(Oid tablespace, double n, double most, double pages)
 /* Cost of reading the pages of "nclusters" clusters in each of many scans. */
 static double
 cost_pages(PlannerInfo *root, const IndexOptInfo *info,
-		   const EcpCostInput *input, double nclusters, double loop_count)
+		   const EcpCostInput *input, double nclusters)
 {
 	double		pages = nclusters * input->pages;
 	double		seq_cost;
@@ -192,14 +192,14 @@ cost_pages(PlannerInfo *root, const IndexOptInfo *info,
 	cluster_cost = cost_read(info->reltablespace, nclusters, input->nclusters,
 							 info->pages) +
 		(input->pages - 1) * seq_cost;
-	if (loop_count > 1 && nclusters > 0)
+	if (input->loop_count > 1 && nclusters > 0)
 	{
 		/* pages that come again are found in the cache */
-		double		fetched = index_pages_fetched(pages * loop_count,
+		double		fetched = index_pages_fetched(pages * input->loop_count,
 												  info->pages, info->pages,
 												  root);
 
-		nclusters *= Min(fetched / (pages * loop_count), 1);
+		nclusters *= Min(fetched / (pages * input->loop_count), 1);
 	}
 	return nclusters * cluster_cost;
 }
@@ -290,12 +290,12 @@ cost_returned_above(const EcpCostReturned *returned, double n)
 }
 
 /*
- * Clusters that are read on average before the query has its rows: windows of
- * twice the size each, the next when a part of the candidates has been
- * returned (ecp_search.c).
+ * Clusters that are read on average before the query has its rows.  Each window
+ * is twice as large as the one before, and is read when a part of the candidates
+ * has been returned (ecp_search.c).
  */
 static double
-cost_clusters_read(const EcpCostInput *input, double share,
+cost_clusters_read(const EcpCostInput *input,
 				   const EcpCostReturned *returned)
 {
 	double		window = input->window;
@@ -307,7 +307,8 @@ cost_clusters_read(const EcpCostInput *input, double share,
 		window = Min(2 * window, input->probes_max - read);
 		clusters += window *
 			cost_returned_above(returned,
-								read * input->rows * share / ECP_SEARCH_AHEAD);
+								read * input->rows * input->share /
+								ECP_SEARCH_AHEAD);
 		read += window;
 	}
 	return Min(clusters, input->probes_max);
@@ -315,7 +316,7 @@ cost_clusters_read(const EcpCostInput *input, double share,
 
 /*
  * Cost of the pages with the vectors of "rows" rows that are reranked, which
- * stand near each other in the clusters that have been read.
+ * are close to each other in the clusters that were read.
  */
 static Cost
 cost_rerank(PlannerInfo *root, const IndexOptInfo *info,
@@ -329,113 +330,83 @@ cost_rerank(PlannerInfo *root, const IndexOptInfo *info,
 										  info->pages, root);
 }
 
-/* What a scan costs, by what may be divided among processes. */
-typedef struct EcpCost
+/* Cost of reading clusters, and of reranking rows of them. */
+static Cost
+cost_clusters(PlannerInfo *root, const IndexOptInfo *info,
+			  const EcpCostInput *input, double clusters, double reranked)
 {
-	double		pages;			/* read until the query has its rows */
-	Selectivity share;			/* of the table's rows */
+	Cost		cost;
 
-	/* up to there, and all that follows */
-	Cost		descent;
-	Cost		first_io;
-	Cost		first_cpu;
-	Cost		rest_io;
-	Cost		rest_cpu;
-} EcpCost;
-
-static void
-cost_compute(PlannerInfo *root, IndexPath *path, double loop_count,
-			 EcpCost *cost)
-{
-	IndexOptInfo *info = path->indexinfo;
-	EcpCostInput input;
-	double		clusters;
-	double		rest;
-	double		rows;
-	double		reranked;
-	double		vector_cost;
-	double		row_cost;
-	double		rerank_cost;
-	double		share;
-	Cost		first;
-	EcpCostReturned returned;
-	bool		radius;
-	List	   *quals = cost_attribute_quals(path->indexclauses, &radius);
-
-	share = clauselist_selectivity(root, quals, info->rel->relid, JOIN_INNER,
-								   NULL);
-	cost->share = share;
-	cost_read_index(info, share, radius, &input);
-	if (radius)
-	{
-		input.probes_max = Min(input.probes_max,
-							   ECP_COST_RADIUS_WINDOWS * input.probes);
-		cost->share *= Min(ECP_COST_RADIUS_SHARE * input.probes * input.rows /
-						   Max(info->tuples, 1), 1);
-	}
-	vector_cost = cpu_operator_cost * ECP_COST_VECTOR(input.vec_bytes);
-	row_cost = input.rows *
-		(share * cpu_operator_cost * ECP_COST_VECTOR(input.row_bytes) +
+	cost = cost_pages(root, info, input,
+					  clusters + input->buffers + input->levels) +
+		(clusters + input->buffers) * input->rows *
+		(input->share * cpu_operator_cost * ECP_COST_VECTOR(input->row_bytes) +
 		 0.1 * cpu_index_tuple_cost);
-
-	rerank_cost = vector_cost + cpu_operator_cost * ECP_COST_RETURN;
-	cost_rows_returned(root, path, &returned);
-	clusters = cost_clusters_read(&input, share, &returned);
-	cost->descent = vector_cost * Min(input.nclusters,
-									  ECP_COST_BEAM * clusters);
-	cost->first_io = cost_pages(root, info, &input,
-								clusters + input.buffers + input.levels,
-								loop_count);
-	cost->first_cpu = (clusters + input.buffers) * row_cost;
-
-	/* besides, putting candidates in order costs what it costs a sort */
-	rest = input.probes_max - clusters;
-	rows = input.probes_max * input.rows * share;
-	cost->rest_io = cost_pages(root, info, &input,
-							   input.probes_max + input.buffers + input.levels,
-							   loop_count);
-	cost->rest_io = Max(cost->rest_io - cost->first_io, 0);
-	cost->rest_cpu = 0;
-	if (input.vector_pages > 0)
-	{
-		reranked = Min(ECP_COST_RERANKED * returned.mean,
-					   clusters * input.rows * share);
-		first = cost_rerank(root, info, &input, reranked, clusters);
-		cost->first_io += first;
-		cost->first_cpu += reranked * rerank_cost;
-		cost->rest_io += cost_rerank(root, info, &input, rows,
-									 input.probes_max) - first;
-		cost->rest_cpu += (rows - reranked) * rerank_cost;
-	}
-	cost->rest_cpu += rest * row_cost +
-		rows * (cpu_index_tuple_cost + cpu_operator_cost *
-				(ECP_COST_RETURN + 2.0 * log2(Max(rows, 2))));
-	cost->pages = (clusters + input.levels) * input.pages;
+	if (input->vector_pages > 0)
+		cost += cost_rerank(root, info, input, reranked, clusters) +
+			reranked * cpu_operator_cost *
+			(ECP_COST_VECTOR(input->vec_bytes) + ECP_COST_RETURN);
+	return cost;
 }
 
+/*
+ * amcostestimate.  The startup cost is that of all clusters which are read
+ * until the query has its rows; the rest is spread over the rows.
+ */
 void
 ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 				Cost *startup, Cost *total, Selectivity *selectivity,
 				double *correlation, double *pages)
 {
 	IndexOptInfo *info = path->indexinfo;
-	EcpCost		cost;
+	EcpCostInput input;
+	EcpCostReturned returned;
+	double		clusters;
+	double		rows;
+	Cost		first;
+	bool		radius;
+	List	   *quals = cost_attribute_quals(path->indexclauses, &radius);
 
 	*correlation = 0;
 	*pages = info->pages;
 	*selectivity = info->rel->tuples > 0 ?
 		Min(info->tuples / info->rel->tuples, 1) : 1;
-
 	if (info->hypothetical)
 	{
 		*startup = *total = disable_cost;
 		return;
 	}
-	cost_compute(root, path, loop_count, &cost);
-	*selectivity *= cost.share;
-	*startup = cost.descent + cost.first_io + cost.first_cpu;
-	*total = *startup + cost.rest_io + cost.rest_cpu;
-	*pages = cost.pages;
+
+	cost_read_index(info, clauselist_selectivity(root, quals,
+												 info->rel->relid,
+												 JOIN_INNER, NULL),
+					radius, &input);
+	input.loop_count = loop_count;
+	*selectivity *= input.share;
+	if (radius)
+	{
+		input.probes_max = Min(input.probes_max,
+							   ECP_COST_RADIUS_WINDOWS * input.probes);
+		*selectivity *= Min(ECP_COST_RADIUS_SHARE * input.probes * input.rows /
+							Max(info->tuples, 1), 1);
+	}
+
+	cost_rows_returned(root, path, &returned);
+	clusters = cost_clusters_read(&input, &returned);
+	first = cost_clusters(root, info, &input, clusters,
+						  Min(ECP_COST_RERANKED * returned.mean,
+							  clusters * input.rows * input.share));
+	*startup = first + cpu_operator_cost * ECP_COST_VECTOR(input.vec_bytes) *
+		Min(input.nclusters, ECP_COST_BEAM * clusters);
+
+	/* candidates are put in order at the cost of a sort */
+	rows = input.probes_max * input.rows * input.share;
+	*total = *startup +
+		Max(cost_clusters(root, info, &input, input.probes_max, rows) - first,
+			0) +
+		rows * (cpu_index_tuple_cost + cpu_operator_cost *
+				(ECP_COST_RETURN + 2.0 * log2(Max(rows, 2))));
+	*pages = (clusters + input.levels) * input.pages;
 }
 
 /* As costsize.c divides the work of a path: the main process has more to do. */
@@ -495,9 +466,9 @@ cost_toast_pages(Oid relid)
 }
 
 /*
- * Is one of the columns that an index has its vectors from stored out of line?
- * Statistics say how wide it is in the table: no wider than a pointer.  If
- * there are none, the length of the vectors says whether it will be.
+ * Is a column from which the index has its vectors stored out of line?  Then by
+ * the statistics it is no wider than a TOAST pointer.  Without statistics the
+ * length of the vectors decides.
  */
 static bool
 cost_is_toasted(const IndexOptInfo *index, Oid relid, double vec_bytes)
@@ -524,10 +495,9 @@ cost_is_toasted(const IndexOptInfo *index, Oid relid, double vec_bytes)
 }
 
 /*
- * What another path than ours has to do for the distance of a row, beyond the
- * operator that core charges for: the vector is compared, and before that
- * fetched from the TOAST table, if it is there.  Core has counted neither its
- * pages nor the search in the TOAST table's index for each row.
+ * What the distance of a row costs in a path of core beyond the operator, which
+ * core charges for: comparing the vector, and fetching it from the TOAST table.
+ * Core counts neither the pages of that nor the search in its index.
  */
 void
 ecp_cost_distance(const IndexOptInfo *info, Oid relid, EcpDistanceCost *cost)
@@ -560,8 +530,8 @@ ecp_cost_distance(const IndexOptInfo *info, Oid relid, EcpDistanceCost *cost)
 }
 
 /*
- * Cost of "count" such distances for each row of a path.  Few rows have their
- * vectors here and there, as a bitmap scan has its pages.
+ * Cost of "count" such distances for each row of a path.  The vectors of few
+ * rows are scattered, like the pages of a bitmap scan.
  */
 Cost
 ecp_cost_distances(PlannerInfo *root, const EcpDistanceCost *cost,
@@ -571,6 +541,7 @@ ecp_cost_distances(PlannerInfo *root, const EcpDistanceCost *cost,
 	double		pages;
 	double		page_cost;
 
+	Assert(count > 0);
 	count *= path->rows;
 	if (cost->toast_pages == 0)
 		return count * cost->cpu;

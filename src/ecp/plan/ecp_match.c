@@ -1,0 +1,523 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_match.c
+ *	  What an ecp index can do for a query: the order by the distance, a radius,
+ *	  or both, and the conditions that the index can check.
+ *
+ * Some of the conditions core would not find:
+ *
+ *	 WHERE v <-> q < r			the rows within a radius: not "column operator
+ *								value", but the index can answer it, with
+ *								ORDER BY v <-> q LIMIT k
+ *	 WHERE tenant IN (1, 2)		before PostgreSQL 17 core gives up the order of
+ *								a scan for it, or the condition for the order
+ *	 WHERE flag, NOT flag		before 16 core takes a Boolean column for a
+ *								condition only with its own access methods
+ *
+ * A radius becomes the condition "v <operator> (q, r)" with the operator that
+ * the operator family of the vector has at strategy 2, whose right side is a
+ * row of the query and the radius.  It is lossy: the original condition is
+ * checked again above the scan.  A scan can miss rows within the radius, which
+ * is acceptable where the nearest rows are wanted; a query for all rows within
+ * a radius is left to other plans, unless ecp.approximate_radius is on.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "base/compat.h"
+#include "catalog/pg_amop.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
+#include "ecp/define/ecp_class.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/plan/ecp_cost.h"
+#include "ecp/plan/ecp_match.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "optimizer/plancat.h"
+#include "optimizer/restrictinfo.h"
+#include "utils/catcache.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+bool
+ecp_match_is_ours(const IndexOptInfo *index)
+{
+	return index->amcostestimate == ecpcostestimate;
+}
+
+/* Is the expression constant during a scan? */
+static bool
+match_is_value(const EcpMatch *match, Node *node)
+{
+	return !bms_is_member(match->rel->relid, pull_varnos(match->root, node)) &&
+		!contain_volatile_functions(node);
+}
+
+/*
+ * Match "column operator value" or "value operator column".  Returns the
+ * operator that has the column on its left, and the value; InvalidOid if there
+ * is none, or the value changes during a scan.
+ */
+static Oid
+match_operands(const EcpMatch *match, const OpExpr *op, int column,
+			   Node **value, bool *commuted)
+{
+	Oid			opno = op->opno;
+
+	if (list_length(op->args) != 2)
+		return InvalidOid;
+
+	/* by place: "=" is its own commutator */
+	*commuted = !match_index_to_operand(linitial(op->args), column,
+										match->index);
+	*value = *commuted ? linitial(op->args) : lsecond(op->args);
+	if (*commuted)
+		opno = match_index_to_operand(lsecond(op->args), column,
+									  match->index) ?
+			get_commutator(opno) : InvalidOid;
+	return OidIsValid(opno) && match_is_value(match, *value) ?
+		opno : InvalidOid;
+}
+
+/* A distance of the index's column. */
+typedef struct MatchDistance
+{
+	Node	   *column;
+	Node	   *query;			/* does not change during the scan */
+	Oid			sortfamily;		/* of the operators that order it */
+} MatchDistance;
+
+static bool
+match_distance(const EcpMatch *match, Node *node, MatchDistance *distance)
+{
+	OpExpr	   *op = (OpExpr *) node;
+	Oid			opno;
+	bool		commuted;
+
+	if (!is_opclause(node))
+		return false;
+	opno = match_operands(match, op, 0, &distance->query, &commuted);
+	if (!OidIsValid(opno))
+		return false;
+	distance->column = commuted ? lsecond(op->args) : linitial(op->args);
+	distance->sortfamily =
+		get_op_opfamily_sortfamily(opno, match->index->opfamily[0]);
+	return OidIsValid(distance->sortfamily);
+}
+
+/*
+ * Does the query order by the distance?  Further columns of its order are left
+ * to an incremental sort.
+ */
+static void
+match_order(EcpMatch *match)
+{
+	PathKey    *key;
+	EquivalenceMemberIterator it;
+	EquivalenceMember *member;
+
+	if (match->root->query_pathkeys == NIL)
+		return;
+	key = linitial_node(PathKey, match->root->query_pathkeys);
+	if (!ecp_pathkey_is_ascending(key) || key->pk_nulls_first ||
+		key->pk_eclass->ec_has_volatile)
+		return;
+	setup_eclass_member_iterator(&it, key->pk_eclass, match->rel->relids);
+	while ((member = eclass_member_iterator_next(&it)) != NULL)
+	{
+		MatchDistance distance;
+		OpExpr	   *op;
+
+		if (!bms_equal(member->em_relids, match->rel->relids) ||
+			!match_distance(match, (Node *) member->em_expr, &distance) ||
+			distance.sortfamily != key->pk_opfamily)
+			continue;
+
+		/* the executor wants the index's column on the left */
+		op = (OpExpr *) member->em_expr;
+		if (distance.query == linitial(op->args))
+		{
+			op = copyObject(op);
+			CommuteOpExpr(op);
+		}
+		match->order = (Expr *) op;
+		match->order_query = distance.query;
+		return;
+	}
+}
+
+static void
+match_add_clause(EcpMatch *match, RestrictInfo *rinfo, Expr *derived,
+				 bool lossy, int column)
+{
+	IndexClause *clause = makeNode(IndexClause);
+
+	clause->rinfo = rinfo;
+	clause->indexquals = list_make1(derived == NULL ? rinfo :
+									make_simple_restrictinfo(match->root, derived));
+	clause->lossy = lossy;
+	clause->indexcol = column;
+	clause->indexcols = NIL;
+	match->clauses = lappend(match->clauses, clause);
+}
+
+/*
+ * Find the operator for a radius in the operator family of the vector, and the
+ * type of its right side; false if there is none.
+ */
+static bool
+match_radius_operator(Oid opfamily, Oid *opno, Oid *type)
+{
+	CatCList   *list = SearchSysCacheList1(AMOPSTRATEGY,
+										   ObjectIdGetDatum(opfamily));
+	bool		found = false;
+
+	for (int i = 0; i < list->n_members && !found; i++)
+	{
+		Form_pg_amop form = (Form_pg_amop) GETSTRUCT(&list->members[i]->tuple);
+
+		if (form->amoppurpose == AMOP_SEARCH &&
+			form->amopstrategy == ECP_RADIUS_STRATEGY)
+		{
+			*opno = form->amopopr;
+			*type = form->amoprighttype;
+			found = true;
+		}
+	}
+	ReleaseSysCacheList(list);
+	return found;
+}
+
+/*
+ * Is the condition "distance < r" or the like?  If the query orders by a
+ * distance, it must be the same.
+ */
+static void
+match_radius(EcpMatch *match, RestrictInfo *rinfo)
+{
+	OpExpr	   *op = (OpExpr *) rinfo->clause;
+	MatchDistance distance;
+	Node	   *node;
+	Node	   *radius;
+	RowExpr    *ball;
+	Oid			left;
+	Oid			right;
+	Oid			opno;
+	Oid			type;
+	int			strategy;
+
+	if (match->radius || !is_opclause(op) || list_length(op->args) != 2)
+		return;
+	op_input_types(op->opno, &left, &right);
+	if (left != FLOAT8OID || right != FLOAT8OID)
+		return;
+	strategy = get_op_opfamily_strategy(op->opno,
+										lookup_type_cache(FLOAT8OID,
+														  TYPECACHE_BTREE_OPFAMILY)->btree_opf);
+	node = linitial(op->args);
+	radius = lsecond(op->args);
+	if (strategy == BTGreaterStrategyNumber ||
+		strategy == BTGreaterEqualStrategyNumber)
+	{
+		node = lsecond(op->args);
+		radius = linitial(op->args);
+	}
+	else if (strategy != BTLessStrategyNumber &&
+			 strategy != BTLessEqualStrategyNumber)
+		return;
+
+	if (!match_distance(match, node, &distance) ||
+		!match_is_value(match, radius) ||
+		(match->order && !equal(distance.query, match->order_query)) ||
+		!match_radius_operator(match->index->opfamily[0], &opno, &type))
+		return;
+
+	match->radius = rinfo;
+	if (!match->nearest && !ecp_approximate_radius)
+	{
+		match->all_within = true;
+		return;
+	}
+	ball = makeNode(RowExpr);
+	ball->args = list_make2(distance.query, radius);
+	ball->row_typeid = type;
+	ball->row_format = COERCE_EXPLICIT_CAST;
+	ball->location = -1;
+	match_add_clause(match, rinfo,
+					 make_opclause(opno, BOOLOID, false,
+								   (Expr *) distance.column,
+								   (Expr *) eval_const_expressions(match->root,
+																   (Node *) ball),
+								   InvalidOid, InvalidOid),
+					 true, 0);
+}
+
+/*
+ * IS NOT NULL of the vector is true of all rows of the index, which has none
+ * whose vector is NULL.
+ */
+static void
+match_null_test(EcpMatch *match, RestrictInfo *rinfo)
+{
+	NullTest   *test = (NullTest *) rinfo->clause;
+
+	if (!IsA(test, NullTest) || test->argisrow ||
+		!match_index_to_operand((Node *) test->arg, 0, match->index))
+		return;
+	if (test->nulltesttype == IS_NULL)
+		match->null_vector = true;
+	else
+		match_add_clause(match, rinfo, NULL, false, 0);
+}
+
+/* "column operator value" or "value operator column", of an attribute. */
+static bool
+match_operator(EcpMatch *match, RestrictInfo *rinfo, int column)
+{
+	IndexOptInfo *index = match->index;
+	OpExpr	   *op = (OpExpr *) rinfo->clause;
+	Node	   *value;
+	bool		commuted;
+	Oid			opno = match_operands(match, op, column, &value, &commuted);
+
+	if (!OidIsValid(opno) ||
+		index->indexcollations[column] != op->inputcollid ||
+		!op_in_opfamily(opno, index->opfamily[column]))
+		return false;
+	if (commuted)
+	{
+		op = copyObject(op);
+		CommuteOpExpr(op);
+	}
+	match_add_clause(match, rinfo, commuted ? (Expr *) op : NULL, false,
+					 column);
+	return true;
+}
+
+/* "column = ANY (array)", of an attribute. */
+static bool
+match_array(EcpMatch *match, RestrictInfo *rinfo, int column)
+{
+	IndexOptInfo *index = match->index;
+	ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) rinfo->clause;
+
+	if (!op->useOr || index->indexcollations[column] != op->inputcollid ||
+		!match_index_to_operand(linitial(op->args), column, index) ||
+		!op_in_opfamily(op->opno, index->opfamily[column]) ||
+		!match_is_value(match, lsecond(op->args)))
+		return false;
+	match_add_clause(match, rinfo, NULL, false, column);
+	return true;
+}
+
+/* "column", "NOT column", "column IS TRUE" or "IS FALSE", of a Boolean. */
+static bool
+match_boolean(EcpMatch *match, RestrictInfo *rinfo, int column)
+{
+	Node	   *node = (Node *) rinfo->clause;
+	bool		value = true;
+
+	if (is_notclause(node))
+	{
+		node = (Node *) get_notclausearg((Expr *) node);
+		value = false;
+	}
+	else if (IsA(node, BooleanTest))
+	{
+		BooleanTest *test = (BooleanTest *) node;
+
+		if (test->booltesttype != IS_TRUE && test->booltesttype != IS_FALSE)
+			return false;
+		node = (Node *) test->arg;
+		value = test->booltesttype == IS_TRUE;
+	}
+	if (!op_in_opfamily(BooleanEqualOperator, match->index->opfamily[column]) ||
+		!match_index_to_operand(node, column, match->index))
+		return false;
+	match_add_clause(match, rinfo,
+					 make_opclause(BooleanEqualOperator, BOOLOID, false,
+								   (Expr *) node,
+								   (Expr *) makeBoolConst(value, false),
+								   InvalidOid, InvalidOid),
+					 false, column);
+	return true;
+}
+
+/* Is it a condition on an attribute that the index can check? */
+static bool
+match_attribute(EcpMatch *match, RestrictInfo *rinfo, int column)
+{
+	Node	   *clause = (Node *) rinfo->clause;
+
+	if (is_opclause(clause))
+		return match_operator(match, rinfo, column);
+	if (IsA(clause, ScalarArrayOpExpr))
+		return match_array(match, rinfo, column);
+	if (IsA(clause, NullTest))
+	{
+		NullTest   *test = (NullTest *) clause;
+
+		if (test->argisrow ||
+			!match_index_to_operand((Node *) test->arg, column, match->index))
+			return false;
+		match_add_clause(match, rinfo, NULL, false, column);
+		return true;
+	}
+	return match_boolean(match, rinfo, column);
+}
+
+/*
+ * Does no window function need rows after the current one?  (ntile() does, but
+ * only to count them.)
+ */
+static bool
+match_windows_go_forward(const Query *parse)
+{
+	ListCell   *lc;
+
+	foreach(lc, parse->windowClause)
+	{
+		const WindowClause *window = lfirst_node(WindowClause, lc);
+
+		if (window->orderClause == NIL ||
+			(window->frameOptions & FRAMEOPTION_END_CURRENT_ROW) == 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Does the query want only the first rows in the order of the scan, by its own
+ * LIMIT, by that of an outer query, or through a cursor?  Otherwise it wants all
+ * rows, and a scan must not omit any.
+ */
+static bool
+match_wants_nearest(const PlannerInfo *root)
+{
+	const Query *parse = root->parse;
+
+	if (root->tuple_fraction <= 0 || root->sort_pathkeys == NIL ||
+		compare_pathkeys(root->query_pathkeys,
+						 root->sort_pathkeys) != PATHKEYS_EQUAL ||
+		parse->hasAggs || parse->groupClause != NIL ||
+		parse->groupingSets != NIL || !match_windows_go_forward(parse))
+		return false;
+
+	/* without a LIMIT above it, the planner guesses a fraction for others */
+	return parse->limitCount != NULL || root->parent_root == NULL ||
+		root->tuple_fraction >= 1;
+}
+
+/* The conditions that an index can check, in the order of its columns. */
+static void
+match_clauses(EcpMatch *match)
+{
+	IndexOptInfo *index = match->index;
+
+	for (int column = 0; column < index->nkeycolumns; column++)
+	{
+		ListCell   *lc;
+
+		foreach(lc, index->indrestrictinfo)
+		{
+			RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+			if (rinfo->pseudoconstant ||
+				!restriction_is_securely_promotable(rinfo, match->rel))
+				continue;
+			if (column > 0)
+				(void) match_attribute(match, rinfo, column);
+			else
+			{
+				match_radius(match, rinfo);
+				match_null_test(match, rinfo);
+			}
+		}
+	}
+}
+
+/*
+ * The query wants all rows in the order of the distance: does a scan drop some
+ * for the sake of the order, or stop before it has read all?
+ */
+static bool
+match_loses_rows(const EcpMatch *match)
+{
+	return !match->nearest && (match->radius == NULL || match->all_within) &&
+		(ecp_iterative_scan != ECP_ITERATIVE_RELAXED ||
+		 ecp_max_scan_tuples >= 0);
+}
+
+/*
+ * Find out what an index can do for the query; false if the query has no
+ * distance of its column.
+ */
+static bool
+match_index(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
+			EcpMatch *match)
+{
+	match->root = root;
+	match->rel = rel;
+	match->index = index;
+	match_order(match);
+	match->nearest = match->order && match_wants_nearest(root);
+	match_clauses(match);
+	match->loses_rows = match_loses_rows(match);
+	match->usable = !match->all_within ||
+		(match->order != NULL && !match->loses_rows);
+	return (match->order != NULL || match->radius != NULL) &&
+		!match->null_vector;
+}
+
+/*
+ * Does another index do the same and check more conditions?  It finds more of
+ * the nearest rows, which no cost can express.
+ */
+bool
+ecp_match_is_superseded(const EcpMatch *match, List *matches)
+{
+	List	   *filters = ecp_cost_filters(match->index, match->clauses);
+	ListCell   *lc;
+
+	Assert(match->usable && list_member_ptr(matches, match));
+	foreach(lc, matches)
+	{
+		const EcpMatch *other = lfirst(lc);
+		List	   *others = ecp_cost_filters(other->index, other->clauses);
+
+		if (other->usable && list_length(others) < list_length(filters) &&
+			list_difference_ptr(others, filters) == NIL &&
+			equal(other->order, match->order))
+			return true;
+	}
+	return false;
+}
+
+/* The indexes of a table a distance of which is in the query: EcpMatches. */
+List *
+ecp_match_indexes(PlannerInfo *root, RelOptInfo *rel)
+{
+	List	   *matches = NIL;
+	ListCell   *lc;
+
+	foreach(lc, rel->indexlist)
+	{
+		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
+		EcpMatch   *match;
+
+		if (!ecp_match_is_ours(index) || index->hypothetical ||
+			(index->indpred != NIL && !index->predOK))
+			continue;
+		match = palloc0(sizeof(EcpMatch));
+		if (match_index(root, rel, index, match))
+			matches = lappend(matches, match);
+	}
+	return matches;
+}

@@ -1,0 +1,34 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_match.h
+ *	  What an ecp index can do for a query.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_MATCH_H
+#define ECP_MATCH_H
+
+#include "nodes/pathnodes.h"
+
+/* How the distances that a query has match those of an index. */
+typedef struct EcpMatch
+{
+	PlannerInfo *root;
+	RelOptInfo *rel;
+	IndexOptInfo *index;
+	Expr	   *order;			/* v <-> q that the query orders by, or NULL */
+	Node	   *order_query;	/* its q */
+	List	   *clauses;		/* IndexClauses */
+	RestrictInfo *radius;		/* v <-> q < r, or NULL */
+	bool		null_vector;	/* the query wants rows that are not indexed */
+	bool		nearest;		/* it wants the first rows of the order */
+	bool		all_within;		/* all within the radius: not in clauses */
+	bool		loses_rows;		/* it wants all rows, a scan drops some */
+	bool		usable;			/* a scan can answer the query */
+} EcpMatch;
+
+extern bool ecp_match_is_ours(const IndexOptInfo *index);
+extern List *ecp_match_indexes(PlannerInfo *root, RelOptInfo *rel);
+extern bool ecp_match_is_superseded(const EcpMatch *match, List *matches);
+
+#endif							/* ECP_MATCH_H */
