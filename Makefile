@@ -29,7 +29,8 @@ PG_CONFIG ?= pg_config
 PGVECTOR = $(wildcard $(shell $(PG_CONFIG) --sharedir 2>/dev/null)/extension/vector.control)
 REGRESS = $(sort $(filter-out $(if $(PGVECTOR),,pgvector_%),$(patsubst sql/%.sql,%,$(filter-out $(DATA),$(wildcard sql/*.sql)))))
 REGRESS_OPTS = --load-extension=ecp
-ISOLATION = $(sort $(patsubst test/isolation/specs/%.spec,%,$(wildcard test/isolation/specs/*.spec)))
+# NAME-stop needs stop points
+ISOLATION = $(sort $(filter-out $(if $(findstring -DECP_DEBUG,$(COPT)),,%-stop),$(patsubst test/isolation/specs/%.spec,%,$(wildcard test/isolation/specs/*.spec))))
 ISOLATION_OPTS = --inputdir=test/isolation --load-extension=ecp
 TAP_TESTS = 1
 PROVE_TESTS ?= $(sort $(wildcard test/t/*.pl))
