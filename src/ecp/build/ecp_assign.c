@@ -1,29 +1,43 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_assign.c
- *	  Which cluster a row belongs to.
+ *	  The scan of the table: each row to its leader, and to the policy.
  *
  * A row belongs to the leader that is nearest to it in squared Euclidean
  * distance, between prepared vectors (ecp_prepare.c).
  *
- * A build assigns an in-buff at a time.  A row is compared with all leaders
- * if they are few; up to ECP_FLAT_LEADERS_MAX of them with those on a
- * list (ecp_leader_lists.c), or all if there is no memory for lists; above, a row
- * descends the tree of leaders, at each level into the ECP_ASSIGN_BEAM nodes
- * nearest to it (a single path would put four rows out of ten into a wrong
- * cluster).
+ * Rows are collected in the in-buff.  When it is full, leaders are found for
+ * all of its rows, and the policy keeps them: this is a round.  A row is
+ * compared with all leaders if they are few; up to ECP_FLAT_LEADERS_MAX of
+ * them with those on a list (ecp_leader_lists.c), or all if there is no memory
+ * for lists; above, a row descends the tree of leaders, at each level into the
+ * ECP_ASSIGN_BEAM nodes nearest to it (a single path would put four rows out
+ * of ten into a wrong cluster).  Meanwhile the kernel reads the rows of the
+ * next round (ecp_readahead.c).
  *
- * Called by ecp_build.c when the in-buff is full, after ecp_leaders.c has
- * frozen the tree; the policy keeps the result.
+ * In a parallel build each process has an in-buff and rounds of its own.  Rows
+ * of a first round that is not full stay in the in-buff until all processes
+ * have read the table: when no round of any process was full, and the policy
+ * can give rows back from memory, there need not be a file.
+ *
+ * Called by ecp_build.c after ecp_leaders.c has frozen the tree.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include <math.h>
+
+#include "access/tableam.h"
+#include "catalog/index.h"
 #include "ecp/build/ecp_build.h"
+#include "ecp/build/ecp_build_team.h"
+#include "ecp/build/ecp_policy.h"
 #include "ecp/cluster/ecp_byte_copy.h"
 #include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/cluster/ecp_leader_lists.h"
+#include "ecp/cluster/ecp_team.h"
+#include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_prepare.h"
 #include "miscadmin.h"
@@ -32,12 +46,26 @@
 #include "vector/vector_value.h"
 
 /*
- * Rows that are prepared and assigned at a time: with leader lists so many
- * that each list gets some, within a share of memory where they are copied.
+ * Rows that are prepared and assigned at a time: with leader lists enough that
+ * each list gets some, within a share of memory where they are copied.
  */
 #define ASSIGN_BLOCK		512
 #define ASSIGN_LISTED		8192
 #define ASSIGN_SHARE		0.015
+
+/* Rows between two reports of progress. */
+#define PROGRESS_ROWS		4096
+
+/* A process's part of the scan of the table. */
+typedef struct AssignScan
+{
+	EcpBuild   *build;
+	bool		ready;			/* the in-buff and the policy are */
+	EcpInBuff	inbuff;
+	EcpReadahead ahead;
+	double		rows;			/* that were taken */
+	uint32		rounds;
+} AssignScan;
 
 /* ---- the in-buff ---- */
 
@@ -45,15 +73,16 @@
 Size
 ecp_inbuff_row_bytes(const EcpBuild *build)
 {
-	return add_size(build->vec_bytes,
+	return add_size(EcpBuildRowBytes(build),
 					sizeof(ItemPointerData) + 2 * sizeof(int32));
 }
 
 int
 ecp_inbuff_rows(const EcpBuild *build)
 {
-	Size		bytes = Min(build->in_buff, build->budget * ECP_SHARE_IN_BUFF);
-	Size		rows = bytes / build->nparticipants /
+	Size		bytes = Min(build->plan.in_buff,
+							build->budget * ECP_SHARE_IN_BUFF);
+	Size		rows = bytes / build->plan.nparticipants /
 		ecp_inbuff_row_bytes(build);
 
 	return Min(Max(rows, 1), PG_INT32_MAX / 2);
@@ -63,13 +92,13 @@ ecp_inbuff_rows(const EcpBuild *build)
 static Size
 inbuff_layout(const EcpBuild *build, char *memory, EcpInBuff *inbuff)
 {
-	Size		max = build->inbuff_max;
+	Size		max = build->assigned.inbuff_max;
 	Size		offset = MAXALIGN(sizeof(int32));
 
 	inbuff->max = max;
 	inbuff->n = 0;
-	inbuff->vec_bytes = build->vec_bytes;
-	inbuff->left = (int32 *) memory;
+	inbuff->vec_bytes = EcpBuildRowBytes(build);
+	inbuff->rows_left = (int32 *) memory;
 	inbuff->tids = (ItemPointerData *) (memory + offset);
 	offset = add_size(offset, MAXALIGN(mul_size(sizeof(ItemPointerData), max)));
 	inbuff->leaders = (int32 *) (memory + offset);
@@ -87,8 +116,8 @@ inbuff_layout(const EcpBuild *build, char *memory, EcpInBuff *inbuff)
 										   64)));
 }
 
-Size
-ecp_inbuff_bytes(const EcpBuild *build)
+static Size
+inbuff_bytes(const EcpBuild *build)
 {
 	EcpInBuff	inbuff;
 
@@ -96,13 +125,24 @@ ecp_inbuff_bytes(const EcpBuild *build)
 }
 
 void
-ecp_inbuff_map(const EcpBuild *build, int participant, char *memory,
-			   EcpInBuff *inbuff)
+ecp_inbuff_open(const EcpBuild *build, int participant, EcpInBuff *inbuff)
 {
+	Assert(participant >= 0 && participant < build->plan.nparticipants);
+	Assert(build->memory.inbuffs.address != NULL);
 	(void) inbuff_layout(build,
-						 memory + participant * ecp_inbuff_bytes(build),
-						 inbuff);
+						 build->memory.inbuffs.address +
+						 participant * inbuff_bytes(build), inbuff);
+	inbuff->n = *inbuff->rows_left;
 }
+
+/* Leave assigned rows in the in-buff; ecp_inbuff_open() finds them there. */
+static void
+inbuff_leave(EcpInBuff *inbuff)
+{
+	*inbuff->rows_left = inbuff->n;
+}
+
+/* ---- the nearest leader ---- */
 
 /* Entries of a level, the best few seen so far in ascending order of rank. */
 typedef struct Beam
@@ -113,7 +153,7 @@ typedef struct Beam
 	float4		rank[ECP_ASSIGN_BEAM];
 } Beam;
 
-/* Equal ranks: whoever came first stays first. */
+/* Of equal ranks the one that came first stays first. */
 static inline void
 beam_add(Beam *beam, int32 entry, float4 rank)
 {
@@ -198,6 +238,8 @@ tree_assign(const EcpLeaderTree *tree, const char *rows, Size stride, int n,
 	pfree(ranks);
 }
 
+/* ---- rounds ---- */
+
 /* Of two rows of the in-buff, that with the lower TID first. */
 static int
 inbuff_tid_cmp(const void *a, const void *b, void *arg)
@@ -246,7 +288,7 @@ assign_prepare(EcpBuild *build, const EcpLeaderTree *tree, const char *row,
 {
 	const void *prepared = row;
 
-	if (!build->prep_same)
+	if (!ecp_build_prep_same(build))
 	{
 		EcpVector	vector;
 
@@ -262,19 +304,25 @@ assign_prepare(EcpBuild *build, const EcpLeaderTree *tree, const char *row,
 		ecp_byte_copy_put(tree->scale, prepared, (uint8 *) dst);
 }
 
-void
-ecp_inbuff_assign(EcpBuild *build, EcpInBuff *inbuff)
+/*
+ * Find leaders for all rows of the in-buff, and count them; fills leaders,
+ * order and first.
+ */
+static void
+assign_inbuff(AssignScan *scan)
 {
+	EcpBuild   *build = scan->build;
+	EcpInBuff  *inbuff = &scan->inbuff;
 	EcpLeaderTree *tree = build->tree;
-	bool		copied = !build->prep_same || tree->scale;
+	bool		copied = tree->scale || !ecp_build_prep_same(build);
 	int			step = tree->lists ? ASSIGN_LISTED : ASSIGN_BLOCK;
 	char	   *block = NULL;
-	uint64	   *counts;
+	uint64	   *counts = ecp_leader_rows_of(build, build->participant);
 
 	if (copied && tree->lists)
-		step = Min(step, Max(build->budget * ASSIGN_SHARE / build->nparticipants /
+		step = Min(step, Max(build->budget * ASSIGN_SHARE / build->plan.nparticipants /
 							 tree->vec_bytes, ASSIGN_BLOCK));
-	step = ecp_readahead_rows(build, step);
+	step = ecp_readahead_rows(&scan->ahead, build, step);
 	if (copied)
 		block = palloc_extended(tree->vec_bytes * step + 64, MCXT_ALLOC_HUGE);
 	for (int done = 0; done < inbuff->n; done += step)
@@ -282,7 +330,7 @@ ecp_inbuff_assign(EcpBuild *build, EcpInBuff *inbuff)
 		const char *rows = inbuff->vectors + (Size) done * inbuff->vec_bytes;
 		int			n = Min(step, inbuff->n - done);
 
-		ecp_readahead_step(build, done);
+		ecp_readahead_step(&scan->ahead, build, done);
 		for (int i = 0; block && i < n; i++)
 			assign_prepare(build, tree, rows + (Size) i * inbuff->vec_bytes,
 						   block + i * tree->vec_bytes);
@@ -294,7 +342,303 @@ ecp_inbuff_assign(EcpBuild *build, EcpInBuff *inbuff)
 		pfree(block);
 
 	inbuff_sort(inbuff, tree->n[0]);
-	counts = build->part_counts + (Size) build->participant * tree->n[0];
 	for (int l = 0; l < tree->n[0]; l++)
 		counts[l] += inbuff->first[l + 1] - inbuff->first[l];
+}
+
+/* Assign what the in-buff holds, and let the policy keep it. */
+static void
+assign_round(AssignScan *scan)
+{
+	EcpBuild   *build = scan->build;
+	MemoryContext oldctx = MemoryContextSwitchTo(build->ctx);
+
+	assign_inbuff(scan);
+	ecp_policy_routine(build->plan.policy)->round(build, &scan->inbuff,
+												  build->participant);
+	scan->inbuff.n = 0;
+	scan->rounds++;
+	MemoryContextSwitchTo(oldctx);
+}
+
+/*
+ * The in-buff is full.  Rows of the page that the next row comes from stay
+ * for the next round: in-buffs are sorted by TID, and a page's rows come in
+ * another order where there are HOT chains.  So policies give back each
+ * cluster in the order of TIDs, by whatever process a page was read, and
+ * large clusters are cut at the same rows.
+ */
+static void
+assign_full_round(AssignScan *scan, ItemPointer next)
+{
+	EcpInBuff  *inbuff = &scan->inbuff;
+	int			n = inbuff->n;
+	int			first = n;
+
+	while (first > 0 &&
+		   ItemPointerGetBlockNumber(&inbuff->tids[first - 1]) ==
+		   ItemPointerGetBlockNumber(next))
+		first--;
+	if (first == 0)
+		first = n;				/* a page of more rows than an in-buff */
+
+	inbuff->n = first;
+	assign_round(scan);
+	inbuff->n = n - first;
+	memmove(inbuff->tids, inbuff->tids + first,
+			inbuff->n * sizeof(ItemPointerData));
+	memmove(inbuff->vectors, inbuff->vectors + first * inbuff->vec_bytes,
+			inbuff->n * inbuff->vec_bytes);
+}
+
+/*
+ * The table has ended.  Rows of a first round that the policy could give back
+ * from memory are left in the in-buff, for assign_finish() to decide.
+ */
+static void
+assign_last_round(AssignScan *scan)
+{
+	const EcpPolicyRoutine *policy =
+		ecp_policy_routine(scan->build->plan.policy);
+
+	if (!scan->ready || scan->inbuff.n == 0)
+		return;
+	if (scan->rounds > 0 || !policy->keeps_in_memory)
+		assign_round(scan);
+	else
+	{
+		assign_inbuff(scan);
+		inbuff_leave(&scan->inbuff);
+		scan->rounds++;
+	}
+}
+
+/* ---- the scan ---- */
+
+/* Before the first row, in the backend: memory for all participants. */
+static void
+assign_start(EcpBuild *build)
+{
+	MemoryContext oldctx = MemoryContextSwitchTo(build->ctx);
+	EcpAssignMemory *memory = &build->memory;
+	int			nparticipants = build->plan.nparticipants;
+	bool		shared = build->team != NULL;
+	Size		counts_bytes;
+
+	Assert(build->participant == 0);
+	if (build->tree == NULL)
+		build->tree = ecp_leaders_single(build, build->prepared);
+	ecp_tree_leader_lists(build, build->tree);
+	if (shared)
+		build->tree = ecp_tree_share(build->tree, &memory->tree);
+
+	counts_bytes = mul_size(mul_size(sizeof(uint64), build->tree->n[0]),
+							nparticipants + 1);
+	ecp_memory_alloc(&memory->counts, shared, counts_bytes);
+	memset(memory->counts.address, 0, counts_bytes);
+
+	build->assigned.inbuff_max = ecp_inbuff_rows(build);
+	ecp_memory_alloc(&memory->inbuffs, shared,
+					 mul_size(inbuff_bytes(build), nparticipants));
+	for (int p = 0; p < nparticipants; p++)
+	{
+		EcpInBuff	inbuff;
+
+		(void) inbuff_layout(build, memory->inbuffs.address +
+							 p * inbuff_bytes(build), &inbuff);
+		inbuff_leave(&inbuff);
+	}
+	MemoryContextSwitchTo(oldctx);
+}
+
+/* Before the first row, in each process, once the memory is there. */
+static void
+assign_scan_start(AssignScan *scan)
+{
+	EcpBuild   *build = scan->build;
+	MemoryContext oldctx = MemoryContextSwitchTo(build->ctx);
+
+	ecp_inbuff_open(build, build->participant, &scan->inbuff);
+	build->policy_state = ecp_policy_routine(build->plan.policy)->begin(build);
+	scan->ready = true;
+	MemoryContextSwitchTo(oldctx);
+}
+
+/* Callback of the scan: one row to the in-buff. */
+static void
+assign_add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+			   bool tupleIsAlive, void *arg)
+{
+	AssignScan *scan = arg;
+	EcpBuild   *build = scan->build;
+	EcpInBuff  *inbuff = &scan->inbuff;
+	MemoryContext oldctx;
+	EcpVector	vector;
+
+	if (isnull[0])
+		return;
+	oldctx = MemoryContextSwitchTo(build->rowctx);
+	if (ecp_build_row(build, values[0], &vector))
+	{
+		Size		exact_bytes = build->state.leaf.vec_bytes;
+		char	   *row;
+
+		if (!scan->ready)
+		{
+			/* nothing was found when the table was sampled */
+			assign_start(build);
+			assign_scan_start(scan);
+		}
+		if (inbuff->n == inbuff->max)
+		{
+			ecp_readahead_begin(&scan->ahead, build, tid, values[0]);
+			assign_full_round(scan, tid);
+			ecp_readahead_end(&scan->ahead);
+		}
+		inbuff->tids[inbuff->n] = *tid;
+		row = inbuff->vectors + (Size) inbuff->n * inbuff->vec_bytes;
+		memcpy(row, vector.data, exact_bytes);
+		ecp_attr_form(&build->attrs, &vector, values, isnull,
+					  row + exact_bytes);
+		inbuff->n++;
+		if (fmod(++scan->rows, PROGRESS_ROWS) == 0)
+			ecp_build_progress(build, PROGRESS_ROWS, scan->rows);
+	}
+	MemoryContextSwitchTo(oldctx);
+	MemoryContextReset(build->rowctx);
+}
+
+/*
+ * Scan the table, or this process's part of it ("parallel"); returns the
+ * number of its rows.  The scan is not synchronized: the order of rows must
+ * not depend on other scans.
+ */
+static double
+assign_scan_table(AssignScan *scan, TableScanDesc parallel)
+{
+	EcpBuild   *build = scan->build;
+	double		heap_tuples;
+
+	heap_tuples = table_index_build_scan(build->heap, build->index,
+										 build->indexInfo, parallel != NULL,
+										 build->participant == 0,
+										 assign_add_row, scan, parallel);
+	assign_last_round(scan);
+	elog(DEBUG1, "ecp build: asked for %llu blocks ahead",
+		 (unsigned long long) scan->ahead.total);
+	return heap_tuples;
+}
+
+/*
+ * ecp_assign_task
+ *		Read, assign and keep a part of the table, in each process of the
+ *		team.
+ */
+void
+ecp_assign_task(EcpTeam *team, const void *args, char **memories)
+{
+	EcpBuild   *build = ecp_team_build(team);
+	AssignScan	scan = {.build = build};
+	double		heap_tuples;
+
+	ecp_assigned_attach(build, memories);
+	assign_scan_start(&scan);
+	heap_tuples = assign_scan_table(&scan, ecp_build_team_scan(team));
+	ecp_build_team_add(team, heap_tuples, scan.rows, scan.rounds,
+					   build->indexInfo->ii_BrokenHotChain);
+}
+
+void
+ecp_assigned_memories(EcpBuild *build,
+					  EcpMemory *memories[ECP_ASSIGN_MEMORIES])
+{
+	memories[0] = &build->memory.tree;
+	memories[1] = &build->memory.inbuffs;
+	memories[2] = &build->memory.counts;
+}
+
+void
+ecp_assigned_attach(EcpBuild *build, char **memories)
+{
+	if (build->participant == 0)
+		return;
+	build->tree = ecp_tree_attach(memories[0]);
+	build->memory.inbuffs.address = memories[1];
+	build->memory.counts.address = memories[2];
+}
+
+void
+ecp_assigned_free(EcpBuild *build)
+{
+	ecp_memory_free(&build->memory.inbuffs);
+	ecp_memory_free(&build->memory.counts);
+	ecp_memory_free(&build->memory.tree);
+}
+
+/*
+ * All processes are done with their rows: these stay in the in-buffs only if
+ * those of all processes are there.
+ */
+static void
+assign_finish(EcpBuild *build)
+{
+	const EcpPolicyRoutine *policy = ecp_policy_routine(build->plan.policy);
+	int			nleaders = build->tree->n[0];
+	uint64	   *counts = ecp_leader_rows(build);
+
+	build->assigned.kept = policy->keeps_in_memory &&
+		ecp_files_numbers(build->files) == 0;
+	if (!build->assigned.kept)
+	{
+		for (int p = 0; p < build->plan.nparticipants; p++)
+		{
+			EcpInBuff	inbuff;
+
+			ecp_inbuff_open(build, p, &inbuff);
+			if (inbuff.n > 0)
+				policy->round(build, &inbuff, p);
+		}
+		ecp_memory_free(&build->memory.inbuffs);
+	}
+	for (int p = 0; p < build->plan.nparticipants; p++)
+	{
+		const uint64 *part = ecp_leader_rows_of(build, p);
+
+		for (int l = 0; l < nleaders; l++)
+			counts[l] += part[l];
+	}
+}
+
+void
+ecp_assign(EcpBuild *build, EcpAssignReport *report)
+{
+	memset(report, 0, sizeof(EcpAssignReport));
+	if (build->tree)
+		assign_start(build);
+	if (build->team)
+	{
+		EcpMemory  *memories[ECP_ASSIGN_MEMORIES];
+
+		ecp_assigned_memories(build, memories);
+		ecp_team_run(build->team, EcpTaskOf(ecp_assign_task), NULL, 0, 0, 1,
+					 memories, lengthof(memories));
+		ecp_build_team_sums(build->team, &report->heap_tuples,
+							&build->assigned.rows, &report->rounds,
+							&build->indexInfo->ii_BrokenHotChain);
+	}
+	else
+	{
+		AssignScan	scan = {.build = build};
+
+		if (build->tree)
+			assign_scan_start(&scan);
+		report->heap_tuples = assign_scan_table(&scan, NULL);
+		report->rounds = scan.rounds;
+		build->assigned.rows = scan.rows;
+	}
+	if (build->tree == NULL)
+		return;
+	assign_finish(build);
+	report->in_buff = build->assigned.inbuff_max *
+		ecp_inbuff_row_bytes(build) * build->plan.nparticipants;
 }

@@ -6,7 +6,7 @@
  *	 ecp_sample.c -> ecp_leaders.c -> ecp_assign.c -> a policy -> ecp_merge.c
  *
  * ecp_build.c drives them.  The leaders are frozen before the first row is
- * assigned, and a policy neither knows nor cares who fills the in-buff.
+ * assigned, and a policy does not depend on what fills the in-buff.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +15,6 @@
 
 #include "access/genam.h"
 #include "base/page_writer.h"
-#include "common/pg_prng.h"
 #include "ecp/build/ecp_policy.h"
 #include "ecp/cluster/ecp_byte_copy.h"
 #include "ecp/cluster/ecp_leader_lists.h"
@@ -24,7 +23,6 @@
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"
 #include "nodes/execnodes.h"
-#include "portability/instr_time.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
@@ -81,7 +79,11 @@ typedef struct EcpLeaderTree
 	MemoryContext ctx;
 } EcpLeaderTree;
 
-/* Rows that are being assigned to leaders, as one process sees them. */
+/*
+ * An in-buff, mapped in the memory of all in-buffs, of which each process has
+ * one.  The rows that a process leaves in its own (ecp_inbuff_leave()) are
+ * there, with their leaders, for any process that opens it.
+ */
 typedef struct EcpInBuff
 {
 	int			max;			/* rows that it holds */
@@ -92,7 +94,7 @@ typedef struct EcpInBuff
 	int32	   *leaders;		/* after assignment */
 	int32	   *order;			/* row numbers by leader, then TID */
 	int32	   *first;			/* where each leader's rows begin in order */
-	int32	   *left;			/* rows that wait for the end of the scan */
+	int32	   *rows_left;		/* in the memory: rows left in it, else 0 */
 } EcpInBuff;
 
 /*
@@ -118,19 +120,6 @@ ecp_record_read(const char *record, Size vec_bytes, ItemPointer tid,
 	memcpy(vector, record + ECP_RECORD_HEADER, vec_bytes);
 }
 
-/* Leaders (or node centres) that are to become slots of a level's nodes. */
-typedef struct EcpEntryList
-{
-	bool		fixed;			/* the arrays have a memory of their own */
-	EcpMemory	memory;
-	int			n;
-	int			max;
-	EcpChildData *children;
-	int32	   *parents;		/* entry of the next level they are under */
-	char	   *vectors;
-	Size		vec_bytes;
-} EcpEntryList;
-
 /*
  * Where a process reads ahead while it assigns an in-buff (ecp_readahead.c).
  * Positions are those of the larger of two relations, the table and what it
@@ -146,60 +135,108 @@ typedef struct EcpReadahead
 	int			piece;			/* to ask for at a time; 0: none */
 	uint64		window;			/* positions that the next in-buff takes */
 	uint64		asked;			/* how many of them were asked for */
-	uint64		next;			/* of those that nobody else reads */
+	uint64		next;			/* of those that no other process reads */
 	uint64		end;
 	uint64		total;			/* of all in-buffs so far */
 } EcpReadahead;
 
+/*
+ * What is decided before the table is scanned; by ecp_build.c.  Workers have a
+ * copy.
+ */
+typedef struct EcpBuildPlan
+{
+	Size		in_buff;		/* bytes that ecp.in_buff stands for */
+	int			nworkers;		/* to ask for */
+	int			nparticipants;	/* the backend and the workers there are */
+	double		table_rows;		/* an estimate, from the sample */
+	EcpBuildPolicy policy;
+} EcpBuildPlan;
+
+/*
+ * What the scan of the table leaves behind; by ecp_assign.c.  Workers have a
+ * copy, as of the start of a task.
+ */
+typedef struct EcpAssigned
+{
+	int			inbuff_max;		/* rows of each in-buff */
+	bool		kept;			/* all rows stayed in the in-buffs */
+	double		rows;
+} EcpAssigned;
+
+/*
+ * What the assignment works on, in memories that workers attach; the tree has
+ * one of its own only if there is a team.
+ */
+typedef struct EcpAssignMemory
+{
+	EcpMemory	tree;
+	EcpMemory	inbuffs;		/* of all participants */
+	EcpMemory	counts;			/* rows of each leader; see ecp_leader_rows() */
+} EcpAssignMemory;
+
+#define ECP_ASSIGN_MEMORIES	3
+
+/* A build, as one process sees it. */
 typedef struct EcpBuild
 {
+	/* from the start: see ecp_build_open() */
 	Relation	heap;
 	Relation	index;
 	IndexInfo  *indexInfo;
 	EcpOptions	options;
-	EcpIndexState state;		/* the metapage to be, and geometry */
-	pg_prng_state prng;
+	EcpAttrDesc attrs;			/* of the columns besides the vector */
+	Size		budget;			/* bytes of maintenance_work_mem */
 	MemoryContext ctx;			/* lives as long as the build */
 	MemoryContext rowctx;		/* one row of the heap scan */
-	Size		budget;			/* bytes of maintenance_work_mem */
-	Size		in_buff;		/* what ecp.in_buff stands for */
-	Size		vec_bytes;		/* of a row: exact vector, key attributes */
-	Size		prep_bytes;		/* of a prepared vector */
-	bool		prep_same;		/* they are the same bytes */
-	EcpAttrDesc attrs;			/* of the columns besides the vector */
-	void	   *prepared;		/* the current row */
-
-	/* the processes; workers have a struct of their own */
-	int			workers;		/* that we would like */
-	EcpTeam    *team;			/* NULL: none */
-	double		workers_cpu_s;	/* of a team that has ended */
-	int			participant;	/* 0 = the backend */
-	int			nparticipants;
-
-	double		table_rows;		/* an estimate, from the sample */
-	EcpLeaderTree *tree;		/* NULL: one leaf holds everything */
-	EcpMemory	tree_memory;	/* the tree, when there is a team */
-	EcpMemory	inbuff_memory;	/* in-buffs of all participants */
-	EcpMemory	counts_memory;
-	int			inbuff_max;		/* rows of each of them */
-	uint64	   *part_counts;	/* rows of each leader, for each participant */
-	uint64	   *counts;			/* of all, behind them, after the scan */
-	double		index_tuples;
-	EcpInBuff  *inbuff;			/* ours; NULL while no leaders are known */
-	bool		kept;			/* all rows stayed in the in-buffs */
-	int			readers;		/* processes that read what policies kept */
-	uint32		rounds;
-	EcpReadahead ahead;
-	const EcpPolicyRoutine *policy;
-	void	   *policy_state;
 	EcpFiles   *files;
+	int			participant;	/* 0 = the backend */
+	EcpTeam    *team;			/* NULL: none */
 
-	/* the clock of the report */
-	int			phase;			/* EcpBuildPhase, or -1 */
-	instr_time	phase_start;
-	double		phase_cpu_start;
-	EcpFilesCount phase_count_start;
+	EcpIndexState state;		/* the metapage to be, and geometry */
+	void	   *prepared;		/* the current row, once dimensions are known */
+	EcpBuildPlan plan;
+
+	EcpLeaderTree *tree;		/* NULL: there are no rows */
+	EcpAssignMemory memory;
+	EcpAssigned assigned;
+	void	   *policy_state;	/* of the plan's policy */
 } EcpBuild;
+
+/* Bytes of a row (exact vector, key attributes) and of a prepared vector. */
+#define EcpBuildRowBytes(build)		((Size) (build)->state.leaf.row_bytes)
+#define EcpBuildPrepBytes(build)	((Size) (build)->state.node.vec_bytes)
+
+/* Are these the same bytes? */
+static inline bool
+ecp_build_prep_same(const EcpBuild *build)
+{
+	const EcpMetaPageData *meta = &build->state.meta;
+
+	return meta->ecpm_leader_elem == meta->ecpm_elem &&
+		meta->ecpm_metric != ECP_METRIC_COSINE && build->attrs.bytes == 0;
+}
+
+/* Rows of each leader: of all participants; and of one. */
+static inline uint64 *
+ecp_leader_rows(const EcpBuild *build)
+{
+	return (uint64 *) build->memory.counts.address;
+}
+
+static inline uint64 *
+ecp_leader_rows_of(const EcpBuild *build, int participant)
+{
+	return ecp_leader_rows(build) +
+		(Size) (participant + 1) * build->tree->n[0];
+}
+
+static inline const EcpPolicyRoutine *
+ecp_policy_routine(EcpBuildPolicy policy)
+{
+	return policy == ECP_POLICY_TEMPFILES ?
+		&ecp_policy_tempfiles : &ecp_policy_chunkfiles;
+}
 
 /* ---- ecp_build.c ---- */
 
@@ -208,19 +245,36 @@ extern IndexBuildResult *ecpbuild(Relation heap, Relation index,
 extern void ecpbuildempty(Relation index);
 extern char *ecpbuildphasename(int64 phasenum);
 
-extern void ecp_build_phase(EcpBuild *build, int phase, int progress);
+/* ---- ecp_build_state.c ---- */
 
 /*
- * Take the vector out of a heap row's value, and its prepared form to
- * build->prepared.  Returns false when the row is not indexed.  The first
- * row tells the dimensions, unless the index was told; all others must have
- * as many.  What is allocated goes with the current memory context.
+ * What a process knows of a build from the start.  In a worker, "files" are
+ * those of the backend (ecp_files_attach()).
+ */
+extern void ecp_build_open(EcpBuild *build, Relation heap, Relation index,
+						   IndexInfo *indexInfo, EcpFiles *files);
+
+/*
+ * Read a heap row's value, and prepare it in build->prepared.  Returns false
+ * when the row is not indexed.  The first row sets the dimensions, unless the
+ * index has them; all others must have as many.  Allocates in the current
+ * memory context.
  */
 extern bool ecp_build_row(EcpBuild *build, Datum value, EcpVector *vector);
 
-/* The scan of the table, by a process of the team. */
-extern PGDLLEXPORT void ecp_build_scan_task(EcpTeam *team, const void *args,
-											char **memories);
+/*
+ * Leaders for a number of rows, within memory, and rows to sample for them;
+ * before the dimensions are known an upper bound.
+ */
+extern double ecp_build_leaders(const EcpBuild *build, double rows);
+extern double ecp_build_sample_rows(const EcpBuild *build, double rows);
+
+/*
+ * Show progress: this process is done with "more" rows since the last call,
+ * and with "rows" in all.
+ */
+extern void ecp_build_progress(const EcpBuild *build, uint64 more,
+							   uint64 rows);
 
 /* ---- ecp_sample.c ---- */
 
@@ -228,10 +282,6 @@ extern EcpSample *ecp_sample_take(EcpBuild *build);
 
 /* ---- ecp_leaders.c ---- */
 
-extern double ecp_leaders_sample_rows(const EcpBuild *build, double rows);
-
-/* Leaders for so many rows, within memory. */
-extern double ecp_leaders_wanted(const EcpBuild *build, double rows);
 extern EcpLeaderTree *ecp_leaders_choose(EcpBuild *build, EcpSample *sample);
 
 /* The tree of one leader, for a table in which no row was sampled. */
@@ -244,44 +294,65 @@ extern PGDLLEXPORT void ecp_leaders_groups_task(EcpTeam *team, const void *args,
 extern void ecp_tree_get(const EcpLeaderTree *tree, int level, int i,
 						 void *vector);
 
-/* Make the lists of the leaders of build->tree, if it is of use and fits. */
-extern void ecp_tree_leader_lists(EcpBuild *build);
+/* Make the lists of the leaders of a tree, if they are of use and fit. */
+extern void ecp_tree_leader_lists(const EcpBuild *build, EcpLeaderTree *tree);
 
 /* Move a tree to shared memory, and find it there. */
-extern void ecp_tree_share(EcpBuild *build);
+extern EcpLeaderTree *ecp_tree_share(EcpLeaderTree *tree, EcpMemory *memory);
 extern EcpLeaderTree *ecp_tree_attach(char *memory);
 
 /* ---- ecp_assign.c ---- */
 
-/* Rows that each participant's in-buff holds. */
+/* What the report says of the scan. */
+typedef struct EcpAssignReport
+{
+	double		heap_tuples;
+	uint32		rounds;
+	uint64		in_buff;		/* bytes of all in-buffs */
+} EcpAssignReport;
+
+/*
+ * Scan the table, and give each row to its leader and to the policy: the
+ * backend alone, or its team.
+ */
+extern void ecp_assign(EcpBuild *build, EcpAssignReport *report);
+extern PGDLLEXPORT void ecp_assign_task(EcpTeam *team, const void *args,
+										char **memories);
+
+/*
+ * The memories of a task that needs what was assigned: all of them, in the
+ * backend; and their addresses, in a worker.
+ */
+extern void ecp_assigned_memories(EcpBuild *build,
+								  EcpMemory *memories[ECP_ASSIGN_MEMORIES]);
+extern void ecp_assigned_attach(EcpBuild *build, char **memories);
+extern void ecp_assigned_free(EcpBuild *build);
+
+/* Rows that each participant's in-buff holds, and the bytes of one. */
 extern int	ecp_inbuff_rows(const EcpBuild *build);
 extern Size ecp_inbuff_row_bytes(const EcpBuild *build);
 
-/* Bytes of a participant's in-buff, and that in-buff within the memory. */
-extern Size ecp_inbuff_bytes(const EcpBuild *build);
-extern void ecp_inbuff_map(const EcpBuild *build, int participant,
-						   char *memory, EcpInBuff *inbuff);
-
-/*
- * Leaders for all rows of the in-buff; fills leaders, order and first, and
- * counts them.
- */
-extern void ecp_inbuff_assign(EcpBuild *build, EcpInBuff *inbuff);
+/* Map the in-buff of a participant, with the rows that were left in it. */
+extern void ecp_inbuff_open(const EcpBuild *build, int participant,
+							EcpInBuff *inbuff);
 
 /* ---- ecp_readahead.c ---- */
 
 /*
- * Begin to read what the next in-buff will hold.  The scan has come to the
- * row at "tid"; "value" is its vector.
+ * Begin to read what the next in-buff will hold.  The scan is at the row
+ * "tid", whose vector is "value".
  */
-extern void ecp_readahead_begin(EcpBuild *build, ItemPointer tid, Datum value);
+extern void ecp_readahead_begin(EcpReadahead *ahead, const EcpBuild *build,
+								ItemPointer tid, Datum value);
 
 /* While it is assigned: "done" of the in-buff's rows are. */
-extern void ecp_readahead_step(EcpBuild *build, int done);
-extern void ecp_readahead_end(EcpBuild *build);
+extern void ecp_readahead_step(EcpReadahead *ahead, const EcpBuild *build,
+							   int done);
+extern void ecp_readahead_end(EcpReadahead *ahead);
 
 /* Rows to assign between two steps. */
-extern int	ecp_readahead_rows(const EcpBuild *build, int most);
+extern int	ecp_readahead_rows(const EcpReadahead *ahead,
+							   const EcpBuild *build, int most);
 
 /* ---- ecp_layout.c ---- */
 

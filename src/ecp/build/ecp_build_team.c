@@ -60,8 +60,10 @@ typedef struct TeamShared
 	bool		concurrent;
 	dsm_handle	files;
 
-	/* the metapage to be and geometry, as of the start of the task */
+	/* what the processes agree on, as of the start of the task */
 	EcpIndexState state;
+	EcpBuildPlan plan;
+	EcpAssigned assigned;
 
 	pg_atomic_uint64 ahead;
 
@@ -93,16 +95,20 @@ PGDLLEXPORT void ecp_build_team_main(dsm_segment *seg, shm_toc *toc);
 
 /* ---- before and after a task ---- */
 
-/* The backend: workers see the metapage to be as it is now. */
+/* The backend: workers see the build as it is now. */
 static void
 team_begin_task(EcpTeam *team)
 {
 	EcpBuildTeam *build_team = (EcpBuildTeam *) team;
+	const EcpBuild *build = build_team->build;
+	TeamShared *shared = build_team->shared;
 
-	build_team->shared->state = build_team->build->state;
+	shared->state = build->state;
+	shared->plan = build->plan;
+	shared->assigned = build->assigned;
 }
 
-/* Nobody writes any more. */
+/* All workers are done with the task. */
 static void
 team_end_task(EcpTeam *team)
 {
@@ -118,10 +124,13 @@ static void
 team_worker_begin_task(EcpTeam *team)
 {
 	EcpBuildTeam *build_team = (EcpBuildTeam *) team;
+	const TeamShared *shared = build_team->shared;
 	EcpBuild   *build = build_team->build;
 
 	memset(ecp_files_count(build->files), 0, sizeof(EcpFilesCount));
-	build->state = build_team->shared->state;
+	build->state = shared->state;
+	build->plan = shared->plan;
+	build->assigned = shared->assigned;
 }
 
 static void
@@ -186,7 +195,7 @@ ecp_build_team_add(EcpTeam *team, double heap_tuples, double index_tuples,
 	SpinLockRelease(&shared->mutex);
 }
 
-/* After the task: nobody writes any more. */
+/* After the task. */
 void
 ecp_build_team_sums(EcpTeam *team, double *heap_tuples, double *index_tuples,
 					uint32 *rounds, bool *broken_hot_chain)
@@ -283,11 +292,11 @@ ecp_build_team_begin(EcpBuild *build)
 {
 	EcpBuildTeam *team = palloc0(sizeof(EcpBuildTeam));
 
-	Assert(build->workers > 0);
+	Assert(build->plan.nworkers > 0);
 	team->build = build;
 	EnterParallelMode();
 	team->pcxt = CreateParallelContext("$libdir/ecp", "ecp_build_team_main",
-									   build->workers);
+									   build->plan.nworkers);
 
 	/* as the server's own builds: see _bt_begin_parallel() */
 	if (build->indexInfo->ii_Concurrent)
@@ -331,26 +340,16 @@ ecp_build_team_end(EcpTeam *base)
 	team_destroy(team);
 }
 
-/* What a worker knows of the build. */
+/* The build, in a worker. */
 static void
 team_worker_build(EcpBuildTeam *team, EcpBuild *build, Relation heap,
 				  Relation index)
 {
 	TeamShared *shared = team->shared;
 
-	build->heap = heap;
-	build->index = index;
-	build->indexInfo = BuildIndexInfo(index);
+	ecp_build_open(build, heap, index, BuildIndexInfo(index),
+				   ecp_files_attach(shared->files));
 	build->indexInfo->ii_Concurrent = shared->concurrent;
-	build->options = ecp_options_get(index);
-	ecp_attr_desc_init(index, NULL, &build->attrs);
-	build->budget = maintenance_work_mem * (Size) 1024;
-	build->phase = -1;
-	build->ctx = AllocSetContextCreate(CurrentMemoryContext, "ecp build",
-									   ALLOCSET_DEFAULT_SIZES);
-	build->rowctx = AllocSetContextCreate(build->ctx, "ecp build, one row",
-										  ALLOCSET_DEFAULT_SIZES);
-	build->files = ecp_files_attach(shared->files);
 	build->team = &team->team;
 	build->participant = ParallelWorkerNumber + 1;
 	team->build = build;

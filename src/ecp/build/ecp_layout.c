@@ -7,8 +7,8 @@
  * page between two of them where its turn has come.  How many blocks a run
  * takes follows from its rows, and a cluster of too many rows is cut into
  * halves: so all that is decided by the numbers of rows of the clusters,
- * before one of them is read.  Whoever knows how many there are knows where
- * any of them begins, and several processes can write them at once.
+ * before one of them is read.  So it is known where each of them begins, and
+ * several processes can write them at once.
  *
  * Used by ecp_merge.c, once to plan the leaves and again to write them.
  *
@@ -18,8 +18,6 @@
 
 #include "ecp/build/ecp_build.h"
 #include "ecp/page/ecp_page.h"
-
-
 
 
 /* Rows of a cluster are cut in pieces of no more, whatever the memory. */
@@ -80,15 +78,15 @@ ecp_layout_run(const EcpBuild *build, EcpLayout *at, uint32 npages)
 int
 ecp_layout_piece(const EcpBuild *build)
 {
-	Size		row_bytes = build->vec_bytes + sizeof(ItemPointerData) + 1 +
-		(build->prep_same ? 0 : build->prep_bytes);
+	Size		row_bytes = EcpBuildRowBytes(build) + sizeof(ItemPointerData) + 1 +
+		(ecp_build_prep_same(build) ? 0 : EcpBuildPrepBytes(build));
 	Size		rows = build->budget * ECP_SHARE_CLUSTER / row_bytes;
 
 	return Max(Min(rows, CLUSTER_BYTES_MAX / row_bytes),
 			   2 * (Size) build->state.meta.ecpm_leaf_max);
 }
 
-/* Pass over the runs of so many rows that are cut together. */
+/* Pass over the runs of n rows that are cut together. */
 static void
 layout_piece(const EcpBuild *build, EcpLayout *at, int n)
 {

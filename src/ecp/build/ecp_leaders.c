@@ -44,9 +44,6 @@
 /* Leaders up to which one run of k-means finds them all. */
 #define FLAT_KMEANS_MAX		2000
 
-/* Rows sampled for each leader that k-means is to find. */
-#define SAMPLE_FACTOR		64
-
 /* Rows a centre that the groups of two-level k-means are learnt from. */
 #define GROUP_SAMPLE_FACTOR 256
 
@@ -59,18 +56,6 @@ leaders_flat(const EcpBuild *build, double nleaders)
 {
 	return build->state.meta.ecpm_leader_elem != ECP_ELEM_UINT8 ||
 		nleaders < FLAT_KMEANS_MAX;
-}
-
-double
-ecp_leaders_wanted(const EcpBuild *build, double rows)
-{
-	double		leaders = ceil(rows / build->state.meta.ecpm_leaf_target);
-	Size		bytes = build->prep_bytes + sizeof(EcpChildData) + sizeof(int32);
-	double		fit = build->budget * ECP_SHARE_LEADERS / bytes;
-
-	if (build->prep_bytes > 0)
-		leaders = Min(leaders, Max(fit, 1));
-	return Max(leaders, 1);
 }
 
 /* Say so if memory bounds the number of leaders: clusters get larger then. */
@@ -89,26 +74,6 @@ leaders_notice(const EcpBuild *build, double rows, double leaders)
 					   mean, build->state.meta.ecpm_leaf_target),
 			 errhint("Set maintenance_work_mem to at least %.0f MB.",
 					 ceil(build->budget * factor / (1024 * 1024)))));
-}
-
-/*
- * Rows to sample from a table of so many.  Before the dimensions are known
- * an upper bound.
- */
-double
-ecp_leaders_sample_rows(const EcpBuild *build, double rows)
-{
-	double		leaders;
-	int			factor = build->options.sample_factor;
-
-	if (build->state.meta.ecpm_dims == 0)
-		return Max(rows, 1);
-	leaders = ecp_leaders_wanted(build, rows);
-	if (build->options.leaders == ECP_LEADERS_RANDOM)
-		factor = 1;
-	else if (factor == 0)
-		factor = SAMPLE_FACTOR;
-	return Max(Min(leaders * factor, rows), 1);
 }
 
 static void
@@ -184,7 +149,7 @@ sample_group(EcpBuild *build, EcpSample *sample, const char *centres, int k,
 	int32	   *next = palloc_array(int32, k + 1);
 
 	for (int i = 0; i < k; i++)
-		ecp_panel_set(panel, i, centres + i * build->prep_bytes);
+		ecp_panel_set(panel, i, centres + i * EcpBuildPrepBytes(build));
 	ecp_kmeans_assign(panel, k, dims, sample->rows, sample->stride, sample->n, to,
 					  NULL);
 
@@ -220,7 +185,7 @@ typedef struct GroupsShape
 
 #define GROUPS_BYTES(ngroups)	(sizeof(int32) * 3 * ((Size) (ngroups) + 1))
 
-/* Every group has random numbers of its own, whoever does it. */
+/* Each group has random numbers of its own, whichever process does it. */
 static void
 leaders_of_group(const GroupsShape *shape, int g, const char *rows,
 				 int32 *groups, char *leaders)
@@ -282,13 +247,13 @@ groups_share(const EcpSample *sample, int ngroups, int nleaders,
 	return place[ngroups];
 }
 
-/* "leaders" is made for nleaders and as many more as there are groups. */
+/* "leaders" has room for one more a group than nleaders. */
 static int
 leaders_two_level(EcpBuild *build, EcpSample *sample, int nleaders,
-				  EcpMemory *leaders)
+				  pg_prng_state *prng, EcpMemory *leaders)
 {
 	int			ngroups = leaders_groups(nleaders);
-	Size		vec_bytes = build->prep_bytes;
+	Size		vec_bytes = EcpBuildPrepBytes(build);
 	EcpRows		rows = {0};
 	EcpMemory	centres;
 	EcpMemory	groups;
@@ -303,7 +268,7 @@ leaders_two_level(EcpBuild *build, EcpSample *sample, int nleaders,
 	rows.n = Min(sample->n, ngroups * GROUP_SAMPLE_FACTOR);
 	ecp_memory_alloc(&centres, build->team != NULL, ngroups * vec_bytes);
 	ngroups = ecp_kmeans(build->team, &rows, ngroups, KMEANS_ITERATIONS,
-						 &build->prng, centres.address, &centres);
+						 prng, centres.address, &centres);
 
 	ecp_memory_alloc(&groups, build->team != NULL, GROUPS_BYTES(ngroups));
 	first = (int32 *) groups.address;
@@ -358,7 +323,7 @@ typedef struct TreeLevel
  */
 static void
 tree_group(EcpBuild *build, const EcpLeaderTree *tree, TreeLevel *level,
-		   TreeLevel *next, int k)
+		   TreeLevel *next, int k, pg_prng_state *prng)
 {
 	EcpElem		elem = tree->elem;
 	int			dims = tree->dims;
@@ -375,8 +340,8 @@ tree_group(EcpBuild *build, const EcpLeaderTree *tree, TreeLevel *level,
 	rows.stride = vec_bytes;
 	rows.n = level->n;
 	rows.rows = level->vectors;
-	next->n = ecp_kmeans(NULL, &rows, k, iterations, &build->prng,
-						 next->vectors, NULL);
+	next->n = ecp_kmeans(NULL, &rows, k, iterations, prng, next->vectors,
+						 NULL);
 
 	memory = palloc_extended(ecp_panel_bytes(elem, dims, next->n),
 							 MCXT_ALLOC_HUGE);
@@ -408,7 +373,7 @@ tree_place(TreeLevel *level, const TreeLevel *parents, int32 *first)
 	first[0] = 0;
 }
 
-/* Levels for so many leaders, and the fan-out that follows. */
+/* Levels for a number of leaders, and the fan-out that follows. */
 static int
 tree_levels(const EcpBuild *build, int nleaders, int *fanout)
 {
@@ -454,7 +419,8 @@ tree_node_targets(EcpBuild *build, int nlevels, int fanout)
  * given.
  */
 static EcpLeaderTree *
-tree_create(EcpBuild *build, const EcpByteScale *scale, char *leaders, int n)
+tree_create(EcpBuild *build, const EcpByteScale *scale, char *leaders, int n,
+			pg_prng_state *prng)
 {
 	EcpElem		elem = scale ? ECP_ELEM_UINT8 :
 		build->state.meta.ecpm_leader_elem;
@@ -489,7 +455,7 @@ tree_create(EcpBuild *build, const EcpByteScale *scale, char *leaders, int n)
 										  MCXT_ALLOC_HUGE);
 		if (l < top)
 			tree_group(build, tree, &levels[l], &levels[l + 1],
-					   (int) ceil(levels[l].n / (double) fanout));
+					   (int) ceil(levels[l].n / (double) fanout), prng);
 	}
 
 	for (int l = top; l >= 0; l--)
@@ -524,15 +490,16 @@ tree_create(EcpBuild *build, const EcpByteScale *scale, char *leaders, int n)
  */
 static int
 leaders_by_bytes(EcpBuild *build, const EcpByteScale *scale,
-				 const EcpRows *rows, int wanted, EcpMemory *leaders)
+				 const EcpRows *rows, int wanted, pg_prng_state *prng,
+				 EcpMemory *leaders)
 {
 	EcpRows		bytes;
 	EcpMemory	memory;
 	int			n;
 
 	ecp_byte_copy_rows(scale, rows, &bytes, &memory);
-	n = ecp_kmeans(build->team, &bytes, wanted, KMEANS_ITERATIONS,
-				   &build->prng, leaders->address, leaders);
+	n = ecp_kmeans(build->team, &bytes, wanted, KMEANS_ITERATIONS, prng,
+				   leaders->address, leaders);
 	if (!ecp_byte_copy_serves(&bytes, leaders->address, n))
 		n = 0;
 	ecp_memory_free(&memory);
@@ -552,39 +519,42 @@ ecp_leaders_choose(EcpBuild *build, EcpSample *sample)
 												  "ecp leaders, temporary",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldctx = MemoryContextSwitchTo(workctx);
-	int			wanted = (int) ecp_leaders_wanted(build, sample->table_rows);
+	int			wanted = (int) ecp_build_leaders(build, sample->table_rows);
 	bool		random = build->options.leaders == ECP_LEADERS_RANDOM;
 	EcpMemory	leaders;
 	EcpRows		rows = {0};
 	EcpByteScale *scale = NULL;
 	int			n = 0;
 	EcpLeaderTree *tree;
+	pg_prng_state prng;
 
+	Assert(sample->n > 0);
+	pg_prng_seed(&prng, (uint64) build->options.seed);
 	leaders_notice(build, sample->table_rows, wanted);
 	wanted = Min(wanted, sample->n);
 	ecp_memory_alloc(&leaders, build->team != NULL,
 					 mul_size(wanted + leaders_groups(wanted),
-							  build->prep_bytes));
+							  EcpBuildPrepBytes(build)));
 	sample_rows(build, sample, &rows);
 	if (!random)
 		scale = ecp_byte_copy_scale(&rows);
 	if (scale)
-		n = leaders_by_bytes(build, scale, &rows, wanted, &leaders);
+		n = leaders_by_bytes(build, scale, &rows, wanted, &prng, &leaders);
 	if (n == 0)
 	{
 		scale = NULL;
 		if (random || leaders_flat(build, wanted))
 			n = ecp_kmeans(build->team, &rows, wanted,
-						   random ? 0 : KMEANS_ITERATIONS, &build->prng,
+						   random ? 0 : KMEANS_ITERATIONS, &prng,
 						   leaders.address, &leaders);
 		else
-			n = leaders_two_level(build, sample, wanted, &leaders);
+			n = leaders_two_level(build, sample, wanted, &prng, &leaders);
 	}
 	ecp_memory_free(&sample->memory);
 	sample->rows = NULL;
 	sample->n = 0;
 
-	tree = tree_create(build, scale, leaders.address, n);
+	tree = tree_create(build, scale, leaders.address, n, &prng);
 	ecp_memory_free(&leaders);
 
 	MemoryContextSwitchTo(oldctx);
@@ -599,9 +569,11 @@ ecp_leaders_single(EcpBuild *build, const void *leader)
 												  "ecp leaders, temporary",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldctx = MemoryContextSwitchTo(workctx);
-	EcpLeaderTree *tree = tree_create(build, NULL,
-									  unconstify(void *, leader), 1);
+	EcpLeaderTree *tree;
+	pg_prng_state prng;
 
+	pg_prng_seed(&prng, (uint64) build->options.seed);
+	tree = tree_create(build, NULL, unconstify(void *, leader), 1, &prng);
 	MemoryContextSwitchTo(oldctx);
 	MemoryContextDelete(workctx);
 	return tree;
@@ -622,9 +594,8 @@ ecp_tree_get(const EcpLeaderTree *tree, int level, int i, void *vector)
 }
 
 void
-ecp_tree_leader_lists(EcpBuild *build)
+ecp_tree_leader_lists(const EcpBuild *build, EcpLeaderTree *tree)
 {
-	EcpLeaderTree *tree = build->tree;
 	int			n = tree->n[0];
 	Size		bytes = ecp_leader_lists_bytes(tree->elem, tree->dims, n);
 	void	   *memory;
@@ -721,18 +692,16 @@ ecp_tree_attach(char *memory)
 
 /*
  * ecp_tree_share
- *		Copy build->tree to build->tree_memory, where workers find it, and
- *		use it there.
+ *		Move a tree to shared memory, where workers find it; returns it there.
  */
-void
-ecp_tree_share(EcpBuild *build)
+EcpLeaderTree *
+ecp_tree_share(EcpLeaderTree *tree, EcpMemory *shared)
 {
-	EcpLeaderTree *tree = build->tree;
 	TreeImage	image;
 	char	   *memory;
 
-	ecp_memory_alloc(&build->tree_memory, true, tree_layout(tree, &image));
-	memory = build->tree_memory.address;
+	ecp_memory_alloc(shared, true, tree_layout(tree, &image));
+	memory = shared->address;
 	*(TreeImage *) memory = image;
 	for (int l = 0; l < tree->nlevels; l++)
 	{
@@ -747,6 +716,6 @@ ecp_tree_share(EcpBuild *build)
 			   ecp_leader_lists_bytes(tree->elem, tree->dims, tree->n[0]));
 	if (tree->scale)
 		memcpy(memory + image.scale, tree->scale, ecp_byte_copy_size(tree->dims));
-	build->tree = ecp_tree_attach(memory);
 	MemoryContextDelete(tree->ctx);
+	return ecp_tree_attach(memory);
 }

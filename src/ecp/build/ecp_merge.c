@@ -53,6 +53,19 @@
 /* Rows that are compared with their leader at a time. */
 #define RADIUS_ROWS		64
 
+/* Leaders (or node centres) that are to become slots of a level's nodes. */
+typedef struct EntryList
+{
+	bool		fixed;			/* the arrays have a memory of their own */
+	EcpMemory	memory;
+	int			n;
+	int			max;
+	EcpChildData *children;
+	int32	   *parents;		/* entry of the next level they are under */
+	char	   *vectors;
+	Size		vec_bytes;
+} EntryList;
+
 typedef struct Merge
 {
 	EcpBuild   *build;
@@ -64,7 +77,7 @@ typedef struct Merge
 	uint32		mapno;
 	Page		map;
 
-	EcpEntryList entries;		/* of the level that was written last */
+	EntryList	entries;		/* of the level that was written last */
 	bool		lone;			/* the cluster will be the root */
 } Merge;
 
@@ -292,7 +305,7 @@ merge_write_run(Merge *merge, const MergeSet *set, const void *leader,
 /* ---- entries ---- */
 
 static void
-entries_add(EcpEntryList *list, const EcpChildData *child, const void *vector,
+entries_add(EntryList *list, const EcpChildData *child, const void *vector,
 			int32 parent)
 {
 	if (list->n == list->max)
@@ -327,7 +340,7 @@ entries_add(EcpEntryList *list, const EcpChildData *child, const void *vector,
 }
 
 static void
-entries_free(EcpEntryList *list)
+entries_free(EntryList *list)
 {
 	if (list->fixed)
 		ecp_memory_free(&list->memory);
@@ -352,7 +365,7 @@ merge_radius(const EcpBuild *build, const MergeSet *set, const char *leader)
 
 	for (int done = 0; done < set->n; done += RADIUS_ROWS)
 	{
-		const char *rows = set->prepared + done * build->prep_bytes;
+		const char *rows = set->prepared + done * EcpBuildPrepBytes(build);
 		int			n = Min(set->n - done, RADIUS_ROWS);
 		float8		ranks[RADIUS_ROWS];
 
@@ -361,11 +374,11 @@ merge_radius(const EcpBuild *build, const MergeSet *set, const char *leader)
 			uint32		row_factors[ECP_FACTORS_MAX] = {0};
 
 			ecp_factors_compute(elem, ECP_METRIC_L2, dims,
-								rows + i * build->prep_bytes, row_factors);
+								rows + i * EcpBuildPrepBytes(build), row_factors);
 			for (int f = 0; f < ECP_FACTORS_MAX; f++)
 				values[f][i] = row_factors[f];
 		}
-		ecp_query_rank_rows(query, rows, build->prep_bytes, factors, n, ranks);
+		ecp_query_rank_rows(query, rows, EcpBuildPrepBytes(build), factors, n, ranks);
 		for (int i = 0; i < n; i++)
 			largest = Max(largest, ranks[i]);
 	}
@@ -398,14 +411,14 @@ merge_swap_bytes(char *a, char *b, char *tmp, Size bytes)
 static void
 merge_swap(const EcpBuild *build, MergeSet *set, int i, int j, char *tmp)
 {
-	Size		vec_bytes = set->level == 0 ? build->vec_bytes : build->prep_bytes;
+	Size		vec_bytes = set->level == 0 ? EcpBuildRowBytes(build) : EcpBuildPrepBytes(build);
 
 	merge_swap_bytes(set->vectors + i * vec_bytes, set->vectors + j * vec_bytes,
 					 tmp, vec_bytes);
 	if (set->prepared != set->vectors)
-		merge_swap_bytes(set->prepared + i * build->prep_bytes,
-						 set->prepared + j * build->prep_bytes,
-						 tmp, build->prep_bytes);
+		merge_swap_bytes(set->prepared + i * EcpBuildPrepBytes(build),
+						 set->prepared + j * EcpBuildPrepBytes(build),
+						 tmp, EcpBuildPrepBytes(build));
 	if (set->level == 0)
 	{
 		ItemPointerData tid = set->tids[i];
@@ -429,11 +442,11 @@ merge_swap(const EcpBuild *build, MergeSet *set, int i, int j, char *tmp)
  * Changes the order of the set.
  */
 static void
-merge_write_set(Merge *merge, MergeSet *set, EcpEntryList *out)
+merge_write_set(Merge *merge, MergeSet *set, EntryList *out)
 {
 	EcpBuild   *build = merge->build;
 	EcpMetaPageData *meta = merge->meta;
-	Size		vec_bytes = set->level == 0 ? build->vec_bytes : build->prep_bytes;
+	Size		vec_bytes = set->level == 0 ? EcpBuildRowBytes(build) : EcpBuildPrepBytes(build);
 	void	   *centres[2];
 	MergeSet	part;
 	int			ones;
@@ -443,7 +456,7 @@ merge_write_set(Merge *merge, MergeSet *set, EcpEntryList *out)
 	CHECK_FOR_INTERRUPTS();
 	check_stack_depth();
 
-	centres[0] = palloc(build->prep_bytes);
+	centres[0] = palloc(EcpBuildPrepBytes(build));
 	if (set->n <= set->max)
 	{
 		EcpChildData child;
@@ -452,7 +465,7 @@ merge_write_set(Merge *merge, MergeSet *set, EcpEntryList *out)
 		if (leader == NULL)
 		{
 			ecp_kmeans_centre(meta->ecpm_leader_elem, meta->ecpm_dims, set->prepared,
-							  build->prep_bytes, set->n, centres[0]);
+							  EcpBuildPrepBytes(build), set->n, centres[0]);
 			leader = centres[0];
 		}
 		merge_write_run(merge, set, merge->lone ? NULL : leader, &child);
@@ -463,22 +476,22 @@ merge_write_set(Merge *merge, MergeSet *set, EcpEntryList *out)
 		return;
 	}
 
-	centres[1] = palloc(build->prep_bytes);
+	centres[1] = palloc(EcpBuildPrepBytes(build));
 	/* leaves must have the sizes that were planned */
 	ones = set->n - set->n / 2;
 	if (set->level == 0)
 		ecp_kmeans_halve(meta->ecpm_leader_elem, meta->ecpm_dims,
-						 set->prepared, build->prep_bytes, set->n,
+						 set->prepared, EcpBuildPrepBytes(build), set->n,
 						 meta->ecpm_seed + merge->at.run, set->sides, centres);
 	else
 		ones = ecp_kmeans_two(meta->ecpm_leader_elem, meta->ecpm_dims,
-							  set->prepared, build->prep_bytes, set->n,
+							  set->prepared, EcpBuildPrepBytes(build), set->n,
 							  meta->ecpm_seed + merge->at.run,
 							  set->sides, centres);
 	pfree(centres[1]);
 
 	/* side 0 to the front, side 1 to the back */
-	centres[1] = palloc(Max(vec_bytes, build->prep_bytes));
+	centres[1] = palloc(Max(vec_bytes, EcpBuildPrepBytes(build)));
 	for (;;)
 	{
 		while (i < j && set->sides[i] == 0)
@@ -498,7 +511,7 @@ merge_write_set(Merge *merge, MergeSet *set, EcpEntryList *out)
 	merge_write_set(merge, &part, out);
 
 	part.vectors += part.n * vec_bytes;
-	part.prepared += part.n * build->prep_bytes;
+	part.prepared += part.n * EcpBuildPrepBytes(build);
 	if (set->level == 0)
 		part.tids += part.n;
 	else
@@ -519,10 +532,10 @@ merge_set_init(EcpBuild *build, MergeSet *set)
 	memset(set, 0, sizeof(MergeSet));
 	set->max = build->state.meta.ecpm_leaf_max;
 	set->n = rows;				/* capacity, until it is filled */
-	set->vectors = palloc_extended(rows * build->vec_bytes + 64,
+	set->vectors = palloc_extended(rows * EcpBuildRowBytes(build) + 64,
 								   MCXT_ALLOC_HUGE);
-	set->prepared = build->prep_same ? set->vectors :
-		palloc_extended(rows * build->prep_bytes + 64, MCXT_ALLOC_HUGE);
+	set->prepared = ecp_build_prep_same(build) ? set->vectors :
+		palloc_extended(rows * EcpBuildPrepBytes(build) + 64, MCXT_ALLOC_HUGE);
 	set->tids = palloc_array(ItemPointerData, rows);
 	set->sides = palloc(rows);
 }
@@ -530,7 +543,7 @@ merge_set_init(EcpBuild *build, MergeSet *set)
 static void
 merge_set_prepare(EcpBuild *build, MergeSet *set)
 {
-	if (build->prep_same)
+	if (ecp_build_prep_same(build))
 		return;
 	for (int i = 0; i < set->n; i++)
 	{
@@ -538,10 +551,10 @@ merge_set_prepare(EcpBuild *build, MergeSet *set)
 
 		vector.elem = build->state.meta.ecpm_elem;
 		vector.dims = build->state.meta.ecpm_dims;
-		vector.data = set->vectors + i * build->vec_bytes;
+		vector.data = set->vectors + i * EcpBuildRowBytes(build);
 		vector.detoasted = NULL;
 		ecp_prepare(&build->state.meta, &vector,
-					set->prepared + i * build->prep_bytes);
+					set->prepared + i * EcpBuildPrepBytes(build));
 	}
 }
 
@@ -558,7 +571,7 @@ merge_set_sort(EcpBuild *build, MergeSet *set)
 	if (merge_is_sorted(set))
 		return;
 	order = merge_run_order(set);
-	tmp = palloc(Max(build->vec_bytes, build->prep_bytes));
+	tmp = palloc(Max(EcpBuildRowBytes(build), EcpBuildPrepBytes(build)));
 	for (int i = 0; i < set->n; i++)
 	{
 		int			j = order[i];
@@ -593,30 +606,26 @@ typedef struct MergeItem
 	EcpLayout	at;
 } MergeItem;
 
-/* All that a process needs to know beside the state, to write leaves. */
+/* What a process needs to know of the items. */
 typedef struct MergeArgs
 {
 	int			nitems;			/* one more is the end */
 	int			nentries;
-	int			nparticipants;
-	int			readers;
-	int			inbuff_max;
-	bool		kept;
-	double		index_tuples;
+	int			readers;		/* processes that write them */
 } MergeArgs;
 
 /* Find items and entries in their memory; returns its size. */
 static Size
 merge_memory_map(const EcpBuild *build, const MergeArgs *args, char *memory,
-				 MergeItem **items, EcpEntryList *list)
+				 MergeItem **items, EntryList *list)
 {
 	Size		n = args->nentries;
 	Size		offset = MAXALIGN(mul_size(sizeof(MergeItem), args->nitems + 1));
 
-	memset(list, 0, sizeof(EcpEntryList));
+	memset(list, 0, sizeof(EntryList));
 	list->fixed = true;
 	list->max = n;
-	list->vec_bytes = build->prep_bytes;
+	list->vec_bytes = EcpBuildPrepBytes(build);
 	*items = (MergeItem *) memory;
 	list->children = (EcpChildData *) (memory + offset);
 	offset = add_size(offset, MAXALIGN(mul_size(sizeof(EcpChildData), n)));
@@ -632,70 +641,70 @@ static void
 merge_cluster(Merge *merge, MergeSet *set, int capacity, int l, char *leader)
 {
 	EcpBuild   *build = merge->build;
+	const EcpPolicyRoutine *policy = ecp_policy_routine(build->plan.policy);
+	const uint64 *counts = ecp_leader_rows(build);
 	uint64		rows = 0;
 
 	set->leader = NULL;
 	if (build->options.leaders == ECP_LEADERS_RANDOM &&
-		build->counts[l] <= (uint64) set->max)
+		counts[l] <= (uint64) set->max)
 	{
 		ecp_tree_get(build->tree, 0, l, leader);
 		set->leader = leader;
 	}
-	merge->lone = build->counts[l] == build->index_tuples &&
-		build->counts[l] <= (uint64) Min(set->max, capacity);
-	while ((set->n = build->policy->read(build, l, capacity, set->tids,
-										 set->vectors)) > 0)
+	merge->lone = counts[l] == build->assigned.rows &&
+		counts[l] <= (uint64) Min(set->max, capacity);
+	while ((set->n = policy->read(build, l, capacity, set->tids,
+								  set->vectors)) > 0)
 	{
 		rows += set->n;
 		merge_set_sort(build, set);
 		merge_set_prepare(build, set);
 		merge_write_set(merge, set, &merge->entries);
 	}
-	if (rows != build->counts[l])
+	if (rows != counts[l])
 		elog(ERROR, "cluster %d has " UINT64_FORMAT " rows, expected " UINT64_FORMAT,
-			 l, rows, build->counts[l]);
+			 l, rows, counts[l]);
 }
 
-/* Write the clusters of an item. */
+/* Write the clusters of an item, as one of "readers" processes. */
 static void
-merge_item(Merge *merge, MergeSet *set, int capacity, const MergeItem *item)
+merge_item(Merge *merge, MergeSet *set, int capacity, int readers,
+		   const MergeItem *item)
 {
 	EcpBuild   *build = merge->build;
-	char	   *leader = palloc(build->prep_bytes);
+	const uint64 *counts = ecp_leader_rows(build);
+	char	   *leader = palloc(EcpBuildPrepBytes(build));
 	int32		cursor = 0;
 	uint64		rows = 0;
 
 	merge->at = item->at;
 	merge->entries.n = item->entry;
-	build->policy->range(build, item->from, item->upto);
+	ecp_policy_routine(build->plan.policy)->range(build, readers, item->from,
+												  item->upto);
 	for (int l = item->from; l < item->upto; l++)
 	{
-		if (build->counts[l] == 0)
+		if (counts[l] == 0)
 			continue;
 		set->parent = tree_parent(build->tree, 0, l, &cursor);
 		merge_cluster(merge, set, capacity, l, leader);
-		rows += build->counts[l];
+		rows += counts[l];
 	}
 	if (merge->at.blk != item[1].at.blk || merge->at.run != item[1].at.run ||
 		merge->entries.n != item[1].entry)
 		elog(ERROR, "clusters %d to %d do not lie where they were planned",
 			 item->from, item->upto - 1);
 
-	if (build->team)
-		rows = ecp_team_count_rows(build->team, rows);
-	if (build->participant == 0)
-		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, rows);
+	ecp_build_progress(build, rows, rows);
 	pfree(leader);
 }
 
-/*
- * Write leaves, in each process of the team, or in the backend alone.
- *
- * The memories are those of the tree, the in-buffs (if any), the counts, and
- * of items and entries.
- */
+/* Memories of the task: those of what was assigned, and of items and entries. */
+#define MERGE_MEMORIES	(ECP_ASSIGN_MEMORIES + 1)
+
+/* Write leaves, in each process of the team, or in the backend alone. */
 static void
-merge_write_items(EcpBuild *build, const MergeArgs *shape, char **memories)
+merge_write_items(EcpBuild *build, const MergeArgs *args, char *memory)
 {
 	MemoryContext ctx = AllocSetContextCreate(build->ctx, "ecp merge, leaves",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -710,32 +719,19 @@ merge_write_items(EcpBuild *build, const MergeArgs *shape, char **memories)
 	double		seconds;
 	uint64		bytes;
 
-	if (build->participant > 0)
-	{
-		build->nparticipants = shape->nparticipants;
-		build->readers = shape->readers;
-		build->inbuff_max = shape->inbuff_max;
-		build->kept = shape->kept;
-		build->index_tuples = shape->index_tuples;
-		build->tree = ecp_tree_attach(memories[0]);
-		build->inbuff_memory.address = memories[1];
-		build->part_counts = (uint64 *) memories[2];
-		build->counts = build->part_counts +
-			(Size) build->nparticipants * build->tree->n[0];
-	}
-	(void) merge_memory_map(build, shape, memories[3], &items, &merge.entries);
+	(void) merge_memory_map(build, args, memory, &items, &merge.entries);
 	merge_set_init(build, &set);
 	capacity = set.n;
 
 	merge.build = build;
 	merge.meta = &build->state.meta;
 	merge.writer = ecp_page_writer_begin(build->index, MAIN_FORKNUM);
-	if (build->readers == 1)
-		merge_item(&merge, &set, capacity, &items[0]);
+	if (args->readers == 1)
+		merge_item(&merge, &set, capacity, 1, &items[0]);
 	else
 		while (ecp_team_claim(build->team, &from, &upto))
 			for (int64 i = from; i < upto; i++)
-				merge_item(&merge, &set, capacity, &items[i]);
+				merge_item(&merge, &set, capacity, args->readers, &items[i]);
 	ecp_page_writer_leave(merge.writer, &seconds, &bytes);
 
 	count->io_s += seconds;
@@ -747,7 +743,10 @@ merge_write_items(EcpBuild *build, const MergeArgs *shape, char **memories)
 void
 ecp_merge_task(EcpTeam *team, const void *args, char **memories)
 {
-	merge_write_items(ecp_team_build(team), args, memories);
+	EcpBuild   *build = ecp_team_build(team);
+
+	ecp_assigned_attach(build, memories);
+	merge_write_items(build, args, memories[ECP_ASSIGN_MEMORIES]);
 }
 
 /*
@@ -759,6 +758,7 @@ static MergeItem *
 merge_plan(Merge *merge, MergeArgs *args)
 {
 	EcpBuild   *build = merge->build;
+	const uint64 *counts = ecp_leader_rows(build);
 	int			nleaders = build->tree->n[0];
 	double		share = 1;
 	int			step;
@@ -766,14 +766,14 @@ merge_plan(Merge *merge, MergeArgs *args)
 	EcpLayout	at = merge->at;
 	uint64		first_run = at.run;
 
-	if (build->readers > 1)
+	if (args->readers > 1)
 	{
-		share = 1.0 / (MERGE_ITEMS * build->readers);
-		if (!build->kept)
-			share = Min(1.0 / build->readers,
-						build->budget * ECP_SHARE_IN_BUFF / build->readers /
-						(build->index_tuples *
-						 (ECP_RECORD_HEADER + build->vec_bytes)));
+		share = 1.0 / (MERGE_ITEMS * args->readers);
+		if (!build->assigned.kept)
+			share = Min(1.0 / args->readers,
+						build->budget * ECP_SHARE_IN_BUFF / args->readers /
+						(build->assigned.rows *
+						 (ECP_RECORD_HEADER + EcpBuildRowBytes(build))));
 	}
 	step = Max((int) ceil(nleaders * share), 1);
 	step = TYPEALIGN(ECP_RANGE_LEADERS, step);
@@ -791,7 +791,7 @@ merge_plan(Merge *merge, MergeArgs *args)
 		item->entry = at.run - first_run;
 		item->at = at;
 		for (int l = item->from; l < item->upto; l++)
-			ecp_layout_cluster(build, &at, build->counts[l]);
+			ecp_layout_cluster(build, &at, counts[l]);
 	}
 	args->nentries = items[args->nitems].entry;
 	return items;
@@ -804,18 +804,14 @@ merge_leaves(Merge *merge)
 	EcpBuild   *build = merge->build;
 	MergeArgs	args = {0};
 	EcpMemory	memory;
-	EcpMemory  *memories[] = {&build->tree_memory, &build->inbuff_memory,
-		&build->counts_memory, &memory};
 	MergeItem  *plan;
 	MergeItem  *items;
+	bool		shared = ecp_policy_routine(build->plan.policy)->merge(build) &&
+		build->team != NULL;
 
+	args.readers = shared ? build->plan.nparticipants : 1;
 	plan = merge_plan(merge, &args);
-	args.nparticipants = build->nparticipants;
-	args.readers = build->readers;
-	args.inbuff_max = build->inbuff_max;
-	args.kept = build->kept;
-	args.index_tuples = build->index_tuples;
-	ecp_memory_alloc(&memory, build->readers > 1,
+	ecp_memory_alloc(&memory, shared,
 					 merge_memory_map(build, &args, NULL, &items,
 									  &merge->entries));
 	(void) merge_memory_map(build, &args, memory.address, &items,
@@ -827,15 +823,17 @@ merge_leaves(Merge *merge)
 	pfree(plan);
 
 	ecp_page_writer_reserve(build->index, MAIN_FORKNUM, merge->at.blk);
-	if (build->readers > 1)
+	if (shared)
+	{
+		EcpMemory  *memories[MERGE_MEMORIES];
+
+		ecp_assigned_memories(build, memories);
+		memories[ECP_ASSIGN_MEMORIES] = &memory;
 		ecp_team_run(build->team, EcpTaskOf(ecp_merge_task), &args, sizeof(args),
 					 args.nitems, 1, memories, lengthof(memories));
-	else
-	{
-		char	   *addresses[] = {NULL, NULL, NULL, memory.address};
-
-		merge_write_items(build, &args, addresses);
 	}
+	else
+		merge_write_items(build, &args, memory.address);
 }
 
 /* ---- nodes ---- */
@@ -849,9 +847,9 @@ merge_nodes(Merge *merge, int level)
 {
 	EcpBuild   *build = merge->build;
 	EcpLeaderTree *tree = build->tree;
-	EcpEntryList *in = &merge->entries;
-	EcpEntryList out = {0};
-	char	   *leader = palloc(build->prep_bytes);
+	EntryList  *in = &merge->entries;
+	EntryList	out = {0};
+	char	   *leader = palloc(EcpBuildPrepBytes(build));
 	int32		cursor = 0;
 	int			from = 0;
 
@@ -910,7 +908,7 @@ ecp_merge(EcpBuild *build)
 	merge.meta = meta;
 	merge.at.blk = ECP_MAP_FIRST_BLKNO + 1;
 	merge.at.run = meta->ecpm_next_run;
-	if (build->tree != NULL)
+	if (build->assigned.rows > 0)
 		merge_leaves(&merge);
 
 	merge.writer = ecp_page_writer_begin(build->index, MAIN_FORKNUM);

@@ -16,7 +16,7 @@
 struct EcpBuild;
 struct EcpInBuff;
 
-/* Ranges of leaders are multiples of so many. */
+/* Ranges of leaders are multiples of this. */
 #define ECP_RANGE_LEADERS	16
 
 /*
@@ -47,15 +47,17 @@ typedef struct EcpPolicyRoutine
 
 	/*
 	 * Once, by the backend, when all processes have kept all rows.  Returns
-	 * whether several processes may read; build->readers is set then.
+	 * whether several processes may read at the same time.
 	 */
 	bool		(*merge) (struct EcpBuild *build);
 
 	/*
-	 * This process will read the leaders from .. upto - 1.  Its ranges come
-	 * in ascending order, and begin at multiples of ECP_RANGE_LEADERS.
+	 * This process, one of "readers", will read the leaders from .. upto - 1.
+	 * Its ranges come in ascending order, and begin at multiples of
+	 * ECP_RANGE_LEADERS.
 	 */
-	void		(*range) (struct EcpBuild *build, int from, int upto);
+	void		(*range) (struct EcpBuild *build, int readers, int from,
+						  int upto);
 
 	/*
 	 * Up to max further rows of "leader"; returns their number, 0 when there

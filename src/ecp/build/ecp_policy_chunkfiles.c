@@ -9,8 +9,8 @@
  * wrote a chunk does not matter.
  *
  * Several processes can merge, each some ranges of leaders.  At the end of a
- * chunk file stands its directory: how many records come before every so many
- * leaders, and before the end.
+ * chunk file stands its directory: how many records come before each range of
+ * ECP_RANGE_LEADERS leaders, and before the end.
  *
  * The merge divides its memory among processes and chunks.  When that would
  * leave them too little, one process merges alone; and when there are too many
@@ -73,7 +73,7 @@ chunkfiles_begin(EcpBuild *build)
 	ChunkFiles *state = palloc0(sizeof(ChunkFiles));
 
 	state->ctx = CurrentMemoryContext;
-	state->record = ECP_RECORD_HEADER + build->vec_bytes;
+	state->record = ECP_RECORD_HEADER + EcpBuildRowBytes(build);
 	return state;
 }
 
@@ -220,12 +220,12 @@ chunk_next(EcpFiles *files, Chunk *chunk)
 
 /*
  * How many records of a chunk are read at once when n chunks are merged, by
- * some of the processes.
+ * each of "readers" processes.
  */
 static int
-chunk_nread(const EcpBuild *build, Size record, int n)
+chunk_nread(const EcpBuild *build, Size record, int readers, int n)
 {
-	Size		bytes = build->budget * ECP_SHARE_IN_BUFF / build->readers / n;
+	Size		bytes = build->budget * ECP_SHARE_IN_BUFF / readers / n;
 
 	bytes = Max(Min(bytes, CHUNK_READ_BYTES_MAX), CHUNK_READ_BYTES_MIN);
 	return Max(bytes / record, 1);
@@ -254,8 +254,8 @@ chunk_directory_read(const EcpBuild *build, const Chunk *chunk, int range)
 }
 
 /*
- * Open a chunk to read the records of leaders from .. upto - 1, so many at
- * once.
+ * Open a chunk to read the records of leaders from .. upto - 1, "nread" at a
+ * time.
  */
 static void
 chunk_open(const EcpBuild *build, Size record, int nread, Chunk *chunk,
@@ -277,13 +277,16 @@ chunk_open(const EcpBuild *build, Size record, int nread, Chunk *chunk,
 			chunk_directory_read(build, chunk, upto / ECP_RANGE_LEADERS);
 }
 
-/* Merge the records of leaders from .. upto - 1 of n chunks. */
+/*
+ * Merge the records of leaders from .. upto - 1 of n chunks, as one of
+ * "readers" processes.
+ */
 static ChunkMerge *
 chunk_merge_begin(EcpBuild *build, ChunkFiles *state, Chunk *chunks, int n,
-				  int from, int upto)
+				  int readers, int from, int upto)
 {
 	ChunkMerge *merge = palloc0(sizeof(ChunkMerge));
-	int			nread = chunk_nread(build, state->record, n);
+	int			nread = chunk_nread(build, state->record, readers, n);
 
 	merge->chunks = chunks;
 	merge->nchunks = n;
@@ -342,15 +345,10 @@ chunk_merge_end(ChunkMerge *merge)
 static void
 chunkfiles_merge_kept(EcpBuild *build, ChunkFiles *state)
 {
-	state->kept = palloc_array(EcpInBuff, build->nparticipants);
-	state->kept_next = palloc0_array(int32, build->nparticipants);
-	for (int p = 0; p < build->nparticipants; p++)
-	{
-		EcpInBuff  *inbuff = &state->kept[p];
-
-		ecp_inbuff_map(build, p, build->inbuff_memory.address, inbuff);
-		inbuff->n = *inbuff->left;
-	}
+	state->kept = palloc_array(EcpInBuff, build->plan.nparticipants);
+	state->kept_next = palloc0_array(int32, build->plan.nparticipants);
+	for (int p = 0; p < build->plan.nparticipants; p++)
+		ecp_inbuff_open(build, p, &state->kept[p]);
 }
 
 /* Chunks as they were written. */
@@ -377,8 +375,8 @@ chunkfiles_merge(EcpBuild *build)
 	int			fan_in = build->budget * ECP_SHARE_IN_BUFF /
 		Max(CHUNK_READ_BYTES_MIN, state->record);
 
-	if (build->kept ||
-		ecp_files_numbers(build->files) <= fan_in / build->nparticipants)
+	if (build->assigned.kept ||
+		ecp_files_numbers(build->files) <= fan_in / build->plan.nparticipants)
 		return true;
 
 	oldctx = MemoryContextSwitchTo(state->ctx);
@@ -402,7 +400,7 @@ chunkfiles_merge(EcpBuild *build)
 				continue;
 			}
 			merge = chunk_merge_begin(build, state, &state->chunks[from], count,
-									  0, build->tree->n[0]);
+									  1, 0, build->tree->n[0]);
 			chunk_writer_begin(build, state, &writer);
 			while ((record = chunk_merge_get(merge, &leader)) != NULL)
 			{
@@ -420,12 +418,12 @@ chunkfiles_merge(EcpBuild *build)
 }
 
 static void
-chunkfiles_range(EcpBuild *build, int from, int upto)
+chunkfiles_range(EcpBuild *build, int readers, int from, int upto)
 {
 	ChunkFiles *state = build->policy_state;
 	MemoryContext oldctx = MemoryContextSwitchTo(state->ctx);
 
-	if (build->kept)
+	if (build->assigned.kept)
 	{
 		if (state->kept == NULL)
 			chunkfiles_merge_kept(build, state);
@@ -437,7 +435,7 @@ chunkfiles_range(EcpBuild *build, int from, int upto)
 		if (state->merge)
 			chunk_merge_end(state->merge);
 		state->merge = chunk_merge_begin(build, state, state->chunks,
-										 state->nchunks, from, upto);
+										 state->nchunks, readers, from, upto);
 	}
 	MemoryContextSwitchTo(oldctx);
 }
@@ -449,7 +447,7 @@ chunkfiles_next_kept(const EcpBuild *build, ChunkFiles *state, int leader)
 	int			best = -1;
 	ItemPointer best_tid = NULL;
 
-	for (int p = 0; p < build->nparticipants; p++)
+	for (int p = 0; p < build->plan.nparticipants; p++)
 	{
 		EcpInBuff  *inbuff = &state->kept[p];
 		ItemPointer tid;
@@ -484,9 +482,9 @@ chunkfiles_read_kept(EcpBuild *build, ChunkFiles *state, int leader, int max,
 		int32		row = inbuff->order[state->kept_next[p]++];
 
 		tids[n] = inbuff->tids[row];
-		memcpy(vectors + (Size) n * build->vec_bytes,
-			   inbuff->vectors + (Size) row * build->vec_bytes,
-			   build->vec_bytes);
+		memcpy(vectors + (Size) n * EcpBuildRowBytes(build),
+			   inbuff->vectors + (Size) row * EcpBuildRowBytes(build),
+			   EcpBuildRowBytes(build));
 		n++;
 	}
 	return n;
@@ -501,15 +499,15 @@ chunkfiles_read(EcpBuild *build, int leader, int max, ItemPointerData *tids,
 	int32		current;
 	int			n = 0;
 
-	if (build->kept)
+	if (build->assigned.kept)
 		return chunkfiles_read_kept(build, state, leader, max, tids, vectors);
 
 	while (n < max &&
 		   (record = chunk_merge_get(state->merge, &current)) != NULL &&
 		   current == leader)
 	{
-		ecp_record_read(record, build->vec_bytes, &tids[n],
-						vectors + (Size) n * build->vec_bytes);
+		ecp_record_read(record, EcpBuildRowBytes(build), &tids[n],
+						vectors + (Size) n * EcpBuildRowBytes(build));
 		n++;
 		chunk_merge_advance(build, state->merge);
 	}

@@ -10,8 +10,8 @@
  * the device.  This is the paper's simple policy, which a device that is
  * good at random writes forgives; opens and closes are real on purpose.
  *
- * Each process of a parallel build has files of its own, so that nobody
- * waits for another's append; the files of a cluster are merged by TID.  The
+ * Each process of a parallel build has files of its own, so that none waits
+ * for another's append; the files of a cluster are merged by TID.  The
  * kernel reads the next cluster's while one is merged.
  *
  *-------------------------------------------------------------------------
@@ -59,14 +59,14 @@ tempfiles_begin(EcpBuild *build)
 {
 	TempFiles  *state = palloc0(sizeof(TempFiles));
 
-	state->record = ECP_RECORD_HEADER + build->vec_bytes;
+	state->record = ECP_RECORD_HEADER + EcpBuildRowBytes(build);
 	state->nbuffer = Max(1, TEMPFILES_BUFFER / state->record);
 	state->buffer = palloc(state->nbuffer * state->record);
 	state->current.leader = -1;
 	state->current.sources = palloc_array(TempFilesSource,
-										  build->nparticipants);
+										  build->plan.nparticipants);
 	state->next.leader = -1;
-	state->next.sources = palloc_array(TempFilesSource, build->nparticipants);
+	state->next.sources = palloc_array(TempFilesSource, build->plan.nparticipants);
 	return state;
 }
 
@@ -115,8 +115,7 @@ static void
 tempfiles_round(EcpBuild *build, EcpInBuff *inbuff, int participant)
 {
 	TempFiles  *state = build->policy_state;
-	const uint64 *counts = build->part_counts +
-		(Size) participant * build->tree->n[0];
+	const uint64 *counts = ecp_leader_rows_of(build, participant);
 
 	for (int l = 0; l < build->tree->n[0]; l++)
 	{
@@ -159,11 +158,10 @@ tempfiles_open(EcpBuild *build, const TempFiles *state, TempFilesLeader *files,
 {
 	files->leader = leader;
 	files->nsources = 0;
-	for (int p = 0; p < build->nparticipants; p++)
+	for (int p = 0; p < build->plan.nparticipants; p++)
 	{
 		TempFilesSource *source = &files->sources[files->nsources];
-		uint64		rows = build->part_counts[(Size) p * build->tree->n[0] +
-											  leader];
+		uint64		rows = ecp_leader_rows_of(build, p)[leader];
 
 		if (rows == 0)
 			continue;
@@ -185,6 +183,7 @@ static void
 tempfiles_go(EcpBuild *build, TempFiles *state, int leader)
 {
 	TempFilesLeader files = state->current;
+	const uint64 *counts = ecp_leader_rows(build);
 	int			next = leader + 1;
 
 	state->current = state->next;
@@ -192,7 +191,7 @@ tempfiles_go(EcpBuild *build, TempFiles *state, int leader)
 	if (state->current.leader != leader)
 		tempfiles_open(build, state, &state->current, leader);
 
-	while (next < state->upto && build->counts[next] == 0)
+	while (next < state->upto && counts[next] == 0)
 		next++;
 	if (next < state->upto)
 		tempfiles_open(build, state, &state->next, next);
@@ -207,7 +206,7 @@ tempfiles_go(EcpBuild *build, TempFiles *state, int leader)
 }
 
 static void
-tempfiles_range(EcpBuild *build, int from, int upto)
+tempfiles_range(EcpBuild *build, int readers, int from, int upto)
 {
 	TempFiles  *state = build->policy_state;
 
@@ -239,8 +238,8 @@ tempfiles_read(EcpBuild *build, int leader, int max, ItemPointerData *tids,
 			if (ItemPointerCompare(&files->sources[i].tid, &source->tid) < 0)
 				source = &files->sources[i];
 		ecp_record_read(ecp_files_reader_current(&source->reader),
-						build->vec_bytes, &tids[n],
-						vectors + (Size) n * build->vec_bytes);
+						EcpBuildRowBytes(build), &tids[n],
+						vectors + (Size) n * EcpBuildRowBytes(build));
 		if (!tempfiles_next(build, source))
 			*source = files->sources[--files->nsources];
 	}

@@ -15,8 +15,8 @@
  *
  * - a process alone reads on from the block that it is at;
  * - a process of a team reads on in the chunk of blocks that the parallel
- *	 scan gave it.  What lies behind all chunks given so far somebody will
- *	 read soon, so processes take those blocks from a common counter.
+ *	 scan gave it.  The blocks behind all chunks given so far will be read
+ *	 soon by one process or another, so they are taken from a common counter.
  *
  * Vectors stored out of line lie in the TOAST table in about the order of
  * the rows.  Both tables are then read ahead at the same pace, each by its
@@ -31,7 +31,7 @@
  * number of blocks asked for at a time, if it is more than AHEAD_BLOCKS; 0
  * turns reading ahead off.
  *
- * Called by ecp_build.c around each in-buff and by ecp_assign.c in between.
+ * Called by ecp_assign.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -50,13 +50,13 @@
 #define AHEAD_ROWS_UNIT	96
 #define AHEAD_ROWS_MIN	16
 
-/* Blocks to ask for at once, if nobody wants more: half a megabyte. */
+/* Blocks to ask for at once, unless more are configured: half a megabyte. */
 #define AHEAD_BLOCKS	64
 
 void
-ecp_readahead_begin(EcpBuild *build, ItemPointer tid, Datum value)
+ecp_readahead_begin(EcpReadahead *ahead, const EcpBuild *build,
+					ItemPointer tid, Datum value)
 {
-	EcpReadahead *ahead = &build->ahead;
 	uint64		total = ahead->total;
 	BlockNumber blk = ItemPointerGetBlockNumber(tid);
 	int			concurrency;
@@ -90,7 +90,8 @@ ecp_readahead_begin(EcpBuild *build, ItemPointer tid, Datum value)
 	positions = Max(ahead->heap_blocks, ahead->toast_blocks);
 	ahead->scale = positions / ahead->heap_blocks;
 
-	share = build->inbuff->max / Max(build->table_rows, build->inbuff->max);
+	share = build->assigned.inbuff_max /
+		Max(build->plan.table_rows, build->assigned.inbuff_max);
 	ahead->window = (uint64) (positions * share) + 1;
 	ahead->next = (uint64) ((blk + 1) * ahead->scale);
 	own = ahead->window;
@@ -106,24 +107,22 @@ ecp_readahead_begin(EcpBuild *build, ItemPointer tid, Datum value)
 }
 
 void
-ecp_readahead_end(EcpBuild *build)
+ecp_readahead_end(EcpReadahead *ahead)
 {
-	build->ahead.piece = 0;
+	ahead->piece = 0;
 }
 
 /*
- * So many that as many blocks are asked for between two steps as are wanted
- * in that time, if that can be.
+ * If possible so few that one piece is to be asked for between two steps.
  */
 int
-ecp_readahead_rows(const EcpBuild *build, int most)
+ecp_readahead_rows(const EcpReadahead *ahead, const EcpBuild *build, int most)
 {
-	const EcpReadahead *ahead = &build->ahead;
 	int			rows;
 
 	if (ahead->piece == 0)
 		return most;
-	rows = Min((double) ahead->piece * build->inbuff->max /
+	rows = Min((double) ahead->piece * build->assigned.inbuff_max /
 			   ahead->window, most);
 	if (rows > AHEAD_ROWS_UNIT)
 		rows -= rows % AHEAD_ROWS_UNIT;
@@ -135,9 +134,9 @@ ecp_readahead_rows(const EcpBuild *build, int most)
  * team.
  */
 static bool
-ahead_claim(EcpBuild *build, uint64 *position, int *n)
+ahead_claim(const EcpReadahead *ahead, const EcpBuild *build,
+			uint64 *position, int *n)
 {
-	const EcpReadahead *ahead = &build->ahead;
 	pg_atomic_uint64 *counter = ecp_build_team_ahead(build->team);
 	uint64		seen = pg_atomic_read_u64(counter);
 	uint64		positions = Max(ahead->heap_blocks, ahead->toast_blocks);
@@ -147,7 +146,7 @@ ahead_claim(EcpBuild *build, uint64 *position, int *n)
 
 	ecp_build_team_position(build->team, &own_blocks, &given);
 	given = (uint64) (given * ahead->scale);
-	limit = Min(given + ahead->window * build->nparticipants, positions);
+	limit = Min(given + ahead->window * build->plan.nparticipants, positions);
 	do
 	{
 		*position = Max(seen, given);
@@ -172,9 +171,8 @@ ahead_ask(const char *path, BlockNumber blocks, uint64 position, int n,
 }
 
 void
-ecp_readahead_step(EcpBuild *build, int done)
+ecp_readahead_step(EcpReadahead *ahead, const EcpBuild *build, int done)
 {
-	EcpReadahead *ahead = &build->ahead;
 	uint64		positions = Max(ahead->heap_blocks, ahead->toast_blocks);
 	double		due;
 
@@ -183,7 +181,7 @@ ecp_readahead_step(EcpBuild *build, int done)
 
 	/* one step early, so that the last has an effect, too */
 	due = Min((double) ahead->window,
-			  (double) ahead->window * done / build->inbuff->max +
+			  (double) ahead->window * done / build->assigned.inbuff_max +
 			  ahead->piece);
 	while (ahead->asked < due)
 	{
@@ -195,7 +193,7 @@ ecp_readahead_step(EcpBuild *build, int done)
 			n = Min(n, ahead->end - ahead->next);
 			ahead->next += n;
 		}
-		else if (build->team == NULL || !ahead_claim(build, &position, &n))
+		else if (build->team == NULL || !ahead_claim(ahead, build, &position, &n))
 			return;
 		ahead_ask(ahead->heap_path, ahead->heap_blocks, position, n,
 				  positions);

@@ -66,12 +66,12 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 		if (sample->stride == 0)
 		{
 			/* the first row told the dimensions */
-			sample->stride = build->prep_bytes;
+			sample->stride = EcpBuildPrepBytes(build);
 			sample->max = Min(sample->max,
 							  build->budget * ECP_SHARE_SAMPLE / sample->stride);
 			sample->max = Max(sample->max, 16);
 			MemoryContextSwitchTo(build->ctx);
-			ecp_memory_alloc(&sample->memory, build->workers > 0,
+			ecp_memory_alloc(&sample->memory, build->plan.nworkers > 0,
 							 mul_size(sample->max, sample->stride));
 			MemoryContextSwitchTo(build->rowctx);
 			sample->rows = sample->memory.address;
@@ -161,7 +161,7 @@ ecp_sample_take(EcpBuild *build)
 								 sample_probe_row, &state, NULL);
 	want = Max(state.seen / nprobe * nblocks,
 			   build->heap->rd_rel->reltuples);
-	want = ecp_leaders_sample_rows(build, Max(want, SAMPLE_ROWS_MIN));
+	want = ecp_build_sample_rows(build, Max(want, SAMPLE_ROWS_MIN));
 	sample->max = Min(want, PG_INT32_MAX / 2);
 	state.seen = 0;
 
@@ -187,7 +187,7 @@ ecp_sample_take(EcpBuild *build)
 	sample->table_rows = state.seen * nblocks / ndraw;
 	if (sample->n > 0)
 	{
-		want = ecp_leaders_sample_rows(build, sample->table_rows);
+		want = ecp_build_sample_rows(build, sample->table_rows);
 		sample_cut(&state, (int) Min(want, sample->n));
 	}
 	return sample;

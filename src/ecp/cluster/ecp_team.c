@@ -182,7 +182,8 @@ ecp_team_run(EcpTeam *team, EcpTask which, const void *args, Size args_bytes,
 	strlcpy(task.function, which.name, sizeof(task.function));
 	task.nitems = nitems;
 	task.step = step;
-	memcpy(task.args, args, args_bytes);
+	if (args_bytes > 0)
+		memcpy(task.args, args, args_bytes);
 	for (int i = 0; i < ECP_TASK_MEMORIES; i++)
 	{
 		task.memories[i] = DSM_HANDLE_INVALID;

@@ -1,0 +1,109 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_build_state.c
+ *	  What each process of an index build knows, and all phases need.
+ *
+ * A process knows the table and the index from the start (ecp_build_open()),
+ * the number of dimensions from the first row (ecp_build_row()), and what was
+ * planned and assigned from copies that a task of the team begins with
+ * (ecp_build_team.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "commands/progress.h"
+#include "ecp/build/ecp_build.h"
+#include "ecp/cluster/ecp_team.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_attr.h"
+#include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "vector/vector_value.h"
+
+/* Rows sampled for each leader that k-means is to find. */
+#define SAMPLE_FACTOR		64
+
+void
+ecp_build_open(EcpBuild *build, Relation heap, Relation index,
+			   IndexInfo *indexInfo, EcpFiles *files)
+{
+	Assert(index->rd_index->indrelid == RelationGetRelid(heap));
+	Assert(files != NULL);
+	memset(build, 0, sizeof(EcpBuild));
+	build->heap = heap;
+	build->index = index;
+	build->indexInfo = indexInfo;
+	build->options = ecp_options_get(index);
+	ecp_attr_desc_init(index, NULL, &build->attrs);
+	build->budget = maintenance_work_mem * (Size) 1024;
+	build->ctx = AllocSetContextCreate(CurrentMemoryContext, "ecp build",
+									   ALLOCSET_DEFAULT_SIZES);
+	build->rowctx = AllocSetContextCreate(build->ctx, "ecp build, one row",
+										  ALLOCSET_DEFAULT_SIZES);
+	build->files = files;
+}
+
+bool
+ecp_build_row(EcpBuild *build, Datum value, EcpVector *vector)
+{
+	EcpMetaPageData *meta = &build->state.meta;
+
+	ecp_vector_read(value, meta->ecpm_column_type, vector);
+	if (meta->ecpm_dims == 0)
+	{
+		meta->ecpm_flags |= ECP_META_DIMS_LEARNED;
+		ecp_meta_set_dims(build->index, meta, vector->dims);
+		ecp_geometry_init(&build->state);
+	}
+	if (build->prepared == NULL)
+		build->prepared = MemoryContextAlloc(build->ctx,
+											 EcpBuildPrepBytes(build) + 64);
+	ecp_vector_check_dims(vector, meta->ecpm_dims,
+						  RelationGetRelationName(build->index));
+	return ecp_prepare(meta, vector, build->prepared);
+}
+
+double
+ecp_build_leaders(const EcpBuild *build, double rows)
+{
+	double		leaders = ceil(rows / build->state.meta.ecpm_leaf_target);
+	Size		bytes = EcpBuildPrepBytes(build) + sizeof(EcpChildData) +
+		sizeof(int32);
+	double		fit = build->budget * ECP_SHARE_LEADERS / bytes;
+
+	Assert(rows >= 0);
+	if (build->state.meta.ecpm_dims > 0)
+		leaders = Min(leaders, Max(fit, 1));
+	return Max(leaders, 1);
+}
+
+double
+ecp_build_sample_rows(const EcpBuild *build, double rows)
+{
+	int			factor = build->options.sample_factor;
+
+	if (build->state.meta.ecpm_dims == 0)
+		return Max(rows, 1);
+	if (build->options.leaders == ECP_LEADERS_RANDOM)
+		factor = 1;
+	else if (factor == 0)
+		factor = SAMPLE_FACTOR;
+	return Max(Min(ecp_build_leaders(build, rows) * factor, rows), 1);
+}
+
+void
+ecp_build_progress(const EcpBuild *build, uint64 more, uint64 rows)
+{
+	if (build->team)
+		rows = ecp_team_count_rows(build->team, more);
+	if (build->participant == 0)
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, rows);
+}
