@@ -33,6 +33,7 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_space.h"
+#include "ecp/page/ecp_stat.h"
 #include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -247,6 +248,7 @@ ecpvacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 		stats->estimated_count = true;
 	}
 
+	ecp_stat_ensure(info->index);
 	ecp_maintain_index(info->index, ecp_vacuum_heap(info), false, &counts);
 	stats->num_pages = RelationGetNumberOfBlocks(info->index);
 	stats->pages_free = stats->num_pages -

@@ -17,7 +17,7 @@
  * The page is made with the index.  Searches and commits do not make it, as they
  * must not fail, where the disk is full, for the sake of hints: without a page
  * sessions keep their figures to themselves.  An unlogged index has none after a
- * crash; ecp_stat_reset() makes a new one.
+ * crash, until VACUUM or ecp_stat_reset() makes a new one.
  *
  * So the figures survive a restart.  A crash may lose what was flushed since
  * the last checkpoint; a standby has those of its base backup at best, and its
@@ -206,6 +206,14 @@ void
 ecp_stat_create(Relation index)
 {
 	stat_page_create(index, 0);
+}
+
+/* Make the page of an index that has lost it. */
+void
+ecp_stat_ensure(Relation index)
+{
+	if (!ecp_hint_page_exists(index))
+		stat_page_create(index, 0);
 }
 
 /* Add to the page, which is there. */

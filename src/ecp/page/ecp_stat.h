@@ -63,6 +63,7 @@ typedef enum EcpStatCounter
 } EcpStatCounter;
 
 extern void ecp_stat_create(Relation index);
+extern void ecp_stat_ensure(Relation index);
 extern void ecp_stat_count(Relation index, EcpStatCounter counter, uint64 n);
 extern void ecp_stat_count_search(Relation index, const EcpSearchStats *stats);
 extern void ecp_stat_add_search(EcpSearchStats *totals,
