@@ -17,20 +17,20 @@ INSERT INTO bt_build SELECT 200000 + g, 's' || g FROM generate_series(1, 10000) 
 INSERT INTO bt_build SELECT 77, 'e' || g FROM generate_series(1, 5000) g;
 SELECT betree_index_check('bt_build_k', true);
 SELECT height >= 1 AS height, leaves > 50 AS leaves, messages > 0 AS moved,
-	   messages + buffered = 45000 AS all_there
+	   messages + messages_in_logs = 45000 AS all_there
   FROM betree_index_stats('bt_build_k');
 
 -- flushed: everything in the leaves
 SELECT betree_flush('bt_build_k');
 SELECT betree_index_check('bt_build_k', true);
-SELECT buffered, messages FROM betree_index_stats('bt_build_k');
+SELECT messages_in_logs, messages FROM betree_index_stats('bt_build_k');
 
 -- built from rows
 CREATE INDEX bt_build_t ON bt_build USING betree (t) WITH (fillfactor = 60);
 SELECT betree_index_check('bt_build_t', true);
 REINDEX INDEX bt_build_k;
 SELECT betree_index_check('bt_build_k', true);
-SELECT buffered, messages FROM betree_index_stats('bt_build_k');
+SELECT messages_in_logs, messages FROM betree_index_stats('bt_build_k');
 CREATE INDEX CONCURRENTLY bt_build_c ON bt_build USING betree (k, t);
 INSERT INTO bt_build SELECT g, 'after' FROM generate_series(1, 1000) g;
 REINDEX INDEX CONCURRENTLY bt_build_c;

@@ -40,7 +40,7 @@ CREATE OPERATOR CLASS bt_errors_ops FOR TYPE int4 USING betree AS
 	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
 	FUNCTION 1 bt_errors_cmp(int4, int4);
 CREATE TABLE bt_poison (k int4);
-CREATE INDEX bt_poison_k ON bt_poison USING betree (k bt_errors_ops) WITH (buffer_pages = 2);
+CREATE INDEX bt_poison_k ON bt_poison USING betree (k bt_errors_ops) WITH (log_pages = 2);
 INSERT INTO bt_poison SELECT g * 7 % 5003 FROM generate_series(1, 5002) g;
 SELECT betree_flush('bt_poison_k');
 INSERT INTO bt_poison VALUES (2500), (2501);
@@ -50,7 +50,7 @@ SET bt.poison = 'off';
 SELECT betree_index_check('bt_poison_k', true);
 SELECT betree_flush('bt_poison_k');
 SELECT betree_index_check('bt_poison_k', true);
-SELECT buffered FROM betree_index_stats('bt_poison_k');
+SELECT messages_in_logs FROM betree_index_stats('bt_poison_k');
 
 -- a comparison that comes back to its own index: an error, where it would
 -- wait for the lock that its own backend holds
@@ -72,9 +72,9 @@ CREATE OPERATOR CLASS bt_reenter_ops FOR TYPE int8 USING betree AS
 CREATE TABLE bt_reenter (k int8);
 CREATE TABLE bt_other (k int8);
 CREATE TEMP TABLE bt_temp (k int8);
-CREATE INDEX bt_reenter_k ON bt_reenter USING betree (k bt_reenter_ops) WITH (buffer_pages = 0);
+CREATE INDEX bt_reenter_k ON bt_reenter USING betree (k bt_reenter_ops) WITH (log_pages = 0);
 CREATE INDEX bt_other_k ON bt_other USING betree (k);
-CREATE INDEX bt_temp_k ON bt_temp USING betree (k bt_reenter_ops) WITH (buffer_pages = 0);
+CREATE INDEX bt_temp_k ON bt_temp USING betree (k bt_reenter_ops) WITH (log_pages = 0);
 INSERT INTO bt_reenter SELECT generate_series(1, 1000);
 INSERT INTO bt_temp SELECT generate_series(1, 1000);
 SET enable_seqscan = off;
@@ -85,9 +85,9 @@ INSERT INTO bt_reenter VALUES (500);
 SELECT k FROM bt_reenter WHERE k = 7;
 SELECT betree_flush('bt_reenter_k');
 SELECT betree_index_check('bt_reenter_k');
-SELECT buffered FROM betree_index_stats('bt_reenter_k');
+SELECT messages_in_logs FROM betree_index_stats('bt_reenter_k');
 VACUUM bt_reenter;
-ALTER INDEX bt_reenter_k SET (buffer_pages = 4);
+ALTER INDEX bt_reenter_k SET (log_pages = 4);
 INSERT INTO bt_reenter SELECT generate_series(1001, 2000);
 SET bt.action = 'SELECT FROM bt_reenter WHERE k = 8';
 SELECT k FROM bt_reenter WHERE k = 7;

@@ -3,9 +3,9 @@
 SET enable_seqscan = off;
 
 CREATE TABLE filter_t (id int, k int4, s text, n numeric, d int8);
-CREATE INDEX filter_k ON filter_t USING betree (k) WITH (buffer_pages = 24);
-CREATE INDEX filter_s ON filter_t USING betree (s) INCLUDE (id) WITH (buffer_pages = 24);
-CREATE INDEX filter_nd ON filter_t USING betree (n, d DESC) WITH (buffer_pages = 24);
+CREATE INDEX filter_k ON filter_t USING betree (k) WITH (log_pages = 24);
+CREATE INDEX filter_s ON filter_t USING betree (s) INCLUDE (id) WITH (log_pages = 24);
+CREATE INDEX filter_nd ON filter_t USING betree (n, d DESC) WITH (log_pages = 24);
 INSERT INTO filter_t
 SELECT g, hashint4(g), 'key ' || hashint4(g), round((g % 900) / 7.0, g % 5), g % 11
 FROM generate_series(1, 20000) g;
@@ -60,7 +60,7 @@ RESET enable_indexscan;
 -- A lookup reads few blocks of a long log:
 -- root, filter, tail, leaf and what the filter names by chance.
 CREATE TABLE filter_b (u uuid);
-CREATE INDEX filter_u ON filter_b USING betree (u) WITH (buffer_pages = 64);
+CREATE INDEX filter_u ON filter_b USING betree (u) WITH (log_pages = 64);
 INSERT INTO filter_b SELECT md5(g::text)::uuid FROM generate_series(1, 15000) g;
 CREATE FUNCTION blocks_of(query text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
@@ -76,14 +76,14 @@ SELECT blocks_of($$SELECT FROM filter_b WHERE u = md5('no')::uuid$$) <= 8 AS equ
 
 -- a type without a hash function
 CREATE TABLE filter_x (k tsvector);
-CREATE INDEX filter_xk ON filter_x USING betree (k) WITH (buffer_pages = 8);
+CREATE INDEX filter_xk ON filter_x USING betree (k) WITH (log_pages = 8);
 INSERT INTO filter_x
 SELECT to_tsvector('simple', 'word' || g % 4000) FROM generate_series(1, 12000) g;
 SELECT filter_pages('filter_xk');
 SELECT count(*) FROM filter_x WHERE k = to_tsvector('simple', 'word77');
 
 -- EXCLUDE constraints look their rows up
-CREATE TABLE filter_e (k int8, EXCLUDE USING betree (k WITH =) WITH (buffer_pages = 24));
+CREATE TABLE filter_e (k int8, EXCLUDE USING betree (k WITH =) WITH (log_pages = 24));
 INSERT INTO filter_e SELECT hashint4(g) FROM generate_series(1, 12000) g;
 SELECT filter_pages('filter_e_k_excl') > 0 AS has_filters;
 INSERT INTO filter_e VALUES (hashint4(77));

@@ -112,9 +112,9 @@ BEGIN
 	END LOOP;
 	RETURN n;
 END $$;
-SELECT buffered > 0 AS buffered FROM betree_index_stats('bt_order_ab');
+SELECT messages_in_logs > 0 AS some_in_logs FROM betree_index_stats('bt_order_ab');
 SELECT bt_order_flush('ASC');
-SELECT buffered FROM betree_index_stats('bt_order_ab');
+SELECT messages_in_logs FROM betree_index_stats('bt_order_ab');
 INSERT INTO bt_order SELECT g % 450, 'more', g FROM generate_series(1, 1000) g;
 SELECT bt_order_flush('DESC');
 SELECT count(*) FROM bt_order WHERE a IS NOT NULL;

@@ -7,7 +7,7 @@ CREATE INDEX bt_vacuum_k ON bt_vacuum USING betree (k);
 INSERT INTO bt_vacuum SELECT g, 'x' FROM generate_series(1, 30000) g;
 
 -- buffered and unbuffered entries
-SELECT buffered > 0 AS some_buffered, messages > 0 AS some_moved
+SELECT messages_in_logs > 0 AS some_in_logs, messages > 0 AS some_moved
   FROM betree_index_stats('bt_vacuum_k');
 DELETE FROM bt_vacuum WHERE k % 2 = 0;
 VACUUM bt_vacuum;

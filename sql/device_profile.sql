@@ -68,16 +68,16 @@ SELECT reason ~ '3168 B/s' AS envelope FROM ecp_advise('ecp_profile') WHERE stat
 CREATE TABLE bt_profile (k bigint, filler text);
 CREATE INDEX bt_profile_flash ON bt_profile USING betree (k);
 CREATE INDEX bt_profile_disk ON bt_profile USING betree (k) TABLESPACE ecp_profile;
-CREATE INDEX bt_profile_given ON bt_profile USING betree (k) WITH (buffer_pages = 7) TABLESPACE ecp_profile;
-SELECT c.relname, s.buffer_pages FROM pg_class AS c, betree_index_stats(c.oid) AS s WHERE c.relname ~ '^bt_profile_' ORDER BY 1;
+CREATE INDEX bt_profile_given ON bt_profile USING betree (k) WITH (log_pages = 7) TABLESPACE ecp_profile;
+SELECT c.relname, s.log_pages FROM pg_class AS c, betree_index_stats(c.oid) AS s WHERE c.relname ~ '^bt_profile_' ORDER BY 1;
 -- what was advised is a statement that can be run, and no change
 SELECT format('CREATE INDEX bt_advised ON bt_profile USING betree (k) %s TABLESPACE ecp_profile', substring(statement, 'WITH .*'))
 FROM ecp_advise('ecp_profile') WHERE statement ~ 'betree' \gexec
-SELECT buffer_pages FROM betree_index_stats('bt_advised');
+SELECT log_pages FROM betree_index_stats('bt_advised');
 -- a new figure counts for whoever opens the index anew
 UPDATE ecp_device SET half_bandwidth = 100000000 WHERE tablespace = 'ecp_profile';
 REINDEX INDEX bt_profile_disk;
-SELECT buffer_pages FROM betree_index_stats('bt_profile_disk');
+SELECT log_pages FROM betree_index_stats('bt_profile_disk');
 -- also in parallel workers, which open the index themselves
 INSERT INTO bt_profile SELECT g, repeat('x', 500) FROM generate_series(1, 3000) AS g;
 ANALYZE bt_profile;

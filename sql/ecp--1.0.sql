@@ -386,7 +386,7 @@ BEGIN ATOMIC
 				pg_catalog.power(2, pg_catalog.round(pg_catalog.ln(least(1024, greatest(64, half_bandwidth::float8 / 1024::float8))) / pg_catalog.ln(2)))::integer),
 			pg_catalog.format('at %s kB half of a read is latency (%s us and %s MB/s, r2 %s); a cluster is 64 kB to 1 MB',
 				half_bandwidth / 1024, pg_catalog.round(latency_us::numeric), pg_catalog.round(read_mb_s::numeric), pg_catalog.round(r2::numeric, 2))),
-		(6, pg_catalog.format('CREATE INDEX ... USING betree ... WITH (buffer_pages = %s)',
+		(6, pg_catalog.format('CREATE INDEX ... USING betree ... WITH (log_pages = %s)',
 				least(128, greatest(38, half_bandwidth / pg_catalog.current_setting('block_size')::bigint))),
 			pg_catalog.format('the default where there is this profile: a log of the half-bandwidth size, 38 pages at least and 128 at most; a synced insert anywhere would take %s us, %s B/s of 16-byte pairs',
 				pg_catalog.round(rand_write_us::numeric), pg_catalog.round((16e6::float8 / nullif(rand_write_us, 0::float8))::numeric))),
@@ -2214,7 +2214,7 @@ COMMENT ON FUNCTION betree_index_check(regclass, boolean) IS
 CREATE FUNCTION betree_flush(index regclass) RETURNS void
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION betree_flush(regclass) IS
-	'move all that the nodes of a betree index buffer to its leaves';
+	'move all messages of a betree index to its leaves';
 
 CREATE FUNCTION betree_metapage_info(index regclass, OUT magic text,
 									 OUT version integer,
@@ -2250,18 +2250,18 @@ COMMENT ON FUNCTION betree_page_items(regclass, bigint) IS
 
 CREATE FUNCTION betree_index_stats(index regclass, OUT height integer,
 								   OUT nodes bigint, OUT leaves bigint,
-								   OUT log_pages bigint,
+								   OUT pages_in_logs bigint,
 								   OUT spare_pages bigint, OUT pages bigint,
-								   OUT buffered bigint,
+								   OUT messages_in_logs bigint,
 								   OUT draining_nodes bigint,
 								   OUT messages bigint, OUT flushes bigint,
 								   OUT messages_per_leaf_write double precision,
 								   OUT leaf_write_histogram bigint[],
 								   OUT write_amplification double precision,
-								   OUT buffer_pages integer,
+								   OUT log_pages integer,
 								   OUT lost_pages bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION betree_index_stats(regclass) IS
-	'shape, buffers and flushes of a betree index';
+	'shape, logs and flushes of a betree index';
 
 -- end of betree

@@ -18,6 +18,7 @@
 #include "access/generic_xlog.h"
 #include "access/reloptions.h"
 #include "access/skey.h"
+#include "base/core_buffer.h"
 #include "base/core_wal.h"
 #include "base/stop_point.h"
 #include "base/user_index.h"
@@ -95,8 +96,8 @@ typedef struct BetreeOptions
 {
 	int32		vl_len_;
 	int			fillfactor;
-	int			buffer_pages;
-	int			buffer_levels;
+	int			log_pages;
+	int			log_levels;
 	int			flush_budget;
 } BetreeOptions;
 
@@ -104,14 +105,13 @@ typedef struct BetreeOptions
 #define BETREE_FILLFACTOR_DEFAULT	90
 #define BETREE_FILLFACTOR_MAX		100
 #define BETREE_NODE_FILLFACTOR		70
-#define BETREE_BUFFER_PAGES_AUTO	(-1)
-#define BETREE_BUFFER_PAGES_MAX		128
-#define BETREE_BUFFER_LEVELS_DEFAULT 1
-#define BETREE_BUFFER_LEVELS_MAX	16
+#define BETREE_LOG_PAGES_AUTO	(-1)
+#define BETREE_LOG_PAGES_MAX		128
+#define BETREE_LOG_LEVELS_DEFAULT 1
+#define BETREE_LOG_LEVELS_MAX	16
 #define BETREE_FLUSH_BUDGET_DEFAULT	16
 #define BETREE_FLUSH_BUDGET_MAX		10000
-
-#define BETREE_MAX_HEIGHT		24
+#define BETREE_BUDGET_ALL			INT_MAX
 
 /*
  * What the functions need to know of an index, copied once per call: nothing
@@ -125,10 +125,12 @@ typedef struct BetreeRel
 	int			natts;
 	int			nkeyatts;
 	int			fillfactor;
-	int			buffer_pages;	/* sealed pages that start a drain; 0 = none */
-	int			buffer_levels;
+	int			log_pages;		/* sealed pages that start a drain; 0 = none */
+	int			log_levels;
 	int			tuple_width;	/* guessed from the columns' types */
-	int			flush_budget;	/* batches that an insert moves, 0 = all */
+	int			flush_budget;	/* batches that an insert moves of a drain */
+	bool		inserts_drain;	/* every insert goes on with the drain of its
+								 * node; else only the one that sealed */
 	FmgrInfo   *cmp[INDEX_MAX_KEYS];
 	Oid			header_type[INDEX_MAX_KEYS];	/* see betree_type_has_header */
 } BetreeRel;
@@ -155,6 +157,9 @@ typedef struct BetreeKey
 	bool		isnull[INDEX_MAX_KEYS];
 } BetreeKey;
 
+/* Called with each NODE on the way down, while it is locked */
+typedef void (*BetreeVisit) (void *arg, Buffer nodebuf);
+
 /* A walk over the tree that goes on where its last step ended */
 typedef struct BetreeWalk
 {
@@ -177,11 +182,12 @@ typedef struct BetreeBatch
 {
 	int			nitems;
 	int			space;			/* of the items, with item pointers */
+	int			max_space;		/* of "data" */
 	bool		set_marker;		/* the items come from the node's log */
 	uint16		upto;			/* they are all it had up to this number */
 	bool		complete;		/* and that is the newest sealed page */
-	BetreeSortItem *items;		/* MaxIndexTuplesPerPage */
-	char	   *data;			/* copies of the tuples, BLCKSZ bytes */
+	BetreeSortItem *items;		/* MaxIndexTuplesPerPage for each page */
+	char	   *data;			/* copies of the tuples */
 	int			data_used;
 } BetreeBatch;
 
@@ -225,7 +231,7 @@ extern bool betreevalidate(Oid opclassoid);
 extern Datum betree_getattr(BetreeRel *bt, IndexTuple itup, int attno,
 							bool *isnull);
 extern bool betree_type_has_header(Oid type);
-extern void betree_check_tuple(BetreeRel *bt, IndexTuple itup);
+extern void betree_verify_tuple(BetreeRel *bt, IndexTuple itup);
 extern int	betree_pivot_natts(BetreeRel *bt, IndexTuple pivot);
 extern void betree_key_from_tuple(BetreeRel *bt, IndexTuple itup,
 								  BetreeKey *key);
@@ -237,6 +243,7 @@ extern int	betree_key_compare_pivot(BetreeRel *bt, BetreeKey *key,
 									 IndexTuple pivot);
 extern int	betree_tuple_compare(BetreeRel *bt, IndexTuple a, IndexTuple b);
 extern void betree_sort(BetreeRel *bt, BetreeSortItem *items, int nitems);
+extern int	betree_sort_unique(BetreeRel *bt, BetreeSortItem *items, int nitems);
 extern void betree_sort_item_init(BetreeRel *bt, BetreeSortItem *item,
 								  IndexTuple itup, int order);
 extern int	betree_sort_item_compare(BetreeRel *bt, const BetreeSortItem *a,
@@ -261,7 +268,7 @@ extern void betree_enter(BetreeEntry *entry, Relation rel);
 extern void betree_leave(BetreeEntry *entry);
 extern void betree_lock(BetreeRel *bt, Buffer buf, int lockmode);
 extern bool betree_tid_exists(Relation heap, ItemPointer tid);
-extern void betree_check_block(BetreeRel *bt, BlockNumber blkno);
+extern void betree_verify_block(BetreeRel *bt, BlockNumber blkno);
 extern Buffer betree_pin(BetreeRel *bt, BlockNumber blkno);
 extern Buffer betree_read(BetreeRel *bt, BlockNumber blkno, int lockmode,
 						  int kind);
@@ -269,41 +276,51 @@ pg_noreturn extern void betree_report_page(BetreeRel *bt, Buffer buf);
 pg_noreturn extern void betree_report_order(BetreeRel *bt, BlockNumber blkno);
 extern Buffer betree_read_child(BetreeRel *bt, Page node, int child,
 								int lockmode);
-extern void betree_check_page(BetreeRel *bt, Buffer buf, int kind, int level);
+extern void betree_verify_page(BetreeRel *bt, Buffer buf, int kind, int level);
 extern Buffer betree_alloc(BetreeRel *bt);
-extern void betree_check_covers(BetreeRel *bt, Buffer nodebuf,
-								BetreeKey *key);
 extern void betree_walk_begin(BetreeWalk *walk, MemoryContext context);
 extern void betree_walk_step(BetreeRel *bt, BetreeWalk *walk, IndexTuple bound,
 							 BlockNumber blkno);
 extern Buffer betree_descend(BetreeRel *bt, BetreeKey *key, bool strict,
-							 int level, int lockmode);
+							 int level, int lockmode, BetreeVisit visit,
+							 void *arg);
+extern bool betree_lock_remembered(BetreeRel *bt, Buffer buf, BetreeKey *key,
+								   bool strict, int level, int lockmode);
 extern Buffer betree_relock_node(BetreeRel *bt, Buffer buf, BetreeKey *key,
 								 int level, int lockmode);
+extern int	betree_height(BetreeRel *bt);
 
 /* betree_insert.c */
 extern bool betreeinsert(Relation rel, Datum *values, bool *isnull,
 						 ItemPointer ht_ctid, Relation heapRel,
 						 IndexUniqueCheck checkUnique, bool indexUnchanged,
 						 IndexInfo *indexInfo);
-extern void betree_set_drain(BetreeRel *bt, Buffer nodebuf);
-extern bool betree_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup,
-						bool start_drain);
 
-/* betree_flush.c */
-extern int	betree_logcache_limit(void);
-extern void betree_logcache_init(BetreeLogCache *cache);
-extern Buffer betree_logcache_lock(BetreeRel *bt, BetreeLogCache *cache,
-								   int i, BlockNumber blkno);
-extern void betree_logcache_unlock(BetreeLogCache *cache, int i, Buffer buf);
-extern void betree_logcache_release(BetreeLogCache *cache);
-extern void betree_batch_init(BetreeBatch *batch, int npages);
-extern void betree_gather(BetreeRel *bt, Page node, int child, int max_space,
-						  int max_items, BetreeLogCache *cache,
-						  BetreeBatch *batch);
-extern int	betree_drain(BetreeRel *bt, BlockNumber blkno, int level,
-						 int budget);
-extern void betree_flush_all(BetreeRel *bt);
+/* betree_log.c */
+extern bool betree_log_tail_has_room(Page page, IndexTuple itup);
+extern void betree_log_append(BetreeRel *bt, Buffer tailbuf, IndexTuple itup);
+extern void betree_log_append_batch(BetreeRel *bt, Buffer nodebuf, int child,
+									Buffer tailbuf, BetreeBatch *batch);
+extern void betree_log_set_drain(BetreeRel *bt, Buffer nodebuf);
+extern bool betree_log_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup);
+extern int	betree_log_cache_limit(void);
+extern void betree_log_cache_init(BetreeLogCache *cache);
+extern Buffer betree_log_cache_lock(BetreeRel *bt, BetreeLogCache *cache,
+									int i, BlockNumber blkno);
+extern void betree_log_cache_unlock(BetreeLogCache *cache, int i, Buffer buf);
+extern void betree_log_cache_release(BetreeLogCache *cache);
+extern void betree_log_batch_init(BetreeBatch *batch, int npages);
+extern void betree_log_check_order(Page node);
+extern void betree_log_gather(BetreeRel *bt, Page node, int child,
+							  int max_space, int max_items,
+							  BetreeLogCache *cache, BetreeBatch *batch);
+extern void betree_log_absorb(EcpDelta *delta, int bufno, int child,
+							  BetreeBatch *batch);
+
+/* betree_drain.c */
+extern void betree_drain_node(BetreeRel *bt, BlockNumber blkno, int level,
+							  int *budget);
+extern void betree_drain_all(BetreeRel *bt);
 
 /* betree_filter.c */
 extern Oid	betree_hash_proc(BetreeRel *bt, int i, Oid subtype, Oid *arg_proc);
@@ -326,9 +343,6 @@ extern bool betree_leaf_share(BetreeRel *bt, Buffer nodebuf, int child,
 							  BetreeBatch *batch, BetreeBatch *next_batch);
 extern bool betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child,
 							  Buffer leafbuf, BetreeBatch *batch);
-extern void betree_log_child_flush(EcpDelta *delta, int bufno,
-								   int child, BetreeBatch *batch);
-extern void betree_insert_leaf(BetreeRel *bt, IndexTuple itup);
 
 /* betree_split.c */
 extern BlockNumber betree_split_node(BetreeRel *bt, BetreeKey *key, int level);
@@ -362,7 +376,6 @@ extern const EcpIndexKind betree_index_kind;
 
 /* betree_check.c */
 extern void betree_check_meta(BetreeRel *bt);
-extern int	betree_height(BetreeRel *bt);
 
 /* betree_cost.c */
 extern void betreecostestimate(PlannerInfo *root, IndexPath *path,
@@ -373,11 +386,5 @@ extern void betreecostestimate(PlannerInfo *root, IndexPath *path,
 
 /* betree_like.c */
 extern void betree_like_init(void);
-
-/* betree_xlog.c */
-extern GenericXLogState *betree_xlog_start(Relation rel);
-extern Page betree_xlog_page(GenericXLogState *state, Buffer buf,
-							 bool new_page);
-extern void betree_xlog_finish(GenericXLogState *state);
 
 #endif							/* BETREE_H */

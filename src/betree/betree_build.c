@@ -147,6 +147,8 @@ start_page(BuildState *state, int levelno, IndexTuple low)
 {
 	BuildLevel *level = &state->level[levelno];
 
+	Assert(levelno >= 0 && levelno <= state->height);
+
 	if (level->context == NULL)
 		level->context = AllocSetContextCreate(CurrentMemoryContext,
 											   "betree build level",
@@ -170,6 +172,8 @@ level_add(BuildLevel *level, IndexTuple itup)
 {
 	IndexTuple	copy = MemoryContextAlloc(level->context,
 										  MAXALIGN(IndexTupleSize(itup)));
+
+	Assert(level->nitems < level->max_items);
 
 	memcpy(copy, itup, IndexTupleSize(itup));
 	level->items[level->nitems++] = copy;

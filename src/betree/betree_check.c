@@ -132,7 +132,7 @@ static void
 account(CheckState *state, BlockNumber blkno, IndexTuple itup)
 {
 	state->ntuples++;
-	betree_check_tuple(&state->bt, itup);
+	betree_verify_tuple(&state->bt, itup);
 	if (!betree_tid_exists(state->heap, &itup->t_tid))
 		corrupt(state, blkno, "An item refers to row (%u,%u), which the table cannot have.",
 				ItemPointerGetBlockNumberNoCheck(&itup->t_tid),
@@ -367,7 +367,7 @@ check_log(CheckState *state, Buffer nodebuf)
 		Buffer		buf;
 		Page		page;
 		BetreePageOpaque bufopaque;
-		bool		log = dir[i].bted_kind == BETREE_DIR_LOG;
+		bool		log = dir[i].bted_kind == BETREE_DIR_SEALED;
 		bool		tail = dir[i].bted_kind == BETREE_DIR_TAIL;
 
 		if (log != (i < opaque->bteo_nlog) ||
@@ -385,7 +385,7 @@ check_log(CheckState *state, Buffer nodebuf)
 			continue;
 		}
 
-		buf = betree_read(bt, dir[i].bted_block, BUFFER_LOCK_SHARE, BETREE_BUF);
+		buf = betree_read(bt, dir[i].bted_block, BUFFER_LOCK_SHARE, BETREE_LOG);
 		page = BufferGetPage(buf);
 		bufopaque = BetreePageGetOpaque(page);
 		if (log || tail)
@@ -525,7 +525,8 @@ check_level(CheckState *state, int level)
 		CHECK_FOR_INTERRUPTS();
 
 		betree_key_from_pivot(bt, low, &key);
-		nodebuf = betree_descend(bt, &key, false, level, BUFFER_LOCK_SHARE);
+		nodebuf = betree_descend(bt, &key, false, level, BUFFER_LOCK_SHARE,
+								 NULL, NULL);
 		node = BufferGetPage(nodebuf);
 		visit(state, BufferGetBlockNumber(nodebuf));
 		check_items(state, nodebuf);
@@ -536,8 +537,8 @@ check_level(CheckState *state, int level)
 		check_log(state, nodebuf);
 		for (int child = 0; child < BetreeNodeNumChildren(node); child++)
 		{
-			betree_gather(bt, node, child, BETREE_LOG_MAX_SPACE,
-						  BETREE_LOG_MAX_ITEMS, &state->cache, &state->batch);
+			betree_log_gather(bt, node, child, BETREE_LOG_MAX_SPACE,
+							  BETREE_LOG_MAX_ITEMS, &state->cache, &state->batch);
 			for (int i = 0; i < state->batch.nitems; i++)
 			{
 				BetreeSortItem *item = &state->batch.items[i];
@@ -573,7 +574,7 @@ check_levels(CheckState *state)
 			betree_sort(&state->bt, state->upper, state->nupper);
 		check_level(state, level);
 	}
-	betree_logcache_release(&state->cache);
+	betree_log_cache_release(&state->cache);
 }
 
 /* Row of the heap: must be in the filter */
@@ -704,18 +705,6 @@ betree_check_meta(BetreeRel *bt)
 				 errhint("Please REINDEX it.")));
 }
 
-/* Height of the tree: the root's level */
-int
-betree_height(BetreeRel *bt)
-{
-	Buffer		buf = betree_read(bt, BETREE_ROOT_BLKNO, BUFFER_LOCK_SHARE,
-								  BETREE_NODE);
-	int			level = BetreePageGetOpaque(BufferGetPage(buf))->bteo_level;
-
-	UnlockReleaseBuffer(buf);
-	return level;
-}
-
 PG_FUNCTION_INFO_V1(betree_index_check);
 
 /* betree_index_check(index regclass, heapallindexed boolean) returns void */
@@ -741,8 +730,8 @@ betree_index_check(PG_FUNCTION_ARGS)
 	state.context = AllocSetContextCreate(CurrentMemoryContext, "betree check",
 										  ALLOCSET_DEFAULT_SIZES);
 	state.upper_context = CurrentMemoryContext;
-	betree_logcache_init(&state.cache);
-	betree_batch_init(&state.batch, BETREE_NCAP_MAX);
+	betree_log_cache_init(&state.cache);
+	betree_log_batch_init(&state.batch, BETREE_NCAP_MAX);
 	if (heapallindexed)
 	{
 		state.filter = bloom_create(Max(user.heap->rd_rel->reltuples, 10000),

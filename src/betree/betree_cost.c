@@ -139,7 +139,7 @@ betreecostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	nodes = Max(nscans, ceil(*indexPages / LEAVES_PER_NODE));
 
 	/* an index that is not larger than its nodes' logs has none yet */
-	log_pages = Min(bt.buffer_pages / 2.0, pages / 2.0);
+	log_pages = Min(bt.log_pages / 2.0, pages / 2.0);
 	if (filtered)
 		log_pages = Min(log_pages, FILTERED_PAGES);
 

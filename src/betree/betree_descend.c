@@ -17,7 +17,6 @@
 #include "betree/betree.h"
 
 #include "access/heapam.h"
-#include "base/core_buffer.h"
 #include "miscadmin.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
@@ -54,6 +53,8 @@ betree_enter(BetreeEntry *entry, Relation rel)
 void
 betree_leave(BetreeEntry *entry)
 {
+	Assert(entered == entry);
+
 	entered = entry->outer;
 }
 
@@ -73,18 +74,21 @@ betree_report_page(BetreeRel *bt, Buffer buf)
 }
 
 /*
- * betree_check_page
+ * betree_verify_page
  *		Complain if the page is not what the caller's path says it is.
  *
  * "level" is not looked at if negative.
  */
 void
-betree_check_page(BetreeRel *bt, Buffer buf, int kind, int level)
+betree_verify_page(BetreeRel *bt, Buffer buf, int kind, int level)
 {
 	Page		page = BufferGetPage(buf);
 	PageHeader	header = (PageHeader) page;
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
 	bool		valid;
+
+	Assert(ecp_buffer_is_share_locked(buf));
+	Assert(level < BETREE_MAX_HEIGHT);
 
 	valid = !PageIsNew(page) &&
 		PageGetPageSize(page) == BLCKSZ &&
@@ -161,14 +165,14 @@ betree_tid_exists(Relation heap, ItemPointer tid)
 }
 
 /*
- * betree_check_block
+ * betree_verify_block
  *		Complain if a block number that a page gave us is not in the index.
  *
  * The storage manager would say that it could not open or read a file; and to
  * read InvalidBlockNumber is to extend it.
  */
 void
-betree_check_block(BetreeRel *bt, BlockNumber blkno)
+betree_verify_block(BetreeRel *bt, BlockNumber blkno)
 {
 	if (unlikely(!block_exists(bt->rel, blkno)))
 		ereport(ERROR,
@@ -182,7 +186,7 @@ betree_check_block(BetreeRel *bt, BlockNumber blkno)
 Buffer
 betree_pin(BetreeRel *bt, BlockNumber blkno)
 {
-	betree_check_block(bt, blkno);
+	betree_verify_block(bt, blkno);
 	return ReadBuffer(bt->rel, blkno);
 }
 
@@ -190,10 +194,13 @@ betree_pin(BetreeRel *bt, BlockNumber blkno)
 Buffer
 betree_read(BetreeRel *bt, BlockNumber blkno, int lockmode, int kind)
 {
-	Buffer		buf = betree_pin(bt, blkno);
+	Buffer		buf;
 
+	Assert(kind >= BETREE_META && kind <= BETREE_FREE);
+
+	buf = betree_pin(bt, blkno);
 	betree_lock(bt, buf, lockmode);
-	betree_check_page(bt, buf, kind, -1);
+	betree_verify_page(bt, buf, kind, -1);
 	return buf;
 }
 
@@ -202,10 +209,14 @@ Buffer
 betree_read_child(BetreeRel *bt, Page node, int child, int lockmode)
 {
 	int			level = BetreePageGetOpaque(node)->bteo_level - 1;
-	Buffer		buf = betree_pin(bt, BetreeNodeGetChild(node, child));
+	Buffer		buf;
 
+	Assert(level >= 0);
+	Assert(child >= 0 && child < BetreeNodeNumChildren(node));
+
+	buf = betree_pin(bt, BetreeNodeGetChild(node, child));
 	betree_lock(bt, buf, lockmode);
-	betree_check_page(bt, buf, level > 0 ? BETREE_NODE : BETREE_LEAF, level);
+	betree_verify_page(bt, buf, level > 0 ? BETREE_NODE : BETREE_LEAF, level);
 	return buf;
 }
 
@@ -265,19 +276,6 @@ betree_report_order(BetreeRel *bt, BlockNumber blkno)
 }
 
 /*
- * betree_check_covers
- *		Complain if a locked NODE to which "key" has led does not cover it.
- *
- * Walks go on at the high key of the node; so they must come forward.
- */
-void
-betree_check_covers(BetreeRel *bt, Buffer nodebuf, BetreeKey *key)
-{
-	if (!betree_node_covers(bt, BufferGetPage(nodebuf), key))
-		betree_report_order(bt, BufferGetBlockNumber(nodebuf));
-}
-
-/*
  * betree_walk_begin
  *		Begin a walk in key order; what it remembers is kept in "context".
  */
@@ -305,6 +303,8 @@ betree_walk_step(BetreeRel *bt, BetreeWalk *walk, IndexTuple bound,
 {
 	Size		size = IndexTupleSize(bound);
 
+	Assert(walk->context != NULL);
+
 	if (walk->seen != NULL && IndexTupleSize(walk->seen) == size &&
 		memcmp(walk->seen, bound, size) == 0)
 		betree_report_order(bt, blkno);
@@ -320,93 +320,150 @@ betree_walk_step(BetreeRel *bt, BetreeWalk *walk, IndexTuple bound,
 	}
 }
 
+/* Does the position, for the direction "strict", belong to the node? */
+static bool
+node_has_position(BetreeRel *bt, Page node, BetreeKey *key, bool strict)
+{
+	if (!strict)
+		return betree_node_covers(bt, node, key);
+	return betree_key_compare_pivot(bt, key, BetreeNodeGetHikey(node)) <= 0 &&
+		betree_key_compare_pivot(bt, key, BetreeNodeGetPivot(node, 0)) > 0;
+}
+
 /* Lock mode for a node of "level" on the way to "target" */
 static inline int
 mode_for_level(int level, int target, int lockmode)
 {
-	return level == target ? lockmode : BUFFER_LOCK_SHARE;
+	return level <= target ? lockmode : BUFFER_LOCK_SHARE;
+}
+
+/* Lock the root; its level is known only when it is locked */
+static Buffer
+lock_root(BetreeRel *bt, int target, int lockmode)
+{
+	Buffer		buf = ReadBuffer(bt->rel, BETREE_ROOT_BLKNO);
+	int			mode = BUFFER_LOCK_SHARE;
+
+	for (;;)
+	{
+		int			wanted;
+
+		LockBuffer(buf, mode);
+		betree_verify_page(bt, buf, BETREE_NODE, -1);
+		wanted = mode_for_level(BetreePageGetOpaque(BufferGetPage(buf))->bteo_level,
+								target, lockmode);
+		if (mode == wanted)
+			return buf;
+		LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+		mode = wanted;
+	}
 }
 
 /*
  * betree_descend
  *		Go from the root to the NODE of "level" whose range holds "key".
  *
- * Returns it pinned and locked in "lockmode", with nothing else locked, or
- * InvalidBuffer if the tree is not so high.  "strict" is as in
- * betree_node_search.
+ * Returns it pinned and locked in "lockmode", with nothing else locked.  That
+ * is the root, of a level below "level", if the tree is not so high.  "strict"
+ * is as in betree_node_search.  "visit", if not NULL, is called with each node
+ * on the way, the last one included, while it is locked.
  */
 Buffer
 betree_descend(BetreeRel *bt, BetreeKey *key, bool strict, int level,
-			   int lockmode)
+			   int lockmode, BetreeVisit visit, void *arg)
 {
-	Buffer		buf = ReadBuffer(bt->rel, BETREE_ROOT_BLKNO);
-	int			mode = BUFFER_LOCK_SHARE;
+	Buffer		buf;
 	int			at;
 
-	/* the root's level is known only when it is locked */
+	Assert(level >= 1);
+	Assert(lockmode == BUFFER_LOCK_SHARE || lockmode == BUFFER_LOCK_EXCLUSIVE);
+
+	buf = lock_root(bt, level, lockmode);
+	at = BetreePageGetOpaque(BufferGetPage(buf))->bteo_level;
 	for (;;)
 	{
-		LockBuffer(buf, mode);
-		betree_check_page(bt, buf, BETREE_NODE, -1);
-		at = BetreePageGetOpaque(BufferGetPage(buf))->bteo_level;
-		if (mode == mode_for_level(at, level, lockmode))
-			break;
-		LockBuffer(buf, BUFFER_LOCK_UNLOCK);
-		mode = mode_for_level(at, level, lockmode);
-	}
-
-	if (at < level)
-	{
-		UnlockReleaseBuffer(buf);
-		return InvalidBuffer;
-	}
-
-	while (at > level)
-	{
 		Page		page = BufferGetPage(buf);
-		int			child = betree_node_search(bt, page, key, strict);
 		Buffer		childbuf;
 
+		if (visit != NULL)
+			visit(arg, buf);
+		if (at <= level)
+			break;
 		at--;
-		childbuf = betree_read_child(bt, page, child,
+		childbuf = betree_read_child(bt, page,
+									 betree_node_search(bt, page, key, strict),
 									 mode_for_level(at, level, lockmode));
 		UnlockReleaseBuffer(buf);
 		buf = childbuf;
 	}
-	if (!strict)
-		betree_check_covers(bt, buf, key);
+
+	/* walks go on at a bound of the node; so they must come forward */
+	if (!node_has_position(bt, BufferGetPage(buf), key, strict))
+		betree_report_order(bt, BufferGetBlockNumber(buf));
 	return buf;
 }
 
 /*
- * betree_relock_node
- *		Lock a NODE again that the caller has kept pinned.
+ * betree_lock_remembered
+ *		Lock a NODE again that the caller has kept pinned, if it is still of
+ *		this level and the position still belongs to it.
  *
- * If the position is no longer in its range, or the root has grown, finds the
- * right node from the root.  Consumes the pin on "buf", returns a pinned and
- * locked buffer.
+ * Else returns false, with the node pinned, but not locked.
+ */
+bool
+betree_lock_remembered(BetreeRel *bt, Buffer buf, BetreeKey *key, bool strict,
+					   int level, int lockmode)
+{
+	Assert(BufferIsValid(buf));
+	Assert(level >= 1);
+
+	LockBuffer(buf, lockmode);
+	if (BetreePageGetOpaque(BufferGetPage(buf))->bteo_level == level)
+	{
+		betree_verify_page(bt, buf, BETREE_NODE, level);
+		if (node_has_position(bt, BufferGetPage(buf), key, strict))
+			return true;
+	}
+	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+	return false;
+}
+
+/*
+ * betree_relock_node
+ *		Lock the NODE of "level" whose range holds "key", given one that the
+ *		caller has kept pinned and that probably is it.
+ *
+ * Consumes the pin on "buf", returns a pinned and locked buffer.
  */
 Buffer
 betree_relock_node(BetreeRel *bt, Buffer buf, BetreeKey *key, int level,
 				   int lockmode)
 {
-	Page		page = BufferGetPage(buf);
+	if (betree_lock_remembered(bt, buf, key, false, level, lockmode))
+		return buf;
+	ReleaseBuffer(buf);
 
-	LockBuffer(buf, lockmode);
-	if (BetreePageGetOpaque(page)->bteo_level == level)
-	{
-		betree_check_page(bt, buf, BETREE_NODE, level);
-		if (betree_node_covers(bt, page, key))
-			return buf;
-	}
-	UnlockReleaseBuffer(buf);
-
-	buf = betree_descend(bt, key, false, level, lockmode);
-	if (!BufferIsValid(buf))
+	buf = betree_descend(bt, key, false, level, lockmode, NULL, NULL);
+	if (BetreePageGetOpaque(BufferGetPage(buf))->bteo_level != level)
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
 				 errmsg("index \"%s\" has no level %d any more",
 						RelationGetRelationName(bt->rel), level),
 				 errhint("Please REINDEX it.")));
 	return buf;
+}
+
+/*
+ * betree_height
+ *		Height of the tree: the root's level.
+ */
+int
+betree_height(BetreeRel *bt)
+{
+	Buffer		buf = betree_read(bt, BETREE_ROOT_BLKNO, BUFFER_LOCK_SHARE,
+								  BETREE_NODE);
+	int			level = BetreePageGetOpaque(BufferGetPage(buf))->bteo_level;
+
+	UnlockReleaseBuffer(buf);
+	return level;
 }

@@ -64,6 +64,8 @@ betree_hash_proc(BetreeRel *bt, int i, Oid subtype, Oid *arg_proc)
 	Oid			equal;
 	Oid			proc;
 
+	Assert(i >= 0 && i < bt->nkeyatts);
+
 	if (OidIsValid(rel->rd_indcollation[i]) &&
 		!get_collation_isdeterministic(rel->rd_indcollation[i]))
 		return InvalidOid;
@@ -106,6 +108,8 @@ betree_hash_add(BetreeRel *bt, FmgrInfo *proc, int i, Datum value,
 {
 	uint32		part = 0;
 
+	Assert(i >= 0 && i < bt->nkeyatts);
+
 	if (!isnull)
 		part = DatumGetUInt32(FunctionCall1Coll(proc,
 												bt->rel->rd_indcollation[i],
@@ -141,11 +145,11 @@ betree_filter_pages(BetreeRel *bt)
 	int			tuples = BetreePageCapacity /
 		(MAXALIGN(bt->tuple_width) + (int) sizeof(ItemIdData));
 
-	if (bt->buffer_pages <= FILTER_MIN_LOG)
+	if (bt->log_pages <= FILTER_MIN_LOG)
 		return 0;
-	tuples = Min(tuples, BETREE_BUF_MAX_ITEMS);
+	tuples = Min(tuples, BETREE_LOG_PAGE_MAX_ITEMS);
 	return Min(BETREE_FILTER_PAGES_MAX,
-			   (bt->buffer_pages + 2) * tuples / BETREE_FILTER_MAX_ENTRIES + 1);
+			   (bt->log_pages + 2) * tuples / BETREE_FILTER_MAX_ENTRIES + 1);
 }
 
 /* Is no sealed page covered by any of the node's filter pages? */
@@ -190,14 +194,14 @@ add_filter_pages(BetreeRel *bt, Buffer nodebuf, BetreeHash *hash)
 
 		/* the log must keep the room that the options promise */
 		if (nfilters >= wanted ||
-			opaque->bteo_ncap - nfilters < bt->buffer_pages + 4 ||
+			opaque->bteo_ncap - nfilters < bt->log_pages + 4 ||
 			opaque->bteo_ndir + 2 > opaque->bteo_ncap ||
 			!covers_nothing(node))
 			return;
 
 		buf = betree_alloc(bt);
-		state = betree_xlog_start(bt->rel);
-		node = betree_xlog_page(state, nodebuf, false);
+		state = GenericXLogStart(bt->rel);
+		node = GenericXLogRegisterBuffer(state, nodebuf, 0);
 		opaque = BetreePageGetOpaque(node);
 		dir = BetreeNodeGetDir(node);
 		betree_node_add_dir(node, BufferGetBlockNumber(buf),
@@ -207,11 +211,11 @@ add_filter_pages(BetreeRel *bt, Buffer nodebuf, BetreeHash *hash)
 			if (BetreeDirIsFilter(&dir[i]))
 				dir[i].bted_seq = (uint16) opaque->bteo_seq;
 		}
-		page = betree_xlog_page(state, buf, true);
+		page = GenericXLogRegisterBuffer(state, buf, GENERIC_XLOG_FULL_IMAGE);
 		betree_page_init(page, BETREE_FILTER, opaque->bteo_level, 0);
 		BetreePageGetOpaque(page)->bteo_owner = BufferGetBlockNumber(nodebuf);
 		BetreePageGetOpaque(page)->bteo_hash_id = hash->id;
-		betree_xlog_finish(state);
+		GenericXLogFinish(state);
 		ECP_STOP_POINT("filter-added");
 		UnlockReleaseBuffer(buf);
 	}
@@ -230,6 +234,8 @@ void
 betree_filter_trim(BetreeRel *bt, Buffer nodebuf)
 {
 	int			wanted = betree_filter_pages(bt);
+
+	Assert(ecp_buffer_is_exclusive_locked(nodebuf));
 
 	for (;;)
 	{
@@ -253,10 +259,10 @@ betree_filter_trim(BetreeRel *bt, Buffer nodebuf)
 			betree_report_damaged_item();
 		blkno = BetreeNodeGetDir(node)[at].bted_block;
 		buf = betree_read(bt, blkno, BUFFER_LOCK_EXCLUSIVE, BETREE_FILTER);
-		state = betree_xlog_start(bt->rel);
-		betree_node_remove_dir(betree_xlog_page(state, nodebuf, false), at);
-		betree_page_init(betree_xlog_page(state, buf, false), BETREE_FREE, 0, 0);
-		betree_xlog_finish(state);
+		state = GenericXLogStart(bt->rel);
+		betree_node_remove_dir(GenericXLogRegisterBuffer(state, nodebuf, 0), at);
+		betree_page_init(GenericXLogRegisterBuffer(state, buf, 0), BETREE_FREE, 0, 0);
+		GenericXLogFinish(state);
 		ECP_STOP_POINT("filter-freed");
 		UnlockReleaseBuffer(buf);
 		RecordFreeIndexPage(bt->rel, blkno);
@@ -378,6 +384,11 @@ betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page, ItemIdData *ids,
 	uint32	   *added;
 	int			nhashes = 0;
 
+	Assert(ecp_buffer_is_exclusive_locked(nodebuf));
+	Assert(opaque->bteo_kind == BETREE_NODE);
+	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_LOG);
+	Assert(seq != 0);
+
 	memset(covered, 0, BETREE_FILTER_PAGES_MAX * sizeof(bool));
 	if ((nfilters == 0 &&
 		 ((BufferGetBlockNumber(nodebuf) == BETREE_ROOT_BLKNO &&
@@ -441,6 +452,8 @@ betree_filter_probe(BetreeRel *bt, Page node, uint32 id, uint64 hash,
 	Page		page;
 	bool		valid;
 	int			at;
+
+	Assert(BetreePageGetOpaque(node)->bteo_kind == BETREE_NODE);
 
 	if (nfilters == 0)
 		return false;

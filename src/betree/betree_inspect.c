@@ -53,7 +53,7 @@ static const char *
 kind_name(int kind)
 {
 	static const char *const names[] = {
-		"unknown", "meta", "node", "leaf", "buffer", "filter", "free"
+		"unknown", "meta", "node", "leaf", "log", "filter", "free"
 	};
 
 	return kind > 0 && kind < lengthof(names) ? names[kind] : names[0];
@@ -75,7 +75,7 @@ read_user_block(BetreeRel *bt, int64 blkno)
 	LockBuffer(buf, BUFFER_LOCK_SHARE);
 	page = BufferGetPage(buf);
 	if (!PageIsNew(page))
-		betree_check_page(bt, buf, BetreePageGetOpaque(page)->bteo_kind, -1);
+		betree_verify_page(bt, buf, BetreePageGetOpaque(page)->bteo_kind, -1);
 	return buf;
 }
 
@@ -135,7 +135,7 @@ betree_node_info(PG_FUNCTION_ARGS)
 		values[3] = Int32GetDatum(PageGetExactFreeSpace(page));
 		values[4] = Int64GetDatum(opaque->bteo_seq);
 		nulls[0] = nulls[1] = nulls[2] = nulls[3] = nulls[4] = false;
-		if (opaque->bteo_kind == BETREE_BUF)
+		if (opaque->bteo_kind == BETREE_LOG)
 		{
 			values[5] = Int32GetDatum(opaque->bteo_nsorted);
 			nulls[5] = false;
@@ -247,7 +247,7 @@ betree_page_items(PG_FUNCTION_ARGS)
 	if (!PageIsNew(copy.data))
 	{
 		kind = BetreePageGetOpaque(copy.data)->bteo_kind;
-		if (kind == BETREE_NODE || kind == BETREE_LEAF || kind == BETREE_BUF)
+		if (kind == BETREE_NODE || kind == BETREE_LEAF || kind == BETREE_LOG)
 		{
 			for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(copy.data);
 				 off++)
@@ -263,9 +263,9 @@ typedef struct IndexStats
 {
 	int64		nodes;
 	int64		leaves;
-	int64		log_pages;		/* sealed and tails */
+	int64		pages_in_logs;	/* sealed and tails */
 	int64		spare_pages;
-	int64		buffered;		/* messages in logs */
+	int64		messages_in_logs;	/* messages in logs */
 	int64		draining;		/* nodes with a drain under way */
 	int64		messages;		/* moved so far */
 	int64		flushes;
@@ -291,7 +291,7 @@ add_node(BetreeRel *bt, Buffer nodebuf, IndexStats *stats,
 	for (int i = 0; i < opaque->bteo_ndir; i++)
 		betree_block_set_add(&stats->visited,
 							 BetreeNodeGetDir(node)[i].bted_block);
-	stats->log_pages += opaque->bteo_nlog;
+	stats->pages_in_logs += opaque->bteo_nlog;
 	stats->spare_pages += opaque->bteo_ndir - opaque->bteo_nlog -
 		betree_node_nfilters(node);
 	stats->draining += opaque->bteo_drain != 0;
@@ -310,21 +310,22 @@ add_node(BetreeRel *bt, Buffer nodebuf, IndexStats *stats,
 		stats->leaves += BetreeNodeNumChildren(node);
 		stats->leaf_messages += counters->btec_messages;
 	}
+	betree_log_check_order(node);
 	for (int child = 0; child < BetreeNodeNumChildren(node); child++)
 	{
 		betree_block_set_add(&stats->visited,
 							 BetreeNodeGetChild(node, child));
-		betree_gather(bt, node, child, BETREE_LOG_MAX_SPACE,
-					  BETREE_LOG_MAX_ITEMS, cache, batch);
-		stats->buffered += batch->nitems;
+		betree_log_gather(bt, node, child, BETREE_LOG_MAX_SPACE,
+						  BETREE_LOG_MAX_ITEMS, cache, batch);
+		stats->messages_in_logs += batch->nitems;
 	}
 	if (tailblk != InvalidBlockNumber)
 	{
 		Buffer		buf = betree_read(bt, tailblk, BUFFER_LOCK_SHARE,
-									  BETREE_BUF);
+									  BETREE_LOG);
 
-		stats->buffered += PageGetMaxOffsetNumber(BufferGetPage(buf));
-		stats->log_pages++;
+		stats->messages_in_logs += PageGetMaxOffsetNumber(BufferGetPage(buf));
+		stats->pages_in_logs++;
 		stats->spare_pages--;
 		UnlockReleaseBuffer(buf);
 	}
@@ -339,8 +340,8 @@ add_level(BetreeRel *bt, int level, IndexStats *stats)
 	BetreeBatch batch;
 	BetreeWalk	walk = {0};
 
-	betree_logcache_init(&cache);
-	betree_batch_init(&batch, BETREE_NCAP_MAX);
+	betree_log_cache_init(&cache);
+	betree_log_batch_init(&batch, BETREE_NCAP_MAX);
 	betree_walk_begin(&walk, CurrentMemoryContext);
 	while (BetreePivotGetNatts(low) != BETREE_NATTS_PLUSINF)
 	{
@@ -350,13 +351,14 @@ add_level(BetreeRel *bt, int level, IndexStats *stats)
 		CHECK_FOR_INTERRUPTS();
 
 		betree_key_from_pivot(bt, low, &key);
-		nodebuf = betree_descend(bt, &key, false, level, BUFFER_LOCK_SHARE);
+		nodebuf = betree_descend(bt, &key, false, level, BUFFER_LOCK_SHARE,
+								 NULL, NULL);
 		add_node(bt, nodebuf, stats, &cache, &batch);
 		low = CopyIndexTuple(BetreeNodeGetHikey(BufferGetPage(nodebuf)));
 		betree_walk_step(bt, &walk, low, BufferGetBlockNumber(nodebuf));
 		UnlockReleaseBuffer(nodebuf);
 	}
-	betree_logcache_release(&cache);
+	betree_log_cache_release(&cache);
 }
 
 /* Count pages that nothing refers to and that are older than "start" */
@@ -416,10 +418,10 @@ betree_index_stats(PG_FUNCTION_ARGS)
 	values[0] = Int32GetDatum(height);
 	values[1] = Int64GetDatum(stats.nodes);
 	values[2] = Int64GetDatum(stats.leaves);
-	values[3] = Int64GetDatum(stats.log_pages);
+	values[3] = Int64GetDatum(stats.pages_in_logs);
 	values[4] = Int64GetDatum(stats.spare_pages);
 	values[5] = Int64GetDatum(stats.visited.nblocks);
-	values[6] = Int64GetDatum(stats.buffered);
+	values[6] = Int64GetDatum(stats.messages_in_logs);
 	values[7] = Int64GetDatum(stats.draining);
 	values[8] = Int64GetDatum(stats.messages);
 	values[9] = Int64GetDatum(stats.flushes);
@@ -435,7 +437,7 @@ betree_index_stats(PG_FUNCTION_ARGS)
 								(double) stats.leaf_flushes * BLCKSZ /
 								((double) stats.leaf_messages * bt.tuple_width));
 	nulls[12] = stats.leaf_messages == 0;
-	values[13] = Int32GetDatum(bt.buffer_pages);
+	values[13] = Int32GetDatum(bt.log_pages);
 	values[14] = Int64GetDatum(stats.lost_pages);
 	tuple = heap_form_tuple(result_desc(fcinfo), values, nulls);
 	relation_close(index, AccessShareLock);
@@ -462,7 +464,7 @@ betree_flush(PG_FUNCTION_ARGS)
 	betree_enter(&entry, index);
 	PG_TRY();
 	{
-		betree_flush_all(&bt);
+		betree_drain_all(&bt);
 	}
 	PG_FINALLY();
 	{

@@ -181,6 +181,8 @@ betree_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 	Size		size = IndexTupleSize(itup) - header;
 	Size		off = 0;
 
+	Assert(attno >= 1 && attno <= bt->natts);
+
 	if (unlikely(IndexTupleSize(itup) < header))
 		betree_report_damaged_item();
 	*isnull = has_nulls && att_isnull(attno - 1, nulls);
@@ -202,7 +204,7 @@ betree_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 
 /* Check all values of a tuple that somebody else will read */
 void
-betree_check_tuple(BetreeRel *bt, IndexTuple itup)
+betree_verify_tuple(BetreeRel *bt, IndexTuple itup)
 {
 	bool		isnull;
 
@@ -263,6 +265,9 @@ key_compare(BetreeRel *bt, BetreeKey *key, IndexTuple itup, int natts,
 			ItemPointer tid)
 {
 	int			n = Min(key->nkeys, natts);
+
+	Assert(key->nkeys >= 0 && key->nkeys <= bt->nkeyatts);
+	Assert(natts >= 0 && natts <= bt->nkeyatts);
 
 	for (int i = 0; i < n; i++)
 	{
@@ -332,6 +337,8 @@ void
 betree_sort_item_init(BetreeRel *bt, BetreeSortItem *item, IndexTuple itup,
 					  int order)
 {
+	Assert(order >= 0 && order <= PG_UINT16_MAX);
+
 	item->itup = itup;
 	item->first = betree_getattr(bt, itup, 1, &item->first_null);
 	item->order = order;
@@ -346,6 +353,8 @@ betree_sort_item_compare(BetreeRel *bt, const BetreeSortItem *a,
 						 const BetreeSortItem *b)
 {
 	int			result;
+
+	Assert(a->itup != NULL && b->itup != NULL);
 
 	result = compare_datums(bt->rel, 0, bt->cmp[0], a->first, a->first_null,
 							b->first, b->first_null);
@@ -386,7 +395,30 @@ sort_item_cmp(const BetreeSortItem *a, const BetreeSortItem *b, BetreeRel *bt)
 void
 betree_sort(BetreeRel *bt, BetreeSortItem *items, int nitems)
 {
+	Assert(nitems >= 0);
+	Assert(nitems == 0 || items != NULL);
+
 	betree_sort_items(items, nitems, bt);
+}
+
+/*
+ * betree_sort_unique
+ *		Sort prepared items, and keep one of those that are exact duplicates;
+ *		returns how many are left.
+ */
+int
+betree_sort_unique(BetreeRel *bt, BetreeSortItem *items, int nitems)
+{
+	int			n = 0;
+
+	betree_sort(bt, items, nitems);
+	for (int i = 0; i < nitems; i++)
+	{
+		if (n > 0 && betree_sort_item_compare(bt, &items[n - 1], &items[i]) == 0)
+			continue;
+		items[n++] = items[i];
+	}
+	return n;
 }
 
 /*
@@ -403,6 +435,8 @@ betree_node_search(BetreeRel *bt, Page page, BetreeKey *key, bool strict)
 	int			low = 0;
 	int			high = BetreeNodeNumChildren(page) - 1;
 	int			limit = strict ? 1 : 0;
+
+	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_NODE);
 
 	/* the first child's pivot is the node's own lower bound */
 	while (low < high)
@@ -425,6 +459,8 @@ betree_page_search(BetreeRel *bt, Page page, OffsetNumber last,
 {
 	OffsetNumber low = FirstOffsetNumber;
 	OffsetNumber high = OffsetNumberNext(last);
+
+	Assert(last <= PageGetMaxOffsetNumber(page));
 
 	while (low < high)
 	{
@@ -450,6 +486,8 @@ OffsetNumber
 betree_page_search_hint(BetreeRel *bt, Page page, OffsetNumber last,
 						OffsetNumber hint, BetreeKey *key)
 {
+	Assert(last <= PageGetMaxOffsetNumber(page));
+
 	if (hint >= FirstOffsetNumber && hint <= last + 1 &&
 		(hint > last ||
 		 betree_key_compare_tuple(bt, key, BetreePageGetTuple(page, hint)) <= 0) &&
@@ -463,6 +501,8 @@ betree_page_search_hint(BetreeRel *bt, Page page, OffsetNumber last,
 bool
 betree_node_covers(BetreeRel *bt, Page page, BetreeKey *key)
 {
+	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_NODE);
+
 	return betree_key_compare_pivot(bt, key, BetreeNodeGetHikey(page)) < 0 &&
 		betree_key_compare_pivot(bt, key, BetreeNodeGetPivot(page, 0)) >= 0;
 }
@@ -524,8 +564,11 @@ IndexTuple
 betree_form_tuple(BetreeRel *bt, Datum *values, bool *isnull, ItemPointer tid,
 				  Relation heap)
 {
-	IndexTuple	itup = index_form_tuple(bt->tupdesc, values, isnull);
+	IndexTuple	itup;
 
+	Assert(ItemPointerIsValid(tid));
+
+	itup = index_form_tuple(bt->tupdesc, values, isnull);
 	itup->t_tid = *tid;
 	if (unlikely(IndexTupleSize(itup) > BetreeMaxItemSize))
 		ereport(ERROR,

@@ -19,7 +19,6 @@
 #include "betree/betree.h"
 
 #include "miscadmin.h"
-#include "port/pg_bitutils.h"
 
 /* the leaf's tuples and the batch's, in order */
 typedef struct MergedItem
@@ -145,45 +144,6 @@ merge_items(BetreeRel *bt, Page page, BetreeBatch *batch, Merged *merged)
 		merged_add(merged, BetreePageGetTuple(page, pos), pos);
 }
 
-/* Account a batch in a node's counters */
-static uint32 *
-count_batch(Page node, BetreeBatch *batch)
-{
-	BetreeCounters counters = BetreeNodeGetCounters(node);
-	int			bucket = pg_leftmost_one_pos32(Max(batch->nitems, 1));
-
-	counters->btec_messages += batch->nitems;
-	bucket = Min(bucket, BETREE_HISTOGRAM_SIZE - 1);
-	counters->btec_flushes[bucket]++;
-	return &counters->btec_flushes[bucket];
-}
-
-/*
- * betree_log_child_flush
- *		Set the marker of a child and count the batch, within a delta record.
- *
- * "bufno" is the node in the record; we are in the critical section.
- */
-void
-betree_log_child_flush(EcpDelta *delta, int bufno, int child,
-					   BetreeBatch *batch)
-{
-	Page		node = BufferGetPage(delta->buffers[bufno]);
-	IndexTuple	pivot = BetreeNodeGetPivot(node, child);
-	BetreeCounters counters = BetreeNodeGetCounters(node);
-	uint32	   *bucket = count_batch(node, batch);
-
-	BetreePivotSetMarker(pivot, batch->upto);
-	ecp_delta_range(delta, bufno,
-					(char *) &pivot->t_tid.ip_posid - (char *) node,
-					sizeof(OffsetNumber));
-	ecp_delta_range(delta, bufno,
-					(char *) &counters->btec_messages - (char *) node,
-					sizeof(uint32));
-	ecp_delta_range(delta, bufno, (char *) bucket - (char *) node,
-					sizeof(uint32));
-}
-
 /*
  * Add the new tuples below the others and rewrite the item pointers.  The
  * caller has seen that the contiguous free space is enough.
@@ -237,7 +197,7 @@ write_in_place(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 		   (merged->nitems - first) * sizeof(ItemIdData));
 
 	if (batch->set_marker)
-		betree_log_child_flush(&delta, nodeno, child, batch);
+		betree_log_absorb(&delta, nodeno, child, batch);
 	ecp_delta_range(&delta, leafno, offsetof(PageHeaderData, pd_lower),
 					2 * sizeof(LocationIndex));
 	ecp_delta_range(&delta, leafno,
@@ -255,6 +215,9 @@ static void
 cut(Merged *merged, LeafSplit *split, int limit, int max_items)
 {
 	int			space = 0;
+
+	Assert(merged->nitems > 0);
+	Assert(limit > 0 && max_items > 0);
 
 	split->npages = 0;
 	split->start[0] = 0;
@@ -336,6 +299,8 @@ form_separators(BetreeRel *bt, Page node, int child, Merged *merged,
 	int			space = 0;
 	int			nnew = split->npages - split->nold;
 
+	Assert(nnew >= 0 && split->npages <= MAX_PAGES);
+
 	for (int i = 1; i < split->npages; i++)
 	{
 		int			at = split->start[i];
@@ -356,6 +321,8 @@ form_separators(BetreeRel *bt, Page node, int child, Merged *merged,
 static void
 write_pivots(Page node, int child, LeafSplit *split, uint16 marker)
 {
+	Assert(BetreePageGetOpaque(node)->bteo_level == 1);
+
 	for (int i = 1; i < split->nold; i++)
 		PageIndexTupleDelete(node, BETREE_FIRST_PIVOT + child + 1);
 	for (int i = 1; i < split->npages; i++)
@@ -380,18 +347,18 @@ static void
 write_pages(BetreeRel *bt, Buffer nodebuf, int child, BetreeBatch *batch,
 			BetreeBatch *next_batch, Merged *merged, LeafSplit *split)
 {
-	GenericXLogState *state = betree_xlog_start(bt->rel);
+	GenericXLogState *state = GenericXLogStart(bt->rel);
 	Page		node = NULL;
 
 	if (BufferIsValid(nodebuf))
 	{
-		node = betree_xlog_page(state, nodebuf, false);
+		node = GenericXLogRegisterBuffer(state, nodebuf, 0);
 		if (batch->set_marker)
 		{
 			BetreePivotSetMarker(BetreeNodeGetPivot(node, child), batch->upto);
-			(void) count_batch(node, batch);
+			(void) betree_node_count_batch(node, batch->nitems);
 			if (next_batch != NULL)
-				(void) count_batch(node, next_batch);
+				(void) betree_node_count_batch(node, next_batch->nitems);
 		}
 	}
 
@@ -401,7 +368,8 @@ write_pages(BetreeRel *bt, Buffer nodebuf, int child, BetreeBatch *batch,
 
 		if (i >= split->nold)
 			split->buf[i] = betree_alloc(bt);
-		page = betree_xlog_page(state, split->buf[i], i >= split->nold);
+		page = GenericXLogRegisterBuffer(state, split->buf[i],
+										 i >= split->nold ? GENERIC_XLOG_FULL_IMAGE : 0);
 		betree_page_init(page, BETREE_LEAF, 0, 0);
 		for (int j = split->start[i]; j < split->start[i + 1]; j++)
 			betree_page_add(page, merged->items[j].itup);
@@ -409,7 +377,7 @@ write_pages(BetreeRel *bt, Buffer nodebuf, int child, BetreeBatch *batch,
 	if (split->npages > 1)
 		write_pivots(node, child, split,
 					 BetreePivotGetMarker(BetreeNodeGetPivot(node, child)));
-	betree_xlog_finish(state);
+	GenericXLogFinish(state);
 
 	for (int i = split->nold; i < split->npages; i++)
 		UnlockReleaseBuffer(split->buf[i]);
@@ -424,6 +392,8 @@ betree_leaf_fits(Page page, BetreeBatch *batch)
 {
 	PageHeader	header = (PageHeader) page;
 	int			nitems = PageGetMaxOffsetNumber(page) + batch->nitems;
+
+	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_LEAF);
 
 	return nitems <= BETREE_LEAF_MAX_ITEMS &&
 		(header->pd_upper - header->pd_lower >= batch->space ||
@@ -449,6 +419,13 @@ betree_leaf_share(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 	bool		done = false;
 
 	Assert(batch->complete && next_batch->complete);
+	Assert(batch->set_marker && next_batch->set_marker);
+	Assert(batch->nitems > 0);
+	Assert(child >= 0 && child + 1 < BetreeNodeNumChildren(BufferGetPage(nodebuf)));
+	Assert(ecp_buffer_is_exclusive_locked(nodebuf));
+	Assert(ecp_buffer_is_exclusive_locked(leafbuf));
+	Assert(ecp_buffer_is_exclusive_locked(nextbuf));
+
 	merge_items(bt, BufferGetPage(leafbuf), batch, merged);
 	if (!merged->ascending)
 	{
@@ -488,6 +465,12 @@ betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 	bool		fits;
 	bool		done = true;
 
+	Assert(batch->nitems > 0);
+	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_LEAF);
+	Assert(ecp_buffer_is_exclusive_locked(leafbuf));
+	Assert(BufferIsValid(nodebuf) ?
+		   ecp_buffer_is_exclusive_locked(nodebuf) : !batch->set_marker);
+
 	merge_items(bt, page, batch, merged);
 	fits = merged->space <= BetreePageCapacity &&
 		merged->nitems <= BETREE_LEAF_MAX_ITEMS;
@@ -519,61 +502,4 @@ betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 	if (done)
 		ECP_STOP_POINT("merged");
 	return done;
-}
-
-/* Lock child "child" of a node of level 1, and say which it is */
-static Buffer
-lock_leaf(BetreeRel *bt, Page node, BetreeKey *key, int *child)
-{
-	*child = betree_node_search(bt, node, key, false);
-	return betree_read_child(bt, node, *child, BUFFER_LOCK_EXCLUSIVE);
-}
-
-/*
- * betree_insert_leaf
- *		Insert a tuple into its leaf, past all buffers.
- */
-void
-betree_insert_leaf(BetreeRel *bt, IndexTuple itup)
-{
-	BetreeKey	key;
-	BetreeSortItem item;
-	BetreeBatch batch = {0};
-	bool		done = false;
-
-	betree_sort_item_init(bt, &item, itup, 0);
-	batch.nitems = 1;
-	batch.space = BetreeTupleSpace(itup);
-	batch.items = &item;
-	betree_key_from_tuple(bt, itup, &key);
-
-	while (!done)
-	{
-		Buffer		nodebuf;
-		Buffer		leafbuf;
-		int			child;
-
-		CHECK_FOR_INTERRUPTS();
-
-		nodebuf = betree_descend(bt, &key, false, 1, BUFFER_LOCK_SHARE);
-		leafbuf = lock_leaf(bt, BufferGetPage(nodebuf), &key, &child);
-		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
-		done = betree_leaf_merge(bt, InvalidBuffer, child, leafbuf, &batch);
-		UnlockReleaseBuffer(leafbuf);
-		if (done)
-		{
-			ReleaseBuffer(nodebuf);
-			break;
-		}
-
-		/* the leaf must split: that takes the node */
-		nodebuf = betree_relock_node(bt, nodebuf, &key, 1,
-									 BUFFER_LOCK_EXCLUSIVE);
-		leafbuf = lock_leaf(bt, BufferGetPage(nodebuf), &key, &child);
-		done = betree_leaf_merge(bt, nodebuf, child, leafbuf, &batch);
-		UnlockReleaseBuffer(leafbuf);
-		UnlockReleaseBuffer(nodebuf);
-		if (!done)
-			(void) betree_split_node(bt, &key, 1);
-	}
 }

@@ -13,14 +13,15 @@
 
 #include "betree/betree.h"
 
+#include "catalog/pg_class.h"
 #include "common/hashfn.h"
 #include "device/cost/device_profile.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
 /*
- * What an automatic buffer_pages aims at, where no profile asks for more:
- * messages per leaf write, when keys are uniform.  See README, "How much to buffer".
+ * What an automatic log_pages aims at, where no profile asks for more:
+ * messages per leaf write, when keys are uniform.  See README, "How long a log is".
  */
 #ifdef BETREE_TINY
 #define TARGET_MESSAGES		3
@@ -41,14 +42,14 @@ void
 betree_init(void)
 {
 	betree_relopt_kind = add_reloption_kind();
-	add_int_reloption(betree_relopt_kind, "buffer_levels",
-					  "Levels of nodes above the leaves that own a buffer",
-					  BETREE_BUFFER_LEVELS_DEFAULT, 1,
-					  BETREE_BUFFER_LEVELS_MAX, ShareUpdateExclusiveLock);
-	add_int_reloption(betree_relopt_kind, "buffer_pages",
-					  "Full pages that a node's buffer holds before they move down, 0 for none, -1 to choose from the width of the tuples and the tablespace's profile",
-					  BETREE_BUFFER_PAGES_AUTO, BETREE_BUFFER_PAGES_AUTO,
-					  BETREE_BUFFER_PAGES_MAX, ShareUpdateExclusiveLock);
+	add_int_reloption(betree_relopt_kind, "log_levels",
+					  "Levels of nodes above the leaves that own a log",
+					  BETREE_LOG_LEVELS_DEFAULT, 1,
+					  BETREE_LOG_LEVELS_MAX, ShareUpdateExclusiveLock);
+	add_int_reloption(betree_relopt_kind, "log_pages",
+					  "Full pages that a node's log holds before they move down, 0 for none, -1 to choose from the width of the tuples and the tablespace's profile",
+					  BETREE_LOG_PAGES_AUTO, BETREE_LOG_PAGES_AUTO,
+					  BETREE_LOG_PAGES_MAX, ShareUpdateExclusiveLock);
 	add_int_reloption(betree_relopt_kind, "fillfactor",
 					  "Packs betree leaf pages only to this percentage",
 					  BETREE_FILLFACTOR_DEFAULT, BETREE_FILLFACTOR_MIN,
@@ -68,8 +69,8 @@ bytea *
 betreeoptions(Datum reloptions, bool validate)
 {
 	static const relopt_parse_elt tab[] = {
-		{"buffer_levels", RELOPT_TYPE_INT, offsetof(BetreeOptions, buffer_levels)},
-		{"buffer_pages", RELOPT_TYPE_INT, offsetof(BetreeOptions, buffer_pages)},
+		{"log_levels", RELOPT_TYPE_INT, offsetof(BetreeOptions, log_levels)},
+		{"log_pages", RELOPT_TYPE_INT, offsetof(BetreeOptions, log_pages)},
 		{"fillfactor", RELOPT_TYPE_INT, offsetof(BetreeOptions, fillfactor)},
 		{"flush_budget", RELOPT_TYPE_INT, offsetof(BetreeOptions, flush_budget)},
 	};
@@ -130,7 +131,7 @@ auto_basis(Relation rel)
 }
 
 /*
- * Buffer pages for TARGET_MESSAGES a flush: a drain spreads P pages of U
+ * Log pages for TARGET_MESSAGES a flush: a drain spreads P pages of U
  * tuples over F children, and a node holds F pivots at its usual fill.  That
  * is 38 pages for keys of any width, and more if INCLUDE columns make the
  * tuples wider than the pivots.
@@ -140,7 +141,7 @@ auto_basis(Relation rel)
  * shorter one, for on any device the messages of a flush divide WAL, too.
  */
 static int
-automatic_buffer_pages(const AutoBasis *basis)
+automatic_log_pages(const AutoBasis *basis)
 {
 	double		tuples = (double) BetreePageCapacity /
 		(MAXALIGN(basis->tuple) + sizeof(ItemIdData));
@@ -150,7 +151,7 @@ automatic_buffer_pages(const AutoBasis *basis)
 	double		pages = TARGET_MESSAGES * children / tuples + 0.5;
 
 	pages = Max(pages, (double) basis->half_bandwidth_bytes / BLCKSZ);
-	return (int) Max(AUTO_PAGES_MIN, Min(pages, BETREE_BUFFER_PAGES_MAX));
+	return (int) Max(AUTO_PAGES_MIN, Min(pages, BETREE_LOG_PAGES_MAX));
 }
 
 /*
@@ -163,32 +164,40 @@ betree_open(BetreeRel *bt, Relation rel)
 	BetreeOptions *options = (BetreeOptions *) rel->rd_options;
 	AutoBasis	basis;
 
+	Assert(rel->rd_rel->relkind == RELKIND_INDEX);
+	Assert(rel->rd_indam->amoptions == betreeoptions);
+
 	bt->rel = rel;
 	bt->tupdesc = RelationGetDescr(rel);
 	bt->natts = IndexRelationGetNumberOfAttributes(rel);
 	bt->nkeyatts = IndexRelationGetNumberOfKeyAttributes(rel);
 	bt->fillfactor = options ? options->fillfactor : BETREE_FILLFACTOR_DEFAULT;
-	bt->buffer_pages = options ? options->buffer_pages :
-		BETREE_BUFFER_PAGES_AUTO;
-	bt->buffer_levels = options ? options->buffer_levels :
-		BETREE_BUFFER_LEVELS_DEFAULT;
+	bt->log_pages = options ? options->log_pages :
+		BETREE_LOG_PAGES_AUTO;
+	bt->log_levels = options ? options->log_levels :
+		BETREE_LOG_LEVELS_DEFAULT;
 	bt->flush_budget = options ? options->flush_budget :
 		BETREE_FLUSH_BUDGET_DEFAULT;
+	bt->inserts_drain = bt->flush_budget > 0;
+	if (!bt->inserts_drain)
+		bt->flush_budget = BETREE_BUDGET_ALL;
 	basis = auto_basis(rel);
 	bt->tuple_width = basis.tuple;
 	memcpy(bt->header_type, basis.header_type, bt->natts * sizeof(Oid));
-	if (bt->buffer_pages == BETREE_BUFFER_PAGES_AUTO)
-		bt->buffer_pages = automatic_buffer_pages(&basis);
+	if (bt->log_pages == BETREE_LOG_PAGES_AUTO)
+		bt->log_pages = automatic_log_pages(&basis);
 	for (int i = 0; i < bt->nkeyatts; i++)
 		bt->cmp[i] = index_getprocinfo(rel, i + 1, BETREE_ORDER_PROC);
 }
 
 /*
- * Directory capacity that a new node of "level" gets: the sealed pages that
- * start a drain, room for those that are sealed while it runs, a tail, and
+ * betree_node_ncap
+ *		Directory capacity that a new node of "level" gets.
+ *
+ * That is the sealed pages that start a drain, room for those that are sealed while it runs, a tail, and
  * filter pages.
  *
- * A node that owns no buffer by the present options still gets a few entries,
+ * A node that owns no log by the present options still gets a few entries,
  * so that messages can go to any node when the options change.
  */
 int
@@ -196,8 +205,10 @@ betree_node_ncap(BetreeRel *bt, int level)
 {
 	int			ncap = BETREE_NCAP_MIN;
 
-	if (bt->buffer_pages > 0 && level <= bt->buffer_levels)
-		ncap = bt->buffer_pages + Max(4, bt->buffer_pages / 4) + 1 +
+	Assert(level >= 1);
+
+	if (bt->log_pages > 0 && level <= bt->log_levels)
+		ncap = bt->log_pages + Max(4, bt->log_pages / 4) + 1 +
 			betree_filter_pages(bt);
 	return Min(ncap, BETREE_NCAP_MAX);
 }
@@ -209,14 +220,17 @@ betree_node_ncap(BetreeRel *bt, int level)
  * Nodes that a build has made fill at the same pace when keys are random, and
  * would all drain at the same time, over and over.  So the first drain of a
  * node comes sooner, each node's at another length of its log, spread evenly:
- * then as many nodes drain at any time.  The root has nobody to wait for.
+ * then as many nodes drain at any time.  The root is alone on its level.
  */
 int
 betree_drain_threshold(BetreeRel *bt, Page page, BlockNumber blkno)
 {
 	int			ncap = BetreePageGetOpaque(page)->bteo_ncap -
 		betree_node_nfilters(page);
-	int			pages = Max(1, Min(bt->buffer_pages, ncap - 2));
+	int			pages = Max(1, Min(bt->log_pages, ncap - 2));
+
+	Assert(bt->log_pages >= 0 && bt->log_pages <= BETREE_LOG_PAGES_MAX);
+	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_NODE);
 
 	if (blkno == BETREE_ROOT_BLKNO ||
 		(BetreePageGetOpaque(page)->bteo_flags & BETREE_DRAINED) != 0)

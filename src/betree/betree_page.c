@@ -13,6 +13,7 @@
 
 #include "betree/betree_page.h"
 
+#include "port/pg_bitutils.h"
 #include "utils/rel.h"
 
 /*
@@ -39,6 +40,12 @@ void
 betree_page_init(Page page, int kind, int level, int ncap)
 {
 	BetreePageOpaque opaque;
+
+	Assert(kind >= BETREE_META && kind <= BETREE_FREE);
+	Assert(level >= 0 && level < BETREE_MAX_HEIGHT);
+	Assert(kind == BETREE_NODE ? ncap >= 0 && ncap <= BETREE_NCAP_MAX : ncap == 0);
+	Assert((level > 0) == (kind == BETREE_NODE) || kind == BETREE_LOG ||
+		   kind == BETREE_FILTER);
 
 	PageInit(page, BLCKSZ,
 			 kind == BETREE_NODE ? BetreeNodeSpecialSize(ncap) :
@@ -74,7 +81,7 @@ betree_page_is_lost(Relation rel, Page page, XLogRecPtr start)
 	return RelationNeedsWAL(rel) && !PageIsNew(page) &&
 		PageGetSpecialSize(page) == sizeof(BetreePageOpaqueData) &&
 		BetreePageGetOpaque(page)->bteo_page_id == BETREE_PAGE_ID &&
-		BetreePageGetOpaque(page)->bteo_kind == BETREE_BUF &&
+		BetreePageGetOpaque(page)->bteo_kind == BETREE_LOG &&
 		PageGetLSN(page) < start;
 }
 
@@ -125,6 +132,11 @@ betree_page_delete_items(Page page, OffsetNumber *offsets, int noffsets)
 	int			next = 0;
 	int			nsorted = opaque->bteo_nsorted;
 
+	Assert(noffsets > 0 && noffsets <= maxoff);
+	Assert(opaque->bteo_kind == BETREE_LEAF || opaque->bteo_kind == BETREE_LOG);
+	for (int i = 1; i < noffsets; i++)
+		Assert(offsets[i - 1] < offsets[i]);
+
 	for (OffsetNumber from = FirstOffsetNumber; from <= maxoff; from++)
 	{
 		if (next < noffsets && offsets[next] == from)
@@ -149,6 +161,8 @@ betree_meta_init(Page page, int nkeyatts, int natts, uint32 tuple_width)
 {
 	BetreeMetaPage meta;
 
+	Assert(nkeyatts >= 1 && nkeyatts <= natts && natts <= INDEX_MAX_KEYS);
+
 	betree_page_init(page, BETREE_META, 0, 0);
 	meta = BetreePageGetMeta(page);
 	meta->btem_magic = BETREE_MAGIC;
@@ -169,6 +183,9 @@ void
 betree_node_form(Page page, int level, int ncap, IndexTuple hikey,
 				 IndexTuple *pivots, int npivots)
 {
+	Assert(level >= 1);
+	Assert(npivots >= 1);
+
 	betree_page_init(page, BETREE_NODE, level, ncap);
 	betree_page_add(page, hikey);
 	for (int i = 0; i < npivots; i++)
@@ -181,6 +198,8 @@ betree_node_room(Page page)
 {
 	PageHeader	header = (PageHeader) page;
 
+	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_NODE);
+
 	if (BetreeNodeNumChildren(page) >= BETREE_NODE_MAX_CHILDREN)
 		return 0;
 	return (int) header->pd_upper - (int) header->pd_lower;
@@ -192,6 +211,8 @@ betree_node_tail(Page page)
 {
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
 	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+
+	Assert(opaque->bteo_kind == BETREE_NODE);
 
 	if (opaque->bteo_ndir > opaque->bteo_nlog &&
 		dir[opaque->bteo_nlog].bted_kind == BETREE_DIR_TAIL)
@@ -212,7 +233,7 @@ betree_node_add_dir(Page page, BlockNumber blkno, int kind, uint32 seq)
 	entry->bted_seq = (uint16) seq;
 	entry->bted_kind = kind;
 	opaque->bteo_ndir++;
-	if (kind == BETREE_DIR_LOG)
+	if (kind == BETREE_DIR_SEALED)
 		opaque->bteo_nlog++;
 }
 
@@ -223,7 +244,7 @@ betree_node_remove_dir(Page page, int at)
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
 	BetreeDirEntry *dir = BetreeNodeGetDir(page);
 
-	Assert(at >= opaque->bteo_nlog);
+	Assert(at >= opaque->bteo_nlog && at < opaque->bteo_ndir);
 	memmove(&dir[at], &dir[at + 1],
 			(opaque->bteo_ndir - at - 1) * sizeof(BetreeDirEntry));
 	opaque->bteo_ndir--;
@@ -271,6 +292,8 @@ betree_node_raise(Page page)
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
 	BetreeDirEntry *dir = BetreeNodeGetDir(page);
 	uint16		seq = (uint16) BetreeNodeLogStart(page);
+
+	Assert(opaque->bteo_kind == BETREE_NODE);
 
 	for (int i = 0; i < BetreeNodeNumChildren(page); i++)
 	{
@@ -336,6 +359,8 @@ betree_pivot_infinite(bool plus)
 uint32
 betree_node_log_span(Page page, uint32 seq)
 {
+	Assert(BetreePageGetOpaque(page)->bteo_nlog > 0);
+
 	return (seq - BetreeNodeGetDir(page)[0].bted_seq) & BETREE_MARKER_MASK;
 }
 
@@ -349,6 +374,28 @@ betree_node_log_ordered(Page page, int i)
 {
 	BetreeDirEntry *dir = BetreeNodeGetDir(page);
 
+	Assert(i >= 0 && i < BetreePageGetOpaque(page)->bteo_nlog);
+
 	return !BetreeSeqNewer(dir[i].bted_seq, BetreePageGetOpaque(page)->bteo_seq) &&
 		(i == 0 || BetreeSeqNewer(dir[i].bted_seq, dir[i - 1].bted_seq));
+}
+
+/*
+ * betree_node_count_batch
+ *		Count a batch that goes to a child; returns the histogram's counter,
+ *		which has been changed besides btec_messages.
+ */
+uint32 *
+betree_node_count_batch(Page page, int nitems)
+{
+	BetreeCounters counters = BetreeNodeGetCounters(page);
+	int			bucket = pg_leftmost_one_pos32(Max(nitems, 1));
+
+	Assert(nitems >= 0);
+	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_NODE);
+
+	counters->btec_messages += nitems;
+	bucket = Min(bucket, BETREE_HISTOGRAM_SIZE - 1);
+	counters->btec_flushes[bucket]++;
+	return &counters->btec_flushes[bucket];
 }

@@ -46,6 +46,8 @@
 #define BETREE_VERSION			1
 #define BETREE_PAGE_ID			0xFF9B	/* last two bytes of every page */
 
+#define BETREE_MAX_HEIGHT		24	/* levels, leaves included */
+
 #define BETREE_META_BLKNO		0
 #define BETREE_ROOT_BLKNO		1
 
@@ -53,7 +55,7 @@
 #define BETREE_META				1
 #define BETREE_NODE				2
 #define BETREE_LEAF				3
-#define BETREE_BUF				4
+#define BETREE_LOG				4
 #define BETREE_FILTER			5
 #define BETREE_FREE				6
 
@@ -160,7 +162,7 @@ typedef struct BetreeDirEntry
 	uint16		bted_kind;		/* BETREE_DIR_*, with a filter's number */
 } BetreeDirEntry;
 
-#define BETREE_DIR_LOG			1	/* sealed page */
+#define BETREE_DIR_SEALED			1	/* sealed page */
 #define BETREE_DIR_TAIL			2	/* page that takes appends */
 #define BETREE_DIR_SPARE		3	/* absorbed page, to be used again */
 #define BETREE_DIR_FILTER		4	/* fingerprints of the sealed pages */
@@ -311,13 +313,13 @@ StaticAssertDecl(INDEX_MAX_KEYS < BETREE_NATTS_PLUSINF,
  */
 #ifdef BETREE_TINY
 #define BETREE_LEAF_MAX_ITEMS	6
-#define BETREE_BUF_MAX_ITEMS	4
+#define BETREE_LOG_PAGE_MAX_ITEMS	4
 #define BETREE_NODE_MAX_CHILDREN 6
 #define BETREE_BATCH_MAX_ITEMS	12
 #define BETREE_FILTER_MAX_ENTRIES 10
 #else
 #define BETREE_LEAF_MAX_ITEMS	MaxIndexTuplesPerPage
-#define BETREE_BUF_MAX_ITEMS	MaxIndexTuplesPerPage
+#define BETREE_LOG_PAGE_MAX_ITEMS	MaxIndexTuplesPerPage
 #define BETREE_NODE_MAX_CHILDREN MaxIndexTuplesPerPage
 #define BETREE_BATCH_MAX_ITEMS	MaxIndexTuplesPerPage
 #define BETREE_FILTER_MAX_ENTRIES BETREE_FILTER_PAGE_ENTRIES
@@ -350,6 +352,7 @@ extern bool betree_node_log_ordered(Page page, int i);
 extern int	betree_node_nfilters(Page page);
 extern void betree_node_raise(Page page);
 extern void betree_node_drop_log(Page page, int nlog);
+extern uint32 *betree_node_count_batch(Page page, int nitems);
 extern IndexTuple betree_pivot_infinite(bool plus);
 
 #endif							/* BETREE_PAGE_H */

@@ -161,16 +161,17 @@ static void
 make_range(BetreeScanOpaque so, ScanKey keys, ColumnQuals *columns, bool *used)
 {
 	BetreeRel  *bt = &so->bt;
+	BetreeQuals *quals = &so->quals;
 	int			i;
 
-	memset(&so->lower, 0, offsetof(BetreeKey, cmp));
-	memset(&so->upper, 0, offsetof(BetreeKey, cmp));
-	so->upper.after = true;
+	memset(&quals->lower, 0, offsetof(BetreeKey, cmp));
+	memset(&quals->upper, 0, offsetof(BetreeKey, cmp));
+	quals->upper.after = true;
 
 	for (i = 0; i < bt->nkeyatts && columns[i].equal != NULL; i++)
 	{
-		add_bound(bt, &so->lower, columns[i].equal);
-		add_bound(bt, &so->upper, columns[i].equal);
+		add_bound(bt, &quals->lower, columns[i].equal);
+		add_bound(bt, &quals->upper, columns[i].equal);
 		used[columns[i].equal - keys] = true;
 	}
 	if (i == bt->nkeyatts)
@@ -178,23 +179,23 @@ make_range(BetreeScanOpaque so, ScanKey keys, ColumnQuals *columns, bool *used)
 
 	if (columns[i].low != NULL)
 	{
-		add_bound(bt, &so->lower, columns[i].low);
-		so->lower.after = is_strict(columns[i].low);
+		add_bound(bt, &quals->lower, columns[i].low);
+		quals->lower.after = is_strict(columns[i].low);
 		used[columns[i].low - keys] = true;
 	}
 	else if (columns[i].not_null &&
 			 (bt->rel->rd_indoption[i] & INDOPTION_NULLS_FIRST))
-		add_null_bound(bt, &so->lower, true);
+		add_null_bound(bt, &quals->lower, true);
 
 	if (columns[i].high != NULL)
 	{
-		add_bound(bt, &so->upper, columns[i].high);
-		so->upper.after = !is_strict(columns[i].high);
+		add_bound(bt, &quals->upper, columns[i].high);
+		quals->upper.after = !is_strict(columns[i].high);
 		used[columns[i].high - keys] = true;
 	}
 	else if (columns[i].not_null &&
 			 !(bt->rel->rd_indoption[i] & INDOPTION_NULLS_FIRST))
-		add_null_bound(bt, &so->upper, false);
+		add_null_bound(bt, &quals->upper, false);
 }
 
 /*
@@ -206,7 +207,8 @@ static bool
 find_hash(BetreeScanOpaque so, ColumnQuals *columns)
 {
 	BetreeRel  *bt = &so->bt;
-	bool		same = so->hash_known;
+	BetreeQuals *quals = &so->quals;
+	bool		same = quals->hash.known;
 	MemoryContext oldcontext;
 
 	for (int i = 0; i < bt->nkeyatts; i++)
@@ -215,28 +217,28 @@ find_hash(BetreeScanOpaque so, ColumnQuals *columns)
 
 		if (!OidIsValid(subtype) || (columns[i].equal->sk_flags & SK_ISNULL))
 			subtype = bt->rel->rd_opcintype[i];
-		if (same && so->hash_subtype[i] != subtype)
+		if (same && quals->hash.subtype[i] != subtype)
 			same = false;
-		so->hash_subtype[i] = subtype;
+		quals->hash.subtype[i] = subtype;
 	}
 	if (same)
-		return so->hash_usable;
+		return quals->hash.usable;
 
 	oldcontext = MemoryContextSwitchTo(so->context);
-	so->hash_usable = betree_hash_init(bt, &so->hash);
-	for (int i = 0; i < bt->nkeyatts && so->hash_usable; i++)
+	quals->hash.usable = betree_hash_init(bt, &quals->hash.own);
+	for (int i = 0; i < bt->nkeyatts && quals->hash.usable; i++)
 	{
 		Oid			arg_proc;
 
-		if (betree_hash_proc(bt, i, so->hash_subtype[i], &arg_proc) ==
-			so->hash.proc[i].fn_oid && OidIsValid(arg_proc))
-			fmgr_info(arg_proc, &so->hash_arg[i]);
+		if (betree_hash_proc(bt, i, quals->hash.subtype[i], &arg_proc) ==
+			quals->hash.own.proc[i].fn_oid && OidIsValid(arg_proc))
+			fmgr_info(arg_proc, &quals->hash.arg[i]);
 		else
-			so->hash_usable = false;
+			quals->hash.usable = false;
 	}
-	so->hash_known = true;
+	quals->hash.known = true;
 	MemoryContextSwitchTo(oldcontext);
-	return so->hash_usable;
+	return quals->hash.usable;
 }
 
 /*
@@ -247,9 +249,10 @@ static void
 hash_quals(BetreeScanOpaque so, ColumnQuals *columns)
 {
 	BetreeRel  *bt = &so->bt;
+	BetreeQuals *quals = &so->quals;
 	uint64		hash = 0;
 
-	so->hashed = false;
+	quals->hashed = false;
 	for (int i = 0; i < bt->nkeyatts; i++)
 	{
 		if (columns[i].equal == NULL)
@@ -261,37 +264,40 @@ hash_quals(BetreeScanOpaque so, ColumnQuals *columns)
 	{
 		ScanKey		key = columns[i].equal;
 
-		hash = betree_hash_add(bt, &so->hash_arg[i], i, key->sk_argument,
+		hash = betree_hash_add(bt, &quals->hash.arg[i], i, key->sk_argument,
 							   (key->sk_flags & SK_ISNULL) != 0, hash);
 	}
-	so->hash_value = hash;
-	so->hashed = true;
+	quals->hash_value = hash;
+	quals->hashed = true;
 }
 
 /*
- * betree_prepare_quals
+ * betree_quals_prepare
  *		Look at the scan keys: set the range, the filter and the skip qual.
  *
  * Done when the scan starts, not in amrescan: the arguments may be cheap to
  * set and never used.
  */
 void
-betree_prepare_quals(IndexScanDesc scan)
+betree_quals_prepare(IndexScanDesc scan)
 {
 	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
 	BetreeRel  *bt = &so->bt;
+	BetreeQuals *quals = &so->quals;
 	int			nkeys = scan->numberOfKeys;
 	ColumnQuals columns[INDEX_MAX_KEYS] = {0};
 	bool	   *used;
 	MemoryContext oldcontext;
 
-	MemoryContextReset(so->qual_context);
-	oldcontext = MemoryContextSwitchTo(so->qual_context);
+	Assert(nkeys == 0 || scan->keyData != NULL);
+
+	MemoryContextReset(quals->context);
+	oldcontext = MemoryContextSwitchTo(quals->context);
 	used = palloc0(nkeys * sizeof(bool) + 1);
-	so->impossible = false;
-	so->skip_qual = NULL;
-	so->nfilter = 0;
-	so->filter = palloc((nkeys + 1) * sizeof(ScanKeyData));
+	quals->impossible = false;
+	quals->skip_qual = NULL;
+	quals->nfilter = 0;
+	quals->filter = palloc((nkeys + 1) * sizeof(ScanKeyData));
 
 	for (int i = 0; i < nkeys; i++)
 	{
@@ -301,12 +307,12 @@ betree_prepare_quals(IndexScanDesc scan)
 			elog(ERROR, "betree does not support row or array scan keys");
 		if ((key->sk_flags & SK_ISNULL) &&
 			!(key->sk_flags & (SK_SEARCHNULL | SK_SEARCHNOTNULL)))
-			so->impossible = true;
+			quals->impossible = true;
 		else
 			classify_qual(bt, key, &columns[key->sk_attno - 1]);
 	}
-	so->hashed = false;
-	if (!so->impossible)
+	quals->hashed = false;
+	if (!quals->impossible)
 	{
 		make_range(so, scan->keyData, columns, used);
 		hash_quals(so, columns);
@@ -318,28 +324,32 @@ betree_prepare_quals(IndexScanDesc scan)
 
 		if (used[i])
 			continue;
-		so->filter[so->nfilter++] = *key;
+		quals->filter[quals->nfilter++] = *key;
 		if (key->sk_strategy > BTMaxStrategyNumber && key->sk_attno == 1 &&
-			so->skip_qual == NULL &&
+			quals->skip_qual == NULL &&
 			OidIsValid(index_getprocid(bt->rel, 1, BETREE_SKIP_PROC)))
 		{
-			so->skip_qual = key;
-			fmgr_info_copy(&so->skip_proc,
+			quals->skip_qual = key;
+			fmgr_info_copy(&quals->skip_proc,
 						   index_getprocinfo(bt->rel, 1, BETREE_SKIP_PROC),
-						   so->qual_context);
+						   quals->context);
 		}
 	}
-	so->prepared = true;
 	MemoryContextSwitchTo(oldcontext);
 }
 
-/* Does a tuple of the range pass the other quals? */
+/*
+ * betree_quals_match
+ *		Does a tuple of the range pass the quals that the range does not imply?
+ */
 bool
-betree_check_filter(BetreeScanOpaque so, IndexTuple itup)
+betree_quals_match(BetreeScanOpaque so, IndexTuple itup)
 {
-	for (int i = 0; i < so->nfilter; i++)
+	BetreeQuals *quals = &so->quals;
+
+	for (int i = 0; i < quals->nfilter; i++)
 	{
-		ScanKey		key = &so->filter[i];
+		ScanKey		key = &quals->filter[i];
 		bool		isnull;
 		Datum		value = betree_getattr(&so->bt, itup, key->sk_attno,
 										   &isnull);
@@ -361,22 +371,23 @@ betree_check_filter(BetreeScanOpaque so, IndexTuple itup)
 }
 
 /*
- * betree_skip_ahead
+ * betree_quals_skip
  *		Move a forward position to where the skip qual can next be satisfied.
  *
  * Returns false if it cannot any more.  A moved position points into memory
  * of the current context.
  */
 bool
-betree_skip_ahead(BetreeScanOpaque so, BetreeKey *key, bool *moved)
+betree_quals_skip(BetreeScanOpaque so, BetreeKey *key, bool *moved)
 {
+	BetreeQuals *quals = &so->quals;
 	BetreeSkip	skip;
 	int32		cmp = 1;
 
 	*moved = false;
-	if (so->skip_qual == NULL)
+	if (quals->skip_qual == NULL)
 		return true;
-	skip.qual = so->skip_qual;
+	skip.qual = quals->skip_qual;
 	skip.have_value = key->nkeys > 0 && !key->isnull[0];
 	skip.value = skip.have_value ? key->value[0] : (Datum) 0;
 
@@ -385,7 +396,7 @@ betree_skip_ahead(BetreeScanOpaque so, BetreeKey *key, bool *moved)
 		(key->nkeys > 0 && (key->isnull[0] || key->cmp[0] != so->bt.cmp[0])))
 		return true;
 
-	if (!DatumGetBool(FunctionCall1(&so->skip_proc, PointerGetDatum(&skip))))
+	if (!DatumGetBool(FunctionCall1(&quals->skip_proc, PointerGetDatum(&skip))))
 		return false;
 	if (skip.have_value)
 		cmp = DatumGetInt32(FunctionCall2Coll(so->bt.cmp[0],

@@ -33,12 +33,9 @@ betreebeginscan(Relation rel, int nkeys, int norderbys)
 	betree_open(&so->bt, rel);
 	so->context = AllocSetContextCreate(CurrentMemoryContext, "betree scan",
 										ALLOCSET_SMALL_SIZES);
-	so->qual_context = AllocSetContextCreate(so->context, "betree quals",
-											 ALLOCSET_SMALL_SIZES);
-	so->message_context = AllocSetContextCreate(so->context, "betree messages",
-												ALLOCSET_DEFAULT_SIZES);
-	so->nodebuf = InvalidBuffer;
-	so->guard = InvalidBuffer;
+	so->quals.context = AllocSetContextCreate(so->context, "betree quals",
+											  ALLOCSET_SMALL_SIZES);
+	betree_step_init(so);
 	scan->opaque = so;
 	scan->xs_itupdesc = RelationGetDescr(rel);
 	return scan;
@@ -48,7 +45,7 @@ betreebeginscan(Relation rel, int nkeys, int norderbys)
 static void
 page_reset(BetreeScanPage *page)
 {
-	betree_scan_page_unpin(page);
+	betree_step_page_unpin(page);
 	MemoryContextReset(page->context);
 	page->low = page->high = NULL;
 	page->items = NULL;
@@ -80,6 +77,7 @@ page_release(BetreeScanOpaque so, BetreeScanPage *page)
 {
 	if (page == NULL || page == so->cur || page == so->mark)
 		return;
+	Assert(page != so->unused);
 	page_reset(page);
 	if (so->unused == NULL)
 		so->unused = page;
@@ -117,9 +115,8 @@ betreerescan(IndexScanDesc scan, ScanKey scankey, int nscankeys,
 
 	set_current(so, NULL);
 	set_mark(so, NULL);
-	betree_scan_forget(so);
-	so->nsteps = 0;
-	so->prepared = false;
+	betree_step_forget(so);
+	so->begun = false;
 	if (scankey && scan->numberOfKeys > 0)
 		memmove(scan->keyData, scankey,
 				scan->numberOfKeys * sizeof(ScanKeyData));
@@ -133,7 +130,7 @@ betreeendscan(IndexScanDesc scan)
 
 	set_current(so, NULL);
 	set_mark(so, NULL);
-	betree_scan_forget(so);
+	betree_step_forget(so);
 	MemoryContextDelete(so->context);
 	pfree(so);
 }
@@ -144,9 +141,9 @@ at_end_of_range(BetreeScanOpaque so, BetreeScanPage *page, ScanDirection dir)
 {
 	if (ScanDirectionIsForward(dir))
 		return BetreePivotGetNatts(page->high) == BETREE_NATTS_PLUSINF ||
-			betree_key_compare_pivot(&so->bt, &so->upper, page->high) <= 0;
+			betree_key_compare_pivot(&so->bt, &so->quals.upper, page->high) <= 0;
 	return BetreePivotGetNatts(page->low) == 0 ||
-		betree_key_compare_pivot(&so->bt, &so->lower, page->low) >= 0;
+		betree_key_compare_pivot(&so->bt, &so->quals.lower, page->low) >= 0;
 }
 
 /* The end of the range: keep neither results nor pins */
@@ -154,7 +151,7 @@ static void
 finish(BetreeScanOpaque so)
 {
 	set_current(so, NULL);
-	betree_scan_forget(so);
+	betree_step_forget(so);
 }
 
 /*
@@ -179,16 +176,13 @@ next_page(BetreeScanOpaque so, ScanDirection dir)
 				return false;
 			}
 			from = ScanDirectionIsForward(dir) ? so->cur->high : so->cur->low;
-			if (dir != so->walk_dir)
-				betree_walk_begin(&so->walk, so->context);
 
 			/* do not keep VACUUM waiting for a page that is consumed */
 			if (so->cur != so->mark)
-				betree_scan_page_unpin(so->cur);
+				betree_step_page_unpin(so->cur);
 		}
-		so->walk_dir = dir;
 		page = page_get(so);
-		if (!betree_scan_step(so, page, from, dir))
+		if (!betree_step_read(so, page, from, dir))
 		{
 			finish(so);
 			page_release(so, page);
@@ -209,21 +203,21 @@ begin(IndexScanDesc scan, bool want_itup)
 
 	pgstat_count_index_scan(scan->indexRelation);
 	ecp_count_index_search(scan);
-	betree_prepare_quals(scan);
+	betree_quals_prepare(scan);
 	so->heap = scan->heapRelation;
 	so->snapshot = scan->xs_snapshot;
 	so->mvcc = scan->xs_snapshot != NULL &&
 		IsMVCCSnapshot(scan->xs_snapshot);
 	so->interlock = want_itup;
-	if (so->mvcc && !so->hashed)
-		betree_scan_init_logcache(so);
+	betree_step_begin(so);
 
 	/*
 	 * Other snapshots may meet a TID that VACUUM has recycled, unless there
-	 * is none: who scans with SnapshotAny (CLUSTER) has locked the table.
+	 * is none: CLUSTER, which uses SnapshotAny, has locked the table.
 	 */
 	so->recheck = !so->mvcc && scan->xs_snapshot != NULL &&
 		scan->xs_snapshot->snapshot_type != SNAPSHOT_ANY;
+	so->begun = true;
 }
 
 /* amgettuple */
@@ -233,9 +227,9 @@ betreegettuple(IndexScanDesc scan, ScanDirection dir)
 	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
 	BetreeScanItem *item;
 
-	if (!so->prepared)
+	if (!so->begun)
 		begin(scan, scan->xs_want_itup);
-	if (so->impossible)
+	if (so->quals.impossible)
 		return false;
 
 	if (so->cur != NULL && ScanDirectionIsForward(dir) &&
@@ -247,6 +241,7 @@ betreegettuple(IndexScanDesc scan, ScanDirection dir)
 	else if (!next_page(so, dir))
 		return false;
 
+	Assert(so->cur_index >= 0 && so->cur_index < so->cur->nitems);
 	item = &so->cur->items[so->cur_index];
 	scan->xs_heaptid = item->tid;
 	scan->xs_itup = item->itup;
@@ -262,7 +257,7 @@ betreegetbitmap(IndexScanDesc scan, TIDBitmap *tbm)
 	int64		ntids = 0;
 
 	begin(scan, false);
-	if (so->impossible)
+	if (so->quals.impossible)
 		return 0;
 
 	/* the executor has the table open, and does not tell us */
@@ -296,7 +291,7 @@ betreerestrpos(IndexScanDesc scan)
 
 	set_current(so, so->mark);
 	so->cur_index = so->mark_index;
-	betree_walk_begin(&so->walk, so->context);
+	betree_step_restart_walk(so);
 }
 
 /*

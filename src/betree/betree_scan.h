@@ -32,31 +32,96 @@ typedef struct BetreeScanPage
 	int			nitems;
 	int			max_items;
 	Buffer		pin;			/* leaf, against VACUUM; or invalid */
-	Buffer		guard;			/* so->guard when this was read; or invalid */
+	Buffer		guard;			/* of the messages, when this was read; or
+								 * invalid */
 	MemoryContext context;		/* of all of the above */
 } BetreeScanPage;
 
-typedef struct BetreeScanOpaqueData
+/* Hash functions for = on all key columns, kept from one rescan to the next */
+typedef struct BetreeQualHash
 {
-	BetreeRel	bt;
+	bool		known;			/* the functions have been looked for */
+	bool		usable;			/* and found */
+	BetreeHash	own;			/* of the columns */
+	FmgrInfo	arg[INDEX_MAX_KEYS];	/* of the quals' arguments */
+	Oid			subtype[INDEX_MAX_KEYS];	/* of these types */
+}			BetreeQualHash;
 
-	/* quals, see betree_quals.c */
-	bool		prepared;
+/* What the scan keys ask for; written by betree_quals.c */
+typedef struct BetreeQuals
+{
 	bool		impossible;
 	BetreeKey	lower;			/* the scan's range: from lower */
 	BetreeKey	upper;			/* to before upper */
 	ScanKey		filter;			/* quals that the range does not imply */
 	int			nfilter;
-	bool		hashed;			/* = on all key columns, which can be hashed */
-	uint64		hash_value;		/* of the arguments */
-	bool		hash_known;		/* the functions have been looked for */
-	bool		hash_usable;	/* and found */
-	BetreeHash	hash;
-	FmgrInfo	hash_arg[INDEX_MAX_KEYS];	/* for the quals' arguments */
-	Oid			hash_subtype[INDEX_MAX_KEYS];	/* of these types */
 	ScanKey		skip_qual;		/* qual with a skip function, or NULL */
 	FmgrInfo	skip_proc;
-	MemoryContext qual_context;
+	bool		hashed;			/* = on all key columns, which can be hashed */
+	uint64		hash_value;		/* of the arguments */
+	BetreeQualHash hash;
+	MemoryContext context;
+}			BetreeQuals;
+
+/* Messages collected from logs, sorted; written by betree_step.c */
+typedef struct BetreeMessages
+{
+	BetreeSortItem *items;
+	int			nitems;
+	int			max_items;
+	bool		cached;			/* they reach to the end of the node */
+	ScanDirection dir;			/* if cached: the end in this direction */
+	Buffer		guard;			/* if cached and so->interlock: the leaf that
+								 * was pinned when they were read */
+	MemoryContext context;
+}			BetreeMessages;
+
+/*
+ * What is kept from one step to the next; written by betree_step.c.
+ *
+ * How much that is depends on the scan (so->mvcc, quals.hashed) and on what it
+ * has met (upper_logs):
+ *
+ *	mvcc hashed upper_logs	leaf parent	 log pins  messages collected
+ *	no	 any	any			looked up	 none	   for the leaf, each step
+ *	yes	 any	yes			looked up	 none	   for the leaf, each step
+ *	yes	 yes	no			remembered	 none	   for the first leaf by the
+ *												   filter, then for the rest of
+ *												   the node (cached)
+ *	yes	 no		no			remembered	 kept for  for the first leaf, then
+ *									the next step  for the rest (cached); at
+ *												   once if the log is longer
+ *												   than may be pinned
+ *
+ * With so->interlock, each row of the table holds a pin on the leaf that is
+ * read, and a guard while messages are cached.
+ */
+typedef struct BetreeReader
+{
+	Buffer		nodebuf;		/* the last leaf parent, pinned */
+	bool		upper_logs;		/* a node above it had messages */
+	int			nsteps;			/* of the scan; with skip_qual, in nodebuf */
+	bool		keep_log_pins;	/* mvcc and not hashed */
+	BetreeLogCache log_cache;	/* the pins; nodebuf's log */
+	BetreeWalk	walk;			/* since it began, turned, or was restored */
+	ScanDirection walk_dir;
+	BetreeMessages messages;
+}			BetreeReader;
+
+/* The scan; what is not in a struct of its own is written by betree_scan.c */
+typedef struct BetreeScanOpaqueData
+{
+	BetreeRel	bt;
+	MemoryContext context;		/* of the scan */
+
+	/* set when it begins, after each amrescan */
+	bool		begun;
+	bool		mvcc;			/* snapshot allows TIDs to go stale */
+	bool		recheck;		/* what is returned may be another row */
+	bool		interlock;		/* index-only: pin leaves against VACUUM */
+	Relation	heap;			/* NULL if the scan has none */
+	Snapshot	snapshot;
+	BetreeQuals quals;
 
 	/* position */
 	BetreeScanPage *cur;
@@ -64,44 +129,25 @@ typedef struct BetreeScanOpaqueData
 	BetreeScanPage *mark;
 	int			mark_index;
 	BetreeScanPage *unused;		/* to be filled by the next step */
-	MemoryContext context;		/* of the scan */
 
-	/* reading, see betree_step.c */
-	bool		mvcc;			/* snapshot allows TIDs to go stale */
-	bool		recheck;		/* what is returned may be another row */
-	bool		interlock;		/* index-only: pin leaves against VACUUM */
-	Buffer		nodebuf;		/* the last leaf parent, pinned */
-	BetreeLogCache logcache;	/* of its log, unless hashed */
-	bool		logcache_ready;
-	BetreeWalk	walk;			/* since it began, turned, or was restored */
-	ScanDirection walk_dir;
-	int			nsteps;			/* of the scan; with skip_qual, in nodebuf */
-	bool		upper_logs;		/* a node above it had messages */
-	BetreeSortItem *messages;	/* from the logs, sorted */
-	int			nmessages;
-	int			max_messages;
-	bool		messages_cached;	/* they reach to the end of the node */
-	Buffer		guard;			/* leaf pinned when they were read, if
-								 * interlock */
-	ScanDirection messages_dir;
-	MemoryContext message_context;
-	Relation	heap;			/* NULL if the scan has none */
-	Snapshot	snapshot;
+	BetreeReader reader;
 } BetreeScanOpaqueData;
 
 typedef BetreeScanOpaqueData *BetreeScanOpaque;
 
 /* betree_quals.c */
-extern void betree_prepare_quals(IndexScanDesc scan);
-extern bool betree_check_filter(BetreeScanOpaque so, IndexTuple itup);
-extern bool betree_skip_ahead(BetreeScanOpaque so, BetreeKey *key,
+extern void betree_quals_prepare(IndexScanDesc scan);
+extern bool betree_quals_match(BetreeScanOpaque so, IndexTuple itup);
+extern bool betree_quals_skip(BetreeScanOpaque so, BetreeKey *key,
 							  bool *moved);
 
 /* betree_step.c */
-extern bool betree_scan_step(BetreeScanOpaque so, BetreeScanPage *page,
+extern void betree_step_init(BetreeScanOpaque so);
+extern void betree_step_begin(BetreeScanOpaque so);
+extern bool betree_step_read(BetreeScanOpaque so, BetreeScanPage *page,
 							 IndexTuple from, ScanDirection dir);
-extern void betree_scan_forget(BetreeScanOpaque so);
-extern void betree_scan_init_logcache(BetreeScanOpaque so);
-extern void betree_scan_page_unpin(BetreeScanPage *page);
+extern void betree_step_restart_walk(BetreeScanOpaque so);
+extern void betree_step_forget(BetreeScanOpaque so);
+extern void betree_step_page_unpin(BetreeScanPage *page);
 
 #endif							/* BETREE_SCAN_H */

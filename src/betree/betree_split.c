@@ -69,9 +69,9 @@ choose_split_child(Page node)
 }
 
 /*
- * Whether items first..last of a log page hold a message of the children
- * first_child..last_child-1 that is live.  "seq" 0 stands for the tail, which
- * is not sorted and always live.
+ * Has a log page a live message of the children first_child..last_child-1?
+ * A tail is not sorted, and all of its messages are live; "seq" is the number
+ * of any other page.
  */
 static bool
 has_live_items(BetreeRel *bt, Page node, int first_child, int last_child,
@@ -80,6 +80,9 @@ has_live_items(BetreeRel *bt, Page node, int first_child, int last_child,
 	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
 	BetreeKey	lower;
 	BetreeKey	upper;
+
+	Assert(first_child >= 0 && first_child < last_child);
+	Assert(last_child <= BetreeNodeNumChildren(node));
 
 	if (tail)
 	{
@@ -123,12 +126,12 @@ copy_log_page(BetreeRel *bt, Page source, BetreeKey *separator)
 {
 	Buffer		buf = betree_alloc(bt);
 	BlockNumber blkno = BufferGetBlockNumber(buf);
-	GenericXLogState *state = betree_xlog_start(bt->rel);
-	Page		page = betree_xlog_page(state, buf, true);
+	GenericXLogState *state = GenericXLogStart(bt->rel);
+	Page		page = GenericXLogRegisterBuffer(state, buf, GENERIC_XLOG_FULL_IMAGE);
 	BetreePageOpaque from = BetreePageGetOpaque(source);
 	BetreePageOpaque to = BetreePageGetOpaque(page);
 
-	betree_page_init(page, BETREE_BUF, from->bteo_level, 0);
+	betree_page_init(page, BETREE_LOG, from->bteo_level, 0);
 	to->bteo_seq = from->bteo_seq;
 	to->bteo_owner = from->bteo_owner;
 	for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(source); off++)
@@ -141,7 +144,7 @@ copy_log_page(BetreeRel *bt, Page source, BetreeKey *separator)
 		if (off <= from->bteo_nsorted)
 			to->bteo_nsorted++;
 	}
-	betree_xlog_finish(state);
+	GenericXLogFinish(state);
 	ECP_STOP_POINT("copied");
 	UnlockReleaseBuffer(buf);
 	return blkno;
@@ -150,10 +153,12 @@ copy_log_page(BetreeRel *bt, Page source, BetreeKey *separator)
 static void
 half_add_dir(NodeHalf *half, BetreeDirEntry *entry, int kind)
 {
+	Assert(half->ndir <= BETREE_NCAP_MAX);
+
 	half->dir[half->ndir] = *entry;
 	half->dir[half->ndir].bted_kind = kind;
 	half->ndir++;
-	if (kind == BETREE_DIR_LOG)
+	if (kind == BETREE_DIR_SEALED)
 		half->nlog++;
 }
 
@@ -187,7 +192,7 @@ divide_log(BetreeRel *bt, Page node, NodeHalf *left, NodeHalf *right)
 			filter[nfilters++] = *entry;
 			continue;
 		}
-		if (!tail && entry->bted_kind != BETREE_DIR_LOG)
+		if (!tail && entry->bted_kind != BETREE_DIR_SEALED)
 		{
 			spare[nspare++] = *entry;
 			continue;
@@ -196,7 +201,7 @@ divide_log(BetreeRel *bt, Page node, NodeHalf *left, NodeHalf *right)
 		/* the tail's lock waits for the last append that is under way */
 		buf = betree_read(bt, entry->bted_block,
 						  tail ? BUFFER_LOCK_EXCLUSIVE : BUFFER_LOCK_SHARE,
-						  BETREE_BUF);
+						  BETREE_LOG);
 		page = BufferGetPage(buf);
 		in_left = has_live_items(bt, node, left->first, left->last, page,
 								 tail, entry->bted_seq);
@@ -280,6 +285,12 @@ split_locked(BetreeRel *bt, Buffer parentbuf, int child, Buffer nodebuf)
 	Page		parent;
 	IndexTuple	separator;
 
+	Assert(ecp_buffer_is_exclusive_locked(parentbuf));
+	Assert(ecp_buffer_is_exclusive_locked(nodebuf));
+	Assert(BetreeNodeNumChildren(node) >= 2);
+	Assert(BetreePageGetOpaque(BufferGetPage(parentbuf))->bteo_level ==
+		   BetreePageGetOpaque(node)->bteo_level + 1);
+
 	left.last = right.first = choose_split_child(node);
 	right.last = BetreeNodeNumChildren(node);
 	divide_log(bt, node, &left, &right);
@@ -288,15 +299,15 @@ split_locked(BetreeRel *bt, Buffer parentbuf, int child, Buffer nodebuf)
 	separator = CopyIndexTuple(BetreeNodeGetPivot(node, right.first));
 	rightbuf = betree_alloc(bt);
 
-	state = betree_xlog_start(bt->rel);
-	parent = betree_xlog_page(state, parentbuf, false);
+	state = GenericXLogStart(bt->rel);
+	parent = GenericXLogRegisterBuffer(state, parentbuf, 0);
 
-	page = betree_xlog_page(state, nodebuf, false);
+	page = GenericXLogRegisterBuffer(state, nodebuf, 0);
 	write_half(bt, page, copy.data, &left, separator);
 	memcpy(BetreeNodeGetCounters(page), BetreeNodeGetCounters(copy.data),
 		   sizeof(BetreeCountersData));
 
-	page = betree_xlog_page(state, rightbuf, true);
+	page = GenericXLogRegisterBuffer(state, rightbuf, GENERIC_XLOG_FULL_IMAGE);
 	write_half(bt, page, copy.data, &right, BetreeNodeGetHikey(copy.data));
 
 	/* what the parent's log holds for it is as old as for the left half */
@@ -307,7 +318,7 @@ split_locked(BetreeRel *bt, Buffer parentbuf, int child, Buffer nodebuf)
 					BETREE_FIRST_PIVOT + child + 1, false, false) ==
 		InvalidOffsetNumber)
 		betree_report_damaged_item();
-	betree_xlog_finish(state);
+	GenericXLogFinish(state);
 	ECP_STOP_POINT("split");
 	UnlockReleaseBuffer(rightbuf);
 }
@@ -331,14 +342,14 @@ grow_root(BetreeRel *bt, Buffer rootbuf)
 			 RelationGetRelationName(bt->rel));
 
 	buf = betree_alloc(bt);
-	state = betree_xlog_start(bt->rel);
-	root = betree_xlog_page(state, rootbuf, false);
-	page = betree_xlog_page(state, buf, true);
+	state = GenericXLogStart(bt->rel);
+	root = GenericXLogRegisterBuffer(state, rootbuf, 0);
+	page = GenericXLogRegisterBuffer(state, buf, GENERIC_XLOG_FULL_IMAGE);
 	memcpy(page, root, BLCKSZ);
 	BetreePivotSetChild(pivot, BufferGetBlockNumber(buf));
 	betree_node_form(root, level + 1, betree_node_ncap(bt, level + 1),
 					 betree_pivot_infinite(true), &pivot, 1);
-	betree_xlog_finish(state);
+	GenericXLogFinish(state);
 	ECP_STOP_POINT("root-grown");
 	UnlockReleaseBuffer(buf);
 }
@@ -364,6 +375,8 @@ has_room(Page page)
 BlockNumber
 betree_split_node(BetreeRel *bt, BetreeKey *key, int level)
 {
+	Assert(level >= 1 && level < BETREE_MAX_HEIGHT);
+
 	for (;;)
 	{
 		Buffer		parentbuf;
@@ -375,18 +388,16 @@ betree_split_node(BetreeRel *bt, BetreeKey *key, int level)
 		CHECK_FOR_INTERRUPTS();
 
 		parentbuf = betree_descend(bt, key, false, level + 1,
-								   BUFFER_LOCK_EXCLUSIVE);
-		if (!BufferIsValid(parentbuf))
+								   BUFFER_LOCK_EXCLUSIVE, NULL, NULL);
+		parent = BufferGetPage(parentbuf);
+		if (BetreePageGetOpaque(parent)->bteo_level <= level)
 		{
-			nodebuf = betree_descend(bt, key, false, level,
-									 BUFFER_LOCK_EXCLUSIVE);
-			if (BufferGetBlockNumber(nodebuf) == BETREE_ROOT_BLKNO)
-				grow_root(bt, nodebuf);
-			UnlockReleaseBuffer(nodebuf);
+			/* the node is the root */
+			grow_root(bt, parentbuf);
+			UnlockReleaseBuffer(parentbuf);
 			continue;
 		}
 
-		parent = BufferGetPage(parentbuf);
 		if (BetreeNodeNumChildren(parent) >= BETREE_NODE_MAX_CHILDREN ||
 			betree_node_room(parent) <
 			(int) (BetreeMaxItemSize + MAXALIGN(sizeof(ItemPointerData)) +

@@ -53,55 +53,36 @@
 static int	reserved_pins = 0;
 
 static void
-message_add(BetreeScanOpaque so, IndexTuple itup, int order)
+message_add(BetreeScanOpaque so, IndexTuple itup)
 {
-	MemoryContext oldcontext = MemoryContextSwitchTo(so->message_context);
+	BetreeMessages *messages = &so->reader.messages;
+	MemoryContext oldcontext = MemoryContextSwitchTo(messages->context);
 
-	if (so->nmessages >= so->max_messages)
+	if (messages->nitems >= messages->max_items)
 	{
-		so->max_messages = Max(64, so->max_messages * 2);
-		if (so->messages == NULL)
-			so->messages = palloc(so->max_messages * sizeof(BetreeSortItem));
-		else
-			so->messages = repalloc_huge(so->messages, so->max_messages *
-										 sizeof(BetreeSortItem));
+		messages->max_items = Max(64, messages->max_items * 2);
+		messages->items = messages->items == NULL ?
+			palloc(messages->max_items * sizeof(BetreeSortItem)) :
+			repalloc_huge(messages->items,
+						  messages->max_items * sizeof(BetreeSortItem));
 	}
-	betree_sort_item_init(&so->bt, &so->messages[so->nmessages],
-						  CopyIndexTuple(itup), order);
-	so->nmessages++;
+	betree_sort_item_init(&so->bt, &messages->items[messages->nitems],
+						  CopyIndexTuple(itup), 0);
+	messages->nitems++;
 	MemoryContextSwitchTo(oldcontext);
 }
 
 static void
-messages_reset(BetreeScanOpaque so)
+messages_reset(BetreeMessages * messages)
 {
-	MemoryContextReset(so->message_context);
-	so->messages = NULL;
-	so->nmessages = 0;
-	so->max_messages = 0;
-	so->messages_cached = false;
-	if (BufferIsValid(so->guard))
-		ReleaseBuffer(so->guard);
-	so->guard = InvalidBuffer;
-}
-
-/* Sort what has been collected; drop exact duplicates */
-static void
-messages_finish(BetreeScanOpaque so)
-{
-	int			n = 0;
-
-	if (so->nmessages == 0)
-		return;
-	betree_sort(&so->bt, so->messages, so->nmessages);
-	for (int i = 0; i < so->nmessages; i++)
-	{
-		if (n > 0 && betree_sort_item_compare(&so->bt, &so->messages[n - 1],
-											  &so->messages[i]) == 0)
-			continue;
-		so->messages[n++] = so->messages[i];
-	}
-	so->nmessages = n;
+	MemoryContextReset(messages->context);
+	messages->items = NULL;
+	messages->nitems = 0;
+	messages->max_items = 0;
+	messages->cached = false;
+	if (BufferIsValid(messages->guard))
+		ReleaseBuffer(messages->guard);
+	messages->guard = InvalidBuffer;
 }
 
 /* What is to be collected from a log: an interval and the children in it */
@@ -137,10 +118,10 @@ is_live(BetreeScanOpaque so, LogRange *range, IndexTuple itup, uint16 seq)
 static inline int
 compare_range(BetreeScanOpaque so, LogRange *range, IndexTuple itup)
 {
-	if (betree_key_compare_tuple(&so->bt, &so->upper, itup) <= 0 ||
+	if (betree_key_compare_tuple(&so->bt, &so->quals.upper, itup) <= 0 ||
 		betree_key_compare_tuple(&so->bt, &range->high, itup) <= 0)
 		return 1;
-	if (betree_key_compare_tuple(&so->bt, &so->lower, itup) > 0 ||
+	if (betree_key_compare_tuple(&so->bt, &so->quals.lower, itup) > 0 ||
 		betree_key_compare_tuple(&so->bt, &range->low, itup) > 0)
 		return -1;
 	return 0;
@@ -152,7 +133,7 @@ compare_range(BetreeScanOpaque so, LogRange *range, IndexTuple itup)
  */
 static void
 collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
-			 uint16 seq, int order, OffsetNumber *hint)
+			 uint16 seq, OffsetNumber *hint)
 {
 	BetreeRel  *bt = &so->bt;
 	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
@@ -160,16 +141,18 @@ collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
 	OffsetNumber off = FirstOffsetNumber;
 	bool		hinted = hint != NULL && *hint != InvalidOffsetNumber;
 
+	Assert(range->child < BetreeNodeNumChildren(range->node));
+
 	/* without a hint, the scan's own bound is mostly the narrower */
 	if (hinted)
 		off = betree_page_search_hint(bt, page, nsorted, *hint, &range->low);
-	else if (nsorted > 0 && so->lower.nkeys > 0)
-		off = betree_page_search(bt, page, nsorted, &so->lower);
+	else if (nsorted > 0 && so->quals.lower.nkeys > 0)
+		off = betree_page_search(bt, page, nsorted, &so->quals.lower);
 	if (off <= nsorted &&
-		betree_key_compare_tuple(bt, hinted ? &so->lower : &range->low,
+		betree_key_compare_tuple(bt, hinted ? &so->quals.lower : &range->low,
 								 BetreePageGetTuple(page, off)) > 0)
 		off = betree_page_search(bt, page, nsorted,
-								 hinted ? &so->lower : &range->low);
+								 hinted ? &so->quals.lower : &range->low);
 
 	for (; off <= nsorted; off++)
 	{
@@ -178,7 +161,7 @@ collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
 		if (compare_range(so, range, itup) > 0)
 			break;
 		if (tail || is_live(so, range, itup, seq))
-			message_add(so, itup, order);
+			message_add(so, itup);
 	}
 	if (hint != NULL)
 		*hint = off;
@@ -187,7 +170,7 @@ collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
 		IndexTuple	itup = BetreePageGetTuple(page, off);
 
 		if (compare_range(so, range, itup) == 0)
-			message_add(so, itup, order);
+			message_add(so, itup);
 	}
 }
 
@@ -223,12 +206,11 @@ collect_log(BetreeScanOpaque so, LogRange *range)
 {
 	BetreePageOpaque opaque = BetreePageGetOpaque(range->node);
 	BetreeDirEntry *dir = BetreeNodeGetDir(range->node);
-	bool		use_cache = !so->hashed && so->logcache_ready &&
-		opaque->bteo_level == 1;
+	bool		use_cache = so->reader.keep_log_pins && opaque->bteo_level == 1;
 	uint16		filter_from = 0;
 	bool		hit[BETREE_FILTER_HITS];
-	bool		filtered = so->hashed && is_filter_worthwhile(range) &&
-		betree_filter_probe(&so->bt, range->node, so->hash.id, so->hash_value,
+	bool		filtered = so->quals.hashed && is_filter_worthwhile(range) &&
+		betree_filter_probe(&so->bt, range->node, so->quals.hash.own.id, so->quals.hash_value,
 							&filter_from, hit);
 
 	for (int i = 0; i < opaque->bteo_ndir; i++)
@@ -236,7 +218,7 @@ collect_log(BetreeScanOpaque so, LogRange *range)
 		bool		tail = dir[i].bted_kind == BETREE_DIR_TAIL;
 		Buffer		buf;
 
-		if (!tail && dir[i].bted_kind != BETREE_DIR_LOG)
+		if (!tail && dir[i].bted_kind != BETREE_DIR_SEALED)
 		{
 			if (i < opaque->bteo_nlog)
 				betree_report_damaged_item();
@@ -252,17 +234,16 @@ collect_log(BetreeScanOpaque so, LogRange *range)
 			!hit[dir[i].bted_seq & BETREE_MARKER_MASK])
 			continue;
 		if (use_cache)
-			buf = betree_logcache_lock(&so->bt, &so->logcache, i,
-									   dir[i].bted_block);
+			buf = betree_log_cache_lock(&so->bt, &so->reader.log_cache, i,
+										dir[i].bted_block);
 		else
 			buf = betree_read(&so->bt, dir[i].bted_block, BUFFER_LOCK_SHARE,
-							  BETREE_BUF);
+							  BETREE_LOG);
 		ecp_test_for_old_snapshot(so->snapshot, so->bt.rel, BufferGetPage(buf));
 		collect_page(so, range, BufferGetPage(buf), tail, dir[i].bted_seq,
-					 opaque->bteo_level == 1 ? i : i + BETREE_NCAP_MAX,
-					 use_cache ? &so->logcache.hint[i] : NULL);
+					 use_cache ? &so->reader.log_cache.hint[i] : NULL);
 		if (use_cache)
-			betree_logcache_unlock(&so->logcache, i, buf);
+			betree_log_cache_unlock(&so->reader.log_cache, i, buf);
 		else
 			UnlockReleaseBuffer(buf);
 	}
@@ -291,71 +272,56 @@ collect_for_child(BetreeScanOpaque so, Page node, int child)
 	collect_log(so, &range);
 }
 
-/* Is the position in a node's range, for the direction of the step? */
-static bool
-node_has_position(BetreeRel *bt, Page node, BetreeKey *key, bool strict)
-{
-	if (!strict)
-		return betree_node_covers(bt, node, key);
-	return betree_key_compare_pivot(bt, key, BetreeNodeGetHikey(node)) <= 0 &&
-		betree_key_compare_pivot(bt, key, BetreeNodeGetPivot(node, 0)) > 0;
-}
-
 /* Try to begin at the remembered leaf parent; share-locks it on success */
 static bool
 lock_remembered(BetreeScanOpaque so, BetreeKey *key, bool strict)
 {
-	if (!BufferIsValid(so->nodebuf))
-		return false;
-	if (so->upper_logs && !so->messages_cached)
-		return false;
-	LockBuffer(so->nodebuf, BUFFER_LOCK_SHARE);
-	if (BetreePageGetOpaque(BufferGetPage(so->nodebuf))->bteo_level == 1)
+	return BufferIsValid(so->reader.nodebuf) && !so->reader.upper_logs &&
+		betree_lock_remembered(&so->bt, so->reader.nodebuf, key, strict, 1,
+							   BUFFER_LOCK_SHARE);
+}
+
+/* A descent that collects what the logs above level 1 hold for the position */
+typedef struct Descent
+{
+	BetreeScanOpaque so;
+	BetreeKey  *key;
+	bool		strict;
+}			Descent;
+
+static void
+visit_node(void *arg, Buffer nodebuf)
+{
+	Descent    *descent = (Descent *) arg;
+	BetreeScanOpaque so = descent->so;
+	Page		node = BufferGetPage(nodebuf);
+
+	ecp_test_for_old_snapshot(so->snapshot, so->bt.rel, node);
+	if (BetreePageGetOpaque(node)->bteo_level > 1 && has_log(node))
 	{
-		betree_check_page(&so->bt, so->nodebuf, BETREE_NODE, 1);
-		if (node_has_position(&so->bt, BufferGetPage(so->nodebuf), key, strict))
-			return true;
+		so->reader.upper_logs = true;
+		collect_for_child(so, node,
+						  betree_node_search(&so->bt, node, descent->key,
+											 descent->strict));
 	}
-	LockBuffer(so->nodebuf, BUFFER_LOCK_UNLOCK);
-	return false;
 }
 
 /*
  * Go down to the leaf parent, collecting from the logs above it.  Leaves it
- * share-locked in so->nodebuf.
+ * share-locked in reader.nodebuf.
  */
 static void
 descend_collecting(BetreeScanOpaque so, BetreeKey *key, bool strict)
 {
-	Buffer		buf;
+	Descent		descent = {so, key, strict};
 
-	betree_scan_forget(so);
-	so->upper_logs = false;
-	if (so->skip_qual != NULL)
-		so->nsteps = 0;
-	buf = betree_read(&so->bt, BETREE_ROOT_BLKNO, BUFFER_LOCK_SHARE,
-					  BETREE_NODE);
-	for (;;)
-	{
-		Page		node = BufferGetPage(buf);
-		int			level = BetreePageGetOpaque(node)->bteo_level;
-		int			child;
-		Buffer		childbuf;
-
-		ecp_test_for_old_snapshot(so->snapshot, so->bt.rel, node);
-		if (level == 1)
-			break;
-		child = betree_node_search(&so->bt, node, key, strict);
-		if (has_log(node))
-		{
-			so->upper_logs = true;
-			collect_for_child(so, node, child);
-		}
-		childbuf = betree_read_child(&so->bt, node, child, BUFFER_LOCK_SHARE);
-		UnlockReleaseBuffer(buf);
-		buf = childbuf;
-	}
-	so->nodebuf = buf;
+	betree_step_forget(so);
+	so->reader.upper_logs = false;
+	if (so->quals.skip_qual != NULL)
+		so->reader.nsteps = 0;
+	so->reader.nodebuf = betree_descend(&so->bt, key, strict, 1,
+										BUFFER_LOCK_SHARE, visit_node,
+										&descent);
 }
 
 /* Give up the right to keep pins; also when an error ends the scan */
@@ -364,30 +330,54 @@ unreserve_pins(void *arg)
 {
 	BetreeScanOpaque so = (BetreeScanOpaque) arg;
 
-	reserved_pins -= so->logcache.npins;
-	so->logcache.npins = 0;
+	Assert(reserved_pins >= so->reader.log_cache.npins);
+
+	reserved_pins -= so->reader.log_cache.npins;
+	so->reader.log_cache.npins = 0;
 }
 
 /*
- * betree_scan_init_logcache
- *		Prepare the scan for keeping pins on log pages.
+ * betree_step_init
+ *		Prepare a scan that has just been allocated.
  */
 void
-betree_scan_init_logcache(BetreeScanOpaque so)
+betree_step_init(BetreeScanOpaque so)
 {
+	BetreeReader *reader = &so->reader;
+
+	reader->nodebuf = InvalidBuffer;
+	reader->walk_dir = NoMovementScanDirection;
+	reader->messages.guard = InvalidBuffer;
+	reader->messages.context = AllocSetContextCreate(so->context,
+													 "betree messages",
+													 ALLOCSET_DEFAULT_SIZES);
+}
+
+/*
+ * betree_step_begin
+ *		Prepare for the first step after amrescan; the quals are known.
+ */
+void
+betree_step_begin(BetreeScanOpaque so)
+{
+	BetreeReader *reader = &so->reader;
 	MemoryContextCallback *callback;
 	MemoryContext oldcontext;
 
-	if (so->logcache_ready)
+	Assert(!BufferIsValid(reader->nodebuf));
+	Assert(!reader->messages.cached);
+
+	reader->nsteps = 0;
+	reader->keep_log_pins = so->mvcc && !so->quals.hashed;
+	if (!reader->keep_log_pins || reader->log_cache.buf != NULL)
 		return;
 	oldcontext = MemoryContextSwitchTo(so->context);
-	betree_logcache_init(&so->logcache);
-	so->logcache.npins = 0;
+	betree_log_cache_init(&reader->log_cache);
+	reader->log_cache.npins = 0;
 	callback = palloc(sizeof(MemoryContextCallback));
 	callback->func = unreserve_pins;
 	callback->arg = so;
 	MemoryContextRegisterResetCallback(so->context, callback);
-	so->logcache_ready = true;
 	MemoryContextSwitchTo(oldcontext);
 }
 
@@ -399,11 +389,13 @@ static void
 reserve_pins(BetreeScanOpaque so, Page node)
 {
 	int			npins = Min(BetreePageGetOpaque(node)->bteo_nlog + 1,
-							betree_logcache_limit() - reserved_pins);
+							betree_log_cache_limit() - reserved_pins);
 
-	if (so->logcache.npins == 0 && npins > 0)
+	Assert(reserved_pins >= 0);
+
+	if (so->reader.log_cache.npins == 0 && npins > 0)
 	{
-		so->logcache.npins = npins;
+		so->reader.log_cache.npins = npins;
 		reserved_pins += npins;
 	}
 }
@@ -412,9 +404,9 @@ reserve_pins(BetreeScanOpaque so, Page node)
 static void
 release_log_pins(BetreeScanOpaque so)
 {
-	if (so->logcache_ready)
+	if (so->reader.log_cache.buf != NULL)
 	{
-		betree_logcache_release(&so->logcache);
+		betree_log_cache_release(&so->reader.log_cache);
 		unreserve_pins(so);
 	}
 }
@@ -427,33 +419,46 @@ release_log_pins(BetreeScanOpaque so)
 static bool
 collect_the_rest(BetreeScanOpaque so, Page node)
 {
-	if (!so->mvcc || so->upper_logs)
+	if (!so->mvcc || so->reader.upper_logs)
 		return false;
-	so->nsteps++;
-	if (so->skip_qual != NULL)
-		return so->nsteps > JUMPS_BEFORE_CACHE;
-	return so->nsteps > STEPS_BEFORE_CACHE ||
-		(!so->hashed &&
-		 so->logcache.npins <= BetreePageGetOpaque(node)->bteo_nlog);
-}
-
-/* Forget the remembered node and what was collected there */
-void
-betree_scan_forget(BetreeScanOpaque so)
-{
-	if (BufferIsValid(so->nodebuf))
-		ReleaseBuffer(so->nodebuf);
-	release_log_pins(so);
-	so->nodebuf = InvalidBuffer;
-	messages_reset(so);
+	so->reader.nsteps++;
+	if (so->quals.skip_qual != NULL)
+		return so->reader.nsteps > JUMPS_BEFORE_CACHE;
+	return so->reader.nsteps > STEPS_BEFORE_CACHE ||
+		(so->reader.keep_log_pins &&
+		 so->reader.log_cache.npins <= BetreePageGetOpaque(node)->bteo_nlog);
 }
 
 /*
- * betree_scan_page_unpin
+ * betree_step_restart_walk
+ *		Tell the check for circles that the next step begins elsewhere.
+ */
+void
+betree_step_restart_walk(BetreeScanOpaque so)
+{
+	so->reader.walk_dir = NoMovementScanDirection;
+}
+
+/*
+ * betree_step_forget
+ *		Forget the remembered node and what was collected there.
+ */
+void
+betree_step_forget(BetreeScanOpaque so)
+{
+	if (BufferIsValid(so->reader.nodebuf))
+		ReleaseBuffer(so->reader.nodebuf);
+	release_log_pins(so);
+	so->reader.nodebuf = InvalidBuffer;
+	messages_reset(&so->reader.messages);
+}
+
+/*
+ * betree_step_page_unpin
  *		Give up the pins of a page of results that is consumed.
  */
 void
-betree_scan_page_unpin(BetreeScanPage *page)
+betree_step_page_unpin(BetreeScanPage *page)
 {
 	if (BufferIsValid(page->pin))
 		ReleaseBuffer(page->pin);
@@ -483,15 +488,15 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 
 		CHECK_FOR_INTERRUPTS();
 
-		if (so->messages_cached && so->messages_dir != dir)
-			messages_reset(so);
+		if (so->reader.messages.cached && so->reader.messages.dir != dir)
+			messages_reset(&so->reader.messages);
 		if (!so->mvcc || !lock_remembered(so, key, strict))
 			descend_collecting(so, key, strict);
-		else if (!so->messages_cached)
-			messages_reset(so);
-		if (so->logcache_ready && !so->hashed && !so->messages_cached)
-			reserve_pins(so, BufferGetPage(so->nodebuf));
-		node = BufferGetPage(so->nodebuf);
+		else if (!so->reader.messages.cached)
+			messages_reset(&so->reader.messages);
+		if (so->reader.keep_log_pins && !so->reader.messages.cached)
+			reserve_pins(so, BufferGetPage(so->reader.nodebuf));
+		node = BufferGetPage(so->reader.nodebuf);
 		child = betree_node_search(&so->bt, node, key, strict);
 		leafblk = BetreeNodeGetChild(node, child);
 
@@ -503,16 +508,16 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 			pinned = leafblk;
 
 			/* logs above were read before this pin: read them again */
-			if (so->interlock && so->upper_logs)
+			if (so->interlock && so->reader.upper_logs)
 			{
-				LockBuffer(so->nodebuf, BUFFER_LOCK_UNLOCK);
-				betree_scan_forget(so);
+				LockBuffer(so->reader.nodebuf, BUFFER_LOCK_UNLOCK);
+				betree_step_forget(so);
 				continue;
 			}
 		}
 		if (so->interlock)
 			ECP_STOP_POINT("scan-pinned");
-		if (so->messages_cached)
+		if (so->reader.messages.cached)
 			return child;
 
 		/* the rest of the node at once, or this child's share */
@@ -524,10 +529,11 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 							  &range.high);
 		if (collect_the_rest(so, node))
 		{
+			Assert(!so->reader.upper_logs && so->mvcc);
 			if (so->interlock)
 			{
 				IncrBufferRefCount(*leafbuf);
-				so->guard = *leafbuf;
+				so->reader.messages.guard = *leafbuf;
 			}
 			range.child = -1;
 			if (ScanDirectionIsForward(dir))
@@ -536,12 +542,14 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 			else
 				betree_key_from_pivot(&so->bt, BetreeNodeGetPivot(node, 0),
 									  &range.low);
-			so->messages_cached = true;
-			so->messages_dir = dir;
+			so->reader.messages.cached = true;
+			so->reader.messages.dir = dir;
 		}
 		collect_log(so, &range);
-		messages_finish(so);
-		if (so->messages_cached)
+		so->reader.messages.nitems =
+			betree_sort_unique(&so->bt, so->reader.messages.items,
+							   so->reader.messages.nitems);
+		if (so->reader.messages.cached)
 			release_log_pins(so);
 		return child;
 	}
@@ -553,7 +561,7 @@ page_add(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple itup)
 {
 	BetreeScanItem *item;
 
-	if (so->nfilter > 0 && !betree_check_filter(so, itup))
+	if (so->quals.nfilter > 0 && !betree_quals_match(so, itup))
 		return;
 	if (page->nitems >= page->max_items)
 	{
@@ -569,7 +577,7 @@ page_add(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple itup)
 	item->itup = NULL;
 	if (so->interlock)
 	{
-		betree_check_tuple(&so->bt, itup);
+		betree_verify_tuple(&so->bt, itup);
 		item->itup = CopyIndexTuple(itup);
 	}
 }
@@ -579,13 +587,13 @@ static int
 message_search(BetreeScanOpaque so, BetreeKey *key)
 {
 	int			low = 0;
-	int			high = so->nmessages;
+	int			high = so->reader.messages.nitems;
 
 	while (low < high)
 	{
 		int			mid = low + (high - low) / 2;
 
-		if (betree_key_compare_tuple(&so->bt, key, so->messages[mid].itup) > 0)
+		if (betree_key_compare_tuple(&so->bt, key, so->reader.messages.items[mid].itup) > 0)
 			low = mid + 1;
 		else
 			high = mid;
@@ -608,8 +616,8 @@ merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
 	int			message = message_search(so, from);
 	int			last = message_search(so, to);
 
-	off = Max(off, betree_page_search(bt, leaf, maxoff, &so->lower));
-	end = Min(end, betree_page_search(bt, leaf, maxoff, &so->upper));
+	off = Max(off, betree_page_search(bt, leaf, maxoff, &so->quals.lower));
+	end = Min(end, betree_page_search(bt, leaf, maxoff, &so->quals.upper));
 
 	while (off < end || message < last)
 	{
@@ -624,14 +632,14 @@ merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
 			BetreeSortItem item;
 
 			betree_sort_item_init(bt, &item, BetreePageGetTuple(leaf, off), 0);
-			cmp = betree_sort_item_compare(bt, &so->messages[message], &item);
+			cmp = betree_sort_item_compare(bt, &so->reader.messages.items[message], &item);
 		}
 
 		/* flushed since it was collected: the leaf's copy does */
 		if (cmp == 0)
 			message++;
 		else if (cmp < 0)
-			page_add(so, page, so->messages[message++].itup);
+			page_add(so, page, so->reader.messages.items[message++].itup);
 		else
 		{
 			/* a macro that may look at its argument more than once */
@@ -641,7 +649,7 @@ merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
 	}
 }
 
-/* betree_scan_step() but for the entry into the index */
+/* betree_step_read() but for the entry into the index */
 static bool
 read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 		  ScanDirection dir)
@@ -659,21 +667,21 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 	MemoryContext oldcontext = MemoryContextSwitchTo(page->context);
 
 	if (from == NULL)
-		key = forward ? so->lower : so->upper;
+		key = forward ? so->quals.lower : so->quals.upper;
 	else
 	{
 		/* "from" may belong to the page that we fill now */
 		from = CopyIndexTuple(from);
 		betree_key_from_pivot(bt, from, &key);
 	}
-	if (forward && !betree_skip_ahead(so, &key, &moved))
+	if (forward && !betree_quals_skip(so, &key, &moved))
 	{
 		MemoryContextSwitchTo(oldcontext);
 		return false;
 	}
 
 	child = locate(so, &key, dir, &leafbuf);
-	node = BufferGetPage(so->nodebuf);
+	node = BufferGetPage(so->reader.nodebuf);
 
 	/* a merge of leaves may have put "from" inside the child's range */
 	pivot = BetreeNodeGetPivot(node, child);
@@ -712,27 +720,28 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 		if (forward ?
 			betree_key_compare_pivot(bt, &bound, page->high) >= 0 :
 			betree_key_compare_pivot(bt, &bound, page->low) <= 0)
-			betree_report_order(bt, BufferGetBlockNumber(so->nodebuf));
+			betree_report_order(bt, BufferGetBlockNumber(so->reader.nodebuf));
 	}
-	else
-		betree_walk_begin(&so->walk, so->context);
-	betree_walk_step(bt, &so->walk, forward ? page->high : page->low,
-					 BufferGetBlockNumber(so->nodebuf));
+	if (from == NULL || dir != so->reader.walk_dir)
+		betree_walk_begin(&so->reader.walk, so->context);
+	so->reader.walk_dir = dir;
+	betree_walk_step(bt, &so->reader.walk, forward ? page->high : page->low,
+					 BufferGetBlockNumber(so->reader.nodebuf));
 
 	betree_lock(bt, leafbuf, BUFFER_LOCK_SHARE);
-	betree_check_page(bt, leafbuf, BETREE_LEAF, 0);
+	betree_verify_page(bt, leafbuf, BETREE_LEAF, 0);
 	ecp_test_for_old_snapshot(so->snapshot, bt->rel, BufferGetPage(leafbuf));
 	merge_leaf(so, page, BufferGetPage(leafbuf), moved ? &key : &low, &high);
 	LockBuffer(leafbuf, BUFFER_LOCK_UNLOCK);
-	LockBuffer(so->nodebuf, BUFFER_LOCK_UNLOCK);
+	LockBuffer(so->reader.nodebuf, BUFFER_LOCK_UNLOCK);
 
 	if (so->interlock && page->nitems > 0)
 	{
 		page->pin = leafbuf;
-		if (BufferIsValid(so->guard))
+		if (BufferIsValid(so->reader.messages.guard))
 		{
-			IncrBufferRefCount(so->guard);
-			page->guard = so->guard;
+			IncrBufferRefCount(so->reader.messages.guard);
+			page->guard = so->reader.messages.guard;
 		}
 	}
 	else
@@ -742,18 +751,21 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 }
 
 /*
- * betree_scan_step
+ * betree_step_read
  *		Read the next leaf's range in the given direction into "page".
  *
  * "from" is the bound at which the last step ended, or NULL to begin at the
  * end of the scan's range.  Returns false if the range is exhausted.
  */
 bool
-betree_scan_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
+betree_step_read(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 				 ScanDirection dir)
 {
 	BetreeEntry entry;
 	volatile bool found = false;
+
+	Assert(so->begun);
+	Assert(page->nitems == 0 && !BufferIsValid(page->pin));
 
 	betree_enter(&entry, so->bt.rel);
 	PG_TRY();

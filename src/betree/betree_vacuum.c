@@ -73,6 +73,9 @@ clean_page(VacuumState *state, Buffer buf, Page node, BetreeDirEntry *entry)
 	OffsetNumber dead[MaxIndexTuplesPerPage];
 	int			ndead = 0;
 
+	Assert(ecp_buffer_is_exclusive_locked(buf));
+	Assert((node == NULL) == (entry == NULL));
+
 	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
 	{
 		IndexTuple	itup = BetreePageGetTuple(page, off);
@@ -85,7 +88,7 @@ clean_page(VacuumState *state, Buffer buf, Page node, BetreeDirEntry *entry)
 
 			betree_key_from_tuple(bt, itup, &key);
 			live = betree_node_covers(bt, node, &key);
-			if (live && entry->bted_kind == BETREE_DIR_LOG)
+			if (live && entry->bted_kind == BETREE_DIR_SEALED)
 			{
 				int			child = betree_node_search(bt, node, &key, false);
 
@@ -107,11 +110,12 @@ clean_page(VacuumState *state, Buffer buf, Page node, BetreeDirEntry *entry)
 
 	if (ndead > 0)
 	{
-		GenericXLogState *xlog = betree_xlog_start(bt->rel);
+		GenericXLogState *xlog = GenericXLogStart(bt->rel);
 
-		betree_page_delete_items(betree_xlog_page(xlog, buf, false),
+		Assert(ndead <= maxoff);
+		betree_page_delete_items(GenericXLogRegisterBuffer(xlog, buf, 0),
 								 dead, ndead);
-		betree_xlog_finish(xlog);
+		GenericXLogFinish(xlog);
 		ECP_STOP_POINT("vacuum-deleted");
 	}
 }
@@ -128,72 +132,65 @@ clean_log(VacuumState *state, Page node)
 		Buffer		buf;
 
 		betree_block_set_add(&state->visited, dir[i].bted_block);
-		if (dir[i].bted_kind != BETREE_DIR_LOG &&
+		if (dir[i].bted_kind != BETREE_DIR_SEALED &&
 			dir[i].bted_kind != BETREE_DIR_TAIL)
 			continue;
-		betree_check_block(&state->bt, dir[i].bted_block);
+		betree_verify_block(&state->bt, dir[i].bted_block);
 		buf = ReadBufferExtended(state->bt.rel, MAIN_FORKNUM,
 								 dir[i].bted_block, RBM_NORMAL,
 								 state->info->strategy);
 		betree_lock(&state->bt, buf, BUFFER_LOCK_EXCLUSIVE);
-		betree_check_page(&state->bt, buf, BETREE_BUF, -1);
+		betree_verify_page(&state->bt, buf, BETREE_LOG, -1);
 		clean_page(state, buf, node, &dir[i]);
 		UnlockReleaseBuffer(buf);
 	}
 }
 
+/* Clean the log of a node on the way, if that has not been done yet */
+static void
+visit_node(void *arg, Buffer nodebuf)
+{
+	VacuumState *state = (VacuumState *) arg;
+	Page		node = BufferGetPage(nodebuf);
+	BlockNumber blkno = BufferGetBlockNumber(nodebuf);
+	int			level = BetreePageGetOpaque(node)->bteo_level;
+
+	betree_block_set_add(&state->visited, blkno);
+	if (state->last_node[level] == blkno)
+		return;
+	clean_log(state, node);
+	state->last_node[level] = blkno;
+	for (int i = 1; i < level; i++)
+		state->last_node[i] = InvalidBlockNumber;
+	ECP_STOP_POINT("vacuum-log-cleaned");
+}
+
 /*
  * Lock the leaf parent of the cursor, having cleaned the logs of all nodes on
- * the way that have not been cleaned yet.
+ * the way to it.
  */
 static void
 lock_leaf_parent(VacuumState *state)
 {
-	BetreeRel  *bt = &state->bt;
 	BetreeKey	key;
-	Buffer		buf;
 
-	betree_key_from_pivot(bt, state->cursor, &key);
+	Assert(state->cursor != NULL);
+	Assert(BetreePivotGetNatts(state->cursor) != BETREE_NATTS_PLUSINF);
+
+	betree_key_from_pivot(&state->bt, state->cursor, &key);
 	if (BufferIsValid(state->nodebuf))
 	{
-		LockBuffer(state->nodebuf, BUFFER_LOCK_SHARE);
-		if (BetreePageGetOpaque(BufferGetPage(state->nodebuf))->bteo_level == 1 &&
-			betree_node_covers(bt, BufferGetPage(state->nodebuf), &key))
+		if (betree_lock_remembered(&state->bt, state->nodebuf, &key, false, 1,
+								   BUFFER_LOCK_SHARE))
 			return;
-		UnlockReleaseBuffer(state->nodebuf);
+		ReleaseBuffer(state->nodebuf);
 		state->nodebuf = InvalidBuffer;
 	}
-
-	buf = betree_read(bt, BETREE_ROOT_BLKNO, BUFFER_LOCK_SHARE, BETREE_NODE);
-	for (;;)
-	{
-		Page		node = BufferGetPage(buf);
-		BlockNumber blkno = BufferGetBlockNumber(buf);
-		int			level = BetreePageGetOpaque(node)->bteo_level;
-		int			child;
-		Buffer		childbuf;
-
-		betree_block_set_add(&state->visited, blkno);
-		if (state->last_node[level] != blkno)
-		{
-			clean_log(state, node);
-			state->last_node[level] = blkno;
-			for (int i = 1; i < level; i++)
-				state->last_node[i] = InvalidBlockNumber;
-			ECP_STOP_POINT("vacuum-log-cleaned");
-		}
-		if (level == 1)
-			break;
-		child = betree_node_search(bt, node, &key, false);
-		childbuf = betree_read_child(bt, node, child, BUFFER_LOCK_SHARE);
-		UnlockReleaseBuffer(buf);
-		buf = childbuf;
-	}
-	betree_check_covers(bt, buf, &key);
-	state->nodebuf = buf;
+	state->nodebuf = betree_descend(&state->bt, &key, false, 1,
+									BUFFER_LOCK_SHARE, visit_node, state);
 }
 
-/* Remember a leaf that somebody has pinned */
+/* Remember a leaf that another backend has pinned */
 static void
 add_wait(VacuumState *state, BlockNumber blkno)
 {
@@ -231,9 +228,9 @@ child_has_messages(BetreeRel *bt, Page node, int child)
 
 	cache.hint = palloc0(BETREE_NCAP_MAX * sizeof(OffsetNumber));
 	cache.blkno = palloc0(BETREE_NCAP_MAX * sizeof(BlockNumber));
-	betree_batch_init(&batch, 1);
-	betree_gather(bt, node, child, BetreePageCapacity, BETREE_BATCH_MAX_ITEMS,
-				  &cache, &batch);
+	betree_log_batch_init(&batch, 1);
+	betree_log_gather(bt, node, child, BetreePageCapacity, BETREE_BATCH_MAX_ITEMS,
+					  &cache, &batch);
 	return batch.nitems > 0 || !batch.complete;
 }
 
@@ -264,21 +261,22 @@ free_leaf(VacuumState *state, IndexTuple low)
 
 	if (child > 0 && ConditionalLockBufferForCleanup(leafbuf))
 	{
-		betree_check_page(bt, leafbuf, BETREE_LEAF, 0);
+		betree_verify_page(bt, leafbuf, BETREE_LEAF, 0);
+		betree_log_check_order(node);
 		if (PageGetMaxOffsetNumber(BufferGetPage(leafbuf)) == 0 &&
 			!child_has_messages(bt, node, child) &&
 			!child_has_messages(bt, node, child - 1))
 		{
-			GenericXLogState *xlog = betree_xlog_start(bt->rel);
+			GenericXLogState *xlog = GenericXLogStart(bt->rel);
 			Page		page;
 
-			node = betree_xlog_page(xlog, state->nodebuf, false);
+			node = GenericXLogRegisterBuffer(xlog, state->nodebuf, 0);
 			BetreePivotSetMarker(BetreeNodeGetPivot(node, child - 1),
 								 BetreePageGetOpaque(node)->bteo_seq);
 			PageIndexTupleDelete(node, BETREE_FIRST_PIVOT + child);
-			page = betree_xlog_page(xlog, leafbuf, false);
+			page = GenericXLogRegisterBuffer(xlog, leafbuf, 0);
 			betree_page_init(page, BETREE_FREE, 0, 0);
-			betree_xlog_finish(xlog);
+			GenericXLogFinish(xlog);
 			ECP_STOP_POINT("vacuum-freed");
 			leafblk = BufferGetBlockNumber(leafbuf);
 		}
@@ -314,10 +312,10 @@ clean_leaf(VacuumState *state)
 	betree_key_from_pivot(bt, state->cursor, &key);
 	child = betree_node_search(bt, node, &key, false);
 	leafblk = BetreeNodeGetChild(node, child);
-	betree_check_block(bt, leafblk);
+	betree_verify_block(bt, leafblk);
 	if (child + 1 < BetreeNodeNumChildren(node))
 	{
-		betree_check_block(bt, BetreeNodeGetChild(node, child + 1));
+		betree_verify_block(bt, BetreeNodeGetChild(node, child + 1));
 		PrefetchBuffer(bt->rel, MAIN_FORKNUM,
 					   BetreeNodeGetChild(node, child + 1));
 	}
@@ -329,7 +327,7 @@ clean_leaf(VacuumState *state)
 		betree_lock(bt, leafbuf, BUFFER_LOCK_EXCLUSIVE);
 		add_wait(state, leafblk);
 	}
-	betree_check_page(bt, leafbuf, BETREE_LEAF, 0);
+	betree_verify_page(bt, leafbuf, BETREE_LEAF, 0);
 	betree_block_set_add(&state->visited, leafblk);
 	clean_page(state, leafbuf, NULL, NULL);
 	empty = PageGetMaxOffsetNumber(BufferGetPage(leafbuf)) == 0;
@@ -385,9 +383,9 @@ free_unmet_page(VacuumState *state, Buffer buf)
 		return true;
 	if (!betree_page_is_lost(state->bt.rel, page, state->start_lsn))
 		return false;
-	xlog = betree_xlog_start(state->bt.rel);
-	betree_page_init(betree_xlog_page(xlog, buf, false), BETREE_FREE, 0, 0);
-	betree_xlog_finish(xlog);
+	xlog = GenericXLogStart(state->bt.rel);
+	betree_page_init(GenericXLogRegisterBuffer(xlog, buf, 0), BETREE_FREE, 0, 0);
+	GenericXLogFinish(xlog);
 	return true;
 }
 

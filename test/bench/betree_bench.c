@@ -903,7 +903,7 @@ static const struct
 	{"max-seconds", &options.max_seconds, NULL, "end a turn early, and ask no queries"},
 	{"keep", &options.keep, NULL, "1: leave the tables"},
 	{"reuse", &options.reuse, NULL, "go on with this row in tables left by --keep=1"},
-	{"with", NULL, &options.with, "storage parameters of betree, as buffer_pages=20"},
+	{"with", NULL, &options.with, "storage parameters of betree, as log_pages=20"},
 	{"engines", NULL, &options.only, "only these, with commas between"},
 	{"points", NULL, &options.points, "file of places for workload geo"},
 	{"query", NULL, &options.query, "only queries of this kind"},

@@ -4,7 +4,7 @@
  *	  A program of libFuzzer for the readers of betree pages.
  *
  * link: src/betree/betree_page.c src/betree/betree_key.c
- * link: src/betree/betree_descend.c src/betree/betree_flush.c
+ * link: src/betree/betree_descend.c src/betree/betree_drain.c
  * link: src/betree/betree_filter.c src/betree/betree_step.c
  * link: src/betree/betree_quals.c
  *
@@ -80,8 +80,8 @@ fuzz_define(void)
 	bt.natts = natts;
 	bt.nkeyatts = definitions[which].nkeys;
 	bt.fillfactor = 90;
-	bt.buffer_pages = 4;
-	bt.buffer_levels = 2;
+	bt.log_pages = 4;
+	bt.log_levels = 2;
 	bt.tuple_width = 32;
 	for (int i = 0; i < natts; i++)
 	{
@@ -172,8 +172,8 @@ walk_level(int level, BetreeLogCache *cache, BetreeBatch *batch)
 			Buffer		buf;
 			Page		page;
 
-			betree_gather(&bt, node, child, BETREE_LOG_MAX_SPACE,
-						  BETREE_LOG_MAX_ITEMS, cache, batch);
+			betree_log_gather(&bt, node, child, BETREE_LOG_MAX_SPACE,
+							  BETREE_LOG_MAX_ITEMS, cache, batch);
 			if (level > 1)
 				continue;
 			if (blkno >= fuzz_file->nblocks)
@@ -182,7 +182,7 @@ walk_level(int level, BetreeLogCache *cache, BetreeBatch *batch)
 			page = BufferGetPage(buf);
 			for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(page); off++)
 			{
-				betree_check_tuple(&bt, BetreePageGetTuple(page, off));
+				betree_verify_tuple(&bt, BetreePageGetTuple(page, off));
 				if (off > 1)
 					(void) betree_tuple_compare(&bt, BetreePageGetTuple(page, off - 1),
 												BetreePageGetTuple(page, off));
@@ -190,7 +190,7 @@ walk_level(int level, BetreeLogCache *cache, BetreeBatch *batch)
 			UnlockReleaseBuffer(buf);
 		}
 		low = CopyIndexTuple(BetreeNodeGetHikey(node));
-		betree_logcache_release(cache);
+		betree_log_cache_release(cache);
 		UnlockReleaseBuffer(nodebuf);
 	}
 }
@@ -204,8 +204,8 @@ walk(void *arg)
 	int			height = BetreePageGetOpaque(BufferGetPage(root))->bteo_level;
 
 	UnlockReleaseBuffer(root);
-	betree_logcache_init(&cache);
-	betree_batch_init(&batch, BETREE_NCAP_MAX);
+	betree_log_cache_init(&cache);
+	betree_log_batch_init(&batch, BETREE_NCAP_MAX);
 	for (int level = height; level > 0; level--)
 		walk_level(level, &cache, &batch);
 }
@@ -234,9 +234,9 @@ bound_from_page(BlockNumber blk, BetreeKey *key)
 	Page		page = BufferGetPage(buf);
 	int			kind = BetreePageGetOpaque(page)->bteo_kind;
 
-	if (kind == BETREE_LEAF || kind == BETREE_BUF)
+	if (kind == BETREE_LEAF || kind == BETREE_LOG)
 	{
-		betree_check_page(&bt, buf, kind, -1);
+		betree_verify_page(&bt, buf, kind, -1);
 		if (PageGetMaxOffsetNumber(page) > 0)
 			betree_key_from_tuple(&bt, CopyIndexTuple(BetreePageGetTuple(page, (PageGetMaxOffsetNumber(page) + 1) / 2)),
 								  key);

@@ -24,14 +24,14 @@ my $node = ecp_cluster('main',
 $node->safe_psql(
 	'postgres', q{
 CREATE TABLE t (k int8, s text);
-CREATE INDEX t_k ON t USING betree (k) WITH (buffer_pages = 2, buffer_levels = 2);
-CREATE INDEX t_s ON t USING betree (s) WITH (buffer_pages = 4);
+CREATE INDEX t_k ON t USING betree (k) WITH (log_pages = 2, log_levels = 2);
+CREATE INDEX t_s ON t USING betree (s) WITH (log_pages = 4);
 INSERT INTO t SELECT (g * 7919) % 100003, md5(g::text) FROM generate_series(1, 20000) g;
 
 -- keys so wide that a node has few children, and the tree many levels
 CREATE TABLE w (s text);
 ALTER TABLE w ALTER s SET STORAGE EXTERNAL;
-CREATE INDEX w_s ON w USING betree (s) WITH (buffer_pages = 3, buffer_levels = 3);
+CREATE INDEX w_s ON w USING betree (s) WITH (log_pages = 3, log_levels = 3);
 CREATE FUNCTION wide(int8) RETURNS text LANGUAGE sql
 RETURN (SELECT string_agg(md5($1 || ' ' || i), '') FROM generate_series(1, 30) i);
 });

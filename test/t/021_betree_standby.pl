@@ -21,9 +21,9 @@ my ($primary, $standby) = ecp_primary_and_standby('main',
 $primary->safe_psql(
 	'postgres', q{
 CREATE TABLE t (k int8, s text);
-CREATE INDEX t_k ON t USING betree (k) WITH (buffer_pages = 2, buffer_levels = 2);
+CREATE INDEX t_k ON t USING betree (k) WITH (log_pages = 2, log_levels = 2);
 CREATE INDEX t_s ON t USING betree (s, k DESC);
-CREATE INDEX t_e ON t USING betree (reverse(s)) WITH (buffer_pages = 12);
+CREATE INDEX t_e ON t USING betree (reverse(s)) WITH (log_pages = 12);
 INSERT INTO t SELECT (g * 7919) % 100003, md5(g::text) FROM generate_series(1, 20000) g;
 CREATE UNLOGGED TABLE u (k int8, v bytea);
 CREATE INDEX u_k ON u USING betree (k);

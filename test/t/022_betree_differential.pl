@@ -250,13 +250,12 @@ my $nth = $seed;
 foreach my $kind (@kinds)
 {
 	# long logs, short ones, and none at all
-	my @buffer_pages = (-1, 1, 2, 0);
-	@buffer_pages = ($buffer_pages[ $nth++ % 4 ]) unless $ENV{BETREE_ROUNDS};
+	my @log_pages = (-1, 1, 2, 0);
+	@log_pages = ($log_pages[ $nth++ % 4 ]) unless $ENV{BETREE_ROUNDS};
 
-	foreach my $buffer_pages (@buffer_pages)
+	foreach my $log_pages (@log_pages)
 	{
-		my $with =
-		  $buffer_pages < 0 ? '' : "WITH (buffer_pages = $buffer_pages)";
+		my $with = $log_pages < 0 ? '' : "WITH (log_pages = $log_pages)";
 		my $name = "$kind->{name} $kind->{index} $with";
 
 		# half of the rows are there before the index

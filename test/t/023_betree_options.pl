@@ -1,8 +1,8 @@
 # 023_betree_options.pl: any change of the storage parameters of a betree
 #
 # The parameters may change at any time, so a log made under some of them must
-# drain under all others.  A walk through every change of buffer_pages and
-# buffer_levels, with flush_budget changing along, inserts after each step, and
+# drain under all others.  A walk through every change of log_pages and
+# log_levels, with flush_budget changing along, inserts after each step, and
 # flushes and vacuums now and then.  A drain that makes no progress ends by
 # statement_timeout.  In the build of "make test-tiny" pages hold few items,
 # and the walk goes through a tree of height 5 or more.
@@ -46,23 +46,24 @@ foreach my $shorter (1, 4)
 		CREATE TABLE long (k text COLLATE "C");
 		ALTER TABLE long ALTER k SET STORAGE PLAIN;
 		CREATE INDEX long_k ON long USING betree (k)
-			WITH (buffer_pages = 128, buffer_levels = 2);
+			WITH (log_pages = 128, log_levels = 2);
 		INSERT INTO long SELECT @{[key('i')]} FROM generate_series(1, 20000) i;
 	));
 	runs(
-		qq(ALTER INDEX long_k SET (buffer_pages = $shorter);
+		qq(ALTER INDEX long_k SET (log_pages = $shorter);
 		INSERT INTO long SELECT @{[key('(-i)')]} FROM generate_series(1, 3000) i;
 		SELECT betree_flush('long_k')),
-		"a log of 128 pages drains under buffer_pages = $shorter");
+		"a log of 128 pages drains under log_pages = $shorter");
 	is( $node->safe_psql(
-			'postgres', "SELECT buffered FROM betree_index_stats('long_k')"),
+			'postgres',
+			"SELECT messages_in_logs FROM betree_index_stats('long_k')"),
 		0,
 		'and betree_flush leaves nothing buffered');
 	index_ok($node, 'long_k');
 	$node->safe_psql('postgres', 'DROP TABLE long');
 }
 
-# Every change of buffer_pages and buffer_levels, in an order from the seed
+# Every change of log_pages and log_levels, in an order from the seed
 my @options;
 foreach my $pages (-1, 0, 1, 4, 128)
 {
@@ -87,8 +88,8 @@ sub step
 	my $budget = (0, 1, 16)[ $random->(3) ];
 	my $n = 1 + $random->($random->(10) == 0 ? 1000 : 100);
 	my $sql =
-		"ALTER INDEX walk_k SET (buffer_pages = $option->[0],"
-	  . " buffer_levels = $option->[1], flush_budget = $budget);\n"
+		"ALTER INDEX walk_k SET (log_pages = $option->[0],"
+	  . " log_levels = $option->[1], flush_budget = $budget);\n"
 	  . "INSERT INTO walk SELECT i, "
 	  . key('i')
 	  . " FROM generate_series($rows + 1, $rows + $n) i;\n";
@@ -118,7 +119,8 @@ while (my @some = splice @changes, 0, 100)
 }
 runs("SELECT betree_flush('walk_k')", 'the last flush');
 is( $node->safe_psql(
-		'postgres', "SELECT buffered FROM betree_index_stats('walk_k')"),
+		'postgres',
+		"SELECT messages_in_logs FROM betree_index_stats('walk_k')"),
 	0,
 	'nothing is buffered after it');
 plan_uses($node, 'SELECT k FROM walk ORDER BY k',

@@ -78,8 +78,8 @@ my @damages = (
 		}
 	],
 	[
-		'length of a buffered value',
-		'buffer', sub { return item($_[0], 1) + 8 => pack('V', 0x00f00000) }
+		'length of a value in a log',
+		'log', sub { return item($_[0], 1) + 8 => pack('V', 0x00f00000) }
 	],
 	[
 		'size of an item',
@@ -168,7 +168,7 @@ foreach my $i (0 .. $#damages)
 	$build .= qq(
 		CREATE TABLE t$i (LIKE rows);
 		ALTER TABLE t$i ALTER k TYPE text COLLATE "C", ALTER k SET STORAGE PLAIN;
-		CREATE INDEX i$i ON t$i USING betree (k, v) WITH (buffer_pages = 12);
+		CREATE INDEX i$i ON t$i USING betree (k, v) WITH (log_pages = 12);
 		INSERT INTO t$i SELECT * FROM rows;);
 }
 $node->safe_psql('postgres', $build);
@@ -233,7 +233,7 @@ foreach my $i (0 .. $#damages)
 		  "SET enable_bitmapscan = on; SET enable_indexscan = off;"
 		. " SELECT count(*) >= 0 FROM t$i WHERE k > '0'",
 		"SELECT count(k) >= 0 FROM (SELECT k FROM t$i ORDER BY k) s",
-		"SELECT buffered >= 0 FROM betree_index_stats('i$i')",
+		"SELECT messages_in_logs >= 0 FROM betree_index_stats('i$i')",
 		"INSERT INTO t$i SELECT * FROM more; SELECT true",
 		"SELECT betree_flush('i$i'); SELECT true",
 		"DELETE FROM t$i WHERE id % 3 = 0; VACUUM t$i; SELECT true")
@@ -301,7 +301,7 @@ foreach my $i (0 .. $#headers)
 		'postgres', qq(
 		CREATE TABLE h$i (id int, k $type);
 		INSERT INTO h$i SELECT i, $value FROM generate_series(1, 300) i;
-		CREATE INDEX hi$i ON h$i USING betree (k) WITH (buffer_pages = 12);
+		CREATE INDEX hi$i ON h$i USING betree (k) WITH (log_pages = 12);
 		INSERT INTO h$i SELECT i, $value FROM generate_series(301, 600) i;
 		CHECKPOINT));
 	my $block = $node->safe_psql(
@@ -309,7 +309,7 @@ foreach my $i (0 .. $#headers)
 		SELECT b FROM generate_series(1,
 			pg_relation_size('hi$i') / 8192 - 1) b,
 			LATERAL betree_node_info('hi$i', b) i
-		WHERE kind = '@{[$kind eq 'tail' ? 'buffer' : $kind]}' AND items > 3
+		WHERE kind = '@{[$kind eq 'tail' ? 'log' : $kind]}' AND items > 3
 		ORDER BY b DESC LIMIT 1));
 	my $file = relation_path($node, "hi$i");
 
@@ -339,7 +339,7 @@ $node->safe_psql(
 	CREATE TABLE circle AS SELECT i AS id, i / 10000.0 AS k
 		FROM generate_series(1, 2800) i;
 	UPDATE circle SET k = trim_scale(k);
-	CREATE INDEX circle_k ON circle USING betree (k) WITH (buffer_pages = 0);
+	CREATE INDEX circle_k ON circle USING betree (k) WITH (log_pages = 0);
 	CHECKPOINT));
 my $circle = relation_path($node, 'circle_k');
 is( $node->safe_psql(
@@ -377,7 +377,7 @@ $node->safe_psql(
 	ALTER TABLE wide ALTER k SET STORAGE PLAIN;
 	INSERT INTO wide SELECT i, rpad(md5(i::text), 1200, 'x')
 		FROM generate_series(1, 400) i;
-	CREATE INDEX wide_k ON wide USING betree (k) WITH (buffer_pages = 8);
+	CREATE INDEX wide_k ON wide USING betree (k) WITH (log_pages = 8);
 	INSERT INTO wide SELECT i, rpad(md5(i::text), 1200, 'x')
 		FROM generate_series(401, 800) i;
 	CHECKPOINT));

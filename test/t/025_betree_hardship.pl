@@ -69,7 +69,7 @@ index_ok($node, 'wide_k', 'the same after REINDEX');
 $node->safe_psql(
 	'postgres', q(
 	CREATE TABLE equal (k int8, id int);
-	CREATE INDEX equal_k ON equal USING betree (k) WITH (buffer_pages = 2);
+	CREATE INDEX equal_k ON equal USING betree (k) WITH (log_pages = 2);
 	INSERT INTO equal SELECT 7, i FROM generate_series(1, 60000) i;
 	DELETE FROM equal WHERE id % 3 = 0;
 	VACUUM equal;
@@ -98,7 +98,7 @@ $node->safe_psql(
 		FUNCTION 1 poison_cmp(int8, int8);
 	CREATE TABLE poisoned (k int8, id int);
 	CREATE INDEX poisoned_k ON poisoned USING betree (k poison_ops)
-		WITH (buffer_pages = 1);
+		WITH (log_pages = 1);
 	INSERT INTO poisoned SELECT hashint8extended(i, 1) % 1000000, i
 		FROM generate_series(1, 3000) i;
 ));
@@ -135,7 +135,7 @@ $node->safe_psql(
 	'postgres', q(
 	CREATE TABLE damaged (k int8, t text, id int);
 	CREATE INDEX damaged_k ON damaged USING betree (k, t)
-		WITH (buffer_pages = 4);
+		WITH (log_pages = 4);
 	INSERT INTO damaged SELECT hashint8extended(i, 1), md5(i::text), i
 		FROM generate_series(1, 60000) i;
 	DELETE FROM damaged WHERE id % 10 = 0;
@@ -239,7 +239,7 @@ index_ok($node, 'damaged_k', 'REINDEX heals it');
 $node->safe_psql(
 	'postgres', q(
 	CREATE TABLE loops (k int8);
-	CREATE INDEX loops_k ON loops USING betree (k) WITH (buffer_pages = 4);
+	CREATE INDEX loops_k ON loops USING betree (k) WITH (log_pages = 4);
 	INSERT INTO loops SELECT hashint8extended(i, 1)
 		FROM generate_series(1, 3000) i;
 	CHECKPOINT));

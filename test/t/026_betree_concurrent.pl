@@ -22,7 +22,7 @@ $node->safe_psql(
 	CREATE TABLE busy (k int8, id int8, fixed boolean);
 	INSERT INTO busy SELECT hashint8extended(i, 1) % 1000000, i, true
 		FROM generate_series(1, 5000) i;
-	CREATE INDEX busy_k ON busy USING betree (k) WITH (buffer_pages = 2);
+	CREATE INDEX busy_k ON busy USING betree (k) WITH (log_pages = 2);
 	CREATE SEQUENCE busy_id START 10001;
 	CREATE TABLE progress (n int8);
 	CREATE FUNCTION read_busy() RETURNS void LANGUAGE plpgsql AS $$
@@ -94,7 +94,7 @@ while ($node->safe_psql('postgres', 'SELECT last_value FROM busy_id') <
 	{
 		$node->safe_psql('postgres',
 			'CREATE INDEX CONCURRENTLY busy_other ON busy USING betree (k)'
-			  . ' WITH (buffer_pages = 1)');
+			  . ' WITH (log_pages = 1)');
 		index_ok($node, 'busy_other',
 			"round $round: CREATE INDEX CONCURRENTLY under load");
 		$node->safe_psql('postgres', 'REINDEX INDEX CONCURRENTLY busy_other');
@@ -134,7 +134,7 @@ $node->safe_psql(
 	'postgres', q(
 	CREATE TABLE recycled (k int8);
 	CREATE INDEX recycled_k ON recycled USING betree (k)
-		WITH (buffer_pages = 1);
+		WITH (log_pages = 1);
 	INSERT INTO recycled SELECT i FROM generate_series(1, 4000) i;
 	VACUUM (FREEZE) recycled;
 	DELETE FROM recycled WHERE k % 2 = 0));

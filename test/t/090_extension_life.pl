@@ -27,7 +27,7 @@ $node->safe_psql(
 		WITH (leaders = random, levels = 2, seed = 7);
 	CREATE TABLE keys AS SELECT md5(g::text)::uuid AS k, g AS n
 		FROM generate_series(1, 20000) g;
-	CREATE INDEX keys_k ON keys USING betree (k) WITH (buffer_pages = 8);
+	CREATE INDEX keys_k ON keys USING betree (k) WITH (log_pages = 8);
 	INSERT INTO keys SELECT md5(g::text)::uuid, g
 		FROM generate_series(20001, 22000) g;
 	VACUUM ANALYZE;));

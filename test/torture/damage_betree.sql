@@ -3,14 +3,14 @@
 --
 CREATE TABLE damage_config (name text, columns text, parameters text, rows int);
 INSERT INTO damage_config VALUES
-	('numbers', '(k)', 'buffer_pages = 2, flush_budget = 2', 2500),
-	('texts', '(t, k)', 'buffer_pages = 4, buffer_levels = 2', 1500),
-	('included', '(n, s DESC NULLS FIRST) INCLUDE (id, t)', 'buffer_pages = 3', 1200),
-	('filtered', '(k) INCLUDE (t)', 'buffer_pages = 12, flush_budget = 1', 1000),
-	('plain', '(t COLLATE "C")', 'buffer_pages = 0', 1500),
-	('equal', '(s)', 'buffer_pages = 2, buffer_levels = 3', 2000),
-	('long', '(t)', 'buffer_pages = 3, buffer_levels = 4', 400),
-	('empty', '(k)', 'buffer_pages = 4', 0);
+	('numbers', '(k)', 'log_pages = 2, flush_budget = 2', 2500),
+	('texts', '(t, k)', 'log_pages = 4, log_levels = 2', 1500),
+	('included', '(n, s DESC NULLS FIRST) INCLUDE (id, t)', 'log_pages = 3', 1200),
+	('filtered', '(k) INCLUDE (t)', 'log_pages = 12, flush_budget = 1', 1000),
+	('plain', '(t COLLATE "C")', 'log_pages = 0', 1500),
+	('equal', '(s)', 'log_pages = 2, log_levels = 3', 2000),
+	('long', '(t)', 'log_pages = 3, log_levels = 4', 400),
+	('empty', '(k)', 'log_pages = 4', 0);
 
 CREATE FUNCTION damage_fill(c damage_config, first int, last int) RETURNS void
 LANGUAGE plpgsql AS $$

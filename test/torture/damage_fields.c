@@ -303,7 +303,7 @@ betree_kind(char *page, BlockNumber blk)
 				opaque->bteo_nlog > 0 ? "node with log" : "node";
 		case BETREE_LEAF:
 			return "leaf";
-		case BETREE_BUF:
+		case BETREE_LOG:
 			return opaque->bteo_seq > 0 ? "sealed" : "tail";
 		case BETREE_FILTER:
 			return "filter";

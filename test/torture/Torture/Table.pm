@@ -281,9 +281,9 @@ sub betree_options
 {
 	my @options;
 
-	push @options, 'buffer_pages = ' . pick(0, 1, 2, 2, 3, 8, 40, -1)
+	push @options, 'log_pages = ' . pick(0, 1, 2, 2, 3, 8, 40, -1)
 	  if chance(0.8);
-	push @options, 'buffer_levels = ' . pick(1, 1, 2, 3, 16) if chance(0.6);
+	push @options, 'log_levels = ' . pick(1, 1, 2, 3, 16) if chance(0.6);
 	push @options, 'flush_budget = ' . pick(0, 1, 2, 16, 500) if chance(0.5);
 	push @options, 'fillfactor = ' . pick(10, 30, 50, 90, 100)
 	  if chance(0.5);
@@ -344,8 +344,8 @@ sub changed_option
 	my ($table) = @_;
 
 	return pick(
-		'buffer_pages = ' . pick(0, 1, 2, 16),
-		'buffer_levels = ' . pick(1, 2, 4),
+		'log_pages = ' . pick(0, 1, 2, 16),
+		'log_levels = ' . pick(1, 2, 4),
 		'flush_budget = ' . pick(0, 1, 16, 100),
 		'fillfactor = ' . pick(20, 70, 100)) if $table->{am} eq 'betree';
 	return pick(

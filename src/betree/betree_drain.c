@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
- * betree_flush.c
- *	  Moving messages from a node's log down to its children.
+ * betree_drain.c
+ *	  Draining a node: moving the messages of its log down to its children.
  *
  * A drain absorbs the log up to a number, bteo_drain, that a seal has put
  * into the node.  It visits the children in key order, and takes for each all
- * that is pending in the sealed pages (gather), as one batch and one record
- * (flush); the pages of the log themselves are not written.  When every child
- * has what the pages up to the number hold, they become spare (drop).
+ * that is pending in the sealed pages (betree_log_gather), as one batch and
+ * one record; the pages of the log themselves are not written.  When every
+ * child has what the pages up to the number hold, they become spare.
  *
  * The leaves of a node mostly lie one behind the other in the file.  They are
  * prefetched and pinned in groups while the node is not locked, and flushed
@@ -18,9 +18,9 @@
  * number of levels.
  *
  * Any backend may run a drain or part of one, several may at a time: each
- * flush finds out under the node's lock what is pending.  A drain therefore
- * need not be finished by who began it: each insert into the node does a
- * part of it, which the budget bounds (flush_budget), and the markers tell the
+ * flush finds out under the node's lock what is pending.  So the backend that
+ * started a drain need not finish it: each insert into the node does a part
+ * of it, which the budget bounds (flush_budget), and the markers tell the
  * next one where to go on.
  *
  *-------------------------------------------------------------------------
@@ -51,7 +51,7 @@ typedef struct DrainState
 	IndexTuple	end;			/* high key of the node when we began */
 	BetreeWalk	walk;			/* over the nodes that it was split into */
 	uint16		target;			/* drain up to this number */
-	int			budget;			/* batches that may still be moved */
+	int		   *budget;			/* batches that may still be moved */
 	int			empty[GROUP_SIZE];	/* children that nothing was pending for */
 	int			nempty;
 	BlockNumber full_child;
@@ -65,206 +65,6 @@ typedef struct DrainState
 	int			nahead;
 	MemoryContext context;		/* reset for each child */
 } DrainState;
-
-/*
- * betree_batch_init
- *		Allocate the space of a batch of at most "npages" full pages.
- */
-void
-betree_batch_init(BetreeBatch *batch, int npages)
-{
-	memset(batch, 0, sizeof(BetreeBatch));
-	batch->items = palloc(npages * MaxIndexTuplesPerPage *
-						  sizeof(BetreeSortItem));
-	batch->data = palloc(npages * BLCKSZ);
-}
-
-/* How many pages every backend may keep pinned */
-int
-betree_logcache_limit(void)
-{
-	return Max(8, NBuffers / (2 * MaxBackends));
-}
-
-/* Allocate a cache that keeps as many pins as it may */
-void
-betree_logcache_init(BetreeLogCache *cache)
-{
-	cache->npins = Min(betree_logcache_limit(), BETREE_NCAP_MAX);
-	cache->buf = palloc0(BETREE_NCAP_MAX * sizeof(Buffer));
-	cache->hint = palloc0(BETREE_NCAP_MAX * sizeof(OffsetNumber));
-	cache->blkno = palloc0(BETREE_NCAP_MAX * sizeof(BlockNumber));
-}
-
-void
-betree_logcache_release(BetreeLogCache *cache)
-{
-	for (int i = 0; i < cache->npins; i++)
-	{
-		if (BufferIsValid(cache->buf[i]))
-			ReleaseBuffer(cache->buf[i]);
-		cache->buf[i] = InvalidBuffer;
-	}
-}
-
-/* Share-lock the log page of directory entry "i" */
-Buffer
-betree_logcache_lock(BetreeRel *bt, BetreeLogCache *cache, int i,
-					 BlockNumber blkno)
-{
-	Buffer		buf;
-
-	betree_check_block(bt, blkno);
-	if (i < cache->npins)
-	{
-		cache->buf[i] = ReleaseAndReadBuffer(cache->buf[i], bt->rel, blkno);
-		buf = cache->buf[i];
-	}
-	else
-		buf = ReadBuffer(bt->rel, blkno);
-	if (cache->blkno[i] != blkno)
-	{
-		cache->blkno[i] = blkno;
-		cache->hint[i] = 0;
-	}
-	betree_lock(bt, buf, BUFFER_LOCK_SHARE);
-	betree_check_page(bt, buf, BETREE_BUF, -1);
-	return buf;
-}
-
-/* Unlock it; the pin stays, if the cache has room for it */
-void
-betree_logcache_unlock(BetreeLogCache *cache, int i, Buffer buf)
-{
-	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
-	if (i >= cache->npins)
-		ReleaseBuffer(buf);
-}
-
-/*
- * Copy items from "off" on that are below "upper" into the batch, if all of
- * them fit.  Returns false if they do not.
- */
-static bool
-batch_add(BetreeRel *bt, BetreeBatch *batch, Page page, OffsetNumber *off,
-		  BetreeKey *upper, int max_space, int max_items, int order)
-{
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
-	int			nitems = batch->nitems;
-	int			space = batch->space;
-	int			used = batch->data_used;
-
-	for (; *off <= maxoff; (*off)++)
-	{
-		IndexTuple	itup = BetreePageGetTuple(page, *off);
-		Size		size = IndexTupleSize(itup);
-
-		if (betree_key_compare_tuple(bt, upper, itup) <= 0)
-			break;
-		space += BetreeTupleSpace(itup);
-		if (space > max_space || nitems >= max_items)
-			return false;
-		memcpy(batch->data + used, itup, size);
-		betree_sort_item_init(bt, &batch->items[nitems],
-							  (IndexTuple) (batch->data + used), order);
-		used += MAXALIGN(size);
-		nitems++;
-	}
-	batch->nitems = nitems;
-	batch->space = space;
-	batch->data_used = used;
-	return true;
-}
-
-/* Sort the batch; of exact duplicates the newest stays */
-static void
-batch_finish(BetreeRel *bt, BetreeBatch *batch)
-{
-	int			n = 0;
-
-	betree_sort(bt, batch->items, batch->nitems);
-	for (int i = 0; i < batch->nitems; i++)
-	{
-		if (n > 0 && betree_sort_item_compare(bt, &batch->items[n - 1],
-											  &batch->items[i]) == 0)
-			continue;
-		batch->items[n++] = batch->items[i];
-	}
-	batch->nitems = n;
-}
-
-/*
- * Each flush raises the marker of its child, so that a drain ends; but only if
- * the numbers of the log are in order, from the oldest to the newest given.
- */
-static void
-check_log_order(Page node)
-{
-	BetreePageOpaque opaque = BetreePageGetOpaque(node);
-	BetreeDirEntry *dir = BetreeNodeGetDir(node);
-
-	if (opaque->bteo_nlog > 0 &&
-		betree_node_log_span(node, opaque->bteo_seq) > BETREE_SEQ_SPAN_MAX)
-		betree_report_damaged_item();
-	for (int i = 0; i < opaque->bteo_nlog; i++)
-	{
-		if (dir[i].bted_kind != BETREE_DIR_LOG ||
-			!betree_node_log_ordered(node, i))
-			betree_report_damaged_item();
-	}
-}
-
-/*
- * betree_gather
- *		Collect what a node's log holds for one of its children.
- *
- * The node is locked.  Pages are taken whole and oldest first, as long as
- * "max_space" and "max_items" suffice; batch->upto names the last, and batch->complete says
- * that there was no more.  An empty batch that is not complete means that not
- * even the first page's items fit.
- */
-void
-betree_gather(BetreeRel *bt, Page node, int child, int max_space,
-			  int max_items, BetreeLogCache *cache, BetreeBatch *batch)
-{
-	BetreePageOpaque opaque = BetreePageGetOpaque(node);
-	BetreeDirEntry *dir = BetreeNodeGetDir(node);
-	uint16		marker = BetreePivotGetMarker(BetreeNodeGetPivot(node, child));
-	BetreeKey	lower;
-	BetreeKey	upper;
-
-	betree_key_from_pivot(bt, BetreeNodeGetPivot(node, child), &lower);
-	betree_key_from_pivot(bt, BetreeNodeGetUpper(node, child), &upper);
-	batch->nitems = 0;
-	batch->space = 0;
-	batch->data_used = 0;
-	batch->set_marker = true;
-	batch->complete = true;
-	batch->upto = marker;
-
-	check_log_order(node);
-	for (int i = 0; i < opaque->bteo_nlog; i++)
-	{
-		Buffer		buf;
-		Page		page;
-		OffsetNumber off;
-
-		if (!BetreeSeqNewer(dir[i].bted_seq, marker))
-			continue;
-		buf = betree_logcache_lock(bt, cache, i, dir[i].bted_block);
-		page = BufferGetPage(buf);
-		off = betree_page_search_hint(bt, page, PageGetMaxOffsetNumber(page),
-									  cache->hint[i], &lower);
-		batch->complete = batch_add(bt, batch, page, &off, &upper, max_space,
-									max_items, i);
-		cache->hint[i] = off;
-		betree_logcache_unlock(cache, i, buf);
-		if (!batch->complete)
-			break;
-		batch->upto = dir[i].bted_seq;
-	}
-	batch_finish(bt, batch);
-}
 
 /*
  * Flush one child that is a leaf, as far as the budget goes.  The node is
@@ -288,8 +88,8 @@ flush_to_leaf(DrainState *state, int child)
 	{
 		bool		pair = false;
 
-		betree_gather(bt, node, child, BetreePageCapacity,
-					  BETREE_BATCH_MAX_ITEMS, &state->cache, &state->batch);
+		betree_log_gather(bt, node, child, BetreePageCapacity,
+						  BETREE_BATCH_MAX_ITEMS, &state->cache, &state->batch);
 		if (state->batch.nitems == 0)
 		{
 			/* a page fits a batch, unless its items overlap */
@@ -302,9 +102,9 @@ flush_to_leaf(DrainState *state, int child)
 		if (state->batch.complete && child + 1 < BetreeNodeNumChildren(node) &&
 			!betree_leaf_fits(BufferGetPage(leafbuf), &state->batch))
 		{
-			betree_gather(bt, node, child + 1, BetreePageCapacity,
-						  BETREE_BATCH_MAX_ITEMS, &state->cache,
-						  &state->next_batch);
+			betree_log_gather(bt, node, child + 1, BetreePageCapacity,
+							  BETREE_BATCH_MAX_ITEMS, &state->cache,
+							  &state->next_batch);
 			pair = state->next_batch.complete;
 		}
 		if (pair)
@@ -320,13 +120,13 @@ flush_to_leaf(DrainState *state, int child)
 			done = betree_leaf_merge(bt, state->nodebuf, child, leafbuf,
 									 &state->batch);
 		UnlockReleaseBuffer(leafbuf);
-		state->budget--;
+		(*state->budget)--;
 
 		/*
 		 * What remains may belong to new leaves, which are children of their
 		 * own now, with markers that say so.
 		 */
-	} while (done && !state->batch.complete && state->budget > 0);
+	} while (done && !state->batch.complete && *state->budget > 0);
 
 	return done ? FLUSHED : NODE_FULL;
 }
@@ -344,6 +144,8 @@ pass_empty(DrainState *state)
 
 	if (state->nempty == 0)
 		return;
+	Assert(state->nempty <= GROUP_SIZE);
+
 	ecp_delta_begin(&delta, state->bt->rel, ECP_DELTA_BYTES);
 	ecp_delta_buffer(&delta, state->nodebuf);
 	START_CRIT_SECTION();
@@ -359,53 +161,6 @@ pass_empty(DrainState *state)
 	ecp_delta_finish(&delta);
 	state->nempty = 0;
 	ECP_STOP_POINT("passed");
-}
-
-/* Write a batch into the tail of a child's log */
-static void
-append_batch(BetreeRel *bt, Buffer nodebuf, int child, Buffer tailbuf,
-			 BetreeBatch *batch)
-{
-	Page		page = BufferGetPage(tailbuf);
-	PageHeader	header = (PageHeader) page;
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
-	LocationIndex old_upper = header->pd_upper;
-	BetreePageOpaque opaque = BetreePageGetOpaque(page);
-	EcpDelta	delta;
-
-	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES);
-	ecp_delta_buffer(&delta, nodebuf);
-	ecp_delta_buffer(&delta, tailbuf);
-
-	START_CRIT_SECTION();
-	for (int i = 0; i < batch->nitems; i++)
-	{
-		IndexTuple	itup = batch->items[i].itup;
-
-		header->pd_upper -= MAXALIGN(IndexTupleSize(itup));
-		header->pd_lower += sizeof(ItemIdData);
-		memcpy((char *) page + header->pd_upper, itup,
-			   MAXALIGN(IndexTupleSize(itup)));
-		ItemIdSetNormal(PageGetItemId(page, maxoff + 1 + i), header->pd_upper,
-						IndexTupleSize(itup));
-	}
-	/* batches are sorted: the first one begins the sorted prefix */
-	if (maxoff == 0)
-		opaque->bteo_nsorted = batch->nitems;
-
-	betree_log_child_flush(&delta, 0, child, batch);
-	ecp_delta_range(&delta, 1, offsetof(PageHeaderData, pd_lower),
-					2 * sizeof(LocationIndex));
-	ecp_delta_range(&delta, 1,
-					SizeOfPageHeaderData + maxoff * sizeof(ItemIdData),
-					batch->nitems * sizeof(ItemIdData));
-	ecp_delta_range(&delta, 1, header->pd_upper,
-					old_upper - header->pd_upper);
-	ecp_delta_range(&delta, 1,
-					(char *) &opaque->bteo_nsorted - (char *) page,
-					sizeof(opaque->bteo_nsorted));
-	ecp_delta_finish(&delta);
-	ECP_STOP_POINT("flushed-down");
 }
 
 /*
@@ -451,18 +206,18 @@ flush_to_node(DrainState *state, int child)
 			Page		tail;
 
 			tailbuf = betree_read(bt, tailblk, BUFFER_LOCK_EXCLUSIVE,
-								  BETREE_BUF);
+								  BETREE_LOG);
 			tail = BufferGetPage(tailbuf);
 			room = ((PageHeader) tail)->pd_upper -
 				((PageHeader) tail)->pd_lower;
-			max_items = BETREE_BUF_MAX_ITEMS -
+			max_items = BETREE_LOG_PAGE_MAX_ITEMS -
 				(int) PageGetMaxOffsetNumber(tail);
 		}
-		betree_gather(bt, node, child, room, max_items, &state->cache, batch);
+		betree_log_gather(bt, node, child, room, max_items, &state->cache, batch);
 		if (batch->nitems > 0)
 		{
-			append_batch(bt, state->nodebuf, child, tailbuf, batch);
-			state->budget--;
+			betree_log_append_batch(bt, state->nodebuf, child, tailbuf, batch);
+			(*state->budget)--;
 		}
 		else if (batch->complete)
 			state->empty[state->nempty++] = child;
@@ -478,7 +233,7 @@ flush_to_node(DrainState *state, int child)
 		if (batch->nitems == 0 && room == BetreePageCapacity)
 			betree_report_damaged_item();
 		if (batch->nitems == 0 &&
-			!betree_seal(bt, childbuf, NULL, false))
+			!betree_log_seal(bt, childbuf, NULL))
 		{
 			result = CHILD_FULL;
 			wait_for_child(state, childbuf);
@@ -509,7 +264,7 @@ lock_at_cursor(DrainState *state, int lockmode)
 	if (state->cursor == NULL)
 	{
 		LockBuffer(state->nodebuf, lockmode);
-		betree_check_page(state->bt, state->nodebuf, BETREE_NODE, -1);
+		betree_verify_page(state->bt, state->nodebuf, BETREE_NODE, -1);
 		return;
 	}
 	betree_key_from_pivot(state->bt, state->cursor, &key);
@@ -557,7 +312,7 @@ read_ahead(DrainState *state)
 	BlockNumber blocks[GROUP_SIZE];
 	int			n = 0;
 	Page		node;
-	int			limit = Min(Min(GROUP_SIZE, state->budget),
+	int			limit = Min(Min(GROUP_SIZE, *state->budget),
 							state->cache.npins);
 
 	if (state->level > 1)
@@ -572,7 +327,7 @@ read_ahead(DrainState *state)
 			if (!child_lags(state, node, child))
 				continue;
 			blocks[n] = BetreeNodeGetChild(node, child);
-			betree_check_block(state->bt, blocks[n++]);
+			betree_verify_block(state->bt, blocks[n++]);
 		}
 	}
 	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
@@ -598,12 +353,14 @@ finish_drain(DrainState *state)
 	GenericXLogState *xlog;
 	int			ndrop = 0;
 
+	Assert(opaque->bteo_drain != 0);
+
 	for (int child = 0; child < BetreeNodeNumChildren(node); child++)
 	{
 		if (!child_lags(state, node, child))
 			continue;
-		betree_gather(bt, node, child, BetreePageCapacity,
-					  BETREE_BATCH_MAX_ITEMS, &state->cache, &state->batch);
+		betree_log_gather(bt, node, child, BetreePageCapacity,
+						  BETREE_BATCH_MAX_ITEMS, &state->cache, &state->batch);
 		if (state->batch.nitems > 0 || !state->batch.complete)
 			return false;
 	}
@@ -613,12 +370,12 @@ finish_drain(DrainState *state)
 	if (ndrop == 0)
 		betree_report_page(bt, state->nodebuf);
 
-	xlog = betree_xlog_start(bt->rel);
-	node = betree_xlog_page(xlog, state->nodebuf, false);
+	xlog = GenericXLogStart(bt->rel);
+	node = GenericXLogRegisterBuffer(xlog, state->nodebuf, 0);
 	betree_node_drop_log(node, ndrop);
 	BetreePageGetOpaque(node)->bteo_drain = 0;
 	BetreePageGetOpaque(node)->bteo_flags |= BETREE_DRAINED;
-	betree_xlog_finish(xlog);
+	GenericXLogFinish(xlog);
 	ECP_STOP_POINT("dropped");
 	return true;
 }
@@ -640,6 +397,8 @@ next_node(DrainState *state)
 {
 	Page		node = BufferGetPage(state->nodebuf);
 	BetreeKey	hikey;
+
+	Assert(state->end != NULL);
 
 	if (BetreePageGetOpaque(node)->bteo_level != state->level)
 		return DRAIN_DONE;
@@ -674,6 +433,7 @@ drain_group(DrainState *state)
 		return step;
 	}
 	state->target = (uint16) BetreePageGetOpaque(node)->bteo_drain;
+	betree_log_check_order(node);
 
 	for (child = child_at_cursor(state);
 		 child < BetreeNodeNumChildren(node); child++)
@@ -683,7 +443,7 @@ drain_group(DrainState *state)
 
 		if (!child_lags(state, node, child))
 			continue;
-		if (nvisited >= GROUP_SIZE || state->budget <= 0)
+		if (nvisited >= GROUP_SIZE || *state->budget <= 0)
 			break;
 
 		oldcontext = MemoryContextSwitchTo(state->context);
@@ -712,7 +472,7 @@ drain_group(DrainState *state)
 	if (child < BetreeNodeNumChildren(node))
 	{
 		set_cursor(state, BetreeNodeGetPivot(node, child));
-		if (step == DRAIN_CONTINUE && state->budget <= 0)
+		if (step == DRAIN_CONTINUE && *state->budget <= 0)
 			step = DRAIN_DONE;
 	}
 	else if (step == DRAIN_CONTINUE && finish_drain(state))
@@ -738,6 +498,8 @@ split_at_cursor(DrainState *state)
 	BlockNumber full = BufferGetBlockNumber(state->nodebuf);
 	BetreeKey	key;
 
+	Assert(state->cursor != NULL);
+
 	betree_key_from_pivot(state->bt, state->cursor, &key);
 	if (betree_split_node(state->bt, &key, state->level) == full)
 		return;
@@ -748,42 +510,46 @@ split_at_cursor(DrainState *state)
 }
 
 /*
- * betree_drain
+ * betree_drain_node
  *		Go on with the drain of a node, if one is under way.
  *
- * The caller holds no lock.  "budget" bounds the batches that are moved, here
- * and in the drains of children, 0 for all.  Returns what is left of it, or 0.
+ * The caller holds no lock.  At most "*budget" batches are moved, here and in
+ * the drains of children; what is left of it is returned there.
  */
-int
-betree_drain(BetreeRel *bt, BlockNumber blkno, int level, int budget)
+void
+betree_drain_node(BetreeRel *bt, BlockNumber blkno, int level, int *budget)
 {
 	DrainState	state = {0};
 	MemoryContext drain_context;
 	MemoryContext oldcontext;
 	DrainStep	step;
 
+	Assert(level >= 1 && level < BETREE_MAX_HEIGHT);
+	Assert(*budget > 0);
+
 	drain_context = AllocSetContextCreate(CurrentMemoryContext, "betree drain",
 										  ALLOCSET_DEFAULT_SIZES);
 	oldcontext = MemoryContextSwitchTo(drain_context);
 	state.bt = bt;
 	state.level = level;
-	state.budget = budget > 0 ? budget : INT_MAX;
+	state.budget = budget;
 	state.context = AllocSetContextCreate(drain_context, "betree flush",
 										  ALLOCSET_DEFAULT_SIZES);
-	betree_batch_init(&state.batch, 1);
-	betree_batch_init(&state.next_batch, 1);
-	betree_logcache_init(&state.cache);
+	betree_log_batch_init(&state.batch, 1);
+	betree_log_batch_init(&state.next_batch, 1);
+	betree_log_cache_init(&state.cache);
 	betree_walk_begin(&state.walk, drain_context);
 	state.waited_child = InvalidBlockNumber;
 	state.nodebuf = ReadBuffer(bt->rel, blkno);
 
 	/* the target, for the first look ahead */
 	LockBuffer(state.nodebuf, BUFFER_LOCK_SHARE);
-	betree_check_page(bt, state.nodebuf, BETREE_NODE, -1);
+	betree_verify_page(bt, state.nodebuf, BETREE_NODE, -1);
 	state.target = (uint16) BetreePageGetOpaque(BufferGetPage(state.nodebuf))->bteo_drain;
 	state.end = CopyIndexTuple(BetreeNodeGetHikey(BufferGetPage(state.nodebuf)));
 	LockBuffer(state.nodebuf, BUFFER_LOCK_UNLOCK);
 
+	ECP_STOP_POINT("drain");
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -791,31 +557,35 @@ betree_drain(BetreeRel *bt, BlockNumber blkno, int level, int budget)
 		read_ahead(&state);
 		step = drain_group(&state);
 		release_ahead(&state);
+		ECP_STOP_POINT("drain-group");
 		if (step == DRAIN_SPLIT)
+		{
+			ECP_STOP_POINT("drain-split");
 			split_at_cursor(&state);
+		}
 		else if (step == DRAIN_CHILD)
 		{
-			state.budget = betree_drain(bt, state.full_child, level - 1,
-										Max(state.budget, 1));
-			if (state.budget <= 0)
+			/* a drain that a flush has started makes at least one step */
+			*budget = Max(*budget, 1);
+			betree_drain_node(bt, state.full_child, level - 1, budget);
+			if (*budget <= 0)
 				step = DRAIN_DONE;
 		}
 	} while (step != DRAIN_DONE);
 
-	betree_logcache_release(&state.cache);
+	betree_log_cache_release(&state.cache);
 	ReleaseBuffer(state.nodebuf);
 	MemoryContextSwitchTo(oldcontext);
 	MemoryContextDelete(drain_context);
-	return Max(state.budget, 0);
 }
 
 /*
- * Seal what the tail of a node holds, and let a drain go for all of the log.
+ * Seal what the tail of a node holds, and start a drain of all of the log.
  * The node is exclusively locked.  Returns false if the tail could not be
  * sealed: it can when what the log holds has been drained.
  */
 static bool
-drain_tail(BetreeRel *bt, Buffer nodebuf)
+seal_and_start_drain(BetreeRel *bt, Buffer nodebuf)
 {
 	BlockNumber tailblk = betree_node_tail(BufferGetPage(nodebuf));
 	bool		done = true;
@@ -823,35 +593,32 @@ drain_tail(BetreeRel *bt, Buffer nodebuf)
 	if (tailblk != InvalidBlockNumber)
 	{
 		Buffer		tailbuf = betree_read(bt, tailblk, BUFFER_LOCK_EXCLUSIVE,
-										  BETREE_BUF);
+										  BETREE_LOG);
 		bool		empty = PageGetMaxOffsetNumber(BufferGetPage(tailbuf)) == 0;
 
 		UnlockReleaseBuffer(tailbuf);
 		if (!empty)
-			done = betree_seal(bt, nodebuf, NULL, true);
+			done = betree_log_seal(bt, nodebuf, NULL);
 	}
-	betree_set_drain(bt, nodebuf);
+	betree_log_set_drain(bt, nodebuf);
 	return done;
 }
 
 /*
- * betree_flush_all
- *		Move everything that is buffered now down to the leaves.
+ * betree_drain_all
+ *		Move all messages that are in logs now down to the leaves.
  *
  * Level by level from the top, each in key order.
  */
 void
-betree_flush_all(BetreeRel *bt)
+betree_drain_all(BetreeRel *bt)
 {
-	Buffer		rootbuf = betree_read(bt, BETREE_ROOT_BLKNO, BUFFER_LOCK_SHARE,
-									  BETREE_NODE);
-	int			height = BetreePageGetOpaque(BufferGetPage(rootbuf))->bteo_level;
+	int			height = betree_height(bt);
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "betree flush all",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldcontext = MemoryContextSwitchTo(context);
 
-	UnlockReleaseBuffer(rootbuf);
 	for (int level = height; level >= 1; level--)
 	{
 		IndexTuple	cursor = betree_pivot_infinite(false);
@@ -865,14 +632,15 @@ betree_flush_all(BetreeRel *bt)
 			BlockNumber blkno;
 			bool		sealed;
 			bool		pending;
+			int			budget = BETREE_BUDGET_ALL;
 
 			CHECK_FOR_INTERRUPTS();
 
 			betree_key_from_pivot(bt, cursor, &key);
 			nodebuf = betree_descend(bt, &key, false, level,
-									 BUFFER_LOCK_EXCLUSIVE);
+									 BUFFER_LOCK_EXCLUSIVE, NULL, NULL);
 			blkno = BufferGetBlockNumber(nodebuf);
-			sealed = drain_tail(bt, nodebuf);
+			sealed = seal_and_start_drain(bt, nodebuf);
 			pending = BetreePageGetOpaque(BufferGetPage(nodebuf))->bteo_drain != 0;
 			if (sealed)
 			{
@@ -881,7 +649,7 @@ betree_flush_all(BetreeRel *bt)
 			}
 			UnlockReleaseBuffer(nodebuf);
 			if (pending)
-				(void) betree_drain(bt, blkno, level, 0);
+				betree_drain_node(bt, blkno, level, &budget);
 		}
 	}
 	MemoryContextSwitchTo(oldcontext);

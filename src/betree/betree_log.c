@@ -1,0 +1,611 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_log.c
+ *	  The log of a node: appending to its tail, sealing it, and reading from
+ *	  the sealed pages what is pending for a child.
+ *
+ * Only the tail is ever appended to.  A seal sorts it, numbers it, and starts
+ * a new tail.  Sealed pages are not written again, except by VACUUM; a flush
+ * raises the marker of a child in the node instead (betree_log_absorb).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "betree/betree.h"
+
+#include "miscadmin.h"
+
+/*
+ * A lookup reads the tail's unsorted items one by one; after this many
+ * appends the whole page is put in order.
+ */
+#define SORT_INTERVAL	64
+
+/*
+ * The item pointers of a log page in the order of its tuples.  Returns
+ * whether that differs from the order that they have.
+ */
+static bool
+sorted_item_ids(BetreeRel *bt, Page page, ItemIdData *ids)
+{
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	int			nsorted = BetreePageGetOpaque(page)->bteo_nsorted;
+	BetreeSortItem *items = palloc(maxoff * sizeof(BetreeSortItem));
+	BetreeSortItem *rest = items + nsorted;
+	int			nrest = maxoff - nsorted;
+	int			a = 0;
+	int			b = 0;
+	bool		changed = false;
+
+	for (int i = 0; i < maxoff; i++)
+		betree_sort_item_init(bt, &items[i], BetreePageGetTuple(page, i + 1),
+							  i + 1);
+	betree_sort(bt, rest, nrest);
+
+	for (int i = 0; i < maxoff; i++)
+	{
+		BetreeSortItem *next;
+
+		if (b >= nrest)
+			next = &items[a++];
+		else if (a >= nsorted ||
+				 betree_sort_item_compare(bt, &rest[b], &items[a]) < 0)
+			next = &rest[b++];
+		else
+			next = &items[a++];
+		ids[i] = *PageGetItemId(page, next->order);
+		if (next->order != i + 1)
+			changed = true;
+
+		/* the rest of an ascending page needs no comparison */
+		if (!changed && a < nsorted && b == 0 &&
+			(nrest == 0 ||
+			 betree_sort_item_compare(bt, &items[nsorted - 1], &rest[0]) <= 0))
+		{
+			while (a < nsorted)
+			{
+				ids[a] = *PageGetItemId(page, a + 1);
+				a++;
+			}
+			i = a - 1;
+		}
+	}
+	pfree(items);
+	return changed;
+}
+
+/*
+ * betree_log_tail_has_room
+ *		Can the tuple be appended to this tail?
+ */
+bool
+betree_log_tail_has_room(Page page, IndexTuple itup)
+{
+	PageHeader	header = (PageHeader) page;
+
+	return header->pd_upper - header->pd_lower >= BetreeTupleSpace(itup) &&
+		PageGetMaxOffsetNumber(page) < BETREE_LOG_PAGE_MAX_ITEMS;
+}
+
+/*
+ * betree_log_append
+ *		Append a tuple, for which there is room, to an exclusively locked tail.
+ */
+void
+betree_log_append(BetreeRel *bt, Buffer tailbuf, IndexTuple itup)
+{
+	Page		page = BufferGetPage(tailbuf);
+	PageHeader	header = (PageHeader) page;
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	Size		size = MAXALIGN(IndexTupleSize(itup));
+	bool		sort = maxoff - opaque->bteo_nsorted >= SORT_INTERVAL;
+	bool		changed = false;
+	ItemIdData	ids[MaxIndexTuplesPerPage];
+	EcpDelta	delta;
+
+	Assert(ecp_buffer_is_exclusive_locked(tailbuf));
+	Assert(betree_log_tail_has_room(page, itup));
+
+	if (sort)
+		changed = sorted_item_ids(bt, page, ids);
+
+	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES);
+	ecp_delta_buffer(&delta, tailbuf);
+
+	START_CRIT_SECTION();
+	if (changed)
+		memcpy(PageGetItemId(page, 1), ids, maxoff * sizeof(ItemIdData));
+	if (sort)
+		opaque->bteo_nsorted = maxoff;
+	header->pd_upper -= size;
+	memcpy((char *) page + header->pd_upper, itup, size);
+	header->pd_lower += sizeof(ItemIdData);
+	ItemIdSetNormal(PageGetItemId(page, maxoff + 1), header->pd_upper,
+					IndexTupleSize(itup));
+
+	ecp_delta_range(&delta, 0, offsetof(PageHeaderData, pd_lower),
+					2 * sizeof(LocationIndex));
+	if (changed)
+		ecp_delta_range(&delta, 0, SizeOfPageHeaderData,
+						(maxoff + 1) * sizeof(ItemIdData));
+	else
+		ecp_delta_range(&delta, 0,
+						SizeOfPageHeaderData + maxoff * sizeof(ItemIdData),
+						sizeof(ItemIdData));
+	ecp_delta_range(&delta, 0, header->pd_upper, size);
+	if (sort)
+		ecp_delta_range(&delta, 0,
+						(char *) &opaque->bteo_nsorted - (char *) page,
+						sizeof(opaque->bteo_nsorted));
+	ecp_delta_finish(&delta);
+}
+
+/* A page to be the next tail: a spare one of the node or a fresh one */
+static Buffer
+get_tail_page(BetreeRel *bt, Page node)
+{
+	int			spare = betree_node_find_dir(node, BETREE_DIR_SPARE);
+
+	if (spare < 0)
+		return betree_alloc(bt);
+	return betree_read(bt, BetreeNodeGetDir(node)[spare].bted_block,
+					   BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
+}
+
+/*
+ * betree_log_set_drain
+ *		Start a drain of all that an exclusively locked node has sealed, or
+ *		extend the one under way to that.
+ */
+void
+betree_log_set_drain(BetreeRel *bt, Buffer nodebuf)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(BufferGetPage(nodebuf));
+	GenericXLogState *state;
+
+	Assert(ecp_buffer_is_exclusive_locked(nodebuf));
+	Assert(opaque->bteo_kind == BETREE_NODE);
+
+	if (opaque->bteo_nlog == 0 || opaque->bteo_drain == opaque->bteo_seq)
+		return;
+	state = GenericXLogStart(bt->rel);
+	opaque = BetreePageGetOpaque(GenericXLogRegisterBuffer(state, nodebuf, 0));
+	opaque->bteo_drain = opaque->bteo_seq;
+	GenericXLogFinish(state);
+}
+
+/*
+ * Can the log of a node take another page?  Not if the directory is full, or
+ * if its oldest page is too old to be told from newer ones by its number.
+ */
+static bool
+log_has_room(Page node, uint32 seq)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+
+	if (opaque->bteo_ndir >= opaque->bteo_ncap &&
+		betree_node_find_dir(node, BETREE_DIR_SPARE) < 0)
+		return false;
+	return opaque->bteo_nlog == 0 ||
+		betree_node_log_span(node, seq) <= BETREE_SEQ_SPAN_MAX;
+}
+
+/*
+ * betree_log_seal
+ *		Give a node a new tail, and its old one a place in the log.
+ *
+ * The node is exclusively locked and stays so.  The new tail begins with
+ * "itup", if that is not NULL.  The seal that makes the log as long as
+ * betree_drain_threshold() says starts a drain.  Returns false, with a drain
+ * under way, if the log can take no more; it can when that drain is finished
+ * (README, "Draining").
+ */
+bool
+betree_log_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup)
+{
+	Page		node = BufferGetPage(nodebuf);
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	BetreeDirEntry *dir;
+	BlockNumber oldblk = betree_node_tail(node);
+	Buffer		oldbuf = InvalidBuffer;
+	Buffer		newbuf;
+	GenericXLogState *state;
+	Page		page;
+	int			at;
+	uint32		seq = opaque->bteo_seq + 1;
+	ItemIdData	ids[MaxIndexTuplesPerPage];
+	bool		changed = false;
+	bool		covered[BETREE_FILTER_PAGES_MAX];
+
+	Assert(ecp_buffer_is_exclusive_locked(nodebuf));
+	Assert(opaque->bteo_kind == BETREE_NODE);
+
+	if (seq == 0)
+		seq = 1;
+	betree_filter_trim(bt, nodebuf);
+	if (!log_has_room(node, seq))
+	{
+		if (opaque->bteo_nlog == 0)
+			betree_report_page(bt, nodebuf);
+		/* a log that a split has shortened may not have come to its drain */
+		if (opaque->bteo_drain == 0)
+			betree_log_set_drain(bt, nodebuf);
+		/* nor would the caller, which would try again for ever */
+		if (opaque->bteo_drain == 0)
+			betree_report_page(bt, nodebuf);
+		return false;
+	}
+
+	if (oldblk != InvalidBlockNumber)
+	{
+		oldbuf = betree_read(bt, oldblk, BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
+		changed = sorted_item_ids(bt, BufferGetPage(oldbuf), ids);
+		betree_filter_seal(bt, nodebuf, BufferGetPage(oldbuf), ids, seq,
+						   covered);
+	}
+	newbuf = get_tail_page(bt, node);
+
+	state = GenericXLogStart(bt->rel);
+	node = GenericXLogRegisterBuffer(state, nodebuf, 0);
+	opaque = BetreePageGetOpaque(node);
+	dir = BetreeNodeGetDir(node);
+
+	if (BufferIsValid(oldbuf))
+	{
+		OffsetNumber maxoff;
+
+		page = GenericXLogRegisterBuffer(state, oldbuf, 0);
+		maxoff = PageGetMaxOffsetNumber(page);
+		opaque->bteo_seq = seq;
+		if (changed)
+			memcpy(PageGetItemId(page, 1), ids, maxoff * sizeof(ItemIdData));
+		BetreePageGetOpaque(page)->bteo_nsorted = maxoff;
+		BetreePageGetOpaque(page)->bteo_seq = seq;
+		dir[opaque->bteo_nlog].bted_seq = (uint16) seq;
+		dir[opaque->bteo_nlog].bted_kind = BETREE_DIR_SEALED;
+		opaque->bteo_nlog++;
+		for (int i = opaque->bteo_nlog; i < opaque->bteo_ndir; i++)
+		{
+			int			number = dir[i].bted_kind >> 8;
+
+			if (BetreeDirIsFilter(&dir[i]) &&
+				(number >= BETREE_FILTER_PAGES_MAX || !covered[number]))
+				dir[i].bted_seq = (uint16) seq;
+		}
+	}
+
+	/* the tail's place is behind the log */
+	at = betree_node_find_dir(node, BETREE_DIR_SPARE);
+	if (at < 0)
+	{
+		at = opaque->bteo_ndir;
+		betree_node_add_dir(node, BufferGetBlockNumber(newbuf),
+							BETREE_DIR_TAIL, 0);
+	}
+	dir[at] = dir[opaque->bteo_nlog];
+	dir[opaque->bteo_nlog].bted_block = BufferGetBlockNumber(newbuf);
+	dir[opaque->bteo_nlog].bted_seq = 0;
+	dir[opaque->bteo_nlog].bted_kind = BETREE_DIR_TAIL;
+
+	if (opaque->bteo_drain == 0 && opaque->bteo_nlog > 0 &&
+		opaque->bteo_nlog >= betree_drain_threshold(bt, node,
+													BufferGetBlockNumber(nodebuf)))
+		opaque->bteo_drain = opaque->bteo_seq;
+
+	page = GenericXLogRegisterBuffer(state, newbuf, GENERIC_XLOG_FULL_IMAGE);
+	betree_page_init(page, BETREE_LOG, opaque->bteo_level, 0);
+	BetreePageGetOpaque(page)->bteo_owner = BufferGetBlockNumber(nodebuf);
+	if (itup != NULL)
+	{
+		betree_page_add(page, itup);
+		BetreePageGetOpaque(page)->bteo_nsorted = 1;
+	}
+	GenericXLogFinish(state);
+	ECP_STOP_POINT("sealed");
+
+	UnlockReleaseBuffer(newbuf);
+	if (BufferIsValid(oldbuf))
+		UnlockReleaseBuffer(oldbuf);
+	return true;
+}
+
+/*
+ * betree_log_batch_init
+ *		Allocate the space of a batch of at most "npages" full pages.
+ */
+void
+betree_log_batch_init(BetreeBatch *batch, int npages)
+{
+	Assert(npages > 0 && npages <= BETREE_NCAP_MAX);
+
+	memset(batch, 0, sizeof(BetreeBatch));
+	batch->max_space = npages * BLCKSZ;
+	batch->items = palloc(npages * MaxIndexTuplesPerPage *
+						  sizeof(BetreeSortItem));
+	batch->data = palloc(npages * BLCKSZ);
+}
+
+/*
+ * betree_log_cache_limit
+ *		Number of pages that each backend may keep pinned.
+ */
+int
+betree_log_cache_limit(void)
+{
+	return Max(8, NBuffers / (2 * MaxBackends));
+}
+
+/*
+ * betree_log_cache_init
+ *		Allocate a cache that keeps as many pins as it may.
+ */
+void
+betree_log_cache_init(BetreeLogCache *cache)
+{
+	cache->npins = Min(betree_log_cache_limit(), BETREE_NCAP_MAX);
+	cache->buf = palloc0(BETREE_NCAP_MAX * sizeof(Buffer));
+	cache->hint = palloc0(BETREE_NCAP_MAX * sizeof(OffsetNumber));
+	cache->blkno = palloc0(BETREE_NCAP_MAX * sizeof(BlockNumber));
+}
+
+/*
+ * betree_log_cache_release
+ *		Give up the pins; the cache can be used again.
+ */
+void
+betree_log_cache_release(BetreeLogCache *cache)
+{
+	for (int i = 0; i < cache->npins; i++)
+	{
+		if (BufferIsValid(cache->buf[i]))
+			ReleaseBuffer(cache->buf[i]);
+		cache->buf[i] = InvalidBuffer;
+	}
+}
+
+/*
+ * betree_log_cache_lock
+ *		Share-lock the log page of directory entry "i".
+ */
+Buffer
+betree_log_cache_lock(BetreeRel *bt, BetreeLogCache *cache, int i,
+					  BlockNumber blkno)
+{
+	Buffer		buf;
+
+	Assert(i >= 0 && i < BETREE_NCAP_MAX);
+
+	betree_verify_block(bt, blkno);
+	if (i < cache->npins)
+	{
+		cache->buf[i] = ReleaseAndReadBuffer(cache->buf[i], bt->rel, blkno);
+		buf = cache->buf[i];
+	}
+	else
+		buf = ReadBuffer(bt->rel, blkno);
+	if (cache->blkno[i] != blkno)
+	{
+		cache->blkno[i] = blkno;
+		cache->hint[i] = 0;
+	}
+	betree_lock(bt, buf, BUFFER_LOCK_SHARE);
+	betree_verify_page(bt, buf, BETREE_LOG, -1);
+	return buf;
+}
+
+/*
+ * betree_log_cache_unlock
+ *		Unlock that page; the pin stays if the cache has room for it.
+ */
+void
+betree_log_cache_unlock(BetreeLogCache *cache, int i, Buffer buf)
+{
+	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+	if (i >= cache->npins)
+		ReleaseBuffer(buf);
+}
+
+/*
+ * Copy items from "off" on that are below "upper" into the batch, if all of
+ * them fit.  Returns false if they do not.
+ */
+static bool
+batch_add(BetreeRel *bt, BetreeBatch *batch, Page page, OffsetNumber *off,
+		  BetreeKey *upper, int max_space, int max_items, int order)
+{
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	int			nitems = batch->nitems;
+	int			space = batch->space;
+	int			used = batch->data_used;
+
+	for (; *off <= maxoff; (*off)++)
+	{
+		IndexTuple	itup = BetreePageGetTuple(page, *off);
+		Size		size = IndexTupleSize(itup);
+
+		if (betree_key_compare_tuple(bt, upper, itup) <= 0)
+			break;
+		space += BetreeTupleSpace(itup);
+		if (space > max_space || nitems >= max_items)
+			return false;
+		memcpy(batch->data + used, itup, size);
+		betree_sort_item_init(bt, &batch->items[nitems],
+							  (IndexTuple) (batch->data + used), order);
+		used += MAXALIGN(size);
+		nitems++;
+	}
+	batch->nitems = nitems;
+	batch->space = space;
+	batch->data_used = used;
+	return true;
+}
+
+/*
+ * betree_log_check_order
+ *		Complain if the numbers of a locked node's log are not in order, from
+ *		the oldest to the newest given.
+ *
+ * Each flush raises the marker of its child, so that a drain ends, only if
+ * they are.  While the node is locked the log does not change: callers of
+ * betree_log_gather() check once for all children.
+ */
+void
+betree_log_check_order(Page node)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+
+	if (opaque->bteo_nlog > 0 &&
+		betree_node_log_span(node, opaque->bteo_seq) > BETREE_SEQ_SPAN_MAX)
+		betree_report_damaged_item();
+	for (int i = 0; i < opaque->bteo_nlog; i++)
+	{
+		if (dir[i].bted_kind != BETREE_DIR_SEALED ||
+			!betree_node_log_ordered(node, i))
+			betree_report_damaged_item();
+	}
+}
+
+/*
+ * betree_log_gather
+ *		Collect what a node's log holds for one of its children.
+ *
+ * The node is locked, and its log is in order (betree_log_check_order).  Pages
+ * are taken whole and oldest first, as long as "max_space" and "max_items"
+ * suffice; batch->upto is the number of the last one, and batch->complete says
+ * that there was no other.  An empty batch that is not complete means that not
+ * even the items of the first page fit.
+ */
+void
+betree_log_gather(BetreeRel *bt, Page node, int child, int max_space,
+				  int max_items, BetreeLogCache *cache, BetreeBatch *batch)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+	uint16		marker = BetreePivotGetMarker(BetreeNodeGetPivot(node, child));
+	BetreeKey	lower;
+	BetreeKey	upper;
+
+	Assert(opaque->bteo_kind == BETREE_NODE);
+	Assert(child >= 0 && child < BetreeNodeNumChildren(node));
+	Assert(max_space >= 0 && max_space <= batch->max_space);
+
+	betree_key_from_pivot(bt, BetreeNodeGetPivot(node, child), &lower);
+	betree_key_from_pivot(bt, BetreeNodeGetUpper(node, child), &upper);
+	batch->nitems = 0;
+	batch->space = 0;
+	batch->data_used = 0;
+	batch->set_marker = true;
+	batch->complete = true;
+	batch->upto = marker;
+
+	for (int i = 0; i < opaque->bteo_nlog; i++)
+	{
+		Buffer		buf;
+		Page		page;
+		OffsetNumber off;
+
+		if (!BetreeSeqNewer(dir[i].bted_seq, marker))
+			continue;
+		buf = betree_log_cache_lock(bt, cache, i, dir[i].bted_block);
+		page = BufferGetPage(buf);
+		off = betree_page_search_hint(bt, page, PageGetMaxOffsetNumber(page),
+									  cache->hint[i], &lower);
+		batch->complete = batch_add(bt, batch, page, &off, &upper, max_space,
+									max_items, i);
+		cache->hint[i] = off;
+		betree_log_cache_unlock(cache, i, buf);
+		if (!batch->complete)
+			break;
+		batch->upto = dir[i].bted_seq;
+	}
+	batch->nitems = betree_sort_unique(bt, batch->items, batch->nitems);
+}
+
+/*
+ * betree_log_absorb
+ *		Set the marker of a child and count the batch, within a delta record.
+ *
+ * "bufno" is the node in the record; the caller is in its critical section.
+ */
+void
+betree_log_absorb(EcpDelta *delta, int bufno, int child,
+				  BetreeBatch *batch)
+{
+	Page		node = BufferGetPage(delta->buffers[bufno]);
+	IndexTuple	pivot = BetreeNodeGetPivot(node, child);
+	BetreeCounters counters = BetreeNodeGetCounters(node);
+	uint32	   *bucket = betree_node_count_batch(node, batch->nitems);
+
+	Assert(CritSectionCount > 0);
+	Assert(batch->set_marker);
+
+	BetreePivotSetMarker(pivot, batch->upto);
+	ecp_delta_range(delta, bufno,
+					(char *) &pivot->t_tid.ip_posid - (char *) node,
+					sizeof(OffsetNumber));
+	ecp_delta_range(delta, bufno,
+					(char *) &counters->btec_messages - (char *) node,
+					sizeof(uint32));
+	ecp_delta_range(delta, bufno, (char *) bucket - (char *) node,
+					sizeof(uint32));
+}
+
+/*
+ * betree_log_append_batch
+ *		Move a batch from the log of a node to the tail of a child's log.
+ *
+ * All three are exclusively locked, and the tail has room.
+ */
+void
+betree_log_append_batch(BetreeRel *bt, Buffer nodebuf, int child, Buffer tailbuf,
+						BetreeBatch *batch)
+{
+	Page		page = BufferGetPage(tailbuf);
+	PageHeader	header = (PageHeader) page;
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	LocationIndex old_upper = header->pd_upper;
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	EcpDelta	delta;
+
+	Assert(ecp_buffer_is_exclusive_locked(nodebuf));
+	Assert(ecp_buffer_is_exclusive_locked(tailbuf));
+	Assert(batch->nitems > 0);
+	Assert(maxoff + batch->nitems <= BETREE_LOG_PAGE_MAX_ITEMS);
+
+	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES);
+	ecp_delta_buffer(&delta, nodebuf);
+	ecp_delta_buffer(&delta, tailbuf);
+
+	START_CRIT_SECTION();
+	for (int i = 0; i < batch->nitems; i++)
+	{
+		IndexTuple	itup = batch->items[i].itup;
+
+		header->pd_upper -= MAXALIGN(IndexTupleSize(itup));
+		header->pd_lower += sizeof(ItemIdData);
+		memcpy((char *) page + header->pd_upper, itup,
+			   MAXALIGN(IndexTupleSize(itup)));
+		ItemIdSetNormal(PageGetItemId(page, maxoff + 1 + i), header->pd_upper,
+						IndexTupleSize(itup));
+	}
+	/* batches are sorted: the first one begins the sorted prefix */
+	if (maxoff == 0)
+		opaque->bteo_nsorted = batch->nitems;
+
+	betree_log_absorb(&delta, 0, child, batch);
+	ecp_delta_range(&delta, 1, offsetof(PageHeaderData, pd_lower),
+					2 * sizeof(LocationIndex));
+	ecp_delta_range(&delta, 1,
+					SizeOfPageHeaderData + maxoff * sizeof(ItemIdData),
+					batch->nitems * sizeof(ItemIdData));
+	ecp_delta_range(&delta, 1, header->pd_upper,
+					old_upper - header->pd_upper);
+	ecp_delta_range(&delta, 1,
+					(char *) &opaque->bteo_nsorted - (char *) page,
+					sizeof(opaque->bteo_nsorted));
+	ecp_delta_finish(&delta);
+	ECP_STOP_POINT("flushed-down");
+}
