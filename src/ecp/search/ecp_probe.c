@@ -490,6 +490,13 @@ probe_prefetch(EcpProbe *probe)
 	}
 }
 
+/* Did one of the clusters read last come from a device? */
+bool
+ecp_probe_is_cold(void)
+{
+	return probe_cold > 0;
+}
+
 /* Read the next one of the clusters and buffers taken. */
 void
 ecp_probe_next(EcpProbe *probe)

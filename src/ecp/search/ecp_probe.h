@@ -81,6 +81,7 @@ extern void ecp_probe_prefetch(Relation index, BlockNumber blk,
 							   uint32 npages);
 extern void ecp_probe_next(EcpProbe *probe);
 extern void ecp_probe_pause(EcpProbe *probe);
+extern bool ecp_probe_is_cold(void);
 extern void ecp_probe_warm(Buffer buffer, Size offset, Size bytes);
 extern Buffer ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run,
 							   int kind, uint32 pageno, Page *page);

@@ -29,7 +29,7 @@
 
 #include "base/topk.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_heap.h"
+#include "ecp/search/ecp_heap_prefetch.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
 #include "miscadmin.h"
@@ -100,7 +100,6 @@ ecp_rerank_reset(EcpRerank *rerank)
 	}
 	rerank->nexact = rerank->nrows = rerank->reranked = 0;
 	rerank->npages = 0;
-	rerank->warmed = 0;
 }
 
 static void
@@ -201,9 +200,6 @@ rerank_warm(const EcpRerank *rerank, uint64 number)
 	uint32		offset;
 	const EcpCodePage *page = rerank_find(rerank, number, &pageno, &offset);
 
-	if (rerank->heap)
-		ecp_heap_warm_recent(rerank->heap,
-							 ItemPointerGetBlockNumberNoCheck(&rerank->tids[number]));
 	if (pageno < page->nrecent && page->recent[pageno] > 0)
 		ecp_probe_warm(page->recent[pageno],
 					   MAXALIGN(SizeOfPageHeaderData) + offset,
@@ -307,25 +303,6 @@ ecp_rerank_rank(EcpRerank *rerank, uint64 number)
 	return rank;
 }
 
-/*
- * A row whose exact rank is known will probably be fetched from the table, if
- * it is near: first let the processor fetch where it is, and then, with the
- * next one, the row.
- */
-static void
-rerank_warm_heap(EcpRerank *rerank, const EcpRanked *row)
-{
-	if (rerank->warmed != 0)
-		ecp_heap_warm_row(rerank->heap, EcpItemBlock(rerank->warmed),
-						  EcpItemOffset(rerank->warmed));
-	rerank->warmed = 0;
-	if (row->rank > rerank->near)
-		return;
-	ecp_heap_warm(rerank->heap, EcpItemBlock(row->item),
-				  EcpItemOffset(row->item));
-	rerank->warmed = row->item;
-}
-
 /* Read the exact rank of a row, which then waits by that. */
 static void
 rerank_add_exact(EcpRerank *rerank, uint64 number)
@@ -341,8 +318,14 @@ rerank_add_exact(EcpRerank *rerank, uint64 number)
 				   ecp_tid_item(&rerank->tids[number]));
 	pairingheap_add(rerank->exact, &exact->node);
 	rerank->nexact++;
-	if (rerank->heap)
-		rerank_warm_heap(rerank, &exact->row);
+
+	/*
+	 * A row that is near will probably be fetched from the table.  About
+	 * three times as many are asked for as will be, so only if it may save a
+	 * read.
+	 */
+	if (rerank->heap && ecp_probe_is_cold() && exact->row.rank <= rerank->near)
+		ecp_heap_prefetch_page(rerank->heap, exact->row.item);
 }
 
 /*

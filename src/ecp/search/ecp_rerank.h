@@ -48,7 +48,6 @@ typedef struct EcpRerank
 	uint32		vec_bytes_max;	/* room in it */
 	Relation	heap;			/* rows will be fetched from it, or NULL */
 	float8		near;			/* and it is asked for those of such ranks */
-	uint64		warmed;			/* the one asked for last, or 0 */
 	bool		numbered;		/* rows taken keep their numbers */
 	uint64		reranked;		/* figure */
 } EcpRerank;

@@ -24,7 +24,7 @@
 #include "ecp/define/ecp_class.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_stat.h"
-#include "ecp/search/ecp_heap.h"
+#include "ecp/search/ecp_heap_prefetch.h"
 #include "ecp/search/ecp_index_only.h"
 #include "ecp/search/ecp_scan.h"
 #include "ecp/search/ecp_search.h"
@@ -51,7 +51,6 @@ typedef struct EcpScanOpaqueData
 	bool		query_isnull;
 	EcpSearchStats totals;		/* of searches that have ended */
 	BlockNumber heap_blocks;	/* of the table at least; 0 = not known */
-	BlockNumber heap_block;		/* of the row returned last */
 	EcpIndexOnly *only;			/* of an index-only scan, else NULL */
 } EcpScanOpaqueData;
 
@@ -241,13 +240,10 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 {
 	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
 	IndexOrderByDistance distance;
-	Relation	heap = NULL;	/* whose rows will be fetched, if it is a heap */
 
 	if (!ScanDirectionIsForward(dir))
 		elog(ERROR, "ecp index scans only go forward");
 
-	if (so->only == NULL && ecp_heap_is_ours(scan->heapRelation))
-		heap = scan->heapRelation;
 	if (!so->started)
 	{
 		/*
@@ -261,8 +257,8 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 		pgstat_count_index_scan(scan->indexRelation);
 		ecp_count_index_search(scan);
 		ecp_search_set_ordered(so->search, scan->numberOfOrderBys > 0);
-		ecp_search_set_heap(so->search, heap);
-		so->heap_block = InvalidBlockNumber;
+		ecp_search_set_heap(so->search, so->only == NULL ?
+							scan->heapRelation : NULL);
 		ecp_search_start(so->search, scan->xs_snapshot,
 						 so->query, so->query_isnull);
 		so->started = true;
@@ -271,8 +267,6 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 	scan->xs_recheck = so->recheck;
 	if (so->never)
 		return false;
-	if (BlockNumberIsValid(so->heap_block))
-		ecp_heap_note(scan, so->heap_block);
 	do
 	{
 		if (!ecp_search_next(so->search, &scan->xs_heaptid, &distance.value,
@@ -282,11 +276,6 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 					  &scan->xs_heaptid, &so->heap_blocks);
 	}
 	while (so->only && !ecp_index_only_row(so->only, scan, so->search));
-	if (heap != NULL)
-	{
-		so->heap_block = ItemPointerGetBlockNumber(&scan->xs_heaptid);
-		ecp_heap_switch(scan, so->heap_block);
-	}
 	if (scan->numberOfOrderBys == 0)
 		return true;
 	index_store_float8_orderby_distances(scan, &so->distance_type, &distance,

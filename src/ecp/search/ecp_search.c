@@ -53,7 +53,7 @@
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_stat.h"
 #include "ecp/search/ecp_descent.h"
-#include "ecp/search/ecp_heap.h"
+#include "ecp/search/ecp_heap_prefetch.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
 #include "ecp/search/ecp_search.h"
@@ -69,9 +69,9 @@
 /* A radius is widened by this much: the condition is checked again. */
 #define ECP_RADIUS_SLACK		1e-6
 
-/* Rows whose pages, and rows that, the processor is asked for ahead. */
-#define SEARCH_PAGES_AHEAD		10
-#define SEARCH_ROWS_AHEAD		3
+/* Pages of the table that are asked for at a time, and rows ahead. */
+#define SEARCH_HEAP_PAGES		10
+#define SEARCH_HEAP_AHEAD		2
 
 /* Rows that are sure to be taken in order, as a guess. */
 #define ECP_SEARCH_BATCH		16
@@ -179,7 +179,7 @@ ecp_search_set_radius(EcpSearch *search, float8 radius)
 void
 ecp_search_set_heap(EcpSearch *search, Relation heap)
 {
-	search->heap = heap;
+	search->heap = ecp_heap_prefetch_helps(heap) ? heap : NULL;
 }
 
 /* Arrays for the slots of a leaf's page, in search->context. */
@@ -325,6 +325,8 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 	search->query = NULL;
 	search->codes = NULL;
 	ecp_probe_init(&search->probe);
+	if (search->probe.prefetch == 0)
+		search->heap = NULL;
 	search->iterative = ecp_iterative_scan;
 	/* a NULL query promises all rows, whatever the settings */
 	search->max_scan_tuples = isnull ? -1 : ecp_max_scan_tuples;
@@ -614,24 +616,28 @@ search_wants_more(EcpSearch *search)
 }
 
 /*
- * The row just taken will be fetched from the table, and then probably those
- * that are in order: let the processor fetch what they need.  Of the first
- * row all of it is asked for at once.
+ * The row just taken is about to be fetched from the table, and then probably
+ * those that follow: ask for their pages, ten at a time, as more than that may
+ * not be wanted, and then for each row a little before it is fetched.
  */
 static void
-search_warm_heap(const EcpSearch *search)
+search_prefetch_heap(const EcpSearch *search)
 {
 	const EcpTopk *rows = &search->rows;
-	bool		first = search->stats.returned == 1;
-	Size		upto = Min(rows->first + SEARCH_PAGES_AHEAD, rows->sorted);
+	int			place = (search->stats.returned - 1) % SEARCH_HEAP_PAGES;
+	Size		end = Min(rows->first + SEARCH_HEAP_PAGES - 1 - place,
+						  rows->sorted);
+	Size		row = rows->first + SEARCH_HEAP_AHEAD;
 
-	for (Size i = first ? rows->first : upto - 1; i < upto; i++)
-		ecp_heap_warm(search->heap, EcpItemBlock(rows->items[i].item),
-					  EcpItemOffset(rows->items[i].item));
-	upto = Min(rows->first + SEARCH_ROWS_AHEAD, rows->sorted);
-	for (Size i = first ? rows->first : upto - 1; i < upto; i++)
-		ecp_heap_warm_row(search->heap, EcpItemBlock(rows->items[i].item),
-						  EcpItemOffset(rows->items[i].item));
+	if (place == 0)
+	{
+		for (Size i = rows->first; i < end; i++)
+			ecp_heap_prefetch_page(search->heap, rows->items[i].item);
+		for (Size i = rows->first; i < Min(row, end); i++)
+			ecp_heap_prefetch_row(rows->items[i].item);
+	}
+	if (row < end)
+		ecp_heap_prefetch_row(rows->items[row].item);
 }
 
 /*
@@ -665,7 +671,7 @@ ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 	search->last = ranked;
 	search->stats.returned++;
 	if (search->heap && search->codes == NULL)
-		search_warm_heap(search);
+		search_prefetch_heap(search);
 
 	item = EcpRankedItem(&ranked);
 	if (search->located)

@@ -1,0 +1,74 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_heap_prefetch.c
+ *	  SEARCH: asking for the table's pages before the executor fetches rows
+ *	  from them.
+ *
+ * The nearest rows are anywhere in the table, and the executor fetches them
+ * one after the other, each time waiting for the device, or for memory: the
+ * buffer table, the buffer's descriptor, the page, the row.  A search knows
+ * the next rows beforehand.  PrefetchBuffer() starts reading a page that is
+ * not in shared buffers; of one that is, it returns the buffer, and the
+ * processor is asked for what the executor will look at.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_am_d.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_heap_prefetch.h"
+#include "ecp/search/ecp_probe.h"
+#include "ecp/search/ecp_rerank.h"
+#include "storage/bufmgr.h"
+
+/* More than rows are asked for ahead; a power of two. */
+#define HEAP_BUFFERS		64
+
+/* Where pages asked for were, by block number; InvalidBuffer: not in memory. */
+static Buffer heap_buffers[HEAP_BUFFERS];
+
+bool
+ecp_heap_prefetch_helps(Relation heap)
+{
+	return heap != NULL && heap->rd_rel->relam == HEAP_TABLE_AM_OID &&
+		!RelationUsesLocalBuffers(heap);
+}
+
+void
+ecp_heap_prefetch_page(Relation heap, uint64 item)
+{
+	BlockNumber blk = EcpItemBlock(item);
+	OffsetNumber offset = EcpItemOffset(item);
+	Buffer	   *buffer = &heap_buffers[blk % HEAP_BUFFERS];
+
+	Assert(ecp_heap_prefetch_helps(heap));
+
+	/* what an index says may be wrong: the scan reports it (ecp_check_tid()) */
+	*buffer = InvalidBuffer;
+	if (offset == InvalidOffsetNumber || offset > MaxHeapTuplesPerPage ||
+		!ecp_block_exists(heap, blk))
+		return;
+	*buffer = PrefetchBuffer(heap, MAIN_FORKNUM, blk).recent_buffer;
+	if (BufferIsValid(*buffer))
+		ecp_probe_warm(*buffer, SizeOfPageHeaderData +
+					   sizeof(ItemIdData) * (offset - 1), sizeof(ItemIdData));
+}
+
+void
+ecp_heap_prefetch_row(uint64 item)
+{
+	Buffer		buffer = heap_buffers[EcpItemBlock(item) % HEAP_BUFFERS];
+	OffsetNumber offset = EcpItemOffset(item);
+	Page		page;
+
+	if (!BufferIsValid(buffer) || offset == InvalidOffsetNumber ||
+		offset > MaxHeapTuplesPerPage)
+		return;
+
+	/* the buffer may have another page by now: nothing depends on it */
+	page = BufferGetPage(buffer);
+	__builtin_prefetch(page + ItemIdGetOffset(PageGetItemId(page, offset)) %
+					   BLCKSZ);
+}

@@ -1,0 +1,23 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_heap_prefetch.h
+ *	  Asking for the table's pages before the executor fetches rows from them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_HEAP_PREFETCH_H
+#define ECP_HEAP_PREFETCH_H
+
+#include "utils/rel.h"
+
+/* Are the row pointers of this table (or NULL) blocks in shared buffers? */
+extern bool ecp_heap_prefetch_helps(Relation heap);
+
+/*
+ * The row of an EcpRanked's item will be fetched soon: ask for its page, and a
+ * little later, when that is in memory, for the row.
+ */
+extern void ecp_heap_prefetch_page(Relation heap, uint64 item);
+extern void ecp_heap_prefetch_row(uint64 item);
+
+#endif							/* ECP_HEAP_PREFETCH_H */
