@@ -1,10 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_build_report.c
- *	  ecp_build_report(): what the build of an index cost, phase by phase.
+ *	  ecp_build_report(): what the build of an index cost, by phase.
  *
- * The build leaves its report in the metapage; here it becomes rows.  The
- * columns are those of Tables 2 and 3 of the research report on build
+ * The build stores its report in the metapage.  The columns are those of Tables 2 and 3 of the research report on build
  * policies (wall time, time in I/O, assignment and merging apart), and the
  * counts of files, opens and bytes that explain them.  Of a parallel build
  * cpu_s and io_s are sums over its processes.
@@ -69,6 +68,7 @@ report_phase(ReturnSetInfo *rsinfo, const char *name,
 static void
 report_add(EcpBuildPhaseData *total, const EcpBuildPhaseData *phase)
 {
+	Assert(total != phase);
 	total->ecpb_wall_s += phase->ecpb_wall_s;
 	total->ecpb_cpu_s += phase->ecpb_cpu_s;
 	total->ecpb_io_s += phase->ecpb_io_s;

@@ -3,18 +3,18 @@
  * ecp_check.c
  *	  ecp_index_check(): verifies the invariants that the README states.
  *
- * First the structure, with all writers of the table locked out: metapage,
- * tree of leaders, clusters, retired queue and map (I1 to I9 of the README),
- * each page's format on the way.  Then, if asked for, the table: every row
- * that the snapshot sees must be in the index under its TID with its very
- * elements and key attributes (I10); as in amcheck, a Bloom filter of what the
- * index holds stands between the two scans.  And every row of the index must be
- * in the table, dead or alive: a TID whose line pointer is free, or which is now
- * that of a row that is not indexed, is one that VACUUM has removed.
+ * First the structure is checked, with all writers of the table locked out:
+ * metapage, tree of leaders, clusters, retired queue and map (I1 to I9 of the
+ * README), and the format of each page.  Then, on request, the table: every row
+ * that the snapshot sees must be in the index under its TID with the same
+ * elements and key attributes (I10); as in amcheck, the first scan fills a Bloom
+ * filter, which the second one asks.  And every row of the index must be in the
+ * table, dead or alive: a TID whose line pointer is free, or which now belongs
+ * to a row that is not indexed, was removed by VACUUM.
  *
- * On a standby nobody can be locked out.  The tree and the table are checked
- * there, which maintenance and purges leave alone as long as our snapshot
- * lives; queue and map are not, nor rows of the index that may be dead.
+ * On a standby writers cannot be locked out.  There the tree and the table are
+ * checked, which maintenance and purges leave unchanged while our snapshot
+ * lives, but not the queue, the map, or rows of the index that may be dead.
  *
  *-------------------------------------------------------------------------
  */
@@ -59,18 +59,18 @@ typedef struct EcpCheck
 	Relation	heap;
 	Relation	index;
 	EcpIndexState state;
-	bool		locked_out;		/* no writers: queue and map stand still */
-	uint64	   *seen;			/* blocks that something owns */
-	uint32		nmaps;			/* map pages that "seen" has room for */
+	bool		locked_out;		/* no writers: queue and map do not change */
+	uint64	   *seen;			/* blocks that have an owner */
+	uint32		nmaps;			/* map pages that "seen" covers */
 	Tuplesortstate *tids;		/* of live rows of the present version */
-	Snapshot	snapshot;		/* to look at the table, or NULL */
+	Snapshot	snapshot;		/* to check the table, or NULL */
 	BlockNumber heap_blocks;
 	bloom_filter *filter;		/* (TID, row) of them, or NULL */
 	EcpAttrDesc attrs;
 	char	   *element;		/* of the filter: scratch */
 	char	   *prepared;		/* scratch */
-	const void *leader;			/* of the leaf that is checked; NULL = root */
-	bool		is_buffer;		/* that leaf */
+	const void *leader;			/* of the present leaf; NULL = root */
+	bool		is_buffer;		/* the present leaf is an insert buffer */
 	int64		nrows;
 	uint32		nleaves;
 	uint32		nbuffers;
@@ -78,10 +78,11 @@ typedef struct EcpCheck
 
 #define ECP_CHECK_TID_BYTES		sizeof(ItemPointerData)
 
-/* The blocks of an extent belong to somebody: to nobody else (I3). */
+/* Note that the blocks of an extent have an owner, which must be the only one (I3). */
 static void
 check_claim(EcpCheck *check, BlockNumber blk, uint32 npages)
 {
+	Assert(check->locked_out && check->seen != NULL);
 	for (uint32 i = 0; i < npages; i++)
 	{
 		uint64		bit = (uint64) blk + i;
@@ -96,12 +97,13 @@ check_claim(EcpCheck *check, BlockNumber blk, uint32 npages)
 	}
 }
 
-/* Between pd_lower and pd_upper there is nothing, and pd_lower is right. */
+/* The payload ends at "lower", and the space after it is zero. */
 static void
 check_page_form(EcpCheck *check, BlockNumber blk, Page page, Size lower)
 {
 	PageHeader	header = (PageHeader) page;
 
+	Assert(lower >= SizeOfPageHeaderData && lower <= BLCKSZ);
 	if (header->pd_lower != lower)
 		ecp_report_corrupt(check->index, blk,
 						   psprintf("The payload ends at byte %u, expected %zu.",
@@ -114,7 +116,7 @@ check_page_form(EcpCheck *check, BlockNumber blk, Page page, Size lower)
 	}
 }
 
-/* A row: TID, elements, factors (I7, I8). */
+/* Check a row: TID, elements, factors (I7, I8). */
 static void
 check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 		  uint32 run_slot, bool present)
@@ -126,10 +128,11 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 	char	   *vector = check->element + ECP_CHECK_TID_BYTES;
 	EcpSlotItem item = {0};
 
+	Assert(EcpSlotIsLive(view, slot));
 	if (!ItemPointerIsValid(tid))
 		ecp_report_corrupt(check->index, blk, "A live slot has no valid TID.");
 
-	/* not aligned for the kernels: read to the other scratch first */
+	/* "vector" is not aligned for the kernels: read to other scratch memory */
 	ecp_run_read_vector(check->index, geo, run, view, run_slot,
 						check->prepared);
 	if (geo->elem == ECP_ELEM_FLOAT32)
@@ -152,7 +155,7 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 						   psprintf("Slot %u has bits behind its last one.",
 									run_slot));
 
-	/* whose leader was not kept, when the cluster is a retired one */
+	/* codes depend on the leader, which is not known of a retired cluster */
 	item.vector = check->prepared;
 	item.leader = check->leader;
 	if ((present || geo->quantizer == ECP_QUANTIZER_NONE) &&
@@ -192,7 +195,7 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 	}
 }
 
-/* A leader's slot: its span of versions (I6). */
+/* Check a leader: its span of versions (I6). */
 static void
 check_child(EcpCheck *check, BlockNumber blk, int level,
 			const EcpChildData *child)
@@ -200,6 +203,7 @@ check_child(EcpCheck *check, BlockNumber blk, int level,
 	uint32		next = check->state.meta.ecpm_sversion + 1;
 	uint16		op = check->state.meta.ecpm_op.ecpi_kind;
 
+	Assert(level > 0);
 	if (child->ecpc_vfrom >= child->ecpc_vto)
 		ecp_report_corrupt(check->index, blk,
 						   "A leader ends before it begins.");
@@ -207,7 +211,7 @@ check_child(EcpCheck *check, BlockNumber blk, int level,
 		ecp_report_corrupt(check->index, blk, "A leader has an unknown flag.");
 	if (level > 1 && (child->ecpc_flags & ECP_CHILD_BUFFER) != 0)
 		ecp_report_corrupt(check->index, blk,
-						   "A node has a buffer but no clusters.");
+						   "A node without clusters has an insert buffer.");
 	if (!check->locked_out)
 		return;
 	if (child->ecpc_vfrom > next ||
@@ -218,7 +222,7 @@ check_child(EcpCheck *check, BlockNumber blk, int level,
 						   "A leader belongs to a version that does not exist.");
 }
 
-/* One entry page of a run, copied: its form, bits, slots (I4, I5). */
+/* Check a copy of an entry page of a run: form, bits, slots (I4, I5). */
 static void
 check_entry_page(EcpCheck *check, const EcpRun *run, int level,
 				 uint32 pageno, Page page, bool present)
@@ -228,6 +232,8 @@ check_entry_page(EcpCheck *check, const EcpRun *run, int level,
 							 run->header.ecpr_nslots - pageno * geo->slots);
 	EcpEntryView view;
 
+	Assert(level >= 0 && level <= check->state.meta.ecpm_root_level);
+	Assert(pageno < run->header.ecpr_entry_pages);
 	check_page_form(check, run->blk + pageno, page, geo->lower);
 	ecp_entry_view(page, geo, level, &view);
 	for (uint32 slot = 0; slot < geo->live_words * 64; slot++)
@@ -246,14 +252,15 @@ check_entry_page(EcpCheck *check, const EcpRun *run, int level,
 }
 
 /*
- * An entry page of a run behind those in use: rows on it would be found by
- * nobody (I5).
+ * Check an entry page of a run beyond those in use: no search would find rows
+ * on it (I5).
  */
 static void
 check_unused_page(EcpCheck *check, const EcpRun *run, uint32 pageno)
 {
 	Buffer		buffer;
 
+	Assert(pageno >= run->header.ecpr_hw_page);
 	CHECK_FOR_INTERRUPTS();
 	if (!ecp_block_exists(check->index, run->blk + pageno))
 		return;
@@ -265,7 +272,7 @@ check_unused_page(EcpCheck *check, const EcpRun *run, uint32 pageno)
 	UnlockReleaseBuffer(buffer);
 }
 
-/* All pages of a run, which the caller has read the header of. */
+/* Check all pages of a run whose header was read by the caller. */
 static void
 check_run(EcpCheck *check, const EcpRun *run, int level, bool present)
 {
@@ -294,7 +301,7 @@ check_run(EcpCheck *check, const EcpRun *run, int level, bool present)
 		check_unused_page(check, run, p);
 }
 
-/* A cluster of any level; "present" or retired. */
+/* Check a cluster of any level, "present" or retired. */
 static void
 check_cluster(EcpCheck *check, int level, BlockNumber blk, uint64 run_id,
 			  bool present)
@@ -312,7 +319,7 @@ check_cluster(EcpCheck *check, int level, BlockNumber blk, uint64 run_id,
 	{
 		bool		retired = (runs[r].header.ecpr_flags & ECP_RUN_RETIRED) != 0;
 
-		/* a leaf that an unfinished group has closed is still present */
+		/* a leaf closed by an unfinished regrouping is still present */
 		if (check->locked_out && r == 0 && retired && present &&
 			check->state.meta.ecpm_op.ecpi_kind == ECP_OP_GROUP &&
 			runs[r].header.ecpr_retired_v == check->state.meta.ecpm_sversion + 1)
@@ -329,7 +336,7 @@ check_cluster(EcpCheck *check, int level, BlockNumber blk, uint64 run_id,
 	pfree(runs);
 }
 
-/* The tree of the present version and its leaves. */
+/* Check the tree of the present version and its leaves. */
 static void
 check_tree(EcpCheck *check)
 {
@@ -375,7 +382,7 @@ check_tree(EcpCheck *check)
 	}
 }
 
-/* The retired queue (I9). */
+/* Check the retired queue (I9). */
 static void
 check_retired(EcpCheck *check)
 {
@@ -385,6 +392,7 @@ check_retired(EcpCheck *check)
 	EcpRetiredWalk walk;
 	EcpRun		head;
 
+	Assert(check->locked_out);
 	ecp_retired_begin(&check->state, &walk);
 	while (ecp_retired_next(check->index, &check->state, &walk, &head))
 	{
@@ -409,13 +417,14 @@ check_retired(EcpCheck *check)
 									npages, meta->ecpm_retired_pages));
 }
 
-/* What an unfinished operation has allocated (I2). */
+/* Check what an unfinished operation has allocated (I2). */
 static void
 check_intent(EcpCheck *check)
 {
 	EcpIntentData *op = &check->state.meta.ecpm_op;
 	BlockNumber blk = op->ecpi_written;
 
+	Assert(check->locked_out);
 	if (op->ecpi_kind == ECP_OP_NONE)
 		return;
 	if ((op->ecpi_kind != ECP_OP_REPLACE && op->ecpi_kind != ECP_OP_GROUP) ||
@@ -448,12 +457,13 @@ check_intent(EcpCheck *check)
 	}
 }
 
-/* The map says of every block what we have found (I3). */
+/* Check that the map agrees with the blocks that have owners (I3). */
 static void
 check_map(EcpCheck *check)
 {
 	BlockNumber nblocks = RelationGetNumberOfBlocks(check->index);
 
+	Assert(check->locked_out);
 	if (check->state.meta.ecpm_map_hint >= check->nmaps)
 		ecp_report_corrupt(check->index, ECP_META_BLKNO,
 						   psprintf("Map page %u does not exist.",
@@ -472,7 +482,7 @@ check_map(EcpCheck *check)
 		if (PageIsNew(BufferGetPage(buffer)) && mapno > 0 &&
 			pg_popcount((const char *) seen, ECP_MAP_BYTES) == 0)
 		{
-			/* extended, and not used before a crash */
+			/* extended, but not used before a crash */
 			UnlockReleaseBuffer(buffer);
 			continue;
 		}
@@ -496,7 +506,7 @@ check_map(EcpCheck *check)
 	}
 }
 
-/* Is the row of an entry, which the snapshot sees, one that is indexed? */
+/* Is the table row in rows->slot one that is indexed? */
 static bool
 check_row_indexed(EcpCheck *check, EcpTableRows *rows)
 {
@@ -513,8 +523,8 @@ check_row_indexed(EcpCheck *check, EcpTableRows *rows)
 }
 
 /*
- * A row of the index is one of the table (I10).  If the snapshot sees it, the
- * other direction, and that there is one entry, tell that it is the right one.
+ * Check that a row of the index is in the table (I10).  If the snapshot sees it,
+ * check_heap() proves that it is the right one, as there is only one entry.
  */
 static void
 check_entry(EcpCheck *check, EcpTableRows *rows, IndexFetchTableData *fetch,
@@ -524,6 +534,7 @@ check_entry(EcpCheck *check, EcpTableRows *rows, IndexFetchTableData *fetch,
 	bool		call_again = false;
 	bool		sound;
 
+	Assert(check->snapshot != NULL && check->locked_out);
 	ecp_check_tid(check->index, check->heap, tid, &check->heap_blocks);
 	if (table_index_fetch_tuple(fetch, &row, check->snapshot, rows->slot,
 								&call_again, NULL))
@@ -543,20 +554,20 @@ check_entry(EcpCheck *check, EcpTableRows *rows, IndexFetchTableData *fetch,
 }
 
 /*
- * Each TID at most once in the present version (I7), and in the table, if that
- * is looked at and VACUUM is locked out (I10).
+ * Check that each TID is at most once in the present version (I7), and in the
+ * table, if that is checked and VACUUM is locked out (I10).
  */
 static void
 check_tids(EcpCheck *check)
 {
-	bool		look = check->snapshot != NULL && check->locked_out;
+	bool		in_table = check->snapshot != NULL && check->locked_out;
 	IndexFetchTableData *fetch = NULL;
 	EcpTableRows rows;
 	int64		last = -1;
 	Datum		value;
 	bool		isnull;
 
-	if (look)
+	if (in_table)
 	{
 		ecp_table_rows_begin(&rows, check->heap, check->index);
 		fetch = table_index_fetch_begin(check->heap);
@@ -579,18 +590,18 @@ check_tids(EcpCheck *check)
 		last = tid;
 		ItemPointerSet(&pointer, (BlockNumber) (tid >> 16),
 					   (OffsetNumber) tid);
-		if (look)
+		if (in_table)
 			check_entry(check, &rows, fetch, &pointer);
 	}
 	tuplesort_end(check->tids);
-	if (look)
+	if (in_table)
 	{
 		table_index_fetch_end(fetch);
 		ecp_table_rows_end(&rows);
 	}
 }
 
-/* table_index_build_scan callback: is this row in the filter? (I10) */
+/* Callback of table_index_build_scan: check that a row is in the filter (I10). */
 static void
 check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 			   bool alive, void *arg)
@@ -600,6 +611,7 @@ check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	EcpVector	vector;
 	bool		indexed;
 
+	Assert(check->filter != NULL);
 	if (isnull[0])
 		return;
 	ecp_vector_read(values[0], meta->ecpm_column_type, &vector);
@@ -649,7 +661,7 @@ check_heap(EcpCheck *check)
 						   check_heap_row, check, scan);
 }
 
-/* The structure, with everything that can be counted on the way. */
+/* Check the structure. */
 static void
 check_structure(EcpCheck *check)
 {
@@ -675,7 +687,7 @@ check_structure(EcpCheck *check)
 
 	if (check->nbuffers != meta->ecpm_nbuffers)
 		ecp_report_corrupt(check->index, ECP_META_BLKNO,
-						   psprintf("There are %u buffers, not %u.",
+						   psprintf("There are %u insert buffers, not %u.",
 									check->nbuffers, meta->ecpm_nbuffers));
 	if (check->nleaves != meta->ecpm_nleaves)
 		ecp_report_corrupt(check->index, ECP_META_BLKNO,
@@ -686,7 +698,7 @@ check_structure(EcpCheck *check)
 	check_map(check);
 }
 
-/* Both scans, in a memory context of their own. */
+/* Check structure and table, in a memory context of their own. */
 static void
 check_index(Relation heap, Relation index, bool locked_out,
 			bool heapallindexed)
@@ -703,7 +715,7 @@ check_index(Relation heap, Relation index, bool locked_out,
 	check->index = index;
 	check->locked_out = locked_out;
 
-	/* the snapshot before the version, as a scan has it */
+	/* the snapshot before the version, as in a scan */
 	if (heapallindexed)
 	{
 		check->snapshot = RegisterSnapshot(GetTransactionSnapshot());

@@ -1,19 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_drift.c
- *	  What has become of an index since it was built, and what to do about it.
+ *	  How inserts and deletes have changed an index since it was built, and what
+ *	  to do about it.
  *
- * Rows that come and go leave their marks: clusters that grow faster than they
- * are split, leaders that were made by splits where others would stand if the
- * rows had been there from the start, rows that stay with a leader that is no
- * longer the nearest, and a recall curve (ecp_recall_curve.c) that was measured
- * on another index.  The first three are counted.  What they cost is measured:
- * rows of the index, chosen at random, are searched for, and what a search by
- * the present settings would have found of their neighbours is compared with
- * what many more clusters have.
+ * Clusters may grow faster than they are split; splits make leaders elsewhere
+ * than a build would; rows can stay with a leader that is no longer the nearest;
+ * and the recall curve (ecp_recall_curve.c) was measured before all this.  The
+ * first three are counted.  Their cost is measured: random rows of the index
+ * are searched for, and the neighbours that a search by the present settings
+ * finds are compared with those found in many more clusters.
  *
- * The advice names the first thing to be done; each makes the next one look
- * different.
+ * The advice is the first thing to do, since each changes the other figures.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,38 +27,36 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_target.h"
 
-
-
-
-/* Rows that are searched for, and the seconds that half of them may take. */
+/* Rows that are searched for, and seconds for half of them. */
 #define DRIFT_QUERIES			256
 #define DRIFT_SECONDS			5
 
-/* Rows whose leaders are looked at. */
+/* Rows whose leaders are checked. */
 #define DRIFT_PLACES			1000
 
-/* Shares that call for something to be done. */
+/* Shares above which something should be done. */
 #define DRIFT_OVERFULL			0.02
 #define DRIFT_SPLIT				0.1
 #define DRIFT_MISASSIGNED			0.5
 #define DRIFT_RECALL			0.01
 #define DRIFT_ROWS				0.5
 
-/* What searches find now, of rows of the index; NaN if that is not known. */
+/* The present recall of searches for rows of the index; NaN if not known. */
 static double
 drift_recall(Relation index, EcpIndexState *state, const EcpChildData *leaves,
 			 uint32 nleaves)
 {
-	EcpRecallCurve *cal = ecp_recall_curve_begin(index, state, DRIFT_QUERIES);
+	EcpRecallCurve *curve = ecp_recall_curve_begin(index, state, DRIFT_QUERIES);
 	EcpScanPlan plan;
 	double		recall;
 
-	if (cal == NULL)
+	Assert(nleaves > 0);
+	if (curve == NULL)
 		return get_float8_nan();
 	ecp_scan_plan(index, &state->meta, &plan);
-	ecp_recall_curve_sample(cal, leaves, nleaves, DRIFT_SECONDS);
-	recall = ecp_recall_curve_at(cal, &plan);
-	ecp_recall_curve_end(cal);
+	ecp_recall_curve_sample(curve, leaves, nleaves, DRIFT_SECONDS);
+	recall = ecp_recall_curve_at(curve, &plan);
+	ecp_recall_curve_end(curve);
 	return recall;
 }
 
@@ -99,9 +95,9 @@ drift_advice(const EcpIndexState *state, uint32 nleaves, bool wasteful,
 }
 
 /*
- * Measure the drift of an index, all of whose leaves are given with their
- * numbers of rows, and "nbuffered" more rows wait in buffers; "wasteful" says
- * that most of its pages are free.
+ * Measure the drift of an index.  "leaves" are all its clusters with their
+ * present numbers of rows, "nbuffered" the rows in insert buffers; "wasteful"
+ * says that most of its pages are free.
  */
 void
 ecp_drift_measure(Relation index, EcpIndexState *state,
@@ -111,6 +107,8 @@ ecp_drift_measure(Relation index, EcpIndexState *state,
 	const EcpMetaPageData *meta = &state->meta;
 	uint32		limit;
 
+	Assert(nleaves == 0 || leaves != NULL);
+	Assert(nbuffered >= 0);
 	memset(drift, 0, sizeof(EcpDrift));
 	drift->target = ecp_target_recall_of(index);
 	drift->expected = get_float8_nan();

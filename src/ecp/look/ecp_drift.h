@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_drift.h
- *	  Has an index changed so much that something should be done about it?
+ *	  How inserts and deletes have changed an index since it was built.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,13 +15,13 @@ typedef struct EcpDrift
 {
 	int64		nrows;
 	uint32		noverfull;		/* clusters that should be split */
-	uint32		nsplit;			/* clusters whose leaders come from splits */
+	uint32		nsplit;			/* clusters made by splits */
 	double		misassigned;	/* share of rows; statistic I11 */
 	TimestampTz measured;		/* the recall curve; 0 = there is none */
 	double		rows_then;
 	double		target;			/* recall */
-	double		expected;		/* what searches find now; NaN = not known */
-	const char *advice;			/* NULL = there is nothing to do */
+	double		expected;		/* present recall; NaN = not known */
+	const char *advice;			/* NULL = nothing to do */
 } EcpDrift;
 
 extern void ecp_drift_measure(Relation index, EcpIndexState *state,

@@ -3,14 +3,13 @@
  * ecp_inspect.c
  *	  The index seen from SQL: metapage, statistics, clusters, slots.
  *
- * For tests and for humans who want to know whether to maintain or rebuild.
- * All read the present version under the query's snapshot, as a scan does,
- * so that nothing is freed under them; all want SELECT on the table.
+ * All functions read the present version under the query's snapshot, as a scan
+ * does, so that nothing they read is freed; all require SELECT on the table.
  *
- * The statistics include the two shares by which the report judges how even
- * clusters are: those with less than half of the mean number of rows, and
- * those with more than one and a half times it; and what has become of the
- * index since it was built (ecp_drift.c).
+ * The statistics include two shares that tell how even the clusters are: those
+ * with less than half of the mean number of rows, and those with more than one
+ * and a half times as many; and how the index has changed since it was built
+ * (ecp_drift.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -47,18 +46,27 @@ PGDLLEXPORT Datum ecp_page_items(PG_FUNCTION_ARGS);
 #define ECP_CLUSTERS_COLUMNS	8
 #define ECP_ITEMS_COLUMNS		8
 
-/* What is known of one leaf. */
+/* A cluster or an insert buffer. */
 typedef struct EcpLeafInfo
 {
 	EcpChildData child;
+	bool		is_buffer;
 	int			nruns;
 	uint32		nslots;
 	uint32		nrows;
 	uint32		npages;
-	Datum	   *tids;			/* if wanted */
+	ItemPointerData *tids;		/* if wanted, else NULL */
 } EcpLeafInfo;
 
 typedef void (*EcpLeafVisitor) (const EcpLeafInfo *leaf, void *arg);
+
+/* The nodes of the tree. */
+typedef struct EcpNodeCounts
+{
+	int64		nnodes;
+	int64		npages;
+	int64		dead_leaders;	/* slots of leaders that were replaced */
+} EcpNodeCounts;
 
 static TupleDesc
 inspect_result(FunctionCallInfo fcinfo, int ncolumns)
@@ -71,41 +79,28 @@ inspect_result(FunctionCallInfo fcinfo, int ncolumns)
 	return tupdesc;
 }
 
-static const char *
-inspect_elem_name(int elem)
+static const char *const elem_names[] = {
+	[ECP_ELEM_UINT8] = "uint8",
+	[ECP_ELEM_FLOAT32] = "float32",
+	[ECP_ELEM_BIT] = "bit",
+};
+
+static const char *const metric_names[] = {
+	[ECP_METRIC_L2] = "l2",
+	[ECP_METRIC_IP] = "ip",
+	[ECP_METRIC_COSINE] = "cosine",
+	[ECP_METRIC_HAMMING] = "hamming",
+};
+
+/* ecp_index_state_read() has checked that the number has a name. */
+static Datum
+inspect_name(const char *const *names, int n, int which)
 {
-	switch (elem)
-	{
-		case ECP_ELEM_UINT8:
-			return "uint8";
-		case ECP_ELEM_FLOAT32:
-			return "float32";
-		case ECP_ELEM_BIT:
-			return "bit";
-		default:
-			return "unknown";
-	}
+	Assert(which >= 0 && which < n && names[which] != NULL);
+	return CStringGetTextDatum(names[which]);
 }
 
-static const char *
-inspect_metric_name(int metric)
-{
-	switch (metric)
-	{
-		case ECP_METRIC_L2:
-			return "l2";
-		case ECP_METRIC_IP:
-			return "ip";
-		case ECP_METRIC_COSINE:
-			return "cosine";
-		case ECP_METRIC_HAMMING:
-			return "hamming";
-		default:
-			return "unknown";
-	}
-}
-
-/* An array of n texts, of which those that are NULL pointers are NULL. */
+/* An array of n texts; NULL pointers become NULL. */
 static Datum
 inspect_texts(const char *const *texts, int n)
 {
@@ -113,6 +108,7 @@ inspect_texts(const char *const *texts, int n)
 	bool		nulls[ECP_ATTRS_MAX];
 	int			lower = 1;
 
+	Assert(n > 0 && n <= ECP_ATTRS_MAX);
 	for (int i = 0; i < n; i++)
 	{
 		nulls[i] = texts[i] == NULL;
@@ -122,7 +118,7 @@ inspect_texts(const char *const *texts, int n)
 											  TEXTOID, -1, false, TYPALIGN_INT));
 }
 
-/* How the keys of the key attributes are made. */
+/* The kinds of the key attributes. */
 static Datum
 inspect_attr_kinds(const EcpMetaPageData *meta)
 {
@@ -134,7 +130,7 @@ inspect_attr_kinds(const EcpMetaPageData *meta)
 	return inspect_texts(names, natts);
 }
 
-/* The keys of a slot's attributes, in hexadecimal: in the order of values. */
+/* The keys of a slot's attributes in hexadecimal, which sort as the values. */
 static Datum
 inspect_slot_keys(const EcpGeometry *geo, const EcpEntryView *view, int slot)
 {
@@ -154,6 +150,9 @@ inspect_slot_keys(const EcpGeometry *geo, const EcpEntryView *view, int slot)
 
 PG_FUNCTION_INFO_V1(ecp_metapage_info);
 
+/*
+ * ecp_metapage_info(index)
+ */
 Datum
 ecp_metapage_info(PG_FUNCTION_ARGS)
 {
@@ -169,8 +168,10 @@ ecp_metapage_info(PG_FUNCTION_ARGS)
 
 	ecp_index_state_read(index, &state);
 	values[i++] = Int32GetDatum(meta->ecpm_version);
-	values[i++] = CStringGetTextDatum(inspect_elem_name(meta->ecpm_elem));
-	values[i++] = CStringGetTextDatum(inspect_metric_name(meta->ecpm_metric));
+	values[i++] = inspect_name(elem_names, lengthof(elem_names),
+							   meta->ecpm_elem);
+	values[i++] = inspect_name(metric_names, lengthof(metric_names),
+							   meta->ecpm_metric);
 	values[i++] = Int32GetDatum(meta->ecpm_dims);
 	values[i++] = BoolGetDatum((meta->ecpm_flags & ECP_META_DIMS_LEARNED) != 0);
 	values[i++] = CStringGetTextDatum(meta->ecpm_quantizer ==
@@ -202,20 +203,40 @@ ecp_metapage_info(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(tupdesc, values, nulls)));
 }
 
-/* ---- a walk over all leaves ---- */
+/* ---- the tree ---- */
 
-/* Runs, slots, rows and, if wanted, TIDs of one leaf. */
+/* Count the rows on one page of a leaf, and keep their TIDs if wanted. */
+static void
+inspect_leaf_page(const EcpEntryView *view, uint32 nslots, bool want_tids,
+				  EcpLeafInfo *leaf)
+{
+	if (want_tids)
+		leaf->tids = leaf->tids == NULL ?
+			palloc((nslots + 1) * sizeof(ItemPointerData)) :
+			repalloc_huge(leaf->tids, mul_size(leaf->nrows + nslots + 1,
+											   sizeof(ItemPointerData)));
+	for (uint32 slot = 0; slot < nslots; slot++)
+	{
+		if (!EcpSlotIsLive(view, slot))
+			continue;
+		if (want_tids)
+			leaf->tids[leaf->nrows] = view->tids[slot];
+		leaf->nrows++;
+	}
+}
+
+/* Show a cluster or an insert buffer to the visitor. */
 static void
 inspect_leaf(Relation index, const EcpIndexState *state,
-			 const EcpChildData *child, bool want_tids,
+			 const EcpChildData *child, bool is_buffer, bool want_tids,
 			 EcpLeafVisitor visitor, void *arg)
 {
 	EcpLeafInfo leaf = {0};
 	PGAlignedBlock copy;
 	EcpRun	   *runs;
-	int			max = 0;
 
 	leaf.child = *child;
+	leaf.is_buffer = is_buffer;
 	leaf.nruns = ecp_cluster_runs(index, state, 0, child->ecpc_blk,
 								  child->ecpc_run, InvalidBuffer, &runs);
 	if (leaf.nruns < 0)
@@ -228,81 +249,62 @@ inspect_leaf(Relation index, const EcpIndexState *state,
 		leaf.npages += header->ecpr_npages;
 		for (uint32 p = 0; p < header->ecpr_hw_page; p++)
 		{
-			uint32		nslots = Min(state->leaf.slots,
-									 header->ecpr_nslots - p * state->leaf.slots);
 			EcpEntryView view;
 
 			CHECK_FOR_INTERRUPTS();
 			if (!ecp_run_copy_page(index, &runs[r], p, InvalidBuffer, copy.data))
 				ecp_report_moved(index, runs[r].blk + p);
 			ecp_entry_view(copy.data, &state->leaf, 0, &view);
-			for (uint32 slot = 0; slot < nslots; slot++)
-			{
-				if (!EcpSlotIsLive(&view, slot))
-					continue;
-				if (want_tids)
-				{
-					ItemPointer tid = palloc(sizeof(ItemPointerData));
-
-					if (leaf.nrows == max)
-					{
-						max = Max(64, max * 2);
-						leaf.tids = leaf.tids ?
-							repalloc(leaf.tids, max * sizeof(Datum)) :
-							palloc(max * sizeof(Datum));
-					}
-					*tid = view.tids[slot];
-					leaf.tids[leaf.nrows] = PointerGetDatum(tid);
-				}
-				leaf.nrows++;
-			}
+			inspect_leaf_page(&view, Min(state->leaf.slots,
+										 header->ecpr_nslots -
+										 p * state->leaf.slots),
+							  want_tids, &leaf);
 		}
 	}
 	visitor(&leaf, arg);
-	for (uint32 i = 0; want_tids && i < leaf.nrows; i++)
-		pfree(DatumGetPointer(leaf.tids[i]));
 	if (leaf.tids)
 		pfree(leaf.tids);
 	pfree(runs);
 }
 
 /*
- * All clusters of the present version, in the order of the tree, or all
- * buffers.
+ * Visit all clusters and insert buffers of the present version, in the order
+ * of the tree, and count its nodes.
  */
 static void
-inspect_leaves(Relation index, const EcpIndexState *state, bool buffers,
-			   bool want_tids, EcpLeafVisitor visitor, void *arg)
+inspect_tree(Relation index, const EcpIndexState *state, bool want_tids,
+			 EcpLeafVisitor visitor, void *arg, EcpNodeCounts *counts)
 {
 	List	   *nodes;
 	ListCell   *lc;
 
+	memset(counts, 0, sizeof(EcpNodeCounts));
 	if (EcpIndexIsEmpty(state))
 		return;
 	if (state->meta.ecpm_root_level == 0)
 	{
-		if (buffers)
-			return;
-		inspect_leaf(index, state, &state->meta.ecpm_root, want_tids, visitor,
-					 arg);
+		inspect_leaf(index, state, &state->meta.ecpm_root, false, want_tids,
+					 visitor, arg);
 		return;
 	}
-	nodes = ecp_collect_nodes(index, state, 1);
+	nodes = ecp_collect_nodes(index, state, -1);
+	counts->nnodes = list_length(nodes);
 	foreach(lc, nodes)
 	{
 		EcpNodeRef *ref = lfirst(lc);
 		EcpNodeImage *node;
 
-		node = ecp_node_read(index, state, 1, ref->child.ecpc_blk,
+		node = ecp_node_read(index, state, ref->level, ref->child.ecpc_blk,
 							 ref->child.ecpc_run, false);
 		if (node == NULL)
 			ecp_report_moved(index, ref->child.ecpc_blk);
-		for (int i = 0; i < node->nchildren + node->nbuffers; i++)
-		{
-			if ((i >= node->nchildren) == buffers)
-				inspect_leaf(index, state, &node->children[i], want_tids,
-							 visitor, arg);
-		}
+		counts->npages += node->head.header.ecpr_npages;
+		counts->dead_leaders += node->head.header.ecpr_nslots - node->nfree -
+			node->nchildren - node->nbuffers;
+		for (int i = 0;
+			 ref->level == 1 && i < node->nchildren + node->nbuffers; i++)
+			inspect_leaf(index, state, &node->children[i],
+						 i >= node->nchildren, want_tids, visitor, arg);
 		ecp_node_image_free(node);
 	}
 }
@@ -313,13 +315,15 @@ typedef struct EcpStats
 {
 	uint32		nleaves;
 	uint32		max;
-	EcpChildData *leaves;		/* with the rows that they have now */
+	EcpChildData *leaves;		/* with their present numbers of rows */
 	int64		nrows;
 	int64		nslots;
 	int64		nruns;
 	int64		npages;
 	uint32		smallest;
 	uint32		largest;
+	int64		nbuffers;
+	int64		nbuffered;		/* rows in them */
 } EcpStats;
 
 static void
@@ -327,6 +331,12 @@ stats_visit(const EcpLeafInfo *leaf, void *arg)
 {
 	EcpStats   *stats = arg;
 
+	if (leaf->is_buffer)
+	{
+		stats->nbuffers++;
+		stats->nbuffered += leaf->nrows;
+		return;
+	}
 	if (stats->nleaves == stats->max)
 	{
 		stats->max = Max(1024, stats->max * 2);
@@ -346,7 +356,7 @@ stats_visit(const EcpLeafInfo *leaf, void *arg)
 	stats->npages += leaf->npages;
 }
 
-/* Share of the clusters with more than low and less than high rows. */
+/* Share of the clusters with more than "low" and fewer than "high" rows. */
 static float8
 stats_share(const EcpStats *stats, float8 low, float8 high)
 {
@@ -361,33 +371,7 @@ stats_share(const EcpStats *stats, float8 low, float8 high)
 	return stats->nleaves > 0 ? (float8) n / stats->nleaves : 0;
 }
 
-/* Pages of nodes, and slots of leaders that are gone. */
-static int
-stats_nodes(Relation index, const EcpIndexState *state, int64 *node_pages,
-			int64 *dead_leaders)
-{
-	List	   *nodes = ecp_collect_nodes(index, state, -1);
-	ListCell   *lc;
-
-	*node_pages = *dead_leaders = 0;
-	foreach(lc, nodes)
-	{
-		EcpNodeRef *ref = lfirst(lc);
-		EcpNodeImage *node;
-
-		node = ecp_node_read(index, state, ref->level, ref->child.ecpc_blk,
-							 ref->child.ecpc_run, false);
-		if (node == NULL)
-			ecp_report_moved(index, ref->child.ecpc_blk);
-		*node_pages += node->head.header.ecpr_npages;
-		*dead_leaders += node->head.header.ecpr_nslots - node->nfree -
-			node->nchildren - node->nbuffers;
-		ecp_node_image_free(node);
-	}
-	return list_length(nodes);
-}
-
-/* The columns that say what has changed; returns their number. */
+/* Fill in the columns about drift; returns their number. */
 static int
 stats_put_drift(const EcpDrift *drift, Datum *values, bool *nulls)
 {
@@ -415,6 +399,9 @@ stats_put_drift(const EcpDrift *drift, Datum *values, bool *nulls)
 
 PG_FUNCTION_INFO_V1(ecp_index_stats);
 
+/*
+ * ecp_index_stats(index)
+ */
 Datum
 ecp_index_stats(PG_FUNCTION_ARGS)
 {
@@ -424,34 +411,29 @@ ecp_index_stats(PG_FUNCTION_ARGS)
 											&ecp_index_kind);
 	EcpIndexState state;
 	EcpStats	stats = {0};
-	EcpStats	buffers = {0};
 	EcpDrift	drift;
 	Datum		values[ECP_STATS_COLUMNS];
 	bool		nulls[ECP_STATS_COLUMNS] = {0};
-	int			nnodes;
-	int64		node_pages;
-	int64		dead_leaders;
+	EcpNodeCounts nodes;
 	BlockNumber nblocks;
 	uint64		nfree;
 	float8		mean;
 	int			i = 0;
 
 	ecp_index_state_read(index, &state);
-	inspect_leaves(index, &state, false, false, stats_visit, &stats);
-	inspect_leaves(index, &state, true, false, stats_visit, &buffers);
-	nnodes = stats_nodes(index, &state, &node_pages, &dead_leaders);
+	inspect_tree(index, &state, false, stats_visit, &stats, &nodes);
 	nfree = ecp_space_count_used(index);
 	nblocks = RelationGetNumberOfBlocks(index);
 	nfree = nblocks - Min(nfree, nblocks);
 	mean = stats.nleaves > 0 ? (float8) stats.nrows / stats.nleaves : 0;
 	ecp_drift_measure(index, &state, stats.leaves, stats.nleaves,
-					  buffers.nrows, nfree > nblocks / 2, &drift);
+					  stats.nbuffered, nfree > nblocks / 2, &drift);
 
 	values[i++] = Int64GetDatum(stats.nleaves);
 	values[i++] = Int32GetDatum(EcpIndexIsEmpty(&state) ? 0 :
 								state.meta.ecpm_root_level);
-	values[i++] = Int64GetDatum(nnodes);
-	values[i++] = Int64GetDatum(stats.nrows + buffers.nrows);
+	values[i++] = Int64GetDatum(nodes.nnodes);
+	values[i++] = Int64GetDatum(stats.nrows + stats.nbuffered);
 	values[i++] = Float8GetDatum(mean);
 	values[i++] = Int64GetDatum(stats.smallest);
 	values[i++] = Int64GetDatum(stats.largest);
@@ -460,15 +442,15 @@ ecp_index_stats(PG_FUNCTION_ARGS)
 											 get_float8_infinity()));
 	values[i++] = Int64GetDatum(stats.nslots - stats.nrows);
 	values[i++] = Int64GetDatum(stats.nruns - stats.nleaves);
-	values[i++] = Int64GetDatum(dead_leaders);
+	values[i++] = Int64GetDatum(nodes.dead_leaders);
 	values[i++] = Int64GetDatum(nblocks);
 	values[i++] = Int64GetDatum(stats.npages);
-	values[i++] = Int64GetDatum(node_pages);
+	values[i++] = Int64GetDatum(nodes.npages);
 	values[i++] = Int64GetDatum(state.meta.ecpm_retired_pages);
 	values[i++] = Int64GetDatum(nfree);
 	values[i++] = Int64GetDatum(state.meta.ecpm_sversion);
-	values[i++] = Int64GetDatum(buffers.nleaves);
-	values[i++] = Int64GetDatum(buffers.nrows);
+	values[i++] = Int64GetDatum(stats.nbuffers);
+	values[i++] = Int64GetDatum(stats.nbuffered);
 	i += stats_put_drift(&drift, values + i, nulls + i);
 	Assert(i == ECP_STATS_COLUMNS);
 	relation_close(index, AccessShareLock);
@@ -489,10 +471,17 @@ clusters_visit(const EcpLeafInfo *leaf, void *arg)
 	EcpClusterRows *rows = arg;
 	Datum		values[ECP_CLUSTERS_COLUMNS];
 	bool		nulls[ECP_CLUSTERS_COLUMNS] = {0};
+	Datum	   *datums;
 	ArrayType  *tids;
 
-	tids = construct_array(leaf->tids, leaf->nrows, TIDOID,
+	if (leaf->is_buffer)
+		return;
+	datums = palloc(mul_size(leaf->nrows + 1, sizeof(Datum)));
+	for (uint32 i = 0; i < leaf->nrows; i++)
+		datums[i] = PointerGetDatum(&leaf->tids[i]);
+	tids = construct_array(datums, leaf->nrows, TIDOID,
 						   sizeof(ItemPointerData), false, TYPALIGN_SHORT);
+	pfree(datums);
 	values[0] = Int32GetDatum(rows->number++);
 	values[1] = Int64GetDatum(leaf->child.ecpc_blk);
 	values[2] = Int64GetDatum(leaf->child.ecpc_run);
@@ -508,6 +497,10 @@ clusters_visit(const EcpLeafInfo *leaf, void *arg)
 
 PG_FUNCTION_INFO_V1(ecp_clusters);
 
+/*
+ * ecp_clusters(index)
+ *		A row for each cluster, with the TIDs of its rows.
+ */
 Datum
 ecp_clusters(PG_FUNCTION_ARGS)
 {
@@ -515,26 +508,29 @@ ecp_clusters(PG_FUNCTION_ARGS)
 											AccessShareLock, ECP_INDEX_OWN,
 											&ecp_index_kind);
 	EcpClusterRows rows = {0};
+	EcpNodeCounts nodes;
 	EcpIndexState state;
 
 	InitMaterializedSRF(fcinfo, 0);
 	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ecp_index_state_read(index, &state);
-	inspect_leaves(index, &state, false, true, clusters_visit, &rows);
+	inspect_tree(index, &state, true, clusters_visit, &rows, &nodes);
 	relation_close(index, AccessShareLock);
 	return (Datum) 0;
 }
 
-/* A sound page without entries is not damaged, but not what was asked for. */
+/* Report a page that is sound but has no entries, and check one that has. */
 static void
 inspect_check_entries(Relation index, Buffer buffer)
 {
 	Page		page = BufferGetPage(buffer);
 	const char *detail = "It was not used yet.";
 
+	Assert(BufferIsValid(buffer));
+
 	if (!PageIsNew(page))
 	{
-		/* not by pd_special, which may be damaged */
+		/* do not use pd_special, which may be damaged */
 		EcpPageOpaque opaque = (EcpPageOpaque) ((char *) page + BLCKSZ -
 												MAXALIGN(sizeof(EcpPageOpaqueData)));
 
@@ -558,7 +554,10 @@ inspect_check_entries(Relation index, Buffer buffer)
 
 PG_FUNCTION_INFO_V1(ecp_page_items);
 
-/* The slots in use of one entry page. */
+/*
+ * ecp_page_items(index, blkno)
+ *		A row for each live slot of an entry page.
+ */
 Datum
 ecp_page_items(PG_FUNCTION_ARGS)
 {
@@ -587,7 +586,7 @@ ecp_page_items(PG_FUNCTION_ARGS)
 	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
 	UnlockReleaseBuffer(buffer);
 
-	/* only page 0 knows the level, but the payload's end tells it, too */
+	/* the level is on page 0 only, but the end of the payload tells it, too */
 	opaque = EcpPageGetOpaque((Page) copy.data);
 	is_node = ((PageHeader) copy.data)->pd_lower == state.node.lower &&
 		(state.node.lower != state.leaf.lower ||

@@ -1,28 +1,28 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_recall.c
- *	  ecp_recall(): how much of the true nearest rows an index finds.
+ *	  ecp_recall(): the share of the true nearest rows that an index finds.
  *
- * Queries are rows of the table, sampled, or what a query of the user's
- * returns.  Passes over the table (ecp_knn_truth()) find the distance of the
+ * Queries are a sample of the table's rows, or the result of a query that the
+ * user gives.  Passes over the table (ecp_knn_truth()) find the distance of the
  * k-th nearest row of each.  Then the queries are run through the index, once
- * for every number of probes that is asked for.  A row found counts if its
- * distance is no more than that of the k-th nearest, so it does not matter
- * which of equally distant rows came: both sides compute distances by the
- * same kernels, equal to the last bit.
+ * for each number of probes.  A row counts if its distance is at most that of
+ * the k-th nearest, so it does not matter which of equally distant rows are
+ * returned: both sides compute distances by the same kernels, equal to the last
+ * bit.
  *
- *	 queries		sample of the table, by reservoir | the user's
+ *	 queries		reservoir sample of the table | the user's query
  *	 truth			the exact search of many queries at once (ecp_knn_table.c)
- *	 curve			if asked for: what each target of recall takes, by these
- *					queries and the truth (ecp_recall_curve.c), into the metapage
+ *	 curve			on request: the probes that each target of recall takes, by
+ *					these queries (ecp_recall_curve.c), into the metapage
  *	 measurements	index scans, for each number of probes
  *
- * A row that is itself the query is left out on both sides; it would always
- * be found.
+ * A row that is itself the query is omitted on both sides, since it would
+ * always be found.
  *
- * A query of the user's runs as the calling user.  The table and the index are
- * read directly, what is indexed of a row being computed as the table's owner
- * (ecp_table.c); so row security on the table is refused.
+ * The user's query runs as the calling user.  The table and the index are read
+ * directly, and index expressions computed as the table's owner (ecp_table.c);
+ * so tables with row security are refused.
  *
  *-------------------------------------------------------------------------
  */
@@ -61,18 +61,18 @@
 #define ECP_RECALL_K_MAX		10000
 #define ECP_RECALL_SAMPLES_MAX	10000
 
-/* Queries at least, for a curve that is to be believed. */
+/* The fewest queries for a reliable curve. */
 #define ECP_RECALL_STORE_MIN	100
 
 /* Rows fetched from SPI at a time. */
 #define ECP_RECALL_FETCH		1000
 
-/* What is kept of a query beside its vector. */
+/* A query, without its vector. */
 typedef struct EcpRecallQuery
 {
 	ItemPointerData self;		/* the row that it is, or invalid */
-	int			nnearest;		/* that the truth has */
-	float8		farthest;		/* rank of the last of these */
+	int			nnearest;		/* rows of the truth, up to k */
+	float8		farthest;		/* rank of the last of them */
 } EcpRecallQuery;
 
 typedef struct EcpRecall
@@ -94,7 +94,7 @@ typedef struct EcpRecall
 	void	   *prepared;		/* scratch for ecp_prepare() */
 } EcpRecall;
 
-/* What one number of probes gave. */
+/* Sums over the queries, for one number of probes. */
 typedef struct EcpRecallPoint
 {
 	double		hits;
@@ -108,7 +108,7 @@ PGDLLEXPORT Datum ecp_recall(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(ecp_recall);
 
-/* Open index and table, and check that the user may know of the rows. */
+/* Open index and table, and check that the user may read the rows. */
 static void
 recall_open(EcpRecall *recall, Oid index_oid)
 {
@@ -124,7 +124,7 @@ recall_open(EcpRecall *recall, Oid index_oid)
 	ecp_index_state_read(recall->index, &recall->state);
 }
 
-/* Read a vector; false if the index would not have it. */
+/* Read a vector; false if it would not be indexed. */
 static bool
 recall_read(EcpRecall *recall, Datum value, EcpVector *vector)
 {
@@ -137,7 +137,7 @@ recall_read(EcpRecall *recall, Datum value, EcpVector *vector)
 	return false;
 }
 
-/* Keep a row's TID; reservoir sampling once there are enough of them. */
+/* Keep the TID of a row: reservoir sampling. */
 static void
 recall_sample(const ItemPointerData *tid, Datum value, void *arg)
 {
@@ -145,7 +145,7 @@ recall_sample(const ItemPointerData *tid, Datum value, void *arg)
 	uint64		place = recall->nrows;
 	EcpVector	vector;
 
-	/* a vector without a direction is near to nothing */
+	/* a vector without a direction has no distance */
 	if (!recall_read(recall, value, &vector))
 		return;
 	ecp_vector_release(&vector);
@@ -182,7 +182,7 @@ recall_take_sample(EcpRecall *recall)
 	int			n;
 	ItemPointerData *tids;
 
-	/* in an order that depends on nothing else */
+	/* without synchronized scans: always in the same order */
 	scan = table_beginscan_strat(recall->heap, GetActiveSnapshot(), 0, NULL,
 								 true, false);
 	ecp_table_scan(recall->heap, recall->index, scan, recall_sample, recall);
@@ -196,7 +196,7 @@ recall_take_sample(EcpRecall *recall)
 	pfree(tids);
 }
 
-/* Take the queries that a query of the user's returns: the first ones. */
+/* Take the first vectors that the user's query returns. */
 static void
 recall_run(EcpRecall *recall, const char *sql)
 {
@@ -247,9 +247,8 @@ recall_prepare(EcpRecall *recall, const char *queries, int seed)
 }
 
 /*
- * Take the truth of a query, one row more than are wanted of it: the row that
- * is itself the query may be among them.  Show it to the curve, if one is to
- * be measured.
+ * Take the truth of a query, of k + 1 rows, since the row that is itself the
+ * query may be among them.  Pass it to the curve if one is measured.
  */
 static void
 recall_take_truth(int64 number, const void *elements, const EcpRanked *nearest,
@@ -258,6 +257,8 @@ recall_take_truth(int64 number, const void *elements, const EcpRanked *nearest,
 	EcpRecall  *recall = arg;
 	EcpRecallQuery *query = &recall->queries[number];
 
+	Assert(number >= 0 && number < recall->nqueries);
+	Assert(n <= recall->k + 1);
 	query->nnearest = 0;
 	for (int i = 0; i < n && query->nnearest < recall->k; i++)
 	{
@@ -282,7 +283,7 @@ recall_find_truth(EcpRecall *recall)
 								  recall_take_truth, recall);
 }
 
-/* Find the truth, and what targets of recall take; store that in the index. */
+/* Find the truth, measure the recall curve and store it in the index. */
 static void
 recall_store(EcpRecall *recall)
 {
@@ -313,7 +314,7 @@ recall_set_option(const char *name, const char *value)
 							 GUC_ACTION_SAVE, true, 0, false);
 }
 
-/* Run one query through the index and add up what it finds. */
+/* Run one query through the index, and add what it finds to the sums. */
 static void
 recall_measure_query(EcpRecall *recall, IndexScanDesc scan,
 					 TupleTableSlot *slot, EcpRecallQuery *query, Datum value,
@@ -327,6 +328,7 @@ recall_measure_query(EcpRecall *recall, IndexScanDesc scan,
 	instr_time	start;
 	instr_time	stop;
 
+	Assert(query->nnearest <= recall->k);
 	if (query->nnearest == 0)
 		return;
 	bound = ecp_rank_distance(metric, query->farthest);
@@ -359,7 +361,7 @@ recall_measure_query(EcpRecall *recall, IndexScanDesc scan,
 	point->ms += INSTR_TIME_GET_MILLISEC(stop);
 }
 
-/* Measure one number of probes and put a row of the result. */
+/* Measure one number of probes, and put a row of the result. */
 static void
 recall_measure(EcpRecall *recall, int probes, ReturnSetInfo *rsinfo)
 {
@@ -370,6 +372,7 @@ recall_measure(EcpRecall *recall, int probes, ReturnSetInfo *rsinfo)
 	Datum		values[5];
 	bool		nulls[5] = {false};
 
+	Assert(probes >= 0 && probes <= ECP_PROBES_MAX);
 	recall_set_option("ecp.probes", psprintf("%d", probes));
 	recall_set_option("ecp.iterative_scan", "off");
 	scan = ecp_index_beginscan(recall->heap, recall->index,
@@ -400,8 +403,8 @@ recall_measure(EcpRecall *recall, int probes, ReturnSetInfo *rsinfo)
 }
 
 /*
- * The numbers of probes to measure: the user's (0 = what a scan takes for
- * the target of recall), or the default number and its halves and doubles.
+ * The numbers of probes to measure: the user's (0 = as many as a scan takes for
+ * the target of recall), or the default number times 1/4, 1/2, 1, 2 and 4.
  */
 static int *
 recall_probes(EcpRecall *recall, ArrayType *array, int *n)
@@ -461,7 +464,7 @@ recall_check_argument(FunctionCallInfo fcinfo, int argno, const char *name,
 	return value;
 }
 
-/* May the user store a curve in the index? */
+/* Check that the user may store a curve in the index. */
 static void
 recall_check_store(EcpRecall *recall)
 {
