@@ -116,7 +116,7 @@ SELECT ecp_place_rule('land', 'x', 'pg_global');
 SELECT ecp_place_rule('land', 'x', place => 'nowhere');
 SELECT ecp_place_rule('3other', 'x', 'ecp_place_fast');
 
--- privileges: anybody may plan, nobody else may define or move
+-- privileges: an ordinary role may plan, but not define or move
 CREATE ROLE regress_ecp_place;
 SET ROLE regress_ecp_place;
 SELECT count(*) FROM ecp_place_plan('land', 'europe');

@@ -48,7 +48,7 @@ SET client_min_messages = error;
 SELECT count(*) > 0 AS again FROM ecp_calibrate('ecp_profile', file_bytes => 16777216, seconds => 0.5, block_bytes => '{4096,65536}', workers => '{1}');
 SET client_min_messages = warning;
 SELECT count(*) FROM ecp_device;
--- nobody measures now
+-- no calibration is running now
 SELECT count(*) FROM ecp_progress;
 -- no file is left
 SELECT count(*) FROM pg_ls_tmpdir((SELECT oid FROM pg_tablespace WHERE spcname = 'ecp_profile'));
@@ -74,7 +74,7 @@ SELECT c.relname, s.log_pages FROM pg_class AS c, betree_index_stats(c.oid) AS s
 SELECT format('CREATE INDEX bt_advised ON bt_profile USING betree (k) %s TABLESPACE ecp_profile', substring(statement, 'WITH .*'))
 FROM ecp_advise('ecp_profile') WHERE statement ~ 'betree' \gexec
 SELECT log_pages FROM betree_index_stats('bt_advised');
--- a new figure counts for whoever opens the index anew
+-- a new figure takes effect when the index is opened again
 UPDATE ecp_device SET half_bandwidth = 100000000 WHERE tablespace = 'ecp_profile';
 REINDEX INDEX bt_profile_disk;
 SELECT log_pages FROM betree_index_stats('bt_profile_disk');

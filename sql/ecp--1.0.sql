@@ -3,9 +3,9 @@
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION ecp" to load this file. \quit
 
--- The schema may be one in which others create, too.  So in what is written in
--- SQL here, functions are called by their schema, and operators have operands
--- of exactly their types: else somebody's better fitting operator were chosen.
+-- Other users may have CREATE on the schema of the extension.  SQL functions
+-- here therefore qualify functions by schema and give operators operands of
+-- exactly their argument types, lest a better match in that schema is chosen.
 
 -- ======================================================================
 -- vector: distances over real[], bytea and bit
@@ -14,7 +14,7 @@
 CREATE FUNCTION ecp_kernels() RETURNS text
 	AS 'MODULE_PATHNAME', 'ecp_kernels_sql' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_kernels() IS
-	'instruction set that distances are computed with on this machine';
+	'instruction set used to compute distances on this machine';
 
 CREATE FUNCTION ecp_l2_distance(real[], real[]) RETURNS float8
 	AS 'MODULE_PATHNAME', 'ecp_real_l2_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
@@ -113,7 +113,7 @@ COMMENT ON OPERATOR <-> (bit, bit) IS
 -- end of vector
 
 -- ======================================================================
--- device: what storage costs and where things should live
+-- device: cost of storage, and placement of relations
 -- ======================================================================
 
 CREATE TABLE ecp_device (
@@ -141,24 +141,24 @@ CREATE TABLE ecp_device (
 	seconds float8,
 	measured_at timestamptz NOT NULL DEFAULT now()
 );
-COMMENT ON TABLE ecp_device IS 'what each tablespace costs, as measured by ecp_calibrate()';
+COMMENT ON TABLE ecp_device IS 'profile of each tablespace, as measured by ecp_calibrate()';
 COMMENT ON COLUMN ecp_device.latency_us IS 'latency L of the fit delay = L + size / T over cold reads';
 COMMENT ON COLUMN ecp_device.read_mb_s IS 'throughput T of the fit';
-COMMENT ON COLUMN ecp_device.r2 IS 'how much of the delays the fit explains';
-COMMENT ON COLUMN ecp_device.half_bandwidth IS 'L * T: at this size half of the time is latency';
+COMMENT ON COLUMN ecp_device.r2 IS 'coefficient of determination of the fit';
+COMMENT ON COLUMN ecp_device.half_bandwidth IS 'L * T: size of a read of which half of the time is latency';
 COMMENT ON COLUMN ecp_device.rand_read_iops IS 'cold random reads of 8 kB, one worker';
-COMMENT ON COLUMN ecp_device.rand_read_iops_max IS 'the same with best_workers';
-COMMENT ON COLUMN ecp_device.rand_write_iops IS 'small random writes, synced in the end';
-COMMENT ON COLUMN ecp_device.rand_write_us IS 'one small random write with its fsync';
+COMMENT ON COLUMN ecp_device.rand_read_iops_max IS 'cold random reads of 8 kB, best_workers workers';
+COMMENT ON COLUMN ecp_device.rand_write_iops IS 'small random writes, synced at the end';
+COMMENT ON COLUMN ecp_device.rand_write_us IS 'delay of a small random write with its fsync';
 COMMENT ON COLUMN ecp_device.best_workers IS 'fewest workers that reach 90 % of the best random-read rate';
-COMMENT ON COLUMN ecp_device.step_read_us IS 'delay of a small cold read 128 kB after the last one';
-COMMENT ON COLUMN ecp_device.mixed_ratio IS 'delay of random reads while another process writes over that of reads alone';
+COMMENT ON COLUMN ecp_device.step_read_us IS 'delay of a small cold read 128 kB after the previous one';
+COMMENT ON COLUMN ecp_device.mixed_ratio IS 'delay of random reads while another process writes, divided by that without writes';
 COMMENT ON COLUMN ecp_device.plateau_us IS 'delay of the smallest cold reads';
 COMMENT ON COLUMN ecp_device.slope_mb_s IS 'throughput between the two largest sizes';
-COMMENT ON COLUMN ecp_device.misaligned_ratio IS 'delay of misaligned over aligned random reads';
+COMMENT ON COLUMN ecp_device.misaligned_ratio IS 'delay of misaligned random reads, divided by that of aligned ones';
 GRANT SELECT ON ecp_device TO PUBLIC;
 
--- placement: where things should live
+-- placement of relations
 
 CREATE TABLE ecp_place_targets (
 	place name NOT NULL,
@@ -180,7 +180,7 @@ CREATE TABLE ecp_place_rules (
 	PRIMARY KEY (parent, prefix),
 	CHECK ((target IS NULL) <> (place IS NULL))
 );
-COMMENT ON TABLE ecp_place_rules IS 'where new partitions go: the longest prefix of the name decides';
+COMMENT ON TABLE ecp_place_rules IS 'targets of new partitions; the longest matching prefix of the name decides';
 SELECT pg_catalog.pg_extension_config_dump('ecp_place_rules',
 	'WHERE EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = parent)');
 GRANT SELECT ON ecp_place_rules TO PUBLIC;
@@ -195,17 +195,17 @@ CREATE FUNCTION ecp_place_assign(weights float8[], speeds float8[], strategy tex
 	factor float8 DEFAULT 1.05, seed bigint DEFAULT 0)
 RETURNS integer[]
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION ecp_place_assign(float8[], float8[], text, float8[], integer[], float8, bigint) IS 'the number of the target that a strategy gives to each weight';
+COMMENT ON FUNCTION ecp_place_assign(float8[], float8[], text, float8[], integer[], float8, bigint) IS 'number of the target that a strategy assigns to each weight';
 
 CREATE FUNCTION ecp_place_makespan(weights float8[], speeds float8[], targets integer[])
 RETURNS float8
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION ecp_place_makespan(float8[], float8[], integer[]) IS 'time at which the last target is ready';
+COMMENT ON FUNCTION ecp_place_makespan(float8[], float8[], integer[]) IS 'time at which the last target finishes';
 
 CREATE FUNCTION ecp_place_bound(weights float8[], speeds float8[])
 RETURNS float8
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION ecp_place_bound(float8[], float8[]) IS 'time that no assignment can beat';
+COMMENT ON FUNCTION ecp_place_bound(float8[], float8[]) IS 'lower bound of the makespan of any assignment';
 
 CREATE FUNCTION ecp_place_groups(parent regclass, OUT grp regclass, OUT bytes bigint,
 	OUT scans bigint, OUT tablespace name, OUT split boolean, OUT bound text)
@@ -238,7 +238,7 @@ BEGIN ATOMIC
 		CROSS JOIN here
 	WHERE c.relkind IN ('r', 'm');
 END;
-COMMENT ON FUNCTION ecp_place_groups(regclass) IS 'what has to be moved together: each leaf partition with its indexes and TOAST';
+COMMENT ON FUNCTION ecp_place_groups(regclass) IS 'groups that are moved as a unit: each leaf partition with its indexes and TOAST table';
 
 CREATE FUNCTION ecp_place_plan(parent regclass, place name, strategy text DEFAULT 'lpt',
 	weight text DEFAULT 'bytes', factor float8 DEFAULT 1.05, seed bigint DEFAULT 0,
@@ -246,7 +246,7 @@ CREATE FUNCTION ecp_place_plan(parent regclass, place name, strategy text DEFAUL
 	OUT target name, OUT move boolean, OUT script text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION ecp_place_plan(regclass, name, text, text, float8, bigint) IS 'where each group of a partitioned table should live';
+COMMENT ON FUNCTION ecp_place_plan(regclass, name, text, text, float8, bigint) IS 'planned target of each group of a partitioned table';
 
 CREATE FUNCTION ecp_place_compare(parent regclass, place name, weight text DEFAULT 'bytes',
 	factor float8 DEFAULT 1.05, piece_bytes bigint DEFAULT 1073741824, seed bigint DEFAULT 0,
@@ -255,7 +255,7 @@ CREATE FUNCTION ecp_place_compare(parent regclass, place name, weight text DEFAU
 	OUT split_groups integer, OUT remote_bytes bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION ecp_place_compare(regclass, name, text, float8, bigint, bigint) IS 'what each strategy would come to, beside the lower bound';
+COMMENT ON FUNCTION ecp_place_compare(regclass, name, text, float8, bigint, bigint) IS 'makespan of each strategy, compared with the lower bound';
 
 CREATE PROCEDURE ecp_place_apply(parent regclass, place name, strategy text DEFAULT 'lpt',
 	max_bytes text DEFAULT NULL, lock_timeout text DEFAULT '2s', weight text DEFAULT 'bytes',
@@ -266,17 +266,17 @@ COMMENT ON PROCEDURE ecp_place_apply(regclass, name, text, text, text, text, flo
 CREATE FUNCTION ecp_place_rule(parent regclass, prefix text, target name DEFAULT NULL, place name DEFAULT NULL)
 RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
-COMMENT ON FUNCTION ecp_place_rule(regclass, text, name, name) IS 'new partitions whose name begins with the prefix go to a tablespace, or to the best target of a place';
+COMMENT ON FUNCTION ecp_place_rule(regclass, text, name, name) IS 'place new partitions whose name begins with the prefix in a tablespace, or on the best target of a place';
 
 CREATE FUNCTION ecp_place_new_partition()
 RETURNS event_trigger
 AS 'MODULE_PATHNAME' LANGUAGE C;
-COMMENT ON FUNCTION ecp_place_new_partition() IS 'puts a new partition where the rules say';
+COMMENT ON FUNCTION ecp_place_new_partition() IS 'trigger function that places new partitions by the rules of ecp_place_rule()';
 
 CREATE EVENT TRIGGER ecp_place_new_partition ON ddl_command_end
 	WHEN TAG IN ('CREATE TABLE')
 	EXECUTE FUNCTION ecp_place_new_partition();
-COMMENT ON EVENT TRIGGER ecp_place_new_partition IS 'puts new partitions where ecp_place_rule() says';
+COMMENT ON EVENT TRIGGER ecp_place_new_partition IS 'places new partitions by the rules of ecp_place_rule()';
 
 -- build planning
 
@@ -288,7 +288,7 @@ CREATE FUNCTION ecp_build_model(vectors float8, record_bytes float8, clusters fl
 	OUT appends float8, OUT writes float8, OUT runs float8)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 2;
-COMMENT ON FUNCTION ecp_build_model(float8, float8, float8, float8[], float8[], float8[], boolean, float8, float8, float8, float8) IS 'seconds of a build by both policies on devices given as {latency ms, read MB/s, write MB/s, small writes/s}';
+COMMENT ON FUNCTION ecp_build_model(float8, float8, float8, float8[], float8[], float8[], boolean, float8, float8, float8, float8) IS 'seconds of a build with both policies on devices given as {latency ms, read MB/s, write MB/s, small writes/s}';
 
 CREATE FUNCTION ecp_plan_build(rel regclass, col name,
 	tablespaces name[], cluster_bytes float8 DEFAULT 131072, in_buff float8 DEFAULT 134217728,
@@ -298,9 +298,9 @@ CREATE FUNCTION ecp_plan_build(rel regclass, col name,
 	OUT assign_wait_s float8, OUT merge_wait_s float8, OUT files float8)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION ecp_plan_build(regclass, name, name[], float8, float8, integer, float8, float8) IS 'predicted seconds of a build for each placing of raw, intermediate and final data over measured tablespaces';
+COMMENT ON FUNCTION ecp_plan_build(regclass, name, name[], float8, float8, integer, float8, float8) IS 'predicted seconds of a build for each placement of raw, intermediate and final data on measured tablespaces';
 
--- measuring
+-- measurement
 
 CREATE FUNCTION ecp_calibrate(tablespace name, file_bytes bigint DEFAULT 268435456,
 	seconds float8 DEFAULT 25, max_written bigint DEFAULT 1000000000,
@@ -319,13 +319,13 @@ CREATE FUNCTION ecp_progress_get(OUT pid integer, OUT datid oid, OUT command tex
 	OUT written_bytes bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED ROWS 10;
-COMMENT ON FUNCTION ecp_progress_get() IS 'what each backend that measures is at; the view ecp_progress shows it';
+COMMENT ON FUNCTION ecp_progress_get() IS 'progress of ecp_calibrate() and ecp_bench() in each backend; used by the view ecp_progress';
 
 CREATE VIEW ecp_progress AS
 	SELECT p.pid, p.datid, d.datname, p.command, p.tablespace, p.phase, p.steps_done, p.steps_total, p.written_bytes
 	FROM ecp_progress_get() AS p
 		LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) p.datid;
-COMMENT ON VIEW ecp_progress IS 'how far ecp_calibrate() and ecp_bench() are, in every session';
+COMMENT ON VIEW ecp_progress IS 'progress of ecp_calibrate() and ecp_bench() in all sessions';
 GRANT SELECT ON ecp_progress TO PUBLIC;
 
 CREATE FUNCTION ecp_delay_fit(sizes float8[], delays_us float8[],
@@ -347,7 +347,7 @@ REVOKE ALL ON FUNCTION ecp_bench(name, text[], integer[], bigint, float8, intege
 CREATE FUNCTION ecp_memory_bench(seconds float8 DEFAULT 0.1, OUT test text, OUT mb_s float8)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION ecp_memory_bench(float8) IS 'throughput of memory: initialise, copy and shuffle local and shared buffers';
+COMMENT ON FUNCTION ecp_memory_bench(float8) IS 'memory throughput of initialising, copying and shuffling local and shared memory';
 REVOKE ALL ON FUNCTION ecp_memory_bench(float8) FROM PUBLIC;
 
 CREATE FUNCTION ecp_advise(tablespace name, OUT statement text, OUT reason text)
@@ -356,7 +356,7 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
 	WITH d AS (
 		SELECT p.*,
-			-- a random page over a page of a stream, both cold
+			-- time of a random page divided by that of a sequential one, both cold
 			greatest(1, p.seq_read_mb_s * 1e6::float8 / 8192::float8 / nullif(p.rand_read_iops, 0::float8)) AS ratio,
 			greatest(1, p.rand_read_iops_max / nullif(p.rand_read_iops, 0::float8)) AS gain,
 			coalesce(h.seq_read_mb_s / nullif(p.seq_read_mb_s, 0::float8), 1) AS slower
@@ -366,7 +366,7 @@ BEGIN ATOMIC
 	), v AS (
 		SELECT d.*,
 			pg_catalog.round(greatest(0.1, least(10, slower))::numeric, 2) AS seq_cost,
-			-- PostgreSQL's own 4 stands for a disk of ratio 40 with nine pages in ten cached
+			-- PostgreSQL's default of 4 assumes a ratio of 40, with nine pages in ten cached
 			pg_catalog.round((greatest(0.1, least(10, slower)) * greatest(1.1, 0.1::float8 * ratio))::numeric, 2) AS random_cost,
 			least(512, greatest(1, pg_catalog.power(2, pg_catalog.round(pg_catalog.ln(gain) / pg_catalog.ln(2)) + CASE WHEN gain > 1.3::float8 THEN 2::float8 ELSE 0::float8 END)))::integer AS concurrency
 		FROM d
@@ -396,7 +396,7 @@ BEGIN ATOMIC
 	) AS x(line, statement, reason)
 	ORDER BY x.line;
 END;
-COMMENT ON FUNCTION ecp_advise(name) IS 'settings that follow from a measured profile, with reasons; changes nothing';
+COMMENT ON FUNCTION ecp_advise(name) IS 'recommended settings for a measured profile, with reasons; changes nothing';
 
 -- streams
 
@@ -406,13 +406,13 @@ RETURNS float8
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN (SELECT pg_catalog.sum(f) FROM pg_catalog.unnest(fps) AS u(f)) * (extents / devices)
 	* (latency_ms / 1000::float8 + passes * frame_bytes / extents / (mb_s * 1e6::float8));
-COMMENT ON FUNCTION ecp_stream_utilisation(float8[], float8, float8, float8, float8, float8, float8) IS 'share of its time that each device works: sum of rates * extents / devices * (latency + size / throughput)';
+COMMENT ON FUNCTION ecp_stream_utilisation(float8[], float8, float8, float8, float8, float8, float8) IS 'utilisation of each device: sum of rates * extents / devices * (latency + size / throughput)';
 
 CREATE FUNCTION ecp_admit_extents(fps float8[], frame_bytes float8, extent_bytes float8,
 	max_utilisation float8, max_delay_ms float8, link_mb_s float8, bus_mb_s float8, bus_passes float8)
 RETURNS float8
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION ecp_admit_extents(float8[], float8, float8, float8, float8, float8, float8, float8) IS 'number of extents of a frame; an error if ecp_admit() could not reckon with these arguments';
+COMMENT ON FUNCTION ecp_admit_extents(float8[], float8, float8, float8, float8, float8, float8, float8) IS 'number of extents of a frame; an error if the arguments are not valid for ecp_admit()';
 
 CREATE FUNCTION ecp_admit(parent regclass, fps float8[], frame_bytes float8 DEFAULT 400000,
 	extent_bytes float8 DEFAULT 50000, max_utilisation float8 DEFAULT 0.8,
@@ -435,7 +435,7 @@ BEGIN ATOMIC
 			d.plateau_us, d.latency_us, d.read_mb_s, d.cached_mb_s
 		FROM frame CROSS JOIN leaf LEFT JOIN ecp_device AS d ON d.tablespace OPERATOR(pg_catalog.=) leaf.tablespace
 	), shared AS (
-		-- what every byte goes through, once or several times
+		-- resources that every byte passes through, once or several times
 		SELECT 'copy out of the page cache' AS component, pg_catalog.min(cached_mb_s) AS mb_s, 1::float8 AS passes FROM part
 		UNION ALL
 		SELECT 'link', link_mb_s, 1::float8 WHERE link_mb_s < 'infinity'
@@ -444,7 +444,7 @@ BEGIN ATOMIC
 	), load AS (
 		SELECT component,
 			ecp_stream_utilisation(fps, extents * extent_bytes, extents, 1, latency_us / 1000::float8, read_mb_s) AS utilisation,
-			-- all streams ask at the same moment
+			-- worst case: requests of all streams at the same moment
 			pg_catalog.cardinality(fps)::float8 * pg_catalog.ceil(extents)
 				* (latency_us / 1000::float8 + extent_bytes / read_mb_s / 1000::float8) AS worst_delay_ms
 		FROM part
@@ -472,7 +472,7 @@ BEGIN ATOMIC
 	FROM load, named
 	ORDER BY load.utilisation DESC NULLS FIRST, load.component;
 END;
-COMMENT ON FUNCTION ecp_admit(regclass, float8[], float8, float8, float8, float8, float8, float8, float8) IS 'can the tablespaces of a striped table, and a link and a bus if given, serve these streams: utilisation, worst delay, busiest component, how often the load fits, verdict';
+COMMENT ON FUNCTION ecp_admit(regclass, float8[], float8, float8, float8, float8, float8, float8, float8) IS 'whether the tablespaces of a striped table, and a link and a bus if given, can serve these streams: utilisation, worst delay, busiest component, headroom as a multiple of the load, verdict';
 
 CREATE FUNCTION ecp_stripe(coordinates integer[], devices integer)
 RETURNS integer
@@ -482,12 +482,12 @@ RETURN (SELECT (pg_catalog.sum(c * coalesce(nullif(f, 0), (devices - 1)::bigint)
 			pg_catalog.ceil(pg_catalog.power(pg_catalog.ceil(pg_catalog.power(devices::float8,
 				1::float8 / pg_catalog.cardinality(coordinates)::float8) - 1e-9::float8), n - 1))::bigint % devices::bigint AS f
 		FROM pg_catalog.unnest(coordinates) WITH ORDINALITY AS u(c, n)) AS v);
-COMMENT ON FUNCTION ecp_stripe(integer[], integer) IS 'the device of an extent: neighbours in one, two or three dimensions are on different ones';
+COMMENT ON FUNCTION ecp_stripe(integer[], integer) IS 'device of an extent; neighbours in one, two or three dimensions are on different devices';
 
 CREATE FUNCTION ecp_stripe_ddl(relname text, tablespaces name[], dimensions integer DEFAULT 1, method name DEFAULT 'betree')
 RETURNS text
 AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION ecp_stripe_ddl(text, name[], integer, name) IS 'the statements that stripe extents over tablespaces by partitions';
+COMMENT ON FUNCTION ecp_stripe_ddl(text, name[], integer, name) IS 'statements that create a table striped over tablespaces by partitions';
 
 CREATE FUNCTION ecp_stream_simulate(fps float8[], latency_ms float8, mb_s float8, devices integer DEFAULT 8,
 	extents integer DEFAULT 8, extent_bytes integer DEFAULT 50000, time_slice float8 DEFAULT 1,
@@ -506,7 +506,7 @@ CREATE FUNCTION ecp_stream_bench(parent regclass, fps float8[], time_slice float
 	OUT utilisation float8, OUT cpd_ms float8[])
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION ecp_stream_bench(regclass, float8[], float8, integer, boolean) IS 'delays of streams played from a striped table, a worker for each of its tablespaces';
+COMMENT ON FUNCTION ecp_stream_bench(regclass, float8[], float8, integer, boolean) IS 'delays of streams played from a striped table, with a worker for each of its tablespaces';
 REVOKE ALL ON FUNCTION ecp_stream_bench(regclass, float8[], float8, integer, boolean) FROM PUBLIC;
 
 CREATE FUNCTION ecp_stream_bench_files(tablespaces name[], fps float8[], extents integer DEFAULT 8,
@@ -517,7 +517,7 @@ CREATE FUNCTION ecp_stream_bench_files(tablespaces name[], fps float8[], extents
 	OUT utilisation float8, OUT cpd_ms float8[])
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION ecp_stream_bench_files(name[], float8[], integer, integer, float8, integer, boolean, bigint) IS 'delays of streams read from files in these tablespaces, a worker for each';
+COMMENT ON FUNCTION ecp_stream_bench_files(name[], float8[], integer, integer, float8, integer, boolean, bigint) IS 'delays of streams read from files in these tablespaces, with a worker for each';
 REVOKE ALL ON FUNCTION ecp_stream_bench_files(name[], float8[], integer, integer, float8, integer, boolean, bigint) FROM PUBLIC;
 
 CREATE FUNCTION ecp_read_window(parent regclass, stream integer, t timestamptz, x integer, y integer,
@@ -526,9 +526,9 @@ CREATE FUNCTION ecp_read_window(parent regclass, stream integer, t timestamptz, 
 	OUT columns integer, OUT lines integer, OUT pixels bytea, OUT extents bigint,
 	OUT bytes_read bigint, OUT workers integer)
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION ecp_read_window(regclass, integer, timestamptz, integer, integer, integer, integer, integer, integer, integer, integer) IS 'a window of an image striped by ecp_stripe_ddl(), read and reduced by a worker for each tablespace';
+COMMENT ON FUNCTION ecp_read_window(regclass, integer, timestamptz, integer, integer, integer, integer, integer, integer, integer, integer) IS 'window of an image striped by ecp_stripe_ddl(), read and reduced by a worker for each tablespace';
 
--- beyond one machine
+-- several servers
 
 CREATE FUNCTION ecp_shard_query(parent regclass, col name, k integer, operator text DEFAULT '<->')
 RETURNS text
@@ -542,7 +542,7 @@ BEGIN ATOMIC
 			-- an error if there is no such column
 			AND pg_catalog.has_column_privilege(parent::pg_catalog.oid, col::pg_catalog.text, 'SELECT') IS NOT NULL
 	),
-	-- the operator that it is the name of, or an error: what is no name stays out of the query
+	-- look up the operator by name, so that no other text enters the query; an error if there is none
 	compared AS (
 		SELECT pg_catalog.format('OPERATOR(%I.%s)', nspname, oprname) AS op
 		FROM pg_catalog.pg_attribute AS a, pg_catalog.pg_operator AS o, pg_catalog.pg_namespace AS n
@@ -558,7 +558,7 @@ BEGIN ATOMIC
 	FROM pg_catalog.pg_partition_tree(parent), listed, compared WHERE isleaf
 	GROUP BY op;
 END;
-COMMENT ON FUNCTION ecp_shard_query(regclass, name, integer, text) IS 'a search for the k nearest to $1 that asks each partition, which may be on a foreign server, for its own k nearest';
+COMMENT ON FUNCTION ecp_shard_query(regclass, name, integer, text) IS 'query for the k rows nearest to $1 that asks each partition, which may be on a foreign server, for its own k nearest';
 
 -- end of device
 
@@ -575,8 +575,8 @@ CREATE ACCESS METHOD ecp TYPE INDEX HANDLER ecphandler;
 COMMENT ON ACCESS METHOD ecp IS
 	'approximate nearest-neighbour index by extended Cluster Pruning';
 
--- ecp: the rows within a radius; the planner makes "v @<-> (q, r)" of
--- "v <-> q < r", see ecp_path.c
+-- ecp: conditions for a radius; the planner turns "v <-> q < r" into
+-- "v @<-> (q, r)", see ecp_path.c
 
 CREATE TYPE ecp_real_ball AS (centre real[], radius double precision);
 COMMENT ON TYPE ecp_real_ball IS
@@ -658,7 +658,7 @@ CREATE OPERATOR @<=> (
 COMMENT ON OPERATOR @<=> (bytea, ecp_bytea_ball) IS
 	'is the cosine distance at most the radius?';
 
--- "bit" in quotes has no length
+-- "bit" in quotes is the type without a length
 
 CREATE TYPE ecp_bit_ball AS (centre "bit", radius double precision);
 COMMENT ON TYPE ecp_bit_ball IS
@@ -676,7 +676,7 @@ CREATE OPERATOR @<-> (
 COMMENT ON OPERATOR @<-> (bit, ecp_bit_ball) IS
 	'is the Hamming distance at most the radius?';
 
--- what an operator class says of its column; see ecp_validate.c
+-- support functions that describe the column; see ecp_validate.c
 
 CREATE FUNCTION ecp_class_real_l2(internal) RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -785,7 +785,7 @@ CREATE OPERATOR CLASS bytea_cosine_ops FOR TYPE bytea
 COMMENT ON OPERATOR CLASS bytea_cosine_ops USING ecp IS
 	'vectors of unsigned bytes by cosine distance';
 
--- bit_hamming_ops is the class of ecp_pgvector, with pgvector's operator
+-- ecp_pgvector has a class bit_hamming_ops, with pgvector's operator
 
 CREATE OPERATOR FAMILY bit_ops USING ecp;
 COMMENT ON OPERATOR FAMILY bit_ops USING ecp IS
@@ -799,7 +799,7 @@ CREATE OPERATOR CLASS bit_ops DEFAULT FOR TYPE bit
 COMMENT ON OPERATOR CLASS bit_ops USING ecp IS
 	'bit strings by Hamming distance';
 
--- ecp: key attributes, the columns behind the vector; see ecp_attr.h
+-- ecp: key attributes, the key columns after the vector; see ecp_attr.h
 
 CREATE FUNCTION ecp_class_attr_bool(internal) RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -1128,7 +1128,7 @@ CREATE FUNCTION ecp_last_scan(OUT index regclass, OUT probes integer,
 	OUT returned bigint, OUT dropped bigint, OUT stop text)
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED STRICT;
 COMMENT ON FUNCTION ecp_last_scan() IS
-	'what the last scan of an ecp index in this session read, dropped and stopped for';
+	'rows and pages that the last scan of an ecp index in this session read and dropped, and why it stopped';
 
 CREATE FUNCTION ecp_recall(index regclass, k integer DEFAULT 10,
 	probes integer[] DEFAULT NULL, samples integer DEFAULT 100,
@@ -1139,7 +1139,7 @@ CREATE FUNCTION ecp_recall(index regclass, k integer DEFAULT 10,
 	RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 5;
 COMMENT ON FUNCTION ecp_recall(regclass, integer, integer[], integer, integer, text, boolean) IS
-	'share of the true nearest rows that an ecp index finds, by number of probes; if asked, what targets of recall take is measured anew and stored';
+	'share of the true nearest rows that an ecp index finds, by number of probes; store => true also measures and stores what targets of recall require';
 
 -- ecp: statistics of all sessions
 
@@ -1153,7 +1153,7 @@ CREATE FUNCTION ecp_stat_get(index regclass, OUT scans bigint,
 	OUT purged_pages bigint, OUT stats_reset timestamptz) RETURNS record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION ecp_stat_get(regclass) IS
-	'what all sessions have done with an ecp index since it was built or its statistics were reset';
+	'cumulative statistics of an ecp index over all sessions, since it was built or they were reset';
 
 CREATE FUNCTION ecp_stat_reset(index regclass) RETURNS void
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
@@ -1175,7 +1175,7 @@ COMMENT ON VIEW ecp_stat_indexes IS
 	'cumulative statistics of all ecp indexes: searches, what they read, inserts and maintenance';
 GRANT SELECT ON ecp_stat_indexes TO PUBLIC;
 
--- ecp: many queries at once
+-- ecp: batches of queries
 
 CREATE FUNCTION ecp_knn_batch(index regclass, queries anyarray,
 	k integer DEFAULT 10, OUT query bigint, OUT rank integer, OUT tid tid,
@@ -1183,7 +1183,7 @@ CREATE FUNCTION ecp_knn_batch(index regclass, queries anyarray,
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
 	COST 1000 ROWS 10000;
 COMMENT ON FUNCTION ecp_knn_batch(regclass, anyarray, integer) IS
-	'the k rows of a table nearest to each vector of an array, through an ecp index that is read once for all';
+	'the k rows of a table nearest to each vector of an array, through one pass over an ecp index';
 
 CREATE FUNCTION ecp_knn_batch(index regclass, queries text,
 	k integer DEFAULT 10, OUT query bigint, OUT rank integer, OUT tid tid,
@@ -1191,7 +1191,7 @@ CREATE FUNCTION ecp_knn_batch(index regclass, queries text,
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
 	COST 1000 ROWS 10000;
 COMMENT ON FUNCTION ecp_knn_batch(regclass, text, integer) IS
-	'the k rows of a table nearest to each vector that a query returns, through an ecp index that is read once for all';
+	'the k rows of a table nearest to each vector that a query returns, through one pass over an ecp index';
 
 CREATE FUNCTION ecp_knn_exact(index regclass, queries anyarray,
 	k integer DEFAULT 10, OUT query bigint, OUT rank integer, OUT tid tid,
@@ -1199,7 +1199,7 @@ CREATE FUNCTION ecp_knn_exact(index regclass, queries anyarray,
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
 	COST 100000 ROWS 10000;
 COMMENT ON FUNCTION ecp_knn_exact(regclass, anyarray, integer) IS
-	'the k rows of a table nearest to each vector of an array, by comparing all that is indexed';
+	'the k rows of a table nearest to each vector of an array, by comparing all indexed rows';
 
 CREATE FUNCTION ecp_knn_exact(index regclass, queries text,
 	k integer DEFAULT 10, OUT query bigint, OUT rank integer, OUT tid tid,
@@ -1207,7 +1207,7 @@ CREATE FUNCTION ecp_knn_exact(index regclass, queries text,
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
 	COST 100000 ROWS 10000;
 COMMENT ON FUNCTION ecp_knn_exact(regclass, text, integer) IS
-	'the k rows of a table nearest to each vector that a query returns, by comparing all that is indexed';
+	'the k rows of a table nearest to each vector that a query returns, by comparing all indexed rows';
 
 CREATE FUNCTION ecp_vote(index regclass, queries text, image name,
 	k integer DEFAULT 10, OUT image text, OUT votes bigint,
@@ -1215,9 +1215,9 @@ CREATE FUNCTION ecp_vote(index regclass, queries text, image name,
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
 	COST 1000 ROWS 100;
 COMMENT ON FUNCTION ecp_vote(regclass, text, name, integer) IS
-	'the images, named by a column of the table, that most descriptors of a photograph have neighbours in';
+	'images, identified by a column of the table, ranked by the number of a photograph''s descriptors that have neighbours in them';
 
--- ecp: the living index
+-- ecp: maintenance and inspection
 
 CREATE FUNCTION ecp_maintain(index regclass,
 	OUT splits bigint, OUT folds bigint, OUT merges bigint,
@@ -1225,7 +1225,7 @@ CREATE FUNCTION ecp_maintain(index regclass,
 	RETURNS record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION ecp_maintain(regclass) IS
-	'split, fold and merge clusters of an ecp index, train leaders anew where it has grown, and free retired pages';
+	'split, fold and merge clusters of an ecp index, choose new leaders where it has grown, and free retired pages';
 
 CREATE FUNCTION ecp_misassigned(index regclass,
 	samples integer DEFAULT 1000) RETURNS float8
@@ -1239,7 +1239,7 @@ CREATE FUNCTION ecp_index_check(index regclass,
 COMMENT ON FUNCTION ecp_index_check(regclass, boolean) IS
 	'verify the structure of an ecp index and, if asked, that it has every row of its table and no others';
 
--- building: what it cost
+-- ecp: report of a build, contents of pages
 
 CREATE FUNCTION ecp_build_report(index regclass, OUT phase text,
 	OUT wall_s float8, OUT cpu_s float8, OUT io_s float8,
@@ -1264,7 +1264,7 @@ CREATE FUNCTION ecp_metapage_info(index regclass,
 	OUT attribute_bytes integer) RETURNS record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION ecp_metapage_info(regclass) IS
-	'what the metapage of an ecp index says';
+	'contents of the metapage of an ecp index';
 
 CREATE FUNCTION ecp_index_stats(index regclass,
 	OUT clusters bigint, OUT levels integer, OUT nodes bigint,
@@ -1281,7 +1281,7 @@ CREATE FUNCTION ecp_index_stats(index regclass,
 	OUT recall_loss float8, OUT advice text) RETURNS record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION ecp_index_stats(regclass) IS
-	'clusters of an ecp index, how even they are, where its pages are, how it has drifted since its recall was measured, and what to do about that';
+	'clusters of an ecp index and their sizes, use of its pages, drift since its recall was measured, and advice';
 
 CREATE FUNCTION ecp_clusters(index regclass,
 	OUT cluster integer, OUT block bigint, OUT run bigint,
@@ -1289,7 +1289,7 @@ CREATE FUNCTION ecp_clusters(index regclass,
 	OUT radius real, OUT tids tid[]) RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION ecp_clusters(regclass) IS
-	'the clusters of an ecp index with the table rows in them';
+	'clusters of an ecp index with their table rows';
 
 CREATE FUNCTION ecp_page_items(index regclass, block bigint,
 	OUT slot integer, OUT tid tid, OUT child_block bigint,
@@ -1297,7 +1297,7 @@ CREATE FUNCTION ecp_page_items(index regclass, block bigint,
 	OUT child_rows bigint, OUT attributes text[]) RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION ecp_page_items(regclass, bigint) IS
-	'the slots in use of one entry page of an ecp index';
+	'used slots of an entry page of an ecp index';
 
 -- end of ecp
 
@@ -1312,10 +1312,10 @@ COMMENT ON FUNCTION betreehandler(internal) IS
 
 CREATE ACCESS METHOD betree TYPE INDEX HANDLER betreehandler;
 COMMENT ON ACCESS METHOD betree IS
-	'B-epsilon tree index access method: inserts are buffered in the tree''s nodes';
+	'B-epsilon tree index access method: inserts are collected in logs on the tree''s nodes';
 
--- operator classes of betree: those of core's types are written by
--- src/tools/betree_opclasses.sql
+-- operator classes of betree: src/tools/betree_opclasses.sql generates those for
+-- core's types
 
 CREATE OPERATOR FAMILY array_ops USING betree;
 COMMENT ON OPERATOR FAMILY array_ops USING betree IS
@@ -2119,7 +2119,7 @@ CREATE FUNCTION betree_point_bigmin(low point, high point, current point)
     RETURNS point
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION betree_point_bigmin(point, point, point) IS
-    'first position in Z-order, from current on, of the rectangle between two corners';
+    'first position in Z-order, at or after current, in the rectangle between two corners';
 
 CREATE FUNCTION betree_point_skip(internal) RETURNS boolean
     AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -2142,7 +2142,7 @@ CREATE OPERATOR #=# (
     LEFTARG = point, RIGHTARG = point, PROCEDURE = betree_point_eq,
     COMMUTATOR = #=#, RESTRICT = eqsel, JOIN = eqjoinsel, MERGES);
 COMMENT ON OPERATOR #=# (point, point) IS
-    'equal, exactly (other than ~=)';
+    'exactly equal (unlike ~=)';
 
 CREATE OPERATOR #>=# (
     LEFTARG = point, RIGHTARG = point, PROCEDURE = betree_point_ge,
@@ -2156,8 +2156,8 @@ CREATE OPERATOR #># (
     RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
 COMMENT ON OPERATOR #># (point, point) IS 'after in Z-order';
 
--- the planner knows an order by its btree class; it is not the default, so
--- that ORDER BY a point column stays the error that it is in core
+-- The planner identifies an order by its btree operator class.  This one is not
+-- the default, so that ORDER BY a point column remains an error, as in core.
 CREATE OPERATOR FAMILY point_zorder_ops USING btree;
 COMMENT ON OPERATOR FAMILY point_zorder_ops USING btree IS
     'Z-order of points';
@@ -2194,22 +2194,22 @@ CREATE OPERATOR CLASS point_zorder_ops DEFAULT FOR TYPE point
 COMMENT ON OPERATOR CLASS point_zorder_ops USING betree IS
     'Z-order of points, searched by box, circle and ~=';
 
--- for types that have a btree class only
+-- for types that have only a btree operator class
 CREATE FUNCTION betree_adopt(opclass text) RETURNS text
     AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION betree_adopt(text) IS
-    'make a betree operator class from a btree operator class; returns its name';
+    'create a betree operator class from a btree operator class; returns its name';
 
 -- end of the operator classes of betree
 
--- betree: sight and care
+-- betree: maintenance and inspection
 
 CREATE FUNCTION betree_index_check(index regclass,
 								   heapallindexed boolean DEFAULT false)
 	RETURNS void
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION betree_index_check(regclass, boolean) IS
-	'verify the invariants of a betree index, and that it has all rows of its table and no others';
+	'verify the invariants of a betree index and, if asked, that it has every row of its table and no others';
 
 CREATE FUNCTION betree_flush(index regclass) RETURNS void
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE;

@@ -96,7 +96,7 @@ FROM ecp_knn_batch('batch_codes', 'SELECT id, r FROM batch_queries', 10) AS b
 DROP INDEX batch_codes;
 CREATE INDEX batch_r_l2 ON batch_items USING ecp (r) WITH (cluster_size = 1, quantizer = none);
 
--- so many that scans read on, up to more than there are
+-- k so large that scans read on, up to more rows than there are
 SELECT k, d.* FROM unnest('{1, 50, 500, 1999, 3000}'::int[]) AS k,
 	LATERAL batch_differs('batch_b_l2', 'b', '<->', k) AS d;
 -- other settings of scans

@@ -50,7 +50,7 @@ SELECT i,
 FROM unnest(ARRAY['tempfiles5', 'chunkfiles5']) i, ecp_build_report(i::regclass)
 GROUP BY i ORDER BY i;
 
--- so many chunks that some are merged before the others
+-- enough chunks that some are merged before the others
 SET maintenance_work_mem = '1MB';
 SET ecp.in_buff = '64kB';
 CREATE TABLE many AS SELECT * FROM rows, generate_series(1, 10);

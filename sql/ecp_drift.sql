@@ -23,7 +23,7 @@ INSERT INTO drift_t SELECT i, pg_temp.clustered_bytes(i, 12, 300) FROM generate_
 REINDEX INDEX drift_i;
 SELECT * FROM drift;
 
--- rows of another kind, with clusters that nobody splits
+-- rows of another kind, without splits of clusters
 SET ecp.insert_split = off;
 INSERT INTO drift_t SELECT i, pg_temp.clustered_bytes(i, 12, 300, 7) FROM generate_series(8001, 20000) i;
 RESET ecp.insert_split;

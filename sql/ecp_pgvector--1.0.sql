@@ -3,15 +3,15 @@
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION ecp_pgvector" to load this file. \quit
 
--- The operators are pgvector's own; only what an index needs of them is here,
--- named as pgvector names it for its own access methods.
+-- The operators are pgvector's own.  This script adds the operator classes, with
+-- the names that pgvector uses for its own access methods.
 
 -- ======================================================================
 -- vector
 -- ======================================================================
 
--- the rows within a radius; the planner makes "v @<-> (q, r)" of
--- "v <-> q < r", see ecp_path.c
+-- conditions for a radius; the planner turns "v <-> q < r" into
+-- "v @<-> (q, r)", see ecp_path.c
 
 CREATE TYPE ecp_vector_ball AS (centre vector, radius double precision);
 COMMENT ON TYPE ecp_vector_ball IS
@@ -53,7 +53,7 @@ CREATE OPERATOR @<=> (
 COMMENT ON OPERATOR @<=> (vector, ecp_vector_ball) IS
 	'is the cosine distance at most the radius?';
 
--- what an operator class says of its column; see ecp_validate.c
+-- support functions that describe the column; see ecp_validate.c
 
 CREATE FUNCTION ecp_class_vector_l2(internal) RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -110,8 +110,8 @@ COMMENT ON OPERATOR CLASS vector_cosine_ops USING ecp IS
 -- halfvec
 -- ======================================================================
 
--- the rows within a radius; the planner makes "v @<-> (q, r)" of
--- "v <-> q < r", see ecp_path.c
+-- conditions for a radius; the planner turns "v <-> q < r" into
+-- "v @<-> (q, r)", see ecp_path.c
 
 CREATE TYPE ecp_halfvec_ball AS (centre halfvec, radius double precision);
 COMMENT ON TYPE ecp_halfvec_ball IS
@@ -153,7 +153,7 @@ CREATE OPERATOR @<=> (
 COMMENT ON OPERATOR @<=> (halfvec, ecp_halfvec_ball) IS
 	'is the cosine distance at most the radius?';
 
--- what an operator class says of its column; see ecp_validate.c
+-- support functions that describe the column; see ecp_validate.c
 
 CREATE FUNCTION ecp_class_halfvec_l2(internal) RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -210,8 +210,8 @@ COMMENT ON OPERATOR CLASS halfvec_cosine_ops USING ecp IS
 -- bit
 -- ======================================================================
 
--- the type is PostgreSQL's, and ecp has a class with an operator of its own;
--- here is the same with pgvector's, all else is shared
+-- The type is PostgreSQL's, and ecp has an operator class with its own operator.
+-- This class has pgvector's operator and shares everything else.
 
 CREATE OPERATOR FAMILY bit_hamming_ops USING ecp;
 COMMENT ON OPERATOR FAMILY bit_hamming_ops USING ecp IS

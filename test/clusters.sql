@@ -7,7 +7,7 @@ CREATE FUNCTION pg_temp.cluster_rows(index regclass, OUT cluster int, OUT tid ti
 RETURNS SETOF record LANGUAGE sql AS
 	'SELECT cluster, unnest(tids) FROM ecp_clusters(index)';
 
--- n vectors of "dims" bytes, so many around each of some random centres
+-- n vectors of "dims" bytes, around_each of them around each random centre
 CREATE FUNCTION pg_temp.vecs(n int, dims int, around_each int, seed float8)
 RETURNS TABLE (id int, v bytea) LANGUAGE plpgsql AS $$
 DECLARE

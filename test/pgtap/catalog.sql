@@ -87,7 +87,7 @@ SELECT is_empty($$
 	WHERE oprleft = oprright AND oprcom = 0 AND oprresult = 'float8'::regtype $$,
 	'distances commute');
 
--- Tables: nobody but the owner writes
+-- Tables: only the owner may write
 SELECT is_empty($$
 	SELECT m.name FROM members m JOIN pg_class c
 	ON m.classid = 'pg_class'::regclass AND m.objid = c.oid,
