@@ -237,11 +237,12 @@ static bool
 knn_next_batch(EcpKnn *knn, EcpKnnInput *input, TupleTableSlot *slot)
 {
 	EcpKnnShared *shared = knn->shared;
-	const EcpMetaPageData *meta = &shared->state.meta;
+	const EcpKnnPlan *plan = knn->plan;
+	const EcpMetaPageData *meta = &plan->state.meta;
 	int			n = 0;
 
 	shared->batch++;
-	while (n < shared->max_queries &&
+	while (n < plan->max_queries &&
 		   tuplestore_gettupleslot(input->store, true, false, slot))
 	{
 		EcpKnnQuery *query = &knn->queries[n];
@@ -262,8 +263,8 @@ knn_next_batch(EcpKnn *knn, EcpKnnInput *input, TupleTableSlot *slot)
 			ecp_vector_read(value, meta->ecpm_column_type, &vector);
 			ecp_vector_check_dims(&vector, meta->ecpm_dims,
 								  RelationGetRelationName(knn->index));
-			memcpy(knn->elements + n * shared->query_stride, vector.data,
-				   shared->state.leaf.vec_bytes);
+			memcpy(knn->elements + n * plan->query_stride, vector.data,
+				   plan->state.leaf.vec_bytes);
 			ecp_vector_release(&vector);
 		}
 		n++;
@@ -279,20 +280,20 @@ knn_next_batch(EcpKnn *knn, EcpKnnInput *input, TupleTableSlot *slot)
 static bool
 knn_settle(EcpKnn *knn, int q)
 {
-	EcpKnnShared *shared = knn->shared;
+	const EcpKnnPlan *plan = knn->plan;
 	EcpKnnQuery *query = &knn->queries[q];
-	EcpRanked  *heap = knn->heaps + (Size) q * shared->room;
-	ItemPointerData *tids = knn->tids + (Size) q * shared->keep;
+	EcpRanked  *heap = ecp_knn_heap(knn, q);
+	ItemPointerData *tids = ecp_knn_tids(knn, q);
 	bool		refused = query->vectors > query->nheap;
 	int			taken = 0;
 
 	query->nresults = 0;
 	if ((query->flags & ECP_KNN_NULL) != 0)
 		return true;
-	if ((query->flags & ECP_KNN_NO_PLACE) != 0 && !shared->exact)
+	if ((query->flags & ECP_KNN_NO_PLACE) != 0 && !plan->exact)
 		return false;
 
-	while (taken < query->nheap && query->nresults < shared->k)
+	while (taken < query->nheap && query->nresults < plan->k)
 	{
 		int			i = taken++;
 		int			n = query->nresults;
@@ -300,20 +301,20 @@ knn_settle(EcpKnn *knn, int q)
 		if (!ItemPointerIsValid(&tids[i]))
 			continue;
 		heap[n].rank = EcpRankedIsNaN(&heap[i]) ? get_float8_nan() :
-			ecp_rank_distance(shared->state.meta.ecpm_metric, heap[i].rank);
+			ecp_rank_distance(plan->state.meta.ecpm_metric, heap[i].rank);
 		tids[n] = tids[i];
 		query->nresults++;
 	}
-	if (shared->exact)
+	if (plan->exact)
 		return true;
-	if ((query->nresults < shared->k && refused) ||
+	if ((query->nresults < plan->k && refused) ||
 		(query->flags & ECP_KNN_CUT_OFF) != 0 ||
 		(ecp_max_scan_tuples >= 0 && query->vectors >= ecp_max_scan_tuples))
 		return false;
 	if (ecp_iterative_scan == ECP_ITERATIVE_OFF ||
 		(query->flags & ECP_KNN_ALL_READ) != 0)
 		return true;
-	return query->nresults == shared->k &&
+	return query->nresults == plan->k &&
 		(uint64) taken * KNN_AHEAD <= query->vectors;
 }
 
@@ -339,20 +340,21 @@ static void
 knn_answer(EcpKnn *knn)
 {
 	EcpKnnShared *shared = knn->shared;
+	const EcpKnnPlan *plan = knn->plan;
 	int			n = shared->nqueries;
-	int			participants = shared->participants;
+	int			processes = ecp_knn_processes(knn);
 
-	if (shared->by_scans)
+	if (plan->by_scans)
 	{
 		knn_answer_by_scans(knn);
 		ecp_stat_count(knn->index, ECP_STAT_BATCH_QUERIES, n);
 		return;
 	}
-	if (shared->exact)
+	if (plan->exact)
 	{
-		if (knn->pscan != NULL && shared->batch > 1)
-			table_parallelscan_reinitialize(knn->heap, knn->pscan);
-		ecp_knn_run(knn, ECP_KNN_TABLE, participants, 1);
+		if (knn->team.scan != NULL && shared->batch > 1)
+			table_parallelscan_reinitialize(knn->heap, knn->team.scan);
+		ecp_knn_run(knn, ECP_KNN_TABLE, processes, 1);
 	}
 	else
 	{
@@ -362,7 +364,7 @@ knn_answer(EcpKnn *knn)
 		{
 			ecp_knn_run(knn, ECP_KNN_PLACE, n, KNN_QUERIES_STEP);
 			ecp_knn_run(knn, ECP_KNN_CLUSTERS, shared->nactive,
-						shared->nactive / (participants * 32));
+						shared->nactive / (processes * 32));
 			ecp_stat_count(knn->index, ECP_STAT_CLUSTERS, shared->nactive);
 			ecp_knn_run(knn, ECP_KNN_DECIDE, n, KNN_QUERIES_STEP);
 		}
@@ -371,9 +373,9 @@ knn_answer(EcpKnn *knn)
 					   pg_atomic_read_u32(&shared->early));
 	}
 	ecp_knn_run(knn, ECP_KNN_FETCH, n,
-				(n + participants - 1) / participants);
-	if (knn->row_security && !shared->exact)
-		ecp_knn_check_policies(knn, knn->tids, n * shared->keep);
+				(n + processes - 1) / processes);
+	if (knn->row_security && !plan->exact)
+		ecp_knn_check_policies(knn, knn->tids, n * plan->keep);
 
 	shared->nrest = 0;
 	for (int q = 0; q < n; q++)
@@ -390,8 +392,8 @@ knn_put_answers(EcpKnn *knn, ReturnSetInfo *rsinfo)
 	for (int q = 0; q < knn->shared->nqueries; q++)
 	{
 		const EcpKnnQuery *query = &knn->queries[q];
-		const EcpRanked *heap = knn->heaps + (Size) q * knn->shared->room;
-		ItemPointerData *tids = knn->tids + (Size) q * knn->shared->keep;
+		const EcpRanked *heap = ecp_knn_heap(knn, q);
+		ItemPointerData *tids = ecp_knn_tids(knn, q);
 		Datum		values[4];
 		bool		nulls[4] = {false};
 
@@ -413,7 +415,7 @@ knn_put_answers(EcpKnn *knn, ReturnSetInfo *rsinfo)
  * worth starting them.
  */
 static int
-knn_workers(EcpKnn *knn, const EcpKnnShared *plan, int64 nqueries)
+knn_workers(EcpKnn *knn, const EcpKnnPlan *plan, int64 nqueries)
 {
 	const EcpMetaPageData *meta = &plan->state.meta;
 	double		rows = Max(knn->heap->rd_rel->reltuples, 1);
@@ -442,18 +444,18 @@ knn_workers(EcpKnn *knn, const EcpKnnShared *plan, int64 nqueries)
 
 /* Which clusters are read, as a scan would do it that begins now. */
 static void
-knn_plan_clusters(EcpKnn *knn, EcpKnnShared *plan)
+knn_plan_clusters(EcpKnn *knn, EcpKnnPlan *plan)
 {
 	const EcpMetaPageData *meta = &plan->state.meta;
 
-	ecp_scan_plan(knn->index, meta, &plan->plan);
-	if (plan->plan.most > ECP_KNN_REFS_MAX / 4)
-		plan->plan.early = false;
+	ecp_scan_plan(knn->index, meta, &plan->scan);
+	if (plan->scan.most > ECP_KNN_REFS_MAX / 4)
+		plan->scan.early = false;
 	/* one more than there are: so we see whether these were all */
-	plan->probes = Min(plan->plan.probes, meta->ecpm_nleaves + 1);
-	if (plan->plan.early)
-		plan->probes = plan->plan.most +
-			(plan->plan.most == meta->ecpm_nleaves ? 1 : 0);
+	plan->probes = Min(plan->scan.probes, meta->ecpm_nleaves + 1);
+	if (plan->scan.early)
+		plan->probes = plan->scan.most +
+			(plan->scan.most == meta->ecpm_nleaves ? 1 : 0);
 
 	/*
 	 * A cluster is followed by one buffer, and hardly ever by more; a buffer
@@ -465,7 +467,7 @@ knn_plan_clusters(EcpKnn *knn, EcpKnnShared *plan)
 }
 
 static void
-knn_plan(EcpKnn *knn, EcpKnnShared *plan, bool exact, int k, int64 nqueries)
+knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 {
 	plan->heap_oid = RelationGetRelid(knn->heap);
 	plan->index_oid = RelationGetRelid(knn->index);
@@ -487,7 +489,7 @@ knn_plan(EcpKnn *knn, EcpKnnShared *plan, bool exact, int k, int64 nqueries)
 		plan->state.meta.ecpm_elem == ECP_ELEM_FLOAT32 &&
 		RelationGetNumberOfBlocks(knn->index) <= NBuffers;
 	plan->room = plan->keep;
-	if (plan->plan.early)
+	if (plan->scan.early)
 	{
 		/* whether to end early depends on so many */
 		plan->keep = Max(plan->keep, ECP_TARGET_K);
@@ -503,7 +505,7 @@ static void
 knn_execute(EcpKnn *knn, EcpKnnInput *input, bool exact, int k,
 			ReturnSetInfo *rsinfo)
 {
-	EcpKnnShared plan = {0};
+	EcpKnnPlan	plan = {0};
 	TupleTableSlot *slot;
 
 	/* before we look, and also where there is nothing to see yet */
@@ -535,7 +537,7 @@ ecp_knn_truth(Relation heap, Relation index, const EcpIndexState *state,
 			  EcpKnnInput *input, int k, EcpKnnVisitor visitor, void *arg)
 {
 	EcpKnn		knn = {0};
-	EcpKnnShared plan = {0};
+	EcpKnnPlan	plan = {0};
 	TupleTableSlot *slot;
 	uint64		nrows = 0;
 
@@ -556,10 +558,10 @@ ecp_knn_truth(Relation heap, Relation index, const EcpIndexState *state,
 		for (int q = 0; q < knn.shared->nqueries; q++)
 		{
 			const EcpKnnQuery *query = &knn.queries[q];
-			EcpRanked  *nearest = knn.heaps + (Size) q * knn.shared->room;
+			EcpRanked  *nearest = ecp_knn_heap(&knn, q);
 
 			ecp_knn_sort(nearest, query->nheap);
-			visitor(query->id, knn.elements + q * knn.shared->query_stride,
+			visitor(query->id, knn.elements + q * knn.plan->query_stride,
 					nearest, query->nheap, arg);
 		}
 	}

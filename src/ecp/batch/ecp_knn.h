@@ -4,7 +4,7 @@
  *	  Many queries at once: what ecp_knn_batch() and ecp_knn_exact() share.
  *
  * Queries are taken in batches that fit work_mem.  A batch goes through
- * phases, each a number of items that the leader and its workers take from
+ * phases, each a number of items that the backend and its workers take from
  * one counter:
  *
  *	 DESCEND	which clusters each query may want		items: queries
@@ -12,7 +12,7 @@
  *	 CLUSTERS	each cluster read once, compared with	items: clusters in
  *				all queries that want it now			block order
  *	 DECIDE		which queries have read enough			items: queries
- *	 TABLE		the table compared with all queries		items: participants
+ *	 TABLE		the table compared with all queries		items: processes
  *	 FETCH		which candidates the snapshot sees		items: queries
  *	 RESCAN		queries that need more than that		items: such queries
  *
@@ -27,12 +27,11 @@
 #ifndef ECP_KNN_H
 #define ECP_KNN_H
 
-#include "access/parallel.h"
 #include "base/topk.h"
+#include "ecp/cluster/ecp_team.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_target.h"
 #include "port/atomics.h"
-#include "storage/condition_variable.h"
 #include "storage/spin.h"
 #include "utils/snapshot.h"
 #include "utils/tuplestore.h"
@@ -42,15 +41,13 @@
 
 typedef enum EcpKnnPhase
 {
-	ECP_KNN_WAIT,				/* nothing to do yet */
 	ECP_KNN_DESCEND,
 	ECP_KNN_PLACE,
 	ECP_KNN_CLUSTERS,
 	ECP_KNN_DECIDE,
 	ECP_KNN_TABLE,
 	ECP_KNN_FETCH,
-	ECP_KNN_RESCAN,
-	ECP_KNN_END
+	ECP_KNN_RESCAN
 } EcpKnnPhase;
 
 /* A cluster, or buffer, that a query wants. */
@@ -127,7 +124,24 @@ typedef struct EcpKnnQuery
 #define EcpKnnItemRef(item)	((int) (((item) & ~ECP_RANKED_NAN) >> 48))
 #define EcpKnnRefItem(ref)	((uint64) (ref) << 48)
 
-typedef struct EcpKnnShared
+/* Where the arrays of a batch are, from the start of EcpKnnShared. */
+typedef struct EcpKnnLayout
+{
+	Size		elements;
+	Size		queries;
+	Size		heaps;
+	Size		tids;
+	Size		rest;
+	Size		refs;
+	Size		clusters;
+	Size		order;
+	Size		active;
+	Size		pairs;
+	Size		bytes;			/* of all */
+} EcpKnnLayout;
+
+/* What holds for all batches of a call; ecp_knn.c makes it. */
+typedef struct EcpKnnPlan
 {
 	Oid			heap_oid;
 	Oid			index_oid;
@@ -137,59 +151,47 @@ typedef struct EcpKnnShared
 	int			k;
 	int			keep;			/* candidates of a query, k or more */
 	int			room;			/* for them, and more in waves but the first */
-	EcpScanPlan plan;
+	EcpScanPlan scan;
 	int			probes;			/* clusters of a query, at most */
-	int			max_refs;		/* the same and buffers that follow them */
-	int			max_queries;
+	int			max_refs;		/* the same and insert buffers after them */
+	int			max_queries;	/* of a batch */
 	int			max_clusters;
 	uint32		nslots;			/* of the hash table, a power of two */
 	Size		query_stride;	/* bytes of a query's elements */
+	EcpKnnLayout layout;
+} EcpKnnPlan;
 
-	/* where the arrays are, from the start of this struct */
-	Size		off_elements;
-	Size		off_queries;
-	Size		off_heaps;
-	Size		off_tids;
-	Size		off_rest;
-	Size		off_refs;
-	Size		off_clusters;
-	Size		off_order;
-	Size		off_active;
-	Size		off_pairs;
-	Size		bytes;			/* of all */
+/* In the segment, followed by the arrays. */
+typedef struct EcpKnnShared
+{
+	EcpTeamShared team;			/* must be first */
+	EcpKnnPlan	plan;
 
-	/* the batch */
+	/* the batch; constant while a phase goes on */
 	uint32		batch;			/* its number, from 1 */
 	int			nqueries;
 	int			nclusters;		/* that any query may want */
 	int			nactive;		/* that are wanted in this wave */
 	int			wave;			/* its number, from 0 */
-	pg_atomic_uint32 early;		/* queries that ended early */
 	int			nrest;			/* queries for RESCAN */
 
-	/* the phase; under mutex */
-	slock_t		mutex;
-	EcpKnnPhase phase;
-	int			next;			/* item to take */
-	int			step;			/* how many are taken at a time */
-	int			nitems;
-	int			ndone;
-	int			participants;
-	ConditionVariable work;		/* there is a phase to work on */
-	ConditionVariable done;		/* all items of the phase are done */
+	pg_atomic_uint32 early;		/* queries that ended early */
 } EcpKnnShared;
 
 typedef struct EcpKnnReader EcpKnnReader;
 typedef struct EcpKnnTable EcpKnnTable;
 
-/* What a participant has of its own. */
+/* What a process has of its own. */
 typedef struct EcpKnn
 {
+	EcpTeam		team;			/* must be first; without workers, unused */
+	bool		parallel;		/* there is a team */
 	EcpKnnShared *shared;
+	const EcpKnnPlan *plan;		/* in shared */
 	Relation	heap;
 	Relation	index;
 	Snapshot	snapshot;
-	bool		row_security;	/* leader only */
+	bool		row_security;	/* the backend only */
 
 	/* the arrays in shared memory */
 	char	   *elements;
@@ -208,30 +210,25 @@ typedef struct EcpKnn
 	EcpQuery  **prepared;		/* made when first used, in context */
 	EcpKnnReader *reader;		/* ecp_knn_descent.c */
 	EcpKnnTable *table;			/* ecp_knn_table.c */
-
-	ParallelContext *pcxt;		/* leader with workers */
-	struct BufferUsage *buffer_usage;
-	struct WalUsage *wal_usage;
-	struct ParallelTableScanDescData *pscan;	/* exact, in the segment */
 } EcpKnn;
 
 /* What query number "q" of the batch has in the arrays. */
 static inline EcpKnnRef *
 ecp_knn_refs(const EcpKnn *knn, uint32 q)
 {
-	return knn->refs + (Size) q * knn->shared->max_refs;
+	return knn->refs + (Size) q * knn->plan->max_refs;
 }
 
 static inline EcpRanked *
 ecp_knn_heap(const EcpKnn *knn, uint32 q)
 {
-	return knn->heaps + (Size) q * knn->shared->room;
+	return knn->heaps + (Size) q * knn->plan->room;
 }
 
 static inline ItemPointerData *
 ecp_knn_tids(const EcpKnn *knn, uint32 q)
 {
-	return knn->tids + (Size) q * knn->shared->keep;
+	return knn->tids + (Size) q * knn->plan->keep;
 }
 
 /* Rows to compare queries with. */
@@ -279,12 +276,13 @@ extern void ecp_knn_keep(EcpKnnQuery *query, EcpRanked *heap, int keep);
 
 /* ---- ecp_knn_workers.c ---- */
 
-extern void ecp_knn_layout(EcpKnnShared *shared, Size memory);
-extern void ecp_knn_attach(EcpKnn *knn, EcpKnnShared *shared);
-extern void ecp_knn_start(EcpKnn *knn, const EcpKnnShared *plan,
-						  int nworkers);
+extern void ecp_knn_layout(EcpKnnPlan *plan, Size memory);
+extern void ecp_knn_start(EcpKnn *knn, const EcpKnnPlan *plan, int nworkers);
 extern void ecp_knn_run(EcpKnn *knn, EcpKnnPhase phase, int nitems, int step);
+extern int	ecp_knn_processes(const EcpKnn *knn);
 extern void ecp_knn_stop(EcpKnn *knn);
+extern PGDLLEXPORT void ecp_knn_task(EcpTeam *team, const void *args,
+									 char **memories);
 extern PGDLLEXPORT void ecp_knn_worker_main(dsm_segment *seg, shm_toc *toc);
 
 /* ---- ecp_knn_descent.c ---- */

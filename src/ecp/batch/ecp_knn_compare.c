@@ -139,6 +139,7 @@ knn_offer(EcpKnn *knn, const EcpKnnPair *pair, const EcpKnnBlock *block,
 		  int first, uint64 word, const float8 *ranks)
 {
 	EcpKnnShared *shared = knn->shared;
+	const EcpKnnPlan *plan = knn->plan;
 	EcpKnnQuery *query = &knn->queries[pair->query];
 	EcpRanked  *heap = ecp_knn_heap(knn, pair->query);
 
@@ -148,10 +149,10 @@ knn_offer(EcpKnn *knn, const EcpKnnPair *pair, const EcpKnnBlock *block,
 		uint64		item = ecp_tid_item(&block->tids[first + i]);
 
 		if (shared->wave > 0)
-			knn_append(query, heap, shared->room, ranks[i],
+			knn_append(query, heap, plan->room, ranks[i],
 					   item | EcpKnnRefItem(pair->ref));
 		else
-			knn_push(query, heap, shared->keep, ranks[i], item);
+			knn_push(query, heap, plan->keep, ranks[i], item);
 	}
 }
 
@@ -182,7 +183,7 @@ knn_binned(EcpKnn *knn, const EcpKnnPair *pair, const EcpKnnBlock *block,
 static const EcpQuery *
 knn_prepared(EcpKnn *knn, uint32 q)
 {
-	const EcpMetaPageData *meta = &knn->shared->state.meta;
+	const EcpMetaPageData *meta = &knn->plan->state.meta;
 
 	if (knn->prepared[q] == NULL)
 	{
@@ -192,7 +193,7 @@ knn_prepared(EcpKnn *knn, uint32 q)
 											meta->ecpm_metric,
 											meta->ecpm_dims,
 											knn->elements +
-											q * knn->shared->query_stride);
+											q * knn->plan->query_stride);
 		MemoryContextSwitchTo(old);
 	}
 	return knn->prepared[q];

@@ -28,7 +28,7 @@
 static uint32
 descent_cluster(EcpKnn *knn, const EcpChildData *child)
 {
-	uint32		mask = knn->shared->nslots - 1;
+	uint32		mask = knn->plan->nslots - 1;
 	uint32		c = murmurhash32(child->ecpc_blk) & mask;
 
 	for (uint32 n = 0; n <= mask; n++, c = (c + 1) & mask)
@@ -61,7 +61,7 @@ descent_add_ref(EcpKnn *knn, int q, const EcpClusterRef *cluster)
 	EcpKnnQuery *query = &knn->queries[q];
 	EcpKnnRef  *ref;
 
-	if (query->nrefs == knn->shared->max_refs)
+	if (query->nrefs == knn->plan->max_refs)
 	{
 		query->flags |= ECP_KNN_CUT_OFF;
 		return;
@@ -107,8 +107,8 @@ descent_add_buffer(EcpKnn *knn, int q, const EcpClusterRef *buffer, int first)
 static void
 descent_query(EcpKnn *knn, int q, void *prepared)
 {
-	EcpKnnShared *shared = knn->shared;
-	const EcpMetaPageData *meta = &shared->state.meta;
+	const EcpKnnPlan *plan = knn->plan;
+	const EcpMetaPageData *meta = &plan->state.meta;
 	EcpKnnQuery *query = &knn->queries[q];
 	EcpDescent *descent;
 	EcpClusterRef ref;
@@ -121,7 +121,7 @@ descent_query(EcpKnn *knn, int q, void *prepared)
 		return;
 	vector.elem = meta->ecpm_elem;
 	vector.dims = meta->ecpm_dims;
-	vector.data = knn->elements + q * shared->query_stride;
+	vector.data = knn->elements + q * plan->query_stride;
 	vector.detoasted = NULL;
 	if (!ecp_prepare(meta, &vector, prepared))
 	{
@@ -129,9 +129,9 @@ descent_query(EcpKnn *knn, int q, void *prepared)
 		return;
 	}
 
-	descent = ecp_descent_begin(knn->index, &shared->state, prepared, false,
-								Min(shared->probes, meta->ecpm_nleaves));
-	while ((nclusters < shared->probes || ecp_descent_at_buffer(descent)) &&
+	descent = ecp_descent_begin(knn->index, &plan->state, prepared, false,
+								Min(plan->probes, meta->ecpm_nleaves));
+	while ((nclusters < plan->probes || ecp_descent_at_buffer(descent)) &&
 		   ecp_descent_next(descent, &ref))
 	{
 		if (ref.is_buffer)
@@ -144,7 +144,7 @@ descent_query(EcpKnn *knn, int q, void *prepared)
 		descent_add_ref(knn, q, &ref);
 	}
 	ecp_descent_end(descent);
-	if (nclusters < shared->probes)
+	if (nclusters < plan->probes)
 		query->flags |= ECP_KNN_ALL_READ;
 }
 
@@ -152,7 +152,7 @@ descent_query(EcpKnn *knn, int q, void *prepared)
 void
 ecp_knn_descend(EcpKnn *knn, int first, int end)
 {
-	void	   *prepared = palloc(knn->shared->state.node.vec_bytes);
+	void	   *prepared = palloc(knn->plan->state.node.vec_bytes);
 
 	Assert(first >= 0 && end <= knn->shared->nqueries);
 	for (int q = first; q < end; q++)

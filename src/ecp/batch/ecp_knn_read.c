@@ -94,7 +94,7 @@ static void
 reader_copy_vectors(EcpKnnReader *reader, const EcpProbeRun *run, uint32 slot,
 					int n, uint64 live, char *vectors)
 {
-	const EcpGeometry *geo = &reader->knn->shared->state.leaf;
+	const EcpGeometry *geo = &reader->knn->plan->state.leaf;
 	uint32		have = 0;		/* page that we have; 0 is none's */
 
 	for (int i = 0; i < n; i++)
@@ -138,8 +138,8 @@ static void
 reader_add_stream(EcpKnnReader *reader, const EcpProbeRun *run,
 				  const EcpEntryView *view, uint32 first, int n)
 {
-	const EcpMetaPageData *meta = &reader->knn->shared->state.meta;
-	const EcpGeometry *geo = &reader->knn->shared->state.leaf;
+	const EcpMetaPageData *meta = &reader->knn->plan->state.meta;
+	const EcpGeometry *geo = &reader->knn->plan->state.leaf;
 
 	for (int slot = 0; slot < n; slot += READER_ROWS)
 	{
@@ -193,7 +193,7 @@ reader_read_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 				 const EcpEntryView *locked, uint32 first, int n)
 {
 	EcpKnnReader *reader = (EcpKnnReader *) probe;
-	const EcpGeometry *geo = &reader->knn->shared->state.leaf;
+	const EcpGeometry *geo = &reader->knn->plan->state.leaf;
 	EcpKnnBlock *block = &reader->blocks[reader->nblocks];
 	char	   *page = !geo->stream ?
 		reader->memory[reader->nblocks].page : reader->entry;
@@ -229,7 +229,7 @@ reader_read_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 static EcpKnnReader *
 reader_create(EcpKnn *knn)
 {
-	const EcpGeometry *geo = &knn->shared->state.leaf;
+	const EcpGeometry *geo = &knn->plan->state.leaf;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "ecp batch reader",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -239,7 +239,7 @@ reader_create(EcpKnn *knn)
 	reader->context = context;
 	reader->knn = knn;
 	reader->probe.index = knn->index;
-	reader->probe.state = &knn->shared->state;
+	reader->probe.state = &knn->plan->state;
 	reader->probe.snapshot = knn->snapshot;
 	reader->probe.page = reader_read_page;
 	ecp_probe_init(&reader->probe);

@@ -195,7 +195,7 @@ fetch_items(EcpKnn *knn, const FetchItem *items, int nitems)
 void
 ecp_knn_fetch(EcpKnn *knn, int first, int end)
 {
-	int			keep = knn->shared->keep;
+	int			keep = knn->plan->keep;
 	FetchItem  *items;
 	int			nitems = 0;
 
@@ -219,7 +219,7 @@ ecp_knn_fetch(EcpKnn *knn, int first, int end)
 			items[nitems++].place = place;
 		}
 	}
-	if (knn->shared->exact)
+	if (knn->plan->exact)
 	{
 		/* these come from a scan with the snapshot */
 		for (int i = 0; i < nitems; i++)
@@ -344,7 +344,7 @@ static void
 rescan_take(EcpKnn *knn, IndexScanDesc scan, TupleTableSlot *slot,
 			EcpKnnQuery *query, EcpRanked *heap, ItemPointerData *tids)
 {
-	int			k = knn->shared->k;
+	int			k = knn->plan->k;
 	int			chunk = k;
 	bool		more = true;
 
@@ -383,8 +383,8 @@ rescan_take(EcpKnn *knn, IndexScanDesc scan, TupleTableSlot *slot,
 void
 ecp_knn_rescan(EcpKnn *knn, int first, int end)
 {
-	EcpKnnShared *shared = knn->shared;
-	const EcpMetaPageData *meta = &shared->state.meta;
+	const EcpKnnPlan *plan = knn->plan;
+	const EcpMetaPageData *meta = &plan->state.meta;
 	TupleTableSlot *slot = table_slot_create(knn->heap, NULL);
 	IndexScanDesc scan = ecp_index_beginscan(knn->heap, knn->index,
 											 knn->snapshot, 0, 1);
@@ -394,7 +394,7 @@ ecp_knn_rescan(EcpKnn *knn, int first, int end)
 		uint32		q = knn->rest[i];
 		Datum		value = ecp_vector_make(meta->ecpm_column_type, meta->ecpm_dims,
 											knn->elements +
-											q * shared->query_stride);
+											q * plan->query_stride);
 		ScanKeyData orderby;
 
 		CHECK_FOR_INTERRUPTS();

@@ -57,7 +57,7 @@ struct EcpKnnTable
 static EcpKnnTable *
 table_create(EcpKnn *knn)
 {
-	const EcpIndexState *state = &knn->shared->state;
+	const EcpIndexState *state = &knn->plan->state;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "ecp exact search",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -73,10 +73,10 @@ table_create(EcpKnn *knn)
 		table->factors[f] = palloc0(max * sizeof(uint32) + TABLE_SLACK);
 	table->tids = palloc(max * sizeof(ItemPointerData));
 	table->prepared = palloc(state->node.vec_bytes);
-	table->queries = palloc_extended(mul_size(knn->shared->max_queries,
+	table->queries = palloc_extended(mul_size(knn->plan->max_queries,
 											  sizeof(EcpKnnPair)),
 									 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	for (int q = 0; q < knn->shared->max_queries; q++)
+	for (int q = 0; q < knn->plan->max_queries; q++)
 		table->queries[q].query = q;
 	MemoryContextSwitchTo(old);
 	return table;
@@ -107,7 +107,7 @@ table_compare(EcpKnn *knn)
 
 	CHECK_FOR_INTERRUPTS();
 	block.n = table->n;
-	block.stride = knn->shared->state.leaf.vec_bytes;
+	block.stride = knn->plan->state.leaf.vec_bytes;
 	block.rows = table->vectors;
 	for (int f = 0; f < ECP_FACTORS_MAX; f++)
 		block.factors[f] = table->factors[f];
@@ -124,7 +124,7 @@ static void
 table_add(const ItemPointerData *tid, Datum value, void *arg)
 {
 	EcpKnn	   *knn = arg;
-	const EcpIndexState *state = &knn->shared->state;
+	const EcpIndexState *state = &knn->plan->state;
 	const EcpMetaPageData *meta = &state->meta;
 	EcpKnnTable *table = knn->table;
 	uint32		factors[ECP_FACTORS_MAX] = {0};
@@ -154,8 +154,8 @@ table_scan(EcpKnn *knn)
 {
 	TableScanDesc scan;
 
-	if (knn->pscan != NULL)
-		scan = table_beginscan_parallel(knn->heap, knn->pscan);
+	if (knn->team.scan != NULL)
+		scan = table_beginscan_parallel(knn->heap, knn->team.scan);
 	else
 		scan = table_beginscan(knn->heap, knn->snapshot, 0, NULL);
 	ecp_table_scan(knn->heap, knn->index, scan, table_add, knn);

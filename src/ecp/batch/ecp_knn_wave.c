@@ -85,11 +85,11 @@ wave_end(EcpKnn *knn, int q, int first, int n)
 void
 ecp_knn_first_wave(EcpKnn *knn, int q)
 {
-	const EcpScanPlan *plan = &knn->shared->plan;
+	const EcpScanPlan *scan = &knn->plan->scan;
 	EcpKnnQuery *query = &knn->queries[q];
 
 	query->end = 0;
-	wave_want(knn, q, plan->early ? wave_end(knn, q, 0, plan->least) :
+	wave_want(knn, q, scan->early ? wave_end(knn, q, 0, scan->least) :
 			  query->nrefs);
 }
 
@@ -105,13 +105,13 @@ ecp_knn_order(EcpKnn *knn)
 	shared->nclusters = 0;
 	shared->wave = -1;
 	pg_atomic_write_u32(&shared->early, 0);
-	for (uint32 c = 0; c < shared->nslots; c++)
+	for (uint32 c = 0; c < knn->plan->nslots; c++)
 	{
 		BlockNumber blk = pg_atomic_read_u32(&knn->clusters[c].blk);
 
 		if (blk == 0)
 			continue;
-		if (shared->nclusters == shared->max_clusters)
+		if (shared->nclusters == knn->plan->max_clusters)
 			ecp_report_corrupt(knn->index, ECP_META_BLKNO,
 							   "There are more clusters than the metapage says.");
 		knn->order[shared->nclusters].blk = blk;
@@ -179,8 +179,8 @@ ecp_knn_place(EcpKnn *knn, int first, int end)
 static int
 wave_replay(EcpKnn *knn, int q, EcpTopRanks *nearest)
 {
-	const EcpScanPlan *plan = &knn->shared->plan;
-	EcpMetric	metric = knn->shared->state.meta.ecpm_metric;
+	const EcpScanPlan *scan = &knn->plan->scan;
+	EcpMetric	metric = knn->plan->state.meta.ecpm_metric;
 	EcpKnnQuery *query = &knn->queries[q];
 	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
 	EcpRanked  *heap = ecp_knn_heap(knn, q);
@@ -195,7 +195,7 @@ wave_replay(EcpKnn *knn, int q, EcpTopRanks *nearest)
 			(void) ecp_top_ranks_add(nearest, heap[i].rank);
 		if (query->first > 0 && !EcpKnnRefIsBuffer(&refs[r]) &&
 			ecp_target_reached(metric, refs[r].rank, nearest->kth,
-							   plan->slack))
+							   scan->slack))
 		{
 			query->nheap = i;
 			return r;
@@ -227,22 +227,22 @@ wave_finish(EcpKnn *knn, int q, int end)
 static void
 wave_decide(EcpKnn *knn, int q)
 {
-	const EcpScanPlan *plan = &knn->shared->plan;
-	EcpMetric	metric = knn->shared->state.meta.ecpm_metric;
+	const EcpScanPlan *scan = &knn->plan->scan;
+	EcpMetric	metric = knn->plan->state.meta.ecpm_metric;
 	EcpKnnQuery *query = &knn->queries[q];
 	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
 	EcpTopRanks nearest;
 	int			stop;
 	int			limit;
 
-	if (!plan->early)
+	if (!scan->early)
 	{
 		wave_finish(knn, q, query->end);
 		return;
 	}
 	stop = wave_replay(knn, q, &nearest);
 	ecp_knn_keep(query, ecp_knn_heap(knn, q),
-				 knn->shared->keep);
+				 knn->plan->keep);
 	if (stop >= 0)
 	{
 		wave_finish(knn, q, stop);
@@ -255,7 +255,7 @@ wave_decide(EcpKnn *knn, int q)
 	{
 		if (!EcpKnnRefIsBuffer(&refs[r]) &&
 			ecp_target_reached(metric, refs[r].rank, nearest.kth,
-							   plan->slack))
+							   scan->slack))
 			limit = r;
 	}
 	if (limit == query->end)

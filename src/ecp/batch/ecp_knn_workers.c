@@ -3,14 +3,10 @@
  * ecp_knn_workers.c
  *	  Many queries at once: the memory of a batch, and who works on it.
  *
- * The leader publishes one phase after the other (ecp_knn_run) and works on
- * it like everybody else: take the next few items, do them, count them as
- * done.  A phase is over when all of its items are done, not when all
- * workers have come by, so workers that start late or not at all do no harm.
- * Nobody changes what a phase reads while one of its items is out.
- *
- * Without workers the same arrays are palloc'd and a phase is a function
- * call.
+ * A phase is a task of a team (ecp_team.c): the backend and its workers take
+ * items from a counter until none is left, and what the next phase reads is
+ * complete when all have.  Without workers the same arrays are palloc'd, and a
+ * phase is a function call.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,22 +14,14 @@
 
 #include "access/genam.h"
 #include "access/table.h"
-#include "access/tableam.h"
-#include "access/xact.h"
 #include "base/topk.h"
 #include "ecp/batch/ecp_knn.h"
-#include "executor/instrument.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "vector/vector_distance.h"
-
-#define KNN_KEY_SHARED		UINT64CONST(0xEC90000000000001)
-#define KNN_KEY_PSCAN		UINT64CONST(0xEC90000000000002)
-#define KNN_KEY_BUFFERS		UINT64CONST(0xEC90000000000003)
-#define KNN_KEY_WAL			UINT64CONST(0xEC90000000000004)
 
 /* A batch has at least that many queries, whatever work_mem says. */
 #define KNN_QUERIES_MIN		16
@@ -43,103 +31,101 @@
 
 /*
  * Lay out the arrays for as many queries as "memory" has room for, and not
- * more than shared->max_queries.
+ * more than plan->max_queries.
  */
 void
-ecp_knn_layout(EcpKnnShared *shared, Size memory)
+ecp_knn_layout(EcpKnnPlan *plan, Size memory)
 {
+	EcpKnnLayout *layout = &plan->layout;
 	Size		per_query;
 	Size		n;
 	Size		pos = MAXALIGN(sizeof(EcpKnnShared));
 
-	per_query = shared->query_stride + sizeof(EcpKnnQuery) + sizeof(uint32) +
-		mul_size(shared->room, sizeof(EcpRanked)) +
-		mul_size(shared->keep, sizeof(ItemPointerData)) +
-		shared->query_stride + KNN_PREPARED_BYTES;
-	if (!shared->exact)
-		per_query += mul_size(shared->max_refs,
+	Assert(plan->max_queries > 0 && plan->room >= plan->keep);
+	per_query = plan->query_stride + sizeof(EcpKnnQuery) + sizeof(uint32) +
+		mul_size(plan->room, sizeof(EcpRanked)) +
+		mul_size(plan->keep, sizeof(ItemPointerData)) +
+		plan->query_stride + KNN_PREPARED_BYTES;
+	if (!plan->exact)
+		per_query += mul_size(plan->max_refs,
 							  sizeof(EcpKnnRef) + sizeof(EcpKnnPair));
 	n = Max(memory / per_query, KNN_QUERIES_MIN);
-	n = shared->max_queries = Min(n, shared->max_queries);
+	n = plan->max_queries = Min(n, plan->max_queries);
 
-	shared->off_elements = pos;
-	pos += MAXALIGN(mul_size(n, shared->query_stride));
-	shared->off_queries = pos;
+	layout->elements = pos;
+	pos += MAXALIGN(mul_size(n, plan->query_stride));
+	layout->queries = pos;
 	pos += MAXALIGN(mul_size(n, sizeof(EcpKnnQuery)));
-	shared->off_heaps = pos;
-	pos += mul_size(mul_size(n, shared->room), sizeof(EcpRanked));
-	shared->off_tids = pos;
-	pos += MAXALIGN(mul_size(mul_size(n, shared->keep),
+	layout->heaps = pos;
+	pos += mul_size(mul_size(n, plan->room), sizeof(EcpRanked));
+	layout->tids = pos;
+	pos += MAXALIGN(mul_size(mul_size(n, plan->keep),
 							 sizeof(ItemPointerData)));
-	shared->off_rest = pos;
+	layout->rest = pos;
 	pos += MAXALIGN(mul_size(n, sizeof(uint32)));
-	shared->off_refs = shared->off_clusters = shared->off_pairs = pos;
-	shared->off_order = shared->off_active = pos;
-	if (!shared->exact)
+	layout->refs = layout->clusters = layout->pairs = pos;
+	layout->order = layout->active = pos;
+	if (!plan->exact)
 	{
-		Size		nrefs = mul_size(n, shared->max_refs);
+		Size		nrefs = mul_size(n, plan->max_refs);
 
-		shared->max_clusters = shared->state.meta.ecpm_nleaves +
-			shared->state.meta.ecpm_nbuffers + 1;
-		shared->nslots = pg_nextpower2_32(shared->max_clusters / 2 * 3 + 1);
+		plan->max_clusters = plan->state.meta.ecpm_nleaves +
+			plan->state.meta.ecpm_nbuffers + 1;
+		plan->nslots = pg_nextpower2_32(plan->max_clusters / 2 * 3 + 1);
 		pos += mul_size(nrefs, sizeof(EcpKnnRef));
-		shared->off_clusters = pos;
-		pos += mul_size(shared->nslots, sizeof(EcpKnnCluster));
-		shared->off_order = pos;
-		pos += mul_size(shared->max_clusters, sizeof(EcpKnnOrder));
-		shared->off_active = pos;
-		pos += MAXALIGN(mul_size(shared->max_clusters, sizeof(uint32)));
-		shared->off_pairs = pos;
+		layout->clusters = pos;
+		pos += mul_size(plan->nslots, sizeof(EcpKnnCluster));
+		layout->order = pos;
+		pos += mul_size(plan->max_clusters, sizeof(EcpKnnOrder));
+		layout->active = pos;
+		pos += MAXALIGN(mul_size(plan->max_clusters, sizeof(uint32)));
+		layout->pairs = pos;
 		pos += mul_size(nrefs, sizeof(EcpKnnPair));
 	}
-	shared->bytes = pos;
+	layout->bytes = pos;
 }
 
 /* Find the arrays, in this process. */
-void
-ecp_knn_attach(EcpKnn *knn, EcpKnnShared *shared)
+static void
+knn_attach(EcpKnn *knn, EcpKnnShared *shared)
 {
+	const EcpKnnLayout *layout = &shared->plan.layout;
 	char	   *base = (char *) shared;
 
 	knn->shared = shared;
-	knn->elements = base + shared->off_elements;
-	knn->queries = (EcpKnnQuery *) (base + shared->off_queries);
-	knn->heaps = (EcpRanked *) (base + shared->off_heaps);
-	knn->tids = (ItemPointerData *) (base + shared->off_tids);
-	knn->rest = (uint32 *) (base + shared->off_rest);
-	knn->refs = (EcpKnnRef *) (base + shared->off_refs);
-	knn->clusters = (EcpKnnCluster *) (base + shared->off_clusters);
-	knn->order = (EcpKnnOrder *) (base + shared->off_order);
-	knn->active = (uint32 *) (base + shared->off_active);
-	knn->pairs = (EcpKnnPair *) (base + shared->off_pairs);
+	knn->plan = &shared->plan;
+	knn->elements = base + layout->elements;
+	knn->queries = (EcpKnnQuery *) (base + layout->queries);
+	knn->heaps = (EcpRanked *) (base + layout->heaps);
+	knn->tids = (ItemPointerData *) (base + layout->tids);
+	knn->rest = (uint32 *) (base + layout->rest);
+	knn->refs = (EcpKnnRef *) (base + layout->refs);
+	knn->clusters = (EcpKnnCluster *) (base + layout->clusters);
+	knn->order = (EcpKnnOrder *) (base + layout->order);
+	knn->active = (uint32 *) (base + layout->active);
+	knn->pairs = (EcpKnnPair *) (base + layout->pairs);
 
 	knn->context = AllocSetContextCreate(CurrentMemoryContext, "ecp batch",
 										 ALLOCSET_DEFAULT_SIZES);
-	knn->prepared = palloc_extended(mul_size(shared->max_queries,
+	knn->prepared = palloc_extended(mul_size(knn->plan->max_queries,
 											 sizeof(EcpQuery *)),
 									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 }
 
+/* Fill new memory, but for the team's part. */
 static void
-knn_init_shared(EcpKnnShared *shared, const EcpKnnShared *plan)
+knn_init_shared(EcpKnn *knn, EcpKnnShared *shared, const EcpKnnPlan *plan)
 {
-	*shared = *plan;
-	SpinLockInit(&shared->mutex);
+	memset((char *) shared + sizeof(EcpTeamShared), 0,
+		   sizeof(EcpKnnShared) - sizeof(EcpTeamShared));
+	shared->plan = *plan;
 	pg_atomic_init_u32(&shared->early, 0);
-	shared->phase = ECP_KNN_WAIT;
-	ConditionVariableInit(&shared->work);
-	ConditionVariableInit(&shared->done);
-	for (int i = 0; i < shared->max_queries; i++)
+	knn_attach(knn, shared);
+	for (int q = 0; q < plan->max_queries; q++)
+		SpinLockInit(&knn->queries[q].mutex);
+	for (uint32 c = 0; c < plan->nslots; c++)
 	{
-		EcpKnnQuery *query = (EcpKnnQuery *) ((char *) shared +
-											  shared->off_queries) + i;
-
-		SpinLockInit(&query->mutex);
-	}
-	for (uint32 c = 0; c < shared->nslots; c++)
-	{
-		EcpKnnCluster *cluster = (EcpKnnCluster *) ((char *) shared +
-													shared->off_clusters) + c;
+		EcpKnnCluster *cluster = &knn->clusters[c];
 
 		memset(cluster, 0, sizeof(EcpKnnCluster));
 		pg_atomic_init_u32(&cluster->blk, 0);
@@ -148,91 +134,41 @@ knn_init_shared(EcpKnnShared *shared, const EcpKnnShared *plan)
 	}
 }
 
-/* A segment for the batch, and workers.  Returns false if there are none. */
-static bool
-knn_start_workers(EcpKnn *knn, const EcpKnnShared *plan, int nworkers)
-{
-	ParallelContext *pcxt;
-	EcpKnnShared *shared;
-	Size		usage;
-
-	EnterParallelMode();
-	pcxt = CreateParallelContext("$libdir/ecp", "ecp_knn_worker_main", nworkers);
-	usage = mul_size(nworkers, sizeof(BufferUsage));
-	shm_toc_estimate_chunk(&pcxt->estimator, plan->bytes);
-	shm_toc_estimate_chunk(&pcxt->estimator, usage);
-	shm_toc_estimate_chunk(&pcxt->estimator,
-						   mul_size(nworkers, sizeof(WalUsage)));
-	shm_toc_estimate_keys(&pcxt->estimator, 3);
-	if (plan->exact)
-	{
-		shm_toc_estimate_chunk(&pcxt->estimator,
-							   table_parallelscan_estimate(knn->heap,
-														   knn->snapshot));
-		shm_toc_estimate_keys(&pcxt->estimator, 1);
-	}
-	InitializeParallelDSM(pcxt);
-	if (pcxt->seg == NULL)
-	{
-		DestroyParallelContext(pcxt);
-		ExitParallelMode();
-		return false;
-	}
-
-	shared = shm_toc_allocate(pcxt->toc, plan->bytes);
-	knn_init_shared(shared, plan);
-	shm_toc_insert(pcxt->toc, KNN_KEY_SHARED, shared);
-	knn->buffer_usage = shm_toc_allocate(pcxt->toc, usage);
-	shm_toc_insert(pcxt->toc, KNN_KEY_BUFFERS, knn->buffer_usage);
-	knn->wal_usage = shm_toc_allocate(pcxt->toc,
-									  mul_size(nworkers, sizeof(WalUsage)));
-	shm_toc_insert(pcxt->toc, KNN_KEY_WAL, knn->wal_usage);
-	if (plan->exact)
-	{
-		knn->pscan = shm_toc_allocate(pcxt->toc,
-									  table_parallelscan_estimate(knn->heap,
-																  knn->snapshot));
-		table_parallelscan_initialize(knn->heap, knn->pscan, knn->snapshot);
-		shm_toc_insert(pcxt->toc, KNN_KEY_PSCAN, knn->pscan);
-	}
-
-	LaunchParallelWorkers(pcxt);
-	shared->participants = 1 + pcxt->nworkers_launched;
-	knn->pcxt = pcxt;
-	ecp_knn_attach(knn, shared);
-	return true;
-}
-
 /*
  * Make the memory that "plan" describes and start at most "nworkers"
  * workers.  The relations are open; parallel mode lasts until
  * ecp_knn_stop().
  */
 void
-ecp_knn_start(EcpKnn *knn, const EcpKnnShared *plan, int nworkers)
+ecp_knn_start(EcpKnn *knn, const EcpKnnPlan *plan, int nworkers)
 {
-	EcpKnnShared *shared;
+	Size		bytes = plan->layout.bytes;
 
-	if (nworkers > 0 && knn_start_workers(knn, plan, nworkers))
-		return;
-	shared = palloc_extended(plan->bytes, MCXT_ALLOC_HUGE);
-	knn_init_shared(shared, plan);
-	shared->participants = 1;
-	ecp_knn_attach(knn, shared);
+	knn->parallel = nworkers > 0 &&
+		ecp_team_create(&knn->team, "ecp_knn_worker_main", nworkers, bytes,
+						knn->heap, plan->exact ? knn->snapshot : NULL,
+						PG_WAIT_EXTENSION);
+	if (knn->parallel)
+	{
+		knn_init_shared(knn, (EcpKnnShared *) knn->team.shared, plan);
+		ecp_team_launch(&knn->team, false);
+	}
+	else
+		knn_init_shared(knn, palloc_extended(bytes, MCXT_ALLOC_HUGE), plan);
 }
 
 /* Do items first .. end - 1 of a phase. */
 static void
 knn_work(EcpKnn *knn, EcpKnnPhase phase, int first, int end)
 {
-	EcpKnnShared *shared = knn->shared;
-
-	if (knn->batch != shared->batch)
+	Assert(first >= 0 && first < end);
+	if (knn->batch != knn->shared->batch)
 	{
 		/* what was prepared is for other queries */
-		knn->batch = shared->batch;
+		knn->batch = knn->shared->batch;
 		MemoryContextReset(knn->context);
-		memset(knn->prepared, 0, shared->nqueries * sizeof(EcpQuery *));
+		memset(knn->prepared, 0,
+			   knn->shared->nqueries * sizeof(EcpQuery *));
 	}
 	switch (phase)
 	{
@@ -262,123 +198,59 @@ knn_work(EcpKnn *knn, EcpKnnPhase phase, int first, int end)
 	}
 }
 
-/*
- * Take items and do them until none is left.  Returns the phase that it saw
- * in the end.
- */
-static EcpKnnPhase
-knn_work_off(EcpKnn *knn)
+/* A process's part of a phase. */
+void
+ecp_knn_task(EcpTeam *team, const void *args, char **memories)
 {
-	EcpKnnShared *shared = knn->shared;
+	EcpKnnPhase phase = *(const EcpKnnPhase *) args;
+	int64		first;
+	int64		end;
 
-	for (;;)
+	while (ecp_team_claim(team, &first, &end))
 	{
-		EcpKnnPhase phase;
-		int			first;
-		int			end;
-		bool		all_done;
-
 		CHECK_FOR_INTERRUPTS();
-		SpinLockAcquire(&shared->mutex);
-		phase = shared->phase;
-		first = shared->next;
-		end = Min(first + shared->step, shared->nitems);
-		shared->next = end;
-		SpinLockRelease(&shared->mutex);
-		if (phase == ECP_KNN_WAIT || phase == ECP_KNN_END || first >= end)
-			return phase;
-
-		knn_work(knn, phase, first, end);
-
-		SpinLockAcquire(&shared->mutex);
-		shared->ndone += end - first;
-		all_done = shared->ndone == shared->nitems;
-		SpinLockRelease(&shared->mutex);
-		if (all_done)
-			ConditionVariableBroadcast(&shared->done);
+		knn_work((EcpKnn *) team, phase, first, end);
 	}
-}
-
-static bool
-knn_phase_is_done(EcpKnnShared *shared)
-{
-	bool		done;
-
-	SpinLockAcquire(&shared->mutex);
-	done = shared->ndone == shared->nitems;
-	SpinLockRelease(&shared->mutex);
-	return done;
-}
-
-static void
-knn_publish(EcpKnnShared *shared, EcpKnnPhase phase, int nitems, int step)
-{
-	SpinLockAcquire(&shared->mutex);
-	shared->phase = phase;
-	shared->next = shared->ndone = 0;
-	shared->nitems = nitems;
-	shared->step = Max(step, 1);
-	SpinLockRelease(&shared->mutex);
-	ConditionVariableBroadcast(&shared->work);
 }
 
 /*
  * One phase of a batch, from the first item to the last.  "step" is how many
- * items a participant takes at a time.
+ * items a process takes at a time.
  */
 void
 ecp_knn_run(EcpKnn *knn, EcpKnnPhase phase, int nitems, int step)
 {
-	EcpKnnShared *shared = knn->shared;
-
+	Assert(nitems >= 0);
 	if (nitems == 0)
 		return;
-	if (knn->pcxt == NULL)
-	{
+	if (knn->parallel)
+		ecp_team_run(&knn->team, EcpTaskOf(ecp_knn_task), &phase,
+					 sizeof(phase), nitems, Max(step, 1), NULL, 0);
+	else
 		knn_work(knn, phase, 0, nitems);
-		return;
-	}
-	knn_publish(shared, phase, nitems, step);
-	(void) knn_work_off(knn);
-	ConditionVariablePrepareToSleep(&shared->done);
-	while (!knn_phase_is_done(shared))
-		ConditionVariableSleep(&shared->done, PG_WAIT_EXTENSION);
-	ConditionVariableCancelSleep();
 }
 
-/* Send the workers home and release what the participant has of its own. */
+/* Processes that do the items of a phase. */
+int
+ecp_knn_processes(const EcpKnn *knn)
+{
+	return knn->parallel ? 1 + knn->team.nworkers : 1;
+}
+
+/* End the workers, and release what this process has of its own. */
 void
 ecp_knn_stop(EcpKnn *knn)
 {
 	ecp_knn_reader_free(knn);
 	ecp_knn_table_free(knn);
-	if (knn->pcxt != NULL)
-	{
-		knn_publish(knn->shared, ECP_KNN_END, 0, 1);
-		WaitForParallelWorkersToFinish(knn->pcxt);
-		for (int i = 0; i < knn->pcxt->nworkers_launched; i++)
-			InstrAccumParallelQuery(&knn->buffer_usage[i], &knn->wal_usage[i]);
-		DestroyParallelContext(knn->pcxt);
-		ExitParallelMode();
-		knn->pcxt = NULL;
-	}
+	if (knn->parallel)
+		ecp_team_end(&knn->team);
 	else
 		pfree(knn->shared);
 	knn->shared = NULL;
+	knn->plan = NULL;
 	MemoryContextDelete(knn->context);
 	pfree(knn->prepared);
-}
-
-/* Has a batch begun, or ended, since what we made for the last one? */
-static bool
-knn_has_work(EcpKnnShared *shared)
-{
-	bool		work;
-
-	SpinLockAcquire(&shared->mutex);
-	work = shared->phase == ECP_KNN_END || shared->next < shared->nitems;
-	SpinLockRelease(&shared->mutex);
-	return work;
 }
 
 /*
@@ -387,30 +259,19 @@ knn_has_work(EcpKnnShared *shared)
 void
 ecp_knn_worker_main(dsm_segment *seg, shm_toc *toc)
 {
-	EcpKnnShared *shared = shm_toc_lookup(toc, KNN_KEY_SHARED, false);
-	BufferUsage *buffers = shm_toc_lookup(toc, KNN_KEY_BUFFERS, false);
-	WalUsage   *wal = shm_toc_lookup(toc, KNN_KEY_WAL, false);
 	EcpKnn		knn = {0};
 
-	knn.heap = table_open(shared->heap_oid, AccessShareLock);
-	knn.index = index_open(shared->index_oid, AccessShareLock);
+	ecp_team_attach(&knn.team, toc);
+	knn_attach(&knn, (EcpKnnShared *) knn.team.shared);
+	knn.heap = table_open(knn.plan->heap_oid, AccessShareLock);
+	knn.index = index_open(knn.plan->index_oid, AccessShareLock);
 	knn.snapshot = GetActiveSnapshot();
-	knn.pscan = shm_toc_lookup(toc, KNN_KEY_PSCAN, true);
-	ecp_knn_attach(&knn, shared);
-	InstrStartParallelQuery();
+	knn.parallel = true;
 
-	while (knn_work_off(&knn) != ECP_KNN_END)
-	{
-		ConditionVariablePrepareToSleep(&shared->work);
-		while (!knn_has_work(shared))
-			ConditionVariableSleep(&shared->work, PG_WAIT_EXTENSION);
-		ConditionVariableCancelSleep();
-	}
+	ecp_team_work(&knn.team);
 
 	ecp_knn_reader_free(&knn);
 	ecp_knn_table_free(&knn);
-	InstrEndParallelQuery(&buffers[ParallelWorkerNumber],
-						  &wal[ParallelWorkerNumber]);
 	index_close(knn.index, AccessShareLock);
 	table_close(knn.heap, AccessShareLock);
 }

@@ -3,9 +3,6 @@
  * ecp_build_team.h
  *	  The processes of an index build: the backend and its parallel workers.
  *
- * (The server's sources call the backend of a parallel operation its leader;
- * in ecp a leader is a vector.)
- *
  *-------------------------------------------------------------------------
  */
 #ifndef ECP_BUILD_TEAM_H

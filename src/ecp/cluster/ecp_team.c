@@ -1,11 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_team.c
- *	  Tasks that the processes of an index build do together.
+ *	  Tasks that a backend and its parallel workers do together: those of an
+ *	  index build (ecp_build_team.c), and the phases of a batch of queries
+ *	  (ecp_knn_workers.c).
  *
  * The backend has its workers do one task after the other.  It does its own
  * part of each and waits for the others.  Items of a task are claimed from a
- * counter, so that nobody waits for a slow worker longer than a claim takes.
+ * counter, so that no process waits for a slow worker longer than a claim
+ * takes.
  * No result may depend on who did an item: that makes the index the same for
  * any number of workers.
  *
@@ -13,7 +16,9 @@
  * (EcpMemory), which workers attach when a task names them and give up when
  * one does not.
  *
- * ecp_build_team.c launches the workers.
+ * Errors of workers reach the backend with the next interrupt that it looks
+ * for, and a worker ends when the backend does, as in every parallel
+ * operation of the server.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,10 +26,22 @@
 
 #include <sys/resource.h>
 
+#include "access/parallel.h"
+#include "access/tableam.h"
+#include "access/xact.h"
 #include "ecp/cluster/ecp_team.h"
+#include "executor/instrument.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "utils/wait_event.h"
+#include "pgstat.h"
+#include "tcop/tcopprot.h"
+
+/* Keys of the parallel context's table of contents. */
+#define TEAM_KEY_SHARED			UINT64CONST(0xEC90000000000001)
+#define TEAM_KEY_SCAN			UINT64CONST(0xEC90000000000002)
+#define TEAM_KEY_WAL_USAGE		UINT64CONST(0xEC90000000000003)
+#define TEAM_KEY_BUFFER_USAGE	UINT64CONST(0xEC90000000000004)
+#define TEAM_KEY_QUERY			UINT64CONST(0xEC90000000000005)
 
 #define MEMORY_ALIGN	64
 
@@ -33,7 +50,6 @@ typedef struct TeamAttached
 {
 	dsm_segment *segs[ECP_TASK_MEMORIES];
 } TeamAttached;
-
 
 /* ---- memory ---- */
 
@@ -106,16 +122,6 @@ team_attach(TeamAttached *attached, const EcpTeamTask *task, char **addresses)
 
 /* ---- tasks ---- */
 
-void
-ecp_team_init(EcpTeamShared *shared)
-{
-	pg_atomic_init_u64(&shared->next_item, 0);
-	pg_atomic_init_u64(&shared->rows, 0);
-	ConditionVariableInit(&shared->start_cv);
-	ConditionVariableInit(&shared->done_cv);
-	SpinLockInit(&shared->mutex);
-}
-
 int64
 ecp_team_step(const EcpTeam *team, int64 nitems, int64 least)
 {
@@ -132,7 +138,10 @@ ecp_team_claim(EcpTeam *team, int64 *from, int64 *upto)
 	return *from < task->nitems;
 }
 
-/* Wait until all workers are done with the present task. */
+/*
+ * Wait until all workers are done with the present task; where not all take
+ * part, no more of them begin.
+ */
 static void
 team_wait(EcpTeam *team)
 {
@@ -142,12 +151,13 @@ team_wait(EcpTeam *team)
 	for (;;)
 	{
 		SpinLockAcquire(&shared->mutex);
+		shared->open = shared->all;
 		nbusy = shared->nbusy;
 		SpinLockRelease(&shared->mutex);
 		if (nbusy == 0)
 			break;
 		ConditionVariableSleep(&shared->done_cv,
-							   WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
+							   shared->wait_event);
 	}
 	ConditionVariableCancelSleep();
 }
@@ -161,7 +171,8 @@ team_start(EcpTeam *team, const EcpTeamTask *task)
 	pg_atomic_write_u64(&shared->rows, 0);
 	SpinLockAcquire(&shared->mutex);
 	shared->task = *task;
-	shared->nbusy = team->nworkers;
+	shared->open = true;
+	shared->nbusy = shared->all ? team->nworkers : 0;
 	shared->generation++;
 	SpinLockRelease(&shared->mutex);
 	ConditionVariableBroadcast(&shared->start_cv);
@@ -193,20 +204,13 @@ ecp_team_run(EcpTeam *team, EcpTask which, const void *args, Size args_bytes,
 			addresses[i] = memories[i]->address;
 		}
 	}
-	team->begin(team);
+	if (team->begin)
+		team->begin(team);
 	team_start(team, &task);
 	which.function(team, task.args, addresses);
 	team_wait(team);
-	team->end(team);
-}
-
-/* Let the workers go. */
-void
-ecp_team_dismiss(EcpTeam *team)
-{
-	EcpTeamTask task = {0};
-
-	team_start(team, &task);
+	if (team->end)
+		team->end(team);
 }
 
 /* What a worker does: task after task. */
@@ -217,6 +221,7 @@ ecp_team_work(EcpTeam *team)
 	TeamAttached attached = {0};
 	uint64		seen = 0;
 
+	InstrStartParallelQuery();
 	for (;;)
 	{
 		EcpTeamTask task;
@@ -228,14 +233,19 @@ ecp_team_work(EcpTeam *team)
 		for (;;)
 		{
 			SpinLockAcquire(&shared->mutex);
-			started = shared->generation != seen;
-			seen = shared->generation;
-			task = shared->task;
+			started = shared->open && shared->generation != seen;
+			if (started)
+			{
+				seen = shared->generation;
+				task = shared->task;
+				if (!shared->all)
+					shared->nbusy++;
+			}
 			SpinLockRelease(&shared->mutex);
 			if (started)
 				break;
 			ConditionVariableSleep(&shared->start_cv,
-								   WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
+								   shared->wait_event);
 		}
 		ConditionVariableCancelSleep();
 		team_attach(&attached, &task, addresses);
@@ -246,9 +256,11 @@ ecp_team_work(EcpTeam *team)
 		function = (EcpTaskFunction)
 			load_external_function("$libdir/ecp", task.function, true, NULL);
 		cpu_s = ecp_cpu_seconds();
-		team->begin(team);
+		if (team->begin)
+			team->begin(team);
 		function(team, task.args, addresses);
-		team->end(team);
+		if (team->end)
+			team->end(team);
 		cpu_s = ecp_cpu_seconds() - cpu_s;
 
 		SpinLockAcquire(&shared->mutex);
@@ -257,6 +269,8 @@ ecp_team_work(EcpTeam *team)
 		SpinLockRelease(&shared->mutex);
 		ConditionVariableSignal(&shared->done_cv);
 	}
+	InstrEndParallelQuery(&team->buffer_usage[ParallelWorkerNumber],
+						  &team->wal_usage[ParallelWorkerNumber]);
 }
 
 uint64
@@ -280,4 +294,139 @@ double
 ecp_team_cpu_s(const EcpTeam *team)
 {
 	return team->shared->cpu_s;
+}
+
+/* ---- begin and end ---- */
+
+static void
+team_estimate(ParallelContext *pcxt, Size bytes, Relation heap,
+			  Snapshot snapshot)
+{
+	shm_toc_estimator *estimator = &pcxt->estimator;
+
+	shm_toc_estimate_chunk(estimator, bytes);
+	shm_toc_estimate_chunk(estimator,
+						   mul_size(sizeof(WalUsage), pcxt->nworkers));
+	shm_toc_estimate_chunk(estimator,
+						   mul_size(sizeof(BufferUsage), pcxt->nworkers));
+	shm_toc_estimate_keys(estimator, 3);
+	if (snapshot)
+	{
+		shm_toc_estimate_chunk(estimator,
+							   table_parallelscan_estimate(heap, snapshot));
+		shm_toc_estimate_keys(estimator, 1);
+	}
+	if (debug_query_string)
+	{
+		shm_toc_estimate_chunk(estimator, strlen(debug_query_string) + 1);
+		shm_toc_estimate_keys(estimator, 1);
+	}
+}
+
+/* Allocate what was estimated. */
+static void
+team_allocate(EcpTeam *team, Size bytes, Relation heap, Snapshot snapshot)
+{
+	shm_toc    *toc = team->pcxt->toc;
+	int			nworkers = team->pcxt->nworkers;
+
+	team->shared = shm_toc_allocate(toc, bytes);
+	memset(team->shared, 0, sizeof(EcpTeamShared));
+	shm_toc_insert(toc, TEAM_KEY_SHARED, team->shared);
+	if (snapshot)
+	{
+		/* not synchronized: the order of rows must not depend on others */
+		team->scan = shm_toc_allocate(toc,
+									  table_parallelscan_estimate(heap, snapshot));
+		table_parallelscan_initialize(heap, team->scan, snapshot);
+		team->scan->phs_syncscan = false;
+		shm_toc_insert(toc, TEAM_KEY_SCAN, team->scan);
+	}
+	team->wal_usage = shm_toc_allocate(toc,
+									   mul_size(sizeof(WalUsage), nworkers));
+	shm_toc_insert(toc, TEAM_KEY_WAL_USAGE, team->wal_usage);
+	team->buffer_usage = shm_toc_allocate(toc,
+										  mul_size(sizeof(BufferUsage),
+												   nworkers));
+	shm_toc_insert(toc, TEAM_KEY_BUFFER_USAGE, team->buffer_usage);
+	if (debug_query_string)
+	{
+		Size		size = strlen(debug_query_string) + 1;
+		char	   *query = shm_toc_allocate(toc, size);
+
+		memcpy(query, debug_query_string, size);
+		shm_toc_insert(toc, TEAM_KEY_QUERY, query);
+	}
+}
+
+static void
+team_destroy(EcpTeam *team)
+{
+	DestroyParallelContext(team->pcxt);
+	ExitParallelMode();
+	team->pcxt = NULL;
+}
+
+bool
+ecp_team_create(EcpTeam *team, const char *entry, int nworkers, Size bytes,
+				Relation heap, Snapshot snapshot, uint32 wait_event)
+{
+	EcpTeamShared *shared;
+
+	Assert(nworkers > 0);
+	Assert(bytes >= sizeof(EcpTeamShared));
+	EnterParallelMode();
+	team->pcxt = CreateParallelContext("$libdir/ecp", entry, nworkers);
+	team_estimate(team->pcxt, bytes, heap, snapshot);
+	InitializeParallelDSM(team->pcxt);
+	if (team->pcxt->seg == NULL)
+	{
+		team_destroy(team);
+		return false;
+	}
+	team_allocate(team, bytes, heap, snapshot);
+	shared = team->shared;
+	shared->wait_event = wait_event;
+	pg_atomic_init_u64(&shared->next_item, 0);
+	pg_atomic_init_u64(&shared->rows, 0);
+	ConditionVariableInit(&shared->start_cv);
+	ConditionVariableInit(&shared->done_cv);
+	SpinLockInit(&shared->mutex);
+	return true;
+}
+
+void
+ecp_team_launch(EcpTeam *team, bool all)
+{
+	team->shared->all = all;
+	LaunchParallelWorkers(team->pcxt);
+	team->nworkers = team->pcxt->nworkers_launched;
+
+	/* a worker that cannot start is an error, not something to wait for */
+	if (all)
+		WaitForParallelWorkersToAttach(team->pcxt);
+}
+
+/* End the workers, and release what was shared with them. */
+void
+ecp_team_end(EcpTeam *team)
+{
+	EcpTeamTask none = {0};
+
+	team_start(team, &none);
+	WaitForParallelWorkersToFinish(team->pcxt);
+	for (int i = 0; i < team->nworkers; i++)
+		InstrAccumParallelQuery(&team->buffer_usage[i], &team->wal_usage[i]);
+	team_destroy(team);
+}
+
+void
+ecp_team_attach(EcpTeam *team, shm_toc *toc)
+{
+	debug_query_string = shm_toc_lookup(toc, TEAM_KEY_QUERY, true);
+	pgstat_report_activity(STATE_RUNNING, debug_query_string);
+	team->shared = shm_toc_lookup(toc, TEAM_KEY_SHARED, false);
+	team->scan = shm_toc_lookup(toc, TEAM_KEY_SCAN, true);
+	team->wal_usage = shm_toc_lookup(toc, TEAM_KEY_WAL_USAGE, false);
+	team->buffer_usage = shm_toc_lookup(toc, TEAM_KEY_BUFFER_USAGE, false);
 }

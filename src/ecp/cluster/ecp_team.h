@@ -1,20 +1,26 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_team.h
- *	  Tasks that the processes of an index build do together.
+ *	  Tasks that a backend and its parallel workers do together.
+ *
+ * (The server's sources call the backend of a parallel operation its leader;
+ * in ecp a leader is a vector.)
  *
  *-------------------------------------------------------------------------
  */
 #ifndef ECP_TEAM_H
 #define ECP_TEAM_H
 
+#include "access/parallel.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
 #include "storage/dsm.h"
 #include "storage/spin.h"
+#include "utils/relcache.h"
+#include "utils/snapshot.h"
 
 /*
- * Memory of a build that all of the team can reach: a dynamic shared memory
+ * Memory that all of a team can reach: a dynamic shared memory
  * segment when there are to be workers, else palloc'd.
  */
 typedef struct EcpMemory
@@ -57,9 +63,11 @@ typedef struct EcpTeamTask
 	char		args[ECP_TASK_ARGS_BYTES] pg_attribute_aligned(8);
 } EcpTeamTask;
 
-/* In shared memory. */
+/* In shared memory: the beginning of a larger struct. */
 typedef struct EcpTeamShared
 {
+	uint32		wait_event;		/* constant */
+	bool		all;			/* constant: see ecp_team_launch() */
 	pg_atomic_uint64 next_item;
 	pg_atomic_uint64 rows;
 	ConditionVariable start_cv;
@@ -67,7 +75,8 @@ typedef struct EcpTeamShared
 
 	slock_t		mutex;			/* protects all below */
 	uint64		generation;		/* of task */
-	int			nbusy;			/* workers that are not done with it */
+	bool		open;			/* workers may begin with it */
+	int			nbusy;			/* workers to wait for */
 	EcpTeamTask task;
 	double		cpu_s;
 } EcpTeamShared;
@@ -76,18 +85,42 @@ typedef struct EcpTeamShared
 struct EcpTeam
 {
 	EcpTeamShared *shared;
-	int			nworkers;		/* the backend only */
+	struct ParallelTableScanDescData *scan; /* of the table; NULL: none */
+	struct WalUsage *wal_usage; /* of the workers */
+	struct BufferUsage *buffer_usage;
 
-	/* called in each process before and after its part of a task */
+	/* called in each process before and after its part of a task, unless NULL */
 	void		(*begin) (EcpTeam *team);
 	void		(*end) (EcpTeam *team);
+
+	/* the backend only */
+	ParallelContext *pcxt;
+	int			nworkers;
 };
 
-extern void ecp_team_init(EcpTeamShared *shared);
+/*
+ * The backend: make a team of at most nworkers, whose entry point is the
+ * exported function "entry", with "bytes" of shared memory that begins with
+ * EcpTeamShared and is the caller's to fill after it.  With a snapshot, the
+ * team has a parallel scan of the table.  Returns false if there is no dynamic
+ * shared memory.  Up to ecp_team_end() the backend is in parallel mode.
+ */
+extern bool ecp_team_create(EcpTeam *team, const char *entry, int nworkers,
+							Size bytes, Relation heap, Snapshot snapshot,
+							uint32 wait_event);
 
-/* What a worker does, until the backend lets it go. */
+/*
+ * The backend, once shared memory is filled: start the workers there are.  If
+ * "all", every worker does its part of every task, since tasks leave something
+ * in the process that later ones need; else a worker leaves out those that are
+ * over before it has started.
+ */
+extern void ecp_team_launch(EcpTeam *team, bool all);
+extern void ecp_team_end(EcpTeam *team);
+
+/* A worker: find what the backend made, and do tasks until it ends the team. */
+extern void ecp_team_attach(EcpTeam *team, shm_toc *toc);
 extern void ecp_team_work(EcpTeam *team);
-extern void ecp_team_dismiss(EcpTeam *team);
 
 /*
  * Do a task of nitems items with the whole team; returns when all have done
