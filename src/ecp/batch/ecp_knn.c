@@ -40,7 +40,7 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "ecp/batch/ecp_knn.h"
-#include "ecp/batch/ecp_table.h"
+#include "ecp/batch/ecp_user_table.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
@@ -95,7 +95,7 @@ PG_FUNCTION_INFO_V1(ecp_knn_exact);
 static void
 knn_open(EcpKnn *knn, Oid index_oid)
 {
-	ecp_table_open(index_oid, &knn->heap, &knn->index);
+	ecp_user_table_open(index_oid, &knn->heap, &knn->index);
 	knn->row_security = check_enable_rls(RelationGetRelid(knn->heap),
 										 InvalidOid, false) == RLS_ENABLED;
 	knn->snapshot = GetActiveSnapshot();
@@ -141,7 +141,7 @@ input_read_array(EcpKnnInput *input, ArrayType *array, Oid array_type, Oid type)
 	bool		isnull;
 
 	if (slice == 0)
-		ecp_query_check_type(type, ARR_ELEMTYPE(array));
+		ecp_user_table_check_type(type, ARR_ELEMTYPE(array));
 	if (ARR_NDIM(array) == 0)
 		return;
 	if (ARR_NDIM(array) > slice + 1)
@@ -178,7 +178,7 @@ input_take_rows(EcpKnnInput *input, Oid type)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("queries must return a vector, or a number and a vector")));
-	ecp_query_check_type(type, SPI_gettypeid(desc, attno));
+	ecp_user_table_check_type(type, SPI_gettypeid(desc, attno));
 	if (attno == 2 &&
 		id_type != INT2OID && id_type != INT4OID && id_type != INT8OID)
 		ereport(ERROR,
@@ -216,7 +216,7 @@ input_read_query(EcpKnnInput *input, const char *sql, Oid type)
 	Portal		portal;
 
 	SPI_connect();
-	portal = ecp_query_open(sql);
+	portal = ecp_user_table_query(sql);
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -332,7 +332,7 @@ knn_answer_by_scans(EcpKnn *knn)
 		if ((knn->queries[q].flags & ECP_KNN_NULL) == 0)
 			knn->rest[shared->nrest++] = q;
 	}
-	ecp_knn_run(knn, ECP_KNN_RESCAN, shared->nrest, KNN_RESCAN_STEP);
+	ecp_knn_workers_run(knn, ECP_KNN_RESCAN, shared->nrest, KNN_RESCAN_STEP);
 }
 
 /* Answer the queries of the batch. */
@@ -342,7 +342,7 @@ knn_answer(EcpKnn *knn)
 	EcpKnnShared *shared = knn->shared;
 	const EcpKnnPlan *plan = knn->plan;
 	int			n = shared->nqueries;
-	int			processes = ecp_knn_processes(knn);
+	int			processes = ecp_knn_workers_processes(knn);
 
 	if (plan->by_scans)
 	{
@@ -354,28 +354,28 @@ knn_answer(EcpKnn *knn)
 	{
 		if (knn->team.scan != NULL && shared->batch > 1)
 			table_parallelscan_reinitialize(knn->heap, knn->team.scan);
-		ecp_knn_run(knn, ECP_KNN_TABLE, processes, 1);
+		ecp_knn_workers_run(knn, ECP_KNN_TABLE, processes, 1);
 	}
 	else
 	{
-		ecp_knn_run(knn, ECP_KNN_DESCEND, n, KNN_DESCEND_STEP);
-		ecp_knn_order(knn);
-		while (ecp_knn_next_wave(knn))
+		ecp_knn_workers_run(knn, ECP_KNN_DESCEND, n, KNN_DESCEND_STEP);
+		ecp_knn_wave_order(knn);
+		while (ecp_knn_wave_next(knn))
 		{
-			ecp_knn_run(knn, ECP_KNN_PLACE, n, KNN_QUERIES_STEP);
-			ecp_knn_run(knn, ECP_KNN_CLUSTERS, shared->nactive,
-						shared->nactive / (processes * 32));
+			ecp_knn_workers_run(knn, ECP_KNN_PLACE, n, KNN_QUERIES_STEP);
+			ecp_knn_workers_run(knn, ECP_KNN_CLUSTERS, shared->nactive,
+								shared->nactive / (processes * 32));
 			ecp_stat_count(knn->index, ECP_STAT_CLUSTERS, shared->nactive);
-			ecp_knn_run(knn, ECP_KNN_DECIDE, n, KNN_QUERIES_STEP);
+			ecp_knn_workers_run(knn, ECP_KNN_DECIDE, n, KNN_QUERIES_STEP);
 		}
 		ecp_stat_count(knn->index, ECP_STAT_BATCH_QUERIES, n);
 		ecp_stat_count(knn->index, ECP_STAT_EARLY_STOPS,
 					   pg_atomic_read_u32(&shared->early));
 	}
-	ecp_knn_run(knn, ECP_KNN_FETCH, n,
-				(n + processes - 1) / processes);
+	ecp_knn_workers_run(knn, ECP_KNN_FETCH, n,
+						(n + processes - 1) / processes);
 	if (knn->row_security && !plan->exact)
-		ecp_knn_check_policies(knn, knn->tids, n * plan->keep);
+		ecp_knn_rows_check_policies(knn, knn->tids, n * plan->keep);
 
 	shared->nrest = 0;
 	for (int q = 0; q < n; q++)
@@ -383,7 +383,7 @@ knn_answer(EcpKnn *knn)
 		if (!knn_settle(knn, q))
 			knn->rest[shared->nrest++] = q;
 	}
-	ecp_knn_run(knn, ECP_KNN_RESCAN, shared->nrest, KNN_RESCAN_STEP);
+	ecp_knn_workers_run(knn, ECP_KNN_RESCAN, shared->nrest, KNN_RESCAN_STEP);
 }
 
 static void
@@ -497,7 +497,7 @@ knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 	}
 	plan->max_queries = (int) Min(nqueries, PG_INT32_MAX / plan->room);
 	plan->query_stride = MAXALIGN(plan->state.leaf.vec_bytes);
-	ecp_knn_layout(plan, get_hash_memory_limit());
+	ecp_knn_workers_layout(plan, get_hash_memory_limit());
 }
 
 /* Find the neighbours of all queries. */
@@ -517,13 +517,13 @@ knn_execute(EcpKnn *knn, EcpKnnInput *input, bool exact, int k,
 	slot = MakeSingleTupleTableSlot(input->desc, &TTSOpsMinimalTuple);
 	if (!exact)
 		pgstat_count_index_scan(knn->index);
-	ecp_knn_start(knn, &plan, knn_workers(knn, &plan, input->n));
+	ecp_knn_workers_start(knn, &plan, knn_workers(knn, &plan, input->n));
 	while (knn_next_batch(knn, input, slot))
 	{
 		knn_answer(knn);
 		knn_put_answers(knn, rsinfo);
 	}
-	ecp_knn_stop(knn);
+	ecp_knn_workers_stop(knn);
 	ExecDropSingleTupleTableSlot(slot);
 }
 
@@ -550,22 +550,22 @@ ecp_knn_truth(Relation heap, Relation index, const EcpIndexState *state,
 	plan.state = *state;
 	knn_plan(&knn, &plan, true, k, input->n);
 	slot = MakeSingleTupleTableSlot(input->desc, &TTSOpsMinimalTuple);
-	ecp_knn_start(&knn, &plan, 0);
+	ecp_knn_workers_start(&knn, &plan, 0);
 	while (knn_next_batch(&knn, input, slot))
 	{
-		ecp_knn_run(&knn, ECP_KNN_TABLE, 1, 1);
+		ecp_knn_workers_run(&knn, ECP_KNN_TABLE, 1, 1);
 		nrows = ecp_knn_table_rows(&knn);
 		for (int q = 0; q < knn.shared->nqueries; q++)
 		{
 			const EcpKnnQuery *query = &knn.queries[q];
 			EcpRanked  *nearest = ecp_knn_heap(&knn, q);
 
-			ecp_knn_sort(nearest, query->nheap);
+			ecp_knn_compare_sort(nearest, query->nheap);
 			visitor(query->id, knn.elements + q * knn.plan->query_stride,
 					nearest, query->nheap, arg);
 		}
 	}
-	ecp_knn_stop(&knn);
+	ecp_knn_workers_stop(&knn);
 	ExecDropSingleTupleTableSlot(slot);
 	return nrows;
 }

@@ -271,74 +271,48 @@ extern uint64 ecp_knn_truth(Relation heap, Relation index,
 extern void ecp_knn_compare(EcpKnn *knn, const EcpKnnBlock *blocks,
 							int nblocks, const EcpKnnPair *pairs,
 							int npairs);
-extern void ecp_knn_sort(EcpRanked *candidates, int n);
-extern void ecp_knn_keep(EcpKnnQuery *query, EcpRanked *heap, int keep);
+extern void ecp_knn_compare_sort(EcpRanked *candidates, int n);
+extern void ecp_knn_compare_keep(EcpKnnQuery *query, EcpRanked *heap, int keep);
 
 /* ---- ecp_knn_workers.c ---- */
 
-extern void ecp_knn_layout(EcpKnnPlan *plan, Size memory);
-extern void ecp_knn_start(EcpKnn *knn, const EcpKnnPlan *plan, int nworkers);
-extern void ecp_knn_run(EcpKnn *knn, EcpKnnPhase phase, int nitems, int step);
-extern int	ecp_knn_processes(const EcpKnn *knn);
-extern void ecp_knn_stop(EcpKnn *knn);
-extern PGDLLEXPORT void ecp_knn_task(EcpTeam *team, const void *args,
-									 char **memories);
-extern PGDLLEXPORT void ecp_knn_worker_main(dsm_segment *seg, shm_toc *toc);
+extern void ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory);
+extern void ecp_knn_workers_start(EcpKnn *knn, const EcpKnnPlan *plan, int nworkers);
+extern void ecp_knn_workers_run(EcpKnn *knn, EcpKnnPhase phase, int nitems, int step);
+extern int	ecp_knn_workers_processes(const EcpKnn *knn);
+extern void ecp_knn_workers_stop(EcpKnn *knn);
+extern PGDLLEXPORT void ecp_knn_workers_task(EcpTeam *team, const void *args,
+											 char **memories);
+extern PGDLLEXPORT void ecp_knn_workers_main(dsm_segment *seg, shm_toc *toc);
 
 /* ---- ecp_knn_descent.c ---- */
 
-extern void ecp_knn_descend(EcpKnn *knn, int first, int end);
+extern void ecp_knn_descent(EcpKnn *knn, int first, int end);
 
 /* ---- ecp_knn_read.c ---- */
 
-extern void ecp_knn_clusters(EcpKnn *knn, int first, int end);
-extern void ecp_knn_reader_free(EcpKnn *knn);
+extern void ecp_knn_read(EcpKnn *knn, int first, int end);
+extern void ecp_knn_read_end(EcpKnn *knn);
 
 /* ---- ecp_knn_wave.c ---- */
 
-extern void ecp_knn_first_wave(EcpKnn *knn, int q);
-extern void ecp_knn_order(EcpKnn *knn);
-extern bool ecp_knn_next_wave(EcpKnn *knn);
-extern void ecp_knn_place(EcpKnn *knn, int first, int end);
-extern void ecp_knn_decide(EcpKnn *knn, int first, int end);
+extern void ecp_knn_wave_first(EcpKnn *knn, int q);
+extern void ecp_knn_wave_order(EcpKnn *knn);
+extern bool ecp_knn_wave_next(EcpKnn *knn);
+extern void ecp_knn_wave_place(EcpKnn *knn, int first, int end);
+extern void ecp_knn_wave_decide(EcpKnn *knn, int first, int end);
 
 /* ---- ecp_knn_table.c ---- */
 
 extern void ecp_knn_table(EcpKnn *knn);
 extern uint64 ecp_knn_table_rows(const EcpKnn *knn);
-extern void ecp_knn_table_free(EcpKnn *knn);
+extern void ecp_knn_table_end(EcpKnn *knn);
 
 /* ---- ecp_knn_rows.c ---- */
 
-extern void ecp_knn_fetch(EcpKnn *knn, int first, int end);
-extern void ecp_knn_rescan(EcpKnn *knn, int first, int end);
-extern void ecp_knn_check_policies(EcpKnn *knn, ItemPointerData *tids,
-								   int ntids);
-
-/*
- * A pass over blocks of a relation in ascending order: on a device where a
- * seek costs more than reading what lies between, it reads that, too.
- */
-typedef struct EcpSweep
-{
-	Relation	rel;
-	BufferAccessStrategy strategy;	/* for blocks that nobody wants */
-	BlockNumber next;			/* behind the last one read */
-	BlockNumber gap;			/* blocks to read rather than to skip */
-	int			distance;		/* blocks or clusters to prefetch */
-	int			cold;			/* go on so many times after a miss */
-	int64		missed;			/* reads when the last block was asked for */
-} EcpSweep;
-
-extern void ecp_sweep_init(EcpSweep *sweep, Relation rel);
-extern void ecp_sweep_to(EcpSweep *sweep, BlockNumber blk, uint32 npages);
-extern void ecp_sweep_end(EcpSweep *sweep);
-
-/* Is it worth while to ask for pages beforehand? */
-#define EcpSweepIsCold(sweep)	((sweep)->cold > 0 && (sweep)->distance > 0)
-
-/* Would the kernel not read "blk" ahead by itself? */
-#define EcpSweepIsJump(sweep, end, blk) \
-	((blk) < (end) || (blk) - (end) > (sweep)->gap)
+extern void ecp_knn_rows_fetch(EcpKnn *knn, int first, int end);
+extern void ecp_knn_rows_rescan(EcpKnn *knn, int first, int end);
+extern void ecp_knn_rows_check_policies(EcpKnn *knn, ItemPointerData *tids,
+										int ntids);
 
 #endif							/* ECP_KNN_H */

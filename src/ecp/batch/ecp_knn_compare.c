@@ -46,7 +46,7 @@ ranked_is_less(const EcpRanked *a, const EcpRanked *b)
 
 /* Put candidates in order, the nearest first. */
 void
-ecp_knn_sort(EcpRanked *candidates, int n)
+ecp_knn_compare_sort(EcpRanked *candidates, int n)
 {
 	candidates_sort(candidates, n);
 }
@@ -56,7 +56,7 @@ ecp_knn_sort(EcpRanked *candidates, int n)
  * next wave finds is added to them.
  */
 void
-ecp_knn_keep(EcpKnnQuery *query, EcpRanked *heap, int keep)
+ecp_knn_compare_keep(EcpKnnQuery *query, EcpRanked *heap, int keep)
 {
 	candidates_sort(heap, query->nheap);
 	query->nheap = Min(query->nheap, keep);

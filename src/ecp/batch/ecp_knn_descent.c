@@ -150,7 +150,7 @@ descent_query(EcpKnn *knn, int q, void *prepared)
 
 /* Find the refs of queries first .. end - 1, and what they want first. */
 void
-ecp_knn_descend(EcpKnn *knn, int first, int end)
+ecp_knn_descent(EcpKnn *knn, int first, int end)
 {
 	void	   *prepared = palloc(knn->plan->state.node.vec_bytes);
 
@@ -159,7 +159,7 @@ ecp_knn_descend(EcpKnn *knn, int first, int end)
 	{
 		CHECK_FOR_INTERRUPTS();
 		descent_query(knn, q, prepared);
-		ecp_knn_first_wave(knn, q);
+		ecp_knn_wave_first(knn, q);
 	}
 	pfree(prepared);
 }

@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "ecp/batch/ecp_knn.h"
+#include "ecp/batch/ecp_sweep.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_probe.h"
@@ -267,7 +268,7 @@ reader_create(EcpKnn *knn)
 }
 
 void
-ecp_knn_reader_free(EcpKnn *knn)
+ecp_knn_read_end(EcpKnn *knn)
 {
 	if (knn->reader == NULL)
 		return;
@@ -323,7 +324,7 @@ reader_give(EcpKnnReader *reader, int c, int end)
 
 /* Read clusters first .. end - 1 of the wave. */
 void
-ecp_knn_clusters(EcpKnn *knn, int first, int end)
+ecp_knn_read(EcpKnn *knn, int first, int end)
 {
 	int			prefetched = first;
 	int			given = first;

@@ -25,6 +25,7 @@
 #include "base/topk.h"
 #include "catalog/pg_type.h"
 #include "ecp/batch/ecp_knn.h"
+#include "ecp/batch/ecp_sweep.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_rerank.h"
@@ -37,76 +38,10 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
-#include "utils/spccache.h"
 #include "vector/vector_value.h"
-
-/* Blocks or clusters to go on being cold for, after one that was missing. */
-#define SWEEP_COLD		64
 
 /* TIDs that row security is asked about at a time. */
 #define POLICY_TIDS		10000
-
-/* ---- sweeps ---- */
-
-/*
- * What a seek costs in blocks read is what the planner's parameters of the
- * tablespace say.
- */
-void
-ecp_sweep_init(EcpSweep *sweep, Relation rel)
-{
-	Oid			tablespace = rel->rd_rel->reltablespace;
-	double		random_cost;
-	double		seq_cost;
-	double		gap = 0;
-
-	memset(sweep, 0, sizeof(EcpSweep));
-	sweep->rel = rel;
-	get_tablespace_page_costs(tablespace, &random_cost, &seq_cost);
-	if (seq_cost > 0)
-		gap = random_cost / seq_cost - 1;
-	sweep->gap = (BlockNumber) Max(Min(gap, 1024), 0);
-	sweep->distance = RelationUsesLocalBuffers(rel) ? 0 :
-		get_tablespace_io_concurrency(tablespace);
-	sweep->missed = -1;
-}
-
-/*
- * "npages" blocks from blk on are going to be read: read those between the
- * last ones and them if that is cheaper than to leave them out, and things
- * are being read from the device at all.
- */
-void
-ecp_sweep_to(EcpSweep *sweep, BlockNumber blk, uint32 npages)
-{
-	int64		missed = pgBufferUsage.shared_blks_read;
-
-	if (sweep->missed != missed)
-		sweep->cold = sweep->missed < 0 ? 0 : SWEEP_COLD;
-	else if (sweep->cold > 0)
-		sweep->cold--;
-
-	if (sweep->cold > 0 && blk > sweep->next &&
-		blk - sweep->next <= sweep->gap && ecp_block_exists(sweep->rel, blk))
-	{
-		if (sweep->strategy == NULL)
-			sweep->strategy = GetAccessStrategy(BAS_BULKREAD);
-		for (; sweep->next < blk; sweep->next++)
-			ReleaseBuffer(ReadBufferExtended(sweep->rel, MAIN_FORKNUM,
-											 sweep->next, RBM_NORMAL,
-											 sweep->strategy));
-	}
-	sweep->next = blk + npages;
-	sweep->missed = pgBufferUsage.shared_blks_read;
-}
-
-void
-ecp_sweep_end(EcpSweep *sweep)
-{
-	if (sweep->strategy != NULL)
-		FreeAccessStrategy(sweep->strategy);
-	sweep->strategy = NULL;
-}
 
 /* ---- visibility ---- */
 
@@ -193,7 +128,7 @@ fetch_items(EcpKnn *knn, const FetchItem *items, int nitems)
  * are visible; the others' TIDs are invalid afterwards.
  */
 void
-ecp_knn_fetch(EcpKnn *knn, int first, int end)
+ecp_knn_rows_fetch(EcpKnn *knn, int first, int end)
 {
 	int			keep = knn->plan->keep;
 	FetchItem  *items;
@@ -208,7 +143,7 @@ ecp_knn_fetch(EcpKnn *knn, int first, int end)
 	{
 		EcpRanked  *heap = ecp_knn_heap(knn, q);
 
-		ecp_knn_sort(heap, knn->queries[q].nheap);
+		ecp_knn_compare_sort(heap, knn->queries[q].nheap);
 		for (int i = 0; i < keep; i++)
 			ItemPointerSetInvalid(&ecp_knn_tids(knn, q)[i]);
 		for (int i = 0; i < knn->queries[q].nheap; i++)
@@ -281,7 +216,7 @@ policy_allowed(EcpKnn *knn, SPIPlanPtr plan, ItemPointerData *tids,
  * calling user.
  */
 void
-ecp_knn_check_policies(EcpKnn *knn, ItemPointerData *tids, int ntids)
+ecp_knn_rows_check_policies(EcpKnn *knn, ItemPointerData *tids, int ntids)
 {
 	Oid			argtype = TIDARRAYOID;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
@@ -365,7 +300,7 @@ rescan_take(EcpKnn *knn, IndexScanDesc scan, TupleTableSlot *slot,
 			distances[ntaken++] = DatumGetFloat8(scan->xs_orderbyvals[0]);
 		}
 		if (knn->row_security)
-			ecp_knn_check_policies(knn, taken, ntaken);
+			ecp_knn_rows_check_policies(knn, taken, ntaken);
 		for (int i = 0; i < ntaken && query->nresults < k; i++)
 		{
 			if (!ItemPointerIsValid(&taken[i]))
@@ -381,7 +316,7 @@ rescan_take(EcpKnn *knn, IndexScanDesc scan, TupleTableSlot *slot,
 
 /* Search for each of rest[first .. end - 1] by a scan of its own. */
 void
-ecp_knn_rescan(EcpKnn *knn, int first, int end)
+ecp_knn_rows_rescan(EcpKnn *knn, int first, int end)
 {
 	const EcpKnnPlan *plan = knn->plan;
 	const EcpMetaPageData *meta = &plan->state.meta;

@@ -11,7 +11,7 @@
  *
  * With row security the leader alone compares the rows that a query of the
  * calling user's returns.  Whoever calls, what is indexed of a row is computed
- * as the table's owner (ecp_table.c).
+ * as the table's owner (ecp_user_table.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -19,7 +19,7 @@
 
 #include "access/tableam.h"
 #include "ecp/batch/ecp_knn.h"
-#include "ecp/batch/ecp_table.h"
+#include "ecp/batch/ecp_user_table.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "executor/spi.h"
@@ -83,7 +83,7 @@ table_create(EcpKnn *knn)
 }
 
 void
-ecp_knn_table_free(EcpKnn *knn)
+ecp_knn_table_end(EcpKnn *knn)
 {
 	if (knn->table == NULL)
 		return;
@@ -158,7 +158,7 @@ table_scan(EcpKnn *knn)
 		scan = table_beginscan_parallel(knn->heap, knn->team.scan);
 	else
 		scan = table_beginscan(knn->heap, knn->snapshot, 0, NULL);
-	ecp_table_scan(knn->heap, knn->index, scan, table_add, knn);
+	ecp_user_table_scan(knn->heap, knn->index, scan, table_add, knn);
 	table_compare(knn);
 	table_endscan(scan);
 }
@@ -178,7 +178,7 @@ table_scan_secure(EcpKnn *knn)
 				   quote_qualified_identifier(get_namespace_name(RelationGetNamespace(knn->heap)),
 											  RelationGetRelationName(knn->heap)));
 	SPI_connect();
-	portal = ecp_query_open(sql);
+	portal = ecp_user_table_query(sql);
 	for (;;)
 	{
 		uint64		n;
@@ -198,8 +198,8 @@ table_scan_secure(EcpKnn *knn)
 			tids[i] = *(ItemPointer) DatumGetPointer(tid);
 		}
 		SPI_freetuptable(SPI_tuptable);
-		ecp_table_fetch(knn->heap, knn->index, knn->snapshot, tids, (int) n,
-						table_add, knn);
+		ecp_user_table_fetch(knn->heap, knn->index, knn->snapshot, tids, (int) n,
+							 table_add, knn);
 	}
 	table_compare(knn);
 	SPI_cursor_close(portal);

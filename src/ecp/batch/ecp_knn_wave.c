@@ -83,7 +83,7 @@ wave_end(EcpKnn *knn, int q, int first, int n)
 
 /* What a query whose refs are known wants first. */
 void
-ecp_knn_first_wave(EcpKnn *knn, int q)
+ecp_knn_wave_first(EcpKnn *knn, int q)
 {
 	const EcpScanPlan *scan = &knn->plan->scan;
 	EcpKnnQuery *query = &knn->queries[q];
@@ -98,7 +98,7 @@ ecp_knn_first_wave(EcpKnn *knn, int q)
  * the order of blocks.
  */
 void
-ecp_knn_order(EcpKnn *knn)
+ecp_knn_wave_order(EcpKnn *knn)
 {
 	EcpKnnShared *shared = knn->shared;
 
@@ -125,7 +125,7 @@ ecp_knn_order(EcpKnn *knn)
  * nothing is.
  */
 bool
-ecp_knn_next_wave(EcpKnn *knn)
+ecp_knn_wave_next(EcpKnn *knn)
 {
 	EcpKnnShared *shared = knn->shared;
 	uint32		npairs = 0;
@@ -150,7 +150,7 @@ ecp_knn_next_wave(EcpKnn *knn)
 
 /* Put queries first .. end - 1 beside the clusters that they want. */
 void
-ecp_knn_place(EcpKnn *knn, int first, int end)
+ecp_knn_wave_place(EcpKnn *knn, int first, int end)
 {
 	for (int q = first; q < end; q++)
 	{
@@ -241,8 +241,8 @@ wave_decide(EcpKnn *knn, int q)
 		return;
 	}
 	stop = wave_replay(knn, q, &nearest);
-	ecp_knn_keep(query, ecp_knn_heap(knn, q),
-				 knn->plan->keep);
+	ecp_knn_compare_keep(query, ecp_knn_heap(knn, q),
+						 knn->plan->keep);
 	if (stop >= 0)
 	{
 		wave_finish(knn, q, stop);
@@ -266,7 +266,7 @@ wave_decide(EcpKnn *knn, int q)
 
 /* Decide for queries first .. end - 1. */
 void
-ecp_knn_decide(EcpKnn *knn, int first, int end)
+ecp_knn_wave_decide(EcpKnn *knn, int first, int end)
 {
 	for (int q = first; q < end; q++)
 	{

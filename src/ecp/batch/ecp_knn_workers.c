@@ -34,7 +34,7 @@
  * more than plan->max_queries.
  */
 void
-ecp_knn_layout(EcpKnnPlan *plan, Size memory)
+ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 {
 	EcpKnnLayout *layout = &plan->layout;
 	Size		per_query;
@@ -137,15 +137,15 @@ knn_init_shared(EcpKnn *knn, EcpKnnShared *shared, const EcpKnnPlan *plan)
 /*
  * Make the memory that "plan" describes and start at most "nworkers"
  * workers.  The relations are open; parallel mode lasts until
- * ecp_knn_stop().
+ * ecp_knn_workers_stop().
  */
 void
-ecp_knn_start(EcpKnn *knn, const EcpKnnPlan *plan, int nworkers)
+ecp_knn_workers_start(EcpKnn *knn, const EcpKnnPlan *plan, int nworkers)
 {
 	Size		bytes = plan->layout.bytes;
 
 	knn->parallel = nworkers > 0 &&
-		ecp_team_create(&knn->team, "ecp_knn_worker_main", nworkers, bytes,
+		ecp_team_create(&knn->team, "ecp_knn_workers_main", nworkers, bytes,
 						knn->heap, plan->exact ? knn->snapshot : NULL,
 						PG_WAIT_EXTENSION);
 	if (knn->parallel)
@@ -173,25 +173,25 @@ knn_work(EcpKnn *knn, EcpKnnPhase phase, int first, int end)
 	switch (phase)
 	{
 		case ECP_KNN_DESCEND:
-			ecp_knn_descend(knn, first, end);
+			ecp_knn_descent(knn, first, end);
 			break;
 		case ECP_KNN_PLACE:
-			ecp_knn_place(knn, first, end);
+			ecp_knn_wave_place(knn, first, end);
 			break;
 		case ECP_KNN_CLUSTERS:
-			ecp_knn_clusters(knn, first, end);
+			ecp_knn_read(knn, first, end);
 			break;
 		case ECP_KNN_DECIDE:
-			ecp_knn_decide(knn, first, end);
+			ecp_knn_wave_decide(knn, first, end);
 			break;
 		case ECP_KNN_TABLE:
 			ecp_knn_table(knn);
 			break;
 		case ECP_KNN_FETCH:
-			ecp_knn_fetch(knn, first, end);
+			ecp_knn_rows_fetch(knn, first, end);
 			break;
 		case ECP_KNN_RESCAN:
-			ecp_knn_rescan(knn, first, end);
+			ecp_knn_rows_rescan(knn, first, end);
 			break;
 		default:
 			elog(ERROR, "unrecognized phase of a batch: %d", (int) phase);
@@ -200,7 +200,7 @@ knn_work(EcpKnn *knn, EcpKnnPhase phase, int first, int end)
 
 /* A process's part of a phase. */
 void
-ecp_knn_task(EcpTeam *team, const void *args, char **memories)
+ecp_knn_workers_task(EcpTeam *team, const void *args, char **memories)
 {
 	EcpKnnPhase phase = *(const EcpKnnPhase *) args;
 	int64		first;
@@ -218,13 +218,13 @@ ecp_knn_task(EcpTeam *team, const void *args, char **memories)
  * items a process takes at a time.
  */
 void
-ecp_knn_run(EcpKnn *knn, EcpKnnPhase phase, int nitems, int step)
+ecp_knn_workers_run(EcpKnn *knn, EcpKnnPhase phase, int nitems, int step)
 {
 	Assert(nitems >= 0);
 	if (nitems == 0)
 		return;
 	if (knn->parallel)
-		ecp_team_run(&knn->team, EcpTaskOf(ecp_knn_task), &phase,
+		ecp_team_run(&knn->team, EcpTaskOf(ecp_knn_workers_task), &phase,
 					 sizeof(phase), nitems, Max(step, 1), NULL, 0);
 	else
 		knn_work(knn, phase, 0, nitems);
@@ -232,17 +232,17 @@ ecp_knn_run(EcpKnn *knn, EcpKnnPhase phase, int nitems, int step)
 
 /* Processes that do the items of a phase. */
 int
-ecp_knn_processes(const EcpKnn *knn)
+ecp_knn_workers_processes(const EcpKnn *knn)
 {
 	return knn->parallel ? 1 + knn->team.nworkers : 1;
 }
 
 /* End the workers, and release what this process has of its own. */
 void
-ecp_knn_stop(EcpKnn *knn)
+ecp_knn_workers_stop(EcpKnn *knn)
 {
-	ecp_knn_reader_free(knn);
-	ecp_knn_table_free(knn);
+	ecp_knn_read_end(knn);
+	ecp_knn_table_end(knn);
 	if (knn->parallel)
 		ecp_team_end(&knn->team);
 	else
@@ -257,7 +257,7 @@ ecp_knn_stop(EcpKnn *knn)
  * The entry point of a worker.
  */
 void
-ecp_knn_worker_main(dsm_segment *seg, shm_toc *toc)
+ecp_knn_workers_main(dsm_segment *seg, shm_toc *toc)
 {
 	EcpKnn		knn = {0};
 
@@ -270,8 +270,8 @@ ecp_knn_worker_main(dsm_segment *seg, shm_toc *toc)
 
 	ecp_team_work(&knn.team);
 
-	ecp_knn_reader_free(&knn);
-	ecp_knn_table_free(&knn);
+	ecp_knn_read_end(&knn);
+	ecp_knn_table_end(&knn);
 	index_close(knn.index, AccessShareLock);
 	table_close(knn.heap, AccessShareLock);
 }

@@ -33,7 +33,7 @@
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
 #include "common/pg_prng.h"
-#include "ecp/batch/ecp_table.h"
+#include "ecp/batch/ecp_user_table.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_include.h"
@@ -508,13 +508,13 @@ check_map(EcpCheck *check)
 
 /* Is the table row in rows->slot one that is indexed? */
 static bool
-check_row_indexed(EcpCheck *check, EcpTableRows *rows)
+check_row_indexed(EcpCheck *check, EcpUserTableRows *rows)
 {
 	Datum		value;
 	EcpVector	vector;
 	bool		indexed;
 
-	if (!ecp_table_row_value(rows, &value))
+	if (!ecp_user_table_row_value(rows, &value))
 		return false;
 	ecp_vector_read(value, check->state.meta.ecpm_column_type, &vector);
 	indexed = ecp_prepare(&check->state.meta, &vector, check->prepared);
@@ -527,7 +527,7 @@ check_row_indexed(EcpCheck *check, EcpTableRows *rows)
  * check_heap() proves that it is the right one, as there is only one entry.
  */
 static void
-check_entry(EcpCheck *check, EcpTableRows *rows, IndexFetchTableData *fetch,
+check_entry(EcpCheck *check, EcpUserTableRows *rows, IndexFetchTableData *fetch,
 			const ItemPointerData *tid)
 {
 	ItemPointerData row = *tid;
@@ -562,14 +562,14 @@ check_tids(EcpCheck *check)
 {
 	bool		in_table = check->snapshot != NULL && check->locked_out;
 	IndexFetchTableData *fetch = NULL;
-	EcpTableRows rows;
+	EcpUserTableRows rows;
 	int64		last = -1;
 	Datum		value;
 	bool		isnull;
 
 	if (in_table)
 	{
-		ecp_table_rows_begin(&rows, check->heap, check->index);
+		ecp_user_table_rows_begin(&rows, check->heap, check->index);
 		fetch = table_index_fetch_begin(check->heap);
 	}
 	tuplesort_performsort(check->tids);
@@ -597,7 +597,7 @@ check_tids(EcpCheck *check)
 	if (in_table)
 	{
 		table_index_fetch_end(fetch);
-		ecp_table_rows_end(&rows);
+		ecp_user_table_rows_end(&rows);
 	}
 }
 

@@ -21,7 +21,7 @@
  * always be found.
  *
  * The user's query runs as the calling user.  The table and the index are read
- * directly, and index expressions computed as the table's owner (ecp_table.c);
+ * directly, and index expressions computed as the table's owner (ecp_user_table.c);
  * so tables with row security are refused.
  *
  *-------------------------------------------------------------------------
@@ -35,7 +35,7 @@
 #include "base/compat.h"
 #include "common/pg_prng.h"
 #include "ecp/batch/ecp_knn.h"
-#include "ecp/batch/ecp_table.h"
+#include "ecp/batch/ecp_user_table.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"
@@ -112,7 +112,7 @@ PG_FUNCTION_INFO_V1(ecp_recall);
 static void
 recall_open(EcpRecall *recall, Oid index_oid)
 {
-	ecp_table_open(index_oid, &recall->heap, &recall->index);
+	ecp_user_table_open(index_oid, &recall->heap, &recall->index);
 	if (check_enable_rls(RelationGetRelid(recall->heap), InvalidOid,
 						 false) == RLS_ENABLED)
 		ereport(ERROR,
@@ -185,14 +185,14 @@ recall_take_sample(EcpRecall *recall)
 	/* without synchronized scans: always in the same order */
 	scan = table_beginscan_strat(recall->heap, GetActiveSnapshot(), 0, NULL,
 								 true, false);
-	ecp_table_scan(recall->heap, recall->index, scan, recall_sample, recall);
+	ecp_user_table_scan(recall->heap, recall->index, scan, recall_sample, recall);
 	table_endscan(scan);
 	n = (int) Min(recall->nrows, recall->nsamples);
 	tids = palloc(mul_size(n + 1, sizeof(ItemPointerData)));
 	for (int q = 0; q < n; q++)
 		tids[q] = recall->queries[q].self;
-	ecp_table_fetch(recall->heap, recall->index, GetActiveSnapshot(), tids, n,
-					recall_take_query, recall);
+	ecp_user_table_fetch(recall->heap, recall->index, GetActiveSnapshot(), tids, n,
+						 recall_take_query, recall);
 	pfree(tids);
 }
 
@@ -205,13 +205,13 @@ recall_run(EcpRecall *recall, const char *sql)
 
 	ItemPointerSetInvalid(&none);
 	SPI_connect();
-	portal = ecp_query_open(sql);
+	portal = ecp_user_table_query(sql);
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
 		SPI_cursor_fetch(portal, true, ECP_RECALL_FETCH);
-		ecp_query_check_type(recall->index->rd_opcintype[0],
-							 SPI_gettypeid(SPI_tuptable->tupdesc, 1));
+		ecp_user_table_check_type(recall->index->rd_opcintype[0],
+								  SPI_gettypeid(SPI_tuptable->tupdesc, 1));
 		for (uint64 i = 0; i < SPI_processed; i++)
 		{
 			bool		isnull;

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_table.c
+ * ecp_user_table.c
  *	  An index together with its table, for the SQL functions that compare
  *	  what the index finds with the rows: ecp_recall.c, ecp_knn.c,
  *	  ecp_knn_table.c, ecp_vote.c.
@@ -13,7 +13,7 @@
 #include "access/table.h"
 #include "base/user_index.h"
 #include "catalog/index.h"
-#include "ecp/batch/ecp_table.h"
+#include "ecp/batch/ecp_user_table.h"
 #include "ecp/define/ecp_options.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
@@ -27,7 +27,7 @@
  * Row security is the caller's to look at.
  */
 void
-ecp_table_open(Oid index_oid, Relation *heap, Relation *index)
+ecp_user_table_open(Oid index_oid, Relation *heap, Relation *index)
 {
 	Oid			heap_oid = ecp_user_index_table(index_oid, ECP_INDEX_READ,
 												&ecp_index_kind);
@@ -44,10 +44,10 @@ ecp_table_open(Oid index_oid, Relation *heap, Relation *index)
 
 /*
  * Begin to evaluate what an index has of rows.  Index expressions run as the
- * table's owner, who we are until ecp_table_rows_end().
+ * table's owner, who we are until ecp_user_table_rows_end().
  */
 void
-ecp_table_rows_begin(EcpTableRows *rows, Relation heap, Relation index)
+ecp_user_table_rows_begin(EcpUserTableRows *rows, Relation heap, Relation index)
 {
 	ecp_become_owner(&rows->caller, heap);
 	rows->info = BuildIndexInfo(index);
@@ -58,7 +58,7 @@ ecp_table_rows_begin(EcpTableRows *rows, Relation heap, Relation index)
 }
 
 void
-ecp_table_rows_end(EcpTableRows *rows)
+ecp_user_table_rows_end(EcpUserTableRows *rows)
 {
 	ExecDropSingleTupleTableSlot(rows->slot);
 	FreeExecutorState(rows->estate);
@@ -70,7 +70,7 @@ ecp_table_rows_end(EcpTableRows *rows)
  * predicate is not true.  It lasts until the next row.
  */
 bool
-ecp_table_row_value(EcpTableRows *rows, Datum *value)
+ecp_user_table_row_value(EcpUserTableRows *rows, Datum *value)
 {
 	ExprContext *econtext = GetPerTupleExprContext(rows->estate);
 	Datum		values[INDEX_MAX_KEYS];
@@ -87,12 +87,12 @@ ecp_table_row_value(EcpTableRows *rows, Datum *value)
 
 /* Show the row in the slot to the visitor, if the index has it. */
 static void
-table_rows_visit(EcpTableRows *rows, EcpTableVisitor visitor, void *arg)
+table_rows_visit(EcpUserTableRows *rows, EcpUserTableVisitor visitor, void *arg)
 {
 	Datum		value;
 	MemoryContext old;
 
-	if (!ecp_table_row_value(rows, &value))
+	if (!ecp_user_table_row_value(rows, &value))
 		return;
 	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(rows->estate));
 	visitor(&rows->slot->tts_tid, value, arg);
@@ -100,33 +100,33 @@ table_rows_visit(EcpTableRows *rows, EcpTableVisitor visitor, void *arg)
 }
 
 /*
- * ecp_table_scan
+ * ecp_user_table_scan
  *		Visit the rows of a scan that the index has.
  */
 void
-ecp_table_scan(Relation heap, Relation index, TableScanDesc scan,
-			   EcpTableVisitor visitor, void *arg)
+ecp_user_table_scan(Relation heap, Relation index, TableScanDesc scan,
+					EcpUserTableVisitor visitor, void *arg)
 {
-	EcpTableRows rows;
+	EcpUserTableRows rows;
 
-	ecp_table_rows_begin(&rows, heap, index);
+	ecp_user_table_rows_begin(&rows, heap, index);
 	while (table_scan_getnextslot(scan, ForwardScanDirection, rows.slot))
 		table_rows_visit(&rows, visitor, arg);
-	ecp_table_rows_end(&rows);
+	ecp_user_table_rows_end(&rows);
 }
 
 /*
- * ecp_table_fetch
+ * ecp_user_table_fetch
  *		Visit rows by their TIDs, those that the snapshot sees.
  */
 void
-ecp_table_fetch(Relation heap, Relation index, Snapshot snapshot,
-				const ItemPointerData *tids, int ntids,
-				EcpTableVisitor visitor, void *arg)
+ecp_user_table_fetch(Relation heap, Relation index, Snapshot snapshot,
+					 const ItemPointerData *tids, int ntids,
+					 EcpUserTableVisitor visitor, void *arg)
 {
-	EcpTableRows rows;
+	EcpUserTableRows rows;
 
-	ecp_table_rows_begin(&rows, heap, index);
+	ecp_user_table_rows_begin(&rows, heap, index);
 	for (int i = 0; i < ntids; i++)
 	{
 		ItemPointerData tid = tids[i];
@@ -134,7 +134,7 @@ ecp_table_fetch(Relation heap, Relation index, Snapshot snapshot,
 		if (table_tuple_fetch_row_version(heap, &tid, snapshot, rows.slot))
 			table_rows_visit(&rows, visitor, arg);
 	}
-	ecp_table_rows_end(&rows);
+	ecp_user_table_rows_end(&rows);
 }
 
 /*
@@ -142,7 +142,7 @@ ecp_table_fetch(Relation heap, Relation index, Snapshot snapshot,
  * SPI_finish().
  */
 Portal
-ecp_query_open(const char *sql)
+ecp_user_table_query(const char *sql)
 {
 	SPIPlanPtr	plan = SPI_prepare(sql, 0, NULL);
 
@@ -157,7 +157,7 @@ ecp_query_open(const char *sql)
  * for "wanted"?  A column may be of a domain, or of bit varying for bit.
  */
 void
-ecp_query_check_type(Oid wanted, Oid type)
+ecp_user_table_check_type(Oid wanted, Oid type)
 {
 	if (!IsBinaryCoercible(type, wanted))
 		ereport(ERROR,

@@ -1,0 +1,46 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_user_table.h
+ *	  An index together with its table, for SQL functions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_USER_TABLE_H
+#define ECP_USER_TABLE_H
+
+#include "access/tableam.h"
+#include "base/user_index.h"
+#include "nodes/execnodes.h"
+#include "utils/portal.h"
+
+/* What evaluates what an index has of a row. */
+typedef struct EcpUserTableRows
+{
+	EcpCaller	caller;
+	IndexInfo  *info;
+	EState	   *estate;
+	ExprState  *predicate;
+	TupleTableSlot *slot;		/* for the row */
+} EcpUserTableRows;
+
+/*
+ * Called with each row that the index has, or should have: its TID and what
+ * is indexed, which is not NULL.  The memory context is reset after each.
+ */
+typedef void (*EcpUserTableVisitor) (const ItemPointerData *tid, Datum value,
+									 void *arg);
+
+extern void ecp_user_table_open(Oid index_oid, Relation *heap, Relation *index);
+extern void ecp_user_table_rows_begin(EcpUserTableRows *rows, Relation heap,
+									  Relation index);
+extern bool ecp_user_table_row_value(EcpUserTableRows *rows, Datum *value);
+extern void ecp_user_table_rows_end(EcpUserTableRows *rows);
+extern void ecp_user_table_scan(Relation heap, Relation index, TableScanDesc scan,
+								EcpUserTableVisitor visitor, void *arg);
+extern void ecp_user_table_fetch(Relation heap, Relation index, Snapshot snapshot,
+								 const ItemPointerData *tids, int ntids,
+								 EcpUserTableVisitor visitor, void *arg);
+extern Portal ecp_user_table_query(const char *sql);
+extern void ecp_user_table_check_type(Oid wanted, Oid type);
+
+#endif							/* ECP_USER_TABLE_H */
