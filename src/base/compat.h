@@ -229,4 +229,11 @@ typedef struct EquivalenceMemberIterator
 #define ECP_DELTA_REGBUF	(REGBUF_STANDARD | REGBUF_FORCE_IMAGE)
 #endif
 
+/* 17: asks whether a stronger lock will do */
+#if PG_VERSION_NUM >= 170000
+#define ecp_lock_held(tag, mode)	LockHeldByMe(tag, mode, false)
+#else
+#define ecp_lock_held(tag, mode)	LockHeldByMe(tag, mode)
+#endif
+
 #endif							/* ECP_COMPAT_H */

@@ -96,13 +96,14 @@ flush_decide(const EcpReplace *r, int member, int waiting)
 	const EcpFlush *flush = r->target->flush;
 	const EcpClusterSize *size = &flush->sizes[member];
 
+	Assert(member >= 0 && member < flush->nmembers);
 	if (waiting == 0)
 		return ECP_MOVE_WAIT;
 	if (!flush->empties && (double) waiting * flush->nmembers *
 		ECP_FLUSH_FEW < r->rows.nrows)
 		return ECP_MOVE_WAIT;
 	if (r->target->nbuffers > 0 && size->nruns < ECP_FLUSH_RUNS &&
-		size->nrows_about + waiting <= ecp_leaf_limit(&r->state))
+		size->nrows_about + waiting <= ecp_limits_leaf_rows(&r->state))
 		return ECP_MOVE_APPEND;
 	return ECP_MOVE_REWRITE;
 }
@@ -153,6 +154,8 @@ ecp_flush_plan(EcpReplace *r)
 	char	   *scratch = palloc(Max(r->rows.stride, r->prepared_stride));
 	int			n = 0;
 
+	Assert(r->target->flush != NULL && r->kind == ECP_REPLACE_GROUP);
+	Assert(flush->buffer >= r->target->parent->nchildren);
 	if (!ecp_rows_read(r->index, &r->state, buffer->ecpc_blk,
 					   buffer->ecpc_run, InvalidBuffer, &r->rows))
 		ecp_report_moved(r->index, buffer->ecpc_blk);
@@ -292,6 +295,7 @@ ecp_flush_divide(EcpReplace *r)
 	EcpNewRun **places = palloc0_array(EcpNewRun *, flush->nmembers);
 	EcpRegroupRows rows = {0};
 
+	Assert(r->nstay >= 0 && r->nstay <= r->rows.nrows);
 	rows.n = r->rows.nrows - r->nstay;
 	rows.vectors = r->prepared + r->nstay * r->prepared_stride;
 	rows.stride = r->prepared_stride;
@@ -333,6 +337,7 @@ flush_append(EcpReplace *r, const EcpNewRun *new)
 	uint64		run = cluster->ecpc_run;
 	bool		done;
 
+	Assert(new->extends != NULL);
 	if (!BufferIsValid(head))
 		ecp_report_moved(r->index, cluster->ecpc_blk);
 	for (;;)

@@ -48,6 +48,7 @@
 #include "ecp/live/ecp_insbuf.h"
 #include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/live/ecp_maintain.h"
+#include "ecp/live/ecp_maintain_lock.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
@@ -98,6 +99,7 @@ buffer_members(const EcpIndexState *state, const EcpNodeImage *node,
 	int			buffer = which - node->nchildren;
 	int			n = 0;
 
+	Assert(which >= node->nchildren && which < node->nchildren + node->nbuffers);
 	ecp_insbuf_map(&state->meta, node->children, node->leaders, node->stride,
 				   node->nchildren, node->nbuffers, &map);
 	*members = palloc_array(int, Max(node->nchildren, 1));
@@ -164,7 +166,7 @@ buffer_flush(Relation index, EcpChildData *ref, uint64 run, bool keep,
 			3 * size.nslots / Max(state.meta.ecpm_leaf_target, 1);
 		if (node->nfree < room && !folded)
 		{
-			ecp_node_fold(index, ref, 2 * room);
+			ecp_maintain_fold_node(index, ref, 2 * room);
 			folded = true;
 			continue;
 		}
@@ -230,6 +232,7 @@ ecp_insbuf_flush_node(Relation index, EcpChildData *ref,
 	uint64		from = 0;
 	bool		dropping = false;
 
+	Assert(ecp_maintain_lock_held(index));
 	ecp_index_state_read(index, &state);
 	before = state.meta.ecpm_next_run;
 	for (;;)
@@ -271,6 +274,7 @@ ecp_insbuf_flush_all(Relation index, EcpMaintainCounts *counts)
 	EcpIndexState state;
 	ListCell   *lc;
 
+	Assert(ecp_maintain_lock_held(index));
 	ecp_index_state_read(index, &state);
 	if (state.meta.ecpm_nbuffers == 0)
 		return;
@@ -334,7 +338,8 @@ ecp_insbuf_create(Relation index, const void *prepared)
 	uint64		run;
 	int			nmembers;
 
-	ecp_undo(index);
+	Assert(ecp_maintain_lock_held(index));
+	ecp_replace_undo(index);
 	if (!buffer_nearest(index, prepared, &state, &ref, &run, &nmembers) ||
 		run != 0)
 		return;
@@ -343,7 +348,7 @@ ecp_insbuf_create(Relation index, const void *prepared)
 						  ecp_insbuf_clusters(index, &state), 1);
 	if (node->nfree < target.nbuffers + ECP_NODE_FREE_MIN)
 	{
-		ecp_node_fold(index, &ref, target.nbuffers + 2 * ECP_NODE_FREE_MIN);
+		ecp_maintain_fold_node(index, &ref, target.nbuffers + 2 * ECP_NODE_FREE_MIN);
 		node = buffer_read_node(index, &ref, &state);
 	}
 	target.parent = node;
@@ -373,7 +378,8 @@ ecp_insbuf_flush_full(Relation index, Relation heap, const void *prepared)
 	int			nmembers;
 	int			which;
 
-	ecp_undo(index);
+	Assert(ecp_maintain_lock_held(index));
+	ecp_replace_undo(index);
 	if (!buffer_nearest(index, prepared, &state, &ref, &run, &nmembers) ||
 		run == 0)
 		return;
@@ -385,7 +391,7 @@ ecp_insbuf_flush_full(Relation index, Relation heap, const void *prepared)
 	ecp_node_image_free(node);
 	if (size.nlive < ecp_insbuf_limit(index, &state, nmembers))
 		return;					/* somebody has flushed it before us */
-	if (!ecp_purge_some(index, heap) &&
+	if (!ecp_maintain_purge(index, heap) &&
 		size.nlive < ecp_insbuf_limit_held(&state, nmembers))
 		return;
 	(void) buffer_flush(index, &ref, run, nmembers > 0, false, &counts);

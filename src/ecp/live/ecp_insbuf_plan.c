@@ -49,6 +49,7 @@ ecp_insbuf_divide(const EcpIndexState *state, const char *leaders,
 	EcpRows		rows = {0};
 	pg_prng_state prng;
 
+	Assert(n > 0);
 	nbuffers = Min(nbuffers, n);
 	if (nbuffers <= 1)
 	{
@@ -85,6 +86,7 @@ ecp_insbuf_sides(const EcpIndexState *state, const EcpNodeImage *node,
 	char	   *leaders;
 	int			counts[2] = {0, 0};
 
+	Assert(node->leaders != NULL);
 	if (node->nbuffers < 2)
 		return false;
 	ecp_insbuf_map(meta, node->children, node->leaders, node->stride, n,
@@ -137,7 +139,7 @@ ecp_insbuf_clusters(Relation index, const EcpIndexState *state)
 	double		wanted = Max(ceil(pages / NBuffers), ECP_INSBUF_CLUSTERS_MIN);
 
 	wanted = Min(wanted, ECP_INSBUF_CLUSTERS_MAX);
-	return (int) Max(Min(ecp_group_rows_max(state) /
+	return (int) Max(Min(ecp_limits_regroup_rows(state) /
 						 (meta->ecpm_leaf_max + rows), wanted), 1);
 }
 
@@ -149,6 +151,7 @@ ecp_insbuf_limit(Relation index, const EcpIndexState *state, int nmembers)
 	uint64		rows = (uint64) ecp_options_get(index).buffer_rows *
 		Max(nmembers, 1);
 
+	Assert(nmembers >= 0);
 	return Max(Min(rows, fits), ECP_INSBUF_ROWS_MIN);
 }
 

@@ -34,6 +34,7 @@
 #include "ecp/live/ecp_insert.h"
 #include "ecp/live/ecp_limits.h"
 #include "ecp/live/ecp_maintain.h"
+#include "ecp/live/ecp_maintain_lock.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_meta.h"
@@ -45,7 +46,6 @@
 #include "ecp/search/ecp_cache.h"
 #include "ecp/search/ecp_descent.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
@@ -80,8 +80,8 @@ typedef struct EcpInsertPlace
  * all that a buffer lacks.
  */
 static uint32
-ecp_added_slots(const EcpIndexState *state, const EcpInsertPlace *place,
-				uint32 total)
+added_slots(const EcpIndexState *state, const EcpInsertPlace *place,
+			uint32 total)
 {
 	const EcpGeometry *geo = &state->leaf;
 	uint32		limit = place->full;
@@ -112,9 +112,9 @@ ecp_added_slots(const EcpIndexState *state, const EcpInsertPlace *place,
  * for a leaf that would get too large for one if must_split.
  */
 static EcpPutResult
-ecp_leaf_put(Relation index, const EcpIndexState *state,
-			 const EcpInsertPlace *place, const EcpSlotItem *item,
-			 bool may_split, bool must_split)
+leaf_put(Relation index, const EcpIndexState *state,
+		 const EcpInsertPlace *place, const EcpSlotItem *item,
+		 bool may_split, bool must_split)
 {
 	const EcpGeometry *geo = &state->leaf;
 	const EcpChildData *leaf = &place->leaf;
@@ -127,6 +127,7 @@ ecp_leaf_put(Relation index, const EcpIndexState *state,
 	Buffer		head;
 	Buffer		page0;
 
+	Assert(item->vector != NULL);
 	head = ecp_run_page_get(index, ECP_PAGE_ENTRY, leaf->ecpc_blk, run, 0,
 							BUFFER_LOCK_EXCLUSIVE);
 	if (!BufferIsValid(head))
@@ -167,7 +168,7 @@ ecp_leaf_put(Relation index, const EcpIndexState *state,
 				break;
 			ECP_STOP_POINT("addrun");
 			ecp_xlog_add_run(index, state, page0,
-							 ecp_added_slots(state, place, nslots));
+							 added_slots(state, place, nslots));
 			ECP_STOP_POINT("addrun-done");
 		}
 
@@ -200,8 +201,8 @@ ecp_leaf_put(Relation index, const EcpIndexState *state,
 
 /* Make the root, a leaf, for the first row. */
 static void
-ecp_insert_first(Relation index, EcpIndexState *state,
-				 const EcpVector *vector)
+insert_first(Relation index, EcpIndexState *state,
+			 const EcpVector *vector)
 {
 	EcpMetaPageData *meta = &state->meta;
 	uint32		nslots;
@@ -221,7 +222,7 @@ ecp_insert_first(Relation index, EcpIndexState *state,
 	ecp_vector_check_dims(vector, meta->ecpm_dims,
 						  RelationGetRelationName(index));
 	nslots = state->leaf.stream ?
-		Min(ECP_RUN_SLOTS_MIN, ecp_leaf_limit(state)) : state->leaf.slots;
+		Min(ECP_RUN_SLOTS_MIN, ecp_limits_leaf_rows(state)) : state->leaf.slots;
 	ECP_STOP_POINT("learn");
 	if (ecp_xlog_learn(index, state, nslots))
 		ECP_STOP_POINT("learn-done");
@@ -232,12 +233,13 @@ ecp_insert_first(Relation index, EcpIndexState *state,
  * copied to "leader".
  */
 static void
-ecp_insert_place(Relation index, const EcpIndexState *state,
-				 const EcpNode *node, int child, void *leader,
-				 EcpInsertPlace *place)
+insert_place(Relation index, const EcpIndexState *state,
+			 const EcpNode *node, int child, void *leader,
+			 EcpInsertPlace *place)
 {
 	bool		buffering = ecp_options_get(index).buffer_rows > 0;
 
+	Assert(child >= 0 && child < node->nchildren);
 	if (buffering && node->nbuffers > 0)
 	{
 		int			buffer = node->map.buffer_of[child];
@@ -259,14 +261,14 @@ ecp_insert_place(Relation index, const EcpIndexState *state,
  * for one.
  */
 static void
-ecp_insert_find(Relation index, const EcpIndexState *state,
-				const void *prepared, void *leader, EcpInsertPlace *place)
+insert_find(Relation index, const EcpIndexState *state,
+			const void *prepared, void *leader, EcpInsertPlace *place)
 {
 	EcpDescent *descent;
 	EcpClusterRef cluster;
 
 	memset(place, 0, sizeof(EcpInsertPlace));
-	place->full = ecp_leaf_limit(state);
+	place->full = ecp_limits_leaf_rows(state);
 	if (state->meta.ecpm_root_level == 0)
 	{
 		place->leaf = state->meta.ecpm_root;
@@ -283,13 +285,13 @@ ecp_insert_find(Relation index, const EcpIndexState *state,
 			ecp_report_corrupt(index, node->blk, "A node has no children.");
 		ecp_panel_nearest(node->panel, node->nchildren, prepared,
 						  state->node.vec_bytes, 1, &nearest, &rank);
-		ecp_insert_place(index, state, node, nearest, leader, place);
+		insert_place(index, state, node, nearest, leader, place);
 		ecp_node_release(node);
 		return;
 	}
 	descent = ecp_descent_nearest(index, state, prepared, &cluster);
-	ecp_insert_place(index, state, cluster.parent, cluster.panel_child, leader,
-					 place);
+	insert_place(index, state, cluster.parent, cluster.panel_child, leader,
+				 place);
 	ecp_descent_end(descent);
 }
 
@@ -299,12 +301,12 @@ ecp_insert_find(Relation index, const EcpIndexState *state,
  * now; waits for him only if "wait".
  */
 static void
-ecp_insert_make_room(Relation index, Relation heap, const void *prepared,
-					 const EcpInsertPlace *place, bool wait)
+insert_make_room(Relation index, Relation heap, const void *prepared,
+				 const EcpInsertPlace *place, bool wait)
 {
 	if (wait)
-		LockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
-	else if (!ConditionalLockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock))
+		ecp_maintain_lock_take(index);
+	else if (!ecp_maintain_lock_try(index))
 		return;
 	if (place->is_buffer)
 		ecp_insbuf_flush_full(index, heap, prepared);
@@ -312,7 +314,7 @@ ecp_insert_make_room(Relation index, Relation heap, const void *prepared,
 		ecp_insbuf_create(index, prepared);
 	else
 		ecp_maintain_full_leaf(index, prepared);
-	UnlockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+	ecp_maintain_lock_release(index);
 }
 
 /*
@@ -322,13 +324,13 @@ ecp_insert_make_room(Relation index, Relation heap, const void *prepared,
  * come, has a damaged reference or page.
  */
 static void
-ecp_insert_wait(Relation index, const EcpIndexState *state,
-				const EcpChildData *leaf)
+insert_wait(Relation index, const EcpIndexState *state,
+			const EcpChildData *leaf)
 {
 	EcpIndexState now;
 
-	LockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
-	ecp_undo(index);
+	ecp_maintain_lock_take(index);
+	ecp_replace_undo(index);
 	ecp_index_state_read(index, &now);
 	if (now.meta.ecpm_sversion == state->meta.ecpm_sversion)
 	{
@@ -349,7 +351,7 @@ ecp_insert_wait(Relation index, const EcpIndexState *state,
 		}
 		pfree(runs);
 	}
-	UnlockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+	ecp_maintain_lock_release(index);
 }
 
 /*
@@ -357,8 +359,8 @@ ecp_insert_wait(Relation index, const EcpIndexState *state,
  * is freed by the caller.
  */
 static void
-ecp_insert_vector(Relation index, Relation heap, const EcpVector *vector,
-				  const void *row, ItemPointer heap_tid)
+insert_vector(Relation index, Relation heap, const EcpVector *vector,
+			  const void *row, ItemPointer heap_tid)
 {
 	EcpIndexState state;
 	EcpSlotItem item = {0};
@@ -384,37 +386,37 @@ ecp_insert_vector(Relation index, Relation heap, const EcpVector *vector,
 			return;				/* zero length under cosine: not indexed */
 		if (EcpIndexIsEmpty(&state))
 		{
-			ecp_insert_first(index, &state, vector);
+			insert_first(index, &state, vector);
 			continue;
 		}
-		ecp_insert_find(index, &state, prepared, leader, &place);
+		insert_find(index, &state, prepared, leader, &place);
 		item.leader = place.leader;
 		item.bin = place.bin;
 		if (place.wants_buffer && may_create)
 		{
 			/* only once, whether it could be done or not */
 			may_create = false;
-			ecp_insert_make_room(index, heap, prepared, &place, false);
+			insert_make_room(index, heap, prepared, &place, false);
 			continue;
 		}
 		place.wants_buffer = false;
-		switch (ecp_leaf_put(index, &state, &place, &item, may_split,
-							 must_split))
+		switch (leaf_put(index, &state, &place, &item, may_split,
+						 must_split))
 		{
 			case ECP_PUT_DONE:
 				return;
 			case ECP_PUT_MOVED:
 				/* again: it is closed, and the next version still to come */
 				if (tries++ > 0)
-					ecp_insert_wait(index, &state, &place.leaf);
+					insert_wait(index, &state, &place.leaf);
 				break;
 			case ECP_PUT_FULL:
 				/* only once, whether it could be done or not */
-				ecp_insert_make_room(index, heap, prepared, &place, false);
+				insert_make_room(index, heap, prepared, &place, false);
 				may_split = false;
 				break;
 			case ECP_PUT_OVERFULL:
-				ecp_insert_make_room(index, heap, prepared, &place, true);
+				insert_make_room(index, heap, prepared, &place, true);
 				must_split = false;
 				break;
 		}
@@ -474,7 +476,7 @@ ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 		ecp_attr_form(&attrs, &vector, values, isnull, copy + vec_bytes);
 		row = copy;
 	}
-	ecp_insert_vector(index, heap, &vector, row, heap_tid);
+	insert_vector(index, heap, &vector, row, heap_tid);
 	ecp_stat_count(index, ECP_STAT_INSERTS, 1);
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);

@@ -27,16 +27,17 @@
  * build lets a cluster have, so that the first inserts after it split none.
  */
 uint32
-ecp_leaf_limit(const EcpIndexState *state)
+ecp_limits_leaf_rows(const EcpIndexState *state)
 {
 	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_SPLIT_PAGES_MAX);
 
+	Assert(state->leaf.slots > 0);
 	return Max(Min(state->meta.ecpm_leaf_max, fits), 2);
 }
 
 /* Rows that a group may have, by maintenance_work_mem. */
 double
-ecp_group_rows_max(const EcpIndexState *state)
+ecp_limits_regroup_rows(const EcpIndexState *state)
 {
 	Size		row_bytes = state->leaf.row_bytes + 4 * sizeof(int32) +
 		sizeof(ItemPointerData);
@@ -48,7 +49,7 @@ ecp_group_rows_max(const EcpIndexState *state)
 
 /* Is so much retired that only splits may add to it? */
 bool
-ecp_retired_too_much(Relation index, const EcpIndexState *state)
+ecp_limits_too_much_retired(Relation index, const EcpIndexState *state)
 {
 	return state->meta.ecpm_retired_pages >
 		Max(RelationGetNumberOfBlocks(index) / ECP_RETIRED_SHARE,

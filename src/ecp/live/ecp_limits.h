@@ -13,9 +13,9 @@
 /* A split copies at most so many pages; clusters above it are cut first. */
 #define ECP_SPLIT_PAGES_MAX			(ECP_RUN_PAGES_MAX / 2)
 
-extern bool ecp_retired_too_much(Relation index,
-								 const EcpIndexState *state);
-extern uint32 ecp_leaf_limit(const EcpIndexState *state);
-extern double ecp_group_rows_max(const EcpIndexState *state);
+extern bool ecp_limits_too_much_retired(Relation index,
+										const EcpIndexState *state);
+extern uint32 ecp_limits_leaf_rows(const EcpIndexState *state);
+extern double ecp_limits_regroup_rows(const EcpIndexState *state);
 
 #endif							/* ECP_LIMITS_H */

@@ -8,7 +8,7 @@
  * cleanup and by ecp_maintain() (the whole index), always with the
  * maintenance lock held.  How a cluster is replaced is ecp_replace.c's.
  *
- * - A leaf with more rows than ecp_leaf_limit() is split, by the insert that
+ * - A leaf with more rows than ecp_limits_leaf_rows() is split, by the insert that
  *	 finds it so or by VACUUM.
  * - A leaf in more than four runs, or with less than a quarter of its slots
  *	 in use, is folded if that saves pages.
@@ -36,6 +36,7 @@
 #include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/live/ecp_limits.h"
 #include "ecp/live/ecp_maintain.h"
+#include "ecp/live/ecp_maintain_lock.h"
 #include "ecp/live/ecp_regroup.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_meta.h"
@@ -48,7 +49,6 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "vector/vector_distance.h"
@@ -63,7 +63,7 @@
 PGDLLEXPORT Datum ecp_maintain(PG_FUNCTION_ARGS);
 
 static uint32
-ecp_node_limit(const EcpIndexState *state)
+node_limit(const EcpIndexState *state)
 {
 	uint32		fits = ecp_slots_in_pages(&state->node, ECP_SPLIT_PAGES_MAX);
 
@@ -74,7 +74,7 @@ ecp_node_limit(const EcpIndexState *state)
 
 /* Position of a child among those of a node, or -1. */
 static int
-ecp_node_find_child(const EcpNodeImage *node, uint64 run)
+node_find_child(const EcpNodeImage *node, uint64 run)
 {
 	for (int i = 0; i < node->nchildren; i++)
 	{
@@ -86,10 +86,10 @@ ecp_node_find_child(const EcpNodeImage *node, uint64 run)
 
 /* May a child of this node be replaced by two? */
 static bool
-ecp_node_has_room(const EcpIndexState *state, const EcpNodeImage *node)
+node_has_room(const EcpIndexState *state, const EcpNodeImage *node)
 {
 	return node->nfree >= ECP_NODE_FREE_MIN &&
-		node->nchildren <= ecp_node_limit(state);
+		node->nchildren <= node_limit(state);
 }
 
 /*
@@ -98,12 +98,13 @@ ecp_node_has_room(const EcpIndexState *state, const EcpNodeImage *node)
  * of nodes only.
  */
 static EcpNodeImage *
-ecp_find_parent(Relation index, const EcpIndexState *state, int level,
-				uint64 run, int *which)
+find_parent(Relation index, const EcpIndexState *state, int level,
+			uint64 run, int *which)
 {
 	List	   *nodes = ecp_collect_nodes(index, state, level);
 	ListCell   *lc;
 
+	Assert(level > 1);
 	foreach(lc, nodes)
 	{
 		EcpNodeRef *ref = lfirst(lc);
@@ -113,7 +114,7 @@ ecp_find_parent(Relation index, const EcpIndexState *state, int level,
 							 ref->child.ecpc_run, true);
 		if (node == NULL)
 			ecp_report_moved(index, ref->child.ecpc_blk);
-		*which = ecp_node_find_child(node, run);
+		*which = node_find_child(node, run);
 		if (*which >= 0)
 			return node;
 		ecp_node_image_free(node);
@@ -128,8 +129,8 @@ ecp_find_parent(Relation index, const EcpIndexState *state, int level,
  * It is renewed first if it has none.  *state is the version it is of.
  */
 static EcpNodeImage *
-ecp_node_parent(Relation index, uint64 run, int level, int *which,
-				EcpIndexState *state)
+node_parent(Relation index, uint64 run, int level, int *which,
+			EcpIndexState *state)
 {
 	check_stack_depth();
 	for (;;)
@@ -139,16 +140,16 @@ ecp_node_parent(Relation index, uint64 run, int level, int *which,
 		ecp_index_state_read(index, state);
 		if (state->meta.ecpm_root.ecpc_run == run)
 			return NULL;
-		parent = ecp_find_parent(index, state, level + 1, run, which);
-		if (ecp_node_has_room(state, parent))
+		parent = find_parent(index, state, level + 1, run, which);
+		if (node_has_room(state, parent))
 			return parent;
-		ecp_node_renew(index, parent->head.blk, parent->head.run, level + 1);
+		ecp_maintain_renew_node(index, parent->head.blk, parent->head.run, level + 1);
 	}
 }
 
 /* May a node be split as it is?  Not if rows wait that would get lost. */
 static bool
-ecp_node_divisible(const EcpIndexState *state, const EcpNodeImage *node)
+node_divisible(const EcpIndexState *state, const EcpNodeImage *node)
 {
 	Size		stride = node->stride;
 	uint8	   *sides;
@@ -171,26 +172,28 @@ ecp_node_divisible(const EcpIndexState *state, const EcpNodeImage *node)
  * rows go to the clusters before these get into different nodes.
  */
 void
-ecp_node_renew(Relation index, BlockNumber blk, uint64 run, int level)
+ecp_maintain_renew_node(Relation index, BlockNumber blk, uint64 run, int level)
 {
 	EcpIndexState state;
 	EcpReplaceRequest target = {0};
 	EcpNodeImage *node;
 	EcpReplaceKind kind;
 
+	Assert(ecp_maintain_lock_held(index));
+	Assert(level > 0);
 	for (;;)
 	{
 		EcpMaintainCounts counts = {0};
 		EcpChildData ref = {0};
 
-		target.parent = ecp_node_parent(index, run, level, &target.which[0],
-										&state);
+		target.parent = node_parent(index, run, level, &target.which[0],
+									&state);
 		node = ecp_node_read(index, &state, level, blk, run, true);
 		if (node == NULL)
 			ecp_report_moved(index, blk);
-		kind = node->nchildren > ecp_node_limit(&state) ?
+		kind = node->nchildren > node_limit(&state) ?
 			ECP_REPLACE_SPLIT : ECP_REPLACE_FOLD;
-		if (kind == ECP_REPLACE_FOLD || ecp_node_divisible(&state, node))
+		if (kind == ECP_REPLACE_FOLD || node_divisible(&state, node))
 			break;
 		ref.ecpc_blk = blk;
 		ref.ecpc_run = run;
@@ -210,14 +213,15 @@ ecp_node_renew(Relation index, BlockNumber blk, uint64 run, int level)
  * then.
  */
 void
-ecp_node_fold(Relation index, EcpChildData *ref, uint32 room)
+ecp_maintain_fold_node(Relation index, EcpChildData *ref, uint32 room)
 {
 	EcpIndexState state;
 	EcpReplaceRequest target = {0};
 	EcpChildData folded;
 
-	target.parent = ecp_node_parent(index, ref->ecpc_run, 1,
-									&target.which[0], &state);
+	Assert(ecp_maintain_lock_held(index));
+	target.parent = node_parent(index, ref->ecpc_run, 1,
+								&target.which[0], &state);
 	target.level = 1;
 	target.nold = 1;
 	target.room = room;
@@ -231,9 +235,9 @@ ecp_node_fold(Relation index, EcpChildData *ref, uint32 room)
 
 /* The leaf nearest to "prepared", as a target; false if there is no leaf. */
 static bool
-ecp_target_nearest(Relation index, const EcpIndexState *state,
-				   const void *prepared, EcpReplaceRequest *target,
-				   EcpChildData *leaf)
+target_nearest(Relation index, const EcpIndexState *state,
+			   const void *prepared, EcpReplaceRequest *target,
+			   EcpChildData *leaf)
 {
 	EcpDescent *descent;
 	EcpClusterRef cluster;
@@ -256,7 +260,7 @@ ecp_target_nearest(Relation index, const EcpIndexState *state,
 	if (parent == NULL)
 		ecp_report_moved(index, cluster.parent_blk);
 	target->parent = parent;
-	target->which[0] = ecp_node_find_child(parent, cluster.child.ecpc_run);
+	target->which[0] = node_find_child(parent, cluster.child.ecpc_run);
 	if (target->which[0] < 0)
 		ecp_report_moved(index, cluster.child.ecpc_blk);
 	*leaf = cluster.child;
@@ -269,7 +273,8 @@ ecp_target_nearest(Relation index, const EcpIndexState *state,
 void
 ecp_maintain_full_leaf(Relation index, const void *prepared)
 {
-	ecp_undo(index);
+	Assert(ecp_maintain_lock_held(index));
+	ecp_replace_undo(index);
 	for (;;)
 	{
 		EcpIndexState state;
@@ -279,16 +284,16 @@ ecp_maintain_full_leaf(Relation index, const void *prepared)
 
 		CHECK_FOR_INTERRUPTS();
 		ecp_index_state_read(index, &state);
-		if (!ecp_target_nearest(index, &state, prepared, &target, &leaf))
+		if (!target_nearest(index, &state, prepared, &target, &leaf))
 			return;
 		if (!ecp_cluster_size(index, &state, &leaf, true, &size))
 			ecp_report_moved(index, leaf.ecpc_blk);
-		if (size.nlive < ecp_leaf_limit(&state))
+		if (size.nlive < ecp_limits_leaf_rows(&state))
 			return;				/* somebody has split it before us */
-		if (target.parent && !ecp_node_has_room(&state, target.parent))
+		if (target.parent && !node_has_room(&state, target.parent))
 		{
-			ecp_node_renew(index, target.parent->head.blk,
-						   target.parent->head.run, 1);
+			ecp_maintain_renew_node(index, target.parent->head.blk,
+									target.parent->head.run, 1);
 			continue;
 		}
 		(void) ecp_replace(index, ECP_REPLACE_SPLIT, &target);
@@ -300,12 +305,14 @@ ecp_maintain_full_leaf(Relation index, const void *prepared)
 
 /* The sibling of child i with the nearest leader. */
 static int
-ecp_nearest_sibling(const EcpIndexState *state, const EcpNodeImage *node,
-					int i)
+nearest_sibling(const EcpIndexState *state, const EcpNodeImage *node,
+				int i)
 {
 	int			nearest = -1;
 	float8		nearest_d = 0;
 
+	Assert(i >= 0 && i < node->nchildren);
+	Assert(node->leaders != NULL);
 	for (int k = 0; k < node->nchildren; k++)
 	{
 		float8		d;
@@ -329,13 +336,13 @@ ecp_nearest_sibling(const EcpIndexState *state, const EcpNodeImage *node,
  * If so, *kind and *target say how.
  */
 static bool
-ecp_leaf_decide(Relation index, const EcpIndexState *state,
-				const EcpNodeImage *node, int i, EcpReplaceKind *kind,
-				EcpReplaceRequest *target)
+leaf_decide(Relation index, const EcpIndexState *state,
+			const EcpNodeImage *node, int i, EcpReplaceKind *kind,
+			EcpReplaceRequest *target)
 {
 	const EcpMetaPageData *meta = &state->meta;
 	const EcpChildData *leaf = node ? &node->children[i] : &meta->ecpm_root;
-	uint32		limit = ecp_leaf_limit(state);
+	uint32		limit = ecp_limits_leaf_rows(state);
 	uint32		entry_pages;
 	uint32		npages;
 	EcpClusterSize size;
@@ -356,7 +363,7 @@ ecp_leaf_decide(Relation index, const EcpIndexState *state,
 		*kind = ECP_REPLACE_SPLIT;
 		return true;
 	}
-	if (ecp_retired_too_much(index, state))
+	if (ecp_limits_too_much_retired(index, state))
 		return false;
 
 	if (size.nlive == 0 &&
@@ -370,7 +377,7 @@ ecp_leaf_decide(Relation index, const EcpIndexState *state,
 		size.nlive < meta->ecpm_leaf_target / 4 &&
 		size.nlive < leaf->ecpc_nrows / 4)
 	{
-		int			sibling = ecp_nearest_sibling(state, node, i);
+		int			sibling = nearest_sibling(state, node, i);
 		EcpClusterSize other;
 
 		if (!ecp_cluster_size(index, state, &node->children[sibling], true,
@@ -395,7 +402,7 @@ ecp_leaf_decide(Relation index, const EcpIndexState *state,
 }
 
 static void
-ecp_maintain_count(EcpReplaceKind kind, EcpMaintainCounts *counts)
+maintain_count(EcpReplaceKind kind, EcpMaintainCounts *counts)
 {
 	switch (kind)
 	{
@@ -424,11 +431,12 @@ ecp_maintain_count(EcpReplaceKind kind, EcpMaintainCounts *counts)
  * written anew on the way: the rest is then below its successors.
  */
 static bool
-ecp_maintain_children(Relation index, const EcpChildData *ref,
-					  EcpMaintainCounts *counts)
+maintain_children(Relation index, const EcpChildData *ref,
+				  EcpMaintainCounts *counts)
 {
 	uint32		next_slot = 0;
 
+	Assert(ecp_maintain_lock_held(index));
 	for (;;)
 	{
 		EcpIndexState state;
@@ -450,24 +458,24 @@ ecp_maintain_children(Relation index, const EcpChildData *ref,
 				continue;
 			ecp_vacuum_delay_point();
 			next_slot = node->slots[i] + 1;
-			found = ecp_leaf_decide(index, &state, node, i, &kind, &target);
+			found = leaf_decide(index, &state, node, i, &kind, &target);
 		}
 		if (!found)
 			return true;
-		if (!ecp_node_has_room(&state, node))
+		if (!node_has_room(&state, node))
 		{
-			ecp_node_renew(index, ref->ecpc_blk, ref->ecpc_run, 1);
+			ecp_maintain_renew_node(index, ref->ecpc_blk, ref->ecpc_run, 1);
 			return false;
 		}
 		if (ecp_replace(index, kind, &target))
-			ecp_maintain_count(kind, counts);
+			maintain_count(kind, counts);
 		ecp_node_image_free(node);
 	}
 }
 
 /* Maintain an index whose root is a leaf, until it has no more to do. */
 static void
-ecp_maintain_root_leaf(Relation index, EcpMaintainCounts *counts)
+maintain_root_leaf(Relation index, EcpMaintainCounts *counts)
 {
 	EcpIndexState state;
 	EcpReplaceRequest target;
@@ -476,13 +484,13 @@ ecp_maintain_root_leaf(Relation index, EcpMaintainCounts *counts)
 	ecp_index_state_read(index, &state);
 	if (EcpIndexIsEmpty(&state) || state.meta.ecpm_root_level > 0)
 		return;
-	if (ecp_leaf_decide(index, &state, NULL, 0, &kind, &target) &&
+	if (leaf_decide(index, &state, NULL, 0, &kind, &target) &&
 		ecp_replace(index, kind, &target))
-		ecp_maintain_count(kind, counts);
+		maintain_count(kind, counts);
 }
 
 static void
-ecp_maintain_leaves(Relation index, EcpMaintainCounts *counts)
+maintain_leaves(Relation index, EcpMaintainCounts *counts)
 {
 	MemoryContext context;
 	MemoryContext old_context;
@@ -492,7 +500,7 @@ ecp_maintain_leaves(Relation index, EcpMaintainCounts *counts)
 	context = AllocSetContextCreate(CurrentMemoryContext, "ecp maintain",
 									ALLOCSET_DEFAULT_SIZES);
 	old_context = MemoryContextSwitchTo(context);
-	ecp_maintain_root_leaf(index, counts);
+	maintain_root_leaf(index, counts);
 	while (again)
 	{
 		EcpIndexState state;
@@ -511,7 +519,7 @@ ecp_maintain_leaves(Relation index, EcpMaintainCounts *counts)
 			EcpNodeRef *ref = lfirst(lc);
 
 			if (ref->child.ecpc_run >= from_run &&
-				!ecp_maintain_children(index, &ref->child, counts))
+				!maintain_children(index, &ref->child, counts))
 				again = true;
 		}
 		from_run = next_run;
@@ -524,12 +532,13 @@ ecp_maintain_leaves(Relation index, EcpMaintainCounts *counts)
 
 /* Stamp what a crash or error left unstamped: "now" is late enough. */
 static void
-ecp_stamp_retired(Relation index)
+stamp_retired(Relation index)
 {
 	EcpIndexState state;
 	EcpRetiredWalk walk;
 	EcpRun		run;
 
+	Assert(ecp_maintain_lock_held(index));
 	ecp_index_state_read(index, &state);
 	ecp_retired_begin(&state, &walk);
 	while (ecp_retired_next(index, &state, &walk, &run))
@@ -541,8 +550,8 @@ ecp_stamp_retired(Relation index)
 
 /* Free the cluster at the head of the queue.  Returns its pages. */
 static uint32
-ecp_purge_cluster(Relation index, const EcpIndexState *state,
-				  const EcpRun *head)
+purge_cluster(Relation index, const EcpIndexState *state,
+			  const EcpRun *head)
 {
 	EcpRun	   *runs;
 	int			nruns;
@@ -609,7 +618,7 @@ ecp_purge(Relation index, Relation heap, bool all)
 		ecp_vacuum_delay_point();
 		ecp_index_state_read(index, &state);
 		ecp_retired_read(index, &state, state.meta.ecpm_retired_head, &run);
-		npages += ecp_purge_cluster(index, &state, &run);
+		npages += purge_cluster(index, &state, &run);
 	}
 	return npages;
 }
@@ -620,16 +629,17 @@ ecp_purge(Relation index, Relation heap, bool all)
  * are still many, because a snapshot may need them.
  */
 bool
-ecp_purge_some(Relation index, Relation heap)
+ecp_maintain_purge(Relation index, Relation heap)
 {
 	EcpIndexState state;
 
+	Assert(ecp_maintain_lock_held(index));
 	ecp_index_state_read(index, &state);
-	if (!ecp_retired_too_much(index, &state))
+	if (!ecp_limits_too_much_retired(index, &state))
 		return true;
 	(void) ecp_purge(index, heap, false);
 	ecp_index_state_read(index, &state);
-	return !ecp_retired_too_much(index, &state);
+	return !ecp_limits_too_much_retired(index, &state);
 }
 
 /*
@@ -646,20 +656,20 @@ ecp_maintain_index(Relation index, Relation heap, bool thorough,
 {
 	uint32		purged_pages;
 
-	LockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
-	ecp_undo(index);
-	ecp_stamp_retired(index);
+	ecp_maintain_lock_take(index);
+	ecp_replace_undo(index);
+	stamp_retired(index);
 	purged_pages = ecp_purge(index, heap, thorough);
 	ecp_stat_count(index, ECP_STAT_PURGED_PAGES, purged_pages);
 	counts->purged_pages += purged_pages;
 	if (thorough || ecp_options_get(index).buffer_rows == 0)
 		ecp_insbuf_flush_all(index, counts);
-	ecp_maintain_leaves(index, counts);
+	maintain_leaves(index, counts);
 	if (thorough)
 		ecp_regroup_train(index, counts);
 	else
 		ecp_regroup_around_splits(index, counts);
-	UnlockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+	ecp_maintain_lock_release(index);
 }
 
 /* ---- SQL ---- */

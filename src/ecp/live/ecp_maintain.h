@@ -10,9 +10,6 @@
 
 #include "ecp/page/ecp_page.h"
 
-/* Heavyweight lock of the one maintainer: block 0 of the index. */
-#define ECP_MAINTAIN_LOCK_BLKNO		ECP_META_BLKNO
-
 /* A node needs so many free slots before one of its children is replaced. */
 #define ECP_NODE_FREE_MIN			4
 
@@ -29,10 +26,10 @@ typedef struct EcpMaintainCounts
 	uint32		purged_pages;
 } EcpMaintainCounts;
 
-extern void ecp_node_renew(Relation index, BlockNumber blk, uint64 run,
-						   int level);
-extern void ecp_node_fold(Relation index, EcpChildData *ref, uint32 room);
-extern bool ecp_purge_some(Relation index, Relation heap);
+extern void ecp_maintain_renew_node(Relation index, BlockNumber blk, uint64 run,
+									int level);
+extern void ecp_maintain_fold_node(Relation index, EcpChildData *ref, uint32 room);
+extern bool ecp_maintain_purge(Relation index, Relation heap);
 
 extern void ecp_maintain_full_leaf(Relation index, const void *prepared);
 extern void ecp_maintain_index(Relation index, Relation heap, bool purge_all,

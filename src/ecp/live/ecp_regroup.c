@@ -35,6 +35,7 @@
 #include "ecp/define/ecp_options.h"
 #include "ecp/live/ecp_limits.h"
 #include "ecp/live/ecp_maintain.h"
+#include "ecp/live/ecp_maintain_lock.h"
 #include "ecp/live/ecp_regroup.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_meta.h"
@@ -44,7 +45,6 @@
 #include "ecp/search/ecp_descent.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
@@ -91,6 +91,8 @@ group_choose(const EcpMetaPageData *meta, EcpRegroupTodo *todo,
 	char	   *leaders;
 	uint8	   *sides;
 
+	Assert(leaves_max >= 0);
+	Assert(todo->n <= todo->node->nchildren);
 	if (todo->n < 3 || (todo->total <= rows_max && todo->n <= leaves_max))
 		return;
 	leaders = palloc_extended(mul_size(todo->n, node->stride), MCXT_ALLOC_HUGE);
@@ -153,10 +155,10 @@ group_todo(Relation index, const EcpIndexState *state,
 static void
 group_pause(Relation index)
 {
-	UnlockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+	ecp_maintain_lock_release(index);
 	CHECK_FOR_INTERRUPTS();
-	LockPage(index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
-	ecp_undo(index);
+	ecp_maintain_lock_take(index);
+	ecp_replace_undo(index);
 }
 
 /* One pass over the index: which nodes it treats, and how. */
@@ -208,17 +210,17 @@ group_replace_one(Relation index, const EcpChildData *ref,
 
 	/* what was one group has no borders */
 	if (!pass->retrain && todo.n <= ECP_REGROUP_LEAVES_MAX &&
-		todo.total <= ecp_group_rows_max(&state))
+		todo.total <= ecp_limits_regroup_rows(&state))
 		return false;
 
 	/* new ones may be more than old ones, and all need a slot of the node */
-	rows_max = Min(ecp_group_rows_max(&state),
+	rows_max = Min(ecp_limits_regroup_rows(&state),
 				   node->nfree / 1.5 * state.meta.ecpm_leaf_target);
 	leaves_max = Min(ECP_REGROUP_LEAVES_MAX, node->nfree / 2);
 	if (node->nfree < Max(node->nchildren / 4, 2 * ECP_NODE_FREE_MIN))
 	{
 		/* which leaves half as many free slots as it has children */
-		ecp_node_renew(index, ref->ecpc_blk, ref->ecpc_run, 1);
+		ecp_maintain_renew_node(index, ref->ecpc_blk, ref->ecpc_run, 1);
 		*again = true;
 		return false;
 	}
@@ -308,6 +310,7 @@ ecp_regroup_train(Relation index, EcpMaintainCounts *counts)
 	EcpRegroupPass pass;
 	uint32		groups = counts->groups;
 
+	Assert(ecp_maintain_lock_held(index));
 	ecp_index_state_read(index, &state);
 	pass.retrain = true;
 	pass.from = pass.before = state.meta.ecpm_next_run;
@@ -340,6 +343,7 @@ group_count_misassigned(Relation index, const EcpIndexState *state,
 	EcpEntryView view;
 	int			nslots;
 
+	Assert(max >= 0);
 	if (!ecp_run_read(index, state, 0, leaf->ecpc_blk, leaf->ecpc_run,
 					  InvalidBuffer, &run) ||
 		!ecp_run_copy_page(index, &run, 0, InvalidBuffer, copy.data))
@@ -399,6 +403,7 @@ group_around(Relation index, const EcpIndexState *state,
 	EcpRegroupNeighbour *all = palloc_array(EcpRegroupNeighbour, node->nchildren);
 	int			which[ECP_REGROUP_NEIGHBOURS];
 
+	Assert(i >= 0 && i < node->nchildren);
 	for (int k = 0; k < node->nchildren; k++)
 	{
 		all[k].child = k;
@@ -434,7 +439,7 @@ group_around_node(Relation index, const EcpChildData *ref, uint64 before,
 		int			found = -1;
 
 		ecp_index_state_read(index, &state);
-		if (ecp_retired_too_much(index, &state))
+		if (ecp_limits_too_much_retired(index, &state))
 			return done;
 		node = ecp_node_read(index, &state, 1, ref->ecpc_blk, ref->ecpc_run,
 							 true);
@@ -485,6 +490,7 @@ ecp_regroup_around_splits(Relation index, EcpMaintainCounts *counts)
 	ListCell   *lc;
 	int			max;
 
+	Assert(ecp_maintain_lock_held(index));
 	context = AllocSetContextCreate(CurrentMemoryContext, "ecp group",
 									ALLOCSET_DEFAULT_SIZES);
 	old_context = MemoryContextSwitchTo(context);
@@ -509,7 +515,7 @@ ecp_regroup_around_splits(Relation index, EcpMaintainCounts *counts)
  * Statistic I11 of the README, by about so many rows.
  */
 double
-ecp_misassigned_share(Relation index, const EcpIndexState *state, int samples)
+ecp_regroup_misassigned(Relation index, const EcpIndexState *state, int samples)
 {
 	ListCell   *lc;
 	double		share = (double) samples / Max(state->meta.ecpm_nleaves, 1);
@@ -556,7 +562,7 @@ ecp_misassigned(PG_FUNCTION_ARGS)
 	double		share;
 
 	ecp_index_state_read(index, &state);
-	share = ecp_misassigned_share(index, &state, Max(PG_GETARG_INT32(1), 1));
+	share = ecp_regroup_misassigned(index, &state, Max(PG_GETARG_INT32(1), 1));
 	relation_close(index, AccessShareLock);
 	PG_RETURN_FLOAT8(share);
 }

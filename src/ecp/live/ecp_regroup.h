@@ -14,7 +14,7 @@
 extern void ecp_regroup_train(Relation index, EcpMaintainCounts *counts);
 extern void ecp_regroup_around_splits(Relation index,
 									  EcpMaintainCounts *counts);
-extern double ecp_misassigned_share(Relation index, const EcpIndexState *state,
-									int samples);
+extern double ecp_regroup_misassigned(Relation index, const EcpIndexState *state,
+									  int samples);
 
 #endif							/* ECP_REGROUP_H */

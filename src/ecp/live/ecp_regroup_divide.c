@@ -53,6 +53,7 @@ group_assign(const EcpMetaPageData *meta, EcpRegroupRows *rows)
 	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims,
 									   rows->nclusters);
 
+	Assert(rows->nclusters > 0);
 	for (int i = 0; i < rows->nclusters; i++)
 		ecp_panel_set(panel, i, rows->centres + i * rows->centre_stride);
 	ecp_kmeans_assign(panel, rows->nclusters, meta->ecpm_dims, rows->vectors,
@@ -162,6 +163,7 @@ group_cut_large(const EcpMetaPageData *meta, EcpRegroupRows *rows, int limit)
 	int32	   *order = group_order(rows, first);
 	int			nclusters = rows->nclusters;
 
+	Assert(limit > 0);
 	for (int c = 0; c < nclusters; c++)
 	{
 		int32	   *members = order + first[c];
@@ -242,6 +244,8 @@ ecp_regroup_divide(const EcpIndexState *state, const EcpNodeImage *parent,
 	const EcpMetaPageData *meta = &state->meta;
 	int			k = nwhich;
 
+	Assert(retrain || nwhich > 0);
+	Assert(parent->leaders != NULL);
 	Assert(rows->n > 0);
 	rows->centre_stride = parent->stride;
 	rows->clusters = palloc_extended(mul_size(rows->n, sizeof(int32)),
@@ -295,5 +299,5 @@ ecp_regroup_divide(const EcpIndexState *state, const EcpNodeImage *parent,
 	if (group_drop_small(meta, rows))
 		group_assign(meta, rows);
 	group_update(meta, rows);
-	group_cut_large(meta, rows, ecp_leaf_limit(state));
+	group_cut_large(meta, rows, ecp_limits_leaf_rows(state));
 }

@@ -28,7 +28,7 @@
  * at a time, VACUUM frees no slot meanwhile, and nothing but inserts into
  * leaves happens.  Whatever stops us before PUBLISH, error, cancel or crash,
  * leaves ecpm_op in the metapage, by which the next maintainer undoes it
- * (ecp_undo); no reader and no inserter minds it.
+ * (ecp_replace_undo); no reader and no inserter minds it.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,6 +36,7 @@
 
 #include "base/stop_point.h"
 #include "ecp/live/ecp_maintain.h"
+#include "ecp/live/ecp_maintain_lock.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/live/ecp_replace_private.h"
 #include "ecp/page/ecp_meta.h"
@@ -63,6 +64,7 @@ ecp_replace_prepare(EcpReplace *r, int first)
 	EcpMetaPageData *meta = &r->state.meta;
 	Size		bytes = mul_size(r->rows.nrows, r->prepared_stride);
 
+	Assert(first >= 0 && first <= r->rows.nrows);
 	if (EcpRowsArePrepared(meta))
 	{
 		r->prepared = r->rows.vectors;
@@ -87,7 +89,7 @@ ecp_replace_prepare(EcpReplace *r, int first)
 
 /* Step 1: copy what the old clusters have. */
 static bool
-ecp_replace_copy(EcpReplace *r)
+replace_copy(EcpReplace *r)
 {
 	const EcpReplaceRequest *target = r->target;
 	int			ncopied;
@@ -135,7 +137,7 @@ ecp_replace_copy(EcpReplace *r)
 
 /* The leader that a new cluster's rows are described relative to. */
 static const void *
-ecp_replace_leader(const EcpReplace *r, const EcpNewRun *new)
+replace_leader(const EcpReplace *r, const EcpNewRun *new)
 {
 	bool		is_root = r->target->parent == NULL && r->nnew == 1;
 
@@ -144,7 +146,7 @@ ecp_replace_leader(const EcpReplace *r, const EcpNewRun *new)
 
 /* The item that goes into slot i of a new cluster. */
 static void
-ecp_new_item(const EcpReplace *r, const EcpNewRun *new, int i, EcpSlotItem *item)
+new_item(const EcpReplace *r, const EcpNewRun *new, int i, EcpSlotItem *item)
 {
 	memset(item, 0, sizeof(EcpSlotItem));
 	if (new == &r->new[r->nnew])	/* the new root */
@@ -156,7 +158,7 @@ ecp_new_item(const EcpReplace *r, const EcpNewRun *new, int i, EcpSlotItem *item
 	{
 		item->tid = r->rows.tids[new->items[i]];
 		item->vector = r->rows.vectors + new->items[i] * r->rows.stride;
-		item->leader = ecp_replace_leader(r, new);
+		item->leader = replace_leader(r, new);
 		if (new >= &r->new[r->nnew - r->nbuffers])
 			item->bin = r->rows.bins[new->items[i]];
 	}
@@ -169,8 +171,8 @@ ecp_new_item(const EcpReplace *r, const EcpNewRun *new, int i, EcpSlotItem *item
 
 /* Copy a vector into the vector part of a run in memory. */
 static void
-ecp_image_put_stream(char *pages, const EcpGeometry *geo, uint32 entry_pages,
-					 uint32 slot, const char *vector)
+image_put_stream(char *pages, const EcpGeometry *geo, uint32 entry_pages,
+				 uint32 slot, const char *vector)
 {
 	ecp_stream_foreach(part, geo, entry_pages, slot)
 	{
@@ -183,7 +185,7 @@ ecp_image_put_stream(char *pages, const EcpGeometry *geo, uint32 entry_pages,
 
 /* Pages of the vector part of a run that n vectors from slot 0 on take. */
 static uint32
-ecp_stream_pages(const EcpGeometry *geo, uint32 entry_pages, int n)
+stream_pages(const EcpGeometry *geo, uint32 entry_pages, int n)
 {
 	uint32		pageno;
 	uint32		offset;
@@ -199,7 +201,7 @@ ecp_stream_pages(const EcpGeometry *geo, uint32 entry_pages, int n)
  * the pages that nothing is on yet.
  */
 static void
-ecp_new_write(EcpReplace *r, EcpNewRun *new)
+new_write(EcpReplace *r, EcpNewRun *new)
 {
 	const EcpGeometry *geo = EcpLevelGeometry(&r->state, new->level);
 	uint32		entry_pages;
@@ -209,6 +211,7 @@ ecp_new_write(EcpReplace *r, EcpNewRun *new)
 	char	   *pages;
 	EcpRunHeader header;
 
+	Assert(new->nitems <= new->nslots);
 	ecp_run_size(geo, new->nslots, &entry_pages, &npages);
 	pages = palloc_extended((Size) npages * BLCKSZ, MCXT_ALLOC_HUGE);
 	ecp_run_init((Page) pages, geo, new->level, new->child.ecpc_run,
@@ -235,15 +238,15 @@ ecp_new_write(EcpReplace *r, EcpNewRun *new)
 		EcpEntryView view;
 		EcpSlotItem item;
 
-		ecp_new_item(r, new, i, &item);
+		new_item(r, new, i, &item);
 		ecp_entry_view((Page) (pages + (Size) (i / geo->slots) * BLCKSZ), geo,
 					   new->level, &view);
 		ecp_entry_put(&r->state, new->level, &view, slot, &item);
 		if (geo->stream)
-			ecp_image_put_stream(pages, geo, entry_pages, i, item.vector);
+			image_put_stream(pages, geo, entry_pages, i, item.vector);
 		EcpSlotSetLive(&view, slot);
 	}
-	used_stream = ecp_stream_pages(geo, entry_pages, new->nitems);
+	used_stream = stream_pages(geo, entry_pages, new->nitems);
 	ecp_xlog_fill(r->index, new->child.ecpc_blk, pages, used);
 	ecp_xlog_fill(r->index, new->child.ecpc_blk + entry_pages,
 				  pages + (Size) entry_pages * BLCKSZ, used_stream);
@@ -253,7 +256,7 @@ ecp_new_write(EcpReplace *r, EcpNewRun *new)
 
 /* Step 2: intent, blocks, contents. */
 static void
-ecp_replace_write(EcpReplace *r)
+replace_write(EcpReplace *r)
 {
 	const EcpReplaceRequest *target = r->target;
 	bool		group = EcpReplaceIsGroup(r);
@@ -267,7 +270,7 @@ ecp_replace_write(EcpReplace *r)
 
 		root->level = target->level + 1;
 		root->nitems = r->nnew;
-		root->nslots = ecp_new_slots(&r->state.node, root->level, r->nnew, 0);
+		root->nslots = ecp_replace_slots(&r->state.node, root->level, r->nnew, 0);
 		root->child.ecpc_nrows = root->nitems;
 		root->child.ecpc_vfrom = r->state.meta.ecpm_sversion + 1;
 		root->child.ecpc_vto = ECP_V_NONE;
@@ -300,7 +303,7 @@ ecp_replace_write(EcpReplace *r)
 		new->child.ecpc_blk = intent->ecpi_new[which];
 		new->child.ecpc_run = intent->ecpi_first_run + i;
 		ECP_STOP_POINT("replace-alloc");
-		ecp_new_write(r, new);
+		new_write(r, new);
 		ECP_STOP_POINT("replace-fill");
 	}
 }
@@ -310,10 +313,11 @@ ecp_replace_write(EcpReplace *r)
  * nearest new insert buffer if there is one.  Returns false if none has room.
  */
 static bool
-ecp_replace_put_late(EcpReplace *r, int row, bool *full)
+replace_put_late(EcpReplace *r, int row, bool *full)
 {
 	EcpSlotItem item = {0};
 
+	Assert(row >= 0 && row < r->rows.nrows);
 	item.tid = r->rows.tids[row];
 	item.vector = r->rows.vectors + row * r->rows.stride;
 	if (r->nbuffers > 0)
@@ -349,7 +353,7 @@ ecp_replace_put_late(EcpReplace *r, int row, bool *full)
 								 BUFFER_LOCK_EXCLUSIVE);
 		if (!BufferIsValid(page0))
 			ecp_report_moved(r->index, new->child.ecpc_blk);
-		item.leader = ecp_replace_leader(r, new);
+		item.leader = replace_leader(r, new);
 		done = ecp_xlog_put(r->index, &r->state, 0, page0, &item,
 							PG_UINT32_MAX);
 		UnlockReleaseBuffer(page0);
@@ -365,7 +369,7 @@ ecp_replace_put_late(EcpReplace *r, int row, bool *full)
  * suffice.
  */
 static bool
-ecp_replace_catch_up(EcpReplace *r, Buffer *heads)
+replace_catch_up(EcpReplace *r, Buffer *heads)
 {
 	bool	   *full = palloc0(Max(r->nnew, 1) * sizeof(bool));
 	int			first = r->rows.nrows;
@@ -379,7 +383,7 @@ ecp_replace_catch_up(EcpReplace *r, Buffer *heads)
 	ecp_replace_prepare(r, first);
 	for (int row = first; row < r->rows.nrows; row++)
 	{
-		if (!ecp_replace_put_late(r, row, full))
+		if (!replace_put_late(r, row, full))
 			return false;
 		ECP_STOP_POINT("replace-catch-up");
 	}
@@ -388,7 +392,7 @@ ecp_replace_catch_up(EcpReplace *r, Buffer *heads)
 
 /* Step 5: entries of the new children, and ends of the old ones. */
 static bool
-ecp_replace_parent(EcpReplace *r)
+replace_parent(EcpReplace *r)
 {
 	const EcpNodeImage *parent = r->target->parent;
 	Buffer		head;
@@ -426,12 +430,13 @@ ecp_replace_parent(EcpReplace *r)
  * found no room.
  */
 static bool
-ecp_replace_close(EcpReplace *r, EcpPublish *publish)
+replace_close(EcpReplace *r, EcpPublish *publish)
 {
 	int			first = r->rows.nrows;
 	bool	   *full = palloc0(r->nnew * sizeof(bool));
 	bool		done = true;
 
+	Assert(EcpReplaceIsGroup(r));
 	r->rows.npages = 0;
 	for (int i = 0; i < r->nold; i++)
 	{
@@ -456,7 +461,7 @@ ecp_replace_close(EcpReplace *r, EcpPublish *publish)
 			ecp_replace_prepare(r, before);
 		for (int row = before; row < r->rows.nrows && done; row++)
 		{
-			done = ecp_replace_put_late(r, row, full);
+			done = replace_put_late(r, row, full);
 			ECP_STOP_POINT("group-late");
 		}
 	}
@@ -474,11 +479,12 @@ ecp_replace_close(EcpReplace *r, EcpPublish *publish)
 
 /* Lock the old heads, by block number. */
 static void
-ecp_replace_lock(EcpReplace *r, Buffer *heads)
+replace_lock(EcpReplace *r, Buffer *heads)
 {
 	int			nold = r->nold;
 	int			lower = nold == 2 && r->old[1].ecpc_blk < r->old[0].ecpc_blk ? 1 : 0;
 
+	Assert(nold <= 2);
 	for (int i = 0; i < nold; i++)
 	{
 		int			k = i == 0 ? lower : 1 - lower;
@@ -496,21 +502,21 @@ ecp_replace_lock(EcpReplace *r, Buffer *heads)
 
 /* Steps 3 to 6.  Returns false if it had to be given up. */
 static bool
-ecp_replace_publish(EcpReplace *r)
+replace_publish(EcpReplace *r)
 {
 	const EcpReplaceRequest *target = r->target;
 	EcpPublish	publish = {0};
 	bool		done;
 
 	if (EcpReplaceIsGroup(r))
-		done = ecp_replace_close(r, &publish) && ecp_flush_append(r);
+		done = replace_close(r, &publish) && ecp_flush_append(r);
 	else
 	{
 		publish.nold = r->nold;
-		ecp_replace_lock(r, publish.old);
+		replace_lock(r, publish.old);
 		ECP_STOP_POINT("replace-lock");
 		if (target->level == 0)
-			done = ecp_replace_catch_up(r, publish.old);
+			done = replace_catch_up(r, publish.old);
 		else
 		{
 			r->old_pages = r->node->head.header.ecpr_npages;
@@ -519,7 +525,7 @@ ecp_replace_publish(EcpReplace *r)
 	}
 
 	if (done)
-		done = ecp_replace_parent(r);
+		done = replace_parent(r);
 	if (done)
 	{
 		publish.retired_pages = r->old_pages;
@@ -558,8 +564,8 @@ ecp_replace_publish(EcpReplace *r)
  * more, *spare gets a number that should suffice.
  */
 static bool
-ecp_replace_try(Relation index, EcpReplaceKind kind,
-				const EcpReplaceRequest *target, uint32 *spare)
+replace_try(Relation index, EcpReplaceKind kind,
+			const EcpReplaceRequest *target, uint32 *spare)
 {
 	EcpReplace *r = palloc0(sizeof(EcpReplace));
 	bool		done;
@@ -576,7 +582,7 @@ ecp_replace_try(Relation index, EcpReplaceKind kind,
 	/* clusters are read once, and written once, by a flush */
 	if (target->flush)
 		ecp_bulk_begin();
-	if (!ecp_replace_copy(r) ||
+	if (!replace_copy(r) ||
 		(kind == ECP_REPLACE_SPLIT && ecp_replace_count(r) < 2) ||
 		(kind == ECP_REPLACE_GROUP &&
 		 ecp_replace_count(r) < (r->nold_buffers > 0 ? 1 : 2)) ||
@@ -587,12 +593,12 @@ ecp_replace_try(Relation index, EcpReplaceKind kind,
 	if (EcpReplaceIsGroup(r) &&
 		r->nnew - r->nextended + ECP_NODE_FREE_MIN > target->parent->nfree)
 		return false;
-	ecp_replace_write(r);
+	replace_write(r);
 	ecp_bulk_end();
-	done = ecp_replace_publish(r);
+	done = replace_publish(r);
 	if (!done)
 	{
-		ecp_undo(index);
+		ecp_replace_undo(index);
 		*spare = 2 * r->missed + 64;
 	}
 	else if (target->result)
@@ -604,8 +610,8 @@ ecp_replace_try(Relation index, EcpReplaceKind kind,
 
 /* Try it some times; what a try allocates in "context" is freed. */
 static bool
-ecp_replace_tries(Relation index, EcpReplaceKind kind,
-				  const EcpReplaceRequest *target, MemoryContext context)
+replace_tries(Relation index, EcpReplaceKind kind,
+			  const EcpReplaceRequest *target, MemoryContext context)
 {
 	uint32		spare = ECP_LEAF_SPARE;
 	bool		done = false;
@@ -613,7 +619,7 @@ ecp_replace_tries(Relation index, EcpReplaceKind kind,
 	for (int tries = 0; tries < ECP_REPLACE_TRIES && spare > 0 && !done; tries++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		done = ecp_replace_try(index, kind, target, &spare);
+		done = replace_try(index, kind, target, &spare);
 		MemoryContextReset(context);
 	}
 	return done;
@@ -647,6 +653,11 @@ ecp_replace(Relation index, EcpReplaceKind kind,
 	MemoryContext old_context;
 	volatile bool done = false;
 
+	Assert(ecp_maintain_lock_held(index));
+	Assert(target->level >= 0);
+	Assert(target->nold >= 0 && (target->nold <= 2 || target->group != NULL));
+	Assert(target->flush == NULL || kind == ECP_REPLACE_GROUP);
+	Assert(target->parent != NULL || target->nold == 1);
 	if (target->result)
 		memset(target->result, 0, sizeof(EcpChildData));
 	context = AllocSetContextCreate(CurrentMemoryContext, "ecp replace",
@@ -654,7 +665,7 @@ ecp_replace(Relation index, EcpReplaceKind kind,
 	old_context = MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		done = ecp_replace_tries(index, kind, target, context);
+		done = replace_tries(index, kind, target, context);
 	}
 	PG_FINALLY();
 	{
@@ -671,7 +682,7 @@ ecp_replace(Relation index, EcpReplaceKind kind,
 
 /* What a group has besides: closed leaves, and new ones that are written. */
 static void
-ecp_undo_group(Relation index, EcpIndexState *state)
+undo_group(Relation index, EcpIndexState *state)
 {
 	EcpIntentData *intent = &state->meta.ecpm_op;
 
@@ -693,17 +704,18 @@ ecp_undo_group(Relation index, EcpIndexState *state)
 }
 
 /*
- * ecp_undo
+ * ecp_replace_undo
  *		Undo what ecpm_op names, if anything.  The maintenance lock is held.
  *
  * Each step may be repeated, and ecpm_op is emptied last.
  */
 void
-ecp_undo(Relation index)
+ecp_replace_undo(Relation index)
 {
 	EcpIndexState state;
 	EcpIntentData *intent = &state.meta.ecpm_op;
 
+	Assert(ecp_maintain_lock_held(index));
 	ecp_index_state_read(index, &state);
 	if (intent->ecpi_kind == ECP_OP_NONE)
 		return;
@@ -729,7 +741,7 @@ ecp_undo(Relation index)
 		UnlockReleaseBuffer(head);
 	}
 	if (intent->ecpi_kind == ECP_OP_GROUP)
-		ecp_undo_group(index, &state);
+		undo_group(index, &state);
 	for (int i = 0; i < intent->ecpi_nnew; i++)
 	{
 		if (intent->ecpi_new[i] == InvalidBlockNumber)

@@ -50,6 +50,6 @@ typedef enum EcpReplaceKind
 
 extern bool ecp_replace(Relation index, EcpReplaceKind kind,
 						const EcpReplaceRequest *target);
-extern void ecp_undo(Relation index);
+extern void ecp_replace_undo(Relation index);
 
 #endif							/* ECP_REPLACE_H */

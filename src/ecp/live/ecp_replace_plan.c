@@ -31,12 +31,13 @@
 
 /* Slots of a new run for n items, "spare" of which are free at least. */
 uint32
-ecp_new_slots(const EcpGeometry *geo, int level, int n, uint32 spare)
+ecp_replace_slots(const EcpGeometry *geo, int level, int n, uint32 spare)
 {
 	uint32		nslots;
 	uint32		entry_pages;
 	uint32		npages;
 
+	Assert(n >= 0);
 	if (level == 0)
 		nslots = n + spare + (geo->stream ? n / 8 : 0);
 	else
@@ -69,7 +70,7 @@ ecp_replace_count(const EcpReplace *r)
  * it; members of a group are as most of the old ones were.
  */
 static uint16
-ecp_new_flags(const EcpReplace *r)
+new_flags(const EcpReplace *r)
 {
 	int			ntrained = 0;
 
@@ -89,17 +90,17 @@ ecp_new_flags(const EcpReplace *r)
 
 /* Set leader, radius and size of a new cluster whose items are known. */
 static void
-ecp_new_finish(EcpReplace *r, EcpNewRun *new)
+new_finish(EcpReplace *r, EcpNewRun *new)
 {
 	EcpMetaPageData *meta = &r->state.meta;
 	bool		buffer = new >= &r->new[r->nnew - r->nbuffers];
 	float8		radius = 0;
 
 	new->level = r->target->level;
-	new->nslots = ecp_new_slots(EcpLevelGeometry(&r->state, new->level),
-								new->level, new->nitems,
-								new->level > 0 ? r->target->room :
-								new->extends ? 0 : r->spare);
+	new->nslots = ecp_replace_slots(EcpLevelGeometry(&r->state, new->level),
+									new->level, new->nitems,
+									new->level > 0 ? r->target->room :
+									new->extends ? 0 : r->spare);
 	if (buffer)
 		new->nslots = Max(new->nslots,
 						  ecp_insbuf_slots(r->index, &r->state));
@@ -112,7 +113,7 @@ ecp_new_finish(EcpReplace *r, EcpNewRun *new)
 	}
 	new->child.ecpc_radius = radius;
 	new->child.ecpc_nrows = new->nitems;
-	new->child.ecpc_flags = buffer ? ECP_CHILD_BUFFER : ecp_new_flags(r);
+	new->child.ecpc_flags = buffer ? ECP_CHILD_BUFFER : new_flags(r);
 	new->child.ecpc_vfrom = meta->ecpm_sversion + 1;
 	new->child.ecpc_vto = ECP_V_NONE;
 }
@@ -130,6 +131,7 @@ ecp_replace_add_buffers(EcpReplace *r, int nbuffers, const char *leaders,
 															vec_bytes), 64),
 										  MCXT_ALLOC_HUGE);
 
+	Assert(nbuffers > 0 && n > 0);
 	r->nbuffers = ecp_insbuf_divide(&r->state, leaders, stride, n, nbuffers,
 									centres);
 	for (int i = 0; i < r->nbuffers; i++)
@@ -151,6 +153,7 @@ ecp_replace_add_clusters(EcpReplace *r, const EcpRegroupRows *rows, int first)
 {
 	EcpNewRun  *added = r->new + r->nnew;
 
+	Assert(first >= 0 && first + rows->n <= r->rows.nrows);
 	for (int i = 0; i < rows->n; i++)
 		added[rows->clusters[i]].nitems++;
 	for (int i = 0; i < rows->nclusters; i++)
@@ -261,5 +264,5 @@ ecp_replace_divide(EcpReplace *r)
 	else
 		divide_items(r);
 	for (int i = 0; i < r->nnew; i++)
-		ecp_new_finish(r, &r->new[i]);
+		new_finish(r, &r->new[i]);
 }

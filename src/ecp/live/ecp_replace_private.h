@@ -80,8 +80,8 @@ extern void ecp_replace_add_buffers(EcpReplace *r, int nbuffers,
 									const char *leaders, Size stride, int n);
 extern void ecp_replace_add_clusters(EcpReplace *r, const EcpRegroupRows *rows,
 									 int first);
-extern uint32 ecp_new_slots(const EcpGeometry *geo, int level, int n,
-							uint32 spare);
+extern uint32 ecp_replace_slots(const EcpGeometry *geo, int level, int n,
+								uint32 spare);
 
 /* ---- ecp_flush.c ---- */
 

@@ -27,6 +27,7 @@
 #include "base/stop_point.h"
 #include "commands/vacuum.h"
 #include "ecp/live/ecp_maintain.h"
+#include "ecp/live/ecp_maintain_lock.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/live/ecp_vacuum.h"
 #include "ecp/page/ecp_meta.h"
@@ -36,7 +37,6 @@
 #include "ecp/page/ecp_stat.h"
 #include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
 #include "utils/memutils.h"
 
 typedef struct EcpVacuum
@@ -55,7 +55,7 @@ typedef struct EcpVacuum
  * it was nothing.
  */
 static bool
-ecp_vacuum_page(EcpVacuum *vacuum, const EcpRun *run, uint32 pageno)
+vacuum_page(EcpVacuum *vacuum, const EcpRun *run, uint32 pageno)
 {
 	const EcpGeometry *geo = &vacuum->state.leaf;
 	BlockNumber blk = run->blk + pageno;
@@ -105,7 +105,7 @@ ecp_vacuum_page(EcpVacuum *vacuum, const EcpRun *run, uint32 pageno)
 
 /* All pages of a leaf. */
 static void
-ecp_vacuum_leaf(EcpVacuum *vacuum, BlockNumber blk, uint64 run_id)
+vacuum_leaf(EcpVacuum *vacuum, BlockNumber blk, uint64 run_id)
 {
 	EcpRun	   *runs;
 	int			nruns;
@@ -122,7 +122,7 @@ ecp_vacuum_leaf(EcpVacuum *vacuum, BlockNumber blk, uint64 run_id)
 		for (uint32 p = 0; p < runs[r].header.ecpr_hw_page; p++)
 		{
 			ecp_vacuum_delay_point();
-			if (ecp_vacuum_page(vacuum, &runs[r], p))
+			if (vacuum_page(vacuum, &runs[r], p))
 			{
 				hint = Min(hint, p);
 				ECP_STOP_POINT("vacuum-kill");
@@ -143,7 +143,7 @@ ecp_vacuum_leaf(EcpVacuum *vacuum, BlockNumber blk, uint64 run_id)
 
 /* All leaves of the present version. */
 static void
-ecp_vacuum_present(EcpVacuum *vacuum)
+vacuum_present(EcpVacuum *vacuum)
 {
 	EcpMetaPageData *meta = &vacuum->state.meta;
 	List	   *nodes;
@@ -154,8 +154,8 @@ ecp_vacuum_present(EcpVacuum *vacuum)
 		return;
 	if (meta->ecpm_root_level == 0)
 	{
-		ecp_vacuum_leaf(vacuum, meta->ecpm_root.ecpc_blk,
-						meta->ecpm_root.ecpc_run);
+		vacuum_leaf(vacuum, meta->ecpm_root.ecpc_blk,
+					meta->ecpm_root.ecpc_run);
 		return;
 	}
 
@@ -170,15 +170,15 @@ ecp_vacuum_present(EcpVacuum *vacuum)
 		if (node == NULL)
 			ecp_report_moved(vacuum->index, ref->child.ecpc_blk);
 		for (int i = 0; i < node->nchildren + node->nbuffers; i++)
-			ecp_vacuum_leaf(vacuum, node->children[i].ecpc_blk,
-							node->children[i].ecpc_run);
+			vacuum_leaf(vacuum, node->children[i].ecpc_blk,
+						node->children[i].ecpc_run);
 		ecp_node_image_free(node);
 	}
 	list_free_deep(nodes);
 }
 
 static void
-ecp_vacuum_retired(EcpVacuum *vacuum)
+vacuum_retired(EcpVacuum *vacuum)
 {
 	EcpRetiredWalk walk;
 	EcpRun		head;
@@ -189,7 +189,7 @@ ecp_vacuum_retired(EcpVacuum *vacuum)
 	{
 		ecp_vacuum_delay_point();
 		if (head.header.ecpr_level == 0)
-			ecp_vacuum_leaf(vacuum, head.blk, head.run);
+			vacuum_leaf(vacuum, head.blk, head.run);
 	}
 }
 
@@ -221,12 +221,12 @@ ecpbulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	vacuum->callback = callback;
 	vacuum->callback_state = callback_state;
 
-	LockPage(info->index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
-	ecp_undo(info->index);
+	ecp_maintain_lock_take(info->index);
+	ecp_replace_undo(info->index);
 	ecp_index_state_read(info->index, &vacuum->state);
-	ecp_vacuum_present(vacuum);
-	ecp_vacuum_retired(vacuum);
-	UnlockPage(info->index, ECP_MAINTAIN_LOCK_BLKNO, ExclusiveLock);
+	vacuum_present(vacuum);
+	vacuum_retired(vacuum);
+	ecp_maintain_lock_release(info->index);
 
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);

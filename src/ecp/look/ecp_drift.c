@@ -121,7 +121,7 @@ ecp_drift_measure(Relation index, EcpIndexState *state,
 		return;
 
 	drift->nrows = nbuffered;
-	limit = ecp_leaf_limit(state);
+	limit = ecp_limits_leaf_rows(state);
 	for (uint32 i = 0; i < nleaves; i++)
 	{
 		drift->nrows += leaves[i].ecpc_nrows;
@@ -133,7 +133,7 @@ ecp_drift_measure(Relation index, EcpIndexState *state,
 	}
 	if (drift->nrows == 0)
 		return;
-	drift->misassigned = ecp_misassigned_share(index, state, DRIFT_PLACES);
+	drift->misassigned = ecp_regroup_misassigned(index, state, DRIFT_PLACES);
 	drift->expected = drift_recall(index, state, leaves, nleaves);
 	drift->advice = drift_advice(state, nleaves, wasteful, drift);
 }

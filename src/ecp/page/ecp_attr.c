@@ -220,6 +220,7 @@ attr_key(const EcpAttrDesc *desc, int a, Datum value)
 {
 	uint64		prefix;
 
+	Assert(a >= 0 && a < desc->natts);
 	switch ((EcpAttrKind) desc->kind[a])
 	{
 		case ECP_ATTR_BOOL:
@@ -260,6 +261,7 @@ ecp_attr_is_exact(const EcpAttrDesc *desc, int a, Datum value)
 {
 	float8		number;
 
+	Assert(a >= 0 && a < desc->natts);
 	/* -0 has the key of 0 */
 	if (desc->kind[a] == ECP_ATTR_FLOAT4)
 		number = DatumGetFloat4(value);
@@ -376,6 +378,8 @@ ecp_attr_slot_key(const EcpGeometry *geo, const EcpEntryView *view, int slot,
 {
 	const char *keys = view->attrs[a];
 
+	Assert(a >= 0 && a < geo->natts);
+	Assert(slot >= 0 && slot < geo->slots);
 	switch (geo->attr_width[a])
 	{
 		case 1:
@@ -393,6 +397,7 @@ bool
 ecp_attr_slot_is_valid(const EcpGeometry *geo, const EcpEntryView *view,
 					   int slot)
 {
+	Assert(slot >= 0 && slot < geo->slots);
 	if (geo->natts == 0)
 		return true;
 	if ((view->nulls[slot] >> geo->natts) != 0)
@@ -541,6 +546,7 @@ attr_ranges_unite(AttrRange *ranges, int n)
 {
 	int			last = 0;
 
+	Assert(n >= 0);
 	if (n == 0)
 		return 0;
 	qsort(ranges, n, sizeof(AttrRange), attr_range_cmp);
@@ -769,6 +775,7 @@ ecp_attr_filter_page(const EcpAttrFilter *filter, const EcpGeometry *geo,
 {
 	int			nlive = 0;
 
+	Assert(n >= 0 && n <= geo->slots);
 	for (int w = 0; w < geo->live_words; w++)
 	{
 		int			first = w * 64;

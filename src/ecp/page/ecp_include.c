@@ -117,6 +117,7 @@ ecp_include_form(const EcpAttrDesc *desc, const EcpVector *vector,
 	uint16		infomask = 0;
 	Size		size;
 
+	Assert(desc->ninclude > 0);
 	for (int i = 0; i < desc->ninclude; i++)
 	{
 		columns[i] = values[first + i];
@@ -244,6 +245,7 @@ bool
 ecp_include_read(Relation index, BlockNumber blk, const EcpAttrDesc *desc,
 				 const char *bytes, Datum *values, bool *isnull)
 {
+	Assert(desc->ninclude > 0);
 	if (*bytes & ECP_INCLUDE_ABSENT)
 		return false;
 	if (!include_deform(desc, bytes, include_copy(desc, bytes), values,
@@ -261,6 +263,7 @@ ecp_include_is_valid(const EcpAttrDesc *desc, const char *bytes)
 	char	   *data;
 	bool		result;
 
+	Assert(desc->ninclude > 0);
 	if (desc->ninclude == 0)
 		return true;
 	if (*bytes & ECP_INCLUDE_ABSENT)

@@ -40,6 +40,7 @@ ecp_node_slots_max(const EcpGeometry *geo)
 uint64
 ecp_meta_cluster_rows(const EcpGeometry *leaf, uint64 bytes)
 {
+	Assert(leaf->slots > 0);
 	/* vectors, or codes instead of them */
 	return bytes / ((leaf->quantizer != ECP_QUANTIZER_NONE ?
 					 leaf->code_bytes + leaf->attr_bytes : leaf->row_bytes) +
@@ -66,6 +67,7 @@ ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims)
 	uint64		rows = ECP_CLUSTER_ROWS;
 	uint32		node_slots;
 
+	Assert(dims > 0 && dims <= ECP_DIMS_MAX);
 	meta->ecpm_dims = dims;
 	meta->ecpm_quantizer = ecp_quantizer_choose(options.quantizer, meta, dims);
 	state.meta = *meta;
@@ -148,6 +150,7 @@ ecp_meta_take_runs(Relation index, EcpMetaPageData *meta, int n)
 {
 	uint64		first = meta->ecpm_next_run;
 
+	Assert(n >= 0);
 	if (first > ECP_RUN_END - n)
 		ecp_report_corrupt(index, ECP_META_BLKNO,
 						   "All ids of runs are given out.");
@@ -189,7 +192,7 @@ meta_counts_fit(Relation index, const EcpMetaPageData *meta)
  * definition that decides what values come and how many.
  */
 static void
-ecp_meta_check(Relation index, const EcpMetaPageData *meta)
+meta_check(Relation index, const EcpMetaPageData *meta)
 {
 	int			nkeyatts = IndexRelationGetNumberOfKeyAttributes(index);
 	EcpColumnType type;
@@ -224,7 +227,7 @@ ecp_meta_check(Relation index, const EcpMetaPageData *meta)
 		!ecp_attr_meta_is_valid(meta) ||
 		meta->ecpm_dims > ECP_DIMS_MAX ||
 		meta->ecpm_root_level > 64 ||
-		meta->ecpm_next_run > ECP_RUN_END ||
+		meta->ecpm_next_run == 0 || meta->ecpm_next_run > ECP_RUN_END ||
 		meta->ecpm_sversion > ECP_V_LAST ||
 		meta->ecpm_recall_points > ECP_RECALL_POINTS ||
 		(meta->ecpm_dims == 0 && meta->ecpm_root.ecpc_run != 0) ||
@@ -250,7 +253,7 @@ ecp_index_state_read(Relation index, EcpIndexState *state)
 		   sizeof(EcpMetaPageData));
 	UnlockReleaseBuffer(buffer);
 
-	ecp_meta_check(index, &state->meta);
+	meta_check(index, &state->meta);
 	ecp_geometry_init(state);
 
 	/* codes of so many elements are not made, or would not fit */

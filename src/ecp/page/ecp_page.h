@@ -106,6 +106,10 @@ typedef EcpPageOpaqueData *EcpPageOpaque;
 #define ECP_PAYLOAD_BYTES \
 	(BLCKSZ - MAXALIGN(SizeOfPageHeaderData) - MAXALIGN(sizeof(EcpPageOpaqueData)))
 
+/* Where the payload begins and ends. */
+#define ECP_PAGE_START	MAXALIGN(SizeOfPageHeaderData)
+#define ECP_PAGE_END	(ECP_PAGE_START + ECP_PAYLOAD_BYTES)
+
 /* A map page holds a whole number of 64-bit words. */
 #define ECP_MAP_BYTES		((ECP_PAYLOAD_BYTES / 64) * 64)
 #define ECP_MAP_BITS		(ECP_MAP_BYTES * 8)
@@ -405,7 +409,7 @@ typedef struct EcpSlotItem
 	uint8		bin;			/* leaf: of a row that waits in a buffer */
 } EcpSlotItem;
 
-/* ---- ecp_page.c ---- */
+/* ---- ecp_geometry.c ---- */
 
 /*
  * Geometry of leaves and nodes from elem, metric, leader_elem, quantizer,
@@ -424,6 +428,15 @@ extern void ecp_run_size(const EcpGeometry *geo, uint32 nslots,
 extern uint32 ecp_slots_in_pages(const EcpGeometry *geo, uint32 npages);
 
 /*
+ * Where vector "slot" of a run begins in its vector part: page within the
+ * run and byte within that page's payload.
+ */
+extern void ecp_stream_position(const EcpGeometry *geo, uint32 entry_pages,
+								uint32 slot, uint32 *pageno, uint32 *offset);
+
+/* ---- ecp_page.c ---- */
+
+/*
  * Initialise a page in memory: header, opaque, zeroed payload, pd_lower.
  * Run pages: the kind follows from pageno and entry_pages.
  */
@@ -431,6 +444,8 @@ extern void ecp_page_init_meta(Page page, const EcpMetaPageData *meta);
 extern void ecp_page_init_map(Page page, uint32 mapno);
 extern void ecp_page_init_run(Page page, const EcpGeometry *geo, uint64 run,
 							  uint32 pageno, uint32 entry_pages);
+
+/* ---- ecp_entry.c ---- */
 
 /* Pointers into an entry page; level tells TIDs from children. */
 extern void ecp_entry_view(Page page, const EcpGeometry *geo, int level,
@@ -499,13 +514,6 @@ extern int	ecp_entry_ranges_max(const EcpGeometry *geo);
 extern int	ecp_entry_ranges(const EcpGeometry *geo, int level, int slot,
 							 EcpByteRange *ranges);
 
-/*
- * Where vector "slot" of a run begins in its vector part: page within the
- * run and byte within that page's payload.
- */
-extern void ecp_stream_position(const EcpGeometry *geo, uint32 entry_pages,
-								uint32 slot, uint32 *pageno, uint32 *offset);
-
 /* What a page of the vector part has of one vector. */
 typedef struct EcpStreamPart
 {
@@ -538,6 +546,8 @@ ecp_stream_next(const EcpGeometry *geo, EcpStreamPart *part)
 	for (EcpStreamPart part = ecp_stream_first(geo, entry_pages, slot); \
 		 part.bytes > 0; ecp_stream_next(geo, &part))
 
+/* ---- ecp_page.c: checks ---- */
+
 /*
  * Is there such a block?  A reference on a damaged page may name any, and what
  * core says of one far beyond the end is no error of ours.  Asks for the
@@ -557,10 +567,6 @@ extern bool ecp_page_check_run(Relation index, Buffer buffer, int kind,
 							   uint64 run, uint32 pageno);
 extern void ecp_entry_check_lower(Relation index, Buffer buffer,
 								  const EcpGeometry *geo);
-extern void ecp_run_check_header(Relation index, Buffer buffer,
-								 const EcpGeometry *geo);
-extern void ecp_node_check_header(Relation index, Buffer buffer,
-								  const EcpIndexState *state);
 pg_noreturn extern void ecp_report_moved(Relation index, BlockNumber blk);
 pg_noreturn extern void ecp_report_corrupt(Relation index, BlockNumber blk,
 										   const char *detail);

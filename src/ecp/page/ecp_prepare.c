@@ -43,6 +43,7 @@ ecp_prepare(const EcpMetaPageData *meta, const EcpVector *vector, void *dst)
 	float4	   *x = dst;
 
 	Assert(vector->elem == meta->ecpm_elem);
+	Assert(vector->elem == meta->ecpm_elem);
 
 	if (meta->ecpm_leader_elem == vector->elem)
 		memcpy(dst, vector->data, ecp_vector_bytes(vector->elem, vector->dims));

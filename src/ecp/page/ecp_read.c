@@ -42,6 +42,8 @@ typedef struct EcpRowSetRun
 void
 ecp_page_lock(Relation index, Buffer buffer, int lockmode)
 {
+	Assert(BufferIsValid(buffer));
+	Assert(lockmode == BUFFER_LOCK_SHARE || lockmode == BUFFER_LOCK_EXCLUSIVE);
 	if (ecp_buffer_is_locked(buffer))
 		ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
 						   "A page that is being changed is referred to once more.");
@@ -75,6 +77,8 @@ ecp_run_page_get(Relation index, int kind, BlockNumber blk, uint64 run,
 {
 	Buffer		buffer;
 
+	Assert(kind == ECP_PAGE_ENTRY || kind == ECP_PAGE_VECTOR);
+	Assert(lockmode != BUFFER_LOCK_UNLOCK);
 	if (blk == ECP_META_BLKNO || blk + pageno < blk)
 		ecp_report_corrupt(index, blk, "A reference to a run is invalid.");
 	buffer = ecp_page_get(index, blk + pageno, lockmode);
@@ -82,6 +86,54 @@ ecp_run_page_get(Relation index, int kind, BlockNumber blk, uint64 run,
 		return buffer;
 	UnlockReleaseBuffer(buffer);
 	return InvalidBuffer;
+}
+
+/*
+ * Bounds of the header of the run whose page 0 is in "buffer": everything
+ * that a reader follows or multiplies.
+ */
+void
+ecp_run_check_header(Relation index, Buffer buffer, const EcpGeometry *geo)
+{
+	EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(buffer));
+	BlockNumber blk = BufferGetBlockNumber(buffer);
+	uint32		entry_pages;
+	uint32		npages;
+
+	Assert(geo->slots > 0);
+	ecp_entry_check_lower(index, buffer, geo);
+	if (header->ecpr_nslots == 0 ||
+		(uint64) header->ecpr_nslots > (uint64) header->ecpr_entry_pages * geo->slots)
+		ecp_report_corrupt(index, blk,
+						   psprintf("A run of %u entry pages claims %u slots.",
+									header->ecpr_entry_pages,
+									header->ecpr_nslots));
+	ecp_run_size(geo, header->ecpr_nslots, &entry_pages, &npages);
+	if (header->ecpr_entry_pages != entry_pages ||
+		header->ecpr_npages != npages ||
+		header->ecpr_npages > ECP_RUN_PAGES_MAX ||
+		header->ecpr_hw_page == 0 ||
+		header->ecpr_hw_page > header->ecpr_entry_pages ||
+		header->ecpr_free_hint > header->ecpr_hw_page ||
+		blk + header->ecpr_npages < blk)
+		ecp_report_corrupt(index, blk,
+						   psprintf("A run of %u slots claims %u entry pages, %u of them used, of %u pages.",
+									header->ecpr_nslots,
+									header->ecpr_entry_pages,
+									header->ecpr_hw_page,
+									header->ecpr_npages));
+}
+
+/* The head of a node, of whatever level. */
+void
+ecp_node_check_header(Relation index, Buffer buffer,
+					  const EcpIndexState *state)
+{
+	ecp_page_check(index, buffer, ECP_PAGE_ENTRY);
+	ecp_run_check_header(index, buffer, &state->node);
+	if (EcpPageGetRunHeader(BufferGetPage(buffer))->ecpr_level == 0)
+		ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
+						   "A leaf was to be changed as a node.");
 }
 
 /*
@@ -95,6 +147,8 @@ ecp_run_read(Relation index, const EcpIndexState *state, int level,
 	bool		is_held = BufferIsValid(held) && BufferGetBlockNumber(held) == blk;
 	Buffer		buffer = held;
 
+	Assert(level >= 0);
+	Assert(!BufferIsValid(held) || ecp_buffer_is_exclusive_locked(held));
 	if (!is_held)
 	{
 		buffer = ecp_run_page_get(index, ECP_PAGE_ENTRY, blk, run, 0,
@@ -164,8 +218,8 @@ ecp_cluster_runs(Relation index, const EcpIndexState *state, int level,
 
 /* Page 0 of a cluster in a list that is linked by blocks only. */
 static void
-ecp_linked_read(Relation index, const EcpIndexState *state, BlockNumber blk,
-				EcpRun *out)
+linked_read(Relation index, const EcpIndexState *state, BlockNumber blk,
+			EcpRun *out)
 {
 	Buffer		buffer = ecp_page_get(index, blk, BUFFER_LOCK_SHARE);
 	Page		page = BufferGetPage(buffer);
@@ -189,7 +243,7 @@ ecp_written_read(Relation index, const EcpIndexState *state, BlockNumber blk,
 {
 	bool		is_head;
 
-	ecp_linked_read(index, state, blk, out);
+	linked_read(index, state, blk, out);
 	is_head = (out->header.ecpr_flags & ECP_RUN_HEAD) != 0;
 	if ((out->header.ecpr_flags & (ECP_RUN_RETIRED | ECP_RUN_FREED)) != 0 ||
 		out->header.ecpr_level != 0 ||
@@ -205,7 +259,7 @@ ecp_retired_read(Relation index, const EcpIndexState *state, BlockNumber blk,
 {
 	const int	flags = ECP_RUN_HEAD | ECP_RUN_RETIRED;
 
-	ecp_linked_read(index, state, blk, out);
+	linked_read(index, state, blk, out);
 	if ((out->header.ecpr_flags & (flags | ECP_RUN_FREED)) != flags)
 		ecp_report_corrupt(index, blk,
 						   "A run in the retired queue is not the head of a retired cluster.");
@@ -256,6 +310,8 @@ ecp_run_copy_page(Relation index, const EcpRun *run, uint32 pageno,
 {
 	Buffer		buffer;
 
+	Assert(pageno < run->header.ecpr_entry_pages);
+	Assert(!BufferIsValid(held) || ecp_buffer_is_exclusive_locked(held));
 	if (BufferIsValid(held) && BufferGetBlockNumber(held) == run->blk + pageno)
 	{
 		memcpy(copy, BufferGetPage(held), BLCKSZ);
@@ -278,6 +334,7 @@ void
 ecp_run_read_vector(Relation index, const EcpGeometry *geo, const EcpRun *run,
 					const EcpEntryView *view, uint32 slot, char *vector)
 {
+	Assert(slot < run->header.ecpr_nslots);
 	if (!geo->stream)
 	{
 		ecp_entry_get_vector(geo, view, slot % geo->slots, vector);
@@ -301,14 +358,15 @@ ecp_run_read_vector(Relation index, const EcpGeometry *geo, const EcpRun *run,
 
 /* Slots of entry page "pageno" that exist. */
 static uint32
-ecp_page_slots(const EcpGeometry *geo, const EcpRun *run, uint32 pageno)
+page_slots(const EcpGeometry *geo, const EcpRun *run, uint32 pageno)
 {
+	Assert(pageno * geo->slots < run->header.ecpr_nslots);
 	return Min(geo->slots, run->header.ecpr_nslots - pageno * geo->slots);
 }
 
 /* Children first, buffers behind them, each in the order of slots. */
 static void
-ecp_node_image_order(EcpNodeImage *node)
+node_image_order(EcpNodeImage *node)
 {
 	int			n = node->nchildren;
 	EcpChildData *children = palloc(n * sizeof(EcpChildData));
@@ -351,6 +409,7 @@ ecp_children_order(const EcpChildData *children, int n, int nbuffers)
 	int			next_child = 0;
 	int			next_buffer = n - nbuffers;
 
+	Assert(nbuffers >= 0 && nbuffers <= n);
 	for (int i = 0; i < n; i++)
 		places[i] = (children[i].ecpc_flags & ECP_CHILD_BUFFER) != 0 ?
 			next_buffer++ : next_child++;
@@ -374,6 +433,7 @@ ecp_node_read(Relation index, const EcpIndexState *state, int level,
 	EcpRunHeaderData *header = &node->head.header;
 	PGAlignedBlock copy;
 
+	Assert(level > 0);
 	if (!ecp_run_read(index, state, level, blk, run, InvalidBuffer,
 					  &node->head))
 		return NULL;
@@ -392,7 +452,7 @@ ecp_node_read(Relation index, const EcpIndexState *state, int level,
 
 	for (uint32 pageno = 0; pageno < header->ecpr_hw_page; pageno++)
 	{
-		uint32		nslots = ecp_page_slots(geo, &node->head, pageno);
+		uint32		nslots = page_slots(geo, &node->head, pageno);
 		EcpEntryView view;
 
 		CHECK_FOR_INTERRUPTS();
@@ -423,7 +483,7 @@ ecp_node_read(Relation index, const EcpIndexState *state, int level,
 		}
 	}
 	if (node->nbuffers > 0)
-		ecp_node_image_order(node);
+		node_image_order(node);
 	return node;
 }
 
@@ -442,8 +502,8 @@ ecp_node_image_free(EcpNodeImage *node)
  * known, or the slots of the pages in use.
  */
 static uint32
-ecp_run_rows(const EcpRunHeaderData *header, const EcpGeometry *geo,
-			 uint32 written)
+run_rows(const EcpRunHeaderData *header, const EcpGeometry *geo,
+		 uint32 written)
 {
 	uint32		used = Min(header->ecpr_nslots,
 						   header->ecpr_hw_page * geo->slots);
@@ -472,9 +532,9 @@ ecp_cluster_size(Relation index, const EcpIndexState *state,
 	{
 		size->nslots += runs[r].header.ecpr_nslots;
 		size->npages += runs[r].header.ecpr_npages;
-		size->nrows_about += ecp_run_rows(&runs[r].header, geo,
-										  r == 0 ? child->ecpc_nrows :
-										  PG_UINT32_MAX);
+		size->nrows_about += run_rows(&runs[r].header, geo,
+									  r == 0 ? child->ecpc_nrows :
+									  PG_UINT32_MAX);
 		if (runs[r].header.ecpr_free_hint + 1 < runs[r].header.ecpr_hw_page)
 			size->has_holes = true;
 		for (uint32 p = 0; count_live && p < runs[r].header.ecpr_hw_page; p++)
@@ -499,13 +559,14 @@ ecp_cluster_size(Relation index, const EcpIndexState *state,
 void
 ecp_rows_init(EcpRowSet *rows, const EcpIndexState *state)
 {
+	Assert(state->leaf.slots > 0);
 	memset(rows, 0, sizeof(EcpRowSet));
 	rows->stride = MAXALIGN(state->leaf.row_bytes);
 }
 
 /* What we have of a run so far. */
 static EcpRowSetRun *
-ecp_rows_run(EcpRowSet *rows, const EcpRun *run, const EcpGeometry *geo)
+rows_run(EcpRowSet *rows, const EcpRun *run, const EcpGeometry *geo)
 {
 	EcpRowSetRun *known;
 
@@ -533,7 +594,7 @@ ecp_rows_run(EcpRowSet *rows, const EcpRun *run, const EcpGeometry *geo)
 }
 
 static void
-ecp_rows_reserve(EcpRowSet *rows, int more)
+rows_reserve(EcpRowSet *rows, int more)
 {
 	if (rows->nrows + more <= rows->max)
 		return;
@@ -559,14 +620,14 @@ ecp_rows_reserve(EcpRowSet *rows, int more)
 
 /* Add the rows of one copied entry page that we do not have yet. */
 static void
-ecp_rows_add_page(Relation index, const EcpGeometry *geo, const EcpRun *run,
-				  uint32 pageno, char *copy, uint64 *known, EcpRowSet *rows)
+rows_add_page(Relation index, const EcpGeometry *geo, const EcpRun *run,
+			  uint32 pageno, char *copy, uint64 *known, EcpRowSet *rows)
 {
-	uint32		nslots = ecp_page_slots(geo, run, pageno);
+	uint32		nslots = page_slots(geo, run, pageno);
 	EcpEntryView view;
 
 	ecp_entry_view(copy, geo, 0, &view);
-	ecp_rows_reserve(rows, nslots);
+	rows_reserve(rows, nslots);
 	for (uint32 slot = 0; slot < nslots; slot++)
 	{
 		char	   *row;
@@ -608,12 +669,13 @@ ecp_rows_read(Relation index, const EcpIndexState *state, BlockNumber blk,
 	EcpRun	   *runs;
 	int			nruns;
 
+	Assert(rows->stride >= state->leaf.row_bytes);
 	nruns = ecp_cluster_runs(index, state, 0, blk, run, held, &runs);
 	if (nruns < 0)
 		return false;
 	for (int r = 0; r < nruns; r++)
 	{
-		EcpRowSetRun *known = ecp_rows_run(rows, &runs[r], geo);
+		EcpRowSetRun *known = rows_run(rows, &runs[r], geo);
 
 		rows->npages += runs[r].header.ecpr_npages;
 		for (uint32 p = 0; p < runs[r].header.ecpr_hw_page; p++)
@@ -621,8 +683,8 @@ ecp_rows_read(Relation index, const EcpIndexState *state, BlockNumber blk,
 			CHECK_FOR_INTERRUPTS();
 			if (!ecp_run_copy_page(index, &runs[r], p, held, copy.data))
 				ecp_report_moved(index, runs[r].blk + p);
-			ecp_rows_add_page(index, geo, &runs[r], p, copy.data,
-							  known->live + (Size) p * geo->live_words, rows);
+			rows_add_page(index, geo, &runs[r], p, copy.data,
+						  known->live + (Size) p * geo->live_words, rows);
 		}
 	}
 	pfree(runs);
@@ -640,6 +702,7 @@ ecp_collect_nodes(Relation index, const EcpIndexState *state, int level)
 	List	   *result = NIL;
 	EcpNodeRef *root;
 
+	Assert(level == -1 || level > 0);
 	if (EcpIndexIsEmpty(state) || state->meta.ecpm_root_level == 0)
 		return NIL;
 

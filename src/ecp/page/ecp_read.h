@@ -72,6 +72,12 @@ extern void ecp_page_lock(Relation index, Buffer buffer, int lockmode);
 extern Buffer ecp_page_get(Relation index, BlockNumber blk, int lockmode);
 extern Buffer ecp_run_page_get(Relation index, int kind, BlockNumber blk,
 							   uint64 run, uint32 pageno, int lockmode);
+
+/* Checks of the header of a run, and of the head of a node of any level. */
+extern void ecp_run_check_header(Relation index, Buffer buffer,
+								 const EcpGeometry *geo);
+extern void ecp_node_check_header(Relation index, Buffer buffer,
+								  const EcpIndexState *state);
 extern bool ecp_run_read(Relation index, const EcpIndexState *state,
 						 int level, BlockNumber blk, uint64 run,
 						 Buffer held, EcpRun *out);

@@ -51,13 +51,14 @@
  * checkpoints, and of recovery.
  */
 static void
-ecp_space_reserve(Relation index, BlockNumber from, BlockNumber to)
+space_reserve(Relation index, BlockNumber from, BlockNumber to)
 {
 	char	   *path = ecp_relation_path(index);
 	BlockNumber segment = from / RELSEG_SIZE;
 	int			fd;
 	int			error;
 
+	Assert(from <= to);
 	if (segment > 0)
 		path = psprintf("%s.%u", path, segment);
 	fd = OpenTransientFile(path, O_RDWR | PG_BINARY);
@@ -96,7 +97,7 @@ ecp_space_reserve(Relation index, BlockNumber from, BlockNumber to)
  * Returns true if nobody else has seen the block.
  */
 static bool
-ecp_space_extend(Relation index, BlockNumber blk)
+space_extend(Relation index, BlockNumber blk)
 {
 	bool		need_lock = !RELATION_IS_LOCAL(index);
 	BlockNumber nblocks;
@@ -124,7 +125,7 @@ ecp_space_extend(Relation index, BlockNumber blk)
 			if (nblocks % RELSEG_SIZE != 0)
 			{
 				upto = Min(end, nblocks - nblocks % RELSEG_SIZE + RELSEG_SIZE);
-				ecp_space_reserve(index, nblocks, upto - 1);
+				space_reserve(index, nblocks, upto - 1);
 			}
 			smgrextend(RelationGetSmgr(index), MAIN_FORKNUM, upto - 1,
 					   zeros.data, false);
@@ -187,7 +188,7 @@ ecp_space_owner(Page page)
 
 /* Is this page 0 of a run that is in use? */
 static bool
-ecp_space_is_run(Page page, uint64 run)
+space_is_run(Page page, uint64 run)
 {
 	return ecp_space_owner(page) == run &&
 		EcpPageGetOpaque(page)->ecpo_pageno == 0 &&
@@ -201,22 +202,22 @@ ecp_space_is_run(Page page, uint64 run)
  * (Whoever has it locked for long waits for us, and does not write.)
  */
 static bool
-ecp_space_has_run(Relation index, BlockNumber blk, uint64 run)
+space_has_run(Relation index, BlockNumber blk, uint64 run)
 {
 	Buffer		buffer = ecp_page_get(index, blk, BUFFER_LOCK_UNLOCK);
-	bool		in_use = ecp_space_is_run(BufferGetPage(buffer), run);
+	bool		in_use = space_is_run(BufferGetPage(buffer), run);
 
 	for (int tries = 0; in_use && !ecp_buffer_is_locked(buffer) &&
 		 tries < ECP_LOOK_TRIES; tries++)
 	{
 		if (ConditionalLockBuffer(buffer))
 		{
-			in_use = ecp_space_is_run(BufferGetPage(buffer), run);
+			in_use = space_is_run(BufferGetPage(buffer), run);
 			LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 			break;
 		}
 		pg_usleep(ECP_LOOK_SLEEP_US);
-		in_use = ecp_space_is_run(BufferGetPage(buffer), run);
+		in_use = space_is_run(BufferGetPage(buffer), run);
 	}
 	ReleaseBuffer(buffer);
 	return in_use;
@@ -238,10 +239,11 @@ ecp_space_check_free(Relation index, Buffer buffer)
 	uint64		run = ecp_space_owner(page);
 	uint32		pageno = run == 0 ? 0 : EcpPageGetOpaque(page)->ecpo_pageno;
 
+	Assert(ecp_buffer_is_exclusive_locked(buffer));
 	if (blk != ECP_META_BLKNO && !EcpBlockIsMap(blk) &&
 		(run == 0 || pageno >= blk ||
-		 (pageno == 0 ? !ecp_space_is_run(page, run) :
-		  !ecp_space_has_run(index, blk - pageno, run))))
+		 (pageno == 0 ? !space_is_run(page, run) :
+		  !space_has_run(index, blk - pageno, run))))
 		return;
 	ecp_report_corrupt(index, blk,
 					   "The block is in use, but was to be overwritten.");
@@ -259,7 +261,7 @@ ecp_space_new_buffer(Relation index, BlockNumber blk)
 {
 	Buffer		buffer;
 
-	if (ecp_space_extend(index, blk))
+	if (space_extend(index, blk))
 		return ReadBufferExtended(index, MAIN_FORKNUM, blk, RBM_ZERO_AND_LOCK,
 								  ecp_bulk_strategy(true));
 	buffer = ReadBufferExtended(index, MAIN_FORKNUM, blk, RBM_ZERO_ON_ERROR,
@@ -274,10 +276,11 @@ ecp_space_new_buffer(Relation index, BlockNumber blk)
  * the bit's number, or -1.
  */
 static int64
-ecp_map_search(const uint64 *words, uint32 npages)
+map_search(const uint64 *words, uint32 npages)
 {
 	uint32		found = 0;
 
+	Assert(npages > 0);
 	for (uint32 w = 0; w < ECP_MAP_WORDS; w++)
 	{
 		if (words[w] == PG_UINT64_MAX)
@@ -325,7 +328,7 @@ ecp_space_find(Relation index, uint32 hint, uint32 npages, EcpExtent *extent)
 							RelationGetRelationName(index))));
 
 		/* exists if it was ever used; we lock it before we look */
-		(void) ecp_space_extend(index, EcpMapBlock(mapno));
+		(void) space_extend(index, EcpMapBlock(mapno));
 		extent->map = ecp_page_get(index, EcpMapBlock(mapno),
 								   BUFFER_LOCK_EXCLUSIVE);
 		extent->mapno = mapno;
@@ -341,7 +344,7 @@ ecp_space_find(Relation index, uint32 hint, uint32 npages, EcpExtent *extent)
 		}
 
 		ecp_page_check(index, extent->map, ECP_PAGE_MAP);
-		bit = ecp_map_search(EcpPageGetMap(page), npages);
+		bit = map_search(EcpPageGetMap(page), npages);
 		if (bit >= 0)
 		{
 			extent->blk = mapno * ECP_MAP_BITS + bit;
@@ -361,6 +364,7 @@ ecp_space_register(Relation index, GenericXLogState *xlog,
 {
 	Page		page;
 
+	Assert(ecp_buffer_is_exclusive_locked(extent->map));
 	page = GenericXLogRegisterBuffer(xlog, extent->map,
 									 extent->map_is_new ?
 									 GENERIC_XLOG_FULL_IMAGE : 0);

@@ -104,6 +104,7 @@ ecp_stat_count(Relation index, EcpStatCounter counter, uint64 n)
 {
 	Oid			oid = RelationGetRelid(index);
 
+	Assert(counter < ECP_STAT_NCOUNTERS);
 	if (n == 0)
 		return;
 	if (stat_pending == NULL)

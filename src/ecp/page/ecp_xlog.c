@@ -22,6 +22,7 @@
 #include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "base/core_wal.h"
+#include "base/core_buffer.h"
 #include "base/stop_point.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
@@ -66,6 +67,8 @@ ecp_run_init(Page page, const EcpGeometry *geo, int level, uint64 run,
 	uint32		entry_pages;
 	uint32		npages;
 
+	Assert(level >= 0 && nslots > 0);
+	Assert(run > 0);
 	ecp_run_size(geo, nslots, &entry_pages, &npages);
 	ecp_page_init_run(page, geo, run, 0, entry_pages);
 	header = EcpPageGetRunHeader(page);
@@ -89,6 +92,7 @@ ecp_run_set_last(GenericXLogState *xlog, Buffer last)
 {
 	EcpRunHeader header;
 
+	Assert(ecp_buffer_is_exclusive_locked(last));
 	header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, last, 0));
 	header->ecpr_next_blk = InvalidBlockNumber;
 	header->ecpr_next_run = 0;
@@ -113,6 +117,8 @@ ecp_xlog_learn(Relation index, EcpIndexState *state, uint32 nslots)
 	EcpMetaPage m;
 	Page		page;
 
+	Assert(state->meta.ecpm_dims > 0);
+	Assert(nslots > 0);
 	ecp_run_size(geo, nslots, &entry_pages, &extent.npages);
 	ecp_space_find(index, state->meta.ecpm_map_hint, extent.npages, &extent);
 	meta = ecp_meta_lock(index);
@@ -162,8 +168,9 @@ ecp_xlog_learn(Relation index, EcpIndexState *state, uint32 nslots)
 
 /* Lowest free slot among the first nslots of an entry page, or -1. */
 static int
-ecp_entry_find_free(const EcpEntryView *view, uint32 nslots)
+entry_find_free(const EcpEntryView *view, uint32 nslots)
 {
+	Assert(nslots > 0);
 	for (uint32 first = 0; first < nslots; first += 64)
 	{
 		uint64		free = ~view->live[first / 64];
@@ -181,13 +188,14 @@ ecp_entry_find_free(const EcpEntryView *view, uint32 nslots)
  * if there is none, else *place with its entry page locked.
  */
 static bool
-ecp_place_find(Relation index, const EcpGeometry *geo, int level,
-			   Buffer page0, EcpPlace *place)
+place_find(Relation index, const EcpGeometry *geo, int level,
+		   Buffer page0, EcpPlace *place)
 {
 	EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(page0));
 	uint64		run = EcpPageGetOpaque(BufferGetPage(page0))->ecpo_run;
 	BlockNumber blk = BufferGetBlockNumber(page0);
 
+	Assert(ecp_buffer_is_exclusive_locked(page0));
 	for (uint32 p = header->ecpr_free_hint; p < header->ecpr_entry_pages; p++)
 	{
 		uint32		nslots = Min(geo->slots,
@@ -214,7 +222,7 @@ ecp_place_find(Relation index, const EcpGeometry *geo, int level,
 			ecp_entry_check_lower(index, place->entry, geo);
 		}
 		ecp_entry_view(BufferGetPage(place->entry), geo, level, &view);
-		slot = ecp_entry_find_free(&view, nslots);
+		slot = entry_find_free(&view, nslots);
 		if (slot >= 0)
 		{
 			place->slot = slot;
@@ -236,9 +244,9 @@ ecp_place_find(Relation index, const EcpGeometry *geo, int level,
  * was logged before it could reach the disk.
  */
 static Buffer
-ecp_vector_page_write(Relation index, GenericXLogState *xlog,
-					  const EcpGeometry *geo, Buffer page0, uint32 pageno,
-					  uint32 offset, const char *data, uint32 bytes)
+vector_page_write(Relation index, GenericXLogState *xlog,
+				  const EcpGeometry *geo, Buffer page0, uint32 pageno,
+				  uint32 offset, const char *data, uint32 bytes)
 {
 	EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(page0));
 	uint64		run = EcpPageGetOpaque(BufferGetPage(page0))->ecpo_run;
@@ -279,9 +287,9 @@ typedef struct EcpVectorRest
 
 /* Write the rest of a vector to at most max pages within one record. */
 static int
-ecp_vector_rest_write(Relation index, GenericXLogState *xlog,
-					  const EcpGeometry *geo, Buffer page0,
-					  EcpVectorRest *rest, Buffer *buffers, int max)
+vector_rest_write(Relation index, GenericXLogState *xlog,
+				  const EcpGeometry *geo, Buffer page0,
+				  EcpVectorRest *rest, Buffer *buffers, int max)
 {
 	int			n = 0;
 
@@ -289,9 +297,9 @@ ecp_vector_rest_write(Relation index, GenericXLogState *xlog,
 	{
 		uint32		part = Min(rest->bytes, ECP_PAYLOAD_BYTES - rest->offset);
 
-		buffers[n++] = ecp_vector_page_write(index, xlog, geo, page0,
-											 rest->pageno, rest->offset,
-											 rest->data, part);
+		buffers[n++] = vector_page_write(index, xlog, geo, page0,
+										 rest->pageno, rest->offset,
+										 rest->data, part);
 		rest->data += part;
 		rest->bytes -= part;
 		rest->pageno++;
@@ -305,8 +313,8 @@ ecp_vector_rest_write(Relation index, GenericXLogState *xlog,
  * no more is left than SLOT can take with it.
  */
 static void
-ecp_xlog_vec(Relation index, const EcpGeometry *geo, Buffer page0,
-			 EcpVectorRest *rest)
+xlog_vec(Relation index, const EcpGeometry *geo, Buffer page0,
+		 EcpVectorRest *rest)
 {
 	const int	slot_max = ECP_RECORD_PAGES - 2;
 
@@ -316,8 +324,8 @@ ecp_xlog_vec(Relation index, const EcpGeometry *geo, Buffer page0,
 		Buffer		buffers[ECP_RECORD_PAGES];
 		int			n;
 
-		n = ecp_vector_rest_write(index, xlog, geo, page0, rest, buffers,
-								  ECP_RECORD_PAGES);
+		n = vector_rest_write(index, xlog, geo, page0, rest, buffers,
+							  ECP_RECORD_PAGES);
 		GenericXLogFinish(xlog);
 		while (--n >= 0)
 			UnlockReleaseBuffer(buffers[n]);
@@ -330,8 +338,8 @@ ecp_xlog_vec(Relation index, const EcpGeometry *geo, Buffer page0,
  * it in (the copy of) page 0, which may be the same.
  */
 static void
-ecp_slot_write(Page entry, Page first, const EcpIndexState *state, int level,
-			   const EcpPlace *place, const EcpSlotItem *item)
+slot_write(Page entry, Page first, const EcpIndexState *state, int level,
+		   const EcpPlace *place, const EcpSlotItem *item)
 {
 	const EcpGeometry *geo = EcpLevelGeometry(state, level);
 	EcpEntryView view;
@@ -358,8 +366,8 @@ ecp_slot_write(Page entry, Page first, const EcpIndexState *state, int level,
  * We know which bytes we change, and log those of them that differ.
  */
 static void
-ecp_xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
-					 const EcpPlace *place, const EcpSlotItem *item)
+xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
+				 const EcpPlace *place, const EcpSlotItem *item)
 {
 	const EcpGeometry *geo = EcpLevelGeometry(state, level);
 	Page		page = BufferGetPage(place->entry);
@@ -369,6 +377,7 @@ ecp_xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
 	Size		bytes = 0;
 	int			nranges;
 
+	Assert(ecp_buffer_is_exclusive_locked(place->entry));
 	ranges = palloc(ecp_entry_ranges_max(geo) * sizeof(EcpByteRange));
 	nranges = ecp_entry_ranges(geo, level, place->slot, ranges);
 	for (int i = 0; i < nranges; i++)
@@ -384,7 +393,7 @@ ecp_xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
 	}
 
 	START_CRIT_SECTION();
-	ecp_slot_write(page, NULL, state, level, place, item);
+	slot_write(page, NULL, state, level, place, item);
 	bytes = 0;
 	for (int i = 0; i < nranges; i++)
 	{
@@ -421,7 +430,9 @@ ecp_xlog_put(Relation index, const EcpIndexState *state, int level,
 	Buffer		buffers[ECP_RECORD_PAGES];
 	int			n = 0;
 
-	if (!ecp_place_find(index, geo, level, page0, &place))
+	Assert(ecp_buffer_is_exclusive_locked(page0));
+	Assert(level >= 0 && item->vector != NULL);
+	if (!place_find(index, geo, level, page0, &place))
 		return false;
 	if (place.pageno * geo->slots + place.slot >= stop_slot)
 	{
@@ -437,13 +448,13 @@ ecp_xlog_put(Relation index, const EcpIndexState *state, int level,
 							&rest.pageno, &rest.offset);
 		rest.data = item->vector;
 		rest.bytes = geo->vec_bytes;
-		ecp_xlog_vec(index, geo, page0, &rest);
+		xlog_vec(index, geo, page0, &rest);
 	}
 
 	if (level == 0 && !place.fresh && rest.bytes == 0 &&
 		place.pageno == header->ecpr_free_hint)
 	{
-		ecp_xlog_put_quickly(index, state, level, &place, item);
+		xlog_put_quickly(index, state, level, &place, item);
 		if (place.entry != page0)
 			UnlockReleaseBuffer(place.entry);
 		return true;
@@ -462,9 +473,9 @@ ecp_xlog_put(Relation index, const EcpIndexState *state, int level,
 			 place.pageno != header->ecpr_free_hint)
 		first = GenericXLogRegisterBuffer(xlog, page0, 0);
 	if (rest.bytes > 0)
-		n = ecp_vector_rest_write(index, xlog, geo, page0, &rest, buffers,
-								  ECP_RECORD_PAGES - 2);
-	ecp_slot_write(entry, first, state, level, &place, item);
+		n = vector_rest_write(index, xlog, geo, page0, &rest, buffers,
+							  ECP_RECORD_PAGES - 2);
+	slot_write(entry, first, state, level, &place, item);
 	GenericXLogFinish(xlog);
 
 	while (--n >= 0)
@@ -485,6 +496,7 @@ ecp_xlog_kill(Relation index, Buffer buffer, const EcpGeometry *geo,
 	GenericXLogState *xlog = GenericXLogStart(index);
 	EcpEntryView view;
 
+	Assert(ecp_buffer_is_exclusive_locked(buffer));
 	ecp_entry_view(GenericXLogRegisterBuffer(xlog, buffer, 0), geo, 0, &view);
 	for (int w = 0; w < geo->live_words; w++)
 		view.live[w] &= keep[w];
@@ -502,6 +514,7 @@ ecp_xlog_hint(Relation index, Buffer page0, uint32 free_hint)
 	EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(page0));
 	GenericXLogState *xlog;
 
+	Assert(ecp_buffer_is_exclusive_locked(page0));
 	if (header->ecpr_free_hint <= free_hint)
 		return;
 	xlog = GenericXLogStart(index);
@@ -521,6 +534,8 @@ ecp_xlog_begin(Relation index, EcpIntentData *intent, int nruns)
 	GenericXLogState *xlog = GenericXLogStart(index);
 	EcpMetaPage m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
 
+	Assert(intent->ecpi_kind != ECP_OP_NONE);
+	Assert(nruns >= intent->ecpi_nnew || intent->ecpi_kind == ECP_OP_GROUP);
 	Assert(m->ecpm_op.ecpi_kind == ECP_OP_NONE);
 	intent->ecpi_first_run = ecp_meta_take_runs(index, m, nruns);
 	m->ecpm_op = *intent;
@@ -543,6 +558,8 @@ ecp_xlog_alloc(Relation index, int which, uint32 npages,
 	EcpMetaPage m;
 	uint32		hint;
 
+	Assert(which >= 0 && which < lengthof(intent->ecpi_new));
+	Assert(npages > 0 && npages <= ECP_RUN_PAGES_MAX);
 	meta = ecp_meta_lock(index);
 	hint = EcpPageGetMeta(BufferGetPage(meta))->ecpm_map_hint;
 	UnlockReleaseBuffer(meta);
@@ -596,8 +613,8 @@ ecp_xlog_fill(Relation index, BlockNumber blk, char *pages, uint32 npages)
 
 /* Entry page with slot "slot" of a node whose head is locked, locked too. */
 static Buffer
-ecp_node_entry(Relation index, const EcpGeometry *geo, Buffer head,
-			   uint32 pageno)
+node_entry(Relation index, const EcpGeometry *geo, Buffer head,
+		   uint32 pageno)
 {
 	Buffer		entry;
 
@@ -622,12 +639,14 @@ ecp_xlog_end_child(Relation index, const EcpIndexState *state, Buffer head,
 				   uint32 slot, uint32 vto)
 {
 	const EcpGeometry *geo = &state->node;
-	Buffer		entry = ecp_node_entry(index, geo, head, slot / geo->slots);
+	Buffer		entry = node_entry(index, geo, head, slot / geo->slots);
 	GenericXLogState *xlog = GenericXLogStart(index);
 	Page		first = GenericXLogRegisterBuffer(xlog, head, 0);
 	Page		page = first;
 	EcpEntryView view;
 
+	Assert(ecp_buffer_is_exclusive_locked(head));
+	Assert(vto == state->meta.ecpm_sversion + 1);
 	if (entry != head)
 		page = GenericXLogRegisterBuffer(xlog, entry, 0);
 	ecp_entry_view(page, geo, 1, &view);
@@ -651,6 +670,7 @@ ecp_xlog_close(Relation index, Buffer head)
 	EcpMetaPage m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
 	EcpRunHeader header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, head, 0));
 
+	Assert(ecp_buffer_is_exclusive_locked(head));
 	header->ecpr_flags |= ECP_RUN_RETIRED;
 	header->ecpr_retired_v = m->ecpm_sversion + 1;
 	header->ecpr_retired_fxid = 0;
@@ -674,6 +694,7 @@ ecp_xlog_undo_close(Relation index, EcpIntentData *intent)
 	EcpMetaPage m;
 	EcpRunHeader header;
 
+	Assert(BlockNumberIsValid(intent->ecpi_closed));
 	ecp_page_check(index, head, ECP_PAGE_ENTRY);
 	if ((EcpPageGetRunHeader(BufferGetPage(head))->ecpr_flags & ECP_RUN_RETIRED) == 0)
 		ecp_report_corrupt(index, intent->ecpi_closed,
@@ -703,7 +724,7 @@ ecp_xlog_undo_page(Relation index, const EcpIndexState *state, Buffer head,
 {
 	const EcpGeometry *geo = &state->node;
 	uint32		next = state->meta.ecpm_sversion + 1;
-	Buffer		entry = ecp_node_entry(index, geo, head, pageno);
+	Buffer		entry = node_entry(index, geo, head, pageno);
 	GenericXLogState *xlog = GenericXLogStart(index);
 	Page		first = GenericXLogRegisterBuffer(xlog, head, 0);
 	Page		page = first;
@@ -713,6 +734,7 @@ ecp_xlog_undo_page(Relation index, const EcpIndexState *state, Buffer head,
 							 header->ecpr_nslots - pageno * geo->slots);
 	EcpEntryView view;
 
+	Assert(ecp_buffer_is_exclusive_locked(head));
 	if (entry != head)
 		page = GenericXLogRegisterBuffer(xlog, entry, 0);
 	ecp_entry_view(page, geo, 1, &view);
@@ -750,8 +772,8 @@ ecp_xlog_undo_page(Relation index, const EcpIndexState *state, Buffer head,
  * if it was not written yet.
  */
 static Buffer
-ecp_unfinished_page0(Relation index, BlockNumber blk,
-					 const EcpIntentData *intent)
+unfinished_page0(Relation index, BlockNumber blk,
+				 const EcpIntentData *intent)
 {
 	Buffer		buffer;
 	Page		page;
@@ -773,6 +795,7 @@ ecp_run_set_freed(GenericXLogState *xlog, Buffer page0)
 {
 	Page		page = GenericXLogRegisterBuffer(xlog, page0, 0);
 
+	Assert(ecp_buffer_is_exclusive_locked(page0));
 	EcpPageGetRunHeader(page)->ecpr_flags |= ECP_RUN_FREED;
 }
 
@@ -784,12 +807,14 @@ void
 ecp_xlog_undo_extent(Relation index, int which, const EcpIntentData *intent)
 {
 	BlockNumber blk = intent->ecpi_new[which];
-	Buffer		page0 = ecp_unfinished_page0(index, blk, intent);
+	Buffer		page0 = unfinished_page0(index, blk, intent);
 	Buffer		map = ecp_space_map_lock(index, blk, BUFFER_LOCK_EXCLUSIVE);
 	Buffer		meta = ecp_meta_lock(index);
 	GenericXLogState *xlog = GenericXLogStart(index);
 	EcpMetaPage m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
 
+	Assert(which >= 0 && which < lengthof(intent->ecpi_new));
+	Assert(BlockNumberIsValid(intent->ecpi_new[which]));
 	ecp_space_mark(index, GenericXLogRegisterBuffer(xlog, map, 0), blk,
 				   intent->ecpi_new_npages[which], false);
 	m->ecpm_op.ecpi_new[which] = InvalidBlockNumber;
@@ -834,6 +859,9 @@ ecp_xlog_publish(Relation index, const EcpPublish *publish)
 	GenericXLogState *xlog;
 	EcpMetaPage m;
 
+	Assert(publish->nold >= 0 && publish->nold <= lengthof(publish->old));
+	Assert(publish->nold == 0 || ecp_buffer_is_exclusive_locked(publish->old[0]));
+	Assert(publish->nold < 2 || ecp_buffer_is_exclusive_locked(publish->old[1]));
 	if (publish->nold > 0)
 		first = BufferGetBlockNumber(publish->old[0]);
 
@@ -903,6 +931,7 @@ ecp_xlog_stamp(Relation index, BlockNumber head)
 	GenericXLogState *xlog;
 	EcpRunHeader header;
 
+	Assert(BlockNumberIsValid(head));
 	ecp_page_check(index, buffer, ECP_PAGE_ENTRY);
 	xlog = GenericXLogStart(index);
 	header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, buffer, 0));
@@ -926,6 +955,7 @@ ecp_xlog_free_run(Relation index, const EcpRun *run, const EcpRun *predecessor)
 	GenericXLogState *xlog;
 	EcpMetaPage m;
 
+	Assert(predecessor == NULL || predecessor->run < run->run);
 	if (predecessor)
 	{
 		before = ecp_run_page_get(index, ECP_PAGE_ENTRY, predecessor->blk,

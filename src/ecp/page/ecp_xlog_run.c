@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "access/generic_xlog.h"
+#include "base/core_buffer.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_read.h"
@@ -41,6 +42,8 @@ ecp_xlog_add_run(Relation index, const EcpIndexState *state, Buffer last,
 	EcpRunHeader header;
 	Page		page;
 
+	Assert(ecp_buffer_is_exclusive_locked(last));
+	Assert(nslots > 0);
 	ecp_run_size(geo, nslots, &entry_pages, &extent.npages);
 	ecp_space_find(index, state->meta.ecpm_map_hint, extent.npages, &extent);
 	meta = ecp_meta_lock(index);
@@ -76,6 +79,8 @@ ecp_xlog_append(Relation index, Buffer last, BlockNumber blk, uint64 run)
 	GenericXLogState *xlog = GenericXLogStart(index);
 	EcpRunHeader header;
 
+	Assert(ecp_buffer_is_exclusive_locked(last));
+	Assert(BlockNumberIsValid(blk) && run > 0);
 	header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, last, 0));
 	header->ecpr_next_blk = blk;
 	header->ecpr_next_run = run;

@@ -26,6 +26,7 @@
 #include "base/compat.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_read.h"
 #include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_probe.h"
 #include "executor/instrument.h"

@@ -1,0 +1,249 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_geometry.c
+ *	  Where what is on the entry pages of an ecp index, and how large runs are.
+ *
+ * Everything that another file needs to know of a page follows from the
+ * metapage, and is computed here once: see EcpGeometry in ecp_page.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_attr.h"
+#include "ecp/page/ecp_page.h"
+#include "vector/vector_codes.h"
+
+/* COLUMNS pays when a page has at least as many slots as a kernel has lanes */
+#define ECP_COLUMNS_SLOTS_MIN	16
+
+/*
+ * Vectors stay inline when they leave at most this share of a page unused;
+ * otherwise (1,100 float32 elements: one vector a page) they go to the byte
+ * stream of the vector part, which wastes nothing.
+ */
+#define ECP_INLINE_WASTE_MAX	0.16
+
+/* Codes begin where the processor's lines do. */
+#define ECP_CODE_ALIGN			64
+
+/*
+ * Least elements for which quantizer = auto makes codes, measured: uint8
+ * vectors of 128 elements (two lines) are scanned as fast as codes with
+ * their factors are, and exactly.
+ */
+#define ECP_AUTO_DIMS_UINT8		256
+#define ECP_AUTO_DIMS_FLOAT		96
+
+#define ECP_ITEMS_START (ECP_PAGE_START + sizeof(EcpRunHeaderData))
+
+/* Bytes of an entry page with "slots" slots, and where its parts begin. */
+static Size
+geometry_place(EcpGeometry *geo, Size item_bytes, int nbitmaps, int slots)
+{
+	Size		pos = ECP_ITEMS_START;
+
+	geo->slots = slots;
+	geo->live_words = (slots + 63) / 64;
+	geo->off_live = pos;
+	pos += sizeof(uint64) * geo->live_words * nbitmaps;
+	geo->off_items = pos;
+	pos += item_bytes * slots;
+	geo->off_bins = pos;
+	pos += (Size) geo->bin_bytes * slots;
+	if (geo->natts > 0)
+	{
+		geo->off_nulls = pos;
+		pos += slots;
+	}
+	for (int a = 0; a < geo->natts; a++)
+	{
+		pos = TYPEALIGN(geo->attr_width[a], pos);
+		geo->off_attr[a] = pos;
+		pos += (Size) geo->attr_width[a] * slots;
+	}
+	geo->off_include = pos;
+	pos += (Size) geo->include_bytes * slots;
+	pos = INTALIGN(pos);
+	geo->off_factors = pos;
+	pos += sizeof(uint32) * geo->nfactors * slots;
+	if (geo->quantizer != ECP_QUANTIZER_NONE)
+		pos = TYPEALIGN(ECP_CODE_ALIGN, pos);
+	geo->off_codes = pos;
+	pos += (Size) geo->code_bytes * slots;
+	geo->lower = pos;
+	return pos;
+}
+
+/* Largest number of slots that fit an entry page. */
+static void
+geometry_fill(EcpGeometry *geo, Size item_bytes, int nbitmaps)
+{
+	Size		slot_bytes = item_bytes + sizeof(uint32) * geo->nfactors +
+		geo->code_bytes + geo->include_bytes + geo->bin_bytes;
+	int			slots;
+
+	if (geo->natts > 0)
+		slot_bytes++;
+	for (int a = 0; a < geo->natts; a++)
+		slot_bytes += geo->attr_width[a];
+	slots = (ECP_PAGE_END - ECP_ITEMS_START) / slot_bytes;
+
+	while (slots > 0 &&
+		   geometry_place(geo, item_bytes, nbitmaps, slots) > ECP_PAGE_END)
+		slots--;
+
+	/* whole blocks of codes */
+	if (geo->quantizer != ECP_QUANTIZER_NONE)
+		slots -= slots % ECP_CODE_BLOCK;
+	(void) geometry_place(geo, item_bytes, nbitmaps, slots);
+}
+
+/* What a leaf's slots have besides TID and vector. */
+static void
+geometry_attrs(EcpGeometry *geo, const EcpMetaPageData *meta)
+{
+	geo->attr_bytes = meta->ecpm_attr_bytes;
+	geo->natts = meta->ecpm_nkeyatts - 1;
+	for (int a = 0; a < geo->natts; a++)
+		geo->attr_width[a] = ecp_attr_width(meta->ecpm_attr_kind[a]);
+	geo->include_bytes = meta->ecpm_include_bytes;
+	geo->bin_bytes = (meta->ecpm_flags & ECP_META_BINS) != 0 ? 1 : 0;
+}
+
+static void
+geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
+{
+	Size		item_bytes = leaf ? sizeof(ItemPointerData) : sizeof(EcpChildData);
+	Size		payload = ECP_PAGE_END - ECP_ITEMS_START;
+	Size		row_bytes;
+
+	memset(geo, 0, sizeof(EcpGeometry));
+	geo->elem = leaf ? meta->ecpm_elem : meta->ecpm_leader_elem;
+	geo->dims = meta->ecpm_dims;
+	geo->vec_bytes = ecp_vector_bytes(geo->elem, geo->dims);
+	if (leaf)
+		geometry_attrs(geo, meta);
+	geo->row_bytes = geo->vec_bytes + geo->attr_bytes;
+	geo->quantizer = leaf ? meta->ecpm_quantizer : ECP_QUANTIZER_NONE;
+	if (geo->quantizer != ECP_QUANTIZER_NONE)
+	{
+		/* factors of the exact vectors are computed for the few needed */
+		geo->nfactors = ECP_CODE_FACTORS;
+		geo->code_bytes = EcpCodeBytes(geo->dims);
+		geo->stream = true;
+		geometry_fill(geo, item_bytes, meta->ecpm_nbitmaps);
+		return;
+	}
+	geo->nfactors = leaf ? ecp_factors_count(geo->elem, meta->ecpm_metric) : 0;
+
+	/* inline, unless vectors are too large to share pages well */
+	row_bytes = item_bytes + geo->bin_bytes + geo->attr_bytes + sizeof(uint32) * geo->nfactors +
+		INTALIGN(geo->vec_bytes);
+	if (row_bytes <= payload &&
+		payload % row_bytes <= payload * ECP_INLINE_WASTE_MAX)
+		geo->code_bytes = INTALIGN(geo->vec_bytes);
+	else
+		geo->stream = true;
+	geometry_fill(geo, item_bytes, meta->ecpm_nbitmaps);
+
+	/*
+	 * Nodes keep their leaders in rows: they are read one at a time, into a
+	 * panel.  Float32 rows are long enough for a kernel to sum along them.
+	 */
+	geo->columns = leaf && geo->elem == ECP_ELEM_UINT8 &&
+		geo->code_bytes > 0 && geo->slots >= ECP_COLUMNS_SLOTS_MIN;
+}
+
+/*
+ * The quantiser for vectors of so many elements, when "wanted" is asked for:
+ * none if their codes do not fit a page, or would not be shorter than they are.
+ * AUTO uses one where the vectors are
+ * so long that reading codes first saves more than it costs.
+ */
+uint8
+ecp_quantizer_choose(uint8 wanted, const EcpMetaPageData *meta,
+					 int dims)
+{
+	EcpGeometry geo = {0};
+	int			least;
+
+	Assert(dims > 0);
+	if (dims > ECP_CODE_DIMS_MAX || wanted == ECP_QUANTIZER_NONE ||
+		meta->ecpm_elem == ECP_ELEM_BIT)
+		return ECP_QUANTIZER_NONE;
+	least = meta->ecpm_elem == ECP_ELEM_UINT8 ?
+		ECP_AUTO_DIMS_UINT8 : ECP_AUTO_DIMS_FLOAT;
+	if (wanted == ECP_QUANTIZER_AUTO && dims < least)
+		return ECP_QUANTIZER_NONE;
+
+	geo.dims = dims;
+	geo.quantizer = ECP_QUANTIZER_RABITQ;
+	geometry_attrs(&geo, meta);
+	geo.nfactors = ECP_CODE_FACTORS;
+	geo.code_bytes = EcpCodeBytes(dims);
+	geometry_fill(&geo, sizeof(ItemPointerData), meta->ecpm_nbitmaps);
+	return geo.slots > 0 ? ECP_QUANTIZER_RABITQ : ECP_QUANTIZER_NONE;
+}
+
+void
+ecp_geometry_init(EcpIndexState *state)
+{
+	if (state->meta.ecpm_dims == 0)
+		return;
+	geometry_level(&state->leaf, &state->meta, true);
+	geometry_level(&state->node, &state->meta, false);
+}
+
+void
+ecp_run_size(const EcpGeometry *geo, uint32 nslots, uint32 *entry_pages,
+			 uint32 *npages)
+{
+	uint64		vector_pages = 0;
+
+	Assert(geo->slots > 0);
+	*entry_pages = Max((nslots + geo->slots - 1) / geo->slots, 1);
+	if (geo->stream)
+		vector_pages = ((uint64) nslots * geo->vec_bytes +
+						ECP_PAYLOAD_BYTES - 1) / ECP_PAYLOAD_BYTES;
+	if (*entry_pages + vector_pages > PG_UINT32_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("cluster of %u vectors of %u bytes is too large",
+						nslots, geo->vec_bytes)));
+	*npages = *entry_pages + (uint32) vector_pages;
+}
+
+uint32
+ecp_slots_in_pages(const EcpGeometry *geo, uint32 npages)
+{
+	uint32		low = 1;
+	uint32		high = npages * geo->slots;
+
+	Assert(geo->slots > 0 && npages > 0);
+	while (low < high)
+	{
+		uint32		middle = low + (high - low + 1) / 2;
+		uint32		entry_pages;
+		uint32		all_pages;
+
+		ecp_run_size(geo, middle, &entry_pages, &all_pages);
+		if (all_pages <= npages)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+void
+ecp_stream_position(const EcpGeometry *geo, uint32 entry_pages, uint32 slot,
+					uint32 *pageno, uint32 *offset)
+{
+	uint64		pos = (uint64) slot * geo->vec_bytes;
+
+	Assert(geo->stream && geo->vec_bytes > 0);
+	*pageno = entry_pages + pos / ECP_PAYLOAD_BYTES;
+	*offset = pos % ECP_PAYLOAD_BYTES;
+}
