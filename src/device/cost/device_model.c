@@ -77,7 +77,6 @@
 void
 ecp_model_device(const EcpDeviceProfile *profile, EcpModelDevice *device)
 {
-	Assert(profile->rand_write_iops > 0);
 	device->read_latency_s = profile->latency_us * 1e-6;
 	device->read_bps = profile->seq_read_mb_s * 1e6;
 	device->write_bps = profile->seq_write_mb_s * 1e6;
@@ -182,7 +181,6 @@ ecp_model_tempfiles(const EcpBuildShape *shape, const EcpBuildLayout *layout,
 	double		write_s;
 
 	Assert(shape->clusters > 0 && shape->in_buff_bytes > 0);
-	Assert(layout->temp.write_bps > 0 && layout->final.write_bps > 0);
 	memset(cost, 0, sizeof(*cost));
 	cost->appends = model_appends(shape, rounds);
 
@@ -245,7 +243,6 @@ ecp_model_chunkfiles(const EcpBuildShape *shape, const EcpBuildLayout *layout,
 	double		write_s;
 
 	Assert(shape->clusters > 0 && shape->in_buff_bytes > 0);
-	Assert(layout->temp.write_bps > 0 && layout->final.write_bps > 0);
 	memset(cost, 0, sizeof(*cost));
 	cost->runs = rounds;
 	cost->writes = rounds;

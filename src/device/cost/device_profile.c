@@ -111,6 +111,7 @@ static double
 profile_float(const Datum *values, const bool *nulls, int column,
 			  double if_null)
 {
+	Assert(column > PROFILE_SPCNAME && column < PROFILE_NCOLUMNS);
 	return nulls[column] ? if_null : DatumGetFloat8(values[column]);
 }
 

@@ -155,6 +155,7 @@ bench_report(BenchState *state, const char *test, const char *variant,
 static int64
 bench_section(const EcpJobContext *context, int64 n, int64 *first)
 {
+	Assert(context->worker >= 0 && context->worker < context->nworkers);
 	*first = n * context->worker / context->nworkers;
 	return n * (context->worker + 1) / context->nworkers - *first;
 }
@@ -169,6 +170,7 @@ knn_push(float8 *best, int k, float8 distance)
 {
 	int			at = k - 1;
 
+	Assert(k > 0);
 	if (distance >= best[at])
 		return;
 	for (; at > 0 && best[at - 1] > distance; at--)
@@ -188,6 +190,7 @@ ecp_bench_knn(const EcpJobContext *context, const void *arg,
 	int64		first;
 	int64		n = bench_section(context, task->nvectors, &first);
 
+	Assert(context->shared != NULL && task->k > 0);
 	/* the shared output has a part for each worker */
 	best = (float8 *) context->shared +
 		(Size) context->worker * task->ninputs * task->k;
@@ -287,6 +290,7 @@ bench_knn(BenchState *state)
 static int64
 sort_run_vectors(const BenchTask *task, int nworkers)
 {
+	Assert(nworkers > 0);
 	return Max(1, task->buffer_bytes / nworkers / BENCH_VECTOR_BYTES);
 }
 
@@ -338,6 +342,7 @@ typedef struct SortRun
 static bool
 sort_run_fill(SortRun *run, int capacity, int fd, const char *path)
 {
+	Assert(capacity > 0 && run->next <= run->end);
 	run->count = (int) Min((int64) capacity, run->end - run->next);
 	run->at = 0;
 	if (run->count == 0)
@@ -490,6 +495,7 @@ search_narrow(const BenchVector *index, int64 nindex, int every,
 	int64		a = 0;
 	int64		b = nindex;
 
+	Assert(nindex > 0 && every > 0);
 	while (a < b)
 	{
 		int64		middle = (a + b) / 2;

@@ -127,6 +127,7 @@ cal_fit(int n, const double *sizes, const double *delays,
 	double		residual = 0;
 	double		total = 0;
 
+	Assert(n >= 1);
 	for (int i = 0; i < n; i++)
 	{
 		double		w = 1.0 / (delays[i] * delays[i]);
@@ -263,6 +264,7 @@ cal_estimate(const Calibration *cal, const EcpTransferTask *task, int workers)
 	double		bytes = task->warm ? task->file_bytes : task->block_bytes;
 	double		seconds = 0;
 
+	Assert(task->block_bytes > 0 && workers >= 1);
 	if (task->write || task->mixed)
 		seconds = cal->sync_s;
 	if (task->mixed)
@@ -290,6 +292,7 @@ cal_pass(Calibration *cal, EcpTransferTask *task, bool cold, int workers,
 	EcpJobResult results[ECP_JOB_WORKERS_MAX];
 	int			launched;
 
+	Assert(workers >= 1 && workers <= ECP_JOB_WORKERS_MAX);
 	/* all that was written was synced */
 	if (cold)
 		ecp_device_file_forget(&cal->file, false);
@@ -318,6 +321,7 @@ cal_run(Calibration *cal, EcpProgressPhase test, EcpTransferTask *task,
 	double		estimate;
 	int			launched = 0;
 
+	Assert(passes > 0 && cal->file.bytes > 0);
 	memset(sum, 0, sizeof(*sum));
 	strlcpy(task->path, cal->file.path, sizeof(task->path));
 	if (task->file_bytes == 0)
@@ -394,6 +398,7 @@ cal_read_sizes(Calibration *cal, const int *sizes, int nsizes)
 	EcpDeviceProfile *profile = &cal->profile;
 	int			n = 0;
 
+	Assert(nsizes >= 1 && nsizes <= CAL_POINTS_MAX);
 	for (int i = 0; i < nsizes; i++)
 	{
 		EcpTransferTask task = {.random = true,.block_bytes = sizes[i]};
@@ -439,6 +444,7 @@ cal_read_workers(Calibration *cal, const int *workers, int nworkers)
 	double		rates[CAL_POINTS_MAX];
 	double		best = 0;
 
+	Assert(nworkers >= 1 && nworkers <= CAL_POINTS_MAX && cal->read_s > 0);
 	profile->rand_read_iops = 1.0 / cal->read_s;
 	profile->seq_read_mb_s = profile->read_mb_s;
 	profile->best_workers = workers[0];

@@ -125,6 +125,7 @@ ecp_device_file_append(EcpDeviceFile *file, const void *data, int bytes)
 static void
 fill_piece(EcpDeviceFile *file, char *chunk, int64 bytes)
 {
+	Assert(bytes > 0);
 	while (bytes > 0)
 	{
 		int64		at = file->bytes;
@@ -225,6 +226,7 @@ ecp_device_file_forget(const EcpDeviceFile *file, bool sync)
 {
 	int			fd = ecp_job_open(file->path, O_RDWR);
 
+	Assert(file->path[0] != '\0');
 	if (sync)
 		ecp_job_sync(fd, file->path);
 #if defined(USE_POSIX_FADVISE) && defined(POSIX_FADV_DONTNEED)

@@ -64,6 +64,7 @@ ecp_job_open(const char *path, int flags)
 {
 	int			fd = OpenTransientFile(path, flags | PG_BINARY);
 
+	Assert(path[0] != '\0');
 	if (fd < 0)
 		ereport(ERROR,
 				(errcode_for_file_access(),
@@ -77,6 +78,7 @@ ecp_job_read(int fd, void *buffer, size_t bytes, off_t offset,
 {
 	size_t		done = 0;
 
+	Assert(fd >= 0 && bytes > 0 && offset >= 0);
 	pgstat_report_wait_start(PG_WAIT_EXTENSION);
 	while (done < bytes)
 	{
@@ -108,6 +110,7 @@ ecp_job_write(int fd, const void *buffer, size_t bytes, off_t offset,
 {
 	size_t		done = 0;
 
+	Assert(fd >= 0 && bytes > 0 && offset >= 0);
 	pgstat_report_wait_start(PG_WAIT_EXTENSION);
 	while (done < bytes)
 	{
@@ -133,6 +136,7 @@ ecp_job_write(int fd, const void *buffer, size_t bytes, off_t offset,
 void
 ecp_job_sync(int fd, const char *path)
 {
+	Assert(fd >= 0);
 	if (fsync(fd) != 0)
 		ereport(ERROR,
 				(errcode_for_file_access(),
@@ -170,6 +174,7 @@ ecp_job_worker_main(dsm_segment *seg, shm_toc *toc)
 	EcpJobFunction function;
 	EcpJobResult *result = &state->results[ParallelWorkerNumber];
 
+	Assert(IsParallelWorker() && ParallelWorkerNumber < ECP_JOB_WORKERS_MAX);
 	pg_atomic_fetch_add_u32(&state->ready, 1);
 	ConditionVariableBroadcast(&state->cv);
 	ConditionVariablePrepareToSleep(&state->cv);
@@ -206,6 +211,7 @@ job_run_parallel(EcpJob job, const void *task, Size task_bytes,
 	void	   *shared_area = NULL;
 	int			launched;
 
+	Assert(strlen(job.name) < NAMEDATALEN && task_bytes > 0);
 	EnterParallelMode();
 	pcxt = CreateParallelContext("$libdir/ecp", "ecp_job_worker_main", nworkers);
 	shm_toc_estimate_chunk(&pcxt->estimator, sizeof(JobState));
@@ -321,6 +327,7 @@ transfer_stride(int64 nblocks)
 {
 	int64		stride = (int64) (nblocks * 0.6180339887);
 
+	Assert(nblocks > 0);
 	for (stride = Max(stride, 1);; stride++)
 	{
 		int64		a = stride;
@@ -378,6 +385,7 @@ ecp_job_transfer(const EcpJobContext *context, const void *arg,
 	double		begin;
 	double		now;
 
+	Assert(context->worker >= 0 && context->worker < context->nworkers);
 	if (task->mixed && context->worker % 2 == 1)
 	{
 		own.write = own.sync_each = true;

@@ -133,6 +133,7 @@ memory_mb_s(MemoryFunction function, MemoryBuffers *buffers, double seconds)
 	double		elapsed = 0;
 	instr_time	start;
 
+	Assert(seconds > 0);
 	(void) function(buffers, 0);	/* touch the pages */
 	INSTR_TIME_SET_CURRENT(start);
 	for (int round = 1; elapsed < seconds; round++)

@@ -11,8 +11,8 @@
  * capacity what is free in its file system plus what the groups already hold
  * there, both looked up when the plan is made.
  *
- * Everything runs with the rights of the caller: whoever can read the tables
- * of targets can plan.
+ * Everything runs with the rights of the caller, who must be able to read the
+ * tables of targets.
  *
  *-------------------------------------------------------------------------
  */

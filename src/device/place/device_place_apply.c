@@ -97,6 +97,7 @@ place_moves_init(PlaceMoves *moves, EcpPlaceProblem *problem, double budget)
 static int *
 place_moves_turn(PlaceMoves *moves, const EcpPlaceGroup *group)
 {
+	Assert(group->current >= -1 && group->target >= 0);
 	return &moves->pair_turn[(Size) (group->current + 1) *
 							 moves->problem->placement.ntargets +
 							 group->target];
@@ -159,6 +160,7 @@ place_move_relation(Oid relid, const char *tablespace)
 	List	   *indexes;
 	ListCell   *lc;
 
+	Assert(OidIsValid(relid));
 	place_execute(psprintf("ALTER TABLE %s SET TABLESPACE %s",
 						   relname, target));
 	rel = relation_open(relid, NoLock);
@@ -513,6 +515,7 @@ place_new_tablespace(Oid function, Oid relid)
 	Oid			userid;
 	int			context;
 
+	Assert(OidIsValid(function) && OidIsValid(relid));
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for function %u", function);
 	form = (Form_pg_proc) GETSTRUCT(tuple);

@@ -340,6 +340,7 @@ place_outcome_files(const EcpPlaceProblem *problem, double piece_bytes,
 	double		npieces = 0;
 	int			n = 0;
 
+	Assert(piece_bytes > 0);
 	memset(out, 0, sizeof(*out));
 	for (int g = 0; g < p->ngroups; g++)
 		npieces += ceil(p->groups[g].bytes / piece_bytes);

@@ -156,6 +156,7 @@ static bool
 place_fits(const PlaceState *state, const EcpPlacement *p, double bytes,
 		   int t)
 {
+	Assert(t >= 0 && t < p->ntargets);
 	return state->used[t] + bytes <= p->targets[t].capacity;
 }
 
@@ -170,6 +171,7 @@ place_argmin(const PlaceState *state, const EcpPlacement *p,
 	int			best = -1;
 	double		best_time = 0;
 
+	Assert(p->ntargets > 0);
 	for (int t = 0; t < p->ntargets; t++)
 	{
 		double		time;
@@ -211,6 +213,7 @@ place_no_room(const EcpPlacement *p, int g)
 {
 	double		largest = 0;
 
+	Assert(g >= 0 && g < p->ngroups);
 	for (int t = 0; t < p->ntargets; t++)
 		largest = Max(largest, p->targets[t].capacity);
 
@@ -385,6 +388,7 @@ place_optimal_search(EcpPlacement *p, PlaceState *state, const int *order,
 {
 	const EcpPlaceGroup *group;
 
+	Assert(depth >= 0 && depth <= p->ngroups);
 	CHECK_FOR_INTERRUPTS();
 	if (depth == p->ngroups)
 	{
@@ -457,6 +461,7 @@ place_give_away(const EcpPlacement *p, const PlaceState *state, int t,
 	double		excess_time = state->load[t] - limit;
 	double		excess_bytes = state->used[t] - p->targets[t].capacity;
 
+	Assert(t >= 0 && t < p->ntargets);
 	for (int g = 0; g < p->ngroups; g++)
 	{
 		const EcpPlaceGroup *group = &p->groups[g];
@@ -486,6 +491,7 @@ place_rebalance_at(EcpPlacement *p, double peel, double limit)
 	int			norder = 0;
 	int		   *order;
 
+	Assert(peel <= limit);
 	place_state_init(&state, p);
 	for (int g = 0; g < p->ngroups; g++)
 	{
@@ -586,6 +592,7 @@ place_rebalance_search(PlaceSearch *search, int depth, double moved)
 	EcpPlaceGroup *group;
 	int			g;
 
+	Assert(depth >= 0 && depth <= p->ngroups);
 	if (search->budget-- <= 0 || moved >= search->best_moved)
 		return;
 	CHECK_FOR_INTERRUPTS();
@@ -849,6 +856,7 @@ ecp_placement_guarantee(const EcpPlacement *p)
 	double		bytes = 0;
 	bool		identical = true;
 
+	Assert(p->ntargets > 0);
 	for (int g = 0; g < p->ngroups; g++)
 		bytes += p->groups[g].bytes;
 	for (int t = 0; t < p->ntargets; t++)

@@ -41,6 +41,7 @@ rename_assign(int n, const double *benefit, int *row_of)
 	int		   *way = palloc0_array(int, n + 1);
 	bool	   *seen = palloc_array(bool, n + 1);
 
+	Assert(n > 0);
 	for (int row = 1; row <= n; row++)
 	{
 		int			col = 0;
@@ -122,6 +123,7 @@ rename_equal(const EcpPlacement *p, const int *members,
 	double	   *benefit;
 	int		   *row_of;
 
+	Assert(n > 1 && n <= p->ntargets);
 	if (n > RENAME_TARGETS_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),

@@ -163,6 +163,7 @@ plan_shape_of_table(Oid relid, const char *colname, double cluster_bytes,
 	int32		width;
 	double		fanout;
 
+	Assert(cluster_bytes > 0 && levels >= 1 && mul_adds_per_s > 0);
 	(void) ecp_sql_relname(relid);	/* an error if there is none */
 	attnum = get_attnum(relid, colname);
 	if (attnum == InvalidAttrNumber)

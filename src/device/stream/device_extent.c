@@ -115,6 +115,7 @@ typedef struct WindowTask
 static char *
 stripe_partition(const char *nspname, const char *relname, int n)
 {
+	Assert(n >= 0 && n < ECP_EXTENT_LEAVES_MAX);
 	return quote_qualified_identifier(nspname,
 									  makeObjectName(relname,
 													 psprintf("%d", n), NULL));
@@ -269,6 +270,7 @@ ecp_extent_warm(Oid leaf, BlockNumber room)
 	List	   *indexes = RelationGetIndexList(rel);
 	ListCell   *lc;
 
+	Assert(OidIsValid(leaf));
 	foreach(lc, indexes)
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
@@ -311,6 +313,7 @@ ecp_extent_open(Oid leaf, bool by_box)
 	EcpExtentReader *reader = palloc0_object(EcpExtentReader);
 	char	   *relname = ecp_sql_relname(leaf);
 
+	Assert(OidIsValid(leaf));
 	reader->by_box = by_box;
 	/* all frames are alike: not planned anew for the first five */
 	reader->plan = SPI_prepare_cursor(psprintf("SELECT data%s FROM ONLY %s"
@@ -347,6 +350,7 @@ extent_locate(const struct varlena *value, ExtentRange *range)
 	int			valid;
 	int64		chunks;
 
+	Assert(value != NULL);
 	range->first = InvalidBlockNumber;
 	if (!VARATT_IS_EXTERNAL_ONDISK(value))
 		return;
@@ -510,6 +514,7 @@ window_place(int32 x, int32 y, const char *data, Size bytes, void *arg)
 	int64		to_y = Min(top + task->extent_height, task->y + task->height);
 	uint32		area = task->reduce * task->reduce;
 
+	Assert(task->reduce > 0 && task->width % task->reduce == 0);
 	if (bytes != (Size) task->extent_width * task->extent_height * bpp)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_EXCEPTION),
@@ -556,6 +561,7 @@ ecp_extent_window(const EcpJobContext *context, const void *arg,
 	WindowTarget target = {task, context->shared};
 	EcpExtentBox box;
 
+	Assert(context->shared != NULL);
 	box.x0 = task->x / task->extent_width;
 	box.y0 = task->y / task->extent_height;
 	box.x1 = (task->x + task->width - 1) / task->extent_width;

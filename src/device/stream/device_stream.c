@@ -152,6 +152,7 @@ stream_requests(const StreamTask *task, int *nrequests)
 			requests[n++].frame = f;
 		}
 	}
+	Assert(n <= task->requests_max);
 	qsort(requests, n, sizeof(StreamRequest), stream_compare_requests);
 	*nrequests = n;
 	return requests;
@@ -161,6 +162,7 @@ stream_requests(const StreamTask *task, int *nrequests)
 static int
 stream_device(const StreamTask *task, const StreamRequest *request, int extent)
 {
+	Assert(task->ndevices > 0 && extent >= 0);
 	return (extent + request->stream + request->frame * STREAM_PRIME) %
 		task->ndevices;
 }
@@ -183,6 +185,7 @@ typedef struct StreamSource
 static void
 stream_source_open(const StreamTask *task, int device, StreamSource *source)
 {
+	Assert(device >= 0 && device < task->ndevices);
 	memset(source, 0, sizeof(*source));
 	source->device = device;
 	if (task->from_table)
@@ -229,6 +232,7 @@ stream_read_file(const StreamTask *task, StreamSource *source)
 	off_t		at = (off_t) pg_prng_uint64_range(&source->prng, 0, nplaces - 1) *
 		task->extent_bytes;
 
+	Assert(source->fd >= 0 && task->file_bytes >= task->extent_bytes);
 	ecp_job_read(source->fd, source->buffer, task->extent_bytes, at,
 				 task->paths[source->device]);
 #if defined(USE_POSIX_FADVISE) && defined(POSIX_FADV_DONTNEED)
@@ -288,6 +292,7 @@ ecp_stream_serve(const EcpJobContext *context, const void *arg,
 	int			nrequests;
 	StreamRequest *requests = stream_requests(task, &nrequests);
 
+	Assert(done != NULL && task->ndevices <= STREAM_DEVICES_MAX);
 	if (task->from_table)
 		SPI_connect();
 	/* with fewer workers than devices, a worker has several */
@@ -326,6 +331,7 @@ stream_simulate(const StreamTask *task, const StreamRequest *requests,
 	double		service = latency_s + task->extent_bytes / bps;
 	double	   *free_at = palloc0_array(double, task->ndevices);
 
+	Assert(latency_s >= 0 && bps > 0);
 	*busy_s = 0;
 	for (int r = 0; r < nrequests; r++)
 	{
@@ -360,6 +366,7 @@ stream_percentile(const double *delays, int n, double share)
 {
 	int			at = (int) ceil(share * n) - 1;
 
+	Assert(n > 0 && share >= 0 && share <= 1);
 	return delays[Max(0, Min(at, n - 1))];
 }
 
@@ -379,6 +386,7 @@ stream_report(ReturnSetInfo *rsinfo, const StreamTask *task,
 	int			late = 0;
 	int			n = 0;
 
+	Assert(stream >= -1 && stream < task->nstreams);
 	for (int r = 0; r < nrequests; r++)
 	{
 		double		finished = 0;
@@ -730,6 +738,7 @@ admit_figure(FunctionCallInfo fcinfo, int i)
 {
 	double		value;
 
+	Assert(i >= 0 && i < lengthof(admit_figures));
 	if (PG_ARGISNULL(i + 1))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),

@@ -25,6 +25,12 @@
 #include "ecp/define/ecp_class.h"
 #include "fmgr.h"
 
+StaticAssertDecl(ECP_METRIC_HAMMING < 256, "metric does not fit in a code");
+StaticAssertDecl(EcpClassCode(ECP_COLUMN_BIT, 0) < ECP_ATTR_CLASS,
+				 "column types overlap the flag of attributes");
+StaticAssertDecl(ECP_ATTR_KIND_MAX <= 0xFF,
+				 "kind of attribute does not fit in a code");
+
 #define ECP_CLASS_FUNCTION(name, code) \
 	PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
 	PG_FUNCTION_INFO_V1(name); \

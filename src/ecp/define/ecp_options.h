@@ -54,10 +54,10 @@ typedef enum EcpQuantizer
 {
 	ECP_QUANTIZER_NONE = 0,
 	ECP_QUANTIZER_RABITQ = 1,	/* one bit an element */
-	ECP_QUANTIZER_AUTO = 255	/* only as what is asked for */
+	ECP_QUANTIZER_AUTO = 255	/* only as a storage parameter */
 } EcpQuantizer;
 
-/* Reloptions: what a build is asked for; used values are in the metapage. */
+/* Storage parameters.  What a build has used is in the metapage. */
 typedef struct EcpOptions
 {
 	int32		vl_len_;		/* varlena header (do not touch directly!) */

@@ -172,6 +172,7 @@ cost_read(Oid tablespace, double n, double most, double pages)
 	double		random_cost;
 	double		seq_cost;
 
+	Assert(n >= 0 && most >= 0);
 	get_tablespace_page_costs(tablespace, &random_cost, &seq_cost);
 	if (n < 2 || seq_cost >= random_cost)
 		return random_cost;
@@ -188,6 +189,7 @@ cost_pages(PlannerInfo *root, const IndexOptInfo *info,
 	double		seq_cost;
 	double		cluster_cost;
 
+	Assert(nclusters >= 0 && input->nclusters >= 1);
 	get_tablespace_page_costs(info->reltablespace, NULL, &seq_cost);
 	cluster_cost = cost_read(info->reltablespace, nclusters, input->nclusters,
 							 info->pages) +
@@ -283,6 +285,7 @@ cost_returned_above(const EcpCostReturned *returned, double n)
 {
 	double		ratio = n / returned->mean;
 
+	Assert(returned->mean > 0 && n >= 0);
 	if (isinf(returned->shape))
 		return ratio < 1 ? 1 : 0;
 	return erfc(3 * sqrt(returned->shape / 2) *
@@ -302,6 +305,7 @@ cost_clusters_read(const EcpCostInput *input,
 	double		read = input->probes;
 	double		clusters = read;
 
+	Assert(input->window > 0 && input->probes > 0);
 	while (read < input->probes_max)
 	{
 		window = Min(2 * window, input->probes_max - read);
@@ -325,6 +329,7 @@ cost_rerank(PlannerInfo *root, const IndexOptInfo *info,
 	double		pages = ceil(clusters * info->pages / input->nclusters);
 	double		seq_cost;
 
+	Assert(rows >= 0 && clusters >= 0 && input->vector_pages > 0);
 	get_tablespace_page_costs(info->reltablespace, NULL, &seq_cost);
 	return seq_cost * index_pages_fetched(rows * input->vector_pages, pages,
 										  info->pages, root);
@@ -434,6 +439,7 @@ ecp_cost_fetch(PlannerInfo *root, IndexPath *path)
 											path->indexinfo->pages, root);
 	double		random_cost;
 
+	Assert(path->indexinfo->amcostestimate == ecpcostestimate);
 	if (isinf(path->path.total_cost))
 		return;					/* infinity less infinity is not a number */
 	get_tablespace_page_costs(rel->reltablespace, &random_cost, NULL);
@@ -508,6 +514,7 @@ ecp_cost_distance(const IndexOptInfo *info, Oid relid, EcpDistanceCost *cost)
 	double		vec_bytes;
 	double		pages;
 
+	Assert(OidIsValid(relid) && info->amcostestimate == ecpcostestimate);
 	ecp_index_state_read(index, &state);
 	vec_bytes = ecp_vector_bytes(state.meta.ecpm_elem, state.meta.ecpm_dims);
 	index_close(index, NoLock);

@@ -71,6 +71,7 @@ match_operands(const EcpMatch *match, const OpExpr *op, int column,
 {
 	Oid			opno = op->opno;
 
+	Assert(column >= 0 && column < match->index->nkeycolumns);
 	if (list_length(op->args) != 2)
 		return InvalidOid;
 
@@ -159,6 +160,7 @@ match_add_clause(EcpMatch *match, RestrictInfo *rinfo, Expr *derived,
 {
 	IndexClause *clause = makeNode(IndexClause);
 
+	Assert(column >= 0 && column < match->index->nkeycolumns);
 	clause->rinfo = rinfo;
 	clause->indexquals = list_make1(derived == NULL ? rinfo :
 									make_simple_restrictinfo(match->root, derived));
@@ -356,6 +358,7 @@ match_attribute(EcpMatch *match, RestrictInfo *rinfo, int column)
 {
 	Node	   *clause = (Node *) rinfo->clause;
 
+	Assert(column > 0);
 	if (is_opclause(clause))
 		return match_operator(match, rinfo, column);
 	if (IsA(clause, ScalarArrayOpExpr))
@@ -463,6 +466,7 @@ static bool
 match_index(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 			EcpMatch *match)
 {
+	Assert(ecp_match_is_ours(index) && index->nkeycolumns >= 1);
 	match->root = root;
 	match->rel = rel;
 	match->index = index;

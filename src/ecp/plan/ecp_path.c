@@ -143,6 +143,7 @@ path_distances(const EcpMatch *match, bool joined)
 {
 	double		distances = match->order && !joined ? 1 : 0;
 
+	Assert(match->order != NULL || match->radius != NULL);
 	if (match->radius)
 		distances += 1 / Max(clause_selectivity(match->root,
 												(Node *) match->radius, 0,
@@ -251,6 +252,7 @@ path_charge_join(PlannerInfo *root, List *paths, const EcpDistanceCost *cost)
 	List	   *order = list_make1(linitial(root->query_pathkeys));
 	ListCell   *lc;
 
+	Assert(root->query_pathkeys != NIL);
 	foreach(lc, paths)
 	{
 		Path	   *path = lfirst(lc);
@@ -368,6 +370,7 @@ path_without_junk(PlannerInfo *root, Path *path, int junk)
 	ListCell   *lc;
 	Expr	   *expr;
 
+	Assert(junk >= 0 && junk < list_length(root->processed_tlist));
 	if (!IsA(path, ProjectionPath) || !path_is_ours(projection->subpath) ||
 		projection->subpath->pathtype != T_IndexScan ||
 		((IndexPath *) projection->subpath)->indexorderbys == NIL ||
