@@ -71,20 +71,21 @@ typedef struct AssignScan
 
 /* Bytes of a row in the in-buff. */
 Size
-ecp_inbuff_row_bytes(const EcpBuild *build)
+ecp_assign_inbuff_row_bytes(const EcpBuild *build)
 {
 	return add_size(EcpBuildRowBytes(build),
 					sizeof(ItemPointerData) + 2 * sizeof(int32));
 }
 
 int
-ecp_inbuff_rows(const EcpBuild *build)
+ecp_assign_inbuff_rows(const EcpBuild *build)
 {
 	Size		bytes = Min(build->plan.in_buff,
 							build->budget * ECP_SHARE_IN_BUFF);
 	Size		rows = bytes / build->plan.nparticipants /
-		ecp_inbuff_row_bytes(build);
+		ecp_assign_inbuff_row_bytes(build);
 
+	Assert(build->plan.nparticipants >= 1);
 	return Min(Max(rows, 1), PG_INT32_MAX / 2);
 }
 
@@ -125,7 +126,7 @@ inbuff_bytes(const EcpBuild *build)
 }
 
 void
-ecp_inbuff_open(const EcpBuild *build, int participant, EcpInBuff *inbuff)
+ecp_assign_inbuff_open(const EcpBuild *build, int participant, EcpInBuff *inbuff)
 {
 	Assert(participant >= 0 && participant < build->plan.nparticipants);
 	Assert(build->memory.inbuffs.address != NULL);
@@ -135,7 +136,7 @@ ecp_inbuff_open(const EcpBuild *build, int participant, EcpInBuff *inbuff)
 	inbuff->n = *inbuff->rows_left;
 }
 
-/* Leave assigned rows in the in-buff; ecp_inbuff_open() finds them there. */
+/* Leave assigned rows in the in-buff; ecp_assign_inbuff_open() finds them there. */
 static void
 inbuff_leave(EcpInBuff *inbuff)
 {
@@ -319,6 +320,7 @@ assign_inbuff(AssignScan *scan)
 	char	   *block = NULL;
 	uint64	   *counts = ecp_leader_rows_of(build, build->participant);
 
+	Assert(inbuff->n > 0 && inbuff->n <= inbuff->max);
 	if (copied && tree->lists)
 		step = Min(step, Max(build->budget * ASSIGN_SHARE / build->plan.nparticipants /
 							 tree->vec_bytes, ASSIGN_BLOCK));
@@ -375,6 +377,7 @@ assign_full_round(AssignScan *scan, ItemPointer next)
 	int			n = inbuff->n;
 	int			first = n;
 
+	Assert(n == inbuff->max);
 	while (first > 0 &&
 		   ItemPointerGetBlockNumber(&inbuff->tids[first - 1]) ==
 		   ItemPointerGetBlockNumber(next))
@@ -428,18 +431,18 @@ assign_start(EcpBuild *build)
 	Assert(build->participant == 0);
 	if (build->tree == NULL)
 		build->tree = ecp_leaders_single(build, build->prepared);
-	ecp_tree_leader_lists(build, build->tree);
+	ecp_leaders_make_lists(build, build->tree);
 	if (shared)
-		build->tree = ecp_tree_share(build->tree, &memory->tree);
+		build->tree = ecp_leaders_share(build->tree, &memory->tree);
 
 	counts_bytes = mul_size(mul_size(sizeof(uint64), build->tree->n[0]),
 							nparticipants + 1);
-	ecp_memory_alloc(&memory->counts, shared, counts_bytes);
+	ecp_team_memory_alloc(&memory->counts, shared, counts_bytes);
 	memset(memory->counts.address, 0, counts_bytes);
 
-	build->assigned.inbuff_max = ecp_inbuff_rows(build);
-	ecp_memory_alloc(&memory->inbuffs, shared,
-					 mul_size(inbuff_bytes(build), nparticipants));
+	build->assigned.inbuff_max = ecp_assign_inbuff_rows(build);
+	ecp_team_memory_alloc(&memory->inbuffs, shared,
+						  mul_size(inbuff_bytes(build), nparticipants));
 	for (int p = 0; p < nparticipants; p++)
 	{
 		EcpInBuff	inbuff;
@@ -458,7 +461,7 @@ assign_scan_start(AssignScan *scan)
 	EcpBuild   *build = scan->build;
 	MemoryContext oldctx = MemoryContextSwitchTo(build->ctx);
 
-	ecp_inbuff_open(build, build->participant, &scan->inbuff);
+	ecp_assign_inbuff_open(build, build->participant, &scan->inbuff);
 	build->policy_state = ecp_policy_routine(build->plan.policy)->begin(build);
 	scan->ready = true;
 	MemoryContextSwitchTo(oldctx);
@@ -478,7 +481,7 @@ assign_add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	if (isnull[0])
 		return;
 	oldctx = MemoryContextSwitchTo(build->rowctx);
-	if (ecp_build_row(build, values[0], &vector))
+	if (ecp_build_state_row(build, values[0], &vector))
 	{
 		Size		exact_bytes = build->state.leaf.vec_bytes;
 		char	   *row;
@@ -502,7 +505,7 @@ assign_add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 					  row + exact_bytes);
 		inbuff->n++;
 		if (fmod(++scan->rows, PROGRESS_ROWS) == 0)
-			ecp_build_progress(build, PROGRESS_ROWS, scan->rows);
+			ecp_build_state_progress(build, PROGRESS_ROWS, scan->rows);
 	}
 	MemoryContextSwitchTo(oldctx);
 	MemoryContextReset(build->rowctx);
@@ -537,11 +540,12 @@ assign_scan_table(AssignScan *scan, TableScanDesc parallel)
 void
 ecp_assign_task(EcpTeam *team, const void *args, char **memories)
 {
-	EcpBuild   *build = ecp_team_build(team);
+	EcpBuild   *build = ecp_build_team_build(team);
 	AssignScan	scan = {.build = build};
 	double		heap_tuples;
 
-	ecp_assigned_attach(build, memories);
+	Assert(team->shared != NULL);
+	ecp_assign_attach(build, memories);
 	assign_scan_start(&scan);
 	heap_tuples = assign_scan_table(&scan, ecp_build_team_scan(team));
 	ecp_build_team_add(team, heap_tuples, scan.rows, scan.rounds,
@@ -549,30 +553,31 @@ ecp_assign_task(EcpTeam *team, const void *args, char **memories)
 }
 
 void
-ecp_assigned_memories(EcpBuild *build,
-					  EcpMemory *memories[ECP_ASSIGN_MEMORIES])
+ecp_assign_memories(EcpBuild *build,
+					EcpMemory *memories[ECP_ASSIGN_MEMORIES])
 {
+	Assert(build->participant == 0);
 	memories[0] = &build->memory.tree;
 	memories[1] = &build->memory.inbuffs;
 	memories[2] = &build->memory.counts;
 }
 
 void
-ecp_assigned_attach(EcpBuild *build, char **memories)
+ecp_assign_attach(EcpBuild *build, char **memories)
 {
 	if (build->participant == 0)
 		return;
-	build->tree = ecp_tree_attach(memories[0]);
+	build->tree = ecp_leaders_attach(memories[0]);
 	build->memory.inbuffs.address = memories[1];
 	build->memory.counts.address = memories[2];
 }
 
 void
-ecp_assigned_free(EcpBuild *build)
+ecp_assign_free(EcpBuild *build)
 {
-	ecp_memory_free(&build->memory.inbuffs);
-	ecp_memory_free(&build->memory.counts);
-	ecp_memory_free(&build->memory.tree);
+	ecp_team_memory_free(&build->memory.inbuffs);
+	ecp_team_memory_free(&build->memory.counts);
+	ecp_team_memory_free(&build->memory.tree);
 }
 
 /*
@@ -586,6 +591,7 @@ assign_finish(EcpBuild *build)
 	int			nleaders = build->tree->n[0];
 	uint64	   *counts = ecp_leader_rows(build);
 
+	Assert(build->participant == 0);
 	build->assigned.kept = policy->keeps_in_memory &&
 		ecp_files_numbers(build->files) == 0;
 	if (!build->assigned.kept)
@@ -594,11 +600,11 @@ assign_finish(EcpBuild *build)
 		{
 			EcpInBuff	inbuff;
 
-			ecp_inbuff_open(build, p, &inbuff);
+			ecp_assign_inbuff_open(build, p, &inbuff);
 			if (inbuff.n > 0)
 				policy->round(build, &inbuff, p);
 		}
-		ecp_memory_free(&build->memory.inbuffs);
+		ecp_team_memory_free(&build->memory.inbuffs);
 	}
 	for (int p = 0; p < build->plan.nparticipants; p++)
 	{
@@ -612,6 +618,8 @@ assign_finish(EcpBuild *build)
 void
 ecp_assign(EcpBuild *build, EcpAssignReport *report)
 {
+	Assert(build->participant == 0);
+	Assert(build->team == NULL || build->tree != NULL);
 	memset(report, 0, sizeof(EcpAssignReport));
 	if (build->tree)
 		assign_start(build);
@@ -619,7 +627,7 @@ ecp_assign(EcpBuild *build, EcpAssignReport *report)
 	{
 		EcpMemory  *memories[ECP_ASSIGN_MEMORIES];
 
-		ecp_assigned_memories(build, memories);
+		ecp_assign_memories(build, memories);
 		ecp_team_run(build->team, EcpTaskOf(ecp_assign_task), NULL, 0, 0, 1,
 					 memories, lengthof(memories));
 		ecp_build_team_sums(build->team, &report->heap_tuples,
@@ -640,5 +648,5 @@ ecp_assign(EcpBuild *build, EcpAssignReport *report)
 		return;
 	assign_finish(build);
 	report->in_buff = build->assigned.inbuff_max *
-		ecp_inbuff_row_bytes(build) * build->plan.nparticipants;
+		ecp_assign_inbuff_row_bytes(build) * build->plan.nparticipants;
 }

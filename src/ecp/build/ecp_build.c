@@ -101,7 +101,7 @@ clock_phase(BuildClock *clock, int phase, int progress)
 {
 	EcpBuild   *build = clock->build;
 	EcpFilesCount count = *ecp_files_count(build->files);
-	double		cpu = ecp_cpu_seconds();
+	double		cpu = ecp_team_process_cpu_s();
 	instr_time	now;
 
 	if (build->team)
@@ -184,7 +184,7 @@ plan_init(EcpBuild *build)
 static double
 plan_assign_cpu_s(const EcpBuild *build)
 {
-	double		nleaders = ecp_build_leaders(build, build->plan.table_rows);
+	double		nleaders = ecp_build_state_leaders(build, build->plan.table_rows);
 
 	if (nleaders > ECP_FLAT_LEADERS_MAX)
 		nleaders = ECP_ASSIGN_BEAM * 2 * sqrt(nleaders);
@@ -235,9 +235,9 @@ plan_policy(EcpBuild *build)
 	shape.vectors = Max(build->plan.table_rows, 1.0);
 	shape.record_bytes = ECP_RECORD_HEADER + EcpBuildRowBytes(build);
 	shape.raw_bytes = (double) RelationGetNumberOfBlocks(build->heap) * BLCKSZ;
-	shape.clusters = ecp_build_leaders(build, build->plan.table_rows);
-	shape.in_buff_bytes = (double) ecp_inbuff_rows(build) *
-		ecp_inbuff_row_bytes(build);
+	shape.clusters = ecp_build_state_leaders(build, build->plan.table_rows);
+	shape.in_buff_bytes = (double) ecp_assign_inbuff_rows(build) *
+		ecp_assign_inbuff_row_bytes(build);
 	shape.merge_bytes = (double) build->budget * ECP_SHARE_IN_BUFF;
 	shape.dirty_bytes = ecp_model_dirty_bytes();
 	shape.cpu_assign_s = plan_assign_cpu_s(build) / (build->plan.nworkers + 1);
@@ -290,7 +290,7 @@ plan_clusters(EcpBuild *build, EcpSample *sample)
 
 	/* fewer leaders need less of the sample, which is in random order */
 	sample->n = Min(sample->n,
-					ecp_build_sample_rows(build, sample->table_rows));
+					ecp_build_state_sample_rows(build, sample->table_rows));
 }
 
 /* ---- the build ---- */
@@ -356,7 +356,7 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 		elog(ERROR, "index \"%s\" already contains data",
 			 RelationGetRelationName(index));
 
-	ecp_build_open(&build, heap, index, indexInfo, ecp_files_begin());
+	ecp_build_state_open(&build, heap, index, indexInfo, ecp_files_begin());
 	ecp_meta_form(index, &build.state.meta);
 	if (build.state.meta.ecpm_dims > 0)
 		ecp_geometry_init(&build.state);
@@ -391,7 +391,7 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 	build_write_meta(index, MAIN_FORKNUM, &build.state.meta);
 
 	ecp_files_end(build.files);
-	ecp_assigned_free(&build);
+	ecp_assign_free(&build);
 	MemoryContextDelete(build.ctx);
 	return result;
 }

@@ -104,7 +104,7 @@ typedef struct EcpInBuff
 #define ECP_RECORD_HEADER	(sizeof(int32) + sizeof(ItemPointerData))
 
 static inline void
-ecp_record_form(const EcpInBuff *inbuff, int32 row, char *record)
+ecp_record_write(const EcpInBuff *inbuff, int32 row, char *record)
 {
 	memcpy(record, &inbuff->leaders[row], sizeof(int32));
 	memcpy(record + sizeof(int32), &inbuff->tids[row], sizeof(ItemPointerData));
@@ -180,7 +180,7 @@ typedef struct EcpAssignMemory
 /* A build, as one process sees it. */
 typedef struct EcpBuild
 {
-	/* from the start: see ecp_build_open() */
+	/* from the start: see ecp_build_state_open() */
 	Relation	heap;
 	Relation	index;
 	IndexInfo  *indexInfo;
@@ -251,8 +251,8 @@ extern char *ecpbuildphasename(int64 phasenum);
  * What a process knows of a build from the start.  In a worker, "files" are
  * those of the backend (ecp_files_attach()).
  */
-extern void ecp_build_open(EcpBuild *build, Relation heap, Relation index,
-						   IndexInfo *indexInfo, EcpFiles *files);
+extern void ecp_build_state_open(EcpBuild *build, Relation heap, Relation index,
+								 IndexInfo *indexInfo, EcpFiles *files);
 
 /*
  * Read a heap row's value, and prepare it in build->prepared.  Returns false
@@ -260,21 +260,21 @@ extern void ecp_build_open(EcpBuild *build, Relation heap, Relation index,
  * index has them; all others must have as many.  Allocates in the current
  * memory context.
  */
-extern bool ecp_build_row(EcpBuild *build, Datum value, EcpVector *vector);
+extern bool ecp_build_state_row(EcpBuild *build, Datum value, EcpVector *vector);
 
 /*
  * Leaders for a number of rows, within memory, and rows to sample for them;
  * before the dimensions are known an upper bound.
  */
-extern double ecp_build_leaders(const EcpBuild *build, double rows);
-extern double ecp_build_sample_rows(const EcpBuild *build, double rows);
+extern double ecp_build_state_leaders(const EcpBuild *build, double rows);
+extern double ecp_build_state_sample_rows(const EcpBuild *build, double rows);
 
 /*
  * Show progress: this process is done with "more" rows since the last call,
  * and with "rows" in all.
  */
-extern void ecp_build_progress(const EcpBuild *build, uint64 more,
-							   uint64 rows);
+extern void ecp_build_state_progress(const EcpBuild *build, uint64 more,
+									 uint64 rows);
 
 /* ---- ecp_sample.c ---- */
 
@@ -291,15 +291,15 @@ extern PGDLLEXPORT void ecp_leaders_groups_task(EcpTeam *team, const void *args,
 												char **memories);
 
 /* Entry i of a level, as prepared vectors are. */
-extern void ecp_tree_get(const EcpLeaderTree *tree, int level, int i,
-						 void *vector);
+extern void ecp_leaders_get(const EcpLeaderTree *tree, int level, int i,
+							void *vector);
 
 /* Make the lists of the leaders of a tree, if they are of use and fit. */
-extern void ecp_tree_leader_lists(const EcpBuild *build, EcpLeaderTree *tree);
+extern void ecp_leaders_make_lists(const EcpBuild *build, EcpLeaderTree *tree);
 
 /* Move a tree to shared memory, and find it there. */
-extern EcpLeaderTree *ecp_tree_share(EcpLeaderTree *tree, EcpMemory *memory);
-extern EcpLeaderTree *ecp_tree_attach(char *memory);
+extern EcpLeaderTree *ecp_leaders_share(EcpLeaderTree *tree, EcpMemory *memory);
+extern EcpLeaderTree *ecp_leaders_attach(char *memory);
 
 /* ---- ecp_assign.c ---- */
 
@@ -323,18 +323,18 @@ extern PGDLLEXPORT void ecp_assign_task(EcpTeam *team, const void *args,
  * The memories of a task that needs what was assigned: all of them, in the
  * backend; and their addresses, in a worker.
  */
-extern void ecp_assigned_memories(EcpBuild *build,
-								  EcpMemory *memories[ECP_ASSIGN_MEMORIES]);
-extern void ecp_assigned_attach(EcpBuild *build, char **memories);
-extern void ecp_assigned_free(EcpBuild *build);
+extern void ecp_assign_memories(EcpBuild *build,
+								EcpMemory *memories[ECP_ASSIGN_MEMORIES]);
+extern void ecp_assign_attach(EcpBuild *build, char **memories);
+extern void ecp_assign_free(EcpBuild *build);
 
 /* Rows that each participant's in-buff holds, and the bytes of one. */
-extern int	ecp_inbuff_rows(const EcpBuild *build);
-extern Size ecp_inbuff_row_bytes(const EcpBuild *build);
+extern int	ecp_assign_inbuff_rows(const EcpBuild *build);
+extern Size ecp_assign_inbuff_row_bytes(const EcpBuild *build);
 
 /* Map the in-buff of a participant, with the rows that were left in it. */
-extern void ecp_inbuff_open(const EcpBuild *build, int participant,
-							EcpInBuff *inbuff);
+extern void ecp_assign_inbuff_open(const EcpBuild *build, int participant,
+								   EcpInBuff *inbuff);
 
 /* ---- ecp_readahead.c ---- */
 

@@ -3,8 +3,8 @@
  * ecp_build_state.c
  *	  What each process of an index build knows, and all phases need.
  *
- * A process knows the table and the index from the start (ecp_build_open()),
- * the number of dimensions from the first row (ecp_build_row()), and what was
+ * A process knows the table and the index from the start (ecp_build_state_open()),
+ * the number of dimensions from the first row (ecp_build_state_row()), and what was
  * planned and assigned from copies that a task of the team begins with
  * (ecp_build_team.c).
  *
@@ -32,8 +32,8 @@
 #define SAMPLE_FACTOR		64
 
 void
-ecp_build_open(EcpBuild *build, Relation heap, Relation index,
-			   IndexInfo *indexInfo, EcpFiles *files)
+ecp_build_state_open(EcpBuild *build, Relation heap, Relation index,
+					 IndexInfo *indexInfo, EcpFiles *files)
 {
 	Assert(index->rd_index->indrelid == RelationGetRelid(heap));
 	Assert(files != NULL);
@@ -52,7 +52,7 @@ ecp_build_open(EcpBuild *build, Relation heap, Relation index,
 }
 
 bool
-ecp_build_row(EcpBuild *build, Datum value, EcpVector *vector)
+ecp_build_state_row(EcpBuild *build, Datum value, EcpVector *vector)
 {
 	EcpMetaPageData *meta = &build->state.meta;
 
@@ -72,7 +72,7 @@ ecp_build_row(EcpBuild *build, Datum value, EcpVector *vector)
 }
 
 double
-ecp_build_leaders(const EcpBuild *build, double rows)
+ecp_build_state_leaders(const EcpBuild *build, double rows)
 {
 	double		leaders = ceil(rows / build->state.meta.ecpm_leaf_target);
 	Size		bytes = EcpBuildPrepBytes(build) + sizeof(EcpChildData) +
@@ -86,22 +86,24 @@ ecp_build_leaders(const EcpBuild *build, double rows)
 }
 
 double
-ecp_build_sample_rows(const EcpBuild *build, double rows)
+ecp_build_state_sample_rows(const EcpBuild *build, double rows)
 {
 	int			factor = build->options.sample_factor;
 
+	Assert(rows >= 0);
 	if (build->state.meta.ecpm_dims == 0)
 		return Max(rows, 1);
 	if (build->options.leaders == ECP_LEADERS_RANDOM)
 		factor = 1;
 	else if (factor == 0)
 		factor = SAMPLE_FACTOR;
-	return Max(Min(ecp_build_leaders(build, rows) * factor, rows), 1);
+	return Max(Min(ecp_build_state_leaders(build, rows) * factor, rows), 1);
 }
 
 void
-ecp_build_progress(const EcpBuild *build, uint64 more, uint64 rows)
+ecp_build_state_progress(const EcpBuild *build, uint64 more, uint64 rows)
 {
+	Assert(more <= rows);
 	if (build->team)
 		rows = ecp_team_count_rows(build->team, more);
 	if (build->participant == 0)

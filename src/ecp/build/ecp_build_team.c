@@ -125,7 +125,7 @@ team_worker_end_task(EcpTeam *team)
 }
 
 EcpBuild *
-ecp_team_build(EcpTeam *team)
+ecp_build_team_build(EcpTeam *team)
 {
 	return ((EcpBuildTeam *) team)->build;
 }
@@ -150,6 +150,7 @@ ecp_build_team_position(const EcpTeam *base, uint32 *own_blocks,
 	HeapScanDesc own = (HeapScanDesc) team->joined;
 	ParallelBlockTableScanDesc all = (ParallelBlockTableScanDesc) base->scan;
 
+	Assert(team->joined != NULL);
 	*own_blocks = own->rs_parallelworkerdata->phsw_chunk_remaining;
 	*given_blocks = pg_atomic_read_u64(&all->phs_nallocated);
 }
@@ -181,6 +182,7 @@ ecp_build_team_sums(EcpTeam *team, double *heap_tuples, double *index_tuples,
 {
 	const TeamShared *shared = BuildTeamShared(team);
 
+	Assert(ParallelWorkerNumber < 0);
 	*heap_tuples = shared->heap_tuples;
 	*index_tuples = shared->index_tuples;
 	*rounds = shared->rounds;
@@ -203,6 +205,7 @@ ecp_build_team_begin(EcpBuild *build)
 	EcpBuildTeam *team = palloc0(sizeof(EcpBuildTeam));
 	TeamShared *shared;
 
+	Assert(build->participant == 0 && build->team == NULL);
 	Assert(build->plan.nworkers > 0);
 	team->build = build;
 
@@ -254,8 +257,8 @@ team_worker_build(EcpBuildTeam *team, EcpBuild *build, Relation heap,
 {
 	TeamShared *shared = BuildTeamShared(team);
 
-	ecp_build_open(build, heap, index, BuildIndexInfo(index),
-				   ecp_files_attach(shared->files));
+	ecp_build_state_open(build, heap, index, BuildIndexInfo(index),
+						 ecp_files_attach(shared->files));
 	build->indexInfo->ii_Concurrent = shared->concurrent;
 	build->team = &team->team;
 	build->participant = ParallelWorkerNumber + 1;

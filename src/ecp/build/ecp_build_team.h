@@ -13,7 +13,7 @@
 struct EcpBuild;
 
 /*
- * Launch workers for build->workers, as many as there are; returns NULL when
+ * Launch up to build->plan.nworkers workers; returns NULL when
  * there are none.  From then to ecp_build_team_end() the backend is in parallel
  * mode.  Between, the metapage and the leaders may change.
  */
@@ -21,7 +21,7 @@ extern EcpTeam *ecp_build_team_begin(struct EcpBuild *build);
 extern void ecp_build_team_end(EcpTeam *team);
 
 /* Within a task: the build, which in a worker is a struct of its own. */
-extern struct EcpBuild *ecp_team_build(EcpTeam *team);
+extern struct EcpBuild *ecp_build_team_build(EcpTeam *team);
 
 /* ---- of the scan of the table ---- */
 

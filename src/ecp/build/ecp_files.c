@@ -6,9 +6,9 @@
  * A build policy writes real files with real opens and closes, whose number
  * and size are its cost, so BufFile, which hides them, is of no use here.
  * Files of a SharedFileSet are named, can be closed and opened again, and
- * are deleted with the set.  The set hangs on a small dynamic shared memory
- * segment of ours, which the resource owner releases however the build
- * ends: end, error and cancel delete the files.  After a crash the
+ * are deleted with the set.  The set belongs to a small dynamic shared memory
+ * segment of ours, which the resource owner releases however the build ends,
+ * so that end, error and cancel all delete the files.  After a crash the
  * postmaster does, since they are under pgsql_tmp.  Workers attach the same
  * segment (ecp_build_team.c).
  *
@@ -46,7 +46,7 @@
 
 #define FILES_TABLESPACES_MAX	8
 
-/* As many as SetTempTablespaces() is ever given by the server. */
+/* The server never gives SetTempTablespaces() more. */
 #define TEMP_TABLESPACES_MAX	64
 
 /* What lies in the segment. */
@@ -278,6 +278,7 @@ ecp_files_open(EcpFiles *files, uint32 number)
 	File		file;
 	instr_time	start;
 
+	Assert(files->seg != NULL);
 	INSTR_TIME_SET_CURRENT(start);
 	file = FileSetOpen(set, name, O_RDWR);
 	if (file <= 0)
@@ -307,6 +308,7 @@ ecp_files_delete(EcpFiles *files, uint32 number, uint64 bytes)
 	FileSet    *set = files_set(files, number, name);
 	instr_time	start;
 
+	Assert(files->seg != NULL);
 	INSTR_TIME_SET_CURRENT(start);
 	FileSetDelete(set, name, true);
 	pg_atomic_sub_fetch_u64(&files->shared->present_bytes, bytes);
@@ -321,6 +323,7 @@ ecp_files_write(EcpFiles *files, File file, const void *data, Size bytes,
 	instr_time	start;
 	uint64		present;
 
+	Assert(file > 0);
 	present = pg_atomic_add_fetch_u64(&files->shared->present_bytes, bytes);
 	if (temp_file_limit >= 0 && present > (uint64) temp_file_limit * 1024)
 		ereport(ERROR,
@@ -359,6 +362,7 @@ ecp_files_read(EcpFiles *files, File file, void *data, Size bytes,
 	char	   *to = data;
 	instr_time	start;
 
+	Assert(file > 0);
 	INSTR_TIME_SET_CURRENT(start);
 	files->count.read_bytes += bytes;
 	while (bytes > 0)
@@ -417,6 +421,8 @@ ecp_files_size(EcpFiles *files, File file)
 const char *
 ecp_files_reader_next(EcpFiles *files, EcpFilesReader *reader)
 {
+	Assert(reader->record > 0 && reader->max > 0);
+	Assert(reader->offset <= reader->end);
 	if (reader->buffer == NULL)
 		reader->buffer = palloc(mul_size(reader->record, reader->max));
 	if (++reader->next >= reader->n)

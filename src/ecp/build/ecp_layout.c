@@ -32,6 +32,7 @@ ecp_layout_slots(const EcpGeometry *geo, int level, int n,
 {
 	uint32		nslots = level == 0 ? n : n + NODE_SPARE(n);
 
+	Assert(level >= 0 && n > 0);
 	ecp_run_size(geo, nslots, entry_pages, npages);
 	if (*npages > ECP_RUN_PAGES_MAX)
 	{
@@ -53,6 +54,7 @@ ecp_layout_run(const EcpBuild *build, EcpLayout *at, uint32 npages)
 {
 	BlockNumber blk = at->blk;
 
+	Assert(npages > 0);
 	Assert(npages <= ECP_RUN_PAGES_MAX);
 	if ((uint64) blk + npages + ECP_MAP_BITS > MaxBlockNumber)
 		ereport(ERROR,

@@ -141,17 +141,12 @@ sample_group(EcpBuild *build, EcpSample *sample, const char *centres, int k,
 {
 	int			dims = build->state.meta.ecpm_dims;
 	EcpElem		elem = build->state.meta.ecpm_leader_elem;
-	void	   *memory = palloc_extended(ecp_panel_bytes(elem, dims, k),
-										 MCXT_ALLOC_HUGE);
-	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims, k);
 	int32	   *to = MemoryContextAllocHuge(CurrentMemoryContext,
 											sizeof(int32) * (Size) sample->n);
 	int32	   *next = palloc_array(int32, k + 1);
 
-	for (int i = 0; i < k; i++)
-		ecp_panel_set(panel, i, centres + i * EcpBuildPrepBytes(build));
-	ecp_kmeans_assign(panel, k, dims, sample->rows, sample->stride, sample->n, to,
-					  NULL);
+	ecp_kmeans_nearest(elem, dims, centres, k, sample->rows, sample->stride,
+					   sample->n, to, NULL);
 
 	memset(first, 0, sizeof(int32) * (k + 1));
 	for (int i = 0; i < sample->n; i++)
@@ -165,7 +160,6 @@ sample_group(EcpBuild *build, EcpSample *sample, const char *centres, int k,
 
 	pfree(next);
 	pfree(to);
-	pfree(memory);
 }
 
 /*
@@ -197,6 +191,7 @@ leaders_of_group(const GroupsShape *shape, int g, const char *rows,
 	EcpRows		group = {0};
 	pg_prng_state prng;
 
+	Assert(g >= 0 && g < shape->ngroups);
 	CHECK_FOR_INTERRUPTS();
 	pg_prng_seed(&prng, hash_bytes_uint32_extended(g, shape->seed));
 	group.elem = shape->elem;
@@ -266,16 +261,16 @@ leaders_two_level(EcpBuild *build, EcpSample *sample, int nleaders,
 	/* the sample is in random order where it was cut: a prefix is one, too */
 	sample_rows(build, sample, &rows);
 	rows.n = Min(sample->n, ngroups * GROUP_SAMPLE_FACTOR);
-	ecp_memory_alloc(&centres, build->team != NULL, ngroups * vec_bytes);
+	ecp_team_memory_alloc(&centres, build->team != NULL, ngroups * vec_bytes);
 	ngroups = ecp_kmeans(build->team, &rows, ngroups, KMEANS_ITERATIONS,
 						 prng, centres.address, &centres);
 
-	ecp_memory_alloc(&groups, build->team != NULL, GROUPS_BYTES(ngroups));
+	ecp_team_memory_alloc(&groups, build->team != NULL, GROUPS_BYTES(ngroups));
 	first = (int32 *) groups.address;
 	place = first + ngroups + 1;
 	found = place + ngroups + 1;
 	sample_group(build, sample, centres.address, ngroups, first);
-	ecp_memory_free(&centres);
+	ecp_team_memory_free(&centres);
 	(void) groups_share(sample, ngroups, nleaders, first, place);
 
 	shape.elem = rows.elem;
@@ -302,7 +297,7 @@ leaders_two_level(EcpBuild *build, EcpSample *sample, int nleaders,
 				leaders->address + place[g] * vec_bytes, found[g] * vec_bytes);
 		n += found[g];
 	}
-	ecp_memory_free(&groups);
+	ecp_team_memory_free(&groups);
 	return n;
 }
 
@@ -331,8 +326,6 @@ tree_group(EcpBuild *build, const EcpLeaderTree *tree, TreeLevel *level,
 	int			iterations = build->options.leaders == ECP_LEADERS_RANDOM ?
 		0 : KMEANS_ITERATIONS;
 	EcpRows		rows = {0};
-	void	   *memory;
-	EcpPanel   *panel;
 
 	next->vectors = palloc_extended(k * vec_bytes, MCXT_ALLOC_HUGE);
 	rows.elem = elem;
@@ -342,15 +335,8 @@ tree_group(EcpBuild *build, const EcpLeaderTree *tree, TreeLevel *level,
 	rows.rows = level->vectors;
 	next->n = ecp_kmeans(NULL, &rows, k, iterations, prng, next->vectors,
 						 NULL);
-
-	memory = palloc_extended(ecp_panel_bytes(elem, dims, next->n),
-							 MCXT_ALLOC_HUGE);
-	panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims, next->n);
-	for (int i = 0; i < next->n; i++)
-		ecp_panel_set(panel, i, next->vectors + i * vec_bytes);
-	ecp_kmeans_assign(panel, next->n, dims, level->vectors, vec_bytes,
-					  level->n, level->parent, NULL);
-	pfree(memory);
+	ecp_kmeans_nearest(elem, dims, next->vectors, next->n, level->vectors,
+					   vec_bytes, level->n, level->parent, NULL);
 }
 
 /*
@@ -432,6 +418,7 @@ tree_create(EcpBuild *build, const EcpByteScale *scale, char *leaders, int n,
 	int			fanout;
 	int			top;
 
+	Assert(n > 0);
 	tree->ctx = ctx;
 	tree->elem = elem;
 	tree->dims = dims;
@@ -502,7 +489,7 @@ leaders_by_bytes(EcpBuild *build, const EcpByteScale *scale,
 				   leaders->address, leaders);
 	if (!ecp_byte_copy_serves(&bytes, leaders->address, n))
 		n = 0;
-	ecp_memory_free(&memory);
+	ecp_team_memory_free(&memory);
 	return n;
 }
 
@@ -519,7 +506,7 @@ ecp_leaders_choose(EcpBuild *build, EcpSample *sample)
 												  "ecp leaders, temporary",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldctx = MemoryContextSwitchTo(workctx);
-	int			wanted = (int) ecp_build_leaders(build, sample->table_rows);
+	int			wanted = (int) ecp_build_state_leaders(build, sample->table_rows);
 	bool		random = build->options.leaders == ECP_LEADERS_RANDOM;
 	EcpMemory	leaders;
 	EcpRows		rows = {0};
@@ -528,13 +515,14 @@ ecp_leaders_choose(EcpBuild *build, EcpSample *sample)
 	EcpLeaderTree *tree;
 	pg_prng_state prng;
 
+	Assert(build->tree == NULL);
 	Assert(sample->n > 0);
 	pg_prng_seed(&prng, (uint64) build->options.seed);
 	leaders_notice(build, sample->table_rows, wanted);
 	wanted = Min(wanted, sample->n);
-	ecp_memory_alloc(&leaders, build->team != NULL,
-					 mul_size(wanted + leaders_groups(wanted),
-							  EcpBuildPrepBytes(build)));
+	ecp_team_memory_alloc(&leaders, build->team != NULL,
+						  mul_size(wanted + leaders_groups(wanted),
+								   EcpBuildPrepBytes(build)));
 	sample_rows(build, sample, &rows);
 	if (!random)
 		scale = ecp_byte_copy_scale(&rows);
@@ -550,12 +538,12 @@ ecp_leaders_choose(EcpBuild *build, EcpSample *sample)
 		else
 			n = leaders_two_level(build, sample, wanted, &prng, &leaders);
 	}
-	ecp_memory_free(&sample->memory);
+	ecp_team_memory_free(&sample->memory);
 	sample->rows = NULL;
 	sample->n = 0;
 
 	tree = tree_create(build, scale, leaders.address, n, &prng);
-	ecp_memory_free(&leaders);
+	ecp_team_memory_free(&leaders);
 
 	MemoryContextSwitchTo(oldctx);
 	MemoryContextDelete(workctx);
@@ -572,6 +560,8 @@ ecp_leaders_single(EcpBuild *build, const void *leader)
 	EcpLeaderTree *tree;
 	pg_prng_state prng;
 
+	Assert(leader != NULL);
+	Assert(build->tree == NULL);
 	pg_prng_seed(&prng, (uint64) build->options.seed);
 	tree = tree_create(build, NULL, unconstify(void *, leader), 1, &prng);
 	MemoryContextSwitchTo(oldctx);
@@ -580,10 +570,12 @@ ecp_leaders_single(EcpBuild *build, const void *leader)
 }
 
 void
-ecp_tree_get(const EcpLeaderTree *tree, int level, int i, void *vector)
+ecp_leaders_get(const EcpLeaderTree *tree, int level, int i, void *vector)
 {
 	uint8		bytes[ECP_DIMS_MAX];
 
+	Assert(level >= 0 && level < tree->nlevels);
+	Assert(i >= 0 && i < tree->n[level]);
 	if (tree->scale == NULL)
 	{
 		ecp_panel_get(tree->panel[level], i, vector);
@@ -594,12 +586,13 @@ ecp_tree_get(const EcpLeaderTree *tree, int level, int i, void *vector)
 }
 
 void
-ecp_tree_leader_lists(const EcpBuild *build, EcpLeaderTree *tree)
+ecp_leaders_make_lists(const EcpBuild *build, EcpLeaderTree *tree)
 {
 	int			n = tree->n[0];
 	Size		bytes = ecp_leader_lists_bytes(tree->elem, tree->dims, n);
 	void	   *memory;
 
+	Assert(tree->lists == NULL);
 	if (bytes == 0 || bytes > build->budget * ECP_SHARE_GUIDE ||
 		n > ECP_FLAT_LEADERS_MAX)
 		return;
@@ -667,11 +660,12 @@ tree_layout(const EcpLeaderTree *tree, TreeImage *image)
 }
 
 EcpLeaderTree *
-ecp_tree_attach(char *memory)
+ecp_leaders_attach(char *memory)
 {
 	const TreeImage *image = (TreeImage *) memory;
 	EcpLeaderTree *tree = palloc0(sizeof(EcpLeaderTree));
 
+	Assert(image->nlevels > 0 && image->nlevels <= ECP_LEVELS_MAX);
 	tree->elem = image->elem;
 	tree->dims = image->dims;
 	tree->vec_bytes = image->vec_bytes;
@@ -691,16 +685,16 @@ ecp_tree_attach(char *memory)
 }
 
 /*
- * ecp_tree_share
+ * ecp_leaders_share
  *		Move a tree to shared memory, where workers find it; returns it there.
  */
 EcpLeaderTree *
-ecp_tree_share(EcpLeaderTree *tree, EcpMemory *shared)
+ecp_leaders_share(EcpLeaderTree *tree, EcpMemory *shared)
 {
 	TreeImage	image;
 	char	   *memory;
 
-	ecp_memory_alloc(shared, true, tree_layout(tree, &image));
+	ecp_team_memory_alloc(shared, true, tree_layout(tree, &image));
 	memory = shared->address;
 	*(TreeImage *) memory = image;
 	for (int l = 0; l < tree->nlevels; l++)
@@ -717,5 +711,5 @@ ecp_tree_share(EcpLeaderTree *tree, EcpMemory *shared)
 	if (tree->scale)
 		memcpy(memory + image.scale, tree->scale, ecp_byte_copy_size(tree->dims));
 	MemoryContextDelete(tree->ctx);
-	return ecp_tree_attach(memory);
+	return ecp_leaders_attach(memory);
 }

@@ -6,19 +6,21 @@
  * The policy gives the rows of one cluster after the other, in the order of
  * their leaders, which is the order of the tree.  Rows of a cluster are
  * brought into memory, sorted by TID (so that the result does not depend on
- * who read them), halved across the line of 2-means while they are more than
- * a cluster may have, and written as one run.  A cluster larger than our memory is treated in
- * pieces.  Clusters without rows are left out.
+ * the process that read them), halved across the line of 2-means while they
+ * are more than a cluster may have, and written as one run.  A cluster larger
+ * than the memory for it is treated in pieces.  Clusters without rows are left
+ * out.
  *
  * Where each run goes, and which entry it leaves, is known from the numbers
  * of rows before any of them is read (ecp_layout.c): so the leaves are divided
- * into items, each a range of leaders, which the processes of the team take
- * and write, each by a page writer of its own, and nothing depends on who.
+ * into items, each a range of leaders, which the processes of the team claim
+ * and write, each with a page writer of its own.  Nothing depends on which
+ * process writes an item.
  *
  * Each run written leaves an entry: a leader with the reference to its
  * cluster.  When all clusters are written, the entries are written as nodes,
  * which leave the entries of the next level, until one is left: the root.
- * Nodes and map pages, a few, are the backend's work.  The metapage is written
+ * The few nodes and map pages are written by the backend.  The metapage is written
  * by ecp_build.c when all else is on disk.
  *
  * Pages are made in local memory and written by base/page_writer.c.
@@ -214,6 +216,7 @@ merge_fill_entries(Merge *merge, const MergeSet *set, const EcpGeometry *geo,
 	EcpEntryView view;
 	EcpSlotItem item = {0};
 
+	Assert(from <= upto && upto <= set->n);
 	ecp_entry_view(page, geo, set->level, &view);
 	for (int i = from; i < upto; i++)
 	{
@@ -270,6 +273,7 @@ merge_write_run(Merge *merge, const MergeSet *set, const void *leader,
 	uint32		nslots;
 	int32	   *order = merge_run_order(set);
 
+	Assert(set->n > 0);
 	memset(child, 0, sizeof(EcpChildData));
 	nslots = ecp_layout_slots(geo, set->level, set->n, &entry_pages,
 							  &npages);
@@ -343,7 +347,7 @@ static void
 entries_free(EntryList *list)
 {
 	if (list->fixed)
-		ecp_memory_free(&list->memory);
+		ecp_team_memory_free(&list->memory);
 	else if (list->max > 0)
 	{
 		pfree(list->children);
@@ -363,6 +367,7 @@ merge_radius(const EcpBuild *build, const MergeSet *set, const char *leader)
 	const uint32 *const factors[ECP_FACTORS_MAX] = {values[0], values[1]};
 	float8		largest = 0;
 
+	Assert(set->n > 0);
 	for (int done = 0; done < set->n; done += RADIUS_ROWS)
 	{
 		const char *rows = set->prepared + done * EcpBuildPrepBytes(build);
@@ -649,7 +654,7 @@ merge_cluster(Merge *merge, MergeSet *set, int capacity, int l, char *leader)
 	if (build->options.leaders == ECP_LEADERS_RANDOM &&
 		counts[l] <= (uint64) set->max)
 	{
-		ecp_tree_get(build->tree, 0, l, leader);
+		ecp_leaders_get(build->tree, 0, l, leader);
 		set->leader = leader;
 	}
 	merge->lone = counts[l] == build->assigned.rows &&
@@ -678,6 +683,8 @@ merge_item(Merge *merge, MergeSet *set, int capacity, int readers,
 	int32		cursor = 0;
 	uint64		rows = 0;
 
+	Assert(item->from <= item->upto);
+	Assert(item->from % ECP_RANGE_LEADERS == 0);
 	merge->at = item->at;
 	merge->entries.n = item->entry;
 	ecp_policy_routine(build->plan.policy)->range(build, readers, item->from,
@@ -695,7 +702,7 @@ merge_item(Merge *merge, MergeSet *set, int capacity, int readers,
 		elog(ERROR, "clusters %d to %d do not lie where they were planned",
 			 item->from, item->upto - 1);
 
-	ecp_build_progress(build, rows, rows);
+	ecp_build_state_progress(build, rows, rows);
 	pfree(leader);
 }
 
@@ -743,9 +750,9 @@ merge_write_items(EcpBuild *build, const MergeArgs *args, char *memory)
 void
 ecp_merge_task(EcpTeam *team, const void *args, char **memories)
 {
-	EcpBuild   *build = ecp_team_build(team);
+	EcpBuild   *build = ecp_build_team_build(team);
 
-	ecp_assigned_attach(build, memories);
+	ecp_assign_attach(build, memories);
 	merge_write_items(build, args, memories[ECP_ASSIGN_MEMORIES]);
 }
 
@@ -766,6 +773,7 @@ merge_plan(Merge *merge, MergeArgs *args)
 	EcpLayout	at = merge->at;
 	uint64		first_run = at.run;
 
+	Assert(args->readers >= 1);
 	if (args->readers > 1)
 	{
 		share = 1.0 / (MERGE_ITEMS * args->readers);
@@ -811,9 +819,9 @@ merge_leaves(Merge *merge)
 
 	args.readers = shared ? build->plan.nparticipants : 1;
 	plan = merge_plan(merge, &args);
-	ecp_memory_alloc(&memory, shared,
-					 merge_memory_map(build, &args, NULL, &items,
-									  &merge->entries));
+	ecp_team_memory_alloc(&memory, shared,
+						  merge_memory_map(build, &args, NULL, &items,
+										   &merge->entries));
 	(void) merge_memory_map(build, &args, memory.address, &items,
 							&merge->entries);
 	memcpy(items, plan, sizeof(MergeItem) * (args.nitems + 1));
@@ -827,7 +835,7 @@ merge_leaves(Merge *merge)
 	{
 		EcpMemory  *memories[MERGE_MEMORIES];
 
-		ecp_assigned_memories(build, memories);
+		ecp_assign_memories(build, memories);
 		memories[ECP_ASSIGN_MEMORIES] = &memory;
 		ecp_team_run(build->team, EcpTaskOf(ecp_merge_task), &args, sizeof(args),
 					 args.nitems, 1, memories, lengthof(memories));
@@ -853,6 +861,7 @@ merge_nodes(Merge *merge, int level)
 	int32		cursor = 0;
 	int			from = 0;
 
+	Assert(level > 0 && in->n > 1);
 	out.vec_bytes = in->vec_bytes;
 	while (from < in->n)
 	{
@@ -874,7 +883,7 @@ merge_nodes(Merge *merge, int level)
 			set.parent = tree_parent(tree, level, in->parents[from], &cursor);
 			if (set.n <= set.max)
 			{
-				ecp_tree_get(tree, level, in->parents[from], leader);
+				ecp_leaders_get(tree, level, in->parents[from], leader);
 				set.leader = leader;
 			}
 		}
@@ -904,6 +913,8 @@ ecp_merge(EcpBuild *build)
 	uint64		bytes;
 	int			level = 0;
 
+	Assert(build->participant == 0);
+	Assert(build->assigned.rows == 0 || build->tree != NULL);
 	merge.build = build;
 	merge.meta = meta;
 	merge.at.blk = ECP_MAP_FIRST_BLKNO + 1;

@@ -33,9 +33,7 @@ typedef struct EcpPolicyRoutine
 	/* Once, when the leaders are known; returns the policy's state. */
 	void	   *(*begin) (struct EcpBuild *build);
 
-	/*
-	 * Keep an assigned in-buff; "participant" is whose it is.
-	 */
+	/* Keep the assigned rows of a participant's in-buff. */
 	void		(*round) (struct EcpBuild *build, struct EcpInBuff *inbuff,
 						  int participant);
 
@@ -106,7 +104,7 @@ extern uint32 ecp_files_numbers(const EcpFiles *files);
 
 /*
  * Files are named by number; file i lies in the (i mod n)'th tablespace.
- * All are gone at the end of the build, by whatever way it ends.
+ * All are deleted at the end of the build, however it ends.
  */
 extern File ecp_files_create(EcpFiles *files, uint32 number);
 extern File ecp_files_open(EcpFiles *files, uint32 number);
@@ -123,8 +121,8 @@ extern void ecp_files_end(EcpFiles *files);
 
 /*
  * Reads records of one size from a part of an open file, one after the other.
- * Who reads sets the first five fields, the others are 0; and frees the
- * buffer, which is there from the first record on.
+ * The caller sets the first five fields, the others are 0.  The buffer is
+ * allocated for the first record; the caller frees it.
  */
 typedef struct EcpFilesReader
 {

@@ -178,13 +178,14 @@ chunkfiles_round(EcpBuild *build, EcpInBuff *inbuff, int participant)
 	ChunkFiles *state = build->policy_state;
 	ChunkWriter writer;
 
+	Assert(inbuff->n > 0 && inbuff->n <= inbuff->max);
 	chunk_writer_begin(build, state, &writer);
 	for (int i = 0; i < inbuff->n; i++)
 	{
 		int32		row = inbuff->order[i];
 
-		ecp_record_form(inbuff, row,
-						chunk_writer_next(&writer, inbuff->leaders[row]));
+		ecp_record_write(inbuff, row,
+						 chunk_writer_next(&writer, inbuff->leaders[row]));
 	}
 	(void) chunk_writer_end(&writer);
 }
@@ -227,6 +228,7 @@ chunk_nread(const EcpBuild *build, Size record, int readers, int n)
 {
 	Size		bytes = build->budget * ECP_SHARE_IN_BUFF / readers / n;
 
+	Assert(readers > 0 && n > 0);
 	bytes = Max(Min(bytes, CHUNK_READ_BYTES_MAX), CHUNK_READ_BYTES_MIN);
 	return Max(bytes / record, 1);
 }
@@ -288,6 +290,7 @@ chunk_merge_begin(EcpBuild *build, ChunkFiles *state, Chunk *chunks, int n,
 	ChunkMerge *merge = palloc0(sizeof(ChunkMerge));
 	int			nread = chunk_nread(build, state->record, readers, n);
 
+	Assert(n > 0);
 	merge->chunks = chunks;
 	merge->nchunks = n;
 	merge->whole = from == 0 && upto == build->tree->n[0];
@@ -348,7 +351,7 @@ chunkfiles_merge_kept(EcpBuild *build, ChunkFiles *state)
 	state->kept = palloc_array(EcpInBuff, build->plan.nparticipants);
 	state->kept_next = palloc0_array(int32, build->plan.nparticipants);
 	for (int p = 0; p < build->plan.nparticipants; p++)
-		ecp_inbuff_open(build, p, &state->kept[p]);
+		ecp_assign_inbuff_open(build, p, &state->kept[p]);
 }
 
 /* Chunks as they were written. */
@@ -423,6 +426,8 @@ chunkfiles_range(EcpBuild *build, int readers, int from, int upto)
 	ChunkFiles *state = build->policy_state;
 	MemoryContext oldctx = MemoryContextSwitchTo(state->ctx);
 
+	Assert(readers >= 1);
+	Assert(from % ECP_RANGE_LEADERS == 0 && from <= upto);
 	if (build->assigned.kept)
 	{
 		if (state->kept == NULL)
@@ -499,6 +504,7 @@ chunkfiles_read(EcpBuild *build, int leader, int max, ItemPointerData *tids,
 	int32		current;
 	int			n = 0;
 
+	Assert(max > 0);
 	if (build->assigned.kept)
 		return chunkfiles_read_kept(build, state, leader, max, tids, vectors);
 

@@ -91,6 +91,7 @@ tempfiles_append(EcpBuild *build, TempFiles *state, const EcpInBuff *inbuff,
 {
 	File		file;
 
+	Assert(first < last);
 	if (bytes == 0)
 		file = ecp_files_create(build->files, number);
 	else
@@ -101,8 +102,8 @@ tempfiles_append(EcpBuild *build, TempFiles *state, const EcpInBuff *inbuff,
 		int			n = Min(state->nbuffer, last - first);
 
 		for (int i = 0; i < n; i++)
-			ecp_record_form(inbuff, inbuff->order[first + i],
-							state->buffer + i * state->record);
+			ecp_record_write(inbuff, inbuff->order[first + i],
+							 state->buffer + i * state->record);
 		ecp_files_write(build->files, file, state->buffer, n * state->record,
 						bytes);
 		bytes += n * state->record;
@@ -117,6 +118,7 @@ tempfiles_round(EcpBuild *build, EcpInBuff *inbuff, int participant)
 	TempFiles  *state = build->policy_state;
 	const uint64 *counts = ecp_leader_rows_of(build, participant);
 
+	Assert(inbuff->n > 0 && inbuff->n <= inbuff->max);
 	for (int l = 0; l < build->tree->n[0]; l++)
 	{
 		int32		first = inbuff->first[l];
@@ -210,6 +212,7 @@ tempfiles_range(EcpBuild *build, int readers, int from, int upto)
 {
 	TempFiles  *state = build->policy_state;
 
+	Assert(from >= 0 && from <= upto);
 	state->upto = upto;
 }
 
@@ -227,6 +230,7 @@ tempfiles_read(EcpBuild *build, int leader, int max, ItemPointerData *tids,
 	TempFilesLeader *files = &state->current;
 	int			n;
 
+	Assert(leader < state->upto && max > 0);
 	if (files->leader != leader)
 		tempfiles_go(build, state, leader);
 

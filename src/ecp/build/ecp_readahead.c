@@ -64,6 +64,8 @@ ecp_readahead_begin(EcpReadahead *ahead, const EcpBuild *build,
 	double		positions;
 	uint64		own;
 
+	Assert(ItemPointerIsValid(tid));
+	Assert(build->assigned.inbuff_max > 0);
 	memset(ahead, 0, sizeof(EcpReadahead));
 	ahead->total = total;
 	ahead->heap_blocks = RelationGetNumberOfBlocks(build->heap);
@@ -120,6 +122,7 @@ ecp_readahead_rows(const EcpReadahead *ahead, const EcpBuild *build, int most)
 {
 	int			rows;
 
+	Assert(most > 0);
 	if (ahead->piece == 0)
 		return most;
 	rows = Min((double) ahead->piece * build->assigned.inbuff_max /
@@ -176,6 +179,7 @@ ecp_readahead_step(EcpReadahead *ahead, const EcpBuild *build, int done)
 	uint64		positions = Max(ahead->heap_blocks, ahead->toast_blocks);
 	double		due;
 
+	Assert(done >= 0 && done <= build->assigned.inbuff_max);
 	if (ahead->piece == 0)
 		return;
 

@@ -23,13 +23,13 @@
  *
  * More than the target is asked for, for three reasons.  Rows of the table are
  * easier than fresh queries, because leaders were made of them:
- * CALIBRATE_MARGIN of the share that may be missed.  A few hundred queries say
+ * CURVE_MARGIN of the share that may be missed.  A few hundred queries say
  * it with an error, and a choice among many pairs is a lucky one:
- * CALIBRATE_ERRORS standard errors.  And codes lose rows that neither the
- * searches here nor those of scans see: CALIBRATE_CODES_LOSS.
+ * CURVE_ERRORS standard errors.  And codes lose rows that neither the
+ * searches here nor those of scans see: CURVE_CODES_LOSS.
  *
  * The time is bounded, which matters where each cluster is a wait for a
- * device: what is known by then is what is used.
+ * device: the curve follows from the queries that were done by then.
  *
  *-------------------------------------------------------------------------
  */
@@ -63,49 +63,49 @@
 #include "vector/vector_value.h"
 
 /*
- * So many queries are searched for even if that takes longer than it should
- * (all that a build wants: fewer would ask for more probes in all searches to
- * come), but not more than so many times as long, or these seconds.  Of fewer than
- * the least number there is no curve, and scans go by the rule.
+ * The time that a measurement is given may be exceeded, by CURVE_PATIENCE times
+ * or up to CURVE_SECONDS, for the first CURVE_QUERIES_MIN queries: fewer would
+ * ask for more probes in all searches to come.  From fewer than
+ * CURVE_QUERIES_LEAST no curve is made, and scans go by the rule.
  */
-#define CALIBRATE_QUERIES_MIN	ECP_RECALL_CURVE_QUERIES
-#define CALIBRATE_PATIENCE		3
-#define CALIBRATE_SECONDS		5.0
-#define CALIBRATE_QUERIES_LEAST	100
+#define CURVE_QUERIES_MIN	ECP_RECALL_CURVE_QUERIES
+#define CURVE_PATIENCE		3
+#define CURVE_SECONDS		5.0
+#define CURVE_QUERIES_LEAST	100
 
 /* Clusters read for a query, as a multiple of the rule's for 0.95. */
-#define CALIBRATE_DEPTH			8
+#define CURVE_DEPTH			8
 
 /* Queries that read all of them, and how much farther the others look. */
-#define CALIBRATE_QUERIES_FULL	100
-#define CALIBRATE_REACH			1.5
+#define CURVE_QUERIES_FULL	100
+#define CURVE_REACH			1.5
 
 /* Asked for beyond the target; see above. */
-#define CALIBRATE_MARGIN		0.15
-#define CALIBRATE_ERRORS		1.5
-#define CALIBRATE_CODES_LOSS	0.001
+#define CURVE_MARGIN		0.15
+#define CURVE_ERRORS		1.5
+#define CURVE_CODES_LOSS	0.001
 
 /* Numbers of probes and slacks that are tried. */
-#define CALIBRATE_PROBES		80
-#define CALIBRATE_SLACKS		14
+#define CURVE_PROBES		80
+#define CURVE_SLACKS		14
 
-static const float4 calibrate_targets[] = {
+static const float4 curve_targets[] = {
 	0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.985,
 	0.99, 0.9925, 0.995, 0.9975, 0.999
 };
 
-StaticAssertDecl(lengthof(calibrate_targets) <= ECP_RECALL_POINTS,
+StaticAssertDecl(lengthof(curve_targets) <= ECP_RECALL_POINTS,
 				 "points of the curve");
 
 /* What one query told. */
-typedef struct CalibrateQuery
+typedef struct CurveQuery
 {
 	int			nclusters;		/* read */
 	int			nfound;			/* of the k nearest */
 	int			found[ECP_TARGET_K];	/* in which of the clusters */
 	float4	   *leaders;		/* rank of each cluster's leader */
 	float8	   *kth;			/* after that cluster */
-} CalibrateQuery;
+} CurveQuery;
 
 struct EcpRecallCurve
 {
@@ -131,41 +131,41 @@ struct EcpRecallCurve
 
 	int			nqueries;
 	int			max_queries;
-	CalibrateQuery *queries;
+	CurveQuery *queries;
 };
 
 /* ---- searching ---- */
 
 static void
-calibrate_note_truth(EcpRecallCurve *cal, float8 rank)
+curve_note_truth(EcpRecallCurve *curve, float8 rank)
 {
-	int			place = ecp_top_ranks_add(&cal->truth, rank);
+	int			place = ecp_top_ranks_add(&curve->truth, rank);
 
 	if (place < 0)
 		return;
-	for (int i = cal->truth.n - 1; i > place; i--)
-		cal->found[i] = cal->found[i - 1];
-	cal->found[place] = cal->cluster;
+	for (int i = curve->truth.n - 1; i > place; i--)
+		curve->found[i] = curve->found[i - 1];
+	curve->found[place] = curve->cluster;
 }
 
 /* Is this the row that is searched for, if it is one of the index? */
 static inline bool
-calibrate_is_self(const EcpRecallCurve *cal, ItemPointer tid)
+curve_is_self(const EcpRecallCurve *curve, ItemPointer tid)
 {
 	/* compared, as a damaged page may have TIDs that are none */
-	return ItemPointerIsValid(&cal->self) &&
-		ItemPointerCompare(tid, unconstify(ItemPointerData *, &cal->self)) == 0;
+	return ItemPointerIsValid(&curve->self) &&
+		ItemPointerCompare(tid, unconstify(ItemPointerData *, &curve->self)) == 0;
 }
 
 /* Rows of a page by their codes. */
 static void
-calibrate_codes(EcpRecallCurve *cal, const EcpProbeRun *run, Buffer buffer,
-				const EcpEntryView *view, uint32 first, int n)
+curve_codes(EcpRecallCurve *curve, const EcpProbeRun *run, Buffer buffer,
+			const EcpEntryView *view, uint32 first, int n)
 {
-	const EcpClusterRef *ref = cal->probe.ref;
+	const EcpClusterRef *ref = curve->probe.ref;
 	float4		leader_rank = ref->panel ? ref->rank :
-		ecp_code_query_origin(cal->codes);
-	EcpCodeMargin margin = ecp_code_query_margin(cal->codes, leader_rank);
+		ecp_code_query_origin(curve->codes);
+	EcpCodeMargin margin = ecp_code_query_margin(curve->codes, leader_rank);
 	const uint32 *const *factors = (const uint32 *const *) view->factors;
 	int			nslots = TYPEALIGN(ECP_CODE_BLOCK, n);
 	float4	   *bounds = palloc(nslots * sizeof(float4));
@@ -173,28 +173,28 @@ calibrate_codes(EcpRecallCurve *cal, const EcpProbeRun *run, Buffer buffer,
 	int			nnear = 0;
 	uint64		number;
 
-	ecp_code_query_bounds(cal->codes, leader_rank,
+	ecp_code_query_bounds(curve->codes, leader_rank,
 						  (const uint8 *) view->codes, factors, n, bounds);
-	number = ecp_rerank_add_page(&cal->rerank, run, first, n, view->tids);
+	number = ecp_rerank_add_page(&curve->rerank, run, first, n, view->tids);
 	for (int i = 0; i < n; i++)
 	{
 		/* of nearly all rows this is all */
-		if (!(bounds[i] < cal->truth.kth || bounds[i] < cal->seen.kth))
+		if (!(bounds[i] < curve->truth.kth || bounds[i] < curve->seen.kth))
 			continue;
 		if (!EcpSlotIsLive(view, i) ||
-			calibrate_is_self(cal, &view->tids[i]))
+			curve_is_self(curve, &view->tids[i]))
 			continue;
-		(void) ecp_top_ranks_add(&cal->seen, ecp_code_estimate(margin, factors, i,
-															   bounds[i]));
-		if (bounds[i] < cal->truth.kth)
+		(void) ecp_top_ranks_add(&curve->seen, ecp_code_estimate(margin, factors, i,
+																 bounds[i]));
+		if (bounds[i] < curve->truth.kth)
 			near[nnear++] = i;
 	}
 	UnlockReleaseBuffer(buffer);
 	for (int i = 0; i < nnear; i++)
 	{
-		if (bounds[near[i]] < cal->truth.kth)
-			calibrate_note_truth(cal, ecp_rerank_rank(&cal->rerank,
-													  number + near[i]));
+		if (bounds[near[i]] < curve->truth.kth)
+			curve_note_truth(curve, ecp_rerank_rank(&curve->rerank,
+													number + near[i]));
 	}
 	pfree(near);
 	pfree(bounds);
@@ -202,51 +202,51 @@ calibrate_codes(EcpRecallCurve *cal, const EcpProbeRun *run, Buffer buffer,
 
 /* What the probe calls with each entry page. */
 static void
-calibrate_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
-			   const EcpEntryView *view, uint32 first, int n)
+curve_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
+		   const EcpEntryView *view, uint32 first, int n)
 {
-	EcpRecallCurve *cal = (EcpRecallCurve *) probe;
-	const EcpGeometry *geo = &cal->state->leaf;
+	EcpRecallCurve *curve = (EcpRecallCurve *) probe;
+	const EcpGeometry *geo = &curve->state->leaf;
 	const uint32 *const *factors = (const uint32 *const *) view->factors;
 
-	if (n > 0 && cal->codes)
+	if (n > 0 && curve->codes)
 	{
-		calibrate_codes(cal, run, buffer, view, first, n);
+		curve_codes(curve, run, buffer, view, first, n);
 		return;
 	}
 	if (n > 0 && geo->columns)
-		ecp_query_rank_columns(cal->query, (const uint8 *) view->codes,
-							   geo->slots, factors, n, cal->ranks);
+		ecp_query_rank_columns(curve->query, (const uint8 *) view->codes,
+							   geo->slots, factors, n, curve->ranks);
 	else if (n > 0)
-		ecp_query_rank_rows(cal->query, view->codes, geo->code_bytes, factors,
-							n, cal->ranks);
+		ecp_query_rank_rows(curve->query, view->codes, geo->code_bytes, factors,
+							n, curve->ranks);
 	for (int i = 0; i < n; i++)
 	{
-		if (!(cal->ranks[i] < cal->truth.kth))
+		if (!(curve->ranks[i] < curve->truth.kth))
 			continue;
 		if (!EcpSlotIsLive(view, i) ||
-			calibrate_is_self(cal, &view->tids[i]))
+			curve_is_self(curve, &view->tids[i]))
 			continue;
-		(void) ecp_top_ranks_add(&cal->seen, cal->ranks[i]);
-		calibrate_note_truth(cal, cal->ranks[i]);
+		(void) ecp_top_ranks_add(&curve->seen, curve->ranks[i]);
+		curve_note_truth(curve, curve->ranks[i]);
 	}
 	UnlockReleaseBuffer(buffer);
 }
 
 /* Note in which clusters the nearest rows were found; see below. */
 static void
-calibrate_note_query(EcpRecallCurve *cal, CalibrateQuery *notes,
-					 const float8 *nearest, int nnearest)
+curve_note_query(EcpRecallCurve *curve, CurveQuery *notes,
+				 const float8 *nearest, int nnearest)
 {
-	int			nfound = cal->truth.n;
+	int			nfound = curve->truth.n;
 
-	notes->nclusters = cal->cluster;
-	memcpy(notes->found, cal->found, sizeof(notes->found));
+	notes->nclusters = curve->cluster;
+	memcpy(notes->found, curve->found, sizeof(notes->found));
 	if (nearest != NULL)
 	{
 		nnearest = Min(nnearest, ECP_TARGET_K);
 		while (nfound > 0 &&
-			   cal->truth.ranks[nfound - 1] > nearest[nnearest - 1])
+			   curve->truth.ranks[nfound - 1] > nearest[nnearest - 1])
 			nfound--;
 		while (nfound < nnearest)
 			notes->found[nfound++] = PG_INT32_MAX;
@@ -254,71 +254,72 @@ calibrate_note_query(EcpRecallCurve *cal, CalibrateQuery *notes,
 	}
 	notes->nfound = nfound;
 	if (nfound > 0)
-		cal->nqueries++;
+		curve->nqueries++;
 }
 
 static void
-calibrate_notes_alloc(const EcpRecallCurve *cal, CalibrateQuery *notes)
+curve_notes_alloc(const EcpRecallCurve *curve, CurveQuery *notes)
 {
 	if (notes->leaders != NULL)
 		return;
-	notes->leaders = MemoryContextAlloc(cal->context,
-										cal->depth * sizeof(float4));
-	notes->kth = MemoryContextAlloc(cal->context,
-									cal->depth * sizeof(float8));
+	notes->leaders = MemoryContextAlloc(curve->context,
+										curve->depth * sizeof(float4));
+	notes->kth = MemoryContextAlloc(curve->context,
+									curve->depth * sizeof(float8));
 }
 
 /* Search for a vector, and keep the notes; in the query's context. */
 static void
-calibrate_search(EcpRecallCurve *cal, const void *row, ItemPointer self,
-				 const float8 *nearest, int nnearest)
+curve_search(EcpRecallCurve *curve, const void *row, ItemPointer self,
+			 const float8 *nearest, int nnearest)
 {
-	EcpMetaPageData *meta = &cal->state->meta;
-	CalibrateQuery *notes = &cal->queries[cal->nqueries];
-	EcpProbe   *probe = &cal->probe;
+	EcpMetaPageData *meta = &curve->state->meta;
+	CurveQuery *notes = &curve->queries[curve->nqueries];
+	EcpProbe   *probe = &curve->probe;
 	EcpVector	vector = {0};
-	void	   *prepared = palloc(cal->state->node.vec_bytes);
+	void	   *prepared = palloc(curve->state->node.vec_bytes);
 	EcpDescent *descent;
 
+	Assert(curve->nqueries <= curve->max_queries);
 	vector.elem = meta->ecpm_elem;
 	vector.dims = meta->ecpm_dims;
 	vector.data = row;
 	if (!ecp_prepare(meta, &vector, prepared))
 		return;
-	cal->query = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
-								  meta->ecpm_dims, row);
-	cal->codes = NULL;
-	if (cal->state->leaf.quantizer != ECP_QUANTIZER_NONE)
+	curve->query = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
+									meta->ecpm_dims, row);
+	curve->codes = NULL;
+	if (curve->state->leaf.quantizer != ECP_QUANTIZER_NONE)
 	{
-		cal->codes = ecp_code_query_create(meta->ecpm_leader_elem,
-										   meta->ecpm_metric, meta->ecpm_dims,
-										   meta->ecpm_rotation_seed, prepared,
-										   ECP_CODE_EPS);
-		ecp_rerank_reset(&cal->rerank);
-		cal->rerank.query = cal->query;
+		curve->codes = ecp_code_query_create(meta->ecpm_leader_elem,
+											 meta->ecpm_metric, meta->ecpm_dims,
+											 meta->ecpm_rotation_seed, prepared,
+											 ECP_CODE_EPS);
+		ecp_rerank_reset(&curve->rerank);
+		curve->rerank.query = curve->query;
 	}
-	ItemPointerSetInvalid(&cal->self);
+	ItemPointerSetInvalid(&curve->self);
 	if (self)
-		cal->self = *self;
-	ecp_top_ranks_reset(&cal->truth);
-	ecp_top_ranks_reset(&cal->seen);
+		curve->self = *self;
+	ecp_top_ranks_reset(&curve->truth);
+	ecp_top_ranks_reset(&curve->seen);
 	ecp_probe_init(probe);
-	if (!cal->prefetch)
+	if (!curve->prefetch)
 		probe->prefetch = 0;
-	descent = ecp_descent_begin(probe->index, cal->state, prepared, false,
-								cal->depth);
-	for (cal->cluster = 0; cal->cluster < cal->depth; cal->cluster++)
+	descent = ecp_descent_begin(probe->index, curve->state, prepared, false,
+								curve->depth);
+	for (curve->cluster = 0; curve->cluster < curve->depth; curve->cluster++)
 	{
 		float4		rank;
 		bool		far;
 
 		if (EcpProbeWaiting(probe) == 0 &&
-			ecp_probe_take(probe, descent, cal->depth - cal->cluster) == 0)
+			ecp_probe_take(probe, descent, curve->depth - curve->cluster) == 0)
 			break;
 		rank = probe->refs[probe->next_ref].rank;
-		far = ecp_target_reached(meta->ecpm_metric, rank, cal->seen.kth,
-								 cal->reach);
-		notes->leaders[cal->cluster] = rank;
+		far = ecp_target_reached(meta->ecpm_metric, rank, curve->seen.kth,
+								 curve->reach);
+		notes->leaders[curve->cluster] = rank;
 		do
 		{
 			if (far)
@@ -326,40 +327,42 @@ calibrate_search(EcpRecallCurve *cal, const void *row, ItemPointer self,
 			else
 				ecp_probe_next(probe);
 		} while (EcpProbeAtBuffer(probe));
-		notes->kth[cal->cluster] = cal->seen.kth;
+		notes->kth[curve->cluster] = curve->seen.kth;
 	}
 	ecp_descent_end(descent);
-	calibrate_note_query(cal, notes, nearest, nnearest);
+	curve_note_query(curve, notes, nearest, nnearest);
 }
 
 /*
  * Take one query: a vector with the index's elements and, if it is a row of
  * the index, which one.  If the ranks of its nearest rows are known, "nearest"
- * has so many of them, in ascending order; else the nearest rows of the
+ * has nnearest of them, in ascending order; else the nearest rows of the
  * clusters read here are taken for them.
  */
 void
-ecp_recall_curve_query(EcpRecallCurve *cal, const void *row, ItemPointer self,
+ecp_recall_curve_query(EcpRecallCurve *curve, const void *row, ItemPointer self,
 					   const float8 *nearest, int nnearest)
 {
-	CalibrateQuery *notes = &cal->queries[cal->nqueries];
+	CurveQuery *notes = &curve->queries[curve->nqueries];
 	MemoryContext old;
 
+	Assert(row != NULL);
+	Assert(nearest == NULL || nnearest >= 0);
 	CHECK_FOR_INTERRUPTS();
-	if (cal->nqueries == cal->max_queries || (nearest && nnearest == 0))
+	if (curve->nqueries == curve->max_queries || (nearest && nnearest == 0))
 		return;
-	calibrate_notes_alloc(cal, notes);
-	old = MemoryContextSwitchTo(cal->query_context);
-	calibrate_search(cal, row, self, nearest, nnearest);
+	curve_notes_alloc(curve, notes);
+	old = MemoryContextSwitchTo(curve->query_context);
+	curve_search(curve, row, self, nearest, nnearest);
 	MemoryContextSwitchTo(old);
-	MemoryContextReset(cal->query_context);
+	MemoryContextReset(curve->query_context);
 }
 
 /* ---- choosing rows ---- */
 
 /* All clusters, and with them their numbers of rows. */
 static EcpChildData *
-calibrate_clusters(Relation index, EcpIndexState *state, int *n)
+curve_clusters(Relation index, EcpIndexState *state, int *n)
 {
 	EcpChildData *clusters;
 	List	   *nodes;
@@ -393,7 +396,7 @@ calibrate_clusters(Relation index, EcpIndexState *state, int *n)
 
 /* Rows of the largest of some clusters. */
 static uint32
-calibrate_largest(const EcpChildData *clusters, int nclusters)
+curve_largest(const EcpChildData *clusters, int nclusters)
 {
 	uint32		largest = 0;
 
@@ -408,46 +411,47 @@ calibrate_largest(const EcpChildData *clusters, int nclusters)
  * nothing to be found.
  */
 static bool
-calibrate_row(EcpRecallCurve *cal, const EcpChildData *clusters,
-			  int nclusters, uint32 largest, int number)
+curve_row(EcpRecallCurve *curve, const EcpChildData *clusters,
+		  int nclusters, uint32 largest, int number)
 {
-	int			before = cal->nqueries;
-	MemoryContext old = MemoryContextSwitchTo(cal->row_context);
+	int			before = curve->nqueries;
+	MemoryContext old = MemoryContextSwitchTo(curve->row_context);
 	const EcpChildData *cluster;
 	EcpRowSet	rows;
 	uint32		row;
 	pg_prng_state prng;
 
+	Assert(nclusters > 0 && largest > 0);
 	/* by rejection */
 	pg_prng_seed(&prng, hash_bytes_uint32_extended(number,
-												   cal->state->meta.ecpm_seed));
+												   curve->state->meta.ecpm_seed));
 	do
 	{
 		cluster = &clusters[pg_prng_uint64_range(&prng, 0, nclusters - 1)];
 		row = pg_prng_uint64_range(&prng, 0, largest - 1);
 	} while (row >= cluster->ecpc_nrows);
 
-	ecp_rows_init(&rows, cal->state);
-	if (ecp_rows_read(cal->probe.index, cal->state, cluster->ecpc_blk,
+	ecp_rows_init(&rows, curve->state);
+	if (ecp_rows_read(curve->probe.index, curve->state, cluster->ecpc_blk,
 					  cluster->ecpc_run, InvalidBuffer, &rows) &&
 		row < rows.nrows)
-		ecp_recall_curve_query(cal, rows.vectors + row * rows.stride,
+		ecp_recall_curve_query(curve, rows.vectors + row * rows.stride,
 							   &rows.tids[row], NULL, 0);
 	MemoryContextSwitchTo(old);
-	MemoryContextReset(cal->row_context);
-	return cal->nqueries > before;
+	MemoryContextReset(curve->row_context);
+	return curve->nqueries > before;
 }
 
-/* After so many choices, is the time up? */
+/* Is the time up, after "number" choices? */
 static bool
-calibrate_late(int number, instr_time start, double seconds)
+curve_is_late(int number, instr_time start, double seconds)
 {
 	instr_time	now;
 
 	INSTR_TIME_SET_CURRENT(now);
 	INSTR_TIME_SUBTRACT(now, start);
-	if (number < CALIBRATE_QUERIES_MIN)
-		seconds = Max(seconds * CALIBRATE_PATIENCE, CALIBRATE_SECONDS);
+	if (number < CURVE_QUERIES_MIN)
+		seconds = Max(seconds * CURVE_PATIENCE, CURVE_SECONDS);
 	return INSTR_TIME_GET_DOUBLE(now) > seconds;
 }
 
@@ -456,16 +460,16 @@ calibrate_late(int number, instr_time start, double seconds)
  * Ranks by inner product do not say.
  */
 static void
-calibrate_set_reach(EcpRecallCurve *cal)
+curve_set_reach(EcpRecallCurve *curve)
 {
-	EcpMetric	metric = cal->state->meta.ecpm_metric;
+	EcpMetric	metric = curve->state->meta.ecpm_metric;
 	float8		reach = 0;
 
-	if (metric == ECP_METRIC_IP || cal->nqueries == 0)
+	if (metric == ECP_METRIC_IP || curve->nqueries == 0)
 		return;
-	for (int q = 0; q < cal->nqueries; q++)
+	for (int q = 0; q < curve->nqueries; q++)
 	{
-		const CalibrateQuery *query = &cal->queries[q];
+		const CurveQuery *query = &curve->queries[q];
 
 		for (int i = 0; i < query->nfound; i++)
 		{
@@ -476,28 +480,28 @@ calibrate_set_reach(EcpRecallCurve *cal)
 			reach = Max(reach, excess);
 		}
 	}
-	cal->reach = (float4) (CALIBRATE_REACH * reach);
+	curve->reach = (float4) (CURVE_REACH * reach);
 }
 
 /*
  * Take random rows of some clusters as queries, until there are enough of
- * them or these seconds, about, have passed.
+ * them or the time is up.
  */
 void
-ecp_recall_curve_sample(EcpRecallCurve *cal, const EcpChildData *clusters,
+ecp_recall_curve_sample(EcpRecallCurve *curve, const EcpChildData *clusters,
 						int nclusters, double seconds)
 {
-	uint32		largest = calibrate_largest(clusters, nclusters);
+	uint32		largest = curve_largest(clusters, nclusters);
 	instr_time	start;
 
 	INSTR_TIME_SET_CURRENT(start);
-	for (int q = 0; q < cal->max_queries && largest > 0; q++)
+	for (int q = 0; q < curve->max_queries && largest > 0; q++)
 	{
-		if (calibrate_late(q, start, seconds))
+		if (curve_is_late(q, start, seconds))
 			break;
-		if (q == CALIBRATE_QUERIES_FULL)
-			calibrate_set_reach(cal);
-		(void) calibrate_row(cal, clusters, nclusters, largest, q);
+		if (q == CURVE_QUERIES_FULL)
+			curve_set_reach(curve);
+		(void) curve_row(curve, clusters, nclusters, largest, q);
 	}
 }
 
@@ -505,13 +509,13 @@ ecp_recall_curve_sample(EcpRecallCurve *cal, const EcpChildData *clusters,
 
 /* Where queries stop with this slack, without bounds. */
 static void
-calibrate_stops(const EcpRecallCurve *cal, float4 slack, int *stops)
+curve_stops(const EcpRecallCurve *curve, float4 slack, int *stops)
 {
-	EcpMetric	metric = cal->state->meta.ecpm_metric;
+	EcpMetric	metric = curve->state->meta.ecpm_metric;
 
-	for (int q = 0; q < cal->nqueries; q++)
+	for (int q = 0; q < curve->nqueries; q++)
 	{
-		const CalibrateQuery *query = &cal->queries[q];
+		const CurveQuery *query = &curve->queries[q];
 		int			stop = 1;
 
 		while (stop < query->nclusters &&
@@ -523,28 +527,29 @@ calibrate_stops(const EcpRecallCurve *cal, float4 slack, int *stops)
 }
 
 /* What a rule gave. */
-typedef struct CalibrateResult
+typedef struct CurveResult
 {
 	double		recall;			/* mean of the queries' */
 	double		error;			/* its standard error */
 	double		cost;			/* mean number of clusters */
-} CalibrateResult;
+} CurveResult;
 
 /*
  * Try a rule: where each query stops if there were no bounds, and these.
  */
 static void
-calibrate_rule(const EcpRecallCurve *cal, const int *stops, int least,
-			   int most, CalibrateResult *result)
+curve_rule(const EcpRecallCurve *curve, const int *stops, int least,
+		   int most, CurveResult *result)
 {
 	double		sum = 0;
 	double		squares = 0;
 	double		cost = 0;
-	int			n = cal->nqueries;
+	int			n = curve->nqueries;
 
+	Assert(n > 0);
 	for (int q = 0; q < n; q++)
 	{
-		const CalibrateQuery *query = &cal->queries[q];
+		const CurveQuery *query = &curve->queries[q];
 		int			stop = stops ? Min(Max(stops[q], least), most) : most;
 		int			hits = 0;
 		double		recall;
@@ -560,34 +565,34 @@ calibrate_rule(const EcpRecallCurve *cal, const int *stops, int least,
 	result->error = sqrt(Max(squares / n - result->recall * result->recall, 0) /
 						 n);
 	result->cost = cost / n;
-	if (cal->state->leaf.quantizer != ECP_QUANTIZER_NONE)
-		result->recall -= CALIBRATE_CODES_LOSS;
+	if (curve->state->leaf.quantizer != ECP_QUANTIZER_NONE)
+		result->recall -= CURVE_CODES_LOSS;
 }
 
 /* Does it reach this target on queries to come? */
 static bool
-calibrate_reaches(const CalibrateResult *result, double target)
+curve_reaches(const CurveResult *result, double target)
 {
 	double		missed = 1 - result->recall;
 
 	if (missed <= 0)
 		return true;
-	missed += CALIBRATE_ERRORS * result->error;
-	return missed <= (1 - target) * (1 - CALIBRATE_MARGIN);
+	missed += CURVE_ERRORS * result->error;
+	return missed <= (1 - target) * (1 - CURVE_MARGIN);
 }
 
 /* The slacks to try: shares of a typical squared distance; the last is none. */
 static void
-calibrate_slacks(const EcpRecallCurve *cal, EcpMetric metric, float4 *slacks)
+curve_slacks(const EcpRecallCurve *curve, EcpMetric metric, float4 *slacks)
 {
 	double		sum = 0;
 
-	for (int q = 0; q < cal->nqueries; q++)
-		sum += fabs(cal->queries[q].leaders[0]);
-	sum /= cal->nqueries;
-	for (int s = 0; s < CALIBRATE_SLACKS - 1; s++)
+	for (int q = 0; q < curve->nqueries; q++)
+		sum += fabs(curve->queries[q].leaders[0]);
+	sum /= curve->nqueries;
+	for (int s = 0; s < CURVE_SLACKS - 1; s++)
 		slacks[s] = sum * (s - 2) * 0.08;
-	slacks[CALIBRATE_SLACKS - 1] = get_float4_infinity();
+	slacks[CURVE_SLACKS - 1] = get_float4_infinity();
 }
 
 /*
@@ -596,64 +601,64 @@ calibrate_slacks(const EcpRecallCurve *cal, EcpMetric metric, float4 *slacks)
  * no queries.
  */
 bool
-ecp_recall_curve_choose(EcpRecallCurve *cal, double rows)
+ecp_recall_curve_choose(EcpRecallCurve *curve, double rows)
 {
-	EcpMetaPageData *meta = &cal->state->meta;
-	float4		slacks[CALIBRATE_SLACKS];
+	EcpMetaPageData *meta = &curve->state->meta;
+	float4		slacks[CURVE_SLACKS];
 	int		   *stops;
-	int			ntargets = lengthof(calibrate_targets);
-	double		costs[lengthof(calibrate_targets)];
-	EcpRecallPointData best[lengthof(calibrate_targets)];
+	int			ntargets = lengthof(curve_targets);
+	double		costs[lengthof(curve_targets)];
+	EcpRecallPointData best[lengthof(curve_targets)];
 
-	if (cal->nqueries == 0)
+	if (curve->nqueries == 0)
 		return false;
-	stops = palloc(cal->nqueries * sizeof(int));
+	stops = palloc(curve->nqueries * sizeof(int));
 	for (int t = 0; t < ntargets; t++)
 		costs[t] = get_float8_infinity();
-	calibrate_slacks(cal, meta->ecpm_metric, slacks);
-	for (int s = 0; s < CALIBRATE_SLACKS; s++)
+	curve_slacks(curve, meta->ecpm_metric, slacks);
+	for (int s = 0; s < CURVE_SLACKS; s++)
 	{
-		bool		early = s < CALIBRATE_SLACKS - 1;
+		bool		early = s < CURVE_SLACKS - 1;
 
 		/* ranks by inner product are no distances */
 		if (early && meta->ecpm_metric == ECP_METRIC_IP)
 			continue;
 		if (early)
-			calibrate_stops(cal, slacks[s], stops);
-		for (int p = 0; p < CALIBRATE_PROBES; p++)
+			curve_stops(curve, slacks[s], stops);
+		for (int p = 0; p < CURVE_PROBES; p++)
 		{
-			double		probes = round(pow(cal->depth,
-										   (p + 1.0) / CALIBRATE_PROBES));
-			CalibrateResult result;
+			double		probes = round(pow(curve->depth,
+										   (p + 1.0) / CURVE_PROBES));
+			CurveResult result;
 
 			if (early)
-				calibrate_rule(cal, stops, EcpTargetLeast(probes),
-							   EcpTargetMost(probes), &result);
+				curve_rule(curve, stops, EcpTargetLeast(probes),
+						   EcpTargetMost(probes), &result);
 			else
-				calibrate_rule(cal, NULL, 0, (int) probes, &result);
+				curve_rule(curve, NULL, 0, (int) probes, &result);
 			for (int t = 0; t < ntargets; t++)
 			{
 				if (result.cost >= costs[t] ||
-					!calibrate_reaches(&result, calibrate_targets[t]))
+					!curve_reaches(&result, curve_targets[t]))
 					continue;
 				costs[t] = result.cost;
 				best[t].ecpm_probes = probes;
-				best[t].ecpm_recall = calibrate_targets[t];
+				best[t].ecpm_recall = curve_targets[t];
 				best[t].ecpm_slack = slacks[s];
 				best[t].ecpm_clusters = result.cost;
 			}
 		}
 	}
-	elog(DEBUG1, "ecp calibrate: %d queries, %d clusters each",
-		 cal->nqueries, cal->depth);
-	meta->ecpm_recall_queries = cal->nqueries;
+	elog(DEBUG1, "ecp recall curve: %d queries, %d clusters each",
+		 curve->nqueries, curve->depth);
+	meta->ecpm_recall_queries = curve->nqueries;
 	meta->ecpm_recall_leaves = meta->ecpm_nleaves;
 	meta->ecpm_recall_time = GetCurrentTimestamp();
 	meta->ecpm_recall_tuples = rows;
 	meta->ecpm_recall_points = 0;
 	for (int t = 0; t < ntargets && !isinf(costs[t]); t++)
 	{
-		elog(DEBUG1, "ecp calibrate: recall %g: %u probes, slack %g, %g clusters",
+		elog(DEBUG1, "ecp recall curve: recall %g: %u probes, slack %g, %g clusters",
 			 best[t].ecpm_recall, best[t].ecpm_probes, best[t].ecpm_slack,
 			 best[t].ecpm_clusters);
 		meta->ecpm_recall[meta->ecpm_recall_points++] = best[t];
@@ -667,12 +672,13 @@ ecp_recall_curve_choose(EcpRecallCurve *cal, double rows)
  * from now on follow it.
  */
 void
-ecp_recall_store(Relation index, const EcpMetaPageData *meta)
+ecp_recall_curve_store(Relation index, const EcpMetaPageData *meta)
 {
 	Buffer		buffer = ecp_meta_lock(index);
 	GenericXLogState *xlog = GenericXLogStart(index);
 	EcpMetaPage m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, buffer, 0));
 
+	Assert(meta->ecpm_recall_points <= ECP_RECALL_POINTS);
 	m->ecpm_recall_points = meta->ecpm_recall_points;
 	memcpy(m->ecpm_recall, meta->ecpm_recall, sizeof(m->ecpm_recall));
 	m->ecpm_recall_time = meta->ecpm_recall_time;
@@ -683,31 +689,31 @@ ecp_recall_store(Relation index, const EcpMetaPageData *meta)
 	UnlockReleaseBuffer(buffer);
 }
 
-/* Of how many nearest rows does a search by this plan find which share? */
+/* Recall of a search by this plan. */
 double
-ecp_recall_curve_at(const EcpRecallCurve *cal, const EcpScanPlan *plan)
+ecp_recall_curve_at(const EcpRecallCurve *curve, const EcpScanPlan *plan)
 {
-	CalibrateResult result;
+	CurveResult result;
 	int		   *stops = NULL;
 
-	if (cal->nqueries == 0)
+	if (curve->nqueries == 0)
 		return get_float8_nan();
 	if (plan->early)
 	{
-		stops = palloc(cal->nqueries * sizeof(int));
-		calibrate_stops(cal, plan->slack, stops);
-		calibrate_rule(cal, stops, plan->least, plan->most, &result);
+		stops = palloc(curve->nqueries * sizeof(int));
+		curve_stops(curve, plan->slack, stops);
+		curve_rule(curve, stops, plan->least, plan->most, &result);
 		pfree(stops);
 	}
 	else
-		calibrate_rule(cal, NULL, 0, plan->probes, &result);
+		curve_rule(curve, NULL, 0, plan->probes, &result);
 	return result.recall;
 }
 
 /* ---- one after the other ---- */
 
 /*
- * Begin to measure, with up to so many queries, the index that "state" was
+ * Begin to measure, with up to max_queries queries, the index that "state" was
  * read of.  Its pages must be readable; the metapage is not read again.
  * Returns NULL where this is of no use.
  */
@@ -717,67 +723,68 @@ ecp_recall_curve_begin(Relation index, EcpIndexState *state, int max_queries)
 	EcpMetaPageData *meta = &state->meta;
 	MemoryContext context;
 	MemoryContext old;
-	EcpRecallCurve *cal;
+	EcpRecallCurve *curve;
 
+	Assert(max_queries > 0);
 	/* exact vectors beside the entry pages would take too long */
 	if (EcpIndexIsEmpty(state) ||
 		(state->leaf.stream && state->leaf.quantizer == ECP_QUANTIZER_NONE))
 		return NULL;
 
-	context = AllocSetContextCreate(CurrentMemoryContext, "ecp calibrate",
+	context = AllocSetContextCreate(CurrentMemoryContext, "ecp recall curve",
 									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
-	cal = palloc0(sizeof(EcpRecallCurve));
-	cal->context = context;
-	cal->row_context = AllocSetContextCreate(context,
-											 "ecp calibrate, one cluster",
-											 ALLOCSET_DEFAULT_SIZES);
-	cal->query_context = AllocSetContextCreate(context,
-											   "ecp calibrate, one query",
+	curve = palloc0(sizeof(EcpRecallCurve));
+	curve->context = context;
+	curve->row_context = AllocSetContextCreate(context,
+											   "ecp recall curve, one cluster",
 											   ALLOCSET_DEFAULT_SIZES);
-	cal->state = state;
-	cal->probe.index = index;
-	cal->probe.state = state;
-	cal->probe.page = calibrate_page;
-	cal->probe.ordered = true;
-	cal->depth = (int) Min(ceil(CALIBRATE_DEPTH *
-								ecp_target_rule_probes(meta->ecpm_nleaves)),
-						   meta->ecpm_nleaves);
-	ecp_probe_init(&cal->probe);
+	curve->query_context = AllocSetContextCreate(context,
+												 "ecp recall curve, one query",
+												 ALLOCSET_DEFAULT_SIZES);
+	curve->state = state;
+	curve->probe.index = index;
+	curve->probe.state = state;
+	curve->probe.page = curve_page;
+	curve->probe.ordered = true;
+	curve->depth = (int) Min(ceil(CURVE_DEPTH *
+								  ecp_target_rule_probes(meta->ecpm_nleaves)),
+							 meta->ecpm_nleaves);
+	ecp_probe_init(&curve->probe);
 	if (state->leaf.quantizer != ECP_QUANTIZER_NONE)
-		ecp_rerank_init(&cal->rerank, &cal->probe);
-	cal->ranks = palloc((state->leaf.slots + ECP_KERNEL_SLACK) * sizeof(float8));
-	cal->reach = get_float4_infinity();
-	cal->prefetch = true;
-	cal->max_queries = max_queries;
-	cal->queries = palloc0(mul_size(max_queries + 1, sizeof(CalibrateQuery)));
+		ecp_rerank_init(&curve->rerank, &curve->probe);
+	curve->ranks = palloc((state->leaf.slots + ECP_KERNEL_SLACK) * sizeof(float8));
+	curve->reach = get_float4_infinity();
+	curve->prefetch = true;
+	curve->max_queries = max_queries;
+	curve->queries = palloc0(mul_size(max_queries + 1, sizeof(CurveQuery)));
 	MemoryContextSwitchTo(old);
-	return cal;
+	return curve;
 }
 
 void
-ecp_recall_curve_end(EcpRecallCurve *cal)
+ecp_recall_curve_end(EcpRecallCurve *curve)
 {
-	MemoryContextDelete(cal->context);
+	MemoryContextDelete(curve->context);
 }
 
 /* ---- of a build ---- */
 
 /* An index that fits the caches is in them: it has just been written. */
 static EcpRecallCurve *
-calibrate_begin(EcpBuild *build, int max_queries)
+curve_begin(EcpBuild *build, int max_queries)
 {
-	EcpRecallCurve *cal = ecp_recall_curve_begin(build->index, &build->state,
-												 max_queries);
+	EcpRecallCurve *curve = ecp_recall_curve_begin(build->index, &build->state,
+												   max_queries);
 
-	if (cal)
-		cal->prefetch =
+	if (curve)
+		curve->prefetch =
 			RelationGetNumberOfBlocks(build->index) > effective_cache_size;
-	return cal;
+	return curve;
 }
 
 /* All that a process of a build needs to know beside the state. */
-typedef struct CalibrateArgs
+typedef struct CurveArgs
 {
 	int			first;			/* of the choices that are this task's */
 	int			max_queries;
@@ -785,30 +792,30 @@ typedef struct CalibrateArgs
 	int			nclusters;
 	float4		reach;
 	double		seconds;
-} CalibrateArgs;
+} CurveArgs;
 
 /* A query's notes in shared memory; kth and leaders follow. */
-typedef struct CalibrateShared
+typedef struct CurveShared
 {
 	int			nclusters;		/* 0 = nothing was searched for */
 	int			nfound;
 	int			found[ECP_TARGET_K];
-} CalibrateShared;
+} CurveShared;
 
 static Size
-calibrate_shared_bytes(const CalibrateArgs *args)
+curve_shared_bytes(const CurveArgs *args)
 {
-	return MAXALIGN(sizeof(CalibrateShared)) +
+	return MAXALIGN(sizeof(CurveShared)) +
 		MAXALIGN((sizeof(float8) + sizeof(float4)) * args->depth);
 }
 
 /* Copy notes to shared memory, or (take) from there. */
 static void
-calibrate_share(const CalibrateArgs *args, char *memory, CalibrateQuery *notes,
-				bool take)
+curve_copy_notes(const CurveArgs *args, char *memory, CurveQuery *notes,
+				 bool take)
 {
-	CalibrateShared *shared = (CalibrateShared *) memory;
-	float8	   *kth = (float8 *) (memory + MAXALIGN(sizeof(CalibrateShared)));
+	CurveShared *shared = (CurveShared *) memory;
+	float8	   *kth = (float8 *) (memory + MAXALIGN(sizeof(CurveShared)));
 	float4	   *leaders = (float4 *) (kth + args->depth);
 
 	if (take)
@@ -838,62 +845,62 @@ calibrate_share(const CalibrateArgs *args, char *memory, CalibrateQuery *notes,
 void
 ecp_recall_curve_task(EcpTeam *team, const void *args, char **memories)
 {
-	EcpBuild   *build = ecp_team_build(team);
-	const CalibrateArgs *shape = args;
+	EcpBuild   *build = ecp_build_team_build(team);
+	const CurveArgs *shape = args;
 	const EcpChildData *clusters = (const EcpChildData *) memories[0];
-	uint32		largest = calibrate_largest(clusters, shape->nclusters);
-	EcpRecallCurve *cal = calibrate_begin(build, shape->max_queries);
+	uint32		largest = curve_largest(clusters, shape->nclusters);
+	EcpRecallCurve *curve = curve_begin(build, shape->max_queries);
 	instr_time	start;
 	int64		from;
 	int64		upto;
 
-	cal->reach = shape->reach;
+	curve->reach = shape->reach;
 	INSTR_TIME_SET_CURRENT(start);
 	while (ecp_team_claim(team, &from, &upto))
 		for (int64 q = shape->first + from; q < shape->first + upto; q++)
 		{
 			/* each query is noted in place of the one before */
-			cal->nqueries = 0;
-			if (!calibrate_late(q, start, shape->seconds) &&
-				calibrate_row(cal, clusters, shape->nclusters, largest, q))
-				calibrate_share(shape,
-								memories[1] + q * calibrate_shared_bytes(shape),
-								&cal->queries[0], false);
+			curve->nqueries = 0;
+			if (!curve_is_late(q, start, shape->seconds) &&
+				curve_row(curve, clusters, shape->nclusters, largest, q))
+				curve_copy_notes(shape,
+								 memories[1] + q * curve_shared_bytes(shape),
+								 &curve->queries[0], false);
 		}
-	ecp_recall_curve_end(cal);
+	ecp_recall_curve_end(curve);
 }
 
 /* As ecp_recall_curve_sample(), by a team. */
 static void
-calibrate_sample_team(EcpRecallCurve *cal, EcpBuild *build,
-					  const EcpChildData *clusters, int nclusters,
-					  double seconds)
+curve_sample_team(EcpRecallCurve *curve, EcpBuild *build,
+				  const EcpChildData *clusters, int nclusters,
+				  double seconds)
 {
-	CalibrateArgs args = {0};
+	CurveArgs	args = {0};
 	EcpMemory	clusters_memory;
 	EcpMemory	notes_memory;
 	EcpMemory  *memories[] = {&clusters_memory, &notes_memory};
 	Size		bytes;
 
-	if (calibrate_largest(clusters, nclusters) == 0)
+	if (curve_largest(clusters, nclusters) == 0)
 		return;
-	args.max_queries = cal->max_queries;
-	args.depth = cal->depth;
+	args.max_queries = curve->max_queries;
+	args.depth = curve->depth;
 	args.nclusters = nclusters;
 	args.seconds = seconds;
 	bytes = mul_size(sizeof(EcpChildData), nclusters);
-	ecp_memory_alloc(&clusters_memory, true, bytes);
+	ecp_team_memory_alloc(&clusters_memory, true, bytes);
 	memcpy(clusters_memory.address, clusters, bytes);
-	bytes = mul_size(calibrate_shared_bytes(&args), args.max_queries);
-	ecp_memory_alloc(&notes_memory, true, bytes);
+	bytes = mul_size(curve_shared_bytes(&args), args.max_queries);
+	ecp_team_memory_alloc(&notes_memory, true, bytes);
 	memset(notes_memory.address, 0, bytes);
 
 	while (args.first < args.max_queries)
 	{
 		int			upto = args.first == 0 ?
-			Min(CALIBRATE_QUERIES_FULL, args.max_queries) : args.max_queries;
+			Min(CURVE_QUERIES_FULL, args.max_queries) : args.max_queries;
 
-		args.reach = cal->reach;
+		args.reach = curve->reach;
 		ecp_team_run(build->team, EcpTaskOf(ecp_recall_curve_task), &args, sizeof(args),
 					 upto - args.first,
 					 ecp_team_step(build->team, upto - args.first, 1),
@@ -901,42 +908,42 @@ calibrate_sample_team(EcpRecallCurve *cal, EcpBuild *build,
 		for (int q = args.first; q < upto; q++)
 		{
 			char	   *memory = notes_memory.address +
-				q * calibrate_shared_bytes(&args);
+				q * curve_shared_bytes(&args);
 
-			if (((CalibrateShared *) memory)->nclusters == 0)
+			if (((CurveShared *) memory)->nclusters == 0)
 				continue;
-			calibrate_notes_alloc(cal, &cal->queries[cal->nqueries]);
-			calibrate_share(&args, memory, &cal->queries[cal->nqueries++],
-							true);
+			curve_notes_alloc(curve, &curve->queries[curve->nqueries]);
+			curve_copy_notes(&args, memory, &curve->queries[curve->nqueries++],
+							 true);
 		}
 		args.first = upto;
-		calibrate_set_reach(cal);
+		curve_set_reach(curve);
 	}
-	ecp_memory_free(&clusters_memory);
-	ecp_memory_free(&notes_memory);
+	ecp_team_memory_free(&clusters_memory);
+	ecp_team_memory_free(&notes_memory);
 }
 
 /*
  * What a build does: measure with rows of the index, and put the curve into
- * the metapage to be, within about so many seconds.
+ * the metapage to be, within about these seconds.
  */
 void
 ecp_recall_curve_build(EcpBuild *build, double seconds)
 {
 	EcpIndexState *state = &build->state;
-	EcpRecallCurve *cal = calibrate_begin(build, ECP_RECALL_CURVE_QUERIES);
+	EcpRecallCurve *curve = curve_begin(build, ECP_RECALL_CURVE_QUERIES);
 	EcpChildData *clusters;
 	int			nclusters;
 
-	if (cal == NULL)
+	if (curve == NULL)
 		return;
-	clusters = calibrate_clusters(build->index, state, &nclusters);
+	clusters = curve_clusters(build->index, state, &nclusters);
 	if (build->team)
-		calibrate_sample_team(cal, build, clusters, nclusters, seconds);
+		curve_sample_team(curve, build, clusters, nclusters, seconds);
 	else
-		ecp_recall_curve_sample(cal, clusters, nclusters, seconds);
-	if (cal->nqueries >= CALIBRATE_QUERIES_LEAST)
-		(void) ecp_recall_curve_choose(cal, state->meta.ecpm_build_tuples);
+		ecp_recall_curve_sample(curve, clusters, nclusters, seconds);
+	if (curve->nqueries >= CURVE_QUERIES_LEAST)
+		(void) ecp_recall_curve_choose(curve, state->meta.ecpm_build_tuples);
 	pfree(clusters);
-	ecp_recall_curve_end(cal);
+	ecp_recall_curve_end(curve);
 }

@@ -60,7 +60,7 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	EcpVector	vector;
 	Size		slot;
 
-	if (!isnull[0] && ecp_build_row(build, values[0], &vector))
+	if (!isnull[0] && ecp_build_state_row(build, values[0], &vector))
 	{
 		state->seen++;
 		if (sample->stride == 0)
@@ -71,8 +71,8 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 							  build->budget * ECP_SHARE_SAMPLE / sample->stride);
 			sample->max = Max(sample->max, 16);
 			MemoryContextSwitchTo(build->ctx);
-			ecp_memory_alloc(&sample->memory, build->plan.nworkers > 0,
-							 mul_size(sample->max, sample->stride));
+			ecp_team_memory_alloc(&sample->memory, build->plan.nworkers > 0,
+								  mul_size(sample->max, sample->stride));
 			MemoryContextSwitchTo(build->rowctx);
 			sample->rows = sample->memory.address;
 		}
@@ -100,7 +100,7 @@ sample_probe_row(Relation index, ItemPointer tid, Datum *values,
 	MemoryContext oldctx = MemoryContextSwitchTo(build->rowctx);
 	EcpVector	vector;
 
-	if (!isnull[0] && ecp_build_row(build, values[0], &vector))
+	if (!isnull[0] && ecp_build_state_row(build, values[0], &vector))
 		state->seen++;
 
 	MemoryContextSwitchTo(oldctx);
@@ -114,6 +114,7 @@ sample_cut(SampleState *state, int n)
 	EcpSample  *sample = state->sample;
 	char	   *tmp = palloc(sample->stride);
 
+	Assert(n <= sample->n);
 	for (int i = 0; i < n; i++)
 	{
 		int			j = pg_prng_uint64_range(&state->prng, i, sample->n - 1);
@@ -148,6 +149,7 @@ ecp_sample_take(EcpBuild *build)
 	BlockNumber ndraw;
 	double		want;
 
+	Assert(build->participant == 0 && build->team == NULL);
 	if (nblocks == 0)
 		return sample;
 
@@ -161,7 +163,7 @@ ecp_sample_take(EcpBuild *build)
 								 sample_probe_row, &state, NULL);
 	want = Max(state.seen / nprobe * nblocks,
 			   build->heap->rd_rel->reltuples);
-	want = ecp_build_sample_rows(build, Max(want, SAMPLE_ROWS_MIN));
+	want = ecp_build_state_sample_rows(build, Max(want, SAMPLE_ROWS_MIN));
 	sample->max = Min(want, PG_INT32_MAX / 2);
 	state.seen = 0;
 
@@ -187,7 +189,7 @@ ecp_sample_take(EcpBuild *build)
 	sample->table_rows = state.seen * nblocks / ndraw;
 	if (sample->n > 0)
 	{
-		want = ecp_build_sample_rows(build, sample->table_rows);
+		want = ecp_build_state_sample_rows(build, sample->table_rows);
 		sample_cut(&state, (int) Min(want, sample->n));
 	}
 	return sample;

@@ -16,8 +16,9 @@
  * and inserts and searches compare floats.
  *
  * Rows may be so much nearer to their leaders than the largest element is to
- * the mean that bytes do not tell leaders apart.  Whoever has learnt leaders
- * asks ecp_byte_copy_serves() then, and uses floats if not.
+ * the mean that bytes do not tell leaders apart.  So
+ * ecp_byte_copy_serves() is asked once leaders have been learnt, and floats
+ * are used if bytes do not serve.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,7 +46,7 @@
 /*
  * A row's distance from its leader, squared, in steps.  Rounding moves a row by
  * 0.3 of a step in the direction of another leader, a hundredth of this.  At
- * most one row in so many may be nearer.
+ * most one row in BYTES_NEARER may be nearer.
  */
 #define BYTES_RANK_MIN		2500
 #define BYTES_NEARER		20
@@ -140,11 +141,12 @@ void
 ecp_byte_copy_rows(const EcpByteScale *scale, const EcpRows *rows, EcpRows *bytes,
 				   EcpMemory *memory)
 {
+	Assert(rows->elem == ECP_ELEM_FLOAT32 && rows->dims == scale->dims);
 	*bytes = *rows;
 	bytes->elem = ECP_ELEM_UINT8;
 	bytes->stride = rows->dims;
-	ecp_memory_alloc(memory, rows->memory && rows->memory->seg,
-					 mul_size(bytes->stride, rows->n));
+	ecp_team_memory_alloc(memory, rows->memory && rows->memory->seg,
+						  mul_size(bytes->stride, rows->n));
 	bytes->memory = memory;
 	bytes->rows = memory->address;
 	for (int i = 0; i < rows->n; i++)
@@ -159,24 +161,18 @@ ecp_byte_copy_rows(const EcpByteScale *scale, const EcpRows *rows, EcpRows *byte
 bool
 ecp_byte_copy_serves(const EcpRows *bytes, const char *leaders, int nleaders)
 {
-	void	   *memory = palloc_extended(ecp_panel_bytes(ECP_ELEM_UINT8,
-														 bytes->dims, nleaders),
-										 MCXT_ALLOC_HUGE);
-	EcpPanel   *panel = ecp_panel_init(memory, ECP_ELEM_UINT8, ECP_METRIC_L2,
-									   bytes->dims, nleaders);
 	int			n = Min(bytes->n, BYTES_RANKS);
 	int32	   *nearest = palloc_array(int32, n);
 	float4	   *ranks = palloc_array(float4, n);
 	int			nearer = 0;
 
-	for (int i = 0; i < nleaders; i++)
-		ecp_panel_set(panel, i, leaders + (Size) i * bytes->dims);
-	ecp_kmeans_assign(panel, nleaders, bytes->dims, bytes->rows, bytes->stride, n,
-					  nearest, ranks);
+	Assert(bytes->elem == ECP_ELEM_UINT8);
+	Assert(nleaders > 0);
+	ecp_kmeans_nearest(ECP_ELEM_UINT8, bytes->dims, leaders, nleaders,
+					   bytes->rows, bytes->stride, n, nearest, ranks);
 	for (int i = 0; i < n; i++)
 		nearer += ranks[i] < BYTES_RANK_MIN;
 	pfree(ranks);
 	pfree(nearest);
-	pfree(memory);
 	return nearer <= n / BYTES_NEARER;
 }

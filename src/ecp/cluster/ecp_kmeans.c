@@ -54,7 +54,7 @@
 /*
  * A row that has been compared with all centres, after the first steps, goes
  * to one that is near to the one it had, if at all: if there are many centres
- * it is compared with so many only.
+ * it is compared with KMEANS_NEAR of them only.
  */
 #define KMEANS_FULL_STEPS	3
 #define KMEANS_NEAR			64
@@ -190,6 +190,7 @@ ecp_kmeans_centre(EcpElem elem, int dims, const void *vectors, Size stride, int 
 {
 	Summer		summer;
 
+	Assert(n > 0);
 	summer_init(&summer, elem, dims);
 	for (int i = 0; i < n; i++)
 		summer_add(&summer, (const char *) vectors + i * stride);
@@ -209,6 +210,7 @@ ecp_kmeans_assign(const EcpPanel *panel, int n, int dims, const char *rows,
 	int			step = Max(16, Min(8192, NEAREST_STEP_OPS / row_ops));
 	float4	   *scratch = ranks ? NULL : palloc_array(float4, step);
 
+	Assert(n > 0 && nrows >= 0);
 	for (int done = 0; done < nrows; done += step)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -218,6 +220,22 @@ ecp_kmeans_assign(const EcpPanel *panel, int n, int dims, const char *rows,
 	}
 	if (scratch)
 		pfree(scratch);
+}
+
+void
+ecp_kmeans_nearest(EcpElem elem, int dims, const char *centres, int n,
+				   const char *rows, Size stride, int nrows, int32 *nearest,
+				   float4 *ranks)
+{
+	Size		vec_bytes = ecp_vector_bytes(elem, dims);
+	void	   *memory = palloc_extended(ecp_panel_bytes(elem, dims, n),
+										 MCXT_ALLOC_HUGE);
+	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims, n);
+
+	for (int i = 0; i < n; i++)
+		ecp_panel_set(panel, i, centres + i * vec_bytes);
+	ecp_kmeans_assign(panel, n, dims, rows, stride, nrows, nearest, ranks);
+	pfree(memory);
 }
 
 /* What a run of k-means is about: all that a task's arguments must say. */
@@ -582,6 +600,7 @@ ecp_kmeans(EcpTeam *team, const EcpRows *rows, int k, int iterations,
 	KMeans		km = {0};
 	double		work = (double) rows->n * k * rows->dims;
 
+	Assert(rows->n > 0 && k > 0);
 	km.shape.elem = rows->elem;
 	km.shape.dims = rows->dims;
 	km.shape.stride = rows->stride;
@@ -606,7 +625,7 @@ ecp_kmeans(EcpTeam *team, const EcpRows *rows, int k, int iterations,
 		km.team = team;
 	km.rows_memory = rows->memory;
 	km.centres_memory = centres_memory;
-	ecp_memory_alloc(&km.memory, km.team != NULL, kmeans_map(&km, NULL));
+	ecp_team_memory_alloc(&km.memory, km.team != NULL, kmeans_map(&km, NULL));
 	(void) kmeans_map(&km, km.memory.address);
 	(void) ecp_panel_init(km.panel_memory, rows->elem, ECP_METRIC_L2,
 						  rows->dims, k);
@@ -622,7 +641,7 @@ ecp_kmeans(EcpTeam *team, const EcpRows *rows, int k, int iterations,
 					  k >= KMEANS_NEAR_MIN);
 		kmeans_update(&km, prng, i == iterations - 1);
 	}
-	ecp_memory_free(&km.memory);
+	ecp_team_memory_free(&km.memory);
 
 	return kmeans_unique(centres, km.vec_bytes, k);
 }
@@ -709,6 +728,7 @@ two_means(EcpElem elem, int dims, const void *vectors, Size stride, int n,
 	const char *start[2];
 	int			ones = 0;
 
+	Assert(n >= 2);
 	Assert(n >= 2);
 	pg_prng_seed(&prng, seed);
 	summer_init(&summers[0], elem, dims);

@@ -4,8 +4,8 @@
  *	  BUILD: the nearest of many leaders without comparing a row with all.
  *
  * The leaders are themselves clustered by k-means.  Each centre has a list of
- * the leaders that are nearest to it, several times as many as belong to it,
- * so that lists overlap.  A row is compared with all centres,
+ * the leaders that are nearest to it, several times the number of those that
+ * belong to it, so that lists overlap.  A row is compared with all centres,
  * then with the list of the nearest one.  Rows of a centre go to the kernel
  * together, each list being a panel.
  *
@@ -15,7 +15,7 @@
  * probes is the same (test/bench/RESULTS.md).
  *
  * The lists are one piece of memory without pointers, so that it can be shared
- * (ecp_tree_share()).  Made by ecp_leaders.c for the assignment of rows
+ * (ecp_leaders_share()).  Made by ecp_leaders.c for the assignment of rows
  * (ecp_assign.c).
  *
  *-------------------------------------------------------------------------
@@ -124,6 +124,7 @@ leader_select(float4 *values, int n, int nth)
 	int			low = 0;
 	int			high = n - 1;
 
+	Assert(nth >= 0 && nth < n);
 	while (low < high)
 	{
 		float4		pivot = values[low + (high - low) / 2];
@@ -202,6 +203,8 @@ ecp_leader_lists_init(EcpLeaderLists *lists, EcpElem elem, int dims,
 	char	   *centres;
 	pg_prng_state prng;
 
+	Assert(n >= LISTS_LEADERS_MIN);
+	Assert(lists == (EcpLeaderLists *) TYPEALIGN(64, lists));
 	lists_layout(lists, elem, dims, n);
 	for (int i = 0; i < n; i++)
 		ecp_panel_get(leaders, i, vectors + i * vec_bytes);
@@ -247,6 +250,7 @@ ecp_leader_lists_nearest(const EcpLeaderLists *lists, const char *rows, Size str
 	int32	   *order = palloc_array(int32, nrows);
 	char	   *some = palloc(LISTS_ROWS * vec_bytes + 64);
 
+	Assert(nrows > 0);
 	/* rows by centre: while they are filled in, first[c + 1] moves on */
 	ecp_kmeans_assign(leader_centres(lists), lists->ncentres, lists->dims, rows,
 					  stride, nrows, leaders, NULL);

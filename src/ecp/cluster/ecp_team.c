@@ -55,7 +55,7 @@ typedef struct TeamAttached
 
 /* Memory with room for 63 bytes more, which kernels may read. */
 void
-ecp_memory_alloc(EcpMemory *memory, bool shared, Size bytes)
+ecp_team_memory_alloc(EcpMemory *memory, bool shared, Size bytes)
 {
 	bytes = add_size(bytes, 2 * MEMORY_ALIGN);
 	memory->seg = NULL;
@@ -74,7 +74,7 @@ ecp_memory_alloc(EcpMemory *memory, bool shared, Size bytes)
 }
 
 void
-ecp_memory_free(EcpMemory *memory)
+ecp_team_memory_free(EcpMemory *memory)
 {
 	if (memory->seg)
 		dsm_detach(memory->seg);
@@ -125,6 +125,7 @@ team_attach(TeamAttached *attached, const EcpTeamTask *task, char **addresses)
 int64
 ecp_team_step(const EcpTeam *team, int64 nitems, int64 least)
 {
+	Assert(least > 0);
 	return Max(nitems / (8 * (team->nworkers + 1)), least);
 }
 
@@ -186,6 +187,7 @@ ecp_team_run(EcpTeam *team, EcpTask which, const void *args, Size args_bytes,
 	EcpTeamTask task = {0};
 	char	   *addresses[ECP_TASK_MEMORIES] = {0};
 
+	Assert(nitems >= 0 && step > 0);
 	Assert(args_bytes <= ECP_TASK_ARGS_BYTES);
 	Assert(nmemories <= ECP_TASK_MEMORIES);
 	Assert(strlen(which.name) < sizeof(task.function));
@@ -255,13 +257,13 @@ ecp_team_work(EcpTeam *team)
 		/* as the server finds a worker's first function */
 		function = (EcpTaskFunction)
 			load_external_function("$libdir/ecp", task.function, true, NULL);
-		cpu_s = ecp_cpu_seconds();
+		cpu_s = ecp_team_process_cpu_s();
 		if (team->begin)
 			team->begin(team);
 		function(team, task.args, addresses);
 		if (team->end)
 			team->end(team);
-		cpu_s = ecp_cpu_seconds() - cpu_s;
+		cpu_s = ecp_team_process_cpu_s() - cpu_s;
 
 		SpinLockAcquire(&shared->mutex);
 		shared->cpu_s += cpu_s;
@@ -281,7 +283,7 @@ ecp_team_count_rows(EcpTeam *team, uint64 rows)
 
 /* Of this process, since it began. */
 double
-ecp_cpu_seconds(void)
+ecp_team_process_cpu_s(void)
 {
 	struct rusage usage;
 

@@ -30,8 +30,8 @@ typedef struct EcpMemory
 	void	   *allocated;		/* private: what palloc() returned */
 } EcpMemory;
 
-extern void ecp_memory_alloc(EcpMemory *memory, bool shared, Size bytes);
-extern void ecp_memory_free(EcpMemory *memory);
+extern void ecp_team_memory_alloc(EcpMemory *memory, bool shared, Size bytes);
+extern void ecp_team_memory_free(EcpMemory *memory);
 
 #define ECP_TASK_MEMORIES	4
 #define ECP_TASK_ARGS_BYTES	96
@@ -145,6 +145,6 @@ extern uint64 ecp_team_count_rows(EcpTeam *team, uint64 rows);
 
 /* CPU seconds of the workers in all tasks so far. */
 extern double ecp_team_cpu_s(const EcpTeam *team);
-extern double ecp_cpu_seconds(void);
+extern double ecp_team_process_cpu_s(void);
 
 #endif							/* ECP_TEAM_H */

@@ -303,7 +303,7 @@ recall_store(EcpRecall *recall)
 	if (recall->curve == NULL)
 		return;
 	if (ecp_recall_curve_choose(recall->curve, recall->nrows))
-		ecp_recall_store(recall->index, &recall->state.meta);
+		ecp_recall_curve_store(recall->index, &recall->state.meta);
 	ecp_recall_curve_end(recall->curve);
 }
 

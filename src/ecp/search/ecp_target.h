@@ -118,17 +118,17 @@ typedef struct EcpRecallCurve EcpRecallCurve;
 extern EcpRecallCurve *ecp_recall_curve_begin(Relation index,
 											  EcpIndexState *state,
 											  int max_queries);
-extern void ecp_recall_curve_query(EcpRecallCurve *cal, const void *row,
+extern void ecp_recall_curve_query(EcpRecallCurve *curve, const void *row,
 								   ItemPointer self, const float8 *nearest,
 								   int nnearest);
-extern void ecp_recall_curve_sample(EcpRecallCurve *cal,
+extern void ecp_recall_curve_sample(EcpRecallCurve *curve,
 									const EcpChildData *clusters,
 									int nclusters, double seconds);
-extern bool ecp_recall_curve_choose(EcpRecallCurve *cal, double rows);
-extern void ecp_recall_store(Relation index, const EcpMetaPageData *meta);
-extern double ecp_recall_curve_at(const EcpRecallCurve *cal,
+extern bool ecp_recall_curve_choose(EcpRecallCurve *curve, double rows);
+extern void ecp_recall_curve_store(Relation index, const EcpMetaPageData *meta);
+extern double ecp_recall_curve_at(const EcpRecallCurve *curve,
 								  const EcpScanPlan *plan);
-extern void ecp_recall_curve_end(EcpRecallCurve *cal);
+extern void ecp_recall_curve_end(EcpRecallCurve *curve);
 
 /*
  * Probes by the settings: ecp.probes, or what the target of recall takes
