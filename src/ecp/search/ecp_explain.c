@@ -13,11 +13,11 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"		/* says whether there is a hook */
 
 #ifdef ECP_HAVE_EXPLAIN_HOOK
 
 #include "access/relscan.h"
-#include "base/compat.h"
 #include "commands/explain.h"
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
