@@ -22,9 +22,9 @@
  *	 it (valid_from, valid_until).  It may hold leaders that end at a version
  *	 which was still to come when it was read.
  *
- * A node that serves no more while somebody uses it is only taken out of
- * the table, and freed when the last user releases it.  Users that an error
- * threw out never do; the end of the transaction releases for them.
+ * A node that becomes invalid while it is in use is taken out of the table
+ * and freed when the last user releases it.  After an error, the end of the
+ * transaction releases all nodes.
  *
  * The memory of all nodes is bounded by ecp.leader_cache, least recently
  * used first, except for nodes in use.  A relcache invalidation drops the
@@ -148,8 +148,8 @@ cache_relcache_callback(Datum arg, Oid relid)
 }
 
 /*
- * At the end of a transaction nobody uses nodes any more; who still has
- * references was thrown out by an error.
+ * At the end of a transaction no node is in use; references that are left were
+ * not released because of an error.
  */
 static void
 cache_xact_callback(XactEvent event, void *arg)
@@ -235,7 +235,7 @@ node_read_header(Relation index, const EcpGeometry *geo, const EcpNode *node,
 									header->ecpr_level, node->level));
 }
 
-/* Note which versions see the same as ours: those between two stamps. */
+/* Narrow the range of versions that see the same children as ours. */
 static void
 node_note_stamp(EcpCachedNode *cached, uint32 sversion, uint32 stamp)
 {
@@ -311,7 +311,7 @@ node_read_vector(Relation index, const EcpGeometry *geo, const EcpNode *node,
 	}
 }
 
-/* Room to remember where the pages of the children and buffers were. */
+/* Allocate hints for the buffers of the children's pages. */
 static void
 node_make_recent(EcpNode *node)
 {
@@ -342,6 +342,8 @@ node_order_buffers(const EcpIndexState *state, EcpNode *node)
 	EcpChildData *children = palloc(n * sizeof(EcpChildData));
 	uint32	   *slots = palloc(n * sizeof(uint32));
 	int		   *places = ecp_children_order(node->children, n, node->nbuffers);
+
+	Assert(node->level == 1 && node->nbuffers > 0 && node->nbuffers <= n);
 
 	for (int i = 0; i < n; i++)
 	{
@@ -390,7 +392,7 @@ node_read(Relation index, const EcpIndexState *state, const EcpChildData *ref,
 	EcpNode    *node;
 	char	   *leader;
 
-	/* if we fail, it goes with its parent */
+	/* on error, it is deleted with its parent */
 	context = AllocSetContextCreate(CurrentMemoryContext, "ecp node",
 									ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(context);
@@ -404,7 +406,7 @@ node_read(Relation index, const EcpIndexState *state, const EcpChildData *ref,
 	node->level = level;
 	node->sversion = state->meta.ecpm_sversion;
 
-	/* the counter before what it counts: an older one is never believed */
+	/* the counter first: if it is outdated, the node is read again */
 	node_read_header(index, geo, node, &header);
 	node->change = header.ecpr_change;
 	node->children = palloc(mul_size(header.ecpr_nslots, sizeof(EcpChildData)));
@@ -441,7 +443,7 @@ node_read(Relation index, const EcpIndexState *state, const EcpChildData *ref,
 	return cached;
 }
 
-/* Does a node of the table show what version V shows? */
+/* Are the children of a cached node those that are visible at state's version? */
 static bool
 node_is_valid(Relation index, const EcpIndexState *state,
 			  EcpCachedNode *cached)
@@ -468,6 +470,8 @@ ecp_node_get(Relation index, const EcpIndexState *state,
 	EcpCacheKey key;
 	EcpCacheEntry *entry;
 	EcpCachedNode *cached;
+
+	Assert(level > 0 && level <= state->meta.ecpm_root_level);
 
 	if (cache_table == NULL)
 		cache_create();
@@ -506,6 +510,10 @@ ecp_node_get(Relation index, const EcpIndexState *state,
 		cache_bytes += cached->bytes;
 	}
 
+	Assert(cached->attached);
+	Assert(cached->node.sversion == state->meta.ecpm_sversion);
+	Assert(cached->node.sversion >= cached->valid_from &&
+		   cached->node.sversion < cached->valid_until);
 	cached->node.refcount++;
 	cache_pins++;
 	cache_trim();

@@ -3,11 +3,11 @@
  * ecp_descent.c
  *	  Clusters in order of promise: best-first search over the leader tree.
  *
- * At every level of the tree there is a queue of what was compared and not
- * yet taken: of clusters at level 0, of nodes above.  Opening a node ranks
+ * Each level of the tree has a queue of entries that were compared and not
+ * yet taken: clusters at level 0, nodes above.  Opening a node ranks
  * all its leaders in one kernel call and puts them into the queue of the
  * level below.  To return a cluster we take the nearest from queue 0, but
- * not before enough leaders were compared there: ECP_BEAM for every cluster
+ * not before enough leaders were compared there: ECP_BEAM for each cluster
  * that is wanted.  To get more of them we open the nearest node from the
  * queue above, under the same rule there, and so on up to the root.
  *
@@ -17,12 +17,11 @@
  * than 2 % against comparing all.  As the queues never drop anything, all
  * clusters come out in the end, each once, at any number of levels.
  *
- * Buffers of inserted rows (ecp_insbuf.c) are not searched for: each follows
- * the clusters that it takes rows for, every time with the bins of the rows
- * that are wanted then.
+ * Insert buffers (ecp_insbuf.c) are not in the queues: each follows the
+ * clusters that it takes rows for, with the bins of the rows that are wanted.
  *
- * Which clusters there are is said by the structure version of "state"; the
- * nodes come from the leader cache.  Used by scans, and by inserts and
+ * The structure version of "state" determines the set of clusters; the nodes
+ * come from the leader cache.  Used by scans, and by inserts and
  * splits to find the nearest leader ("assigning").
  *
  *-------------------------------------------------------------------------
@@ -48,8 +47,9 @@
 #define ECP_BEAM_NODES_MIN	8
 
 /*
- * Of a node with so many leaders for each one wanted, or more, only those come
- * into the queue at first that a sample of so many says are near enough.
+ * If a node has at least ECP_DESCENT_REST leaders for each one wanted, only
+ * those below a threshold are queued at first, which is estimated from a
+ * sample of ECP_DESCENT_SAMPLE leaders.
  */
 #define ECP_DESCENT_REST	8
 #define ECP_DESCENT_SAMPLE	256
@@ -99,9 +99,8 @@ struct EcpDescent
 static EcpSpare descent_spare;
 
 /*
- * How many nodes of each level we shall want if "expected" clusters are
- * wanted.  Known beforehand, the nodes of a level are chosen among enough of
- * them from the first on.
+ * Estimate how many nodes of each level are needed for "expected" clusters, so
+ * that the first nodes of a level are already chosen among enough of them.
  */
 static void
 descent_expect(EcpDescent *descent, int expected)
@@ -124,7 +123,7 @@ descent_expect(EcpDescent *descent, int expected)
 	}
 }
 
-/* A descent through so many levels, at least, that may have been used. */
+/* Get a descent, possibly a used one, with room for at least nlevels levels. */
 static EcpDescent *
 descent_get(int nlevels)
 {
@@ -160,6 +159,8 @@ ecp_descent_begin(Relation index, const EcpIndexState *state,
 	EcpDescent *descent;
 
 	Assert(!EcpIndexIsEmpty(state));
+	Assert(prepared != NULL);
+	Assert(expected >= 0);
 
 	descent = descent_get(nlevels);
 	descent->index = index;
@@ -209,6 +210,7 @@ descent_add(EcpDescent *descent, int l, float4 rank, bool rest)
 	EcpRanked  *items = ecp_topk_room(queue, n);
 	int			nitems = 0;
 
+	Assert(descent->nnodes > 0 && n <= descent->ranks_max);
 	for (int first = 0; first < n; first += ECP_PANEL_BLOCK)
 	{
 		int			count = Min(n - first, ECP_PANEL_BLOCK);
@@ -226,7 +228,7 @@ descent_add(EcpDescent *descent, int l, float4 rank, bool rest)
 	ecp_topk_added(queue, nitems);
 }
 
-/* The queue that lacks leaders of the last node gets them. */
+/* Queue the leaders of the last node that were left out. */
 static void
 descent_add_rest(EcpDescent *descent)
 {
@@ -246,6 +248,7 @@ descent_threshold(const EcpDescent *descent, int n, uint64 wanted)
 	int			nkept = 0;
 	int			stride = n / ECP_DESCENT_SAMPLE;
 
+	Assert(n >= ECP_DESCENT_SAMPLE && nkeep <= ECP_DESCENT_SAMPLE);
 	for (int i = 0; i < ECP_DESCENT_SAMPLE; i++)
 		ecp_smallest_add(smallest, &nkept, nkeep, descent->ranks[i * stride]);
 	return (float4) smallest[nkept - 1];
@@ -303,7 +306,7 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 	ecp_panel_rank(descent->by_ip ? node->ip_panel : node->panel,
 				   descent->prepared, 0, node->nchildren, descent->ranks);
 
-	/* no rank is at most NaN */
+	/* NaN: all leaders are in the rest */
 	descent->rest_above = get_float4_nan();
 	descent->rest_level = l;
 	if (EcpTopkCount(&level->queue) == 0 &&
@@ -325,6 +328,8 @@ descent_child(const EcpDescent *descent, const EcpRanked *ranked)
 {
 	uint64		item = EcpRankedItem(ranked);
 
+	Assert(item >> 32 < descent->nnodes);
+	Assert((uint32) item < descent->nodes[item >> 32]->nchildren);
 	return &descent->nodes[item >> 32]->children[(uint32) item];
 }
 
@@ -337,7 +342,9 @@ descent_take(EcpDescent *descent, int l)
 {
 	EcpDescentLevel *level = &descent->levels[l];
 
-	/* in steps, so that nodes are opened many at a time, too */
+	Assert(l >= 0 && l < descent->nlevels);
+
+	/* in steps, so that several nodes are opened at a time */
 	if (++level->taken > level->wanted)
 		level->wanted = level->taken + level->taken / 2;
 
@@ -365,7 +372,7 @@ descent_take(EcpDescent *descent, int l)
 	return ecp_topk_take(&level->queue);
 }
 
-/* What stands at number "child" of a node, a cluster or a buffer. */
+/* Make a reference to entry number "child" of a node. */
 static void
 descent_fill(const EcpNode *parent, uint32 child, EcpClusterRef *cluster)
 {
@@ -382,7 +389,7 @@ descent_fill(const EcpNode *parent, uint32 child, EcpClusterRef *cluster)
 		parent->recent_first[child];
 }
 
-/* The buffer that is next, and which one comes after it. */
+/* Return the insert buffer that is next, and set the one after it. */
 static void
 descent_next_buffer(EcpDescent *descent, EcpClusterRef *cluster)
 {
@@ -391,6 +398,7 @@ descent_next_buffer(EcpDescent *descent, EcpClusterRef *cluster)
 	int			first = child - child % ECP_PANEL_BLOCK;
 	float4		ranks[ECP_PANEL_BLOCK];
 
+	Assert(descent->buffer < node->nbuffers);
 	descent_fill(node, child, cluster);
 	cluster->bins = descent->bins;
 	cluster->place = &descent->taken[descent->buffer_node][descent->buffer].place;
@@ -402,7 +410,7 @@ descent_next_buffer(EcpDescent *descent, EcpClusterRef *cluster)
 	descent->bins = ECP_BINS_ALL;
 }
 
-/* A cluster was given: what rows wait for it in its buffer? */
+/* A cluster is being returned: is its insert buffer to follow? */
 static void
 descent_set_buffer(EcpDescent *descent, int n, uint32 child)
 {
@@ -410,6 +418,7 @@ descent_set_buffer(EcpDescent *descent, int n, uint32 child)
 	int			buffer = node->map.buffer_of[child];
 	EcpInsbufTaken *taken = &descent->taken[n][buffer];
 
+	Assert(buffer >= 0 && buffer < node->nbuffers);
 	descent->follows = taken->bins == 0;
 	descent->bins = ecp_insbuf_take(descent->state, node, child, taken);
 	if (descent->bins == 0)
@@ -433,7 +442,7 @@ ecp_descent_next(EcpDescent *descent, EcpClusterRef *cluster)
 
 	if (descent->nlevels == 0)
 	{
-		/* the root is the only cluster */
+		/* the root is a cluster, the only one */
 		if (descent->root_taken)
 			return false;
 		descent->root_taken = true;

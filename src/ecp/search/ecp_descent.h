@@ -17,8 +17,8 @@ typedef struct EcpClusterRef
 {
 	EcpChildData child;			/* head of the cluster */
 	float4		rank;			/* of its leader */
-	bool		is_buffer;		/* one that the cluster before it calls for */
-	uint64		bins;			/* whose rows are wanted of a buffer */
+	bool		is_buffer;		/* an insert buffer, of the cluster before */
+	uint64		bins;			/* of a buffer: bins whose rows are wanted */
 	int		   *place;			/* of a buffer: see EcpInsbufTaken */
 	/* where its leader stands, for maintenance: valid at the same version */
 	BlockNumber parent_blk;		/* head of the parent node, Invalid = root */
@@ -38,8 +38,8 @@ typedef struct EcpClusterRef
  * promise, from best-first search over the nodes with a beam that follows
  * the number of clusters asked for (at least 40 leaders are compared for
  * each cluster returned); all clusters come out in the end, each once.
- * A cluster is followed by its buffer, if the buffer has rows for it that were
- * not read before; that does not count as one of those wanted.
+ * A cluster is followed by its insert buffer if that may have rows for it that
+ * were not returned before; buffers are not counted in "expected".
  *
  * Uses the leader cache; no lock and no pin is held between calls.
  * "prepared" is the query as ecp_prepare() gives it (copied).  For IP the
@@ -63,7 +63,7 @@ extern EcpDescent *ecp_descent_nearest(Relation index,
 									   const void *prepared,
 									   EcpClusterRef *cluster);
 
-/* Is what ecp_descent_next() gives next a buffer? */
+/* Will ecp_descent_next() return an insert buffer? */
 extern bool ecp_descent_at_buffer(const EcpDescent *descent);
 
 extern void ecp_descent_end(EcpDescent *descent);

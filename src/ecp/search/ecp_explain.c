@@ -1,13 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_explain.c
- *	  What EXPLAIN ANALYZE says of a scan of an ecp index.
+ *	  What EXPLAIN ANALYZE shows of a scan of an ecp index.
  *
- * From PostgreSQL 18 on; before, ecp_last_scan() says it of the last scan.
- * The figures are those of all loops of the node, in the process that
- * explains.  They come with ANALYZE, as the number of index searches does:
- * an option of EXPLAIN would not be known to a session that has not used the
- * extension yet.
+ * From PostgreSQL 18 on; in older versions use ecp_last_scan().  The figures
+ * are totals over all loops of the node, in the process that runs EXPLAIN.
+ * They are shown with ANALYZE, like the number of index searches: an option of
+ * EXPLAIN would be unknown to a session that has not loaded the extension.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,24 +3,23 @@
  * ecp_index_only.c
  *	  SEARCH: rows of an index-only scan.
  *
- * A search knows rows by TID, and of each that it is going to return this
- * reads the entry a second time: attributes, vector, and whether it is there
- * still.  The row is returned without a visit to the table if the visibility
- * map says, while the lock on the entry's page is held, that all rows of the
- * table's page are visible to everybody.
+ * A search knows rows by TID; the entry of each row to be returned is read a
+ * second time, for its attributes and vector, and to see whether it still
+ * exists.  The row is returned without a visit to the table if the visibility
+ * map says, while the lock on the entry's page is held, that the table's page
+ * is all-visible.
  *
- * The executor asks the visibility map, too, but after us, when we hold no
- * lock.  Other access methods keep a pin until then, for which VACUUM waits
- * before it removes an entry; we need none, because rows for which our own
- * answer was no are looked up in the table here.  What could go wrong: a row
- * that was dead before our snapshot loses its entry and its line pointer
- * between the two answers, and its page becomes all-visible.  But then our own
- * answer was no, and the row was not found in the table.  The README has the
- * whole argument ("Index-only scans").
+ * The executor checks the visibility map again, after us and without a lock on
+ * the entry.  Other access methods keep a pin until then, for which VACUUM
+ * waits before it removes an entry.  We need none, because rows on a page that
+ * was not all-visible at our check are looked up in the table here.  The
+ * dangerous case is a row that was dead before our snapshot, whose entry and
+ * line pointer are removed between the two checks, and whose page then becomes
+ * all-visible.  But the page was not all-visible at our check, and the row was
+ * not found in the table.  See "Index-only scans" in the README.
  *
- * So VACUUM never waits for an index-only scan, were it a cursor that nobody
- * reads to its end, and a standby needs no rule of its own, where replay waits
- * for no pin.
+ * So VACUUM never waits for an index-only scan, not even for an open cursor,
+ * and standbys, where replay waits for no pin, need no special rule.
  *
  *-------------------------------------------------------------------------
  */
@@ -55,7 +54,7 @@ struct EcpIndexOnly
 typedef enum ReturnEntry
 {
 	RETURN_ENTRY_GONE,			/* dead for all snapshots */
-	RETURN_ENTRY_TABLE,			/* nothing: look at the table */
+	RETURN_ENTRY_TABLE,			/* unknown: look at the table */
 	RETURN_ENTRY_VALUES			/* visible, and all values */
 } ReturnEntry;
 
@@ -64,6 +63,8 @@ EcpIndexOnly *
 ecp_index_only_create(IndexScanDesc scan)
 {
 	EcpIndexOnly *ret = palloc0(sizeof(EcpIndexOnly));
+
+	Assert(scan->xs_want_itup && scan->heapRelation != NULL);
 
 	ret->scan_context = CurrentMemoryContext;
 	ret->context = AllocSetContextCreate(CurrentMemoryContext,
@@ -143,7 +144,7 @@ return_read_entry(EcpIndexOnly *ret, IndexScanDesc scan, EcpSearch *search)
 	if (result != RETURN_ENTRY_VALUES)
 		return result;
 
-	/* nobody touches it while the row is visible to us */
+	/* without a lock: it does not change while the row is visible to us */
 	if (geo->stream)
 		ecp_search_vector(search, vector);
 	ret->values[0] = ecp_vector_make(state->meta.ecpm_column_type, geo->dims, vector);
@@ -169,7 +170,7 @@ return_read_table(EcpIndexOnly *ret, IndexScanDesc scan)
 		ret->slot = table_slot_create(scan->heapRelation, NULL);
 		MemoryContextSwitchTo(old);
 	}
-	/* it follows a HOT chain with the TID; the executor will start there, too */
+	/* index_fetch_heap() moves the TID along a HOT chain: restore it */
 	found = index_fetch_heap(scan, ret->slot);
 	scan->xs_heaptid = tid;
 	if (!found)
@@ -192,6 +193,8 @@ ecp_index_only_row(EcpIndexOnly *ret, IndexScanDesc scan, EcpSearch *search)
 	MemoryContext old;
 	ReturnEntry entry;
 	bool		found;
+
+	Assert(ItemPointerIsValid(&scan->xs_heaptid));
 
 	if (ret->attrs.natts < 0)
 	{

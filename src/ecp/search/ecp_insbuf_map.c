@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_insbuf_map.c
- *	  Which buffer of a node takes the rows of which cluster.
+ *	  Which insert buffer of a node takes the rows of which cluster.
  *
- * Nothing about that is stored: it follows from the children that a structure
- * version shows (ecp_insbuf.c has the whole story).  Searches need it to find
+ * This is not stored: it follows from the children that are visible at a
+ * structure version (see ecp_insbuf.c).  Searches need it to find
  * the rows that wait for a cluster, inserts and flushes to put them there.
  *
  *-------------------------------------------------------------------------
@@ -18,9 +18,6 @@
 #include "ecp/search/ecp_insbuf_map.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
-
-
-
 
 /* The nearest of n vectors; -1 if n is 0. */
 static int
@@ -65,6 +62,8 @@ ecp_insbuf_map(const EcpMetaPageData *meta, const EcpChildData *children,
 	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims,
 									   nbuffers);
 
+	Assert(nchildren >= 0 && nbuffers > 0);
+
 	for (int b = 0; b < nbuffers; b++)
 		ecp_panel_set(panel, b, pivots + b * stride);
 	map->buffer_of = palloc0_array(int32, Max(nchildren, 1));
@@ -85,7 +84,7 @@ ecp_insbuf_map(const EcpMetaPageData *meta, const EcpChildData *children,
 	for (int b = 0; b < nbuffers; b++)
 		map->next[b] = map->keeper[b] = -1;
 
-	/* a buffer without clusters is read together with the nearest one's */
+	/* a buffer without clusters is read together with the nearest cluster's */
 	for (int b = 0; b < nbuffers && nchildren > 0; b++)
 	{
 		int			last;
@@ -106,14 +105,16 @@ ecp_insbuf_map(const EcpMetaPageData *meta, const EcpChildData *children,
  *		the cluster: a set of bins, empty if it has compared them before.
  *
  * Those of the cluster's bin and, when the first cluster of the buffer is
- * read, all that wait for no cluster that the buffer has.  So each row is
- * compared once by who reads all clusters, whatever its bin.
+ * read, all rows whose bin belongs to none of the buffer's clusters.  So a
+ * search that reads all clusters compares each row once.
  */
 uint64
 ecp_insbuf_take(const EcpIndexState *state, const EcpNode *node,
 				uint32 child, EcpInsbufTaken *taken)
 {
 	uint64		bins = ECP_BINS_ALL;
+
+	Assert(node->nbuffers > 0 && child < node->nchildren);
 
 	if (state->leaf.bin_bytes > 0)
 	{

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_insbuf_map.h
- *	  Which buffer of a node takes the rows of which cluster.
+ *	  Which insert buffer of a node takes the rows of which cluster.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,11 +23,11 @@ typedef struct EcpInsbufMap
 	uint64	   *bins;			/* of the children of each buffer */
 } EcpInsbufMap;
 
-/* What a search has taken of a buffer. */
+/* What a search has read of an insert buffer. */
 typedef struct EcpInsbufTaken
 {
-	uint64		bins;			/* whose rows */
-	int			place;			/* a number that the taker keeps here */
+	uint64		bins;			/* bins whose rows were read */
+	int			place;			/* for the caller's use */
 } EcpInsbufTaken;
 
 struct EcpNode;

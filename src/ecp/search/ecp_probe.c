@@ -4,20 +4,20 @@
  *	  SEARCH: from the clusters that a descent gave to the pages of their
  *	  rows.
  *
- * A cluster is a list of runs, a run some entry pages (and vector pages,
- * which whoever ranks the rows asks for).  Here they are pinned, locked and
- * checked one after the other, and given to a function that looks at the
- * rows.  Reading a page costs about as much as ranking 30 vectors of 128
- * bytes, so nothing is done per page that can be done per cluster or scan:
+ * A cluster is a list of runs; a run consists of entry pages and possibly
+ * vector pages, which the callback reads as needed.  The entry pages are
+ * pinned, locked and checked one after the other and passed to the callback.
+ * Reading a page costs about as much as ranking 30 vectors of 128 bytes, so
+ * work is done per cluster or per scan rather than per page where possible:
  *
- * - a leader remembers in which buffers the pages of its cluster were, which
- *	 saves the look-up in the buffer table;
- * - the processor is asked for pages some pages ahead;
- * - clusters that are not in memory are prefetched, as far as they are likely
- *	 to be read.
+ * - the node in the leader cache remembers the buffers that held the pages of
+ *	 each cluster, which saves most look-ups in the buffer table;
+ * - pages are fetched into the processor's cache a few pages ahead;
+ * - clusters that are not in memory are prefetched if they are likely to be
+ *	 read.
  *
- * Clusters are read in the order in which they come, whatever is in memory:
- * where a search ends depends on it, and so does the order of equal ranks.
+ * Clusters are read in the order of the descent, no matter which are in memory:
+ * the end of a search and the order of equal ranks depend on it.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,28 +42,30 @@
 /* Clusters to go on prefetching for, after one that was not in memory. */
 #define ECP_PROBE_COLD			64
 
-/* Pages that the processor is asked for ahead. */
+/* How many pages ahead to fetch into the processor's cache. */
 #define ECP_PROBE_WARM			4
 
 #define ECP_CACHE_LINE			64
 
-/* Page visits of which one goes through the buffer table. */
+/* One page visit in this many looks up the buffer table. */
 #define ECP_PROBE_LOOKUP		32
 
-/* Visits of pages whose buffer we might know. */
+/* Visits of pages that have a remembered buffer. */
 static uint32 probe_lookups;
 
-/* Clusters to go on prefetching for; pages of other indexes miss together */
+/* Clusters to go on prefetching for; shared by all indexes of the backend */
 static int	probe_cold;
 
 /*
- * Make a reader ready; once for a scan, in the memory context that it lives
- * in.  What is read at which version is set before each search.
+ * Initialize a reader, in the memory context that it lives in.  The caller
+ * sets the version to read before each search.
  */
 void
 ecp_probe_init(EcpProbe *probe)
 {
 	Relation	index = probe->index;
+
+	Assert(RelationIsValid(index));
 
 	probe->refs = NULL;
 	probe->sure = 0;
@@ -82,7 +84,7 @@ ecp_probe_init(EcpProbe *probe)
 			get_tablespace_io_concurrency(index->rd_rel->reltablespace);
 }
 
-/* Slots up to the last live one, of the first n. */
+/* One more than the last live slot among the first n; 0 if there is none. */
 static int
 probe_used_slots(const uint64 *live, int n)
 {
@@ -108,13 +110,15 @@ probe_warm_range(const char *from, Size bytes)
 }
 
 /*
- * Let the processor fetch part of a page that is in "buffer", or was when we
- * looked: nothing depends on it.
+ * Fetch part of a page into the processor's cache.  The buffer may hold
+ * another page by now, which does no harm.
  */
 void
 ecp_probe_warm(Buffer buffer, Size offset, Size bytes)
 {
 	const char *page = BufferGetPage(buffer);
+
+	Assert(offset + bytes <= BLCKSZ);
 
 	__builtin_prefetch(GetBufferDescriptor(buffer - 1), 1);
 	probe_warm_range(page, 1);
@@ -123,8 +127,8 @@ ecp_probe_warm(Buffer buffer, Size offset, Size bytes)
 }
 
 /*
- * The clusters that were taken and not read will hardly be read: let the
- * processor not be asked for them any more.
+ * Stop prefetching the clusters that were taken and not read: the caller will
+ * hardly read them.
  */
 void
 ecp_probe_pause(EcpProbe *probe)
@@ -132,7 +136,7 @@ ecp_probe_pause(EcpProbe *probe)
 	probe->warm_ref = probe->nrefs;
 }
 
-/* Pages of a cluster's first run that a scan reads, as far as they have hints. */
+/* Pages of a cluster's first run that a scan reads and that have hints. */
 static inline int
 probe_scanned_pages(EcpProbe *probe, const EcpClusterRef *ref)
 {
@@ -145,10 +149,9 @@ probe_scanned_pages(EcpProbe *probe, const EcpClusterRef *ref)
 }
 
 /*
- * Let the processor fetch a page that will be read ECP_PROBE_WARM pages from
- * now, while it works on this one; without it, a third of the time goes by
- * waiting for memory.  Only for pages whose buffers we know, or think we do:
- * nothing depends on it.
+ * Fetch the page that will be read ECP_PROBE_WARM pages from now into the
+ * processor's cache; without that, a third of the time is spent waiting for
+ * memory.  Only for pages that have a remembered buffer.
  */
 static void
 probe_warm(EcpProbe *probe)
@@ -207,7 +210,7 @@ probe_warm(EcpProbe *probe)
 	}
 }
 
-/* Pin a page that is not known to be in a buffer. */
+/* Pin a page by way of the buffer table. */
 static Buffer
 probe_read(Relation index, BlockNumber blk)
 {
@@ -217,11 +220,10 @@ probe_read(Relation index, BlockNumber blk)
 }
 
 /*
- * Pin a page of a run.  Where it was last time is remembered with its leader:
- * looking there first saves the look-up in the buffer table, which costs more
- * than the rest of the visit.  That way of pinning does not count as a use
- * for the replacement of buffers, so one in ECP_PROBE_LOOKUP goes the usual
- * way.
+ * Pin a page of a run, trying the remembered buffer first: a look-up in the
+ * buffer table costs more than the rest of the visit.  ReadRecentBuffer() does
+ * not raise the buffer's usage count, so one visit in ECP_PROBE_LOOKUP uses
+ * ReadBuffer(), to keep the page from being evicted.
  */
 static inline Buffer
 probe_pin(EcpProbe *probe, const EcpProbeRun *run, uint32 pageno)
@@ -249,8 +251,8 @@ probe_pin(EcpProbe *probe, const EcpProbeRun *run, uint32 pageno)
 }
 
 /*
- * Pin and share-lock a page of a run, checked.  "*page" is where to read its
- * contents.
+ * Pin, share-lock and check a page of a run.  The contents are to be read at
+ * "*page", which may be a copy.
  */
 Buffer
 ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run, int kind,
@@ -260,6 +262,7 @@ ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run, int kind,
 	BlockNumber blk = run->blk + pageno;
 	Buffer		buffer = probe_pin(probe, run, pageno);
 
+	Assert(kind == ECP_PAGE_ENTRY || kind == ECP_PAGE_VECTOR);
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	*page = BufferGetPage(buffer);
 	if (!ecp_page_check_run(index, buffer, kind, run->run, pageno))
@@ -268,8 +271,8 @@ ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run, int kind,
 	probe->pages++;
 
 	/*
-	 * kernels read on behind a page; there may be no memory behind a local
-	 * one
+	 * Kernels may read beyond the end of a page; there may be no memory
+	 * behind a local buffer.
 	 */
 	if (unlikely(probe->page_copy != NULL))
 	{
@@ -279,7 +282,7 @@ ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run, int kind,
 	return buffer;
 }
 
-/* Give an entry page that is locked in "buffer" to whom it may concern. */
+/* Pass an entry page, which is locked in "buffer", to the callback. */
 static inline void
 probe_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer, Page page,
 		   uint32 pageno)
@@ -300,8 +303,8 @@ probe_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer, Page page,
 }
 
 /*
- * Read one run of the cluster that "head" heads, if the version of the search
- * has it.  On return its header is in *run.
+ * Read one run of the cluster whose head run is "head", if it is visible at
+ * the version of the search.  Sets run->header.
  */
 static void
 probe_read_run(EcpProbe *probe, EcpProbeRun *run, uint64 head)
@@ -354,7 +357,7 @@ probe_read_cluster(EcpProbe *probe, const EcpClusterRef *ref)
 		if (run.header.ecpr_next_run == 0)
 			break;
 
-		/* a list that comes back to a run that we noted is a loop */
+		/* Brent's algorithm: compare with the run at each power of two */
 		if ((nruns & (nruns + 1)) == 0)
 			seen = run.run;
 		nruns++;
@@ -370,13 +373,14 @@ probe_read_cluster(EcpProbe *probe, const EcpClusterRef *ref)
 }
 
 /*
- * Room for the next n clusters to read; the ones before were read.  It is in
- * the current memory context.  Whoever has filled it calls
+ * Allocate room for the next n clusters to read, in the current memory
+ * context; those before must have been read.  The caller fills it and calls
  * ecp_probe_added().
  */
 EcpClusterRef *
 ecp_probe_room(EcpProbe *probe, int n)
 {
+	Assert(n >= 0 && EcpProbeWaiting(probe) <= 0);
 	if (n > probe->refs_max)
 	{
 		if (probe->refs)
@@ -392,15 +396,16 @@ ecp_probe_room(EcpProbe *probe, int n)
 void
 ecp_probe_added(EcpProbe *probe, int n)
 {
+	Assert(n >= 0 && n <= probe->refs_max);
 	probe->nrefs = n;
-	/* each page read warms one; so they stay that far ahead */
+	/* from now on each page that is read fetches one more */
 	for (int i = 0; i < ECP_PROBE_WARM; i++)
 		probe_warm(probe);
 }
 
 /*
- * The last of "count" refs is a buffer: if one before it is the same buffer,
- * let that stand for both.  Returns how many refs there are then.
+ * The last of "count" refs is an insert buffer: if it is among the refs
+ * already, merge the two.  Returns the new number of refs.
  */
 static int
 probe_join_buffer(EcpClusterRef *refs, int count)
@@ -408,6 +413,7 @@ probe_join_buffer(EcpClusterRef *refs, int count)
 	const EcpClusterRef *last = &refs[count - 1];
 	int			place = *last->place;
 
+	Assert(count > 0 && last->is_buffer);
 	/* the number may be of refs that were read */
 	if (place < count - 1 && refs[place].is_buffer &&
 		refs[place].child.ecpc_run == last->child.ecpc_run)
@@ -420,10 +426,10 @@ probe_join_buffer(EcpClusterRef *refs, int count)
 }
 
 /*
- * Take the next clusters, at most n, from the descent, and the buffers that
- * they call for, each behind the first of these; the ones taken before were
- * read.  Returns how many there are of both, 0 if there are no more.  They and
- * what the reader keeps of them are in the current memory context.
+ * Take up to n clusters from the descent, and the insert buffers with rows for
+ * them, each behind the first of its clusters.  The refs taken before must have
+ * been read.  Returns the number of clusters and buffers, 0 if there are no
+ * more.  Allocates in the current memory context.
  */
 int
 ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
@@ -431,6 +437,7 @@ ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
 	EcpClusterRef *refs;
 	int			count = 0;
 
+	Assert(n > 0 || ecp_descent_at_buffer(descent));
 	n = Min(n, ECP_PROBE_REFS);
 	refs = ecp_probe_room(probe, n);
 	while (n > 0 || ecp_descent_at_buffer(descent))
@@ -454,8 +461,8 @@ ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
 }
 
 /*
- * Ask for pages of a run.  Those that do not exist may be invalid, which
- * reading them will report, or not used yet.
+ * Prefetch pages of a run.  Blocks that do not exist are skipped: reading will
+ * report them if they are needed.
  */
 void
 ecp_probe_prefetch(Relation index, BlockNumber blk, uint32 npages)
@@ -464,7 +471,7 @@ ecp_probe_prefetch(Relation index, BlockNumber blk, uint32 npages)
 		PrefetchBuffer(index, MAIN_FORKNUM, blk + i);
 }
 
-/* Ask for the pages of the clusters that are read next. */
+/* Prefetch the pages of the clusters that are read next. */
 static void
 probe_prefetch(EcpProbe *probe)
 {
@@ -472,7 +479,7 @@ probe_prefetch(EcpProbe *probe)
 	int			end = Min(probe->next_ref + probe->prefetch + 1,
 						  probe->nrefs);
 
-	/* the one that is read now needs no help */
+	/* the cluster that is read now is not worth a prefetch */
 	probe->prefetched = Max(probe->prefetched, probe->next_ref + 1);
 	for (; probe->prefetched < end; probe->prefetched++)
 	{
@@ -483,7 +490,7 @@ probe_prefetch(EcpProbe *probe)
 		if (probe->prefetched >= probe->sure && ref->rank > probe->far)
 			break;
 
-		/* vectors will be read of few rows, nobody knows which */
+		/* of the vector pages, only a few will be read */
 		if (geo->quantizer != ECP_QUANTIZER_NONE)
 			npages = Min(npages, child->ecpc_nrows / geo->slots + 1);
 
@@ -491,7 +498,7 @@ probe_prefetch(EcpProbe *probe)
 	}
 }
 
-/* Did one of the clusters read last come from a device? */
+/* Was one of the clusters read last not in shared buffers? */
 bool
 ecp_probe_is_cold(void)
 {

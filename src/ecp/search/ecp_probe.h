@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_probe.h
- *	  Reading clusters: what ecp_search.c and whoever else compares all rows
- *	  of a cluster with something have in common.
+ *	  Reading the pages of clusters, for all who compare their rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,18 +32,17 @@ typedef struct EcpProbe EcpProbe;
 
 /*
  * Called with each initialised entry page of a cluster, pinned and
- * share-locked in "buffer": takes what it wants of slots first .. first + n
- * - 1 of the run (n of the page, behind which none is live; n may be 0) and
- * releases the buffer.  Of a buffer's rows, those are live in "view" that are
- * wanted.  "page" is where to read the contents, at least
- * ECP_KERNEL_SLACK bytes of which may be read behind the end.
+ * share-locked in "buffer", which the callback releases.  Slots first .. first
+ * + n - 1 of the run are on the page; later ones are not live, and n may be 0.
+ * Of an insert buffer, only rows that are wanted are live in "view".  At least
+ * ECP_KERNEL_SLACK bytes behind the page may be read.
  */
 typedef void (*EcpProbePage) (EcpProbe *probe, const EcpProbeRun *run,
 							  Buffer buffer, const EcpEntryView *view,
 							  uint32 first, int n);
 
 /*
- * A reader of clusters.  The caller fills in what stands first and calls
+ * A reader of clusters.  The caller sets the fields up to "ordered" and calls
  * ecp_probe_init().
  */
 struct EcpProbe
@@ -52,8 +50,9 @@ struct EcpProbe
 	Relation	index;
 	const EcpIndexState *state; /* the version to read */
 	Snapshot	snapshot;
-	EcpProbePage page;			/* who takes the rows */
-	bool		ordered;		/* waiting rows right behind their clusters */
+	EcpProbePage page;			/* the callback */
+	bool		ordered;		/* an insert buffer behind each of its
+								 * clusters */
 	const EcpClusterRef *ref;	/* cluster that is being read */
 	uint64		clusters;		/* figures: read */
 	uint64		pages;
@@ -91,7 +90,7 @@ extern Buffer ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run,
 #define EcpProbeAtBuffer(probe) \
 	(EcpProbeWaiting(probe) > 0 && (probe)->refs[(probe)->next_ref].is_buffer)
 
-/* Is what is read now a buffer, and not all of its rows wanted? */
+/* Is an insert buffer being read of which only some rows are wanted? */
 #define EcpProbeChooses(probe) \
 	((probe)->ref->is_buffer && (probe)->ref->bins != ECP_BINS_ALL)
 

@@ -6,18 +6,18 @@
  *
  * Codes give each row a lower bound of its rank (vector_codes.h).  Rows wait
  * in the order of these; a row is returned when its exact rank is known and
- * no bound is below it.  So the exact vector is read of exactly those rows
- * whose bound is below the rank of the last row that is returned, however
- * many rows are asked for: 20 to 50 for ten rows of some thousand.
+ * no bound is below it.  So exact vectors are read only for rows whose bound is
+ * below the rank of the last row returned: 20 to 50 for ten rows of a few
+ * thousand.
  *
  *	 ecp_rerank_add_page()	rows of an entry page get numbers
- *	 EcpTopk				{bound, number}, filled by ecp_search.c
+ *	 EcpTopk				{bound, number}, filled by ecp_search_page.c
  *	 ecp_rerank_rank()		number -> vector page -> exact rank
  *	 "exact" heap			{rank, TID}
  *
- * An index-only scan wants more of the rows that it returns than their TIDs:
- * then numbers take the place of TIDs (also where there are no codes), and the
- * entry page is looked at again.
+ * An index-only scan needs the entries of the rows that it returns: then rows
+ * are identified by numbers instead of TIDs, also without codes, and the entry
+ * page is read again.
  *
  * The vector of a row is read some time after its code.  Its slot may have
  * been freed and filled again meanwhile, but only if no snapshot can see the
@@ -37,7 +37,7 @@
 #include "utils/rel.h"
 #include "vector/vector_distance.h"
 
-/* Rows ahead whose vectors the processor is asked for. */
+/* How many rows ahead to fetch vectors into the processor's cache. */
 #define RERANK_WARM		3
 
 #define RERANK_ROWS_MIN		1024
@@ -75,12 +75,13 @@ ecp_rerank_init(EcpRerank *rerank, EcpProbe *probe)
 	rerank->exact = pairingheap_allocate(rerank_compare, NULL);
 }
 
-/* Forget all rows, and be ready for those of probe->state. */
+/* Forget all rows, and prepare for those of probe->state. */
 void
 ecp_rerank_reset(EcpRerank *rerank)
 {
 	uint32		vec_bytes = rerank->probe->state->leaf.vec_bytes;
 
+	Assert(vec_bytes > 0);
 	if (rerank->vec_bytes_max < vec_bytes)
 	{
 		if (rerank->vector)
@@ -145,6 +146,7 @@ ecp_rerank_add_page(EcpRerank *rerank, const EcpProbeRun *run, uint32 slot,
 	uint64		first = rerank->nrows;
 	EcpCodePage *page;
 
+	Assert(n > 0 && n <= rerank->probe->state->leaf.slots);
 	if (first + n > rerank->rows_max || rerank->npages == rerank->pages_max)
 		rerank_enlarge(rerank, n);
 	page = &rerank->pages[rerank->npages++];
@@ -167,6 +169,7 @@ rerank_page(const EcpRerank *rerank, uint64 number)
 	int			low = 0;
 	int			high = rerank->npages - 1;
 
+	Assert(number < rerank->nrows);
 	while (low < high)
 	{
 		int			middle = low + (high - low + 1) / 2;
@@ -192,7 +195,7 @@ rerank_find(const EcpRerank *rerank, uint64 number, uint32 *pageno,
 	return page;
 }
 
-/* Let the processor fetch the vector of a row, if we know where it is. */
+/* Fetch the vector of a row into the processor's cache, if its buffer is known. */
 static void
 rerank_warm(const EcpRerank *rerank, uint64 number)
 {
@@ -294,6 +297,7 @@ ecp_rerank_rank(EcpRerank *rerank, uint64 number)
 	float8		rank;
 
 	StaticAssertStmt(ECP_FACTORS_MAX == 2, "factors of a row");
+	Assert(rerank->query != NULL);
 	ecp_factors_compute(meta->ecpm_elem, meta->ecpm_metric, meta->ecpm_dims,
 						vector, factors);
 	ecp_query_rank_rows(rerank->query, vector,
@@ -359,7 +363,7 @@ ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds, EcpRanked *row)
 		number = EcpRankedItem(bound);
 		if (bounds->first == bounds->sorted_from)
 		{
-			/* of a new batch, nobody was asked for the first ones */
+			/* nothing was fetched yet for the first rows of a new batch */
 			for (int i = 1; i < RERANK_WARM && bounds->first + i < bounds->sorted; i++)
 				rerank_warm(rerank, EcpRankedItem(bound + i));
 		}

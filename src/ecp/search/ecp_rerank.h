@@ -47,9 +47,9 @@ typedef struct EcpRerank
 	char	   *vector;			/* one that spans pages */
 	uint32		vec_bytes_max;	/* room in it */
 	Relation	heap;			/* rows will be fetched from it, or NULL */
-	float8		near;			/* and it is asked for those of such ranks */
+	float8		near;			/* largest rank of rows to prefetch */
 	bool		numbered;		/* rows taken keep their numbers */
-	uint64		reranked;		/* figure */
+	uint64		reranked;		/* rows compared exactly */
 } EcpRerank;
 
 extern void ecp_rerank_init(EcpRerank *rerank, EcpProbe *probe);
@@ -71,7 +71,7 @@ extern void ecp_rerank_vector(EcpRerank *rerank, uint64 number, void *vector);
 extern bool ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds,
 							EcpRanked *row);
 
-/* What a TID is as an item of an EcpRanked. */
+/* A TID as an item of an EcpRanked. */
 static inline uint64
 ecp_tid_item(const ItemPointerData *tid)
 {

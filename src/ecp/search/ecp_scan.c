@@ -7,8 +7,8 @@
  * The executor's side of ecp_search.c.  A scan orders by one distance and
  * may have conditions on key attributes, which become a filter (ecp_attr.c),
  * and a radius (ecp_path.c), without which it must have the order.  ecp_path.c
- * offers nothing else to the planner.  Another extension may: what a scan
- * cannot do is refused here, because its answer would be wrong without a word.
+ * offers nothing else to the planner.  Other extensions may add paths: what a
+ * scan cannot do is refused here, as the answer would be silently wrong.
  *
  * Distances are exact, so the executor is never asked to recheck the order.
  * In an index-only scan, ecp_index_only.c makes rows of what the search finds.
@@ -212,16 +212,18 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 }
 
 /*
- * Refuse a row that the table cannot have: what core would say of it does not
- * tell whose fault it is.  Only heap's row pointers are blocks of the
- * relation, and the lock that we have on it keeps it from being truncated
- * meanwhile.  *heap_blocks is what we know of its length, 0 at first.
+ * Report a TID that is beyond the end of the table as corruption of the index,
+ * which core's message for it would not name.  Only for heap, whose TIDs
+ * contain block numbers; our lock on the table prevents its truncation.
+ * *heap_blocks caches a lower bound of its length, 0 at first.
  */
 void
 ecp_check_tid(Relation index, Relation heap, const ItemPointerData *tid,
 			  BlockNumber *heap_blocks)
 {
 	BlockNumber blk = ItemPointerGetBlockNumberNoCheck(tid);
+
+	Assert(ItemPointerIsValid(tid));
 
 	if (blk < *heap_blocks || heap == NULL ||
 		heap->rd_rel->relam != HEAP_TABLE_AM_OID)
@@ -247,8 +249,8 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 	if (!so->started)
 	{
 		/*
-		 * The structure that we read keeps every row that an MVCC snapshot
-		 * can see where it is; for other snapshots there is no such promise.
+		 * The structure version that we read keeps all rows that are visible
+		 * to an MVCC snapshot; this does not hold for other snapshots.
 		 */
 		if (!IsMVCCSnapshot(scan->xs_snapshot))
 			ereport(ERROR,
@@ -308,12 +310,13 @@ ecp_scan_stop_name(EcpSearchStop stop)
 		[ECP_STOP_RADIUS] = "no more within the radius"
 	};
 
+	Assert(stop < lengthof(reasons));
 	return reasons[stop];
 }
 
 /*
- * What a scan has done since it began, with all rescans; the number of probes
- * and the reason for which it stopped are those of the last search.
+ * Figures of a scan since it began, over all rescans; the number of probes and
+ * the reason for which it stopped are those of the last search.
  */
 void
 ecp_scan_totals(IndexScanDesc scan, EcpSearchStats *totals)
@@ -332,8 +335,8 @@ PGDLLEXPORT Datum ecp_last_scan(PG_FUNCTION_ARGS);
 PG_FUNCTION_INFO_V1(ecp_last_scan);
 
 /*
- * ecp_last_scan() returns one row of what this backend's last scan of an ecp
- * index did; NULL before the first.
+ * ecp_last_scan() returns the figures of this backend's last scan of an ecp
+ * index as a row; NULL before the first.
  */
 Datum
 ecp_last_scan(PG_FUNCTION_ARGS)

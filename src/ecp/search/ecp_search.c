@@ -3,10 +3,10 @@
  * ecp_search.c
  *	  SEARCH: from a query vector to rows by distance.
  *
- * The metapage is read first, after the snapshot exists: what it says, at
- * its structure version, holds every row that the snapshot can see, whatever
- * is inserted, split or vacuumed meanwhile (see README).  Then clusters come
- * from ecp_descent.c in order of promise and are read in windows:
+ * The metapage is read first, after the snapshot was taken: the structure at
+ * its version has every row that the snapshot can see, whatever is inserted,
+ * split or vacuumed meanwhile (see README).  Then clusters come from
+ * ecp_descent.c in order of promise and are read in windows:
  *
  *	 window		"probes" clusters at first, or until they are too far away
  *				(ecp_target.c), then 2, 4, 8 ... times as many
@@ -33,9 +33,9 @@
  *
  * ecp.iterative_scan says what happens to the order.  strict_order: a row
  * that turns up nearer than one already returned is dropped, and counted.
- * relaxed_order: every row read is returned, once; so it is if nobody asked
- * for an order.  off: only the first window is read; of its rows one can be
- * dropped, too, if its code said that it was farther away than it is.
+ * relaxed_order: every row read is returned, once; likewise if the scan has no
+ * ORDER BY.  off: only the first window is read; one of its rows can still be
+ * dropped if the bound from its code was too large.
  *
  *-------------------------------------------------------------------------
  */
@@ -73,12 +73,12 @@
 #define SEARCH_HEAP_PAGES		10
 #define SEARCH_HEAP_AHEAD		2
 
-/* Rows that are sure to be taken in order, as a guess. */
+/* Rows that are sorted at first. */
 #define ECP_SEARCH_BATCH		16
 
 EcpSearchStats ecp_search_last;
 
-/* Arrays of a search that has ended, for the next one. */
+/* A search that has ended, whose memory the next one takes over. */
 static EcpSpare search_spare;
 
 static EcpSearch *
@@ -109,12 +109,11 @@ ecp_search_create(Relation index)
 
 	if (search == NULL)
 		search = search_allocate();
-	search->index = index;
 	search->state_valid = false;
-	search->filter = NULL;
-	search->heap = NULL;
-	search->located = search->unordered = false;
-	search->rank_max = get_float8_infinity();
+	search->request.filter = NULL;
+	search->request.heap = NULL;
+	search->request.located = search->request.unordered = false;
+	search->request.rank_max = get_float8_infinity();
 	search->probe.index = index;
 	ecp_probe_init(&search->probe);
 	return search;
@@ -127,31 +126,36 @@ ecp_search_create(Relation index)
 void
 ecp_search_set_filter(EcpSearch *search, const EcpAttrFilter *filter)
 {
-	search->filter = filter;
+	Assert(!search->started);
+	search->request.filter = filter;
 }
 
 void
 ecp_search_set_ordered(EcpSearch *search, bool ordered)
 {
-	search->unordered = !ordered;
+	Assert(!search->started);
+	search->request.unordered = !ordered;
 }
 
 void
 ecp_search_set_located(EcpSearch *search)
 {
-	search->located = true;
+	Assert(!search->started);
+	search->request.located = true;
 }
 
 Buffer
 ecp_search_entry(EcpSearch *search, EcpEntryView *view, int *slot)
 {
-	return ecp_rerank_entry(&search->rerank, search->number, view, slot);
+	Assert(search->started && search->request.located);
+	return ecp_rerank_entry(&search->rerank, search->returned.number, view, slot);
 }
 
 void
 ecp_search_vector(EcpSearch *search, void *vector)
 {
-	ecp_rerank_vector(&search->rerank, search->number, vector);
+	Assert(search->started && search->request.located);
+	ecp_rerank_vector(&search->rerank, search->returned.number, vector);
 }
 
 const EcpIndexState *
@@ -166,45 +170,32 @@ ecp_search_set_radius(EcpSearch *search, float8 radius)
 	EcpMetric	metric;
 	EcpColumnType type;
 
-	search->rank_max = get_float8_infinity();
+	Assert(!search->started);
+	search->request.rank_max = get_float8_infinity();
 	/* NaN is greater than all numbers, and so is no limit either */
 	if (isnan(radius) || isinf(radius) > 0)
 		return;
-	ecp_class_get(search->index, &type, &metric);
+	ecp_class_get(search->probe.index, &type, &metric);
 	if (metric == ECP_METRIC_L2)
 		radius = radius < 0 ? -1 : radius * radius;
-	search->rank_max = radius + fabs(radius) * ECP_RADIUS_SLACK;
+	search->request.rank_max = radius + fabs(radius) * ECP_RADIUS_SLACK;
 }
 
 void
 ecp_search_set_heap(EcpSearch *search, Relation heap)
 {
-	search->heap = ecp_heap_prefetch_helps(heap) ? heap : NULL;
+	Assert(!search->started);
+	search->request.heap = ecp_heap_prefetch_helps(heap) ? heap : NULL;
 }
 
-/* Arrays for the slots of a leaf's page, in search->context. */
+/* Be ready to number rows, if they have codes or their entries are wanted. */
 static void
-search_allocate_slots(EcpSearch *search)
+search_init_rerank(EcpSearch *search)
 {
-	const EcpGeometry *geo = &search->state.leaf;
 	MemoryContext old;
-	EcpVectorPart *part;
 
-	search->passed = NULL;
-	if (search->filter != NULL)
-		search->passed = palloc(sizeof(uint64) * geo->live_words);
-	search->ranks = palloc(sizeof(float8) * (geo->slots + ECP_KERNEL_SLACK));
-	if (geo->stream && geo->quantizer == ECP_QUANTIZER_NONE)
-	{
-		part = search->vectors = palloc0(sizeof(EcpVectorPart));
-		part->live = palloc(sizeof(uint64) * geo->live_words);
-		part->tids = palloc(sizeof(ItemPointerData) * geo->slots);
-		for (int f = 0; f < geo->nfactors; f++)
-			part->factors[f] = palloc(sizeof(uint32) * geo->slots +
-									  ECP_KERNEL_SLACK);
-		part->vector = palloc(geo->vec_bytes + ECP_KERNEL_SLACK);
-	}
-	if (geo->quantizer == ECP_QUANTIZER_NONE && !search->located)
+	if (search->state.leaf.quantizer == ECP_QUANTIZER_NONE &&
+		!search->request.located)
 		return;
 
 	/* its rows are many: their memory stays */
@@ -212,15 +203,15 @@ search_allocate_slots(EcpSearch *search)
 	if (search->rerank.probe == NULL)
 		ecp_rerank_init(&search->rerank, &search->probe);
 	MemoryContextSwitchTo(old);
-	search->rerank.numbered = search->located;
-	search->rerank.heap = search->heap;
+	search->rerank.numbered = search->request.located;
+	search->rerank.heap = search->request.heap;
 	search->rerank.near = -get_float8_infinity();
 	ecp_rerank_reset(&search->rerank);
 }
 
 /*
- * Prepare to compare codes with the query.  Who reads all clusters wants all
- * rows in order.
+ * Prepare to compare codes with the query.  A search that reads all clusters
+ * is expected to return all rows in order, so its bounds are wider.
  */
 static void
 search_set_codes(EcpSearch *search, const void *prepared)
@@ -228,16 +219,16 @@ search_set_codes(EcpSearch *search, const void *prepared)
 	const EcpMetaPageData *meta = &search->state.meta;
 	bool		all = search->window >= meta->ecpm_nleaves;
 
-	search->codes = ecp_code_query_create(meta->ecpm_leader_elem,
-										  meta->ecpm_metric, meta->ecpm_dims,
-										  meta->ecpm_rotation_seed, prepared,
-										  all ? ECP_CODE_EPS_WIDE : ECP_CODE_EPS);
-	search->rerank.query = search->query;
+	search->query.codes = ecp_code_query_create(meta->ecpm_leader_elem,
+												meta->ecpm_metric, meta->ecpm_dims,
+												meta->ecpm_rotation_seed, prepared,
+												all ? ECP_CODE_EPS_WIDE : ECP_CODE_EPS);
+	search->rerank.query = search->query.exact;
 }
 
 /*
- * Note no rows to come: windows but the first need not be, and with a radius
- * not all rows become candidates.
+ * Do not note the nearest rows any more: only the first window needs them, and
+ * not with a radius, where not all rows become candidates.
  */
 static void
 search_note_none(EcpSearch *search)
@@ -250,10 +241,10 @@ static void
 search_set_plan(EcpSearch *search)
 {
 	EcpScanPlan *plan = &search->plan;
-	bool		radius = !isinf(search->rank_max);
+	bool		radius = !isinf(search->request.rank_max);
 
-	ecp_scan_plan(search->index, &search->state.meta, plan);
-	if (search->query == NULL || search->filter != NULL || radius)
+	ecp_scan_plan(search->probe.index, &search->state.meta, plan);
+	if (search->query.exact == NULL || search->request.filter != NULL || radius)
 		plan->early = false;
 	ecp_top_ranks_reset(&search->nearest);
 	search->near = get_float8_infinity();
@@ -273,36 +264,36 @@ search_set_query(EcpSearch *search, Datum value, bool isnull)
 	const EcpMetaPageData *meta = &search->state.meta;
 	void	   *prepared = palloc0(search->state.node.vec_bytes);
 
-	search->null_query = isnull;
-	search->constant = 0;
+	search->query.is_null = isnull;
+	search->query.constant = 0;
 	if (!isnull)
 	{
 		EcpVector	vector;
 
 		ecp_vector_read(value, meta->ecpm_column_type, &vector);
 		ecp_vector_check_dims(&vector, meta->ecpm_dims,
-							  RelationGetRelationName(search->index));
+							  RelationGetRelationName(search->probe.index));
 		if (ecp_prepare(meta, &vector, prepared))
-			search->query = ecp_query_create(meta->ecpm_elem,
-											 meta->ecpm_metric,
-											 meta->ecpm_dims, vector.data);
+			search->query.exact = ecp_query_create(meta->ecpm_elem,
+												   meta->ecpm_metric,
+												   meta->ecpm_dims, vector.data);
 		else
 		{
-			/* no direction: as far from everything as from anything else */
-			search->constant = get_float8_nan();
+			/* a zero vector has no direction: all distances are NaN */
+			search->query.constant = get_float8_nan();
 			memset(prepared, 0, search->state.node.vec_bytes);
 		}
 		ecp_vector_release(&vector);
 	}
 
 	search_set_plan(search);
-	search->descent = ecp_descent_begin(search->index, &search->state,
+	search->descent = ecp_descent_begin(search->probe.index, &search->state,
 										prepared, false,
 										Min(search->plan.early ?
 											search->plan.most :
 											search->window,
 											meta->ecpm_nleaves));
-	if (search->query && search->state.leaf.quantizer != ECP_QUANTIZER_NONE)
+	if (search->query.exact && search->state.leaf.quantizer != ECP_QUANTIZER_NONE)
 		search_set_codes(search, prepared);
 }
 
@@ -316,28 +307,30 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 {
 	MemoryContext old;
 
+	Assert(snapshot != NULL);
+
 	ecp_search_finish(search);
 	ecp_topk_reset(&search->rows, ECP_SEARCH_BATCH);
 	memset(&search->stats, 0, sizeof(EcpSearchStats));
-	search->stats.index = RelationGetRelid(search->index);
+	search->stats.index = RelationGetRelid(search->probe.index);
 	search->probe.snapshot = snapshot;
 	search->probe.clusters = search->probe.pages = 0;
-	search->query = NULL;
-	search->codes = NULL;
+	search->query.exact = NULL;
+	search->query.codes = NULL;
 	ecp_probe_init(&search->probe);
 	if (search->probe.prefetch == 0)
-		search->heap = NULL;
-	search->iterative = ecp_iterative_scan;
+		search->request.heap = NULL;
+	search->request.iterative = ecp_iterative_scan;
 	/* a NULL query promises all rows, whatever the settings */
-	search->max_scan_tuples = isnull ? -1 : ecp_max_scan_tuples;
-	search->last.rank = -get_float8_infinity();
-	search->last.item = 0;
+	search->request.max_scan_tuples = isnull ? -1 : ecp_max_scan_tuples;
+	search->returned.last.rank = -get_float8_infinity();
+	search->returned.last.item = 0;
 	search->candidates = 0;
 	search->started = true;
 
 	/* one structure version serves all searches with one snapshot */
 	if (!search->state_valid)
-		ecp_index_state_read(search->index, &search->state);
+		ecp_index_state_read(search->probe.index, &search->state);
 	search->state_valid = true;
 	if (EcpIndexIsEmpty(&search->state))
 	{
@@ -346,18 +339,19 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 	}
 
 	old = MemoryContextSwitchTo(search->context);
-	search_allocate_slots(search);
+	ecp_search_page_init(search);
+	search_init_rerank(search);
 	search_set_query(search, query, isnull);
 	MemoryContextSwitchTo(old);
 }
 
-/* What has been done so far is what ecp_last_scan() shows. */
+/* Make the figures so far those that ecp_last_scan() shows. */
 void
 ecp_search_note(EcpSearch *search)
 {
 	search->stats.clusters = search->probe.clusters;
 	search->stats.pages = search->probe.pages;
-	search->stats.reranked = search->codes ? search->rerank.reranked : 0;
+	search->stats.reranked = search->query.codes ? search->rerank.reranked : 0;
 	ecp_search_last = search->stats;
 }
 
@@ -389,28 +383,29 @@ ecp_search_free(EcpSearch *search)
 }
 
 /*
- * Were as many rows read as ecp.max_scan_tuples allows?  A cluster is read as
- * a whole, with what waits for it, and one is read in any case.
+ * Have as many rows been read as ecp.max_scan_tuples allows?  At least one
+ * cluster is read, and each with the rows of its insert buffer.
  */
 static bool
 search_is_over(EcpSearch *search)
 {
 	EcpSearchStats *stats = &search->stats;
 
-	if (search->max_scan_tuples >= 0 && search->probe.clusters > 0 &&
-		stats->vectors + stats->filtered >= search->max_scan_tuples)
+	if (search->request.max_scan_tuples >= 0 && search->probe.clusters > 0 &&
+		stats->vectors + stats->filtered >= search->request.max_scan_tuples)
 		stats->stop = ECP_STOP_TUPLES;
 	return stats->stop == ECP_STOP_TUPLES;
 }
 
 /*
- * Read up to n more clusters, the last ones of which may be left for later
- * when "rows_max" candidates wait.
+ * Read up to n more clusters, but stop when "rows_max" candidates wait.
  */
 static void
 search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 {
 	EcpProbe   *probe = &search->probe;
+
+	Assert(search->descent != NULL);
 
 	search->stats.windows++;
 	while ((n > 0 || EcpProbeAtBuffer(probe)) &&
@@ -451,6 +446,8 @@ search_read_nearest(EcpSearch *search)
 	EcpMetric	metric = search->state.meta.ecpm_metric;
 	float8		kth;
 
+	Assert(search->descent != NULL && plan->early && plan->least > 0);
+
 	search->stats.windows++;
 	for (int n = 0; n < plan->most || EcpProbeAtBuffer(probe);)
 	{
@@ -483,7 +480,7 @@ search_read_nearest(EcpSearch *search)
 			break;
 		}
 
-		/* before there are k rows nothing is known of the others */
+		/* until there are k rows, kth is infinite */
 		probe->sure = probe->next_ref + plan->least - n;
 		probe->far = isinf(kth) ? -kth :
 			ecp_target_leader_rank(metric, kth) + plan->slack;
@@ -494,20 +491,20 @@ search_read_nearest(EcpSearch *search)
 }
 
 /*
- * The first window was read.  Ten rows are what most want: those that may be
- * among them were noted.
+ * The first window has been read.  Sort the rows that may be among the first
+ * ten, which is what most scans fetch.
  */
 static void
 search_first_window_done(EcpSearch *search)
 {
-	if (!isinf(search->rank_max))
+	if (!isinf(search->request.rank_max))
 		return;
-	if (search->codes)
+	if (search->query.codes)
 	{
 		ecp_topk_sort_near(&search->rows, search->near);
 		search->rerank.near = search->near;
 	}
-	else if (!search->located)
+	else if (!search->request.located)
 		ecp_topk_sort_near(&search->rows, search->nearest.kth);
 
 	search_note_none(search);
@@ -551,7 +548,7 @@ search_read_more(EcpSearch *search)
 
 	if (stats->windows > 0)
 	{
-		if (search->iterative == ECP_ITERATIVE_OFF && !search->null_query)
+		if (search->request.iterative == ECP_ITERATIVE_OFF && !search->query.is_null)
 			stats->stop = ECP_STOP_PROBES;
 		if (stats->stop != ECP_STOP_NONE || search_is_over(search))
 			return;
@@ -562,13 +559,13 @@ search_read_more(EcpSearch *search)
 		search_read_nearest(search);
 	else
 		search_read_window(search, search->window, rows_max);
-	if (search->filter && stats->windows == 1)
+	if (search->request.filter && stats->windows == 1)
 		search_read_filtered(search);
 	if (stats->windows == 1)
 		search_first_window_done(search);
 
-	/* clusters come in order of promise: the rest promises less */
-	if (!isinf(search->rank_max) && search->candidates == candidates &&
+	/* clusters come in order of promise: later ones have no rows either */
+	if (!isinf(search->request.rank_max) && search->candidates == candidates &&
 		stats->vectors > vectors && stats->stop == ECP_STOP_NONE)
 		stats->stop = ECP_STOP_RADIUS;
 	ecp_search_note(search);
@@ -580,7 +577,7 @@ search_waiting(EcpSearch *search)
 {
 	uint64		waiting = EcpTopkCount(&search->rows);
 
-	if (search->codes)
+	if (search->query.codes)
 		waiting += search->rerank.nexact;
 	return waiting;
 }
@@ -591,7 +588,7 @@ search_take(EcpSearch *search, EcpRanked *row)
 {
 	const EcpRanked *ranked;
 
-	if (search->codes)
+	if (search->query.codes)
 		return ecp_rerank_take(&search->rerank, &search->rows, row);
 	ranked = ecp_topk_take(&search->rows);
 	if (ranked == NULL)
@@ -600,7 +597,7 @@ search_take(EcpSearch *search, EcpRanked *row)
 	return true;
 }
 
-/* Is it time to read on, although candidates wait? */
+/* Should the next window be read before a candidate is returned? */
 static bool
 search_wants_more(EcpSearch *search)
 {
@@ -632,7 +629,7 @@ search_prefetch_heap(const EcpSearch *search)
 	if (place == 0)
 	{
 		for (Size i = rows->first; i < end; i++)
-			ecp_heap_prefetch_page(search->heap, rows->items[i].item);
+			ecp_heap_prefetch_page(search->request.heap, rows->items[i].item);
 		for (Size i = rows->first; i < Min(row, end); i++)
 			ecp_heap_prefetch_row(rows->items[i].item);
 	}
@@ -651,6 +648,8 @@ ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 	EcpRanked	ranked;
 	uint64		item;
 
+	Assert(search->started);
+
 	for (;;)
 	{
 		while (search_wants_more(search))
@@ -658,29 +657,29 @@ ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 
 		if (!search_take(search, &ranked))
 			return false;
-		if (ranked.rank > search->rank_max)
-			continue;			/* its bound was not */
-		if (search->unordered || search->iterative == ECP_ITERATIVE_RELAXED ||
-			ranked.rank > search->last.rank)
+		if (ranked.rank > search->request.rank_max)
+			continue;			/* only its bound was within the radius */
+		if (search->request.unordered || search->request.iterative == ECP_ITERATIVE_RELAXED ||
+			ranked.rank > search->returned.last.rank)
 			break;
-		if (ranked.rank == search->last.rank &&
-			EcpRankedIsNaN(&ranked) >= EcpRankedIsNaN(&search->last))
+		if (ranked.rank == search->returned.last.rank &&
+			EcpRankedIsNaN(&ranked) >= EcpRankedIsNaN(&search->returned.last))
 			break;
 		search->stats.dropped++;
 	}
-	search->last = ranked;
+	search->returned.last = ranked;
 	search->stats.returned++;
-	if (search->heap && search->codes == NULL)
+	if (search->request.heap && search->query.codes == NULL)
 		search_prefetch_heap(search);
 
 	item = EcpRankedItem(&ranked);
-	if (search->located)
+	if (search->request.located)
 	{
-		search->number = item;
+		search->returned.number = item;
 		item = ecp_tid_item(&search->rerank.tids[item]);
 	}
-	ecp_tid_from_item(search->index, item, tid);
-	*isnull = search->null_query;
+	ecp_tid_from_item(search->probe.index, item, tid);
+	*isnull = search->query.is_null;
 	*distance = EcpRankedIsNaN(&ranked) ? get_float8_nan() :
 		ecp_rank_distance(search->state.meta.ecpm_metric, ranked.rank);
 	return true;

@@ -3,15 +3,15 @@
  * ecp_search_page.c
  *	  SEARCH: from a page of a cluster to candidates.
  *
- * ecp_probe.c gives us the entry pages of the clusters that ecp_search.c
- * wants to be read, one after the other and under a share lock.
+ * ecp_probe.c calls this with the entry pages of the clusters that
+ * ecp_search.c has it read, one after the other and under a share lock.
  *
  *	 conditions		slots that are live and fulfil them (ecp_attr.c)
  *	 ranks			by one call of a kernel on the page itself; where vectors
  *					are in the vector part, page after page of that; or lower
  *					bounds of the ranks, from codes
- *	 candidates		{rank, TID}, or {rank, number} where more of a row will
- *					be wanted than its TID (ecp_rerank.c)
+ *	 candidates		{rank, TID}, or {rank, number} if more than the TID of a
+ *					row will be needed (ecp_rerank.c)
  *
  *-------------------------------------------------------------------------
  */
@@ -39,6 +39,29 @@
 /* Bytes of a slot that stand together in COLUMNS; see vector_distance.h */
 #define ECP_COLUMNS_GROUP		4
 
+void
+ecp_search_page_init(EcpSearch *search)
+{
+	const EcpGeometry *geo = &search->state.leaf;
+	EcpSearchSlots *slots = &search->slots;
+	EcpVectorPart *part;
+
+	Assert(CurrentMemoryContext == search->context);
+	memset(slots, 0, sizeof(EcpSearchSlots));
+	if (search->request.filter != NULL)
+		slots->passed = palloc(sizeof(uint64) * geo->live_words);
+	slots->ranks = palloc(sizeof(float8) * (geo->slots + ECP_KERNEL_SLACK));
+	if (!geo->stream || geo->quantizer != ECP_QUANTIZER_NONE)
+		return;
+	part = slots->vectors = palloc0(sizeof(EcpVectorPart));
+	part->live = palloc(sizeof(uint64) * geo->live_words);
+	part->tids = palloc(sizeof(ItemPointerData) * geo->slots);
+	for (int f = 0; f < geo->nfactors; f++)
+		part->factors[f] = palloc(sizeof(uint32) * geo->slots +
+								  ECP_KERNEL_SLACK);
+	part->vector = palloc(geo->vec_bytes + ECP_KERNEL_SLACK);
+}
+
 /*
  * Rows of a page, with their ranks or lower bounds of them, were put into the
  * room of search->rows: those that are wanted become candidates.
@@ -46,14 +69,16 @@
 static void
 search_added(EcpSearch *search, EcpRanked *items, int nitems)
 {
+	Assert(nitems >= 0);
+
 	search->stats.vectors += nitems;
-	if (!isinf(search->rank_max))
+	if (!isinf(search->request.rank_max))
 	{
 		int			nwithin = 0;
 
 		for (int i = 0; i < nitems; i++)
 		{
-			if (items[i].rank <= search->rank_max)
+			if (items[i].rank <= search->request.rank_max)
 				items[nwithin++] = items[i];
 		}
 		nitems = nwithin;
@@ -63,8 +88,8 @@ search_added(EcpSearch *search, EcpRanked *items, int nitems)
 }
 
 /*
- * A row is going to be number "item" of search->rows: note it, if it may be
- * one of the nearest.
+ * A row will be number "item" of search->rows: note it if it may be one of the
+ * nearest.
  */
 static inline void
 search_note_nearest(EcpSearch *search, float8 rank, Size item)
@@ -90,26 +115,26 @@ search_add_located(EcpSearch *search, const EcpProbeRun *run,
 	{
 		if ((live[i / 64] & (UINT64CONST(1) << (i % 64))) == 0)
 			continue;
-		(void) ecp_top_ranks_add(&search->nearest, search->ranks[i]);
-		ecp_ranked_set(&items[nitems++], search->ranks[i], number + i);
+		(void) ecp_top_ranks_add(&search->nearest, search->slots.ranks[i]);
+		ecp_ranked_set(&items[nitems++], search->slots.ranks[i], number + i);
 	}
 	search_added(search, items, nitems);
 }
 
 /*
  * Add the live ones among slots first .. first + n - 1 of a run, which are of
- * one page, with search->ranks.
+ * one page, with search->slots.ranks.
  */
 static void
 search_add_rows(EcpSearch *search, const EcpProbeRun *run,
 				const uint64 *live, const ItemPointerData *tids,
 				uint32 slot, int n)
 {
-	const float8 *ranks = search->ranks;
+	const float8 *ranks = search->slots.ranks;
 	EcpRanked  *items;
 	int			nitems = 0;
 
-	if (search->located)
+	if (search->request.located)
 	{
 		search_add_located(search, run, live, tids, slot, n);
 		return;
@@ -147,7 +172,7 @@ search_add_rows(EcpSearch *search, const EcpProbeRun *run,
 	search_added(search, items, nitems);
 }
 
-/* Ranks of n rows, wherever they stand. */
+/* Compute the ranks of n rows in either layout. */
 static inline void
 search_rank(EcpSearch *search, const char *codes, bool columns, Size stride,
 			uint32 *const *factors, int n, float8 *ranks)
@@ -155,10 +180,10 @@ search_rank(EcpSearch *search, const char *codes, bool columns, Size stride,
 	const uint32 *const *fac = (const uint32 *const *) factors;
 
 	if (columns)
-		ecp_query_rank_columns(search->query, (const uint8 *) codes,
+		ecp_query_rank_columns(search->query.exact, (const uint8 *) codes,
 							   search->state.leaf.slots, fac, n, ranks);
 	else
-		ecp_query_rank_rows(search->query, codes, stride, fac, n, ranks);
+		ecp_query_rank_rows(search->query.exact, codes, stride, fac, n, ranks);
 }
 
 /* Ranks of slots i .. i + n - 1 of a page; their vectors follow each other. */
@@ -169,9 +194,9 @@ search_rank_vectors(EcpSearch *search, int i, const char *vectors, int n)
 	uint32	   *factors[ECP_FACTORS_MAX];
 
 	for (int f = 0; f < ECP_FACTORS_MAX; f++)
-		factors[f] = f < geo->nfactors ? search->vectors->factors[f] + i : NULL;
+		factors[f] = f < geo->nfactors ? search->slots.vectors->factors[f] + i : NULL;
 	search_rank(search, vectors, false, geo->vec_bytes, factors, n,
-				&search->ranks[i]);
+				&search->slots.ranks[i]);
 }
 
 /*
@@ -184,9 +209,12 @@ static int
 search_rank_page(EcpSearch *search, const char *payload, uint32 offset,
 				 int i, int n, uint32 *copied)
 {
-	EcpVectorPart *part = search->vectors;
+	EcpVectorPart *part = search->slots.vectors;
 	uint32		vec_bytes = search->state.leaf.vec_bytes;
 	int			whole;
+
+	Assert(offset < ECP_PAYLOAD_BYTES && *copied < vec_bytes);
+	Assert(i < n);
 
 	if (*copied > 0)
 	{
@@ -220,17 +248,19 @@ search_rank_page(EcpSearch *search, const char *payload, uint32 offset,
 /*
  * Rank the live ones among slots first .. first + n - 1 of a run, out of its
  * vector part: page after page, whole vectors where they stand, those that
- * span pages in a copy.  Pages without a live vector are not touched: nobody
- * may have initialised them.
+ * span pages in a copy.  Pages without a live vector are skipped, as they may
+ * not be initialised.
  */
 static void
 search_rank_stream(EcpSearch *search, const EcpProbeRun *run, uint32 first,
 				   int n)
 {
 	const EcpGeometry *geo = &search->state.leaf;
-	const uint64 *live = search->vectors->live;
+	const uint64 *live = search->slots.vectors->live;
 	int			i = 0;
 	uint32		copied = 0;
+
+	Assert(geo->stream && geo->quantizer == ECP_QUANTIZER_NONE);
 
 	while (i < n)
 	{
@@ -272,6 +302,7 @@ search_rank_some(EcpSearch *search, const EcpEntryView *view,
 	uint32	   *factors[ECP_FACTORS_MAX] = {NULL};
 	int			from = 0;
 
+	Assert(!geo->stream);
 	while (from < n)
 	{
 		int			upto = from;
@@ -285,16 +316,15 @@ search_rank_some(EcpSearch *search, const EcpEntryView *view,
 				factors[f] = view->factors[f] + from;
 			search_rank(search, view->codes + from * stride, geo->columns,
 						geo->code_bytes, factors, Min(upto, n) - from,
-						search->ranks + from);
+						search->slots.ranks + from);
 		}
 		from = upto + ECP_RANK_GROUP;
 	}
 }
 
 /*
- * Bounds of the rows of an entry page from their codes; the exact vectors
- * are read when their turn comes.  Blocks without a row that is wanted are
- * passed over.
+ * Compute bounds for the rows of an entry page from their codes; their exact
+ * vectors are read later, if at all.  Blocks without a wanted row are skipped.
  */
 static void
 search_read_codes(EcpSearch *search, const EcpProbeRun *run,
@@ -302,8 +332,8 @@ search_read_codes(EcpSearch *search, const EcpProbeRun *run,
 				  int n)
 {
 	float4		leader_rank = search->state.meta.ecpm_root_level > 0 ?
-		search->probe.ref->rank : ecp_code_query_origin(search->codes);
-	EcpCodeMargin margin = ecp_code_query_margin(search->codes, leader_rank);
+		search->probe.ref->rank : ecp_code_query_origin(search->query.codes);
+	EcpCodeMargin margin = ecp_code_query_margin(search->query.codes, leader_rank);
 	EcpRanked  *items = ecp_topk_room(&search->rows, n);
 	uint64		number = PG_UINT64_MAX;
 	int			nitems = 0;
@@ -324,7 +354,7 @@ search_read_codes(EcpSearch *search, const EcpProbeRun *run,
 										 view->tids);
 		for (int f = 0; f < ECP_CODE_FACTORS; f++)
 			factors[f] = view->factors[f] + from;
-		ecp_code_query_bounds(search->codes, leader_rank,
+		ecp_code_query_bounds(search->query.codes, leader_rank,
 							  (const uint8 *) view->codes +
 							  from * search->state.leaf.code_bytes,
 							  factors, count, bounds);
@@ -342,7 +372,7 @@ search_read_codes(EcpSearch *search, const EcpProbeRun *run,
 														   bounds[i]));
 				search->near = EcpSearchNear(search->nearest.kth);
 			}
-			/* overflow tells nothing: let the exact rank be read */
+			/* on overflow, use a bound that makes the exact rank be read */
 			items[nitems].rank = isnan(bound) ? -get_float8_infinity() : bound;
 			items[nitems++].item = number + from + i;
 		}
@@ -356,27 +386,30 @@ ecp_search_read_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 {
 	EcpSearch  *search = (EcpSearch *) probe;
 	const EcpGeometry *geo = &search->state.leaf;
-	EcpVectorPart *part = search->vectors;
+	EcpVectorPart *part = search->slots.vectors;
 	const uint64 *live = view->live;
 
-	if (search->filter)
+	Assert(BufferIsValid(buffer));
+	Assert(n >= 0 && n <= geo->slots);
+
+	if (search->request.filter)
 	{
-		search->stats.filtered += ecp_attr_filter_page(search->filter, geo,
+		search->stats.filtered += ecp_attr_filter_page(search->request.filter, geo,
 													   view, n,
-													   search->passed);
-		live = search->passed;
+													   search->slots.passed);
+		live = search->slots.passed;
 		for (int w = 0; w < geo->live_words; w++)
 			search->stats.filtered -= pg_popcount64(live[w]);
 	}
-	if (n > 0 && search->query == NULL)
+	if (n > 0 && search->query.exact == NULL)
 	{
 		for (int i = 0; i < n; i++)
-			search->ranks[i] = search->constant;
+			search->slots.ranks[i] = search->query.constant;
 		search_add_rows(search, run, live, view->tids, first, n);
 		UnlockReleaseBuffer(buffer);
 		return;
 	}
-	if (n > 0 && search->codes)
+	if (n > 0 && search->query.codes)
 	{
 		search_read_codes(search, run, view, live, first, n);
 		UnlockReleaseBuffer(buffer);
@@ -384,11 +417,11 @@ ecp_search_read_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 	}
 	if (n > 0 && !geo->stream)
 	{
-		if (search->filter || EcpProbeChooses(probe))
+		if (search->request.filter || EcpProbeChooses(probe))
 			search_rank_some(search, view, live, n);
 		else
 			search_rank(search, view->codes, geo->columns, geo->code_bytes,
-						view->factors, n, search->ranks);
+						view->factors, n, search->slots.ranks);
 		search_add_rows(search, run, live, view->tids, first, n);
 	}
 	if (n == 0 || !geo->stream)

@@ -26,43 +26,26 @@
  */
 #define EcpSearchNear(kth)	((kth) + 0.1 * fabs(kth))
 
-struct EcpSearch
+/* What a scan asks for: by ecp_search.c, before the search starts. */
+typedef struct EcpSearchRequest
 {
-	EcpProbe	probe;			/* must be first */
-	Relation	index;
-	MemoryContext memory;		/* of this struct and its arrays */
-	MemoryContext context;		/* of one search, reset by the next */
-	bool		state_valid;
-	EcpIndexState state;
 	const EcpAttrFilter *filter;	/* conditions on attributes, or NULL */
-	uint64	   *passed;			/* slots of a page that fulfil them */
-	float8		rank_max;		/* of rows that are wanted, or infinity */
-	uint64		candidates;		/* rows that came to be in "rows" */
+	float8		rank_max;		/* of rows within the radius, or infinity */
+	bool		unordered;		/* rows may be returned in any order */
+	bool		located;		/* entries will be read again: number all rows */
+	Relation	heap;			/* whose pages to prefetch, or NULL */
 	EcpIterativeScan iterative; /* settings when the search began */
 	int			max_scan_tuples;
+} EcpSearchRequest;
 
-	EcpQuery   *query;			/* NULL: all distances are "constant" */
+/* What rows are compared with: by ecp_search.c, when the search starts. */
+typedef struct EcpSearchQuery
+{
+	EcpQuery   *exact;			/* NULL: all distances are "constant" */
+	EcpCodeQuery *codes;		/* not NULL: candidates have bounds of ranks */
 	float8		constant;		/* 0 or NaN */
-	bool		null_query;		/* distances are NULL */
-	bool		unordered;		/* nobody wants the rows in order */
-	bool		started;
-	EcpDescent *descent;		/* NULL before the first window and in the end */
-
-	EcpTopk		rows;			/* candidates; item = TID, or number */
-	EcpCodeQuery *codes;		/* NULL: candidates have exact ranks */
-	EcpRerank	rerank;			/* of those that have not */
-	Relation	heap;			/* rows will be fetched from it, or NULL */
-	bool		located;		/* their places are wanted: all are numbered */
-	uint64		number;			/* then, of the row returned last */
-	EcpScanPlan plan;			/* of the first window */
-	EcpTopRanks nearest;		/* ranks or estimates, in the first window */
-	float8		near;			/* rows whose bounds are not above are noted */
-	uint64		window;			/* clusters of the next window */
-	EcpRanked	last;			/* returned last */
-	float8	   *ranks;			/* of the slots of a page */
-	struct EcpVectorPart *vectors;	/* where they are not on entry pages */
-	EcpSearchStats stats;
-};
+	bool		is_null;		/* distances are NULL */
+} EcpSearchQuery;
 
 /* What of an entry page is needed to read its rows' vectors afterwards. */
 typedef struct EcpVectorPart
@@ -72,6 +55,52 @@ typedef struct EcpVectorPart
 	uint32	   *factors[ECP_FACTORS_MAX];
 	char	   *vector;			/* one that spans pages */
 } EcpVectorPart;
+
+/* Arrays for the slots of a page: ecp_search_page.c's. */
+typedef struct EcpSearchSlots
+{
+	uint64	   *passed;			/* those that fulfil the conditions */
+	float8	   *ranks;
+	EcpVectorPart *vectors;		/* if they are not on entry pages */
+} EcpSearchSlots;
+
+/* The row that was returned last. */
+typedef struct EcpSearchReturned
+{
+	EcpRanked	last;
+	uint64		number;			/* if rows are numbered */
+} EcpSearchReturned;
+
+struct EcpSearch
+{
+	EcpProbe	probe;			/* must be first */
+	MemoryContext memory;		/* of this struct and its arrays */
+	MemoryContext context;		/* of one search, reset by the next */
+	EcpSearchRequest request;
+	bool		started;
+	bool		state_valid;
+	EcpIndexState state;
+	EcpSearchQuery query;
+	EcpDescent *descent;		/* NULL before the first window and in the end */
+
+	/* how the first window is read, and clusters of the next one */
+	EcpScanPlan plan;
+	uint64		window;
+
+	/* candidates */
+	EcpSearchSlots slots;
+	EcpTopk		rows;			/* item = TID, or number */
+	uint64		candidates;		/* that were added to "rows" */
+	EcpRerank	rerank;			/* numbered ones */
+	EcpTopRanks nearest;		/* ranks or estimates, in the first window */
+	float8		near;			/* rows whose bounds are not above are noted */
+
+	EcpSearchReturned returned;
+	EcpSearchStats stats;
+};
+
+/* Make room for the slots of a page of search->state, in search->context. */
+extern void ecp_search_page_init(EcpSearch *search);
 
 /* Rank the rows of an entry page: what the probe calls with each of them. */
 extern void ecp_search_read_page(EcpProbe *probe, const EcpProbeRun *run,

@@ -6,12 +6,12 @@
  * The target is ecp.target_recall or, if that is 0, the index's storage
  * parameter.  What reaches it was measured by ecp_recall_curve.c or
  * ecp_recall(), and is a curve in the metapage, of which the first point that
- * is not below the target is taken.  Beyond the last, probes grow as a power of
- * the share of rows that may be missed.  An index that has grown since needs more of them, about
- * with the square root of the number of clusters.
+ * is not below the target is taken.  Beyond the last point, probes grow as a
+ * power of the share of rows that may be missed.  If the index has grown since,
+ * probes grow with the square root of the number of clusters.
  *
- * Without a curve (an index that was created empty) there is a rule, of sets
- * that were measured.
+ * Without a curve (an index that was created empty) a rule is used, which was
+ * fitted to several data sets.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,9 +22,6 @@
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_target.h"
-
-
-
 
 /* Probes grow with this power of one over the share missed. */
 #define TARGET_POWER		0.5
@@ -68,10 +65,9 @@ ecp_target_recall_of(Relation index)
 /*
  * Fill in the plan for a target from the curve.
  *
- * Between two points the upper one is taken.  Numbers of probes and slacks
- * were chosen for each point by itself, and what lies between those of two
- * points was not measured: one of them may fall while the other rises, and a
- * slack may be infinite.
+ * Between two points the upper one is taken.  Probes and slack were chosen for
+ * each point by itself, so interpolation would give combinations that were not
+ * measured: one may fall while the other rises, and a slack may be infinite.
  */
 static void
 target_from_curve(const EcpMetaPageData *meta, double target,
@@ -112,7 +108,7 @@ target_from_curve(const EcpMetaPageData *meta, double target,
 		growth = sqrt((double) meta->ecpm_nleaves / meta->ecpm_recall_leaves);
 	growth = Max(growth, 1);
 
-	/* and one more: queries that are not rows, as these were, find less */
+	/* one more, as queries that are not rows of the table find less */
 	varying = Min(floor(varying * growth) + 1, ECP_PROBES_MAX);
 	plan->probes = (int) Min(floor(probes * growth) + 1, ECP_PROBES_MAX);
 	plan->early = ecp_early_stop && !isinf(plan->slack);
@@ -167,6 +163,9 @@ double
 ecp_filter_probes(double probes, double share, double cluster_rows)
 {
 	double		passed = Max(cluster_rows * share, 1e-9);
+
+	Assert(probes >= 0 && cluster_rows >= 0);
+	Assert(share >= 0 && share <= 1);
 
 	probes /= pow(Max(share, 1e-9), ECP_FILTER_POWER);
 	return ceil(Max(probes, ECP_FILTER_ROWS / passed));

@@ -13,10 +13,10 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/* Recall is promised for so many neighbours. */
+/* Targets are for recall at this k. */
 #define ECP_TARGET_K		10
 
-/* Rows read for each one returned, before more clusters are read. */
+/* Read more clusters when fewer rows than this were read per row returned. */
 #define ECP_SEARCH_AHEAD	8
 
 /*
@@ -54,6 +54,7 @@ ecp_top_ranks_add(EcpTopRanks *nearest, float8 rank)
 {
 	int			place;
 
+	Assert(nearest->n >= 0 && nearest->n <= ECP_TARGET_K);
 	if (!(rank < nearest->kth))
 		return -1;
 	if (nearest->n < ECP_TARGET_K)
@@ -72,9 +73,9 @@ ecp_top_ranks_add(EcpTopRanks *nearest, float8 rank)
 #define EcpTargetMost(probes)	((int) ceil((probes) * 1.5))
 
 /*
- * The rank that a leader as far away as the k-th row has.  Squared distances
- * are compared; a rank under cosine is half of one, and a bit that differs is
- * a distance of 255 from the leader.
+ * The rank of a leader that is as far away as the k-th row.  Leaders are ranked
+ * by squared distance; a cosine rank is half of that, and a differing bit is a
+ * distance of 255.
  */
 static inline float8
 ecp_target_leader_rank(EcpMetric metric, float8 kth)
