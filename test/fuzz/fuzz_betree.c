@@ -4,9 +4,9 @@
  *	  A program of libFuzzer for the readers of betree pages.
  *
  * link: src/betree/betree_page.c src/betree/betree_key.c
- * link: src/betree/betree_descend.c src/betree/betree_drain.c
+ * link: src/betree/betree_descend.c src/betree/betree_log.c
  * link: src/betree/betree_filter.c src/betree/betree_step.c
- * link: src/betree/betree_quals.c
+ * link: src/betree/betree_quals.c src/base/core_buffer.c
  *
  *-------------------------------------------------------------------------
  */
@@ -162,10 +162,15 @@ walk_level(int level, BetreeLogCache *cache, BetreeBatch *batch)
 		Page		node;
 
 		betree_key_from_pivot(&bt, low, &key);
-		nodebuf = betree_descend(&bt, &key, false, level, BUFFER_LOCK_SHARE);
-		if (!BufferIsValid(nodebuf))
-			return;
+		nodebuf = betree_descend(&bt, &key, false, level, BUFFER_LOCK_SHARE,
+								 NULL, NULL);
 		node = BufferGetPage(nodebuf);
+		if (BetreePageGetOpaque(node)->bteo_level < level)
+		{
+			UnlockReleaseBuffer(nodebuf);
+			return;
+		}
+		betree_log_check_order(node);
 		for (int child = 0; child < BetreeNodeNumChildren(node); child++)
 		{
 			BlockNumber blkno = BetreePivotGetChild(BetreeNodeGetPivot(node, child));
@@ -256,35 +261,37 @@ scan(void *arg)
 	so->bt = bt;
 	so->mvcc = !(choice->how & SCAN_NOT_MVCC);
 	so->interlock = !(choice->how & SCAN_NO_TUPLES);
-	so->nodebuf = InvalidBuffer;
-	so->guard = InvalidBuffer;
-	so->context = so->message_context = so->qual_context = CurrentMemoryContext;
-	so->upper.after = true;
+	so->context = so->quals.context = CurrentMemoryContext;
+	so->reader.nodebuf = InvalidBuffer;
+	so->reader.walk_dir = NoMovementScanDirection;
+	so->reader.messages.guard = InvalidBuffer;
+	so->reader.messages.context = CurrentMemoryContext;
+	so->quals.upper.after = true;
 	if (choice->how & SCAN_FROM)
-		bound_from_page(choice->blk, &so->lower);
+		bound_from_page(choice->blk, &so->quals.lower);
 	if (choice->how & SCAN_TO)
-		bound_from_page(choice->blk, &so->upper);
-	so->hashed = (choice->how & SCAN_HASHED) != 0;
-	so->hash.id = filter_id();
-	so->hash_value = choice->blk * UINT64CONST(0x9E3779B97F4A7C15);
-	if (so->mvcc && !so->hashed)
-		betree_scan_init_logcache(so);
+		bound_from_page(choice->blk, &so->quals.upper);
+	so->quals.hashed = (choice->how & SCAN_HASHED) != 0;
+	so->quals.hash.own.id = filter_id();
+	so->quals.hash_value = choice->blk * UINT64CONST(0x9E3779B97F4A7C15);
+	betree_step_begin(so);
+	so->begun = true;
 	for (int n = 0; n < 4 * fuzz_file->nblocks; n++)
 	{
 		BetreeScanPage *page = palloc0(sizeof(BetreeScanPage));
 
 		page->pin = page->guard = InvalidBuffer;
 		page->context = CurrentMemoryContext;
-		if (!betree_scan_step(so, page, from, dir))
+		if (!betree_step_read(so, page, from, dir))
 			break;
-		betree_scan_page_unpin(page);
+		betree_step_page_unpin(page);
 		if (ScanDirectionIsForward(dir) ?
 			BetreePivotGetNatts(page->high) == BETREE_NATTS_PLUSINF :
 			BetreePivotGetNatts(page->low) == 0)
 			break;
 		from = ScanDirectionIsForward(dir) ? page->high : page->low;
 	}
-	betree_scan_forget(so);
+	betree_step_forget(so);
 }
 
 /* The identity of the hash functions that filters were made with. */
