@@ -191,6 +191,16 @@ typedef struct BetreeBatch
 	int			data_used;
 } BetreeBatch;
 
+/* Can the tuple be appended to this tail? */
+static inline bool
+betree_log_tail_has_room(Page page, IndexTuple itup)
+{
+	PageHeader	header = (PageHeader) page;
+
+	return header->pd_upper - header->pd_lower >= BetreeTupleSpace(itup) &&
+		PageGetMaxOffsetNumber(page) < BETREE_LOG_PAGE_MAX_ITEMS;
+}
+
 /* bounds of a batch that takes all of a log */
 #define BETREE_LOG_MAX_SPACE	(BETREE_NCAP_MAX * BetreePageCapacity)
 #define BETREE_LOG_MAX_ITEMS	(BETREE_NCAP_MAX * (int) MaxIndexTuplesPerPage)
@@ -297,7 +307,6 @@ extern bool betreeinsert(Relation rel, Datum *values, bool *isnull,
 						 IndexInfo *indexInfo);
 
 /* betree_log.c */
-extern bool betree_log_tail_has_room(Page page, IndexTuple itup);
 extern void betree_log_append(BetreeRel *bt, Buffer tailbuf, IndexTuple itup);
 extern void betree_log_append_batch(BetreeRel *bt, Buffer nodebuf, int child,
 									Buffer tailbuf, BetreeBatch *batch);

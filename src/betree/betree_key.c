@@ -212,15 +212,22 @@ betree_verify_tuple(BetreeRel *bt, IndexTuple itup)
 		(void) betree_getattr(bt, itup, i + 1, &isnull);
 }
 
-/* Number of a pivot's attributes, or BETREE_NATTS_PLUSINF */
-int
-betree_pivot_natts(BetreeRel *bt, IndexTuple pivot)
+/* betree_pivot_natts(), for the comparisons here */
+static inline int
+pivot_natts(BetreeRel *bt, IndexTuple pivot)
 {
 	int			natts = BetreePivotGetNatts(pivot);
 
 	if (unlikely(natts > bt->nkeyatts && natts != BETREE_NATTS_PLUSINF))
 		betree_report_damaged_item();
 	return natts;
+}
+
+/* Number of a pivot's attributes, or BETREE_NATTS_PLUSINF */
+int
+betree_pivot_natts(BetreeRel *bt, IndexTuple pivot)
+{
+	return pivot_natts(bt, pivot);
 }
 
 /* Position of a leaf's tuple.  By-reference values point into the tuple. */
@@ -242,7 +249,7 @@ betree_key_from_tuple(BetreeRel *bt, IndexTuple itup, BetreeKey *key)
 void
 betree_key_from_pivot(BetreeRel *bt, IndexTuple pivot, BetreeKey *key)
 {
-	int			natts = betree_pivot_natts(bt, pivot);
+	int			natts = pivot_natts(bt, pivot);
 
 	key->after = (natts == BETREE_NATTS_PLUSINF);
 	key->nkeys = key->after ? 0 : natts;
@@ -303,7 +310,7 @@ betree_key_compare_tuple(BetreeRel *bt, BetreeKey *key, IndexTuple itup)
 int
 betree_key_compare_pivot(BetreeRel *bt, BetreeKey *key, IndexTuple pivot)
 {
-	int			natts = betree_pivot_natts(bt, pivot);
+	int			natts = pivot_natts(bt, pivot);
 
 	if (natts == BETREE_NATTS_PLUSINF)
 		return (key->nkeys == 0 && key->after) ? 0 : -1;

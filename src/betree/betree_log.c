@@ -76,19 +76,6 @@ sorted_item_ids(BetreeRel *bt, Page page, ItemIdData *ids)
 }
 
 /*
- * betree_log_tail_has_room
- *		Can the tuple be appended to this tail?
- */
-bool
-betree_log_tail_has_room(Page page, IndexTuple itup)
-{
-	PageHeader	header = (PageHeader) page;
-
-	return header->pd_upper - header->pd_lower >= BetreeTupleSpace(itup) &&
-		PageGetMaxOffsetNumber(page) < BETREE_LOG_PAGE_MAX_ITEMS;
-}
-
-/*
  * betree_log_append
  *		Append a tuple, for which there is room, to an exclusively locked tail.
  */

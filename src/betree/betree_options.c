@@ -80,35 +80,56 @@ betreeoptions(Datum reloptions, bool validate)
 									  tab, lengthof(tab));
 }
 
-/*
- * What we look up once, cached in rd_amcache.  The automatic choice rests on
- * the widths of an index's tuples and pivots, and the size at which half of a
- * read from its tablespace is positioning, or 0 if it is not measured.
- */
-typedef struct AutoBasis
+/* What is looked up once for each relcache entry, cached in rd_amcache */
+typedef struct RelBasis
 {
-	int			tuple;
-	int			pivot;
-	int64		half_bandwidth_bytes;
+	int			tuple_width;
+	int			auto_log_pages;
 	Oid			header_type[INDEX_MAX_KEYS];	/* as in BetreeRel */
-} AutoBasis;
+} RelBasis;
 
 /*
- * Find it: the widths are guessed from the column types.  Costs syscache
- * probes and a look at the profile, once for each relcache entry; so a new
- * calibration is seen by sessions that begin after it, and after a REINDEX.
+ * Log pages for TARGET_MESSAGES a flush: a drain spreads P pages of U tuples
+ * over F children, and a node holds F pivots at its usual fill.  That is 38
+ * pages for keys of any width, and more if INCLUDE columns make the tuples
+ * wider than the pivots.
+ *
+ * On a device where positioning is dear, a log of the half-bandwidth size:
+ * longer ones would save it less than they would cost in bytes.  Never a
+ * shorter one, for on any device the messages of a flush divide WAL, too.
  */
-static AutoBasis
-auto_basis(Relation rel)
+static int
+automatic_log_pages(int tuple_width, int pivot_width, int64 half_bandwidth_bytes)
+{
+	double		tuples = (double) BetreePageCapacity /
+		(MAXALIGN(tuple_width) + sizeof(ItemIdData));
+	double		children = (double) BetreePageCapacity /
+		(MAXALIGN(pivot_width) + sizeof(ItemIdData)) *
+		BETREE_NODE_FILLFACTOR / 100;
+	double		pages = TARGET_MESSAGES * children / tuples + 0.5;
+
+	pages = Max(pages, (double) half_bandwidth_bytes / BLCKSZ);
+	return (int) Max(AUTO_PAGES_MIN, Min(pages, BETREE_LOG_PAGES_MAX));
+}
+
+/*
+ * Look it up: the widths are guessed from the column types, and the profile of
+ * the tablespace, if it has been measured, tells the size at which half of a
+ * read is positioning.  A new calibration is seen by sessions that begin after
+ * it, and after a REINDEX.
+ */
+static const RelBasis *
+rel_basis(Relation rel)
 {
 	TupleDesc	tupdesc = RelationGetDescr(rel);
 	EcpDeviceProfile profile;
-	AutoBasis	basis;
+	RelBasis	basis;
+	int			pivot_width = sizeof(IndexTupleData);
 
 	if (rel->rd_amcache != NULL)
-		return *(AutoBasis *) rel->rd_amcache;
+		return rel->rd_amcache;
 
-	basis.tuple = basis.pivot = sizeof(IndexTupleData);
+	basis.tuple_width = sizeof(IndexTupleData);
 	for (int i = 0; i < tupdesc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(tupdesc, i);
@@ -116,42 +137,20 @@ auto_basis(Relation rel)
 		Oid			type = getBaseType(att->atttypid);
 
 		basis.header_type[i] = betree_type_has_header(type) ? type : InvalidOid;
-		basis.tuple += width;
+		basis.tuple_width += width;
 		if (i < IndexRelationGetNumberOfKeyAttributes(rel))
-			basis.pivot += width;
+			pivot_width += width;
 	}
-	basis.half_bandwidth_bytes =
-		ecp_device_profile_read(rel->rd_rel->reltablespace, &profile) ?
-		profile.half_bandwidth_bytes : 0;
+	basis.auto_log_pages =
+		automatic_log_pages(basis.tuple_width, pivot_width,
+							ecp_device_profile_read(rel->rd_rel->reltablespace,
+													&profile) ?
+							profile.half_bandwidth_bytes : 0);
 	if (rel->rd_amcache == NULL)
 		rel->rd_amcache = MemoryContextAlloc(rel->rd_indexcxt,
-											 sizeof(AutoBasis));
-	*(AutoBasis *) rel->rd_amcache = basis;
-	return basis;
-}
-
-/*
- * Log pages for TARGET_MESSAGES a flush: a drain spreads P pages of U
- * tuples over F children, and a node holds F pivots at its usual fill.  That
- * is 38 pages for keys of any width, and more if INCLUDE columns make the
- * tuples wider than the pivots.
- *
- * On a device where positioning is dear, a log of the half-bandwidth size:
- * longer ones would save it less than they would cost in bytes.  Never a
- * shorter one, for on any device the messages of a flush divide WAL, too.
- */
-static int
-automatic_log_pages(const AutoBasis *basis)
-{
-	double		tuples = (double) BetreePageCapacity /
-		(MAXALIGN(basis->tuple) + sizeof(ItemIdData));
-	double		children = (double) BetreePageCapacity /
-		(MAXALIGN(basis->pivot) + sizeof(ItemIdData)) *
-		BETREE_NODE_FILLFACTOR / 100;
-	double		pages = TARGET_MESSAGES * children / tuples + 0.5;
-
-	pages = Max(pages, (double) basis->half_bandwidth_bytes / BLCKSZ);
-	return (int) Max(AUTO_PAGES_MIN, Min(pages, BETREE_LOG_PAGES_MAX));
+											 sizeof(RelBasis));
+	memcpy(rel->rd_amcache, &basis, sizeof(RelBasis));
+	return rel->rd_amcache;
 }
 
 /*
@@ -162,7 +161,7 @@ void
 betree_open(BetreeRel *bt, Relation rel)
 {
 	BetreeOptions *options = (BetreeOptions *) rel->rd_options;
-	AutoBasis	basis;
+	const RelBasis *basis;
 
 	Assert(rel->rd_rel->relkind == RELKIND_INDEX);
 	Assert(rel->rd_indam->amoptions == betreeoptions);
@@ -181,11 +180,11 @@ betree_open(BetreeRel *bt, Relation rel)
 	bt->inserts_drain = bt->flush_budget > 0;
 	if (!bt->inserts_drain)
 		bt->flush_budget = BETREE_BUDGET_ALL;
-	basis = auto_basis(rel);
-	bt->tuple_width = basis.tuple;
-	memcpy(bt->header_type, basis.header_type, bt->natts * sizeof(Oid));
+	basis = rel_basis(rel);
+	bt->tuple_width = basis->tuple_width;
+	memcpy(bt->header_type, basis->header_type, bt->natts * sizeof(Oid));
 	if (bt->log_pages == BETREE_LOG_PAGES_AUTO)
-		bt->log_pages = automatic_log_pages(&basis);
+		bt->log_pages = basis->auto_log_pages;
 	for (int i = 0; i < bt->nkeyatts; i++)
 		bt->cmp[i] = index_getprocinfo(rel, i + 1, BETREE_ORDER_PROC);
 }

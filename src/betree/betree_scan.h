@@ -45,7 +45,7 @@ typedef struct BetreeQualHash
 	BetreeHash	own;			/* of the columns */
 	FmgrInfo	arg[INDEX_MAX_KEYS];	/* of the quals' arguments */
 	Oid			subtype[INDEX_MAX_KEYS];	/* of these types */
-}			BetreeQualHash;
+} BetreeQualHash;
 
 /* What the scan keys ask for; written by betree_quals.c */
 typedef struct BetreeQuals
@@ -61,7 +61,7 @@ typedef struct BetreeQuals
 	uint64		hash_value;		/* of the arguments */
 	BetreeQualHash hash;
 	MemoryContext context;
-}			BetreeQuals;
+} BetreeQuals;
 
 /* Messages collected from logs, sorted; written by betree_step.c */
 typedef struct BetreeMessages
@@ -74,7 +74,7 @@ typedef struct BetreeMessages
 	Buffer		guard;			/* if cached and so->interlock: the leaf that
 								 * was pinned when they were read */
 	MemoryContext context;
-}			BetreeMessages;
+} BetreeMessages;
 
 /*
  * What is kept from one step to the next; written by betree_step.c.
@@ -106,7 +106,7 @@ typedef struct BetreeReader
 	BetreeWalk	walk;			/* since it began, turned, or was restored */
 	ScanDirection walk_dir;
 	BetreeMessages messages;
-}			BetreeReader;
+} BetreeReader;
 
 /* The scan; what is not in a struct of its own is written by betree_scan.c */
 typedef struct BetreeScanOpaqueData

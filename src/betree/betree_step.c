@@ -73,7 +73,7 @@ message_add(BetreeScanOpaque so, IndexTuple itup)
 }
 
 static void
-messages_reset(BetreeMessages * messages)
+messages_reset(BetreeMessages *messages)
 {
 	MemoryContextReset(messages->context);
 	messages->items = NULL;
@@ -287,7 +287,7 @@ typedef struct Descent
 	BetreeScanOpaque so;
 	BetreeKey  *key;
 	bool		strict;
-}			Descent;
+} Descent;
 
 static void
 visit_node(void *arg, Buffer nodebuf)

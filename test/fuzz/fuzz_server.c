@@ -468,7 +468,7 @@ void
 pg_qsort(void *base, size_t n, size_t width,
 		 int (*compare) (const void *, const void *))
 {
-	qsort(base, n, width, compare);
+	(qsort) (base, n, width, compare);	/* not the macro */
 }
 
 /* ---- lists ---- */
