@@ -40,7 +40,8 @@
 #define BETREE_SORTSUPPORT_PROC	2
 #define BETREE_EQUALIMAGE_PROC	4
 #define BETREE_OPTIONS_PROC		5
-#define BETREE_SKIP_PROC		7	/* f(internal) returns boolean, see below */
+#define BETREE_SKIP_PROC		7	/* f(internal) returns boolean, see
+									 * BetreeSkip */
 #define BETREE_NPROCS			7
 
 /* Blocks that a walk over the index has met, of the first "nblocks". */
@@ -135,7 +136,7 @@ typedef struct BetreeRel
 	Oid			header_type[INDEX_MAX_KEYS];	/* see betree_type_has_header */
 } BetreeRel;
 
-/* An index that we work on, of those that this backend works on at a time */
+/* An index that this backend works on; functions may nest several */
 typedef struct BetreeEntry
 {
 	Oid			relid;
@@ -168,7 +169,7 @@ typedef struct BetreeWalk
 	uint64		nsteps;
 } BetreeWalk;
 
-/* A tuple to be sorted: the first key is taken out of it beforehand */
+/* A tuple to be sorted, with its first key */
 typedef struct BetreeSortItem
 {
 	IndexTuple	itup;

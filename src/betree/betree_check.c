@@ -601,8 +601,8 @@ check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 
 /*
  * Every row that a build would index is in the index.  The snapshot must be
- * older than what has been read of the index: nobody keeps rows from coming on
- * a standby.
+ * older than what has been read of the index: on a standby rows are added all
+ * the time.
  */
 static void
 check_heap(CheckState *state, Relation heap, Snapshot snapshot)

@@ -28,9 +28,9 @@ static BetreeEntry *entered = NULL;
  *		Begin to work on an index with locks on its pages; see betree_leave.
  *
  * Functions of operator classes and types run under these locks.  One that
- * comes back to the same index would wait for itself, and a wait for a content
+ * uses the same index would wait for its own backend, and a wait for a content
  * lock cannot be cancelled; in a temporary index, whose pages have no locks, it
- * would change what we are about to change.  So it gets an error.
+ * would change what we are about to change.  This makes that an error.
  */
 void
 betree_enter(BetreeEntry *entry, Relation rel)
@@ -49,7 +49,10 @@ betree_enter(BetreeEntry *entry, Relation rel)
 	entered = entry;
 }
 
-/* The end of that; to be called also if an error was thrown */
+/*
+ * betree_leave
+ *		End that; to be called also if an error was thrown.
+ */
 void
 betree_leave(BetreeEntry *entry)
 {
@@ -140,7 +143,7 @@ betree_lock(BetreeRel *bt, Buffer buf, int lockmode)
 
 /*
  * Is a block in a relation?  What the storage manager knows of the length
- * mostly saves asking the kernel; nobody truncates what we have locked.
+ * mostly saves asking the kernel.  The index is not truncated while it is open.
  */
 static inline bool
 block_exists(Relation rel, BlockNumber blkno)

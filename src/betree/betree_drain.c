@@ -56,8 +56,8 @@ typedef struct DrainState
 	int			nempty;
 	BlockNumber full_child;
 	bool		child_drains;	/* a flush started a drain of full_child */
-	BlockNumber waited_child;	/* the last one that was drained for want of */
-	uint32		waited_drain;	/* room in it, and the number of that drain */
+	BlockNumber waited_child;	/* the last child that was drained because it */
+	uint32		waited_drain;	/* had no room, and the number of that drain */
 	BetreeLogCache cache;
 	BetreeBatch batch;
 	BetreeBatch next_batch;		/* of the next leaf, see flush_to_leaf */
@@ -164,8 +164,8 @@ pass_empty(DrainState *state)
 }
 
 /*
- * A child is to be drained, since its log is full.  We have done that before
- * if it still is: then no drain of a sound node would be under way.
+ * A child must be drained because its log is full.  If we have come here for the
+ * same drain of the same child before, draining does not help: it is damaged.
  */
 static void
 wait_for_child(DrainState *state, Buffer childbuf)

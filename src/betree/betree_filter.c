@@ -11,19 +11,19 @@
  * only the log pages that it names for its hash; and the tail, which is not
  * in the filter.
  *
- * Whatever a filter says too much costs a page read, nothing else: so entries
- * are never deleted, and those of a seal are written page by page, in records
- * of their own, before the record of the seal.  What a filter says too little
- * is known: it is good for pages newer than the number in its directory
- * entry, which is raised by the seal that did not get its entries in, and by
- * a drop as the markers of the children are.  If a filter page is full,
- * entries for pages that it is not good for any more go; most do, for a drain
- * retires all pages of a log together.
+ * A false entry of a filter costs a page read, nothing else: so entries are
+ * not deleted one by one, and those of a seal are written page by page, in
+ * records of their own, before the record of the seal.  No entry is missing for
+ * the pages that a filter covers: those newer than the number in its directory
+ * entry.  A seal whose entries found no room raises that number, and so does a
+ * drop, as it raises the markers of the children.  When a filter page is full,
+ * the entries of pages that it does not cover are removed; these are most of
+ * them, because a drain retires all pages of a log together.
  *
  * The hash functions are those by which the executor would hash the opclass's
  * equality operator.  Nothing in the catalogs binds the index to them, so a
- * filter page bears the identity of those it was made with; others find no
- * filter.
+ * filter page bears the identity of those it was made with; a lookup with other
+ * functions does not use it.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,8 +38,9 @@
 #include "utils/lsyscache.h"
 
 /*
- * Sealed pages from which on filter pages pay, and the root is given some;
- * other nodes get theirs at once, for what is sealed before is not in them.
+ * Number of sealed pages from which on filter pages pay; the root gets them
+ * then.  Other nodes get theirs with their first seal, because a filter does
+ * not have what was sealed before it was there.
  */
 #define FILTER_MIN_LOG		2
 

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * betree_inspect.c
- *	  What is in an index, as SQL rows: for tests, tuning and the curious.
+ *	  What is in an index, as SQL rows.
  *
  * betree_metapage_info, betree_node_info and betree_page_items show single
- * pages; betree_index_stats adds up all nodes; betree_flush moves all that is
- * buffered to the leaves.  All read under share locks, page by page.
+ * pages; betree_index_stats adds up all nodes; betree_flush moves all
+ * messages to the leaves.  All read under share locks, page by page.
  *
  *-------------------------------------------------------------------------
  */
@@ -458,7 +458,7 @@ betree_flush(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("recovery is in progress"),
-				 errhint("Buffers cannot be flushed during recovery.")));
+				 errhint("Messages cannot be moved during recovery.")));
 	index = open_for_inspection(PG_GETARG_OID(0), RowExclusiveLock,
 								ECP_INDEX_OWN, &bt);
 	betree_enter(&entry, index);

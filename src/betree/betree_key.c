@@ -202,7 +202,10 @@ betree_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 	return fetchatt(TupleDescAttr(bt->tupdesc, attno - 1), data + off);
 }
 
-/* Check all values of a tuple that somebody else will read */
+/*
+ * betree_verify_tuple
+ *		Check all values of a tuple that is handed to code that does not.
+ */
 void
 betree_verify_tuple(BetreeRel *bt, IndexTuple itup)
 {

@@ -89,8 +89,8 @@ compare_with_leaf(BetreeRel *bt, BetreeSortItem *message, Page page,
 }
 
 /*
- * Merge the batch with the page, and add the result.  Messages lie sparsely between the leaf's
- * tuples, so look for each with growing steps.  A message that is in the leaf
+ * Merge the batch with the page, and add the result.  Messages lie sparsely
+ * between the tuples of the leaf, so each is searched with growing steps.  A message that is in the leaf
  * already takes its place: inserting twice is inserting once.
  */
 static void

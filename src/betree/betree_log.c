@@ -219,7 +219,7 @@ betree_log_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup)
 		/* a log that a split has shortened may not have come to its drain */
 		if (opaque->bteo_drain == 0)
 			betree_log_set_drain(bt, nodebuf);
-		/* nor would the caller, which would try again for ever */
+		/* then nothing changes, and the caller would try again without end */
 		if (opaque->bteo_drain == 0)
 			betree_report_page(bt, nodebuf);
 		return false;

@@ -20,7 +20,7 @@
  * betree_report_damaged_item
  *		The error for an item that is not inside its page, or is cut off.
  *
- * Found while comparing, where nobody knows the index or the block: the
+ * Found while comparing, where the index and the block are not known: the
  * checker names them.
  */
 void
@@ -116,11 +116,11 @@ betree_page_live_space(Page page)
 
 /*
  * betree_page_delete_items
- *		Remove items, given in ascending order, from a LEAF or BUF page.
+ *		Remove items, given in ascending order, from a LEAF or LOG page.
  *
  * Only item pointers move; the bytes of the tuples stay as garbage until the
  * page is next rewritten, for moving them would make the WAL record as long
- * as the page.  The sorted prefix of a BUF page shrinks by what it loses.
+ * as the page.  The sorted prefix of a LOG page shrinks by what it loses.
  */
 void
 betree_page_delete_items(Page page, OffsetNumber *offsets, int noffsets)

@@ -8,8 +8,8 @@
  * FILTER) below pd_lower: generic WAL zeroes what lies between.
  *
  *	block 0   META   BetreeMetaPageData below pd_lower
- *	block 1   NODE   the root, for ever: it grows by pushing its contents down
- *	others    NODE | LEAF | BUF | FILTER | FREE, as bteo_kind says
+ *	block 1   NODE   the root, always: it grows by pushing its contents down
+ *	others    NODE | LEAF | LOG | FILTER | FREE, as bteo_kind says
  *
  *	NODE	  item 1 is the high key, items 2.. are the pivots in key order,
  *			  each the lower bound of one child.  The special area holds the
@@ -20,7 +20,7 @@
  *				BetreePageOpaqueData		(the last 32 bytes of any page)
  *
  *	LEAF	  index tuples, ascending by (key, heap TID)
- *	BUF		  index tuples; the first bteo_nsorted ascending by (key, TID),
+ *	LOG		  index tuples; the first bteo_nsorted ascending by (key, TID),
  *			  the others in order of arrival.  bteo_seq = 0 while it is the
  *			  tail of its node's log, its number in the log afterwards.
  *
@@ -86,19 +86,19 @@ typedef BetreeMetaPageData *BetreeMetaPage;
  * Opaque data at the end of every page.
  *
  *	OFFSET SIZE  FIELD
- *	  0     4    bteo_seq		BUF: number in the log, 0 = tail.
+ *	  0     4    bteo_seq		LOG: number in the log, 0 = tail.
  *								NODE: the newest number given
  *	  4     4    bteo_drain		NODE: the drain under way absorbs the log up to
  *								this number, 0 = none
- *	  8     4    bteo_owner		BUF, FILTER: node that took the page (a hint:
+ *	  8     4    bteo_owner		LOG, FILTER: node that took the page (a hint:
  *								pages change hands in splits)
  *	 12     2    bteo_ncap		NODE: directory capacity, 0 = owns no log
  *	 14     2    bteo_nlog		NODE: sealed pages, directory entries 0..nlog-1
  *	 16     2    bteo_ndir		NODE: directory entries in use
- *	 18     2    bteo_nsorted	BUF: length of the sorted prefix
+ *	 18     2    bteo_nsorted	LOG: length of the sorted prefix
  *	 20     4    bteo_hash_id	FILTER: identity of the hash functions
  *	 24     1    bteo_kind
- *	 25     1    bteo_level		0 = leaf; BUF: level of its node
+ *	 25     1    bteo_level		0 = leaf; LOG: level of its node
  *	 26     2    bteo_flags
  *	 28     2    unused
  *	 30     2    bteo_page_id
@@ -258,14 +258,14 @@ StaticAssertDecl(INDEX_MAX_KEYS < BETREE_NATTS_PLUSINF,
 
 /*
  * Is number a newer than number b, both modulo 2^BETREE_MARKER_BITS?  The
- * numbers alive at one time span less than half of that range, because the
- * directory is shorter.
+ * numbers in use at one time span less than half of that range
+ * (BETREE_SEQ_SPAN_MAX).
  */
 #define BetreeSeqNewer(a, b) \
 	(((((uint32) (a)) - ((uint32) (b))) & BETREE_MARKER_MASK) - 1 < \
 	 (1U << (BETREE_MARKER_BITS - 1)) - 1)
 
-/* no page is sealed that many numbers behind the oldest one in the log */
+/* no page is sealed with a number further than this above the oldest one's */
 #define BETREE_SEQ_SPAN_MAX		(1 << (BETREE_MARKER_BITS - 2))
 
 /*
@@ -301,7 +301,7 @@ StaticAssertDecl(INDEX_MAX_KEYS < BETREE_NATTS_PLUSINF,
 					BetreeNodeSpecialSize(BETREE_NCAP_MAX)) / 5 - \
 				   sizeof(ItemIdData)) - MAXALIGN(sizeof(ItemPointerData)))
 
-/* What the items of a LEAF or BUF page may take, item pointers included */
+/* What the items of a LEAF or LOG page may take, item pointers included */
 #define BetreePageCapacity \
 	((int) (BLCKSZ - SizeOfPageHeaderData - sizeof(BetreePageOpaqueData)))
 #define BetreeTupleSpace(itup) \

@@ -275,8 +275,8 @@ hash_quals(BetreeScanOpaque so, ColumnQuals *columns)
  * betree_quals_prepare
  *		Look at the scan keys: set the range, the filter and the skip qual.
  *
- * Done when the scan starts, not in amrescan: the arguments may be cheap to
- * set and never used.
+ * Done when the scan starts, not in amrescan: a scan may be rescanned and never
+ * started.
  */
 void
 betree_quals_prepare(IndexScanDesc scan)

@@ -6,7 +6,7 @@
  * A node splits when it has no room for the pivots of its children's splits.
  * Its log is divided with it.  A page whose live messages all belong to one
  * half goes to that half; of a page that both need, the right half gets a
- * copy of its part (its own WAL record, before anything refers to it), while
+ * copy of its part (a WAL record of its own, before anything refers to it), while
  * the left half keeps the page and ignores what is out of its range.  So a
  * node's range must never be extended while its log is not empty.
  *
@@ -369,7 +369,7 @@ has_room(Page page)
  *		Make room in the node of "level" whose range holds "key".
  *
  * The caller holds no lock.  Splits the ancestors first if they are full.
- * Does nothing if somebody else has made room already.  Returns the node, the
+ * Does nothing if another backend has made room already.  Returns the node, the
  * left one if it was split.
  */
 BlockNumber

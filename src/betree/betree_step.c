@@ -6,9 +6,9 @@
  * A scan's position is a key, never a page.  A step goes down from the root,
  * coupling share locks, and collects on the way what is live in the logs for
  * the child that the position belongs to; then it reads that leaf, merges,
- * and lets go of everything.  Messages only move downward, so reading from
- * above misses none; one that moved while we read shows up twice, with the
- * same key and TID, and the merge drops the double.  The next position is the
+ * and releases all locks.  Messages only move downward, so reading from
+ * above misses none; one that moved while we read is met twice, with the same
+ * key and TID, and the merge drops the second.  The next position is the
  * upper (going backward, the lower) bound of the child.
  *
  * Leaf parents are never freed: we keep the last one pinned and begin the
@@ -324,7 +324,7 @@ descend_collecting(BetreeScanOpaque so, BetreeKey *key, bool strict)
 										&descent);
 }
 
-/* Give up the right to keep pins; also when an error ends the scan */
+/* Give back the reserved pins; also when an error ends the scan */
 static void
 unreserve_pins(void *arg)
 {

@@ -6,25 +6,25 @@
  * The walk goes through the tree in key order and resumes by key.  A node's
  * log is cleaned before anything below the node: messages only move down, or
  * right in a split, and the set of dead TIDs was fixed before the call, so no
- * dead entry can slip behind us.  Every entry is shown to the callback, also
- * the buffered ones, as CREATE INDEX CONCURRENTLY needs.
+ * dead entry can get behind the walk.  Every entry is shown to the callback, also
+ * those in logs, as CREATE INDEX CONCURRENTLY needs.
  *
  * Index-only scans hold a pin on the leaf while they use what they read of
  * it and of the logs above it (betree_step.c).  We need to wait for those
  * that read before we cleaned: on every leaf, changed or not, we try for a
- * cleanup lock, and where it is not to be had we clean under an ordinary
- * exclusive lock and come back at the end of the walk, holding nothing, to
- * wait.  Waiting at once, under the node's lock, could deadlock with a scan's
- * owner that inserts.
+ * cleanup lock.  Where we do not get it, we clean under an ordinary exclusive
+ * lock, and wait for the pins at the end of the walk, holding nothing.  Waiting
+ * at once, under the node's lock, could deadlock with a backend that scans and
+ * inserts.
  *
  * Leaves left empty are given to the free space map, with their range going
  * to the left neighbour.  Since no lock-free page references exist, a freed
  * page may be used again at once.  The free space map is not crash safe: at
  * the end we look at all pages that the walk did not meet.  Among them are
  * copies of log pages that a crash left behind between their making and the
- * split that they were made for.  A page that has been taken since the walk
- * began is newer than that by its LSN; of any other the walk would have met
- * the node.
+ * split that they were made for.  A page that came into use after
+ * the walk began has a newer LSN; any other page in use belongs to a node that
+ * the walk has met.
  *
  *-------------------------------------------------------------------------
  */
@@ -60,7 +60,7 @@ typedef struct VacuumState
 } VacuumState;
 
 /*
- * Delete the dead items of a LEAF or BUF page, exclusively locked.  For items
+ * Delete the dead items of a LEAF or LOG page, exclusively locked.  For items
  * of a log, "node" tells whether they count: copies of flushed messages, and
  * those of another node's range, do not.
  */
@@ -239,8 +239,8 @@ child_has_messages(BetreeRel *bt, Page node, int child)
  *
  * Its range goes to its left neighbour, so neither must have messages in the
  * log: their markers could not be merged.  Being extended, the neighbour is
- * marked as having everything, lest old copies of flushed messages count for
- * it.  A first child stays; nodes are never freed.
+ * marked as having everything, so that old copies of flushed messages do not
+ * count for it.  A first child stays; nodes are never freed.
  */
 static void
 free_leaf(VacuumState *state, IndexTuple low)

@@ -3,9 +3,9 @@
  * betree_validate.c
  *	  amvalidate: is an operator class fit for betree?
  *
- * What a scan relies on, and no more: for every pair of types that a family
- * mentions, the five operators of an order and the comparison function that
- * agrees with them, all with the right signatures.  Unlike btree we do not ask
+ * Checks what a scan relies on: for every pair of types that a family mentions,
+ * the five operators of an order and the comparison function that agrees with
+ * them, all with the right signatures.  Unlike btree we do not ask
  * for all pairs of the family's types: only the planner would profit, and it
  * looks at btree's families.
  *

@@ -454,7 +454,7 @@ betree_point_skip(PG_FUNCTION_ARGS)
  * betree_point_bigmin(lo point, hi point, current point) returns point
  *
  * The first position in Z-order of the rectangle (lo, hi) that is not before
- * "current"; NULL if there is none.  For those who search such an order by
+ * "current"; NULL if there is none.  For callers that search such an order by
  * hand, and for tests.
  */
 Datum
