@@ -237,6 +237,8 @@ ecp_code_put(uint8 *blocks, int slot, int dims, const uint8 *code)
 		slot % 16;
 	int			shift = slot % ECP_CODE_BLOCK < 16 ? 0 : 4;
 
+	Assert(slot >= 0);
+	Assert(dims >= 1 && dims <= ECP_CODE_DIMS_MAX);
 	for (int g = 0; g < ngroups; g++, byte += 16)
 	{
 		uint8		nibble = (code[g / 2] >> (g % 2 * 4)) & 0x0F;
@@ -253,6 +255,8 @@ ecp_code_get(const uint8 *blocks, int slot, int dims, uint8 *code)
 		(Size) (slot / ECP_CODE_BLOCK) * ngroups * 16 + slot % 16;
 	int			shift = slot % ECP_CODE_BLOCK < 16 ? 0 : 4;
 
+	Assert(slot >= 0);
+	Assert(dims >= 1 && dims <= ECP_CODE_DIMS_MAX);
 	memset(code, 0, EcpCodeBytes(dims));
 	for (int g = 0; g < ngroups; g++, byte += 16)
 		code[g / 2] |= ((*byte >> shift) & 0x0F) << (g % 2 * 4);
@@ -299,6 +303,8 @@ ecp_code_query_create(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 	float4		norm2;
 	float4		ngroups;
 
+	Assert(dims >= 1 && dims <= ECP_CODE_DIMS_MAX);
+	Assert(eps >= 0);
 	code_elements(elem, dims, query, q);
 	ecp_kernels->f32_dot_rows(q, ndims, (const char *) q, 0, 1, &norm2);
 	code_rotate(q, ndims, seed);
@@ -345,6 +351,7 @@ ecp_code_query_bounds(const EcpCodeQuery *query, float4 leader_rank,
 {
 	EcpCodeScan scan = query->scan;
 
+	Assert(n >= 0);
 	scan.base = query->metric == ECP_METRIC_COSINE ? leader_rank / 2 : leader_rank;
 	scan.base -= query->loss *
 		(fabsf(scan.base) + (query->metric == ECP_METRIC_COSINE ? 1 : 0));

@@ -74,12 +74,14 @@ ecp_kernels_init(void)
 const char *
 ecp_kernels_name(void)
 {
+	Assert(ecp_kernels != NULL);
 	return ecp_kernels->name;
 }
 
 bool
 ecp_kernels_select(const char *name)
 {
+	Assert(name != NULL);
 	for (int i = 0; i < lengthof(all_kernels); i++)
 	{
 		if (strcmp(all_kernels[i]->name, name) == 0 &&
@@ -146,6 +148,8 @@ ecp_query_create(EcpElem elem, EcpMetric metric, int dims,
 	EcpQuery   *query = palloc0(sizeof(EcpQuery) + QUERY_ALIGN + bytes);
 	char	   *copy = (char *) TYPEALIGN(QUERY_ALIGN, query + 1);
 
+	Assert(dims >= 1 && dims <= ECP_DIMS_MAX);
+	Assert(elements != NULL);
 	query->elem = elem;
 	query->metric = metric;
 	query->dims = dims;
@@ -256,6 +260,7 @@ void
 ecp_query_rank_rows(const EcpQuery *query, const void *rows, Size stride,
 					const uint32 *const *factors, int n, float8 *ranks)
 {
+	Assert(n >= 0);
 	if (query->elem == ECP_ELEM_UINT8)
 	{
 		ecp_kernels->u8_rank_rows(&query->u8, rows, stride,
@@ -304,6 +309,7 @@ ecp_queries_pass_rows(const EcpQuery *const *queries, int nqueries,
 					  const uint32 *const *factors, int n, uint64 *passed,
 					  float8 *ranks)
 {
+	Assert(nqueries >= 1 && nqueries <= ECP_PASS_QUERIES);
 	Assert(n <= ECP_PASS_ROWS);
 
 	for (int q = 0; q < nqueries; q++, ranks += ECP_PASS_ROWS)
@@ -356,6 +362,7 @@ ecp_queries_pass_columns(const EcpQuery *const *queries, int nqueries,
 						 int nslots, const uint32 *const *factors, int n,
 						 uint64 *passed, float8 *ranks)
 {
+	Assert(nqueries >= 1 && nqueries <= ECP_PASS_QUERIES);
 	Assert(n <= ECP_PASS_ROWS);
 
 	if (ecp_kernels->u8_pass_columns == NULL ||
@@ -382,6 +389,7 @@ ecp_columns_put(uint8 *columns, int nslots, int slot, int dims,
 {
 	int			whole = dims / ECP_GROUP;
 
+	Assert(slot >= 0 && slot < nslots);
 	columns += slot * ECP_GROUP;
 	for (int g = 0; g < whole; g++, columns += nslots * ECP_GROUP)
 		memcpy(columns, row + g * ECP_GROUP, ECP_GROUP);
@@ -398,6 +406,7 @@ ecp_columns_get(const uint8 *columns, int nslots, int slot, int dims,
 {
 	int			whole = dims / ECP_GROUP;
 
+	Assert(slot >= 0 && slot < nslots);
 	columns += slot * ECP_GROUP;
 	for (int g = 0; g < whole; g++, columns += nslots * ECP_GROUP)
 		memcpy(row + g * ECP_GROUP, columns, ECP_GROUP);
@@ -407,12 +416,14 @@ ecp_columns_get(const uint8 *columns, int nslots, int slot, int dims,
 void
 ecp_add_bytes(const uint8 *const *rows, int nrows, int dims, uint32 *sums)
 {
+	Assert(nrows >= 0 && dims >= 1);
 	ecp_kernels->u8_add(rows, nrows, dims, sums);
 }
 
 void
 ecp_add_floats(const float4 *const *rows, int nrows, int dims, float8 *sums)
 {
+	Assert(nrows >= 0 && dims >= 1);
 	ecp_kernels->f32_add(rows, nrows, dims, sums);
 }
 
@@ -422,6 +433,7 @@ ecp_floats_to_bytes(const float4 *vector, const float4 *lows, float4 scale,
 {
 	int			whole = dims - dims % 16;
 
+	Assert(dims >= 1);
 	ecp_kernels->f32_bytes(vector, lows, scale, whole, bytes);
 	if (whole < dims)
 	{
@@ -440,6 +452,7 @@ ecp_floats_to_bytes(const float4 *vector, const float4 *lows, float4 scale,
 bool
 ecp_unit_length(float4 *vector, int dims)
 {
+	Assert(dims >= 1);
 	return ecp_kernels->f32_unit(vector, dims);
 }
 

@@ -45,6 +45,7 @@ panel_layout(EcpPanel *panel, EcpElem elem, int dims, int capacity)
 	int			nblocks = (capacity + ECP_PANEL_BLOCK - 1) / ECP_PANEL_BLOCK;
 	Size		lanes = (elem == ECP_ELEM_UINT8) ? EcpGroups(dims) : dims;
 
+	Assert(dims >= 1 && capacity >= 0);
 	panel->elem = elem;
 	panel->dims = dims;
 	panel->capacity = capacity;
@@ -180,6 +181,7 @@ ecp_panel_rank(const EcpPanel *panel, const void *vector, int first, int n,
 {
 	EcpPanelView view;
 
+	Assert(first >= 0 && n >= 0);
 	Assert(first % ECP_PANEL_BLOCK == 0 && first + n <= panel->capacity);
 
 	panel_view(panel, &view);
@@ -243,6 +245,7 @@ ecp_panel_nearest(const EcpPanel *panel, int n, const void *vectors,
 {
 	EcpPanelView view;
 
+	Assert(nvectors >= 0);
 	Assert(n >= 1 && n <= panel->capacity);
 
 	panel_view(panel, &view);

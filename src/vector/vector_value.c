@@ -231,6 +231,7 @@ vector_read_halves(EcpVector *vector)
 	const uint16 *halves = vector->data;
 	float4	   *elements = palloc(vector->dims * sizeof(float4));
 
+	Assert(vector->elem == ECP_ELEM_FLOAT32);
 	for (int i = 0; i < vector->dims; i++)
 		elements[i] = half_to_float4(halves[i]);
 	ecp_vector_release(vector);
@@ -298,6 +299,8 @@ ecp_vector_make(EcpColumnType type, int dims, const void *data)
 {
 	Size		bytes = ecp_vector_bytes(ecp_column_type_elem(type), dims);
 
+	Assert(dims >= 1 && dims <= ECP_DIMS_MAX);
+	Assert(data != NULL);
 	switch (type)
 	{
 		case ECP_COLUMN_BYTEA:
@@ -358,6 +361,7 @@ ecp_vector_make(EcpColumnType type, int dims, const void *data)
 void
 ecp_bits_spread(const uint8 *bits, int dims, uint8 *elements)
 {
+	Assert(dims >= 1 && dims <= ECP_DIMS_MAX);
 	for (int i = 0; i < dims; i++)
 		elements[i] = (bits[i / BITS_PER_BYTE] << i % BITS_PER_BYTE & 0x80) ?
 			255 : 0;

@@ -287,6 +287,7 @@ knn_settle(EcpKnn *knn, int q)
 	bool		refused = query->vectors > query->nheap;
 	int			taken = 0;
 
+	Assert(q >= 0 && q < knn->shared->nqueries);
 	query->nresults = 0;
 	if ((query->flags & ECP_KNN_NULL) != 0)
 		return true;
@@ -469,6 +470,7 @@ knn_plan_clusters(EcpKnn *knn, EcpKnnPlan *plan)
 static void
 knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 {
+	Assert(k >= 1 && nqueries >= 1);
 	plan->heap_oid = RelationGetRelid(knn->heap);
 	plan->index_oid = RelationGetRelid(knn->index);
 	plan->exact = exact;

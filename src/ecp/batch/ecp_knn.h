@@ -216,18 +216,21 @@ typedef struct EcpKnn
 static inline EcpKnnRef *
 ecp_knn_refs(const EcpKnn *knn, uint32 q)
 {
+	Assert(q < knn->plan->max_queries);
 	return knn->refs + (Size) q * knn->plan->max_refs;
 }
 
 static inline EcpRanked *
 ecp_knn_heap(const EcpKnn *knn, uint32 q)
 {
+	Assert(q < knn->plan->max_queries);
 	return knn->heaps + (Size) q * knn->plan->room;
 }
 
 static inline ItemPointerData *
 ecp_knn_tids(const EcpKnn *knn, uint32 q)
 {
+	Assert(q < knn->plan->max_queries);
 	return knn->tids + (Size) q * knn->plan->keep;
 }
 

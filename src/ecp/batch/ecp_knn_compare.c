@@ -58,6 +58,7 @@ ecp_knn_compare_sort(EcpRanked *candidates, int n)
 void
 ecp_knn_compare_keep(EcpKnnQuery *query, EcpRanked *heap, int keep)
 {
+	Assert(keep > 0);
 	candidates_sort(heap, query->nheap);
 	query->nheap = Min(query->nheap, keep);
 	for (int i = 0; i < query->nheap; i++)
@@ -79,6 +80,7 @@ knn_push(EcpKnnQuery *query, EcpRanked *heap, int keep, float8 rank,
 
 	ecp_ranked_set(&ranked, rank, item);
 	SpinLockAcquire(&query->mutex);
+	Assert(query->nheap <= keep);
 	if (query->nheap < keep)
 	{
 		i = query->nheap++;
@@ -205,6 +207,7 @@ knn_compare_block(EcpKnn *knn, const EcpKnnBlock *block,
 				  const EcpKnnPair *const *pairs,
 				  const EcpQuery *const *prepared, int n)
 {
+	Assert(n > 0 && n <= ECP_PASS_QUERIES);
 	for (int first = 0; first < block->n; first += ECP_PASS_ROWS)
 	{
 		int			count = Min(block->n - first, ECP_PASS_ROWS);
@@ -254,6 +257,7 @@ ecp_knn_compare(EcpKnn *knn, const EcpKnnBlock *blocks, int nblocks,
 	const EcpQuery *prepared[ECP_PASS_QUERIES];
 	int			n = 0;
 
+	Assert(nblocks > 0 && npairs >= 0);
 	for (int i = 0; i < npairs; i++)
 	{
 		if (i + COMPARE_AHEAD < npairs)

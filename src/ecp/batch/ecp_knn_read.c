@@ -98,6 +98,7 @@ reader_copy_vectors(EcpKnnReader *reader, const EcpProbeRun *run, uint32 slot,
 	const EcpGeometry *geo = &reader->knn->plan->state.leaf;
 	uint32		have = 0;		/* page that we have; 0 is none's */
 
+	Assert(geo->stream && n <= READER_ROWS);
 	for (int i = 0; i < n; i++)
 	{
 		uint32		done = 0;
@@ -200,6 +201,8 @@ reader_read_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 		reader->memory[reader->nblocks].page : reader->entry;
 	EcpEntryView view;
 
+	Assert(reader->cluster != NULL);
+	Assert(reader->nblocks < READER_BLOCKS);
 	if (n > 0)
 		memcpy(page, BufferGetPage(buffer), BLCKSZ);
 	UnlockReleaseBuffer(buffer);
@@ -330,6 +333,8 @@ ecp_knn_read(EcpKnn *knn, int first, int end)
 	int			given = first;
 	EcpKnnReader *reader;
 
+	Assert(!knn->plan->exact);
+	Assert(first >= 0 && end <= knn->shared->nactive);
 	if (knn->reader == NULL)
 		knn->reader = reader_create(knn);
 	reader = knn->reader;

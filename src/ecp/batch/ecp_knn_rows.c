@@ -134,6 +134,7 @@ ecp_knn_rows_fetch(EcpKnn *knn, int first, int end)
 	FetchItem  *items;
 	int			nitems = 0;
 
+	Assert(first >= 0 && end <= knn->shared->nqueries);
 	for (int q = first; q < end; q++)
 		nitems += knn->queries[q].nheap;
 	items = palloc_extended(mul_size(nitems + 1, sizeof(FetchItem)),
@@ -144,6 +145,7 @@ ecp_knn_rows_fetch(EcpKnn *knn, int first, int end)
 		EcpRanked  *heap = ecp_knn_heap(knn, q);
 
 		ecp_knn_compare_sort(heap, knn->queries[q].nheap);
+		Assert(knn->queries[q].nheap <= keep);
 		for (int i = 0; i < keep; i++)
 			ItemPointerSetInvalid(&ecp_knn_tids(knn, q)[i]);
 		for (int i = 0; i < knn->queries[q].nheap; i++)
@@ -227,6 +229,7 @@ ecp_knn_rows_check_policies(EcpKnn *knn, ItemPointerData *tids, int ntids)
 	SPIPlanPtr	plan;
 	char	   *sql;
 
+	Assert(knn->row_security);
 	sql = psprintf("SELECT ctid FROM ONLY %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1)",
 				   quote_qualified_identifier(get_namespace_name(RelationGetNamespace(knn->heap)),
 											  RelationGetRelationName(knn->heap)));
@@ -283,6 +286,7 @@ rescan_take(EcpKnn *knn, IndexScanDesc scan, TupleTableSlot *slot,
 	int			chunk = k;
 	bool		more = true;
 
+	Assert(k > 0 && k <= knn->plan->keep);
 	query->nresults = 0;
 	while (more && query->nresults < k)
 	{
@@ -324,6 +328,8 @@ ecp_knn_rows_rescan(EcpKnn *knn, int first, int end)
 	IndexScanDesc scan = ecp_index_beginscan(knn->heap, knn->index,
 											 knn->snapshot, 0, 1);
 
+	Assert(!plan->exact);
+	Assert(first >= 0 && end <= knn->shared->nrest);
 	for (int i = first; i < end; i++)
 	{
 		uint32		q = knn->rest[i];

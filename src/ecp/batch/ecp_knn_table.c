@@ -95,6 +95,7 @@ ecp_knn_table_end(EcpKnn *knn)
 uint64
 ecp_knn_table_rows(const EcpKnn *knn)
 {
+	Assert(knn->table != NULL);
 	return knn->table->nrows;
 }
 
@@ -130,6 +131,7 @@ table_add(const ItemPointerData *tid, Datum value, void *arg)
 	uint32		factors[ECP_FACTORS_MAX] = {0};
 	EcpVector	vector;
 
+	Assert(table->n < table->max);
 	ecp_vector_read(value, meta->ecpm_column_type, &vector);
 	ecp_vector_check_dims(&vector, meta->ecpm_dims,
 						  RelationGetRelationName(knn->index));
@@ -215,6 +217,7 @@ table_scan_secure(EcpKnn *knn)
 void
 ecp_knn_table(EcpKnn *knn)
 {
+	Assert(knn->plan->exact);
 	if (knn->table == NULL)
 		knn->table = table_create(knn);
 	knn->table->nrows = 0;

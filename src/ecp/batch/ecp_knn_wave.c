@@ -56,6 +56,7 @@ wave_want(EcpKnn *knn, int q, int end)
 	EcpKnnQuery *query = &knn->queries[q];
 	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
 
+	Assert(end >= query->end && end <= query->nrefs);
 	query->first = query->end;
 	query->end = end;
 	for (int r = query->first; r < end; r++)
@@ -73,6 +74,7 @@ wave_end(EcpKnn *knn, int q, int first, int n)
 	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
 	int			r = first;
 
+	Assert(first >= 0 && n > 0);
 	for (; r < knn->queries[q].nrefs; r++)
 	{
 		if (!EcpKnnRefIsBuffer(&refs[r]) && n-- == 0)
@@ -88,6 +90,7 @@ ecp_knn_wave_first(EcpKnn *knn, int q)
 	const EcpScanPlan *scan = &knn->plan->scan;
 	EcpKnnQuery *query = &knn->queries[q];
 
+	Assert(q >= 0 && q < knn->shared->nqueries);
 	query->end = 0;
 	wave_want(knn, q, scan->early ? wave_end(knn, q, 0, scan->least) :
 			  query->nrefs);
@@ -102,6 +105,7 @@ ecp_knn_wave_order(EcpKnn *knn)
 {
 	EcpKnnShared *shared = knn->shared;
 
+	Assert(!knn->plan->exact);
 	shared->nclusters = 0;
 	shared->wave = -1;
 	pg_atomic_write_u32(&shared->early, 0);
@@ -130,6 +134,7 @@ ecp_knn_wave_next(EcpKnn *knn)
 	EcpKnnShared *shared = knn->shared;
 	uint32		npairs = 0;
 
+	Assert(!knn->plan->exact);
 	shared->nactive = 0;
 	shared->wave++;
 	for (int i = 0; i < shared->nclusters; i++)
@@ -152,6 +157,7 @@ ecp_knn_wave_next(EcpKnn *knn)
 void
 ecp_knn_wave_place(EcpKnn *knn, int first, int end)
 {
+	Assert(first >= 0 && end <= knn->shared->nqueries);
 	for (int q = first; q < end; q++)
 	{
 		const EcpKnnQuery *query = &knn->queries[q];
@@ -186,6 +192,7 @@ wave_replay(EcpKnn *knn, int q, EcpTopRanks *nearest)
 	EcpRanked  *heap = ecp_knn_heap(knn, q);
 	int			i = 0;
 
+	Assert(query->nheap <= knn->plan->room);
 	ecp_top_ranks_reset(nearest);
 	refs_sort(heap, query->nheap);
 	for (int r = query->first; r < query->end; r++)
@@ -213,6 +220,7 @@ wave_finish(EcpKnn *knn, int q, int end)
 	EcpKnnQuery *query = &knn->queries[q];
 	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
 
+	Assert(end >= 0 && end <= query->nrefs);
 	if (end < query->nrefs)
 	{
 		query->flags &= ~ECP_KNN_ALL_READ;
@@ -268,6 +276,7 @@ wave_decide(EcpKnn *knn, int q)
 void
 ecp_knn_wave_decide(EcpKnn *knn, int first, int end)
 {
+	Assert(first >= 0 && end <= knn->shared->nqueries);
 	for (int q = first; q < end; q++)
 	{
 		if (knn->queries[q].first < knn->queries[q].end)

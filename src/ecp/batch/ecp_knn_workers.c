@@ -144,6 +144,7 @@ ecp_knn_workers_start(EcpKnn *knn, const EcpKnnPlan *plan, int nworkers)
 {
 	Size		bytes = plan->layout.bytes;
 
+	Assert(plan->max_queries > 0 && bytes > sizeof(EcpKnnShared));
 	knn->parallel = nworkers > 0 &&
 		ecp_team_create(&knn->team, "ecp_knn_workers_main", nworkers, bytes,
 						knn->heap, plan->exact ? knn->snapshot : NULL,

@@ -29,6 +29,7 @@ ecp_sweep_init(EcpSweep *sweep, Relation rel)
 	double		seq_cost;
 	double		gap = 0;
 
+	Assert(RelationIsValid(rel));
 	memset(sweep, 0, sizeof(EcpSweep));
 	sweep->rel = rel;
 	get_tablespace_page_costs(tablespace, &random_cost, &seq_cost);

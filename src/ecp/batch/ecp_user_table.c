@@ -49,6 +49,7 @@ ecp_user_table_open(Oid index_oid, Relation *heap, Relation *index)
 void
 ecp_user_table_rows_begin(EcpUserTableRows *rows, Relation heap, Relation index)
 {
+	Assert(index->rd_index->indrelid == RelationGetRelid(heap));
 	ecp_become_owner(&rows->caller, heap);
 	rows->info = BuildIndexInfo(index);
 	rows->estate = CreateExecutorState();
@@ -76,6 +77,7 @@ ecp_user_table_row_value(EcpUserTableRows *rows, Datum *value)
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 
+	Assert(!TTS_EMPTY(rows->slot));
 	CHECK_FOR_INTERRUPTS();
 	ResetExprContext(econtext);
 	if (rows->predicate != NULL && !ExecQual(rows->predicate, econtext))
@@ -109,6 +111,7 @@ ecp_user_table_scan(Relation heap, Relation index, TableScanDesc scan,
 {
 	EcpUserTableRows rows;
 
+	Assert(scan->rs_rd == heap);
 	ecp_user_table_rows_begin(&rows, heap, index);
 	while (table_scan_getnextslot(scan, ForwardScanDirection, rows.slot))
 		table_rows_visit(&rows, visitor, arg);
@@ -126,6 +129,7 @@ ecp_user_table_fetch(Relation heap, Relation index, Snapshot snapshot,
 {
 	EcpUserTableRows rows;
 
+	Assert(ntids >= 0);
 	ecp_user_table_rows_begin(&rows, heap, index);
 	for (int i = 0; i < ntids; i++)
 	{
