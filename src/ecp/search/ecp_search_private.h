@@ -17,6 +17,7 @@
 #include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
+#include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_target.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
