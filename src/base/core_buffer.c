@@ -1,13 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * core_buffer.c
- *	  Which locks this process holds on the contents of buffers.
+ *	  What bufmgr.h does not tell of a buffer.
  *
- * PostgreSQL 15 has no function for that, so the lock is taken from the buffer's
- * descriptor.
- * It must be known in a damaged index, where a page may refer to one that we
- * have locked ourselves: waiting for that lock would never end, and could not
- * be cancelled.
+ * Which locks this process holds on a buffer's contents: PostgreSQL 15 has no
+ * function for that, so the lock is taken from the buffer's descriptor.  It
+ * must be known in a damaged index, where a page may refer to one that we have
+ * locked ourselves: waiting for that lock would never end, and could not be
+ * cancelled.
+ *
+ * Where the buffer's descriptor is: a pin of a buffer that was not used for a
+ * while begins with a cache miss there, which a search that knows its next pages
+ * takes early.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,4 +46,12 @@ ecp_buffer_is_exclusive_locked(Buffer buffer)
 {
 	return BufferIsLocal(buffer) ||
 		LWLockHeldByMeInMode(content_lock(buffer), LW_EXCLUSIVE);
+}
+
+void
+ecp_buffer_warm(Buffer buffer)
+{
+	Assert(BufferIsValid(buffer));
+	if (!BufferIsLocal(buffer))
+		__builtin_prefetch(GetBufferDescriptor(buffer - 1), 1);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * core_buffer.h
- *	  Which locks this process holds on the contents of buffers.
+ *	  What bufmgr.h does not tell of a buffer.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,5 +19,8 @@ extern bool ecp_buffer_is_locked(Buffer buffer);
  */
 extern bool ecp_buffer_is_share_locked(Buffer buffer);
 extern bool ecp_buffer_is_exclusive_locked(Buffer buffer);
+
+/* Let the processor fetch the descriptor of a buffer, if it is shared. */
+extern void ecp_buffer_warm(Buffer buffer);
 
 #endif							/* CORE_BUFFER_H */

@@ -24,6 +24,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/core_buffer.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_read.h"
@@ -33,7 +34,6 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "port/pg_bitutils.h"
-#include "storage/buf_internals.h"
 #include "utils/float.h"
 #include "utils/snapmgr.h"
 #include "utils/spccache.h"
@@ -120,7 +120,7 @@ ecp_probe_warm(Buffer buffer, Size offset, Size bytes)
 
 	Assert(offset + bytes <= BLCKSZ);
 
-	__builtin_prefetch(GetBufferDescriptor(buffer - 1), 1);
+	ecp_buffer_warm(buffer);
 	probe_warm_range(page, 1);
 	probe_warm_range(page + offset, bytes);
 	probe_warm_range(page + BLCKSZ - ECP_CACHE_LINE, 1);
@@ -185,7 +185,7 @@ probe_warm(EcpProbe *probe)
 	if (buffer <= 0)
 		return;
 
-	__builtin_prefetch(GetBufferDescriptor(buffer - 1), 1);
+	ecp_buffer_warm(buffer);
 	page = BufferGetPage(buffer);
 	if (nrows >= geo->slots || geo->code_bytes == 0)
 		probe_warm_range(page, BLCKSZ);
