@@ -8,41 +8,15 @@
  * it is why queries are kept as q - 128.  Ends of rows and of lists are read
  * and written under a mask, so nothing outside is touched.
  *
- * Panels: a tile of 6 vectors x 4 blocks of 16 leaders keeps 24 sums in
- * registers; per step it loads 4 registers of leaders and broadcasts 6
- * vector elements for 24 multiply-adds.  Incomplete tiles repeat their last
- * vector or block: the same comparison again changes nothing.
- *
- * The functions carry their target in an attribute: a file compiled with
- * -mavx512f could leak such code into functions that every CPU runs.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include <math.h>
 
-#include "vector/vector_kernels.h"
+#include "vector/vector_kernels_avx512.h"
 
 #ifdef ECP_HAVE_X86_KERNELS
-
-#include <immintrin.h>
-
-#define TARGET \
-	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
-#define TEMPLATE	static inline __attribute__((always_inline)) TARGET
-
-/* Rows ranked at a time: one more would wait for no fewer additions. */
-#define ROWS			4
-
-/* Shape of a tile of a panel. */
-#define TILE_VECTORS	6
-#define TILE_BLOCKS		4
-
-/* The first n of 16 lanes, or of 64 bytes. */
-#define LaneMask(n)		((__mmask16) ((n) >= 16 ? 0xFFFF : (1U << (n)) - 1))
-#define ByteMask(n) \
-	((__mmask64) ((n) >= 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << (n)) - 1))
 
 static bool
 avx512_supported(void)
@@ -86,24 +60,6 @@ avx512_u8_prepare(const uint8 *elements, int dims, int8 *shifted,
 	*norm2 = _mm512_reduce_add_epi32(squares);
 }
 
-/* The sum of the lanes of each of four registers. */
-TEMPLATE __m128i
-add_lanes_i32(const __m512i *sums)
-{
-	__m256i		half[ROWS];
-	__m256i		quarters;
-
-#pragma GCC unroll 4
-	for (int r = 0; r < ROWS; r++)
-		half[r] = _mm256_add_epi32(_mm512_castsi512_si256(sums[r]),
-								   _mm512_extracti64x4_epi64(sums[r], 1));
-
-	quarters = _mm256_hadd_epi32(_mm256_hadd_epi32(half[0], half[1]),
-								 _mm256_hadd_epi32(half[2], half[3]));
-	return _mm_add_epi32(_mm256_castsi256_si128(quarters),
-						 _mm256_extracti128_si256(quarters, 1));
-}
-
 static TARGET void
 avx512_u8_rank_rows(const EcpU8Query *query, const uint8 *rows, Size stride,
 					const int32 *factor, int n, float8 *ranks)
@@ -143,60 +99,6 @@ avx512_u8_rank_rows(const EcpU8Query *query, const uint8 *rows, Size stride,
 												   _mm_maskz_loadu_epi32(live, factor + first)));
 		rank = _mm_add_epi32(rank, base);
 		_mm256_mask_storeu_pd(ranks + first, live, _mm256_cvtepi32_pd(rank));
-	}
-}
-
-/*
- * Ranks of the count slots from "first" of COLUMNS on, which are in nblocks
- * (a constant where this is expanded) registers of 16 slots.
- */
-TEMPLATE void
-rank_slots(const EcpU8Query *query, const uint8 *columns, int nslots,
-		   const int32 *factor, int first, int count, int nblocks,
-		   float8 *ranks)
-{
-	int			ngroups = EcpGroups(query->dims);
-	const int32 *groups = (const int32 *) query->elements;
-	const int32 *column = (const int32 *) columns + first;
-	__mmask16	last = LaneMask(count - (nblocks - 1) * 16);
-	__m512i		sums[TILE_BLOCKS];
-
-#pragma GCC unroll 4
-	for (int b = 0; b < nblocks; b++)
-		sums[b] = _mm512_setzero_si512();
-
-	for (int g = 0; g < ngroups; g++)
-	{
-		__m512i		q = _mm512_set1_epi32(groups[g]);
-
-#pragma GCC unroll 4
-		for (int b = 0; b < nblocks; b++)
-		{
-			__m512i		x = (b < nblocks - 1) ?
-				_mm512_loadu_si512(column + b * 16) :
-				_mm512_maskz_loadu_epi32(last, column + b * 16);
-
-			sums[b] = _mm512_dpbusd_epi32(sums[b], x, q);
-		}
-		column += nslots;
-	}
-
-#pragma GCC unroll 4
-	for (int b = 0; b < nblocks; b++)
-	{
-		__mmask16	live = (b < nblocks - 1) ? 0xFFFF : last;
-		__m512i		rank;
-
-		rank = _mm512_mullo_epi32(_mm512_maskz_loadu_epi32(live, factor + first + b * 16),
-								  _mm512_set1_epi32(query->factor_times));
-		rank = _mm512_add_epi32(rank, _mm512_mullo_epi32(sums[b],
-														 _mm512_set1_epi32(query->dot_times)));
-		rank = _mm512_add_epi32(rank, _mm512_set1_epi32(query->base));
-		_mm512_mask_storeu_pd(ranks + first + b * 16, (__mmask8) live,
-							  _mm512_cvtepi32_pd(_mm512_castsi512_si256(rank)));
-		_mm512_mask_storeu_pd(ranks + first + b * 16 + 8,
-							  (__mmask8) (live >> 8),
-							  _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(rank, 1)));
 	}
 }
 
@@ -251,123 +153,6 @@ avx512_u8_sums(const uint8 *a, const uint8 *b, int dims, EcpU8Sums *sums)
 	sums->aa = _mm512_reduce_add_epi32(aa);
 	sums->ab = _mm512_reduce_add_epi32(ab);
 	sums->bb = _mm512_reduce_add_epi32(bb);
-}
-
-/*
- * sum += x q, in place.  In assembly because gcc 12 gives the intrinsic's
- * result another register than its operand, and then spills half a tile.
- */
-TEMPLATE void
-add_bytes_in_place(__m512i *sum, __m512i x, __m512i q)
-{
-	__asm__("vpdpbusd %2, %1, %0" : "+v"(*sum) : "v"(x), "v"(q));
-}
-
-/* Inner products of a tile: nvectors, nblocks are constants where expanded. */
-TEMPLATE void
-u8_tile(const int8 *const *vector, const uint8 *const *block, int ngroups,
-		int nvectors, int nblocks, __m512i sums[][TILE_BLOCKS])
-{
-#pragma GCC unroll 6
-	for (int v = 0; v < nvectors; v++)
-	{
-#pragma GCC unroll 4
-		for (int b = 0; b < nblocks; b++)
-			sums[v][b] = _mm512_setzero_si512();
-	}
-
-	for (int g = 0; g < ngroups; g++)
-	{
-		__m512i		x[TILE_BLOCKS];
-
-#pragma GCC unroll 4
-		for (int b = 0; b < nblocks; b++)
-			x[b] = _mm512_load_si512(block[b] + g * 64);
-
-#pragma GCC unroll 6
-		for (int v = 0; v < nvectors; v++)
-		{
-			__m512i		q = _mm512_set1_epi32(*(const int32 *) (vector[v] + g * ECP_GROUP));
-
-#pragma GCC unroll 4
-			for (int b = 0; b < nblocks; b++)
-				add_bytes_in_place(&sums[v][b], x[b], q);
-		}
-	}
-}
-
-/*
- * Ranks of slots of COLUMNS, in nblocks (a constant where this is expanded)
- * registers of 16, for ECP_PASS_QUERIES queries: 16 sums in registers, and 8
- * loads for each 16 multiply-adds.
- */
-TEMPLATE void
-pass_slots(const EcpU8Query *const *query, const int32 *limits,
-		   const uint8 *columns, int nslots, const int32 *factor, int count,
-		   int nblocks, uint64 *passed, int32 *ranks)
-{
-	int			ngroups = EcpGroups(query[0]->dims);
-	const int32 *column = (const int32 *) columns;
-	__mmask16	last = LaneMask(count - (nblocks - 1) * 16);
-	__m512i		sums[ECP_PASS_QUERIES][TILE_BLOCKS];
-
-#pragma GCC unroll 4
-	for (int q = 0; q < ECP_PASS_QUERIES; q++)
-	{
-#pragma GCC unroll 4
-		for (int b = 0; b < nblocks; b++)
-			sums[q][b] = _mm512_setzero_si512();
-	}
-
-	for (int g = 0; g < ngroups; g++)
-	{
-		__m512i		x[TILE_BLOCKS];
-
-#pragma GCC unroll 4
-		for (int b = 0; b < nblocks; b++)
-			x[b] = (b < nblocks - 1) ?
-				_mm512_loadu_si512(column + b * 16) :
-				_mm512_maskz_loadu_epi32(last, column + b * 16);
-
-#pragma GCC unroll 4
-		for (int q = 0; q < ECP_PASS_QUERIES; q++)
-		{
-			__m512i		group = _mm512_set1_epi32(((const int32 *) query[q]->elements)[g]);
-
-#pragma GCC unroll 4
-			for (int b = 0; b < nblocks; b++)
-				add_bytes_in_place(&sums[q][b], x[b], group);
-		}
-		column += nslots;
-	}
-
-#pragma GCC unroll 4
-	for (int q = 0; q < ECP_PASS_QUERIES; q++)
-	{
-		__m512i		base = _mm512_set1_epi32(query[q]->base);
-		__m512i		factor_times = _mm512_set1_epi32(query[q]->factor_times);
-		__m512i		dot_times = _mm512_set1_epi32(query[q]->dot_times);
-		__m512i		limit = _mm512_set1_epi32(limits[q]);
-
-		passed[q] = 0;
-#pragma GCC unroll 4
-		for (int b = 0; b < nblocks; b++)
-		{
-			__mmask16	live = (b < nblocks - 1) ? 0xFFFF : last;
-			__m512i		rank;
-			__mmask16	mask;
-
-			rank = _mm512_mullo_epi32(_mm512_maskz_loadu_epi32(live, factor + b * 16),
-									  factor_times);
-			rank = _mm512_add_epi32(rank, _mm512_mullo_epi32(sums[q][b], dot_times));
-			rank = _mm512_add_epi32(rank, base);
-			mask = _mm512_mask_cmple_epi32_mask(live, rank, limit);
-			if (mask == 0)
-				continue;
-			passed[q] |= (uint64) mask << (b * 16);
-			_mm512_storeu_si512(ranks + q * ECP_PASS_ROWS + b * 16, rank);
-		}
-	}
 }
 
 static TARGET void
@@ -465,52 +250,6 @@ avx512_u8_panel_rank(const EcpPanelView *panel, const int8 *vector,
 		rank = _mm512_sub_epi32(_mm512_load_si512(panel->factors + first + done),
 								_mm512_sll_epi32(rank, shift));
 		_mm512_mask_storeu_epi32(ranks + done, LaneMask(n - done), rank);
-	}
-}
-
-/*
- * Compare a tile of leaders, nblocks (a constant where this is expanded)
- * blocks from "first" on, with the vectors from "done" on.
- */
-TEMPLATE void
-u8_nearest_tile(const EcpPanelView *panel, int n, int first, int nblocks,
-				const int8 *vectors, Size stride, int nvectors, int done,
-				__m512i *best, __m512i *best_block)
-{
-	int			ngroups = EcpGroups(panel->dims);
-	__m128i		shift = _mm_cvtsi32_si128(panel->shift);
-	const int8 *vector[TILE_VECTORS];
-	const uint8 *block[TILE_BLOCKS];
-	__m512i		sums[TILE_VECTORS][TILE_BLOCKS];
-
-#pragma GCC unroll 4
-	for (int b = 0; b < nblocks; b++)
-		block[b] = (const uint8 *) panel->data +
-			Min(first + b, (n - 1) / 16) * (Size) ngroups * 64;
-#pragma GCC unroll 6
-	for (int v = 0; v < TILE_VECTORS; v++)
-		vector[v] = vectors + Min(done + v, nvectors - 1) * stride;
-
-	u8_tile(vector, block, ngroups, TILE_VECTORS, nblocks, sums);
-
-#pragma GCC unroll 6
-	for (int v = 0; v < TILE_VECTORS; v++)
-	{
-		int			i = Min(done + v, nvectors - 1);
-
-#pragma GCC unroll 4
-		for (int b = 0; b < nblocks; b++)
-		{
-			int			number = Min(first + b, (n - 1) / 16);
-			__m512i		factor = _mm512_load_si512(panel->factors + number * 16);
-			__m512i		rank = _mm512_sub_epi32(factor,
-												_mm512_sll_epi32(sums[v][b], shift));
-			__mmask16	better = _mm512_mask_cmplt_epi32_mask(LaneMask(n - number * 16),
-															  rank, best[i]);
-
-			best[i] = _mm512_mask_mov_epi32(best[i], better, rank);
-			best_block[i] = _mm512_mask_set1_epi32(best_block[i], better, number);
-		}
 	}
 }
 
