@@ -330,16 +330,13 @@ static bool
 flush_append(EcpReplace *r, const EcpNewRun *new)
 {
 	const EcpChildData *cluster = new->extends;
-	Buffer		head = ecp_run_page_get(r->index, ECP_PAGE_ENTRY,
-										cluster->ecpc_blk, cluster->ecpc_run, 0,
-										BUFFER_LOCK_EXCLUSIVE);
+	Buffer		head = ecp_run_lock(r->index, cluster->ecpc_blk,
+									cluster->ecpc_run);
 	Buffer		last = head;
 	uint64		run = cluster->ecpc_run;
 	bool		done;
 
 	Assert(new->extends != NULL);
-	if (!BufferIsValid(head))
-		ecp_report_moved(r->index, cluster->ecpc_blk);
 	for (;;)
 	{
 		EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(last));
@@ -351,10 +348,7 @@ flush_append(EcpReplace *r, const EcpNewRun *new)
 			ecp_report_corrupt(r->index, BufferGetBlockNumber(last),
 							   "A run does not fit into the list of its cluster.");
 		run = header->ecpr_next_run;
-		next = ecp_run_page_get(r->index, ECP_PAGE_ENTRY, header->ecpr_next_blk,
-								run, 0, BUFFER_LOCK_EXCLUSIVE);
-		if (!BufferIsValid(next))
-			ecp_report_moved(r->index, header->ecpr_next_blk);
+		next = ecp_run_lock(r->index, header->ecpr_next_blk, run);
 		if (last != head)
 			UnlockReleaseBuffer(last);
 		last = next;

@@ -177,10 +177,7 @@ leaf_put(Relation index, const EcpIndexState *state,
 			ecp_report_corrupt(index, BufferGetBlockNumber(page0),
 							   "A run does not fit into the list of its cluster.");
 		run = header->ecpr_next_run;
-		next = ecp_run_page_get(index, ECP_PAGE_ENTRY, header->ecpr_next_blk,
-								run, 0, BUFFER_LOCK_EXCLUSIVE);
-		if (!BufferIsValid(next))
-			ecp_report_moved(index, header->ecpr_next_blk);
+		next = ecp_run_lock(index, header->ecpr_next_blk, run);
 		if (page0 != head)
 			UnlockReleaseBuffer(page0);
 		page0 = next;

@@ -348,11 +348,7 @@ replace_put_late(EcpReplace *r, int row, bool *full)
 		if (nearest < 0)
 			return false;
 		new = &r->new[nearest];
-		page0 = ecp_run_page_get(r->index, ECP_PAGE_ENTRY, new->child.ecpc_blk,
-								 new->child.ecpc_run, 0,
-								 BUFFER_LOCK_EXCLUSIVE);
-		if (!BufferIsValid(page0))
-			ecp_report_moved(r->index, new->child.ecpc_blk);
+		page0 = ecp_run_lock(r->index, new->child.ecpc_blk, new->child.ecpc_run);
 		item.leader = replace_leader(r, new);
 		done = ecp_xlog_put(r->index, &r->state, 0, page0, &item,
 							PG_UINT32_MAX);
@@ -400,10 +396,7 @@ replace_parent(EcpReplace *r)
 
 	if (parent == NULL)
 		return true;
-	head = ecp_run_page_get(r->index, ECP_PAGE_ENTRY, parent->head.blk,
-							parent->head.run, 0, BUFFER_LOCK_EXCLUSIVE);
-	if (!BufferIsValid(head))
-		ecp_report_moved(r->index, parent->head.blk);
+	head = ecp_run_lock(r->index, parent->head.blk, parent->head.run);
 	for (int i = r->nextended; i < r->nnew && done; i++)
 	{
 		EcpSlotItem item = {0};
@@ -444,10 +437,7 @@ replace_close(EcpReplace *r, EcpPublish *publish)
 		Buffer		head;
 
 		CHECK_FOR_INTERRUPTS();
-		head = ecp_run_page_get(r->index, ECP_PAGE_ENTRY, r->old[i].ecpc_blk,
-								r->old[i].ecpc_run, 0, BUFFER_LOCK_EXCLUSIVE);
-		if (!BufferIsValid(head))
-			ecp_report_moved(r->index, r->old[i].ecpc_blk);
+		head = ecp_run_lock(r->index, r->old[i].ecpc_blk, r->old[i].ecpc_run);
 		if (r->target->flush)
 			ecp_bulk_begin();
 		(void) ecp_rows_read(r->index, &r->state, r->old[i].ecpc_blk,
@@ -489,11 +479,7 @@ replace_lock(EcpReplace *r, Buffer *heads)
 	{
 		int			k = i == 0 ? lower : 1 - lower;
 
-		heads[k] = ecp_run_page_get(r->index, ECP_PAGE_ENTRY,
-									r->old[k].ecpc_blk, r->old[k].ecpc_run, 0,
-									BUFFER_LOCK_EXCLUSIVE);
-		if (!BufferIsValid(heads[k]))
-			ecp_report_moved(r->index, r->old[k].ecpc_blk);
+		heads[k] = ecp_run_lock(r->index, r->old[k].ecpc_blk, r->old[k].ecpc_run);
 		if (EcpPageGetRunHeader(BufferGetPage(heads[k]))->ecpr_flags & ECP_RUN_RETIRED)
 			ecp_report_corrupt(r->index, r->old[k].ecpc_blk,
 							   "A cluster of the present version is marked as retired.");

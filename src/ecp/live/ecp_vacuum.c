@@ -130,10 +130,7 @@ vacuum_leaf(EcpVacuum *vacuum, BlockNumber blk, uint64 run_id)
 		}
 		if (hint == PG_UINT32_MAX)
 			continue;
-		page0 = ecp_run_page_get(vacuum->index, ECP_PAGE_ENTRY, runs[r].blk,
-								 runs[r].run, 0, BUFFER_LOCK_EXCLUSIVE);
-		if (!BufferIsValid(page0))
-			ecp_report_moved(vacuum->index, runs[r].blk);
+		page0 = ecp_run_lock(vacuum->index, runs[r].blk, runs[r].run);
 		ecp_xlog_hint(vacuum->index, page0, hint);
 		UnlockReleaseBuffer(page0);
 		ECP_STOP_POINT("vacuum-hint");

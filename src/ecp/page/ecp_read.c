@@ -88,6 +88,18 @@ ecp_run_page_get(Relation index, int kind, BlockNumber blk, uint64 run,
 	return InvalidBuffer;
 }
 
+/* Page 0 of a run that must be there, locked exclusively. */
+Buffer
+ecp_run_lock(Relation index, BlockNumber blk, uint64 run)
+{
+	Buffer		page0 = ecp_run_page_get(index, ECP_PAGE_ENTRY, blk, run, 0,
+										 BUFFER_LOCK_EXCLUSIVE);
+
+	if (!BufferIsValid(page0))
+		ecp_report_moved(index, blk);
+	return page0;
+}
+
 /*
  * Bounds of the header of the run whose page 0 is in "buffer": everything
  * that a reader follows or multiplies.

@@ -78,6 +78,7 @@ extern void ecp_run_check_header(Relation index, Buffer buffer,
 								 const EcpGeometry *geo);
 extern void ecp_node_check_header(Relation index, Buffer buffer,
 								  const EcpIndexState *state);
+extern Buffer ecp_run_lock(Relation index, BlockNumber blk, uint64 run);
 extern bool ecp_run_read(Relation index, const EcpIndexState *state,
 						 int level, BlockNumber blk, uint64 run,
 						 Buffer held, EcpRun *out);

@@ -1,13 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_xlog_run.c
- *	  The WAL records that link a run to its cluster, and unlink it.
+ *	  The WAL records that link a run to its cluster, and that free it.
  *
  * An inserter that finds a cluster full adds an empty run (ADDRUN), which is
  * part of the cluster at once.  A flush writes runs with rows, and links them
- * (APPEND) before the version that has them is published, for scans of older
- * versions have these rows elsewhere.  See ecp_xlog.c for what all records
- * have in common.
+ * (APPEND) before the version that has them is published, because scans of
+ * older versions find these rows elsewhere.  PURGE frees runs of a retired
+ * cluster, UNDO those of a replacement that was given up.  See ecp_xlog.c for
+ * what all records have in common.
  *
  *-------------------------------------------------------------------------
  */
@@ -99,13 +100,10 @@ run_before(Relation index, const EcpRun *run)
 
 	for (;;)
 	{
-		Buffer		buffer = ecp_run_page_get(index, ECP_PAGE_ENTRY, blk, id, 0,
-											  BUFFER_LOCK_EXCLUSIVE);
+		Buffer		buffer = ecp_run_lock(index, blk, id);
 		EcpRunHeader header;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!BufferIsValid(buffer))
-			ecp_report_moved(index, blk);
 		header = EcpPageGetRunHeader(BufferGetPage(buffer));
 		if (header->ecpr_next_run == run->run)
 			return buffer;
@@ -120,9 +118,79 @@ run_before(Relation index, const EcpRun *run)
 	}
 }
 
+/* A record that frees the blocks of a run, and what it has locked. */
+typedef struct EcpFreeRecord
+{
+	Buffer		before;			/* page 0 of the run before it, or invalid */
+	Buffer		page0;
+	Buffer		map;
+	Buffer		meta;
+	GenericXLogState *xlog;
+	EcpMetaPage m;				/* to be changed by the caller */
+} EcpFreeRecord;
+
+/* "before" is locked already. */
+static void
+free_begin(Relation index, const EcpRun *run, Buffer before, EcpFreeRecord *record)
+{
+	record->before = before;
+	record->page0 = ecp_run_lock(index, run->blk, run->run);
+	record->map = ecp_space_map_lock(index, run->blk, BUFFER_LOCK_EXCLUSIVE);
+	record->meta = ecp_meta_lock(index);
+
+	record->xlog = GenericXLogStart(index);
+	record->m = EcpPageGetMeta(GenericXLogRegisterBuffer(record->xlog,
+														 record->meta, 0));
+	ecp_space_mark(index,
+				   GenericXLogRegisterBuffer(record->xlog, record->map, 0),
+				   run->blk, run->header.ecpr_npages, false);
+	ecp_run_set_freed(record->xlog, record->page0);
+	if (BufferIsValid(before))
+		ecp_run_set_last(record->xlog, before);
+	record->m->ecpm_map_hint = Min(record->m->ecpm_map_hint,
+								   EcpBlockMap(run->blk));
+}
+
+static void
+free_end(EcpFreeRecord *record)
+{
+	GenericXLogFinish(record->xlog);
+	UnlockReleaseBuffer(record->meta);
+	UnlockReleaseBuffer(record->map);
+	UnlockReleaseBuffer(record->page0);
+	if (BufferIsValid(record->before))
+		UnlockReleaseBuffer(record->before);
+}
+
 /*
- * UNDO (of FILL and APPEND, for a group): page 0 of the run, MAP, META, page 0
- * of the run before if the run was linked to it.  The bits of the run that was
+ * PURGE (one run): page 0 of the run before it in its retired cluster, or
+ * for the head nothing; page 0 of the run; MAP; META.  The blocks are free and
+ * nothing names them.  Runs are freed from the last to the head.
+ */
+void
+ecp_xlog_free_run(Relation index, const EcpRun *run, const EcpRun *predecessor)
+{
+	Buffer		before = InvalidBuffer;
+	EcpFreeRecord record;
+
+	Assert(predecessor == NULL || predecessor->run < run->run);
+	if (predecessor)
+		before = ecp_run_lock(index, predecessor->blk, predecessor->run);
+	free_begin(index, run, before, &record);
+	if (predecessor == NULL)
+	{
+		record.m->ecpm_retired_head = run->header.ecpr_retired_next;
+		if (record.m->ecpm_retired_head == InvalidBlockNumber)
+			record.m->ecpm_retired_tail = InvalidBlockNumber;
+	}
+	record.m->ecpm_retired_pages -= Min(record.m->ecpm_retired_pages,
+										run->header.ecpr_npages);
+	free_end(&record);
+}
+
+/*
+ * UNDO (of FILL and APPEND, for a group): page 0 of the run before if the run
+ * was linked to it, page 0 of the run, MAP, META.  The bits of the run that was
  * written last are clear, and neither ecpm_op nor a cluster names it; *intent
  * gets the same.
  */
@@ -131,34 +199,12 @@ ecp_xlog_undo_written(Relation index, const EcpRun *run,
 					  EcpIntentData *intent)
 {
 	Buffer		before = InvalidBuffer;
-	Buffer		page0;
-	Buffer		map;
-	Buffer		meta;
-	GenericXLogState *xlog;
-	EcpMetaPage m;
+	EcpFreeRecord record;
 
 	if ((run->header.ecpr_flags & ECP_RUN_HEAD) == 0)
 		before = run_before(index, run);
-	page0 = ecp_run_page_get(index, ECP_PAGE_ENTRY, run->blk, run->run, 0,
-							 BUFFER_LOCK_EXCLUSIVE);
-	if (!BufferIsValid(page0))
-		ecp_report_moved(index, run->blk);
-	map = ecp_space_map_lock(index, run->blk, BUFFER_LOCK_EXCLUSIVE);
-	meta = ecp_meta_lock(index);
-	xlog = GenericXLogStart(index);
-	m = EcpPageGetMeta(GenericXLogRegisterBuffer(xlog, meta, 0));
-	ecp_space_mark(index, GenericXLogRegisterBuffer(xlog, map, 0), run->blk,
-				   run->header.ecpr_npages, false);
-	ecp_run_set_freed(xlog, page0);
-	if (BufferIsValid(before))
-		ecp_run_set_last(xlog, before);
-	m->ecpm_op.ecpi_written = run->header.ecpr_retired_next;
-	m->ecpm_map_hint = Min(m->ecpm_map_hint, EcpBlockMap(run->blk));
-	*intent = m->ecpm_op;
-	GenericXLogFinish(xlog);
-	UnlockReleaseBuffer(meta);
-	UnlockReleaseBuffer(map);
-	UnlockReleaseBuffer(page0);
-	if (BufferIsValid(before))
-		UnlockReleaseBuffer(before);
+	free_begin(index, run, before, &record);
+	record.m->ecpm_op.ecpi_written = run->header.ecpr_retired_next;
+	*intent = record.m->ecpm_op;
+	free_end(&record);
 }
