@@ -165,23 +165,19 @@ header_is_sane(Oid type, char *start)
 }
 
 /*
- * betree_getattr
- *		index_getattr() that does not trust the tuple's lengths.
- *
- * A damaged length must not lead a comparison out of the tuple, nor the walk
- * to an attribute behind others.
+ * betree_getattr() of an attribute that may be NULL, behind others or by
+ * reference
  */
-Datum
-betree_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
+static pg_noinline Datum
+getattr_general(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 {
+	Form_pg_attribute att = TupleDescAttr(bt->tupdesc, attno - 1);
 	bool		has_nulls = IndexTupleHasNulls(itup);
 	Size		header = IndexInfoFindDataOffset(itup->t_info);
 	bits8	   *nulls = (bits8 *) itup + sizeof(IndexTupleData);
 	char	   *data = (char *) itup + header;
 	Size		size = IndexTupleSize(itup) - header;
 	Size		off = 0;
-
-	Assert(attno >= 1 && attno <= bt->natts);
 
 	if (unlikely(IndexTupleSize(itup) < header))
 		betree_report_damaged_item();
@@ -194,12 +190,34 @@ betree_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 			off = attribute_end(TupleDescAttr(bt->tupdesc, i), data, size,
 								&off);
 	}
-	(void) attribute_end(TupleDescAttr(bt->tupdesc, attno - 1), data, size,
-						 &off);
+	(void) attribute_end(att, data, size, &off);
 	if (OidIsValid(bt->header_type[attno - 1]) &&
 		unlikely(!header_is_sane(bt->header_type[attno - 1], data + off)))
 		betree_report_damaged_item();
-	return fetchatt(TupleDescAttr(bt->tupdesc, attno - 1), data + off);
+	return fetchatt(att, data + off);
+}
+
+/*
+ * betree_getattr
+ *		index_getattr() that does not trust the tuple's lengths.
+ *
+ * A damaged length must not lead a comparison out of the tuple, nor the walk
+ * to an attribute behind others.
+ */
+Datum
+betree_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
+{
+	Form_pg_attribute att = TupleDescAttr(bt->tupdesc, 0);
+
+	Assert(attno >= 1 && attno <= bt->natts);
+
+	/* mostly there is nothing to pass over, and no length but the type's */
+	if (attno > 1 || !att->attbyval || IndexTupleHasNulls(itup))
+		return getattr_general(bt, itup, attno, isnull);
+	if (unlikely(IndexTupleSize(itup) < sizeof(IndexTupleData) + att->attlen))
+		betree_report_damaged_item();
+	*isnull = false;
+	return fetchatt(att, (char *) itup + sizeof(IndexTupleData));
 }
 
 /*

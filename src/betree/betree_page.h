@@ -187,7 +187,7 @@ typedef struct BetreeDirEntry
 					   sizeof(BetreeCountersData)))
 
 /* betree_page.c, called here */
-extern void betree_report_damaged_item(void);
+pg_noreturn extern void betree_report_damaged_item(void);
 
 /* Items of a NODE */
 #define BETREE_HIKEY			1
