@@ -3,9 +3,10 @@
  * ecp_read.c
  *	  Reading the structure of a living index: nodes, clusters, rows.
  *
- * For maintenance, VACUUM, the checker and the inspection functions; scans
- * and descents have their own faster ways.  Everything here copies what it
- * reads under one share lock at a time, and holds nothing on return.
+ * For the leader cache, maintenance, VACUUM, the checker and the inspection
+ * functions; scans read clusters in a faster way (ecp_probe.c).  Everything
+ * here copies what it reads under one share lock at a time, and holds nothing
+ * on return.
  *
  * A reference may be outdated when the reader holds no maintenance lock: its
  * blocks may have been freed and used by another run.  The functions tell
@@ -355,10 +356,11 @@ ecp_run_read_vector(Relation index, const EcpGeometry *geo, const EcpRun *run,
 
 	ecp_stream_foreach(part, geo, run->header.ecpr_entry_pages, slot)
 	{
-		Buffer		buffer = ecp_run_page_get(index, ECP_PAGE_VECTOR, run->blk,
-											  run->run, part.pageno,
-											  BUFFER_LOCK_SHARE);
+		Buffer		buffer;
 
+		CHECK_FOR_INTERRUPTS();
+		buffer = ecp_run_page_get(index, ECP_PAGE_VECTOR, run->blk, run->run,
+								  part.pageno, BUFFER_LOCK_SHARE);
 		if (!BufferIsValid(buffer))
 			ecp_report_moved(index, run->blk + part.pageno);
 		memcpy(vector + part.done,
@@ -376,6 +378,23 @@ page_slots(const EcpGeometry *geo, const EcpRun *run, uint32 pageno)
 	return Min(geo->slots, run->header.ecpr_nslots - pageno * geo->slots);
 }
 
+/* Room for n leaders; kernels may read 63 bytes behind the last. */
+static char *
+node_leaders(uint32 n, Size stride)
+{
+	return palloc_extended(add_size(mul_size(n, stride), 64), MCXT_ALLOC_HUGE);
+}
+
+/* Narrow the range of versions that see the same children as ours. */
+static void
+node_note_stamp(EcpNodeImage *node, uint32 sversion, uint32 stamp)
+{
+	if (stamp <= sversion)
+		node->valid_from = Max(node->valid_from, stamp);
+	else
+		node->valid_until = Min(node->valid_until, stamp);
+}
+
 /* Children first, buffers behind them, each in the order of slots. */
 static void
 node_image_order(EcpNodeImage *node)
@@ -383,13 +402,14 @@ node_image_order(EcpNodeImage *node)
 	int			n = node->nchildren;
 	EcpChildData *children = palloc(n * sizeof(EcpChildData));
 	uint32	   *slots = palloc(n * sizeof(uint32));
-	char	   *leaders = node->leaders == NULL ? NULL :
-		palloc_extended(mul_size(n, node->stride), MCXT_ALLOC_HUGE);
-	int		   *places = ecp_children_order(node->children, n, node->nbuffers);
+	char	   *leaders = node->leaders ? node_leaders(n, node->stride) : NULL;
+	int			next_child = 0;
+	int			next_buffer = n - node->nbuffers;
 
 	for (int i = 0; i < n; i++)
 	{
-		int			to = places[i];
+		int			to = (node->children[i].ecpc_flags & ECP_CHILD_BUFFER) != 0 ?
+			next_buffer++ : next_child++;
 
 		children[to] = node->children[i];
 		slots[to] = node->slots[i];
@@ -397,7 +417,6 @@ node_image_order(EcpNodeImage *node)
 			memcpy(leaders + to * node->stride,
 				   node->leaders + i * node->stride, node->stride);
 	}
-	pfree(places);
 	pfree(node->children);
 	pfree(node->slots);
 	if (node->leaders)
@@ -406,26 +425,6 @@ node_image_order(EcpNodeImage *node)
 	node->slots = slots;
 	node->leaders = leaders;
 	node->nchildren = n - node->nbuffers;
-}
-
-/*
- * ecp_children_order
- *		Where the n entries of a node go, "nbuffers" of which are buffers, so
- *		that children come first and buffers behind them, each in the order
- *		of slots.  The result is palloc'd.
- */
-int *
-ecp_children_order(const EcpChildData *children, int n, int nbuffers)
-{
-	int		   *places = palloc(n * sizeof(int));
-	int			next_child = 0;
-	int			next_buffer = n - nbuffers;
-
-	Assert(nbuffers >= 0 && nbuffers <= n);
-	for (int i = 0; i < n; i++)
-		places[i] = (children[i].ecpc_flags & ECP_CHILD_BUFFER) != 0 ?
-			next_buffer++ : next_child++;
-	return places;
 }
 
 /*
@@ -443,6 +442,7 @@ ecp_node_read(Relation index, const EcpIndexState *state, int level,
 	const EcpGeometry *geo = &state->node;
 	EcpNodeImage *node = palloc0(sizeof(EcpNodeImage));
 	EcpRunHeaderData *header = &node->head.header;
+	uint32		sversion = state->meta.ecpm_sversion;
 	PGAlignedBlock copy;
 
 	Assert(level > 0);
@@ -453,14 +453,14 @@ ecp_node_read(Relation index, const EcpIndexState *state, int level,
 		ecp_report_corrupt(index, blk, "A node must be one run.");
 
 	node->level = level;
+	node->valid_until = ECP_V_NONE;
 	node->nfree = header->ecpr_nslots -
 		Min(header->ecpr_free_hint * geo->slots, header->ecpr_nslots);
 	node->stride = MAXALIGN(geo->vec_bytes);
 	node->children = palloc(mul_size(header->ecpr_nslots, sizeof(EcpChildData)));
 	node->slots = palloc(mul_size(header->ecpr_nslots, sizeof(uint32)));
 	if (leaders)
-		node->leaders = palloc_extended(mul_size(header->ecpr_nslots,
-												 node->stride), MCXT_ALLOC_HUGE);
+		node->leaders = node_leaders(header->ecpr_nslots, node->stride);
 
 	for (uint32 pageno = 0; pageno < header->ecpr_hw_page; pageno++)
 	{
@@ -474,6 +474,7 @@ ecp_node_read(Relation index, const EcpIndexState *state, int level,
 		ecp_entry_view(copy.data, geo, level, &view);
 		for (uint32 slot = 0; slot < nslots; slot++)
 		{
+			EcpChild	child = &view.children[slot];
 			int			n = node->nchildren;
 			uint32		run_slot = pageno * geo->slots + slot;
 
@@ -481,16 +482,17 @@ ecp_node_read(Relation index, const EcpIndexState *state, int level,
 				continue;
 			if (pageno >= header->ecpr_free_hint)
 				node->nfree--;
-			if (!EcpChildIsVisible(&view.children[slot],
-								   state->meta.ecpm_sversion))
+			node_note_stamp(node, sversion, child->ecpc_vfrom);
+			node_note_stamp(node, sversion, child->ecpc_vto);
+			if (!EcpChildIsVisible(child, sversion))
 				continue;
-			node->children[n] = view.children[slot];
+			node->children[n] = *child;
 			node->slots[n] = run_slot;
 			if (leaders)
 				ecp_run_read_vector(index, geo, &node->head, &view, run_slot,
 									node->leaders + n * node->stride);
 			node->nchildren++;
-			if (node->children[n].ecpc_flags & ECP_CHILD_BUFFER)
+			if (child->ecpc_flags & ECP_CHILD_BUFFER)
 				node->nbuffers++;
 		}
 	}

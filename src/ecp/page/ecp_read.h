@@ -32,6 +32,8 @@ typedef struct EcpNodeImage
 {
 	EcpRun		head;
 	int			level;
+	uint32		valid_from;		/* versions that have the same children, while */
+	uint32		valid_until;	/* ecpr_change stays; exclusive end */
 	uint32		nfree;			/* slots that can be had: free, from
 								 * ecpr_free_hint on */
 	int			nchildren;
@@ -120,8 +122,5 @@ typedef struct EcpNodeRef
 	EcpChildData child;
 	int			level;
 } EcpNodeRef;
-
-extern int *ecp_children_order(const EcpChildData *children, int n,
-							   int nbuffers);
 
 #endif							/* ECP_READ_H */

@@ -198,119 +198,6 @@ cache_create(void)
 							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
-/*
- * Pin and share-lock page "pageno" of a node's run, checked.
- */
-static Buffer
-node_read_buffer(Relation index, const EcpNode *node, int kind, uint32 pageno)
-{
-	Buffer		buffer;
-
-	if (node->blk + pageno < node->blk ||
-		!ecp_block_exists(index, node->blk + pageno))
-		ecp_report_corrupt(index, node->blk, "The block of a node is invalid.");
-
-	buffer = ReadBuffer(index, node->blk + pageno);
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	if (!ecp_page_check_run(index, buffer, kind, node->run, pageno))
-		ecp_report_moved(index, node->blk + pageno);
-	return buffer;
-}
-
-/* Copy the header of a node's run, checked. */
-static void
-node_read_header(Relation index, const EcpGeometry *geo, const EcpNode *node,
-				 EcpRunHeaderData *header)
-{
-	Buffer		buffer = node_read_buffer(index, node, ECP_PAGE_ENTRY, 0);
-
-	ecp_run_check_header(index, buffer, geo);
-	*header = *EcpPageGetRunHeader(BufferGetPage(buffer));
-	UnlockReleaseBuffer(buffer);
-
-	if (header->ecpr_level != node->level ||
-		(header->ecpr_flags & ECP_RUN_HEAD) == 0)
-		ecp_report_corrupt(index, node->blk,
-						   psprintf("A run of level %u was found where level %d was expected.",
-									header->ecpr_level, node->level));
-}
-
-/* Narrow the range of versions that see the same children as ours. */
-static void
-node_note_stamp(EcpCachedNode *cached, uint32 sversion, uint32 stamp)
-{
-	if (stamp <= sversion)
-		cached->valid_from = Max(cached->valid_from, stamp);
-	else
-		cached->valid_until = Min(cached->valid_until, stamp);
-}
-
-static void
-node_set_leader(EcpNode *node, int i, const void *leader)
-{
-	ecp_panel_set(node->panel, i, leader);
-	if (node->ip_panel)
-		ecp_panel_set(node->ip_panel, i, leader);
-}
-
-/* Add the children of one entry page; leaders that are on it, too. */
-static void
-node_read_page(Relation index, const EcpIndexState *state,
-			   EcpCachedNode *cached, const EcpRunHeaderData *header,
-			   uint32 pageno, void *leader)
-{
-	const EcpGeometry *geo = &state->node;
-	uint32		sversion = state->meta.ecpm_sversion;
-	EcpNode    *node = &cached->node;
-	uint32		first = pageno * geo->slots;
-	uint32		nslots = Min(geo->slots, header->ecpr_nslots - first);
-	Buffer		buffer;
-	EcpEntryView view;
-
-	buffer = node_read_buffer(index, node, ECP_PAGE_ENTRY, pageno);
-	ecp_entry_view(BufferGetPage(buffer), geo, node->level, &view);
-	for (uint32 slot = 0; slot < nslots; slot++)
-	{
-		EcpChild	child = &view.children[slot];
-
-		if (!EcpSlotIsLive(&view, slot))
-			continue;
-		node_note_stamp(cached, sversion, child->ecpc_vfrom);
-		node_note_stamp(cached, sversion, child->ecpc_vto);
-		if (!EcpChildIsVisible(child, sversion))
-			continue;
-
-		node->children[node->nchildren] = *child;
-		node->slots[node->nchildren] = first + slot;
-		if (!geo->stream)
-		{
-			ecp_entry_get_vector(geo, &view, slot, leader);
-			node_set_leader(node, node->nchildren, leader);
-		}
-		node->nchildren++;
-		if (child->ecpc_flags & ECP_CHILD_BUFFER)
-			node->nbuffers++;
-	}
-	UnlockReleaseBuffer(buffer);
-}
-
-/* Copy the vector of a slot out of the vector part of a node. */
-static void
-node_read_vector(Relation index, const EcpGeometry *geo, const EcpNode *node,
-				 uint32 entry_pages, uint32 slot, char *vector)
-{
-	ecp_stream_foreach(part, geo, entry_pages, slot)
-	{
-		Buffer		buffer = node_read_buffer(index, node, ECP_PAGE_VECTOR,
-											  part.pageno);
-
-		memcpy(vector + part.done,
-			   EcpPageGetStream(BufferGetPage(buffer)) + part.offset,
-			   part.bytes);
-		UnlockReleaseBuffer(buffer);
-	}
-}
-
 /* Allocate hints for the buffers of the children's pages. */
 static void
 node_make_recent(EcpNode *node)
@@ -328,52 +215,20 @@ node_make_recent(EcpNode *node)
 	node->recent = palloc0(mul_size(n, sizeof(Buffer)));
 }
 
-/*
- * Move the buffers behind the children, both in the order of slots, and find
- * out which takes the rows of which.
- */
-static void
-node_order_buffers(const EcpIndexState *state, EcpNode *node)
-{
-	int			n = node->nchildren;
-	Size		stride = MAXALIGN(state->node.vec_bytes);
-	char	   *leaders = palloc_extended(add_size(mul_size(n, stride), 64),
-										  MCXT_ALLOC_HUGE);
-	EcpChildData *children = palloc(n * sizeof(EcpChildData));
-	uint32	   *slots = palloc(n * sizeof(uint32));
-	int		   *places = ecp_children_order(node->children, n, node->nbuffers);
-
-	Assert(node->level == 1 && node->nbuffers > 0 && node->nbuffers <= n);
-
-	for (int i = 0; i < n; i++)
-	{
-		int			to = places[i];
-
-		children[to] = node->children[i];
-		slots[to] = node->slots[i];
-		ecp_panel_get(node->panel, i, leaders + to * stride);
-	}
-	for (int i = 0; i < n; i++)
-		node_set_leader(node, i, leaders + i * stride);
-	pfree(places);
-	pfree(node->children);
-	pfree(node->slots);
-	node->children = children;
-	node->slots = slots;
-	node->nchildren = n - node->nbuffers;
-	ecp_insbuf_map(&state->meta, children, leaders, stride, node->nchildren,
-				   node->nbuffers, &node->map);
-	pfree(leaders);
-}
-
+/* The leaders of a node as a panel. */
 static EcpPanel *
-node_make_panel(const EcpIndexState *state, EcpMetric metric, int capacity)
+node_make_panel(const EcpIndexState *state, EcpMetric metric,
+				const EcpNodeImage *image)
 {
 	EcpElem		elem = state->meta.ecpm_leader_elem;
 	int			dims = state->meta.ecpm_dims;
+	int			n = image->nchildren + image->nbuffers;
+	EcpPanel   *panel = ecp_panel_init(palloc(ecp_panel_bytes(elem, dims, n)),
+									   elem, metric, dims, n);
 
-	return ecp_panel_init(palloc(ecp_panel_bytes(elem, dims, capacity)),
-						  elem, metric, dims, capacity);
+	for (int i = 0; i < n; i++)
+		ecp_panel_set(panel, i, image->leaders + i * image->stride);
+	return panel;
 }
 
 /*
@@ -384,59 +239,48 @@ static EcpCachedNode *
 node_read(Relation index, const EcpIndexState *state, const EcpChildData *ref,
 		  int level)
 {
-	const EcpGeometry *geo = &state->node;
 	MemoryContext context;
 	MemoryContext old;
-	EcpRunHeaderData header;
+	EcpNodeImage *image;
 	EcpCachedNode *cached;
 	EcpNode    *node;
-	char	   *leader;
 
 	/* on error, it is deleted with its parent */
 	context = AllocSetContextCreate(CurrentMemoryContext, "ecp node",
 									ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(context);
 
+	image = ecp_node_read(index, state, level, ref->ecpc_blk, ref->ecpc_run,
+						  true);
+	if (image == NULL)
+		ecp_report_moved(index, ref->ecpc_blk);
+
 	cached = palloc0(sizeof(EcpCachedNode));
 	cached->context = context;
-	cached->valid_until = ECP_V_NONE;
+	cached->valid_from = image->valid_from;
+	cached->valid_until = image->valid_until;
 	node = &cached->node;
 	node->blk = ref->ecpc_blk;
 	node->run = ref->ecpc_run;
 	node->level = level;
 	node->sversion = state->meta.ecpm_sversion;
-
-	/* the counter first: if it is outdated, the node is read again */
-	node_read_header(index, geo, node, &header);
-	node->change = header.ecpr_change;
-	node->children = palloc(mul_size(header.ecpr_nslots, sizeof(EcpChildData)));
-	node->slots = palloc(mul_size(header.ecpr_nslots, sizeof(uint32)));
-	node->panel = node_make_panel(state, ECP_METRIC_L2, header.ecpr_nslots);
+	/* read first: if it is outdated, the node is read again */
+	node->change = image->head.header.ecpr_change;
+	node->nchildren = image->nchildren;
+	node->nbuffers = image->nbuffers;
+	node->children = image->children;
+	node->slots = image->slots;
+	node->panel = node_make_panel(state, ECP_METRIC_L2, image);
 	if (state->meta.ecpm_metric == ECP_METRIC_IP)
-		node->ip_panel = node_make_panel(state, ECP_METRIC_IP,
-										 header.ecpr_nslots);
-
-	leader = palloc(geo->vec_bytes);
-	for (uint32 pageno = 0; pageno < header.ecpr_hw_page; pageno++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		node_read_page(index, state, cached, &header, pageno, leader);
-	}
-	if (geo->stream)
-	{
-		for (int i = 0; i < node->nchildren; i++)
-		{
-			CHECK_FOR_INTERRUPTS();
-			node_read_vector(index, geo, node, header.ecpr_entry_pages,
-							 node->slots[i], leader);
-			node_set_leader(node, i, leader);
-		}
-	}
-	pfree(leader);
+		node->ip_panel = node_make_panel(state, ECP_METRIC_IP, image);
 	if (level == 1 && node->nbuffers > 0)
-		node_order_buffers(state, node);
+		ecp_insbuf_map(&state->meta, node->children, image->leaders,
+					   image->stride, node->nchildren, node->nbuffers,
+					   &node->map);
 	if (level == 1)
 		node_make_recent(node);
+	pfree(image->leaders);
+	pfree(image);
 
 	MemoryContextSwitchTo(old);
 	cached->bytes = MemoryContextMemAllocated(context, true);
@@ -450,14 +294,16 @@ node_is_valid(Relation index, const EcpIndexState *state,
 {
 	EcpNode    *node = &cached->node;
 	uint32		sversion = state->meta.ecpm_sversion;
-	EcpRunHeaderData header;
+	EcpRun		head;
 
 	if (node->sversion == sversion)
 		return true;
 	if (sversion < cached->valid_from || sversion >= cached->valid_until)
 		return false;
-	node_read_header(index, &state->node, node, &header);
-	if (header.ecpr_change != node->change)
+	if (!ecp_run_read(index, state, node->level, node->blk, node->run,
+					  InvalidBuffer, &head))
+		ecp_report_moved(index, node->blk);
+	if (head.header.ecpr_change != node->change)
 		return false;
 	node->sversion = sversion;
 	return true;
