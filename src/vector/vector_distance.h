@@ -101,7 +101,7 @@ extern void ecp_columns_get(const uint8 *columns, int nslots, int slot,
 							int dims, uint8 *row);
 
 /*
- * What the squared distance of the uint8 vectors is that ecp_bits_spread()
+ * What the squared distance of the uint8 vectors is that ecp_vector_convert()
  * makes of two bit strings, for each bit in which they differ.
  */
 #define ECP_BIT_L2		(255 * 255)

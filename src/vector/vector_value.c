@@ -50,21 +50,52 @@ static void vector_read_pgvector(const PgvectorData *stored, Size elem_bytes,
 static void vector_read_halves(EcpVector *vector);
 static bool vector_is_finite(const float4 *elements, int dims);
 
+/*
+ * The element kinds, as all but the kernels know them: leaders are means of
+ * rows, which have been brought to unit length for cosine.
+ */
+typedef struct ElemKind
+{
+	const char *name;
+	int			bits;			/* of one element */
+	EcpElem		leader;			/* kind of the leaders of such rows */
+	EcpElem		unit_leader;	/* the same for cosine */
+} ElemKind;
+
+static const ElemKind elem_kinds[] = {
+	/* uint8 of unit length would be all zeros and ones */
+	[ECP_ELEM_UINT8] = {"uint8", 8, ECP_ELEM_UINT8, ECP_ELEM_FLOAT32},
+	[ECP_ELEM_FLOAT32] = {"float32", 32, ECP_ELEM_FLOAT32, ECP_ELEM_FLOAT32},
+	/* means of bits say how many of the rows have them */
+	[ECP_ELEM_BIT] = {"bit", 1, ECP_ELEM_UINT8, ECP_ELEM_UINT8},
+};
+
+static inline const ElemKind *
+elem_kind(EcpElem elem)
+{
+	if ((int) elem < ECP_ELEM_UINT8 || (int) elem >= lengthof(elem_kinds))
+		elog(ERROR, "unrecognized element kind: %d", (int) elem);
+	return &elem_kinds[elem];
+}
+
+const char *
+ecp_elem_name(EcpElem elem)
+{
+	return elem_kind(elem)->name;
+}
+
+EcpElem
+ecp_elem_for_leaders(EcpElem elem, EcpMetric metric)
+{
+	return metric == ECP_METRIC_COSINE ? elem_kind(elem)->unit_leader :
+		elem_kind(elem)->leader;
+}
+
 Size
 ecp_vector_bytes(EcpElem elem, int dims)
 {
-	switch (elem)
-	{
-		case ECP_ELEM_UINT8:
-			return dims;
-		case ECP_ELEM_FLOAT32:
-			return dims * sizeof(float4);
-		case ECP_ELEM_BIT:
-			return (dims + BITS_PER_BYTE - 1) / BITS_PER_BYTE;
-	}
-
-	elog(ERROR, "unrecognized element kind: %d", (int) elem);
-	return 0;					/* keep compiler quiet */
+	return ((Size) dims * elem_kind(elem)->bits + BITS_PER_BYTE - 1) /
+		BITS_PER_BYTE;
 }
 
 EcpElem
@@ -357,14 +388,45 @@ ecp_vector_make(EcpColumnType type, int dims, const void *data)
 	}
 }
 
-/* Bits as uint8 elements, 0 or 255. */
+/* See the header: the kinds of rows, and those of their leaders. */
 void
-ecp_bits_spread(const uint8 *bits, int dims, uint8 *elements)
+ecp_vector_convert(const EcpVector *vector, EcpElem elem, void *dst)
 {
-	Assert(dims >= 1 && dims <= ECP_DIMS_MAX);
-	for (int i = 0; i < dims; i++)
-		elements[i] = (bits[i / BITS_PER_BYTE] << i % BITS_PER_BYTE & 0x80) ?
-			255 : 0;
+	const uint8 *data = vector->data;
+	uint8	   *bytes = dst;
+	float4	   *floats = dst;
+
+	Assert(vector->dims >= 1 && vector->dims <= ECP_DIMS_MAX);
+
+	if (vector->elem == elem)
+		memcpy(dst, data, ecp_vector_bytes(elem, vector->dims));
+	else if (vector->elem == ECP_ELEM_BIT && elem == ECP_ELEM_UINT8)
+	{
+		for (int i = 0; i < vector->dims; i++)
+			bytes[i] = (data[i / BITS_PER_BYTE] << i % BITS_PER_BYTE & 0x80) ?
+				255 : 0;
+	}
+	else if (vector->elem == ECP_ELEM_UINT8 && elem == ECP_ELEM_FLOAT32)
+	{
+		for (int i = 0; i < vector->dims; i++)
+			floats[i] = data[i];
+	}
+	else
+		elog(ERROR, "cannot convert element kind %d to %d",
+			 (int) vector->elem, (int) elem);
+}
+
+const char *
+ecp_elements_fault(EcpElem elem, int dims, const void *elements)
+{
+	const uint8 *bytes = elements;
+
+	if (elem == ECP_ELEM_FLOAT32 && !vector_is_finite(elements, dims))
+		return "an element that is not finite";
+	if (elem == ECP_ELEM_BIT && dims % BITS_PER_BYTE != 0 &&
+		(bytes[dims / BITS_PER_BYTE] & (0xFF >> dims % BITS_PER_BYTE)) != 0)
+		return "bits behind its last one";
+	return NULL;
 }
 
 /*

@@ -62,6 +62,11 @@ typedef struct EcpVector
 	bool		plain;			/* ecp_vector_make() gives the same value */
 } EcpVector;
 
+extern const char *ecp_elem_name(EcpElem elem);
+
+/* The kind of elements that the leaders of such rows have. */
+extern EcpElem ecp_elem_for_leaders(EcpElem elem, EcpMetric metric);
+
 /* Bytes of the elements of a vector; bits behind the last one are zero. */
 extern Size ecp_vector_bytes(EcpElem elem, int dims);
 
@@ -83,8 +88,16 @@ extern void ecp_vector_release(EcpVector *vector);
  */
 extern Datum ecp_vector_make(EcpColumnType type, int dims, const void *data);
 
-/* Bits as uint8 elements, 0 or 255: what leaders of bit strings are made of. */
-extern void ecp_bits_spread(const uint8 *bits, int dims, uint8 *elements);
+/*
+ * Write the elements as another kind to "dst": as the same, or as the one that
+ * leaders have; bits become 0 and 255.
+ */
+extern void ecp_vector_convert(const EcpVector *vector, EcpElem elem,
+							   void *dst);
+
+/* What stored elements have that they cannot have, for a message; or NULL. */
+extern const char *ecp_elements_fault(EcpElem elem, int dims,
+									  const void *elements);
 
 /* Error of a vector of the wrong length, naming both lengths. */
 extern void ecp_vector_check_dims(const EcpVector *vector, int dims,

@@ -197,12 +197,14 @@ expected_hamming(int dims, const uint8 *a, const uint8 *b)
 static bool
 is_spread_rank(int dims, const uint8 *a, const uint8 *b, float8 rank)
 {
+	EcpVector	va = {ECP_ELEM_BIT, dims, a};
+	EcpVector	vb = {ECP_ELEM_BIT, dims, b};
 	uint8	   *spread = malloc(2 * dims);
 	EcpU8Sums	sums;
 	bool		result;
 
-	ecp_bits_spread(a, dims, spread);
-	ecp_bits_spread(b, dims, spread + dims);
+	ecp_vector_convert(&va, ECP_ELEM_UINT8, spread);
+	ecp_vector_convert(&vb, ECP_ELEM_UINT8, spread + dims);
 	ecp_kernels->u8_sums(spread, spread + dims, dims, &sums);
 	result = sums.aa - 2 * sums.ab + sums.bb == rank * ECP_BIT_L2;
 	free(spread);

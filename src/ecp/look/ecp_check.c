@@ -20,8 +20,6 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/tableam.h"
@@ -126,6 +124,7 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 	BlockNumber blk = run->blk + run_slot / geo->slots;
 	ItemPointer tid = &view->tids[slot];
 	char	   *vector = check->element + ECP_CHECK_TID_BYTES;
+	const char *fault;
 	EcpSlotItem item = {0};
 
 	Assert(EcpSlotIsLive(view, slot));
@@ -135,25 +134,10 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 	/* "vector" is not aligned for the kernels: read to other scratch memory */
 	ecp_run_read_vector(check->index, geo, run, view, run_slot,
 						check->prepared);
-	if (geo->elem == ECP_ELEM_FLOAT32)
-	{
-		for (int d = 0; d < geo->dims; d++)
-		{
-			float4		x = ((float4 *) check->prepared)[d];
-
-			if (isnan(x) || isinf(x))
-				ecp_report_corrupt(check->index, blk,
-								   psprintf("Slot %u has an element that is not finite.",
-											run_slot));
-		}
-	}
-
-	if (geo->elem == ECP_ELEM_BIT && geo->dims % BITS_PER_BYTE != 0 &&
-		(check->prepared[geo->vec_bytes - 1] &
-		 (0xFF >> geo->dims % BITS_PER_BYTE)) != 0)
+	fault = ecp_elements_fault(geo->elem, geo->dims, check->prepared);
+	if (fault != NULL)
 		ecp_report_corrupt(check->index, blk,
-						   psprintf("Slot %u has bits behind its last one.",
-									run_slot));
+						   psprintf("Slot %u has %s.", run_slot, fault));
 
 	/* codes depend on the leader, which is not known of a retired cluster */
 	item.vector = check->prepared;

@@ -15,8 +15,6 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "access/relation.h"
 #include "base/user_index.h"
 #include "catalog/pg_type_d.h"
@@ -78,12 +76,6 @@ inspect_result(FunctionCallInfo fcinfo, int ncolumns)
 		elog(ERROR, "return type must be a row type of %d columns", ncolumns);
 	return tupdesc;
 }
-
-static const char *const elem_names[] = {
-	[ECP_ELEM_UINT8] = "uint8",
-	[ECP_ELEM_FLOAT32] = "float32",
-	[ECP_ELEM_BIT] = "bit",
-};
 
 static const char *const metric_names[] = {
 	[ECP_METRIC_L2] = "l2",
@@ -168,8 +160,7 @@ ecp_metapage_info(PG_FUNCTION_ARGS)
 
 	ecp_index_state_read(index, &state);
 	values[i++] = Int32GetDatum(meta->ecpm_version);
-	values[i++] = inspect_name(elem_names, lengthof(elem_names),
-							   meta->ecpm_elem);
+	values[i++] = CStringGetTextDatum(ecp_elem_name(meta->ecpm_elem));
 	values[i++] = inspect_name(metric_names, lengthof(metric_names),
 							   meta->ecpm_metric);
 	values[i++] = Int32GetDatum(meta->ecpm_dims);

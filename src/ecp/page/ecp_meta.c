@@ -110,7 +110,7 @@ ecp_meta_form(Relation index, EcpMetaPageData *meta)
 	meta->ecpm_column_type = type;
 	meta->ecpm_elem = ecp_column_type_elem(type);
 	meta->ecpm_metric = metric;
-	meta->ecpm_leader_elem = ecp_leader_elem_for(meta->ecpm_elem, metric);
+	meta->ecpm_leader_elem = ecp_elem_for_leaders(meta->ecpm_elem, metric);
 	ecp_attr_meta_form(&attrs, meta);
 	if (options.buffer_rows > 0)
 		meta->ecpm_flags |= ECP_META_BINS;
@@ -216,7 +216,7 @@ meta_check(Relation index, const EcpMetaPageData *meta)
 	ecp_class_get(index, &type, &metric);
 	if (meta->ecpm_column_type != type || meta->ecpm_metric != metric ||
 		meta->ecpm_elem != ecp_column_type_elem(type) ||
-		meta->ecpm_leader_elem != ecp_leader_elem_for(meta->ecpm_elem, metric) ||
+		meta->ecpm_leader_elem != ecp_elem_for_leaders(meta->ecpm_elem, metric) ||
 		meta->ecpm_nkeyatts != nkeyatts ||
 		meta->ecpm_ninclude != IndexRelationGetNumberOfAttributes(index) - nkeyatts)
 		ecp_report_corrupt(index, ECP_META_BLKNO,

@@ -20,7 +20,6 @@
  */
 extern bool ecp_prepare(const EcpMetaPageData *meta, const EcpVector *vector,
 						void *dst);
-extern uint8 ecp_leader_elem_for(EcpElem elem, EcpMetric metric);
 
 /* Distance of two vectors in that form: of leaders, or a row and a leader. */
 static inline float8
