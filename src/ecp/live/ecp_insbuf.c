@@ -345,7 +345,7 @@ ecp_insbuf_create(Relation index, const void *prepared)
 		return;
 	node = buffer_read_node(index, &ref, &state);
 	target.nbuffers = Max(node->nchildren /
-						  ecp_insbuf_clusters(index, &state), 1);
+						  ecp_insbuf_plan_clusters(index, &state), 1);
 	if (node->nfree < target.nbuffers + ECP_NODE_FREE_MIN)
 	{
 		ecp_maintain_fold_node(index, &ref, target.nbuffers + 2 * ECP_NODE_FREE_MIN);
@@ -389,10 +389,10 @@ ecp_insbuf_flush_full(Relation index, Relation heap, const void *prepared)
 		!ecp_cluster_size(index, &state, &node->children[which], true, &size))
 		ecp_report_moved(index, ref.ecpc_blk);
 	ecp_node_image_free(node);
-	if (size.nlive < ecp_insbuf_limit(index, &state, nmembers))
+	if (size.nlive < ecp_insbuf_plan_limit(index, &state, nmembers))
 		return;					/* somebody has flushed it before us */
 	if (!ecp_maintain_purge(index, heap) &&
-		size.nlive < ecp_insbuf_limit_held(&state, nmembers))
+		size.nlive < ecp_insbuf_plan_limit_held(&state, nmembers))
 		return;
 	(void) buffer_flush(index, &ref, run, nmembers > 0, false, &counts);
 }

@@ -42,8 +42,8 @@
  * their number.
  */
 int
-ecp_insbuf_divide(const EcpIndexState *state, const char *leaders,
-				  Size stride, int n, int nbuffers, char *centres)
+ecp_insbuf_plan_divide(const EcpIndexState *state, const char *leaders,
+					   Size stride, int n, int nbuffers, char *centres)
 {
 	const EcpMetaPageData *meta = &state->meta;
 	EcpRows		rows = {0};
@@ -68,7 +68,7 @@ ecp_insbuf_divide(const EcpIndexState *state, const char *leaders,
 }
 
 /*
- * ecp_insbuf_sides
+ * ecp_insbuf_plan_sides
  *		Sides for the children and buffers of a node of level 1 that is to be
  *		split, so that each buffer has its clusters beside it.
  *
@@ -76,8 +76,8 @@ ecp_insbuf_divide(const EcpIndexState *state, const char *leaders,
  * false if that does not divide the clusters.
  */
 bool
-ecp_insbuf_sides(const EcpIndexState *state, const EcpNodeImage *node,
-				 uint64 seed, uint8 *sides, void **centres)
+ecp_insbuf_plan_sides(const EcpIndexState *state, const EcpNodeImage *node,
+					  uint64 seed, uint8 *sides, void **centres)
 {
 	const EcpMetaPageData *meta = &state->meta;
 	int			n = node->nchildren;
@@ -130,7 +130,7 @@ ecp_insbuf_sides(const EcpIndexState *state, const EcpNodeImage *node,
  * that the buffer is to hold: of these, half are counted.
  */
 int
-ecp_insbuf_clusters(Relation index, const EcpIndexState *state)
+ecp_insbuf_plan_clusters(Relation index, const EcpIndexState *state)
 {
 	const EcpMetaPageData *meta = &state->meta;
 	double		rows = ecp_options_get(index).buffer_rows;
@@ -145,7 +145,7 @@ ecp_insbuf_clusters(Relation index, const EcpIndexState *state)
 
 /* Rows with which the buffer of so many clusters is full. */
 uint32
-ecp_insbuf_limit(Relation index, const EcpIndexState *state, int nmembers)
+ecp_insbuf_plan_limit(Relation index, const EcpIndexState *state, int nmembers)
 {
 	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_INSBUF_PAGES_MAX);
 	uint64		rows = (uint64) ecp_options_get(index).buffer_rows *
@@ -160,7 +160,7 @@ ecp_insbuf_limit(Relation index, const EcpIndexState *state, int nmembers)
  * many as the clusters have that are written anew for them.
  */
 uint32
-ecp_insbuf_limit_held(const EcpIndexState *state, int nmembers)
+ecp_insbuf_plan_limit_held(const EcpIndexState *state, int nmembers)
 {
 	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_INSBUF_PAGES_MAX);
 	uint64		rows = (uint64) state->meta.ecpm_leaf_target *
@@ -171,11 +171,11 @@ ecp_insbuf_limit_held(const EcpIndexState *state, int nmembers)
 
 /* Slots of a new buffer: half of what it will have, in whole pages. */
 uint32
-ecp_insbuf_slots(Relation index, const EcpIndexState *state)
+ecp_insbuf_plan_slots(Relation index, const EcpIndexState *state)
 {
 	const EcpGeometry *geo = &state->leaf;
-	uint32		nslots = ecp_insbuf_limit(index, state,
-										  ecp_insbuf_clusters(index, state)) / 2;
+	uint32		nslots = ecp_insbuf_plan_limit(index, state,
+											   ecp_insbuf_plan_clusters(index, state)) / 2;
 	uint32		entry_pages;
 	uint32		npages;
 

@@ -11,16 +11,16 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_read.h"
 
-extern uint32 ecp_insbuf_limit(Relation index, const EcpIndexState *state,
-							   int nmembers);
-extern uint32 ecp_insbuf_limit_held(const EcpIndexState *state, int nmembers);
-extern uint32 ecp_insbuf_slots(Relation index, const EcpIndexState *state);
-extern int	ecp_insbuf_clusters(Relation index, const EcpIndexState *state);
-extern int	ecp_insbuf_divide(const EcpIndexState *state,
-							  const char *leaders, Size stride, int n,
-							  int nbuffers, char *centres);
-extern bool ecp_insbuf_sides(const EcpIndexState *state,
-							 const EcpNodeImage *node, uint64 seed,
-							 uint8 *sides, void **centres);
+extern uint32 ecp_insbuf_plan_limit(Relation index, const EcpIndexState *state,
+									int nmembers);
+extern uint32 ecp_insbuf_plan_limit_held(const EcpIndexState *state, int nmembers);
+extern uint32 ecp_insbuf_plan_slots(Relation index, const EcpIndexState *state);
+extern int	ecp_insbuf_plan_clusters(Relation index, const EcpIndexState *state);
+extern int	ecp_insbuf_plan_divide(const EcpIndexState *state,
+								   const char *leaders, Size stride, int n,
+								   int nbuffers, char *centres);
+extern bool ecp_insbuf_plan_sides(const EcpIndexState *state,
+								  const EcpNodeImage *node, uint64 seed,
+								  uint8 *sides, void **centres);
 
 #endif							/* ECP_INSBUF_PLAN_H */

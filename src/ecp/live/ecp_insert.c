@@ -244,8 +244,8 @@ insert_place(Relation index, const EcpIndexState *state,
 		place->bin = EcpClusterBin(node->children[child].ecpc_run);
 		child = node->nchildren + buffer;
 		place->is_buffer = true;
-		place->full = ecp_insbuf_limit(index, state,
-									   node->map.nmembers[buffer]);
+		place->full = ecp_insbuf_plan_limit(index, state,
+											node->map.nmembers[buffer]);
 	}
 	place->wants_buffer = buffering && node->nbuffers == 0;
 	place->leaf = node->children[child];

@@ -162,7 +162,7 @@ node_divisible(const EcpIndexState *state, const EcpNodeImage *node)
 	scratch = palloc(2 * stride);
 	centres[0] = scratch;
 	centres[1] = scratch + stride;
-	return ecp_insbuf_sides(state, node, node->head.run, sides, centres);
+	return ecp_insbuf_plan_sides(state, node, node->head.run, sides, centres);
 }
 
 /*

@@ -57,89 +57,11 @@
 /* A cluster that gets more rows meanwhile than it has room for: again. */
 #define ECP_REPLACE_TRIES	4
 
-/* Prepare the rows from number "first" on for comparison with leaders. */
-void
-ecp_replace_prepare(EcpReplace *r, int first)
-{
-	EcpMetaPageData *meta = &r->state.meta;
-	Size		bytes = mul_size(r->rows.nrows, r->prepared_stride);
-
-	Assert(first >= 0 && first <= r->rows.nrows);
-	if (EcpRowsArePrepared(meta))
-	{
-		r->prepared = r->rows.vectors;
-		return;
-	}
-	if (r->prepared == NULL)
-		r->prepared = palloc_extended(Max(bytes, 1), MCXT_ALLOC_HUGE);
-	else if (first < r->rows.nrows)
-		r->prepared = repalloc_huge(r->prepared, bytes);
-	for (int i = first; i < r->rows.nrows; i++)
-	{
-		EcpVector	vector = {0};
-
-		vector.elem = meta->ecpm_elem;
-		vector.dims = meta->ecpm_dims;
-		vector.data = r->rows.vectors + i * r->rows.stride;
-		if (!ecp_prepare(meta, &vector, r->prepared + i * r->prepared_stride))
-			memset(r->prepared + i * r->prepared_stride, 0,
-				   r->state.node.vec_bytes);
-	}
-}
-
-/* Step 1: copy what the old clusters have. */
-static bool
-replace_copy(EcpReplace *r)
-{
-	const EcpReplaceRequest *target = r->target;
-	int			ncopied;
-
-	r->nold = target->nold;
-	r->which = target->group ? target->group : target->which;
-	ecp_rows_init(&r->rows, &r->state);
-	r->prepared_stride = EcpRowsArePrepared(&r->state.meta) ?
-		r->rows.stride : MAXALIGN(r->state.node.vec_bytes);
-	if (target->flush)
-		ecp_flush_plan(r);		/* copies the buffer, which is the last */
-	ncopied = r->rows.nrows;
-	r->old = palloc(Max(r->nold, 1) * sizeof(EcpChildData));
-	for (int i = 0; i < r->nold; i++)
-		r->old[i] = target->parent ?
-			target->parent->children[r->which[i]] :
-			r->state.meta.ecpm_root;
-	for (int i = 0; i < r->nold; i++)
-	{
-		if (r->old[i].ecpc_flags & ECP_CHILD_BUFFER)
-			r->nold_buffers++;
-	}
-
-	if (target->level > 0)
-	{
-		Assert(r->nold == 1);
-		r->node = ecp_node_read(r->index, &r->state, target->level,
-								r->old[0].ecpc_blk, r->old[0].ecpc_run, true);
-		if (r->node == NULL)
-			ecp_report_moved(r->index, r->old[0].ecpc_blk);
-		return r->node->nchildren > 0;
-	}
-
-	for (int i = 0; i < r->nold; i++)
-	{
-		if (target->flush && i == r->nold - 1)
-			break;
-		if (!ecp_rows_read(r->index, &r->state, r->old[i].ecpc_blk,
-						   r->old[i].ecpc_run, InvalidBuffer, &r->rows))
-			ecp_report_moved(r->index, r->old[i].ecpc_blk);
-	}
-	ecp_replace_prepare(r, ncopied);
-	return true;
-}
-
 /* The leader that a new cluster's rows are described relative to. */
 static const void *
 replace_leader(const EcpReplace *r, const EcpNewRun *new)
 {
-	bool		is_root = r->target->parent == NULL && r->nnew == 1;
+	bool		is_root = r->target->parent == NULL && r->new.n == 1;
 
 	return is_root ? NULL : new->leader;
 }
@@ -148,24 +70,27 @@ replace_leader(const EcpReplace *r, const EcpNewRun *new)
 static void
 new_item(const EcpReplace *r, const EcpNewRun *new, int i, EcpSlotItem *item)
 {
+	const EcpNewRun *runs = r->new.runs;
+	const EcpReplaceOld *old = &r->old;
+
 	memset(item, 0, sizeof(EcpSlotItem));
-	if (new == &r->new[r->nnew])	/* the new root */
+	if (new == &runs[r->new.n]) /* the new root */
 	{
-		item->child = r->new[i].child;
-		item->vector = r->new[i].leader;
+		item->child = runs[i].child;
+		item->vector = runs[i].leader;
 	}
 	else if (new->level == 0)
 	{
-		item->tid = r->rows.tids[new->items[i]];
-		item->vector = r->rows.vectors + new->items[i] * r->rows.stride;
+		item->tid = old->rows.tids[new->items[i]];
+		item->vector = old->rows.vectors + new->items[i] * old->rows.stride;
 		item->leader = replace_leader(r, new);
-		if (new >= &r->new[r->nnew - r->nbuffers])
-			item->bin = r->rows.bins[new->items[i]];
+		if (new >= &runs[r->new.n - r->new.nbuffers])
+			item->bin = old->rows.bins[new->items[i]];
 	}
 	else
 	{
-		item->child = r->node->children[new->items[i]];
-		item->vector = r->node->leaders + new->items[i] * r->node->stride;
+		item->child = old->node->children[new->items[i]];
+		item->vector = old->node->leaders + new->items[i] * old->node->stride;
 	}
 }
 
@@ -250,7 +175,7 @@ new_write(EcpReplace *r, EcpNewRun *new)
 	ecp_xlog_fill(r->index, new->child.ecpc_blk, pages, used);
 	ecp_xlog_fill(r->index, new->child.ecpc_blk + entry_pages,
 				  pages + (Size) entry_pages * BLCKSZ, used_stream);
-	r->npages += used + used_stream;
+	r->npages_written += used + used_stream;
 	pfree(pages);
 }
 
@@ -260,28 +185,30 @@ replace_write(EcpReplace *r)
 {
 	const EcpReplaceRequest *target = r->target;
 	bool		group = EcpReplaceIsGroup(r);
-	bool		new_root = target->parent == NULL && r->nnew == 2;
-	int			nruns = r->nnew + (new_root ? 1 : 0);
+	bool		new_root = target->parent == NULL && r->new.n == 2;
+	int			nruns = r->new.n + (new_root ? 1 : 0);
 	EcpIntentData *intent = &r->intent;
 
 	if (new_root)
 	{
-		EcpNewRun  *root = &r->new[r->nnew];
+		EcpNewRun  *root = &r->new.runs[r->new.n];
 
 		root->level = target->level + 1;
-		root->nitems = r->nnew;
-		root->nslots = ecp_replace_slots(&r->state.node, root->level, r->nnew, 0);
+		root->nitems = r->new.n;
+		root->nslots = ecp_replace_plan_slots(&r->state.node, root->level,
+											  root->nitems, 0);
 		root->child.ecpc_nrows = root->nitems;
 		root->child.ecpc_vfrom = r->state.meta.ecpm_sversion + 1;
 		root->child.ecpc_vto = ECP_V_NONE;
 	}
 
 	intent->ecpi_kind = group ? ECP_OP_GROUP : ECP_OP_REPLACE;
-	intent->ecpi_nold = group ? 0 : r->nold;
+	intent->ecpi_nold = group ? 0 : r->old.n;
 	intent->ecpi_nnew = group ? 1 : nruns;
 	intent->ecpi_parent = target->parent ? target->parent->head.blk : InvalidBlockNumber;
 	for (int i = 0; i < lengthof(intent->ecpi_old); i++)
-		intent->ecpi_old[i] = i < intent->ecpi_nold ? r->old[i].ecpc_blk : InvalidBlockNumber;
+		intent->ecpi_old[i] = i < intent->ecpi_nold ?
+			r->old.children[i].ecpc_blk : InvalidBlockNumber;
 	for (int i = 0; i < lengthof(intent->ecpi_new); i++)
 		intent->ecpi_new[i] = InvalidBlockNumber;
 	intent->ecpi_closed = InvalidBlockNumber;
@@ -291,7 +218,7 @@ replace_write(EcpReplace *r)
 
 	for (int i = 0; i < nruns; i++)
 	{
-		EcpNewRun  *new = &r->new[i];
+		EcpNewRun  *new = &r->new.runs[i];
 		int			which = group ? 0 : i;
 		uint32		entry_pages;
 		uint32		npages;
@@ -315,13 +242,14 @@ replace_write(EcpReplace *r)
 static bool
 replace_put_late(EcpReplace *r, int row, bool *full)
 {
+	const EcpRowSet *rows = &r->old.rows;
 	EcpSlotItem item = {0};
 
-	Assert(row >= 0 && row < r->rows.nrows);
-	item.tid = r->rows.tids[row];
-	item.vector = r->rows.vectors + row * r->rows.stride;
-	if (r->nbuffers > 0)
-		item.bin = r->rows.bins[row];
+	Assert(row >= 0 && row < rows->nrows);
+	item.tid = rows->tids[row];
+	item.vector = rows->vectors + row * rows->stride;
+	if (r->new.nbuffers > 0)
+		item.bin = rows->bins[row];
 	for (;;)
 	{
 		int			nearest = -1;
@@ -330,14 +258,14 @@ replace_put_late(EcpReplace *r, int row, bool *full)
 		Buffer		page0;
 		bool		done;
 
-		for (int k = r->nbuffers > 0 ? r->nnew - r->nbuffers : 0;
-			 k < r->nnew; k++)
+		for (int k = r->new.nbuffers > 0 ? r->new.n - r->new.nbuffers : 0;
+			 k < r->new.n; k++)
 		{
 			float8		d;
 
 			if (full[k])
 				continue;
-			d = ecp_leader_distance(&r->state.meta, r->new[k].leader,
+			d = ecp_leader_distance(&r->state.meta, r->new.runs[k].leader,
 									EcpReplaceVector(r, row));
 			if (nearest < 0 || d < nearest_d)
 			{
@@ -347,7 +275,7 @@ replace_put_late(EcpReplace *r, int row, bool *full)
 		}
 		if (nearest < 0)
 			return false;
-		new = &r->new[nearest];
+		new = &r->new.runs[nearest];
 		page0 = ecp_run_lock(r->index, new->child.ecpc_blk, new->child.ecpc_run);
 		item.leader = replace_leader(r, new);
 		done = ecp_xlog_put(r->index, &r->state, 0, page0, &item,
@@ -367,17 +295,15 @@ replace_put_late(EcpReplace *r, int row, bool *full)
 static bool
 replace_catch_up(EcpReplace *r, Buffer *heads)
 {
-	bool	   *full = palloc0(Max(r->nnew, 1) * sizeof(bool));
-	int			first = r->rows.nrows;
+	bool	   *full = palloc0(Max(r->new.n, 1) * sizeof(bool));
+	int			first = r->old.rows.nrows;
 
-	r->rows.npages = 0;
-	for (int i = 0; i < r->nold; i++)
-		(void) ecp_rows_read(r->index, &r->state, r->old[i].ecpc_blk,
-							 r->old[i].ecpc_run, heads[i], &r->rows);
-	r->old_pages = r->rows.npages;
-	r->missed = r->rows.nrows - first;
-	ecp_replace_prepare(r, first);
-	for (int row = first; row < r->rows.nrows; row++)
+	r->old.rows.npages = 0;
+	for (int i = 0; i < r->old.n; i++)
+		(void) ecp_replace_plan_copy(r, &r->old.children[i], heads[i]);
+	r->npages_retired = r->old.rows.npages;
+	r->nlate = r->old.rows.nrows - first;
+	for (int row = first; row < r->old.rows.nrows; row++)
 	{
 		if (!replace_put_late(r, row, full))
 			return false;
@@ -397,20 +323,20 @@ replace_parent(EcpReplace *r)
 	if (parent == NULL)
 		return true;
 	head = ecp_run_lock(r->index, parent->head.blk, parent->head.run);
-	for (int i = r->nextended; i < r->nnew && done; i++)
+	for (int i = r->new.nextended; i < r->new.n && done; i++)
 	{
 		EcpSlotItem item = {0};
 
-		item.child = r->new[i].child;
-		item.vector = r->new[i].leader;
+		item.child = r->new.runs[i].child;
+		item.vector = r->new.runs[i].leader;
 		done = ecp_xlog_put(r->index, &r->state, parent->level, head, &item,
 							PG_UINT32_MAX);
 		ECP_STOP_POINT("replace-parent-add");
 	}
-	for (int i = 0; i < r->nold && done; i++)
+	for (int i = 0; i < r->old.n && done; i++)
 	{
 		ecp_xlog_end_child(r->index, &r->state, head,
-						   parent->slots[r->which[i]],
+						   parent->slots[r->old.which[i]],
 						   r->state.meta.ecpm_sversion + 1);
 		ECP_STOP_POINT("replace-parent-end");
 	}
@@ -425,63 +351,121 @@ replace_parent(EcpReplace *r)
 static bool
 replace_close(EcpReplace *r, EcpPublish *publish)
 {
-	int			first = r->rows.nrows;
-	bool	   *full = palloc0(r->nnew * sizeof(bool));
+	const EcpReplaceOld *old = &r->old;
+	int			first = old->rows.nrows;
+	bool	   *full = palloc0(r->new.n * sizeof(bool));
 	bool		done = true;
 
 	Assert(EcpReplaceIsGroup(r));
-	r->rows.npages = 0;
-	for (int i = 0; i < r->nold; i++)
+	r->old.rows.npages = 0;
+	for (int i = 0; i < old->n; i++)
 	{
-		int			before = r->rows.nrows;
+		int			before = old->rows.nrows;
 		Buffer		head;
 
 		CHECK_FOR_INTERRUPTS();
-		head = ecp_run_lock(r->index, r->old[i].ecpc_blk, r->old[i].ecpc_run);
+		head = ecp_run_lock(r->index, old->children[i].ecpc_blk,
+							old->children[i].ecpc_run);
 		if (r->target->flush)
 			ecp_bulk_begin();
-		(void) ecp_rows_read(r->index, &r->state, r->old[i].ecpc_blk,
-							 r->old[i].ecpc_run, head, &r->rows);
+		(void) ecp_replace_plan_copy(r, &old->children[i], head);
 		ecp_bulk_end();
 		ecp_xlog_close(r->index, head);
 		UnlockReleaseBuffer(head);
 		ECP_STOP_POINT("group-close");
 
-		if (r->rows.nrows > before)
-			ecp_replace_prepare(r, before);
-		for (int row = before; row < r->rows.nrows && done; row++)
+		for (int row = before; row < old->rows.nrows && done; row++)
 		{
 			done = replace_put_late(r, row, full);
 			ECP_STOP_POINT("group-late");
 		}
 	}
 	ECP_STOP_POINT("group-closed");
-	r->old_pages = r->rows.npages;
-	r->missed = r->rows.nrows - first;
+	r->npages_retired = old->rows.npages;
+	r->nlate = old->rows.nrows - first;
 	publish->first_closed = publish->last_closed = InvalidBlockNumber;
-	if (r->nold > 0)
+	if (old->n > 0)
 	{
-		publish->last_closed = r->old[0].ecpc_blk;
-		publish->first_closed = r->old[r->nold - 1].ecpc_blk;
+		publish->last_closed = old->children[0].ecpc_blk;
+		publish->first_closed = old->children[old->n - 1].ecpc_blk;
 	}
 	return done;
+}
+
+/*
+ * Link a further run to its cluster: part of it from V + 1 on.  Returns false
+ * if an inserter has added a run whose number is higher, since runs ascend in
+ * a list.
+ *
+ * An inserter that comes to a run of a version unknown to it starts over, so
+ * that no row is in or behind a run that undo may take away.
+ */
+static bool
+replace_append_run(EcpReplace *r, const EcpNewRun *new)
+{
+	const EcpChildData *cluster = new->extends;
+	Buffer		head = ecp_run_lock(r->index, cluster->ecpc_blk,
+									cluster->ecpc_run);
+	Buffer		last = head;
+	uint64		run = cluster->ecpc_run;
+	bool		done;
+
+	for (;;)
+	{
+		EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(last));
+		Buffer		next;
+
+		if (header->ecpr_next_run == 0)
+			break;
+		if (header->ecpr_next_run <= run)
+			ecp_report_corrupt(r->index, BufferGetBlockNumber(last),
+							   "A run does not fit into the list of its cluster.");
+		run = header->ecpr_next_run;
+		next = ecp_run_lock(r->index, header->ecpr_next_blk, run);
+		if (last != head)
+			UnlockReleaseBuffer(last);
+		last = next;
+	}
+	done = run < new->child.ecpc_run;
+	if (done)
+		ecp_xlog_append(r->index, last, new->child.ecpc_blk,
+						new->child.ecpc_run);
+	if (last != head)
+		UnlockReleaseBuffer(last);
+	UnlockReleaseBuffer(head);
+	return done;
+}
+
+/* Link the further runs of a flush, invisible until it is published. */
+static bool
+replace_append(EcpReplace *r)
+{
+	for (int i = 0; i < r->new.nextended; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!replace_append_run(r, &r->new.runs[i]))
+			return false;
+		ECP_STOP_POINT("flush-append");
+	}
+	return true;
 }
 
 /* Lock the old heads, by block number. */
 static void
 replace_lock(EcpReplace *r, Buffer *heads)
 {
-	int			nold = r->nold;
-	int			lower = nold == 2 && r->old[1].ecpc_blk < r->old[0].ecpc_blk ? 1 : 0;
+	const EcpChildData *old = r->old.children;
+	int			nold = r->old.n;
+	int			lower = nold == 2 && old[1].ecpc_blk < old[0].ecpc_blk ? 1 : 0;
 
 	Assert(nold <= 2);
 	for (int i = 0; i < nold; i++)
 	{
 		int			k = i == 0 ? lower : 1 - lower;
 
-		heads[k] = ecp_run_lock(r->index, r->old[k].ecpc_blk, r->old[k].ecpc_run);
+		heads[k] = ecp_run_lock(r->index, old[k].ecpc_blk, old[k].ecpc_run);
 		if (EcpPageGetRunHeader(BufferGetPage(heads[k]))->ecpr_flags & ECP_RUN_RETIRED)
-			ecp_report_corrupt(r->index, r->old[k].ecpc_blk,
+			ecp_report_corrupt(r->index, old[k].ecpc_blk,
 							   "A cluster of the present version is marked as retired.");
 	}
 }
@@ -495,17 +479,17 @@ replace_publish(EcpReplace *r)
 	bool		done;
 
 	if (EcpReplaceIsGroup(r))
-		done = replace_close(r, &publish) && ecp_flush_append(r);
+		done = replace_close(r, &publish) && replace_append(r);
 	else
 	{
-		publish.nold = r->nold;
+		publish.nold = r->old.n;
 		replace_lock(r, publish.old);
 		ECP_STOP_POINT("replace-lock");
 		if (target->level == 0)
 			done = replace_catch_up(r, publish.old);
 		else
 		{
-			r->old_pages = r->node->head.header.ecpr_npages;
+			r->npages_retired = r->old.node->head.header.ecpr_npages;
 			done = true;
 		}
 	}
@@ -514,19 +498,19 @@ replace_publish(EcpReplace *r)
 		done = replace_parent(r);
 	if (done)
 	{
-		publish.retired_pages = r->old_pages;
-		publish.nbuffers_delta = r->nbuffers - r->nold_buffers;
+		publish.retired_pages = r->npages_retired;
+		publish.nbuffers_delta = r->new.nbuffers - r->old.nbuffers;
 		publish.nleaves_delta = target->level > 0 ? 0 :
-			r->nnew - r->nextended - r->nold - publish.nbuffers_delta;
+			r->new.n - r->new.nextended - r->old.n - publish.nbuffers_delta;
 		if (target->parent == NULL)
 		{
 			publish.root_changes = true;
-			if (r->nnew == 2)
-				publish.root = r->new[2].child;
-			else if (r->nnew == 1)
-				publish.root = r->new[0].child;
-			publish.root_level = r->nnew == 2 ? target->level + 1 :
-				r->nnew == 1 ? target->level : 0;
+			if (r->new.n == 2)
+				publish.root = r->new.runs[2].child;
+			else if (r->new.n == 1)
+				publish.root = r->new.runs[0].child;
+			publish.root_level = r->new.n == 2 ? target->level + 1 :
+				r->new.n == 1 ? target->level : 0;
 		}
 		ECP_STOP_POINT("replace-publish");
 		if (EcpReplaceIsGroup(r))
@@ -540,21 +524,43 @@ replace_publish(EcpReplace *r)
 		return false;
 
 	ECP_STOP_POINT("replace-stamp");
-	for (int i = 0; i < r->nold; i++)
-		ecp_xlog_stamp(r->index, r->old[i].ecpc_blk);
+	for (int i = 0; i < r->old.n; i++)
+		ecp_xlog_stamp(r->index, r->old.children[i].ecpc_blk);
 	return true;
 }
 
+static void
+replace_count(const EcpReplace *r)
+{
+	static const EcpStatCounter counters[] = {
+		[ECP_REPLACE_FOLD] = ECP_STAT_FOLDS,
+		[ECP_REPLACE_SPLIT] = ECP_STAT_SPLITS,
+		[ECP_REPLACE_MERGE] = ECP_STAT_MERGES,
+		[ECP_REPLACE_DROP] = ECP_STAT_DROPS,
+		[ECP_REPLACE_GROUP] = ECP_STAT_REGROUPED
+	};
+
+	if (r->target->flush)
+	{
+		ecp_stat_count(r->index, ECP_STAT_FLUSHES, 1);
+		ecp_stat_count(r->index, ECP_STAT_FLUSHED_ROWS, r->new.nflushed);
+		ecp_stat_count(r->index, ECP_STAT_FLUSHED_PAGES,
+					   r->npages_written + r->new.nextended);
+	}
+	else if (r->kind != ECP_REPLACE_BUFFERS)
+		ecp_stat_count(r->index, counters[r->kind],
+					   r->kind == ECP_REPLACE_GROUP ? r->old.n : 1);
+}
+
 /*
- * Try it once, with so many spare slots.  If the rows that came meanwhile were
- * more, *spare gets a number that should suffice.
+ * One attempt, with *spare free slots in each new leaf.  If more rows came
+ * meanwhile, *spare gets a number that should suffice, else 0.
  */
 static bool
 replace_try(Relation index, EcpReplaceKind kind,
 			const EcpReplaceRequest *target, uint32 *spare)
 {
 	EcpReplace *r = palloc0(sizeof(EcpReplace));
-	bool		done;
 
 	r->index = index;
 	r->kind = kind;
@@ -568,30 +574,20 @@ replace_try(Relation index, EcpReplaceKind kind,
 	/* clusters are read once, and written once, by a flush */
 	if (target->flush)
 		ecp_bulk_begin();
-	if (!replace_copy(r) ||
-		(kind == ECP_REPLACE_SPLIT && ecp_replace_count(r) < 2) ||
-		(kind == ECP_REPLACE_GROUP &&
-		 ecp_replace_count(r) < (r->nold_buffers > 0 ? 1 : 2)) ||
-		(kind == ECP_REPLACE_DROP && ecp_replace_count(r) > 0))
-		return false;
-
-	ecp_replace_divide(r);
-	if (EcpReplaceIsGroup(r) &&
-		r->nnew - r->nextended + ECP_NODE_FREE_MIN > target->parent->nfree)
+	if (!ecp_replace_plan(r))
 		return false;
 	replace_write(r);
 	ecp_bulk_end();
-	done = replace_publish(r);
-	if (!done)
+	if (!replace_publish(r))
 	{
 		ecp_replace_undo(index);
-		*spare = 2 * r->missed + 64;
+		*spare = 2 * r->nlate + 64;
+		return false;
 	}
-	else if (target->result)
-		*target->result = r->new[0].child;
-	if (done && target->flush)
-		ecp_flush_count(r);
-	return done;
+	if (target->result)
+		*target->result = r->new.runs[0].child;
+	replace_count(r);
+	return true;
 }
 
 /* Try it some times; what a try allocates in "context" is freed. */
@@ -628,13 +624,6 @@ bool
 ecp_replace(Relation index, EcpReplaceKind kind,
 			const EcpReplaceRequest *target)
 {
-	static const EcpStatCounter counters[] = {
-		[ECP_REPLACE_FOLD] = ECP_STAT_FOLDS,
-		[ECP_REPLACE_SPLIT] = ECP_STAT_SPLITS,
-		[ECP_REPLACE_MERGE] = ECP_STAT_MERGES,
-		[ECP_REPLACE_DROP] = ECP_STAT_DROPS,
-		[ECP_REPLACE_GROUP] = ECP_STAT_REGROUPED
-	};
 	MemoryContext context;
 	MemoryContext old_context;
 	volatile bool done = false;
@@ -660,9 +649,6 @@ ecp_replace(Relation index, EcpReplaceKind kind,
 	PG_END_TRY();
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);
-	if (done && kind != ECP_REPLACE_BUFFERS && !target->flush)
-		ecp_stat_count(index, counters[kind],
-					   kind == ECP_REPLACE_GROUP ? target->nold : 1);
 	return done;
 }
 

@@ -26,37 +26,47 @@ typedef struct EcpNewRun
 	uint32		nslots;
 } EcpNewRun;
 
+/* What is replaced, with copies of what it has. */
+typedef struct EcpReplaceOld
+{
+	int			n;
+	const int  *which;			/* children of the parent; a buffer last */
+	EcpChildData *children;
+	int			nbuffers;		/* among them */
+	EcpRowSet	rows;			/* of leaves */
+	char	   *prepared;		/* rows as they compare with leaders */
+	int			prepared_max;
+	Size		prepared_stride;
+	EcpNodeImage *node;			/* or the children of one node */
+} EcpReplaceOld;
+
+/* What is written instead. */
+typedef struct EcpReplaceNew
+{
+	int			n;				/* without a new root */
+	int			nextended;		/* the first ones: further runs */
+	int			nbuffers;		/* the last ones of them */
+	EcpNewRun  *runs;
+	uint64		nflushed;		/* rows that leave a buffer */
+} EcpReplaceNew;
+
+/*
+ * A replacement.  ecp_replace_plan.c (with ecp_flush.c) fills "old" and "new";
+ * the rest is ecp_replace.c's.
+ */
 typedef struct EcpReplace
 {
 	Relation	index;
 	EcpIndexState state;
 	EcpReplaceKind kind;
 	const EcpReplaceRequest *target;
-	/* what is replaced: of a flush, what ecp_flush_plan() finds worth it */
-	int			nold;
-	const int  *which;			/* children of the parent; a buffer last */
-	EcpChildData *old;
-	uint32		old_pages;
 	uint32		spare;			/* free slots wanted in each new leaf */
-	uint32		missed;			/* rows that came while we worked */
-	int			nold_buffers;	/* of the old clusters */
-	/* what is copied: rows, or the children of one node */
-	EcpRowSet	rows;
-	EcpNodeImage *node;
-	char	   *prepared;		/* rows as they compare with leaders */
-	Size		prepared_stride;
-	/* of a flush: the first rows are the buffer's, and where they go */
-	int32	   *members;		/* number of the cluster, of each */
-	uint8	   *moves;			/* of each cluster, EcpFlushMove */
-	int			nstay;			/* rows before those that are rewritten, */
-	int			nrewritten;		/* and so many are the buffer's of these */
-	/* what is written */
-	int			nnew;			/* without a new root */
-	int			nextended;		/* the first ones: further runs */
-	int			nbuffers;		/* the last ones of them */
-	EcpNewRun  *new;
-	uint32		npages;			/* that were written with contents */
+	EcpReplaceOld old;
+	EcpReplaceNew new;
 	EcpIntentData intent;
+	uint32		npages_written; /* with contents */
+	uint32		npages_retired;
+	uint32		nlate;			/* rows inserted since they were copied */
 } EcpReplace;
 
 #define EcpReplaceIsGroup(r) \
@@ -65,29 +75,26 @@ typedef struct EcpReplace
 /* A row or leader that is copied, as it compares with leaders. */
 #define EcpReplaceVector(r, item) \
 	((r)->target->level == 0 ? \
-	 (r)->prepared + (item) * (r)->prepared_stride : \
-	 (r)->node->leaders + (item) * (r)->node->stride)
-
-/* ---- ecp_replace.c ---- */
-
-extern void ecp_replace_prepare(EcpReplace *r, int first);
+	 (r)->old.prepared + (item) * (r)->old.prepared_stride : \
+	 (r)->old.node->leaders + (item) * (r)->old.node->stride)
 
 /* ---- ecp_replace_plan.c ---- */
 
-extern int	ecp_replace_count(const EcpReplace *r);
-extern void ecp_replace_divide(EcpReplace *r);
-extern void ecp_replace_add_buffers(EcpReplace *r, int nbuffers,
-									const char *leaders, Size stride, int n);
-extern void ecp_replace_add_clusters(EcpReplace *r, const EcpRegroupRows *rows,
-									 int first);
-extern uint32 ecp_replace_slots(const EcpGeometry *geo, int level, int n,
-								uint32 spare);
+extern bool ecp_replace_plan(EcpReplace *r);
+extern bool ecp_replace_plan_copy(EcpReplace *r, const EcpChildData *leaf,
+								  Buffer held);
+extern uint32 ecp_replace_plan_slots(const EcpGeometry *geo, int level, int n,
+									 uint32 spare);
+
+/* For ecp_flush.c. */
+extern void ecp_replace_plan_old(EcpReplace *r, const int *which, int n);
+extern void ecp_replace_plan_clusters(EcpReplace *r,
+									  const EcpRegroupRows *rows, int first);
+extern void ecp_replace_plan_buffers(EcpReplace *r, int nbuffers,
+									 const char *leaders, Size stride, int n);
 
 /* ---- ecp_flush.c ---- */
 
-extern void ecp_flush_plan(EcpReplace *r);
-extern void ecp_flush_divide(EcpReplace *r);
-extern bool ecp_flush_append(EcpReplace *r);
-extern void ecp_flush_count(const EcpReplace *r);
+extern bool ecp_flush_plan(EcpReplace *r);
 
 #endif							/* ECP_REPLACE_PRIVATE_H */

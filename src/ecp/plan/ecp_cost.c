@@ -125,8 +125,8 @@ cost_read_index(const IndexOptInfo *info, double share, bool radius,
 	ecp_scan_plan(index, &state.meta, &plan);
 	input->buffers = 0;
 	if (state.meta.ecpm_nbuffers > 0)
-		input->buffers = ecp_insbuf_limit(index, &state,
-										  ecp_insbuf_clusters(index, &state)) /
+		input->buffers = ecp_insbuf_plan_limit(index, &state,
+											   ecp_insbuf_plan_clusters(index, &state)) /
 			2.0 / input->rows;
 	index_close(index, NoLock);
 	input->window = plan.probes;
