@@ -3,8 +3,10 @@
  * fuzz_ecp.c
  *	  A program of libFuzzer for the readers of ecp pages.
  *
- * link: src/ecp/page/ecp_page.c src/ecp/page/ecp_read.c src/ecp/page/ecp_attr.c
- * link: src/ecp/page/ecp_meta.c src/ecp/page/ecp_prepare.c src/ecp/search/ecp_insbuf_map.c
+ * link: src/ecp/page/ecp_page.c src/ecp/page/ecp_report.c src/ecp/page/ecp_geometry.c
+ * link: src/ecp/page/ecp_entry.c src/ecp/page/ecp_run.c src/ecp/page/ecp_cluster.c
+ * link: src/ecp/page/ecp_node.c src/ecp/page/ecp_attr.c src/ecp/page/ecp_meta.c
+ * link: src/ecp/page/ecp_prepare.c src/ecp/search/ecp_insbuf_map.c
  * link: src/vector/vector_codes.c src/vector/vector_dispatch.c
  * link: src/vector/vector_kernels_scalar.c src/vector/vector_kernels_avx2.c
  * link: src/vector/vector_kernels_avx512.c src/vector/vector_panel.c
@@ -15,10 +17,12 @@
 #include "fuzz.h"
 
 #include "ecp/define/ecp_class.h"
+#include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_run.h"
 #include "ecp/page/ecp_space.h"
-#include "ecp/page/ecp_read.h"
 #include "vector/vector_value.h"
 
 /* Clusters that are read as a whole, of one run of the program. */
@@ -65,7 +69,7 @@ static EcpIndexState state;
 static void
 read_state(void *arg)
 {
-	ecp_index_state_read(&fuzz_relation, &state);
+	ecp_meta_read_state(&fuzz_relation, &state);
 }
 
 static void
@@ -76,9 +80,9 @@ read_cluster(void *arg)
 	EcpRowSet	rows;
 
 	(void) ecp_cluster_size(&fuzz_relation, &state, child, true, &size);
-	ecp_rows_init(&rows, &state);
-	(void) ecp_rows_read(&fuzz_relation, &state, child->ecpc_blk,
-						 child->ecpc_run, InvalidBuffer, &rows);
+	ecp_cluster_rows_init(&rows, &state);
+	(void) ecp_cluster_rows_read(&fuzz_relation, &state, child->ecpc_blk,
+								 child->ecpc_run, InvalidBuffer, &rows);
 }
 
 static void
@@ -89,7 +93,7 @@ read_tree(void *arg)
 
 	if (state.meta.ecpm_root_level == 0)
 		read_cluster(&state.meta.ecpm_root);
-	foreach(cell, ecp_collect_nodes(&fuzz_relation, &state, -1))
+	foreach(cell, ecp_node_collect(&fuzz_relation, &state, -1))
 	{
 		EcpNodeRef *ref = lfirst(cell);
 		EcpNodeImage *node = ecp_node_read(&fuzz_relation, &state, ref->level,
@@ -117,7 +121,7 @@ read_retired(void *arg)
 		EcpRun		head;
 		EcpRun	   *runs;
 
-		ecp_retired_read(&fuzz_relation, &state, blk, &head);
+		ecp_cluster_retired_read(&fuzz_relation, &state, blk, &head);
 		(void) ecp_cluster_runs(&fuzz_relation, &state, head.header.ecpr_level,
 								blk, head.run, InvalidBuffer, &runs);
 		blk = head.header.ecpr_retired_next;

@@ -435,7 +435,7 @@ damage_map_init(DamageMap *map, Relation index, char *pages, BlockNumber nblocks
 	{
 		typedef void (*StateRead) (Relation, EcpIndexState *);
 		StateRead	state_read = (StateRead) load_external_function("$libdir/ecp",
-																	"ecp_index_state_read",
+																	"ecp_meta_read_state",
 																	false, NULL);
 
 		if (state_read != NULL)

@@ -512,7 +512,7 @@ knn_execute(EcpKnn *knn, EcpKnnInput *input, bool exact, int k,
 
 	/* before we look, and also where there is nothing to see yet */
 	PredicateLockRelation(knn->index, knn->snapshot);
-	ecp_index_state_read(knn->index, &plan.state);
+	ecp_meta_read_state(knn->index, &plan.state);
 	if (EcpIndexIsEmpty(&plan.state) || input->n == 0)
 		return;
 	knn_plan(knn, &plan, exact, k, input->n);

@@ -107,8 +107,8 @@ reader_copy_vectors(EcpKnnReader *reader, const EcpProbeRun *run, uint32 slot,
 
 		if ((live & (UINT64CONST(1) << i)) == 0)
 			continue;
-		ecp_stream_position(geo, run->header.ecpr_entry_pages, slot + i,
-							&pageno, &offset);
+		ecp_geometry_stream_position(geo, run->header.ecpr_entry_pages, slot + i,
+									 &pageno, &offset);
 		while (done < geo->vec_bytes)
 		{
 			uint32		part = Min(geo->vec_bytes - done,

@@ -75,7 +75,7 @@ fetch_prefetch(const EcpSweep *sweep, const FetchItem *items, int nitems,
 		BlockNumber blk = FetchItemBlock(&items[*next]);
 
 		if (blk != before && EcpSweepIsJump(sweep, before + 1, blk) &&
-			ecp_block_exists(sweep->rel, blk))
+			ecp_page_exists(sweep->rel, blk))
 			PrefetchBuffer(sweep->rel, MAIN_FORKNUM, blk);
 	}
 }

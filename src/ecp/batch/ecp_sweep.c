@@ -57,7 +57,7 @@ ecp_sweep_to(EcpSweep *sweep, BlockNumber blk, uint32 npages)
 		sweep->cold--;
 
 	if (sweep->cold > 0 && blk > sweep->next &&
-		blk - sweep->next <= sweep->gap && ecp_block_exists(sweep->rel, blk))
+		blk - sweep->next <= sweep->gap && ecp_page_exists(sweep->rel, blk))
 	{
 		if (sweep->strategy == NULL)
 			sweep->strategy = GetAccessStrategy(BAS_BULKREAD);

@@ -33,11 +33,11 @@ ecp_layout_slots(const EcpGeometry *geo, int level, int n,
 	uint32		nslots = level == 0 ? n : n + NODE_SPARE(n);
 
 	Assert(level >= 0 && n > 0);
-	ecp_run_size(geo, nslots, entry_pages, npages);
+	ecp_geometry_run_size(geo, nslots, entry_pages, npages);
 	if (*npages > ECP_RUN_PAGES_MAX)
 	{
 		nslots = n;
-		ecp_run_size(geo, nslots, entry_pages, npages);
+		ecp_geometry_run_size(geo, nslots, entry_pages, npages);
 	}
 	nslots = *entry_pages * geo->slots;
 	if (geo->stream)

@@ -363,7 +363,7 @@ tree_place(TreeLevel *level, const TreeLevel *parents, int32 *first)
 static int
 tree_levels(const EcpBuild *build, int nleaders, int *fanout)
 {
-	int			node_max = ecp_node_slots_max(&build->state.node);
+	int			node_max = ecp_geometry_node_slots_max(&build->state.node);
 	int			flat_max = Min(ECP_FLAT_LEADERS_MAX, node_max);
 	int			nlevels = build->options.levels;
 
@@ -383,7 +383,7 @@ static void
 tree_node_targets(EcpBuild *build, int nlevels, int fanout)
 {
 	EcpMetaPageData *meta = &build->state.meta;
-	uint32		node_max = ecp_node_slots_max(&build->state.node);
+	uint32		node_max = ecp_geometry_node_slots_max(&build->state.node);
 
 	if (nlevels == 1)
 	{

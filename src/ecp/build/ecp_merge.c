@@ -873,7 +873,7 @@ merge_nodes(Merge *merge, int level)
 		set.level = level;
 		set.n = upto - from;
 		set.max = Min(merge->meta->ecpm_node_max,
-					  ecp_node_slots_max(&build->state.node));
+					  ecp_geometry_node_slots_max(&build->state.node));
 		set.vectors = in->vectors + from * in->vec_bytes;
 		set.prepared = set.vectors;
 		set.children = in->children + from;

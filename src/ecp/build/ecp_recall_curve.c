@@ -43,10 +43,11 @@
 #include "ecp/build/ecp_build_team.h"
 #include "ecp/cluster/ecp_team.h"
 #include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_xlog.h"
 #include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_probe.h"
@@ -377,7 +378,7 @@ curve_clusters(Relation index, EcpIndexState *state, int *n)
 		clusters[(*n)++] = state->meta.ecpm_root;
 		return clusters;
 	}
-	nodes = ecp_collect_nodes(index, state, 1);
+	nodes = ecp_node_collect(index, state, 1);
 	foreach(lc, nodes)
 	{
 		EcpNodeRef *ref = lfirst(lc);
@@ -431,9 +432,9 @@ curve_row(EcpRecallCurve *curve, const EcpChildData *clusters,
 		row = pg_prng_uint64_range(&prng, 0, largest - 1);
 	} while (row >= cluster->ecpc_nrows);
 
-	ecp_rows_init(&rows, curve->state);
-	if (ecp_rows_read(curve->probe.index, curve->state, cluster->ecpc_blk,
-					  cluster->ecpc_run, InvalidBuffer, &rows) &&
+	ecp_cluster_rows_init(&rows, curve->state);
+	if (ecp_cluster_rows_read(curve->probe.index, curve->state, cluster->ecpc_blk,
+							  cluster->ecpc_run, InvalidBuffer, &rows) &&
 		row < rows.nrows)
 		ecp_recall_curve_query(curve, rows.vectors + row * rows.stride,
 							   &rows.tids[row], NULL, 0);

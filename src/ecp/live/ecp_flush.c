@@ -32,9 +32,10 @@
 #include "ecp/live/ecp_regroup_divide.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/live/ecp_replace_private.h"
+#include "ecp/page/ecp_cluster.h"
+#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/page/ecp_read.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 

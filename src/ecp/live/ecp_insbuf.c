@@ -50,9 +50,10 @@
 #include "ecp/live/ecp_maintain.h"
 #include "ecp/live/ecp_maintain_lock.h"
 #include "ecp/live/ecp_replace.h"
+#include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_read.h"
 #include "ecp/search/ecp_cache.h"
 #include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_insbuf_map.h"
@@ -80,7 +81,7 @@ buffer_read_node(Relation index, const EcpChildData *ref,
 {
 	EcpNodeImage *node;
 
-	ecp_index_state_read(index, state);
+	ecp_meta_read_state(index, state);
 	node = ecp_node_read(index, state, 1, ref->ecpc_blk, ref->ecpc_run, true);
 	if (node == NULL)
 		ecp_report_moved(index, ref->ecpc_blk);
@@ -233,7 +234,7 @@ ecp_insbuf_flush_node(Relation index, EcpChildData *ref,
 	bool		dropping = false;
 
 	Assert(ecp_maintain_lock_held(index));
-	ecp_index_state_read(index, &state);
+	ecp_meta_read_state(index, &state);
 	before = state.meta.ecpm_next_run;
 	for (;;)
 	{
@@ -275,13 +276,13 @@ ecp_insbuf_flush_all(Relation index, EcpMaintainCounts *counts)
 	ListCell   *lc;
 
 	Assert(ecp_maintain_lock_held(index));
-	ecp_index_state_read(index, &state);
+	ecp_meta_read_state(index, &state);
 	if (state.meta.ecpm_nbuffers == 0)
 		return;
 	context = AllocSetContextCreate(CurrentMemoryContext, "ecp buffers",
 									ALLOCSET_DEFAULT_SIZES);
 	old_context = MemoryContextSwitchTo(context);
-	foreach(lc, ecp_collect_nodes(index, &state, 1))
+	foreach(lc, ecp_node_collect(index, &state, 1))
 	{
 		EcpNodeRef *ref = lfirst(lc);
 
@@ -302,7 +303,7 @@ buffer_nearest(Relation index, const void *prepared, EcpIndexState *state,
 	EcpDescent *descent;
 	EcpClusterRef cluster;
 
-	ecp_index_state_read(index, state);
+	ecp_meta_read_state(index, state);
 	if (EcpIndexIsEmpty(state) || state->meta.ecpm_root_level == 0)
 		return false;
 	descent = ecp_descent_nearest(index, state, prepared, &cluster);

@@ -18,8 +18,8 @@
 #include "ecp/define/ecp_options.h"
 #include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/live/ecp_limits.h"
+#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_read.h"
 #include "ecp/search/ecp_insbuf_map.h"
 #include "miscadmin.h"
 
@@ -147,7 +147,7 @@ ecp_insbuf_plan_clusters(Relation index, const EcpIndexState *state)
 uint32
 ecp_insbuf_plan_limit(Relation index, const EcpIndexState *state, int nmembers)
 {
-	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_INSBUF_PAGES_MAX);
+	uint32		fits = ecp_geometry_slots(&state->leaf, ECP_INSBUF_PAGES_MAX);
 	uint64		rows = (uint64) ecp_options_get(index).buffer_rows *
 		Max(nmembers, 1);
 
@@ -162,7 +162,7 @@ ecp_insbuf_plan_limit(Relation index, const EcpIndexState *state, int nmembers)
 uint32
 ecp_insbuf_plan_limit_held(const EcpIndexState *state, int nmembers)
 {
-	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_INSBUF_PAGES_MAX);
+	uint32		fits = ecp_geometry_slots(&state->leaf, ECP_INSBUF_PAGES_MAX);
 	uint64		rows = (uint64) state->meta.ecpm_leaf_target *
 		Max(nmembers, 1) / 2;
 
@@ -181,6 +181,6 @@ ecp_insbuf_plan_slots(Relation index, const EcpIndexState *state)
 
 	if (geo->stream)
 		return Max(nslots, ECP_INSBUF_ROWS_MIN);
-	ecp_run_size(geo, nslots, &entry_pages, &npages);
+	ecp_geometry_run_size(geo, nslots, &entry_pages, &npages);
 	return entry_pages * geo->slots;
 }

@@ -8,8 +8,8 @@
 #ifndef ECP_INSBUF_PLAN_H
 #define ECP_INSBUF_PLAN_H
 
+#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_read.h"
 
 extern uint32 ecp_insbuf_plan_limit(Relation index, const EcpIndexState *state,
 									int nmembers);

@@ -37,10 +37,11 @@
 #include "ecp/live/ecp_maintain_lock.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_attr.h"
+#include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/page/ecp_read.h"
+#include "ecp/page/ecp_run.h"
 #include "ecp/page/ecp_stat.h"
 #include "ecp/page/ecp_xlog.h"
 #include "ecp/search/ecp_cache.h"
@@ -98,10 +99,10 @@ added_slots(const EcpIndexState *state, const EcpInsertPlace *place,
 	else
 		nslots = Max(limit / 2, total / 8);
 	nslots = Max(nslots, ECP_RUN_SLOTS_MIN);
-	nslots = Min(nslots, ecp_slots_in_pages(geo, ECP_SPLIT_PAGES_MAX / 2));
+	nslots = Min(nslots, ecp_geometry_slots(geo, ECP_SPLIT_PAGES_MAX / 2));
 	if (!geo->stream)
 	{
-		ecp_run_size(geo, nslots, &entry_pages, &npages);
+		ecp_geometry_run_size(geo, nslots, &entry_pages, &npages);
 		nslots = entry_pages * geo->slots;
 	}
 	return nslots;
@@ -167,7 +168,7 @@ leaf_put(Relation index, const EcpIndexState *state,
 			if (result != ECP_PUT_DONE)
 				break;
 			ECP_STOP_POINT("addrun");
-			ecp_xlog_add_run(index, state, page0,
+			ecp_xlog_run_add(index, state, page0,
 							 added_slots(state, place, nslots));
 			ECP_STOP_POINT("addrun-done");
 		}
@@ -328,7 +329,7 @@ insert_wait(Relation index, const EcpIndexState *state,
 
 	ecp_maintain_lock_take(index);
 	ecp_replace_undo(index);
-	ecp_index_state_read(index, &now);
+	ecp_meta_read_state(index, &now);
 	if (now.meta.ecpm_sversion == state->meta.ecpm_sversion)
 	{
 		EcpRun	   *runs;
@@ -375,7 +376,7 @@ insert_vector(Relation index, Relation heap, const EcpVector *vector,
 		EcpInsertPlace place;
 
 		CHECK_FOR_INTERRUPTS();
-		ecp_index_state_read(index, &state);
+		ecp_meta_read_state(index, &state);
 		if (state.meta.ecpm_dims != 0 && !EcpIndexIsEmpty(&state))
 			ecp_vector_check_dims(vector, state.meta.ecpm_dims,
 								  RelationGetRelationName(index));
@@ -436,7 +437,7 @@ insert_attr_desc(Relation index, EcpAttrDesc *attrs)
 		ecp_attr_desc_init(index, NULL, attrs);
 		return;
 	}
-	ecp_index_state_read(index, &state);
+	ecp_meta_read_state(index, &state);
 	ecp_attr_desc_init(index, &state.meta, attrs);
 }
 

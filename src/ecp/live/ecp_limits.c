@@ -29,7 +29,7 @@
 uint32
 ecp_limits_leaf_rows(const EcpIndexState *state)
 {
-	uint32		fits = ecp_slots_in_pages(&state->leaf, ECP_SPLIT_PAGES_MAX);
+	uint32		fits = ecp_geometry_slots(&state->leaf, ECP_SPLIT_PAGES_MAX);
 
 	Assert(state->leaf.slots > 0);
 	return Max(Min(state->meta.ecpm_leaf_max, fits), 2);

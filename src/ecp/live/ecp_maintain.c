@@ -39,10 +39,12 @@
 #include "ecp/live/ecp_maintain_lock.h"
 #include "ecp/live/ecp_regroup.h"
 #include "ecp/live/ecp_replace.h"
+#include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/page/ecp_read.h"
+#include "ecp/page/ecp_run.h"
 #include "ecp/page/ecp_stat.h"
 #include "ecp/page/ecp_xlog.h"
 #include "ecp/search/ecp_descent.h"
@@ -65,7 +67,7 @@ PGDLLEXPORT Datum ecp_maintain(PG_FUNCTION_ARGS);
 static uint32
 node_limit(const EcpIndexState *state)
 {
-	uint32		fits = ecp_slots_in_pages(&state->node, ECP_SPLIT_PAGES_MAX);
+	uint32		fits = ecp_geometry_slots(&state->node, ECP_SPLIT_PAGES_MAX);
 
 	return Max(Min(state->meta.ecpm_node_max, fits), 4);
 }
@@ -101,7 +103,7 @@ static EcpNodeImage *
 find_parent(Relation index, const EcpIndexState *state, int level,
 			uint64 run, int *which)
 {
-	List	   *nodes = ecp_collect_nodes(index, state, level);
+	List	   *nodes = ecp_node_collect(index, state, level);
 	ListCell   *lc;
 
 	Assert(level > 1);
@@ -137,7 +139,7 @@ node_parent(Relation index, uint64 run, int level, int *which,
 	{
 		EcpNodeImage *parent;
 
-		ecp_index_state_read(index, state);
+		ecp_meta_read_state(index, state);
 		if (state->meta.ecpm_root.ecpc_run == run)
 			return NULL;
 		parent = find_parent(index, state, level + 1, run, which);
@@ -283,7 +285,7 @@ ecp_maintain_full_leaf(Relation index, const void *prepared)
 		EcpClusterSize size;
 
 		CHECK_FOR_INTERRUPTS();
-		ecp_index_state_read(index, &state);
+		ecp_meta_read_state(index, &state);
 		if (!target_nearest(index, &state, prepared, &target, &leaf))
 			return;
 		if (!ecp_cluster_size(index, &state, &leaf, true, &size))
@@ -391,7 +393,7 @@ leaf_decide(Relation index, const EcpIndexState *state,
 			return true;
 		}
 	}
-	ecp_run_size(&state->leaf, Max(size.nlive, 1), &entry_pages, &npages);
+	ecp_geometry_run_size(&state->leaf, Max(size.nlive, 1), &entry_pages, &npages);
 	if (npages < size.npages &&
 		(size.nruns > ECP_FOLD_RUNS || size.nlive < size.nslots / 4))
 	{
@@ -445,7 +447,7 @@ maintain_children(Relation index, const EcpChildData *ref,
 		EcpReplaceKind kind;
 		bool		found = false;
 
-		ecp_index_state_read(index, &state);
+		ecp_meta_read_state(index, &state);
 		node = ecp_node_read(index, &state, 1, ref->ecpc_blk, ref->ecpc_run,
 							 true);
 		if (node == NULL)
@@ -481,7 +483,7 @@ maintain_root_leaf(Relation index, EcpMaintainCounts *counts)
 	EcpReplaceRequest target;
 	EcpReplaceKind kind;
 
-	ecp_index_state_read(index, &state);
+	ecp_meta_read_state(index, &state);
 	if (EcpIndexIsEmpty(&state) || state.meta.ecpm_root_level > 0)
 		return;
 	if (leaf_decide(index, &state, NULL, 0, &kind, &target) &&
@@ -511,9 +513,9 @@ maintain_leaves(Relation index, EcpMaintainCounts *counts)
 		/* in further rounds only nodes that were written in the last one */
 		again = false;
 		MemoryContextReset(context);
-		ecp_index_state_read(index, &state);
+		ecp_meta_read_state(index, &state);
 		next_run = state.meta.ecpm_next_run;
-		nodes = ecp_collect_nodes(index, &state, 1);
+		nodes = ecp_node_collect(index, &state, 1);
 		foreach(lc, nodes)
 		{
 			EcpNodeRef *ref = lfirst(lc);
@@ -539,9 +541,9 @@ stamp_retired(Relation index)
 	EcpRun		run;
 
 	Assert(ecp_maintain_lock_held(index));
-	ecp_index_state_read(index, &state);
-	ecp_retired_begin(&state, &walk);
-	while (ecp_retired_next(index, &state, &walk, &run))
+	ecp_meta_read_state(index, &state);
+	ecp_cluster_retired_begin(&state, &walk);
+	while (ecp_cluster_retired_next(index, &state, &walk, &run))
 	{
 		if (run.header.ecpr_retired_fxid == 0)
 			ecp_xlog_stamp(index, run.blk);
@@ -562,7 +564,7 @@ purge_cluster(Relation index, const EcpIndexState *state,
 	for (int i = nruns - 1; i >= 0; i--)
 	{
 		npages += runs[i].header.ecpr_npages;
-		ecp_xlog_free_run(index, &runs[i], i > 0 ? &runs[i - 1] : NULL);
+		ecp_xlog_run_free(index, &runs[i], i > 0 ? &runs[i - 1] : NULL);
 		ECP_STOP_POINT("purge-run");
 	}
 	pfree(runs);
@@ -578,7 +580,7 @@ purge_cluster(Relation index, const EcpIndexState *state,
  * before the first block is freed, makes redo wait for them or cancel them.
  */
 static uint32
-ecp_purge(Relation index, Relation heap, bool all)
+maintain_purge(Relation index, Relation heap, bool all)
 {
 	EcpIndexState state;
 	FullTransactionId latest = InvalidFullTransactionId;
@@ -587,13 +589,13 @@ ecp_purge(Relation index, Relation heap, bool all)
 	int			nclusters = 0;
 	uint32		npages = 0;
 
-	ecp_index_state_read(index, &state);
+	ecp_meta_read_state(index, &state);
 	if (!all && state.meta.ecpm_retired_pages <=
 		RelationGetNumberOfBlocks(index) / ECP_PURGE_SHARE)
 		return 0;
 
-	ecp_retired_begin(&state, &walk);
-	while (ecp_retired_next(index, &state, &walk, &run))
+	ecp_cluster_retired_begin(&state, &walk);
+	while (ecp_cluster_retired_next(index, &state, &walk, &run))
 	{
 		FullTransactionId fxid;
 
@@ -616,8 +618,8 @@ ecp_purge(Relation index, Relation heap, bool all)
 	while (nclusters-- > 0)
 	{
 		ecp_vacuum_delay_point();
-		ecp_index_state_read(index, &state);
-		ecp_retired_read(index, &state, state.meta.ecpm_retired_head, &run);
+		ecp_meta_read_state(index, &state);
+		ecp_cluster_retired_read(index, &state, state.meta.ecpm_retired_head, &run);
 		npages += purge_cluster(index, &state, &run);
 	}
 	return npages;
@@ -634,11 +636,11 @@ ecp_maintain_purge(Relation index, Relation heap)
 	EcpIndexState state;
 
 	Assert(ecp_maintain_lock_held(index));
-	ecp_index_state_read(index, &state);
+	ecp_meta_read_state(index, &state);
 	if (!ecp_limits_too_much_retired(index, &state))
 		return true;
-	(void) ecp_purge(index, heap, false);
-	ecp_index_state_read(index, &state);
+	(void) maintain_purge(index, heap, false);
+	ecp_meta_read_state(index, &state);
 	return !ecp_limits_too_much_retired(index, &state);
 }
 
@@ -659,7 +661,7 @@ ecp_maintain_index(Relation index, Relation heap, bool thorough,
 	ecp_maintain_lock_take(index);
 	ecp_replace_undo(index);
 	stamp_retired(index);
-	purged_pages = ecp_purge(index, heap, thorough);
+	purged_pages = maintain_purge(index, heap, thorough);
 	ecp_stat_count(index, ECP_STAT_PURGED_PAGES, purged_pages);
 	counts->purged_pages += purged_pages;
 	if (thorough || ecp_options_get(index).buffer_rows == 0)

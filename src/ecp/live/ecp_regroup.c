@@ -38,10 +38,12 @@
 #include "ecp/live/ecp_maintain_lock.h"
 #include "ecp/live/ecp_regroup.h"
 #include "ecp/live/ecp_replace.h"
+#include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/page/ecp_read.h"
+#include "ecp/page/ecp_run.h"
 #include "ecp/search/ecp_descent.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -197,7 +199,7 @@ group_replace_one(Relation index, const EcpChildData *ref,
 	double		rows_max;
 	int			leaves_max;
 
-	ecp_index_state_read(index, &state);
+	ecp_meta_read_state(index, &state);
 	node = ecp_node_read(index, &state, 1, ref->ecpc_blk, ref->ecpc_run, true);
 	if (node == NULL || (node->head.header.ecpr_flags & ECP_RUN_RETIRED) != 0)
 	{
@@ -265,8 +267,8 @@ group_pass(Relation index, const EcpRegroupPass *pass,
 		ListCell   *lc;
 
 		again = false;
-		ecp_index_state_read(index, &state);
-		nodes = ecp_collect_nodes(index, &state, 1);
+		ecp_meta_read_state(index, &state);
+		nodes = ecp_node_collect(index, &state, 1);
 		foreach(lc, nodes)
 		{
 			EcpNodeRef *ref = lfirst(lc);
@@ -278,7 +280,7 @@ group_pass(Relation index, const EcpRegroupPass *pass,
 			context = AllocSetContextCreate(CurrentMemoryContext, "ecp group",
 											ALLOCSET_DEFAULT_SIZES);
 			old_context = MemoryContextSwitchTo(context);
-			ecp_index_state_read(index, &state);
+			ecp_meta_read_state(index, &state);
 			node = ecp_node_read(index, &state, 1, ref->child.ecpc_blk,
 								 ref->child.ecpc_run, false);
 			more = node != NULL && group_pass_wants(pass, node);
@@ -311,13 +313,13 @@ ecp_regroup_train(Relation index, EcpMaintainCounts *counts)
 	uint32		groups = counts->groups;
 
 	Assert(ecp_maintain_lock_held(index));
-	ecp_index_state_read(index, &state);
+	ecp_meta_read_state(index, &state);
 	pass.retrain = true;
 	pass.from = pass.before = state.meta.ecpm_next_run;
 	group_pass(index, &pass, counts);
 	if (counts->groups == groups)
 		return;
-	ecp_index_state_read(index, &state);
+	ecp_meta_read_state(index, &state);
 	pass.retrain = false;
 	pass.before = state.meta.ecpm_next_run;
 	group_pass(index, &pass, counts);
@@ -438,7 +440,7 @@ group_around_node(Relation index, const EcpChildData *ref, uint64 before,
 		EcpNodeImage *node;
 		int			found = -1;
 
-		ecp_index_state_read(index, &state);
+		ecp_meta_read_state(index, &state);
 		if (ecp_limits_too_much_retired(index, &state))
 			return done;
 		node = ecp_node_read(index, &state, 1, ref->ecpc_blk, ref->ecpc_run,
@@ -494,9 +496,9 @@ ecp_regroup_around_splits(Relation index, EcpMaintainCounts *counts)
 	context = AllocSetContextCreate(CurrentMemoryContext, "ecp group",
 									ALLOCSET_DEFAULT_SIZES);
 	old_context = MemoryContextSwitchTo(context);
-	ecp_index_state_read(index, &state);
+	ecp_meta_read_state(index, &state);
 	max = ECP_REGROUP_VACUUM_MIN + state.meta.ecpm_nleaves / ECP_REGROUP_VACUUM_SHARE;
-	foreach(lc, ecp_collect_nodes(index, &state, 1))
+	foreach(lc, ecp_node_collect(index, &state, 1))
 	{
 		EcpNodeRef *ref = lfirst(lc);
 
@@ -523,7 +525,7 @@ ecp_regroup_misassigned(Relation index, const EcpIndexState *state, int samples)
 	int			nrows = 0;
 	int			nmisassigned = 0;
 
-	foreach(lc, ecp_collect_nodes(index, state, 1))
+	foreach(lc, ecp_node_collect(index, state, 1))
 	{
 		EcpNodeRef *ref = lfirst(lc);
 		EcpNodeImage *node = ecp_node_read(index, state, 1,
@@ -561,7 +563,7 @@ ecp_misassigned(PG_FUNCTION_ARGS)
 	EcpIndexState state;
 	double		share;
 
-	ecp_index_state_read(index, &state);
+	ecp_meta_read_state(index, &state);
 	share = ecp_regroup_misassigned(index, &state, Max(PG_GETARG_INT32(1), 1));
 	relation_close(index, AccessShareLock);
 	PG_RETURN_FLOAT8(share);

@@ -8,8 +8,8 @@
 #ifndef ECP_REGROUP_DIVIDE_H
 #define ECP_REGROUP_DIVIDE_H
 
+#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_read.h"
 
 /* Rows of a group and, from ecp_regroup_divide(), where they go. */
 typedef struct EcpRegroupRows

@@ -39,10 +39,12 @@
 #include "ecp/live/ecp_maintain_lock.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/live/ecp_replace_private.h"
+#include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/page/ecp_read.h"
+#include "ecp/page/ecp_run.h"
 #include "ecp/page/ecp_space.h"
 #include "ecp/page/ecp_stat.h"
 #include "ecp/page/ecp_xlog.h"
@@ -117,7 +119,7 @@ stream_pages(const EcpGeometry *geo, uint32 entry_pages, int n)
 
 	if (!geo->stream || n == 0)
 		return 0;
-	ecp_stream_position(geo, entry_pages, n, &pageno, &offset);
+	ecp_geometry_stream_position(geo, entry_pages, n, &pageno, &offset);
 	return pageno - entry_pages + (offset > 0 ? 1 : 0);
 }
 
@@ -137,7 +139,7 @@ new_write(EcpReplace *r, EcpNewRun *new)
 	EcpRunHeader header;
 
 	Assert(new->nitems <= new->nslots);
-	ecp_run_size(geo, new->nslots, &entry_pages, &npages);
+	ecp_geometry_run_size(geo, new->nslots, &entry_pages, &npages);
 	pages = palloc_extended((Size) npages * BLCKSZ, MCXT_ALLOC_HUGE);
 	ecp_run_init((Page) pages, geo, new->level, new->child.ecpc_run,
 				 new->extends ? new->extends->ecpc_run : new->child.ecpc_run,
@@ -223,8 +225,8 @@ replace_write(EcpReplace *r)
 		uint32		entry_pages;
 		uint32		npages;
 
-		ecp_run_size(EcpLevelGeometry(&r->state, new->level), new->nslots,
-					 &entry_pages, &npages);
+		ecp_geometry_run_size(EcpLevelGeometry(&r->state, new->level), new->nslots,
+							  &entry_pages, &npages);
 		ecp_xlog_alloc(r->index, which, npages, intent);
 		new->child.ecpc_npages = npages;
 		new->child.ecpc_blk = intent->ecpi_new[which];
@@ -428,8 +430,8 @@ replace_append_run(EcpReplace *r, const EcpNewRun *new)
 	}
 	done = run < new->child.ecpc_run;
 	if (done)
-		ecp_xlog_append(r->index, last, new->child.ecpc_blk,
-						new->child.ecpc_run);
+		ecp_xlog_run_append(r->index, last, new->child.ecpc_blk,
+							new->child.ecpc_run);
 	if (last != head)
 		UnlockReleaseBuffer(last);
 	UnlockReleaseBuffer(head);
@@ -567,7 +569,7 @@ replace_try(Relation index, EcpReplaceKind kind,
 	r->target = target;
 	r->spare = *spare;
 	*spare = 0;
-	ecp_index_state_read(index, &r->state);
+	ecp_meta_read_state(index, &r->state);
 	Assert(r->state.meta.ecpm_op.ecpi_kind == ECP_OP_NONE);
 	ecp_meta_check_version(index, &r->state.meta);
 
@@ -669,8 +671,8 @@ undo_group(Relation index, EcpIndexState *state)
 		EcpRun		run;
 
 		CHECK_FOR_INTERRUPTS();
-		ecp_written_read(index, state, intent->ecpi_written, &run);
-		ecp_xlog_undo_written(index, &run, intent);
+		ecp_cluster_written_read(index, state, intent->ecpi_written, &run);
+		ecp_xlog_run_undo(index, &run, intent);
 		ECP_STOP_POINT("undo-written");
 	}
 }
@@ -688,7 +690,7 @@ ecp_replace_undo(Relation index)
 	EcpIntentData *intent = &state.meta.ecpm_op;
 
 	Assert(ecp_maintain_lock_held(index));
-	ecp_index_state_read(index, &state);
+	ecp_meta_read_state(index, &state);
 	if (intent->ecpi_kind == ECP_OP_NONE)
 		return;
 	if ((intent->ecpi_kind != ECP_OP_REPLACE &&

@@ -8,8 +8,9 @@
 #ifndef ECP_REPLACE_H
 #define ECP_REPLACE_H
 
+#include "ecp/page/ecp_cluster.h"
+#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_read.h"
 
 /* A buffer to be flushed, and the clusters that it keeps rows for. */
 typedef struct EcpFlush

@@ -21,9 +21,10 @@
 #include "ecp/live/ecp_regroup_divide.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/live/ecp_replace_private.h"
+#include "ecp/page/ecp_cluster.h"
+#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/page/ecp_read.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
@@ -43,7 +44,7 @@ ecp_replace_plan_slots(const EcpGeometry *geo, int level, int n, uint32 spare)
 		nslots = n + spare + (geo->stream ? n / 8 : 0);
 	else
 		nslots = n + Max(Max(n / 2, ECP_NODE_SPARE_MIN), spare);
-	nslots = Min(nslots, ecp_slots_in_pages(geo, ECP_RUN_PAGES_MAX));
+	nslots = Min(nslots, ecp_geometry_slots(geo, ECP_RUN_PAGES_MAX));
 	if (nslots < n)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -53,7 +54,7 @@ ecp_replace_plan_slots(const EcpGeometry *geo, int level, int n, uint32 spare)
 	/* slots on the entry pages cost nothing more if vectors are there */
 	if (!geo->stream)
 	{
-		ecp_run_size(geo, nslots, &entry_pages, &npages);
+		ecp_geometry_run_size(geo, nslots, &entry_pages, &npages);
 		nslots = entry_pages * geo->slots;
 	}
 	return nslots;
@@ -70,8 +71,8 @@ ecp_replace_plan_copy(EcpReplace *r, const EcpChildData *leaf, Buffer held)
 	EcpReplaceOld *old = &r->old;
 	int			first = old->rows.nrows;
 
-	if (!ecp_rows_read(r->index, &r->state, leaf->ecpc_blk, leaf->ecpc_run,
-					   held, &old->rows))
+	if (!ecp_cluster_rows_read(r->index, &r->state, leaf->ecpc_blk, leaf->ecpc_run,
+							   held, &old->rows))
 		return false;
 	if (EcpRowsArePrepared(meta))
 	{
@@ -345,7 +346,7 @@ ecp_replace_plan(EcpReplace *r)
 {
 	const EcpReplaceRequest *target = r->target;
 
-	ecp_rows_init(&r->old.rows, &r->state);
+	ecp_cluster_rows_init(&r->old.rows, &r->state);
 	r->old.prepared_stride = EcpRowsArePrepared(&r->state.meta) ?
 		r->old.rows.stride : MAXALIGN(r->state.node.vec_bytes);
 	if (target->flush)

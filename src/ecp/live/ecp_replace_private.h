@@ -11,8 +11,9 @@
 
 #include "ecp/live/ecp_regroup_divide.h"
 #include "ecp/live/ecp_replace.h"
+#include "ecp/page/ecp_cluster.h"
+#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_read.h"
 
 /* A cluster to be written, or a further run of one that stays. */
 typedef struct EcpNewRun

@@ -30,9 +30,11 @@
 #include "ecp/live/ecp_maintain_lock.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/live/ecp_vacuum.h"
+#include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_read.h"
+#include "ecp/page/ecp_run.h"
 #include "ecp/page/ecp_space.h"
 #include "ecp/page/ecp_stat.h"
 #include "ecp/page/ecp_xlog.h"
@@ -66,7 +68,7 @@ vacuum_page(EcpVacuum *vacuum, const EcpRun *run, uint32 pageno)
 	EcpEntryView view;
 	int			killed = 0;
 
-	if (!ecp_block_exists(vacuum->index, blk))
+	if (!ecp_page_exists(vacuum->index, blk))
 		ecp_report_corrupt(vacuum->index, blk,
 						   "A reference to a block is invalid.");
 	buffer = ReadBufferExtended(vacuum->index, MAIN_FORKNUM, blk, RBM_NORMAL,
@@ -156,7 +158,7 @@ vacuum_present(EcpVacuum *vacuum)
 		return;
 	}
 
-	nodes = ecp_collect_nodes(vacuum->index, &vacuum->state, 1);
+	nodes = ecp_node_collect(vacuum->index, &vacuum->state, 1);
 	foreach(lc, nodes)
 	{
 		EcpNodeRef *ref = lfirst(lc);
@@ -181,8 +183,8 @@ vacuum_retired(EcpVacuum *vacuum)
 	EcpRun		head;
 
 	vacuum->counting = false;
-	ecp_retired_begin(&vacuum->state, &walk);
-	while (ecp_retired_next(vacuum->index, &vacuum->state, &walk, &head))
+	ecp_cluster_retired_begin(&vacuum->state, &walk);
+	while (ecp_cluster_retired_next(vacuum->index, &vacuum->state, &walk, &head))
 	{
 		ecp_vacuum_delay_point();
 		if (head.header.ecpr_level == 0)
@@ -220,7 +222,7 @@ ecpbulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 
 	ecp_maintain_lock_take(info->index);
 	ecp_replace_undo(info->index);
-	ecp_index_state_read(info->index, &vacuum->state);
+	ecp_meta_read_state(info->index, &vacuum->state);
 	vacuum_present(vacuum);
 	vacuum_retired(vacuum);
 	ecp_maintain_lock_release(info->index);

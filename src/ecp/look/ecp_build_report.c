@@ -94,7 +94,7 @@ ecp_build_report(PG_FUNCTION_ARGS)
 	EcpBuildPhaseData total = {0};
 
 	InitMaterializedSRF(fcinfo, 0);
-	ecp_index_state_read(index, state);
+	ecp_meta_read_state(index, state);
 	for (int i = 0; i < ECP_BUILD_NPHASES; i++)
 	{
 		report_phase(rsinfo, report_phase_names[i], &report->ecpb_phase[i],

@@ -34,11 +34,13 @@
 #include "ecp/batch/ecp_user_table.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_attr.h"
+#include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_include.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/page/ecp_read.h"
+#include "ecp/page/ecp_run.h"
 #include "ecp/page/ecp_space.h"
 #include "ecp/search/ecp_scan.h"
 #include "fmgr.h"
@@ -246,7 +248,7 @@ check_unused_page(EcpCheck *check, const EcpRun *run, uint32 pageno)
 
 	Assert(pageno >= run->header.ecpr_hw_page);
 	CHECK_FOR_INTERRUPTS();
-	if (!ecp_block_exists(check->index, run->blk + pageno))
+	if (!ecp_page_exists(check->index, run->blk + pageno))
 		return;
 	buffer = ecp_page_get(check->index, run->blk + pageno,
 						  BUFFER_LOCK_SHARE);
@@ -339,7 +341,7 @@ check_tree(EcpCheck *check)
 		return;
 	}
 
-	nodes = ecp_collect_nodes(check->index, &check->state, -1);
+	nodes = ecp_node_collect(check->index, &check->state, -1);
 	foreach(lc, nodes)
 	{
 		EcpNodeRef *ref = lfirst(lc);
@@ -377,8 +379,8 @@ check_retired(EcpCheck *check)
 	EcpRun		head;
 
 	Assert(check->locked_out);
-	ecp_retired_begin(&check->state, &walk);
-	while (ecp_retired_next(check->index, &check->state, &walk, &head))
+	ecp_cluster_retired_begin(&check->state, &walk);
+	while (ecp_cluster_retired_next(check->index, &check->state, &walk, &head))
 	{
 		EcpRun	   *runs;
 		int			nruns;
@@ -435,7 +437,7 @@ check_intent(EcpCheck *check)
 		EcpRun		run;
 
 		CHECK_FOR_INTERRUPTS();
-		ecp_written_read(check->index, &check->state, blk, &run);
+		ecp_cluster_written_read(check->index, &check->state, blk, &run);
 		check_claim(check, blk, run.header.ecpr_npages);
 		blk = run.header.ecpr_retired_next;
 	}
@@ -705,7 +707,7 @@ check_index(Relation heap, Relation index, bool locked_out,
 		check->snapshot = RegisterSnapshot(GetTransactionSnapshot());
 		ecp_heap_check_snapshot(index, check->snapshot);
 	}
-	ecp_index_state_read(index, &check->state);
+	ecp_meta_read_state(index, &check->state);
 	check->element = palloc(ECP_CHECK_TID_BYTES +
 							ECP_DIMS_MAX * sizeof(float4) +
 							ECP_ATTR_BYTES_MAX + 64);

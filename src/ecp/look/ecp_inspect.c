@@ -21,9 +21,11 @@
 #include "ecp/define/ecp_options.h"
 #include "ecp/look/ecp_drift.h"
 #include "ecp/page/ecp_attr.h"
+#include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_read.h"
+#include "ecp/page/ecp_run.h"
 #include "ecp/page/ecp_space.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -84,7 +86,7 @@ static const char *const metric_names[] = {
 	[ECP_METRIC_HAMMING] = "hamming",
 };
 
-/* ecp_index_state_read() has checked that the number has a name. */
+/* ecp_meta_read_state() has checked that the number has a name. */
 static Datum
 inspect_name(const char *const *names, int n, int which)
 {
@@ -158,7 +160,7 @@ ecp_metapage_info(PG_FUNCTION_ARGS)
 	bool		nulls[ECP_METAPAGE_COLUMNS] = {0};
 	int			i = 0;
 
-	ecp_index_state_read(index, &state);
+	ecp_meta_read_state(index, &state);
 	values[i++] = Int32GetDatum(meta->ecpm_version);
 	values[i++] = CStringGetTextDatum(ecp_elem_name(meta->ecpm_elem));
 	values[i++] = inspect_name(metric_names, lengthof(metric_names),
@@ -278,7 +280,7 @@ inspect_tree(Relation index, const EcpIndexState *state, bool want_tids,
 					 visitor, arg);
 		return;
 	}
-	nodes = ecp_collect_nodes(index, state, -1);
+	nodes = ecp_node_collect(index, state, -1);
 	counts->nnodes = list_length(nodes);
 	foreach(lc, nodes)
 	{
@@ -411,7 +413,7 @@ ecp_index_stats(PG_FUNCTION_ARGS)
 	float8		mean;
 	int			i = 0;
 
-	ecp_index_state_read(index, &state);
+	ecp_meta_read_state(index, &state);
 	inspect_tree(index, &state, false, stats_visit, &stats, &nodes);
 	nfree = ecp_space_count_used(index);
 	nblocks = RelationGetNumberOfBlocks(index);
@@ -504,7 +506,7 @@ ecp_clusters(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	ecp_index_state_read(index, &state);
+	ecp_meta_read_state(index, &state);
 	inspect_tree(index, &state, true, clusters_visit, &rows, &nodes);
 	relation_close(index, AccessShareLock);
 	return (Datum) 0;
@@ -571,7 +573,7 @@ ecp_page_items(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("block number %lld of index \"%s\" is out of range",
 						(long long) blk, RelationGetRelationName(index))));
-	ecp_index_state_read(index, &state);
+	ecp_meta_read_state(index, &state);
 	buffer = ecp_page_get(index, blk, BUFFER_LOCK_SHARE);
 	inspect_check_entries(index, buffer);
 	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);

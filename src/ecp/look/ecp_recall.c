@@ -121,7 +121,7 @@ recall_open(EcpRecall *recall, Oid index_oid)
 				 errdetail("Policies of table \"%s\" apply to the current user, but not to its index.",
 						   RelationGetRelationName(recall->heap))));
 
-	ecp_index_state_read(recall->index, &recall->state);
+	ecp_meta_read_state(recall->index, &recall->state);
 }
 
 /* Read a vector; false if it would not be indexed. */

@@ -295,3 +295,16 @@ ecp_entry_ranges(const EcpGeometry *geo, int level, int slot,
 	Assert(n <= ecp_entry_ranges_max(geo));
 	return n;
 }
+
+/*
+ * Does pd_lower say that the whole of an entry page is in use?  What is behind
+ * it would be zeroed by whoever changes the page.
+ */
+void
+ecp_entry_check_lower(Relation index, Buffer buffer, const EcpGeometry *geo)
+{
+	Assert(ecp_buffer_is_share_locked(buffer));
+	if (((PageHeader) BufferGetPage(buffer))->pd_lower != geo->lower)
+		ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
+						   "The payload does not end where it should.");
+}

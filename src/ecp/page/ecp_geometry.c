@@ -163,8 +163,8 @@ geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
  * so long that reading codes first saves more than it costs.
  */
 uint8
-ecp_quantizer_choose(uint8 wanted, const EcpMetaPageData *meta,
-					 int dims)
+ecp_geometry_quantizer(uint8 wanted, const EcpMetaPageData *meta,
+					   int dims)
 {
 	EcpGeometry geo = {0};
 	int			least;
@@ -197,8 +197,8 @@ ecp_geometry_init(EcpIndexState *state)
 }
 
 void
-ecp_run_size(const EcpGeometry *geo, uint32 nslots, uint32 *entry_pages,
-			 uint32 *npages)
+ecp_geometry_run_size(const EcpGeometry *geo, uint32 nslots, uint32 *entry_pages,
+					  uint32 *npages)
 {
 	uint64		vector_pages = 0;
 
@@ -216,7 +216,7 @@ ecp_run_size(const EcpGeometry *geo, uint32 nslots, uint32 *entry_pages,
 }
 
 uint32
-ecp_slots_in_pages(const EcpGeometry *geo, uint32 npages)
+ecp_geometry_slots(const EcpGeometry *geo, uint32 npages)
 {
 	uint32		low = 1;
 	uint32		high = npages * geo->slots;
@@ -228,7 +228,7 @@ ecp_slots_in_pages(const EcpGeometry *geo, uint32 npages)
 		uint32		entry_pages;
 		uint32		all_pages;
 
-		ecp_run_size(geo, middle, &entry_pages, &all_pages);
+		ecp_geometry_run_size(geo, middle, &entry_pages, &all_pages);
 		if (all_pages <= npages)
 			low = middle;
 		else
@@ -238,12 +238,20 @@ ecp_slots_in_pages(const EcpGeometry *geo, uint32 npages)
 }
 
 void
-ecp_stream_position(const EcpGeometry *geo, uint32 entry_pages, uint32 slot,
-					uint32 *pageno, uint32 *offset)
+ecp_geometry_stream_position(const EcpGeometry *geo, uint32 entry_pages, uint32 slot,
+							 uint32 *pageno, uint32 *offset)
 {
 	uint64		pos = (uint64) slot * geo->vec_bytes;
 
 	Assert(geo->stream && geo->vec_bytes > 0);
 	*pageno = entry_pages + pos / ECP_PAYLOAD_BYTES;
 	*offset = pos % ECP_PAYLOAD_BYTES;
+}
+
+int
+ecp_geometry_node_slots_max(const EcpGeometry *geo)
+{
+	int			slots = ecp_geometry_slots(geo, ECP_RUN_PAGES_MAX);
+
+	return Max(slots - slots / 8, 2);
 }

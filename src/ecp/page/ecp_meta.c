@@ -5,7 +5,7 @@
  *
  * A metapage is formed when an index is made, without dimensions if neither
  * the column nor a storage parameter tells them; the first row does so then.
- * Whoever works with the index reads it first, by ecp_index_state_read().
+ * Whoever works with the index reads it first, by ecp_meta_read_state().
  *
  *-------------------------------------------------------------------------
  */
@@ -28,14 +28,6 @@
 /* Smaller than what is split by so much that no fold makes work for a split. */
 #define LeafTarget(leaf_max)	Max((leaf_max) / 2, 1)
 
-int
-ecp_node_slots_max(const EcpGeometry *geo)
-{
-	int			slots = ecp_slots_in_pages(geo, ECP_RUN_PAGES_MAX);
-
-	return Max(slots - slots / 8, 2);
-}
-
 /* Rows of a cluster that a probe reads so many bytes of. */
 uint64
 ecp_meta_cluster_rows(const EcpGeometry *leaf, uint64 bytes)
@@ -51,7 +43,7 @@ void
 ecp_meta_set_cluster_rows(EcpMetaPageData *meta, const EcpGeometry *leaf,
 						  uint64 rows)
 {
-	uint32		leaf_slots = ecp_slots_in_pages(leaf, ECP_RUN_PAGES_MAX);
+	uint32		leaf_slots = ecp_geometry_slots(leaf, ECP_RUN_PAGES_MAX);
 
 	rows = Min(Max(rows, CLUSTER_ROWS_MIN), CLUSTER_ROWS_MAX);
 	leaf_slots = Max(leaf_slots - leaf_slots / 8, 2);
@@ -69,7 +61,7 @@ ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims)
 
 	Assert(dims > 0 && dims <= ECP_DIMS_MAX);
 	meta->ecpm_dims = dims;
-	meta->ecpm_quantizer = ecp_quantizer_choose(options.quantizer, meta, dims);
+	meta->ecpm_quantizer = ecp_geometry_quantizer(options.quantizer, meta, dims);
 	state.meta = *meta;
 	ecp_geometry_init(&state);
 
@@ -78,7 +70,7 @@ ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims)
 									 (uint64) options.cluster_size * 1024);
 	ecp_meta_set_cluster_rows(meta, &state.leaf, rows);
 
-	node_slots = ecp_node_slots_max(&state.node);
+	node_slots = ecp_geometry_node_slots_max(&state.node);
 	meta->ecpm_node_max = Min(ECP_FLAT_LEADERS_MAX, node_slots);
 	meta->ecpm_node_target = Max(meta->ecpm_node_max / 2, 1);
 }
@@ -181,9 +173,9 @@ meta_counts_fit(Relation index, const EcpMetaPageData *meta)
 	uint32		nretired = meta->ecpm_retired_pages;
 
 	return nruns < InvalidBlockNumber &&
-		ecp_block_exists(index, (BlockNumber) nruns) &&
+		ecp_page_exists(index, (BlockNumber) nruns) &&
 		(nretired <= ECP_RUN_PAGES_MAX ||
-		 ecp_block_exists(index, nretired - ECP_RUN_PAGES_MAX));
+		 ecp_page_exists(index, nretired - ECP_RUN_PAGES_MAX));
 }
 
 /*
@@ -243,7 +235,7 @@ meta_check(Relation index, const EcpMetaPageData *meta)
 }
 
 void
-ecp_index_state_read(Relation index, EcpIndexState *state)
+ecp_meta_read_state(Relation index, EcpIndexState *state)
 {
 	Buffer		buffer = ReadBuffer(index, ECP_META_BLKNO);
 
@@ -258,9 +250,20 @@ ecp_index_state_read(Relation index, EcpIndexState *state)
 
 	/* codes of so many elements are not made, or would not fit */
 	if (state->meta.ecpm_dims > 0 &&
-		ecp_quantizer_choose(state->meta.ecpm_quantizer, &state->meta,
-							 state->meta.ecpm_dims) != state->meta.ecpm_quantizer)
+		ecp_geometry_quantizer(state->meta.ecpm_quantizer, &state->meta,
+							   state->meta.ecpm_dims) != state->meta.ecpm_quantizer)
 		ecp_report_corrupt(index, ECP_META_BLKNO,
 						   psprintf("The quantizer cannot be that of %u dimensions.",
 									state->meta.ecpm_dims));
+}
+
+/* The metapage, exclusively locked and checked. */
+Buffer
+ecp_meta_lock(Relation index)
+{
+	Buffer		buffer = ecp_page_get(index, ECP_META_BLKNO,
+									  BUFFER_LOCK_EXCLUSIVE);
+
+	ecp_page_check(index, buffer, ECP_PAGE_META);
+	return buffer;
 }

@@ -18,7 +18,7 @@
  * state->meta.ecpm_sversion is the structure version that the caller then
  * uses for everything it reads.
  */
-extern void ecp_index_state_read(Relation index, EcpIndexState *state);
+extern void ecp_meta_read_state(Relation index, EcpIndexState *state);
 
 /* True when the index has no root (nothing was ever inserted). */
 #define EcpIndexIsEmpty(state) ((state)->meta.ecpm_root.ecpc_run == 0)
@@ -52,7 +52,7 @@ extern uint64 ecp_meta_cluster_rows(const EcpGeometry *leaf, uint64 bytes);
 extern void ecp_meta_set_cluster_rows(EcpMetaPageData *meta,
 									  const EcpGeometry *leaf, uint64 rows);
 
-/* Largest number of slots that a node's run may be filled to. */
-extern int	ecp_node_slots_max(const EcpGeometry *geo);
+/* The metapage, exclusively locked and checked. */
+extern Buffer ecp_meta_lock(Relation index);
 
 #endif							/* ECP_META_H */

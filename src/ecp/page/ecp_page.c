@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_page.c
- *	  Initialises and checks the pages of an ecp index.
+ *	  Initialises, checks and locks the pages of an ecp index.
  *
  * The formats are drawn in ecp_page.h.  Nothing that is read from disk is
  * believed before a check of this file has passed: a damaged page is an error,
@@ -14,6 +14,7 @@
 
 #include "base/core_buffer.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_space.h"
 
 /* Header and opaque of any page; the payload is zero. */
 static void
@@ -63,37 +64,8 @@ ecp_page_init_run(Page page, const EcpGeometry *geo, uint64 run,
 		page_init(page, ECP_PAGE_VECTOR, run, pageno, ECP_PAGE_END);
 }
 
-void
-ecp_report_corrupt(Relation index, BlockNumber blk, const char *detail)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_INDEX_CORRUPTED),
-			 errmsg("index \"%s\" contains a corrupted page at block %u",
-					RelationGetRelationName(index), blk),
-			 errdetail_internal("%s", detail),
-			 errhint("Please REINDEX it.")));
-}
-
-/*
- * A run that structure version V refers to is gone.  On a primary nothing
- * frees it while we may still read it; on a standby a maintainer's horizon
- * can pass us, as heap rows can.
- */
-void
-ecp_report_moved(Relation index, BlockNumber blk)
-{
-	if (RecoveryInProgress())
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("canceling statement due to conflict with recovery"),
-				 errdetail("Block %u of index \"%s\" was reused by the primary.",
-						   blk, RelationGetRelationName(index))));
-	ecp_report_corrupt(index, blk,
-					   "The page belongs to another run than its reference says.");
-}
-
 bool
-ecp_block_exists(Relation index, BlockNumber blk)
+ecp_page_exists(Relation index, BlockNumber blk)
 {
 	BlockNumber known = RelationGetSmgr(index)->smgr_cached_nblocks[MAIN_FORKNUM];
 
@@ -159,14 +131,34 @@ ecp_page_check_run(Relation index, Buffer buffer, int kind, uint64 run,
 }
 
 /*
- * Does pd_lower say that the whole of an entry page is in use?  What is behind
- * it would be zeroed by whoever changes the page.
+ * Lock a page that another page, which may be locked, refers to.  In a damaged
+ * index it may be one that we have locked ourselves, and waiting for that would
+ * never end.
  */
 void
-ecp_entry_check_lower(Relation index, Buffer buffer, const EcpGeometry *geo)
+ecp_page_lock(Relation index, Buffer buffer, int lockmode)
 {
-	Assert(ecp_buffer_is_share_locked(buffer));
-	if (((PageHeader) BufferGetPage(buffer))->pd_lower != geo->lower)
+	Assert(BufferIsValid(buffer));
+	Assert(lockmode == BUFFER_LOCK_SHARE || lockmode == BUFFER_LOCK_EXCLUSIVE);
+	if (ecp_buffer_is_locked(buffer))
 		ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
-						   "The payload does not end where it should.");
+						   "A page that is being changed is referred to once more.");
+	LockBuffer(buffer, lockmode);
+}
+
+/*
+ * Pin and lock a block that a page refers to.
+ */
+Buffer
+ecp_page_get(Relation index, BlockNumber blk, int lockmode)
+{
+	Buffer		buffer;
+
+	if (!ecp_page_exists(index, blk))
+		ecp_report_corrupt(index, blk, "A reference to a block is invalid.");
+	buffer = ReadBufferExtended(index, MAIN_FORKNUM, blk, RBM_NORMAL,
+								ecp_bulk_strategy(false));
+	if (lockmode != BUFFER_LOCK_UNLOCK)
+		ecp_page_lock(index, buffer, lockmode);
+	return buffer;
 }

@@ -417,22 +417,25 @@ typedef struct EcpSlotItem
  * 0.
  */
 extern void ecp_geometry_init(EcpIndexState *state);
-extern uint8 ecp_quantizer_choose(uint8 wanted, const EcpMetaPageData *meta,
-								  int dims);
+extern uint8 ecp_geometry_quantizer(uint8 wanted, const EcpMetaPageData *meta,
+									int dims);
 
 /* Pages that a run of nslots slots needs: entry pages and all pages. */
-extern void ecp_run_size(const EcpGeometry *geo, uint32 nslots,
-						 uint32 *entry_pages, uint32 *npages);
+extern void ecp_geometry_run_size(const EcpGeometry *geo, uint32 nslots,
+								  uint32 *entry_pages, uint32 *npages);
 
 /* How many slots a run of npages pages can have; at least 1. */
-extern uint32 ecp_slots_in_pages(const EcpGeometry *geo, uint32 npages);
+extern uint32 ecp_geometry_slots(const EcpGeometry *geo, uint32 npages);
+
+/* Largest number of slots that a node's run may be filled to. */
+extern int	ecp_geometry_node_slots_max(const EcpGeometry *geo);
 
 /*
  * Where vector "slot" of a run begins in its vector part: page within the
  * run and byte within that page's payload.
  */
-extern void ecp_stream_position(const EcpGeometry *geo, uint32 entry_pages,
-								uint32 slot, uint32 *pageno, uint32 *offset);
+extern void ecp_geometry_stream_position(const EcpGeometry *geo, uint32 entry_pages,
+										 uint32 slot, uint32 *pageno, uint32 *offset);
 
 /* ---- ecp_page.c ---- */
 
@@ -468,6 +471,10 @@ extern void ecp_entry_get_binned(const EcpGeometry *geo,
 
 /* Words of that at most. */
 #define ECP_LIVE_WORDS_MAX	(BLCKSZ / sizeof(ItemPointerData) / 64 + 1)
+
+/* Check that pd_lower includes the whole payload. */
+extern void ecp_entry_check_lower(Relation index, Buffer buffer,
+								  const EcpGeometry *geo);
 
 /* Live slots of an entry page, counted. */
 extern int	ecp_entry_count_live(const EcpGeometry *geo, const EcpEntryView *view);
@@ -528,7 +535,7 @@ ecp_stream_first(const EcpGeometry *geo, uint32 entry_pages, uint32 slot)
 {
 	EcpStreamPart part = {0};
 
-	ecp_stream_position(geo, entry_pages, slot, &part.pageno, &part.offset);
+	ecp_geometry_stream_position(geo, entry_pages, slot, &part.pageno, &part.offset);
 	part.bytes = Min(geo->vec_bytes, ECP_PAYLOAD_BYTES - part.offset);
 	return part;
 }
@@ -553,7 +560,7 @@ ecp_stream_next(const EcpGeometry *geo, EcpStreamPart *part)
  * core says of one far beyond the end is no error of ours.  Asks for the
  * length of the file only if what is known of it does not tell.
  */
-extern bool ecp_block_exists(Relation index, BlockNumber blk);
+extern bool ecp_page_exists(Relation index, BlockNumber blk);
 
 /*
  * Checks that raise ERRCODE_INDEX_CORRUPTED naming index and block; they
@@ -565,8 +572,12 @@ extern bool ecp_block_exists(Relation index, BlockNumber blk);
 extern void ecp_page_check(Relation index, Buffer buffer, int kind);
 extern bool ecp_page_check_run(Relation index, Buffer buffer, int kind,
 							   uint64 run, uint32 pageno);
-extern void ecp_entry_check_lower(Relation index, Buffer buffer,
-								  const EcpGeometry *geo);
+
+extern void ecp_page_lock(Relation index, Buffer buffer, int lockmode);
+extern Buffer ecp_page_get(Relation index, BlockNumber blk, int lockmode);
+
+/* ---- ecp_report.c ---- */
+
 pg_noreturn extern void ecp_report_moved(Relation index, BlockNumber blk);
 pg_noreturn extern void ecp_report_corrupt(Relation index, BlockNumber blk,
 										   const char *detail);

@@ -24,7 +24,6 @@
 #include "base/compat.h"
 #include "base/core_buffer.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_read.h"
 #include "ecp/page/ecp_space.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"

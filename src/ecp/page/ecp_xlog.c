@@ -21,12 +21,12 @@
 
 #include "access/xlog.h"
 #include "access/xloginsert.h"
-#include "base/core_wal.h"
 #include "base/core_buffer.h"
+#include "base/core_wal.h"
 #include "base/stop_point.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_read.h"
+#include "ecp/page/ecp_run.h"
 #include "ecp/page/ecp_space.h"
 #include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
@@ -43,60 +43,6 @@ typedef struct EcpPlace
 	uint32		pageno;
 	uint32		slot;			/* within the page */
 } EcpPlace;
-
-/* The metapage, exclusively locked and checked. */
-Buffer
-ecp_meta_lock(Relation index)
-{
-	Buffer		buffer = ecp_page_get(index, ECP_META_BLKNO,
-									  BUFFER_LOCK_EXCLUSIVE);
-
-	ecp_page_check(index, buffer, ECP_PAGE_META);
-	return buffer;
-}
-
-/*
- * Initialise (in memory) page 0 of an empty run, of which only that page is
- * initialised.
- */
-void
-ecp_run_init(Page page, const EcpGeometry *geo, int level, uint64 run,
-			 uint64 head_run, uint32 nslots)
-{
-	EcpRunHeader header;
-	uint32		entry_pages;
-	uint32		npages;
-
-	Assert(level >= 0 && nslots > 0);
-	Assert(run > 0);
-	ecp_run_size(geo, nslots, &entry_pages, &npages);
-	ecp_page_init_run(page, geo, run, 0, entry_pages);
-	header = EcpPageGetRunHeader(page);
-	header->ecpr_head_run = head_run;
-	header->ecpr_next_blk = InvalidBlockNumber;
-	header->ecpr_npages = npages;
-	header->ecpr_entry_pages = entry_pages;
-	header->ecpr_nslots = nslots;
-	header->ecpr_hw_page = 1;
-	header->ecpr_retired_next = InvalidBlockNumber;
-	header->ecpr_level = level;
-	header->ecpr_flags = run == head_run ? ECP_RUN_HEAD : 0;
-}
-
-/*
- * In a record: the list of a cluster ends with the run whose page 0 is in
- * "last".
- */
-void
-ecp_run_set_last(GenericXLogState *xlog, Buffer last)
-{
-	EcpRunHeader header;
-
-	Assert(ecp_buffer_is_exclusive_locked(last));
-	header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, last, 0));
-	header->ecpr_next_blk = InvalidBlockNumber;
-	header->ecpr_next_run = 0;
-}
 
 /*
  * LEARN: META, MAP, new head.  The first row of an index without root: its
@@ -119,7 +65,7 @@ ecp_xlog_learn(Relation index, EcpIndexState *state, uint32 nslots)
 
 	Assert(state->meta.ecpm_dims > 0);
 	Assert(nslots > 0);
-	ecp_run_size(geo, nslots, &entry_pages, &extent.npages);
+	ecp_geometry_run_size(geo, nslots, &entry_pages, &extent.npages);
 	ecp_space_find(index, state->meta.ecpm_map_hint, extent.npages, &extent);
 	meta = ecp_meta_lock(index);
 	m = EcpPageGetMeta(BufferGetPage(meta));
@@ -443,9 +389,9 @@ ecp_xlog_put(Relation index, const EcpIndexState *state, int level,
 
 	if (geo->stream)
 	{
-		ecp_stream_position(geo, header->ecpr_entry_pages,
-							place.pageno * geo->slots + place.slot,
-							&rest.pageno, &rest.offset);
+		ecp_geometry_stream_position(geo, header->ecpr_entry_pages,
+									 place.pageno * geo->slots + place.slot,
+									 &rest.pageno, &rest.offset);
 		rest.data = item->vector;
 		rest.bytes = geo->vec_bytes;
 		xlog_vec(index, geo, page0, &rest);
@@ -778,7 +724,7 @@ unfinished_page0(Relation index, BlockNumber blk,
 	Buffer		buffer;
 	Page		page;
 
-	if (!ecp_block_exists(index, blk))
+	if (!ecp_page_exists(index, blk))
 		return InvalidBuffer;
 	buffer = ecp_page_get(index, blk, BUFFER_LOCK_EXCLUSIVE);
 	page = BufferGetPage(buffer);
@@ -791,7 +737,7 @@ unfinished_page0(Relation index, BlockNumber blk,
 
 /* In a record: the blocks of the run whose page 0 is in "page0" are free. */
 void
-ecp_run_set_freed(GenericXLogState *xlog, Buffer page0)
+ecp_xlog_set_freed(GenericXLogState *xlog, Buffer page0)
 {
 	Page		page = GenericXLogRegisterBuffer(xlog, page0, 0);
 
@@ -821,7 +767,7 @@ ecp_xlog_undo_extent(Relation index, int which, const EcpIntentData *intent)
 	m->ecpm_op.ecpi_new_npages[which] = 0;
 	m->ecpm_map_hint = Min(m->ecpm_map_hint, EcpBlockMap(blk));
 	if (BufferIsValid(page0))
-		ecp_run_set_freed(xlog, page0);
+		ecp_xlog_set_freed(xlog, page0);
 	GenericXLogFinish(xlog);
 	UnlockReleaseBuffer(meta);
 	UnlockReleaseBuffer(map);

@@ -10,26 +10,22 @@
 
 #include "access/generic_xlog.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_read.h"
+#include "ecp/page/ecp_run.h"
 #include "storage/bufmgr.h"
 
-extern void ecp_run_init(Page page, const EcpGeometry *geo, int level,
-						 uint64 run, uint64 head_run, uint32 nslots);
-extern void ecp_run_set_freed(GenericXLogState *xlog, Buffer page0);
-extern void ecp_run_set_last(GenericXLogState *xlog, Buffer last);
-extern Buffer ecp_meta_lock(Relation index);
+extern void ecp_xlog_set_freed(GenericXLogState *xlog, Buffer page0);
 extern bool ecp_xlog_learn(Relation index, EcpIndexState *state,
 						   uint32 nslots);
 extern bool ecp_xlog_put(Relation index, const EcpIndexState *state,
 						 int level, Buffer page0, const EcpSlotItem *item,
 						 uint32 stop_slot);
-extern void ecp_xlog_add_run(Relation index, const EcpIndexState *state,
+extern void ecp_xlog_run_add(Relation index, const EcpIndexState *state,
 							 Buffer last, uint32 nslots);
 extern void ecp_xlog_kill(Relation index, Buffer buffer,
 						  const EcpGeometry *geo, const uint64 *keep);
 extern void ecp_xlog_hint(Relation index, Buffer page0, uint32 free_hint);
-extern void ecp_xlog_append(Relation index, Buffer last, BlockNumber blk,
-							uint64 run);
+extern void ecp_xlog_run_append(Relation index, Buffer last, BlockNumber blk,
+								uint64 run);
 extern void ecp_xlog_begin(Relation index, EcpIntentData *intent, int nruns);
 extern void ecp_xlog_alloc(Relation index, int which, uint32 npages,
 						   EcpIntentData *intent);
@@ -39,8 +35,8 @@ extern void ecp_xlog_end_child(Relation index, const EcpIndexState *state,
 							   Buffer head, uint32 slot, uint32 vto);
 extern void ecp_xlog_close(Relation index, Buffer head);
 extern void ecp_xlog_undo_close(Relation index, EcpIntentData *intent);
-extern void ecp_xlog_undo_written(Relation index, const EcpRun *run,
-								  EcpIntentData *intent);
+extern void ecp_xlog_run_undo(Relation index, const EcpRun *run,
+							  EcpIntentData *intent);
 extern void ecp_xlog_undo_page(Relation index, const EcpIndexState *state,
 							   Buffer head, uint32 pageno);
 extern void ecp_xlog_undo_begin(Relation index);
@@ -64,7 +60,7 @@ typedef struct EcpPublish
 
 extern void ecp_xlog_publish(Relation index, const EcpPublish *publish);
 extern void ecp_xlog_stamp(Relation index, BlockNumber head);
-extern void ecp_xlog_free_run(Relation index, const EcpRun *run,
+extern void ecp_xlog_run_free(Relation index, const EcpRun *run,
 							  const EcpRun *predecessor);
 
 #endif							/* ECP_XLOG_H */

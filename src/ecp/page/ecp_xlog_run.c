@@ -18,7 +18,7 @@
 #include "base/core_buffer.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_read.h"
+#include "ecp/page/ecp_run.h"
 #include "ecp/page/ecp_space.h"
 #include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
@@ -30,7 +30,7 @@
  * "last" is page 0 of the last run, exclusively locked, as is the head.
  */
 void
-ecp_xlog_add_run(Relation index, const EcpIndexState *state, Buffer last,
+ecp_xlog_run_add(Relation index, const EcpIndexState *state, Buffer last,
 				 uint32 nslots)
 {
 	const EcpGeometry *geo = &state->leaf;
@@ -45,7 +45,7 @@ ecp_xlog_add_run(Relation index, const EcpIndexState *state, Buffer last,
 
 	Assert(ecp_buffer_is_exclusive_locked(last));
 	Assert(nslots > 0);
-	ecp_run_size(geo, nslots, &entry_pages, &extent.npages);
+	ecp_geometry_run_size(geo, nslots, &entry_pages, &extent.npages);
 	ecp_space_find(index, state->meta.ecpm_map_hint, extent.npages, &extent);
 	meta = ecp_meta_lock(index);
 	added = ecp_space_new_buffer(index, extent.blk);
@@ -75,7 +75,7 @@ ecp_xlog_add_run(Relation index, const EcpIndexState *state, Buffer last,
  * "last" is page 0 of the last run, exclusively locked, as is the head.
  */
 void
-ecp_xlog_append(Relation index, Buffer last, BlockNumber blk, uint64 run)
+ecp_xlog_run_append(Relation index, Buffer last, BlockNumber blk, uint64 run)
 {
 	GenericXLogState *xlog = GenericXLogStart(index);
 	EcpRunHeader header;
@@ -118,6 +118,21 @@ run_before(Relation index, const EcpRun *run)
 	}
 }
 
+/*
+ * In a record: the list of a cluster ends with the run whose page 0 is in
+ * "last".
+ */
+static void
+run_set_last(GenericXLogState *xlog, Buffer last)
+{
+	EcpRunHeader header;
+
+	Assert(ecp_buffer_is_exclusive_locked(last));
+	header = EcpPageGetRunHeader(GenericXLogRegisterBuffer(xlog, last, 0));
+	header->ecpr_next_blk = InvalidBlockNumber;
+	header->ecpr_next_run = 0;
+}
+
 /* A record that frees the blocks of a run, and what it has locked. */
 typedef struct EcpFreeRecord
 {
@@ -144,9 +159,9 @@ free_begin(Relation index, const EcpRun *run, Buffer before, EcpFreeRecord *reco
 	ecp_space_mark(index,
 				   GenericXLogRegisterBuffer(record->xlog, record->map, 0),
 				   run->blk, run->header.ecpr_npages, false);
-	ecp_run_set_freed(record->xlog, record->page0);
+	ecp_xlog_set_freed(record->xlog, record->page0);
 	if (BufferIsValid(before))
-		ecp_run_set_last(record->xlog, before);
+		run_set_last(record->xlog, before);
 	record->m->ecpm_map_hint = Min(record->m->ecpm_map_hint,
 								   EcpBlockMap(run->blk));
 }
@@ -168,7 +183,7 @@ free_end(EcpFreeRecord *record)
  * nothing names them.  Runs are freed from the last to the head.
  */
 void
-ecp_xlog_free_run(Relation index, const EcpRun *run, const EcpRun *predecessor)
+ecp_xlog_run_free(Relation index, const EcpRun *run, const EcpRun *predecessor)
 {
 	Buffer		before = InvalidBuffer;
 	EcpFreeRecord record;
@@ -195,8 +210,8 @@ ecp_xlog_free_run(Relation index, const EcpRun *run, const EcpRun *predecessor)
  * gets the same.
  */
 void
-ecp_xlog_undo_written(Relation index, const EcpRun *run,
-					  EcpIntentData *intent)
+ecp_xlog_run_undo(Relation index, const EcpRun *run,
+				  EcpIntentData *intent)
 {
 	Buffer		before = InvalidBuffer;
 	EcpFreeRecord record;

@@ -104,7 +104,7 @@ cost_read_index(const IndexOptInfo *info, double share, bool radius,
 	EcpScanPlan plan;
 	double		tuples = Max(info->tuples, 1);
 
-	ecp_index_state_read(index, &state);
+	ecp_meta_read_state(index, &state);
 
 	Assert(share >= 0 && share <= 1);
 	input->share = share;
@@ -515,7 +515,7 @@ ecp_cost_distance(const IndexOptInfo *info, Oid relid, EcpDistanceCost *cost)
 	double		pages;
 
 	Assert(OidIsValid(relid) && info->amcostestimate == ecpcostestimate);
-	ecp_index_state_read(index, &state);
+	ecp_meta_read_state(index, &state);
 	vec_bytes = ecp_vector_bytes(state.meta.ecpm_elem, state.meta.ecpm_dims);
 	index_close(index, NoLock);
 

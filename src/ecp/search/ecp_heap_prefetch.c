@@ -48,7 +48,7 @@ ecp_heap_prefetch_page(Relation heap, uint64 item)
 	/* what an index says may be wrong: the scan reports it (ecp_check_tid()) */
 	*buffer = InvalidBuffer;
 	if (offset == InvalidOffsetNumber || offset > MaxHeapTuplesPerPage ||
-		!ecp_block_exists(heap, blk))
+		!ecp_page_exists(heap, blk))
 		return;
 	*buffer = PrefetchBuffer(heap, MAIN_FORKNUM, blk).recent_buffer;
 	if (BufferIsValid(*buffer))

@@ -27,7 +27,7 @@
 #include "base/core_buffer.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_read.h"
+#include "ecp/page/ecp_run.h"
 #include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_probe.h"
 #include "executor/instrument.h"
@@ -214,7 +214,7 @@ probe_warm(EcpProbe *probe)
 static Buffer
 probe_read(Relation index, BlockNumber blk)
 {
-	if (!ecp_block_exists(index, blk))
+	if (!ecp_page_exists(index, blk))
 		ecp_report_corrupt(index, blk, "The block of a run is invalid.");
 	return ReadBuffer(index, blk);
 }
@@ -467,7 +467,7 @@ ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
 void
 ecp_probe_prefetch(Relation index, BlockNumber blk, uint32 npages)
 {
-	for (uint32 i = 0; i < npages && ecp_block_exists(index, blk + i); i++)
+	for (uint32 i = 0; i < npages && ecp_page_exists(index, blk + i); i++)
 		PrefetchBuffer(index, MAIN_FORKNUM, blk + i);
 }
 

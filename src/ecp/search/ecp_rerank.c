@@ -189,9 +189,9 @@ rerank_find(const EcpRerank *rerank, uint64 number, uint32 *pageno,
 {
 	const EcpCodePage *page = rerank_page(rerank, number);
 
-	ecp_stream_position(&rerank->probe->state->leaf, page->entry_pages,
-						page->slot + (uint32) (number - page->first),
-						pageno, offset);
+	ecp_geometry_stream_position(&rerank->probe->state->leaf, page->entry_pages,
+								 page->slot + (uint32) (number - page->first),
+								 pageno, offset);
 	return page;
 }
 

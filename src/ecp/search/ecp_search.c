@@ -330,7 +330,7 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 
 	/* one structure version serves all searches with one snapshot */
 	if (!search->state_valid)
-		ecp_index_state_read(search->probe.index, &search->state);
+		ecp_meta_read_state(search->probe.index, &search->state);
 	search->state_valid = true;
 	if (EcpIndexIsEmpty(&search->state))
 	{

@@ -277,8 +277,8 @@ search_rank_stream(EcpSearch *search, const EcpProbeRun *run, uint32 first,
 		}
 
 		CHECK_FOR_INTERRUPTS();
-		ecp_stream_position(geo, run->header.ecpr_entry_pages, first + i,
-							&pageno, &offset);
+		ecp_geometry_stream_position(geo, run->header.ecpr_entry_pages, first + i,
+									 &pageno, &offset);
 		pageno += (offset + copied) / ECP_PAYLOAD_BYTES;
 		offset = (offset + copied) % ECP_PAYLOAD_BYTES;
 		buffer = ecp_probe_buffer(&search->probe, run, ECP_PAGE_VECTOR,
