@@ -107,7 +107,7 @@ topk_threshold(const EcpRanked *items, Size n, Size wanted)
 	Assert(stride > 0 && nkeep <= TOPK_SAMPLE);
 
 	for (int i = 0; i < TOPK_SAMPLE; i++)
-		ecp_smallest_add(smallest, &nkept, nkeep, items[i * stride].rank);
+		(void) ecp_smallest_add(smallest, &nkept, nkeep, items[i * stride].rank);
 	return smallest[nkept - 1];
 }
 

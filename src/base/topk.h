@@ -64,21 +64,23 @@ typedef struct EcpTopk
 #define EcpTopkCount(topk)	((topk)->nitems - (topk)->first)
 
 /*
- * For a threshold from a sample: keep the nkeep smallest of the ranks that
- * come, in order, of which *nkept are there.  Almost all stop at the end.
+ * Keep the nkeep smallest of the ranks that come, in order, of which *nkept are
+ * there; returns the place of this one, or -1, as for almost all if there are
+ * many.
  */
-static inline void
+static inline int
 ecp_smallest_add(float8 *smallest, int *nkept, int nkeep, float8 rank)
 {
 	int			pos;
 
 	if (*nkept == nkeep && !(rank < smallest[nkeep - 1]))
-		return;
+		return -1;
 	if (*nkept < nkeep)
 		(*nkept)++;
 	for (pos = *nkept - 1; pos > 0 && smallest[pos - 1] > rank; pos--)
 		smallest[pos] = smallest[pos - 1];
 	smallest[pos] = rank;
+	return pos;
 }
 
 extern void ecp_topk_init(EcpTopk *topk, MemoryContext context,

@@ -31,6 +31,7 @@
 #include "ecp/build/ecp_build.h"
 #include "ecp/build/ecp_build_team.h"
 #include "ecp/build/ecp_policy.h"
+#include "ecp/build/ecp_recall_curve.h"
 #include "ecp/cluster/ecp_team.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"

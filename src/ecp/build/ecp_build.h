@@ -393,11 +393,4 @@ extern PGDLLEXPORT void ecp_merge_task(EcpTeam *team, const void *args,
 /* Write all pages of the index from what the policy kept. */
 extern void ecp_merge(EcpBuild *build);
 
-/* ---- ecp_recall_curve.c ---- */
-
-/* Measure recall, and fill in the metapage's curve. */
-extern void ecp_recall_curve_build(EcpBuild *build, double seconds);
-extern PGDLLEXPORT void ecp_recall_curve_task(EcpTeam *team, const void *args,
-											  char **memories);
-
 #endif							/* ECP_BUILD_H */

@@ -3,15 +3,14 @@
  * ecp_recall_curve.c
  *	  BUILD: measure what recall costs, for ecp_target.c.
  *
- * Rows of the index, chosen at random, are searched for as if they were
- * queries, each without itself.  One search reads many more clusters than any
- * target will need, and notes in which cluster, by the order of the descent,
- * each of the ten nearest rows was found, and after each cluster how near
- * the tenth was by then.  (The first searches read all these clusters; those
- * after them leave out the ones that are farther away than any in which the
- * first found a row, and half as far again.)  From these notes the recall of
- * every number of probes and of every rule for stopping early follows, without
- * searching again:
+ * Random rows of the index are searched for as if they were queries, each
+ * without itself.  A search reads many more clusters than any target needs.  It
+ * notes after each cluster the rank of the tenth row so far, and for each of
+ * the ten nearest rows the cluster in which it was found.  (The first searches
+ * read all these clusters.  Later ones omit a cluster whose leader is farther
+ * away than that of any cluster in which the first found a row, and half as far
+ * again.)  The recall of any number of probes, and of any rule for stopping
+ * early, follows from these notes without another search:
  *
  *	  after a quarter of the probes at the earliest and one and a half times
  *	  as many at the latest, stop before the cluster whose leader c has
@@ -19,17 +18,23 @@
  *
  * where D_k is the distance of the tenth row so far (by its estimate, where
  * codes are read).  For each of a list of targets the pair of probes and
- * slack that reads fewest clusters is kept.
+ * slack that reads the fewest clusters is kept.
  *
- * More than the target is asked for, for three reasons.  Rows of the table are
- * easier than fresh queries, because leaders were made of them:
- * CURVE_MARGIN of the share that may be missed.  A few hundred queries say
- * it with an error, and a choice among many pairs is a lucky one:
- * CURVE_ERRORS standard errors.  And codes lose rows that neither the
- * searches here nor those of scans see: CURVE_CODES_LOSS.
+ * A pair must exceed its target, for three reasons.  Rows of the table are
+ * easier than fresh queries, because leaders were made of them: by
+ * CURVE_MARGIN of the share that may be missed.  The mean over a few hundred
+ * queries has an error, and the best of many pairs is partly luck: by
+ * CURVE_ERRORS standard errors.  Codes lose rows that neither the searches
+ * here nor those of scans see: by CURVE_CODES_LOSS.
+ *
+ * The searches use the descent, the probe and the exact vectors of
+ * src/ecp/search, but not ecp_search.c.  That reads the metapage, which a build
+ * writes last, and sorts the rows of a whole window, whose clusters are
+ * forgotten by then.  Here each row is compared with the tenth so far, and few
+ * are kept: candidates of several times as many clusters need not be sorted.
  *
  * The time is bounded, which matters where each cluster is a wait for a
- * device: the curve follows from the queries that were done by then.
+ * device: the curve follows from the queries done by then.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,6 +46,7 @@
 #include "common/pg_prng.h"
 #include "ecp/build/ecp_build.h"
 #include "ecp/build/ecp_build_team.h"
+#include "ecp/build/ecp_recall_curve.h"
 #include "ecp/cluster/ecp_team.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_cluster.h"
@@ -63,25 +69,26 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
+/* Queries of a build, and how many it takes to make a curve of them. */
+#define CURVE_QUERIES		400
+#define CURVE_QUERIES_LEAST	100
+
 /*
- * The time that a measurement is given may be exceeded, by CURVE_PATIENCE times
- * or up to CURVE_SECONDS, for the first CURVE_QUERIES_MIN queries: fewer would
- * ask for more probes in all searches to come.  From fewer than
- * CURVE_QUERIES_LEAST no curve is made, and scans go by the rule.
+ * A measurement may take CURVE_PATIENCE times as long as it should, or
+ * CURVE_SECONDS if that is longer: from fewer queries, a curve asks for more
+ * probes in all later searches.
  */
-#define CURVE_QUERIES_MIN	ECP_RECALL_CURVE_QUERIES
 #define CURVE_PATIENCE		3
 #define CURVE_SECONDS		5.0
-#define CURVE_QUERIES_LEAST	100
 
 /* Clusters read for a query, as a multiple of the rule's for 0.95. */
 #define CURVE_DEPTH			8
 
-/* Queries that read all of them, and how much farther the others look. */
+/* Queries that read all of them, and how much farther the others read. */
 #define CURVE_QUERIES_FULL	100
 #define CURVE_REACH			1.5
 
-/* Asked for beyond the target; see above. */
+/* By how much a target is exceeded; see above. */
 #define CURVE_MARGIN		0.15
 #define CURVE_ERRORS		1.5
 #define CURVE_CODES_LOSS	0.001
@@ -98,21 +105,27 @@ static const float4 curve_targets[] = {
 StaticAssertDecl(lengthof(curve_targets) <= ECP_RECALL_POINTS,
 				 "points of the curve");
 
-/* What one query told. */
+/* After one cluster: the rank of its leader, and of the k-th row so far. */
+typedef struct CurveStep
+{
+	float8		kth;
+	float4		leader;
+} CurveStep;
+
+/* The notes of one query, with a step for each cluster of curve->depth. */
 typedef struct CurveQuery
 {
 	int			nclusters;		/* read */
-	int			nfound;			/* of the k nearest */
+	int			nfound;			/* of the k nearest; 0: nothing to be found */
 	int			found[ECP_TARGET_K];	/* in which of the clusters */
-	float4	   *leaders;		/* rank of each cluster's leader */
-	float8	   *kth;			/* after that cluster */
+	CurveStep	steps[FLEXIBLE_ARRAY_MEMBER];
 } CurveQuery;
 
 struct EcpRecallCurve
 {
 	EcpProbe	probe;			/* must be first */
-	MemoryContext context;		/* of all */
-	MemoryContext row_context;	/* of the row that one query is */
+	MemoryContext context;		/* of this struct and the notes */
+	MemoryContext row_context;	/* of the cluster with the row */
 	MemoryContext query_context;	/* of one query */
 	EcpIndexState *state;
 	EcpRerank	rerank;
@@ -120,20 +133,33 @@ struct EcpRecallCurve
 	float4		reach;			/* slack beyond which none is read */
 	bool		prefetch;		/* pages may have to be waited for */
 
-	/* the query that runs */
+	/* the present query */
 	const EcpQuery *query;
 	const EcpCodeQuery *codes;
 	ItemPointerData self;
-	int			cluster;		/* that is read */
+	int			cluster;		/* being read */
 	EcpTopRanks truth;
 	int			found[ECP_TARGET_K];
-	EcpTopRanks seen;			/* as a scan sees it */
-	float8	   *ranks;			/* of a page */
+	EcpTopRanks seen;			/* what a scan would know */
+	float8	   *ranks;			/* of a page's rows */
 
 	int			nqueries;
 	int			max_queries;
-	CurveQuery *queries;
+	char	   *queries;		/* see curve_query() */
 };
+
+static Size
+curve_query_bytes(const EcpRecallCurve *curve)
+{
+	return add_size(offsetof(CurveQuery, steps),
+					mul_size(curve->depth, sizeof(CurveStep)));
+}
+
+static inline CurveQuery *
+curve_query(const EcpRecallCurve *curve, int q)
+{
+	return (CurveQuery *) (curve->queries + q * curve_query_bytes(curve));
+}
 
 /* ---- searching ---- */
 
@@ -149,11 +175,11 @@ curve_note_truth(EcpRecallCurve *curve, float8 rank)
 	curve->found[place] = curve->cluster;
 }
 
-/* Is this the row that is searched for, if it is one of the index? */
+/* Is this the row that is searched for? */
 static inline bool
 curve_is_self(const EcpRecallCurve *curve, ItemPointer tid)
 {
-	/* compared, as a damaged page may have TIDs that are none */
+	/* not ItemPointerEquals(): a TID of a damaged page may be invalid */
 	return ItemPointerIsValid(&curve->self) &&
 		ItemPointerCompare(tid, unconstify(ItemPointerData *, &curve->self)) == 0;
 }
@@ -179,7 +205,7 @@ curve_codes(EcpRecallCurve *curve, const EcpProbeRun *run, Buffer buffer,
 	number = ecp_rerank_add_page(&curve->rerank, run, first, n, view->tids);
 	for (int i = 0; i < n; i++)
 	{
-		/* of nearly all rows this is all */
+		/* nearly all rows end here */
 		if (!(bounds[i] < curve->truth.kth || bounds[i] < curve->seen.kth))
 			continue;
 		if (!EcpSlotIsLive(view, i) ||
@@ -201,7 +227,7 @@ curve_codes(EcpRecallCurve *curve, const EcpProbeRun *run, Buffer buffer,
 	pfree(bounds);
 }
 
-/* What the probe calls with each entry page. */
+/* Callback of the probe, with each entry page. */
 static void
 curve_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 		   const EcpEntryView *view, uint32 first, int n)
@@ -234,7 +260,10 @@ curve_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 	UnlockReleaseBuffer(buffer);
 }
 
-/* Note in which clusters the nearest rows were found; see below. */
+/*
+ * Note in which clusters the nearest rows were found; those that were not, as
+ * "nearest" says, in one that no search reads.
+ */
 static void
 curve_note_query(EcpRecallCurve *curve, CurveQuery *notes,
 				 const float8 *nearest, int nnearest)
@@ -258,30 +287,19 @@ curve_note_query(EcpRecallCurve *curve, CurveQuery *notes,
 		curve->nqueries++;
 }
 
-static void
-curve_notes_alloc(const EcpRecallCurve *curve, CurveQuery *notes)
-{
-	if (notes->leaders != NULL)
-		return;
-	notes->leaders = MemoryContextAlloc(curve->context,
-										curve->depth * sizeof(float4));
-	notes->kth = MemoryContextAlloc(curve->context,
-									curve->depth * sizeof(float8));
-}
-
-/* Search for a vector, and keep the notes; in the query's context. */
+/* Search for a vector, and keep notes; in the context of the query. */
 static void
 curve_search(EcpRecallCurve *curve, const void *row, ItemPointer self,
 			 const float8 *nearest, int nnearest)
 {
 	EcpMetaPageData *meta = &curve->state->meta;
-	CurveQuery *notes = &curve->queries[curve->nqueries];
+	CurveQuery *notes = curve_query(curve, curve->nqueries);
 	EcpProbe   *probe = &curve->probe;
 	EcpVector	vector = {0};
 	void	   *prepared = palloc(curve->state->node.vec_bytes);
 	EcpDescent *descent;
 
-	Assert(curve->nqueries <= curve->max_queries);
+	Assert(curve->nqueries < curve->max_queries);
 	vector.elem = meta->ecpm_elem;
 	vector.dims = meta->ecpm_dims;
 	vector.data = row;
@@ -320,7 +338,7 @@ curve_search(EcpRecallCurve *curve, const void *row, ItemPointer self,
 		rank = probe->refs[probe->next_ref].rank;
 		far = ecp_target_reached(meta->ecpm_metric, rank, curve->seen.kth,
 								 curve->reach);
-		notes->leaders[curve->cluster] = rank;
+		notes->steps[curve->cluster].leader = rank;
 		do
 		{
 			if (far)
@@ -328,23 +346,16 @@ curve_search(EcpRecallCurve *curve, const void *row, ItemPointer self,
 			else
 				ecp_probe_next(probe);
 		} while (EcpProbeAtBuffer(probe));
-		notes->kth[curve->cluster] = curve->seen.kth;
+		notes->steps[curve->cluster].kth = curve->seen.kth;
 	}
 	ecp_descent_end(descent);
 	curve_note_query(curve, notes, nearest, nnearest);
 }
 
-/*
- * Take one query: a vector with the index's elements and, if it is a row of
- * the index, which one.  If the ranks of its nearest rows are known, "nearest"
- * has nnearest of them, in ascending order; else the nearest rows of the
- * clusters read here are taken for them.
- */
 void
 ecp_recall_curve_query(EcpRecallCurve *curve, const void *row, ItemPointer self,
 					   const float8 *nearest, int nnearest)
 {
-	CurveQuery *notes = &curve->queries[curve->nqueries];
 	MemoryContext old;
 
 	Assert(row != NULL);
@@ -352,7 +363,6 @@ ecp_recall_curve_query(EcpRecallCurve *curve, const void *row, ItemPointer self,
 	CHECK_FOR_INTERRUPTS();
 	if (curve->nqueries == curve->max_queries || (nearest && nnearest == 0))
 		return;
-	curve_notes_alloc(curve, notes);
 	old = MemoryContextSwitchTo(curve->query_context);
 	curve_search(curve, row, self, nearest, nnearest);
 	MemoryContextSwitchTo(old);
@@ -361,7 +371,7 @@ ecp_recall_curve_query(EcpRecallCurve *curve, const void *row, ItemPointer self,
 
 /* ---- choosing rows ---- */
 
-/* All clusters, and with them their numbers of rows. */
+/* All clusters, with their numbers of rows. */
 static EcpChildData *
 curve_clusters(Relation index, EcpIndexState *state, int *n)
 {
@@ -407,15 +417,13 @@ curve_largest(const EcpChildData *clusters, int nclusters)
 }
 
 /*
- * Take a random row of some clusters as a query, each row of these with the
- * same probability; "number" is that of the choice.  False if there was
- * nothing to be found.
+ * Take a random row of some clusters as a query, each row with the same
+ * probability.  The choice follows from its number and the index's seed.
  */
-static bool
+static void
 curve_row(EcpRecallCurve *curve, const EcpChildData *clusters,
 		  int nclusters, uint32 largest, int number)
 {
-	int			before = curve->nqueries;
 	MemoryContext old = MemoryContextSwitchTo(curve->row_context);
 	const EcpChildData *cluster;
 	EcpRowSet	rows;
@@ -440,25 +448,23 @@ curve_row(EcpRecallCurve *curve, const EcpChildData *clusters,
 							   &rows.tids[row], NULL, 0);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(curve->row_context);
-	return curve->nqueries > before;
 }
 
-/* Is the time up, after "number" choices? */
+/* Is the time up of a measurement that should take these seconds? */
 static bool
-curve_is_late(int number, instr_time start, double seconds)
+curve_is_late(instr_time start, double seconds)
 {
 	instr_time	now;
 
 	INSTR_TIME_SET_CURRENT(now);
 	INSTR_TIME_SUBTRACT(now, start);
-	if (number < CURVE_QUERIES_MIN)
-		seconds = Max(seconds * CURVE_PATIENCE, CURVE_SECONDS);
-	return INSTR_TIME_GET_DOUBLE(now) > seconds;
+	return INSTR_TIME_GET_DOUBLE(now) >
+		Max(seconds * CURVE_PATIENCE, CURVE_SECONDS);
 }
 
 /*
- * The first queries have read all clusters: how far need the others look?
- * Ranks by inner product do not say.
+ * The first queries have read all clusters: limit how far the others read,
+ * unless ranks are by inner product, which are no distances.
  */
 static void
 curve_set_reach(EcpRecallCurve *curve)
@@ -470,13 +476,13 @@ curve_set_reach(EcpRecallCurve *curve)
 		return;
 	for (int q = 0; q < curve->nqueries; q++)
 	{
-		const CurveQuery *query = &curve->queries[q];
+		const CurveQuery *query = curve_query(curve, q);
 
 		for (int i = 0; i < query->nfound; i++)
 		{
 			float8		excess =
-				ecp_target_excess(metric, query->leaders[query->found[i]],
-								  query->kth[query->nclusters - 1]);
+				ecp_target_excess(metric, query->steps[query->found[i]].leader,
+								  query->steps[query->nclusters - 1].kth);
 
 			reach = Max(reach, excess);
 		}
@@ -484,10 +490,6 @@ curve_set_reach(EcpRecallCurve *curve)
 	curve->reach = (float4) (CURVE_REACH * reach);
 }
 
-/*
- * Take random rows of some clusters as queries, until there are enough of
- * them or the time is up.
- */
 void
 ecp_recall_curve_sample(EcpRecallCurve *curve, const EcpChildData *clusters,
 						int nclusters, double seconds)
@@ -498,17 +500,17 @@ ecp_recall_curve_sample(EcpRecallCurve *curve, const EcpChildData *clusters,
 	INSTR_TIME_SET_CURRENT(start);
 	for (int q = 0; q < curve->max_queries && largest > 0; q++)
 	{
-		if (curve_is_late(q, start, seconds))
+		if (curve_is_late(start, seconds))
 			break;
 		if (q == CURVE_QUERIES_FULL)
 			curve_set_reach(curve);
-		(void) curve_row(curve, clusters, nclusters, largest, q);
+		curve_row(curve, clusters, nclusters, largest, q);
 	}
 }
 
 /* ---- choosing points ---- */
 
-/* Where queries stop with this slack, without bounds. */
+/* The clusters that each query reads with this slack, if without bounds. */
 static void
 curve_stops(const EcpRecallCurve *curve, float4 slack, int *stops)
 {
@@ -516,27 +518,28 @@ curve_stops(const EcpRecallCurve *curve, float4 slack, int *stops)
 
 	for (int q = 0; q < curve->nqueries; q++)
 	{
-		const CurveQuery *query = &curve->queries[q];
+		const CurveQuery *query = curve_query(curve, q);
 		int			stop = 1;
 
 		while (stop < query->nclusters &&
-			   !ecp_target_reached(metric, query->leaders[stop],
-								   query->kth[stop - 1], slack))
+			   !ecp_target_reached(metric, query->steps[stop].leader,
+								   query->steps[stop - 1].kth, slack))
 			stop++;
 		stops[q] = stop;
 	}
 }
 
-/* What a rule gave. */
+/* What a rule gives. */
 typedef struct CurveResult
 {
 	double		recall;			/* mean of the queries' */
 	double		error;			/* its standard error */
-	double		cost;			/* mean number of clusters */
+	double		cost;			/* mean number of clusters read */
 } CurveResult;
 
 /*
- * Try a rule: where each query stops if there were no bounds, and these.
+ * Try a rule: "stops" says where each query stops within the bounds least and
+ * most; NULL: all read "most".
  */
 static void
 curve_rule(const EcpRecallCurve *curve, const int *stops, int least,
@@ -550,7 +553,7 @@ curve_rule(const EcpRecallCurve *curve, const int *stops, int least,
 	Assert(n > 0);
 	for (int q = 0; q < n; q++)
 	{
-		const CurveQuery *query = &curve->queries[q];
+		const CurveQuery *query = curve_query(curve, q);
 		int			stop = stops ? Min(Max(stops[q], least), most) : most;
 		int			hits = 0;
 		double		recall;
@@ -570,7 +573,7 @@ curve_rule(const EcpRecallCurve *curve, const int *stops, int least,
 		result->recall -= CURVE_CODES_LOSS;
 }
 
-/* Does it reach this target on queries to come? */
+/* Will it reach this target for fresh queries? */
 static bool
 curve_reaches(const CurveResult *result, double target)
 {
@@ -582,25 +585,20 @@ curve_reaches(const CurveResult *result, double target)
 	return missed <= (1 - target) * (1 - CURVE_MARGIN);
 }
 
-/* The slacks to try: shares of a typical squared distance; the last is none. */
+/* The slacks to try: shares of a typical squared distance; at last, infinity. */
 static void
 curve_slacks(const EcpRecallCurve *curve, EcpMetric metric, float4 *slacks)
 {
 	double		sum = 0;
 
 	for (int q = 0; q < curve->nqueries; q++)
-		sum += fabs(curve->queries[q].leaders[0]);
+		sum += fabs(curve_query(curve, q)->steps[0].leader);
 	sum /= curve->nqueries;
 	for (int s = 0; s < CURVE_SLACKS - 1; s++)
 		slacks[s] = sum * (s - 2) * 0.08;
 	slacks[CURVE_SLACKS - 1] = get_float4_infinity();
 }
 
-/*
- * Put the curve that follows from the queries into the metapage in memory;
- * "rows" is how many the index has.  Returns false, leaving it, if there were
- * no queries.
- */
 bool
 ecp_recall_curve_choose(EcpRecallCurve *curve, double rows)
 {
@@ -668,10 +666,7 @@ ecp_recall_curve_choose(EcpRecallCurve *curve, double rows)
 	return true;
 }
 
-/*
- * CURVE: META.  Write the curve in *meta to the index: all searches that begin
- * from now on follow it.
- */
+/* CURVE: META. */
 void
 ecp_recall_curve_store(Relation index, const EcpMetaPageData *meta)
 {
@@ -690,7 +685,6 @@ ecp_recall_curve_store(Relation index, const EcpMetaPageData *meta)
 	UnlockReleaseBuffer(buffer);
 }
 
-/* Recall of a search by this plan. */
 double
 ecp_recall_curve_at(const EcpRecallCurve *curve, const EcpScanPlan *plan)
 {
@@ -711,13 +705,8 @@ ecp_recall_curve_at(const EcpRecallCurve *curve, const EcpScanPlan *plan)
 	return result.recall;
 }
 
-/* ---- one after the other ---- */
+/* ---- begin and end ---- */
 
-/*
- * Begin to measure, with up to max_queries queries, the index that "state" was
- * read of.  Its pages must be readable; the metapage is not read again.
- * Returns NULL where this is of no use.
- */
 EcpRecallCurve *
 ecp_recall_curve_begin(Relation index, EcpIndexState *state, int max_queries)
 {
@@ -758,7 +747,9 @@ ecp_recall_curve_begin(Relation index, EcpIndexState *state, int max_queries)
 	curve->reach = get_float4_infinity();
 	curve->prefetch = true;
 	curve->max_queries = max_queries;
-	curve->queries = palloc0(mul_size(max_queries + 1, sizeof(CurveQuery)));
+	curve->queries = palloc_extended(mul_size(max_queries,
+											  curve_query_bytes(curve)),
+									 MCXT_ALLOC_HUGE);
 	MemoryContextSwitchTo(old);
 	return curve;
 }
@@ -771,7 +762,7 @@ ecp_recall_curve_end(EcpRecallCurve *curve)
 
 /* ---- of a build ---- */
 
-/* An index that fits the caches is in them: it has just been written. */
+/* An index that fits the caches is in them, as it has just been written. */
 static EcpRecallCurve *
 curve_begin(EcpBuild *build, int max_queries)
 {
@@ -784,64 +775,22 @@ curve_begin(EcpBuild *build, int max_queries)
 	return curve;
 }
 
-/* All that a process of a build needs to know beside the state. */
+/* What a process of a build needs besides the state. */
 typedef struct CurveArgs
 {
-	int			first;			/* of the choices that are this task's */
+	int			first;			/* number of the task's first choice */
 	int			max_queries;
-	int			depth;
 	int			nclusters;
 	float4		reach;
 	double		seconds;
 } CurveArgs;
 
-/* A query's notes in shared memory; kth and leaders follow. */
-typedef struct CurveShared
-{
-	int			nclusters;		/* 0 = nothing was searched for */
-	int			nfound;
-	int			found[ECP_TARGET_K];
-} CurveShared;
-
-static Size
-curve_shared_bytes(const CurveArgs *args)
-{
-	return MAXALIGN(sizeof(CurveShared)) +
-		MAXALIGN((sizeof(float8) + sizeof(float4)) * args->depth);
-}
-
-/* Copy notes to shared memory, or (take) from there. */
-static void
-curve_copy_notes(const CurveArgs *args, char *memory, CurveQuery *notes,
-				 bool take)
-{
-	CurveShared *shared = (CurveShared *) memory;
-	float8	   *kth = (float8 *) (memory + MAXALIGN(sizeof(CurveShared)));
-	float4	   *leaders = (float4 *) (kth + args->depth);
-
-	if (take)
-	{
-		notes->nclusters = shared->nclusters;
-		notes->nfound = shared->nfound;
-		memcpy(notes->found, shared->found, sizeof(notes->found));
-		memcpy(notes->kth, kth, sizeof(float8) * args->depth);
-		memcpy(notes->leaders, leaders, sizeof(float4) * args->depth);
-	}
-	else
-	{
-		shared->nclusters = notes->nclusters;
-		shared->nfound = notes->nfound;
-		memcpy(shared->found, notes->found, sizeof(notes->found));
-		memcpy(kth, notes->kth, sizeof(float8) * args->depth);
-		memcpy(leaders, notes->leaders, sizeof(float4) * args->depth);
-	}
-}
-
 /*
  * ecp_recall_curve_task
  *		Search for a part of the rows, in each process of the team.
  *
- * The memories are those of the clusters and of the notes.
+ * The memories are those of the clusters and of the notes, where the queries
+ * stand by the numbers of their choices.
  */
 void
 ecp_recall_curve_task(EcpTeam *team, const void *args, char **memories)
@@ -855,23 +804,21 @@ ecp_recall_curve_task(EcpTeam *team, const void *args, char **memories)
 	int64		from;
 	int64		upto;
 
+	curve->queries = memories[1];
 	curve->reach = shape->reach;
 	INSTR_TIME_SET_CURRENT(start);
 	while (ecp_team_claim(team, &from, &upto))
 		for (int64 q = shape->first + from; q < shape->first + upto; q++)
 		{
-			/* each query is noted in place of the one before */
-			curve->nqueries = 0;
-			if (!curve_is_late(q, start, shape->seconds) &&
-				curve_row(curve, clusters, shape->nclusters, largest, q))
-				curve_copy_notes(shape,
-								 memories[1] + q * curve_shared_bytes(shape),
-								 &curve->queries[0], false);
+			if (curve_is_late(start, shape->seconds))
+				break;
+			curve->nqueries = q;
+			curve_row(curve, clusters, shape->nclusters, largest, q);
 		}
 	ecp_recall_curve_end(curve);
 }
 
-/* As ecp_recall_curve_sample(), by a team. */
+/* ecp_recall_curve_sample() by a team. */
 static void
 curve_sample_team(EcpRecallCurve *curve, EcpBuild *build,
 				  const EcpChildData *clusters, int nclusters,
@@ -886,13 +833,12 @@ curve_sample_team(EcpRecallCurve *curve, EcpBuild *build,
 	if (curve_largest(clusters, nclusters) == 0)
 		return;
 	args.max_queries = curve->max_queries;
-	args.depth = curve->depth;
 	args.nclusters = nclusters;
 	args.seconds = seconds;
 	bytes = mul_size(sizeof(EcpChildData), nclusters);
 	ecp_team_memory_alloc(&clusters_memory, true, bytes);
 	memcpy(clusters_memory.address, clusters, bytes);
-	bytes = mul_size(curve_shared_bytes(&args), args.max_queries);
+	bytes = mul_size(curve_query_bytes(curve), args.max_queries);
 	ecp_team_memory_alloc(&notes_memory, true, bytes);
 	memset(notes_memory.address, 0, bytes);
 
@@ -908,14 +854,12 @@ curve_sample_team(EcpRecallCurve *curve, EcpBuild *build,
 					 memories, lengthof(memories));
 		for (int q = args.first; q < upto; q++)
 		{
-			char	   *memory = notes_memory.address +
-				q * curve_shared_bytes(&args);
+			const CurveQuery *notes = (const CurveQuery *)
+				(notes_memory.address + q * curve_query_bytes(curve));
 
-			if (((CurveShared *) memory)->nclusters == 0)
-				continue;
-			curve_notes_alloc(curve, &curve->queries[curve->nqueries]);
-			curve_copy_notes(&args, memory, &curve->queries[curve->nqueries++],
-							 true);
+			if (notes->nfound > 0)
+				memcpy(curve_query(curve, curve->nqueries++), notes,
+					   curve_query_bytes(curve));
 		}
 		args.first = upto;
 		curve_set_reach(curve);
@@ -924,15 +868,11 @@ curve_sample_team(EcpRecallCurve *curve, EcpBuild *build,
 	ecp_team_memory_free(&notes_memory);
 }
 
-/*
- * What a build does: measure with rows of the index, and put the curve into
- * the metapage to be, within about these seconds.
- */
 void
 ecp_recall_curve_build(EcpBuild *build, double seconds)
 {
 	EcpIndexState *state = &build->state;
-	EcpRecallCurve *curve = curve_begin(build, ECP_RECALL_CURVE_QUERIES);
+	EcpRecallCurve *curve = curve_begin(build, CURVE_QUERIES);
 	EcpChildData *clusters;
 	int			nclusters;
 

@@ -19,6 +19,7 @@
 
 #include <math.h>
 
+#include "ecp/build/ecp_recall_curve.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/live/ecp_limits.h"
 #include "ecp/live/ecp_regroup.h"
@@ -27,7 +28,7 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_target.h"
 
-/* Rows that are searched for, and seconds for half of them. */
+/* Rows that are searched for, and seconds that this should take. */
 #define DRIFT_QUERIES			256
 #define DRIFT_SECONDS			5
 

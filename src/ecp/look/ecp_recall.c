@@ -36,6 +36,7 @@
 #include "common/pg_prng.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/batch/ecp_user_table.h"
+#include "ecp/build/ecp_recall_curve.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"

@@ -250,7 +250,7 @@ descent_threshold(const EcpDescent *descent, int n, uint64 wanted)
 
 	Assert(n >= ECP_DESCENT_SAMPLE && nkeep <= ECP_DESCENT_SAMPLE);
 	for (int i = 0; i < ECP_DESCENT_SAMPLE; i++)
-		ecp_smallest_add(smallest, &nkept, nkeep, descent->ranks[i * stride]);
+		(void) ecp_smallest_add(smallest, &nkept, nkeep, descent->ranks[i * stride]);
 	return (float4) smallest[nkept - 1];
 }
 

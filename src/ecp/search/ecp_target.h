@@ -8,6 +8,7 @@
 #ifndef ECP_TARGET_H
 #define ECP_TARGET_H
 
+#include "base/topk.h"
 #include "ecp/page/ecp_page.h"
 #include "utils/float.h"
 #include "vector/vector_distance.h"
@@ -57,12 +58,7 @@ ecp_top_ranks_add(EcpTopRanks *nearest, float8 rank)
 	Assert(nearest->n >= 0 && nearest->n <= ECP_TARGET_K);
 	if (!(rank < nearest->kth))
 		return -1;
-	if (nearest->n < ECP_TARGET_K)
-		nearest->n++;
-	for (place = nearest->n - 1;
-		 place > 0 && nearest->ranks[place - 1] > rank; place--)
-		nearest->ranks[place] = nearest->ranks[place - 1];
-	nearest->ranks[place] = rank;
+	place = ecp_smallest_add(nearest->ranks, &nearest->n, ECP_TARGET_K, rank);
 	if (nearest->n == ECP_TARGET_K)
 		nearest->kth = nearest->ranks[ECP_TARGET_K - 1];
 	return place;
@@ -102,34 +98,10 @@ ecp_target_reached(EcpMetric metric, float4 leader_rank, float8 kth,
 	return ecp_target_excess(metric, leader_rank, kth) > slack;
 }
 
-/* ---- ecp_target.c ---- */
-
 extern float8 ecp_target_recall_of(Relation index);
 extern double ecp_target_rule_probes(uint32 nleaves);
 extern void ecp_scan_plan(Relation index, const EcpMetaPageData *meta,
 						  EcpScanPlan *plan);
-
-/* ---- ecp_recall_curve.c ---- */
-
-/* Queries that a build measures with. */
-#define ECP_RECALL_CURVE_QUERIES	400
-
-typedef struct EcpRecallCurve EcpRecallCurve;
-
-extern EcpRecallCurve *ecp_recall_curve_begin(Relation index,
-											  EcpIndexState *state,
-											  int max_queries);
-extern void ecp_recall_curve_query(EcpRecallCurve *curve, const void *row,
-								   ItemPointer self, const float8 *nearest,
-								   int nnearest);
-extern void ecp_recall_curve_sample(EcpRecallCurve *curve,
-									const EcpChildData *clusters,
-									int nclusters, double seconds);
-extern bool ecp_recall_curve_choose(EcpRecallCurve *curve, double rows);
-extern void ecp_recall_curve_store(Relation index, const EcpMetaPageData *meta);
-extern double ecp_recall_curve_at(const EcpRecallCurve *curve,
-								  const EcpScanPlan *plan);
-extern void ecp_recall_curve_end(EcpRecallCurve *curve);
 
 /*
  * Probes by the settings: ecp.probes, or what the target of recall takes
