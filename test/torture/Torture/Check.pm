@@ -283,7 +283,7 @@ sub ask
 
 	# The index that the snapshot has under this name.  On a standby, one that
 	# was made CONCURRENTLY since then lacks rows which only old snapshots see:
-	# nobody waits for those, with any access method.
+	# such a build waits for no standby's snapshot, with any access method.
 	my $then =
 	  $run->("SELECT CASE WHEN pg_is_in_recovery() THEN c.oid END"
 		  . " FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid"
@@ -315,10 +315,11 @@ sub ask
 	my $oid = @{ $then->{rows} } ? $then->{rows}[0][0] : 0;
 	if (defined $oid)
 	{
-		# a name is looked up in the catalog of now
-		my $now = $run->("SELECT '$index->[0]'::regclass::oid")
+		# a name is looked up in the catalog of now; the index may be gone
+		my $now = $run->("SELECT to_regclass('$index->[0]')::oid")
 		  or return \%result;
-		$result{wrong} = [] if $now->{rows}[0][0] != $oid;
+		$now = $now->{rows}[0][0];
+		$result{wrong} = [] if !defined $now || $now != $oid;
 	}
 	$run->('ROLLBACK');
 	return \%result;
