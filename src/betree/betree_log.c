@@ -180,6 +180,64 @@ log_has_room(Page node, uint32 seq)
 }
 
 /*
+ * The log can take no more: see to it that a drain is under way, without which
+ * the caller would try again without end.
+ */
+static void
+start_needed_drain(BetreeRel *bt, Buffer nodebuf)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(BufferGetPage(nodebuf));
+
+	if (opaque->bteo_nlog == 0)
+		betree_report_page(bt, nodebuf);
+	/* a log that a split has shortened may not have come to its drain */
+	if (opaque->bteo_drain == 0)
+		betree_log_set_drain(bt, nodebuf);
+	if (opaque->bteo_drain == 0)
+		betree_report_page(bt, nodebuf);
+}
+
+/* Let the tail be the log's last page, which "covered" filters know of */
+static void
+dir_seal_tail(Page node, uint32 seq, const bool *covered)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+
+	opaque->bteo_seq = seq;
+	dir[opaque->bteo_nlog].bted_seq = (uint16) seq;
+	dir[opaque->bteo_nlog].bted_kind = BETREE_DIR_SEALED;
+	opaque->bteo_nlog++;
+	for (int i = opaque->bteo_nlog; i < opaque->bteo_ndir; i++)
+	{
+		int			number = dir[i].bted_kind >> 8;
+
+		if (BetreeDirIsFilter(&dir[i]) &&
+			(number >= BETREE_FILTER_PAGES_MAX || !covered[number]))
+			dir[i].bted_seq = (uint16) seq;
+	}
+}
+
+/* Enter the new tail, whose place is behind the log */
+static void
+dir_put_tail(Page node, BlockNumber blkno)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+	int			at = betree_node_find_dir(node, BETREE_DIR_SPARE);
+
+	if (at < 0)
+	{
+		at = opaque->bteo_ndir;
+		betree_node_add_dir(node, blkno, BETREE_DIR_TAIL, 0);
+	}
+	dir[at] = dir[opaque->bteo_nlog];
+	dir[opaque->bteo_nlog].bted_block = blkno;
+	dir[opaque->bteo_nlog].bted_seq = 0;
+	dir[opaque->bteo_nlog].bted_kind = BETREE_DIR_TAIL;
+}
+
+/*
  * betree_log_seal
  *		Give a node a new tail, and its old one a place in the log.
  *
@@ -194,13 +252,11 @@ betree_log_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup)
 {
 	Page		node = BufferGetPage(nodebuf);
 	BetreePageOpaque opaque = BetreePageGetOpaque(node);
-	BetreeDirEntry *dir;
 	BlockNumber oldblk = betree_node_tail(node);
 	Buffer		oldbuf = InvalidBuffer;
 	Buffer		newbuf;
 	GenericXLogState *state;
 	Page		page;
-	int			at;
 	uint32		seq = opaque->bteo_seq + 1;
 	ItemIdData	ids[MaxIndexTuplesPerPage];
 	bool		changed = false;
@@ -214,14 +270,7 @@ betree_log_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup)
 	betree_filter_trim(bt, nodebuf);
 	if (!log_has_room(node, seq))
 	{
-		if (opaque->bteo_nlog == 0)
-			betree_report_page(bt, nodebuf);
-		/* a log that a split has shortened may not have come to its drain */
-		if (opaque->bteo_drain == 0)
-			betree_log_set_drain(bt, nodebuf);
-		/* then nothing changes, and the caller would try again without end */
-		if (opaque->bteo_drain == 0)
-			betree_report_page(bt, nodebuf);
+		start_needed_drain(bt, nodebuf);
 		return false;
 	}
 
@@ -237,7 +286,6 @@ betree_log_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup)
 	state = GenericXLogStart(bt->rel);
 	node = GenericXLogRegisterBuffer(state, nodebuf, 0);
 	opaque = BetreePageGetOpaque(node);
-	dir = BetreeNodeGetDir(node);
 
 	if (BufferIsValid(oldbuf))
 	{
@@ -245,36 +293,13 @@ betree_log_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup)
 
 		page = GenericXLogRegisterBuffer(state, oldbuf, 0);
 		maxoff = PageGetMaxOffsetNumber(page);
-		opaque->bteo_seq = seq;
 		if (changed)
 			memcpy(PageGetItemId(page, 1), ids, maxoff * sizeof(ItemIdData));
 		BetreePageGetOpaque(page)->bteo_nsorted = maxoff;
 		BetreePageGetOpaque(page)->bteo_seq = seq;
-		dir[opaque->bteo_nlog].bted_seq = (uint16) seq;
-		dir[opaque->bteo_nlog].bted_kind = BETREE_DIR_SEALED;
-		opaque->bteo_nlog++;
-		for (int i = opaque->bteo_nlog; i < opaque->bteo_ndir; i++)
-		{
-			int			number = dir[i].bted_kind >> 8;
-
-			if (BetreeDirIsFilter(&dir[i]) &&
-				(number >= BETREE_FILTER_PAGES_MAX || !covered[number]))
-				dir[i].bted_seq = (uint16) seq;
-		}
+		dir_seal_tail(node, seq, covered);
 	}
-
-	/* the tail's place is behind the log */
-	at = betree_node_find_dir(node, BETREE_DIR_SPARE);
-	if (at < 0)
-	{
-		at = opaque->bteo_ndir;
-		betree_node_add_dir(node, BufferGetBlockNumber(newbuf),
-							BETREE_DIR_TAIL, 0);
-	}
-	dir[at] = dir[opaque->bteo_nlog];
-	dir[opaque->bteo_nlog].bted_block = BufferGetBlockNumber(newbuf);
-	dir[opaque->bteo_nlog].bted_seq = 0;
-	dir[opaque->bteo_nlog].bted_kind = BETREE_DIR_TAIL;
+	dir_put_tail(node, BufferGetBlockNumber(newbuf));
 
 	if (opaque->bteo_drain == 0 && opaque->bteo_nlog > 0 &&
 		opaque->bteo_nlog >= betree_drain_threshold(bt, node,

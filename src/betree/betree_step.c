@@ -649,6 +649,46 @@ merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
 	}
 }
 
+/*
+ * Set the bounds of the range that the step reads, of a child of the locked
+ * leaf parent, and take note of the one at which the next step begins.
+ */
+static void
+set_bounds(BetreeScanOpaque so, BetreeScanPage *page, int child,
+		   IndexTuple from, ScanDirection dir)
+{
+	BetreeRel  *bt = &so->bt;
+	Page		node = BufferGetPage(so->reader.nodebuf);
+	BlockNumber blkno = BufferGetBlockNumber(so->reader.nodebuf);
+	bool		forward = ScanDirectionIsForward(dir);
+
+	page->low = CopyIndexTuple(BetreeNodeGetPivot(node, child));
+	page->high = CopyIndexTuple(BetreeNodeGetUpper(node, child));
+	if (from != NULL)
+	{
+		BetreeKey	bound;
+
+		/* damaged pivots must not send us round in circles */
+		betree_key_from_pivot(bt, from, &bound);
+		if (forward ?
+			betree_key_compare_pivot(bt, &bound, page->high) >= 0 :
+			betree_key_compare_pivot(bt, &bound, page->low) <= 0)
+			betree_report_order(bt, blkno);
+
+		/* a merge of leaves may have put "from" inside the child's range */
+		if (forward && betree_key_compare_pivot(bt, &bound, page->low) > 0)
+			page->low = from;
+		if (!forward && betree_key_compare_pivot(bt, &bound, page->high) < 0)
+			page->high = from;
+	}
+
+	if (from == NULL || dir != so->reader.walk_dir)
+		betree_walk_begin(&so->reader.walk, so->context);
+	so->reader.walk_dir = dir;
+	betree_walk_step(bt, &so->reader.walk, forward ? page->high : page->low,
+					 blkno);
+}
+
 /* betree_step_read() but for the entry into the index */
 static bool
 read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
@@ -661,9 +701,7 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 	BetreeKey	high;
 	bool		moved = false;
 	Buffer		leafbuf;
-	Page		node;
 	int			child;
-	IndexTuple	pivot;
 	MemoryContext oldcontext = MemoryContextSwitchTo(page->context);
 
 	if (from == NULL)
@@ -681,52 +719,9 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 	}
 
 	child = locate(so, &key, dir, &leafbuf);
-	node = BufferGetPage(so->reader.nodebuf);
-
-	/* a merge of leaves may have put "from" inside the child's range */
-	pivot = BetreeNodeGetPivot(node, child);
-	betree_key_from_pivot(bt, pivot, &low);
-	page->low = CopyIndexTuple(pivot);
-	if (forward && from != NULL)
-	{
-		betree_key_from_pivot(bt, from, &low);
-		if (betree_key_compare_pivot(bt, &low, pivot) > 0)
-			page->low = from;
-		else
-			betree_key_from_pivot(bt, pivot, &low);
-	}
-	pivot = BetreeNodeGetUpper(node, child);
-	page->high = CopyIndexTuple(pivot);
-	betree_key_from_pivot(bt, page->high, &high);
-	if (!forward && from != NULL)
-	{
-		BetreeKey	bound;
-
-		betree_key_from_pivot(bt, from, &bound);
-		if (betree_key_compare_pivot(bt, &bound, page->high) < 0)
-		{
-			page->high = from;
-			high = bound;
-		}
-	}
+	set_bounds(so, page, child, from, dir);
 	betree_key_from_pivot(bt, page->low, &low);
-
-	/* damaged pivots must not send us round in circles */
-	if (from != NULL)
-	{
-		BetreeKey	bound;
-
-		betree_key_from_pivot(bt, from, &bound);
-		if (forward ?
-			betree_key_compare_pivot(bt, &bound, page->high) >= 0 :
-			betree_key_compare_pivot(bt, &bound, page->low) <= 0)
-			betree_report_order(bt, BufferGetBlockNumber(so->reader.nodebuf));
-	}
-	if (from == NULL || dir != so->reader.walk_dir)
-		betree_walk_begin(&so->reader.walk, so->context);
-	so->reader.walk_dir = dir;
-	betree_walk_step(bt, &so->reader.walk, forward ? page->high : page->low,
-					 BufferGetBlockNumber(so->reader.nodebuf));
+	betree_key_from_pivot(bt, page->high, &high);
 
 	betree_lock(bt, leafbuf, BUFFER_LOCK_SHARE);
 	betree_verify_page(bt, leafbuf, BETREE_LEAF, 0);
