@@ -691,6 +691,43 @@ bench_steps(const BenchState *state, const char *test)
 	return BENCH_SEARCH_LINES * state->nworkers;
 }
 
+/* The arguments of ecp_bench(), but for the names of the benchmarks. */
+static void
+bench_arguments(FunctionCallInfo fcinfo, BenchState *state)
+{
+	state->tablespace = ecp_device_file_tablespace(NameStr(*PG_GETARG_NAME(0)),
+												   "ecp_bench()");
+	state->workers = bench_numbers(PG_GETARG_ARRAYTYPE_P(2), &state->nworkers,
+								   ECP_JOB_WORKERS_MAX, "numbers of workers");
+	state->nvectors = PG_GETARG_INT64(3) / BENCH_VECTOR_BYTES;
+	state->seconds = PG_GETARG_FLOAT8(4);
+	state->inputs = bench_numbers(PG_GETARG_ARRAYTYPE_P(5), &state->ninputs,
+								  BENCH_INPUTS_MAX, "numbers of inputs");
+	state->k = PG_GETARG_INT32(6);
+	/* no more than the file has */
+	state->buffer_bytes = Min(PG_GETARG_INT64(7), PG_GETARG_INT64(3));
+	if (state->nvectors < 10000 || !(state->seconds > 0) || state->k < 1 ||
+		state->k > BENCH_K_MAX || state->buffer_bytes < 65536)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("benchmark needs a file of 1.28 MB, a buffer of 64 kB, time, and k from 1 to %d",
+						BENCH_K_MAX)));
+}
+
+/* On another file than the vectors', since it overwrites it. */
+static void
+bench_block_file(BenchState *state)
+{
+	EcpDeviceFile vectors = state->file;
+
+	ecp_device_file_create(state->tablespace, &state->file);
+	ecp_device_file_fill(&state->file, vectors.bytes, get_float8_infinity(),
+						 NULL, NULL);
+	bench_block(state);
+	ecp_device_file_close(&state->file);
+	state->file = vectors;
+}
+
 /*
  * ecp_bench(tablespace, tests, workers, file_bytes, seconds, inputs, k,
  *			 buffer_bytes)
@@ -706,25 +743,9 @@ ecp_bench(PG_FUNCTION_ARGS)
 	bool		is_sorted = false;
 	int			steps = 0;
 
-	state.tablespace = ecp_device_file_tablespace(NameStr(*PG_GETARG_NAME(0)),
-												  "ecp_bench()");
+	bench_arguments(fcinfo, &state);
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false,
 					  TYPALIGN_INT, &tests, &nulls, &ntests);
-	state.workers = bench_numbers(PG_GETARG_ARRAYTYPE_P(2), &state.nworkers,
-								  ECP_JOB_WORKERS_MAX, "numbers of workers");
-	state.nvectors = PG_GETARG_INT64(3) / BENCH_VECTOR_BYTES;
-	state.seconds = PG_GETARG_FLOAT8(4);
-	state.inputs = bench_numbers(PG_GETARG_ARRAYTYPE_P(5), &state.ninputs,
-								 BENCH_INPUTS_MAX, "numbers of inputs");
-	state.k = PG_GETARG_INT32(6);
-	/* no more than the file has */
-	state.buffer_bytes = Min(PG_GETARG_INT64(7), PG_GETARG_INT64(3));
-	if (state.nvectors < 10000 || !(state.seconds > 0) || state.k < 1 ||
-		state.k > BENCH_K_MAX || state.buffer_bytes < 65536)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("benchmark needs a file of 1.28 MB, a buffer of 64 kB, time, and k from 1 to %d",
-						BENCH_K_MAX)));
 	InitMaterializedSRF(fcinfo, 0);
 	state.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
@@ -758,16 +779,8 @@ ecp_bench(PG_FUNCTION_ARGS)
 		}
 		else if (strcmp(test, "block") == 0)
 		{
-			/* on another file, since it overwrites the vectors */
-			EcpDeviceFile vectors = state.file;
-
 			ecp_progress_phase(ECP_PROGRESS_BLOCK);
-			ecp_device_file_create(state.tablespace, &state.file);
-			ecp_device_file_fill(&state.file, vectors.bytes,
-								 get_float8_infinity(), NULL, NULL);
-			bench_block(&state);
-			ecp_device_file_close(&state.file);
-			state.file = vectors;
+			bench_block_file(&state);
 		}
 		else
 			ereport(ERROR,

@@ -70,6 +70,8 @@ typedef struct PlaceMoves
 	bool	   *pending;		/* per group */
 	int		   *pair_turn;		/* (origin + 1, target): moves made so far */
 	double		budget;			/* bytes that may still be moved */
+	double		moved_bytes;
+	int			nmoved;
 } PlaceMoves;
 
 static void
@@ -77,6 +79,7 @@ place_moves_init(PlaceMoves *moves, EcpPlaceProblem *problem, double budget)
 {
 	EcpPlacement *p = &problem->placement;
 
+	memset(moves, 0, sizeof(PlaceMoves));
 	moves->problem = problem;
 	moves->budget = budget;
 	moves->used = palloc0_array(double, p->ntargets);
@@ -218,28 +221,23 @@ place_move_try(Oid relid, const char *group, const char *tablespace)
 	return moved;
 }
 
-/*
- * ecp_place_apply(parent, place, strategy, max_bytes, lock_timeout, weight,
- *				   factor)
- */
-Datum
-ecp_place_apply(PG_FUNCTION_ARGS)
+/* Note that a group was moved. */
+static void
+place_moves_done(PlaceMoves *moves, const EcpPlaceGroup *group)
 {
-	Oid			nspoid = get_func_namespace(fcinfo->flinfo->fn_oid);
-	Oid			parent = PG_GETARG_OID(0);
+	moves->budget -= group->bytes;
+	moves->moved_bytes += group->bytes;
+	moves->nmoved++;
+	moves->used[group->target] += group->bytes;
+	if (group->current >= 0)
+		moves->used[group->current] -= group->bytes;
+}
+
+/* May ecp_place_apply() run here, with these arguments? */
+static void
+place_apply_check(FunctionCallInfo fcinfo)
+{
 	bool		atomic = true;
-	EcpPlaceStrategy strategy;
-	EcpPlaceProblem *problem;
-	EcpPlacement *p;
-	PlaceMoves	moves;
-	MemoryContext context;
-	MemoryContext oldcontext;
-	char	   *lock_timeout;
-	double		max_bytes = INFINITY;
-	double		moved_bytes = 0;
-	int			nmoved = 0;
-	int			nleft = 0;
-	int			g;
 
 	if (fcinfo->context && IsA(fcinfo->context, CallContext))
 		atomic = castNode(CallContext, fcinfo->context)->atomic;
@@ -257,6 +255,29 @@ ecp_place_apply(PG_FUNCTION_ARGS)
 							i + 1)));
 	}
 	PreventCommandIfReadOnly("ecp_place_apply()");
+}
+
+/*
+ * ecp_place_apply(parent, place, strategy, max_bytes, lock_timeout, weight,
+ *				   factor)
+ */
+Datum
+ecp_place_apply(PG_FUNCTION_ARGS)
+{
+	Oid			nspoid = get_func_namespace(fcinfo->flinfo->fn_oid);
+	Oid			parent = PG_GETARG_OID(0);
+	EcpPlaceStrategy strategy;
+	EcpPlaceProblem *problem;
+	EcpPlacement *p;
+	PlaceMoves	moves;
+	MemoryContext context;
+	MemoryContext oldcontext;
+	char	   *lock_timeout;
+	double		max_bytes = INFINITY;
+	int			nleft = 0;
+	int			g;
+
+	place_apply_check(fcinfo);
 
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	context = AllocSetContextCreate(PortalContext, "ecp place apply",
@@ -298,19 +319,14 @@ ecp_place_apply(PG_FUNCTION_ARGS)
 				(errmsg("moved group \"%s\" from \"%s\" to \"%s\" (%.0f bytes)",
 						group->name, problem->from[g],
 						p->targets[group->target].name, group->bytes)));
-		moves.budget -= group->bytes;
-		moved_bytes += group->bytes;
-		moves.used[group->target] += group->bytes;
-		if (group->current >= 0)
-			moves.used[group->current] -= group->bytes;
-		nmoved++;
+		place_moves_done(&moves, group);
 	}
 
 	for (g = 0; g < p->ngroups; g++)
 		nleft += moves.pending[g] ? 1 : 0;
 	ereport(NOTICE,
 			(errmsg("moved %d groups (%.0f bytes), %d left over",
-					nmoved, moved_bytes, nleft)));
+					moves.nmoved, moves.moved_bytes, nleft)));
 	MemoryContextSwitchTo(oldcontext);
 	MemoryContextDelete(context);
 	SPI_finish();
