@@ -22,7 +22,6 @@
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
-#include "ecp/page/ecp_space.h"
 #include "vector/vector_value.h"
 
 /* Clusters that are read as a whole, of one run of the program. */
@@ -56,12 +55,6 @@ ecp_class_get(Relation index, EcpColumnType *form, EcpMetric *metric)
 {
 	*form = sound_form;
 	*metric = sound_metric;
-}
-
-BufferAccessStrategy
-ecp_bulk_strategy(bool write)
-{
-	return NULL;
 }
 
 static EcpIndexState state;

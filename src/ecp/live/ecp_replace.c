@@ -368,10 +368,7 @@ replace_close(EcpReplace *r, EcpPublish *publish)
 		CHECK_FOR_INTERRUPTS();
 		head = ecp_run_lock(r->index, old->children[i].ecpc_blk,
 							old->children[i].ecpc_run);
-		if (r->target->flush)
-			ecp_bulk_begin();
 		(void) ecp_replace_plan_copy(r, &old->children[i], head);
-		ecp_bulk_end();
 		ecp_xlog_close(r->index, head);
 		UnlockReleaseBuffer(head);
 		ECP_STOP_POINT("group-close");
@@ -573,13 +570,9 @@ replace_try(Relation index, EcpReplaceKind kind,
 	Assert(r->state.meta.ecpm_op.ecpi_kind == ECP_OP_NONE);
 	ecp_meta_check_version(index, &r->state.meta);
 
-	/* clusters are read once, and written once, by a flush */
-	if (target->flush)
-		ecp_bulk_begin();
 	if (!ecp_replace_plan(r))
 		return false;
 	replace_write(r);
-	ecp_bulk_end();
 	if (!replace_publish(r))
 	{
 		ecp_replace_undo(index);
@@ -628,7 +621,7 @@ ecp_replace(Relation index, EcpReplaceKind kind,
 {
 	MemoryContext context;
 	MemoryContext old_context;
-	volatile bool done = false;
+	bool		done;
 
 	Assert(ecp_maintain_lock_held(index));
 	Assert(target->level >= 0);
@@ -640,15 +633,7 @@ ecp_replace(Relation index, EcpReplaceKind kind,
 	context = AllocSetContextCreate(CurrentMemoryContext, "ecp replace",
 									ALLOCSET_DEFAULT_SIZES);
 	old_context = MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		done = replace_tries(index, kind, target, context);
-	}
-	PG_FINALLY();
-	{
-		ecp_bulk_end();
-	}
-	PG_END_TRY();
+	done = replace_tries(index, kind, target, context);
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);
 	return done;

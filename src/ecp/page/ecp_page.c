@@ -14,7 +14,6 @@
 
 #include "base/core_buffer.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_space.h"
 
 /* Header and opaque of any page; the payload is zero. */
 static void
@@ -156,8 +155,7 @@ ecp_page_get(Relation index, BlockNumber blk, int lockmode)
 
 	if (!ecp_page_exists(index, blk))
 		ecp_report_corrupt(index, blk, "A reference to a block is invalid.");
-	buffer = ReadBufferExtended(index, MAIN_FORKNUM, blk, RBM_NORMAL,
-								ecp_bulk_strategy(false));
+	buffer = ReadBuffer(index, blk);
 	if (lockmode != BUFFER_LOCK_UNLOCK)
 		ecp_page_lock(index, buffer, lockmode);
 	return buffer;

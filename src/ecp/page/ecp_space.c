@@ -30,7 +30,6 @@
 #include "storage/fd.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
-#include "utils/memutils.h"
 
 #define ECP_MAP_WORDS	(ECP_MAP_BITS / 64)
 
@@ -136,45 +135,6 @@ space_extend(Relation index, BlockNumber blk)
 	return extended;
 }
 
-/*
- * A flush reads and writes clusters that nobody wants again soon, and as much
- * as fits into a small cache, which should keep the last pages of the buffers
- * for inserts.  While it is in that mode, what it reads and writes goes through
- * rings of buffers.  Whoever begins it must end it, in case of an error too.
- */
-static bool space_bulk = false;
-
-void
-ecp_bulk_begin(void)
-{
-	space_bulk = true;
-}
-
-void
-ecp_bulk_end(void)
-{
-	space_bulk = false;
-}
-
-/* The ring to read or write with, or NULL. */
-BufferAccessStrategy
-ecp_bulk_strategy(bool writing)
-{
-	static BufferAccessStrategy rings[2];
-
-	if (!space_bulk)
-		return NULL;
-	if (rings[writing] == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
-
-		rings[writing] = GetAccessStrategy(writing ? BAS_BULKWRITE :
-										   BAS_BULKREAD);
-		MemoryContextSwitchTo(old);
-	}
-	return rings[writing];
-}
-
 /* The run that a page says it belongs to, or 0. */
 uint64
 ecp_space_owner(Page page)
@@ -262,9 +222,9 @@ ecp_space_new_buffer(Relation index, BlockNumber blk)
 
 	if (space_extend(index, blk))
 		return ReadBufferExtended(index, MAIN_FORKNUM, blk, RBM_ZERO_AND_LOCK,
-								  ecp_bulk_strategy(true));
+								  NULL);
 	buffer = ReadBufferExtended(index, MAIN_FORKNUM, blk, RBM_ZERO_ON_ERROR,
-								ecp_bulk_strategy(true));
+								NULL);
 	ecp_page_lock(index, buffer, BUFFER_LOCK_EXCLUSIVE);
 	ecp_space_check_free(index, buffer);
 	return buffer;

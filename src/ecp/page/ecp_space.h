@@ -31,9 +31,6 @@ extern uint64 ecp_space_owner(Page page);
 extern void ecp_space_check_free(Relation index, Buffer buffer);
 extern Buffer ecp_space_map_lock(Relation index, BlockNumber blk, int lockmode);
 extern uint64 ecp_space_count_used(Relation index);
-extern void ecp_bulk_begin(void);
-extern void ecp_bulk_end(void);
-extern BufferAccessStrategy ecp_bulk_strategy(bool writing);
 
 /*
  * Return "blk" of the main fork, exclusively locked and to be initialised by
