@@ -179,7 +179,7 @@ typedef struct EquivalenceMemberIterator
 	tuplesort_getdatum(state, true, value, isnull, NULL)
 #endif
 
-/* 17: pages that nobody sees yet are written by storage/bulk_write.h */
+/* 17: pages that are not visible yet are written by storage/bulk_write.h */
 #if PG_VERSION_NUM >= 170000
 #define ECP_HAVE_BULK_WRITE
 #endif

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * page_writer.c
- *	  Writes the pages of a relation that nobody else can see yet.
+ *	  Writes the pages of a relation that only this transaction can see.
  *
  * An index build fills pages in local memory and hands them over once; they
  * never pass through shared buffers, where an index larger than

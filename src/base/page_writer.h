@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * page_writer.h
- *	  Writes the pages of a relation that nobody else can see yet.
+ *	  Writes the pages of a relation that only this transaction can see.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,7 +16,7 @@ typedef struct EcpPageWriter EcpPageWriter;
 
 /*
  * Make a fork nblocks long before several processes begin to fill it, each
- * with a writer of its own; blocks that nobody puts read as zeros.
+ * with a writer of its own; blocks that are never put read as zeros.
  */
 extern void ecp_page_writer_reserve(Relation relation, ForkNumber fork,
 									BlockNumber nblocks);

@@ -6,8 +6,8 @@
  * A search has arrays of some ten to hundred kilobytes.  malloc() gives
  * such pieces back to the operating system when they are freed, and the next
  * search of the backend pays for each page again by a page fault, which is
- * up to a tenth of its time.  So whoever has such arrays puts them into a
- * context with all that refers to them, and leaves it here in the end.
+ * up to a tenth of its time.  Therefore the owner of such arrays allocates them
+ * in a context together with all that refers to them, and leaves it here.
  *
  * An object is either here, with its context below TopMemoryContext, or in
  * use, with its context below its user's.  So an error leaks nothing, and two

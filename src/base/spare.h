@@ -10,7 +10,7 @@
 
 #include "utils/palloc.h"
 
-/* An object that nobody uses, and the context of all that belongs to it. */
+/* An object that is not in use, and the context of all that belongs to it. */
 typedef struct EcpSpare
 {
 	void	   *object;			/* NULL: there is none */
@@ -19,8 +19,8 @@ typedef struct EcpSpare
 
 /*
  * The object, if there is one, else NULL.  Its context becomes a child of the
- * current one, like one that is made anew: if nobody gives it back, because
- * of an error, it goes with that.
+ * current one, like one that is made anew: if an error
+ * prevents its return, it is freed with that context.
  */
 extern void *ecp_spare_take(EcpSpare *spare);
 

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * topk.c
- *	  Smallest first out of many, when nobody knows how many will be asked
- *	  for.
+ *	  Smallest first out of many, when it is unknown how many will be wanted.
  *
  * A scan has thousands of candidates and its executor usually takes ten of
  * them, but may take all.  Sorting everything would cost more than computing
@@ -13,8 +12,8 @@
  * those to the front, and they are sorted.  The batch doubles every time, so
  * taking all of n items costs O(n log n) in the end.
  *
- * Who knows a rank that the first items do not exceed, and notes items on
- * the way, saves even that pass, which must read all of the array again.
+ * A caller that knows a rank which the first items do not exceed, and notes
+ * such items while it adds them, saves even that pass over the whole array.
  *
  * Items added later go to the end and make what was in order wait again with
  * the rest.  Used for the clusters of a descent and the rows of a scan.

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * topk.h
- *	  Smallest first out of many, when nobody knows how many will be asked
- *	  for.
+ *	  Smallest first out of many, when it is unknown how many will be wanted.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,10 +3,10 @@
  * user_index.c
  *	  Indexes that users name in calls of SQL functions.
  *
- * The functions that look into an index or care for it must all ask the same
- * before they touch it: is it an index of the kind that they know, and may
- * the caller do this?  Rights are checked before the lock is waited for, so
- * that nobody can hold up a table that is none of his.
+ * All functions that inspect or maintain an index check the same before they
+ * touch it: that it is of the expected kind, and that the caller has the right
+ * to do this.  Rights are checked before waiting for the lock, so that a user
+ * without rights on a table cannot hold up others that use it.
  *
  *-------------------------------------------------------------------------
  */
@@ -115,8 +115,8 @@ ecp_user_index_open(Oid index_oid, LOCKMODE lockmode, EcpIndexRight right,
  *		Switch to the owner of a table until ecp_become_caller(), as VACUUM
  *		does, before functions of index expressions can run.
  *
- * These are the owner's, and would otherwise have the rights of a superuser
- * who merely looks at the index.  Also BuildIndexInfo() runs functions, those
+ * These functions are the owner's, and would otherwise run with the rights of
+ * a superuser that merely looks at the index.  Also BuildIndexInfo() runs functions, those
  * whose arguments are constants.  An error restores the caller's identity.
  */
 void

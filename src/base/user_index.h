@@ -25,7 +25,7 @@ typedef enum EcpIndexRight
 	ECP_INDEX_OWN
 } EcpIndexRight;
 
-/* Who called, while we are the owner of a table. */
+/* The caller, while we act as the owner of a table. */
 typedef struct EcpCaller
 {
 	Oid			userid;
