@@ -256,6 +256,11 @@ damaged(
 	sub { substr($_[0][0], 24 + 64, 8) = pack('Q', (1 << 56) + 1) },
 	[qw(search batch insert stats check maintain vacuum)]);
 damaged(
+	'zero, which says that there is no run, as the next id',
+	'ti',
+	sub { substr($_[0][0], 24 + 64, 8) = pack('Q', 0) },
+	[qw(search batch insert stats check maintain vacuum)]);
+damaged(
 	'last id of a run given out',
 	'ti', sub { substr($_[0][0], 24 + 64, 8) = pack('Q', 1 << 56) },
 	['insert'], [], [qw(search check)]);
