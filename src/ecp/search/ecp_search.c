@@ -482,8 +482,7 @@ search_read_nearest(EcpSearch *search)
 
 		/* until there are k rows, kth is infinite */
 		probe->sure = probe->next_ref + plan->least - n;
-		probe->far = isinf(kth) ? -kth :
-			ecp_target_leader_rank(metric, kth) + plan->slack;
+		probe->far = ecp_target_far(metric, kth, plan->slack);
 		n++;
 		ecp_probe_next(probe);
 	}

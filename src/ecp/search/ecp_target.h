@@ -83,6 +83,13 @@ ecp_target_leader_rank(EcpMetric metric, float8 kth)
 	return kth;
 }
 
+/* A leader's rank beyond which reading is unlikely; not known without kth. */
+static inline float8
+ecp_target_far(EcpMetric metric, float8 kth, float4 slack)
+{
+	return isinf(kth) ? -kth : ecp_target_leader_rank(metric, kth) + slack;
+}
+
 /* How much farther away a leader of this rank is than the k-th row. */
 static inline float8
 ecp_target_excess(EcpMetric metric, float4 leader_rank, float8 kth)
