@@ -35,8 +35,7 @@ WHERE q.id > 6000 AND x.id = q.id;
 SELECT count(*) FROM ecp_knn_batch('bi', 'SELECT id, v FROM b WHERE id > 6000', 1) x
 WHERE x.query = (SELECT id FROM b WHERE b.ctid = x.tid);
 
--- a search compares only the rows of a buffer that wait for what it probes,
--- unless the index was created without buffers, and finds the same
+-- an index that was created without buffers answers alike
 CREATE TABLE bw AS SELECT * FROM b WHERE id <= 6000;
 CREATE INDEX bwi ON bw USING ecp (v, tag);
 ALTER INDEX bwi SET (buffer_rows = 40);
@@ -49,8 +48,7 @@ WHERE q.id > 6000 AND x.id = q.id;
 SELECT count(*) FROM b q CROSS JOIN LATERAL
 	(SELECT id FROM bw ORDER BY v <-> q.v LIMIT 1) x
 WHERE q.id > 6000 AND x.id = q.id;
-SELECT i.scans, w.scans, i.clusters = w.clusters AS probes_alike,
-	i.vectors < 0.9 * w.vectors AS fewer
+SELECT i.scans, w.scans, i.clusters = w.clusters AS probes_alike
 FROM ecp_stat_get('bi') i, ecp_stat_get('bwi') w;
 SELECT ecp_index_check('bwi', true);
 SET ecp.probes = 1000000;

@@ -132,7 +132,6 @@ read_page(void *arg)
 	const EcpGeometry *geo;
 	EcpEntryView view;
 	char		attrs[ECP_ATTRS_MAX * 9 + 1 + ECP_INCLUDE_BYTES_MAX];
-	uint64		live[ECP_LIVE_WORDS_MAX];
 
 	ecp_page_check(&fuzz_relation, buffer, ECP_PAGE_ENTRY);
 	geo = header->ecpr_level == 0 ? &state.leaf : &state.node;
@@ -141,11 +140,8 @@ read_page(void *arg)
 	ecp_entry_view(page, geo, header->ecpr_level, &view);
 	(void) ecp_entry_count_live(geo, &view);
 	if (header->ecpr_level == 0)
-	{
-		ecp_entry_get_binned(geo, &view, ECP_BINS_ALL, live);
 		for (int slot = 0; slot < geo->slots; slot++)
 			ecp_entry_get_attrs(geo, &view, slot, attrs);
-	}
 	UnlockReleaseBuffer(buffer);
 }
 

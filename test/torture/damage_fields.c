@@ -234,8 +234,6 @@ ecp_entry_fields(const DamageMap *map, bool leaf, DamageFields *fields)
 			add(fields, "tid block", geo->off_items + 6 * i, 4, DAMAGE_BLOCK);
 		for (int i = 0; i < geo->slots; i++)
 			add(fields, "tid offset", geo->off_items + 6 * i + 4, 2, DAMAGE_NUMBER);
-		if (geo->bin_bytes > 0)
-			add_array(fields, "bin", geo->off_bins, geo->slots, 1, DAMAGE_NUMBER);
 		if (geo->natts > 0)
 			add_array(fields, "attribute nulls", geo->off_nulls, geo->slots, 1,
 					  DAMAGE_NUMBER);

@@ -458,13 +458,9 @@ knn_plan_clusters(EcpKnn *knn, EcpKnnPlan *plan)
 		plan->probes = plan->scan.most +
 			(plan->scan.most == meta->ecpm_nleaves ? 1 : 0);
 
-	/*
-	 * A cluster is followed by one buffer, and hardly ever by more; a buffer
-	 * comes but once with the clusters that a scan takes at a time.
-	 */
+	/* each buffer comes once, with a cluster; hardly ever several with one */
 	plan->max_refs = plan->probes +
-		Min((uint64) meta->ecpm_nbuffers * (plan->probes / ECP_PROBE_REFS + 1),
-			plan->probes + KNN_BUFFERS_MORE);
+		Min((uint64) meta->ecpm_nbuffers, plan->probes + KNN_BUFFERS_MORE);
 }
 
 static void

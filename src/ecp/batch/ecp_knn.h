@@ -55,7 +55,6 @@ typedef struct EcpKnnRef
 {
 	uint32		cluster;		/* its number in clusters; ECP_KNN_BUFFER */
 	float4		rank;			/* of its leader */
-	uint64		bins;			/* whose rows of a buffer are wanted */
 } EcpKnnRef;
 
 #define ECP_KNN_BUFFER		0x80000000
@@ -245,7 +244,6 @@ typedef struct EcpKnnBlock
 	const uint32 *factors[ECP_FACTORS_MAX];
 	const uint64 *live;			/* NULL = all */
 	const ItemPointerData *tids;
-	const uint8 *bins;			/* NULL = there are none */
 } EcpKnnBlock;
 
 /* ---- ecp_knn.c ---- */

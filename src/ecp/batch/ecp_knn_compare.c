@@ -158,29 +158,6 @@ knn_offer(EcpKnn *knn, const EcpKnnPair *pair, const EcpKnnBlock *block,
 	}
 }
 
-/*
- * Which of the rows from "first" on of a block, bits of "word", a query wants
- * that may want those of some bins only.
- */
-static inline uint64
-knn_binned(EcpKnn *knn, const EcpKnnPair *pair, const EcpKnnBlock *block,
-		   int first, uint64 word)
-{
-	const EcpKnnRef *ref = &ecp_knn_refs(knn, pair->query)[pair->ref];
-	uint64		wanted = word;
-
-	if (ref->bins == ECP_BINS_ALL)
-		return word;
-	for (; word != 0; word &= word - 1)
-	{
-		int			i = pg_rightmost_one_pos64(word);
-
-		if ((ref->bins & EcpBinSet(block->bins[first + i] % ECP_BINS)) == 0)
-			wanted &= ~(UINT64CONST(1) << i);
-	}
-	return wanted;
-}
-
 /* The query in the form that the kernels take. */
 static const EcpQuery *
 knn_prepared(EcpKnn *knn, uint32 q)
@@ -238,8 +215,6 @@ knn_compare_block(EcpKnn *knn, const EcpKnnBlock *block,
 		{
 			if (block->live != NULL)
 				passed[i] &= block->live[first / 64];
-			if (block->bins != NULL && passed[i] != 0)
-				passed[i] = knn_binned(knn, pairs[i], block, first, passed[i]);
 			knn_offer(knn, pairs[i], block, first, passed[i],
 					  ranks + i * ECP_PASS_ROWS);
 		}

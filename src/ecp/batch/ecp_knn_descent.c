@@ -70,34 +70,6 @@ descent_add_ref(EcpKnn *knn, int q, const EcpClusterRef *cluster)
 	ref->cluster = descent_cluster(knn, &cluster->child) |
 		(cluster->is_buffer ? ECP_KNN_BUFFER : 0);
 	ref->rank = cluster->rank;
-	ref->bins = cluster->is_buffer ? cluster->bins : ECP_BINS_ALL;
-}
-
-/*
- * Add the insert buffer of a cluster to the refs of a query.  If it is among
- * the refs from "first" on, only the bins are added to that one.  Earlier
- * refs stay as they are, since a scan has read them by then.
- */
-static void
-descent_add_buffer(EcpKnn *knn, int q, const EcpClusterRef *buffer, int first)
-{
-	const EcpKnnQuery *query = &knn->queries[q];
-	int			place = *buffer->place;
-
-	if (place >= first && place < query->nrefs)
-	{
-		EcpKnnRef  *ref = &ecp_knn_refs(knn, q)[place];
-		EcpKnnCluster *cluster = &knn->clusters[EcpKnnRefCluster(ref)];
-
-		if (EcpKnnRefIsBuffer(ref) &&
-			pg_atomic_read_u32(&cluster->blk) == buffer->child.ecpc_blk)
-		{
-			ref->bins |= buffer->bins;
-			return;
-		}
-	}
-	*buffer->place = query->nrefs;
-	descent_add_ref(knn, q, buffer);
 }
 
 /*
@@ -114,7 +86,6 @@ descent_query(EcpKnn *knn, int q, void *prepared)
 	EcpClusterRef ref;
 	EcpVector	vector;
 	int			nclusters = 0;
-	int			first = 0;
 
 	query->nrefs = 0;
 	if ((query->flags & ECP_KNN_NULL) != 0)
@@ -134,13 +105,8 @@ descent_query(EcpKnn *knn, int q, void *prepared)
 	while ((nclusters < plan->probes || ecp_descent_at_buffer(descent)) &&
 		   ecp_descent_next(descent, &ref))
 	{
-		if (ref.is_buffer)
-		{
-			descent_add_buffer(knn, q, &ref, first);
-			continue;
-		}
-		if (nclusters++ % ECP_PROBE_REFS == 0)
-			first = query->nrefs;
+		if (!ref.is_buffer)
+			nclusters++;
 		descent_add_ref(knn, q, &ref);
 	}
 	ecp_descent_end(descent);

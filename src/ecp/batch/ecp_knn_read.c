@@ -41,7 +41,6 @@ typedef struct ReaderBlock
 	char	   *page;			/* copy of an entry page */
 	char	   *vectors;		/* rows out of the vector part */
 	uint64	   *live;
-	uint8	   *bins;
 	uint32	   *factors[ECP_FACTORS_MAX];
 } ReaderBlock;
 
@@ -161,13 +160,6 @@ reader_add_stream(EcpKnnReader *reader, const EcpProbeRun *run,
 		memcpy(memory->page, &view->tids[slot],
 			   block->n * sizeof(ItemPointerData));
 		block->tids = (ItemPointerData *) memory->page;
-		if (view->bins)
-		{
-			memory->bins = (uint8 *) memory->page + READER_ROWS *
-				sizeof(ItemPointerData);
-			memcpy(memory->bins, &view->bins[slot], block->n);
-			block->bins = memory->bins;
-		}
 		reader_copy_vectors(reader, run, first + slot, block->n, live,
 							memory->vectors);
 		for (int i = 0; i < block->n; i++)
@@ -225,7 +217,6 @@ reader_read_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 		block->factors[f] = view.factors[f];
 	block->live = view.live;
 	block->tids = view.tids;
-	block->bins = view.bins;
 	if (++reader->nblocks == READER_BLOCKS)
 		reader_compare(reader);
 }

@@ -736,7 +736,6 @@ ecp_recall_curve_begin(Relation index, EcpIndexState *state, int max_queries)
 	curve->probe.index = index;
 	curve->probe.state = state;
 	curve->probe.page = curve_page;
-	curve->probe.ordered = true;
 	curve->depth = (int) Min(ceil(CURVE_DEPTH *
 								  ecp_target_rule_probes(meta->ecpm_nleaves)),
 							 meta->ecpm_nleaves);

@@ -62,7 +62,7 @@ typedef struct EcpFlushPlan
 	EcpFlushMove *moves;		/* of each cluster */
 } EcpFlushPlan;
 
-/* Number of the nearest cluster, and its bin, for each row of the buffer. */
+/* Number of the nearest cluster, for each row of the buffer. */
 static void
 flush_assign(EcpReplace *r, EcpFlushPlan *plan)
 {
@@ -83,12 +83,6 @@ flush_assign(EcpReplace *r, EcpFlushPlan *plan)
 	ecp_kmeans_assign(panel, flush->nmembers, meta->ecpm_dims, r->old.prepared,
 					  r->old.prepared_stride, plan->nrows, plan->members, NULL);
 	pfree(memory);
-	for (int i = 0; i < plan->nrows; i++)
-	{
-		int			member = flush->members[plan->members[i]];
-
-		r->old.rows.bins[i] = EcpClusterBin(parent->children[member].ecpc_run);
-	}
 }
 
 /* What is done with a cluster for which "waiting" rows wait. */
@@ -119,7 +113,6 @@ flush_swap(EcpReplace *r, EcpFlushPlan *plan, int a, int b, char *scratch)
 	EcpRowSet  *rows = &old->rows;
 	ItemPointerData tid = rows->tids[a];
 	int32		member = plan->members[a];
-	uint8		bin = rows->bins[a];
 	char	   *x = rows->vectors + a * rows->stride;
 	char	   *y = rows->vectors + b * rows->stride;
 
@@ -127,8 +120,6 @@ flush_swap(EcpReplace *r, EcpFlushPlan *plan, int a, int b, char *scratch)
 	rows->tids[b] = tid;
 	plan->members[a] = plan->members[b];
 	plan->members[b] = member;
-	rows->bins[a] = rows->bins[b];
-	rows->bins[b] = bin;
 	memcpy(scratch, x, rows->stride);
 	memcpy(x, y, rows->stride);
 	memcpy(y, scratch, rows->stride);

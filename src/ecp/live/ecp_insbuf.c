@@ -4,39 +4,36 @@
  *	  Buffers for inserts: rows wait beside the clusters, and move to them
  *	  many at a time.
  *
- * In an index far larger than memory every insert reads a page of a random
- * cluster and has it written again: a block each way for a row.  With the
- * storage parameter buffer_rows a row goes to a buffer instead, of which there
- * is one for some neighbouring clusters of a node.  The last pages of all
- * buffers stay in memory.  A buffer that has buffer_rows for each of its
- * clusters is flushed: its rows become further runs of the clusters, or are
- * written together with theirs as new clusters, each once.
+ * In an index far larger than memory, each insert reads a page of a random
+ * cluster and causes it to be written again: one block read and one written for
+ * a row.  With the storage parameter buffer_rows, a row goes to a buffer
+ * instead, which serves several neighbouring clusters of a node.  The last pages
+ * of all buffers stay in memory.  A buffer that has buffer_rows rows for each of
+ * its clusters is flushed: its rows become further runs of the clusters, or are
+ * written together with the clusters' rows as new clusters.  ecp_insbuf_plan.c
+ * says how many clusters share a buffer.
  *
- * How many clusters share a buffer says ecp_insbuf_plan.c.
- *
- * A buffer is a leaf, flagged ECP_CHILD_BUFFER, among the children of a node
- * of level 1; so appending to it, scanning it and removing dead rows is what
- * it is for every leaf.  It has a leader, the centre of some leaders of the
- * node, and takes the rows of the clusters whose leaders are nearest to that
- * (ecp_insbuf_map()).  Nothing about that is stored: it follows from the
- * children that a structure version shows.
+ * A buffer is a leaf, flagged ECP_CHILD_BUFFER, among the children of a node of
+ * level 1.  Appending to it, scanning it and removing dead rows are the same as
+ * for any leaf.  It has a leader, the centre of some leaders of the node, and
+ * takes the rows of the clusters whose leaders are nearest to it
+ * (ecp_insbuf_map()).  This assignment is not stored: it follows from the
+ * children that are visible at a structure version.
  *
  *	 insert		nearest cluster -> its buffer -> a free slot there
  *	 full		REPLACE of {buffer, clusters} by {clusters, buffer}, by the
- *				maintainer of the moment (what becomes of which row says
- *				ecp_flush.c); others insert on, and only into this buffer not
- *				while it is published
- *	 search		a cluster is followed by its buffer, of which only the rows in
- *				the cluster's bin are compared (ecp_insbuf_take())
+ *				process that holds the maintenance lock (ecp_flush.c decides
+ *				what becomes of each row); other inserts go on, except into
+ *				this buffer while the flush is being published
+ *	 search		the first cluster of a buffer is followed by the buffer
  *
- * As the flush is one REPLACE of a group (ecp_replace.c), a row is at any
- * version in the buffer or in a cluster, and never in both.
+ * Since a flush is one REPLACE of a group (ecp_replace.c), a row is, at any
+ * version, either in the buffer or in a cluster.
  *
- * Which cluster a buffered row belongs to is decided when it is flushed; its
- * bin says which one that was when it came.  A cluster that is split or
- * regrouped meanwhile has another bin, and may come to belong to another
- * buffer; then such a row is found by searches that read one of the clusters
- * that the buffer still has, as a row is that is not with its nearest leader.
+ * The cluster of a buffered row is decided when the row is flushed.  If the
+ * nearest cluster is split or regrouped in the meantime, its successors may
+ * belong to another buffer; searches that read one of the clusters that the
+ * buffer still serves then find the row.
  *
  *-------------------------------------------------------------------------
  */
@@ -101,7 +98,7 @@ buffer_members(const EcpIndexState *state, const EcpNodeImage *node,
 	int			n = 0;
 
 	Assert(which >= node->nchildren && which < node->nchildren + node->nbuffers);
-	ecp_insbuf_map(&state->meta, node->children, node->leaders, node->stride,
+	ecp_insbuf_map(&state->meta, node->leaders, node->stride,
 				   node->nchildren, node->nbuffers, &map);
 	*members = palloc_array(int, Max(node->nchildren, 1));
 	for (int i = 0; i < node->nchildren; i++)

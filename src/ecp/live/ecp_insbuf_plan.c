@@ -89,7 +89,7 @@ ecp_insbuf_plan_sides(const EcpIndexState *state, const EcpNodeImage *node,
 	Assert(node->leaders != NULL);
 	if (node->nbuffers < 2)
 		return false;
-	ecp_insbuf_map(meta, node->children, node->leaders, node->stride, n,
+	ecp_insbuf_map(meta, node->leaders, node->stride, n,
 				   node->nbuffers, &map);
 	ecp_kmeans_two(meta->ecpm_leader_elem, meta->ecpm_dims,
 				   node->leaders + n * node->stride, node->stride,

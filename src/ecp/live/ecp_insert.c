@@ -72,7 +72,6 @@ typedef struct EcpInsertPlace
 	bool		is_buffer;
 	bool		wants_buffer;	/* there is none, but should be */
 	const void *leader;			/* NULL = the cluster is a root */
-	uint8		bin;			/* in a buffer */
 	uint32		full;			/* rows that are enough for a split or flush */
 } EcpInsertPlace;
 
@@ -242,7 +241,6 @@ insert_place(Relation index, const EcpIndexState *state,
 	{
 		int			buffer = node->map.buffer_of[child];
 
-		place->bin = EcpClusterBin(node->children[child].ecpc_run);
 		child = node->nchildren + buffer;
 		place->is_buffer = true;
 		place->full = ecp_insbuf_plan_limit(index, state,
@@ -389,7 +387,6 @@ insert_vector(Relation index, Relation heap, const EcpVector *vector,
 		}
 		insert_find(index, &state, prepared, leader, &place);
 		item.leader = place.leader;
-		item.bin = place.bin;
 		if (place.wants_buffer && may_create)
 		{
 			/* only once, whether it could be done or not */

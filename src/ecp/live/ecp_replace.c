@@ -86,8 +86,6 @@ new_item(const EcpReplace *r, const EcpNewRun *new, int i, EcpSlotItem *item)
 		item->tid = old->rows.tids[new->items[i]];
 		item->vector = old->rows.vectors + new->items[i] * old->rows.stride;
 		item->leader = replace_leader(r, new);
-		if (new >= &runs[r->new.n - r->new.nbuffers])
-			item->bin = old->rows.bins[new->items[i]];
 	}
 	else
 	{
@@ -250,8 +248,6 @@ replace_put_late(EcpReplace *r, int row, bool *full)
 	Assert(row >= 0 && row < rows->nrows);
 	item.tid = rows->tids[row];
 	item.vector = rows->vectors + row * rows->stride;
-	if (r->new.nbuffers > 0)
-		item.bin = rows->bins[row];
 	for (;;)
 	{
 		int			nearest = -1;

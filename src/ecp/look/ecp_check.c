@@ -149,11 +149,6 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 		ecp_report_corrupt(check->index, blk,
 						   psprintf("Code or factors of slot %u do not belong to its vector.",
 									run_slot));
-	if (view->bins &&
-		view->bins[slot] >= (check->is_buffer || !present ? ECP_BINS : 1))
-		ecp_report_corrupt(check->index, blk,
-						   psprintf("Slot %u has a bin that it cannot have.",
-									run_slot));
 	if (!ecp_attr_slot_is_valid(geo, view, slot))
 		ecp_report_corrupt(check->index, blk,
 						   psprintf("Slot %u has a NULL attribute that is not empty.",

@@ -260,7 +260,6 @@ rows_reserve(EcpRowSet *rows, int more)
 	rows->max = Max(rows->nrows + more, rows->max + rows->max / 2);
 	if (rows->tids == NULL)
 	{
-		rows->bins = palloc_extended(rows->max, MCXT_ALLOC_HUGE);
 		rows->tids = palloc_extended(mul_size(rows->max, sizeof(ItemPointerData)),
 									 MCXT_ALLOC_HUGE);
 		/* kernels may read 63 bytes behind the last row */
@@ -269,7 +268,6 @@ rows_reserve(EcpRowSet *rows, int more)
 										MCXT_ALLOC_HUGE);
 		return;
 	}
-	rows->bins = repalloc_huge(rows->bins, rows->max);
 	rows->tids = repalloc_huge(rows->tids,
 							   mul_size(rows->max, sizeof(ItemPointerData)));
 	rows->vectors = repalloc_huge(rows->vectors,
@@ -298,8 +296,6 @@ rows_add_page(Relation index, const EcpGeometry *geo, const EcpRun *run,
 			ecp_report_corrupt(index, run->blk + pageno,
 							   "A live slot has no valid TID.");
 		rows->tids[rows->nrows] = view.tids[slot];
-		rows->bins[rows->nrows] = view.bins ? view.bins[slot] :
-			ECP_BIN_UNKNOWN;
 		row = rows->vectors + rows->nrows * rows->stride;
 		ecp_run_read_vector(index, geo, run, &view,
 							pageno * geo->slots + slot, row);

@@ -27,7 +27,6 @@ typedef struct EcpRowSet
 	ItemPointerData *tids;
 	char	   *vectors;		/* rows, stride bytes each; see ecp_page.h */
 	Size		stride;
-	uint8	   *bins;
 	uint32		npages;			/* of all runs read */
 	int			nruns;
 	int			runs_max;

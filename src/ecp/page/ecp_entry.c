@@ -25,7 +25,6 @@ ecp_entry_view(Page page, const EcpGeometry *geo, int level,
 	view->live = (uint64 *) (base + geo->off_live);
 	view->tids = level == 0 ? (ItemPointerData *) (base + geo->off_items) : NULL;
 	view->children = level > 0 ? (EcpChild) (base + geo->off_items) : NULL;
-	view->bins = geo->bin_bytes > 0 ? (uint8 *) (base + geo->off_bins) : NULL;
 	view->nulls = geo->natts > 0 ? (uint8 *) (base + geo->off_nulls) : NULL;
 	for (int a = 0; a < geo->natts; a++)
 		view->attrs[a] = base + geo->off_attr[a];
@@ -34,25 +33,6 @@ ecp_entry_view(Page page, const EcpGeometry *geo, int level,
 		view->factors[f] = f < geo->nfactors ?
 			(uint32 *) (base + geo->off_factors) + (Size) f * geo->slots : NULL;
 	view->codes = geo->code_bytes > 0 ? base + geo->off_codes : NULL;
-}
-
-void
-ecp_entry_get_binned(const EcpGeometry *geo, const EcpEntryView *view,
-					 uint64 bins, uint64 *live)
-{
-	Assert(view->live != NULL);
-	memcpy(live, view->live, geo->live_words * sizeof(uint64));
-	if (view->bins == NULL)
-		return;
-	for (int first = 0; first < geo->slots; first += 64)
-	{
-		int			n = Min(geo->slots - first, 64);
-		uint64		binned = 0;
-
-		for (int i = 0; i < n; i++)
-			binned |= (bins >> (view->bins[first + i] % ECP_BINS) & 1) << i;
-		live[first / 64] &= binned;
-	}
 }
 
 int
@@ -162,8 +142,6 @@ ecp_entry_put(const EcpIndexState *state, int level, EcpEntryView *view,
 		view->tids[slot] = item->tid;
 	else
 		view->children[slot] = item->child;
-	if (view->bins)
-		view->bins[slot] = item->bin;
 	if (geo->attr_bytes > 0)
 		entry_put_attrs(geo, view, slot,
 						(const char *) item->vector + geo->vec_bytes);
@@ -226,7 +204,7 @@ ecp_entry_ranges_max(const EcpGeometry *geo)
 	bool		scattered = geo->columns ||
 		geo->quantizer != ECP_QUANTIZER_NONE;
 
-	return 4 + (geo->natts > 0 ? 1 + geo->natts : 0) + geo->nfactors +
+	return 3 + (geo->natts > 0 ? 1 + geo->natts : 0) + geo->nfactors +
 		(scattered ? EcpCodeDims(geo->dims) / 4 : 1);
 }
 
@@ -242,11 +220,6 @@ ecp_entry_ranges(const EcpGeometry *geo, int level, int slot,
 	ranges[n++].bytes = sizeof(uint64);
 	ranges[n].offset = geo->off_items + slot * item_bytes;
 	ranges[n++].bytes = item_bytes;
-	if (geo->bin_bytes > 0)
-	{
-		ranges[n].offset = geo->off_bins + slot;
-		ranges[n++].bytes = 1;
-	}
 	if (geo->natts > 0)
 	{
 		ranges[n].offset = geo->off_nulls + slot;

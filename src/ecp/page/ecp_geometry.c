@@ -50,8 +50,6 @@ geometry_place(EcpGeometry *geo, Size item_bytes, int nbitmaps, int slots)
 	pos += sizeof(uint64) * geo->live_words * nbitmaps;
 	geo->off_items = pos;
 	pos += item_bytes * slots;
-	geo->off_bins = pos;
-	pos += (Size) geo->bin_bytes * slots;
 	if (geo->natts > 0)
 	{
 		geo->off_nulls = pos;
@@ -81,7 +79,7 @@ static void
 geometry_fill(EcpGeometry *geo, Size item_bytes, int nbitmaps)
 {
 	Size		slot_bytes = item_bytes + sizeof(uint32) * geo->nfactors +
-		geo->code_bytes + geo->include_bytes + geo->bin_bytes;
+		geo->code_bytes + geo->include_bytes;
 	int			slots;
 
 	if (geo->natts > 0)
@@ -109,7 +107,6 @@ geometry_attrs(EcpGeometry *geo, const EcpMetaPageData *meta)
 	for (int a = 0; a < geo->natts; a++)
 		geo->attr_width[a] = ecp_attr_width(meta->ecpm_attr_kind[a]);
 	geo->include_bytes = meta->ecpm_include_bytes;
-	geo->bin_bytes = (meta->ecpm_flags & ECP_META_BINS) != 0 ? 1 : 0;
 }
 
 static void
@@ -139,7 +136,7 @@ geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 	geo->nfactors = leaf ? ecp_factors_count(geo->elem, meta->ecpm_metric) : 0;
 
 	/* inline, unless vectors are too large to share pages well */
-	row_bytes = item_bytes + geo->bin_bytes + geo->attr_bytes + sizeof(uint32) * geo->nfactors +
+	row_bytes = item_bytes + geo->attr_bytes + sizeof(uint32) * geo->nfactors +
 		INTALIGN(geo->vec_bytes);
 	if (row_bytes <= payload &&
 		payload % row_bytes <= payload * ECP_INLINE_WASTE_MAX)

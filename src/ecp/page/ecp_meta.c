@@ -104,8 +104,6 @@ ecp_meta_form(Relation index, EcpMetaPageData *meta)
 	meta->ecpm_metric = metric;
 	meta->ecpm_leader_elem = ecp_elem_for_leaders(meta->ecpm_elem, metric);
 	ecp_attr_meta_form(&attrs, meta);
-	if (options.buffer_rows > 0)
-		meta->ecpm_flags |= ECP_META_BINS;
 	meta->ecpm_nbitmaps = 1;
 	meta->ecpm_leaders = options.leaders;
 	meta->ecpm_seed = options.seed;

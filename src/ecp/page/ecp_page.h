@@ -30,7 +30,6 @@
  *	 | live bitmap			  |  8-byte words, bit = slot is live
  *	 | TIDs (leaf)			  |  6 bytes a slot
  *	 |   or children (node)	  |  32 bytes a slot
- *	 | bins (leaf)			  |  a byte a slot, with ECP_META_BINS
  *	 | key attributes (leaf)  |  a byte of NULL bits a slot, then an array of
  *	 |						  |  each attribute: see "Rows" below
  *	 | INCLUDE columns (leaf) |  include_bytes a slot
@@ -58,10 +57,6 @@
  * multiple of four.  Whoever copies row_bytes instead of vec_bytes takes them along.
  * On the page the keys of one attribute stand together, aligned to their
  * width, so that a condition looks at all slots of a page in one pass.
- *
- * Bins: a row that waits in a buffer says by a byte which cluster it waits
- * for, so that a search need not compare those that wait for others: see the
- * README, "Buffers for inserts".  In clusters the byte is 0.
  *
  * The bytes of a slot change only while its live bit is 0.
  *
@@ -313,19 +308,6 @@ typedef struct EcpMetaPageData
 typedef EcpMetaPageData *EcpMetaPage;
 
 #define ECP_META_DIMS_LEARNED	0x0001	/* dims came from the first row */
-#define ECP_META_BINS			0x0002	/* slots of leaves have bins */
-
-/*
- * Bin of the rows that wait for a cluster, by its head run: clusters that
- * are made together have different ones.
- */
-#define ECP_BINS				64
-#define ECP_BIN_UNKNOWN			0	/* no cluster is known */
-#define EcpClusterBin(run)		((uint8) (1 + (run) % (ECP_BINS - 1)))
-
-/* Sets of bins. */
-#define ECP_BINS_ALL			PG_UINT64_MAX
-#define EcpBinSet(bin)			(UINT64CONST(1) << (bin))
 
 #define EcpPageGetMeta(page) ((EcpMetaPage) PageGetContents(page))
 #define EcpPageGetRunHeader(page) ((EcpRunHeader) PageGetContents(page))
@@ -358,10 +340,8 @@ typedef struct EcpGeometry
 	uint8		natts;			/* key attributes; 0 for nodes */
 	uint8		attr_width[ECP_ATTRS_MAX];	/* bytes of a key */
 	uint16		include_bytes;	/* a slot, of INCLUDE columns */
-	uint16		bin_bytes;		/* a slot; 0 = there are no bins */
 	uint16		off_live;
 	uint16		off_items;		/* TIDs or children */
-	uint16		off_bins;
 	uint16		off_nulls;		/* NULL bits of the attributes */
 	uint16		off_attr[ECP_ATTRS_MAX];
 	uint16		off_include;
@@ -387,7 +367,6 @@ typedef struct EcpEntryView
 	uint64	   *live;
 	ItemPointerData *tids;		/* leaf */
 	EcpChild	children;		/* node */
-	uint8	   *bins;			/* NULL if there are none */
 	uint8	   *nulls;			/* bit i = attribute i is NULL */
 	char	   *attrs[ECP_ATTRS_MAX];
 	char	   *include;		/* NULL without INCLUDE columns */
@@ -406,7 +385,6 @@ typedef struct EcpSlotItem
 	EcpChildData child;
 	const void *vector;			/* leaf: a row, see "Rows" above */
 	const void *leader;
-	uint8		bin;			/* leaf: of a row that waits in a buffer */
 } EcpSlotItem;
 
 /* ---- ecp_geometry.c ---- */
@@ -461,17 +439,6 @@ extern void ecp_entry_view(Page page, const EcpGeometry *geo, int level,
 #define EcpSlotClearLive(view, slot) \
 	((view)->live[(slot) / 64] &= ~(UINT64CONST(1) << ((slot) % 64)))
 
-/*
- * Live slots of a leaf's page whose bins are in a set: live_words words.  All
- * live ones, if there are no bins.
- */
-extern void ecp_entry_get_binned(const EcpGeometry *geo,
-								 const EcpEntryView *view, uint64 bins,
-								 uint64 *live);
-
-/* Words of that at most. */
-#define ECP_LIVE_WORDS_MAX	(BLCKSZ / sizeof(ItemPointerData) / 64 + 1)
-
 /* Check that pd_lower includes the whole payload. */
 extern void ecp_entry_check_lower(Relation index, Buffer buffer,
 								  const EcpGeometry *geo);
@@ -480,8 +447,8 @@ extern void ecp_entry_check_lower(Relation index, Buffer buffer,
 extern int	ecp_entry_count_live(const EcpGeometry *geo, const EcpEntryView *view);
 
 /*
- * Write what an item has on its entry page: TID or child, bin, attributes,
- * factors and code.  The live bit is the caller's, and so is the vector
+ * Write what an item has on its entry page: TID or child, attributes, factors
+ * and code.  The live bit is the caller's, and so is the vector
  * where geo->stream.
  */
 extern void ecp_entry_put(const EcpIndexState *state, int level,

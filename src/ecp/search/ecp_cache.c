@@ -275,7 +275,7 @@ node_read(Relation index, const EcpIndexState *state, const EcpChildData *ref,
 	if (state->meta.ecpm_metric == ECP_METRIC_IP)
 		node->ip_panel = node_make_panel(state, ECP_METRIC_IP, image);
 	if (level == 1 && node->nbuffers > 0)
-		ecp_insbuf_map(&state->meta, node->children, image->leaders,
+		ecp_insbuf_map(&state->meta, image->leaders,
 					   image->stride, node->nchildren, node->nbuffers,
 					   &node->map);
 	if (level == 1)

@@ -17,8 +17,8 @@
  * than 2 % against comparing all.  As the queues never drop anything, all
  * clusters come out in the end, each once, at any number of levels.
  *
- * Insert buffers (ecp_insbuf.c) are not in the queues: each follows the
- * clusters that it takes rows for, with the bins of the rows that are wanted.
+ * Insert buffers (ecp_insbuf.c) are not in the queues: each follows the first
+ * of the clusters that it takes rows for.
  *
  * The structure version of "state" determines the set of clusters; the nodes
  * come from the leader cache.  Used by scans, and by inserts and
@@ -78,13 +78,11 @@ struct EcpDescent
 	Size		prepared_max;	/* bytes of room */
 
 	EcpNode   **nodes;			/* pinned */
-	EcpInsbufTaken **taken;		/* of the buffers of each */
+	bool	  **taken;			/* insert buffers of each, returned */
 	int			nnodes;
 	int			nodes_max;
 	int			buffer_node;	/* node of the buffer that is next, */
 	int			buffer;			/* or -1 */
-	uint64		bins;			/* whose rows of it are wanted */
-	bool		follows;		/* and further ones come with it */
 	float4	   *ranks;			/* of the leaders of the last node opened */
 	int			ranks_max;
 	int			rest_level;		/* whose queue has not all of them, or -1 */
@@ -273,7 +271,7 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 			descent->nodes = MemoryContextAlloc(descent->context,
 												descent->nodes_max * sizeof(EcpNode *));
 			descent->taken = MemoryContextAlloc(descent->context,
-												descent->nodes_max * sizeof(EcpInsbufTaken *));
+												descent->nodes_max * sizeof(bool *));
 		}
 		else
 		{
@@ -282,13 +280,13 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 											   sizeof(EcpNode *)));
 			descent->taken = repalloc(descent->taken,
 									  mul_size(descent->nodes_max,
-											   sizeof(EcpInsbufTaken *)));
+											   sizeof(bool *)));
 		}
 	}
 	node = ecp_node_get(descent->index, descent->state, ref, l + 1);
 	descent->taken[descent->nnodes] = node->nbuffers > 0 ?
 		MemoryContextAllocZero(descent->context, node->nbuffers *
-							   sizeof(EcpInsbufTaken)) : NULL;
+							   sizeof(bool)) : NULL;
 	descent->nodes[descent->nnodes++] = node;
 	level->opened++;
 	if (node->nchildren == 0)
@@ -400,14 +398,10 @@ descent_next_buffer(EcpDescent *descent, EcpClusterRef *cluster)
 
 	Assert(descent->buffer < node->nbuffers);
 	descent_fill(node, child, cluster);
-	cluster->bins = descent->bins;
-	cluster->place = &descent->taken[descent->buffer_node][descent->buffer].place;
 	ecp_panel_rank(descent->by_ip ? node->ip_panel : node->panel,
 				   descent->prepared, first, child - first + 1, ranks);
 	cluster->rank = ranks[child - first];
-	descent->buffer = descent->follows ?
-		node->map.next[descent->buffer] : -1;
-	descent->bins = ECP_BINS_ALL;
+	descent->buffer = node->map.next[descent->buffer];
 }
 
 /* A cluster is being returned: is its insert buffer to follow? */
@@ -416,13 +410,11 @@ descent_set_buffer(EcpDescent *descent, int n, uint32 child)
 {
 	const EcpNode *node = descent->nodes[n];
 	int			buffer = node->map.buffer_of[child];
-	EcpInsbufTaken *taken = &descent->taken[n][buffer];
 
 	Assert(buffer >= 0 && buffer < node->nbuffers);
-	descent->follows = taken->bins == 0;
-	descent->bins = ecp_insbuf_take(descent->state, node, child, taken);
-	if (descent->bins == 0)
+	if (descent->taken[n][buffer])
 		return;
+	descent->taken[n][buffer] = true;
 	descent->buffer_node = n;
 	descent->buffer = buffer;
 }

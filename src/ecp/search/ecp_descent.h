@@ -18,8 +18,6 @@ typedef struct EcpClusterRef
 	EcpChildData child;			/* head of the cluster */
 	float4		rank;			/* of its leader */
 	bool		is_buffer;		/* an insert buffer, of the cluster before */
-	uint64		bins;			/* of a buffer: bins whose rows are wanted */
-	int		   *place;			/* of a buffer: see EcpInsbufTaken */
 	/* where its leader stands, for maintenance: valid at the same version */
 	BlockNumber parent_blk;		/* head of the parent node, Invalid = root */
 	uint64		parent_run;

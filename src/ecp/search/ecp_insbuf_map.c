@@ -14,7 +14,6 @@
 #include "base/compat.h"
 #include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_cache.h"
 #include "ecp/search/ecp_insbuf_map.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
@@ -46,13 +45,11 @@ buffer_nearest_leader(const EcpMetaPageData *meta, const char *leaders,
  * ecp_insbuf_map
  *		Find the buffer of each child of a node.
  *
- * "children" and "leaders" are those of the clusters, then those of the
- * buffers; there is at least one of each.  The arrays of the map are palloc'd.
+ * "leaders" are those of the clusters, then those of the buffers; there is at least one of each.  The arrays of the map are palloc'd.
  */
 void
-ecp_insbuf_map(const EcpMetaPageData *meta, const EcpChildData *children,
-			   const char *leaders, Size stride, int nchildren, int nbuffers,
-			   EcpInsbufMap *map)
+ecp_insbuf_map(const EcpMetaPageData *meta, const char *leaders, Size stride,
+			   int nchildren, int nbuffers, EcpInsbufMap *map)
 {
 	EcpElem		elem = meta->ecpm_leader_elem;
 	int			dims = meta->ecpm_dims;
@@ -70,17 +67,11 @@ ecp_insbuf_map(const EcpMetaPageData *meta, const EcpChildData *children,
 	map->nmembers = palloc0_array(int32, nbuffers);
 	map->next = palloc_array(int32, nbuffers);
 	map->keeper = palloc_array(int32, nbuffers);
-	map->bins = palloc0_array(uint64, nbuffers);
 	ecp_kmeans_assign(panel, nbuffers, dims, leaders, stride, nchildren,
 					  map->buffer_of, NULL);
 	pfree(memory);
 	for (int i = 0; i < nchildren; i++)
-	{
-		int			b = map->buffer_of[i];
-
-		map->nmembers[b]++;
-		map->bins[b] |= EcpBinSet(EcpClusterBin(children[i].ecpc_run));
-	}
+		map->nmembers[map->buffer_of[i]]++;
 	for (int b = 0; b < nbuffers; b++)
 		map->next[b] = map->keeper[b] = -1;
 
@@ -97,32 +88,4 @@ ecp_insbuf_map(const EcpMetaPageData *meta, const EcpChildData *children,
 		map->next[b] = map->next[last];
 		map->next[last] = b;
 	}
-}
-
-/*
- * ecp_insbuf_take
- *		Which rows of a cluster's buffer a search compares, because it reads
- *		the cluster: a set of bins, empty if it has compared them before.
- *
- * Those of the cluster's bin and, when the first cluster of the buffer is
- * read, all rows whose bin belongs to none of the buffer's clusters.  So a
- * search that reads all clusters compares each row once.
- */
-uint64
-ecp_insbuf_take(const EcpIndexState *state, const EcpNode *node,
-				uint32 child, EcpInsbufTaken *taken)
-{
-	uint64		bins = ECP_BINS_ALL;
-
-	Assert(node->nbuffers > 0 && child < node->nchildren);
-
-	if (state->leaf.bin_bytes > 0)
-	{
-		bins = EcpBinSet(EcpClusterBin(node->children[child].ecpc_run));
-		if (taken->bins == 0)
-			bins |= ~node->map.bins[node->map.buffer_of[child]];
-	}
-	bins &= ~taken->bins;
-	taken->bins |= bins;
-	return bins;
 }

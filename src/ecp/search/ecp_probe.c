@@ -293,11 +293,6 @@ probe_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer, Page page,
 	EcpEntryView view;
 
 	ecp_entry_view(page, geo, 0, &view);
-	if (EcpProbeChooses(probe))
-	{
-		ecp_entry_get_binned(geo, &view, probe->ref->bins, probe->live);
-		view.live = probe->live;
-	}
 	probe->page(probe, run, buffer, &view, first,
 				probe_used_slots(view.live, n));
 }
@@ -404,30 +399,8 @@ ecp_probe_added(EcpProbe *probe, int n)
 }
 
 /*
- * The last of "count" refs is an insert buffer: if it is among the refs
- * already, merge the two.  Returns the new number of refs.
- */
-static int
-probe_join_buffer(EcpClusterRef *refs, int count)
-{
-	const EcpClusterRef *last = &refs[count - 1];
-	int			place = *last->place;
-
-	Assert(count > 0 && last->is_buffer);
-	/* the number may be of refs that were read */
-	if (place < count - 1 && refs[place].is_buffer &&
-		refs[place].child.ecpc_run == last->child.ecpc_run)
-	{
-		refs[place].bins |= last->bins;
-		return count - 1;
-	}
-	*last->place = count - 1;
-	return count;
-}
-
-/*
  * Take up to n clusters from the descent, and the insert buffers with rows for
- * them, each behind the first of its clusters.  The refs taken before must have
+ * them.  The refs taken before must have
  * been read.  Returns the number of clusters and buffers, 0 if there are no
  * more.  Allocates in the current memory context.
  */
@@ -453,8 +426,6 @@ ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
 			break;
 		if (!refs[count++].is_buffer)
 			n--;
-		else if (!probe->ordered)
-			count = probe_join_buffer(refs, count);
 	}
 	ecp_probe_added(probe, count);
 	return count;

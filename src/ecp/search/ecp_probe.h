@@ -42,7 +42,7 @@ typedef void (*EcpProbePage) (EcpProbe *probe, const EcpProbeRun *run,
 							  uint32 first, int n);
 
 /*
- * A reader of clusters.  The caller sets the fields up to "ordered" and calls
+ * A reader of clusters.  The caller sets the fields up to "page" and calls
  * ecp_probe_init().
  */
 struct EcpProbe
@@ -51,8 +51,6 @@ struct EcpProbe
 	const EcpIndexState *state; /* the version to read */
 	Snapshot	snapshot;
 	EcpProbePage page;			/* the callback */
-	bool		ordered;		/* an insert buffer behind each of its
-								 * clusters */
 	const EcpClusterRef *ref;	/* cluster that is being read */
 	uint64		clusters;		/* figures: read */
 	uint64		pages;
@@ -69,7 +67,6 @@ struct EcpProbe
 	int			warm_page;
 	int			prefetch;		/* how many ahead; 0 = off */
 	char	   *page_copy;		/* of a temporary table's page, or NULL */
-	uint64		live[ECP_LIVE_WORDS_MAX];	/* slots wanted of a buffer's page */
 };
 
 extern void ecp_probe_init(EcpProbe *probe);
@@ -89,9 +86,5 @@ extern Buffer ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run,
 #define EcpProbeWaiting(probe)	((probe)->nrefs - (probe)->next_ref)
 #define EcpProbeAtBuffer(probe) \
 	(EcpProbeWaiting(probe) > 0 && (probe)->refs[(probe)->next_ref].is_buffer)
-
-/* Is an insert buffer being read of which only some rows are wanted? */
-#define EcpProbeChooses(probe) \
-	((probe)->ref->is_buffer && (probe)->ref->bins != ECP_BINS_ALL)
 
 #endif							/* ECP_PROBE_H */

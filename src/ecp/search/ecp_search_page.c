@@ -417,7 +417,7 @@ ecp_search_read_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
 	}
 	if (n > 0 && !geo->stream)
 	{
-		if (search->request.filter || EcpProbeChooses(probe))
+		if (search->request.filter)
 			search_rank_some(search, view, live, n);
 		else
 			search_rank(search, view->codes, geo->columns, geo->code_bytes,
