@@ -55,3 +55,16 @@ ecp_buffer_warm(Buffer buffer)
 	if (!BufferIsLocal(buffer))
 		__builtin_prefetch(GetBufferDescriptor(buffer - 1), 1);
 }
+
+void
+ecp_buffer_warm_page(Buffer buffer, Size offset, Size bytes)
+{
+	const char *page = BufferGetPage(buffer);
+
+	Assert(offset + bytes <= BLCKSZ);
+
+	ecp_buffer_warm(buffer);
+	ecp_memory_warm(page, 1);
+	ecp_memory_warm(page + offset, bytes);
+	ecp_memory_warm(page + BLCKSZ - 1, 1);
+}

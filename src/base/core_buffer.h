@@ -20,7 +20,20 @@ extern bool ecp_buffer_is_locked(Buffer buffer);
 extern bool ecp_buffer_is_share_locked(Buffer buffer);
 extern bool ecp_buffer_is_exclusive_locked(Buffer buffer);
 
-/* Let the processor fetch the descriptor of a buffer, if it is shared. */
+/*
+ * Let the processor fetch memory; the descriptor of a buffer, if it is shared;
+ * and that with part of a page, which may be another one by now.
+ */
+static inline void
+ecp_memory_warm(const char *from, Size bytes)
+{
+	const Size	cache_line = 64;
+
+	for (const char *p = from; p < from + bytes; p += cache_line)
+		__builtin_prefetch(p, 0, 1);
+}
+
 extern void ecp_buffer_warm(Buffer buffer);
+extern void ecp_buffer_warm_page(Buffer buffer, Size offset, Size bytes);
 
 #endif							/* CORE_BUFFER_H */

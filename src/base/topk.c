@@ -26,7 +26,6 @@
 #include "storage/shmem.h"
 #include "utils/memutils.h"
 
-#define TOPK_SAMPLE			256
 #define TOPK_CAPACITY_MIN	256
 
 #define ST_SORT ecp_ranked_sort
@@ -92,22 +91,20 @@ ecp_topk_enlarge(EcpTopk *topk, Size n)
 }
 
 /*
- * A rank that about "wanted" of n unordered items do not exceed, rather more
- * than fewer; at least one does not.
+ * A rank that about "wanted" of n ranks do not exceed, rather more than fewer;
+ * at least one does not.  The sample is put in order as far as need be.
  */
-static float8
-topk_threshold(const EcpRanked *items, Size n, Size wanted)
+float8
+ecp_topk_threshold(float8 *sample, Size n, Size wanted)
 {
-	float8		smallest[TOPK_SAMPLE];
-	int			nkeep = (int) (TOPK_SAMPLE * wanted / n) + 2;
+	int			nkeep = (int) (ECP_TOPK_SAMPLE * wanted / n) + 3;
 	int			nkept = 0;
-	Size		stride = n / TOPK_SAMPLE;
 
-	Assert(stride > 0 && nkeep <= TOPK_SAMPLE);
+	Assert(n >= ECP_TOPK_SAMPLE && nkeep <= ECP_TOPK_SAMPLE);
 
-	for (int i = 0; i < TOPK_SAMPLE; i++)
-		(void) ecp_smallest_add(smallest, &nkept, nkeep, items[i * stride].rank);
-	return smallest[nkept - 1];
+	for (int i = 0; i < ECP_TOPK_SAMPLE; i++)
+		(void) ecp_smallest_add(sample, &nkept, nkeep, sample[i]);
+	return sample[nkept - 1];
 }
 
 /*
@@ -123,13 +120,16 @@ ecp_topk_sort_batch(EcpTopk *topk)
 	if (n == 0)
 		return false;
 
-	if (n < TOPK_SAMPLE || n / 4 <= topk->batch)
+	if (n < ECP_TOPK_SAMPLE || n / 4 <= topk->batch)
 		end = topk->nitems;
 	else
 	{
-		float8		threshold = topk_threshold(items + topk->first, n,
-											   topk->batch);
+		float8		sample[ECP_TOPK_SAMPLE];
+		float8		threshold;
 
+		for (int i = 0; i < ECP_TOPK_SAMPLE; i++)
+			sample[i] = items[topk->first + i * (n / ECP_TOPK_SAMPLE)].rank;
+		threshold = ecp_topk_threshold(sample, n, topk->batch);
 		for (Size i = topk->first; i < topk->nitems; i++)
 		{
 			if (items[i].rank <= threshold)

@@ -63,24 +63,28 @@ typedef struct EcpTopk
 #define EcpTopkCount(topk)	((topk)->nitems - (topk)->first)
 
 /*
- * Keep the nkeep smallest of the ranks that come, in order, of which *nkept are
- * there; returns the place of this one, or -1, as for almost all if there are
- * many.
+ * Keep the "max" smallest of the ranks that come, in ascending order, of which
+ * there are *n; returns the place of this one, or -1.
  */
 static inline int
-ecp_smallest_add(float8 *smallest, int *nkept, int nkeep, float8 rank)
+ecp_smallest_add(float8 *smallest, int *n, int max, float8 rank)
 {
-	int			pos;
+	int			place;
 
-	if (*nkept == nkeep && !(rank < smallest[nkeep - 1]))
+	if (*n == max && !(rank < smallest[max - 1]))
 		return -1;
-	if (*nkept < nkeep)
-		(*nkept)++;
-	for (pos = *nkept - 1; pos > 0 && smallest[pos - 1] > rank; pos--)
-		smallest[pos] = smallest[pos - 1];
-	smallest[pos] = rank;
-	return pos;
+	if (*n < max)
+		(*n)++;
+	for (place = *n - 1; place > 0 && smallest[place - 1] > rank; place--)
+		smallest[place] = smallest[place - 1];
+	smallest[place] = rank;
+	return place;
 }
+
+/* Ranks of which ecp_topk_threshold() takes a sample, evenly spaced. */
+#define ECP_TOPK_SAMPLE	256
+
+extern float8 ecp_topk_threshold(float8 *sample, Size n, Size wanted);
 
 extern void ecp_topk_init(EcpTopk *topk, MemoryContext context,
 						  Size expected);

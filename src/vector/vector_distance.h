@@ -38,6 +38,15 @@
 
 #define ECP_FACTORS_MAX		2
 
+/* uint8 elements of a group of COLUMNS, which one 4-byte lane takes at once. */
+#define ECP_GROUP			4
+
+/* Leaders of a panel's block: the 4-byte lanes of the widest register. */
+#define ECP_PANEL_BLOCK		16
+
+/* Bytes that kernels may read behind the last row. */
+#define ECP_KERNEL_SLACK	64
+
 /* Chooses the kernels for this CPU; called once, by _PG_init. */
 extern void ecp_kernels_init(void);
 
@@ -62,9 +71,9 @@ extern EcpQuery *ecp_query_create(EcpElem elem, EcpMetric metric, int dims,
 
 /*
  * Ranks of n rows.  factors[f] is the array of factor f (NULL if there are
- * none).  The kernels survive any bytes (slots that are being filled by
- * somebody else are computed too and their ranks ignored) and may read up to
- * 63 bytes behind the last row: the caller's buffer must have them.
+ * none).  The kernels survive any bytes (slots that another process is filling
+ * are computed too, and their ranks ignored) and may read ECP_KERNEL_SLACK
+ * bytes behind the last row: the caller's buffer must have them.
  */
 extern void ecp_query_rank_rows(const EcpQuery *query, const void *rows,
 								Size stride, const uint32 *const *factors,
@@ -133,7 +142,7 @@ extern float8 ecp_distance(EcpElem elem, EcpMetric metric, int dims,
 
 /*
  * A panel: leaders packed for fast comparison with many vectors (blocks of
- * 16 leaders, COLUMNS within the block, so one load serves 16 leaders).
+ * ECP_PANEL_BLOCK leaders, COLUMNS within the block: one load serves them all).
  *
  * The metric of a panel is L2 or IP.  Elements are uint8 or float32.
  * ecp_panel_bytes() says how much memory the panel takes in all; the caller
@@ -150,7 +159,7 @@ extern void ecp_panel_get(const EcpPanel *panel, int i, void *leader);
 /*
  * Ranks (as float4, exact enough to choose clusters by) of leaders
  * first .. first + n - 1 against one vector of the panel's element kind.
- * "first" is a multiple of 16.
+ * "first" is a multiple of ECP_PANEL_BLOCK.
  */
 extern void ecp_panel_rank(const EcpPanel *panel, const void *vector,
 						   int first, int n, float4 *ranks);

@@ -27,14 +27,8 @@
 
 #include "vector/vector_distance.h"
 
-/* Leaders of a panel's block: the 4-byte lanes of the widest register. */
-#define ECP_PANEL_BLOCK		16
-
 /* Vectors that ecp_panel_nearest() takes to a kernel at a time. */
 #define ECP_PANEL_VECTORS	96
-
-/* uint8 elements of a group, which one 4-byte lane takes at once. */
-#define ECP_GROUP			4
 
 #define EcpGroups(dims)		(((dims) + ECP_GROUP - 1) / ECP_GROUP)
 

@@ -69,9 +69,6 @@
 /* Rows fetched from SPI at a time. */
 #define KNN_FETCH			1000
 
-/* A scan reads on as soon as it has returned one in so many rows. */
-#define KNN_AHEAD			8
-
 /* Items that a participant takes: queries to descend for, to decide about, */
 #define KNN_DESCEND_STEP	32
 #define KNN_QUERIES_STEP	256
@@ -316,7 +313,7 @@ knn_settle(EcpKnn *knn, int q)
 		(query->flags & ECP_KNN_ALL_READ) != 0)
 		return true;
 	return query->nresults == plan->k &&
-		(uint64) taken * KNN_AHEAD <= query->vectors;
+		(uint64) taken * ECP_SEARCH_AHEAD <= query->vectors;
 }
 
 /*
@@ -449,7 +446,7 @@ knn_plan_clusters(EcpKnn *knn, EcpKnnPlan *plan)
 {
 	const EcpMetaPageData *meta = &plan->state.meta;
 
-	ecp_scan_plan(knn->index, meta, &plan->scan);
+	ecp_target_plan(knn->index, meta, &plan->scan);
 	if (plan->scan.most > ECP_KNN_REFS_MAX / 4)
 		plan->scan.early = false;
 	/* one more than there are: so we see whether these were all */

@@ -16,7 +16,7 @@
 #include "base/topk.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_rerank.h"
+#include "ecp/search/ecp_tid.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
@@ -24,9 +24,6 @@
 
 /* Queries ahead that the processor is asked for. */
 #define COMPARE_AHEAD		ECP_PASS_QUERIES
-
-/* Bytes of a slot that stand together in COLUMNS. */
-#define ECP_COLUMNS_GROUP	4
 
 static inline bool
 ranked_is_less(const EcpRanked *a, const EcpRanked *b)
@@ -203,7 +200,7 @@ knn_compare_block(EcpKnn *knn, const EcpKnnBlock *block,
 		if (block->columns)
 			ecp_queries_pass_columns(prepared, n, limits,
 									 (const uint8 *) block->rows +
-									 first * ECP_COLUMNS_GROUP,
+									 first * ECP_GROUP,
 									 block->nslots, factors, count, passed,
 									 ranks);
 		else

@@ -46,7 +46,7 @@ typedef struct ReaderBlock
 
 struct EcpKnnReader
 {
-	EcpProbe	probe;			/* must be first */
+	EcpProbe	probe;
 	EcpKnn	   *knn;
 	EcpKnnCluster *cluster;		/* that is being read */
 	MemoryContext context;
@@ -183,10 +183,10 @@ reader_add_stream(EcpKnnReader *reader, const EcpProbeRun *run,
 
 /* Rows of an entry page, which is copied: what the probe calls with each. */
 static void
-reader_read_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
+reader_read_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 				 const EcpEntryView *locked, uint32 first, int n)
 {
-	EcpKnnReader *reader = (EcpKnnReader *) probe;
+	EcpKnnReader *reader = arg;
 	const EcpGeometry *geo = &reader->knn->plan->state.leaf;
 	EcpKnnBlock *block = &reader->blocks[reader->nblocks];
 	char	   *page = !geo->stream ?
@@ -237,6 +237,7 @@ reader_create(EcpKnn *knn)
 	reader->probe.state = &knn->plan->state;
 	reader->probe.snapshot = knn->snapshot;
 	reader->probe.page = reader_read_page;
+	reader->probe.page_arg = reader;
 	ecp_probe_init(&reader->probe);
 	reader->probe.prefetch = 0; /* we know better which pages will be read */
 	(void) ecp_probe_room(&reader->probe, READER_CLUSTERS);

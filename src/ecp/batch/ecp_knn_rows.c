@@ -28,8 +28,7 @@
 #include "ecp/batch/ecp_sweep.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_rerank.h"
-#include "ecp/search/ecp_scan.h"
+#include "ecp/search/ecp_tid.h"
 #include "executor/instrument.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -108,7 +107,7 @@ fetch_items(EcpKnn *knn, const FetchItem *items, int nitems)
 		if (FetchItemBlock(&items[i]) != block)
 		{
 			CHECK_FOR_INTERRUPTS();
-			ecp_check_tid(knn->index, knn->heap, &tid, &heap_blocks);
+			ecp_tid_check(knn->index, knn->heap, &tid, &heap_blocks);
 			block = FetchItemBlock(&items[i]);
 			ecp_sweep_to(&sweep, block, 1);
 			if (EcpSweepIsCold(&sweep))

@@ -38,9 +38,6 @@
 /* Rows fetched from SPI at a time. */
 #define TABLE_FETCH			1000
 
-/* Bytes that kernels may read behind the last row. */
-#define TABLE_SLACK			64
-
 struct EcpKnnTable
 {
 	MemoryContext context;
@@ -68,9 +65,9 @@ table_create(EcpKnn *knn)
 	table->context = context;
 	table->max = max = Min(Max(max, TABLE_ROWS_MIN), TABLE_ROWS_MAX);
 	table->vectors = palloc(mul_size(max, state->leaf.vec_bytes) +
-							TABLE_SLACK);
+							ECP_KERNEL_SLACK);
 	for (int f = 0; f < ECP_FACTORS_MAX; f++)
-		table->factors[f] = palloc0(max * sizeof(uint32) + TABLE_SLACK);
+		table->factors[f] = palloc0(max * sizeof(uint32) + ECP_KERNEL_SLACK);
 	table->tids = palloc(max * sizeof(ItemPointerData));
 	table->prepared = palloc(state->node.vec_bytes);
 	table->queries = palloc_extended(mul_size(knn->plan->max_queries,

@@ -178,7 +178,7 @@ static void
 beam_rank(const EcpLeaderTree *tree, int level, const void *row, int from,
 		  int upto, float4 *ranks, Beam *beam)
 {
-	int			start = from - from % 16;	/* panels rank whole blocks */
+	int			start = from - from % ECP_PANEL_BLOCK;
 
 	ecp_panel_rank(tree->panel[level], row, start, upto - start, ranks);
 	for (int i = from; i < upto; i++)

@@ -145,8 +145,8 @@ sample_group(EcpBuild *build, EcpSample *sample, const char *centres, int k,
 											sizeof(int32) * (Size) sample->n);
 	int32	   *next = palloc_array(int32, k + 1);
 
-	ecp_kmeans_nearest(elem, dims, centres, k, sample->rows, sample->stride,
-					   sample->n, to, NULL);
+	ecp_kmeans_nearest(elem, dims, centres, ecp_vector_bytes(elem, dims), k,
+					   sample->rows, sample->stride, sample->n, to, NULL);
 
 	memset(first, 0, sizeof(int32) * (k + 1));
 	for (int i = 0; i < sample->n; i++)
@@ -335,8 +335,8 @@ tree_group(EcpBuild *build, const EcpLeaderTree *tree, TreeLevel *level,
 	rows.rows = level->vectors;
 	next->n = ecp_kmeans(NULL, &rows, k, iterations, prng, next->vectors,
 						 NULL);
-	ecp_kmeans_nearest(elem, dims, next->vectors, next->n, level->vectors,
-					   vec_bytes, level->n, level->parent, NULL);
+	ecp_kmeans_nearest(elem, dims, next->vectors, vec_bytes, next->n,
+					   level->vectors, vec_bytes, level->n, level->parent, NULL);
 }
 
 /*

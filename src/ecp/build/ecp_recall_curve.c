@@ -123,7 +123,7 @@ typedef struct CurveQuery
 
 struct EcpRecallCurve
 {
-	EcpProbe	probe;			/* must be first */
+	EcpProbe	probe;
 	MemoryContext context;		/* of this struct and the notes */
 	MemoryContext row_context;	/* of the cluster with the row */
 	MemoryContext query_context;	/* of one query */
@@ -229,10 +229,10 @@ curve_codes(EcpRecallCurve *curve, const EcpProbeRun *run, Buffer buffer,
 
 /* Callback of the probe, with each entry page. */
 static void
-curve_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
+curve_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 		   const EcpEntryView *view, uint32 first, int n)
 {
-	EcpRecallCurve *curve = (EcpRecallCurve *) probe;
+	EcpRecallCurve *curve = arg;
 	const EcpGeometry *geo = &curve->state->leaf;
 	const uint32 *const *factors = (const uint32 *const *) view->factors;
 
@@ -736,6 +736,7 @@ ecp_recall_curve_begin(Relation index, EcpIndexState *state, int max_queries)
 	curve->probe.index = index;
 	curve->probe.state = state;
 	curve->probe.page = curve_page;
+	curve->probe.page_arg = curve;
 	curve->depth = (int) Min(ceil(CURVE_DEPTH *
 								  ecp_target_rule_probes(meta->ecpm_nleaves)),
 							 meta->ecpm_nleaves);

@@ -168,8 +168,8 @@ ecp_byte_copy_serves(const EcpRows *bytes, const char *leaders, int nleaders)
 
 	Assert(bytes->elem == ECP_ELEM_UINT8);
 	Assert(nleaders > 0);
-	ecp_kmeans_nearest(ECP_ELEM_UINT8, bytes->dims, leaders, nleaders,
-					   bytes->rows, bytes->stride, n, nearest, ranks);
+	ecp_kmeans_nearest(ECP_ELEM_UINT8, bytes->dims, leaders, bytes->dims,
+					   nleaders, bytes->rows, bytes->stride, n, nearest, ranks);
 	for (int i = 0; i < n; i++)
 		nearer += ranks[i] < BYTES_RANK_MIN;
 	pfree(ranks);

@@ -223,17 +223,16 @@ ecp_kmeans_assign(const EcpPanel *panel, int n, int dims, const char *rows,
 }
 
 void
-ecp_kmeans_nearest(EcpElem elem, int dims, const char *centres, int n,
-				   const char *rows, Size stride, int nrows, int32 *nearest,
-				   float4 *ranks)
+ecp_kmeans_nearest(EcpElem elem, int dims, const char *centres,
+				   Size centre_stride, int n, const char *rows, Size stride,
+				   int nrows, int32 *nearest, float4 *ranks)
 {
-	Size		vec_bytes = ecp_vector_bytes(elem, dims);
 	void	   *memory = palloc_extended(ecp_panel_bytes(elem, dims, n),
 										 MCXT_ALLOC_HUGE);
 	EcpPanel   *panel = ecp_panel_init(memory, elem, ECP_METRIC_L2, dims, n);
 
 	for (int i = 0; i < n; i++)
-		ecp_panel_set(panel, i, centres + i * vec_bytes);
+		ecp_panel_set(panel, i, centres + i * centre_stride);
 	ecp_kmeans_assign(panel, n, dims, rows, stride, nrows, nearest, ranks);
 	pfree(memory);
 }

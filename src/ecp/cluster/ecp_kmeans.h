@@ -49,10 +49,11 @@ extern void ecp_kmeans_assign(const EcpPanel *panel, int n, int dims,
 							  const char *rows, Size stride, int nrows,
 							  int32 *leaders, float4 *ranks);
 
-/* The same of n centres that lie one behind the other. */
+/* The same of n centres, "centre_stride" bytes apart. */
 extern void ecp_kmeans_nearest(EcpElem elem, int dims, const char *centres,
-							   int n, const char *rows, Size stride,
-							   int nrows, int32 *nearest, float4 *ranks);
+							   Size centre_stride, int n, const char *rows,
+							   Size stride, int nrows, int32 *nearest,
+							   float4 *ranks);
 
 /*
  * 2-means of n vectors of element kind elem ("stride" bytes apart): sides[i]

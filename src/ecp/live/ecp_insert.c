@@ -273,7 +273,7 @@ insert_find(Relation index, const EcpIndexState *state,
 	if (state->meta.ecpm_root_level == 1)
 	{
 		/* one node: no need for the queues of a descent */
-		EcpNode    *node = ecp_node_get(index, state, &state->meta.ecpm_root, 1);
+		EcpNode    *node = ecp_cache_get(index, state, &state->meta.ecpm_root, 1);
 		int32		nearest;
 		float4		rank;
 
@@ -282,7 +282,7 @@ insert_find(Relation index, const EcpIndexState *state,
 		ecp_panel_nearest(node->panel, node->nchildren, prepared,
 						  state->node.vec_bytes, 1, &nearest, &rank);
 		insert_place(index, state, node, nearest, leader, place);
-		ecp_node_release(node);
+		ecp_cache_release(node);
 		return;
 	}
 	descent = ecp_descent_nearest(index, state, prepared, &cluster);

@@ -42,7 +42,7 @@
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_run.h"
 #include "ecp/page/ecp_space.h"
-#include "ecp/search/ecp_scan.h"
+#include "ecp/search/ecp_tid.h"
 #include "fmgr.h"
 #include "lib/bloomfilter.h"
 #include "miscadmin.h"
@@ -516,7 +516,7 @@ check_entry(EcpCheck *check, EcpUserTableRows *rows, IndexFetchTableData *fetch,
 	bool		sound;
 
 	Assert(check->snapshot != NULL && check->locked_out);
-	ecp_check_tid(check->index, check->heap, tid, &check->heap_blocks);
+	ecp_tid_check(check->index, check->heap, tid, &check->heap_blocks);
 	if (table_index_fetch_tuple(fetch, &row, check->snapshot, rows->slot,
 								&call_again, NULL))
 		sound = check_row_indexed(check, rows);

@@ -54,7 +54,7 @@ drift_recall(Relation index, EcpIndexState *state, const EcpChildData *leaves,
 	Assert(nleaves > 0);
 	if (curve == NULL)
 		return get_float8_nan();
-	ecp_scan_plan(index, &state->meta, &plan);
+	ecp_target_plan(index, &state->meta, &plan);
 	ecp_recall_curve_sample(curve, leaves, nleaves, DRIFT_SECONDS);
 	recall = ecp_recall_curve_at(curve, &plan);
 	ecp_recall_curve_end(curve);

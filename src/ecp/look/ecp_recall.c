@@ -42,9 +42,9 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/search/ecp_rerank.h"
 #include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_target.h"
+#include "ecp/search/ecp_tid.h"
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -415,8 +415,8 @@ recall_probes(EcpRecall *recall, ArrayType *array, int *n)
 
 	if (array == NULL)
 	{
-		double		probe = ecp_default_probes(recall->index,
-											   &recall->state.meta) / 4.0;
+		double		probe = ecp_target_probes(recall->index,
+											  &recall->state.meta) / 4.0;
 
 		probes = palloc(5 * sizeof(int));
 		*n = 0;

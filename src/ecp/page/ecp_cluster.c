@@ -14,6 +14,7 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
 #include "miscadmin.h"
+#include "vector/vector_distance.h"
 
 /* Which slots of a run are in a row set. */
 typedef struct EcpRowSetRun
@@ -262,9 +263,9 @@ rows_reserve(EcpRowSet *rows, int more)
 	{
 		rows->tids = palloc_extended(mul_size(rows->max, sizeof(ItemPointerData)),
 									 MCXT_ALLOC_HUGE);
-		/* kernels may read 63 bytes behind the last row */
 		rows->vectors = palloc_extended(add_size(mul_size(rows->max,
-														  rows->stride), 64),
+														  rows->stride),
+												 ECP_KERNEL_SLACK),
 										MCXT_ALLOC_HUGE);
 		return;
 	}
@@ -272,7 +273,7 @@ rows_reserve(EcpRowSet *rows, int more)
 							   mul_size(rows->max, sizeof(ItemPointerData)));
 	rows->vectors = repalloc_huge(rows->vectors,
 								  add_size(mul_size(rows->max, rows->stride),
-										   64));
+										   ECP_KERNEL_SLACK));
 }
 
 /* Add the rows of one copied entry page that we do not have yet. */

@@ -15,6 +15,7 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
 #include "miscadmin.h"
+#include "vector/vector_distance.h"
 
 /* The head of a node, of whatever level. */
 void
@@ -28,11 +29,12 @@ ecp_node_check_header(Relation index, Buffer buffer,
 						   "A leaf was to be changed as a node.");
 }
 
-/* Room for n leaders; kernels may read 63 bytes behind the last. */
+/* Room for n leaders. */
 static char *
 node_leaders(uint32 n, Size stride)
 {
-	return palloc_extended(add_size(mul_size(n, stride), 64), MCXT_ALLOC_HUGE);
+	return palloc_extended(add_size(mul_size(n, stride), ECP_KERNEL_SLACK),
+						   MCXT_ALLOC_HUGE);
 }
 
 /* Narrow the range of versions that see the same children as ours. */

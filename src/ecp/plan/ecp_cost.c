@@ -10,7 +10,7 @@
  * the LIMIT is satisfied, and the rest is spread over the rows.
  *
  * Conditions on key attributes enlarge the first window, as they do when it is
- * read (ecp_filter_probes), and fewer of its rows have to be compared, put in
+ * read (ecp_target_filter_probes), and fewer of its rows have to be compared, put in
  * order and fetched.  A filter above the scan instead makes the scan return
  * more rows: one in a thousand, a thousand times as many.  Then fewer of the
  * nearest rows are found, so ecp_match.c prefers an index that has the column,
@@ -122,7 +122,7 @@ cost_read_index(const IndexOptInfo *info, double share, bool radius,
 		input->vector_pages = 1 + input->vec_bytes / BLCKSZ;
 	}
 	input->levels = state.meta.ecpm_root_level;
-	ecp_scan_plan(index, &state.meta, &plan);
+	ecp_target_plan(index, &state.meta, &plan);
 	input->buffers = 0;
 	if (state.meta.ecpm_nbuffers > 0)
 		input->buffers = ecp_insbuf_plan_limit(index, &state,
@@ -131,8 +131,8 @@ cost_read_index(const IndexOptInfo *info, double share, bool radius,
 	index_close(index, NoLock);
 	input->window = plan.probes;
 	if (share < 1)
-		input->window = ecp_filter_probes(input->window,
-										  Max(share, 1 / tuples), input->rows);
+		input->window = ecp_target_filter_probes(input->window,
+												 Max(share, 1 / tuples), input->rows);
 	input->window = Min(input->window, input->nclusters);
 	input->probes = input->window;
 	if (plan.early && share >= 1 && !radius)

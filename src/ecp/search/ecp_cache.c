@@ -311,8 +311,8 @@ node_is_valid(Relation index, const EcpIndexState *state,
 }
 
 EcpNode *
-ecp_node_get(Relation index, const EcpIndexState *state,
-			 const EcpChildData *ref, int level)
+ecp_cache_get(Relation index, const EcpIndexState *state,
+			  const EcpChildData *ref, int level)
 {
 	EcpCacheKey key;
 	EcpCacheEntry *entry;
@@ -368,7 +368,7 @@ ecp_node_get(Relation index, const EcpIndexState *state,
 }
 
 void
-ecp_node_release(EcpNode *node)
+ecp_cache_release(EcpNode *node)
 {
 	EcpCachedNode *cached = (EcpCachedNode *) node;
 

@@ -41,13 +41,13 @@ typedef struct EcpNode
 
 /*
  * The children of a node that are visible at state's version.  Returned
- * pinned (refcount); release with ecp_node_release().  Pins are forgotten
+ * pinned (refcount); release with ecp_cache_release().  Pins are forgotten
  * at the end of the transaction.  The cache lives as long as the backend,
  * keyed by index file and run, bounded by ecp.leader_cache.
  */
-extern EcpNode *ecp_node_get(Relation index, const EcpIndexState *state,
-							 const EcpChildData *ref, int level);
-extern void ecp_node_release(EcpNode *node);
+extern EcpNode *ecp_cache_get(Relation index, const EcpIndexState *state,
+							  const EcpChildData *ref, int level);
+extern void ecp_cache_release(EcpNode *node);
 extern void ecp_cache_init(void);
 
 #endif							/* ECP_CACHE_H */

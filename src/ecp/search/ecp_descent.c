@@ -47,15 +47,10 @@
 #define ECP_BEAM_NODES_MIN	8
 
 /*
- * If a node has at least ECP_DESCENT_REST leaders for each one wanted, only
- * those below a threshold are queued at first, which is estimated from a
- * sample of ECP_DESCENT_SAMPLE leaders.
+ * If a node has at least this number of leaders for each one wanted, only
+ * those below a threshold are queued at first.
  */
 #define ECP_DESCENT_REST	8
-#define ECP_DESCENT_SAMPLE	256
-
-/* Leaders of a panel are ranked from a multiple of this on. */
-#define ECP_PANEL_BLOCK		16
 
 /* Queue of one level. */
 typedef struct EcpDescentLevel
@@ -234,22 +229,15 @@ descent_add_rest(EcpDescent *descent)
 	descent->rest_level = -1;
 }
 
-/*
- * A rank that about "wanted" of the n leaders of the last node do not exceed,
- * rather more than fewer: from a sample.
- */
+/* A rank that about "wanted" of the n leaders of the last node do not exceed. */
 static float4
 descent_threshold(const EcpDescent *descent, int n, uint64 wanted)
 {
-	float8		smallest[ECP_DESCENT_SAMPLE];
-	int			nkeep = (int) (wanted * ECP_DESCENT_SAMPLE / n) + 3;
-	int			nkept = 0;
-	int			stride = n / ECP_DESCENT_SAMPLE;
+	float8		sample[ECP_TOPK_SAMPLE];
 
-	Assert(n >= ECP_DESCENT_SAMPLE && nkeep <= ECP_DESCENT_SAMPLE);
-	for (int i = 0; i < ECP_DESCENT_SAMPLE; i++)
-		(void) ecp_smallest_add(smallest, &nkept, nkeep, descent->ranks[i * stride]);
-	return (float4) smallest[nkept - 1];
+	for (int i = 0; i < ECP_TOPK_SAMPLE; i++)
+		sample[i] = descent->ranks[i * (n / ECP_TOPK_SAMPLE)];
+	return (float4) ecp_topk_threshold(sample, n, wanted);
 }
 
 /* Open a node of level l + 1: rank its children into queue l. */
@@ -283,7 +271,7 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 											   sizeof(bool *)));
 		}
 	}
-	node = ecp_node_get(descent->index, descent->state, ref, l + 1);
+	node = ecp_cache_get(descent->index, descent->state, ref, l + 1);
 	descent->taken[descent->nnodes] = node->nbuffers > 0 ?
 		MemoryContextAllocZero(descent->context, node->nbuffers *
 							   sizeof(bool)) : NULL;
@@ -308,7 +296,7 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 	descent->rest_above = get_float4_nan();
 	descent->rest_level = l;
 	if (EcpTopkCount(&level->queue) == 0 &&
-		node->nchildren >= ECP_DESCENT_SAMPLE &&
+		node->nchildren >= ECP_TOPK_SAMPLE &&
 		node->nchildren / ECP_DESCENT_REST >= level->wanted)
 	{
 		descent->rest_above = descent_threshold(descent, node->nchildren,
@@ -470,7 +458,7 @@ ecp_descent_end(EcpDescent *descent)
 {
 	for (int i = 0; i < descent->nnodes; i++)
 	{
-		ecp_node_release(descent->nodes[i]);
+		ecp_cache_release(descent->nodes[i]);
 		if (descent->taken[i])
 			pfree(descent->taken[i]);
 	}

@@ -16,11 +16,11 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "base/core_buffer.h"
 #include "catalog/pg_am_d.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_heap_prefetch.h"
-#include "ecp/search/ecp_probe.h"
-#include "ecp/search/ecp_rerank.h"
+#include "ecp/search/ecp_tid.h"
 #include "storage/bufmgr.h"
 
 /* More than rows are asked for ahead; a power of two. */
@@ -45,15 +45,15 @@ ecp_heap_prefetch_page(Relation heap, uint64 item)
 
 	Assert(ecp_heap_prefetch_helps(heap));
 
-	/* what an index says may be wrong: the scan reports it (ecp_check_tid()) */
+	/* what an index says may be wrong: the scan reports it (ecp_tid_check()) */
 	*buffer = InvalidBuffer;
 	if (offset == InvalidOffsetNumber || offset > MaxHeapTuplesPerPage ||
 		!ecp_page_exists(heap, blk))
 		return;
 	*buffer = PrefetchBuffer(heap, MAIN_FORKNUM, blk).recent_buffer;
 	if (BufferIsValid(*buffer))
-		ecp_probe_warm(*buffer, SizeOfPageHeaderData +
-					   sizeof(ItemIdData) * (offset - 1), sizeof(ItemIdData));
+		ecp_buffer_warm_page(*buffer, SizeOfPageHeaderData +
+							 sizeof(ItemIdData) * (offset - 1), sizeof(ItemIdData));
 }
 
 void

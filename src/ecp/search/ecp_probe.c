@@ -38,14 +38,13 @@
 #include "utils/snapmgr.h"
 #include "utils/spccache.h"
 #include "vector/vector_codes.h"
+#include "vector/vector_distance.h"
 
 /* Clusters to go on prefetching for, after one that was not in memory. */
 #define ECP_PROBE_COLD			64
 
 /* How many pages ahead to fetch into the processor's cache. */
 #define ECP_PROBE_WARM			4
-
-#define ECP_CACHE_LINE			64
 
 /* One page visit in this many looks up the buffer table. */
 #define ECP_PROBE_LOOKUP		32
@@ -100,30 +99,6 @@ probe_used_slots(const uint64 *live, int n)
 			return w * 64 + pg_leftmost_one_pos64(word) + 1;
 	}
 	return 0;
-}
-
-static inline void
-probe_warm_range(const char *from, Size bytes)
-{
-	for (const char *p = from; p < from + bytes; p += ECP_CACHE_LINE)
-		__builtin_prefetch(p, 0, 1);
-}
-
-/*
- * Fetch part of a page into the processor's cache.  The buffer may hold
- * another page by now, which does no harm.
- */
-void
-ecp_probe_warm(Buffer buffer, Size offset, Size bytes)
-{
-	const char *page = BufferGetPage(buffer);
-
-	Assert(offset + bytes <= BLCKSZ);
-
-	ecp_buffer_warm(buffer);
-	probe_warm_range(page, 1);
-	probe_warm_range(page + offset, bytes);
-	probe_warm_range(page + BLCKSZ - ECP_CACHE_LINE, 1);
 }
 
 /*
@@ -188,25 +163,24 @@ probe_warm(EcpProbe *probe)
 	ecp_buffer_warm(buffer);
 	page = BufferGetPage(buffer);
 	if (nrows >= geo->slots || geo->code_bytes == 0)
-		probe_warm_range(page, BLCKSZ);
+		ecp_memory_warm(page, BLCKSZ);
 	else if (nrows > 0)
 	{
 		/* a page that is not full: its parts as far as they are used */
-		probe_warm_range(page, geo->off_items +
-						 nrows * sizeof(ItemPointerData));
+		ecp_memory_warm(page, geo->off_items +
+						nrows * sizeof(ItemPointerData));
 		for (int pos = geo->off_factors; pos < geo->off_codes;
 			 pos += sizeof(uint32) * geo->slots)
-			probe_warm_range(page + pos, sizeof(uint32) * nrows);
+			ecp_memory_warm(page + pos, sizeof(uint32) * nrows);
 		if (geo->columns)
 		{
-			/* groups of four bytes of each slot */
 			for (int pos = geo->off_codes; pos < geo->lower;
-				 pos += 4 * geo->slots)
-				probe_warm_range(page + pos, 4 * nrows);
+				 pos += ECP_GROUP * geo->slots)
+				ecp_memory_warm(page + pos, ECP_GROUP * nrows);
 		}
 		else
-			probe_warm_range(page + geo->off_codes, nrows * geo->code_bytes);
-		probe_warm_range(page + BLCKSZ - ECP_CACHE_LINE, 1);
+			ecp_memory_warm(page + geo->off_codes, nrows * geo->code_bytes);
+		ecp_memory_warm(page + BLCKSZ - 1, 1);
 	}
 }
 
@@ -293,7 +267,7 @@ probe_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer, Page page,
 	EcpEntryView view;
 
 	ecp_entry_view(page, geo, 0, &view);
-	probe->page(probe, run, buffer, &view, first,
+	probe->page(probe->page_arg, run, buffer, &view, first,
 				probe_used_slots(view.live, n));
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_probe.h
- *	  Reading the pages of clusters, for all who compare their rows.
+ *	  Reading the pages of clusters.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,9 +15,6 @@
 /* Clusters taken from the descent at a time. */
 #define ECP_PROBE_REFS			256
 
-/* Bytes that kernels may read behind the last row. */
-#define ECP_KERNEL_SLACK		64
-
 /* The run that is being read. */
 typedef struct EcpProbeRun
 {
@@ -28,29 +25,27 @@ typedef struct EcpProbeRun
 	EcpRunHeaderData header;
 } EcpProbeRun;
 
-typedef struct EcpProbe EcpProbe;
-
 /*
- * Called with each initialised entry page of a cluster, pinned and
- * share-locked in "buffer", which the callback releases.  Slots first .. first
- * + n - 1 of the run are on the page; later ones are not live, and n may be 0.
- * Of an insert buffer, only rows that are wanted are live in "view".  At least
- * ECP_KERNEL_SLACK bytes behind the page may be read.
+ * Called with page_arg and each initialised entry page of a cluster, pinned
+ * and share-locked in "buffer", which the callback releases.  Slots first ..
+ * first + n - 1 of the run are on the page; later ones are not live, and n may
+ * be 0.  At least ECP_KERNEL_SLACK bytes behind the page may be read.
  */
-typedef void (*EcpProbePage) (EcpProbe *probe, const EcpProbeRun *run,
+typedef void (*EcpProbePage) (void *arg, const EcpProbeRun *run,
 							  Buffer buffer, const EcpEntryView *view,
 							  uint32 first, int n);
 
 /*
- * A reader of clusters.  The caller sets the fields up to "page" and calls
+ * A reader of clusters.  The caller sets the fields up to "page_arg" and calls
  * ecp_probe_init().
  */
-struct EcpProbe
+typedef struct EcpProbe
 {
 	Relation	index;
 	const EcpIndexState *state; /* the version to read */
 	Snapshot	snapshot;
 	EcpProbePage page;			/* the callback */
+	void	   *page_arg;
 	const EcpClusterRef *ref;	/* cluster that is being read */
 	uint64		clusters;		/* figures: read */
 	uint64		pages;
@@ -67,7 +62,7 @@ struct EcpProbe
 	int			warm_page;
 	int			prefetch;		/* how many ahead; 0 = off */
 	char	   *page_copy;		/* of a temporary table's page, or NULL */
-};
+} EcpProbe;
 
 extern void ecp_probe_init(EcpProbe *probe);
 extern EcpClusterRef *ecp_probe_room(EcpProbe *probe, int n);
@@ -78,7 +73,6 @@ extern void ecp_probe_prefetch(Relation index, BlockNumber blk,
 extern void ecp_probe_next(EcpProbe *probe);
 extern void ecp_probe_pause(EcpProbe *probe);
 extern bool ecp_probe_is_cold(void);
-extern void ecp_probe_warm(Buffer buffer, Size offset, Size bytes);
 extern Buffer ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run,
 							   int kind, uint32 pageno, Page *page);
 

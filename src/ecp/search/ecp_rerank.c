@@ -27,11 +27,13 @@
  */
 #include "postgres.h"
 
+#include "base/core_buffer.h"
 #include "base/topk.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_heap_prefetch.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
+#include "ecp/search/ecp_tid.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -204,10 +206,10 @@ rerank_warm(const EcpRerank *rerank, uint64 number)
 	const EcpCodePage *page = rerank_find(rerank, number, &pageno, &offset);
 
 	if (pageno < page->nrecent && page->recent[pageno] > 0)
-		ecp_probe_warm(page->recent[pageno],
-					   MAXALIGN(SizeOfPageHeaderData) + offset,
-					   Min(rerank->probe->state->leaf.vec_bytes,
-						   ECP_PAYLOAD_BYTES - offset));
+		ecp_buffer_warm_page(page->recent[pageno],
+							 MAXALIGN(SizeOfPageHeaderData) + offset,
+							 Min(rerank->probe->state->leaf.vec_bytes,
+								 ECP_PAYLOAD_BYTES - offset));
 }
 
 static EcpProbeRun
@@ -372,20 +374,4 @@ ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds, EcpRanked *row)
 		bounds->first++;
 		rerank_add_exact(rerank, number);
 	}
-}
-
-/*
- * The row pointer that was made an item of an EcpRanked (ecp_tid_item()).
- */
-void
-ecp_tid_from_item(Relation index, uint64 item, ItemPointer tid)
-{
-	ItemPointerSet(tid, EcpItemBlock(item), EcpItemOffset(item));
-	if (!ItemPointerIsValid(tid) ||
-		ItemPointerGetBlockNumberNoCheck(tid) == InvalidBlockNumber)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" contains an invalid row pointer",
-						RelationGetRelationName(index)),
-				 errhint("Please REINDEX it.")));
 }

@@ -71,17 +71,4 @@ extern void ecp_rerank_vector(EcpRerank *rerank, uint64 number, void *vector);
 extern bool ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds,
 							EcpRanked *row);
 
-/* A TID as an item of an EcpRanked. */
-static inline uint64
-ecp_tid_item(const ItemPointerData *tid)
-{
-	return (uint64) tid->ip_blkid.bi_hi << 32 |
-		(uint64) tid->ip_blkid.bi_lo << 16 | tid->ip_posid;
-}
-
-#define EcpItemBlock(item)	((BlockNumber) ((item) >> 16))
-#define EcpItemOffset(item) ((OffsetNumber) (item))
-
-extern void ecp_tid_from_item(Relation index, uint64 item, ItemPointer tid);
-
 #endif							/* ECP_RERANK_H */

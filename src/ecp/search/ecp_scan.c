@@ -19,7 +19,6 @@
 
 #include "access/relscan.h"
 #include "base/compat.h"
-#include "catalog/pg_am_d.h"
 #include "catalog/pg_type.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/page/ecp_attr.h"
@@ -28,6 +27,7 @@
 #include "ecp/search/ecp_index_only.h"
 #include "ecp/search/ecp_scan.h"
 #include "ecp/search/ecp_search.h"
+#include "ecp/search/ecp_tid.h"
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -211,32 +211,6 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * Report a TID that is beyond the end of the table as corruption of the index,
- * which core's message for it would not name.  Only for heap, whose TIDs
- * contain block numbers; our lock on the table prevents its truncation.
- * *heap_blocks caches a lower bound of its length, 0 at first.
- */
-void
-ecp_check_tid(Relation index, Relation heap, const ItemPointerData *tid,
-			  BlockNumber *heap_blocks)
-{
-	BlockNumber blk = ItemPointerGetBlockNumberNoCheck(tid);
-
-	Assert(ItemPointerIsValid(tid));
-
-	if (blk < *heap_blocks || heap == NULL ||
-		heap->rd_rel->relam != HEAP_TABLE_AM_OID)
-		return;
-	*heap_blocks = RelationGetNumberOfBlocks(heap);
-	if (blk >= *heap_blocks)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" contains a row pointer beyond the end of its table",
-						RelationGetRelationName(index)),
-				 errhint("Please REINDEX it.")));
-}
-
 bool
 ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 {
@@ -274,7 +248,7 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 		if (!ecp_search_next(so->search, &scan->xs_heaptid, &distance.value,
 							 &distance.isnull))
 			return false;
-		ecp_check_tid(scan->indexRelation, scan->heapRelation,
+		ecp_tid_check(scan->indexRelation, scan->heapRelation,
 					  &scan->xs_heaptid, &so->heap_blocks);
 	}
 	while (so->only && !ecp_index_only_row(so->only, scan, so->search));

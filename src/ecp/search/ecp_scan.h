@@ -17,9 +17,6 @@ extern void ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys,
 					  ScanKey orderbys, int norderbys);
 extern bool ecpgettuple(IndexScanDesc scan, ScanDirection dir);
 extern void ecpendscan(IndexScanDesc scan);
-extern void ecp_check_tid(Relation index, Relation heap,
-						  const ItemPointerData *tid,
-						  BlockNumber *heap_blocks);
 extern const char *ecp_scan_stop_name(EcpSearchStop stop);
 extern void ecp_scan_totals(IndexScanDesc scan, EcpSearchStats *totals);
 

@@ -18,7 +18,7 @@
  * Conditions on key attributes (ecp_attr.c) are checked before anything else
  * of a row.  The rows that fulfil them are spread over more clusters than as
  * many nearest rows would be, so the first window grows until it has as many
- * clusters as the share of rows that pass calls for (ecp_filter_probes).
+ * clusters as the share of rows that pass calls for (ecp_target_filter_probes).
  *
  * All rows of a window are read before one of them is returned.  A search
  * does not know how many rows will be asked for, so it keeps ahead: as soon
@@ -59,6 +59,7 @@
 #include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_search_private.h"
 #include "ecp/search/ecp_target.h"
+#include "ecp/search/ecp_tid.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
@@ -94,7 +95,8 @@ search_allocate(void)
 											ALLOCSET_DEFAULT_SIZES);
 	ecp_topk_init(&search->rows, memory, ECP_SEARCH_BATCH);
 	search->probe.state = &search->state;
-	search->probe.page = ecp_search_read_page;
+	search->probe.page = ecp_search_page_read;
+	search->probe.page_arg = search;
 	return search;
 }
 
@@ -243,7 +245,7 @@ search_set_plan(EcpSearch *search)
 	EcpScanPlan *plan = &search->plan;
 	bool		radius = !isinf(search->request.rank_max);
 
-	ecp_scan_plan(search->probe.index, &search->state.meta, plan);
+	ecp_target_plan(search->probe.index, &search->state.meta, plan);
 	if (search->query.exact == NULL || search->request.filter != NULL || radius)
 		plan->early = false;
 	ecp_top_ranks_reset(&search->nearest);
@@ -398,6 +400,24 @@ search_is_over(EcpSearch *search)
 }
 
 /*
+ * Is there a cluster or buffer to read?  If none waits, take up to n clusters
+ * from the descent.
+ */
+static bool
+search_has_cluster(EcpSearch *search, uint64 n)
+{
+	MemoryContext old;
+
+	if (EcpProbeWaiting(&search->probe) > 0)
+		return true;
+	old = MemoryContextSwitchTo(search->context);
+	if (ecp_probe_take(&search->probe, search->descent, n) == 0)
+		search->stats.stop = ECP_STOP_CLUSTERS;
+	MemoryContextSwitchTo(old);
+	return search->stats.stop != ECP_STOP_CLUSTERS;
+}
+
+/*
  * Read up to n more clusters, but stop when "rows_max" candidates wait.
  */
 static void
@@ -411,18 +431,8 @@ search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 	while ((n > 0 || EcpProbeAtBuffer(probe)) &&
 		   EcpTopkCount(&search->rows) < rows_max)
 	{
-		if (EcpProbeWaiting(probe) == 0)
-		{
-			MemoryContext old = MemoryContextSwitchTo(search->context);
-			int			taken = ecp_probe_take(probe, search->descent, n);
-
-			MemoryContextSwitchTo(old);
-			if (taken == 0)
-			{
-				search->stats.stop = ECP_STOP_CLUSTERS;
-				return;
-			}
-		}
+		if (!search_has_cluster(search, n))
+			return;
 		if (!EcpProbeAtBuffer(probe))
 		{
 			if (search_is_over(search))
@@ -451,19 +461,8 @@ search_read_nearest(EcpSearch *search)
 	search->stats.windows++;
 	for (int n = 0; n < plan->most || EcpProbeAtBuffer(probe);)
 	{
-		if (EcpProbeWaiting(probe) == 0)
-		{
-			MemoryContext old = MemoryContextSwitchTo(search->context);
-			int			taken = ecp_probe_take(probe, search->descent,
-											   plan->most - n);
-
-			MemoryContextSwitchTo(old);
-			if (taken == 0)
-			{
-				search->stats.stop = ECP_STOP_CLUSTERS;
-				break;
-			}
-		}
+		if (!search_has_cluster(search, plan->most - n))
+			break;
 		/* a buffer belongs to a cluster that was read */
 		if (EcpProbeAtBuffer(probe))
 		{
@@ -522,8 +521,8 @@ search_read_filtered(EcpSearch *search)
 
 		if (stats->vectors > 0)
 			wanted = Min(wanted,
-						 ecp_filter_probes(stats->probes, stats->vectors / rows,
-										   rows / search->probe.clusters));
+						 ecp_target_filter_probes(stats->probes, stats->vectors / rows,
+												  rows / search->probe.clusters));
 		if (wanted <= search->probe.clusters)
 			break;
 		search_read_window(search, (uint64) wanted - search->probe.clusters,

@@ -27,6 +27,7 @@
 #include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_search_private.h"
 #include "ecp/search/ecp_target.h"
+#include "ecp/search/ecp_tid.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "vector/vector_codes.h"
@@ -35,9 +36,6 @@
 /* Slots that are ranked together although some are not wanted. */
 #define ECP_RANK_GROUP			16
 #define ECP_RANK_MASK			((UINT64CONST(1) << ECP_RANK_GROUP) - 1)
-
-/* Bytes of a slot that stand together in COLUMNS; see vector_distance.h */
-#define ECP_COLUMNS_GROUP		4
 
 void
 ecp_search_page_init(EcpSearch *search)
@@ -298,7 +296,7 @@ search_rank_some(EcpSearch *search, const EcpEntryView *view,
 				 const uint64 *wanted, int n)
 {
 	const EcpGeometry *geo = &search->state.leaf;
-	Size		stride = geo->columns ? ECP_COLUMNS_GROUP : geo->code_bytes;
+	Size		stride = geo->columns ? ECP_GROUP : geo->code_bytes;
 	uint32	   *factors[ECP_FACTORS_MAX] = {NULL};
 	int			from = 0;
 
@@ -381,10 +379,10 @@ search_read_codes(EcpSearch *search, const EcpProbeRun *run,
 }
 
 void
-ecp_search_read_page(EcpProbe *probe, const EcpProbeRun *run, Buffer buffer,
+ecp_search_page_read(void *arg, const EcpProbeRun *run, Buffer buffer,
 					 const EcpEntryView *view, uint32 first, int n)
 {
-	EcpSearch  *search = (EcpSearch *) probe;
+	EcpSearch  *search = arg;
 	const EcpGeometry *geo = &search->state.leaf;
 	EcpVectorPart *part = search->slots.vectors;
 	const uint64 *live = view->live;

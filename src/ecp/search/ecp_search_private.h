@@ -74,7 +74,7 @@ typedef struct EcpSearchReturned
 
 struct EcpSearch
 {
-	EcpProbe	probe;			/* must be first */
+	EcpProbe	probe;
 	MemoryContext memory;		/* of this struct and its arrays */
 	MemoryContext context;		/* of one search, reset by the next */
 	EcpSearchRequest request;
@@ -104,7 +104,7 @@ struct EcpSearch
 extern void ecp_search_page_init(EcpSearch *search);
 
 /* Rank the rows of an entry page: what the probe calls with each of them. */
-extern void ecp_search_read_page(EcpProbe *probe, const EcpProbeRun *run,
+extern void ecp_search_page_read(void *arg, const EcpProbeRun *run,
 								 Buffer buffer, const EcpEntryView *view,
 								 uint32 first, int n);
 

@@ -118,7 +118,7 @@ target_from_curve(const EcpMetaPageData *meta, double target,
 
 /* What a search of the index reads, by its settings. */
 void
-ecp_scan_plan(Relation index, const EcpMetaPageData *meta, EcpScanPlan *plan)
+ecp_target_plan(Relation index, const EcpMetaPageData *meta, EcpScanPlan *plan)
 {
 	double		target;
 
@@ -141,11 +141,11 @@ ecp_scan_plan(Relation index, const EcpMetaPageData *meta, EcpScanPlan *plan)
 
 /* The number of probes of that plan. */
 int
-ecp_default_probes(Relation index, const EcpMetaPageData *meta)
+ecp_target_probes(Relation index, const EcpMetaPageData *meta)
 {
 	EcpScanPlan plan;
 
-	ecp_scan_plan(index, meta, &plan);
+	ecp_target_plan(index, meta, &plan);
 	return plan.probes;
 }
 
@@ -160,7 +160,7 @@ ecp_default_probes(Relation index, const EcpMetaPageData *meta)
  * matters is that enough of them are seen before the first is returned.
  */
 double
-ecp_filter_probes(double probes, double share, double cluster_rows)
+ecp_target_filter_probes(double probes, double share, double cluster_rows)
 {
 	double		passed = Max(cluster_rows * share, 1e-9);
 

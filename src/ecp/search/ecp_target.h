@@ -107,17 +107,14 @@ ecp_target_reached(EcpMetric metric, float4 leader_rank, float8 kth,
 
 extern float8 ecp_target_recall_of(Relation index);
 extern double ecp_target_rule_probes(uint32 nleaves);
-extern void ecp_scan_plan(Relation index, const EcpMetaPageData *meta,
-						  EcpScanPlan *plan);
+extern void ecp_target_plan(Relation index, const EcpMetaPageData *meta,
+							EcpScanPlan *plan);
 
-/*
- * Probes by the settings: ecp.probes, or what the target of recall takes
- * (ecp_target.c).
- */
-extern int	ecp_default_probes(Relation index, const EcpMetaPageData *meta);
+/* Probes by the settings: ecp.probes, or what the target of recall takes. */
+extern int	ecp_target_probes(Relation index, const EcpMetaPageData *meta);
 
 /* The same when only a share of the rows fulfils the scan's conditions. */
-extern double ecp_filter_probes(double probes, double share,
-								double cluster_rows);
+extern double ecp_target_filter_probes(double probes, double share,
+									   double cluster_rows);
 
 #endif							/* ECP_TARGET_H */
