@@ -26,6 +26,7 @@
 #include <math.h>
 
 #include "base/compat.h"
+#include "base/topk.h"
 #include "common/hashfn.h"
 #include "common/pg_prng.h"
 #include "ecp/cluster/ecp_kmeans.h"
@@ -237,6 +238,40 @@ ecp_kmeans_nearest(EcpElem elem, int dims, const char *centres,
 	pfree(memory);
 }
 
+void
+ecp_kmeans_group(const int32 *leaders, int n, int k, int32 *first,
+				 int32 *order)
+{
+	Assert(n >= 0 && k > 0);
+	memset(first, 0, sizeof(int32) * ((Size) k + 1));
+	for (int i = 0; i < n; i++)
+		first[leaders[i] + 1]++;
+	for (int c = 0; c < k; c++)
+		first[c + 1] += first[c];
+	for (int i = 0; i < n; i++)
+		order[first[leaders[i]]++] = i;
+	for (int c = k; c > 0; c--)
+		first[c] = first[c - 1];
+	first[0] = 0;
+}
+
+void
+ecp_kmeans_choose(const float4 *ranks, int n, float4 limit, int m,
+				  int32 *numbers)
+{
+	int			found = 0;
+	int			equal = m;
+
+	for (int i = 0; i < n; i++)
+		equal -= ranks[i] < limit;
+	for (int i = 0; i < n; i++)
+	{
+		if (ranks[i] < limit || (ranks[i] == limit && equal-- > 0))
+			numbers[found++] = i;
+	}
+	Assert(found == m);
+}
+
 /* What a run of k-means is about: all that a task's arguments must say. */
 typedef struct KMeansShape
 {
@@ -268,15 +303,6 @@ typedef struct KMeans
 	EcpMemory  *centres_memory;
 	EcpMemory	memory;
 } KMeans;
-
-static int
-kmeans_number_cmp(const void *a, const void *b)
-{
-	int32		x = *(const int32 *) a;
-	int32		y = *(const int32 *) b;
-
-	return x < y ? -1 : x > y;
-}
 
 /* Find the parts of the memory of a run; returns its size. */
 static Size
@@ -393,9 +419,9 @@ ecp_kmeans_means_task(EcpTeam *team, const void *args, char **memories)
  * order.  "ranks" has room for all.
  */
 static void
-kmeans_neighbours(const KMeans *km, int c, int32 *near, float4 *near_ranks,
-				  float4 *ranks)
+kmeans_neighbours(const KMeans *km, int c, int32 *near, float4 *ranks)
 {
+	float8		smallest[KMEANS_NEAR];
 	int			n = 0;
 
 	ecp_panel_rank(km->panel, km->centres + c * km->vec_bytes, 0,
@@ -403,22 +429,12 @@ kmeans_neighbours(const KMeans *km, int c, int32 *near, float4 *near_ranks,
 	ranks[c] = -1;				/* whatever it is equal to */
 	for (int i = 0; i < km->shape.k; i++)
 	{
-		int			place;
-
-		if (n == KMEANS_NEAR && !(ranks[i] < near_ranks[n - 1]))
-			continue;
-		if (n < KMEANS_NEAR)
-			n++;
-		for (place = n - 1;
-			 place > 0 && ranks[i] < near_ranks[place - 1]; place--)
-		{
-			near_ranks[place] = near_ranks[place - 1];
-			near[place] = near[place - 1];
-		}
-		near_ranks[place] = ranks[i];
-		near[place] = i;
+		if (isnan(ranks[i]))
+			ranks[i] = get_float4_infinity();
+		(void) ecp_smallest_add(smallest, &n, KMEANS_NEAR, ranks[i]);
 	}
-	qsort(near, n, sizeof(int32), kmeans_number_cmp);
+	Assert(n == KMEANS_NEAR);
+	ecp_kmeans_choose(ranks, km->shape.k, smallest[n - 1], n, near);
 }
 
 /*
@@ -439,7 +455,6 @@ kmeans_nearest_near(KMeans *km, int from, int upto)
 	char	   *rows = palloc(KMEANS_NEAR_ROWS * vec_bytes + 64);
 	float4	   *ranks = palloc_array(float4, shape->k);
 	int32		near[KMEANS_NEAR];
-	float4		near_ranks[KMEANS_NEAR];
 	int32		leaders[KMEANS_NEAR_ROWS];
 	float4		row_ranks[KMEANS_NEAR_ROWS];
 
@@ -448,7 +463,7 @@ kmeans_nearest_near(KMeans *km, int from, int upto)
 		CHECK_FOR_INTERRUPTS();
 		if (km->first[c] == km->first[c + 1])
 			continue;
-		kmeans_neighbours(km, c, near, near_ranks, ranks);
+		kmeans_neighbours(km, c, near, ranks);
 		for (int i = 0; i < KMEANS_NEAR; i++)
 			ecp_panel_set(panel, i, km->centres + near[i] * vec_bytes);
 		for (int done = km->first[c]; done < km->first[c + 1];
@@ -511,17 +526,7 @@ kmeans_assign(KMeans *km, bool near)
 	else
 		kmeans_nearest(km, 0, shape->used);
 
-	/* rows by leader, in the order of the rows */
-	memset(km->first, 0, sizeof(int32) * (shape->k + 1));
-	for (int i = 0; i < shape->used; i++)
-		km->first[km->leaders[i] + 1]++;
-	for (int c = 0; c < shape->k; c++)
-		km->first[c + 1] += km->first[c];
-	for (int i = 0; i < shape->used; i++)
-		km->order[km->first[km->leaders[i]]++] = i;
-	for (int c = shape->k; c > 0; c--)
-		km->first[c] = km->first[c - 1];
-	km->first[0] = 0;
+	ecp_kmeans_group(km->leaders, shape->used, shape->k, km->first, km->order);
 }
 
 /*
@@ -727,7 +732,6 @@ two_means(EcpElem elem, int dims, const void *vectors, Size stride, int n,
 	const char *start[2];
 	int			ones = 0;
 
-	Assert(n >= 2);
 	Assert(n >= 2);
 	pg_prng_seed(&prng, seed);
 	summer_init(&summers[0], elem, dims);

@@ -56,6 +56,20 @@ extern void ecp_kmeans_nearest(EcpElem elem, int dims, const char *centres,
 							   float4 *ranks);
 
 /*
+ * Rows by leader: those of leader c of k are order[first[c]] ..
+ * order[first[c + 1] - 1], in ascending order.
+ */
+extern void ecp_kmeans_group(const int32 *leaders, int n, int k,
+							 int32 *first, int32 *order);
+
+/*
+ * Numbers of the m smallest of n ranks in ascending order, and of equal ranks
+ * the first; "limit" is the largest of the m.
+ */
+extern void ecp_kmeans_choose(const float4 *ranks, int n, float4 limit, int m,
+							  int32 *numbers);
+
+/*
  * 2-means of n vectors of element kind elem ("stride" bytes apart): sides[i]
  * becomes 0 or 1, centres[0] and [1] receive the two centres (elem).  Eight
  * Lloyd steps from two members chosen by "seed"; if a side would get less

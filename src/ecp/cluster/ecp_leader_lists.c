@@ -165,8 +165,6 @@ leader_choose(const EcpLeaderLists *lists, const EcpPanel *leaders, int n,
 			  int32 *numbers)
 {
 	float4		limit;
-	int			found = 0;
-	int			equal = lists->nlist;
 
 	ecp_panel_rank(leaders, centre, 0, n, ranks);
 	for (int i = 0; i < n; i++)
@@ -176,14 +174,7 @@ leader_choose(const EcpLeaderLists *lists, const EcpPanel *leaders, int n,
 	}
 	memcpy(sorted, ranks, sizeof(float4) * n);
 	limit = leader_select(sorted, n, lists->nlist - 1);
-	for (int i = 0; i < n; i++)
-		equal -= ranks[i] < limit;
-	for (int i = 0; i < n; i++)
-	{
-		if (ranks[i] < limit || (ranks[i] == limit && equal-- > 0))
-			numbers[found++] = i;
-	}
-	Assert(found == lists->nlist);
+	ecp_kmeans_choose(ranks, n, limit, lists->nlist, numbers);
 }
 
 /*
@@ -246,20 +237,14 @@ ecp_leader_lists_nearest(const EcpLeaderLists *lists, const char *rows, Size str
 						 int nrows, int32 *leaders)
 {
 	Size		vec_bytes = ecp_vector_bytes(lists->elem, lists->dims);
-	int32	   *first = palloc0_array(int32, lists->ncentres + 2);
+	int32	   *first = palloc_array(int32, lists->ncentres + 1);
 	int32	   *order = palloc_array(int32, nrows);
 	char	   *some = palloc(LISTS_ROWS * vec_bytes + 64);
 
 	Assert(nrows > 0);
-	/* rows by centre: while they are filled in, first[c + 1] moves on */
 	ecp_kmeans_assign(leader_centres(lists), lists->ncentres, lists->dims, rows,
 					  stride, nrows, leaders, NULL);
-	for (int i = 0; i < nrows; i++)
-		first[leaders[i] + 2]++;
-	for (int c = 0; c < lists->ncentres; c++)
-		first[c + 2] += first[c + 1];
-	for (int i = 0; i < nrows; i++)
-		order[first[leaders[i] + 1]++] = i;
+	ecp_kmeans_group(leaders, nrows, lists->ncentres, first, order);
 
 	for (int c = 0; c < lists->ncentres; c++)
 	{
