@@ -241,16 +241,6 @@ tree_assign(const EcpLeaderTree *tree, const char *rows, Size stride, int n,
 
 /* ---- rounds ---- */
 
-/* Of two rows of the in-buff, that with the lower TID first. */
-static int
-inbuff_tid_cmp(const void *a, const void *b, void *arg)
-{
-	ItemPointerData *tids = arg;
-
-	return ItemPointerCompare(&tids[*(const int32 *) a],
-							  &tids[*(const int32 *) b]);
-}
-
 /*
  * Rows by leader, and by TID within a leader.  A scan comes upon them in that
  * order, but for the members of HOT chains, which have the TID of the root.
@@ -261,23 +251,13 @@ inbuff_sort(EcpInBuff *inbuff, int nleaders)
 	int32	   *first = inbuff->first;
 	int32	   *order = inbuff->order;
 
-	memset(first, 0, sizeof(int32) * ((Size) nleaders + 1));
-	for (int i = 0; i < inbuff->n; i++)
-		first[inbuff->leaders[i] + 1]++;
-	for (int l = 0; l < nleaders; l++)
-		first[l + 1] += first[l];
-	for (int i = 0; i < inbuff->n; i++)
-		order[first[inbuff->leaders[i]]++] = i;
-	for (int l = nleaders; l > 0; l--)
-		first[l] = first[l - 1];
-	first[0] = 0;
-
+	ecp_kmeans_group(inbuff->leaders, inbuff->n, nleaders, first, order);
 	for (int l = 0; l < nleaders; l++)
 		for (int i = first[l] + 1; i < first[l + 1]; i++)
-			if (inbuff_tid_cmp(&order[i - 1], &order[i], inbuff->tids) > 0)
+			if (ecp_tid_order_cmp(&order[i - 1], &order[i], inbuff->tids) > 0)
 			{
 				qsort_arg(order + first[l], first[l + 1] - first[l],
-						  sizeof(int32), inbuff_tid_cmp, inbuff->tids);
+						  sizeof(int32), ecp_tid_order_cmp, inbuff->tids);
 				break;
 			}
 }

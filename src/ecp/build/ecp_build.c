@@ -405,6 +405,7 @@ ecpbuildempty(Relation index)
 {
 	EcpMetaPageData meta;
 	EcpPageWriter *writer;
+	EcpLayoutMap map;
 	Page		page;
 
 	ecp_meta_form(index, &meta);
@@ -414,11 +415,7 @@ ecpbuildempty(Relation index)
 	ecp_page_init_meta(page, &meta);
 	ecp_page_writer_put(writer, ECP_META_BLKNO, page);
 
-	page = ecp_page_writer_get(writer);
-	ecp_page_init_map(page, 0);
-	EcpPageGetMap(page)[0] = (UINT64CONST(1) << ECP_META_BLKNO) |
-		(UINT64CONST(1) << ECP_MAP_FIRST_BLKNO);
-	ecp_page_writer_put(writer, ECP_MAP_FIRST_BLKNO, page);
-
+	ecp_layout_map_begin(&map, writer);
+	ecp_layout_map_end(&map);
 	ecp_page_writer_end(writer, NULL, NULL);
 }

@@ -97,6 +97,14 @@ typedef struct EcpInBuff
 	int32	   *rows_left;		/* in the memory: rows left in it, else 0 */
 } EcpInBuff;
 
+/* For qsort_arg(): of two row numbers, that with the lower TID first. */
+static inline int
+ecp_tid_order_cmp(const void *a, const void *b, void *tids)
+{
+	return ItemPointerCompare((ItemPointer) tids + *(const int32 *) a,
+							  (ItemPointer) tids + *(const int32 *) b);
+}
+
 /*
  * A row in an intermediate file: its leader, its TID and its exact vector,
  * without padding.
@@ -383,6 +391,23 @@ extern BlockNumber ecp_layout_run(const EcpBuild *build, EcpLayout *at,
 extern void ecp_layout_cluster(const EcpBuild *build, EcpLayout *at,
 							   uint64 rows);
 extern int	ecp_layout_piece(const EcpBuild *build);
+
+/* The page of the map that runs are noted on. */
+typedef struct EcpLayoutMap
+{
+	EcpPageWriter *writer;
+	uint32		mapno;
+	Page		page;
+} EcpLayoutMap;
+
+/*
+ * Write the map of the metapage, the map's own pages and the runs noted, which
+ * come in ascending order.
+ */
+extern void ecp_layout_map_begin(EcpLayoutMap *map, EcpPageWriter *writer);
+extern void ecp_layout_map_run(EcpLayoutMap *map, BlockNumber blk,
+							   uint32 npages);
+extern void ecp_layout_map_end(EcpLayoutMap *map);
 
 /* ---- ecp_merge.c ---- */
 

@@ -16,9 +16,9 @@
  */
 #include "postgres.h"
 
+#include "base/page_writer.h"
 #include "ecp/build/ecp_build.h"
 #include "ecp/page/ecp_page.h"
-
 
 /* Rows of a cluster are cut in pieces of no more, whatever the memory. */
 #define CLUSTER_BYTES_MAX	(64 * 1024 * 1024)
@@ -115,4 +115,51 @@ ecp_layout_cluster(const EcpBuild *build, EcpLayout *at, uint64 rows)
 		layout_piece(build, at, (int) Min(rows, piece));
 		rows -= Min(rows, piece);
 	}
+}
+
+/* ---- the map ---- */
+
+static void
+layout_map_set(EcpLayoutMap *map, BlockNumber blk)
+{
+	uint32		bit = blk % ECP_MAP_BITS;
+
+	Assert(EcpBlockMap(blk) == map->mapno);
+	EcpPageGetMap(map->page)[bit / 64] |= UINT64CONST(1) << (bit % 64);
+}
+
+static void
+layout_map_start(EcpLayoutMap *map, uint32 mapno)
+{
+	map->mapno = mapno;
+	map->page = ecp_page_writer_get(map->writer);
+	ecp_page_init_map(map->page, mapno);
+	layout_map_set(map, EcpMapBlock(mapno));
+}
+
+void
+ecp_layout_map_begin(EcpLayoutMap *map, EcpPageWriter *writer)
+{
+	map->writer = writer;
+	layout_map_start(map, 0);
+	layout_map_set(map, ECP_META_BLKNO);
+}
+
+void
+ecp_layout_map_run(EcpLayoutMap *map, BlockNumber blk, uint32 npages)
+{
+	Assert(EcpBlockMap(blk) >= map->mapno);
+	if (EcpBlockMap(blk) != map->mapno)
+	{
+		ecp_layout_map_end(map);
+		layout_map_start(map, EcpBlockMap(blk));
+	}
+	for (uint32 i = 0; i < npages; i++)
+		layout_map_set(map, blk + i);
+}
+
+void
+ecp_layout_map_end(EcpLayoutMap *map)
+{
+	ecp_page_writer_put(map->writer, EcpMapBlock(map->mapno), map->page);
 }

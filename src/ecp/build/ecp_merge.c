@@ -43,6 +43,7 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
+#include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "utils/memutils.h"
@@ -74,11 +75,6 @@ typedef struct Merge
 	EcpPageWriter *writer;
 	EcpMetaPageData *meta;
 	EcpLayout	at;
-
-	/* the map page that runs are noted on; NULL while leaves are written */
-	uint32		mapno;
-	Page		map;
-
 	EntryList	entries;		/* of the level that was written last */
 	bool		lone;			/* the cluster will be the root */
 } Merge;
@@ -98,62 +94,7 @@ typedef struct MergeSet
 	const char *leader;			/* of the set, NULL: its mean */
 } MergeSet;
 
-/* ---- space ---- */
-
-static void
-merge_map_finish(Merge *merge)
-{
-	ecp_page_writer_put(merge->writer, EcpMapBlock(merge->mapno), merge->map);
-	merge->map = NULL;
-}
-
-static void
-merge_map_set(Merge *merge, BlockNumber blk)
-{
-	uint32		bit = blk % ECP_MAP_BITS;
-
-	Assert(EcpBlockMap(blk) == merge->mapno);
-	EcpPageGetMap(merge->map)[bit / 64] |= UINT64CONST(1) << (bit % 64);
-}
-
-static void
-merge_map_start(Merge *merge, uint32 mapno)
-{
-	merge->mapno = mapno;
-	merge->map = ecp_page_writer_get(merge->writer);
-	ecp_page_init_map(merge->map, mapno);
-	merge_map_set(merge, EcpMapBlock(mapno));
-}
-
-/* A run has these blocks; runs come in ascending order. */
-static void
-merge_map_run(Merge *merge, BlockNumber blk, uint32 npages)
-{
-	if (EcpBlockMap(blk) != merge->mapno)
-	{
-		merge_map_finish(merge);
-		merge_map_start(merge, EcpBlockMap(blk));
-	}
-	for (uint32 i = 0; i < npages; i++)
-		merge_map_set(merge, blk + i);
-}
-
 /* ---- runs ---- */
-
-typedef struct MergeTid
-{
-	ItemPointerData tid;
-	int32		row;
-} MergeTid;
-
-static int
-merge_tid_cmp(const void *a, const void *b)
-{
-	MergeTid	x = *(const MergeTid *) a;
-	MergeTid	y = *(const MergeTid *) b;
-
-	return ItemPointerCompare(&x.tid, &y.tid);
-}
 
 static bool
 merge_is_sorted(const MergeSet *set)
@@ -169,42 +110,12 @@ static int32 *
 merge_run_order(const MergeSet *set)
 {
 	int32	   *order = palloc_array(int32, set->n);
-	MergeTid   *sorted;
 
 	for (int i = 0; i < set->n; i++)
 		order[i] = i;
-	if (set->level > 0 || merge_is_sorted(set))
-		return order;
-
-	sorted = palloc_array(MergeTid, set->n);
-	for (int i = 0; i < set->n; i++)
-	{
-		sorted[i].tid = set->tids[i];
-		sorted[i].row = i;
-	}
-	qsort(sorted, set->n, sizeof(MergeTid), merge_tid_cmp);
-	for (int i = 0; i < set->n; i++)
-		order[i] = sorted[i].row;
-	pfree(sorted);
+	if (set->level == 0 && !merge_is_sorted(set))
+		qsort_arg(order, set->n, sizeof(int32), ecp_tid_order_cmp, set->tids);
 	return order;
-}
-
-static void
-merge_fill_header(EcpRunHeader header, const MergeSet *set,
-				  const EcpGeometry *geo, const EcpChildData *child,
-				  uint32 entry_pages, uint32 nslots)
-{
-	header->ecpr_head_run = child->ecpc_run;
-	header->ecpr_next_blk = InvalidBlockNumber;
-	header->ecpr_npages = child->ecpc_npages;
-	header->ecpr_entry_pages = entry_pages;
-	header->ecpr_nslots = nslots;
-	header->ecpr_hw_page = entry_pages;
-	header->ecpr_free_hint = (uint32) set->n < nslots ?
-		set->n / geo->slots : entry_pages;
-	header->ecpr_retired_next = InvalidBlockNumber;
-	header->ecpr_level = set->level;
-	header->ecpr_flags = ECP_RUN_HEAD;
 }
 
 /* Rows from .. upto - 1 (of the order) to the slots of an entry page. */
@@ -281,8 +192,6 @@ merge_write_run(Merge *merge, const MergeSet *set, const void *leader,
 	child->ecpc_flags = ECP_CHILD_TRAINED;
 	child->ecpc_run = merge->at.run;
 	child->ecpc_blk = ecp_layout_run(build, &merge->at, npages);
-	if (merge->map)
-		merge_map_run(merge, child->ecpc_blk, npages);
 	child->ecpc_vfrom = merge->meta->ecpm_sversion;
 	child->ecpc_vto = ECP_V_NONE;
 
@@ -290,10 +199,18 @@ merge_write_run(Merge *merge, const MergeSet *set, const void *leader,
 	{
 		Page		page = ecp_page_writer_get(merge->writer);
 
-		ecp_page_init_run(page, geo, child->ecpc_run, pageno, entry_pages);
 		if (pageno == 0)
-			merge_fill_header(EcpPageGetRunHeader(page), set, geo, child,
-							  entry_pages, nslots);
+		{
+			EcpRunHeader header = EcpPageGetRunHeader(page);
+
+			ecp_run_init(page, geo, set->level, child->ecpc_run,
+						 child->ecpc_run, nslots);
+			header->ecpr_hw_page = entry_pages;
+			header->ecpr_free_hint = (uint32) set->n < nslots ?
+				set->n / geo->slots : entry_pages;
+		}
+		else
+			ecp_page_init_run(page, geo, child->ecpc_run, pageno, entry_pages);
 		if (pageno < entry_pages)
 			merge_fill_entries(merge, set, geo, order,
 							   Min((int) (pageno * geo->slots), set->n),
@@ -895,6 +812,17 @@ merge_nodes(Merge *merge, int level)
 	*in = out;
 }
 
+/* Note the runs of a level, which has been written, in the map. */
+static void
+merge_note_runs(const Merge *merge, EcpLayoutMap *map)
+{
+	const EntryList *list = &merge->entries;
+
+	for (int i = 0; i < list->n; i++)
+		ecp_layout_map_run(map, list->children[i].ecpc_blk,
+						   list->children[i].ecpc_npages);
+}
+
 /*
  * ecp_merge
  *		Write all pages of the index but the metapage, and make them durable.
@@ -909,6 +837,7 @@ ecp_merge(EcpBuild *build)
 	MemoryContext oldctx = MemoryContextSwitchTo(ctx);
 	EcpMetaPageData *meta = &build->state.meta;
 	Merge		merge = {0};
+	EcpLayoutMap map;
 	double		seconds;
 	uint64		bytes;
 	int			level = 0;
@@ -923,17 +852,16 @@ ecp_merge(EcpBuild *build)
 		merge_leaves(&merge);
 
 	merge.writer = ecp_page_writer_begin(build->index, MAIN_FORKNUM);
-	merge_map_start(&merge, 0);
-	merge_map_set(&merge, ECP_META_BLKNO);
-	for (int i = 0; i < merge.entries.n; i++)
-		merge_map_run(&merge, merge.entries.children[i].ecpc_blk,
-					  merge.entries.children[i].ecpc_npages);
-
+	ecp_layout_map_begin(&map, merge.writer);
+	merge_note_runs(&merge, &map);
 	meta->ecpm_nleaves = merge.entries.n;
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,
 								 ECP_PROGRESS_NODES);
 	while (merge.entries.n > 1)
+	{
 		merge_nodes(&merge, ++level);
+		merge_note_runs(&merge, &map);
+	}
 	if (merge.entries.n == 1)
 	{
 		meta->ecpm_root = merge.entries.children[0];
@@ -941,7 +869,7 @@ ecp_merge(EcpBuild *build)
 	}
 	entries_free(&merge.entries);
 	meta->ecpm_next_run = merge.at.run;
-	merge_map_finish(&merge);
+	ecp_layout_map_end(&map);
 	ecp_page_writer_end(merge.writer, &seconds, &bytes);
 
 	ecp_files_count(build->files)->io_s += seconds;
