@@ -411,9 +411,6 @@ assign_start(EcpBuild *build)
 	Assert(build->participant == 0);
 	if (build->tree == NULL)
 		build->tree = ecp_leaders_single(build, build->prepared);
-	ecp_leaders_make_lists(build, build->tree);
-	if (shared)
-		build->tree = ecp_leaders_share(build->tree, &memory->tree);
 
 	counts_bytes = mul_size(mul_size(sizeof(uint64), build->tree->n[0]),
 							nparticipants + 1);

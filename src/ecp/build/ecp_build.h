@@ -302,11 +302,7 @@ extern PGDLLEXPORT void ecp_leaders_groups_task(EcpTeam *team, const void *args,
 extern void ecp_leaders_get(const EcpLeaderTree *tree, int level, int i,
 							void *vector);
 
-/* Make the lists of the leaders of a tree, if they are of use and fit. */
-extern void ecp_leaders_make_lists(const EcpBuild *build, EcpLeaderTree *tree);
-
-/* Move a tree to shared memory, and find it there. */
-extern EcpLeaderTree *ecp_leaders_share(EcpLeaderTree *tree, EcpMemory *memory);
+/* The tree of a team in the memory where ecp_leaders_choose() left it. */
 extern EcpLeaderTree *ecp_leaders_attach(char *memory);
 
 /* ---- ecp_assign.c ---- */

@@ -471,136 +471,6 @@ tree_create(EcpBuild *build, const EcpByteScale *scale, char *leaders, int n,
 	return tree;
 }
 
-/*
- * Learn leaders from bytes made of the sample, if that serves; returns their
- * number, or 0.
- */
-static int
-leaders_by_bytes(EcpBuild *build, const EcpByteScale *scale,
-				 const EcpRows *rows, int wanted, pg_prng_state *prng,
-				 EcpMemory *leaders)
-{
-	EcpRows		bytes;
-	EcpMemory	memory;
-	int			n;
-
-	ecp_byte_copy_rows(scale, rows, &bytes, &memory);
-	n = ecp_kmeans(build->team, &bytes, wanted, KMEANS_ITERATIONS, prng,
-				   leaders->address, leaders);
-	if (!ecp_byte_copy_serves(&bytes, leaders->address, n))
-		n = 0;
-	ecp_team_memory_free(&memory);
-	return n;
-}
-
-/*
- * ecp_leaders_choose
- *		Leaders and their tree, from the sample, whose rows are freed.
- *
- * The sample has at least one row.
- */
-EcpLeaderTree *
-ecp_leaders_choose(EcpBuild *build, EcpSample *sample)
-{
-	MemoryContext workctx = AllocSetContextCreate(build->ctx,
-												  "ecp leaders, temporary",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext oldctx = MemoryContextSwitchTo(workctx);
-	int			wanted = (int) ecp_build_state_leaders(build, sample->table_rows);
-	bool		random = build->options.leaders == ECP_LEADERS_RANDOM;
-	EcpMemory	leaders;
-	EcpRows		rows = {0};
-	EcpByteScale *scale = NULL;
-	int			n = 0;
-	EcpLeaderTree *tree;
-	pg_prng_state prng;
-
-	Assert(build->tree == NULL);
-	Assert(sample->n > 0);
-	pg_prng_seed(&prng, (uint64) build->options.seed);
-	leaders_notice(build, sample->table_rows, wanted);
-	wanted = Min(wanted, sample->n);
-	ecp_team_memory_alloc(&leaders, build->team != NULL,
-						  mul_size(wanted + leaders_groups(wanted),
-								   EcpBuildPrepBytes(build)));
-	sample_rows(build, sample, &rows);
-	if (!random)
-		scale = ecp_byte_copy_scale(&rows);
-	if (scale)
-		n = leaders_by_bytes(build, scale, &rows, wanted, &prng, &leaders);
-	if (n == 0)
-	{
-		scale = NULL;
-		if (random || leaders_flat(build, wanted))
-			n = ecp_kmeans(build->team, &rows, wanted,
-						   random ? 0 : KMEANS_ITERATIONS, &prng,
-						   leaders.address, &leaders);
-		else
-			n = leaders_two_level(build, sample, wanted, &prng, &leaders);
-	}
-	ecp_team_memory_free(&sample->memory);
-	sample->rows = NULL;
-	sample->n = 0;
-
-	tree = tree_create(build, scale, leaders.address, n, &prng);
-	ecp_team_memory_free(&leaders);
-
-	MemoryContextSwitchTo(oldctx);
-	MemoryContextDelete(workctx);
-	return tree;
-}
-
-EcpLeaderTree *
-ecp_leaders_single(EcpBuild *build, const void *leader)
-{
-	MemoryContext workctx = AllocSetContextCreate(build->ctx,
-												  "ecp leaders, temporary",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext oldctx = MemoryContextSwitchTo(workctx);
-	EcpLeaderTree *tree;
-	pg_prng_state prng;
-
-	Assert(leader != NULL);
-	Assert(build->tree == NULL);
-	pg_prng_seed(&prng, (uint64) build->options.seed);
-	tree = tree_create(build, NULL, unconstify(void *, leader), 1, &prng);
-	MemoryContextSwitchTo(oldctx);
-	MemoryContextDelete(workctx);
-	return tree;
-}
-
-void
-ecp_leaders_get(const EcpLeaderTree *tree, int level, int i, void *vector)
-{
-	uint8		bytes[ECP_DIMS_MAX];
-
-	Assert(level >= 0 && level < tree->nlevels);
-	Assert(i >= 0 && i < tree->n[level]);
-	if (tree->scale == NULL)
-	{
-		ecp_panel_get(tree->panel[level], i, vector);
-		return;
-	}
-	ecp_panel_get(tree->panel[level], i, bytes);
-	ecp_byte_copy_get(tree->scale, bytes, vector);
-}
-
-void
-ecp_leaders_make_lists(const EcpBuild *build, EcpLeaderTree *tree)
-{
-	int			n = tree->n[0];
-	Size		bytes = ecp_leader_lists_bytes(tree->elem, tree->dims, n);
-	void	   *memory;
-
-	Assert(tree->lists == NULL);
-	if (bytes == 0 || bytes > build->budget * ECP_SHARE_GUIDE ||
-		n > ECP_FLAT_LEADERS_MAX)
-		return;
-	memory = MemoryContextAllocHuge(tree->ctx, bytes + 64);
-	tree->lists = (EcpLeaderLists *) TYPEALIGN(64, memory);
-	ecp_leader_lists_init(tree->lists, tree->elem, tree->dims, tree->panel[0], n);
-}
-
 /* ---- sharing ---- */
 
 /* How a tree lies in shared memory; offsets count from its start. */
@@ -684,12 +554,9 @@ ecp_leaders_attach(char *memory)
 	return tree;
 }
 
-/*
- * ecp_leaders_share
- *		Move a tree to shared memory, where workers find it; returns it there.
- */
-EcpLeaderTree *
-ecp_leaders_share(EcpLeaderTree *tree, EcpMemory *shared)
+/* Move a tree to shared memory; returns it there. */
+static EcpLeaderTree *
+tree_share(EcpLeaderTree *tree, EcpMemory *shared)
 {
 	TreeImage	image;
 	char	   *memory;
@@ -712,4 +579,142 @@ ecp_leaders_share(EcpLeaderTree *tree, EcpMemory *shared)
 		memcpy(memory + image.scale, tree->scale, ecp_byte_copy_size(tree->dims));
 	MemoryContextDelete(tree->ctx);
 	return ecp_leaders_attach(memory);
+}
+
+/* Make the lists of the leaders of a tree, if they are of use and fit. */
+static void
+tree_make_lists(const EcpBuild *build, EcpLeaderTree *tree)
+{
+	int			n = tree->n[0];
+	Size		bytes = ecp_leader_lists_bytes(tree->elem, tree->dims, n);
+	void	   *memory;
+
+	if (bytes == 0 || bytes > build->budget * ECP_SHARE_GUIDE ||
+		n > ECP_FLAT_LEADERS_MAX)
+		return;
+	memory = MemoryContextAllocHuge(tree->ctx, bytes + 64);
+	tree->lists = (EcpLeaderLists *) TYPEALIGN(64, memory);
+	ecp_leader_lists_init(tree->lists, tree->elem, tree->dims, tree->panel[0], n);
+}
+
+/* ---- the leaders of a build ---- */
+
+/*
+ * Learn leaders from bytes made of the sample, if that serves; returns their
+ * number, or 0.
+ */
+static int
+leaders_by_bytes(EcpBuild *build, const EcpByteScale *scale,
+				 const EcpRows *rows, int wanted, pg_prng_state *prng,
+				 EcpMemory *leaders)
+{
+	EcpRows		bytes;
+	EcpMemory	memory;
+	int			n;
+
+	ecp_byte_copy_rows(scale, rows, &bytes, &memory);
+	n = ecp_kmeans(build->team, &bytes, wanted, KMEANS_ITERATIONS, prng,
+				   leaders->address, leaders);
+	if (!ecp_byte_copy_serves(&bytes, leaders->address, n))
+		n = 0;
+	ecp_team_memory_free(&memory);
+	return n;
+}
+
+/*
+ * ecp_leaders_choose
+ *		Leaders, the tree over them and their lists, from the sample, whose
+ *		rows are freed.
+ *
+ * The sample has at least one row.  A team finds the tree in shared memory,
+ * build->memory.tree.
+ */
+EcpLeaderTree *
+ecp_leaders_choose(EcpBuild *build, EcpSample *sample)
+{
+	MemoryContext workctx = AllocSetContextCreate(build->ctx,
+												  "ecp leaders, temporary",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldctx = MemoryContextSwitchTo(workctx);
+	int			wanted = (int) ecp_build_state_leaders(build, sample->table_rows);
+	bool		random = build->options.leaders == ECP_LEADERS_RANDOM;
+	EcpMemory	leaders;
+	EcpRows		rows = {0};
+	EcpByteScale *scale = NULL;
+	int			n = 0;
+	EcpLeaderTree *tree;
+	pg_prng_state prng;
+
+	Assert(build->tree == NULL);
+	Assert(sample->n > 0);
+	pg_prng_seed(&prng, (uint64) build->options.seed);
+	leaders_notice(build, sample->table_rows, wanted);
+	wanted = Min(wanted, sample->n);
+	ecp_team_memory_alloc(&leaders, build->team != NULL,
+						  mul_size(wanted + leaders_groups(wanted),
+								   EcpBuildPrepBytes(build)));
+	sample_rows(build, sample, &rows);
+	if (!random)
+		scale = ecp_byte_copy_scale(&rows);
+	if (scale)
+		n = leaders_by_bytes(build, scale, &rows, wanted, &prng, &leaders);
+	if (n == 0)
+	{
+		scale = NULL;
+		if (random || leaders_flat(build, wanted))
+			n = ecp_kmeans(build->team, &rows, wanted,
+						   random ? 0 : KMEANS_ITERATIONS, &prng,
+						   leaders.address, &leaders);
+		else
+			n = leaders_two_level(build, sample, wanted, &prng, &leaders);
+	}
+	ecp_team_memory_free(&sample->memory);
+	sample->rows = NULL;
+	sample->n = 0;
+
+	tree = tree_create(build, scale, leaders.address, n, &prng);
+	ecp_team_memory_free(&leaders);
+
+	MemoryContextSwitchTo(build->ctx);
+	MemoryContextDelete(workctx);
+	tree_make_lists(build, tree);
+	if (build->team)
+		tree = tree_share(tree, &build->memory.tree);
+	MemoryContextSwitchTo(oldctx);
+	return tree;
+}
+
+EcpLeaderTree *
+ecp_leaders_single(EcpBuild *build, const void *leader)
+{
+	MemoryContext workctx = AllocSetContextCreate(build->ctx,
+												  "ecp leaders, temporary",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldctx = MemoryContextSwitchTo(workctx);
+	EcpLeaderTree *tree;
+	pg_prng_state prng;
+
+	Assert(leader != NULL);
+	Assert(build->tree == NULL);
+	pg_prng_seed(&prng, (uint64) build->options.seed);
+	tree = tree_create(build, NULL, unconstify(void *, leader), 1, &prng);
+	MemoryContextSwitchTo(oldctx);
+	MemoryContextDelete(workctx);
+	return tree;
+}
+
+void
+ecp_leaders_get(const EcpLeaderTree *tree, int level, int i, void *vector)
+{
+	uint8		bytes[ECP_DIMS_MAX];
+
+	Assert(level >= 0 && level < tree->nlevels);
+	Assert(i >= 0 && i < tree->n[level]);
+	if (tree->scale == NULL)
+	{
+		ecp_panel_get(tree->panel[level], i, vector);
+		return;
+	}
+	ecp_panel_get(tree->panel[level], i, bytes);
+	ecp_byte_copy_get(tree->scale, bytes, vector);
 }

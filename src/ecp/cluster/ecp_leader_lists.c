@@ -15,7 +15,7 @@
  * probes is the same (test/bench/RESULTS.md).
  *
  * The lists are one piece of memory without pointers, so that it can be shared
- * (ecp_leaders_share()).  Made by ecp_leaders.c for the assignment of rows
+ * with workers.  Made by ecp_leaders.c for the assignment of rows
  * (ecp_assign.c).
  *
  *-------------------------------------------------------------------------
