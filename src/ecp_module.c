@@ -40,6 +40,6 @@ _PG_init(void)
 	ecp_explain_init();
 
 	/* betree */
-	betree_init();
+	betree_options_init();
 	betree_like_init();
 }

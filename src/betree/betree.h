@@ -133,7 +133,8 @@ typedef struct BetreeRel
 	bool		inserts_drain;	/* every insert goes on with the drain of its
 								 * node; else only the one that sealed */
 	FmgrInfo   *cmp[INDEX_MAX_KEYS];
-	Oid			header_type[INDEX_MAX_KEYS];	/* see betree_type_has_header */
+	Oid			header_type[INDEX_MAX_KEYS];	/* see
+												 * betree_key_type_has_header */
 } BetreeRel;
 
 /* An index that this backend works on; functions may nest several */
@@ -229,21 +230,24 @@ typedef struct BetreeHash
 extern Datum betreehandler(PG_FUNCTION_ARGS);
 
 /* betree_options.c */
-extern void betree_init(void);
+extern void betree_options_init(void);
 extern bytea *betreeoptions(Datum reloptions, bool validate);
-extern void betree_open(BetreeRel *bt, Relation rel);
-extern int	betree_node_ncap(BetreeRel *bt, int level);
-extern int	betree_drain_threshold(BetreeRel *bt, Page page, BlockNumber blkno);
+extern int	betree_options_node_ncap(BetreeRel *bt, int level);
+extern int	betree_options_drain_threshold(BetreeRel *bt, Page page,
+										   BlockNumber blkno);
+
+/* betree_rel.c */
+extern void betree_rel_open(BetreeRel *bt, Relation rel);
 
 /* betree_validate.c */
 extern bool betreevalidate(Oid opclassoid);
 
 /* betree_key.c */
-extern Datum betree_getattr(BetreeRel *bt, IndexTuple itup, int attno,
-							bool *isnull);
-extern bool betree_type_has_header(Oid type);
-extern void betree_verify_tuple(BetreeRel *bt, IndexTuple itup);
-extern int	betree_pivot_natts(BetreeRel *bt, IndexTuple pivot);
+extern Datum betree_key_getattr(BetreeRel *bt, IndexTuple itup, int attno,
+								bool *isnull);
+extern bool betree_key_type_has_header(Oid type);
+extern void betree_key_verify_tuple(BetreeRel *bt, IndexTuple itup);
+extern int	betree_key_pivot_natts(BetreeRel *bt, IndexTuple pivot);
 extern void betree_key_from_tuple(BetreeRel *bt, IndexTuple itup,
 								  BetreeKey *key);
 extern void betree_key_from_pivot(BetreeRel *bt, IndexTuple pivot,
@@ -252,54 +256,62 @@ extern int	betree_key_compare_tuple(BetreeRel *bt, BetreeKey *key,
 									 IndexTuple itup);
 extern int	betree_key_compare_pivot(BetreeRel *bt, BetreeKey *key,
 									 IndexTuple pivot);
-extern int	betree_tuple_compare(BetreeRel *bt, IndexTuple a, IndexTuple b);
-extern void betree_sort(BetreeRel *bt, BetreeSortItem *items, int nitems);
-extern int	betree_sort_unique(BetreeRel *bt, BetreeSortItem *items, int nitems);
-extern void betree_sort_item_init(BetreeRel *bt, BetreeSortItem *item,
-								  IndexTuple itup, int order);
-extern int	betree_sort_item_compare(BetreeRel *bt, const BetreeSortItem *a,
-									 const BetreeSortItem *b);
-extern int	betree_node_search(BetreeRel *bt, Page page, BetreeKey *key,
-							   bool strict);
-extern OffsetNumber betree_page_search(BetreeRel *bt, Page page,
-									   OffsetNumber last, BetreeKey *key);
-extern OffsetNumber betree_page_search_hint(BetreeRel *bt, Page page,
-											OffsetNumber last,
-											OffsetNumber hint,
-											BetreeKey *key);
-extern bool betree_node_covers(BetreeRel *bt, Page page, BetreeKey *key);
-extern IndexTuple betree_form_separator(BetreeRel *bt, IndexTuple left,
-										IndexTuple right);
-extern IndexTuple betree_form_tuple(BetreeRel *bt, Datum *values,
-									bool *isnull, ItemPointer tid,
-									Relation heap);
+extern int	betree_key_order_tuples(BetreeRel *bt, IndexTuple a, IndexTuple b);
+extern void betree_key_sort(BetreeRel *bt, BetreeSortItem *items, int nitems);
+extern int	betree_key_sort_unique(BetreeRel *bt, BetreeSortItem *items, int nitems);
+extern void betree_key_item_init(BetreeRel *bt, BetreeSortItem *item,
+								 IndexTuple itup, int order);
+extern int	betree_key_item_compare(BetreeRel *bt, const BetreeSortItem *a,
+									const BetreeSortItem *b);
+extern int	betree_key_search_node(BetreeRel *bt, Page page, BetreeKey *key,
+								   bool strict);
+extern OffsetNumber betree_key_search_page(BetreeRel *bt, Page page,
+										   OffsetNumber last, BetreeKey *key);
+extern OffsetNumber betree_key_search_page_hint(BetreeRel *bt, Page page,
+												OffsetNumber last,
+												OffsetNumber hint,
+												BetreeKey *key);
+extern bool betree_key_node_covers(BetreeRel *bt, Page page, BetreeKey *key);
+extern IndexTuple betree_key_form_separator(BetreeRel *bt, IndexTuple left,
+											IndexTuple right);
+extern IndexTuple betree_key_form_tuple(BetreeRel *bt, Datum *values,
+										bool *isnull, ItemPointer tid,
+										Relation heap);
 
-/* betree_descend.c */
-extern void betree_enter(BetreeEntry *entry, Relation rel);
-extern void betree_leave(BetreeEntry *entry);
-extern void betree_lock(BetreeRel *bt, Buffer buf, int lockmode);
-extern bool betree_tid_exists(Relation heap, ItemPointer tid);
-extern void betree_verify_block(BetreeRel *bt, BlockNumber blkno);
-extern Buffer betree_pin(BetreeRel *bt, BlockNumber blkno);
-extern Buffer betree_read(BetreeRel *bt, BlockNumber blkno, int lockmode,
-						  int kind);
-pg_noreturn extern void betree_report_page(BetreeRel *bt, Buffer buf);
-pg_noreturn extern void betree_report_order(BetreeRel *bt, BlockNumber blkno);
-extern Buffer betree_read_child(BetreeRel *bt, Page node, int child,
-								int lockmode);
-extern void betree_verify_page(BetreeRel *bt, Buffer buf, int kind, int level);
-extern Buffer betree_alloc(BetreeRel *bt);
+/* betree_entry.c */
+extern void betree_entry_begin(BetreeEntry *entry, Relation rel);
+extern void betree_entry_end(BetreeEntry *entry);
+
+/* betree_block.c */
+extern void betree_block_lock(BetreeRel *bt, Buffer buf, int lockmode);
+extern bool betree_block_tid_exists(Relation heap, ItemPointer tid);
+extern void betree_block_verify(BetreeRel *bt, BlockNumber blkno);
+extern Buffer betree_block_pin(BetreeRel *bt, BlockNumber blkno);
+extern Buffer betree_block_read(BetreeRel *bt, BlockNumber blkno, int lockmode,
+								int kind);
+pg_noreturn extern void betree_block_report(BetreeRel *bt, Buffer buf);
+extern Buffer betree_block_read_child(BetreeRel *bt, Page node, int child,
+									  int lockmode);
+extern void betree_block_verify_page(BetreeRel *bt, Buffer buf, int kind,
+									 int level);
+extern Buffer betree_block_alloc(BetreeRel *bt);
+
+/* betree_walk.c */
 extern void betree_walk_begin(BetreeWalk *walk, MemoryContext context);
 extern void betree_walk_step(BetreeRel *bt, BetreeWalk *walk, IndexTuple bound,
 							 BlockNumber blkno);
+pg_noreturn extern void betree_walk_report(BetreeRel *bt, BlockNumber blkno);
+
+/* betree_descend.c */
 extern Buffer betree_descend(BetreeRel *bt, BetreeKey *key, bool strict,
 							 int level, int lockmode, BetreeVisit visit,
 							 void *arg);
-extern bool betree_lock_remembered(BetreeRel *bt, Buffer buf, BetreeKey *key,
-								   bool strict, int level, int lockmode);
-extern Buffer betree_relock_node(BetreeRel *bt, Buffer buf, BetreeKey *key,
-								 int level, int lockmode);
-extern int	betree_height(BetreeRel *bt);
+extern bool betree_descend_remembered(BetreeRel *bt, Buffer buf,
+									  BetreeKey *key, bool strict, int level,
+									  int lockmode);
+extern Buffer betree_descend_relock(BetreeRel *bt, Buffer buf, BetreeKey *key,
+									int level, int lockmode);
+extern int	betree_descend_height(BetreeRel *bt);
 
 /* betree_insert.c */
 extern bool betreeinsert(Relation rel, Datum *values, bool *isnull,
@@ -333,10 +345,10 @@ extern void betree_drain_node(BetreeRel *bt, BlockNumber blkno, int level,
 extern void betree_drain_all(BetreeRel *bt);
 
 /* betree_filter.c */
-extern Oid	betree_hash_proc(BetreeRel *bt, int i, Oid subtype, Oid *arg_proc);
-extern bool betree_hash_init(BetreeRel *bt, BetreeHash *hash);
-extern uint64 betree_hash_add(BetreeRel *bt, FmgrInfo *proc, int i,
-							  Datum value, bool isnull, uint64 hash);
+extern Oid	betree_filter_hash_proc(BetreeRel *bt, int i, Oid subtype, Oid *arg_proc);
+extern bool betree_filter_hash_init(BetreeRel *bt, BetreeHash *hash);
+extern uint64 betree_filter_hash_add(BetreeRel *bt, FmgrInfo *proc, int i,
+									 Datum value, bool isnull, uint64 hash);
 extern int	betree_filter_pages(BetreeRel *bt);
 extern void betree_filter_trim(BetreeRel *bt, Buffer nodebuf);
 extern void betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page,

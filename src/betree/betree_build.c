@@ -125,7 +125,7 @@ build_callback(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	IndexTuple	itup;
 
 	/* forming the index tuple checks its size while we know the row */
-	itup = betree_form_tuple(&state->bt, values, isnull, tid, state->heap);
+	itup = betree_key_form_tuple(&state->bt, values, isnull, tid, state->heap);
 	state->index_bytes += IndexTupleSize(itup);
 
 	ExecClearTuple(slot);
@@ -190,7 +190,7 @@ write_page(BuildState *state, int levelno, BlockNumber blkno,
 	Page		page = ecp_page_writer_get(state->writer);
 
 	if (levelno > 0)
-		betree_node_form(page, levelno, betree_node_ncap(&state->bt, levelno),
+		betree_node_form(page, levelno, betree_options_node_ncap(&state->bt, levelno),
 						 hikey, level->items, level->nitems);
 	else
 	{
@@ -229,9 +229,9 @@ finish_page(BuildState *state, int levelno, IndexTuple high)
 
 	/* a node keeps room for the pivots of its children's splits */
 	space = BLCKSZ - SizeOfPageHeaderData -
-		BetreeNodeSpecialSize(betree_node_ncap(&state->bt, levelno + 1)) -
+		BetreeNodeSpecialSize(betree_options_node_ncap(&state->bt, levelno + 1)) -
 		2 * (int) BetreeMaxItemSize;
-	limit = Min(space, (BLCKSZ - (int) BetreeNodeSpecialSize(betree_node_ncap(&state->bt, levelno + 1))) *
+	limit = Min(space, (BLCKSZ - (int) BetreeNodeSpecialSize(betree_options_node_ncap(&state->bt, levelno + 1))) *
 				BETREE_NODE_FILLFACTOR / 100);
 	if (above->nitems > 1 &&
 		(above->space + BetreeTupleSpace(pivot) > limit ||
@@ -256,8 +256,8 @@ add_tuple(BuildState *state, IndexTuple itup)
 	{
 		IndexTuple	separator;
 
-		separator = betree_form_separator(&state->bt,
-										  leaf->items[leaf->nitems - 1], itup);
+		separator = betree_key_form_separator(&state->bt,
+											  leaf->items[leaf->nitems - 1], itup);
 		finish_page(state, 0, separator);
 		start_page(state, 0, separator);
 		pfree(separator);
@@ -272,7 +272,7 @@ add_tuple(BuildState *state, IndexTuple itup)
 static void
 finish_tree(BuildState *state)
 {
-	IndexTuple	plus = betree_pivot_infinite(true);
+	IndexTuple	plus = betree_node_infinite_pivot(true);
 	Page		meta;
 	int			levelno;
 
@@ -282,9 +282,9 @@ finish_tree(BuildState *state)
 	write_page(state, levelno, BETREE_ROOT_BLKNO, plus);
 
 	meta = ecp_page_writer_get(state->writer);
-	betree_meta_init(meta, state->bt.nkeyatts, state->bt.natts,
-					 state->index_tuples > 0 ?
-					 (uint32) (state->index_bytes / state->index_tuples) : 0);
+	betree_page_init_meta(meta, state->bt.nkeyatts, state->bt.natts,
+						  state->index_tuples > 0 ?
+						  (uint32) (state->index_bytes / state->index_tuples) : 0);
 	ecp_page_writer_put(state->writer, BETREE_META_BLKNO, meta);
 	ecp_page_writer_end(state->writer, NULL, NULL);
 }
@@ -295,7 +295,7 @@ begin_tree(BuildState *state, ForkNumber fork)
 {
 	state->writer = ecp_page_writer_begin(state->bt.rel, fork);
 	state->next_block = BETREE_ROOT_BLKNO + 1;
-	start_page(state, 0, betree_pivot_infinite(false));
+	start_page(state, 0, betree_node_infinite_pivot(false));
 }
 
 /* ambuild */
@@ -310,7 +310,7 @@ betreebuild(Relation heap, Relation index, IndexInfo *indexInfo)
 		elog(ERROR, "index \"%s\" already contains data",
 			 RelationGetRelationName(index));
 
-	betree_open(&state.bt, index);
+	betree_rel_open(&state.bt, index);
 	state.heap = heap;
 	state.row_context = AllocSetContextCreate(CurrentMemoryContext,
 											  "betree build row",
@@ -332,8 +332,8 @@ betreebuild(Relation heap, Relation index, IndexInfo *indexInfo)
 		slot_getallattrs(state.slot);
 		tid = (ItemPointer) DatumGetPointer(state.slot->tts_values[state.bt.natts]);
 		oldcontext = MemoryContextSwitchTo(state.row_context);
-		itup = betree_form_tuple(&state.bt, state.slot->tts_values,
-								 state.slot->tts_isnull, tid, heap);
+		itup = betree_key_form_tuple(&state.bt, state.slot->tts_values,
+									 state.slot->tts_isnull, tid, heap);
 		MemoryContextSwitchTo(oldcontext);
 		add_tuple(&state, itup);
 		MemoryContextReset(state.row_context);
@@ -354,7 +354,7 @@ betreebuildempty(Relation index)
 {
 	BuildState	state = {0};
 
-	betree_open(&state.bt, index);
+	betree_rel_open(&state.bt, index);
 	begin_tree(&state, INIT_FORKNUM);
 	finish_tree(&state);
 }

@@ -132,8 +132,8 @@ static void
 account(CheckState *state, BlockNumber blkno, IndexTuple itup)
 {
 	state->ntuples++;
-	betree_verify_tuple(&state->bt, itup);
-	if (!betree_tid_exists(state->heap, &itup->t_tid))
+	betree_key_verify_tuple(&state->bt, itup);
+	if (!betree_block_tid_exists(state->heap, &itup->t_tid))
 		corrupt(state, blkno, "An item refers to row (%u,%u), which the table cannot have.",
 				ItemPointerGetBlockNumberNoCheck(&itup->t_tid),
 				ItemPointerGetOffsetNumberNoCheck(&itup->t_tid));
@@ -159,8 +159,8 @@ check_ascending(CheckState *state, BlockNumber blkno, Page page, int n)
 {
 	for (OffsetNumber off = 2; off <= n; off++)
 	{
-		if (betree_tuple_compare(&state->bt, BetreePageGetTuple(page, off - 1),
-								 BetreePageGetTuple(page, off)) >= 0)
+		if (betree_key_order_tuples(&state->bt, BetreePageGetTuple(page, off - 1),
+									BetreePageGetTuple(page, off)) >= 0)
 			corrupt(state, blkno, "Item %u is not above the one before it.",
 					off);
 	}
@@ -237,8 +237,8 @@ is_number_sane(Page node, uint16 number)
 static void
 check_child_range(CheckState *state, Page node, int child)
 {
-	Buffer		buf = betree_read_child(&state->bt, node, child,
-										BUFFER_LOCK_SHARE);
+	Buffer		buf = betree_block_read_child(&state->bt, node, child,
+											  BUFFER_LOCK_SHARE);
 	Page		page = BufferGetPage(buf);
 
 	if (!same_position(state, BetreeNodeGetPivot(node, child),
@@ -267,8 +267,8 @@ check_filter_entry(CheckState *state, Buffer nodebuf, int at)
 		!is_number_sane(node, dir[at].bted_seq))
 		corrupt(state, BufferGetBlockNumber(nodebuf),
 				"Directory entry %d of a filter page is invalid.", at);
-	buf = betree_read(&state->bt, dir[at].bted_block, BUFFER_LOCK_SHARE,
-					  BETREE_FILTER);
+	buf = betree_block_read(&state->bt, dir[at].bted_block, BUFFER_LOCK_SHARE,
+							BETREE_FILTER);
 	if (BetreeFilterNumEntries(BufferGetPage(buf)) > BETREE_FILTER_PAGE_ENTRIES)
 		corrupt(state, dir[at].bted_block, "The filter page is too long.");
 	UnlockReleaseBuffer(buf);
@@ -308,8 +308,8 @@ keep_upper(CheckState *state, IndexTuple itup)
 			repalloc_huge(state->upper,
 						  state->max_upper * sizeof(BetreeSortItem));
 	}
-	betree_sort_item_init(&state->bt, &state->upper[state->nupper++],
-						  CopyIndexTuple(itup), 0);
+	betree_key_item_init(&state->bt, &state->upper[state->nupper++],
+						 CopyIndexTuple(itup), 0);
 	MemoryContextSwitchTo(oldcontext);
 }
 
@@ -326,15 +326,15 @@ check_tail(CheckState *state, Page node, BlockNumber blkno, Page page)
 		BetreeKey	key;
 
 		betree_key_from_tuple(bt, itup, &key);
-		if (!betree_node_covers(bt, node, &key))
+		if (!betree_key_node_covers(bt, node, &key))
 			continue;
 		account(state, blkno, itup);
-		betree_sort_item_init(bt, &state->tail[state->ntail++],
-							  CopyIndexTuple(itup), 0);
+		betree_key_item_init(bt, &state->tail[state->ntail++],
+							 CopyIndexTuple(itup), 0);
 		if (BetreePageGetOpaque(node)->bteo_level > 1)
 			keep_upper(state, itup);
 	}
-	betree_sort(bt, state->tail, state->ntail);
+	betree_key_sort(bt, state->tail, state->ntail);
 }
 
 /* The directory: order, numbers, markers; and each page of the log */
@@ -385,7 +385,7 @@ check_log(CheckState *state, Buffer nodebuf)
 			continue;
 		}
 
-		buf = betree_read(bt, dir[i].bted_block, BUFFER_LOCK_SHARE, BETREE_LOG);
+		buf = betree_block_read(bt, dir[i].bted_block, BUFFER_LOCK_SHARE, BETREE_LOG);
 		page = BufferGetPage(buf);
 		bufopaque = BetreePageGetOpaque(page);
 		if (log || tail)
@@ -453,11 +453,11 @@ gather_all(CheckState *state, Page node, int child, BetreeSortItem **items)
 		memcpy(*items + n, state->upper + upper,
 			   nupper * sizeof(BetreeSortItem));
 	n += nupper;
-	betree_sort(&state->bt, *items, n);
+	betree_key_sort(&state->bt, *items, n);
 	for (int i = 1; i < n; i++)
 	{
-		if (betree_sort_item_compare(&state->bt, &(*items)[i - 1],
-									 &(*items)[i]) == 0)
+		if (betree_key_item_compare(&state->bt, &(*items)[i - 1],
+									&(*items)[i]) == 0)
 			corrupt(state, BetreePivotGetChild(low),
 					"The logs hold an item for the page twice.");
 	}
@@ -470,7 +470,7 @@ check_leaf(CheckState *state, Page node, int child)
 {
 	BetreeRel  *bt = &state->bt;
 	BlockNumber blkno = BetreeNodeGetChild(node, child);
-	Buffer		buf = betree_read_child(bt, node, child, BUFFER_LOCK_SHARE);
+	Buffer		buf = betree_block_read_child(bt, node, child, BUFFER_LOCK_SHARE);
 	Page		page = BufferGetPage(buf);
 	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
 	BetreeSortItem *messages;
@@ -496,10 +496,10 @@ check_leaf(CheckState *state, Page node, int child)
 
 		account(state, blkno, itup);
 		while (message < nmessages &&
-			   betree_tuple_compare(bt, messages[message].itup, itup) < 0)
+			   betree_key_order_tuples(bt, messages[message].itup, itup) < 0)
 			message++;
 		if (message < nmessages &&
-			betree_tuple_compare(bt, messages[message].itup, itup) == 0)
+			betree_key_order_tuples(bt, messages[message].itup, itup) == 0)
 			corrupt(state, blkno, "Item %u is also in the log.", off);
 	}
 	pfree(messages);
@@ -511,7 +511,7 @@ static void
 check_level(CheckState *state, int level)
 {
 	BetreeRel  *bt = &state->bt;
-	IndexTuple	low = betree_pivot_infinite(false);
+	IndexTuple	low = betree_node_infinite_pivot(false);
 	BetreeWalk	walk = {0};
 
 	betree_walk_begin(&walk, CurrentMemoryContext);
@@ -568,10 +568,10 @@ check_level(CheckState *state, int level)
 static void
 check_levels(CheckState *state)
 {
-	for (int level = betree_height(&state->bt); level >= 1; level--)
+	for (int level = betree_descend_height(&state->bt); level >= 1; level--)
 	{
 		if (level == 1)
-			betree_sort(&state->bt, state->upper, state->nupper);
+			betree_key_sort(&state->bt, state->upper, state->nupper);
 		check_level(state, level);
 	}
 	betree_log_cache_release(&state->cache);
@@ -688,8 +688,8 @@ check_tids(CheckState *state, Snapshot snapshot)
 void
 betree_check_meta(BetreeRel *bt)
 {
-	Buffer		buf = betree_read(bt, BETREE_META_BLKNO, BUFFER_LOCK_SHARE,
-								  BETREE_META);
+	Buffer		buf = betree_block_read(bt, BETREE_META_BLKNO, BUFFER_LOCK_SHARE,
+										BETREE_META);
 	BetreeMetaPageData meta = *BetreePageGetMeta(BufferGetPage(buf));
 
 	UnlockReleaseBuffer(buf);
@@ -721,10 +721,10 @@ betree_index_check(PG_FUNCTION_ARGS)
 	ecp_user_index_begin(&user, PG_GETARG_OID(0),
 						 exclusive ? ShareLock : AccessShareLock,
 						 &betree_index_kind);
-	betree_open(&state.bt, user.index);
+	betree_rel_open(&state.bt, user.index);
 	state.heap = user.heap;
 	betree_check_meta(&state.bt);
-	state.has_hash = betree_hash_init(&state.bt, &state.hash);
+	state.has_hash = betree_filter_hash_init(&state.bt, &state.hash);
 	state.exclusive = exclusive;
 	betree_block_set_init(&state.visited, RelationGetNumberOfBlocks(user.index));
 	state.context = AllocSetContextCreate(CurrentMemoryContext, "betree check",
@@ -744,14 +744,14 @@ betree_index_check(PG_FUNCTION_ARGS)
 		snapshot = RegisterSnapshot(GetTransactionSnapshot());
 	}
 
-	betree_enter(&entry, user.index);
+	betree_entry_begin(&entry, user.index);
 	PG_TRY();
 	{
 		check_levels(&state);
 	}
 	PG_FINALLY();
 	{
-		betree_leave(&entry);
+		betree_entry_end(&entry);
 	}
 	PG_END_TRY();
 	if (heapallindexed)

@@ -83,8 +83,8 @@ examine_clauses(PlannerInfo *root, IndexPath *path, BetreeRel *bt,
 				BTEqualStrategyNumber)
 				continue;
 			op_input_types(op, &left, &right);
-			if (OidIsValid(betree_hash_proc(bt, iclause->indexcol, right,
-											&arg_proc)))
+			if (OidIsValid(betree_filter_hash_proc(bt, iclause->indexcol, right,
+												   &arg_proc)))
 				equal[iclause->indexcol] = true;
 		}
 	}
@@ -128,7 +128,7 @@ betreecostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	Cost		descent;
 	Cost		first;
 
-	betree_open(&bt, rel);
+	betree_rel_open(&bt, rel);
 	nscans = examine_clauses(root, path, &bt, &filtered);
 	index_close(rel, NoLock);
 

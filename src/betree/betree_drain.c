@@ -94,11 +94,11 @@ flush_to_leaf(DrainState *state, int child)
 		{
 			/* a page fits a batch, unless its items overlap */
 			if (!state->batch.complete)
-				betree_report_damaged_item();
+				betree_page_report_item();
 			state->empty[state->nempty++] = child;
 			break;
 		}
-		leafbuf = betree_read_child(bt, node, child, BUFFER_LOCK_EXCLUSIVE);
+		leafbuf = betree_block_read_child(bt, node, child, BUFFER_LOCK_EXCLUSIVE);
 		if (state->batch.complete && child + 1 < BetreeNodeNumChildren(node) &&
 			!betree_leaf_fits(BufferGetPage(leafbuf), &state->batch))
 		{
@@ -109,8 +109,8 @@ flush_to_leaf(DrainState *state, int child)
 		}
 		if (pair)
 		{
-			nextbuf = betree_read_child(bt, node, child + 1,
-										BUFFER_LOCK_EXCLUSIVE);
+			nextbuf = betree_block_read_child(bt, node, child + 1,
+											  BUFFER_LOCK_EXCLUSIVE);
 			pair = betree_leaf_share(bt, state->nodebuf, child, leafbuf,
 									 nextbuf, &state->batch,
 									 &state->next_batch);
@@ -174,7 +174,7 @@ wait_for_child(DrainState *state, Buffer childbuf)
 	uint32		drain = BetreePageGetOpaque(BufferGetPage(childbuf))->bteo_drain;
 
 	if (blkno == state->waited_child && drain == state->waited_drain)
-		betree_report_page(state->bt, childbuf);
+		betree_block_report(state->bt, childbuf);
 	state->waited_child = blkno;
 	state->waited_drain = drain;
 }
@@ -189,8 +189,8 @@ flush_to_node(DrainState *state, int child)
 	BetreeRel  *bt = state->bt;
 	Page		node = BufferGetPage(state->nodebuf);
 	BetreeBatch *batch = &state->batch;
-	Buffer		childbuf = betree_read_child(bt, node, child,
-											 BUFFER_LOCK_EXCLUSIVE);
+	Buffer		childbuf = betree_block_read_child(bt, node, child,
+												   BUFFER_LOCK_EXCLUSIVE);
 	Page		childpage = BufferGetPage(childbuf);
 	FlushResult result = FLUSHED;
 
@@ -205,8 +205,8 @@ flush_to_node(DrainState *state, int child)
 		{
 			Page		tail;
 
-			tailbuf = betree_read(bt, tailblk, BUFFER_LOCK_EXCLUSIVE,
-								  BETREE_LOG);
+			tailbuf = betree_block_read(bt, tailblk, BUFFER_LOCK_EXCLUSIVE,
+										BETREE_LOG);
 			tail = BufferGetPage(tailbuf);
 			room = ((PageHeader) tail)->pd_upper -
 				((PageHeader) tail)->pd_lower;
@@ -231,7 +231,7 @@ flush_to_node(DrainState *state, int child)
 		 * can be one at the latest when the child has been drained.
 		 */
 		if (batch->nitems == 0 && room == BetreePageCapacity)
-			betree_report_damaged_item();
+			betree_page_report_item();
 		if (batch->nitems == 0 &&
 			!betree_log_seal(bt, childbuf, NULL))
 		{
@@ -264,12 +264,12 @@ lock_at_cursor(DrainState *state, int lockmode)
 	if (state->cursor == NULL)
 	{
 		LockBuffer(state->nodebuf, lockmode);
-		betree_verify_page(state->bt, state->nodebuf, BETREE_NODE, -1);
+		betree_block_verify_page(state->bt, state->nodebuf, BETREE_NODE, -1);
 		return;
 	}
 	betree_key_from_pivot(state->bt, state->cursor, &key);
-	state->nodebuf = betree_relock_node(state->bt, state->nodebuf, &key,
-										state->level, lockmode);
+	state->nodebuf = betree_descend_relock(state->bt, state->nodebuf, &key,
+										   state->level, lockmode);
 }
 
 /* The child that the cursor stands at; the node is locked */
@@ -281,8 +281,8 @@ child_at_cursor(DrainState *state)
 	if (state->cursor == NULL)
 		return 0;
 	betree_key_from_pivot(state->bt, state->cursor, &key);
-	return betree_node_search(state->bt, BufferGetPage(state->nodebuf), &key,
-							  false);
+	return betree_key_search_node(state->bt, BufferGetPage(state->nodebuf), &key,
+								  false);
 }
 
 static void
@@ -327,7 +327,7 @@ read_ahead(DrainState *state)
 			if (!child_lags(state, node, child))
 				continue;
 			blocks[n] = BetreeNodeGetChild(node, child);
-			betree_verify_block(state->bt, blocks[n++]);
+			betree_block_verify(state->bt, blocks[n++]);
 		}
 	}
 	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
@@ -368,7 +368,7 @@ finish_drain(DrainState *state)
 		   !BetreeSeqNewer(dir[ndrop].bted_seq, state->target))
 		ndrop++;
 	if (ndrop == 0)
-		betree_report_page(bt, state->nodebuf);
+		betree_block_report(bt, state->nodebuf);
 
 	xlog = GenericXLogStart(bt->rel);
 	node = GenericXLogRegisterBuffer(xlog, state->nodebuf, 0);
@@ -482,7 +482,7 @@ drain_group(DrainState *state)
 		/* again from the first child */
 		set_cursor(state, BetreeNodeGetPivot(node, 0));
 		if (child_at_cursor(state) != 0)
-			betree_report_order(state->bt, BufferGetBlockNumber(state->nodebuf));
+			betree_walk_report(state->bt, BufferGetBlockNumber(state->nodebuf));
 	}
 	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
 	return step;
@@ -505,7 +505,7 @@ split_at_cursor(DrainState *state)
 		return;
 	lock_at_cursor(state, BUFFER_LOCK_SHARE);
 	if (BufferGetBlockNumber(state->nodebuf) == full)
-		betree_report_page(state->bt, state->nodebuf);
+		betree_block_report(state->bt, state->nodebuf);
 	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
 }
 
@@ -544,7 +544,7 @@ betree_drain_node(BetreeRel *bt, BlockNumber blkno, int level, int *budget)
 
 	/* the target, for the first look ahead */
 	LockBuffer(state.nodebuf, BUFFER_LOCK_SHARE);
-	betree_verify_page(bt, state.nodebuf, BETREE_NODE, -1);
+	betree_block_verify_page(bt, state.nodebuf, BETREE_NODE, -1);
 	state.target = (uint16) BetreePageGetOpaque(BufferGetPage(state.nodebuf))->bteo_drain;
 	state.end = CopyIndexTuple(BetreeNodeGetHikey(BufferGetPage(state.nodebuf)));
 	LockBuffer(state.nodebuf, BUFFER_LOCK_UNLOCK);
@@ -592,8 +592,8 @@ seal_and_start_drain(BetreeRel *bt, Buffer nodebuf)
 
 	if (tailblk != InvalidBlockNumber)
 	{
-		Buffer		tailbuf = betree_read(bt, tailblk, BUFFER_LOCK_EXCLUSIVE,
-										  BETREE_LOG);
+		Buffer		tailbuf = betree_block_read(bt, tailblk, BUFFER_LOCK_EXCLUSIVE,
+												BETREE_LOG);
 		bool		empty = PageGetMaxOffsetNumber(BufferGetPage(tailbuf)) == 0;
 
 		UnlockReleaseBuffer(tailbuf);
@@ -613,7 +613,7 @@ seal_and_start_drain(BetreeRel *bt, Buffer nodebuf)
 void
 betree_drain_all(BetreeRel *bt)
 {
-	int			height = betree_height(bt);
+	int			height = betree_descend_height(bt);
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "betree flush all",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -621,7 +621,7 @@ betree_drain_all(BetreeRel *bt)
 
 	for (int level = height; level >= 1; level--)
 	{
-		IndexTuple	cursor = betree_pivot_infinite(false);
+		IndexTuple	cursor = betree_node_infinite_pivot(false);
 		BetreeWalk	walk = {0};
 
 		betree_walk_begin(&walk, context);

@@ -54,12 +54,12 @@
 	(((uint32) (hash) & FINGERPRINT_MASK) | ((seq) & BETREE_MARKER_MASK))
 
 /*
- * betree_hash_proc
+ * betree_filter_hash_proc
  *		Hash function of the index's column "i" and, in "*arg_proc", that for
  *		the right operand of its = with "subtype"; InvalidOid if there is none.
  */
 Oid
-betree_hash_proc(BetreeRel *bt, int i, Oid subtype, Oid *arg_proc)
+betree_filter_hash_proc(BetreeRel *bt, int i, Oid subtype, Oid *arg_proc)
 {
 	Relation	rel = bt->rel;
 	Oid			equal;
@@ -81,18 +81,18 @@ betree_hash_proc(BetreeRel *bt, int i, Oid subtype, Oid *arg_proc)
 }
 
 /*
- * betree_hash_init
+ * betree_filter_hash_init
  *		Find the hash functions of all key columns; false if one has none.
  */
 bool
-betree_hash_init(BetreeRel *bt, BetreeHash *hash)
+betree_filter_hash_init(BetreeRel *bt, BetreeHash *hash)
 {
 	hash->id = BETREE_VERSION;
 	for (int i = 0; i < bt->nkeyatts; i++)
 	{
 		Oid			arg_proc;
-		Oid			proc = betree_hash_proc(bt, i, bt->rel->rd_opcintype[i],
-											&arg_proc);
+		Oid			proc = betree_filter_hash_proc(bt, i, bt->rel->rd_opcintype[i],
+												   &arg_proc);
 
 		if (!OidIsValid(proc))
 			return false;
@@ -104,8 +104,8 @@ betree_hash_init(BetreeRel *bt, BetreeHash *hash)
 
 /* Add column "i" to the hash of a key, which begins as 0 */
 uint64
-betree_hash_add(BetreeRel *bt, FmgrInfo *proc, int i, Datum value,
-				bool isnull, uint64 hash)
+betree_filter_hash_add(BetreeRel *bt, FmgrInfo *proc, int i, Datum value,
+					   bool isnull, uint64 hash)
 {
 	uint32		part = 0;
 
@@ -127,9 +127,9 @@ hash_tuple(BetreeRel *bt, BetreeHash *hash, IndexTuple itup)
 	for (int i = 0; i < bt->nkeyatts; i++)
 	{
 		bool		isnull;
-		Datum		value = betree_getattr(bt, itup, i + 1, &isnull);
+		Datum		value = betree_key_getattr(bt, itup, i + 1, &isnull);
 
-		result = betree_hash_add(bt, &hash->proc[i], i, value, isnull, result);
+		result = betree_filter_hash_add(bt, &hash->proc[i], i, value, isnull, result);
 	}
 	return result;
 }
@@ -200,7 +200,7 @@ add_filter_pages(BetreeRel *bt, Buffer nodebuf, BetreeHash *hash)
 			!covers_nothing(node))
 			return;
 
-		buf = betree_alloc(bt);
+		buf = betree_block_alloc(bt);
 		state = GenericXLogStart(bt->rel);
 		node = GenericXLogRegisterBuffer(state, nodebuf, 0);
 		opaque = BetreePageGetOpaque(node);
@@ -257,9 +257,9 @@ betree_filter_trim(BetreeRel *bt, Buffer nodebuf)
 		at = betree_node_find_dir(node,
 								  BETREE_DIR_FILTER_NUMBER(nfilters - 1));
 		if (at < 0)
-			betree_report_damaged_item();
+			betree_page_report_item();
 		blkno = BetreeNodeGetDir(node)[at].bted_block;
-		buf = betree_read(bt, blkno, BUFFER_LOCK_EXCLUSIVE, BETREE_FILTER);
+		buf = betree_block_read(bt, blkno, BUFFER_LOCK_EXCLUSIVE, BETREE_FILTER);
 		state = GenericXLogStart(bt->rel);
 		betree_node_remove_dir(GenericXLogRegisterBuffer(state, nodebuf, 0), at);
 		betree_page_init(GenericXLogRegisterBuffer(state, buf, 0), BETREE_FREE, 0, 0);
@@ -299,8 +299,8 @@ static bool
 add_entries(BetreeRel *bt, BetreeDirEntry *entry, uint16 upto,
 			BetreeHash *hash, uint32 *added, int nadded)
 {
-	Buffer		buf = betree_read(bt, entry->bted_block,
-								  BUFFER_LOCK_EXCLUSIVE, BETREE_FILTER);
+	Buffer		buf = betree_block_read(bt, entry->bted_block,
+										BUFFER_LOCK_EXCLUSIVE, BETREE_FILTER);
 	Page		page = BufferGetPage(buf);
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
 	uint32	   *entries = BetreeFilterGetEntries(page);
@@ -395,7 +395,7 @@ betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page, ItemIdData *ids,
 		 ((BufferGetBlockNumber(nodebuf) == BETREE_ROOT_BLKNO &&
 		   opaque->bteo_nlog < FILTER_MIN_LOG) ||
 		  betree_filter_pages(bt) == 0)) ||
-		!betree_hash_init(bt, &hash))
+		!betree_filter_hash_init(bt, &hash))
 		return;
 
 	/* hash functions may throw: first of all */
@@ -421,7 +421,7 @@ betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page, ItemIdData *ids,
 		int			nadded = 0;
 
 		if (at < 0 || number >= BETREE_FILTER_PAGES_MAX)
-			betree_report_damaged_item();
+			betree_page_report_item();
 		for (int i = 0; i < nhashes; i++)
 		{
 			if (filter_number(hashes[i], nfilters) == number)
@@ -461,13 +461,13 @@ betree_filter_probe(BetreeRel *bt, Page node, uint32 id, uint64 hash,
 	at = betree_node_find_dir(node,
 							  BETREE_DIR_FILTER_NUMBER(filter_number(hash, nfilters)));
 	if (at < 0)
-		betree_report_damaged_item();
+		betree_page_report_item();
 
 	*from = BetreeNodeGetDir(node)[at].bted_seq;
 	if (!BetreeSeqNewer(BetreePageGetOpaque(node)->bteo_seq, *from))
 		return false;
-	buf = betree_read(bt, BetreeNodeGetDir(node)[at].bted_block,
-					  BUFFER_LOCK_SHARE, BETREE_FILTER);
+	buf = betree_block_read(bt, BetreeNodeGetDir(node)[at].bted_block,
+							BUFFER_LOCK_SHARE, BETREE_FILTER);
 	page = BufferGetPage(buf);
 	valid = BetreePageGetOpaque(page)->bteo_hash_id == id;
 	if (valid)

@@ -41,8 +41,8 @@ append_or_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool *drain)
 	*drain = false;
 	if (tailblk != InvalidBlockNumber)
 	{
-		Buffer		tailbuf = betree_read(bt, tailblk, BUFFER_LOCK_EXCLUSIVE,
-										  BETREE_LOG);
+		Buffer		tailbuf = betree_block_read(bt, tailblk, BUFFER_LOCK_EXCLUSIVE,
+												BETREE_LOG);
 
 		/* another backend may have sealed it since we looked */
 		if (betree_log_tail_has_room(BufferGetPage(tailbuf), itup))
@@ -71,8 +71,8 @@ append_or_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool *drain)
 static Buffer
 lock_leaf(BetreeRel *bt, Page node, BetreeKey *key, int *child)
 {
-	*child = betree_node_search(bt, node, key, false);
-	return betree_read_child(bt, node, *child, BUFFER_LOCK_EXCLUSIVE);
+	*child = betree_key_search_node(bt, node, key, false);
+	return betree_block_read_child(bt, node, *child, BUFFER_LOCK_EXCLUSIVE);
 }
 
 /* Insert a tuple into its leaf, past all logs */
@@ -84,7 +84,7 @@ insert_leaf(BetreeRel *bt, IndexTuple itup)
 	BetreeBatch batch = {0};
 	bool		done = false;
 
-	betree_sort_item_init(bt, &item, itup, 0);
+	betree_key_item_init(bt, &item, itup, 0);
 	batch.nitems = 1;
 	batch.space = BetreeTupleSpace(itup);
 	batch.items = &item;
@@ -111,8 +111,8 @@ insert_leaf(BetreeRel *bt, IndexTuple itup)
 		}
 
 		/* the leaf must split: that takes the node */
-		nodebuf = betree_relock_node(bt, nodebuf, &key, 1,
-									 BUFFER_LOCK_EXCLUSIVE);
+		nodebuf = betree_descend_relock(bt, nodebuf, &key, 1,
+										BUFFER_LOCK_EXCLUSIVE);
 		leafbuf = lock_leaf(bt, BufferGetPage(nodebuf), &key, &child);
 		done = betree_leaf_merge(bt, nodebuf, child, leafbuf, &batch);
 		UnlockReleaseBuffer(leafbuf);
@@ -151,8 +151,8 @@ insert_message(BetreeRel *bt, IndexTuple itup)
 	tailblk = betree_node_tail(node);
 	if (tailblk != InvalidBlockNumber)
 	{
-		Buffer		tailbuf = betree_read(bt, tailblk, BUFFER_LOCK_EXCLUSIVE,
-										  BETREE_LOG);
+		Buffer		tailbuf = betree_block_read(bt, tailblk, BUFFER_LOCK_EXCLUSIVE,
+												BETREE_LOG);
 
 		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
 		if (betree_log_tail_has_room(BufferGetPage(tailbuf), itup))
@@ -167,8 +167,8 @@ insert_message(BetreeRel *bt, IndexTuple itup)
 
 	if (!appended)
 	{
-		nodebuf = betree_relock_node(bt, nodebuf, &key, level,
-									 BUFFER_LOCK_EXCLUSIVE);
+		nodebuf = betree_descend_relock(bt, nodebuf, &key, level,
+										BUFFER_LOCK_EXCLUSIVE);
 		nodeblk = BufferGetBlockNumber(nodebuf);
 		if (!append_or_seal(bt, nodebuf, itup, &drain))
 		{
@@ -188,7 +188,7 @@ enter_and_insert(BetreeRel *bt, IndexTuple itup)
 {
 	BetreeEntry entry;
 
-	betree_enter(&entry, bt->rel);
+	betree_entry_begin(&entry, bt->rel);
 	PG_TRY();
 	{
 		if (bt->log_pages > 0)
@@ -198,7 +198,7 @@ enter_and_insert(BetreeRel *bt, IndexTuple itup)
 	}
 	PG_FINALLY();
 	{
-		betree_leave(&entry);
+		betree_entry_end(&entry);
 	}
 	PG_END_TRY();
 }
@@ -231,8 +231,8 @@ betreeinsert(Relation rel, Datum *values, bool *isnull, ItemPointer ht_ctid,
 	}
 	oldcontext = MemoryContextSwitchTo(state->context);
 
-	betree_open(&bt, rel);
-	itup = betree_form_tuple(&bt, values, isnull, ht_ctid, heapRel);
+	betree_rel_open(&bt, rel);
+	itup = betree_key_form_tuple(&bt, values, isnull, ht_ctid, heapRel);
 	enter_and_insert(&bt, itup);
 
 	MemoryContextSwitchTo(oldcontext);

@@ -34,7 +34,7 @@ open_for_inspection(Oid indexoid, LOCKMODE lockmode, EcpIndexRight right,
 	Relation	index = ecp_user_index_open(indexoid, lockmode, right,
 											&betree_index_kind);
 
-	betree_open(bt, index);
+	betree_rel_open(bt, index);
 	betree_check_meta(bt);
 	return index;
 }
@@ -75,7 +75,7 @@ read_user_block(BetreeRel *bt, int64 blkno)
 	LockBuffer(buf, BUFFER_LOCK_SHARE);
 	page = BufferGetPage(buf);
 	if (!PageIsNew(page))
-		betree_verify_page(bt, buf, BetreePageGetOpaque(page)->bteo_kind, -1);
+		betree_block_verify_page(bt, buf, BetreePageGetOpaque(page)->bteo_kind, -1);
 	return buf;
 }
 
@@ -88,8 +88,8 @@ betree_metapage_info(PG_FUNCTION_ARGS)
 	BetreeRel	bt;
 	Relation	index = open_for_inspection(PG_GETARG_OID(0), AccessShareLock,
 											ECP_INDEX_READ, &bt);
-	Buffer		buf = betree_read(&bt, BETREE_META_BLKNO, BUFFER_LOCK_SHARE,
-								  BETREE_META);
+	Buffer		buf = betree_block_read(&bt, BETREE_META_BLKNO, BUFFER_LOCK_SHARE,
+										BETREE_META);
 	BetreeMetaPageData meta = *BetreePageGetMeta(BufferGetPage(buf));
 	Datum		values[6];
 	bool		nulls[6] = {0};
@@ -101,7 +101,7 @@ betree_metapage_info(PG_FUNCTION_ARGS)
 	values[2] = Int32GetDatum(meta.btem_nkeyatts);
 	values[3] = Int32GetDatum(meta.btem_natts);
 	values[4] = Int32GetDatum(meta.btem_tuple_width);
-	values[5] = Int32GetDatum(betree_height(&bt));
+	values[5] = Int32GetDatum(betree_descend_height(&bt));
 	tuple = heap_form_tuple(result_desc(fcinfo), values, nulls);
 	relation_close(index, AccessShareLock);
 	PG_RETURN_DATUM(HeapTupleGetDatum(tuple));
@@ -170,7 +170,7 @@ tuple_text(BetreeRel *bt, IndexTuple itup, int natts)
 	for (int i = 0; i < natts; i++)
 	{
 		bool		isnull;
-		Datum		value = betree_getattr(bt, itup, i + 1, &isnull);
+		Datum		value = betree_key_getattr(bt, itup, i + 1, &isnull);
 		Oid			typoutput;
 		bool		varlena;
 
@@ -200,7 +200,7 @@ put_item(BetreeRel *bt, ReturnSetInfo *rsinfo, Page page, OffsetNumber off)
 	values[1] = Int32GetDatum(IndexTupleSize(itup));
 	if (BetreePageGetOpaque(page)->bteo_kind == BETREE_NODE)
 	{
-		int			natts = betree_pivot_natts(bt, itup);
+		int			natts = betree_key_pivot_natts(bt, itup);
 
 		values[2] = Int64GetDatum(BetreePivotGetChild(itup));
 		nulls[2] = off == BETREE_HIKEY;
@@ -321,8 +321,8 @@ add_node(BetreeRel *bt, Buffer nodebuf, IndexStats *stats,
 	}
 	if (tailblk != InvalidBlockNumber)
 	{
-		Buffer		buf = betree_read(bt, tailblk, BUFFER_LOCK_SHARE,
-									  BETREE_LOG);
+		Buffer		buf = betree_block_read(bt, tailblk, BUFFER_LOCK_SHARE,
+											BETREE_LOG);
 
 		stats->messages_in_logs += PageGetMaxOffsetNumber(BufferGetPage(buf));
 		stats->pages_in_logs++;
@@ -335,7 +335,7 @@ add_node(BetreeRel *bt, Buffer nodebuf, IndexStats *stats,
 static void
 add_level(BetreeRel *bt, int level, IndexStats *stats)
 {
-	IndexTuple	low = betree_pivot_infinite(false);
+	IndexTuple	low = betree_node_infinite_pivot(false);
 	BetreeLogCache cache;
 	BetreeBatch batch;
 	BetreeWalk	walk = {0};
@@ -391,7 +391,7 @@ betree_index_stats(PG_FUNCTION_ARGS)
 											ECP_INDEX_READ, &bt);
 	IndexStats	stats = {0};
 	BetreeEntry entry;
-	int			height = betree_height(&bt);
+	int			height = betree_descend_height(&bt);
 	Datum		buckets[BETREE_HISTOGRAM_SIZE];
 	XLogRecPtr	start = RecoveryInProgress() ? GetXLogReplayRecPtr(NULL) :
 		GetXLogInsertRecPtr();
@@ -400,7 +400,7 @@ betree_index_stats(PG_FUNCTION_ARGS)
 	HeapTuple	tuple;
 
 	betree_block_set_init(&stats.visited, RelationGetNumberOfBlocks(index));
-	betree_enter(&entry, index);
+	betree_entry_begin(&entry, index);
 	PG_TRY();
 	{
 		for (int level = height; level >= 1; level--)
@@ -408,7 +408,7 @@ betree_index_stats(PG_FUNCTION_ARGS)
 	}
 	PG_FINALLY();
 	{
-		betree_leave(&entry);
+		betree_entry_end(&entry);
 	}
 	PG_END_TRY();
 	count_lost_pages(&bt, &stats, start);
@@ -461,14 +461,14 @@ betree_flush(PG_FUNCTION_ARGS)
 				 errhint("Messages cannot be moved during recovery.")));
 	index = open_for_inspection(PG_GETARG_OID(0), RowExclusiveLock,
 								ECP_INDEX_OWN, &bt);
-	betree_enter(&entry, index);
+	betree_entry_begin(&entry, index);
 	PG_TRY();
 	{
 		betree_drain_all(&bt);
 	}
 	PG_FINALLY();
 	{
-		betree_leave(&entry);
+		betree_entry_end(&entry);
 	}
 	PG_END_TRY();
 	relation_close(index, RowExclusiveLock);

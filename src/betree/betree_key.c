@@ -82,20 +82,20 @@ attribute_end(Form_pg_attribute att, char *data, Size size, Size *off)
 	Size		length = att->attlen;
 
 	if (unlikely(*off >= size))
-		betree_report_damaged_item();
+		betree_page_report_item();
 	*off = att_align_pointer(*off, att->attalign, att->attlen, data + *off);
 	if (unlikely(*off >= size))
-		betree_report_damaged_item();
+		betree_page_report_item();
 	if (att->attlen == -1)
 	{
 		if (unlikely(!varlena_is_sane(data + *off, data + size)))
-			betree_report_damaged_item();
+			betree_page_report_item();
 		length = VARSIZE_ANY(data + *off);
 	}
 	else if (att->attlen == -2)
 		length = strnlen(data + *off, size - *off) + 1;
 	if (unlikely(length > size - *off))
-		betree_report_damaged_item();
+		betree_page_report_item();
 	return *off + length;
 }
 
@@ -103,11 +103,11 @@ attribute_end(Form_pg_attribute att, char *data, Size size, Size *off)
 #define NUMERIC_HAS_SHORT_HEADER	0x8000
 
 /*
- * betree_type_has_header
+ * betree_key_type_has_header
  *		Is it one of the types whose values are looked into when they are read?
  */
 bool
-betree_type_has_header(Oid type)
+betree_key_type_has_header(Oid type)
 {
 	return type == NUMERICOID || type == INETOID || type == CIDROID ||
 		type == BITOID || type == VARBITOID ||
@@ -165,7 +165,7 @@ header_is_sane(Oid type, char *start)
 }
 
 /*
- * betree_getattr() of an attribute that may be NULL, behind others or by
+ * betree_key_getattr() of an attribute that may be NULL, behind others or by
  * reference
  */
 static pg_noinline Datum
@@ -180,7 +180,7 @@ getattr_general(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 	Size		off = 0;
 
 	if (unlikely(IndexTupleSize(itup) < header))
-		betree_report_damaged_item();
+		betree_page_report_item();
 	*isnull = has_nulls && att_isnull(attno - 1, nulls);
 	if (*isnull)
 		return (Datum) 0;
@@ -193,19 +193,19 @@ getattr_general(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 	(void) attribute_end(att, data, size, &off);
 	if (OidIsValid(bt->header_type[attno - 1]) &&
 		unlikely(!header_is_sane(bt->header_type[attno - 1], data + off)))
-		betree_report_damaged_item();
+		betree_page_report_item();
 	return fetchatt(att, data + off);
 }
 
 /*
- * betree_getattr
+ * betree_key_getattr
  *		index_getattr() that does not trust the tuple's lengths.
  *
  * A damaged length must not lead a comparison out of the tuple, nor the walk
  * to an attribute behind others.
  */
 Datum
-betree_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
+betree_key_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 {
 	Form_pg_attribute att = TupleDescAttr(bt->tupdesc, 0);
 
@@ -215,38 +215,38 @@ betree_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 	if (attno > 1 || !att->attbyval || IndexTupleHasNulls(itup))
 		return getattr_general(bt, itup, attno, isnull);
 	if (unlikely(IndexTupleSize(itup) < sizeof(IndexTupleData) + att->attlen))
-		betree_report_damaged_item();
+		betree_page_report_item();
 	*isnull = false;
 	return fetchatt(att, (char *) itup + sizeof(IndexTupleData));
 }
 
 /*
- * betree_verify_tuple
+ * betree_key_verify_tuple
  *		Check all values of a tuple that is handed to code that does not.
  */
 void
-betree_verify_tuple(BetreeRel *bt, IndexTuple itup)
+betree_key_verify_tuple(BetreeRel *bt, IndexTuple itup)
 {
 	bool		isnull;
 
 	for (int i = 0; i < bt->natts; i++)
-		(void) betree_getattr(bt, itup, i + 1, &isnull);
+		(void) betree_key_getattr(bt, itup, i + 1, &isnull);
 }
 
-/* betree_pivot_natts(), for the comparisons here */
+/* betree_key_pivot_natts(), for the comparisons here */
 static inline int
 pivot_natts(BetreeRel *bt, IndexTuple pivot)
 {
 	int			natts = BetreePivotGetNatts(pivot);
 
 	if (unlikely(natts > bt->nkeyatts && natts != BETREE_NATTS_PLUSINF))
-		betree_report_damaged_item();
+		betree_page_report_item();
 	return natts;
 }
 
 /* Number of a pivot's attributes, or BETREE_NATTS_PLUSINF */
 int
-betree_pivot_natts(BetreeRel *bt, IndexTuple pivot)
+betree_key_pivot_natts(BetreeRel *bt, IndexTuple pivot)
 {
 	return pivot_natts(bt, pivot);
 }
@@ -262,7 +262,7 @@ betree_key_from_tuple(BetreeRel *bt, IndexTuple itup, BetreeKey *key)
 	for (int i = 0; i < bt->nkeyatts; i++)
 	{
 		key->cmp[i] = bt->cmp[i];
-		key->value[i] = betree_getattr(bt, itup, i + 1, &key->isnull[i]);
+		key->value[i] = betree_key_getattr(bt, itup, i + 1, &key->isnull[i]);
 	}
 }
 
@@ -280,7 +280,7 @@ betree_key_from_pivot(BetreeRel *bt, IndexTuple pivot, BetreeKey *key)
 	for (int i = 0; i < key->nkeys; i++)
 	{
 		key->cmp[i] = bt->cmp[i];
-		key->value[i] = betree_getattr(bt, pivot, i + 1, &key->isnull[i]);
+		key->value[i] = betree_key_getattr(bt, pivot, i + 1, &key->isnull[i]);
 	}
 }
 
@@ -300,7 +300,7 @@ key_compare(BetreeRel *bt, BetreeKey *key, IndexTuple itup, int natts,
 	for (int i = 0; i < n; i++)
 	{
 		bool		isnull;
-		Datum		value = betree_getattr(bt, itup, i + 1, &isnull);
+		Datum		value = betree_key_getattr(bt, itup, i + 1, &isnull);
 		int			result;
 
 		/* cross-type functions take the column's value first */
@@ -342,14 +342,14 @@ betree_key_compare_pivot(BetreeRel *bt, BetreeKey *key, IndexTuple pivot)
 
 /* Compare two leaf tuples */
 int
-betree_tuple_compare(BetreeRel *bt, IndexTuple a, IndexTuple b)
+betree_key_order_tuples(BetreeRel *bt, IndexTuple a, IndexTuple b)
 {
 	for (int i = 0; i < bt->nkeyatts; i++)
 	{
 		bool		anull;
 		bool		bnull;
-		Datum		avalue = betree_getattr(bt, a, i + 1, &anull);
-		Datum		bvalue = betree_getattr(bt, b, i + 1, &bnull);
+		Datum		avalue = betree_key_getattr(bt, a, i + 1, &anull);
+		Datum		bvalue = betree_key_getattr(bt, b, i + 1, &bnull);
 		int			result;
 
 		result = compare_datums(bt->rel, i, bt->cmp[i], avalue, anull,
@@ -362,13 +362,13 @@ betree_tuple_compare(BetreeRel *bt, IndexTuple a, IndexTuple b)
 
 /* Prepare a tuple for sorting; the item points into it */
 void
-betree_sort_item_init(BetreeRel *bt, BetreeSortItem *item, IndexTuple itup,
-					  int order)
+betree_key_item_init(BetreeRel *bt, BetreeSortItem *item, IndexTuple itup,
+					 int order)
 {
 	Assert(order >= 0 && order <= PG_UINT16_MAX);
 
 	item->itup = itup;
-	item->first = betree_getattr(bt, itup, 1, &item->first_null);
+	item->first = betree_key_getattr(bt, itup, 1, &item->first_null);
 	item->order = order;
 }
 
@@ -377,8 +377,8 @@ betree_sort_item_init(BetreeRel *bt, BetreeSortItem *item, IndexTuple itup,
  * first.
  */
 int
-betree_sort_item_compare(BetreeRel *bt, const BetreeSortItem *a,
-						 const BetreeSortItem *b)
+betree_key_item_compare(BetreeRel *bt, const BetreeSortItem *a,
+						const BetreeSortItem *b)
 {
 	int			result;
 
@@ -390,8 +390,8 @@ betree_sort_item_compare(BetreeRel *bt, const BetreeSortItem *a,
 	{
 		bool		anull;
 		bool		bnull;
-		Datum		avalue = betree_getattr(bt, a->itup, i + 1, &anull);
-		Datum		bvalue = betree_getattr(bt, b->itup, i + 1, &bnull);
+		Datum		avalue = betree_key_getattr(bt, a->itup, i + 1, &anull);
+		Datum		bvalue = betree_key_getattr(bt, b->itup, i + 1, &bnull);
 
 		result = compare_datums(bt->rel, i, bt->cmp[i], avalue, anull,
 								bvalue, bnull);
@@ -404,14 +404,14 @@ betree_sort_item_compare(BetreeRel *bt, const BetreeSortItem *a,
 static int
 sort_item_cmp(const BetreeSortItem *a, const BetreeSortItem *b, BetreeRel *bt)
 {
-	int			result = betree_sort_item_compare(bt, a, b);
+	int			result = betree_key_item_compare(bt, a, b);
 
 	if (result == 0)
 		result = (a->order < b->order) - (a->order > b->order);
 	return result;
 }
 
-#define ST_SORT betree_sort_items
+#define ST_SORT sort_items
 #define ST_ELEMENT_TYPE BetreeSortItem
 #define ST_COMPARE(a, b, arg) sort_item_cmp(a, b, arg)
 #define ST_COMPARE_ARG_TYPE BetreeRel
@@ -421,28 +421,28 @@ sort_item_cmp(const BetreeSortItem *a, const BetreeSortItem *b, BetreeRel *bt)
 
 /* Sort prepared items by (key, TID); already sorted input costs one pass */
 void
-betree_sort(BetreeRel *bt, BetreeSortItem *items, int nitems)
+betree_key_sort(BetreeRel *bt, BetreeSortItem *items, int nitems)
 {
 	Assert(nitems >= 0);
 	Assert(nitems == 0 || items != NULL);
 
-	betree_sort_items(items, nitems, bt);
+	sort_items(items, nitems, bt);
 }
 
 /*
- * betree_sort_unique
+ * betree_key_sort_unique
  *		Sort prepared items, and keep one of those that are exact duplicates;
  *		returns how many are left.
  */
 int
-betree_sort_unique(BetreeRel *bt, BetreeSortItem *items, int nitems)
+betree_key_sort_unique(BetreeRel *bt, BetreeSortItem *items, int nitems)
 {
 	int			n = 0;
 
-	betree_sort(bt, items, nitems);
+	betree_key_sort(bt, items, nitems);
 	for (int i = 0; i < nitems; i++)
 	{
-		if (n > 0 && betree_sort_item_compare(bt, &items[n - 1], &items[i]) == 0)
+		if (n > 0 && betree_key_item_compare(bt, &items[n - 1], &items[i]) == 0)
 			continue;
 		items[n++] = items[i];
 	}
@@ -450,7 +450,7 @@ betree_sort_unique(BetreeRel *bt, BetreeSortItem *items, int nitems)
 }
 
 /*
- * betree_node_search
+ * betree_key_search_node
  *		The child of a NODE that a position belongs to.
  *
  * That is the last child whose pivot is not above "key" or, "strict", is
@@ -458,7 +458,7 @@ betree_sort_unique(BetreeRel *bt, BetreeSortItem *items, int nitems)
  * position must be in the node's range.
  */
 int
-betree_node_search(BetreeRel *bt, Page page, BetreeKey *key, bool strict)
+betree_key_search_node(BetreeRel *bt, Page page, BetreeKey *key, bool strict)
 {
 	int			low = 0;
 	int			high = BetreeNodeNumChildren(page) - 1;
@@ -482,8 +482,8 @@ betree_node_search(BetreeRel *bt, Page page, BetreeKey *key, bool strict)
 
 /* First of the sorted items 1..last that is not below "key", or last + 1 */
 OffsetNumber
-betree_page_search(BetreeRel *bt, Page page, OffsetNumber last,
-				   BetreeKey *key)
+betree_key_search_page(BetreeRel *bt, Page page, OffsetNumber last,
+					   BetreeKey *key)
 {
 	OffsetNumber low = FirstOffsetNumber;
 	OffsetNumber high = OffsetNumberNext(last);
@@ -504,15 +504,15 @@ betree_page_search(BetreeRel *bt, Page page, OffsetNumber last,
 }
 
 /*
- * betree_page_search_hint
- *		betree_page_search() that first looks at a place where it may be.
+ * betree_key_search_page_hint
+ *		betree_key_search_page() that first looks at a place where it may be.
  *
  * For callers that go through a page in key order: it mostly is where they
  * stopped the last time.  Any hint is right.
  */
 OffsetNumber
-betree_page_search_hint(BetreeRel *bt, Page page, OffsetNumber last,
-						OffsetNumber hint, BetreeKey *key)
+betree_key_search_page_hint(BetreeRel *bt, Page page, OffsetNumber last,
+							OffsetNumber hint, BetreeKey *key)
 {
 	Assert(last <= PageGetMaxOffsetNumber(page));
 
@@ -522,12 +522,12 @@ betree_page_search_hint(BetreeRel *bt, Page page, OffsetNumber last,
 		(hint == FirstOffsetNumber ||
 		 betree_key_compare_tuple(bt, key, BetreePageGetTuple(page, hint - 1)) > 0))
 		return hint;
-	return betree_page_search(bt, page, last, key);
+	return betree_key_search_page(bt, page, last, key);
 }
 
 /* Is the position at or above the node's lower bound and below its upper? */
 bool
-betree_node_covers(BetreeRel *bt, Page page, BetreeKey *key)
+betree_key_node_covers(BetreeRel *bt, Page page, BetreeKey *key)
 {
 	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_NODE);
 
@@ -536,14 +536,14 @@ betree_node_covers(BetreeRel *bt, Page page, BetreeKey *key)
 }
 
 /*
- * betree_form_separator
+ * betree_key_form_separator
  *		A pivot above "left" and not above "right", palloc'd.
  *
  * It has the attributes up to the first in which the two differ, and the
  * right one's heap TID if none does.  Child and marker are the caller's.
  */
 IndexTuple
-betree_form_separator(BetreeRel *bt, IndexTuple left, IndexTuple right)
+betree_key_form_separator(BetreeRel *bt, IndexTuple left, IndexTuple right)
 {
 	int			natts;
 	bool		with_tid;
@@ -553,8 +553,8 @@ betree_form_separator(BetreeRel *bt, IndexTuple left, IndexTuple right)
 	{
 		bool		lnull;
 		bool		rnull;
-		Datum		lvalue = betree_getattr(bt, left, natts, &lnull);
-		Datum		rvalue = betree_getattr(bt, right, natts, &rnull);
+		Datum		lvalue = betree_key_getattr(bt, left, natts, &lnull);
+		Datum		rvalue = betree_key_getattr(bt, right, natts, &rnull);
 
 		if (compare_datums(bt->rel, natts - 1, bt->cmp[natts - 1],
 						   lvalue, lnull, rvalue, rnull) != 0)
@@ -583,14 +583,14 @@ betree_form_separator(BetreeRel *bt, IndexTuple left, IndexTuple right)
 }
 
 /*
- * betree_form_tuple
+ * betree_key_form_tuple
  *		Form an index tuple, palloc'd; complain if it is too large.
  *
  * "heap" is for the error message only and may be NULL.
  */
 IndexTuple
-betree_form_tuple(BetreeRel *bt, Datum *values, bool *isnull, ItemPointer tid,
-				  Relation heap)
+betree_key_form_tuple(BetreeRel *bt, Datum *values, bool *isnull, ItemPointer tid,
+					  Relation heap)
 {
 	IndexTuple	itup;
 

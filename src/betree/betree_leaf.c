@@ -84,8 +84,8 @@ compare_with_leaf(BetreeRel *bt, BetreeSortItem *message, Page page,
 {
 	BetreeSortItem item;
 
-	betree_sort_item_init(bt, &item, BetreePageGetTuple(page, off), 0);
-	return betree_sort_item_compare(bt, message, &item);
+	betree_key_item_init(bt, &item, BetreePageGetTuple(page, off), 0);
+	return betree_key_item_compare(bt, message, &item);
 }
 
 /*
@@ -236,7 +236,7 @@ cut(Merged *merged, LeafSplit *split, int limit, int max_items)
 		}
 		space += item_space;
 		if (space > BetreePageCapacity)
-			betree_report_damaged_item();
+			betree_page_report_item();
 	}
 	split->npages++;
 	split->start[split->npages] = merged->nitems;
@@ -306,8 +306,8 @@ form_separators(BetreeRel *bt, Page node, int child, Merged *merged,
 		int			at = split->start[i];
 
 		split->separator[i] =
-			betree_form_separator(bt, merged->items[at - 1].itup,
-								  merged->items[at].itup);
+			betree_key_form_separator(bt, merged->items[at - 1].itup,
+									  merged->items[at].itup);
 		space += BetreeTupleSpace(split->separator[i]);
 	}
 	if (split->nold > 1)
@@ -334,7 +334,7 @@ write_pivots(Page node, int child, LeafSplit *split, uint16 marker)
 		if (PageAddItem(node, (Item) pivot, IndexTupleSize(pivot),
 						BETREE_FIRST_PIVOT + child + i,
 						false, false) == InvalidOffsetNumber)
-			betree_report_damaged_item();
+			betree_page_report_item();
 	}
 }
 
@@ -367,7 +367,7 @@ write_pages(BetreeRel *bt, Buffer nodebuf, int child, BetreeBatch *batch,
 		Page		page;
 
 		if (i >= split->nold)
-			split->buf[i] = betree_alloc(bt);
+			split->buf[i] = betree_block_alloc(bt);
 		page = GenericXLogRegisterBuffer(state, split->buf[i],
 										 i >= split->nold ? GENERIC_XLOG_FULL_IMAGE : 0);
 		betree_page_init(page, BETREE_LEAF, 0, 0);

@@ -39,9 +39,9 @@ sorted_item_ids(BetreeRel *bt, Page page, ItemIdData *ids)
 	bool		changed = false;
 
 	for (int i = 0; i < maxoff; i++)
-		betree_sort_item_init(bt, &items[i], BetreePageGetTuple(page, i + 1),
-							  i + 1);
-	betree_sort(bt, rest, nrest);
+		betree_key_item_init(bt, &items[i], BetreePageGetTuple(page, i + 1),
+							 i + 1);
+	betree_key_sort(bt, rest, nrest);
 
 	for (int i = 0; i < maxoff; i++)
 	{
@@ -50,7 +50,7 @@ sorted_item_ids(BetreeRel *bt, Page page, ItemIdData *ids)
 		if (b >= nrest)
 			next = &items[a++];
 		else if (a >= nsorted ||
-				 betree_sort_item_compare(bt, &rest[b], &items[a]) < 0)
+				 betree_key_item_compare(bt, &rest[b], &items[a]) < 0)
 			next = &rest[b++];
 		else
 			next = &items[a++];
@@ -61,7 +61,7 @@ sorted_item_ids(BetreeRel *bt, Page page, ItemIdData *ids)
 		/* the rest of an ascending page needs no comparison */
 		if (!changed && a < nsorted && b == 0 &&
 			(nrest == 0 ||
-			 betree_sort_item_compare(bt, &items[nsorted - 1], &rest[0]) <= 0))
+			 betree_key_item_compare(bt, &items[nsorted - 1], &rest[0]) <= 0))
 		{
 			while (a < nsorted)
 			{
@@ -136,9 +136,9 @@ get_tail_page(BetreeRel *bt, Page node)
 	int			spare = betree_node_find_dir(node, BETREE_DIR_SPARE);
 
 	if (spare < 0)
-		return betree_alloc(bt);
-	return betree_read(bt, BetreeNodeGetDir(node)[spare].bted_block,
-					   BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
+		return betree_block_alloc(bt);
+	return betree_block_read(bt, BetreeNodeGetDir(node)[spare].bted_block,
+							 BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
 }
 
 /*
@@ -189,12 +189,12 @@ start_needed_drain(BetreeRel *bt, Buffer nodebuf)
 	BetreePageOpaque opaque = BetreePageGetOpaque(BufferGetPage(nodebuf));
 
 	if (opaque->bteo_nlog == 0)
-		betree_report_page(bt, nodebuf);
+		betree_block_report(bt, nodebuf);
 	/* a log that a split has shortened may not have come to its drain */
 	if (opaque->bteo_drain == 0)
 		betree_log_set_drain(bt, nodebuf);
 	if (opaque->bteo_drain == 0)
-		betree_report_page(bt, nodebuf);
+		betree_block_report(bt, nodebuf);
 }
 
 /* Let the tail be the log's last page, which "covered" filters know of */
@@ -243,7 +243,7 @@ dir_put_tail(Page node, BlockNumber blkno)
  *
  * The node is exclusively locked and stays so.  The new tail begins with
  * "itup", if that is not NULL.  The seal that makes the log as long as
- * betree_drain_threshold() says starts a drain.  Returns false, with a drain
+ * betree_options_drain_threshold() says starts a drain.  Returns false, with a drain
  * under way, if the log can take no more; it can when that drain is finished
  * (README, "Draining").
  */
@@ -276,7 +276,7 @@ betree_log_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup)
 
 	if (oldblk != InvalidBlockNumber)
 	{
-		oldbuf = betree_read(bt, oldblk, BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
+		oldbuf = betree_block_read(bt, oldblk, BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
 		changed = sorted_item_ids(bt, BufferGetPage(oldbuf), ids);
 		betree_filter_seal(bt, nodebuf, BufferGetPage(oldbuf), ids, seq,
 						   covered);
@@ -302,8 +302,8 @@ betree_log_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup)
 	dir_put_tail(node, BufferGetBlockNumber(newbuf));
 
 	if (opaque->bteo_drain == 0 && opaque->bteo_nlog > 0 &&
-		opaque->bteo_nlog >= betree_drain_threshold(bt, node,
-													BufferGetBlockNumber(nodebuf)))
+		opaque->bteo_nlog >= betree_options_drain_threshold(bt, node,
+															BufferGetBlockNumber(nodebuf)))
 		opaque->bteo_drain = opaque->bteo_seq;
 
 	page = GenericXLogRegisterBuffer(state, newbuf, GENERIC_XLOG_FULL_IMAGE);
@@ -389,7 +389,7 @@ betree_log_cache_lock(BetreeRel *bt, BetreeLogCache *cache, int i,
 
 	Assert(i >= 0 && i < BETREE_NCAP_MAX);
 
-	betree_verify_block(bt, blkno);
+	betree_block_verify(bt, blkno);
 	if (i < cache->npins)
 	{
 		cache->buf[i] = ReleaseAndReadBuffer(cache->buf[i], bt->rel, blkno);
@@ -402,8 +402,8 @@ betree_log_cache_lock(BetreeRel *bt, BetreeLogCache *cache, int i,
 		cache->blkno[i] = blkno;
 		cache->hint[i] = 0;
 	}
-	betree_lock(bt, buf, BUFFER_LOCK_SHARE);
-	betree_verify_page(bt, buf, BETREE_LOG, -1);
+	betree_block_lock(bt, buf, BUFFER_LOCK_SHARE);
+	betree_block_verify_page(bt, buf, BETREE_LOG, -1);
 	return buf;
 }
 
@@ -443,8 +443,8 @@ batch_add(BetreeRel *bt, BetreeBatch *batch, Page page, OffsetNumber *off,
 		if (space > max_space || nitems >= max_items)
 			return false;
 		memcpy(batch->data + used, itup, size);
-		betree_sort_item_init(bt, &batch->items[nitems],
-							  (IndexTuple) (batch->data + used), order);
+		betree_key_item_init(bt, &batch->items[nitems],
+							 (IndexTuple) (batch->data + used), order);
 		used += MAXALIGN(size);
 		nitems++;
 	}
@@ -471,12 +471,12 @@ betree_log_check_order(Page node)
 
 	if (opaque->bteo_nlog > 0 &&
 		betree_node_log_span(node, opaque->bteo_seq) > BETREE_SEQ_SPAN_MAX)
-		betree_report_damaged_item();
+		betree_page_report_item();
 	for (int i = 0; i < opaque->bteo_nlog; i++)
 	{
 		if (dir[i].bted_kind != BETREE_DIR_SEALED ||
 			!betree_node_log_ordered(node, i))
-			betree_report_damaged_item();
+			betree_page_report_item();
 	}
 }
 
@@ -523,8 +523,8 @@ betree_log_gather(BetreeRel *bt, Page node, int child, int max_space,
 			continue;
 		buf = betree_log_cache_lock(bt, cache, i, dir[i].bted_block);
 		page = BufferGetPage(buf);
-		off = betree_page_search_hint(bt, page, PageGetMaxOffsetNumber(page),
-									  cache->hint[i], &lower);
+		off = betree_key_search_page_hint(bt, page, PageGetMaxOffsetNumber(page),
+										  cache->hint[i], &lower);
 		batch->complete = batch_add(bt, batch, page, &off, &upper, max_space,
 									max_items, i);
 		cache->hint[i] = off;
@@ -533,7 +533,7 @@ betree_log_gather(BetreeRel *bt, Page node, int child, int max_space,
 			break;
 		batch->upto = dir[i].bted_seq;
 	}
-	batch->nitems = betree_sort_unique(bt, batch->items, batch->nitems);
+	batch->nitems = betree_key_sort_unique(bt, batch->items, batch->nitems);
 }
 
 /*

@@ -187,7 +187,7 @@ typedef struct BetreeDirEntry
 					   sizeof(BetreeCountersData)))
 
 /* betree_page.c, called here */
-pg_noreturn extern void betree_report_damaged_item(void);
+pg_noreturn extern void betree_page_report_item(void);
 
 /* Items of a NODE */
 #define BETREE_HIKEY			1
@@ -212,7 +212,7 @@ BetreePageGetTuple(Page page, OffsetNumber off)
 				 ItemIdGetLength(iid) < sizeof(IndexTupleData) ||
 				 IndexTupleSize(itup) < sizeof(IndexTupleData) ||
 				 IndexTupleSize(itup) > ItemIdGetLength(iid)))
-		betree_report_damaged_item();
+		betree_page_report_item();
 	return itup;
 }
 
@@ -336,8 +336,10 @@ extern void betree_page_add(Page page, IndexTuple itup);
 extern int	betree_page_live_space(Page page);
 extern void betree_page_delete_items(Page page, OffsetNumber *offsets,
 									 int noffsets);
-extern void betree_meta_init(Page page, int nkeyatts, int natts,
-							 uint32 tuple_width);
+extern void betree_page_init_meta(Page page, int nkeyatts, int natts,
+								  uint32 tuple_width);
+
+/* betree_node.c */
 extern void betree_node_form(Page page, int level, int ncap,
 							 IndexTuple hikey, IndexTuple *pivots,
 							 int npivots);
@@ -353,6 +355,6 @@ extern int	betree_node_nfilters(Page page);
 extern void betree_node_raise(Page page);
 extern void betree_node_drop_log(Page page, int nlog);
 extern uint32 *betree_node_count_batch(Page page, int nitems);
-extern IndexTuple betree_pivot_infinite(bool plus);
+extern IndexTuple betree_node_infinite_pivot(bool plus);
 
 #endif							/* BETREE_PAGE_H */

@@ -225,12 +225,12 @@ find_hash(BetreeScanOpaque so, ColumnQuals *columns)
 		return quals->hash.usable;
 
 	oldcontext = MemoryContextSwitchTo(so->context);
-	quals->hash.usable = betree_hash_init(bt, &quals->hash.own);
+	quals->hash.usable = betree_filter_hash_init(bt, &quals->hash.own);
 	for (int i = 0; i < bt->nkeyatts && quals->hash.usable; i++)
 	{
 		Oid			arg_proc;
 
-		if (betree_hash_proc(bt, i, quals->hash.subtype[i], &arg_proc) ==
+		if (betree_filter_hash_proc(bt, i, quals->hash.subtype[i], &arg_proc) ==
 			quals->hash.own.proc[i].fn_oid && OidIsValid(arg_proc))
 			fmgr_info(arg_proc, &quals->hash.arg[i]);
 		else
@@ -264,8 +264,8 @@ hash_quals(BetreeScanOpaque so, ColumnQuals *columns)
 	{
 		ScanKey		key = columns[i].equal;
 
-		hash = betree_hash_add(bt, &quals->hash.arg[i], i, key->sk_argument,
-							   (key->sk_flags & SK_ISNULL) != 0, hash);
+		hash = betree_filter_hash_add(bt, &quals->hash.arg[i], i, key->sk_argument,
+									  (key->sk_flags & SK_ISNULL) != 0, hash);
 	}
 	quals->hash_value = hash;
 	quals->hashed = true;
@@ -351,8 +351,8 @@ betree_quals_match(BetreeScanOpaque so, IndexTuple itup)
 	{
 		ScanKey		key = &quals->filter[i];
 		bool		isnull;
-		Datum		value = betree_getattr(&so->bt, itup, key->sk_attno,
-										   &isnull);
+		Datum		value = betree_key_getattr(&so->bt, itup, key->sk_attno,
+											   &isnull);
 
 		if (key->sk_flags & SK_SEARCHNULL)
 		{

@@ -30,7 +30,7 @@ betreebeginscan(Relation rel, int nkeys, int norderbys)
 	IndexScanDesc scan = RelationGetIndexScan(rel, nkeys, norderbys);
 	BetreeScanOpaque so = palloc0(sizeof(BetreeScanOpaqueData));
 
-	betree_open(&so->bt, rel);
+	betree_rel_open(&so->bt, rel);
 	so->context = AllocSetContextCreate(CurrentMemoryContext, "betree scan",
 										ALLOCSET_SMALL_SIZES);
 	so->quals.context = AllocSetContextCreate(so->context, "betree quals",

@@ -108,7 +108,7 @@ has_live_items(BetreeRel *bt, Page node, int first_child, int last_child,
 			continue;
 		betree_key_from_pivot(bt, BetreeNodeGetPivot(node, child), &lower);
 		betree_key_from_pivot(bt, BetreeNodeGetUpper(node, child), &upper);
-		off = betree_page_search(bt, page, maxoff, &lower);
+		off = betree_key_search_page(bt, page, maxoff, &lower);
 		if (off <= maxoff &&
 			betree_key_compare_tuple(bt, &upper,
 									 BetreePageGetTuple(page, off)) > 0)
@@ -124,7 +124,7 @@ has_live_items(BetreeRel *bt, Page node, int first_child, int last_child,
 static BlockNumber
 copy_log_page(BetreeRel *bt, Page source, BetreeKey *separator)
 {
-	Buffer		buf = betree_alloc(bt);
+	Buffer		buf = betree_block_alloc(bt);
 	BlockNumber blkno = BufferGetBlockNumber(buf);
 	GenericXLogState *state = GenericXLogStart(bt->rel);
 	Page		page = GenericXLogRegisterBuffer(state, buf, GENERIC_XLOG_FULL_IMAGE);
@@ -199,9 +199,9 @@ divide_log(BetreeRel *bt, Page node, NodeHalf *left, NodeHalf *right)
 		}
 
 		/* the tail's lock waits for the last append that is under way */
-		buf = betree_read(bt, entry->bted_block,
-						  tail ? BUFFER_LOCK_EXCLUSIVE : BUFFER_LOCK_SHARE,
-						  BETREE_LOG);
+		buf = betree_block_read(bt, entry->bted_block,
+								tail ? BUFFER_LOCK_EXCLUSIVE : BUFFER_LOCK_SHARE,
+								BETREE_LOG);
 		page = BufferGetPage(buf);
 		in_left = has_live_items(bt, node, left->first, left->last, page,
 								 tail, entry->bted_seq);
@@ -242,7 +242,7 @@ write_half(BetreeRel *bt, Page page, Page source, NodeHalf *half,
 {
 	BetreePageOpaque from = BetreePageGetOpaque(source);
 	BetreePageOpaque to = BetreePageGetOpaque(page);
-	int			ncap = betree_node_ncap(bt, from->bteo_level);
+	int			ncap = betree_options_node_ncap(bt, from->bteo_level);
 	int			room = BLCKSZ - SizeOfPageHeaderData - BetreeNodeSpecialSize(0) -
 		BetreeTupleSpace(hikey);
 
@@ -297,7 +297,7 @@ split_locked(BetreeRel *bt, Buffer parentbuf, int child, Buffer nodebuf)
 
 	memcpy(copy.data, node, BLCKSZ);
 	separator = CopyIndexTuple(BetreeNodeGetPivot(node, right.first));
-	rightbuf = betree_alloc(bt);
+	rightbuf = betree_block_alloc(bt);
 
 	state = GenericXLogStart(bt->rel);
 	parent = GenericXLogRegisterBuffer(state, parentbuf, 0);
@@ -317,7 +317,7 @@ split_locked(BetreeRel *bt, Buffer parentbuf, int child, Buffer nodebuf)
 	if (PageAddItem(parent, (Item) separator, IndexTupleSize(separator),
 					BETREE_FIRST_PIVOT + child + 1, false, false) ==
 		InvalidOffsetNumber)
-		betree_report_damaged_item();
+		betree_page_report_item();
 	GenericXLogFinish(state);
 	ECP_STOP_POINT("split");
 	UnlockReleaseBuffer(rightbuf);
@@ -335,20 +335,20 @@ grow_root(BetreeRel *bt, Buffer rootbuf)
 	Buffer		buf;
 	GenericXLogState *state;
 	Page		page;
-	IndexTuple	pivot = betree_pivot_infinite(false);
+	IndexTuple	pivot = betree_node_infinite_pivot(false);
 
 	if (level + 1 >= BETREE_MAX_HEIGHT)
 		elog(ERROR, "betree index \"%s\" is too high",
 			 RelationGetRelationName(bt->rel));
 
-	buf = betree_alloc(bt);
+	buf = betree_block_alloc(bt);
 	state = GenericXLogStart(bt->rel);
 	root = GenericXLogRegisterBuffer(state, rootbuf, 0);
 	page = GenericXLogRegisterBuffer(state, buf, GENERIC_XLOG_FULL_IMAGE);
 	memcpy(page, root, BLCKSZ);
 	BetreePivotSetChild(pivot, BufferGetBlockNumber(buf));
-	betree_node_form(root, level + 1, betree_node_ncap(bt, level + 1),
-					 betree_pivot_infinite(true), &pivot, 1);
+	betree_node_form(root, level + 1, betree_options_node_ncap(bt, level + 1),
+					 betree_node_infinite_pivot(true), &pivot, 1);
 	GenericXLogFinish(state);
 	ECP_STOP_POINT("root-grown");
 	UnlockReleaseBuffer(buf);
@@ -408,13 +408,13 @@ betree_split_node(BetreeRel *bt, BetreeKey *key, int level)
 			continue;
 		}
 
-		child = betree_node_search(bt, parent, key, false);
-		nodebuf = betree_read_child(bt, parent, child, BUFFER_LOCK_EXCLUSIVE);
+		child = betree_key_search_node(bt, parent, key, false);
+		nodebuf = betree_block_read_child(bt, parent, child, BUFFER_LOCK_EXCLUSIVE);
 		if (!has_room(BufferGetPage(nodebuf)))
 		{
 			/* a node has room for a high key and four pivots */
 			if (BetreeNodeNumChildren(BufferGetPage(nodebuf)) < 2)
-				betree_report_page(bt, nodebuf);
+				betree_block_report(bt, nodebuf);
 			split_locked(bt, parentbuf, child, nodebuf);
 		}
 		blkno = BufferGetBlockNumber(nodebuf);

@@ -66,8 +66,8 @@ message_add(BetreeScanOpaque so, IndexTuple itup)
 			repalloc_huge(messages->items,
 						  messages->max_items * sizeof(BetreeSortItem));
 	}
-	betree_sort_item_init(&so->bt, &messages->items[messages->nitems],
-						  CopyIndexTuple(itup), 0);
+	betree_key_item_init(&so->bt, &messages->items[messages->nitems],
+						 CopyIndexTuple(itup), 0);
 	messages->nitems++;
 	MemoryContextSwitchTo(oldcontext);
 }
@@ -105,7 +105,7 @@ is_live(BetreeScanOpaque so, LogRange *range, IndexTuple itup, uint16 seq)
 		BetreeKey	key;
 
 		betree_key_from_tuple(&so->bt, itup, &key);
-		child = betree_node_search(&so->bt, range->node, &key, false);
+		child = betree_key_search_node(&so->bt, range->node, &key, false);
 	}
 	return BetreeSeqNewer(seq,
 						  BetreePivotGetMarker(BetreeNodeGetPivot(range->node, child)));
@@ -145,14 +145,14 @@ collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
 
 	/* without a hint, the scan's own bound is mostly the narrower */
 	if (hinted)
-		off = betree_page_search_hint(bt, page, nsorted, *hint, &range->low);
+		off = betree_key_search_page_hint(bt, page, nsorted, *hint, &range->low);
 	else if (nsorted > 0 && so->quals.lower.nkeys > 0)
-		off = betree_page_search(bt, page, nsorted, &so->quals.lower);
+		off = betree_key_search_page(bt, page, nsorted, &so->quals.lower);
 	if (off <= nsorted &&
 		betree_key_compare_tuple(bt, hinted ? &so->quals.lower : &range->low,
 								 BetreePageGetTuple(page, off)) > 0)
-		off = betree_page_search(bt, page, nsorted,
-								 hinted ? &so->quals.lower : &range->low);
+		off = betree_key_search_page(bt, page, nsorted,
+									 hinted ? &so->quals.lower : &range->low);
 
 	for (; off <= nsorted; off++)
 	{
@@ -221,7 +221,7 @@ collect_log(BetreeScanOpaque so, LogRange *range)
 		if (!tail && dir[i].bted_kind != BETREE_DIR_SEALED)
 		{
 			if (i < opaque->bteo_nlog)
-				betree_report_damaged_item();
+				betree_page_report_item();
 			continue;
 		}
 		if (!tail && range->child >= 0 &&
@@ -237,8 +237,8 @@ collect_log(BetreeScanOpaque so, LogRange *range)
 			buf = betree_log_cache_lock(&so->bt, &so->reader.log_cache, i,
 										dir[i].bted_block);
 		else
-			buf = betree_read(&so->bt, dir[i].bted_block, BUFFER_LOCK_SHARE,
-							  BETREE_LOG);
+			buf = betree_block_read(&so->bt, dir[i].bted_block, BUFFER_LOCK_SHARE,
+									BETREE_LOG);
 		ecp_test_for_old_snapshot(so->snapshot, so->bt.rel, BufferGetPage(buf));
 		collect_page(so, range, BufferGetPage(buf), tail, dir[i].bted_seq,
 					 use_cache ? &so->reader.log_cache.hint[i] : NULL);
@@ -277,8 +277,8 @@ static bool
 lock_remembered(BetreeScanOpaque so, BetreeKey *key, bool strict)
 {
 	return BufferIsValid(so->reader.nodebuf) && !so->reader.upper_logs &&
-		betree_lock_remembered(&so->bt, so->reader.nodebuf, key, strict, 1,
-							   BUFFER_LOCK_SHARE);
+		betree_descend_remembered(&so->bt, so->reader.nodebuf, key, strict, 1,
+								  BUFFER_LOCK_SHARE);
 }
 
 /* A descent that collects what the logs above level 1 hold for the position */
@@ -301,8 +301,8 @@ visit_node(void *arg, Buffer nodebuf)
 	{
 		so->reader.upper_logs = true;
 		collect_for_child(so, node,
-						  betree_node_search(&so->bt, node, descent->key,
-											 descent->strict));
+						  betree_key_search_node(&so->bt, node, descent->key,
+												 descent->strict));
 	}
 }
 
@@ -497,14 +497,14 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 		if (so->reader.keep_log_pins && !so->reader.messages.cached)
 			reserve_pins(so, BufferGetPage(so->reader.nodebuf));
 		node = BufferGetPage(so->reader.nodebuf);
-		child = betree_node_search(&so->bt, node, key, strict);
+		child = betree_key_search_node(&so->bt, node, key, strict);
 		leafblk = BetreeNodeGetChild(node, child);
 
 		if (!BufferIsValid(*leafbuf) || leafblk != pinned)
 		{
 			if (BufferIsValid(*leafbuf))
 				ReleaseBuffer(*leafbuf);
-			*leafbuf = betree_pin(&so->bt, leafblk);
+			*leafbuf = betree_block_pin(&so->bt, leafblk);
 			pinned = leafblk;
 
 			/* logs above were read before this pin: read them again */
@@ -547,8 +547,8 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 		}
 		collect_log(so, &range);
 		so->reader.messages.nitems =
-			betree_sort_unique(&so->bt, so->reader.messages.items,
-							   so->reader.messages.nitems);
+			betree_key_sort_unique(&so->bt, so->reader.messages.items,
+								   so->reader.messages.nitems);
 		if (so->reader.messages.cached)
 			release_log_pins(so);
 		return child;
@@ -570,14 +570,14 @@ page_add(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple itup)
 			palloc(page->max_items * sizeof(BetreeScanItem)) :
 			repalloc(page->items, page->max_items * sizeof(BetreeScanItem));
 	}
-	if (so->heap != NULL && unlikely(!betree_tid_exists(so->heap, &itup->t_tid)))
-		betree_report_damaged_item();
+	if (so->heap != NULL && unlikely(!betree_block_tid_exists(so->heap, &itup->t_tid)))
+		betree_page_report_item();
 	item = &page->items[page->nitems++];
 	item->tid = itup->t_tid;
 	item->itup = NULL;
 	if (so->interlock)
 	{
-		betree_verify_tuple(&so->bt, itup);
+		betree_key_verify_tuple(&so->bt, itup);
 		item->itup = CopyIndexTuple(itup);
 	}
 }
@@ -611,13 +611,13 @@ merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
 {
 	BetreeRel  *bt = &so->bt;
 	OffsetNumber maxoff = PageGetMaxOffsetNumber(leaf);
-	OffsetNumber off = betree_page_search(bt, leaf, maxoff, from);
-	OffsetNumber end = betree_page_search(bt, leaf, maxoff, to);
+	OffsetNumber off = betree_key_search_page(bt, leaf, maxoff, from);
+	OffsetNumber end = betree_key_search_page(bt, leaf, maxoff, to);
 	int			message = message_search(so, from);
 	int			last = message_search(so, to);
 
-	off = Max(off, betree_page_search(bt, leaf, maxoff, &so->quals.lower));
-	end = Min(end, betree_page_search(bt, leaf, maxoff, &so->quals.upper));
+	off = Max(off, betree_key_search_page(bt, leaf, maxoff, &so->quals.lower));
+	end = Min(end, betree_key_search_page(bt, leaf, maxoff, &so->quals.upper));
 
 	while (off < end || message < last)
 	{
@@ -631,8 +631,8 @@ merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
 		{
 			BetreeSortItem item;
 
-			betree_sort_item_init(bt, &item, BetreePageGetTuple(leaf, off), 0);
-			cmp = betree_sort_item_compare(bt, &so->reader.messages.items[message], &item);
+			betree_key_item_init(bt, &item, BetreePageGetTuple(leaf, off), 0);
+			cmp = betree_key_item_compare(bt, &so->reader.messages.items[message], &item);
 		}
 
 		/* flushed since it was collected: the leaf's copy does */
@@ -673,7 +673,7 @@ set_bounds(BetreeScanOpaque so, BetreeScanPage *page, int child,
 		if (forward ?
 			betree_key_compare_pivot(bt, &bound, page->high) >= 0 :
 			betree_key_compare_pivot(bt, &bound, page->low) <= 0)
-			betree_report_order(bt, blkno);
+			betree_walk_report(bt, blkno);
 
 		/* a merge of leaves may have put "from" inside the child's range */
 		if (forward && betree_key_compare_pivot(bt, &bound, page->low) > 0)
@@ -723,8 +723,8 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 	betree_key_from_pivot(bt, page->low, &low);
 	betree_key_from_pivot(bt, page->high, &high);
 
-	betree_lock(bt, leafbuf, BUFFER_LOCK_SHARE);
-	betree_verify_page(bt, leafbuf, BETREE_LEAF, 0);
+	betree_block_lock(bt, leafbuf, BUFFER_LOCK_SHARE);
+	betree_block_verify_page(bt, leafbuf, BETREE_LEAF, 0);
 	ecp_test_for_old_snapshot(so->snapshot, bt->rel, BufferGetPage(leafbuf));
 	merge_leaf(so, page, BufferGetPage(leafbuf), moved ? &key : &low, &high);
 	LockBuffer(leafbuf, BUFFER_LOCK_UNLOCK);
@@ -762,14 +762,14 @@ betree_step_read(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 	Assert(so->begun);
 	Assert(page->nitems == 0 && !BufferIsValid(page->pin));
 
-	betree_enter(&entry, so->bt.rel);
+	betree_entry_begin(&entry, so->bt.rel);
 	PG_TRY();
 	{
 		found = read_step(so, page, from, dir);
 	}
 	PG_FINALLY();
 	{
-		betree_leave(&entry);
+		betree_entry_end(&entry);
 	}
 	PG_END_TRY();
 	return found;

@@ -87,17 +87,17 @@ clean_page(VacuumState *state, Buffer buf, Page node, BetreeDirEntry *entry)
 			BetreeKey	key;
 
 			betree_key_from_tuple(bt, itup, &key);
-			live = betree_node_covers(bt, node, &key);
+			live = betree_key_node_covers(bt, node, &key);
 			if (live && entry->bted_kind == BETREE_DIR_SEALED)
 			{
-				int			child = betree_node_search(bt, node, &key, false);
+				int			child = betree_key_search_node(bt, node, &key, false);
 
 				live = BetreeSeqNewer(entry->bted_seq,
 									  BetreePivotGetMarker(BetreeNodeGetPivot(node, child)));
 			}
 		}
 		if (!ItemPointerIsValid(&tid))
-			betree_report_damaged_item();
+			betree_page_report_item();
 		if (state->callback(&tid, state->callback_state))
 		{
 			dead[ndead++] = off;
@@ -135,12 +135,12 @@ clean_log(VacuumState *state, Page node)
 		if (dir[i].bted_kind != BETREE_DIR_SEALED &&
 			dir[i].bted_kind != BETREE_DIR_TAIL)
 			continue;
-		betree_verify_block(&state->bt, dir[i].bted_block);
+		betree_block_verify(&state->bt, dir[i].bted_block);
 		buf = ReadBufferExtended(state->bt.rel, MAIN_FORKNUM,
 								 dir[i].bted_block, RBM_NORMAL,
 								 state->info->strategy);
-		betree_lock(&state->bt, buf, BUFFER_LOCK_EXCLUSIVE);
-		betree_verify_page(&state->bt, buf, BETREE_LOG, -1);
+		betree_block_lock(&state->bt, buf, BUFFER_LOCK_EXCLUSIVE);
+		betree_block_verify_page(&state->bt, buf, BETREE_LOG, -1);
 		clean_page(state, buf, node, &dir[i]);
 		UnlockReleaseBuffer(buf);
 	}
@@ -180,8 +180,8 @@ lock_leaf_parent(VacuumState *state)
 	betree_key_from_pivot(&state->bt, state->cursor, &key);
 	if (BufferIsValid(state->nodebuf))
 	{
-		if (betree_lock_remembered(&state->bt, state->nodebuf, &key, false, 1,
-								   BUFFER_LOCK_SHARE))
+		if (betree_descend_remembered(&state->bt, state->nodebuf, &key, false, 1,
+									  BUFFER_LOCK_SHARE))
 			return;
 		ReleaseBuffer(state->nodebuf);
 		state->nodebuf = InvalidBuffer;
@@ -253,15 +253,15 @@ free_leaf(VacuumState *state, IndexTuple low)
 	BlockNumber leafblk = InvalidBlockNumber;
 
 	betree_key_from_pivot(bt, low, &key);
-	state->nodebuf = betree_relock_node(bt, state->nodebuf, &key, 1,
-										BUFFER_LOCK_EXCLUSIVE);
+	state->nodebuf = betree_descend_relock(bt, state->nodebuf, &key, 1,
+										   BUFFER_LOCK_EXCLUSIVE);
 	node = BufferGetPage(state->nodebuf);
-	child = betree_node_search(bt, node, &key, false);
-	leafbuf = betree_pin(bt, BetreeNodeGetChild(node, child));
+	child = betree_key_search_node(bt, node, &key, false);
+	leafbuf = betree_block_pin(bt, BetreeNodeGetChild(node, child));
 
 	if (child > 0 && ConditionalLockBufferForCleanup(leafbuf))
 	{
-		betree_verify_page(bt, leafbuf, BETREE_LEAF, 0);
+		betree_block_verify_page(bt, leafbuf, BETREE_LEAF, 0);
 		betree_log_check_order(node);
 		if (PageGetMaxOffsetNumber(BufferGetPage(leafbuf)) == 0 &&
 			!child_has_messages(bt, node, child) &&
@@ -310,12 +310,12 @@ clean_leaf(VacuumState *state)
 	lock_leaf_parent(state);
 	node = BufferGetPage(state->nodebuf);
 	betree_key_from_pivot(bt, state->cursor, &key);
-	child = betree_node_search(bt, node, &key, false);
+	child = betree_key_search_node(bt, node, &key, false);
 	leafblk = BetreeNodeGetChild(node, child);
-	betree_verify_block(bt, leafblk);
+	betree_block_verify(bt, leafblk);
 	if (child + 1 < BetreeNodeNumChildren(node))
 	{
-		betree_verify_block(bt, BetreeNodeGetChild(node, child + 1));
+		betree_block_verify(bt, BetreeNodeGetChild(node, child + 1));
 		PrefetchBuffer(bt->rel, MAIN_FORKNUM,
 					   BetreeNodeGetChild(node, child + 1));
 	}
@@ -324,16 +324,16 @@ clean_leaf(VacuumState *state)
 								 state->info->strategy);
 	if (!ConditionalLockBufferForCleanup(leafbuf))
 	{
-		betree_lock(bt, leafbuf, BUFFER_LOCK_EXCLUSIVE);
+		betree_block_lock(bt, leafbuf, BUFFER_LOCK_EXCLUSIVE);
 		add_wait(state, leafblk);
 	}
-	betree_verify_page(bt, leafbuf, BETREE_LEAF, 0);
+	betree_block_verify_page(bt, leafbuf, BETREE_LEAF, 0);
 	betree_block_set_add(&state->visited, leafblk);
 	clean_page(state, leafbuf, NULL, NULL);
 	empty = PageGetMaxOffsetNumber(BufferGetPage(leafbuf)) == 0;
 	low = CopyIndexTuple(BetreeNodeGetPivot(node, child));
 	if (betree_key_compare_pivot(bt, &key, BetreeNodeGetUpper(node, child)) >= 0)
-		betree_report_damaged_item();
+		betree_page_report_item();
 	set_cursor(state, BetreeNodeGetUpper(node, child));
 	betree_walk_step(bt, &state->walk, state->cursor,
 					 BufferGetBlockNumber(state->nodebuf));
@@ -350,7 +350,7 @@ clean_leaves(VacuumState *state)
 {
 	BetreeEntry entry;
 
-	betree_enter(&entry, state->bt.rel);
+	betree_entry_begin(&entry, state->bt.rel);
 	PG_TRY();
 	{
 		while (BetreePivotGetNatts(state->cursor) != BETREE_NATTS_PLUSINF)
@@ -362,7 +362,7 @@ clean_leaves(VacuumState *state)
 	}
 	PG_FINALLY();
 	{
-		betree_leave(&entry);
+		betree_entry_end(&entry);
 	}
 	PG_END_TRY();
 	if (BufferIsValid(state->nodebuf))
@@ -432,7 +432,7 @@ betreebulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	stats->num_index_tuples = 0;
 	stats->pages_free = 0;
 
-	betree_open(&state.bt, info->index);
+	betree_rel_open(&state.bt, info->index);
 	state.info = info;
 	state.stats = stats;
 	state.callback = callback;
@@ -450,7 +450,7 @@ betreebulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	oldcontext = MemoryContextSwitchTo(state.context);
 	betree_block_set_init(&state.visited,
 						  RelationGetNumberOfBlocks(info->index));
-	state.cursor = betree_pivot_infinite(false);
+	state.cursor = betree_node_infinite_pivot(false);
 	betree_walk_begin(&state.walk, state.context);
 
 	MemoryContextSwitchTo(state.work_context);

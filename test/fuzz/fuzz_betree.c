@@ -3,7 +3,9 @@
  * fuzz_betree.c
  *	  A program of libFuzzer for the readers of betree pages.
  *
- * link: src/betree/betree_page.c src/betree/betree_key.c
+ * link: src/betree/betree_page.c src/betree/betree_node.c
+ * link: src/betree/betree_block.c src/betree/betree_walk.c
+ * link: src/betree/betree_key.c src/betree/betree_entry.c
  * link: src/betree/betree_descend.c src/betree/betree_log.c
  * link: src/betree/betree_filter.c src/betree/betree_step.c
  * link: src/betree/betree_quals.c src/base/core_buffer.c
@@ -153,7 +155,7 @@ CopyIndexTuple(IndexTuple source)
 static void
 walk_level(int level, BetreeLogCache *cache, BetreeBatch *batch)
 {
-	IndexTuple	low = betree_pivot_infinite(false);
+	IndexTuple	low = betree_node_infinite_pivot(false);
 
 	for (int n = 0; n < fuzz_file->nblocks && BetreePivotGetNatts(low) != BETREE_NATTS_PLUSINF; n++)
 	{
@@ -183,14 +185,14 @@ walk_level(int level, BetreeLogCache *cache, BetreeBatch *batch)
 				continue;
 			if (blkno >= fuzz_file->nblocks)
 				continue;
-			buf = betree_read(&bt, blkno, BUFFER_LOCK_SHARE, BETREE_LEAF);
+			buf = betree_block_read(&bt, blkno, BUFFER_LOCK_SHARE, BETREE_LEAF);
 			page = BufferGetPage(buf);
 			for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(page); off++)
 			{
-				betree_verify_tuple(&bt, BetreePageGetTuple(page, off));
+				betree_key_verify_tuple(&bt, BetreePageGetTuple(page, off));
 				if (off > 1)
-					(void) betree_tuple_compare(&bt, BetreePageGetTuple(page, off - 1),
-												BetreePageGetTuple(page, off));
+					(void) betree_key_order_tuples(&bt, BetreePageGetTuple(page, off - 1),
+												   BetreePageGetTuple(page, off));
 			}
 			UnlockReleaseBuffer(buf);
 		}
@@ -205,7 +207,7 @@ walk(void *arg)
 {
 	BetreeLogCache cache;
 	BetreeBatch batch;
-	Buffer		root = betree_read(&bt, BETREE_ROOT_BLKNO, BUFFER_LOCK_SHARE, BETREE_NODE);
+	Buffer		root = betree_block_read(&bt, BETREE_ROOT_BLKNO, BUFFER_LOCK_SHARE, BETREE_NODE);
 	int			height = BetreePageGetOpaque(BufferGetPage(root))->bteo_level;
 
 	UnlockReleaseBuffer(root);
@@ -241,7 +243,7 @@ bound_from_page(BlockNumber blk, BetreeKey *key)
 
 	if (kind == BETREE_LEAF || kind == BETREE_LOG)
 	{
-		betree_verify_page(&bt, buf, kind, -1);
+		betree_block_verify_page(&bt, buf, kind, -1);
 		if (PageGetMaxOffsetNumber(page) > 0)
 			betree_key_from_tuple(&bt, CopyIndexTuple(BetreePageGetTuple(page, (PageGetMaxOffsetNumber(page) + 1) / 2)),
 								  key);
@@ -313,7 +315,7 @@ static void
 probe(void *arg)
 {
 	BlockNumber blk = *(BlockNumber *) arg;
-	Buffer		buf = betree_read(&bt, blk, BUFFER_LOCK_SHARE, BETREE_NODE);
+	Buffer		buf = betree_block_read(&bt, blk, BUFFER_LOCK_SHARE, BETREE_NODE);
 	uint32		id = filter_id();
 
 	for (uint64 i = 0; i < 16; i++)

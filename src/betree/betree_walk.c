@@ -1,0 +1,69 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_walk.c
+ *	  Walks in key order, which damaged pivots must not send round in circles.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "betree/betree.h"
+
+/*
+ * betree_walk_report
+ *		The error for a NODE whose pivots lead nowhere or backward.
+ */
+void
+betree_walk_report(BetreeRel *bt, BlockNumber blkno)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("index \"%s\" has pivots out of order at block %u",
+					RelationGetRelationName(bt->rel), blkno),
+			 errhint("Please REINDEX it.")));
+}
+
+/*
+ * betree_walk_begin
+ *		Begin a walk in key order; what it remembers is kept in "context".
+ */
+void
+betree_walk_begin(BetreeWalk *walk, MemoryContext context)
+{
+	if (walk->seen != NULL)
+		pfree(walk->seen);
+	walk->context = context;
+	walk->seen = NULL;
+	walk->nsteps = 0;
+}
+
+/*
+ * betree_walk_step
+ *		Take note that a walk goes on at "bound", of node "blkno".  Complain if it
+ *		has been there: see "Walks" in the README.
+ *
+ * The bound is remembered that the walk had after the last power of two steps
+ * (Brent 1980).
+ */
+void
+betree_walk_step(BetreeRel *bt, BetreeWalk *walk, IndexTuple bound,
+				 BlockNumber blkno)
+{
+	Size		size = IndexTupleSize(bound);
+
+	Assert(walk->context != NULL);
+
+	if (walk->seen != NULL && IndexTupleSize(walk->seen) == size &&
+		memcmp(walk->seen, bound, size) == 0)
+		betree_walk_report(bt, blkno);
+	walk->nsteps++;
+	if ((walk->nsteps & (walk->nsteps - 1)) == 0)
+	{
+		IndexTuple	copy = MemoryContextAlloc(walk->context, size);
+
+		memcpy(copy, bound, size);
+		if (walk->seen != NULL)
+			pfree(walk->seen);
+		walk->seen = copy;
+	}
+}
