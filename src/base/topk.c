@@ -28,7 +28,7 @@
 
 #define TOPK_CAPACITY_MIN	256
 
-#define ST_SORT ecp_ranked_sort
+#define ST_SORT ranked_sort
 #define ST_ELEMENT_TYPE EcpRanked
 #define ST_COMPARE(a, b) \
 	((a)->rank < (b)->rank ? -1 : \
@@ -141,7 +141,7 @@ ecp_topk_sort_batch(EcpTopk *topk)
 			}
 		}
 	}
-	ecp_ranked_sort(items + topk->first, end - topk->first);
+	ranked_sort(items + topk->first, end - topk->first);
 	topk->sorted = end;
 	topk->sorted_from = topk->first;
 	topk->batch *= 2;
@@ -173,7 +173,7 @@ ecp_topk_sort_near(EcpTopk *topk, float8 rank)
 			items[end++] = near;
 		}
 	}
-	ecp_ranked_sort(items, end);
+	ranked_sort(items, end);
 	topk->sorted = end;
 	topk->sorted_from = 0;
 }
