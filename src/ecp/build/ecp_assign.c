@@ -17,8 +17,8 @@
  *
  * In a parallel build each process has an in-buff and rounds of its own.  Rows
  * of a first round that is not full stay in the in-buff until all processes
- * have read the table: when no round of any process was full, and the policy
- * can give rows back from memory, there need not be a file.
+ * have read the table: if no round of any process was full, and the policy can
+ * give rows back from memory, no file is needed.
  *
  * Called by ecp_build.c after ecp_leaders.c has frozen the tree.
  *
@@ -46,8 +46,8 @@
 #include "vector/vector_value.h"
 
 /*
- * Rows that are prepared and assigned at a time: with leader lists enough that
- * each list gets some, within a share of memory where they are copied.
+ * Rows prepared and assigned at a time.  With leader lists, enough that each
+ * list gets some; where rows are copied, within a share of the memory.
  */
 #define ASSIGN_BLOCK		512
 #define ASSIGN_LISTED		8192
@@ -242,8 +242,8 @@ tree_assign(const EcpLeaderTree *tree, const char *rows, Size stride, int n,
 /* ---- rounds ---- */
 
 /*
- * Rows by leader, and by TID within a leader.  A scan comes upon them in that
- * order, but for the members of HOT chains, which have the TID of the root.
+ * Sort rows by leader, and by TID within a leader.  A scan returns rows by TID,
+ * except members of HOT chains, which have the TID of the root.
  */
 static void
 inbuff_sort(EcpInBuff *inbuff, int nleaders)
@@ -346,9 +346,9 @@ assign_round(AssignScan *scan)
 /*
  * The in-buff is full.  Rows of the page that the next row comes from stay
  * for the next round: in-buffs are sorted by TID, and a page's rows come in
- * another order where there are HOT chains.  So policies give back each
- * cluster in the order of TIDs, by whatever process a page was read, and
- * large clusters are cut at the same rows.
+ * another order where there are HOT chains.  Policies can then give back each
+ * cluster in the order of TIDs, whichever process read a page, and large
+ * clusters are cut at the same rows.
  */
 static void
 assign_full_round(AssignScan *scan, ItemPointer next)
@@ -558,8 +558,8 @@ ecp_assign_free(EcpBuild *build)
 }
 
 /*
- * All processes are done with their rows: these stay in the in-buffs only if
- * those of all processes are there.
+ * All processes have assigned their rows, which stay in the in-buffs only if
+ * none of them was written to a file.
  */
 static void
 assign_finish(EcpBuild *build)

@@ -13,7 +13,7 @@
  * written last, when everything it refers to is on disk: it carries the report
  * of the build, which ecp_build_report() shows.
  *
- * Here is the order of the phases, and what is planned for all of them.
+ * This file has the order of the phases, and the plan for all of them.
  *
  * Memory stays within maintenance_work_mem in every phase; ecp_build.h says
  * how it is divided.  The same seed and the same table give the same index.
@@ -53,7 +53,7 @@
 #define IN_BUFF_BYTES_MAX	((Size) 1024 * 1024 * 1024)
 #define IN_BUFF_HALVES		400
 
-/* Share of a build's time in which the recall is measured, at most. */
+/* Share of a build's time that measuring recall may take. */
 #define RECALL_SHARE		0.25
 
 /* What one processor does, for the prediction of a build's time. */
@@ -135,7 +135,7 @@ clock_phase(BuildClock *clock, int phase, int progress)
 		pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, progress);
 }
 
-/* What the phases took so far. */
+/* Seconds of the phases so far. */
 static double
 clock_seconds(const BuildClock *clock)
 {
@@ -194,9 +194,9 @@ plan_assign_cpu_s(const EcpBuild *build)
 }
 
 /*
- * Of a table that exceeds the caches, let no more processes read than its
- * tablespace serves best, as measured, unless the assignment would take
- * longer than the reading with so few.
+ * Limit the processes that read a table larger than the caches to the number
+ * that its tablespace serves best, as measured, unless the assignment would
+ * then take longer than the reading.
  */
 static void
 plan_workers(EcpBuild *build)
@@ -216,12 +216,11 @@ plan_workers(EcpBuild *build)
 }
 
 /*
- * With build_policy = auto, take the policy that the profiles of the
- * tablespaces say is faster, and note what it should take.
+ * With build_policy = auto, choose the policy that is faster by the profiles of
+ * the tablespaces, and note the predicted time.
  *
  * The table must have been sampled, and parallel mode not begun.  Without a
- * profile of every tablespace that is used, the choice of
- * plan_init() stands.
+ * profile of every tablespace used, the choice of plan_init() stands.
  */
 static void
 plan_policy(EcpBuild *build)
@@ -267,9 +266,9 @@ plan_policy(EcpBuild *build)
 }
 
 /*
- * Clusters as large as the tablespace reads them at half of its bandwidth,
- * for an index that is larger than the caches: where a probe is a read, that
- * of fewer bytes costs nearly as much.  Unless cluster_size was given, or the
+ * For an index larger than the caches, make clusters of the size that its
+ * tablespace reads at half of its bandwidth: each probe is a read, and reading
+ * fewer bytes costs nearly as much.  Not if cluster_size was given, or the
  * tablespace was not measured.
  */
 static void
@@ -333,7 +332,7 @@ build_assign(EcpBuild *build)
 	return assign.heap_tuples;
 }
 
-/* The metapage, after everything that it refers to. */
+/* Write the metapage, after everything that it refers to. */
 static void
 build_write_meta(Relation index, ForkNumber fork, const EcpMetaPageData *meta)
 {

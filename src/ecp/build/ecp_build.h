@@ -47,7 +47,7 @@
 #define ECP_PROGRESS_NODES		6
 #define ECP_PROGRESS_RECALL		7
 
-/* Rows that leaders are learnt from, in the form that leaders have. */
+/* Rows from which leaders are learnt, prepared as leaders are. */
 typedef struct EcpSample
 {
 	int			n;
@@ -59,9 +59,9 @@ typedef struct EcpSample
 } EcpSample;
 
 /*
- * The frozen leaders.  Level 0 are those of the clusters, level l > 0 those
- * of the nodes of level l; the root is a node of level nlevels and not in
- * here.  Entries are in tree order: the children of entry i of level l are
+ * The frozen leaders.  Level 0 has those of the clusters, level l > 0 those
+ * of the nodes of level l; the root is a node of level nlevels and not
+ * included.  Entries are in tree order: the children of entry i of level l are
  * the entries first[l][i] .. first[l][i + 1] - 1 of level l - 1.  Rows are
  * compared with them as prepared, or as bytes made of that.
  */
@@ -142,7 +142,7 @@ typedef struct EcpReadahead
 	double		scale;			/* positions to a block of the table */
 	int			piece;			/* to ask for at a time; 0: none */
 	uint64		window;			/* positions that the next in-buff takes */
-	uint64		asked;			/* how many of them were asked for */
+	uint64		asked;			/* positions of it asked for */
 	uint64		next;			/* of those that no other process reads */
 	uint64		end;
 	uint64		total;			/* of all in-buffs so far */
@@ -278,8 +278,8 @@ extern double ecp_build_state_leaders(const EcpBuild *build, double rows);
 extern double ecp_build_state_sample_rows(const EcpBuild *build, double rows);
 
 /*
- * Show progress: this process is done with "more" rows since the last call,
- * and with "rows" in all.
+ * Show progress: this process has done "more" rows since the last call, and
+ * "rows" in all.
  */
 extern void ecp_build_state_progress(const EcpBuild *build, uint64 more,
 									 uint64 rows);
@@ -360,10 +360,10 @@ extern int	ecp_readahead_rows(const EcpReadahead *ahead,
 
 /* ---- ecp_layout.c ---- */
 
-/* What comes next. */
+/* Where the next run goes. */
 typedef struct EcpLayout
 {
-	BlockNumber blk;			/* first that is not given */
+	BlockNumber blk;			/* first that is free */
 	uint64		run;
 } EcpLayout;
 
@@ -372,16 +372,16 @@ extern uint32 ecp_layout_slots(const EcpGeometry *geo, int level, int n,
 							   uint32 *entry_pages, uint32 *npages);
 
 /*
- * Pass over a run of npages, whose first block is returned: within one map
- * page and around none.
+ * Pass over a run of npages; returns its first block.  No map page lies within
+ * it, and one map page has all of its bits.
  */
 extern BlockNumber ecp_layout_run(const EcpBuild *build, EcpLayout *at,
 								  uint32 npages);
 
 /*
- * Pass over all runs of a cluster.  Its rows are treated in pieces of at
- * most ecp_layout_piece(), the last of which is smaller, and each is halved
- * until there are no more than ecpm_leaf_max together; of an odd number the
+ * Pass over all runs of a cluster.  Its rows are divided into pieces of
+ * ecp_layout_piece() rows, the last of which is smaller, and each piece is
+ * halved until no part has more than ecpm_leaf_max; of an odd number the
  * second half gets more.
  */
 extern void ecp_layout_cluster(const EcpBuild *build, EcpLayout *at,

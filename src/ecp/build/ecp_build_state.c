@@ -3,10 +3,10 @@
  * ecp_build_state.c
  *	  What each process of an index build knows, and all phases need.
  *
- * A process knows the table and the index from the start (ecp_build_state_open()),
- * the number of dimensions from the first row (ecp_build_state_row()), and what was
- * planned and assigned from copies that a task of the team begins with
- * (ecp_build_team.c).
+ * A process knows the table and the index from the start
+ * (ecp_build_state_open()), the number of dimensions from the first row
+ * (ecp_build_state_row()), and what was planned and assigned from copies made
+ * at the start of each task (ecp_build_team.c).
  *
  *-------------------------------------------------------------------------
  */

@@ -6,8 +6,8 @@
  * The backend launches workers once, after the sample was taken, and gives
  * them one task after the other (ecp_team.c): parts of the choice of leaders,
  * the scan of the table, the writing of leaves, the searches for the recall
- * curve.  Here is what they know of the build, and what they find out: the
- * metapage to be, the scan of the table that all of them join, and sums.
+ * curve.  This file has what workers share with the backend: the metapage to
+ * be, the parallel scan of the table, and sums.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,7 +43,7 @@ typedef struct TeamShared
 	bool		concurrent;
 	dsm_handle	files;
 
-	/* what the processes agree on, as of the start of the task */
+	/* copies for the workers, as of the start of the task */
 	EcpIndexState state;
 	EcpBuildPlan plan;
 	EcpAssigned assigned;
@@ -74,7 +74,7 @@ PGDLLEXPORT void ecp_build_team_main(dsm_segment *seg, shm_toc *toc);
 
 /* ---- before and after a task ---- */
 
-/* The backend: workers see the build as it is now. */
+/* In the backend: workers see the build as it is now. */
 static void
 team_begin_task(EcpTeam *team)
 {
@@ -87,7 +87,7 @@ team_begin_task(EcpTeam *team)
 	shared->assigned = build->assigned;
 }
 
-/* All workers are done with the task. */
+/* In the backend, when all workers have done the task. */
 static void
 team_end_task(EcpTeam *team)
 {

@@ -13,9 +13,9 @@
 struct EcpBuild;
 
 /*
- * Launch up to build->plan.nworkers workers; returns NULL when
- * there are none.  From then to ecp_build_team_end() the backend is in parallel
- * mode.  Between, the metapage and the leaders may change.
+ * Launch up to build->plan.nworkers workers; returns NULL if none started.  Up
+ * to ecp_build_team_end() the backend is in parallel mode; the metapage and the
+ * leaders may change between tasks.
  */
 extern EcpTeam *ecp_build_team_begin(struct EcpBuild *build);
 extern void ecp_build_team_end(EcpTeam *team);

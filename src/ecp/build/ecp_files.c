@@ -16,7 +16,7 @@
  * which file goes where; or one that uses temp_tablespaces.
  *
  * The server does not apply temp_file_limit to files that were opened again,
- * so we count what is there ourselves.
+ * so we count their bytes ourselves.
  *
  * Used by the policies; ecp_build.c begins and ends it, and reports the
  * counts.
@@ -67,7 +67,10 @@ struct EcpFiles
 	EcpFilesCount count;
 };
 
-/* May we put files there?  InvalidOid stands for the database's own. */
+/*
+ * Look up a tablespace, in which the user must be allowed to create files;
+ * InvalidOid stands for the database's own.
+ */
 static Oid
 files_tablespace(const char *name)
 {
@@ -145,8 +148,8 @@ ecp_files_count_add(EcpFilesCount *sum, const EcpFilesCount *part)
 }
 
 /*
- * Make the file sets.  A set takes over what SetTempTablespaces() says when
- * it is made, so that is changed and put back around each.
+ * Make the file sets.  A new set copies the current temporary tablespaces, so
+ * these are changed for each set, and restored.
  */
 static void
 files_create_sets(EcpFiles *files)

@@ -3,12 +3,11 @@
  * ecp_layout.c
  *	  Where the runs of a new index go.
  *
- * Runs lie one after the other in the order in which they are written, a map
- * page between two of them where its turn has come.  How many blocks a run
- * takes follows from its rows, and a cluster of too many rows is cut into
- * halves: so all that is decided by the numbers of rows of the clusters,
- * before one of them is read.  So it is known where each of them begins, and
- * several processes can write them at once.
+ * Runs lie one after the other in the order in which they are written, with a
+ * map page between two of them where its block comes.  The blocks of a run
+ * follow from its rows, and a cluster of too many rows is cut into halves.  The
+ * numbers of rows therefore determine where each cluster begins, before any row
+ * is read, and several processes can write clusters at once.
  *
  * Used by ecp_merge.c, once to plan the leaves and again to write them.
  *
@@ -20,10 +19,10 @@
 #include "ecp/build/ecp_build.h"
 #include "ecp/page/ecp_page.h"
 
-/* Rows of a cluster are cut in pieces of no more, whatever the memory. */
+/* Largest piece of a cluster, whatever the memory. */
 #define CLUSTER_BYTES_MAX	(64 * 1024 * 1024)
 
-/* Free slots that a node gets for the splits to come. */
+/* Free slots of a new node, for later splits. */
 #define NODE_SPARE(n)	((n) / 16 + 16)
 
 uint32

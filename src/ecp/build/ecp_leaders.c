@@ -16,7 +16,7 @@
  * root.  Then all levels are put in tree order, and packed into panels.
  *
  * Called by ecp_build.c between the sample and the scan that assigns rows;
- * what it returns does not change any more.
+ * what it returns is frozen.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,13 +41,13 @@
 
 #define KMEANS_ITERATIONS	10
 
-/* Leaders up to which one run of k-means finds them all. */
+/* Up to this number of leaders, one run of k-means finds them all. */
 #define FLAT_KMEANS_MAX		2000
 
-/* Rows a centre that the groups of two-level k-means are learnt from. */
+/* Rows per centre from which the groups of two-level k-means are learnt. */
 #define GROUP_SAMPLE_FACTOR 256
 
-/* Nodes of a tree whose levels were chosen by us split above this. */
+/* Entries above which a node splits, if the user did not choose the levels. */
 #define TREE_NODE_MAX		1024
 
 /* Do leaders come from one run of k-means? */
@@ -58,7 +58,7 @@ leaders_flat(const EcpBuild *build, double nleaders)
 		nleaders < FLAT_KMEANS_MAX;
 }
 
-/* Say so if memory bounds the number of leaders: clusters get larger then. */
+/* Notify the user if memory limits the number of leaders. */
 static void
 leaders_notice(const EcpBuild *build, double rows, double leaders)
 {
@@ -242,7 +242,7 @@ groups_share(const EcpSample *sample, int ngroups, int nleaders,
 	return place[ngroups];
 }
 
-/* "leaders" has room for one more a group than nleaders. */
+/* "leaders" has room for nleaders and one more per group. */
 static int
 leaders_two_level(EcpBuild *build, EcpSample *sample, int nleaders,
 				  pg_prng_state *prng, EcpMemory *leaders)
@@ -258,7 +258,7 @@ leaders_two_level(EcpBuild *build, EcpSample *sample, int nleaders,
 	int			n = 0;
 	GroupsShape shape = {0};
 
-	/* the sample is in random order where it was cut: a prefix is one, too */
+	/* the sample is in random order, so a prefix of it is a sample, too */
 	sample_rows(build, sample, &rows);
 	rows.n = Min(sample->n, ngroups * GROUP_SAMPLE_FACTOR);
 	ecp_team_memory_alloc(&centres, build->team != NULL, ngroups * vec_bytes);
@@ -401,8 +401,8 @@ tree_node_targets(EcpBuild *build, int nlevels, int fanout)
 }
 
 /*
- * Make the tree over n leaders, which are bytes if "scale" (which is copied) is
- * given.
+ * Make the tree over n leaders, which are bytes if "scale" is given, which is
+ * copied.
  */
 static EcpLeaderTree *
 tree_create(EcpBuild *build, const EcpByteScale *scale, char *leaders, int n,
@@ -600,8 +600,8 @@ tree_make_lists(const EcpBuild *build, EcpLeaderTree *tree)
 /* ---- the leaders of a build ---- */
 
 /*
- * Learn leaders from bytes made of the sample, if that serves; returns their
- * number, or 0.
+ * Learn leaders from bytes made of the sample; returns their number, or 0 if
+ * bytes do not serve.
  */
 static int
 leaders_by_bytes(EcpBuild *build, const EcpByteScale *scale,

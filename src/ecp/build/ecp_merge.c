@@ -11,17 +11,17 @@
  * than the memory for it is treated in pieces.  Clusters without rows are left
  * out.
  *
- * Where each run goes, and which entry it leaves, is known from the numbers
- * of rows before any of them is read (ecp_layout.c): so the leaves are divided
- * into items, each a range of leaders, which the processes of the team claim
- * and write, each with a page writer of its own.  Nothing depends on which
- * process writes an item.
+ * The numbers of rows determine where each run goes and which entry it leaves,
+ * before any row is read (ecp_layout.c).  The leaves are divided into items,
+ * each a range of leaders, which the processes of the team claim and write,
+ * each with a page writer of its own.  Nothing depends on which process writes
+ * an item.
  *
  * Each run written leaves an entry: a leader with the reference to its
  * cluster.  When all clusters are written, the entries are written as nodes,
  * which leave the entries of the next level, until one is left: the root.
- * The few nodes and map pages are written by the backend.  The metapage is written
- * by ecp_build.c when all else is on disk.
+ * The few nodes and map pages are written by the backend, the metapage by
+ * ecp_build.c when all else is on disk.
  *
  * Pages are made in local memory and written by base/page_writer.c.
  *
@@ -105,7 +105,7 @@ merge_is_sorted(const MergeSet *set)
 	return true;
 }
 
-/* In which order the rows of a set are stored: TIDs, nodes as they are. */
+/* The order in which a set is stored: rows by TID, entries as they are. */
 static int32 *
 merge_run_order(const MergeSet *set)
 {
@@ -482,7 +482,7 @@ merge_set_prepare(EcpBuild *build, MergeSet *set)
 
 /*
  * Bring rows into the order of their TIDs, on which means and cuts depend.
- * Policies give them so, but for pages of more rows than an in-buff has.
+ * Policies return them so, except where a page has more rows than an in-buff.
  */
 static void
 merge_set_sort(EcpBuild *build, MergeSet *set)

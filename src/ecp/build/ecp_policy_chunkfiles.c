@@ -50,7 +50,7 @@ typedef struct ChunkMerge
 {
 	Chunk	   *chunks;
 	int			nchunks;
-	bool		whole;			/* of all leaders: files go when they are read */
+	bool		whole;			/* of all leaders: files are deleted when read */
 	binaryheap *heap;			/* chunk numbers, by (leader, TID) */
 } ChunkMerge;
 
@@ -62,7 +62,7 @@ typedef struct ChunkFiles
 	int			nchunks;
 	ChunkMerge *merge;
 
-	/* in-buffs of which none was written, one a participant */
+	/* in-buffs of which none was written, one per participant */
 	EcpInBuff  *kept;
 	int32	   *kept_next;		/* where to go on in their order */
 } ChunkFiles;
@@ -344,7 +344,7 @@ chunk_merge_end(ChunkMerge *merge)
 	pfree(merge);
 }
 
-/* Make ready to read from the in-buffs. */
+/* Prepare to read from the in-buffs. */
 static void
 chunkfiles_merge_kept(EcpBuild *build, ChunkFiles *state)
 {
@@ -354,7 +354,7 @@ chunkfiles_merge_kept(EcpBuild *build, ChunkFiles *state)
 		ecp_assign_inbuff_open(build, p, &state->kept[p]);
 }
 
-/* Chunks as they were written. */
+/* List the chunks, as they were written. */
 static void
 chunkfiles_list(const EcpBuild *build, ChunkFiles *state)
 {
@@ -366,9 +366,9 @@ chunkfiles_list(const EcpBuild *build, ChunkFiles *state)
 }
 
 /*
- * If all processes together have not the memory to merge all chunks at once,
- * the backend does it, after groups of chunks until so few are left that one
- * merge takes them.
+ * If there is too little memory for each process to merge all chunks at once,
+ * the backend merges alone.  It first merges groups of chunks, until one merge
+ * takes those that are left.
  */
 static bool
 chunkfiles_merge(EcpBuild *build)

@@ -6,9 +6,9 @@
  * For each leader that has rows in the in-buff: open its file, append the
  * rows, close it.  At the end the files are read one after the other and
  * each is deleted once read.  With C leaders and v rows a leader and in-buff
- * that makes about C (1 - e^-v) appends a round: many small writes all over
- * the device.  This is the paper's simple policy, which a device that is
- * good at random writes forgives; opens and closes are real on purpose.
+ * that makes about C (1 - e^-v) appends per round: many small writes all over
+ * the device.  This is the paper's simple policy, for devices that are good at
+ * random writes; files are opened and closed for each append, as in the paper.
  *
  * Each process of a parallel build has files of its own, so that none waits
  * for another's append; the files of a cluster are merged by TID.  The
@@ -35,7 +35,7 @@ typedef struct TempFilesSource
 	ItemPointerData tid;		/* of the current record */
 } TempFilesSource;
 
-/* The files of a leader, one a participant at most. */
+/* The files of a leader, at most one per participant. */
 typedef struct TempFilesLeader
 {
 	int			leader;			/* -1 = none */
@@ -136,7 +136,7 @@ tempfiles_round(EcpBuild *build, EcpInBuff *inbuff, int participant)
 
 /* ---- reading ---- */
 
-/* Go to the next record; false, and the file is gone, when there is none. */
+/* Go to the next record; if there is none, delete the file and return false. */
 static bool
 tempfiles_next(EcpBuild *build, TempFilesSource *source)
 {
@@ -153,7 +153,7 @@ tempfiles_next(EcpBuild *build, TempFilesSource *source)
 	return true;
 }
 
-/* Open the files of a leader, and let the kernel read their beginnings. */
+/* Open the files of a leader, and ask the kernel to read their beginnings. */
 static void
 tempfiles_open(EcpBuild *build, const TempFiles *state, TempFilesLeader *files,
 			   int leader)
@@ -180,7 +180,7 @@ tempfiles_open(EcpBuild *build, const TempFiles *state, TempFilesLeader *files,
 	}
 }
 
-/* Go to a leader; the files of the one after it are opened, too. */
+/* Go to a leader, and open the files of the one after it, too. */
 static void
 tempfiles_go(EcpBuild *build, TempFiles *state, int leader)
 {

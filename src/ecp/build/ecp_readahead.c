@@ -46,7 +46,7 @@
 #include "utils/rel.h"
 #include "utils/spccache.h"
 
-/* Rows that kernels compare at once, and as few as they do well with. */
+/* Rows that kernels compare at once, and the fewest they are efficient with. */
 #define AHEAD_ROWS_UNIT	96
 #define AHEAD_ROWS_MIN	16
 
@@ -115,7 +115,7 @@ ecp_readahead_end(EcpReadahead *ahead)
 }
 
 /*
- * If possible so few that one piece is to be asked for between two steps.
+ * If possible, few enough that one piece is requested between two steps.
  */
 int
 ecp_readahead_rows(const EcpReadahead *ahead, const EcpBuild *build, int most)
@@ -133,8 +133,8 @@ ecp_readahead_rows(const EcpReadahead *ahead, const EcpBuild *build, int most)
 }
 
 /*
- * Take at most *n positions behind those that were given to processes of the
- * team.
+ * Claim at most *n positions behind those that processes of the team were
+ * given.
  */
 static bool
 ahead_claim(const EcpReadahead *ahead, const EcpBuild *build,

@@ -5,7 +5,7 @@
  *
  * Blocks are drawn by the block sampler and read in ascending order, rows by
  * a reservoir over the rows of those blocks, so that the sample is uniform
- * when all blocks are read and nearly so else.  We draw more blocks than
+ * when all blocks are read and nearly so otherwise.  We draw more blocks than
  * needed to fill the reservoir: rows that were loaded together are often
  * alike, and a few from many places say more than many from a few.
  *
@@ -65,7 +65,7 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 		state->seen++;
 		if (sample->stride == 0)
 		{
-			/* the first row told the dimensions */
+			/* the first row has set the dimensions */
 			sample->stride = EcpBuildPrepBytes(build);
 			sample->max = Min(sample->max,
 							  build->budget * ECP_SHARE_SAMPLE / sample->stride);

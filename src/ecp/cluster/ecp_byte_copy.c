@@ -11,14 +11,13 @@
  *	  byte = (element - low of the dimension) * scale
  *
  * with one scale for all dimensions, which keeps the order of distances, and
- * lows around the mean of each.  Nothing of it is stored: the leaders that
+ * lows around the mean of each.  The index has no bytes: the leaders that
  * clusters get in the end are means of their rows as floats (ecp_merge.c),
  * and inserts and searches compare floats.
  *
  * Rows may be so much nearer to their leaders than the largest element is to
- * the mean that bytes do not tell leaders apart.  So
- * ecp_byte_copy_serves() is asked once leaders have been learnt, and floats
- * are used if bytes do not serve.
+ * the mean that bytes do not tell leaders apart.  ecp_byte_copy_serves() checks
+ * this once leaders have been learnt, and floats are used if bytes do not serve.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,10 +35,10 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/* Of few elements, differences between leaders may be those of a few steps. */
+/* With fewer elements, leaders may differ by a few steps only. */
 #define BYTES_DIMS_MIN		64
 
-/* Rows that the range is taken from, and what is added to it. */
+/* Rows from which the range is taken, and the factor that widens it. */
 #define BYTES_ROWS			4096
 #define BYTES_MARGIN		1.25
 
@@ -75,8 +74,8 @@ bytes_means(const EcpRows *rows, int n, double *means)
 }
 
 /*
- * How to make bytes of rows like these, which are in random order; palloc'd.
- * NULL if they should be left as they are.
+ * The scale for rows like these, which are in random order; palloc'd.  NULL if
+ * they should stay floats.
  */
 EcpByteScale *
 ecp_byte_copy_scale(const EcpRows *rows)
@@ -125,7 +124,7 @@ ecp_byte_copy_put(const EcpByteScale *scale, const float4 *vector, uint8 *bytes)
 	ecp_floats_to_bytes(vector, scale->lows, scale->factor, scale->dims, bytes);
 }
 
-/* The middle of what has these bytes. */
+/* The middle of the vectors that have these bytes. */
 void
 ecp_byte_copy_get(const EcpByteScale *scale, const uint8 *bytes, float4 *vector)
 {

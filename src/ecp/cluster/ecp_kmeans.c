@@ -46,16 +46,17 @@
 #define SUM_ROWS			64
 
 /*
- * The last steps of k-means take all rows, those before, in which centres
- * move far whatever rows they see, so many a centre.
+ * The last KMEANS_WHOLE_STEPS steps take all rows.  Those before, in which
+ * centres move far with any rows, take KMEANS_START_ROWS for each centre.
  */
 #define KMEANS_WHOLE_STEPS	5
 #define KMEANS_START_ROWS	16
 
 /*
- * A row that has been compared with all centres, after the first steps, goes
- * to one that is near to the one it had, if at all: if there are many centres
- * it is compared with KMEANS_NEAR of them only.
+ * After KMEANS_FULL_STEPS steps, a row that changes its centre moves to one
+ * near to that.  If there are at least KMEANS_NEAR_MIN centres, a row that has
+ * been compared with all is then compared with the KMEANS_NEAR nearest to its
+ * own only.
  */
 #define KMEANS_FULL_STEPS	3
 #define KMEANS_NEAR			64
@@ -66,8 +67,8 @@
 #define TWO_MEANS_TRIES		8
 
 /*
- * Sums of a set of rows, in double for floats, in 64 bits for uint8.  Rows
- * wait until there are some of them, which are added at once.
+ * Sums of a set of rows, in double for floats, in 64 bits for uint8.  SUM_ROWS
+ * rows are collected and added at once.
  */
 typedef struct Summer
 {
@@ -272,7 +273,7 @@ ecp_kmeans_choose(const float4 *ranks, int n, float4 limit, int m,
 	Assert(found == m);
 }
 
-/* What a run of k-means is about: all that a task's arguments must say. */
+/* A run of k-means, as the arguments of its tasks. */
 typedef struct KMeansShape
 {
 	EcpElem		elem;
@@ -298,7 +299,7 @@ typedef struct KMeans
 	void	   *panel_memory;
 	EcpPanel   *panel;
 
-	EcpTeam    *team;			/* NULL: we are alone */
+	EcpTeam    *team;			/* NULL: one process */
 	EcpMemory  *rows_memory;
 	EcpMemory  *centres_memory;
 	EcpMemory	memory;
@@ -415,8 +416,8 @@ ecp_kmeans_means_task(EcpTeam *team, const void *args, char **memories)
 }
 
 /*
- * Numbers of the near centres of centre c, itself among them, in ascending
- * order.  "ranks" has room for all.
+ * Numbers of the KMEANS_NEAR centres nearest to centre c, which is one of
+ * them, in ascending order.  "ranks" has room for all.
  */
 static void
 kmeans_neighbours(const KMeans *km, int c, int32 *near, float4 *ranks)
@@ -426,7 +427,7 @@ kmeans_neighbours(const KMeans *km, int c, int32 *near, float4 *ranks)
 
 	ecp_panel_rank(km->panel, km->centres + c * km->vec_bytes, 0,
 				   km->shape.k, ranks);
-	ranks[c] = -1;				/* whatever it is equal to */
+	ranks[c] = -1;				/* before centres equal to it */
 	for (int i = 0; i < km->shape.k; i++)
 	{
 		if (isnan(ranks[i]))
@@ -438,8 +439,8 @@ kmeans_neighbours(const KMeans *km, int c, int32 *near, float4 *ranks)
 }
 
 /*
- * The nearest centre of each row that was nearest to one of from .. upto - 1,
- * among those near to that.
+ * Find new centres for the rows of centres from .. upto - 1, among those near
+ * to the old one.
  */
 static void
 kmeans_nearest_near(KMeans *km, int from, int upto)
@@ -509,7 +510,7 @@ kmeans_run(KMeans *km, EcpTask task, int64 nitems, int64 least)
 				 lengthof(memories));
 }
 
-/* Every row to its nearest centre; "near": of those near to the one it has. */
+/* Assign each row to its nearest centre; "near": of those near to the old one. */
 static void
 kmeans_assign(KMeans *km, bool near)
 {

@@ -8,9 +8,8 @@
  * The backend has its workers do one task after the other.  It does its own
  * part of each and waits for the others.  Items of a task are claimed from a
  * counter, so that no process waits for a slow worker longer than a claim
- * takes.
- * No result may depend on who did an item: that makes the index the same for
- * any number of workers.
+ * takes.  No result may depend on which process did an item: that makes the
+ * index the same for any number of workers.
  *
  * What a task works on lies in dynamic shared memory segments of its own
  * (EcpMemory), which workers attach when a task names them and give up when

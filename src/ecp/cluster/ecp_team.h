@@ -20,8 +20,8 @@
 #include "utils/snapshot.h"
 
 /*
- * Memory that all of a team can reach: a dynamic shared memory
- * segment when there are to be workers, else palloc'd.
+ * Memory that all of a team can reach: a dynamic shared memory segment if there
+ * will be workers, else palloc'd.
  */
 typedef struct EcpMemory
 {
@@ -134,7 +134,7 @@ extern void ecp_team_run(EcpTeam *team, EcpTask task,
 /* Within a task: take items *from .. *upto - 1; false when none are left. */
 extern bool ecp_team_claim(EcpTeam *team, int64 *from, int64 *upto);
 
-/* Is so much work (multiply-adds) worth the waking of workers? */
+/* Multiply-adds from which waking workers pays. */
 #define ECP_TEAM_WORK_MIN	4e6
 
 /* Items to claim at once, so that all of the team end at about one time. */
