@@ -46,6 +46,7 @@
 #include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/live/ecp_maintain.h"
 #include "ecp/live/ecp_maintain_lock.h"
+#include "ecp/live/ecp_purge.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_meta.h"
@@ -389,7 +390,7 @@ ecp_insbuf_flush_full(Relation index, Relation heap, const void *prepared)
 	ecp_node_image_free(node);
 	if (size.nlive < ecp_insbuf_plan_limit(index, &state, nmembers))
 		return;					/* somebody has flushed it before us */
-	if (!ecp_maintain_purge(index, heap) &&
+	if (!ecp_purge_for_insert(index, heap) &&
 		size.nlive < ecp_insbuf_plan_limit_held(&state, nmembers))
 		return;
 	(void) buffer_flush(index, &ref, run, nmembers > 0, false, &counts);

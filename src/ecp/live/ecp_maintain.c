@@ -25,10 +25,7 @@
  */
 #include "postgres.h"
 
-#include "access/xlog.h"
 #include "base/compat.h"
-#include "base/core_wal.h"
-#include "base/stop_point.h"
 #include "base/user_index.h"
 #include "commands/vacuum.h"
 #include "ecp/define/ecp_options.h"
@@ -37,6 +34,7 @@
 #include "ecp/live/ecp_limits.h"
 #include "ecp/live/ecp_maintain.h"
 #include "ecp/live/ecp_maintain_lock.h"
+#include "ecp/live/ecp_purge.h"
 #include "ecp/live/ecp_regroup.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_cluster.h"
@@ -44,23 +42,15 @@
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/page/ecp_run.h"
 #include "ecp/page/ecp_stat.h"
-#include "ecp/page/ecp_xlog.h"
 #include "ecp/search/ecp_descent.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
-#include "vector/vector_distance.h"
-#include "vector/vector_value.h"
 
 /* A leaf may have so many runs before it is folded. */
 #define ECP_FOLD_RUNS			4
-
-/* VACUUM frees retired pages when they are more than 1/n of the index. */
-#define ECP_PURGE_SHARE			20
 
 PGDLLEXPORT Datum ecp_maintain(PG_FUNCTION_ARGS);
 
@@ -303,7 +293,7 @@ ecp_maintain_full_leaf(Relation index, const void *prepared)
 	}
 }
 
-/* ---- the whole index ---- */
+/* ---- leaves ---- */
 
 /* The sibling of child i with the nearest leader. */
 static int
@@ -530,119 +520,7 @@ maintain_leaves(Relation index, EcpMaintainCounts *counts)
 	MemoryContextDelete(context);
 }
 
-/* ---- the retired queue ---- */
-
-/* Stamp what a crash or error left unstamped: "now" is late enough. */
-static void
-stamp_retired(Relation index)
-{
-	EcpIndexState state;
-	EcpRetiredWalk walk;
-	EcpRun		run;
-
-	Assert(ecp_maintain_lock_held(index));
-	ecp_meta_read_state(index, &state);
-	ecp_cluster_retired_begin(&state, &walk);
-	while (ecp_cluster_retired_next(index, &state, &walk, &run))
-	{
-		if (run.header.ecpr_retired_fxid == 0)
-			ecp_xlog_stamp(index, run.blk);
-	}
-}
-
-/* Free the cluster at the head of the queue.  Returns its pages. */
-static uint32
-purge_cluster(Relation index, const EcpIndexState *state,
-			  const EcpRun *head)
-{
-	EcpRun	   *runs;
-	int			nruns;
-	uint32		npages = 0;
-
-	nruns = ecp_cluster_runs(index, state, head->header.ecpr_level, head->blk,
-							 head->run, InvalidBuffer, &runs);
-	for (int i = nruns - 1; i >= 0; i--)
-	{
-		npages += runs[i].header.ecpr_npages;
-		ecp_xlog_run_free(index, &runs[i], i > 0 ? &runs[i - 1] : NULL);
-		ECP_STOP_POINT("purge-run");
-	}
-	pfree(runs);
-	return npages;
-}
-
-/*
- * Free the retired clusters that no snapshot can need, if they are worth it
- * or "all".  Returns the number of pages.
- *
- * Queries on standbys that are older are cancelled, as they are when rows
- * that they need are removed: core's own record of page reuse, written
- * before the first block is freed, makes redo wait for them or cancel them.
- */
-static uint32
-maintain_purge(Relation index, Relation heap, bool all)
-{
-	EcpIndexState state;
-	FullTransactionId latest = InvalidFullTransactionId;
-	EcpRetiredWalk walk;
-	EcpRun		run;
-	int			nclusters = 0;
-	uint32		npages = 0;
-
-	ecp_meta_read_state(index, &state);
-	if (!all && state.meta.ecpm_retired_pages <=
-		RelationGetNumberOfBlocks(index) / ECP_PURGE_SHARE)
-		return 0;
-
-	ecp_cluster_retired_begin(&state, &walk);
-	while (ecp_cluster_retired_next(index, &state, &walk, &run))
-	{
-		FullTransactionId fxid;
-
-		fxid = FullTransactionIdFromU64(run.header.ecpr_retired_fxid);
-		if (!FullTransactionIdIsValid(fxid) ||
-			!GlobalVisCheckRemovableFullXid(NULL, fxid))
-			break;
-		if (!FullTransactionIdIsValid(latest) ||
-			FullTransactionIdFollows(fxid, latest))
-			latest = fxid;
-		nclusters++;
-	}
-	if (nclusters == 0)
-		return 0;
-
-	if (RelationNeedsWAL(index) && XLogStandbyInfoActive())
-		ecp_log_page_reuse(index, heap, state.meta.ecpm_retired_head, latest);
-	ECP_STOP_POINT("purge");
-
-	while (nclusters-- > 0)
-	{
-		ecp_vacuum_delay_point();
-		ecp_meta_read_state(index, &state);
-		ecp_cluster_retired_read(index, &state, state.meta.ecpm_retired_head, &run);
-		npages += purge_cluster(index, &state, &run);
-	}
-	return npages;
-}
-
-/*
- * Free retired clusters if they are many, for an insert that is about to
- * retire more of them.  The maintenance lock is held.  Returns false if they
- * are still many, because a snapshot may need them.
- */
-bool
-ecp_maintain_purge(Relation index, Relation heap)
-{
-	EcpIndexState state;
-
-	Assert(ecp_maintain_lock_held(index));
-	ecp_meta_read_state(index, &state);
-	if (!ecp_limits_too_much_retired(index, &state))
-		return true;
-	(void) maintain_purge(index, heap, false);
-	ecp_meta_read_state(index, &state);
-	return !ecp_limits_too_much_retired(index, &state);
-}
+/* ---- the whole index ---- */
 
 /*
  * ecp_maintain_index
@@ -660,8 +538,8 @@ ecp_maintain_index(Relation index, Relation heap, bool thorough,
 
 	ecp_maintain_lock_take(index);
 	ecp_replace_undo(index);
-	stamp_retired(index);
-	purged_pages = maintain_purge(index, heap, thorough);
+	ecp_purge_stamp(index);
+	purged_pages = ecp_purge(index, heap, thorough);
 	ecp_stat_count(index, ECP_STAT_PURGED_PAGES, purged_pages);
 	counts->purged_pages += purged_pages;
 	if (thorough || ecp_options_get(index).buffer_rows == 0)

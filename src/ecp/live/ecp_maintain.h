@@ -29,7 +29,6 @@ typedef struct EcpMaintainCounts
 extern void ecp_maintain_renew_node(Relation index, BlockNumber blk, uint64 run,
 									int level);
 extern void ecp_maintain_fold_node(Relation index, EcpChildData *ref, uint32 room);
-extern bool ecp_maintain_purge(Relation index, Relation heap);
 
 extern void ecp_maintain_full_leaf(Relation index, const void *prepared);
 extern void ecp_maintain_index(Relation index, Relation heap, bool purge_all,

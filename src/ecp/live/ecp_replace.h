@@ -51,6 +51,8 @@ typedef enum EcpReplaceKind
 
 extern bool ecp_replace(Relation index, EcpReplaceKind kind,
 						const EcpReplaceRequest *target);
+
+/* Undo what ecpm_op names, if anything.  The maintenance lock is held. */
 extern void ecp_replace_undo(Relation index);
 
 #endif							/* ECP_REPLACE_H */
