@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_insbuf.c
- *	  Buffers for inserts: rows wait beside the clusters, and move to them
- *	  many at a time.
+ *	  Insert buffers: rows wait beside the clusters and are moved to them in
+ *	  bulk.
  *
  * In an index far larger than memory, each insert reads a page of a random
  * cluster and causes it to be written again: one block read and one written for
@@ -72,7 +72,7 @@ buffer_find(const EcpNodeImage *node, uint64 run)
 	return -1;
 }
 
-/* The node of level 1, copied; *state is the version that it is of. */
+/* Copy a node of level 1; *state is its version. */
 static EcpNodeImage *
 buffer_read_node(Relation index, const EcpChildData *ref,
 				 EcpIndexState *state)
@@ -87,8 +87,8 @@ buffer_read_node(Relation index, const EcpChildData *ref,
 }
 
 /*
- * The clusters of a buffer, or that which it follows if it has none, as a
- * palloc'd array.  Returns how many they are.
+ * The clusters of a buffer, or the one that it follows if it has none, as a
+ * palloc'd array.  Returns their number.
  */
 static int
 buffer_members(const EcpIndexState *state, const EcpNodeImage *node,
@@ -131,10 +131,10 @@ buffer_sizes(Relation index, const EcpIndexState *state,
 }
 
 /*
- * Move the rows of one buffer to its clusters; all of them if "empties", else
- * those of which many go to one cluster.  With "keep" another buffer takes its
- * place, or several if it had many clusters.  *ref is the node, and may be
- * another one afterwards.  Returns false if it could not be done.
+ * Move rows of one buffer to its clusters: all of them if "empties", else those
+ * of clusters for which many wait.  With "keep", the buffer is replaced by a
+ * new one, or by several if it had many clusters.  *ref is the node, and may be
+ * a different one on return.  Returns false if the flush failed.
  */
 static bool
 buffer_flush(Relation index, EcpChildData *ref, uint64 run, bool keep,
@@ -160,7 +160,7 @@ buffer_flush(Relation index, EcpChildData *ref, uint64 run, bool keep,
 			return false;
 		flush.nmembers = buffer_members(&state, node, flush.buffer, &members);
 
-		/* every cluster may become two, with a buffer, and the rows some more */
+		/* each cluster may become two, with a buffer; the rows may need more */
 		room = 3 * flush.nmembers + 2 * ECP_NODE_FREE_MIN +
 			3 * size.nslots / Max(state.meta.ecpm_leaf_target, 1);
 		if (node->nfree < room && !folded)
@@ -185,9 +185,9 @@ buffer_flush(Relation index, EcpChildData *ref, uint64 run, bool keep,
 }
 
 /*
- * The buffer of a node with the lowest run from "from" on and before "before",
- * with its number of rows; -1 if there is none.  Runs, unlike positions, stay
- * when the node is written anew.
+ * The buffer of a node with the lowest run in [from, before), and its number of
+ * rows; -1 if there is none.  Unlike positions, runs do not change when the node
+ * is rewritten.
  */
 static int
 buffer_next(Relation index, const EcpIndexState *state,
@@ -215,12 +215,12 @@ buffer_next(Relation index, const EcpIndexState *state,
 
 /*
  * ecp_insbuf_flush_node
- *		Flush all buffers of a node; none of them is left, except where rows
- *		came faster than we worked.
+ *		Flush all buffers of a node.  None is left, except those that got rows
+ *		in the meantime.
  *
- * First each is replaced by an empty one, and then these are dropped: without
- * a buffer its clusters would belong to others, whose flushes would write them
- * again.  *ref is the node, and may be another one afterwards.
+ * Each buffer is replaced by an empty one first, and these are dropped last:
+ * without a buffer, its clusters would belong to other buffers, whose flushes
+ * would rewrite them.  *ref is the node, and may be a different one on return.
  */
 void
 ecp_insbuf_flush_node(Relation index, EcpChildData *ref,
@@ -291,8 +291,8 @@ ecp_insbuf_flush_all(Relation index, EcpMaintainCounts *counts)
 }
 
 /*
- * The node of the cluster nearest to "prepared" and the run of its buffer, 0
- * if there is none.  Returns false if the root is a leaf.
+ * The node of the cluster nearest to "prepared", and the run of the cluster's
+ * buffer or 0.  Returns false if the root is a leaf.
  */
 static bool
 buffer_nearest(Relation index, const void *prepared, EcpIndexState *state,
@@ -324,8 +324,8 @@ buffer_nearest(Relation index, const void *prepared, EcpIndexState *state,
 
 /*
  * ecp_insbuf_create
- *		Give buffers to the node of the cluster nearest to "prepared", if it
- *		has none.
+ *		Create the buffers of the node of the cluster nearest to "prepared" if
+ *		it has none.
  */
 void
 ecp_insbuf_create(Relation index, const void *prepared)
@@ -360,10 +360,10 @@ ecp_insbuf_create(Relation index, const void *prepared)
  *		Flush the buffer of the cluster nearest to "prepared" if it is (still)
  *		full.
  *
- * What is retired by that is freed here, too, when it has become much: an
- * index that is only inserted into is vacuumed rarely.  As long as an old
- * snapshot does not let us, more rows wait for a flush, or each would make the
- * file grow by its clusters for a few rows.
+ * An index that is only inserted into is vacuumed rarely, so clusters that were
+ * retired are freed here if they are many.  While an old snapshot prevents that,
+ * a flush needs more rows: else each flush would extend the file by its clusters
+ * for a few rows.
  */
 void
 ecp_insbuf_flush_full(Relation index, Relation heap, const void *prepared)
@@ -389,7 +389,7 @@ ecp_insbuf_flush_full(Relation index, Relation heap, const void *prepared)
 		ecp_report_moved(index, ref.ecpc_blk);
 	ecp_node_image_free(node);
 	if (size.nlive < ecp_insbuf_plan_limit(index, &state, nmembers))
-		return;					/* somebody has flushed it before us */
+		return;					/* another process has flushed it */
 	if (!ecp_purge_for_insert(index, heap) &&
 		size.nlive < ecp_insbuf_plan_limit_held(&state, nmembers))
 		return;

@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_insbuf_plan.c
- *	  How many buffers a node has, how large they are, and where they stand.
+ *	  Number, size and leaders of the insert buffers of a node.
  *
- * The fewer clusters share a buffer, the fewer rows a search reads in vain,
- * and the more last pages there are, which should stay in memory.  So as many
- * share one as keep these within a part of shared_buffers.
+ * The fewer clusters share a buffer, the fewer rows of other clusters a search
+ * reads, but the more buffers have a last page, which should stay in memory.
+ * The number of clusters that share a buffer keeps these pages within a fraction
+ * of shared_buffers.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,7 +24,7 @@
 #include "ecp/search/ecp_insbuf_map.h"
 #include "miscadmin.h"
 
-/* Clusters that share a buffer, and steps of k-means that find them. */
+/* Clusters that share a buffer, and steps of the k-means that groups them. */
 #define ECP_INSBUF_CLUSTERS_MIN 4
 #define ECP_INSBUF_CLUSTERS_MAX 64
 #define ECP_INSBUF_ITERATIONS	10
@@ -31,10 +32,10 @@
 /* The last pages of all buffers should fit into 1/n of shared_buffers. */
 #define ECP_INSBUF_CACHE_SHARE	4
 
-/* A buffer has at most so many pages before it is full. */
+/* Pages of a full buffer, at most. */
 #define ECP_INSBUF_PAGES_MAX	(ECP_SPLIT_PAGES_MAX / 2)
 
-/* A buffer has at least so many rows before it is full. */
+/* Rows of a full buffer, at least. */
 #define ECP_INSBUF_ROWS_MIN		8
 
 /*
@@ -126,8 +127,8 @@ ecp_insbuf_plan_sides(const EcpIndexState *state, const EcpNodeImage *node,
 
 /*
  * Clusters that share a buffer: as few as the cache allows, and no more than a
- * flush has room for in memory.  They will be more when the rows have come
- * that the buffer is to hold: of these, half are counted.
+ * flush can hold in memory.  There will be more clusters when the buffer is
+ * flushed: half of the rows that it can hold are counted for that.
  */
 int
 ecp_insbuf_plan_clusters(Relation index, const EcpIndexState *state)
@@ -143,7 +144,7 @@ ecp_insbuf_plan_clusters(Relation index, const EcpIndexState *state)
 						 (meta->ecpm_leaf_max + rows), wanted), 1);
 }
 
-/* Rows with which the buffer of so many clusters is full. */
+/* Capacity in rows of the buffer of nmembers clusters. */
 uint32
 ecp_insbuf_plan_limit(Relation index, const EcpIndexState *state, int nmembers)
 {
@@ -156,8 +157,8 @@ ecp_insbuf_plan_limit(Relation index, const EcpIndexState *state, int nmembers)
 }
 
 /*
- * Rows that are worth a flush while what it retires cannot be freed: half as
- * many as the clusters have that are written anew for them.
+ * Rows for which a flush pays while retired clusters cannot be freed: half the
+ * rows of the clusters that are rewritten.
  */
 uint32
 ecp_insbuf_plan_limit_held(const EcpIndexState *state, int nmembers)
@@ -169,7 +170,7 @@ ecp_insbuf_plan_limit_held(const EcpIndexState *state, int nmembers)
 	return Min(rows, fits);
 }
 
-/* Slots of a new buffer: half of what it will have, in whole pages. */
+/* Slots of a new buffer: half of its capacity, in whole pages. */
 uint32
 ecp_insbuf_plan_slots(Relation index, const EcpIndexState *state)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_insbuf_plan.h
- *	  How many buffers a node has, how large they are, where they stand.
+ *	  Number, size and leaders of the insert buffers of a node.
  *
  *-------------------------------------------------------------------------
  */

@@ -8,19 +8,19 @@
  *	   the leader cache, so that usually no page of a node is read) gives
  *	   the nearest leader's cluster
  *	 2 lock the cluster's head, which locks the cluster among inserters; if
- *	   it is retired or gone, maintenance was faster: start over
- *	 3 the first free slot of its runs takes the row: one WAL record that
- *	   changes one page, mostly
- *	 4 no free slot: split the cluster if it has reached its limit and
- *	   nobody maintains the index just now, else append a run
+ *	   it has been retired or freed by maintenance, start over
+ *	 3 put the row into the first free slot of its runs: usually one WAL
+ *	   record that changes one page
+ *	 4 no free slot: if the cluster has reached its limit, split it, unless
+ *	   another process maintains the index; else append a run
  *
  * With the storage parameter buffer_rows, the buffer of the nearest leader's
- * cluster takes the cluster's place in 2 and 3, and in 4 a buffer that has
+ * cluster replaces the cluster in 2 and 3, and in 4 a buffer that has
  * reached its limit is flushed (ecp_insbuf.c).
  *
- * An index without rows has no root.  The first row makes one: a leaf that
- * takes everything until it splits.  So an index that was created on an
- * empty table grows its leaders from its rows, as a B-tree grows levels.
+ * An index without rows has no root.  The first row creates one, a leaf that
+ * takes all rows until it is split.  An index on a table that was empty
+ * therefore grows its leaders from its rows, as a B-tree grows levels.
  *
  *-------------------------------------------------------------------------
  */
@@ -51,10 +51,10 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/* So often the structure may change under an insert before we give up. */
+/* Give up an insert after this many changes of the structure. */
 #define ECP_INSERT_TRIES_MAX	100
 
-/* Smallest run, in slots, when pages do not say it. */
+/* Least slots of a run whose size pages do not determine. */
 #define ECP_RUN_SLOTS_MIN		8
 
 typedef enum EcpPutResult
@@ -72,12 +72,12 @@ typedef struct EcpInsertPlace
 	bool		is_buffer;
 	bool		wants_buffer;	/* there is none, but should be */
 	const void *leader;			/* NULL = the cluster is a root */
-	uint32		full;			/* rows that are enough for a split or flush */
+	uint32		full;			/* rows at which it is split or flushed */
 } EcpInsertPlace;
 
 /*
- * Slots of the run to add to a leaf that has "total": half of that more, or
- * all that a buffer lacks.
+ * Slots of the run to add to a leaf that has "total": half as many, or all
+ * that a buffer lacks.
  */
 static uint32
 added_slots(const EcpIndexState *state, const EcpInsertPlace *place,
@@ -90,8 +90,8 @@ added_slots(const EcpIndexState *state, const EcpInsertPlace *place,
 	uint32		npages;
 
 	/*
-	 * Not more than a split will need; but a leaf that nobody splits keeps
-	 * its number of runs small.
+	 * Not more than a split will need; but a leaf that is not split should
+	 * have few runs.
 	 */
 	if (total < limit)
 		nslots = Min(nslots, limit - total);
@@ -108,8 +108,8 @@ added_slots(const EcpIndexState *state, const EcpInsertPlace *place,
 }
 
 /*
- * Put a row into a leaf.  May ask for a split instead if may_split, and does
- * for a leaf that would get too large for one if must_split.
+ * Put a row into a leaf.  Requests a split instead if the leaf is full and
+ * may_split, or if it would become too large to be split and must_split.
  */
 static EcpPutResult
 leaf_put(Relation index, const EcpIndexState *state,
@@ -149,7 +149,7 @@ leaf_put(Relation index, const EcpIndexState *state,
 			ecp_report_corrupt(index, BufferGetBlockNumber(page0),
 							   "A node was found where a leaf was expected.");
 
-		/* a leaf with enough rows is to be split, even if it has room */
+		/* a leaf with enough rows is split even if it has room */
 		stop_slot = PG_UINT32_MAX;
 		if (may_split)
 			stop_slot = full > nslots ? full - nslots : 0;
@@ -184,7 +184,7 @@ leaf_put(Relation index, const EcpIndexState *state,
 		if (!EcpRunIsVisible(EcpPageGetRunHeader(BufferGetPage(page0)),
 							 state->meta.ecpm_sversion))
 		{
-			/* of a flush that is not published, or that we do not know yet */
+			/* of a flush that is not published, or later than our version */
 			result = ECP_PUT_MOVED;
 			break;
 		}
@@ -205,8 +205,8 @@ insert_first(Relation index, EcpIndexState *state,
 	uint32		nslots;
 
 	/*
-	 * Dimensions that were learnt from rows which are all gone are forgotten
-	 * once nothing of them is left on disk.
+	 * Dimensions that were learnt from a row are forgotten once no row and no
+	 * retired cluster is left.
 	 */
 	if (meta->ecpm_dims == 0 ||
 		(meta->ecpm_dims != vector->dims &&
@@ -253,8 +253,8 @@ insert_place(Relation index, const EcpIndexState *state,
 }
 
 /*
- * Where a row goes: to the cluster of the nearest leader.  "leader" has room
- * for one.
+ * Find the place of a row: the cluster of the nearest leader, or its buffer.
+ * "leader" has room for one.
  */
 static void
 insert_find(Relation index, const EcpIndexState *state,
@@ -272,7 +272,7 @@ insert_find(Relation index, const EcpIndexState *state,
 	}
 	if (state->meta.ecpm_root_level == 1)
 	{
-		/* one node: no need for the queues of a descent */
+		/* one node needs no queues of a descent */
 		EcpNode    *node = ecp_cache_get(index, state, &state->meta.ecpm_root, 1);
 		int32		nearest;
 		float4		rank;
@@ -293,8 +293,8 @@ insert_find(Relation index, const EcpIndexState *state,
 
 /*
  * Make room where a row nearest to "prepared" goes: split the leaf, flush the
- * buffer, or create it.  Does nothing if somebody else maintains the index
- * now; waits for him only if "wait".
+ * buffer, or create it.  If another process maintains the index, wait for it
+ * if "wait", else do nothing.
  */
 static void
 insert_make_room(Relation index, Relation heap, const void *prepared,
@@ -314,10 +314,9 @@ insert_make_room(Relation index, Relation heap, const void *prepared,
 }
 
 /*
- * Wait until the maintainer who has closed a leaf has published its
- * successors; if there is none any more, undo what he did.  A leaf of the
- * version of "state" that is closed even then, or has a run of a version to
- * come, has a damaged reference or page.
+ * Wait until the process that closed a leaf has published its successors, and
+ * undo its work if it failed.  A leaf of the version of "state" that is still
+ * closed then, or has a run of a later version, is damaged.
  */
 static void
 insert_wait(Relation index, const EcpIndexState *state,
@@ -351,8 +350,8 @@ insert_wait(Relation index, const EcpIndexState *state,
 }
 
 /*
- * Insert a vector, whose row (see ecp_page.h) is at "row"; what it allocates
- * is freed by the caller.
+ * Insert a vector, whose row (see ecp_page.h) is at "row".  The caller frees
+ * what is allocated.
  */
 static void
 insert_vector(Relation index, Relation heap, const EcpVector *vector,
@@ -389,7 +388,7 @@ insert_vector(Relation index, Relation heap, const EcpVector *vector,
 		item.leader = place.leader;
 		if (place.wants_buffer && may_create)
 		{
-			/* only once, whether it could be done or not */
+			/* try only once */
 			may_create = false;
 			insert_make_room(index, heap, prepared, &place, false);
 			continue;
@@ -401,12 +400,12 @@ insert_vector(Relation index, Relation heap, const EcpVector *vector,
 			case ECP_PUT_DONE:
 				return;
 			case ECP_PUT_MOVED:
-				/* again: it is closed, and the next version still to come */
+				/* twice: closed, and the next version is not published yet */
 				if (tries++ > 0)
 					insert_wait(index, &state, &place.leaf);
 				break;
 			case ECP_PUT_FULL:
-				/* only once, whether it could be done or not */
+				/* try only once */
 				insert_make_room(index, heap, prepared, &place, false);
 				may_split = false;
 				break;
@@ -422,7 +421,7 @@ insert_vector(Relation index, Relation heap, const EcpVector *vector,
 					RelationGetRelationName(index))));
 }
 
-/* What attributes the index has, and how much room for INCLUDE columns. */
+/* The attributes of the index, and the room for INCLUDE columns. */
 static void
 insert_attr_desc(Relation index, EcpAttrDesc *attrs)
 {
@@ -454,7 +453,7 @@ ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	if (isnull[0])
 		return false;
 
-	/* generic WAL allocates 64 kB a record; callers may reset late */
+	/* generic WAL allocates 64 kB a record, and callers may reset late */
 	context = AllocSetContextCreate(CurrentMemoryContext, "ecp insert",
 									ALLOCSET_DEFAULT_SIZES);
 	old_context = MemoryContextSwitchTo(context);

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_limits.c
- *	  When a leaf is full, a group large enough, and the retired queue too long.
+ *	  Limits of leaves, groups of leaves, and the retired queue.
  *
- * All of them follow from the state of the index and the settings.
+ * They follow from the state of the index and the settings.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,8 +23,8 @@
 #define ECP_REGROUP_SHARE			0.6
 
 /*
- * Rows above which a leaf is split, by an insert or by VACUUM: as many as a
- * build lets a cluster have, so that the first inserts after it split none.
+ * Rows above which a leaf is split by an insert or by VACUUM: the limit of a
+ * build, so that the first inserts after it do not split clusters.
  */
 uint32
 ecp_limits_leaf_rows(const EcpIndexState *state)
@@ -35,7 +35,7 @@ ecp_limits_leaf_rows(const EcpIndexState *state)
 	return Max(Min(state->meta.ecpm_leaf_max, fits), 2);
 }
 
-/* Rows that a group may have, by maintenance_work_mem. */
+/* Rows of a group that fit into maintenance_work_mem. */
 double
 ecp_limits_regroup_rows(const EcpIndexState *state)
 {
@@ -47,7 +47,7 @@ ecp_limits_regroup_rows(const EcpIndexState *state)
 	return Max(maintenance_work_mem * 1024.0 * ECP_REGROUP_SHARE / row_bytes, 2);
 }
 
-/* Is so much retired that only splits may add to it? */
+/* Are too many pages retired for anything but splits to retire more? */
 bool
 ecp_limits_too_much_retired(Relation index, const EcpIndexState *state)
 {

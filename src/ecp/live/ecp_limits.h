@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_limits.h
- *	  When a leaf is full, a group large enough, and the retired queue too long.
+ *	  Limits of leaves, groups of leaves, and the retired queue.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,7 +10,7 @@
 
 #include "ecp/page/ecp_page.h"
 
-/* A split copies at most so many pages; clusters above it are cut first. */
+/* Pages that a split copies at most; larger clusters are cut first. */
 #define ECP_SPLIT_PAGES_MAX			(ECP_RUN_PAGES_MAX / 2)
 
 extern bool ecp_limits_too_much_retired(Relation index,

@@ -1,25 +1,25 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_maintain.c
- *	  What is replaced when: splits, folds, merges, and freeing what is
- *	  retired.
+ *	  Decisions of maintenance: which leaves and nodes are split, folded,
+ *	  merged or dropped.
  *
- * Called by inserts that find a cluster full (one split), by VACUUM's
- * cleanup and by ecp_maintain() (the whole index), always with the
- * maintenance lock held.  How a cluster is replaced is ecp_replace.c's.
+ * Called by inserts that find a cluster full (one split), by VACUUM's cleanup
+ * and by ecp_maintain() (the whole index), with the maintenance lock held.
+ * ecp_replace.c replaces the clusters.
  *
- * - A leaf with more rows than ecp_limits_leaf_rows() is split, by the insert that
- *	 finds it so or by VACUUM.
+ * - A leaf with more rows than ecp_limits_leaf_rows() is split by VACUUM, or by
+ *	 the insert that finds it full.
  * - A leaf in more than four runs, or with less than a quarter of its slots
  *	 in use, is folded if that saves pages.
  * - A leaf that has lost three quarters of the rows it was written with is
- *	 merged with the nearest sibling, an empty one dropped.
- * - A node without room for new entries is written anew before any of its
- *	 children is replaced, as one or as two, its own parent first.
+ *	 merged with the nearest sibling; an empty leaf is dropped.
+ * - A node without room for new entries is rewritten, as one node or two, before
+ *	 any of its children is replaced, and its own parent before it.
  *
- * Replaced clusters stay until no snapshot can need them, so folding makes
- * the file grow before it can make room.  Therefore folds and merges pause
- * while more than a sixteenth of the index is retired; splits do not.
+ * Replaced clusters stay until no snapshot can need them, so a fold extends the
+ * file before it saves space.  Therefore folds and merges pause while more than
+ * a sixteenth of the index is retired; splits do not.
  *
  *-------------------------------------------------------------------------
  */
@@ -49,7 +49,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-/* A leaf may have so many runs before it is folded. */
+/* Runs of a leaf that is not folded, at most. */
 #define ECP_FOLD_RUNS			4
 
 PGDLLEXPORT Datum ecp_maintain(PG_FUNCTION_ARGS);
@@ -85,9 +85,9 @@ node_has_room(const EcpIndexState *state, const EcpNodeImage *node)
 }
 
 /*
- * The node of "level" that has the child "run", with leaders.  Looks at all
- * nodes of that level, of which there are few: it is asked for the parents
- * of nodes only.
+ * The node of "level" that has the child "run", with leaders.  Reads all nodes
+ * of that level, of which there are few, since it is used for the parents of
+ * nodes only.
  */
 static EcpNodeImage *
 find_parent(Relation index, const EcpIndexState *state, int level,
@@ -117,8 +117,8 @@ find_parent(Relation index, const EcpIndexState *state, int level,
 }
 
 /*
- * The parent of a node, with room for a successor; NULL if it is the root.
- * It is renewed first if it has none.  *state is the version it is of.
+ * The parent of a node, rewritten first if it has no room for a successor; NULL
+ * if the node is the root.  *state is the version of the parent.
  */
 static EcpNodeImage *
 node_parent(Relation index, uint64 run, int level, int *which,
@@ -139,7 +139,7 @@ node_parent(Relation index, uint64 run, int level, int *which,
 	}
 }
 
-/* May a node be split as it is?  Not if rows wait that would get lost. */
+/* Can a node be split, with each buffer beside its clusters? */
 static bool
 node_divisible(const EcpIndexState *state, const EcpNodeImage *node)
 {
@@ -158,10 +158,10 @@ node_divisible(const EcpIndexState *state, const EcpNodeImage *node)
 }
 
 /*
- * Write a node anew so that it has room: as two if it has too many children.
- * Its parent is renewed first if that has no room for it.  Buffers and their
- * clusters stay together; if they cannot, because there is one buffer, its
- * rows go to the clusters before these get into different nodes.
+ * Rewrite a node so that it has room: as two nodes if it has too many children.
+ * Its parent is rewritten first if it has no room.  Buffers stay in one node
+ * with their clusters.  If that is impossible because there is only one buffer,
+ * it is flushed before its clusters are divided.
  */
 void
 ecp_maintain_renew_node(Relation index, BlockNumber blk, uint64 run, int level)
@@ -201,7 +201,7 @@ ecp_maintain_renew_node(Relation index, BlockNumber blk, uint64 run, int level)
 }
 
 /*
- * Write a node of level 1 anew with so many free slots; *ref is where it is
+ * Rewrite a node of level 1 with "room" free slots; *ref is where it is
  * then.
  */
 void
@@ -281,7 +281,7 @@ ecp_maintain_full_leaf(Relation index, const void *prepared)
 		if (!ecp_cluster_size(index, &state, &leaf, true, &size))
 			ecp_report_moved(index, leaf.ecpc_blk);
 		if (size.nlive < ecp_limits_leaf_rows(&state))
-			return;				/* somebody has split it before us */
+			return;				/* another process has split it */
 		if (target.parent && !node_has_room(&state, target.parent))
 		{
 			ecp_maintain_renew_node(index, target.parent->head.blk,
@@ -324,8 +324,8 @@ nearest_sibling(const EcpIndexState *state, const EcpNodeImage *node,
 }
 
 /*
- * Does leaf i of a node (or the root, if node is NULL) want to be replaced?
- * If so, *kind and *target say how.
+ * Should leaf i of a node (or the root, if node is NULL) be replaced?  If so,
+ * *kind and *target say how.
  */
 static bool
 leaf_decide(Relation index, const EcpIndexState *state,
@@ -420,7 +420,7 @@ maintain_count(EcpReplaceKind kind, EcpMaintainCounts *counts)
 
 /*
  * Maintain the leaves below one node.  Returns false if the node had to be
- * written anew on the way: the rest is then below its successors.
+ * rewritten: the remaining leaves are then below its successors.
  */
 static bool
 maintain_children(Relation index, const EcpChildData *ref,
@@ -443,7 +443,7 @@ maintain_children(Relation index, const EcpChildData *ref,
 		if (node == NULL)
 			ecp_report_moved(index, ref->ecpc_blk);
 
-		/* children that we add come behind those that we have seen */
+		/* new children have higher slots than those seen */
 		for (int i = 0; i < node->nchildren && !found; i++)
 		{
 			if (node->slots[i] < next_slot)
@@ -465,7 +465,7 @@ maintain_children(Relation index, const EcpChildData *ref,
 	}
 }
 
-/* Maintain an index whose root is a leaf, until it has no more to do. */
+/* Maintain an index whose root is a leaf. */
 static void
 maintain_root_leaf(Relation index, EcpMaintainCounts *counts)
 {
@@ -500,7 +500,7 @@ maintain_leaves(Relation index, EcpMaintainCounts *counts)
 		List	   *nodes;
 		ListCell   *lc;
 
-		/* in further rounds only nodes that were written in the last one */
+		/* after the first round, only nodes written in the previous one */
 		again = false;
 		MemoryContextReset(context);
 		ecp_meta_read_state(index, &state);
@@ -524,11 +524,11 @@ maintain_leaves(Relation index, EcpMaintainCounts *counts)
 
 /*
  * ecp_maintain_index
- *		Everything: undo, stamp, purge, flush, split, fold, merge, regroup.
+ *		Undo, stamp, purge, flush, split, fold, merge, regroup.
  *
- * Takes the maintenance lock, waiting for it.  VACUUM frees retired pages
- * only if they are many and regroups only around splits; "thorough" frees
- * what can be freed and trains anew where the index has grown.
+ * Waits for the maintenance lock.  VACUUM frees retired pages only if they are
+ * many, and regroups only around splits; "thorough" frees all that it can, and
+ * trains leaders where the index has grown.
  */
 void
 ecp_maintain_index(Relation index, Relation heap, bool thorough,
@@ -557,8 +557,8 @@ ecp_maintain_index(Relation index, Relation heap, bool thorough,
 PG_FUNCTION_INFO_V1(ecp_maintain);
 
 /*
- * ecp_maintain(index regclass): what VACUUM does for the index besides
- * removing rows, now.
+ * ecp_maintain(index regclass): what VACUUM does for the index besides removing
+ * rows, thoroughly.
  */
 Datum
 ecp_maintain(PG_FUNCTION_ARGS)

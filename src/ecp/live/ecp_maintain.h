@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_maintain.h
- *	  Maintenance: splits, folds, merges, what is retired.
+ *	  Maintenance: splits, folds, merges.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,7 +10,7 @@
 
 #include "ecp/page/ecp_page.h"
 
-/* A node needs so many free slots before one of its children is replaced. */
+/* Free slots that a node needs before one of its children is replaced. */
 #define ECP_NODE_FREE_MIN			4
 
 /* What maintenance did, for ecp_maintain() and VACUUM (VERBOSE). */

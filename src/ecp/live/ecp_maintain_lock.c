@@ -3,9 +3,9 @@
  * ecp_maintain_lock.c
  *	  The lock of the one process that changes an index's structure.
  *
- * It is the heavyweight lock of the metapage's block, so that waiting for it
- * can be cancelled, and deadlocks with it are found.  Inserts that only add
- * rows, and searches, do not take it.
+ * It is the heavyweight lock of the metapage's block: waiting for it can be
+ * cancelled, and deadlocks are detected.  Searches, and inserts that only add
+ * rows, do not take it.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,27 +1,26 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_regroup.c
- *	  Groups of leaves: new leaders for many clusters at once, and rows to
- *	  the leader that is nearest now.
+ *	  Groups of leaves: new leaders for many clusters at once, and rows moved
+ *	  to the leader that is now nearest.
  *
- * An index that grows by splits gets worse than one that is built from the
- * same rows.  A split sees one cluster: its rows, some of which are nearer to
- * a leader beside it by now, cannot go there, and rows beside it that are
- * nearer to one of its halves cannot come.  And leaders stand where the rows
- * of the past were.  So leaves are taken in groups of neighbours: as many as
- * fit into memory, whose rows all change places together (REPLACE of a group,
- * ecp_replace.c, ecp_regroup_divide.c).  This is LIRE's reassignment (SPFresh, SOSP'23) with many
- * splits at a time instead of one.
+ * An index that grows by splits becomes worse than one built from the same
+ * rows.  A split is limited to one cluster: rows that are nearer to a
+ * neighbouring leader stay, and rows of neighbours that are nearer to one of the
+ * halves are not moved there.  Also, leaders represent the rows of the past.
+ * Therefore leaves are regrouped: neighbours, as many as fit into memory,
+ * exchange their rows in one REPLACE of a group (ecp_replace.c,
+ * ecp_regroup_divide.c).  This is LIRE's reassignment (SPFresh, SOSP'23) with
+ * many splits at a time instead of one.
  *
- * - ecp_maintain() trains leaves anew where more than a tenth of a node's
- *	 leaves were made by splits and merges since the last training, and
- *	 reassigns the same rows once more in other groups, so that what lay on
- *	 the border between two groups is put right, too.
- * - VACUUM reassigns around the leaves that were split since it last came,
- *	 with a bound on how many.
+ * - ecp_maintain() trains leaders where more than a tenth of a node's leaves
+ *	 were made by splits and merges since the last training.  Then it reassigns
+ *	 the same rows in other groups, for those on the border of two groups.
+ * - VACUUM reassigns rows around leaves that were split since the last VACUUM,
+ *	 with a limit on their number.
  *
  * The leaves of a group are children of one node.  The maintenance lock is
- * given up between two groups, for inserters who wait.
+ * released between two groups so that waiting inserters can take it.
  *
  *-------------------------------------------------------------------------
  */
@@ -51,10 +50,10 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/* More leaves than these are too slow to train with one k-means. */
+/* Leaves to train by one k-means: more would be too slow. */
 #define ECP_REGROUP_LEAVES_MAX	1500
 
-/* A node is trained anew when 1/n of its leaves are younger. */
+/* A node is trained when 1/n of its leaves are younger. */
 #define ECP_REGROUP_YOUNG			10
 
 /* What VACUUM reassigns around a leaf that was split. */
@@ -62,7 +61,7 @@
 #define ECP_REGROUP_CHECKED		16	/* rows looked at, */
 #define ECP_REGROUP_MISASSIGNED		3	/* of which more than 1/n are
 										 * misassigned */
-#define ECP_REGROUP_VACUUM_MIN	8	/* groups at most: so many, */
+#define ECP_REGROUP_VACUUM_MIN	8	/* groups at most: this number, */
 #define ECP_REGROUP_VACUUM_SHARE	64	/* and 1/n of the leaves */
 
 PGDLLEXPORT Datum ecp_misassigned(PG_FUNCTION_ARGS);
@@ -80,9 +79,9 @@ typedef struct EcpRegroupTodo
 } EcpRegroupTodo;
 
 /*
- * Leave some neighbours among the leaves to be treated, with no more than
- * rows_max rows and leaves_max leaves: of two halves by 2-means over the
- * leaders always the first, as often as necessary.
+ * Reduce the leaves to be treated to neighbours with at most rows_max rows and
+ * leaves_max leaves: divide them by 2-means over the leaders and keep the first
+ * half, as often as necessary.
  */
 static void
 group_choose(const EcpMetaPageData *meta, EcpRegroupTodo *todo,
@@ -153,7 +152,7 @@ group_todo(Relation index, const EcpIndexState *state,
 	}
 }
 
-/* Let those have the maintenance lock who wait for it. */
+/* Let waiting inserters take the maintenance lock. */
 static void
 group_pause(Relation index)
 {
@@ -171,7 +170,7 @@ typedef struct EcpRegroupPass
 	uint64		before;			/* and: since this pass began */
 } EcpRegroupPass;
 
-/* Write a group anew; false when another process has changed it. */
+/* Replace a group; false if it was not possible. */
 static bool
 group_replace(Relation index, const EcpReplaceRequest *target,
 			  EcpMaintainCounts *counts)
@@ -184,8 +183,8 @@ group_replace(Relation index, const EcpReplaceRequest *target,
 }
 
 /*
- * One group of the node "ref".  Returns false if none is left, the node is
- * gone, or it had to be written anew, in which case *again is set.
+ * Replace one group of the node "ref".  Returns false if none is left, or if the
+ * node is gone or had to be rewritten, in which case *again is set.
  */
 static bool
 group_replace_one(Relation index, const EcpChildData *ref,
@@ -210,18 +209,18 @@ group_replace_one(Relation index, const EcpChildData *ref,
 	if (todo.n < 2)
 		return false;
 
-	/* what was one group has no borders */
+	/* a single group has no borders */
 	if (!pass->retrain && todo.n <= ECP_REGROUP_LEAVES_MAX &&
 		todo.total <= ecp_limits_regroup_rows(&state))
 		return false;
 
-	/* new ones may be more than old ones, and all need a slot of the node */
+	/* there may be more new leaves than old; each needs a slot of the node */
 	rows_max = Min(ecp_limits_regroup_rows(&state),
 				   node->nfree / 1.5 * state.meta.ecpm_leaf_target);
 	leaves_max = Min(ECP_REGROUP_LEAVES_MAX, node->nfree / 2);
 	if (node->nfree < Max(node->nchildren / 4, 2 * ECP_NODE_FREE_MIN))
 	{
-		/* which leaves half as many free slots as it has children */
+		/* leaves half as many free slots as there are children */
 		ecp_maintain_renew_node(index, ref->ecpc_blk, ref->ecpc_run, 1);
 		*again = true;
 		return false;
@@ -235,7 +234,7 @@ group_replace_one(Relation index, const EcpChildData *ref,
 	return group_replace(index, &target, counts);
 }
 
-/* Are leaves of a node to be treated by a pass that may have begun before? */
+/* Does a pass, which may have begun before, treat leaves of a node? */
 static bool
 group_pass_wants(const EcpRegroupPass *pass, const EcpNodeImage *node)
 {
@@ -253,7 +252,7 @@ group_pass_wants(const EcpRegroupPass *pass, const EcpNodeImage *node)
 	return pass->retrain && nyoung * ECP_REGROUP_YOUNG > node->nchildren;
 }
 
-/* Treat the leaves of all nodes that a pass wants, a group at a time. */
+/* Treat the leaves of all nodes of a pass, one group at a time. */
 static void
 group_pass(Relation index, const EcpRegroupPass *pass,
 		   EcpMaintainCounts *counts)
@@ -301,9 +300,9 @@ group_pass(Relation index, const EcpRegroupPass *pass,
 
 /*
  * ecp_regroup_train
- *		Train leaves anew where many are younger than the last training.
+ *		Train leaders where many are younger than the last training.
  *
- * The maintenance lock is held, and given up for moments.
+ * The maintenance lock is held, and released between groups.
  */
 void
 ecp_regroup_train(Relation index, EcpMaintainCounts *counts)
@@ -325,11 +324,11 @@ ecp_regroup_train(Relation index, EcpMaintainCounts *counts)
 	group_pass(index, &pass, counts);
 }
 
-/* ---- rows that should be elsewhere ---- */
+/* ---- misassigned rows ---- */
 
 /*
- * Of the first rows of a leaf, at most "max", how many are nearer to another
- * leader?  Adds to both counts.
+ * Count the rows among the first of a leaf, at most "max", that are nearer to
+ * another leader.  Adds to both counts.
  */
 static void
 group_count_misassigned(Relation index, const EcpIndexState *state,
@@ -423,9 +422,9 @@ group_around(Relation index, const EcpIndexState *state,
 }
 
 /*
- * Reassign around the leaves of one node that come from splits, are older
- * than run "before" and have many misassigned rows.  Does at most "max" groups,
- * and returns how many it did.
+ * Reassign rows around the leaves of one node that come from splits, are older
+ * than run "before" and have many misassigned rows: at most "max" groups.
+ * Returns the number of groups.
  */
 static int
 group_around_node(Relation index, const EcpChildData *ref, uint64 before,
@@ -479,7 +478,7 @@ group_around_node(Relation index, const EcpChildData *ref, uint64 before,
 
 /*
  * ecp_regroup_around_splits
- *		What VACUUM does: reassign around some leaves that were split.
+ *		Reassign rows around some leaves that were split, for VACUUM.
  *
  * The maintenance lock is held.
  */
@@ -514,7 +513,7 @@ ecp_regroup_around_splits(Relation index, EcpMaintainCounts *counts)
 /* ---- SQL ---- */
 
 /*
- * Statistic I11 of the README, by about so many rows.
+ * Statistic I11 of the README, estimated by about "samples" rows.
  */
 double
 ecp_regroup_misassigned(Relation index, const EcpIndexState *state, int samples)

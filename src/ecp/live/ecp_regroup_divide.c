@@ -1,17 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_regroup_divide.c
- *	  Where the rows of a group of leaves go.
+ *	  Dividing the rows of a group of leaves among new clusters.
  *
- * A group is either reassigned (its leaders move to the middle of their rows,
- * two steps of Lloyd's) or trained anew (k-means for as many leaders as its
- * rows deserve, as a build does it).  In both cases every row then goes to
- * the nearest leader of the group, clusters above the limit are cut by
- * 2-means, and the rows of very small ones go to their neighbours, so that
- * this also splits and merges.
+ * A group is either reassigned (two steps of Lloyd's move its leaders to the
+ * means of their rows) or trained (k-means, with the number of leaders that a
+ * build would have).  Then each row goes to the nearest leader of the group,
+ * clusters above the limit are cut by 2-means, and the rows of very small
+ * clusters go to their neighbours.
  *
- * Used by ecp_replace_plan.c and ecp_flush.c; ecp_regroup.c says which leaves make a
- * group.
+ * Used by ecp_replace_plan.c and ecp_flush.c; ecp_regroup.c chooses the leaves.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,10 +36,10 @@
 /* Steps of Lloyd's before rows are reassigned. */
 #define ECP_REGROUP_STEPS			2
 
-/* Clusters below 1/n of the rows they should have are given up. */
+/* Clusters below 1/n of their intended number of rows are dissolved. */
 #define ECP_REGROUP_SMALL			8
 
-/* Every row to the nearest leader. */
+/* Assign each row to the nearest leader. */
 static void
 group_assign(const EcpMetaPageData *meta, EcpRegroupRows *rows)
 {
@@ -61,7 +59,7 @@ group_assign(const EcpMetaPageData *meta, EcpRegroupRows *rows)
 	pfree(memory);
 }
 
-/* Rows in the order of their clusters; first[c] is where those of c begin. */
+/* Rows in the order of their clusters; those of c begin at first[c]. */
 static int32 *
 group_order(const EcpRegroupRows *rows, int32 *first)
 {
@@ -91,7 +89,7 @@ group_gather(const EcpRegroupRows *rows, const int32 *order, int n,
 			   rows->vectors + order[i] * rows->stride, rows->stride);
 }
 
-/* Leaders go to the middle of their rows; those without rows stay. */
+/* Move leaders to the means of their rows; those without rows stay. */
 static void
 group_update(const EcpMetaPageData *meta, EcpRegroupRows *rows)
 {
@@ -126,8 +124,8 @@ group_update(const EcpMetaPageData *meta, EcpRegroupRows *rows)
 }
 
 /*
- * Give up clusters with few rows: these go to the nearest of the others.
- * Returns true if there were any.
+ * Remove leaders of clusters with few rows.  Returns true if there were any, and
+ * rows have to be assigned again.
  */
 static bool
 group_drop_small(const EcpMetaPageData *meta, EcpRegroupRows *rows)
@@ -155,7 +153,7 @@ group_drop_small(const EcpMetaPageData *meta, EcpRegroupRows *rows)
 	return dropped;
 }
 
-/* Cut clusters with more rows than "limit", until there is none. */
+/* Cut clusters with more rows than "limit" until there are none. */
 static void
 group_cut_large(const EcpMetaPageData *meta, EcpRegroupRows *rows, int limit)
 {
@@ -170,7 +168,7 @@ group_cut_large(const EcpMetaPageData *meta, EcpRegroupRows *rows, int limit)
 		int			n = first[c + 1] - first[c];
 		int			from = 0;
 
-		/* the part from "from" on has leader c, the rest new ones */
+		/* rows from "from" on have leader c, those before it new leaders */
 		while (n - from > limit)
 		{
 			int			rest = n - from;
@@ -216,7 +214,7 @@ group_cut_large(const EcpMetaPageData *meta, EcpRegroupRows *rows, int limit)
 		int32	   *counts = palloc0_array(int32, rows->nclusters);
 		bool		again = false;
 
-		/* halves that were split off may be too large themselves */
+		/* halves that were cut off may be too large */
 		for (int i = 0; i < rows->n; i++)
 		{
 			if (++counts[rows->clusters[i]] > limit)
@@ -230,10 +228,10 @@ group_cut_large(const EcpMetaPageData *meta, EcpRegroupRows *rows, int limit)
 
 /*
  * ecp_regroup_divide
- *		Leaders for the rows of a group, and which row goes to which.
+ *		Leaders for the rows of a group, and the leader of each row.
  *
  * rows->n, vectors and stride are given; the rest is palloc'd.  There is at
- * least one row.  The leaders are trained anew, or are at first those of the
+ * least one row.  If the leaders are not trained, they start from those of the
  * children "which" of their parent.
  */
 void
@@ -258,7 +256,7 @@ ecp_regroup_divide(const EcpIndexState *state, const EcpNodeImage *parent,
 		char	   *centres;
 
 		k = Max((int) rint((double) rows->n / meta->ecpm_leaf_target), 1);
-		/* rows of one old cluster follow each other: so every nth is fair */
+		/* rows of an old cluster are consecutive, so every nth is fair */
 		sampled = Max(rows->n / k / ECP_REGROUP_SAMPLE, 1);
 		pg_prng_seed(&prng, meta->ecpm_seed + meta->ecpm_sversion);
 		centres = palloc_extended(mul_size(k, state->node.vec_bytes),

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_regroup_divide.h
- *	  Where the rows of a group of leaves go.
+ *	  Dividing the rows of a group of leaves among new clusters.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,7 +11,7 @@
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 
-/* Rows of a group and, from ecp_regroup_divide(), where they go. */
+/* Rows of a group and, from ecp_regroup_divide(), their new clusters. */
 typedef struct EcpRegroupRows
 {
 	int			n;

@@ -2,33 +2,33 @@
  *
  * ecp_replace.c
  *	  REPLACE: one or two clusters by none, one or two new ones; a group of
- *	  leaves by a group of others, with or without a buffer.
+ *	  leaves by another group, with or without a buffer.
  *
- * Splitting, folding (writing a cluster anew without holes, in one run),
- * merging and dropping clusters, of rows as of leaders, are one operation.
- * Old runs are never changed: new ones are written beside them, the parent
- * gets entries that begin with the next structure version, and one record,
- * PUBLISH, makes that version the present one.  Scans that began before go
- * on reading the old runs, which wait in the retired queue until no snapshot
- * can need them.
+ * Splitting, folding (rewriting a cluster without holes, in one run), merging
+ * and dropping clusters of rows or leaders are one operation: plan, write,
+ * publish.  Old runs are not changed: new runs are written, the parent gets
+ * entries that begin with the next structure version, and one record, PUBLISH,
+ * makes that version current.  Older scans still read the old runs, which wait
+ * in the retired queue until no snapshot can need them.
  *
  *	 1 copy the old cluster's rows without locks, and divide them
- *	 2 BEGIN, then ALLOC and FILL for each new run: nobody can see them
+ *	   (ecp_replace_plan.c)
+ *	 2 BEGIN, then ALLOC and FILL for each new run, which is invisible
  *	 3 lock the old heads: inserters of these clusters wait from here on
- *	 4 rows that came after 1 go into spare slots of the new runs (SLOT)
+ *	 4 rows inserted after 1 go into spare slots of the new runs (SLOT)
  *	 5 PARENT: entries of the new children from, of the old ones until, V + 1
  *	 6 PUBLISH, unlock, STAMP
  *
- * A group's leaves are too many to be locked at one time and to be published
- * by one record.  There, step 3 closes one old leaf after the other (CLOSE):
- * it takes no rows any more, those that came since 1 go to new ones as in 4,
- * and inserters who want it wait until the maintenance lock is free.
+ * A group has too many leaves to lock them all and to publish them by one
+ * record.  There, step 3 closes one old leaf after the other (CLOSE): it takes
+ * no more rows, rows inserted since 1 go to new leaves as in 4, and inserters
+ * that need the leaf wait for the maintenance lock.
  *
- * The caller holds the maintenance lock, so that there is one such operation
- * at a time, VACUUM frees no slot meanwhile, and nothing but inserts into
- * leaves happens.  Whatever stops us before PUBLISH, error, cancel or crash,
- * leaves ecpm_op in the metapage, by which the next maintainer undoes it
- * (ecp_replace_undo); no reader and no inserter minds it.
+ * The caller holds the maintenance lock, so there is one such operation at a
+ * time, VACUUM frees no slot meanwhile, and leaves change by inserts only.  An
+ * error, cancel or crash before PUBLISH leaves ecpm_op in the metapage, by which
+ * the next maintainer undoes the operation (ecp_replace_undo.c); readers and
+ * inserters are not affected.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,13 +47,13 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-/* Free slots that a rewritten leaf gets: for what comes while we work. */
+/* Free slots of a new leaf, for rows inserted in the meantime. */
 #define ECP_LEAF_SPARE		4
 
-/* A cluster that gets more rows meanwhile than it has room for: again. */
+/* Attempts, if more rows are inserted meanwhile than there is room for. */
 #define ECP_REPLACE_TRIES	4
 
-/* The leader that a new cluster's rows are described relative to. */
+/* The leader to which the codes of a new cluster's rows are relative. */
 static const void *
 replace_leader(const EcpReplace *r, const EcpNewRun *new)
 {
@@ -102,7 +102,7 @@ image_put_stream(char *pages, const EcpGeometry *geo, uint32 entry_pages,
 	}
 }
 
-/* Pages of the vector part of a run that n vectors from slot 0 on take. */
+/* Pages of the vector part of a run for n vectors from slot 0 on. */
 static uint32
 stream_pages(const EcpGeometry *geo, uint32 entry_pages, int n)
 {
@@ -116,8 +116,8 @@ stream_pages(const EcpGeometry *geo, uint32 entry_pages, int n)
 }
 
 /*
- * Step 2 for one new cluster whose blocks are allocated: write it, but not
- * the pages that nothing is on yet.
+ * Step 2 for one new cluster whose blocks are allocated: write it, except for
+ * pages that are still empty.
  */
 static void
 new_write(EcpReplace *r, EcpNewRun *new)
@@ -230,8 +230,8 @@ replace_write(EcpReplace *r)
 }
 
 /*
- * Step 4 for one row: it goes to the nearest new leaf that has room, or to the
- * nearest new insert buffer if there is one.  Returns false if none has room.
+ * Step 4 for one row: put it into the nearest new leaf that has room, or the
+ * nearest new insert buffer if there are any.  Returns false if none has room.
  */
 static bool
 replace_put_late(EcpReplace *r, int row, bool *full)
@@ -280,9 +280,8 @@ replace_put_late(EcpReplace *r, int row, bool *full)
 }
 
 /*
- * Step 4: rows that inserters added to the old leaves since they were
- * copied.  The heads are locked.  Returns false if the spare slots do not
- * suffice.
+ * Step 4: rows inserted into the old leaves since they were copied.  The heads
+ * are locked.  Returns false if there are not enough spare slots.
  */
 static bool
 replace_catch_up(EcpReplace *r, Buffer *heads)
@@ -337,8 +336,7 @@ replace_parent(EcpReplace *r)
 }
 
 /*
- * Steps 3 and 4 for a group.  Returns false if the rows that came meanwhile
- * found no room.
+ * Steps 3 and 4 for a group.  Returns false if there are not enough spare slots.
  */
 static bool
 replace_close(EcpReplace *r, EcpPublish *publish)
@@ -459,7 +457,7 @@ replace_lock(EcpReplace *r, Buffer *heads)
 	}
 }
 
-/* Steps 3 to 6.  Returns false if it had to be given up. */
+/* Steps 3 to 6.  Returns false if the attempt failed. */
 static bool
 replace_publish(EcpReplace *r)
 {
@@ -542,8 +540,8 @@ replace_count(const EcpReplace *r)
 }
 
 /*
- * One attempt, with *spare free slots in each new leaf.  If more rows came
- * meanwhile, *spare gets a number that should suffice, else 0.
+ * One attempt, with *spare free slots in each new leaf.  If more rows were
+ * inserted meanwhile, *spare gets a sufficient number, else 0.
  */
 static bool
 replace_try(Relation index, EcpReplaceKind kind,
@@ -575,7 +573,7 @@ replace_try(Relation index, EcpReplaceKind kind,
 	return true;
 }
 
-/* Try it some times; what a try allocates in "context" is freed. */
+/* Several attempts; what each allocates in "context" is freed. */
 static bool
 replace_tries(Relation index, EcpReplaceKind kind,
 			  const EcpReplaceRequest *target, MemoryContext context)
@@ -598,12 +596,11 @@ replace_tries(Relation index, EcpReplaceKind kind,
  *		"kind" says.
  *
  * The maintenance lock is held, ecpm_op is empty, and target->parent is a
- * present image (with leaders) of a node with at least ECP_NODE_FREE_MIN
- * free slots, for a group as many as ecp_replace_slots() says.  Nodes can be
- * folded and split only.
+ * current image (with leaders) of a node with at least ECP_NODE_FREE_MIN free
+ * slots.  Nodes can only be folded and split.
  *
- * Returns false, the structure being as before, if there was nothing to do
- * it with or inserters were faster than we, several times.
+ * Returns false, with the structure unchanged, if the clusters do not have the
+ * rows for it, or all attempts failed because of concurrent inserts.
  */
 bool
 ecp_replace(Relation index, EcpReplaceKind kind,

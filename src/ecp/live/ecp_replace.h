@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_replace.h
- *	  Replacing clusters by new ones; the maintenance lock is held.
+ *	  Replacing clusters; the maintenance lock is held.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,17 +12,17 @@
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 
-/* A buffer to be flushed, and the clusters that it keeps rows for. */
+/* A buffer to be flushed, and the clusters whose rows it holds. */
 typedef struct EcpFlush
 {
 	int			buffer;			/* child of the parent */
 	int			nmembers;
 	const int  *members;		/* children of the parent */
 	const EcpClusterSize *sizes;	/* of the members */
-	bool		empties;		/* no row is to wait on */
+	bool		empties;		/* no row stays buffered */
 } EcpFlush;
 
-/* Which cluster of which parent; parent NULL = the cluster is the root. */
+/* The clusters to be replaced; parent NULL = the root. */
 typedef struct EcpReplaceRequest
 {
 	int			level;			/* of the clusters */
@@ -33,8 +33,8 @@ typedef struct EcpReplaceRequest
 	bool		retrain;		/* a group: new leaders, not moved ones */
 	const EcpFlush *flush;		/* a group that is a flush: without nold and
 								 * group, which follow from what waits */
-	int			nbuffers;		/* so many buffers are to be written, or, of a
-								 * flush, as many as there should be; 0: none */
+	int			nbuffers;		/* new buffers; of a flush, 0 or 1: with or
+								 * without */
 	uint32		room;			/* a node: free slots that it should have */
 	EcpChildData *result;		/* gets what the first new one is, or NULL */
 } EcpReplaceRequest;

@@ -28,10 +28,10 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/* Free slots that a rewritten node gets at least. */
+/* Free slots of a new node, at least. */
 #define ECP_NODE_SPARE_MIN	16
 
-/* Slots of a new run for n items, "spare" of which are free at least. */
+/* Slots of a new run for n items, with at least "spare" free slots. */
 uint32
 ecp_replace_plan_slots(const EcpGeometry *geo, int level, int n, uint32 spare)
 {
@@ -51,7 +51,7 @@ ecp_replace_plan_slots(const EcpGeometry *geo, int level, int n, uint32 spare)
 				 errmsg("cluster of %d vectors of %u bytes is too large", n,
 						geo->vec_bytes)));
 
-	/* slots on the entry pages cost nothing more if vectors are there */
+	/* use entry pages fully if vectors are on them */
 	if (!geo->stream)
 	{
 		ecp_geometry_run_size(geo, nslots, &entry_pages, &npages);
@@ -157,8 +157,8 @@ plan_is_possible(const EcpReplace *r, int n)
 }
 
 /*
- * Flags of new clusters.  A leaf that keeps its leader keeps what is said of
- * it; members of a group are as most of the old ones were.
+ * Flags of new clusters.  A leaf that keeps its leader keeps its flags; members
+ * of a group get those of the majority of the old ones.
  */
 static uint16
 new_flags(const EcpReplace *r)
@@ -337,9 +337,10 @@ divide_items(EcpReplace *r, int n)
 
 /*
  * ecp_replace_plan
- *		What is replaced, and by what.
+ *		Decide what is replaced, and by what.
  *
- * Returns false if there is nothing to do it with, or no room in the parent.
+ * Returns false if the clusters do not have the rows for it, or the parent has
+ * no room.
  */
 bool
 ecp_replace_plan(EcpReplace *r)

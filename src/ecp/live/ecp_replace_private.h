@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_replace_private.h
- *	  What the files of a replacement share: ecp_replace.c writes and
- *	  publishes it, ecp_replace_plan.c and ecp_flush.c say what the new clusters are.
+ *	  What the files of a replacement share: ecp_replace_plan.c plans it, with
+ *	  ecp_flush.c for a flush; ecp_replace.c writes and publishes it.
  *
  *-------------------------------------------------------------------------
  */

@@ -21,7 +21,7 @@
 #include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 
-/* What a group has besides: closed leaves, and new ones that are written. */
+/* Of a group, also undo the closing of old leaves and the writing of new ones. */
 static void
 undo_group(Relation index, EcpIndexState *state)
 {

@@ -3,21 +3,20 @@
  * ecp_vacuum.c
  *	  ambulkdelete and amvacuumcleanup.
  *
- * ambulkdelete holds the maintenance lock, so that the structure stands
- * still: no row moves from a cluster that we have not read to one that we
- * have.  Inserts go on and find or add slots, which need not be looked at.
- * It walks all leaves of the present version, then the leaves in the retired
- * queue, which older scans still read; every TID in them is shown to the
- * callback, as CREATE INDEX CONCURRENTLY needs.  A TID may be shown twice,
- * which nobody minds; only those of the present version are counted.
+ * ambulkdelete holds the maintenance lock, so the structure does not change: no
+ * row moves from a cluster that was not read yet to one that was.  Inserts go on
+ * and use slots that need not be read.  All leaves of the current version are
+ * read, then the leaves in the retired queue, which older scans still read;
+ * every TID in them is passed to the callback, as CREATE INDEX CONCURRENTLY
+ * requires.  A TID may be passed twice, which is harmless; only those of the
+ * current version are counted.
  *
- * Each entry page is locked alone, and nobody's pin is waited for: index-only
- * scans look again whether a row's entry is there (see README).  What dies is
- * removed by one record a page (KILL), and its slots are free for inserts at
- * once.
+ * Each entry page is locked alone, without waiting for pins: index-only scans
+ * check again that a row's entry is there (see README).  One record for each
+ * page (KILL) removes the dead rows, whose slots inserts may use at once.
  *
- * amvacuumcleanup frees what is retired, splits, folds and merges
- * (ecp_maintain.c).  The file never shrinks.
+ * amvacuumcleanup frees retired clusters, splits, folds and merges
+ * (ecp_maintain.c).  The file does not shrink.
  *
  *-------------------------------------------------------------------------
  */
@@ -49,12 +48,12 @@ typedef struct EcpVacuum
 	IndexBulkDeleteResult *stats;
 	IndexBulkDeleteCallback callback;
 	void	   *callback_state;
-	bool		counting;		/* the present version, not what is retired */
+	bool		counting;		/* current version, not retired */
 } EcpVacuum;
 
 /*
- * Kill what the callback wants to go on one entry page.  Returns false if
- * it was nothing.
+ * Remove the rows of one entry page that the callback says are dead.  Returns
+ * false if there are none.
  */
 static bool
 vacuum_page(EcpVacuum *vacuum, const EcpRun *run, uint32 pageno)
@@ -193,8 +192,8 @@ vacuum_retired(EcpVacuum *vacuum)
 }
 
 /*
- * Show every TID of the index to the callback, and remove those that it
- * wants to go.
+ * Pass every TID of the index to the callback, and remove those that it says are
+ * dead.
  */
 IndexBulkDeleteResult *
 ecpbulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
@@ -206,7 +205,7 @@ ecpbulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 
 	if (stats == NULL)
 		stats = palloc0(sizeof(IndexBulkDeleteResult));
-	/* a second pass of the same VACUUM counts what is left anew */
+	/* a second pass of the same VACUUM counts the remaining rows again */
 	stats->num_index_tuples = 0;
 	stats->estimated_count = false;
 
@@ -241,7 +240,7 @@ ecpvacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 		return stats;
 	if (stats == NULL)
 	{
-		/* nothing was deleted, and we have not counted */
+		/* nothing was deleted or counted */
 		stats = palloc0(sizeof(IndexBulkDeleteResult));
 		stats->num_index_tuples = info->num_heap_tuples;
 		stats->estimated_count = true;

@@ -3,26 +3,26 @@
  * ecp_attr.c
  *	  Key attributes: "CREATE INDEX ... USING ecp (v, tenant, ts)".
  *
- * The columns behind the vector are there for conditions.  Each slot has
- * their values, so that a scan with "WHERE tenant = 42" passes over other
- * rows without computing their distance or visiting the table.
+ * The columns after the vector are for conditions.  Each slot has their values,
+ * so that a scan with "WHERE tenant = 42" skips other rows without computing
+ * their distance or visiting the table.
  *
  *	 value		-> key: an unsigned integer of 1, 2, 4 or 8 bytes, in the
  *				   order of the values, as the kind of the column says
  *	 conditions	-> for each column a sorted list of ranges of keys, and
- *				   whether NULL will do: the intersection of all of them
+ *				   whether NULL is accepted: the intersection of all
  *	 page		-> for each column with conditions, one pass over the keys
  *				   of all slots of the page
  *
- * So comparing costs a few instructions a row whatever the type and the
- * condition (=, <, BETWEEN, IN, IS NULL), and no function call.
+ * A comparison costs a few instructions a row for all types and conditions (=, <,
+ * BETWEEN, IN, IS NULL), without a function call.
  *
- * Keys of some kinds stand for several values each (the first half of a
- * uuid, the hash of a text): then ranges include all that may be equal, and
- * the executor rechecks what they let through.
+ * A key of some kinds represents several values (the first half of a uuid, the
+ * hash of a text).  Then ranges include all values that may be equal, and the
+ * executor rechecks the rows.
  *
- * ecp_build.c and ecp_insert.c call ecp_attr_form(), ecp_scan.c makes a
- * filter of the scan keys, ecp_search.c applies it.
+ * ecp_build.c and ecp_insert.c call ecp_attr_form(); ecp_scan.c makes a filter of
+ * the scan keys, and ecp_search_page.c applies it.
  *
  *-------------------------------------------------------------------------
  */
@@ -73,12 +73,12 @@ typedef struct AttrRange
 	uint64		hi;
 } AttrRange;
 
-/* What one column must be. */
+/* The condition on one column. */
 typedef struct AttrCondition
 {
 	int			att;
 	bool		used;			/* there is a condition at all */
-	bool		nulls;			/* NULL will do */
+	bool		nulls;			/* NULL is accepted */
 	int			nranges;		/* sorted, apart from each other */
 	AttrRange  *ranges;
 } AttrCondition;
@@ -89,7 +89,7 @@ struct EcpAttrFilter
 	AttrCondition conditions[ECP_ATTRS_MAX];
 };
 
-/* ---- what attributes an index has ---- */
+/* ---- the attributes of an index ---- */
 
 int
 ecp_attr_width(int kind)
@@ -419,7 +419,7 @@ ecp_attr_slot_is_valid(const EcpGeometry *geo, const EcpEntryView *view,
 
 /* ---- conditions to ranges ---- */
 
-/* Where a value of a condition lies among the keys of its column. */
+/* Position of a value of a condition among the keys of its column. */
 typedef struct AttrPosition
 {
 	bool		below;			/* below all keys */
@@ -561,7 +561,7 @@ attr_ranges_unite(AttrRange *ranges, int n)
 	return last + 1;
 }
 
-/* Keep of a condition's ranges what is in others, too. */
+/* Intersect the ranges of a condition with others. */
 static void
 attr_ranges_intersect(AttrCondition *condition, const AttrRange *others,
 					  int nothers)
@@ -612,7 +612,7 @@ attr_condition_add(const EcpAttrDesc *desc, int a, const ScanKeyData *key,
 		return;
 	if (key->sk_flags & SK_ISNULL)
 	{
-		/* no operator of ours says true of NULL */
+		/* no operator of the class is true for NULL */
 		condition->nranges = 0;
 		return;
 	}

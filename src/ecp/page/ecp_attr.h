@@ -35,9 +35,9 @@ typedef struct EcpAttrDesc
 
 /*
  * Read the operator classes of the columns 2 .. n.  An error if one of them
- * is a vector, or there are too many.  How much room INCLUDE columns have is
- * what "meta" says; if that is NULL, as for an index that is to be built, what
- * the storage parameters say.
+ * is a vector, or there are too many.  The room for INCLUDE columns is taken from
+ * "meta"; if that is NULL, as for an index to be built, from the storage
+ * parameters.
  */
 extern void ecp_attr_desc_init(Relation index, const EcpMetaPageData *meta,
 							   EcpAttrDesc *desc);
@@ -45,10 +45,10 @@ extern void ecp_attr_desc_init(Relation index, const EcpMetaPageData *meta,
 /* Bytes of a key of this kind; 0 if there is no such kind. */
 extern int	ecp_attr_width(int kind);
 
-/* What people call this kind. */
+/* Name of this kind. */
 extern const char *ecp_attr_kind_name(int kind);
 
-/* The fields of a metapage that say what attributes there are. */
+/* The fields of a metapage that describe the attributes. */
 extern void ecp_attr_meta_form(const EcpAttrDesc *desc, EcpMetaPageData *meta);
 extern bool ecp_attr_meta_is_valid(const EcpMetaPageData *meta);
 

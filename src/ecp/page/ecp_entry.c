@@ -270,8 +270,8 @@ ecp_entry_ranges(const EcpGeometry *geo, int level, int slot,
 }
 
 /*
- * Does pd_lower say that the whole of an entry page is in use?  What is behind
- * it would be zeroed by whoever changes the page.
+ * Check that pd_lower includes the whole payload of an entry page.  The next
+ * change of the page would zero what is behind it.
  */
 void
 ecp_entry_check_lower(Relation index, Buffer buffer, const EcpGeometry *geo)

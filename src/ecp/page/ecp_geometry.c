@@ -1,10 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_geometry.c
- *	  Where what is on the entry pages of an ecp index, and how large runs are.
+ *	  Layout of the entry pages of an ecp index, and sizes of runs.
  *
- * Everything that another file needs to know of a page follows from the
- * metapage, and is computed here once: see EcpGeometry in ecp_page.h.
+ * Computed once from the metapage: see EcpGeometry in ecp_page.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,23 +14,23 @@
 #include "ecp/page/ecp_page.h"
 #include "vector/vector_codes.h"
 
-/* COLUMNS pays when a page has at least as many slots as a kernel has lanes */
+/* COLUMNS pays off from as many slots a page as a kernel has lanes. */
 #define ECP_COLUMNS_SLOTS_MIN	16
 
 /*
- * Vectors stay inline when they leave at most this share of a page unused;
+ * Vectors stay inline if they leave at most this fraction of a page unused;
  * otherwise (1,100 float32 elements: one vector a page) they go to the byte
- * stream of the vector part, which wastes nothing.
+ * stream of the vector part, without waste.
  */
 #define ECP_INLINE_WASTE_MAX	0.16
 
-/* Codes begin where the processor's lines do. */
+/* Codes begin at a cache line. */
 #define ECP_CODE_ALIGN			64
 
 /*
- * Least elements for which quantizer = auto makes codes, measured: uint8
- * vectors of 128 elements (two lines) are scanned as fast as codes with
- * their factors are, and exactly.
+ * Least elements for which quantizer = auto makes codes.  Measured: uint8
+ * vectors of 128 elements (two cache lines) are compared as fast as codes with
+ * their factors, and exactly.
  */
 #define ECP_AUTO_DIMS_UINT8		256
 #define ECP_AUTO_DIMS_FLOAT		96
@@ -98,7 +97,7 @@ geometry_fill(EcpGeometry *geo, Size item_bytes, int nbitmaps)
 	(void) geometry_place(geo, item_bytes, nbitmaps, slots);
 }
 
-/* What a leaf's slots have besides TID and vector. */
+/* Attributes of a leaf's slots. */
 static void
 geometry_attrs(EcpGeometry *geo, const EcpMetaPageData *meta)
 {
@@ -154,7 +153,7 @@ geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 }
 
 /*
- * The quantiser for vectors of so many elements, when "wanted" is asked for:
+ * The quantiser for vectors of "dims" elements if "wanted" is requested:
  * none if their codes do not fit a page, or would not be shorter than they are.
  * AUTO uses one where the vectors are
  * so long that reading codes first saves more than it costs.

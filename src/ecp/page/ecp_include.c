@@ -3,10 +3,9 @@
  * ecp_include.c
  *	  INCLUDE columns: "CREATE INDEX ... USING ecp (v, tenant) INCLUDE (id)".
  *
- * Their values stand beside a row's key attributes, so that a query of
- * nothing but columns of the index need not visit the table (ecp_index_only.c).
- * All slots of a page are alike, and so every row has the same room for them,
- * include_bytes:
+ * Their values are stored after a row's key attributes, so that a query that uses
+ * only columns of the index need not visit the table (ecp_index_only.c).  Every
+ * row has the same room for them, include_bytes:
  *
  *	 bits		one of ECP_INCLUDE_ABSENT, then one for each column that is
  *				NULL; whole bytes
@@ -14,12 +13,12 @@
  *				headers, never compressed or out of line
  *	 zeros		up to include_bytes
  *
- * The room is what columns of fixed length take, and for each of variable
- * length the storage parameter include_width, or less if the type's modifier
- * says that values are shorter.  A row that does not fit has the bit ABSENT
- * and nothing else, and index-only scans read it from the table.  So do they
- * with rows of which the rest of the entry would not give back the very
- * values: an array whose subscripts do not begin with 1, a key column's -0.
+ * This is the size of the columns of fixed length plus, for each column of
+ * variable length, the storage parameter include_width, or less if the type's
+ * modifier limits its values.  For a row that does not fit, only the bit ABSENT
+ * is set, and index-only scans read the row from the table.  The same holds for
+ * rows whose vector or keys cannot be restored exactly from the entry: an array
+ * whose subscripts do not begin with 1, a key column's -0.
  *
  *-------------------------------------------------------------------------
  */
@@ -88,7 +87,7 @@ ecp_include_desc_init(Relation index, const EcpMetaPageData *meta,
 }
 
 /*
- * Does the rest of the entry give back the row's vector and keys as they are?
+ * Can the row's vector and keys be restored exactly from the entry?
  */
 static bool
 include_rest_is_exact(const EcpAttrDesc *desc, const EcpVector *vector,
@@ -283,7 +282,7 @@ ecp_include_is_valid(const EcpAttrDesc *desc, const char *bytes)
 
 /*
  * amcanreturn: an index without INCLUDE columns returns nothing, since its
- * entries do not say of which rows the vector is not exactly what they have.
+ * entries do not show which vectors cannot be restored exactly.
  */
 bool
 ecpcanreturn(Relation index, int attno)

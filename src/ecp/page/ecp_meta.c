@@ -3,9 +3,9 @@
  * ecp_meta.c
  *	  The metapage: formed from the index's definition, checked against it.
  *
- * A metapage is formed when an index is made, without dimensions if neither
- * the column nor a storage parameter tells them; the first row does so then.
- * Whoever works with the index reads it first, by ecp_meta_read_state().
+ * A metapage is formed when an index is created.  If neither the column nor a
+ * storage parameter gives the dimensions, the first row does.  Every operation
+ * on the index reads it first (ecp_meta_read_state()).
  *
  *-------------------------------------------------------------------------
  */
@@ -21,14 +21,14 @@
 #include "utils/rel.h"
 #include "vector/vector_value.h"
 
-/* Rows of a cluster, whatever cluster_size says. */
+/* Limits of the rows of a cluster for any cluster_size. */
 #define CLUSTER_ROWS_MIN	8
 #define CLUSTER_ROWS_MAX	8192
 
-/* Smaller than what is split by so much that no fold makes work for a split. */
+/* So far below the limit that a fold does not cause a split. */
 #define LeafTarget(leaf_max)	Max((leaf_max) / 2, 1)
 
-/* Rows of a cluster that a probe reads so many bytes of. */
+/* Rows of a cluster of which a probe reads "bytes" bytes. */
 uint64
 ecp_meta_cluster_rows(const EcpGeometry *leaf, uint64 bytes)
 {
@@ -115,7 +115,7 @@ ecp_meta_form(Relation index, EcpMetaPageData *meta)
 	meta->ecpm_retired_tail = InvalidBlockNumber;
 	meta->ecpm_op.ecpi_parent = InvalidBlockNumber;
 
-	/* types that know their length have it as typmod, this one its maximum */
+	/* the typmod is the length, but of varbit the maximum */
 	if (att->atttypid == VARBITOID)
 		typmod = -1;
 	if (options.dims > 0 && typmod > 0 && typmod != options.dims)
@@ -160,9 +160,9 @@ ecp_meta_check_version(Relation index, const EcpMetaPageData *meta)
 }
 
 /*
- * Arrays are made, and lists are followed, for as many clusters, buffers and
- * retired pages as the metapage says: each of them has a block of its own, but
- * for the pages of the last run that were not used yet.
+ * Arrays are allocated, and lists followed, for the numbers of clusters, buffers
+ * and retired pages in the metapage.  Each of these has a block, except for the
+ * unused pages of the last run.
  */
 static bool
 meta_counts_fit(Relation index, const EcpMetaPageData *meta)
@@ -177,9 +177,9 @@ meta_counts_fit(Relation index, const EcpMetaPageData *meta)
 }
 
 /*
- * Fields of the metapage that everything else is computed from.  Those that
- * follow from the index's definition must be what that says, for it is the
- * definition that decides what values come and how many.
+ * Check the fields of the metapage from which everything else is computed.
+ * Those that follow from the index's definition must agree with it, since the
+ * definition determines the values that are passed to us.
  */
 static void
 meta_check(Relation index, const EcpMetaPageData *meta)
@@ -211,7 +211,7 @@ meta_check(Relation index, const EcpMetaPageData *meta)
 		meta->ecpm_ninclude != IndexRelationGetNumberOfAttributes(index) - nkeyatts)
 		ecp_report_corrupt(index, ECP_META_BLKNO,
 						   "The metapage is that of another definition.");
-	/* among them ids and versions that would wrap around */
+	/* also ids and versions that would wrap around */
 	if (meta->ecpm_quantizer > ECP_QUANTIZER_RABITQ ||
 		meta->ecpm_nbitmaps != 1 ||
 		!ecp_attr_meta_is_valid(meta) ||
@@ -246,7 +246,7 @@ ecp_meta_read_state(Relation index, EcpIndexState *state)
 	meta_check(index, &state->meta);
 	ecp_geometry_init(state);
 
-	/* codes of so many elements are not made, or would not fit */
+	/* there are no codes of this number of elements, or they do not fit */
 	if (state->meta.ecpm_dims > 0 &&
 		ecp_geometry_quantizer(state->meta.ecpm_quantizer, &state->meta,
 							   state->meta.ecpm_dims) != state->meta.ecpm_quantizer)

@@ -24,20 +24,20 @@ extern void ecp_meta_read_state(Relation index, EcpIndexState *state);
 #define EcpIndexIsEmpty(state) ((state)->meta.ecpm_root.ecpc_run == 0)
 
 /*
- * A metapage for an index without rows, from its opclass and reloptions
- * (dims 0 unless the reloption or a typmod says it).
+ * Form the metapage of an index without rows from its opclass and reloptions
+ * (dims is 0 unless a reloption or typmod gives it).
  */
 extern void ecp_meta_form(Relation index, EcpMetaPageData *meta);
 
 /*
- * Give a metapage its dimensions and what follows from them: the sizes of
- * clusters and nodes, by the index's storage parameters.
+ * Set the dimensions and what follows from them: the sizes of clusters and nodes,
+ * by the index's storage parameters.
  */
 extern void ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims);
 
 /*
- * Give out n ids of runs, and return the first; an error if there are no more.
- * The metapage is locked exclusively, and registered by the caller.
+ * Allocate n ids of runs and return the first; an error if there are no more.
+ * The caller has locked the metapage exclusively and registered it.
  */
 extern uint64 ecp_meta_take_runs(Relation index, EcpMetaPageData *meta, int n);
 
@@ -45,10 +45,10 @@ extern uint64 ecp_meta_take_runs(Relation index, EcpMetaPageData *meta, int n);
 extern void ecp_meta_check_version(Relation index,
 								   const EcpMetaPageData *meta);
 
-/* Rows of a cluster that a probe reads so many bytes of. */
+/* Rows of a cluster of which a probe reads "bytes" bytes. */
 extern uint64 ecp_meta_cluster_rows(const EcpGeometry *leaf, uint64 bytes);
 
-/* Give clusters a size in rows, within limits. */
+/* Set the size of clusters in rows, within limits. */
 extern void ecp_meta_set_cluster_rows(EcpMetaPageData *meta,
 									  const EcpGeometry *leaf, uint64 rows);
 

@@ -3,10 +3,9 @@
  * ecp_page.c
  *	  Initialises, checks and locks the pages of an ecp index.
  *
- * The formats are drawn in ecp_page.h.  Nothing that is read from disk is
- * believed before a check of this file has passed: a damaged page is an error,
- * and a page that was freed and used again by another run is told apart from a
- * damaged one.
+ * The formats are drawn in ecp_page.h.  Data from disk is used only after a check
+ * of this file: a damaged page is an error, and a page that was freed and reused
+ * by another run is distinguished from a damaged one.
  *
  *-------------------------------------------------------------------------
  */
@@ -73,7 +72,7 @@ ecp_page_exists(Relation index, BlockNumber blk)
 	return blk < RelationGetNumberOfBlocks(index);
 }
 
-/* Is the page one of ours, of this kind, and self-consistent? */
+/* Check that the page is an ecp page of this kind, with a valid header. */
 void
 ecp_page_check(Relation index, Buffer buffer, int kind)
 {
@@ -110,7 +109,7 @@ ecp_page_check_run(Relation index, Buffer buffer, int kind, uint64 run,
 		if (opaque->ecpo_run == run && opaque->ecpo_pageno == pageno &&
 			opaque->ecpo_kind == kind && opaque->ecpo_page_id == ECP_PAGE_ID)
 		{
-			/* of entry pages, ecp_entry_check_lower() knows where it is */
+			/* for entry pages, ecp_entry_check_lower() checks it */
 			if (kind == ECP_PAGE_VECTOR &&
 				((PageHeader) page)->pd_lower != ECP_PAGE_END)
 				ecp_report_corrupt(index, BufferGetBlockNumber(buffer),
@@ -118,7 +117,7 @@ ecp_page_check_run(Relation index, Buffer buffer, int kind, uint64 run,
 			return true;
 		}
 
-		/* sound, but somebody else's: freed and used again */
+		/* sound, but of another run: freed and reused */
 		if (opaque->ecpo_page_id == ECP_PAGE_ID && opaque->ecpo_run != run &&
 			(opaque->ecpo_kind == ECP_PAGE_ENTRY ||
 			 opaque->ecpo_kind == ECP_PAGE_VECTOR))
@@ -130,8 +129,8 @@ ecp_page_check_run(Relation index, Buffer buffer, int kind, uint64 run,
 }
 
 /*
- * Lock a page that another page, which may be locked, refers to.  In a damaged
- * index it may be one that we have locked ourselves, and waiting for that would
+ * Lock a page to which another page, which may be locked, refers.  In a damaged
+ * index this may be a page that this process has locked: waiting for it would
  * never end.
  */
 void
@@ -145,9 +144,7 @@ ecp_page_lock(Relation index, Buffer buffer, int lockmode)
 	LockBuffer(buffer, lockmode);
 }
 
-/*
- * Pin and lock a block that a page refers to.
- */
+/* Pin and lock a block to which a page refers. */
 Buffer
 ecp_page_get(Relation index, BlockNumber blk, int lockmode)
 {

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_page.h
- *	  On-disk formats of the ecp index, and the functions that alone read or
- *	  write their fields.
+ *	  On-disk formats of the ecp index, and the functions that read and write
+ *	  their fields.
  *
- * Three kinds of things live in the one relation: the metapage (block 0),
- * map pages (a bitmap of the blocks in use) and runs.  A *run* is a
+ * The relation contains the metapage (block 0), map pages (a bitmap of the
+ * blocks in use) and runs.  A *run* is a
  * contiguous extent of pages with slots.  A *cluster* is a list of runs, the
  * first of which is its head: a bulk-built cluster is one run, inserts that
  * find no free slot add further ones, and so do flushes of buffers, whose runs
@@ -39,7 +39,7 @@
  *	 | EcpPageOpaqueData   16 |
  *	 +------------------------+
  *
- * Codes are what a probe computes ranks from.  Without a quantiser the code
+ * A probe computes ranks from codes.  Without a quantiser the code
  * of a row is the exact vector, unless vectors pack badly (see
  * ecp_geometry_init), in which case, as with a quantiser, the exact vectors
  * are in the vector part of the run: vector i begins at byte i * vec_bytes
@@ -54,9 +54,9 @@
  * byte with a bit for each that is NULL, then their keys one after the other,
  * of 1, 2, 4 or 8 bytes each and 0 where NULL, then include_bytes of the
  * values of INCLUDE columns, as ecp_include.c forms them, and zeros up to a
- * multiple of four.  Whoever copies row_bytes instead of vec_bytes takes them along.
- * On the page the keys of one attribute stand together, aligned to their
- * width, so that a condition looks at all slots of a page in one pass.
+ * multiple of four.  Copying row_bytes instead of vec_bytes includes them.
+ * On the page, the keys of one attribute are adjacent and aligned to their width,
+ * so that a condition is checked for all slots of a page in one pass.
  *
  * The bytes of a slot change only while its live bit is 0.
  *
@@ -151,8 +151,8 @@ typedef EcpChildData *EcpChild;
 #define ECP_V_LAST			(ECP_V_NONE - 2)
 
 /*
- * Ids of runs are below this.  Each run takes a write of a page at least: one
- * a microsecond, and they suffice for two thousand years.
+ * Ids of runs are below this.  Each run takes the write of a page: at one a
+ * microsecond, they last for two thousand years.
  */
 #define ECP_RUN_END			(UINT64CONST(1) << 56)
 
@@ -192,7 +192,7 @@ typedef EcpRunHeaderData *EcpRunHeader;
 #define ECP_RUN_RETIRED		0x02	/* no longer part of the structure */
 #define ECP_RUN_FREED		0x04	/* its blocks are free */
 
-/* What a maintainer was doing (ecpm_op), for the next one to undo. */
+/* The unfinished operation (ecpm_op), which the next maintainer undoes. */
 typedef struct EcpIntentData
 {
 	uint16		ecpi_kind;		/* 0 = nothing, else ECP_OP_* */
@@ -350,7 +350,7 @@ typedef struct EcpGeometry
 	uint16		lower;			/* pd_lower of every entry page */
 } EcpGeometry;
 
-/* What a backend knows of an index: a copy of the metapage, and geometry. */
+/* A copy of the metapage, and the geometry that follows from it. */
 typedef struct EcpIndexState
 {
 	EcpMetaPageData meta;
@@ -375,9 +375,10 @@ typedef struct EcpEntryView
 } EcpEntryView;
 
 /*
- * What goes into a slot: a TID (leaf) or a child (node), and the vector.  "leader" is that of the row's cluster, in the form of
- * ecp_prepare(): a quantiser's codes are relative to it, and nothing else
- * looks at it.  NULL = the cluster is a root.
+ * What goes into a slot: a TID (leaf) or a child (node), and the vector.
+ * "leader" is that of the row's cluster, as made by ecp_prepare(); only a
+ * quantiser uses it, whose codes are relative to it.  NULL = the cluster is a
+ * root.
  */
 typedef struct EcpSlotItem
 {
@@ -523,18 +524,18 @@ ecp_stream_next(const EcpGeometry *geo, EcpStreamPart *part)
 /* ---- ecp_page.c: checks ---- */
 
 /*
- * Is there such a block?  A reference on a damaged page may name any, and what
- * core says of one far beyond the end is no error of ours.  Asks for the
- * length of the file only if what is known of it does not tell.
+ * Does the block exist?  A reference on a damaged page may name any block, and
+ * PostgreSQL's error for one far beyond the end does not name the index.  Asks
+ * for the length of the file only if the cached length is too small.
  */
 extern bool ecp_page_exists(Relation index, BlockNumber blk);
 
 /*
- * Checks that raise ERRCODE_INDEX_CORRUPTED naming index and block; they
- * run on every page after it was locked and before anything is believed.
- * ecp_page_check_run() returns false, not an error, when the page is sound
- * but belongs to another run or page number (it was freed and used again):
- * a scan reports that with ecp_report_moved(), an insert starts over.
+ * Checks that raise ERRCODE_INDEX_CORRUPTED with index and block; every page is
+ * checked after it was locked and before it is used.  ecp_page_check_run()
+ * returns false, without an error, if the page is sound but belongs to another
+ * run or page number (it was freed and reused): a scan reports that with
+ * ecp_report_moved(), an insert starts over.
  */
 extern void ecp_page_check(Relation index, Buffer buffer, int kind);
 extern bool ecp_page_check_run(Relation index, Buffer buffer, int kind,
@@ -549,9 +550,7 @@ pg_noreturn extern void ecp_report_moved(Relation index, BlockNumber blk);
 pg_noreturn extern void ecp_report_corrupt(Relation index, BlockNumber blk,
 										   const char *detail);
 
-/*
- * Is the page header one of ours?  Generic WAL believes it.
- */
+/* Is the page header that of an ecp page?  Generic WAL relies on it. */
 static inline bool
 ecp_page_has_form(Page page)
 {

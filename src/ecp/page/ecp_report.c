@@ -22,9 +22,9 @@ ecp_report_corrupt(Relation index, BlockNumber blk, const char *detail)
 }
 
 /*
- * A run that structure version V refers to is gone.  On a primary nothing
- * frees it while we may still read it; on a standby a maintainer's horizon
- * can pass us, as heap rows can.
+ * Report that a run to which structure version V refers is gone.  On a primary
+ * it is not freed while a snapshot needs it; on a standby, the primary may free
+ * it, as it may remove heap rows.
  */
 void
 ecp_report_moved(Relation index, BlockNumber blk)

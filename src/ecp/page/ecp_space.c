@@ -33,20 +33,20 @@
 
 #define ECP_MAP_WORDS	(ECP_MAP_BITS / 64)
 
-/* The file grows by up to so many blocks at a time, or by 1/n of its length. */
+/* The file grows by 1/n of its length at a time, up to a number of blocks. */
 #define ECP_EXTEND_BLOCKS_MAX	64
 #define ECP_EXTEND_SHARE		64
 
-/* How often, and after how long, we look again at a page that is locked. */
+/* Attempts to read a page that is locked, and the time between them. */
 #define ECP_LOOK_TRIES			100
 #define ECP_LOOK_SLEEP_US		10000
 
 /*
- * Have the filesystem set room aside for the blocks "from" to "to", which lie
- * in one segment of the file, without writing them.  A full disk must be an
- * error here, of whoever wants more room: found out when a dirty buffer of ours
- * is written, it would be an error of anybody who needs a buffer, of
- * checkpoints, and of recovery.
+ * Have the filesystem reserve room for the blocks "from" to "to", which are in
+ * one segment of the file, without writing them.  A full disk must be detected
+ * here, in the process that needs the room.  If it were detected when a dirty
+ * buffer is written, any process that needs a buffer would fail, and so would
+ * checkpoints and recovery.
  */
 static void
 space_reserve(Relation index, BlockNumber from, BlockNumber to)
@@ -70,7 +70,7 @@ space_reserve(Relation index, BlockNumber from, BlockNumber to)
 	while (error == EINTR);
 	CloseTransientFile(fd);
 
-	/* those that cannot set room aside are as good as others without it */
+	/* filesystems that cannot reserve room are used without it */
 	if (error != 0 && error != EINVAL && error != EOPNOTSUPP)
 	{
 		errno = error;
@@ -83,16 +83,15 @@ space_reserve(Relation index, BlockNumber from, BlockNumber to)
 }
 
 /*
- * Extend the main fork until it has block "blk".  The caller may hold
- * content locks, as nbtree's page splits do: who waits for the extension
- * lock waits for somebody who makes room and wants none of ours.
+ * Extend the main fork until it has block "blk".  The caller may hold content
+ * locks, as nbtree's page splits do: the holder of the extension lock does not
+ * wait for any of them.
  *
- * Only the last new block is written; for those before it room is set aside,
- * and they read as zeros.  Every block is written by whoever initialises it,
- * and twice would be once too often for an index whose inserts wait in buffers
- * to write few blocks.
+ * Only the last new block is written; room is reserved for those before it, and
+ * they read as zeros.  Every block is written when it is initialised; writing
+ * it here, too, would cost what insert buffers save.
  *
- * Returns true if nobody else has seen the block.
+ * Returns true if no other process can have seen the block.
  */
 static bool
 space_extend(Relation index, BlockNumber blk)
@@ -155,10 +154,11 @@ space_is_run(Page page, uint64 run)
 }
 
 /*
- * The same of a block that we may not wait for, as we hold locks that come
- * after it.  We look without a lock; if it seems to be in use, it might be
- * written just now as page 0 of another run, and we look again when it is not.
- * (Whoever has it locked for long waits for us, and does not write.)
+ * The same for a block whose lock we may not wait for, because we hold locks
+ * that come after it in the lock order.  The page is read without a lock.  If it
+ * seems to be in use, it may be being initialised as page 0 of another run, and
+ * is read again until it can be locked.  (A process that keeps it locked for
+ * long waits for us, and does not write.)
  */
 static bool
 space_has_run(Relation index, BlockNumber blk, uint64 run)
@@ -186,9 +186,9 @@ space_has_run(Relation index, BlockNumber blk, uint64 run)
  * ecp_space_check_free
  *		Check that a block, exclusively locked, may be overwritten.
  *
- * A map or a header that has lost some bits must not cost us rows.  A run whose
- * blocks were freed says so in its page 0, until that is overwritten: a page of
- * a run whose page 0 is still there and does not say so is in use.
+ * Damage to a map or a header must not destroy rows.  When the blocks of a run are
+ * freed, its page 0 is marked, and keeps the mark until it is overwritten: a page
+ * of a run whose page 0 exists without the mark is in use.
  */
 void
 ecp_space_check_free(Relation index, Buffer buffer)
@@ -212,8 +212,8 @@ ecp_space_check_free(Relation index, Buffer buffer)
  * ecp_space_new_buffer
  *		Return block "blk", exclusively locked, for initialisation.
  *
- * The caller owns the block by the map and writes it by a full image.  What it
- * holds is looked at only to see that it is of no use.
+ * The caller owns the block by the map, and writes it by a full image.  Its old
+ * contents are only checked not to be in use.
  */
 Buffer
 ecp_space_new_buffer(Relation index, BlockNumber blk)

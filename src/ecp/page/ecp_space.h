@@ -33,9 +33,9 @@ extern Buffer ecp_space_map_lock(Relation index, BlockNumber blk, int lockmode);
 extern uint64 ecp_space_count_used(Relation index);
 
 /*
- * Return "blk" of the main fork, exclusively locked and to be initialised by
- * the caller with a full image: extends the relation when it is too short
- * (under the extension lock), never reads the old bytes.
+ * Return "blk" of the main fork, exclusively locked, to be initialised by the
+ * caller with a full image.  Extends the relation if it is too short (under the
+ * extension lock).
  */
 extern Buffer ecp_space_new_buffer(Relation index, BlockNumber blk);
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_stat.c
- *	  Cumulative statistics: what was done with an index by all sessions.
+ *	  Cumulative statistics of an index over all sessions.
  *
  *	 counted		in memory of the backend, by index
  *	 flushed		added to a page of the index: by the first transaction that
@@ -9,22 +9,22 @@
  *					session ends, and before the session looks at them
  *	 read			ecp_stat_get(), the view ecp_stat_indexes
  *
- * The server's own statistics cannot be had: they know no kinds of extensions
- * before 18, and then only of those in shared_preload_libraries.  Named shared
- * memory is there from 17 on, and does not outlive the server.  What all
- * versions have is the index's own files: the page is core_hint_page.c's.
+ * PostgreSQL's cumulative statistics cannot be used: they have no custom kinds
+ * before 18, and then only for libraries in shared_preload_libraries.  Named
+ * shared memory exists from 17 on, and does not outlive the server.  All versions
+ * have the index's own files: the page is in core_hint_page.c.
  *
- * The page is made with the index.  Searches and commits do not make it, as they
- * must not fail, where the disk is full, for the sake of hints: without a page
- * sessions keep their figures to themselves.  An unlogged index has none after a
- * crash, until VACUUM or ecp_stat_reset() makes a new one.
+ * The page is created with the index.  Searches and commits do not create it,
+ * because they must not fail for it when the disk is full; without a page,
+ * sessions keep their figures in memory.  An unlogged index has no page after a
+ * crash until VACUUM or ecp_stat_reset() creates one.
  *
- * So the figures survive a restart.  A crash may lose what was flushed since
- * the last checkpoint; a standby has those of its base backup at best, and its
- * sessions keep their own to themselves; REINDEX begins anew.
+ * The figures survive a restart.  A crash may lose what was flushed since the
+ * last checkpoint; a standby has at best those of its base backup, and its
+ * sessions keep their own in memory; REINDEX starts from zero.
  *
- * A flush locks the page for the time of some additions, so that even many
- * backends, each of which comes once a second, do not wait for each other.
+ * A flush locks the page for a few additions only, so that many backends, each
+ * of which flushes once a second, do not wait for each other.
  *
  *-------------------------------------------------------------------------
  */
@@ -183,8 +183,8 @@ stat_page_is_valid(Page page)
 }
 
 /*
- * Make the page, or begin it anew, for those who may extend files and fail.
- * It is logged, so that a standby has it when it is promoted.
+ * Create or reset the page, in a process that may extend files and fail.  It is
+ * logged, so that a standby has it after promotion.
  */
 static void
 stat_page_create(Relation index, TimestampTz reset)
@@ -202,14 +202,14 @@ stat_page_create(Relation index, TimestampTz reset)
 	UnlockReleaseBuffer(buffer);
 }
 
-/* Make the page of a new index. */
+/* Create the page of a new index. */
 void
 ecp_stat_create(Relation index)
 {
 	stat_page_create(index, 0);
 }
 
-/* Make the page of an index that has lost it. */
+/* Create the page of an index that has lost it. */
 void
 ecp_stat_ensure(Relation index)
 {
@@ -217,7 +217,7 @@ ecp_stat_ensure(Relation index)
 		stat_page_create(index, 0);
 }
 
-/* Add to the page, which is there. */
+/* Add to the page, which exists. */
 static void
 stat_page_add(Relation index, const uint64 *counters)
 {
@@ -238,8 +238,8 @@ stat_page_add(Relation index, const uint64 *counters)
 /* ---- flushing ---- */
 
 /*
- * Open an index for a moment.  Returns NULL if it is gone, and *busy if
- * somebody has locked everyone out, for whom we do not wait.
+ * Open an index.  Returns NULL if it is gone, or (with *busy) if it is locked
+ * exclusively, since a flush does not wait for locks.
  */
 static Relation
 stat_open(Oid oid, bool *busy)
@@ -266,7 +266,7 @@ stat_flush(void)
 	HASH_SEQ_STATUS status;
 	EcpStatPending *pending;
 
-	/* on a standby, files are not ours to write */
+	/* a standby does not write files of the index */
 	if (stat_pending == NULL || hash_get_num_entries(stat_pending) == 0 ||
 		RecoveryInProgress())
 		return;
@@ -279,7 +279,7 @@ stat_flush(void)
 
 		if (index)
 		{
-			/* without a page, the session has them to itself */
+			/* without a page, the session keeps them */
 			busy = !ecp_hint_page_exists(index);
 			if (!busy)
 				stat_page_add(index, pending->counters);
@@ -312,7 +312,7 @@ stat_xact_callback(XactEvent event, void *arg)
 	}
 }
 
-/* The session ends as its client wished: there may be one more transaction. */
+/* The session ends normally: one more transaction is possible. */
 static void
 stat_exit_callback(int code, Datum arg)
 {
@@ -330,8 +330,8 @@ stat_exit_callback(int code, Datum arg)
 PG_FUNCTION_INFO_V1(ecp_stat_get);
 
 /*
- * ecp_stat_get(index regclass): what is on the page, and what this session
- * could not flush.  All NULL if somebody has locked everyone out.
+ * ecp_stat_get(index regclass): the figures of the page, and those that this
+ * session could not flush.  All NULL if the index is locked exclusively.
  */
 Datum
 ecp_stat_get(PG_FUNCTION_ARGS)
@@ -386,7 +386,7 @@ ecp_stat_get(PG_FUNCTION_ARGS)
 
 PG_FUNCTION_INFO_V1(ecp_stat_reset);
 
-/* ecp_stat_reset(index regclass): begin to count anew. */
+/* ecp_stat_reset(index regclass): set all counters to zero. */
 Datum
 ecp_stat_reset(PG_FUNCTION_ARGS)
 {

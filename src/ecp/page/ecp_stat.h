@@ -13,7 +13,7 @@
 /* Why a search read no further clusters. */
 typedef enum EcpSearchStop
 {
-	ECP_STOP_NONE,				/* nobody asked for more rows */
+	ECP_STOP_NONE,				/* no more rows were requested */
 	ECP_STOP_CLUSTERS,			/* it has read them all */
 	ECP_STOP_PROBES,			/* ecp.iterative_scan = off */
 	ECP_STOP_TUPLES,			/* ecp.max_scan_tuples */

@@ -3,17 +3,16 @@
  * ecp_xlog.c
  *	  The WAL records of a living ecp index.
  *
- * Each function here writes one record of the table in the README's section
- * "WAL records" (ecp_xlog_put() and ecp_xlog_learn() may write some VEC
- * records before), all of them generic ones of at most four pages, except
- * for FILL.  A function says in its comment what holds after its record,
- * whatever comes next, be it a crash.  The other files decide what is to be
- * done; no page of a living index is changed outside this file and
- * ecp_xlog_run.c, which has the records that link runs.
+ * Each function writes one record of the table "WAL records" in the README
+ * (ecp_xlog_put() and ecp_xlog_learn() may write VEC records before).  All are
+ * generic records of at most four pages, except for FILL.  The comment of a
+ * function says what holds after its record, even if a crash follows.  Other
+ * files decide what is changed; after its build, an index is changed only by
+ * this file and ecp_xlog_run.c, which has the records that link runs.
  *
  * Locks are taken in the README's order: pages of the cluster, pages of the
- * parent, the tail of the retired queue, the map, the metapage, pages that
- * nobody can know yet.
+ * parent, the tail of the retired queue, the map, the metapage, pages that are
+ * not reachable yet.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,7 +31,7 @@
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 
-/* Generic records register so many pages. */
+/* Pages that a generic record can register. */
 #define ECP_RECORD_PAGES	MAX_GENERIC_XLOG_PAGES
 
 /* Where ecp_xlog_put() writes. */
@@ -49,7 +48,7 @@ typedef struct EcpPlace
  * dimensions are known (state->meta has them and what follows from them)
  * and the root is a leaf with one empty run.
  *
- * Returns false, having changed nothing, if somebody else was faster.
+ * Returns false, having changed nothing, if the index has a root by now.
  */
 bool
 ecp_xlog_learn(Relation index, EcpIndexState *state, uint32 nslots)
@@ -185,9 +184,9 @@ place_find(Relation index, const EcpGeometry *geo, int level,
  * this is its first touch, and write part of a vector to it.  Returns the
  * buffer, to be released after the record.
  *
- * Unlike an entry page, it says itself whether it was touched: its special
- * space has our run id.  It may be read, because every write to it, ever,
- * was logged before it could reach the disk.
+ * Unlike an entry page, a vector page shows whether it was written: its special
+ * space has our run id.  It can be relied on, because every write to the page was
+ * logged before it could reach the disk.
  */
 static Buffer
 vector_page_write(Relation index, GenericXLogState *xlog,
@@ -307,9 +306,8 @@ slot_write(Page entry, Page first, const EcpIndexState *state, int level,
 }
 
 /*
- * SLOT, when it is one entry page that is in use already, which it mostly is.
- *
- * We know which bytes we change, and log those of them that differ.
+ * SLOT in the usual case: one entry page, which is already in use.  Of the bytes
+ * that a slot consists of, those that differ are logged.
  */
 static void
 xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
@@ -576,9 +574,9 @@ node_entry(Relation index, const EcpGeometry *geo, Buffer head,
 }
 
 /*
- * PARENT (its second half; new children come by SLOT): head of a node,
- * exclusively locked, and an entry page.  The child in "slot" ends with
- * version vto, which is still to come.
+ * PARENT (its second half; new children are added by SLOT): head of a node,
+ * exclusively locked, and an entry page.  The child in "slot" ends with version
+ * vto, which is not published yet.
  */
 void
 ecp_xlog_end_child(Relation index, const EcpIndexState *state, Buffer head,
@@ -604,9 +602,9 @@ ecp_xlog_end_child(Relation index, const EcpIndexState *state, Buffer head,
 }
 
 /*
- * CLOSE: META, head of a leaf, which is exclusively locked.  Nobody adds a row
- * to the leaf any more, and ecpm_op names it: inserters who find it so before
- * the next version is published wait for the maintainer.
+ * CLOSE: META, head of a leaf, which is exclusively locked.  The leaf takes no
+ * more rows, and ecpm_op names it: inserters that find it closed before the next
+ * version is published wait for the maintenance lock.
  */
 void
 ecp_xlog_close(Relation index, Buffer head)
@@ -792,8 +790,8 @@ ecp_xlog_undo_begin(Relation index)
 
 /*
  * PUBLISH: META, one or two old heads (of a group: none, they are closed), the
- * tail of the retired queue.  The version after the present one is the present
- * one; the old clusters are in the retired queue; ecpm_op is empty.
+ * tail of the retired queue.  The next version is the current one; the old
+ * clusters are in the retired queue; ecpm_op is empty.
  */
 void
 ecp_xlog_publish(Relation index, const EcpPublish *publish)
