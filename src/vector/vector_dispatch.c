@@ -292,7 +292,7 @@ ecp_query_rank_columns(const EcpQuery *query, const uint8 *columns,
 		u8_cosine_ranks(query, (const int32 *) factors[1], n, ranks);
 }
 
-/* Which of n ranks are not above the limit; what is not a number is not. */
+/* Which of n ranks are not above the limit; NaN is above any. */
 static uint64
 ranks_passed(const float8 *ranks, int n, float8 limit)
 {

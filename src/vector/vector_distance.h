@@ -122,14 +122,14 @@ extern void ecp_add_floats(const float4 *const *rows, int nrows, int dims,
 						   float8 *sums);
 
 /*
- * (vector - lows) * scale in whole numbers, what is outside of uint8's range as
- * the nearest.
+ * (vector - lows) * scale, truncated; values out of uint8's range become 0 or
+ * 255.
  */
 extern void ecp_floats_to_bytes(const float4 *vector, const float4 *lows,
 								float4 scale, int dims, uint8 *bytes);
 
 /*
- * Scale a vector to unit length; false if it is zero, and left as it is.
+ * Scale a vector to unit length; false, without a change, if it is zero.
  */
 extern bool ecp_unit_length(float4 *vector, int dims);
 

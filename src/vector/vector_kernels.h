@@ -113,9 +113,9 @@ typedef struct EcpKernels
 
 	/*
 	 * The same for nqueries <= ECP_PASS_QUERIES queries and n <=
-	 * ECP_PASS_ROWS slots: passed[q] has the bits of ranks that are not above
-	 * limits[q], which ranks[q * ECP_PASS_ROWS + i] are.  NULL: one query at
-	 * a time.
+	 * ECP_PASS_ROWS slots: passed[q] has the bits of the slots i whose rank,
+	 * in ranks[q * ECP_PASS_ROWS + i], is not above limits[q].  NULL: one
+	 * query at a time.
 	 */
 	void		(*u8_pass_columns) (const EcpU8Query *const *queries,
 									int nqueries, const int32 *limits,
@@ -125,7 +125,7 @@ typedef struct EcpKernels
 	void		(*u8_sums) (const uint8 *a, const uint8 *b, int dims,
 							EcpU8Sums *sums);
 
-	/* ranks[i] is the number of bits in which row i < n is not the query */
+	/* ranks[i] is the number of bits in which row i < n differs */
 	void		(*bit_rank_rows) (const uint8 *query, int bytes,
 								  const uint8 *rows, Size stride, int n,
 								  float8 *ranks);
@@ -196,14 +196,14 @@ typedef struct EcpKernels
 							float8 *sums);
 
 	/*
-	 * Scale n floats to a sum of squares of one; false if it is zero, and the
-	 * floats left as they are.
+	 * Scale n floats to a sum of squares of one; false, without a change, if
+	 * it is zero.
 	 */
 	bool		(*f32_unit) (float4 *x, int n);
 
 	/*
-	 * n floats (a multiple of 16), less what "lows" says, times scale, as
-	 * uint8; what is outside of their range as the nearest.
+	 * n floats (a multiple of 16), minus "lows", times scale, as uint8;
+	 * values out of range become 0 or 255.
 	 */
 	void		(*f32_bytes) (const float4 *x, const float4 *lows,
 							  float4 scale, int n, uint8 *bytes);

@@ -9,8 +9,8 @@
  * mask and a shift, and multiplied by vpmaddwd, which cannot overflow.
  *
  * Panels: a tile of 3 (uint8) or 4 vectors x 1 block of 16 leaders keeps its
- * sums, two registers a vector, in the 16 registers.  See vector_kernels_avx512.c for tiles and for why the target
- * is an attribute.
+ * sums, two registers a vector, in the 16 registers.  See
+ * vector_kernels_avx512.h for tiles and for why the target is an attribute.
  *
  *-------------------------------------------------------------------------
  */

@@ -192,7 +192,7 @@ avx512_u8_pass_columns(const EcpU8Query *const *queries, int nqueries,
 	uint64		bits[ECP_PASS_QUERIES];
 	int32		all[ECP_PASS_QUERIES * ECP_PASS_ROWS];
 
-	/* the last one is repeated, and what comes of it thrown away */
+	/* the last one is repeated, and its results are ignored */
 	for (int q = 0; q < ECP_PASS_QUERIES; q++)
 	{
 		query[q] = queries[Min(q, nqueries - 1)];
@@ -210,7 +210,7 @@ avx512_u8_pass_columns(const EcpU8Query *const *queries, int nqueries,
 
 /*
  * One vector has no use for a tile: this reads the leaders from the first to
- * the last byte, as the prefetcher likes it, with four sums a block so that
+ * the last byte, which suits the prefetcher, with four sums a block so that
  * additions do not wait for each other.
  */
 static TARGET void
@@ -272,7 +272,7 @@ avx512_u8_panel_nearest(const EcpPanelView *panel, int n,
 	{
 		for (int done = 0; done < nvectors; done += TILE_VECTORS)
 		{
-			/* the last leaders, or two centres, may need but one block */
+			/* the last leaders, or two centres, may be in one block */
 			if (nblocks - first == 1)
 				u8_nearest_tile(panel, n, first, 1, vectors, stride, nvectors,
 								done, best, best_block);
@@ -290,7 +290,7 @@ avx512_u8_panel_nearest(const EcpPanelView *panel, int n,
 
 /* ---- bits ---- */
 
-/* Of CPUs with the instructions of all the others, the first had not this. */
+/* The first CPUs with all the other instructions lack this one. */
 static __attribute__((target("avx512f,avx512bw,avx512vpopcntdq")))
 void
 avx512_bit_rank_long_rows(const uint8 *query, int bytes, const uint8 *rows,

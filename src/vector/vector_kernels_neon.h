@@ -408,7 +408,7 @@ u8_pass_columns(const EcpU8Query *const *queries, int nqueries,
 		uint64		bits[TILE_VECTORS];
 		int32		all[TILE_VECTORS][ECP_PASS_ROWS];
 
-		/* the last one is repeated, and what comes of it thrown away */
+		/* the last one is repeated, and its results are ignored */
 		for (int v = 0; v < nvectors; v++)
 		{
 			query[v] = queries[done + Min(v, live - 1)];

@@ -3,7 +3,7 @@
  * vector_kernels_scalar.c
  *	  The kernels in plain C: the definition of what the others compute.
  *
- * Used where nothing better is there, and as the reference in test/unit.
+ * Used on CPUs without a better set, and as the reference in test/unit.
  * Sums of float32 follow the order that vector_kernels.h states, lane by
  * lane, although a plain CPU would not need lanes.
  *

@@ -69,7 +69,7 @@
 /* Rows fetched from SPI at a time. */
 #define KNN_FETCH			1000
 
-/* Items that a participant takes: queries to descend for, to decide about, */
+/* Items that a process takes at a time: queries to descend for, to decide, */
 #define KNN_DESCEND_STEP	32
 #define KNN_QUERIES_STEP	256
 #define KNN_RESCAN_STEP		4	/* and to search by a scan */
@@ -88,7 +88,7 @@ PG_FUNCTION_INFO_V1(ecp_knn_exact);
 
 /* ---- relations and queries ---- */
 
-/* Open index and table, and check that the user may know of the rows. */
+/* Open index and table, and check the user's privileges. */
 static void
 knn_open(EcpKnn *knn, Oid index_oid)
 {
@@ -162,7 +162,7 @@ input_read_array(EcpKnnInput *input, ArrayType *array, Oid array_type, Oid type)
 	array_free_iterator(iterator);
 }
 
-/* Take some rows of a user's query. */
+/* Take the rows that SPI has fetched of it. */
 static void
 input_take_rows(EcpKnnInput *input, Oid type)
 {
@@ -206,7 +206,7 @@ input_take_rows(EcpKnnInput *input, Oid type)
 	}
 }
 
-/* Take the queries from a query of the user's. */
+/* Take the queries from the rows of a user's query. */
 static void
 input_read_query(EcpKnnInput *input, const char *sql, Oid type)
 {
@@ -422,7 +422,7 @@ knn_workers(EcpKnn *knn, const EcpKnnPlan *plan, int64 nqueries)
 	if (max_parallel_workers_per_gather == 0 || IsParallelWorker() ||
 		knn->row_security || RelationUsesLocalBuffers(knn->heap))
 		return 0;
-	/* what an index computes need not be safe in a worker, nor as the caller */
+	/* index expressions need not be safe in a worker, nor for the caller */
 	if (plan->exact &&
 		(!heap_attisnull(knn->index->rd_indextuple, Anum_pg_index_indexprs,
 						 NULL) ||
@@ -440,7 +440,7 @@ knn_workers(EcpKnn *knn, const EcpKnnPlan *plan, int64 nqueries)
 	return max_parallel_workers_per_gather;
 }
 
-/* Which clusters are read, as a scan would do it that begins now. */
+/* Which clusters are read, as in a scan that begins now. */
 static void
 knn_plan_clusters(EcpKnn *knn, EcpKnnPlan *plan)
 {
@@ -476,8 +476,9 @@ knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 
 	/*
 	 * Codes of floats are faster to compare than many exact vectors at once,
-	 * if pages that are read for one query are there for the next.  Whether
-	 * they are now must not matter: the answers are not quite the same.
+	 * if pages that are read for one query are in memory for the next.
+	 * Whether they are at the moment must not matter, because the answers
+	 * differ slightly.
 	 */
 	plan->by_scans = !exact &&
 		plan->state.leaf.quantizer != ECP_QUANTIZER_NONE &&
@@ -486,7 +487,7 @@ knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 	plan->room = plan->keep;
 	if (plan->scan.early)
 	{
-		/* whether to end early depends on so many */
+		/* early stops depend on this number of rows */
 		plan->keep = Max(plan->keep, ECP_TARGET_K);
 		plan->room = plan->keep * 2 + KNN_ROOM_MORE;
 	}
@@ -503,7 +504,7 @@ knn_execute(EcpKnn *knn, EcpKnnInput *input, bool exact, int k,
 	EcpKnnPlan	plan = {0};
 	TupleTableSlot *slot;
 
-	/* before we look, and also where there is nothing to see yet */
+	/* before anything is read, and also if the index is empty */
 	PredicateLockRelation(knn->index, knn->snapshot);
 	ecp_meta_read_state(knn->index, &plan.state);
 	if (EcpIndexIsEmpty(&plan.state) || input->n == 0)
@@ -523,9 +524,8 @@ knn_execute(EcpKnn *knn, EcpKnnInput *input, bool exact, int k,
 }
 
 /*
- * Show the ranks of the k nearest rows of each query, one query after the
- * other, by comparing the whole table with all of them; returns how many rows
- * that were.
+ * Find the k nearest rows of each query by comparing the whole table with all
+ * queries, and call the visitor for each query.  Returns the number of rows.
  */
 uint64
 ecp_knn_truth(Relation heap, Relation index, const EcpIndexState *state,

@@ -4,8 +4,8 @@
  *	  Many queries at once: what ecp_knn_batch() and ecp_knn_exact() share.
  *
  * Queries are taken in batches that fit work_mem.  A batch goes through
- * phases, each a number of items that the backend and its workers take from
- * one counter:
+ * phases, each a number of items that the main process and its workers take
+ * from one counter:
  *
  *	 DESCEND	which clusters each query may want		items: queries
  *	 PLACE		which of them want a cluster now		items: queries
@@ -65,7 +65,7 @@ typedef struct EcpKnnRef
 #define ECP_KNN_RECENT		4
 
 /*
- * A cluster of the batch, in a hash table that participants fill at the same
+ * A cluster of the batch, in a hash table that processes fill at the same
  * time.  Its queries are pairs[first .. first + placed - 1].
  */
 typedef struct EcpKnnCluster
@@ -190,7 +190,7 @@ typedef struct EcpKnn
 	Relation	heap;
 	Relation	index;
 	Snapshot	snapshot;
-	bool		row_security;	/* the backend only */
+	bool		row_security;	/* in the main process only */
 
 	/* the arrays in shared memory */
 	char	   *elements;
@@ -256,7 +256,7 @@ typedef struct EcpKnnInput
 	int64		n;
 } EcpKnnInput;
 
-/* Is shown a query's number and elements, and what is nearest to it. */
+/* Called with a query's number and elements, and the rows nearest to it. */
 typedef void (*EcpKnnVisitor) (int64 id, const void *elements,
 							   const EcpRanked *nearest, int n, void *arg);
 

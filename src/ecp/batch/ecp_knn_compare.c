@@ -5,7 +5,7 @@
  *	  best of them kept.
  *
  * Every query has a heap of the "keep" best candidates, whose worst rank is
- * the query's bound: a row above it is passed over.  In the waves of a batch
+ * the query's bound: a row above it is skipped.  In the waves of a batch
  * but the first (ecp_knn_wave.c), candidates are added to the heap's array
  * instead, and the bound stays.
  *
@@ -22,7 +22,7 @@
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
 
-/* Queries ahead that the processor is asked for. */
+/* Queries ahead to fetch into the processor's cache. */
 #define COMPARE_AHEAD		ECP_PASS_QUERIES
 
 static inline bool
@@ -122,7 +122,7 @@ knn_append(EcpKnnQuery *query, EcpRanked *heap, int room, float8 rank,
 		ecp_ranked_set(&heap[query->nheap++], rank, item);
 	else
 	{
-		/* a scan will have to do */
+		/* a scan will answer the query */
 		query->flags |= ECP_KNN_CUT_OFF;
 		query->bound = -get_float8_infinity();
 	}

@@ -6,10 +6,9 @@
  * Every query descends by itself, and gets as its refs the clusters that its
  * scan would read first, nearest first.
  *
- * The clusters of all queries are in a hash table in shared memory, by block.
- * Participants add to it while they descend.  A slot once taken is never
- * given up, not even by the next batch, and what else the slot holds is read
- * in later phases only.
+ * The clusters of all queries are in a hash table in shared memory, by block,
+ * to which all processes add while they descend.  A slot is never freed, not
+ * even for the next batch, and its other fields are read in later phases only.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,7 +23,7 @@
 #include "miscadmin.h"
 #include "vector/vector_value.h"
 
-/* The slot of a cluster in the hash table, which is filled if need be. */
+/* Find the slot of a cluster in the hash table, or fill one. */
 static uint32
 descent_cluster(EcpKnn *knn, const EcpChildData *child)
 {

@@ -6,7 +6,7 @@
  *
  * Pages are read as a scan reads them (ecp_probe.c), and the same holds: what
  * the snapshot can see is in the clusters of the structure version that all
- * participants share, however long it takes.  Slots that are filled again
+ * processes share, however long it takes.  Slots that are filled again
  * meanwhile have TIDs that the snapshot cannot see.
  *
  * A page is copied, so that it is locked no longer than by a scan, and a few
@@ -72,7 +72,7 @@ reader_compare(EcpKnnReader *reader)
 	reader->nblocks = 0;
 }
 
-/* Of a copy: count the live ones of the first n slots, and have no others. */
+/* Count the live ones of the first n slots of a copy; no others are live then. */
 static uint32
 reader_count_live(uint64 *live, int n)
 {
@@ -87,15 +87,15 @@ reader_count_live(uint64 *live, int n)
 
 /*
  * Copy the vectors of n slots from "slot" on out of the vector part of a
- * run; the pages of those that are not live are not touched, because nobody
- * may have initialised them.
+ * run; the pages of those that are not live are not touched, because they may
+ * not be initialized.
  */
 static void
 reader_copy_vectors(EcpKnnReader *reader, const EcpProbeRun *run, uint32 slot,
 					int n, uint64 live, char *vectors)
 {
 	const EcpGeometry *geo = &reader->knn->plan->state.leaf;
-	uint32		have = 0;		/* page that we have; 0 is none's */
+	uint32		have = 0;		/* page in reader->vector; 0 = none */
 
 	Assert(geo->stream && n <= READER_ROWS);
 	for (int i = 0; i < n; i++)
@@ -181,7 +181,7 @@ reader_add_stream(EcpKnnReader *reader, const EcpProbeRun *run,
 	}
 }
 
-/* Rows of an entry page, which is copied: what the probe calls with each. */
+/* Callback of the probe, with each entry page: copy it and add its rows. */
 static void
 reader_read_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 				 const EcpEntryView *locked, uint32 first, int n)
@@ -239,7 +239,7 @@ reader_create(EcpKnn *knn)
 	reader->probe.page = reader_read_page;
 	reader->probe.page_arg = reader;
 	ecp_probe_init(&reader->probe);
-	reader->probe.prefetch = 0; /* we know better which pages will be read */
+	reader->probe.prefetch = 0; /* reader_prefetch() does */
 	(void) ecp_probe_room(&reader->probe, READER_CLUSTERS);
 	reader->entry = palloc(BLCKSZ);
 	reader->vector = palloc(BLCKSZ);
@@ -272,9 +272,9 @@ ecp_knn_read_end(EcpKnn *knn)
 	knn->reader = NULL;
 }
 
-/* Ask for the clusters from "*next" on that are read soon. */
+/* Prefetch the clusters from "*next" on that are read soon. */
 static void
-batch_prefetch(EcpKnn *knn, int current, int *next, int end)
+reader_prefetch(EcpKnn *knn, int current, int *next, int end)
 {
 	EcpSweep   *sweep = &knn->reader->sweep;
 
@@ -293,7 +293,7 @@ batch_prefetch(EcpKnn *knn, int current, int *next, int end)
 	}
 }
 
-/* Give the probe clusters from "c" on; returns the first that it has not. */
+/* Pass clusters from "c" on to the probe; returns the next one to pass. */
 static int
 reader_give(EcpKnnReader *reader, int c, int end)
 {
@@ -339,7 +339,7 @@ ecp_knn_read(EcpKnn *knn, int first, int end)
 		ecp_sweep_to(&reader->sweep, pg_atomic_read_u32(&cluster->blk),
 					 cluster->npages);
 		if (EcpSweepIsCold(&reader->sweep))
-			batch_prefetch(knn, c, &prefetched, end);
+			reader_prefetch(knn, c, &prefetched, end);
 		reader->cluster = cluster;
 		cluster->nlive = 0;
 		ecp_probe_next(&reader->probe);

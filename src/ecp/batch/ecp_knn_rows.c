@@ -3,16 +3,15 @@
  * ecp_knn_rows.c
  *	  Many queries at once: from candidates to rows that the user may see.
  *
- * An index entry says where a row was put, not who can see it.  The
- * candidates of many queries are sorted by TID, each table block is visited
- * once, and the snapshot decides; a TID that begins a chain of updates
- * becomes that of the version that is visible.  Policies of row security
- * are the planner's business: a query on the table, as the calling user,
- * says which of the TIDs it lets through.
+ * An index entry does not say which snapshots see its row.  The candidates
+ * of many queries are sorted by TID, each table block is visited once, and
+ * the snapshot decides; a TID that begins a chain of updates becomes that of
+ * the visible version.  Row security is applied by a query on the table, as
+ * the calling user, which returns the TIDs that the policies allow.
  *
  * A query that is left with too few rows, or would have had to read more
- * clusters than its first window, is handed to an ordinary index scan.  So
- * what comes out is what a scan would have returned, in every case.
+ * clusters than its first window, is answered by an ordinary index scan.  So
+ * the answer is always that of a scan.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,7 +38,7 @@
 #include "utils/snapmgr.h"
 #include "vector/vector_value.h"
 
-/* TIDs that row security is asked about at a time. */
+/* TIDs that are checked against row security at a time. */
 #define POLICY_TIDS		10000
 
 /* ---- visibility ---- */
@@ -61,12 +60,12 @@ typedef struct FetchItem
 
 #define FetchItemBlock(item) ((BlockNumber) ((item)->tid >> 16))
 
-/* Ask for the blocks of the items from "*next" on that come soon. */
+/* Prefetch the blocks of the items from "*next" on that come soon. */
 static void
 fetch_prefetch(const EcpSweep *sweep, const FetchItem *items, int nitems,
 			   int current, int *next)
 {
-	/* items of the same block are few: items will do for blocks */
+	/* few items are of the same block: items are counted as blocks */
 	*next = Max(*next, current + 1);
 	for (; *next < Min(nitems, current + 1 + sweep->distance); (*next)++)
 	{
@@ -79,7 +78,7 @@ fetch_prefetch(const EcpSweep *sweep, const FetchItem *items, int nitems,
 	}
 }
 
-/* Look at candidates in order of TIDs, and note what is visible. */
+/* Look up candidates in the order of TIDs, and note the visible ones. */
 static void
 fetch_items(EcpKnn *knn, const FetchItem *items, int nitems)
 {
@@ -123,8 +122,8 @@ fetch_items(EcpKnn *knn, const FetchItem *items, int nitems)
 }
 
 /*
- * Put the candidates of queries first .. end - 1 in order, and see which
- * are visible; the others' TIDs are invalid afterwards.
+ * Put the candidates of queries first .. end - 1 in order, and find out which
+ * are visible; the TIDs of the others are invalid afterwards.
  */
 void
 ecp_knn_rows_fetch(EcpKnn *knn, int first, int end)
@@ -179,7 +178,7 @@ policy_compare(const void *a, const void *b)
 	return ItemPointerCompare((ItemPointer) a, (ItemPointer) b);
 }
 
-/* Run the plan with these TIDs; returns those that came, sorted. */
+/* Run the plan with these TIDs; returns those of its rows, sorted. */
 static ItemPointerData *
 policy_allowed(EcpKnn *knn, SPIPlanPtr plan, ItemPointerData *tids,
 			   int ntids, int *nallowed)
@@ -273,9 +272,8 @@ ecp_knn_rows_check_policies(EcpKnn *knn, ItemPointerData *tids, int ntids)
 /* ---- scans for the rest ---- */
 
 /*
- * Take rows from a scan until there are k of them.  With row security they
- * are taken some at a time, more every time, and those that its policies
- * hide do not count.
+ * Take rows from a scan until there are k.  With row security they are taken in
+ * chunks of growing size, and rows that its policies hide do not count.
  */
 static void
 rescan_take(EcpKnn *knn, IndexScanDesc scan, TupleTableSlot *slot,

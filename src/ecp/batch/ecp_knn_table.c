@@ -4,14 +4,14 @@
  *	  Many queries at once, exactly: the whole table compared with all of
  *	  them.
  *
- * One scan of the table for a batch of queries, shared by the leader and its
- * workers, with no help from the index but for what is indexed and how
- * distances are computed.  Some rows are collected at a time, and while they
- * are in the processor's cache every query is compared with them.
+ * One scan of the table for a batch of queries, shared by the main process and
+ * its workers.  The index only says what is indexed and how distances are
+ * computed.  Some rows are collected at a time, and while they are in the
+ * processor's cache every query is compared with them.
  *
- * With row security the leader alone compares the rows that a query of the
- * calling user's returns.  Whoever calls, what is indexed of a row is computed
- * as the table's owner (ecp_user_table.c).
+ * With row security the main process alone compares the rows that a query run
+ * as the calling user returns.  What is indexed of a row is always computed as
+ * the table's owner (ecp_user_table.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -88,7 +88,7 @@ ecp_knn_table_end(EcpKnn *knn)
 	knn->table = NULL;
 }
 
-/* The rows that this participant compared with the queries of the batch. */
+/* The rows that this process compared with the queries of the batch. */
 uint64
 ecp_knn_table_rows(const EcpKnn *knn)
 {
@@ -117,7 +117,7 @@ table_compare(EcpKnn *knn)
 	table->n = 0;
 }
 
-/* Add a row, unless the index would not have it. */
+/* Add a row, unless the index leaves it out. */
 static void
 table_add(const ItemPointerData *tid, Datum value, void *arg)
 {
@@ -147,7 +147,7 @@ table_add(const ItemPointerData *tid, Datum value, void *arg)
 	ecp_vector_release(&vector);
 }
 
-/* Compare what this participant gets of the table. */
+/* Compare this process's part of the table. */
 static void
 table_scan(EcpKnn *knn)
 {
@@ -163,8 +163,8 @@ table_scan(EcpKnn *knn)
 }
 
 /*
- * Compare the rows that the calling user may see; by the leader.  The policies
- * choose them as the calling user, before anything else looks at them.
+ * Compare the rows that the calling user may see; in the main process.  The
+ * policies are applied as the calling user, before anything else sees the rows.
  */
 static void
 table_scan_secure(EcpKnn *knn)
@@ -208,8 +208,8 @@ table_scan_secure(EcpKnn *knn)
 }
 
 /*
- * Compare the table with all queries of the batch: this participant's part
- * of it, if there are several.
+ * Compare the table, or this process's part of it, with all queries of the
+ * batch.
  */
 void
 ecp_knn_table(EcpKnn *knn)

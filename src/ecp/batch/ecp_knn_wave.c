@@ -14,9 +14,9 @@
  * In wave 1, rows that may be among the nearest are kept together with the
  * ref that they came by.  After the wave they are looked at in the order of
  * refs, as the scan would have met them: so we know where it would have
- * stopped, and forget what came later.  The answers are the scan's; only
- * that a batch reads some clusters in vain.  They would be fewer with more
- * waves, but these would read more clusters twice, which costs as much.
+ * stopped, and forget what came later.  The answers are the scan's, but a
+ * batch reads some clusters in vain.  With more waves these would be fewer, but
+ * more clusters would be read twice, which costs as much.
  *
  * Without early stops the first wave has all the clusters, and is the last.
  *
@@ -153,7 +153,7 @@ ecp_knn_wave_next(EcpKnn *knn)
 	return npairs > 0;
 }
 
-/* Put queries first .. end - 1 beside the clusters that they want. */
+/* Add queries first .. end - 1 to the pairs of the clusters that they want. */
 void
 ecp_knn_wave_place(EcpKnn *knn, int first, int end)
 {
@@ -231,7 +231,7 @@ wave_finish(EcpKnn *knn, int q, int end)
 	query->first = query->end = end;
 }
 
-/* After a wave: what does the query want in the next one? */
+/* Decide after a wave what the query wants in the next one. */
 static void
 wave_decide(EcpKnn *knn, int q)
 {
@@ -257,7 +257,7 @@ wave_decide(EcpKnn *knn, int q)
 		return;
 	}
 
-	/* the nearest rows can only come nearer: what is too far away now is */
+	/* the k-th row only gets nearer: what is too far away now stays so */
 	limit = query->nrefs;
 	for (int r = query->end; r < limit; r++)
 	{

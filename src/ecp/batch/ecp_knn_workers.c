@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_knn_workers.c
- *	  Many queries at once: the memory of a batch, and who works on it.
+ *	  Many queries at once: the memory of a batch, and its processes.
  *
- * A phase is a task of a team (ecp_team.c): the backend and its workers take
+ * A phase is a task of a team (ecp_team.c): the main process and its workers take
  * items from a counter until none is left, and what the next phase reads is
  * complete when all have.  Without workers the same arrays are palloc'd, and a
  * phase is a function call.
@@ -23,7 +23,7 @@
 #include "utils/snapmgr.h"
 #include "vector/vector_distance.h"
 
-/* A batch has at least that many queries, whatever work_mem says. */
+/* A batch has at least this number of queries, whatever work_mem is. */
 #define KNN_QUERIES_MIN		16
 
 /* Bytes of a query, at most, that are not in the shared arrays. */
@@ -165,7 +165,7 @@ knn_work(EcpKnn *knn, EcpKnnPhase phase, int first, int end)
 	Assert(first >= 0 && first < end);
 	if (knn->batch != knn->shared->batch)
 	{
-		/* what was prepared is for other queries */
+		/* what is prepared is of other queries */
 		knn->batch = knn->shared->batch;
 		MemoryContextReset(knn->context);
 		memset(knn->prepared, 0,

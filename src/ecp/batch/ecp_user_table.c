@@ -23,8 +23,8 @@
 
 /*
  * Open index and table, in the order of their locks, and check that the index
- * is one of ours that can answer, and that the user may know of the rows.
- * Row security is the caller's to look at.
+ * is a valid ecp index, and the user's privileges.  Row security is left to the
+ * caller.
  */
 void
 ecp_user_table_open(Oid index_oid, Relation *heap, Relation *index)
@@ -44,7 +44,7 @@ ecp_user_table_open(Oid index_oid, Relation *heap, Relation *index)
 
 /*
  * Begin to evaluate what an index has of rows.  Index expressions run as the
- * table's owner, who we are until ecp_user_table_rows_end().
+ * table's owner, which is the current user until ecp_user_table_rows_end().
  */
 void
 ecp_user_table_rows_begin(EcpUserTableRows *rows, Relation heap, Relation index)
@@ -87,7 +87,7 @@ ecp_user_table_row_value(EcpUserTableRows *rows, Datum *value)
 	return !isnull[0];
 }
 
-/* Show the row in the slot to the visitor, if the index has it. */
+/* Call the visitor with the row in the slot, if the index has it. */
 static void
 table_rows_visit(EcpUserTableRows *rows, EcpUserTableVisitor visitor, void *arg)
 {
@@ -157,8 +157,8 @@ ecp_user_table_query(const char *sql)
 }
 
 /*
- * Are values of this type vectors that an index has, whose operator class is
- * for "wanted"?  A column may be of a domain, or of bit varying for bit.
+ * Report values of a type that are not vectors of an index whose operator class
+ * is for "wanted".  A column may be of a domain, or of bit varying for bit.
  */
 void
 ecp_user_table_check_type(Oid wanted, Oid type)

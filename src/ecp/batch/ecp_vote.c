@@ -3,15 +3,15 @@
  * ecp_vote.c
  *	  ecp_vote(): which image do these descriptors come from.
  *
- * A photograph has hundreds of local descriptors.  Those of another picture
- * of the same scene are their neighbours more often than those of any other,
- * so each descriptor of the query votes for the images that its k nearest
+ * A photograph has hundreds of local descriptors.  Their neighbours are more
+ * often descriptors of another picture of the same scene than of any other, so
+ * each descriptor of the query votes for the images that its k nearest
  * rows belong to, once for each image, and the image with the most votes
  * wins.  One wrong neighbour decides nothing, which is why an approximate
  * search is good enough here.
  *
- * The neighbours come from ecp_knn_batch(), in a query that the calling user
- * could have written himself; his privileges and policies are applied there.
+ * The neighbours come from ecp_knn_batch(), in a query that runs with the
+ * privileges and policies of the calling user.
  *
  *-------------------------------------------------------------------------
  */

@@ -208,7 +208,7 @@ descent_add(EcpDescent *descent, int l, float4 rank, bool rest)
 	{
 		int			count = Min(n - first, ECP_PANEL_BLOCK);
 
-		/* hardly any block of a large node has one that is near */
+		/* few blocks of a large node have one that is near */
 		if (!rest && count == ECP_PANEL_BLOCK &&
 			!descent_any_near(ranks + first, rank))
 			continue;
@@ -392,7 +392,7 @@ descent_next_buffer(EcpDescent *descent, EcpClusterRef *cluster)
 	descent->buffer = node->map.next[descent->buffer];
 }
 
-/* A cluster is being returned: is its insert buffer to follow? */
+/* A cluster is returned: return its insert buffer next, unless done before. */
 static void
 descent_set_buffer(EcpDescent *descent, int n, uint32 child)
 {
@@ -451,7 +451,7 @@ ecp_descent_next(EcpDescent *descent, EcpClusterRef *cluster)
 }
 
 /*
- * Release the nodes, and the memory for others.
+ * Release the nodes, and keep the memory for the next descent.
  */
 void
 ecp_descent_end(EcpDescent *descent)

@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_heap_prefetch.c
- *	  SEARCH: asking for the table's pages before the executor fetches rows
+ *	  SEARCH: prefetching pages of the table before the executor fetches rows
  *	  from them.
  *
  * The nearest rows are anywhere in the table, and the executor fetches them
  * one after the other, each time waiting for the device, or for memory: the
  * buffer table, the buffer's descriptor, the page, the row.  A search knows
  * the next rows beforehand.  PrefetchBuffer() starts reading a page that is
- * not in shared buffers; of one that is, it returns the buffer, and the
- * processor is asked for what the executor will look at.
+ * not in shared buffers; of one that is, it returns the buffer, and what the
+ * executor will look at is fetched into the processor's cache.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,10 +23,10 @@
 #include "ecp/search/ecp_tid.h"
 #include "storage/bufmgr.h"
 
-/* More than rows are asked for ahead; a power of two. */
+/* More than the rows prefetched ahead; a power of two. */
 #define HEAP_BUFFERS		64
 
-/* Where pages asked for were, by block number; InvalidBuffer: not in memory. */
+/* Buffers of pages prefetched, by block number; InvalidBuffer: not in memory. */
 static Buffer heap_buffers[HEAP_BUFFERS];
 
 bool
@@ -45,7 +45,7 @@ ecp_heap_prefetch_page(Relation heap, uint64 item)
 
 	Assert(ecp_heap_prefetch_helps(heap));
 
-	/* what an index says may be wrong: the scan reports it (ecp_tid_check()) */
+	/* a damaged index may have any TID: the scan reports it (ecp_tid_check()) */
 	*buffer = InvalidBuffer;
 	if (offset == InvalidOffsetNumber || offset > MaxHeapTuplesPerPage ||
 		!ecp_page_exists(heap, blk))

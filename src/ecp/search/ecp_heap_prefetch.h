@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_heap_prefetch.h
- *	  Asking for the table's pages before the executor fetches rows from them.
+ *	  Prefetching pages of the table before the executor fetches rows from them.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,8 +14,8 @@
 extern bool ecp_heap_prefetch_helps(Relation heap);
 
 /*
- * The row of an EcpRanked's item will be fetched soon: ask for its page, and a
- * little later, when that is in memory, for the row.
+ * The row of an EcpRanked's item will be fetched soon: prefetch its page, and a
+ * little later, when that is in memory, the row.
  */
 extern void ecp_heap_prefetch_page(Relation heap, uint64 item);
 extern void ecp_heap_prefetch_row(uint64 item);

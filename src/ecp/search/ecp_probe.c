@@ -103,7 +103,7 @@ probe_used_slots(const uint64 *live, int n)
 
 /*
  * Stop prefetching the clusters that were taken and not read: the caller will
- * hardly read them.
+ * probably not read them.
  */
 void
 ecp_probe_pause(EcpProbe *probe)
@@ -137,7 +137,7 @@ probe_warm(EcpProbe *probe)
 	const char *page;
 	int			nrows;
 
-	/* find the page; it is behind if clusters had more runs than one */
+	/* find the page; warm_ref lags if clusters had more than one run */
 	if (probe->warm_ref < probe->next_ref)
 	{
 		probe->warm_ref = probe->next_ref;
@@ -443,7 +443,7 @@ probe_prefetch(EcpProbe *probe)
 	}
 }
 
-/* Was one of the clusters read last not in shared buffers? */
+/* Was one of the clusters read recently not in shared buffers? */
 bool
 ecp_probe_is_cold(void)
 {

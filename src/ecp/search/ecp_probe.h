@@ -55,7 +55,7 @@ typedef struct EcpProbe
 	int			refs_max;
 	int			nrefs;
 	int			next_ref;
-	int			prefetched;		/* refs asked for */
+	int			prefetched;		/* refs prefetched */
 	int			sure;			/* those before it will be read, */
 	float8		far;			/* others with leaders up to this rank */
 	int			warm_ref;		/* where probe_warm() is */

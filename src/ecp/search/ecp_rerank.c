@@ -309,7 +309,7 @@ ecp_rerank_rank(EcpRerank *rerank, uint64 number)
 	return rank;
 }
 
-/* Read the exact rank of a row, which then waits by that. */
+/* Read the exact rank of a row, and queue it by that. */
 static void
 rerank_add_exact(EcpRerank *rerank, uint64 number)
 {
@@ -327,8 +327,8 @@ rerank_add_exact(EcpRerank *rerank, uint64 number)
 
 	/*
 	 * A row that is near will probably be fetched from the table.  About
-	 * three times as many are asked for as will be, so only if it may save a
-	 * read.
+	 * three times as many are prefetched as will be fetched, so only if it
+	 * may save a read.
 	 */
 	if (rerank->heap && ecp_probe_is_cold() && exact->row.rank <= rerank->near)
 		ecp_heap_prefetch_page(rerank->heap, exact->row.item);

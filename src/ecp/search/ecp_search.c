@@ -29,7 +29,7 @@
  * beyond it rows are returned before more are read.
  *
  * With a radius, only rows within it become candidates, and the first window
- * that has rows, and none of them, is the last.
+ * that has rows but none within the radius is the last.
  *
  * ecp.iterative_scan says what happens to the order.  strict_order: a row
  * that turns up nearer than one already returned is dropped, and counted.
@@ -70,7 +70,7 @@
 /* A radius is widened by this much: the condition is checked again. */
 #define ECP_RADIUS_SLACK		1e-6
 
-/* Pages of the table that are asked for at a time, and rows ahead. */
+/* Pages of the table that are prefetched at a time, and rows ahead. */
 #define SEARCH_HEAP_PAGES		10
 #define SEARCH_HEAP_AHEAD		2
 
@@ -190,7 +190,7 @@ ecp_search_set_heap(EcpSearch *search, Relation heap)
 	search->request.heap = ecp_heap_prefetch_helps(heap) ? heap : NULL;
 }
 
-/* Be ready to number rows, if they have codes or their entries are wanted. */
+/* Prepare to number rows, if they have codes or their entries are wanted. */
 static void
 search_init_rerank(EcpSearch *search)
 {
@@ -200,7 +200,7 @@ search_init_rerank(EcpSearch *search)
 		!search->request.located)
 		return;
 
-	/* its rows are many: their memory stays */
+	/* its arrays are large: the next search takes them over */
 	old = MemoryContextSwitchTo(search->memory);
 	if (search->rerank.probe == NULL)
 		ecp_rerank_init(&search->rerank, &search->probe);
@@ -257,8 +257,8 @@ search_set_plan(EcpSearch *search)
 }
 
 /*
- * Take the query vector: what rows are compared with, and where the descent
- * begins.  In search->context.
+ * Prepare the query vector for comparisons with rows, and begin the descent; in
+ * search->context.
  */
 static void
 search_set_query(EcpSearch *search, Datum value, bool isnull)
@@ -569,7 +569,7 @@ search_read_more(EcpSearch *search)
 	ecp_search_note(search);
 }
 
-/* Candidates that wait. */
+/* The number of candidates that wait. */
 static uint64
 search_waiting(EcpSearch *search)
 {
@@ -580,7 +580,7 @@ search_waiting(EcpSearch *search)
 	return waiting;
 }
 
-/* The nearest candidate; its item is its TID or number.  Returns false if none waits. */
+/* Take the nearest candidate, whose item is its TID or number; false if none. */
 static bool
 search_take(EcpSearch *search, EcpRanked *row)
 {
@@ -611,9 +611,9 @@ search_wants_more(EcpSearch *search)
 }
 
 /*
- * The row just taken is about to be fetched from the table, and then probably
- * those that follow: ask for their pages, ten at a time, as more than that may
- * not be wanted, and then for each row a little before it is fetched.
+ * The row just taken will be fetched from the table, and then probably those
+ * that follow.  Prefetch their pages, ten at a time since more may not be
+ * wanted, and each row shortly before it is fetched.
  */
 static void
 search_prefetch_heap(const EcpSearch *search)
@@ -636,8 +636,8 @@ search_prefetch_heap(const EcpSearch *search)
 }
 
 /*
- * The next row: its TID, and the distance unless *isnull.  Returns false in
- * the end, and ever after.
+ * The next row: its TID, and the distance unless *isnull.  Returns false after
+ * the last one.
  */
 bool
 ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,

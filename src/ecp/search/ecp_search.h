@@ -49,7 +49,7 @@ extern void ecp_search_set_radius(EcpSearch *search, float8 radius);
  */
 extern void ecp_search_set_ordered(EcpSearch *search, bool ordered);
 
-/* From the next start on, the rows returned will be fetched from this table. */
+/* From the next start on, prefetch the rows returned from this table. */
 extern void ecp_search_set_heap(EcpSearch *search, Relation heap);
 extern void ecp_search_start(EcpSearch *search, Snapshot snapshot,
 							 Datum query, bool isnull);

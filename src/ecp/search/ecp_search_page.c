@@ -3,8 +3,8 @@
  * ecp_search_page.c
  *	  SEARCH: from a page of a cluster to candidates.
  *
- * ecp_probe.c calls this with the entry pages of the clusters that
- * ecp_search.c has it read, one after the other and under a share lock.
+ * Called by ecp_probe.c with each entry page of the clusters that a search
+ * reads, under a share lock.
  *
  *	 conditions		slots that are live and fulfil them (ecp_attr.c)
  *	 ranks			by one call of a kernel on the page itself; where vectors
@@ -200,7 +200,7 @@ search_rank_vectors(EcpSearch *search, int i, const char *vectors, int n)
 /*
  * Rank what one page of the vector part holds, from slot i on: "offset" is
  * where its vector begins or, if "copied" bytes of it are in part->vector
- * already, goes on.  Returns the next slot to rank; *copied is what was
+ * already, continues.  Returns the next slot to rank; *copied is what was
  * copied of its vector.
  */
 static int
@@ -234,7 +234,7 @@ search_rank_page(EcpSearch *search, const char *payload, uint32 offset,
 	i += whole;
 	offset += whole * vec_bytes;
 
-	/* one that goes on on the next page */
+	/* one that continues on the next page */
 	if (i < n && offset < ECP_PAYLOAD_BYTES)
 	{
 		*copied = ECP_PAYLOAD_BYTES - offset;
@@ -288,8 +288,8 @@ search_rank_stream(EcpSearch *search, const EcpProbeRun *run, uint32 first,
 }
 
 /*
- * Rank, of the first n slots of a page, those that are wanted: by groups as
- * wide as a kernel's registers, and only groups with such a slot.
+ * Rank those of the first n slots of a page that are wanted: in groups as wide
+ * as a kernel's registers, without the groups that have no such slot.
  */
 static void
 search_rank_some(EcpSearch *search, const EcpEntryView *view,
