@@ -8,9 +8,9 @@
  * indexes, as damage_save() of test/torture writes them.  An input chooses one
  * of them by its first byte, and then damages it: two bytes for a block, two
  * for an offset, one for a number of bytes, and the bytes.  The pages are in an
- * array with a page of forbidden memory behind each, and forbidden themselves
- * while nobody has pinned them, so that the address sanitizer sees who reads
- * beyond a page or without a pin.  An error of the classes of damage ends the
+ * array with a page of poisoned memory behind each, and are poisoned themselves
+ * while they are not pinned, so that the address sanitizer reports reads beyond
+ * a page or without a pin.  An error of the classes of damage ends the
  * reading; XX000, a wait for oneself, and a block that no file can have are
  * findings.
  *

@@ -416,7 +416,7 @@ an index scan, for then the figure would mean nothing.
   k                default 10
   op               operator, default <->
   set              SQL to run before, as 'SET ecp.probes = 8'
-  nqueries         the first so many queries, default 100
+  nqueries         number of queries, the first ones of the file; default 100
   exact            table from exact_answers, made (and dropped) if not given
   where            a condition on the rows (alias t), default true
 

@@ -86,7 +86,7 @@ RESET ROLE;
 SELECT lives_ok('SELECT * FROM ' || call, call || ' by a superuser') FROM care;
 SELECT is(current_user, session_user, 'who is himself again');
 
--- A query given as a text is the caller's: it reads what only he may read.
+-- A query given as a text runs as the caller: it reads what only that role may read.
 SELECT lives_ok('SELECT * FROM ' || call, call || ' runs the query as the caller')
 FROM unnest(ARRAY['ecp_recall(''lent_v'', queries => ''SELECT v FROM private'')',
 	'ecp_knn_exact(''lent_v'', ''SELECT v FROM private''::text)',

@@ -235,7 +235,7 @@ answer_init(const Request *request)
 	reply(request, 0, &out, sizeof(out));
 }
 
-/* Whoever makes a file through us is to own it. */
+/* A file belongs to the user who makes it. */
 static void
 give_away(const Request *request, const char *path)
 {
@@ -600,7 +600,7 @@ main(int argc, char **argv)
 		setsid();
 		serve();
 	}
-	/* whoever started us may go on: there is the mount, and our number */
+	/* tell the parent: the mount is there, and so is our process number */
 	file = fopen(argv[4], "w");
 	if (file == NULL || fprintf(file, "%d\n", (int) child) < 0 ||
 		fclose(file) != 0)

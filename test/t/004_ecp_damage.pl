@@ -66,7 +66,7 @@ ok(exists $kinds{$_}, "there are pages of kind $_")
 	'ki vector');
 
 # A metapage that belongs to another definition, or to codes that would not
-# fit a page: an error, whoever comes to it.
+# fit a page: an error for every reader.
 my %fields = (metric => 13, leader_elem => 15, dims => 17, nkeyatts => 18);
 foreach my $field (sort keys %fields)
 {

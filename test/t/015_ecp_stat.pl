@@ -49,7 +49,7 @@ $primary->command_ok(
 ok($primary->poll_query_until('postgres', $counted, '310'),
 	'none of their searches is lost');
 
-# whoever locks everyone out is not waited for
+# a lock that excludes all others is not waited for
 my $locker = $primary->background_psql('postgres');
 $locker->query_safe('BEGIN');
 $locker->query_safe('LOCK TABLE t IN ACCESS EXCLUSIVE MODE');

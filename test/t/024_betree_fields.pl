@@ -327,7 +327,7 @@ foreach my $i (0 .. $#headers)
 			: "SET enable_seqscan = off; SET enable_sort = off;"
 			  . " SELECT count(k) FROM (SELECT k FROM h$i ORDER BY k) s"),
 		'corrupted',
-		"header of $type: whoever reads it tells");
+		"header of $type: an error for every reader");
 }
 
 # Pivots of a root of eight children that compare in a circle: the fourth is

@@ -125,7 +125,7 @@ foreach my $version (@versions)
 	$node->safe_psql('postgres', 'DROP DATABASE updated');
 }
 
-# Created in a schema where somebody else has made operators and functions
+# Created in a schema where another user has made operators and functions
 # that fit better wherever an operand is not exactly of a type for which there
 # is one in pg_catalog: none of them gets into the extension's functions.
 $node->safe_psql('postgres', 'CREATE DATABASE hostile');

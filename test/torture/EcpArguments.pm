@@ -3,7 +3,7 @@
 
 =head1 NAME
 
-EcpArguments - statements with arguments that nobody would give
+EcpArguments - statements with absurd arguments
 
 =head1 SYNOPSIS
 

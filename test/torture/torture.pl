@@ -685,7 +685,7 @@ sub check_prepared
 		delete $prepared->{$gid};
 	}
 	$torture->verdict(!%there, 'wrong',
-		'prepared transactions that nobody prepared: '
+		'prepared transactions that no client prepared: '
 		  . join(', ', keys %there));
 	return;
 }

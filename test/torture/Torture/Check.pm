@@ -252,9 +252,9 @@ sub indexes
 }
 
 # ask(session, table, index, questions): how many were compared, what was wrong.
-# An error ends it.  Plans that use another index are passed over; where nobody
-# else is at work, and rows of the catalog can be changed for a transaction that
-# is rolled back, the planner sees no other ("alone").
+# An error ends it.  Plans that use another index are passed over.  If no other
+# session is at work, and rows of the catalog can be changed in a transaction
+# that is rolled back, the planner sees no other index ("alone").
 sub ask
 {
 	my ($session, $table, $index, $alone, @questions) = @_;

@@ -58,8 +58,8 @@ sub strike
 }
 
 # Kills one of the processes that "find" gives and waits until the server has
-# started again.  A process may come to its own end just before; then there are
-# others, for so many seconds.
+# started again.  A process may end by itself just before; then another one is
+# looked for, until "seconds" have passed.
 sub kill_found
 {
 	my ($torture, $find, $seconds) = @_;

@@ -75,7 +75,7 @@ sub close
 #   rows    of the last command that returned any
 #   error   fields of the error, by their letters: S, C (SQLSTATE), M, D
 #   lost    the connection died before the server was ready again
-#   local   committed here, but nobody waited for the synchronous standby
+#   local   committed here, but without waiting for the synchronous standby
 sub query
 {
 	my ($self, $sql, $copy) = @_;
