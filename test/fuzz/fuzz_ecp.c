@@ -6,7 +6,7 @@
  * link: src/ecp/page/ecp_page.c src/ecp/page/ecp_report.c src/ecp/page/ecp_geometry.c
  * link: src/ecp/page/ecp_entry.c src/ecp/page/ecp_run.c src/ecp/page/ecp_cluster.c
  * link: src/ecp/page/ecp_node.c src/ecp/page/ecp_attr.c src/ecp/page/ecp_meta.c
- * link: src/ecp/page/ecp_prepare.c src/ecp/search/ecp_insbuf_map.c
+ * link: src/ecp/page/ecp_prepare.c
  * link: src/vector/vector_codes.c src/vector/vector_dispatch.c
  * link: src/vector/vector_kernels_scalar.c src/vector/vector_kernels_avx2.c
  * link: src/vector/vector_kernels_avx512.c src/vector/vector_panel.c

@@ -16,7 +16,7 @@
 #include "base/topk.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_tid.h"
+#include "ecp/page/ecp_tid.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"

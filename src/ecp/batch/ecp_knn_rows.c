@@ -27,7 +27,7 @@
 #include "ecp/batch/ecp_sweep.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_tid.h"
+#include "ecp/page/ecp_tid.h"
 #include "executor/instrument.h"
 #include "executor/spi.h"
 #include "miscadmin.h"

@@ -49,12 +49,12 @@
 #include "ecp/live/ecp_purge.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_cluster.h"
+#include "ecp/page/ecp_insbuf_map.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_cache.h"
 #include "ecp/search/ecp_descent.h"
-#include "ecp/search/ecp_insbuf_map.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 

@@ -19,9 +19,9 @@
 #include "ecp/define/ecp_options.h"
 #include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/live/ecp_limits.h"
+#include "ecp/page/ecp_insbuf_map.h"
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_insbuf_map.h"
 #include "miscadmin.h"
 
 /* Clusters that share a buffer, and steps of the k-means that groups them. */

@@ -42,7 +42,7 @@
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_run.h"
 #include "ecp/page/ecp_space.h"
-#include "ecp/search/ecp_tid.h"
+#include "ecp/page/ecp_tid.h"
 #include "fmgr.h"
 #include "lib/bloomfilter.h"
 #include "miscadmin.h"

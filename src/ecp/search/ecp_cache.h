@@ -8,8 +8,8 @@
 #ifndef ECP_CACHE_H
 #define ECP_CACHE_H
 
+#include "ecp/page/ecp_insbuf_map.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_insbuf_map.h"
 #include "vector/vector_distance.h"
 
 /* A node of the leader tree, copied from its pages into a panel. */

@@ -32,11 +32,11 @@
 
 #include "base/spare.h"
 #include "base/topk.h"
+#include "ecp/page/ecp_insbuf_map.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_cache.h"
 #include "ecp/search/ecp_descent.h"
-#include "ecp/search/ecp_insbuf_map.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"

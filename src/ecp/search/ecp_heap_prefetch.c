@@ -19,8 +19,8 @@
 #include "base/core_buffer.h"
 #include "catalog/pg_am_d.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_tid.h"
 #include "ecp/search/ecp_heap_prefetch.h"
-#include "ecp/search/ecp_tid.h"
 #include "storage/bufmgr.h"
 
 /* More than the rows prefetched ahead; a power of two. */

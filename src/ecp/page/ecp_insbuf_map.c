@@ -13,8 +13,8 @@
 
 #include "base/compat.h"
 #include "ecp/cluster/ecp_kmeans.h"
+#include "ecp/page/ecp_insbuf_map.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_insbuf_map.h"
 #include "vector/vector_value.h"
 
 /*
