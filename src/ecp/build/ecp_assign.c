@@ -29,6 +29,7 @@
 #include <math.h>
 
 #include "access/tableam.h"
+#include "base/topk.h"
 #include "catalog/index.h"
 #include "ecp/build/ecp_build.h"
 #include "ecp/build/ecp_build_team.h"
@@ -68,26 +69,6 @@ typedef struct AssignScan
 } AssignScan;
 
 /* ---- the in-buff ---- */
-
-/* Bytes of a row in the in-buff. */
-Size
-ecp_assign_inbuff_row_bytes(const EcpBuild *build)
-{
-	return add_size(EcpBuildRowBytes(build),
-					sizeof(ItemPointerData) + 2 * sizeof(int32));
-}
-
-int
-ecp_assign_inbuff_rows(const EcpBuild *build)
-{
-	Size		bytes = Min(build->plan.in_buff,
-							build->budget * ECP_SHARE_IN_BUFF);
-	Size		rows = bytes / build->plan.nparticipants /
-		ecp_assign_inbuff_row_bytes(build);
-
-	Assert(build->plan.nparticipants >= 1);
-	return Min(Max(rows, 1), PG_INT32_MAX / 2);
-}
 
 /* Find the parts of an in-buff in its memory; returns its size. */
 static Size
@@ -151,26 +132,20 @@ typedef struct Beam
 	int			n;
 	int			max;
 	int32		entry[ECP_ASSIGN_BEAM];
-	float4		rank[ECP_ASSIGN_BEAM];
+	float8		rank[ECP_ASSIGN_BEAM];
 } Beam;
 
 /* Of equal ranks the one that came first stays first. */
 static inline void
 beam_add(Beam *beam, int32 entry, float4 rank)
 {
-	int			i;
+	int			place = ecp_smallest_add(beam->rank, &beam->n, beam->max, rank);
 
-	if (beam->n == beam->max && !(rank < beam->rank[beam->n - 1]))
+	if (place < 0)
 		return;
-	if (beam->n < beam->max)
-		beam->n++;
-	for (i = beam->n - 1; i > 0 && rank < beam->rank[i - 1]; i--)
-	{
-		beam->entry[i] = beam->entry[i - 1];
-		beam->rank[i] = beam->rank[i - 1];
-	}
-	beam->entry[i] = entry;
-	beam->rank[i] = rank;
+	memmove(&beam->entry[place + 1], &beam->entry[place],
+			(beam->n - 1 - place) * sizeof(int32));
+	beam->entry[place] = entry;
 }
 
 /* Rank entries from .. upto - 1 of a level and offer them to the beam. */
@@ -417,7 +392,7 @@ assign_start(EcpBuild *build)
 	ecp_team_memory_alloc(&memory->counts, shared, counts_bytes);
 	memset(memory->counts.address, 0, counts_bytes);
 
-	build->assigned.inbuff_max = ecp_assign_inbuff_rows(build);
+	build->assigned.inbuff_max = ecp_build_state_inbuff_rows(build);
 	ecp_team_memory_alloc(&memory->inbuffs, shared,
 						  mul_size(inbuff_bytes(build), nparticipants));
 	for (int p = 0; p < nparticipants; p++)
@@ -625,5 +600,5 @@ ecp_assign(EcpBuild *build, EcpAssignReport *report)
 		return;
 	assign_finish(build);
 	report->in_buff = build->assigned.inbuff_max *
-		ecp_assign_inbuff_row_bytes(build) * build->plan.nparticipants;
+		ecp_build_state_inbuff_row_bytes(build) * build->plan.nparticipants;
 }

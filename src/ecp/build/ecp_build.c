@@ -236,8 +236,8 @@ plan_policy(EcpBuild *build)
 	shape.record_bytes = ECP_RECORD_HEADER + EcpBuildRowBytes(build);
 	shape.raw_bytes = (double) RelationGetNumberOfBlocks(build->heap) * BLCKSZ;
 	shape.clusters = ecp_build_state_leaders(build, build->plan.table_rows);
-	shape.in_buff_bytes = (double) ecp_assign_inbuff_rows(build) *
-		ecp_assign_inbuff_row_bytes(build);
+	shape.in_buff_bytes = (double) ecp_build_state_inbuff_rows(build) *
+		ecp_build_state_inbuff_row_bytes(build);
 	shape.merge_bytes = (double) build->budget * ECP_SHARE_IN_BUFF;
 	shape.dirty_bytes = ecp_model_dirty_bytes();
 	shape.cpu_assign_s = plan_assign_cpu_s(build) / (build->plan.nworkers + 1);

@@ -81,8 +81,8 @@ typedef struct EcpLeaderTree
 
 /*
  * An in-buff, mapped in the memory of all in-buffs, of which each process has
- * one.  The rows that a process leaves in its own (ecp_inbuff_leave()) are
- * there, with their leaders, for any process that opens it.
+ * one.  Any process can open it, and read the assigned rows that were left in
+ * it.
  */
 typedef struct EcpInBuff
 {
@@ -277,6 +277,10 @@ extern bool ecp_build_state_row(EcpBuild *build, Datum value, EcpVector *vector)
 extern double ecp_build_state_leaders(const EcpBuild *build, double rows);
 extern double ecp_build_state_sample_rows(const EcpBuild *build, double rows);
 
+/* Rows that each participant's in-buff holds, and the bytes of one. */
+extern int	ecp_build_state_inbuff_rows(const EcpBuild *build);
+extern Size ecp_build_state_inbuff_row_bytes(const EcpBuild *build);
+
 /*
  * Show progress: this process has done "more" rows since the last call, and
  * "rows" in all.
@@ -331,10 +335,6 @@ extern void ecp_assign_memories(EcpBuild *build,
 								EcpMemory *memories[ECP_ASSIGN_MEMORIES]);
 extern void ecp_assign_attach(EcpBuild *build, char **memories);
 extern void ecp_assign_free(EcpBuild *build);
-
-/* Rows that each participant's in-buff holds, and the bytes of one. */
-extern int	ecp_assign_inbuff_rows(const EcpBuild *build);
-extern Size ecp_assign_inbuff_row_bytes(const EcpBuild *build);
 
 /* Map the in-buff of a participant, with the rows that were left in it. */
 extern void ecp_assign_inbuff_open(const EcpBuild *build, int participant,

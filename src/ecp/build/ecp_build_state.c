@@ -100,6 +100,25 @@ ecp_build_state_sample_rows(const EcpBuild *build, double rows)
 	return Max(Min(ecp_build_state_leaders(build, rows) * factor, rows), 1);
 }
 
+Size
+ecp_build_state_inbuff_row_bytes(const EcpBuild *build)
+{
+	return add_size(EcpBuildRowBytes(build),
+					sizeof(ItemPointerData) + 2 * sizeof(int32));
+}
+
+int
+ecp_build_state_inbuff_rows(const EcpBuild *build)
+{
+	Size		bytes = Min(build->plan.in_buff,
+							build->budget * ECP_SHARE_IN_BUFF);
+	Size		rows = bytes / build->plan.nparticipants /
+		ecp_build_state_inbuff_row_bytes(build);
+
+	Assert(build->plan.nparticipants >= 1);
+	return Min(Max(rows, 1), PG_INT32_MAX / 2);
+}
+
 void
 ecp_build_state_progress(const EcpBuild *build, uint64 more, uint64 rows)
 {
