@@ -11,7 +11,7 @@ use warnings FATAL => 'all';
 use File::Find;
 
 use constant {
-	FILE_MAX => 1000,
+	FILE_MAX => 900,
 	FUNCTION_MAX => 80,
 	TEST_FUNCTION_MAX => 100,
 };
