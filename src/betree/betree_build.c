@@ -211,6 +211,7 @@ finish_page(BuildState *state, int levelno, IndexTuple high)
 	BlockNumber blkno = state->next_block++;
 	BuildLevel *above;
 	IndexTuple	pivot;
+	int			special;
 	int			space;
 	int			limit;
 
@@ -228,11 +229,11 @@ finish_page(BuildState *state, int levelno, IndexTuple high)
 		start_page(state, levelno + 1, pivot);
 
 	/* a node keeps room for the pivots of its children's splits */
-	space = BLCKSZ - SizeOfPageHeaderData -
-		BetreeNodeSpecialSize(betree_options_node_ncap(&state->bt, levelno + 1)) -
+	special = (int) BetreeNodeSpecialSize(betree_options_node_ncap(&state->bt,
+																   levelno + 1));
+	space = BLCKSZ - SizeOfPageHeaderData - special -
 		2 * (int) BetreeMaxItemSize;
-	limit = Min(space, (BLCKSZ - (int) BetreeNodeSpecialSize(betree_options_node_ncap(&state->bt, levelno + 1))) *
-				BETREE_NODE_FILLFACTOR / 100);
+	limit = Min(space, (BLCKSZ - special) * BETREE_NODE_FILLFACTOR / 100);
 	if (above->nitems > 1 &&
 		(above->space + BetreeTupleSpace(pivot) > limit ||
 		 above->nitems >= BETREE_NODE_MAX_CHILDREN - 1))

@@ -90,8 +90,9 @@ compare_with_leaf(BetreeRel *bt, BetreeSortItem *message, Page page,
 
 /*
  * Merge the batch with the page, and add the result.  Messages lie sparsely
- * between the tuples of the leaf, so each is searched with growing steps.  A message that is in the leaf
- * already takes its place: inserting twice is inserting once.
+ * between the tuples of the leaf, so each is searched with growing steps.  A
+ * message that is in the leaf already takes its place: inserting twice is
+ * inserting once.
  */
 static void
 merge_items(BetreeRel *bt, Page page, BetreeBatch *batch, Merged *merged)

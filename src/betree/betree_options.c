@@ -69,8 +69,8 @@ betreeoptions(Datum reloptions, bool validate)
  * betree_options_node_ncap
  *		Directory capacity that a new node of "level" gets.
  *
- * That is the sealed pages that start a drain, room for those that are sealed while it runs, a tail, and
- * filter pages.
+ * That is the sealed pages that start a drain, room for those that are sealed
+ * while it runs, a tail, and filter pages.
  *
  * A node that owns no log by the present options still gets a few entries,
  * so that messages can go to any node when the options change.

@@ -3,10 +3,10 @@
  * ecp_build_report.c
  *	  ecp_build_report(): what the build of an index cost, by phase.
  *
- * The build stores its report in the metapage.  The columns are those of Tables 2 and 3 of the research report on build
- * policies (wall time, time in I/O, assignment and merging apart), and the
- * counts of files, opens and bytes that explain them.  Of a parallel build
- * cpu_s and io_s are sums over its processes.
+ * The build stores its report in the metapage.  The columns are those of Tables
+ * 2 and 3 of the research report on build policies (wall time, time in I/O,
+ * assignment and merging apart), and the counts of files, opens and bytes that
+ * explain them.  Of a parallel build cpu_s and io_s are sums over its processes.
  *
  *-------------------------------------------------------------------------
  */
