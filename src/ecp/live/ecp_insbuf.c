@@ -22,7 +22,7 @@
  *
  *	 insert		nearest cluster -> its buffer -> a free slot there
  *	 full		REPLACE of {buffer, clusters} by {clusters, buffer}, by the
- *				process that holds the maintenance lock (ecp_flush.c decides
+ *				process that holds the maintenance lock (ecp_replace_plan.c decides
  *				what becomes of each row); other inserts go on, except into
  *				this buffer while the flush is being published
  *	 search		the first cluster of a buffer is followed by the buffer
@@ -338,7 +338,6 @@ ecp_insbuf_create(Relation index, const void *prepared)
 	int			nmembers;
 
 	Assert(ecp_maintain_lock_held(index));
-	ecp_replace_undo(index);
 	if (!buffer_nearest(index, prepared, &state, &ref, &run, &nmembers) ||
 		run != 0)
 		return;
@@ -378,7 +377,6 @@ ecp_insbuf_flush_full(Relation index, Relation heap, const void *prepared)
 	int			which;
 
 	Assert(ecp_maintain_lock_held(index));
-	ecp_replace_undo(index);
 	if (!buffer_nearest(index, prepared, &state, &ref, &run, &nmembers) ||
 		run == 0)
 		return;

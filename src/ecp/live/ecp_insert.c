@@ -304,6 +304,7 @@ insert_make_room(Relation index, Relation heap, const void *prepared,
 		ecp_maintain_lock_take(index);
 	else if (!ecp_maintain_lock_try(index))
 		return;
+	ecp_replace_undo(index);
 	if (place->is_buffer)
 		ecp_insbuf_flush_full(index, heap, prepared);
 	else if (place->wants_buffer)

@@ -266,7 +266,6 @@ void
 ecp_maintain_full_leaf(Relation index, const void *prepared)
 {
 	Assert(ecp_maintain_lock_held(index));
-	ecp_replace_undo(index);
 	for (;;)
 	{
 		EcpIndexState state;

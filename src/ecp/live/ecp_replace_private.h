@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_replace_private.h
- *	  What the files of a replacement share: ecp_replace_plan.c plans it, with
- *	  ecp_flush.c for a flush; ecp_replace.c writes and publishes it.
+ *	  What the files of a replacement share: ecp_replace_plan.c plans it,
+ *	  ecp_replace.c writes and publishes it.
  *
  *-------------------------------------------------------------------------
  */
@@ -52,8 +52,8 @@ typedef struct EcpReplaceNew
 } EcpReplaceNew;
 
 /*
- * A replacement.  ecp_replace_plan.c (with ecp_flush.c) fills "old" and "new";
- * the rest is ecp_replace.c's.
+ * A replacement.  ecp_replace_plan.c fills "old" and "new"; the rest belongs to
+ * ecp_replace.c.
  */
 typedef struct EcpReplace
 {
@@ -86,16 +86,5 @@ extern bool ecp_replace_plan_copy(EcpReplace *r, const EcpChildData *leaf,
 								  Buffer held);
 extern uint32 ecp_replace_plan_slots(const EcpGeometry *geo, int level, int n,
 									 uint32 spare);
-
-/* For ecp_flush.c. */
-extern void ecp_replace_plan_old(EcpReplace *r, const int *which, int n);
-extern void ecp_replace_plan_clusters(EcpReplace *r,
-									  const EcpRegroupRows *rows, int first);
-extern void ecp_replace_plan_buffers(EcpReplace *r, int nbuffers,
-									 const char *leaders, Size stride, int n);
-
-/* ---- ecp_flush.c ---- */
-
-extern bool ecp_flush_plan(EcpReplace *r);
 
 #endif							/* ECP_REPLACE_PRIVATE_H */
