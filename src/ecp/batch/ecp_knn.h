@@ -180,11 +180,18 @@ typedef struct EcpKnnShared
 typedef struct EcpKnnReader EcpKnnReader;
 typedef struct EcpKnnTable EcpKnnTable;
 
+/* Queries of a batch in the form that kernels take. */
+typedef struct EcpKnnPrepared
+{
+	uint32		batch;			/* its number */
+	MemoryContext context;
+	EcpQuery  **queries;		/* made when first used, in context */
+} EcpKnnPrepared;
+
 /* What a process has of its own. */
 typedef struct EcpKnn
 {
-	EcpTeam		team;			/* must be first; without workers, unused */
-	bool		parallel;		/* there is a team */
+	EcpTeam		team;			/* must be first; without workers, all zeros */
 	EcpKnnShared *shared;
 	const EcpKnnPlan *plan;		/* in shared */
 	Relation	heap;
@@ -204,10 +211,8 @@ typedef struct EcpKnn
 	uint32	   *active;			/* clusters of this wave, in order */
 	EcpKnnPair *pairs;			/* by cluster */
 
-	MemoryContext context;		/* of the batch */
-	uint32		batch;			/* that it is of */
-	EcpQuery  **prepared;		/* made when first used, in context */
-	EcpKnnReader *reader;		/* ecp_knn_descent.c */
+	EcpKnnPrepared prepared;	/* ecp_knn_compare.c */
+	EcpKnnReader *reader;		/* ecp_knn_read.c */
 	EcpKnnTable *table;			/* ecp_knn_table.c */
 } EcpKnn;
 

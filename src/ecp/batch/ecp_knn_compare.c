@@ -161,18 +161,18 @@ knn_prepared(EcpKnn *knn, uint32 q)
 {
 	const EcpMetaPageData *meta = &knn->plan->state.meta;
 
-	if (knn->prepared[q] == NULL)
+	if (knn->prepared.queries[q] == NULL)
 	{
-		MemoryContext old = MemoryContextSwitchTo(knn->context);
+		MemoryContext old = MemoryContextSwitchTo(knn->prepared.context);
 
-		knn->prepared[q] = ecp_query_create(meta->ecpm_elem,
-											meta->ecpm_metric,
-											meta->ecpm_dims,
-											knn->elements +
-											q * knn->plan->query_stride);
+		knn->prepared.queries[q] = ecp_query_create(meta->ecpm_elem,
+													meta->ecpm_metric,
+													meta->ecpm_dims,
+													knn->elements +
+													q * knn->plan->query_stride);
 		MemoryContextSwitchTo(old);
 	}
-	return knn->prepared[q];
+	return knn->prepared.queries[q];
 }
 
 /* Compare a few queries with a block, and keep what is near. */
@@ -237,8 +237,8 @@ ecp_knn_compare(EcpKnn *knn, const EcpKnnBlock *blocks, int nblocks,
 			uint32		ahead = pairs[i + COMPARE_AHEAD].query;
 
 			__builtin_prefetch(&knn->queries[ahead], 1);
-			if (knn->prepared[ahead] != NULL)
-				__builtin_prefetch(knn->prepared[ahead]);
+			if (knn->prepared.queries[ahead] != NULL)
+				__builtin_prefetch(knn->prepared.queries[ahead]);
 		}
 		if ((knn->queries[pairs[i].query].flags & ECP_KNN_NULL) == 0)
 		{

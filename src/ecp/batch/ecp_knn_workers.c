@@ -85,6 +85,12 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 	layout->bytes = pos;
 }
 
+static inline bool
+knn_has_team(const EcpKnn *knn)
+{
+	return knn->team.shared != NULL;
+}
+
 /* Find the arrays, in this process. */
 static void
 knn_attach(EcpKnn *knn, EcpKnnShared *shared)
@@ -105,11 +111,11 @@ knn_attach(EcpKnn *knn, EcpKnnShared *shared)
 	knn->active = (uint32 *) (base + layout->active);
 	knn->pairs = (EcpKnnPair *) (base + layout->pairs);
 
-	knn->context = AllocSetContextCreate(CurrentMemoryContext, "ecp batch",
-										 ALLOCSET_DEFAULT_SIZES);
-	knn->prepared = palloc_extended(mul_size(knn->plan->max_queries,
-											 sizeof(EcpQuery *)),
-									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	knn->prepared.context = AllocSetContextCreate(CurrentMemoryContext, "ecp batch",
+												  ALLOCSET_DEFAULT_SIZES);
+	knn->prepared.queries = palloc_extended(mul_size(knn->plan->max_queries,
+													 sizeof(EcpQuery *)),
+											MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 }
 
 /* Fill new memory, but for the team's part. */
@@ -145,11 +151,10 @@ ecp_knn_workers_start(EcpKnn *knn, const EcpKnnPlan *plan, int nworkers)
 	Size		bytes = plan->layout.bytes;
 
 	Assert(plan->max_queries > 0 && bytes > sizeof(EcpKnnShared));
-	knn->parallel = nworkers > 0 &&
+	if (nworkers > 0 &&
 		ecp_team_create(&knn->team, "ecp_knn_workers_main", nworkers, bytes,
 						knn->heap, plan->exact ? knn->snapshot : NULL,
-						PG_WAIT_EXTENSION);
-	if (knn->parallel)
+						PG_WAIT_EXTENSION))
 	{
 		knn_init_shared(knn, (EcpKnnShared *) knn->team.shared, plan);
 		ecp_team_launch(&knn->team, false);
@@ -163,12 +168,12 @@ static void
 knn_work(EcpKnn *knn, EcpKnnPhase phase, int first, int end)
 {
 	Assert(first >= 0 && first < end);
-	if (knn->batch != knn->shared->batch)
+	if (knn->prepared.batch != knn->shared->batch)
 	{
 		/* what is prepared is of other queries */
-		knn->batch = knn->shared->batch;
-		MemoryContextReset(knn->context);
-		memset(knn->prepared, 0,
+		knn->prepared.batch = knn->shared->batch;
+		MemoryContextReset(knn->prepared.context);
+		memset(knn->prepared.queries, 0,
 			   knn->shared->nqueries * sizeof(EcpQuery *));
 	}
 	switch (phase)
@@ -224,7 +229,7 @@ ecp_knn_workers_run(EcpKnn *knn, EcpKnnPhase phase, int nitems, int step)
 	Assert(nitems >= 0);
 	if (nitems == 0)
 		return;
-	if (knn->parallel)
+	if (knn_has_team(knn))
 		ecp_team_run(&knn->team, EcpTaskOf(ecp_knn_workers_task), &phase,
 					 sizeof(phase), nitems, Max(step, 1), NULL, 0);
 	else
@@ -235,7 +240,7 @@ ecp_knn_workers_run(EcpKnn *knn, EcpKnnPhase phase, int nitems, int step)
 int
 ecp_knn_workers_processes(const EcpKnn *knn)
 {
-	return knn->parallel ? 1 + knn->team.nworkers : 1;
+	return knn_has_team(knn) ? 1 + knn->team.nworkers : 1;
 }
 
 /* End the workers, and release what this process has of its own. */
@@ -244,14 +249,14 @@ ecp_knn_workers_stop(EcpKnn *knn)
 {
 	ecp_knn_read_end(knn);
 	ecp_knn_table_end(knn);
-	if (knn->parallel)
+	if (knn_has_team(knn))
 		ecp_team_end(&knn->team);
 	else
 		pfree(knn->shared);
 	knn->shared = NULL;
 	knn->plan = NULL;
-	MemoryContextDelete(knn->context);
-	pfree(knn->prepared);
+	MemoryContextDelete(knn->prepared.context);
+	pfree(knn->prepared.queries);
 }
 
 /*
@@ -267,7 +272,6 @@ ecp_knn_workers_main(dsm_segment *seg, shm_toc *toc)
 	knn.heap = table_open(knn.plan->heap_oid, AccessShareLock);
 	knn.index = index_open(knn.plan->index_oid, AccessShareLock);
 	knn.snapshot = GetActiveSnapshot();
-	knn.parallel = true;
 
 	ecp_team_work(&knn.team);
 
