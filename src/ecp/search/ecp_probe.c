@@ -374,9 +374,9 @@ ecp_probe_added(EcpProbe *probe, int n)
 
 /*
  * Take up to n clusters from the descent, and the insert buffers with rows for
- * them.  The refs taken before must have
- * been read.  Returns the number of clusters and buffers, 0 if there are no
- * more.  Allocates in the current memory context.
+ * them.  The refs taken before must have been read.  Returns the number of
+ * clusters and buffers, 0 if there are no more.  Allocates in the current
+ * memory context.
  */
 int
 ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
