@@ -62,29 +62,15 @@ ecp_delta_buffer(EcpDelta *delta, Buffer buffer)
 	Assert(BufferIsValid(buffer));
 	Assert(delta->nbuffers < ECP_DELTA_BUFFERS);
 	delta->buffers[delta->nbuffers] = buffer;
+	delta->pages[delta->nbuffers] = BufferGetPage(buffer);
 	delta->bytes[delta->nbuffers] = 0;
 	return delta->nbuffers++;
 }
 
 void
-ecp_delta_range(EcpDelta *delta, int bufno, int offset, int length)
+ecp_delta_report(void)
 {
-	char	   *to = delta->fragments[bufno] + delta->bytes[bufno];
-	uint16		header[2];
-
-	Assert(CritSectionCount > 0);
-	Assert(bufno >= 0 && bufno < delta->nbuffers);
-	Assert(offset >= 0 && length >= 0 && offset + length <= BLCKSZ);
-	if (length == 0)
-		return;
-	if (delta->bytes[bufno] + ECP_DELTA_HEADER + length > delta->max_bytes)
-		elog(PANIC, "changes of a page are too long for a WAL record");
-	header[0] = offset;
-	header[1] = length;
-	memcpy(to, header, ECP_DELTA_HEADER);
-	memcpy(to + ECP_DELTA_HEADER,
-		   BufferGetPage(delta->buffers[bufno]) + offset, length);
-	delta->bytes[bufno] += ECP_DELTA_HEADER + length;
+	elog(PANIC, "changes of a page are too long for a WAL record");
 }
 
 void

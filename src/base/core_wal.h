@@ -9,6 +9,8 @@
 #define CORE_WAL_H
 
 #include "access/transam.h"
+#include "base/compat.h"
+#include "miscadmin.h"
 #include "storage/buf.h"
 #include "utils/rel.h"
 
@@ -21,6 +23,7 @@ typedef struct EcpDelta
 	Relation	rel;
 	int			nbuffers;
 	Buffer		buffers[ECP_DELTA_BUFFERS];
+	char	   *pages[ECP_DELTA_BUFFERS];
 	int			max_bytes;		/* of a page's fragments */
 	int			bytes[ECP_DELTA_BUFFERS];
 	char	   *fragments[ECP_DELTA_BUFFERS];
@@ -45,8 +48,34 @@ extern void ecp_delta_begin(EcpDelta *delta, Relation rel, int max_bytes);
 /* Add a buffer; returns its number for ecp_delta_range(). */
 extern int	ecp_delta_buffer(EcpDelta *delta, Buffer buffer);
 
-/* Name a range of the page that has been changed, in ascending order. */
-extern void ecp_delta_range(EcpDelta *delta, int bufno, int offset, int length);
+/* The error for ranges that exceed max_bytes. */
+pg_noreturn extern void ecp_delta_report(void);
+
+/*
+ * Name a range of the page that has been changed, in ascending order.  Inline,
+ * because a row in columns changes a range for every few elements.
+ */
+static inline void
+ecp_delta_range(EcpDelta *delta, int bufno, int offset, int length)
+{
+	int			bytes = delta->bytes[bufno];
+	char	   *to = delta->fragments[bufno] + bytes;
+	uint16		header[2];
+
+	Assert(CritSectionCount > 0);
+	Assert(bufno >= 0 && bufno < delta->nbuffers);
+	Assert(offset >= 0 && length >= 0 && offset + length <= BLCKSZ);
+	if (length == 0)
+		return;
+	bytes += ECP_DELTA_HEADER + length;
+	if (unlikely(bytes > delta->max_bytes))
+		ecp_delta_report();
+	header[0] = offset;
+	header[1] = length;
+	memcpy(to, header, ECP_DELTA_HEADER);
+	memcpy(to + ECP_DELTA_HEADER, delta->pages[bufno] + offset, length);
+	delta->bytes[bufno] = bytes;
+}
 
 /* Mark the buffers dirty, log the record, and end the critical section. */
 extern void ecp_delta_finish(EcpDelta *delta);
