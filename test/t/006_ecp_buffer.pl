@@ -246,7 +246,7 @@ index_ok($node, 'ti');
 all_found('of a buffer whose clusters were replaced');
 
 # The load above left clusters that differ from run to run: 280 to 299 of the
-# 299 rows were found in twelve runs.
+# 300 rows were found in twelve runs.
 cmp_ok(
 	$node->safe_psql(
 		'postgres', q(
