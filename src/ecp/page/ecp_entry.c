@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "base/core_buffer.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
