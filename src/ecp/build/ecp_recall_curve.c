@@ -396,8 +396,6 @@ curve_clusters(Relation index, EcpIndexState *state, int *n)
 										   ref->child.ecpc_blk,
 										   ref->child.ecpc_run, false);
 
-		if (node == NULL)
-			ecp_report_moved(index, ref->child.ecpc_blk);
 		for (int i = 0; i < node->nchildren && *n < state->meta.ecpm_nleaves; i++)
 			clusters[(*n)++] = node->children[i];
 		ecp_node_image_free(node);

@@ -81,8 +81,6 @@ buffer_read_node(Relation index, const EcpChildData *ref,
 
 	ecp_meta_read_state(index, state);
 	node = ecp_node_read(index, state, 1, ref->ecpc_blk, ref->ecpc_run, true);
-	if (node == NULL)
-		ecp_report_moved(index, ref->ecpc_blk);
 	return node;
 }
 

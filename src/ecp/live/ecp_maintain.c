@@ -104,8 +104,6 @@ find_parent(Relation index, const EcpIndexState *state, int level,
 
 		node = ecp_node_read(index, state, level, ref->child.ecpc_blk,
 							 ref->child.ecpc_run, true);
-		if (node == NULL)
-			ecp_report_moved(index, ref->child.ecpc_blk);
 		*which = node_find_child(node, run);
 		if (*which >= 0)
 			return node;
@@ -181,8 +179,6 @@ ecp_maintain_renew_node(Relation index, BlockNumber blk, uint64 run, int level)
 		target.parent = node_parent(index, run, level, &target.which[0],
 									&state);
 		node = ecp_node_read(index, &state, level, blk, run, true);
-		if (node == NULL)
-			ecp_report_moved(index, blk);
 		kind = node->nchildren > node_limit(&state) ?
 			ECP_REPLACE_SPLIT : ECP_REPLACE_FOLD;
 		if (kind == ECP_REPLACE_FOLD || node_divisible(&state, node))
@@ -249,8 +245,6 @@ target_nearest(Relation index, const EcpIndexState *state,
 	ecp_descent_end(descent);
 	parent = ecp_node_read(index, state, 1, cluster.parent_blk,
 						   cluster.parent_run, true);
-	if (parent == NULL)
-		ecp_report_moved(index, cluster.parent_blk);
 	target->parent = parent;
 	target->which[0] = node_find_child(parent, cluster.child.ecpc_run);
 	if (target->which[0] < 0)
@@ -439,8 +433,6 @@ maintain_children(Relation index, const EcpChildData *ref,
 		ecp_meta_read_state(index, &state);
 		node = ecp_node_read(index, &state, 1, ref->ecpc_blk, ref->ecpc_run,
 							 true);
-		if (node == NULL)
-			ecp_report_moved(index, ref->ecpc_blk);
 
 		/* new children have higher slots than those seen */
 		for (int i = 0; i < node->nchildren && !found; i++)

@@ -199,7 +199,8 @@ group_replace_one(Relation index, const EcpChildData *ref,
 	int			leaves_max;
 
 	ecp_meta_read_state(index, &state);
-	node = ecp_node_read(index, &state, 1, ref->ecpc_blk, ref->ecpc_run, true);
+	node = ecp_node_try_read(index, &state, 1, ref->ecpc_blk, ref->ecpc_run,
+							 true);
 	if (node == NULL || (node->head.header.ecpr_flags & ECP_RUN_RETIRED) != 0)
 	{
 		*again = true;
@@ -280,8 +281,8 @@ group_pass(Relation index, const EcpRegroupPass *pass,
 											ALLOCSET_DEFAULT_SIZES);
 			old_context = MemoryContextSwitchTo(context);
 			ecp_meta_read_state(index, &state);
-			node = ecp_node_read(index, &state, 1, ref->child.ecpc_blk,
-								 ref->child.ecpc_run, false);
+			node = ecp_node_try_read(index, &state, 1, ref->child.ecpc_blk,
+									 ref->child.ecpc_run, false);
 			more = node != NULL && group_pass_wants(pass, node);
 			while (more)
 			{
@@ -444,8 +445,6 @@ group_around_node(Relation index, const EcpChildData *ref, uint64 before,
 			return done;
 		node = ecp_node_read(index, &state, 1, ref->ecpc_blk, ref->ecpc_run,
 							 true);
-		if (node == NULL)
-			ecp_report_moved(index, ref->ecpc_blk);
 		if (node->nchildren < 2 ||
 			node->nfree < 2 * ECP_REGROUP_NEIGHBOURS + ECP_NODE_FREE_MIN)
 			return done;
@@ -531,8 +530,6 @@ ecp_regroup_misassigned(Relation index, const EcpIndexState *state, int samples)
 										   ref->child.ecpc_blk,
 										   ref->child.ecpc_run, false);
 
-		if (node == NULL)
-			ecp_report_moved(index, ref->child.ecpc_blk);
 		for (int i = 0; i < node->nchildren; i++)
 		{
 			due += share;

@@ -9,7 +9,7 @@
  * clusters above the limit are cut by 2-means, and the rows of very small
  * clusters go to their neighbours.
  *
- * Used by ecp_replace_plan.c and ecp_flush.c; ecp_regroup.c chooses the leaves.
+ * Used by ecp_replace_plan.c; ecp_regroup.c chooses the leaves.
  *
  *-------------------------------------------------------------------------
  */

@@ -140,8 +140,6 @@ plan_copy_old(EcpReplace *r)
 		Assert(old->n == 1);
 		old->node = ecp_node_read(r->index, &r->state, r->target->level,
 								  ref->ecpc_blk, ref->ecpc_run, true);
-		if (old->node == NULL)
-			ecp_report_moved(r->index, ref->ecpc_blk);
 		return old->node->nchildren == 0 ? 0 :
 			old->node->nchildren + old->node->nbuffers;
 	}

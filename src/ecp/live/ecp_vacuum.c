@@ -165,8 +165,6 @@ vacuum_present(EcpVacuum *vacuum)
 
 		node = ecp_node_read(vacuum->index, &vacuum->state, 1,
 							 ref->child.ecpc_blk, ref->child.ecpc_run, false);
-		if (node == NULL)
-			ecp_report_moved(vacuum->index, ref->child.ecpc_blk);
 		for (int i = 0; i < node->nchildren + node->nbuffers; i++)
 			vacuum_leaf(vacuum, node->children[i].ecpc_blk,
 						node->children[i].ecpc_run);

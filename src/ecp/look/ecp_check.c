@@ -348,8 +348,6 @@ check_tree(EcpCheck *check)
 			continue;
 		node = ecp_node_read(check->index, &check->state, 1,
 							 ref->child.ecpc_blk, ref->child.ecpc_run, true);
-		if (node == NULL)
-			ecp_report_moved(check->index, ref->child.ecpc_blk);
 		for (int i = 0; i < node->nchildren + node->nbuffers; i++)
 		{
 			check->leader = node->leaders + i * node->stride;

@@ -289,8 +289,6 @@ inspect_tree(Relation index, const EcpIndexState *state, bool want_tids,
 
 		node = ecp_node_read(index, state, ref->level, ref->child.ecpc_blk,
 							 ref->child.ecpc_run, false);
-		if (node == NULL)
-			ecp_report_moved(index, ref->child.ecpc_blk);
 		counts->npages += node->head.header.ecpr_npages;
 		counts->dead_leaders += node->head.header.ecpr_nslots - node->nfree -
 			node->nchildren - node->nbuffers;

@@ -80,7 +80,7 @@ node_image_order(EcpNodeImage *node)
 }
 
 /*
- * ecp_node_read
+ * ecp_node_try_read
  *		Copy a node: its children at state's version, with their leaders if
  *		wanted, and behind them its buffers.
  *
@@ -88,8 +88,8 @@ node_image_order(EcpNodeImage *node)
  * ecp_node_image_free().
  */
 EcpNodeImage *
-ecp_node_read(Relation index, const EcpIndexState *state, int level,
-			  BlockNumber blk, uint64 run, bool leaders)
+ecp_node_try_read(Relation index, const EcpIndexState *state, int level,
+				  BlockNumber blk, uint64 run, bool leaders)
 {
 	const EcpGeometry *geo = &state->node;
 	EcpNodeImage *node = palloc0(sizeof(EcpNodeImage));
@@ -153,6 +153,22 @@ ecp_node_read(Relation index, const EcpIndexState *state, int level,
 	return node;
 }
 
+/*
+ * ecp_node_read
+ *		The same of a node that must be there.
+ */
+EcpNodeImage *
+ecp_node_read(Relation index, const EcpIndexState *state, int level,
+			  BlockNumber blk, uint64 run, bool leaders)
+{
+	EcpNodeImage *node = ecp_node_try_read(index, state, level, blk, run,
+										   leaders);
+
+	if (node == NULL)
+		ecp_report_moved(index, blk);
+	return node;
+}
+
 void
 ecp_node_image_free(EcpNodeImage *node)
 {
@@ -199,8 +215,6 @@ ecp_node_collect(Relation index, const EcpIndexState *state, int level)
 
 			node = ecp_node_read(index, state, l, ref->child.ecpc_blk,
 								 ref->child.ecpc_run, false);
-			if (node == NULL)
-				ecp_report_moved(index, ref->child.ecpc_blk);
 			for (int i = 0; i < node->nchildren; i++)
 			{
 				EcpNodeRef *child = palloc(sizeof(EcpNodeRef));

@@ -32,6 +32,10 @@ typedef struct EcpNodeImage
 /* Check the head of a node of any level. */
 extern void ecp_node_check_header(Relation index, Buffer buffer,
 								  const EcpIndexState *state);
+extern EcpNodeImage *ecp_node_try_read(Relation index,
+									   const EcpIndexState *state, int level,
+									   BlockNumber blk, uint64 run,
+									   bool leaders);
 extern EcpNodeImage *ecp_node_read(Relation index, const EcpIndexState *state,
 								   int level, BlockNumber blk, uint64 run,
 								   bool leaders);

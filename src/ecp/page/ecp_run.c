@@ -10,7 +10,8 @@
  * A reference may be outdated if the reader does not hold the maintenance lock:
  * its blocks may have been freed and used by another run.  These functions tell
  * that from damage and return false (or NULL, or InvalidBuffer); the caller
- * starts over or reports it (ecp_report_moved()).
+ * starts over or reports it (ecp_report_moved()), as ecp_run_lock() and
+ * ecp_node_read() do.
  *
  * Some callers read a cluster whose head they have locked; they pass its buffer
  * as "held", and that page is not locked again.

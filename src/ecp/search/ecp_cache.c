@@ -253,8 +253,6 @@ node_read(Relation index, const EcpIndexState *state, const EcpChildData *ref,
 
 	image = ecp_node_read(index, state, level, ref->ecpc_blk, ref->ecpc_run,
 						  true);
-	if (image == NULL)
-		ecp_report_moved(index, ref->ecpc_blk);
 
 	cached = palloc0(sizeof(EcpCachedNode));
 	cached->context = context;
