@@ -1122,13 +1122,14 @@ CREATE OPERATOR CLASS numeric_ops DEFAULT FOR TYPE numeric
 COMMENT ON OPERATOR CLASS numeric_ops USING ecp IS
 	'key attributes: numeric, by equality';
 
-CREATE FUNCTION ecp_last_scan(OUT index regclass, OUT probes integer,
-	OUT early boolean, OUT windows bigint, OUT clusters bigint, OUT pages bigint,
-	OUT vectors bigint, OUT reranked bigint, OUT filtered bigint,
-	OUT returned bigint, OUT dropped bigint, OUT stop text)
+CREATE FUNCTION ecp_last_scan(OUT index regclass, OUT wanted bigint,
+	OUT probes integer, OUT early boolean, OUT windows bigint,
+	OUT clusters bigint, OUT pages bigint, OUT vectors bigint,
+	OUT reranked bigint, OUT filtered bigint, OUT returned bigint,
+	OUT dropped bigint, OUT stop text)
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED STRICT;
 COMMENT ON FUNCTION ecp_last_scan() IS
-	'rows and pages that the last scan of an ecp index in this session read and dropped, and why it stopped';
+	'rows that the last scan of an ecp index in this session was asked for by a LIMIT, rows and pages that it read and dropped, and why it stopped';
 
 CREATE FUNCTION ecp_recall(index regclass, k integer DEFAULT 10,
 	probes integer[] DEFAULT NULL, samples integer DEFAULT 100,

@@ -15,6 +15,7 @@
 #include "ecp/plan/ecp_path.h"
 #include "ecp/search/ecp_cache.h"
 #include "ecp/search/ecp_explain.h"
+#include "ecp/search/ecp_limit.h"
 #include "fmgr.h"
 #include "vector/vector_distance.h"
 
@@ -38,6 +39,7 @@ _PG_init(void)
 	ecp_cache_init();
 	ecp_path_init();
 	ecp_explain_init();
+	ecp_limit_init();
 
 	/* betree */
 	betree_options_init();

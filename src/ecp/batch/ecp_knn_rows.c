@@ -28,6 +28,7 @@
 #include "ecp/define/ecp_class.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_tid.h"
+#include "ecp/search/ecp_scan.h"
 #include "executor/instrument.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -325,6 +326,7 @@ ecp_knn_rows_rescan(EcpKnn *knn, int first, int end)
 	IndexScanDesc scan = ecp_index_beginscan(knn->heap, knn->index,
 											 knn->snapshot, 0, 1);
 
+	ecp_scan_set_wanted(scan, plan->k);
 	Assert(!plan->exact);
 	Assert(first >= 0 && end <= knn->shared->nrest);
 	for (int i = first; i < end; i++)

@@ -43,6 +43,7 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_tid.h"
+#include "ecp/search/ecp_scan.h"
 #include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_target.h"
 #include "executor/spi.h"
@@ -340,6 +341,8 @@ recall_measure_query(EcpRecall *recall, IndexScanDesc scan,
 	orderby.sk_strategy = ECP_DISTANCE_STRATEGY;
 	orderby.sk_argument = value;
 
+	ecp_scan_set_wanted(scan, recall->k +
+						(ItemPointerIsValid(&query->self) ? 1 : 0));
 	INSTR_TIME_SET_CURRENT(start);
 	index_rescan(scan, NULL, 0, &orderby, 1);
 	while (nfound < query->nnearest &&

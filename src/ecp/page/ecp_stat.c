@@ -140,6 +140,7 @@ void
 ecp_stat_add_search(EcpSearchStats *totals, const EcpSearchStats *stats)
 {
 	totals->index = stats->index;
+	totals->wanted = stats->wanted;
 	totals->probes = stats->probes;
 	totals->early |= stats->early;
 	totals->stop = stats->stop;

@@ -23,6 +23,7 @@ typedef enum EcpSearchStop
 typedef struct EcpSearchStats
 {
 	Oid			index;
+	uint64		wanted;			/* rows that the LIMIT asks for; 0 = not known */
 	int			probes;			/* clusters of the first window, planned */
 	bool		early;			/* it ended where clusters were too far */
 	uint64		windows;

@@ -26,6 +26,7 @@
 #include "ecp/page/ecp_tid.h"
 #include "ecp/search/ecp_heap_prefetch.h"
 #include "ecp/search/ecp_index_only.h"
+#include "ecp/search/ecp_limit.h"
 #include "ecp/search/ecp_scan.h"
 #include "ecp/search/ecp_search.h"
 #include "executor/executor.h"
@@ -49,6 +50,8 @@ typedef struct EcpScanOpaqueData
 	bool		recheck;
 	Datum		query;			/* the vector that is searched for */
 	bool		query_isnull;
+	uint64		wanted;			/* rows, if no plan says it; 0 = not known */
+	EcpScanLimit limit;			/* what the plan says */
 	EcpSearchStats totals;		/* of searches that have ended */
 	BlockNumber heap_blocks;	/* of the table at least; 0 = not known */
 	EcpIndexOnly *only;			/* of an index-only scan, else NULL */
@@ -211,6 +214,43 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 	MemoryContextSwitchTo(old);
 }
 
+void
+ecp_scan_set_wanted(IndexScanDesc scan, uint64 rows)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+
+	so->wanted = rows;
+}
+
+static void
+scan_start(IndexScanDesc scan)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+
+	/*
+	 * The structure version that we read keeps all rows that are visible to
+	 * an MVCC snapshot; this does not hold for other snapshots.
+	 */
+	if (!IsMVCCSnapshot(scan->xs_snapshot))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("ecp index scans need an MVCC snapshot")));
+	pgstat_count_index_scan(scan->indexRelation);
+	ecp_count_index_search(scan);
+
+	if (ecp_limit_of(scan, &so->limit))
+		so->limit.filtered |= so->recheck;
+	else
+		so->limit.rows = so->wanted;
+	ecp_search_set_limit(so->search, so->limit.rows, so->limit.filtered);
+	ecp_search_set_ordered(so->search, scan->numberOfOrderBys > 0);
+	ecp_search_set_heap(so->search, so->only == NULL ?
+						scan->heapRelation : NULL);
+	ecp_search_start(so->search, scan->xs_snapshot,
+					 so->query, so->query_isnull);
+	so->started = true;
+}
+
 bool
 ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 {
@@ -221,24 +261,9 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 		elog(ERROR, "ecp index scans only go forward");
 
 	if (!so->started)
-	{
-		/*
-		 * The structure version that we read keeps all rows that are visible
-		 * to an MVCC snapshot; this does not hold for other snapshots.
-		 */
-		if (!IsMVCCSnapshot(scan->xs_snapshot))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("ecp index scans need an MVCC snapshot")));
-		pgstat_count_index_scan(scan->indexRelation);
-		ecp_count_index_search(scan);
-		ecp_search_set_ordered(so->search, scan->numberOfOrderBys > 0);
-		ecp_search_set_heap(so->search, so->only == NULL ?
-							scan->heapRelation : NULL);
-		ecp_search_start(so->search, scan->xs_snapshot,
-						 so->query, so->query_isnull);
-		so->started = true;
-	}
+		scan_start(scan);
+	else if (so->limit.filtered)
+		ecp_search_set_passed(so->search, ecp_limit_passed(&so->limit));
 
 	scan->xs_recheck = so->recheck;
 	if (so->never)
@@ -317,8 +342,8 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 {
 	const EcpSearchStats *stats = &ecp_search_last;
 	TupleDesc	desc;
-	Datum		values[12];
-	bool		nulls[12] = {false};
+	Datum		values[13];
+	bool		nulls[13] = {false};
 	int			i = 0;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
@@ -327,6 +352,7 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 
 	values[i++] = ObjectIdGetDatum(stats->index);
+	values[i++] = Int64GetDatum(stats->wanted);
 	values[i++] = Int32GetDatum(stats->probes);
 	values[i++] = BoolGetDatum(stats->early);
 	values[i++] = Int64GetDatum(stats->windows);

@@ -17,6 +17,9 @@ extern void ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys,
 					  ScanKey orderbys, int norderbys);
 extern bool ecpgettuple(IndexScanDesc scan, ScanDirection dir);
 extern void ecpendscan(IndexScanDesc scan);
+
+/* Tell a scan that belongs to no plan how many rows will be taken of it. */
+extern void ecp_scan_set_wanted(IndexScanDesc scan, uint64 rows);
 extern const char *ecp_scan_stop_name(EcpSearchStop stop);
 extern void ecp_scan_totals(IndexScanDesc scan, EcpSearchStats *totals);
 

@@ -116,6 +116,8 @@ ecp_search_create(Relation index)
 	search->request.heap = NULL;
 	search->request.located = search->request.unordered = false;
 	search->request.rank_max = get_float8_infinity();
+	search->request.limit = 0;
+	search->request.filtered = false;
 	search->probe.index = index;
 	ecp_probe_init(&search->probe);
 	return search;
@@ -181,6 +183,22 @@ ecp_search_set_radius(EcpSearch *search, float8 radius)
 	if (metric == ECP_METRIC_L2)
 		radius = radius < 0 ? -1 : radius * radius;
 	search->request.rank_max = radius + fabs(radius) * ECP_RADIUS_SLACK;
+}
+
+void
+ecp_search_set_limit(EcpSearch *search, uint64 rows, bool filtered)
+{
+	Assert(!search->started);
+	search->request.limit = rows;
+	search->request.filtered = filtered;
+	search->request.passed = 0;
+}
+
+void
+ecp_search_set_passed(EcpSearch *search, uint64 passed)
+{
+	Assert(search->started && search->request.filtered);
+	search->request.passed = passed;
 }
 
 void
@@ -315,6 +333,7 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 	ecp_topk_reset(&search->rows, ECP_SEARCH_BATCH);
 	memset(&search->stats, 0, sizeof(EcpSearchStats));
 	search->stats.index = RelationGetRelid(search->probe.index);
+	search->stats.wanted = search->request.limit;
 	search->probe.snapshot = snapshot;
 	search->probe.clusters = search->probe.pages = 0;
 	search->query.exact = NULL;

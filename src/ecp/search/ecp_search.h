@@ -49,6 +49,15 @@ extern void ecp_search_set_radius(EcpSearch *search, float8 radius);
  */
 extern void ecp_search_set_ordered(EcpSearch *search, bool ordered);
 
+/*
+ * From the next start on: at most so many rows are wanted, or, if "filtered",
+ * rows until so many of them have passed what is above the search; 0: not
+ * known.  While rows are returned, the second function tells how many have.
+ */
+extern void ecp_search_set_limit(EcpSearch *search, uint64 rows,
+								 bool filtered);
+extern void ecp_search_set_passed(EcpSearch *search, uint64 passed);
+
 /* From the next start on, prefetch the rows returned from this table. */
 extern void ecp_search_set_heap(EcpSearch *search, Relation heap);
 extern void ecp_search_start(EcpSearch *search, Snapshot snapshot,

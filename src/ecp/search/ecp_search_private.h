@@ -35,6 +35,9 @@ typedef struct EcpSearchRequest
 	bool		unordered;		/* rows may be returned in any order */
 	bool		located;		/* entries will be read again: number all rows */
 	Relation	heap;			/* whose pages to prefetch, or NULL */
+	uint64		limit;			/* rows that will be asked for; 0 = not known */
+	bool		filtered;		/* of those returned some may not count */
+	uint64		passed;			/* if filtered: rows that do, so far */
 	EcpIterativeScan iterative; /* settings when the search began */
 	int			max_scan_tuples;
 } EcpSearchRequest;
