@@ -36,6 +36,36 @@ CREATE FUNCTION ecp_cosine_distance(real[], real[]) RETURNS float8
 COMMENT ON FUNCTION ecp_cosine_distance(real[], real[]) IS
 	'cosine distance of two vectors of real';
 
+CREATE FUNCTION ecp_l2_distance(double precision[], double precision[]) RETURNS float8
+	AS 'MODULE_PATHNAME', 'ecp_double_l2_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION ecp_l2_distance(double precision[], double precision[]) IS
+	'Euclidean distance of two vectors of double precision, as of real';
+
+CREATE FUNCTION ecp_inner_product(double precision[], double precision[]) RETURNS float8
+	AS 'MODULE_PATHNAME', 'ecp_double_inner_product' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION ecp_inner_product(double precision[], double precision[]) IS
+	'inner product of two vectors of double precision, as of real';
+
+CREATE FUNCTION ecp_negative_inner_product(double precision[], double precision[]) RETURNS float8
+	AS 'MODULE_PATHNAME', 'ecp_double_negative_inner_product' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION ecp_negative_inner_product(double precision[], double precision[]) IS
+	'negative inner product of two vectors of double precision, as of real';
+
+CREATE FUNCTION ecp_cosine_distance(double precision[], double precision[]) RETURNS float8
+	AS 'MODULE_PATHNAME', 'ecp_double_cosine_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION ecp_cosine_distance(double precision[], double precision[]) IS
+	'cosine distance of two vectors of double precision, as of real';
+
+CREATE FUNCTION ecp_real(double precision[]) RETURNS real[]
+	AS 'MODULE_PATHNAME', 'ecp_real_from_double' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_real(double precision[]) IS
+	'vector of double precision, rounded to real';
+
+CREATE FUNCTION ecp_double(real[]) RETURNS double precision[]
+	AS 'MODULE_PATHNAME', 'ecp_double_from_real' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_double(real[]) IS
+	'vector of real as one of double precision';
+
 CREATE FUNCTION ecp_l2_distance(bytea, bytea) RETURNS float8
 	AS 'MODULE_PATHNAME', 'ecp_bytea_l2_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION ecp_l2_distance(bytea, bytea) IS
@@ -83,6 +113,27 @@ COMMENT ON OPERATOR <=> (real[], real[]) IS
 	'cosine distance';
 
 CREATE OPERATOR <-> (
+	LEFTARG = double precision[], RIGHTARG = double precision[],
+	FUNCTION = ecp_l2_distance, COMMUTATOR = <->
+);
+COMMENT ON OPERATOR <-> (double precision[], double precision[]) IS
+	'Euclidean distance';
+
+CREATE OPERATOR <#> (
+	LEFTARG = double precision[], RIGHTARG = double precision[],
+	FUNCTION = ecp_negative_inner_product, COMMUTATOR = <#>
+);
+COMMENT ON OPERATOR <#> (double precision[], double precision[]) IS
+	'negative inner product';
+
+CREATE OPERATOR <=> (
+	LEFTARG = double precision[], RIGHTARG = double precision[],
+	FUNCTION = ecp_cosine_distance, COMMUTATOR = <=>
+);
+COMMENT ON OPERATOR <=> (double precision[], double precision[]) IS
+	'cosine distance';
+
+CREATE OPERATOR <-> (
 	LEFTARG = bytea, RIGHTARG = bytea, FUNCTION = ecp_l2_distance,
 	COMMUTATOR = <->
 );
@@ -109,6 +160,190 @@ CREATE OPERATOR <-> (
 );
 COMMENT ON OPERATOR <-> (bit, bit) IS
 	'Hamming distance';
+
+-- Arrays of other numbers are vectors of real, too.  Where only one operand is
+-- one, the parser casts it; where both are, it could not choose between real and
+-- double precision.
+
+CREATE FUNCTION ecp_l2_distance(smallint[], smallint[]) RETURNS float8
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1::real[] <-> $2::real[];
+COMMENT ON FUNCTION ecp_l2_distance(smallint[], smallint[]) IS
+	'Euclidean distance of two vectors of smallint, as of real';
+
+CREATE OPERATOR <-> (
+	LEFTARG = smallint[], RIGHTARG = smallint[], FUNCTION = ecp_l2_distance,
+	COMMUTATOR = <->
+);
+COMMENT ON OPERATOR <-> (smallint[], smallint[]) IS
+	'Euclidean distance';
+
+CREATE FUNCTION ecp_negative_inner_product(smallint[], smallint[]) RETURNS float8
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1::real[] <#> $2::real[];
+COMMENT ON FUNCTION ecp_negative_inner_product(smallint[], smallint[]) IS
+	'negative inner product of two vectors of smallint, as of real';
+
+CREATE OPERATOR <#> (
+	LEFTARG = smallint[], RIGHTARG = smallint[], FUNCTION = ecp_negative_inner_product,
+	COMMUTATOR = <#>
+);
+COMMENT ON OPERATOR <#> (smallint[], smallint[]) IS
+	'negative inner product';
+
+CREATE FUNCTION ecp_cosine_distance(smallint[], smallint[]) RETURNS float8
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1::real[] <=> $2::real[];
+COMMENT ON FUNCTION ecp_cosine_distance(smallint[], smallint[]) IS
+	'cosine distance of two vectors of smallint, as of real';
+
+CREATE OPERATOR <=> (
+	LEFTARG = smallint[], RIGHTARG = smallint[], FUNCTION = ecp_cosine_distance,
+	COMMUTATOR = <=>
+);
+COMMENT ON OPERATOR <=> (smallint[], smallint[]) IS
+	'cosine distance';
+
+CREATE FUNCTION ecp_inner_product(smallint[], smallint[]) RETURNS float8
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN ecp_inner_product($1::real[], $2::real[]);
+COMMENT ON FUNCTION ecp_inner_product(smallint[], smallint[]) IS
+	'inner product of two vectors of smallint, as of real';
+
+CREATE FUNCTION ecp_l2_distance(integer[], integer[]) RETURNS float8
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1::real[] <-> $2::real[];
+COMMENT ON FUNCTION ecp_l2_distance(integer[], integer[]) IS
+	'Euclidean distance of two vectors of integer, as of real';
+
+CREATE OPERATOR <-> (
+	LEFTARG = integer[], RIGHTARG = integer[], FUNCTION = ecp_l2_distance,
+	COMMUTATOR = <->
+);
+COMMENT ON OPERATOR <-> (integer[], integer[]) IS
+	'Euclidean distance';
+
+CREATE FUNCTION ecp_negative_inner_product(integer[], integer[]) RETURNS float8
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1::real[] <#> $2::real[];
+COMMENT ON FUNCTION ecp_negative_inner_product(integer[], integer[]) IS
+	'negative inner product of two vectors of integer, as of real';
+
+CREATE OPERATOR <#> (
+	LEFTARG = integer[], RIGHTARG = integer[], FUNCTION = ecp_negative_inner_product,
+	COMMUTATOR = <#>
+);
+COMMENT ON OPERATOR <#> (integer[], integer[]) IS
+	'negative inner product';
+
+CREATE FUNCTION ecp_cosine_distance(integer[], integer[]) RETURNS float8
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1::real[] <=> $2::real[];
+COMMENT ON FUNCTION ecp_cosine_distance(integer[], integer[]) IS
+	'cosine distance of two vectors of integer, as of real';
+
+CREATE OPERATOR <=> (
+	LEFTARG = integer[], RIGHTARG = integer[], FUNCTION = ecp_cosine_distance,
+	COMMUTATOR = <=>
+);
+COMMENT ON OPERATOR <=> (integer[], integer[]) IS
+	'cosine distance';
+
+CREATE FUNCTION ecp_inner_product(integer[], integer[]) RETURNS float8
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN ecp_inner_product($1::real[], $2::real[]);
+COMMENT ON FUNCTION ecp_inner_product(integer[], integer[]) IS
+	'inner product of two vectors of integer, as of real';
+
+CREATE FUNCTION ecp_l2_distance(bigint[], bigint[]) RETURNS float8
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1::real[] <-> $2::real[];
+COMMENT ON FUNCTION ecp_l2_distance(bigint[], bigint[]) IS
+	'Euclidean distance of two vectors of bigint, as of real';
+
+CREATE OPERATOR <-> (
+	LEFTARG = bigint[], RIGHTARG = bigint[], FUNCTION = ecp_l2_distance,
+	COMMUTATOR = <->
+);
+COMMENT ON OPERATOR <-> (bigint[], bigint[]) IS
+	'Euclidean distance';
+
+CREATE FUNCTION ecp_negative_inner_product(bigint[], bigint[]) RETURNS float8
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1::real[] <#> $2::real[];
+COMMENT ON FUNCTION ecp_negative_inner_product(bigint[], bigint[]) IS
+	'negative inner product of two vectors of bigint, as of real';
+
+CREATE OPERATOR <#> (
+	LEFTARG = bigint[], RIGHTARG = bigint[], FUNCTION = ecp_negative_inner_product,
+	COMMUTATOR = <#>
+);
+COMMENT ON OPERATOR <#> (bigint[], bigint[]) IS
+	'negative inner product';
+
+CREATE FUNCTION ecp_cosine_distance(bigint[], bigint[]) RETURNS float8
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1::real[] <=> $2::real[];
+COMMENT ON FUNCTION ecp_cosine_distance(bigint[], bigint[]) IS
+	'cosine distance of two vectors of bigint, as of real';
+
+CREATE OPERATOR <=> (
+	LEFTARG = bigint[], RIGHTARG = bigint[], FUNCTION = ecp_cosine_distance,
+	COMMUTATOR = <=>
+);
+COMMENT ON OPERATOR <=> (bigint[], bigint[]) IS
+	'cosine distance';
+
+CREATE FUNCTION ecp_inner_product(bigint[], bigint[]) RETURNS float8
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN ecp_inner_product($1::real[], $2::real[]);
+COMMENT ON FUNCTION ecp_inner_product(bigint[], bigint[]) IS
+	'inner product of two vectors of bigint, as of real';
+
+CREATE FUNCTION ecp_l2_distance(numeric[], numeric[]) RETURNS float8
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1::real[] <-> $2::real[];
+COMMENT ON FUNCTION ecp_l2_distance(numeric[], numeric[]) IS
+	'Euclidean distance of two vectors of numeric, as of real';
+
+CREATE OPERATOR <-> (
+	LEFTARG = numeric[], RIGHTARG = numeric[], FUNCTION = ecp_l2_distance,
+	COMMUTATOR = <->
+);
+COMMENT ON OPERATOR <-> (numeric[], numeric[]) IS
+	'Euclidean distance';
+
+CREATE FUNCTION ecp_negative_inner_product(numeric[], numeric[]) RETURNS float8
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1::real[] <#> $2::real[];
+COMMENT ON FUNCTION ecp_negative_inner_product(numeric[], numeric[]) IS
+	'negative inner product of two vectors of numeric, as of real';
+
+CREATE OPERATOR <#> (
+	LEFTARG = numeric[], RIGHTARG = numeric[], FUNCTION = ecp_negative_inner_product,
+	COMMUTATOR = <#>
+);
+COMMENT ON OPERATOR <#> (numeric[], numeric[]) IS
+	'negative inner product';
+
+CREATE FUNCTION ecp_cosine_distance(numeric[], numeric[]) RETURNS float8
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1::real[] <=> $2::real[];
+COMMENT ON FUNCTION ecp_cosine_distance(numeric[], numeric[]) IS
+	'cosine distance of two vectors of numeric, as of real';
+
+CREATE OPERATOR <=> (
+	LEFTARG = numeric[], RIGHTARG = numeric[], FUNCTION = ecp_cosine_distance,
+	COMMUTATOR = <=>
+);
+COMMENT ON OPERATOR <=> (numeric[], numeric[]) IS
+	'cosine distance';
+
+CREATE FUNCTION ecp_inner_product(numeric[], numeric[]) RETURNS float8
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN ecp_inner_product($1::real[], $2::real[]);
+COMMENT ON FUNCTION ecp_inner_product(numeric[], numeric[]) IS
+	'inner product of two vectors of numeric, as of real';
 
 -- end of vector
 
@@ -618,6 +853,46 @@ CREATE OPERATOR @<=> (
 COMMENT ON OPERATOR @<=> (real[], ecp_real_ball) IS
 	'is the cosine distance at most the radius?';
 
+CREATE TYPE ecp_double_ball AS (centre double precision[], radius double precision);
+COMMENT ON TYPE ecp_double_ball IS
+	'a vector and a distance from it, in conditions that an ecp index checks';
+
+CREATE FUNCTION ecp_within_l2(double precision[], ecp_double_ball) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1 <-> ($2).centre OPERATOR(pg_catalog.<=) ($2).radius;
+COMMENT ON FUNCTION ecp_within_l2(double precision[], ecp_double_ball) IS
+	'is the Euclidean distance at most the radius?';
+
+CREATE OPERATOR @<-> (
+	LEFTARG = double precision[], RIGHTARG = ecp_double_ball, FUNCTION = ecp_within_l2
+);
+COMMENT ON OPERATOR @<-> (double precision[], ecp_double_ball) IS
+	'is the Euclidean distance at most the radius?';
+
+CREATE FUNCTION ecp_within_ip(double precision[], ecp_double_ball) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1 <#> ($2).centre OPERATOR(pg_catalog.<=) ($2).radius;
+COMMENT ON FUNCTION ecp_within_ip(double precision[], ecp_double_ball) IS
+	'is the negative inner product at most the radius?';
+
+CREATE OPERATOR @<#> (
+	LEFTARG = double precision[], RIGHTARG = ecp_double_ball, FUNCTION = ecp_within_ip
+);
+COMMENT ON OPERATOR @<#> (double precision[], ecp_double_ball) IS
+	'is the negative inner product at most the radius?';
+
+CREATE FUNCTION ecp_within_cosine(double precision[], ecp_double_ball) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10
+	RETURN $1 <=> ($2).centre OPERATOR(pg_catalog.<=) ($2).radius;
+COMMENT ON FUNCTION ecp_within_cosine(double precision[], ecp_double_ball) IS
+	'is the cosine distance at most the radius?';
+
+CREATE OPERATOR @<=> (
+	LEFTARG = double precision[], RIGHTARG = ecp_double_ball, FUNCTION = ecp_within_cosine
+);
+COMMENT ON OPERATOR @<=> (double precision[], ecp_double_ball) IS
+	'is the cosine distance at most the radius?';
+
 CREATE TYPE ecp_bytea_ball AS (centre bytea, radius double precision);
 COMMENT ON TYPE ecp_bytea_ball IS
 	'a vector and a distance from it, in conditions that an ecp index checks';
@@ -693,6 +968,21 @@ CREATE FUNCTION ecp_class_real_cosine(internal) RETURNS integer
 COMMENT ON FUNCTION ecp_class_real_cosine(internal) IS
 	'support function of real_cosine_ops: element kind and metric';
 
+CREATE FUNCTION ecp_class_double_l2(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_double_l2(internal) IS
+	'support function of double_l2_ops: element kind and metric';
+
+CREATE FUNCTION ecp_class_double_ip(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_double_ip(internal) IS
+	'support function of double_ip_ops: element kind and metric';
+
+CREATE FUNCTION ecp_class_double_cosine(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_double_cosine(internal) IS
+	'support function of double_cosine_ops: element kind and metric';
+
 CREATE FUNCTION ecp_class_bytea_l2(internal) RETURNS integer
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_class_bytea_l2(internal) IS
@@ -713,41 +1003,74 @@ CREATE FUNCTION ecp_class_bit_hamming(internal) RETURNS integer
 COMMENT ON FUNCTION ecp_class_bit_hamming(internal) IS
 	'support function of bit_ops: element kind and metric';
 
+-- double precision[] is rounded to real, by the operators and in an index.  The
+-- families have both types, so that each can be searched for in the other.
+
 CREATE OPERATOR FAMILY real_l2_ops USING ecp;
 COMMENT ON OPERATOR FAMILY real_l2_ops USING ecp IS
-	'vectors of real by Euclidean distance';
+	'vectors of real or double precision by Euclidean distance';
 
 CREATE OPERATOR CLASS real_l2_ops DEFAULT FOR TYPE real[]
 	USING ecp FAMILY real_l2_ops AS
 	OPERATOR 1 <-> (real[], real[]) FOR ORDER BY pg_catalog.float_ops,
 	OPERATOR 2 @<-> (real[], ecp_real_ball),
-	FUNCTION 1 ecp_class_real_l2(internal);
+	FUNCTION 1 ecp_class_real_l2(internal),
+	FUNCTION 2 (double precision[], real[]) ecp_real(double precision[]);
 COMMENT ON OPERATOR CLASS real_l2_ops USING ecp IS
 	'vectors of real by Euclidean distance';
 
+CREATE OPERATOR CLASS double_l2_ops DEFAULT FOR TYPE double precision[]
+	USING ecp FAMILY real_l2_ops AS
+	OPERATOR 1 <-> (double precision[], double precision[]) FOR ORDER BY pg_catalog.float_ops,
+	OPERATOR 2 @<-> (double precision[], ecp_double_ball),
+	FUNCTION 1 ecp_class_double_l2(internal),
+	FUNCTION 2 (real[], double precision[]) ecp_double(real[]);
+COMMENT ON OPERATOR CLASS double_l2_ops USING ecp IS
+	'vectors of double precision by Euclidean distance, rounded to real';
+
 CREATE OPERATOR FAMILY real_ip_ops USING ecp;
 COMMENT ON OPERATOR FAMILY real_ip_ops USING ecp IS
-	'vectors of real by negative inner product';
+	'vectors of real or double precision by negative inner product';
 
 CREATE OPERATOR CLASS real_ip_ops FOR TYPE real[]
 	USING ecp FAMILY real_ip_ops AS
 	OPERATOR 1 <#> (real[], real[]) FOR ORDER BY pg_catalog.float_ops,
 	OPERATOR 2 @<#> (real[], ecp_real_ball),
-	FUNCTION 1 ecp_class_real_ip(internal);
+	FUNCTION 1 ecp_class_real_ip(internal),
+	FUNCTION 2 (double precision[], real[]) ecp_real(double precision[]);
 COMMENT ON OPERATOR CLASS real_ip_ops USING ecp IS
 	'vectors of real by negative inner product';
 
+CREATE OPERATOR CLASS double_ip_ops FOR TYPE double precision[]
+	USING ecp FAMILY real_ip_ops AS
+	OPERATOR 1 <#> (double precision[], double precision[]) FOR ORDER BY pg_catalog.float_ops,
+	OPERATOR 2 @<#> (double precision[], ecp_double_ball),
+	FUNCTION 1 ecp_class_double_ip(internal),
+	FUNCTION 2 (real[], double precision[]) ecp_double(real[]);
+COMMENT ON OPERATOR CLASS double_ip_ops USING ecp IS
+	'vectors of double precision by negative inner product, rounded to real';
+
 CREATE OPERATOR FAMILY real_cosine_ops USING ecp;
 COMMENT ON OPERATOR FAMILY real_cosine_ops USING ecp IS
-	'vectors of real by cosine distance';
+	'vectors of real or double precision by cosine distance';
 
 CREATE OPERATOR CLASS real_cosine_ops FOR TYPE real[]
 	USING ecp FAMILY real_cosine_ops AS
 	OPERATOR 1 <=> (real[], real[]) FOR ORDER BY pg_catalog.float_ops,
 	OPERATOR 2 @<=> (real[], ecp_real_ball),
-	FUNCTION 1 ecp_class_real_cosine(internal);
+	FUNCTION 1 ecp_class_real_cosine(internal),
+	FUNCTION 2 (double precision[], real[]) ecp_real(double precision[]);
 COMMENT ON OPERATOR CLASS real_cosine_ops USING ecp IS
 	'vectors of real by cosine distance';
+
+CREATE OPERATOR CLASS double_cosine_ops FOR TYPE double precision[]
+	USING ecp FAMILY real_cosine_ops AS
+	OPERATOR 1 <=> (double precision[], double precision[]) FOR ORDER BY pg_catalog.float_ops,
+	OPERATOR 2 @<=> (double precision[], ecp_double_ball),
+	FUNCTION 1 ecp_class_double_cosine(internal),
+	FUNCTION 2 (real[], double precision[]) ecp_double(real[]);
+COMMENT ON OPERATOR CLASS double_cosine_ops USING ecp IS
+	'vectors of double precision by cosine distance, rounded to real';
 
 CREATE OPERATOR FAMILY bytea_l2_ops USING ecp;
 COMMENT ON OPERATOR FAMILY bytea_l2_ops USING ecp IS

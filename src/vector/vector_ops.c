@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * vector_ops.c
- *	  The operators <->, <#> and <=> and their functions, over real[], bytea
- *	  and bit.
+ *	  The operators <->, <#> and <=> and their functions, over real[], double
+ *	  precision[], bytea and bit.
  *
  * Each SQL function is column type x metric; all of them are
  * vector_distance() with other parameters, which calls the kernels that the
@@ -69,6 +69,15 @@ ECP_DISTANCE_FUNCTION(ecp_real_negative_inner_product,
 ECP_DISTANCE_FUNCTION(ecp_real_cosine_distance,
 					  ECP_COLUMN_ARRAY, ECP_METRIC_COSINE, +);
 
+ECP_DISTANCE_FUNCTION(ecp_double_l2_distance,
+					  ECP_COLUMN_DOUBLES, ECP_METRIC_L2, +);
+ECP_DISTANCE_FUNCTION(ecp_double_inner_product,
+					  ECP_COLUMN_DOUBLES, ECP_METRIC_IP, -);
+ECP_DISTANCE_FUNCTION(ecp_double_negative_inner_product,
+					  ECP_COLUMN_DOUBLES, ECP_METRIC_IP, +);
+ECP_DISTANCE_FUNCTION(ecp_double_cosine_distance,
+					  ECP_COLUMN_DOUBLES, ECP_METRIC_COSINE, +);
+
 ECP_DISTANCE_FUNCTION(ecp_bytea_l2_distance,
 					  ECP_COLUMN_BYTEA, ECP_METRIC_L2, +);
 ECP_DISTANCE_FUNCTION(ecp_bytea_inner_product,
@@ -80,6 +89,40 @@ ECP_DISTANCE_FUNCTION(ecp_bytea_cosine_distance,
 
 ECP_DISTANCE_FUNCTION(ecp_bit_hamming_distance,
 					  ECP_COLUMN_BIT, ECP_METRIC_HAMMING, +);
+
+/* A vector of one column type as the same vector of another. */
+static Datum
+vector_cast(Datum value, EcpColumnType from, EcpColumnType to)
+{
+	EcpVector	vector;
+	Datum		result;
+
+	Assert(ecp_column_type_elem(from) == ecp_column_type_elem(to));
+	ecp_vector_read(value, from, &vector);
+	result = ecp_vector_make(to, vector.dims, vector.data);
+	ecp_vector_release(&vector);
+	return result;
+}
+
+PGDLLEXPORT Datum ecp_real_from_double(PG_FUNCTION_ARGS);
+PGDLLEXPORT Datum ecp_double_from_real(PG_FUNCTION_ARGS);
+
+PG_FUNCTION_INFO_V1(ecp_real_from_double);
+PG_FUNCTION_INFO_V1(ecp_double_from_real);
+
+/* SQL function ecp_real(): a double precision[] as the operators see it. */
+Datum
+ecp_real_from_double(PG_FUNCTION_ARGS)
+{
+	return vector_cast(PG_GETARG_DATUM(0), ECP_COLUMN_DOUBLES, ECP_COLUMN_ARRAY);
+}
+
+/* SQL function ecp_double(): the reverse. */
+Datum
+ecp_double_from_real(PG_FUNCTION_ARGS)
+{
+	return vector_cast(PG_GETARG_DATUM(0), ECP_COLUMN_ARRAY, ECP_COLUMN_DOUBLES);
+}
 
 PGDLLEXPORT Datum ecp_kernels_sql(PG_FUNCTION_ARGS);
 

@@ -4,8 +4,8 @@
  *	  Takes vectors out of Datums and puts them into Datums.
  *
  * The one place that knows how a column's type stores its elements: bytea
- * is the elements themselves, real[] has an array header, bit and pgvector's
- * types headers of their own.  Values arrive with one-byte headers, compressed or
+ * is the elements themselves, arrays have a header, and so have bit and pgvector's
+ * types.  Values arrive with one-byte headers, compressed or
  * out of line, as the heap stores them; everything is detoasted as little as
  * the element's alignment allows (bytes need none, so a bytea with a short
  * header is read in place).
@@ -21,6 +21,7 @@
 
 #include "catalog/pg_type.h"
 #include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/varbit.h"
 
 #include "base/compat.h"
@@ -44,10 +45,11 @@ typedef struct PgvectorData
 	char		elements[FLEXIBLE_ARRAY_MEMBER];	/* aligned to 4 bytes */
 } PgvectorData;
 
-static void vector_read_array(ArrayType *array, EcpVector *vector);
+static void vector_read_array(ArrayType *array, Oid elemtype, EcpVector *vector);
 static void vector_read_pgvector(const PgvectorData *stored, Size elem_bytes,
 								 EcpVector *vector);
 static void vector_read_halves(EcpVector *vector);
+static void vector_read_doubles(EcpVector *vector);
 static bool vector_is_finite(const float4 *elements, int dims);
 
 /*
@@ -137,7 +139,11 @@ ecp_vector_read(Datum value, EcpColumnType type, EcpVector *vector)
 			break;
 		case ECP_COLUMN_ARRAY:
 			detoasted = pg_detoast_datum(stored);
-			vector_read_array((ArrayType *) detoasted, vector);
+			vector_read_array((ArrayType *) detoasted, FLOAT4OID, vector);
+			break;
+		case ECP_COLUMN_DOUBLES:
+			detoasted = pg_detoast_datum(stored);
+			vector_read_array((ArrayType *) detoasted, FLOAT8OID, vector);
 			break;
 		case ECP_COLUMN_VECTOR:
 			detoasted = pg_detoast_datum(stored);
@@ -159,9 +165,6 @@ ecp_vector_read(Datum value, EcpColumnType type, EcpVector *vector)
 	}
 
 	vector->detoasted = (detoasted != stored) ? detoasted : NULL;
-	if (type == ECP_COLUMN_HALFVEC)
-		vector_read_halves(vector);
-
 	if (vector->dims < 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -173,6 +176,10 @@ ecp_vector_read(Datum value, EcpColumnType type, EcpVector *vector)
 						ECP_DIMS_MAX),
 				 errdetail("The vector has %d elements.", vector->dims)));
 
+	if (type == ECP_COLUMN_HALFVEC)
+		vector_read_halves(vector);
+	else if (type == ECP_COLUMN_DOUBLES)
+		vector_read_doubles(vector);
 	if (vector->elem == ECP_ELEM_FLOAT32 &&
 		!vector_is_finite(vector->data, vector->dims))
 		ereport(ERROR,
@@ -181,14 +188,15 @@ ecp_vector_read(Datum value, EcpColumnType type, EcpVector *vector)
 				 errdetail("The array contains NaN or infinity.")));
 }
 
-/* Find the elements of an array of real, refusing what is not a vector. */
+/* Find the elements of an array, refusing what is not a vector. */
 static void
-vector_read_array(ArrayType *array, EcpVector *vector)
+vector_read_array(ArrayType *array, Oid elemtype, EcpVector *vector)
 {
-	if (ARR_ELEMTYPE(array) != FLOAT4OID)
+	if (ARR_ELEMTYPE(array) != elemtype)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("vector must be an array of type real")));
+				 errmsg("vector must be an array of type %s",
+						format_type_be(elemtype))));
 	if (ARR_NDIM(array) > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_EXCEPTION),
@@ -269,6 +277,36 @@ vector_read_halves(EcpVector *vector)
 	vector->data = vector->detoasted = elements;
 }
 
+/*
+ * Replace the elements of a double precision[] by a palloc'd array of float4,
+ * rounded.  What is too small becomes zero.
+ */
+static void
+vector_read_doubles(EcpVector *vector)
+{
+	const float8 *doubles = vector->data;
+	float4	   *elements = palloc(vector->dims * sizeof(float4));
+	bool		exact = true;
+
+	Assert(vector->elem == ECP_ELEM_FLOAT32);
+	for (int i = 0; i < vector->dims; i++)
+	{
+		elements[i] = (float4) doubles[i];
+		exact &= elements[i] == doubles[i];
+	}
+	for (int i = 0; i < vector->dims && !exact; i++)
+	{
+		if (isinf(elements[i]) && !isinf(doubles[i]))
+			ereport(ERROR,
+					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+					 errmsg("vector element is out of range for type real"),
+					 errdetail("Element %d is %g.", i + 1, doubles[i])));
+	}
+	ecp_vector_release(vector);
+	vector->data = vector->detoasted = elements;
+	vector->plain &= exact;
+}
+
 /* Eight elements' bits. */
 typedef uint32 VectorBits __attribute__((vector_size(32), aligned(4), may_alias));
 
@@ -324,6 +362,22 @@ pgvector_form(int dims, Size elem_bytes)
 	return result;
 }
 
+/* An array of one dimension, without its elements. */
+static ArrayType *
+array_form(int dims, Oid elemtype, Size elem_bytes)
+{
+	Size		bytes = ARR_OVERHEAD_NONULLS(1) + dims * elem_bytes;
+	ArrayType  *result = palloc0(bytes);
+
+	SET_VARSIZE(result, bytes);
+	result->ndim = 1;
+	result->dataoffset = 0;		/* no null bitmap */
+	result->elemtype = elemtype;
+	ARR_DIMS(result)[0] = dims;
+	ARR_LBOUND(result)[0] = 1;
+	return result;
+}
+
 /* Make a palloc'd Datum of the column's type out of elements. */
 Datum
 ecp_vector_make(EcpColumnType type, int dims, const void *data)
@@ -344,16 +398,19 @@ ecp_vector_make(EcpColumnType type, int dims, const void *data)
 			}
 		case ECP_COLUMN_ARRAY:
 			{
-				Size		header = ARR_OVERHEAD_NONULLS(1);
-				ArrayType  *result = palloc0(header + bytes);
+				ArrayType  *result = array_form(dims, FLOAT4OID, sizeof(float4));
 
-				SET_VARSIZE(result, header + bytes);
-				result->ndim = 1;
-				result->dataoffset = 0; /* no null bitmap */
-				result->elemtype = FLOAT4OID;
-				ARR_DIMS(result)[0] = dims;
-				ARR_LBOUND(result)[0] = 1;
 				memcpy(ARR_DATA_PTR(result), data, bytes);
+				return PointerGetDatum(result);
+			}
+		case ECP_COLUMN_DOUBLES:
+			{
+				ArrayType  *result = array_form(dims, FLOAT8OID, sizeof(float8));
+				const float4 *elements = data;
+				float8	   *doubles = (float8 *) ARR_DATA_PTR(result);
+
+				for (int i = 0; i < dims; i++)
+					doubles[i] = elements[i];
 				return PointerGetDatum(result);
 			}
 		case ECP_COLUMN_VECTOR:

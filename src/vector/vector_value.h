@@ -3,10 +3,10 @@
  * vector_value.h
  *	  What a vector column holds: element kind, dimensions, elements.
  *
- * There is no vector type of our own.  A vector is a one-dimensional real[]
- * without NULLs (float32 elements), a bytea (uint8 elements, one byte each),
- * a bit string (elements of one bit), or of pgvector's type vector or
- * halfvec.  Every access to a column's Datum goes through this file, so that
+ * There is no vector type of our own.  A vector is a one-dimensional real[] or
+ * double precision[] without NULLs (float32 elements), a bytea (uint8 elements,
+ * one byte each), a bit string (elements of one bit), or of pgvector's type
+ * vector or halfvec.  Every access to a column's Datum goes through this file, so that
  * nothing above it is written once per type.
  *
  *-------------------------------------------------------------------------
@@ -23,8 +23,9 @@ typedef enum EcpElem
 } EcpElem;
 
 /*
- * How a column's type stores its elements.  A halfvec's become float32 when
- * they are read, which loses nothing; no kernel and no page knows of them.
+ * How a column's type stores its elements.  Those of a halfvec and of a double
+ * precision[] become float32 when they are read; no kernel and no page knows of
+ * them.  A half loses nothing thereby, a double is rounded, by the operators, too.
  *
  * Written to disk (ecp's metapage): never renumber.
  */
@@ -34,7 +35,8 @@ typedef enum EcpColumnType
 	ECP_COLUMN_ARRAY = 2,		/* real[] */
 	ECP_COLUMN_VECTOR = 3,		/* pgvector's, by the bridging extension */
 	ECP_COLUMN_HALFVEC = 4,
-	ECP_COLUMN_BIT = 5			/* bit(n) */
+	ECP_COLUMN_BIT = 5,			/* bit(n) */
+	ECP_COLUMN_DOUBLES = 6		/* double precision[] */
 } EcpColumnType;
 
 /* Written to disk (ecp's metapage): never renumber. */
@@ -76,7 +78,8 @@ extern EcpElem ecp_column_type_elem(EcpColumnType type);
 /*
  * Take the vector out of "value".  Raises an error when an array has more
  * than one dimension or NULL elements, or when an element is NaN or infinite
- * (ERRCODE_DATA_EXCEPTION), or when there are no or more than ECP_DIMS_MAX
+ * (ERRCODE_DATA_EXCEPTION) or too large for a float32
+ * (ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), or when there are no or more than ECP_DIMS_MAX
  * elements (ERRCODE_PROGRAM_LIMIT_EXCEEDED).
  */
 extern void ecp_vector_read(Datum value, EcpColumnType type, EcpVector *vector);

@@ -7,20 +7,27 @@ SELECT no_plan();
 SELECT bag_eq($$
 	SELECT oprname::text, oprleft::regtype::text, proname::text
 	FROM pg_operator JOIN pg_proc p ON p.oid = oprcode
-	WHERE oprleft = oprright AND oprleft IN ('real[]'::regtype, 'bytea'::regtype, 'bit'::regtype)
+	WHERE oprleft = oprright AND oprleft IN ('real[]'::regtype, 'double precision[]'::regtype, 'bytea'::regtype, 'bit'::regtype)
 	  AND oprname IN ('<->', '<#>', '<=>')
 	  AND oprresult = 'float8'::regtype $$,
 	$$ VALUES ('<->', 'real[]', 'ecp_l2_distance'),
 		('<#>', 'real[]', 'ecp_negative_inner_product'),
 		('<=>', 'real[]', 'ecp_cosine_distance'),
+		('<->', 'double precision[]', 'ecp_l2_distance'),
+		('<#>', 'double precision[]', 'ecp_negative_inner_product'),
+		('<=>', 'double precision[]', 'ecp_cosine_distance'),
 		('<->', 'bytea', 'ecp_l2_distance'),
 		('<#>', 'bytea', 'ecp_negative_inner_product'),
 		('<=>', 'bytea', 'ecp_cosine_distance'),
 		('<->', 'bit', 'ecp_hamming_distance') $$,
-	'three distances for each of two types, one for bits');
+	'three distances for each of three types, one for bits');
+SELECT is((SELECT count(*) FROM pg_operator
+	WHERE oprleft = oprright AND oprname IN ('<->', '<#>', '<=>') AND oprcode IN (SELECT oid FROM pg_proc WHERE proname ~ '^ecp_')
+	  AND oprleft IN ('smallint[]'::regtype, 'integer[]'::regtype, 'bigint[]'::regtype, 'numeric[]'::regtype)),
+	12::bigint, 'and three for each of the other arrays of numbers');
 SELECT is_empty($$
 	SELECT oid::regoperator FROM pg_operator
-	WHERE oprleft IN ('real[]'::regtype, 'bytea'::regtype, 'bit'::regtype)
+	WHERE oprcode IN (SELECT oid FROM pg_proc WHERE proname ~ '^ecp_')
 	  AND oprname IN ('<->', '<#>', '<=>') AND oprcom <> oid $$,
 	'distances are their own commutators');
 SELECT function_returns('ecp_inner_product', ARRAY['real[]', 'real[]'], 'double precision');
@@ -36,7 +43,9 @@ SELECT bag_eq($$
 	SELECT opcname::text, format_type(opcintype, NULL), opcdefault
 	FROM pg_opclass JOIN pg_am a ON a.oid = opcmethod WHERE amname = 'ecp' $$,
 	$$ VALUES ('real_l2_ops', 'real[]', true), ('real_ip_ops', 'real[]', false),
-		('real_cosine_ops', 'real[]', false), ('bytea_l2_ops', 'bytea', true),
+		('real_cosine_ops', 'real[]', false), ('double_l2_ops', 'double precision[]', true),
+		('double_ip_ops', 'double precision[]', false),
+		('double_cosine_ops', 'double precision[]', false), ('bytea_l2_ops', 'bytea', true),
 		('bytea_ip_ops', 'bytea', false), ('bytea_cosine_ops', 'bytea', false),
 		('bit_ops', 'bit', true),
 		('bool_ops', 'boolean', true), ('char_ops', '"char"', true),
@@ -49,22 +58,33 @@ SELECT bag_eq($$
 		('uuid_ops', 'uuid', true), ('enum_ops', 'anyenum', true),
 		('text_ops', 'text', true), ('bpchar_ops', 'character', true),
 		('numeric_ops', 'numeric', true) $$,
-	'seven operator classes of vectors, L2 by default, and those of key columns');
+	'ten operator classes of vectors, L2 by default, and those of key columns');
 SELECT bag_eq($$
 	SELECT f.opfname::text AS family, oprname::text, amopstrategy::integer, amoppurpose::text,
 		s.opfname::text AS sort, amproc::regproc::text
 	FROM pg_amop JOIN pg_am a ON a.oid = amopmethod JOIN pg_opfamily f ON f.oid = amopfamily
 		JOIN pg_opfamily s ON s.oid = amopsortfamily
-		JOIN pg_operator o ON o.oid = amopopr JOIN pg_amproc p ON amprocfamily = f.oid
+		JOIN pg_operator o ON o.oid = amopopr
+		JOIN pg_amproc p ON amprocfamily = f.oid AND amproclefttype = amoplefttype AND amprocnum = 1
 	WHERE amname = 'ecp' $$,
 	$$ VALUES ('real_l2_ops', '<->', 1, 'o', 'float_ops', 'ecp_class_real_l2'),
 		('real_ip_ops', '<#>', 1, 'o', 'float_ops', 'ecp_class_real_ip'),
 		('real_cosine_ops', '<=>', 1, 'o', 'float_ops', 'ecp_class_real_cosine'),
+		('real_l2_ops', '<->', 1, 'o', 'float_ops', 'ecp_class_double_l2'),
+		('real_ip_ops', '<#>', 1, 'o', 'float_ops', 'ecp_class_double_ip'),
+		('real_cosine_ops', '<=>', 1, 'o', 'float_ops', 'ecp_class_double_cosine'),
 		('bytea_l2_ops', '<->', 1, 'o', 'float_ops', 'ecp_class_bytea_l2'),
 		('bytea_ip_ops', '<#>', 1, 'o', 'float_ops', 'ecp_class_bytea_ip'),
 		('bytea_cosine_ops', '<=>', 1, 'o', 'float_ops', 'ecp_class_bytea_cosine'),
 		('bit_ops', '<->', 1, 'o', 'float_ops', 'ecp_class_bit_hamming') $$,
 	'each has its operator, for ordering, and its support function');
+SELECT bag_eq($$
+	SELECT amproclefttype::regtype::text, amprocrighttype::regtype::text, amproc::regproc::text, count(*)
+	FROM pg_amproc JOIN pg_opfamily f ON f.oid = amprocfamily JOIN pg_am a ON a.oid = opfmethod
+	WHERE amname = 'ecp' AND amprocnum = 2 GROUP BY 1, 2, 3 $$,
+	$$ VALUES ('real[]', 'double precision[]', 'ecp_double', 3::bigint),
+		('double precision[]', 'real[]', 'ecp_real', 3) $$,
+	'vectors of real and double precision are made from each other');
 SELECT is_empty($$
 	SELECT opcname FROM pg_opclass o JOIN pg_am a ON a.oid = opcmethod
 	WHERE amname = 'ecp' AND NOT amvalidate(o.oid) $$,
@@ -100,6 +120,13 @@ CREATE OPERATOR CLASS wrong_function FOR TYPE bytea USING ecp AS
 	OPERATOR 1 <-> (bytea, bytea) FOR ORDER BY float_ops,
 	FUNCTION 1 no_such_class(internal);
 SELECT ok(is_bad('wrong_function'), 'a support function with another result is invalid');
+CREATE OPERATOR FAMILY wrong_conversion USING ecp;
+CREATE OPERATOR CLASS wrong_conversion FOR TYPE bytea USING ecp FAMILY wrong_conversion AS
+	OPERATOR 1 <-> (bytea, bytea) FOR ORDER BY float_ops,
+	FUNCTION 1 ecp_class_bytea_l2(internal);
+SELECT ok(NOT is_bad('wrong_conversion'), 'a class without a conversion is valid');
+ALTER OPERATOR FAMILY wrong_conversion USING ecp ADD FUNCTION 2 (double precision[], bytea) ecp_real(double precision[]);
+SELECT ok(is_bad('wrong_conversion'), 'a conversion to another type is invalid');
 
 -- The access method
 SELECT is(amtype, 'i', 'ecp is an index access method') FROM pg_am WHERE amname = 'ecp';

@@ -103,13 +103,15 @@ knn_open(EcpKnn *knn, Oid index_oid)
 }
 
 void
-ecp_knn_input_init(EcpKnnInput *input, Oid type)
+ecp_knn_input_init(EcpKnnInput *input, Relation index)
 {
 	input->store = tuplestore_begin_heap(false, false, work_mem);
 	input->desc = CreateTemplateTupleDesc(2);
 	TupleDescInitEntry(input->desc, 1, "query", INT8OID, -1, 0);
-	TupleDescInitEntry(input->desc, 2, "vector", type, -1, 0);
+	TupleDescInitEntry(input->desc, 2, "vector", index->rd_opcintype[0], -1, 0);
 	input->n = 0;
+	input->index = index;
+	input->convert = InvalidOid;
 }
 
 void
@@ -121,24 +123,32 @@ ecp_knn_input_add(EcpKnnInput *input, int64 id, Datum value, bool isnull)
 	values[0] = Int64GetDatum(id);
 	values[1] = value;
 	nulls[1] = isnull;
+	if (OidIsValid(input->convert) && !isnull)
+		values[1] = OidFunctionCall1(input->convert, value);
 	tuplestore_putvalues(input->store, input->desc, values, nulls);
+	if (values[1] != value)
+		pfree(DatumGetPointer(values[1]));
 	input->n++;
 }
 
 /*
- * Take the queries out of an array: of vectors, or, as real[] is a vector
- * itself, with one dimension more than a vector.
+ * Take the queries out of an array: of vectors, or, if it is of the type of a
+ * vector itself, as real[] is, with one dimension more than a vector.
  */
 static void
-input_read_array(EcpKnnInput *input, ArrayType *array, Oid array_type, Oid type)
+input_read_array(EcpKnnInput *input, ArrayType *array, Oid type)
 {
-	int			slice = array_type == type ? 1 : 0;
+	int			slice = 0;
 	ArrayIterator iterator;
 	Datum		value;
 	bool		isnull;
 
-	if (slice == 0)
-		ecp_user_table_check_type(type, ARR_ELEMTYPE(array));
+	input->convert = ecp_user_table_conversion(input->index, type, true);
+	if (type == input->index->rd_opcintype[0] || OidIsValid(input->convert))
+		slice = 1;
+	else
+		input->convert = ecp_user_table_conversion(input->index,
+												   ARR_ELEMTYPE(array), false);
 	if (ARR_NDIM(array) == 0)
 		return;
 	if (ARR_NDIM(array) > slice + 1)
@@ -164,7 +174,7 @@ input_read_array(EcpKnnInput *input, ArrayType *array, Oid array_type, Oid type)
 
 /* Take the rows that SPI has fetched of it. */
 static void
-input_take_rows(EcpKnnInput *input, Oid type)
+input_take_rows(EcpKnnInput *input)
 {
 	TupleDesc	desc = SPI_tuptable->tupdesc;
 	int			attno = desc->natts;
@@ -175,7 +185,8 @@ input_take_rows(EcpKnnInput *input, Oid type)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("queries must return a vector, or a number and a vector")));
-	ecp_user_table_check_type(type, SPI_gettypeid(desc, attno));
+	input->convert = ecp_user_table_conversion(input->index,
+											   SPI_gettypeid(desc, attno), false);
 	if (attno == 2 &&
 		id_type != INT2OID && id_type != INT4OID && id_type != INT8OID)
 		ereport(ERROR,
@@ -208,7 +219,7 @@ input_take_rows(EcpKnnInput *input, Oid type)
 
 /* Take the queries from the rows of a user's query. */
 static void
-input_read_query(EcpKnnInput *input, const char *sql, Oid type)
+input_read_query(EcpKnnInput *input, const char *sql)
 {
 	Portal		portal;
 
@@ -218,7 +229,7 @@ input_read_query(EcpKnnInput *input, const char *sql, Oid type)
 	{
 		CHECK_FOR_INTERRUPTS();
 		SPI_cursor_fetch(portal, true, KNN_FETCH);
-		input_take_rows(input, type);
+		input_take_rows(input);
 		SPI_freetuptable(SPI_tuptable);
 	} while (SPI_processed > 0);
 	SPI_cursor_close(portal);
@@ -574,7 +585,6 @@ knn_call(FunctionCallInfo fcinfo, bool exact)
 	int			k = PG_GETARG_INT32(2);
 	EcpKnn		knn = {0};
 	EcpKnnInput input;
-	Oid			type;
 
 	if (k < 1 || k > ECP_KNN_K_MAX)
 		ereport(ERROR,
@@ -583,12 +593,11 @@ knn_call(FunctionCallInfo fcinfo, bool exact)
 	InitMaterializedSRF(fcinfo, 0);
 	knn_open(&knn, PG_GETARG_OID(0));
 
-	type = knn.index->rd_opcintype[0];
-	ecp_knn_input_init(&input, type);
+	ecp_knn_input_init(&input, knn.index);
 	if (argtype == TEXTOID)
-		input_read_query(&input, text_to_cstring(PG_GETARG_TEXT_PP(1)), type);
+		input_read_query(&input, text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	else
-		input_read_array(&input, PG_GETARG_ARRAYTYPE_P(1), argtype, type);
+		input_read_array(&input, PG_GETARG_ARRAYTYPE_P(1), argtype);
 	knn_execute(&knn, &input, exact, k, rsinfo);
 
 	tuplestore_end(input.store);

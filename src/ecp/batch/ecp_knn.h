@@ -259,13 +259,16 @@ typedef struct EcpKnnInput
 	Tuplestorestate *store;		/* number and vector */
 	TupleDesc	desc;
 	int64		n;
+	Relation	index;
+	Oid			convert;		/* what is added into vectors of the index, or
+								 * InvalidOid */
 } EcpKnnInput;
 
 /* Called with a query's number and elements, and the rows nearest to it. */
 typedef void (*EcpKnnVisitor) (int64 id, const void *elements,
 							   const EcpRanked *nearest, int n, void *arg);
 
-extern void ecp_knn_input_init(EcpKnnInput *input, Oid type);
+extern void ecp_knn_input_init(EcpKnnInput *input, Relation index);
 extern void ecp_knn_input_add(EcpKnnInput *input, int64 id, Datum value,
 							  bool isnull);
 extern uint64 ecp_knn_truth(Relation heap, Relation index,

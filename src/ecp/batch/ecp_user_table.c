@@ -14,12 +14,14 @@
 #include "base/user_index.h"
 #include "catalog/index.h"
 #include "ecp/batch/ecp_user_table.h"
+#include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 
 /*
  * Open index and table, in the order of their locks, and check that the index
@@ -157,15 +159,23 @@ ecp_user_table_query(const char *sql)
 }
 
 /*
- * Report values of a type that are not vectors of an index whose operator class
- * is for "wanted".  A column may be of a domain, or of bit varying for bit.
+ * See the header.  A column may be of a domain, or of bit varying for bit; see
+ * ecp_class.c for types that are converted.
  */
-void
-ecp_user_table_check_type(Oid wanted, Oid type)
+Oid
+ecp_user_table_conversion(Relation index, Oid type, bool missing_ok)
 {
-	if (!IsBinaryCoercible(type, wanted))
+	Oid			wanted = index->rd_opcintype[0];
+	Oid			convert;
+
+	if (IsBinaryCoercible(type, wanted))
+		return InvalidOid;
+	convert = get_opfamily_proc(index->rd_opfamily[0], getBaseType(type), wanted,
+								ECP_CONVERT_PROC);
+	if (!OidIsValid(convert) && !missing_ok)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("queries must be vectors of type %s, not %s",
 						format_type_be(wanted), format_type_be(type))));
+	return convert;
 }

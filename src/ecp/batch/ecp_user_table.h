@@ -41,6 +41,12 @@ extern void ecp_user_table_fetch(Relation heap, Relation index, Snapshot snapsho
 								 const ItemPointerData *tids, int ntids,
 								 EcpUserTableVisitor visitor, void *arg);
 extern Portal ecp_user_table_query(const char *sql);
-extern void ecp_user_table_check_type(Oid wanted, Oid type);
+
+/*
+ * The function that makes vectors of the index out of values of a type;
+ * InvalidOid if they are vectors of the index.  It is an error if there is no
+ * such function, or, if "missing_ok", InvalidOid too.
+ */
+extern Oid	ecp_user_table_conversion(Relation index, Oid type, bool missing_ok);
 
 #endif							/* ECP_USER_TABLE_H */

@@ -10,6 +10,14 @@
  * of a class, so an operator class for the type of another extension needs
  * nothing but such a function.
  *
+ * The family can also have the distances of vectors of another type, and a
+ * support function (ECP_CONVERT_PROC) from that type to the class's.  This says
+ * that the distance of two such vectors is that of the class's operator between
+ * the converted ones, and that a cast from the class's type to the other, which
+ * PostgreSQL applies to a column compared with a value of the other type, loses
+ * nothing that the distance depends on.  So "v::double precision[] <-> q" is
+ * "v <-> ecp_real(q)" for an index on v (ecp_match.c).
+ *
  * The operator class of a key attribute has search operators with the strategy
  * numbers of btree, at least equality, and its support function returns the
  * kind of the attribute (EcpAttrKind).
@@ -26,7 +34,7 @@
 #include "fmgr.h"
 
 StaticAssertDecl(ECP_METRIC_HAMMING < 256, "metric does not fit in a code");
-StaticAssertDecl(EcpClassCode(ECP_COLUMN_BIT, 0) < ECP_ATTR_CLASS,
+StaticAssertDecl(EcpClassCode(ECP_COLUMN_DOUBLES, 0) < ECP_ATTR_CLASS,
 				 "column types overlap the flag of attributes");
 StaticAssertDecl(ECP_ATTR_KIND_MAX <= 0xFF,
 				 "kind of attribute does not fit in a code");
@@ -47,6 +55,12 @@ ECP_CLASS_FUNCTION(ecp_class_real_ip,
 				   EcpClassCode(ECP_COLUMN_ARRAY, ECP_METRIC_IP));
 ECP_CLASS_FUNCTION(ecp_class_real_cosine,
 				   EcpClassCode(ECP_COLUMN_ARRAY, ECP_METRIC_COSINE));
+ECP_CLASS_FUNCTION(ecp_class_double_l2,
+				   EcpClassCode(ECP_COLUMN_DOUBLES, ECP_METRIC_L2));
+ECP_CLASS_FUNCTION(ecp_class_double_ip,
+				   EcpClassCode(ECP_COLUMN_DOUBLES, ECP_METRIC_IP));
+ECP_CLASS_FUNCTION(ecp_class_double_cosine,
+				   EcpClassCode(ECP_COLUMN_DOUBLES, ECP_METRIC_COSINE));
 ECP_CLASS_FUNCTION(ecp_class_bytea_l2,
 				   EcpClassCode(ECP_COLUMN_BYTEA, ECP_METRIC_L2));
 ECP_CLASS_FUNCTION(ecp_class_bytea_ip,

@@ -15,7 +15,8 @@
 #define ECP_DISTANCE_STRATEGY	1
 #define ECP_RADIUS_STRATEGY		2	/* search: within (query, radius) */
 #define ECP_CLASS_PROC			1
-#define ECP_NPROC				1
+#define ECP_CONVERT_PROC		2	/* from another type of the family */
+#define ECP_NPROC				2
 
 /*
  * What support function 1 (internal) returns int4 of a vector's operator class

@@ -30,19 +30,20 @@ validate_procs(CatCList *list, const char *opfamilyname)
 	for (int i = 0; i < list->n_members; i++)
 	{
 		Form_pg_amproc form = (Form_pg_amproc) GETSTRUCT(&list->members[i]->tuple);
+		bool		converts = form->amprocnum == ECP_CONVERT_PROC;
 		bool		ok;
 
-		if (form->amproclefttype != form->amprocrighttype)
+		if ((form->amproclefttype != form->amprocrighttype) != converts)
 		{
 			ereport(INFO,
 					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-					 errmsg("operator family \"%s\" of access method %s contains support function %s with different left and right input types",
+					 errmsg("operator family \"%s\" of access method %s contains support function %s with wrong left and right input types",
 							opfamilyname, "ecp",
 							format_procedure(form->amproc))));
 			result = false;
 		}
 
-		if (form->amprocnum != ECP_CLASS_PROC)
+		if (form->amprocnum != ECP_CLASS_PROC && !converts)
 		{
 			ereport(INFO,
 					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
@@ -54,8 +55,11 @@ validate_procs(CatCList *list, const char *opfamilyname)
 			continue;
 		}
 
-		ok = check_amproc_signature(form->amproc, INT4OID, true, 1, 1,
-									INTERNALOID);
+		ok = converts ?
+			check_amproc_signature(form->amproc, form->amprocrighttype, true,
+								   1, 1, form->amproclefttype) :
+			check_amproc_signature(form->amproc, INT4OID, true, 1, 1,
+								   INTERNALOID);
 		if (!ok)
 		{
 			ereport(INFO,

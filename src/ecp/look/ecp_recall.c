@@ -210,10 +210,13 @@ recall_run(EcpRecall *recall, const char *sql)
 	portal = ecp_user_table_query(sql);
 	do
 	{
+		Oid			convert;
+
 		CHECK_FOR_INTERRUPTS();
 		SPI_cursor_fetch(portal, true, ECP_RECALL_FETCH);
-		ecp_user_table_check_type(recall->index->rd_opcintype[0],
-								  SPI_gettypeid(SPI_tuptable->tupdesc, 1));
+		convert = ecp_user_table_conversion(recall->index,
+											SPI_gettypeid(SPI_tuptable->tupdesc, 1),
+											false);
 		for (uint64 i = 0; i < SPI_processed; i++)
 		{
 			bool		isnull;
@@ -221,6 +224,8 @@ recall_run(EcpRecall *recall, const char *sql)
 											  SPI_tuptable->tupdesc, 1,
 											  &isnull);
 
+			if (!isnull && OidIsValid(convert))
+				value = OidFunctionCall1(convert, value);
 			if (!isnull)
 				recall_take_query(&none, value, recall);
 		}
@@ -239,7 +244,7 @@ recall_prepare(EcpRecall *recall, const char *queries, int seed)
 	recall->prepared = palloc(recall->state.node.vec_bytes);
 	recall->ranks = palloc(mul_size(recall->k, sizeof(float8)));
 	pg_prng_seed(&recall->prng, seed);
-	ecp_knn_input_init(&recall->input, recall->index->rd_opcintype[0]);
+	ecp_knn_input_init(&recall->input, recall->index);
 	recall->slot = MakeSingleTupleTableSlot(recall->input.desc,
 											&TTSOpsMinimalTuple);
 	if (queries)

@@ -87,29 +87,84 @@ match_operands(const EcpMatch *match, const OpExpr *op, int column,
 		opno : InvalidOid;
 }
 
-/* A distance of the index's column. */
+/* A distance of the index's column: "column operator query". */
 typedef struct MatchDistance
 {
+	Oid			opno;
 	Node	   *column;
 	Node	   *query;			/* does not change during the scan */
 	Oid			sortfamily;		/* of the operators that order it */
 } MatchDistance;
 
+/* If the expression is a cast of the index's vector, the vector; or NULL. */
+static Node *
+match_cast(const EcpMatch *match, Node *node)
+{
+	Node	   *arg = NULL;
+
+	if (IsA(node, ArrayCoerceExpr))
+		arg = (Node *) ((ArrayCoerceExpr *) node)->arg;
+	else if (IsA(node, FuncExpr) &&
+			 (((FuncExpr *) node)->funcformat == COERCE_IMPLICIT_CAST ||
+			  ((FuncExpr *) node)->funcformat == COERCE_EXPLICIT_CAST))
+		arg = linitial(((FuncExpr *) node)->args);
+	return arg && match_index_to_operand(arg, 0, match->index) ? arg : NULL;
+}
+
+/*
+ * Match the distance between the column, cast to another type of the operator
+ * family, and a value of that type: it is the distance between the column and
+ * the value as one of the column's type.  See ecp_class.c.
+ */
+static bool
+match_cast_distance(const EcpMatch *match, const OpExpr *op,
+					MatchDistance *distance)
+{
+	Oid			family = match->index->opfamily[0];
+	Oid			type = match->index->opcintype[0];
+	Oid			other;
+	Oid			convert;
+	Node	   *value = lsecond(op->args);
+
+	distance->column = match_cast(match, linitial(op->args));
+	if (distance->column == NULL)
+	{
+		distance->column = match_cast(match, lsecond(op->args));
+		value = linitial(op->args);
+	}
+	if (distance->column == NULL || !match_is_value(match, value))
+		return false;
+	other = exprType(value);
+	convert = get_opfamily_proc(family, other, type, ECP_CONVERT_PROC);
+	if (!OidIsValid(convert) ||
+		get_opfamily_member(family, other, other,
+							ECP_DISTANCE_STRATEGY) != op->opno)
+		return false;
+	distance->opno = get_opfamily_member(family, type, type,
+										 ECP_DISTANCE_STRATEGY);
+	distance->query = eval_const_expressions(match->root,
+											 (Node *) makeFuncExpr(convert, type,
+																   list_make1(value),
+																   InvalidOid, InvalidOid,
+																   COERCE_EXPLICIT_CALL));
+	return OidIsValid(distance->opno);
+}
+
 static bool
 match_distance(const EcpMatch *match, Node *node, MatchDistance *distance)
 {
 	OpExpr	   *op = (OpExpr *) node;
-	Oid			opno;
 	bool		commuted;
 
-	if (!is_opclause(node))
+	if (!is_opclause(node) || list_length(op->args) != 2)
 		return false;
-	opno = match_operands(match, op, 0, &distance->query, &commuted);
-	if (!OidIsValid(opno))
+	distance->opno = match_operands(match, op, 0, &distance->query, &commuted);
+	if (OidIsValid(distance->opno))
+		distance->column = commuted ? lsecond(op->args) : linitial(op->args);
+	else if (!match_cast_distance(match, op, distance))
 		return false;
-	distance->column = commuted ? lsecond(op->args) : linitial(op->args);
 	distance->sortfamily =
-		get_op_opfamily_sortfamily(opno, match->index->opfamily[0]);
+		get_op_opfamily_sortfamily(distance->opno, match->index->opfamily[0]);
 	return OidIsValid(distance->sortfamily);
 }
 
@@ -134,7 +189,6 @@ match_order(EcpMatch *match)
 	while ((member = eclass_member_iterator_next(&it)) != NULL)
 	{
 		MatchDistance distance;
-		OpExpr	   *op;
 
 		if (!bms_equal(member->em_relids, match->rel->relids) ||
 			!match_distance(match, (Node *) member->em_expr, &distance) ||
@@ -142,13 +196,10 @@ match_order(EcpMatch *match)
 			continue;
 
 		/* the executor wants the index's column on the left */
-		op = (OpExpr *) member->em_expr;
-		if (distance.query == linitial(op->args))
-		{
-			op = copyObject(op);
-			CommuteOpExpr(op);
-		}
-		match->order = (Expr *) op;
+		match->order = make_opclause(distance.opno, FLOAT8OID, false,
+									 (Expr *) distance.column,
+									 (Expr *) distance.query,
+									 InvalidOid, InvalidOid);
 		match->order_query = distance.query;
 		return;
 	}
@@ -175,10 +226,10 @@ match_add_clause(EcpMatch *match, RestrictInfo *rinfo, Expr *derived,
  * type of its right side; false if there is none.
  */
 static bool
-match_radius_operator(Oid opfamily, Oid *opno, Oid *type)
+match_radius_operator(const IndexOptInfo *index, Oid *opno, Oid *type)
 {
 	CatCList   *list = SearchSysCacheList1(AMOPSTRATEGY,
-										   ObjectIdGetDatum(opfamily));
+										   ObjectIdGetDatum(index->opfamily[0]));
 	bool		found = false;
 
 	for (int i = 0; i < list->n_members && !found; i++)
@@ -186,7 +237,8 @@ match_radius_operator(Oid opfamily, Oid *opno, Oid *type)
 		Form_pg_amop form = (Form_pg_amop) GETSTRUCT(&list->members[i]->tuple);
 
 		if (form->amoppurpose == AMOP_SEARCH &&
-			form->amopstrategy == ECP_RADIUS_STRATEGY)
+			form->amopstrategy == ECP_RADIUS_STRATEGY &&
+			form->amoplefttype == index->opcintype[0])
 		{
 			*opno = form->amopopr;
 			*type = form->amoprighttype;
@@ -238,7 +290,7 @@ match_radius(EcpMatch *match, RestrictInfo *rinfo)
 	if (!match_distance(match, node, &distance) ||
 		!match_is_value(match, radius) ||
 		(match->order && !equal(distance.query, match->order_query)) ||
-		!match_radius_operator(match->index->opfamily[0], &opno, &type))
+		!match_radius_operator(match->index, &opno, &type))
 		return;
 
 	match->radius = rinfo;
