@@ -24,6 +24,11 @@ CREATE TEMP TABLE target_costs AS
 		target_recall(target) r;
 SELECT target, reached, clusters > lag(clusters) OVER (ORDER BY target) AS more
 FROM target_costs ORDER BY target;
+-- by the settings in force first, for any number of rows
+SELECT k, array_agg(probes <> 0 ORDER BY n) AS probes, bool_and(recall > 0) AS recall
+FROM unnest('{1, 10, 1000}'::int[]) k, ecp_recall('target_i', k, samples => 10)
+	WITH ORDINALITY AS r(probes, recall, clusters, vectors, ms, n)
+GROUP BY k ORDER BY k;
 SELECT c.clusters = s.clusters AS all_clusters
 FROM target_costs c, ecp_index_stats('target_i') s WHERE target = 1;
 

@@ -15,7 +15,8 @@
  *	 truth			the exact search of many queries at once (ecp_knn_table.c)
  *	 curve			on request: the probes that each target of recall takes, by
  *					these queries (ecp_recall_curve.c), into the metapage
- *	 measurements	index scans, for each number of probes
+ *	 measurements	index scans by the settings in force, and for each number of
+ *					probes; told that k rows will be taken, as by a LIMIT
  *
  * A row that is itself the query is omitted on both sides, since it would
  * always be found.
@@ -370,7 +371,10 @@ recall_measure_query(EcpRecall *recall, IndexScanDesc scan,
 	point->ms += INSTR_TIME_GET_MILLISEC(stop);
 }
 
-/* Measure one number of probes, and put a row of the result. */
+/*
+ * Measure one number of probes and no more than these, or, if it is 0, what
+ * scans do by the settings in force; put a row of the result.
+ */
 static void
 recall_measure(EcpRecall *recall, int probes, ReturnSetInfo *rsinfo)
 {
@@ -382,8 +386,11 @@ recall_measure(EcpRecall *recall, int probes, ReturnSetInfo *rsinfo)
 	bool		nulls[5] = {false};
 
 	Assert(probes >= 0 && probes <= ECP_PROBES_MAX);
-	recall_set_option("ecp.probes", psprintf("%d", probes));
-	recall_set_option("ecp.iterative_scan", "off");
+	if (probes > 0)
+	{
+		recall_set_option("ecp.probes", psprintf("%d", probes));
+		recall_set_option("ecp.iterative_scan", "off");
+	}
 	scan = ecp_index_beginscan(recall->heap, recall->index,
 							   GetActiveSnapshot(), 0, 1);
 	tuplestore_rescan(recall->input.store);
@@ -412,8 +419,8 @@ recall_measure(EcpRecall *recall, int probes, ReturnSetInfo *rsinfo)
 }
 
 /*
- * The numbers of probes to measure: the user's (0 = as many as a scan takes for
- * the target of recall), or the default number times 1/4, 1/2, 1, 2 and 4.
+ * The numbers of probes to measure: the user's, or 0, which stands for the
+ * settings in force, and their number times 1/4, 1/2, 1, 2 and 4.
  */
 static int *
 recall_probes(EcpRecall *recall, ArrayType *array, int *n)
@@ -426,13 +433,13 @@ recall_probes(EcpRecall *recall, ArrayType *array, int *n)
 		double		probe = ecp_target_probes(recall->index,
 											  &recall->state.meta) / 4.0;
 
-		probes = palloc(5 * sizeof(int));
-		*n = 0;
+		probes = palloc0(6 * sizeof(int));
+		*n = 1;
 		for (int i = 0; i < 5; i++, probe *= 2)
 		{
 			int			value = Min(Max((int) probe, 1), nclusters);
 
-			if (*n == 0 || value > probes[*n - 1])
+			if (value > probes[*n - 1])
 				probes[(*n)++] = value;
 		}
 		return probes;
