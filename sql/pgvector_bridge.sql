@@ -6,7 +6,15 @@
 \set explain :src '/test/explain.sql'
 \i :explain
 CREATE EXTENSION vector;
+-- without the bridge the error names it
+CREATE TABLE bridge_none (v vector(3), h halfvec(3), s sparsevec(3));
+CREATE INDEX ON bridge_none USING ecp (v);
+CREATE INDEX ON bridge_none USING ecp (h halfvec_cosine_ops);
 CREATE EXTENSION ecp_pgvector;
+CREATE INDEX ON bridge_none USING ecp (s);
+CREATE INDEX ON bridge_none USING ecp (v vector_l1_ops);
+CREATE INDEX ON bridge_none USING ecp (v, h);
+DROP TABLE bridge_none;
 SELECT opcname, opcintype::regtype, opcdefault, amvalidate(c.oid)
 FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod
 WHERE amname = 'ecp' AND opcintype IN ('vector'::regtype, 'halfvec'::regtype, 'bit'::regtype)

@@ -14,6 +14,7 @@
 #include "ecp/build/ecp_build.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_statement.h"
 #include "ecp/live/ecp_insert.h"
 #include "ecp/live/ecp_vacuum.h"
 #include "ecp/page/ecp_include.h"
@@ -29,6 +30,8 @@ Datum
 ecphandler(PG_FUNCTION_ARGS)
 {
 	IndexAmRoutine *amroutine = makeNode(IndexAmRoutine);
+
+	ecp_statement_check(fcinfo->flinfo->fn_oid);
 
 	amroutine->amstrategies = 0;
 	amroutine->amsupport = ECP_NPROC;

@@ -40,7 +40,8 @@ vector_distance(FunctionCallInfo fcinfo, EcpColumnType type, EcpMetric metric)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_EXCEPTION),
 				 errmsg("cannot compare vectors of %d and %d dimensions",
-						a.dims, b.dims)));
+						a.dims, b.dims),
+				 ecp_vector_errhint(&a), ecp_vector_errhint(&b)));
 
 	distance = ecp_distance(a.elem, metric, a.dims, a.data, b.data);
 

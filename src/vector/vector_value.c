@@ -51,6 +51,8 @@ static void vector_read_pgvector(const PgvectorData *stored, Size elem_bytes,
 static void vector_read_halves(EcpVector *vector);
 static void vector_read_doubles(EcpVector *vector);
 static bool vector_is_finite(const float4 *elements, int dims);
+static void vector_refuse_elements(const EcpVector *vector);
+static void vector_refuse_nulls(const ArrayType *array);
 
 /*
  * The element kinds, as all but the kernels know them: leaders are means of
@@ -167,7 +169,7 @@ ecp_vector_read(Datum value, EcpColumnType type, EcpVector *vector)
 	vector->detoasted = (detoasted != stored) ? detoasted : NULL;
 	if (vector->dims < 1)
 		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				(errcode(ERRCODE_DATA_EXCEPTION),
 				 errmsg("vector must have at least one element")));
 	if (vector->dims > ECP_DIMS_MAX)
 		ereport(ERROR,
@@ -182,10 +184,39 @@ ecp_vector_read(Datum value, EcpColumnType type, EcpVector *vector)
 		vector_read_doubles(vector);
 	if (vector->elem == ECP_ELEM_FLOAT32 &&
 		!vector_is_finite(vector->data, vector->dims))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_EXCEPTION),
-				 errmsg("vector elements must be finite"),
-				 errdetail("The array contains NaN or infinity.")));
+		vector_refuse_elements(vector);
+}
+
+/* Report the first element that is not finite. */
+static void
+vector_refuse_elements(const EcpVector *vector)
+{
+	const float4 *elements = vector->data;
+	int			i = 0;
+
+	while (i < vector->dims - 1 && isfinite(elements[i]))
+		i++;
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_EXCEPTION),
+			 errmsg("vector elements must be finite"),
+			 errdetail("Element %d is %s.", i + 1,
+					   isnan(elements[i]) ? "NaN" :
+					   elements[i] < 0 ? "-Infinity" : "Infinity")));
+}
+
+/* Report the first NULL in an array of one dimension. */
+static void
+vector_refuse_nulls(const ArrayType *array)
+{
+	const bits8 *nulls = ARR_NULLBITMAP(array);
+	int			i = 0;
+
+	while (nulls[i / BITS_PER_BYTE] & (1 << i % BITS_PER_BYTE))
+		i++;
+	ereport(ERROR,
+			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+			 errmsg("vector must not contain null elements"),
+			 errdetail("Element %d is null.", i + 1)));
 }
 
 /* Find the elements of an array, refusing what is not a vector. */
@@ -199,13 +230,11 @@ vector_read_array(ArrayType *array, Oid elemtype, EcpVector *vector)
 						format_type_be(elemtype))));
 	if (ARR_NDIM(array) > 1)
 		ereport(ERROR,
-				(errcode(ERRCODE_DATA_EXCEPTION),
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("vector must be a one-dimensional array"),
 				 errdetail("The array has %d dimensions.", ARR_NDIM(array))));
 	if (ARR_HASNULL(array) && array_contains_nulls(array))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_EXCEPTION),
-				 errmsg("vector must not contain null elements")));
+		vector_refuse_nulls(array);
 
 	vector->dims = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 	vector->data = ARR_DATA_PTR(array);
@@ -498,5 +527,17 @@ ecp_vector_check_dims(const EcpVector *vector, int dims,
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_EXCEPTION),
 				 errmsg("vector has %d dimensions, but index \"%s\" has %d",
-						vector->dims, indexname, dims)));
+						vector->dims, indexname, dims),
+				 ecp_vector_errhint(vector)));
+}
+
+int
+ecp_vector_errhint(const EcpVector *vector)
+{
+	const char *bytes = vector->data;
+
+	if (vector->elem != ECP_ELEM_UINT8 || (*bytes != '{' && *bytes != '['))
+		return 0;
+	return errhint("Write a bytea as \"\\x\" and two hexadecimal digits for each byte, as in '\\x010203'; this one begins with \"%c\".",
+				   *bytes);
 }

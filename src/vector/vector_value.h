@@ -76,11 +76,13 @@ extern Size ecp_vector_bytes(EcpElem elem, int dims);
 extern EcpElem ecp_column_type_elem(EcpColumnType type);
 
 /*
- * Take the vector out of "value".  Raises an error when an array has more
- * than one dimension or NULL elements, or when an element is NaN or infinite
+ * Take the vector out of "value".  Raises an error when an array has more than
+ * one dimension (ERRCODE_ARRAY_SUBSCRIPT_ERROR) or NULL elements
+ * (ERRCODE_NULL_VALUE_NOT_ALLOWED), when there are no elements
+ * (ERRCODE_DATA_EXCEPTION) or more than ECP_DIMS_MAX
+ * (ERRCODE_PROGRAM_LIMIT_EXCEEDED), or when one is NaN or infinite
  * (ERRCODE_DATA_EXCEPTION) or too large for a float32
- * (ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), or when there are no or more than ECP_DIMS_MAX
- * elements (ERRCODE_PROGRAM_LIMIT_EXCEEDED).
+ * (ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE).
  */
 extern void ecp_vector_read(Datum value, EcpColumnType type, EcpVector *vector);
 extern void ecp_vector_release(EcpVector *vector);
@@ -105,5 +107,11 @@ extern const char *ecp_elements_fault(EcpElem elem, int dims,
 /* Error of a vector of the wrong length, naming both lengths. */
 extern void ecp_vector_check_dims(const EcpVector *vector, int dims,
 								  const char *indexname);
+
+/*
+ * For the error of a vector that has another length than expected: if it is a
+ * bytea that looks like an array, the hint (in ereport()) how to write a bytea.
+ */
+extern int	ecp_vector_errhint(const EcpVector *vector);
 
 #endif							/* VECTOR_VALUE_H */

@@ -102,6 +102,36 @@ knn_open(EcpKnn *knn, Oid index_oid)
 				 errmsg("ecp index scans need an MVCC snapshot")));
 }
 
+/* Errors name the query that they are about. */
+typedef struct KnnErrorQuery
+{
+	ErrorContextCallback callback;
+	int64		id;
+} KnnErrorQuery;
+
+static void
+knn_error_callback(void *arg)
+{
+	errcontext("query " INT64_FORMAT, ((const KnnErrorQuery *) arg)->id);
+}
+
+static void
+knn_error_query_begin(KnnErrorQuery *query, int64 id)
+{
+	query->id = id;
+	query->callback.callback = knn_error_callback;
+	query->callback.arg = query;
+	query->callback.previous = error_context_stack;
+	error_context_stack = &query->callback;
+}
+
+static void
+knn_error_query_end(KnnErrorQuery *query)
+{
+	Assert(error_context_stack == &query->callback);
+	error_context_stack = query->callback.previous;
+}
+
 void
 ecp_knn_input_init(EcpKnnInput *input, Relation index)
 {
@@ -124,7 +154,13 @@ ecp_knn_input_add(EcpKnnInput *input, int64 id, Datum value, bool isnull)
 	values[1] = value;
 	nulls[1] = isnull;
 	if (OidIsValid(input->convert) && !isnull)
+	{
+		KnnErrorQuery query;
+
+		knn_error_query_begin(&query, id);
 		values[1] = OidFunctionCall1(input->convert, value);
+		knn_error_query_end(&query);
+	}
 	tuplestore_putvalues(input->store, input->desc, values, nulls);
 	if (values[1] != value)
 		pfree(DatumGetPointer(values[1]));
@@ -268,9 +304,13 @@ knn_next_batch(EcpKnn *knn, EcpKnnInput *input, TupleTableSlot *slot)
 			query->flags = ECP_KNN_NULL;
 		else
 		{
+			KnnErrorQuery error_query;
+
+			knn_error_query_begin(&error_query, query->id);
 			ecp_vector_read(value, meta->ecpm_column_type, &vector);
 			ecp_vector_check_dims(&vector, meta->ecpm_dims,
 								  RelationGetRelationName(knn->index));
+			knn_error_query_end(&error_query);
 			memcpy(knn->elements + n * plan->query_stride, vector.data,
 				   plan->state.leaf.vec_bytes);
 			ecp_vector_release(&vector);

@@ -176,6 +176,7 @@ ecp_user_table_conversion(Relation index, Oid type, bool missing_ok)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("queries must be vectors of type %s, not %s",
-						format_type_be(wanted), format_type_be(type))));
+						format_type_be(wanted), format_type_be(type)),
+				 errhint("Cast them to %s.", format_type_be(wanted))));
 	return convert;
 }

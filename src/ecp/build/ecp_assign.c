@@ -433,7 +433,7 @@ assign_add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	if (isnull[0])
 		return;
 	oldctx = MemoryContextSwitchTo(build->rowctx);
-	if (ecp_build_state_row(build, values[0], &vector))
+	if (ecp_build_state_row(build, tid, values[0], &vector))
 	{
 		Size		exact_bytes = build->state.leaf.vec_bytes;
 		char	   *row;

@@ -268,7 +268,8 @@ extern void ecp_build_state_open(EcpBuild *build, Relation heap, Relation index,
  * index has them; all others must have as many.  Allocates in the current
  * memory context.
  */
-extern bool ecp_build_state_row(EcpBuild *build, Datum value, EcpVector *vector);
+extern bool ecp_build_state_row(EcpBuild *build, const ItemPointerData *tid,
+								Datum value, EcpVector *vector);
 
 /*
  * Leaders for a number of rows, within memory, and rows to sample for them;

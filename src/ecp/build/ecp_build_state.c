@@ -14,6 +14,7 @@
 
 #include <math.h>
 
+#include "base/error_row.h"
 #include "commands/progress.h"
 #include "ecp/build/ecp_build.h"
 #include "ecp/cluster/ecp_team.h"
@@ -52,10 +53,13 @@ ecp_build_state_open(EcpBuild *build, Relation heap, Relation index,
 }
 
 bool
-ecp_build_state_row(EcpBuild *build, Datum value, EcpVector *vector)
+ecp_build_state_row(EcpBuild *build, const ItemPointerData *tid, Datum value,
+					EcpVector *vector)
 {
 	EcpMetaPageData *meta = &build->state.meta;
+	EcpErrorRow row;
 
+	ecp_error_row_begin(&row, build->heap, build->index, tid);
 	ecp_vector_read(value, meta->ecpm_column_type, vector);
 	if (meta->ecpm_dims == 0)
 	{
@@ -68,6 +72,7 @@ ecp_build_state_row(EcpBuild *build, Datum value, EcpVector *vector)
 											 EcpBuildPrepBytes(build) + 64);
 	ecp_vector_check_dims(vector, meta->ecpm_dims,
 						  RelationGetRelationName(build->index));
+	ecp_error_row_end(&row);
 	return ecp_prepare(meta, vector, build->prepared);
 }
 

@@ -60,7 +60,7 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	EcpVector	vector;
 	Size		slot;
 
-	if (!isnull[0] && ecp_build_state_row(build, values[0], &vector))
+	if (!isnull[0] && ecp_build_state_row(build, tid, values[0], &vector))
 	{
 		state->seen++;
 		if (sample->stride == 0)
@@ -100,7 +100,7 @@ sample_probe_row(Relation index, ItemPointer tid, Datum *values,
 	MemoryContext oldctx = MemoryContextSwitchTo(build->rowctx);
 	EcpVector	vector;
 
-	if (!isnull[0] && ecp_build_state_row(build, values[0], &vector))
+	if (!isnull[0] && ecp_build_state_row(build, tid, values[0], &vector))
 		state->seen++;
 
 	MemoryContextSwitchTo(oldctx);

@@ -31,7 +31,10 @@
 
 #include "access/genam.h"
 #include "ecp/define/ecp_class.h"
+#include "ecp/define/ecp_statement.h"
 #include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
 
 StaticAssertDecl(ECP_METRIC_HAMMING < 256, "metric does not fit in a code");
 StaticAssertDecl(EcpClassCode(ECP_COLUMN_DOUBLES, 0) < ECP_ATTR_CLASS,
@@ -95,6 +98,53 @@ ECP_CLASS_FUNCTION(ecp_class_attr_float8, ECP_ATTR_CLASS | ECP_ATTR_FLOAT8);
 ECP_CLASS_FUNCTION(ecp_class_attr_uuid, ECP_ATTR_CLASS | ECP_ATTR_UUID);
 ECP_CLASS_FUNCTION(ecp_class_attr_hash, ECP_ATTR_CLASS | ECP_ATTR_HASH);
 
+/* What the operator class of a key column says; the first is column 0. */
+static int
+class_code(Relation index, int column)
+{
+	Assert(column >= 0 && column < IndexRelationGetNumberOfKeyAttributes(index));
+	return DatumGetInt32(FunctionCall1(index_getprocinfo(index, column + 1,
+														 ECP_CLASS_PROC),
+									   PointerGetDatum(NULL)));
+}
+
+static const char *
+class_column_name(Relation index, int column)
+{
+	return NameStr(TupleDescAttr(RelationGetDescr(index), column)->attname);
+}
+
+/* Report an index whose first column is not a vector. */
+static void
+class_refuse_first(Relation index)
+{
+	int			ncolumns = IndexRelationGetNumberOfKeyAttributes(index);
+	int			vector = 1;
+	StringInfoData columns;
+
+	while (vector < ncolumns && EcpClassIsAttr(class_code(index, vector)))
+		vector++;
+	initStringInfo(&columns);
+	if (vector < ncolumns)
+		appendStringInfoString(&columns,
+							   quote_identifier(class_column_name(index, vector)));
+	for (int i = 0; i < ncolumns; i++)
+	{
+		if (i != vector)
+			appendStringInfo(&columns, ", %s",
+							 quote_identifier(class_column_name(index, i)));
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+			 errmsg("the first column of an ecp index must be a vector"),
+			 errdetail("Column \"%s\" is of type %s.",
+					   class_column_name(index, 0),
+					   format_type_be(TupleDescAttr(RelationGetDescr(index), 0)->atttypid)),
+			 vector < ncolumns ?
+			 errhint("The vector column comes first: (%s).", columns.data) :
+			 errhint(ECP_VECTOR_TYPES_HINT)));
+}
+
 /* The column type and the metric of an index's first column. */
 void
 ecp_class_get(Relation index, EcpColumnType *type, EcpMetric *metric)
@@ -102,15 +152,28 @@ ecp_class_get(Relation index, EcpColumnType *type, EcpMetric *metric)
 	int			code;
 
 	Assert(index->rd_rel->relkind == RELKIND_INDEX);
-	code = DatumGetInt32(FunctionCall1(index_getprocinfo(index, 1,
-														 ECP_CLASS_PROC),
-									   PointerGetDatum(NULL)));
+	code = class_code(index, 0);
 	if (EcpClassIsAttr(code))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("the first column of an ecp index must be a vector"),
-				 errdetail("Column \"%s\" is not.",
-						   NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname))));
+		class_refuse_first(index);
 	*type = EcpClassType(code);
 	*metric = EcpClassMetric(code);
+}
+
+EcpAttrKind
+ecp_class_get_attr(Relation index, int column)
+{
+	int			code = class_code(index, column);
+
+	Assert(column > 0);
+	if (EcpClassIsAttr(code))
+		return EcpClassAttrKind(code);
+	if (EcpClassIsAttr(class_code(index, 0)))
+		class_refuse_first(index);
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("an ecp index can have one vector column only"),
+			 errdetail("Columns \"%s\" and \"%s\" are vectors.",
+					   class_column_name(index, 0),
+					   class_column_name(index, column)),
+			 errhint("Create an index for each vector column.")));
 }

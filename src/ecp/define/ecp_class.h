@@ -59,4 +59,7 @@ extern bool ecpvalidate(Oid opclassoid);
 extern void ecp_class_get(Relation index, EcpColumnType *type,
 						  EcpMetric *metric);
 
+/* The kind of the key attribute in a column, which is not the first (0). */
+extern EcpAttrKind ecp_class_get_attr(Relation index, int column);
+
 #endif							/* ECP_CLASS_H */

@@ -26,6 +26,7 @@
  */
 #include "postgres.h"
 
+#include "base/error_row.h"
 #include "base/stop_point.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
@@ -445,6 +446,7 @@ ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 {
 	MemoryContext context;
 	MemoryContext old_context;
+	EcpErrorRow error_row;
 	EcpVector	vector;
 	EcpColumnType type;
 	EcpMetric	metric;
@@ -459,6 +461,7 @@ ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 									ALLOCSET_DEFAULT_SIZES);
 	old_context = MemoryContextSwitchTo(context);
 	ecp_class_get(index, &type, &metric);
+	ecp_error_row_begin(&error_row, heap, index, heap_tid);
 	ecp_vector_read(values[0], type, &vector);
 	insert_attr_desc(index, &attrs);
 	row = vector.data;
@@ -472,6 +475,7 @@ ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 		row = copy;
 	}
 	insert_vector(index, heap, &vector, row, heap_tid);
+	ecp_error_row_end(&error_row);
 	ecp_stat_count(index, ECP_STAT_INSERTS, 1);
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);

@@ -124,17 +124,7 @@ ecp_attr_desc_init(Relation index, const EcpMetaPageData *meta,
 						ECP_ATTRS_MAX)));
 	for (int a = 0; a < desc->natts; a++)
 	{
-		int			code;
-
-		code = DatumGetInt32(FunctionCall1(index_getprocinfo(index, a + 2,
-															 ECP_CLASS_PROC),
-										   PointerGetDatum(NULL)));
-		if (!EcpClassIsAttr(code))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("an ecp index can have one vector column only"),
-					 errhint("Create an index for each vector column.")));
-		desc->kind[a] = EcpClassAttrKind(code);
+		desc->kind[a] = ecp_class_get_attr(index, a + 1);
 		desc->collation[a] = index->rd_indcollation[a + 1];
 		bytes += ecp_attr_width(desc->kind[a]);
 		if (desc->kind[a] == ECP_ATTR_HASH)

@@ -1,0 +1,125 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_statement.c
+ *	  CREATE INDEX with a column of a type that has no operator class: the error
+ *	  says what to do.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "base/core_statement.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "commands/extension.h"
+#include "ecp/define/ecp_statement.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+/* The access method with this name, if the handler is its own. */
+static Oid
+statement_method(const char *name, Oid handler)
+{
+	HeapTuple	tuple = SearchSysCache1(AMNAME, CStringGetDatum(name));
+	Oid			result = InvalidOid;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	if (((Form_pg_am) GETSTRUCT(tuple))->amhandler == handler)
+		result = ((Form_pg_am) GETSTRUCT(tuple))->oid;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* Is the type one of pgvector's? */
+static bool
+statement_is_pgvector(Oid type)
+{
+	Oid			extension = getExtensionOfObject(TypeRelationId, type);
+
+	return OidIsValid(extension) &&
+		strcmp(get_extension_name(extension), "vector") == 0;
+}
+
+/* The way out, for a column without an operator class. */
+static char *
+statement_hint(const char *column, Oid type, bool first)
+{
+	if (statement_is_pgvector(type))
+		return OidIsValid(get_extension_oid("ecp_pgvector", true)) ?
+			_("Of the types of pgvector, vector, halfvec and bit can be indexed.") :
+			_("For the types of pgvector: CREATE EXTENSION ecp_pgvector.");
+	switch (get_element_type(type))
+	{
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case NUMERICOID:
+			return psprintf(_("Index the expression ((%s::real[])), and order by that."),
+							quote_identifier(column));
+		default:
+			return first ? _(ECP_VECTOR_TYPES_HINT) :
+				_("Columns after the vector can be numbers, dates and times, uuid, text or enumerations; columns of any type can be INCLUDEd.");
+	}
+}
+
+/* Report the column if it has no operator class. */
+static void
+statement_check_column(const IndexElem *element, Oid method, Oid table,
+					   bool first)
+{
+	AttrNumber	attno = get_attnum(table, element->name);
+	Oid			type;
+
+	if (attno == InvalidAttrNumber)
+		return;
+	type = getBaseType(get_atttype(table, attno));
+	if (element->opclass == NIL && !OidIsValid(GetDefaultOpClass(type, method)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("column \"%s\" of type %s cannot be indexed by access method \"%s\"",
+						element->name, format_type_be(type),
+						get_am_name(method)),
+				 errhint("%s", statement_hint(element->name, type, first))));
+	if (element->opclass != NIL && statement_is_pgvector(type) &&
+		!OidIsValid(get_opclass_oid(method, element->opclass, true)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("operator class \"%s\" does not exist for access method \"%s\"",
+						NameListToString(element->opclass),
+						get_am_name(method)),
+				 errhint("%s", statement_hint(element->name, type, first))));
+}
+
+/*
+ * If the session executes a CREATE INDEX with the access method of this handler,
+ * report a column that cannot be in such an index.  Core has checked that the
+ * user owns the table, and would report the same column, without a hint.
+ */
+void
+ecp_statement_check(Oid handler)
+{
+	const IndexStmt *statement = ecp_core_index_statement();
+	ListCell   *lc;
+	Oid			method;
+	Oid			table;
+
+	if (statement == NULL || statement->relation == NULL)
+		return;
+	method = statement_method(statement->accessMethod, handler);
+	if (!OidIsValid(method))
+		return;
+	table = RangeVarGetRelid(statement->relation, NoLock, true);
+	foreach(lc, statement->indexParams)
+	{
+		const IndexElem *element = lfirst_node(IndexElem, lc);
+
+		if (OidIsValid(table) && element->name != NULL)
+			statement_check_column(element, method, table,
+								   element == linitial(statement->indexParams));
+	}
+}
