@@ -78,12 +78,37 @@ SET ecp.build_tablespaces = 'pg_default, pg_default';
 REINDEX INDEX chunkfiles5;
 SELECT rounds, files FROM ecp_build_report('chunkfiles5') WHERE phase = 'total';
 SELECT differences('in_memory', 'chunkfiles5');
+-- checked when they are set
 SET ecp.build_tablespaces = 'pg_global';
-REINDEX INDEX chunkfiles5;
-SET ecp.build_tablespaces = 'no_such_tablespace';
-REINDEX INDEX chunkfiles5;
+\echo :LAST_ERROR_SQLSTATE
+SET ecp.build_tablespaces = 'pg_default, no_such_tablespace';
+\echo :LAST_ERROR_SQLSTATE
 SET ecp.build_tablespaces = 'a,,b';
+\echo :LAST_ERROR_SQLSTATE
+SET ecp.build_tablespaces = 'a,b,c,d,e,f,g,h,i';
+SHOW ecp.build_tablespaces;
+SET allow_in_place_tablespaces = on;
+CREATE TABLESPACE policies_space LOCATION '';
+CREATE ROLE policies_user;
+SET ROLE policies_user;
+SET ecp.build_tablespaces = 'policies_space';
+\echo :LAST_ERROR_SQLSTATE
+SET ecp.build_tablespaces = 'pg_default';
+RESET ROLE;
+GRANT CREATE ON TABLESPACE policies_space TO policies_user;
+SET ROLE policies_user;
+SET ecp.build_tablespaces = 'policies_space';
+RESET ROLE;
+-- but not strictly for others, whose tablespaces may be created later
+ALTER ROLE policies_user SET ecp.build_tablespaces = 'no_such_tablespace';
+ALTER ROLE policies_user SET ecp.build_tablespaces = 'a,,b';
+ALTER ROLE policies_user RESET ALL;
+-- a tablespace that has been dropped since
+SET ecp.build_tablespaces = 'policies_space';
 REINDEX INDEX chunkfiles5;
+DROP TABLESPACE policies_space;
+REINDEX INDEX chunkfiles5;
+DROP ROLE policies_user;
 RESET ecp.build_tablespaces;
 
 -- temp_file_limit counts files that are opened again, too
@@ -101,3 +126,9 @@ FROM unnest(ARRAY['in_memory', 'tempfiles1', 'tempfiles5', 'chunkfiles5',
 
 DROP TABLE rows, many, reals;
 DROP FUNCTION differences;
+
+-- set before the library is loaded: a warning
+\c -
+SET ecp.build_tablespaces = 'no_such_tablespace';
+LOAD 'ecp';
+SHOW ecp.build_tablespaces;

@@ -28,23 +28,18 @@
 #include <fcntl.h>
 
 #include "base/compat.h"
-#include "catalog/pg_tablespace.h"
 #include "commands/tablespace.h"
 #include "ecp/build/ecp_policy.h"
 #include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_tablespaces.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/dsm.h"
 #include "storage/sharedfileset.h"
 #include "storage/shmem.h"
-#include "utils/acl.h"
-#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
-#include "utils/varlena.h"
 #include "utils/wait_event.h"
-
-#define FILES_TABLESPACES_MAX	8
 
 /* The server never gives SetTempTablespaces() more. */
 #define TEMP_TABLESPACES_MAX	64
@@ -61,61 +56,25 @@ typedef struct FilesShared
 struct EcpFiles
 {
 	int			ntablespaces;	/* 0: temp_tablespaces decides */
-	Oid			tablespaces[FILES_TABLESPACES_MAX];
+	Oid			tablespaces[ECP_TABLESPACES_MAX];
 	dsm_segment *seg;			/* NULL until the first file */
 	FilesShared *shared;		/* in seg */
 	EcpFilesCount count;
 };
 
-/*
- * Look up a tablespace, in which the user must be allowed to create files;
- * InvalidOid stands for the database's own.
- */
-static Oid
-files_tablespace(const char *name)
-{
-	Oid			oid = get_tablespace_oid(name, false);
-	AclResult	result;
-
-	if (oid == GLOBALTABLESPACE_OID)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("tablespace \"%s\" in \"%s\" cannot hold intermediate files",
-						name, "ecp.build_tablespaces")));
-
-	/* as for temp_tablespaces; we run as the owner of the table */
-	if (oid == MyDatabaseTableSpace)
-		return InvalidOid;
-	result = ecp_tablespace_aclcheck(oid, GetUserId());
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, OBJECT_TABLESPACE, name);
-	return oid;
-}
-
 EcpFiles *
 ecp_files_begin(void)
 {
 	EcpFiles   *files = palloc0(sizeof(EcpFiles));
-	char	   *raw = pstrdup(ecp_build_tablespaces);
-	List	   *names;
-	ListCell   *lc;
+	EcpTablespacesFault fault;
 
-	if (!SplitIdentifierString(raw, ',', &names))
+	files->ntablespaces = ecp_tablespaces_resolve(ecp_build_tablespaces,
+												  files->tablespaces, &fault);
+	if (files->ntablespaces < 0)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid list syntax in parameter \"%s\"",
-						"ecp.build_tablespaces")));
-	if (list_length(names) > FILES_TABLESPACES_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("too many tablespaces in parameter \"%s\"",
-						"ecp.build_tablespaces"),
-				 errdetail("At most %d can be used.", FILES_TABLESPACES_MAX)));
-	foreach(lc, names)
-		files->tablespaces[files->ntablespaces++] =
-			files_tablespace(lfirst(lc));
-	list_free(names);
-	pfree(raw);
+				(errcode(fault.sqlerrcode),
+				 errmsg_internal("%s", fault.message),
+				 fault.detail ? errdetail_internal("%s", fault.detail) : 0));
 	return files;
 }
 

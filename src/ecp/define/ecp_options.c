@@ -13,6 +13,7 @@
 
 #include "base/user_index.h"
 #include "ecp/define/ecp_options.h"
+#include "ecp/define/ecp_tablespaces.h"
 #include "utils/guc.h"
 #include "vector/vector_value.h"
 
@@ -129,7 +130,7 @@ ecp_options_init(void)
 							   "An empty list uses temp_tablespaces.",
 							   &ecp_build_tablespaces, "", PGC_USERSET,
 							   GUC_LIST_INPUT,
-							   NULL, NULL, NULL);
+							   ecp_tablespaces_check, NULL, NULL);
 	DefineCustomBoolVariable("ecp.early_stop",
 							 "Lets a scan stop reading clusters when they are too far away.",
 							 "How far that is was measured for the target of recall; ecp.probes reads as many as it says.",
