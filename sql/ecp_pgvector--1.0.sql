@@ -106,6 +106,28 @@ CREATE OPERATOR CLASS vector_cosine_ops FOR TYPE vector
 COMMENT ON OPERATOR CLASS vector_cosine_ops USING ecp IS
 	'vectors of pgvector by cosine distance';
 
+-- "v <-> ARRAY[...]" compares v::real[] with a real[], as pgvector casts a vector
+-- to real[] but no array to vector.  The families say what that is in vectors, so
+-- that an index serves it, and ecp_knn_batch() such queries.
+
+CREATE FUNCTION ecp_vector(real[]) RETURNS vector
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+	RETURN $1::vector;
+COMMENT ON FUNCTION ecp_vector(real[]) IS
+	'vector of pgvector from an array';
+
+ALTER OPERATOR FAMILY vector_l2_ops USING ecp ADD
+	OPERATOR 1 <-> (real[], real[]) FOR ORDER BY pg_catalog.float_ops,
+	FUNCTION 2 (real[], vector) ecp_vector(real[]);
+
+ALTER OPERATOR FAMILY vector_ip_ops USING ecp ADD
+	OPERATOR 1 <#> (real[], real[]) FOR ORDER BY pg_catalog.float_ops,
+	FUNCTION 2 (real[], vector) ecp_vector(real[]);
+
+ALTER OPERATOR FAMILY vector_cosine_ops USING ecp ADD
+	OPERATOR 1 <=> (real[], real[]) FOR ORDER BY pg_catalog.float_ops,
+	FUNCTION 2 (real[], vector) ecp_vector(real[]);
+
 -- ======================================================================
 -- halfvec
 -- ======================================================================

@@ -192,6 +192,30 @@ SELECT * FROM ecp_knn_batch('bridge_v', ARRAY['[1,2,3,4,5,6,7,8]']::halfvec[], 3
 SELECT * FROM ecp_knn_exact('bridge_v', '{1,2,3,4,5,6,7,8}'::real[], 3);
 SELECT probes, recall FROM ecp_recall('bridge_v', 5, '{100000}', 20);
 SELECT probes, recall FROM ecp_recall('bridge_h', 5, '{100000}', 20);
+
+-- an array instead of a vector: the column is cast to real[], which an index on
+-- the column serves
+EXPLAIN (COSTS OFF) SELECT id FROM bridge ORDER BY v <-> ARRAY[1, 2, 3, 4, 5, 6, 7, 8] LIMIT 3;
+EXPLAIN (COSTS OFF) SELECT id FROM bridge ORDER BY ARRAY[0.1, 2, 3, 4, 5, 6, 7, 8] <=> v LIMIT 3;
+EXPLAIN (COSTS OFF) SELECT id FROM bridge ORDER BY v::real[] <-> '{1,2,3,4,5,6,7,8}' LIMIT 3;
+SET plan_cache_mode = force_generic_plan;
+PREPARE bridge_near(real[]) AS SELECT id FROM bridge WHERE v <-> $1 < 50 ORDER BY v <-> $1 LIMIT 3;
+EXPLAIN (COSTS OFF) EXECUTE bridge_near('{1,2,3,4,5,6,7,8}');
+EXECUTE bridge_near('{1,2,3,4,5,6,7,8}');
+SELECT id FROM bridge WHERE v <-> '[1,2,3,4,5,6,7,8]' < 50 ORDER BY v <-> '[1,2,3,4,5,6,7,8]' LIMIT 3;
+EXECUTE bridge_near('{1,2,3}');
+RESET plan_cache_mode;
+CREATE TEMP TABLE bridge_found AS
+	SELECT q.id, n.d FROM bridge q, LATERAL (SELECT t.v <-> q.v::real[] AS d FROM bridge t ORDER BY t.v <-> q.v::real[] LIMIT 5) n
+	WHERE q.id < 40;
+EXPLAIN (COSTS OFF) SELECT q.id, n.d FROM bridge q, LATERAL (SELECT t.v <-> q.v::real[] AS d FROM bridge t ORDER BY t.v <-> q.v::real[] LIMIT 5) n
+	WHERE q.id < 40;
+SET enable_indexscan = off;
+SELECT count(*) FROM bridge_found;
+SELECT * FROM bridge_found EXCEPT ALL
+	SELECT q.id, n.d FROM bridge q, LATERAL (SELECT t.v <-> q.v::real[] AS d FROM bridge t ORDER BY t.v <-> q.v::real[] LIMIT 5) n
+	WHERE q.id < 40;
+RESET enable_indexscan;
 RESET ecp.probes;
 RESET enable_seqscan;
 
