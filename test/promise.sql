@@ -198,7 +198,7 @@ BEGIN
 		SELECT $1, q.id, $2, 10, (SELECT max(d) FROM
 			(SELECT t.v %s q.v AS d FROM ecp_promise.%I t WHERE f < $2
 			 ORDER BY (t.v %1$s q.v) + 0 LIMIT 10) s)
-		FROM ecp_promise.%I q WHERE kind = ''data''', op, name, name || '_q')
+		FROM ecp_promise.%3$I q WHERE kind = ''data''', op, name, name || '_q')
 		USING name, below;
 END $$;
 
