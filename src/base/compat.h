@@ -170,6 +170,16 @@ typedef struct EquivalenceMemberIterator
 #define ecp_vacuum_heap(info)	((Relation) NULL)
 #endif
 
+/* 18: vacuum_truncate may be unset, and is a setting, too */
+#if PG_VERSION_NUM >= 180000
+#define ecp_vacuum_truncates(options) \
+	((options) != NULL && (options)->vacuum_truncate_set ? \
+	 (options)->vacuum_truncate : vacuum_truncate)
+#else
+#define ecp_vacuum_truncates(options) \
+	((options) == NULL || (options)->vacuum_truncate)
+#endif
+
 /* 16: the reader of a datum sort says whether it wants a copy */
 #if PG_VERSION_NUM >= 160000
 #define ecp_tuplesort_getdatum(state, value, isnull) \

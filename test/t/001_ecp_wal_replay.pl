@@ -48,11 +48,10 @@ my %cases = (
 		} qw(vacuum-kill vacuum-hint)),
 	(   map {
 			$_ => [
-				sprintf($fill, 2000)
-				  . 'VACUUM t; DELETE FROM t WHERE id < 1; SELECT txid_current();',
-				q(SELECT ecp_maintain('ti');)
+				sprintf($fill, 2000) . 'DELETE FROM t WHERE id % 10 > 0;',
+				'VACUUM t;'
 			]
-		} qw(purge purge-run)),
+		} qw(purge purge-run truncate truncated)),
 	(   map { $_ => [ sprintf($fill, 3000), q(SELECT ecp_maintain('ti');) ] }
 		  qw(group-close group-closed group-publish)),);
 
@@ -144,8 +143,9 @@ SKIP:
 
 			# some are passed only once
 			$setting = "$point:1"
-			  if $point =~ /^(learn|purge$|learn-done|group-(closed|publish))/
-			  && $how   !~ /panic/;
+			  if $point =~
+			  /^(learn|purge$|truncate|learn-done|group-(closed|publish))/
+			  && $how !~ /panic/;
 			make_tables($shape);
 			run_statements($before) if $before;
 			my $stderr = run_statements($sql, $setting);

@@ -386,7 +386,7 @@ ecp_insbuf_flush_full(Relation index, Relation heap, const void *prepared)
 	ecp_node_image_free(node);
 	if (size.nlive < ecp_insbuf_plan_limit(index, &state, nmembers))
 		return;					/* another process has flushed it */
-	if (!ecp_purge_for_insert(index, heap) &&
+	if (!ecp_purge_for_insert(index, heap, 0) &&
 		size.nlive < ecp_insbuf_plan_limit_held(&state, nmembers))
 		return;
 	(void) buffer_flush(index, &ref, run, nmembers > 0, false, &counts);

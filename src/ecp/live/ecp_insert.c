@@ -36,6 +36,7 @@
 #include "ecp/live/ecp_limits.h"
 #include "ecp/live/ecp_maintain.h"
 #include "ecp/live/ecp_maintain_lock.h"
+#include "ecp/live/ecp_purge.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_cluster.h"
@@ -311,7 +312,11 @@ insert_make_room(Relation index, Relation heap, const void *prepared,
 	else if (place->wants_buffer)
 		ecp_insbuf_create(index, prepared);
 	else
+	{
+		/* the split may reuse what earlier ones have retired */
+		(void) ecp_purge_for_insert(index, heap, ECP_PURGE_SOME);
 		ecp_maintain_full_leaf(index, prepared);
+	}
 	ecp_maintain_lock_release(index);
 }
 

@@ -4,55 +4,47 @@
  *	  Decisions of maintenance: which leaves and nodes are split, folded,
  *	  merged or dropped.
  *
- * Called by inserts that find a cluster full (one split), by VACUUM's cleanup
- * and by ecp_maintain() (the whole index), with the maintenance lock held.
- * ecp_replace.c replaces the clusters.
+ * Called by inserts that find a cluster full (one split), and by VACUUM's
+ * cleanup and ecp_maintain() (ecp_maintain_index.c), with the maintenance lock
+ * held.  ecp_replace.c replaces the clusters.
  *
  * - A leaf with more rows than ecp_limits_leaf_rows() is split by VACUUM, or by
  *	 the insert that finds it full.
  * - A leaf in more than four runs, or with less than a quarter of its slots
  *	 in use, is folded if that saves pages.
  * - A leaf that has lost three quarters of the rows it was written with is
- *	 merged with the nearest sibling; an empty leaf is dropped.
+ *	 merged with the nearest sibling; an empty leaf is dropped.  Where many
+ *	 have, ecp_regroup.c replaces them before, in groups.
  * - A node without room for new entries is rewritten, as one node or two, before
  *	 any of its children is replaced, and its own parent before it.
  *
  * Replaced clusters stay until no snapshot can need them, so a fold extends the
  * file before it saves space.  Therefore folds and merges pause while more than
- * a sixteenth of the index is retired; splits do not.
+ * a sixteenth of the index is retired; splits and drops do not.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "base/compat.h"
-#include "base/user_index.h"
 #include "commands/vacuum.h"
-#include "ecp/define/ecp_options.h"
 #include "ecp/live/ecp_insbuf.h"
 #include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/live/ecp_limits.h"
 #include "ecp/live/ecp_maintain.h"
 #include "ecp/live/ecp_maintain_lock.h"
-#include "ecp/live/ecp_purge.h"
-#include "ecp/live/ecp_regroup.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/page/ecp_stat.h"
 #include "ecp/search/ecp_descent.h"
-#include "fmgr.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
 /* Runs of a leaf that is not folded, at most. */
 #define ECP_FOLD_RUNS			4
-
-PGDLLEXPORT Datum ecp_maintain(PG_FUNCTION_ARGS);
 
 static uint32
 node_limit(const EcpIndexState *state)
@@ -133,7 +125,8 @@ node_parent(Relation index, uint64 run, int level, int *which,
 		parent = find_parent(index, state, level + 1, run, which);
 		if (node_has_room(state, parent))
 			return parent;
-		ecp_maintain_renew_node(index, parent->head.blk, parent->head.run, level + 1);
+		ecp_maintain_renew_node(index, parent->head.blk, parent->head.run, level + 1,
+								0);
 	}
 }
 
@@ -156,13 +149,15 @@ node_divisible(const EcpIndexState *state, const EcpNodeImage *node)
 }
 
 /*
- * Rewrite a node so that it has room: as two nodes if it has too many children.
+ * Rewrite a node so that it has room, "room" free slots and half as many as it
+ * has children at least: as two nodes if it has too many children.
  * Its parent is rewritten first if it has no room.  Buffers stay in one node
  * with their clusters.  If that is impossible because there is only one buffer,
  * it is flushed before its clusters are divided.
  */
 void
-ecp_maintain_renew_node(Relation index, BlockNumber blk, uint64 run, int level)
+ecp_maintain_renew_node(Relation index, BlockNumber blk, uint64 run, int level,
+						uint32 room)
 {
 	EcpIndexState state;
 	EcpReplaceRequest target = {0};
@@ -192,6 +187,7 @@ ecp_maintain_renew_node(Relation index, BlockNumber blk, uint64 run, int level)
 
 	target.level = level;
 	target.nold = 1;
+	target.room = room;
 	if (!ecp_replace(index, kind, &target))
 		ecp_report_corrupt(index, blk, "A node has no children.");
 }
@@ -278,7 +274,7 @@ ecp_maintain_full_leaf(Relation index, const void *prepared)
 		if (target.parent && !node_has_room(&state, target.parent))
 		{
 			ecp_maintain_renew_node(index, target.parent->head.blk,
-									target.parent->head.run, 1);
+									target.parent->head.run, 1, 0);
 			continue;
 		}
 		(void) ecp_replace(index, ECP_REPLACE_SPLIT, &target);
@@ -348,9 +344,6 @@ leaf_decide(Relation index, const EcpIndexState *state,
 		*kind = ECP_REPLACE_SPLIT;
 		return true;
 	}
-	if (ecp_limits_too_much_retired(index, state))
-		return false;
-
 	if (size.nlive == 0 &&
 		(node ? node->nchildren > 1 :
 		 (meta->ecpm_flags & ECP_META_DIMS_LEARNED) != 0))
@@ -358,6 +351,9 @@ leaf_decide(Relation index, const EcpIndexState *state,
 		*kind = ECP_REPLACE_DROP;
 		return true;
 	}
+	if (ecp_limits_too_much_retired(index, state))
+		return false;
+
 	if (node && node->nchildren > 1 &&
 		size.nlive < meta->ecpm_leaf_target / 4 &&
 		size.nlive < leaf->ecpc_nrows / 4)
@@ -447,7 +443,7 @@ maintain_children(Relation index, const EcpChildData *ref,
 			return true;
 		if (!node_has_room(&state, node))
 		{
-			ecp_maintain_renew_node(index, ref->ecpc_blk, ref->ecpc_run, 1);
+			ecp_maintain_renew_node(index, ref->ecpc_blk, ref->ecpc_run, 1, 0);
 			return false;
 		}
 		if (ecp_replace(index, kind, &target))
@@ -472,8 +468,12 @@ maintain_root_leaf(Relation index, EcpMaintainCounts *counts)
 		maintain_count(kind, counts);
 }
 
-static void
-maintain_leaves(Relation index, EcpMaintainCounts *counts)
+/*
+ * Split, fold, merge and drop leaves, in all nodes.  The maintenance lock is
+ * held.
+ */
+void
+ecp_maintain_leaves(Relation index, EcpMaintainCounts *counts)
 {
 	MemoryContext context;
 	MemoryContext old_context;
@@ -511,73 +511,12 @@ maintain_leaves(Relation index, EcpMaintainCounts *counts)
 	MemoryContextDelete(context);
 }
 
-/* ---- the whole index ---- */
-
-/*
- * ecp_maintain_index
- *		Undo, stamp, purge, flush, split, fold, merge, regroup.
- *
- * Waits for the maintenance lock.  VACUUM frees retired pages only if they are
- * many, and regroups only around splits; "thorough" frees all that it can, and
- * trains leaders where the index has grown.
- */
+/* Let waiting inserters take the maintenance lock. */
 void
-ecp_maintain_index(Relation index, Relation heap, bool thorough,
-				   EcpMaintainCounts *counts)
+ecp_maintain_pause(Relation index)
 {
-	uint32		purged_pages;
-
+	ecp_maintain_lock_release(index);
+	CHECK_FOR_INTERRUPTS();
 	ecp_maintain_lock_take(index);
 	ecp_replace_undo(index);
-	ecp_purge_stamp(index);
-	purged_pages = ecp_purge(index, heap, thorough);
-	ecp_stat_count(index, ECP_STAT_PURGED_PAGES, purged_pages);
-	counts->purged_pages += purged_pages;
-	if (thorough || ecp_options_get(index).buffer_rows == 0)
-		ecp_insbuf_flush_all(index, counts);
-	maintain_leaves(index, counts);
-	if (thorough)
-		ecp_regroup_train(index, counts);
-	else
-		ecp_regroup_around_splits(index, counts);
-	ecp_maintain_lock_release(index);
-}
-
-/* ---- SQL ---- */
-
-PG_FUNCTION_INFO_V1(ecp_maintain);
-
-/*
- * ecp_maintain(index regclass): what VACUUM does for the index besides removing
- * rows, thoroughly.
- */
-Datum
-ecp_maintain(PG_FUNCTION_ARGS)
-{
-	EcpMaintainCounts counts = {0};
-	EcpUserIndex user;
-	TupleDesc	tupdesc;
-	Datum		values[6];
-	bool		nulls[6] = {0};
-
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	if (RecoveryInProgress())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("recovery is in progress"),
-				 errhint("Indexes cannot be maintained during recovery.")));
-
-	ecp_user_index_begin(&user, PG_GETARG_OID(0), ShareUpdateExclusiveLock,
-						 &ecp_index_kind);
-	ecp_maintain_index(user.index, user.heap, true, &counts);
-	ecp_user_index_end(&user);
-
-	values[0] = Int64GetDatum(counts.splits);
-	values[1] = Int64GetDatum(counts.folds);
-	values[2] = Int64GetDatum(counts.merges);
-	values[3] = Int64GetDatum(counts.drops);
-	values[4] = Int64GetDatum(counts.regrouped);
-	values[5] = Int64GetDatum(counts.purged_pages);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(tupdesc, values, nulls)));
 }

@@ -27,11 +27,11 @@ typedef struct EcpMaintainCounts
 } EcpMaintainCounts;
 
 extern void ecp_maintain_renew_node(Relation index, BlockNumber blk, uint64 run,
-									int level);
+									int level, uint32 room);
 extern void ecp_maintain_fold_node(Relation index, EcpChildData *ref, uint32 room);
 
+extern void ecp_maintain_pause(Relation index);
 extern void ecp_maintain_full_leaf(Relation index, const void *prepared);
-extern void ecp_maintain_index(Relation index, Relation heap, bool purge_all,
-							   EcpMaintainCounts *counts);
+extern void ecp_maintain_leaves(Relation index, EcpMaintainCounts *counts);
 
 #endif							/* ECP_MAINTAIN_H */

@@ -12,6 +12,7 @@
 
 #include "access/xlog.h"
 #include "base/compat.h"
+#include "base/core_snapshot.h"
 #include "base/core_wal.h"
 #include "base/stop_point.h"
 #include "commands/vacuum.h"
@@ -22,12 +23,21 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
+#include "ecp/page/ecp_stat.h"
 #include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
+#include "storage/procarray.h"
 #include "utils/snapmgr.h"
 
-/* VACUUM frees retired pages when they are more than 1/n of the index. */
+/*
+ * Retired pages are freed when they are more than 1/n of the index; at once,
+ * which may cancel more queries on standbys, when they are more than this.
+ */
 #define ECP_PURGE_SHARE			20
+#define ECP_PURGE_NOW_SHARE		8
+
+/* Clusters that an insert frees at most. */
+#define ECP_PURGE_SOME_CLUSTERS	64
 
 /*
  * Stamp retired clusters that a crash or error left without a horizon: the
@@ -72,43 +82,78 @@ purge_cluster(Relation index, const EcpIndexState *state,
 }
 
 /*
+ * Count the clusters at the head of the queue that no snapshot can need, at most
+ * "max"; *latest is the latest of their horizons.
+ */
+static int
+purge_count(Relation index, const EcpIndexState *state, int how, int max,
+			FullTransactionId *latest)
+{
+	EcpRetiredWalk walk;
+	EcpRun		run;
+	bool		unread = false;
+	int			n = 0;
+
+	/* what follows knows the present horizon, not that of our snapshot */
+	if (how & ECP_PURGE_NOW)
+		(void) GetOldestNonRemovableTransactionId(NULL);
+
+	*latest = InvalidFullTransactionId;
+	ecp_cluster_retired_begin(state, &walk);
+	while (n < max && ecp_cluster_retired_next(index, state, &walk, &run))
+	{
+		FullTransactionId fxid;
+
+		fxid = FullTransactionIdFromU64(run.header.ecpr_retired_fxid);
+		if (!FullTransactionIdIsValid(fxid))
+			break;
+		if (!unread && !GlobalVisCheckRemovableFullXid(NULL, fxid))
+		{
+			unread = (how & ECP_PURGE_NOW) != 0 &&
+				!ecp_relation_may_be_read(index);
+			if (!unread)
+				break;
+		}
+		if (!FullTransactionIdIsValid(*latest) ||
+			FullTransactionIdFollows(fxid, *latest))
+			*latest = fxid;
+		n++;
+	}
+	return n;
+}
+
+/*
  * ecp_purge
- *		Free the retired clusters that no snapshot can need: if they are many,
- *		or "all".  Returns the number of pages.
+ *		Free retired clusters that no snapshot can need, if there are many: see
+ *		the flags for "how".  Returns the number of pages.
  *
  * PostgreSQL's record of page reuse, written before the first block is freed,
  * makes redo on standbys wait for older queries or cancel them, as removing rows
  * does.
  */
 uint32
-ecp_purge(Relation index, Relation heap, bool all)
+ecp_purge(Relation index, Relation heap, int how)
 {
 	EcpIndexState state;
-	FullTransactionId latest = InvalidFullTransactionId;
-	EcpRetiredWalk walk;
+	FullTransactionId latest;
 	EcpRun		run;
-	int			nclusters = 0;
+	int			nclusters;
 	uint32		npages = 0;
 
+	Assert(ecp_maintain_lock_held(index));
 	ecp_meta_read_state(index, &state);
-	if (!all && state.meta.ecpm_retired_pages <=
-		RelationGetNumberOfBlocks(index) / ECP_PURGE_SHARE)
-		return 0;
-
-	ecp_cluster_retired_begin(&state, &walk);
-	while (ecp_cluster_retired_next(index, &state, &walk, &run))
+	if ((how & ECP_PURGE_FEW) == 0)
 	{
-		FullTransactionId fxid;
+		BlockNumber nblocks = RelationGetNumberOfBlocks(index);
 
-		fxid = FullTransactionIdFromU64(run.header.ecpr_retired_fxid);
-		if (!FullTransactionIdIsValid(fxid) ||
-			!GlobalVisCheckRemovableFullXid(NULL, fxid))
-			break;
-		if (!FullTransactionIdIsValid(latest) ||
-			FullTransactionIdFollows(fxid, latest))
-			latest = fxid;
-		nclusters++;
+		if (state.meta.ecpm_retired_pages <= nblocks / ECP_PURGE_SHARE)
+			return 0;
+		if (state.meta.ecpm_retired_pages <= nblocks / ECP_PURGE_NOW_SHARE)
+			how &= ~ECP_PURGE_NOW;
 	}
+	nclusters = purge_count(index, &state, how,
+							(how & ECP_PURGE_SOME) ?
+							ECP_PURGE_SOME_CLUSTERS : INT_MAX, &latest);
 	if (nclusters == 0)
 		return 0;
 
@@ -123,6 +168,7 @@ ecp_purge(Relation index, Relation heap, bool all)
 		ecp_cluster_retired_read(index, &state, state.meta.ecpm_retired_head, &run);
 		npages += purge_cluster(index, &state, &run);
 	}
+	ecp_stat_count(index, ECP_STAT_PURGED_PAGES, npages);
 	return npages;
 }
 
@@ -132,7 +178,7 @@ ecp_purge(Relation index, Relation heap, bool all)
  * need them.
  */
 bool
-ecp_purge_for_insert(Relation index, Relation heap)
+ecp_purge_for_insert(Relation index, Relation heap, int how)
 {
 	EcpIndexState state;
 
@@ -140,7 +186,7 @@ ecp_purge_for_insert(Relation index, Relation heap)
 	ecp_meta_read_state(index, &state);
 	if (!ecp_limits_too_much_retired(index, &state))
 		return true;
-	(void) ecp_purge(index, heap, false);
+	(void) ecp_purge(index, heap, how);
 	ecp_meta_read_state(index, &state);
 	return !ecp_limits_too_much_retired(index, &state);
 }

@@ -10,8 +10,14 @@
 
 #include "utils/rel.h"
 
+/* How ecp_purge() frees clusters: */
+#define ECP_PURGE_FEW	0x01	/* even if they are few */
+#define ECP_PURGE_NOW	0x02	/* also if the horizon has not passed, but no
+								 * snapshot exists */
+#define ECP_PURGE_SOME	0x04	/* only some of them, for a short time */
+
 extern void ecp_purge_stamp(Relation index);
-extern uint32 ecp_purge(Relation index, Relation heap, bool all);
-extern bool ecp_purge_for_insert(Relation index, Relation heap);
+extern uint32 ecp_purge(Relation index, Relation heap, int how);
+extern bool ecp_purge_for_insert(Relation index, Relation heap, int how);
 
 #endif							/* ECP_PURGE_H */

@@ -16,6 +16,10 @@
  * - ecp_maintain() trains leaders where more than a tenth of a node's leaves
  *	 were made by splits and merges since the last training.  Then it reassigns
  *	 the same rows in other groups, for those on the border of two groups.
+ * - VACUUM does the same where more than half were made so, without reassigning:
+ *	 in all, this takes a time proportional to the number of rows inserted.
+ * - VACUUM trains leaders for the remaining rows of leaves that have lost most of
+ *	 theirs.
  * - VACUUM reassigns rows around leaves that were split since the last VACUUM,
  *	 with a limit on their number.
  *
@@ -35,6 +39,7 @@
 #include "ecp/live/ecp_limits.h"
 #include "ecp/live/ecp_maintain.h"
 #include "ecp/live/ecp_maintain_lock.h"
+#include "ecp/live/ecp_purge.h"
 #include "ecp/live/ecp_regroup.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_cluster.h"
@@ -53,8 +58,21 @@
 /* Leaves to train by one k-means: more would be too slow. */
 #define ECP_REGROUP_LEAVES_MAX	1500
 
-/* A node is trained when 1/n of its leaves are younger. */
+/* A node is trained when 1/n of its leaves are younger: by ecp_maintain(), */
 #define ECP_REGROUP_YOUNG			10
+#define ECP_REGROUP_YOUNG_VACUUM	2	/* and by VACUUM */
+
+/* New leaves of a group at most, by those that its rows should make. */
+#define ECP_REGROUP_ROOM			1.5
+
+/* A node is rewritten after training if 1/n of its slots would be enough. */
+#define ECP_REGROUP_NODE_WASTE		2
+
+/*
+ * A leaf has lost most of its rows if less than 1/n are left.  Half of them
+ * often come back.
+ */
+#define ECP_REGROUP_LOST			3
 
 /* What VACUUM reassigns around a leaf that was split. */
 #define ECP_REGROUP_NEIGHBOURS	8
@@ -128,10 +146,39 @@ group_choose(const EcpMetaPageData *meta, EcpRegroupTodo *todo,
 	pfree(leaders);
 }
 
-/* The leaves of a node that are older than run "before", with their sizes. */
+/* One pass over the index: which leaves it treats, and how. */
+typedef struct EcpRegroupPass
+{
+	Relation	heap;
+	bool		retrain;		/* else: reassign what was trained before */
+	bool		shrunk;			/* only leaves that have lost most of their
+								 * rows */
+	int			young;			/* or all, where 1/n of them are younger */
+	uint64		from;			/* run ids: given since training began */
+	uint64		before;			/* and: since this pass began */
+} EcpRegroupPass;
+
+/*
+ * Has a leaf lost most of its rows?  size->nlive is set only if it may have.  A
+ * leaf that has been small from the start stays.
+ */
+static bool
+leaf_has_shrunk(Relation index, const EcpIndexState *state,
+				const EcpChildData *leaf, EcpClusterSize *size)
+{
+	if (!size->has_holes)
+		return false;
+	if (!ecp_cluster_size(index, state, leaf, true, size))
+		ecp_report_moved(index, leaf->ecpc_blk);
+	return size->nlive * ECP_REGROUP_LOST <
+		Min(size->nrows_had, state->meta.ecpm_leaf_target);
+}
+
+/* The leaves of a node that a pass treats, with their sizes. */
 static void
 group_todo(Relation index, const EcpIndexState *state,
-		   const EcpNodeImage *node, uint64 before, EcpRegroupTodo *todo)
+		   const EcpNodeImage *node, const EcpRegroupPass *pass,
+		   EcpRegroupTodo *todo)
 {
 	memset(todo, 0, sizeof(EcpRegroupTodo));
 	todo->node = node;
@@ -139,36 +186,33 @@ group_todo(Relation index, const EcpIndexState *state,
 	todo->nrows = palloc0_array(uint32, Max(node->nchildren, 1));
 	for (int i = 0; i < node->nchildren; i++)
 	{
+		const EcpChildData *leaf = &node->children[i];
 		EcpClusterSize size;
 
-		if (node->children[i].ecpc_run >= before)
+		if (leaf->ecpc_run >= pass->before)
 			continue;
 		ecp_vacuum_delay_point();
-		if (!ecp_cluster_size(index, state, &node->children[i], false, &size))
-			ecp_report_moved(index, node->children[i].ecpc_blk);
-		todo->nrows[i] = size.nslots;
-		todo->total += size.nslots;
+		if (!ecp_cluster_size(index, state, leaf, false, &size))
+			ecp_report_moved(index, leaf->ecpc_blk);
+		if (pass->shrunk && !leaf_has_shrunk(index, state, leaf, &size))
+			continue;
+		todo->nrows[i] = pass->shrunk ? size.nlive : size.nslots;
+		todo->total += todo->nrows[i];
 		todo->which[todo->n++] = i;
 	}
 }
 
-/* Let waiting inserters take the maintenance lock. */
+/*
+ * Let inserters that waited for the group take the maintenance lock, and free
+ * what it has replaced, so that the next group can reuse it.
+ */
 static void
-group_pause(Relation index)
+group_pause(Relation index, const EcpRegroupPass *pass,
+			EcpMaintainCounts *counts)
 {
-	ecp_maintain_lock_release(index);
-	CHECK_FOR_INTERRUPTS();
-	ecp_maintain_lock_take(index);
-	ecp_replace_undo(index);
+	ecp_maintain_pause(index);
+	counts->purged_pages += ecp_purge(index, pass->heap, ECP_PURGE_NOW);
 }
-
-/* One pass over the index: which nodes it treats, and how. */
-typedef struct EcpRegroupPass
-{
-	bool		retrain;		/* else: reassign what was trained before */
-	uint64		from;			/* run ids: given since training began */
-	uint64		before;			/* and: since this pass began */
-} EcpRegroupPass;
 
 /* Replace a group; false if it was not possible. */
 static bool
@@ -180,6 +224,44 @@ group_replace(Relation index, const EcpReplaceRequest *target,
 	counts->groups++;
 	counts->regrouped += target->nold;
 	return true;
+}
+
+/*
+ * Free slots that a node should have before its leaves are replaced.  Leaders
+ * that are trained in one group are better than those of several, so that there
+ * should be room for all new leaves at once.
+ */
+static uint32
+group_room(const EcpIndexState *state, const EcpRegroupTodo *todo, bool retrain)
+{
+	const EcpNodeImage *node = todo->node;
+	double		fits = ecp_geometry_slots(&state->node, ECP_RUN_PAGES_MAX);
+	double		room = node->nchildren / 4;
+
+	if (retrain)
+		room = Min(todo->total, ecp_limits_regroup_rows(state)) *
+			ECP_REGROUP_ROOM / state->meta.ecpm_leaf_target;
+	room = Min(room, fits - node->nchildren - node->nbuffers);
+	return Max(room, 2 * ECP_NODE_FREE_MIN);
+}
+
+/*
+ * Rewrite a node that has far more slots than children, as training leaves it:
+ * scans copy all its pages.
+ */
+static void
+group_trim_node(Relation index, const EcpChildData *ref)
+{
+	EcpIndexState state;
+	EcpNodeImage *node;
+
+	ecp_meta_read_state(index, &state);
+	node = ecp_node_try_read(index, &state, 1, ref->ecpc_blk, ref->ecpc_run,
+							 false);
+	if (node != NULL && (node->head.header.ecpr_flags & ECP_RUN_RETIRED) == 0 &&
+		node->head.header.ecpr_nslots / ECP_REGROUP_NODE_WASTE >
+		node->nchildren + node->nbuffers + state.node.slots)
+		ecp_maintain_renew_node(index, ref->ecpc_blk, ref->ecpc_run, 1, 0);
 }
 
 /*
@@ -197,6 +279,7 @@ group_replace_one(Relation index, const EcpChildData *ref,
 	EcpNodeImage *node;
 	double		rows_max;
 	int			leaves_max;
+	uint32		room;
 
 	ecp_meta_read_state(index, &state);
 	node = ecp_node_try_read(index, &state, 1, ref->ecpc_blk, ref->ecpc_run,
@@ -206,8 +289,8 @@ group_replace_one(Relation index, const EcpChildData *ref,
 		*again = true;
 		return false;
 	}
-	group_todo(index, &state, node, pass->before, &todo);
-	if (todo.n < 2)
+	group_todo(index, &state, node, pass, &todo);
+	if (todo.n < 2 || todo.total < 2)
 		return false;
 
 	/* a single group has no borders */
@@ -216,16 +299,17 @@ group_replace_one(Relation index, const EcpChildData *ref,
 		return false;
 
 	/* there may be more new leaves than old; each needs a slot of the node */
-	rows_max = Min(ecp_limits_regroup_rows(&state),
-				   node->nfree / 1.5 * state.meta.ecpm_leaf_target);
-	leaves_max = Min(ECP_REGROUP_LEAVES_MAX, node->nfree / 2);
-	if (node->nfree < Max(node->nchildren / 4, 2 * ECP_NODE_FREE_MIN))
+	room = group_room(&state, &todo, pass->retrain);
+	if (node->nfree < room)
 	{
-		/* leaves half as many free slots as there are children */
-		ecp_maintain_renew_node(index, ref->ecpc_blk, ref->ecpc_run, 1);
+		ecp_maintain_renew_node(index, ref->ecpc_blk, ref->ecpc_run, 1, room);
 		*again = true;
 		return false;
 	}
+	rows_max = Min(ecp_limits_regroup_rows(&state),
+				   node->nfree / ECP_REGROUP_ROOM * state.meta.ecpm_leaf_target);
+	leaves_max = pass->retrain ? ECP_REGROUP_LEAVES_MAX :
+		Min(ECP_REGROUP_LEAVES_MAX, node->nfree / 2);
 	group_choose(&state.meta, &todo, rows_max, leaves_max,
 				 state.meta.ecpm_seed + (pass->retrain ? 0 : 1));
 	target.parent = node;
@@ -241,6 +325,8 @@ group_pass_wants(const EcpRegroupPass *pass, const EcpNodeImage *node)
 {
 	int			nyoung = 0;
 
+	if (pass->shrunk)
+		return true;
 	for (int i = 0; i < node->nchildren; i++)
 	{
 		const EcpChildData *child = &node->children[i];
@@ -250,7 +336,7 @@ group_pass_wants(const EcpRegroupPass *pass, const EcpNodeImage *node)
 		else if (child->ecpc_run >= pass->from)
 			return true;
 	}
-	return pass->retrain && nyoung * ECP_REGROUP_YOUNG > node->nchildren;
+	return pass->retrain && nyoung * pass->young > node->nchildren;
 }
 
 /* Treat the leaves of all nodes of a pass, one group at a time. */
@@ -275,6 +361,7 @@ group_pass(Relation index, const EcpRegroupPass *pass,
 			MemoryContext context;
 			MemoryContext old_context;
 			EcpNodeImage *node;
+			uint32		groups = counts->groups;
 			bool		more;
 
 			context = AllocSetContextCreate(CurrentMemoryContext, "ecp group",
@@ -290,8 +377,10 @@ group_pass(Relation index, const EcpRegroupPass *pass,
 				more = group_replace_one(index, &ref->child, pass, counts,
 										 &again);
 				if (more)
-					group_pause(index);
+					group_pause(index, pass, counts);
 			}
+			if (counts->groups > groups)
+				group_trim_node(index, &ref->child);
 			MemoryContextSwitchTo(old_context);
 			MemoryContextDelete(context);
 		}
@@ -306,22 +395,45 @@ group_pass(Relation index, const EcpRegroupPass *pass,
  * The maintenance lock is held, and released between groups.
  */
 void
-ecp_regroup_train(Relation index, EcpMaintainCounts *counts)
+ecp_regroup_train(Relation index, Relation heap, bool thorough,
+				  EcpMaintainCounts *counts)
 {
 	EcpIndexState state;
-	EcpRegroupPass pass;
+	EcpRegroupPass pass = {0};
 	uint32		groups = counts->groups;
 
 	Assert(ecp_maintain_lock_held(index));
 	ecp_meta_read_state(index, &state);
+	pass.heap = heap;
 	pass.retrain = true;
+	pass.young = thorough ? ECP_REGROUP_YOUNG : ECP_REGROUP_YOUNG_VACUUM;
 	pass.from = pass.before = state.meta.ecpm_next_run;
 	group_pass(index, &pass, counts);
-	if (counts->groups == groups)
+	if (!thorough || counts->groups == groups)
 		return;
 	ecp_meta_read_state(index, &state);
 	pass.retrain = false;
 	pass.before = state.meta.ecpm_next_run;
+	group_pass(index, &pass, counts);
+}
+
+/*
+ * ecp_regroup_shrunk
+ *		Train leaders for the rows of leaves that have lost most of theirs.
+ *
+ * The maintenance lock is held, and released between groups.
+ */
+void
+ecp_regroup_shrunk(Relation index, Relation heap, EcpMaintainCounts *counts)
+{
+	EcpIndexState state;
+	EcpRegroupPass pass = {0};
+
+	Assert(ecp_maintain_lock_held(index));
+	ecp_meta_read_state(index, &state);
+	pass.heap = heap;
+	pass.retrain = pass.shrunk = true;
+	pass.from = pass.before = state.meta.ecpm_next_run;
 	group_pass(index, &pass, counts);
 }
 

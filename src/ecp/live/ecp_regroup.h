@@ -11,7 +11,10 @@
 #include "ecp/live/ecp_maintain.h"
 #include "ecp/page/ecp_page.h"
 
-extern void ecp_regroup_train(Relation index, EcpMaintainCounts *counts);
+extern void ecp_regroup_train(Relation index, Relation heap, bool thorough,
+							  EcpMaintainCounts *counts);
+extern void ecp_regroup_shrunk(Relation index, Relation heap,
+							   EcpMaintainCounts *counts);
 extern void ecp_regroup_around_splits(Relation index,
 									  EcpMaintainCounts *counts);
 extern double ecp_regroup_misassigned(Relation index, const EcpIndexState *state,

@@ -516,6 +516,7 @@ replace_publish(EcpReplace *r)
 	return true;
 }
 
+/* Count what was done to clusters: nodes do not count, as in the results. */
 static void
 replace_count(const EcpReplace *r)
 {
@@ -527,6 +528,8 @@ replace_count(const EcpReplace *r)
 		[ECP_REPLACE_GROUP] = ECP_STAT_REGROUPED
 	};
 
+	if (r->target->level > 0)
+		return;
 	if (r->target->flush)
 	{
 		ecp_stat_count(r->index, ECP_STAT_FLUSHES, 1);
@@ -534,6 +537,8 @@ replace_count(const EcpReplace *r)
 		ecp_stat_count(r->index, ECP_STAT_FLUSHED_PAGES,
 					   r->npages_written + r->new.nextended);
 	}
+	else if (r->target->copy)
+		ecp_stat_count(r->index, ECP_STAT_FOLDS, r->old.n);
 	else if (r->kind != ECP_REPLACE_BUFFERS)
 		ecp_stat_count(r->index, counters[r->kind],
 					   r->kind == ECP_REPLACE_GROUP ? r->old.n : 1);
@@ -614,6 +619,7 @@ ecp_replace(Relation index, EcpReplaceKind kind,
 	Assert(target->level >= 0);
 	Assert(target->nold >= 0 && (target->nold <= 2 || target->group != NULL));
 	Assert(target->flush == NULL || kind == ECP_REPLACE_GROUP);
+	Assert(!target->copy || kind == ECP_REPLACE_GROUP);
 	Assert(target->parent != NULL || target->nold == 1);
 	if (target->result)
 		memset(target->result, 0, sizeof(EcpChildData));

@@ -31,6 +31,7 @@ typedef struct EcpReplaceRequest
 	int			which[2];		/* children of parent */
 	const int  *group;			/* or of a group, more of them */
 	bool		retrain;		/* a group: new leaders, not moved ones */
+	bool		copy;			/* a group: the same leaves elsewhere */
 	const EcpFlush *flush;		/* a group that is a flush: without nold and
 								 * group, which follow from what waits */
 	int			nbuffers;		/* new buffers; of a flush, 0 or 1: with or

@@ -143,11 +143,14 @@ plan_copy_old(EcpReplace *r)
 		return old->node->nchildren == 0 ? 0 :
 			old->node->nchildren + old->node->nbuffers;
 	}
+	old->first = palloc_array(int, old->n + 1);
 	for (int i = 0; i < old->n; i++)
 	{
+		old->first[i] = old->rows.nrows;
 		if (!ecp_replace_plan_copy(r, &old->children[i], InvalidBuffer))
 			ecp_report_moved(r->index, old->children[i].ecpc_blk);
 	}
+	old->first[old->n] = old->rows.nrows;
 	return old->rows.nrows;
 }
 
@@ -157,7 +160,8 @@ plan_is_possible(const EcpReplace *r, int n)
 {
 	if (r->kind == ECP_REPLACE_DROP)
 		return n == 0;
-	if (r->kind == ECP_REPLACE_SPLIT || r->kind == ECP_REPLACE_GROUP)
+	if (r->kind == ECP_REPLACE_SPLIT ||
+		(r->kind == ECP_REPLACE_GROUP && !r->target->copy))
 		return n >= 2;
 	return n > 0 || r->target->level == 0;
 }
@@ -167,13 +171,15 @@ plan_is_possible(const EcpReplace *r, int n)
  * of a group get those of the majority of the old ones.
  */
 static uint16
-new_flags(const EcpReplace *r)
+new_flags(const EcpReplace *r, const EcpNewRun *new)
 {
 	int			ntrained = 0;
 
 	if (r->target->level > 0 || (r->kind != ECP_REPLACE_GROUP &&
 								 r->kind != ECP_REPLACE_FOLD))
 		return 0;
+	if (r->target->copy)
+		return r->old.children[new - r->new.runs].ecpc_flags;
 	if (r->target->retrain)
 		return ECP_CHILD_TRAINED;
 	for (int i = 0; i < r->old.n; i++)
@@ -210,7 +216,7 @@ new_finish(EcpReplace *r, EcpNewRun *new)
 	}
 	new->child.ecpc_radius = radius;
 	new->child.ecpc_nrows = new->nitems;
-	new->child.ecpc_flags = buffer ? ECP_CHILD_BUFFER : new_flags(r);
+	new->child.ecpc_flags = buffer ? ECP_CHILD_BUFFER : new_flags(r, new);
 	new->child.ecpc_vfrom = meta->ecpm_sversion + 1;
 	new->child.ecpc_vto = ECP_V_NONE;
 }
@@ -266,6 +272,27 @@ plan_clusters(EcpReplace *r, const EcpRegroupRows *rows, int first)
 		new->items[new->nitems++] = first + i;
 	}
 	r->new.n += rows->nclusters;
+}
+
+/* Each leaf of a group becomes one with the same leader and rows. */
+static void
+divide_copy(EcpReplace *r)
+{
+	const EcpReplaceOld *old = &r->old;
+	const EcpNodeImage *parent = r->target->parent;
+
+	r->new.n = old->n;
+	r->new.runs = palloc0_array(EcpNewRun, old->n + 1);
+	for (int i = 0; i < old->n; i++)
+	{
+		EcpNewRun  *new = &r->new.runs[i];
+
+		new->leader = parent->leaders + old->which[i] * parent->stride;
+		new->nitems = old->first[i + 1] - old->first[i];
+		new->items = palloc_array(int, Max(new->nitems, 1));
+		for (int k = 0; k < new->nitems; k++)
+			new->items[k] = old->first[i] + k;
+	}
 }
 
 /* New clusters of a group, or new buffers. */
@@ -675,7 +702,9 @@ ecp_replace_plan(EcpReplace *r)
 		n = plan_copy_old(r);
 		if (!plan_is_possible(r, n))
 			return false;
-		if (EcpReplaceIsGroup(r))
+		if (target->copy)
+			divide_copy(r);
+		else if (EcpReplaceIsGroup(r))
 			divide_group(r);
 		else
 			divide_items(r, n);

@@ -34,7 +34,8 @@ typedef struct EcpReplaceOld
 	const int  *which;			/* children of the parent; a buffer last */
 	EcpChildData *children;
 	int			nbuffers;		/* among them */
-	EcpRowSet	rows;			/* of leaves */
+	EcpRowSet	rows;			/* of leaves, one after the other */
+	int		   *first;			/* those of each leaf begin here */
 	char	   *prepared;		/* rows as they compare with leaders */
 	int			prepared_max;
 	Size		prepared_stride;

@@ -16,7 +16,7 @@
  * page (KILL) removes the dead rows, whose slots inserts may use at once.
  *
  * amvacuumcleanup frees retired clusters, splits, folds and merges
- * (ecp_maintain.c).  The file does not shrink.
+ * (ecp_maintain_index.c), and gives back the end of the file (ecp_compact.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -25,7 +25,8 @@
 #include "base/compat.h"
 #include "base/stop_point.h"
 #include "commands/vacuum.h"
-#include "ecp/live/ecp_maintain.h"
+#include "ecp/live/ecp_compact.h"
+#include "ecp/live/ecp_maintain_index.h"
 #include "ecp/live/ecp_maintain_lock.h"
 #include "ecp/live/ecp_replace.h"
 #include "ecp/live/ecp_vacuum.h"
@@ -246,6 +247,7 @@ ecpvacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 
 	ecp_stat_ensure(info->index);
 	ecp_maintain_index(info->index, ecp_vacuum_heap(info), false, &counts);
+	ecp_compact_truncate(info->index, info->message_level);
 	stats->num_pages = RelationGetNumberOfBlocks(info->index);
 	stats->pages_free = stats->num_pages -
 		Min(stats->num_pages, ecp_space_count_used(info->index));

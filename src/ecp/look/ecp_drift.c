@@ -77,7 +77,7 @@ drift_advice(const EcpIndexState *state, uint32 nleaves, bool wasteful,
 		return psprintf("REINDEX: %.0f %% of the rows are nearer to another cluster",
 						100 * drift->misassigned);
 	if (wasteful)
-		return "REINDEX: more than half of the pages are free";
+		return "VACUUM: more than half of the pages are free";
 	if (isnan(drift->expected))
 		return NULL;
 	if (ecp_probes > 0)

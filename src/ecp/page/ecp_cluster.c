@@ -108,7 +108,10 @@ ecp_cluster_size(Relation index, const EcpIndexState *state,
 		size->nrows_about += run_rows(&runs[r].header, geo,
 									  r == 0 ? child->ecpc_nrows :
 									  PG_UINT32_MAX);
-		if (runs[r].header.ecpr_free_hint + 1 < runs[r].header.ecpr_hw_page)
+		size->nrows_had += Max(r == 0 ? child->ecpc_nrows : 0,
+							   (runs[r].header.ecpr_hw_page - 1) * geo->slots);
+		if (runs[r].header.ecpr_hw_page == 1 ||
+			runs[r].header.ecpr_free_hint + 1 < runs[r].header.ecpr_hw_page)
 			size->has_holes = true;
 		for (uint32 p = 0; count_live && p < runs[r].header.ecpr_hw_page; p++)
 		{

@@ -40,8 +40,9 @@ typedef struct EcpClusterSize
 	uint32		nslots;
 	uint32		npages;
 	uint32		nrows_about;	/* if no row was inserted but by flushes */
+	uint32		nrows_had;		/* at least so many at some time */
 	uint32		nlive;			/* only if counted */
-	bool		has_holes;		/* VACUUM freed slots before the last page */
+	bool		has_holes;		/* VACUUM may have freed many slots */
 } EcpClusterSize;
 
 extern int	ecp_cluster_runs(Relation index, const EcpIndexState *state,

@@ -392,3 +392,57 @@ ecp_space_count_used(Relation index)
 	}
 	return used;
 }
+
+/* The last used block of a map page, other than itself, or InvalidBlockNumber. */
+static BlockNumber
+map_last_used(Page page, uint32 mapno)
+{
+	const uint64 *words = EcpPageGetMap(page);
+
+	for (int w = ECP_MAP_WORDS - 1; w >= 0; w--)
+	{
+		uint64		used = words[w];
+
+		if (w == 0)
+			used &= ~(UINT64CONST(1) << (EcpMapBlock(mapno) % ECP_MAP_BITS));
+		if (used != 0)
+			return mapno * ECP_MAP_BITS + w * 64 + pg_leftmost_one_pos64(used);
+	}
+	return InvalidBlockNumber;
+}
+
+/*
+ * ecp_space_end
+ *		The number of blocks that the file must have.
+ *
+ * Behind them no block is in use; map page "hint" is before their end, and map
+ * pages behind it have no used block but themselves.  May be more than the file
+ * has.
+ */
+BlockNumber
+ecp_space_end(Relation index, uint32 hint)
+{
+	uint32		mapno = EcpBlockMap(RelationGetNumberOfBlocks(index) - 1);
+
+	for (;; mapno--)
+	{
+		BlockNumber last = InvalidBlockNumber;
+
+		CHECK_FOR_INTERRUPTS();
+		if (EcpMapBlock(mapno) < RelationGetNumberOfBlocks(index))
+		{
+			Buffer		buffer = ecp_page_get(index, EcpMapBlock(mapno),
+											  BUFFER_LOCK_SHARE);
+
+			if (mapno == 0 || !PageIsNew(BufferGetPage(buffer)))
+			{
+				ecp_page_check(index, buffer, ECP_PAGE_MAP);
+				last = map_last_used(BufferGetPage(buffer), mapno);
+			}
+			UnlockReleaseBuffer(buffer);
+		}
+		if (last != InvalidBlockNumber || mapno <= hint)
+			return Max(last == InvalidBlockNumber ? 0 : last + 1,
+					   EcpMapBlock(mapno) + 1);
+	}
+}

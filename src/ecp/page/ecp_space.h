@@ -31,6 +31,7 @@ extern uint64 ecp_space_owner(Page page);
 extern void ecp_space_check_free(Relation index, Buffer buffer);
 extern Buffer ecp_space_map_lock(Relation index, BlockNumber blk, int lockmode);
 extern uint64 ecp_space_count_used(Relation index);
+extern BlockNumber ecp_space_end(Relation index, uint32 hint);
 
 /*
  * Return "blk" of the main fork, exclusively locked, to be initialised by the
