@@ -71,7 +71,7 @@
 #define ECP_COST_BUFFER_PROBES		4
 
 /*
- * The planner cannot estimate a radius.  We assume a reasonable one: a tenth of
+ * A radius that is not known yet is assumed to be a reasonable one: a tenth of
  * the rows of the first window are within it, and none of the second window.
  */
 #define ECP_COST_RADIUS_WINDOWS		3
@@ -206,20 +206,22 @@ cost_pages(PlannerInfo *root, const IndexOptInfo *info,
 	return nclusters * cluster_cost;
 }
 
-/* The index's conditions on attributes; *radius says if there is a radius. */
+/* The index's conditions on attributes, and that with a radius, or NULL. */
 static List *
-cost_attribute_quals(List *indexclauses, bool *radius)
+cost_attribute_quals(List *indexclauses, RestrictInfo **radius)
 {
 	List	   *result = NIL;
 	ListCell   *lc;
 
-	*radius = false;
+	*radius = NULL;
 	foreach(lc, indexclauses)
 	{
 		IndexClause *clause = lfirst_node(IndexClause, lc);
 
-		if (clause->indexcol == 0)
-			*radius |= clause->lossy;
+		if (clause->indexcol == 0 && clause->lossy)
+			*radius = clause->rinfo;
+		else if (clause->indexcol == 0)
+			continue;
 		else
 			result = list_concat(result, clause->indexquals);
 	}
@@ -369,7 +371,7 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	double		clusters;
 	double		rows;
 	Cost		first;
-	bool		radius;
+	RestrictInfo *radius;
 	List	   *quals = cost_attribute_quals(path->indexclauses, &radius);
 
 	*correlation = 0;
@@ -385,15 +387,18 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	cost_read_index(info, clauselist_selectivity(root, quals,
 												 info->rel->relid,
 												 JOIN_INNER, NULL),
-					radius, &input);
+					radius != NULL, &input);
 	input.loop_count = loop_count;
 	*selectivity *= input.share;
 	if (radius)
 	{
 		input.probes_max = Min(input.probes_max,
 							   ECP_COST_RADIUS_WINDOWS * input.probes);
-		*selectivity *= Min(ECP_COST_RADIUS_SHARE * input.probes * input.rows /
-							Max(info->tuples, 1), 1);
+		if (radius->norm_selec >= 0 && radius->norm_selec != DEFAULT_INEQ_SEL)
+			*selectivity *= radius->norm_selec; /* see ecp_radius.c */
+		else
+			*selectivity *= Min(ECP_COST_RADIUS_SHARE * input.probes *
+								input.rows / Max(info->tuples, 1), 1);
 	}
 
 	cost_rows_returned(root, path, &returned);

@@ -294,6 +294,8 @@ match_radius(EcpMatch *match, RestrictInfo *rinfo)
 		return;
 
 	match->radius = rinfo;
+	match->radius_query = distance.query;
+	match->radius_limit = radius;
 	if (!match->nearest && !ecp_approximate_radius)
 	{
 		match->all_within = true;

@@ -20,6 +20,8 @@ typedef struct EcpMatch
 	Node	   *order_query;	/* its q */
 	List	   *clauses;		/* IndexClauses */
 	RestrictInfo *radius;		/* v <-> q < r, or NULL */
+	Node	   *radius_query;	/* its q */
+	Node	   *radius_limit;	/* its r */
 	bool		null_vector;	/* the query wants rows that are not indexed */
 	bool		nearest;		/* it wants the first rows of the order */
 	bool		all_within;		/* all within the radius: not in clauses */

@@ -24,6 +24,7 @@
 #include "ecp/plan/ecp_cost.h"
 #include "ecp/plan/ecp_match.h"
 #include "ecp/plan/ecp_path.h"
+#include "ecp/plan/ecp_radius.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
@@ -194,6 +195,84 @@ path_charge_table(PlannerInfo *root, RelOptInfo *rel, Oid relid, List *matches)
 	}
 }
 
+/* Change the number of rows that a table returns, and its paths with it. */
+static void
+path_set_rows(RelOptInfo *rel, double rows)
+{
+	double		change = rows / rel->rows;
+	ListCell   *lc;
+
+	rel->rows = rows;
+	foreach(lc, rel->pathlist)
+	{
+		Path	   *path = lfirst(lc);
+
+		path->rows = clamp_row_est(path->rows * change);
+	}
+	foreach(lc, rel->partial_pathlist)
+	{
+		Path	   *path = lfirst(lc);
+
+		path->rows = clamp_row_est(path->rows * change);
+	}
+	foreach(lc, rel->ppilist)
+	{
+		ParamPathInfo *param = lfirst(lc);
+
+		param->ppi_rows = clamp_row_est(param->ppi_rows * change);
+	}
+}
+
+/*
+ * Estimate the rows within a radius, for which core took a third of all.  Row
+ * security forbids that, as for core's statistics: the estimate tells of rows that
+ * the user may not see.
+ */
+static void
+path_estimate_radius(PlannerInfo *root, RelOptInfo *rel, List *matches)
+{
+	ListCell   *lc;
+
+	foreach(lc, matches)
+	{
+		const EcpMatch *match = lfirst(lc);
+		double		share;
+
+		if (match->radius == NULL || match->index->indpred != NIL ||
+			root->qual_security_level > 0)
+			continue;
+		share = ecp_radius_share(match);
+		if (share < 0)
+			continue;
+		match->radius->norm_selec = match->radius->outer_selec = share;
+		path_set_rows(rel,
+					  clamp_row_est(rel->tuples *
+									clauselist_selectivity(root,
+														   rel->baserestrictinfo,
+														   0, JOIN_INNER, NULL)));
+		return;
+	}
+}
+
+/* The rows of a partitioned table, after those of its partitions have changed. */
+static void
+path_sum_partitions(PlannerInfo *root, RelOptInfo *rel, Index rti)
+{
+	double		rows = 0;
+	ListCell   *lc;
+
+	foreach(lc, root->append_rel_list)
+	{
+		const AppendRelInfo *info = lfirst_node(AppendRelInfo, lc);
+		RelOptInfo *child = root->simple_rel_array[info->child_relid];
+
+		if (info->parent_relid == rti && child != NULL && !IS_DUMMY_REL(child))
+			rows += child->rows;
+	}
+	if (rows > 0)
+		rel->rows = clamp_row_est(rows);
+}
+
 static void
 path_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
@@ -204,7 +283,10 @@ path_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		path_previous_hook(root, rel, rti, rte);
 	if (rte->rtekind != RTE_RELATION || IS_DUMMY_REL(rel))
 		return;
+	if (rte->inh)
+		path_sum_partitions(root, rel, rti);
 	matches = ecp_match_indexes(root, rel);
+	path_estimate_radius(root, rel, matches);
 	path_charge_table(root, rel, rte->relid, matches);
 	foreach(lc, matches)
 	{
