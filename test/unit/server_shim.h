@@ -89,6 +89,19 @@ errdetail(const char *fmt,...)
 	return 0;
 }
 
+
+int
+errhint(const char *fmt,...)
+{
+	return 0;
+}
+
+char *
+format_type_be(Oid type_oid)
+{
+	return "";
+}
+
 int
 errcode(int sqlerrcode)
 {
