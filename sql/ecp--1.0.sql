@@ -1446,8 +1446,8 @@ COMMENT ON OPERATOR CLASS numeric_ops USING ecp IS
 	'key attributes: numeric, by equality';
 
 CREATE FUNCTION ecp_last_scan(OUT index regclass, OUT wanted bigint,
-	OUT probes integer, OUT early boolean, OUT windows bigint,
-	OUT clusters bigint, OUT pages bigint, OUT vectors bigint,
+	OUT probes integer, OUT early boolean, OUT estimated_recall float8,
+	OUT windows bigint, OUT clusters bigint, OUT pages bigint, OUT vectors bigint,
 	OUT reranked bigint, OUT filtered bigint, OUT returned bigint,
 	OUT dropped bigint, OUT stop text)
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED STRICT;

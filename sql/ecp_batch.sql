@@ -110,7 +110,7 @@ SET ecp.probes = 1000;
 SELECT * FROM batch_differs('batch_b_l2', 'b', '<->', 3000);
 RESET ecp.iterative_scan;
 SET ecp.probes = 12;
--- by the target: scans end where clusters are too far away, and so do batches
+-- by the target: scans end where they have found enough, and so do batches
 RESET ecp.probes;
 SET ecp.target_recall = 0.9;
 SELECT count(*) > 0 AS stored FROM ecp_recall('batch_b_l2', store => true,
@@ -119,6 +119,23 @@ SELECT k, d.* FROM unnest('{1, 4, 10, 15}'::int[]) AS k,
 	LATERAL batch_differs('batch_b_l2', 'b', '<->', k) AS d;
 SELECT count(*) FROM ecp_knn_batch('batch_b_l2', 'SELECT id, b FROM batch_queries', 4);
 SELECT early_stops > 0 AS early FROM ecp_stat_get('batch_b_l2');
+-- rows that are equally far away are left out or not, as a scan does
+CREATE TABLE batch_ties AS SELECT i AS id, decode(string_agg(
+		CASE WHEN hashint4(i % 1500 * 32 + d) > 0 THEN '00' ELSE '01' END, ''), 'hex') AS b
+	FROM generate_series(1, 2000) AS i, generate_series(1, 20) AS d GROUP BY i;
+CREATE INDEX batch_ties_b ON batch_ties USING ecp (b) WITH (cluster_size = 1);
+SELECT k, d.* FROM unnest('{1, 10}'::int[]) AS k,
+	LATERAL batch_differs('batch_ties_b', 'b', '<->', k, 'batch_ties') AS d;
+DROP TABLE batch_ties;
+-- in several batches, and by workers
+SET work_mem = '64kB';
+SELECT * FROM batch_differs('batch_b_l2', 'b', '<->', 10);
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SELECT * FROM batch_differs('batch_b_l2', 'b', '<->', 10);
+RESET work_mem;
+RESET parallel_setup_cost;
+SET max_parallel_workers_per_gather = 0;
 RESET ecp.target_recall;
 SET ecp.probes = 12;
 -- many batches

@@ -42,7 +42,7 @@ sub check_index
 		'postgres', qq(
 		SET enable_seqscan = off;
 		SELECT NULL FROM (SELECT id FROM $table
-			ORDER BY v $op (SELECT v FROM $queries LIMIT 1) LIMIT 1) s;
+			ORDER BY v $op (SELECT v FROM $queries LIMIT 1) LIMIT 10) s;
 		SELECT r.recall FROM ecp_last_scan() s,
 			LATERAL ecp_recall('i', samples => 500,
 				probes => ARRAY[0, 2 * s.probes, 1000000],

@@ -80,7 +80,7 @@ DECLARE
 	included bool := c.columns ~ 'INCLUDE';
 	settings text := 'RESET ALL; SET statement_timeout = ''4s''; SET client_min_messages = error; SET enable_seqscan = off; SET enable_bitmapscan = off; ';
 	everything text := settings || 'SET ecp.iterative_scan = relaxed_order; ';
-	exact text := settings || 'SET ecp.probes = 1000000; SET ecp.early_stop = off; SET ecp.target_recall = 1; ';
+	exact text := settings || 'SET ecp.probes = 1000000; SET ecp.target_recall = 1; ';
 	rows text := 'SELECT count(*), md5(string_agg(id::text, '','' ORDER BY id)) FROM ';
 	near text := 'SELECT string_agg(round(d::numeric, 2)::text, '','' ORDER BY d) FROM ';
 BEGIN

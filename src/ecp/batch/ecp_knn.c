@@ -15,9 +15,10 @@
  *		 (SELECT ... FROM items ORDER BY v <-> q.v LIMIT k)
  *
  * with the same settings and snapshot, rows in the same order.  A batch
- * looks at the first window of each scan.  When k rows were found there, and
- * the scan would not have read on to find them (see ecp_search.c), that is
- * the answer; if not, the scan itself is run (ecp_knn_rows.c).  With a
+ * looks at the first window of each scan, which may end where an estimate says
+ * so (ecp_knn_wave.c).  When k rows were found there, and the scan would not have
+ * read on to find them (see ecp_search.c), that is the answer; if not, the scan
+ * itself is run (ecp_knn_rows.c).  With a
  * quantiser a scan may miss a near row of the clusters that it reads; a batch
  * compares all of them with the exact vectors, and does not.  But where codes
  * are of floats, and the index in memory, scans are faster, and the batch
@@ -45,6 +46,7 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_stat.h"
+#include "ecp/search/ecp_estimate.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_target.h"
 #include "executor/nodeHash.h"
@@ -74,11 +76,19 @@
 #define KNN_QUERIES_STEP	256
 #define KNN_RESCAN_STEP		4	/* and to search by a scan */
 
-/* Candidates that there is room for in a wave, besides the best. */
+/* Candidates that there is room for besides twice the best, for decisions. */
 #define KNN_ROOM_MORE		16
 
 /* Buffers that a query may want beyond one for each cluster. */
 #define KNN_BUFFERS_MORE	16
+
+/*
+ * If scans stop by an estimate: how many times as many clusters as they read on
+ * average a query may read in waves, where it knows twice as many; and over
+ * what share of that number the first wave goes.
+ */
+#define KNN_WAVE_MOST		4
+#define KNN_WAVE_FIRST		0.5
 
 PGDLLEXPORT Datum ecp_knn_batch(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum ecp_knn_exact(PG_FUNCTION_ARGS);
@@ -363,6 +373,8 @@ knn_settle(EcpKnn *knn, int q)
 	if (ecp_iterative_scan == ECP_ITERATIVE_OFF ||
 		(query->flags & ECP_KNN_ALL_READ) != 0)
 		return true;
+	if (plan->scan.adaptive)
+		return query->nresults == plan->k && taken <= plan->scan.k;
 	return query->nresults == plan->k &&
 		(uint64) taken * ECP_SEARCH_AHEAD <= query->vectors;
 }
@@ -482,7 +494,7 @@ knn_workers(EcpKnn *knn, const EcpKnnPlan *plan, int64 nqueries)
 		return 0;
 
 	if (!plan->exact)
-		rows *= (double) plan->probes / Max(meta->ecpm_nleaves, 1);
+		rows *= Min((double) plan->scan.probes / Max(meta->ecpm_nleaves, 1), 1);
 	/* a kernel compares about 1280 bytes in the time of an operator */
 	cost = nqueries * rows * cpu_operator_cost *
 		(0.02 + plan->state.leaf.vec_bytes / 1280.0);
@@ -491,24 +503,49 @@ knn_workers(EcpKnn *knn, const EcpKnnPlan *plan, int64 nqueries)
 	return max_parallel_workers_per_gather;
 }
 
+/* The refs that n clusters have, at most. */
+static int
+knn_plan_refs(const EcpKnnPlan *plan, int n)
+{
+	/* each buffer comes once, with a cluster; hardly ever several with one */
+	return n + Min((uint64) plan->state.meta.ecpm_nbuffers, n + KNN_BUFFERS_MORE);
+}
+
 /* Which clusters are read, as in a scan that begins now. */
 static void
 knn_plan_clusters(EcpKnn *knn, EcpKnnPlan *plan)
 {
 	const EcpMetaPageData *meta = &plan->state.meta;
+	EcpScanPlan *scan = &plan->scan;
 
-	ecp_target_plan(knn->index, meta, &plan->scan);
-	if (plan->scan.most > ECP_KNN_REFS_MAX / 4)
-		plan->scan.early = false;
 	/* one more than there are: so we see whether these were all */
-	plan->probes = Min(plan->scan.probes, meta->ecpm_nleaves + 1);
-	if (plan->scan.early)
-		plan->probes = plan->scan.most +
-			(plan->scan.most == meta->ecpm_nleaves ? 1 : 0);
+	int			all = meta->ecpm_nleaves + 1;
+	int			k = plan->k;
 
-	/* each buffer comes once, with a cluster; hardly ever several with one */
-	plan->max_refs = plan->probes +
-		Min((uint64) meta->ecpm_nbuffers, plan->probes + KNN_BUFFERS_MORE);
+	/* a scan under a policy has a condition */
+	if (knn->row_security)
+		k = Max(k, ECP_TARGET_K);
+	ecp_target_plan(knn->index, meta, k, scan);
+	plan->probes = Min(scan->probes, all);
+	if (!scan->adaptive)
+	{
+		plan->max_refs = plan->max_read = knn_plan_refs(plan, plan->probes);
+		return;
+	}
+
+	/* more than refs have numbers for, or a scan looks at: by scans */
+	plan->by_scans = k > scan->k ||
+		scan->probes > ECP_KNN_REFS_MAX / (4 * KNN_WAVE_MOST) - KNN_BUFFERS_MORE;
+	if (plan->by_scans)
+		return;
+	plan->probes = Min(EcpEstimateKnown(KNN_WAVE_MOST * scan->probes, scan->probes),
+					   all);
+	plan->max_refs = knn_plan_refs(plan, plan->probes);
+	plan->max_read = knn_plan_refs(plan, plan->probes == all ? all :
+								   KNN_WAVE_MOST * scan->probes);
+	plan->first = scan->least;
+	while (plan->first < scan->probes * KNN_WAVE_FIRST)
+		plan->first = EcpLookNext(plan->first);
 }
 
 static void
@@ -531,17 +568,13 @@ knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 	 * Whether they are at the moment must not matter, because the answers
 	 * differ slightly.
 	 */
-	plan->by_scans = !exact &&
-		plan->state.leaf.quantizer != ECP_QUANTIZER_NONE &&
+	if (!exact && plan->state.leaf.quantizer != ECP_QUANTIZER_NONE &&
 		plan->state.meta.ecpm_elem == ECP_ELEM_FLOAT32 &&
-		RelationGetNumberOfBlocks(knn->index) <= NBuffers;
+		RelationGetNumberOfBlocks(knn->index) <= NBuffers)
+		plan->by_scans = true;
 	plan->room = plan->keep;
-	if (plan->scan.early)
-	{
-		/* early stops depend on this number of rows */
-		plan->keep = Max(plan->keep, ECP_TARGET_K);
-		plan->room = plan->keep * 2 + KNN_ROOM_MORE;
-	}
+	if (plan->scan.adaptive)
+		plan->room = Max(plan->keep, plan->scan.k) * 2 + KNN_ROOM_MORE;
 	plan->max_queries = (int) Min(nqueries, PG_INT32_MAX / plan->room);
 	plan->query_stride = MAXALIGN(plan->state.leaf.vec_bytes);
 	ecp_knn_workers_layout(plan, get_hash_memory_limit());

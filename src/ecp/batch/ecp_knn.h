@@ -17,7 +17,7 @@
  *	 RESCAN		queries that need more than that		items: such queries
  *
  * PLACE, CLUSTERS and DECIDE are a wave (ecp_knn_wave.c), of which there are
- * several where a scan would end as soon as clusters are too far away.
+ * several where a scan would end as soon as it has found enough.
  *
  * What a batch knows is one piece of memory without pointers, in a DSM
  * segment when there are workers; every query has a bounded heap there.
@@ -54,7 +54,8 @@ typedef enum EcpKnnPhase
 typedef struct EcpKnnRef
 {
 	uint32		cluster;		/* its number in clusters; ECP_KNN_BUFFER */
-	float4		rank;			/* of its leader */
+	float4		rank;			/* of its leader, and margin: see EcpEstimate */
+	float4		margin;
 } EcpKnnRef;
 
 #define ECP_KNN_BUFFER		0x80000000
@@ -76,6 +77,7 @@ typedef struct EcpKnnCluster
 	pg_atomic_uint32 wanted;	/* queries, in the wave that is prepared */
 	pg_atomic_uint32 placed;	/* in the wave that goes on */
 	uint32		first;
+	uint32		nrows;			/* as its leader says */
 	uint32		nlive;			/* rows compared */
 	Buffer		recent[ECP_KNN_RECENT]; /* of its first pages, as last seen */
 } EcpKnnCluster;
@@ -112,7 +114,6 @@ typedef struct EcpKnnQuery
 #define ECP_KNN_NO_PLACE	0x02	/* no direction: near to nothing */
 #define ECP_KNN_ALL_READ	0x04	/* it wants all the clusters there are */
 #define ECP_KNN_CUT_OFF		0x08	/* there was no room for what it wants */
-#define ECP_KNN_HEAP_FULL	0x10	/* nothing more is kept in this wave */
 
 /*
  * The item of a candidate in a heap: its TID, and above it the ref of the
@@ -149,10 +150,12 @@ typedef struct EcpKnnPlan
 	bool		by_scans;		/* a scan for each query */
 	int			k;
 	int			keep;			/* candidates of a query, k or more */
-	int			room;			/* for them, and more in waves but the first */
+	int			room;			/* for them, and more if decisions need it */
 	EcpScanPlan scan;
-	int			probes;			/* clusters of a query, at most */
+	int			probes;			/* clusters known of a query, at most */
 	int			max_refs;		/* the same and insert buffers after them */
+	int			max_read;		/* refs that are read, at most */
+	int			first;			/* clusters read in the first wave */
 	int			max_queries;	/* of a batch */
 	int			max_clusters;
 	uint32		nslots;			/* of the hash table, a power of two */
@@ -281,7 +284,8 @@ extern void ecp_knn_compare(EcpKnn *knn, const EcpKnnBlock *blocks,
 							int nblocks, const EcpKnnPair *pairs,
 							int npairs);
 extern void ecp_knn_compare_sort(EcpRanked *candidates, int n);
-extern void ecp_knn_compare_keep(EcpKnnQuery *query, EcpRanked *heap, int keep);
+extern void ecp_knn_compare_keep(EcpKnnQuery *query, EcpRanked *heap, int keep,
+								 float8 kth);
 
 /* ---- ecp_knn_workers.c ---- */
 
@@ -296,6 +300,7 @@ extern PGDLLEXPORT void ecp_knn_workers_main(dsm_segment *seg, shm_toc *toc);
 
 /* ---- ecp_knn_descent.c ---- */
 
+extern bool ecp_knn_prepare(const EcpKnn *knn, int q, void *prepared);
 extern void ecp_knn_descent(EcpKnn *knn, int first, int end);
 
 /* ---- ecp_knn_read.c ---- */
@@ -310,6 +315,20 @@ extern void ecp_knn_wave_order(EcpKnn *knn);
 extern bool ecp_knn_wave_next(EcpKnn *knn);
 extern void ecp_knn_wave_place(EcpKnn *knn, int first, int end);
 extern void ecp_knn_wave_decide(EcpKnn *knn, int first, int end);
+
+/* ---- ecp_knn_look.c ---- */
+
+typedef struct EcpKnnLook EcpKnnLook;
+
+/* What ecp_knn_look_replay() returns if there is no end in what was read. */
+#define ECP_KNN_LOOK_AGAIN	(-1)	/* it is farther on */
+#define ECP_KNN_LOOK_LOST	(-2)	/* that cannot be told */
+
+extern EcpKnnLook *ecp_knn_look_create(EcpKnn *knn);
+extern void ecp_knn_look_free(EcpKnnLook *look);
+extern int	ecp_knn_look_end(const EcpKnn *knn, int q, int n);
+extern int	ecp_knn_look_replay(EcpKnnLook *look, int q, float8 *kth);
+extern int	ecp_knn_look_ahead(EcpKnnLook *look, int q);
 
 /* ---- ecp_knn_table.c ---- */
 

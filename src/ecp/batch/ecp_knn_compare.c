@@ -4,14 +4,14 @@
  *	  Many queries at once: blocks of rows compared with queries, and the
  *	  best of them kept.
  *
- * Every query has a heap of the "keep" best candidates, whose worst rank is
- * the query's bound: a row above it is skipped.  In the waves of a batch
- * but the first (ecp_knn_wave.c), candidates are added to the heap's array
- * instead, and the bound stays.
+ * Every query has a heap of the best candidates, as many as there is "room"
+ * for, whose worst rank is the query's bound: a row above it is skipped.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include <math.h>
 
 #include "base/topk.h"
 #include "ecp/batch/ecp_knn.h"
@@ -49,27 +49,41 @@ ecp_knn_compare_sort(EcpRanked *candidates, int n)
 }
 
 /*
- * After a wave, keep the best candidates of a query only, by TID; what the
- * next wave finds is added to them.
+ * Before a query's next wave, keep its best candidates only, and all that are
+ * not beyond the rank "kth": these decide where it stops.
  */
 void
-ecp_knn_compare_keep(EcpKnnQuery *query, EcpRanked *heap, int keep)
+ecp_knn_compare_keep(EcpKnnQuery *query, EcpRanked *heap, int keep, float8 kth)
 {
+	int			n = Min(query->nheap, keep);
+
 	Assert(keep > 0);
 	candidates_sort(heap, query->nheap);
-	query->nheap = Min(query->nheap, keep);
-	for (int i = 0; i < query->nheap; i++)
-		heap[i].item &= ECP_KNN_TID_MASK;
-	query->bound = query->nheap < keep ? get_float8_infinity() :
-		heap[keep - 1].rank;
+	while (n < query->nheap && heap[n].rank <= kth)
+		n++;
+	query->nheap = n;
+	if (n >= keep)
+	{
+		/* rows of the rank "kth" are all there: they are below the bound */
+		query->bound = heap[n - 1].rank > kth ? heap[n - 1].rank :
+			nextafter(kth, get_float8_infinity());
+	}
+	/* the worst first, as a heap has it */
+	for (int i = 0; i < n / 2; i++)
+	{
+		EcpRanked	ranked = heap[i];
+
+		heap[i] = heap[n - 1 - i];
+		heap[n - 1 - i] = ranked;
+	}
 }
 
 /*
- * Add a candidate to a query's heap, whose root is the worst of the "keep"
+ * Add a candidate to a query's heap, whose root is the worst of the "room"
  * best.
  */
 static void
-knn_push(EcpKnnQuery *query, EcpRanked *heap, int keep, float8 rank,
+knn_push(EcpKnnQuery *query, EcpRanked *heap, int room, float8 rank,
 		 uint64 item)
 {
 	EcpRanked	ranked;
@@ -77,8 +91,8 @@ knn_push(EcpKnnQuery *query, EcpRanked *heap, int keep, float8 rank,
 
 	ecp_ranked_set(&ranked, rank, item);
 	SpinLockAcquire(&query->mutex);
-	Assert(query->nheap <= keep);
-	if (query->nheap < keep)
+	Assert(query->nheap <= room);
+	if (query->nheap < room)
 	{
 		i = query->nheap++;
 		while (i > 0 && ranked_is_less(&heap[(i - 1) / 2], &ranked))
@@ -95,9 +109,9 @@ knn_push(EcpKnnQuery *query, EcpRanked *heap, int keep, float8 rank,
 		{
 			int			child = 2 * i + 1;
 
-			if (child >= keep)
+			if (child >= room)
 				break;
-			if (child + 1 < keep &&
+			if (child + 1 < room &&
 				ranked_is_less(&heap[child], &heap[child + 1]))
 				child++;
 			if (!ranked_is_less(&ranked, &heap[child]))
@@ -107,25 +121,8 @@ knn_push(EcpKnnQuery *query, EcpRanked *heap, int keep, float8 rank,
 		}
 		heap[i] = ranked;
 	}
-	if (query->nheap == keep)
+	if (query->nheap == room)
 		query->bound = heap[0].rank;
-	SpinLockRelease(&query->mutex);
-}
-
-/* The same in waves but the first: all candidates are kept. */
-static void
-knn_append(EcpKnnQuery *query, EcpRanked *heap, int room, float8 rank,
-		   uint64 item)
-{
-	SpinLockAcquire(&query->mutex);
-	if (query->nheap < room)
-		ecp_ranked_set(&heap[query->nheap++], rank, item);
-	else
-	{
-		/* a scan will answer the query */
-		query->flags |= ECP_KNN_CUT_OFF;
-		query->bound = -get_float8_infinity();
-	}
 	SpinLockRelease(&query->mutex);
 }
 
@@ -137,21 +134,17 @@ static inline void
 knn_offer(EcpKnn *knn, const EcpKnnPair *pair, const EcpKnnBlock *block,
 		  int first, uint64 word, const float8 *ranks)
 {
-	EcpKnnShared *shared = knn->shared;
 	const EcpKnnPlan *plan = knn->plan;
 	EcpKnnQuery *query = &knn->queries[pair->query];
 	EcpRanked  *heap = ecp_knn_heap(knn, pair->query);
+	uint64		ref = plan->scan.adaptive ? EcpKnnRefItem(pair->ref) : 0;
 
 	for (; word != 0; word &= word - 1)
 	{
 		int			i = pg_rightmost_one_pos64(word);
 		uint64		item = ecp_tid_item(&block->tids[first + i]);
 
-		if (shared->wave > 0)
-			knn_append(query, heap, plan->room, ranks[i],
-					   item | EcpKnnRefItem(pair->ref));
-		else
-			knn_push(query, heap, plan->keep, ranks[i], item);
+		knn_push(query, heap, plan->room, ranks[i], item | ref);
 	}
 }
 

@@ -4,7 +4,8 @@
  *	  Many queries at once: which clusters each of them may want.
  *
  * Every query descends by itself, and gets as its refs the clusters that its
- * scan would read first, nearest first.
+ * scan would read first, nearest first.  If a scan stops by an estimate, these are
+ * several times as many as it reads on average, with what the estimate takes.
  *
  * The clusters of all queries are in a hash table in shared memory, by block,
  * to which all processes add while they descend.  A slot is never freed, not
@@ -19,8 +20,10 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/search/ecp_descent.h"
+#include "ecp/search/ecp_estimate.h"
 #include "ecp/search/ecp_probe.h"
 #include "miscadmin.h"
+#include "utils/memutils.h"
 #include "vector/vector_value.h"
 
 /* Find the slot of a cluster in the hash table, or fill one. */
@@ -41,7 +44,7 @@ descent_cluster(EcpKnn *knn, const EcpChildData *child)
 		{
 			cluster->npages = child->ecpc_npages;
 			cluster->run = child->ecpc_run;
-			cluster->nlive = child->ecpc_nrows;
+			cluster->nrows = cluster->nlive = child->ecpc_nrows;
 			return c;
 		}
 		/* a failed exchange has set blk to what is there */
@@ -53,78 +56,118 @@ descent_cluster(EcpKnn *knn, const EcpChildData *child)
 	return 0;					/* keep compiler quiet */
 }
 
-/* Add a cluster or an insert buffer to the refs of a query. */
-static void
-descent_add_ref(EcpKnn *knn, int q, const EcpClusterRef *cluster)
+/* Scratch memory for descents. */
+typedef struct DescentMemory
 {
-	EcpKnnQuery *query = &knn->queries[q];
-	EcpKnnRef  *ref;
+	void	   *prepared;		/* the query in the form of leaders */
+	EcpClusterRef *refs;		/* max_refs */
+	MemoryContext context;		/* of an estimate */
+} DescentMemory;
 
-	if (query->nrefs == knn->plan->max_refs)
-	{
-		query->flags |= ECP_KNN_CUT_OFF;
-		return;
-	}
-	ref = &ecp_knn_refs(knn, q)[query->nrefs++];
-	ref->cluster = descent_cluster(knn, &cluster->child) |
-		(cluster->is_buffer ? ECP_KNN_BUFFER : 0);
-	ref->rank = cluster->rank;
+/* Bring a query into the form of leaders; false if it has no direction. */
+bool
+ecp_knn_prepare(const EcpKnn *knn, int q, void *prepared)
+{
+	const EcpMetaPageData *meta = &knn->plan->state.meta;
+	EcpVector	vector;
+
+	vector.elem = meta->ecpm_elem;
+	vector.dims = meta->ecpm_dims;
+	vector.data = knn->elements + q * knn->plan->query_stride;
+	vector.detoasted = NULL;
+	return ecp_prepare(meta, &vector, prepared);
 }
 
-/*
- * Find the refs of a query by a descent as a scan does it.  "prepared" is
- * scratch memory for the query in the form of leaders.
- */
+/* Note the margins of a query's refs, whose descent has not ended. */
 static void
-descent_query(EcpKnn *knn, int q, void *prepared)
+descent_margins(EcpKnn *knn, int q, const DescentMemory *memory)
+{
+	int			nrefs = knn->queries[q].nrefs;
+	EcpKnnRef  *refs = ecp_knn_refs(knn, q);
+	EcpEstimate estimate;
+	int			n = 0;
+
+	ecp_estimate_begin(&estimate, &knn->plan->state.meta, memory->context,
+					   memory->prepared);
+	ecp_estimate_add(&estimate, memory->refs, nrefs);
+	for (int r = 0; r < nrefs; r++)
+	{
+		/* nothing is known of an index's only cluster */
+		if (!EcpKnnRefIsBuffer(&refs[r]) && n < estimate.n)
+			refs[r].margin = estimate.margins[n++];
+	}
+	MemoryContextReset(memory->context);
+}
+
+/* Find the refs of a query by a descent as a scan does it. */
+static void
+descent_query(EcpKnn *knn, int q, const DescentMemory *memory)
 {
 	const EcpKnnPlan *plan = knn->plan;
 	const EcpMetaPageData *meta = &plan->state.meta;
 	EcpKnnQuery *query = &knn->queries[q];
+	EcpKnnRef  *refs = ecp_knn_refs(knn, q);
 	EcpDescent *descent;
-	EcpClusterRef ref;
-	EcpVector	vector;
 	int			nclusters = 0;
 
 	query->nrefs = 0;
 	if ((query->flags & ECP_KNN_NULL) != 0)
 		return;
-	vector.elem = meta->ecpm_elem;
-	vector.dims = meta->ecpm_dims;
-	vector.data = knn->elements + q * plan->query_stride;
-	vector.detoasted = NULL;
-	if (!ecp_prepare(meta, &vector, prepared))
+	if (!ecp_knn_prepare(knn, q, memory->prepared))
 	{
 		query->flags |= ECP_KNN_NO_PLACE;
 		return;
 	}
 
-	descent = ecp_descent_begin(knn->index, &plan->state, prepared, false,
-								Min(plan->probes, meta->ecpm_nleaves));
-	while ((nclusters < plan->probes || ecp_descent_at_buffer(descent)) &&
-		   ecp_descent_next(descent, &ref))
+	descent = ecp_descent_begin(knn->index, &plan->state, memory->prepared,
+								false, Min(plan->scan.probes, meta->ecpm_nleaves));
+	while (nclusters < plan->probes || ecp_descent_at_buffer(descent))
 	{
-		if (!ref.is_buffer)
+		int			r = query->nrefs;
+
+		if (r == plan->max_refs)
+		{
+			query->flags |= ECP_KNN_CUT_OFF;
+			break;
+		}
+		if (!ecp_descent_next(descent, &memory->refs[r]))
+			break;
+		refs[r].cluster = descent_cluster(knn, &memory->refs[r].child);
+		refs[r].rank = memory->refs[r].rank;
+		refs[r].margin = 0;
+		if (memory->refs[r].is_buffer)
+			refs[r].cluster |= ECP_KNN_BUFFER;
+		else
 			nclusters++;
-		descent_add_ref(knn, q, &ref);
+		query->nrefs++;
 	}
-	ecp_descent_end(descent);
-	if (nclusters < plan->probes)
+	if (nclusters < plan->probes && (query->flags & ECP_KNN_CUT_OFF) == 0)
 		query->flags |= ECP_KNN_ALL_READ;
+	if (plan->scan.adaptive)
+		descent_margins(knn, q, memory);
+	ecp_descent_end(descent);
 }
 
 /* Find the refs of queries first .. end - 1, and what they want first. */
 void
 ecp_knn_descent(EcpKnn *knn, int first, int end)
 {
-	void	   *prepared = palloc(knn->plan->state.node.vec_bytes);
+	DescentMemory memory;
 
 	Assert(first >= 0 && end <= knn->shared->nqueries);
+	memory.prepared = palloc(knn->plan->state.node.vec_bytes);
+	memory.refs = palloc_extended(mul_size(knn->plan->max_refs,
+										   sizeof(EcpClusterRef)),
+								  MCXT_ALLOC_HUGE);
+	memory.context = AllocSetContextCreate(CurrentMemoryContext, "ecp batch descent",
+										   ALLOCSET_DEFAULT_SIZES);
 	for (int q = first; q < end; q++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		descent_query(knn, q, prepared);
+		descent_query(knn, q, &memory);
 		ecp_knn_wave_first(knn, q);
 	}
-	pfree(prepared);
+	MemoryContextDelete(memory.context);
+	pfree(memory.refs);
+	pfree(memory.prepared);
 }

@@ -4,21 +4,22 @@
  *	  Many queries at once: which clusters are read when, and for whom.
  *
  * Descents say which clusters each query may want, nearest first (its refs).
- * A scan that may end early reads them in this order and stops before the
- * first whose leader is too far away for the ten nearest rows found so far
- * (ecp_target.c).  A batch reads them in the order of blocks, in waves:
+ * A scan with a target of recall reads them in this order, and looks now and then
+ * whether it has enough (ecp_target_reached()).  A batch reads them in the order of
+ * blocks, in waves:
  *
- *	 wave 0		the clusters that a scan reads in any case
- *	 wave 1		further ones, as far as the rows found do not rule them out
+ *	 first wave		as far as a part of what scans read on average
+ *	 other waves	from there on, as far as the query's scan would read if no
+ *					nearer rows turned up (ecp_knn_look.c)
  *
- * In wave 1, rows that may be among the nearest are kept together with the
- * ref that they came by.  After the wave they are looked at in the order of
- * refs, as the scan would have met them: so we know where it would have
- * stopped, and forget what came later.  The answers are the scan's, but a
- * batch reads some clusters in vain.  With more waves these would be fewer, but
- * more clusters would be read twice, which costs as much.
+ * The rows that may be among the nearest are kept together with the ref that they
+ * came by.  After a wave the scan is replayed with them: so we know where it
+ * would have stopped, and forget what came later.  The answers are the scan's, but
+ * a batch reads some clusters in vain, and some in several waves.  A query whose
+ * scan reads much more than others, or for which too few rows were kept, is cut
+ * off and left to a scan.
  *
- * Without early stops the first wave has all the clusters, and is the last.
+ * With a fixed number of clusters the first wave has all of them, and is the last.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,21 +29,13 @@
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_target.h"
+#include "miscadmin.h"
 #include "vector/vector_value.h"
 
 #define ST_SORT order_sort
 #define ST_ELEMENT_TYPE EcpKnnOrder
 #define ST_COMPARE(a, b) \
 	((a)->blk < (b)->blk ? -1 : (a)->blk > (b)->blk)
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
-
-/* Candidates in the order of the refs that they came by. */
-#define ST_SORT refs_sort
-#define ST_ELEMENT_TYPE EcpRanked
-#define ST_COMPARE(a, b) \
-	(EcpKnnItemRef((a)->item) - EcpKnnItemRef((b)->item))
 #define ST_SCOPE static
 #define ST_DEFINE
 #include "lib/sort_template.h"
@@ -64,36 +57,31 @@ wave_want(EcpKnn *knn, int q, int end)
 								1);
 }
 
-/*
- * From ref "first" on, the end of n clusters and the buffers that follow
- * them.
- */
-static int
-wave_end(EcpKnn *knn, int q, int first, int n)
+/* A query is left to a scan. */
+static void
+wave_cut_off(EcpKnnQuery *query)
 {
-	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
-	int			r = first;
-
-	Assert(first >= 0 && n > 0);
-	for (; r < knn->queries[q].nrefs; r++)
-	{
-		if (!EcpKnnRefIsBuffer(&refs[r]) && n-- == 0)
-			break;
-	}
-	return r;
+	query->flags |= ECP_KNN_CUT_OFF;
+	query->first = query->end;
+	query->nheap = 0;
 }
 
 /* What a query whose refs are known wants first. */
 void
 ecp_knn_wave_first(EcpKnn *knn, int q)
 {
-	const EcpScanPlan *scan = &knn->plan->scan;
+	const EcpKnnPlan *plan = knn->plan;
 	EcpKnnQuery *query = &knn->queries[q];
+	int			end = query->nrefs;
 
 	Assert(q >= 0 && q < knn->shared->nqueries);
-	query->end = 0;
-	wave_want(knn, q, scan->early ? wave_end(knn, q, 0, scan->least) :
-			  query->nrefs);
+	query->first = query->end = 0;
+	if (plan->scan.adaptive)
+		end = ecp_knn_look_end(knn, q, plan->first);
+	if (end > plan->max_read || (query->flags & ECP_KNN_CUT_OFF) != 0)
+		wave_cut_off(query);
+	else
+		wave_want(knn, q, end);
 }
 
 /*
@@ -177,42 +165,6 @@ ecp_knn_wave_place(EcpKnn *knn, int first, int end)
 
 /* ---- decisions ---- */
 
-/*
- * Note in "nearest" the rows of a query in the order of refs.  Returns the
- * ref of this wave that a scan would not read, and all after it, or -1; rows
- * from there on are removed.
- */
-static int
-wave_replay(EcpKnn *knn, int q, EcpTopRanks *nearest)
-{
-	const EcpScanPlan *scan = &knn->plan->scan;
-	EcpMetric	metric = knn->plan->state.meta.ecpm_metric;
-	EcpKnnQuery *query = &knn->queries[q];
-	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
-	EcpRanked  *heap = ecp_knn_heap(knn, q);
-	int			i = 0;
-
-	Assert(query->nheap <= knn->plan->room);
-	ecp_top_ranks_reset(nearest);
-	refs_sort(heap, query->nheap);
-	for (int r = query->first; r < query->end; r++)
-	{
-		/* those before this wave have no ref */
-		for (; i < query->nheap && EcpKnnItemRef(heap[i].item) < r; i++)
-			(void) ecp_top_ranks_add(nearest, heap[i].rank);
-		if (query->first > 0 && !EcpKnnRefIsBuffer(&refs[r]) &&
-			ecp_target_reached(metric, refs[r].rank, nearest->kth,
-							   scan->slack))
-		{
-			query->nheap = i;
-			return r;
-		}
-	}
-	for (; i < query->nheap; i++)
-		(void) ecp_top_ranks_add(nearest, heap[i].rank);
-	return -1;
-}
-
 /* A query has read refs 0 .. end - 1 and no more. */
 static void
 wave_finish(EcpKnn *knn, int q, int end)
@@ -231,55 +183,70 @@ wave_finish(EcpKnn *knn, int q, int end)
 	query->first = query->end = end;
 }
 
+/* Forget the candidates that did not come by refs 0 .. end - 1, and those refs. */
+static void
+wave_forget(EcpKnn *knn, int q, int end)
+{
+	EcpKnnQuery *query = &knn->queries[q];
+	EcpRanked  *heap = ecp_knn_heap(knn, q);
+	int			n = 0;
+
+	for (int i = 0; i < query->nheap; i++)
+	{
+		if (EcpKnnItemRef(heap[i].item) >= end)
+			continue;
+		heap[n] = heap[i];
+		heap[n++].item &= ECP_KNN_TID_MASK;
+	}
+	ecp_knn_compare_sort(heap, n);
+	query->nheap = Min(n, knn->plan->keep);
+}
+
 /* Decide after a wave what the query wants in the next one. */
 static void
-wave_decide(EcpKnn *knn, int q)
+wave_decide(EcpKnn *knn, EcpKnnLook *look, int q)
 {
-	const EcpScanPlan *scan = &knn->plan->scan;
-	EcpMetric	metric = knn->plan->state.meta.ecpm_metric;
+	const EcpKnnPlan *plan = knn->plan;
 	EcpKnnQuery *query = &knn->queries[q];
-	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
-	EcpTopRanks nearest;
-	int			stop;
-	int			limit;
+	float8		kth;
+	int			end = ecp_knn_look_replay(look, q, &kth);
 
-	if (!scan->early)
+	if (end >= 0)
 	{
-		wave_finish(knn, q, query->end);
+		wave_forget(knn, q, end);
+		wave_finish(knn, q, end);
 		return;
 	}
-	stop = wave_replay(knn, q, &nearest);
-	ecp_knn_compare_keep(query, ecp_knn_heap(knn, q),
-						 knn->plan->keep);
-	if (stop >= 0)
-	{
-		wave_finish(knn, q, stop);
-		return;
-	}
-
-	/* the k-th row only gets nearer: what is too far away now stays so */
-	limit = query->nrefs;
-	for (int r = query->end; r < limit; r++)
-	{
-		if (!EcpKnnRefIsBuffer(&refs[r]) &&
-			ecp_target_reached(metric, refs[r].rank, nearest.kth,
-							   scan->slack))
-			limit = r;
-	}
-	if (limit == query->end)
-		wave_finish(knn, q, limit);
+	if (end == ECP_KNN_LOOK_AGAIN)
+		end = ecp_knn_look_ahead(look, q);
+	if (end <= query->end || end > plan->max_read)
+		wave_cut_off(query);
 	else
-		wave_want(knn, q, limit);
+	{
+		ecp_knn_compare_keep(query, ecp_knn_heap(knn, q), plan->keep, kth);
+		wave_want(knn, q, end);
+	}
 }
 
 /* Decide for queries first .. end - 1. */
 void
 ecp_knn_wave_decide(EcpKnn *knn, int first, int end)
 {
+	EcpKnnLook *look = knn->plan->scan.adaptive ? ecp_knn_look_create(knn) : NULL;
+
 	Assert(first >= 0 && end <= knn->shared->nqueries);
 	for (int q = first; q < end; q++)
 	{
-		if (knn->queries[q].first < knn->queries[q].end)
-			wave_decide(knn, q);
+		const EcpKnnQuery *query = &knn->queries[q];
+
+		CHECK_FOR_INTERRUPTS();
+		if (query->first == query->end)
+			continue;
+		if (look != NULL)
+			wave_decide(knn, look, q);
+		else
+			wave_finish(knn, q, query->end);
 	}
+	if (look != NULL)
+		ecp_knn_look_free(look);
 }

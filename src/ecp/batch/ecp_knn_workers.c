@@ -47,8 +47,8 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 		mul_size(plan->keep, sizeof(ItemPointerData)) +
 		plan->query_stride + KNN_PREPARED_BYTES;
 	if (!plan->exact)
-		per_query += mul_size(plan->max_refs,
-							  sizeof(EcpKnnRef) + sizeof(EcpKnnPair));
+		per_query += mul_size(plan->max_refs, sizeof(EcpKnnRef)) +
+			mul_size(plan->max_read, sizeof(EcpKnnPair));
 	n = Max(memory / per_query, KNN_QUERIES_MIN);
 	n = plan->max_queries = Min(n, plan->max_queries);
 
@@ -67,12 +67,10 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 	layout->order = layout->active = pos;
 	if (!plan->exact)
 	{
-		Size		nrefs = mul_size(n, plan->max_refs);
-
 		plan->max_clusters = plan->state.meta.ecpm_nleaves +
 			plan->state.meta.ecpm_nbuffers + 1;
 		plan->nslots = pg_nextpower2_32(plan->max_clusters / 2 * 3 + 1);
-		pos += mul_size(nrefs, sizeof(EcpKnnRef));
+		pos += MAXALIGN(mul_size(mul_size(n, plan->max_refs), sizeof(EcpKnnRef)));
 		layout->clusters = pos;
 		pos += mul_size(plan->nslots, sizeof(EcpKnnCluster));
 		layout->order = pos;
@@ -80,7 +78,7 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 		layout->active = pos;
 		pos += MAXALIGN(mul_size(plan->max_clusters, sizeof(uint32)));
 		layout->pairs = pos;
-		pos += mul_size(nrefs, sizeof(EcpKnnPair));
+		pos += mul_size(mul_size(n, plan->max_read), sizeof(EcpKnnPair));
 	}
 	layout->bytes = pos;
 }

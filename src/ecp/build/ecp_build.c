@@ -31,7 +31,8 @@
 #include "ecp/build/ecp_build.h"
 #include "ecp/build/ecp_build_team.h"
 #include "ecp/build/ecp_policy.h"
-#include "ecp/build/ecp_recall_curve.h"
+#include "ecp/recall/ecp_recall_curve.h"
+#include "ecp/search/ecp_target.h"
 #include "ecp/cluster/ecp_team.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"
@@ -52,6 +53,13 @@
 #define IN_BUFF_BYTES		((Size) 128 * 1024 * 1024)
 #define IN_BUFF_BYTES_MAX	((Size) 1024 * 1024 * 1024)
 #define IN_BUFF_HALVES		400
+
+/*
+ * Searches that read more than this share of so many clusters are worth a
+ * notice.
+ */
+#define NOTICE_CLUSTERS		256
+#define NOTICE_SHARE		0.25
 
 /* Share of a build's time that measuring recall may take. */
 #define RECALL_SHARE		0.25
@@ -332,6 +340,53 @@ build_assign(EcpBuild *build)
 	return assign.heap_tuples;
 }
 
+/* Measure what recall costs, within about these seconds. */
+static void
+build_recall_curve(EcpBuild *build, double seconds)
+{
+	EcpRecallCurve *curve = ecp_recall_curve_begin(build->index, &build->state,
+												   ECP_RECALL_QUERIES);
+
+	if (curve == NULL)
+		return;
+	if (build->team)
+		ecp_recall_curve_sample_team(curve, build->team,
+									 EcpTaskOf(ecp_build_recall_task), seconds);
+	else
+		ecp_recall_curve_sample(curve, true, seconds);
+	(void) ecp_recall_curve_choose(curve, build->assigned.rows);
+	ecp_recall_curve_end(curve);
+}
+
+/* Tell if the target of recall takes much of the index, and what would not. */
+static void
+build_notice_target(const EcpBuild *build)
+{
+	Relation	index = build->index;
+	const EcpMetaPageData *meta = &build->state.meta;
+	double		target = ecp_target_recall_of(index);
+	double		clusters = ecp_target_clusters(index, meta, ECP_TARGET_K);
+	int			level = 0;
+
+	if (meta->ecpm_curve.ecpm_queries == 0 || target >= 1 || ecp_probes > 0 ||
+		meta->ecpm_nleaves < NOTICE_CLUSTERS ||
+		clusters <= NOTICE_SHARE * meta->ecpm_nleaves)
+		return;
+	while (level + 1 < ECP_CURVE_TARGETS &&
+		   meta->ecpm_curve.ecpm_points[1][level + 1].ecpm_clusters <=
+		   NOTICE_SHARE * meta->ecpm_nleaves)
+		level++;
+	ereport(NOTICE,
+			(errmsg("searches of index \"%s\" read %.0f %% of its clusters for a recall of %g",
+					RelationGetRelationName(index),
+					100 * clusters / meta->ecpm_nleaves, target),
+			 errdetail("The nearest rows of the queries that were tried are spread over many clusters."),
+			 errhint("A target_recall of %g takes %.0f %%.",
+					 ecp_target_levels[level],
+					 Max(100 * meta->ecpm_curve.ecpm_points[1][level].ecpm_clusters /
+						 meta->ecpm_nleaves, 1))));
+}
+
 /* Write the metapage, after everything that it refers to. */
 static void
 build_write_meta(Relation index, ForkNumber fork, const EcpMetaPageData *meta)
@@ -383,8 +438,9 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 
 	clock_phase(&clock, ECP_BUILD_RECALL, ECP_PROGRESS_RECALL);
 	build.state.meta.ecpm_build_tuples = build.assigned.rows;
-	ecp_recall_curve_build(&build, clock_seconds(&clock) * RECALL_SHARE);
+	build_recall_curve(&build, clock_seconds(&clock) * RECALL_SHARE);
 	clock_phase(&clock, -1, 0);
+	build_notice_target(&build);
 	if (build.team)
 		ecp_build_team_end(build.team);
 	ecp_stat_create(index);

@@ -21,6 +21,7 @@
 #include "catalog/index.h"
 #include "ecp/build/ecp_build.h"
 #include "ecp/build/ecp_build_team.h"
+#include "ecp/recall/ecp_recall_curve.h"
 #include "ecp/build/ecp_policy.h"
 #include "ecp/cluster/ecp_team.h"
 #include "ecp/define/ecp_options.h"
@@ -299,4 +300,16 @@ ecp_build_team_main(dsm_segment *seg, shm_toc *toc)
 	ecp_files_end(build.files);
 	index_close(index, index_lock);
 	table_close(heap, heap_lock);
+}
+
+/*
+ * ecp_build_recall_task
+ *		Search for a part of the queries of the recall curve.
+ */
+void
+ecp_build_recall_task(EcpTeam *team, const void *args, char **memories)
+{
+	EcpBuild   *build = ecp_build_team_build(team);
+
+	ecp_recall_curve_work(team, build->index, &build->state, args, memories);
 }

@@ -46,4 +46,7 @@ extern void ecp_build_team_sums(EcpTeam *team, double *heap_tuples,
 								double *index_tuples, uint32 *rounds,
 								bool *broken_hot_chain);
 
+extern PGDLLEXPORT void ecp_build_recall_task(EcpTeam *team, const void *args,
+											  char **memories);
+
 #endif							/* ECP_BUILD_TEAM_H */

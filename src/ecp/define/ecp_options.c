@@ -20,7 +20,6 @@
 bool		ecp_approximate_radius;
 int			ecp_build_policy;
 char	   *ecp_build_tablespaces;
-bool		ecp_early_stop;
 int			ecp_in_buff_kb;
 bool		ecp_insert_split;
 int			ecp_iterative_scan;
@@ -131,11 +130,6 @@ ecp_options_init(void)
 							   &ecp_build_tablespaces, "", PGC_USERSET,
 							   GUC_LIST_INPUT,
 							   ecp_tablespaces_check, NULL, NULL);
-	DefineCustomBoolVariable("ecp.early_stop",
-							 "Lets a scan stop reading clusters when they are too far away.",
-							 "How far that is was measured for the target of recall; ecp.probes reads as many as it says.",
-							 &ecp_early_stop, true, PGC_USERSET, 0,
-							 NULL, NULL, NULL);
 	DefineCustomIntVariable("ecp.in_buff",
 							"Memory in which vectors are assigned to clusters before they are written to a file.",
 							"0 chooses by the measured tablespace of the files.  At most 0.4 of maintenance_work_mem is used.",

@@ -79,7 +79,6 @@ extern EcpOptions ecp_options_get(Relation index);	/* with defaults */
 
 extern int	ecp_probes;			/* 0 = by the target of recall */
 extern double ecp_target_recall;	/* 0 = the index's */
-extern bool ecp_early_stop;
 extern bool ecp_approximate_radius; /* without ORDER BY and LIMIT */
 extern int	ecp_iterative_scan; /* EcpIterativeScan */
 extern int	ecp_max_scan_tuples;	/* -1 = no limit */

@@ -38,8 +38,17 @@
 #include "ecp/page/ecp_space.h"
 #include "ecp/page/ecp_stat.h"
 #include "ecp/page/ecp_xlog.h"
+#include "ecp/recall/ecp_recall_curve.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+
+/*
+ * Recall is measured anew when there are more times as many rows, or as few, as
+ * when it was measured; not in an index that is small enough to be read whole.
+ */
+#define VACUUM_MEASURE_FACTOR	2
+#define VACUUM_MEASURE_CLUSTERS	8
+#define VACUUM_MEASURE_SECONDS	2
 
 typedef struct EcpVacuum
 {
@@ -230,6 +239,34 @@ ecpbulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	return stats;
 }
 
+/*
+ * Measure what recall costs if the index has become another since that was
+ * done, or if it was never done.  Splits wait meanwhile, some seconds.
+ */
+static void
+vacuum_measure(Relation index, double rows)
+{
+	EcpIndexState state;
+	const EcpRecallCurveData *data = &state.meta.ecpm_curve;
+	EcpRecallCurve *curve = NULL;
+
+	ecp_maintain_lock_take(index);
+	ecp_meta_read_state(index, &state);
+	if (state.meta.ecpm_nleaves >= VACUUM_MEASURE_CLUSTERS &&
+		(data->ecpm_queries == 0 ||
+		 rows >= data->ecpm_tuples * VACUUM_MEASURE_FACTOR ||
+		 rows <= data->ecpm_tuples / VACUUM_MEASURE_FACTOR))
+		curve = ecp_recall_curve_begin(index, &state, ECP_RECALL_QUERIES);
+	if (curve != NULL)
+	{
+		ecp_recall_curve_sample(curve, true, VACUUM_MEASURE_SECONDS);
+		if (ecp_recall_curve_choose(curve, rows))
+			ecp_recall_curve_store(index, &state.meta);
+		ecp_recall_curve_end(curve);
+	}
+	ecp_maintain_lock_release(index);
+}
+
 IndexBulkDeleteResult *
 ecpvacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 {
@@ -247,6 +284,7 @@ ecpvacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 
 	ecp_stat_ensure(info->index);
 	ecp_maintain_index(info->index, ecp_vacuum_heap(info), false, &counts);
+	vacuum_measure(info->index, stats->num_index_tuples);
 	ecp_compact_truncate(info->index, info->message_level);
 	stats->num_pages = RelationGetNumberOfBlocks(info->index);
 	stats->pages_free = stats->num_pages -

@@ -19,7 +19,7 @@
 
 #include <math.h>
 
-#include "ecp/build/ecp_recall_curve.h"
+#include "ecp/recall/ecp_recall_curve.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/live/ecp_limits.h"
 #include "ecp/live/ecp_regroup.h"
@@ -27,6 +27,7 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_target.h"
+#include "utils/float.h"
 
 /* Rows that are searched for, and seconds that this should take. */
 #define DRIFT_QUERIES			256
@@ -44,18 +45,16 @@
 
 /* The present recall of searches for rows of the index; NaN if not known. */
 static double
-drift_recall(Relation index, EcpIndexState *state, const EcpChildData *leaves,
-			 uint32 nleaves)
+drift_recall(Relation index, EcpIndexState *state)
 {
 	EcpRecallCurve *curve = ecp_recall_curve_begin(index, state, DRIFT_QUERIES);
 	EcpScanPlan plan;
 	double		recall;
 
-	Assert(nleaves > 0);
 	if (curve == NULL)
 		return get_float8_nan();
-	ecp_target_plan(index, &state->meta, &plan);
-	ecp_recall_curve_sample(curve, leaves, nleaves, DRIFT_SECONDS);
+	ecp_target_plan(index, &state->meta, ECP_TARGET_K, &plan);
+	ecp_recall_curve_rows(curve, DRIFT_QUERIES, DRIFT_SECONDS);
 	recall = ecp_recall_curve_at(curve, &plan);
 	ecp_recall_curve_end(curve);
 	return recall;
@@ -113,10 +112,10 @@ ecp_drift_measure(Relation index, EcpIndexState *state,
 	memset(drift, 0, sizeof(EcpDrift));
 	drift->target = ecp_target_recall_of(index);
 	drift->expected = get_float8_nan();
-	if (meta->ecpm_recall_points > 0)
+	if (meta->ecpm_curve.ecpm_queries > 0)
 	{
-		drift->measured = meta->ecpm_recall_time;
-		drift->rows_then = meta->ecpm_recall_tuples;
+		drift->measured = meta->ecpm_curve.ecpm_time;
+		drift->rows_then = meta->ecpm_curve.ecpm_tuples;
 	}
 	if (EcpIndexIsEmpty(state))
 		return;
@@ -135,6 +134,6 @@ ecp_drift_measure(Relation index, EcpIndexState *state,
 	if (drift->nrows == 0)
 		return;
 	drift->misassigned = ecp_regroup_misassigned(index, state, DRIFT_PLACES);
-	drift->expected = drift_recall(index, state, leaves, nleaves);
+	drift->expected = drift_recall(index, state);
 	drift->advice = drift_advice(state, nleaves, wasteful, drift);
 }

@@ -37,7 +37,7 @@
 #include "common/pg_prng.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/batch/ecp_user_table.h"
-#include "ecp/build/ecp_recall_curve.h"
+#include "ecp/recall/ecp_recall_curve.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"
@@ -66,6 +66,10 @@
 
 /* The fewest queries for a reliable curve. */
 #define ECP_RECALL_STORE_MIN	100
+
+/* Queries unlike the user's, for the curve, and seconds that they may take. */
+#define ECP_RECALL_OTHERS		400
+#define ECP_RECALL_SECONDS		10
 
 /* Rows fetched from SPI at a time. */
 #define ECP_RECALL_FETCH		1000
@@ -279,8 +283,8 @@ recall_take_truth(int64 number, const void *elements, const EcpRanked *nearest,
 	if (query->nnearest > 0)
 		query->farthest = recall->ranks[query->nnearest - 1];
 	if (recall->curve)
-		ecp_recall_curve_query(recall->curve, elements, &query->self,
-							   recall->ranks, query->nnearest);
+		ecp_recall_curve_query(recall->curve, elements,
+							   ItemPointerIsValid(&query->self) ? &query->self : NULL);
 }
 
 static void
@@ -302,11 +306,13 @@ recall_store(EcpRecall *recall)
 						recall->nqueries),
 				 errhint("There must be at least %d.", ECP_RECALL_STORE_MIN)));
 	recall->curve = ecp_recall_curve_begin(recall->index, &recall->state,
-										   recall->nqueries);
+										   recall->nqueries + ECP_RECALL_OTHERS);
 	if (recall->curve == NULL)
 		ereport(NOTICE,
 				(errmsg("index \"%s\" has no recall curve, because its vectors are on pages of their own",
 						RelationGetRelationName(recall->index))));
+	else
+		ecp_recall_curve_sample(recall->curve, false, ECP_RECALL_SECONDS);
 	recall_find_truth(recall);
 	if (recall->curve == NULL)
 		return;
@@ -430,8 +436,9 @@ recall_probes(EcpRecall *recall, ArrayType *array, int *n)
 
 	if (array == NULL)
 	{
-		double		probe = ecp_target_probes(recall->index,
-											  &recall->state.meta) / 4.0;
+		double		probe = ecp_target_clusters(recall->index,
+												&recall->state.meta,
+												recall->k) / 4.0;
 
 		probes = palloc0(6 * sizeof(int));
 		*n = 1;
@@ -489,11 +496,6 @@ recall_check_store(EcpRecall *recall)
 								 GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
 					   RelationGetRelationName(recall->index));
-	if (recall->k != ECP_TARGET_K)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("k must be %d where the recall curve is stored",
-						ECP_TARGET_K)));
 	if (recall->nsamples < ECP_RECALL_STORE_MIN)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

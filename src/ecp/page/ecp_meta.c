@@ -219,7 +219,6 @@ meta_check(Relation index, const EcpMetaPageData *meta)
 		meta->ecpm_root_level > 64 ||
 		meta->ecpm_next_run == 0 || meta->ecpm_next_run > ECP_RUN_END ||
 		meta->ecpm_sversion > ECP_V_LAST ||
-		meta->ecpm_recall_points > ECP_RECALL_POINTS ||
 		(meta->ecpm_dims == 0 && meta->ecpm_root.ecpc_run != 0) ||
 		(meta->ecpm_root.ecpc_run != 0 && meta->ecpm_nleaves == 0) ||
 		(meta->ecpm_root.ecpc_flags & ~ECP_CHILD_TRAINED) != 0 ||

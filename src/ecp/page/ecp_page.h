@@ -247,16 +247,45 @@ typedef struct EcpBuildReportData
 	char		ecpb_why[124];	/* why this policy, NUL-terminated */
 } EcpBuildReportData;
 
-/* One point of the measured recall curve; recall grows along it. */
+/*
+ * What was measured about recall, for ecp_estimate.c and ecp_target.c.  A rate
+ * is the share of the k nearest rows that one row of a cluster has to expect, by
+ * how far the query is from the cluster's boundary in units of the distance of
+ * the k-th row: in steps of 1 / ECP_RATE_BINS, for each kind of query.
+ */
+#define ECP_RATE_BINS		64
+#define ECP_RATE_KINDS		4
+
+typedef float4 EcpRates[ECP_RATE_KINDS];
+
+/* Numbers of rows asked for, 1, 10, 100 and 1,000, and targets of recall. */
+#define ECP_CURVE_KS		4
+#define ECP_CURVE_TARGETS	12
+
+/*
+ * Where a search for a target stops: when so much is found by estimate, and the
+ * next leader is farther away than the k-th row by the slack, or so many
+ * clusters were read.
+ */
 typedef struct EcpRecallPointData
 {
-	uint32		ecpm_probes;
-	float4		ecpm_recall;
-	float4		ecpm_slack;		/* of the early stop; infinity = none */
+	float4		ecpm_estimate;	/* of recall, at least */
+	float4		ecpm_slack;		/* as leaders are ranked */
+	float4		ecpm_most;		/* clusters */
 	float4		ecpm_clusters;	/* read on average */
 } EcpRecallPointData;
 
-#define ECP_RECALL_POINTS	24
+typedef struct EcpRecallCurveData
+{
+	uint32		ecpm_queries;	/* that it was measured with; 0 = none */
+	uint32		ecpm_leaves;	/* clusters then */
+	int64		ecpm_time;		/* TimestampTz */
+	float8		ecpm_tuples;	/* rows then */
+	float4		ecpm_norm;		/* largest square of a row's length, for IP */
+	uint32		ecpm_unused;
+	EcpRates	ecpm_rates[ECP_RATE_BINS];
+	EcpRecallPointData ecpm_points[ECP_CURVE_KS][ECP_CURVE_TARGETS];
+} EcpRecallCurveData;
 
 typedef struct EcpMetaPageData
 {
@@ -289,14 +318,10 @@ typedef struct EcpMetaPageData
 	uint32		ecpm_retired_pages;
 	EcpIntentData ecpm_op;
 	uint32		ecpm_nleaves;	/* clusters, kept by build and maintenance */
-	uint32		ecpm_recall_points;
+	uint32		ecpm_unused;
 	float8		ecpm_build_tuples;
 	EcpBuildReportData ecpm_report;
-	EcpRecallPointData ecpm_recall[ECP_RECALL_POINTS];
-	int64		ecpm_recall_time;	/* TimestampTz of the measurement */
-	float8		ecpm_recall_tuples; /* rows then */
-	uint32		ecpm_recall_leaves; /* clusters then */
-	uint32		ecpm_recall_queries;
+	EcpRecallCurveData ecpm_curve;
 	uint8		ecpm_attr_kind[ECP_ATTRS_MAX];	/* EcpAttrKind, see ecp_attr.h */
 	uint8		ecpm_column_type;	/* EcpColumnType of the column */
 	uint8		ecpm_ninclude;	/* INCLUDE columns */

@@ -89,6 +89,7 @@ typedef struct EcpCostInput
 	double		levels;
 	double		probes;			/* read before the first row, on average */
 	double		window;			/* half of the next window */
+	bool		follows;		/* reads as the rows that are wanted call for */
 	double		probes_max;		/* that a scan can come to read */
 	double		buffers;		/* read before the first row, as clusters */
 	double		share;			/* of rows that pass the attribute conditions */
@@ -97,7 +98,7 @@ typedef struct EcpCostInput
 
 static void
 cost_read_index(const IndexOptInfo *info, double share, bool radius,
-				EcpCostInput *input)
+				double wanted, EcpCostInput *input)
 {
 	Relation	index = index_open(info->indexoid, NoLock);
 	EcpIndexState state = {0};	/* an empty index has no geometry */
@@ -122,22 +123,22 @@ cost_read_index(const IndexOptInfo *info, double share, bool radius,
 		input->vector_pages = 1 + input->vec_bytes / BLCKSZ;
 	}
 	input->levels = state.meta.ecpm_root_level;
-	ecp_target_plan(index, &state.meta, &plan);
+	ecp_target_plan(index, &state.meta, (uint64) Min(wanted, PG_INT32_MAX),
+					&plan);
+	input->follows = plan.adaptive && !radius;
+	input->window = input->follows ?
+		ecp_target_clusters(index, &state.meta, wanted) : plan.probes;
 	input->buffers = 0;
 	if (state.meta.ecpm_nbuffers > 0)
 		input->buffers = ecp_insbuf_plan_limit(index, &state,
 											   ecp_insbuf_plan_clusters(index, &state)) /
 			2.0 / input->rows;
 	index_close(index, NoLock);
-	input->window = plan.probes;
 	if (share < 1)
 		input->window = ecp_target_filter_probes(input->window,
 												 Max(share, 1 / tuples), input->rows);
 	input->window = Min(input->window, input->nclusters);
 	input->probes = input->window;
-	if (plan.early && share >= 1 && !radius)
-		input->probes = Min(sqrt((double) plan.least * plan.most),
-							input->nclusters);
 	input->buffers *= Min(ceil(input->probes / ECP_COST_BUFFER_PROBES),
 						  state.meta.ecpm_nbuffers);
 
@@ -295,8 +296,9 @@ cost_returned_above(const EcpCostReturned *returned, double n)
 }
 
 /*
- * Clusters that are read on average before the query has its rows.  Each window
- * is twice as large as the one before, and is read when a part of the candidates
+ * Clusters that are read on average before the query has its rows.  With a
+ * target of recall these are the window's; with ecp.probes each window is
+ * twice as large as the one before, and is read when a part of the candidates
  * has been returned (ecp_search.c).
  */
 static double
@@ -308,7 +310,7 @@ cost_clusters_read(const EcpCostInput *input,
 	double		clusters = read;
 
 	Assert(input->window > 0 && input->probes > 0);
-	while (read < input->probes_max)
+	while (read < input->probes_max && !input->follows)
 	{
 		window = Min(2 * window, input->probes_max - read);
 		clusters += window *
@@ -384,10 +386,11 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 		return;
 	}
 
+	cost_rows_returned(root, path, &returned);
 	cost_read_index(info, clauselist_selectivity(root, quals,
 												 info->rel->relid,
 												 JOIN_INNER, NULL),
-					radius != NULL, &input);
+					radius != NULL, returned.mean, &input);
 	input.loop_count = loop_count;
 	*selectivity *= input.share;
 	if (radius)
@@ -401,7 +404,6 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 								input.rows / Max(info->tuples, 1), 1);
 	}
 
-	cost_rows_returned(root, path, &returned);
 	clusters = cost_clusters_read(&input, &returned);
 	first = cost_clusters(root, info, &input, clusters,
 						  Min(ECP_COST_RERANKED * returned.mean,

@@ -65,6 +65,8 @@ explain_node(PlanState *planstate, List *ancestors, const char *relationship,
 									es);
 		if (stats.dropped > 0 || es->format != EXPLAIN_FORMAT_TEXT)
 			ExplainPropertyUInteger("Rows Dropped", NULL, stats.dropped, es);
+		if (stats.recall > 0 || es->format != EXPLAIN_FORMAT_TEXT)
+			ExplainPropertyFloat("Estimated Recall", NULL, stats.recall, 3, es);
 		ExplainPropertyText("Search Ended By",
 							ecp_scan_stop_name(stats.stop), es);
 	}

@@ -67,8 +67,7 @@ ecp_probe_init(EcpProbe *probe)
 	Assert(RelationIsValid(index));
 
 	probe->refs = NULL;
-	probe->sure = 0;
-	probe->far = get_float8_infinity();
+	probe->sure = PG_INT32_MAX;
 	probe->refs_max = probe->nrefs = probe->next_ref = 0;
 	if (RelationUsesLocalBuffers(index))
 	{
@@ -362,6 +361,7 @@ ecp_probe_room(EcpProbe *probe, int n)
 	return probe->refs;
 }
 
+/* There are n to read now. */
 void
 ecp_probe_added(EcpProbe *probe, int n)
 {
@@ -373,20 +373,34 @@ ecp_probe_added(EcpProbe *probe, int n)
 }
 
 /*
- * Take up to n clusters from the descent, and the insert buffers with rows for
- * them.  The refs taken before must have been read.  Returns the number of
- * clusters and buffers, 0 if there are no more.  Allocates in the current
- * memory context.
+ * Take up to n more clusters from the descent, and the insert buffers with rows
+ * for them.  They follow those that were taken before and not read yet.  Returns
+ * the number of clusters and buffers, 0 if there are no more.  Allocates in
+ * the current memory context.
  */
 int
 ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
 {
+	int			waiting = EcpProbeWaiting(probe);
+	int			prefetched = Max(probe->prefetched - probe->next_ref, 0);
 	EcpClusterRef *refs;
-	int			count = 0;
+	int			count = waiting;
 
 	Assert(n > 0 || ecp_descent_at_buffer(descent));
 	n = Min(n, ECP_PROBE_REFS);
-	refs = ecp_probe_room(probe, n);
+	if (waiting + n > probe->refs_max)
+	{
+		probe->refs_max = waiting + n;
+		if (probe->refs)
+			probe->refs = repalloc(probe->refs,
+								   sizeof(EcpClusterRef) * probe->refs_max);
+		else
+			probe->refs = palloc(sizeof(EcpClusterRef) * probe->refs_max);
+	}
+	refs = probe->refs;
+	if (waiting > 0)
+		memmove(refs, refs + probe->next_ref,
+				waiting * sizeof(EcpClusterRef));
 	while (n > 0 || ecp_descent_at_buffer(descent))
 	{
 		if (count == probe->refs_max)
@@ -401,8 +415,13 @@ ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
 		if (!refs[count++].is_buffer)
 			n--;
 	}
+	if (probe->warm_ref < probe->next_ref)
+		probe->warm_page = 0;
+	probe->warm_ref = Max(probe->warm_ref - probe->next_ref, 0);
+	probe->prefetched = prefetched;
+	probe->next_ref = 0;
 	ecp_probe_added(probe, count);
-	return count;
+	return count - waiting;
 }
 
 /*
@@ -432,7 +451,7 @@ probe_prefetch(EcpProbe *probe)
 		const EcpChildData *child = &ref->child;
 		uint32		npages = Min(child->ecpc_npages, ECP_RUN_PAGES_MAX);
 
-		if (probe->prefetched >= probe->sure && ref->rank > probe->far)
+		if (probe->prefetched >= probe->sure)
 			break;
 
 		/* of the vector pages, only a few will be read */

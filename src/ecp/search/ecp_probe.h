@@ -13,7 +13,7 @@
 #include "utils/snapshot.h"
 
 /* Clusters taken from the descent at a time. */
-#define ECP_PROBE_REFS			256
+#define ECP_PROBE_REFS			4096
 
 /* The run that is being read. */
 typedef struct EcpProbeRun
@@ -56,8 +56,7 @@ typedef struct EcpProbe
 	int			nrefs;
 	int			next_ref;
 	int			prefetched;		/* refs prefetched */
-	int			sure;			/* those before it will be read, */
-	float8		far;			/* others with leaders up to this rank */
+	int			sure;			/* those before it will be read */
 	int			warm_ref;		/* where probe_warm() is */
 	int			warm_page;
 	int			prefetch;		/* how many ahead; 0 = off */

@@ -342,8 +342,8 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 {
 	const EcpSearchStats *stats = &ecp_search_last;
 	TupleDesc	desc;
-	Datum		values[13];
-	bool		nulls[13] = {false};
+	Datum		values[14];
+	bool		nulls[14] = {false};
 	int			i = 0;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
@@ -355,6 +355,8 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 	values[i++] = Int64GetDatum(stats->wanted);
 	values[i++] = Int32GetDatum(stats->probes);
 	values[i++] = BoolGetDatum(stats->early);
+	nulls[i] = stats->recall == 0;
+	values[i++] = Float8GetDatum(stats->recall);
 	values[i++] = Int64GetDatum(stats->windows);
 	values[i++] = Int64GetDatum(stats->clusters);
 	values[i++] = Int64GetDatum(stats->pages);

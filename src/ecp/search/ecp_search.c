@@ -8,8 +8,9 @@
  * split or vacuumed meanwhile (see README).  Then clusters come from
  * ecp_descent.c in order of promise and are read in windows:
  *
- *	 window		"probes" clusters at first, or until they are too far away
- *				(ecp_target.c), then 2, 4, 8 ... times as many
+ *	 window		at first until enough of the nearest rows are found by estimate
+ *				(ecp_estimate.c), then as many more as further rows take; or
+ *				"probes" clusters, then 2, 4, 8 ... times as many
  *	 cluster	its runs one after the other
  *	 page		one kernel call on the page itself, under its share lock;
  *				ecp_probe.c brings the pages, ecp_search_page.c takes the rows
@@ -17,13 +18,15 @@
  *
  * Conditions on key attributes (ecp_attr.c) are checked before anything else
  * of a row.  The rows that fulfil them are spread over more clusters than as
- * many nearest rows would be, so the first window grows until it has as many
- * clusters as the share of rows that pass calls for (ecp_target_filter_probes).
+ * many nearest rows would be.  The estimate counts such rows only; a window of
+ * "probes" grows until it has as many clusters as the share of rows that pass
+ * calls for (ecp_target_filter_probes).
  *
  * All rows of a window are read before one of them is returned.  A search
- * does not know how many rows will be asked for, so it keeps ahead: as soon
- * as more than a share of the rows read has been returned (ECP_SEARCH_AHEAD)
- * the next window is read and merged with what waits.  This is what happens
+ * may not know how many rows will be asked for, so it keeps ahead: before more
+ * rows are returned than enough was read for, or, with "probes", as soon as more
+ * than a share of the rows read has been returned (ECP_SEARCH_AHEAD), the next
+ * window is read and merged with what waits.  This is what happens
  * under a filter that discards nearly everything, and it makes the rows come
  * in nearly the right order even then.  work_mem bounds what may wait;
  * beyond it rows are returned before more are read.
@@ -246,6 +249,26 @@ search_set_codes(EcpSearch *search, const void *prepared)
 	search->rerank.query = search->query.exact;
 }
 
+/* Note the nearest rows of the first window, for a decision or for their order. */
+static void
+search_note_begin(EcpSearch *search)
+{
+	EcpNearest *nearest = &search->nearest;
+
+	nearest->k = search->plan.adaptive ? search->plan.k : ECP_TARGET_K;
+	if (search->nearest_max < nearest->k)
+	{
+		if (nearest->rows)
+			pfree(nearest->rows);
+		search->nearest_max = 0;
+		nearest->rows = MemoryContextAlloc(search->memory,
+										   mul_size(nearest->k, sizeof(EcpNearestRow)));
+		search->nearest_max = nearest->k;
+	}
+	ecp_nearest_reset(nearest);
+	search->near = get_float8_infinity();
+}
+
 /*
  * Do not note the nearest rows any more: only the first window needs them, and
  * not with a radius, where not all rows become candidates.
@@ -260,18 +283,22 @@ search_note_none(EcpSearch *search)
 static void
 search_set_plan(EcpSearch *search)
 {
+	const EcpSearchRequest *request = &search->request;
 	EcpScanPlan *plan = &search->plan;
-	bool		radius = !isinf(search->request.rank_max);
+	bool		radius = !isinf(request->rank_max);
+	uint64		rows = request->limit;
 
-	ecp_target_plan(search->probe.index, &search->state.meta, plan);
-	if (search->query.exact == NULL || search->request.filter != NULL || radius)
-		plan->early = false;
-	ecp_top_ranks_reset(&search->nearest);
-	search->near = get_float8_infinity();
+	if (request->filtered)
+		rows = Max(rows, ECP_TARGET_K);
+	ecp_target_plan(search->probe.index, &search->state.meta, rows, plan);
+	if (search->query.exact == NULL || radius)
+		plan->adaptive = false;
+	search_note_begin(search);
 	if (radius)
 		search_note_none(search);
 	search->stats.probes = plan->probes;
-	search->window = search->stats.probes;
+	search->window = plan->probes;
+	search->rows_known = plan->k;
 }
 
 /*
@@ -309,10 +336,9 @@ search_set_query(EcpSearch *search, Datum value, bool isnull)
 	search_set_plan(search);
 	search->descent = ecp_descent_begin(search->probe.index, &search->state,
 										prepared, false,
-										Min(search->plan.early ?
-											search->plan.most :
-											search->window,
-											meta->ecpm_nleaves));
+										Min(search->window, meta->ecpm_nleaves));
+	if (search->plan.adaptive)
+		ecp_estimate_begin(&search->estimate, meta, search->context, prepared);
 	if (search->query.exact && search->state.leaf.quantizer != ECP_QUANTIZER_NONE)
 		search_set_codes(search, prepared);
 }
@@ -462,49 +488,57 @@ search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 	}
 }
 
-/*
- * Read the first window where its size depends on what it finds: until the
- * next cluster is too far away.  How far that is was measured so that the
- * target of recall is reached (ecp_recall_curve.c).
- */
+/* Read the first window where its size depends on what it finds. */
 static void
 search_read_nearest(EcpSearch *search)
 {
 	EcpProbe   *probe = &search->probe;
 	const EcpScanPlan *plan = &search->plan;
-	EcpMetric	metric = search->state.meta.ecpm_metric;
-	float8		kth;
+	EcpEstimate *estimate = &search->estimate;
+	int			look = plan->least;
 
-	Assert(search->descent != NULL && plan->early && plan->least > 0);
+	Assert(search->descent != NULL && plan->adaptive && plan->least > 0);
 
 	search->stats.windows++;
-	for (int n = 0; n < plan->most || EcpProbeAtBuffer(probe);)
+	for (int n = 0;;)
 	{
-		if (!search_has_cluster(search, plan->most - n))
-			break;
-		/* a buffer belongs to a cluster that was read */
-		if (EcpProbeAtBuffer(probe))
+		if (n == 0 || n == look)
 		{
-			ecp_probe_next(probe);
-			continue;
-		}
-		kth = search->nearest.kth;
-		search->stats.early = n >= plan->least &&
-			ecp_target_reached(metric, probe->refs[probe->next_ref].rank,
-							   kth, plan->slack);
-		if (search->stats.early || search_is_over(search))
-		{
-			ecp_probe_pause(probe);
-			break;
-		}
+			MemoryContext old = MemoryContextSwitchTo(search->context);
 
-		/* until there are k rows, kth is infinite */
-		probe->sure = probe->next_ref + plan->least - n;
-		probe->far = ecp_target_far(metric, kth, plan->slack);
-		n++;
+			ecp_estimate_take(estimate, EcpEstimateKnown(n, plan->probes),
+							  probe, search->descent);
+			MemoryContextSwitchTo(old);
+		}
+		if (EcpProbeWaiting(probe) == 0)
+		{
+			search->stats.stop = ECP_STOP_CLUSTERS;
+			search->stats.recall = 1;
+			break;
+		}
+		/* a buffer belongs to a cluster that was read */
+		if (!EcpProbeAtBuffer(probe))
+		{
+			if (n == look)
+			{
+				search->stats.early = ecp_target_reached(plan, estimate, n,
+														 &search->nearest,
+														 &search->stats.recall);
+				look = EcpLookNext(n);
+			}
+			if (search->stats.early || search_is_over(search))
+			{
+				ecp_probe_pause(probe);
+				break;
+			}
+			search->nearest.cluster = n++;
+			/* and what is read if the next look does not end the search */
+			probe->sure = probe->next_ref + EcpLookNext(look) - n;
+		}
 		ecp_probe_next(probe);
 	}
-	probe->far = get_float8_infinity();
+	probe->sure = PG_INT32_MAX;
+	search->window = probe->clusters;
 }
 
 /*
@@ -552,6 +586,34 @@ search_read_filtered(EcpSearch *search)
 }
 
 /*
+ * More rows are wanted than enough has been read for.  Returns the number of
+ * clusters to read for twice as many: as many times what this query took as that
+ * is on average.  Under a filter the rows that it passed say how many there will
+ * have to be.
+ */
+static uint64
+search_next_window(EcpSearch *search)
+{
+	const EcpSearchRequest *request = &search->request;
+	const EcpMetaPageData *meta = &search->state.meta;
+	Relation	index = search->probe.index;
+	double		rows = 2.0 * search->rows_known;
+	double		ratio;
+
+	if (request->filtered && request->limit > 0)
+	{
+		double		expected = (double) search->stats.returned * request->limit /
+			Max(request->passed, 1);
+
+		rows = Min(Max(rows, expected), 4 * rows);
+	}
+	ratio = ecp_target_clusters(index, meta, rows) /
+		ecp_target_clusters(index, meta, search->rows_known);
+	search->rows_known = rows;
+	return (uint64) Max(ceil(search->probe.clusters * (ratio - 1)), 1);
+}
+
+/*
  * Read the next window, if there is to be one.  Afterwards stats.stop says
  * whether there will be another.
  */
@@ -569,15 +631,20 @@ search_read_more(EcpSearch *search)
 			stats->stop = ECP_STOP_PROBES;
 		if (stats->stop != ECP_STOP_NONE || search_is_over(search))
 			return;
-		search->window *= 2;
+		if (search->plan.adaptive)
+			search->window = search_next_window(search);
+		else
+			search->window *= 2;
 		rows_max = (uint64) work_mem * 1024 / sizeof(EcpRanked);
 	}
-	if (stats->windows == 0 && search->plan.early)
+	if (stats->windows == 0 && search->plan.adaptive)
 		search_read_nearest(search);
 	else
+	{
 		search_read_window(search, search->window, rows_max);
-	if (search->request.filter && stats->windows == 1)
-		search_read_filtered(search);
+		if (search->request.filter && stats->windows == 1)
+			search_read_filtered(search);
+	}
 	if (stats->windows == 1)
 		search_first_window_done(search);
 
@@ -624,6 +691,10 @@ search_wants_more(EcpSearch *search)
 		return false;
 	if (search_waiting(search) == 0)
 		return true;
+	if (search->plan.adaptive)
+		return stats->returned >= search->rows_known &&
+			search_waiting(search) <
+			(uint64) work_mem * 1024 / sizeof(EcpRanked) / 2;
 	return (stats->returned + 1) * ECP_SEARCH_AHEAD > search->candidates &&
 		search_waiting(search) <
 		(uint64) work_mem * 1024 / sizeof(EcpRanked) / 2;

@@ -95,7 +95,7 @@ search_note_nearest(EcpSearch *search, float8 rank, Size item)
 	if (rank > search->nearest.kth)
 		return;
 	ecp_topk_note_near(&search->rows, item);
-	(void) ecp_top_ranks_add(&search->nearest, rank);
+	ecp_nearest_add(&search->nearest, rank);
 }
 
 /* The same as search_add_rows() where rows have numbers. */
@@ -113,7 +113,7 @@ search_add_located(EcpSearch *search, const EcpProbeRun *run,
 	{
 		if ((live[i / 64] & (UINT64CONST(1) << (i % 64))) == 0)
 			continue;
-		(void) ecp_top_ranks_add(&search->nearest, search->slots.ranks[i]);
+		ecp_nearest_add(&search->nearest, search->slots.ranks[i]);
 		ecp_ranked_set(&items[nitems++], search->slots.ranks[i], number + i);
 	}
 	search_added(search, items, nitems);
@@ -365,9 +365,8 @@ search_read_codes(EcpSearch *search, const EcpProbeRun *run,
 			if (!(bound >= search->near))
 			{
 				ecp_topk_note_near(&search->rows, search->rows.nitems + nitems);
-				(void) ecp_top_ranks_add(&search->nearest,
-										 ecp_code_estimate(margin, factors, i,
-														   bounds[i]));
+				ecp_nearest_add(&search->nearest,
+								ecp_code_estimate(margin, factors, i, bounds[i]));
 				search->near = EcpSearchNear(search->nearest.kth);
 			}
 			/* on overflow, use a bound that makes the exact rank be read */

@@ -15,6 +15,7 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_stat.h"
 #include "ecp/search/ecp_descent.h"
+#include "ecp/search/ecp_estimate.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
 #include "ecp/search/ecp_search.h"
@@ -89,14 +90,17 @@ struct EcpSearch
 
 	/* how the first window is read, and clusters of the next one */
 	EcpScanPlan plan;
+	EcpEstimate estimate;
 	uint64		window;
+	uint64		rows_known;		/* rows for which enough has been read */
 
 	/* candidates */
 	EcpSearchSlots slots;
 	EcpTopk		rows;			/* item = TID, or number */
 	uint64		candidates;		/* that were added to "rows" */
 	EcpRerank	rerank;			/* numbered ones */
-	EcpTopRanks nearest;		/* ranks or estimates, in the first window */
+	EcpNearest	nearest;		/* in the first window */
+	int			nearest_max;	/* room in it */
 	float8		near;			/* rows whose bounds are not above are noted */
 
 	EcpSearchReturned returned;

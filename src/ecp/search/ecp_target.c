@@ -1,17 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_target.c
- *	  SEARCH: from a target of recall to a number of probes.
+ *	  SEARCH: from a target of recall to where a search stops.
  *
  * The target is ecp.target_recall or, if that is 0, the index's storage
- * parameter.  What reaches it was measured by ecp_recall_curve.c or
- * ecp_recall(), and is a curve in the metapage, of which the first point that
- * is not below the target is taken.  Beyond the last point, probes grow as a
- * power of the share of rows that may be missed.  If the index has grown since,
- * probes grow with the square root of the number of clusters.
+ * parameter.  The metapage has a curve (ecp_recall_curve.c): where searches
+ * for 1, 10, 100 and 1,000 rows have to stop for each of a list of targets.
+ * A target between two of the list takes the upper one, a number of rows between
+ * two of these is interpolated.  Above the last target all is read.
  *
- * Without a curve (an index that was created empty) a rule is used, which was
- * fitted to several data sets.
+ * Without a curve (an index that was created empty) the estimate of recall alone
+ * decides, and how many clusters that takes is guessed by a rule, which was
+ * fitted to several data sets; only the planner needs it.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,14 +21,29 @@
 
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_estimate.h"
 #include "ecp/search/ecp_target.h"
 
-/* Probes grow with this power of one over the share missed. */
-#define TARGET_POWER		0.5
+/* Probes grow with these powers of one over the share missed, and of k. */
+#define TARGET_POWER			0.5
+#define TARGET_K_POWER			0.3
+
+/* By how much probes grow at least for ten times the rows, beyond the curve. */
+#define TARGET_BEYOND			4.0
+
+/* Without a curve, the estimate must exceed the target by this share. */
+#define TARGET_MARGIN			0.25
+
+/* The first look is at this share of the mean number of clusters. */
+#define TARGET_LEAST			8
 
 /* How probes grow as fewer rows pass, and rows to see then */
 #define ECP_FILTER_POWER		0.25
 #define ECP_FILTER_ROWS			100
+
+const double ecp_target_levels[ECP_CURVE_TARGETS] = {
+	0.5, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999
+};
 
 /*
  * Measured at about 128 rows a cluster: a recall@10 of 0.95 takes 18 probes
@@ -44,15 +59,16 @@ ecp_target_rule_probes(uint32 nleaves)
 	return Max(2.1 * pow(nclusters, 0.4), 0.92 * sqrt(nclusters));
 }
 
-/* The rule for any target; random leaders need more probes. */
+/* The rule for any target and k; random leaders need more probes. */
 static double
-target_rule(const EcpMetaPageData *meta, double target)
+target_rule(const EcpMetaPageData *meta, double target, double k)
 {
 	double		probes = ecp_target_rule_probes(meta->ecpm_nleaves);
 
 	if (meta->ecpm_leaders == ECP_LEADERS_RANDOM)
 		probes *= 1.7;
-	return probes * pow(0.05 / (1 - target), TARGET_POWER);
+	return probes * pow(0.05 / Max(1 - target, 1e-6), TARGET_POWER) *
+		pow(k / ECP_TARGET_K, TARGET_K_POWER);
 }
 
 float8
@@ -62,91 +78,113 @@ ecp_target_recall_of(Relation index)
 		ecp_options_get(index).target_recall;
 }
 
-/*
- * Fill in the plan for a target from the curve.
- *
- * Between two points the upper one is taken.  Probes and slack were chosen for
- * each point by itself, so interpolation would give combinations that were not
- * measured: one may fall while the other rises, and a slack may be infinite.
- */
-static void
-target_from_curve(const EcpMetaPageData *meta, double target,
-				  EcpScanPlan *plan)
+/* The point of the curve for a target and k; false if there is none. */
+static bool
+target_point(const EcpMetaPageData *meta, double target, double k,
+			 EcpRecallPointData *point)
 {
-	const EcpRecallPointData *points = meta->ecpm_recall;
-	int			n = meta->ecpm_recall_points;
-	float4		wanted = (float4) target;	/* as in the points */
-	double		growth = 1;
-	double		probes = 1;
-	double		varying;
-	int			i = 0;
+	const EcpRecallCurveData *curve = &meta->ecpm_curve;
+	double		place = log10(Max(k, 1));
+	int			i = Min((int) place, ECP_CURVE_KS - 2);
+	int			t = 0;
+	const EcpRecallPointData *low;
+	const EcpRecallPointData *high;
+	double		part = Min(place - i, 1);
+	double		growth;
+	double		ratio;
 
-	while (i < n && points[i].ecpm_recall < wanted)
-		i++;
+	if (curve->ecpm_queries == 0)
+		return false;
+	while (t < ECP_CURVE_TARGETS && ecp_target_levels[t] < target)
+		t++;
+	if (t == ECP_CURVE_TARGETS)
+		return false;
+	low = &curve->ecpm_points[i][t];
+	high = &curve->ecpm_points[i + 1][t];
+	point->ecpm_slack = low->ecpm_slack + part *
+		(isinf(low->ecpm_slack) ? 0 : high->ecpm_slack - low->ecpm_slack);
+	point->ecpm_estimate = low->ecpm_estimate * (1 - part) +
+		high->ecpm_estimate * part;
 
-	/* a search that cannot end early reads no less than for a lower target */
-	for (int p = 0; p <= Min(i, n - 1); p++)
-		probes = Max(probes, points[p].ecpm_probes);
-	if (i < n)
-	{
-		varying = points[i].ecpm_probes;
-		plan->slack = points[i].ecpm_slack;
-	}
-	else
-	{
-		/* above all that was measured: what the last one reads, and more */
-		const EcpRecallPointData *last = &points[n - 1];
-		double		missed = Max(1 - last->ecpm_recall, 1e-4);
-
-		if (!isinf(last->ecpm_slack))
-			probes = Max(probes, EcpTargetMost(last->ecpm_probes));
-		probes *= Max(pow(missed / Max(1 - target, 1e-6), TARGET_POWER), 1);
-		varying = probes;
-		plan->slack = get_float4_infinity();
-	}
-	if (meta->ecpm_recall_leaves > 0)
-		growth = sqrt((double) meta->ecpm_nleaves / meta->ecpm_recall_leaves);
+	/* clusters also beyond the last k, and of an index that has grown */
+	growth = sqrt((double) meta->ecpm_nleaves / Max(curve->ecpm_leaves, 1));
 	growth = Max(growth, 1);
+	point->ecpm_most = growth * low->ecpm_most *
+		pow(high->ecpm_most / Max(low->ecpm_most, 1), part);
+	ratio = Max(high->ecpm_clusters / Max(low->ecpm_clusters, 1), 1);
+	point->ecpm_clusters = growth * low->ecpm_clusters * pow(ratio, part);
+	if (place > i + 1)
+		point->ecpm_clusters *= pow(Max(ratio, TARGET_BEYOND), place - i - 1);
+	return true;
+}
 
-	/* one more, as queries that are not rows of the table find less */
-	varying = Min(floor(varying * growth) + 1, ECP_PROBES_MAX);
-	plan->probes = (int) Min(floor(probes * growth) + 1, ECP_PROBES_MAX);
-	plan->early = ecp_early_stop && !isinf(plan->slack);
-	plan->least = EcpTargetLeast(varying);
-	plan->most = Min(EcpTargetMost(varying), Max(meta->ecpm_nleaves, 1));
+double
+ecp_target_clusters(Relation index, const EcpMetaPageData *meta, double rows)
+{
+	double		target = ecp_target_recall_of(index);
+	double		nclusters = Max(meta->ecpm_nleaves, 1);
+	double		clusters = nclusters;
+	EcpRecallPointData point;
+
+	if (ecp_probes > 0)
+		clusters = ecp_probes;
+	else if (target < 1 && target_point(meta, target, rows, &point))
+		clusters = point.ecpm_clusters;
+	else if (target < 1 && meta->ecpm_curve.ecpm_queries == 0)
+		clusters = target_rule(meta, target, rows);
+	/* also if a damaged page has no number */
+	return clusters >= 1 ? Min(clusters, nclusters) : 1;
 }
 
 /* What a search of the index reads, by its settings. */
 void
-ecp_target_plan(Relation index, const EcpMetaPageData *meta, EcpScanPlan *plan)
+ecp_target_plan(Relation index, const EcpMetaPageData *meta, uint64 rows,
+				EcpScanPlan *plan)
 {
-	double		target;
+	double		target = ecp_target_recall_of(index);
+	EcpRecallPointData point;
 
 	memset(plan, 0, sizeof(EcpScanPlan));
-	if (ecp_probes > 0)
-	{
-		plan->probes = ecp_probes;
+	plan->k = rows == 0 ? ECP_TARGET_K : (int) Min(rows, ECP_TARGET_K_MAX);
+	plan->probes = ecp_probes > 0 ? ecp_probes :
+		(int) ceil(ecp_target_clusters(index, meta, plan->k));
+	plan->adaptive = ecp_probes == 0 && target < 1;
+	if (!plan->adaptive)
 		return;
+	plan->least = 1;
+	while (EcpLookNext(plan->least) <= plan->probes / TARGET_LEAST)
+		plan->least = EcpLookNext(plan->least);
+	if (target_point(meta, target, plan->k, &point))
+	{
+		plan->slack = point.ecpm_slack;
+		plan->most = (int) (point.ecpm_most < PG_INT32_MAX ?
+							Max(point.ecpm_most, 0) : PG_INT32_MAX);
+		plan->recall = point.ecpm_estimate;
 	}
-	target = ecp_target_recall_of(index);
-	if (meta->ecpm_recall_points > 0 && target < 1)
-		target_from_curve(meta, target, plan);
-	else if (target < 1)
-		plan->probes = (int) Min(ceil(target_rule(meta, target)),
-								 meta->ecpm_nleaves);
 	else
-		plan->probes = meta->ecpm_nleaves;
-	plan->probes = Min(Max(plan->probes, 1), Max(meta->ecpm_nleaves, 1));
+	{
+		plan->recall = meta->ecpm_curve.ecpm_queries > 0 ? 1 :
+			target + (1 - target) * TARGET_MARGIN;
+	}
 }
 
-/* The number of probes of that plan. */
-int
-ecp_target_probes(Relation index, const EcpMetaPageData *meta)
+bool
+ecp_target_may_be_reached(const EcpScanPlan *plan, const EcpEstimate *estimate,
+						  int n, float8 kth)
 {
-	EcpScanPlan plan;
+	Assert(plan->adaptive && n > 0);
+	return n >= plan->most ||
+		ecp_estimate_excess(estimate, n, kth) >= plan->slack;
+}
 
-	ecp_target_plan(index, meta, &plan);
-	return plan.probes;
+bool
+ecp_target_reached(const EcpScanPlan *plan, const EcpEstimate *estimate,
+				   int n, const EcpNearest *nearest, double *recall)
+{
+	if (!ecp_target_may_be_reached(plan, estimate, n, nearest->kth))
+		return false;
+	*recall = ecp_estimate_recall(estimate, n, nearest);
+	return *recall >= plan->recall;
 }
 
 /*

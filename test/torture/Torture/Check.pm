@@ -37,9 +37,7 @@ my %by_index = (
 		'enable_indexonlyscan = off',
 		'enable_bitmapscan = on',
 		'enable_sort = on'));
-my $all_clusters = join('; ',
-	map { "SET LOCAL $_" } 'ecp.probes = 1000000',
-	'ecp.early_stop = off');
+my $all_clusters = join('; ', map { "SET LOCAL $_" } 'ecp.probes = 1000000');
 
 my $sum = 'count(*), coalesce(sum(hashint8extended(id, ver)), 0)';
 

@@ -12,14 +12,16 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_target.h"
 
-struct EcpBuild;
+/* Queries that a curve is measured with. */
+#define ECP_RECALL_QUERIES	400
 
 typedef struct EcpRecallCurve EcpRecallCurve;
 
 /*
  * Begin to measure, with up to max_queries queries, the index that "state" was
  * read from.  Its pages must be readable; the metapage is not read again.
- * Returns NULL where this is of no use.
+ * Returns NULL where this is of no use.  What was measured before is used until
+ * there is something new.
  */
 extern EcpRecallCurve *ecp_recall_curve_begin(Relation index,
 											  EcpIndexState *state,
@@ -27,43 +29,50 @@ extern EcpRecallCurve *ecp_recall_curve_begin(Relation index,
 extern void ecp_recall_curve_end(EcpRecallCurve *curve);
 
 /*
- * Take one query: a vector with the index's elements and, if it is a row of
- * the index, which one.  If the ranks of its nearest rows are known, "nearest"
- * has nnearest of them, in ascending order; else the nearest rows of the
- * clusters read are taken for them.
+ * Take one query, as one that is like the rows: a vector with the index's
+ * elements and, if it is a row of the index, which one, or NULL.
  */
 extern void ecp_recall_curve_query(EcpRecallCurve *curve, const void *row,
-								   ItemPointer self, const float8 *nearest,
-								   int nnearest);
+								   ItemPointer self);
 
 /*
- * Take random rows of some clusters as queries, until there are max_queries of
- * them or the time is up.
+ * Take up to n random rows of the index as queries, as far as the seconds go.
  */
-extern void ecp_recall_curve_sample(EcpRecallCurve *curve,
-									const EcpChildData *clusters,
-									int nclusters, double seconds);
+extern void ecp_recall_curve_rows(EcpRecallCurve *curve, int n, double seconds);
+
+/*
+ * Measure the rates of the index, and take queries unlike its rows, and, if
+ * "rows", also rows.  Each of the two steps takes so many seconds at most, or
+ * some seconds if that is longer.
+ */
+extern void ecp_recall_curve_sample(EcpRecallCurve *curve, bool rows,
+									double seconds);
 
 /*
  * Put the curve that follows from the queries into the metapage in memory;
  * "rows" is the number of rows of the index.  Returns false, leaving it, if
- * there were no queries.
+ * there were too few queries.
  */
 extern bool ecp_recall_curve_choose(EcpRecallCurve *curve, double rows);
 
 /* Write the curve in *meta to the index; later searches follow it. */
 extern void ecp_recall_curve_store(Relation index, const EcpMetaPageData *meta);
 
-/* Recall of a search by this plan; NaN if there were no queries. */
+/*
+ * Mean recall of searches by this plan for queries like the rows; NaN if there
+ * were none.  Its k is one of those of the curve.
+ */
 extern double ecp_recall_curve_at(const EcpRecallCurve *curve,
 								  const EcpScanPlan *plan);
 
 /*
- * What a build does: measure with rows of the index, and put the curve into
- * the metapage to be, within about these seconds.
+ * ecp_recall_curve_sample() of all kinds by a team, whose processes run "task":
+ * it calls ecp_recall_curve_work() with the index and the state.
  */
-extern void ecp_recall_curve_build(struct EcpBuild *build, double seconds);
-extern PGDLLEXPORT void ecp_recall_curve_task(EcpTeam *team, const void *args,
-											  char **memories);
+extern void ecp_recall_curve_sample_team(EcpRecallCurve *curve, EcpTeam *team,
+										 EcpTask task, double seconds);
+extern void ecp_recall_curve_work(EcpTeam *team, Relation index,
+								  EcpIndexState *state, const void *args,
+								  char **memories);
 
 #endif							/* ECP_RECALL_CURVE_H */

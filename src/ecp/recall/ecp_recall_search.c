@@ -1,0 +1,344 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_recall_search.c
+ *	  RECALL: a search that notes what it would have found if it had stopped.
+ *
+ * It uses the descent, the probe, the estimate and the exact vectors of
+ * src/ecp/search, but not ecp_search.c.  That reads the metapage, which a build
+ * writes last, and keeps all rows of a window.  Here each row is compared
+ * with the thousandth so far, and few are kept.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
+#include "ecp/recall/ecp_recall_curve.h"
+#include "ecp/recall/ecp_recall_private.h"
+#include "ecp/search/ecp_descent.h"
+#include "ecp/search/ecp_estimate.h"
+#include "ecp/search/ecp_probe.h"
+#include "ecp/search/ecp_rerank.h"
+#include "ecp/search/ecp_target.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "vector/vector_codes.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
+
+/*
+ * A search ends when less than this share of the nearest rows is expected in the
+ * clusters that were not read.
+ */
+#define SEARCH_MISSED		0.0001
+
+/* The numbers of rows that rates are measured with: 10 and 100. */
+#define SEARCH_RATES_FROM	1
+#define SEARCH_RATES_UPTO	2
+
+static const int search_ks[ECP_CURVE_KS] = {1, 10, 100, ECP_RECALL_K_MOST};
+
+/* Is this the row that is searched for? */
+static inline bool
+search_is_self(const EcpRecallCurve *curve, ItemPointer tid)
+{
+	/* not ItemPointerEquals(): a TID of a damaged page may be invalid */
+	return ItemPointerIsValid(&curve->self) &&
+		ItemPointerCompare(tid, unconstify(ItemPointerData *, &curve->self)) == 0;
+}
+
+/* Note a row by what a scan would know of it. */
+static inline void
+search_see(EcpRecallCurve *curve, float8 rank)
+{
+	for (int k = 0; k < ECP_CURVE_KS; k++)
+		ecp_nearest_add(&curve->seen[k], rank);
+}
+
+/* Rows of a page by their codes. */
+static void
+search_codes(EcpRecallCurve *curve, const EcpProbeRun *run, Buffer buffer,
+			 const EcpEntryView *view, uint32 first, int n)
+{
+	const EcpClusterRef *ref = curve->probe.ref;
+	float4		leader_rank = ref->panel ? ref->rank :
+		ecp_code_query_origin(curve->codes);
+	EcpCodeMargin margin = ecp_code_query_margin(curve->codes, leader_rank);
+	const uint32 *const *factors = (const uint32 *const *) view->factors;
+	int			nslots = TYPEALIGN(ECP_CODE_BLOCK, n);
+	float4	   *bounds = palloc(nslots * sizeof(float4));
+	int		   *near = palloc(n * sizeof(int));
+	int			nnear = 0;
+	uint64		number;
+
+	ecp_code_query_bounds(curve->codes, leader_rank,
+						  (const uint8 *) view->codes, factors, n, bounds);
+	number = ecp_rerank_add_page(&curve->rerank, run, first, n, view->tids);
+	for (int i = 0; i < n; i++)
+	{
+		/* nearly all rows end here */
+		if (!(bounds[i] < curve->truth.kth ||
+			  bounds[i] < curve->seen[ECP_CURVE_KS - 1].kth))
+			continue;
+		if (!EcpSlotIsLive(view, i) ||
+			search_is_self(curve, &view->tids[i]))
+			continue;
+		search_see(curve, ecp_code_estimate(margin, factors, i, bounds[i]));
+		if (bounds[i] < curve->truth.kth)
+			near[nnear++] = i;
+	}
+	UnlockReleaseBuffer(buffer);
+	for (int i = 0; i < nnear; i++)
+	{
+		if (bounds[near[i]] < curve->truth.kth)
+			ecp_nearest_add(&curve->truth,
+							ecp_rerank_rank(&curve->rerank, number + near[i]));
+	}
+	pfree(near);
+	pfree(bounds);
+}
+
+/* Callback of the probe, with each entry page. */
+static void
+search_page(void *arg, const EcpProbeRun *run, Buffer buffer,
+			const EcpEntryView *view, uint32 first, int n)
+{
+	EcpRecallCurve *curve = arg;
+	const EcpGeometry *geo = &curve->state->leaf;
+	const uint32 *const *factors = (const uint32 *const *) view->factors;
+
+	if (n > 0 && curve->codes)
+	{
+		search_codes(curve, run, buffer, view, first, n);
+		return;
+	}
+	if (n > 0 && geo->columns)
+		ecp_query_rank_columns(curve->query, (const uint8 *) view->codes,
+							   geo->slots, factors, n, curve->ranks);
+	else if (n > 0)
+		ecp_query_rank_rows(curve->query, view->codes, geo->code_bytes, factors,
+							n, curve->ranks);
+	for (int i = 0; i < n; i++)
+	{
+		if (!(curve->ranks[i] < curve->truth.kth))
+			continue;
+		if (!EcpSlotIsLive(view, i) ||
+			search_is_self(curve, &view->tids[i]))
+			continue;
+		search_see(curve, curve->ranks[i]);
+		ecp_nearest_add(&curve->truth, curve->ranks[i]);
+	}
+	UnlockReleaseBuffer(buffer);
+}
+
+/* Smaller ranks first. */
+static int
+search_compare(const void *a, const void *b)
+{
+	float8		x = ((const EcpNearestRow *) a)->rank;
+	float8		y = ((const EcpNearestRow *) b)->rank;
+
+	return (x > y) - (x < y);
+}
+
+/* Look at the search after n clusters. */
+static void
+search_look(EcpRecallCurve *curve, EcpRecallNotes *notes, int n)
+{
+	EcpRecallLook *look = &notes->looks[notes->nlooks++];
+
+	Assert(notes->nlooks <= curve->max_looks);
+	look->n = n;
+	for (int k = 0; k < ECP_CURVE_KS; k++)
+	{
+		look->excess[k] = ecp_estimate_excess(&curve->estimate, n,
+											  curve->seen[k].kth);
+		look->estimate[k] = ecp_estimate_recall(&curve->estimate, n,
+												&curve->seen[k]);
+	}
+}
+
+/*
+ * The search has ended after n clusters: note where the nearest rows were found.
+ * Rows as near as the k-th are as good.
+ */
+static void
+search_note(EcpRecallCurve *curve, EcpRecallNotes *notes, int n)
+{
+	EcpNearestRow *rows = curve->truth.rows;
+	int			nrows = curve->truth.n;
+
+	qsort(rows, nrows, sizeof(EcpNearestRow), search_compare);
+	memset(notes->found, 0, sizeof(notes->found));
+	memset(notes->rows, 0, sizeof(notes->rows));
+	for (int k = 0; k < ECP_CURVE_KS; k++)
+	{
+		int			wanted = Min(search_ks[k], nrows);
+		float8		kth = rows[wanted - 1].rank;
+
+		for (int i = 0; i < notes->nlooks; i++)
+		{
+			int			found = 0;
+
+			for (int r = 0; r < nrows && rows[r].rank <= kth && found < wanted; r++)
+				found += rows[r].cluster < notes->looks[i].n;
+			notes->looks[i].recall[k] = (float4) found / wanted;
+		}
+		if (k < SEARCH_RATES_FROM || k > SEARCH_RATES_UPTO || wanted < search_ks[k])
+			continue;
+		for (int c = 0; c < Min(n, curve->estimate.n); c++)
+			notes->rows[ecp_estimate_bin(&curve->estimate, c, kth)] +=
+				curve->estimate.nrows[c];
+		for (int r = 0; r < wanted && curve->estimate.n > 0; r++)
+			notes->found[ecp_estimate_bin(&curve->estimate, rows[r].cluster, kth)] +=
+				1.0f / wanted;
+	}
+	notes->valid = true;
+}
+
+/* Prepare to search for a vector; false if that is not possible. */
+static bool
+search_begin(EcpRecallCurve *curve, const void *row, void *prepared)
+{
+	EcpMetaPageData *meta = &curve->state->meta;
+	EcpVector	vector = {0};
+
+	vector.elem = meta->ecpm_elem;
+	vector.dims = meta->ecpm_dims;
+	vector.data = row;
+	if (!ecp_prepare(meta, &vector, prepared))
+		return false;
+	curve->query = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
+									meta->ecpm_dims, row);
+	curve->codes = NULL;
+	if (curve->state->leaf.quantizer != ECP_QUANTIZER_NONE)
+	{
+		curve->codes = ecp_code_query_create(meta->ecpm_leader_elem,
+											 meta->ecpm_metric, meta->ecpm_dims,
+											 meta->ecpm_rotation_seed, prepared,
+											 ECP_CODE_EPS);
+		ecp_rerank_reset(&curve->rerank);
+		curve->rerank.query = curve->query;
+	}
+	ecp_nearest_reset(&curve->truth);
+	for (int k = 0; k < ECP_CURVE_KS; k++)
+		ecp_nearest_reset(&curve->seen[k]);
+	ecp_probe_init(&curve->probe);
+	if (!curve->prefetch)
+		curve->probe.prefetch = 0;
+	ecp_estimate_begin(&curve->estimate, meta, CurrentMemoryContext, prepared);
+	return true;
+}
+
+/* Is next to nothing left, for any k? */
+static bool
+search_is_done(const EcpRecallCurve *curve, const EcpRecallLook *look)
+{
+	/* the estimate of ranks by inner product is too good to end the truth */
+	if (curve->whole || curve->state->meta.ecpm_metric == ECP_METRIC_IP)
+		return false;
+	for (int k = 0; k < ECP_CURVE_KS; k++)
+	{
+		if (look->estimate[k] < 1 - SEARCH_MISSED)
+			return false;
+	}
+	return true;
+}
+
+/* Search for a vector, and keep notes; in the context of the query. */
+static void
+search_run(EcpRecallCurve *curve, EcpQueryKind kind, const void *row)
+{
+	EcpRecallNotes *notes = EcpRecallNotesOf(&curve->queries, curve->queries.n);
+	EcpProbe   *probe = &curve->probe;
+	int			expected = ecp_target_rule_probes(curve->state->meta.ecpm_nleaves);
+	void	   *prepared = palloc(curve->state->node.vec_bytes);
+	EcpDescent *descent;
+	int			n = 0;
+
+	Assert(curve->queries.n < curve->max_queries);
+	notes->kind = kind;
+	notes->nlooks = 0;
+	notes->valid = false;
+	if (!search_begin(curve, row, prepared))
+		return;
+	descent = ecp_descent_begin(probe->index, curve->state, prepared, false,
+								Min(expected, curve->depth));
+	for (int look = 1;;)
+	{
+		if (n == 0 || n == look)
+			ecp_estimate_take(&curve->estimate, 2 * Max(n, expected), probe,
+							  descent);
+		if (EcpProbeWaiting(probe) == 0)
+			break;
+		if (!EcpProbeAtBuffer(probe))
+		{
+			if (n == look)
+			{
+				search_look(curve, notes, n);
+				if (n >= curve->depth ||
+					search_is_done(curve, &notes->looks[notes->nlooks - 1]))
+					break;
+				look = EcpLookNext(n);
+			}
+			curve->truth.cluster = n;
+			for (int k = 0; k < ECP_CURVE_KS; k++)
+				curve->seen[k].cluster = n;
+			n++;
+		}
+		ecp_probe_next(probe);
+	}
+	ecp_descent_end(descent);
+	if (curve->truth.n == 0)
+		return;
+	if (notes->nlooks == 0 || notes->looks[notes->nlooks - 1].n < n)
+		search_look(curve, notes, n);
+	search_note(curve, notes, n);
+	curve->queries.n++;
+}
+
+void
+ecp_recall_search(EcpRecallCurve *curve, EcpQueryKind kind, const void *row,
+				  ItemPointer self)
+{
+	MemoryContext old;
+
+	Assert(row != NULL);
+	CHECK_FOR_INTERRUPTS();
+	ItemPointerSetInvalid(&curve->self);
+	if (self)
+		curve->self = *self;
+	old = MemoryContextSwitchTo(curve->query_context);
+	search_run(curve, kind, row);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(curve->query_context);
+}
+
+static void
+search_nearest_init(EcpNearest *nearest, int k)
+{
+	nearest->k = k;
+	nearest->rows = palloc(mul_size(k, sizeof(EcpNearestRow)));
+}
+
+/* Allocate what searches need, in the current memory context. */
+void
+ecp_recall_search_init(EcpRecallCurve *curve)
+{
+	const EcpIndexState *state = curve->state;
+
+	curve->probe.state = state;
+	curve->probe.page = search_page;
+	curve->probe.page_arg = curve;
+	ecp_probe_init(&curve->probe);
+	if (state->leaf.quantizer != ECP_QUANTIZER_NONE)
+		ecp_rerank_init(&curve->rerank, &curve->probe);
+	search_nearest_init(&curve->truth, ECP_RECALL_K_MOST);
+	for (int k = 0; k < ECP_CURVE_KS; k++)
+		search_nearest_init(&curve->seen[k], search_ks[k]);
+	curve->ranks = palloc((state->leaf.slots + ECP_KERNEL_SLACK) * sizeof(float8));
+}
