@@ -41,7 +41,7 @@ sub check_index
 	my @recall = split /\n/, $node->safe_psql(
 		'postgres', qq(
 		SET enable_seqscan = off;
-		SELECT NULL FROM (SELECT id FROM $table
+		SELECT count(*) FROM (SELECT id FROM $table
 			ORDER BY v $op (SELECT v FROM $queries LIMIT 1) LIMIT 10) s;
 		SELECT r.recall FROM ecp_last_scan() s,
 			LATERAL ecp_recall('i', samples => 500,

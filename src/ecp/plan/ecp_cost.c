@@ -61,6 +61,12 @@
 /* Leaders that a descent compares for each cluster; see ecp_descent.c. */
 #define ECP_COST_BEAM		40
 
+/*
+ * Rows that clusters are read for under a filter, for each that the scan has to
+ * return: the number is doubled when it was not enough.
+ */
+#define ECP_COST_FILTERED			2
+
 /* Rows whose exact vectors are read for each row returned. */
 #define ECP_COST_RERANKED			4
 
@@ -390,7 +396,9 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	cost_read_index(info, clauselist_selectivity(root, quals,
 												 info->rel->relid,
 												 JOIN_INNER, NULL),
-					radius != NULL, returned.mean, &input);
+					radius != NULL,
+					isinf(returned.shape) ? returned.mean :
+					ECP_COST_FILTERED * returned.mean, &input);
 	input.loop_count = loop_count;
 	*selectivity *= input.share;
 	if (radius)
