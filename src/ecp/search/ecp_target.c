@@ -101,8 +101,10 @@ target_point(const EcpMetaPageData *meta, double target, double k,
 		return false;
 	low = &curve->ecpm_points[i][t];
 	high = &curve->ecpm_points[i + 1][t];
-	point->ecpm_slack = low->ecpm_slack + part *
-		(isinf(low->ecpm_slack) ? 0 : high->ecpm_slack - low->ecpm_slack);
+	/* either may be infinite */
+	point->ecpm_slack = low->ecpm_slack;
+	if (part > 0 && !isinf(low->ecpm_slack))
+		point->ecpm_slack += part * (high->ecpm_slack - low->ecpm_slack);
 	point->ecpm_estimate = low->ecpm_estimate * (1 - part) +
 		high->ecpm_estimate * part;
 
