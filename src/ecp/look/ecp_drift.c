@@ -19,13 +19,13 @@
 
 #include <math.h>
 
-#include "ecp/recall/ecp_recall_curve.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/live/ecp_limits.h"
 #include "ecp/live/ecp_regroup.h"
 #include "ecp/look/ecp_drift.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/recall/ecp_recall_curve.h"
 #include "ecp/search/ecp_target.h"
 #include "utils/float.h"
 

@@ -37,13 +37,13 @@
 #include "common/pg_prng.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/batch/ecp_user_table.h"
-#include "ecp/recall/ecp_recall_curve.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_tid.h"
+#include "ecp/recall/ecp_recall_curve.h"
 #include "ecp/search/ecp_scan.h"
 #include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_target.h"
@@ -95,7 +95,6 @@ typedef struct EcpRecall
 	EcpKnnInput input;			/* their numbers and vectors */
 	TupleTableSlot *slot;		/* for one of them */
 	uint64		nrows;			/* of the table, that the index would have */
-	float8	   *ranks;			/* scratch: of the nearest rows of a query */
 	EcpRecallCurve *curve;		/* to be measured, or NULL */
 	pg_prng_state prng;
 	void	   *prepared;		/* scratch for ecp_prepare() */
@@ -247,7 +246,6 @@ recall_prepare(EcpRecall *recall, const char *queries, int seed)
 	recall->queries = palloc0(mul_size(recall->nsamples,
 									   sizeof(EcpRecallQuery)));
 	recall->prepared = palloc(recall->state.node.vec_bytes);
-	recall->ranks = palloc(mul_size(recall->k, sizeof(float8)));
 	pg_prng_seed(&recall->prng, seed);
 	ecp_knn_input_init(&recall->input, recall->index);
 	recall->slot = MakeSingleTupleTableSlot(recall->input.desc,
@@ -277,11 +275,10 @@ recall_take_truth(int64 number, const void *elements, const EcpRanked *nearest,
 		if (ItemPointerIsValid(&query->self) &&
 			EcpRankedItem(&nearest[i]) == ecp_tid_item(&query->self))
 			continue;
-		recall->ranks[query->nnearest++] = EcpRankedIsNaN(&nearest[i]) ?
+		query->farthest = EcpRankedIsNaN(&nearest[i]) ?
 			get_float8_nan() : nearest[i].rank;
+		query->nnearest++;
 	}
-	if (query->nnearest > 0)
-		query->farthest = recall->ranks[query->nnearest - 1];
 	if (recall->curve)
 		ecp_recall_curve_query(recall->curve, elements,
 							   ItemPointerIsValid(&query->self) ? &query->self : NULL);

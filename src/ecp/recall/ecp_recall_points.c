@@ -21,7 +21,7 @@
  * It must exceed the target, for three reasons.  Rows of the table are
  * easier than fresh queries, because leaders were made of them: by
  * POINTS_MARGIN of the share that may be missed.  The mean over a few hundred
- * queries has an error, and the best of many pairs is partly luck: by
+ * queries has an error, and the best of many tries is partly luck: by
  * POINTS_ERRORS standard errors.  And codes lose rows that the searches here
  * do not see ("loss").
  *
@@ -203,7 +203,7 @@ ecp_recall_rates(const EcpRecallQueries *queries, EcpRates *rates)
 
 /* ---- points ---- */
 
-/* What a pair gives, for one kind of query. */
+/* What a try gives, for one kind of query. */
 typedef struct PointResult
 {
 	int			n;				/* queries */

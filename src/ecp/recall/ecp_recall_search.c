@@ -271,8 +271,8 @@ search_run(EcpRecallCurve *curve, EcpQueryKind kind, const void *row)
 	for (int look = 1;;)
 	{
 		if (n == 0 || n == look)
-			ecp_estimate_take(&curve->estimate, 2 * Max(n, expected), probe,
-							  descent);
+			ecp_estimate_take(&curve->estimate, EcpEstimateKnown(n, expected),
+							  probe, descent);
 		if (EcpProbeWaiting(probe) == 0)
 			break;
 		if (!EcpProbeAtBuffer(probe))
