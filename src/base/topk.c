@@ -28,6 +28,9 @@
 
 #define TOPK_CAPACITY_MIN	256
 
+/* Ranks of a sample that are put in order, at most. */
+#define TOPK_SAMPLE_KEEP	32
+
 #define ST_SORT ranked_sort
 #define ST_ELEMENT_TYPE EcpRanked
 #define ST_COMPARE(a, b) \
@@ -99,10 +102,14 @@ ecp_topk_threshold(float8 *sample, Size n, Size wanted)
 {
 	int			nkeep = (int) (ECP_TOPK_SAMPLE * wanted / n) + 3;
 	int			nkept = 0;
+	int			step = 1;
 
 	Assert(n >= ECP_TOPK_SAMPLE && nkeep <= ECP_TOPK_SAMPLE);
 
-	for (int i = 0; i < ECP_TOPK_SAMPLE; i++)
+	/* for a large share fewer ranks do, which are faster to put in order */
+	for (; nkeep > TOPK_SAMPLE_KEEP; nkeep = nkeep / 2 + 2)
+		step *= 2;
+	for (int i = 0; i < ECP_TOPK_SAMPLE; i += step)
 		(void) ecp_smallest_add(sample, &nkept, nkeep, sample[i]);
 	return sample[nkept - 1];
 }

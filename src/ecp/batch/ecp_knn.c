@@ -306,7 +306,7 @@ knn_next_batch(EcpKnn *knn, EcpKnnInput *input, TupleTableSlot *slot)
 
 		query->id = DatumGetInt64(slot_getattr(slot, 1, &isnull));
 		query->flags = 0;
-		query->nrefs = query->nheap = query->nresults = 0;
+		query->nheap = query->nresults = 0;
 		query->vectors = 0;
 		query->bound = get_float8_infinity();
 		value = slot_getattr(slot, 2, &isnull);
@@ -529,7 +529,7 @@ knn_plan_clusters(EcpKnn *knn, EcpKnnPlan *plan)
 	plan->probes = Min(scan->probes, all);
 	if (!scan->adaptive)
 	{
-		plan->max_refs = plan->max_read = knn_plan_refs(plan, plan->probes);
+		plan->max_taken = plan->max_refs = knn_plan_refs(plan, plan->probes);
 		return;
 	}
 
@@ -540,8 +540,8 @@ knn_plan_clusters(EcpKnn *knn, EcpKnnPlan *plan)
 		return;
 	plan->probes = Min(EcpEstimateKnown(KNN_WAVE_MOST * scan->probes, scan->probes),
 					   all);
-	plan->max_refs = knn_plan_refs(plan, plan->probes);
-	plan->max_read = knn_plan_refs(plan, plan->probes == all ? all :
+	plan->max_taken = plan->max_known = knn_plan_refs(plan, plan->probes);
+	plan->max_refs = knn_plan_refs(plan, plan->probes == all ? all :
 								   KNN_WAVE_MOST * scan->probes);
 	plan->first = scan->least;
 	while (plan->first < scan->probes * KNN_WAVE_FIRST)

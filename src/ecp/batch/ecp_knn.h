@@ -50,12 +50,10 @@ typedef enum EcpKnnPhase
 	ECP_KNN_RESCAN
 } EcpKnnPhase;
 
-/* A cluster, or buffer, that a query wants. */
+/* A cluster, or buffer, that a query may want. */
 typedef struct EcpKnnRef
 {
 	uint32		cluster;		/* its number in clusters; ECP_KNN_BUFFER */
-	float4		rank;			/* of its leader, and margin: see EcpEstimate */
-	float4		margin;
 } EcpKnnRef;
 
 #define ECP_KNN_BUFFER		0x80000000
@@ -77,8 +75,7 @@ typedef struct EcpKnnCluster
 	pg_atomic_uint32 wanted;	/* queries, in the wave that is prepared */
 	pg_atomic_uint32 placed;	/* in the wave that goes on */
 	uint32		first;
-	uint32		nrows;			/* as its leader says */
-	uint32		nlive;			/* rows compared */
+	uint32		nlive;			/* rows compared; first, as its leader says */
 	Buffer		recent[ECP_KNN_RECENT]; /* of its first pages, as last seen */
 } EcpKnnCluster;
 
@@ -100,7 +97,8 @@ typedef struct EcpKnnQuery
 {
 	slock_t		mutex;			/* of the heap and what belongs to it */
 	uint8		flags;			/* ECP_KNN_* */
-	int32		nrefs;
+	int32		nrefs;			/* clusters to read, and their buffers */
+	int32		known;			/* clusters that an estimate knows */
 	int32		first;			/* refs of this wave: from here on */
 	int32		end;			/* up to here */
 	int32		nheap;
@@ -113,7 +111,7 @@ typedef struct EcpKnnQuery
 #define ECP_KNN_NULL		0x01	/* NULL: has no neighbours */
 #define ECP_KNN_NO_PLACE	0x02	/* no direction: near to nothing */
 #define ECP_KNN_ALL_READ	0x04	/* it wants all the clusters there are */
-#define ECP_KNN_CUT_OFF		0x08	/* there was no room for what it wants */
+#define ECP_KNN_CUT_OFF		0x08	/* it is left to a scan */
 
 /*
  * The item of a candidate in a heap: its TID, and above it the ref of the
@@ -133,6 +131,7 @@ typedef struct EcpKnnLayout
 	Size		tids;
 	Size		rest;
 	Size		refs;
+	Size		known;
 	Size		clusters;
 	Size		order;
 	Size		active;
@@ -152,9 +151,10 @@ typedef struct EcpKnnPlan
 	int			keep;			/* candidates of a query, k or more */
 	int			room;			/* for them, and more if decisions need it */
 	EcpScanPlan scan;
-	int			probes;			/* clusters known of a query, at most */
-	int			max_refs;		/* the same and insert buffers after them */
-	int			max_read;		/* refs that are read, at most */
+	int			probes;			/* clusters that a descent takes, at most */
+	int			max_taken;		/* the same and insert buffers after them */
+	int			max_refs;		/* of these that are read */
+	int			max_known;		/* and that an estimate knows; 0 = none */
 	int			first;			/* clusters read in the first wave */
 	int			max_queries;	/* of a batch */
 	int			max_clusters;
@@ -209,6 +209,7 @@ typedef struct EcpKnn
 	ItemPointerData *tids;		/* keep for each query; invalid = not visible */
 	uint32	   *rest;			/* queries for RESCAN */
 	EcpKnnRef  *refs;			/* max_refs for each query */
+	EcpEstimateCluster *known;	/* max_known for each query */
 	EcpKnnCluster *clusters;	/* nslots */
 	EcpKnnOrder *order;
 	uint32	   *active;			/* clusters of this wave, in order */
@@ -225,6 +226,13 @@ ecp_knn_refs(const EcpKnn *knn, uint32 q)
 {
 	Assert(q < knn->plan->max_queries);
 	return knn->refs + (Size) q * knn->plan->max_refs;
+}
+
+static inline EcpEstimateCluster *
+ecp_knn_known(const EcpKnn *knn, uint32 q)
+{
+	Assert(q < knn->plan->max_queries);
+	return knn->known + (Size) q * knn->plan->max_known;
 }
 
 static inline EcpRanked *

@@ -23,7 +23,6 @@
 #include "ecp/search/ecp_estimate.h"
 #include "ecp/search/ecp_probe.h"
 #include "miscadmin.h"
-#include "utils/memutils.h"
 #include "vector/vector_value.h"
 
 /* Find the slot of a cluster in the hash table, or fill one. */
@@ -44,7 +43,7 @@ descent_cluster(EcpKnn *knn, const EcpChildData *child)
 		{
 			cluster->npages = child->ecpc_npages;
 			cluster->run = child->ecpc_run;
-			cluster->nrows = cluster->nlive = child->ecpc_nrows;
+			cluster->nlive = child->ecpc_nrows;
 			return c;
 		}
 		/* a failed exchange has set blk to what is there */
@@ -60,8 +59,7 @@ descent_cluster(EcpKnn *knn, const EcpChildData *child)
 typedef struct DescentMemory
 {
 	void	   *prepared;		/* the query in the form of leaders */
-	EcpClusterRef *refs;		/* max_refs */
-	MemoryContext context;		/* of an estimate */
+	EcpClusterRef *refs;		/* max_taken */
 } DescentMemory;
 
 /* Bring a query into the form of leaders; false if it has no direction. */
@@ -78,25 +76,22 @@ ecp_knn_prepare(const EcpKnn *knn, int q, void *prepared)
 	return ecp_prepare(meta, &vector, prepared);
 }
 
-/* Note the margins of a query's refs, whose descent has not ended. */
+/*
+ * Note what an estimate has to know of the clusters of a query, whose descent
+ * has not ended and took n refs.
+ */
 static void
-descent_margins(EcpKnn *knn, int q, const DescentMemory *memory)
+descent_know(EcpKnn *knn, int q, const DescentMemory *memory, int n)
 {
-	int			nrefs = knn->queries[q].nrefs;
-	EcpKnnRef  *refs = ecp_knn_refs(knn, q);
 	EcpEstimate estimate;
-	int			n = 0;
 
-	ecp_estimate_begin(&estimate, &knn->plan->state.meta, memory->context,
+	Assert(n <= knn->plan->max_known);
+	ecp_estimate_begin(&estimate, &knn->plan->state.meta, CurrentMemoryContext,
 					   memory->prepared);
-	ecp_estimate_add(&estimate, memory->refs, nrefs);
-	for (int r = 0; r < nrefs; r++)
-	{
-		/* nothing is known of an index's only cluster */
-		if (!EcpKnnRefIsBuffer(&refs[r]) && n < estimate.n)
-			refs[r].margin = estimate.margins[n++];
-	}
-	MemoryContextReset(memory->context);
+	estimate.clusters = ecp_knn_known(knn, q);
+	estimate.max = knn->plan->max_known;
+	ecp_estimate_add(&estimate, memory->refs, n);
+	knn->queries[q].known = estimate.n;
 }
 
 /* Find the refs of a query by a descent as a scan does it. */
@@ -109,8 +104,9 @@ descent_query(EcpKnn *knn, int q, const DescentMemory *memory)
 	EcpKnnRef  *refs = ecp_knn_refs(knn, q);
 	EcpDescent *descent;
 	int			nclusters = 0;
+	int			n = 0;
 
-	query->nrefs = 0;
+	query->nrefs = query->known = 0;
 	if ((query->flags & ECP_KNN_NULL) != 0)
 		return;
 	if (!ecp_knn_prepare(knn, q, memory->prepared))
@@ -121,30 +117,33 @@ descent_query(EcpKnn *knn, int q, const DescentMemory *memory)
 
 	descent = ecp_descent_begin(knn->index, &plan->state, memory->prepared,
 								false, Min(plan->scan.probes, meta->ecpm_nleaves));
+	ecp_descent_set_ahead(descent, plan->probes);
 	while (nclusters < plan->probes || ecp_descent_at_buffer(descent))
 	{
-		int			r = query->nrefs;
+		EcpClusterRef *taken = &memory->refs[n];
 
-		if (r == plan->max_refs)
+		if (n == plan->max_taken)
 		{
 			query->flags |= ECP_KNN_CUT_OFF;
 			break;
 		}
-		if (!ecp_descent_next(descent, &memory->refs[r]))
+		if (!ecp_descent_next(descent, taken))
 			break;
-		refs[r].cluster = descent_cluster(knn, &memory->refs[r].child);
-		refs[r].rank = memory->refs[r].rank;
-		refs[r].margin = 0;
-		if (memory->refs[r].is_buffer)
-			refs[r].cluster |= ECP_KNN_BUFFER;
-		else
-			nclusters++;
-		query->nrefs++;
+		if (n++ < plan->max_refs)
+		{
+			EcpKnnRef  *ref = &refs[query->nrefs++];
+
+			ref->cluster = descent_cluster(knn, &taken->child);
+			if (taken->is_buffer)
+				ref->cluster |= ECP_KNN_BUFFER;
+		}
+		nclusters += !taken->is_buffer;
 	}
-	if (nclusters < plan->probes && (query->flags & ECP_KNN_CUT_OFF) == 0)
+	if (nclusters < plan->probes && n == query->nrefs &&
+		(query->flags & ECP_KNN_CUT_OFF) == 0)
 		query->flags |= ECP_KNN_ALL_READ;
-	if (plan->scan.adaptive)
-		descent_margins(knn, q, memory);
+	if (plan->max_known > 0)
+		descent_know(knn, q, memory, n);
 	ecp_descent_end(descent);
 }
 
@@ -156,18 +155,15 @@ ecp_knn_descent(EcpKnn *knn, int first, int end)
 
 	Assert(first >= 0 && end <= knn->shared->nqueries);
 	memory.prepared = palloc(knn->plan->state.node.vec_bytes);
-	memory.refs = palloc_extended(mul_size(knn->plan->max_refs,
+	memory.refs = palloc_extended(mul_size(knn->plan->max_taken,
 										   sizeof(EcpClusterRef)),
 								  MCXT_ALLOC_HUGE);
-	memory.context = AllocSetContextCreate(CurrentMemoryContext, "ecp batch descent",
-										   ALLOCSET_DEFAULT_SIZES);
 	for (int q = first; q < end; q++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		descent_query(knn, q, &memory);
 		ecp_knn_wave_first(knn, q);
 	}
-	MemoryContextDelete(memory.context);
 	pfree(memory.refs);
 	pfree(memory.prepared);
 }

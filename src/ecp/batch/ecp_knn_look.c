@@ -29,9 +29,6 @@ struct EcpKnnLook
 	void	   *prepared;		/* the query in the form of leaders */
 	int			nclusters;		/* of the query, known */
 	bool		all;			/* there are no others */
-	float4	   *margins;		/* of each; see EcpEstimate */
-	float4	   *ranks;
-	float4	   *nrows;
 	EcpEstimate estimate;
 	EcpNearest	nearest;
 };
@@ -59,9 +56,6 @@ ecp_knn_look_create(EcpKnn *knn)
 	look->context = context;
 	look->knn = knn;
 	look->prepared = palloc(plan->state.node.vec_bytes);
-	look->margins = palloc(mul_size(plan->probes, sizeof(float4)));
-	look->ranks = palloc(mul_size(plan->probes, sizeof(float4)));
-	look->nrows = palloc(mul_size(plan->probes, sizeof(float4)));
 	look->nearest.k = plan->scan.k;
 	look->nearest.rows = palloc(mul_size(plan->scan.k, sizeof(EcpNearestRow)));
 	MemoryContextSwitchTo(old);
@@ -74,20 +68,23 @@ ecp_knn_look_free(EcpKnnLook *look)
 	MemoryContextDelete(look->context);
 }
 
-/* The end of a query's first n clusters and the buffers that follow them. */
+/*
+ * The end of a query's first n clusters and the buffers that follow them; behind
+ * all refs if it has no refs of some of these.
+ */
 int
 ecp_knn_look_end(const EcpKnn *knn, int q, int n)
 {
+	const EcpKnnQuery *query = &knn->queries[q];
 	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
-	int			r = 0;
 
 	Assert(n > 0);
-	for (; r < knn->queries[q].nrefs; r++)
+	for (int r = 0; r < query->nrefs; r++)
 	{
 		if (!EcpKnnRefIsBuffer(&refs[r]) && n-- == 0)
-			break;
+			return r;
 	}
-	return r;
+	return query->nrefs + ((query->flags & ECP_KNN_ALL_READ) == 0);
 }
 
 /* Set what is known of a query's clusters, as its descent found it. */
@@ -96,27 +93,12 @@ look_set_query(EcpKnnLook *look, int q)
 {
 	EcpKnn	   *knn = look->knn;
 	const EcpKnnQuery *query = &knn->queries[q];
-	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
-	EcpEstimate *estimate = &look->estimate;
-	int			n = 0;
 
 	(void) ecp_knn_prepare(knn, q, look->prepared);
-	ecp_estimate_begin(estimate, &knn->plan->state.meta, look->context,
+	ecp_estimate_begin(&look->estimate, &knn->plan->state.meta, look->context,
 					   look->prepared);
-	estimate->margins = look->margins;
-	estimate->ranks = look->ranks;
-	estimate->nrows = look->nrows;
-	for (int r = 0; r < query->nrefs; r++)
-	{
-		if (EcpKnnRefIsBuffer(&refs[r]))
-			continue;
-		Assert(n < knn->plan->probes);
-		look->margins[n] = refs[r].margin;
-		look->ranks[n] = refs[r].rank;
-		look->nrows[n++] = knn->clusters[EcpKnnRefCluster(&refs[r])].nrows *
-			estimate->growth;
-	}
-	look->nclusters = n;
+	look->estimate.clusters = ecp_knn_known(knn, q);
+	look->nclusters = query->known;
 	look->all = (query->flags & ECP_KNN_ALL_READ) != 0;
 }
 
@@ -186,9 +168,9 @@ ecp_knn_look_replay(EcpKnnLook *look, int q, float8 *kth)
 	look_set_query(look, q);
 	ecp_nearest_reset(nearest);
 	refs_sort(heap, query->nheap);
-	for (int r = 0; r < query->nrefs; r++)
+	for (int r = 0; r < query->nrefs || !look->all; r++)
 	{
-		if (!EcpKnnRefIsBuffer(&refs[r]))
+		if (r == query->nrefs || !EcpKnnRefIsBuffer(&refs[r]))
 		{
 			if (n == at)
 			{

@@ -47,8 +47,9 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 		mul_size(plan->keep, sizeof(ItemPointerData)) +
 		plan->query_stride + KNN_PREPARED_BYTES;
 	if (!plan->exact)
-		per_query += mul_size(plan->max_refs, sizeof(EcpKnnRef)) +
-			mul_size(plan->max_read, sizeof(EcpKnnPair));
+		per_query += mul_size(plan->max_refs,
+							  sizeof(EcpKnnRef) + sizeof(EcpKnnPair)) +
+			mul_size(plan->max_known, sizeof(EcpEstimateCluster));
 	n = Max(memory / per_query, KNN_QUERIES_MIN);
 	n = plan->max_queries = Min(n, plan->max_queries);
 
@@ -63,7 +64,7 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 							 sizeof(ItemPointerData)));
 	layout->rest = pos;
 	pos += MAXALIGN(mul_size(n, sizeof(uint32)));
-	layout->refs = layout->clusters = layout->pairs = pos;
+	layout->refs = layout->known = layout->clusters = layout->pairs = pos;
 	layout->order = layout->active = pos;
 	if (!plan->exact)
 	{
@@ -71,6 +72,9 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 			plan->state.meta.ecpm_nbuffers + 1;
 		plan->nslots = pg_nextpower2_32(plan->max_clusters / 2 * 3 + 1);
 		pos += MAXALIGN(mul_size(mul_size(n, plan->max_refs), sizeof(EcpKnnRef)));
+		layout->known = pos;
+		pos += MAXALIGN(mul_size(mul_size(n, plan->max_known),
+								 sizeof(EcpEstimateCluster)));
 		layout->clusters = pos;
 		pos += mul_size(plan->nslots, sizeof(EcpKnnCluster));
 		layout->order = pos;
@@ -78,7 +82,7 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 		layout->active = pos;
 		pos += MAXALIGN(mul_size(plan->max_clusters, sizeof(uint32)));
 		layout->pairs = pos;
-		pos += mul_size(mul_size(n, plan->max_read), sizeof(EcpKnnPair));
+		pos += mul_size(mul_size(n, plan->max_refs), sizeof(EcpKnnPair));
 	}
 	layout->bytes = pos;
 }
@@ -104,6 +108,7 @@ knn_attach(EcpKnn *knn, EcpKnnShared *shared)
 	knn->tids = (ItemPointerData *) (base + layout->tids);
 	knn->rest = (uint32 *) (base + layout->rest);
 	knn->refs = (EcpKnnRef *) (base + layout->refs);
+	knn->known = (EcpEstimateCluster *) (base + layout->known);
 	knn->clusters = (EcpKnnCluster *) (base + layout->clusters);
 	knn->order = (EcpKnnOrder *) (base + layout->order);
 	knn->active = (uint32 *) (base + layout->active);

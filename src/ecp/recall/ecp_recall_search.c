@@ -192,7 +192,7 @@ search_note(EcpRecallCurve *curve, EcpRecallNotes *notes, int n)
 			continue;
 		for (int c = 0; c < Min(n, curve->estimate.n); c++)
 			notes->rows[ecp_estimate_bin(&curve->estimate, c, kth)] +=
-				curve->estimate.nrows[c];
+				curve->estimate.clusters[c].nrows;
 		for (int r = 0; r < wanted && curve->estimate.n > 0; r++)
 			notes->found[ecp_estimate_bin(&curve->estimate, rows[r].cluster, kth)] +=
 				1.0f / wanted;

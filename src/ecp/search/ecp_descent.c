@@ -178,6 +178,14 @@ ecp_descent_begin(Relation index, const EcpIndexState *state,
 	return descent;
 }
 
+void
+ecp_descent_set_ahead(EcpDescent *descent, int n)
+{
+	Assert(n > 0 && !descent->root_taken);
+	if (descent->nlevels > 0)
+		ecp_topk_reset(&descent->levels[0].queue, n);
+}
+
 /* Is one of a block of ranks at most this one? */
 static inline bool
 descent_any_near(const float4 *ranks, float4 rank)
@@ -297,10 +305,10 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 	descent->rest_level = l;
 	if (EcpTopkCount(&level->queue) == 0 &&
 		node->nchildren >= ECP_TOPK_SAMPLE &&
-		node->nchildren / ECP_DESCENT_REST >= level->wanted)
+		node->nchildren / ECP_DESCENT_REST >= level->queue.batch)
 	{
 		descent->rest_above = descent_threshold(descent, node->nchildren,
-												level->wanted);
+												level->queue.batch);
 		descent_add(descent, l, descent->rest_above, false);
 	}
 	else

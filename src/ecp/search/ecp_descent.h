@@ -50,6 +50,9 @@ extern EcpDescent *ecp_descent_begin(Relation index,
 									 const EcpIndexState *state,
 									 const void *prepared, bool assigning,
 									 int expected);
+
+/* The first n clusters will be taken; called before that, for speed only. */
+extern void ecp_descent_set_ahead(EcpDescent *descent, int n);
 extern bool ecp_descent_next(EcpDescent *descent, EcpClusterRef *cluster);
 
 /*

@@ -237,35 +237,24 @@ ecp_estimate_add(EcpEstimate *estimate, const EcpClusterRef *refs, int nrefs)
 	if (estimate->n + nrefs > estimate->max)
 	{
 		int			max = Max(2 * estimate->max, estimate->n + nrefs);
+		Size		bytes = mul_size(max, sizeof(EcpEstimateCluster));
 
 		if (estimate->max == 0)
-		{
-			estimate->margins = MemoryContextAlloc(estimate->context,
-												   mul_size(max, sizeof(float4)));
-			estimate->ranks = MemoryContextAlloc(estimate->context,
-												 mul_size(max, sizeof(float4)));
-			estimate->nrows = MemoryContextAlloc(estimate->context,
-												 mul_size(max, sizeof(float4)));
-		}
+			estimate->clusters = MemoryContextAlloc(estimate->context, bytes);
 		else
-		{
-			estimate->margins = repalloc(estimate->margins,
-										 mul_size(max, sizeof(float4)));
-			estimate->ranks = repalloc(estimate->ranks,
-									   mul_size(max, sizeof(float4)));
-			estimate->nrows = repalloc(estimate->nrows,
-									   mul_size(max, sizeof(float4)));
-		}
+			estimate->clusters = repalloc(estimate->clusters, bytes);
 		estimate->max = max;
 	}
 	for (int r = 0; r < nrefs; r++)
 	{
+		EcpEstimateCluster *cluster = &estimate->clusters[estimate->n];
+
 		if (refs[r].is_buffer)
 			continue;
-		estimate->ranks[estimate->n] = refs[r].rank;
-		estimate->margins[estimate->n] = estimate_margin(estimate, refs[r].rank);
-		estimate->nrows[estimate->n++] = refs[r].child.ecpc_nrows *
-			estimate->growth;
+		cluster->margin = estimate_margin(estimate, refs[r].rank);
+		cluster->rank = refs[r].rank;
+		cluster->nrows = refs[r].child.ecpc_nrows * estimate->growth;
+		estimate->n++;
 	}
 }
 
@@ -304,15 +293,18 @@ static void
 estimate_sum(const EcpEstimate *estimate, int from, int upto, float4 scale,
 			 float4 *sums)
 {
-	for (int g = 0; g < ECP_RATE_KINDS; g++)
-		sums[g] = 0;
+	const EcpEstimateCluster *clusters = estimate->clusters;
+	const EcpRates *rates = estimate->rates;
+	float4		sum[ECP_RATE_KINDS] = {0};	/* in registers */
+
 	for (int c = from; c < upto; c++)
 	{
-		const float4 *rates = estimate->rates[estimate_margin_bin(estimate->margins[c], scale)];
+		int			bin = estimate_margin_bin(clusters[c].margin, scale);
 
 		for (int g = 0; g < ECP_RATE_KINDS; g++)
-			sums[g] += estimate->nrows[c] * rates[g];
+			sum[g] += clusters[c].nrows * rates[bin][g];
 	}
+	memcpy(sums, sum, sizeof(sum));
 }
 
 /*
@@ -387,7 +379,7 @@ estimate_likelihood(const EcpEstimate *estimate, const EcpNearest *nearest,
 		Assert(cluster >= 0 && cluster < estimate->n);
 		if (estimate_ball(estimate, nearest->rows[i].rank) < near)
 			continue;
-		rates = estimate->rates[estimate_margin_bin(estimate->margins[cluster], scale)];
+		rates = estimate->rates[estimate_margin_bin(estimate->clusters[cluster].margin, scale)];
 		for (int g = 0; g < ECP_RATE_KINDS; g++)
 			product[g] *= rates[g];
 		if (n++ % PRODUCT_ROWS == PRODUCT_ROWS - 1)
@@ -418,7 +410,7 @@ int
 ecp_estimate_bin(const EcpEstimate *estimate, int cluster, float8 kth)
 {
 	Assert(cluster >= 0 && cluster < estimate->n);
-	return estimate_margin_bin(estimate->margins[cluster],
+	return estimate_margin_bin(estimate->clusters[cluster].margin,
 							   estimate_scale(estimate, kth));
 }
 
@@ -431,7 +423,7 @@ ecp_estimate_excess(const EcpEstimate *estimate, int nread, float8 kth)
 	if (isinf(kth) || nread >= estimate->n)
 		return -get_float4_infinity();
 	/* of ranks by inner product, only the difference counts */
-	return (float4) (estimate->ranks[nread] -
+	return (float4) (estimate->clusters[nread].rank -
 					 (estimate->meta->ecpm_metric == ECP_METRIC_IP ? kth :
 					  estimate_ball(estimate, kth)));
 }

@@ -52,9 +52,17 @@ ecp_nearest_add(EcpNearest *nearest, float8 rank)
 		ecp_nearest_replace(nearest, rank);
 }
 
+/* What an estimate knows of a cluster. */
+typedef struct EcpEstimateCluster
+{
+	float4		margin;			/* distance of the query from its boundary */
+	float4		rank;			/* of its leader */
+	float4		nrows;
+} EcpEstimateCluster;
+
 /*
  * Of a query: what is known of the clusters in the order of promise, from the
- * nearest on, and the estimate made last.  The arrays are in "context".
+ * nearest on.
  */
 typedef struct EcpEstimate
 {
@@ -68,11 +76,10 @@ typedef struct EcpEstimate
 	float8		inner;			/* of vectors from the query to two leaders */
 	float8		spread_min;		/* between leaders, squared */
 	int			taken;			/* clusters */
-	int			n;				/* of them in the arrays: all, or none */
-	int			max;
-	float4	   *margins;		/* distance of the query from the boundary */
-	float4	   *ranks;			/* of the leaders */
-	float4	   *nrows;
+	int			n;				/* of them in the array: all, or none */
+	int			max;			/* room in it */
+	EcpEstimateCluster *clusters;	/* in "context", or the caller's with room
+									 * for all that are added */
 } EcpEstimate;
 
 /* "prepared" is the query as ecp_prepare() gives it; used for IP only. */

@@ -338,7 +338,11 @@ search_set_query(EcpSearch *search, Datum value, bool isnull)
 										prepared, false,
 										Min(search->window, meta->ecpm_nleaves));
 	if (search->plan.adaptive)
+	{
+		ecp_descent_set_ahead(search->descent,
+							  EcpEstimateKnown(0, search->plan.probes));
 		ecp_estimate_begin(&search->estimate, meta, search->context, prepared);
+	}
 	if (search->query.exact && search->state.leaf.quantizer != ECP_QUANTIZER_NONE)
 		search_set_codes(search, prepared);
 }
