@@ -47,11 +47,11 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-/* Free slots of a new leaf, for rows inserted in the meantime. */
-#define ECP_LEAF_SPARE		4
-
 /* Attempts, if more rows are inserted meanwhile than there is room for. */
 #define ECP_REPLACE_TRIES	4
+
+/* Free slots of a new leaf after the first attempt, at least. */
+#define REPLACE_SPARE_MIN	16
 
 /* The leader to which the codes of a new cluster's rows are relative. */
 static const void *
@@ -545,6 +545,19 @@ replace_count(const EcpReplace *r)
 }
 
 /*
+ * Free slots of each new leaf for the next attempt: in all of them together for
+ * twice the rows that were inserted in this one, since each goes to the nearest
+ * leaf that has room.
+ */
+static uint32
+replace_spare(const EcpReplace *r)
+{
+	int			nleaves = r->new.nbuffers > 0 ? r->new.nbuffers : r->new.n;
+
+	return 2 * r->nlate / Max(nleaves, 1) + REPLACE_SPARE_MIN;
+}
+
+/*
  * One attempt, with *spare free slots in each new leaf.  If more rows were
  * inserted meanwhile, *spare gets a sufficient number, else 0.
  */
@@ -569,7 +582,7 @@ replace_try(Relation index, EcpReplaceKind kind,
 	if (!replace_publish(r))
 	{
 		ecp_replace_undo(index);
-		*spare = 2 * r->nlate + 64;
+		*spare = replace_spare(r);
 		return false;
 	}
 	if (target->result)

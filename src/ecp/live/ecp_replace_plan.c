@@ -191,6 +191,20 @@ new_flags(const EcpReplace *r, const EcpNewRun *new)
 		ECP_CHILD_TRAINED : 0;
 }
 
+/*
+ * Free slots that a new run should have.  Rows inserted in the meantime go to
+ * buffers, if there are any (replace_put_late()).
+ */
+static uint32
+new_spare(const EcpReplace *r, const EcpNewRun *new, bool buffer)
+{
+	if (new->level > 0)
+		return r->target->room;
+	if (new->extends)
+		return 0;
+	return r->new.nbuffers > 0 && !buffer ? ECP_LEAF_SPARE : r->spare;
+}
+
 /* Set leader, radius and size of a new cluster whose items are known. */
 static void
 new_finish(EcpReplace *r, EcpNewRun *new)
@@ -202,8 +216,7 @@ new_finish(EcpReplace *r, EcpNewRun *new)
 	new->level = r->target->level;
 	new->nslots = ecp_replace_plan_slots(EcpLevelGeometry(&r->state, new->level),
 										 new->level, new->nitems,
-										 new->level > 0 ? r->target->room :
-										 new->extends ? 0 : r->spare);
+										 new_spare(r, new, buffer));
 	if (buffer)
 		new->nslots = Max(new->nslots,
 						  ecp_insbuf_plan_slots(r->index, &r->state));

@@ -15,6 +15,9 @@
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 
+/* Free slots of a new leaf, for rows inserted in the meantime. */
+#define ECP_LEAF_SPARE		4
+
 /* A cluster to be written, or a further run of one that stays. */
 typedef struct EcpNewRun
 {
@@ -62,7 +65,8 @@ typedef struct EcpReplace
 	EcpIndexState state;
 	EcpReplaceKind kind;
 	const EcpReplaceRequest *target;
-	uint32		spare;			/* free slots wanted in each new leaf */
+	uint32		spare;			/* free slots wanted in each new leaf that rows
+								 * inserted in the meantime may go to */
 	EcpReplaceOld old;
 	EcpReplaceNew new;
 	EcpIntentData intent;
