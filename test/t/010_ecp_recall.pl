@@ -165,6 +165,37 @@ like(
 	qr/must be vectors of type bytea, not integer/,
 	'refuses other queries');
 
+# A target that takes much of the index is known when it has been built, and
+# afterwards, with what would take less.
+(undef, undef, $stderr) = $node->psql(
+	'postgres', q(
+	CREATE TABLE hard AS SELECT i AS id, array_agg((hashint4extended(i * 64 + j, 0) % 1000)::real) AS v
+		FROM generate_series(1, 8000) i, generate_series(1, 32) j GROUP BY i;
+	CREATE INDEX hard_i ON hard USING ecp (v) WITH (cluster_size = 1, target_recall = 0.99))
+);
+like(
+	$stderr,
+	qr/NOTICE:  searches of index "hard_i" read \d+ % of its clusters for a recall of 0\.99$/m,
+	'a notice of a target that takes much');
+my ($lower, $share) =
+  $stderr =~ /HINT:  A target_recall of (\S+) takes (\d+) %/
+  or fail('it has a hint');
+my $advice = q(SELECT advice FROM ecp_index_stats('hard_i'));
+like(
+	$node->safe_psql('postgres', $advice),
+	qr/^set target_recall to $lower or less: 0\.99 takes \d+ % of the clusters, $lower takes $share %$/,
+	'advice says the same');
+is($node->safe_psql('postgres', "SET ecp.target_recall = $lower; $advice"),
+	'', 'which helps');
+
+# What is expected is what searches reach, within two errors of either.
+is( $node->safe_psql(
+		'postgres', q(
+	SELECT abs(expected_recall - recall) < 0.015 FROM ecp_index_stats('hard_i'),
+		ecp_recall('hard_i', samples => 2000) WHERE probes = 0)),
+	't',
+	'the recall that is expected');
+
 # Memory follows work_mem: queries for which there is none are compared with the
 # table in further passes.
 SKIP:

@@ -54,13 +54,6 @@
 #define IN_BUFF_BYTES_MAX	((Size) 1024 * 1024 * 1024)
 #define IN_BUFF_HALVES		400
 
-/*
- * Searches that read more than this share of so many clusters are worth a
- * notice.
- */
-#define NOTICE_CLUSTERS		256
-#define NOTICE_SHARE		0.25
-
 /* Share of a build's time that measuring recall may take. */
 #define RECALL_SHARE		0.25
 
@@ -362,29 +355,17 @@ build_recall_curve(EcpBuild *build, double seconds)
 static void
 build_notice_target(const EcpBuild *build)
 {
-	Relation	index = build->index;
-	const EcpMetaPageData *meta = &build->state.meta;
-	double		target = ecp_target_recall_of(index);
-	double		clusters = ecp_target_clusters(index, meta, ECP_TARGET_K);
-	int			level = 0;
+	EcpTargetShare share;
 
-	if (meta->ecpm_curve.ecpm_queries == 0 || target >= 1 || ecp_probes > 0 ||
-		meta->ecpm_nleaves < NOTICE_CLUSTERS ||
-		clusters <= NOTICE_SHARE * meta->ecpm_nleaves)
+	if (!ecp_target_takes_much(build->index, &build->state.meta, &share))
 		return;
-	while (level + 1 < ECP_CURVE_TARGETS &&
-		   meta->ecpm_curve.ecpm_points[1][level + 1].ecpm_clusters <=
-		   NOTICE_SHARE * meta->ecpm_nleaves)
-		level++;
 	ereport(NOTICE,
 			(errmsg("searches of index \"%s\" read %.0f %% of its clusters for a recall of %g",
-					RelationGetRelationName(index),
-					100 * clusters / meta->ecpm_nleaves, target),
+					RelationGetRelationName(build->index), 100 * share.share,
+					share.target),
 			 errdetail("The nearest rows of the queries that were tried are spread over many clusters."),
 			 errhint("A target_recall of %g takes %.0f %%.",
-					 ecp_target_levels[level],
-					 Max(100 * meta->ecpm_curve.ecpm_points[1][level].ecpm_clusters /
-						 meta->ecpm_nleaves, 1))));
+					 share.lower, 100 * share.lower_share)));
 }
 
 /* Write the metapage, after everything that it refers to. */

@@ -65,8 +65,8 @@ typedef struct EcpReplace
 	EcpIndexState state;
 	EcpReplaceKind kind;
 	const EcpReplaceRequest *target;
-	uint32		spare;			/* free slots wanted in each new leaf that rows
-								 * inserted in the meantime may go to */
+	uint32		spare;			/* free slots wanted in each new leaf that
+								 * rows inserted in the meantime may go to */
 	EcpReplaceOld old;
 	EcpReplaceNew new;
 	EcpIntentData intent;

@@ -29,8 +29,12 @@
 #include "ecp/search/ecp_target.h"
 #include "utils/float.h"
 
-/* Rows that are searched for, and seconds that this should take. */
-#define DRIFT_QUERIES			256
+/*
+ * Rows are searched for until recall is known to about twice this error, but no
+ * more rows than this, and for about these seconds.
+ */
+#define DRIFT_ERROR				0.005
+#define DRIFT_QUERIES			2048
 #define DRIFT_SECONDS			5
 
 /* Rows whose leaders are checked. */
@@ -43,29 +47,74 @@
 #define DRIFT_RECALL			0.01
 #define DRIFT_ROWS				0.5
 
-/* The present recall of searches for rows of the index; NaN if not known. */
-static double
-drift_recall(Relation index, EcpIndexState *state)
+/*
+ * Measure the present recall of searches for rows of the index: for the usual
+ * number, and the k for which it is farthest below the target.
+ */
+static void
+drift_recall(Relation index, EcpIndexState *state, EcpDrift *drift)
 {
 	EcpRecallCurve *curve = ecp_recall_curve_begin(index, state, DRIFT_QUERIES);
 	EcpScanPlan plan;
-	double		recall;
 
 	if (curve == NULL)
-		return get_float8_nan();
+		return;
 	ecp_target_plan(index, &state->meta, ECP_TARGET_K, &plan);
-	ecp_recall_curve_rows(curve, DRIFT_QUERIES, DRIFT_SECONDS);
-	recall = ecp_recall_curve_at(curve, &plan);
+	ecp_recall_curve_rows(curve, &plan, DRIFT_ERROR, DRIFT_SECONDS);
+	drift->lowest = get_float8_infinity();
+	for (int i = 0, k = 1; i < ECP_CURVE_KS; i++, k *= 10)
+	{
+		double		recall;
+		double		error;
+
+		ecp_target_plan(index, &state->meta, k, &plan);
+		recall = ecp_recall_curve_at(curve, &plan, &error);
+		if (k == ECP_TARGET_K)
+			drift->expected = recall;
+		else
+			recall += error;
+		if (recall < drift->lowest)
+		{
+			drift->lowest = recall;
+			drift->lowest_k = k;
+		}
+	}
 	ecp_recall_curve_end(curve);
-	return recall;
+}
+
+/* What to do about recall, which is known. */
+static const char *
+drift_advice_recall(Relation index, const EcpIndexState *state,
+					const EcpDrift *drift)
+{
+	double		rows = drift->nrows;
+	EcpTargetShare share;
+
+	if (ecp_probes > 0)
+		return drift->expected >= drift->target - DRIFT_RECALL ? NULL :
+			psprintf("reset ecp.probes: a recall of %.3f is expected with it",
+					 drift->expected);
+	if (drift->measured == 0)
+		return "run ecp_recall(store => true): recall was not measured yet";
+	if (drift->lowest < drift->target - DRIFT_RECALL)
+		return psprintf(rows == drift->rows_then ?
+						"raise target_recall: a recall at %d of %.3f is expected" :
+						"run ecp_recall(store => true): a recall at %d of %.3f is expected now",
+						drift->lowest_k, drift->lowest);
+	if (fabs(rows - drift->rows_then) > DRIFT_ROWS * drift->rows_then)
+		return psprintf("run ecp_recall(store => true): recall was measured with %.0f rows",
+						drift->rows_then);
+	if (ecp_target_takes_much(index, &state->meta, &share))
+		return psprintf("set target_recall to %g or less: %g takes %.0f %% of the clusters, %g takes %.0f %%",
+						share.lower, share.target, 100 * share.share,
+						share.lower, 100 * share.lower_share);
+	return NULL;
 }
 
 static const char *
-drift_advice(const EcpIndexState *state, uint32 nleaves, bool wasteful,
-			 const EcpDrift *drift)
+drift_advice(Relation index, const EcpIndexState *state, uint32 nleaves,
+			 bool wasteful, const EcpDrift *drift)
 {
-	double		rows = drift->nrows;
-
 	if (drift->noverfull > DRIFT_OVERFULL * nleaves)
 		return psprintf("run ecp_maintain(): %u of %u clusters are overfull",
 						drift->noverfull, nleaves);
@@ -79,19 +128,7 @@ drift_advice(const EcpIndexState *state, uint32 nleaves, bool wasteful,
 		return "VACUUM: more than half of the pages are free";
 	if (isnan(drift->expected))
 		return NULL;
-	if (ecp_probes > 0)
-		return drift->expected >= drift->target - DRIFT_RECALL ? NULL :
-			psprintf("reset ecp.probes: a recall of %.3f is expected with it",
-					 drift->expected);
-	if (drift->measured == 0)
-		return "run ecp_recall(store => true): recall was not measured yet";
-	if (drift->expected < drift->target - DRIFT_RECALL)
-		return psprintf("run ecp_recall(store => true): a recall of %.3f is expected now",
-						drift->expected);
-	if (fabs(rows - drift->rows_then) > DRIFT_ROWS * drift->rows_then)
-		return psprintf("run ecp_recall(store => true): recall was measured with %.0f rows",
-						drift->rows_then);
-	return NULL;
+	return drift_advice_recall(index, state, drift);
 }
 
 /*
@@ -134,6 +171,6 @@ ecp_drift_measure(Relation index, EcpIndexState *state,
 	if (drift->nrows == 0)
 		return;
 	drift->misassigned = ecp_regroup_misassigned(index, state, DRIFT_PLACES);
-	drift->expected = drift_recall(index, state);
-	drift->advice = drift_advice(state, nleaves, wasteful, drift);
+	drift_recall(index, state, drift);
+	drift->advice = drift_advice(index, state, nleaves, wasteful, drift);
 }

@@ -21,6 +21,8 @@ typedef struct EcpDrift
 	double		rows_then;
 	double		target;			/* recall */
 	double		expected;		/* present recall; NaN = not known */
+	double		lowest;			/* if known: that at the k with the lowest, */
+	int			lowest_k;		/* within its error, and which that is */
 	const char *advice;			/* NULL = nothing to do */
 } EcpDrift;
 

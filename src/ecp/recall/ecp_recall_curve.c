@@ -51,6 +51,9 @@
 #define CURVE_RATE_QUERIES	100
 #define CURVE_QUERIES_LEAST	100
 
+/* Rows that are taken before the error of their recall is looked at again. */
+#define CURVE_ROWS_STEP		256
+
 /* Rows that queries unlike them are made of. */
 #define CURVE_POOL			64
 
@@ -322,18 +325,26 @@ curve_set_rates(EcpRecallCurve *curve)
 }
 
 void
-ecp_recall_curve_rows(EcpRecallCurve *curve, int n, double seconds)
+ecp_recall_curve_rows(EcpRecallCurve *curve, const EcpScanPlan *plan,
+					  double error, double seconds)
 {
 	instr_time	start;
 
 	INSTR_TIME_SET_CURRENT(start);
 	curve_set_clusters(curve);
-	for (int q = 0; q < n && curve->largest > 0; q++)
+	for (int q = 0; q < curve->max_queries && curve->largest > 0; q++)
 	{
-		if (curve->queries.n == curve->max_queries ||
-			curve_is_late(start, seconds))
+		if (curve_is_late(start, seconds))
 			break;
-		curve_row(curve, q, NULL);
+		if (q > 0 && q % CURVE_ROWS_STEP == 0)
+		{
+			double		reached;
+
+			(void) ecp_recall_curve_at(curve, plan, &reached);
+			if (reached <= error)
+				break;
+		}
+		curve_row(curve, CURVE_RATE_QUERIES + ECP_RECALL_QUERIES + q, NULL);
 	}
 }
 
@@ -404,9 +415,10 @@ ecp_recall_curve_store(Relation index, const EcpMetaPageData *meta)
 }
 
 double
-ecp_recall_curve_at(const EcpRecallCurve *curve, const EcpScanPlan *plan)
+ecp_recall_curve_at(const EcpRecallCurve *curve, const EcpScanPlan *plan,
+					double *error)
 {
-	return ecp_recall_of_plan(&curve->queries, plan);
+	return ecp_recall_of_plan(&curve->queries, plan, error);
 }
 
 /* ---- begin and end ---- */

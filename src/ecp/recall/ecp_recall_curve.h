@@ -36,9 +36,12 @@ extern void ecp_recall_curve_query(EcpRecallCurve *curve, const void *row,
 								   ItemPointer self);
 
 /*
- * Take up to n random rows of the index as queries, as far as the seconds go.
+ * Take random rows of the index as queries, others than those that its curve
+ * was measured with, until the standard error of the plan's recall is at most
+ * "error", or as far as the seconds and the room for queries go.
  */
-extern void ecp_recall_curve_rows(EcpRecallCurve *curve, int n, double seconds);
+extern void ecp_recall_curve_rows(EcpRecallCurve *curve, const EcpScanPlan *plan,
+								  double error, double seconds);
 
 /*
  * Measure the rates of the index, and take queries unlike its rows, and, if
@@ -59,11 +62,11 @@ extern bool ecp_recall_curve_choose(EcpRecallCurve *curve, double rows);
 extern void ecp_recall_curve_store(Relation index, const EcpMetaPageData *meta);
 
 /*
- * Mean recall of searches by this plan for queries like the rows; NaN if there
- * were none.  Its k is one of those of the curve.
+ * Mean recall of searches by this plan for queries like the rows, and its
+ * standard error; NaN if there were none.  Its k is one of those of the curve.
  */
 extern double ecp_recall_curve_at(const EcpRecallCurve *curve,
-								  const EcpScanPlan *plan);
+								  const EcpScanPlan *plan, double *error);
 
 /*
  * ecp_recall_curve_sample() of all kinds by a team, whose processes run "task":

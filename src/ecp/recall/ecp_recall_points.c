@@ -500,11 +500,12 @@ ecp_recall_points(const EcpRecallQueries *queries, double loss,
 }
 
 double
-ecp_recall_of_plan(const EcpRecallQueries *queries, const EcpScanPlan *plan)
+ecp_recall_of_plan(const EcpRecallQueries *queries, const EcpScanPlan *plan,
+				   double *error)
 {
 	int			k = (int) rint(log10(plan->k));
-	double		sum = 0;
-	int			n = 0;
+	PointResult results[ECP_RATE_KINDS] = {0};
+	PointResult *rows = &results[ECP_QUERY_ROW];
 
 	Assert(k >= 0 && k < ECP_CURVE_KS);
 	for (int q = 0; q < queries->n; q++)
@@ -523,8 +524,9 @@ ecp_recall_of_plan(const EcpRecallQueries *queries, const EcpScanPlan *plan)
 		}
 		else
 			i = look_first(notes, k, get_float4_infinity(), plan->probes);
-		sum += notes->looks[i].recall[k];
-		n++;
+		result_add(rows, &notes->looks[i], k);
 	}
-	return n > 0 ? sum / n : get_float8_nan();
+	results_finish(results);
+	*error = rows->n > 0 ? rows->error : get_float8_nan();
+	return rows->n > 0 ? rows->recall : get_float8_nan();
 }

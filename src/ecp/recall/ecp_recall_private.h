@@ -76,9 +76,12 @@ extern void ecp_recall_rates(const EcpRecallQueries *queries, EcpRates *rates);
 extern void ecp_recall_points(const EcpRecallQueries *queries, double loss,
 							  EcpRecallPointData points[ECP_CURVE_KS][ECP_CURVE_TARGETS]);
 
-/* Recall of a plan for one of the ks, of queries like the rows; or NaN. */
+/*
+ * Recall of a plan for one of the ks, of queries like the rows, and its standard
+ * error; or NaN.
+ */
 extern double ecp_recall_of_plan(const EcpRecallQueries *queries,
-								 const EcpScanPlan *plan);
+								 const EcpScanPlan *plan, double *error);
 
 /* The largest k of the curve. */
 #define ECP_RECALL_K_MOST	1000

@@ -37,6 +37,13 @@
 /* The first look is at this share of the mean number of clusters. */
 #define TARGET_LEAST			8
 
+/* Users are told of a target that takes more of so many clusters. */
+#define TARGET_MUCH_SHARE		0.25
+#define TARGET_MUCH_CLUSTERS	256
+
+/* The curve's number of ECP_TARGET_K. */
+#define TARGET_K_PLACE			1
+
 /* How probes grow as fewer rows pass, and rows to see then */
 #define ECP_FILTER_POWER		0.25
 #define ECP_FILTER_ROWS			100
@@ -187,6 +194,27 @@ ecp_target_reached(const EcpScanPlan *plan, const EcpEstimate *estimate,
 		return false;
 	*recall = ecp_estimate_recall(estimate, n, nearest);
 	return *recall >= plan->recall;
+}
+
+bool
+ecp_target_takes_much(Relation index, const EcpMetaPageData *meta,
+					  EcpTargetShare *share)
+{
+	const EcpRecallPointData *points = meta->ecpm_curve.ecpm_points[TARGET_K_PLACE];
+	double		nclusters = meta->ecpm_nleaves;
+	int			level = 0;
+
+	share->target = ecp_target_recall_of(index);
+	if (meta->ecpm_curve.ecpm_queries == 0 || share->target >= 1 ||
+		ecp_probes > 0 || nclusters < TARGET_MUCH_CLUSTERS)
+		return false;
+	share->share = ecp_target_clusters(index, meta, ECP_TARGET_K) / nclusters;
+	while (level + 1 < ECP_CURVE_TARGETS &&
+		   points[level + 1].ecpm_clusters <= TARGET_MUCH_SHARE * nclusters)
+		level++;
+	share->lower = ecp_target_levels[level];
+	share->lower_share = Max(points[level].ecpm_clusters / nclusters, 0.01);
+	return share->share > TARGET_MUCH_SHARE;
 }
 
 /*

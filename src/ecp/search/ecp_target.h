@@ -75,6 +75,22 @@ extern bool ecp_target_reached(const EcpScanPlan *plan,
 extern double ecp_target_clusters(Relation index, const EcpMetaPageData *meta,
 								  double rows);
 
+/* Share of the clusters that a target takes, and the highest that takes little. */
+typedef struct EcpTargetShare
+{
+	double		target;
+	double		share;
+	double		lower;			/* or the lowest of the curve */
+	double		lower_share;
+} EcpTargetShare;
+
+/*
+ * Do searches for the usual number of rows read so much of a large index, by
+ * its curve, that users should be told?  A target of 1 says so itself.
+ */
+extern bool ecp_target_takes_much(Relation index, const EcpMetaPageData *meta,
+								  EcpTargetShare *share);
+
 /* What a fixed number of probes becomes when only a share of the rows passes. */
 extern double ecp_target_filter_probes(double probes, double share,
 									   double cluster_rows);
