@@ -65,7 +65,13 @@ SELECT windows > 1 AS more_windows, vectors, returned + dropped AS accounted,
 -- with all clusters in the first window nothing is dropped
 SET ecp.probes = 1000000;
 SELECT * FROM iterative_run('true', 6000);
-SELECT windows, vectors, returned, dropped, stop FROM ecp_last_scan();
+SELECT windows, vectors, returned, dropped, estimated_recall, stop FROM ecp_last_scan();
+-- all that there is was read, though no more was wanted
+SET ecp.probes = 0;
+SET ecp.target_recall = 1;
+SELECT * FROM iterative_run('true', 10);
+SELECT wanted, windows, vectors, returned, estimated_recall, stop FROM ecp_last_scan();
+RESET ecp.target_recall;
 SET ecp.probes = 2;
 
 -- a bound: the cluster that reaches it is the last, in whichever window

@@ -31,7 +31,8 @@ $node->safe_psql(
 		EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
 		node := jsonb_path_query_first(plan,
 			'$.** ? (@."Index Name" == "items_v")');
-		RETURN concat_ws('|', node->>'Clusters Probed',
+		RETURN concat_ws('|', node->>'Rows Wanted',
+			round((node->>'Estimated Recall')::numeric, 2), node->>'Clusters Probed',
 			node->>'Vectors Scanned', node->>'Vectors Reranked',
 			node->>'Vectors Filtered', node->>'Rows Dropped',
 			node->>'Search Ended By');
@@ -39,7 +40,9 @@ $node->safe_psql(
 
 my $set =
   "SET enable_seqscan = off;\nSET max_parallel_workers_per_gather = 0;\n";
-my $last = "SELECT concat_ws('|', clusters, vectors, reranked, filtered,
+my $last =
+  "SELECT concat_ws('|', wanted, coalesce(round(estimated_recall::numeric, 2), 0),
+	clusters, vectors, reranked, filtered,
 	dropped, stop) FROM ecp_last_scan()";
 
 sub says
@@ -59,7 +62,7 @@ my ($explained, $counted) = says($nearest);
 is($explained, $counted, 'of one search what ecp_last_scan() says');
 like(
 	$explained,
-	qr/^[1-9]\d*\|[1-9]\d*\|\d+\|0\|0\|limit$/,
+	qr/^10\|0\.[5-9]\d\|[1-9]\d*\|[1-9]\d*\|\d+\|0\|0\|limit$/,
 	'which is something');
 
 ($explained, $counted) = says(
@@ -73,12 +76,12 @@ my $each = 0;
 foreach my $id (0 .. 4)
 {
 	my ($one) = says($nearest =~ s/id = 3/id = $id/r);
-	$each += (split(/\|/, $one))[1];
+	$each += (split(/\|/, $one))[3];
 }
 my ($all) = says(
 	'SELECT n.id FROM queries q, LATERAL (SELECT id FROM items i
 	 ORDER BY i.v <-> q.v LIMIT 10) n');
-is((split(/\|/, $all))[1], $each, 'of many searches the sum');
+is((split(/\|/, $all))[3], $each, 'of many searches the sum');
 
 # as text
 my $text = $node->safe_psql('postgres',

@@ -143,6 +143,7 @@ ecp_stat_add_search(EcpSearchStats *totals, const EcpSearchStats *stats)
 	totals->wanted = stats->wanted;
 	totals->probes = stats->probes;
 	totals->early |= stats->early;
+	totals->recall = stats->recall;
 	totals->stop = stats->stop;
 	totals->windows += stats->windows;
 	totals->clusters += stats->clusters;

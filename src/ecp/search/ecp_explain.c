@@ -5,7 +5,8 @@
  *
  * From PostgreSQL 18 on; in older versions use ecp_last_scan().  The figures
  * are totals over all loops of the node, in the process that runs EXPLAIN.
- * They are shown with ANALYZE, like the number of index searches: an option of
+ * But the rows wanted, the recall and the reason are those of the last.  They
+ * are shown with ANALYZE, like the number of index searches: an option of
  * EXPLAIN would be unknown to a session that has not loaded the extension.
  *
  *-------------------------------------------------------------------------
@@ -55,6 +56,8 @@ explain_node(PlanState *planstate, List *ancestors, const char *relationship,
 		EcpSearchStats stats;
 
 		ecp_scan_totals(scan, &stats);
+		if (stats.wanted > 0 || es->format != EXPLAIN_FORMAT_TEXT)
+			ExplainPropertyUInteger("Rows Wanted", NULL, stats.wanted, es);
 		ExplainPropertyUInteger("Clusters Probed", NULL, stats.clusters, es);
 		ExplainPropertyUInteger("Vectors Scanned", NULL, stats.vectors, es);
 		if (stats.reranked > 0 || es->format != EXPLAIN_FORMAT_TEXT)

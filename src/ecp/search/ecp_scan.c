@@ -314,8 +314,9 @@ ecp_scan_stop_name(EcpSearchStop stop)
 }
 
 /*
- * Figures of a scan since it began, over all rescans; the number of probes and
- * the reason for which it stopped are those of the last search.
+ * Figures of a scan since it began, over all rescans; the rows that were wanted,
+ * the number of probes, the estimate of recall, and the reason for which it
+ * stopped are those of the last search.
  */
 void
 ecp_scan_totals(IndexScanDesc scan, EcpSearchStats *totals)

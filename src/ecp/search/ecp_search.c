@@ -490,6 +490,9 @@ search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 		}
 		ecp_probe_next(probe);
 	}
+	/* a window may be just as large as the index */
+	if (probe->clusters >= search->state.meta.ecpm_nleaves)
+		(void) search_has_cluster(search, 1);
 }
 
 /* Read the first window where its size depends on what it finds. */
@@ -517,7 +520,6 @@ search_read_nearest(EcpSearch *search)
 		if (EcpProbeWaiting(probe) == 0)
 		{
 			search->stats.stop = ECP_STOP_CLUSTERS;
-			search->stats.recall = 1;
 			break;
 		}
 		/* a buffer belongs to a cluster that was read */
@@ -651,6 +653,8 @@ search_read_more(EcpSearch *search)
 	}
 	if (stats->windows == 1)
 		search_first_window_done(search);
+	if (stats->windows == 1 && stats->stop == ECP_STOP_CLUSTERS)
+		stats->recall = 1;
 
 	/* clusters come in order of promise: later ones have no rows either */
 	if (!isinf(search->request.rank_max) && search->candidates == candidates &&
