@@ -134,9 +134,9 @@ is(scalar keys %{ $first{$_} }, 2 * 3 * $each, "all queries have answers: $_")
 all_alike('again', $primary, $singly);
 all_alike('without reading ahead',
 	$primary, $singly, set => 'SET ecp.prefetch = 0;');
-# a batch of an index that does not fit does not use codes
-all_alike('a batch on the cold server',
-	$primary, $batch, sets => [ 'bytes', 'floats' ]);
+all_alike('a batch on the cold server', $primary, $batch);
+all_alike('a batch with workers on the cold server',
+	$primary, $batch, set => $workers);
 $standby->restart;
 all_alike('a cold standby', $standby, $singly);
 

@@ -19,10 +19,8 @@
  * so (ecp_knn_wave.c).  When k rows were found there, and the scan would not have
  * read on to find them (see ecp_search.c), that is the answer; if not, the scan
  * itself is run (ecp_knn_rows.c).  With a
- * quantiser a scan may miss a near row of the clusters that it reads; a batch
- * compares all of them with the exact vectors, and does not.  But where codes
- * are of floats, and the index in memory, scans are faster, and the batch
- * runs one for each query.
+ * quantiser the batch compares codes, as scans do (ecp_knn_codes.c); if such an
+ * index fits in memory, scans are faster, and the batch runs one for each query.
  *
  * Both functions return TIDs, for a join with the table in the same
  * statement, which has the same snapshot.
@@ -75,6 +73,10 @@
 #define KNN_DESCEND_STEP	32
 #define KNN_QUERIES_STEP	256
 #define KNN_RESCAN_STEP		4	/* and to search by a scan */
+
+/* Rows with codes that are kept for each candidate, and besides. */
+#define KNN_CODES			8
+#define KNN_CODES_MORE		64
 
 /* Candidates that there is room for besides twice the best, for decisions. */
 #define KNN_ROOM_MORE		16
@@ -308,7 +310,8 @@ knn_next_batch(EcpKnn *knn, EcpKnnInput *input, TupleTableSlot *slot)
 		query->flags = 0;
 		query->nheap = query->nresults = 0;
 		query->vectors = 0;
-		query->bound = get_float8_infinity();
+		query->ncodes = 0;
+		query->bound = query->code_bound = get_float8_infinity();
 		value = slot_getattr(slot, 2, &isnull);
 		if (isnull)
 			query->flags = ECP_KNN_NULL;
@@ -433,6 +436,9 @@ knn_answer(EcpKnn *knn)
 		ecp_stat_count(knn->index, ECP_STAT_EARLY_STOPS,
 					   pg_atomic_read_u32(&shared->early));
 	}
+	if (plan->code_room > 0)
+		ecp_knn_workers_run(knn, ECP_KNN_RERANK, n,
+							(n + processes - 1) / processes);
 	ecp_knn_workers_run(knn, ECP_KNN_FETCH, n,
 						(n + processes - 1) / processes);
 	if (knn->row_security && !plan->exact)
@@ -562,17 +568,18 @@ knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 		knn_plan_clusters(knn, plan);
 	}
 
-	/*
-	 * Codes of floats are faster to compare than many exact vectors at once,
-	 * if pages that are read for one query are in memory for the next.
-	 * Whether they are at the moment must not matter, because the answers
-	 * differ slightly.
-	 */
-	if (!exact && plan->state.leaf.quantizer != ECP_QUANTIZER_NONE &&
-		plan->state.meta.ecpm_elem == ECP_ELEM_FLOAT32 &&
-		RelationGetNumberOfBlocks(knn->index) <= NBuffers)
-		plan->by_scans = true;
 	plan->room = plan->keep;
+	if (!exact && plan->state.leaf.quantizer != ECP_QUANTIZER_NONE)
+	{
+		plan->code_room = KNN_CODES * plan->keep + KNN_CODES_MORE;
+
+		/*
+		 * Codes are compared one query at a time in any case: scans are
+		 * faster if pages that are read for one query are in memory for the
+		 * next.
+		 */
+		plan->by_scans |= RelationGetNumberOfBlocks(knn->index) <= NBuffers;
+	}
 	if (plan->scan.adaptive)
 		plan->room = Max(plan->keep, plan->scan.k) * 2 + KNN_ROOM_MORE;
 	plan->max_queries = (int) Min(nqueries, PG_INT32_MAX / plan->room);

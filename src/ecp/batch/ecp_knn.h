@@ -12,6 +12,7 @@
  *	 CLUSTERS	each cluster read once, compared with	items: clusters in
  *				all queries that want it now			block order
  *	 DECIDE		which queries have read enough			items: queries
+ *	 RERANK		from codes to exact vectors				items: queries
  *	 TABLE		the table compared with all queries		items: processes
  *	 FETCH		which candidates the snapshot sees		items: queries
  *	 RESCAN		queries that need more than that		items: such queries
@@ -35,6 +36,7 @@
 #include "storage/spin.h"
 #include "utils/snapshot.h"
 #include "utils/tuplestore.h"
+#include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
 
 #define ECP_KNN_K_MAX		10000
@@ -45,6 +47,7 @@ typedef enum EcpKnnPhase
 	ECP_KNN_PLACE,
 	ECP_KNN_CLUSTERS,
 	ECP_KNN_DECIDE,
+	ECP_KNN_RERANK,
 	ECP_KNN_TABLE,
 	ECP_KNN_FETCH,
 	ECP_KNN_RESCAN
@@ -54,6 +57,7 @@ typedef enum EcpKnnPhase
 typedef struct EcpKnnRef
 {
 	uint32		cluster;		/* its number in clusters; ECP_KNN_BUFFER */
+	float4		rank;			/* of its leader */
 } EcpKnnRef;
 
 #define ECP_KNN_BUFFER		0x80000000
@@ -93,9 +97,27 @@ typedef struct EcpKnnPair
 	uint32		ref;
 } EcpKnnPair;
 
+/* Where a slot's vector is, if it is not on the entry page. */
+typedef struct EcpKnnPlace
+{
+	uint64		run;
+	BlockNumber blk;			/* of the run */
+	uint32		entry_pages;
+	uint32		slot;
+} EcpKnnPlace;
+
+/* A row whose code was compared with a query; see ecp_knn_codes.c. */
+typedef struct EcpKnnCode
+{
+	float4		bound;			/* of its rank */
+	uint32		row;			/* number within the cluster */
+	uint64		item;			/* as in a heap: see below */
+	EcpKnnPlace place;
+} EcpKnnCode;
+
 typedef struct EcpKnnQuery
 {
-	slock_t		mutex;			/* of the heap and what belongs to it */
+	slock_t		mutex;			/* of the heaps and what belongs to them */
 	uint8		flags;			/* ECP_KNN_* */
 	int32		nrefs;			/* clusters to read, and their buffers */
 	int32		known;			/* clusters that an estimate knows */
@@ -103,7 +125,9 @@ typedef struct EcpKnnQuery
 	int32		end;			/* up to here */
 	int32		nheap;
 	int32		nresults;		/* in the end: first ones of heap and tids */
+	int32		ncodes;
 	float8		bound;			/* a rank above it is of no use */
+	float8		code_bound;		/* nor is the bound of one above that */
 	uint64		vectors;		/* compared with it */
 	int64		id;				/* what the user calls it */
 } EcpKnnQuery;
@@ -129,6 +153,7 @@ typedef struct EcpKnnLayout
 	Size		queries;
 	Size		heaps;
 	Size		tids;
+	Size		codes;
 	Size		rest;
 	Size		refs;
 	Size		known;
@@ -150,6 +175,7 @@ typedef struct EcpKnnPlan
 	int			k;
 	int			keep;			/* candidates of a query, k or more */
 	int			room;			/* for them, and more if decisions need it */
+	int			code_room;		/* for rows with codes; 0 = no codes */
 	EcpScanPlan scan;
 	int			probes;			/* clusters that a descent takes, at most */
 	int			max_taken;		/* the same and insert buffers after them */
@@ -189,6 +215,7 @@ typedef struct EcpKnnPrepared
 	uint32		batch;			/* its number */
 	MemoryContext context;
 	EcpQuery  **queries;		/* made when first used, in context */
+	EcpCodeQuery **codes;
 } EcpKnnPrepared;
 
 /* What a process has of its own. */
@@ -207,6 +234,7 @@ typedef struct EcpKnn
 	EcpKnnQuery *queries;
 	EcpRanked  *heaps;			/* room for each query */
 	ItemPointerData *tids;		/* keep for each query; invalid = not visible */
+	EcpKnnCode *codes;			/* code_room for each query */
 	uint32	   *rest;			/* queries for RESCAN */
 	EcpKnnRef  *refs;			/* max_refs for each query */
 	EcpEstimateCluster *known;	/* max_known for each query */
@@ -249,6 +277,13 @@ ecp_knn_tids(const EcpKnn *knn, uint32 q)
 	return knn->tids + (Size) q * knn->plan->keep;
 }
 
+static inline EcpKnnCode *
+ecp_knn_codes(const EcpKnn *knn, uint32 q)
+{
+	Assert(q < knn->plan->max_queries);
+	return knn->codes + (Size) q * knn->plan->code_room;
+}
+
 /* Rows to compare queries with. */
 typedef struct EcpKnnBlock
 {
@@ -257,9 +292,11 @@ typedef struct EcpKnnBlock
 	int			nslots;
 	Size		stride;
 	const char *rows;
-	const uint32 *factors[ECP_FACTORS_MAX];
+	const uint32 *factors[ECP_ENTRY_FACTORS_MAX];
 	const uint64 *live;			/* NULL = all */
 	const ItemPointerData *tids;
+	uint32		row;			/* of codes: number of the first, */
+	EcpKnnPlace place;			/* and where its vector is */
 } EcpKnnBlock;
 
 /* ---- ecp_knn.c ---- */
@@ -291,9 +328,19 @@ extern uint64 ecp_knn_truth(Relation heap, Relation index,
 extern void ecp_knn_compare(EcpKnn *knn, const EcpKnnBlock *blocks,
 							int nblocks, const EcpKnnPair *pairs,
 							int npairs);
+extern const EcpQuery *ecp_knn_compare_prepared(EcpKnn *knn, uint32 q);
+extern void ecp_knn_compare_push(EcpKnnQuery *query, EcpRanked *heap, int room,
+								 float8 rank, uint64 item);
 extern void ecp_knn_compare_sort(EcpRanked *candidates, int n);
 extern void ecp_knn_compare_keep(EcpKnnQuery *query, EcpRanked *heap, int keep,
 								 float8 kth);
+
+/* ---- ecp_knn_codes.c ---- */
+
+extern void ecp_knn_codes_compare(EcpKnn *knn, const EcpKnnBlock *blocks,
+								  int nblocks, const EcpKnnPair *pairs,
+								  int npairs);
+extern void ecp_knn_codes_rerank(EcpKnn *knn, int first, int end);
 
 /* ---- ecp_knn_workers.c ---- */
 

@@ -82,9 +82,9 @@ ecp_knn_compare_keep(EcpKnnQuery *query, EcpRanked *heap, int keep, float8 kth)
  * Add a candidate to a query's heap, whose root is the worst of the "room"
  * best.
  */
-static void
-knn_push(EcpKnnQuery *query, EcpRanked *heap, int room, float8 rank,
-		 uint64 item)
+void
+ecp_knn_compare_push(EcpKnnQuery *query, EcpRanked *heap, int room, float8 rank,
+					 uint64 item)
 {
 	EcpRanked	ranked;
 	int			i;
@@ -144,13 +144,13 @@ knn_offer(EcpKnn *knn, const EcpKnnPair *pair, const EcpKnnBlock *block,
 		int			i = pg_rightmost_one_pos64(word);
 		uint64		item = ecp_tid_item(&block->tids[first + i]);
 
-		knn_push(query, heap, plan->room, ranks[i], item | ref);
+		ecp_knn_compare_push(query, heap, plan->room, ranks[i], item | ref);
 	}
 }
 
 /* The query in the form that the kernels take. */
-static const EcpQuery *
-knn_prepared(EcpKnn *knn, uint32 q)
+const EcpQuery *
+ecp_knn_compare_prepared(EcpKnn *knn, uint32 q)
 {
 	const EcpMetaPageData *meta = &knn->plan->state.meta;
 
@@ -236,7 +236,7 @@ ecp_knn_compare(EcpKnn *knn, const EcpKnnBlock *blocks, int nblocks,
 		if ((knn->queries[pairs[i].query].flags & ECP_KNN_NULL) == 0)
 		{
 			tile[n] = &pairs[i];
-			prepared[n++] = knn_prepared(knn, pairs[i].query);
+			prepared[n++] = ecp_knn_compare_prepared(knn, pairs[i].query);
 		}
 		if (n < ECP_PASS_QUERIES && i < npairs - 1)
 			continue;

@@ -134,6 +134,7 @@ descent_query(EcpKnn *knn, int q, const DescentMemory *memory)
 			EcpKnnRef  *ref = &refs[query->nrefs++];
 
 			ref->cluster = descent_cluster(knn, &taken->child);
+			ref->rank = taken->rank;
 			if (taken->is_buffer)
 				ref->cluster |= ECP_KNN_BUFFER;
 		}

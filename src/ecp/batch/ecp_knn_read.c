@@ -49,6 +49,7 @@ struct EcpKnnReader
 	EcpProbe	probe;
 	EcpKnn	   *knn;
 	EcpKnnCluster *cluster;		/* that is being read */
+	uint32		row;			/* its rows so far, with those not live */
 	MemoryContext context;
 	EcpSweep	sweep;
 	int			nblocks;
@@ -66,9 +67,10 @@ reader_compare(EcpKnnReader *reader)
 	EcpKnnCluster *cluster = reader->cluster;
 
 	if (reader->nblocks > 0)
-		ecp_knn_compare(knn, reader->blocks, reader->nblocks,
-						knn->pairs + cluster->first,
-						pg_atomic_read_u32(&cluster->placed));
+		(knn->plan->code_room > 0 ? ecp_knn_codes_compare : ecp_knn_compare)
+			(knn, reader->blocks, reader->nblocks,
+			 knn->pairs + cluster->first,
+			 pg_atomic_read_u32(&cluster->placed));
 	reader->nblocks = 0;
 }
 
@@ -189,8 +191,9 @@ reader_read_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 	EcpKnnReader *reader = arg;
 	const EcpGeometry *geo = &reader->knn->plan->state.leaf;
 	EcpKnnBlock *block = &reader->blocks[reader->nblocks];
-	char	   *page = !geo->stream ?
-		reader->memory[reader->nblocks].page : reader->entry;
+	bool		stream = geo->stream && reader->knn->plan->code_room == 0;
+	char	   *page = stream ? reader->entry :
+		reader->memory[reader->nblocks].page;
 	EcpEntryView view;
 
 	Assert(reader->cluster != NULL);
@@ -202,7 +205,7 @@ reader_read_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 		return;
 	ecp_entry_view(page, geo, 0, &view);
 	reader->cluster->nlive += reader_count_live(view.live, n);
-	if (geo->stream)
+	if (stream)
 	{
 		reader_add_stream(reader, run, &view, first, n);
 		return;
@@ -217,6 +220,12 @@ reader_read_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 		block->factors[f] = view.factors[f];
 	block->live = view.live;
 	block->tids = view.tids;
+	block->row = reader->row;
+	block->place.run = run->run;
+	block->place.blk = run->blk;
+	block->place.entry_pages = run->header.ecpr_entry_pages;
+	block->place.slot = first;
+	reader->row += n;
 	if (++reader->nblocks == READER_BLOCKS)
 		reader_compare(reader);
 }
@@ -342,6 +351,7 @@ ecp_knn_read(EcpKnn *knn, int first, int end)
 			reader_prefetch(knn, c, &prefetched, end);
 		reader->cluster = cluster;
 		cluster->nlive = 0;
+		reader->row = 0;
 		ecp_probe_next(&reader->probe);
 		reader_compare(reader);
 	}

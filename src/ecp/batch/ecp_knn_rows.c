@@ -143,7 +143,9 @@ ecp_knn_rows_fetch(EcpKnn *knn, int first, int end)
 	{
 		EcpRanked  *heap = ecp_knn_heap(knn, q);
 
-		ecp_knn_compare_sort(heap, knn->queries[q].nheap);
+		/* those by codes are in the order in which a scan returns them */
+		if (knn->plan->code_room == 0)
+			ecp_knn_compare_sort(heap, knn->queries[q].nheap);
 		Assert(knn->queries[q].nheap <= keep);
 		for (int i = 0; i < keep; i++)
 			ItemPointerSetInvalid(&ecp_knn_tids(knn, q)[i]);

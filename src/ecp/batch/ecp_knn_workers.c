@@ -46,6 +46,9 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 		mul_size(plan->room, sizeof(EcpRanked)) +
 		mul_size(plan->keep, sizeof(ItemPointerData)) +
 		plan->query_stride + KNN_PREPARED_BYTES;
+	if (plan->code_room > 0)
+		per_query += mul_size(plan->code_room, sizeof(EcpKnnCode)) +
+			plan->state.node.vec_bytes + KNN_PREPARED_BYTES;
 	if (!plan->exact)
 		per_query += mul_size(plan->max_refs,
 							  sizeof(EcpKnnRef) + sizeof(EcpKnnPair)) +
@@ -62,6 +65,9 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 	layout->tids = pos;
 	pos += MAXALIGN(mul_size(mul_size(n, plan->keep),
 							 sizeof(ItemPointerData)));
+	layout->codes = pos;
+	pos += MAXALIGN(mul_size(mul_size(n, plan->code_room),
+							 sizeof(EcpKnnCode)));
 	layout->rest = pos;
 	pos += MAXALIGN(mul_size(n, sizeof(uint32)));
 	layout->refs = layout->known = layout->clusters = layout->pairs = pos;
@@ -106,6 +112,7 @@ knn_attach(EcpKnn *knn, EcpKnnShared *shared)
 	knn->queries = (EcpKnnQuery *) (base + layout->queries);
 	knn->heaps = (EcpRanked *) (base + layout->heaps);
 	knn->tids = (ItemPointerData *) (base + layout->tids);
+	knn->codes = (EcpKnnCode *) (base + layout->codes);
 	knn->rest = (uint32 *) (base + layout->rest);
 	knn->refs = (EcpKnnRef *) (base + layout->refs);
 	knn->known = (EcpEstimateCluster *) (base + layout->known);
@@ -119,6 +126,9 @@ knn_attach(EcpKnn *knn, EcpKnnShared *shared)
 	knn->prepared.queries = palloc_extended(mul_size(knn->plan->max_queries,
 													 sizeof(EcpQuery *)),
 											MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	knn->prepared.codes = palloc_extended(mul_size(knn->plan->max_queries,
+												   sizeof(EcpCodeQuery *)),
+										  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 }
 
 /* Fill new memory, but for the team's part. */
@@ -178,6 +188,8 @@ knn_work(EcpKnn *knn, EcpKnnPhase phase, int first, int end)
 		MemoryContextReset(knn->prepared.context);
 		memset(knn->prepared.queries, 0,
 			   knn->shared->nqueries * sizeof(EcpQuery *));
+		memset(knn->prepared.codes, 0,
+			   knn->shared->nqueries * sizeof(EcpCodeQuery *));
 	}
 	switch (phase)
 	{
@@ -192,6 +204,9 @@ knn_work(EcpKnn *knn, EcpKnnPhase phase, int first, int end)
 			break;
 		case ECP_KNN_DECIDE:
 			ecp_knn_wave_decide(knn, first, end);
+			break;
+		case ECP_KNN_RERANK:
+			ecp_knn_codes_rerank(knn, first, end);
 			break;
 		case ECP_KNN_TABLE:
 			ecp_knn_table(knn);
@@ -260,6 +275,7 @@ ecp_knn_workers_stop(EcpKnn *knn)
 	knn->plan = NULL;
 	MemoryContextDelete(knn->prepared.context);
 	pfree(knn->prepared.queries);
+	pfree(knn->prepared.codes);
 }
 
 /*
