@@ -11,8 +11,8 @@
  * makes that version current.  Older scans still read the old runs, which wait
  * in the retired queue until no snapshot can need them.
  *
- *	 1 copy the old cluster's rows without locks, and divide them
- *	   (ecp_replace_plan.c)
+ *	 1 copy the old cluster's rows without locks, and divide them; add those
+ *	   that a group has got meanwhile (ecp_replace_plan.c)
  *	 2 BEGIN, then ALLOC and FILL for each new run, which is invisible
  *	 3 lock the old heads: inserters of these clusters wait from here on
  *	 4 rows inserted after 1 go into spare slots of the new runs (SLOT)

@@ -27,6 +27,7 @@
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
+#include "miscadmin.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
@@ -328,6 +329,68 @@ divide_group(EcpReplace *r)
 		plan_buffers(r, target->nbuffers, target->parent->leaders,
 					 target->parent->stride,
 					 target->parent->nchildren);
+}
+
+/* The nearest new leaf with fewer rows than "limit", or else the nearest. */
+static EcpNewRun *
+plan_nearest(const EcpReplace *r, int row, int limit)
+{
+	EcpNewRun  *nearest = NULL;
+	float8		nearest_d = 0;
+
+	for (int i = 0; i < r->new.n; i++)
+	{
+		EcpNewRun  *new = &r->new.runs[i];
+		bool		full = new->nitems >= limit;
+		float8		d = ecp_leader_distance(&r->state.meta, new->leader,
+											EcpReplaceVector(r, row));
+
+		if (nearest == NULL || full < (nearest->nitems >= limit) ||
+			(full == (nearest->nitems >= limit) && d < nearest_d))
+		{
+			nearest = new;
+			nearest_d = d;
+		}
+	}
+	return nearest;
+}
+
+/*
+ * Add the rows that were inserted while the others were divided, which may be
+ * many: few are late then (replace_put_late()).
+ */
+static void
+plan_add_rows(EcpReplace *r)
+{
+	EcpReplaceOld *old = &r->old;
+	int			first = old->rows.nrows;
+	int			limit = 2 * ecp_limits_leaf_rows(&r->state);
+	EcpNewRun **places;
+
+	for (int i = 0; i < old->n; i++)
+	{
+		if (!ecp_replace_plan_copy(r, &old->children[i], InvalidBuffer))
+			ecp_report_moved(r->index, old->children[i].ecpc_blk);
+	}
+	places = palloc_extended(mul_size(old->rows.nrows - first + 1,
+									  sizeof(EcpNewRun *)), MCXT_ALLOC_HUGE);
+	for (int row = first; row < old->rows.nrows; row++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		places[row - first] = plan_nearest(r, row, limit);
+		places[row - first]->nitems++;
+	}
+	for (int i = 0; i < r->new.n; i++)
+		r->new.runs[i].items = repalloc(r->new.runs[i].items,
+										Max(r->new.runs[i].nitems, 1) * sizeof(int));
+	/* from behind: nitems says where each place's next one goes */
+	for (int row = old->rows.nrows - 1; row >= first; row--)
+	{
+		EcpNewRun  *new = places[row - first];
+
+		new->items[new->nitems - ++new->nadded] = row;
+	}
+	pfree(places);
 }
 
 /* None, one or two new clusters, for n rows or leaders. */
@@ -718,7 +781,11 @@ ecp_replace_plan(EcpReplace *r)
 		if (target->copy)
 			divide_copy(r);
 		else if (EcpReplaceIsGroup(r))
+		{
 			divide_group(r);
+			if (r->kind == ECP_REPLACE_GROUP)
+				plan_add_rows(r);
+		}
 		else
 			divide_items(r, n);
 	}

@@ -24,6 +24,8 @@ typedef struct EcpNewRun
 	int			level;
 	int			nitems;
 	int		   *items;			/* numbers of rows or children */
+	int			nadded;			/* the last ones: since the others were
+								 * divided */
 	char	   *leader;			/* of the parent's element kind */
 	const EcpChildData *extends;	/* the one that it is a run of, or NULL */
 	EcpChildData child;			/* as the parent will have it */
