@@ -171,11 +171,11 @@ like(
 	'postgres', q(
 	CREATE TABLE hard AS SELECT i AS id, array_agg((hashint4extended(i * 64 + j, 0) % 1000)::real) AS v
 		FROM generate_series(1, 8000) i, generate_series(1, 32) j GROUP BY i;
-	CREATE INDEX hard_i ON hard USING ecp (v) WITH (cluster_size = 1, target_recall = 0.99))
+	CREATE INDEX hard_i ON hard USING ecp (v) WITH (cluster_size = 1, target_recall = 0.999))
 );
 like(
 	$stderr,
-	qr/NOTICE:  searches of index "hard_i" read \d+ % of its clusters for a recall of 0\.99$/m,
+	qr/NOTICE:  searches of index "hard_i" read \d+ % of its clusters for a recall of 0\.999$/m,
 	'a notice of a target that takes much');
 my ($lower, $share) =
   $stderr =~ /HINT:  A target_recall of (\S+) takes (\d+) %/
@@ -183,7 +183,7 @@ my ($lower, $share) =
 my $advice = q(SELECT advice FROM ecp_index_stats('hard_i'));
 like(
 	$node->safe_psql('postgres', $advice),
-	qr/^set target_recall to $lower or less: 0\.99 takes \d+ % of the clusters, $lower takes $share %$/,
+	qr/^set target_recall to $lower or less: 0\.999 takes \d+ % of the clusters, $lower takes $share %$/,
 	'advice says the same');
 is($node->safe_psql('postgres', "SET ecp.target_recall = $lower; $advice"),
 	'', 'which helps');

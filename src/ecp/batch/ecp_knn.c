@@ -44,7 +44,7 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_stat.h"
-#include "ecp/search/ecp_estimate.h"
+#include "ecp/search/ecp_stop.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_target.h"
 #include "executor/nodeHash.h"
@@ -308,7 +308,7 @@ knn_next_batch(EcpKnn *knn, EcpKnnInput *input, TupleTableSlot *slot)
 
 		query->id = DatumGetInt64(slot_getattr(slot, 1, &isnull));
 		query->flags = 0;
-		query->nheap = query->nresults = 0;
+		query->nrefs = query->nheap = query->nresults = 0;
 		query->vectors = 0;
 		query->ncodes = 0;
 		query->bound = query->code_bound = get_float8_infinity();
@@ -535,7 +535,7 @@ knn_plan_clusters(EcpKnn *knn, EcpKnnPlan *plan)
 	plan->probes = Min(scan->probes, all);
 	if (!scan->adaptive)
 	{
-		plan->max_taken = plan->max_refs = knn_plan_refs(plan, plan->probes);
+		plan->max_refs = plan->max_read = knn_plan_refs(plan, plan->probes);
 		return;
 	}
 
@@ -544,10 +544,11 @@ knn_plan_clusters(EcpKnn *knn, EcpKnnPlan *plan)
 		scan->probes > ECP_KNN_REFS_MAX / (4 * KNN_WAVE_MOST) - KNN_BUFFERS_MORE;
 	if (plan->by_scans)
 		return;
-	plan->probes = Min(EcpEstimateKnown(KNN_WAVE_MOST * scan->probes, scan->probes),
+	/* and one more, to look at */
+	plan->probes = Min(Max(KNN_WAVE_MOST * scan->probes, ECP_PLACE_LEADERS) + 1,
 					   all);
-	plan->max_taken = plan->max_known = knn_plan_refs(plan, plan->probes);
-	plan->max_refs = knn_plan_refs(plan, plan->probes == all ? all :
+	plan->max_refs = knn_plan_refs(plan, plan->probes);
+	plan->max_read = knn_plan_refs(plan, plan->probes == all ? all :
 								   KNN_WAVE_MOST * scan->probes);
 	plan->first = scan->least;
 	while (plan->first < scan->probes * KNN_WAVE_FIRST)

@@ -53,7 +53,7 @@ typedef enum EcpKnnPhase
 	ECP_KNN_RESCAN
 } EcpKnnPhase;
 
-/* A cluster, or buffer, that a query may want. */
+/* A cluster, or buffer, that a query wants. */
 typedef struct EcpKnnRef
 {
 	uint32		cluster;		/* its number in clusters; ECP_KNN_BUFFER */
@@ -119,8 +119,7 @@ typedef struct EcpKnnQuery
 {
 	slock_t		mutex;			/* of the heaps and what belongs to them */
 	uint8		flags;			/* ECP_KNN_* */
-	int32		nrefs;			/* clusters to read, and their buffers */
-	int32		known;			/* clusters that an estimate knows */
+	int32		nrefs;
 	int32		first;			/* refs of this wave: from here on */
 	int32		end;			/* up to here */
 	int32		nheap;
@@ -156,7 +155,6 @@ typedef struct EcpKnnLayout
 	Size		codes;
 	Size		rest;
 	Size		refs;
-	Size		known;
 	Size		clusters;
 	Size		order;
 	Size		active;
@@ -177,10 +175,9 @@ typedef struct EcpKnnPlan
 	int			room;			/* for them, and more if decisions need it */
 	int			code_room;		/* for rows with codes; 0 = no codes */
 	EcpScanPlan scan;
-	int			probes;			/* clusters that a descent takes, at most */
-	int			max_taken;		/* the same and insert buffers after them */
-	int			max_refs;		/* of these that are read */
-	int			max_known;		/* and that an estimate knows; 0 = none */
+	int			probes;			/* clusters known of a query, at most */
+	int			max_refs;		/* the same and insert buffers after them */
+	int			max_read;		/* refs that are read, at most */
 	int			first;			/* clusters read in the first wave */
 	int			max_queries;	/* of a batch */
 	int			max_clusters;
@@ -237,7 +234,6 @@ typedef struct EcpKnn
 	EcpKnnCode *codes;			/* code_room for each query */
 	uint32	   *rest;			/* queries for RESCAN */
 	EcpKnnRef  *refs;			/* max_refs for each query */
-	EcpEstimateCluster *known;	/* max_known for each query */
 	EcpKnnCluster *clusters;	/* nslots */
 	EcpKnnOrder *order;
 	uint32	   *active;			/* clusters of this wave, in order */
@@ -254,13 +250,6 @@ ecp_knn_refs(const EcpKnn *knn, uint32 q)
 {
 	Assert(q < knn->plan->max_queries);
 	return knn->refs + (Size) q * knn->plan->max_refs;
-}
-
-static inline EcpEstimateCluster *
-ecp_knn_known(const EcpKnn *knn, uint32 q)
-{
-	Assert(q < knn->plan->max_queries);
-	return knn->known + (Size) q * knn->plan->max_known;
 }
 
 static inline EcpRanked *

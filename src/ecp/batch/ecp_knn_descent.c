@@ -20,9 +20,9 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/search/ecp_descent.h"
-#include "ecp/search/ecp_estimate.h"
 #include "ecp/search/ecp_probe.h"
 #include "miscadmin.h"
+#include "utils/memutils.h"
 #include "vector/vector_value.h"
 
 /* Find the slot of a cluster in the hash table, or fill one. */
@@ -59,7 +59,7 @@ descent_cluster(EcpKnn *knn, const EcpChildData *child)
 typedef struct DescentMemory
 {
 	void	   *prepared;		/* the query in the form of leaders */
-	EcpClusterRef *refs;		/* max_taken */
+	EcpClusterRef *refs;		/* max_refs */
 } DescentMemory;
 
 /* Bring a query into the form of leaders; false if it has no direction. */
@@ -76,24 +76,6 @@ ecp_knn_prepare(const EcpKnn *knn, int q, void *prepared)
 	return ecp_prepare(meta, &vector, prepared);
 }
 
-/*
- * Note what an estimate has to know of the clusters of a query, whose descent
- * has not ended and took n refs.
- */
-static void
-descent_know(EcpKnn *knn, int q, const DescentMemory *memory, int n)
-{
-	EcpEstimate estimate;
-
-	Assert(n <= knn->plan->max_known);
-	ecp_estimate_begin(&estimate, &knn->plan->state.meta, CurrentMemoryContext,
-					   memory->prepared);
-	estimate.clusters = ecp_knn_known(knn, q);
-	estimate.max = knn->plan->max_known;
-	ecp_estimate_add(&estimate, memory->refs, n);
-	knn->queries[q].known = estimate.n;
-}
-
 /* Find the refs of a query by a descent as a scan does it. */
 static void
 descent_query(EcpKnn *knn, int q, const DescentMemory *memory)
@@ -104,9 +86,8 @@ descent_query(EcpKnn *knn, int q, const DescentMemory *memory)
 	EcpKnnRef  *refs = ecp_knn_refs(knn, q);
 	EcpDescent *descent;
 	int			nclusters = 0;
-	int			n = 0;
 
-	query->nrefs = query->known = 0;
+	query->nrefs = 0;
 	if ((query->flags & ECP_KNN_NULL) != 0)
 		return;
 	if (!ecp_knn_prepare(knn, q, memory->prepared))
@@ -120,31 +101,25 @@ descent_query(EcpKnn *knn, int q, const DescentMemory *memory)
 	ecp_descent_set_ahead(descent, plan->probes);
 	while (nclusters < plan->probes || ecp_descent_at_buffer(descent))
 	{
-		EcpClusterRef *taken = &memory->refs[n];
+		int			r = query->nrefs;
 
-		if (n == plan->max_taken)
+		if (r == plan->max_refs)
 		{
 			query->flags |= ECP_KNN_CUT_OFF;
 			break;
 		}
-		if (!ecp_descent_next(descent, taken))
+		if (!ecp_descent_next(descent, &memory->refs[r]))
 			break;
-		if (n++ < plan->max_refs)
-		{
-			EcpKnnRef  *ref = &refs[query->nrefs++];
-
-			ref->cluster = descent_cluster(knn, &taken->child);
-			ref->rank = taken->rank;
-			if (taken->is_buffer)
-				ref->cluster |= ECP_KNN_BUFFER;
-		}
-		nclusters += !taken->is_buffer;
+		refs[r].cluster = descent_cluster(knn, &memory->refs[r].child);
+		refs[r].rank = memory->refs[r].rank;
+		if (memory->refs[r].is_buffer)
+			refs[r].cluster |= ECP_KNN_BUFFER;
+		else
+			nclusters++;
+		query->nrefs++;
 	}
-	if (nclusters < plan->probes && n == query->nrefs &&
-		(query->flags & ECP_KNN_CUT_OFF) == 0)
+	if (nclusters < plan->probes && (query->flags & ECP_KNN_CUT_OFF) == 0)
 		query->flags |= ECP_KNN_ALL_READ;
-	if (plan->max_known > 0)
-		descent_know(knn, q, memory, n);
 	ecp_descent_end(descent);
 }
 
@@ -156,7 +131,7 @@ ecp_knn_descent(EcpKnn *knn, int first, int end)
 
 	Assert(first >= 0 && end <= knn->shared->nqueries);
 	memory.prepared = palloc(knn->plan->state.node.vec_bytes);
-	memory.refs = palloc_extended(mul_size(knn->plan->max_taken,
+	memory.refs = palloc_extended(mul_size(knn->plan->max_refs,
 										   sizeof(EcpClusterRef)),
 								  MCXT_ALLOC_HUGE);
 	for (int q = first; q < end; q++)

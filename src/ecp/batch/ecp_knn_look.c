@@ -17,7 +17,7 @@
 #include "base/topk.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_estimate.h"
+#include "ecp/search/ecp_stop.h"
 #include "ecp/search/ecp_target.h"
 #include "utils/memutils.h"
 
@@ -27,10 +27,10 @@ struct EcpKnnLook
 	MemoryContext context;
 	EcpKnn	   *knn;
 	void	   *prepared;		/* the query in the form of leaders */
-	int			nclusters;		/* of the query, known */
-	bool		all;			/* there are no others */
-	EcpEstimate estimate;
+	EcpPlace	place;			/* of the query */
+	double		slack;
 	EcpNearest	nearest;
+	int			nread;			/* clusters that were replayed */
 };
 
 /* Candidates in the order of the refs that they came by. */
@@ -68,90 +68,62 @@ ecp_knn_look_free(EcpKnnLook *look)
 	MemoryContextDelete(look->context);
 }
 
-/*
- * The end of a query's first n clusters and the buffers that follow them; behind
- * all refs if it has no refs of some of these.
- */
+/* The end of a query's first n clusters and the buffers that follow them. */
 int
 ecp_knn_look_end(const EcpKnn *knn, int q, int n)
 {
-	const EcpKnnQuery *query = &knn->queries[q];
 	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
+	int			r = 0;
 
 	Assert(n > 0);
-	for (int r = 0; r < query->nrefs; r++)
+	for (; r < knn->queries[q].nrefs; r++)
 	{
 		if (!EcpKnnRefIsBuffer(&refs[r]) && n-- == 0)
-			return r;
+			break;
 	}
-	return query->nrefs + ((query->flags & ECP_KNN_ALL_READ) == 0);
+	return r;
 }
 
-/* Set what is known of a query's clusters, as its descent found it. */
+/* Set where a query is, and by which slack its scan stops. */
 static void
 look_set_query(EcpKnnLook *look, int q)
 {
 	EcpKnn	   *knn = look->knn;
 	const EcpKnnQuery *query = &knn->queries[q];
+	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
+	const EcpMetaPageData *meta = &knn->plan->state.meta;
+	float4		around = refs[0].rank;
+	int			n = 0;
 
+	for (int r = 0; r < query->nrefs && n < ECP_PLACE_LEADERS; r++)
+	{
+		if (EcpKnnRefIsBuffer(&refs[r]))
+			continue;
+		around = refs[r].rank;
+		n++;
+	}
 	(void) ecp_knn_prepare(knn, q, look->prepared);
-	ecp_estimate_begin(&look->estimate, &knn->plan->state.meta, look->context,
-					   look->prepared);
-	look->estimate.clusters = ecp_knn_known(knn, q);
-	look->nclusters = query->known;
-	look->all = (query->flags & ECP_KNN_ALL_READ) != 0;
+	ecp_place_set_ranks(&look->place, meta, look->prepared, refs[0].rank, around);
+	look->slack = ecp_target_slack(&knn->plan->scan, meta, &look->place);
 }
 
-/* Is what an estimate after n clusters takes known? */
+/* Does a scan stop after n clusters, where the k-th row has this rank? */
 static bool
-look_can_be(const EcpKnnLook *look, int n)
+look_stops(const EcpKnnLook *look, int n, const EcpKnnRef *next, float8 kth)
 {
-	return look->all ||
-		EcpEstimateKnown(n, look->knn->plan->scan.probes) <= look->nclusters;
-}
+	const EcpMetaPageData *meta = &look->knn->plan->state.meta;
 
-/* Have the estimate know what it does when a scan looks after n clusters. */
-static void
-look_set(EcpKnnLook *look, int n)
-{
-	Assert(look_can_be(look, n));
-	look->estimate.n = Min(EcpEstimateKnown(n, look->knn->plan->scan.probes),
-						   look->nclusters);
-}
-
-/* Does a scan stop after n clusters, with the nearest rows as they are now? */
-static bool
-look_at(EcpKnnLook *look, int n)
-{
-	double		recall;
-
-	look_set(look, n);
-	return ecp_target_reached(&look->knn->plan->scan, &look->estimate, n,
-							  &look->nearest, &recall);
-}
-
-/*
- * Can we tell whether a scan stops after n clusters?  Rows that were not kept
- * are at the query's bound or beyond: so the k-th row is known, or we know that it
- * is too far away.
- */
-static bool
-look_is_known(EcpKnnLook *look, const EcpKnnQuery *query, int n)
-{
-	if (!look_can_be(look, n))
-		return false;
-	if (look->nearest.kth < query->bound || isinf(query->bound))
-		return true;
-	look_set(look, n);
-	return !ecp_target_may_be_reached(&look->knn->plan->scan, &look->estimate,
-									  n, query->bound);
+	return ecp_stop_gap(&look->place, meta, next->rank, kth) +
+		ecp_stop_advance(meta, n) >= look->slack;
 }
 
 /*
  * After a wave, replay the scan of a query over the refs that were read, and look
  * where this is new.  Returns the ref from which on the scan reads nothing;
  * ECP_KNN_LOOK_AGAIN if it goes on behind the wave, and then *kth is the rank of its
- * k-th row; or ECP_KNN_LOOK_LOST if that cannot be told.
+ * k-th row; or ECP_KNN_LOOK_LOST if that cannot be told: rows that were not
+ * kept are at the query's bound or beyond, so the k-th row is known, or that it
+ * is not nearer than that.
  */
 int
 ecp_knn_look_replay(EcpKnnLook *look, int q, float8 *kth)
@@ -168,27 +140,25 @@ ecp_knn_look_replay(EcpKnnLook *look, int q, float8 *kth)
 	look_set_query(look, q);
 	ecp_nearest_reset(nearest);
 	refs_sort(heap, query->nheap);
-	for (int r = 0; r < query->nrefs || !look->all; r++)
+	for (int r = 0; r < query->nrefs; r++)
 	{
-		if (r == query->nrefs || !EcpKnnRefIsBuffer(&refs[r]))
+		if (!EcpKnnRefIsBuffer(&refs[r]))
 		{
 			if (n == at)
 			{
 				at = EcpLookNext(n);
-				if (r > query->first)
-				{
-					if (!look_is_known(look, query, n))
-						return ECP_KNN_LOOK_LOST;
-					if (look_at(look, n))
-						return r;
-				}
+				if (r > query->first &&
+					look_stops(look, n, &refs[r], Min(nearest->kth, query->bound)))
+					return nearest->kth < query->bound || isinf(query->bound) ?
+						r : ECP_KNN_LOOK_LOST;
 			}
 			if (r == query->end)
 			{
+				look->nread = n;
 				*kth = nearest->kth;
 				return ECP_KNN_LOOK_AGAIN;
 			}
-			nearest->cluster = n++;
+			n++;
 		}
 		for (; i < query->nheap && EcpKnnItemRef(heap[i].item) == r; i++)
 		{
@@ -196,32 +166,40 @@ ecp_knn_look_replay(EcpKnnLook *look, int q, float8 *kth)
 				ecp_nearest_add(nearest, heap[i].rank);
 		}
 	}
-	return query->nrefs;
+	/* without the next leader we cannot look */
+	return (query->flags & ECP_KNN_ALL_READ) != 0 ? query->nrefs :
+		ECP_KNN_LOOK_LOST;
 }
 
 /*
  * Behind a wave after which a query was replayed, where its scan will stop if it
- * meets no nearer rows: the end of the refs to read next.  That of this wave if
- * nothing is known of what comes next.
+ * meets no nearer rows: the end of the refs to read next.  Beyond all refs if
+ * those that are known do not tell.
  */
 int
 ecp_knn_look_ahead(EcpKnnLook *look, int q)
 {
 	EcpKnn	   *knn = look->knn;
-	int			read = look->nearest.cluster + 1;
-	int			end = read;
+	const EcpKnnQuery *query = &knn->queries[q];
+	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
+	int			at = knn->plan->scan.least;
+	int			n = look->nread;
+	int			r = query->end;
 
-	for (int n = knn->plan->scan.least;; n = EcpLookNext(n))
+	while (at <= n)
+		at = EcpLookNext(at);
+	for (; r < query->nrefs; r++)
 	{
-		if (n <= read)
+		if (EcpKnnRefIsBuffer(&refs[r]))
 			continue;
-		if (n >= look->nclusters && look->all)
-			return knn->queries[q].nrefs;
-		if (!look_can_be(look, n))
-			break;
-		end = n;
-		if (look_at(look, n))
-			break;
+		if (n == at)
+		{
+			if (look_stops(look, n, &refs[r], look->nearest.kth))
+				break;
+			at = EcpLookNext(n);
+		}
+		n++;
 	}
-	return ecp_knn_look_end(knn, q, end);
+	return r < query->nrefs || (query->flags & ECP_KNN_ALL_READ) != 0 ? r :
+		PG_INT32_MAX;
 }

@@ -5,7 +5,7 @@
  *
  * Descents say which clusters each query may want, nearest first (its refs).
  * A scan with a target of recall reads them in this order, and looks now and then
- * whether it has enough (ecp_target_reached()).  A batch reads them in the order of
+ * whether it has enough (ecp_stop.c).  A batch reads them in the order of
  * blocks, in waves:
  *
  *	 first wave		as far as a part of what scans read on average
@@ -78,7 +78,7 @@ ecp_knn_wave_first(EcpKnn *knn, int q)
 	query->first = query->end = 0;
 	if (plan->scan.adaptive)
 		end = ecp_knn_look_end(knn, q, plan->first);
-	if (end > query->nrefs || (query->flags & ECP_KNN_CUT_OFF) != 0)
+	if (end > plan->max_read || (query->flags & ECP_KNN_CUT_OFF) != 0)
 		wave_cut_off(query);
 	else
 		wave_want(knn, q, end);
@@ -219,7 +219,7 @@ wave_decide(EcpKnn *knn, EcpKnnLook *look, int q)
 	}
 	if (end == ECP_KNN_LOOK_AGAIN)
 		end = ecp_knn_look_ahead(look, q);
-	if (end <= query->end || end > query->nrefs)
+	if (end <= query->end || end > plan->max_read)
 		wave_cut_off(query);
 	else
 	{

@@ -50,9 +50,8 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 		per_query += mul_size(plan->code_room, sizeof(EcpKnnCode)) +
 			plan->state.node.vec_bytes + KNN_PREPARED_BYTES;
 	if (!plan->exact)
-		per_query += mul_size(plan->max_refs,
-							  sizeof(EcpKnnRef) + sizeof(EcpKnnPair)) +
-			mul_size(plan->max_known, sizeof(EcpEstimateCluster));
+		per_query += mul_size(plan->max_refs, sizeof(EcpKnnRef)) +
+			mul_size(plan->max_read, sizeof(EcpKnnPair));
 	n = Max(memory / per_query, KNN_QUERIES_MIN);
 	n = plan->max_queries = Min(n, plan->max_queries);
 
@@ -70,7 +69,7 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 							 sizeof(EcpKnnCode)));
 	layout->rest = pos;
 	pos += MAXALIGN(mul_size(n, sizeof(uint32)));
-	layout->refs = layout->known = layout->clusters = layout->pairs = pos;
+	layout->refs = layout->clusters = layout->pairs = pos;
 	layout->order = layout->active = pos;
 	if (!plan->exact)
 	{
@@ -78,9 +77,6 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 			plan->state.meta.ecpm_nbuffers + 1;
 		plan->nslots = pg_nextpower2_32(plan->max_clusters / 2 * 3 + 1);
 		pos += MAXALIGN(mul_size(mul_size(n, plan->max_refs), sizeof(EcpKnnRef)));
-		layout->known = pos;
-		pos += MAXALIGN(mul_size(mul_size(n, plan->max_known),
-								 sizeof(EcpEstimateCluster)));
 		layout->clusters = pos;
 		pos += mul_size(plan->nslots, sizeof(EcpKnnCluster));
 		layout->order = pos;
@@ -88,7 +84,7 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 		layout->active = pos;
 		pos += MAXALIGN(mul_size(plan->max_clusters, sizeof(uint32)));
 		layout->pairs = pos;
-		pos += mul_size(mul_size(n, plan->max_refs), sizeof(EcpKnnPair));
+		pos += mul_size(mul_size(n, plan->max_read), sizeof(EcpKnnPair));
 	}
 	layout->bytes = pos;
 }
@@ -115,7 +111,6 @@ knn_attach(EcpKnn *knn, EcpKnnShared *shared)
 	knn->codes = (EcpKnnCode *) (base + layout->codes);
 	knn->rest = (uint32 *) (base + layout->rest);
 	knn->refs = (EcpKnnRef *) (base + layout->refs);
-	knn->known = (EcpEstimateCluster *) (base + layout->known);
 	knn->clusters = (EcpKnnCluster *) (base + layout->clusters);
 	knn->order = (EcpKnnOrder *) (base + layout->order);
 	knn->active = (uint32 *) (base + layout->active);

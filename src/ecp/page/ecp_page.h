@@ -248,31 +248,29 @@ typedef struct EcpBuildReportData
 } EcpBuildReportData;
 
 /*
- * What was measured about recall, for ecp_estimate.c and ecp_target.c.  A rate
- * is the share of the k nearest rows that one row of a cluster has to expect, by
- * how far the query is from the cluster's boundary in units of the distance of
- * the k-th row: in steps of 1 / ECP_RATE_BINS, for each kind of query.
+ * What was measured about recall, for ecp_stop.c and ecp_target.c.  A query is
+ * told to be of a kind by its distances from the nearest leader and from the
+ * ECP_PLACE_LEADER-th: where those of the kind were, as a normal distribution.
  */
-#define ECP_RATE_BINS		64
-#define ECP_RATE_KINDS		4
+#define ECP_QUERY_KINDS		5
 
-typedef float4 EcpRates[ECP_RATE_KINDS];
+typedef struct EcpQueryKindData
+{
+	float4		ecpm_mean[2];
+	float4		ecpm_inverse[3];	/* of the covariances: 00, 01, 11 */
+	float4		ecpm_log;		/* of the root of their determinant; infinity
+								 * if there were no such queries */
+} EcpQueryKindData;
 
 /* Numbers of rows asked for, 1, 10, 100 and 1,000, and targets of recall. */
 #define ECP_CURVE_KS		4
 #define ECP_CURVE_TARGETS	12
 
-/*
- * Where a search for a target stops: when so much is found by estimate, and the
- * next leader is farther away than the k-th row by the slack, or so many
- * clusters were read.
- */
+/* Where a search for a target stops; see ecp_stop.c. */
 typedef struct EcpRecallPointData
 {
-	float4		ecpm_estimate;	/* of recall, at least */
-	float4		ecpm_slack;		/* as leaders are ranked */
-	float4		ecpm_most;		/* clusters */
-	float4		ecpm_clusters;	/* read on average */
+	float4		ecpm_slack[ECP_QUERY_KINDS];
+	float4		ecpm_clusters;	/* read on average, for queries like rows */
 } EcpRecallPointData;
 
 typedef struct EcpRecallCurveData
@@ -282,8 +280,8 @@ typedef struct EcpRecallCurveData
 	int64		ecpm_time;		/* TimestampTz */
 	float8		ecpm_tuples;	/* rows then */
 	float4		ecpm_norm;		/* largest square of a row's length, for IP */
-	uint32		ecpm_unused;
-	EcpRates	ecpm_rates[ECP_RATE_BINS];
+	float4		ecpm_spread;	/* of distances; see ecp_stop.c */
+	EcpQueryKindData ecpm_kinds[ECP_QUERY_KINDS];
 	EcpRecallPointData ecpm_points[ECP_CURVE_KS][ECP_CURVE_TARGETS];
 } EcpRecallCurveData;
 

@@ -1,23 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_recall_curve.c
- *	  RECALL: measure what recall costs, for ecp_estimate.c and ecp_target.c.
+ *	  RECALL: measure what recall costs, for ecp_stop.c and ecp_target.c.
  *
  * The index is searched for random rows, each without itself, and for points
  * that are unlike the rows: half-way between two of them, with each element from
- * another row, and twice as far out.  The promise holds for queries that
+ * another row, and farther out.  The promise holds for queries that
  * nobody has seen, and an index knows nothing but its rows.
  *
  * A search reads far more clusters than any target needs, all of them if there
  * are not many, and looks at itself as searches for 1, 10, 100 and 1,000 rows
  * would (ecp_recall_search.c).  In the end the nearest rows are known, and so is the
- * recall at each look.  This is done twice:
- *
- *	 rates		from the places of the nearest rows of the first queries
- *	 points		from looks with these rates, of more queries; these stop
- *				where, by the rates, next to nothing is left
- *
- * ecp_recall_points.c draws the conclusions.
+ * recall at each look.  The first queries tell how far on there is anything to
+ * find, and the others end there.  ecp_recall_points.c draws the conclusions.
  *
  * The time is bounded, which matters where each cluster is a wait for a
  * device: the curve follows from the queries done by then.
@@ -47,12 +42,17 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/* Queries for the rates, and how many make a curve. */
-#define CURVE_RATE_QUERIES	100
+/* Queries that go on to the end, and how many make a curve. */
+#define CURVE_WHOLE_QUERIES	100
 #define CURVE_QUERIES_LEAST	100
 
 /* Rows that are taken before the error of their recall is looked at again. */
 #define CURVE_ROWS_STEP		256
+/* How many differences of two rows queries unlike all rows are from a row. */
+#define CURVE_FAR_FROM		1.0
+#define CURVE_FAR_UPTO		2.0
+#define CURVE_REMOTE_FROM	4.0
+#define CURVE_REMOTE_UPTO	16.0
 
 /* Rows that queries unlike them are made of. */
 #define CURVE_POOL			64
@@ -201,6 +201,16 @@ curve_set_element(const EcpRecallCurve *curve, char *vector, int element,
 	}
 }
 
+/* How far out a query is, by a random number up to 1: evenly by the logarithm. */
+static double
+curve_far(EcpQueryKind kind, double random)
+{
+	double		from = kind == ECP_QUERY_FAR ? CURVE_FAR_FROM : CURVE_REMOTE_FROM;
+	double		upto = kind == ECP_QUERY_FAR ? CURVE_FAR_UPTO : CURVE_REMOTE_UPTO;
+
+	return from * pow(upto / from, random);
+}
+
 /* Make a query of this kind, which is not that of a row, and search for it. */
 static void
 curve_other(EcpRecallCurve *curve, EcpQueryKind kind, int number)
@@ -210,23 +220,29 @@ curve_other(EcpRecallCurve *curve, EcpQueryKind kind, int number)
 	pg_prng_state prng;
 	int			a;
 	int			b;
+	float4		far;
 
 	curve_seed(curve, number, &prng);
 	a = pg_prng_uint64_range(&prng, 0, CURVE_POOL - 1);
 	b = pg_prng_uint64_range(&prng, 0, CURVE_POOL - 1);
+	far = curve_far(kind, pg_prng_double(&prng));
 	for (int i = 0; i < curve->state->meta.ecpm_dims; i++)
 	{
 		uint64		random = pg_prng_uint64(&prng);
 		int			c = random % CURVE_POOL;
 		int			d = random / CURVE_POOL % CURVE_POOL;
 		bool		heads = random / CURVE_POOL / CURVE_POOL % 2;
+		float4		from = curve_element(curve, c, i);
 		float4		value;
 
 		if (kind == ECP_QUERY_MIXED)
-			value = curve_element(curve, c, i);
-		else if (kind == ECP_QUERY_FAR)
-			value = bits ? heads :
-				2 * curve_element(curve, c, i) - curve_element(curve, d, i);
+			value = from;
+		else if (bits && kind == ECP_QUERY_FAR)
+			value = heads;
+		else if (bits && kind == ECP_QUERY_REMOTE)
+			value = 1 - from;
+		else if (kind == ECP_QUERY_FAR || kind == ECP_QUERY_REMOTE)
+			value = from + far * (from - curve_element(curve, d, i));
 		else if (bits)
 			value = curve_element(curve, heads ? a : b, i);
 		else
@@ -237,13 +253,13 @@ curve_other(EcpRecallCurve *curve, EcpQueryKind kind, int number)
 	pfree(vector);
 }
 
-/* Of five queries, two are rows, and one is of each other kind. */
+/* Of six queries, two are rows, and one is of each other kind. */
 static EcpQueryKind
 curve_kind(int number)
 {
 	static const EcpQueryKind kinds[] = {
 		ECP_QUERY_ROW, ECP_QUERY_BETWEEN, ECP_QUERY_ROW, ECP_QUERY_MIXED,
-		ECP_QUERY_FAR
+		ECP_QUERY_FAR, ECP_QUERY_REMOTE
 	};
 
 	return kinds[number % lengthof(kinds)];
@@ -308,20 +324,12 @@ curve_set_pool(EcpRecallCurve *curve)
 	}
 }
 
-/* The rates in the metapage in memory are those of the queries so far. */
+/* The first queries have been taken: set where others end. */
 static void
-curve_set_rates(EcpRecallCurve *curve)
+curve_set_ends(EcpRecallCurve *curve)
 {
-	EcpRecallCurveData *data = &curve->state->meta.ecpm_curve;
-
-	if (curve->queries.n > 0)
-	{
-		memset(data->ecpm_rates, 0, sizeof(data->ecpm_rates));
-		ecp_recall_rates(&curve->queries, data->ecpm_rates);
-		data->ecpm_queries = curve->queries.n;
-		data->ecpm_leaves = curve->state->meta.ecpm_nleaves;
-	}
-	curve->queries.n = 0;
+	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+		curve->gap_most[kind] = ecp_recall_gap_most(&curve->queries, kind);
 }
 
 void
@@ -336,6 +344,8 @@ ecp_recall_curve_rows(EcpRecallCurve *curve, const EcpScanPlan *plan,
 	{
 		if (curve_is_late(start, seconds))
 			break;
+		if (q == CURVE_WHOLE_QUERIES)
+			curve_set_ends(curve);
 		if (q > 0 && q % CURVE_ROWS_STEP == 0)
 		{
 			double		reached;
@@ -344,7 +354,7 @@ ecp_recall_curve_rows(EcpRecallCurve *curve, const EcpScanPlan *plan,
 			if (reached <= error)
 				break;
 		}
-		curve_row(curve, CURVE_RATE_QUERIES + ECP_RECALL_QUERIES + q, NULL);
+		curve_row(curve, ECP_RECALL_QUERIES + q, NULL);
 	}
 }
 
@@ -371,11 +381,10 @@ ecp_recall_curve_sample(EcpRecallCurve *curve, bool rows, double seconds)
 	if (curve->largest == 0)
 		return;
 	curve_set_pool(curve);
-	curve->whole = true;
-	curve_take(curve, 0, CURVE_RATE_QUERIES, true, seconds);
-	curve->whole = false;
-	curve_set_rates(curve);
-	curve_take(curve, CURVE_RATE_QUERIES, ECP_RECALL_QUERIES, rows, seconds);
+	curve_take(curve, 0, CURVE_WHOLE_QUERIES, rows, seconds);
+	curve_set_ends(curve);
+	curve_take(curve, CURVE_WHOLE_QUERIES,
+			   ECP_RECALL_QUERIES - CURVE_WHOLE_QUERIES, rows, seconds);
 }
 
 bool
@@ -391,11 +400,11 @@ ecp_recall_curve_choose(EcpRecallCurve *curve, double rows)
 		*data = curve->before;
 		return false;
 	}
-	ecp_recall_points(&curve->queries, loss, data->ecpm_points);
+	data->ecpm_leaves = meta->ecpm_nleaves;
+	ecp_recall_points(&curve->queries, loss, meta);
 	elog(DEBUG1, "ecp recall curve: %d queries, at most %d clusters each",
 		 curve->queries.n, curve->depth);
 	data->ecpm_queries = curve->queries.n;
-	data->ecpm_leaves = meta->ecpm_nleaves;
 	data->ecpm_time = GetCurrentTimestamp();
 	data->ecpm_tuples = rows;
 	return true;
@@ -418,7 +427,7 @@ double
 ecp_recall_curve_at(const EcpRecallCurve *curve, const EcpScanPlan *plan,
 					double *error)
 {
-	return ecp_recall_of_plan(&curve->queries, plan, error);
+	return ecp_recall_of_plan(&curve->queries, &curve->state->meta, plan, error);
 }
 
 /* ---- begin and end ---- */
@@ -461,6 +470,8 @@ ecp_recall_curve_begin(Relation index, EcpIndexState *state, int max_queries)
 	ecp_recall_search_init(curve);
 	/* an index that fits the caches is in them, if it has just been written */
 	curve->prefetch = RelationGetNumberOfBlocks(index) > effective_cache_size;
+	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+		curve->gap_most[kind] = get_float8_infinity();
 	curve->max_queries = max_queries;
 	curve->queries.stride = MAXALIGN(offsetof(EcpRecallNotes, looks) +
 									 curve->max_looks * sizeof(EcpRecallLook));
@@ -486,7 +497,7 @@ typedef struct CurveArgs
 	int			max_queries;
 	int			nclusters;
 	uint32		largest;
-	bool		whole;
+	double		gap_most[ECP_QUERY_KINDS];
 	bool		prefetch;
 	double		seconds;
 } CurveArgs;
@@ -512,7 +523,7 @@ ecp_recall_curve_work(EcpTeam *team, Relation index, EcpIndexState *state,
 	curve->largest = shape->largest;
 	curve->pool = memories[2] + MAXALIGN(sizeof(EcpRecallCurveData));
 	curve->queries.notes = memories[1];
-	curve->whole = shape->whole;
+	memcpy(curve->gap_most, shape->gap_most, sizeof(curve->gap_most));
 	curve->prefetch = shape->prefetch;
 	INSTR_TIME_SET_CURRENT(start);
 	while (ecp_team_claim(team, &from, &upto))
@@ -543,7 +554,7 @@ curve_take_team(EcpRecallCurve *curve, EcpTeam *team, EcpTask task, int first,
 	args.max_queries = n;
 	args.nclusters = curve->nclusters;
 	args.largest = curve->largest;
-	args.whole = curve->whole;
+	memcpy(args.gap_most, curve->gap_most, sizeof(args.gap_most));
 	args.prefetch = curve->prefetch;
 	args.seconds = seconds;
 	ecp_team_memory_alloc(&clusters, true, bytes);
@@ -580,10 +591,8 @@ ecp_recall_curve_sample_team(EcpRecallCurve *curve, EcpTeam *team, EcpTask task,
 	if (curve->largest == 0)
 		return;
 	curve_set_pool(curve);
-	curve->whole = true;
-	curve_take_team(curve, team, task, 0, CURVE_RATE_QUERIES, seconds);
-	curve->whole = false;
-	curve_set_rates(curve);
-	curve_take_team(curve, team, task, CURVE_RATE_QUERIES, ECP_RECALL_QUERIES,
-					seconds);
+	curve_take_team(curve, team, task, 0, CURVE_WHOLE_QUERIES, seconds);
+	curve_set_ends(curve);
+	curve_take_team(curve, team, task, CURVE_WHOLE_QUERIES,
+					ECP_RECALL_QUERIES - CURVE_WHOLE_QUERIES, seconds);
 }

@@ -13,7 +13,7 @@
 #include "ecp/search/ecp_target.h"
 
 /* Queries that a curve is measured with. */
-#define ECP_RECALL_QUERIES	400
+#define ECP_RECALL_QUERIES	540
 
 typedef struct EcpRecallCurve EcpRecallCurve;
 
@@ -44,9 +44,8 @@ extern void ecp_recall_curve_rows(EcpRecallCurve *curve, const EcpScanPlan *plan
 								  double error, double seconds);
 
 /*
- * Measure the rates of the index, and take queries unlike its rows, and, if
- * "rows", also rows.  Each of the two steps takes so many seconds at most, or
- * some seconds if that is longer.
+ * Take queries unlike the rows of the index, and, if "rows", also rows.  Each
+ * of two steps takes so many seconds at most, or some seconds if that is longer.
  */
 extern void ecp_recall_curve_sample(EcpRecallCurve *curve, bool rows,
 									double seconds);

@@ -12,34 +12,50 @@
 
 #include "ecp/page/ecp_page.h"
 #include "ecp/recall/ecp_recall_curve.h"
-#include "ecp/search/ecp_estimate.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
+#include "ecp/search/ecp_stop.h"
 #include "ecp/search/ecp_target.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
 
 /*
  * Kinds of queries: rows; points half-way between two rows; each element
- * from any row; and points twice as far from where the rows are.
+ * from any row; points beyond the rows, and far beyond them.
  */
 typedef enum EcpQueryKind
 {
 	ECP_QUERY_ROW,
 	ECP_QUERY_BETWEEN,
 	ECP_QUERY_MIXED,
-	ECP_QUERY_FAR
+	ECP_QUERY_FAR,
+	ECP_QUERY_REMOTE
 } EcpQueryKind;
 
-StaticAssertDecl(ECP_QUERY_FAR + 1 == ECP_RATE_KINDS, "kinds of queries");
+StaticAssertDecl(ECP_QUERY_REMOTE + 1 == ECP_QUERY_KINDS, "kinds of queries");
 
-/* A look at a search after "n" clusters, for each k of the curve. */
+/*
+ * A search has notes for several cases: as many for k = 1 as ECP_RECALL_FIRSTS,
+ * where the rows nearer than the first, second ... are not there, then one for each
+ * other k of the curve.  For k = 1 a query alone says too little: all or nothing.
+ */
+#define ECP_RECALL_FIRSTS	5
+#define ECP_RECALL_CASES	(ECP_RECALL_FIRSTS + ECP_CURVE_KS - 1)
+
+/* The first case of a k by its number, and how many there are. */
+#define EcpRecallCaseOf(k)	((k) == 0 ? 0 : ECP_RECALL_FIRSTS - 1 + (k))
+#define EcpRecallCasesOf(k)	((k) == 0 ? ECP_RECALL_FIRSTS : 1)
+
+/*
+ * A look at a search after "n" clusters: the rank of the next leader, infinite if
+ * there is none, and of each case the gap before it (ecp_stop.c), and the recall.
+ */
 typedef struct EcpRecallLook
 {
 	int			n;
-	float4		excess[ECP_CURVE_KS];
-	float4		estimate[ECP_CURVE_KS];
-	float4		recall[ECP_CURVE_KS];
+	float4		next;
+	float4		gap[ECP_RECALL_CASES];
+	float4		recall[ECP_RECALL_CASES];
 } EcpRecallLook;
 
 /* The notes of one query. */
@@ -48,10 +64,7 @@ typedef struct EcpRecallNotes
 	int			kind;			/* EcpQueryKind */
 	bool		valid;
 	int			nlooks;			/* after the last one all was found */
-
-	/* shares of the nearest rows, and rows, by the distance of boundaries */
-	float4		found[ECP_RATE_BINS];
-	float4		rows[ECP_RATE_BINS];
+	EcpPlace	place;
 	EcpRecallLook looks[FLEXIBLE_ARRAY_MEMBER];
 } EcpRecallNotes;
 
@@ -66,21 +79,25 @@ typedef struct EcpRecallQueries
 #define EcpRecallNotesOf(queries, q) \
 	((EcpRecallNotes *) ((queries)->notes + (q) * (queries)->stride))
 
-/* Rates from the notes; kinds without any get those of rows. */
-extern void ecp_recall_rates(const EcpRecallQueries *queries, EcpRates *rates);
+/*
+ * The gap beyond which a search for a query of this kind finds nothing more,
+ * by those that went on to the end; infinity if there were none.
+ */
+extern double ecp_recall_gap_most(const EcpRecallQueries *queries, int kind);
 
 /*
- * Points of the curve.  "loss" is the recall that is lost where these searches
- * do not see it.
+ * Set the spread, the kinds and the points of the curve in *meta.  "loss" is the
+ * recall that is lost where these searches do not see it.
  */
 extern void ecp_recall_points(const EcpRecallQueries *queries, double loss,
-							  EcpRecallPointData points[ECP_CURVE_KS][ECP_CURVE_TARGETS]);
+							  EcpMetaPageData *meta);
 
 /*
  * Recall of a plan for one of the ks, of queries like the rows, and its standard
  * error; or NaN.
  */
 extern double ecp_recall_of_plan(const EcpRecallQueries *queries,
+								 const EcpMetaPageData *meta,
 								 const EcpScanPlan *plan, double *error);
 
 /* The largest k of the curve. */
@@ -97,7 +114,7 @@ struct EcpRecallCurve
 	EcpRecallCurveData before;	/* the metapage's when we began */
 	EcpRerank	rerank;
 	int			depth;			/* clusters read for a query, at most */
-	bool		whole;			/* read as many */
+	double		gap_most[ECP_QUERY_KINDS];	/* where searches end before that */
 	bool		prefetch;		/* pages may have to be waited for */
 
 	/* where rows are taken from */
@@ -110,7 +127,6 @@ struct EcpRecallCurve
 	const EcpQuery *query;
 	const EcpCodeQuery *codes;
 	ItemPointerData self;
-	EcpEstimate estimate;
 	EcpNearest	truth;
 	EcpNearest	seen[ECP_CURVE_KS]; /* what a scan would know */
 	float8	   *ranks;			/* of a page's rows */

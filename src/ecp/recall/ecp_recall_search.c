@@ -3,7 +3,7 @@
  * ecp_recall_search.c
  *	  RECALL: a search that notes what it would have found if it had stopped.
  *
- * It uses the descent, the probe, the estimate and the exact vectors of
+ * It uses the descent, the probe, the gaps and the exact vectors of
  * src/ecp/search, but not ecp_search.c.  That reads the metapage, which a build
  * writes last, and keeps all rows of a window.  Here each row is compared
  * with the thousandth so far, and few are kept.
@@ -20,25 +20,15 @@
 #include "ecp/recall/ecp_recall_curve.h"
 #include "ecp/recall/ecp_recall_private.h"
 #include "ecp/search/ecp_descent.h"
-#include "ecp/search/ecp_estimate.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
+#include "ecp/search/ecp_stop.h"
 #include "ecp/search/ecp_target.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
-
-/*
- * A search ends when less than this share of the nearest rows is expected in the
- * clusters that were not read.
- */
-#define SEARCH_MISSED		0.0001
-
-/* The numbers of rows that rates are measured with: 10 and 100. */
-#define SEARCH_RATES_FROM	1
-#define SEARCH_RATES_UPTO	2
 
 static const int search_ks[ECP_CURVE_KS] = {1, 10, 100, ECP_RECALL_K_MOST};
 
@@ -145,57 +135,91 @@ search_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* The gap before the next leader of a look, with a k-th row of this rank. */
+static float4
+search_gap(const EcpRecallCurve *curve, const EcpRecallNotes *notes,
+		   const EcpRecallLook *look, float8 kth)
+{
+	if (isinf(look->next))
+		return get_float4_infinity();
+	return (float4) ecp_stop_gap(&notes->place, &curve->state->meta, look->next,
+								 kth);
+}
+
 /* Look at the search after n clusters. */
 static void
 search_look(EcpRecallCurve *curve, EcpRecallNotes *notes, int n)
 {
+	const EcpProbe *probe = &curve->probe;
 	EcpRecallLook *look = &notes->looks[notes->nlooks++];
 
 	Assert(notes->nlooks <= curve->max_looks);
 	look->n = n;
+	look->next = EcpProbeWaiting(probe) == 0 ? get_float4_infinity() :
+		probe->refs[probe->next_ref].rank;
 	for (int k = 0; k < ECP_CURVE_KS; k++)
-	{
-		look->excess[k] = ecp_estimate_excess(&curve->estimate, n,
-											  curve->seen[k].kth);
-		look->estimate[k] = ecp_estimate_recall(&curve->estimate, n,
-												&curve->seen[k]);
-	}
+		look->gap[EcpRecallCaseOf(k)] = search_gap(curve, notes, look,
+												   curve->seen[k].kth);
+}
+
+/* The share of the first "wanted" of the nearest rows that a look had. */
+static float4
+search_recall(const EcpRecallCurve *curve, const EcpRecallLook *look, int wanted)
+{
+	const EcpNearestRow *rows = curve->truth.rows;
+	int			found = 0;
+
+	/* rows as near as the k-th are as good */
+	for (int r = 0; r < curve->truth.n && found < wanted &&
+		 rows[r].rank <= rows[wanted - 1].rank; r++)
+		found += rows[r].cluster < look->n;
+	return (float4) found / wanted;
 }
 
 /*
- * The search has ended after n clusters: note where the nearest rows were found.
- * Rows as near as the k-th are as good.
+ * The cases of a look where the nearest rows are not there.  Codes make the first
+ * row's distance another, as a scan sees it: so much all of these differ.
  */
 static void
-search_note(EcpRecallCurve *curve, EcpRecallNotes *notes, int n)
+search_note_firsts(const EcpRecallCurve *curve, const EcpRecallNotes *notes,
+				   EcpRecallLook *look)
 {
-	EcpNearestRow *rows = curve->truth.rows;
+	const EcpNearestRow *rows = curve->truth.rows;
+	int			nrows = curve->truth.n;
+	float4		seen = look->gap[0];
+	float4		first = 0;
+
+	for (int f = 0; f < ECP_RECALL_FIRSTS; f++)
+	{
+		int			r = Min(f, nrows - 1);
+
+		look->recall[f] = rows[r].cluster < look->n;
+		while (r < nrows && rows[r].cluster >= look->n)
+			r++;
+		look->gap[f] = search_gap(curve, notes, look,
+								  r < nrows ? rows[r].rank : get_float8_infinity());
+		if (f == 0)
+			first = look->gap[0];
+		if (!isinf(seen) && !isinf(first))
+			look->gap[f] += seen - first;
+	}
+}
+
+/* The search has ended: note how many of the nearest rows each look had. */
+static void
+search_note(EcpRecallCurve *curve, EcpRecallNotes *notes)
+{
 	int			nrows = curve->truth.n;
 
-	qsort(rows, nrows, sizeof(EcpNearestRow), search_compare);
-	memset(notes->found, 0, sizeof(notes->found));
-	memset(notes->rows, 0, sizeof(notes->rows));
-	for (int k = 0; k < ECP_CURVE_KS; k++)
+	qsort(curve->truth.rows, nrows, sizeof(EcpNearestRow), search_compare);
+	for (int i = 0; i < notes->nlooks; i++)
 	{
-		int			wanted = Min(search_ks[k], nrows);
-		float8		kth = rows[wanted - 1].rank;
+		EcpRecallLook *look = &notes->looks[i];
 
-		for (int i = 0; i < notes->nlooks; i++)
-		{
-			int			found = 0;
-
-			for (int r = 0; r < nrows && rows[r].rank <= kth && found < wanted; r++)
-				found += rows[r].cluster < notes->looks[i].n;
-			notes->looks[i].recall[k] = (float4) found / wanted;
-		}
-		if (k < SEARCH_RATES_FROM || k > SEARCH_RATES_UPTO || wanted < search_ks[k])
-			continue;
-		for (int c = 0; c < Min(n, curve->estimate.n); c++)
-			notes->rows[ecp_estimate_bin(&curve->estimate, c, kth)] +=
-				curve->estimate.clusters[c].nrows;
-		for (int r = 0; r < wanted && curve->estimate.n > 0; r++)
-			notes->found[ecp_estimate_bin(&curve->estimate, rows[r].cluster, kth)] +=
-				1.0f / wanted;
+		search_note_firsts(curve, notes, look);
+		for (int k = 1; k < ECP_CURVE_KS; k++)
+			look->recall[EcpRecallCaseOf(k)] =
+				search_recall(curve, look, Min(search_ks[k], nrows));
 	}
 	notes->valid = true;
 }
@@ -230,22 +254,6 @@ search_begin(EcpRecallCurve *curve, const void *row, void *prepared)
 	ecp_probe_init(&curve->probe);
 	if (!curve->prefetch)
 		curve->probe.prefetch = 0;
-	ecp_estimate_begin(&curve->estimate, meta, CurrentMemoryContext, prepared);
-	return true;
-}
-
-/* Is next to nothing left, for any k? */
-static bool
-search_is_done(const EcpRecallCurve *curve, const EcpRecallLook *look)
-{
-	/* the estimate of ranks by inner product is too good to end the truth */
-	if (curve->whole || curve->state->meta.ecpm_metric == ECP_METRIC_IP)
-		return false;
-	for (int k = 0; k < ECP_CURVE_KS; k++)
-	{
-		if (look->estimate[k] < 1 - SEARCH_MISSED)
-			return false;
-	}
 	return true;
 }
 
@@ -255,9 +263,12 @@ search_run(EcpRecallCurve *curve, EcpQueryKind kind, const void *row)
 {
 	EcpRecallNotes *notes = EcpRecallNotesOf(&curve->queries, curve->queries.n);
 	EcpProbe   *probe = &curve->probe;
-	int			expected = ecp_target_rule_probes(curve->state->meta.ecpm_nleaves);
+	EcpMetaPageData *meta = &curve->state->meta;
+	int			expected = Min(ecp_target_rule_probes(meta->ecpm_nleaves),
+							   curve->depth);
 	void	   *prepared = palloc(curve->state->node.vec_bytes);
 	EcpDescent *descent;
+	int			look = 1;
 	int			n = 0;
 
 	Assert(curve->queries.n < curve->max_queries);
@@ -267,12 +278,14 @@ search_run(EcpRecallCurve *curve, EcpQueryKind kind, const void *row)
 	if (!search_begin(curve, row, prepared))
 		return;
 	descent = ecp_descent_begin(probe->index, curve->state, prepared, false,
-								Min(expected, curve->depth));
-	for (int look = 1;;)
+								expected);
+	(void) ecp_probe_take(probe, descent, Max(expected, ECP_PLACE_LEADERS) + 1);
+	ecp_place_set(&notes->place, meta, prepared, probe->refs,
+				  EcpProbeWaiting(probe));
+	for (;;)
 	{
-		if (n == 0 || n == look)
-			ecp_estimate_take(&curve->estimate, EcpEstimateKnown(n, expected),
-							  probe, descent);
+		if (EcpProbeWaiting(probe) == 0)
+			(void) ecp_probe_take(probe, descent, n);
 		if (EcpProbeWaiting(probe) == 0)
 			break;
 		if (!EcpProbeAtBuffer(probe))
@@ -281,7 +294,8 @@ search_run(EcpRecallCurve *curve, EcpQueryKind kind, const void *row)
 			{
 				search_look(curve, notes, n);
 				if (n >= curve->depth ||
-					search_is_done(curve, &notes->looks[notes->nlooks - 1]))
+					notes->looks[notes->nlooks - 1].gap[ECP_RECALL_CASES - 1] >
+					curve->gap_most[kind])
 					break;
 				look = EcpLookNext(n);
 			}
@@ -297,7 +311,7 @@ search_run(EcpRecallCurve *curve, EcpQueryKind kind, const void *row)
 		return;
 	if (notes->nlooks == 0 || notes->looks[notes->nlooks - 1].n < n)
 		search_look(curve, notes, n);
-	search_note(curve, notes, n);
+	search_note(curve, notes);
 	curve->queries.n++;
 }
 

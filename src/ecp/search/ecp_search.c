@@ -8,8 +8,8 @@
  * split or vacuumed meanwhile (see README).  Then clusters come from
  * ecp_descent.c in order of promise and are read in windows:
  *
- *	 window		at first until enough of the nearest rows are found by estimate
- *				(ecp_estimate.c), then as many more as further rows take; or
+ *	 window		at first until the next leader is far enough beyond the nearest
+ *				rows (ecp_stop.c), then as many more as further rows take; or
  *				"probes" clusters, then 2, 4, 8 ... times as many
  *	 cluster	its runs one after the other
  *	 page		one kernel call on the page itself, under its share lock;
@@ -18,7 +18,7 @@
  *
  * Conditions on key attributes (ecp_attr.c) are checked before anything else
  * of a row.  The rows that fulfil them are spread over more clusters than as
- * many nearest rows would be.  The estimate counts such rows only; a window of
+ * many nearest rows would be.  Only such rows count as nearest; a window of
  * "probes" grows until it has as many clusters as the share of rows that pass
  * calls for (ecp_target_filter_probes).
  *
@@ -301,6 +301,18 @@ search_set_plan(EcpSearch *search)
 	search->rows_known = plan->k;
 }
 
+/* Take the first clusters, which say where the query is. */
+static void
+search_set_place(EcpSearch *search, const void *prepared)
+{
+	EcpProbe   *probe = &search->probe;
+
+	(void) ecp_probe_take(probe, search->descent,
+						  Max(search->plan.probes, ECP_PLACE_LEADERS) + 1);
+	ecp_place_set(&search->place, &search->state.meta, prepared, probe->refs,
+				  EcpProbeWaiting(probe));
+}
+
 /*
  * Prepare the query vector for comparisons with rows, and begin the descent; in
  * search->context.
@@ -340,8 +352,8 @@ search_set_query(EcpSearch *search, Datum value, bool isnull)
 	if (search->plan.adaptive)
 	{
 		ecp_descent_set_ahead(search->descent,
-							  EcpEstimateKnown(0, search->plan.probes));
-		ecp_estimate_begin(&search->estimate, meta, search->context, prepared);
+							  Max(search->plan.probes, ECP_PLACE_LEADERS) + 1);
+		search_set_place(search, prepared);
 	}
 	if (search->query.exact && search->state.leaf.quantizer != ECP_QUANTIZER_NONE)
 		search_set_codes(search, prepared);
@@ -495,13 +507,47 @@ search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 		(void) search_has_cluster(search, 1);
 }
 
+/* Has a search enough that read n clusters, and is at the next? */
+static bool
+search_has_enough(EcpSearch *search, int n, double slack)
+{
+	const EcpProbe *probe = &search->probe;
+	const EcpMetaPageData *meta = &search->state.meta;
+	double		sum = ecp_stop_gap(&search->place, meta,
+								   probe->refs[probe->next_ref].rank,
+								   search->nearest.kth) +
+		ecp_stop_advance(meta, n);
+
+	if (!(sum >= slack))
+		return false;
+	search->stats.recall = ecp_target_recall_at(meta, search->plan.k,
+												&search->place, sum);
+	return true;
+}
+
+/* Have all clusters up to the next look, and the one after, taken. */
+static void
+search_take_next(EcpSearch *search, int n, int look)
+{
+	EcpProbe   *probe = &search->probe;
+	int			wanted = look - n + 1;
+	MemoryContext old;
+
+	if (EcpProbeWaiting(probe) >= wanted)
+		return;
+	old = MemoryContextSwitchTo(search->context);
+	(void) ecp_probe_take(probe, search->descent, Max(wanted, n));
+	MemoryContextSwitchTo(old);
+}
+
 /* Read the first window where its size depends on what it finds. */
 static void
 search_read_nearest(EcpSearch *search)
 {
 	EcpProbe   *probe = &search->probe;
 	const EcpScanPlan *plan = &search->plan;
-	EcpEstimate *estimate = &search->estimate;
+	double		slack = ecp_target_slack(plan, &search->state.meta,
+										 &search->place);
 	int			look = plan->least;
 
 	Assert(search->descent != NULL && plan->adaptive && plan->least > 0);
@@ -510,13 +556,7 @@ search_read_nearest(EcpSearch *search)
 	for (int n = 0;;)
 	{
 		if (n == 0 || n == look)
-		{
-			MemoryContext old = MemoryContextSwitchTo(search->context);
-
-			ecp_estimate_take(estimate, EcpEstimateKnown(n, plan->probes),
-							  probe, search->descent);
-			MemoryContextSwitchTo(old);
-		}
+			search_take_next(search, n, EcpLookNext(look));
 		if (EcpProbeWaiting(probe) == 0)
 		{
 			search->stats.stop = ECP_STOP_CLUSTERS;
@@ -527,9 +567,7 @@ search_read_nearest(EcpSearch *search)
 		{
 			if (n == look)
 			{
-				search->stats.early = ecp_target_reached(plan, estimate, n,
-														 &search->nearest,
-														 &search->stats.recall);
+				search->stats.early = search_has_enough(search, n, slack);
 				look = EcpLookNext(n);
 			}
 			if (search->stats.early || search_is_over(search))
@@ -537,7 +575,7 @@ search_read_nearest(EcpSearch *search)
 				ecp_probe_pause(probe);
 				break;
 			}
-			search->nearest.cluster = n++;
+			n++;
 			/* and what is read if the next look does not end the search */
 			probe->sure = probe->next_ref + EcpLookNext(look) - n;
 		}

@@ -15,7 +15,7 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_stat.h"
 #include "ecp/search/ecp_descent.h"
-#include "ecp/search/ecp_estimate.h"
+#include "ecp/search/ecp_stop.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
 #include "ecp/search/ecp_search.h"
@@ -90,7 +90,7 @@ struct EcpSearch
 
 	/* how the first window is read, and clusters of the next one */
 	EcpScanPlan plan;
-	EcpEstimate estimate;
+	EcpPlace	place;			/* if the plan is adaptive */
 	uint64		window;
 	uint64		rows_known;		/* rows for which enough has been read */
 

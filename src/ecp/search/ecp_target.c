@@ -9,9 +9,8 @@
  * A target between two of the list takes the upper one, a number of rows between
  * two of these is interpolated.  Above the last target all is read.
  *
- * Without a curve (an index that was created empty) the estimate of recall alone
- * decides, and how many clusters that takes is guessed by a rule, which was
- * fitted to several data sets; only the planner needs it.
+ * Without a curve (an index that was created empty) a search reads a number of
+ * clusters by a rule, which was fitted to several data sets.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +20,7 @@
 
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_estimate.h"
+#include "ecp/search/ecp_stop.h"
 #include "ecp/search/ecp_target.h"
 
 /* Probes grow with these powers of one over the share missed, and of k. */
@@ -31,8 +30,8 @@
 /* By how much probes grow at least for ten times the rows, beyond the curve. */
 #define TARGET_BEYOND			4.0
 
-/* Without a curve, the estimate must exceed the target by this share. */
-#define TARGET_MARGIN			0.25
+/* Without a curve, a search reads this many times what the rule says. */
+#define TARGET_UNMEASURED		2.0
 
 /* The first look is at this share of the mean number of clusters. */
 #define TARGET_LEAST			8
@@ -85,7 +84,7 @@ ecp_target_recall_of(Relation index)
 		ecp_options_get(index).target_recall;
 }
 
-/* The point of the curve for a target and k; false if there is none. */
+/* The curve's point for a target and k; false if there is none. */
 static bool
 target_point(const EcpMetaPageData *meta, double target, double k,
 			 EcpRecallPointData *point)
@@ -97,7 +96,6 @@ target_point(const EcpMetaPageData *meta, double target, double k,
 	const EcpRecallPointData *low;
 	const EcpRecallPointData *high;
 	double		part = Min(place - i, 1);
-	double		growth;
 	double		ratio;
 
 	if (curve->ecpm_queries == 0)
@@ -108,20 +106,14 @@ target_point(const EcpMetaPageData *meta, double target, double k,
 		return false;
 	low = &curve->ecpm_points[i][t];
 	high = &curve->ecpm_points[i + 1][t];
-	/* either may be infinite */
-	point->ecpm_slack = low->ecpm_slack;
-	if (part > 0 && !isinf(low->ecpm_slack))
-		point->ecpm_slack += part * (high->ecpm_slack - low->ecpm_slack);
-	point->ecpm_estimate = low->ecpm_estimate * (1 - part) +
-		high->ecpm_estimate * part;
+	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+		point->ecpm_slack[kind] = low->ecpm_slack[kind] * (1 - part) +
+			high->ecpm_slack[kind] * part;
 
 	/* clusters also beyond the last k, and of an index that has grown */
-	growth = sqrt((double) meta->ecpm_nleaves / Max(curve->ecpm_leaves, 1));
-	growth = Max(growth, 1);
-	point->ecpm_most = growth * low->ecpm_most *
-		pow(high->ecpm_most / Max(low->ecpm_most, 1), part);
 	ratio = Max(high->ecpm_clusters / Max(low->ecpm_clusters, 1), 1);
-	point->ecpm_clusters = growth * low->ecpm_clusters * pow(ratio, part);
+	point->ecpm_clusters = ecp_stop_growth(meta) * low->ecpm_clusters *
+		pow(ratio, part);
 	if (place > i + 1)
 		point->ecpm_clusters *= pow(Max(ratio, TARGET_BEYOND), place - i - 1);
 	return true;
@@ -140,7 +132,7 @@ ecp_target_clusters(Relation index, const EcpMetaPageData *meta, double rows)
 	else if (target < 1 && target_point(meta, target, rows, &point))
 		clusters = point.ecpm_clusters;
 	else if (target < 1 && meta->ecpm_curve.ecpm_queries == 0)
-		clusters = target_rule(meta, target, rows);
+		clusters = TARGET_UNMEASURED * target_rule(meta, target, rows);
 	/* also if a damaged page has no number */
 	return clusters >= 1 ? Min(clusters, nclusters) : 1;
 }
@@ -157,43 +149,63 @@ ecp_target_plan(Relation index, const EcpMetaPageData *meta, uint64 rows,
 	plan->k = rows == 0 ? ECP_TARGET_K : (int) Min(rows, ECP_TARGET_K_MAX);
 	plan->probes = ecp_probes > 0 ? ecp_probes :
 		(int) ceil(ecp_target_clusters(index, meta, plan->k));
-	plan->adaptive = ecp_probes == 0 && target < 1;
-	if (!plan->adaptive)
+	if (ecp_probes > 0 || !target_point(meta, target, plan->k, &point))
 		return;
+	plan->adaptive = true;
+	memcpy(plan->slack, point.ecpm_slack, sizeof(plan->slack));
 	plan->least = 1;
 	while (EcpLookNext(plan->least) <= plan->probes / TARGET_LEAST)
 		plan->least = EcpLookNext(plan->least);
-	if (target_point(meta, target, plan->k, &point))
-	{
-		plan->slack = point.ecpm_slack;
-		plan->most = (int) (point.ecpm_most < PG_INT32_MAX ?
-							Max(point.ecpm_most, 0) : PG_INT32_MAX);
-		plan->recall = point.ecpm_estimate;
-	}
-	else
-	{
-		plan->recall = meta->ecpm_curve.ecpm_queries > 0 ? 1 :
-			target + (1 - target) * TARGET_MARGIN;
-	}
 }
 
-bool
-ecp_target_may_be_reached(const EcpScanPlan *plan, const EcpEstimate *estimate,
-						  int n, float8 kth)
+double
+ecp_target_mean(const float4 *slack, const double *weights)
 {
-	Assert(plan->adaptive && n > 0);
-	return n >= plan->most ||
-		ecp_estimate_excess(estimate, n, kth) >= plan->slack;
+	double		mean = 0;
+
+	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+		mean += weights[kind] * slack[kind];
+	return mean;
 }
 
-bool
-ecp_target_reached(const EcpScanPlan *plan, const EcpEstimate *estimate,
-				   int n, const EcpNearest *nearest, double *recall)
+double
+ecp_target_slack(const EcpScanPlan *plan, const EcpMetaPageData *meta,
+				 const EcpPlace *place)
 {
-	if (!ecp_target_may_be_reached(plan, estimate, n, nearest->kth))
-		return false;
-	*recall = ecp_estimate_recall(estimate, n, nearest);
-	return *recall >= plan->recall;
+	double		weights[ECP_QUERY_KINDS];
+
+	Assert(plan->adaptive);
+	ecp_place_weights(place, &meta->ecpm_curve, weights);
+	return ecp_target_mean(plan->slack, weights);
+}
+
+/* Between two targets by what their slacks are, and in proportion below. */
+double
+ecp_target_recall_at(const EcpMetaPageData *meta, int k, const EcpPlace *place,
+					 double sum)
+{
+	double		weights[ECP_QUERY_KINDS];
+	double		below = 0;
+	double		slack = 0;
+
+	ecp_place_weights(place, &meta->ecpm_curve, weights);
+	for (int t = 0; t < ECP_CURVE_TARGETS; t++)
+	{
+		double		level = ecp_target_levels[t];
+		double		before = slack;
+		EcpRecallPointData point;
+
+		if (!target_point(meta, level, k, &point))
+			return 0;
+		slack = ecp_target_mean(point.ecpm_slack, weights);
+		if (t == 0)
+			before = slack - meta->ecpm_curve.ecpm_spread;
+		if (sum < slack)
+			return sum <= before ? below :
+				below + (level - below) * (sum - before) / (slack - before);
+		below = level;
+	}
+	return below;
 }
 
 bool

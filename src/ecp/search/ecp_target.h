@@ -9,7 +9,7 @@
 #define ECP_TARGET_H
 
 #include "ecp/page/ecp_page.h"
-#include "ecp/search/ecp_estimate.h"
+#include "ecp/search/ecp_stop.h"
 
 /* Rows that are asked for, as far as a search knows, if there is no LIMIT. */
 #define ECP_TARGET_K		10
@@ -22,10 +22,9 @@
 
 /*
  * How a search reads its first window: "probes" clusters; or, if "adaptive",
- * until by ecp_estimate.c's figures for the "k" nearest rows "recall" is
- * reached, and the next leader is too far away ("slack") or "most" clusters
- * were read.  Then "probes" is how many it takes on average, and "least" where it
- * looks first.
+ * until it has enough for the "k" nearest rows by the slacks for the kinds of
+ * queries (ecp_stop.c).  Then "probes" is how many that takes on average, and
+ * "least" where it looks first.
  */
 typedef struct EcpScanPlan
 {
@@ -33,9 +32,7 @@ typedef struct EcpScanPlan
 	bool		adaptive;
 	int			k;
 	int			least;
-	int			most;
-	float4		slack;
-	float4		recall;
+	float4		slack[ECP_QUERY_KINDS];
 } EcpScanPlan;
 
 /* A search that looked after n clusters looks again after so many. */
@@ -51,22 +48,20 @@ extern double ecp_target_rule_probes(uint32 nleaves);
 extern void ecp_target_plan(Relation index, const EcpMetaPageData *meta,
 							uint64 rows, EcpScanPlan *plan);
 
-/*
- * May a search with this plan stop that has read the first n clusters, when the
- * k-th row has this rank?  If not, then neither if it is farther away.
- */
-extern bool ecp_target_may_be_reached(const EcpScanPlan *plan,
-									  const EcpEstimate *estimate, int n,
-									  float8 kth);
+/* The mean of the kinds' slacks, by how much a query is of each. */
+extern double ecp_target_mean(const float4 *slack, const double *weights);
+
+/* The slack of a search with this plan for a query at this place. */
+extern double ecp_target_slack(const EcpScanPlan *plan,
+							   const EcpMetaPageData *meta,
+							   const EcpPlace *place);
 
 /*
- * Does a search with this plan stop that has read the first n clusters, where
- * "nearest" has the nearest rows of them?  If that depends on the estimate, sets
- * *recall.
+ * The recall to expect of a search for the k nearest rows that stops where the gap
+ * and what is added to it after so many clusters have this sum.
  */
-extern bool ecp_target_reached(const EcpScanPlan *plan,
-							   const EcpEstimate *estimate, int n,
-							   const EcpNearest *nearest, double *recall);
+extern double ecp_target_recall_at(const EcpMetaPageData *meta, int k,
+								   const EcpPlace *place, double sum);
 
 /*
  * Clusters that the target takes on average for this number of rows; for

@@ -1,0 +1,214 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_stop.c
+ *	  SEARCH: when a search with a target of recall has enough.
+ *
+ * Clusters come in the order of their leaders' distances from the query, and
+ * after n of them the nearest rows read so far are known.  The larger the gap
+ * between the distance of the next leader, D(n + 1), and that of the k-th row,
+ * D_k, the less is missed.  A search stops at the first look where
+ *
+ *	  D(n + 1) - D_k + STOP_PULL * spread * ln(n) >= slack
+ *
+ * The slack for a target, a k and a kind of query is measured on the index
+ * (ecp_recall_points.c), so that the mean recall of such queries is the target.
+ * The third term makes queries that need many clusters give up earlier: a mean
+ * is reached at the least cost where the next cluster adds as much to the recall
+ * of each query, and it adds less where more have been read.  It is worth a
+ * tenth to a quarter of the clusters; half or twice of STOP_PULL is not worse by
+ * more than a fiftieth.  The spread is that of the gaps of rows, so that the
+ * units are the index's own.
+ *
+ * The same gap means more for a query between the rows than for a row, and less
+ * for one far away: from there all leaders are about equally distant.  So
+ * slacks are measured for five kinds of queries (EcpQueryKind), and a query has
+ * their mean, weighted by how much it is of each kind.  That follows from where it
+ * is among the leaders (EcpPlace), by normal distributions of this place for the
+ * queries of each kind.  A query farther away than all that were measured is one
+ * of the kind whose distribution is widest, the remote ones; their slack grows
+ * little with distance, because they see the same half-spaces.
+ *
+ * Estimates of how many rows unread clusters have, from the volumes of a ball's
+ * caps beyond the boundaries between clusters (Mohoney et al., Quake, OSDI
+ * 2025), were tried first.  They give each query the same recall instead of a
+ * mean, which costs two to four times the clusters for rows, see
+ * test/bench/RESULTS.md.
+ *
+ * Ranks by inner product become distances by an additional element that makes
+ * all rows equally long: D(q, x)^2 = |q|^2 + N - 2 q x, where N is the largest
+ * square of a row's length.
+ *
+ * Everything here follows from the index and the query, nothing from what is in
+ * memory: so the same query reads the same clusters everywhere.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_stop.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
+
+/* Spreads by which the slack falls for e times the clusters. */
+#define STOP_PULL		0.3
+
+/* ---- the nearest rows ---- */
+
+/* Put a row, which is nearer than the k-th so far, into the heap. */
+void
+ecp_nearest_replace(EcpNearest *nearest, float8 rank)
+{
+	EcpNearestRow *rows = nearest->rows;
+	int			place;
+
+	Assert(nearest->k > 0 && nearest->n <= nearest->k);
+	if (nearest->n < nearest->k)
+	{
+		/* up from the end */
+		place = nearest->n++;
+		while (place > 0 && rows[(place - 1) / 2].rank <= rank)
+		{
+			rows[place] = rows[(place - 1) / 2];
+			place = (place - 1) / 2;
+		}
+	}
+	else
+	{
+		/* down from the first, which goes */
+		place = 0;
+		for (;;)
+		{
+			int			child = 2 * place + 1;
+
+			if (child >= nearest->n)
+				break;
+			if (child + 1 < nearest->n &&
+				(rows[child + 1].rank > rows[child].rank ||
+				 (rows[child + 1].rank == rows[child].rank &&
+				  rows[child + 1].cluster > rows[child].cluster)))
+				child++;
+			if (rows[child].rank <= rank)
+				break;
+			rows[place] = rows[child];
+			place = child;
+		}
+	}
+	rows[place].rank = rank;
+	rows[place].cluster = nearest->cluster;
+	if (nearest->n == nearest->k)
+		nearest->kth = rows[0].rank;
+}
+
+/* ---- places ---- */
+
+/* The distance of a leader from the query. */
+static inline double
+place_leader(const EcpPlace *place, const EcpMetaPageData *meta, float4 rank)
+{
+	double		square = rank;
+
+	if (meta->ecpm_metric == ECP_METRIC_IP)
+		square = place->norm + meta->ecpm_curve.ecpm_norm + 2 * square;
+	return sqrt(Max(square, 0));
+}
+
+/*
+ * The distance of a row, on the scale of the leaders': a cosine rank is half of
+ * its square, and a differing bit is 255 away.
+ */
+static inline double
+place_row(const EcpPlace *place, const EcpMetaPageData *meta, float8 rank)
+{
+	double		square = rank;
+
+	if (meta->ecpm_metric == ECP_METRIC_IP)
+		square = place->norm + meta->ecpm_curve.ecpm_norm + 2 * rank;
+	else if (meta->ecpm_metric == ECP_METRIC_COSINE)
+		square = 2 * rank;
+	else if (meta->ecpm_metric == ECP_METRIC_HAMMING)
+		square = rank * ECP_BIT_L2;
+	return sqrt(Max(square, 0));
+}
+
+void
+ecp_place_set_ranks(EcpPlace *place, const EcpMetaPageData *meta,
+					const void *prepared, float4 near, float4 around)
+{
+	place->norm = 0;
+	if (meta->ecpm_metric == ECP_METRIC_IP)
+		place->norm = -ecp_distance(meta->ecpm_leader_elem, ECP_METRIC_IP,
+									meta->ecpm_dims, prepared, prepared);
+	place->near = place_leader(place, meta, near);
+	place->around = place_leader(place, meta, around);
+}
+
+void
+ecp_place_set(EcpPlace *place, const EcpMetaPageData *meta,
+			  const void *prepared, const EcpClusterRef *refs, int nrefs)
+{
+	float4		near = nrefs > 0 ? refs[0].rank : 0;
+	float4		around = near;
+	int			n = 0;
+
+	for (int r = 0; r < nrefs && n < ECP_PLACE_LEADERS; r++)
+	{
+		if (refs[r].is_buffer)
+			continue;
+		around = refs[r].rank;
+		n++;
+	}
+	ecp_place_set_ranks(place, meta, prepared, near, around);
+}
+
+void
+ecp_place_weights(const EcpPlace *place, const EcpRecallCurveData *curve,
+				  double *weights)
+{
+	double		best = -get_float8_infinity();
+	double		total = 0;
+
+	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+	{
+		const EcpQueryKindData *data = &curve->ecpm_kinds[kind];
+		double		near = place->near - data->ecpm_mean[0];
+		double		around = place->around - data->ecpm_mean[1];
+
+		/* the logarithm of the density */
+		weights[kind] = -data->ecpm_log -
+			(near * near * data->ecpm_inverse[0] +
+			 2 * near * around * data->ecpm_inverse[1] +
+			 around * around * data->ecpm_inverse[2]) / 2;
+		best = Max(best, weights[kind]);
+	}
+	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+	{
+		weights[kind] = isfinite(best) ? exp(weights[kind] - best) : 1;
+		total += weights[kind];
+	}
+	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+		weights[kind] /= total;
+}
+
+/* ---- gaps ---- */
+
+double
+ecp_stop_gap(const EcpPlace *place, const EcpMetaPageData *meta, float4 leader,
+			 float8 kth)
+{
+	if (isinf(kth))
+		return -get_float8_infinity();
+	return place_leader(place, meta, leader) - place_row(place, meta, kth);
+}
+
+double
+ecp_stop_advance(const EcpMetaPageData *meta, int n)
+{
+	const EcpRecallCurveData *curve = &meta->ecpm_curve;
+	double		growth = ecp_stop_growth(meta);
+
+	Assert(n > 0);
+	return STOP_PULL * curve->ecpm_spread * log(n / growth);
+}
