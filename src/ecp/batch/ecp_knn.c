@@ -572,14 +572,15 @@ knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 	plan->room = plan->keep;
 	if (!exact && plan->state.leaf.quantizer != ECP_QUANTIZER_NONE)
 	{
-		plan->code_room = KNN_CODES * plan->keep + KNN_CODES_MORE;
-
 		/*
 		 * Codes are compared one query at a time in any case: scans are
 		 * faster if pages that are read for one query are in memory for the
-		 * next.
+		 * next.  They also have numbers for more refs.
 		 */
-		plan->by_scans |= RelationGetNumberOfBlocks(knn->index) <= NBuffers;
+		plan->by_scans |= RelationGetNumberOfBlocks(knn->index) <= NBuffers ||
+			plan->max_refs > ECP_KNN_REFS_MAX;
+		if (!plan->by_scans)
+			plan->code_room = KNN_CODES * plan->keep + KNN_CODES_MORE;
 	}
 	if (plan->scan.adaptive)
 		plan->room = Max(plan->keep, plan->scan.k) * 2 + KNN_ROOM_MORE;
