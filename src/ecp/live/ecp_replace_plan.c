@@ -16,6 +16,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/stop_point.h"
 #include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/live/ecp_limits.h"
@@ -367,6 +368,7 @@ plan_add_rows(EcpReplace *r)
 	int			limit = 2 * ecp_limits_leaf_rows(&r->state);
 	EcpNewRun **places;
 
+	ECP_STOP_POINT("group-divided");
 	for (int i = 0; i < old->n; i++)
 	{
 		if (!ecp_replace_plan_copy(r, &old->children[i], InvalidBuffer))
