@@ -34,7 +34,7 @@ extern void ecp_team_memory_alloc(EcpMemory *memory, bool shared, Size bytes);
 extern void ecp_team_memory_free(EcpMemory *memory);
 
 #define ECP_TASK_MEMORIES	4
-#define ECP_TASK_ARGS_BYTES	96
+#define ECP_TASK_ARGS_BYTES	128
 
 typedef struct EcpTeam EcpTeam;
 

@@ -5,7 +5,7 @@
  *
  * The index is searched for random rows, each without itself, and for points
  * that are unlike the rows: half-way between two of them, with each element from
- * another row, and farther out.  The promise holds for queries that
+ * another row, farther out, and with random elements.  The promise holds for queries that
  * nobody has seen, and an index knows nothing but its rows.
  *
  * A search reads far more clusters than any target needs, all of them if there
@@ -42,17 +42,21 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/* Queries that go on to the end, and how many make a curve. */
-#define CURVE_WHOLE_QUERIES	100
+/*
+ * Queries that go on to the end, and tell of all ks of the curve, and how many make
+ * a curve.  The others end where by those there is no more to find for the last k
+ * but one: to find the nearest thousand takes most clusters, and each says more of
+ * the mean.  After queries of all kinds there are rows only, which tell of k = 1
+ * and 10.
+ */
+#define CURVE_WHOLE_QUERIES	64
+#define CURVE_MIXED_QUERIES	360
 #define CURVE_QUERIES_LEAST	100
 
 /* Rows that are taken before the error of their recall is looked at again. */
 #define CURVE_ROWS_STEP		256
-/* How many differences of two rows queries unlike all rows are from a row. */
-#define CURVE_FAR_FROM		1.0
-#define CURVE_FAR_UPTO		2.0
-#define CURVE_REMOTE_FROM	4.0
-#define CURVE_REMOTE_UPTO	16.0
+/* Far queries are up to so many differences of two rows from a row. */
+#define CURVE_FAR_MOST		16.0
 
 /* Rows that queries unlike them are made of. */
 #define CURVE_POOL			64
@@ -63,7 +67,7 @@
  * clusters in all later searches.
  */
 #define CURVE_PATIENCE		3
-#define CURVE_SECONDS		5.0
+#define CURVE_SECONDS		10.0
 
 /*
  * Clusters read for a query: up to CURVE_CLUSTERS, or, if that is more,
@@ -80,6 +84,7 @@
 void
 ecp_recall_curve_query(EcpRecallCurve *curve, const void *row, ItemPointer self)
 {
+	curve->nks = ECP_CURVE_KS;
 	if (curve->queries.n < curve->max_queries)
 		ecp_recall_search(curve, ECP_QUERY_ROW, row, self);
 }
@@ -201,14 +206,20 @@ curve_set_element(const EcpRecallCurve *curve, char *vector, int element,
 	}
 }
 
-/* How far out a query is, by a random number up to 1: evenly by the logarithm. */
-static double
-curve_far(EcpQueryKind kind, double random)
+/* The least and the largest element of the pool. */
+static void
+curve_range(const EcpRecallCurve *curve, float4 *least, float4 *largest)
 {
-	double		from = kind == ECP_QUERY_FAR ? CURVE_FAR_FROM : CURVE_REMOTE_FROM;
-	double		upto = kind == ECP_QUERY_FAR ? CURVE_FAR_UPTO : CURVE_REMOTE_UPTO;
+	*least = get_float4_infinity();
+	*largest = -get_float4_infinity();
+	for (int row = 0; row < CURVE_POOL; row++)
+		for (int i = 0; i < curve->state->meta.ecpm_dims; i++)
+		{
+			float4		element = curve_element(curve, row, i);
 
-	return from * pow(upto / from, random);
+			*least = Min(*least, element);
+			*largest = Max(*largest, element);
+		}
 }
 
 /* Make a query of this kind, which is not that of a row, and search for it. */
@@ -221,11 +232,15 @@ curve_other(EcpRecallCurve *curve, EcpQueryKind kind, int number)
 	int			a;
 	int			b;
 	float4		far;
+	float4		least = 0;
+	float4		largest = 0;
 
 	curve_seed(curve, number, &prng);
 	a = pg_prng_uint64_range(&prng, 0, CURVE_POOL - 1);
 	b = pg_prng_uint64_range(&prng, 0, CURVE_POOL - 1);
-	far = curve_far(kind, pg_prng_double(&prng));
+	far = pow(CURVE_FAR_MOST, pg_prng_double(&prng));
+	if (kind == ECP_QUERY_RANDOM)
+		curve_range(curve, &least, &largest);
 	for (int i = 0; i < curve->state->meta.ecpm_dims; i++)
 	{
 		uint64		random = pg_prng_uint64(&prng);
@@ -237,11 +252,13 @@ curve_other(EcpRecallCurve *curve, EcpQueryKind kind, int number)
 
 		if (kind == ECP_QUERY_MIXED)
 			value = from;
-		else if (bits && kind == ECP_QUERY_FAR)
+		else if (bits && kind == ECP_QUERY_RANDOM)
 			value = heads;
-		else if (bits && kind == ECP_QUERY_REMOTE)
+		else if (kind == ECP_QUERY_RANDOM)
+			value = least + (largest - least) * pg_prng_double(&prng);
+		else if (bits && kind == ECP_QUERY_FAR)
 			value = 1 - from;
-		else if (kind == ECP_QUERY_FAR || kind == ECP_QUERY_REMOTE)
+		else if (kind == ECP_QUERY_FAR)
 			value = from + far * (from - curve_element(curve, d, i));
 		else if (bits)
 			value = curve_element(curve, heads ? a : b, i);
@@ -253,16 +270,20 @@ curve_other(EcpRecallCurve *curve, EcpQueryKind kind, int number)
 	pfree(vector);
 }
 
-/* Of six queries, two are rows, and one is of each other kind. */
+/*
+ * Of eight queries, four are rows, and one is of each other kind; in the end all
+ * are rows.
+ */
 static EcpQueryKind
 curve_kind(int number)
 {
 	static const EcpQueryKind kinds[] = {
 		ECP_QUERY_ROW, ECP_QUERY_BETWEEN, ECP_QUERY_ROW, ECP_QUERY_MIXED,
-		ECP_QUERY_FAR, ECP_QUERY_REMOTE
+		ECP_QUERY_ROW, ECP_QUERY_FAR, ECP_QUERY_ROW, ECP_QUERY_RANDOM
 	};
 
-	return kinds[number % lengthof(kinds)];
+	return number < CURVE_MIXED_QUERIES ? kinds[number % lengthof(kinds)] :
+		ECP_QUERY_ROW;
 }
 
 /* Take query number "number". */
@@ -271,6 +292,8 @@ curve_choice(EcpRecallCurve *curve, int number)
 {
 	EcpQueryKind kind = curve_kind(number);
 
+	curve->nks = number < CURVE_WHOLE_QUERIES ? ECP_CURVE_KS :
+		number < CURVE_MIXED_QUERIES ? ECP_CURVE_KS - 1 : ECP_CURVE_KS - 2;
 	if (kind == ECP_QUERY_ROW)
 		curve_row(curve, number, NULL);
 	else
@@ -329,7 +352,9 @@ static void
 curve_set_ends(EcpRecallCurve *curve)
 {
 	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
-		curve->gap_most[kind] = ecp_recall_gap_most(&curve->queries, kind);
+		for (int k = 0; k < ECP_CURVE_KS; k++)
+			curve->gap_most[kind][k] = ecp_recall_gap_most(&curve->queries, kind,
+														   k);
 }
 
 void
@@ -354,6 +379,7 @@ ecp_recall_curve_rows(EcpRecallCurve *curve, const EcpScanPlan *plan,
 			if (reached <= error)
 				break;
 		}
+		curve->nks = q < CURVE_WHOLE_QUERIES ? ECP_CURVE_KS : ECP_CURVE_KS - 1;
 		curve_row(curve, ECP_RECALL_QUERIES + q, NULL);
 	}
 }
@@ -471,7 +497,8 @@ ecp_recall_curve_begin(Relation index, EcpIndexState *state, int max_queries)
 	/* an index that fits the caches is in them, if it has just been written */
 	curve->prefetch = RelationGetNumberOfBlocks(index) > effective_cache_size;
 	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
-		curve->gap_most[kind] = get_float8_infinity();
+		for (int k = 0; k < ECP_CURVE_KS; k++)
+			curve->gap_most[kind][k] = get_float4_infinity();
 	curve->max_queries = max_queries;
 	curve->queries.stride = MAXALIGN(offsetof(EcpRecallNotes, looks) +
 									 curve->max_looks * sizeof(EcpRecallLook));
@@ -497,10 +524,12 @@ typedef struct CurveArgs
 	int			max_queries;
 	int			nclusters;
 	uint32		largest;
-	double		gap_most[ECP_QUERY_KINDS];
+	float4		gap_most[ECP_QUERY_KINDS][ECP_CURVE_KS];
 	bool		prefetch;
 	double		seconds;
 } CurveArgs;
+
+StaticAssertDecl(sizeof(CurveArgs) <= ECP_TASK_ARGS_BYTES, "arguments of a task");
 
 /*
  * The memories are those of the clusters, of the notes, where the queries stand

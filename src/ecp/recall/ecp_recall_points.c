@@ -7,16 +7,18 @@
  * query with which the mean recall of these is the target.
  *
  *	 kinds		where the queries of each kind are
- *	 alone		the slack of a kind, as if all queries were known to be of it
- *	 together	each query has the mean of the kinds' slacks, by its weights;
- *				the slack of a kind that misses the target rises until all
- *				reach it
+ *	 alone		the slack of a kind of queries unlike rows, as if all queries
+ *				were known to be of it
+ *	 together	that of rows, where each query has the mean of the kinds' slacks,
+ *				by its weights; then the slack of a kind that misses the target
+ *				rises until all reach it
  *
- * The target must be exceeded, for three reasons.  Rows of the table are
+ * The target must be exceeded, for four reasons.  Rows of the table are
  * easier than fresh queries, because leaders were made of them: by
- * POINTS_MARGIN of the share that may be missed.  The mean over some dozens of
- * queries has an error: by POINTS_ERRORS standard errors.  And codes lose rows
- * that the searches here do not see ("loss").
+ * POINTS_MARGIN_ROWS of the share that may be missed.  The mean over some dozens
+ * of queries has an error: by POINTS_ERRORS standard errors.  Others are unlike
+ * rows in more ways than those tried, and are few: by POINTS_MARGIN_OTHERS.  And
+ * codes lose rows that the searches here do not see ("loss").
  *
  *-------------------------------------------------------------------------
  */
@@ -32,14 +34,22 @@
 #include "utils/float.h"
 
 /* By how much a target is exceeded; see above. */
-#define POINTS_MARGIN		0.20
-#define POINTS_ERRORS		0.75
+#define POINTS_MARGIN_ROWS	0.20
+#define POINTS_MARGIN_OTHERS 0.40
+#define POINTS_ERRORS		0.5
 
 /* Queries that miss the nearest row, at least, to be counted by themselves. */
 #define POINTS_MISSED_LEAST	4
 
 /* Slacks are as exact as this share of the range of what looks have. */
 #define POINTS_STEPS		512
+
+/*
+ * A search has all when at most this share of the nearest rows is missed; others go
+ * on by so much of the spread, as they may need more.
+ */
+#define POINTS_REST			0.005
+#define POINTS_MORE			0.25
 
 /* The spread is that of gaps for 10 rows. */
 #define POINTS_SPREAD_CASE	EcpRecallCaseOf(1)
@@ -127,8 +137,9 @@ points_spread(const EcpRecallQueries *queries)
 }
 
 double
-ecp_recall_gap_most(const EcpRecallQueries *queries, int kind)
+ecp_recall_gap_most(const EcpRecallQueries *queries, int kind, int k)
 {
+	int			c = EcpRecallCaseOf(k);
 	double		most = -get_float8_infinity();
 
 	for (int q = 0; q < queries->n; q++)
@@ -137,15 +148,16 @@ ecp_recall_gap_most(const EcpRecallQueries *queries, int kind)
 
 		for (int i = 0; i < notes->nlooks && notes->kind == kind; i++)
 		{
-			double		gap = notes->looks[i].gap[ECP_RECALL_CASES - 1];
+			double		gap = notes->looks[i].gap[c];
 
 			/* the last look has all */
-			if (!isinf(gap) && (notes->looks[i].recall[ECP_RECALL_CASES - 1] < 1 ||
+			if (!isinf(gap) && (notes->looks[i].recall[c] < 1 - POINTS_REST ||
 								isinf(most)))
 				most = Max(most, gap);
 		}
 	}
-	return isinf(most) ? get_float8_infinity() : most;
+	return isinf(most) ? get_float8_infinity() :
+		most + POINTS_MORE * points_spread(queries);
 }
 
 /* ---- tries ---- */
@@ -164,6 +176,7 @@ typedef struct PointTries
 {
 	const EcpRecallQueries *queries;
 	const EcpMetaPageData *meta;
+	int			k;				/* its number */
 	int			first;			/* its first case */
 	int			cases[ECP_QUERY_KINDS]; /* and how many, for each kind */
 	double		loss;
@@ -206,7 +219,7 @@ tries_result(const PointTries *tries, int kind, const float4 *slacks,
 		const EcpRecallNotes *notes = EcpRecallNotesOf(tries->queries, q);
 		double		found = 0;
 
-		if (notes->kind != kind)
+		if (notes->kind != kind || notes->nks <= tries->k)
 			continue;
 		if (slacks)
 			slack = ecp_target_mean(slacks, PointWeights(tries, q));
@@ -236,7 +249,7 @@ tries_result(const PointTries *tries, int kind, const float4 *slacks,
  * half-way between two rows, these are often the nearest, and not near.
  */
 static void
-tries_set_cases(PointTries *tries, int k, double target)
+tries_set_cases(PointTries *tries, double target)
 {
 	const EcpRecallQueries *queries = tries->queries;
 	int			n[ECP_QUERY_KINDS] = {0};
@@ -245,26 +258,35 @@ tries_set_cases(PointTries *tries, int k, double target)
 		n[EcpRecallNotesOf(queries, q)->kind]++;
 	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
 		tries->cases[kind] = n[kind] * (1 - target) >= POINTS_MISSED_LEAST ? 1 :
-			EcpRecallCasesOf(k);
+			EcpRecallCasesOf(tries->k);
 }
 
 /* Will such queries reach this target? */
 static bool
-tries_reach(const PointTries *tries, const PointResult *result, double target)
+tries_reach(const PointTries *tries, int kind, const PointResult *result,
+			double target)
 {
 	double		missed = 1 - result->recall;
 
 	if (missed <= 0)
 		return true;
-	missed += tries->loss + POINTS_ERRORS * result->error;
-	return missed <= (1 - target) * (1 - POINTS_MARGIN);
+	missed += tries->loss;
+	if (kind != ECP_QUERY_ROW)
+		return missed <= (1 - target) * (1 - POINTS_MARGIN_OTHERS);
+	missed += POINTS_ERRORS * result->error;
+	return missed <= (1 - target) * (1 - POINTS_MARGIN_ROWS);
 }
 
 /* ---- points ---- */
 
-/* The slack of a kind, alone. */
-static double
-points_alone(const PointTries *tries, int kind, double target)
+/* One of POINTS_STEPS + 1 slacks. */
+#define PointsSlack(tries, step) \
+	((tries)->low + ((tries)->high - (tries)->low) * (step) / POINTS_STEPS)
+
+/* Set the least slack with which a kind reaches the target, alone or together. */
+static void
+points_least(const PointTries *tries, int kind, double target, bool together,
+			 float4 *slacks)
 {
 	int			low = 0;
 	int			high = POINTS_STEPS;
@@ -274,15 +296,14 @@ points_alone(const PointTries *tries, int kind, double target)
 		int			middle = (low + high) / 2;
 		PointResult result;
 
-		tries_result(tries, kind, NULL,
-					 tries->low + (tries->high - tries->low) * middle / POINTS_STEPS,
-					 &result);
-		if (tries_reach(tries, &result, target))
+		slacks[kind] = PointsSlack(tries, middle);
+		tries_result(tries, kind, together ? slacks : NULL, slacks[kind], &result);
+		if (tries_reach(tries, kind, &result, target))
 			high = middle;
 		else
 			low = middle + 1;
 	}
-	return tries->low + (tries->high - tries->low) * high / POINTS_STEPS;
+	slacks[kind] = PointsSlack(tries, high);
 }
 
 /* Raise slacks until all kinds reach the target. */
@@ -301,7 +322,7 @@ points_together(const PointTries *tries, double target, float4 *slacks)
 			PointResult result;
 
 			tries_result(tries, kind, slacks, 0, &result);
-			if (tries_reach(tries, &result, target) || slacks[kind] > tries->high)
+			if (tries_reach(tries, kind, &result, target) || slacks[kind] > tries->high)
 				continue;
 			slacks[kind] += step;
 			raised = true;
@@ -317,6 +338,7 @@ points_of_k(PointTries *tries, int k, EcpRecallPointData *points)
 {
 	const EcpRecallQueries *queries = tries->queries;
 
+	tries->k = k;
 	tries->first = EcpRecallCaseOf(k);
 	tries->low = get_float8_infinity();
 	tries->high = -get_float8_infinity();
@@ -324,7 +346,7 @@ points_of_k(PointTries *tries, int k, EcpRecallPointData *points)
 	{
 		const EcpRecallNotes *notes = EcpRecallNotesOf(queries, q);
 
-		for (int i = 0; i < notes->nlooks; i++)
+		for (int i = 0; i < notes->nlooks && notes->nks > k; i++)
 			for (int c = tries->first; c < tries->first + EcpRecallCasesOf(k); c++)
 			{
 				double		sum = notes->looks[i].gap[c] + tries->advances[i];
@@ -344,10 +366,12 @@ points_of_k(PointTries *tries, int k, EcpRecallPointData *points)
 		EcpRecallPointData *point = &points[t];
 		PointResult result;
 
-		tries_set_cases(tries, k, ecp_target_levels[t]);
-		for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
-			point->ecpm_slack[kind] = points_alone(tries, kind,
-												   ecp_target_levels[t]);
+		tries_set_cases(tries, ecp_target_levels[t]);
+		for (int kind = ECP_QUERY_ROW + 1; kind < ECP_QUERY_KINDS; kind++)
+			points_least(tries, kind, ecp_target_levels[t], false,
+						 point->ecpm_slack);
+		points_least(tries, ECP_QUERY_ROW, ecp_target_levels[t], true,
+					 point->ecpm_slack);
 		points_together(tries, ecp_target_levels[t], point->ecpm_slack);
 		/* a higher target never stops earlier */
 		for (int kind = 0; kind < ECP_QUERY_KINDS && t > 0; kind++)
@@ -429,7 +453,7 @@ ecp_recall_of_plan(const EcpRecallQueries *queries, const EcpMetaPageData *meta,
 		double		slack = 0;
 		int			i = 0;
 
-		if (notes->kind != ECP_QUERY_ROW)
+		if (notes->kind != ECP_QUERY_ROW || notes->nks <= k)
 			continue;
 		if (plan->adaptive)
 			slack = ecp_target_slack(plan, meta, &notes->place);

@@ -21,7 +21,7 @@
 
 /*
  * Kinds of queries: rows; points half-way between two rows; each element
- * from any row; points beyond the rows, and far beyond them.
+ * from any row; points beyond the rows; and random elements of their range.
  */
 typedef enum EcpQueryKind
 {
@@ -29,10 +29,10 @@ typedef enum EcpQueryKind
 	ECP_QUERY_BETWEEN,
 	ECP_QUERY_MIXED,
 	ECP_QUERY_FAR,
-	ECP_QUERY_REMOTE
+	ECP_QUERY_RANDOM
 } EcpQueryKind;
 
-StaticAssertDecl(ECP_QUERY_REMOTE + 1 == ECP_QUERY_KINDS, "kinds of queries");
+StaticAssertDecl(ECP_QUERY_RANDOM + 1 == ECP_QUERY_KINDS, "kinds of queries");
 
 /*
  * A search has notes for several cases: as many for k = 1 as ECP_RECALL_FIRSTS,
@@ -63,6 +63,7 @@ typedef struct EcpRecallNotes
 {
 	int			kind;			/* EcpQueryKind */
 	bool		valid;
+	int			nks;			/* ks of the curve that it tells of, the first */
 	int			nlooks;			/* after the last one all was found */
 	EcpPlace	place;
 	EcpRecallLook looks[FLEXIBLE_ARRAY_MEMBER];
@@ -80,10 +81,11 @@ typedef struct EcpRecallQueries
 	((EcpRecallNotes *) ((queries)->notes + (q) * (queries)->stride))
 
 /*
- * The gap beyond which a search for a query of this kind finds nothing more,
- * by those that went on to the end; infinity if there were none.
+ * The gap beyond which a search for a query of this kind finds next to nothing
+ * for k number "k", by those that went on to the end; infinity if there were none.
  */
-extern double ecp_recall_gap_most(const EcpRecallQueries *queries, int kind);
+extern double ecp_recall_gap_most(const EcpRecallQueries *queries, int kind,
+								  int k);
 
 /*
  * Set the spread, the kinds and the points of the curve in *meta.  "loss" is the
@@ -114,7 +116,8 @@ struct EcpRecallCurve
 	EcpRecallCurveData before;	/* the metapage's when we began */
 	EcpRerank	rerank;
 	int			depth;			/* clusters read for a query, at most */
-	double		gap_most[ECP_QUERY_KINDS];	/* where searches end before that */
+	/* where searches end before that */
+	float4		gap_most[ECP_QUERY_KINDS][ECP_CURVE_KS];
 	bool		prefetch;		/* pages may have to be waited for */
 
 	/* where rows are taken from */
@@ -124,6 +127,7 @@ struct EcpRecallCurve
 	char	   *pool;			/* CURVE_POOL rows */
 
 	/* the present query */
+	int			nks;			/* for the first of the curve's ks */
 	const EcpQuery *query;
 	const EcpCodeQuery *codes;
 	ItemPointerData self;

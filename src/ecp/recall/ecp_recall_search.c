@@ -45,7 +45,7 @@ search_is_self(const EcpRecallCurve *curve, ItemPointer tid)
 static inline void
 search_see(EcpRecallCurve *curve, float8 rank)
 {
-	for (int k = 0; k < ECP_CURVE_KS; k++)
+	for (int k = 0; k < curve->nks; k++)
 		ecp_nearest_add(&curve->seen[k], rank);
 }
 
@@ -72,7 +72,7 @@ search_codes(EcpRecallCurve *curve, const EcpProbeRun *run, Buffer buffer,
 	{
 		/* nearly all rows end here */
 		if (!(bounds[i] < curve->truth.kth ||
-			  bounds[i] < curve->seen[ECP_CURVE_KS - 1].kth))
+			  bounds[i] < curve->seen[curve->nks - 1].kth))
 			continue;
 		if (!EcpSlotIsLive(view, i) ||
 			search_is_self(curve, &view->tids[i]))
@@ -157,7 +157,7 @@ search_look(EcpRecallCurve *curve, EcpRecallNotes *notes, int n)
 	look->n = n;
 	look->next = EcpProbeWaiting(probe) == 0 ? get_float4_infinity() :
 		probe->refs[probe->next_ref].rank;
-	for (int k = 0; k < ECP_CURVE_KS; k++)
+	for (int k = 0; k < notes->nks; k++)
 		look->gap[EcpRecallCaseOf(k)] = search_gap(curve, notes, look,
 												   curve->seen[k].kth);
 }
@@ -217,7 +217,7 @@ search_note(EcpRecallCurve *curve, EcpRecallNotes *notes)
 		EcpRecallLook *look = &notes->looks[i];
 
 		search_note_firsts(curve, notes, look);
-		for (int k = 1; k < ECP_CURVE_KS; k++)
+		for (int k = 1; k < notes->nks; k++)
 			look->recall[EcpRecallCaseOf(k)] =
 				search_recall(curve, look, Min(search_ks[k], nrows));
 	}
@@ -248,6 +248,7 @@ search_begin(EcpRecallCurve *curve, const void *row, void *prepared)
 		ecp_rerank_reset(&curve->rerank);
 		curve->rerank.query = curve->query;
 	}
+	curve->truth.k = search_ks[curve->nks - 1];
 	ecp_nearest_reset(&curve->truth);
 	for (int k = 0; k < ECP_CURVE_KS; k++)
 		ecp_nearest_reset(&curve->seen[k]);
@@ -273,6 +274,7 @@ search_run(EcpRecallCurve *curve, EcpQueryKind kind, const void *row)
 
 	Assert(curve->queries.n < curve->max_queries);
 	notes->kind = kind;
+	notes->nks = curve->nks;
 	notes->nlooks = 0;
 	notes->valid = false;
 	if (!search_begin(curve, row, prepared))
@@ -294,8 +296,8 @@ search_run(EcpRecallCurve *curve, EcpQueryKind kind, const void *row)
 			{
 				search_look(curve, notes, n);
 				if (n >= curve->depth ||
-					notes->looks[notes->nlooks - 1].gap[ECP_RECALL_CASES - 1] >
-					curve->gap_most[kind])
+					notes->looks[notes->nlooks - 1].gap[EcpRecallCaseOf(notes->nks - 1)] >
+					curve->gap_most[kind][notes->nks - 1])
 					break;
 				look = EcpLookNext(n);
 			}

@@ -25,8 +25,8 @@
  * their mean, weighted by how much it is of each kind.  That follows from where it
  * is among the leaders (EcpPlace), by normal distributions of this place for the
  * queries of each kind.  A query farther away than all that were measured is one
- * of the kind whose distribution is widest, the remote ones; their slack grows
- * little with distance, because they see the same half-spaces.
+ * of the kind whose distribution is widest, the far ones; their slack grows little
+ * with distance, because they see the same half-spaces.
  *
  * Estimates of how many rows unread clusters have, from the volumes of a ball's
  * caps beyond the boundaries between clusters (Mohoney et al., Quake, OSDI
