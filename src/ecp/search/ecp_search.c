@@ -77,6 +77,9 @@
 #define SEARCH_HEAP_PAGES		10
 #define SEARCH_HEAP_AHEAD		2
 
+/* Under a filter, windows are for so many times the rows that are returned. */
+#define SEARCH_FILTER_AHEAD		4.0
+
 /* Rows that are sorted at first. */
 #define ECP_SEARCH_BATCH		16
 
@@ -298,7 +301,7 @@ search_set_plan(EcpSearch *search)
 		search_note_none(search);
 	search->stats.probes = plan->probes;
 	search->window = plan->probes;
-	search->rows_known = plan->k;
+	search->rows_known = search->rows_read = plan->k;
 }
 
 /* Take the first clusters, which say where the query is. */
@@ -633,7 +636,8 @@ search_read_filtered(EcpSearch *search)
  * More rows are wanted than enough has been read for.  Returns the number of
  * clusters to read for twice as many: as many times what this query took as that
  * is on average.  Under a filter the rows that it passed say how many there will
- * have to be.
+ * have to be, and we read for more than are returned before the next window: rows
+ * that turn up when farther ones have been returned are too late, in each window.
  */
 static uint64
 search_next_window(EcpSearch *search)
@@ -642,6 +646,7 @@ search_next_window(EcpSearch *search)
 	const EcpMetaPageData *meta = &search->state.meta;
 	Relation	index = search->probe.index;
 	double		rows = 2.0 * search->rows_known;
+	double		ahead = request->filtered ? SEARCH_FILTER_AHEAD : 1;
 	double		ratio;
 
 	if (request->filtered && request->limit > 0)
@@ -651,9 +656,10 @@ search_next_window(EcpSearch *search)
 
 		rows = Min(Max(rows, expected), 4 * rows);
 	}
-	ratio = ecp_target_clusters(index, meta, rows) /
-		ecp_target_clusters(index, meta, search->rows_known);
+	ratio = ecp_target_clusters(index, meta, rows * ahead) /
+		ecp_target_clusters(index, meta, search->rows_read);
 	search->rows_known = rows;
+	search->rows_read = rows * ahead;
 	return (uint64) Max(ceil(search->probe.clusters * (ratio - 1)), 1);
 }
 

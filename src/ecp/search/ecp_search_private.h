@@ -92,7 +92,8 @@ struct EcpSearch
 	EcpScanPlan plan;
 	EcpPlace	place;			/* if the plan is adaptive */
 	uint64		window;
-	uint64		rows_known;		/* rows for which enough has been read */
+	uint64		rows_known;		/* rows that are returned before more is read */
+	uint64		rows_read;		/* rows for which enough has been read */
 
 	/* candidates */
 	EcpSearchSlots slots;
