@@ -647,7 +647,8 @@ search_next_window(EcpSearch *search)
 	Relation	index = search->probe.index;
 	double		rows = 2.0 * search->rows_known;
 	double		ahead = request->filtered ? SEARCH_FILTER_AHEAD : 1;
-	double		ratio;
+	double		clusters;
+	double		before;
 
 	if (request->filtered && request->limit > 0)
 	{
@@ -656,11 +657,13 @@ search_next_window(EcpSearch *search)
 
 		rows = Min(Max(rows, expected), 4 * rows);
 	}
-	ratio = ecp_target_clusters(index, meta, rows * ahead) /
-		ecp_target_clusters(index, meta, search->rows_read);
+	clusters = ecp_target_clusters(index, meta, rows * ahead);
+	before = ecp_target_clusters(index, meta, search->rows_read);
 	search->rows_known = rows;
 	search->rows_read = rows * ahead;
-	return (uint64) Max(ceil(search->probe.clusters * (ratio - 1)), 1);
+	if (clusters >= meta->ecpm_nleaves)
+		return meta->ecpm_nleaves;
+	return (uint64) Max(ceil(search->probe.clusters * (clusters / before - 1)), 1);
 }
 
 /*
