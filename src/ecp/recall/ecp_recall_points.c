@@ -43,6 +43,7 @@
 
 /* Slacks are as exact as this share of the range of what looks have. */
 #define POINTS_STEPS		512
+#define POINTS_RAISE		4
 
 /*
  * A search has all when at most this share of the nearest rows is missed; others go
@@ -126,7 +127,7 @@ points_spread(const EcpRecallQueries *queries)
 		{
 			double		gap = notes->looks[i].gap[POINTS_SPREAD_CASE];
 
-			if (isinf(gap))
+			if (!isfinite(gap))
 				continue;
 			sum += gap;
 			squares += gap * gap;
@@ -283,8 +284,11 @@ tries_reach(const PointTries *tries, int kind, const PointResult *result,
 #define PointsSlack(tries, step) \
 	((tries)->low + ((tries)->high - (tries)->low) * (step) / POINTS_STEPS)
 
-/* Set the least slack with which a kind reaches the target, alone or together. */
-static void
+/*
+ * Set the least slack with which a kind reaches the target, alone or together, and
+ * return its number.
+ */
+static int
 points_least(const PointTries *tries, int kind, double target, bool together,
 			 float4 *slacks)
 {
@@ -304,31 +308,33 @@ points_least(const PointTries *tries, int kind, double target, bool together,
 			low = middle + 1;
 	}
 	slacks[kind] = PointsSlack(tries, high);
+	return high;
 }
 
-/* Raise slacks until all kinds reach the target. */
+/* Raise slacks, whose numbers are "steps", until all kinds reach the target. */
 static void
-points_together(const PointTries *tries, double target, float4 *slacks)
+points_together(const PointTries *tries, double target, int *steps,
+				float4 *slacks)
 {
-	double		step = (tries->high - tries->low) / POINTS_STEPS * 4;
+	bool		raised = true;
 
-	for (;;)
+	while (raised)
 	{
-		bool		raised = false;
-
+		raised = false;
 		CHECK_FOR_INTERRUPTS();
 		for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
 		{
 			PointResult result;
 
 			tries_result(tries, kind, slacks, 0, &result);
-			if (tries_reach(tries, kind, &result, target) || slacks[kind] > tries->high)
+			/* distances that overflow may never reach it */
+			if (tries_reach(tries, kind, &result, target) ||
+				steps[kind] >= POINTS_STEPS)
 				continue;
-			slacks[kind] += step;
+			steps[kind] += POINTS_RAISE;
+			slacks[kind] = PointsSlack(tries, steps[kind]);
 			raised = true;
 		}
-		if (!raised)
-			break;
 	}
 }
 
@@ -351,7 +357,7 @@ points_of_k(PointTries *tries, int k, EcpRecallPointData *points)
 			{
 				double		sum = notes->looks[i].gap[c] + tries->advances[i];
 
-				if (isinf(sum))
+				if (!isfinite(sum))
 					continue;
 				tries->low = Min(tries->low, sum);
 				tries->high = Max(tries->high, sum);
@@ -364,15 +370,17 @@ points_of_k(PointTries *tries, int k, EcpRecallPointData *points)
 	for (int t = 0; t < ECP_CURVE_TARGETS; t++)
 	{
 		EcpRecallPointData *point = &points[t];
+		int			steps[ECP_QUERY_KINDS];
 		PointResult result;
 
 		tries_set_cases(tries, ecp_target_levels[t]);
 		for (int kind = ECP_QUERY_ROW + 1; kind < ECP_QUERY_KINDS; kind++)
-			points_least(tries, kind, ecp_target_levels[t], false,
-						 point->ecpm_slack);
-		points_least(tries, ECP_QUERY_ROW, ecp_target_levels[t], true,
-					 point->ecpm_slack);
-		points_together(tries, ecp_target_levels[t], point->ecpm_slack);
+			steps[kind] = points_least(tries, kind, ecp_target_levels[t], false,
+									   point->ecpm_slack);
+		steps[ECP_QUERY_ROW] = points_least(tries, ECP_QUERY_ROW,
+											ecp_target_levels[t], true,
+											point->ecpm_slack);
+		points_together(tries, ecp_target_levels[t], steps, point->ecpm_slack);
 		/* a higher target never stops earlier */
 		for (int kind = 0; kind < ECP_QUERY_KINDS && t > 0; kind++)
 			point->ecpm_slack[kind] = Max(point->ecpm_slack[kind],
