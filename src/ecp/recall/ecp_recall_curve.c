@@ -49,8 +49,8 @@
  * the mean.  After queries of all kinds there are rows only, which tell of k = 1
  * and 10.
  */
-#define CURVE_WHOLE_QUERIES	64
-#define CURVE_MIXED_QUERIES	360
+#define CURVE_WHOLE_QUERIES	40
+#define CURVE_MIXED_QUERIES	320
 #define CURVE_QUERIES_LEAST	100
 
 /* Rows that are taken before the error of their recall is looked at again. */

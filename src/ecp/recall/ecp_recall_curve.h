@@ -13,7 +13,7 @@
 #include "ecp/search/ecp_target.h"
 
 /* Queries that a curve is measured with. */
-#define ECP_RECALL_QUERIES	480
+#define ECP_RECALL_QUERIES	460
 
 typedef struct EcpRecallCurve EcpRecallCurve;
 

@@ -50,7 +50,7 @@
  * on by so much of the spread, as they may need more.
  */
 #define POINTS_REST			0.005
-#define POINTS_MORE			0.25
+#define POINTS_MORE			0.10
 
 /* The spread is that of gaps for 10 rows. */
 #define POINTS_SPREAD_CASE	EcpRecallCaseOf(1)
