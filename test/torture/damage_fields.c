@@ -172,16 +172,23 @@ ecp_meta_fields(DamageFields *fields)
 	BLOCK(EcpMetaPageData, PAYLOAD, ecpm_op.ecpi_closed);
 	BLOCK(EcpMetaPageData, PAYLOAD, ecpm_op.ecpi_written);
 	META(ecpm_nleaves);
-	META(ecpm_recall_points);
 	META(ecpm_build_tuples);
 	add_array(fields, "ecpm_report", PAYLOAD + offsetof(EcpMetaPageData, ecpm_report),
 			  1, sizeof(EcpBuildReportData), DAMAGE_NUMBER);
-	add_array(fields, "ecpm_recall", PAYLOAD + offsetof(EcpMetaPageData, ecpm_recall),
-			  4 * ECP_RECALL_POINTS, 4, DAMAGE_FLOAT);
-	META(ecpm_recall_time);
-	META(ecpm_recall_tuples);
-	META(ecpm_recall_leaves);
-	META(ecpm_recall_queries);
+	META(ecpm_curve.ecpm_queries);
+	META(ecpm_curve.ecpm_leaves);
+	META(ecpm_curve.ecpm_time);
+	META(ecpm_curve.ecpm_tuples);
+	FLOAT(EcpMetaPageData, PAYLOAD, ecpm_curve.ecpm_norm);
+	FLOAT(EcpMetaPageData, PAYLOAD, ecpm_curve.ecpm_spread);
+	add_array(fields, "ecpm_kinds",
+			  PAYLOAD + offsetof(EcpMetaPageData, ecpm_curve.ecpm_kinds),
+			  sizeof(((EcpMetaPageData *) 0)->ecpm_curve.ecpm_kinds) / 4, 4,
+			  DAMAGE_FLOAT);
+	add_array(fields, "ecpm_points",
+			  PAYLOAD + offsetof(EcpMetaPageData, ecpm_curve.ecpm_points),
+			  sizeof(((EcpMetaPageData *) 0)->ecpm_curve.ecpm_points) / 4, 4,
+			  DAMAGE_FLOAT);
 	add_array(fields, "ecpm_attr_kind", PAYLOAD + offsetof(EcpMetaPageData, ecpm_attr_kind),
 			  ECP_ATTRS_MAX, 1, DAMAGE_NUMBER);
 	META(ecpm_column_type);
