@@ -25,7 +25,7 @@ typedef struct EcpSearchStats
 	Oid			index;
 	uint64		wanted;			/* rows that the LIMIT asks for; 0 = not known */
 	int			probes;			/* clusters of the first window, planned */
-	bool		early;			/* the first window ended by its estimate */
+	bool		early;			/* the first window ended at its target */
 	float8		recall;			/* estimate of the first window's; 0 = none */
 	uint64		windows;
 	uint64		clusters;		/* read */

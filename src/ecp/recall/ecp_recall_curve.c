@@ -5,8 +5,8 @@
  *
  * The index is searched for random rows, each without itself, and for points
  * that are unlike the rows: half-way between two of them, with each element from
- * another row, farther out, and with random elements.  The promise holds for queries that
- * nobody has seen, and an index knows nothing but its rows.
+ * another row, farther out, and with random elements.  The promise holds for
+ * queries that nobody has seen, and an index knows nothing but its rows.
  *
  * A search reads far more clusters than any target needs, all of them if there
  * are not many, and looks at itself as searches for 1, 10, 100 and 1,000 rows
@@ -55,6 +55,7 @@
 
 /* Rows that are taken before the error of their recall is looked at again. */
 #define CURVE_ROWS_STEP		256
+
 /* Far queries are up to so many differences of two rows from a row. */
 #define CURVE_FAR_MOST		16.0
 

@@ -464,7 +464,12 @@ ecp_recall_of_plan(const EcpRecallQueries *queries, const EcpMetaPageData *meta,
 		if (notes->kind != ECP_QUERY_ROW || notes->nks <= k)
 			continue;
 		if (plan->adaptive)
-			slack = ecp_target_slack(plan, meta, &notes->place);
+		{
+			double		weights[ECP_QUERY_KINDS];
+
+			ecp_place_weights(&notes->place, &meta->ecpm_curve, weights);
+			slack = ecp_target_mean(plan->slack, weights);
+		}
 		while (i < notes->nlooks - 1 &&
 			   (plan->adaptive ?
 				!(notes->looks[i].gap[c] +

@@ -314,6 +314,8 @@ search_set_place(EcpSearch *search, const void *prepared)
 						  Max(search->plan.probes, ECP_PLACE_LEADERS) + 1);
 	ecp_place_set(&search->place, &search->state.meta, prepared, probe->refs,
 				  EcpProbeWaiting(probe));
+	ecp_place_weights(&search->place, &search->state.meta.ecpm_curve,
+					  search->weights);
 }
 
 /*
@@ -524,7 +526,7 @@ search_has_enough(EcpSearch *search, int n, double slack)
 	if (!(sum >= slack))
 		return false;
 	search->stats.recall = ecp_target_recall_at(meta, search->plan.k,
-												&search->place, sum);
+												search->weights, sum);
 	return true;
 }
 
@@ -549,8 +551,7 @@ search_read_nearest(EcpSearch *search)
 {
 	EcpProbe   *probe = &search->probe;
 	const EcpScanPlan *plan = &search->plan;
-	double		slack = ecp_target_slack(plan, &search->state.meta,
-										 &search->place);
+	double		slack = ecp_target_mean(plan->slack, search->weights);
 	int			look = plan->least;
 
 	Assert(search->descent != NULL && plan->adaptive && plan->least > 0);
@@ -740,18 +741,16 @@ search_take(EcpSearch *search, EcpRanked *row)
 static bool
 search_wants_more(EcpSearch *search)
 {
-	EcpSearchStats *stats = &search->stats;
+	const EcpSearchStats *stats = &search->stats;
+	bool		enough;
 
 	if (stats->stop != ECP_STOP_NONE)
 		return false;
 	if (search_waiting(search) == 0)
 		return true;
-	if (search->plan.adaptive)
-		return stats->returned >= search->rows_known &&
-			search_waiting(search) <
-			(uint64) work_mem * 1024 / sizeof(EcpRanked) / 2;
-	return (stats->returned + 1) * ECP_SEARCH_AHEAD > search->candidates &&
-		search_waiting(search) <
+	enough = search->plan.adaptive ? stats->returned < search->rows_known :
+		(stats->returned + 1) * ECP_SEARCH_AHEAD <= search->candidates;
+	return !enough && search_waiting(search) <
 		(uint64) work_mem * 1024 / sizeof(EcpRanked) / 2;
 }
 

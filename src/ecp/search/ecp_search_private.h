@@ -15,10 +15,10 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_stat.h"
 #include "ecp/search/ecp_descent.h"
-#include "ecp/search/ecp_stop.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
 #include "ecp/search/ecp_search.h"
+#include "ecp/search/ecp_stop.h"
 #include "ecp/search/ecp_target.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
@@ -90,7 +90,8 @@ struct EcpSearch
 
 	/* how the first window is read, and clusters of the next one */
 	EcpScanPlan plan;
-	EcpPlace	place;			/* if the plan is adaptive */
+	EcpPlace	place;			/* of the query, if the plan is adaptive */
+	double		weights[ECP_QUERY_KINDS];
 	uint64		window;
 	uint64		rows_known;		/* rows that are returned before more is read */
 	uint64		rows_read;		/* rows for which enough has been read */

@@ -15,8 +15,8 @@
  * The third term makes queries that need many clusters give up earlier: a mean
  * is reached at the least cost where the next cluster adds as much to the recall
  * of each query, and it adds less where more have been read.  It is worth a
- * tenth to a quarter of the clusters; half or twice of STOP_PULL is not worse by
- * more than a fiftieth.  The spread is that of the gaps of rows, so that the
+ * tenth to a quarter of the clusters; anything from 0.25 to 0.7 is within a fortieth
+ * of the best.  The spread is that of the gaps of rows, so that the
  * units are the index's own.
  *
  * The same gap means more for a query between the rows than for a row, and less
@@ -31,8 +31,7 @@
  * Estimates of how many rows unread clusters have, from the volumes of a ball's
  * caps beyond the boundaries between clusters (Mohoney et al., Quake, OSDI
  * 2025), were tried first.  They give each query the same recall instead of a
- * mean, which costs two to four times the clusters for rows, see
- * test/bench/RESULTS.md.
+ * mean, which costs a quarter more clusters in all, see test/bench/RESULTS.md.
  *
  * Ranks by inner product become distances by an additional element that makes
  * all rows equally long: D(q, x)^2 = |q|^2 + N - 2 q x, where N is the largest

@@ -84,39 +84,56 @@ ecp_target_recall_of(Relation index)
 		ecp_options_get(index).target_recall;
 }
 
-/* The curve's point for a target and k; false if there is none. */
-static bool
-target_point(const EcpMetaPageData *meta, double target, double k,
-			 EcpRecallPointData *point)
+/* The number of the curve's points for a target; -1 if there are none. */
+static int
+target_level(const EcpMetaPageData *meta, double target)
 {
-	const EcpRecallCurveData *curve = &meta->ecpm_curve;
-	double		place = log10(Max(k, 1));
-	int			i = Min((int) place, ECP_CURVE_KS - 2);
 	int			t = 0;
-	const EcpRecallPointData *low;
-	const EcpRecallPointData *high;
-	double		part = Min(place - i, 1);
-	double		ratio;
 
-	if (curve->ecpm_queries == 0)
-		return false;
 	while (t < ECP_CURVE_TARGETS && ecp_target_levels[t] < target)
 		t++;
-	if (t == ECP_CURVE_TARGETS)
-		return false;
-	low = &curve->ecpm_points[i][t];
-	high = &curve->ecpm_points[i + 1][t];
-	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
-		point->ecpm_slack[kind] = low->ecpm_slack[kind] * (1 - part) +
-			high->ecpm_slack[kind] * part;
+	return meta->ecpm_curve.ecpm_queries > 0 && t < ECP_CURVE_TARGETS ? t : -1;
+}
 
-	/* clusters also beyond the last k, and of an index that has grown */
-	ratio = Max(high->ecpm_clusters / Max(low->ecpm_clusters, 1), 1);
-	point->ecpm_clusters = ecp_stop_growth(meta) * low->ecpm_clusters *
-		pow(ratio, part);
-	if (place > i + 1)
-		point->ecpm_clusters *= pow(Max(ratio, TARGET_BEYOND), place - i - 1);
-	return true;
+/* Where a k is between those of the curve: the lower one, and how far on. */
+static int
+target_between(double k, double *part)
+{
+	double		place = log10(Max(k, 1));
+	int			low = Min((int) place, ECP_CURVE_KS - 2);
+
+	*part = place - low;
+	return low;
+}
+
+/* The slacks at level t, between two ks. */
+static void
+target_slacks(const EcpMetaPageData *meta, int t, int low, double part,
+			  float4 *slack)
+{
+	const EcpRecallPointData *points = &meta->ecpm_curve.ecpm_points[low][t];
+	const EcpRecallPointData *above = &meta->ecpm_curve.ecpm_points[low + 1][t];
+
+	part = Min(part, 1);
+	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+		slack[kind] = points->ecpm_slack[kind] * (1 - part) +
+			above->ecpm_slack[kind] * part;
+}
+
+/* Clusters at level t; also beyond the last k, and of an index that has grown. */
+static double
+target_clusters(const EcpMetaPageData *meta, int t, double k)
+{
+	double		part;
+	int			low = target_between(k, &part);
+	double		clusters = meta->ecpm_curve.ecpm_points[low][t].ecpm_clusters;
+	double		above = meta->ecpm_curve.ecpm_points[low + 1][t].ecpm_clusters;
+	double		ratio = Max(above / Max(clusters, 1), 1);
+
+	clusters *= ecp_stop_growth(meta) * pow(ratio, Min(part, 1));
+	if (part > 1)
+		clusters *= pow(Max(ratio, TARGET_BEYOND), part - 1);
+	return clusters;
 }
 
 double
@@ -125,12 +142,12 @@ ecp_target_clusters(Relation index, const EcpMetaPageData *meta, double rows)
 	double		target = ecp_target_recall_of(index);
 	double		nclusters = Max(meta->ecpm_nleaves, 1);
 	double		clusters = nclusters;
-	EcpRecallPointData point;
+	int			level = target_level(meta, target);
 
 	if (ecp_probes > 0)
 		clusters = ecp_probes;
-	else if (target < 1 && target_point(meta, target, rows, &point))
-		clusters = point.ecpm_clusters;
+	else if (level >= 0)
+		clusters = target_clusters(meta, level, rows);
 	else if (target < 1 && meta->ecpm_curve.ecpm_queries == 0)
 		clusters = TARGET_UNMEASURED * target_rule(meta, target, rows);
 	/* also if a damaged page has no number */
@@ -142,17 +159,19 @@ void
 ecp_target_plan(Relation index, const EcpMetaPageData *meta, uint64 rows,
 				EcpScanPlan *plan)
 {
-	double		target = ecp_target_recall_of(index);
-	EcpRecallPointData point;
+	int			level = target_level(meta, ecp_target_recall_of(index));
+	double		part;
+	int			low;
 
 	memset(plan, 0, sizeof(EcpScanPlan));
 	plan->k = rows == 0 ? ECP_TARGET_K : (int) Min(rows, ECP_TARGET_K_MAX);
 	plan->probes = ecp_probes > 0 ? ecp_probes :
 		(int) ceil(ecp_target_clusters(index, meta, plan->k));
-	if (ecp_probes > 0 || !target_point(meta, target, plan->k, &point))
+	if (ecp_probes > 0 || level < 0)
 		return;
 	plan->adaptive = true;
-	memcpy(plan->slack, point.ecpm_slack, sizeof(plan->slack));
+	low = target_between(plan->k, &part);
+	target_slacks(meta, level, low, part, plan->slack);
 	plan->least = 1;
 	while (EcpLookNext(plan->least) <= plan->probes / TARGET_LEAST)
 		plan->least = EcpLookNext(plan->least);
@@ -168,36 +187,25 @@ ecp_target_mean(const float4 *slack, const double *weights)
 	return mean;
 }
 
-double
-ecp_target_slack(const EcpScanPlan *plan, const EcpMetaPageData *meta,
-				 const EcpPlace *place)
-{
-	double		weights[ECP_QUERY_KINDS];
-
-	Assert(plan->adaptive);
-	ecp_place_weights(place, &meta->ecpm_curve, weights);
-	return ecp_target_mean(plan->slack, weights);
-}
-
 /* Between two targets by what their slacks are, and in proportion below. */
 double
-ecp_target_recall_at(const EcpMetaPageData *meta, int k, const EcpPlace *place,
-					 double sum)
+ecp_target_recall_at(const EcpMetaPageData *meta, int k,
+					 const double *weights, double sum)
 {
-	double		weights[ECP_QUERY_KINDS];
 	double		below = 0;
 	double		slack = 0;
+	double		part;
+	int			low = target_between(k, &part);
 
-	ecp_place_weights(place, &meta->ecpm_curve, weights);
+	Assert(meta->ecpm_curve.ecpm_queries > 0);
 	for (int t = 0; t < ECP_CURVE_TARGETS; t++)
 	{
 		double		level = ecp_target_levels[t];
 		double		before = slack;
-		EcpRecallPointData point;
+		float4		slacks[ECP_QUERY_KINDS];
 
-		if (!target_point(meta, level, k, &point))
-			return 0;
-		slack = ecp_target_mean(point.ecpm_slack, weights);
+		target_slacks(meta, t, low, part, slacks);
+		slack = ecp_target_mean(slacks, weights);
 		if (t == 0)
 			before = slack - meta->ecpm_curve.ecpm_spread;
 		if (sum < slack)

@@ -51,17 +51,13 @@ extern void ecp_target_plan(Relation index, const EcpMetaPageData *meta,
 /* The mean of the kinds' slacks, by how much a query is of each. */
 extern double ecp_target_mean(const float4 *slack, const double *weights);
 
-/* The slack of a search with this plan for a query at this place. */
-extern double ecp_target_slack(const EcpScanPlan *plan,
-							   const EcpMetaPageData *meta,
-							   const EcpPlace *place);
-
 /*
  * The recall to expect of a search for the k nearest rows that stops where the gap
- * and what is added to it after so many clusters have this sum.
+ * and what is added to it after so many clusters have this sum, of a query with
+ * these weights of the kinds.
  */
 extern double ecp_target_recall_at(const EcpMetaPageData *meta, int k,
-								   const EcpPlace *place, double sum);
+								   const double *weights, double sum);
 
 /*
  * Clusters that the target takes on average for this number of rows; for
