@@ -45,7 +45,7 @@ sub check_index
 			ORDER BY v $op (SELECT v FROM $queries LIMIT 1) LIMIT 10) s;
 		SELECT r.recall FROM ecp_last_scan() s,
 			LATERAL ecp_recall('i', samples => 500,
-				probes => ARRAY[0, 4 * s.probes, 1000000],
+				probes => ARRAY[0, 2 * s.probes, 1000000],
 				queries => 'SELECT v FROM $queries ORDER BY id') r));
 	shift @recall;    # of the first SELECT
 	is(scalar @recall, 3, "$name: three points");
