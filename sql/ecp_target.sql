@@ -79,6 +79,13 @@ SELECT bool_or(early) AS some_early,
 	max(clusters) <= 2 * max(probes) AS bounded,
 	min(clusters) >= min(probes) / 4 AS least FROM target_scans;
 
+-- copies of a few vectors are where their leaders are, at no distance
+CREATE TABLE target_c AS
+	SELECT i AS id, pg_temp.clustered_bytes(i % 20, 16, 400) AS v FROM generate_series(1, 5000) i;
+CREATE INDEX target_ci ON target_c USING ecp (v);
+SELECT count(*) FROM (SELECT id FROM target_c ORDER BY v <-> pg_temp.clustered_bytes(7, 16, 400) LIMIT 10) s;
+SELECT s.early, s.clusters < i.clusters / 2 AS few FROM ecp_last_scan() s, ecp_index_stats('target_ci') i;
+
 -- an index that grew from nothing has a rule
 CREATE TABLE target_g (id int, v bytea);
 CREATE INDEX target_gi ON target_g USING ecp (v);
@@ -111,5 +118,5 @@ RESET ROLE;
 DROP OWNED BY regress_ecp_target;
 DROP ROLE regress_ecp_target;
 
-DROP TABLE target_t, target_q, target_g;
+DROP TABLE target_t, target_q, target_g, target_c;
 DROP FUNCTION target_recall, target_probes;

@@ -58,7 +58,7 @@
 /* The fewest queries of a kind that say where such queries are. */
 #define POINTS_KIND_LEAST	5
 
-/* Variances are at least this share of the mean's square. */
+/* Variances are at least this share of the square of the mean "around". */
 #define POINTS_VARIANCE_MIN	1e-6
 
 /* ---- kinds ---- */
@@ -71,6 +71,7 @@ points_kind(const EcpRecallQueries *queries, int kind, EcpQueryKindData *data)
 	double		squares[3] = {0};
 	double		covariance[3];
 	double		determinant;
+	double		least;
 	int			n = 0;
 
 	memset(data, 0, sizeof(EcpQueryKindData));
@@ -97,11 +98,13 @@ points_kind(const EcpRecallQueries *queries, int kind, EcpQueryKindData *data)
 	covariance[0] = squares[0] / n - sums[0] * sums[0];
 	covariance[1] = squares[1] / n - sums[0] * sums[1];
 	covariance[2] = squares[2] / n - sums[1] * sums[1];
-	/* rounding, or places that are all the same */
-	covariance[0] = Max(covariance[0], 0) + POINTS_VARIANCE_MIN * sums[0] * sums[0] + DBL_MIN;
-	covariance[2] = Max(covariance[2], 0) + POINTS_VARIANCE_MIN * sums[1] * sums[1] + DBL_MIN;
+	/* rounding, or one place: copies of leaders are at no distance */
+	least = POINTS_VARIANCE_MIN * sums[1] * sums[1];
+	covariance[0] = Max(covariance[0], 0) + least;
+	covariance[2] = Max(covariance[2], 0) + least;
 	determinant = covariance[0] * covariance[2] - covariance[1] * covariance[1];
-	if (!(determinant > 0) || !isfinite(1 / determinant))
+	if (!(determinant > 0) || covariance[0] / determinant > FLT_MAX ||
+		covariance[2] / determinant > FLT_MAX)
 		return;
 	data->ecpm_mean[0] = sums[0];
 	data->ecpm_mean[1] = sums[1];
