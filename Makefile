@@ -11,7 +11,7 @@
 # test/README lists the targets for other builds: assertions, sanitizers,
 # valgrind, NEON, coverage.
 
-EXTENSION = ecp ecp_pgvector
+EXTENSION = ecp ecp_storage ecp_pgvector
 MODULE_big = ecp
 
 # Folders and their rooms: src/README says which may need which.

@@ -12,8 +12,30 @@ SET ecp.build_policy = 'auto';
 SET ecp.in_buff = '64kB';
 SET ecp.build_tablespaces = 'ecp_auto';
 
--- not measured
+-- without ecp_storage nothing is measured, whatever tables of others say
+CREATE TABLE ecp_device AS SELECT spcname AS tablespace, 5000::float8 AS latency_us, 90::float8 AS read_mb_s, 1::float8 AS r2,
+	450000::bigint AS half_bandwidth, 90::float8 AS seq_read_mb_s, 80::float8 AS seq_write_mb_s, 190::float8 AS rand_read_iops,
+	190::float8 AS rand_read_iops_max, 190::float8 AS rand_write_iops, 5000::float8 AS rand_write_us, 5000::float8 AS fsync_us,
+	900::float8 AS cached_mb_s, 1 AS best_workers, 5000::float8 AS step_read_us, 1::float8 AS mixed_ratio
+FROM pg_tablespace;
 CREATE INDEX auto_v ON auto USING ecp (v);
+SELECT policy, why, predicted_s FROM ecp_build_report('auto_v') WHERE phase = 'total';
+CREATE SCHEMA ecp_auto_storage;
+CREATE EXTENSION ecp_storage SCHEMA ecp_auto_storage;
+REINDEX INDEX auto_v;
+SELECT policy, why, predicted_s FROM ecp_build_report('auto_v') WHERE phase = 'total';
+-- nor one in the place of the extension's own
+ALTER EXTENSION ecp_storage DROP TABLE ecp_auto_storage.ecp_device;
+INSERT INTO ecp_auto_storage.ecp_device SELECT * FROM ecp_device;
+REINDEX INDEX auto_v;
+SELECT policy, why, predicted_s FROM ecp_build_report('auto_v') WHERE phase = 'total';
+DROP EXTENSION ecp_storage;
+DROP TABLE ecp_device, ecp_auto_storage.ecp_device;
+CREATE EXTENSION ecp_storage SCHEMA ecp_auto_storage;
+SET search_path = public, ecp_auto_storage;
+
+-- not measured
+REINDEX INDEX auto_v;
 SELECT policy, why, predicted_s FROM ecp_build_report('auto_v') WHERE phase = 'total';
 
 -- one of the two measured is not enough
@@ -108,3 +130,5 @@ RESET client_min_messages;
 DELETE FROM ecp_device;
 DROP TABLE auto;
 DROP TABLESPACE ecp_auto;
+DROP EXTENSION ecp_storage;
+DROP SCHEMA ecp_auto_storage;

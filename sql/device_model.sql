@@ -7,6 +7,7 @@
 -- clusters, in-buff of 128 MB; 4 GB of memory let 40 % lie unwritten, Linux's
 -- default then; CPU 10,930 + 70 s.  The NAS is not in Table 1 and so not here.
 --
+CREATE EXTENSION ecp_storage;
 CREATE TEMPORARY TABLE dev (name text, fig float8[]);
 INSERT INTO dev VALUES
 	('Seagate', '{15.16, 46, 40, 66}'),
@@ -109,3 +110,4 @@ SELECT * FROM ecp_plan_build(4000000000, 'v', '{pg_default}');
 DELETE FROM ecp_device;
 DROP TABLE pics;
 DROP TABLESPACE ecp_model_fast;
+DROP EXTENSION ecp_storage;

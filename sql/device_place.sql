@@ -2,6 +2,7 @@
 -- Placement of the partitions of a table over tablespaces: plan, comparison,
 -- moving, rules for new partitions.
 --
+CREATE EXTENSION ecp_storage;
 SET client_min_messages = warning;
 SET allow_in_place_tablespaces = true;
 CREATE TABLESPACE ecp_place_fast LOCATION '';
@@ -133,7 +134,7 @@ RESET ROLE;
 -- the extension, and with no rights that are not the creator's.
 BEGIN;
 CREATE SCHEMA regress_ecp_ext;
-ALTER EXTENSION ecp SET SCHEMA regress_ecp_ext;
+ALTER EXTENSION ecp_storage SET SCHEMA regress_ecp_ext;
 GRANT CREATE ON SCHEMA public TO regress_ecp_place;
 GRANT CREATE ON TABLESPACE ecp_place_fast TO regress_ecp_place;
 SELECT has_schema_privilege('regress_ecp_place', 'regress_ecp_ext', 'USAGE') AS usage;
@@ -194,3 +195,4 @@ DELETE FROM ecp_place_targets;
 DROP TABLESPACE ecp_place_fast;
 DROP TABLESPACE ecp_place_slow;
 DROP ROLE regress_ecp_place;
+DROP EXTENSION ecp_storage;

@@ -2,6 +2,7 @@
 -- Measuring a tablespace: what is measured, stored, advised, and refused.
 -- No figure is looked at beyond its sign.
 --
+CREATE EXTENSION ecp_storage;
 SET allow_in_place_tablespaces = true;
 SET client_min_messages = warning;
 CREATE TABLESPACE ecp_profile LOCATION '';
@@ -151,3 +152,4 @@ REVOKE ALL ON TABLESPACE ecp_profile FROM regress_ecp_profile;
 DROP ROLE regress_ecp_profile;
 DELETE FROM ecp_device;
 DROP TABLESPACE ecp_profile;
+DROP EXTENSION ecp_storage;

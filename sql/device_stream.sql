@@ -1,6 +1,7 @@
 --
 -- Streams: the admission formula, striping, simulated delays.
 --
+CREATE EXTENSION ecp_storage;
 SET allow_in_place_tablespaces = true;
 SET client_min_messages = warning;
 
@@ -174,3 +175,4 @@ DELETE FROM ecp_device;
 DROP TABLE frame;
 DROP TABLESPACE ecp_stream_a;
 DROP TABLESPACE ecp_stream_b;
+DROP EXTENSION ecp_storage;

@@ -6,15 +6,14 @@
 # storage parameters.
 #
 # The tables of functions in README.md, between the lines "<!-- functions of
-# X -->" and "<!-- end -->", are made from the extension's script: with
+# X -->" and "<!-- end -->", are made from the scripts of the extensions: with
 # --update they are written, without it they must be as this would write them.
 
 use strict;
 use warnings FATAL => 'all';
 
 my $update = @ARGV && $ARGV[0] eq '--update';
-my ($script) = reverse sort grep { !/--.*--/ } glob('sql/ecp--*.sql');
-my $sql = slurp($script);
+my $sql = join '', map { slurp(script($_)) } glob('*.control');
 my $readme = slurp('README.md');
 my $bad = 0;
 my %wanted;
@@ -69,7 +68,7 @@ if ($readme ne slurp('README.md'))
 	else
 	{
 		print "the tables of functions in README.md are not those of",
-		  " $script: run src/tools/check_readme.pl --update\n";
+		  " the scripts: run src/tools/check_readme.pl --update\n";
 		$bad = 1;
 	}
 }
@@ -90,6 +89,16 @@ foreach my $name (sort keys %wanted)
 	$bad = 1;
 }
 exit $bad;
+
+# The newest script that installs the extension of this control file.
+sub script
+{
+	my ($extension) = $_[0] =~ /(\w+)\.control/;
+	my ($newest) =
+	  reverse sort grep { !/--.*--/ } glob("sql/$extension--*.sql");
+
+	return $newest;
+}
 
 # The text between the parenthesis that follows position $at and its partner.
 sub parenthesised

@@ -13,14 +13,15 @@ if grep -rnE 'PG_(VERSION|MAJORVERSION|CATALOG_VERSION)' src test --include='*.[
 	status=1
 fi
 
-for extension in ecp ecp_pgvector; do
-	version=$(sed -n "s/^default_version = '\(.*\)'/\1/p" $extension.control)
+for extension in *.control; do
+	extension=${extension%.control}
+	version=$(sed -n "s/^default_version = '\(.*\)'/\1/p" "$extension.control")
 	if ! [ -e "sql/$extension--$version.sql" ] && ! compgen -G "sql/$extension--*--$version.sql" >/dev/null; then
 		echo "$extension.control says version $version, and no script in sql/ makes it"
 		status=1
 	fi
-	if ! grep -q "\"version\": \"$version\.[0-9]*\"" META.json; then
-		echo "META.json does not have version $version"
+	if ! perl -0ne "exit !/\"$extension\": \{[^{}]*\"version\": \"$version\.[0-9]*\"/" META.json; then
+		echo "META.json does not have version $version of $extension"
 		status=1
 	fi
 done

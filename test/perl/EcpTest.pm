@@ -103,6 +103,7 @@ checksum.  Options:
   checksums  1: initdb --data-checksums
   start      0: leave it stopped, and without the extension
   extension  0: do not create the extension
+  storage    1: create ecp_storage, too
 
 =cut
 
@@ -136,6 +137,8 @@ CONF
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION ecp')
 	  if !defined $opt{extension} || $opt{extension};
+	$node->safe_psql('postgres', 'CREATE EXTENSION ecp_storage')
+	  if $opt{storage};
 	return $node;
 }
 

@@ -1,17 +1,18 @@
--- What must hold for every object of the extension, whatever it is: each has
+-- What must hold for every object of the extensions, whatever it is: each has
 -- a comment, functions say how they may be used, operator classes are valid,
 -- and nothing is open to everyone that should not be.
 BEGIN;
 SELECT no_plan();
 
 SELECT has_extension('ecp');
+SELECT has_extension('ecp_storage');
 
 CREATE TEMPORARY VIEW members AS
-SELECT d.classid, d.objid,
+SELECT e.extname, d.classid, d.objid,
 	pg_describe_object(d.classid, d.objid, 0) AS name
 FROM pg_depend d
 	JOIN pg_extension e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass
-WHERE e.extname = 'ecp' AND d.deptype = 'e';
+WHERE e.extname IN ('ecp', 'ecp_storage') AND d.deptype = 'e';
 
 CREATE TEMPORARY VIEW functions AS
 SELECT m.name, p.*
@@ -95,9 +96,20 @@ SELECT is_empty($$
 	WHERE a.grantee = 0 AND a.privilege_type <> 'SELECT' $$,
 	'PUBLIC may at most read the tables');
 
--- Nothing refers to the schema that the extension happened to be made in
-SELECT ok((SELECT extrelocatable FROM pg_extension WHERE extname = 'ecp'),
-	'the extension is relocatable');
+-- The core writes nothing but its indexes, and is called by nothing but queries
+SELECT is_empty($$
+	SELECT name FROM members
+	WHERE extname = 'ecp' AND (classid = 'pg_event_trigger'::regclass
+		OR classid = 'pg_class'::regclass
+			AND objid NOT IN (SELECT oid FROM pg_class WHERE relkind IN ('v', 'c')))
+	ORDER BY name $$,
+	'ecp has no table and no event trigger');
+
+-- Nothing refers to the schema that an extension happened to be made in
+SELECT is_empty($$
+	SELECT extname FROM pg_extension
+	WHERE extname IN ('ecp', 'ecp_storage') AND NOT extrelocatable $$,
+	'the extensions are relocatable');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -90,7 +90,7 @@ lab_start()
 		'max_worker_processes = 24' 'max_parallel_workers = 16' "$@" >>"$work/data/postgresql.conf"
 	"${lab_rt[@]}" runuser -u postgres -- "$bin/pg_ctl" -D "$work/data" -w -l "$work/server.log" \
 		start >/dev/null </dev/null || exit 1
-	lab_sql 'CREATE EXTENSION ecp'
+	lab_sql 'CREATE EXTENSION ecp_storage CASCADE' 2>/dev/null
 }
 
 lab_create_tablespace() # NAME

@@ -9,7 +9,9 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = ecp_cluster('main',
+my $node = ecp_cluster(
+	'main',
+	storage => 1,
 	conf =>
 	  "max_prepared_transactions = 2\nallow_in_place_tablespaces = on\n");
 
@@ -117,7 +119,7 @@ is( $node->safe_psql(
 
 # the extension may live in any schema
 $node->safe_psql('postgres',
-	'CREATE SCHEMA "other place"; ALTER EXTENSION ecp SET SCHEMA "other place"'
+	'CREATE SCHEMA "other place"; ALTER EXTENSION ecp_storage SET SCHEMA "other place"'
 );
 is( $node->safe_psql(
 		'postgres',

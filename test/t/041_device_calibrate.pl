@@ -9,7 +9,9 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = ecp_cluster('main',
+my $node = ecp_cluster(
+	'main',
+	storage => 1,
 	conf =>
 	  "allow_in_place_tablespaces = on\nmax_worker_processes = 3\nmax_parallel_workers = 2\nrestart_after_crash = on\n"
 );
@@ -161,7 +163,7 @@ unlike(
 	'the profile is not dumped');
 
 # a standby: no measuring, but the profile can be read
-my ($primary, $standby) = ecp_primary_and_standby('pair');
+my ($primary, $standby) = ecp_primary_and_standby('pair', storage => 1);
 $primary->safe_psql('postgres',
 	"INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, seq_read_mb_s, seq_write_mb_s, rand_write_iops) VALUES ('pg_default', 1, 1, 1, 1, 1)"
 );

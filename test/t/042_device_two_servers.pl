@@ -45,7 +45,7 @@ my $type = $main->safe_psql('postgres',
 # the table of tables, in another database of the first server
 $main->safe_psql('postgres', 'CREATE DATABASE whole');
 $main->safe_psql('whole',
-		"CREATE EXTENSION ecp; CREATE EXTENSION postgres_fdw;"
+		"CREATE EXTENSION ecp_storage CASCADE; CREATE EXTENSION postgres_fdw;"
 	  . "CREATE TABLE items (id integer, v $type) PARTITION BY HASH (id)");
 for my $i (0 .. 1)
 {

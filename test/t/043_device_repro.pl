@@ -9,7 +9,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $top = $ENV{ECP_TOP} || '.';
-my $node = ecp_cluster('main');
+my $node = ecp_cluster('main', storage => 1);
 my $out =
   $node->safe_psql('postgres', slurp_file("$top/test/repro/model.sql"));
 

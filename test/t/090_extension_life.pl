@@ -1,6 +1,6 @@
-# The extension as a whole: created in a schema of its own, moved to another,
+# The extensions as a whole: created in a schema of their own, moved to another,
 # dumped and restored, updated from every older version, dropped with all that
-# depends on it.  Indexes of both kinds give the same answers after each step.
+# depends on them.  Indexes of both kinds give the same answers after each step.
 use strict;
 use warnings;
 
@@ -16,6 +16,7 @@ $node->safe_psql(
 	'postgres', q(
 	CREATE SCHEMA vectors;
 	CREATE EXTENSION ecp SCHEMA vectors;
+	CREATE EXTENSION ecp_storage SCHEMA vectors;
 	ALTER DATABASE postgres SET search_path = public, vectors;));
 load_vecs($node, 'items', 'base.bvecs', limit => 3000);
 load_vecs($node, 'reals', 'base.bvecs', limit => 1000, type => 'real[]');
@@ -72,6 +73,7 @@ $node->safe_psql(
 	'postgres', q(
 	CREATE SCHEMA elsewhere;
 	ALTER EXTENSION ecp SET SCHEMA elsewhere;
+	ALTER EXTENSION ecp_storage SET SCHEMA elsewhere;
 	ALTER DATABASE postgres SET search_path = public, elsewhere;));
 unchanged('moved');
 
@@ -85,7 +87,7 @@ $node->command_ok([ 'pg_dump', '-f', $dump, $node->connstr('postgres') ],
 	'pg_dump');
 unlike(
 	slurp_file($dump),
-	qr/CREATE FUNCTION|CREATE ACCESS METHOD/,
+	qr/CREATE FUNCTION|CREATE ACCESS METHOD|CREATE EVENT TRIGGER|CREATE TABLE \S*ecp_/,
 	'the dump leaves the objects to CREATE EXTENSION');
 $node->safe_psql('postgres', 'CREATE DATABASE restored');
 $node->safe_psql('postgres',
@@ -106,23 +108,26 @@ is($node->safe_psql('restored', $near),
 # Every older version comes to the same objects by ALTER EXTENSION UPDATE
 my $objects = q(SELECT pg_describe_object(classid, objid, 0) FROM pg_depend
 	WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
-	AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'ecp')
+	AND refobjid IN (SELECT oid FROM pg_extension WHERE extname ~ '^ecp')
 	ORDER BY 1);
-my @versions = split /\n/,
-  $node->safe_psql('postgres',
-	"SELECT version FROM pg_available_extension_versions WHERE name = 'ecp'");
-$node->safe_psql('postgres', 'CREATE DATABASE fresh');
-$node->safe_psql('fresh', 'CREATE EXTENSION ecp');
-my $fresh = $node->safe_psql('fresh', $objects);
+my @versions = split /\n/, $node->safe_psql(
+	'postgres', q(SELECT name || ' VERSION ' || quote_ident(version)
+	FROM pg_available_extension_versions
+	WHERE name IN ('ecp', 'ecp_storage') ORDER BY 1));
 foreach my $version (@versions)
 {
+	my ($name) = split / /, $version;
+
+	$node->safe_psql('postgres', 'CREATE DATABASE fresh');
+	$node->safe_psql('fresh', "CREATE EXTENSION $name CASCADE");
 	$node->safe_psql('postgres', 'CREATE DATABASE updated');
 	$node->safe_psql('updated',
-		"CREATE EXTENSION ecp VERSION '$version'; ALTER EXTENSION ecp UPDATE"
-	);
-	is($node->safe_psql('updated', $objects),
-		$fresh, "version $version can be updated");
-	$node->safe_psql('postgres', 'DROP DATABASE updated');
+		"CREATE EXTENSION $version CASCADE; ALTER EXTENSION $name UPDATE");
+	is( $node->safe_psql('updated', $objects),
+		$node->safe_psql('fresh', $objects),
+		"$version can be updated");
+	$node->safe_psql('postgres', "DROP DATABASE $_")
+	  foreach qw(fresh updated);
 }
 
 # Created in a schema where another user has made operators and functions
@@ -166,7 +171,8 @@ $node->safe_psql(
 			END LOOP;
 		END LOOP;
 	END $$;
-	CREATE EXTENSION ecp SCHEMA trap;));
+	CREATE EXTENSION ecp SCHEMA trap;
+	CREATE EXTENSION ecp_storage SCHEMA trap;));
 is( $node->safe_psql(
 		'hostile', q(
 		WITH members AS (SELECT classid, objid FROM pg_depend
@@ -182,7 +188,8 @@ is( $node->safe_psql(
 	'nothing of another owner is called');
 
 # Dropped: refused while indexes depend on it, and everything goes with CASCADE
-my ($ret, undef, $stderr) = $node->psql('postgres', 'DROP EXTENSION ecp');
+my ($ret, undef, $stderr) =
+  $node->psql('postgres', 'DROP EXTENSION ecp_storage; DROP EXTENSION ecp');
 like($stderr, qr/items_v depends on/, 'DROP EXTENSION names the indexes');
 $node->safe_psql('postgres',
 	'SET client_min_messages = warning; DROP EXTENSION ecp CASCADE');

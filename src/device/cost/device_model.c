@@ -282,7 +282,7 @@ ecp_model_chunkfiles(const EcpBuildShape *shape, const EcpBuildLayout *layout,
  *		Choose the policy that is faster with the data in these tablespaces.
  *
  * InvalidOid is the default tablespace of the database.  Tablespaces that
- * were not measured count as the default profile, which the reason says.
+ * were not measured count as the default profile, and choice->measured says so.
  * Returns choice->chunkfiles.
  */
 bool
@@ -309,16 +309,5 @@ ecp_model_choose_policy(const EcpBuildShape *shape, Oid raw, Oid temp,
 	ecp_model_chunkfiles(shape, &layout, &choice->chunkfiles_cost);
 	choice->chunkfiles = choice->chunkfiles_cost.total_s <=
 		choice->tempfiles_cost.total_s;
-	snprintf(choice->reason, sizeof(choice->reason),
-			 "%s: predicted wait %.3g s for chunkfiles (%.0f runs), %.3g s for tempfiles (%.0f appends) on %s",
-			 choice->chunkfiles ? "chunkfiles" : "tempfiles",
-			 choice->chunkfiles_cost.assign_wait_s +
-			 choice->chunkfiles_cost.merge_wait_s,
-			 choice->chunkfiles_cost.runs,
-			 choice->tempfiles_cost.assign_wait_s +
-			 choice->tempfiles_cost.merge_wait_s,
-			 choice->tempfiles_cost.appends,
-			 choice->measured ? "measured devices" :
-			 "assumed devices: run ecp_calibrate()");
 	return choice->chunkfiles;
 }

@@ -68,7 +68,6 @@ typedef struct EcpBuildChoice
 	bool		measured;		/* every tablespace has a profile */
 	EcpBuildCost tempfiles_cost;
 	EcpBuildCost chunkfiles_cost;
-	char		reason[256];
 } EcpBuildChoice;
 
 extern void ecp_model_device(const EcpDeviceProfile *profile,

@@ -5,12 +5,12 @@
  *
  * ecp_calibrate() (device_calibrate.c) stores a row in the table ecp_device
  * for each tablespace that it has measured.  Defaults are computed from it: the
- * size of a cluster or node, the policy of a build, how far to read ahead.  The
- * table is in the schema of the extension, which is looked up in pg_extension,
- * since it can change.
+ * size of a cluster or node, the policy of a build, how far to read ahead.
  *
- * The table is not dumped: it describes the disks of this machine, and a
- * server into which the dump is restored has others.
+ * The table is that of the extension ecp_storage, which a database need not
+ * have: without it no tablespace was measured.  Its schema is looked up in
+ * pg_extension, since it can change, and a table that is not a member of the
+ * extension is never read, since anybody could have made it.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +21,9 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/dependency.h"
 #include "catalog/indexing.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_extension.h"
 #include "commands/extension.h"
 #include "commands/tablespace.h"
@@ -55,22 +57,16 @@ enum
 	PROFILE_NCOLUMNS			/* the columns after these are not read */
 };
 
-/*
- * The schema that holds the extension, or InvalidOid if it is not installed in
- * this database.
- */
+/* The schema of an extension. */
 static Oid
-extension_namespace(void)
+extension_namespace(Oid extoid)
 {
-	Oid			extoid = get_extension_oid("ecp", true);
 	Oid			nspoid = InvalidOid;
 	Relation	rel;
 	SysScanDesc scan;
 	ScanKeyData key[1];
 	HeapTuple	tuple;
 
-	if (!OidIsValid(extoid))
-		return InvalidOid;
 	rel = table_open(ExtensionRelationId, AccessShareLock);
 	ScanKeyInit(&key[0], Anum_pg_extension_oid, BTEqualStrategyNumber,
 				F_OIDEQ, ObjectIdGetDatum(extoid));
@@ -81,6 +77,22 @@ extension_namespace(void)
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return nspoid;
+}
+
+/* The table of profiles, or InvalidOid if the extension is not installed. */
+static Oid
+profile_table(void)
+{
+	Oid			extoid = get_extension_oid("ecp_storage", true);
+	Oid			relid;
+
+	if (!OidIsValid(extoid))
+		return InvalidOid;
+	relid = get_relname_relid("ecp_device", extension_namespace(extoid));
+	if (!OidIsValid(relid) ||
+		getExtensionOfObject(RelationRelationId, relid) != extoid)
+		return InvalidOid;
+	return relid;
 }
 
 /*
@@ -150,15 +162,14 @@ profile_from_row(const Datum *v, const bool *n, EcpDeviceProfile *p)
  *		Look up the profile of a tablespace.
  *
  * InvalidOid stands for the default tablespace of the database.  Returns
- * false, with defaults in *profile, if the tablespace was not measured or the
- * extension's table does not exist.  Needs a transaction; the newest row is
+ * false, with defaults in *profile, if the tablespace was not measured or
+ * ecp_storage is not installed.  Needs a transaction; the newest row is
  * read, as from a catalog.  Keeps no lock, and checks no privilege, since the
  * figures are not secret.
  */
 bool
 ecp_device_profile_read(Oid tablespace, EcpDeviceProfile *profile)
 {
-	Oid			nspoid;
 	Oid			relid;
 	char	   *spcname;
 	Relation	rel;
@@ -170,12 +181,11 @@ ecp_device_profile_read(Oid tablespace, EcpDeviceProfile *profile)
 	profile_default(profile);
 	if (!OidIsValid(tablespace))
 		tablespace = MyDatabaseTableSpace;
-	nspoid = extension_namespace();
-	if (!OidIsValid(nspoid))
+	relid = profile_table();
+	if (!OidIsValid(relid))
 		return false;
-	relid = get_relname_relid("ecp_device", nspoid);
 	spcname = get_tablespace_name(tablespace);
-	if (!OidIsValid(relid) || spcname == NULL)
+	if (spcname == NULL)
 		return false;
 
 	rel = table_open(relid, AccessShareLock);

@@ -1,0 +1,424 @@
+/* sql/ecp_storage--1.0.sql */
+
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION ecp_storage" to load this file. \quit
+
+-- As in the script of ecp: SQL functions qualify functions by schema and give
+-- operators operands of exactly their argument types, since other users may have
+-- CREATE on the schema of the extension.
+
+-- ======================================================================
+-- device: cost of storage, and placement of relations
+-- ======================================================================
+
+CREATE TABLE ecp_device (
+	tablespace name PRIMARY KEY,
+	latency_us float8,
+	read_mb_s float8,
+	r2 float8,
+	half_bandwidth bigint,
+	seq_read_mb_s float8,
+	seq_write_mb_s float8,
+	rand_read_iops float8,
+	rand_read_iops_max float8,
+	rand_write_iops float8,
+	rand_write_us float8,
+	fsync_us float8,
+	cached_mb_s float8,
+	best_workers integer,
+	step_read_us float8,
+	mixed_ratio float8,
+	plateau_us float8,
+	slope_mb_s float8,
+	misaligned_ratio float8,
+	file_bytes bigint,
+	written_bytes bigint,
+	seconds float8,
+	measured_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE ecp_device IS 'profile of each tablespace, as measured by ecp_calibrate()';
+COMMENT ON COLUMN ecp_device.latency_us IS 'latency L of the fit delay = L + size / T over cold reads';
+COMMENT ON COLUMN ecp_device.read_mb_s IS 'throughput T of the fit';
+COMMENT ON COLUMN ecp_device.r2 IS 'coefficient of determination of the fit';
+COMMENT ON COLUMN ecp_device.half_bandwidth IS 'L * T: size of a read of which half of the time is latency';
+COMMENT ON COLUMN ecp_device.rand_read_iops IS 'cold random reads of 8 kB, one worker';
+COMMENT ON COLUMN ecp_device.rand_read_iops_max IS 'cold random reads of 8 kB, best_workers workers';
+COMMENT ON COLUMN ecp_device.rand_write_iops IS 'small random writes, synced at the end';
+COMMENT ON COLUMN ecp_device.rand_write_us IS 'delay of a small random write with its fsync';
+COMMENT ON COLUMN ecp_device.best_workers IS 'fewest workers that reach 90 % of the best random-read rate';
+COMMENT ON COLUMN ecp_device.step_read_us IS 'delay of a small cold read 128 kB after the previous one';
+COMMENT ON COLUMN ecp_device.mixed_ratio IS 'delay of random reads while another process writes, divided by that without writes';
+COMMENT ON COLUMN ecp_device.plateau_us IS 'delay of the smallest cold reads';
+COMMENT ON COLUMN ecp_device.slope_mb_s IS 'throughput between the two largest sizes';
+COMMENT ON COLUMN ecp_device.misaligned_ratio IS 'delay of misaligned random reads, divided by that of aligned ones';
+GRANT SELECT ON ecp_device TO PUBLIC;
+
+-- placement of relations
+
+CREATE TABLE ecp_place_targets (
+	place name NOT NULL,
+	target name NOT NULL,
+	is_server boolean NOT NULL,
+	speed float8 CHECK (speed > 0),
+	capacity bigint CHECK (capacity >= 0),
+	PRIMARY KEY (place, target)
+);
+COMMENT ON TABLE ecp_place_targets IS 'tablespaces and foreign servers of each place, with speed in MB/s and capacity in bytes (null: as measured)';
+SELECT pg_catalog.pg_extension_config_dump('ecp_place_targets', '');
+GRANT SELECT ON ecp_place_targets TO PUBLIC;
+
+CREATE TABLE ecp_place_rules (
+	parent regclass NOT NULL,
+	prefix text NOT NULL,
+	target name,
+	place name,
+	PRIMARY KEY (parent, prefix),
+	CHECK ((target IS NULL) <> (place IS NULL))
+);
+COMMENT ON TABLE ecp_place_rules IS 'targets of new partitions; the longest matching prefix of the name decides';
+SELECT pg_catalog.pg_extension_config_dump('ecp_place_rules',
+	'WHERE EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = parent)');
+GRANT SELECT ON ecp_place_rules TO PUBLIC;
+
+CREATE FUNCTION ecp_place_target(place name, target name, speed float8 DEFAULT NULL, capacity text DEFAULT NULL)
+RETURNS void
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_place_target(name, name, float8, text) IS 'add or change a target of a place: a tablespace or a foreign server';
+
+CREATE FUNCTION ecp_place_assign(weights float8[], speeds float8[], strategy text DEFAULT 'lpt',
+	capacities float8[] DEFAULT NULL, current integer[] DEFAULT NULL,
+	factor float8 DEFAULT 1.05, seed bigint DEFAULT 0)
+RETURNS integer[]
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_place_assign(float8[], float8[], text, float8[], integer[], float8, bigint) IS 'number of the target that a strategy assigns to each weight';
+
+CREATE FUNCTION ecp_place_makespan(weights float8[], speeds float8[], targets integer[])
+RETURNS float8
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_place_makespan(float8[], float8[], integer[]) IS 'time at which the last target finishes';
+
+CREATE FUNCTION ecp_place_bound(weights float8[], speeds float8[])
+RETURNS float8
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_place_bound(float8[], float8[]) IS 'lower bound of the makespan of any assignment';
+
+CREATE FUNCTION ecp_place_groups(parent regclass, OUT grp regclass, OUT bytes bigint,
+	OUT scans bigint, OUT tablespace name, OUT split boolean, OUT bound text)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+	WITH here AS (
+		SELECT t.spcname
+		FROM pg_catalog.pg_database AS d
+			JOIN pg_catalog.pg_tablespace AS t ON t.oid OPERATOR(pg_catalog.=) d.dattablespace
+		WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+	), leaf AS (
+		SELECT relid::pg_catalog.oid AS relid
+		FROM pg_catalog.pg_partition_tree(parent) WHERE isleaf
+		UNION
+		SELECT parent::pg_catalog.oid
+	)
+	SELECT c.oid::pg_catalog.regclass,
+		pg_catalog.pg_total_relation_size(c.oid),
+		pg_catalog.pg_stat_get_numscans(c.oid),
+		COALESCE(t.spcname, here.spcname),
+		EXISTS (SELECT FROM pg_catalog.pg_index AS x
+				JOIN pg_catalog.pg_class AS i ON i.oid OPERATOR(pg_catalog.=) x.indexrelid
+				WHERE x.indrelid OPERATOR(pg_catalog.=) c.oid
+					AND i.reltablespace OPERATOR(pg_catalog.<>) c.reltablespace),
+		pg_catalog.pg_get_expr(c.relpartbound, c.oid)
+	FROM leaf
+		JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) leaf.relid
+		LEFT JOIN pg_catalog.pg_tablespace AS t ON t.oid OPERATOR(pg_catalog.=) c.reltablespace
+		CROSS JOIN here
+	WHERE c.relkind IN ('r', 'm');
+END;
+COMMENT ON FUNCTION ecp_place_groups(regclass) IS 'groups that are moved as a unit: each leaf partition with its indexes and TOAST table';
+
+CREATE FUNCTION ecp_place_plan(parent regclass, place name, strategy text DEFAULT 'lpt',
+	weight text DEFAULT 'bytes', factor float8 DEFAULT 1.05, seed bigint DEFAULT 0,
+	OUT grp regclass, OUT bytes bigint, OUT load float8, OUT source name,
+	OUT target name, OUT move boolean, OUT script text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_place_plan(regclass, name, text, text, float8, bigint) IS 'planned target of each group of a partitioned table';
+
+CREATE FUNCTION ecp_place_compare(parent regclass, place name, weight text DEFAULT 'bytes',
+	factor float8 DEFAULT 1.05, piece_bytes bigint DEFAULT 1073741824, seed bigint DEFAULT 0,
+	OUT strategy text, OUT makespan_s float8, OUT lower_bound_s float8, OUT over_pct float8,
+	OUT guarantee float8, OUT moved_bytes bigint, OUT moved_groups integer,
+	OUT split_groups integer, OUT remote_bytes bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_place_compare(regclass, name, text, float8, bigint, bigint) IS 'makespan of each strategy, compared with the lower bound';
+
+CREATE PROCEDURE ecp_place_apply(parent regclass, place name, strategy text DEFAULT 'lpt',
+	max_bytes text DEFAULT NULL, lock_timeout text DEFAULT '2s', weight text DEFAULT 'bytes',
+	factor float8 DEFAULT 1.05)
+AS 'MODULE_PATHNAME' LANGUAGE C;
+COMMENT ON PROCEDURE ecp_place_apply(regclass, name, text, text, text, text, float8) IS 'carry out a placement, one group in each transaction';
+
+CREATE FUNCTION ecp_place_rule(parent regclass, prefix text, target name DEFAULT NULL, place name DEFAULT NULL)
+RETURNS void
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_place_rule(regclass, text, name, name) IS 'place new partitions whose name begins with the prefix in a tablespace, or on the best target of a place';
+
+CREATE FUNCTION ecp_place_new_partition()
+RETURNS event_trigger
+AS 'MODULE_PATHNAME' LANGUAGE C;
+COMMENT ON FUNCTION ecp_place_new_partition() IS 'trigger function that places new partitions by the rules of ecp_place_rule()';
+
+CREATE EVENT TRIGGER ecp_place_new_partition ON ddl_command_end
+	WHEN TAG IN ('CREATE TABLE')
+	EXECUTE FUNCTION ecp_place_new_partition();
+COMMENT ON EVENT TRIGGER ecp_place_new_partition IS 'places new partitions by the rules of ecp_place_rule()';
+
+-- build planning
+
+CREATE FUNCTION ecp_build_model(vectors float8, record_bytes float8, clusters float8,
+	raw float8[], temp float8[], final float8[], temp_apart boolean DEFAULT false,
+	in_buff float8 DEFAULT 134217728, dirty float8 DEFAULT 1717986918,
+	cpu_assign_s float8 DEFAULT 0, cpu_merge_s float8 DEFAULT 0,
+	OUT policy text, OUT assign_wait_s float8, OUT merge_wait_s float8, OUT total_s float8,
+	OUT appends float8, OUT writes float8, OUT runs float8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 2;
+COMMENT ON FUNCTION ecp_build_model(float8, float8, float8, float8[], float8[], float8[], boolean, float8, float8, float8, float8) IS 'seconds of a build with both policies on devices given as {latency ms, read MB/s, write MB/s, small writes/s}';
+
+CREATE FUNCTION ecp_plan_build(rel regclass, col name,
+	tablespaces name[], cluster_bytes float8 DEFAULT 131072, in_buff float8 DEFAULT 134217728,
+	levels integer DEFAULT 3, dirty float8 DEFAULT 0, mul_adds_per_s float8 DEFAULT 4e9,
+	OUT raw name, OUT temp name, OUT final name, OUT policy text,
+	OUT assign_s float8, OUT merge_s float8, OUT total_s float8,
+	OUT assign_wait_s float8, OUT merge_wait_s float8, OUT files float8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_plan_build(regclass, name, name[], float8, float8, integer, float8, float8) IS 'predicted seconds of a build for each placement of raw, intermediate and final data on measured tablespaces';
+
+-- measurement
+
+CREATE FUNCTION ecp_calibrate(tablespace name, file_bytes bigint DEFAULT 268435456,
+	seconds float8 DEFAULT 25, max_written bigint DEFAULT 1000000000,
+	block_bytes integer[] DEFAULT '{8192,32768,131072,524288,2097152,8388608}',
+	workers integer[] DEFAULT '{1,2,4,8}', verbose boolean DEFAULT false,
+	OUT test text, OUT op text, OUT pattern text, OUT cold boolean, OUT misaligned boolean,
+	OUT block integer, OUT processes integer, OUT ops bigint, OUT bytes bigint,
+	OUT mb_s float8, OUT delay_us float8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_calibrate(name, bigint, float8, bigint, integer[], integer[], boolean) IS 'measure a tablespace and store its profile in ecp_device';
+REVOKE ALL ON FUNCTION ecp_calibrate(name, bigint, float8, bigint, integer[], integer[], boolean) FROM PUBLIC;
+
+CREATE FUNCTION ecp_progress_get(OUT pid integer, OUT datid oid, OUT command text,
+	OUT tablespace name, OUT phase text, OUT steps_done bigint, OUT steps_total bigint,
+	OUT written_bytes bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED ROWS 10;
+COMMENT ON FUNCTION ecp_progress_get() IS 'progress of ecp_calibrate() and ecp_bench() in each backend; used by the view ecp_progress';
+
+CREATE VIEW ecp_progress AS
+	SELECT p.pid, p.datid, d.datname, p.command, p.tablespace, p.phase, p.steps_done, p.steps_total, p.written_bytes
+	FROM ecp_progress_get() AS p
+		LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) p.datid;
+COMMENT ON VIEW ecp_progress IS 'progress of ecp_calibrate() and ecp_bench() in all sessions';
+GRANT SELECT ON ecp_progress TO PUBLIC;
+
+CREATE FUNCTION ecp_delay_fit(sizes float8[], delays_us float8[],
+	OUT latency_us float8, OUT mb_s float8, OUT r2 float8, OUT half_bandwidth float8)
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_delay_fit(float8[], float8[]) IS 'the line delay = latency + size / throughput through measured delays';
+
+CREATE FUNCTION ecp_bench(tablespace name, tests text[] DEFAULT '{block,knn,sort,search}',
+	workers integer[] DEFAULT '{1,2,4,8}', file_bytes bigint DEFAULT 67108864,
+	seconds float8 DEFAULT 0.25, inputs integer[] DEFAULT '{1,4,16,64}', k integer DEFAULT 10,
+	buffer_bytes bigint DEFAULT 8388608,
+	OUT test text, OUT variant text, OUT processes integer, OUT size bigint,
+	OUT elapsed_s float8, OUT mb_s float8, OUT us_per_op float8, OUT check_value float8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_bench(name, text[], integer[], bigint, float8, integer[], integer, bigint) IS 'four microbenchmarks on a tablespace by number of workers: block transfer, nearest neighbours, external sort, binary search';
+REVOKE ALL ON FUNCTION ecp_bench(name, text[], integer[], bigint, float8, integer[], integer, bigint) FROM PUBLIC;
+
+CREATE FUNCTION ecp_memory_bench(seconds float8 DEFAULT 0.1, OUT test text, OUT mb_s float8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION ecp_memory_bench(float8) IS 'memory throughput of initialising, copying and shuffling local and shared memory';
+REVOKE ALL ON FUNCTION ecp_memory_bench(float8) FROM PUBLIC;
+
+CREATE FUNCTION ecp_advise(tablespace name, OUT statement text, OUT reason text)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+	WITH d AS (
+		SELECT p.*,
+			-- time of a random page divided by that of a sequential one, both cold
+			greatest(1, p.seq_read_mb_s * 1e6::float8 / 8192::float8 / nullif(p.rand_read_iops, 0::float8)) AS ratio,
+			greatest(1, p.rand_read_iops_max / nullif(p.rand_read_iops, 0::float8)) AS gain,
+			coalesce(h.seq_read_mb_s / nullif(p.seq_read_mb_s, 0::float8), 1) AS slower
+		FROM ecp_device AS p
+			LEFT JOIN ecp_device AS h ON h.tablespace OPERATOR(pg_catalog.=) 'pg_default'
+		WHERE p.tablespace OPERATOR(pg_catalog.=) ecp_advise.tablespace
+	), v AS (
+		SELECT d.*,
+			pg_catalog.round(greatest(0.1, least(10, slower))::numeric, 2) AS seq_cost,
+			-- PostgreSQL's default of 4 assumes a ratio of 40, with nine pages in ten cached
+			pg_catalog.round((greatest(0.1, least(10, slower)) * greatest(1.1, 0.1::float8 * ratio))::numeric, 2) AS random_cost,
+			least(512, greatest(1, pg_catalog.power(2, pg_catalog.round(pg_catalog.ln(gain) / pg_catalog.ln(2)) + CASE WHEN gain > 1.3::float8 THEN 2::float8 ELSE 0::float8 END)))::integer AS concurrency
+		FROM d
+	)
+	SELECT x.statement, x.reason
+	FROM v CROSS JOIN LATERAL (VALUES
+		(1, pg_catalog.format('ALTER TABLESPACE %I SET (seq_page_cost = %s, random_page_cost = %s)', v.tablespace, seq_cost, random_cost),
+			pg_catalog.format('sequential pages take %s times as long as in pg_default; a random page costs %s sequential ones, of which a tenth is counted because most are cached',
+				pg_catalog.round(slower::numeric, 2), pg_catalog.round(ratio::numeric, 1))),
+		(2, pg_catalog.format('ALTER TABLESPACE %I SET (effective_io_concurrency = %s, maintenance_io_concurrency = %s)', v.tablespace, concurrency, concurrency),
+			pg_catalog.format('%s workers read %s times as many random pages as one', best_workers, pg_catalog.round(gain::numeric, 1))),
+		(3, pg_catalog.format('SET max_parallel_workers_per_gather = %s', greatest(best_workers - 1, 0)),
+			pg_catalog.format('%s processes reach 90 %% of the best random-read rate', best_workers)),
+		(4, pg_catalog.format('SET max_parallel_maintenance_workers = %s', greatest(best_workers - 1, 0)),
+			'the same for builds'),
+		(5, pg_catalog.format('CREATE INDEX ... USING ecp ... WITH (cluster_size = %s)',
+				pg_catalog.power(2, pg_catalog.round(pg_catalog.ln(least(1024, greatest(64, half_bandwidth::float8 / 1024::float8))) / pg_catalog.ln(2)))::integer),
+			pg_catalog.format('at %s kB half of a read is latency (%s us and %s MB/s, r2 %s); a cluster is 64 kB to 1 MB',
+				half_bandwidth / 1024, pg_catalog.round(latency_us::numeric), pg_catalog.round(read_mb_s::numeric), pg_catalog.round(r2::numeric, 2))),
+		(6, pg_catalog.format('CREATE INDEX ... USING betree ... WITH (log_pages = %s)',
+				least(128, greatest(38, half_bandwidth / pg_catalog.current_setting('block_size')::bigint))),
+			pg_catalog.format('the default where there is this profile: a log of the half-bandwidth size, 38 pages at least and 128 at most; a synced insert anywhere would take %s us, %s B/s of 16-byte pairs',
+				pg_catalog.round(rand_write_us::numeric), pg_catalog.round((16e6::float8 / nullif(rand_write_us, 0::float8))::numeric))),
+		(7, pg_catalog.format('SET ecp.in_buff = ''%sMB''',
+				pg_catalog.power(2, pg_catalog.ceil(pg_catalog.ln(greatest(128, least(1024, (20 * 20)::float8 * half_bandwidth::float8 / 1048576::float8))) / pg_catalog.ln(2)))::integer),
+			'20 runs of 20 times the half-bandwidth size: in the merge each run is read in pieces of which 5 % of the time is latency')
+	) AS x(line, statement, reason)
+	ORDER BY x.line;
+END;
+COMMENT ON FUNCTION ecp_advise(name) IS 'recommended settings for a measured profile, with reasons; changes nothing';
+
+-- streams
+
+CREATE FUNCTION ecp_stream_utilisation(fps float8[], frame_bytes float8, extents float8, devices float8,
+	latency_ms float8, mb_s float8, passes float8 DEFAULT 1)
+RETURNS float8
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN (SELECT pg_catalog.sum(f) FROM pg_catalog.unnest(fps) AS u(f)) * (extents / devices)
+	* (latency_ms / 1000::float8 + passes * frame_bytes / extents / (mb_s * 1e6::float8));
+COMMENT ON FUNCTION ecp_stream_utilisation(float8[], float8, float8, float8, float8, float8, float8) IS 'utilisation of each device: sum of rates * extents / devices * (latency + size / throughput)';
+
+CREATE FUNCTION ecp_admit_extents(fps float8[], frame_bytes float8, extent_bytes float8,
+	max_utilisation float8, max_delay_ms float8, link_mb_s float8, bus_mb_s float8, bus_passes float8)
+RETURNS float8
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_admit_extents(float8[], float8, float8, float8, float8, float8, float8, float8) IS 'number of extents of a frame; an error if the arguments are not valid for ecp_admit()';
+
+CREATE FUNCTION ecp_admit(parent regclass, fps float8[], frame_bytes float8 DEFAULT 400000,
+	extent_bytes float8 DEFAULT 50000, max_utilisation float8 DEFAULT 0.8,
+	max_delay_ms float8 DEFAULT 'infinity', link_mb_s float8 DEFAULT 'infinity',
+	bus_mb_s float8 DEFAULT 'infinity', bus_passes float8 DEFAULT 5,
+	OUT component text, OUT utilisation float8, OUT worst_delay_ms float8,
+	OUT busiest boolean, OUT headroom float8, OUT verdict text)
+RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL RESTRICTED
+BEGIN ATOMIC
+	WITH frame AS (
+		SELECT ecp_admit_extents(fps, frame_bytes, extent_bytes, max_utilisation, max_delay_ms,
+			link_mb_s, bus_mb_s, bus_passes) AS extents
+	), leaf AS (
+		SELECT tablespace, pg_catalog.count(*) AS share FROM ecp_place_groups(parent) GROUP BY tablespace
+	), part AS (
+		SELECT pg_catalog.format('tablespace %s', leaf.tablespace) AS component,
+			-- extents of a frame that lie in this tablespace
+			frame.extents * share::float8 / (pg_catalog.sum(share) OVER ())::float8 AS extents,
+			d.plateau_us, d.latency_us, d.read_mb_s, d.cached_mb_s
+		FROM frame CROSS JOIN leaf LEFT JOIN ecp_device AS d ON d.tablespace OPERATOR(pg_catalog.=) leaf.tablespace
+	), shared AS (
+		-- resources that every byte passes through, once or several times
+		SELECT 'copy out of the page cache' AS component, pg_catalog.min(cached_mb_s) AS mb_s, 1::float8 AS passes FROM part
+		UNION ALL
+		SELECT 'link', link_mb_s, 1::float8 WHERE link_mb_s < 'infinity'
+		UNION ALL
+		SELECT 'bus', bus_mb_s, bus_passes WHERE bus_mb_s < 'infinity'
+	), load AS (
+		SELECT component,
+			ecp_stream_utilisation(fps, extents * extent_bytes, extents, 1, latency_us / 1000::float8, read_mb_s) AS utilisation,
+			-- worst case: requests of all streams at the same moment
+			pg_catalog.cardinality(fps)::float8 * pg_catalog.ceil(extents)
+				* (latency_us / 1000::float8 + extent_bytes / read_mb_s / 1000::float8) AS worst_delay_ms
+		FROM part
+		UNION ALL
+		SELECT component,
+			ecp_stream_utilisation(fps, frame_bytes, 1, 1, 0, mb_s, passes),
+			pg_catalog.cardinality(fps)::float8 * passes * frame_bytes / mb_s / 1000::float8
+		FROM shared
+	), total AS (
+		SELECT pg_catalog.max(load.utilisation) AS most, pg_catalog.max(load.worst_delay_ms) AS delay,
+			pg_catalog.bool_or(load.utilisation IS NULL) AS unknown
+		FROM load
+	), named AS (
+		SELECT total.*,
+			(SELECT load.component FROM load WHERE load.utilisation = total.most ORDER BY 1 LIMIT 1) AS busiest,
+			(SELECT load.component FROM load WHERE load.worst_delay_ms = total.delay ORDER BY 1 LIMIT 1) AS slowest
+		FROM total
+	)
+	SELECT load.component, load.utilisation, load.worst_delay_ms, load.utilisation = named.most,
+		max_utilisation / nullif(load.utilisation, 0::float8),
+		CASE WHEN named.unknown THEN 'not known: calibrate all tablespaces'
+			WHEN named.most > max_utilisation THEN 'reject: utilisation of ' || named.busiest
+			WHEN named.delay > max_delay_ms THEN 'reject: delay of ' || named.slowest
+			ELSE 'accept' END
+	FROM load, named
+	ORDER BY load.utilisation DESC NULLS FIRST, load.component;
+END;
+COMMENT ON FUNCTION ecp_admit(regclass, float8[], float8, float8, float8, float8, float8, float8, float8) IS 'whether the tablespaces of a striped table, and a link and a bus if given, can serve these streams: utilisation, worst delay, busiest component, headroom as a multiple of the load, verdict';
+
+CREATE FUNCTION ecp_stripe(coordinates integer[], devices integer)
+RETURNS integer
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN (SELECT (pg_catalog.sum(c * coalesce(nullif(f, 0), (devices - 1)::bigint)) % devices::numeric + devices::numeric) % devices::numeric
+	FROM (SELECT c::bigint AS c,
+			pg_catalog.ceil(pg_catalog.power(pg_catalog.ceil(pg_catalog.power(devices::float8,
+				1::float8 / pg_catalog.cardinality(coordinates)::float8) - 1e-9::float8), n - 1))::bigint % devices::bigint AS f
+		FROM pg_catalog.unnest(coordinates) WITH ORDINALITY AS u(c, n)) AS v);
+COMMENT ON FUNCTION ecp_stripe(integer[], integer) IS 'device of an extent; neighbours in one, two or three dimensions are on different devices';
+
+CREATE FUNCTION ecp_stripe_ddl(relname text, tablespaces name[], dimensions integer DEFAULT 1, method name DEFAULT 'betree')
+RETURNS text
+AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_stripe_ddl(text, name[], integer, name) IS 'statements that create a table striped over tablespaces by partitions';
+
+CREATE FUNCTION ecp_stream_simulate(fps float8[], latency_ms float8, mb_s float8, devices integer DEFAULT 8,
+	extents integer DEFAULT 8, extent_bytes integer DEFAULT 50000, time_slice float8 DEFAULT 1,
+	slices integer DEFAULT 1000, harmonise boolean DEFAULT false,
+	OUT stream integer, OUT frames integer, OUT mean_ms float8, OUT p50_ms float8, OUT p95_ms float8,
+	OUT p99_ms float8, OUT max_ms float8, OUT jitter_ms float8, OUT late integer,
+	OUT utilisation float8, OUT cpd_ms float8[])
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_stream_simulate(float8[], float8, float8, integer, integer, integer, float8, integer, boolean) IS 'delays of streams on devices of a given latency and throughput';
+
+CREATE FUNCTION ecp_stream_bench(parent regclass, fps float8[], time_slice float8 DEFAULT 1,
+	slices integer DEFAULT 10, harmonise boolean DEFAULT false,
+	OUT stream integer, OUT frames integer, OUT mean_ms float8, OUT p50_ms float8, OUT p95_ms float8,
+	OUT p99_ms float8, OUT max_ms float8, OUT jitter_ms float8, OUT late integer,
+	OUT utilisation float8, OUT cpd_ms float8[])
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_stream_bench(regclass, float8[], float8, integer, boolean) IS 'delays of streams played from a striped table, with a worker for each of its tablespaces';
+REVOKE ALL ON FUNCTION ecp_stream_bench(regclass, float8[], float8, integer, boolean) FROM PUBLIC;
+
+CREATE FUNCTION ecp_stream_bench_files(tablespaces name[], fps float8[], extents integer DEFAULT 8,
+	extent_bytes integer DEFAULT 50000, time_slice float8 DEFAULT 1, slices integer DEFAULT 10,
+	harmonise boolean DEFAULT false, file_bytes bigint DEFAULT 67108864,
+	OUT stream integer, OUT frames integer, OUT mean_ms float8, OUT p50_ms float8, OUT p95_ms float8,
+	OUT p99_ms float8, OUT max_ms float8, OUT jitter_ms float8, OUT late integer,
+	OUT utilisation float8, OUT cpd_ms float8[])
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_stream_bench_files(name[], float8[], integer, integer, float8, integer, boolean, bigint) IS 'delays of streams read from files in these tablespaces, with a worker for each';
+REVOKE ALL ON FUNCTION ecp_stream_bench_files(name[], float8[], integer, integer, float8, integer, boolean, bigint) FROM PUBLIC;
+
+CREATE FUNCTION ecp_read_window(parent regclass, stream integer, t timestamptz, x integer, y integer,
+	width integer, height integer, extent_width integer, extent_height integer,
+	pixel_bytes integer DEFAULT 1, reduce integer DEFAULT 1,
+	OUT columns integer, OUT lines integer, OUT pixels bytea, OUT extents bigint,
+	OUT bytes_read bigint, OUT workers integer)
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_read_window(regclass, integer, timestamptz, integer, integer, integer, integer, integer, integer, integer, integer) IS 'window of an image striped by ecp_stripe_ddl(), read and reduced by a worker for each tablespace';
