@@ -3,9 +3,12 @@
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION ecp" to load this file. \quit
 
--- Other users may have CREATE on the schema of the extension.  SQL functions
--- here therefore qualify functions by schema and give operators operands of
--- exactly their argument types, lest a better match in that schema is chosen.
+-- The extension is trusted: this script runs as the bootstrap superuser for the
+-- owner of a database, who may have put anything into the schema before.  That
+-- schema is searched after pg_catalog.  So nothing here replaces or fills in an
+-- object, functions and operators of pg_catalog are qualified or given operands
+-- of exactly their argument types, lest a better match in that schema is chosen,
+-- and bodies are bound when the function is created.
 
 -- ======================================================================
 -- vector: distances over real[], bytea and bit
@@ -1038,12 +1041,13 @@ CREATE VIEW ecp_stat_indexes AS
 	SELECT n.nspname AS schemaname, t.relname, i.relname AS indexrelname,
 		i.oid AS indexrelid, s.*
 	FROM pg_catalog.pg_am a
-		JOIN pg_catalog.pg_class i ON i.relam = a.oid AND i.relkind = 'i'
-		JOIN pg_catalog.pg_index x ON x.indexrelid = i.oid
-		JOIN pg_catalog.pg_class t ON t.oid = x.indrelid
-		JOIN pg_catalog.pg_namespace n ON n.oid = i.relnamespace,
+		JOIN pg_catalog.pg_class i ON i.relam OPERATOR(pg_catalog.=) a.oid
+			AND i.relkind OPERATOR(pg_catalog.=) 'i'
+		JOIN pg_catalog.pg_index x ON x.indexrelid OPERATOR(pg_catalog.=) i.oid
+		JOIN pg_catalog.pg_class t ON t.oid OPERATOR(pg_catalog.=) x.indrelid
+		JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) i.relnamespace,
 		LATERAL ecp_stat_get(i.oid::pg_catalog.regclass) s
-	WHERE a.amname = 'ecp' AND
+	WHERE a.amname OPERATOR(pg_catalog.=) 'ecp' AND
 		NOT pg_catalog.pg_is_other_temp_schema(i.relnamespace);
 COMMENT ON VIEW ecp_stat_indexes IS
 	'cumulative statistics of all ecp indexes: searches, what they read, inserts and maintenance';

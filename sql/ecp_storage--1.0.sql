@@ -3,9 +3,9 @@
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION ecp_storage" to load this file. \quit
 
--- As in the script of ecp: SQL functions qualify functions by schema and give
--- operators operands of exactly their argument types, since other users may have
--- CREATE on the schema of the extension.
+-- Others may have CREATE on the schema of this extension, or own that of ecp.  So,
+-- as in the script of ecp, functions are qualified by schema and operators given
+-- operands of exactly their argument types.
 
 -- ======================================================================
 -- device: cost of storage, and placement of relations
@@ -59,7 +59,7 @@ CREATE TABLE ecp_place_targets (
 	place name NOT NULL,
 	target name NOT NULL,
 	is_server boolean NOT NULL,
-	speed float8 CHECK (speed > 0),
+	speed float8 CHECK (speed > 0::float8),
 	capacity bigint CHECK (capacity >= 0),
 	PRIMARY KEY (place, target)
 );

@@ -7,8 +7,8 @@
  * the types of extensions and users.  It reads the members of the given btree
  * class from the catalog and runs the CREATE OPERATOR FAMILY, CREATE OPERATOR
  * CLASS and ALTER OPERATOR FAMILY commands that a user would write.  So the
- * privileges are those commands' own, and the result is an ordinary class:
- * DROP removes it, pg_dump saves it, event triggers see it.
+ * privileges are those commands' own (a superuser's), and the result is an
+ * ordinary class: DROP removes it, pg_dump saves it, event triggers see it.
  *
  * The new class has the name and schema of its model and joins the family of
  * the model's family's name, which is created with its first class.  It brings
@@ -28,6 +28,7 @@
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "nodes/value.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -134,6 +135,13 @@ betree_adopt(PG_FUNCTION_ARGS)
 				 errmsg("operator class \"%s\" is already known to access method \"%s\"",
 						NameStr(class->opcname), "betree"),
 				 errdetail("The extension has a class of the same name for every btree operator class of the system catalog.")));
+
+	/* as the commands would say, but for what to do */
+	if (!superuser())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be superuser to create an operator class"),
+				 errhint("Ask a superuser to call betree_adopt() in this database.")));
 
 	type = format_type_extended(class->opcintype, -1,
 								FORMAT_TYPE_FORCE_QUALIFY);

@@ -130,63 +130,6 @@ foreach my $version (@versions)
 	  foreach qw(fresh updated);
 }
 
-# Created in a schema where another user has made operators and functions
-# that fit better wherever an operand is not exactly of a type for which there
-# is one in pg_catalog: none of them gets into the extension's functions.
-$node->safe_psql('postgres', 'CREATE DATABASE hostile');
-$node->safe_psql(
-	'hostile', q(
-	CREATE SCHEMA trap;
-	DO $$
-	DECLARE
-		types CONSTANT text[] :=
-			'{smallint,integer,bigint,real,float8,numeric,text,name,oid,regclass}';
-		l text;
-		r text;
-		o text;
-		f text;
-	BEGIN
-		FOREACH l IN ARRAY types LOOP
-			FOREACH f IN ARRAY '{ceil,ln,round,quote_ident}'::text[] LOOP
-				EXECUTE format('CREATE FUNCTION trap.%s(%s) RETURNS float8 RETURN 1', f, l);
-			END LOOP;
-			EXECUTE format('CREATE FUNCTION trap.cardinality(%s[]) RETURNS integer RETURN 1', l);
-			EXECUTE format('CREATE FUNCTION trap.unnest(%s[]) RETURNS SETOF %s
-				LANGUAGE sql AS $_$ SELECT NULL::%s $_$', l, l, l);
-			FOREACH r IN ARRAY types LOOP
-				EXECUTE format('CREATE FUNCTION trap.power(%s, %s) RETURNS float8 RETURN 1', l, r);
-				EXECUTE format('CREATE FUNCTION trap.round(%s, %s) RETURNS numeric RETURN 1', l, r);
-				EXECUTE format('CREATE FUNCTION trap.format(%s, %s) RETURNS text RETURN 1', l, r);
-				EXECUTE format('CREATE FUNCTION trap.less(%s, %s) RETURNS boolean RETURN true', l, r);
-				FOREACH o IN ARRAY '{+,-,*,/,%}'::text[] LOOP
-					EXECUTE format('CREATE OPERATOR trap.%s
-						(LEFTARG = %s, RIGHTARG = %s, FUNCTION = trap.power)', o, l, r);
-				END LOOP;
-				FOREACH o IN ARRAY '{=,<>,<,<=,>,>=}'::text[] LOOP
-					EXECUTE format('CREATE OPERATOR trap.%s
-						(LEFTARG = %s, RIGHTARG = %s, FUNCTION = trap.less)', o, l, r);
-				END LOOP;
-				EXECUTE format('CREATE OPERATOR trap.||
-					(LEFTARG = %s, RIGHTARG = %s, FUNCTION = trap.format)', l, r);
-			END LOOP;
-		END LOOP;
-	END $$;
-	CREATE EXTENSION ecp SCHEMA trap;
-	CREATE EXTENSION ecp_storage SCHEMA trap;));
-is( $node->safe_psql(
-		'hostile', q(
-		WITH members AS (SELECT classid, objid FROM pg_depend
-			WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e')
-		SELECT pg_describe_object(d.classid, d.objid, 0) || ' uses ' ||
-			pg_describe_object(d.refclassid, d.refobjid, 0)
-		FROM members JOIN pg_depend d USING (classid, objid)
-		WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
-			AND (d.refclassid, d.refobjid) NOT IN (SELECT * FROM members)
-			AND d.refobjid >= 16384
-		ORDER BY 1)),
-	'',
-	'nothing of another owner is called');
-
 # Dropped: refused while indexes depend on it, and everything goes with CASCADE
 my ($ret, undef, $stderr) =
   $node->psql('postgres', 'DROP EXTENSION ecp_storage; DROP EXTENSION ecp');
