@@ -92,7 +92,9 @@ CALL ecp_place_apply('land', 'europe', 'rebalance');
 SELECT count(*) FROM ecp_place_groups('land') WHERE split;
 
 -- rules: the longest prefix wins, a TABLESPACE clause wins over all rules
+SELECT count(*) FROM pg_event_trigger;
 SELECT ecp_place_rule('land', '3', 'ecp_place_slow');
+SELECT evtname, evtevent, evttags, evtenabled FROM pg_event_trigger;
 SELECT ecp_place_rule('land', '32T', 'ecp_place_fast');
 CREATE TABLE "land_32TXX" PARTITION OF land FOR VALUES IN ('32TXX');
 CREATE TABLE "land_32UXX" PARTITION OF land FOR VALUES IN ('32UXX');
@@ -129,6 +131,37 @@ UPDATE ecp_place_targets SET capacity = CASE target WHEN 'ecp_place_fast' THEN 0
 SET ROLE regress_ecp_place;
 CALL ecp_place_apply('land', 'europe');
 RESET ROLE;
+
+-- who may write rules needs no more for the event trigger, which is the
+-- extension's, and goes with the last rule
+BEGIN;
+GRANT INSERT, UPDATE, SELECT, DELETE ON ecp_place_rules TO regress_ecp_place;
+CREATE VIEW regress_ecp_trigger AS
+SELECT evtname, extname, evtowner = extowner AS extensions_owner
+FROM pg_event_trigger AS t
+	LEFT JOIN pg_depend AS d ON d.classid = 'pg_event_trigger'::regclass AND d.objid = t.oid AND d.deptype = 'e'
+	LEFT JOIN pg_extension AS e ON e.oid = d.refobjid;
+GRANT SELECT ON regress_ecp_trigger TO regress_ecp_place;
+SET ROLE regress_ecp_place;
+DELETE FROM ecp_place_rules;
+SELECT * FROM regress_ecp_trigger;
+SELECT ecp_place_rule('land', 'y', 'ecp_place_fast');
+SELECT * FROM regress_ecp_trigger;
+SELECT current_user;
+RESET ROLE;
+TRUNCATE ecp_place_rules;
+SELECT * FROM regress_ecp_trigger;
+COPY ecp_place_rules (parent, prefix, target) FROM STDIN;
+land	z	ecp_place_fast
+\.
+SELECT * FROM regress_ecp_trigger;
+ROLLBACK;
+CREATE TABLE rules (LIKE ecp_place_rules);
+ALTER TABLE rules OWNER TO regress_ecp_place;
+SET ROLE regress_ecp_place;
+CREATE TRIGGER changed AFTER DELETE ON rules EXECUTE FUNCTION ecp_place_rules_changed();
+RESET ROLE;
+DROP TABLE rules;
 
 -- New partitions are placed whatever rights their creator has on the schema of
 -- the extension, and with no rights that are not the creator's.
@@ -191,6 +224,7 @@ SELECT grp, tablespace FROM ecp_place_groups('plain');
 
 DROP TABLE land, plain, "3other";
 DELETE FROM ecp_place_rules;
+SELECT count(*) FROM pg_event_trigger;
 DELETE FROM ecp_place_targets;
 DROP TABLESPACE ecp_place_fast;
 DROP TABLESPACE ecp_place_slow;

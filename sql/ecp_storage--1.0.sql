@@ -51,6 +51,7 @@ COMMENT ON COLUMN ecp_device.mixed_ratio IS 'delay of random reads while another
 COMMENT ON COLUMN ecp_device.plateau_us IS 'delay of the smallest cold reads';
 COMMENT ON COLUMN ecp_device.slope_mb_s IS 'throughput between the two largest sizes';
 COMMENT ON COLUMN ecp_device.misaligned_ratio IS 'delay of misaligned random reads, divided by that of aligned ones';
+SELECT pg_catalog.pg_extension_config_dump('ecp_device', '');
 GRANT SELECT ON ecp_device TO PUBLIC;
 
 -- placement of relations
@@ -75,7 +76,7 @@ CREATE TABLE ecp_place_rules (
 	PRIMARY KEY (parent, prefix),
 	CHECK ((target IS NULL) <> (place IS NULL))
 );
-COMMENT ON TABLE ecp_place_rules IS 'targets of new partitions; the longest matching prefix of the name decides';
+COMMENT ON TABLE ecp_place_rules IS 'targets of new partitions; the longest matching prefix of the name decides; delete the rows of rules that are to end';
 SELECT pg_catalog.pg_extension_config_dump('ecp_place_rules',
 	'WHERE EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = parent)');
 GRANT SELECT ON ecp_place_rules TO PUBLIC;
@@ -168,10 +169,20 @@ RETURNS event_trigger
 AS 'MODULE_PATHNAME' LANGUAGE C;
 COMMENT ON FUNCTION ecp_place_new_partition() IS 'trigger function that places new partitions by the rules of ecp_place_rule()';
 
-CREATE EVENT TRIGGER ecp_place_new_partition ON ddl_command_end
-	WHEN TAG IN ('CREATE TABLE')
-	EXECUTE FUNCTION ecp_place_new_partition();
-COMMENT ON EVENT TRIGGER ecp_place_new_partition IS 'places new partitions by the rules of ecp_place_rule()';
+-- The event trigger exists only while there is a rule, however the table of rules
+-- has changed: by ecp_place_rule(), by other statements, or because a dump is
+-- restored.  So it costs nothing where nobody has made a rule.
+
+CREATE FUNCTION ecp_place_rules_changed()
+RETURNS trigger
+AS 'MODULE_PATHNAME' LANGUAGE C;
+COMMENT ON FUNCTION ecp_place_rules_changed() IS 'trigger function that creates the event trigger with the first rule and drops it with the last';
+REVOKE ALL ON FUNCTION ecp_place_rules_changed() FROM PUBLIC;
+
+CREATE TRIGGER ecp_place_rules_changed AFTER INSERT OR DELETE OR TRUNCATE ON ecp_place_rules
+	FOR EACH STATEMENT EXECUTE FUNCTION ecp_place_rules_changed();
+ALTER TABLE ecp_place_rules ENABLE ALWAYS TRIGGER ecp_place_rules_changed;
+COMMENT ON TRIGGER ecp_place_rules_changed ON ecp_place_rules IS 'keeps the event trigger that places new partitions while there are rules';
 
 -- build planning
 

@@ -1,6 +1,6 @@
 # Carrying out a placement while others use the tables: a group that stays
 # locked is passed over and moved by the next call; what was moved before an
-# interruption stays moved; the rules survive dump and restore.
+# interruption stays moved; profiles, targets and rules survive dump and restore.
 use strict;
 use warnings;
 
@@ -88,10 +88,12 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM land'),
 	'3000', 'all rows after a crash');
 is(moved(), 'land_1 land_2 land_3', 'and in their places');
 
-# targets and rules are the users': they are dumped
+# profiles, targets and rules are dumped
 $node->safe_psql('postgres',
 	"SELECT ecp_place_rule('land', '9', 'two'), ecp_place_rule('land', '', place => 'p')"
 );
+$node->safe_psql('postgres',
+	"INSERT INTO ecp_device (tablespace, latency_us) VALUES ('one', 77)");
 my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump.sql';
 $node->command_ok([ 'pg_dump', '-f', $dump, $node->connstr('postgres') ],
 	'pg_dump');
@@ -108,6 +110,10 @@ is( $node->safe_psql(
 	),
 	"land|||p\nland|9|two|",
 	'rules restored');
+is( $node->safe_psql(
+		'restored', 'SELECT tablespace, latency_us FROM ecp_device'),
+	'one|77',
+	'profiles restored');
 $node->safe_psql('restored',
 	'CREATE TABLE land_91 PARTITION OF land FOR VALUES IN (91)');
 is( $node->safe_psql(

@@ -1,6 +1,7 @@
 # pg_upgrade takes the files of indexes over as they are: from one cluster to
 # another (of the same version, which is all that one installation has), both
-# kinds of index give the same answers and go on being written to.
+# kinds of index give the same answers and go on being written to.  Profiles and
+# rules of placement are kept, and the rules are in force.
 use strict;
 use warnings;
 
@@ -9,7 +10,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $old = ecp_cluster('old');
+my $old = ecp_cluster('old', storage => 1);
 my $new = ecp_cluster('new', start => 0);
 
 load_vecs($old, 'items', 'base.bvecs', limit => 2000);
@@ -22,6 +23,9 @@ $old->safe_psql(
 	CREATE INDEX keys_k ON keys USING betree (k);
 	INSERT INTO keys SELECT md5(g::text)::uuid
 		FROM generate_series(20001, 21000) g;
+	INSERT INTO ecp_device (tablespace, latency_us) VALUES ('pg_default', 77);
+	CREATE TABLE land (k int) PARTITION BY LIST (k);
+	SELECT ecp_place_rule('land', 'a', 'pg_default');
 	VACUUM ANALYZE;));
 
 my $near = q(SET enable_seqscan = off; SET enable_sort = off;
@@ -54,6 +58,17 @@ $new->safe_psql(
 	DELETE FROM items WHERE id < 500;
 	INSERT INTO keys SELECT md5(g::text)::uuid FROM generate_series(30001, 31000) g;
 	VACUUM;));
+is( $new->safe_psql(
+		'postgres',
+		q(SELECT latency_us, parent, prefix, target, evtname FROM ecp_device, ecp_place_rules, pg_event_trigger)
+	),
+	'77|land|a|pg_default|ecp_place_new_partition',
+	'profile, rule and event trigger');
+$new->safe_psql('postgres',
+	'CREATE TABLE land_a PARTITION OF land FOR VALUES IN (1); DELETE FROM ecp_place_rules'
+);
+is($new->safe_psql('postgres', 'SELECT count(*) FROM pg_event_trigger'),
+	'0', 'which goes with the rule');
 index_ok($new, $_) foreach qw(items_v items_only keys_k);
 $new->stop;
 

@@ -18,7 +18,8 @@
  * The statements run with the rights of the caller, who must own the tables
  * and have CREATE on the tablespaces.
  *
- * ecp_place_new_partition() is the function of the event trigger.  Moving a new
+ * ecp_place_new_partition() is the function of the event trigger, which exists
+ * while there is a rule: ecp_place_rules_changed() sees to that.  Moving a new
  * partition is free, since it is empty; so the rule with the longest prefix
  * that matches its name decides at once where it goes: to a tablespace, or to
  * the target of a place that online LPT picks.  It runs for every role that
@@ -34,17 +35,22 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/dependency.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_event_trigger.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_tablespace.h"
 #include "catalog/pg_type.h"
 #include "commands/event_trigger.h"
 #include "commands/tablespace.h"
+#include "commands/trigger.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
 #include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -53,6 +59,7 @@
 #include "utils/portal.h"
 #include "utils/rel.h"
 #include "utils/resowner.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "base/sql_text.h"
@@ -61,6 +68,7 @@
 PG_FUNCTION_INFO_V1(ecp_place_apply);
 PG_FUNCTION_INFO_V1(ecp_place_new_partition);
 PG_FUNCTION_INFO_V1(ecp_place_rule);
+PG_FUNCTION_INFO_V1(ecp_place_rules_changed);
 
 /* Moves still to be made, and where everything is in the meantime. */
 typedef struct PlaceMoves
@@ -424,6 +432,112 @@ ecp_place_rule(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/* Are there rules, also those of transactions that began after ours? */
+static bool
+place_have_rules(Relation rules)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TupleTableSlot *slot = table_slot_create(rules, NULL);
+	TableScanDesc scan = table_beginscan(rules, snapshot, 0, NULL);
+	bool		found = table_scan_getnextslot(scan, ForwardScanDirection, slot);
+
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	UnregisterSnapshot(snapshot);
+	return found;
+}
+
+/* Does our event trigger exist?  One of another owner by that name does not count. */
+static bool
+place_have_event_trigger(Oid function)
+{
+	Oid			trigger = get_event_trigger_oid("ecp_place_new_partition", true);
+
+	return OidIsValid(trigger) &&
+		getExtensionOfObject(EventTriggerRelationId, trigger) ==
+		getExtensionOfObject(ProcedureRelationId, function);
+}
+
+/*
+ * Become the owner of one of our functions, as in a SECURITY DEFINER function,
+ * until SetUserIdAndSecContext() with what the caller was.  Returns the schema
+ * of the function.
+ */
+static Oid
+place_become_definer(Oid function, Oid *userid, int *context)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc form;
+	Oid			nspoid;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", function);
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	GetUserIdAndSecContext(userid, context);
+	SetUserIdAndSecContext(form->proowner,
+						   *context | SECURITY_LOCAL_USERID_CHANGE |
+						   SECURITY_RESTRICTED_OPERATION);
+	nspoid = form->pronamespace;
+	ReleaseSysCache(tuple);
+	return nspoid;
+}
+
+/*
+ * ecp_place_rules_changed
+ *		Trigger on the table of rules: have the event trigger while there is a
+ *		rule.
+ *
+ * Of two transactions that change rules, the second waits for the first, and
+ * then decides by what that has left.  The commands are ours and the same for
+ * every caller.
+ */
+Datum
+ecp_place_rules_changed(PG_FUNCTION_ARGS)
+{
+	Oid			function = fcinfo->flinfo->fn_oid;
+	Relation	rules;
+	Oid			nspoid;
+	Oid			userid;
+	int			context;
+	bool		wanted;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("ecp_place_rules_changed() can only be called by a trigger")));
+	rules = ((TriggerData *) fcinfo->context)->tg_relation;
+
+	LockDatabaseObject(ProcedureRelationId, function, 0,
+					   ShareUpdateExclusiveLock);
+	CommandCounterIncrement();	/* see what this statement has done */
+	wanted = place_have_rules(rules);
+	if (wanted == place_have_event_trigger(function))
+		PG_RETURN_POINTER(NULL);
+
+	nspoid = place_become_definer(function, &userid, &context);
+	SPI_connect();
+	if (wanted)
+	{
+		place_execute(ecp_sql_text(nspoid,
+								   "CREATE EVENT TRIGGER ecp_place_new_partition"
+								   " ON ddl_command_end WHEN TAG IN ('CREATE TABLE')"
+								   " EXECUTE FUNCTION %N.ecp_place_new_partition()"));
+		place_execute("COMMENT ON EVENT TRIGGER ecp_place_new_partition IS"
+					  " 'places new partitions by the rules of ecp_place_rule()'");
+		place_execute("ALTER EXTENSION ecp_storage"
+					  " ADD EVENT TRIGGER ecp_place_new_partition");
+	}
+	else
+	{
+		place_execute("ALTER EXTENSION ecp_storage"
+					  " DROP EVENT TRIGGER ecp_place_new_partition");
+		place_execute("DROP EVENT TRIGGER ecp_place_new_partition");
+	}
+	SPI_finish();
+	SetUserIdAndSecContext(userid, context);
+	PG_RETURN_POINTER(NULL);
+}
+
 /*
  * Find the rule for a new partition: that of the nearest ancestor with one that
  * matches; among those of one ancestor, the one with the longest prefix.  The
@@ -524,27 +638,18 @@ place_online_tablespace(Oid nspoid, Oid ancestor, const char *place)
 static char *
 place_new_tablespace(Oid function, Oid relid)
 {
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	Form_pg_proc form;
 	PlaceRule	rule = {NULL, NULL};
+	Oid			nspoid;
 	Oid			ancestor;
 	Oid			userid;
 	int			context;
 
 	Assert(OidIsValid(function) && OidIsValid(relid));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for function %u", function);
-	form = (Form_pg_proc) GETSTRUCT(tuple);
-	GetUserIdAndSecContext(&userid, &context);
-	SetUserIdAndSecContext(form->proowner,
-						   context | SECURITY_LOCAL_USERID_CHANGE |
-						   SECURITY_RESTRICTED_OPERATION);
-	if (place_find_rule(form->pronamespace, relid, &rule, &ancestor) &&
+	nspoid = place_become_definer(function, &userid, &context);
+	if (place_find_rule(nspoid, relid, &rule, &ancestor) &&
 		rule.target == NULL)
-		rule.target = place_online_tablespace(form->pronamespace, ancestor,
-											  rule.place);
+		rule.target = place_online_tablespace(nspoid, ancestor, rule.place);
 	SetUserIdAndSecContext(userid, context);
-	ReleaseSysCache(tuple);
 	return rule.target;
 }
 
