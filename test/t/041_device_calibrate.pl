@@ -157,10 +157,10 @@ $node->restart;
 my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump.sql';
 $node->command_ok([ 'pg_dump', '-f', $dump, $node->connstr('postgres') ],
 	'pg_dump');
-unlike(
+like(
 	slurp_file($dump),
 	qr/COPY public\.ecp_device/,
-	'the profile is not dumped');
+	'the profile is dumped');
 
 # a standby: no measuring, but the profile can be read
 my ($primary, $standby) = ecp_primary_and_standby('pair', storage => 1);
