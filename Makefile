@@ -18,6 +18,7 @@ MODULE_big = ecp
 SOURCES = $(wildcard src/*.c src/*/*.c src/*/*/*.c)
 OBJS = $(SOURCES:.c=.o)
 DATA = $(wildcard sql/*--*.sql)
+DOCS = $(wildcard doc/*.md)
 PG_CPPFLAGS = -I$(srcdir)/src
 SHLIB_LINK = -lm
 PG_CFLAGS = -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -Werror
@@ -42,7 +43,8 @@ PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 ifneq ($(PGXS),)
 include $(PGXS)
 
-# after the include, which resets them
+# after the include, which resets them; DOCS into a folder of their own
+docmoduledir = ecp
 PROVE_FLAGS += -I $(srcdir)/test/perl
 # PGXS tracks no header dependencies
 $(OBJS): $(wildcard src/*.h src/*/*.h src/*/*/*.h)

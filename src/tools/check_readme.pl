@@ -1,12 +1,13 @@
 #!/usr/bin/perl
 #
-# check_readme.pl: fail if README.md leaves out something that a user can call
-# or set: functions and procedures (but for those that are only a part of an
-# operator or of an access method), tables and views, configuration variables,
-# storage parameters.
+# check_readme.pl: fail if the pages for users leave out something that a user
+# can call or set: functions and procedures (but for those that are only a part
+# of an operator or of an access method), tables and views, configuration
+# variables, storage parameters; if a link in them leads nowhere; or if
+# README.md is longer than what is read in two minutes.
 #
-# The tables of functions in README.md, between the lines "<!-- functions of
-# X -->" and "<!-- end -->", are made from the scripts of the extensions: with
+# The tables of functions in doc/reference.md, between the lines "<!-- functions
+# of X -->" and "<!-- end -->", are made from the scripts of the extensions: with
 # --update they are written, without it they must be as this would write them.
 
 use strict;
@@ -14,10 +15,14 @@ use warnings FATAL => 'all';
 
 my $update = @ARGV && $ARGV[0] eq '--update';
 my $sql = join '', map { slurp(script($_)) } glob('*.control');
-my $readme = slurp('README.md');
+my $page = 'doc/reference.md';
+my $reference = slurp($page);
 my $bad = 0;
 my %wanted;
 my %table;
+
+use constant README_LINES => 260;
+use constant README_COLUMNS => 100;
 
 # Sections of the script begin with "-- ====", "-- name: what it is"
 my $section = '';
@@ -51,23 +56,22 @@ foreach my $name (keys %table)
 	my $text = "| name | what it does |\n|---|---|\n$rows";
 
 	next
-	  if $readme =~
+	  if $reference =~
 	  s/(<!-- functions of $name -->\n).*?(<!-- end -->)/$1$text$2/s;
-	print "README.md has no place for the functions of $name\n";
+	print "$page has no place for the functions of $name\n";
 	$bad = 1;
 }
-if ($readme ne slurp('README.md'))
+if ($reference ne slurp($page))
 {
 	if ($update)
 	{
-		open my $fh, '>', 'README.md'
-		  or die "could not open README.md: $!\n";
-		print $fh $readme;
+		open my $fh, '>', $page or die "could not open $page: $!\n";
+		print $fh $reference;
 		close $fh;
 	}
 	else
 	{
-		print "the tables of functions in README.md are not those of",
+		print "the tables of functions in $page are not those of",
 		  " the scripts: run src/tools/check_readme.pl --update\n";
 		$bad = 1;
 	}
@@ -84,11 +88,78 @@ foreach my $file (glob('src/*/*.c src/*/*/*.c'))
 }
 foreach my $name (sort keys %wanted)
 {
-	next if $readme =~ /`[^`\n]*\b\Q$name\E\b[^`\n]*`/;
-	print "README.md does not tell of the $wanted{$name} $name\n";
+	next if $reference =~ /`[^`\n]*\b\Q$name\E\b[^`\n]*`/;
+	print "$page does not tell of the $wanted{$name} $name\n";
 	$bad = 1;
 }
+check_length();
+check_links($_) foreach 'README.md', glob('doc/*.md');
 exit $bad;
+
+# README.md is short, and its text fits a screen; tables and code may be wider.
+sub check_length
+{
+	my @lines = split /\n/, slurp('README.md');
+
+	if (@lines > README_LINES)
+	{
+		printf "README.md has %d lines, more than %d\n", scalar(@lines),
+		  README_LINES;
+		$bad = 1;
+	}
+	foreach my $i (0 .. $#lines)
+	{
+		my $line = $lines[$i];
+
+		utf8::decode($line);
+		next if $line =~ /^\|/ || length($line) <= README_COLUMNS;
+		printf "README.md, line %d: longer than %d\n", $i + 1, README_COLUMNS;
+		$bad = 1;
+	}
+}
+
+# Links to files of the tree, and to headings of pages, lead somewhere.
+sub check_links
+{
+	my ($file) = @_;
+	my ($folder) = $file =~ m{^(.*/)} ? $1 : '';
+	my $text = slurp($file);
+
+	$text =~ s/^```.*?^```$//gms;
+	while ($text =~ /\]\((?!\w+:)([^)#]*)(?:#([^)]*))?\)/g)
+	{
+		my ($to, $anchor) = ($1, $2);
+		my $path = $to eq '' ? $file : "$folder$to";
+
+		if (!-e $path)
+		{
+			print "$file: there is no $to\n";
+			$bad = 1;
+		}
+		elsif (defined $anchor && !grep { $_ eq $anchor } anchors($path))
+		{
+			print "$file: $path has no heading for #$anchor\n";
+			$bad = 1;
+		}
+	}
+}
+
+# What the headings of a page are called in links
+sub anchors
+{
+	my ($path) = @_;
+	my @found;
+
+	foreach my $heading (slurp($path) =~ /^#+ (.*)$/gm)
+	{
+		my $anchor = lc $heading;
+
+		$anchor =~ s/[^\w \-]//g;
+		$anchor =~ s/ /-/g;
+		push @found, $anchor;
+	}
+	return @found;
+}
 
 # The newest script that installs the extension of this control file.
 sub script

@@ -53,7 +53,7 @@ check readme perl src/tools/check_readme.pl
 mapfile -t shell < <(scripts && echo test/server.sh)
 check_with shellcheck shellcheck shellcheck -x "${shell[@]}"
 check_with codespell spelling codespell --ignore-words src/tools/spelling.txt \
-	README.md CHANGELOG.md src sql test/README test/perl test/t test/bench \
+	README.md CHANGELOG.md doc src sql test/README test/perl test/t test/bench \
 	test/isolation/specs test/pgtap test/unit test/demo \
 	--skip '*.svg,*.png,*.csv,*.o,*.bc,typedefs.list,*.tsv'
 check_with pg_bsd_indent "format of C" src/tools/indent.sh --check-c

@@ -1,7 +1,7 @@
-# The examples of README.md work as they stand there: all blocks of SQL are run
-# by psql, in the order of the page, in a new database, without an error, and each
-# query prints something.  The page's tables of settings and storage parameters
-# say what the server says.
+# The examples of README.md and of the pages in doc work as they stand there: all
+# blocks of SQL of a page are run by psql, in the order of the page, on a new
+# server, without an error, and each query prints something.  The tables of
+# settings and storage parameters say what the server says.
 use strict;
 use warnings;
 
@@ -11,57 +11,15 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = ecp_cluster('readme', extension => 0);
+my $root = dirname(__FILE__) . '/../..';
 my $folder = PostgreSQL::Test::Utils::tempdir();
-my $pgvector = $node->safe_psql('postgres',
-	"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'");
+my $blocks = 0;
 
-# The page as a script, with a line before each block.  Fewer rows and a shorter
-# calibration, otherwise as it stands there.
-my $readme = slurp_file(dirname(__FILE__) . '/../../README.md');
-my $script = "\\set ON_ERROR_STOP 1\n";
-my @blocks;
-while ($readme =~ /^```sql\n(.*?)^```$/gms)
-{
-	my $block = $1;
+run_page($_) foreach "$root/README.md", sort glob("$root/doc/*.md");
+cmp_ok($blocks, '>', 30, 'the pages have examples');
 
-	$block =~ s/\b1, 1000000\b/1, 20000/g;
-	$block =~ s/ecp_calibrate\('(\w+)'\)/ecp_calibrate('$1', 16777216, 1)/g;
-	push @blocks, $block;
-	$script .= "\\echo == $#blocks\n";
-	$script .= $block if $pgvector || $block !~ /ecp_pgvector/;
-}
-cmp_ok(scalar(@blocks), '>', 10, 'the page has examples');
-append_to_file("$folder/readme.sql", $script);
-
-# In one session, as somebody would type them, in a new database
-my ($output, $errors) = ('', '');
-IPC::Run::run(
-	[
-		'psql', '-X', '-q', '-P', 'pager=off', '-f', "$folder/readme.sql",
-		$node->connstr('postgres')
-	],
-	'>',
-	\$output,
-	'2>',
-	\$errors);
-unlike($errors, qr/ERROR|FATAL|warning/, 'no example fails')
-  or diag($errors);
-my @outputs = split /^== \d+\n/m, $output;
-shift @outputs;
-is(scalar(@outputs), scalar(@blocks), 'all examples are reached');
-
-# Each query prints rows, in lines that fit on a screen
-foreach my $i (0 .. $#outputs)
-{
-	my ($first) = $blocks[$i] =~ /^(.*)$/m;
-	my ($longest) =
-	  sort { $b <=> $a } map { length } split(/\n/, $outputs[$i]), '';
-
-	unlike($outputs[$i], qr/^\(0 rows\)$/m, "$first: there are rows");
-	cmp_ok($longest, '<=', 150, "$first: can be read")
-	  or diag($outputs[$i]);
-}
+my $node = ecp_cluster('reference');
+my $reference = slurp_file("$root/doc/reference.md");
 
 # Settings, as in the tables: default and values
 my @settings = split /\n/, $node->safe_psql(
@@ -79,7 +37,7 @@ my @settings = split /\n/, $node->safe_psql(
 cmp_ok(scalar(@settings), '>', 5, 'there are settings');
 foreach my $row (@settings)
 {
-	like($readme, qr/^\Q$row\E/m, $row);
+	like($reference, qr/^\Q$row\E/m, $row);
 }
 
 # Storage parameters: all values are taken, no other is
@@ -88,7 +46,8 @@ my $tables = 0;
 foreach my $kind ([ 'ecp', 'v' ], [ 'betree', 'k' ])
 {
 	my ($am, $column) = @$kind;
-	my ($table) = $readme =~ /^Storage parameters of `$am`.*?\n\n(.*?)\n\n/ms;
+	my ($table) =
+	  $reference =~ /^Storage parameters of `$am`.*?\n\n(.*?)\n\n/ms;
 
 	while ($table =~ /^\| `(\w+)` \| `([^`]*)` \| (.*?) \|/gm)
 	{
@@ -121,8 +80,84 @@ foreach my $kind ([ 'ecp', 'v' ], [ 'betree', 'k' ])
 }
 cmp_ok($tables, '>', 10, 'there are storage parameters');
 
-index_ok($node, 'items_v');
-index_ok($node, 'events_device');
 $node->stop;
 
 done_testing();
+
+# Run the examples of a page in one session, as somebody would type them.  Fewer
+# rows and a shorter calibration, otherwise as they stand there.
+sub run_page
+{
+	my ($path) = @_;
+	my ($page) = $path =~ m{([^/]+)\.md$};
+	my $script = "\\set ON_ERROR_STOP 1\n";
+	my ($output, $errors) = ('', '');
+	my @examples = slurp_file($path) =~ /^```sql\n(.*?)^```$/gms;
+
+	return unless @examples;
+	my $server = ecp_cluster(lc $page, extension => 0);
+	my $pgvector = $server->safe_psql('postgres',
+		"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'");
+
+	foreach my $i (0 .. $#examples)
+	{
+		my $block = $examples[$i];
+
+		$block =~ s/\b1, 1000000\b/1, 20000/g;
+		$block =~
+		  s/ecp_calibrate\('(\w+)'\)/ecp_calibrate('$1', 16777216, 1)/g;
+		$script .= "\\echo == $i\n";
+		$script .= $block if $pgvector || !needs_pgvector($block);
+	}
+	append_to_file("$folder/$page.sql", $script);
+	IPC::Run::run(
+		[
+			'psql', '-X', '-q', '-P', 'pager=off', '-f', "$folder/$page.sql",
+			$server->connstr('postgres')
+		],
+		'>',
+		\$output,
+		'2>',
+		\$errors);
+	unlike($errors, qr/ERROR|FATAL|warning/, "$page: no example fails")
+	  or diag($errors);
+	my @outputs = split /^== \d+\n/m, $output, -1;
+	shift @outputs;
+	is(scalar(@outputs), scalar(@examples), "$page: all are reached");
+	foreach my $i (0 .. $#outputs)
+	{
+		can_be_read($page, $examples[$i], $outputs[$i]);
+	}
+	foreach my $index (
+		split /\n/,
+		$server->safe_psql(
+			'postgres', q(
+			SELECT c.oid::regclass FROM pg_class c JOIN pg_am a ON a.oid = relam
+			WHERE amname IN ('ecp', 'betree') AND relkind = 'i' ORDER BY 1)))
+	{
+		index_ok($server, $index);
+	}
+	$server->stop;
+	$blocks += @examples;
+}
+
+# Does an example use columns of pgvector?
+sub needs_pgvector
+{
+	my ($block) = @_;
+
+	return $block =~ /ecp_pgvector|\bpassages\b|::(?:vector|halfvec)\b/;
+}
+
+# Each query prints rows, in lines that fit on a screen.
+sub can_be_read
+{
+	my ($page, $block, $text) = @_;
+	my ($first) = $block =~ /^(.*)$/m;
+	my ($longest) =
+	  sort { $b <=> $a } map { length } split(/\n/, $text), '';
+
+	unlike($text, qr/^\(0 rows\)$/m, "$page: $first: there are rows");
+	cmp_ok($longest, '<=', 150, "$page: $first: can be read")
+	  or diag($text);
+}
