@@ -8,6 +8,12 @@
 -- default then; CPU 10,930 + 70 s.  The NAS is not in Table 1 and so not here.
 --
 CREATE EXTENSION ecp_storage;
+\getenv src PG_ABS_SRCDIR
+\set kit :src '/test/repro/functions.sql'
+\set ECHO none
+\i :kit
+\set ECHO all
+SET search_path = public, ecp_repro;
 CREATE TEMPORARY TABLE dev (name text, fig float8[]);
 INSERT INTO dev VALUES
 	('Seagate', '{15.16, 46, 40, 66}'),
@@ -110,4 +116,6 @@ SELECT * FROM ecp_plan_build(4000000000, 'v', '{pg_default}');
 DELETE FROM ecp_device;
 DROP TABLE pics;
 DROP TABLESPACE ecp_model_fast;
+SET client_min_messages = warning;
+DROP SCHEMA ecp_repro CASCADE;
 DROP EXTENSION ecp_storage;

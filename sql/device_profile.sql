@@ -3,6 +3,12 @@
 -- No figure is looked at beyond its sign.
 --
 CREATE EXTENSION ecp_storage;
+\getenv src PG_ABS_SRCDIR
+\set kit :src '/test/repro/functions.sql'
+\set ECHO none
+\i :kit
+\set ECHO all
+SET search_path = public, ecp_repro;
 SET allow_in_place_tablespaces = true;
 SET client_min_messages = warning;
 CREATE TABLESPACE ecp_profile LOCATION '';
@@ -94,6 +100,7 @@ EXPLAIN (COSTS OFF) SELECT count(*) FROM bt_profile AS a JOIN bt_profile AS b US
 SELECT count(*) FROM bt_profile AS a JOIN bt_profile AS b USING (k);
 RESET ALL;
 SET client_min_messages = warning;
+SET search_path = public, ecp_repro;
 DROP TABLE bt_profile;
 UPDATE ecp_device SET half_bandwidth = 450000 WHERE tablespace = 'ecp_profile';
 
@@ -152,4 +159,6 @@ REVOKE ALL ON TABLESPACE ecp_profile FROM regress_ecp_profile;
 DROP ROLE regress_ecp_profile;
 DELETE FROM ecp_device;
 DROP TABLESPACE ecp_profile;
+SET client_min_messages = warning;
+DROP SCHEMA ecp_repro CASCADE;
 DROP EXTENSION ecp_storage;

@@ -2,6 +2,12 @@
 -- Streams: the admission formula, striping, simulated delays.
 --
 CREATE EXTENSION ecp_storage;
+\getenv src PG_ABS_SRCDIR
+\set kit :src '/test/repro/functions.sql'
+\set ECHO none
+\i :kit
+\set ECHO all
+SET search_path = public, ecp_repro;
 SET allow_in_place_tablespaces = true;
 SET client_min_messages = warning;
 
@@ -175,4 +181,6 @@ DELETE FROM ecp_device;
 DROP TABLE frame;
 DROP TABLESPACE ecp_stream_a;
 DROP TABLESPACE ecp_stream_b;
+SET client_min_messages = warning;
+DROP SCHEMA ecp_repro CASCADE;
 DROP EXTENSION ecp_storage;

@@ -86,23 +86,6 @@ RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION ecp_place_target(name, name, float8, text) IS 'add or change a target of a place: a tablespace or a foreign server';
 
-CREATE FUNCTION ecp_place_assign(weights float8[], speeds float8[], strategy text DEFAULT 'lpt',
-	capacities float8[] DEFAULT NULL, current integer[] DEFAULT NULL,
-	factor float8 DEFAULT 1.05, seed bigint DEFAULT 0)
-RETURNS integer[]
-AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION ecp_place_assign(float8[], float8[], text, float8[], integer[], float8, bigint) IS 'number of the target that a strategy assigns to each weight';
-
-CREATE FUNCTION ecp_place_makespan(weights float8[], speeds float8[], targets integer[])
-RETURNS float8
-AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION ecp_place_makespan(float8[], float8[], integer[]) IS 'time at which the last target finishes';
-
-CREATE FUNCTION ecp_place_bound(weights float8[], speeds float8[])
-RETURNS float8
-AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION ecp_place_bound(float8[], float8[]) IS 'lower bound of the makespan of any assignment';
-
 CREATE FUNCTION ecp_place_groups(parent regclass, OUT grp regclass, OUT bytes bigint,
 	OUT scans bigint, OUT tablespace name, OUT split boolean, OUT bound text)
 RETURNS SETOF record
@@ -186,16 +169,6 @@ COMMENT ON TRIGGER ecp_place_rules_changed ON ecp_place_rules IS 'keeps the even
 
 -- build planning
 
-CREATE FUNCTION ecp_build_model(vectors float8, record_bytes float8, clusters float8,
-	raw float8[], temp float8[], final float8[], temp_apart boolean DEFAULT false,
-	in_buff float8 DEFAULT 134217728, dirty float8 DEFAULT 1717986918,
-	cpu_assign_s float8 DEFAULT 0, cpu_merge_s float8 DEFAULT 0,
-	OUT policy text, OUT assign_wait_s float8, OUT merge_wait_s float8, OUT total_s float8,
-	OUT appends float8, OUT writes float8, OUT runs float8)
-RETURNS SETOF record
-AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 2;
-COMMENT ON FUNCTION ecp_build_model(float8, float8, float8, float8[], float8[], float8[], boolean, float8, float8, float8, float8) IS 'seconds of a build with both policies on devices given as {latency ms, read MB/s, write MB/s, small writes/s}';
-
 CREATE FUNCTION ecp_plan_build(rel regclass, col name,
 	tablespaces name[], cluster_bytes float8 DEFAULT 131072, in_buff float8 DEFAULT 134217728,
 	levels integer DEFAULT 3, dirty float8 DEFAULT 0, mul_adds_per_s float8 DEFAULT 4e9,
@@ -225,36 +198,14 @@ CREATE FUNCTION ecp_progress_get(OUT pid integer, OUT datid oid, OUT command tex
 	OUT written_bytes bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED ROWS 10;
-COMMENT ON FUNCTION ecp_progress_get() IS 'progress of ecp_calibrate() and ecp_bench() in each backend; used by the view ecp_progress';
+COMMENT ON FUNCTION ecp_progress_get() IS 'progress of ecp_calibrate() in each backend; used by the view ecp_progress';
 
 CREATE VIEW ecp_progress AS
 	SELECT p.pid, p.datid, d.datname, p.command, p.tablespace, p.phase, p.steps_done, p.steps_total, p.written_bytes
 	FROM ecp_progress_get() AS p
 		LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) p.datid;
-COMMENT ON VIEW ecp_progress IS 'progress of ecp_calibrate() and ecp_bench() in all sessions';
+COMMENT ON VIEW ecp_progress IS 'progress of ecp_calibrate() in all sessions';
 GRANT SELECT ON ecp_progress TO PUBLIC;
-
-CREATE FUNCTION ecp_delay_fit(sizes float8[], delays_us float8[],
-	OUT latency_us float8, OUT mb_s float8, OUT r2 float8, OUT half_bandwidth float8)
-AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION ecp_delay_fit(float8[], float8[]) IS 'the line delay = latency + size / throughput through measured delays';
-
-CREATE FUNCTION ecp_bench(tablespace name, tests text[] DEFAULT '{block,knn,sort,search}',
-	workers integer[] DEFAULT '{1,2,4,8}', file_bytes bigint DEFAULT 67108864,
-	seconds float8 DEFAULT 0.25, inputs integer[] DEFAULT '{1,4,16,64}', k integer DEFAULT 10,
-	buffer_bytes bigint DEFAULT 8388608,
-	OUT test text, OUT variant text, OUT processes integer, OUT size bigint,
-	OUT elapsed_s float8, OUT mb_s float8, OUT us_per_op float8, OUT check_value float8)
-RETURNS SETOF record
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION ecp_bench(name, text[], integer[], bigint, float8, integer[], integer, bigint) IS 'four microbenchmarks on a tablespace by number of workers: block transfer, nearest neighbours, external sort, binary search';
-REVOKE ALL ON FUNCTION ecp_bench(name, text[], integer[], bigint, float8, integer[], integer, bigint) FROM PUBLIC;
-
-CREATE FUNCTION ecp_memory_bench(seconds float8 DEFAULT 0.1, OUT test text, OUT mb_s float8)
-RETURNS SETOF record
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION ecp_memory_bench(float8) IS 'memory throughput of initialising, copying and shuffling local and shared memory';
-REVOKE ALL ON FUNCTION ecp_memory_bench(float8) FROM PUBLIC;
 
 CREATE FUNCTION ecp_advise(tablespace name, OUT statement text, OUT reason text)
 RETURNS SETOF record
@@ -395,16 +346,6 @@ RETURNS text
 AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_stripe_ddl(text, name[], integer, name) IS 'statements that create a table striped over tablespaces by partitions';
 
-CREATE FUNCTION ecp_stream_simulate(fps float8[], latency_ms float8, mb_s float8, devices integer DEFAULT 8,
-	extents integer DEFAULT 8, extent_bytes integer DEFAULT 50000, time_slice float8 DEFAULT 1,
-	slices integer DEFAULT 1000, harmonise boolean DEFAULT false,
-	OUT stream integer, OUT frames integer, OUT mean_ms float8, OUT p50_ms float8, OUT p95_ms float8,
-	OUT p99_ms float8, OUT max_ms float8, OUT jitter_ms float8, OUT late integer,
-	OUT utilisation float8, OUT cpd_ms float8[])
-RETURNS SETOF record
-AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION ecp_stream_simulate(float8[], float8, float8, integer, integer, integer, float8, integer, boolean) IS 'delays of streams on devices of a given latency and throughput';
-
 CREATE FUNCTION ecp_stream_bench(parent regclass, fps float8[], time_slice float8 DEFAULT 1,
 	slices integer DEFAULT 10, harmonise boolean DEFAULT false,
 	OUT stream integer, OUT frames integer, OUT mean_ms float8, OUT p50_ms float8, OUT p95_ms float8,
@@ -414,17 +355,6 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION ecp_stream_bench(regclass, float8[], float8, integer, boolean) IS 'delays of streams played from a striped table, with a worker for each of its tablespaces';
 REVOKE ALL ON FUNCTION ecp_stream_bench(regclass, float8[], float8, integer, boolean) FROM PUBLIC;
-
-CREATE FUNCTION ecp_stream_bench_files(tablespaces name[], fps float8[], extents integer DEFAULT 8,
-	extent_bytes integer DEFAULT 50000, time_slice float8 DEFAULT 1, slices integer DEFAULT 10,
-	harmonise boolean DEFAULT false, file_bytes bigint DEFAULT 67108864,
-	OUT stream integer, OUT frames integer, OUT mean_ms float8, OUT p50_ms float8, OUT p95_ms float8,
-	OUT p99_ms float8, OUT max_ms float8, OUT jitter_ms float8, OUT late integer,
-	OUT utilisation float8, OUT cpd_ms float8[])
-RETURNS SETOF record
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION ecp_stream_bench_files(name[], float8[], integer, integer, float8, integer, boolean, bigint) IS 'delays of streams read from files in these tablespaces, with a worker for each';
-REVOKE ALL ON FUNCTION ecp_stream_bench_files(name[], float8[], integer, integer, float8, integer, boolean, bigint) FROM PUBLIC;
 
 CREATE FUNCTION ecp_read_window(parent regclass, stream integer, t timestamptz, x integer, y integer,
 	width integer, height integer, extent_width integer, extent_height integer,

@@ -15,6 +15,8 @@ my $node = ecp_cluster(
 	conf =>
 	  "allow_in_place_tablespaces = on\nmax_worker_processes = 3\nmax_parallel_workers = 2\nrestart_after_crash = on\n"
 );
+my $kit = slurp_file(($ENV{ECP_TOP} || '.') . '/test/repro/functions.sql');
+$node->safe_psql('postgres', $kit);
 $node->safe_psql('postgres', "CREATE TABLESPACE dev LOCATION ''");
 
 sub temp_count
@@ -46,8 +48,8 @@ like(
 is(temp_count(), '0', 'no file after an error');
 foreach my $call (
 	"ecp_calibrate('dev', seconds => 600)",
-	"ecp_bench('dev', seconds => 600)",
-	"ecp_stream_bench_files('{dev,dev}', '{1}', slices => 600)")
+	"ecp_repro.ecp_bench('dev', seconds => 600)",
+	"ecp_repro.ecp_stream_bench_files('{dev,dev}', '{1}', slices => 600)")
 {
 	($rc, $out, $err) = $node->psql('postgres',
 		"SET statement_timeout = '1s'; SELECT count(*) FROM $call");
@@ -153,25 +155,23 @@ SKIP:
 }
 $node->restart;
 
-# a profile is of this machine's disks and is not dumped
+# the profile is kept with the database
 my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump.sql';
 $node->command_ok([ 'pg_dump', '-f', $dump, $node->connstr('postgres') ],
 	'pg_dump');
-like(
-	slurp_file($dump),
-	qr/COPY public\.ecp_device/,
-	'the profile is dumped');
+like(slurp_file($dump), qr/COPY public\.ecp_device/, 'the profile is dumped');
 
 # a standby: no measuring, but the profile can be read
 my ($primary, $standby) = ecp_primary_and_standby('pair', storage => 1);
 $primary->safe_psql('postgres',
 	"INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, seq_read_mb_s, seq_write_mb_s, rand_write_iops) VALUES ('pg_default', 1, 1, 1, 1, 1)"
 );
+$primary->safe_psql('postgres', $kit);
 $primary->wait_for_catchup($standby);
 foreach my $call (
 	"ecp_calibrate('pg_default')",
-	"ecp_bench('pg_default')",
-	"ecp_stream_bench_files('{pg_default}', '{1}')")
+	"ecp_repro.ecp_bench('pg_default')",
+	"ecp_repro.ecp_stream_bench_files('{pg_default}', '{1}')")
 {
 	($rc, $out, $err) =
 	  $standby->psql('postgres', "SELECT count(*) FROM $call");

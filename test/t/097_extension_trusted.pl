@@ -336,7 +336,6 @@ is( $node->safe_psql(
 	SELECT * FROM ecp_plan_build('safe.items', 'v', '{trapped}');
 	SELECT ecp_stripe('{1,2}', 4), ecp_stream_utilisation('{1,2}', 400000, 8, 8, 10, 4);
 	SELECT * FROM ecp_admit('safe.land', '{1,2}');
-	SELECT * FROM ecp_stream_simulate('{1,2}', 10, 4);
 	SELECT ecp_stripe_ddl('safe.frame', '{trapped,pg_default}', 2);));
 is($ret, 0, 'nothing of his is called') or diag $stderr;
 
