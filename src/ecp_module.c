@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "base/stop_point.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/plan/ecp_path.h"
@@ -21,7 +22,7 @@
 
 #include "betree/betree.h"
 
-PG_MODULE_MAGIC;
+ECP_MODULE_MAGIC("ecp", "1.0");
 
 void		_PG_init(void);
 

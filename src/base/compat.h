@@ -4,8 +4,8 @@
  *	  Every difference between the PostgreSQL versions that we build for.
  *
  * No other file of the repository looks at PG_VERSION_NUM (make lint checks
- * it).  Versions 15 to 18; the names here are those of the newest version
- * wherever that is possible.
+ * it).  Versions 15 to 19; the names here are those of the newest version
+ * wherever that is possible.  Also, which machines we build for.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +14,18 @@
 
 #if PG_VERSION_NUM < 150000
 #error "ecp needs PostgreSQL 15 or later"
+#endif
+
+/*
+ * Counters of 8 bytes are passed as Datums by value and mapped memory may
+ * exceed 4 GB; codes and bit vectors are read as words whose first byte is the
+ * lowest.
+ */
+#if SIZEOF_VOID_P != 8
+#error "ecp needs a 64-bit server"
+#endif
+#ifdef WORDS_BIGENDIAN
+#error "ecp needs a little-endian machine: it has never been tested on another"
 #endif
 
 #if PG_VERSION_NUM >= 160000
@@ -58,13 +70,31 @@
 	relpathbackend(ecp_relation_locator(rel), (rel)->rd_backend, MAIN_FORKNUM)
 #endif
 
-/* 18: index_beginscan() takes the instrumentation */
-#if PG_VERSION_NUM >= 180000
+/* 18: index_beginscan() takes the instrumentation; 19: and flags */
+#if PG_VERSION_NUM >= 190000
+#define ecp_index_beginscan(heap, index, snapshot, nkeys, norderbys) \
+	index_beginscan(heap, index, snapshot, NULL, nkeys, norderbys, SO_NONE)
+#elif PG_VERSION_NUM >= 180000
 #define ecp_index_beginscan(heap, index, snapshot, nkeys, norderbys) \
 	index_beginscan(heap, index, snapshot, NULL, nkeys, norderbys)
 #else
 #define ecp_index_beginscan(heap, index, snapshot, nkeys, norderbys) \
 	index_beginscan(heap, index, snapshot, nkeys, norderbys)
+#endif
+
+/* 19: so do the functions that begin to read a table */
+#if PG_VERSION_NUM >= 190000
+#define ecp_table_beginscan(heap, snapshot) \
+	table_beginscan(heap, snapshot, 0, NULL, SO_NONE)
+#define ecp_table_beginscan_parallel(heap, pscan) \
+	table_beginscan_parallel(heap, pscan, SO_NONE)
+#define ecp_table_fetch_begin(heap) table_index_fetch_begin(heap, SO_NONE)
+#else
+#define ecp_table_beginscan(heap, snapshot) \
+	table_beginscan(heap, snapshot, 0, NULL)
+#define ecp_table_beginscan_parallel(heap, pscan) \
+	table_beginscan_parallel(heap, pscan)
+#define ecp_table_fetch_begin(heap) table_index_fetch_begin(heap)
 #endif
 
 /* 16: the status of the n-th backend, from 1, by another name */
@@ -170,8 +200,15 @@ typedef struct EquivalenceMemberIterator
 #define ecp_vacuum_heap(info)	((Relation) NULL)
 #endif
 
-/* 18: vacuum_truncate may be unset, and is a setting, too */
-#if PG_VERSION_NUM >= 180000
+/*
+ * 18: vacuum_truncate may be unset, and is a setting, too; 19: in one field of
+ * three values
+ */
+#if PG_VERSION_NUM >= 190000
+#define ecp_vacuum_truncates(options) \
+	((options) != NULL && (options)->vacuum_truncate != PG_TERNARY_UNSET ? \
+	 (options)->vacuum_truncate == PG_TERNARY_TRUE : vacuum_truncate)
+#elif PG_VERSION_NUM >= 180000
 #define ecp_vacuum_truncates(options) \
 	((options) != NULL && (options)->vacuum_truncate_set ? \
 	 (options)->vacuum_truncate : vacuum_truncate)
@@ -231,9 +268,9 @@ typedef struct EquivalenceMemberIterator
 
 /*
  * How core_wal.c registers pages: it knows the fragments of generic records up
- * to 18, and elsewhere logs images of whole pages.
+ * to 19, and elsewhere logs images of whole pages.
  */
-#if PG_VERSION_NUM < 190000
+#if PG_VERSION_NUM < 200000
 #define ECP_DELTA_REGBUF	REGBUF_STANDARD
 #else
 #define ECP_DELTA_REGBUF	(REGBUF_STANDARD | REGBUF_FORCE_IMAGE)
@@ -244,6 +281,51 @@ typedef struct EquivalenceMemberIterator
 #define ecp_lock_held(tag, mode)	LockHeldByMe(tag, mode, false)
 #else
 #define ecp_lock_held(tag, mode)	LockHeldByMe(tag, mode)
+#endif
+
+/* 18: a library says its name and version */
+#if PG_VERSION_NUM >= 180000
+#define ECP_MODULE_MAGIC(module, module_version) \
+	PG_MODULE_MAGIC_EXT(.name = module, .version = module_version)
+#else
+#define ECP_MODULE_MAGIC(module, module_version)	PG_MODULE_MAGIC
+#endif
+
+/*
+ * 19: the content of a buffer has a lock of its own kind, whose holder can be
+ * asked for
+ */
+#if PG_VERSION_NUM >= 190000
+#define ecp_content_lock_held(buffer)	BufferIsLockedByMe(buffer)
+#define ecp_content_lock_held_exclusively(buffer) \
+	BufferIsLockedByMeInMode(buffer, BUFFER_LOCK_EXCLUSIVE)
+#else
+#define ecp_content_lock(buffer) \
+	BufferDescriptorGetContentLock(GetBufferDescriptor((buffer) - 1))
+#define ecp_content_lock_held(buffer) \
+	LWLockHeldByMe(ecp_content_lock(buffer))
+#define ecp_content_lock_held_exclusively(buffer) \
+	LWLockHeldByMeInMode(ecp_content_lock(buffer), LW_EXCLUSIVE)
+#endif
+
+/* 19: a hook sees what the planner knows of a relation a little later */
+#if PG_VERSION_NUM >= 190000
+#define EcpRelationHook				build_simple_rel_hook_type
+#define ecp_relation_hook			build_simple_rel_hook
+#define ECP_RELATION_HOOK_ARGS \
+	PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte
+#define ECP_RELATION_HOOK_PASSED	root, rel, rte
+#else
+#define EcpRelationHook				get_relation_info_hook_type
+#define ecp_relation_hook			get_relation_info_hook
+#define ECP_RELATION_HOOK_ARGS \
+	PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel
+#define ECP_RELATION_HOOK_PASSED	root, relid, inhparent, rel
+#endif
+
+/* 19: a row type that we made is finished by a call */
+#if PG_VERSION_NUM < 190000
+#define TupleDescFinalize(desc)		((void) 0)
 #endif
 
 #endif							/* ECP_COMPAT_H */

@@ -3,8 +3,9 @@
  * core_buffer.c
  *	  What bufmgr.h does not tell of a buffer.
  *
- * Which locks this process holds on a buffer's contents: PostgreSQL 15 has no
- * function for that, so the lock is taken from the buffer's descriptor.  It
+ * Which locks this process holds on a buffer's contents: up to PostgreSQL 18
+ * there is no function for that, so the lock is taken from the buffer's
+ * descriptor.  It
  * must be known in a damaged index, where a page may refer to one that we have
  * locked ourselves: waiting for that lock would never end, and could not be
  * cancelled.
@@ -17,35 +18,29 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "base/core_buffer.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/lwlock.h"
 
-static LWLock *
-content_lock(Buffer buffer)
-{
-	Assert(BufferIsValid(buffer) && !BufferIsLocal(buffer));
-	return BufferDescriptorGetContentLock(GetBufferDescriptor(buffer - 1));
-}
-
 bool
 ecp_buffer_is_locked(Buffer buffer)
 {
-	return !BufferIsLocal(buffer) && LWLockHeldByMe(content_lock(buffer));
+	return !BufferIsLocal(buffer) && ecp_content_lock_held(buffer);
 }
 
 bool
 ecp_buffer_is_share_locked(Buffer buffer)
 {
-	return BufferIsLocal(buffer) || LWLockHeldByMe(content_lock(buffer));
+	return BufferIsLocal(buffer) || ecp_content_lock_held(buffer);
 }
 
 bool
 ecp_buffer_is_exclusive_locked(Buffer buffer)
 {
 	return BufferIsLocal(buffer) ||
-		LWLockHeldByMeInMode(content_lock(buffer), LW_EXCLUSIVE);
+		ecp_content_lock_held_exclusively(buffer);
 }
 
 void

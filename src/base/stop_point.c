@@ -28,6 +28,7 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/guc.h"
 
 static char *debug_stop_at;

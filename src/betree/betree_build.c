@@ -25,6 +25,7 @@
 #include "access/detoast.h"
 #include "access/stratnum.h"
 #include "access/tableam.h"
+#include "base/compat.h"
 #include "base/page_writer.h"
 #include "catalog/index.h"
 #include "catalog/pg_index.h"
@@ -83,6 +84,7 @@ begin_sort(BuildState *state, IndexInfo *indexInfo)
 	for (int i = 0; i < natts; i++)
 		TupleDescCopyEntry(desc, i + 1, state->bt.tupdesc, i + 1);
 	TupleDescInitEntry(desc, natts + 1, "ctid", TIDOID, -1, 0);
+	TupleDescFinalize(desc);
 
 	for (int i = 0; i < state->bt.nkeyatts; i++)
 	{

@@ -647,7 +647,7 @@ report_row(CheckState *state, ItemPointer tid, const char *detail)
 static void
 check_tids(CheckState *state, Snapshot snapshot)
 {
-	IndexFetchTableData *fetch = table_index_fetch_begin(state->heap);
+	IndexFetchTableData *fetch = ecp_table_fetch_begin(state->heap);
 	TupleTableSlot *slot = table_slot_create(state->heap, NULL);
 	int64		last = -1;
 	int64		nseen = 0;

@@ -174,7 +174,7 @@ getattr_general(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 	Form_pg_attribute att = TupleDescAttr(bt->tupdesc, attno - 1);
 	bool		has_nulls = IndexTupleHasNulls(itup);
 	Size		header = IndexInfoFindDataOffset(itup->t_info);
-	bits8	   *nulls = (bits8 *) itup + sizeof(IndexTupleData);
+	uint8	   *nulls = (uint8 *) itup + sizeof(IndexTupleData);
 	char	   *data = (char *) itup + header;
 	Size		size = IndexTupleSize(itup) - header;
 	Size		off = 0;

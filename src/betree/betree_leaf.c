@@ -332,7 +332,7 @@ write_pivots(Page node, int child, LeafSplit *split, uint16 marker)
 
 		BetreePivotSetChild(pivot, BufferGetBlockNumber(split->buf[i]));
 		BetreePivotSetMarker(pivot, marker);
-		if (PageAddItem(node, (Item) pivot, IndexTupleSize(pivot),
+		if (PageAddItem(node, (Pointer) pivot, IndexTupleSize(pivot),
 						BETREE_FIRST_PIVOT + child + i,
 						false, false) == InvalidOffsetNumber)
 			betree_page_report_item();

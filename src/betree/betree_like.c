@@ -17,9 +17,11 @@
 #include "betree/betree.h"
 
 #include "access/stratnum.h"
+#include "base/compat.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
 #include "utils/lsyscache.h"
 
@@ -37,7 +39,7 @@ static const struct
 	{BYTEAOID, ByteaLessOperator, BYTEA_BTREE_FAM_OID},
 };
 
-static get_relation_info_hook_type previous_hook;
+static EcpRelationHook previous_hook;
 
 /* Core's counterpart of the family of an index's column, or the same */
 static Oid
@@ -55,12 +57,12 @@ core_family(Oid family, Oid type)
 }
 
 static void
-relation_info(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
+relation_info(ECP_RELATION_HOOK_ARGS)
 {
 	ListCell   *lc;
 
 	if (previous_hook)
-		previous_hook(root, relid, inhparent, rel);
+		previous_hook(ECP_RELATION_HOOK_PASSED);
 	foreach(lc, rel->indexlist)
 	{
 		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
@@ -80,6 +82,6 @@ relation_info(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 void
 betree_like_init(void)
 {
-	previous_hook = get_relation_info_hook;
-	get_relation_info_hook = relation_info;
+	previous_hook = ecp_relation_hook;
+	ecp_relation_hook = relation_info;
 }

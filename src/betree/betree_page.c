@@ -91,7 +91,7 @@ betree_page_is_lost(Relation rel, Page page, XLogRecPtr start)
 void
 betree_page_add(Page page, IndexTuple itup)
 {
-	if (PageAddItem(page, (Item) itup, IndexTupleSize(itup),
+	if (PageAddItem(page, (Pointer) itup, IndexTupleSize(itup),
 					OffsetNumberNext(PageGetMaxOffsetNumber(page)),
 					false, false) == InvalidOffsetNumber)
 		betree_page_report_item();

@@ -314,7 +314,7 @@ split_locked(BetreeRel *bt, Buffer parentbuf, int child, Buffer nodebuf)
 	BetreePivotSetChild(separator, BufferGetBlockNumber(rightbuf));
 	BetreePivotSetMarker(separator,
 						 BetreePivotGetMarker(BetreeNodeGetPivot(parent, child)));
-	if (PageAddItem(parent, (Item) separator, IndexTupleSize(separator),
+	if (PageAddItem(parent, (Pointer) separator, IndexTupleSize(separator),
 					BETREE_FIRST_PIVOT + child + 1, false, false) ==
 		InvalidOffsetNumber)
 		betree_page_report_item();

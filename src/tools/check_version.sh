@@ -25,4 +25,9 @@ for extension in *.control; do
 		status=1
 	fi
 done
+version=$(sed -n "s/^default_version = '\(.*\)'/\1/p" ecp.control)
+if ! grep -qF "ECP_MODULE_MAGIC(\"ecp\", \"$version\");" src/ecp_module.c; then
+	echo "src/ecp_module.c does not say version $version"
+	status=1
+fi
 exit $status

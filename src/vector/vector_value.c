@@ -208,7 +208,7 @@ vector_refuse_elements(const EcpVector *vector)
 static void
 vector_refuse_nulls(const ArrayType *array)
 {
-	const bits8 *nulls = ARR_NULLBITMAP(array);
+	const uint8 *nulls = ARR_NULLBITMAP(array);
 	int			i = 0;
 
 	while (nulls[i / BITS_PER_BYTE] & (1 << i % BITS_PER_BYTE))

@@ -67,6 +67,14 @@ sub unchanged
 	return;
 }
 unchanged('in a schema of its own');
+is( $node->safe_psql(
+		'postgres',
+		q(LOAD 'ecp';
+		SELECT module_name, version = (SELECT extversion FROM pg_extension
+				WHERE extname = 'ecp')
+			FROM pg_get_loaded_modules() WHERE module_name = 'ecp')),
+	'ecp|t',
+	'the library says its name and version') if $node->pg_version >= 18;
 
 # Moved
 $node->safe_psql(

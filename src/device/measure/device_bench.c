@@ -39,6 +39,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
+#include "utils/tuplestore.h"
 #include "utils/wait_event.h"
 
 #include "base/user_array.h"

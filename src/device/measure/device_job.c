@@ -24,6 +24,7 @@
 
 #include "access/parallel.h"
 #include "access/xact.h"
+#include "fmgr.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/condition_variable.h"

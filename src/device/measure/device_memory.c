@@ -27,6 +27,7 @@
 #include "portability/instr_time.h"
 #include "storage/dsm.h"
 #include "utils/builtins.h"
+#include "utils/tuplestore.h"
 
 #include "device/measure/device_job.h"
 

@@ -28,6 +28,7 @@
 #include "utils/backend_progress.h"
 #include "utils/backend_status.h"
 #include "utils/builtins.h"
+#include "utils/tuplestore.h"
 
 #include "base/compat.h"
 #include "device/measure/device_progress.h"

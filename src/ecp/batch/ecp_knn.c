@@ -35,6 +35,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "base/compat.h"
 #include "base/topk.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
@@ -151,6 +152,7 @@ ecp_knn_input_init(EcpKnnInput *input, Relation index)
 	input->desc = CreateTemplateTupleDesc(2);
 	TupleDescInitEntry(input->desc, 1, "query", INT8OID, -1, 0);
 	TupleDescInitEntry(input->desc, 2, "vector", index->rd_opcintype[0], -1, 0);
+	TupleDescFinalize(input->desc);
 	input->n = 0;
 	input->index = index;
 	input->convert = InvalidOid;

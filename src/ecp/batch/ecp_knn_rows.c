@@ -83,7 +83,7 @@ fetch_prefetch(const EcpSweep *sweep, const FetchItem *items, int nitems,
 static void
 fetch_items(EcpKnn *knn, const FetchItem *items, int nitems)
 {
-	IndexFetchTableData *fetch = table_index_fetch_begin(knn->heap);
+	IndexFetchTableData *fetch = ecp_table_fetch_begin(knn->heap);
 	TupleTableSlot *slot = table_slot_create(knn->heap, NULL);
 	BlockNumber block = InvalidBlockNumber;
 	BlockNumber heap_blocks = 0;

@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include "access/tableam.h"
+#include "base/compat.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/batch/ecp_user_table.h"
 #include "ecp/page/ecp_page.h"
@@ -154,9 +155,9 @@ table_scan(EcpKnn *knn)
 	TableScanDesc scan;
 
 	if (knn->team.scan != NULL)
-		scan = table_beginscan_parallel(knn->heap, knn->team.scan);
+		scan = ecp_table_beginscan_parallel(knn->heap, knn->team.scan);
 	else
-		scan = table_beginscan(knn->heap, knn->snapshot, 0, NULL);
+		scan = ecp_table_beginscan(knn->heap, knn->snapshot);
 	ecp_user_table_scan(knn->heap, knn->index, scan, table_add, knn);
 	table_compare(knn);
 	table_endscan(scan);

@@ -21,6 +21,7 @@
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/wait_event.h"
 #include "vector/vector_distance.h"
 
 /* A batch has at least this number of queries, whatever work_mem is. */

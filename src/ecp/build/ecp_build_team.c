@@ -18,6 +18,7 @@
 #include "access/relscan.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "base/compat.h"
 #include "catalog/index.h"
 #include "ecp/build/ecp_build.h"
 #include "ecp/build/ecp_build_team.h"
@@ -138,7 +139,7 @@ ecp_build_team_scan(EcpTeam *base)
 {
 	EcpBuildTeam *team = (EcpBuildTeam *) base;
 
-	team->joined = table_beginscan_parallel(team->build->heap, base->scan);
+	team->joined = ecp_table_beginscan_parallel(team->build->heap, base->scan);
 	return team->joined;
 }
 

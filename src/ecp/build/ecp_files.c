@@ -33,6 +33,7 @@
 #include "ecp/define/ecp_options.h"
 #include "ecp/define/ecp_tablespaces.h"
 #include "miscadmin.h"
+#include "port/atomics.h"
 #include "storage/bufmgr.h"
 #include "storage/dsm.h"
 #include "storage/sharedfileset.h"

@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "base/core_statement.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"

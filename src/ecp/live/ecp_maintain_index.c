@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/xlog.h"
 #include "base/user_index.h"
 #include "ecp/define/ecp_options.h"

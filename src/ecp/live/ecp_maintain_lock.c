@@ -15,6 +15,7 @@
 #include "ecp/live/ecp_maintain_lock.h"
 #include "ecp/page/ecp_page.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 
 void
 ecp_maintain_lock_take(Relation index)

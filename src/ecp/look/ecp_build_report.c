@@ -21,6 +21,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/tuplestore.h"
 
 PGDLLEXPORT Datum ecp_build_report(PG_FUNCTION_ARGS);
 

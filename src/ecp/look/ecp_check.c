@@ -549,7 +549,7 @@ check_tids(EcpCheck *check)
 	if (in_table)
 	{
 		ecp_user_table_rows_begin(&rows, check->heap, check->index);
-		fetch = table_index_fetch_begin(check->heap);
+		fetch = ecp_table_fetch_begin(check->heap);
 	}
 	tuplesort_performsort(check->tids);
 	while (ecp_tuplesort_getdatum(check->tids, &value, &isnull))

@@ -15,6 +15,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "base/user_index.h"
 #include "catalog/pg_type_d.h"
@@ -34,6 +35,7 @@
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 #include "vector/vector_value.h"
 
 PGDLLEXPORT Datum ecp_metapage_info(PG_FUNCTION_ARGS);

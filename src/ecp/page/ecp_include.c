@@ -27,6 +27,7 @@
 #include "access/detoast.h"
 #include "access/htup_details.h"
 #include "access/tupmacs.h"
+#include "base/compat.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_include.h"
@@ -81,6 +82,7 @@ ecp_include_desc_init(Relation index, const EcpMetaPageData *meta,
 		bytes = include_place(TupleDescAttr(tupdesc, nkeys + i), bytes,
 							  options.include_width);
 	}
+	TupleDescFinalize(desc->include);
 	desc->include_bytes = EcpIncludeHead(desc->ninclude) + bytes;
 	if (meta)
 		desc->include_bytes = meta->ecpm_include_bytes;
@@ -112,7 +114,7 @@ ecp_include_form(const EcpAttrDesc *desc, const EcpVector *vector,
 	bool		fits = include_rest_is_exact(desc, vector, values, isnull);
 	Datum		columns[INDEX_MAX_KEYS];
 	bool		nulls[INDEX_MAX_KEYS];
-	bits8		bits[INDEX_MAX_KEYS / 8 + 1];
+	uint8		bits[INDEX_MAX_KEYS / 8 + 1];
 	uint16		infomask = 0;
 	Size		size;
 

@@ -25,6 +25,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "base/compat.h"
 #include "catalog/pg_amop.h"

@@ -21,6 +21,7 @@
 #include "postgres.h"
 
 #include "access/sysattr.h"
+#include "base/compat.h"
 #include "ecp/plan/ecp_cost.h"
 #include "ecp/plan/ecp_match.h"
 #include "ecp/plan/ecp_path.h"
@@ -36,7 +37,7 @@
 #include "optimizer/planner.h"
 #include "optimizer/tlist.h"
 
-static get_relation_info_hook_type path_previous_relation_hook;
+static EcpRelationHook path_previous_relation_hook;
 static set_rel_pathlist_hook_type path_previous_hook;
 static join_search_hook_type path_previous_join_hook;
 static create_upper_paths_hook_type path_previous_upper_hook;
@@ -119,13 +120,12 @@ path_is_ours(const Path *path)
 
 /* Hide our indexes from core, so that it makes no paths of them. */
 static void
-path_relation_hook(PlannerInfo *root, Oid relid, bool inhparent,
-				   RelOptInfo *rel)
+path_relation_hook(ECP_RELATION_HOOK_ARGS)
 {
 	ListCell   *lc;
 
 	if (path_previous_relation_hook)
-		path_previous_relation_hook(root, relid, inhparent, rel);
+		path_previous_relation_hook(ECP_RELATION_HOOK_PASSED);
 	foreach(lc, rel->indexlist)
 	{
 		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
@@ -511,8 +511,8 @@ path_upper_hook(PlannerInfo *root, UpperRelationKind stage,
 void
 ecp_path_init(void)
 {
-	path_previous_relation_hook = get_relation_info_hook;
-	get_relation_info_hook = path_relation_hook;
+	path_previous_relation_hook = ecp_relation_hook;
+	ecp_relation_hook = path_relation_hook;
 	path_previous_hook = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = path_hook;
 	path_previous_join_hook = join_search_hook;

@@ -17,6 +17,7 @@
 
 #ifdef ECP_HAVE_EXPLAIN_HOOK
 
+#include "access/amapi.h"
 #include "access/relscan.h"
 #include "commands/explain.h"
 #include "commands/explain_format.h"
