@@ -24,6 +24,7 @@
 
 #include "access/parallel.h"
 #include "access/xact.h"
+#include "base/core_dsm.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -219,8 +220,7 @@ job_run_parallel(EcpJob job, const void *task, Size task_bytes,
 	shm_toc_estimate_chunk(&pcxt->estimator, task_bytes);
 	shm_toc_estimate_chunk(&pcxt->estimator, shared_bytes);
 	shm_toc_estimate_keys(&pcxt->estimator, 3);
-	InitializeParallelDSM(pcxt);
-	if (pcxt->seg == NULL)
+	if (!ecp_dsm_initialize(pcxt))
 	{
 		/* no room for a segment: the caller runs the job itself */
 		DestroyParallelContext(pcxt);

@@ -334,7 +334,7 @@ extern void ecp_knn_codes_rerank(EcpKnn *knn, int first, int end);
 /* ---- ecp_knn_workers.c ---- */
 
 extern void ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory);
-extern void ecp_knn_workers_start(EcpKnn *knn, const EcpKnnPlan *plan, int nworkers);
+extern void ecp_knn_workers_start(EcpKnn *knn, EcpKnnPlan *plan, int nworkers);
 extern void ecp_knn_workers_run(EcpKnn *knn, EcpKnnPhase phase, int nitems, int step);
 extern int	ecp_knn_workers_processes(const EcpKnn *knn);
 extern void ecp_knn_workers_stop(EcpKnn *knn);

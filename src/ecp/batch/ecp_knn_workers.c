@@ -150,26 +150,50 @@ knn_init_shared(EcpKnn *knn, EcpKnnShared *shared, const EcpKnnPlan *plan)
 }
 
 /*
+ * A team that shares the memory that "plan" describes, for fewer queries at a
+ * time if there is no room for it.  Returns false if there is none for a few,
+ * either; the plan is then what it was.
+ */
+static bool
+knn_create_team(EcpKnn *knn, EcpKnnPlan *plan, int nworkers)
+{
+	const EcpKnnPlan whole = *plan;
+
+	knn->team.memory_setting = "work_mem";
+	while (!ecp_team_create(&knn->team, "ecp_knn_workers_main", nworkers,
+							plan->layout.bytes, knn->heap,
+							plan->exact ? knn->snapshot : NULL,
+							PG_WAIT_EXTENSION))
+	{
+		if (plan->max_queries <= KNN_QUERIES_MIN)
+		{
+			*plan = whole;
+			return false;
+		}
+		plan->max_queries = Max(plan->max_queries / 2, KNN_QUERIES_MIN);
+		ecp_knn_workers_layout(plan, get_hash_memory_limit());
+	}
+	return true;
+}
+
+/*
  * Make the memory that "plan" describes and start at most "nworkers"
  * workers.  The relations are open; parallel mode lasts until
  * ecp_knn_workers_stop().
  */
 void
-ecp_knn_workers_start(EcpKnn *knn, const EcpKnnPlan *plan, int nworkers)
+ecp_knn_workers_start(EcpKnn *knn, EcpKnnPlan *plan, int nworkers)
 {
-	Size		bytes = plan->layout.bytes;
-
-	Assert(plan->max_queries > 0 && bytes > sizeof(EcpKnnShared));
-	if (nworkers > 0 &&
-		ecp_team_create(&knn->team, "ecp_knn_workers_main", nworkers, bytes,
-						knn->heap, plan->exact ? knn->snapshot : NULL,
-						PG_WAIT_EXTENSION))
+	Assert(plan->max_queries > 0 &&
+		   plan->layout.bytes > sizeof(EcpKnnShared));
+	if (nworkers > 0 && knn_create_team(knn, plan, nworkers))
 	{
 		knn_init_shared(knn, (EcpKnnShared *) knn->team.shared, plan);
 		ecp_team_launch(&knn->team, false);
 	}
 	else
-		knn_init_shared(knn, palloc_extended(bytes, MCXT_ALLOC_HUGE), plan);
+		knn_init_shared(knn, palloc_extended(plan->layout.bytes, MCXT_ALLOC_HUGE),
+						plan);
 }
 
 /* Do items first .. end - 1 of a phase. */

@@ -373,28 +373,57 @@ assign_last_round(AssignScan *scan)
 
 /* ---- the scan ---- */
 
-/* Before the first row, in the backend: memory for all participants. */
+/*
+ * Shared in-buffs; smaller ones if there is no room for them.  Returns false if
+ * there is none for small ones, either.
+ */
+static bool
+assign_share_inbuffs(EcpBuild *build)
+{
+	int			max = build->assigned.inbuff_max;
+
+	while (!ecp_team_memory_share(&build->memory.inbuffs,
+								  mul_size(inbuff_bytes(build),
+										   build->plan.nparticipants)))
+	{
+		ecp_team_tell_short(build->team);
+		build->assigned.inbuff_max /= 2;
+		if (build->assigned.inbuff_max < ASSIGN_BLOCK)
+		{
+			build->assigned.inbuff_max = max;
+			return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * Before the first row, in the backend: memory for all participants.  If one
+ * of them cannot be shared, the counts are not, so that no worker takes part in
+ * the assignment or in the merge, which needs what that leaves in a process.
+ */
 static void
 assign_start(EcpBuild *build)
 {
 	MemoryContext oldctx = MemoryContextSwitchTo(build->ctx);
 	EcpAssignMemory *memory = &build->memory;
 	int			nparticipants = build->plan.nparticipants;
-	bool		shared = build->team != NULL;
+	bool		shared;
 	Size		counts_bytes;
 
 	Assert(build->participant == 0);
 	if (build->tree == NULL)
 		build->tree = ecp_leaders_single(build, build->prepared);
 
+	build->assigned.inbuff_max = ecp_build_state_inbuff_rows(build);
+	shared = memory->tree.seg != NULL && assign_share_inbuffs(build);
+	if (!shared)
+		ecp_team_memory_alloc(&memory->inbuffs, false,
+							  mul_size(inbuff_bytes(build), nparticipants));
 	counts_bytes = mul_size(mul_size(sizeof(uint64), build->tree->n[0]),
 							nparticipants + 1);
 	ecp_team_memory_alloc(&memory->counts, shared, counts_bytes);
 	memset(memory->counts.address, 0, counts_bytes);
-
-	build->assigned.inbuff_max = ecp_build_state_inbuff_rows(build);
-	ecp_team_memory_alloc(&memory->inbuffs, shared,
-						  mul_size(inbuff_bytes(build), nparticipants));
 	for (int p = 0; p < nparticipants; p++)
 	{
 		EcpInBuff	inbuff;

@@ -210,6 +210,7 @@ ecp_build_team_begin(EcpBuild *build)
 	Assert(build->participant == 0 && build->team == NULL);
 	Assert(build->plan.nworkers > 0);
 	team->build = build;
+	team->team.memory_setting = "maintenance_work_mem";
 
 	/* as the server's own builds: see _bt_begin_parallel() */
 	if (build->indexInfo->ii_Concurrent)

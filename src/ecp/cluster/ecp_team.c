@@ -13,7 +13,8 @@
  *
  * What a task works on lies in dynamic shared memory segments of its own
  * (EcpMemory), which workers attach when a task names them and give up when
- * one does not.
+ * one does not.  If there is no room for such a segment, the memory is private
+ * to the backend, which then does the tasks that work on it alone.
  *
  * Errors of workers reach the backend with the next interrupt that it looks
  * for, and a worker ends when the backend does, as in every parallel
@@ -28,6 +29,7 @@
 #include "access/parallel.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "base/core_dsm.h"
 #include "ecp/cluster/ecp_team.h"
 #include "executor/instrument.h"
 #include "fmgr.h"
@@ -52,24 +54,32 @@ typedef struct TeamAttached
 
 /* ---- memory ---- */
 
-/* Memory with room for 63 bytes more, which kernels may read. */
+/* With room for 63 bytes more, which kernels may read. */
+static inline Size
+memory_bytes(Size bytes)
+{
+	return add_size(bytes, 2 * MEMORY_ALIGN);
+}
+
+bool
+ecp_team_memory_share(EcpMemory *memory, Size bytes)
+{
+	memset(memory, 0, sizeof(EcpMemory));
+	memory->seg = ecp_dsm_create(memory_bytes(bytes));
+	if (memory->seg)
+		memory->address = (char *)
+			TYPEALIGN(MEMORY_ALIGN, dsm_segment_address(memory->seg));
+	return memory->seg != NULL;
+}
+
 void
 ecp_team_memory_alloc(EcpMemory *memory, bool shared, Size bytes)
 {
-	bytes = add_size(bytes, 2 * MEMORY_ALIGN);
+	if (shared && ecp_team_memory_share(memory, bytes))
+		return;
 	memory->seg = NULL;
-	memory->allocated = NULL;
-	if (shared)
-	{
-		memory->seg = dsm_create(bytes, 0);
-		memory->address = dsm_segment_address(memory->seg);
-	}
-	else
-	{
-		memory->allocated = palloc_extended(bytes, MCXT_ALLOC_HUGE);
-		memory->address = memory->allocated;
-	}
-	memory->address = (char *) TYPEALIGN(MEMORY_ALIGN, memory->address);
+	memory->allocated = palloc_extended(memory_bytes(bytes), MCXT_ALLOC_HUGE);
+	memory->address = (char *) TYPEALIGN(MEMORY_ALIGN, memory->allocated);
 }
 
 void
@@ -162,8 +172,9 @@ team_wait(EcpTeam *team)
 	ConditionVariableCancelSleep();
 }
 
+/* Start a task; workers that are told of no new generation do not see it. */
 static void
-team_start(EcpTeam *team, const EcpTeamTask *task)
+team_start(EcpTeam *team, const EcpTeamTask *task, bool alone)
 {
 	EcpTeamShared *shared = team->shared;
 
@@ -171,11 +182,27 @@ team_start(EcpTeam *team, const EcpTeamTask *task)
 	pg_atomic_write_u64(&shared->rows, 0);
 	SpinLockAcquire(&shared->mutex);
 	shared->task = *task;
-	shared->open = true;
-	shared->nbusy = shared->all ? team->nworkers : 0;
-	shared->generation++;
+	if (!alone)
+	{
+		shared->open = true;
+		shared->nbusy = shared->all ? team->nworkers : 0;
+		shared->generation++;
+	}
 	SpinLockRelease(&shared->mutex);
-	ConditionVariableBroadcast(&shared->start_cv);
+	if (!alone)
+		ConditionVariableBroadcast(&shared->start_cv);
+}
+
+void
+ecp_team_tell_short(EcpTeam *team)
+{
+	if (!team->told_short)
+		ereport(NOTICE,
+				(errmsg("there is too little dynamic shared memory for all that parallel workers share"),
+				 errdetail("Part of the work is done with less memory, or without workers."),
+				 errhint("Give the server more, in a container with an option for the size of \"/dev/shm\", or lower \"%s\".",
+						 team->memory_setting)));
+	team->told_short = true;
 }
 
 void
@@ -185,6 +212,7 @@ ecp_team_run(EcpTeam *team, EcpTask which, const void *args, Size args_bytes,
 {
 	EcpTeamTask task = {0};
 	char	   *addresses[ECP_TASK_MEMORIES] = {0};
+	bool		alone = false;
 
 	Assert(nitems >= 0 && step > 0);
 	Assert(args_bytes <= ECP_TASK_ARGS_BYTES);
@@ -199,17 +227,22 @@ ecp_team_run(EcpTeam *team, EcpTask which, const void *args, Size args_bytes,
 	for (int i = 0; i < ECP_TASK_MEMORIES; i++)
 	{
 		task.memories[i] = DSM_HANDLE_INVALID;
-		if (i < nmemories && memories[i]->seg)
-		{
+		if (i >= nmemories)
+			continue;
+		addresses[i] = memories[i]->address;
+		if (memories[i]->seg)
 			task.memories[i] = dsm_segment_handle(memories[i]->seg);
-			addresses[i] = memories[i]->address;
-		}
+		else if (memories[i]->allocated)
+			alone = true;
 	}
+	if (alone)
+		ecp_team_tell_short(team);
 	if (team->begin)
 		team->begin(team);
-	team_start(team, &task);
+	team_start(team, &task, alone);
 	which.function(team, task.args, addresses);
-	team_wait(team);
+	if (!alone)
+		team_wait(team);
 	if (team->end)
 		team->end(team);
 }
@@ -379,10 +412,10 @@ ecp_team_create(EcpTeam *team, const char *entry, int nworkers, Size bytes,
 	EnterParallelMode();
 	team->pcxt = CreateParallelContext("$libdir/ecp", entry, nworkers);
 	team_estimate(team->pcxt, bytes, heap, snapshot);
-	InitializeParallelDSM(team->pcxt);
-	if (team->pcxt->seg == NULL)
+	if (!ecp_dsm_initialize(team->pcxt))
 	{
 		team_destroy(team);
+		ecp_team_tell_short(team);
 		return false;
 	}
 	team_allocate(team, bytes, heap, snapshot);
@@ -414,7 +447,7 @@ ecp_team_end(EcpTeam *team)
 {
 	EcpTeamTask none = {0};
 
-	team_start(team, &none);
+	team_start(team, &none, false);
 	WaitForParallelWorkersToFinish(team->pcxt);
 	for (int i = 0; i < team->nworkers; i++)
 		InstrAccumParallelQuery(&team->buffer_usage[i], &team->wal_usage[i]);

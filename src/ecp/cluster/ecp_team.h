@@ -21,7 +21,7 @@
 
 /*
  * Memory that all of a team can reach: a dynamic shared memory segment if there
- * will be workers, else palloc'd.
+ * will be workers and there is room for it, else palloc'd.
  */
 typedef struct EcpMemory
 {
@@ -31,6 +31,9 @@ typedef struct EcpMemory
 } EcpMemory;
 
 extern void ecp_team_memory_alloc(EcpMemory *memory, bool shared, Size bytes);
+
+/* A segment, or false if there is no room for it. */
+extern bool ecp_team_memory_share(EcpMemory *memory, Size bytes);
 extern void ecp_team_memory_free(EcpMemory *memory);
 
 #define ECP_TASK_MEMORIES	4
@@ -96,14 +99,17 @@ struct EcpTeam
 	/* the backend only */
 	ParallelContext *pcxt;
 	int			nworkers;
+	const char *memory_setting; /* that bounds what is shared */
+	bool		told_short;
 };
 
 /*
  * The backend: make a team of at most nworkers, whose entry point is the
  * exported function "entry", with "bytes" of shared memory that begins with
  * EcpTeamShared and is the caller's to fill after it.  With a snapshot, the
- * team has a parallel scan of the table.  Returns false if there is no dynamic
- * shared memory.  Up to ecp_team_end() the backend is in parallel mode.
+ * team has a parallel scan of the table.  The caller has set
+ * team->memory_setting.  Returns false if there is no room in dynamic shared
+ * memory.  Up to ecp_team_end() the backend is in parallel mode.
  */
 extern bool ecp_team_create(EcpTeam *team, const char *entry, int nworkers,
 							Size bytes, Relation heap, Snapshot snapshot,
@@ -122,9 +128,13 @@ extern void ecp_team_end(EcpTeam *team);
 extern void ecp_team_attach(EcpTeam *team, shm_toc *toc);
 extern void ecp_team_work(EcpTeam *team);
 
+/* A NOTICE, the first time, that there is too little dynamic shared memory. */
+extern void ecp_team_tell_short(EcpTeam *team);
+
 /*
  * Do a task of nitems items with the whole team; returns when all have done
- * their part.  Items are claimed about "step" at a time.
+ * their part.  Items are claimed about "step" at a time.  If one of the
+ * memories is not shared, the backend does the task alone.
  */
 extern void ecp_team_run(EcpTeam *team, EcpTask task,
 						 const void *args, Size args_bytes,
