@@ -8,8 +8,8 @@
 #   make lint                layering, exports, headers, sizes, formatting
 #   make indent              format the sources
 #
-# test/README lists the targets for other builds: assertions, sanitizers,
-# valgrind, NEON, coverage.
+# test/README lists the targets for other builds: versions and compilers,
+# assertions, sanitizers, valgrind, NEON, coverage.
 
 EXTENSION = ecp ecp_storage ecp_pgvector
 MODULE_big = ecp
@@ -66,13 +66,19 @@ endif
 # environment.
 
 export PG_CONFIG
-.PHONY: deps test test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon coverage kernels-speed bench
+.PHONY: deps test test-versions test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon coverage kernels-speed bench
 
 deps:
 	@src/tools/deps.sh test
 
 test: deps
 	@test/run
+
+# VERSIONS of PostgreSQL, each with two compilers: test/versions tells how it
+# finds the servers
+test-versions:
+	@src/tools/deps.sh extra
+	@test/versions $(VERSIONS)
 
 # betree with few items a page, so that little data makes a high tree
 test-tiny: deps

@@ -70,3 +70,50 @@ copy_server() # CONFIG ROOT
 	done
 	export LD_LIBRARY_PATH="$2$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 }
+
+# The upstream source, without Debian's patches: those fix the place of the
+# library folder, and a second server would install over the first.
+# FOLDER.apt takes apt's lists.
+fetch_source() # MAJOR FOLDER
+{
+	local apt=$2.apt options version
+
+	mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/download" "$apt/parts"
+	{
+		find /etc/apt -name '*.list' -exec sed -n 's/^deb /deb-src /p' {} +
+	} >"$apt/sources.list"
+	for file in /etc/apt/sources.list.d/*.sources; do
+		[ -e "$file" ] && sed 's/^Types:.*/Types: deb-src/' "$file" >"$apt/parts/$(basename "$file")"
+	done
+	options=(-o "Dir::Etc::SourceList=$apt/sources.list" -o "Dir::Etc::SourceParts=$apt/parts"
+		-o "Dir::State::Lists=$apt/lists" -o "Dir::Cache=$apt/cache" -o APT::Sandbox::User=root)
+	apt-get "${options[@]}" -qq update
+	# not every mirror still has the newest version's source: take the first
+	# that can be had
+	for version in $(apt-cache "${options[@]}" showsrc "postgresql-$1" |
+		sed -n 's/^Version: //p' | sort -Vru); do
+		(cd "$apt/download" && apt-get "${options[@]}" -qq source --download-only --only-source \
+			"postgresql-$1=$version") && compgen -G "$apt/download/*.orig.tar.*" >/dev/null && break
+	done
+	tar -C "$2" --strip-components=1 -xf "$(compgen -G "$apt/download/*.orig.tar.*" | head -n 1)" &&
+		return 0
+	echo "could not get the source package of PostgreSQL $1"
+	return 1
+}
+
+# With what the tests need and little else.
+build_server() # SOURCE PREFIX LOG [OPTION]...
+{
+	local source=$1 prefix=$2 log=$3
+
+	shift 3
+	# its makefiles generate headers only if they are not run by another make
+	(unset MAKELEVEL MAKEFLAGS MFLAGS && cd "$source" &&
+		./configure --prefix="$prefix" --enable-tap-tests --without-icu --without-readline \
+			--without-zlib "$@" &&
+		make -s -j"$(nproc)" world-bin && make -s install-world-bin) \
+		>"$log" 2>&1 && return 0
+	tail -n 30 "$log"
+	echo "could not build PostgreSQL"
+	return 1
+}

@@ -6,7 +6,7 @@
 #   src/tools/deps.sh build    compiler, server, its development files
 #   src/tools/deps.sh test     the same, and what "make test" uses
 #   src/tools/deps.sh extra    the same, and what builds for finding more take:
-#                              valgrind, lcov, cross compiler, qemu
+#                              valgrind, lcov, other compilers, qemu
 #
 # Packages that not every release of Debian has are installed where it has
 # them; without them, tests are passed over that say so.
@@ -42,6 +42,7 @@ use()
 }
 
 has() { command -v "$1"; }
+has_clang() { compgen -c clang | grep -qxE 'clang(-[0-9]+)?'; }
 has_perl() { perl -M"$1" -e 1; }
 has_server() { [ -x "$("$config" --bindir)/postgres" ]; }
 has_headers()
@@ -91,6 +92,9 @@ find_missing()
 	need valgrind has valgrind
 	need lcov has lcov
 	need dpkg-dev has dpkg-source
+	need flex has flex
+	need bison has bison
+	need clang has_clang
 	need gcc-aarch64-linux-gnu has aarch64-linux-gnu-gcc
 	need libc6-dev-arm64-cross test -e /usr/aarch64-linux-gnu/include/stdio.h
 	need qemu-user-static has qemu-aarch64-static
