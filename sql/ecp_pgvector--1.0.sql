@@ -246,3 +246,64 @@ CREATE OPERATOR CLASS bit_hamming_ops FOR TYPE bit
 	FUNCTION 1 ecp_class_bit_hamming(internal);
 COMMENT ON OPERATOR CLASS bit_hamming_ops USING ecp IS
 	'bit strings by the Hamming distance of pgvector';
+
+-- ======================================================================
+-- what came of the names
+-- ======================================================================
+
+-- The extension is trusted, so that who may create ecp can use it on the columns
+-- of a vector that is installed.  But the schemas of ecp and vector, which this
+-- script cannot name, are searched after its own, where the caller may have put a
+-- type or an operator in the place of one of theirs; of a type that is not what
+-- the library takes it for, it would read what is not there.  So see, now that
+-- every name has been looked up, that all objects used are of PostgreSQL or of
+-- these extensions, and a superuser's.  Whoever owns an extension can make an
+-- object of his a member of it, so neither is enough.
+DO LANGUAGE plpgsql $check$
+DECLARE
+	stranger pg_catalog.text;
+BEGIN
+	WITH RECURSIVE member AS (
+		SELECT d.classid, d.objid, e.extname
+		FROM pg_catalog.pg_depend AS d
+			JOIN pg_catalog.pg_extension AS e ON e.oid OPERATOR(pg_catalog.=) d.refobjid
+		WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass::pg_catalog.oid
+			AND d.deptype OPERATOR(pg_catalog.=) 'e'::pg_catalog."char"
+	), ours AS (
+		SELECT classid, objid FROM member WHERE extname OPERATOR(pg_catalog.=) 'ecp_pgvector'::pg_catalog.name
+		UNION
+		-- columns of types, entries of operator families
+		SELECT d.classid, d.objid
+		FROM ours JOIN pg_catalog.pg_depend AS d ON d.refclassid OPERATOR(pg_catalog.=) ours.classid
+			AND d.refobjid OPERATOR(pg_catalog.=) ours.objid
+		WHERE d.deptype OPERATOR(pg_catalog.=) ANY ('{a,i}'::pg_catalog."char"[])
+	), used AS (
+		SELECT d.refclassid AS classid, d.refobjid AS objid
+		FROM ours JOIN pg_catalog.pg_depend AS d ON d.classid OPERATOR(pg_catalog.=) ours.classid
+			AND d.objid OPERATOR(pg_catalog.=) ours.objid
+		EXCEPT
+		SELECT classid, objid FROM ours
+	), owned AS (
+		SELECT 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid AS classid, oid AS objid, typowner AS owner FROM pg_catalog.pg_type
+		UNION ALL
+		SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid, oid, proowner FROM pg_catalog.pg_proc
+		UNION ALL
+		SELECT 'pg_catalog.pg_operator'::pg_catalog.regclass::pg_catalog.oid, oid, oprowner FROM pg_catalog.pg_operator
+		UNION ALL
+		SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid, oid, relowner FROM pg_catalog.pg_class
+	)
+	SELECT pg_catalog.pg_describe_object(classid, objid, 0) INTO stranger
+	FROM used JOIN owned USING (classid, objid)
+		JOIN pg_catalog.pg_roles AS r ON r.oid OPERATOR(pg_catalog.=) owned.owner
+		LEFT JOIN member USING (classid, objid)
+	WHERE NOT r.rolsuper OR member.extname IS NULL
+		OR NOT member.extname OPERATOR(pg_catalog.=) ANY ('{ecp,vector}'::pg_catalog.name[])
+	ORDER BY classid, objid LIMIT 1;
+
+	IF stranger IS NOT NULL THEN
+		RAISE EXCEPTION '% is in the place of an object of the extension ecp or vector', stranger
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+			HINT = 'Create ecp_pgvector in another schema.';
+	END IF;
+END
+$check$;

@@ -339,5 +339,98 @@ is( $node->safe_psql(
 	SELECT ecp_stripe_ddl('safe.frame', '{trapped,pg_default}', 2);));
 is($ret, 0, 'nothing of his is called') or diag $stderr;
 
+# The same of ecp_pgvector, where a superuser has created vector
+SKIP:
+{
+	skip 'the server does not have the extension vector',
+	  8
+	  if $node->safe_psql(
+		'postgres',
+		"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"
+	  ) eq '0';
+	$node->safe_psql('postgres', 'CREATE DATABASE bridge OWNER proprietor');
+	$node->safe_psql(
+		'bridge', q(
+		CREATE SCHEMA theirs;
+		GRANT USAGE ON SCHEMA theirs TO PUBLIC;
+		CREATE EXTENSION vector SCHEMA theirs;));
+	as_proprietor(
+		'bridge', q(
+		CREATE SCHEMA mine;
+		CREATE SCHEMA trap;
+		CREATE EXTENSION ecp SCHEMA mine;));
+
+	my $three_operators = q(
+		CREATE FUNCTION trap.planted(%1$s, %1$s) RETURNS float8 RETURN 1;
+		CREATE OPERATOR trap.<-> (LEFTARG = %1$s, RIGHTARG = %1$s, FUNCTION = trap.planted);
+		CREATE OPERATOR trap.<#> (LEFTARG = %1$s, RIGHTARG = %1$s, FUNCTION = trap.planted);
+		CREATE OPERATOR trap.<=> (LEFTARG = %1$s, RIGHTARG = %1$s, FUNCTION = trap.planted));
+	my $type = 'CREATE TYPE trap.halfvec AS (x int); '
+	  . sprintf($three_operators, 'trap.halfvec');
+	foreach (
+		[ 'a type', $type, 'type halfvec' ],
+		# its owner can make anything of his a member of an extension
+		[
+			'a member of ecp',
+			"$type; ALTER EXTENSION ecp ADD TYPE trap.halfvec",
+			'type halfvec'
+		],
+		[
+			'operators of vectors',
+			sprintf($three_operators, 'theirs.vector'),
+			'operator'
+		],
+		[
+			'operators of arrays',
+			sprintf($three_operators, 'real[]'),
+			'operator'
+		],
+		[
+			'an operator of bits',
+			q(CREATE FUNCTION trap.planted(bit, bit) RETURNS float8 RETURN 1;
+			CREATE OPERATOR trap.<~> (LEFTARG = bit, RIGHTARG = bit, FUNCTION = trap.planted)),
+			'operator'
+		],
+		[
+			'an operator for a radius',
+			q(CREATE TYPE trap.ecp_bit_ball AS (centre bit, radius float8);
+			CREATE FUNCTION trap.planted(bit, trap.ecp_bit_ball) RETURNS boolean RETURN true;
+			CREATE OPERATOR trap.@<-> (LEFTARG = bit, RIGHTARG = trap.ecp_bit_ball, FUNCTION = trap.planted)),
+			'operator'
+		])
+	{
+		my ($what, $planted, $found) = @$_;
+
+		like(
+			refused(
+				'bridge',
+				"BEGIN; $planted; CREATE EXTENSION ecp_pgvector SCHEMA trap"),
+			qr/$found.* is in the place of an object of the extension ecp or vector/,
+			"ecp_pgvector: not beside $what of his");
+	}
+	is( as_proprietor(
+			'bridge', q(
+			CREATE EXTENSION ecp_pgvector SCHEMA mine;
+			SET search_path = mine, theirs;
+			CREATE TABLE items AS SELECT g AS id, ARRAY[g, 1]::vector(2) AS v
+				FROM generate_series(1, 100) g;
+			CREATE INDEX items_v ON items USING ecp (v);
+			SELECT ecp_index_check('items_v', true);
+			SET enable_seqscan = off;
+			SELECT id FROM items ORDER BY v <-> '[3,1]' LIMIT 1)),
+		"\n3",
+		'but in a schema without such');
+	$node->safe_psql(
+		'bridge',
+		'DROP EXTENSION vector CASCADE',
+		extra_params => ['-q']);
+	is( as_proprietor(
+			'bridge',
+			q(SELECT string_agg(extname, ' ') FROM pg_extension WHERE extname ~ '^ecp')
+		),
+		'ecp',
+		'dropped with vector');
+}
+
 $node->stop;
 done_testing();
