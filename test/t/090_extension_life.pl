@@ -31,6 +31,9 @@ $node->safe_psql(
 	CREATE INDEX keys_k ON keys USING betree (k) WITH (log_pages = 8);
 	INSERT INTO keys SELECT md5(g::text)::uuid, g
 		FROM generate_series(20001, 22000) g;
+	CREATE TABLE land (k int) PARTITION BY LIST (k);
+	SELECT ecp_place_rule('land', 'a', 'pg_default');
+	INSERT INTO ecp_device (tablespace, latency_us) VALUES ('pg_default', 77);
 	VACUUM ANALYZE;));
 
 my $near = q(SET enable_seqscan = off; SET enable_sort = off;
@@ -112,6 +115,13 @@ is($node->safe_psql('restored', $range),
 	$range_before, 'restored: same range');
 is($node->safe_psql('restored', $near),
 	$near_before, 'restored: same neighbours');
+
+is( $node->safe_psql(
+		'restored',
+		'SELECT latency_us, parent, prefix, evtname FROM ecp_device, ecp_place_rules, pg_event_trigger'
+	),
+	'77|land|a|ecp_place_new_partition',
+	'restored: profile and rule, which has its event trigger again');
 
 # Every older version comes to the same objects by ALTER EXTENSION UPDATE
 my $objects = q(SELECT pg_describe_object(classid, objid, 0) FROM pg_depend
