@@ -86,6 +86,7 @@ typedef struct Method
 	const char *access_method;	/* or "exact" */
 	char		with[TEXT_SIZE];	/* storage parameters */
 	char		settings[TEXT_SIZE];	/* name=value,... for the build */
+	char		search[TEXT_SIZE];	/* the same for searches */
 	char		label[TEXT_SIZE];
 	char		index[NAME_SIZE];
 	char		table[NAME_SIZE];

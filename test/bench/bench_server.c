@@ -119,21 +119,32 @@ server_settings(PGconn *conn, const char *settings)
 	}
 }
 
-/* Create the extension that has the method; false if there is none. */
+/* Create the extensions that have the method; false if one is missing. */
 bool
 method_is_available(PGconn *conn, const Method *method)
 {
-	const char *extension = (method->type == COLUMN_VECTOR) ? "vector" : "ecp";
+	bool		is_ecp = strcmp(method->access_method, "ecp") == 0;
+	const char *extension = "vector";
 	char		found[8];
+
+	if (method->type != COLUMN_VECTOR)
+		extension = "ecp";
+	else if (is_ecp)
+		extension = "ecp_pgvector";
+	else if (strcmp(method->access_method, "vchordrq") == 0)
+		extension = "vchord";
 
 	server_value(conn, found, sizeof(found),
 				 "SELECT 1 FROM pg_available_extensions WHERE name = '%s'",
 				 extension);
 	if (found[0] == '\0')
 		return false;
-	server_execute(conn, "CREATE EXTENSION IF NOT EXISTS %s", extension);
-	/* for its settings */
-	server_execute(conn, "LOAD '%s'", extension);
+	server_execute(conn, "CREATE EXTENSION IF NOT EXISTS %s CASCADE", extension);
+	/* for the settings */
+	if (is_ecp)
+		server_execute(conn, "LOAD 'ecp'");
+	else if (method->type == COLUMN_VECTOR)
+		server_execute(conn, "LOAD 'vector'");
 	return true;
 }
 
@@ -653,6 +664,7 @@ search_prepare(PGconn *conn, const Run *run, const Method *method)
 void
 search_set(PGconn *conn, const Method *method, int value)
 {
+	server_settings(conn, method->search);
 	if (method->parameter)
 		server_execute(conn, "SET %s = %g", method->parameter,
 					   value * method->unit);

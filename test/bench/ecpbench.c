@@ -12,7 +12,6 @@
  *
  *-------------------------------------------------------------------------
  */
-#include <ctype.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdarg.h>
@@ -28,7 +27,7 @@
 #define ECPBENCH_COMMIT "unknown"
 #endif
 
-#define METHODS_MAX		16
+#define METHODS_MAX		32
 #define CLIENTS_MAX		8
 
 /* Measurements that look for a setting near a target between two others. */
@@ -157,6 +156,8 @@ static const MethodKind method_kinds[] = {
 	{"ecp", "ecp", "ecp.probes", 1, "1,2,4,8,16,32,64,128,256"},
 	{"ecp_target", "ecp", "ecp.target_recall", 0.001,
 	"800,900,930,940,950,960,970,980,985,990,995"},
+	{"ecp_vector", "ecp", "ecp.target_recall", 0.001,
+	"800,900,930,940,950,960,970,980,985,990,995"},
 	{"ivfflat", "ivfflat", "ivfflat.probes", 1, "1,2,4,8,16,32,64,128,256"},
 	{"hnsw", "hnsw", "hnsw.ef_search", 1, "10,20,40,80,160,320,640"},
 	{"vchordrq", "vchordrq", "vchordrq.probes", 1,
@@ -164,17 +165,27 @@ static const MethodKind method_kinds[] = {
 	{"exact", "exact", NULL, 0, NULL}
 };
 
+/* The part of a method's argument that follows "mark". */
+static void
+method_part(const char *argument, char mark, char *part)
+{
+	const char *start = strchr(argument, mark);
+
+	if (start)
+		snprintf(part, TEXT_SIZE, "%.*s", (int) strcspn(start + 1, "@!"),
+				 start + 1);
+}
+
 /*
- * Add "ecp", "ivfflat:lists=1000", "ecp:levels=2@maintenance_work_mem=64MB":
- * access method, storage parameters, settings of the build.
+ * Add "ecp", "ivfflat:lists=1000", "ecp:levels=2@maintenance_work_mem=64MB",
+ * "vchordrq!vchordrq.epsilon=1.0": access method, storage parameters, settings
+ * of the build, settings of the searches.
  */
 static void
 method_add(const char *argument)
 {
 	Method	   *method = &results[nresults].method;
-	size_t		length = strcspn(argument, ":@");
-	const char *with = argument + length;
-	const char *settings = strchr(argument, '@');
+	size_t		length = strcspn(argument, ":@!");
 
 	if (nresults == METHODS_MAX)
 		die("too many methods");
@@ -193,11 +204,10 @@ method_add(const char *argument)
 		die("\"%s\" is not a method", argument);
 
 	snprintf(method->label, sizeof(method->label), "%s", argument);
-	if (*with == ':')
-		snprintf(method->with, sizeof(method->with), "%.*s",
-				 (int) strcspn(with + 1, "@"), with + 1);
-	if (settings)
-		snprintf(method->settings, sizeof(method->settings), "%s", settings + 1);
+	if (argument[length] == ':')
+		method_part(argument, ':', method->with);
+	method_part(argument, '@', method->settings);
+	method_part(argument, '!', method->search);
 	nresults++;
 }
 
@@ -209,8 +219,11 @@ method_name(Method *method, const Run *run, bool force_real)
 		"ecpbench_vector"};
 	static const char *const metrics[] = {"l2", "ip", "cosine"};
 	bool		is_exact = strcmp(method->access_method, "exact") == 0;
+	uint32_t	hash = 2166136261;
 
-	if (is_exact || strcmp(method->access_method, "ecp") == 0)
+	if (strcmp(method_kinds[method->kind].name, "ecp_vector") == 0)
+		method->type = COLUMN_VECTOR;
+	else if (is_exact || strcmp(method->access_method, "ecp") == 0)
 		method->type = (run->base.is_bytes && !force_real) ? COLUMN_BYTEA :
 			COLUMN_REAL;
 	else
@@ -219,14 +232,11 @@ method_name(Method *method, const Run *run, bool force_real)
 
 	if (is_exact)
 		return;
-	snprintf(method->index, sizeof(method->index), "%s_%s_%.30s",
-			 method->table, metrics[run->metric], method->label);
-	for (char *c = method->index; *c; c++)
-	{
-		if (!isalnum((unsigned char) *c))
-			*c = '_';
-		*c = tolower((unsigned char) *c);
-	}
+	/* an index of the same parameters serves all settings of searches */
+	for (const char *c = method->label; *c && *c != '!'; c++)
+		hash = (hash ^ (unsigned char) *c) * 16777619;
+	snprintf(method->index, sizeof(method->index), "%s_%s_%s_%08x",
+			 method->table, metrics[run->metric], method->access_method, hash);
 }
 
 /* ---- measuring ---- */
@@ -588,9 +598,9 @@ usage(void)
 		   "  ecpbench [option...] [folder with base.*vecs, query.*vecs, truth.ivecs]\n\n"
 		   "  --base, --query, --truth FILE   .bvecs or .fvecs, the same, .ivecs\n"
 		   "  -d, --dbname CONNINFO     server and database (superuser)\n"
-		   "  -m, --method METHOD       ecp, ecp_target, ivfflat, hnsw, vchordrq or exact,\n"
-		   "                            with :storage parameters and @settings of the build;\n"
-		   "                            as often as you like\n"
+		   "  -m, --method METHOD       ecp, ecp_target, ecp_vector, ivfflat, hnsw, vchordrq or\n"
+		   "                            exact, with :storage parameters, @settings of the build\n"
+		   "                            and !settings of searches; as often as you like\n"
 		   "  --distance l2|ip|cosine\n"
 		   "  -k N                      neighbours (10)\n"
 		   "  --sweep METHOD=N,N,...    settings that are measured\n"
