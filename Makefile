@@ -1,15 +1,39 @@
 # ecp: vector and streaming indexes for PostgreSQL.
 #
-#   make && make install     build and install for $(PG_CONFIG)
+#   make                     build for $(PG_CONFIG), on all processors
+#   make install             install what is built
+#   make deps                install what tests and demo need, from Debian's packages
 #   make demo                the whole thing on real data, on a private server
-#   make test                every test, on private servers
-#   make torture             faults under load (options in ARGS)
-#   make deps                install what the two need from Debian's packages
+#   make demo-stop           end that server
+#   make help                these lines
+#
+# Tests, all on private servers; test/README says more of each:
+#
+#   make test                every test
+#   make installcheck        pg_regress, isolation and TAP tests on a running server
 #   make lint                layering, exports, headers, sizes, formatting
 #   make indent              format the sources
+#   make test-versions       versions of PostgreSQL, each with two compilers (VERSIONS)
+#   make test-tiny           betree with few items a page
+#   make test-assert         a server with assertions
+#   make test-discard        a server that forgets its caches all the time: a day
+#   make test-asan           address and undefined-behaviour sanitizers
+#   make test-arguments      calls with extreme arguments under sanitizers (CALLS, SEED)
+#   make test-valgrind       valgrind
+#   make test-neon           the kernels of aarch64, in qemu
+#   make coverage            which lines the tests reach
+#   make torture             faults under load (ARGS)
+#   make damage              statements on indexes with damaged pages (DAMAGE)
+#   make fuzz                libFuzzer on the readers of pages (SECONDS)
+#   make bench               the client of the benchmarks; test/bench/README
+#   make kernels-speed       speed of the distance kernels
 #
-# test/README lists the targets for other builds: versions and compilers,
-# assertions, sanitizers, valgrind, NEON, coverage.
+#   make dist                archives of what is committed, for PGXN and packages
+
+# Unless told otherwise, and unless something is removed at the same time.
+ifeq ($(MAKELEVEL)$(filter %clean,$(MAKECMDGOALS)),0)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+endif
 
 EXTENSION = ecp ecp_storage ecp_pgvector
 MODULE_big = ecp
@@ -66,7 +90,10 @@ endif
 # environment.
 
 export PG_CONFIG
-.PHONY: deps test test-versions test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon coverage kernels-speed bench
+.PHONY: deps test test-versions test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon coverage kernels-speed bench dist help
+
+help:
+	@sed -n 's/^#   make /make /p' $(firstword $(MAKEFILE_LIST))
 
 deps:
 	@src/tools/deps.sh test
@@ -104,6 +131,12 @@ lint: all
 indent:
 	src/tools/indent.sh --typedefs
 	src/tools/indent.sh
+
+DIST = ecp-$(shell sed -n 's/^  "version": "\(.*\)",$$/\1/p' META.json)
+dist:
+	@mkdir -p build
+	git archive --prefix=$(DIST)/ -o build/$(DIST).zip HEAD
+	git archive --prefix=$(DIST)/ -o build/$(DIST).tar.gz HEAD
 
 demo:
 	@src/tools/deps.sh build

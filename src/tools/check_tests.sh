@@ -1,8 +1,8 @@
 #!/bin/bash
 #
 # check_tests.sh: fail if a test has no expected answer, an answer no test, a TAP
-# test a number that another has, or if the table of test/README is not that of
-# the tests and of the rooms that there are.
+# test a number that another has, if the table of test/README is not that of
+# the tests and of the rooms that there are, or if "make help" lacks a target.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -68,4 +68,8 @@ for room in src/*/*/; do
 	cut -c3-18 <<<"$table" | grep -qx "$room *" ||
 		complain "test/README: no test for the room $room"
 done
+
+while read -r target; do
+	grep -q "^#   make $target\( \|$\)" Makefile || complain "\"make help\" lacks $target"
+done < <(sed -n 's/^\.PHONY: deps/deps/p' Makefile | tr ' ' '\n')
 exit $status
