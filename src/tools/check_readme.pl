@@ -9,6 +9,7 @@
 # The tables of functions in doc/reference.md, between the lines "<!-- functions
 # of X -->" and "<!-- end -->", are made from the scripts of the extensions: with
 # --update they are written, without it they must be as this would write them.
+# Only their last column, the right that a caller needs, is written by hand.
 
 use strict;
 use warnings FATAL => 'all';
@@ -20,9 +21,15 @@ my $reference = slurp($page);
 my $bad = 0;
 my %wanted;
 my %table;
+my %right;
 
 use constant README_LINES => 260;
 use constant README_COLUMNS => 100;
+
+while ($reference =~ /^\| `(?:CALL )?(\w+)(?:\(.*?\))?` \| .* \| (.+?) \|$/gm)
+{
+	$right{$1} = $2;
+}
 
 # Sections of the script begin with "-- ====", "-- name: what it is"
 my $section = '';
@@ -53,7 +60,8 @@ while ($code =~
 foreach my $name (keys %table)
 {
 	my $rows = join('', @{ $table{$name} });
-	my $text = "| name | what it does |\n|---|---|\n$rows";
+	my $text =
+	  "| name | what it does | right that it needs |\n|---|---|---|\n$rows";
 
 	next
 	  if $reference =~
@@ -212,8 +220,15 @@ sub row
 	my ($kind, $name, $arguments, $text) = @_;
 	my (@in, @out);
 
-	return "| `$name` | table: $text |\n" if $kind eq 'TABLE';
-	return "| `$name` | view: $text |\n" if $kind eq 'VIEW';
+	if (!defined $right{$name})
+	{
+		print "$page does not say which right $name needs\n";
+		$bad = 1;
+	}
+	my $right = defined $right{$name} ? $right{$name} : '';
+
+	return "| `$name` | table: $text | $right |\n" if $kind eq 'TABLE';
+	return "| `$name` | view: $text | $right |\n" if $kind eq 'VIEW';
 	$arguments =~ s/\s+/ /g;
 	foreach my $argument (
 		$arguments =~ /((?:[^,(){}']++|'[^']*'|\([^)]*\)|\{[^}]*\})+)/g)
@@ -236,7 +251,7 @@ sub row
 	  . ($kind eq 'PROCEDURE' ? 'CALL ' : '')
 	  . "$name("
 	  . join(', ', @in)
-	  . ")` | $text |\n";
+	  . ")` | $text | $right |\n";
 }
 
 sub slurp
