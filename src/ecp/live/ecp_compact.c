@@ -36,11 +36,8 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_space.h"
 #include "miscadmin.h"
-#include "pgstat.h"
-#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
-#include "utils/wait_event.h"
 
 /* Compact a file of which more than 1/n is free, */
 #define ECP_COMPACT_SHARE		4
@@ -54,10 +51,6 @@
 /* Cut the file if 1/n of it, or so many blocks, are free at the end. */
 #define ECP_TRUNCATE_SHARE		16
 #define ECP_TRUNCATE_BLOCKS		1000
-
-/* Attempts to lock the index, and the time between them. */
-#define ECP_TRUNCATE_TRIES		20
-#define ECP_TRUNCATE_WAIT_MS	50
 
 /* What is moved, and how far that has come. */
 typedef struct EcpCompact
@@ -235,7 +228,7 @@ compact_nodes(const EcpCompact *compact)
  * The maintenance lock is held, and released between groups.
  */
 void
-ecp_compact(Relation index, Relation heap, EcpMaintainCounts *counts)
+ecp_compact(Relation index, Relation heap, int wait, EcpMaintainCounts *counts)
 {
 	BlockNumber nblocks = RelationGetNumberOfBlocks(index);
 	uint64		used = ecp_space_count_used(index);
@@ -250,7 +243,7 @@ ecp_compact(Relation index, Relation heap, EcpMaintainCounts *counts)
 	compact_leaves(&compact);
 	compact_nodes(&compact);
 	counts->purged_pages += ecp_purge(index, heap,
-									  ECP_PURGE_FEW | ECP_PURGE_NOW);
+									  ECP_PURGE_FEW | ECP_PURGE_NOW | wait);
 }
 
 /* Blocks that the file must have, or all if too few would be cut off. */
@@ -273,14 +266,12 @@ truncate_end(Relation index)
 static bool
 truncate_lock(Relation index)
 {
-	for (int tries = 0; !ConditionalLockRelation(index, AccessExclusiveLock); tries++)
+	int			tries = 0;
+
+	while (!ConditionalLockRelation(index, AccessExclusiveLock))
 	{
-		CHECK_FOR_INTERRUPTS();
-		if (tries == ECP_TRUNCATE_TRIES)
+		if (!ecp_maintain_wait(&tries))
 			return false;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 ECP_TRUNCATE_WAIT_MS, WAIT_EVENT_VACUUM_TRUNCATE);
-		ResetLatch(MyLatch);
 	}
 	return true;
 }

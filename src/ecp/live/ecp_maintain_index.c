@@ -30,13 +30,16 @@ PGDLLEXPORT Datum ecp_maintain(PG_FUNCTION_ARGS);
  *		Undo, stamp, purge, flush, split, fold, merge, regroup, compact.
  *
  * Waits for the maintenance lock.  VACUUM frees retired pages only if they are
- * many, and trains leaders only where the index has grown much; "thorough" frees
- * all that it can, and trains where it has grown at all.
+ * many, then waits for snapshots a while, and trains leaders only where the index
+ * has grown much; "thorough" frees all that it can at once, and trains where it
+ * has grown at all.
  */
 void
 ecp_maintain_index(Relation index, Relation heap, bool thorough,
 				   EcpMaintainCounts *counts)
 {
+	int			wait = thorough ? 0 : ECP_PURGE_WAIT;
+
 	ecp_maintain_lock_take(index);
 	ecp_replace_undo(index);
 	ecp_purge_stamp(index);
@@ -49,8 +52,8 @@ ecp_maintain_index(Relation index, Relation heap, bool thorough,
 	ecp_regroup_train(index, heap, thorough, counts);
 	if (!thorough)
 		ecp_regroup_around_splits(index, counts);
-	counts->purged_pages += ecp_purge(index, heap, ECP_PURGE_NOW);
-	ecp_compact(index, heap, counts);
+	counts->purged_pages += ecp_purge(index, heap, ECP_PURGE_NOW | wait);
+	ecp_compact(index, heap, wait, counts);
 	ecp_maintain_lock_release(index);
 }
 

@@ -17,8 +17,10 @@
 #include "base/stop_point.h"
 #include "commands/vacuum.h"
 #include "ecp/live/ecp_limits.h"
+#include "ecp/live/ecp_maintain.h"
 #include "ecp/live/ecp_maintain_lock.h"
 #include "ecp/live/ecp_purge.h"
+#include "ecp/live/ecp_replace.h"
 #include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
@@ -123,16 +125,14 @@ purge_count(Relation index, const EcpIndexState *state, int how, int max,
 }
 
 /*
- * ecp_purge
- *		Free retired clusters that no snapshot can need, if there are many: see
- *		the flags for "how".  Returns the number of pages.
+ * Free retired clusters that no snapshot can need.  Returns the number of pages.
  *
  * PostgreSQL's record of page reuse, written before the first block is freed,
  * makes redo on standbys wait for older queries or cancel them, as removing rows
  * does.
  */
-uint32
-ecp_purge(Relation index, Relation heap, int how)
+static uint32
+purge_clusters(Relation index, Relation heap, int how)
 {
 	EcpIndexState state;
 	FullTransactionId latest;
@@ -140,7 +140,6 @@ ecp_purge(Relation index, Relation heap, int how)
 	int			nclusters;
 	uint32		npages = 0;
 
-	Assert(ecp_maintain_lock_held(index));
 	ecp_meta_read_state(index, &state);
 	if ((how & ECP_PURGE_FEW) == 0)
 	{
@@ -169,6 +168,49 @@ ecp_purge(Relation index, Relation heap, int how)
 		npages += purge_cluster(index, &state, &run);
 	}
 	ecp_stat_count(index, ECP_STAT_PURGED_PAGES, npages);
+	return npages;
+}
+
+/*
+ * If many pages are retired, let other processes maintain the index, and end
+ * transactions that may need these pages.  Returns false if not, or if that has
+ * been tried for long enough.
+ */
+static bool
+purge_wait(Relation index, int *tries)
+{
+	EcpIndexState state;
+	bool		waited;
+
+	/* a scan of our own does not end meanwhile */
+	ecp_meta_read_state(index, &state);
+	if (index->rd_refcnt != 1 ||
+		state.meta.ecpm_retired_pages <=
+		RelationGetNumberOfBlocks(index) / ECP_PURGE_NOW_SHARE)
+		return false;
+	ecp_maintain_lock_release(index);
+	ECP_STOP_POINT("purge-wait");
+	waited = ecp_maintain_wait(tries);
+	ecp_maintain_lock_take(index);
+	ecp_replace_undo(index);
+	return waited;
+}
+
+/*
+ * ecp_purge
+ *		Free retired clusters that no snapshot can need, if there are many: see
+ *		the flags for "how".  Returns the number of pages.
+ */
+uint32
+ecp_purge(Relation index, Relation heap, int how)
+{
+	uint32		npages;
+	int			tries = 0;
+
+	Assert(ecp_maintain_lock_held(index));
+	npages = purge_clusters(index, heap, how);
+	while ((how & ECP_PURGE_WAIT) != 0 && purge_wait(index, &tries))
+		npages += purge_clusters(index, heap, how);
 	return npages;
 }
 
