@@ -37,6 +37,7 @@
 #include "access/relation.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "base/compat.h"
 #include "catalog/dependency.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
@@ -438,7 +439,7 @@ place_have_rules(Relation rules)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	TupleTableSlot *slot = table_slot_create(rules, NULL);
-	TableScanDesc scan = table_beginscan(rules, snapshot, 0, NULL);
+	TableScanDesc scan = ecp_table_beginscan(rules, snapshot);
 	bool		found = table_scan_getnextslot(scan, ForwardScanDirection, slot);
 
 	table_endscan(scan);
