@@ -1988,6 +1988,33 @@ CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8
 COMMENT ON OPERATOR CLASS xid8_ops USING betree IS
     'order of xid8 values, as in btree';
 
+-- types that the oldest server does not have: oid8 came with PostgreSQL 19
+
+DO $do$
+BEGIN
+    IF pg_catalog.to_regtype('pg_catalog.oid8') IS NULL THEN
+        RETURN;
+    END IF;
+    EXECUTE $sql$
+        CREATE OPERATOR FAMILY oid8_ops USING betree;
+        COMMENT ON OPERATOR FAMILY oid8_ops USING betree IS
+            'counterpart of the btree family of this name';
+        CREATE OPERATOR CLASS oid8_ops DEFAULT FOR TYPE oid8
+            USING betree FAMILY oid8_ops AS
+            OPERATOR 1 <,
+            OPERATOR 2 <=,
+            OPERATOR 3 =,
+            OPERATOR 4 >=,
+            OPERATOR 5 >,
+            FUNCTION 1 btoid8cmp(oid8,oid8),
+            FUNCTION 2 btoid8sortsupport(internal),
+            FUNCTION 4 btequalimage(oid);
+        COMMENT ON OPERATOR CLASS oid8_ops USING betree IS
+            'order of oid8 values, as in btree';
+    $sql$;
+END;
+$do$;
+
 -- points in Z-order
 
 CREATE FUNCTION betree_point_lt(point, point) RETURNS boolean

@@ -13,8 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/compat.h"
+/* whose argument is constant from PostgreSQL 19 on */
+#define array_contains_nulls	declared_array_contains_nulls
 #include "utils/array.h"
+#undef array_contains_nulls
+#include "base/compat.h"
 
 #undef fprintf
 #undef printf
