@@ -41,6 +41,7 @@
 #define ECP_LOOK_TRIES			100
 #define ECP_LOOK_SLEEP_US		10000
 
+#ifdef HAVE_POSIX_FALLOCATE
 /*
  * Have the filesystem reserve room for the blocks "from" to "to", which are in
  * one segment of the file, without writing them.  A full disk must be detected
@@ -81,6 +82,7 @@ space_reserve(Relation index, BlockNumber from, BlockNumber to)
 	}
 	pfree(path);
 }
+#endif
 
 /*
  * Extend the main fork until it has block "blk".  The caller may hold content
@@ -89,7 +91,8 @@ space_reserve(Relation index, BlockNumber from, BlockNumber to)
  *
  * Only the last new block is written; room is reserved for those before it, and
  * they read as zeros.  Every block is written when it is initialised; writing
- * it here, too, would cost what insert buffers save.
+ * it here, too, would cost what insert buffers save.  It is written where no room
+ * can be reserved (macOS).
  *
  * Returns true if no other process can have seen the block.
  */
@@ -118,12 +121,14 @@ space_extend(Relation index, BlockNumber blk)
 		{
 			BlockNumber upto = nblocks + 1;
 
+#ifdef HAVE_POSIX_FALLOCATE
 			/* the first block of a segment makes its file */
 			if (nblocks % RELSEG_SIZE != 0)
 			{
 				upto = Min(end, nblocks - nblocks % RELSEG_SIZE + RELSEG_SIZE);
 				space_reserve(index, nblocks, upto - 1);
 			}
+#endif
 			smgrextend(RelationGetSmgr(index), MAIN_FORKNUM, upto - 1,
 					   zeros.data, false);
 			nblocks = upto;
