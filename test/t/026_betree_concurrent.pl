@@ -156,7 +156,7 @@ $vacuum->query_until(qr/started/, "\\echo started\nVACUUM recycled;\n");
 ok( $node->poll_query_until(
 		'postgres',
 		"SELECT count(*) = 1 FROM pg_stat_activity"
-		  . " WHERE query LIKE 'VACUUM recycled%' AND wait_event = 'BufferPin'"
+		  . " WHERE query LIKE 'VACUUM recycled%' AND wait_event IN ('BufferPin', 'BufferCleanup')"
 	),
 	'VACUUM waits for the cursor');
 $got .= "\n" . $cursor->query_safe('FETCH ALL FROM c');
