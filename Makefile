@@ -21,6 +21,7 @@
 #   make test-arguments      calls with extreme arguments under sanitizers (CALLS, SEED)
 #   make test-valgrind       valgrind
 #   make test-neon           the kernels of aarch64, in qemu
+#   make test-arm64          pg_regress and isolation on an emulated arm64 (TESTS)
 #   make coverage            which lines the tests reach
 #   make torture             faults under load (ARGS)
 #   make damage              statements on indexes with damaged pages (DAMAGE)
@@ -90,7 +91,7 @@ endif
 # environment.
 
 export PG_CONFIG
-.PHONY: deps test test-versions test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon coverage kernels-speed bench dist help
+.PHONY: deps test test-versions test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon test-arm64 coverage kernels-speed bench dist help
 
 help:
 	@sed -n 's/^#   make /make /p' $(firstword $(MAKEFILE_LIST))
@@ -106,6 +107,11 @@ test: deps
 test-versions:
 	@src/tools/deps.sh extra
 	@test/versions $(VERSIONS)
+
+# TESTS of pg_regress and isolation on an emulated arm64 (default: all)
+test-arm64:
+	@src/tools/deps.sh extra
+	@test/arm64 $(TESTS)
 
 # betree with few items a page, so that little data makes a high tree
 test-tiny: deps
