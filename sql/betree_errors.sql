@@ -80,7 +80,7 @@ INSERT INTO bt_temp SELECT generate_series(1, 1000);
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT k FROM bt_reenter WHERE k = 7;
-SET bt.action = 'INSERT INTO bt_reenter VALUES (-1)';
+SET bt.action = 'INSERT INTO public.bt_reenter VALUES (-1)';
 INSERT INTO bt_reenter VALUES (500);
 SELECT k FROM bt_reenter WHERE k = 7;
 SELECT betree_flush('bt_reenter_k');

@@ -20,7 +20,10 @@ CREATE INDEX ON errors USING ecp (numbers);
 CREATE INDEX ON errors USING ecp ((numbers::real[])) INCLUDE (data);
 -- where core finds the error first, or somebody else is asked
 CREATE INDEX ON errors USING ecp (v no_such_ops);
+-- (which from PostgreSQL 19 on says where)
+\set VERBOSITY sqlstate
 CREATE INDEX ON errors USING ecp (no_such_column);
+\set VERBOSITY default
 CREATE INDEX ON errors USING ecp (v jsonb_ops);
 CREATE INDEX ON no_such_table USING ecp (data);
 CREATE INDEX ON errors USING btree (data);

@@ -212,7 +212,10 @@ CREATE INDEX ON inc_much USING ecp (v) INCLUDE (a) WITH (include_width = 1023);
 CREATE INDEX ON inc_much USING ecp (v) INCLUDE (a) WITH (include_width = 1024);
 CREATE INDEX ON inc_much USING ecp (v) INCLUDE (a, b, c) WITH (include_width = 1000);
 CREATE INDEX ON inc_much USING ecp (a) INCLUDE (v);
+-- core's error, which from PostgreSQL 19 on says where
+\set VERBOSITY sqlstate
 CREATE INDEX ON inc_much USING ecp (v) INCLUDE ((a || b));
+\set VERBOSITY default
 
 DROP TABLE inc_t, inc_kinds, inc_much, inc_temp;
 DROP FUNCTION inc_plan, inc_same, inc_digest;

@@ -11,6 +11,10 @@
  * at the portal.  Statements within functions have no portal; their users get
  * core's message.
  *
+ * From PostgreSQL 17 on, search_path is restricted by then, so that the table
+ * cannot be found by what the statement calls it.  Core has told the view of
+ * progress which one it is, unless track_activities is off.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -18,12 +22,18 @@
 #include "base/core_statement.h"
 #include "nodes/plannodes.h"
 #include "tcop/pquery.h"
+#include "utils/backend_progress.h"
+#include "utils/backend_status.h"
 
 const IndexStmt *
-ecp_core_index_statement(void)
+ecp_core_index_statement(Oid *table)
 {
 	ListCell   *lc;
 
+	if (MyBEEntry == NULL ||
+		MyBEEntry->st_progress_command != PROGRESS_COMMAND_CREATE_INDEX)
+		return NULL;
+	*table = MyBEEntry->st_progress_command_target;
 	if (ActivePortal == NULL || ActivePortal->commandTag != CMDTAG_CREATE_INDEX)
 		return NULL;
 	foreach(lc, ActivePortal->stmts)

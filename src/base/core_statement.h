@@ -12,8 +12,8 @@
 
 /*
  * The CREATE INDEX that a client has sent and that is being executed, as the
- * grammar made it; or NULL.
+ * grammar made it, and its table; or NULL.
  */
-extern const IndexStmt *ecp_core_index_statement(void);
+extern const IndexStmt *ecp_core_index_statement(Oid *table);
 
 #endif							/* ECP_CORE_STATEMENT_H */

@@ -104,22 +104,21 @@ statement_check_column(const IndexElem *element, Oid method, Oid table,
 void
 ecp_statement_check(Oid handler)
 {
-	const IndexStmt *statement = ecp_core_index_statement();
+	Oid			table;
+	const IndexStmt *statement = ecp_core_index_statement(&table);
 	ListCell   *lc;
 	Oid			method;
-	Oid			table;
 
-	if (statement == NULL || statement->relation == NULL)
+	if (statement == NULL)
 		return;
 	method = statement_method(statement->accessMethod, handler);
 	if (!OidIsValid(method))
 		return;
-	table = RangeVarGetRelid(statement->relation, NoLock, true);
 	foreach(lc, statement->indexParams)
 	{
 		const IndexElem *element = lfirst_node(IndexElem, lc);
 
-		if (OidIsValid(table) && element->name != NULL)
+		if (element->name != NULL)
 			statement_check_column(element, method, table,
 								   element == linitial(statement->indexParams));
 	}
