@@ -147,12 +147,14 @@ $_->restart foreach ($primary, $standby);
 all_alike('first time on a large server', $primary, $singly);
 all_alike('again', $primary, $singly);
 all_alike('one statement for all queries', $primary, $nested);
+my $forced =
+  $primary->pg_version >= 16 ? 'debug_parallel_query' : 'force_parallel_mode';
 my $vector = $primary->safe_psql('postgres',
 	'SELECT v FROM ecp_promise.bytes_q WHERE id = 1');
 like(
 	$primary->safe_psql(
 		'postgres',
-		"$workers SET force_parallel_mode = on; SET enable_seqscan = off;
+		"$workers SET $forced = on; SET enable_seqscan = off;
 		EXPLAIN (COSTS OFF) SELECT id FROM ecp_promise.bytes
 		ORDER BY v <-> '$vector' LIMIT 10"),
 	qr/Gather.*Index Scan using bytes_i/s,
@@ -160,7 +162,7 @@ like(
 all_alike(
 	'in a worker', $primary, $few,
 	upto => 20,
-	set => "$workers SET force_parallel_mode = on;");
+	set => "$workers SET $forced = on;");
 all_alike('a batch', $primary, $batch);
 all_alike('a batch with workers', $primary, $batch, set => $workers);
 all_alike('a warm standby', $standby, $singly);

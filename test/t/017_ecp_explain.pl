@@ -41,7 +41,7 @@ $node->safe_psql(
 my $set =
   "SET enable_seqscan = off;\nSET max_parallel_workers_per_gather = 0;\n";
 my $last =
-  "SELECT concat_ws('|', wanted, coalesce(round(estimated_recall::numeric, 2), 0),
+  "SELECT concat_ws('|', wanted, coalesce(round(estimated_recall::numeric, 2), 0.00),
 	clusters, vectors, reranked, filtered,
 	dropped, stop) FROM ecp_last_scan()";
 
