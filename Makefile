@@ -15,6 +15,7 @@
 #   make indent              format the sources
 #   make test-versions       versions of PostgreSQL, each with two compilers (VERSIONS)
 #   make test-tiny           betree with few items a page
+#   make test-citus          tables that Citus distributes, on a server that has it
 #   make test-assert         a server with assertions
 #   make test-discard        a server that forgets its caches all the time: a day
 #   make test-asan           address and undefined-behaviour sanitizers
@@ -91,7 +92,7 @@ endif
 # environment.
 
 export PG_CONFIG
-.PHONY: deps test test-versions test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon test-arm64 coverage kernels-speed bench dist help
+.PHONY: deps test test-versions test-citus test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon test-arm64 coverage kernels-speed bench dist help
 
 help:
 	@sed -n 's/^#   make /make /p' $(firstword $(MAKEFILE_LIST))
@@ -116,6 +117,12 @@ test-arm64:
 # betree with few items a page, so that little data makes a high tree
 test-tiny: deps
 	@COPT=-DBETREE_TINY BETREE_TINY=1 test/run tap:022_betree_differential tap:023_betree_options
+
+# on the server of PG_CONFIG, which has Citus
+test-citus: deps
+	@[ -e "$$($(PG_CONFIG) --sharedir)/extension/citus.control" ] || { \
+		echo 'The server of "$(PG_CONFIG)" has no Citus: install it, or set PG_CONFIG.'; exit 1; }
+	@test/run tap:098_extension_citus
 
 # test/torture/README tells what DAMAGE can be
 damage: deps

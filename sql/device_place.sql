@@ -216,6 +216,9 @@ SELECT ecp_shard_query('shard', 'v', 10, '<->(real[],real[]) $1; SELECT (1');
 SELECT ecp_shard_query('shard', 'v', 10, '');
 SELECT ecp_shard_query('shard', 'v', 10, '<<->>');
 SELECT ecp_shard_query('shard', 'w', 10);
+CREATE TABLE shard_none (id int, v real[]);
+SELECT ecp_shard_query('shard_none', 'v', 10);
+DROP TABLE shard_none;
 DROP TABLE shard;
 
 -- a plain table is a group by itself

@@ -1018,6 +1018,21 @@ CREATE FUNCTION ecp_recall(index regclass, k integer DEFAULT 10,
 COMMENT ON FUNCTION ecp_recall(regclass, integer, integer[], integer, integer, text, boolean) IS
 	'share of the true nearest rows that an ecp index finds by the settings in force (probes 0), and by number of probes; store => true also measures and stores what targets of recall require';
 
+-- several servers: tables that Citus distributes
+
+CREATE FUNCTION ecp_is_distributed(relation regclass) RETURNS boolean
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION ecp_is_distributed(regclass) IS
+	'whether Citus distributes a table, or the table of an index';
+
+CREATE FUNCTION ecp_run_on_shards(relation regclass, command text,
+	copies boolean DEFAULT false, OUT shardid bigint, OUT nodename text,
+	OUT nodeport integer, OUT result json) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+	COST 10000 ROWS 32;
+COMMENT ON FUNCTION ecp_run_on_shards(regclass, text, boolean) IS
+	'run a query for each shard of a distributed table, or for each copy of one, with the name of the shard''s table or index in the place of %L, and return its rows as an array';
+
 -- ecp: statistics of all sessions
 
 CREATE FUNCTION ecp_stat_get(index regclass, OUT scans bigint,
@@ -1045,8 +1060,10 @@ CREATE VIEW ecp_stat_indexes AS
 			AND i.relkind OPERATOR(pg_catalog.=) 'i'
 		JOIN pg_catalog.pg_index x ON x.indexrelid OPERATOR(pg_catalog.=) i.oid
 		JOIN pg_catalog.pg_class t ON t.oid OPERATOR(pg_catalog.=) x.indrelid
-		JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) i.relnamespace,
-		LATERAL ecp_stat_get(i.oid::pg_catalog.regclass) s
+		JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) i.relnamespace
+		-- whoever looks at all indexes need not wait for other servers
+		LEFT JOIN LATERAL ecp_stat_get(i.oid::pg_catalog.regclass) s
+			ON NOT ecp_is_distributed(i.oid::pg_catalog.regclass)
 	WHERE a.amname OPERATOR(pg_catalog.=) 'ecp' AND
 		NOT pg_catalog.pg_is_other_temp_schema(i.relnamespace);
 COMMENT ON VIEW ecp_stat_indexes IS
@@ -1070,6 +1087,14 @@ CREATE FUNCTION ecp_knn_batch(index regclass, queries text,
 	COST 1000 ROWS 10000;
 COMMENT ON FUNCTION ecp_knn_batch(regclass, text, integer) IS
 	'the k rows of a table nearest to each vector that a query returns, through one pass over an ecp index';
+
+CREATE FUNCTION ecp_knn_fetch(index regclass, queries anyarray,
+	columns name[], k integer DEFAULT 10, OUT query bigint, OUT rank integer,
+	OUT distance float8, OUT data jsonb) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+	COST 1000 ROWS 10000;
+COMMENT ON FUNCTION ecp_knn_fetch(regclass, anyarray, name[], integer) IS
+	'the k rows of a table nearest to each vector of an array, with some of their columns; also of a distributed table';
 
 CREATE FUNCTION ecp_knn_exact(index regclass, queries anyarray,
 	k integer DEFAULT 10, OUT query bigint, OUT rank integer, OUT tid tid,
@@ -1122,7 +1147,12 @@ BEGIN ATOMIC
 		pg_catalog.string_agg(pg_catalog.format('(SELECT %s FROM %s ORDER BY %I %s $1 LIMIT %s)', columns, relid, col, op, k),
 			E'\nUNION ALL\n' ORDER BY relid::text),
 		col, op, k)
-	FROM pg_catalog.pg_partition_tree(parent), listed, compared WHERE isleaf
+	FROM (
+		SELECT relid FROM pg_catalog.pg_partition_tree(parent) WHERE isleaf
+		UNION
+		-- not partitioned; Citus asks each shard of a table for k rows itself
+		SELECT parent WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_partition_tree(parent))
+	) AS leaf, listed, compared
 	GROUP BY op;
 END;
 COMMENT ON FUNCTION ecp_shard_query(regclass, name, integer, text) IS 'query for the k rows nearest to $1 that asks each partition, which may be on a foreign server, for its own k nearest';

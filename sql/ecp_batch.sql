@@ -276,6 +276,16 @@ SELECT * FROM ecp_knn_batch('batch_r_l2', 'SELECT r FROM batch_queries');
 RESET row_security;
 RESET ROLE;
 
+-- with columns of the rows instead of TIDs, in the order of queries and ranks
+SELECT count(*), count(*) FILTER (WHERE f.distance = n.distance
+		AND f.data = jsonb_build_object('id', i.id, 'b', i.b))
+FROM ecp_knn_batch('batch_r_l2', (SELECT array_agg(r ORDER BY id) FROM batch_queries), 5) AS n
+	JOIN batch_items AS i ON i.ctid = n.tid
+	JOIN ecp_knn_fetch('batch_r_l2', (SELECT array_agg(r ORDER BY id) FROM batch_queries), '{id,b}', 5)
+		WITH ORDINALITY AS f ON (f.query, f.rank, f.ordinality) = (n.query, n.rank, n.rank + 5 * (n.query - 1));
+SELECT rank, data FROM ecp_knn_fetch('batch_r_l2', (SELECT array_agg(r) FROM batch_queries), '{}', 1) WHERE query = 1;
+SELECT ecp_is_distributed('batch_items'), ecp_is_distributed('batch_r_l2');
+
 -- refused
 \set VERBOSITY terse
 SELECT * FROM ecp_knn_batch('batch_r_l2', 'SELECT r FROM batch_queries', 0);
@@ -292,6 +302,9 @@ SELECT * FROM ecp_knn_batch('batch_r_l2', '{{1, 2}, {NULL, 4}}'::real[]);
 SELECT * FROM ecp_knn_batch('batch_r_l2', '{{{1, 2}}}'::real[]);
 SELECT * FROM ecp_knn_batch('batch_r_l2', '{1, 2}'::int[]);
 SELECT * FROM ecp_knn_exact('batch_b_l2', '{1, 2}'::real[]);
+SELECT * FROM ecp_knn_fetch('batch_r_l2', '{{1, 2}}'::real[], '{nonsense}');
+SELECT * FROM ecp_knn_fetch('batch_r_l2', '{{1, 2}}'::real[], ARRAY[NULL::name]);
+SELECT * FROM ecp_run_on_shards('batch_items', 'SELECT 1');
 -- an error in a worker, and afterwards
 SET parallel_setup_cost = 0;
 BEGIN;

@@ -86,10 +86,14 @@ RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION ecp_place_target(name, name, float8, text) IS 'add or change a target of a place: a tablespace or a foreign server';
 
+CREATE FUNCTION _ecp_local_table(relation regclass) RETURNS regclass
+AS 'MODULE_PATHNAME', 'ecp_local_table' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION _ecp_local_table(regclass) IS 'the table itself; an error if Citus distributes it';
+
 CREATE FUNCTION ecp_place_groups(parent regclass, OUT grp regclass, OUT bytes bigint,
 	OUT scans bigint, OUT tablespace name, OUT split boolean, OUT bound text)
 RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED
 BEGIN ATOMIC
 	WITH here AS (
 		SELECT t.spcname
@@ -100,7 +104,8 @@ BEGIN ATOMIC
 		SELECT relid::pg_catalog.oid AS relid
 		FROM pg_catalog.pg_partition_tree(parent) WHERE isleaf
 		UNION
-		SELECT parent::pg_catalog.oid
+		-- an error if Citus distributes it
+		SELECT _ecp_local_table(parent)::pg_catalog.oid
 	)
 	SELECT c.oid::pg_catalog.regclass,
 		pg_catalog.pg_total_relation_size(c.oid),

@@ -9,6 +9,7 @@
 
 #include "base/sql_text.h"
 #include "executor/spi.h"
+#include "funcapi.h"
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -59,4 +60,13 @@ ecp_sql_execute(Oid nspoid, int expected, const char *sql, int nargs,
 		elog(ERROR, "could not execute \"%s\": %s", text,
 			 SPI_result_code_string(rc));
 	pfree(text);
+}
+
+void
+ecp_sql_return_rows(FunctionCallInfo fcinfo)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	for (uint64 i = 0; i < SPI_processed; i++)
+		tuplestore_puttuple(rsinfo->setResult, SPI_tuptable->vals[i]);
 }

@@ -8,6 +8,8 @@
 #ifndef ECP_SQL_TEXT_H
 #define ECP_SQL_TEXT_H
 
+#include "fmgr.h"
+
 /* The schema-qualified, quoted name of a relation; an error if there is none. */
 extern char *ecp_sql_relname(Oid relid);
 
@@ -24,5 +26,11 @@ extern char *ecp_sql_text(Oid nspoid, const char *sql);
 extern void ecp_sql_execute(Oid nspoid, int expected, const char *sql,
 							int nargs, Oid *types, Datum *values,
 							const char *nulls);
+
+/*
+ * Add the rows of the last query of SPI, whose columns have the types of the
+ * function's result, to the set that it returns.
+ */
+extern void ecp_sql_return_rows(FunctionCallInfo fcinfo);
 
 #endif							/* ECP_SQL_TEXT_H */

@@ -16,6 +16,7 @@
 #include "access/table.h"
 #include "access/xlog.h"
 #include "base/compat.h"
+#include "base/shards.h"
 #include "base/user_index.h"
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
@@ -38,12 +39,14 @@ report_kind(const char *name, const EcpIndexKind *kind, char relkind)
 
 /*
  * ecp_user_index_table
- *		The table of an index that the caller has this right to.
+ *		The table of the index that is the first argument of a function, if the
+ *		caller has this right to it.
  */
 Oid
-ecp_user_index_table(Oid index_oid, EcpIndexRight right,
+ecp_user_index_table(FunctionCallInfo fcinfo, EcpIndexRight right,
 					 const EcpIndexKind *kind)
 {
+	Oid			index_oid = PG_GETARG_OID(0);
 	char		relkind = get_rel_relkind(index_oid);
 	Oid			heap_oid;
 
@@ -64,6 +67,7 @@ ecp_user_index_table(Oid index_oid, EcpIndexRight right,
 	else if (pg_class_aclcheck(heap_oid, GetUserId(),
 							   ACL_SELECT) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(heap_oid));
+	ecp_shards_refuse(fcinfo, NULL);
 	return heap_oid;
 }
 
@@ -102,12 +106,12 @@ open_index(Oid index_oid, Oid heap_oid, LOCKMODE lockmode,
  *		Open an index of this kind, to read its pages.
  */
 Relation
-ecp_user_index_open(Oid index_oid, LOCKMODE lockmode, EcpIndexRight right,
-					const EcpIndexKind *kind)
+ecp_user_index_open(FunctionCallInfo fcinfo, LOCKMODE lockmode,
+					EcpIndexRight right, const EcpIndexKind *kind)
 {
-	Oid			heap_oid = ecp_user_index_table(index_oid, right, kind);
+	Oid			heap_oid = ecp_user_index_table(fcinfo, right, kind);
 
-	return open_index(index_oid, heap_oid, lockmode, kind);
+	return open_index(PG_GETARG_OID(0), heap_oid, lockmode, kind);
 }
 
 /*
@@ -142,14 +146,14 @@ ecp_become_caller(const EcpCaller *caller)
  *		maintain it, and be the table's owner until ecp_user_index_end().
  */
 void
-ecp_user_index_begin(EcpUserIndex *user, Oid index_oid, LOCKMODE lockmode,
-					 const EcpIndexKind *kind)
+ecp_user_index_begin(EcpUserIndex *user, FunctionCallInfo fcinfo,
+					 LOCKMODE lockmode, const EcpIndexKind *kind)
 {
-	Oid			heap_oid = ecp_user_index_table(index_oid, ECP_INDEX_OWN, kind);
+	Oid			heap_oid = ecp_user_index_table(fcinfo, ECP_INDEX_OWN, kind);
 
 	/* the table before its index, as everybody does */
 	user->heap = table_open(heap_oid, lockmode);
-	user->index = open_index(index_oid, heap_oid, lockmode, kind);
+	user->index = open_index(PG_GETARG_OID(0), heap_oid, lockmode, kind);
 	user->lockmode = lockmode;
 	if (!user->index->rd_index->indisvalid)
 		ereport(ERROR,

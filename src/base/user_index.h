@@ -9,6 +9,7 @@
 #define ECP_USER_INDEX_H
 
 #include "access/amapi.h"
+#include "fmgr.h"
 #include "utils/rel.h"
 
 /* How we know the indexes of an access method, whatever it is called. */
@@ -41,14 +42,14 @@ typedef struct EcpUserIndex
 	EcpCaller	caller;
 } EcpUserIndex;
 
-extern Oid	ecp_user_index_table(Oid index_oid, EcpIndexRight right,
+extern Oid	ecp_user_index_table(FunctionCallInfo fcinfo, EcpIndexRight right,
 								 const EcpIndexKind *kind);
-extern Relation ecp_user_index_open(Oid index_oid, LOCKMODE lockmode,
+extern Relation ecp_user_index_open(FunctionCallInfo fcinfo, LOCKMODE lockmode,
 									EcpIndexRight right,
 									const EcpIndexKind *kind);
 extern void ecp_become_owner(EcpCaller *caller, Relation heap);
 extern void ecp_become_caller(const EcpCaller *caller);
-extern void ecp_user_index_begin(EcpUserIndex *user, Oid index_oid,
+extern void ecp_user_index_begin(EcpUserIndex *user, FunctionCallInfo fcinfo,
 								 LOCKMODE lockmode, const EcpIndexKind *kind);
 extern void ecp_user_index_end(EcpUserIndex *user);
 

@@ -15,16 +15,25 @@
  * the cross-type members whose left type is its own: those are what a search
  * in an index of the class can use.
  *
+ * Citus distributes an index only if its operator class belongs to an
+ * extension, which is then installed on every node.  So in a cluster of Citus
+ * the class becomes a member of its model's extension; pg_dump leaves it out
+ * then, as all that an extension makes.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "base/compat.h"
 #include "base/opclass.h"
+#include "base/shards.h"
+#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_namespace.h"
+#include "catalog/pg_opclass_d.h"
 #include "commands/defrem.h"
+#include "commands/extension.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
@@ -105,6 +114,25 @@ run_command(const char *command)
 		elog(ERROR, "could not execute \"%s\"", command);
 }
 
+/* Let Citus distribute indexes of a class. */
+static void
+join_extension(Oid model, const char *class_name, const char *new_family)
+{
+	Oid			extension = getExtensionOfObject(OperatorClassRelationId, model);
+	const char *add;
+
+	if (!OidIsValid(extension))
+		return;
+	add = psprintf("ALTER EXTENSION %s ADD OPERATOR",
+				   quote_identifier(get_extension_name(extension)));
+	run_command(psprintf("%s CLASS %s USING betree", add, class_name));
+	if (new_family)
+		run_command(psprintf("%s FAMILY %s USING betree", add, new_family));
+	ereport(NOTICE,
+			(errmsg("operator class %s is on this node only", class_name),
+			 errhint("Call betree_adopt() on all nodes, by Citus's run_command_on_all_nodes().")));
+}
+
 /*
  * betree_adopt(opclass text) returns text
  *
@@ -123,6 +151,7 @@ betree_adopt(PG_FUNCTION_ARGS)
 	char	   *schema;
 	char	   *class_name;
 	char	   *family_name;
+	bool		new_family;
 	Oid			family_oid;
 	StringInfoData own;
 	StringInfoData cross;
@@ -155,9 +184,11 @@ betree_adopt(PG_FUNCTION_ARGS)
 	SPI_connect();
 	read_members(model, &own, &cross);
 
-	if (!SearchSysCacheExists3(OPFAMILYAMNAMENSP, ObjectIdGetDatum(betree),
-							   CStringGetDatum(opclass.family),
-							   ObjectIdGetDatum(class->opcnamespace)))
+	new_family = !SearchSysCacheExists3(OPFAMILYAMNAMENSP,
+										ObjectIdGetDatum(betree),
+										CStringGetDatum(opclass.family),
+										ObjectIdGetDatum(class->opcnamespace));
+	if (new_family)
 		run_command(psprintf("CREATE OPERATOR FAMILY %s USING betree",
 							 family_name));
 	family_oid = get_opfamily_oid(betree,
@@ -182,6 +213,8 @@ betree_adopt(PG_FUNCTION_ARGS)
 	if (cross.len > 0)
 		run_command(psprintf("ALTER OPERATOR FAMILY %s USING betree ADD %s",
 							 family_name, cross.data));
+	if (ecp_shards_possible())
+		join_extension(model, class_name, new_family ? family_name : NULL);
 	SPI_finish();
 
 	ecp_opclass_release(&opclass);

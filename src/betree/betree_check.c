@@ -30,6 +30,7 @@
 #include "access/xlog.h"
 #include "base/compat.h"
 #include "base/heap_row.h"
+#include "base/shards.h"
 #include "catalog/index.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
@@ -717,8 +718,11 @@ betree_index_check(PG_FUNCTION_ARGS)
 	Snapshot	snapshot = NULL;
 	EcpUserIndex user;
 	BetreeEntry entry;
+	Datum		result;
 
-	ecp_user_index_begin(&user, PG_GETARG_OID(0),
+	if (ecp_shards_call(fcinfo, true, NULL, &result))
+		return result;
+	ecp_user_index_begin(&user, fcinfo,
 						 exclusive ? ShareLock : AccessShareLock,
 						 &betree_index_kind);
 	betree_rel_open(&state.bt, user.index);

@@ -18,6 +18,7 @@
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
 #include "base/compat.h"
+#include "base/shards.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -29,10 +30,10 @@
 
 /* Open an index for a function's caller */
 static Relation
-open_for_inspection(Oid indexoid, LOCKMODE lockmode, EcpIndexRight right,
+open_for_inspection(FunctionCallInfo fcinfo, LOCKMODE lockmode, EcpIndexRight right,
 					BetreeRel *bt)
 {
-	Relation	index = ecp_user_index_open(indexoid, lockmode, right,
+	Relation	index = ecp_user_index_open(fcinfo, lockmode, right,
 											&betree_index_kind);
 
 	betree_rel_open(bt, index);
@@ -87,7 +88,7 @@ Datum
 betree_metapage_info(PG_FUNCTION_ARGS)
 {
 	BetreeRel	bt;
-	Relation	index = open_for_inspection(PG_GETARG_OID(0), AccessShareLock,
+	Relation	index = open_for_inspection(fcinfo, AccessShareLock,
 											ECP_INDEX_READ, &bt);
 	Buffer		buf = betree_block_read(&bt, BETREE_META_BLKNO, BUFFER_LOCK_SHARE,
 										BETREE_META);
@@ -115,7 +116,7 @@ Datum
 betree_node_info(PG_FUNCTION_ARGS)
 {
 	BetreeRel	bt;
-	Relation	index = open_for_inspection(PG_GETARG_OID(0), AccessShareLock,
+	Relation	index = open_for_inspection(fcinfo, AccessShareLock,
 											ECP_INDEX_OWN, &bt);
 	Buffer		buf = read_user_block(&bt, PG_GETARG_INT64(1));
 	Page		page = BufferGetPage(buf);
@@ -234,7 +235,7 @@ Datum
 betree_page_items(PG_FUNCTION_ARGS)
 {
 	BetreeRel	bt;
-	Relation	index = open_for_inspection(PG_GETARG_OID(0), AccessShareLock,
+	Relation	index = open_for_inspection(fcinfo, AccessShareLock,
 											ECP_INDEX_OWN, &bt);
 	Buffer		buf = read_user_block(&bt, PG_GETARG_INT64(1));
 	PGAlignedBlock copy;
@@ -388,7 +389,7 @@ Datum
 betree_index_stats(PG_FUNCTION_ARGS)
 {
 	BetreeRel	bt;
-	Relation	index = open_for_inspection(PG_GETARG_OID(0), AccessShareLock,
+	Relation	index = open_for_inspection(fcinfo, AccessShareLock,
 											ECP_INDEX_READ, &bt);
 	IndexStats	stats = {0};
 	BetreeEntry entry;
@@ -454,13 +455,16 @@ betree_flush(PG_FUNCTION_ARGS)
 	BetreeRel	bt;
 	Relation	index;
 	BetreeEntry entry;
+	Datum		result;
 
+	if (ecp_shards_call(fcinfo, true, NULL, &result))
+		return result;
 	if (RecoveryInProgress())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("recovery is in progress"),
 				 errhint("Messages cannot be moved during recovery.")));
-	index = open_for_inspection(PG_GETARG_OID(0), RowExclusiveLock,
+	index = open_for_inspection(fcinfo, RowExclusiveLock,
 								ECP_INDEX_OWN, &bt);
 	betree_entry_begin(&entry, index);
 	PG_TRY();

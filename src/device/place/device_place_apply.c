@@ -38,6 +38,7 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "base/compat.h"
+#include "base/shards.h"
 #include "catalog/dependency.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
@@ -412,6 +413,7 @@ ecp_place_rule(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("parent and prefix must not be null"),
 				 errhint("The empty prefix matches every name.")));
+	ecp_shards_refuse(fcinfo, "The partitions of its shards are placed by the default_tablespace of each node.");
 	for (int i = 0; i < 4; i++)
 	{
 		values[i] = PG_GETARG_DATUM(i);
@@ -668,7 +670,8 @@ place_is_new_leaf(Oid relid)
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	form = (Form_pg_class) GETSTRUCT(tuple);
-	result = form->relispartition && form->relkind == RELKIND_RELATION;
+	result = form->relispartition && form->relkind == RELKIND_RELATION &&
+		!ecp_shards_exist(get_partition_parent(relid, false));
 	if (result && OidIsValid(form->reltablespace))
 	{
 		Oid			parent = get_partition_parent(relid, false);

@@ -17,6 +17,7 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "base/shards.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_tablespace.h"
 #include "catalog/pg_type.h"
@@ -252,6 +253,7 @@ ecp_plan_build(PG_FUNCTION_ARGS)
 	EcpModelDevice devices[PLAN_TABLESPACES_MAX];
 	int			n;
 
+	ecp_shards_refuse(fcinfo, NULL);
 	if (PG_GETARG_INT32(5) < 1 || !(PG_GETARG_FLOAT8(3) > 0) ||
 		!(PG_GETARG_FLOAT8(7) > 0))
 		ereport(ERROR,

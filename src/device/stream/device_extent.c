@@ -37,6 +37,7 @@
 #include "access/stratnum.h"
 #include "access/table.h"
 #include "access/toast_internals.h"
+#include "base/shards.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
@@ -614,6 +615,7 @@ ecp_read_window(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
+	ecp_shards_refuse(fcinfo, NULL);
 	task->stream = PG_GETARG_INT32(1);
 	task->t = PG_GETARG_TIMESTAMPTZ(2);
 	task->x = window_side(PG_GETARG_INT32(3), 0, "x");

@@ -38,6 +38,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "base/shards.h"
 #include "catalog/pg_type.h"
 #include "common/pg_prng.h"
 #include "executor/spi.h"
@@ -694,6 +695,7 @@ ecp_stream_bench(PG_FUNCTION_ARGS)
 	Size		task_bytes = sizeof(StreamTask);
 	BlockNumber room = NBuffers / 2;
 
+	ecp_shards_refuse(fcinfo, NULL);
 	/* extents are what the table has */
 	stream_task_init(task, PG_GETARG_ARRAYTYPE_P(1), PG_GETARG_FLOAT8(2),
 					 PG_GETARG_INT32(3), 1, BLCKSZ, PG_GETARG_BOOL(4));

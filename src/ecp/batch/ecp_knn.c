@@ -36,6 +36,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "base/compat.h"
+#include "base/shards.h"
 #include "base/topk.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
@@ -103,9 +104,9 @@ PG_FUNCTION_INFO_V1(ecp_knn_exact);
 
 /* Open index and table, and check the user's privileges. */
 static void
-knn_open(EcpKnn *knn, Oid index_oid)
+knn_open(EcpKnn *knn, FunctionCallInfo fcinfo)
 {
-	ecp_user_table_open(index_oid, &knn->heap, &knn->index);
+	ecp_user_table_open(fcinfo, &knn->heap, &knn->index);
 	knn->row_security = check_enable_rls(RelationGetRelid(knn->heap),
 										 InvalidOid, false) == RLS_ENABLED;
 	knn->snapshot = GetActiveSnapshot();
@@ -675,7 +676,7 @@ knn_call(FunctionCallInfo fcinfo, bool exact)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("k must be between 1 and %d", ECP_KNN_K_MAX)));
 	InitMaterializedSRF(fcinfo, 0);
-	knn_open(&knn, PG_GETARG_OID(0));
+	knn_open(&knn, fcinfo);
 
 	ecp_knn_input_init(&input, knn.index);
 	if (argtype == TEXTOID)
@@ -695,6 +696,8 @@ knn_call(FunctionCallInfo fcinfo, bool exact)
 Datum
 ecp_knn_batch(PG_FUNCTION_ARGS)
 {
+	/* a row of each shard has the same TID */
+	ecp_shards_refuse(fcinfo, "Use ecp_knn_fetch(), which returns columns of the rows.");
 	knn_call(fcinfo, false);
 	return (Datum) 0;
 }

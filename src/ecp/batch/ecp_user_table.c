@@ -29,13 +29,13 @@
  * caller.
  */
 void
-ecp_user_table_open(Oid index_oid, Relation *heap, Relation *index)
+ecp_user_table_open(FunctionCallInfo fcinfo, Relation *heap, Relation *index)
 {
-	Oid			heap_oid = ecp_user_index_table(index_oid, ECP_INDEX_READ,
+	Oid			heap_oid = ecp_user_index_table(fcinfo, ECP_INDEX_READ,
 												&ecp_index_kind);
 
 	*heap = table_open(heap_oid, AccessShareLock);
-	*index = ecp_user_index_open(index_oid, AccessShareLock, ECP_INDEX_READ,
+	*index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_READ,
 								 &ecp_index_kind);
 	if (!(*index)->rd_index->indisvalid)
 		ereport(ERROR,

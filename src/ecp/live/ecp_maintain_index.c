@@ -9,6 +9,7 @@
 
 #include "access/htup_details.h"
 #include "access/xlog.h"
+#include "base/shards.h"
 #include "base/user_index.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/live/ecp_compact.h"
@@ -73,7 +74,12 @@ ecp_maintain(PG_FUNCTION_ARGS)
 	TupleDesc	tupdesc;
 	Datum		values[6];
 	bool		nulls[6] = {0};
+	Datum		result;
 
+	if (ecp_shards_call(fcinfo, true, "SELECT sum(splits), sum(folds),"
+						" sum(merges), sum(drops), sum(regrouped),"
+						" sum(purged_pages) FROM shards", &result))
+		return result;
 	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	if (RecoveryInProgress())
@@ -82,7 +88,7 @@ ecp_maintain(PG_FUNCTION_ARGS)
 				 errmsg("recovery is in progress"),
 				 errhint("Indexes cannot be maintained during recovery.")));
 
-	ecp_user_index_begin(&user, PG_GETARG_OID(0), ShareUpdateExclusiveLock,
+	ecp_user_index_begin(&user, fcinfo, ShareUpdateExclusiveLock,
 						 &ecp_index_kind);
 	ecp_maintain_index(user.index, user.heap, true, &counts);
 	ecp_compact_truncate(user.index, DEBUG1);

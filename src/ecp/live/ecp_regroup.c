@@ -32,6 +32,7 @@
 
 #include "access/relation.h"
 #include "base/compat.h"
+#include "base/shards.h"
 #include "base/user_index.h"
 #include "commands/vacuum.h"
 #include "ecp/cluster/ecp_kmeans.h"
@@ -665,11 +666,16 @@ PG_FUNCTION_INFO_V1(ecp_misassigned);
 Datum
 ecp_misassigned(PG_FUNCTION_ARGS)
 {
-	Relation	index = ecp_user_index_open(PG_GETARG_OID(0),
-											AccessShareLock, ECP_INDEX_READ,
-											&ecp_index_kind);
+	Relation	index;
 	EcpIndexState state;
 	double		share;
+	Datum		result;
+
+	if (ecp_shards_call(fcinfo, false,
+						"SELECT avg(ecp_misassigned) FROM shards", &result))
+		return result;
+	index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_READ,
+								&ecp_index_kind);
 
 	ecp_meta_read_state(index, &state);
 	share = ecp_regroup_misassigned(index, &state, Max(PG_GETARG_INT32(1), 1));

@@ -87,8 +87,7 @@ Datum
 ecp_build_report(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Relation	index = ecp_user_index_open(PG_GETARG_OID(0),
-											AccessShareLock, ECP_INDEX_READ,
+	Relation	index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_READ,
 											&ecp_index_kind);
 	EcpIndexState *state = palloc(sizeof(EcpIndexState));
 	const EcpBuildReportData *report = &state->meta.ecpm_report;

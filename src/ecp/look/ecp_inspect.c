@@ -17,6 +17,7 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "base/shards.h"
 #include "base/user_index.h"
 #include "catalog/pg_type_d.h"
 #include "ecp/define/ecp_options.h"
@@ -153,8 +154,7 @@ Datum
 ecp_metapage_info(PG_FUNCTION_ARGS)
 {
 	TupleDesc	tupdesc = inspect_result(fcinfo, ECP_METAPAGE_COLUMNS);
-	Relation	index = ecp_user_index_open(PG_GETARG_OID(0),
-											AccessShareLock, ECP_INDEX_READ,
+	Relation	index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_READ,
 											&ecp_index_kind);
 	EcpIndexState state;
 	EcpMetaPageData *meta = &state.meta;
@@ -392,6 +392,23 @@ stats_put_drift(const EcpDrift *drift, Datum *values, bool *nulls)
 
 PG_FUNCTION_INFO_V1(ecp_index_stats);
 
+/* those of a distributed table */
+static const char *const stats_merge =
+"SELECT sum(clusters), max(levels), sum(nodes), sum(rows),"
+" COALESCE(sum(mean_rows * clusters) / NULLIF(sum(clusters), 0), 0),"
+" min(min_rows), max(max_rows),"
+" COALESCE(sum(share_small * clusters) / NULLIF(sum(clusters), 0), 0),"
+" COALESCE(sum(share_large * clusters) / NULLIF(sum(clusters), 0), 0),"
+" sum(free_slots), sum(appended_runs), sum(dead_leaders), sum(pages),"
+" sum(cluster_pages), sum(node_pages), sum(retired_pages), sum(free_pages),"
+" max(structure_version), sum(buffers), sum(buffered_rows), sum(overfull),"
+" sum(split_clusters), sum(misassigned * rows) / NULLIF(sum(rows), 0),"
+" min(measured), sum(rows_added), min(target_recall),"
+" sum(expected_recall * rows) / NULLIF(sum(rows), 0),"
+" sum(recall_loss * rows) / NULLIF(sum(rows), 0),"
+" string_agg(format('shard %s: %s', shardid, advice), E'\n' ORDER BY shardid)"
+"   FILTER (WHERE advice IS NOT NULL) FROM shards";
+
 /*
  * ecp_index_stats(index)
  */
@@ -399,9 +416,7 @@ Datum
 ecp_index_stats(PG_FUNCTION_ARGS)
 {
 	TupleDesc	tupdesc = inspect_result(fcinfo, ECP_STATS_COLUMNS);
-	Relation	index = ecp_user_index_open(PG_GETARG_OID(0),
-											AccessShareLock, ECP_INDEX_READ,
-											&ecp_index_kind);
+	Relation	index;
 	EcpIndexState state;
 	EcpStats	stats = {0};
 	EcpDrift	drift;
@@ -411,8 +426,13 @@ ecp_index_stats(PG_FUNCTION_ARGS)
 	BlockNumber nblocks;
 	uint64		nfree;
 	float8		mean;
+	Datum		result;
 	int			i = 0;
 
+	if (ecp_shards_call(fcinfo, false, stats_merge, &result))
+		return result;
+	index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_READ,
+								&ecp_index_kind);
 	ecp_meta_read_state(index, &state);
 	inspect_tree(index, &state, false, stats_visit, &stats, &nodes);
 	nfree = ecp_space_count_used(index);
@@ -497,8 +517,7 @@ PG_FUNCTION_INFO_V1(ecp_clusters);
 Datum
 ecp_clusters(PG_FUNCTION_ARGS)
 {
-	Relation	index = ecp_user_index_open(PG_GETARG_OID(0),
-											AccessShareLock, ECP_INDEX_OWN,
+	Relation	index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_OWN,
 											&ecp_index_kind);
 	EcpClusterRows rows = {0};
 	EcpNodeCounts nodes;
@@ -554,8 +573,7 @@ PG_FUNCTION_INFO_V1(ecp_page_items);
 Datum
 ecp_page_items(PG_FUNCTION_ARGS)
 {
-	Relation	index = ecp_user_index_open(PG_GETARG_OID(0),
-											AccessShareLock, ECP_INDEX_OWN,
+	Relation	index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_OWN,
 											&ecp_index_kind);
 	int64		blk = PG_GETARG_INT64(1);
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;

@@ -34,6 +34,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "base/compat.h"
+#include "base/shards.h"
 #include "common/pg_prng.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/batch/ecp_user_table.h"
@@ -116,9 +117,9 @@ PG_FUNCTION_INFO_V1(ecp_recall);
 
 /* Open index and table, and check that the user may read the rows. */
 static void
-recall_open(EcpRecall *recall, Oid index_oid)
+recall_open(EcpRecall *recall, FunctionCallInfo fcinfo)
 {
-	ecp_user_table_open(index_oid, &recall->heap, &recall->index);
+	ecp_user_table_open(fcinfo, &recall->heap, &recall->index);
 	if (check_enable_rls(RelationGetRelid(recall->heap), InvalidOid,
 						 false) == RLS_ENABLED)
 		ereport(ERROR,
@@ -501,6 +502,16 @@ recall_check_store(EcpRecall *recall)
 }
 
 /*
+ * That of a distributed table: each shard finds its own k nearest rows of its
+ * own queries, and a search waits for the slowest.
+ */
+static const char *const recall_merge =
+"SELECT probes, avg(recall), sum(clusters), sum(vectors), max(ms) FROM shards"
+" GROUP BY probes"
+" HAVING count(DISTINCT shardid) = (SELECT count(DISTINCT shardid) FROM shards)"
+" ORDER BY probes";
+
+/*
  * ecp_recall(index regclass, k int, probes int[], samples int, seed int,
  *			  queries text, store bool)
  */
@@ -511,7 +522,11 @@ ecp_recall(PG_FUNCTION_ARGS)
 	EcpRecall	recall = {0};
 	int		   *probes;
 	int			nprobes;
+	Datum		result;
 
+	if (ecp_shards_call(fcinfo, !PG_ARGISNULL(6) && PG_GETARG_BOOL(6),
+						recall_merge, &result))
+		return result;
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -526,7 +541,7 @@ ecp_recall(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 
 	recall.store = !PG_ARGISNULL(6) && PG_GETARG_BOOL(6);
-	recall_open(&recall, PG_GETARG_OID(0));
+	recall_open(&recall, fcinfo);
 	if (recall.store)
 		recall_check_store(&recall);
 	probes = recall_probes(&recall,

@@ -37,6 +37,7 @@
 #include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "base/core_hint_page.h"
+#include "base/shards.h"
 #include "base/user_index.h"
 #include "catalog/pg_class.h"
 #include "ecp/define/ecp_options.h"
@@ -332,6 +333,14 @@ stat_exit_callback(int code, Datum arg)
 
 PG_FUNCTION_INFO_V1(ecp_stat_get);
 
+/* those of a distributed table */
+static const char *const stat_merge =
+"SELECT sum(scans), sum(batch_queries), sum(early_stops), sum(clusters),"
+" sum(pages), sum(vectors), sum(reranked), sum(filtered), sum(returned),"
+" sum(dropped), sum(inserts), sum(splits), sum(folds), sum(merges), sum(drops),"
+" sum(regrouped), sum(flushes), sum(flushed_rows), sum(flushed_pages),"
+" sum(purged_pages), min(stats_reset) FROM shards";
+
 /*
  * ecp_stat_get(index regclass): the figures of the page, and those that this
  * session could not flush.  All NULL if the index is locked exclusively.
@@ -347,7 +356,10 @@ ecp_stat_get(PG_FUNCTION_ARGS)
 	TupleDesc	tupdesc;
 	Relation	index;
 	bool		busy;
+	Datum		result;
 
+	if (ecp_shards_call(fcinfo, true, stat_merge, &result))
+		return result;
 	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE ||
 		tupdesc->natts != ECP_STAT_NCOUNTERS + 1)
 		elog(ERROR, "return type must be a row type of %d columns",
@@ -394,9 +406,13 @@ Datum
 ecp_stat_reset(PG_FUNCTION_ARGS)
 {
 	Oid			oid = PG_GETARG_OID(0);
-	Relation	index = ecp_user_index_open(oid, AccessShareLock,
-											ECP_INDEX_OWN, &ecp_index_kind);
+	Relation	index;
+	Datum		result;
 
+	if (ecp_shards_call(fcinfo, true, NULL, &result))
+		return result;
+	index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_OWN,
+								&ecp_index_kind);
 	PreventCommandDuringRecovery("ecp_stat_reset()");
 	if (stat_pending)
 		stat_forget(oid);
