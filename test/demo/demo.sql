@@ -1,6 +1,7 @@
 -- The demo's work, for test/demo/run: load the shipped SIFT descriptors,
--- build the index by both policies, and compare answers and times with exact
--- search.  The psql variable "data" is the folder of the .bvecs files.
+-- build the index by both policies, compare answers and times with exact
+-- search, and find a photograph by its descriptors.  The psql variable "data" is
+-- the folder of the .bvecs files.  What page.sql draws is kept in tables.
 \set ON_ERROR_STOP 1
 \set QUIET 1
 \pset footer off
@@ -13,12 +14,22 @@ CREATE EXTENSION ecp;
 -- A .bvecs file is 4 bytes of length and the elements, for each vector.
 \set base :data '/base.bvecs'
 \set query :data '/query.bvecs'
-CREATE TABLE items (id int PRIMARY KEY, v bytea NOT NULL);
+\set photo :data '/photos.tsv'
+CREATE TABLE photos (photo int PRIMARY KEY, name text, descriptors int, first_id int);
+COMMENT ON TABLE photos IS 'the photographs of items, and which ids are theirs';
+INSERT INTO photos
+SELECT f[1]::int, substring(f[4] FROM '[^/]*$'), f[7]::int,
+	sum(f[7]::int) OVER (ORDER BY f[1]::int) - f[7]::int
+FROM regexp_split_to_table(pg_read_file(:'photo'), '\n') AS l(line),
+	regexp_split_to_array(line, '\t') AS f
+WHERE f[2] = 'base';
+CREATE TABLE items (id int PRIMARY KEY, photo int, v bytea NOT NULL);
 COMMENT ON TABLE items IS 'SIFT descriptors of photographs, 128 bytes each';
-CREATE TABLE queries (LIKE items INCLUDING ALL);
+CREATE TABLE queries (id int PRIMARY KEY, v bytea NOT NULL);
 COMMENT ON TABLE queries IS 'SIFT descriptors of other photographs';
 INSERT INTO items
-SELECT i, substring((SELECT pg_read_binary_file(:'base')) FROM i * 132 + 5 FOR 128)
+SELECT i, (SELECT photo FROM photos WHERE i >= first_id AND i < first_id + descriptors),
+	substring((SELECT pg_read_binary_file(:'base')) FROM i * 132 + 5 FOR 128)
 FROM generate_series(0, (pg_stat_file(:'base')).size / 132 - 1) AS g(n),
 	LATERAL (SELECT n::int) AS l(i);
 INSERT INTO queries
@@ -70,12 +81,15 @@ RESET enable_indexscan;
 SET ecp.in_buff = '512kB';
 SET maintenance_work_mem = '16MB';
 
+CREATE TABLE builds AS SELECT 0 AS n, * FROM ecp_build_report(0) WITH NO DATA;
+\set keep 'INSERT INTO builds SELECT row_number() OVER (), * FROM ecp_build_report(''items_v'');'
 \set report 'SELECT phase, round(wall_s::numeric, 3) AS seconds, round(cpu_s::numeric, 3) AS "of CPU", round(io_s::numeric, 3) AS "of I/O", files, opens, pg_size_pretty(read_bytes) AS read, pg_size_pretty(written_bytes) AS written FROM ecp_build_report(''items_v'');'
 
 \qecho
 \qecho CREATE INDEX items_v ON items USING ecp (v), with ecp.build_policy = tempfiles:
 SET ecp.build_policy = tempfiles;
 CREATE INDEX items_v ON items USING ecp (v);
+:keep
 :report
 SET ecp.probes = 8;
 CALL measure('ecp, built with tempfiles', '8');
@@ -86,6 +100,7 @@ DROP INDEX items_v;
 \qecho and with ecp.build_policy = chunkfiles:
 SET ecp.build_policy = chunkfiles;
 CREATE INDEX items_v ON items USING ecp (v);
+:keep
 :report
 \qecho The index:
 SELECT clusters, levels, rows, round(mean_rows::numeric, 1) AS "rows a cluster",
@@ -118,8 +133,27 @@ SELECT search, probes, round(recall, 3) AS "recall@10",
 	round((SELECT ms FROM results WHERE probes = '') / ms, 1) AS "times as fast"
 FROM results ORDER BY n;
 
+-- A photograph as it might be taken again: 200 of its descriptors, with each of
+-- the 128 numbers up to 32 higher or lower.  Each votes for the photographs that
+-- its nearest neighbours are from.
+CREATE TABLE photograph AS
+SELECT id, photo,
+	(SELECT string_agg(set_byte('\x00', 0, greatest(0, least(255,
+		get_byte(v, i) + hashint4(id * 128 + i) % 33))), '' ORDER BY i)
+	FROM generate_series(0, 127) i) AS v
+FROM items WHERE photo = 7 ORDER BY hashint4(id) LIMIT 200;
+CREATE TABLE votes AS
+SELECT name, votes, photo = (SELECT photo FROM photograph LIMIT 1) AS own
+FROM ecp_vote('items_v', 'SELECT v FROM photograph', 'photo') JOIN photos ON photo = image::int;
+\qecho
+\qecho 200 descriptors of a photograph taken again, and the photographs they vote for:
+SELECT name, votes FROM votes ORDER BY votes DESC, name LIMIT 5;
+
 DO $$
 BEGIN
+	IF NOT (SELECT own FROM votes ORDER BY votes DESC LIMIT 1) THEN
+		RAISE EXCEPTION 'the photograph is not found by its descriptors';
+	END IF;
 	PERFORM ecp_index_check('items_v', true);
 	IF (SELECT min(recall) FROM results WHERE probes = 'default') < 0.9 THEN
 		RAISE EXCEPTION 'recall with default settings is below 0.9';
