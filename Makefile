@@ -14,6 +14,7 @@
 #   make lint                layering, exports, headers, sizes, formatting
 #   make indent              format the sources
 #   make test-versions       versions of PostgreSQL, each with two compilers (VERSIONS)
+#   make test-packages       packages, built and used in bare systems (ARGS)
 #   make test-tiny           betree with few items a page
 #   make test-citus          tables that Citus distributes, on a server that has it
 #   make test-assert         a server with assertions
@@ -92,7 +93,7 @@ endif
 # environment.
 
 export PG_CONFIG
-.PHONY: deps test test-versions test-citus test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon test-arm64 coverage kernels-speed bench dist help
+.PHONY: deps test test-versions test-citus test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon test-arm64 coverage kernels-speed bench dist test-packages help
 
 help:
 	@sed -n 's/^#   make /make /p' $(firstword $(MAKEFILE_LIST))
@@ -145,11 +146,15 @@ indent:
 	src/tools/indent.sh --typedefs
 	src/tools/indent.sh
 
+# packaging/README tells who needs them
 DIST = ecp-$(shell sed -n 's/^  "version": "\(.*\)",$$/\1/p' META.json)
 dist:
 	@mkdir -p build
 	git archive --prefix=$(DIST)/ -o build/$(DIST).zip HEAD
 	git archive --prefix=$(DIST)/ -o build/$(DIST).tar.gz HEAD
+
+test-packages:
+	@test/packages $(ARGS)
 
 demo:
 	@src/tools/deps.sh build

@@ -38,7 +38,7 @@ check_with()
 
 scripts()
 {
-	grep -rlE '^#!.*\b(ba)?sh$' .ci src/tools test --include='*' --exclude-dir=data
+	grep -rlE '^#!.*\b(ba)?sh$' .ci debian src/tools test --include='*' --exclude-dir=data
 }
 
 check layers perl src/tools/check_layers.pl
@@ -48,6 +48,7 @@ clang=$(compgen -c clang | grep -E '^clang(-[0-9]+)?$' | sort -uV | tail -n 1)
 check_with "${clang:-clang}" clang src/tools/check_clang.sh "$clang"
 check sizes perl src/tools/check_sizes.pl
 check versions src/tools/check_version.sh
+check packages perl src/tools/check_packages.pl
 check tests src/tools/check_tests.sh
 check readme perl src/tools/check_readme.pl
 mapfile -t shell < <(scripts && echo test/server.sh)
