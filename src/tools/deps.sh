@@ -129,11 +129,17 @@ fi
 packages=("${missing[@]}" "${optional[@]}")
 echo "installing ${packages[*]} ..."
 log=$(mktemp)
+while sleep 20 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+	echo "    $(grep -c '^Setting up' "$log") packages set up, $(grep -c '^Unpacking' "$log") unpacked"
+done &
+watcher=$!
 if ! DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
 	-o Dpkg::Use-Pty=0 "${packages[@]}" >"$log" 2>&1; then
 	tail -n 20 "$log"
 	echo "could not install: ${packages[*]}"
 fi
+kill $watcher 2>/dev/null
+wait $watcher 2>/dev/null
 rm -f "$log"
 
 find_version
