@@ -17,6 +17,7 @@
 #   make test-packages       packages, built and used in bare systems (ARGS)
 #   make test-tiny           betree with few items a page
 #   make test-citus          tables that Citus distributes, on a server that has it
+#   make test-clients        drivers and frameworks of several languages (CLIENTS)
 #   make test-assert         a server with assertions
 #   make test-discard        a server that forgets its caches all the time: a day
 #   make test-asan           address and undefined-behaviour sanitizers
@@ -93,7 +94,7 @@ endif
 # environment.
 
 export PG_CONFIG
-.PHONY: deps test test-versions test-citus test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon test-arm64 coverage kernels-speed bench dist test-packages help
+.PHONY: deps test test-versions test-citus test-clients test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon test-arm64 coverage kernels-speed bench dist test-packages help
 
 help:
 	@sed -n 's/^#   make /make /p' $(firstword $(MAKEFILE_LIST))
@@ -124,6 +125,11 @@ test-citus: deps
 	@[ -e "$$($(PG_CONFIG) --sharedir)/extension/citus.control" ] || { \
 		echo 'The server of "$(PG_CONFIG)" has no Citus: install it, or set PG_CONFIG.'; exit 1; }
 	@test/run tap:098_extension_citus
+
+# drivers and frameworks of several languages, from their registries (CLIENTS)
+test-clients:
+	@src/tools/deps.sh build
+	@test/clients/run $(CLIENTS)
 
 # test/torture/README tells what DAMAGE can be
 damage: deps
