@@ -32,6 +32,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/tuplestore.h"
 
 /* Longer arguments are left out of the statement that a hint shows. */
 #define SHARDS_HINT_ARGUMENT	40
