@@ -78,9 +78,6 @@ like(
 # ----------------------------------------------------------------------
 # Every function of the extensions that takes a table or an index
 
-my $end_sessions =
-  "SELECT count(*) FROM run_command_on_workers('SELECT count(pg_terminate_backend(pid, 60000))
-	FROM pg_stat_activity WHERE application_name LIKE ''citus_internal%''')";
 my $batch = "ARRAY(SELECT v FROM queries ORDER BY id LIMIT 5)";
 
 # what answers for all shards: a query, and its answer
@@ -129,17 +126,14 @@ my %works = (
 	ecp_misassigned =>
 	  [ "SELECT ecp_misassigned('items_v') BETWEEN 0 AND 0.5", 't' ],
 	ecp_stat_reset => [
-		"SELECT ecp_stat_reset('items_v');
-		SELECT scans FROM ecp_stat_get('items_v')",
-		"\n0"
+		"BEGIN;
+		SELECT ecp_stat_reset('items_v');
+		SELECT stats_reset > now() FROM ecp_stat_get('items_v');
+		COMMIT",
+		"\nt"
 	],
-	# the sessions of workers write their counters when they end
-	ecp_stat_get => [
-		"SELECT ecp_stat_reset('items_v');
-		SELECT id FROM items ORDER BY v <-> '$q' LIMIT 1; $end_sessions;
-		SELECT scans FROM ecp_stat_get('items_v')",
-		qr/^\n\d+\n2\n$shards$/
-	],
+	ecp_stat_get =>
+	  [ "SELECT scans IS NOT NULL FROM ecp_stat_get('items_v')", 't' ],
 	# all clusters are read, so the answer is exact
 	ecp_knn_fetch => [
 		"SET ecp.probes = 10000;
@@ -212,6 +206,12 @@ foreach my $name (sort keys %works)
 		ref $expected ? $expected : qr/^\Q$expected\E$/,
 		"$name() answers for all shards");
 }
+# the sessions of workers write their counters at the latest when they end
+answer("SELECT ecp_stat_reset('items_v')");
+answer("SELECT id FROM items ORDER BY v <-> '$q' LIMIT 1");
+ok( $node->poll_query_until(
+		'postgres', "SELECT scans >= $shards FROM ecp_stat_get('items_v')"),
+	'ecp_stat_get() adds up the searches of all shards');
 answer("SELECT ecp_place_target('here', 'pg_default', 100)");
 foreach my $name (sort keys %refuses)
 {
@@ -252,7 +252,7 @@ like(
 		SET LOCAL ecp.probes = 9; $search COMMIT"),
 	qr/\n9$/,
 	'SET LOCAL reaches the shards');
-answer("ALTER DATABASE postgres SET ecp.probes = 7; $end_sessions");
+answer("ALTER DATABASE postgres SET ecp.probes = 7");
 like(answer("BEGIN; $search COMMIT"),
 	qr/\n7$/, 'ALTER DATABASE SET reaches the shards');
 answer('ALTER DATABASE postgres RESET ecp.probes');
@@ -330,6 +330,8 @@ is(scalar @moved, $shards / 2, 'half of the shards are to move');
 answer($_) foreach @moved;
 stop_load($node, $load);
 unlike($load->{err}, qr/ERROR/, 'nobody noticed');
+cmp_ok(answer('SELECT count(*) FROM items WHERE id >= 10000'),
+	'>', 0, 'rows were inserted meanwhile');
 is( answer(
 		"SELECT count(DISTINCT nodeport) FROM citus_shards WHERE table_name = 'items'::regclass"
 	),
