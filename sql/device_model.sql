@@ -9,11 +9,8 @@
 --
 CREATE EXTENSION ecp_storage;
 \getenv src PG_ABS_SRCDIR
-\set kit :src '/test/repro/functions.sql'
-\set ECHO none
+\set kit :src '/test/kit.sql'
 \i :kit
-\set ECHO all
-SET search_path = public, ecp_repro;
 CREATE TEMPORARY TABLE dev (name text, fig float8[]);
 INSERT INTO dev VALUES
 	('Seagate', '{15.16, 46, 40, 66}'),

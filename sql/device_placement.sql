@@ -3,11 +3,8 @@
 --
 CREATE EXTENSION ecp_storage;
 \getenv src PG_ABS_SRCDIR
-\set kit :src '/test/repro/functions.sql'
-\set ECHO none
+\set kit :src '/test/kit.sql'
 \i :kit
-\set ECHO all
-SET search_path = public, ecp_repro;
 
 -- Seed example: one target of speed 1 and two of speed 1/2.  Worked by hand:
 -- 8 -> 1 (8 < 16); 6 -> 2 (12 < 14, tie of 2 and 3); 5 -> 3 (10 < 13);

@@ -3,11 +3,8 @@
 --
 CREATE EXTENSION ecp_storage;
 \getenv src PG_ABS_SRCDIR
-\set kit :src '/test/repro/functions.sql'
-\set ECHO none
+\set kit :src '/test/kit.sql'
 \i :kit
-\set ECHO all
-SET search_path = public, ecp_repro;
 SET allow_in_place_tablespaces = true;
 SET client_min_messages = warning;
 

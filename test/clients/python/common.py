@@ -46,6 +46,17 @@ def nearest(run, column, parameter, value, index, name):
     check([r[0] for r in run(sql, value)] == [r[0] for r in exact], f"{name}: answer")
 
 
+def scanned(db, index, least, name):
+    """Other sessions have scanned the index so often; their counts come late."""
+    for _ in range(100):
+        scans = db.execute("SELECT idx_scan FROM pg_stat_user_indexes"
+                           " WHERE indexrelname = %s", (index,)).fetchone()[0]
+        if scans >= least:
+            break
+        db.execute("SELECT pg_sleep(0.1)")
+    check(scans >= least, f"{name}: index in use")
+
+
 def ranges(run, parameters, name="uuid, betree"):
     """run(sql, low, high) returns rows; parameters are the texts of both."""
     low, high = sorted([key(3), key(4)])

@@ -66,10 +66,5 @@ check(all(abs(score - best) < 1e-5 for (_, score), best in zip(found, exact)) an
       "similarity_search with a filter: answer")
 
 engine._run_as_sync(engine.close())
-for _ in range(100):
-    scans = db.execute("SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'items_v'").fetchone()[0]
-    if scans >= 2:
-        break
-    db.execute("SELECT pg_sleep(0.1)")
-check(scans >= 2, "similarity_search: index in use")
+scanned(db, "items_v", 2, "similarity_search")
 finish()

@@ -32,10 +32,5 @@ exact = sorted(far(7, i) for i in range(ROWS))[:10]
 found = sorted(far(7, int(i)) for i in answer.ids)
 check(len(found) == 10 and all(abs(x - y) < 1e-6 for x, y in zip(found, exact)), "query: answer")
 store._engine.dispose()
-for _ in range(100):
-    scans = db.execute("SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'items_v'").fetchone()[0]
-    if scans >= 1:
-        break
-    db.execute("SELECT pg_sleep(0.1)")
-check(scans >= 1, "query: index in use")
+scanned(db, "items_v", 1, "query")
 finish()
