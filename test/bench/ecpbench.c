@@ -33,6 +33,12 @@
 /* Measurements that look for a setting near a target between two others. */
 #define REFINE_STEPS	4
 
+/* queries that bring an index into memory */
+#define WARMING_QUERIES	100
+
+/* the usual settings end with the first that finds so much */
+#define ENOUGH_RECALL	0.999
+
 static const double targets[] = {0.95, 0.99};
 
 typedef struct MethodResult
@@ -331,6 +337,7 @@ method_run(const Run *run, const Options *options, MethodResult *result)
 	PGconn	   *conn = server_connect(run);
 	int			values[POINTS_MAX];
 	int			nvalues;
+	bool		is_given = options->sweep[method->kind] != NULL;
 
 	table_load(run, conn, method->table, method->type);
 	if (method->index[0])
@@ -365,12 +372,19 @@ method_run(const Run *run, const Options *options, MethodResult *result)
 		Run			once = *run;
 
 		once.seconds = 0;
+		once.queries.rows = Min(once.queries.rows, WARMING_QUERIES);
 		if (method->parameter)
 			search_measure(conn, &once, method, values[nvalues - 1], &ignored);
 	}
+	/* of the usual settings, those that still gain; the given ones, all */
 	for (int i = 0; i < nvalues; i++)
-		point_add(conn, run, result, values[i]);
-	for (int t = 0; t < lengthof(targets) && method->parameter; t++)
+	{
+		Point	   *point = point_add(conn, run, result, values[i]);
+
+		if (!is_given && point->recall >= ENOUGH_RECALL)
+			break;
+	}
+	for (int t = 0; t < lengthof(targets) && method->parameter && !is_given; t++)
 		refine(conn, run, result, targets[t]);
 	PQfinish(conn);
 
@@ -512,7 +526,7 @@ write_csv(const char *path, const Run *run)
 	if (file == NULL)
 		die("could not create file \"%s\": %m", path);
 	fprintf(file, "data,rows,dims,method,setting,recall,qps,mean_us,cpu_us,p50_us,p99_us,"
-			"build_s,build_cpu_s,peak_kb,wal_bytes,index_bytes\n");
+			"build_s,build_cpu_s,peak_kb,wal_bytes,index_bytes,clients_qps\n");
 	for (int i = 0; i < nresults; i++)
 	{
 		const MethodResult *result = &results[i];
@@ -521,13 +535,17 @@ write_csv(const char *path, const Run *run)
 		{
 			const Point *point = &result->points[p];
 
-			fprintf(file, "%s,%ld,%d,\"%s\",%d,%.5f,%.2f,%.2f,%.2f,%.2f,%.2f,%.3f,%.3f,%ld,%.0f,%.0f\n",
+			fprintf(file, "%s,%ld,%d,\"%s\",%d,%.5f,%.2f,%.2f,%.2f,%.2f,%.2f,%.3f,%.3f,%ld,%.0f,%.0f,",
 					run->data_name, run->base.rows * run->repeat,
 					run->base.dims, result->method.label, point->value,
 					point->recall, point->qps, point->mean_us, point->cpu_us,
 					point->p50_us, point->p99_us, result->cost.seconds,
 					result->cost.cpu_seconds, result->cost.peak_kb,
 					result->cost.wal_bytes, result->cost.index_bytes);
+			/* of the setting that was taken for them, the first number */
+			if (point->value == result->clients_value && result->clients_qps[0] > 0)
+				fprintf(file, "%.2f", result->clients_qps[0]);
+			fprintf(file, "\n");
 		}
 	}
 	fclose(file);
@@ -603,7 +621,7 @@ usage(void)
 		   "                            and !settings of searches; as often as you like\n"
 		   "  --distance l2|ip|cosine\n"
 		   "  -k N                      neighbours (10)\n"
-		   "  --sweep METHOD=N,N,...    settings that are measured\n"
+		   "  --sweep METHOD=N,N,...    settings that are measured, and no others\n"
 		   "  -c, --clients N,N,...     then with as many connections\n"
 		   "  -s, --seconds S           least time of a measurement (1)\n"
 		   "  --rows N, --queries N     use the first ones only\n"
