@@ -4,6 +4,7 @@
 # need, and install what is missing from Debian's packages.
 #
 #   src/tools/deps.sh build    compiler, server, its development files
+#   src/tools/deps.sh lint     the same, and what "make lint" uses
 #   src/tools/deps.sh test     the same, and what "make test" uses
 #   src/tools/deps.sh extra    the same, and what builds for finding more take:
 #                              valgrind, lcov, other compilers, qemu
@@ -80,14 +81,15 @@ find_missing()
 	need "postgresql-server-dev-${version:-15}" has_headers
 	[ "$what" = build ] && return
 	need perl has_perl Test::More
-	need libipc-run-perl has_perl IPC::Run
-	need "postgresql-${version:-15}-pgtap" has_extension pgtap
-	use "postgresql-${version:-15}-pgvector" has_extension vector
-	need libtap-parser-sourcehandler-pgtap-perl has pg_prove
 	use pg-bsd-indent has_indent
 	need perltidy has perltidy
 	need shellcheck has shellcheck
 	need codespell has codespell
+	[ "$what" = lint ] && return
+	need libipc-run-perl has_perl IPC::Run
+	need "postgresql-${version:-15}-pgtap" has_extension pgtap
+	use "postgresql-${version:-15}-pgvector" has_extension vector
+	need libtap-parser-sourcehandler-pgtap-perl has pg_prove
 	[ "$what" = test ] && return
 	need valgrind has valgrind
 	need lcov has lcov
