@@ -20,6 +20,7 @@ SELECT ecp_index_check(1);
 UPDATE pg_index SET indisready = false, indisvalid = false WHERE indexrelid = 'ki'::regclass;
 INSERT INTO k VALUES (2000, '{1,2,3}');
 SELECT ecp_index_check('ki', true);
+SELECT ecp_recall('ki');
 UPDATE pg_index SET indisready = true, indisvalid = true WHERE indexrelid = 'ki'::regclass;
 SELECT ecp_index_check('ki');
 SELECT ecp_index_check('ki', true);

@@ -115,6 +115,31 @@ ecp_user_index_open(FunctionCallInfo fcinfo, LOCKMODE lockmode,
 }
 
 /*
+ * ecp_user_index_open_with_table
+ *		Open a valid index of this kind and its table.  Row security is left to
+ *		the caller.
+ */
+Relation
+ecp_user_index_open_with_table(FunctionCallInfo fcinfo, LOCKMODE lockmode,
+							   EcpIndexRight right, const EcpIndexKind *kind,
+							   Relation *heap)
+{
+	Oid			heap_oid = ecp_user_index_table(fcinfo, right, kind);
+	Relation	index;
+
+	/* the table before its index, as everybody does */
+	*heap = table_open(heap_oid, lockmode);
+	index = open_index(PG_GETARG_OID(0), heap_oid, lockmode, kind);
+	if (!index->rd_index->indisvalid)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" is not valid",
+						RelationGetRelationName(index)),
+				 errhint("Drop it, or REINDEX it.")));
+	return index;
+}
+
+/*
  * ecp_become_owner
  *		Switch to the owner of a table until ecp_become_caller(), as VACUUM
  *		does, before functions of index expressions can run.
@@ -149,19 +174,9 @@ void
 ecp_user_index_begin(EcpUserIndex *user, FunctionCallInfo fcinfo,
 					 LOCKMODE lockmode, const EcpIndexKind *kind)
 {
-	Oid			heap_oid = ecp_user_index_table(fcinfo, ECP_INDEX_OWN, kind);
-
-	/* the table before its index, as everybody does */
-	user->heap = table_open(heap_oid, lockmode);
-	user->index = open_index(PG_GETARG_OID(0), heap_oid, lockmode, kind);
+	user->index = ecp_user_index_open_with_table(fcinfo, lockmode, ECP_INDEX_OWN,
+												 kind, &user->heap);
 	user->lockmode = lockmode;
-	if (!user->index->rd_index->indisvalid)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" is not valid",
-						RelationGetRelationName(user->index)),
-				 errhint("Drop it, or REINDEX it.")));
-
 	ecp_become_owner(&user->caller, user->heap);
 }
 

@@ -47,6 +47,11 @@ extern Oid	ecp_user_index_table(FunctionCallInfo fcinfo, EcpIndexRight right,
 extern Relation ecp_user_index_open(FunctionCallInfo fcinfo, LOCKMODE lockmode,
 									EcpIndexRight right,
 									const EcpIndexKind *kind);
+extern Relation ecp_user_index_open_with_table(FunctionCallInfo fcinfo,
+											   LOCKMODE lockmode,
+											   EcpIndexRight right,
+											   const EcpIndexKind *kind,
+											   Relation *heap);
 extern void ecp_become_owner(EcpCaller *caller, Relation heap);
 extern void ecp_become_caller(const EcpCaller *caller);
 extern void ecp_user_index_begin(EcpUserIndex *user, FunctionCallInfo fcinfo,

@@ -106,7 +106,9 @@ PG_FUNCTION_INFO_V1(ecp_knn_exact);
 static void
 knn_open(EcpKnn *knn, FunctionCallInfo fcinfo)
 {
-	ecp_user_table_open(fcinfo, &knn->heap, &knn->index);
+	knn->index = ecp_user_index_open_with_table(fcinfo, AccessShareLock,
+												ECP_INDEX_READ, &ecp_index_kind,
+												&knn->heap);
 	knn->row_security = check_enable_rls(RelationGetRelid(knn->heap),
 										 InvalidOid, false) == RLS_ENABLED;
 	knn->snapshot = GetActiveSnapshot();

@@ -9,40 +9,15 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/table.h"
-#include "base/user_index.h"
 #include "catalog/index.h"
 #include "ecp/batch/ecp_user_table.h"
 #include "ecp/define/ecp_class.h"
-#include "ecp/define/ecp_options.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-
-/*
- * Open index and table, in the order of their locks, and check that the index
- * is a valid ecp index, and the user's privileges.  Row security is left to the
- * caller.
- */
-void
-ecp_user_table_open(FunctionCallInfo fcinfo, Relation *heap, Relation *index)
-{
-	Oid			heap_oid = ecp_user_index_table(fcinfo, ECP_INDEX_READ,
-												&ecp_index_kind);
-
-	*heap = table_open(heap_oid, AccessShareLock);
-	*index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_READ,
-								 &ecp_index_kind);
-	if (!(*index)->rd_index->indisvalid)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" is not valid",
-						RelationGetRelationName(*index))));
-}
 
 /*
  * Begin to evaluate what an index has of rows.  Index expressions run as the

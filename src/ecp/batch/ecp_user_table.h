@@ -30,7 +30,6 @@ typedef struct EcpUserTableRows
 typedef void (*EcpUserTableVisitor) (const ItemPointerData *tid, Datum value,
 									 void *arg);
 
-extern void ecp_user_table_open(FunctionCallInfo fcinfo, Relation *heap, Relation *index);
 extern void ecp_user_table_rows_begin(EcpUserTableRows *rows, Relation heap,
 									  Relation index);
 extern bool ecp_user_table_row_value(EcpUserTableRows *rows, Datum *value);

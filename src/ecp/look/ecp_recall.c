@@ -119,7 +119,10 @@ PG_FUNCTION_INFO_V1(ecp_recall);
 static void
 recall_open(EcpRecall *recall, FunctionCallInfo fcinfo)
 {
-	ecp_user_table_open(fcinfo, &recall->heap, &recall->index);
+	recall->index = ecp_user_index_open_with_table(fcinfo, AccessShareLock,
+												   ECP_INDEX_READ,
+												   &ecp_index_kind,
+												   &recall->heap);
 	if (check_enable_rls(RelationGetRelid(recall->heap), InvalidOid,
 						 false) == RLS_ENABLED)
 		ereport(ERROR,
