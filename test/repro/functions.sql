@@ -54,23 +54,22 @@ AS '$libdir/ecp' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION ecp_repro.ecp_memory_bench(float8) IS 'memory throughput of initialising, copying and shuffling local and shared memory';
 REVOKE ALL ON FUNCTION ecp_repro.ecp_memory_bench(float8) FROM PUBLIC;
 
+-- the columns of ecp_stream_bench()
+CREATE TYPE ecp_repro.stream_delays AS (stream integer, frames integer, mean_ms float8,
+	p50_ms float8, p95_ms float8, p99_ms float8, max_ms float8, jitter_ms float8, late integer,
+	utilisation float8, cpd_ms float8[]);
+
 CREATE FUNCTION ecp_repro.ecp_stream_simulate(fps float8[], latency_ms float8, mb_s float8, devices integer DEFAULT 8,
 	extents integer DEFAULT 8, extent_bytes integer DEFAULT 50000, time_slice float8 DEFAULT 1,
-	slices integer DEFAULT 1000, harmonise boolean DEFAULT false,
-	OUT stream integer, OUT frames integer, OUT mean_ms float8, OUT p50_ms float8, OUT p95_ms float8,
-	OUT p99_ms float8, OUT max_ms float8, OUT jitter_ms float8, OUT late integer,
-	OUT utilisation float8, OUT cpd_ms float8[])
-RETURNS SETOF record
+	slices integer DEFAULT 1000, harmonise boolean DEFAULT false)
+RETURNS SETOF ecp_repro.stream_delays
 AS '$libdir/ecp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION ecp_repro.ecp_stream_simulate(float8[], float8, float8, integer, integer, integer, float8, integer, boolean) IS 'delays of streams on devices of a given latency and throughput';
 
 CREATE FUNCTION ecp_repro.ecp_stream_bench_files(tablespaces name[], fps float8[], extents integer DEFAULT 8,
 	extent_bytes integer DEFAULT 50000, time_slice float8 DEFAULT 1, slices integer DEFAULT 10,
-	harmonise boolean DEFAULT false, file_bytes bigint DEFAULT 67108864,
-	OUT stream integer, OUT frames integer, OUT mean_ms float8, OUT p50_ms float8, OUT p95_ms float8,
-	OUT p99_ms float8, OUT max_ms float8, OUT jitter_ms float8, OUT late integer,
-	OUT utilisation float8, OUT cpd_ms float8[])
-RETURNS SETOF record
+	harmonise boolean DEFAULT false, file_bytes bigint DEFAULT 67108864)
+RETURNS SETOF ecp_repro.stream_delays
 AS '$libdir/ecp' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION ecp_repro.ecp_stream_bench_files(name[], float8[], integer, integer, float8, integer, boolean, bigint) IS 'delays of streams read from files in these tablespaces, with a worker for each';
 REVOKE ALL ON FUNCTION ecp_repro.ecp_stream_bench_files(name[], float8[], integer, integer, float8, integer, boolean, bigint) FROM PUBLIC;
