@@ -114,6 +114,13 @@ typedef struct BetreeOptions
 #define BETREE_FLUSH_BUDGET_MAX		10000
 #define BETREE_BUDGET_ALL			INT_MAX
 
+/* Hash functions of the key columns, see betree_filter.c */
+typedef struct BetreeHash
+{
+	uint32		id;				/* stands for all of them */
+	FmgrInfo	proc[INDEX_MAX_KEYS];
+} BetreeHash;
+
 /*
  * What the functions need to know of an index, copied once per call: nothing
  * of it points into rd_amcache, which an invalidation may free inside any
@@ -135,6 +142,9 @@ typedef struct BetreeRel
 	FmgrInfo   *cmp[INDEX_MAX_KEYS];
 	Oid			header_type[INDEX_MAX_KEYS];	/* see
 												 * betree_key_type_has_header */
+	bool		hash_known;		/* the hash functions have been looked for */
+	BetreeHash *hash;			/* and found, or NULL; see betree_filter_hash */
+	MemoryContext context;		/* of the hash functions */
 } BetreeRel;
 
 /* An index that this backend works on; functions may nest several */
@@ -218,13 +228,6 @@ typedef struct BetreeLogCache
 	OffsetNumber *hint;
 	BlockNumber *blkno;			/* page that the hint belongs to */
 } BetreeLogCache;
-
-/* Hash functions of the key columns, see betree_filter.c */
-typedef struct BetreeHash
-{
-	uint32		id;				/* stands for all of them */
-	FmgrInfo	proc[INDEX_MAX_KEYS];
-} BetreeHash;
 
 /* betree_handler.c */
 extern Datum betreehandler(PG_FUNCTION_ARGS);
@@ -347,6 +350,9 @@ extern void betree_drain_all(BetreeRel *bt);
 /* betree_filter.c */
 extern Oid	betree_filter_hash_proc(BetreeRel *bt, int i, Oid subtype, Oid *arg_proc);
 extern bool betree_filter_hash_init(BetreeRel *bt, BetreeHash *hash);
+extern BetreeHash *betree_filter_hash(BetreeRel *bt);
+extern uint64 betree_filter_hash_tuple(BetreeRel *bt, BetreeHash *hash,
+									   IndexTuple itup);
 extern uint64 betree_filter_hash_add(BetreeRel *bt, FmgrInfo *proc, int i,
 									 Datum value, bool isnull, uint64 hash);
 extern int	betree_filter_pages(BetreeRel *bt);

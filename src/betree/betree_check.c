@@ -57,8 +57,6 @@ typedef struct CheckState
 	BetreeSortItem *tail;		/* live ones of this node's tail, sorted */
 	int			ntail;
 	MemoryContext upper_context;
-	bool		has_hash;
-	BetreeHash	hash;
 	Relation	heap;
 	Tuplesortstate *tids;		/* of the live items, or NULL */
 	int64		nrows;			/* of the heap, that a build would find */
@@ -281,10 +279,10 @@ check_fingerprint(CheckState *state, Buffer nodebuf, BetreeSortItem *item)
 {
 	Page		node = BufferGetPage(nodebuf);
 	BetreeDirEntry *entry = BetreeNodeGetDir(node) + item->order;
+	BetreeHash *hash = betree_filter_hash(&state->bt);
 
-	if (state->has_hash &&
-		betree_filter_lacks(&state->bt, node, &state->hash, item->itup,
-							entry->bted_seq))
+	if (hash != NULL &&
+		betree_filter_lacks(&state->bt, node, hash, item->itup, entry->bted_seq))
 		corrupt(state, entry->bted_block,
 				"An item of the log page is not in the filter.");
 }
@@ -728,7 +726,6 @@ betree_index_check(PG_FUNCTION_ARGS)
 	betree_rel_open(&state.bt, user.index);
 	state.heap = user.heap;
 	betree_check_meta(&state.bt);
-	state.has_hash = betree_filter_hash_init(&state.bt, &state.hash);
 	state.exclusive = exclusive;
 	betree_block_set_init(&state.visited, RelationGetNumberOfBlocks(user.index));
 	state.context = AllocSetContextCreate(CurrentMemoryContext, "betree check",

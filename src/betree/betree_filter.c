@@ -102,6 +102,29 @@ betree_filter_hash_init(BetreeRel *bt, BetreeHash *hash)
 	return true;
 }
 
+/*
+ * betree_filter_hash
+ *		The hash functions of all key columns, looked for once for each "bt", or
+ *		NULL.
+ */
+BetreeHash *
+betree_filter_hash(BetreeRel *bt)
+{
+	if (!bt->hash_known)
+	{
+		BetreeHash *hash = MemoryContextAlloc(bt->context, sizeof(BetreeHash));
+		MemoryContext oldcontext = MemoryContextSwitchTo(bt->context);
+
+		if (betree_filter_hash_init(bt, hash))
+			bt->hash = hash;
+		else
+			pfree(hash);
+		MemoryContextSwitchTo(oldcontext);
+		bt->hash_known = true;
+	}
+	return bt->hash;
+}
+
 /* Add column "i" to the hash of a key, which begins as 0 */
 uint64
 betree_filter_hash_add(BetreeRel *bt, FmgrInfo *proc, int i, Datum value,
@@ -119,8 +142,8 @@ betree_filter_hash_add(BetreeRel *bt, FmgrInfo *proc, int i, Datum value,
 }
 
 /* Hash of a tuple's key columns */
-static uint64
-hash_tuple(BetreeRel *bt, BetreeHash *hash, IndexTuple itup)
+uint64
+betree_filter_hash_tuple(BetreeRel *bt, BetreeHash *hash, IndexTuple itup)
 {
 	uint64		result = 0;
 
@@ -378,7 +401,7 @@ betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page, ItemIdData *ids,
 {
 	Page		node = BufferGetPage(nodebuf);
 	BetreePageOpaque opaque = BetreePageGetOpaque(node);
-	BetreeHash	hash;
+	BetreeHash *hash;
 	int			nitems = PageGetMaxOffsetNumber(page);
 	int			nfilters = betree_node_nfilters(node);
 	uint64	   *hashes;
@@ -395,7 +418,7 @@ betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page, ItemIdData *ids,
 		 ((BufferGetBlockNumber(nodebuf) == BETREE_ROOT_BLKNO &&
 		   opaque->bteo_nlog < FILTER_MIN_LOG) ||
 		  betree_filter_pages(bt) == 0)) ||
-		!betree_filter_hash_init(bt, &hash))
+		(hash = betree_filter_hash(bt)) == NULL)
 		return;
 
 	/* hash functions may throw: first of all */
@@ -405,14 +428,14 @@ betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page, ItemIdData *ids,
 	{
 		IndexTuple	itup = (IndexTuple) ((char *) page +
 										 ItemIdGetOffset(&ids[i]));
-		uint64		value = hash_tuple(bt, &hash, itup);
+		uint64		value = betree_filter_hash_tuple(bt, hash, itup);
 
 		/* equal keys are neighbours */
 		if (nhashes == 0 || hashes[nhashes - 1] != value)
 			hashes[nhashes++] = value;
 	}
 
-	add_filter_pages(bt, nodebuf, &hash);
+	add_filter_pages(bt, nodebuf, hash);
 	nfilters = betree_node_nfilters(node);
 	for (int number = 0; number < nfilters; number++)
 	{
@@ -428,7 +451,7 @@ betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page, ItemIdData *ids,
 				added[nadded++] = make_entry(hashes[i], seq);
 		}
 		covered[number] = add_entries(bt, BetreeNodeGetDir(node) + at,
-									  (uint16) opaque->bteo_seq, &hash,
+									  (uint16) opaque->bteo_seq, hash,
 									  added, nadded);
 	}
 	pfree(added);
@@ -498,7 +521,7 @@ betree_filter_lacks(BetreeRel *bt, Page node, BetreeHash *hash,
 	bool		hit[BETREE_FILTER_HITS];
 	uint16		from;
 
-	return betree_filter_probe(bt, node, hash->id, hash_tuple(bt, hash, itup),
+	return betree_filter_probe(bt, node, hash->id, betree_filter_hash_tuple(bt, hash, itup),
 							   &from, hit) &&
 		BetreeSeqNewer(seq, from) && !hit[seq & BETREE_MARKER_MASK];
 }

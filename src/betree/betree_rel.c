@@ -130,6 +130,9 @@ betree_rel_open(BetreeRel *bt, Relation rel)
 	memcpy(bt->header_type, basis->header_type, bt->natts * sizeof(Oid));
 	if (bt->log_pages == BETREE_LOG_PAGES_AUTO)
 		bt->log_pages = basis->auto_log_pages;
+	bt->hash_known = false;
+	bt->hash = NULL;
+	bt->context = CurrentMemoryContext;
 	for (int i = 0; i < bt->nkeyatts; i++)
 		bt->cmp[i] = index_getprocinfo(rel, i + 1, BETREE_ORDER_PROC);
 }
