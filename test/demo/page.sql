@@ -49,10 +49,12 @@ FROM unnest(ARRAY[0, .2, .4, .6, .8, 1]) recall, pg_temp.at(recall, 1, 0, 270) y
 SELECT format('<polyline class="chunkfiles" points="%s"/>', string_agg(x || ',' || y, ' ' ORDER BY probes::int))
 FROM results, axis, pg_temp.at(log(ms), low, high, 640) x, pg_temp.at(recall, 1, 0, 270) y
 WHERE probes ~ '\d' AND search ~ 'chunk';
+-- labels on both sides of the curve: the default is about as good as some number of probes
 SELECT format('<circle class="%s" cx="%s" cy="%s" r="4"/>',
 		CASE WHEN search ~ 'temp' THEN 'tempfiles' ELSE 'chunkfiles' END, x, y)
 	|| CASE WHEN search ~ 'temp' THEN '' WHEN probes = '' THEN pg_temp.label(x, y + 18, 'exact')
-		ELSE pg_temp.label(x - 8, y - 5, probes, 'end') END
+		WHEN probes = 'default' THEN pg_temp.label(x - 8, y - 9, probes, 'end')
+		ELSE pg_temp.label(x + 8, y + 15, probes, 'start') END
 FROM results, axis, pg_temp.at(log(ms), low, high, 640) x, pg_temp.at(recall, 1, 0, 270) y;
 \qecho '</g></svg>'
 
@@ -106,7 +108,8 @@ FROM bars, generate_series(0, 6) part;
 \qecho '</g></svg>'
 
 -- ----------------------------------------------------------------------
--- A photograph: each descriptor as 4 by 4 cells of 8 directions
+-- A photograph: each descriptor as 4 by 4 cells of 8 directions, of
+-- which the longest just stays within the frame
 
 \qecho '<h2>A photograph, found by its descriptors</h2>'
 SELECT format('<p>200 descriptors of “%s”, as if it were taken again: each number is up to 32 higher or lower. A drawing is a descriptor, 4 by 4 cells of gradients in 8 directions; a <b class="chunkfiles">blue</b> one has its nearest neighbour in the right photograph, an <b class="tempfiles">orange</b> one in another.</p>', name)
@@ -118,11 +121,12 @@ FROM (SELECT * FROM photograph ORDER BY id LIMIT 40) p;
 \qecho '<svg viewBox="0 0 720 290" role="img"><title>40 descriptors</title>'
 SELECT format('<g transform="translate(%s,%s)"><rect class="%s" width="62" height="62" rx="3"/><path class="%3$s" d="%s"/></g>',
 	5 + n % 10 * 71, 2 + n / 10 * 71, class,
-	(SELECT string_agg(format('M%s %sl%s %s', 8 + i / 8 % 4 * 15, 8 + i / 32 * 15,
-		round((cos(pi() * (i % 8) / 4) * get_byte(v, i) / 13)::numeric, 1),
-		round((sin(pi() * (i % 8) / 4) * get_byte(v, i) / 13)::numeric, 1)), '' ORDER BY i)
+	(SELECT string_agg(format('M%s %sl%s %s', 11.5 + i / 8 % 4 * 13, 11.5 + i / 32 * 13,
+		round((cos(pi() * (i % 8) / 4) * get_byte(v, i) / unit)::numeric, 1),
+		round((sin(pi() * (i % 8) / 4) * get_byte(v, i) / unit)::numeric, 1)), '' ORDER BY i)
 	FROM generate_series(0, 127) i WHERE get_byte(v, i) > 8))
-FROM drawn ORDER BY n;
+FROM drawn, (SELECT max(get_byte(v, i)) / 11.0 AS unit FROM drawn, generate_series(0, 127) i) longest
+ORDER BY n;
 \qecho '</svg><p>The photographs they vote for, with ten neighbours of each descriptor:</p>'
 \qecho '<svg viewBox="0 0 720 190" role="img"><title>votes</title>'
 SELECT format('<rect class="%s" x="270" y="%s" width="%s" height="16"/>', CASE WHEN own THEN 'bar' ELSE 'other' END,
