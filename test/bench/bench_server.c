@@ -134,10 +134,12 @@ method_is_available(PGconn *conn, const Method *method)
 	else if (strcmp(method->access_method, "vchordrq") == 0)
 		extension = "vchord";
 
+	/* ecp_pgvector is there with ecp, but cannot be created without vector */
 	server_value(conn, found, sizeof(found),
-				 "SELECT 1 FROM pg_available_extensions WHERE name = '%s'",
-				 extension);
-	if (found[0] == '\0')
+				 "SELECT bool_and(wanted IN (SELECT name FROM pg_available_extensions))"
+				 " FROM unnest('{%s,%s}'::name[]) AS wanted",
+				 extension, method->type == COLUMN_VECTOR ? "vector" : extension);
+	if (found[0] != 't')
 		return false;
 	server_execute(conn, "CREATE EXTENSION IF NOT EXISTS %s CASCADE", extension);
 	/* for the settings */
