@@ -51,6 +51,7 @@ typedef struct MethodResult
 	int			clients_value;	/* setting they ran with */
 	double		inserts_per_second;
 	double		insert_wal;
+	bool		available;		/* its extension is installed */
 	bool		measured;
 } MethodResult;
 
@@ -848,6 +849,12 @@ main(int argc, char **argv)
 		options.truth = NULL;
 
 	conn = server_connect(&run);
+	/* first: this creates the extensions whose versions are reported */
+	for (int i = 0; i < nresults; i++)
+	{
+		method_name(&results[i].method, &run, options.force_real);
+		results[i].available = method_is_available(conn, &results[i].method);
+	}
 	report_settings(&run, conn);
 	if (!options.build_only)
 		run.truth = truth_ranks(&run.base, &run.queries, run.metric, run.k,
@@ -857,8 +864,7 @@ main(int argc, char **argv)
 	{
 		MethodResult *result = &results[i];
 
-		method_name(&result->method, &run, options.force_real);
-		if (!method_is_available(conn, &result->method))
+		if (!result->available)
 		{
 			printf("%-40s left out: its extension is not installed\n",
 				   result->method.label);
