@@ -813,6 +813,8 @@ data_name(const char *path)
 
 	if (slash == NULL)
 		return name;
+	while (slash > name && slash[-1] == '/')
+		slash--;
 	*slash = '\0';
 	slash = strrchr(name, '/');
 	return slash ? slash + 1 : name;
