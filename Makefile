@@ -118,7 +118,7 @@ test-arm64:
 
 # betree with few items a page, so that little data makes a high tree
 test-tiny: deps
-	@COPT=-DBETREE_TINY BETREE_TINY=1 test/run tap:022_betree_differential tap:023_betree_options
+	@COPT=-DBETREE_TINY BETREE_TINY=1 test/run tap:022_betree_differential tap:023_betree_options tap:027_betree_unique
 
 # on the server of PG_CONFIG, which has Citus
 test-citus: deps

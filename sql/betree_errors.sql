@@ -4,8 +4,7 @@
 
 CREATE TABLE bt_errors (k int4, t text);
 
--- not unique; EXCLUDE does
-CREATE UNIQUE INDEX ON bt_errors USING betree (k);
+-- EXCLUDE
 ALTER TABLE bt_errors ADD CONSTRAINT bt_errors_x EXCLUDE USING betree (k WITH =);
 INSERT INTO bt_errors SELECT g FROM generate_series(1, 5000) g;
 INSERT INTO bt_errors VALUES (4711);

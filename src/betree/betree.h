@@ -213,6 +213,35 @@ betree_log_tail_has_room(Page page, IndexTuple itup)
 		PageGetMaxOffsetNumber(page) < BETREE_LOG_PAGE_MAX_ITEMS;
 }
 
+/* The check of a tuple that goes into a unique index */
+typedef struct BetreeUnique
+{
+	BetreeRel  *bt;
+	Relation	heap;
+	IndexTuple	itup;
+	IndexUniqueCheck mode;
+	int			level;			/* of the gate, if we go there from the root */
+	bool		hashed;
+	uint64		hash;
+
+	/* what was found */
+	bool		unique;			/* no row that counts, or may count */
+	bool		done;			/* no need to look further */
+	bool		found;			/* UNIQUE_CHECK_EXISTING: the row's own entry */
+	bool		conflict;		/* a row that counts */
+	TransactionId wait;			/* to be waited for before we know */
+	uint32		token;			/* if it inserts speculatively */
+
+	/* what is locked */
+	Buffer		gate;
+	Buffer		target;			/* the node that the tuple belongs to */
+
+	/* the tuple, and the bounds of all that have its key */
+	BetreeKey	place;
+	BetreeKey	low;
+	BetreeKey	high;
+}			BetreeUnique;
+
 /* bounds of a batch that takes all of a log */
 #define BETREE_LOG_MAX_SPACE	(BETREE_NCAP_MAX * BetreePageCapacity)
 #define BETREE_LOG_MAX_ITEMS	(BETREE_NCAP_MAX * (int) MaxIndexTuplesPerPage)
@@ -242,6 +271,17 @@ extern int	betree_options_drain_threshold(BetreeRel *bt, Page page,
 /* betree_rel.c */
 extern void betree_rel_open(BetreeRel *bt, Relation rel);
 
+/* betree_unique.c */
+extern void betree_unique_begin(BetreeUnique * unique, BetreeRel *bt,
+								Relation heap, IndexTuple itup,
+								IndexUniqueCheck mode);
+extern void betree_unique_check(BetreeUnique * unique);
+extern void betree_unique_unlock(BetreeUnique * unique);
+extern void betree_unique_wait(BetreeUnique * unique);
+pg_noreturn extern void betree_unique_report(BetreeUnique * unique,
+											 Datum *values, bool *isnull);
+pg_noreturn extern void betree_unique_report_missing(BetreeUnique * unique);
+
 /* betree_validate.c */
 extern bool betreevalidate(Oid opclassoid);
 
@@ -260,6 +300,7 @@ extern int	betree_key_compare_tuple(BetreeRel *bt, BetreeKey *key,
 extern int	betree_key_compare_pivot(BetreeRel *bt, BetreeKey *key,
 									 IndexTuple pivot);
 extern int	betree_key_order_tuples(BetreeRel *bt, IndexTuple a, IndexTuple b);
+extern bool betree_key_equal_tuples(BetreeRel *bt, IndexTuple a, IndexTuple b);
 extern void betree_key_sort(BetreeRel *bt, BetreeSortItem *items, int nitems);
 extern int	betree_key_sort_unique(BetreeRel *bt, BetreeSortItem *items, int nitems);
 extern void betree_key_item_init(BetreeRel *bt, BetreeSortItem *item,

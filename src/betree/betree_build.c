@@ -16,6 +16,10 @@
  * btree's own tuplesort is not open to other access methods before version
  * 18, so we use the heap-tuple kind, with the type's ordering operators.
  *
+ * Rows with equal keys come one after the other, so a unique index sees
+ * duplicates then; rows that are dead, but not to everyone, may be among them
+ * and do not count, so the sort takes along which are alive.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -59,6 +63,12 @@ typedef struct BuildState
 	double		index_tuples;
 	double		index_bytes;
 
+	/* of a unique index */
+	bool		unique;
+	bool		nulls_not_distinct;
+	IndexTuple	last_alive;		/* last tuple of a row that is alive, or NULL */
+	MemoryContext last_context;
+
 	/* writing */
 	EcpPageWriter *writer;
 	BlockNumber next_block;
@@ -67,7 +77,8 @@ typedef struct BuildState
 } BuildState;
 
 /*
- * Start the sort: all attributes and the TID, by key attributes and TID.
+ * Start the sort: all attributes, the TID and, for a unique index, whether the
+ * row is alive; by key attributes and TID.
  */
 static void
 begin_sort(BuildState *state, IndexInfo *indexInfo)
@@ -75,7 +86,7 @@ begin_sort(BuildState *state, IndexInfo *indexInfo)
 	Relation	rel = state->bt.rel;
 	int			natts = state->bt.natts;
 	int			nkeys = state->bt.nkeyatts + 1;
-	TupleDesc	desc = CreateTemplateTupleDesc(natts + 1);
+	TupleDesc	desc = CreateTemplateTupleDesc(natts + (state->unique ? 2 : 1));
 	AttrNumber	attnums[INDEX_MAX_KEYS + 1];
 	Oid			operators[INDEX_MAX_KEYS + 1];
 	Oid			collations[INDEX_MAX_KEYS + 1];
@@ -84,6 +95,8 @@ begin_sort(BuildState *state, IndexInfo *indexInfo)
 	for (int i = 0; i < natts; i++)
 		TupleDescCopyEntry(desc, i + 1, state->bt.tupdesc, i + 1);
 	TupleDescInitEntry(desc, natts + 1, "ctid", TIDOID, -1, 0);
+	if (state->unique)
+		TupleDescInitEntry(desc, natts + 2, "alive", BOOLOID, -1, 0);
 	TupleDescFinalize(desc);
 
 	for (int i = 0; i < state->bt.nkeyatts; i++)
@@ -135,12 +148,63 @@ build_callback(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 					   slot->tts_isnull);
 	slot->tts_values[natts] = PointerGetDatum(tid);
 	slot->tts_isnull[natts] = false;
+	if (state->unique)
+	{
+		slot->tts_values[natts + 1] = BoolGetDatum(tupleIsAlive);
+		slot->tts_isnull[natts + 1] = false;
+	}
 	ExecStoreVirtualTuple(slot);
 	tuplesort_puttupleslot(state->sort, slot);
 	state->index_tuples++;
 
 	MemoryContextSwitchTo(oldcontext);
 	MemoryContextReset(state->row_context);
+}
+
+/* Has the tuple a NULL that makes it unlike any other? */
+static bool
+is_distinct_by_null(BuildState *state)
+{
+	for (int i = 0; i < state->bt.nkeyatts; i++)
+	{
+		if (state->slot->tts_isnull[i])
+			return !state->nulls_not_distinct;
+	}
+	return false;
+}
+
+/*
+ * Complain if the next tuple in order, which is in the slot, has the key of the
+ * last one whose row is alive, and its own is alive, too.
+ */
+static void
+check_duplicate(BuildState *state, IndexTuple itup)
+{
+	BetreeRel  *bt = &state->bt;
+
+	if (!DatumGetBool(state->slot->tts_values[bt->natts + 1]) ||
+		is_distinct_by_null(state))
+		return;
+	if (state->last_alive != NULL &&
+		betree_key_equal_tuples(bt, state->last_alive, itup))
+	{
+		char	   *description =
+			BuildIndexValueDescription(bt->rel, state->slot->tts_values,
+									   state->slot->tts_isnull);
+
+		ereport(ERROR,
+				(errcode(ERRCODE_UNIQUE_VIOLATION),
+				 errmsg("could not create unique index \"%s\"",
+						RelationGetRelationName(bt->rel)),
+				 description ? errdetail("Key %s is duplicated.", description) :
+				 errdetail("Duplicate keys exist."),
+				 errtableconstraint(state->heap,
+									RelationGetRelationName(bt->rel))));
+	}
+	MemoryContextReset(state->last_context);
+	state->last_alive = MemoryContextAlloc(state->last_context,
+										   IndexTupleSize(itup));
+	memcpy(state->last_alive, itup, IndexTupleSize(itup));
 }
 
 /* Begin to fill a page of a level whose lower bound is "low" */
@@ -318,6 +382,11 @@ betreebuild(Relation heap, Relation index, IndexInfo *indexInfo)
 	state.row_context = AllocSetContextCreate(CurrentMemoryContext,
 											  "betree build row",
 											  ALLOCSET_DEFAULT_SIZES);
+	state.unique = indexInfo->ii_Unique;
+	state.nulls_not_distinct = indexInfo->ii_NullsNotDistinct;
+	state.last_context = AllocSetContextCreate(CurrentMemoryContext,
+											   "betree build duplicates",
+											   ALLOCSET_SMALL_SIZES);
 	begin_sort(&state, indexInfo);
 	state.heap_tuples = table_index_build_scan(heap, index, indexInfo, true,
 											   true, build_callback, &state,
@@ -337,6 +406,8 @@ betreebuild(Relation heap, Relation index, IndexInfo *indexInfo)
 		oldcontext = MemoryContextSwitchTo(state.row_context);
 		itup = betree_key_form_tuple(&state.bt, state.slot->tts_values,
 									 state.slot->tts_isnull, tid, heap);
+		if (state.unique)
+			check_duplicate(&state, itup);
 		MemoryContextSwitchTo(oldcontext);
 		add_tuple(&state, itup);
 		MemoryContextReset(state.row_context);

@@ -16,7 +16,8 @@
  * as amcheck does for btree.  And each item of the index must be of a row of
  * the heap, dead or alive, that has no other; those that the snapshot sees are
  * then as many as the rows that were found, and so the same.  A standby cannot
- * lock VACUUM out, and does not look for that.
+ * lock VACUUM out, and does not look for that.  And of the rows of a unique
+ * index that the snapshot sees no two have the same key.
  *
  *-------------------------------------------------------------------------
  */
@@ -60,6 +61,12 @@ typedef struct CheckState
 	Relation	heap;
 	Tuplesortstate *tids;		/* of the live items, or NULL */
 	int64		nrows;			/* of the heap, that a build would find */
+	Snapshot	snapshot;		/* with heapallindexed */
+	bool		unique;			/* no two visible rows have the same key */
+	IndexTuple	previous;		/* last of the items in order, or NULL */
+	bool		previous_known; /* whether its row is visible is known */
+	bool		previous_visible;
+	MemoryContext previous_context;
 } CheckState;
 
 pg_noreturn static void corrupt(CheckState *state, BlockNumber blkno,
@@ -463,6 +470,67 @@ gather_all(CheckState *state, Page node, int child, BetreeSortItem **items)
 	return n;
 }
 
+static bool
+is_visible(CheckState *state, IndexTuple itup)
+{
+	ItemPointerData tid = itup->t_tid;
+
+	return table_index_fetch_tuple_check(state->heap, &tid, state->snapshot, NULL);
+}
+
+/* Does a NULL make its key unlike any other? */
+static bool
+is_distinct_by_null(BetreeRel *bt, IndexTuple itup)
+{
+	if (bt->rel->rd_index->indnullsnotdistinct)
+		return false;
+	for (int i = 0; i < bt->nkeyatts; i++)
+	{
+		bool		isnull;
+
+		(void) betree_key_getattr(bt, itup, i + 1, &isnull);
+		if (isnull)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The next live item in the order of the index, which is unique: complain if
+ * its row and an earlier one with the same key are visible.
+ */
+static void
+check_unique(CheckState *state, BlockNumber blkno, IndexTuple itup)
+{
+	bool		equal;
+	bool		visible = false;
+
+	if (!state->unique || is_distinct_by_null(&state->bt, itup))
+		return;
+	equal = state->previous != NULL &&
+		betree_key_equal_tuples(&state->bt, state->previous, itup);
+	if (equal)
+	{
+		if (!state->previous_known)
+			state->previous_visible = is_visible(state, state->previous);
+		state->previous_known = true;
+		visible = is_visible(state, itup);
+		if (visible && state->previous_visible)
+			corrupt(state, blkno, "Rows (%u,%u) and (%u,%u) have the same key.",
+					ItemPointerGetBlockNumber(&state->previous->t_tid),
+					ItemPointerGetOffsetNumber(&state->previous->t_tid),
+					ItemPointerGetBlockNumber(&itup->t_tid),
+					ItemPointerGetOffsetNumber(&itup->t_tid));
+		if (!visible)
+			return;
+	}
+	MemoryContextReset(state->previous_context);
+	state->previous = MemoryContextAlloc(state->previous_context, IndexTupleSize(itup));
+	memcpy(state->previous, itup, IndexTupleSize(itup));
+	state->previous_known = equal;
+	state->previous_visible = visible;
+}
+
 /* A leaf: order, range, and no tuple that a log also holds */
 static void
 check_leaf(CheckState *state, Page node, int child)
@@ -496,11 +564,14 @@ check_leaf(CheckState *state, Page node, int child)
 		account(state, blkno, itup);
 		while (message < nmessages &&
 			   betree_key_order_tuples(bt, messages[message].itup, itup) < 0)
-			message++;
+			check_unique(state, blkno, messages[message++].itup);
 		if (message < nmessages &&
 			betree_key_order_tuples(bt, messages[message].itup, itup) == 0)
 			corrupt(state, blkno, "Item %u is also in the log.", off);
+		check_unique(state, blkno, itup);
 	}
+	while (message < nmessages)
+		check_unique(state, blkno, messages[message++].itup);
 	pfree(messages);
 	UnlockReleaseBuffer(buf);
 }
@@ -743,6 +814,14 @@ betree_index_check(PG_FUNCTION_ARGS)
 											   maintenance_work_mem / 2, NULL,
 											   false);
 		snapshot = RegisterSnapshot(GetTransactionSnapshot());
+		state.snapshot = snapshot;
+
+		/* a deferrable constraint may be violated in this transaction */
+		state.unique = user.index->rd_index->indisunique &&
+			user.index->rd_index->indisvalid && user.index->rd_index->indimmediate;
+		state.previous_context = AllocSetContextCreate(CurrentMemoryContext,
+													   "betree check unique",
+													   ALLOCSET_SMALL_SIZES);
 	}
 
 	betree_entry_begin(&entry, user.index);

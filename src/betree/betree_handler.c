@@ -3,8 +3,7 @@
  * betree_handler.c
  *	  The IndexAmRoutine of the betree access method.
  *
- * What is false here and true for btree: uniqueness (an insert does not read
- * the leaf, so it cannot see a duplicate), array keys in plain index scans
+ * What is false here and true for btree: array keys in plain index scans
  * (the executor does IN lists by bitmap), predicate locks by page, parallel
  * scans.
  *
@@ -29,6 +28,7 @@ betreehandler(PG_FUNCTION_ARGS)
 	amroutine->amoptsprocnum = BETREE_OPTIONS_PROC;
 	amroutine->amcanorder = true;
 	amroutine->amcanbackward = true;
+	amroutine->amcanunique = true;
 	amroutine->amcanmulticol = true;
 	amroutine->amoptionalkey = true;
 	amroutine->amsearchnulls = true;

@@ -12,7 +12,9 @@
  *
  * If a log cannot take another page, because drains fail or cannot keep up,
  * the tuple goes into its leaf directly.  That is always legal: messages
- * commute.  An insert waits for nothing but content locks.
+ * commute.  An insert waits for nothing but content locks, unless the index is
+ * unique: then it looks for other rows with its key first (betree_unique.c),
+ * and may have to wait for a transaction.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,8 +31,8 @@
 
 /*
  * Append with the node exclusively locked, sealing its tail if that is full.
- * Unlocks the node.  Returns false if the log can take no more; "*drain" says
- * that the caller should go on with a drain.
+ * Returns false if the log can take no more; "*drain" says that the caller
+ * should go on with a drain.
  */
 static bool
 append_or_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool *drain)
@@ -63,7 +65,6 @@ append_or_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool *drain)
 			 opaque->bteo_nlog >= opaque->bteo_ncap - 2 -
 			 betree_node_nfilters(BufferGetPage(nodebuf)));
 	}
-	LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
 	return done;
 }
 
@@ -75,19 +76,59 @@ lock_leaf(BetreeRel *bt, Page node, BetreeKey *key, int *child)
 	return betree_block_read_child(bt, node, *child, BUFFER_LOCK_EXCLUSIVE);
 }
 
+/* Let a batch be one tuple, which "item" is to hold */
+static void
+batch_of_one(BetreeRel *bt, BetreeBatch *batch, BetreeSortItem *item,
+			 IndexTuple itup)
+{
+	betree_key_item_init(bt, item, itup, 0);
+	memset(batch, 0, sizeof(BetreeBatch));
+	batch->nitems = 1;
+	batch->space = BetreeTupleSpace(itup);
+	batch->items = item;
+}
+
+/*
+ * Insert a tuple into its leaf, below an exclusively locked node that it
+ * belongs to.  Returns false if the leaf's parent must be split first.
+ */
+static bool
+insert_below(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, BetreeBatch *batch)
+{
+	Buffer		buf = nodebuf;
+	Buffer		leafbuf;
+	int			child;
+	bool		done;
+
+	while (BetreePageGetOpaque(BufferGetPage(buf))->bteo_level > 1)
+	{
+		Page		node = BufferGetPage(buf);
+		Buffer		childbuf = betree_block_read_child(bt, node,
+													   betree_key_search_node(bt, node, key, false),
+													   BUFFER_LOCK_EXCLUSIVE);
+
+		if (buf != nodebuf)
+			UnlockReleaseBuffer(buf);
+		buf = childbuf;
+	}
+	leafbuf = lock_leaf(bt, BufferGetPage(buf), key, &child);
+	done = betree_leaf_merge(bt, buf, child, leafbuf, batch);
+	UnlockReleaseBuffer(leafbuf);
+	if (buf != nodebuf)
+		UnlockReleaseBuffer(buf);
+	return done;
+}
+
 /* Insert a tuple into its leaf, past all logs */
 static void
 insert_leaf(BetreeRel *bt, IndexTuple itup)
 {
 	BetreeKey	key;
 	BetreeSortItem item;
-	BetreeBatch batch = {0};
+	BetreeBatch batch;
 	bool		done = false;
 
-	betree_key_item_init(bt, &item, itup, 0);
-	batch.nitems = 1;
-	batch.space = BetreeTupleSpace(itup);
-	batch.items = &item;
+	batch_of_one(bt, &batch, &item, itup);
 	betree_key_from_tuple(bt, itup, &key);
 
 	while (!done)
@@ -113,9 +154,7 @@ insert_leaf(BetreeRel *bt, IndexTuple itup)
 		/* the leaf must split: that takes the node */
 		nodebuf = betree_descend_relock(bt, nodebuf, &key, 1,
 										BUFFER_LOCK_EXCLUSIVE);
-		leafbuf = lock_leaf(bt, BufferGetPage(nodebuf), &key, &child);
-		done = betree_leaf_merge(bt, nodebuf, child, leafbuf, &batch);
-		UnlockReleaseBuffer(leafbuf);
+		done = insert_below(bt, nodebuf, &key, &batch);
 		UnlockReleaseBuffer(nodebuf);
 		if (!done)
 			(void) betree_split_node(bt, &key, 1);
@@ -170,7 +209,9 @@ insert_message(BetreeRel *bt, IndexTuple itup)
 		nodebuf = betree_descend_relock(bt, nodebuf, &key, level,
 										BUFFER_LOCK_EXCLUSIVE);
 		nodeblk = BufferGetBlockNumber(nodebuf);
-		if (!append_or_seal(bt, nodebuf, itup, &drain))
+		appended = append_or_seal(bt, nodebuf, itup, &drain);
+		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
+		if (!appended)
 		{
 			insert_leaf(bt, itup);
 			drain = pg_prng_uint64_range(&pg_global_prng_state, 0,
@@ -182,16 +223,96 @@ insert_message(BetreeRel *bt, IndexTuple itup)
 		betree_drain_node(bt, nodeblk, level, &budget);
 }
 
+/*
+ * Insert a tuple that a check allows, into the node that the check has left
+ * exclusively locked, or below it.  Gives up the check's locks.  Returns false
+ * if the leaf's parent had to be split: check again.
+ */
+static bool
+insert_checked(BetreeUnique * unique)
+{
+	BetreeRel  *bt = unique->bt;
+	Buffer		nodebuf = unique->target;
+	BetreePageOpaque opaque = BetreePageGetOpaque(BufferGetPage(nodebuf));
+	BlockNumber nodeblk = BufferGetBlockNumber(nodebuf);
+	int			level = opaque->bteo_level;
+	int			budget = bt->flush_budget;
+	bool		drain = bt->inserts_drain && opaque->bteo_drain != 0;
+	bool		done = false;
+	bool		seal_drains = false;
+
+	Assert(ecp_buffer_is_exclusive_locked(nodebuf));
+
+	if (bt->log_pages > 0)
+		done = append_or_seal(bt, nodebuf, unique->itup, &seal_drains);
+	if (!done)
+	{
+		BetreeSortItem item;
+		BetreeBatch batch;
+
+		batch_of_one(bt, &batch, &item, unique->itup);
+		done = insert_below(bt, nodebuf, &unique->place, &batch);
+	}
+	betree_unique_unlock(unique);
+	if (!done)
+		(void) betree_split_node(bt, &unique->place, 1);
+	if (drain || seal_drains)
+		betree_drain_node(bt, nodeblk, level, &budget);
+	return done;
+}
+
+/*
+ * Insert a tuple into a unique index, or only check it.  Returns whether its
+ * key is known to be unique; "values" are those of the tuple.
+ */
+static bool
+insert_unique(BetreeRel *bt, IndexTuple itup, Relation heap,
+			  IndexUniqueCheck mode, Datum *values, bool *isnull)
+{
+	BetreeUnique unique;
+	bool		done = false;
+
+	betree_unique_begin(&unique, bt, heap, itup, mode);
+	while (!done)
+	{
+		CHECK_FOR_INTERRUPTS();
+
+		betree_unique_check(&unique);
+		if (TransactionIdIsValid(unique.wait) || unique.conflict ||
+			mode == UNIQUE_CHECK_EXISTING)
+		{
+			betree_unique_unlock(&unique);
+			if (TransactionIdIsValid(unique.wait))
+				betree_unique_wait(&unique);
+			else if (unique.conflict)
+				betree_unique_report(&unique, values, isnull);
+			else if (!unique.found)
+				betree_unique_report_missing(&unique);
+			else
+				done = true;
+		}
+		else
+		{
+			done = insert_checked(&unique);
+		}
+	}
+	return unique.unique;
+}
+
 /* Insert one tuple, where it belongs by the options */
-static void
-enter_and_insert(BetreeRel *bt, IndexTuple itup)
+static bool
+enter_and_insert(BetreeRel *bt, IndexTuple itup, Relation heap,
+				 IndexUniqueCheck mode, Datum *values, bool *isnull)
 {
 	BetreeEntry entry;
+	volatile bool unique = true;
 
 	betree_entry_begin(&entry, bt->rel);
 	PG_TRY();
 	{
-		if (bt->log_pages > 0)
+		if (mode != UNIQUE_CHECK_NO)
+			unique = insert_unique(bt, itup, heap, mode, values, isnull);
+		else if (bt->log_pages > 0)
 			insert_message(bt, itup);
 		else
 			insert_leaf(bt, itup);
@@ -201,13 +322,30 @@ enter_and_insert(BetreeRel *bt, IndexTuple itup)
 		betree_entry_end(&entry);
 	}
 	PG_END_TRY();
+	return unique;
 }
 
 /* What aminsert keeps from one row to the next */
 typedef struct BetreeInsertState
 {
 	MemoryContext context;		/* reset for each row */
+	bool		hash_known;		/* as in BetreeRel */
+	BetreeHash *hash;
 } BetreeInsertState;
+
+/* Does a NULL among the key columns make it unlike any other key? */
+static bool
+is_distinct_by_null(BetreeRel *bt, bool *isnull)
+{
+	if (bt->rel->rd_index->indnullsnotdistinct)
+		return false;
+	for (int i = 0; i < bt->nkeyatts; i++)
+	{
+		if (isnull[i])
+			return true;
+	}
+	return false;
+}
 
 /* aminsert */
 bool
@@ -219,11 +357,12 @@ betreeinsert(Relation rel, Datum *values, bool *isnull, ItemPointer ht_ctid,
 	MemoryContext oldcontext;
 	BetreeRel	bt;
 	IndexTuple	itup;
+	bool		unique;
 
 	if (state == NULL)
 	{
-		state = MemoryContextAlloc(indexInfo->ii_Context,
-								   sizeof(BetreeInsertState));
+		state = MemoryContextAllocZero(indexInfo->ii_Context,
+									   sizeof(BetreeInsertState));
 		state->context = AllocSetContextCreate(indexInfo->ii_Context,
 											   "betree insert",
 											   ALLOCSET_DEFAULT_SIZES);
@@ -232,10 +371,17 @@ betreeinsert(Relation rel, Datum *values, bool *isnull, ItemPointer ht_ctid,
 	oldcontext = MemoryContextSwitchTo(state->context);
 
 	betree_rel_open(&bt, rel);
+	bt.context = indexInfo->ii_Context;
+	bt.hash_known = state->hash_known;
+	bt.hash = state->hash;
 	itup = betree_key_form_tuple(&bt, values, isnull, ht_ctid, heapRel);
-	enter_and_insert(&bt, itup);
+	if (checkUnique != UNIQUE_CHECK_NO && is_distinct_by_null(&bt, isnull))
+		checkUnique = UNIQUE_CHECK_NO;
+	unique = enter_and_insert(&bt, itup, heapRel, checkUnique, values, isnull);
+	state->hash_known = bt.hash_known;
+	state->hash = bt.hash;
 
 	MemoryContextSwitchTo(oldcontext);
 	MemoryContextReset(state->context);
-	return false;
+	return unique;
 }

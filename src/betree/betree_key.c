@@ -340,9 +340,9 @@ betree_key_compare_pivot(BetreeRel *bt, BetreeKey *key, IndexTuple pivot)
 					   NULL);
 }
 
-/* Compare two leaf tuples */
-int
-betree_key_order_tuples(BetreeRel *bt, IndexTuple a, IndexTuple b)
+/* Compare the keys of two leaf tuples */
+static int
+order_keys(BetreeRel *bt, IndexTuple a, IndexTuple b)
 {
 	for (int i = 0; i < bt->nkeyatts; i++)
 	{
@@ -357,7 +357,23 @@ betree_key_order_tuples(BetreeRel *bt, IndexTuple a, IndexTuple b)
 		if (result != 0)
 			return result;
 	}
-	return ItemPointerCompare(&a->t_tid, &b->t_tid);
+	return 0;
+}
+
+/* Compare two leaf tuples */
+int
+betree_key_order_tuples(BetreeRel *bt, IndexTuple a, IndexTuple b)
+{
+	int			result = order_keys(bt, a, b);
+
+	return result != 0 ? result : ItemPointerCompare(&a->t_tid, &b->t_tid);
+}
+
+/* Are their keys equal, whatever the rows?  NULL is equal to NULL. */
+bool
+betree_key_equal_tuples(BetreeRel *bt, IndexTuple a, IndexTuple b)
+{
+	return order_keys(bt, a, b) == 0;
 }
 
 /* Prepare a tuple for sorting; the item points into it */

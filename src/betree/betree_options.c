@@ -27,10 +27,11 @@ void
 betree_options_init(void)
 {
 	options_kind = add_reloption_kind();
+	/* the gates of a unique index are nodes of this level: all must agree */
 	add_int_reloption(options_kind, "log_levels",
 					  "Levels of nodes above the leaves that own a log",
 					  BETREE_LOG_LEVELS_DEFAULT, 1,
-					  BETREE_LOG_LEVELS_MAX, ShareUpdateExclusiveLock);
+					  BETREE_LOG_LEVELS_MAX, AccessExclusiveLock);
 	add_int_reloption(options_kind, "log_pages",
 					  "Full pages that a node's log holds before they move down, 0 for none, -1 to choose from the width of the tuples and the tablespace's profile",
 					  BETREE_LOG_PAGES_AUTO, BETREE_LOG_PAGES_AUTO,

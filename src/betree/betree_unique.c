@@ -1,0 +1,422 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_unique.c
+ *	  Unique indexes: has another row that counts the same key?
+ *
+ * All who insert a key, or check it, meet at one lock: the exclusive lock of
+ * its gate, the topmost node with a log whose range holds the key's first
+ * position, (key, minus infinity).  Under it they look for other entries of
+ * the key, ask the table which of them count, as nbtree does under the leaf's
+ * lock, and append the new one.  See README, "Unique indexes".
+ *
+ * Entries of the key can only be below the gate or, if their TIDs separate
+ * nodes, below nodes to its right, which is rare: then we begin again from the
+ * root and go through all of them, with the locks on the ancestors held, so
+ * that no lock is taken upward.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "betree/betree.h"
+
+#include "access/tableam.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/snapmgr.h"
+
+/*
+ * betree_unique_begin
+ *		Prepare the check of a tuple, for one call of aminsert.
+ */
+void
+betree_unique_begin(BetreeUnique * unique, BetreeRel *bt, Relation heap,
+					IndexTuple itup, IndexUniqueCheck mode)
+{
+	BetreeHash *hash = betree_filter_hash(bt);
+
+	Assert(mode != UNIQUE_CHECK_NO);
+
+	memset(unique, 0, offsetof(BetreeUnique, place));
+	unique->bt = bt;
+	unique->heap = heap;
+	unique->itup = itup;
+	unique->mode = mode;
+	unique->hashed = hash != NULL;
+	if (hash != NULL)
+		unique->hash = betree_filter_hash_tuple(bt, hash, itup);
+
+	betree_key_from_tuple(bt, itup, &unique->place);
+	unique->low = unique->place;
+	unique->low.has_tid = false;
+	unique->high = unique->low;
+	unique->high.after = true;
+}
+
+/*
+ * Does the row of an entry with our key count?  Sets what the check has found;
+ * a false result says that it needs to look no further.
+ *
+ * The node where the entry was found is locked, so VACUUM cannot have made the
+ * TID another row's.
+ */
+static bool
+check_row(BetreeUnique * unique, IndexTuple itup)
+{
+	ItemPointerData tid = itup->t_tid;
+	SnapshotData dirty;
+
+	if (unique->mode == UNIQUE_CHECK_EXISTING &&
+		ItemPointerEquals(&tid, &unique->itup->t_tid))
+	{
+		unique->found = true;
+		return true;
+	}
+
+	InitDirtySnapshot(dirty);
+	if (!table_index_fetch_tuple_check(unique->heap, &tid, &dirty, NULL))
+		return true;
+
+	/* a possible conflict is enough: it will be checked again */
+	unique->unique = false;
+	if (unique->mode == UNIQUE_CHECK_PARTIAL)
+		return false;
+
+	/* somebody who is not done yet inserts or deletes it */
+	unique->wait = TransactionIdIsValid(dirty.xmin) ? dirty.xmin : dirty.xmax;
+	if (TransactionIdIsValid(unique->wait))
+	{
+		unique->token = dirty.speculativeToken;
+		return false;
+	}
+
+	/*
+	 * A row that counts.  But our own may be dead by now, in a deferred check
+	 * or while an index is built concurrently: then nothing is violated.
+	 */
+	tid = unique->itup->t_tid;
+	if (!table_index_fetch_tuple_check(unique->heap, &tid, SnapshotSelf, NULL))
+	{
+		unique->unique = true;
+		unique->found = true;
+		return false;
+	}
+	unique->conflict = true;
+	return false;
+}
+
+/* Is the item live in the log of its node, with regard to its child's marker? */
+static bool
+is_live(BetreeUnique * unique, Page node, IndexTuple itup, bool tail, uint16 seq)
+{
+	BetreeRel  *bt = unique->bt;
+	BetreeKey	key;
+	int			child;
+
+	betree_key_from_tuple(bt, itup, &key);
+	if (!betree_key_node_covers(bt, node, &key))
+		return false;
+	if (tail)
+		return true;
+	child = betree_key_search_node(bt, node, &key, false);
+	return BetreeSeqNewer(seq,
+						  BetreePivotGetMarker(BetreeNodeGetPivot(node, child)));
+}
+
+/*
+ * Look for our key on a locked page: a leaf, for which "node" is NULL, or a
+ * page of the log of a node.
+ */
+static bool
+check_page(BetreeUnique * unique, Page page, Page node, bool tail, uint16 seq)
+{
+	BetreeRel  *bt = unique->bt;
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber nsorted = node == NULL ? maxoff :
+		BetreePageGetOpaque(page)->bteo_nsorted;
+	OffsetNumber off = betree_key_search_page(bt, page, nsorted, &unique->low);
+
+	for (; off <= maxoff; off++)
+	{
+		IndexTuple	itup = BetreePageGetTuple(page, off);
+
+		if (betree_key_compare_tuple(bt, &unique->high, itup) < 0 ||
+			betree_key_compare_tuple(bt, &unique->low, itup) > 0)
+		{
+			/* behind it the sorted ones are greater */
+			off = Max(off, nsorted);
+			continue;
+		}
+		if (node != NULL && !is_live(unique, node, itup, tail, seq))
+			continue;
+		if (!check_row(unique, itup))
+			return false;
+	}
+	return true;
+}
+
+/* The log of a locked node: its tail, and the pages that the filter names */
+static bool
+check_log(BetreeUnique * unique, Page node)
+{
+	BetreeRel  *bt = unique->bt;
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+	int			nlog = opaque->bteo_nlog + (betree_node_tail(node) != InvalidBlockNumber);
+	uint16		from = 0;
+	bool		hit[BETREE_FILTER_HITS];
+	bool		filtered = opaque->bteo_nlog > 0 && unique->hashed &&
+		betree_filter_probe(bt, node, betree_filter_hash(bt)->id, unique->hash,
+							&from, hit);
+	bool		more = true;
+
+	for (int i = 0; i < nlog && more; i++)
+	{
+		bool		tail = i == opaque->bteo_nlog;
+		Buffer		buf;
+
+		if (!tail && filtered && BetreeSeqNewer(dir[i].bted_seq, from) &&
+			!hit[dir[i].bted_seq & BETREE_MARKER_MASK])
+			continue;
+		buf = betree_block_read(bt, dir[i].bted_block, BUFFER_LOCK_SHARE, BETREE_LOG);
+		more = check_page(unique, BufferGetPage(buf), node, tail, dir[i].bted_seq);
+		UnlockReleaseBuffer(buf);
+	}
+	return more;
+}
+
+/* Lock mode for a node of "level" whose lower bound is "pivot" */
+static int
+mode_for_node(BetreeUnique * unique, Page parent, int child, int level)
+{
+	BetreeRel  *bt = unique->bt;
+
+	if (level == unique->level &&
+		(!BufferIsValid(unique->gate) ||
+		 (betree_key_compare_pivot(bt, &unique->place,
+								   BetreeNodeGetPivot(parent, child)) >= 0 &&
+		  betree_key_compare_pivot(bt, &unique->place,
+								   BetreeNodeGetUpper(parent, child)) < 0)))
+		return BUFFER_LOCK_EXCLUSIVE;
+	return BUFFER_LOCK_SHARE;
+}
+
+static bool check_node(BetreeUnique * unique, Buffer nodebuf);
+
+/*
+ * A child that is a node: lock it and look there.  The gate, and the node that
+ * the tuple belongs to, stay locked.
+ */
+static bool
+check_child_node(BetreeUnique * unique, Page node, int child)
+{
+	BetreeRel  *bt = unique->bt;
+	int			level = BetreePageGetOpaque(node)->bteo_level - 1;
+	int			mode = mode_for_node(unique, node, child, level);
+	Buffer		buf = betree_block_read_child(bt, node, child, mode);
+	bool		keep = false;
+	bool		more;
+
+	if (level == unique->level && !BufferIsValid(unique->gate))
+	{
+		unique->gate = buf;
+		keep = true;
+	}
+	if (level == unique->level &&
+		betree_key_node_covers(bt, BufferGetPage(buf), &unique->place))
+	{
+		unique->target = buf;
+		keep = true;
+	}
+	more = check_node(unique, buf);
+	if (!keep)
+		UnlockReleaseBuffer(buf);
+	return more;
+}
+
+/* A child that is a leaf */
+static bool
+check_leaf(BetreeUnique * unique, Page node, int child)
+{
+	Buffer		buf = betree_block_read_child(unique->bt, node, child,
+											  BUFFER_LOCK_SHARE);
+	bool		more = check_page(unique, BufferGetPage(buf), NULL, false, 0);
+
+	UnlockReleaseBuffer(buf);
+	return more;
+}
+
+/*
+ * Look for our key in a locked node and below it, from above: what moves
+ * meanwhile moves down.
+ */
+static bool
+check_node(BetreeUnique * unique, Buffer nodebuf)
+{
+	BetreeRel  *bt = unique->bt;
+	Page		node = BufferGetPage(nodebuf);
+	bool		leaves = BetreePageGetOpaque(node)->bteo_level == 1;
+	int			child = betree_key_compare_pivot(bt, &unique->low,
+												 BetreeNodeGetPivot(node, 0)) < 0 ? 0 :
+		betree_key_search_node(bt, node, &unique->low, false);
+
+	if (!check_log(unique, node))
+		return false;
+	for (; child < BetreeNodeNumChildren(node); child++)
+	{
+		if (betree_key_compare_pivot(bt, &unique->high,
+									 BetreeNodeGetPivot(node, child)) < 0)
+			break;
+		if (!(leaves ? check_leaf(unique, node, child) :
+			  check_child_node(unique, node, child)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A node on the way to the gate.  It has messages if log_levels has been
+ * lowered, and those with our key all go the same way.
+ */
+static void
+visit_node(void *arg, Buffer nodebuf)
+{
+	BetreeUnique *unique = (BetreeUnique *) arg;
+	Page		node = BufferGetPage(nodebuf);
+
+	if (BetreePageGetOpaque(node)->bteo_level > unique->bt->log_levels &&
+		!unique->done)
+		unique->done = !check_log(unique, node);
+}
+
+/*
+ * Lock the gate, and look above and below it.  Returns false if entries of the
+ * key may be to the right of what it covers; then nothing is locked.
+ */
+static bool
+check_below_gate(BetreeUnique * unique)
+{
+	BetreeRel  *bt = unique->bt;
+	Buffer		gate = betree_descend(bt, &unique->low, false, bt->log_levels,
+									  BUFFER_LOCK_EXCLUSIVE, visit_node, unique);
+
+	if (betree_key_compare_pivot(bt, &unique->high,
+								 BetreeNodeGetHikey(BufferGetPage(gate))) >= 0)
+	{
+		UnlockReleaseBuffer(gate);
+		return false;
+	}
+	unique->gate = unique->target = gate;
+	if (!unique->done)
+		(void) check_node(unique, gate);
+	return true;
+}
+
+/* The same from the root, which is above the gate, through all that it takes */
+static void
+check_from_root(BetreeUnique * unique)
+{
+	BetreeRel  *bt = unique->bt;
+	Buffer		root = betree_descend(bt, &unique->low, false, BETREE_MAX_HEIGHT - 1,
+									  BUFFER_LOCK_SHARE, NULL, NULL);
+
+	if (BetreePageGetOpaque(BufferGetPage(root))->bteo_level <= bt->log_levels)
+		betree_block_report(bt, root);
+	unique->level = bt->log_levels;
+	(void) check_node(unique, root);
+	UnlockReleaseBuffer(root);
+}
+
+static void
+reset_result(BetreeUnique * unique)
+{
+	unique->unique = true;
+	unique->done = false;
+	unique->found = false;
+	unique->conflict = false;
+	unique->wait = InvalidTransactionId;
+	unique->token = 0;
+	unique->gate = unique->target = InvalidBuffer;
+}
+
+/*
+ * betree_unique_check
+ *		Lock the gate of the tuple's key and look for other rows that have it.
+ *
+ * Afterwards unique->wait is a transaction to wait for, or unique->conflict
+ * tells that a row counts, or the tuple may be inserted: unique->target is the
+ * node that it belongs to, exclusively locked.  In each case
+ * betree_unique_unlock() must follow.
+ */
+void
+betree_unique_check(BetreeUnique * unique)
+{
+	reset_result(unique);
+	if (!check_below_gate(unique))
+	{
+		reset_result(unique);
+		check_from_root(unique);
+	}
+}
+
+/* Give up the locks of a check */
+void
+betree_unique_unlock(BetreeUnique * unique)
+{
+	if (BufferIsValid(unique->target) && unique->target != unique->gate)
+		UnlockReleaseBuffer(unique->target);
+	if (BufferIsValid(unique->gate))
+		UnlockReleaseBuffer(unique->gate);
+	unique->gate = unique->target = InvalidBuffer;
+}
+
+/*
+ * betree_unique_wait
+ *		Wait for the transaction that the check has met; nothing is locked.
+ */
+void
+betree_unique_wait(BetreeUnique * unique)
+{
+	Assert(TransactionIdIsValid(unique->wait));
+
+	if (unique->token != 0)
+		SpeculativeInsertionWait(unique->wait, unique->token);
+	else
+		XactLockTableWait(unique->wait, unique->bt->rel, &unique->itup->t_tid,
+						  XLTW_InsertIndex);
+}
+
+/*
+ * betree_unique_report
+ *		Complain about a duplicate, in btree's words; nothing is locked.
+ */
+void
+betree_unique_report(BetreeUnique * unique, Datum *values, bool *isnull)
+{
+	Relation	rel = unique->bt->rel;
+	char	   *description = BuildIndexValueDescription(rel, values, isnull);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("duplicate key value violates unique constraint \"%s\"",
+					RelationGetRelationName(rel)),
+			 description ? errdetail("Key %s already exists.", description) : 0,
+			 errtableconstraint(unique->heap, RelationGetRelationName(rel))));
+}
+
+/*
+ * betree_unique_report_missing
+ *		Complain that the entry of a row that is checked was not found.
+ */
+void
+betree_unique_report_missing(BetreeUnique * unique)
+{
+	Relation	rel = unique->bt->rel;
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INTERNAL_ERROR),
+			 errmsg("failed to re-find tuple within index \"%s\"",
+					RelationGetRelationName(rel)),
+			 errhint("This may be because of a non-immutable index expression."),
+			 errtableconstraint(unique->heap, RelationGetRelationName(rel))));
+}
