@@ -4,8 +4,7 @@
  *	  The IndexAmRoutine of the betree access method.
  *
  * What is false here and true for btree: array keys in plain index scans
- * (the executor does IN lists by bitmap), predicate locks by page, parallel
- * scans.
+ * (the executor does IN lists by bitmap), parallel scans.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,6 +32,7 @@ betreehandler(PG_FUNCTION_ARGS)
 	amroutine->amoptionalkey = true;
 	amroutine->amsearchnulls = true;
 	amroutine->amclusterable = true;
+	amroutine->ampredlocks = true;
 	amroutine->amcaninclude = true;
 	amroutine->amparallelvacuumoptions = VACUUM_OPTION_NO_PARALLEL;
 	amroutine->amkeytype = InvalidOid;

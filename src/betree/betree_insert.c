@@ -24,6 +24,7 @@
 
 #include "common/pg_prng.h"
 #include "miscadmin.h"
+#include "storage/predicate.h"
 #include "utils/memutils.h"
 
 /* One of this many inserts that find a log full tries to drain it */
@@ -41,6 +42,7 @@ append_or_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool *drain)
 	bool		done = false;
 
 	*drain = false;
+	CheckForSerializableConflictIn(bt->rel, NULL, BufferGetBlockNumber(nodebuf));
 	if (tailblk != InvalidBlockNumber)
 	{
 		Buffer		tailbuf = betree_block_read(bt, tailblk, BUFFER_LOCK_EXCLUSIVE,
@@ -112,6 +114,7 @@ insert_below(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, BetreeBatch *batch)
 		buf = childbuf;
 	}
 	leafbuf = lock_leaf(bt, BufferGetPage(buf), key, &child);
+	CheckForSerializableConflictIn(bt->rel, NULL, BufferGetBlockNumber(buf));
 	done = betree_leaf_merge(bt, buf, child, leafbuf, batch);
 	UnlockReleaseBuffer(leafbuf);
 	if (buf != nodebuf)
@@ -143,6 +146,7 @@ insert_leaf(BetreeRel *bt, IndexTuple itup)
 								 NULL, NULL);
 		leafbuf = lock_leaf(bt, BufferGetPage(nodebuf), &key, &child);
 		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
+		CheckForSerializableConflictIn(bt->rel, NULL, BufferGetBlockNumber(nodebuf));
 		done = betree_leaf_merge(bt, InvalidBuffer, child, leafbuf, &batch);
 		UnlockReleaseBuffer(leafbuf);
 		if (done)
@@ -196,6 +200,7 @@ insert_message(BetreeRel *bt, IndexTuple itup)
 		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
 		if (betree_log_tail_has_room(BufferGetPage(tailbuf), itup))
 		{
+			CheckForSerializableConflictIn(bt->rel, NULL, nodeblk);
 			betree_log_append(bt, tailbuf, itup);
 			appended = true;
 		}
@@ -278,6 +283,10 @@ insert_unique(BetreeRel *bt, IndexTuple itup, Relation heap,
 		CHECK_FOR_INTERRUPTS();
 
 		betree_unique_check(&unique);
+		/* a failure to serialize comes first: it may be why there is another */
+		if (unique.conflict && BufferIsValid(unique.gate))
+			CheckForSerializableConflictIn(bt->rel, NULL,
+										   BufferGetBlockNumber(unique.gate));
 		if (TransactionIdIsValid(unique.wait) || unique.conflict ||
 			mode == UNIQUE_CHECK_EXISTING)
 		{

@@ -20,6 +20,7 @@
 #include "betree/betree.h"
 
 #include "miscadmin.h"
+#include "storage/predicate.h"
 
 /* one half of a node to be split */
 typedef struct NodeHalf
@@ -319,6 +320,8 @@ split_locked(BetreeRel *bt, Buffer parentbuf, int child, Buffer nodebuf)
 		InvalidOffsetNumber)
 		betree_page_report_item();
 	GenericXLogFinish(state);
+	PredicateLockPageSplit(bt->rel, BufferGetBlockNumber(nodebuf),
+						   BufferGetBlockNumber(rightbuf));
 	ECP_STOP_POINT("split");
 	UnlockReleaseBuffer(rightbuf);
 }
@@ -350,6 +353,7 @@ grow_root(BetreeRel *bt, Buffer rootbuf)
 	betree_node_form(root, level + 1, betree_options_node_ncap(bt, level + 1),
 					 betree_node_infinite_pivot(true), &pivot, 1);
 	GenericXLogFinish(state);
+	PredicateLockPageSplit(bt->rel, BETREE_ROOT_BLKNO, BufferGetBlockNumber(buf));
 	ECP_STOP_POINT("root-grown");
 	UnlockReleaseBuffer(buf);
 }

@@ -297,6 +297,9 @@ visit_node(void *arg, Buffer nodebuf)
 	Page		node = BufferGetPage(nodebuf);
 
 	ecp_test_for_old_snapshot(so->snapshot, so->bt.rel, node);
+	/* an insert looks for this lock at the node that takes it */
+	if (so->mvcc)
+		PredicateLockPage(so->bt.rel, BufferGetBlockNumber(nodebuf), so->snapshot);
 	if (BetreePageGetOpaque(node)->bteo_level > 1 && has_log(node))
 	{
 		so->reader.upper_logs = true;
