@@ -2,8 +2,8 @@
 #
 # For each kind of key two tables of the same shape get the same commands, one
 # indexed by btree, the other by betree: inserts in batches and one by one,
-# deletes, updates, VACUUM, and queries of every form.  What the queries print
-# must be equal, and after each round the checker must find the index sound.
+# deletes, updates, VACUUM, and queries of every form; of unique indexes, also
+# which rows they refuse, and what they say.  What the queries print must be equal, and after each round the checker must find the index sound.
 # The commands come from a fixed seed; BETREE_SEED and BETREE_ROUNDS choose
 # others.  In the build of "make test-tiny" pages hold few items, and the same
 # rows make a tree of height 5 or more.
@@ -48,6 +48,19 @@ $node->safe_psql(
 					ELSE round(spread($1) / 1000.0, abs(spread($1) % 4)::int) END;
 	CREATE FUNCTION key_pair(bigint) RETURNS pair IMMUTABLE
 		RETURN row((spread($1) % 50)::int, left(md5($1::text), 3))::pair;
+	-- of the rows from 1,500 on a third want the key of an earlier one
+	CREATE FUNCTION key_unique(bigint) RETURNS int8 IMMUTABLE
+		RETURN ((CASE WHEN $1 > 1500 AND $1 % 3 = 0 THEN $1 / 2 ELSE $1 END * 7919)
+				% 40009) * 1000003;
+	CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
+	DECLARE said text;
+	BEGIN
+		EXECUTE statement;
+		RETURN 'done';
+	EXCEPTION WHEN unique_violation THEN
+		GET STACKED DIAGNOSTICS said = PG_EXCEPTION_DETAIL;
+		RETURN said;
+	END $$;
 ));
 
 # name, type of k, second key column if any, index definition
@@ -67,7 +80,8 @@ my @kinds = (
 	},
 	{ name => 'numeric', type => 'numeric', index => '(k DESC NULLS LAST)' },
 	{ name => 'pair', type => 'pair', index => '(k)' },
-	{ name => 'int8', type => 'int8', index => '(few, k DESC)', two => 1 },);
+	{ name => 'int8', type => 'int8', index => '(few, k DESC)', two => 1 },
+	{ name => 'unique', type => 'int8', index => '(k)', unique => 1 },);
 
 # a number for a key: mostly one that is in the table, at times another
 my $rows;
@@ -160,6 +174,11 @@ sub insert
 
 	$rows += $n;
 	return
+		"SELECT md5(string_agg(try(format('INSERT INTO TABLE SELECT %1\$s, 0,"
+	  . " CASE WHEN mod(%1\$s, 20) <> 0 THEN key_unique(%1\$s) END, md5(%1\$s::text)',"
+	  . " i)), ',')) FROM generate_series($from, $rows) i;"
+	  if $kind->{unique} && $from > 1;
+	return
 		"INSERT INTO TABLE SELECT i, (hashint8(i) & 1023) % 5,"
 	  . " CASE WHEN hashint8(i) % 20 <> 0 THEN key_$kind->{name}(i) END,"
 	  . " md5(i::text) FROM generate_series($from, $rows) i;";
@@ -176,6 +195,9 @@ sub some_change
 	  "DELETE FROM TABLE WHERE id BETWEEN $i AND $i + "
 	  . $random->(50) . ';'
 	  if $what == 4;
+	return
+	  "SELECT try('UPDATE TABLE SET k = key_unique(id / 2 + 900) WHERE id = $i');"
+	  if $what == 5 && $kind->{unique};
 	return "UPDATE TABLE SET k = key_$kind->{name}(id + 1000000)"
 	  . " WHERE id BETWEEN $i AND $i + 10;"
 	  if $what == 5;
@@ -257,6 +279,7 @@ foreach my $kind (@kinds)
 	{
 		my $with = $log_pages < 0 ? '' : "WITH (log_pages = $log_pages)";
 		my $name = "$kind->{name} $kind->{index} $with";
+		my $unique = $kind->{unique} ? 'UNIQUE' : '';
 
 		# half of the rows are there before the index
 		$rows = 0;
@@ -272,7 +295,7 @@ foreach my $kind (@kinds)
 									payload text);
 				$load_am
 				CREATE INDEX ON t_$am (id);
-				CREATE INDEX i_$am ON t_$am USING $am $kind->{index} $options;
+				CREATE $unique INDEX i_$am ON t_$am USING $am $kind->{index} $options;
 			));
 		}
 		plan_uses(
