@@ -297,6 +297,8 @@ extern void betree_key_from_pivot(BetreeRel *bt, IndexTuple pivot,
 								  BetreeKey *key);
 extern int	betree_key_compare_tuple(BetreeRel *bt, BetreeKey *key,
 									 IndexTuple itup);
+extern bool betree_key_matches_tuple(BetreeRel *bt, BetreeKey *key,
+									 IndexTuple itup);
 extern int	betree_key_compare_pivot(BetreeRel *bt, BetreeKey *key,
 									 IndexTuple pivot);
 extern int	betree_key_order_tuples(BetreeRel *bt, IndexTuple a, IndexTuple b);

@@ -212,7 +212,7 @@ betree_key_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 	Assert(attno >= 1 && attno <= bt->natts);
 
 	/* mostly there is nothing to pass over, and no length but the type's */
-	if (attno > 1 || !att->attbyval || IndexTupleHasNulls(itup))
+	if (attno > 1 || att->attlen < 0 || IndexTupleHasNulls(itup))
 		return getattr_general(bt, itup, attno, isnull);
 	if (unlikely(IndexTupleSize(itup) < sizeof(IndexTupleData) + att->attlen))
 		betree_page_report_item();
@@ -326,6 +326,24 @@ int
 betree_key_compare_tuple(BetreeRel *bt, BetreeKey *key, IndexTuple itup)
 {
 	return key_compare(bt, key, itup, bt->nkeyatts, &itup->t_tid);
+}
+
+/* Has a tuple the key's attributes, which are all, whatever its TID? */
+bool
+betree_key_matches_tuple(BetreeRel *bt, BetreeKey *key, IndexTuple itup)
+{
+	Assert(key->nkeys == bt->nkeyatts);
+
+	for (int i = 0; i < bt->nkeyatts; i++)
+	{
+		bool		isnull;
+		Datum		value = betree_key_getattr(bt, itup, i + 1, &isnull);
+
+		if (compare_datums(bt->rel, i, key->cmp[i], value, isnull,
+						   key->value[i], key->isnull[i]) != 0)
+			return false;
+	}
+	return true;
 }
 
 int

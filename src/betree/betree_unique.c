@@ -140,8 +140,7 @@ check_page(BetreeUnique * unique, Page page, Page node, bool tail, uint16 seq)
 	{
 		IndexTuple	itup = BetreePageGetTuple(page, off);
 
-		if (betree_key_compare_tuple(bt, &unique->high, itup) < 0 ||
-			betree_key_compare_tuple(bt, &unique->low, itup) > 0)
+		if (!betree_key_matches_tuple(bt, &unique->low, itup))
 		{
 			/* behind it the sorted ones are greater */
 			off = Max(off, nsorted);
