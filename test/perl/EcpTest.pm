@@ -96,7 +96,7 @@ my $data_folder =
 A started cluster with the extension in database postgres.  WAL is complete
 (wal_level = replica), autovacuum is off so that tests decide when VACUUM
 runs, page checksums are off so that damage reaches our code and not the
-checksum.  Options:
+checksum, jit is off as in test/server.conf.  Options:
 
   conf       text appended to postgresql.conf, after everything else
   streaming  1: can be the primary of a standby
@@ -123,6 +123,7 @@ sub ecp_cluster
 wal_level = replica
 full_page_writes = on
 autovacuum = off
+jit = off
 shared_buffers = 32MB
 max_connections = 30
 max_wal_size = 256MB
