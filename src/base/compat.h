@@ -55,6 +55,18 @@
 #define ecp_locator_equals(a, b)	RelFileNodeEquals(a, b)
 #endif
 
+/* 17, 18: amestimateparallelscan has more arguments */
+#if PG_VERSION_NUM >= 180000
+#define ECP_ESTIMATE_PARALLEL_SCAN_ARGS	Relation rel, int nkeys, int norderbys
+#define ecp_ps_offset					ps_offset_am
+#elif PG_VERSION_NUM >= 170000
+#define ECP_ESTIMATE_PARALLEL_SCAN_ARGS	int nkeys, int norderbys
+#define ecp_ps_offset					ps_offset
+#else
+#define ECP_ESTIMATE_PARALLEL_SCAN_ARGS	void
+#define ecp_ps_offset					ps_offset
+#endif
+
 /* 16: blocks for direct I/O have an alignment of their own */
 #if PG_VERSION_NUM < 160000
 #define PGIOAlignedBlock			PGAlignedBlock

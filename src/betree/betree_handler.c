@@ -3,14 +3,14 @@
  * betree_handler.c
  *	  The IndexAmRoutine of the betree access method.
  *
- * What is false here and true for btree: array keys in plain index scans
- * (the executor does IN lists by bitmap), parallel scans.
+ * What is false here and true for btree: array keys in plain index scans (the
+ * executor does IN lists by bitmap).
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "betree/betree.h"
+#include "betree/betree_scan.h"
 
 #include "access/nbtree.h"
 #include "commands/vacuum.h"
@@ -34,6 +34,7 @@ betreehandler(PG_FUNCTION_ARGS)
 	amroutine->amclusterable = true;
 	amroutine->ampredlocks = true;
 	amroutine->amcaninclude = true;
+	amroutine->amcanparallel = true;
 	amroutine->amparallelvacuumoptions = VACUUM_OPTION_NO_PARALLEL;
 	amroutine->amkeytype = InvalidOid;
 	ecp_am_set_ordering(amroutine);
@@ -54,6 +55,9 @@ betreehandler(PG_FUNCTION_ARGS)
 	amroutine->amendscan = betreeendscan;
 	amroutine->ammarkpos = betreemarkpos;
 	amroutine->amrestrpos = betreerestrpos;
+	amroutine->amestimateparallelscan = betreeestimateparallelscan;
+	amroutine->aminitparallelscan = betreeinitparallelscan;
+	amroutine->amparallelrescan = betreeparallelrescan;
 
 	PG_RETURN_POINTER(amroutine);
 }

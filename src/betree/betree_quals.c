@@ -338,6 +338,13 @@ betree_quals_prepare(IndexScanDesc scan)
 	MemoryContextSwitchTo(oldcontext);
 }
 
+/* Do the quals make the scan jump over parts of its range? */
+bool
+betree_quals_jump(BetreeScanOpaque so)
+{
+	return so->quals.skip_qual != NULL;
+}
+
 /*
  * betree_quals_match
  *		Does a tuple of the range pass the quals that the range does not imply?

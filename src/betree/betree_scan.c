@@ -117,6 +117,7 @@ betreerescan(IndexScanDesc scan, ScanKey scankey, int nscankeys,
 	set_mark(so, NULL);
 	betree_step_forget(so);
 	so->begun = false;
+	so->part_end = NULL;
 	if (scankey && scan->numberOfKeys > 0)
 		memmove(scan->keyData, scankey,
 				scan->numberOfKeys * sizeof(ScanKeyData));
@@ -139,6 +140,16 @@ betreeendscan(IndexScanDesc scan)
 static bool
 at_end_of_range(BetreeScanOpaque so, BetreeScanPage *page, ScanDirection dir)
 {
+	if (so->part_end != NULL)
+	{
+		BetreeKey	end;
+
+		betree_key_from_pivot(&so->bt, so->part_end, &end);
+		if (ScanDirectionIsForward(dir) ?
+			betree_key_compare_pivot(&so->bt, &end, page->high) <= 0 :
+			betree_key_compare_pivot(&so->bt, &end, page->low) >= 0)
+			return true;
+	}
 	if (ScanDirectionIsForward(dir))
 		return BetreePivotGetNatts(page->high) == BETREE_NATTS_PLUSINF ||
 			betree_key_compare_pivot(&so->bt, &so->quals.upper, page->high) <= 0;
@@ -168,13 +179,20 @@ next_page(BetreeScanOpaque so, ScanDirection dir)
 
 		CHECK_FOR_INTERRUPTS();
 
+		if (so->cur != NULL && at_end_of_range(so, so->cur, dir))
+		{
+			finish(so);
+			if (so->parallel == NULL)
+				return false;
+		}
+		if (so->cur == NULL && so->parallel != NULL)
+		{
+			if (!betree_parallel_next(so, dir, &from))
+				return false;
+			betree_step_restart_walk(so);
+		}
 		if (so->cur != NULL)
 		{
-			if (at_end_of_range(so, so->cur, dir))
-			{
-				finish(so);
-				return false;
-			}
 			from = ScanDirectionIsForward(dir) ? so->cur->high : so->cur->low;
 
 			/* do not keep VACUUM waiting for a page that is consumed */
@@ -186,10 +204,12 @@ next_page(BetreeScanOpaque so, ScanDirection dir)
 		{
 			finish(so);
 			page_release(so, page);
-			return false;
+			if (so->parallel == NULL)
+				return false;
+			continue;
 		}
 		set_current(so, page);
-	} while (so->cur->nitems == 0);
+	} while (so->cur == NULL || so->cur->nitems == 0);
 
 	so->cur_index = ScanDirectionIsForward(dir) ? 0 : so->cur->nitems - 1;
 	return true;
@@ -209,6 +229,8 @@ begin(IndexScanDesc scan, bool want_itup)
 	so->mvcc = scan->xs_snapshot != NULL &&
 		IsMVCCSnapshot(scan->xs_snapshot);
 	so->interlock = want_itup;
+	so->parallel = betree_parallel_state(scan);
+	so->part_end = NULL;
 	betree_step_begin(so);
 
 	/*

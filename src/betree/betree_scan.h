@@ -108,6 +108,9 @@ typedef struct BetreeReader
 	BetreeMessages messages;
 } BetreeReader;
 
+/* What the processes of a parallel scan share, see betree_parallel.c */
+typedef struct BetreeParallelScanData *BetreeParallelScan;
+
 /* The scan; what is not in a struct of its own is written by betree_scan.c */
 typedef struct BetreeScanOpaqueData
 {
@@ -130,6 +133,9 @@ typedef struct BetreeScanOpaqueData
 	int			mark_index;
 	BetreeScanPage *unused;		/* to be filled by the next step */
 
+	BetreeParallelScan parallel;	/* or NULL */
+	IndexTuple	part_end;		/* of our part, NULL for the range's */
+
 	BetreeReader reader;
 } BetreeScanOpaqueData;
 
@@ -137,9 +143,18 @@ typedef BetreeScanOpaqueData *BetreeScanOpaque;
 
 /* betree_quals.c */
 extern void betree_quals_prepare(IndexScanDesc scan);
+extern bool betree_quals_jump(BetreeScanOpaque so);
 extern bool betree_quals_match(BetreeScanOpaque so, IndexTuple itup);
 extern bool betree_quals_skip(BetreeScanOpaque so, BetreeKey *key,
 							  bool *moved);
+
+/* betree_parallel.c */
+extern Size betreeestimateparallelscan(ECP_ESTIMATE_PARALLEL_SCAN_ARGS);
+extern void betreeinitparallelscan(void *target);
+extern void betreeparallelrescan(IndexScanDesc scan);
+extern BetreeParallelScan betree_parallel_state(IndexScanDesc scan);
+extern bool betree_parallel_next(BetreeScanOpaque so, ScanDirection dir,
+								 IndexTuple *from);
 
 /* betree_step.c */
 extern void betree_step_init(BetreeScanOpaque so);
