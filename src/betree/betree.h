@@ -240,7 +240,7 @@ typedef struct BetreeUnique
 	BetreeKey	place;
 	BetreeKey	low;
 	BetreeKey	high;
-}			BetreeUnique;
+} BetreeUnique;
 
 /* bounds of a batch that takes all of a log */
 #define BETREE_LOG_MAX_SPACE	(BETREE_NCAP_MAX * BetreePageCapacity)
@@ -272,15 +272,15 @@ extern int	betree_options_drain_threshold(BetreeRel *bt, Page page,
 extern void betree_rel_open(BetreeRel *bt, Relation rel);
 
 /* betree_unique.c */
-extern void betree_unique_begin(BetreeUnique * unique, BetreeRel *bt,
+extern void betree_unique_begin(BetreeUnique *unique, BetreeRel *bt,
 								Relation heap, IndexTuple itup,
 								IndexUniqueCheck mode);
-extern void betree_unique_check(BetreeUnique * unique);
-extern void betree_unique_unlock(BetreeUnique * unique);
-extern void betree_unique_wait(BetreeUnique * unique);
-pg_noreturn extern void betree_unique_report(BetreeUnique * unique,
+extern void betree_unique_check(BetreeUnique *unique);
+extern void betree_unique_unlock(BetreeUnique *unique);
+extern void betree_unique_wait(BetreeUnique *unique);
+pg_noreturn extern void betree_unique_report(BetreeUnique *unique,
 											 Datum *values, bool *isnull);
-pg_noreturn extern void betree_unique_report_missing(BetreeUnique * unique);
+pg_noreturn extern void betree_unique_report_missing(BetreeUnique *unique);
 
 /* betree_validate.c */
 extern bool betreevalidate(Oid opclassoid);

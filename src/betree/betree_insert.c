@@ -234,7 +234,7 @@ insert_message(BetreeRel *bt, IndexTuple itup)
  * if the leaf's parent had to be split: check again.
  */
 static bool
-insert_checked(BetreeUnique * unique)
+insert_checked(BetreeUnique *unique)
 {
 	BetreeRel  *bt = unique->bt;
 	Buffer		nodebuf = unique->target;

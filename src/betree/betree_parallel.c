@@ -32,7 +32,7 @@ typedef enum ParallelState
 	PARALLEL_BUSY,				/* somebody moves the bound */
 	PARALLEL_READY,				/* the next part begins at the bound */
 	PARALLEL_DONE				/* no part is left */
-}			ParallelState;
+} ParallelState;
 
 typedef struct BetreeParallelScanData
 {
@@ -41,7 +41,7 @@ typedef struct BetreeParallelScanData
 	ConditionVariable cv;		/* BUSY is over */
 	IndexTupleData bound;		/* a pivot, of at most ... */
 	char		rest[BetreeMaxItemSize + MAXALIGN(sizeof(ItemPointerData))];
-}			BetreeParallelScanData;
+} BetreeParallelScanData;
 
 /* amestimateparallelscan */
 Size

@@ -30,7 +30,7 @@
  *		Prepare the check of a tuple, for one call of aminsert.
  */
 void
-betree_unique_begin(BetreeUnique * unique, BetreeRel *bt, Relation heap,
+betree_unique_begin(BetreeUnique *unique, BetreeRel *bt, Relation heap,
 					IndexTuple itup, IndexUniqueCheck mode)
 {
 	BetreeHash *hash = betree_filter_hash(bt);
@@ -61,7 +61,7 @@ betree_unique_begin(BetreeUnique * unique, BetreeRel *bt, Relation heap,
  * TID another row's.
  */
 static bool
-check_row(BetreeUnique * unique, IndexTuple itup)
+check_row(BetreeUnique *unique, IndexTuple itup)
 {
 	ItemPointerData tid = itup->t_tid;
 	SnapshotData dirty;
@@ -107,7 +107,7 @@ check_row(BetreeUnique * unique, IndexTuple itup)
 
 /* Is the item live in the log of its node, with regard to its child's marker? */
 static bool
-is_live(BetreeUnique * unique, Page node, IndexTuple itup, bool tail, uint16 seq)
+is_live(BetreeUnique *unique, Page node, IndexTuple itup, bool tail, uint16 seq)
 {
 	BetreeRel  *bt = unique->bt;
 	BetreeKey	key;
@@ -128,7 +128,7 @@ is_live(BetreeUnique * unique, Page node, IndexTuple itup, bool tail, uint16 seq
  * page of the log of a node.
  */
 static bool
-check_page(BetreeUnique * unique, Page page, Page node, bool tail, uint16 seq)
+check_page(BetreeUnique *unique, Page page, Page node, bool tail, uint16 seq)
 {
 	BetreeRel  *bt = unique->bt;
 	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
@@ -156,7 +156,7 @@ check_page(BetreeUnique * unique, Page page, Page node, bool tail, uint16 seq)
 
 /* The log of a locked node: its tail, and the pages that the filter names */
 static bool
-check_log(BetreeUnique * unique, Page node)
+check_log(BetreeUnique *unique, Page node)
 {
 	BetreeRel  *bt = unique->bt;
 	BetreePageOpaque opaque = BetreePageGetOpaque(node);
@@ -186,7 +186,7 @@ check_log(BetreeUnique * unique, Page node)
 
 /* Lock mode for a node of "level" whose lower bound is "pivot" */
 static int
-mode_for_node(BetreeUnique * unique, Page parent, int child, int level)
+mode_for_node(BetreeUnique *unique, Page parent, int child, int level)
 {
 	BetreeRel  *bt = unique->bt;
 
@@ -200,14 +200,14 @@ mode_for_node(BetreeUnique * unique, Page parent, int child, int level)
 	return BUFFER_LOCK_SHARE;
 }
 
-static bool check_node(BetreeUnique * unique, Buffer nodebuf);
+static bool check_node(BetreeUnique *unique, Buffer nodebuf);
 
 /*
  * A child that is a node: lock it and look there.  The gate, and the node that
  * the tuple belongs to, stay locked.
  */
 static bool
-check_child_node(BetreeUnique * unique, Page node, int child)
+check_child_node(BetreeUnique *unique, Page node, int child)
 {
 	BetreeRel  *bt = unique->bt;
 	int			level = BetreePageGetOpaque(node)->bteo_level - 1;
@@ -235,7 +235,7 @@ check_child_node(BetreeUnique * unique, Page node, int child)
 
 /* A child that is a leaf */
 static bool
-check_leaf(BetreeUnique * unique, Page node, int child)
+check_leaf(BetreeUnique *unique, Page node, int child)
 {
 	Buffer		buf = betree_block_read_child(unique->bt, node, child,
 											  BUFFER_LOCK_SHARE);
@@ -250,7 +250,7 @@ check_leaf(BetreeUnique * unique, Page node, int child)
  * meanwhile moves down.
  */
 static bool
-check_node(BetreeUnique * unique, Buffer nodebuf)
+check_node(BetreeUnique *unique, Buffer nodebuf)
 {
 	BetreeRel  *bt = unique->bt;
 	Page		node = BufferGetPage(nodebuf);
@@ -293,7 +293,7 @@ visit_node(void *arg, Buffer nodebuf)
  * key may be to the right of what it covers; then nothing is locked.
  */
 static bool
-check_below_gate(BetreeUnique * unique)
+check_below_gate(BetreeUnique *unique)
 {
 	BetreeRel  *bt = unique->bt;
 	Buffer		gate = betree_descend(bt, &unique->low, false, bt->log_levels,
@@ -313,7 +313,7 @@ check_below_gate(BetreeUnique * unique)
 
 /* The same from the root, which is above the gate, through all that it takes */
 static void
-check_from_root(BetreeUnique * unique)
+check_from_root(BetreeUnique *unique)
 {
 	BetreeRel  *bt = unique->bt;
 	Buffer		root = betree_descend(bt, &unique->low, false, BETREE_MAX_HEIGHT - 1,
@@ -327,7 +327,7 @@ check_from_root(BetreeUnique * unique)
 }
 
 static void
-reset_result(BetreeUnique * unique)
+reset_result(BetreeUnique *unique)
 {
 	unique->unique = true;
 	unique->done = false;
@@ -348,7 +348,7 @@ reset_result(BetreeUnique * unique)
  * betree_unique_unlock() must follow.
  */
 void
-betree_unique_check(BetreeUnique * unique)
+betree_unique_check(BetreeUnique *unique)
 {
 	reset_result(unique);
 	if (!check_below_gate(unique))
@@ -360,7 +360,7 @@ betree_unique_check(BetreeUnique * unique)
 
 /* Give up the locks of a check */
 void
-betree_unique_unlock(BetreeUnique * unique)
+betree_unique_unlock(BetreeUnique *unique)
 {
 	if (BufferIsValid(unique->target) && unique->target != unique->gate)
 		UnlockReleaseBuffer(unique->target);
@@ -374,7 +374,7 @@ betree_unique_unlock(BetreeUnique * unique)
  *		Wait for the transaction that the check has met; nothing is locked.
  */
 void
-betree_unique_wait(BetreeUnique * unique)
+betree_unique_wait(BetreeUnique *unique)
 {
 	Assert(TransactionIdIsValid(unique->wait));
 
@@ -390,7 +390,7 @@ betree_unique_wait(BetreeUnique * unique)
  *		Complain about a duplicate, in btree's words; nothing is locked.
  */
 void
-betree_unique_report(BetreeUnique * unique, Datum *values, bool *isnull)
+betree_unique_report(BetreeUnique *unique, Datum *values, bool *isnull)
 {
 	Relation	rel = unique->bt->rel;
 	char	   *description = BuildIndexValueDescription(rel, values, isnull);
@@ -408,7 +408,7 @@ betree_unique_report(BetreeUnique * unique, Datum *values, bool *isnull)
  *		Complain that the entry of a row that is checked was not found.
  */
 void
-betree_unique_report_missing(BetreeUnique * unique)
+betree_unique_report_missing(BetreeUnique *unique)
 {
 	Relation	rel = unique->bt->rel;
 
