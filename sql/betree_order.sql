@@ -69,7 +69,7 @@ SELECT bt_order_same(q, node) AS answer, q
   ('SELECT a FROM bt_order WHERE c % 2 = 0 AND a BETWEEN 3 AND 9 ORDER BY a', 'Index Only Scan using bt_order_ab')
   ) AS t(q, node);
 
--- IN lists by bitmap
+-- IN lists
 SET enable_seqscan = off;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM bt_order WHERE a IN (3, 77, 400, 9999);
 SELECT count(*) FROM bt_order WHERE a IN (3, 77, 400, 9999);

@@ -43,7 +43,9 @@ CREATE VIEW bt_plan_queries AS SELECT * FROM (VALUES
 	(9, 'ordered LIMIT, backward', 'SELECT v FROM bt_plan_@ WHERE k < 500000 ORDER BY k DESC LIMIT 10'),
 	(10, 'max', 'SELECT max(k) FROM bt_plan_@'),
 	(11, 'lookups', 'SELECT (SELECT v FROM bt_plan_@ b WHERE b.k = g LIMIT 1) FROM generate_series(1, 10) g'),
-	(12, 'join of few', 'SELECT b.v FROM bt_plan_@ b JOIN generate_series(1, 10) g ON b.k = g')
+	(12, 'join of few', 'SELECT b.v FROM bt_plan_@ b JOIN generate_series(1, 10) g ON b.k = g'),
+	(13, 'index-only IN list', 'SELECT k FROM bt_plan_@ WHERE k IN (7, 77, 777, 7777, 77777)'),
+	(14, 'ordered IN list', 'SELECT k FROM bt_plan_@ WHERE k IN (7, 77, 777, 7777, 77777) ORDER BY k DESC LIMIT 2')
 	) AS q(id, about, query);
 
 -- the same plans as btree's
@@ -55,7 +57,7 @@ ORDER BY id;
 -- Lookups, for which the logs have filters, cost little more than btree's.
 SELECT about, o.cost / i.cost < 1.3 AS as_cheap
 FROM bt_plan_queries, bt_plan(query, 'btree') i, bt_plan(query, 'betree') o
-WHERE id IN (1, 2, 3) ORDER BY id;
+WHERE id IN (1, 2, 3, 7, 13, 14) ORDER BY id;
 -- beyond memory, a page more
 SET effective_cache_size = '8kB';
 SELECT about, o.cost - i.cost < 2 * current_setting('random_page_cost')::float8 AS one_page_more

@@ -286,6 +286,9 @@ pg_noreturn extern void betree_unique_report_missing(BetreeUnique *unique);
 extern bool betreevalidate(Oid opclassoid);
 
 /* betree_key.c */
+extern int	betree_key_compare_values(BetreeRel *bt, int i, FmgrInfo *cmp,
+									  Datum value, bool isnull, Datum other,
+									  bool other_null);
 extern Datum betree_key_getattr(BetreeRel *bt, IndexTuple itup, int attno,
 								bool *isnull);
 extern bool betree_key_type_has_header(Oid type);

@@ -7,7 +7,9 @@
  * way to its leaves a scan also looks into the log of each leaf parent, which
  * between two drains is half full on average.  A scan that can use the log's
  * filter (= on all key columns) reads one filter page and the tail instead;
- * any other reads the log once per node.
+ * any other reads the log once per node.  Arrays make a scan go from window to
+ * window (betree_array.c): each is a leaf, but not each a descent, and of a
+ * node's log they never ask more than its pages.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,58 +43,80 @@
 /* pages of a log that a lookup reads where there is a filter: it, the tail */
 #define FILTERED_PAGES		2
 
+/* What the clauses of a path ask for */
+typedef struct ScanShape
+{
+	double		nwindows;		/* parts of the index that arrays choose */
+	bool		filtered;		/* each of them can use a filter */
+} ScanShape;
+
 /*
- * What the clauses of a path ask for: returns the number of scans that arrays
- * make of it, and sets "*filtered" if each of them can use a filter.
+ * A clause's operator, or InvalidOid, and in "*nelements" how many values it
+ * compares with; IS NULL has one.
  */
-static double
+static Oid
+examine_clause(PlannerInfo *root, Expr *clause, double *nelements)
+{
+	*nelements = 1;
+	if (IsA(clause, OpExpr))
+		return ((OpExpr *) clause)->opno;
+	if (IsA(clause, ScalarArrayOpExpr))
+	{
+		ScalarArrayOpExpr *saop = (ScalarArrayOpExpr *) clause;
+
+		*nelements = Max(1.0, ecp_estimate_array_length(root,
+														lsecond(saop->args)));
+		return saop->opno;
+	}
+	if (!IsA(clause, NullTest) || ((NullTest *) clause)->nulltesttype != IS_NULL)
+		*nelements = 0;
+	return InvalidOid;
+}
+
+static void
 examine_clauses(PlannerInfo *root, IndexPath *path, BetreeRel *bt,
-				bool *filtered)
+				ScanShape *shape)
 {
 	IndexOptInfo *index = path->indexinfo;
-	bool		equal[INDEX_MAX_KEYS] = {0};
-	double		nscans = 1;
+	double		elements[INDEX_MAX_KEYS] = {0}; /* fewest of a column's = */
+	bool		hashed[INDEX_MAX_KEYS] = {0};
 	ListCell   *lc;
 	ListCell   *lc2;
 
 	foreach(lc, path->indexclauses)
 	{
 		IndexClause *iclause = lfirst_node(IndexClause, lc);
+		int			i = iclause->indexcol;
 
 		foreach(lc2, iclause->indexquals)
 		{
-			Expr	   *clause = lfirst_node(RestrictInfo, lc2)->clause;
-			Oid			op = InvalidOid;
+			double		n;
+			Oid			op = examine_clause(root, lfirst_node(RestrictInfo, lc2)->clause,
+											&n);
 			Oid			left;
 			Oid			right;
 			Oid			arg_proc;
 
-			if (IsA(clause, OpExpr))
-				op = ((OpExpr *) clause)->opno;
-			else if (IsA(clause, ScalarArrayOpExpr))
-			{
-				ScalarArrayOpExpr *saop = (ScalarArrayOpExpr *) clause;
-
-				op = saop->opno;
-				nscans *= Max(1.0,
-							  ecp_estimate_array_length(root,
-														lsecond(saop->args)));
-			}
-			if (!OidIsValid(op) || iclause->indexcol >= bt->nkeyatts ||
-				get_op_opfamily_strategy(op, index->opfamily[iclause->indexcol]) !=
-				BTEqualStrategyNumber)
+			if (i >= bt->nkeyatts || n == 0 ||
+				(OidIsValid(op) &&
+				 get_op_opfamily_strategy(op, index->opfamily[i]) !=
+				 BTEqualStrategyNumber))
+				continue;
+			elements[i] = elements[i] > 0 ? Min(elements[i], n) : n;
+			if (!OidIsValid(op))
 				continue;
 			op_input_types(op, &left, &right);
-			if (OidIsValid(betree_filter_hash_proc(bt, iclause->indexcol, right,
-												   &arg_proc)))
-				equal[iclause->indexcol] = true;
+			if (OidIsValid(betree_filter_hash_proc(bt, i, right, &arg_proc)))
+				hashed[i] = true;
 		}
 	}
 
-	*filtered = betree_filter_pages(bt) > 0;
+	shape->nwindows = 1;
+	for (int i = 0; i < bt->nkeyatts && elements[i] > 0; i++)
+		shape->nwindows *= elements[i];
+	shape->filtered = betree_filter_pages(bt) > 0;
 	for (int i = 0; i < bt->nkeyatts; i++)
-		*filtered = *filtered && equal[i];
-	return nscans;
+		shape->filtered = shape->filtered && hashed[i];
 }
 
 /* Pages that a scan passes above the leaf: btree's tree_height, guessed */
@@ -119,29 +143,32 @@ betreecostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	double		pages = path->indexinfo->pages;
 	Relation	rel = index_open(path->indexinfo->indexoid, NoLock);
 	BetreeRel	bt;
-	bool		filtered;
-	double		nscans;
+	ScanShape	shape;
 	double		nodes;
+	double		per_node;
 	double		log_pages;
 	double		miss;
 	double		random_cost;
+	Cost		page_cost;
 	Cost		descent;
 	Cost		first;
+	Cost		whole;
 
 	betree_rel_open(&bt, rel);
-	nscans = examine_clauses(root, path, &bt, &filtered);
+	examine_clauses(root, path, &bt, &shape);
 	index_close(rel, NoLock);
 
 	btcostestimate(root, path, loop_count, indexStartupCost, indexTotalCost,
 				   indexSelectivity, indexCorrelation, indexPages);
 
-	/* each of several scans goes down by itself, to one node at least */
-	nodes = Max(nscans, ceil(*indexPages / LEAVES_PER_NODE));
+	/* windows that share a leaf are read together */
+	shape.nwindows = Max(1.0, Min(shape.nwindows, pages));
+	nodes = Max(Min(shape.nwindows, ceil(pages / LEAVES_PER_NODE)),
+				ceil(*indexPages / LEAVES_PER_NODE));
+	per_node = Max(1.0, shape.nwindows / nodes);
 
 	/* an index that is not larger than its nodes' logs has none yet */
 	log_pages = Min(bt.log_pages / 2.0, pages / 2.0);
-	if (filtered)
-		log_pages = Min(log_pages, FILTERED_PAGES);
 
 	/* the part of the index that memory is not expected to hold */
 	miss = 1.0 - (double) effective_cache_size / Max(1.0, pages);
@@ -151,18 +178,25 @@ betreecostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 
 	/*
 	 * btcostestimate() takes the height from the planner, which asks btree
-	 * indexes only for it.  A log page costs a binary search; a filter or a
-	 * tail, which are read from one end to the other, what btree charges for
-	 * a page.  The last page of a log, which takes appends, is in memory.
+	 * indexes only for it.  A log page costs a binary search for each window;
+	 * a filter or a tail, which are read from one end to the other, what
+	 * btree charges for a page, and so does the node for a window after its
+	 * first.  The last page of a log, which takes appends, is in memory.
 	 */
-	descent = guess_height(pages) * PAGE_OPERATORS * cpu_operator_cost;
-	if (filtered)
-		first = log_pages * PAGE_OPERATORS * cpu_operator_cost +
+	page_cost = PAGE_OPERATORS * cpu_operator_cost;
+	descent = guess_height(pages) * page_cost;
+	first = log_pages * (SEARCH_COMPARISONS * cpu_operator_cost +
+						 miss * random_cost);
+	whole = log_pages * (per_node * SEARCH_COMPARISONS * cpu_operator_cost +
+						 miss * random_cost);
+	if (shape.filtered)
+	{
+		log_pages = Min(log_pages, FILTERED_PAGES);
+		first = log_pages * page_cost +
 			Max(log_pages - 1, 0) * miss * random_cost;
-	else
-		first = log_pages * (SEARCH_COMPARISONS * cpu_operator_cost +
-							 miss * random_cost);
+		whole = Min(per_node * first, first + whole);
+	}
 	*indexStartupCost += descent + first;
-	*indexTotalCost += nscans * descent + nodes * first;
+	*indexTotalCost += nodes * (descent + (per_node - 1) * page_cost + whole);
 	*indexPages += log_pages * nodes;
 }

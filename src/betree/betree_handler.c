@@ -3,9 +3,6 @@
  * betree_handler.c
  *	  The IndexAmRoutine of the betree access method.
  *
- * What is false here and true for btree: array keys in plain index scans (the
- * executor does IN lists by bitmap).
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -30,6 +27,7 @@ betreehandler(PG_FUNCTION_ARGS)
 	amroutine->amcanunique = true;
 	amroutine->amcanmulticol = true;
 	amroutine->amoptionalkey = true;
+	amroutine->amsearcharray = true;
 	amroutine->amsearchnulls = true;
 	amroutine->amclusterable = true;
 	amroutine->ampredlocks = true;

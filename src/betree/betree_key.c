@@ -46,6 +46,14 @@ compare_datums(Relation rel, int attno, FmgrInfo *cmp,
 	return result;
 }
 
+/* The same for others: a column's value, and one of the type that "cmp" takes */
+int
+betree_key_compare_values(BetreeRel *bt, int i, FmgrInfo *cmp, Datum value,
+						  bool isnull, Datum other, bool other_null)
+{
+	return compare_datums(bt->rel, i, cmp, value, isnull, other, other_null);
+}
+
 /*
  * A compressed value cannot be more than this many times as long as what is
  * stored of it: 273 bytes are the most that pglz makes of three, and 255 the

@@ -12,8 +12,8 @@
  * The bound between two leaf parents stays one whatever happens meanwhile:
  * nodes are split, but never merged, and none of them is freed.
  *
- * Where quals with a skip function make the scan jump, the first process takes
- * all of the range.
+ * Where arrays or quals with a skip function make the scan jump, the first
+ * process takes all of the range.
  *
  *-------------------------------------------------------------------------
  */

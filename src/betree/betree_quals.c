@@ -6,9 +6,10 @@
  * The range is two positions in index order, made of the equality quals on
  * the leading columns and the inequalities on the first column without one;
  * NULLs, which no operator accepts, are cut off where they lie at an end.
- * Quals that the range implies are not tested again.  All others are tested
- * on every tuple of the range, the index's own order being the same for both
- * directions of a scan.
+ * Arrays among those equality quals cut windows out of the range, see
+ * betree_array.c.  Quals that the range implies are not tested again.  All
+ * others are tested on every tuple of the range, the index's own order being
+ * the same for both directions of a scan.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,18 +25,21 @@
 /* The quals of one column that could bound the range */
 typedef struct ColumnQuals
 {
-	ScanKey		equal;			/* = or IS NULL */
+	ScanKey		equal;			/* = or IS NULL, with the fewest elements */
 	ScanKey		low;			/* bounds in index order */
 	ScanKey		high;
 	bool		not_null;		/* some qual rejects NULLs */
 } ColumnQuals;
 
 /*
- * The comparison function (column, argument) of a qual, or NULL if the family
- * has none for its type.  Allocated in the current context.
+ * betree_quals_cmp
+ *		The comparison function (column, argument) of a qual, or NULL if the
+ *		family has none for its type.
+ *
+ * An array's is for its elements.  Allocated in the current context.
  */
-static FmgrInfo *
-qual_cmp(BetreeRel *bt, ScanKey key)
+FmgrInfo *
+betree_quals_cmp(BetreeRel *bt, ScanKey key)
 {
 	int			i = key->sk_attno - 1;
 	Oid			subtype = key->sk_subtype;
@@ -55,14 +59,35 @@ qual_cmp(BetreeRel *bt, ScanKey key)
 	return result;
 }
 
-/* Put a qual's argument into a position, as its next column */
+/* The number of a qual's elements; what has no array has one */
+static int
+count_elements(ScanKey key)
+{
+	return key->sk_flags & SK_SEARCHARRAY ? BetreeQualGetArray(key)->nvalues : 1;
+}
+
+/* The first element of a qual, or the last */
+static Datum
+get_element(ScanKey key, bool last)
+{
+	BetreeArray *array = BetreeQualGetArray(key);
+
+	if (!(key->sk_flags & SK_SEARCHARRAY))
+		return key->sk_argument;
+	return array->values[last ? array->nvalues - 1 : 0];
+}
+
+/*
+ * Put a qual's argument into a position, as its next column; an array's first
+ * or last element
+ */
 static void
-add_bound(BetreeRel *bt, BetreeKey *key, ScanKey qual)
+add_bound(BetreeRel *bt, BetreeKey *key, ScanKey qual, bool last)
 {
 	int			i = key->nkeys;
 
-	key->cmp[i] = qual_cmp(bt, qual);
-	key->value[i] = qual->sk_argument;
+	key->cmp[i] = betree_quals_cmp(bt, qual);
+	key->value[i] = get_element(qual, last);
 	key->isnull[i] = (qual->sk_flags & SK_ISNULL) != 0;
 	key->nkeys++;
 }
@@ -120,13 +145,16 @@ classify_qual(BetreeRel *bt, ScanKey key, ColumnQuals *column)
 		return;
 	}
 	column->not_null = true;
-	if ((key->sk_flags & SK_SEARCHNOTNULL) || qual_cmp(bt, key) == NULL)
+	if ((key->sk_flags & SK_SEARCHNOTNULL) ||
+		((key->sk_flags & SK_SEARCHARRAY) && BetreeQualGetArray(key)->cmp == NULL) ||
+		betree_quals_cmp(bt, key) == NULL)
 		return;
 
 	switch (key->sk_strategy)
 	{
 		case BTEqualStrategyNumber:
-			if (column->equal == NULL)
+			if (column->equal == NULL ||
+				count_elements(key) < count_elements(column->equal))
 				column->equal = key;
 			return;
 		case BTLessStrategyNumber:
@@ -153,49 +181,72 @@ is_strict(ScanKey key)
 		key->sk_strategy == BTGreaterStrategyNumber;
 }
 
+/* Bound the range by the inequalities of column "i", behind those with = */
+static void
+bound_column(BetreeScanOpaque so, ScanKey keys, int i, ColumnQuals *column,
+			 bool *used)
+{
+	BetreeRel  *bt = &so->bt;
+	BetreeQuals *quals = &so->quals;
+	bool		nulls_first = (bt->rel->rd_indoption[i] & INDOPTION_NULLS_FIRST) != 0;
+
+	if (column->low != NULL)
+	{
+		add_bound(bt, &quals->lower, column->low, false);
+		quals->lower.after = is_strict(column->low);
+		used[column->low - keys] = true;
+	}
+	else if (column->not_null && nulls_first)
+		add_null_bound(bt, &quals->lower, true);
+
+	if (column->high != NULL)
+	{
+		add_bound(bt, &quals->upper, column->high, false);
+		quals->upper.after = !is_strict(column->high);
+		used[column->high - keys] = true;
+	}
+	else if (column->not_null && !nulls_first)
+		add_null_bound(bt, &quals->upper, false);
+}
+
 /*
- * Make the range out of the quals of the columns.  "used" marks the quals
- * that it implies.
+ * Make the range out of the quals of the columns, and its windows if there are
+ * arrays.  "used" marks the quals that it implies.
  */
 static void
 make_range(BetreeScanOpaque so, ScanKey keys, ColumnQuals *columns, bool *used)
 {
 	BetreeRel  *bt = &so->bt;
 	BetreeQuals *quals = &so->quals;
-	int			i;
+	bool		arrays = false;
+	int			n;
 
 	memset(&quals->lower, 0, offsetof(BetreeKey, cmp));
 	memset(&quals->upper, 0, offsetof(BetreeKey, cmp));
 	quals->upper.after = true;
 
-	for (i = 0; i < bt->nkeyatts && columns[i].equal != NULL; i++)
+	for (n = 0; n < bt->nkeyatts && columns[n].equal != NULL; n++)
 	{
-		add_bound(bt, &quals->lower, columns[i].equal);
-		add_bound(bt, &quals->upper, columns[i].equal);
-		used[columns[i].equal - keys] = true;
+		add_bound(bt, &quals->lower, columns[n].equal, false);
+		add_bound(bt, &quals->upper, columns[n].equal, true);
+		used[columns[n].equal - keys] = true;
+		arrays = arrays || (columns[n].equal->sk_flags & SK_SEARCHARRAY);
 	}
-	if (i == bt->nkeyatts)
+	if (n < bt->nkeyatts)
+		bound_column(so, keys, n, &columns[n], used);
+	if (!arrays)
 		return;
 
-	if (columns[i].low != NULL)
+	quals->nsets = n;
+	quals->sets = palloc(n * sizeof(BetreeArray));
+	for (int i = 0; i < n; i++)
 	{
-		add_bound(bt, &quals->lower, columns[i].low);
-		quals->lower.after = is_strict(columns[i].low);
-		used[columns[i].low - keys] = true;
-	}
-	else if (columns[i].not_null &&
-			 (bt->rel->rd_indoption[i] & INDOPTION_NULLS_FIRST))
-		add_null_bound(bt, &quals->lower, true);
+		BetreeArray one = {&quals->lower.value[i], 1, quals->lower.cmp[i]};
 
-	if (columns[i].high != NULL)
-	{
-		add_bound(bt, &quals->upper, columns[i].high);
-		quals->upper.after = !is_strict(columns[i].high);
-		used[columns[i].high - keys] = true;
+		quals->sets[i] = columns[i].equal->sk_flags & SK_SEARCHARRAY ?
+			*BetreeQualGetArray(columns[i].equal) : one;
 	}
-	else if (columns[i].not_null &&
-			 !(bt->rel->rd_indoption[i] & INDOPTION_NULLS_FIRST))
-		add_null_bound(bt, &quals->upper, false);
+	betree_array_begin(quals);
 }
 
 /*
@@ -242,33 +293,134 @@ find_hash(BetreeScanOpaque so, ColumnQuals *columns)
 }
 
 /*
- * If the quals ask for equality on all key columns, hash their arguments, for
- * the filters of the logs.
+ * betree_quals_hash
+ *		The hash of a position that has arguments of the equality quals, for
+ *		the filters of the logs.
+ */
+uint64
+betree_quals_hash(BetreeScanOpaque so, BetreeKey *key)
+{
+	uint64		hash = 0;
+
+	Assert(key->nkeys == so->bt.nkeyatts);
+	Assert(so->quals.hash.usable);
+
+	for (int i = 0; i < key->nkeys; i++)
+		hash = betree_filter_hash_add(&so->bt, &so->quals.hash.arg[i], i,
+									  key->value[i], key->isnull[i], hash);
+	return hash;
+}
+
+/*
+ * If the quals ask for equality on all key columns, hash their arguments;
+ * those of arrays when a window is looked for.
  */
 static void
 hash_quals(BetreeScanOpaque so, ColumnQuals *columns)
 {
-	BetreeRel  *bt = &so->bt;
 	BetreeQuals *quals = &so->quals;
-	uint64		hash = 0;
 
-	quals->hashed = false;
-	for (int i = 0; i < bt->nkeyatts; i++)
+	for (int i = 0; i < so->bt.nkeyatts; i++)
 	{
 		if (columns[i].equal == NULL)
 			return;
 	}
 	if (!find_hash(so, columns))
 		return;
+	if (quals->nsets > 0)
+		quals->window_hashed = true;
+	else
+	{
+		quals->hash_value = betree_quals_hash(so, &quals->lower);
+		quals->hashed = true;
+	}
+}
+
+/* Does a qual accept a value of its column? */
+static bool
+qual_accepts(BetreeScanOpaque so, ScanKey key, Datum value, bool isnull)
+{
+	if (key->sk_flags & SK_SEARCHNULL)
+		return isnull;
+	if (isnull)
+		return false;
+	if (key->sk_flags & SK_SEARCHNOTNULL)
+		return true;
+	if (key->sk_flags & SK_SEARCHARRAY)
+		return betree_array_accepts(&so->bt, key, value);
+	return DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation,
+										  value, key->sk_argument));
+}
+
+/*
+ * Drop the elements of an array that another qual of the order, on the same
+ * column, does not accept; such quals are "used" then.  Returns false if no
+ * element is left.  Elements of another type are left alone.
+ */
+static bool
+narrow_array(BetreeScanOpaque so, ScanKey keys, int nkeys, ScanKey equal,
+			 bool *used)
+{
+	BetreeRel  *bt = &so->bt;
+	BetreeArray *array = BetreeQualGetArray(equal);
+
+	if (OidIsValid(equal->sk_subtype) &&
+		equal->sk_subtype != bt->rel->rd_opcintype[equal->sk_attno - 1])
+		return true;
+	for (int i = 0; i < nkeys; i++)
+	{
+		int			n = 0;
+
+		if (keys[i].sk_attno != equal->sk_attno || &keys[i] == equal ||
+			keys[i].sk_strategy > BTMaxStrategyNumber)
+			continue;
+		used[i] = true;
+		for (int j = 0; j < array->nvalues; j++)
+		{
+			if (qual_accepts(so, &keys[i], array->values[j], false))
+				array->values[n++] = array->values[j];
+		}
+		array->nvalues = n;
+	}
+	if (array->nvalues == 1)
+	{
+		equal->sk_argument = array->values[0];
+		equal->sk_flags &= ~SK_SEARCHARRAY;
+	}
+	return array->nvalues > 0;
+}
+
+/*
+ * Prepare the scan keys, and find those of each column that could bound the
+ * range.  Returns false if nothing can satisfy them all.
+ */
+static bool
+classify_quals(BetreeScanOpaque so, ScanKey keys, int nkeys,
+			   ColumnQuals *columns, bool *used)
+{
+	BetreeRel  *bt = &so->bt;
+
+	for (int i = 0; i < nkeys; i++)
+	{
+		ScanKey		key = &keys[i];
+
+		if (key->sk_flags & SK_ROW_HEADER)
+			elog(ERROR, "betree does not support row scan keys");
+		if ((key->sk_flags & SK_ISNULL) &&
+			!(key->sk_flags & (SK_SEARCHNULL | SK_SEARCHNOTNULL)))
+			return false;
+		if ((key->sk_flags & SK_SEARCHARRAY) && !betree_array_prepare(bt, key))
+			return false;
+		classify_qual(bt, key, &columns[key->sk_attno - 1]);
+	}
 	for (int i = 0; i < bt->nkeyatts; i++)
 	{
-		ScanKey		key = columns[i].equal;
-
-		hash = betree_filter_hash_add(bt, &quals->hash.arg[i], i, key->sk_argument,
-									  (key->sk_flags & SK_ISNULL) != 0, hash);
+		if (columns[i].equal != NULL &&
+			(columns[i].equal->sk_flags & SK_SEARCHARRAY) &&
+			!narrow_array(so, keys, nkeys, columns[i].equal, used))
+			return false;
 	}
-	quals->hash_value = hash;
-	quals->hashed = true;
+	return true;
 }
 
 /*
@@ -286,6 +438,7 @@ betree_quals_prepare(IndexScanDesc scan)
 	BetreeQuals *quals = &so->quals;
 	int			nkeys = scan->numberOfKeys;
 	ColumnQuals columns[INDEX_MAX_KEYS] = {0};
+	ScanKey		keys;
 	bool	   *used;
 	MemoryContext oldcontext;
 
@@ -294,33 +447,24 @@ betree_quals_prepare(IndexScanDesc scan)
 	MemoryContextReset(quals->context);
 	oldcontext = MemoryContextSwitchTo(quals->context);
 	used = palloc0(nkeys * sizeof(bool) + 1);
-	quals->impossible = false;
+	keys = palloc((nkeys + 1) * sizeof(ScanKeyData));
+	if (nkeys > 0)
+		memcpy(keys, scan->keyData, nkeys * sizeof(ScanKeyData));
 	quals->skip_qual = NULL;
 	quals->nfilter = 0;
 	quals->filter = palloc((nkeys + 1) * sizeof(ScanKeyData));
-
-	for (int i = 0; i < nkeys; i++)
-	{
-		ScanKey		key = &scan->keyData[i];
-
-		if (key->sk_flags & (SK_ROW_HEADER | SK_SEARCHARRAY))
-			elog(ERROR, "betree does not support row or array scan keys");
-		if ((key->sk_flags & SK_ISNULL) &&
-			!(key->sk_flags & (SK_SEARCHNULL | SK_SEARCHNOTNULL)))
-			quals->impossible = true;
-		else
-			classify_qual(bt, key, &columns[key->sk_attno - 1]);
-	}
-	quals->hashed = false;
+	quals->nsets = 0;
+	quals->hashed = quals->window_hashed = false;
+	quals->impossible = !classify_quals(so, keys, nkeys, columns, used);
 	if (!quals->impossible)
 	{
-		make_range(so, scan->keyData, columns, used);
+		make_range(so, keys, columns, used);
 		hash_quals(so, columns);
 	}
 
 	for (int i = 0; i < nkeys; i++)
 	{
-		ScanKey		key = &scan->keyData[i];
+		ScanKey		key = &keys[i];
 
 		if (used[i])
 			continue;
@@ -342,7 +486,7 @@ betree_quals_prepare(IndexScanDesc scan)
 bool
 betree_quals_jump(BetreeScanOpaque so)
 {
-	return so->quals.skip_qual != NULL;
+	return so->quals.skip_qual != NULL || so->quals.nsets > 0;
 }
 
 /*
@@ -361,40 +505,51 @@ betree_quals_match(BetreeScanOpaque so, IndexTuple itup)
 		Datum		value = betree_key_getattr(&so->bt, itup, key->sk_attno,
 											   &isnull);
 
-		if (key->sk_flags & SK_SEARCHNULL)
-		{
-			if (!isnull)
-				return false;
-		}
-		else if (isnull)
-			return false;
-		else if (!(key->sk_flags & SK_SEARCHNOTNULL) &&
-				 !DatumGetBool(FunctionCall2Coll(&key->sk_func,
-												 key->sk_collation, value,
-												 key->sk_argument)))
+		if (!qual_accepts(so, key, value, isnull))
 			return false;
 	}
 	return true;
 }
 
 /*
- * betree_quals_skip
- *		Move a forward position to where the skip qual can next be satisfied.
- *
- * Returns false if it cannot any more.  A moved position points into memory
- * of the current context.
+ * Find the next value that may satisfy the skip qual, see BetreeSkip; of an
+ * array, with any of its elements.
  */
-bool
-betree_quals_skip(BetreeScanOpaque so, BetreeKey *key, bool *moved)
+static bool
+find_skip(BetreeScanOpaque so, BetreeSkip *skip)
 {
 	BetreeQuals *quals = &so->quals;
+	ScanKeyData key = *quals->skip_qual;
+	bool		found = false;
+	Datum		from = skip->value;
+	Datum		best = from;
+
+	key.sk_flags &= ~SK_SEARCHARRAY;
+	skip->qual = &key;
+	for (int i = 0; i < count_elements(quals->skip_qual); i++)
+	{
+		if (quals->skip_qual->sk_flags & SK_SEARCHARRAY)
+			key.sk_argument = BetreeQualGetArray(quals->skip_qual)->values[i];
+		skip->value = from;
+		if (!DatumGetBool(FunctionCall1(&quals->skip_proc, PointerGetDatum(skip))))
+			continue;
+		if (!found || DatumGetInt32(FunctionCall2Coll(so->bt.cmp[0],
+													  so->bt.rel->rd_indcollation[0],
+													  skip->value, best)) < 0)
+			best = skip->value;
+		found = true;
+	}
+	skip->value = best;
+	return found;
+}
+
+/* Move a forward position to where the skip qual can next be satisfied */
+static bool
+skip_by_qual(BetreeScanOpaque so, BetreeKey *key, bool *moved)
+{
 	BetreeSkip	skip;
 	int32		cmp = 1;
 
-	*moved = false;
-	if (quals->skip_qual == NULL)
-		return true;
-	skip.qual = quals->skip_qual;
 	skip.have_value = key->nkeys > 0 && !key->isnull[0];
 	skip.value = skip.have_value ? key->value[0] : (Datum) 0;
 
@@ -403,7 +558,7 @@ betree_quals_skip(BetreeScanOpaque so, BetreeKey *key, bool *moved)
 		(key->nkeys > 0 && (key->isnull[0] || key->cmp[0] != so->bt.cmp[0])))
 		return true;
 
-	if (!DatumGetBool(FunctionCall1(&quals->skip_proc, PointerGetDatum(&skip))))
+	if (!find_skip(so, &skip))
 		return false;
 	if (skip.have_value)
 		cmp = DatumGetInt32(FunctionCall2Coll(so->bt.cmp[0],
@@ -419,5 +574,41 @@ betree_quals_skip(BetreeScanOpaque so, BetreeKey *key, bool *moved)
 		key->isnull[0] = false;
 		*moved = true;
 	}
+	return true;
+}
+
+/*
+ * betree_quals_skip
+ *		Move a position in the scan's direction to where the quals can next be
+ *		satisfied: past what arrays or the skip qual exclude.
+ *
+ * "from" is the pivot that the position was made of, or NULL at the end of the
+ * range where the scan begins.  Returns false if they cannot any more.  A moved
+ * position points into memory of the quals or of the current context.
+ */
+bool
+betree_quals_skip(BetreeScanOpaque so, IndexTuple from, ScanDirection dir,
+				  BetreeKey *key, bool *moved)
+{
+	BetreeQuals *quals = &so->quals;
+	bool		forward = ScanDirectionIsForward(dir);
+
+	*moved = false;
+	if (quals->nsets > 0 && from != NULL)
+	{
+		BetreeKey  *end = forward ? &quals->window_low : &quals->window_high;
+		int			cmp;
+
+		if (!betree_array_seek(so, from, dir))
+			return false;
+		cmp = betree_key_compare_pivot(&so->bt, end, from);
+		if (forward ? cmp > 0 : cmp < 0)
+		{
+			*key = *end;
+			*moved = true;
+		}
+	}
+	if (forward && quals->skip_qual != NULL)
+		return skip_by_qual(so, key, moved);
 	return true;
 }

@@ -189,7 +189,7 @@ next_page(BetreeScanOpaque so, ScanDirection dir)
 		{
 			if (!betree_parallel_next(so, dir, &from))
 				return false;
-			betree_step_restart_walk(so);
+			betree_step_restart(so);
 		}
 		if (so->cur != NULL)
 		{
@@ -311,9 +311,12 @@ betreerestrpos(IndexScanDesc scan)
 {
 	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
 
-	set_current(so, so->mark);
+	if (so->cur != so->mark)
+	{
+		set_current(so, so->mark);
+		betree_step_restart(so);
+	}
 	so->cur_index = so->mark_index;
-	betree_step_restart_walk(so);
 }
 
 /*

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * betree_scan.h
- *	  State of an index scan, shared by betree_scan.c, betree_quals.c and
- *	  betree_step.c.
+ *	  State of an index scan, shared by betree_scan.c, betree_quals.c,
+ *	  betree_array.c and betree_step.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,18 +47,35 @@ typedef struct BetreeQualHash
 	Oid			subtype[INDEX_MAX_KEYS];	/* of these types */
 } BetreeQualHash;
 
-/* What the scan keys ask for; written by betree_quals.c */
+/* Elements of an array qual, not NULL; in index order if "cmp" is set */
+typedef struct BetreeArray
+{
+	Datum	   *values;
+	int			nvalues;
+	FmgrInfo   *cmp;			/* compares (column, element) */
+} BetreeArray;
+
+/* The argument of a qual that betree_array_prepare() has left its array */
+#define BetreeQualGetArray(key) 	((BetreeArray *) DatumGetPointer((key)->sk_argument))
+
+/* What the scan keys ask for; written by betree_quals.c and betree_array.c */
 typedef struct BetreeQuals
 {
 	bool		impossible;
 	BetreeKey	lower;			/* the scan's range: from lower */
 	BetreeKey	upper;			/* to before upper */
+	BetreeArray *sets;			/* of leading columns that have =, if ... */
+	int			nsets;			/* ... one has an array, else 0 */
+	int			chosen[INDEX_MAX_KEYS]; /* element of each, of the window: */
+	BetreeKey	window_low;		/* the part of the range that was last found */
+	BetreeKey	window_high;	/* to have these elements */
 	ScanKey		filter;			/* quals that the range does not imply */
 	int			nfilter;
 	ScanKey		skip_qual;		/* qual with a skip function, or NULL */
 	FmgrInfo	skip_proc;
 	bool		hashed;			/* = on all key columns, which can be hashed */
 	uint64		hash_value;		/* of the arguments */
+	bool		window_hashed;	/* the same, with arrays: each window has one */
 	BetreeQualHash hash;
 	MemoryContext context;
 } BetreeQuals;
@@ -93,6 +110,9 @@ typedef struct BetreeMessages
  *												   once if the log is longer
  *												   than may be pinned
  *
+ * With windows (quals.nsets), "the rest" comes after as many reads of log pages
+ * without a filter as the log has pages, and window_hashed is not hashed.
+ *
  * With so->interlock, each row of the table holds a pin on the leaf that is
  * read, and a guard while messages are cached.
  */
@@ -100,7 +120,10 @@ typedef struct BetreeReader
 {
 	Buffer		nodebuf;		/* the last leaf parent, pinned */
 	bool		upper_logs;		/* a node above it had messages */
+	IndexTuple	leaf_low;		/* bounds of the leaf for which those were */
+	IndexTuple	leaf_high;		/* collected, in messages.context, or NULL */
 	int			nsteps;			/* of the scan; with skip_qual, in nodebuf */
+	int			nreads;			/* of log pages without a filter, in nodebuf */
 	bool		keep_log_pins;	/* mvcc and not hashed */
 	BetreeLogCache log_cache;	/* the pins; nodebuf's log */
 	BetreeWalk	walk;			/* since it began, turned, or was restored */
@@ -142,11 +165,28 @@ typedef struct BetreeScanOpaqueData
 typedef BetreeScanOpaqueData *BetreeScanOpaque;
 
 /* betree_quals.c */
+extern FmgrInfo *betree_quals_cmp(BetreeRel *bt, ScanKey key);
 extern void betree_quals_prepare(IndexScanDesc scan);
 extern bool betree_quals_jump(BetreeScanOpaque so);
+extern uint64 betree_quals_hash(BetreeScanOpaque so, BetreeKey *key);
 extern bool betree_quals_match(BetreeScanOpaque so, IndexTuple itup);
-extern bool betree_quals_skip(BetreeScanOpaque so, BetreeKey *key,
-							  bool *moved);
+extern bool betree_quals_skip(BetreeScanOpaque so, IndexTuple from,
+							  ScanDirection dir, BetreeKey *key, bool *moved);
+
+/* betree_array.c */
+extern bool betree_array_prepare(BetreeRel *bt, ScanKey key);
+extern bool betree_array_accepts(BetreeRel *bt, ScanKey key, Datum value);
+extern void betree_array_begin(BetreeQuals *quals);
+extern bool betree_array_seek(BetreeScanOpaque so, IndexTuple pivot,
+							  ScanDirection dir);
+extern bool betree_array_narrow(BetreeScanOpaque so, IndexTuple lower,
+								IndexTuple upper, BetreeKey *low);
+extern bool betree_array_probe(BetreeScanOpaque so, Page node, IndexTuple upper,
+							   uint16 *from, bool *hit);
+extern bool betree_array_covers(BetreeScanOpaque so, IndexTuple itup);
+extern OffsetNumber betree_array_skip(BetreeScanOpaque so, Page page,
+									  OffsetNumber off, OffsetNumber last,
+									  IndexTuple upper);
 
 /* betree_parallel.c */
 extern Size betreeestimateparallelscan(ECP_ESTIMATE_PARALLEL_SCAN_ARGS);
@@ -161,7 +201,7 @@ extern void betree_step_init(BetreeScanOpaque so);
 extern void betree_step_begin(BetreeScanOpaque so);
 extern bool betree_step_read(BetreeScanOpaque so, BetreeScanPage *page,
 							 IndexTuple from, ScanDirection dir);
-extern void betree_step_restart_walk(BetreeScanOpaque so);
+extern void betree_step_restart(BetreeScanOpaque so);
 extern void betree_step_forget(BetreeScanOpaque so);
 extern void betree_step_page_unpin(BetreeScanPage *page);
 

@@ -73,25 +73,31 @@ message_add(BetreeScanOpaque so, IndexTuple itup)
 }
 
 static void
-messages_reset(BetreeMessages *messages)
+messages_reset(BetreeScanOpaque so)
 {
+	BetreeMessages *messages = &so->reader.messages;
+
 	MemoryContextReset(messages->context);
 	messages->items = NULL;
 	messages->nitems = 0;
 	messages->max_items = 0;
 	messages->cached = false;
+	so->reader.leaf_low = so->reader.leaf_high = NULL;
 	if (BufferIsValid(messages->guard))
 		ReleaseBuffer(messages->guard);
 	messages->guard = InvalidBuffer;
 }
 
-/* What is to be collected from a log: an interval and the children in it */
+/* What is to be collected from a log: the children and an interval of keys */
 typedef struct LogRange
 {
 	Page		node;
+	int			first;
+	int			last;
+	int			child;			/* the only one, or -1 for several */
+	IndexTuple	upper;			/* pivot, as is "high" */
 	BetreeKey	low;
 	BetreeKey	high;
-	int			child;			/* the only child, or -1 for several */
 } LogRange;
 
 /* Is a sealed page's item live, with respect to its child's marker? */
@@ -113,15 +119,19 @@ is_live(BetreeScanOpaque so, LogRange *range, IndexTuple itup, uint16 seq)
 
 /*
  * Is the item in the range and in the scan's?  Returns 0 if so, 1 if it is
- * above, -1 if below.
+ * above, -1 if below.  Windows do for the bounds of the scan.
  */
 static inline int
 compare_range(BetreeScanOpaque so, LogRange *range, IndexTuple itup)
 {
-	if (betree_key_compare_tuple(&so->bt, &so->quals.upper, itup) <= 0 ||
+	bool		windows = so->quals.nsets > 0;
+
+	if ((!windows &&
+		 betree_key_compare_tuple(&so->bt, &so->quals.upper, itup) <= 0) ||
 		betree_key_compare_tuple(&so->bt, &range->high, itup) <= 0)
 		return 1;
-	if (betree_key_compare_tuple(&so->bt, &so->quals.lower, itup) > 0 ||
+	if ((!windows &&
+		 betree_key_compare_tuple(&so->bt, &so->quals.lower, itup) > 0) ||
 		betree_key_compare_tuple(&so->bt, &range->low, itup) > 0)
 		return -1;
 	return 0;
@@ -146,9 +156,11 @@ collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
 	/* without a hint, the scan's own bound is mostly the narrower */
 	if (hinted)
 		off = betree_key_search_page_hint(bt, page, nsorted, *hint, &range->low);
+	else if (so->quals.nsets > 0)
+		off = betree_key_search_page(bt, page, nsorted, &range->low);
 	else if (nsorted > 0 && so->quals.lower.nkeys > 0)
 		off = betree_key_search_page(bt, page, nsorted, &so->quals.lower);
-	if (off <= nsorted &&
+	if (so->quals.nsets == 0 && off <= nsorted &&
 		betree_key_compare_tuple(bt, hinted ? &so->quals.lower : &range->low,
 								 BetreePageGetTuple(page, off)) > 0)
 		off = betree_key_search_page(bt, page, nsorted,
@@ -156,8 +168,13 @@ collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
 
 	for (; off <= nsorted; off++)
 	{
-		IndexTuple	itup = BetreePageGetTuple(page, off);
+		IndexTuple	itup;
 
+		if (so->quals.nsets > 0 &&
+			(off = betree_array_skip(so, page, off, nsorted,
+									 range->upper)) > nsorted)
+			break;
+		itup = BetreePageGetTuple(page, off);
 		if (compare_range(so, range, itup) > 0)
 			break;
 		if (tail || is_live(so, range, itup, seq))
@@ -169,7 +186,8 @@ collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
 	{
 		IndexTuple	itup = BetreePageGetTuple(page, off);
 
-		if (compare_range(so, range, itup) == 0)
+		if (compare_range(so, range, itup) == 0 &&
+			(so->quals.nsets == 0 || betree_array_covers(so, itup)))
 			message_add(so, itup);
 	}
 }
@@ -198,6 +216,24 @@ is_filter_worthwhile(LogRange *range)
 }
 
 /*
+ * Ask the node's filter, if it is worthwhile, for the log pages that may hold
+ * what the scan looks for, see betree_filter_probe()
+ */
+static bool
+probe_filter(BetreeScanOpaque so, LogRange *range, uint16 *from, bool *hit)
+{
+	BetreeQuals *quals = &so->quals;
+
+	if (!(quals->hashed || (quals->window_hashed && range->child >= 0)) ||
+		!is_filter_worthwhile(range))
+		return false;
+	if (quals->hashed)
+		return betree_filter_probe(&so->bt, range->node, quals->hash.own.id,
+								   quals->hash_value, from, hit);
+	return betree_array_probe(so, range->node, range->upper, from, hit);
+}
+
+/*
  * Collect from a node's log; the node is share-locked, so that its directory
  * and its filter pages belong together.
  */
@@ -209,10 +245,23 @@ collect_log(BetreeScanOpaque so, LogRange *range)
 	bool		use_cache = so->reader.keep_log_pins && opaque->bteo_level == 1;
 	uint16		filter_from = 0;
 	bool		hit[BETREE_FILTER_HITS];
-	bool		filtered = so->quals.hashed && is_filter_worthwhile(range) &&
-		betree_filter_probe(&so->bt, range->node, so->quals.hash.own.id, so->quals.hash_value,
-							&filter_from, hit);
+	bool		filtered;
+	IndexTuple	lower;
 
+	range->child = range->first == range->last ? range->first : -1;
+	lower = BetreeNodeGetPivot(range->node, range->first);
+	range->upper = BetreeNodeGetUpper(range->node, range->last);
+	if (opaque->bteo_level > 1 && so->reader.leaf_low != NULL)
+	{
+		lower = so->reader.leaf_low;
+		range->upper = so->reader.leaf_high;
+	}
+	betree_key_from_pivot(&so->bt, lower, &range->low);
+	betree_key_from_pivot(&so->bt, range->upper, &range->high);
+	if (so->quals.nsets > 0 &&
+		!betree_array_narrow(so, lower, range->upper, &range->low))
+		return;
+	filtered = probe_filter(so, range, &filter_from, hit);
 	for (int i = 0; i < opaque->bteo_ndir; i++)
 	{
 		bool		tail = dir[i].bted_kind == BETREE_DIR_TAIL;
@@ -239,6 +288,8 @@ collect_log(BetreeScanOpaque so, LogRange *range)
 		else
 			buf = betree_block_read(&so->bt, dir[i].bted_block, BUFFER_LOCK_SHARE,
 									BETREE_LOG);
+		if (!filtered)
+			so->reader.nreads++;
 		ecp_test_for_old_snapshot(so->snapshot, so->bt.rel, BufferGetPage(buf));
 		collect_page(so, range, BufferGetPage(buf), tail, dir[i].bted_seq,
 					 use_cache ? &so->reader.log_cache.hint[i] : NULL);
@@ -259,18 +310,6 @@ has_log(Page node)
 		betree_node_tail(node) != InvalidBlockNumber;
 }
 
-/* Collect what an upper node holds for one child */
-static void
-collect_for_child(BetreeScanOpaque so, Page node, int child)
-{
-	LogRange	range;
-
-	range.node = node;
-	range.child = child;
-	betree_key_from_pivot(&so->bt, BetreeNodeGetPivot(node, child), &range.low);
-	betree_key_from_pivot(&so->bt, BetreeNodeGetUpper(node, child), &range.high);
-	collect_log(so, &range);
-}
 
 /* Try to begin at the remembered leaf parent; share-locks it on success */
 static bool
@@ -281,12 +320,16 @@ lock_remembered(BetreeScanOpaque so, BetreeKey *key, bool strict)
 								  BUFFER_LOCK_SHARE);
 }
 
-/* A descent that collects what the logs above level 1 hold for the position */
+/*
+ * A descent that collects what the logs above level 1 hold for the position;
+ * "blind", it only finds out whether they hold anything
+ */
 typedef struct Descent
 {
 	BetreeScanOpaque so;
 	BetreeKey  *key;
 	bool		strict;
+	bool		blind;
 } Descent;
 
 static void
@@ -303,28 +346,76 @@ visit_node(void *arg, Buffer nodebuf)
 	if (BetreePageGetOpaque(node)->bteo_level > 1 && has_log(node))
 	{
 		so->reader.upper_logs = true;
-		collect_for_child(so, node,
-						  betree_key_search_node(&so->bt, node, descent->key,
-												 descent->strict));
+		if (!descent->blind)
+		{
+			LogRange	range;
+
+			range.node = node;
+			range.first = range.last =
+				betree_key_search_node(&so->bt, node, descent->key, descent->strict);
+			collect_log(so, &range);
+		}
 	}
+}
+
+/* Are two pivots the same, bit for bit but for child and marker? */
+static bool
+same_bound(IndexTuple a, IndexTuple b)
+{
+	Size		size = IndexTupleSize(a);
+
+	return IndexTupleSize(b) == size &&
+		BetreePivotGetNatts(a) == BetreePivotGetNatts(b) &&
+		memcmp(&a->t_info, &b->t_info,
+			   size - offsetof(IndexTupleData, t_info)) == 0;
+}
+
+/* Has a leaf still the bounds for which upper logs were read, if any were? */
+static bool
+has_leaf_bounds(BetreeScanOpaque so, Page node, int child)
+{
+	return so->reader.leaf_low == NULL ||
+		(same_bound(BetreeNodeGetPivot(node, child), so->reader.leaf_low) &&
+		 same_bound(BetreeNodeGetUpper(node, child), so->reader.leaf_high));
 }
 
 /*
  * Go down to the leaf parent, collecting from the logs above it.  Leaves it
  * share-locked in reader.nodebuf.
+ *
+ * For windows, of which the child of an upper node may have many, there are two
+ * descents: the first finds the bounds of the leaf that matter.
  */
 static void
 descend_collecting(BetreeScanOpaque so, BetreeKey *key, bool strict)
 {
-	Descent		descent = {so, key, strict};
+	Descent		descent = {so, key, strict, so->quals.nsets > 0};
 
 	betree_step_forget(so);
 	so->reader.upper_logs = false;
+	so->reader.nreads = 0;
 	if (so->quals.skip_qual != NULL)
 		so->reader.nsteps = 0;
 	so->reader.nodebuf = betree_descend(&so->bt, key, strict, 1,
 										BUFFER_LOCK_SHARE, visit_node,
 										&descent);
+	if (descent.blind && so->reader.upper_logs)
+	{
+		Page		node = BufferGetPage(so->reader.nodebuf);
+		int			child = betree_key_search_node(&so->bt, node, key, strict);
+		MemoryContext oldcontext =
+			MemoryContextSwitchTo(so->reader.messages.context);
+
+		so->reader.leaf_low = CopyIndexTuple(BetreeNodeGetPivot(node, child));
+		so->reader.leaf_high = CopyIndexTuple(BetreeNodeGetUpper(node, child));
+		MemoryContextSwitchTo(oldcontext);
+		UnlockReleaseBuffer(so->reader.nodebuf);
+		so->reader.nodebuf = InvalidBuffer;
+		descent.blind = false;
+		so->reader.nodebuf = betree_descend(&so->bt, key, strict, 1,
+											BUFFER_LOCK_SHARE, visit_node,
+											&descent);
+	}
 }
 
 /* Give back the reserved pins; also when an error ends the scan */
@@ -417,7 +508,8 @@ release_log_pins(BetreeScanOpaque so)
 /*
  * Shall this step collect for the rest of the scan in the node?  Not the first
  * one, but for logs too long to be kept pinned: the next step would read them
- * again.
+ * again.  A scan that goes from window to window does when the steps here have
+ * read as many pages of the log as it has.
  */
 static bool
 collect_the_rest(BetreeScanOpaque so, Page node)
@@ -425,6 +517,8 @@ collect_the_rest(BetreeScanOpaque so, Page node)
 	if (!so->mvcc || so->reader.upper_logs)
 		return false;
 	so->reader.nsteps++;
+	if (so->quals.nsets > 0)
+		return so->reader.nreads > BetreePageGetOpaque(node)->bteo_nlog;
 	if (so->quals.skip_qual != NULL)
 		return so->reader.nsteps > JUMPS_BEFORE_CACHE;
 	return so->reader.nsteps > STEPS_BEFORE_CACHE ||
@@ -433,13 +527,19 @@ collect_the_rest(BetreeScanOpaque so, Page node)
 }
 
 /*
- * betree_step_restart_walk
- *		Tell the check for circles that the next step begins elsewhere.
+ * betree_step_restart
+ *		The next step begins elsewhere: where the scan has been before.
+ *
+ * The check for circles is told.  What a scan that jumps has collected may begin
+ * behind that place; others collect in their second step in a node, or in the
+ * first.
  */
 void
-betree_step_restart_walk(BetreeScanOpaque so)
+betree_step_restart(BetreeScanOpaque so)
 {
 	so->reader.walk_dir = NoMovementScanDirection;
+	if (betree_quals_jump(so))
+		messages_reset(so);
 }
 
 /*
@@ -453,7 +553,7 @@ betree_step_forget(BetreeScanOpaque so)
 		ReleaseBuffer(so->reader.nodebuf);
 	release_log_pins(so);
 	so->reader.nodebuf = InvalidBuffer;
-	messages_reset(&so->reader.messages);
+	messages_reset(so);
 }
 
 /*
@@ -492,17 +592,23 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 		CHECK_FOR_INTERRUPTS();
 
 		if (so->reader.messages.cached && so->reader.messages.dir != dir)
-			messages_reset(&so->reader.messages);
+			messages_reset(so);
 		if (!so->mvcc || !lock_remembered(so, key, strict))
 			descend_collecting(so, key, strict);
 		else if (!so->reader.messages.cached)
-			messages_reset(&so->reader.messages);
+			messages_reset(so);
 		if (so->reader.keep_log_pins && !so->reader.messages.cached)
 			reserve_pins(so, BufferGetPage(so->reader.nodebuf));
 		node = BufferGetPage(so->reader.nodebuf);
 		child = betree_key_search_node(&so->bt, node, key, strict);
 		leafblk = BetreeNodeGetChild(node, child);
 
+		if (!has_leaf_bounds(so, node, child))
+		{
+			LockBuffer(so->reader.nodebuf, BUFFER_LOCK_UNLOCK);
+			betree_step_forget(so);
+			continue;
+		}
 		if (!BufferIsValid(*leafbuf) || leafblk != pinned)
 		{
 			if (BufferIsValid(*leafbuf))
@@ -525,11 +631,7 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 
 		/* the rest of the node at once, or this child's share */
 		range.node = node;
-		range.child = child;
-		betree_key_from_pivot(&so->bt, BetreeNodeGetPivot(node, child),
-							  &range.low);
-		betree_key_from_pivot(&so->bt, BetreeNodeGetUpper(node, child),
-							  &range.high);
+		range.first = range.last = child;
 		if (collect_the_rest(so, node))
 		{
 			Assert(!so->reader.upper_logs && so->mvcc);
@@ -538,13 +640,10 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 				IncrBufferRefCount(*leafbuf);
 				so->reader.messages.guard = *leafbuf;
 			}
-			range.child = -1;
 			if (ScanDirectionIsForward(dir))
-				betree_key_from_pivot(&so->bt, BetreeNodeGetHikey(node),
-									  &range.high);
+				range.last = BetreeNodeNumChildren(node) - 1;
 			else
-				betree_key_from_pivot(&so->bt, BetreeNodeGetPivot(node, 0),
-									  &range.low);
+				range.first = 0;
 			so->reader.messages.cached = true;
 			so->reader.messages.dir = dir;
 		}
@@ -619,13 +718,23 @@ merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
 	int			message = message_search(so, from);
 	int			last = message_search(so, to);
 
-	off = Max(off, betree_key_search_page(bt, leaf, maxoff, &so->quals.lower));
-	end = Min(end, betree_key_search_page(bt, leaf, maxoff, &so->quals.upper));
+	/* windows are narrower */
+	if (so->quals.nsets == 0)
+	{
+		off = Max(off, betree_key_search_page(bt, leaf, maxoff, &so->quals.lower));
+		end = Min(end, betree_key_search_page(bt, leaf, maxoff, &so->quals.upper));
+	}
 
 	while (off < end || message < last)
 	{
 		int			cmp;
 
+		if (so->quals.nsets > 0 && off < end)
+		{
+			off = betree_array_skip(so, leaf, off, end - 1, page->high);
+			if (off >= end && message >= last)
+				break;
+		}
 		if (message >= last)
 			cmp = 1;
 		else if (off >= end)
@@ -715,7 +824,7 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 		from = CopyIndexTuple(from);
 		betree_key_from_pivot(bt, from, &key);
 	}
-	if (forward && !betree_quals_skip(so, &key, &moved))
+	if (!betree_quals_skip(so, from, dir, &key, &moved))
 	{
 		MemoryContextSwitchTo(oldcontext);
 		return false;
@@ -729,7 +838,8 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 	betree_block_lock(bt, leafbuf, BUFFER_LOCK_SHARE);
 	betree_block_verify_page(bt, leafbuf, BETREE_LEAF, 0);
 	ecp_test_for_old_snapshot(so->snapshot, bt->rel, BufferGetPage(leafbuf));
-	merge_leaf(so, page, BufferGetPage(leafbuf), moved ? &key : &low, &high);
+	merge_leaf(so, page, BufferGetPage(leafbuf), moved && forward ? &key : &low,
+			   moved && !forward ? &key : &high);
 	LockBuffer(leafbuf, BUFFER_LOCK_UNLOCK);
 	LockBuffer(so->reader.nodebuf, BUFFER_LOCK_UNLOCK);
 

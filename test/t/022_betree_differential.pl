@@ -92,9 +92,32 @@ sub some_key
 	return "key_$kind->{name}(" . (1 + $random->($rows * 11 / 10)) . ')';
 }
 
+# a condition with arrays: of one column or, if the index has two, of any
+sub some_arrays
+{
+	my ($kind) = @_;
+	my $n = (3, 20, 200)[ $random->(3) ];
+	my @keys = map { some_key($kind) } 1 .. 1 + $random->($n);
+	my $op = ('=', '=', '=', '>', '<=')[ $random->(5) ];
+	my $few = '';
+	my $more = '';
+
+	push @keys, 'NULL', $keys[0] if $random->(3) == 0;
+	$few =
+	  ('few = 2 AND ', "few = ANY ('{3,1,NULL,7,1}') AND ", '')
+	  [ $random->(3) ]
+	  if $kind->{two};
+	return "few = ANY ('{4,0,2}')" if $kind->{two} && $random->(4) == 0;
+	$more = ' AND k > ' . some_key($kind) if $random->(4) == 0;
+	$more .= ' AND k = ANY (ARRAY[' . join(', ', @keys[ 0 .. 1 ]) . '])'
+	  if @keys > 5 && $random->(4) == 0;
+	return "${few}k $op ANY (ARRAY[" . join(', ', @keys) . "])$more";
+}
+
 sub some_range
 {
 	my ($kind) = @_;
+	return some_arrays($kind) if $random->(4) == 0;
 	my $low = some_key($kind);
 	my $high = some_key($kind);
 	my $from = ('>', '>=')[ $random->(2) ];
@@ -140,9 +163,11 @@ sub some_query
 	  "SET enable_bitmapscan = off; $ids $cond; RESET enable_bitmapscan;"
 	  if $what == 7;
 	return
-		'SET enable_nestloop = off; SELECT count(*), sum(a.id + b.id)'
-	  . ' FROM TABLE a JOIN TABLE b USING (k)'
-	  . ' WHERE a.id % 7 = 0 AND b.id % 5 = 0; RESET enable_nestloop;'
+		'SET enable_nestloop = off; SET enable_material = off;'
+	  . ' SELECT count(*), sum(a.id + b.id)'
+	  . " FROM TABLE a JOIN (SELECT * FROM TABLE WHERE $cond) b USING (k)"
+	  . ' WHERE a.id % 7 = 0 AND b.id % 5 = 0;'
+	  . ' RESET enable_nestloop; RESET enable_material;'
 	  if $what == 8 && $kind->{name} ne 'few';
 	return "SELECT min(k)::text, max(k)::text FROM TABLE WHERE $cond;"
 	  if $what == 9 && $kind->{name} !~ /^(uuid|pair|numeric)$/;
@@ -278,6 +303,7 @@ foreach my $kind (@kinds)
 	foreach my $log_pages (@log_pages)
 	{
 		my $with = $log_pages < 0 ? '' : "WITH (log_pages = $log_pages)";
+		$with = 'WITH (log_pages = 2, log_levels = 3)' if $log_pages == 2;
 		my $name = "$kind->{name} $kind->{index} $with";
 		my $unique = $kind->{unique} ? 'UNIQUE' : '';
 
@@ -311,6 +337,15 @@ foreach my $kind (@kinds)
 			  . ($kind->{two} ? 'few, k DESC' : 'k'),
 			'i_betree',
 			set => 'SET enable_seqscan = off; SET enable_sort = off');
+		plan_uses(
+			$node,
+			"SELECT k FROM t_betree WHERE k = ANY (ARRAY[key_$kind->{name}(7),"
+			  . " key_$kind->{name}(8)])"
+			  . ($kind->{two} ? ' AND few = ANY (ARRAY[1, 3])' : '')
+			  . ($kind->{two} ? ' ORDER BY few' : ' ORDER BY k DESC'),
+			'i_betree',
+			set => 'SET enable_seqscan = off; SET enable_sort = off;'
+			  . ' SET enable_bitmapscan = off');
 
 		foreach my $round (1 .. $rounds)
 		{
