@@ -139,6 +139,8 @@ typedef struct BetreeRel
 	int			flush_budget;	/* batches that an insert moves of a drain */
 	bool		inserts_drain;	/* every insert goes on with the drain of its
 								 * node; else only the one that sealed */
+	Relation	heap;			/* whose dead rows an insert may purge, or
+								 * NULL */
 	FmgrInfo   *cmp[INDEX_MAX_KEYS];
 	Oid			header_type[INDEX_MAX_KEYS];	/* see
 												 * betree_key_type_has_header */
@@ -409,6 +411,9 @@ extern bool betree_filter_probe(BetreeRel *bt, Page node, uint32 id,
 								uint64 hash, uint16 *from, bool *hit);
 extern bool betree_filter_lacks(BetreeRel *bt, Page node, BetreeHash *hash,
 								IndexTuple itup, uint16 seq);
+
+/* betree_purge.c */
+extern void betree_purge_leaf(BetreeRel *bt, Buffer leafbuf);
 
 /* betree_leaf.c */
 extern bool betree_leaf_fits(Page page, BetreeBatch *batch);

@@ -99,6 +99,8 @@ flush_to_leaf(DrainState *state, int child)
 			break;
 		}
 		leafbuf = betree_block_read_child(bt, node, child, BUFFER_LOCK_EXCLUSIVE);
+		if (!betree_leaf_fits(BufferGetPage(leafbuf), &state->batch))
+			betree_purge_leaf(bt, leafbuf);
 		if (state->batch.complete && child + 1 < BetreeNodeNumChildren(node) &&
 			!betree_leaf_fits(BufferGetPage(leafbuf), &state->batch))
 		{

@@ -115,6 +115,8 @@ insert_below(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, BetreeBatch *batch)
 	}
 	leafbuf = lock_leaf(bt, BufferGetPage(buf), key, &child);
 	CheckForSerializableConflictIn(bt->rel, NULL, BufferGetBlockNumber(buf));
+	if (!betree_leaf_fits(BufferGetPage(leafbuf), batch))
+		betree_purge_leaf(bt, leafbuf);
 	done = betree_leaf_merge(bt, buf, child, leafbuf, batch);
 	UnlockReleaseBuffer(leafbuf);
 	if (buf != nodebuf)
@@ -381,6 +383,9 @@ betreeinsert(Relation rel, Datum *values, bool *isnull, ItemPointer ht_ctid,
 
 	betree_rel_open(&bt, rel);
 	bt.context = indexInfo->ii_Context;
+	/* where versions of a row pile up */
+	if (indexUnchanged || rel->rd_index->indisunique)
+		bt.heap = heapRel;
 	bt.hash_known = state->hash_known;
 	bt.hash = state->hash;
 	itup = betree_key_form_tuple(&bt, values, isnull, ht_ctid, heapRel);

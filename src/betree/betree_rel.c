@@ -130,6 +130,7 @@ betree_rel_open(BetreeRel *bt, Relation rel)
 	memcpy(bt->header_type, basis->header_type, bt->natts * sizeof(Oid));
 	if (bt->log_pages == BETREE_LOG_PAGES_AUTO)
 		bt->log_pages = basis->auto_log_pages;
+	bt->heap = NULL;
 	bt->hash_known = false;
 	bt->hash = NULL;
 	bt->context = CurrentMemoryContext;

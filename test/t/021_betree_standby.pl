@@ -25,6 +25,11 @@ CREATE INDEX t_k ON t USING betree (k) WITH (log_pages = 2, log_levels = 2);
 CREATE INDEX t_s ON t USING betree (s, k DESC);
 CREATE INDEX t_e ON t USING betree (reverse(s)) WITH (log_pages = 12);
 INSERT INTO t SELECT (g * 7919) % 100003, md5(g::text) FROM generate_series(1, 20000) g;
+-- entries of its old versions leave the index without VACUUM
+CREATE TABLE o (id int, n int);
+CREATE UNIQUE INDEX o_id ON o USING betree (id) WITH (log_pages = 1);
+CREATE INDEX o_n ON o (n);
+INSERT INTO o SELECT g, 0 FROM generate_series(1, 1000) g;
 CREATE UNLOGGED TABLE u (k int8, v bytea);
 CREATE INDEX u_k ON u USING betree (k);
 CREATE INDEX u_v ON u USING ecp (v);
@@ -36,6 +41,7 @@ my $load = start_load(
 \set k random(1, 100000)
 INSERT INTO t SELECT (:k + g * 37) % 100000, md5((:k + g)::text) FROM generate_series(1, 40) g;
 DELETE FROM t WHERE k BETWEEN :k AND :k + 50;
+UPDATE o SET n = n + 1 WHERE id / 100 = :k % 10;
 },
 	transactions => 150,
 	clients => 2,
@@ -58,6 +64,18 @@ SELECT count(*), sum(k), min(s), max(s) FROM t WHERE k BETWEEN $low AND $low + 3
 COMMIT;});
 	my @lines = split /\n/, $out;
 	$wrong++ if $lines[0] ne $lines[1];
+
+	$out = $standby->safe_psql(
+		'postgres', qq{
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT count(*) FROM t;
+SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
+SELECT count(*), sum(n) FROM o WHERE id > 0;
+SET LOCAL enable_seqscan = on; SET LOCAL enable_indexscan = off;
+SELECT count(*), sum(n) FROM o WHERE id > 0;
+COMMIT;});
+	@lines = split /\n/, $out;
+	$wrong++ if $lines[1] ne $lines[2];
 
 	# lookups, through the filters of the logs
 	$out = $standby->safe_psql(
@@ -92,6 +110,13 @@ my $plan = $standby->safe_psql(
 SET enable_seqscan = off; SET enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT k FROM t WHERE k BETWEEN 5 AND 50});
 like($plan, qr/Index Scan using t_k/, 'no index-only scan in recovery');
+cmp_ok(
+	$primary->safe_psql(
+		'postgres',
+		"SELECT sum(n_tup_upd) / max(leaves) FROM pg_stat_user_tables,"
+		  . " betree_index_stats('o_id') WHERE relname = 'o'"),
+	'>', 400,
+	'old versions have left the index');
 
 foreach my $sql (
 	'SELECT count(*), sum(k) FROM t WHERE k BETWEEN 1000 AND 90000',
@@ -101,9 +126,9 @@ foreach my $sql (
 	answers_alike($primary, $standby,
 		"SET enable_seqscan = off; SET enable_bitmapscan = off; $sql", $sql);
 }
-index_ok($primary, $_) foreach ('t_k', 't_s', 't_e');
+index_ok($primary, $_) foreach ('t_k', 't_s', 't_e', 'o_id');
 index_ok($standby, $_, "checker on the standby finds $_ sound")
-  foreach ('t_k', 't_s', 't_e');
+  foreach ('t_k', 't_s', 't_e', 'o_id');
 
 foreach my $call ("betree_index_check('u_k')", "ecp_index_check('u_v')")
 {
@@ -121,7 +146,7 @@ $standby->safe_psql(
 INSERT INTO t SELECT g, 'after' FROM generate_series(1, 5000) g;
 VACUUM t});
 index_ok($standby, $_, "checker after promotion finds $_ sound")
-  foreach ('t_k', 't_s', 't_e');
+  foreach ('t_k', 't_s', 't_e', 'o_id');
 
 $standby->stop;
 $primary->stop;

@@ -1,0 +1,47 @@
+--
+-- Entries of old versions of rows leave the index before VACUUM comes
+--
+
+-- every update is a new version with entries in all indexes
+CREATE TABLE pu (id int, v int) WITH (autovacuum_enabled = off, fillfactor = 50);
+CREATE UNIQUE INDEX pu_unique ON pu USING betree (id) WITH (log_pages = 4);
+CREATE INDEX pu_plain ON pu USING betree (id) WITH (log_pages = 4);
+CREATE INDEX pu_leaf ON pu USING betree (id) WITH (log_pages = 0);
+CREATE INDEX pu_v ON pu (v);
+INSERT INTO pu SELECT i * 7919 % 3001, 0 FROM generate_series(1, 3000) i;
+DO $$
+BEGIN
+	FOR round IN 1..40 LOOP
+		UPDATE pu SET v = round;
+		COMMIT;
+	END LOOP;
+END $$;
+
+-- 123,000 entries have been made, which 400 pages would take, of which 3,000 count
+SELECT c.relname, pg_relation_size(c.oid) / current_setting('block_size')::int < 130 AS small
+FROM pg_class c WHERE c.relname IN ('pu_unique', 'pu_plain', 'pu_leaf') ORDER BY 1;
+SELECT betree_index_check('pu_unique', true), betree_index_check('pu_plain', true),
+	betree_index_check('pu_leaf', true);
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+EXPLAIN (COSTS OFF) SELECT count(*), sum(v) FROM pu WHERE id BETWEEN 100 AND 200;
+SELECT count(*), sum(v) FROM pu WHERE id BETWEEN 100 AND 200;
+INSERT INTO pu VALUES (1000, 0);
+
+-- but not what somebody can still see
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+DECLARE c CURSOR FOR SELECT id, v FROM pu WHERE id BETWEEN 100 AND 103 ORDER BY id;
+FETCH 1 FROM c;
+SAVEPOINT s;
+UPDATE pu SET v = 100;
+UPDATE pu SET v = 101;
+UPDATE pu SET v = 102;
+UPDATE pu SET v = 103;
+FETCH ALL FROM c;
+ROLLBACK TO s;
+COMMIT;
+SELECT count(*), min(v), max(v) FROM pu WHERE id >= 0;
+VACUUM pu;
+SELECT betree_index_check('pu_unique', true), betree_index_check('pu_plain', true),
+	betree_index_check('pu_leaf', true);
+DROP TABLE pu;
