@@ -17,6 +17,7 @@
 #include "access/tupmacs.h"
 #include "betree/betree_scan.h"
 #include "catalog/pg_type.h"
+#include "storage/predicate.h"
 #include "utils/builtins.h"
 
 /* Columns of the indexes of test/torture/damage_betree.sql that we know. */
@@ -147,6 +148,11 @@ IndexTuple
 CopyIndexTuple(IndexTuple source)
 {
 	return memcpy(palloc(IndexTupleSize(source)), source, IndexTupleSize(source));
+}
+
+void
+PredicateLockPage(Relation relation, BlockNumber blkno, Snapshot snapshot)
+{
 }
 
 /* ---- reading ---- */
