@@ -2226,7 +2226,8 @@ CREATE FUNCTION betree_index_stats(index regclass, OUT height integer,
 								   OUT leaf_write_histogram bigint[],
 								   OUT write_amplification double precision,
 								   OUT log_pages integer,
-								   OUT lost_pages bigint)
+								   OUT lost_pages bigint,
+								   OUT bloom_pages bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION betree_index_stats(regclass) IS
 	'shape, logs and flushes of a betree index';

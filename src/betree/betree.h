@@ -100,6 +100,7 @@ typedef struct BetreeOptions
 	int			log_pages;
 	int			log_levels;
 	int			flush_budget;
+	bool		bloom;
 } BetreeOptions;
 
 #define BETREE_FILLFACTOR_MIN		10
@@ -136,11 +137,13 @@ typedef struct BetreeRel
 	int			log_pages;		/* sealed pages that start a drain; 0 = none */
 	int			log_levels;
 	int			tuple_width;	/* guessed from the columns' types */
+	int			pivot_width;	/* the same of the key columns */
 	int			flush_budget;	/* batches that an insert moves of a drain */
 	bool		inserts_drain;	/* every insert goes on with the drain of its
 								 * node; else only the one that sealed */
 	Relation	heap;			/* whose dead rows an insert may purge, or
 								 * NULL */
+	bool		bloom;			/* nodes of level 1 shall have Bloom pages */
 	FmgrInfo   *cmp[INDEX_MAX_KEYS];
 	Oid			header_type[INDEX_MAX_KEYS];	/* see
 												 * betree_key_type_has_header */
@@ -259,6 +262,17 @@ typedef struct BetreeLogCache
 	OffsetNumber *hint;
 	BlockNumber *blkno;			/* page that the hint belongs to */
 } BetreeLogCache;
+
+/* a node's children, and the first one of the next node */
+#define BETREE_BLOOM_BUILD_SLOTS	(MaxIndexTuplesPerPage + 1)
+
+/* Bloom filters of leaves of a build, see betree_bloom.c */
+typedef struct BetreeBloomSlots
+{
+	int			bytes;			/* of a slot's bits */
+	int			nslots;
+	char	   *slots;			/* BETREE_BLOOM_BUILD_SLOTS */
+} BetreeBloomSlots;
 
 /* betree_handler.c */
 extern Datum betreehandler(PG_FUNCTION_ARGS);
@@ -399,10 +413,10 @@ extern void betree_drain_all(BetreeRel *bt);
 extern Oid	betree_filter_hash_proc(BetreeRel *bt, int i, Oid subtype, Oid *arg_proc);
 extern bool betree_filter_hash_init(BetreeRel *bt, BetreeHash *hash);
 extern BetreeHash *betree_filter_hash(BetreeRel *bt);
-extern uint64 betree_filter_hash_tuple(BetreeRel *bt, BetreeHash *hash,
-									   IndexTuple itup);
 extern uint64 betree_filter_hash_add(BetreeRel *bt, FmgrInfo *proc, int i,
 									 Datum value, bool isnull, uint64 hash);
+extern uint64 betree_filter_hash_tuple(BetreeRel *bt, BetreeHash *hash,
+									   IndexTuple itup);
 extern int	betree_filter_pages(BetreeRel *bt);
 extern void betree_filter_trim(BetreeRel *bt, Buffer nodebuf);
 extern void betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page,
@@ -414,6 +428,37 @@ extern bool betree_filter_lacks(BetreeRel *bt, Page node, BetreeHash *hash,
 
 /* betree_purge.c */
 extern void betree_purge_leaf(BetreeRel *bt, Buffer leafbuf);
+
+/* betree_bloom.c */
+extern bool betree_bloom_excludes(BetreeRel *bt, Page node,
+								  BlockNumber leafblk, uint32 hash_id,
+								  uint64 hash);
+extern bool betree_bloom_lacks(BetreeRel *bt, Page node, BlockNumber leafblk,
+							   BetreeHash *hash, IndexTuple itup);
+extern const char *betree_bloom_complaint(BetreeRel *bt, Page node, int at);
+extern int	betree_bloom_count_slots(Page page);
+extern bool betree_bloom_add(BetreeRel *bt, Buffer nodebuf,
+							 BlockNumber leafblk, BetreeBatch *batch);
+extern void betree_bloom_set(BetreeRel *bt, Buffer nodebuf, Buffer leafbuf);
+extern void betree_bloom_forget(BetreeRel *bt, Buffer nodebuf,
+								BlockNumber leafblk);
+
+/* betree_bloom_make.c */
+extern int	betree_bloom_pages(BetreeRel *bt, int nchildren);
+extern int	betree_bloom_pages_reserved(BetreeRel *bt);
+extern bool betree_bloom_has_room(BetreeRel *bt, Page node, int npages);
+extern bool betree_bloom_begin(BetreeRel *bt, Buffer nodebuf);
+extern int	betree_bloom_copy(BetreeRel *bt, Buffer nodebuf, int first,
+							  int last, int npages, BetreeDirEntry *entries);
+extern void betree_bloom_free(BetreeRel *bt, BetreeDirEntry *dir, int ndir);
+extern void betree_bloom_drop(BetreeRel *bt, Buffer nodebuf);
+extern void betree_bloom_collect(BetreeRel *bt, BetreeBloomSlots *slots,
+								 BlockNumber leafblk, IndexTuple *items,
+								 int nitems);
+extern void betree_bloom_form(BetreeRel *bt, Page page,
+							  BetreeBloomSlots *slots, int nchildren,
+							  int number, int npages, BlockNumber owner);
+extern void betree_bloom_pass(BetreeBloomSlots *slots, int nchildren);
 
 /* betree_leaf.c */
 extern bool betree_leaf_fits(Page page, BetreeBatch *batch);

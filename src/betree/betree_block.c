@@ -51,7 +51,7 @@ betree_block_verify_page(BetreeRel *bt, Buffer buf, int kind, int level)
 		header->pd_lower <= header->pd_upper &&
 		header->pd_upper <= header->pd_special &&
 		header->pd_upper == MAXALIGN(header->pd_upper) &&
-		(kind == BETREE_FILTER ||
+		(kind == BETREE_FILTER || kind == BETREE_BLOOM ||
 		 PageGetMaxOffsetNumber(page) <= MaxIndexTuplesPerPage) &&
 		PageGetSpecialSize(page) >= sizeof(BetreePageOpaqueData) &&
 		opaque->bteo_page_id == BETREE_PAGE_ID &&
@@ -151,7 +151,7 @@ betree_block_read(BetreeRel *bt, BlockNumber blkno, int lockmode, int kind)
 {
 	Buffer		buf;
 
-	Assert(kind >= BETREE_META && kind <= BETREE_FREE);
+	Assert(kind >= BETREE_META && kind <= BETREE_KIND_MAX);
 
 	buf = betree_block_pin(bt, blkno);
 	betree_block_lock(bt, buf, lockmode);

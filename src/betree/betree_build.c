@@ -74,6 +74,7 @@ typedef struct BuildState
 	BlockNumber next_block;
 	BuildLevel	level[BETREE_MAX_HEIGHT];
 	int			height;			/* number of levels that have been started */
+	BetreeBloomSlots blooms;	/* of leaves, for the node being filled */
 } BuildState;
 
 /*
@@ -247,8 +248,40 @@ level_add(BuildLevel *level, IndexTuple itup)
 	return copy;
 }
 
-/* Write the page of a level to a block, with "hikey" if it is a node */
+/*
+ * Write the Bloom pages of a parent of leaves, if it shall have such, and
+ * enter them into its directory.  They come behind the leaves, the last of which
+ * may be the next node's.
+ */
 static void
+write_bloom_pages(BuildState *state, Page node, BlockNumber owner)
+{
+	BetreeRel  *bt = &state->bt;
+	int			nchildren = BetreeNodeNumChildren(node);
+	int			npages = betree_bloom_pages(bt, nchildren);
+
+	if (owner == InvalidBlockNumber)
+		owner = state->next_block + npages;
+	if (betree_bloom_has_room(bt, node, npages))
+	{
+		for (int i = 0; i < npages; i++)
+		{
+			Page		page = ecp_page_writer_get(state->writer);
+
+			betree_bloom_form(bt, page, &state->blooms, nchildren, i, npages, owner);
+			betree_node_add_dir(node, state->next_block,
+								BETREE_DIR_BLOOM_NUMBER(i), 0);
+			ecp_page_writer_put(state->writer, state->next_block++, page);
+		}
+	}
+	betree_bloom_pass(&state->blooms, nchildren);
+}
+
+/*
+ * Write the page of a level, with "hikey" if it is a node, to the block that
+ * is returned: the next one, if "blkno" does not say which.
+ */
+static BlockNumber
 write_page(BuildState *state, int levelno, BlockNumber blkno,
 		   IndexTuple hikey)
 {
@@ -264,7 +297,20 @@ write_page(BuildState *state, int levelno, BlockNumber blkno,
 		for (int i = 0; i < level->nitems; i++)
 			betree_page_add(page, level->items[i]);
 	}
+	if (levelno == 1 && state->blooms.nslots > 0)
+		write_bloom_pages(state, page, blkno);
+	if (blkno == InvalidBlockNumber)
+		blkno = state->next_block++;
+	if (levelno == 0 && betree_bloom_pages_reserved(&state->bt) > 0)
+	{
+		MemoryContext oldcontext = MemoryContextSwitchTo(level->context);
+
+		betree_bloom_collect(&state->bt, &state->blooms, blkno, level->items,
+							 level->nitems);
+		MemoryContextSwitchTo(oldcontext);
+	}
 	ecp_page_writer_put(state->writer, blkno, page);
+	return blkno;
 }
 
 /*
@@ -274,7 +320,7 @@ write_page(BuildState *state, int levelno, BlockNumber blkno,
 static void
 finish_page(BuildState *state, int levelno, IndexTuple high)
 {
-	BlockNumber blkno = state->next_block++;
+	BlockNumber blkno;
 	BuildLevel *above;
 	IndexTuple	pivot;
 	int			special;
@@ -285,7 +331,7 @@ finish_page(BuildState *state, int levelno, IndexTuple high)
 		elog(ERROR, "betree index \"%s\" is too high",
 			 RelationGetRelationName(state->bt.rel));
 
-	write_page(state, levelno, blkno, high);
+	blkno = write_page(state, levelno, InvalidBlockNumber, high);
 	pivot = state->level[levelno].low;
 	BetreePivotSetChild(pivot, blkno);
 	BetreePivotSetMarker(pivot, 0);
@@ -346,7 +392,7 @@ finish_tree(BuildState *state)
 	for (levelno = 0; levelno == 0 || levelno < state->height - 1; levelno++)
 		finish_page(state, levelno, plus);
 	Assert(levelno == state->height - 1);
-	write_page(state, levelno, BETREE_ROOT_BLKNO, plus);
+	(void) write_page(state, levelno, BETREE_ROOT_BLKNO, plus);
 
 	meta = ecp_page_writer_get(state->writer);
 	betree_page_init_meta(meta, state->bt.nkeyatts, state->bt.natts,

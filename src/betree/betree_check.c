@@ -280,6 +280,17 @@ check_filter_entry(CheckState *state, Buffer nodebuf, int at)
 	UnlockReleaseBuffer(buf);
 }
 
+/* The same of a Bloom page: each of its slots is of one child of the node */
+static void
+check_bloom_entry(CheckState *state, Buffer nodebuf, int at)
+{
+	Page		node = BufferGetPage(nodebuf);
+	const char *complaint = betree_bloom_complaint(&state->bt, node, at);
+
+	if (complaint != NULL)
+		corrupt(state, BetreeNodeGetDir(node)[at].bted_block, "%s", complaint);
+}
+
 /* A live item of a node's sealed page: its filter knows it */
 static void
 check_fingerprint(CheckState *state, Buffer nodebuf, BetreeSortItem *item)
@@ -379,7 +390,7 @@ check_log(CheckState *state, Buffer nodebuf)
 		if (log != (i < opaque->bteo_nlog) ||
 			(tail && i != opaque->bteo_nlog) ||
 			(!log && !tail && dir[i].bted_kind != BETREE_DIR_SPARE &&
-			 !BetreeDirIsFilter(&dir[i])))
+			 !BetreeDirIsFilter(&dir[i]) && !BetreeDirIsBloom(&dir[i])))
 			corrupt(state, nodeblk, "Directory entry %d is of wrong kind %d.",
 					i, dir[i].bted_kind);
 		if (log && !betree_node_log_ordered(node, i))
@@ -388,6 +399,11 @@ check_log(CheckState *state, Buffer nodebuf)
 		if (BetreeDirIsFilter(&dir[i]))
 		{
 			check_filter_entry(state, nodebuf, i);
+			continue;
+		}
+		if (BetreeDirIsBloom(&dir[i]))
+		{
+			check_bloom_entry(state, nodebuf, i);
 			continue;
 		}
 
@@ -531,7 +547,10 @@ check_unique(CheckState *state, BlockNumber blkno, IndexTuple itup)
 	state->previous_visible = visible;
 }
 
-/* A leaf: order, range, and no tuple that a log also holds */
+/*
+ * A leaf: order, range, a Bloom filter that knows all tuples, and none of them
+ * in a log, too
+ */
 static void
 check_leaf(CheckState *state, Page node, int child)
 {
@@ -540,6 +559,7 @@ check_leaf(CheckState *state, Page node, int child)
 	Buffer		buf = betree_block_read_child(bt, node, child, BUFFER_LOCK_SHARE);
 	Page		page = BufferGetPage(buf);
 	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	BetreeHash *hash = betree_filter_hash(bt);
 	BetreeSortItem *messages;
 	int			nmessages = gather_all(state, node, child, &messages);
 	int			message = 0;
@@ -562,6 +582,8 @@ check_leaf(CheckState *state, Page node, int child)
 		IndexTuple	itup = BetreePageGetTuple(page, off);
 
 		account(state, blkno, itup);
+		if (hash != NULL && betree_bloom_lacks(bt, node, blkno, hash, itup))
+			corrupt(state, blkno, "Item %u is not in the leaf's Bloom filter.", off);
 		while (message < nmessages &&
 			   betree_key_order_tuples(bt, messages[message].itup, itup) < 0)
 			check_unique(state, blkno, messages[message++].itup);

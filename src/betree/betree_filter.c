@@ -218,7 +218,7 @@ add_filter_pages(BetreeRel *bt, Buffer nodebuf, BetreeHash *hash)
 
 		/* the log must keep the room that the options promise */
 		if (nfilters >= wanted ||
-			opaque->bteo_ncap - nfilters < bt->log_pages + 4 ||
+			betree_node_log_capacity(node) < bt->log_pages + 4 ||
 			opaque->bteo_ndir + 2 > opaque->bteo_ncap ||
 			!covers_nothing(node))
 			return;
@@ -247,7 +247,8 @@ add_filter_pages(BetreeRel *bt, Buffer nodebuf, BetreeHash *hash)
 
 /*
  * betree_filter_trim
- *		Free filter pages that the exclusively locked node should not have.
+ *		Free filter pages that the exclusively locked node should not have, and
+ *		Bloom pages that leave its log no room.
  *
  * They are more than the options ask for now, or a split gave them to a node
  * whose directory is too short for them and a log: the log must have its
@@ -264,7 +265,6 @@ betree_filter_trim(BetreeRel *bt, Buffer nodebuf)
 	for (;;)
 	{
 		Page		node = BufferGetPage(nodebuf);
-		BetreePageOpaque opaque = BetreePageGetOpaque(node);
 		int			nfilters = betree_node_nfilters(node);
 		int			at;
 		Buffer		buf;
@@ -273,9 +273,9 @@ betree_filter_trim(BetreeRel *bt, Buffer nodebuf)
 
 		if (nfilters == 0 ||
 			(nfilters <= wanted &&
-			 opaque->bteo_ncap - nfilters >= BETREE_NCAP_MIN) ||
+			 betree_node_log_capacity(node) >= BETREE_NCAP_MIN) ||
 			!covers_nothing(node))
-			return;
+			break;
 
 		at = betree_node_find_dir(node,
 								  BETREE_DIR_FILTER_NUMBER(nfilters - 1));
@@ -291,6 +291,9 @@ betree_filter_trim(BetreeRel *bt, Buffer nodebuf)
 		UnlockReleaseBuffer(buf);
 		RecordFreeIndexPage(bt->rel, blkno);
 	}
+	if (betree_node_log_capacity(BufferGetPage(nodebuf)) < BETREE_NCAP_MIN &&
+		betree_node_nblooms(BufferGetPage(nodebuf)) > 0)
+		betree_bloom_drop(bt, nodebuf);
 }
 
 /*

@@ -64,8 +64,8 @@ append_or_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool *drain)
 		*drain = opaque->bteo_drain != 0 &&
 			(bt->inserts_drain ||
 			 opaque->bteo_drain == opaque->bteo_seq ||
-			 opaque->bteo_nlog >= opaque->bteo_ncap - 2 -
-			 betree_node_nfilters(BufferGetPage(nodebuf)));
+			 opaque->bteo_nlog >=
+			 betree_node_log_capacity(BufferGetPage(nodebuf)) - 2);
 	}
 	return done;
 }
@@ -146,18 +146,24 @@ insert_leaf(BetreeRel *bt, IndexTuple itup)
 
 		nodebuf = betree_descend(bt, &key, false, 1, BUFFER_LOCK_SHARE,
 								 NULL, NULL);
-		leafbuf = lock_leaf(bt, BufferGetPage(nodebuf), &key, &child);
-		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
-		CheckForSerializableConflictIn(bt->rel, NULL, BufferGetBlockNumber(nodebuf));
-		done = betree_leaf_merge(bt, InvalidBuffer, child, leafbuf, &batch);
-		UnlockReleaseBuffer(leafbuf);
+		if (betree_node_nblooms(BufferGetPage(nodebuf)) > 0)
+			LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
+		else
+		{
+			leafbuf = lock_leaf(bt, BufferGetPage(nodebuf), &key, &child);
+			LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
+			CheckForSerializableConflictIn(bt->rel, NULL,
+										   BufferGetBlockNumber(nodebuf));
+			done = betree_leaf_merge(bt, InvalidBuffer, child, leafbuf, &batch);
+			UnlockReleaseBuffer(leafbuf);
+		}
 		if (done)
 		{
 			ReleaseBuffer(nodebuf);
 			break;
 		}
 
-		/* the leaf must split: that takes the node */
+		/* the leaf must split, or has a Bloom filter: that takes the node */
 		nodebuf = betree_descend_relock(bt, nodebuf, &key, 1,
 										BUFFER_LOCK_EXCLUSIVE);
 		done = insert_below(bt, nodebuf, &key, &batch);

@@ -55,7 +55,7 @@ static const char *
 kind_name(int kind)
 {
 	static const char *const names[] = {
-		"unknown", "meta", "node", "leaf", "log", "filter", "free"
+		"unknown", "meta", "node", "leaf", "log", "filter", "free", "bloom"
 	};
 
 	return kind > 0 && kind < lengthof(names) ? names[kind] : names[0];
@@ -133,6 +133,8 @@ betree_node_info(PG_FUNCTION_ARGS)
 		values[1] = Int32GetDatum(opaque->bteo_level);
 		values[2] = Int32GetDatum(opaque->bteo_kind == BETREE_NODE ?
 								  BetreeNodeNumChildren(page) :
+								  opaque->bteo_kind == BETREE_BLOOM ?
+								  betree_bloom_count_slots(page) :
 								  (int) PageGetMaxOffsetNumber(page));
 		values[3] = Int32GetDatum(PageGetExactFreeSpace(page));
 		values[4] = Int64GetDatum(opaque->bteo_seq);
@@ -275,6 +277,7 @@ typedef struct IndexStats
 	int64		leaf_flushes;
 	int64		histogram[BETREE_HISTOGRAM_SIZE];
 	int64		lost_pages;		/* in a crash, until VACUUM frees them */
+	int64		bloom_pages;
 	BetreeBlockSet visited;
 } IndexStats;
 
@@ -295,7 +298,8 @@ add_node(BetreeRel *bt, Buffer nodebuf, IndexStats *stats,
 							 BetreeNodeGetDir(node)[i].bted_block);
 	stats->pages_in_logs += opaque->bteo_nlog;
 	stats->spare_pages += opaque->bteo_ndir - opaque->bteo_nlog -
-		betree_node_nfilters(node);
+		betree_node_nfilters(node) - betree_node_nblooms(node);
+	stats->bloom_pages += betree_node_nblooms(node);
 	stats->draining += opaque->bteo_drain != 0;
 	stats->messages += counters->btec_messages;
 	for (int i = 0; i < BETREE_HISTOGRAM_SIZE; i++)
@@ -397,8 +401,8 @@ betree_index_stats(PG_FUNCTION_ARGS)
 	Datum		buckets[BETREE_HISTOGRAM_SIZE];
 	XLogRecPtr	start = RecoveryInProgress() ? GetXLogReplayRecPtr(NULL) :
 		GetXLogInsertRecPtr();
-	Datum		values[15];
-	bool		nulls[15] = {0};
+	Datum		values[16];
+	bool		nulls[16] = {0};
 	HeapTuple	tuple;
 
 	betree_block_set_init(&stats.visited, RelationGetNumberOfBlocks(index));
@@ -441,6 +445,7 @@ betree_index_stats(PG_FUNCTION_ARGS)
 	nulls[12] = stats.leaf_messages == 0;
 	values[13] = Int32GetDatum(bt.log_pages);
 	values[14] = Int64GetDatum(stats.lost_pages);
+	values[15] = Int64GetDatum(stats.bloom_pages);
 	tuple = heap_form_tuple(result_desc(fcinfo), values, nulls);
 	relation_close(index, AccessShareLock);
 	PG_RETURN_DATUM(HeapTupleGetDatum(tuple));

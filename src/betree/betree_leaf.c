@@ -208,6 +208,20 @@ write_in_place(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 	ecp_delta_finish(&delta);
 }
 
+/* The same, with the Bloom filter of the leaf, if its node has such */
+static void
+bloom_and_write_in_place(BetreeRel *bt, Buffer nodebuf, int child,
+						 Buffer leafbuf, BetreeBatch *batch, Merged *merged)
+{
+	bool		bloom = BufferIsValid(nodebuf) && betree_bloom_begin(bt, nodebuf);
+	bool		known = !bloom ||
+		betree_bloom_add(bt, nodebuf, BufferGetBlockNumber(leafbuf), batch);
+
+	write_in_place(bt, nodebuf, child, leafbuf, batch, merged);
+	if (!known)
+		betree_bloom_set(bt, nodebuf, leafbuf);
+}
+
 /*
  * Cut the merged tuples into pages of "limit" bytes or "max_items", whichever
  * comes first; an even piece takes the tuple that crosses its limit.
@@ -348,9 +362,14 @@ static void
 write_pages(BetreeRel *bt, Buffer nodebuf, int child, BetreeBatch *batch,
 			BetreeBatch *next_batch, Merged *merged, LeafSplit *split)
 {
-	GenericXLogState *state = GenericXLogStart(bt->rel);
+	GenericXLogState *state;
 	Page		node = NULL;
+	bool		bloom = BufferIsValid(nodebuf) && betree_bloom_begin(bt, nodebuf);
 
+	for (int i = 0; i < split->nold && bloom; i++)
+		betree_bloom_forget(bt, nodebuf, BufferGetBlockNumber(split->buf[i]));
+
+	state = GenericXLogStart(bt->rel);
 	if (BufferIsValid(nodebuf))
 	{
 		node = GenericXLogRegisterBuffer(state, nodebuf, 0);
@@ -380,8 +399,13 @@ write_pages(BetreeRel *bt, Buffer nodebuf, int child, BetreeBatch *batch,
 					 BetreePivotGetMarker(BetreeNodeGetPivot(node, child)));
 	GenericXLogFinish(state);
 
-	for (int i = split->nold; i < split->npages; i++)
-		UnlockReleaseBuffer(split->buf[i]);
+	for (int i = 0; i < split->npages; i++)
+	{
+		if (bloom)
+			betree_bloom_set(bt, nodebuf, split->buf[i]);
+		if (i >= split->nold)
+			UnlockReleaseBuffer(split->buf[i]);
+	}
 }
 
 /*
@@ -479,7 +503,7 @@ betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 	if (fits && merged->new_space +
 		(merged->nitems - old_items) * (int) sizeof(ItemIdData) <=
 		header->pd_upper - header->pd_lower)
-		write_in_place(bt, nodebuf, child, leafbuf, batch, merged);
+		bloom_and_write_in_place(bt, nodebuf, child, leafbuf, batch, merged);
 	else
 	{
 		if (fits)

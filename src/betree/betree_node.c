@@ -116,6 +116,27 @@ betree_node_nfilters(Page page)
 	return nfilters;
 }
 
+/* Number of a node's Bloom pages */
+int
+betree_node_nblooms(Page page)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+	int			nblooms = 0;
+
+	for (int i = opaque->bteo_nlog; i < opaque->bteo_ndir; i++)
+		nblooms += BetreeDirIsBloom(&dir[i]);
+	return nblooms;
+}
+
+/* Directory entries that the log can have: those of no other kind of page */
+int
+betree_node_log_capacity(Page page)
+{
+	return BetreePageGetOpaque(page)->bteo_ncap -
+		betree_node_nfilters(page) - betree_node_nblooms(page);
+}
+
 /*
  * betree_node_raise
  *		Raise to where the log begins the markers, and what filter pages cover,

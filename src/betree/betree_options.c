@@ -44,6 +44,9 @@ betree_options_init(void)
 					  "Leaves that one insert may flush, 0 for all of a node",
 					  BETREE_FLUSH_BUDGET_DEFAULT, 0, BETREE_FLUSH_BUDGET_MAX,
 					  ShareUpdateExclusiveLock);
+	add_bool_reloption(options_kind, "bloom",
+					   "Keeps Bloom filters of the leaves, as unique indexes always do, so that lookups of absent keys read none",
+					   false, ShareUpdateExclusiveLock);
 
 	MarkGUCPrefixReserved("betree");
 }
@@ -59,6 +62,7 @@ betreeoptions(Datum reloptions, bool validate)
 		{"log_pages", RELOPT_TYPE_INT, offsetof(BetreeOptions, log_pages)},
 		{"fillfactor", RELOPT_TYPE_INT, offsetof(BetreeOptions, fillfactor)},
 		{"flush_budget", RELOPT_TYPE_INT, offsetof(BetreeOptions, flush_budget)},
+		{"bloom", RELOPT_TYPE_BOOL, offsetof(BetreeOptions, bloom)},
 	};
 
 	return (bytea *) build_reloptions(reloptions, validate, options_kind,
@@ -71,7 +75,7 @@ betreeoptions(Datum reloptions, bool validate)
  *		Directory capacity that a new node of "level" gets.
  *
  * That is the sealed pages that start a drain, room for those that are sealed
- * while it runs, a tail, and filter pages.
+ * while it runs, a tail, and filter pages; and Bloom pages at level 1.
  *
  * A node that owns no log by the present options still gets a few entries,
  * so that messages can go to any node when the options change.
@@ -86,6 +90,8 @@ betree_options_node_ncap(BetreeRel *bt, int level)
 	if (bt->log_pages > 0 && level <= bt->log_levels)
 		ncap = bt->log_pages + Max(4, bt->log_pages / 4) + 1 +
 			betree_filter_pages(bt);
+	if (level == 1)
+		ncap += betree_bloom_pages_reserved(bt);
 	return Min(ncap, BETREE_NCAP_MAX);
 }
 
@@ -101,9 +107,8 @@ betree_options_node_ncap(BetreeRel *bt, int level)
 int
 betree_options_drain_threshold(BetreeRel *bt, Page page, BlockNumber blkno)
 {
-	int			ncap = BetreePageGetOpaque(page)->bteo_ncap -
-		betree_node_nfilters(page);
-	int			pages = Max(1, Min(bt->log_pages, ncap - 2));
+	int			pages = Max(1, Min(bt->log_pages,
+								   betree_node_log_capacity(page) - 2));
 
 	Assert(bt->log_pages >= 0 && bt->log_pages <= BETREE_LOG_PAGES_MAX);
 	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_NODE);

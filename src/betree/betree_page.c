@@ -40,11 +40,11 @@ betree_page_init(Page page, int kind, int level, int ncap)
 {
 	BetreePageOpaque opaque;
 
-	Assert(kind >= BETREE_META && kind <= BETREE_FREE);
+	Assert(kind >= BETREE_META && kind <= BETREE_KIND_MAX);
 	Assert(level >= 0 && level < BETREE_MAX_HEIGHT);
 	Assert(kind == BETREE_NODE ? ncap >= 0 && ncap <= BETREE_NCAP_MAX : ncap == 0);
 	Assert((level > 0) == (kind == BETREE_NODE) || kind == BETREE_LOG ||
-		   kind == BETREE_FILTER);
+		   kind == BETREE_FILTER || kind == BETREE_BLOOM);
 
 	PageInit(page, BLCKSZ,
 			 kind == BETREE_NODE ? BetreeNodeSpecialSize(ncap) :
@@ -70,9 +70,9 @@ betree_page_is_reusable(Page page)
  * betree_page_is_lost
  *		Was a page that nothing refers to lost in a crash?
  *
- * It belongs to a log then, and is older than "start", where the caller began
- * to look at what is referred to.  Without WAL no crash leaves such pages, and
- * their LSN means nothing.
+ * It belongs to a log or is a Bloom page then, and is older than "start", where
+ * the caller began to look at what is referred to.  Without WAL no crash leaves
+ * such pages, and their LSN means nothing.
  */
 bool
 betree_page_is_lost(Relation rel, Page page, XLogRecPtr start)
@@ -80,7 +80,8 @@ betree_page_is_lost(Relation rel, Page page, XLogRecPtr start)
 	return RelationNeedsWAL(rel) && !PageIsNew(page) &&
 		PageGetSpecialSize(page) == sizeof(BetreePageOpaqueData) &&
 		BetreePageGetOpaque(page)->bteo_page_id == BETREE_PAGE_ID &&
-		BetreePageGetOpaque(page)->bteo_kind == BETREE_LOG &&
+		(BetreePageGetOpaque(page)->bteo_kind == BETREE_LOG ||
+		 BetreePageGetOpaque(page)->bteo_kind == BETREE_BLOOM) &&
 		PageGetLSN(page) < start;
 }
 

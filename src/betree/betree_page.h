@@ -5,11 +5,11 @@
  *
  * Every page is a standard page with item pointers, so that full-page images
  * drop the hole; every payload is an item, or in the special area, or (META,
- * FILTER) below pd_lower: generic WAL zeroes what lies between.
+ * FILTER, BLOOM) below pd_lower: generic WAL zeroes what lies between.
  *
  *	block 0   META   BetreeMetaPageData below pd_lower
  *	block 1   NODE   the root, always: it grows by pushing its contents down
- *	others    NODE | LEAF | LOG | FILTER | FREE, as bteo_kind says
+ *	others    NODE | LEAF | LOG | FILTER | BLOOM | FREE, as bteo_kind says
  *
  *	NODE	  item 1 is the high key, items 2.. are the pivots in key order,
  *			  each the lower bound of one child.  The special area holds the
@@ -58,6 +58,8 @@
 #define BETREE_LOG				4
 #define BETREE_FILTER			5
 #define BETREE_FREE				6
+#define BETREE_BLOOM			7
+#define BETREE_KIND_MAX			BETREE_BLOOM
 
 /*
  * Metapage.
@@ -90,13 +92,13 @@ typedef BetreeMetaPageData *BetreeMetaPage;
  *								NODE: the newest number given
  *	  4     4    bteo_drain		NODE: the drain under way absorbs the log up to
  *								this number, 0 = none
- *	  8     4    bteo_owner		LOG, FILTER: node that took the page (a hint:
+ *	  8     4    bteo_owner		LOG, FILTER, BLOOM: node that took the page (a hint:
  *								pages change hands in splits)
  *	 12     2    bteo_ncap		NODE: directory capacity, 0 = owns no log
  *	 14     2    bteo_nlog		NODE: sealed pages, directory entries 0..nlog-1
  *	 16     2    bteo_ndir		NODE: directory entries in use
  *	 18     2    bteo_nsorted	LOG: length of the sorted prefix
- *	 20     4    bteo_hash_id	FILTER: identity of the hash functions
+ *	 20     4    bteo_hash_id	FILTER, BLOOM: identity of the hash functions
  *	 24     1    bteo_kind
  *	 25     1    bteo_level		0 = leaf; LOG: level of its node
  *	 26     2    bteo_flags
@@ -151,15 +153,16 @@ StaticAssertDecl(sizeof(BetreeCountersData) == 48,
 
 /*
  * Directory entry.  The order is: sealed pages, oldest first; the tail, if
- * there is one; then spare pages and filter pages in any order.  The upper
- * byte of a filter page's kind is its number among them.  Its bted_seq tells
- * what it covers: log pages with newer numbers.
+ * there is one; then spare pages, filter pages and Bloom pages in any order.
+ * The upper byte of a filter or Bloom page's kind is its number among those of
+ * its kind.  A filter page's bted_seq tells what it covers: log pages with
+ * newer numbers.
  */
 typedef struct BetreeDirEntry
 {
 	uint32		bted_block;
 	uint16		bted_seq;		/* low bits of the page's bteo_seq */
-	uint16		bted_kind;		/* BETREE_DIR_*, with a filter's number */
+	uint16		bted_kind;		/* BETREE_DIR_*, with a page's number */
 } BetreeDirEntry;
 
 #define BETREE_DIR_SEALED			1	/* sealed page */
@@ -167,12 +170,18 @@ typedef struct BetreeDirEntry
 #define BETREE_DIR_SPARE		3	/* absorbed page, to be used again */
 #define BETREE_DIR_FILTER		4	/* fingerprints of the sealed pages */
 #define BETREE_DIR_RUN			5	/* part of a sorted run (not written yet) */
+#define BETREE_DIR_BLOOM			6	/* Bloom filters of the leaves */
 #define BETREE_DIR_KIND_MASK	0xFF
 
 #define BETREE_DIR_FILTER_NUMBER(number) \
 	(BETREE_DIR_FILTER | ((number) << 8))
 #define BetreeDirIsFilter(entry) \
 	(((entry)->bted_kind & BETREE_DIR_KIND_MASK) == BETREE_DIR_FILTER)
+#define BETREE_DIR_BLOOM_NUMBER(number) \
+	(BETREE_DIR_BLOOM | ((number) << 8))
+#define BetreeDirIsBloom(entry) \
+	(((entry)->bted_kind & BETREE_DIR_KIND_MASK) == BETREE_DIR_BLOOM)
+#define BetreeDirGetNumber(entry)	((entry)->bted_kind >> 8)
 
 #define BetreeNodeGetDir(page) \
 	((BetreeDirEntry *) PageGetSpecialPointer(page))
@@ -285,6 +294,41 @@ StaticAssertDecl(INDEX_MAX_KEYS < BETREE_NATTS_PLUSINF,
 			sizeof(uint32)))
 
 /*
+ * BLOOM page: below pd_lower a header and an array of slots, each the Bloom
+ * filter of the keys of one leaf.  A slot is the leaf's block number, or
+ * InvalidBlockNumber if it is free, and bteb_slot_bytes of bits.  Of B Bloom
+ * pages of a node the one with number "block % B" has the leaf's slot, if any
+ * has.
+ *
+ *	OFFSET SIZE  FIELD
+ *	  0     4    bteb_slot_bytes	a multiple of 8
+ *	  4     4    unused
+ */
+typedef struct BetreeBloomHeaderData
+{
+	uint32		bteb_slot_bytes;
+	uint32		bteb_unused;
+} BetreeBloomHeaderData;
+
+typedef BetreeBloomHeaderData *BetreeBloomHeader;
+
+StaticAssertDecl(sizeof(BetreeBloomHeaderData) == 8,
+				 "header of a betree Bloom page is 8 bytes");
+
+#define BETREE_BLOOM_PAGES_MAX	63	/* of a node */
+#define BETREE_BLOOM_BYTES_MIN	32	/* of a slot's bits */
+
+#define BetreeBloomGetHeader(page) \
+	((BetreeBloomHeader) PageGetContents(page))
+#define BetreeBloomSlotSize(bytes) \
+	((int) sizeof(BlockNumber) + (int) (bytes))
+/* how many slots fit a page */
+#define BetreeBloomPageSlots(bytes) \
+	Min(BETREE_BLOOM_MAX_SLOTS, \
+		(BetreePageCapacity - (int) sizeof(BetreeBloomHeaderData)) / \
+		BetreeBloomSlotSize(bytes))
+
+/*
  * Sizes.  The directory's capacity is read from the page, never derived from
  * an option; BETREE_NCAP_MAX bounds it and with it the largest tuple: a node
  * with the longest directory holds a high key and four pivots.
@@ -317,12 +361,14 @@ StaticAssertDecl(INDEX_MAX_KEYS < BETREE_NATTS_PLUSINF,
 #define BETREE_NODE_MAX_CHILDREN 6
 #define BETREE_BATCH_MAX_ITEMS	12
 #define BETREE_FILTER_MAX_ENTRIES 10
+#define BETREE_BLOOM_MAX_SLOTS	2
 #else
 #define BETREE_LEAF_MAX_ITEMS	MaxIndexTuplesPerPage
 #define BETREE_LOG_PAGE_MAX_ITEMS	MaxIndexTuplesPerPage
 #define BETREE_NODE_MAX_CHILDREN MaxIndexTuplesPerPage
 #define BETREE_BATCH_MAX_ITEMS	MaxIndexTuplesPerPage
 #define BETREE_FILTER_MAX_ENTRIES BETREE_FILTER_PAGE_ENTRIES
+#define BETREE_BLOOM_MAX_SLOTS	BLCKSZ
 #endif
 
 /* most items of a leaf merged with a batch */
@@ -352,6 +398,8 @@ extern int	betree_node_find_dir(Page page, int kind);
 extern uint32 betree_node_log_span(Page page, uint32 seq);
 extern bool betree_node_log_ordered(Page page, int i);
 extern int	betree_node_nfilters(Page page);
+extern int	betree_node_nblooms(Page page);
+extern int	betree_node_log_capacity(Page page);
 extern void betree_node_raise(Page page);
 extern void betree_node_drop_log(Page page, int nlog);
 extern uint32 *betree_node_count_batch(Page page, int nitems);

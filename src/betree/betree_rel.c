@@ -29,6 +29,7 @@
 typedef struct RelBasis
 {
 	int			tuple_width;
+	int			pivot_width;
 	int			auto_log_pages;
 	Oid			header_type[INDEX_MAX_KEYS];	/* as in BetreeRel */
 } RelBasis;
@@ -69,12 +70,12 @@ rel_basis(Relation rel)
 	TupleDesc	tupdesc = RelationGetDescr(rel);
 	EcpDeviceProfile profile;
 	RelBasis	basis;
-	int			pivot_width = sizeof(IndexTupleData);
 
 	if (rel->rd_amcache != NULL)
 		return rel->rd_amcache;
 
 	basis.tuple_width = sizeof(IndexTupleData);
+	basis.pivot_width = sizeof(IndexTupleData);
 	for (int i = 0; i < tupdesc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(tupdesc, i);
@@ -84,10 +85,10 @@ rel_basis(Relation rel)
 		basis.header_type[i] = betree_key_type_has_header(type) ? type : InvalidOid;
 		basis.tuple_width += width;
 		if (i < IndexRelationGetNumberOfKeyAttributes(rel))
-			pivot_width += width;
+			basis.pivot_width += width;
 	}
 	basis.auto_log_pages =
-		automatic_log_pages(basis.tuple_width, pivot_width,
+		automatic_log_pages(basis.tuple_width, basis.pivot_width,
 							ecp_device_profile_read(rel->rd_rel->reltablespace,
 													&profile) ?
 							profile.half_bandwidth_bytes : 0);
@@ -100,7 +101,9 @@ rel_basis(Relation rel)
 
 /*
  * betree_rel_open
- *		Fill "bt" for one call of an access method function.
+ *		Fill "bt" for one call of an access method function, or for a scan.
+ *
+ * The current memory context must live as long as "bt" is used.
  */
 void
 betree_rel_open(BetreeRel *bt, Relation rel)
@@ -125,8 +128,10 @@ betree_rel_open(BetreeRel *bt, Relation rel)
 	bt->inserts_drain = bt->flush_budget > 0;
 	if (!bt->inserts_drain)
 		bt->flush_budget = BETREE_BUDGET_ALL;
+	bt->bloom = rel->rd_index->indisunique || (options && options->bloom);
 	basis = rel_basis(rel);
 	bt->tuple_width = basis->tuple_width;
+	bt->pivot_width = basis->pivot_width;
 	memcpy(bt->header_type, basis->header_type, bt->natts * sizeof(Oid));
 	if (bt->log_pages == BETREE_LOG_PAGES_AUTO)
 		bt->log_pages = basis->auto_log_pages;

@@ -196,6 +196,10 @@ extern BetreeParallelScan betree_parallel_state(IndexScanDesc scan);
 extern bool betree_parallel_next(BetreeScanOpaque so, ScanDirection dir,
 								 IndexTuple *from);
 
+/* betree_merge.c */
+extern void betree_merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
+							  BetreeKey *from, BetreeKey *to);
+
 /* betree_step.c */
 extern void betree_step_init(BetreeScanOpaque so);
 extern void betree_step_begin(BetreeScanOpaque so);

@@ -8,7 +8,8 @@
  * half goes to that half; of a page that both need, the right half gets a
  * copy of its part (a WAL record of its own, before anything refers to it), while
  * the left half keeps the page and ignores what is out of its range.  So a
- * node's range must never be extended while its log is not empty.
+ * node's range must never be extended while its log is not empty.  Bloom pages
+ * are made for both halves in the same way, and the old ones freed afterwards.
  *
  * Most splits happen in the middle of a drain, when the children left of the
  * drain's place have nothing pending: cutting there copies next to nothing.
@@ -29,6 +30,7 @@ typedef struct NodeHalf
 	int			last;
 	int			nlog;
 	int			ndir;
+	int			nblooms;		/* of the directory's entries */
 	BetreeDirEntry dir[BETREE_NCAP_MAX + 1];
 } NodeHalf;
 
@@ -193,6 +195,8 @@ divide_log(BetreeRel *bt, Page node, NodeHalf *left, NodeHalf *right)
 			filter[nfilters++] = *entry;
 			continue;
 		}
+		if (BetreeDirIsBloom(entry))
+			continue;			/* see add_bloom_pages */
 		if (!tail && entry->bted_kind != BETREE_DIR_SEALED)
 		{
 			spare[nspare++] = *entry;
@@ -236,6 +240,38 @@ divide_log(BetreeRel *bt, Page node, NodeHalf *left, NodeHalf *right)
 					 BETREE_DIR_SPARE);
 }
 
+/* The longest directory that one half of a node can have */
+static int
+max_ncap(Page source, NodeHalf *half, IndexTuple hikey)
+{
+	int			room = BLCKSZ - SizeOfPageHeaderData - BetreeNodeSpecialSize(0) -
+		BetreeTupleSpace(hikey);
+
+	for (int i = half->first; i < half->last; i++)
+		room -= BetreeTupleSpace(BetreeNodeGetPivot(source, i));
+	return Min(BETREE_NCAP_MAX, room / (int) sizeof(BetreeDirEntry));
+}
+
+/*
+ * Make Bloom pages for one half of a node that has such, if the directory has
+ * room for them beside what is in it.
+ */
+static void
+add_bloom_pages(BetreeRel *bt, Buffer nodebuf, NodeHalf *half, IndexTuple hikey)
+{
+	Page		node = BufferGetPage(nodebuf);
+	int			npages;
+
+	if (betree_node_nblooms(node) == 0)
+		return;
+	npages = betree_bloom_pages(bt, half->last - half->first);
+	if (Max(half->ndir, BETREE_NCAP_MIN) + npages > max_ncap(node, half, hikey))
+		return;
+	half->nblooms = betree_bloom_copy(bt, nodebuf, half->first, half->last, npages,
+									  half->dir + half->ndir);
+	half->ndir += half->nblooms;
+}
+
 /* Put one half of a node on a page image */
 static void
 write_half(BetreeRel *bt, Page page, Page source, NodeHalf *half,
@@ -243,16 +279,15 @@ write_half(BetreeRel *bt, Page page, Page source, NodeHalf *half,
 {
 	BetreePageOpaque from = BetreePageGetOpaque(source);
 	BetreePageOpaque to = BetreePageGetOpaque(page);
-	int			ncap = betree_options_node_ncap(bt, from->bteo_level);
-	int			room = BLCKSZ - SizeOfPageHeaderData - BetreeNodeSpecialSize(0) -
-		BetreeTupleSpace(hikey);
+	int			ncap = betree_options_node_ncap(bt, from->bteo_level) +
+		(bt->bloom ? 0 : half->nblooms);
 
 	/* an option may ask for a longer directory than there is room for */
-	for (int i = half->first; i < half->last; i++)
-		room -= BetreeTupleSpace(BetreeNodeGetPivot(source, i));
-	ncap = Min(ncap, room / (int) sizeof(BetreeDirEntry));
-	betree_page_init(page, BETREE_NODE, from->bteo_level,
-					 Max(ncap, half->ndir));
+	ncap = Min(ncap, max_ncap(source, half, hikey));
+	ncap = Max(ncap, half->ndir);
+	if (half->nblooms > 0)
+		ncap = Max(ncap, half->nblooms + BETREE_NCAP_MIN);
+	betree_page_init(page, BETREE_NODE, from->bteo_level, ncap);
 	betree_page_add(page, hikey);
 	for (int i = half->first; i < half->last; i++)
 		betree_page_add(page, BetreeNodeGetPivot(source, i));
@@ -298,6 +333,8 @@ split_locked(BetreeRel *bt, Buffer parentbuf, int child, Buffer nodebuf)
 
 	memcpy(copy.data, node, BLCKSZ);
 	separator = CopyIndexTuple(BetreeNodeGetPivot(node, right.first));
+	add_bloom_pages(bt, nodebuf, &left, separator);
+	add_bloom_pages(bt, nodebuf, &right, BetreeNodeGetHikey(node));
 	rightbuf = betree_block_alloc(bt);
 
 	state = GenericXLogStart(bt->rel);
@@ -324,6 +361,8 @@ split_locked(BetreeRel *bt, Buffer parentbuf, int child, Buffer nodebuf)
 						   BufferGetBlockNumber(rightbuf));
 	ECP_STOP_POINT("split");
 	UnlockReleaseBuffer(rightbuf);
+	betree_bloom_free(bt, BetreeNodeGetDir(copy.data),
+					  BetreePageGetOpaque(copy.data)->bteo_ndir);
 }
 
 /*

@@ -30,6 +30,9 @@
  * leaf of that step, is kept until the last of them is consumed.  Pins on log
  * pages mean nothing to VACUUM.
  *
+ * A lookup with = on all key columns passes over a leaf whose Bloom filter says
+ * that it lacks the key (betree_bloom.c): then it neither reads nor pins it.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -418,6 +421,15 @@ descend_collecting(BetreeScanOpaque so, BetreeKey *key, bool strict)
 	}
 }
 
+/* Is the key that the scan asks for absent from a leaf? */
+static bool
+leaf_excluded(BetreeScanOpaque so, Page node, BlockNumber leafblk)
+{
+	return so->quals.hashed && !so->reader.messages.cached &&
+		betree_bloom_excludes(&so->bt, node, leafblk, so->quals.hash.own.id,
+							  so->quals.hash_value);
+}
+
 /* Give back the reserved pins; also when an error ends the scan */
 static void
 unreserve_pins(void *arg)
@@ -571,8 +583,47 @@ betree_step_page_unpin(BetreeScanPage *page)
 }
 
 /*
+ * Collect what the log of the locked leaf parent holds for one child; or for
+ * the rest of the scan in the node, unless the child's leaf is not pinned.
+ */
+static void
+collect_for_step(BetreeScanOpaque so, int child, Buffer leafbuf, ScanDirection dir)
+{
+	Page		node = BufferGetPage(so->reader.nodebuf);
+	LogRange	range;
+
+	range.node = node;
+	range.first = range.last = child;
+	if (BufferIsValid(leafbuf) && collect_the_rest(so, node))
+	{
+		Assert(!so->reader.upper_logs && so->mvcc);
+		if (so->interlock)
+		{
+			IncrBufferRefCount(leafbuf);
+			so->reader.messages.guard = leafbuf;
+		}
+		if (ScanDirectionIsForward(dir))
+			range.last = BetreeNodeNumChildren(node) - 1;
+		else
+			range.first = 0;
+		so->reader.messages.cached = true;
+		so->reader.messages.dir = dir;
+	}
+	collect_log(so, &range);
+	so->reader.messages.nitems =
+		betree_key_sort_unique(&so->bt, so->reader.messages.items,
+							   so->reader.messages.nitems);
+	if (so->reader.messages.cached)
+		release_log_pins(so);
+}
+
+/*
  * Lock the leaf parent of the position, with the messages for the leaf
- * collected; returns the child, and pins its leaf in "*leafbuf".
+ * collected; returns the child, and pins its leaf in "*leafbuf", unless there
+ * is nothing to be read from it.
+ *
+ * Without a pin, what an index-only scan finds in the logs may not be returned:
+ * then it begins again and pins the leaf, although that has nothing.
  */
 static int
 locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
@@ -580,6 +631,7 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 {
 	bool		strict = ScanDirectionIsBackward(dir);
 	BlockNumber pinned = InvalidBlockNumber;
+	bool		pin_excluded = false;
 
 	*leafbuf = InvalidBuffer;
 	for (;;)
@@ -587,7 +639,7 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 		Page		node;
 		int			child;
 		BlockNumber leafblk;
-		LogRange	range;
+		bool		excluded;
 
 		CHECK_FOR_INTERRUPTS();
 
@@ -609,10 +661,14 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 			betree_step_forget(so);
 			continue;
 		}
-		if (!BufferIsValid(*leafbuf) || leafblk != pinned)
+		excluded = !pin_excluded && leaf_excluded(so, node, leafblk);
+		if (BufferIsValid(*leafbuf) && (excluded || leafblk != pinned))
 		{
-			if (BufferIsValid(*leafbuf))
-				ReleaseBuffer(*leafbuf);
+			ReleaseBuffer(*leafbuf);
+			*leafbuf = InvalidBuffer;
+		}
+		if (!BufferIsValid(*leafbuf) && !excluded)
+		{
 			*leafbuf = betree_block_pin(&so->bt, leafblk);
 			pinned = leafblk;
 
@@ -624,140 +680,17 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 				continue;
 			}
 		}
-		if (so->interlock)
+		if (so->interlock && !excluded)
 			ECP_STOP_POINT("scan-pinned");
 		if (so->reader.messages.cached)
 			return child;
 
-		/* the rest of the node at once, or this child's share */
-		range.node = node;
-		range.first = range.last = child;
-		if (collect_the_rest(so, node))
-		{
-			Assert(!so->reader.upper_logs && so->mvcc);
-			if (so->interlock)
-			{
-				IncrBufferRefCount(*leafbuf);
-				so->reader.messages.guard = *leafbuf;
-			}
-			if (ScanDirectionIsForward(dir))
-				range.last = BetreeNodeNumChildren(node) - 1;
-			else
-				range.first = 0;
-			so->reader.messages.cached = true;
-			so->reader.messages.dir = dir;
-		}
-		collect_log(so, &range);
-		so->reader.messages.nitems =
-			betree_key_sort_unique(&so->bt, so->reader.messages.items,
-								   so->reader.messages.nitems);
-		if (so->reader.messages.cached)
-			release_log_pins(so);
-		return child;
-	}
-}
-
-/* Add a tuple to the result, if it passes the filter */
-static void
-page_add(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple itup)
-{
-	BetreeScanItem *item;
-
-	if (so->quals.nfilter > 0 && !betree_quals_match(so, itup))
-		return;
-	if (page->nitems >= page->max_items)
-	{
-		page->max_items = Max(64, page->max_items * 2);
-		page->items = page->items == NULL ?
-			palloc(page->max_items * sizeof(BetreeScanItem)) :
-			repalloc(page->items, page->max_items * sizeof(BetreeScanItem));
-	}
-	if (so->heap != NULL && unlikely(!betree_block_tid_exists(so->heap, &itup->t_tid)))
-		betree_page_report_item();
-	item = &page->items[page->nitems++];
-	item->tid = itup->t_tid;
-	item->itup = NULL;
-	if (so->interlock)
-	{
-		betree_key_verify_tuple(&so->bt, itup);
-		item->itup = CopyIndexTuple(itup);
-	}
-}
-
-/* First message not below the key */
-static int
-message_search(BetreeScanOpaque so, BetreeKey *key)
-{
-	int			low = 0;
-	int			high = so->reader.messages.nitems;
-
-	while (low < high)
-	{
-		int			mid = low + (high - low) / 2;
-
-		if (betree_key_compare_tuple(&so->bt, key, so->reader.messages.items[mid].itup) > 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-/*
- * Merge the leaf, share-locked, with the messages of its range.  "from" and
- * "to" bound what the step reads.
- */
-static void
-merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
-		   BetreeKey *from, BetreeKey *to)
-{
-	BetreeRel  *bt = &so->bt;
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(leaf);
-	OffsetNumber off = betree_key_search_page(bt, leaf, maxoff, from);
-	OffsetNumber end = betree_key_search_page(bt, leaf, maxoff, to);
-	int			message = message_search(so, from);
-	int			last = message_search(so, to);
-
-	/* windows are narrower */
-	if (so->quals.nsets == 0)
-	{
-		off = Max(off, betree_key_search_page(bt, leaf, maxoff, &so->quals.lower));
-		end = Min(end, betree_key_search_page(bt, leaf, maxoff, &so->quals.upper));
-	}
-
-	while (off < end || message < last)
-	{
-		int			cmp;
-
-		if (so->quals.nsets > 0 && off < end)
-		{
-			off = betree_array_skip(so, leaf, off, end - 1, page->high);
-			if (off >= end && message >= last)
-				break;
-		}
-		if (message >= last)
-			cmp = 1;
-		else if (off >= end)
-			cmp = -1;
-		else
-		{
-			BetreeSortItem item;
-
-			betree_key_item_init(bt, &item, BetreePageGetTuple(leaf, off), 0);
-			cmp = betree_key_item_compare(bt, &so->reader.messages.items[message], &item);
-		}
-
-		/* flushed since it was collected: the leaf's copy does */
-		if (cmp == 0)
-			message++;
-		else if (cmp < 0)
-			page_add(so, page, so->reader.messages.items[message++].itup);
-		else
-		{
-			/* a macro that may look at its argument more than once */
-			page_add(so, page, BetreePageGetTuple(leaf, off));
-			off++;
-		}
+		collect_for_step(so, child, *leafbuf, dir);
+		if (!excluded || !so->interlock || so->reader.messages.nitems == 0)
+			return child;
+		LockBuffer(so->reader.nodebuf, BUFFER_LOCK_UNLOCK);
+		betree_step_forget(so);
+		pin_excluded = true;
 	}
 }
 
@@ -835,12 +768,20 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 	betree_key_from_pivot(bt, page->low, &low);
 	betree_key_from_pivot(bt, page->high, &high);
 
-	betree_block_lock(bt, leafbuf, BUFFER_LOCK_SHARE);
-	betree_block_verify_page(bt, leafbuf, BETREE_LEAF, 0);
-	ecp_test_for_old_snapshot(so->snapshot, bt->rel, BufferGetPage(leafbuf));
-	merge_leaf(so, page, BufferGetPage(leafbuf), moved && forward ? &key : &low,
-			   moved && !forward ? &key : &high);
-	LockBuffer(leafbuf, BUFFER_LOCK_UNLOCK);
+	if (moved && forward)
+		low = key;
+	else if (moved)
+		high = key;
+	if (BufferIsValid(leafbuf))
+	{
+		betree_block_lock(bt, leafbuf, BUFFER_LOCK_SHARE);
+		betree_block_verify_page(bt, leafbuf, BETREE_LEAF, 0);
+		ecp_test_for_old_snapshot(so->snapshot, bt->rel, BufferGetPage(leafbuf));
+		betree_merge_leaf(so, page, BufferGetPage(leafbuf), &low, &high);
+		LockBuffer(leafbuf, BUFFER_LOCK_UNLOCK);
+	}
+	else
+		betree_merge_leaf(so, page, NULL, &low, &high);
 	LockBuffer(so->reader.nodebuf, BUFFER_LOCK_UNLOCK);
 
 	if (so->interlock && page->nitems > 0)
@@ -852,7 +793,7 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 			page->guard = so->reader.messages.guard;
 		}
 	}
-	else
+	else if (BufferIsValid(leafbuf))
 		ReleaseBuffer(leafbuf);
 	MemoryContextSwitchTo(oldcontext);
 	return true;

@@ -233,14 +233,20 @@ check_child_node(BetreeUnique *unique, Page node, int child)
 	return more;
 }
 
-/* A child that is a leaf */
+/* A child that is a leaf: its Bloom filter mostly says that it lacks the key */
 static bool
 check_leaf(BetreeUnique *unique, Page node, int child)
 {
-	Buffer		buf = betree_block_read_child(unique->bt, node, child,
-											  BUFFER_LOCK_SHARE);
-	bool		more = check_page(unique, BufferGetPage(buf), NULL, false, 0);
+	BetreeRel  *bt = unique->bt;
+	Buffer		buf;
+	bool		more;
 
+	if (unique->hashed &&
+		betree_bloom_excludes(bt, node, BetreeNodeGetChild(node, child),
+							  betree_filter_hash(bt)->id, unique->hash))
+		return true;
+	buf = betree_block_read_child(bt, node, child, BUFFER_LOCK_SHARE);
+	more = check_page(unique, BufferGetPage(buf), NULL, false, 0);
 	UnlockReleaseBuffer(buf);
 	return more;
 }

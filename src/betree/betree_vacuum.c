@@ -21,8 +21,8 @@
  * to the left neighbour.  Since no lock-free page references exist, a freed
  * page may be used again at once.  The free space map is not crash safe: at
  * the end we look at all pages that the walk did not meet.  Among them are
- * copies of log pages that a crash left behind between their making and the
- * split that they were made for.  A page that came into use after
+ * copies of log pages, and Bloom pages, that a crash left behind between their
+ * making and the split, or other change, that they were made for.  A page that came into use after
  * the walk began has a newer LSN; any other page in use belongs to a node that
  * the walk has met.
  *
@@ -267,9 +267,11 @@ free_leaf(VacuumState *state, IndexTuple low)
 			!child_has_messages(bt, node, child) &&
 			!child_has_messages(bt, node, child - 1))
 		{
-			GenericXLogState *xlog = GenericXLogStart(bt->rel);
+			GenericXLogState *xlog;
 			Page		page;
 
+			betree_bloom_forget(bt, state->nodebuf, BufferGetBlockNumber(leafbuf));
+			xlog = GenericXLogStart(bt->rel);
 			node = GenericXLogRegisterBuffer(xlog, state->nodebuf, 0);
 			BetreePivotSetMarker(BetreeNodeGetPivot(node, child - 1),
 								 BetreePageGetOpaque(node)->bteo_seq);

@@ -8,7 +8,8 @@
  * link: src/betree/betree_key.c src/betree/betree_entry.c
  * link: src/betree/betree_descend.c src/betree/betree_log.c
  * link: src/betree/betree_filter.c src/betree/betree_step.c
- * link: src/betree/betree_quals.c src/base/core_buffer.c
+ * link: src/betree/betree_quals.c src/betree/betree_bloom.c
+ * link: src/betree/betree_merge.c src/base/core_buffer.c
  *
  *-------------------------------------------------------------------------
  */
@@ -32,6 +33,7 @@ static const struct
 	{"betree_numbers_i", 1, {INT8OID}},
 	{"betree_texts_i", 2, {TEXTOID, INT8OID}},
 	{"betree_filtered_i", 1, {INT8OID, TEXTOID}},
+	{"betree_bloomed_i", 1, {INT8OID}},
 	{"betree_plain_i", 1, {TEXTOID}},
 	{"betree_equal_i", 1, {INT2OID}},
 	{"betree_long_i", 1, {TEXTOID}},
@@ -302,7 +304,7 @@ scan(void *arg)
 	betree_step_forget(so);
 }
 
-/* The identity of the hash functions that filters were made with. */
+/* The identity of the hash functions that filters and Bloom pages were made with. */
 static uint32
 filter_id(void)
 {
@@ -310,13 +312,13 @@ filter_id(void)
 	{
 		BetreePageOpaque opaque = BetreePageGetOpaque(fuzz_file->pages + (Size) blk * BLCKSZ);
 
-		if (opaque->bteo_kind == BETREE_FILTER)
+		if (opaque->bteo_kind == BETREE_FILTER || opaque->bteo_kind == BETREE_BLOOM)
 			return opaque->bteo_hash_id;
 	}
 	return 0;
 }
 
-/* The filters of a node. */
+/* The filters of a node, and the Bloom filters of its leaves. */
 static void
 probe(void *arg)
 {
@@ -332,6 +334,15 @@ probe(void *arg)
 		(void) betree_filter_probe(&bt, BufferGetPage(buf), id,
 								   i * UINT64CONST(0x9E3779B97F4A7C15),
 								   &from, hit);
+		if (i < BetreeNodeNumChildren(BufferGetPage(buf)))
+			(void) betree_bloom_excludes(&bt, BufferGetPage(buf),
+										 BetreeNodeGetChild(BufferGetPage(buf), (int) i),
+										 id, i * UINT64CONST(0x9E3779B97F4A7C15));
+	}
+	for (int at = 0; at < BetreePageGetOpaque(BufferGetPage(buf))->bteo_ndir; at++)
+	{
+		if (BetreeDirIsBloom(BetreeNodeGetDir(BufferGetPage(buf)) + at))
+			(void) betree_bloom_complaint(&bt, BufferGetPage(buf), at);
 	}
 	UnlockReleaseBuffer(buf);
 }

@@ -1,5 +1,6 @@
 # A betree index after crashes: at named points between the WAL records of
-# seal, flush, drop, split, root growth and vacuum, and at random moments.
+# seal, flush, drop, split, root growth, Bloom pages and vacuum, and at random
+# moments.
 # After each recovery, which runs with wal_consistency_checking, the index must
 # pass the checker and have all rows of its table.
 #
@@ -25,13 +26,13 @@ $node->safe_psql(
 	'postgres', q{
 CREATE TABLE t (k int8, s text);
 CREATE INDEX t_k ON t USING betree (k) WITH (log_pages = 2, log_levels = 2);
-CREATE INDEX t_s ON t USING betree (s) WITH (log_pages = 4);
+CREATE INDEX t_s ON t USING betree (s) WITH (log_pages = 4, bloom = on);
 INSERT INTO t SELECT (g * 7919) % 100003, md5(g::text) FROM generate_series(1, 20000) g;
 
 -- keys so wide that a node has few children, and the tree many levels
 CREATE TABLE w (s text);
 ALTER TABLE w ALTER s SET STORAGE EXTERNAL;
-CREATE INDEX w_s ON w USING betree (s) WITH (log_pages = 3, log_levels = 3);
+CREATE INDEX w_s ON w USING betree (s) WITH (log_pages = 3, log_levels = 3, bloom = on);
 CREATE FUNCTION wide(int8) RETURNS text LANGUAGE sql
 RETURN (SELECT string_agg(md5($1 || ' ' || i), '') FROM generate_series(1, 30) i);
 });
@@ -57,7 +58,7 @@ SET enable_seqscan = off;
 SELECT count(*), sum(k) FROM t WHERE k BETWEEN 100 AND 5000}),
 		"answers after $what");
 
-	# keys of the table, looked up in the log's filter
+	# keys of the table, looked up in the filters of the log and the leaves
 	is( $node->safe_psql(
 			'postgres', q{
 SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
@@ -72,8 +73,8 @@ SELECT count(*) FROM t WHERE s IN (SELECT s FROM t WHERE k % 50 = 0)}),
 	return;
 }
 
-# Copies of log pages whose split an error or a crash prevented; VACUUM frees
-# them
+# Copies of log pages, or Bloom pages, whose split an error or a crash
+# prevented; VACUUM frees them
 sub check_lost_pages
 {
 	my $lost = "SELECT lost_pages FROM betree_index_stats('w_s')";
@@ -120,7 +121,9 @@ FROM generate_series(%d, %d) g};
 	my $insert_wide =
 	  q{INSERT INTO w SELECT wide(g) FROM generate_series(%d, %d) g};
 	my %is_wide =
-	  map { $_ => 1 } ('flushed-down', 'split', 'copied', 'root-grown');
+	  map { $_ => 1 } (
+		'flushed-down', 'split', 'copied', 'root-grown',
+		'bloom-made', 'bloom-freed');
 	my $base = 20000;
 	foreach my $point (
 		'sealed', 'merged',
@@ -128,7 +131,10 @@ FROM generate_series(%d, %d) g};
 		'filter-added', 'filtered',
 		'flushed-down', 'dropped',
 		'copied', 'split',
-		'root-grown', 'vacuum-deleted',
+		'root-grown', 'bloomed',
+		'bloom-set', 'bloom-forgotten',
+		'bloom-made', 'bloom-swapped',
+		'bloom-freed', 'vacuum-deleted',
 		'vacuum-log-cleaned', 'vacuum-freed',
 		'vacuum-walked')
 	{
@@ -169,16 +175,19 @@ INSERT INTO v SELECT g, 0 FROM generate_series(1, 300) g});
 	# the same points, failing: nothing may stay locked
 	foreach my $point (
 		'sealed', 'filtered', 'merged', 'shared',
-		'dropped', 'copied', 'split')
+		'dropped', 'copied', 'split', 'bloomed',
+		'bloom-set', 'bloom-forgotten', 'bloom-made', 'bloom-swapped',
+		'bloom-freed')
 	{
 		ok( !run_with_point(
 				$point,
 				sprintf(
 					$is_wide{$point} ? $insert_wide : $insert,
-					$base, $base + 20000)),
+					$base, $base + ($point eq 'bloom-swapped' ? 80000 : 20000)
+				)),
 			"error at $point");
-		check_lost_pages() if $point eq 'copied';
-		$base += 20000;
+		check_lost_pages() if $point =~ /^(copied|bloom-made)$/;
+		$base += 80000;
 		$node->safe_psql('postgres', "VACUUM t");
 		check_all("error at $point");
 	}

@@ -300,10 +300,15 @@ foreach my $kind (@kinds)
 	my @log_pages = (-1, 1, 2, 0);
 	@log_pages = ($log_pages[ $nth++ % 4 ]) unless $ENV{BETREE_ROUNDS};
 
+	# half of the kinds with Bloom filters of the leaves
+	my @with = int($nth / 4) % 2 ? ('bloom = on') : ();
+
 	foreach my $log_pages (@log_pages)
 	{
-		my $with = $log_pages < 0 ? '' : "WITH (log_pages = $log_pages)";
-		$with = 'WITH (log_pages = 2, log_levels = 3)' if $log_pages == 2;
+		my @some = $log_pages < 0 ? () : ("log_pages = $log_pages");
+		push @some, 'log_levels = 3' if $log_pages == 2;
+		my $with = join ', ', @some, @with;
+		$with = "WITH ($with)" if $with;
 		my $name = "$kind->{name} $kind->{index} $with";
 		my $unique = $kind->{unique} ? 'UNIQUE' : '';
 

@@ -2,7 +2,7 @@
 #
 # The parameters may change at any time, so a log made under some of them must
 # drain under all others.  A walk through every change of log_pages and
-# log_levels, with flush_budget changing along, inserts after each step, and
+# log_levels, with flush_budget and bloom changing along, inserts after each step, and
 # flushes and vacuums now and then.  A drain that makes no progress ends by
 # statement_timeout.  In the build of "make test-tiny" pages hold few items,
 # and the walk goes through a tree of height 5 or more.
@@ -46,7 +46,7 @@ foreach my $shorter (1, 4)
 		CREATE TABLE long (k text COLLATE "C");
 		ALTER TABLE long ALTER k SET STORAGE PLAIN;
 		CREATE INDEX long_k ON long USING betree (k)
-			WITH (log_pages = 128, log_levels = 2);
+			WITH (log_pages = 128, log_levels = 2, bloom = on);
 		INSERT INTO long SELECT @{[key('i')]} FROM generate_series(1, 20000) i;
 	));
 	runs(
@@ -86,10 +86,12 @@ sub step
 {
 	my ($option) = @_;
 	my $budget = (0, 1, 16)[ $random->(3) ];
+	my $bloom = ('on', 'off')[ $random->(2) ];
 	my $n = 1 + $random->($random->(10) == 0 ? 1000 : 100);
 	my $sql =
 		"ALTER INDEX walk_k SET (log_pages = $option->[0],"
-	  . " log_levels = $option->[1], flush_budget = $budget);\n"
+	  . " log_levels = $option->[1], flush_budget = $budget,"
+	  . " bloom = $bloom);\n"
 	  . "INSERT INTO walk SELECT i, "
 	  . key('i')
 	  . " FROM generate_series($rows + 1, $rows + $n) i;\n";

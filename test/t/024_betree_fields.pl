@@ -330,6 +330,146 @@ foreach my $i (0 .. $#headers)
 		"header of $type: an error for every reader");
 }
 
+# Bloom pages.  Bits of a slot that are gone, or are looked for elsewhere, only
+# the checker can tell from those of a leaf that does not have the keys.
+my $slot = 24 + 8;
+my @blooms = (
+	[ 'size of a slot', sub { return 24 => pack('V', 12) } ],
+	[ 'size of a large slot', sub { return 24 => pack('V', 0xfffffff8) } ],
+	[ 'no size of a slot', sub { return 24 => pack('V', 0) } ],
+	[
+		'another size of a slot', sub { return 24 => pack('V', 8) },
+		1, 'bloom'
+	],
+	[ 'length of a Bloom page', sub { return 12 => pack('v', 28) } ],
+	[ 'odd length of a Bloom page', sub { return 12 => pack('v', 1001) } ],
+	[ 'kind of a Bloom page', sub { return $special + 24 => pack('C', 5) } ],
+	[ 'leaf of a slot', sub { return $slot => pack('V', 7777) } ],
+	[
+		'leaf of a second slot',
+		sub {
+			my $size = unpack('V', substr($_[0], 24, 4));
+			return $slot + 4 + $size => substr($_[0], $slot, 4);
+		}
+	],
+	[ 'bits of a slot', sub { return $slot + 4 => "\0" x 64 }, 1, 'bloom' ],
+	[
+		'block of a Bloom page',
+		sub { return bloom_entry($_[0]) => pack('V', 0x7000000) },
+		0, 'node'
+	],
+	[
+		'block of a Bloom page is the node',
+		sub { return bloom_entry($_[0]) => pack('V', $_[1]) },
+		0, 'node'
+	],
+	[
+		'number of a Bloom page',
+		sub { return bloom_entry($_[0]) + 6 => pack('v', 6 | 99 << 8) },
+		0, 'node'
+	],);
+
+# Offset of the first entry of a Bloom page in a node's directory
+sub bloom_entry
+{
+	my ($page) = @_;
+	my $ndir = unpack('v', substr($page, $special + 16, 2));
+
+	foreach my $i (0 .. $ndir - 1)
+	{
+		my $at = entry($page, $i);
+		return $at if unpack('C', substr($page, $at + 6, 1)) == 6;
+	}
+	die 'the node has no Bloom page';
+}
+
+foreach my $i (0 .. $#blooms)
+{
+	my ($name, $damage, $blind, $kind) = (@{ $blooms[$i] }, 0, 'bloom');
+
+	$node->safe_psql(
+		'postgres', qq(
+		CREATE TABLE b$i (LIKE rows);
+		CREATE INDEX bi$i ON b$i USING betree (k) WITH (log_pages = 4, bloom = on);
+		INSERT INTO b$i SELECT * FROM rows WHERE id <= 2500;
+		SELECT betree_flush('bi$i');
+		CHECKPOINT));
+	index_ok($node, "bi$i", "$name: sound before");
+	my $block = $node->safe_psql(
+		'postgres', qq(
+		SELECT b FROM generate_series(1,
+			pg_relation_size('bi$i') / 8192 - 1) b,
+			LATERAL betree_node_info('bi$i', b) i
+		WHERE kind = '$kind' AND items > 1 AND level = 1 ORDER BY b LIMIT 1));
+	my $file = relation_path($node, "bi$i");
+
+	$node->stop;
+	my ($at, $bytes) = $damage->(read_block($file, $block), $block);
+	damage_block($file, $block, at => $at, with => $bytes);
+	$node->start;
+	is(outcome("SELECT betree_index_check('bi$i', true)"),
+		'corrupted', "$name: the checker tells");
+	like(
+		outcome(
+				"$plan SET enable_hashjoin = off; SET enable_mergejoin = off;"
+			  . " SELECT count(*) FROM (SELECT k FROM b$i OFFSET 0) a,"
+			  . " LATERAL (SELECT v FROM b$i b WHERE b.k = a.k OFFSET 0) s"),
+		qr/^(corrupted|2500)$/,
+		"$name: lookups tell or are right") unless $blind;
+	foreach my $sql (
+		"SELECT messages_in_logs >= 0 FROM betree_index_stats('bi$i')",
+		"SELECT kind <> '' FROM betree_node_info('bi$i', $block)",
+		"INSERT INTO b$i SELECT * FROM rows WHERE id BETWEEN 2501 AND 5000;"
+		. " SELECT betree_flush('bi$i'); SELECT true",
+		"DELETE FROM b$i WHERE id % 3 = 0 OR k > '8'; VACUUM b$i; SELECT true"
+	  )
+	{
+		like(outcome("$plan $sql"),
+			qr/^(corrupted|\s*t)$/, "$name: $sql ends");
+	}
+}
+is($node->safe_psql('postgres', 'SELECT 1'), 1, 'the server stands');
+
+# Bloom pages of other hash functions say nothing, and are begun anew.
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE other (LIKE rows);
+	INSERT INTO other SELECT * FROM rows WHERE id <= 2500;
+	CREATE INDEX other_k ON other USING betree (k) WITH (log_pages = 4, bloom = on);
+	CREATE FUNCTION slots() RETURNS bigint
+		RETURN (SELECT sum(items) FROM generate_series(1,
+			pg_relation_size('other_k') / 8192 - 1) b,
+			LATERAL betree_node_info('other_k', b) i WHERE kind = 'bloom');
+	CHECKPOINT));
+my @others = split /\n/, $node->safe_psql(
+	'postgres', q(
+	SELECT b FROM generate_series(1, pg_relation_size('other_k') / 8192 - 1) b,
+		LATERAL betree_node_info('other_k', b) i WHERE kind = 'bloom'));
+my $other = relation_path($node, 'other_k');
+my $found =
+	"$plan SET enable_hashjoin = off; SET enable_mergejoin = off;"
+  . ' SELECT count(*) FROM (SELECT k FROM other OFFSET 0) a,'
+  . ' LATERAL (SELECT v FROM other b WHERE b.k = a.k OFFSET 0) s';
+$node->stop;
+damage_block($other, $_, at => $special + 20, with => pack('V', 77))
+  foreach @others;
+$node->start;
+index_ok($node, 'other_k', 'sound with Bloom pages of other hash functions');
+is($node->safe_psql('postgres', $found), 2500, 'lookups find all');
+my $slots = $node->safe_psql('postgres', 'SELECT slots()');
+$node->safe_psql(
+	'postgres', q(
+	INSERT INTO other SELECT * FROM rows WHERE id = 2501;
+	SELECT betree_flush('other_k')));
+cmp_ok($node->safe_psql('postgres', 'SELECT slots()'),
+	'<', $slots, 'a page has been begun anew');
+$node->safe_psql(
+	'postgres', q(
+	INSERT INTO other SELECT * FROM rows WHERE id BETWEEN 2502 AND 5000;
+	SELECT betree_flush('other_k')));
+index_ok($node, 'other_k', 'sound with pages begun anew');
+is($node->safe_psql('postgres', $found), 5000, 'lookups find all');
+
 # Pivots of a root of eight children that compare in a circle: the fourth is
 # 0.xxxx with a leading zero, which no numeric has, and so begins at the place
 # of the ones; the seventh has a digit of -1 there, which makes it less than

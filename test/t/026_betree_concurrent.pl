@@ -22,7 +22,8 @@ $node->safe_psql(
 	CREATE TABLE busy (k int8, id int8, fixed boolean);
 	INSERT INTO busy SELECT hashint8extended(i, 1) % 1000000, i, true
 		FROM generate_series(1, 5000) i;
-	CREATE INDEX busy_k ON busy USING betree (k) WITH (log_pages = 2);
+	CREATE INDEX busy_k ON busy USING betree (k)
+		WITH (log_pages = 2, bloom = on);
 	CREATE SEQUENCE busy_id START 10001;
 	CREATE TABLE progress (n int8);
 	CREATE FUNCTION read_busy() RETURNS void LANGUAGE plpgsql AS $$
@@ -94,7 +95,7 @@ while ($node->safe_psql('postgres', 'SELECT last_value FROM busy_id') <
 	{
 		$node->safe_psql('postgres',
 			'CREATE INDEX CONCURRENTLY busy_other ON busy USING betree (k)'
-			  . ' WITH (log_pages = 1)');
+			  . ' WITH (log_pages = 0, bloom = on)');
 		index_ok($node, 'busy_other',
 			"round $round: CREATE INDEX CONCURRENTLY under load");
 		$node->safe_psql('postgres', 'REINDEX INDEX CONCURRENTLY busy_other');
@@ -170,6 +171,45 @@ $node->safe_psql('postgres',
 is($node->safe_psql('postgres', "$set; SELECT count(k) FROM recycled"),
 	4000, 'TIDs are used again');
 index_ok($node, 'recycled_k');
+
+# The same of rows that are in a log only, while the Bloom filter of their leaf
+# excludes them.  They fill several pages of the table, of which the cursor pins
+# the first.
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE logged (k int8, id int8);
+	INSERT INTO logged SELECT i FROM generate_series(1, 4000) i;
+	CREATE INDEX logged_k ON logged USING betree (k)
+		WITH (log_pages = 4, bloom = on);
+	INSERT INTO logged SELECT 5000, i FROM generate_series(1, 600) i;
+	VACUUM (FREEZE) logged;
+	DELETE FROM logged WHERE id % 2 = 0));
+is( $node->safe_psql(
+		'postgres',
+		"SELECT messages_in_logs FROM betree_index_stats('logged_k')"),
+	600,
+	'the rows are in a log');
+like(
+	$node->safe_psql(
+		'postgres', "$set; EXPLAIN SELECT k FROM logged WHERE k = 5000"),
+	qr/Index Only Scan using logged_k/,
+	'the cursor will be an index-only scan');
+$cursor->query_safe(
+	'BEGIN; DECLARE c CURSOR FOR SELECT k FROM logged WHERE k = 5000');
+$got = $cursor->query_safe('FETCH 1 FROM c');
+$vacuum->query_until(qr/started/, "\\echo started\nVACUUM logged;\n");
+ok( $node->poll_query_until(
+		'postgres',
+		"SELECT count(*) = 1 FROM pg_stat_activity"
+		  . " WHERE query LIKE 'VACUUM logged%' AND wait_event IN ('BufferPin', 'BufferCleanup')"
+	),
+	'VACUUM waits for the cursor');
+$got .= "\n" . $cursor->query_safe('FETCH ALL FROM c');
+$cursor->query_safe('COMMIT');
+$vacuum->query_safe('SELECT 1');
+is(scalar(grep { /^5000$/ } split /\n/, $got),
+	300, 'the cursor returns the rows of its snapshot');
+index_ok($node, 'logged_k');
 $cursor->quit;
 $vacuum->quit;
 

@@ -7,6 +7,7 @@ INSERT INTO damage_config VALUES
 	('texts', '(t, k)', 'log_pages = 4, log_levels = 2', 1500),
 	('included', '(n, s DESC NULLS FIRST) INCLUDE (id, t)', 'log_pages = 3', 1200),
 	('filtered', '(k) INCLUDE (t)', 'log_pages = 12, flush_budget = 1', 1000),
+	('bloomed', '(k)', 'log_pages = 4, bloom = on', 1500),
 	('plain', '(t COLLATE "C")', 'log_pages = 0', 1500),
 	('equal', '(s)', 'log_pages = 2, log_levels = 3', 2000),
 	('long', '(t)', 'log_pages = 3, log_levels = 4', 400),

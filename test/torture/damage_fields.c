@@ -312,6 +312,8 @@ betree_kind(char *page, BlockNumber blk)
 			return opaque->bteo_seq > 0 ? "sealed" : "tail";
 		case BETREE_FILTER:
 			return "filter";
+		case BETREE_BLOOM:
+			return "bloom";
 		case BETREE_FREE:
 			return "free";
 		default:
@@ -392,6 +394,19 @@ betree_fields(const DamageMap *map, BlockNumber blk, char *page,
 	else if (kind == BETREE_FILTER)
 		add_array(fields, "filter entry", PAYLOAD, BetreeFilterNumEntries(page),
 				  4, DAMAGE_NUMBER);
+	else if (kind == BETREE_BLOOM)
+	{
+		int			size = BetreeBloomSlotSize(BetreeBloomGetHeader(page)->bteb_slot_bytes);
+
+		NUMBER(BetreeBloomHeaderData, PAYLOAD, bteb_slot_bytes);
+		for (int at = PAYLOAD + sizeof(BetreeBloomHeaderData);
+			 size > 0 && at + size <= ((PageHeader) page)->pd_lower; at += size)
+		{
+			add(fields, "slot_leaf", at, sizeof(BlockNumber), DAMAGE_BLOCK);
+			add_array(fields, "slot bits", at + sizeof(BlockNumber),
+					  (size - (int) sizeof(BlockNumber)) / 4, 4, DAMAGE_NUMBER);
+		}
+	}
 	else if (kind != BETREE_FREE)
 		item_fields(page, fields);
 	if (kind == BETREE_NODE)
