@@ -11,9 +11,10 @@
  * at the portal.  Statements within functions have no portal; their users get
  * core's message.
  *
- * From PostgreSQL 17 on, search_path is restricted by then, so that the table
- * cannot be found by what the statement calls it.  Core has told the view of
- * progress which one it is, unless track_activities is off.
+ * From PostgreSQL 17 on, search_path is restricted by then, so that neither the
+ * table nor an operator class can be found by what the statement calls it.  Core
+ * has told the view of progress which table it is, unless track_activities is
+ * off.
  *
  *-------------------------------------------------------------------------
  */

@@ -18,6 +18,7 @@
 #include "commands/extension.h"
 #include "ecp/define/ecp_statement.h"
 #include "utils/builtins.h"
+#include "utils/catcache.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -44,6 +45,33 @@ statement_is_pgvector(Oid type)
 
 	return OidIsValid(extension) &&
 		strcmp(get_extension_name(extension), "vector") == 0;
+}
+
+/* Core names the schema of other types than its own from PostgreSQL 17 on. */
+static const char *
+statement_type_name(Oid type)
+{
+	const char *name = format_type_be(type);
+	const char *dot = strrchr(name, '.');
+
+	return dot && statement_is_pgvector(type) ? dot + 1 : name;
+}
+
+/*
+ * Has the access method an operator class of this name, in any schema?  From
+ * PostgreSQL 17 on the search_path of the session is not in force here; core
+ * says whether the class can be seen.
+ */
+static bool
+statement_has_class(Oid method, const List *names)
+{
+	CatCList   *list = SearchSysCacheList2(CLAAMNAMENSP,
+										   ObjectIdGetDatum(method),
+										   CStringGetDatum(strVal(llast(names))));
+	bool		result = list->n_members > 0;
+
+	ReleaseSysCacheList(list);
+	return result;
 }
 
 /* The way out, for a column without an operator class. */
@@ -83,11 +111,11 @@ statement_check_column(const IndexElem *element, Oid method, Oid table,
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("column \"%s\" of type %s cannot be indexed by access method \"%s\"",
-						element->name, format_type_be(type),
+						element->name, statement_type_name(type),
 						get_am_name(method)),
 				 errhint("%s", statement_hint(element->name, type, first))));
 	if (element->opclass != NIL && statement_is_pgvector(type) &&
-		!OidIsValid(get_opclass_oid(method, element->opclass, true)))
+		!statement_has_class(method, element->opclass))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("operator class \"%s\" does not exist for access method \"%s\"",
