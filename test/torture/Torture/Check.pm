@@ -69,10 +69,9 @@ sub betree_questions
 	my $first = $definition->{keys}[0];
 	my @bounds;
 	# expressions are never returned by the index alone
-	my $only = join(', ',
-		map    { s/ COLLATE .*//r }
-		  grep { !/^\(/ } @{ $definition->{keys} },
-		@{ $definition->{include} });
+	my @columns = grep { !/^\(/ } @{ $definition->{keys} },
+	  @{ $definition->{include} };
+	my $only = join(', ', map { s/ COLLATE .*//r } @columns);
 
 	while (@bounds < 2)
 	{

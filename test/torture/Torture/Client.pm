@@ -544,11 +544,9 @@ sub store_result
 	{
 		my $name = $table->{name};
 		$result{next_id}{$name} = $table->{next_id}{ $client->{number} };
-		$result{rows}{$name} = {
-			map    { $_ => $table->{rows}{$_} }
-			  grep { $_ % $client->{clients} == $client->{number} }
-			  keys %{ $table->{rows} }
-		};
+		my @own = grep { $_ % $client->{clients} == $client->{number} }
+		  keys %{ $table->{rows} };
+		$result{rows}{$name} = { map { $_ => $table->{rows}{$_} } @own };
 	}
 	store(\%result, "$file.new");
 	rename "$file.new", $file or die "$file: $!\n";
