@@ -24,7 +24,7 @@ my ($node, $standby) = ecp_primary_and_standby('main', conf => $conf);
 # are tried in ascending order, so that nobody waits in a circle.
 $node->safe_psql(
 	'postgres', q(
-	CREATE TABLE t (k int, n int) WITH (fillfactor = 80);
+	CREATE TABLE t (k int, n int) WITH (fillfactor = 80, vacuum_truncate = off);
 	CREATE UNIQUE INDEX t_k ON t USING betree (k) WITH (log_pages = 2, log_levels = 2);
 	CREATE TABLE won (n int);
 	CREATE FUNCTION key(i int) RETURNS int LANGUAGE sql IMMUTABLE AS
