@@ -247,6 +247,19 @@ typedef struct BetreeUnique
 	BetreeKey	high;
 } BetreeUnique;
 
+/*
+ * A scan whose first step reads as many sealed pages of a node, or more, merges
+ * some of them into a run (betree_run.c), if those are BETREE_RUN_MIN runs and
+ * pages at least.
+ */
+#ifdef BETREE_TINY
+#define BETREE_RUN_READS	2
+#define BETREE_RUN_MIN		2
+#else
+#define BETREE_RUN_READS	5
+#define BETREE_RUN_MIN		3
+#endif
+
 /* bounds of a batch that takes all of a log */
 #define BETREE_LOG_MAX_SPACE	(BETREE_NCAP_MAX * BetreePageCapacity)
 #define BETREE_LOG_MAX_ITEMS	(BETREE_NCAP_MAX * (int) MaxIndexTuplesPerPage)
@@ -404,6 +417,10 @@ extern void betree_log_gather(BetreeRel *bt, Page node, int child,
 extern void betree_log_absorb(EcpDelta *delta, int bufno, int child,
 							  BetreeBatch *batch);
 
+/* betree_run.c */
+extern bool betree_run_wanted(Page node);
+extern void betree_run_make(BetreeRel *bt, Buffer nodebuf);
+
 /* betree_drain.c */
 extern void betree_drain_node(BetreeRel *bt, BlockNumber blkno, int level,
 							  int *budget);
@@ -424,7 +441,9 @@ extern void betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page,
 extern bool betree_filter_probe(BetreeRel *bt, Page node, uint32 id,
 								uint64 hash, uint16 *from, bool *hit);
 extern bool betree_filter_lacks(BetreeRel *bt, Page node, BetreeHash *hash,
-								IndexTuple itup, uint16 seq);
+								IndexTuple itup, int i);
+extern bool betree_filter_excludes(Page node, int i, uint16 from,
+								   const bool *hit);
 
 /* betree_purge.c */
 extern void betree_purge_leaf(BetreeRel *bt, Buffer leafbuf);

@@ -300,7 +300,7 @@ check_fingerprint(CheckState *state, Buffer nodebuf, BetreeSortItem *item)
 	BetreeHash *hash = betree_filter_hash(&state->bt);
 
 	if (hash != NULL &&
-		betree_filter_lacks(&state->bt, node, hash, item->itup, entry->bted_seq))
+		betree_filter_lacks(&state->bt, node, hash, item->itup, item->order))
 		corrupt(state, entry->bted_block,
 				"An item of the log page is not in the filter.");
 }
@@ -354,6 +354,31 @@ check_tail(CheckState *state, Page node, BlockNumber blkno, Page page)
 	betree_key_sort(bt, state->tail, state->ntail);
 }
 
+/* Page "i" of the log, of a run: what is live is of the children it is for */
+static void
+check_run_page(CheckState *state, Page node, int i, Page page)
+{
+	BetreeRel  *bt = &state->bt;
+	BetreeDirEntry *entry = BetreeNodeGetDir(node) + i;
+
+	for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(page); off++)
+	{
+		BetreeKey	key;
+		int			child;
+
+		betree_key_from_tuple(bt, BetreePageGetTuple(page, off), &key);
+		if (!betree_key_node_covers(bt, node, &key))
+			continue;
+		child = betree_key_search_node(bt, node, &key, false);
+		if (BetreeSeqNewer(entry->bted_seq,
+						   BetreePivotGetMarker(BetreeNodeGetPivot(node, child))) &&
+			!betree_node_log_covers(node, i, child, child))
+			corrupt(state, entry->bted_block,
+					"Item %u is of child %d, which the page is not for.",
+					off, child);
+	}
+}
+
 /* The directory: order, numbers, markers; and each page of the log */
 static void
 check_log(CheckState *state, Buffer nodebuf)
@@ -384,7 +409,7 @@ check_log(CheckState *state, Buffer nodebuf)
 		Buffer		buf;
 		Page		page;
 		BetreePageOpaque bufopaque;
-		bool		log = dir[i].bted_kind == BETREE_DIR_SEALED;
+		bool		log = BetreeDirIsSealed(&dir[i]);
 		bool		tail = dir[i].bted_kind == BETREE_DIR_TAIL;
 
 		if (log != (i < opaque->bteo_nlog) ||
@@ -421,6 +446,8 @@ check_log(CheckState *state, Buffer nodebuf)
 			check_ascending(state, dir[i].bted_block, page,
 							bufopaque->bteo_nsorted);
 		}
+		if (log && BetreeDirIsRun(&dir[i]))
+			check_run_page(state, node, i, page);
 		if (tail)
 			check_tail(state, node, dir[i].bted_block, page);
 		UnlockReleaseBuffer(buf);

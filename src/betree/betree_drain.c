@@ -377,6 +377,7 @@ finish_drain(DrainState *state)
 	betree_node_drop_log(node, ndrop);
 	BetreePageGetOpaque(node)->bteo_drain = 0;
 	BetreePageGetOpaque(node)->bteo_flags |= BETREE_DRAINED;
+	BetreePageGetOpaque(node)->bteo_flags &= ~(BETREE_NO_RUNS | BETREE_SCANNED);
 	GenericXLogFinish(xlog);
 	ECP_STOP_POINT("dropped");
 	return true;

@@ -513,18 +513,56 @@ betree_filter_probe(BetreeRel *bt, Page node, uint32 id, uint64 hash,
 }
 
 /*
+ * betree_filter_excludes
+ *		Does a filter say that log page "i" does not hold a key?
+ *
+ * "from" and "hit" are betree_filter_probe()'s.  The fingerprints of a run bear
+ * the numbers of the pages that were merged: newer than the log page before
+ * the run, which is not known if it was dropped.
+ */
+bool
+betree_filter_excludes(Page node, int i, uint16 from, const bool *hit)
+{
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+	uint16		seq = dir[i].bted_seq;
+	uint32		before = seq - 1U;
+	int			first = i;
+
+	Assert(i >= 0 && i < BetreePageGetOpaque(node)->bteo_nlog);
+
+	if (BetreeDirIsRun(&dir[i]))
+	{
+		while (first > 0 && dir[first - 1].bted_seq == seq)
+			first--;
+		if (first == 0)
+			return false;
+		before = dir[first - 1].bted_seq;
+		if (((seq - before) & BETREE_MARKER_MASK) > BETREE_SEQ_SPAN_MAX)
+			betree_page_report_item();
+	}
+	if (BetreeSeqNewer(from, before) || !BetreeSeqNewer(seq, from))
+		return false;
+	for (; BetreeSeqNewer(seq, before); before++)
+	{
+		if (hit[(before + 1) & BETREE_MARKER_MASK])
+			return false;
+	}
+	return true;
+}
+
+/*
  * betree_filter_lacks
- *		Does a filter miss a tuple of the page with number "seq" that it
- *		should know?  For the checker.
+ *		Does a filter miss a tuple of log page "i" that it should know?  For the
+ *		checker.
  */
 bool
 betree_filter_lacks(BetreeRel *bt, Page node, BetreeHash *hash,
-					IndexTuple itup, uint16 seq)
+					IndexTuple itup, int i)
 {
 	bool		hit[BETREE_FILTER_HITS];
 	uint16		from;
 
 	return betree_filter_probe(bt, node, hash->id, betree_filter_hash_tuple(bt, hash, itup),
 							   &from, hit) &&
-		BetreeSeqNewer(seq, from) && !hit[seq & BETREE_MARKER_MASK];
+		betree_filter_excludes(node, i, from, hit);
 }

@@ -302,8 +302,8 @@ betree_log_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup)
 	dir_put_tail(node, BufferGetBlockNumber(newbuf));
 
 	if (opaque->bteo_drain == 0 && opaque->bteo_nlog > 0 &&
-		opaque->bteo_nlog >= betree_options_drain_threshold(bt, node,
-															BufferGetBlockNumber(nodebuf)))
+		betree_node_log_length(node) >= betree_options_drain_threshold(bt, node,
+																	   BufferGetBlockNumber(nodebuf)))
 		opaque->bteo_drain = opaque->bteo_seq;
 
 	page = GenericXLogRegisterBuffer(state, newbuf, GENERIC_XLOG_FULL_IMAGE);
@@ -467,15 +467,13 @@ void
 betree_log_check_order(Page node)
 {
 	BetreePageOpaque opaque = BetreePageGetOpaque(node);
-	BetreeDirEntry *dir = BetreeNodeGetDir(node);
 
 	if (opaque->bteo_nlog > 0 &&
 		betree_node_log_span(node, opaque->bteo_seq) > BETREE_SEQ_SPAN_MAX)
 		betree_page_report_item();
 	for (int i = 0; i < opaque->bteo_nlog; i++)
 	{
-		if (dir[i].bted_kind != BETREE_DIR_SEALED ||
-			!betree_node_log_ordered(node, i))
+		if (!betree_node_log_ordered(node, i))
 			betree_page_report_item();
 	}
 }
@@ -521,6 +519,13 @@ betree_log_gather(BetreeRel *bt, Page node, int child, int max_space,
 
 		if (!BetreeSeqNewer(dir[i].bted_seq, marker))
 			continue;
+		if (!betree_node_log_covers(node, i, child, child))
+		{
+			/* of a run no more than one page does */
+			if (betree_node_log_ends(node, i))
+				batch->upto = dir[i].bted_seq;
+			continue;
+		}
 		buf = betree_log_cache_lock(bt, cache, i, dir[i].bted_block);
 		page = BufferGetPage(buf);
 		off = betree_key_search_page_hint(bt, page, PageGetMaxOffsetNumber(page),
@@ -531,7 +536,8 @@ betree_log_gather(BetreeRel *bt, Page node, int child, int max_space,
 		betree_log_cache_unlock(cache, i, buf);
 		if (!batch->complete)
 			break;
-		batch->upto = dir[i].bted_seq;
+		if (betree_node_log_ends(node, i))
+			batch->upto = dir[i].bted_seq;
 	}
 	batch->nitems = betree_key_sort_unique(bt, batch->items, batch->nitems);
 }

@@ -225,8 +225,8 @@ betree_node_log_span(Page page, uint32 seq)
 
 /*
  * betree_node_log_ordered
- *		Is log page "i" newer than the one before it, and not newer than the
- *		newest number given?
+ *		Is log page "i" one, newer than the one before it, or the next one of
+ *		the same run, and not newer than the newest number given?
  */
 bool
 betree_node_log_ordered(Page page, int i)
@@ -235,8 +235,88 @@ betree_node_log_ordered(Page page, int i)
 
 	Assert(i >= 0 && i < BetreePageGetOpaque(page)->bteo_nlog);
 
-	return !BetreeSeqNewer(dir[i].bted_seq, BetreePageGetOpaque(page)->bteo_seq) &&
-		(i == 0 || BetreeSeqNewer(dir[i].bted_seq, dir[i - 1].bted_seq));
+	if (!BetreeDirIsSealed(&dir[i]) ||
+		BetreeSeqNewer(dir[i].bted_seq, BetreePageGetOpaque(page)->bteo_seq) ||
+		(BetreeDirIsRun(&dir[i]) &&
+		 BetreeDirRunFirst(&dir[i]) > BetreeNodeNumChildren(page)))
+		return false;
+	if (i == 0 || BetreeSeqNewer(dir[i].bted_seq, dir[i - 1].bted_seq))
+		return true;
+	return dir[i].bted_seq == dir[i - 1].bted_seq &&
+		BetreeDirIsRun(&dir[i]) && BetreeDirIsRun(&dir[i - 1]) &&
+		BetreeDirRunFirst(&dir[i - 1]) <= BetreeDirRunFirst(&dir[i]);
+}
+
+/* Is log page "i" the last one with its number? */
+bool
+betree_node_log_ends(Page page, int i)
+{
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+
+	Assert(i >= 0 && i < BetreePageGetOpaque(page)->bteo_nlog);
+
+	return i + 1 >= BetreePageGetOpaque(page)->bteo_nlog ||
+		dir[i + 1].bted_seq != dir[i].bted_seq;
+}
+
+/*
+ * betree_node_log_length
+ *		Pages that the log would have without runs.
+ *
+ * Messages that filled n pages fill n pages of a run and a part of another
+ * one, since each child's are on one page.
+ */
+int
+betree_node_log_length(Page page)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+	int			length = opaque->bteo_nlog;
+
+	for (int i = 0; i < opaque->bteo_nlog; i++)
+		length -= BetreeDirIsRun(&dir[i]) && betree_node_log_ends(page, i);
+	return length;
+}
+
+/*
+ * betree_node_log_covers
+ *		May log page "i" have messages of the children first_child..last_child?
+ */
+bool
+betree_node_log_covers(Page page, int i, int first_child, int last_child)
+{
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+
+	Assert(i >= 0 && i < BetreePageGetOpaque(page)->bteo_nlog);
+	Assert(first_child <= last_child);
+
+	return !BetreeDirIsRun(&dir[i]) ||
+		(BetreeDirRunFirst(&dir[i]) <= last_child &&
+		 (betree_node_log_ends(page, i) ||
+		  BetreeDirRunFirst(&dir[i + 1]) > first_child));
+}
+
+/*
+ * betree_node_shift_runs
+ *		The children behind "child" move by "delta" places.
+ *
+ * If they make room, what runs hold for "child" may be for the new ones, too.
+ */
+void
+betree_node_shift_runs(Page page, int child, int delta)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+
+	Assert(opaque->bteo_kind == BETREE_NODE);
+
+	for (int i = 0; i < opaque->bteo_nlog; i++)
+	{
+		int			first = BetreeDirRunFirst(&dir[i]);
+
+		if (BetreeDirIsRun(&dir[i]) && first > child)
+			dir[i].bted_kind = (uint16) BETREE_DIR_RUN_FIRST(first + delta);
+	}
 }
 
 /*

@@ -75,7 +75,8 @@ betreeoptions(Datum reloptions, bool validate)
  *		Directory capacity that a new node of "level" gets.
  *
  * That is the sealed pages that start a drain, room for those that are sealed
- * while it runs, a tail, and filter pages; and Bloom pages at level 1.
+ * while it runs, and for runs, a tail, and filter pages; and Bloom pages at
+ * level 1.
  *
  * A node that owns no log by the present options still gets a few entries,
  * so that messages can go to any node when the options change.
@@ -88,7 +89,7 @@ betree_options_node_ncap(BetreeRel *bt, int level)
 	Assert(level >= 1);
 
 	if (bt->log_pages > 0 && level <= bt->log_levels)
-		ncap = bt->log_pages + Max(4, bt->log_pages / 4) + 1 +
+		ncap = bt->log_pages + Max(8, bt->log_pages / 4) + 1 +
 			betree_filter_pages(bt);
 	if (level == 1)
 		ncap += betree_bloom_pages_reserved(bt);

@@ -126,6 +126,10 @@ typedef BetreePageOpaqueData *BetreePageOpaque;
 
 /* values of bteo_flags */
 #define BETREE_DRAINED			0x0001	/* NODE: a drain has been finished */
+#define BETREE_NO_RUNS			0x0002	/* NODE: its log could not be merged
+										 * into a run; until the next drop */
+#define BETREE_SCANNED			0x0004	/* NODE: a scan has met many pages of
+										 * its log; until the next drop */
 
 StaticAssertDecl(sizeof(BetreePageOpaqueData) == 32,
 				 "betree page opaque data is 32 bytes");
@@ -157,6 +161,11 @@ StaticAssertDecl(sizeof(BetreeCountersData) == 48,
  * The upper byte of a filter or Bloom page's kind is its number among those of
  * its kind.  A filter page's bted_seq tells what it covers: log pages with
  * newer numbers.
+ *
+ * Sealed pages that have been merged into a run have the same number, and in
+ * the upper 13 bits of their kind the first child that they hold messages of;
+ * the next page's first child ends what a page holds, the last page holds the
+ * rest.
  */
 typedef struct BetreeDirEntry
 {
@@ -169,9 +178,10 @@ typedef struct BetreeDirEntry
 #define BETREE_DIR_TAIL			2	/* page that takes appends */
 #define BETREE_DIR_SPARE		3	/* absorbed page, to be used again */
 #define BETREE_DIR_FILTER		4	/* fingerprints of the sealed pages */
-#define BETREE_DIR_RUN			5	/* part of a sorted run (not written yet) */
+#define BETREE_DIR_RUN			5	/* sealed page of a run */
 #define BETREE_DIR_BLOOM			6	/* Bloom filters of the leaves */
 #define BETREE_DIR_KIND_MASK	0xFF
+#define BETREE_DIR_RUN_BITS		3	/* of a run's kind; the rest is the child */
 
 #define BETREE_DIR_FILTER_NUMBER(number) \
 	(BETREE_DIR_FILTER | ((number) << 8))
@@ -182,6 +192,18 @@ typedef struct BetreeDirEntry
 #define BetreeDirIsBloom(entry) \
 	(((entry)->bted_kind & BETREE_DIR_KIND_MASK) == BETREE_DIR_BLOOM)
 #define BetreeDirGetNumber(entry)	((entry)->bted_kind >> 8)
+#define BETREE_DIR_RUN_FIRST(child) \
+	(BETREE_DIR_RUN | ((child) << BETREE_DIR_RUN_BITS))
+#define BetreeDirIsRun(entry) \
+	(((entry)->bted_kind & ((1 << BETREE_DIR_RUN_BITS) - 1)) == BETREE_DIR_RUN)
+#define BetreeDirRunFirst(entry) \
+	((int) ((entry)->bted_kind >> BETREE_DIR_RUN_BITS))
+/* a page of messages that is no tail */
+#define BetreeDirIsSealed(entry) \
+	((entry)->bted_kind == BETREE_DIR_SEALED || BetreeDirIsRun(entry))
+
+StaticAssertDecl(MaxIndexTuplesPerPage < (1 << (16 - BETREE_DIR_RUN_BITS)),
+				 "the number of a child fits a directory entry");
 
 #define BetreeNodeGetDir(page) \
 	((BetreeDirEntry *) PageGetSpecialPointer(page))
@@ -397,6 +419,11 @@ extern void betree_node_remove_dir(Page page, int at);
 extern int	betree_node_find_dir(Page page, int kind);
 extern uint32 betree_node_log_span(Page page, uint32 seq);
 extern bool betree_node_log_ordered(Page page, int i);
+extern bool betree_node_log_ends(Page page, int i);
+extern int	betree_node_log_length(Page page);
+extern bool betree_node_log_covers(Page page, int i, int first_child,
+								   int last_child);
+extern void betree_node_shift_runs(Page page, int child, int delta);
 extern int	betree_node_nfilters(Page page);
 extern int	betree_node_nblooms(Page page);
 extern int	betree_node_log_capacity(Page page);

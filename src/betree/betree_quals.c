@@ -612,3 +612,21 @@ betree_quals_skip(BetreeScanOpaque so, IndexTuple from, ScanDirection dir,
 		return skip_by_qual(so, key, moved);
 	return true;
 }
+
+/*
+ * betree_quals_last_child
+ *		The last child of a leaf parent that the scan comes to, from "child" on
+ *		in its direction; all may have windows.
+ */
+int
+betree_quals_last_child(BetreeScanOpaque so, Page node, int child,
+						ScanDirection dir)
+{
+	BetreeQuals *quals = &so->quals;
+
+	if (ScanDirectionIsForward(dir))
+		return quals->nsets > 0 ? BetreeNodeNumChildren(node) - 1 :
+			Max(child, betree_key_search_node(&so->bt, node, &quals->upper, true));
+	return quals->nsets > 0 ? 0 :
+		Min(child, betree_key_search_node(&so->bt, node, &quals->lower, false));
+}

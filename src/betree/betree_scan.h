@@ -122,6 +122,7 @@ typedef struct BetreeReader
 	bool		upper_logs;		/* a node above it had messages */
 	IndexTuple	leaf_low;		/* bounds of the leaf for which those were */
 	IndexTuple	leaf_high;		/* collected, in messages.context, or NULL */
+	int			log_pages;		/* sealed pages that this step has read */
 	int			nsteps;			/* of the scan; with skip_qual, in nodebuf */
 	int			nreads;			/* of log pages without a filter, in nodebuf */
 	bool		keep_log_pins;	/* mvcc and not hashed */
@@ -168,6 +169,8 @@ typedef BetreeScanOpaqueData *BetreeScanOpaque;
 extern FmgrInfo *betree_quals_cmp(BetreeRel *bt, ScanKey key);
 extern void betree_quals_prepare(IndexScanDesc scan);
 extern bool betree_quals_jump(BetreeScanOpaque so);
+extern int	betree_quals_last_child(BetreeScanOpaque so, Page node, int child,
+									ScanDirection dir);
 extern uint64 betree_quals_hash(BetreeScanOpaque so, BetreeKey *key);
 extern bool betree_quals_match(BetreeScanOpaque so, IndexTuple itup);
 extern bool betree_quals_skip(BetreeScanOpaque so, IndexTuple from,

@@ -161,8 +161,17 @@ half_add_dir(NodeHalf *half, BetreeDirEntry *entry, int kind)
 	half->dir[half->ndir] = *entry;
 	half->dir[half->ndir].bted_kind = kind;
 	half->ndir++;
-	if (kind == BETREE_DIR_SEALED)
+	if (BetreeDirIsSealed(&half->dir[half->ndir - 1]))
 		half->nlog++;
+}
+
+/* The kind of an entry of the log in the right half, which has fewer children */
+static int
+right_kind(BetreeDirEntry *entry, NodeHalf *right)
+{
+	if (!BetreeDirIsRun(entry))
+		return entry->bted_kind;
+	return BETREE_DIR_RUN_FIRST(Max(0, BetreeDirRunFirst(entry) - right->first));
 }
 
 /* Divide the log between the halves, copying pages that both need. */
@@ -197,7 +206,7 @@ divide_log(BetreeRel *bt, Page node, NodeHalf *left, NodeHalf *right)
 		}
 		if (BetreeDirIsBloom(entry))
 			continue;			/* see add_bloom_pages */
-		if (!tail && entry->bted_kind != BETREE_DIR_SEALED)
+		if (!tail && !BetreeDirIsSealed(entry))
 		{
 			spare[nspare++] = *entry;
 			continue;
@@ -218,12 +227,12 @@ divide_log(BetreeRel *bt, Page node, NodeHalf *left, NodeHalf *right)
 
 			copy.bted_block = copy_log_page(bt, page, &separator);
 			half_add_dir(left, entry, entry->bted_kind);
-			half_add_dir(right, &copy, entry->bted_kind);
+			half_add_dir(right, &copy, right_kind(entry, right));
 		}
 		else if (in_left)
 			half_add_dir(left, entry, entry->bted_kind);
 		else if (in_right)
-			half_add_dir(right, entry, entry->bted_kind);
+			half_add_dir(right, entry, right_kind(entry, right));
 		else
 			spare[nspare++] = *entry;
 		UnlockReleaseBuffer(buf);
@@ -356,6 +365,7 @@ split_locked(BetreeRel *bt, Buffer parentbuf, int child, Buffer nodebuf)
 					BETREE_FIRST_PIVOT + child + 1, false, false) ==
 		InvalidOffsetNumber)
 		betree_page_report_item();
+	betree_node_shift_runs(parent, child, 1);
 	GenericXLogFinish(state);
 	PredicateLockPageSplit(bt->rel, BufferGetBlockNumber(nodebuf),
 						   BufferGetBlockNumber(rightbuf));

@@ -195,26 +195,28 @@ collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
 	}
 }
 
+/* May sealed page "i" of the log have live items of the range? */
+static inline bool
+is_pending(LogRange *range, int i)
+{
+	if (range->child >= 0 &&
+		!BetreeSeqNewer(BetreeNodeGetDir(range->node)[i].bted_seq,
+						BetreePivotGetMarker(BetreeNodeGetPivot(range->node,
+																range->child))))
+		return false;
+	return betree_node_log_covers(range->node, i, range->first, range->last);
+}
+
 /* Are there more log pages to read than the filter's own page? */
 static bool
 is_filter_worthwhile(LogRange *range)
 {
-	BetreePageOpaque opaque = BetreePageGetOpaque(range->node);
-	BetreeDirEntry *dir = BetreeNodeGetDir(range->node);
-	int			pending = opaque->bteo_nlog;
+	int			pending = 0;
 
 	/* the last ones are pending, if any */
-	if (range->child >= 0)
-	{
-		uint16		marker = BetreePivotGetMarker(BetreeNodeGetPivot(range->node,
-																	 range->child));
-
-		pending = 0;
-		while (pending < opaque->bteo_nlog && pending < 2 &&
-			   BetreeSeqNewer(dir[opaque->bteo_nlog - 1 - pending].bted_seq,
-							  marker))
-			pending++;
-	}
+	for (int i = BetreePageGetOpaque(range->node)->bteo_nlog - 1;
+		 i >= 0 && pending < 2; i--)
+		pending += is_pending(range, i);
 	return pending >= 2;
 }
 
@@ -270,20 +272,18 @@ collect_log(BetreeScanOpaque so, LogRange *range)
 		bool		tail = dir[i].bted_kind == BETREE_DIR_TAIL;
 		Buffer		buf;
 
-		if (!tail && dir[i].bted_kind != BETREE_DIR_SEALED)
+		if (BetreeDirIsSealed(&dir[i]) != (i < opaque->bteo_nlog) ||
+			(i < opaque->bteo_nlog && !betree_node_log_ordered(range->node, i)))
+			betree_page_report_item();
+		if (i < opaque->bteo_nlog)
 		{
-			if (i < opaque->bteo_nlog)
-				betree_page_report_item();
-			continue;
+			if (!is_pending(range, i) ||
+				(filtered &&
+				 betree_filter_excludes(range->node, i, filter_from, hit)))
+				continue;
+			so->reader.log_pages++;
 		}
-		if (!tail && range->child >= 0 &&
-			!BetreeSeqNewer(dir[i].bted_seq,
-							BetreePivotGetMarker(BetreeNodeGetPivot(range->node,
-																	range->child))))
-			continue;
-		if (!tail && filtered &&
-			BetreeSeqNewer(dir[i].bted_seq, filter_from) &&
-			!hit[dir[i].bted_seq & BETREE_MARKER_MASK])
+		else if (!tail)
 			continue;
 		if (use_cache)
 			buf = betree_log_cache_lock(&so->bt, &so->reader.log_cache, i,
@@ -603,12 +603,13 @@ collect_for_step(BetreeScanOpaque so, int child, Buffer leafbuf, ScanDirection d
 			so->reader.messages.guard = leafbuf;
 		}
 		if (ScanDirectionIsForward(dir))
-			range.last = BetreeNodeNumChildren(node) - 1;
+			range.last = betree_quals_last_child(so, node, child, dir);
 		else
-			range.first = 0;
+			range.first = betree_quals_last_child(so, node, child, dir);
 		so->reader.messages.cached = true;
 		so->reader.messages.dir = dir;
 	}
+	so->reader.log_pages = 0;
 	collect_log(so, &range);
 	so->reader.messages.nitems =
 		betree_key_sort_unique(&so->bt, so->reader.messages.items,
@@ -745,9 +746,12 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 	BetreeKey	low;
 	BetreeKey	high;
 	bool		moved = false;
+	bool		want_run;
 	Buffer		leafbuf;
 	int			child;
 	MemoryContext oldcontext = MemoryContextSwitchTo(page->context);
+
+	so->reader.log_pages = 0;
 
 	if (from == NULL)
 		key = forward ? so->quals.lower : so->quals.upper;
@@ -782,7 +786,12 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 	}
 	else
 		betree_merge_leaf(so, page, NULL, &low, &high);
+	want_run = from == NULL && so->parallel == NULL &&
+		so->reader.log_pages >= BETREE_RUN_READS &&
+		betree_run_wanted(BufferGetPage(so->reader.nodebuf));
 	LockBuffer(so->reader.nodebuf, BUFFER_LOCK_UNLOCK);
+	if (want_run)
+		betree_run_make(bt, so->reader.nodebuf);
 
 	if (so->interlock && page->nitems > 0)
 	{

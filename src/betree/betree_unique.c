@@ -167,6 +167,8 @@ check_log(BetreeUnique *unique, Page node)
 	bool		filtered = opaque->bteo_nlog > 0 && unique->hashed &&
 		betree_filter_probe(bt, node, betree_filter_hash(bt)->id, unique->hash,
 							&from, hit);
+	int			first = betree_key_search_node(bt, node, &unique->low, false);
+	int			last = betree_key_search_node(bt, node, &unique->high, false);
 	bool		more = true;
 
 	for (int i = 0; i < nlog && more; i++)
@@ -174,8 +176,11 @@ check_log(BetreeUnique *unique, Page node)
 		bool		tail = i == opaque->bteo_nlog;
 		Buffer		buf;
 
-		if (!tail && filtered && BetreeSeqNewer(dir[i].bted_seq, from) &&
-			!hit[dir[i].bted_seq & BETREE_MARKER_MASK])
+		if (!tail && !betree_node_log_ordered(node, i))
+			betree_page_report_item();
+		if (!tail &&
+			(!betree_node_log_covers(node, i, first, Max(first, last)) ||
+			 (filtered && betree_filter_excludes(node, i, from, hit))))
 			continue;
 		buf = betree_block_read(bt, dir[i].bted_block, BUFFER_LOCK_SHARE, BETREE_LOG);
 		more = check_page(unique, BufferGetPage(buf), node, tail, dir[i].bted_seq);

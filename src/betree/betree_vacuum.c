@@ -88,7 +88,7 @@ clean_page(VacuumState *state, Buffer buf, Page node, BetreeDirEntry *entry)
 
 			betree_key_from_tuple(bt, itup, &key);
 			live = betree_key_node_covers(bt, node, &key);
-			if (live && entry->bted_kind == BETREE_DIR_SEALED)
+			if (live && BetreeDirIsSealed(entry))
 			{
 				int			child = betree_key_search_node(bt, node, &key, false);
 
@@ -132,7 +132,7 @@ clean_log(VacuumState *state, Page node)
 		Buffer		buf;
 
 		betree_block_set_add(&state->visited, dir[i].bted_block);
-		if (dir[i].bted_kind != BETREE_DIR_SEALED &&
+		if (!BetreeDirIsSealed(&dir[i]) &&
 			dir[i].bted_kind != BETREE_DIR_TAIL)
 			continue;
 		betree_block_verify(&state->bt, dir[i].bted_block);
@@ -276,6 +276,7 @@ free_leaf(VacuumState *state, IndexTuple low)
 			BetreePivotSetMarker(BetreeNodeGetPivot(node, child - 1),
 								 BetreePageGetOpaque(node)->bteo_seq);
 			PageIndexTupleDelete(node, BETREE_FIRST_PIVOT + child);
+			betree_node_shift_runs(node, child, -1);
 			page = GenericXLogRegisterBuffer(xlog, leafbuf, 0);
 			betree_page_init(page, BETREE_FREE, 0, 0);
 			GenericXLogFinish(xlog);

@@ -9,7 +9,8 @@
  * link: src/betree/betree_descend.c src/betree/betree_log.c
  * link: src/betree/betree_filter.c src/betree/betree_step.c
  * link: src/betree/betree_quals.c src/betree/betree_bloom.c
- * link: src/betree/betree_merge.c src/base/core_buffer.c
+ * link: src/betree/betree_merge.c src/betree/betree_run.c
+ * link: src/base/core_buffer.c
  *
  *-------------------------------------------------------------------------
  */
@@ -152,9 +153,81 @@ CopyIndexTuple(IndexTuple source)
 	return memcpy(palloc(IndexTupleSize(source)), source, IndexTupleSize(source));
 }
 
+/* ---- what the server has for a scan that writes a run ---- */
+
+struct GenericXLogState
+{
+	int			npages;
+	Buffer		buf[MAX_GENERIC_XLOG_PAGES];
+	PGAlignedBlock page[MAX_GENERIC_XLOG_PAGES];
+};
+
+GenericXLogState *
+GenericXLogStart(Relation relation)
+{
+	return palloc0(sizeof(GenericXLogState));
+}
+
+Page
+GenericXLogRegisterBuffer(GenericXLogState *state, Buffer buffer, int flags)
+{
+	int			i = state->npages++;
+
+	if (i >= MAX_GENERIC_XLOG_PAGES)
+		fuzz_finding("more pages than a record takes");
+	if (!ecp_buffer_is_locked(buffer))
+		fuzz_finding("a page is written that is not locked");
+	state->buf[i] = buffer;
+	memcpy(state->page[i].data, BufferGetPage(buffer), BLCKSZ);
+	return state->page[i].data;
+}
+
+XLogRecPtr
+GenericXLogFinish(GenericXLogState *state)
+{
+	for (int i = 0; i < state->npages; i++)
+		memcpy(BufferGetPage(state->buf[i]), state->page[i].data, BLCKSZ);
+	pfree(state);
+	return 1;
+}
+
+/* No transaction is serializable. */
 void
 PredicateLockPage(Relation relation, BlockNumber blkno, Snapshot snapshot)
 {
+}
+
+/* The file does not grow. */
+BlockNumber
+GetFreeIndexPage(Relation rel)
+{
+	betree_page_report_item();
+}
+
+void
+PageInit(Page page, Size pageSize, Size specialSize)
+{
+	PageHeader	header = (PageHeader) page;
+
+	memset(page, 0, pageSize);
+	header->pd_lower = SizeOfPageHeaderData;
+	header->pd_upper = header->pd_special = pageSize - MAXALIGN(specialSize);
+	PageSetPageSizeAndVersion(page, pageSize, PG_PAGE_LAYOUT_VERSION);
+}
+
+/* Behind the last item */
+OffsetNumber
+PageAddItemExtended(Page page, Item item, Size size, OffsetNumber off, int flags)
+{
+	PageHeader	header = (PageHeader) page;
+
+	if (header->pd_upper < header->pd_lower + sizeof(ItemIdData) + MAXALIGN(size))
+		return InvalidOffsetNumber;
+	header->pd_upper -= MAXALIGN(size);
+	header->pd_lower += sizeof(ItemIdData);
+	memcpy((char *) page + header->pd_upper, item, size);
+	ItemIdSetNormal(PageGetItemId(page, off), header->pd_upper, size);
+	return off;
 }
 
 /* ---- reading ---- */
@@ -356,6 +429,8 @@ fuzz_read(const uint8 *choices, size_t nchoices)
 	(void) fuzz_try(walk, NULL);
 	choice.how = choices[0];
 	choice.blk = (choices[1] | choices[2] << 8) % fuzz_file->nblocks;
+	/* the second one may make a run */
+	(void) fuzz_try(scan, &choice);
 	(void) fuzz_try(scan, &choice);
 	(void) fuzz_try(probe, &blk);
 	blk = (choices[1] | choices[2] << 8) % fuzz_file->nblocks;

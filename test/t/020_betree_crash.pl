@@ -1,6 +1,6 @@
 # A betree index after crashes: at named points between the WAL records of
-# seal, flush, drop, split, root growth, Bloom pages and vacuum, and at random
-# moments.
+# seal, flush, drop, runs, split, root growth, Bloom pages and vacuum, and at
+# random moments.
 # After each recovery, which runs with wal_consistency_checking, the index must
 # pass the checker and have all rows of its table.
 #
@@ -33,6 +33,11 @@ INSERT INTO t SELECT (g * 7919) % 100003, md5(g::text) FROM generate_series(1, 2
 CREATE TABLE w (s text);
 ALTER TABLE w ALTER s SET STORAGE EXTERNAL;
 CREATE INDEX w_s ON w USING betree (s) WITH (log_pages = 3, log_levels = 3, bloom = on);
+
+-- a log of many pages, for runs
+CREATE TABLE r (s text);
+CREATE INDEX r_s ON r USING betree (s) WITH (log_pages = 30);
+INSERT INTO r SELECT md5(g::text) FROM generate_series(1, 20000) g;
 CREATE FUNCTION wide(int8) RETURNS text LANGUAGE sql
 RETURN (SELECT string_agg(md5($1 || ' ' || i), '') FROM generate_series(1, 30) i);
 });
@@ -41,7 +46,7 @@ sub check_all
 {
 	my ($what) = @_;
 
-	foreach my $index ('t_k', 't_s', 'w_s')
+	foreach my $index ('t_k', 't_s', 'w_s', 'r_s')
 	{
 		my ($ret, $out, $err) = $node->psql('postgres',
 			"SELECT betree_index_check('$index', true)");
@@ -120,6 +125,20 @@ SKIP:
 FROM generate_series(%d, %d) g};
 	my $insert_wide =
 	  q{INSERT INTO w SELECT wide(g) FROM generate_series(%d, %d) g};
+
+	# scans of short ranges, each twice, which make runs; inserts for them, and
+	# those for one child only, of which no run can be made
+	my $scan =
+	  q{SET enable_seqscan = off; SET enable_memoize = off; SELECT count(*) FROM
+generate_series(1, 2), generate_series(0, 255) g, LATERAL (SELECT FROM r
+WHERE s BETWEEN lpad(to_hex(g), 2, '0') AND lpad(to_hex(g), 2, '0') || '3' OFFSET 0) l};
+	my $insert_run = sub {
+		my ($base, $one) = @_;
+		my $s = $one ? "'abc' || md5(g::text)" : 'md5(g::text)';
+		my $rows = $ENV{BETREE_TINY} && !$one ? 20000 : 2400;
+		return "SELECT betree_flush('r_s'); INSERT INTO r SELECT $s"
+		  . " FROM generate_series($base, $base + $rows) g";
+	};
 	my %is_wide =
 	  map { $_ => 1 } (
 		'flushed-down', 'split', 'copied', 'root-grown',
@@ -131,20 +150,24 @@ FROM generate_series(%d, %d) g};
 		'filter-added', 'filtered',
 		'flushed-down', 'dropped',
 		'copied', 'split',
-		'root-grown', 'bloomed',
-		'bloom-set', 'bloom-forgotten',
-		'bloom-made', 'bloom-swapped',
-		'bloom-freed', 'vacuum-deleted',
-		'vacuum-log-cleaned', 'vacuum-freed',
-		'vacuum-walked')
+		'root-grown', 'run-flagged',
+		'run-page', 'run-made',
+		'bloomed', 'bloom-set',
+		'bloom-forgotten', 'bloom-made',
+		'bloom-swapped', 'bloom-freed',
+		'vacuum-deleted', 'vacuum-log-cleaned',
+		'vacuum-freed', 'vacuum-walked')
 	{
 		my $work =
 		  $point =~ /^vacuum/
 		  ? "DELETE FROM t WHERE k % 5 = 0 OR k BETWEEN 20000 AND 30000;"
 		  : '';
 		$node->psql('postgres', $work) if $work;
+		$node->safe_psql('postgres', $insert_run->($base))
+		  if $point =~ /^run/;
 		my $sql =
 			$work            ? 'VACUUM t'
+		  : $point =~ /^run/ ? $scan
 		  : $is_wide{$point} ? sprintf($insert_wide, $base, $base + 1000)
 		  :                    sprintf($insert, $base, $base + 30000);
 		$node->safe_psql('postgres', 'TRUNCATE w') if $point eq 'root-grown';
@@ -172,16 +195,28 @@ INSERT INTO v SELECT g, 0 FROM generate_series(1, 300) g});
 	  $node->psql('postgres', "SELECT betree_index_check('v_id', true)");
 	is($code, 0, 'v_id after purged') or diag($said);
 
+	# no run can be made of what is for one child
+	$node->safe_psql('postgres', $insert_run->($base, 1));
+	$logged = -s $node->logfile;
+	ok(!run_with_point('run-flagged:2:panic', $scan),
+		'point of no run is met')
+	  and restarted($node, $logged);
+	check_all('no run');
+
 	# the same points, failing: nothing may stay locked
 	foreach my $point (
 		'sealed', 'filtered', 'merged', 'shared',
 		'dropped', 'copied', 'split', 'bloomed',
 		'bloom-set', 'bloom-forgotten', 'bloom-made', 'bloom-swapped',
-		'bloom-freed')
+		'bloom-freed', 'run-page', 'run-made')
 	{
+		$node->safe_psql('postgres', $insert_run->($base))
+		  if $point =~ /^run/;
 		ok( !run_with_point(
 				$point,
-				sprintf(
+				$point =~ /^run/
+				? $scan
+				: sprintf(
 					$is_wide{$point} ? $insert_wide : $insert,
 					$base, $base + ($point eq 'bloom-swapped' ? 80000 : 20000)
 				)),
@@ -203,6 +238,9 @@ crash_rounds(
 INSERT INTO w SELECT wide(:k + g) FROM generate_series(1, 10) g;
 INSERT INTO t SELECT (:k + g * 37) % 100000, md5((:k + g)::text) FROM generate_series(1, 40) g;
 DELETE FROM t WHERE k BETWEEN :k AND :k + 50;
+INSERT INTO r SELECT md5((:k + g)::text) FROM generate_series(1, 100) g;
+SELECT count(*) FROM r WHERE s BETWEEN md5(:k::text) AND md5(:k::text) || 'z';
+DELETE FROM r WHERE s < left(md5(:k::text), 1) AND s > left(md5(:k::text), 1) || 'f';
 },
 	options => {
 		clients => 2,

@@ -57,6 +57,16 @@ LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE format('DELETE FROM %I WHERE id %% 11 = 5', c.name);
 	PERFORM damage_fill(c, c.rows + 1, c.rows + c.rows / 20);
+
+	-- short ranges, which merge log pages into runs, and pages that they may merge
+	IF c.name = 'filtered' THEN
+		SET LOCAL enable_seqscan = off;
+		SET LOCAL enable_bitmapscan = off;
+		FOR i IN 0 .. 99 LOOP
+			EXECUTE format('SELECT count(*) FROM %I WHERE k BETWEEN %s AND %2$s + 1000', c.name, i * 10000);
+		END LOOP;
+		PERFORM damage_fill(c, c.rows * 21 / 20 + 1, c.rows * 21 / 20 + 100);
+	END IF;
 END
 $$;
 
