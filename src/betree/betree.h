@@ -301,6 +301,7 @@ extern int	betree_options_drain_threshold(BetreeRel *bt, Page page,
 extern void betree_rel_open(BetreeRel *bt, Relation rel);
 
 /* betree_unique.c */
+extern bool betree_unique_is_exempt(BetreeRel *bt, const bool *isnull);
 extern void betree_unique_begin(BetreeUnique *unique, BetreeRel *bt,
 								Relation heap, IndexTuple itup,
 								IndexUniqueCheck mode);

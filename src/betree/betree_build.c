@@ -65,7 +65,6 @@ typedef struct BuildState
 
 	/* of a unique index */
 	bool		unique;
-	bool		nulls_not_distinct;
 	IndexTuple	last_alive;		/* last tuple of a row that is alive, or NULL */
 	MemoryContext last_context;
 
@@ -162,18 +161,6 @@ build_callback(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	MemoryContextReset(state->row_context);
 }
 
-/* Has the tuple a NULL that makes it unlike any other? */
-static bool
-is_distinct_by_null(BuildState *state)
-{
-	for (int i = 0; i < state->bt.nkeyatts; i++)
-	{
-		if (state->slot->tts_isnull[i])
-			return !state->nulls_not_distinct;
-	}
-	return false;
-}
-
 /*
  * Complain if the next tuple in order, which is in the slot, has the key of the
  * last one whose row is alive, and its own is alive, too.
@@ -184,7 +171,7 @@ check_duplicate(BuildState *state, IndexTuple itup)
 	BetreeRel  *bt = &state->bt;
 
 	if (!DatumGetBool(state->slot->tts_values[bt->natts + 1]) ||
-		is_distinct_by_null(state))
+		betree_unique_is_exempt(bt, state->slot->tts_isnull))
 		return;
 	if (state->last_alive != NULL &&
 		betree_key_equal_tuples(bt, state->last_alive, itup))
@@ -429,7 +416,6 @@ betreebuild(Relation heap, Relation index, IndexInfo *indexInfo)
 											  "betree build row",
 											  ALLOCSET_DEFAULT_SIZES);
 	state.unique = indexInfo->ii_Unique;
-	state.nulls_not_distinct = indexInfo->ii_NullsNotDistinct;
 	state.last_context = AllocSetContextCreate(CurrentMemoryContext,
 											   "betree build duplicates",
 											   ALLOCSET_SMALL_SIZES);

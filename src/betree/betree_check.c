@@ -521,21 +521,14 @@ is_visible(CheckState *state, IndexTuple itup)
 	return table_index_fetch_tuple_check(state->heap, &tid, state->snapshot, NULL);
 }
 
-/* Does a NULL make its key unlike any other? */
 static bool
-is_distinct_by_null(BetreeRel *bt, IndexTuple itup)
+is_exempt(BetreeRel *bt, IndexTuple itup)
 {
-	if (bt->rel->rd_index->indnullsnotdistinct)
-		return false;
-	for (int i = 0; i < bt->nkeyatts; i++)
-	{
-		bool		isnull;
+	bool		isnull[INDEX_MAX_KEYS];
 
-		(void) betree_key_getattr(bt, itup, i + 1, &isnull);
-		if (isnull)
-			return true;
-	}
-	return false;
+	for (int i = 0; i < bt->nkeyatts; i++)
+		(void) betree_key_getattr(bt, itup, i + 1, &isnull[i]);
+	return betree_unique_is_exempt(bt, isnull);
 }
 
 /*
@@ -548,7 +541,7 @@ check_unique(CheckState *state, BlockNumber blkno, IndexTuple itup)
 	bool		equal;
 	bool		visible = false;
 
-	if (!state->unique || is_distinct_by_null(&state->bt, itup))
+	if (!state->unique || is_exempt(&state->bt, itup))
 		return;
 	equal = state->previous != NULL &&
 		betree_key_equal_tuples(&state->bt, state->previous, itup);

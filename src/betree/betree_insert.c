@@ -350,20 +350,6 @@ typedef struct BetreeInsertState
 	BetreeHash *hash;
 } BetreeInsertState;
 
-/* Does a NULL among the key columns make it unlike any other key? */
-static bool
-is_distinct_by_null(BetreeRel *bt, bool *isnull)
-{
-	if (bt->rel->rd_index->indnullsnotdistinct)
-		return false;
-	for (int i = 0; i < bt->nkeyatts; i++)
-	{
-		if (isnull[i])
-			return true;
-	}
-	return false;
-}
-
 /* aminsert */
 bool
 betreeinsert(Relation rel, Datum *values, bool *isnull, ItemPointer ht_ctid,
@@ -395,7 +381,7 @@ betreeinsert(Relation rel, Datum *values, bool *isnull, ItemPointer ht_ctid,
 	bt.hash_known = state->hash_known;
 	bt.hash = state->hash;
 	itup = betree_key_form_tuple(&bt, values, isnull, ht_ctid, heapRel);
-	if (checkUnique != UNIQUE_CHECK_NO && is_distinct_by_null(&bt, isnull))
+	if (checkUnique != UNIQUE_CHECK_NO && betree_unique_is_exempt(&bt, isnull))
 		checkUnique = UNIQUE_CHECK_NO;
 	unique = enter_and_insert(&bt, itup, heapRel, checkUnique, values, isnull);
 	state->hash_known = bt.hash_known;

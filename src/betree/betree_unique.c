@@ -26,6 +26,23 @@
 #include "utils/snapmgr.h"
 
 /*
+ * betree_unique_is_exempt
+ *		Does a NULL among the key columns make a key unlike any other?
+ */
+bool
+betree_unique_is_exempt(BetreeRel *bt, const bool *isnull)
+{
+	if (bt->rel->rd_index->indnullsnotdistinct)
+		return false;
+	for (int i = 0; i < bt->nkeyatts; i++)
+	{
+		if (isnull[i])
+			return true;
+	}
+	return false;
+}
+
+/*
  * betree_unique_begin
  *		Prepare the check of a tuple, for one call of aminsert.
  */
