@@ -8,6 +8,7 @@ RETURN hashint8extended(g, 1) & 1048575;
 
 -- The mean of the blocks that scans of short ranges read, all over the index
 -- and of about 100 rows.  Bitmap scans tell the index's blocks from the table's.
+-- None is at an end: from version 18 on, the planner scans for those itself.
 CREATE FUNCTION run_blocks(relation text, n int) RETURNS numeric LANGUAGE plpgsql AS $$
 DECLARE
 	plan jsonb;
@@ -16,7 +17,7 @@ DECLARE
 	blocks int := 0;
 BEGIN
 	FOR i IN 1 .. n LOOP
-		low := (i - 1) * 1048575::int8 / n;
+		low := (2 * i - 1) * 1048575::int8 / (2 * n);
 		EXECUTE format('EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON)'
 					   || ' SELECT FROM %I WHERE k BETWEEN %s AND %s',
 					   relation, low, low + 1048575::int8 * 100 / rows) INTO plan;
@@ -57,7 +58,7 @@ VACUUM ANALYZE run_btree;
 VACUUM ANALYZE run_betree;
 
 -- The plan, and that one node has a log of many pages.
-EXPLAIN (COSTS OFF) SELECT FROM run_betree WHERE k BETWEEN 7000 AND 8000;
+EXPLAIN (COSTS OFF) SELECT FROM run_betree WHERE k BETWEEN 507000 AND 508000;
 SELECT log_pages > 16 AS long_log FROM betree_node_info('run_betree_k', 1);
 
 -- The first scan reads all pages, the second merges them, others read few.
