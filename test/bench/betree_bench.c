@@ -16,13 +16,17 @@
  * engine answers --queries queries of each kind, and the answers must agree;
  * --verify compares some with sequential scans.
  *
+ * With --sessions the statements of a turn are spread over several connections.
+ *
  * Every measurement is a line of the CSV file; stdout gets a table with the
  * ratio of each engine to the first one.  See test/bench/README.
  *
  *-------------------------------------------------------------------------
  */
+#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +40,7 @@
 #define ARRAY_LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 #define LOAD_BATCH		1000000
 #define NONE			MAX_ENGINES /* the table without index */
+#define MAX_SESSIONS	64
 
 typedef long long int64;
 
@@ -45,6 +50,7 @@ typedef struct Counters
 	double		seconds;
 	double		idx_read;		/* index blocks not found in shared_buffers */
 	double		idx_hit;
+	double		device;			/* blocks of any file that came from the disk */
 	double		written;		/* blocks of any file written by anyone */
 	double		wal;			/* bytes */
 } Counters;
@@ -75,6 +81,7 @@ static struct
 	int64		inserts;
 	int64		batch;
 	int64		rounds;
+	int64		sessions;
 	int64		queries;
 	int64		cycles;
 	int64		verify;
@@ -90,10 +97,12 @@ static struct
 }			options = {
 
 	.rows = 1000000,.warm = -1,.inserts = 100000,.batch = 1000,
-	.queries = 200,.rounds = 2,.cycles = 10,.with = ""
+	.queries = 200,.rounds = 2,.sessions = 1,.cycles = 10,.with = ""
 };
 
 static PGconn *conn;
+static PGconn *sessions[MAX_SESSIONS];	/* the first one is "conn" */
+static long postmaster;			/* 0 if it is not to be seen */
 static FILE *csv;
 static const Workload *work;
 static int	nengines;
@@ -214,6 +223,77 @@ number_for(const char *template, int engine)
 	return number;
 }
 
+/* A number of a file of /proc, behind the text "name"; 0 without the file */
+static double
+proc_number(long pid, const char *file, const char *name)
+{
+	char		path[64];
+	char		content[4096];
+	FILE	   *stream;
+	const char *at;
+	size_t		length;
+
+	snprintf(path, sizeof(path), "/proc/%ld/%s", pid, file);
+	stream = fopen(path, "r");
+	if (stream == NULL)
+		return 0;
+	length = fread(content, 1, sizeof(content) - 1, stream);
+	fclose(stream);
+	content[length] = '\0';
+	at = strstr(content, name);
+	return at == NULL ? 0 : atof(at + strlen(name));
+}
+
+/* Bytes that a process, and those that it has waited for, read from the disk */
+static double
+disk_bytes(long pid)
+{
+	return proc_number(pid, "io", "\nread_bytes: ");
+}
+
+/*
+ * Blocks that all processes of the server have had from the disk.  What one
+ * has read that is gone by now is counted for the postmaster.
+ */
+static double
+device_blocks(void)
+{
+	DIR		   *proc;
+	struct dirent *entry;
+	double		bytes;
+
+	if (postmaster == 0 || (proc = opendir("/proc")) == NULL)
+		return 0;
+	bytes = disk_bytes(postmaster);
+	while ((entry = readdir(proc)) != NULL)
+	{
+		long		pid = atol(entry->d_name);
+
+		if (pid > 0 && (long) proc_number(pid, "status", "\nPPid:\t") == postmaster)
+			bytes += disk_bytes(pid);
+	}
+	closedir(proc);
+	return bytes / 8192;
+}
+
+/* Is the server on this machine, and may we see what it reads? */
+static void
+find_postmaster(void)
+{
+	long		parent = (long) proc_number(PQbackendPID(conn), "status", "\nPPid:\t");
+	char		path[64];
+	FILE	   *file;
+
+	snprintf(path, sizeof(path), "/proc/%ld/io", parent);
+	if (parent > 1 && (file = fopen(path, "r")) != NULL)
+	{
+		postmaster = parent;
+		fclose(file);
+	}
+	else
+		printf("what the server reads from the disk is not known here\n");
+}
+
 static void
 read_counters(int engine, Counters *counters)
 {
@@ -226,6 +306,7 @@ read_counters(int engine, Counters *counters)
 	/* what this backend and the checkpointer have counted arrives soon */
 	free(run("SELECT pg_stat_force_next_flush()"));
 	free(run("SELECT pg_sleep(0.1)"));
+	counters->device = device_blocks();
 
 	written = PQserverVersion(conn) >= 170000 ?
 		"(SELECT sum(writes) FROM pg_stat_io)" :
@@ -260,6 +341,7 @@ add_cost(Result *result, const Counters *before, double start)
 	result->cost.seconds += end - start;
 	result->cost.idx_read += after.idx_read - before->idx_read;
 	result->cost.idx_hit += after.idx_hit - before->idx_hit;
+	result->cost.device += after.device - before->device;
 	result->cost.written += after.written - before->written;
 	result->cost.wal += after.wal - before->wal;
 }
@@ -306,35 +388,42 @@ report(Result *r)
 	if (csv)
 	{
 		fprintf(csv, "%s,%s,%s,%d,%.0f,%.3f,%.1f,%.5f,%.5f,%.5f,%.1f,"
-				"%.0f,%.0f,%.0f,%.0f,%.0f,%.0f\n",
+				"%.0f,%.0f,%.0f,%.0f,%.0f,%.0f,%.5f\n",
 				work->name, engine_name(r->engine), r->phase, r->round,
 				r->ops, r->cost.seconds, r->ops / r->cost.seconds,
 				r->cost.idx_read / r->ops, r->cost.idx_hit / r->ops,
 				r->cost.written / r->ops, r->cost.wal / r->ops,
 				percentile(l, 0.5), percentile(l, 0.95), percentile(l, 0.99),
-				percentile(l, 0.999), percentile(l, 1), r->index_bytes);
+				percentile(l, 0.999), percentile(l, 1), r->index_bytes,
+				r->cost.device / r->ops);
 		fflush(csv);
 	}
-	printf("%-16s %-10s %2d  %10.0f/s  read %9.4f  hit %9.3f  written %8.4f"
-		   "  WAL %8.1f B  p50 %8.0f  p99 %8.0f  max %9.0f us  index %6.0f MB\n",
+	printf("%-16s %-10s %2d  %10.0f/s  read %9.4f  hit %9.3f  device %8.4f"
+		   "  written %8.4f  WAL %8.1f B  p50 %8.0f  p99 %8.0f  max %9.0f us  index %6.0f MB\n",
 		   r->phase, engine_name(r->engine), r->round,
 		   r->ops / r->cost.seconds, r->cost.idx_read / r->ops,
-		   r->cost.idx_hit / r->ops, r->cost.written / r->ops,
-		   r->cost.wal / r->ops, percentile(l, 0.5), percentile(l, 0.99),
+		   r->cost.idx_hit / r->ops, r->cost.device / r->ops,
+		   r->cost.written / r->ops, r->cost.wal / r->ops, percentile(l, 0.5), percentile(l, 0.99),
 		   percentile(l, 1), r->index_bytes / (1024 * 1024));
 	fflush(stdout);
 }
 
 static void
-prepare(const char *name, const char *template, int engine)
+prepare_on(PGconn *session, const char *name, const char *template, int engine)
 {
 	char	   *sql = sql_for(template, engine);
-	PGresult   *result = PQprepare(conn, name, sql, 0, NULL);
+	PGresult   *result = PQprepare(session, name, sql, 0, NULL);
 
 	if (PQresultStatus(result) != PGRES_COMMAND_OK)
-		die("%s: %s", sql, PQerrorMessage(conn));
+		die("%s: %s", sql, PQerrorMessage(session));
 	PQclear(result);
 	free(sql);
+}
+
+static void
+prepare(const char *name, const char *template, int engine)
+{
+	prepare_on(conn, name, template, engine);
 }
 
 /* Execute a prepared statement; returns its first field or NULL: free it */
@@ -453,6 +542,96 @@ create_index(int engine)
 	fflush(stdout);
 }
 
+/* Has a session nothing to do?  What its last statement said is read then. */
+static int
+session_is_idle(PGconn *session)
+{
+	PGresult   *result;
+
+	if (!PQconsumeInput(session))
+		die("%s", PQerrorMessage(session));
+	while (!PQisBusy(session))
+	{
+		result = PQgetResult(session);
+		if (result == NULL)
+			return 1;
+		if (PQresultStatus(result) != PGRES_COMMAND_OK)
+			die("%s", PQerrorMessage(session));
+		PQclear(result);
+	}
+	return 0;
+}
+
+/* Open the sessions that there are not yet, and prepare a statement in all. */
+static void
+prepare_sessions(const char *template, int engine)
+{
+	for (int s = 0; s < options.sessions; s++)
+	{
+		if (sessions[s] == NULL)
+			sessions[s] = PQconnectdb("");
+		if (PQstatus(sessions[s]) != CONNECTION_OK)
+			die("%s", PQerrorMessage(sessions[s]));
+		prepare_on(sessions[s], "ins", template, engine);
+	}
+}
+
+/* What the sessions have counted is wanted now, and their statement no more */
+static void
+release_sessions(void)
+{
+	for (int s = 1; s < options.sessions; s++)
+	{
+		PQclear(PQexec(sessions[s], "DEALLOCATE ins"));
+		PQclear(PQexec(sessions[s], "SELECT pg_stat_force_next_flush()"));
+	}
+	free(run("DEALLOCATE ins"));
+}
+
+/* insert_rows() in several sessions: each takes the next statement when idle */
+static int64
+insert_in_sessions(int64 first, int64 last, int64 batch, double seconds,
+				   Latencies *latencies)
+{
+	double		start = now();
+	double		begun[MAX_SESSIONS] = {0};
+	struct pollfd polled[MAX_SESSIONS];
+	int64		i = first;
+	int			busy = 1;
+
+	while (busy > 0)
+	{
+		busy = 0;
+		for (int s = 0; s < options.sessions; s++)
+		{
+			char		params[2][32];
+			const char *values[2] = {params[0], params[1]};
+			int			idle = session_is_idle(sessions[s]);
+
+			if (idle && begun[s] > 0 && latencies)
+				add_latency(latencies, (now() - begun[s]) * 1e6);
+			if (idle)
+				begun[s] = 0;
+			if (idle && i <= last && (seconds <= 0 || now() - start <= seconds))
+			{
+				snprintf(params[0], sizeof(params[0]), "%lld", i);
+				i = i + batch <= last ? i + batch : last + 1;
+				snprintf(params[1], sizeof(params[1]), "%lld", i - 1);
+				begun[s] = now();
+				if (!PQsendQueryPrepared(sessions[s], "ins", 2, values, NULL, NULL, 0))
+					die("%s", PQerrorMessage(sessions[s]));
+				idle = 0;
+			}
+			polled[s].fd = PQsocket(sessions[s]);
+			polled[s].events = idle ? 0 : POLLIN;
+			busy += !idle;
+		}
+		if (busy > 0 && poll(polled, options.sessions, -1) < 0 && errno != EINTR)
+			die("poll: %s", strerror(errno));
+	}
+	return i - first;
+}
+
 /*
  * Insert the rows first..last in statements of "batch" rows, for "seconds" at
  * most if that is not 0.  Returns how many were inserted.
@@ -464,6 +643,13 @@ insert_rows(const char *template, int engine, int64 first, int64 last,
 	double		start = now();
 	int64		i;
 
+	if (options.sessions > 1)
+	{
+		prepare_sessions(template, engine);
+		i = insert_in_sessions(first, last, batch, seconds, latencies);
+		release_sessions();
+		return i;
+	}
 	prepare("ins", template, engine);
 	for (i = first; i <= last; i += batch)
 	{
@@ -478,8 +664,10 @@ insert_rows(const char *template, int engine, int64 first, int64 last,
 }
 
 static const char *
-insert_text(void)
+insert_text(int engine)
 {
+	if (engine == NONE && work->insert_none)
+		return work->insert_none;
 	return work->insert ? work->insert : work->load;
 }
 
@@ -505,6 +693,7 @@ timed_inserts(const char *phase, const char *template, int round, int engine,
 	sums[engine].ops += r.ops;
 	sums[engine].cost.seconds += r.cost.seconds;
 	sums[engine].cost.idx_read += r.cost.idx_read;
+	sums[engine].cost.device += r.cost.device;
 	sums[engine].cost.written += r.cost.written;
 	sums[engine].cost.wal += r.cost.wal;
 }
@@ -530,11 +719,11 @@ print_sums(const char *phase)
 	Result	   *none = &sums[NONE];
 
 	printf("\n%s, less what the table without index costs:\n"
-		   "engine          rows/s   (x)     read/row   (1/x)  written/row"
-		   "   (1/x)   WAL B/row   (1/x)\n", phase);
+		   "engine          rows/s   (x)     read/row   (1/x)   device/row"
+		   "   (1/x)  written/row   (1/x)   WAL B/row   (1/x)\n", phase);
 	for (int e = 0; e < nengines; e++)
 	{
-		double		v[2][4];
+		double		v[2][5];
 
 		for (int k = 0; k < 2; k++)
 		{
@@ -542,14 +731,16 @@ print_sums(const char *phase)
 
 			v[k][0] = r->ops / r->cost.seconds;
 			v[k][1] = r->cost.idx_read / r->ops;
-			v[k][2] = r->cost.written / r->ops - none->cost.written / none->ops;
-			v[k][3] = r->cost.wal / r->ops - none->cost.wal / none->ops;
+			v[k][2] = r->cost.device / r->ops - none->cost.device / none->ops;
+			v[k][3] = r->cost.written / r->ops - none->cost.written / none->ops;
+			v[k][4] = r->cost.wal / r->ops - none->cost.wal / none->ops;
 		}
-		printf("%-10s %11.0f %6.2f %11.4f %7.1f %11.4f %8.1f %11.1f %7.1f\n",
+		printf("%-10s %11.0f %6.2f %11.4f %7.1f %12.4f %7.1f %12.4f %7.1f %11.1f %7.1f\n",
 			   engine_name(e), v[0][0], v[0][0] / v[1][0],
 			   v[0][1], ratio(v[1][1], v[0][1]),
 			   v[0][2], ratio(v[1][2], v[0][2]),
-			   v[0][3], ratio(v[1][3], v[0][3]));
+			   v[0][3], ratio(v[1][3], v[0][3]),
+			   v[0][4], ratio(v[1][4], v[0][4]));
 	}
 	printf("\n");
 	memset(sums, 0, sizeof(sums));
@@ -612,7 +803,7 @@ warm(void)
 	{
 		double		start = now();
 
-		insert_rows(insert_text(), e, next_row, next_row + n - 1,
+		insert_rows(insert_text(e), e, next_row, next_row + n - 1,
 					options.batch > 1000 ? options.batch : 1000, 0, NULL);
 		printf("warmed %s by %lld rows in %.1f s\n", engine_name(e), n,
 			   now() - start);
@@ -621,6 +812,28 @@ warm(void)
 	next_row += n;
 	for (int e = 0; e < nengines; e++)
 		run_for("VACUUM ANALYZE @table", e);
+}
+
+/*
+ * Which part of the indexes of a table are fingerprints of keys?  Read before
+ * any limit is set, for it looks at each page.
+ */
+static void
+print_fingerprints(int engine)
+{
+	static const char *const sql =
+		"SELECT coalesce(100.0 * count(*) FILTER (WHERE kind IN ('filter', 'bloom'))"
+		" / nullif(count(*), 0), 0)"
+		" FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
+		" JOIN pg_am a ON a.oid = c.relam AND a.amname = 'betree',"
+		" generate_series(1, pg_relation_size(c.oid) / 8192 - 1) b,"
+		" betree_node_info(c.oid, b)"
+		" WHERE i.indrelid = '@table'::regclass";
+	double		percent = number_for(sql, engine);
+
+	if (percent > 0)
+		printf("%s: %.2f %% of the index are fingerprints\n", engine_name(engine), percent);
+	fflush(stdout);
 }
 
 /* Messages that an engine's index has moved to leaves, in how many writes */
@@ -665,9 +878,12 @@ measure_inserts(void)
 		int64		n = options.inserts / options.rounds;
 
 		for (int turn = 0; turn <= nengines; turn++)
-			timed_inserts("insert", insert_text(), round,
-						  engine_of_turn(round, turn),
+		{
+			int			engine = engine_of_turn(round, turn);
+
+			timed_inserts("insert", insert_text(engine), round, engine,
 						  next_row, next_row + n - 1);
+		}
 		next_row += n;
 	}
 	print_sums("insert");
@@ -781,7 +997,7 @@ measure_mixed(void)
 		int			nkinds = 0;
 
 		run_for(work->queries[0].setting, e);
-		prepare("ins", insert_text(), e);
+		prepare("ins", insert_text(e), e);
 		for (const Query *q = work->queries; q->name; q++)
 		{
 			char		name[16];
@@ -897,6 +1113,7 @@ static const struct
 	{"inserts", &options.inserts, NULL, "rows inside the clock"},
 	{"batch", &options.batch, NULL, "rows per statement; 1 for latencies of rows"},
 	{"rounds", &options.rounds, NULL, "turns of each engine"},
+	{"sessions", &options.sessions, NULL, "connections that insert at the same time"},
 	{"queries", &options.queries, NULL, "queries of each kind"},
 	{"cycles", &options.cycles, NULL, "cycles of workload aging"},
 	{"verify", &options.verify, NULL, "answers to compare with sequential scans"},
@@ -951,7 +1168,8 @@ read_options(int argc, char **argv)
 			*option_list[nth - 1].string = optarg;
 	}
 	if (optind != argc - 1 || options.rows < 1 || options.batch < 1 ||
-		options.rounds < 1 || options.inserts < options.rounds)
+		options.rounds < 1 || options.inserts < options.rounds ||
+		options.sessions < 1 || options.sessions > MAX_SESSIONS)
 		usage(2);
 	return argv[optind];
 }
@@ -998,7 +1216,8 @@ open_csv(void)
 	if (ftell(csv) == 0)
 		fprintf(csv, "workload,engine,phase,round,ops,seconds,ops_per_second,"
 				"index_blocks_read,index_blocks_hit,blocks_written,wal_bytes,"
-				"p50_us,p95_us,p99_us,p999_us,max_us,index_bytes\n");
+				"p50_us,p95_us,p99_us,p999_us,max_us,index_bytes,"
+				"device_blocks_read\n");
 }
 
 int
@@ -1008,6 +1227,10 @@ main(int argc, char **argv)
 	conn = PQconnectdb("");
 	if (PQstatus(conn) != CONNECTION_OK)
 		die("%s", PQerrorMessage(conn));
+	sessions[0] = conn;
+	if (PQserverVersion(conn) < work->min_version)
+		die("workload %s needs PostgreSQL %d", work->name, work->min_version / 10000);
+	find_postmaster();
 	free(run("SET client_min_messages = warning"));
 	free(run("CREATE EXTENSION IF NOT EXISTS ecp"));
 	open_csv();
@@ -1024,7 +1247,10 @@ main(int argc, char **argv)
 	}
 	warm();
 	for (int e = 0; e < nengines; e++)
+	{
 		read_flushes(e, &flushes_before[e]);
+		print_fingerprints(e);
+	}
 	if (options.before_clock && system(options.before_clock) != 0)
 		die("\"%s\" failed", options.before_clock);
 	if (work->aging)

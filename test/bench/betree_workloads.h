@@ -40,10 +40,13 @@ typedef struct Workload
 	const char *columns;
 	const char *load;			/* rows before the clock */
 	const char *insert;			/* rows inside the clock; NULL: as load */
+	const char *insert_none;	/* the same for the table without index; NULL:
+								 * as insert */
 	int			load_timed;		/* index first, and the load is a result */
 	int			mixed;			/* queries run between the inserts */
 	int			aging;			/* cycles of delete, vacuum, insert */
 	int			needs_points;
+	int			min_version;	/* of the server */
 	Engine		engines[MAX_ENGINES];
 	Query		queries[MAX_QUERIES];
 } Workload;
@@ -57,6 +60,16 @@ typedef struct Workload
 	{"btree", "CREATE INDEX ON @table USING btree (" columns ")"}
 #define BETREE(columns) \
 	{"betree", "CREATE INDEX ON @table USING betree (" columns ") @with"}
+
+#define UNIQUE_BTREE(columns) \
+	{"btree", "CREATE UNIQUE INDEX ON @table USING btree (" columns ")"}
+#define UNIQUE_BETREE(columns) \
+	{"betree", "CREATE UNIQUE INDEX ON @table USING betree (" columns ") @with"}
+
+/* Even rows are new, odd ones have the key of any of the rows that were loaded,
+ * each another one within a statement */
+#define HALF_NEW	"md5((CASE i % 2 WHEN 0 THEN i" \
+	" ELSE i * 1000003 % @rows + 1 END)::text)::uuid"
 
 static const Workload workloads[] = {
 	{
@@ -73,6 +86,51 @@ static const Workload workloads[] = {
 			NULL, NO_BITMAP},
 			{"range10000_index", "SELECT count(k)::text FROM (SELECT k FROM @table"
 				" WHERE k >= md5($1::text)::uuid ORDER BY k LIMIT 10000) s",
+			NULL, NO_BITMAP},
+		}
+	},
+	{
+		.name = "unique",
+		.about = "random inserts into a unique index of uuid keys",
+		.columns = "k uuid, v bigint",
+		.load = "INSERT INTO @table SELECT " UUID ", i" ROWS,
+		.engines = {UNIQUE_BTREE("k"), UNIQUE_BETREE("k")},
+		.queries = {
+			{"lookup", "SELECT v::text FROM @table WHERE k = md5($1::text)::uuid",
+			NULL, NO_BITMAP},
+			{"absent", "SELECT v::text FROM @table"
+				" WHERE k = md5('absent ' || $1::text)::uuid",
+			NULL, NO_BITMAP},
+		}
+	},
+	{
+		.name = "nothing",
+		.about = "ON CONFLICT DO NOTHING, half of the keys new",
+		.columns = "k uuid, v bigint",
+		.load = "INSERT INTO @table SELECT " UUID ", i" ROWS,
+		.insert = "INSERT INTO @table SELECT " HALF_NEW ", i" ROWS
+		" ON CONFLICT (k) DO NOTHING",
+		.insert_none = "INSERT INTO @table SELECT " UUID ", i" ROWS
+		" WHERE i % 2 = 0",
+		.min_version = 180000,
+		.engines = {UNIQUE_BTREE("k"), UNIQUE_BETREE("k")},
+		.queries = {
+			{"lookup", "SELECT v::text FROM @table WHERE k = md5($1::text)::uuid",
+			NULL, NO_BITMAP},
+		}
+	},
+	{
+		.name = "update",
+		.about = "ON CONFLICT DO UPDATE, half of the keys new",
+		.columns = "k uuid, v bigint",
+		.load = "INSERT INTO @table SELECT " UUID ", i" ROWS,
+		.insert = "INSERT INTO @table SELECT " HALF_NEW ", i" ROWS
+		" ON CONFLICT (k) DO UPDATE SET v = excluded.v",
+		.insert_none = "INSERT INTO @table SELECT " UUID ", i" ROWS,
+		.min_version = 180000,
+		.engines = {UNIQUE_BTREE("k"), UNIQUE_BETREE("k")},
+		.queries = {
+			{"lookup", "SELECT v::text FROM @table WHERE k = md5($1::text)::uuid",
 			NULL, NO_BITMAP},
 		}
 	},
