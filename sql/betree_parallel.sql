@@ -1,6 +1,9 @@
 --
 -- Parallel scans of a betree: plans, and the answers of serial ones
 --
+\getenv src PG_ABS_SRCDIR
+\set explain :src '/test/explain.sql'
+\i :explain
 
 -- keys so wide that a leaf parent has few rows: many parts
 CREATE TABLE par (k text, n int);
@@ -47,8 +50,8 @@ SELECT count(*), sum(n) FROM par WHERE k > '2';
 RESET parallel_leader_participation;
 SET enable_material = off;
 SET enable_memoize = off;
-EXPLAIN (COSTS OFF)
-SELECT v, (SELECT count(n + v) FROM par WHERE k > '2') FROM (VALUES (1), (2), (3)) AS t(v);
+SELECT * FROM pg_temp.explain($$SELECT v, (SELECT count(n + v) FROM par WHERE k > '2')
+	FROM (VALUES (1), (2), (3)) AS t(v)$$);
 SELECT v, (SELECT count(n + v) FROM par WHERE k > '2') FROM (VALUES (1), (2), (3)) AS t(v);
 
 -- a scan that jumps is one process's
