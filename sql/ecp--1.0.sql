@@ -1316,8 +1316,7 @@ CREATE OPERATOR CLASS bpchar_ops DEFAULT FOR TYPE character
     OPERATOR 4 >=,
     OPERATOR 5 >,
     FUNCTION 1 bpcharcmp(character,character),
-    FUNCTION 2 bpchar_sortsupport(internal),
-    FUNCTION 4 btvarstrequalimage(oid);
+    FUNCTION 2 bpchar_sortsupport(internal);
 COMMENT ON OPERATOR CLASS bpchar_ops USING betree IS
     'order of character values, as in btree';
 
@@ -1333,8 +1332,7 @@ CREATE OPERATOR CLASS bpchar_pattern_ops FOR TYPE character
     OPERATOR 4 ~>=~,
     OPERATOR 5 ~>~,
     FUNCTION 1 btbpchar_pattern_cmp(character,character),
-    FUNCTION 2 btbpchar_pattern_sortsupport(internal),
-    FUNCTION 4 btequalimage(oid);
+    FUNCTION 2 btbpchar_pattern_sortsupport(internal);
 COMMENT ON OPERATOR CLASS bpchar_pattern_ops USING betree IS
     'order of character values, as in btree';
 
@@ -1752,8 +1750,7 @@ CREATE OPERATOR CLASS oidvector_ops DEFAULT FOR TYPE oidvector
     OPERATOR 3 =,
     OPERATOR 4 >=,
     OPERATOR 5 >,
-    FUNCTION 1 btoidvectorcmp(oidvector,oidvector),
-    FUNCTION 4 btequalimage(oid);
+    FUNCTION 1 btoidvectorcmp(oidvector,oidvector);
 COMMENT ON OPERATOR CLASS oidvector_ops USING betree IS
     'order of oidvector values, as in btree';
 

@@ -53,7 +53,10 @@ SELECT set_eq(
 	   WHERE amname = 'btree' AND opfname <> 'point_zorder_ops'
 	     AND amprocnum IN (1, 2, 4)
 	     -- of PostgreSQL 18 on
-	     AND amproc::text <> 'range_sortsupport' $$,
+	     AND amproc::text <> 'range_sortsupport'
+	     -- which 19 took away, as equal values may differ in their bytes
+	     AND NOT (amprocnum = 4 AND opfname IN
+			('bpchar_ops', 'bpchar_pattern_ops', 'oidvector_ops')) $$,
 	'support functions 1, 2 and 4 are those of btree');
 SELECT is_empty(
 	$$ SELECT * FROM classes
