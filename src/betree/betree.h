@@ -138,6 +138,7 @@ typedef struct BetreeRel
 	int			log_levels;
 	int			tuple_width;	/* guessed from the columns' types */
 	int			pivot_width;	/* the same of the key columns */
+	int			fixed_size;		/* of all tuples without NULLs, or 0 */
 	int			flush_budget;	/* batches that an insert moves of a drain */
 	bool		inserts_drain;	/* every insert goes on with the drain of its
 								 * node; else only the one that sealed */
@@ -322,7 +323,19 @@ extern int	betree_key_compare_values(BetreeRel *bt, int i, FmgrInfo *cmp,
 extern Datum betree_key_getattr(BetreeRel *bt, IndexTuple itup, int attno,
 								bool *isnull);
 extern bool betree_key_type_has_header(Oid type);
-extern void betree_key_verify_tuple(BetreeRel *bt, IndexTuple itup);
+extern void betree_key_verify_values(BetreeRel *bt, IndexTuple itup);
+
+/* Check all values of a tuple that is handed to code that does not. */
+static inline void
+betree_key_verify_tuple(BetreeRel *bt, IndexTuple itup)
+{
+	if (bt->fixed_size == 0 || IndexTupleHasNulls(itup))
+		betree_key_verify_values(bt, itup);
+	else if (unlikely(IndexTupleSize(itup) < bt->fixed_size))
+		betree_page_report_item();
+}
+
+extern int	betree_key_fixed_size(TupleDesc tupdesc);
 extern int	betree_key_pivot_natts(BetreeRel *bt, IndexTuple pivot);
 extern void betree_key_from_tuple(BetreeRel *bt, IndexTuple itup,
 								  BetreeKey *key);
@@ -338,6 +351,8 @@ extern int	betree_key_order_tuples(BetreeRel *bt, IndexTuple a, IndexTuple b);
 extern bool betree_key_equal_tuples(BetreeRel *bt, IndexTuple a, IndexTuple b);
 extern void betree_key_sort(BetreeRel *bt, BetreeSortItem *items, int nitems);
 extern int	betree_key_sort_unique(BetreeRel *bt, BetreeSortItem *items, int nitems);
+extern int	betree_key_merge_runs(BetreeRel *bt, BetreeSortItem **items,
+								  int nitems);
 extern void betree_key_item_init(BetreeRel *bt, BetreeSortItem *item,
 								 IndexTuple itup, int order);
 extern int	betree_key_item_compare(BetreeRel *bt, const BetreeSortItem *a,
@@ -350,6 +365,10 @@ extern OffsetNumber betree_key_search_page_hint(BetreeRel *bt, Page page,
 												OffsetNumber last,
 												OffsetNumber hint,
 												BetreeKey *key);
+extern OffsetNumber betree_key_search_page_near(BetreeRel *bt, Page page,
+												OffsetNumber first,
+												OffsetNumber end, int distance,
+												BetreeKey *key, bool *found);
 extern bool betree_key_node_covers(BetreeRel *bt, Page page, BetreeKey *key);
 extern IndexTuple betree_key_form_separator(BetreeRel *bt, IndexTuple left,
 											IndexTuple right);
@@ -364,6 +383,7 @@ extern void betree_entry_end(BetreeEntry *entry);
 /* betree_block.c */
 extern void betree_block_lock(BetreeRel *bt, Buffer buf, int lockmode);
 extern bool betree_block_tid_exists(Relation heap, ItemPointer tid);
+extern BlockNumber betree_block_tid_limit(Relation heap);
 extern void betree_block_verify(BetreeRel *bt, BlockNumber blkno);
 extern Buffer betree_block_pin(BetreeRel *bt, BlockNumber blkno);
 extern Buffer betree_block_read(BetreeRel *bt, BlockNumber blkno, int lockmode,

@@ -120,6 +120,22 @@ betree_block_tid_exists(Relation heap, ItemPointer tid)
 }
 
 /*
+ * betree_block_tid_limit
+ *		Block below which betree_block_tid_exists() looks at offsets only.
+ */
+BlockNumber
+betree_block_tid_limit(Relation heap)
+{
+	BlockNumber nblocks;
+
+	if (heap->rd_tableam != GetHeapamTableAmRoutine())
+		return 0;
+	nblocks = RelationGetSmgr(heap)->smgr_cached_nblocks[MAIN_FORKNUM];
+	return nblocks != InvalidBlockNumber ? nblocks :
+		RelationGetNumberOfBlocks(heap);
+}
+
+/*
  * betree_block_verify
  *		Complain if a block number that a page gave us is not in the index.
  *

@@ -228,17 +228,49 @@ betree_key_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 	return fetchatt(att, (char *) itup + sizeof(IndexTupleData));
 }
 
-/*
- * betree_key_verify_tuple
- *		Check all values of a tuple that is handed to code that does not.
- */
+/* betree_key_verify_tuple() for a tuple that is not of fixed length */
 void
-betree_key_verify_tuple(BetreeRel *bt, IndexTuple itup)
+betree_key_verify_values(BetreeRel *bt, IndexTuple itup)
 {
-	bool		isnull;
+	bool		has_nulls = IndexTupleHasNulls(itup);
+	Size		header = IndexInfoFindDataOffset(itup->t_info);
+	char	   *data = (char *) itup + header;
+	Size		size = IndexTupleSize(itup) - header;
+	Size		end = 0;
 
+	if (unlikely(IndexTupleSize(itup) < header))
+		betree_page_report_item();
 	for (int i = 0; i < bt->natts; i++)
-		(void) betree_key_getattr(bt, itup, i + 1, &isnull);
+	{
+		Size		off = end;
+
+		if (has_nulls && att_isnull(i, (bits8 *) itup + sizeof(IndexTupleData)))
+			continue;
+		end = attribute_end(TupleDescAttr(bt->tupdesc, i), data, size, &off);
+		if (OidIsValid(bt->header_type[i]) &&
+			unlikely(!header_is_sane(bt->header_type[i], data + off)))
+			betree_page_report_item();
+	}
+}
+
+/*
+ * betree_key_fixed_size
+ *		Size of a tuple without NULLs, if that is the same for all; else 0.
+ */
+int
+betree_key_fixed_size(TupleDesc tupdesc)
+{
+	int			size = sizeof(IndexTupleData);
+
+	for (int i = 0; i < tupdesc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(tupdesc, i);
+
+		if (att->attlen <= 0)
+			return 0;
+		size = att_align_nominal(size, att->attalign) + att->attlen;
+	}
+	return size;
 }
 
 /* betree_key_pivot_natts(), for the comparisons here */
@@ -492,6 +524,85 @@ betree_key_sort_unique(BetreeRel *bt, BetreeSortItem *items, int nitems)
 }
 
 /*
+ * Merge the sorted runs "a", up to "b", and "b", up to "end", into "result";
+ * returns where that ends.  Of exact duplicates one is kept.
+ */
+static BetreeSortItem *
+merge_two_runs(BetreeRel *bt, BetreeSortItem *a, BetreeSortItem *b,
+			   BetreeSortItem *end, BetreeSortItem *result)
+{
+	BetreeSortItem *a_end = b;
+
+	while (a < a_end && b < end)
+	{
+		int			cmp = betree_key_item_compare(bt, a, b);
+
+		*result++ = cmp <= 0 ? *a : *b;
+		if (cmp <= 0)
+			a++;
+		if (cmp >= 0)
+			b++;
+	}
+	memcpy(result, a, (a_end - a) * sizeof(BetreeSortItem));
+	result += a_end - a;
+	memcpy(result, b, (end - b) * sizeof(BetreeSortItem));
+	return result + (end - b);
+}
+
+/*
+ * betree_key_merge_runs
+ *		Merge sorted runs of prepared items, and keep one of those that are exact
+ *		duplicates; returns how many are left.
+ *
+ * Each run begins with an item whose "order" is 1, that of the others is 0.
+ * The result is in "*items", which may be another array then.
+ */
+int
+betree_key_merge_runs(BetreeRel *bt, BetreeSortItem **items, int nitems)
+{
+	BetreeSortItem *from = *items;
+	BetreeSortItem *to = NULL;
+	int		   *starts;
+	int			nruns = 0;
+
+	for (int i = 0; i < nitems; i++)
+		nruns += from[i].order;
+	if (nruns <= 1)
+		return nitems;
+	to = palloc_extended(nitems * sizeof(BetreeSortItem), MCXT_ALLOC_HUGE);
+	starts = palloc((nruns + 1) * sizeof(int));
+	nruns = 0;
+	for (int i = 0; i < nitems; i++)
+	{
+		if (from[i].order == 1)
+			starts[nruns++] = i;
+	}
+
+	while (nruns > 1)
+	{
+		BetreeSortItem *result = to;
+		int			n = 0;
+
+		starts[nruns] = nitems;
+		for (int run = 0; run < nruns; run += 2)
+		{
+			int			second = starts[run + 1];
+			int			end = starts[Min(run + 2, nruns)];
+			BetreeSortItem *a = from + starts[run];
+
+			starts[n++] = result - to;
+			result = merge_two_runs(bt, a, from + second, from + end, result);
+		}
+		nruns = n;
+		nitems = result - to;
+		to = from;
+		from = result - nitems;
+	}
+	*items = from;
+	return nitems;
+}
+
+/*
  * betree_key_search_node
  *		The child of a NODE that a position belongs to.
  *
@@ -565,6 +676,51 @@ betree_key_search_page_hint(BetreeRel *bt, Page page, OffsetNumber last,
 		 betree_key_compare_tuple(bt, key, BetreePageGetTuple(page, hint - 1)) > 0))
 		return hint;
 	return betree_key_search_page(bt, page, last, key);
+}
+
+/*
+ * betree_key_search_page_near
+ *		First of the sorted items "first" to before "end" that is not below
+ *		"key", or "end"; "*found" says whether it is equal.
+ *
+ * For callers that go through a page in key order and know about how many items
+ * are between one key and the next: looks there first, then further and
+ * further away.
+ */
+OffsetNumber
+betree_key_search_page_near(BetreeRel *bt, Page page, OffsetNumber first,
+							OffsetNumber end, int distance, BetreeKey *key,
+							bool *found)
+{
+	int			low = first;
+	int			high = end;
+	int			probe = first + distance;
+
+	Assert(distance >= 0);
+	Assert(end <= PageGetMaxOffsetNumber(page) + 1);
+
+	*found = false;
+	while (low < high)
+	{
+		int			cmp;
+
+		if (probe >= high)
+			probe = low + (high - low) / 2;
+		cmp = betree_key_compare_tuple(bt, key, BetreePageGetTuple(page, probe));
+		if (cmp > 0)
+		{
+			low = probe + 1;
+			distance = 2 * distance + 1;
+			probe = high == end ? low + distance : low + (high - low) / 2;
+		}
+		else
+		{
+			*found = cmp == 0;
+			high = probe;
+			probe = low + (high - low) / 2;
+		}
+	}
+	return high;
 }
 
 /* Is the position at or above the node's lower bound and below its upper? */

@@ -30,6 +30,7 @@ typedef struct RelBasis
 {
 	int			tuple_width;
 	int			pivot_width;
+	int			fixed_size;
 	int			auto_log_pages;
 	Oid			header_type[INDEX_MAX_KEYS];	/* as in BetreeRel */
 } RelBasis;
@@ -87,6 +88,7 @@ rel_basis(Relation rel)
 		if (i < IndexRelationGetNumberOfKeyAttributes(rel))
 			basis.pivot_width += width;
 	}
+	basis.fixed_size = betree_key_fixed_size(tupdesc);
 	basis.auto_log_pages =
 		automatic_log_pages(basis.tuple_width, basis.pivot_width,
 							ecp_device_profile_read(rel->rd_rel->reltablespace,
@@ -132,6 +134,7 @@ betree_rel_open(BetreeRel *bt, Relation rel)
 	basis = rel_basis(rel);
 	bt->tuple_width = basis->tuple_width;
 	bt->pivot_width = basis->pivot_width;
+	bt->fixed_size = basis->fixed_size;
 	memcpy(bt->header_type, basis->header_type, bt->natts * sizeof(Oid));
 	if (bt->log_pages == BETREE_LOG_PAGES_AUTO)
 		bt->log_pages = basis->auto_log_pages;

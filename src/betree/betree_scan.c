@@ -48,8 +48,7 @@ page_reset(BetreeScanPage *page)
 	betree_step_page_unpin(page);
 	MemoryContextReset(page->context);
 	page->low = page->high = NULL;
-	page->items = NULL;
-	page->nitems = page->max_items = 0;
+	page->nitems = 0;
 }
 
 /* A page that is neither the current nor the marked one */
@@ -84,6 +83,10 @@ page_release(BetreeScanOpaque so, BetreeScanPage *page)
 	else
 	{
 		MemoryContextDelete(page->context);
+		if (page->items != NULL)
+			pfree(page->items);
+		if (page->leaf != NULL)
+			pfree(page->leaf);
 		pfree(page);
 	}
 }
@@ -225,6 +228,7 @@ begin(IndexScanDesc scan, bool want_itup)
 	ecp_count_index_search(scan);
 	betree_quals_prepare(scan);
 	so->heap = scan->heapRelation;
+	so->heap_blocks = 0;
 	so->snapshot = scan->xs_snapshot;
 	so->mvcc = scan->xs_snapshot != NULL &&
 		IsMVCCSnapshot(scan->xs_snapshot);

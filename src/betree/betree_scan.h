@@ -31,10 +31,12 @@ typedef struct BetreeScanPage
 	BetreeScanItem *items;
 	int			nitems;
 	int			max_items;
+	char	   *leaf;			/* page for copies of the leaf's tuples, where
+								 * they were; or NULL */
 	Buffer		pin;			/* leaf, against VACUUM; or invalid */
 	Buffer		guard;			/* of the messages, when this was read; or
 								 * invalid */
-	MemoryContext context;		/* of all of the above */
+	MemoryContext context;		/* of the bounds and single tuples */
 } BetreeScanPage;
 
 /* Hash functions for = on all key columns, kept from one rescan to the next */
@@ -80,12 +82,15 @@ typedef struct BetreeQuals
 	MemoryContext context;
 } BetreeQuals;
 
-/* Messages collected from logs, sorted; written by betree_step.c */
+/* Messages collected from logs, sorted; written by betree_collect.c */
 typedef struct BetreeMessages
 {
 	BetreeSortItem *items;
 	int			nitems;
 	int			max_items;
+	char	   *space;			/* for copies of tuples */
+	Size		space_left;
+	Size		space_size;		/* of the last chunk of it */
 	bool		cached;			/* they reach to the end of the node */
 	ScanDirection dir;			/* if cached: the end in this direction */
 	Buffer		guard;			/* if cached and so->interlock: the leaf that
@@ -147,6 +152,7 @@ typedef struct BetreeScanOpaqueData
 	bool		recheck;		/* what is returned may be another row */
 	bool		interlock;		/* index-only: pin leaves against VACUUM */
 	Relation	heap;			/* NULL if the scan has none */
+	BlockNumber heap_blocks;	/* betree_block_tid_limit(), or 0 */
 	Snapshot	snapshot;
 	BetreeQuals quals;
 
@@ -198,6 +204,11 @@ extern void betreeparallelrescan(IndexScanDesc scan);
 extern BetreeParallelScan betree_parallel_state(IndexScanDesc scan);
 extern bool betree_parallel_next(BetreeScanOpaque so, ScanDirection dir,
 								 IndexTuple *from);
+
+/* betree_collect.c */
+extern void betree_collect_reset(BetreeScanOpaque so);
+extern void betree_collect_log(BetreeScanOpaque so, Page node, int first, int last);
+extern void betree_collect_finish(BetreeScanOpaque so);
 
 /* betree_merge.c */
 extern void betree_merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,

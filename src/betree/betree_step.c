@@ -55,254 +55,6 @@
 /* pins that the scans of this backend keep on log pages, or may take */
 static int	reserved_pins = 0;
 
-static void
-message_add(BetreeScanOpaque so, IndexTuple itup)
-{
-	BetreeMessages *messages = &so->reader.messages;
-	MemoryContext oldcontext = MemoryContextSwitchTo(messages->context);
-
-	if (messages->nitems >= messages->max_items)
-	{
-		messages->max_items = Max(64, messages->max_items * 2);
-		messages->items = messages->items == NULL ?
-			palloc(messages->max_items * sizeof(BetreeSortItem)) :
-			repalloc_huge(messages->items,
-						  messages->max_items * sizeof(BetreeSortItem));
-	}
-	betree_key_item_init(&so->bt, &messages->items[messages->nitems],
-						 CopyIndexTuple(itup), 0);
-	messages->nitems++;
-	MemoryContextSwitchTo(oldcontext);
-}
-
-static void
-messages_reset(BetreeScanOpaque so)
-{
-	BetreeMessages *messages = &so->reader.messages;
-
-	MemoryContextReset(messages->context);
-	messages->items = NULL;
-	messages->nitems = 0;
-	messages->max_items = 0;
-	messages->cached = false;
-	so->reader.leaf_low = so->reader.leaf_high = NULL;
-	if (BufferIsValid(messages->guard))
-		ReleaseBuffer(messages->guard);
-	messages->guard = InvalidBuffer;
-}
-
-/* What is to be collected from a log: the children and an interval of keys */
-typedef struct LogRange
-{
-	Page		node;
-	int			first;
-	int			last;
-	int			child;			/* the only one, or -1 for several */
-	IndexTuple	upper;			/* pivot, as is "high" */
-	BetreeKey	low;
-	BetreeKey	high;
-} LogRange;
-
-/* Is a sealed page's item live, with respect to its child's marker? */
-static inline bool
-is_live(BetreeScanOpaque so, LogRange *range, IndexTuple itup, uint16 seq)
-{
-	int			child = range->child;
-
-	if (child < 0)
-	{
-		BetreeKey	key;
-
-		betree_key_from_tuple(&so->bt, itup, &key);
-		child = betree_key_search_node(&so->bt, range->node, &key, false);
-	}
-	return BetreeSeqNewer(seq,
-						  BetreePivotGetMarker(BetreeNodeGetPivot(range->node, child)));
-}
-
-/*
- * Is the item in the range and in the scan's?  Returns 0 if so, 1 if it is
- * above, -1 if below.  Windows do for the bounds of the scan.
- */
-static inline int
-compare_range(BetreeScanOpaque so, LogRange *range, IndexTuple itup)
-{
-	bool		windows = so->quals.nsets > 0;
-
-	if ((!windows &&
-		 betree_key_compare_tuple(&so->bt, &so->quals.upper, itup) <= 0) ||
-		betree_key_compare_tuple(&so->bt, &range->high, itup) <= 0)
-		return 1;
-	if ((!windows &&
-		 betree_key_compare_tuple(&so->bt, &so->quals.lower, itup) > 0) ||
-		betree_key_compare_tuple(&so->bt, &range->low, itup) > 0)
-		return -1;
-	return 0;
-}
-
-/*
- * Collect from one log page, share-locked.  "hint" is NULL, or where the last
- * step's items ended; it is moved on.
- */
-static void
-collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
-			 uint16 seq, OffsetNumber *hint)
-{
-	BetreeRel  *bt = &so->bt;
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
-	OffsetNumber nsorted = BetreePageGetOpaque(page)->bteo_nsorted;
-	OffsetNumber off = FirstOffsetNumber;
-	bool		hinted = hint != NULL && *hint != InvalidOffsetNumber;
-
-	Assert(range->child < BetreeNodeNumChildren(range->node));
-
-	/* without a hint, the scan's own bound is mostly the narrower */
-	if (hinted)
-		off = betree_key_search_page_hint(bt, page, nsorted, *hint, &range->low);
-	else if (so->quals.nsets > 0)
-		off = betree_key_search_page(bt, page, nsorted, &range->low);
-	else if (nsorted > 0 && so->quals.lower.nkeys > 0)
-		off = betree_key_search_page(bt, page, nsorted, &so->quals.lower);
-	if (so->quals.nsets == 0 && off <= nsorted &&
-		betree_key_compare_tuple(bt, hinted ? &so->quals.lower : &range->low,
-								 BetreePageGetTuple(page, off)) > 0)
-		off = betree_key_search_page(bt, page, nsorted,
-									 hinted ? &so->quals.lower : &range->low);
-
-	for (; off <= nsorted; off++)
-	{
-		IndexTuple	itup;
-
-		if (so->quals.nsets > 0 &&
-			(off = betree_array_skip(so, page, off, nsorted,
-									 range->upper)) > nsorted)
-			break;
-		itup = BetreePageGetTuple(page, off);
-		if (compare_range(so, range, itup) > 0)
-			break;
-		if (tail || is_live(so, range, itup, seq))
-			message_add(so, itup);
-	}
-	if (hint != NULL)
-		*hint = off;
-	for (off = nsorted + 1; off <= maxoff; off++)
-	{
-		IndexTuple	itup = BetreePageGetTuple(page, off);
-
-		if (compare_range(so, range, itup) == 0 &&
-			(so->quals.nsets == 0 || betree_array_covers(so, itup)))
-			message_add(so, itup);
-	}
-}
-
-/* May sealed page "i" of the log have live items of the range? */
-static inline bool
-is_pending(LogRange *range, int i)
-{
-	if (range->child >= 0 &&
-		!BetreeSeqNewer(BetreeNodeGetDir(range->node)[i].bted_seq,
-						BetreePivotGetMarker(BetreeNodeGetPivot(range->node,
-																range->child))))
-		return false;
-	return betree_node_log_covers(range->node, i, range->first, range->last);
-}
-
-/* Are there more log pages to read than the filter's own page? */
-static bool
-is_filter_worthwhile(LogRange *range)
-{
-	int			pending = 0;
-
-	/* the last ones are pending, if any */
-	for (int i = BetreePageGetOpaque(range->node)->bteo_nlog - 1;
-		 i >= 0 && pending < 2; i--)
-		pending += is_pending(range, i);
-	return pending >= 2;
-}
-
-/*
- * Ask the node's filter, if it is worthwhile, for the log pages that may hold
- * what the scan looks for, see betree_filter_probe()
- */
-static bool
-probe_filter(BetreeScanOpaque so, LogRange *range, uint16 *from, bool *hit)
-{
-	BetreeQuals *quals = &so->quals;
-
-	if (!(quals->hashed || (quals->window_hashed && range->child >= 0)) ||
-		!is_filter_worthwhile(range))
-		return false;
-	if (quals->hashed)
-		return betree_filter_probe(&so->bt, range->node, quals->hash.own.id,
-								   quals->hash_value, from, hit);
-	return betree_array_probe(so, range->node, range->upper, from, hit);
-}
-
-/*
- * Collect from a node's log; the node is share-locked, so that its directory
- * and its filter pages belong together.
- */
-static void
-collect_log(BetreeScanOpaque so, LogRange *range)
-{
-	BetreePageOpaque opaque = BetreePageGetOpaque(range->node);
-	BetreeDirEntry *dir = BetreeNodeGetDir(range->node);
-	bool		use_cache = so->reader.keep_log_pins && opaque->bteo_level == 1;
-	uint16		filter_from = 0;
-	bool		hit[BETREE_FILTER_HITS];
-	bool		filtered;
-	IndexTuple	lower;
-
-	range->child = range->first == range->last ? range->first : -1;
-	lower = BetreeNodeGetPivot(range->node, range->first);
-	range->upper = BetreeNodeGetUpper(range->node, range->last);
-	if (opaque->bteo_level > 1 && so->reader.leaf_low != NULL)
-	{
-		lower = so->reader.leaf_low;
-		range->upper = so->reader.leaf_high;
-	}
-	betree_key_from_pivot(&so->bt, lower, &range->low);
-	betree_key_from_pivot(&so->bt, range->upper, &range->high);
-	if (so->quals.nsets > 0 &&
-		!betree_array_narrow(so, lower, range->upper, &range->low))
-		return;
-	filtered = probe_filter(so, range, &filter_from, hit);
-	for (int i = 0; i < opaque->bteo_ndir; i++)
-	{
-		bool		tail = dir[i].bted_kind == BETREE_DIR_TAIL;
-		Buffer		buf;
-
-		if (BetreeDirIsSealed(&dir[i]) != (i < opaque->bteo_nlog) ||
-			(i < opaque->bteo_nlog && !betree_node_log_ordered(range->node, i)))
-			betree_page_report_item();
-		if (i < opaque->bteo_nlog)
-		{
-			if (!is_pending(range, i) ||
-				(filtered &&
-				 betree_filter_excludes(range->node, i, filter_from, hit)))
-				continue;
-			so->reader.log_pages++;
-		}
-		else if (!tail)
-			continue;
-		if (use_cache)
-			buf = betree_log_cache_lock(&so->bt, &so->reader.log_cache, i,
-										dir[i].bted_block);
-		else
-			buf = betree_block_read(&so->bt, dir[i].bted_block, BUFFER_LOCK_SHARE,
-									BETREE_LOG);
-		if (!filtered)
-			so->reader.nreads++;
-		ecp_test_for_old_snapshot(so->snapshot, so->bt.rel, BufferGetPage(buf));
-		collect_page(so, range, BufferGetPage(buf), tail, dir[i].bted_seq,
-					 use_cache ? &so->reader.log_cache.hint[i] : NULL);
-		if (use_cache)
-			betree_log_cache_unlock(&so->reader.log_cache, i, buf);
-		else
-			UnlockReleaseBuffer(buf);
-	}
-}
-
 /* Has the node anything in its log? */
 static inline bool
 has_log(Page node)
@@ -351,12 +103,10 @@ visit_node(void *arg, Buffer nodebuf)
 		so->reader.upper_logs = true;
 		if (!descent->blind)
 		{
-			LogRange	range;
+			int			child = betree_key_search_node(&so->bt, node, descent->key,
+													   descent->strict);
 
-			range.node = node;
-			range.first = range.last =
-				betree_key_search_node(&so->bt, node, descent->key, descent->strict);
-			collect_log(so, &range);
+			betree_collect_log(so, node, child, child);
 		}
 	}
 }
@@ -551,7 +301,7 @@ betree_step_restart(BetreeScanOpaque so)
 {
 	so->reader.walk_dir = NoMovementScanDirection;
 	if (betree_quals_jump(so))
-		messages_reset(so);
+		betree_collect_reset(so);
 }
 
 /*
@@ -565,7 +315,7 @@ betree_step_forget(BetreeScanOpaque so)
 		ReleaseBuffer(so->reader.nodebuf);
 	release_log_pins(so);
 	so->reader.nodebuf = InvalidBuffer;
-	messages_reset(so);
+	betree_collect_reset(so);
 }
 
 /*
@@ -590,10 +340,9 @@ static void
 collect_for_step(BetreeScanOpaque so, int child, Buffer leafbuf, ScanDirection dir)
 {
 	Page		node = BufferGetPage(so->reader.nodebuf);
-	LogRange	range;
+	int			first = child;
+	int			last = child;
 
-	range.node = node;
-	range.first = range.last = child;
 	if (BufferIsValid(leafbuf) && collect_the_rest(so, node))
 	{
 		Assert(!so->reader.upper_logs && so->mvcc);
@@ -603,17 +352,15 @@ collect_for_step(BetreeScanOpaque so, int child, Buffer leafbuf, ScanDirection d
 			so->reader.messages.guard = leafbuf;
 		}
 		if (ScanDirectionIsForward(dir))
-			range.last = betree_quals_last_child(so, node, child, dir);
+			last = betree_quals_last_child(so, node, child, dir);
 		else
-			range.first = betree_quals_last_child(so, node, child, dir);
+			first = betree_quals_last_child(so, node, child, dir);
 		so->reader.messages.cached = true;
 		so->reader.messages.dir = dir;
 	}
 	so->reader.log_pages = 0;
-	collect_log(so, &range);
-	so->reader.messages.nitems =
-		betree_key_sort_unique(&so->bt, so->reader.messages.items,
-							   so->reader.messages.nitems);
+	betree_collect_log(so, node, first, last);
+	betree_collect_finish(so);
 	if (so->reader.messages.cached)
 		release_log_pins(so);
 }
@@ -645,11 +392,11 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 		CHECK_FOR_INTERRUPTS();
 
 		if (so->reader.messages.cached && so->reader.messages.dir != dir)
-			messages_reset(so);
+			betree_collect_reset(so);
 		if (!so->mvcc || !lock_remembered(so, key, strict))
 			descend_collecting(so, key, strict);
 		else if (!so->reader.messages.cached)
-			messages_reset(so);
+			betree_collect_reset(so);
 		if (so->reader.keep_log_pins && !so->reader.messages.cached)
 			reserve_pins(so, BufferGetPage(so->reader.nodebuf));
 		node = BufferGetPage(so->reader.nodebuf);

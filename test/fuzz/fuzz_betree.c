@@ -10,7 +10,7 @@
  * link: src/betree/betree_filter.c src/betree/betree_step.c
  * link: src/betree/betree_quals.c src/betree/betree_bloom.c
  * link: src/betree/betree_merge.c src/betree/betree_run.c
- * link: src/base/core_buffer.c
+ * link: src/betree/betree_collect.c src/base/core_buffer.c
  *
  *-------------------------------------------------------------------------
  */
