@@ -208,8 +208,8 @@ RESET plan_cache_mode;
 CREATE TEMP TABLE bridge_found AS
 	SELECT q.id, n.d FROM bridge q, LATERAL (SELECT t.v <-> q.v::real[] AS d FROM bridge t ORDER BY t.v <-> q.v::real[] LIMIT 5) n
 	WHERE q.id < 40;
-EXPLAIN (COSTS OFF) SELECT q.id, n.d FROM bridge q, LATERAL (SELECT t.v <-> q.v::real[] AS d FROM bridge t ORDER BY t.v <-> q.v::real[] LIMIT 5) n
-	WHERE q.id < 40;
+SELECT * FROM pg_temp.explain($$SELECT q.id, n.d FROM bridge q, LATERAL (SELECT t.v <-> q.v::real[] AS d FROM bridge t ORDER BY t.v <-> q.v::real[] LIMIT 5) n
+	WHERE q.id < 40$$);
 SET enable_indexscan = off;
 SELECT count(*) FROM bridge_found;
 SELECT * FROM bridge_found EXCEPT ALL
