@@ -456,6 +456,7 @@ extern uint64 betree_filter_hash_add(BetreeRel *bt, FmgrInfo *proc, int i,
 extern uint64 betree_filter_hash_tuple(BetreeRel *bt, BetreeHash *hash,
 									   IndexTuple itup);
 extern int	betree_filter_pages(BetreeRel *bt);
+extern const char *betree_filter_complaint(Page page);
 extern void betree_filter_trim(BetreeRel *bt, Buffer nodebuf);
 extern void betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page,
 							   ItemIdData *ids, uint32 seq, bool *covered);

@@ -38,14 +38,14 @@ slot_bytes(BetreeRel *bt)
 
 /*
  * betree_bloom_pages
- *		Bloom pages for a node with so many children: two thirds full.
+ *		Bloom pages for a node with so many children: mostly six sevenths full.
  *
  * An odd number, since the blocks of a node's leaves may be all even.
  */
 int
 betree_bloom_pages(BetreeRel *bt, int nchildren)
 {
-	int			nslots = nchildren + nchildren / 2;
+	int			nslots = nchildren + nchildren / 6;
 	int			page_slots = BetreeBloomPageSlots(slot_bytes(bt));
 
 	Assert(nchildren > 0 && page_slots > 0);
@@ -66,7 +66,9 @@ betree_bloom_pages_reserved(BetreeRel *bt)
 
 	if (!bt->bloom || betree_filter_hash(bt) == NULL)
 		return 0;
-	return betree_bloom_pages(bt, Min(nchildren, BETREE_NODE_MAX_CHILDREN));
+	/* and some more, since they do not fill evenly */
+	nchildren = Min(nchildren, BETREE_NODE_MAX_CHILDREN);
+	return betree_bloom_pages(bt, nchildren + nchildren / 4);
 }
 
 /*
@@ -266,8 +268,8 @@ remake_pages(BetreeRel *bt, Buffer nodebuf, int npages)
 }
 
 /*
- * A Bloom page of the node has no free slot: give it half as many pages more,
- * unless that is no use.
+ * A Bloom page of the node has no free slot: give it a quarter more pages, or
+ * two, unless that is no use.
  */
 bool
 betree_bloom_add_pages(BetreeRel *bt, Buffer nodebuf)
@@ -278,7 +280,7 @@ betree_bloom_add_pages(BetreeRel *bt, Buffer nodebuf)
 	if (nblooms * BetreeBloomPageSlots(slot_bytes(bt)) >
 		SLOTS_MAX * BetreeNodeNumChildren(node))
 		return false;
-	return remake_pages(bt, nodebuf, (nblooms + (nblooms + 1) / 2) | 1);
+	return remake_pages(bt, nodebuf, (nblooms + Max(1, nblooms / 4)) | 1);
 }
 
 /*

@@ -266,6 +266,7 @@ check_filter_entry(CheckState *state, Buffer nodebuf, int at)
 	Page		node = BufferGetPage(nodebuf);
 	BetreeDirEntry *dir = BetreeNodeGetDir(node);
 	Buffer		buf;
+	const char *complaint;
 
 	if ((dir[at].bted_kind >> 8) >= betree_node_nfilters(node) ||
 		betree_node_nfilters(node) > BETREE_FILTER_PAGES_MAX ||
@@ -275,8 +276,9 @@ check_filter_entry(CheckState *state, Buffer nodebuf, int at)
 				"Directory entry %d of a filter page is invalid.", at);
 	buf = betree_block_read(&state->bt, dir[at].bted_block, BUFFER_LOCK_SHARE,
 							BETREE_FILTER);
-	if (BetreeFilterNumEntries(BufferGetPage(buf)) > BETREE_FILTER_PAGE_ENTRIES)
-		corrupt(state, dir[at].bted_block, "The filter page is too long.");
+	complaint = betree_filter_complaint(BufferGetPage(buf));
+	if (complaint != NULL)
+		corrupt(state, dir[at].bted_block, "%s", complaint);
 	UnlockReleaseBuffer(buf);
 }
 

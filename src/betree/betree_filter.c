@@ -5,19 +5,21 @@
  *
  * A lookup would have to look for its key in every page of a node's log.  A
  * node with a long log therefore has FILTER pages: for each item of a sealed
- * page one entry of 32 bits, 22 of the key's hash and 10 of the page's number
- * in the log.  The hash also chooses which of the node's F filter pages the
- * entry is on.  A lookup with = on all key columns reads that page, and then
- * only the log pages that it names for its hash; and the tail, which is not
- * in the filter.
+ * page a fingerprint of 19 bits of the key's hash.  The hash also chooses which
+ * of the node's F filter pages that is on.  The fingerprints of one sealed page
+ * are a group; what is searched of it is the bucket that 3 of the bits choose,
+ * so the entry of an item takes 16 bits.  A lookup with = on all key columns reads
+ * one filter page, and then only the log pages that it names for its hash; and
+ * the tail, which is not in the filter.  Of a hundred lookups one reads a log
+ * page for nothing.
  *
- * A false entry of a filter costs a page read, nothing else: so entries are
- * not deleted one by one, and those of a seal are written page by page, in
- * records of their own, before the record of the seal.  No entry is missing for
+ * A false fingerprint costs a page read, nothing else: so they are not
+ * deleted one by one, and those of a seal are written page by page, in
+ * records of their own, before the record of the seal.  None is missing for
  * the pages that a filter covers: those newer than the number in its directory
- * entry.  A seal whose entries found no room raises that number, and so does a
- * drop, as it raises the markers of the children.  When a filter page is full,
- * the entries of pages that it does not cover are removed; these are most of
+ * entry.  A seal whose fingerprints found no room raises that number, and so does
+ * a drop, as it raises the markers of the children.  When a filter page is full,
+ * the groups of pages that it does not cover are removed; these are most of
  * them, because a drain retires all pages of a log together.
  *
  * The hash functions are those by which the executor would hash the opclass's
@@ -44,14 +46,15 @@
  */
 #define FILTER_MIN_LOG		2
 
-#define FINGERPRINT_MASK	(~(uint32) BETREE_MARKER_MASK)
+#define PART_BITS			16
 
-/* Which of "nfilters" filter pages has the entries of this hash */
+/* Which of "nfilters" filter pages has the fingerprints of this hash */
 #define filter_number(hash, nfilters) \
 	((int) (((hash) >> 32) % (nfilters)))
 
-#define make_entry(hash, seq) \
-	(((uint32) (hash) & FINGERPRINT_MASK) | ((seq) & BETREE_MARKER_MASK))
+#define part_of(hash)	((uint16) (hash))
+#define bucket_of(hash) \
+	((int) (((hash) >> PART_BITS) % BETREE_FILTER_BUCKETS))
 
 /*
  * betree_filter_hash_proc
@@ -157,23 +160,77 @@ betree_filter_hash_tuple(BetreeRel *bt, BetreeHash *hash, IndexTuple itup)
 	return result;
 }
 
+/* Bytes that so many fingerprints of a log page take on a filter page */
+static int
+groups_size(int nparts)
+{
+	int			ngroups = (nparts + BETREE_FILTER_GROUP_MAX - 1) / BETREE_FILTER_GROUP_MAX;
+
+	return ngroups * BetreeFilterGroupSize(0) + nparts * (int) sizeof(uint16);
+}
+
 /*
  * betree_filter_pages
  *		Filter pages that a node with the present options should have.
  *
- * Room for the log that starts a drain, and a little more.
+ * Room for the log that starts a drain, and a page that is sealed meanwhile.
  */
 int
 betree_filter_pages(BetreeRel *bt)
 {
 	int			tuples = BetreePageCapacity /
 		(MAXALIGN(bt->tuple_width) + (int) sizeof(ItemIdData));
+	int			npages = 1;
 
 	if (bt->log_pages <= FILTER_MIN_LOG)
 		return 0;
 	tuples = Min(tuples, BETREE_LOG_PAGE_MAX_ITEMS);
-	return Min(BETREE_FILTER_PAGES_MAX,
-			   (bt->log_pages + 2) * tuples / BETREE_FILTER_MAX_ENTRIES + 1);
+	while (npages < BETREE_FILTER_PAGES_MAX &&
+		   (bt->log_pages + 1) * groups_size((tuples + npages - 1) / npages) >
+		   BETREE_FILTER_MAX_BYTES)
+		npages++;
+	return npages;
+}
+
+/* The group of a filter page behind another, or the first; NULL at the end */
+static BetreeFilterGroup
+next_group(Page page, BetreeFilterGroup group)
+{
+	char	   *end = (char *) page + ((PageHeader) page)->pd_lower;
+	char	   *next = PageGetContents(page);
+
+	if (group != NULL)
+		next = (char *) group +
+			BetreeFilterGroupSize(group->btef_ends[BETREE_FILTER_BUCKETS - 1]);
+	if (next == end)
+		return NULL;
+	group = (BetreeFilterGroup) next;
+	if (end - next < BetreeFilterGroupSize(0) ||
+		end - next < BetreeFilterGroupSize(group->btef_ends[BETREE_FILTER_BUCKETS - 1]))
+		betree_page_report_item();
+	return group;
+}
+
+/*
+ * betree_filter_complaint
+ *		What is wrong with a filter page; NULL if nothing is.  For the checker.
+ */
+const char *
+betree_filter_complaint(Page page)
+{
+	BetreeFilterGroup group = NULL;
+
+	if (((PageHeader) page)->pd_lower - SizeOfPageHeaderData > BETREE_FILTER_MAX_BYTES)
+		return "The filter page is too long.";
+	while ((group = next_group(page, group)) != NULL)
+	{
+		for (int i = 1; i < BETREE_FILTER_BUCKETS; i++)
+		{
+			if (group->btef_ends[i] < group->btef_ends[i - 1])
+				return "The buckets of the filter page overlap.";
+		}
+	}
+	return NULL;
 }
 
 /* Is no sealed page covered by any of the node's filter pages? */
@@ -297,44 +354,102 @@ betree_filter_trim(BetreeRel *bt, Buffer nodebuf)
 }
 
 /*
- * Entries of a filter page that still count: of pages newer than "from", and
- * not newer than "upto".  Copies them to "kept", returns their number.
+ * Groups of a filter page that still count: of pages newer than "from", and
+ * not newer than "upto".  Copies them to "kept", returns their size.
  */
 static int
-live_entries(Page page, uint16 from, uint16 upto, uint32 *kept)
+live_groups(Page page, uint16 from, uint16 upto, char *kept)
 {
-	uint32	   *entries = BetreeFilterGetEntries(page);
-	int			nentries = BetreeFilterNumEntries(page);
-	int			nkept = 0;
+	BetreeFilterGroup group = NULL;
+	int			length = 0;
 
-	for (int i = 0; i < nentries; i++)
+	while ((group = next_group(page, group)) != NULL)
 	{
-		if (BetreeSeqNewer(entries[i], from) &&
-			!BetreeSeqNewer(entries[i], upto))
-			kept[nkept++] = entries[i];
+		int			size = BetreeFilterGroupSize(group->btef_ends[BETREE_FILTER_BUCKETS - 1]);
+
+		if (!BetreeSeqNewer(group->btef_seq, from) ||
+			BetreeSeqNewer(group->btef_seq, upto))
+			continue;
+		memcpy(kept + length, group, size);
+		length += size;
 	}
-	return nkept;
+	return length;
+}
+
+/* Make a group of the hashes of log page "seq"; returns its size. */
+static int
+form_group(BetreeFilterGroup group, const uint64 *hashes, int nhashes, uint32 seq)
+{
+	int			next[BETREE_FILTER_BUCKETS] = {0};
+	int			end = 0;
+
+	Assert(nhashes <= BETREE_FILTER_GROUP_MAX);
+
+	for (int i = 0; i < nhashes; i++)
+		next[bucket_of(hashes[i])]++;
+	for (int bucket = 0; bucket < BETREE_FILTER_BUCKETS; bucket++)
+	{
+		int			begin = end;
+
+		end += next[bucket];
+		next[bucket] = begin;
+		group->btef_ends[bucket] = (uint8) end;
+	}
+	for (int i = 0; i < nhashes; i++)
+		group->btef_parts[next[bucket_of(hashes[i])]++] = part_of(hashes[i]);
+	group->btef_seq = seq & BETREE_MARKER_MASK;
+	return BetreeFilterGroupSize(nhashes);
 }
 
 /*
- * Write entries into one filter page, given by its directory entry, in a
+ * Make the groups that filter page "number" of "nfilters" gets of the hashes
+ * of log page "seq"; returns their size.
+ */
+static int
+form_groups(char *groups, const uint64 *hashes, int nhashes, int number,
+			int nfilters, uint32 seq)
+{
+	uint64		chosen[BETREE_FILTER_GROUP_MAX];
+	int			nchosen = 0;
+	int			length = 0;
+
+	for (int i = 0; i < nhashes; i++)
+	{
+		if (filter_number(hashes[i], nfilters) != number)
+			continue;
+		chosen[nchosen++] = hashes[i];
+		if (nchosen == BETREE_FILTER_GROUP_MAX)
+		{
+			length += form_group((BetreeFilterGroup) (groups + length), chosen,
+								 nchosen, seq);
+			nchosen = 0;
+		}
+	}
+	if (nchosen > 0)
+		length += form_group((BetreeFilterGroup) (groups + length), chosen, nchosen,
+							 seq);
+	return length;
+}
+
+/*
+ * Write groups into one filter page, given by its directory entry, in a
  * record by hand.  "upto" is the newest sealed page.  Returns false if the
  * page cannot take them.
  */
 static bool
-add_entries(BetreeRel *bt, BetreeDirEntry *entry, uint16 upto,
-			BetreeHash *hash, uint32 *added, int nadded)
+add_groups(BetreeRel *bt, BetreeDirEntry *entry, uint16 upto,
+		   BetreeHash *hash, const char *added, int nadded)
 {
 	Buffer		buf = betree_block_read(bt, entry->bted_block,
 										BUFFER_LOCK_EXCLUSIVE, BETREE_FILTER);
 	Page		page = BufferGetPage(buf);
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
-	uint32	   *entries = BetreeFilterGetEntries(page);
-	int			nold = BetreeFilterNumEntries(page);
+	char	   *groups = PageGetContents(page);
+	int			nold = ((PageHeader) page)->pd_lower - (int) SizeOfPageHeaderData;
 	bool		same_hash = opaque->bteo_hash_id == hash->id;
 	bool		rewrite;
 	int			first;
-	uint32	   *kept = NULL;
+	char	   *kept = NULL;
 	EcpDelta	delta;
 
 	/* only a filter that covers nothing may change its hash functions */
@@ -343,12 +458,12 @@ add_entries(BetreeRel *bt, BetreeDirEntry *entry, uint16 upto,
 		UnlockReleaseBuffer(buf);
 		return false;
 	}
-	rewrite = !same_hash || nold + nadded > BETREE_FILTER_MAX_ENTRIES;
+	rewrite = !same_hash || nold + nadded > BETREE_FILTER_MAX_BYTES;
 	if (rewrite)
 	{
-		kept = palloc(BETREE_FILTER_PAGE_ENTRIES * sizeof(uint32));
-		nold = live_entries(page, entry->bted_seq, upto, kept);
-		if (nold + nadded > BETREE_FILTER_MAX_ENTRIES)
+		kept = palloc(BLCKSZ);
+		nold = live_groups(page, entry->bted_seq, upto, kept);
+		if (nold + nadded > BETREE_FILTER_MAX_BYTES)
 		{
 			pfree(kept);
 			UnlockReleaseBuffer(buf);
@@ -365,17 +480,16 @@ add_entries(BetreeRel *bt, BetreeDirEntry *entry, uint16 upto,
 	ecp_delta_buffer(&delta, buf);
 	START_CRIT_SECTION();
 	if (rewrite)
-		memcpy(entries, kept, nold * sizeof(uint32));
-	memcpy(entries + nold, added, nadded * sizeof(uint32));
-	((PageHeader) page)->pd_lower =
-		(char *) (entries + nold + nadded) - (char *) page;
+		memcpy(groups, kept, nold);
+	memcpy(groups + nold, added, nadded);
+	((PageHeader) page)->pd_lower = groups + nold + nadded - (char *) page;
 	opaque->bteo_hash_id = hash->id;
 
 	first = rewrite ? 0 : nold;
 	ecp_delta_range(&delta, 0, offsetof(PageHeaderData, pd_lower),
 					sizeof(LocationIndex));
-	ecp_delta_range(&delta, 0, (char *) (entries + first) - (char *) page,
-					(nold + nadded - first) * sizeof(uint32));
+	ecp_delta_range(&delta, 0, groups + first - (char *) page,
+					nold + nadded - first);
 	if (!same_hash)
 		ecp_delta_range(&delta, 0,
 						(char *) &opaque->bteo_hash_id - (char *) page,
@@ -408,7 +522,7 @@ betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page, ItemIdData *ids,
 	int			nitems = PageGetMaxOffsetNumber(page);
 	int			nfilters = betree_node_nfilters(node);
 	uint64	   *hashes;
-	uint32	   *added;
+	char	   *added;
 	int			nhashes = 0;
 
 	Assert(ecp_buffer_is_exclusive_locked(nodebuf));
@@ -426,7 +540,7 @@ betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page, ItemIdData *ids,
 
 	/* hash functions may throw: first of all */
 	hashes = palloc(nitems * sizeof(uint64) + 1);
-	added = palloc(nitems * sizeof(uint32) + 1);
+	added = palloc(groups_size(nitems) + 1);
 	for (int i = 0; i < nitems; i++)
 	{
 		IndexTuple	itup = (IndexTuple) ((char *) page +
@@ -444,18 +558,13 @@ betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page, ItemIdData *ids,
 	{
 		int			at = betree_node_find_dir(node,
 											  BETREE_DIR_FILTER_NUMBER(number));
-		int			nadded = 0;
+		int			nadded = form_groups(added, hashes, nhashes, number, nfilters, seq);
 
 		if (at < 0 || number >= BETREE_FILTER_PAGES_MAX)
 			betree_page_report_item();
-		for (int i = 0; i < nhashes; i++)
-		{
-			if (filter_number(hashes[i], nfilters) == number)
-				added[nadded++] = make_entry(hashes[i], seq);
-		}
-		covered[number] = add_entries(bt, BetreeNodeGetDir(node) + at,
-									  (uint16) opaque->bteo_seq, hash,
-									  added, nadded);
+		covered[number] = add_groups(bt, BetreeNodeGetDir(node) + at,
+									 (uint16) opaque->bteo_seq, hash,
+									 added, nadded);
 	}
 	pfree(added);
 	pfree(hashes);
@@ -474,7 +583,8 @@ betree_filter_probe(BetreeRel *bt, Page node, uint32 id, uint64 hash,
 					uint16 *from, bool *hit)
 {
 	int			nfilters = betree_node_nfilters(node);
-	uint32		fingerprint = make_entry(hash, 0);
+	int			bucket = bucket_of(hash);
+	uint16		part = part_of(hash);
 	Buffer		buf;
 	Page		page;
 	bool		valid;
@@ -498,14 +608,19 @@ betree_filter_probe(BetreeRel *bt, Page node, uint32 id, uint64 hash,
 	valid = BetreePageGetOpaque(page)->bteo_hash_id == id;
 	if (valid)
 	{
-		uint32	   *entries = BetreeFilterGetEntries(page);
-		int			nentries = BetreeFilterNumEntries(page);
+		BetreeFilterGroup group = NULL;
 
 		memset(hit, 0, BETREE_FILTER_HITS * sizeof(bool));
-		for (int i = 0; i < nentries; i++)
+		while ((group = next_group(page, group)) != NULL)
 		{
-			if (unlikely((entries[i] & FINGERPRINT_MASK) == fingerprint))
-				hit[entries[i] & BETREE_MARKER_MASK] = true;
+			int			end = Min(group->btef_ends[bucket],
+								  group->btef_ends[BETREE_FILTER_BUCKETS - 1]);
+
+			for (int i = bucket == 0 ? 0 : group->btef_ends[bucket - 1]; i < end; i++)
+			{
+				if (unlikely(group->btef_parts[i] == part))
+					hit[group->btef_seq & BETREE_MARKER_MASK] = true;
+			}
 		}
 	}
 	UnlockReleaseBuffer(buf);

@@ -300,20 +300,36 @@ StaticAssertDecl(INDEX_MAX_KEYS < BETREE_NATTS_PLUSINF,
 #define BETREE_SEQ_SPAN_MAX		(1 << (BETREE_MARKER_BITS - 2))
 
 /*
- * FILTER page: an array of entries below pd_lower.  The low 10 bits of an
- * entry are a log page's number, the others are of the hash of a key in it.
+ * FILTER page: below pd_lower groups of fingerprints, each of keys of one log
+ * page.  A fingerprint has 19 bits: the upper 3 are the number of a bucket, the
+ * others a part, and the parts are in the order of their buckets.
+ *
+ *	OFFSET SIZE  FIELD
+ *	  0     2    btef_seq		the log page's number
+ *	  2     8    btef_ends		for each bucket, the number of parts in it and
+ *								those before
+ *	 10     2    btef_parts[]
  */
 #define BETREE_FILTER_PAGES_MAX	15	/* of a node */
 #define BETREE_FILTER_HITS		(1 << BETREE_MARKER_BITS)
-#define BETREE_FILTER_PAGE_ENTRIES \
-	((int) ((BLCKSZ - SizeOfPageHeaderData - sizeof(BetreePageOpaqueData)) / \
-			sizeof(uint32)))
+#define BETREE_FILTER_BUCKETS	8
+#define BETREE_FILTER_GROUP_MAX	255
 
-#define BetreeFilterGetEntries(page) \
-	((uint32 *) PageGetContents(page))
-#define BetreeFilterNumEntries(page) \
-	((int) ((((PageHeader) (page))->pd_lower - SizeOfPageHeaderData) / \
-			sizeof(uint32)))
+typedef struct BetreeFilterGroupData
+{
+	uint16		btef_seq;
+	uint8		btef_ends[BETREE_FILTER_BUCKETS];
+	uint16		btef_parts[FLEXIBLE_ARRAY_MEMBER];
+} BetreeFilterGroupData;
+
+typedef BetreeFilterGroupData *BetreeFilterGroup;
+
+#define BetreeFilterGroupSize(nparts) \
+	((int) (offsetof(BetreeFilterGroupData, btef_parts) + \
+			(nparts) * sizeof(uint16)))
+
+StaticAssertDecl(BetreeFilterGroupSize(0) == 10,
+				 "header of a group of a betree filter is 10 bytes");
 
 /*
  * BLOOM page: below pd_lower a header and an array of slots, each the Bloom
@@ -382,14 +398,14 @@ StaticAssertDecl(sizeof(BetreeBloomHeaderData) == 8,
 #define BETREE_LOG_PAGE_MAX_ITEMS	4
 #define BETREE_NODE_MAX_CHILDREN 6
 #define BETREE_BATCH_MAX_ITEMS	12
-#define BETREE_FILTER_MAX_ENTRIES 10
+#define BETREE_FILTER_MAX_BYTES 110
 #define BETREE_BLOOM_MAX_SLOTS	2
 #else
 #define BETREE_LEAF_MAX_ITEMS	MaxIndexTuplesPerPage
 #define BETREE_LOG_PAGE_MAX_ITEMS	MaxIndexTuplesPerPage
 #define BETREE_NODE_MAX_CHILDREN MaxIndexTuplesPerPage
 #define BETREE_BATCH_MAX_ITEMS	MaxIndexTuplesPerPage
-#define BETREE_FILTER_MAX_ENTRIES BETREE_FILTER_PAGE_ENTRIES
+#define BETREE_FILTER_MAX_BYTES BetreePageCapacity
 #define BETREE_BLOOM_MAX_SLOTS	BLCKSZ
 #endif
 

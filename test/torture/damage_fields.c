@@ -392,8 +392,22 @@ betree_fields(const DamageMap *map, BlockNumber blk, char *page,
 		NUMBER(BetreeMetaPageData, PAYLOAD, btem_tuple_width);
 	}
 	else if (kind == BETREE_FILTER)
-		add_array(fields, "filter entry", PAYLOAD, BetreeFilterNumEntries(page),
-				  4, DAMAGE_NUMBER);
+	{
+		int			at = PAYLOAD;
+
+		while (at + BetreeFilterGroupSize(0) <= ((PageHeader) page)->pd_lower)
+		{
+			BetreeFilterGroup group = (BetreeFilterGroup) (page + at);
+			int			nparts = group->btef_ends[BETREE_FILTER_BUCKETS - 1];
+
+			NUMBER(BetreeFilterGroupData, at, btef_seq);
+			add_array(fields, "filter end", at + offsetof(BetreeFilterGroupData, btef_ends),
+					  BETREE_FILTER_BUCKETS, 1, DAMAGE_NUMBER);
+			add_array(fields, "filter part", at + BetreeFilterGroupSize(0), nparts, 2,
+					  DAMAGE_NUMBER);
+			at += BetreeFilterGroupSize(nparts);
+		}
+	}
 	else if (kind == BETREE_BLOOM)
 	{
 		int			size = BetreeBloomSlotSize(BetreeBloomGetHeader(page)->bteb_slot_bytes);
