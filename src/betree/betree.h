@@ -139,6 +139,8 @@ typedef struct BetreeRel
 	int			tuple_width;	/* guessed from the columns' types */
 	int			pivot_width;	/* the same of the key columns */
 	int			fixed_size;		/* of all tuples without NULLs, or 0 */
+	int			built_width;	/* mean tuple that the build saw, else
+								 * tuple_width */
 	int			flush_budget;	/* batches that an insert moves of a drain */
 	bool		inserts_drain;	/* every insert goes on with the drain of its
 								 * node; else only the one that sealed */

@@ -30,7 +30,7 @@ static int
 slot_bytes(BetreeRel *bt)
 {
 	int			keys = BetreePageCapacity * LEAF_FILL / 100 /
-		(MAXALIGN(bt->tuple_width) + (int) sizeof(ItemIdData));
+		(MAXALIGN(bt->built_width) + (int) sizeof(ItemIdData));
 	int			bytes = keys * BITS_PER_KEY / BITS_PER_BYTE;
 
 	return Max(BETREE_BLOOM_BYTES_MIN, MAXALIGN_DOWN(bytes));

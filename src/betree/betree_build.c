@@ -383,8 +383,7 @@ finish_tree(BuildState *state)
 
 	meta = ecp_page_writer_get(state->writer);
 	betree_page_init_meta(meta, state->bt.nkeyatts, state->bt.natts,
-						  state->index_tuples > 0 ?
-						  (uint32) (state->index_bytes / state->index_tuples) : 0);
+						  state->index_tuples > 0 ? state->bt.built_width : 0);
 	ecp_page_writer_put(state->writer, BETREE_META_BLKNO, meta);
 	ecp_page_writer_end(state->writer, NULL, NULL);
 }
@@ -424,6 +423,8 @@ betreebuild(Relation heap, Relation index, IndexInfo *indexInfo)
 											   true, build_callback, &state,
 											   NULL);
 	tuplesort_performsort(state.sort);
+	if (state.index_tuples > 0)
+		state.bt.built_width = (int) (state.index_bytes / state.index_tuples);
 
 	begin_tree(&state, MAIN_FORKNUM);
 	while (tuplesort_gettupleslot(state.sort, true, false, state.slot, NULL))

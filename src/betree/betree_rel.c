@@ -11,6 +11,7 @@
 
 #include "catalog/pg_class.h"
 #include "device/cost/device_profile.h"
+#include "storage/bufmgr.h"
 #include "utils/lsyscache.h"
 
 /*
@@ -31,6 +32,7 @@ typedef struct RelBasis
 	int			tuple_width;
 	int			pivot_width;
 	int			fixed_size;
+	int			built_width;
 	int			auto_log_pages;
 	Oid			header_type[INDEX_MAX_KEYS];	/* as in BetreeRel */
 } RelBasis;
@@ -57,6 +59,30 @@ automatic_log_pages(int tuple_width, int pivot_width, int64 half_bandwidth_bytes
 
 	pages = Max(pages, (double) half_bandwidth_bytes / BLCKSZ);
 	return (int) Max(AUTO_PAGES_MIN, Min(pages, BETREE_LOG_PAGES_MAX));
+}
+
+/*
+ * Mean width of the tuples that the build saw, by the metapage; 0 if there is
+ * none yet, or it does not say.
+ */
+static int
+built_width(Relation rel)
+{
+	Buffer		buf;
+	Page		page;
+	int			width = 0;
+
+	if (RelationGetNumberOfBlocks(rel) == 0)
+		return 0;
+	buf = ReadBuffer(rel, BETREE_META_BLKNO);
+	LockBuffer(buf, BUFFER_LOCK_SHARE);
+	page = BufferGetPage(buf);
+	if (!PageIsNew(page) && BetreePageGetOpaque(page)->bteo_kind == BETREE_META &&
+		BetreePageGetMeta(page)->btem_tuple_width >= sizeof(IndexTupleData) &&
+		BetreePageGetMeta(page)->btem_tuple_width <= BetreeMaxItemSize)
+		width = (int) BetreePageGetMeta(page)->btem_tuple_width;
+	UnlockReleaseBuffer(buf);
+	return width;
 }
 
 /*
@@ -89,6 +115,9 @@ rel_basis(Relation rel)
 			basis.pivot_width += width;
 	}
 	basis.fixed_size = betree_key_fixed_size(tupdesc);
+	basis.built_width = built_width(rel);
+	if (basis.built_width == 0)
+		basis.built_width = basis.tuple_width;
 	basis.auto_log_pages =
 		automatic_log_pages(basis.tuple_width, basis.pivot_width,
 							ecp_device_profile_read(rel->rd_rel->reltablespace,
@@ -135,6 +164,7 @@ betree_rel_open(BetreeRel *bt, Relation rel)
 	bt->tuple_width = basis->tuple_width;
 	bt->pivot_width = basis->pivot_width;
 	bt->fixed_size = basis->fixed_size;
+	bt->built_width = basis->built_width;
 	memcpy(bt->header_type, basis->header_type, bt->natts * sizeof(Oid));
 	if (bt->log_pages == BETREE_LOG_PAGES_AUTO)
 		bt->log_pages = basis->auto_log_pages;
