@@ -136,6 +136,41 @@ SELECT blocks_read('INSERT INTO bloom_b SELECT g, ''odd'' FROM generate_series(1
 	AS reads_none;
 INSERT INTO bloom_b VALUES (399602, 'even');
 INSERT INTO bloom_b VALUES (399601, 'odd');
+-- where keys are there, few lookups ask the filters
+CREATE FUNCTION blocks_touched(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ' || query INTO plan;
+	plan := plan -> 0 -> 'Plan';
+	RETURN (plan ->> 'Local Hit Blocks')::int + (plan ->> 'Local Read Blocks')::int;
+END $$;
+CREATE TEMP TABLE bloom_touched (bloom bool, index_only bool, n int);
+CREATE FUNCTION touch(bloom bool) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	query text := 'SELECT FROM generate_series(%s, 400000, 100) g,
+		LATERAL (SELECT v FROM bloom_b WHERE k = g OFFSET 0) x';
+BEGIN
+	EXECUTE format('DROP INDEX bloom_on; CREATE INDEX bloom_on ON bloom_b USING betree (k) WITH (bloom = %s)', bloom);
+	FOR round IN 0..1 LOOP
+		PERFORM set_config('enable_indexonlyscan', CASE round WHEN 0 THEN 'off' ELSE 'on' END, true);
+		PERFORM blocks_touched(format(query, 4));
+		INSERT INTO bloom_touched VALUES (bloom, round = 1, blocks_touched(format(query, 4)));
+	END LOOP;
+END $$;
+SELECT touch(false);
+SELECT touch(true);
+SELECT index_only, b.n < a.n * 1.03 AS few_ask FROM bloom_touched a JOIN bloom_touched b USING (index_only)
+WHERE NOT a.bloom AND b.bloom ORDER BY index_only;
+-- and where they are absent after that, soon all do
+CREATE TEMP TABLE bloom_a (k int8, v text);
+INSERT INTO bloom_a SELECT * FROM bloom_b;
+CREATE INDEX bloom_again ON bloom_a USING betree (k) WITH (bloom = on);
+SELECT blocks_read('SELECT FROM generate_series(2, 400000, 4000) g,
+	LATERAL (SELECT v FROM bloom_a WHERE k = g OFFSET 0) x') > 90 AS reads_leaves;
+SELECT blocks_read('SELECT FROM generate_series(1001, 400000, 400) g,
+	LATERAL (SELECT v FROM bloom_a WHERE k = g OFFSET 0) x') < 200 AS reads_few;
+DROP TABLE bloom_a;
 DROP TABLE bloom_b;
 
 -- The parameter may change: what is there is maintained, and what is not comes

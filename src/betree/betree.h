@@ -302,6 +302,8 @@ extern int	betree_options_drain_threshold(BetreeRel *bt, Page page,
 
 /* betree_rel.c */
 extern void betree_rel_open(BetreeRel *bt, Relation rel);
+extern bool betree_rel_bloom_pays(Relation rel);
+extern void betree_rel_bloom_learn(Relation rel, bool excluded);
 
 /* betree_unique.c */
 extern bool betree_unique_is_exempt(BetreeRel *bt, const bool *isnull);

@@ -35,7 +35,18 @@ typedef struct RelBasis
 	int			built_width;
 	int			auto_log_pages;
 	Oid			header_type[INDEX_MAX_KEYS];	/* as in BetreeRel */
+	int			bloom_yield;	/* of BLOOM_YIELD_ALL lookups, so many had an
+								 * absent key, lately */
+	int			bloom_unasked;	/* lookups since a Bloom filter was asked */
 } RelBasis;
+
+/*
+ * Lookups ask the Bloom filters of leaves if at least a quarter of them are of
+ * absent keys, and else each 16th, to find out.
+ */
+#define BLOOM_YIELD_ALL		256
+#define BLOOM_YIELD_MIN		64
+#define BLOOM_UNASKED_MAX	16
 
 /*
  * Log pages for TARGET_MESSAGES a flush: a drain spreads P pages of U tuples
@@ -118,6 +129,8 @@ rel_basis(Relation rel)
 	basis.built_width = built_width(rel);
 	if (basis.built_width == 0)
 		basis.built_width = basis.tuple_width;
+	basis.bloom_yield = BLOOM_YIELD_ALL;
+	basis.bloom_unasked = 0;
 	basis.auto_log_pages =
 		automatic_log_pages(basis.tuple_width, basis.pivot_width,
 							ecp_device_profile_read(rel->rd_rel->reltablespace,
@@ -128,6 +141,36 @@ rel_basis(Relation rel)
 											 sizeof(RelBasis));
 	memcpy(rel->rd_amcache, &basis, sizeof(RelBasis));
 	return rel->rd_amcache;
+}
+
+/*
+ * betree_rel_bloom_pays
+ *		Shall a lookup ask the Bloom filter of the leaf before it reads that?
+ *
+ * For a key that is there, that is a page read in vain.
+ */
+bool
+betree_rel_bloom_pays(Relation rel)
+{
+	RelBasis   *basis = (RelBasis *) rel->rd_amcache;
+
+	return basis == NULL || basis->bloom_yield >= BLOOM_YIELD_MIN ||
+		++basis->bloom_unasked >= BLOOM_UNASKED_MAX;
+}
+
+/*
+ * betree_rel_bloom_learn
+ *		Take note of what a Bloom filter has said.
+ */
+void
+betree_rel_bloom_learn(Relation rel, bool excluded)
+{
+	RelBasis   *basis = (RelBasis *) rel->rd_amcache;
+
+	if (basis == NULL)
+		return;
+	basis->bloom_unasked = 0;
+	basis->bloom_yield += ((excluded ? BLOOM_YIELD_ALL : 0) - basis->bloom_yield) / 16;
 }
 
 /*

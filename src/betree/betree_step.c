@@ -32,6 +32,8 @@
  *
  * A lookup with = on all key columns passes over a leaf whose Bloom filter says
  * that it lacks the key (betree_bloom.c): then it neither reads nor pins it.
+ * Where most keys have been found, the filter is asked only if the log had the
+ * key.
  *
  *-------------------------------------------------------------------------
  */
@@ -175,9 +177,16 @@ descend_collecting(BetreeScanOpaque so, BetreeKey *key, bool strict)
 static bool
 leaf_excluded(BetreeScanOpaque so, Page node, BlockNumber leafblk)
 {
-	return so->quals.hashed && !so->reader.messages.cached &&
-		betree_bloom_excludes(&so->bt, node, leafblk, so->quals.hash.own.id,
-							  so->quals.hash_value);
+	bool		excluded;
+
+	if (!so->quals.hashed || so->reader.messages.cached ||
+		betree_node_nblooms(node) == 0 ||
+		(so->interlock && !betree_rel_bloom_pays(so->bt.rel)))
+		return false;
+	excluded = betree_bloom_excludes(&so->bt, node, leafblk, so->quals.hash.own.id,
+									 so->quals.hash_value);
+	betree_rel_bloom_learn(so->bt.rel, excluded);
+	return excluded;
 }
 
 /* Give back the reserved pins; also when an error ends the scan */
@@ -366,6 +375,35 @@ collect_for_step(BetreeScanOpaque so, int child, Buffer leafbuf, ScanDirection d
 }
 
 /*
+ * Is the log to be read before the leaf is pinned?  In the first step of a
+ * lookup, if Bloom filters have mostly been asked in vain.
+ */
+static bool
+log_first(BetreeScanOpaque so)
+{
+	return so->quals.hashed && !so->interlock && !so->reader.messages.cached &&
+		so->reader.nsteps == 0 && !betree_rel_bloom_pays(so->bt.rel);
+}
+
+/*
+ * Collect from the log for a child, then pin its leaf.  If the log has the
+ * key, the leaf mostly lacks it, so that it is worth asking.
+ */
+static void
+collect_log_first(BetreeScanOpaque so, Page node, int child, ScanDirection dir,
+				  Buffer *leafbuf)
+{
+	BlockNumber leafblk = BetreeNodeGetChild(node, child);
+
+	so->reader.nsteps++;
+	collect_for_step(so, child, InvalidBuffer, dir);
+	if (so->reader.messages.nitems == 0 ||
+		!betree_bloom_excludes(&so->bt, node, leafblk, so->quals.hash.own.id,
+							   so->quals.hash_value))
+		*leafbuf = betree_block_pin(&so->bt, leafblk);
+}
+
+/*
  * Lock the leaf parent of the position, with the messages for the leaf
  * collected; returns the child, and pins its leaf in "*leafbuf", unless there
  * is nothing to be read from it.
@@ -408,6 +446,12 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 			LockBuffer(so->reader.nodebuf, BUFFER_LOCK_UNLOCK);
 			betree_step_forget(so);
 			continue;
+		}
+		if (log_first(so))
+		{
+			Assert(!BufferIsValid(*leafbuf));
+			collect_log_first(so, node, child, dir, leafbuf);
+			return child;
 		}
 		excluded = !pin_excluded && leaf_excluded(so, node, leafblk);
 		if (BufferIsValid(*leafbuf) && (excluded || leafblk != pinned))
