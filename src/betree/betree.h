@@ -532,6 +532,13 @@ extern void betreemarkpos(IndexScanDesc scan);
 extern void betreerestrpos(IndexScanDesc scan);
 extern bool betreecanreturn(Relation index, int attno);
 
+/* betree_shrink.c */
+extern bool betree_shrink_leaf(BetreeRel *bt, IndexTuple low,
+							   IndexBulkDeleteResult *stats);
+extern bool betree_shrink_nodes(BetreeRel *bt, IndexTuple low, IndexTuple end,
+								BlockNumber *last,
+								IndexBulkDeleteResult *stats);
+
 /* betree_vacuum.c */
 extern IndexBulkDeleteResult *betreebulkdelete(IndexVacuumInfo *info,
 											   IndexBulkDeleteResult *stats,

@@ -7,8 +7,10 @@
  * block number that was read from a page is still what it was when we get
  * there.  That is why the tree needs no sibling links and no unfinished
  * splits, and why a freed page can be used again at once.  The one exception
- * is a NODE, which is never freed and whose range only ever shrinks: it may
- * be remembered without a lock and checked again (betree_descend_relock).
+ * is a NODE: it may be remembered without a lock and checked again
+ * (betree_descend_relock).  It may have been split, merged with another one, or
+ * freed and used again meanwhile; if it is a node of that level whose range
+ * holds the position, it is the one, for a level has no other.
  *
  *-------------------------------------------------------------------------
  */
@@ -114,7 +116,8 @@ betree_descend_remembered(BetreeRel *bt, Buffer buf, BetreeKey *key, bool strict
 	Assert(level >= 1);
 
 	LockBuffer(buf, lockmode);
-	if (BetreePageGetOpaque(BufferGetPage(buf))->bteo_level == level)
+	if (BetreePageGetOpaque(BufferGetPage(buf))->bteo_kind == BETREE_NODE &&
+		BetreePageGetOpaque(BufferGetPage(buf))->bteo_level == level)
 	{
 		betree_block_verify_page(bt, buf, BETREE_NODE, level);
 		if (node_has_position(bt, BufferGetPage(buf), key, strict))

@@ -47,7 +47,7 @@ typedef struct DrainState
 	BetreeRel  *bt;
 	int			level;
 	Buffer		nodebuf;		/* pinned */
-	IndexTuple	cursor;			/* lower bound of the next child, or NULL */
+	IndexTuple	cursor;			/* lower bound of the next child */
 	IndexTuple	end;			/* high key of the node when we began */
 	BetreeWalk	walk;			/* over the nodes that it was split into */
 	uint16		target;			/* drain up to this number */
@@ -58,6 +58,7 @@ typedef struct DrainState
 	bool		child_drains;	/* a flush started a drain of full_child */
 	BlockNumber waited_child;	/* the last child that was drained because it */
 	uint32		waited_drain;	/* had no room, and the number of that drain */
+	XLogRecPtr	full_lsn;		/* of the node that was full */
 	BetreeLogCache cache;
 	BetreeBatch batch;
 	BetreeBatch next_batch;		/* of the next leaf, see flush_to_leaf */
@@ -257,18 +258,13 @@ release_ahead(DrainState *state)
 	state->nahead = 0;
 }
 
-/* Lock the node at the cursor; follows splits */
+/* Lock the node at the cursor; follows splits and merges */
 static void
 lock_at_cursor(DrainState *state, int lockmode)
 {
 	BetreeKey	key;
 
-	if (state->cursor == NULL)
-	{
-		LockBuffer(state->nodebuf, lockmode);
-		betree_block_verify_page(state->bt, state->nodebuf, BETREE_NODE, -1);
-		return;
-	}
+	Assert(state->cursor != NULL);
 	betree_key_from_pivot(state->bt, state->cursor, &key);
 	state->nodebuf = betree_descend_relock(state->bt, state->nodebuf, &key,
 										   state->level, lockmode);
@@ -280,8 +276,6 @@ child_at_cursor(DrainState *state)
 {
 	BetreeKey	key;
 
-	if (state->cursor == NULL)
-		return 0;
 	betree_key_from_pivot(state->bt, state->cursor, &key);
 	return betree_key_search_node(state->bt, BufferGetPage(state->nodebuf), &key,
 								  false);
@@ -458,6 +452,7 @@ drain_group(DrainState *state)
 
 		if (result == NODE_FULL)
 		{
+			state->full_lsn = PageGetLSN(node);
 			step = DRAIN_SPLIT;
 			break;
 		}
@@ -493,7 +488,7 @@ drain_group(DrainState *state)
 
 /*
  * Make room in the node at the cursor, which was full.  If the tree has
- * another node there, ours must have been split since, and lead to that.
+ * another node there, ours must have been changed since, and lead to that.
  */
 static void
 split_at_cursor(DrainState *state)
@@ -507,9 +502,38 @@ split_at_cursor(DrainState *state)
 	if (betree_split_node(state->bt, &key, state->level) == full)
 		return;
 	lock_at_cursor(state, BUFFER_LOCK_SHARE);
-	if (BufferGetBlockNumber(state->nodebuf) == full)
+	if (BufferGetBlockNumber(state->nodebuf) == full &&
+		PageGetLSN(BufferGetPage(state->nodebuf)) == state->full_lsn)
 		betree_block_report(state->bt, state->nodebuf);
 	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
+}
+
+/*
+ * Take hold of the node and its beginning.  Returns false if it is not what it
+ * was: the root may have grown, or VACUUM have freed the node, which had
+ * nothing in its log.
+ */
+static bool
+begin_drain(DrainState *state, BlockNumber blkno)
+{
+	Page		node;
+	bool		valid;
+
+	state->nodebuf = ReadBuffer(state->bt->rel, blkno);
+	LockBuffer(state->nodebuf, BUFFER_LOCK_SHARE);
+	node = BufferGetPage(state->nodebuf);
+	valid = BetreePageGetOpaque(node)->bteo_kind == BETREE_NODE &&
+		BetreePageGetOpaque(node)->bteo_level == state->level;
+	if (valid)
+	{
+		betree_block_verify_page(state->bt, state->nodebuf, BETREE_NODE, -1);
+		/* for the first look ahead */
+		state->target = (uint16) BetreePageGetOpaque(node)->bteo_drain;
+		set_cursor(state, BetreeNodeGetPivot(node, 0));
+		state->end = CopyIndexTuple(BetreeNodeGetHikey(node));
+	}
+	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
+	return valid;
 }
 
 /*
@@ -543,17 +567,10 @@ betree_drain_node(BetreeRel *bt, BlockNumber blkno, int level, int *budget)
 	betree_log_cache_init(&state.cache);
 	betree_walk_begin(&state.walk, drain_context);
 	state.waited_child = InvalidBlockNumber;
-	state.nodebuf = ReadBuffer(bt->rel, blkno);
-
-	/* the target, for the first look ahead */
-	LockBuffer(state.nodebuf, BUFFER_LOCK_SHARE);
-	betree_block_verify_page(bt, state.nodebuf, BETREE_NODE, -1);
-	state.target = (uint16) BetreePageGetOpaque(BufferGetPage(state.nodebuf))->bteo_drain;
-	state.end = CopyIndexTuple(BetreeNodeGetHikey(BufferGetPage(state.nodebuf)));
-	LockBuffer(state.nodebuf, BUFFER_LOCK_UNLOCK);
 
 	ECP_STOP_POINT("drain");
-	do
+	step = begin_drain(&state, blkno) ? DRAIN_CONTINUE : DRAIN_DONE;
+	while (step != DRAIN_DONE)
 	{
 		CHECK_FOR_INTERRUPTS();
 
@@ -574,7 +591,7 @@ betree_drain_node(BetreeRel *bt, BlockNumber blkno, int level, int *budget)
 			if (*budget <= 0)
 				step = DRAIN_DONE;
 		}
-	} while (step != DRAIN_DONE);
+	}
 
 	betree_log_cache_release(&state.cache);
 	ReleaseBuffer(state.nodebuf);

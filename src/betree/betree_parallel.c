@@ -9,8 +9,9 @@
  * what lies between.  So each log is read by one process.  The parts of a
  * process are in the order of the scan.
  *
- * The bound between two leaf parents stays one whatever happens meanwhile:
- * nodes are split, but never merged, and none of them is freed.
+ * VACUUM may make the bound between two leaf parents one inside a node, or even
+ * inside the range of a leaf.  So what a step reads is cut off at the end of the
+ * part (set_bounds in betree_step.c).
  *
  * Where arrays or quals with a skip function make the scan jump, the first
  * process takes all of the range.

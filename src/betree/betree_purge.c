@@ -41,7 +41,7 @@ typedef struct PurgeBlock
 {
 	BlockNumber blkno;
 	int			nentries;
-}			PurgeBlock;
+} PurgeBlock;
 
 /* The transaction with an epoch, which is not in the future */
 static FullTransactionId
@@ -57,7 +57,7 @@ full_xid(TransactionId xid)
 
 /* Count an entry for its block, in an array with room for one more */
 static int
-count_block(PurgeBlock * blocks, int nblocks, BlockNumber blkno)
+count_block(PurgeBlock *blocks, int nblocks, BlockNumber blkno)
 {
 	for (int i = 0; i < nblocks; i++)
 	{

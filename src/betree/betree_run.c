@@ -468,6 +468,12 @@ betree_run_make(BetreeRel *bt, Buffer nodebuf)
 
 	if (!ConditionalLockBuffer(nodebuf))
 		return;
+	if (BetreePageGetOpaque(node)->bteo_kind != BETREE_NODE)
+	{
+		/* it has been freed */
+		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
+		return;
+	}
 	betree_block_verify_page(bt, nodebuf, BETREE_NODE, -1);
 	if (betree_run_wanted(node) && choose_part(node, &state.part))
 	{

@@ -91,8 +91,9 @@ typedef struct BetreeMessages
 	char	   *space;			/* for copies of tuples */
 	Size		space_left;
 	Size		space_size;		/* of the last chunk of it */
-	bool		cached;			/* they reach to the end of the node */
-	ScanDirection dir;			/* if cached: the end in this direction */
+	bool		cached;			/* they are all that the node had ... */
+	ScanDirection dir;			/* in this direction ... */
+	IndexTuple	end;			/* up to this bound, in the context below */
 	Buffer		guard;			/* if cached and so->interlock: the leaf that
 								 * was pinned when they were read */
 	MemoryContext context;

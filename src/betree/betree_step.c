@@ -11,15 +11,17 @@
  * key and TID, and the merge drops the second.  The next position is the
  * upper (going backward, the lower) bound of the child.
  *
- * Leaf parents are never freed: we keep the last one pinned and begin the
- * next step there, if the position is still in its range.  The first step
+ * We keep the last leaf parent pinned and begin the next step there, if it is
+ * one still and the position is in its range.  The first step
  * collects for its leaf only, since many a scan ends there, unless the log is
  * longer than we may pin.  The pins on the log pages stay, so that the second
  * step does not look them up again when it collects all that the log holds for
  * the rest of the scan in this node.  Later steps do so as soon as they come
  * to a node.  What is collected is kept.  That is right for MVCC snapshots:
  * what is flushed later is met twice and dropped once, what is appended later
- * is invisible to us, and what VACUUM removes was dead to us.
+ * is invisible to us, and what VACUUM removes was dead to us.  It counts up to
+ * where the node ended: VACUUM may merge the node with its neighbour, or the page
+ * become another leaf parent.
  *
  * Index-only scans trust the visibility map, so VACUUM must not have recycled
  * a TID between our reading it and our returning it.  They pin the leaf
@@ -67,6 +69,21 @@ has_log(Page node)
 		betree_node_tail(node) != InvalidBlockNumber;
 }
 
+
+/* Do the collected messages, which are kept, reach to the end of a child? */
+static bool
+has_collected(BetreeScanOpaque so, Page node, int child)
+{
+	BetreeMessages *messages = &so->reader.messages;
+	BetreeKey	end;
+
+	Assert(messages->cached);
+
+	betree_key_from_pivot(&so->bt, messages->end, &end);
+	return ScanDirectionIsForward(messages->dir) ?
+		betree_key_compare_pivot(&so->bt, &end, BetreeNodeGetUpper(node, child)) >= 0 :
+		betree_key_compare_pivot(&so->bt, &end, BetreeNodeGetPivot(node, child)) <= 0;
+}
 
 /* Try to begin at the remembered leaf parent; share-locks it on success */
 static bool
@@ -351,6 +368,7 @@ collect_for_step(BetreeScanOpaque so, int child, Buffer leafbuf, ScanDirection d
 	Page		node = BufferGetPage(so->reader.nodebuf);
 	int			first = child;
 	int			last = child;
+	MemoryContext oldcontext;
 
 	if (BufferIsValid(leafbuf) && collect_the_rest(so, node))
 	{
@@ -366,6 +384,12 @@ collect_for_step(BetreeScanOpaque so, int child, Buffer leafbuf, ScanDirection d
 			first = betree_quals_last_child(so, node, child, dir);
 		so->reader.messages.cached = true;
 		so->reader.messages.dir = dir;
+		oldcontext = MemoryContextSwitchTo(so->reader.messages.context);
+		so->reader.messages.end =
+			CopyIndexTuple(ScanDirectionIsForward(dir) ?
+						   BetreeNodeGetUpper(node, last) :
+						   BetreeNodeGetPivot(node, first));
+		MemoryContextSwitchTo(oldcontext);
 	}
 	so->reader.log_pages = 0;
 	betree_collect_log(so, node, first, last);
@@ -475,7 +499,11 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 		if (so->interlock && !excluded)
 			ECP_STOP_POINT("scan-pinned");
 		if (so->reader.messages.cached)
-			return child;
+		{
+			if (has_collected(so, node, child))
+				return child;
+			betree_collect_reset(so);
+		}
 
 		collect_for_step(so, child, *leafbuf, dir);
 		if (!excluded || !so->interlock || so->reader.messages.nitems == 0)
@@ -517,6 +545,17 @@ set_bounds(BetreeScanOpaque so, BetreeScanPage *page, int child,
 			page->low = from;
 		if (!forward && betree_key_compare_pivot(bt, &bound, page->high) < 0)
 			page->high = from;
+	}
+	if (so->part_end != NULL)
+	{
+		BetreeKey	end;
+
+		/* the same, of the next part's beginning */
+		betree_key_from_pivot(bt, so->part_end, &end);
+		if (forward && betree_key_compare_pivot(bt, &end, page->high) < 0)
+			page->high = CopyIndexTuple(so->part_end);
+		if (!forward && betree_key_compare_pivot(bt, &end, page->low) > 0)
+			page->low = CopyIndexTuple(so->part_end);
 	}
 
 	if (from == NULL || dir != so->reader.walk_dir)

@@ -17,9 +17,9 @@
  * at once, under the node's lock, could deadlock with a backend that scans and
  * inserts.
  *
- * Leaves left empty are given to the free space map, with their range going
- * to the left neighbour.  Since no lock-free page references exist, a freed
- * page may be used again at once.  The free space map is not crash safe: at
+ * Leaves left empty are given to the free space map, and so are nodes that have
+ * few children left, with their logs (betree_shrink.c).  Since no lock-free page
+ * references exist, a freed page may be used again at once.  The free space map is not crash safe: at
  * the end we look at all pages that the walk did not meet.  Among them are
  * copies of log pages, and Bloom pages, that a crash left behind between their
  * making and the split, or other change, that they were made for.  A page that came into use after
@@ -219,84 +219,6 @@ set_cursor(VacuumState *state, IndexTuple pivot)
 	MemoryContextSwitchTo(oldcontext);
 }
 
-/* Has a child anything pending in the sealed pages of its node? */
-static bool
-child_has_messages(BetreeRel *bt, Page node, int child)
-{
-	BetreeLogCache cache = {0};
-	BetreeBatch batch;
-
-	cache.hint = palloc0(BETREE_NCAP_MAX * sizeof(OffsetNumber));
-	cache.blkno = palloc0(BETREE_NCAP_MAX * sizeof(BlockNumber));
-	betree_log_batch_init(&batch, 1);
-	betree_log_gather(bt, node, child, BetreePageCapacity, BETREE_BATCH_MAX_ITEMS,
-					  &cache, &batch);
-	return batch.nitems > 0 || !batch.complete;
-}
-
-/*
- * Free the leaf that begins at "low", if it still is empty and may go.
- *
- * Its range goes to its left neighbour, so neither must have messages in the
- * log: their markers could not be merged.  Being extended, the neighbour is
- * marked as having everything, so that old copies of flushed messages do not
- * count for it.  A first child stays; nodes are never freed.
- */
-static void
-free_leaf(VacuumState *state, IndexTuple low)
-{
-	BetreeRel  *bt = &state->bt;
-	BetreeKey	key;
-	Page		node;
-	int			child;
-	Buffer		leafbuf;
-	BlockNumber leafblk = InvalidBlockNumber;
-
-	betree_key_from_pivot(bt, low, &key);
-	state->nodebuf = betree_descend_relock(bt, state->nodebuf, &key, 1,
-										   BUFFER_LOCK_EXCLUSIVE);
-	node = BufferGetPage(state->nodebuf);
-	child = betree_key_search_node(bt, node, &key, false);
-	leafbuf = betree_block_pin(bt, BetreeNodeGetChild(node, child));
-
-	if (child > 0 && ConditionalLockBufferForCleanup(leafbuf))
-	{
-		betree_block_verify_page(bt, leafbuf, BETREE_LEAF, 0);
-		betree_log_check_order(node);
-		if (PageGetMaxOffsetNumber(BufferGetPage(leafbuf)) == 0 &&
-			!child_has_messages(bt, node, child) &&
-			!child_has_messages(bt, node, child - 1))
-		{
-			GenericXLogState *xlog;
-			Page		page;
-
-			betree_bloom_forget(bt, state->nodebuf, BufferGetBlockNumber(leafbuf));
-			xlog = GenericXLogStart(bt->rel);
-			node = GenericXLogRegisterBuffer(xlog, state->nodebuf, 0);
-			BetreePivotSetMarker(BetreeNodeGetPivot(node, child - 1),
-								 BetreePageGetOpaque(node)->bteo_seq);
-			PageIndexTupleDelete(node, BETREE_FIRST_PIVOT + child);
-			betree_node_shift_runs(node, child, -1);
-			page = GenericXLogRegisterBuffer(xlog, leafbuf, 0);
-			betree_page_init(page, BETREE_FREE, 0, 0);
-			GenericXLogFinish(xlog);
-			ECP_STOP_POINT("vacuum-freed");
-			leafblk = BufferGetBlockNumber(leafbuf);
-		}
-		LockBuffer(leafbuf, BUFFER_LOCK_UNLOCK);
-	}
-	ReleaseBuffer(leafbuf);
-	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
-
-	if (leafblk != InvalidBlockNumber)
-	{
-		RecordFreeIndexPage(bt->rel, leafblk);
-		state->stats->pages_newly_deleted++;
-		state->stats->pages_deleted++;
-		state->stats->pages_free++;
-	}
-}
-
 /* Clean the leaf at the cursor and move the cursor behind it */
 static void
 clean_leaf(VacuumState *state)
@@ -308,6 +230,7 @@ clean_leaf(VacuumState *state)
 	BlockNumber leafblk;
 	Buffer		leafbuf;
 	bool		empty;
+	bool		last;
 	IndexTuple	low;
 
 	lock_leaf_parent(state);
@@ -335,6 +258,7 @@ clean_leaf(VacuumState *state)
 	clean_page(state, leafbuf, NULL, NULL);
 	empty = PageGetMaxOffsetNumber(BufferGetPage(leafbuf)) == 0;
 	low = CopyIndexTuple(BetreeNodeGetPivot(node, child));
+	last = child + 1 == BetreeNodeNumChildren(node);
 	if (betree_key_compare_pivot(bt, &key, BetreeNodeGetUpper(node, child)) >= 0)
 		betree_page_report_item();
 	set_cursor(state, BetreeNodeGetUpper(node, child));
@@ -343,8 +267,17 @@ clean_leaf(VacuumState *state)
 	UnlockReleaseBuffer(leafbuf);
 	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
 
-	if (empty && child > 0)
-		free_leaf(state, low);
+	if (empty && betree_shrink_leaf(bt, low, state->stats))
+		empty = false;
+	if (last && betree_shrink_nodes(bt, low, state->cursor, state->last_node,
+									state->stats))
+	{
+		/* what the page becomes next must be visited like any other node */
+		ReleaseBuffer(state->nodebuf);
+		state->nodebuf = InvalidBuffer;
+		if (empty)
+			(void) betree_shrink_leaf(bt, low, state->stats);
+	}
 }
 
 /* The walk, from the cursor on */
