@@ -2206,7 +2206,7 @@ CREATE FUNCTION betree_page_items(index regclass, blkno bigint,
 								  OUT itemoffset integer, OUT itemlen integer,
 								  OUT child bigint, OUT marker integer,
 								  OUT attributes integer, OUT tid tid,
-								  OUT key text)
+								  OUT rows integer, OUT key text)
 	RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION betree_page_items(regclass, bigint) IS

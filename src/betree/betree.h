@@ -101,6 +101,7 @@ typedef struct BetreeOptions
 	int			log_levels;
 	int			flush_budget;
 	bool		bloom;
+	bool		deduplicate;
 } BetreeOptions;
 
 #define BETREE_FILLFACTOR_MIN		10
@@ -147,6 +148,7 @@ typedef struct BetreeRel
 	Relation	heap;			/* whose dead rows an insert may purge, or
 								 * NULL */
 	bool		bloom;			/* nodes of level 1 shall have Bloom pages */
+	bool		deduplicate;	/* leaves shall have postings */
 	FmgrInfo   *cmp[INDEX_MAX_KEYS];
 	Oid			header_type[INDEX_MAX_KEYS];	/* see
 												 * betree_key_type_has_header */
@@ -349,9 +351,13 @@ extern int	betree_key_compare_tuple(BetreeRel *bt, BetreeKey *key,
 									 IndexTuple itup);
 extern bool betree_key_matches_tuple(BetreeRel *bt, BetreeKey *key,
 									 IndexTuple itup);
+extern int	betree_key_compare_row(BetreeRel *bt, BetreeKey *key,
+								   IndexTuple itup, ItemPointer tid);
 extern int	betree_key_compare_pivot(BetreeRel *bt, BetreeKey *key,
 									 IndexTuple pivot);
 extern int	betree_key_order_tuples(BetreeRel *bt, IndexTuple a, IndexTuple b);
+extern const char *betree_key_item_complaint(BetreeRel *bt, Page page,
+											 OffsetNumber off);
 extern bool betree_key_equal_tuples(BetreeRel *bt, IndexTuple a, IndexTuple b);
 extern void betree_key_sort(BetreeRel *bt, BetreeSortItem *items, int nitems);
 extern int	betree_key_sort_unique(BetreeRel *bt, BetreeSortItem *items, int nitems);
@@ -552,6 +558,13 @@ extern const EcpIndexKind betree_index_kind;
 
 /* betree_check.c */
 extern void betree_check_meta(BetreeRel *bt);
+
+/* betree_check_rows.c */
+extern struct Tuplesortstate *betree_check_rows_begin(void);
+extern void betree_check_rows_add(struct Tuplesortstate *tids, ItemPointer tid);
+extern void betree_check_rows(Relation index, Relation heap,
+							  struct Tuplesortstate *tids, Snapshot snapshot,
+							  int64 nrows);
 
 /* betree_cost.c */
 extern void betreecostestimate(PlannerInfo *root, IndexPath *path,

@@ -5,9 +5,9 @@
  *
  * The heap's rows go through a tuplesort of (attributes, TID) and come back
  * in index order.  Leaves are packed to the fill factor and written one after
- * the other; each finished page hands a pivot to the node being filled one
- * level above.  The leaves of a node so lie side by side in the file, followed
- * by the node.  Logs start empty.
+ * the other, rows with the same key as postings; each finished page hands a
+ * pivot to the node being filled one level above.  The leaves of a node so lie
+ * side by side in the file, followed by the node.  Logs start empty.
  *
  * Pages bypass shared buffers and are WAL-logged as they are written
  * (base/page_writer.c): one pass.  Metapage and root have fixed places and
@@ -74,6 +74,10 @@ typedef struct BuildState
 	BuildLevel	level[BETREE_MAX_HEIGHT];
 	int			height;			/* number of levels that have been started */
 	BetreeBloomSlots blooms;	/* of leaves, for the node being filled */
+	BetreePosting posting;		/* the last rows, not in the leaf yet; its
+								 * key: */
+	IndexTuple	posting_key;	/* NULL if there are none */
+	char		posting_space[BetreeMaxItemSize];
 } BuildState;
 
 /*
@@ -343,9 +347,9 @@ finish_page(BuildState *state, int levelno, IndexTuple high)
 	level_add(above, pivot);
 }
 
-/* Add the next tuple in order to the leaf being filled */
+/* Add the next item in order to the leaf being filled */
 static void
-add_tuple(BuildState *state, IndexTuple itup)
+add_item(BuildState *state, IndexTuple itup)
 {
 	BuildLevel *leaf = &state->level[0];
 	int			limit = BetreePageCapacity * state->bt.fillfactor / 100;
@@ -363,6 +367,40 @@ add_tuple(BuildState *state, IndexTuple itup)
 		pfree(separator);
 	}
 	level_add(leaf, itup);
+}
+
+/* Add the rows to the leaf that have been kept because more might follow */
+static void
+add_posting(BuildState *state)
+{
+	if (state->posting_key == NULL)
+		return;
+	if (state->posting.nrows > 1)
+	{
+		IndexTuple	itup = betree_posting_form(&state->posting);
+
+		add_item(state, itup);
+		pfree(itup);
+	}
+	else
+		add_item(state, state->posting_key);
+	state->posting_key = NULL;
+}
+
+/* Add the next tuple in order */
+static void
+add_tuple(BuildState *state, IndexTuple itup)
+{
+	if (!state->bt.deduplicate)
+		add_item(state, itup);
+	else if (state->posting_key == NULL ||
+			 !betree_posting_add(&state->posting, itup))
+	{
+		add_posting(state);
+		state->posting_key = (IndexTuple) state->posting_space;
+		memcpy(state->posting_key, itup, IndexTupleSize(itup));
+		betree_posting_begin(&state->posting, state->posting_key);
+	}
 }
 
 /*
@@ -447,6 +485,7 @@ betreebuild(Relation heap, Relation index, IndexInfo *indexInfo)
 	}
 	ExecDropSingleTupleTableSlot(state.slot);
 	tuplesort_end(state.sort);
+	add_posting(&state);
 	finish_tree(&state);
 	MemoryContextDelete(state.row_context);
 

@@ -33,14 +33,11 @@
 #include "base/heap_row.h"
 #include "base/shards.h"
 #include "catalog/index.h"
-#include "catalog/pg_operator_d.h"
-#include "catalog/pg_type_d.h"
 #include "lib/bloomfilter.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
-#include "utils/tuplesort.h"
 
 typedef struct CheckState
 {
@@ -59,7 +56,7 @@ typedef struct CheckState
 	int			ntail;
 	MemoryContext upper_context;
 	Relation	heap;
-	Tuplesortstate *tids;		/* of the live items, or NULL */
+	struct Tuplesortstate *tids;	/* of the live items, or NULL */
 	int64		nrows;			/* of the heap, that a build would find */
 	Snapshot	snapshot;		/* with heapallindexed */
 	bool		unique;			/* no two visible rows have the same key */
@@ -125,14 +122,6 @@ normalize(BetreeRel *bt, Datum *values, bool *isnull, ItemPointer tid)
 	return itup;
 }
 
-/* A TID as a number, in the same order */
-static int64
-tid_number(ItemPointer tid)
-{
-	return ((int64) ItemPointerGetBlockNumber(tid) << 16) |
-		ItemPointerGetOffsetNumber(tid);
-}
-
 /* A live tuple of block "blkno": check what it says, put it into the filter */
 static void
 account(CheckState *state, BlockNumber blkno, IndexTuple itup)
@@ -144,7 +133,7 @@ account(CheckState *state, BlockNumber blkno, IndexTuple itup)
 				ItemPointerGetBlockNumberNoCheck(&itup->t_tid),
 				ItemPointerGetOffsetNumberNoCheck(&itup->t_tid));
 	if (state->tids != NULL)
-		tuplesort_putdatum(state->tids, Int64GetDatum(tid_number(&itup->t_tid)), false);
+		betree_check_rows_add(state->tids, &itup->t_tid);
 	if (state->filter != NULL)
 	{
 		Datum		values[INDEX_MAX_KEYS];
@@ -159,16 +148,16 @@ account(CheckState *state, BlockNumber blkno, IndexTuple itup)
 	}
 }
 
-/* Items 1..n of a page ascend strictly */
+/* Items 1..n of a page are whole, and ascend strictly with all their rows */
 static void
 check_ascending(CheckState *state, BlockNumber blkno, Page page, int n)
 {
-	for (OffsetNumber off = 2; off <= n; off++)
+	for (OffsetNumber off = 1; off <= n; off++)
 	{
-		if (betree_key_order_tuples(&state->bt, BetreePageGetTuple(page, off - 1),
-									BetreePageGetTuple(page, off)) >= 0)
-			corrupt(state, blkno, "Item %u is not above the one before it.",
-					off);
+		const char *complaint = betree_key_item_complaint(&state->bt, page, off);
+
+		if (complaint != NULL)
+			corrupt(state, blkno, "Item %u %s.", off, complaint);
 	}
 }
 
@@ -379,8 +368,7 @@ check_run_page(CheckState *state, Page node, int i, Page page)
 						   BetreePivotGetMarker(BetreeNodeGetPivot(node, child))) &&
 			!betree_node_log_covers(node, i, child, child))
 			corrupt(state, entry->bted_block,
-					"Item %u is of child %d, which the page is not for.",
-					off, child);
+					"Item %u is of child %d, which the page is not for.", off, child);
 	}
 }
 
@@ -589,6 +577,8 @@ check_leaf(CheckState *state, Page node, int child)
 	int			nmessages = gather_all(state, node, child, &messages);
 	int			message = 0;
 	BetreeKey	key;
+	ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
+	int			nrows;
 
 	check_items(state, buf);
 	check_ascending(state, blkno, page, maxoff);
@@ -598,24 +588,31 @@ check_leaf(CheckState *state, Page node, int child)
 		if (betree_key_compare_tuple(bt, &key, BetreePageGetTuple(page, 1)) > 0)
 			corrupt(state, blkno, "The first item is below the page's range.");
 		betree_key_from_pivot(bt, BetreeNodeGetUpper(node, child), &key);
-		if (betree_key_compare_tuple(bt, &key,
-									 BetreePageGetTuple(page, maxoff)) <= 0)
+		nrows = betree_posting_read(BetreePageGetTuple(page, maxoff), tids);
+		if (betree_key_compare_row(bt, &key, BetreePageGetTuple(page, maxoff),
+								   &tids[nrows - 1]) <= 0)
 			corrupt(state, blkno, "The last item is above the page's range.");
 	}
 	for (OffsetNumber off = 1; off <= maxoff; off++)
 	{
 		IndexTuple	itup = BetreePageGetTuple(page, off);
+		IndexTuple	row = betree_posting_form_row(itup, &itup->t_tid);
 
-		account(state, blkno, itup);
 		if (hash != NULL && betree_bloom_lacks(bt, node, blkno, hash, itup))
 			corrupt(state, blkno, "Item %u is not in the leaf's Bloom filter.", off);
-		while (message < nmessages &&
-			   betree_key_order_tuples(bt, messages[message].itup, itup) < 0)
-			check_unique(state, blkno, messages[message++].itup);
-		if (message < nmessages &&
-			betree_key_order_tuples(bt, messages[message].itup, itup) == 0)
-			corrupt(state, blkno, "Item %u is also in the log.", off);
-		check_unique(state, blkno, itup);
+		nrows = betree_posting_read(itup, tids);
+		for (int i = 0; i < nrows; i++)
+		{
+			row->t_tid = tids[i];
+			account(state, blkno, row);
+			while (message < nmessages &&
+				   betree_key_order_tuples(bt, messages[message].itup, row) < 0)
+				check_unique(state, blkno, messages[message++].itup);
+			if (message < nmessages &&
+				betree_key_order_tuples(bt, messages[message].itup, row) == 0)
+				corrupt(state, blkno, "Item %u is also in the log.", off);
+			check_unique(state, blkno, row);
+		}
 	}
 	while (message < nmessages)
 		check_unique(state, blkno, messages[message++].itup);
@@ -642,8 +639,7 @@ check_level(CheckState *state, int level)
 		CHECK_FOR_INTERRUPTS();
 
 		betree_key_from_pivot(bt, low, &key);
-		nodebuf = betree_descend(bt, &key, false, level, BUFFER_LOCK_SHARE,
-								 NULL, NULL);
+		nodebuf = betree_descend(bt, &key, false, level, BUFFER_LOCK_SHARE, NULL, NULL);
 		node = BufferGetPage(nodebuf);
 		visit(state, BufferGetBlockNumber(nodebuf));
 		check_items(state, nodebuf);
@@ -745,66 +741,6 @@ check_heap(CheckState *state, Relation heap, Snapshot snapshot)
 						   check_heap_row, state, scan);
 }
 
-pg_noreturn static void report_row(CheckState *state, ItemPointer tid,
-								   const char *detail);
-
-static void
-report_row(CheckState *state, ItemPointer tid, const char *detail)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_INDEX_CORRUPTED),
-			 errmsg("index \"%s\" is corrupted: row (%u,%u)",
-					RelationGetRelationName(state->bt.rel),
-					ItemPointerGetBlockNumber(tid),
-					ItemPointerGetOffsetNumber(tid)),
-			 errdetail_internal("%s", detail),
-			 errhint("Please REINDEX it.")));
-}
-
-/*
- * The items' TIDs, sorted: no two are the same, each is of a row that the heap
- * has, and the snapshot sees as many of them as there are rows.
- */
-static void
-check_tids(CheckState *state, Snapshot snapshot)
-{
-	IndexFetchTableData *fetch = ecp_table_fetch_begin(state->heap);
-	TupleTableSlot *slot = table_slot_create(state->heap, NULL);
-	int64		last = -1;
-	int64		nseen = 0;
-	Datum		value;
-	bool		isnull;
-
-	tuplesort_performsort(state->tids);
-	while (ecp_tuplesort_getdatum(state->tids, &value, &isnull))
-	{
-		int64		number = DatumGetInt64(value);
-		ItemPointerData tid;
-		ItemPointerData row;
-		bool		call_again = false;
-
-		CHECK_FOR_INTERRUPTS();
-		ItemPointerSet(&tid, (BlockNumber) (number >> 16), (OffsetNumber) number);
-		row = tid;
-		if (number == last)
-			report_row(state, &tid, "The index has it twice.");
-		last = number;
-		if (table_index_fetch_tuple(fetch, &row, snapshot, slot, &call_again, NULL))
-			nseen++;
-		else if (!ecp_heap_has_row(state->heap, &tid))
-			report_row(state, &tid, "The table does not have it.");
-	}
-	tuplesort_end(state->tids);
-	ExecDropSingleTupleTableSlot(slot);
-	table_index_fetch_end(fetch);
-	if (nseen != state->nrows)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" has " INT64_FORMAT " visible rows, but its table " INT64_FORMAT,
-						RelationGetRelationName(state->bt.rel), nseen, state->nrows),
-				 errhint("Please REINDEX it.")));
-}
-
 /* The metapage is ours and of a version that we read */
 void
 betree_check_meta(BetreeRel *bt)
@@ -860,10 +796,7 @@ betree_index_check(PG_FUNCTION_ARGS)
 		state.filter = bloom_create(Max(user.heap->rd_rel->reltuples, 10000),
 									maintenance_work_mem / 2, 0);
 		if (exclusive)
-			state.tids = tuplesort_begin_datum(INT8OID, Int8LessOperator,
-											   InvalidOid, false,
-											   maintenance_work_mem / 2, NULL,
-											   false);
+			state.tids = betree_check_rows_begin();
 		snapshot = RegisterSnapshot(GetTransactionSnapshot());
 		state.snapshot = snapshot;
 
@@ -889,7 +822,7 @@ betree_index_check(PG_FUNCTION_ARGS)
 	{
 		check_heap(&state, user.heap, snapshot);
 		if (exclusive)
-			check_tids(&state, snapshot);
+			betree_check_rows(user.index, user.heap, state.tids, snapshot, state.nrows);
 		UnregisterSnapshot(snapshot);
 		bloom_free(state.filter);
 	}

@@ -197,8 +197,8 @@ static void
 put_item(BetreeRel *bt, ReturnSetInfo *rsinfo, Page page, OffsetNumber off)
 {
 	IndexTuple	itup = BetreePageGetTuple(page, off);
-	Datum		values[7] = {0};
-	bool		nulls[7] = {0};
+	Datum		values[8] = {0};
+	bool		nulls[8] = {0};
 
 	values[0] = Int32GetDatum(off);
 	values[1] = Int32GetDatum(IndexTupleSize(itup));
@@ -216,7 +216,8 @@ put_item(BetreeRel *bt, ReturnSetInfo *rsinfo, Page page, OffsetNumber off)
 			values[5] = PointerGetDatum(BetreePivotGetTid(itup));
 		else
 			nulls[5] = true;
-		values[6] = natts == BETREE_NATTS_PLUSINF ?
+		nulls[6] = true;
+		values[7] = natts == BETREE_NATTS_PLUSINF ?
 			CStringGetTextDatum("infinity") :
 			CStringGetTextDatum(tuple_text(bt, itup, natts));
 	}
@@ -225,7 +226,8 @@ put_item(BetreeRel *bt, ReturnSetInfo *rsinfo, Page page, OffsetNumber off)
 		nulls[2] = nulls[3] = true;
 		values[4] = Int32GetDatum(bt->natts);
 		values[5] = PointerGetDatum(&itup->t_tid);
-		values[6] = CStringGetTextDatum(tuple_text(bt, itup, bt->natts));
+		values[6] = Int32GetDatum(betree_posting_nrows(itup));
+		values[7] = CStringGetTextDatum(tuple_text(bt, itup, bt->natts));
 	}
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }

@@ -273,6 +273,24 @@ betree_key_fixed_size(TupleDesc tupdesc)
 	return size;
 }
 
+/* Size that a tuple with the values of an item takes */
+static int
+stored_size(BetreeRel *bt, IndexTuple itup)
+{
+	Size		header = IndexInfoFindDataOffset(itup->t_info);
+	char	   *data = (char *) itup + header;
+	Size		off = 0;
+
+	for (int i = 0; i < bt->natts; i++)
+	{
+		if (!IndexTupleHasNulls(itup) ||
+			!att_isnull(i, (uint8 *) itup + sizeof(IndexTupleData)))
+			off = attribute_end(TupleDescAttr(bt->tupdesc, i), data,
+								IndexTupleSize(itup) - header, &off);
+	}
+	return (int) MAXALIGN(header + off);
+}
+
 /* betree_key_pivot_natts(), for the comparisons here */
 static inline int
 pivot_natts(BetreeRel *bt, IndexTuple pivot)
@@ -366,6 +384,14 @@ int
 betree_key_compare_tuple(BetreeRel *bt, BetreeKey *key, IndexTuple itup)
 {
 	return key_compare(bt, key, itup, bt->nkeyatts, &itup->t_tid);
+}
+
+/* The same with one of the rows of a leaf's item */
+int
+betree_key_compare_row(BetreeRel *bt, BetreeKey *key, IndexTuple itup,
+					   ItemPointer tid)
+{
+	return key_compare(bt, key, itup, bt->nkeyatts, tid);
 }
 
 /* Has a tuple the key's attributes, which are all, whatever its TID? */
@@ -603,6 +629,40 @@ betree_key_merge_runs(BetreeRel *bt, BetreeSortItem **items, int nitems)
 }
 
 /*
+ * betree_key_item_complaint
+ *		What is wrong with a sorted item of a LEAF or LOG page; NULL if nothing
+ *		is.  For the checker.
+ *
+ * It must be as long as its values make it, or those and the TIDs of a posting,
+ * and above all rows of the one before it.
+ */
+const char *
+betree_key_item_complaint(BetreeRel *bt, Page page, OffsetNumber off)
+{
+	IndexTuple	itup = BetreePageGetTuple(page, off);
+
+	if (BetreeTupleIsPosting(itup) &&
+		(BetreePageGetOpaque(page)->bteo_kind != BETREE_LEAF ||
+		 bt->rel->rd_index->indisunique || bt->natts != bt->nkeyatts))
+		return "is a posting, which may not be here";
+	if (betree_posting_key_size(itup) != stored_size(bt, itup))
+		return "is not as long as its values";
+	if (off > FirstOffsetNumber)
+	{
+		IndexTuple	previous = BetreePageGetTuple(page, off - 1);
+		ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
+		int			nrows = betree_posting_read(previous, tids);
+		BetreeKey	key;
+
+		betree_key_from_tuple(bt, previous, &key);
+		key.tid = tids[nrows - 1];
+		if (betree_key_compare_tuple(bt, &key, itup) >= 0)
+			return "is not above the one before it";
+	}
+	return NULL;
+}
+
+/*
  * betree_key_search_node
  *		The child of a NODE that a position belongs to.
  *
@@ -747,6 +807,8 @@ betree_key_form_separator(BetreeRel *bt, IndexTuple left, IndexTuple right)
 	bool		with_tid;
 	IndexTuple	pivot;
 
+	if (BetreeTupleIsPosting(right))
+		right = betree_posting_form_row(right, &right->t_tid);
 	for (natts = 1; natts <= bt->nkeyatts; natts++)
 	{
 		bool		lnull;

@@ -12,6 +12,10 @@
  * most a sixth of a page.  Two leaves and their batches may be spread anew
  * over two or three pages; that record moves the bound between them.
  *
+ * A batch that is added in place leaves postings as they are, but for those that
+ * it has rows for the midst of.  Where whole pages are written anyway, neighbours
+ * with the same key become postings first.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -24,17 +28,18 @@
 typedef struct MergedItem
 {
 	IndexTuple	itup;
-	OffsetNumber from;			/* place in the leaf, or 0 */
+	OffsetNumber from;			/* place in the leaf, or 0 for a new one */
 } MergedItem;
 
 typedef struct Merged
 {
 	int			nitems;
 	int			space;			/* with item pointers */
-	int			new_space;		/* of the tuples that come from the batch */
+	int			new_space;		/* of the new tuples */
 	int			max_space;		/* of the largest tuple */
 	bool		ascending;		/* the batch goes behind all of the leaf */
-	MergedItem	items[FLEXIBLE_ARRAY_MEMBER];
+	int			max_items;
+	MergedItem *items;
 } Merged;
 
 /* how a merged leaf is cut into pages: pages[i] begins at start[i] */
@@ -57,17 +62,30 @@ typedef struct LeafSplit
 static Merged *
 merged_create(int nleaves)
 {
-	Merged	   *merged = palloc(offsetof(Merged, items) +
-								nleaves * BETREE_MERGE_MAX_ITEMS *
-								sizeof(MergedItem));
+	Merged	   *merged = palloc0(sizeof(Merged));
 
-	memset(merged, 0, offsetof(Merged, items));
+	merged->max_items = nleaves * BETREE_MERGE_MAX_ITEMS;
+	merged->items = palloc(merged->max_items * sizeof(MergedItem));
 	return merged;
+}
+
+static void
+merged_free(Merged *merged)
+{
+	pfree(merged->items);
+	pfree(merged);
 }
 
 static inline void
 merged_add(Merged *merged, IndexTuple itup, OffsetNumber from)
 {
+	/* postings that a batch has cut to pieces are more */
+	if (unlikely(merged->nitems >= merged->max_items))
+	{
+		merged->max_items *= 2;
+		merged->items = repalloc(merged->items,
+								 merged->max_items * sizeof(MergedItem));
+	}
 	merged->items[merged->nitems].itup = itup;
 	merged->items[merged->nitems].from = from;
 	merged->nitems++;
@@ -88,6 +106,70 @@ compare_with_leaf(BetreeRel *bt, BetreeSortItem *message, Page page,
 	return betree_key_item_compare(bt, message, &item);
 }
 
+/* Is a message that is above an item, as an item, not above all of its rows? */
+static bool
+is_inside(BetreeRel *bt, IndexTuple message, IndexTuple itup)
+{
+	ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
+	int			n;
+
+	if (!BetreeTupleIsPosting(itup) ||
+		!betree_key_equal_tuples(bt, message, itup))
+		return false;
+	n = betree_posting_read(itup, tids);
+	return ItemPointerCompare(&message->t_tid, &tids[n - 1]) <= 0;
+}
+
+/* Go on with a posting, or add the item that has been made and begin another */
+static void
+merged_add_row(Merged *merged, BetreePosting *posting, IndexTuple itup,
+			   ItemPointer tid)
+{
+	if (posting->key != NULL &&
+		betree_posting_same_key(posting->key, itup) &&
+		betree_posting_add_row(posting, tid))
+		return;
+	if (posting->key != NULL)
+		merged_add(merged, betree_posting_form(posting), InvalidOffsetNumber);
+	betree_posting_begin_row(posting, itup, tid);
+}
+
+/*
+ * Add what becomes of a posting with messages among its rows, message "first"
+ * and more; returns the first one behind them.  Messages with keys that are
+ * equal, but not the same, cut it.  One that it has already adds nothing.
+ */
+static int
+merge_posting(BetreeRel *bt, IndexTuple itup, BetreeBatch *batch, int first,
+			  Merged *merged)
+{
+	ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
+	int			n = betree_posting_read(itup, tids);
+	int			i = first;
+	BetreePosting posting;
+
+	posting.key = NULL;
+	for (int row = 0; row < n;)
+	{
+		IndexTuple	message = i < batch->nitems ? batch->items[i].itup : NULL;
+		int			cmp = 1;
+
+		if (message != NULL && betree_key_equal_tuples(bt, message, itup))
+			cmp = ItemPointerCompare(&message->t_tid, &tids[row]);
+		if (cmp < 0)
+			merged_add_row(merged, &posting, message, &message->t_tid);
+		else
+		{
+			merged_add_row(merged, &posting, itup, &tids[row]);
+			row++;
+		}
+		if (cmp <= 0)
+			i++;
+	}
+	merged_add(merged, betree_posting_form(&posting), InvalidOffsetNumber);
+	return i;
+}
+
 /*
  * Merge the batch with the page, and add the result.  Messages lie sparsely
  * between the tuples of the leaf, so each is searched with growing steps.  A
@@ -100,13 +182,17 @@ merge_items(BetreeRel *bt, Page page, BetreeBatch *batch, Merged *merged)
 	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
 	OffsetNumber pos = FirstOffsetNumber;
 
-	for (int i = 0; i < batch->nitems; i++)
+	for (int i = 0; i < batch->nitems;)
 	{
 		BetreeSortItem *message = &batch->items[i];
 		OffsetNumber low = pos;
 		OffsetNumber high = pos;
+		OffsetNumber posting = InvalidOffsetNumber;
 		int			step = 1;
 		bool		found = false;
+
+		if (unlikely(BetreeTupleIsPosting(message->itup)))
+			betree_page_report_item();
 
 		/* ascending input goes behind the last item */
 		if (i == 0 && maxoff > 0 &&
@@ -135,14 +221,93 @@ merge_items(BetreeRel *bt, Page page, BetreeBatch *batch, Merged *merged)
 		if (low <= maxoff)
 			found = compare_with_leaf(bt, message, page, low) == 0;
 
+		if (found && BetreeTupleIsPosting(BetreePageGetTuple(page, low)))
+			posting = low;
+		else if (!found && low > pos &&
+				 is_inside(bt, message->itup, BetreePageGetTuple(page, low - 1)))
+			posting = low - 1;
+		if (posting != InvalidOffsetNumber)
+			low = posting;
 		for (; pos < low; pos++)
 			merged_add(merged, BetreePageGetTuple(page, pos), pos);
-		merged_add(merged, message->itup, InvalidOffsetNumber);
-		if (found)
+		if (posting != InvalidOffsetNumber)
+			i = merge_posting(bt, BetreePageGetTuple(page, pos), batch, i,
+							  merged);
+		else
+		{
+			merged_add(merged, message->itup, InvalidOffsetNumber);
+			i++;
+		}
+		if (found || posting != InvalidOffsetNumber)
 			pos++;
 	}
 	for (; pos <= maxoff; pos++)
 		merged_add(merged, BetreePageGetTuple(page, pos), pos);
+}
+
+/*
+ * Make postings of neighbours with the same key.  What is a posting already, and
+ * has no room for the next, stays as it is.
+ */
+static void
+deduplicate(BetreeRel *bt, Merged *merged)
+{
+	BetreePosting posting;
+	int			nadded = 0;		/* to the posting that the last item begins */
+	int			n = 0;
+
+	if (!bt->deduplicate)
+		return;
+	for (int i = 0; i < merged->nitems; i++)
+	{
+		MergedItem	item = merged->items[i];
+
+		if (n > 0 && (nadded > 0 ||
+					  betree_posting_same_key(merged->items[n - 1].itup, item.itup)))
+		{
+			if (nadded == 0)
+				betree_posting_begin(&posting, merged->items[n - 1].itup);
+			if (betree_posting_add(&posting, item.itup))
+			{
+				nadded++;
+				continue;
+			}
+		}
+		if (nadded > 0)
+			merged->items[n - 1].itup = betree_posting_form(&posting);
+		nadded = 0;
+		merged->items[n++] = item;
+	}
+	if (nadded > 0)
+		merged->items[n - 1].itup = betree_posting_form(&posting);
+
+	merged->nitems = n;
+	merged->space = merged->max_space = 0;
+	for (int i = 0; i < n; i++)
+	{
+		merged->space += BetreeTupleSpace(merged->items[i].itup);
+		merged->max_space = Max(merged->max_space,
+								BetreeTupleSpace(merged->items[i].itup));
+	}
+}
+
+/*
+ * Are the merged tuples more than three pages may have to take?  They are if the
+ * leaf was full and the batch has cut postings to pieces.
+ */
+static bool
+is_too_much(Merged *merged)
+{
+	return merged->space / MAX_PAGES + (int) BetreeMaxItemSize > BetreePageCapacity ||
+		merged->nitems > MAX_PAGES * BETREE_LEAF_MAX_ITEMS;
+}
+
+/* Do the merged tuples fit one page? */
+static bool
+fits_page(Merged *merged)
+{
+	return merged->space <= BetreePageCapacity &&
+		merged->nitems <= BETREE_LEAF_MAX_ITEMS;
 }
 
 /*
@@ -434,8 +599,9 @@ betree_leaf_fits(Page page, BetreeBatch *batch)
  *
  * "leafbuf" is child "child" of the node, "nextbuf" the next one; all are
  * exclusively locked.  Both batches must be complete.  Returns false, having
- * changed nothing, if this does not suit: the leaves would be too full, the
- * keys ascend, or the node has no room for the pivots.
+ * changed nothing, if this does not suit: the leaves would be too full, or the
+ * first need not be split if it has postings, the keys ascend, or the node has
+ * no room for the pivots.
  */
 bool
 betree_leaf_share(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
@@ -454,10 +620,12 @@ betree_leaf_share(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 	Assert(ecp_buffer_is_exclusive_locked(nextbuf));
 
 	merge_items(bt, BufferGetPage(leafbuf), batch, merged);
-	if (!merged->ascending)
+	deduplicate(bt, merged);
+	if (!merged->ascending && !fits_page(merged))
 	{
 		merge_items(bt, BufferGetPage(nextbuf), next_batch, merged);
 		merged->ascending = false;
+		deduplicate(bt, merged);
 		done = (choose_share(merged, &split, 2, SHARE_FILL_TWO) ||
 				choose_share(merged, &split, 3, SHARE_FILL_THREE)) &&
 			form_separators(bt, BufferGetPage(nodebuf), child, merged, &split);
@@ -467,7 +635,53 @@ betree_leaf_share(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 		write_pages(bt, nodebuf, child, batch, next_batch, merged, &split);
 		ECP_STOP_POINT("shared");
 	}
-	pfree(merged);
+	merged_free(merged);
+	return done;
+}
+
+/* Write what has been merged with a leaf; false if the node has no room */
+static bool
+write_merged(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
+			 BetreeBatch *batch, Merged *merged)
+{
+	LeafSplit	split = {.nold = 1,.npages = 1,.buf = {leafbuf}};
+
+	split.start[1] = merged->nitems;
+	if (!fits_page(merged))
+		choose_split(bt, merged, &split);
+	if (split.npages > 1 &&
+		(!BufferIsValid(nodebuf) ||
+		 !form_separators(bt, BufferGetPage(nodebuf), child, merged, &split)))
+		return false;
+	write_pages(bt, nodebuf, child, batch, NULL, merged, &split);
+	return true;
+}
+
+/*
+ * Split a leaf that is too full for its batch, which stays where it is: the
+ * caller is told that the batch is not all.
+ */
+static bool
+split_before_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
+				   BetreeBatch *batch)
+{
+	Page		page = BufferGetPage(leafbuf);
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	Merged	   *merged = merged_create(1);
+	LeafSplit	split = {.nold = 1,.buf = {leafbuf}};
+	BetreeBatch none = {0};
+	bool		done;
+
+	if (maxoff < 2 || !batch->set_marker)
+		betree_page_report_item();
+	for (OffsetNumber off = 1; off <= maxoff; off++)
+		merged_add(merged, BetreePageGetTuple(page, off), off);
+	cut(merged, &split, merged->space / 2, (maxoff + 1) / 2);
+	done = form_separators(bt, BufferGetPage(nodebuf), child, merged, &split);
+	if (done)
+		write_pages(bt, nodebuf, child, &none, NULL, merged, &split);
+	merged_free(merged);
+	batch->complete = false;
 	return done;
 }
 
@@ -478,7 +692,9 @@ betree_leaf_share(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
  * The leaf is exclusively locked; so is the node, or InvalidBuffer is given
  * for it if the batch does not come from its log and a split is not wanted.
  * Returns false, having changed nothing, if the node has no room for the
- * pivots of new leaves.
+ * pivots of new leaves.  A batch that would not fit, with the leaf, what new
+ * leaves there may be stays in the log, and is not complete any more: the leaf has
+ * been split then.
  */
 bool
 betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
@@ -487,9 +703,7 @@ betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 	Page		page = BufferGetPage(leafbuf);
 	PageHeader	header = (PageHeader) page;
 	Merged	   *merged = merged_create(1);
-	LeafSplit	split = {.nold = 1,.buf = {leafbuf}};
 	int			old_items = PageGetMaxOffsetNumber(page);
-	bool		fits;
 	bool		done = true;
 
 	Assert(batch->nitems > 0);
@@ -499,33 +713,19 @@ betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 		   ecp_buffer_is_exclusive_locked(nodebuf) : !batch->set_marker);
 
 	merge_items(bt, page, batch, merged);
-	fits = merged->space <= BetreePageCapacity &&
-		merged->nitems <= BETREE_LEAF_MAX_ITEMS;
-
-	if (fits && merged->new_space +
+	if (fits_page(merged) && merged->new_space +
 		(merged->nitems - old_items) * (int) sizeof(ItemIdData) <=
 		header->pd_upper - header->pd_lower)
 		bloom_and_write_in_place(bt, nodebuf, child, leafbuf, batch, merged);
 	else
 	{
-		if (fits)
-		{
-			split.npages = 1;
-			split.start[0] = 0;
-			split.start[1] = merged->nitems;
-		}
+		deduplicate(bt, merged);
+		if (is_too_much(merged))
+			done = split_before_merge(bt, nodebuf, child, leafbuf, batch);
 		else
-			choose_split(bt, merged, &split);
-
-		if (split.npages > 1 &&
-			(!BufferIsValid(nodebuf) ||
-			 !form_separators(bt, BufferGetPage(nodebuf), child, merged,
-							  &split)))
-			done = false;
-		else
-			write_pages(bt, nodebuf, child, batch, NULL, merged, &split);
+			done = write_merged(bt, nodebuf, child, leafbuf, batch, merged);
 	}
-	pfree(merged);
+	merged_free(merged);
 	if (done)
 		ECP_STOP_POINT("merged");
 	return done;

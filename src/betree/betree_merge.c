@@ -34,6 +34,25 @@ page_reserve(BetreeScanOpaque so, BetreeScanPage *page, int n)
 											 MCXT_ALLOC_HUGE);
 }
 
+/*
+ * Make room for the rows of a posting, beside what may come behind it of the
+ * leaf, and of the messages.
+ */
+static void
+page_reserve_posting(BetreeScanOpaque so, BetreeScanPage *page, int nrows,
+					 int nmessages)
+{
+	int			n = page->nitems + nrows + nmessages + (int) MaxIndexTuplesPerPage;
+
+	if (so->heap != NULL && so->heap_blocks == 0)
+		so->heap_blocks = betree_block_tid_limit(so->heap);
+	if (n <= page->max_items)
+		return;
+	page->max_items = Max(n, 2 * page->max_items);
+	page->items = repalloc_huge(page->items,
+								page->max_items * sizeof(BetreeScanItem));
+}
+
 /* Is it certain without asking that a row of the table may have this TID? */
 static inline bool
 is_tid_plain(BetreeScanOpaque so, ItemPointer tid)
@@ -44,19 +63,19 @@ is_tid_plain(BetreeScanOpaque so, ItemPointer tid)
 		ItemPointerGetBlockNumberNoCheck(tid) < so->heap_blocks;
 }
 
-/* Add a tuple to the result; index-only scans are handed "copy" */
+/* Add a row to the result; index-only scans are handed "copy", its tuple */
 static inline void
-page_add(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple itup,
+page_add(BetreeScanOpaque so, BetreeScanPage *page, ItemPointer tid,
 		 IndexTuple copy)
 {
 	BetreeScanItem *item = &page->items[page->nitems++];
 
 	Assert(page->nitems <= page->max_items);
 
-	if (unlikely(!is_tid_plain(so, &itup->t_tid)) && so->heap != NULL &&
-		!betree_block_tid_exists(so->heap, &itup->t_tid))
+	if (unlikely(!is_tid_plain(so, tid)) && so->heap != NULL &&
+		!betree_block_tid_exists(so->heap, tid))
 		betree_page_report_item();
-	item->tid = itup->t_tid;
+	item->tid = *tid;
 	item->itup = copy;
 }
 
@@ -69,10 +88,84 @@ page_add_matching(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple itup)
 	if (so->interlock)
 	{
 		betree_key_verify_tuple(&so->bt, itup);
-		page_add(so, page, itup, CopyIndexTuple(itup));
+		page_add(so, page, &itup->t_tid, CopyIndexTuple(itup));
 	}
 	else
-		page_add(so, page, itup, NULL);
+		page_add(so, page, &itup->t_tid, NULL);
+}
+
+/* What a step merges into its page of results */
+typedef struct LeafMerge
+{
+	Page		leaf;
+	ptrdiff_t	copies;			/* how far copies are from the leaf's tuples,
+								 * or 0 if they have not been copied */
+	BetreeKey  *from;			/* what the step reads */
+	BetreeKey  *to;
+	int			message;		/* the next one */
+	int			last;			/* to before this one */
+} LeafMerge;
+
+/*
+ * Add those rows of a posting that the step reads, and messages up to the last of
+ * them, of which there may be some only if "weave".
+ *
+ * A bound was one of a leaf, and may have been inside of this one since.
+ */
+static void
+page_add_posting(BetreeScanOpaque so, BetreeScanPage *page, LeafMerge *merge,
+				 IndexTuple posting, bool weave)
+{
+	BetreeRel  *bt = &so->bt;
+	BetreeSortItem *messages = so->reader.messages.items;
+	bool		matches = so->quals.nfilter == 0 || betree_quals_match(so, posting);
+	IndexTuple	copy = NULL;
+	ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
+	int			n = betree_posting_read(posting, tids);
+	int			row = 0;
+
+	page_reserve_posting(so, page, n, merge->last - merge->message);
+	if (matches && so->interlock)
+	{
+		betree_key_verify_tuple(bt, posting);
+		copy = merge->copies == 0 ? CopyIndexTuple(posting) :
+			(IndexTuple) ((char *) posting + merge->copies);
+	}
+	if (merge->from->has_tid)
+	{
+		while (row < n &&
+			   betree_key_compare_row(bt, merge->from, posting, &tids[row]) > 0)
+			row++;
+	}
+	if (merge->to->has_tid)
+	{
+		while (n > row &&
+			   betree_key_compare_row(bt, merge->to, posting, &tids[n - 1]) <= 0)
+			n--;
+	}
+
+	while (row < n)
+	{
+		IndexTuple	message = weave && merge->message < merge->last ?
+			messages[merge->message].itup : NULL;
+
+		if (message != NULL && !betree_key_equal_tuples(bt, message, posting))
+			message = NULL;
+		for (; row < n; row++)
+		{
+			if (message != NULL && ItemPointerCompare(&tids[row], &message->t_tid) >= 0)
+				break;
+			if (matches)
+				page_add(so, page, &tids[row], copy);
+		}
+		if (row == n)
+			break;
+
+		/* flushed since it was collected: the leaf's copy does */
+		if (ItemPointerCompare(&tids[row], &message->t_tid) != 0)
+			page_add_matching(so, page, message);
+		merge->message++;
+	}
 }
 
 /*
@@ -90,14 +183,14 @@ copy_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf)
 	return page->leaf - leaf;
 }
 
-/*
- * Add the items "off" to before "end" of the leaf; "copies" is how far their
- * copies are from them, or 0 if they have not been copied.
- */
+/* Add the items "off" to before "end" of the leaf */
 static void
-page_add_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
-			  OffsetNumber off, OffsetNumber end, ptrdiff_t copies)
+page_add_leaf(BetreeScanOpaque so, BetreeScanPage *page, LeafMerge *merge,
+			  OffsetNumber off, OffsetNumber end)
 {
+	Page		leaf = merge->leaf;
+	ptrdiff_t	copies = merge->copies;
+
 	for (; off < end; off++)
 	{
 		IndexTuple	itup;
@@ -106,14 +199,30 @@ page_add_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
 			(off = betree_array_skip(so, leaf, off, end - 1, page->high)) >= end)
 			break;
 		itup = BetreePageGetTuple(leaf, off);
-		if (copies == 0)
+		if (unlikely(BetreeTupleIsPosting(itup)))
+			page_add_posting(so, page, merge, itup, false);
+		else if (copies == 0)
 			page_add_matching(so, page, itup);
 		else if (so->quals.nfilter == 0 || betree_quals_match(so, itup))
 		{
 			betree_key_verify_tuple(&so->bt, itup);
-			page_add(so, page, itup, (IndexTuple) ((char *) itup + copies));
+			page_add(so, page, &itup->t_tid, (IndexTuple) ((char *) itup + copies));
 		}
 	}
+}
+
+/*
+ * Is the item of the leaf a posting with the key of a message?  Then it may have
+ * rows on both sides of that.
+ */
+static bool
+posting_may_enclose(BetreeScanOpaque so, Page leaf, OffsetNumber off,
+					IndexTuple message)
+{
+	IndexTuple	itup = BetreePageGetTuple(leaf, off);
+
+	return BetreeTupleIsPosting(itup) &&
+		betree_key_equal_tuples(&so->bt, itup, message);
 }
 
 /* First message not below the key */
@@ -149,15 +258,19 @@ betree_merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
 	BetreeRel  *bt = &so->bt;
 	OffsetNumber off = FirstOffsetNumber;
 	OffsetNumber end = FirstOffsetNumber;
-	int			message = message_search(so, from);
-	int			last = message_search(so, to);
-	ptrdiff_t	copies = 0;
+	LeafMerge	merge = {.leaf = leaf,.from = from,.to = to};
 
+	merge.message = message_search(so, from);
+	merge.last = message_search(so, to);
 	if (leaf != NULL)
 	{
 		OffsetNumber maxoff = PageGetMaxOffsetNumber(leaf);
 
 		off = betree_key_search_page(bt, leaf, maxoff, from);
+		/* the bound may be inside of a posting */
+		if (from->has_tid && off > FirstOffsetNumber &&
+			BetreeTupleIsPosting(BetreePageGetTuple(leaf, off - 1)))
+			off--;
 		end = betree_key_search_page(bt, leaf, maxoff, to);
 		/* windows are narrower */
 		if (so->quals.nsets == 0)
@@ -167,31 +280,44 @@ betree_merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
 		}
 	}
 
-	page_reserve(so, page, (end - Min(off, end)) + (last - Min(message, last)));
+	page_reserve(so, page, (end - Min(off, end)) +
+				 (merge.last - Min(merge.message, merge.last)));
 	if (so->interlock && off < end &&
 		(end - off) > PageGetMaxOffsetNumber(leaf) / COPY_SINGLY_PART)
-		copies = copy_leaf(so, page, leaf);
+		merge.copies = copy_leaf(so, page, leaf);
 
-	for (; message < last; message++)
+	while (merge.message < merge.last)
 	{
-		IndexTuple	itup = so->reader.messages.items[message].itup;
+		IndexTuple	itup = so->reader.messages.items[merge.message].itup;
 		bool		found = false;
 
 		if (off < end)
 		{
 			BetreeKey	key;
 			OffsetNumber next;
+			OffsetNumber posting;
 
 			betree_key_from_tuple(bt, itup, &key);
 			next = betree_key_search_page_near(bt, leaf, off, end,
-											   (end - off) / (last - message + 1),
+											   (end - off) /
+											   (merge.last - merge.message + 1),
 											   &key, &found);
-			page_add_leaf(so, page, leaf, off, next, copies);
+			posting = found ? next : next - 1;
+			if (posting >= off && posting_may_enclose(so, leaf, posting, itup))
+			{
+				page_add_leaf(so, page, &merge, off, posting);
+				page_add_posting(so, page, &merge, BetreePageGetTuple(leaf, posting),
+								 true);
+				off = posting + 1;
+				continue;
+			}
+			page_add_leaf(so, page, &merge, off, next);
 			off = next;
 		}
 		/* flushed since it was collected: the leaf's copy does */
 		if (!found)
 			page_add_matching(so, page, itup);
+		merge.message++;
 	}
-	page_add_leaf(so, page, leaf, off, end, copies);
+	page_add_leaf(so, page, &merge, off, end);
 }

@@ -47,6 +47,9 @@ betree_options_init(void)
 	add_bool_reloption(options_kind, "bloom",
 					   "Keeps Bloom filters of the leaves, as unique indexes always do, so that lookups of absent keys read none",
 					   false, ShareUpdateExclusiveLock);
+	add_bool_reloption(options_kind, "deduplicate_items",
+					   "Stores rows with the same key as one item, unless the index is unique or has INCLUDE columns",
+					   true, ShareUpdateExclusiveLock);
 
 	MarkGUCPrefixReserved("betree");
 }
@@ -63,6 +66,7 @@ betreeoptions(Datum reloptions, bool validate)
 		{"fillfactor", RELOPT_TYPE_INT, offsetof(BetreeOptions, fillfactor)},
 		{"flush_budget", RELOPT_TYPE_INT, offsetof(BetreeOptions, flush_budget)},
 		{"bloom", RELOPT_TYPE_BOOL, offsetof(BetreeOptions, bloom)},
+		{"deduplicate_items", RELOPT_TYPE_BOOL, offsetof(BetreeOptions, deduplicate)},
 	};
 
 	return (bytea *) build_reloptions(reloptions, validate, options_kind,

@@ -155,6 +155,25 @@ betree_page_delete_items(Page page, OffsetNumber *offsets, int noffsets)
 		header->pd_upper = header->pd_special;
 }
 
+/*
+ * betree_page_shrink_item
+ *		Put a tuple that is not longer in the place of an item of a LEAF.
+ *
+ * Nothing else moves, for the sake of the WAL record.
+ */
+void
+betree_page_shrink_item(Page page, OffsetNumber off, IndexTuple itup)
+{
+	ItemId		iid = PageGetItemId(page, off);
+
+	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_LEAF);
+
+	if (IndexTupleSize(itup) > ItemIdGetLength(iid))
+		betree_page_report_item();
+	memcpy((char *) page + ItemIdGetOffset(iid), itup, IndexTupleSize(itup));
+	ItemIdSetNormal(iid, ItemIdGetOffset(iid), IndexTupleSize(itup));
+}
+
 /* Make the metapage */
 void
 betree_page_init_meta(Page page, int nkeyatts, int natts, uint32 tuple_width)

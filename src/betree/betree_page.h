@@ -19,7 +19,8 @@
  *				BetreeCountersData
  *				BetreePageOpaqueData		(the last 32 bytes of any page)
  *
- *	LEAF	  index tuples, ascending by (key, heap TID)
+ *	LEAF	  index tuples, ascending by (key, heap TID); postings among them,
+ *			  see below
  *	LOG		  index tuples; the first bteo_nsorted ascending by (key, TID),
  *			  the others in order of arrival.  bteo_seq = 0 while it is the
  *			  tail of its node's log, its number in the log afterwards.
@@ -288,6 +289,48 @@ StaticAssertDecl(INDEX_MAX_KEYS < BETREE_NATTS_PLUSINF,
 					MAXALIGN(sizeof(ItemPointerData))))
 
 /*
+ * Postings.  An item of a LEAF may be of several rows whose keys are the same,
+ * bit for bit; INDEX_AM_RESERVED_BIT tells.  Its t_tid is the least of their
+ * TIDs, so that it is compared like any other tuple.  All between the first and
+ * the last TID belongs to it: the next item of the leaf is above its last.
+ *
+ *	OFFSET		FIELD
+ *	  0			IndexTupleData, its size is that of all this
+ *	  8			NULL bits and values, as in the tuple of one row
+ *	key size	the other TIDs, ascending: the distance of each from the one
+ *				before it, seven bits in a byte, low ones first; all bytes of a
+ *				distance but its last have the high bit set
+ *				zeros, less than MAXALIGN
+ *	size - 4	BetreePostingTailData
+ *
+ * The distance is that of TIDs as numbers (BetreeTidNumber).
+ */
+typedef struct BetreePostingTailData
+{
+	uint16		btpt_key_size;	/* of the tuple of one row */
+	uint16		btpt_nrows;
+} BetreePostingTailData;
+
+StaticAssertDecl(sizeof(BetreePostingTailData) == 4,
+				 "tail of a betree posting is 4 bytes");
+
+#define BETREE_POSTING_BIT		INDEX_AM_RESERVED_BIT
+
+#define BetreeTupleIsPosting(itup) \
+	(((itup)->t_info & BETREE_POSTING_BIT) != 0)
+
+/* bits of a line pointer's number; a TID with a larger one has its own item */
+#define BETREE_POSTING_OFFSET_BITS	(BLCKSZ <= 8192 ? 9 : 11)
+
+/*
+ * Bytes of distances, and rows.  Longer postings save little, and are read as a
+ * whole; and none is longer than any tuple may be (BetreeMaxItemSize).  A key
+ * that leaves less than the lesser number of bytes gets no posting.
+ */
+#define BETREE_POSTING_BYTES_MAX	512
+#define BETREE_POSTING_BYTES_MIN	64
+
+/*
  * Is number a newer than number b, both modulo 2^BETREE_MARKER_BITS?  The
  * numbers in use at one time span less than half of that range
  * (BETREE_SEQ_SPAN_MAX).
@@ -399,6 +442,7 @@ StaticAssertDecl(sizeof(BetreeBloomHeaderData) == 8,
 #define BETREE_NODE_MAX_CHILDREN 6
 #define BETREE_BATCH_MAX_ITEMS	12
 #define BETREE_FILTER_MAX_BYTES 110
+#define BETREE_POSTING_MAX_ROWS	5
 #define BETREE_BLOOM_MAX_SLOTS	2
 #else
 #define BETREE_LEAF_MAX_ITEMS	MaxIndexTuplesPerPage
@@ -406,6 +450,7 @@ StaticAssertDecl(sizeof(BetreeBloomHeaderData) == 8,
 #define BETREE_NODE_MAX_CHILDREN MaxIndexTuplesPerPage
 #define BETREE_BATCH_MAX_ITEMS	MaxIndexTuplesPerPage
 #define BETREE_FILTER_MAX_BYTES BetreePageCapacity
+#define BETREE_POSTING_MAX_ROWS	(BETREE_POSTING_BYTES_MAX + 1)
 #define BETREE_BLOOM_MAX_SLOTS	BLCKSZ
 #endif
 
@@ -420,8 +465,53 @@ extern void betree_page_add(Page page, IndexTuple itup);
 extern int	betree_page_live_space(Page page);
 extern void betree_page_delete_items(Page page, OffsetNumber *offsets,
 									 int noffsets);
+extern void betree_page_shrink_item(Page page, OffsetNumber off,
+									IndexTuple itup);
 extern void betree_page_init_meta(Page page, int nkeyatts, int natts,
 								  uint32 tuple_width);
+
+/*
+ * betree_posting.c
+ *
+ * A posting being made, or what a tuple of one row becomes when others are
+ * added.  The key is the caller's and must live as long.
+ */
+typedef struct BetreePosting
+{
+	IndexTuple	key;			/* of one of the items that went in */
+	int			key_size;
+	ItemPointerData first;
+	uint64		last;			/* number of the last TID */
+	int			nrows;
+	int			nbytes;
+	int			max_bytes;
+	uint8		bytes[BETREE_POSTING_BYTES_MAX];
+} BetreePosting;
+
+/* Rows to be removed from a LEAF or LOG page: whole items, and parts of postings */
+typedef struct BetreeRemoval
+{
+	int			ndead;
+	int			nshrunk;
+	OffsetNumber dead[MaxIndexTuplesPerPage];
+	OffsetNumber shrunk[MaxIndexTuplesPerPage];
+	IndexTuple	left[MaxIndexTuplesPerPage];	/* of these */
+} BetreeRemoval;
+
+extern int	betree_posting_read(IndexTuple itup, ItemPointerData *tids);
+extern int	betree_posting_key_size(IndexTuple itup);
+extern int	betree_posting_nrows(IndexTuple itup);
+extern bool betree_posting_same_key(IndexTuple a, IndexTuple b);
+extern IndexTuple betree_posting_form_row(IndexTuple itup, ItemPointer tid);
+extern void betree_posting_begin(BetreePosting *posting, IndexTuple itup);
+extern void betree_posting_begin_row(BetreePosting *posting, IndexTuple key,
+									 ItemPointer tid);
+extern bool betree_posting_add(BetreePosting *posting, IndexTuple itup);
+extern bool betree_posting_add_row(BetreePosting *posting, ItemPointer tid);
+extern IndexTuple betree_posting_form(BetreePosting *posting);
+extern void betree_removal_add(BetreeRemoval *removal, OffsetNumber off,
+							   IndexTuple itup, const bool *dead);
+extern void betree_removal_apply(Page page, BetreeRemoval *removal);
 
 /* betree_node.c */
 extern void betree_node_form(Page page, int level, int ncap,

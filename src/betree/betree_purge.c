@@ -36,11 +36,19 @@
  */
 #define BLOCKS_MAX	16
 
-/* entries with a neighbour of the same key that refer to one block */
+/* A row with the key of another one of the leaf */
+typedef struct PurgeRow
+{
+	ItemPointerData tid;
+	OffsetNumber off;			/* of its item */
+	int			number;			/* among these rows, in the order of the leaf */
+} PurgeRow;
+
+/* Those of them that are in one block, rows[start] and more */
 typedef struct PurgeBlock
 {
-	BlockNumber blkno;
-	int			nentries;
+	int			start;
+	int			nrows;
 } PurgeBlock;
 
 /* The transaction with an epoch, which is not in the future */
@@ -55,78 +63,70 @@ full_xid(TransactionId xid)
 	return FullTransactionIdFromEpochAndXid(epoch, xid);
 }
 
-/* Count an entry for its block, in an array with room for one more */
 static int
-count_block(PurgeBlock *blocks, int nblocks, BlockNumber blkno)
+row_cmp(const void *a, const void *b)
 {
-	for (int i = 0; i < nblocks; i++)
-	{
-		if (blocks[i].blkno == blkno)
-		{
-			blocks[i].nentries++;
-			return nblocks;
-		}
-	}
-	blocks[nblocks].blkno = blkno;
-	blocks[nblocks].nentries = 1;
-	return nblocks + 1;
+	const PurgeRow *x = (const PurgeRow *) a;
+	const PurgeRow *y = (const PurgeRow *) b;
+
+	return ItemPointerCompare(unconstify(ItemPointerData *, &x->tid),
+							  unconstify(ItemPointerData *, &y->tid));
 }
 
+/* those with the most rows first */
 static int
 block_cmp(const void *a, const void *b)
 {
-	return ((const PurgeBlock *) b)->nentries - ((const PurgeBlock *) a)->nentries;
+	return ((const PurgeBlock *) b)->nrows - ((const PurgeBlock *) a)->nrows;
 }
 
-/* Has the item of a leaf a neighbour with the same key? */
+/* Has the item of a leaf several rows, or a neighbour with the same key? */
 static bool
-has_equal_neighbour(BetreeRel *bt, Page page, OffsetNumber off)
+has_equal_rows(BetreeRel *bt, Page page, OffsetNumber off)
 {
 	IndexTuple	itup = BetreePageGetTuple(page, off);
 
-	return (off > FirstOffsetNumber &&
-			betree_key_equal_tuples(bt, BetreePageGetTuple(page, off - 1), itup)) ||
+	return BetreeTupleIsPosting(itup) ||
+		(off > FirstOffsetNumber &&
+		 betree_key_equal_tuples(bt, BetreePageGetTuple(page, off - 1), itup)) ||
 		(off < PageGetMaxOffsetNumber(page) &&
 		 betree_key_equal_tuples(bt, itup, BetreePageGetTuple(page, off + 1)));
 }
 
 /*
- * Ask the table about those of the entries that refer to one block.  Adds what
- * is of no use to "dead", and returns how many that are; raises the horizon, the
- * last transaction that could need one.
+ * Ask the table about rows of one block.  Sets in "dead" which are of no use, and
+ * raises the horizon, the last transaction that could need one.  Returns whether
+ * there are any.
  */
-static int
-ask_table(BetreeRel *bt, Buffer leafbuf, OffsetNumber *offsets, int noffsets,
-		  BlockNumber blkno, OffsetNumber *dead, TransactionId *horizon)
+static bool
+ask_table(BetreeRel *bt, Buffer leafbuf, PurgeRow *rows, int nrows, bool *dead,
+		  TransactionId *horizon)
 {
 	Page		page = BufferGetPage(leafbuf);
-	TM_IndexDelete deltids[MaxIndexTuplesPerPage];
-	TM_IndexStatus status[MaxIndexTuplesPerPage];
+	TM_IndexDelete *deltids = palloc(nrows * sizeof(TM_IndexDelete));
+	TM_IndexStatus *status = palloc(nrows * sizeof(TM_IndexStatus));
 	TM_IndexDeleteOp op = {
 		.irel = bt->rel,
 		.iblknum = BufferGetBlockNumber(leafbuf),
 		.bottomup = true,
 		.bottomupfreespace = BLCKSZ,
+		.ndeltids = nrows,
 		.deltids = deltids,
 		.status = status,
 	};
 	TransactionId xid;
-	int			ndead = 0;
+	bool		found = false;
 
-	for (int i = 0; i < noffsets; i++)
+	for (int i = 0; i < nrows; i++)
 	{
-		IndexTuple	itup = BetreePageGetTuple(page, offsets[i]);
-		int			n = op.ndeltids;
+		IndexTuple	itup = BetreePageGetTuple(page, rows[i].off);
 
-		if (ItemPointerGetBlockNumber(&itup->t_tid) != blkno)
-			continue;
-		deltids[n].tid = itup->t_tid;
-		deltids[n].id = n;
-		status[n].idxoffnum = offsets[i];
-		status[n].knowndeletable = false;
-		status[n].promising = true;
-		status[n].freespace = BetreeTupleSpace(itup);
-		op.ndeltids++;
+		deltids[i].tid = rows[i].tid;
+		deltids[i].id = i;
+		status[i].idxoffnum = rows[i].off;
+		status[i].knowndeletable = false;
+		status[i].promising = true;
+		status[i].freespace = BetreeTupleSpace(itup) / betree_posting_nrows(itup);
 	}
 	xid = table_index_delete_tuples(bt->heap, &op);
 	if (TransactionIdIsValid(xid) &&
@@ -134,48 +134,91 @@ ask_table(BetreeRel *bt, Buffer leafbuf, OffsetNumber *offsets, int noffsets,
 		*horizon = xid;
 	for (int i = 0; i < op.ndeltids; i++)
 	{
-		TM_IndexStatus *found = &status[deltids[i].id];
-
-		if (found->knowndeletable)
-			dead[ndead++] = found->idxoffnum;
-	}
-	return ndead;
-}
-
-static int
-offset_cmp(const void *a, const void *b)
-{
-	return (int) *(const OffsetNumber *) a - (int) *(const OffsetNumber *) b;
-}
-
-/*
- * Find the leaf's entries of dead rows; returns their number, and them in
- * ascending order.
- */
-static int
-find_dead(BetreeRel *bt, Buffer leafbuf, OffsetNumber *dead, TransactionId *horizon)
-{
-	Page		page = BufferGetPage(leafbuf);
-	OffsetNumber offsets[MaxIndexTuplesPerPage];
-	PurgeBlock	blocks[MaxIndexTuplesPerPage];
-	int			noffsets = 0;
-	int			nblocks = 0;
-	int			ndead = 0;
-
-	for (OffsetNumber off = FirstOffsetNumber; off <= PageGetMaxOffsetNumber(page); off++)
-	{
-		if (!has_equal_neighbour(bt, page, off))
+		if (!status[deltids[i].id].knowndeletable)
 			continue;
-		offsets[noffsets++] = off;
-		nblocks = count_block(blocks, nblocks,
-							  ItemPointerGetBlockNumber(&BetreePageGetTuple(page, off)->t_tid));
+		dead[rows[deltids[i].id].number] = true;
+		found = true;
+	}
+	pfree(deltids);
+	pfree(status);
+	return found;
+}
+
+/* The rows of a leaf that have equal ones, in its order; returns their number */
+static int
+collect_rows(BetreeRel *bt, Page page, PurgeRow **rows)
+{
+	ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	int			max_rows = 1;
+	int			nrows = 0;
+
+	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
+		max_rows += betree_posting_nrows(BetreePageGetTuple(page, off));
+	*rows = palloc(max_rows * sizeof(PurgeRow));
+	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
+	{
+		int			n;
+
+		if (!has_equal_rows(bt, page, off))
+			continue;
+		n = betree_posting_read(BetreePageGetTuple(page, off), tids);
+		for (int i = 0; i < n; i++)
+		{
+			(*rows)[nrows].tid = tids[i];
+			(*rows)[nrows].off = off;
+			(*rows)[nrows].number = nrows;
+			nrows++;
+		}
+	}
+	return nrows;
+}
+
+/* Find the dead ones of these rows; "dead" is by their numbers */
+static bool
+find_dead(BetreeRel *bt, Buffer leafbuf, PurgeRow *rows, int nrows, bool *dead,
+		  TransactionId *horizon)
+{
+	PurgeBlock *blocks = palloc(Max(nrows, 1) * sizeof(PurgeBlock));
+	int			nblocks = 0;
+	bool		found = false;
+
+	qsort(rows, nrows, sizeof(PurgeRow), row_cmp);
+	for (int i = 0; i < nrows; i++)
+	{
+		if (i == 0 || ItemPointerGetBlockNumberNoCheck(&rows[i].tid) !=
+			ItemPointerGetBlockNumberNoCheck(&rows[i - 1].tid))
+		{
+			blocks[nblocks].start = i;
+			blocks[nblocks++].nrows = 0;
+		}
+		blocks[nblocks - 1].nrows++;
 	}
 	qsort(blocks, nblocks, sizeof(PurgeBlock), block_cmp);
 	for (int i = 0; i < Min(nblocks, BLOCKS_MAX); i++)
-		ndead += ask_table(bt, leafbuf, offsets, noffsets, blocks[i].blkno,
-						   dead + ndead, horizon);
-	qsort(dead, ndead, sizeof(OffsetNumber), offset_cmp);
-	return ndead;
+	{
+		if (ask_table(bt, leafbuf, rows + blocks[i].start, blocks[i].nrows, dead,
+					  horizon))
+			found = true;
+	}
+	pfree(blocks);
+	return found;
+}
+
+/* What is to be removed from the leaf: the dead ones of its rows with equal ones */
+static void
+add_removals(BetreeRel *bt, Page page, const bool *dead, BetreeRemoval *removal)
+{
+	removal->ndead = removal->nshrunk = 0;
+	for (OffsetNumber off = FirstOffsetNumber; off <= PageGetMaxOffsetNumber(page); off++)
+	{
+		IndexTuple	itup = BetreePageGetTuple(page, off);
+
+		if (!has_equal_rows(bt, page, off))
+			continue;
+		betree_removal_add(removal, off, itup, dead);
+		dead += betree_posting_nrows(itup);
+	}
 }
 
 /*
@@ -186,27 +229,32 @@ find_dead(BetreeRel *bt, Buffer leafbuf, OffsetNumber *dead, TransactionId *hori
 void
 betree_purge_leaf(BetreeRel *bt, Buffer leafbuf)
 {
-	OffsetNumber dead[MaxIndexTuplesPerPage];
+	Page		page = BufferGetPage(leafbuf);
 	TransactionId horizon = InvalidTransactionId;
-	int			ndead;
+	PurgeRow   *rows;
+	int			nrows;
+	bool	   *dead;
+	BetreeRemoval *removal;
 	GenericXLogState *xlog;
 
 	Assert(ecp_buffer_is_exclusive_locked(leafbuf));
-	Assert(BetreePageGetOpaque(BufferGetPage(leafbuf))->bteo_kind == BETREE_LEAF);
+	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_LEAF);
 
 	if (bt->heap == NULL)
 		return;
-	ndead = find_dead(bt, leafbuf, dead, &horizon);
-	if (ndead == 0)
+	nrows = collect_rows(bt, page, &rows);
+	dead = palloc0(nrows + 1);
+	if (!find_dead(bt, leafbuf, rows, nrows, dead, &horizon))
 		return;
+	removal = palloc(sizeof(BetreeRemoval));
+	add_removals(bt, page, dead, removal);
 
 	if (XLogStandbyInfoActive() && RelationNeedsWAL(bt->rel) &&
 		TransactionIdIsNormal(horizon))
 		ecp_log_page_reuse(bt->rel, bt->heap, BufferGetBlockNumber(leafbuf),
 						   full_xid(horizon));
 	xlog = GenericXLogStart(bt->rel);
-	betree_page_delete_items(GenericXLogRegisterBuffer(xlog, leafbuf, 0),
-							 dead, ndead);
+	betree_removal_apply(GenericXLogRegisterBuffer(xlog, leafbuf, 0), removal);
 	GenericXLogFinish(xlog);
 	ECP_STOP_POINT("purged");
 }

@@ -203,6 +203,8 @@ betree_rel_open(BetreeRel *bt, Relation rel)
 	if (!bt->inserts_drain)
 		bt->flush_budget = BETREE_BUDGET_ALL;
 	bt->bloom = rel->rd_index->indisunique || (options && options->bloom);
+	bt->deduplicate = !rel->rd_index->indisunique && bt->natts == bt->nkeyatts &&
+		(options == NULL || options->deduplicate);
 	basis = rel_basis(rel);
 	bt->tuple_width = basis->tuple_width;
 	bt->pivot_width = basis->pivot_width;

@@ -157,6 +157,9 @@ check_page(BetreeUnique *unique, Page page, Page node, bool tail, uint16 seq)
 	{
 		IndexTuple	itup = BetreePageGetTuple(page, off);
 
+		/* nobody has put one here */
+		if (unlikely(BetreeTupleIsPosting(itup)))
+			betree_page_report_item();
 		if (!betree_key_matches_tuple(bt, &unique->low, itup))
 		{
 			/* behind it the sorted ones are greater */

@@ -60,7 +60,7 @@ typedef struct VacuumState
 } VacuumState;
 
 /*
- * Delete the dead items of a LEAF or LOG page, exclusively locked.  For items
+ * Delete the dead rows of a LEAF or LOG page, exclusively locked.  For items
  * of a log, "node" tells whether they count: copies of flushed messages, and
  * those of another node's range, do not.
  */
@@ -70,22 +70,27 @@ clean_page(VacuumState *state, Buffer buf, Page node, BetreeDirEntry *entry)
 	BetreeRel  *bt = &state->bt;
 	Page		page = BufferGetPage(buf);
 	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
-	OffsetNumber dead[MaxIndexTuplesPerPage];
-	int			ndead = 0;
+	BetreeRemoval *removal = palloc(sizeof(BetreeRemoval));
 
+	removal->ndead = removal->nshrunk = 0;
 	Assert(ecp_buffer_is_exclusive_locked(buf));
 	Assert((node == NULL) == (entry == NULL));
 
 	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
 	{
 		IndexTuple	itup = BetreePageGetTuple(page, off);
+		ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
+		bool		dead[BETREE_POSTING_MAX_ROWS];
+		int			n = betree_posting_read(itup, tids);
+		int			ndead = 0;
 		bool		live = true;
-		ItemPointerData tid = itup->t_tid;
 
 		if (node != NULL)
 		{
 			BetreeKey	key;
 
+			if (n > 1)
+				betree_page_report_item();
 			betree_key_from_tuple(bt, itup, &key);
 			live = betree_key_node_covers(bt, node, &key);
 			if (live && BetreeDirIsSealed(entry))
@@ -96,28 +101,31 @@ clean_page(VacuumState *state, Buffer buf, Page node, BetreeDirEntry *entry)
 									  BetreePivotGetMarker(BetreeNodeGetPivot(node, child)));
 			}
 		}
-		if (!ItemPointerIsValid(&tid))
+		if (!ItemPointerIsValid(&tids[0]))
 			betree_page_report_item();
-		if (state->callback(&tid, state->callback_state))
+		for (int i = 0; i < n; i++)
 		{
-			dead[ndead++] = off;
-			if (live)
-				state->stats->tuples_removed++;
+			dead[i] = state->callback(&tids[i], state->callback_state);
+			ndead += dead[i];
 		}
-		else if (live)
-			state->stats->num_index_tuples++;
+		if (ndead > 0)
+			betree_removal_add(removal, off, itup, dead);
+		if (live)
+		{
+			state->stats->tuples_removed += ndead;
+			state->stats->num_index_tuples += n - ndead;
+		}
 	}
 
-	if (ndead > 0)
+	if (removal->ndead + removal->nshrunk > 0)
 	{
 		GenericXLogState *xlog = GenericXLogStart(bt->rel);
 
-		Assert(ndead <= maxoff);
-		betree_page_delete_items(GenericXLogRegisterBuffer(xlog, buf, 0),
-								 dead, ndead);
+		betree_removal_apply(GenericXLogRegisterBuffer(xlog, buf, 0), removal);
 		GenericXLogFinish(xlog);
 		ECP_STOP_POINT("vacuum-deleted");
 	}
+	pfree(removal);
 }
 
 /* Clean the log of a node, which is share-locked */

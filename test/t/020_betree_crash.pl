@@ -34,6 +34,11 @@ CREATE TABLE w (s text);
 ALTER TABLE w ALTER s SET STORAGE EXTERNAL;
 CREATE INDEX w_s ON w USING betree (s) WITH (log_pages = 3, log_levels = 3, bloom = on);
 
+-- few keys, so that rows share items
+CREATE TABLE d (k int, id int);
+CREATE INDEX d_k ON d USING betree (k) WITH (log_pages = 2);
+INSERT INTO d SELECT g % 7, g FROM generate_series(1, 10000) g;
+
 -- a log of many pages, for runs
 CREATE TABLE r (s text);
 CREATE INDEX r_s ON r USING betree (s) WITH (log_pages = 30);
@@ -46,7 +51,7 @@ sub check_all
 {
 	my ($what) = @_;
 
-	foreach my $index ('t_k', 't_s', 'w_s', 'r_s')
+	foreach my $index ('t_k', 't_s', 'w_s', 'r_s', 'd_k')
 	{
 		my ($ret, $out, $err) = $node->psql('postgres',
 			"SELECT betree_index_check('$index', true)");
@@ -195,6 +200,26 @@ INSERT INTO v SELECT g, 0 FROM generate_series(1, 300) g});
 	  $node->psql('postgres', "SELECT betree_index_check('v_id', true)");
 	is($code, 0, 'v_id after purged') or diag($said);
 
+	# rows that leave and enter items of several
+	foreach my $step (
+		[ 'vacuum-deleted:2', 'VACUUM d' ],
+		[ 'vacuum-walked:1', 'VACUUM d' ],
+		[
+			'merged:3',
+			'INSERT INTO d SELECT g % 7, g FROM generate_series(1, 5000) g'
+		],
+		[ 'merged:2', "SELECT betree_flush('d_k')" ])
+	{
+		my ($point, $sql) = @$step;
+
+		$node->safe_psql('postgres', 'DELETE FROM d WHERE id % 3 = 0');
+		$logged = -s $node->logfile;
+		ok(!run_with_point("$point:panic", $sql),
+			"point $point is met by $sql")
+		  and restarted($node, $logged);
+		check_all("$point, $sql");
+	}
+
 	# no run can be made of what is for one child
 	$node->safe_psql('postgres', $insert_run->($base, 1));
 	$logged = -s $node->logfile;
@@ -239,13 +264,15 @@ INSERT INTO w SELECT wide(:k + g) FROM generate_series(1, 10) g;
 INSERT INTO t SELECT (:k + g * 37) % 100000, md5((:k + g)::text) FROM generate_series(1, 40) g;
 DELETE FROM t WHERE k BETWEEN :k AND :k + 50;
 INSERT INTO r SELECT md5((:k + g)::text) FROM generate_series(1, 100) g;
+INSERT INTO d SELECT (:k + g) % 7, :k FROM generate_series(1, 100) g;
+DELETE FROM d WHERE id % 10 = :k % 10;
 SELECT count(*) FROM r WHERE s BETWEEN md5(:k::text) AND md5(:k::text) || 'z';
 DELETE FROM r WHERE s < left(md5(:k::text), 1) AND s > left(md5(:k::text), 1) || 'f';
 },
 	options => {
 		clients => 2,
 		scripts => [
-			"SELECT count(*) FROM t WHERE k BETWEEN 500 AND 900;\nVACUUM t;\n"
+			"SELECT count(*) FROM t WHERE k BETWEEN 500 AND 900;\nVACUUM t, d;\n"
 		]
 	},
 	check => sub { check_all("random crash $_[1]") });

@@ -52,6 +52,12 @@ $node->safe_psql(
 	CREATE FUNCTION key_unique(bigint) RETURNS int8 IMMUTABLE
 		RETURN ((CASE WHEN $1 > 1500 AND $1 % 3 = 0 THEN $1 / 2 ELSE $1 END * 7919)
 				% 40009) * 1000003;
+	-- items of leaves that have several rows
+	CREATE FUNCTION postings(index regclass) RETURNS bigint
+		RETURN (SELECT count(*) FROM generate_series(1, pg_relation_size(index) / 8192 - 1) b,
+				LATERAL (SELECT kind FROM betree_node_info(index, b)) n,
+				LATERAL betree_page_items(index, b) i
+				WHERE n.kind = 'leaf' AND i.rows > 1);
 	CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
 	DECLARE said text;
 	BEGIN
@@ -372,7 +378,13 @@ foreach my $kind (@kinds)
 				'>=', 5,
 				"$name: the tree is high");
 		}
+		cmp_ok($node->safe_psql('postgres', "SELECT postings('i_betree')"),
+			'>', 50, "$name: rows share items")
+		  if $kind->{name} eq 'few' && $tiny;
 		$node->safe_psql('postgres', 'REINDEX INDEX i_betree');
+		cmp_ok($node->safe_psql('postgres', "SELECT postings('i_betree')"),
+			'>', 4, "$name: rows share items after REINDEX")
+		  if $kind->{name} eq 'few';
 		my $script = some_round($kind);
 		same_output(
 			output_of($kind, $script, 't_betree'),
