@@ -45,3 +45,20 @@ VACUUM pu;
 SELECT betree_index_check('pu_unique', true), betree_index_check('pu_plain', true),
 	betree_index_check('pu_leaf', true);
 DROP TABLE pu;
+
+-- full leaves, in which no two entries have the same key: the versions that
+-- make the old ones dead are in the batch that comes
+CREATE TABLE pu (id int, v int) WITH (autovacuum_enabled = off, fillfactor = 50);
+INSERT INTO pu SELECT i, 0 FROM generate_series(1, 20000) i;
+CREATE INDEX pu_plain ON pu USING betree (id) WITH (log_pages = 10, fillfactor = 95);
+CREATE INDEX pu_v ON pu (v);
+DO $$
+BEGIN
+	FOR round IN 1..200 LOOP
+		UPDATE pu SET v = round WHERE id % 200 = round % 200;
+		COMMIT;
+	END LOOP;
+END $$;
+SELECT leaves < 60 AS not_split FROM betree_index_stats('pu_plain');
+SELECT betree_index_check('pu_plain', true);
+DROP TABLE pu;

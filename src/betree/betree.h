@@ -478,7 +478,8 @@ extern bool betree_filter_excludes(Page node, int i, uint16 from,
 								   const bool *hit);
 
 /* betree_purge.c */
-extern void betree_purge_leaf(BetreeRel *bt, Buffer leafbuf);
+extern void betree_purge_leaf(BetreeRel *bt, Buffer leafbuf,
+							  BetreeBatch *batch);
 
 /* betree_bloom.c */
 extern bool betree_bloom_excludes(BetreeRel *bt, Page node,

@@ -101,7 +101,7 @@ flush_to_leaf(DrainState *state, int child)
 		}
 		leafbuf = betree_block_read_child(bt, node, child, BUFFER_LOCK_EXCLUSIVE);
 		if (!betree_leaf_fits(BufferGetPage(leafbuf), &state->batch))
-			betree_purge_leaf(bt, leafbuf);
+			betree_purge_leaf(bt, leafbuf, &state->batch);
 		if (state->batch.complete && child + 1 < BetreeNodeNumChildren(node) &&
 			!betree_leaf_fits(BufferGetPage(leafbuf), &state->batch))
 		{

@@ -116,7 +116,7 @@ insert_below(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, BetreeBatch *batch)
 	leafbuf = lock_leaf(bt, BufferGetPage(buf), key, &child);
 	CheckForSerializableConflictIn(bt->rel, NULL, BufferGetBlockNumber(buf));
 	if (!betree_leaf_fits(BufferGetPage(leafbuf), batch))
-		betree_purge_leaf(bt, leafbuf);
+		betree_purge_leaf(bt, leafbuf, batch);
 	done = betree_leaf_merge(bt, buf, child, leafbuf, batch);
 	UnlockReleaseBuffer(leafbuf);
 	if (buf != nodebuf)

@@ -8,8 +8,10 @@
  * versions would make leaves split, long before VACUUM comes.  So a leaf that
  * a batch does not fit asks the table which of its entries are of no use to
  * anyone any more, as nbtree does: in a unique index, and where the row inserted
- * is a version whose key has not changed.  It asks for neighbours with the same
- * key, block by block, those first that most of them are in.  (Asked for all at
+ * is a version whose key has not changed.  It asks for rows of which another one
+ * has the same key, in the leaf or in the batch, block by block, those first that
+ * most of them are in.  Of the batch, too: a row that is updated all the time may
+ * have most of its versions there.  (Asked for all at
  * once, the table gives up at the first block without success: then one in
  * twenty full leaves was split where versions of all ages were there.)
  *
@@ -30,18 +32,21 @@
 #include "access/xlog.h"
 
 /*
- * Blocks of the table that are looked at: those which most of the entries
- * concerned refer to.  A leaf that overflows has got a batch of entries, so
- * that is a fraction of a block for each.
+ * Blocks of the table that are looked at: those which most of the rows concerned
+ * are in.  A leaf that overflows has got a batch: one block for each of its
+ * messages, or as many as are cheap.
  */
-#define BLOCKS_MAX	16
+#define BLOCKS_MIN	16
+#define BLOCKS_MAX	64
 
-/* A row with the key of another one of the leaf */
+/* A row with the key of another one of the leaf or the batch */
 typedef struct PurgeRow
 {
 	ItemPointerData tid;
-	OffsetNumber off;			/* of its item */
-	int			number;			/* among these rows, in the order of the leaf */
+	OffsetNumber off;			/* of its item; invalid if it is a message */
+	int			space;			/* that its item takes, divided by its rows */
+	int			number;			/* among these rows, in the order of the leaf;
+								 * messages behind them, in that of the batch */
 } PurgeRow;
 
 /* Those of them that are in one block, rows[start] and more */
@@ -80,13 +85,48 @@ block_cmp(const void *a, const void *b)
 	return ((const PurgeBlock *) b)->nrows - ((const PurgeBlock *) a)->nrows;
 }
 
-/* Has the item of a leaf several rows, or a neighbour with the same key? */
+/*
+ * Has a message of the batch the key of this item?  "*next" is the first that can
+ * have it, and goes on with the items, which ascend.
+ */
 static bool
-has_equal_rows(BetreeRel *bt, Page page, OffsetNumber off)
+has_equal_message(BetreeRel *bt, BetreeBatch *batch, IndexTuple itup, int *next)
+{
+	for (; *next < batch->nitems; (*next)++)
+	{
+		IndexTuple	message = batch->items[*next].itup;
+
+		if (betree_key_equal_tuples(bt, message, itup))
+			return true;
+		if (betree_key_order_tuples(bt, message, itup) > 0)
+			return false;
+	}
+	return false;
+}
+
+/* Has message "i" of the batch a neighbour there with the same key? */
+static bool
+is_repeated(BetreeRel *bt, BetreeBatch *batch, int i)
+{
+	IndexTuple	itup = batch->items[i].itup;
+
+	return (i > 0 && betree_key_equal_tuples(bt, batch->items[i - 1].itup, itup)) ||
+		(i + 1 < batch->nitems &&
+		 betree_key_equal_tuples(bt, itup, batch->items[i + 1].itup));
+}
+
+/*
+ * Has the item of a leaf several rows, or a neighbour or a message with the same
+ * key?  "*next" is as above.
+ */
+static bool
+has_equal_rows(BetreeRel *bt, Page page, OffsetNumber off, BetreeBatch *batch,
+			   int *next)
 {
 	IndexTuple	itup = BetreePageGetTuple(page, off);
 
 	return BetreeTupleIsPosting(itup) ||
+		has_equal_message(bt, batch, itup, next) ||
 		(off > FirstOffsetNumber &&
 		 betree_key_equal_tuples(bt, BetreePageGetTuple(page, off - 1), itup)) ||
 		(off < PageGetMaxOffsetNumber(page) &&
@@ -102,7 +142,6 @@ static bool
 ask_table(BetreeRel *bt, Buffer leafbuf, PurgeRow *rows, int nrows, bool *dead,
 		  TransactionId *horizon)
 {
-	Page		page = BufferGetPage(leafbuf);
 	TM_IndexDelete *deltids = palloc(nrows * sizeof(TM_IndexDelete));
 	TM_IndexStatus *status = palloc(nrows * sizeof(TM_IndexStatus));
 	TM_IndexDeleteOp op = {
@@ -119,14 +158,12 @@ ask_table(BetreeRel *bt, Buffer leafbuf, PurgeRow *rows, int nrows, bool *dead,
 
 	for (int i = 0; i < nrows; i++)
 	{
-		IndexTuple	itup = BetreePageGetTuple(page, rows[i].off);
-
 		deltids[i].tid = rows[i].tid;
 		deltids[i].id = i;
 		status[i].idxoffnum = rows[i].off;
 		status[i].knowndeletable = false;
 		status[i].promising = true;
-		status[i].freespace = BetreeTupleSpace(itup) / betree_posting_nrows(itup);
+		status[i].freespace = rows[i].space;
 	}
 	xid = table_index_delete_tuples(bt->heap, &op);
 	if (TransactionIdIsValid(xid) &&
@@ -144,40 +181,63 @@ ask_table(BetreeRel *bt, Buffer leafbuf, PurgeRow *rows, int nrows, bool *dead,
 	return found;
 }
 
-/* The rows of a leaf that have equal ones, in its order; returns their number */
+/*
+ * The rows of a leaf and a batch that have equal ones, in their order; returns
+ * their number.  "*nleaf" is the number of the leaf's, and of the first message.
+ */
 static int
-collect_rows(BetreeRel *bt, Page page, PurgeRow **rows)
+collect_rows(BetreeRel *bt, Page page, BetreeBatch *batch, PurgeRow **rows,
+			 int *nleaf)
 {
 	ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
 	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
-	int			max_rows = 1;
+	int			max_rows = batch->nitems + 1;
 	int			nrows = 0;
+	int			next = 0;
 
 	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
 		max_rows += betree_posting_nrows(BetreePageGetTuple(page, off));
 	*rows = palloc(max_rows * sizeof(PurgeRow));
 	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
 	{
+		IndexTuple	itup = BetreePageGetTuple(page, off);
 		int			n;
 
-		if (!has_equal_rows(bt, page, off))
+		if (!has_equal_rows(bt, page, off, batch, &next))
 			continue;
-		n = betree_posting_read(BetreePageGetTuple(page, off), tids);
+		n = betree_posting_read(itup, tids);
 		for (int i = 0; i < n; i++)
 		{
 			(*rows)[nrows].tid = tids[i];
 			(*rows)[nrows].off = off;
+			(*rows)[nrows].space = BetreeTupleSpace(itup) / n;
 			(*rows)[nrows].number = nrows;
 			nrows++;
 		}
 	}
+	*nleaf = nrows;
+	for (int i = 0; i < batch->nitems; i++)
+	{
+		IndexTuple	itup = batch->items[i].itup;
+
+		if (!is_repeated(bt, batch, i))
+			continue;
+		(*rows)[nrows].tid = itup->t_tid;
+		(*rows)[nrows].off = InvalidOffsetNumber;
+		(*rows)[nrows].space = BetreeTupleSpace(itup);
+		(*rows)[nrows].number = *nleaf + i;
+		nrows++;
+	}
 	return nrows;
 }
 
-/* Find the dead ones of these rows; "dead" is by their numbers */
+/*
+ * Find the dead ones of these rows, looking at "limit" blocks at most; "dead" is by
+ * their numbers
+ */
 static bool
-find_dead(BetreeRel *bt, Buffer leafbuf, PurgeRow *rows, int nrows, bool *dead,
-		  TransactionId *horizon)
+find_dead(BetreeRel *bt, Buffer leafbuf, PurgeRow *rows, int nrows, int limit,
+		  bool *dead, TransactionId *horizon)
 {
 	PurgeBlock *blocks = palloc(Max(nrows, 1) * sizeof(PurgeBlock));
 	int			nblocks = 0;
@@ -195,7 +255,7 @@ find_dead(BetreeRel *bt, Buffer leafbuf, PurgeRow *rows, int nrows, bool *dead,
 		blocks[nblocks - 1].nrows++;
 	}
 	qsort(blocks, nblocks, sizeof(PurgeBlock), block_cmp);
-	for (int i = 0; i < Min(nblocks, BLOCKS_MAX); i++)
+	for (int i = 0; i < Min(nblocks, limit); i++)
 	{
 		if (ask_table(bt, leafbuf, rows + blocks[i].start, blocks[i].nrows, dead,
 					  horizon))
@@ -207,54 +267,81 @@ find_dead(BetreeRel *bt, Buffer leafbuf, PurgeRow *rows, int nrows, bool *dead,
 
 /* What is to be removed from the leaf: the dead ones of its rows with equal ones */
 static void
-add_removals(BetreeRel *bt, Page page, const bool *dead, BetreeRemoval *removal)
+add_removals(BetreeRel *bt, Page page, BetreeBatch *batch, const bool *dead,
+			 BetreeRemoval *removal)
 {
+	int			next = 0;
+
 	removal->ndead = removal->nshrunk = 0;
 	for (OffsetNumber off = FirstOffsetNumber; off <= PageGetMaxOffsetNumber(page); off++)
 	{
 		IndexTuple	itup = BetreePageGetTuple(page, off);
 
-		if (!has_equal_rows(bt, page, off))
+		if (!has_equal_rows(bt, page, off, batch, &next))
 			continue;
 		betree_removal_add(removal, off, itup, dead);
 		dead += betree_posting_nrows(itup);
 	}
 }
 
+/* Remove the dead ones from the batch; one message stays, which is to be moved */
+static void
+shorten_batch(BetreeBatch *batch, const bool *dead)
+{
+	int			n = 0;
+
+	for (int i = 0; i < batch->nitems; i++)
+	{
+		if (dead[i] && (n > 0 || i + 1 < batch->nitems))
+			batch->space -= BetreeTupleSpace(batch->items[i].itup);
+		else
+			batch->items[n++] = batch->items[i];
+	}
+	batch->nitems = n;
+}
+
 /*
  * betree_purge_leaf
  *		Remove entries of dead rows from a leaf, exclusively locked as its node
- *		is, if that seems to be worthwhile.
+ *		is, and from a batch that it has no room for, if that seems to be
+ *		worthwhile.
  */
 void
-betree_purge_leaf(BetreeRel *bt, Buffer leafbuf)
+betree_purge_leaf(BetreeRel *bt, Buffer leafbuf, BetreeBatch *batch)
 {
 	Page		page = BufferGetPage(leafbuf);
 	TransactionId horizon = InvalidTransactionId;
 	PurgeRow   *rows;
 	int			nrows;
+	int			nleaf;
+	int			limit = Max(BLOCKS_MIN, Min(batch->nitems, BLOCKS_MAX));
 	bool	   *dead;
 	BetreeRemoval *removal;
-	GenericXLogState *xlog;
 
 	Assert(ecp_buffer_is_exclusive_locked(leafbuf));
 	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_LEAF);
 
 	if (bt->heap == NULL)
 		return;
-	nrows = collect_rows(bt, page, &rows);
-	dead = palloc0(nrows + 1);
-	if (!find_dead(bt, leafbuf, rows, nrows, dead, &horizon))
+	nrows = collect_rows(bt, page, batch, &rows, &nleaf);
+	dead = palloc0(nleaf + batch->nitems);
+	if (!find_dead(bt, leafbuf, rows, nrows, limit, dead, &horizon))
 		return;
 	removal = palloc(sizeof(BetreeRemoval));
-	add_removals(bt, page, dead, removal);
+	add_removals(bt, page, batch, dead, removal);
+	shorten_batch(batch, dead + nleaf);
 
+	/* before the record that removes them from the leaf, or moves the batch */
 	if (XLogStandbyInfoActive() && RelationNeedsWAL(bt->rel) &&
 		TransactionIdIsNormal(horizon))
 		ecp_log_page_reuse(bt->rel, bt->heap, BufferGetBlockNumber(leafbuf),
 						   full_xid(horizon));
-	xlog = GenericXLogStart(bt->rel);
-	betree_removal_apply(GenericXLogRegisterBuffer(xlog, leafbuf, 0), removal);
-	GenericXLogFinish(xlog);
+	if (removal->ndead + removal->nshrunk > 0)
+	{
+		GenericXLogState *xlog = GenericXLogStart(bt->rel);
+
+		betree_removal_apply(GenericXLogRegisterBuffer(xlog, leafbuf, 0), removal);
+		GenericXLogFinish(xlog);
+	}
 	ECP_STOP_POINT("purged");
 }
