@@ -44,5 +44,6 @@ _PG_init(void)
 
 	/* betree */
 	betree_options_init();
+	betree_rel_init();
 	betree_like_init();
 }

@@ -303,9 +303,14 @@ extern int	betree_options_drain_threshold(BetreeRel *bt, Page page,
 										   BlockNumber blkno);
 
 /* betree_rel.c */
+extern void betree_rel_init(void);
 extern void betree_rel_open(BetreeRel *bt, Relation rel);
 extern bool betree_rel_bloom_pays(Relation rel);
 extern void betree_rel_bloom_learn(Relation rel, bool excluded);
+extern bool betree_rel_get_hash(Relation rel, int i, Oid *proc, Oid *arg_proc);
+extern uint64 betree_rel_catalog_changes(void);
+extern void betree_rel_set_hash(Relation rel, int i, Oid proc, Oid arg_proc,
+								uint64 catalog);
 
 /* betree_unique.c */
 extern bool betree_unique_is_exempt(BetreeRel *bt, const bool *isnull);
@@ -380,15 +385,17 @@ extern OffsetNumber betree_key_search_page_near(BetreeRel *bt, Page page,
 												OffsetNumber end, int distance,
 												BetreeKey *key, bool *found);
 extern bool betree_key_node_covers(BetreeRel *bt, Page page, BetreeKey *key);
+
+/* betree_entry.c */
+extern void betree_entry_begin(BetreeEntry *entry, Relation rel);
+extern void betree_entry_end(BetreeEntry *entry);
+
+/* betree_form.c */
 extern IndexTuple betree_key_form_separator(BetreeRel *bt, IndexTuple left,
 											IndexTuple right);
 extern IndexTuple betree_key_form_tuple(BetreeRel *bt, Datum *values,
 										bool *isnull, ItemPointer tid,
 										Relation heap);
-
-/* betree_entry.c */
-extern void betree_entry_begin(BetreeEntry *entry, Relation rel);
-extern void betree_entry_end(BetreeEntry *entry);
 
 /* betree_block.c */
 extern void betree_block_lock(BetreeRel *bt, Buffer buf, int lockmode);

@@ -198,6 +198,10 @@ collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
 	{
 		IndexTuple	itup = BetreePageGetTuple(page, off);
 
+		/* of a lookup, one comparison mostly tells */
+		if (so->quals.hashed &&
+			!betree_key_matches_tuple(bt, &so->quals.lower, itup))
+			continue;
 		if (betree_key_compare_tuple(bt, range->to, itup) > 0 &&
 			betree_key_compare_tuple(bt, range->from, itup) <= 0 &&
 			(so->quals.nsets == 0 || betree_array_covers(so, itup)))
@@ -299,7 +303,7 @@ betree_collect_log(BetreeScanOpaque so, Page node, int first, int last)
 	bool		hit[BETREE_FILTER_HITS];
 	bool		filtered;
 
-	if (!set_range(so, &range, node, first, last))
+	if (!betree_node_has_log(node) || !set_range(so, &range, node, first, last))
 		return;
 	filtered = probe_filter(so, &range, &filter_from, hit);
 	for (int i = 0; i < opaque->bteo_ndir; i++)

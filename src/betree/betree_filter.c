@@ -56,19 +56,13 @@
 #define bucket_of(hash) \
 	((int) (((hash) >> PART_BITS) % BETREE_FILTER_BUCKETS))
 
-/*
- * betree_filter_hash_proc
- *		Hash function of the index's column "i" and, in "*arg_proc", that for
- *		the right operand of its = with "subtype"; InvalidOid if there is none.
- */
-Oid
-betree_filter_hash_proc(BetreeRel *bt, int i, Oid subtype, Oid *arg_proc)
+/* betree_filter_hash_proc(), from the catalogs */
+static Oid
+look_up_hash_proc(BetreeRel *bt, int i, Oid subtype, Oid *arg_proc)
 {
 	Relation	rel = bt->rel;
 	Oid			equal;
 	Oid			proc;
-
-	Assert(i >= 0 && i < bt->nkeyatts);
 
 	if (OidIsValid(rel->rd_indcollation[i]) &&
 		!get_collation_isdeterministic(rel->rd_indcollation[i]))
@@ -80,6 +74,30 @@ betree_filter_hash_proc(BetreeRel *bt, int i, Oid subtype, Oid *arg_proc)
 						 getBaseType(TupleDescAttr(bt->tupdesc, i)->atttypid)) ||
 		!get_op_hash_functions(equal, &proc, arg_proc))
 		return InvalidOid;
+	return proc;
+}
+
+/*
+ * betree_filter_hash_proc
+ *		Hash function of the index's column "i" and, in "*arg_proc", that for
+ *		the right operand of its = with "subtype"; InvalidOid if there is none.
+ */
+Oid
+betree_filter_hash_proc(BetreeRel *bt, int i, Oid subtype, Oid *arg_proc)
+{
+	uint64		catalog = betree_rel_catalog_changes();
+	Oid			proc;
+
+	Assert(i >= 0 && i < bt->nkeyatts);
+
+	*arg_proc = InvalidOid;
+	if (subtype != bt->rel->rd_opcintype[i])
+		return look_up_hash_proc(bt, i, subtype, arg_proc);
+	if (!betree_rel_get_hash(bt->rel, i, &proc, arg_proc))
+	{
+		proc = look_up_hash_proc(bt, i, subtype, arg_proc);
+		betree_rel_set_hash(bt->rel, i, proc, *arg_proc, catalog);
+	}
 	return proc;
 }
 

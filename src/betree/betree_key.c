@@ -25,6 +25,24 @@
 #include "utils/datum.h"
 #include "utils/inet.h"
 
+/* FunctionCall2Coll(), which is much of a comparison, without the call of it */
+static inline int32
+call_compare(FmgrInfo *cmp, Oid collation, Datum a, Datum b)
+{
+	LOCAL_FCINFO(fcinfo, 2);
+	Datum		result;
+
+	InitFunctionCallInfoData(*fcinfo, cmp, 2, collation, NULL, NULL);
+	fcinfo->args[0].value = a;
+	fcinfo->args[0].isnull = false;
+	fcinfo->args[1].value = b;
+	fcinfo->args[1].isnull = false;
+	result = FunctionCallInvoke(fcinfo);
+	if (unlikely(fcinfo->isnull))
+		elog(ERROR, "function %u returned NULL", cmp->fn_oid);
+	return DatumGetInt32(result);
+}
+
 /* Compare two values of one column, in index order */
 static inline int
 compare_datums(Relation rel, int attno, FmgrInfo *cmp,
@@ -39,8 +57,7 @@ compare_datums(Relation rel, int attno, FmgrInfo *cmp,
 			return 0;
 		return (anull == ((option & INDOPTION_NULLS_FIRST) != 0)) ? -1 : 1;
 	}
-	result = DatumGetInt32(FunctionCall2Coll(cmp, rel->rd_indcollation[attno],
-											 a, b));
+	result = call_compare(cmp, rel->rd_indcollation[attno], a, b);
 	if (option & INDOPTION_DESC)
 		INVERT_COMPARE_RESULT(result);
 	return result;
@@ -205,15 +222,9 @@ getattr_general(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 	return fetchatt(att, data + off);
 }
 
-/*
- * betree_key_getattr
- *		index_getattr() that does not trust the tuple's lengths.
- *
- * A damaged length must not lead a comparison out of the tuple, nor the walk
- * to an attribute behind others.
- */
-Datum
-betree_key_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
+/* betree_key_getattr(), for the comparisons here */
+static inline Datum
+getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 {
 	Form_pg_attribute att = TupleDescAttr(bt->tupdesc, 0);
 
@@ -226,6 +237,19 @@ betree_key_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 		betree_page_report_item();
 	*isnull = false;
 	return fetchatt(att, (char *) itup + sizeof(IndexTupleData));
+}
+
+/*
+ * betree_key_getattr
+ *		index_getattr() that does not trust the tuple's lengths.
+ *
+ * A damaged length must not lead a comparison out of the tuple, nor the walk
+ * to an attribute behind others.
+ */
+Datum
+betree_key_getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
+{
+	return getattr(bt, itup, attno, isnull);
 }
 
 /* betree_key_verify_tuple() for a tuple that is not of fixed length */
@@ -320,7 +344,7 @@ betree_key_from_tuple(BetreeRel *bt, IndexTuple itup, BetreeKey *key)
 	for (int i = 0; i < bt->nkeyatts; i++)
 	{
 		key->cmp[i] = bt->cmp[i];
-		key->value[i] = betree_key_getattr(bt, itup, i + 1, &key->isnull[i]);
+		key->value[i] = getattr(bt, itup, i + 1, &key->isnull[i]);
 	}
 }
 
@@ -338,7 +362,7 @@ betree_key_from_pivot(BetreeRel *bt, IndexTuple pivot, BetreeKey *key)
 	for (int i = 0; i < key->nkeys; i++)
 	{
 		key->cmp[i] = bt->cmp[i];
-		key->value[i] = betree_key_getattr(bt, pivot, i + 1, &key->isnull[i]);
+		key->value[i] = getattr(bt, pivot, i + 1, &key->isnull[i]);
 	}
 }
 
@@ -358,7 +382,7 @@ key_compare(BetreeRel *bt, BetreeKey *key, IndexTuple itup, int natts,
 	for (int i = 0; i < n; i++)
 	{
 		bool		isnull;
-		Datum		value = betree_key_getattr(bt, itup, i + 1, &isnull);
+		Datum		value = getattr(bt, itup, i + 1, &isnull);
 		int			result;
 
 		/* cross-type functions take the column's value first */
@@ -380,10 +404,16 @@ key_compare(BetreeRel *bt, BetreeKey *key, IndexTuple itup, int natts,
 	return key->after ? 1 : -1;
 }
 
+static inline int
+compare_tuple(BetreeRel *bt, BetreeKey *key, IndexTuple itup)
+{
+	return key_compare(bt, key, itup, bt->nkeyatts, &itup->t_tid);
+}
+
 int
 betree_key_compare_tuple(BetreeRel *bt, BetreeKey *key, IndexTuple itup)
 {
-	return key_compare(bt, key, itup, bt->nkeyatts, &itup->t_tid);
+	return compare_tuple(bt, key, itup);
 }
 
 /* The same with one of the rows of a leaf's item */
@@ -403,7 +433,7 @@ betree_key_matches_tuple(BetreeRel *bt, BetreeKey *key, IndexTuple itup)
 	for (int i = 0; i < bt->nkeyatts; i++)
 	{
 		bool		isnull;
-		Datum		value = betree_key_getattr(bt, itup, i + 1, &isnull);
+		Datum		value = getattr(bt, itup, i + 1, &isnull);
 
 		if (compare_datums(bt->rel, i, key->cmp[i], value, isnull,
 						   key->value[i], key->isnull[i]) != 0)
@@ -412,8 +442,8 @@ betree_key_matches_tuple(BetreeRel *bt, BetreeKey *key, IndexTuple itup)
 	return true;
 }
 
-int
-betree_key_compare_pivot(BetreeRel *bt, BetreeKey *key, IndexTuple pivot)
+static inline int
+compare_pivot(BetreeRel *bt, BetreeKey *key, IndexTuple pivot)
 {
 	int			natts = pivot_natts(bt, pivot);
 
@@ -424,6 +454,12 @@ betree_key_compare_pivot(BetreeRel *bt, BetreeKey *key, IndexTuple pivot)
 					   NULL);
 }
 
+int
+betree_key_compare_pivot(BetreeRel *bt, BetreeKey *key, IndexTuple pivot)
+{
+	return compare_pivot(bt, key, pivot);
+}
+
 /* Compare the keys of two leaf tuples */
 static int
 order_keys(BetreeRel *bt, IndexTuple a, IndexTuple b)
@@ -432,8 +468,8 @@ order_keys(BetreeRel *bt, IndexTuple a, IndexTuple b)
 	{
 		bool		anull;
 		bool		bnull;
-		Datum		avalue = betree_key_getattr(bt, a, i + 1, &anull);
-		Datum		bvalue = betree_key_getattr(bt, b, i + 1, &bnull);
+		Datum		avalue = getattr(bt, a, i + 1, &anull);
+		Datum		bvalue = getattr(bt, b, i + 1, &bnull);
 		int			result;
 
 		result = compare_datums(bt->rel, i, bt->cmp[i], avalue, anull,
@@ -468,7 +504,7 @@ betree_key_item_init(BetreeRel *bt, BetreeSortItem *item, IndexTuple itup,
 	Assert(order >= 0 && order <= PG_UINT16_MAX);
 
 	item->itup = itup;
-	item->first = betree_key_getattr(bt, itup, 1, &item->first_null);
+	item->first = getattr(bt, itup, 1, &item->first_null);
 	item->order = order;
 }
 
@@ -476,9 +512,8 @@ betree_key_item_init(BetreeRel *bt, BetreeSortItem *item, IndexTuple itup,
  * Compare two items by (key, TID); exact duplicates by "order", the higher
  * first.
  */
-int
-betree_key_item_compare(BetreeRel *bt, const BetreeSortItem *a,
-						const BetreeSortItem *b)
+static inline int
+item_compare(BetreeRel *bt, const BetreeSortItem *a, const BetreeSortItem *b)
 {
 	int			result;
 
@@ -490,8 +525,8 @@ betree_key_item_compare(BetreeRel *bt, const BetreeSortItem *a,
 	{
 		bool		anull;
 		bool		bnull;
-		Datum		avalue = betree_key_getattr(bt, a->itup, i + 1, &anull);
-		Datum		bvalue = betree_key_getattr(bt, b->itup, i + 1, &bnull);
+		Datum		avalue = getattr(bt, a->itup, i + 1, &anull);
+		Datum		bvalue = getattr(bt, b->itup, i + 1, &bnull);
 
 		result = compare_datums(bt->rel, i, bt->cmp[i], avalue, anull,
 								bvalue, bnull);
@@ -501,10 +536,17 @@ betree_key_item_compare(BetreeRel *bt, const BetreeSortItem *a,
 	return result;
 }
 
+int
+betree_key_item_compare(BetreeRel *bt, const BetreeSortItem *a,
+						const BetreeSortItem *b)
+{
+	return item_compare(bt, a, b);
+}
+
 static int
 sort_item_cmp(const BetreeSortItem *a, const BetreeSortItem *b, BetreeRel *bt)
 {
-	int			result = betree_key_item_compare(bt, a, b);
+	int			result = item_compare(bt, a, b);
 
 	if (result == 0)
 		result = (a->order < b->order) - (a->order > b->order);
@@ -542,7 +584,7 @@ betree_key_sort_unique(BetreeRel *bt, BetreeSortItem *items, int nitems)
 	betree_key_sort(bt, items, nitems);
 	for (int i = 0; i < nitems; i++)
 	{
-		if (n > 0 && betree_key_item_compare(bt, &items[n - 1], &items[i]) == 0)
+		if (n > 0 && item_compare(bt, &items[n - 1], &items[i]) == 0)
 			continue;
 		items[n++] = items[i];
 	}
@@ -561,7 +603,7 @@ merge_two_runs(BetreeRel *bt, BetreeSortItem *a, BetreeSortItem *b,
 
 	while (a < a_end && b < end)
 	{
-		int			cmp = betree_key_item_compare(bt, a, b);
+		int			cmp = item_compare(bt, a, b);
 
 		*result++ = cmp <= 0 ? *a : *b;
 		if (cmp <= 0)
@@ -684,7 +726,7 @@ betree_key_search_node(BetreeRel *bt, Page page, BetreeKey *key, bool strict)
 	{
 		int			mid = low + (high - low + 1) / 2;
 
-		if (betree_key_compare_pivot(bt, key,
+		if (compare_pivot(bt, key,
 									 BetreeNodeGetPivot(page, mid)) >= limit)
 			low = mid;
 		else
@@ -707,7 +749,7 @@ betree_key_search_page(BetreeRel *bt, Page page, OffsetNumber last,
 	{
 		OffsetNumber mid = low + (high - low) / 2;
 
-		if (betree_key_compare_tuple(bt, key,
+		if (compare_tuple(bt, key,
 									 BetreePageGetTuple(page, mid)) > 0)
 			low = OffsetNumberNext(mid);
 		else
@@ -731,9 +773,9 @@ betree_key_search_page_hint(BetreeRel *bt, Page page, OffsetNumber last,
 
 	if (hint >= FirstOffsetNumber && hint <= last + 1 &&
 		(hint > last ||
-		 betree_key_compare_tuple(bt, key, BetreePageGetTuple(page, hint)) <= 0) &&
+		 compare_tuple(bt, key, BetreePageGetTuple(page, hint)) <= 0) &&
 		(hint == FirstOffsetNumber ||
-		 betree_key_compare_tuple(bt, key, BetreePageGetTuple(page, hint - 1)) > 0))
+		 compare_tuple(bt, key, BetreePageGetTuple(page, hint - 1)) > 0))
 		return hint;
 	return betree_key_search_page(bt, page, last, key);
 }
@@ -766,7 +808,7 @@ betree_key_search_page_near(BetreeRel *bt, Page page, OffsetNumber first,
 
 		if (probe >= high)
 			probe = low + (high - low) / 2;
-		cmp = betree_key_compare_tuple(bt, key, BetreePageGetTuple(page, probe));
+		cmp = compare_tuple(bt, key, BetreePageGetTuple(page, probe));
 		if (cmp > 0)
 		{
 			low = probe + 1;
@@ -789,88 +831,6 @@ betree_key_node_covers(BetreeRel *bt, Page page, BetreeKey *key)
 {
 	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_NODE);
 
-	return betree_key_compare_pivot(bt, key, BetreeNodeGetHikey(page)) < 0 &&
-		betree_key_compare_pivot(bt, key, BetreeNodeGetPivot(page, 0)) >= 0;
-}
-
-/*
- * betree_key_form_separator
- *		A pivot above "left" and not above "right", palloc'd.
- *
- * It has the attributes up to the first in which the two differ, and the
- * right one's heap TID if none does.  Child and marker are the caller's.
- */
-IndexTuple
-betree_key_form_separator(BetreeRel *bt, IndexTuple left, IndexTuple right)
-{
-	int			natts;
-	bool		with_tid;
-	IndexTuple	pivot;
-
-	if (BetreeTupleIsPosting(right))
-		right = betree_posting_form_row(right, &right->t_tid);
-	for (natts = 1; natts <= bt->nkeyatts; natts++)
-	{
-		bool		lnull;
-		bool		rnull;
-		Datum		lvalue = betree_key_getattr(bt, left, natts, &lnull);
-		Datum		rvalue = betree_key_getattr(bt, right, natts, &rnull);
-
-		if (compare_datums(bt->rel, natts - 1, bt->cmp[natts - 1],
-						   lvalue, lnull, rvalue, rnull) != 0)
-			break;
-	}
-	with_tid = natts > bt->nkeyatts;
-	natts = Min(natts, bt->nkeyatts);
-
-	pivot = index_truncate_tuple(bt->tupdesc, right, natts);
-	if (with_tid)
-	{
-		Size		size = MAXALIGN(IndexTupleSize(pivot));
-		IndexTuple	longer = palloc0(size + MAXALIGN(sizeof(ItemPointerData)));
-
-		memcpy(longer, pivot, IndexTupleSize(pivot));
-		longer->t_info &= ~INDEX_SIZE_MASK;
-		longer->t_info |= size + MAXALIGN(sizeof(ItemPointerData));
-		longer->t_info |= BETREE_PIVOT_TID_BIT;
-		*BetreePivotGetTid(longer) = right->t_tid;
-		pfree(pivot);
-		pivot = longer;
-	}
-	BetreePivotSetChild(pivot, InvalidBlockNumber);
-	BetreePivotSet(pivot, natts, 0);
-	return pivot;
-}
-
-/*
- * betree_key_form_tuple
- *		Form an index tuple, palloc'd; complain if it is too large.
- *
- * "heap" is for the error message only and may be NULL.
- */
-IndexTuple
-betree_key_form_tuple(BetreeRel *bt, Datum *values, bool *isnull, ItemPointer tid,
-					  Relation heap)
-{
-	IndexTuple	itup;
-
-	Assert(ItemPointerIsValid(tid));
-
-	itup = index_form_tuple(bt->tupdesc, values, isnull);
-	itup->t_tid = *tid;
-	if (unlikely(IndexTupleSize(itup) > BetreeMaxItemSize))
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("index row size %zu exceeds betree maximum %zu for index \"%s\"",
-						IndexTupleSize(itup), (Size) BetreeMaxItemSize,
-						RelationGetRelationName(bt->rel)),
-				 heap == NULL ? 0 :
-				 errdetail("Index row references tuple (%u,%u) in relation \"%s\".",
-						   ItemPointerGetBlockNumber(tid),
-						   ItemPointerGetOffsetNumber(tid),
-						   RelationGetRelationName(heap)),
-				 errhint("Values larger than 1/6 of a buffer page cannot be indexed by betree; btree takes those up to 1/3.\n"
-						 "Consider a function index of an MD5 hash of the value, "
-						 "or use full text indexing.")));
-	return itup;
+	return compare_pivot(bt, key, BetreeNodeGetHikey(page)) < 0 &&
+		compare_pivot(bt, key, BetreeNodeGetPivot(page, 0)) >= 0;
 }

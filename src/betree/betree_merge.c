@@ -245,6 +245,35 @@ message_search(BetreeScanOpaque so, BetreeKey *key)
 }
 
 /*
+ * Where in the leaf the range begins and ends.  Mostly that is where the leaf
+ * does; a lookup ends close to where it begins.
+ */
+static void
+search_leaf(BetreeScanOpaque so, Page leaf, BetreeKey *from, BetreeKey *to,
+			OffsetNumber *off, OffsetNumber *end)
+{
+	BetreeRel  *bt = &so->bt;
+	OffsetNumber last = PageGetMaxOffsetNumber(leaf);
+	bool		lookup = so->quals.hashed;
+	bool		found;
+
+	*off = *end = FirstOffsetNumber;
+	if (last == 0)
+		return;
+	if (lookup ||
+		betree_key_compare_tuple(bt, from, BetreePageGetTuple(leaf, *off)) > 0)
+		*off = betree_key_search_page(bt, leaf, last, from);
+
+	/* the bound may be inside of a posting */
+	if (from->has_tid && *off > FirstOffsetNumber &&
+		BetreeTupleIsPosting(BetreePageGetTuple(leaf, *off - 1)))
+		(*off)--;
+	*end = betree_key_search_page_near(bt, leaf, *off, last + 1,
+									   lookup ? 0 : last - Min(*off, last), to,
+									   &found);
+}
+
+/*
  * betree_merge_leaf
  *		Merge the leaf, share-locked, with the messages of its range.
  *
@@ -263,25 +292,9 @@ betree_merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
 	merge.message = message_search(so, from);
 	merge.last = message_search(so, to);
 	if (leaf != NULL)
-	{
-		OffsetNumber maxoff = PageGetMaxOffsetNumber(leaf);
+		search_leaf(so, leaf, from, to, &off, &end);
 
-		off = betree_key_search_page(bt, leaf, maxoff, from);
-		/* the bound may be inside of a posting */
-		if (from->has_tid && off > FirstOffsetNumber &&
-			BetreeTupleIsPosting(BetreePageGetTuple(leaf, off - 1)))
-			off--;
-		end = betree_key_search_page(bt, leaf, maxoff, to);
-		/* windows are narrower */
-		if (so->quals.nsets == 0)
-		{
-			off = Max(off, betree_key_search_page(bt, leaf, maxoff, &so->quals.lower));
-			end = Min(end, betree_key_search_page(bt, leaf, maxoff, &so->quals.upper));
-		}
-	}
-
-	page_reserve(so, page, (end - Min(off, end)) +
-				 (merge.last - Min(merge.message, merge.last)));
+	page_reserve(so, page, (end - off) + Max(merge.last - merge.message, 0));
 	if (so->interlock && off < end &&
 		(end - off) > PageGetMaxOffsetNumber(leaf) / COPY_SINGLY_PART)
 		merge.copies = copy_leaf(so, page, leaf);

@@ -58,6 +58,14 @@ betree_node_tail(Page page)
 	return InvalidBlockNumber;
 }
 
+/* Has the node anything in its log? */
+bool
+betree_node_has_log(Page page)
+{
+	return BetreePageGetOpaque(page)->bteo_nlog > 0 ||
+		betree_node_tail(page) != InvalidBlockNumber;
+}
+
 /* Add an entry at the end of the directory, which has room for it. */
 void
 betree_node_add_dir(Page page, BlockNumber blkno, int kind, uint32 seq)

@@ -519,6 +519,7 @@ extern void betree_node_form(Page page, int level, int ncap,
 							 int npivots);
 extern int	betree_node_room(Page page);
 extern BlockNumber betree_node_tail(Page page);
+extern bool betree_node_has_log(Page page);
 extern void betree_node_add_dir(Page page, BlockNumber blkno, int kind,
 								uint32 seq);
 extern void betree_node_remove_dir(Page page, int at);

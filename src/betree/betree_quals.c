@@ -259,7 +259,7 @@ find_hash(BetreeScanOpaque so, ColumnQuals *columns)
 {
 	BetreeRel  *bt = &so->bt;
 	BetreeQuals *quals = &so->quals;
-	bool		same = quals->hash.known;
+	bool		same = quals->hash_known;
 	MemoryContext oldcontext;
 
 	for (int i = 0; i < bt->nkeyatts; i++)
@@ -273,11 +273,11 @@ find_hash(BetreeScanOpaque so, ColumnQuals *columns)
 		quals->hash.subtype[i] = subtype;
 	}
 	if (same)
-		return quals->hash.usable;
+		return quals->hash_usable;
 
 	oldcontext = MemoryContextSwitchTo(so->context);
-	quals->hash.usable = betree_filter_hash_init(bt, &quals->hash.own);
-	for (int i = 0; i < bt->nkeyatts && quals->hash.usable; i++)
+	quals->hash_usable = betree_filter_hash_init(bt, &quals->hash.own);
+	for (int i = 0; i < bt->nkeyatts && quals->hash_usable; i++)
 	{
 		Oid			arg_proc;
 
@@ -285,11 +285,11 @@ find_hash(BetreeScanOpaque so, ColumnQuals *columns)
 			quals->hash.own.proc[i].fn_oid && OidIsValid(arg_proc))
 			fmgr_info(arg_proc, &quals->hash.arg[i]);
 		else
-			quals->hash.usable = false;
+			quals->hash_usable = false;
 	}
-	quals->hash.known = true;
+	quals->hash_known = true;
 	MemoryContextSwitchTo(oldcontext);
-	return quals->hash.usable;
+	return quals->hash_usable;
 }
 
 /*
@@ -303,7 +303,7 @@ betree_quals_hash(BetreeScanOpaque so, BetreeKey *key)
 	uint64		hash = 0;
 
 	Assert(key->nkeys == so->bt.nkeyatts);
-	Assert(so->quals.hash.usable);
+	Assert(so->quals.hash_usable);
 
 	for (int i = 0; i < key->nkeys; i++)
 		hash = betree_filter_hash_add(&so->bt, &so->quals.hash.arg[i], i,

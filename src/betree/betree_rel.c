@@ -12,7 +12,9 @@
 #include "catalog/pg_class.h"
 #include "device/cost/device_profile.h"
 #include "storage/bufmgr.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 /*
  * What an automatic log_pages aims at, where no profile asks for more:
@@ -38,7 +40,14 @@ typedef struct RelBasis
 	int			bloom_yield;	/* of BLOOM_YIELD_ALL lookups, so many had an
 								 * absent key, lately */
 	int			bloom_unasked;	/* lookups since a Bloom filter was asked */
+	uint64		hash_catalog;	/* catalog_changes when these were found: */
+	bool		hash_known[INDEX_MAX_KEYS];
+	Oid			hash_proc[INDEX_MAX_KEYS];	/* of the column, or InvalidOid */
+	Oid			hash_arg_proc[INDEX_MAX_KEYS];	/* of what it is compared with */
 } RelBasis;
+
+/* how often operators and their families have changed */
+static uint64 catalog_changes = 0;
 
 /*
  * Lookups ask the Bloom filters of leaves if at least a quarter of them are of
@@ -139,8 +148,76 @@ rel_basis(Relation rel)
 	if (rel->rd_amcache == NULL)
 		rel->rd_amcache = MemoryContextAlloc(rel->rd_indexcxt,
 											 sizeof(RelBasis));
+	memset(basis.hash_known, 0, sizeof(basis.hash_known));
 	memcpy(rel->rd_amcache, &basis, sizeof(RelBasis));
 	return rel->rd_amcache;
+}
+
+/* Operators or their families have changed */
+static void
+catalog_changed(Datum arg, int cacheid, uint32 hashvalue)
+{
+	catalog_changes++;
+}
+
+/*
+ * betree_rel_init
+ *		Have changes of operators and their families told, from now on.
+ */
+void
+betree_rel_init(void)
+{
+	CacheRegisterSyscacheCallback(AMOPOPID, catalog_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(AMPROCNUM, catalog_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(OPEROID, catalog_changed, (Datum) 0);
+}
+
+/*
+ * betree_rel_get_hash
+ *		The hash functions of a column and, in "*arg_proc", of what its = of its
+ *		own type compares it with, if betree_rel_set_hash() has told them, and
+ *		they are still right.
+ *
+ * To look them up costs more than to search a leaf.
+ */
+bool
+betree_rel_get_hash(Relation rel, int i, Oid *proc, Oid *arg_proc)
+{
+	RelBasis   *basis = (RelBasis *) rel->rd_amcache;
+
+	if (basis == NULL || basis->hash_catalog != catalog_changes ||
+		!basis->hash_known[i])
+		return false;
+	*proc = basis->hash_proc[i];
+	*arg_proc = basis->hash_arg_proc[i];
+	return true;
+}
+
+/*
+ * betree_rel_catalog_changes
+ *		What betree_rel_set_hash() wants, from before the functions are looked
+ *		up.
+ */
+uint64
+betree_rel_catalog_changes(void)
+{
+	return catalog_changes;
+}
+
+/* betree_rel_set_hash: remember what betree_rel_get_hash() is to tell */
+void
+betree_rel_set_hash(Relation rel, int i, Oid proc, Oid arg_proc, uint64 catalog)
+{
+	RelBasis   *basis = (RelBasis *) rel->rd_amcache;
+
+	if (basis == NULL)
+		return;
+	if (basis->hash_catalog != catalog)
+		memset(basis->hash_known, 0, sizeof(basis->hash_known));
+	basis->hash_catalog = catalog;
+	basis->hash_known[i] = true;
+	basis->hash_proc[i] = proc;
+	basis->hash_arg_proc[i] = arg_proc;
 }
 
 /*

@@ -28,8 +28,9 @@ IndexScanDesc
 betreebeginscan(Relation rel, int nkeys, int norderbys)
 {
 	IndexScanDesc scan = RelationGetIndexScan(rel, nkeys, norderbys);
-	BetreeScanOpaque so = palloc0(sizeof(BetreeScanOpaqueData));
+	BetreeScanOpaque so = palloc(sizeof(BetreeScanOpaqueData));
 
+	memset(so, 0, offsetof(BetreeScanOpaqueData, quals.lower));
 	betree_rel_open(&so->bt, rel);
 	so->context = AllocSetContextCreate(CurrentMemoryContext, "betree scan",
 										ALLOCSET_SMALL_SIZES);

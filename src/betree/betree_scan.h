@@ -42,8 +42,6 @@ typedef struct BetreeScanPage
 /* Hash functions for = on all key columns, kept from one rescan to the next */
 typedef struct BetreeQualHash
 {
-	bool		known;			/* the functions have been looked for */
-	bool		usable;			/* and found */
 	BetreeHash	own;			/* of the columns */
 	FmgrInfo	arg[INDEX_MAX_KEYS];	/* of the quals' arguments */
 	Oid			subtype[INDEX_MAX_KEYS];	/* of these types */
@@ -60,26 +58,33 @@ typedef struct BetreeArray
 /* The argument of a qual that betree_array_prepare() has left its array */
 #define BetreeQualGetArray(key) 	((BetreeArray *) DatumGetPointer((key)->sk_argument))
 
-/* What the scan keys ask for; written by betree_quals.c and betree_array.c */
+/*
+ * What the scan keys ask for; written by betree_quals.c and betree_array.c.
+ *
+ * Its size is in what is not used of its arrays: from "lower" on nothing is 0
+ * before it is set.
+ */
 typedef struct BetreeQuals
 {
 	bool		impossible;
-	BetreeKey	lower;			/* the scan's range: from lower */
-	BetreeKey	upper;			/* to before upper */
 	BetreeArray *sets;			/* of leading columns that have =, if ... */
 	int			nsets;			/* ... one has an array, else 0 */
-	int			chosen[INDEX_MAX_KEYS]; /* element of each, of the window: */
-	BetreeKey	window_low;		/* the part of the range that was last found */
-	BetreeKey	window_high;	/* to have these elements */
 	ScanKey		filter;			/* quals that the range does not imply */
 	int			nfilter;
 	ScanKey		skip_qual;		/* qual with a skip function, or NULL */
-	FmgrInfo	skip_proc;
 	bool		hashed;			/* = on all key columns, which can be hashed */
 	uint64		hash_value;		/* of the arguments */
 	bool		window_hashed;	/* the same, with arrays: each window has one */
-	BetreeQualHash hash;
+	bool		hash_known;		/* the functions have been looked for */
+	bool		hash_usable;	/* and found */
 	MemoryContext context;
+	BetreeKey	lower;			/* the scan's range: from lower */
+	BetreeKey	upper;			/* to before upper */
+	int			chosen[INDEX_MAX_KEYS]; /* element of each set, of the window: */
+	BetreeKey	window_low;		/* the part of the range that was last found */
+	BetreeKey	window_high;	/* to have these elements */
+	FmgrInfo	skip_proc;
+	BetreeQualHash hash;
 } BetreeQuals;
 
 /* Messages collected from logs, sorted; written by betree_collect.c */
@@ -155,7 +160,6 @@ typedef struct BetreeScanOpaqueData
 	Relation	heap;			/* NULL if the scan has none */
 	BlockNumber heap_blocks;	/* betree_block_tid_limit(), or 0 */
 	Snapshot	snapshot;
-	BetreeQuals quals;
 
 	/* position */
 	BetreeScanPage *cur;
@@ -168,6 +172,7 @@ typedef struct BetreeScanOpaqueData
 	IndexTuple	part_end;		/* of our part, NULL for the range's */
 
 	BetreeReader reader;
+	BetreeQuals quals;			/* the last: see there */
 } BetreeScanOpaqueData;
 
 typedef BetreeScanOpaqueData *BetreeScanOpaque;

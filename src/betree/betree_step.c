@@ -59,17 +59,6 @@
 /* pins that the scans of this backend keep on log pages, or may take */
 static int	reserved_pins = 0;
 
-/* Has the node anything in its log? */
-static inline bool
-has_log(Page node)
-{
-	BetreePageOpaque opaque = BetreePageGetOpaque(node);
-
-	return opaque->bteo_nlog > 0 ||
-		betree_node_tail(node) != InvalidBlockNumber;
-}
-
-
 /* Do the collected messages, which are kept, reach to the end of a child? */
 static bool
 has_collected(BetreeScanOpaque so, Page node, int child)
@@ -117,7 +106,7 @@ visit_node(void *arg, Buffer nodebuf)
 	/* an insert looks for this lock at the node that takes it */
 	if (so->mvcc)
 		PredicateLockPage(so->bt.rel, BufferGetBlockNumber(nodebuf), so->snapshot);
-	if (BetreePageGetOpaque(node)->bteo_level > 1 && has_log(node))
+	if (BetreePageGetOpaque(node)->bteo_level > 1 && betree_node_has_log(node))
 	{
 		so->reader.upper_logs = true;
 		if (!descent->blind)
@@ -575,6 +564,8 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 	BetreeKey	key;
 	BetreeKey	low;
 	BetreeKey	high;
+	BetreeKey  *first = &low;
+	BetreeKey  *last = &high;
 	bool		moved = false;
 	bool		want_run;
 	Buffer		leafbuf;
@@ -602,20 +593,27 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 	betree_key_from_pivot(bt, page->low, &low);
 	betree_key_from_pivot(bt, page->high, &high);
 
+	/* windows are narrower than the scan's range */
+	if (so->quals.nsets == 0 &&
+		betree_key_compare_pivot(bt, &so->quals.lower, page->low) > 0)
+		first = &so->quals.lower;
+	if (so->quals.nsets == 0 &&
+		betree_key_compare_pivot(bt, &so->quals.upper, page->high) < 0)
+		last = &so->quals.upper;
 	if (moved && forward)
-		low = key;
+		first = &key;
 	else if (moved)
-		high = key;
+		last = &key;
 	if (BufferIsValid(leafbuf))
 	{
 		betree_block_lock(bt, leafbuf, BUFFER_LOCK_SHARE);
 		betree_block_verify_page(bt, leafbuf, BETREE_LEAF, 0);
 		ecp_test_for_old_snapshot(so->snapshot, bt->rel, BufferGetPage(leafbuf));
-		betree_merge_leaf(so, page, BufferGetPage(leafbuf), &low, &high);
+		betree_merge_leaf(so, page, BufferGetPage(leafbuf), first, last);
 		LockBuffer(leafbuf, BUFFER_LOCK_UNLOCK);
 	}
 	else
-		betree_merge_leaf(so, page, NULL, &low, &high);
+		betree_merge_leaf(so, page, NULL, first, last);
 	want_run = from == NULL && so->parallel == NULL &&
 		so->reader.log_pages >= BETREE_RUN_READS &&
 		betree_run_wanted(BufferGetPage(so->reader.nodebuf));
