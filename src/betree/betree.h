@@ -152,6 +152,8 @@ typedef struct BetreeRel
 	FmgrInfo   *cmp[INDEX_MAX_KEYS];
 	Oid			header_type[INDEX_MAX_KEYS];	/* see
 												 * betree_key_type_has_header */
+	bool		same_bytes;		/* one key column, of fixed length, whose
+								 * equal values have the same bytes */
 	bool		hash_known;		/* the hash functions have been looked for */
 	BetreeHash *hash;			/* and found, or NULL; see betree_filter_hash */
 	MemoryContext context;		/* of the hash functions */
@@ -354,10 +356,11 @@ extern void betree_key_from_pivot(BetreeRel *bt, IndexTuple pivot,
 								  BetreeKey *key);
 extern int	betree_key_compare_tuple(BetreeRel *bt, BetreeKey *key,
 									 IndexTuple itup);
-extern bool betree_key_matches_tuple(BetreeRel *bt, BetreeKey *key,
-									 IndexTuple itup);
 extern int	betree_key_compare_row(BetreeRel *bt, BetreeKey *key,
 								   IndexTuple itup, ItemPointer tid);
+extern OffsetNumber betree_key_find_equal(BetreeRel *bt, Page page,
+										  OffsetNumber off, OffsetNumber last,
+										  BetreeKey *key);
 extern int	betree_key_compare_pivot(BetreeRel *bt, BetreeKey *key,
 									 IndexTuple pivot);
 extern int	betree_key_order_tuples(BetreeRel *bt, IndexTuple a, IndexTuple b);

@@ -196,12 +196,13 @@ collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
 	first = messages->nitems;
 	for (off = nsorted + 1; off <= maxoff; off++)
 	{
-		IndexTuple	itup = BetreePageGetTuple(page, off);
+		IndexTuple	itup;
 
-		/* of a lookup, one comparison mostly tells */
 		if (so->quals.hashed &&
-			!betree_key_matches_tuple(bt, &so->quals.lower, itup))
-			continue;
+			(off = betree_key_find_equal(bt, page, off, maxoff,
+										 &so->quals.lower)) > maxoff)
+			break;
+		itup = BetreePageGetTuple(page, off);
 		if (betree_key_compare_tuple(bt, range->to, itup) > 0 &&
 			betree_key_compare_tuple(bt, range->from, itup) <= 0 &&
 			(so->quals.nsets == 0 || betree_array_covers(so, itup)))

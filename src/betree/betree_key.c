@@ -425,11 +425,9 @@ betree_key_compare_row(BetreeRel *bt, BetreeKey *key, IndexTuple itup,
 }
 
 /* Has a tuple the key's attributes, which are all, whatever its TID? */
-bool
-betree_key_matches_tuple(BetreeRel *bt, BetreeKey *key, IndexTuple itup)
+static bool
+matches_tuple(BetreeRel *bt, BetreeKey *key, IndexTuple itup)
 {
-	Assert(key->nkeys == bt->nkeyatts);
-
 	for (int i = 0; i < bt->nkeyatts; i++)
 	{
 		bool		isnull;
@@ -440,6 +438,44 @@ betree_key_matches_tuple(BetreeRel *bt, BetreeKey *key, IndexTuple itup)
 			return false;
 	}
 	return true;
+}
+
+/*
+ * betree_key_find_equal
+ *		First of the items "off" to "last", in no order, that has the key's
+ *		attributes, which are all, or last + 1.
+ *
+ * The bytes of a value tell alone if its length is fixed and equal values have
+ * the same; mostly its first byte does.
+ */
+OffsetNumber
+betree_key_find_equal(BetreeRel *bt, Page page, OffsetNumber off,
+					  OffsetNumber last, BetreeKey *key)
+{
+	Form_pg_attribute att = TupleDescAttr(bt->tupdesc, 0);
+	bool		bytes = bt->same_bytes && key->cmp[0] == bt->cmp[0] && !key->isnull[0];
+	char	   *wanted = NULL;
+
+	Assert(key->nkeys == bt->nkeyatts);
+
+	if (bytes)
+		wanted = att->attbyval ? (char *) &key->value[0] :
+			DatumGetPointer(key->value[0]);
+	for (; off <= last; off++)
+	{
+		IndexTuple	itup = BetreePageGetTuple(page, off);
+		char	   *value = (char *) itup + sizeof(IndexTupleData);
+
+		if (!bytes || IndexTupleHasNulls(itup) ||
+			IndexTupleSize(itup) < sizeof(IndexTupleData) + att->attlen)
+		{
+			if (matches_tuple(bt, key, itup))
+				break;
+		}
+		else if (*value == *wanted && memcmp(value, wanted, att->attlen) == 0)
+			break;
+	}
+	return off;
 }
 
 static inline int
@@ -727,7 +763,7 @@ betree_key_search_node(BetreeRel *bt, Page page, BetreeKey *key, bool strict)
 		int			mid = low + (high - low + 1) / 2;
 
 		if (compare_pivot(bt, key,
-									 BetreeNodeGetPivot(page, mid)) >= limit)
+						  BetreeNodeGetPivot(page, mid)) >= limit)
 			low = mid;
 		else
 			high = mid - 1;
@@ -750,7 +786,7 @@ betree_key_search_page(BetreeRel *bt, Page page, OffsetNumber last,
 		OffsetNumber mid = low + (high - low) / 2;
 
 		if (compare_tuple(bt, key,
-									 BetreePageGetTuple(page, mid)) > 0)
+						  BetreePageGetTuple(page, mid)) > 0)
 			low = OffsetNumberNext(mid);
 		else
 			high = mid;

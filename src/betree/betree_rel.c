@@ -40,6 +40,7 @@ typedef struct RelBasis
 	int			bloom_yield;	/* of BLOOM_YIELD_ALL lookups, so many had an
 								 * absent key, lately */
 	int			bloom_unasked;	/* lookups since a Bloom filter was asked */
+	bool		same_bytes;		/* as in BetreeRel */
 	uint64		hash_catalog;	/* catalog_changes when these were found: */
 	bool		hash_known[INDEX_MAX_KEYS];
 	Oid			hash_proc[INDEX_MAX_KEYS];	/* of the column, or InvalidOid */
@@ -79,6 +80,18 @@ automatic_log_pages(int tuple_width, int pivot_width, int64 half_bandwidth_bytes
 
 	pages = Max(pages, (double) half_bandwidth_bytes / BLCKSZ);
 	return (int) Max(AUTO_PAGES_MIN, Min(pages, BETREE_LOG_PAGES_MAX));
+}
+
+/* Has the index one key column, whose equal values have the same bytes? */
+static bool
+equal_has_same_bytes(Relation rel)
+{
+	Oid			proc = index_getprocid(rel, 1, BETREE_EQUALIMAGE_PROC);
+
+	return IndexRelationGetNumberOfKeyAttributes(rel) == 1 &&
+		TupleDescAttr(RelationGetDescr(rel), 0)->attlen > 0 && OidIsValid(proc) &&
+		DatumGetBool(OidFunctionCall1Coll(proc, rel->rd_indcollation[0],
+										  ObjectIdGetDatum(rel->rd_opcintype[0])));
 }
 
 /*
@@ -134,6 +147,7 @@ rel_basis(Relation rel)
 		if (i < IndexRelationGetNumberOfKeyAttributes(rel))
 			basis.pivot_width += width;
 	}
+	basis.same_bytes = equal_has_same_bytes(rel);
 	basis.fixed_size = betree_key_fixed_size(tupdesc);
 	basis.built_width = built_width(rel);
 	if (basis.built_width == 0)
@@ -287,6 +301,7 @@ betree_rel_open(BetreeRel *bt, Relation rel)
 	bt->pivot_width = basis->pivot_width;
 	bt->fixed_size = basis->fixed_size;
 	bt->built_width = basis->built_width;
+	bt->same_bytes = basis->same_bytes;
 	memcpy(bt->header_type, basis->header_type, bt->natts * sizeof(Oid));
 	if (bt->log_pages == BETREE_LOG_PAGES_AUTO)
 		bt->log_pages = basis->auto_log_pages;

@@ -155,17 +155,20 @@ check_page(BetreeUnique *unique, Page page, Page node, bool tail, uint16 seq)
 
 	for (; off <= maxoff; off++)
 	{
-		IndexTuple	itup = BetreePageGetTuple(page, off);
+		IndexTuple	itup;
+
+		/* of the sorted ones those with our key are neighbours */
+		if (off <= nsorted &&
+			betree_key_find_equal(bt, page, off, off, &unique->low) != off)
+			off = nsorted + 1;
+		if (off > nsorted &&
+			(off = betree_key_find_equal(bt, page, off, maxoff, &unique->low)) > maxoff)
+			break;
+		itup = BetreePageGetTuple(page, off);
 
 		/* nobody has put one here */
 		if (unlikely(BetreeTupleIsPosting(itup)))
 			betree_page_report_item();
-		if (!betree_key_matches_tuple(bt, &unique->low, itup))
-		{
-			/* behind it the sorted ones are greater */
-			off = Max(off, nsorted);
-			continue;
-		}
 		if (node != NULL && !is_live(unique, node, itup, tail, seq))
 			continue;
 		if (!check_row(unique, itup))
@@ -174,9 +177,19 @@ check_page(BetreeUnique *unique, Page page, Page node, bool tail, uint16 seq)
 	return true;
 }
 
-/* The log of a locked node: its tail, and the pages that the filter names */
+/* Is our key below this pivot, in all its entries? */
+static inline bool
+is_below(BetreeUnique *unique, IndexTuple pivot)
+{
+	return betree_key_compare_pivot(unique->bt, &unique->high, pivot) < 0;
+}
+
+/*
+ * The log of a locked node: its tail, and the pages that the filter names.
+ * "first" is the first child that our key may be in.
+ */
 static bool
-check_log(BetreeUnique *unique, Page node)
+check_log(BetreeUnique *unique, Page node, int first)
 {
 	BetreeRel  *bt = unique->bt;
 	BetreePageOpaque opaque = BetreePageGetOpaque(node);
@@ -187,9 +200,12 @@ check_log(BetreeUnique *unique, Page node)
 	bool		filtered = opaque->bteo_nlog > 0 && unique->hashed &&
 		betree_filter_probe(bt, node, betree_filter_hash(bt)->id, unique->hash,
 							&from, hit);
-	int			first = betree_key_search_node(bt, node, &unique->low, false);
-	int			last = betree_key_search_node(bt, node, &unique->high, false);
+	int			last = first;
 	bool		more = true;
+
+	while (nlog > 0 && last + 1 < BetreeNodeNumChildren(node) &&
+		   !is_below(unique, BetreeNodeGetPivot(node, last + 1)))
+		last++;
 
 	for (int i = 0; i < nlog && more; i++)
 	{
@@ -199,7 +215,7 @@ check_log(BetreeUnique *unique, Page node)
 		if (!tail && !betree_node_log_ordered(node, i))
 			betree_page_report_item();
 		if (!tail &&
-			(!betree_node_log_covers(node, i, first, Max(first, last)) ||
+			(!betree_node_log_covers(node, i, first, last) ||
 			 (filtered && betree_filter_excludes(node, i, from, hit))))
 			continue;
 		buf = betree_block_read(bt, dir[i].bted_block, BUFFER_LOCK_SHARE, BETREE_LOG);
@@ -276,6 +292,17 @@ check_leaf(BetreeUnique *unique, Page node, int child)
 	return more;
 }
 
+/* The first child of a locked node that our key may be in */
+static int
+first_child(BetreeUnique *unique, Page node)
+{
+	BetreeRel  *bt = unique->bt;
+
+	return betree_key_compare_pivot(bt, &unique->low,
+									BetreeNodeGetPivot(node, 0)) < 0 ? 0 :
+		betree_key_search_node(bt, node, &unique->low, false);
+}
+
 /*
  * Look for our key in a locked node and below it, from above: what moves
  * meanwhile moves down.
@@ -283,19 +310,15 @@ check_leaf(BetreeUnique *unique, Page node, int child)
 static bool
 check_node(BetreeUnique *unique, Buffer nodebuf)
 {
-	BetreeRel  *bt = unique->bt;
 	Page		node = BufferGetPage(nodebuf);
 	bool		leaves = BetreePageGetOpaque(node)->bteo_level == 1;
-	int			child = betree_key_compare_pivot(bt, &unique->low,
-												 BetreeNodeGetPivot(node, 0)) < 0 ? 0 :
-		betree_key_search_node(bt, node, &unique->low, false);
+	int			child = first_child(unique, node);
 
-	if (!check_log(unique, node))
+	if (!check_log(unique, node, child))
 		return false;
 	for (; child < BetreeNodeNumChildren(node); child++)
 	{
-		if (betree_key_compare_pivot(bt, &unique->high,
-									 BetreeNodeGetPivot(node, child)) < 0)
+		if (is_below(unique, BetreeNodeGetPivot(node, child)))
 			break;
 		if (!(leaves ? check_leaf(unique, node, child) :
 			  check_child_node(unique, node, child)))
@@ -315,8 +338,8 @@ visit_node(void *arg, Buffer nodebuf)
 	Page		node = BufferGetPage(nodebuf);
 
 	if (BetreePageGetOpaque(node)->bteo_level > unique->bt->log_levels &&
-		!unique->done)
-		unique->done = !check_log(unique, node);
+		!unique->done && betree_node_has_log(node))
+		unique->done = !check_log(unique, node, first_child(unique, node));
 }
 
 /*
