@@ -387,20 +387,51 @@ add_posting(BuildState *state)
 	state->posting_key = NULL;
 }
 
+/*
+ * Have two tuples that have just been formed the same key, bit for bit?  Mostly
+ * not: the first word tells.
+ */
+static inline bool
+same_words(IndexTuple a, IndexTuple b)
+{
+	const uint64 *x = (const uint64 *) a;
+	const uint64 *y = (const uint64 *) b;
+	int			nwords = (int) (IndexTupleSize(a) / sizeof(uint64));
+
+	if (a->t_info != b->t_info)
+		return false;
+	for (int i = 1; i < nwords; i++)
+	{
+		if (x[i] != y[i])
+			return false;
+	}
+	return true;
+}
+
 /* Add the next tuple in order */
 static void
 add_tuple(BuildState *state, IndexTuple itup)
 {
+	IndexTuple	key = state->posting_key;
+
 	if (!state->bt.deduplicate)
-		add_item(state, itup);
-	else if (state->posting_key == NULL ||
-			 !betree_posting_add(&state->posting, itup))
 	{
-		add_posting(state);
-		state->posting_key = (IndexTuple) state->posting_space;
-		memcpy(state->posting_key, itup, IndexTupleSize(itup));
-		betree_posting_begin(&state->posting, state->posting_key);
+		add_item(state, itup);
+		return;
 	}
+	Assert(IndexTupleSize(itup) == MAXALIGN(IndexTupleSize(itup)));
+	if (key != NULL && same_words(key, itup))
+	{
+		/* there is nothing to prepare for a key that comes once */
+		if (state->posting.nrows == 0)
+			betree_posting_begin(&state->posting, key);
+		if (betree_posting_add_row(&state->posting, &itup->t_tid))
+			return;
+	}
+	add_posting(state);
+	state->posting_key = (IndexTuple) state->posting_space;
+	memcpy(state->posting_key, itup, IndexTupleSize(itup));
+	state->posting.nrows = 0;
 }
 
 /*

@@ -588,9 +588,9 @@ check_leaf(CheckState *state, Page node, int child)
 		if (betree_key_compare_tuple(bt, &key, BetreePageGetTuple(page, 1)) > 0)
 			corrupt(state, blkno, "The first item is below the page's range.");
 		betree_key_from_pivot(bt, BetreeNodeGetUpper(node, child), &key);
-		nrows = betree_posting_read(BetreePageGetTuple(page, maxoff), tids);
+		tids[0] = betree_posting_last(BetreePageGetTuple(page, maxoff));
 		if (betree_key_compare_row(bt, &key, BetreePageGetTuple(page, maxoff),
-								   &tids[nrows - 1]) <= 0)
+								   &tids[0]) <= 0)
 			corrupt(state, blkno, "The last item is above the page's range.");
 	}
 	for (OffsetNumber off = 1; off <= maxoff; off++)

@@ -728,12 +728,10 @@ betree_key_item_complaint(BetreeRel *bt, Page page, OffsetNumber off)
 	if (off > FirstOffsetNumber)
 	{
 		IndexTuple	previous = BetreePageGetTuple(page, off - 1);
-		ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
-		int			nrows = betree_posting_read(previous, tids);
 		BetreeKey	key;
 
 		betree_key_from_tuple(bt, previous, &key);
-		key.tid = tids[nrows - 1];
+		key.tid = betree_posting_last(previous);
 		if (betree_key_compare_tuple(bt, &key, itup) >= 0)
 			return "is not above the one before it";
 	}

@@ -110,14 +110,13 @@ compare_with_leaf(BetreeRel *bt, BetreeSortItem *message, Page page,
 static bool
 is_inside(BetreeRel *bt, IndexTuple message, IndexTuple itup)
 {
-	ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
-	int			n;
+	ItemPointerData last;
 
 	if (!BetreeTupleIsPosting(itup) ||
 		!betree_key_equal_tuples(bt, message, itup))
 		return false;
-	n = betree_posting_read(itup, tids);
-	return ItemPointerCompare(&message->t_tid, &tids[n - 1]) <= 0;
+	last = betree_posting_last(itup);
+	return ItemPointerCompare(&message->t_tid, &last) <= 0;
 }
 
 /* Go on with a posting, or add the item that has been made and begin another */
@@ -263,7 +262,8 @@ deduplicate(BetreeRel *bt, Merged *merged)
 		MergedItem	item = merged->items[i];
 
 		if (n > 0 && (nadded > 0 ||
-					  betree_posting_same_key(merged->items[n - 1].itup, item.itup)))
+					  (!betree_posting_is_full(merged->items[n - 1].itup) &&
+					   betree_posting_same_key(merged->items[n - 1].itup, item.itup))))
 		{
 			if (nadded == 0)
 				betree_posting_begin(&posting, merged->items[n - 1].itup);

@@ -499,6 +499,8 @@ typedef struct BetreeRemoval
 } BetreeRemoval;
 
 extern int	betree_posting_read(IndexTuple itup, ItemPointerData *tids);
+extern ItemPointerData betree_posting_last(IndexTuple itup);
+extern bool betree_posting_is_full(IndexTuple itup);
 extern int	betree_posting_key_size(IndexTuple itup);
 extern int	betree_posting_nrows(IndexTuple itup);
 extern bool betree_posting_same_key(IndexTuple a, IndexTuple b);

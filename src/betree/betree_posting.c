@@ -146,6 +146,57 @@ betree_posting_read(IndexTuple itup, ItemPointerData *tids)
 	return parts.nrows;
 }
 
+/*
+ * Number of the last TID of a posting, and how many bytes its distances take:
+ * what betree_posting_read() checks but for numbers in between.
+ */
+static uint64
+find_last(IndexTuple itup, const PostingParts *parts, int *nbytes)
+{
+	const uint8 *at = parts->bytes;
+	const uint8 *end = parts->bytes + parts->nbytes;
+	uint64		number = tid_number(&itup->t_tid);
+
+	if (!tid_has_number(&itup->t_tid))
+		betree_page_report_item();
+	for (int i = 1; i < parts->nrows; i++)
+		number += read_distance(&at, end);
+	if (end - at >= MAXIMUM_ALIGNOF)
+		betree_page_report_item();
+	*nbytes = (int) (at - parts->bytes);
+	return number;
+}
+
+/* The last TID of an item of a leaf */
+ItemPointerData
+betree_posting_last(IndexTuple itup)
+{
+	ItemPointerData tid = itup->t_tid;
+
+	if (BetreeTupleIsPosting(itup))
+	{
+		PostingParts parts;
+		int			nbytes;
+
+		look(itup, &parts);
+		set_tid(&tid, find_last(itup, &parts, &nbytes));
+	}
+	return tid;
+}
+
+/* Is an item a posting that may have no room for another row? */
+bool
+betree_posting_is_full(IndexTuple itup)
+{
+	PostingParts parts;
+
+	if (!BetreeTupleIsPosting(itup))
+		return false;
+	look(itup, &parts);
+	return parts.nrows >= BETREE_POSTING_MAX_ROWS ||
+		parts.nbytes + DISTANCE_BYTES_MAX > BETREE_POSTING_BYTES_MAX;
+}
+
 /* Size of the tuple that one of the item's rows would have */
 int
 betree_posting_key_size(IndexTuple itup)
@@ -222,6 +273,29 @@ betree_posting_begin_row(BetreePosting *posting, IndexTuple key, ItemPointer tid
 }
 
 /*
+ * Add the rows of a posting behind its first one, which has been added last.
+ * Returns false if there is no room.
+ */
+static bool
+add_distances(BetreePosting *posting, IndexTuple itup)
+{
+	PostingParts parts;
+	int			nbytes;
+	uint64		last;
+
+	look(itup, &parts);
+	last = find_last(itup, &parts, &nbytes);
+	if (posting->nbytes + nbytes > posting->max_bytes ||
+		posting->nrows + parts.nrows - 1 > BETREE_POSTING_MAX_ROWS)
+		return false;
+	memcpy(posting->bytes + posting->nbytes, parts.bytes, nbytes);
+	posting->nbytes += nbytes;
+	posting->nrows += parts.nrows - 1;
+	posting->last = last;
+	return true;
+}
+
+/*
  * betree_posting_begin
  *		Begin to make a posting with what an item has.
  */
@@ -229,17 +303,8 @@ void
 betree_posting_begin(BetreePosting *posting, IndexTuple itup)
 {
 	betree_posting_begin_row(posting, itup, &itup->t_tid);
-	if (BetreeTupleIsPosting(itup))
-	{
-		ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
-		int			n = betree_posting_read(itup, tids);
-
-		for (int i = 1; i < n; i++)
-		{
-			if (!betree_posting_add_row(posting, &tids[i]))
-				betree_page_report_item();
-		}
-	}
+	if (BetreeTupleIsPosting(itup) && !add_distances(posting, itup))
+		betree_page_report_item();
 }
 
 /*
@@ -288,7 +353,6 @@ betree_posting_add_row(BetreePosting *posting, ItemPointer tid)
 bool
 betree_posting_add(BetreePosting *posting, IndexTuple itup)
 {
-	ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
 	int			n = betree_posting_nrows(itup);
 	int			old_nbytes = posting->nbytes;
 	int			old_nrows = posting->nrows;
@@ -299,18 +363,14 @@ betree_posting_add(BetreePosting *posting, IndexTuple itup)
 		posting->nbytes + n > posting->max_bytes ||
 		!betree_posting_same_key(posting->key, itup))
 		return false;
-	if (n == 1)
-		return betree_posting_add_row(posting, &itup->t_tid);
-	n = betree_posting_read(itup, tids);
-	for (int i = 0; i < n; i++)
+	if (!betree_posting_add_row(posting, &itup->t_tid))
+		return false;
+	if (n > 1 && !add_distances(posting, itup))
 	{
-		if (!betree_posting_add_row(posting, &tids[i]))
-		{
-			posting->nbytes = old_nbytes;
-			posting->nrows = old_nrows;
-			posting->last = old_last;
-			return false;
-		}
+		posting->nbytes = old_nbytes;
+		posting->nrows = old_nrows;
+		posting->last = old_last;
+		return false;
 	}
 	return true;
 }

@@ -194,6 +194,18 @@ GenericXLogFinish(GenericXLogState *state)
 	return 1;
 }
 
+/* Every lookup asks the Bloom filter. */
+bool
+betree_rel_bloom_pays(Relation rel)
+{
+	return true;
+}
+
+void
+betree_rel_bloom_learn(Relation rel, bool excluded)
+{
+}
+
 /* No transaction is serializable. */
 void
 PredicateLockPage(Relation relation, BlockNumber blkno, Snapshot snapshot)
