@@ -56,6 +56,8 @@ fuzz_accepts(const char *name)
 	return false;
 }
 
+static Datum fuzz_compare(PG_FUNCTION_ARGS);
+
 void
 fuzz_define(void)
 {
@@ -94,6 +96,7 @@ fuzz_define(void)
 	for (int i = 0; i < natts; i++)
 	{
 		compare[i].fn_oid = definitions[which].types[i];
+		compare[i].fn_addr = fuzz_compare;
 		bt.cmp[i] = &compare[i];
 	}
 	fuzz_relation.rd_att = tupdesc;
@@ -123,6 +126,14 @@ FunctionCall2Coll(FmgrInfo *flinfo, Oid collation, Datum a, Datum b)
 				   Min(VARSIZE_ANY_EXHDR(s), VARSIZE_ANY_EXHDR(t)));
 	return Int32GetDatum(order != 0 ? order :
 						 (int) VARSIZE_ANY_EXHDR(s) - (int) VARSIZE_ANY_EXHDR(t));
+}
+
+/* The same, for who calls the function itself */
+static Datum
+fuzz_compare(PG_FUNCTION_ARGS)
+{
+	return FunctionCall2Coll(fcinfo->flinfo, PG_GET_COLLATION(), PG_GETARG_DATUM(0),
+							 PG_GETARG_DATUM(1));
 }
 
 /* As core has it, without offsets that are remembered. */
@@ -385,7 +396,9 @@ scan(void *arg)
 		bound_from_page(choice->blk, &so->quals.lower);
 	if (choice->how & SCAN_TO)
 		bound_from_page(choice->blk, &so->quals.upper);
-	so->quals.hashed = (choice->how & SCAN_HASHED) != 0;
+	/* only a scan for one key asks filters */
+	so->quals.hashed = (choice->how & SCAN_HASHED) != 0 &&
+		so->quals.lower.nkeys == bt.nkeyatts;
 	so->quals.hash.own.id = filter_id();
 	so->quals.hash_value = choice->blk * UINT64CONST(0x9E3779B97F4A7C15);
 	betree_step_begin(so);
