@@ -65,6 +65,7 @@ our @EXPORT = qw(
   crash
   start_after_panic
   restarted
+  run_with_point
   start_load
   finish_load
   stop_load
@@ -628,6 +629,33 @@ sub restarted
 		qr/reinitializing.*database system is ready to accept connections/s,
 		$logged);
 	return;
+}
+
+=pod
+
+=item run_with_point($node, $point, $sql)
+
+Runs a statement in a session with a stop point set; returns whether it
+succeeded, also when the server has died of it.
+
+=cut
+
+sub run_with_point
+{
+	my ($node, $point, $sql) = @_;
+
+	# psql() dies when the server does
+	my $ret = eval {
+		$node->psql(
+			'postgres',
+			'',
+			extra_params => [
+				'-v', 'ON_ERROR_STOP=1', '-c', "LOAD 'ecp'",
+				'-c', "SET ecp.debug_stop_at = '$point'",
+				'-c', $sql
+			]);
+	};
+	return defined $ret && $ret == 0;
 }
 
 =pod

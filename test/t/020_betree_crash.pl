@@ -98,24 +98,6 @@ sub check_lost_pages
 	return;
 }
 
-# Run one statement in a session with a stop point set; returns whether it
-# succeeded.  psql() dies when the server does.
-sub run_with_point
-{
-	my ($point, $sql) = @_;
-	my $ret = eval {
-		$node->psql(
-			'postgres',
-			'',
-			extra_params => [
-				'-v', 'ON_ERROR_STOP=1', '-c', "LOAD 'ecp'",
-				'-c', "SET ecp.debug_stop_at = '$point'",
-				'-c', $sql
-			]);
-	};
-	return defined $ret && $ret == 0;
-}
-
 my $has_points = $node->safe_psql(
 	'postgres', q{
 LOAD 'ecp';
@@ -177,7 +159,8 @@ WHERE s BETWEEN lpad(to_hex(g), 2, '0') AND lpad(to_hex(g), 2, '0') || '3' OFFSE
 		  :                    sprintf($insert, $base, $base + 30000);
 		$node->safe_psql('postgres', 'TRUNCATE w') if $point eq 'root-grown';
 		my $logged = -s $node->logfile;
-		ok(!run_with_point("$point:1:panic", $sql), "point $point is met")
+		ok(!run_with_point($node, "$point:1:panic", $sql),
+			"point $point is met")
 		  and restarted($node, $logged);
 		check_all($point);
 		$base += 30000;
@@ -192,6 +175,7 @@ CREATE INDEX v_n ON v (n);
 INSERT INTO v SELECT g, 0 FROM generate_series(1, 300) g});
 	my $logged = -s $node->logfile;
 	ok( !run_with_point(
+			$node,
 			'purged:3:panic',
 			'DO $$ BEGIN FOR i IN 1..30 LOOP UPDATE v SET n = i; COMMIT;'
 			  . ' END LOOP; END $$'),
@@ -214,7 +198,7 @@ INSERT INTO v SELECT g, 0 FROM generate_series(1, 300) g});
 
 		$node->safe_psql('postgres', 'DELETE FROM d WHERE id % 3 = 0');
 		$logged = -s $node->logfile;
-		ok(!run_with_point("$point:panic", $sql),
+		ok(!run_with_point($node, "$point:panic", $sql),
 			"point $point is met by $sql")
 		  and restarted($node, $logged);
 		check_all("$point, $sql");
@@ -223,7 +207,7 @@ INSERT INTO v SELECT g, 0 FROM generate_series(1, 300) g});
 	# no run can be made of what is for one child
 	$node->safe_psql('postgres', $insert_run->($base, 1));
 	$logged = -s $node->logfile;
-	ok(!run_with_point('run-flagged:2:panic', $scan),
+	ok(!run_with_point($node, 'run-flagged:2:panic', $scan),
 		'point of no run is met')
 	  and restarted($node, $logged);
 	check_all('no run');
@@ -238,7 +222,7 @@ INSERT INTO v SELECT g, 0 FROM generate_series(1, 300) g});
 		$node->safe_psql('postgres', $insert_run->($base))
 		  if $point =~ /^run/;
 		ok( !run_with_point(
-				$point,
+				$node, $point,
 				$point =~ /^run/
 				? $scan
 				: sprintf(

@@ -151,24 +151,6 @@ foreach my $name ('deep', 'down', 'sparse')
 }
 $standby->stop;
 
-# Run statements in a session with a stop point set; returns whether they
-# succeeded.  psql() dies when the server does.
-sub run_with_point
-{
-	my ($point, $sql) = @_;
-	my $ret = eval {
-		$primary->psql(
-			'postgres',
-			'',
-			extra_params => [
-				'-v', 'ON_ERROR_STOP=1', '-c', "LOAD 'ecp'",
-				'-c', "SET ecp.debug_stop_at = '$point'",
-				'-c', $sql
-			]);
-	};
-	return defined $ret && $ret == 0;
-}
-
 SKIP:
 {
 	skip 'built without stop points', 1
@@ -211,7 +193,8 @@ CREATE INDEX mixed_k ON mixed USING betree (k) WITH (log_pages = 6, flush_budget
 					  $name eq 'mixed'
 					? $mixed->($try)
 					: one_round($name, ++$queues{$name}{round}, 0));
-				$met = !run_with_point("$point:1:$action", "VACUUM $name");
+				$met = !run_with_point($primary, "$point:1:$action",
+					"VACUUM $name");
 				next unless $met;
 				restarted($primary, $logged) if $action eq 'panic';
 				last;
