@@ -71,6 +71,11 @@ typedef struct Workload
 #define HALF_NEW	"md5((CASE i % 2 WHEN 0 THEN i" \
 	" ELSE i * 1000003 % @rows + 1 END)::text)::uuid"
 
+/* A row that is there, by its key */
+#define UUID_LOOKUP \
+	{"lookup", "SELECT v::text FROM @table WHERE k = md5($1::text)::uuid", \
+		NULL, NO_BITMAP}
+
 static const Workload workloads[] = {
 	{
 		.name = "uuid",
@@ -79,8 +84,7 @@ static const Workload workloads[] = {
 		.load = "INSERT INTO @table SELECT " UUID ", i" ROWS,
 		.engines = {BTREE("k"), BETREE("k")},
 		.queries = {
-			{"lookup", "SELECT v::text FROM @table WHERE k = md5($1::text)::uuid",
-			NULL, NO_BITMAP},
+			UUID_LOOKUP,
 			{"range10000", "SELECT sum(v)::text FROM (SELECT v FROM @table"
 				" WHERE k >= md5($1::text)::uuid ORDER BY k LIMIT 10000) s",
 			NULL, NO_BITMAP},
@@ -96,8 +100,7 @@ static const Workload workloads[] = {
 		.load = "INSERT INTO @table SELECT " UUID ", i" ROWS,
 		.engines = {UNIQUE_BTREE("k"), UNIQUE_BETREE("k")},
 		.queries = {
-			{"lookup", "SELECT v::text FROM @table WHERE k = md5($1::text)::uuid",
-			NULL, NO_BITMAP},
+			UUID_LOOKUP,
 			{"absent", "SELECT v::text FROM @table"
 				" WHERE k = md5('absent ' || $1::text)::uuid",
 			NULL, NO_BITMAP},
@@ -115,8 +118,7 @@ static const Workload workloads[] = {
 		.min_version = 180000,
 		.engines = {UNIQUE_BTREE("k"), UNIQUE_BETREE("k")},
 		.queries = {
-			{"lookup", "SELECT v::text FROM @table WHERE k = md5($1::text)::uuid",
-			NULL, NO_BITMAP},
+			UUID_LOOKUP,
 		}
 	},
 	{
@@ -130,8 +132,7 @@ static const Workload workloads[] = {
 		.min_version = 180000,
 		.engines = {UNIQUE_BTREE("k"), UNIQUE_BETREE("k")},
 		.queries = {
-			{"lookup", "SELECT v::text FROM @table WHERE k = md5($1::text)::uuid",
-			NULL, NO_BITMAP},
+			UUID_LOOKUP,
 		}
 	},
 	{
