@@ -45,7 +45,7 @@ typedef struct PurgeRow
 	ItemPointerData tid;
 	OffsetNumber off;			/* of its item; invalid if it is a message */
 	int			space;			/* that its item takes, divided by its rows */
-	int			number;			/* among these rows, in the order of the leaf;
+	int			number;			/* among all rows of the leaf, in its order;
 								 * messages behind them, in that of the batch */
 } PurgeRow;
 
@@ -183,7 +183,8 @@ ask_table(BetreeRel *bt, Buffer leafbuf, PurgeRow *rows, int nrows, bool *dead,
 
 /*
  * The rows of a leaf and a batch that have equal ones, in their order; returns
- * their number.  "*nleaf" is the number of the leaf's, and of the first message.
+ * their number.  "*nleaf" is the number of all rows of the leaf, which is that of
+ * the first message.
  */
 static int
 collect_rows(BetreeRel *bt, Page page, BetreeBatch *batch, PurgeRow **rows,
@@ -193,6 +194,7 @@ collect_rows(BetreeRel *bt, Page page, BetreeBatch *batch, PurgeRow **rows,
 	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
 	int			max_rows = batch->nitems + 1;
 	int			nrows = 0;
+	int			number = 0;
 	int			next = 0;
 
 	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
@@ -201,21 +203,22 @@ collect_rows(BetreeRel *bt, Page page, BetreeBatch *batch, PurgeRow **rows,
 	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
 	{
 		IndexTuple	itup = BetreePageGetTuple(page, off);
-		int			n;
+		int			n = betree_posting_read(itup, tids);
 
-		if (!has_equal_rows(bt, page, off, batch, &next))
-			continue;
-		n = betree_posting_read(itup, tids);
-		for (int i = 0; i < n; i++)
+		if (has_equal_rows(bt, page, off, batch, &next))
 		{
-			(*rows)[nrows].tid = tids[i];
-			(*rows)[nrows].off = off;
-			(*rows)[nrows].space = BetreeTupleSpace(itup) / n;
-			(*rows)[nrows].number = nrows;
-			nrows++;
+			for (int i = 0; i < n; i++)
+			{
+				(*rows)[nrows].tid = tids[i];
+				(*rows)[nrows].off = off;
+				(*rows)[nrows].space = BetreeTupleSpace(itup) / n;
+				(*rows)[nrows].number = number + i;
+				nrows++;
+			}
 		}
+		number += n;
 	}
-	*nleaf = nrows;
+	*nleaf = number;
 	for (int i = 0; i < batch->nitems; i++)
 	{
 		IndexTuple	itup = batch->items[i].itup;
@@ -265,22 +268,19 @@ find_dead(BetreeRel *bt, Buffer leafbuf, PurgeRow *rows, int nrows, int limit,
 	return found;
 }
 
-/* What is to be removed from the leaf: the dead ones of its rows with equal ones */
+/* What is to be removed from the leaf */
 static void
-add_removals(BetreeRel *bt, Page page, BetreeBatch *batch, const bool *dead,
-			 BetreeRemoval *removal)
+add_removals(Page page, const bool *dead, BetreeRemoval *removal)
 {
-	int			next = 0;
-
 	removal->ndead = removal->nshrunk = 0;
 	for (OffsetNumber off = FirstOffsetNumber; off <= PageGetMaxOffsetNumber(page); off++)
 	{
 		IndexTuple	itup = BetreePageGetTuple(page, off);
+		int			n = betree_posting_nrows(itup);
 
-		if (!has_equal_rows(bt, page, off, batch, &next))
-			continue;
-		betree_removal_add(removal, off, itup, dead);
-		dead += betree_posting_nrows(itup);
+		if (memchr(dead, true, n) != NULL)
+			betree_removal_add(removal, off, itup, dead);
+		dead += n;
 	}
 }
 
@@ -328,7 +328,7 @@ betree_purge_leaf(BetreeRel *bt, Buffer leafbuf, BetreeBatch *batch)
 	if (!find_dead(bt, leafbuf, rows, nrows, limit, dead, &horizon))
 		return;
 	removal = palloc(sizeof(BetreeRemoval));
-	add_removals(bt, page, batch, dead, removal);
+	add_removals(page, dead, removal);
 	shorten_batch(batch, dead + nleaf);
 
 	/* before the record that removes them from the leaf, or moves the batch */

@@ -18,13 +18,13 @@
  * inserts.
  *
  * Leaves left empty are given to the free space map, and so are nodes that have
- * few children left, with their logs (betree_shrink.c).  Since no lock-free page
- * references exist, a freed page may be used again at once.  The free space map is not crash safe: at
- * the end we look at all pages that the walk did not meet.  Among them are
- * copies of log pages, and Bloom pages, that a crash left behind between their
- * making and the split, or other change, that they were made for.  A page that came into use after
- * the walk began has a newer LSN; any other page in use belongs to a node that
- * the walk has met.
+ * few children left, with their logs (betree_shrink.c).  Since no lock-free
+ * page references exist, a freed page may be used again at once.  The free
+ * space map is not crash safe: at the end we look at all pages that the walk
+ * did not meet.  Among them are copies of log pages, and Bloom pages, that a
+ * crash left behind between their making and the split, or other change, that
+ * they were made for.  A page that came into use after the walk began has a
+ * newer LSN; any other page in use belongs to a node that the walk has met.
  *
  *-------------------------------------------------------------------------
  */
