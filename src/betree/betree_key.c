@@ -268,7 +268,7 @@ betree_key_verify_values(BetreeRel *bt, IndexTuple itup)
 	{
 		Size		off = end;
 
-		if (has_nulls && att_isnull(i, (bits8 *) itup + sizeof(IndexTupleData)))
+		if (has_nulls && att_isnull(i, (uint8 *) itup + sizeof(IndexTupleData)))
 			continue;
 		end = attribute_end(TupleDescAttr(bt->tupdesc, i), data, size, &off);
 		if (OidIsValid(bt->header_type[i]) &&
