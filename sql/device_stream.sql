@@ -124,6 +124,29 @@ CREATE TABLE frame_text (stream int, t timestamptz, x bigint, y bigint, data byt
 INSERT INTO frame_text VALUES (1, 'epoch', 0, 0, '');
 SELECT * FROM ecp_read_window('frame_text', 1, 'epoch', 0, 0, 64, 64, 64, 64);
 DROP TABLE frame_text;
+-- in three dimensions one plane is read, the first unless another one is asked
+-- for: of the extent that has it, where extents are more than one plane deep
+SELECT ecp_stripe_ddl('volume', '{ecp_stream_a,ecp_stream_b}', 3, 'btree') \gexec
+INSERT INTO volume
+SELECT stream, 'epoch', x, 0, z, string_agg(decode(repeat(to_hex(16 * stream + z * depth + plane + 1), 64 * 64), 'hex'), '' ORDER BY plane)
+FROM (VALUES (1, 4, 1), (2, 2, 2)) AS v(stream, extents, depth), generate_series(0, extents - 1) AS z, generate_series(0, 1) AS x,
+	generate_series(0, depth - 1) AS plane
+GROUP BY stream, x, z;
+SELECT stream, z, extents, bytes_read, length(pixels), substr(pixels, 1, 1) AS pixel, pixels = decode(repeat(encode(substr(pixels, 1, 1), 'hex'), 128 * 64), 'hex') AS same
+FROM generate_series(1, 2) AS stream, generate_series(0, 4) AS z,
+	ecp_read_window('volume', stream, 'epoch', 0, 0, 128, 64, 64, 64, z => z, extent_depth => stream) ORDER BY stream, z;
+SELECT extents, substr(pixels, 1, 1) AS pixel FROM ecp_read_window('volume', 1, 'epoch', 0, 0, 64, 64, 64, 64);
+SELECT * FROM ecp_read_window('volume', 2, 'epoch', 0, 0, 64, 64, 64, 64);
+SELECT * FROM ecp_read_window('volume', 1, 'epoch', 0, 0, 64, 64, 64, 64, z => -1);
+SELECT * FROM ecp_read_window('volume', 1, 'epoch', 0, 0, 64, 64, 64, 64, extent_depth => 0);
+SELECT * FROM ecp_read_window('volume', 1, 'epoch', 0, 0, 1, 1, 65536, 1, extent_depth => 65536);
+DROP TABLE volume;
+-- in two there is only one, and in one there are no windows
+SELECT * FROM ecp_read_window('frame', 1, 'epoch', 0, 0, 64, 64, 64, 64, pixel_bytes => 2, z => 1);
+SELECT * FROM ecp_read_window('frame', 1, 'epoch', 0, 0, 64, 64, 64, 64, pixel_bytes => 2, extent_depth => 2);
+SELECT ecp_stripe_ddl('line', '{ecp_stream_a}', 1, 'btree') \gexec
+SELECT * FROM ecp_read_window('line', 1, 'epoch', 0, 0, 64, 64, 64, 64);
+DROP TABLE line;
 -- who may not read the table does not get as far as a lock of it, or of a partition
 CREATE ROLE regress_ecp_stream;
 SET ROLE regress_ecp_stream;

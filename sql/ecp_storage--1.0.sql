@@ -363,8 +363,8 @@ REVOKE ALL ON FUNCTION ecp_stream_bench(regclass, float8[], float8, integer, boo
 
 CREATE FUNCTION ecp_read_window(parent regclass, stream integer, t timestamptz, x integer, y integer,
 	width integer, height integer, extent_width integer, extent_height integer,
-	pixel_bytes integer DEFAULT 1, reduce integer DEFAULT 1,
+	pixel_bytes integer DEFAULT 1, reduce integer DEFAULT 1, z integer DEFAULT 0, extent_depth integer DEFAULT 1,
 	OUT columns integer, OUT lines integer, OUT pixels bytea, OUT extents bigint,
 	OUT bytes_read bigint, OUT workers integer)
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION ecp_read_window(regclass, integer, timestamptz, integer, integer, integer, integer, integer, integer, integer, integer) IS 'window of an image striped by ecp_stripe_ddl(), read and reduced by a worker for each tablespace';
+COMMENT ON FUNCTION ecp_read_window(regclass, integer, timestamptz, integer, integer, integer, integer, integer, integer, integer, integer, integer, integer) IS 'window of an image striped by ecp_stripe_ddl() in two dimensions, or of plane z of one striped in three, read and reduced by a worker for each tablespace';

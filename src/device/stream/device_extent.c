@@ -20,9 +20,10 @@
  * block by block, each with the device's latency.  Extents that pass through
  * shared buffers displace it; ecp_extent_warm() makes that less likely.
  *
- * ecp_read_window() returns a part of a two-dimensional image, optionally
- * reduced.  Each worker reduces the extents that it reads, and writes the
- * result to its place in the picture, which is in shared memory.
+ * ecp_read_window() returns a part of a two-dimensional image, or of one plane
+ * of a three-dimensional one, optionally reduced.  Each worker reduces the
+ * extents that it reads, and writes the result to its place in the picture,
+ * which is in shared memory.
  *
  *-------------------------------------------------------------------------
  */
@@ -85,7 +86,7 @@ PG_FUNCTION_INFO_V1(ecp_stripe_ddl);
 struct EcpExtentReader
 {
 	SPIPlanPtr	plan;
-	bool		by_box;
+	int			axes;
 };
 
 /* Where the chunks of an extent are expected. */
@@ -106,8 +107,11 @@ typedef struct WindowTask
 				y,
 				width,
 				height;
+	int			z;
+	int			axes;			/* of the table: 2, or 3 with a column "z" */
 	int			extent_width,
-				extent_height;
+				extent_height,
+				extent_depth;
 	int			pixel_bytes;
 	int			reduce;
 } WindowTask;
@@ -179,13 +183,62 @@ ecp_stripe_ddl(PG_FUNCTION_ARGS)
 }
 
 /*
+ * Does the table have this column?  Complains if it does, but of another type
+ * than this one; InvalidOid is any type.
+ */
+static bool
+extent_column(Oid parent, const char *column, Oid type)
+{
+	AttrNumber	attnum = get_attnum(parent, column);
+
+	if (attnum == InvalidAttrNumber)
+		return false;
+	if (OidIsValid(type) && get_atttype(parent, attnum) != type)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of a table of extents must be of type %s",
+						column, format_type_be(type))));
+	return true;
+}
+
+/*
+ * Check that a table has the columns of all tables of extents, and return how
+ * many of the columns x, y and z it has.
+ */
+static int
+extent_axes(Oid parent)
+{
+	static const char *const columns[] = {"stream", "t", "data"};
+	static const char *const axes[] = {"x", "y", "z"};
+	int			n = 0;
+
+	for (int i = 0; i < lengthof(columns); i++)
+	{
+		/* the query compares "stream" and "t" whatever their types are */
+		if (!extent_column(parent, columns[i],
+						   strcmp(columns[i], "data") == 0 ? BYTEAOID : InvalidOid))
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("\"%s\" is not a table of extents",
+							get_rel_name(parent)),
+					 errdetail("It has no column \"%s\".", columns[i]),
+					 errhint("ecp_stripe_ddl() writes the statements for a table of extents.")));
+	}
+	while (n < lengthof(axes) && extent_column(parent, axes[n], INT4OID))
+		n++;
+	return n;
+}
+
+/*
  * ecp_extent_load_stripes
  *		The partitions of a table, and on which device each of them is.
  *
  * Partitions in the same tablespace are on the same device.  Locks them
- * against being dropped until the end of the transaction.
+ * against being dropped until the end of the transaction, and returns the
+ * number of axes that the extents are numbered by: 0 if they have one number,
+ * "ext".
  */
-void
+int
 ecp_extent_load_stripes(Oid parent, EcpStripes *stripes)
 {
 	List	   *relids;
@@ -235,6 +288,7 @@ ecp_extent_load_stripes(Oid parent, EcpStripes *stripes)
 				 errmsg("\"%s\" is not a table with data of its own or in partitions",
 						get_rel_name(parent)),
 				 errhint("ecp_stripe_ddl() writes the statements for a table of extents.")));
+	return extent_axes(parent);
 }
 
 /*
@@ -301,33 +355,37 @@ ecp_extent_warm(Oid leaf, BlockNumber room)
 
 /*
  * ecp_extent_open
- *		Prepare to read extents of this partition, all of a frame or those in
- *		a box of it.
+ *		Prepare to read extents of this partition: all of a frame, if "axes" is
+ *		0, or those in a box of it.
  *
  * The caller is connected to SPI, and remains so while it reads.
  */
 EcpExtentReader *
-ecp_extent_open(Oid leaf, bool by_box)
+ecp_extent_open(Oid leaf, int axes)
 {
-	Oid			argtypes[6] = {INT4OID, TIMESTAMPTZOID, INT4OID, INT4OID,
-		INT4OID, INT4OID};
+	Oid			argtypes[7] = {INT4OID, TIMESTAMPTZOID, INT4OID, INT4OID,
+		INT4OID, INT4OID, INT4OID};
 	EcpExtentReader *reader = palloc0_object(EcpExtentReader);
 	char	   *relname = ecp_sql_relname(leaf);
 
 	Assert(OidIsValid(leaf));
-	reader->by_box = by_box;
+	Assert(axes == 0 || axes == 2 || axes == 3);
+	reader->axes = axes;
 	/* all frames are alike: not planned anew for the first five */
 	reader->plan = SPI_prepare_cursor(psprintf("SELECT data%s FROM ONLY %s"
 											   " WHERE stream OPERATOR(pg_catalog.=) $1"
-											   " AND t OPERATOR(pg_catalog.=) $2%s",
-											   by_box ? ", x, y" : "", relname,
-											   by_box ?
+											   " AND t OPERATOR(pg_catalog.=) $2%s%s",
+											   axes > 0 ? ", x, y" : "", relname,
+											   axes > 0 ?
 											   " AND x OPERATOR(pg_catalog.>=) $3"
 											   " AND y OPERATOR(pg_catalog.>=) $4"
 											   " AND x OPERATOR(pg_catalog.<=) $5"
-											   " AND y OPERATOR(pg_catalog.<=) $6" : ""),
-									  by_box ? 6 : 2, argtypes,
-									  by_box ? 0 : CURSOR_OPT_GENERIC_PLAN);
+											   " AND y OPERATOR(pg_catalog.<=) $6" : "",
+											   axes > 2 ?
+											   " AND z OPERATOR(pg_catalog.=) $7" : ""),
+									  axes > 0 ? 4 + axes : 2,
+									  argtypes,
+									  axes > 0 ? 0 : CURSOR_OPT_GENERIC_PLAN);
 	if (reader->plan == NULL)
 		elog(ERROR, "could not prepare to read extents: %s",
 			 SPI_result_code_string(SPI_result));
@@ -401,37 +459,28 @@ ecp_extent_read(EcpExtentReader *reader, int32 stream, TimestampTz t,
 				const EcpExtentBox *box, bool forget,
 				EcpExtentCallback callback, void *arg, int64 *nextents)
 {
-	Datum		values[6];
+	Datum		values[7];
 	ExtentRange *ranges;
 	SPITupleTable *table;
 	int64		bytes = 0;
 	int			n;
 
-	Assert((box != NULL) == reader->by_box);
-	Assert(callback == NULL || reader->by_box);
+	Assert((box != NULL) == (reader->axes > 0));
+	Assert(callback == NULL || box != NULL);
 	values[0] = Int32GetDatum(stream);
 	values[1] = TimestampTzGetDatum(t);
-	if (reader->by_box)
+	if (box)
 	{
 		values[2] = Int32GetDatum(box->x0);
 		values[3] = Int32GetDatum(box->y0);
 		values[4] = Int32GetDatum(box->x1);
 		values[5] = Int32GetDatum(box->y1);
+		values[6] = Int32GetDatum(box->z);
 	}
 	if (SPI_execute_plan(reader->plan, values, NULL, true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read extents");
 	table = SPI_tuptable;
 	n = (int) SPI_processed;
-	if (n > 0 && SPI_gettypeid(table->tupdesc, 1) != BYTEAOID)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column \"data\" of a table of extents must be of type bytea")));
-	if (n > 0 && reader->by_box &&
-		(SPI_gettypeid(table->tupdesc, 2) != INT4OID ||
-		 SPI_gettypeid(table->tupdesc, 3) != INT4OID))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("columns \"x\" and \"y\" of a table of extents must be of type integer")));
 
 	/* all hints before the first read, so that the device sees them together */
 	ranges = palloc0_array(ExtentRange, Max(n, 1));
@@ -497,14 +546,17 @@ typedef struct WindowTarget
 /*
  * Put the part of an extent that is in the window in its place, each square of
  * "reduce" by "reduce" pixels as their mean.  No square crosses the border of
- * an extent.
+ * an extent.  Of an extent with depth only one plane is in the window.
  */
 static void
 window_place(int32 x, int32 y, const char *data, Size bytes, void *arg)
 {
 	const WindowTarget *target = arg;
 	const WindowTask *task = target->task;
-	const unsigned char *pixels = (const unsigned char *) data;
+	Size		plane = (Size) task->extent_width * task->extent_height *
+		task->pixel_bytes;
+	const unsigned char *pixels = (const unsigned char *) data +
+		task->z % task->extent_depth * plane;
 	int			columns = task->width / task->reduce;
 	int			bpp = task->pixel_bytes;
 	int64		left = (int64) x * task->extent_width;
@@ -516,12 +568,11 @@ window_place(int32 x, int32 y, const char *data, Size bytes, void *arg)
 	uint32		area = task->reduce * task->reduce;
 
 	Assert(task->reduce > 0 && task->width % task->reduce == 0);
-	if (bytes != (Size) task->extent_width * task->extent_height * bpp)
+	if (bytes != plane * task->extent_depth)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_EXCEPTION),
-				 errmsg("extent (%d, %d) has %zu bytes instead of %d",
-						x, y, bytes,
-						task->extent_width * task->extent_height * bpp)));
+				 errmsg("extent (%d, %d) has %zu bytes instead of %zu",
+						x, y, bytes, plane * task->extent_depth)));
 	for (int64 py = from_y; py < to_y; py += task->reduce)
 	{
 		unsigned char *out = target->picture +
@@ -567,6 +618,7 @@ ecp_extent_window(const EcpJobContext *context, const void *arg,
 	box.y0 = task->y / task->extent_height;
 	box.x1 = (task->x + task->width - 1) / task->extent_width;
 	box.y1 = (task->y + task->height - 1) / task->extent_height;
+	box.z = task->z / task->extent_depth;
 	SPI_connect();
 	for (int i = 0; i < task->stripes.nleaves; i++)
 	{
@@ -574,7 +626,7 @@ ecp_extent_window(const EcpJobContext *context, const void *arg,
 
 		if (task->stripes.device[i] % context->nworkers != context->worker)
 			continue;
-		reader = ecp_extent_open(task->stripes.leaf[i], true);
+		reader = ecp_extent_open(task->stripes.leaf[i], task->axes);
 		result->bytes += ecp_extent_read(reader, task->stream, task->t, &box,
 										 false, window_place, &target,
 										 &result->ops);
@@ -593,29 +645,10 @@ window_side(int value, int least, const char *what)
 	return value;
 }
 
-/*
- * ecp_read_window(parent, stream, t, x, y, width, height, extent_width,
- *				   extent_height, pixel_bytes, reduce)
- *		A part of an image, as bytes, row by row.
- *
- * Extents that are not in the table leave zeros.
- */
-Datum
-ecp_read_window(PG_FUNCTION_ARGS)
+/* The arguments of ecp_read_window(), but for the table. */
+static void
+window_arguments(FunctionCallInfo fcinfo, WindowTask *task)
 {
-	WindowTask *task = palloc0_object(WindowTask);
-	EcpJobResult results[ECP_JOB_WORKERS_MAX];
-	EcpJobResult sum;
-	TupleDesc	desc;
-	Datum		values[6];
-	bool		nulls[6] = {0};
-	bytea	   *picture;
-	Size		bytes;
-	int			launched;
-
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	ecp_shards_refuse(fcinfo, NULL);
 	task->stream = PG_GETARG_INT32(1);
 	task->t = PG_GETARG_TIMESTAMPTZ(2);
 	task->x = window_side(PG_GETARG_INT32(3), 0, "x");
@@ -626,11 +659,14 @@ ecp_read_window(PG_FUNCTION_ARGS)
 	task->extent_height = window_side(PG_GETARG_INT32(8), 1, "extent_height");
 	task->pixel_bytes = PG_GETARG_INT32(9);
 	task->reduce = PG_GETARG_INT32(10);
+	task->z = window_side(PG_GETARG_INT32(11), 0, "z");
+	task->extent_depth = window_side(PG_GETARG_INT32(12), 1, "extent_depth");
 	if (task->extent_width > EXTENT_SIDE_MAX ||
 		task->extent_height > EXTENT_SIDE_MAX ||
+		task->extent_depth > EXTENT_SIDE_MAX ||
 		task->pixel_bytes < 1 || task->pixel_bytes > 16 ||
 		(double) task->extent_width * task->extent_height *
-		task->pixel_bytes > MaxAllocSize)
+		task->extent_depth * task->pixel_bytes > MaxAllocSize)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("an extent must have sides of at most %d pixels, of 1 to 16 bytes each",
@@ -652,10 +688,55 @@ ecp_read_window(PG_FUNCTION_ARGS)
 				 errmsg("window of %d by %d pixels is too large",
 						task->width, task->height),
 				 errhint("Ask for a smaller window, or reduce it.")));
+}
+
+/* The partitions of a table whose extents are numbered so that it has windows. */
+static void
+window_table(Oid parent, WindowTask *task)
+{
+	task->axes = ecp_extent_load_stripes(parent, &task->stripes);
+	if (task->axes < 2)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("table \"%s\" has no windows", get_rel_name(parent)),
+				 errdetail("A window needs extents that are numbered by columns \"x\" and \"y\"."),
+				 errhint("Create the table with ecp_stripe_ddl(dimensions => 2), or 3.")));
+	if (task->axes == 2 && (task->z != 0 || task->extent_depth != 1))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("images of table \"%s\" have only one plane",
+						get_rel_name(parent)),
+				 errdetail("\"z\" and \"extent_depth\" are for tables with a column \"z\".")));
+}
+
+/*
+ * ecp_read_window(parent, stream, t, x, y, width, height, extent_width,
+ *				   extent_height, pixel_bytes, reduce, z, extent_depth)
+ *		A part of an image, as bytes, row by row.
+ *
+ * Extents that are not in the table leave zeros.
+ */
+Datum
+ecp_read_window(PG_FUNCTION_ARGS)
+{
+	WindowTask *task = palloc0_object(WindowTask);
+	EcpJobResult results[ECP_JOB_WORKERS_MAX];
+	EcpJobResult sum;
+	TupleDesc	desc;
+	Datum		values[6];
+	bool		nulls[6] = {0};
+	bytea	   *picture;
+	Size		bytes;
+	int			launched;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	ecp_shards_refuse(fcinfo, NULL);
+	window_arguments(fcinfo, task);
 	bytes = (Size) (task->width / task->reduce) *
 		(task->height / task->reduce) * task->pixel_bytes;
 
-	ecp_extent_load_stripes(PG_GETARG_OID(0), &task->stripes);
+	window_table(PG_GETARG_OID(0), task);
 	picture = palloc0(VARHDRSZ + bytes);
 	SET_VARSIZE(picture, VARHDRSZ + bytes);
 	launched = ecp_job_run(EcpJobOf(ecp_extent_window), task, sizeof(*task),

@@ -31,15 +31,16 @@ typedef struct EcpExtentBox
 				y0,
 				x1,
 				y1;
+	int32		z;				/* the one plane, of three dimensions */
 } EcpExtentBox;
 
 typedef struct EcpExtentReader EcpExtentReader;
 typedef void (*EcpExtentCallback) (int32 x, int32 y, const char *data,
 								   Size bytes, void *arg);
 
-extern void ecp_extent_load_stripes(Oid parent, EcpStripes *stripes);
+extern int	ecp_extent_load_stripes(Oid parent, EcpStripes *stripes);
 extern BlockNumber ecp_extent_warm(Oid leaf, BlockNumber room);
-extern EcpExtentReader *ecp_extent_open(Oid leaf, bool by_box);
+extern EcpExtentReader *ecp_extent_open(Oid leaf, int axes);
 extern int64 ecp_extent_read(EcpExtentReader *reader, int32 stream,
 							 TimestampTz t, const EcpExtentBox *box,
 							 bool forget, EcpExtentCallback callback,

@@ -200,7 +200,7 @@ stream_source_open(const StreamTask *task, int device, StreamSource *source)
 			if (task->stripes.device[i] != device)
 				continue;
 			(void) ecp_extent_warm(task->stripes.leaf[i], NBuffers / 2);
-			reader = ecp_extent_open(task->stripes.leaf[i], false);
+			reader = ecp_extent_open(task->stripes.leaf[i], 0);
 			/* read no frame: plans the query, sets up the executor once */
 			(void) ecp_extent_read(reader, task->stream_id[0], DT_NOBEGIN,
 								   NULL, true, NULL, NULL, &none);
@@ -700,7 +700,7 @@ ecp_stream_bench(PG_FUNCTION_ARGS)
 	stream_task_init(task, PG_GETARG_ARRAYTYPE_P(1), PG_GETARG_FLOAT8(2),
 					 PG_GETARG_INT32(3), 1, BLCKSZ, PG_GETARG_BOOL(4));
 	InitMaterializedSRF(fcinfo, 0);
-	ecp_extent_load_stripes(parent, &task->stripes);
+	(void) ecp_extent_load_stripes(parent, &task->stripes);
 	if (task->stripes.ndevices > STREAM_DEVICES_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
