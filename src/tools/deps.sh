@@ -12,6 +12,10 @@
 # Packages that not every release of Debian has are installed where it has
 # them; without them, tests are passed over that say so.
 #
+# A server that is installed here gets no cluster "main", which would run on port
+# 5432 from then on and after each boot; unless the administrator has said in
+# /etc/postgresql-common whether there is to be one.
+#
 # Does nothing when all is there.  Only root can install; for anyone else, and
 # where there is no apt-get, the script says what is missing and ends with
 # status 1.  PG_CONFIG names the PostgreSQL installation to look at.
@@ -102,6 +106,27 @@ find_missing()
 	need qemu-user-static has qemu-aarch64-static
 }
 
+# The setting is for the installation only, in a file that nobody else has.
+common=/etc/postgresql-common
+refused=
+refuse_cluster()
+{
+	case " ${missing[*]} " in *" postgresql-$version "*) ;; *) return 0 ;; esac
+	grep -rqs '^[[:space:]]*create_main_cluster' $common/createcluster.conf $common/createcluster.d && return 0
+	mkdir -p $common/createcluster.d || return 0
+	refused=$common/createcluster.d/ecp-deps.conf
+	echo 'create_main_cluster = off' >"$refused"
+}
+
+# The folders are removed if the installation has failed and left them empty.
+allow_cluster()
+{
+	[ -n "$refused" ] || return 0
+	rm -f "$refused"
+	rmdir --ignore-fail-on-non-empty $common/createcluster.d
+	[ ! -e $common ] || rmdir --ignore-fail-on-non-empty $common
+}
+
 find_version
 find_missing
 [ ${#missing[@]} -eq 0 ] && [ ${#optional[@]} -eq 0 ] && exit 0
@@ -131,6 +156,9 @@ fi
 packages=("${missing[@]}" "${optional[@]}")
 echo "installing ${packages[*]} ..."
 log=$(mktemp)
+trap 'rm -f "$log"; allow_cluster' EXIT
+trap 'exit 130' INT TERM
+refuse_cluster
 while sleep 20 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
 	echo "    $(grep -c '^Setting up' "$log") packages set up, $(grep -c '^Unpacking' "$log") unpacked"
 done &
@@ -142,7 +170,7 @@ if ! DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommend
 fi
 kill $watcher 2>/dev/null
 wait $watcher 2>/dev/null
-rm -f "$log"
+[ -z "$refused" ] || echo "no cluster was made: to have one, run \"pg_createcluster $version main --start\""
 
 find_version
 find_missing
