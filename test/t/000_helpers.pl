@@ -27,6 +27,39 @@ my @drawn = map { $random->(1000) } 1 .. 5;
 $random = prng(42);
 is_deeply([ map { $random->(1000) } 1 .. 5 ], \@drawn, 'prng repeats');
 
+# What "test/run" says was skipped
+my $logs = PostgreSQL::Test::Utils::tempdir();
+my %logs = (
+	prove => <<'END',
+[09:33:22] test/t/017_ecp_explain.pl ...... skipped: not before PostgreSQL 18
+[09:33:25] test/t/043_device_repro.pl .. ok     2322 ms ( 0.00 usr  0.00 sys)
+/tmp/ecp-test.x/unit_vector_kernels .. 
+ok 1 - plain
+ok 2 - avx512 # SKIP not on this machine
+ok
+END
+	lint => "ok - sizes\nskipped - clang: no clang\n",
+	regress_log_043_device_repro => <<'END');
+ok 1 - orders hold
+ok 2 # skip running as root
+[10:00:00.123](0.001s) ok 3 # skip running as root
+not ok 4 # skip
+END
+append_to_file("$logs/$_", $logs{$_}) foreach keys %logs;
+my $skipped = ($ENV{ECP_TOP} || '.') . '/test/skipped';
+is_deeply(
+	[
+		map { `$skipped $_` } "$logs/lint",
+		"$logs/prove $logs/regress_log_043_device_repro"
+	],
+	[
+		"1\tclang: no clang\n",
+		"1\t017_ecp_explain: not before PostgreSQL 18\n",
+		"1\tunit_vector_kernels: avx512: not on this machine\n",
+		"2\t043_device_repro: running as root\n"
+	],
+	'what was skipped, and why');
+
 # Loading
 my $node = ecp_cluster('helpers');
 is(load_vecs($node, 'items', 'base.bvecs', limit => 100, copies => 2),
