@@ -33,6 +33,7 @@
 #   make kernels-speed       speed of the distance kernels
 #
 #   make dist                archives of what is committed, for PGXN and packages
+#   make deb                 Debian's packages of it, in build/deb
 
 # Unless told otherwise, and unless something is removed at the same time.
 ifeq ($(MAKELEVEL)$(filter %clean,$(MAKECMDGOALS)),0)
@@ -94,7 +95,7 @@ endif
 # environment.
 
 export PG_CONFIG
-.PHONY: deps test test-versions test-citus test-clients test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon test-arm64 coverage kernels-speed bench dist test-packages help
+.PHONY: deps test test-versions test-citus test-clients test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon test-arm64 coverage kernels-speed bench dist deb test-packages help
 
 help:
 	@sed -n 's/^#   make /make /p' $(firstword $(MAKEFILE_LIST))
@@ -158,6 +159,13 @@ dist:
 	@mkdir -p build
 	git archive --prefix=$(DIST)/ -o build/$(DIST).zip HEAD
 	git archive --prefix=$(DIST)/ -o build/$(DIST).tar.gz HEAD
+
+# in a copy, since the build writes debian/control for the release of Debian
+deb: dist
+	@rm -rf build/deb && mkdir build/deb
+	@tar -C build/deb -xf build/$(DIST).tar.gz
+	@cp build/$(DIST).tar.gz build/deb/$(subst -,_,$(DIST)).orig.tar.gz
+	cd build/deb/$(DIST) && unset MAKEFLAGS MAKELEVEL MFLAGS && dpkg-buildpackage -us -uc -j$(shell nproc)
 
 test-packages:
 	@test/packages $(ARGS)
