@@ -335,6 +335,30 @@ typedef struct EquivalenceMemberIterator
 #define ECP_RELATION_HOOK_PASSED	root, relid, inhparent, rel
 #endif
 
+/* 16: the privileges that a query needs are in a list of their own */
+#if PG_VERSION_NUM >= 160000
+#define ecp_query_set_perminfos(query, pstate) \
+	((query)->rteperminfos = (pstate)->p_rteperminfos)
+#else
+#define ecp_query_set_perminfos(query, pstate) ((void) 0)
+#endif
+
+/* 19: the planner may be asked to explain itself */
+#if PG_VERSION_NUM >= 190000
+#define ecp_plan_query(query, text)	pg_plan_query(query, text, 0, NULL, NULL)
+#else
+#define ecp_plan_query(query, text)	pg_plan_query(query, text, 0, NULL)
+#endif
+
+/* 18: a query may be executed in pieces without saying so */
+#if PG_VERSION_NUM >= 180000
+#define ecp_executor_run(desc, count) \
+	ExecutorRun(desc, ForwardScanDirection, count)
+#else
+#define ecp_executor_run(desc, count) \
+	ExecutorRun(desc, ForwardScanDirection, count, false)
+#endif
+
 /* 19: a row type that we made is finished by a call */
 #if PG_VERSION_NUM < 190000
 #define TupleDescFinalize(desc)		((void) 0)

@@ -7,7 +7,8 @@
  * of many queries are sorted by TID, each table block is visited once, and
  * the snapshot decides; a TID that begins a chain of updates becomes that of
  * the visible version.  Row security is applied by a query on the table, as
- * the calling user, which returns the TIDs that the policies allow.
+ * the calling user, which returns the TIDs that the policies allow
+ * (base/policy_scan.c).
  *
  * A query that is left with too few rows, or would have had to read more
  * clusters than its first window, is answered by an ordinary index scan.  So
@@ -21,8 +22,9 @@
 #include "access/relscan.h"
 #include "access/tableam.h"
 #include "base/compat.h"
+#include "base/policy_scan.h"
+#include "base/stop_point.h"
 #include "base/topk.h"
-#include "catalog/pg_type.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/batch/ecp_sweep.h"
 #include "ecp/define/ecp_class.h"
@@ -30,11 +32,7 @@
 #include "ecp/page/ecp_tid.h"
 #include "ecp/search/ecp_scan.h"
 #include "executor/instrument.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
-#include "utils/array.h"
-#include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "vector/vector_value.h"
@@ -181,39 +179,6 @@ policy_compare(const void *a, const void *b)
 	return ItemPointerCompare((ItemPointer) a, (ItemPointer) b);
 }
 
-/* Run the plan with these TIDs; returns those of its rows, sorted. */
-static ItemPointerData *
-policy_allowed(EcpKnn *knn, SPIPlanPtr plan, ItemPointerData *tids,
-			   int ntids, int *nallowed)
-{
-	Datum	   *values = palloc(mul_size(ntids, sizeof(Datum)));
-	ItemPointerData *allowed;
-	Datum		array;
-
-	for (int i = 0; i < ntids; i++)
-		values[i] = PointerGetDatum(&tids[i]);
-	array = PointerGetDatum(construct_array(values, ntids, TIDOID,
-											sizeof(ItemPointerData), false,
-											TYPALIGN_SHORT));
-	if (SPI_execute_plan(plan, &array, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not apply row-level security");
-	allowed = palloc(mul_size(SPI_processed + 1, sizeof(ItemPointerData)));
-	*nallowed = 0;
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		bool		isnull;
-		Datum		tid = SPI_getbinval(SPI_tuptable->vals[i],
-										SPI_tuptable->tupdesc, 1, &isnull);
-
-		allowed[(*nallowed)++] = *(ItemPointer) DatumGetPointer(tid);
-	}
-	SPI_freetuptable(SPI_tuptable);
-	qsort(allowed, *nallowed, sizeof(ItemPointerData), policy_compare);
-	pfree(values);
-	pfree(DatumGetPointer(array));
-	return allowed;
-}
-
 /*
  * Make those of the TIDs invalid that the table's policies hide from the
  * calling user.
@@ -221,33 +186,21 @@ policy_allowed(EcpKnn *knn, SPIPlanPtr plan, ItemPointerData *tids,
 void
 ecp_knn_rows_check_policies(EcpKnn *knn, ItemPointerData *tids, int ntids)
 {
-	Oid			argtype = TIDARRAYOID;
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "ecp policies",
 												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext old;
-	ItemPointerData *asked;
-	SPIPlanPtr	plan;
-	char	   *sql;
+	MemoryContext old = MemoryContextSwitchTo(context);
 
 	Assert(knn->row_security);
-	sql = psprintf("SELECT ctid FROM ONLY %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1)",
-				   quote_qualified_identifier(get_namespace_name(RelationGetNamespace(knn->heap)),
-											  RelationGetRelationName(knn->heap)));
-	SPI_connect();
-	plan = SPI_prepare(sql, 1, &argtype);
-	if (plan == NULL)
-		elog(ERROR, "could not prepare query: %s",
-			 SPI_result_code_string(SPI_result));
-
-	old = MemoryContextSwitchTo(context);
-	asked = palloc(POLICY_TIDS * sizeof(ItemPointerData));
+	ECP_STOP_POINT("knn-policies");
 	for (int done = 0; done < ntids; done += POLICY_TIDS)
 	{
 		int			end = Min(ntids, done + POLICY_TIDS);
 		int			nasked = 0;
-		int			nallowed = 0;
-		ItemPointerData *allowed = NULL;
+		int			nallowed;
+		ItemPointerData *asked = palloc(POLICY_TIDS * sizeof(ItemPointerData));
+		ItemPointerData *allowed = palloc(POLICY_TIDS * sizeof(ItemPointerData));
+		EcpPolicyScan *scan;
 
 		CHECK_FOR_INTERRUPTS();
 		for (int i = done; i < end; i++)
@@ -257,7 +210,10 @@ ecp_knn_rows_check_policies(EcpKnn *knn, ItemPointerData *tids, int ntids)
 		}
 		if (nasked == 0)
 			continue;
-		allowed = policy_allowed(knn, plan, asked, nasked, &nallowed);
+		scan = ecp_policy_scan_begin(knn->heap, knn->snapshot, asked, nasked);
+		nallowed = ecp_policy_scan_next(scan, allowed, nasked);
+		ecp_policy_scan_end(scan);
+		qsort(allowed, nallowed, sizeof(ItemPointerData), policy_compare);
 		for (int i = done; i < end; i++)
 		{
 			if (ItemPointerIsValid(&tids[i]) &&
@@ -265,11 +221,10 @@ ecp_knn_rows_check_policies(EcpKnn *knn, ItemPointerData *tids, int ntids)
 						policy_compare) == NULL)
 				ItemPointerSetInvalid(&tids[i]);
 		}
-		pfree(allowed);
+		MemoryContextReset(context);
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
-	SPI_finish();
 }
 
 /* ---- scans for the rest ---- */

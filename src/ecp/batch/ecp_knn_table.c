@@ -19,14 +19,13 @@
 
 #include "access/tableam.h"
 #include "base/compat.h"
+#include "base/policy_scan.h"
+#include "base/stop_point.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/batch/ecp_user_table.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
@@ -36,7 +35,7 @@
 #define TABLE_ROWS_MIN		16
 #define TABLE_BYTES			(128 * 1024)
 
-/* Rows fetched from SPI at a time. */
+/* TIDs that the policies are asked for at a time. */
 #define TABLE_FETCH			1000
 
 struct EcpKnnTable
@@ -171,40 +170,19 @@ static void
 table_scan_secure(EcpKnn *knn)
 {
 	ItemPointerData *tids = palloc(TABLE_FETCH * sizeof(ItemPointerData));
-	Portal		portal;
-	char	   *sql;
+	EcpPolicyScan *scan;
+	int			n;
 
-	sql = psprintf("SELECT ctid FROM ONLY %s",
-				   quote_qualified_identifier(get_namespace_name(RelationGetNamespace(knn->heap)),
-											  RelationGetRelationName(knn->heap)));
-	SPI_connect();
-	portal = ecp_user_table_query(sql);
-	for (;;)
+	ECP_STOP_POINT("knn-policies-exact");
+	scan = ecp_policy_scan_begin(knn->heap, knn->snapshot, NULL, 0);
+	while ((n = ecp_policy_scan_next(scan, tids, TABLE_FETCH)) > 0)
 	{
-		uint64		n;
-
 		CHECK_FOR_INTERRUPTS();
-		SPI_cursor_fetch(portal, true, TABLE_FETCH);
-		n = SPI_processed;
-		if (n == 0)
-			break;
-		for (uint64 i = 0; i < n; i++)
-		{
-			bool		isnull;
-			Datum		tid = SPI_getbinval(SPI_tuptable->vals[i],
-											SPI_tuptable->tupdesc, 1,
-											&isnull);
-
-			tids[i] = *(ItemPointer) DatumGetPointer(tid);
-		}
-		SPI_freetuptable(SPI_tuptable);
-		ecp_user_table_fetch(knn->heap, knn->index, knn->snapshot, tids, (int) n,
+		ecp_user_table_fetch(knn->heap, knn->index, knn->snapshot, tids, n,
 							 table_add, knn);
 	}
 	table_compare(knn);
-	SPI_cursor_close(portal);
-	SPI_finish();
-	pfree(sql);
+	ecp_policy_scan_end(scan);
 	pfree(tids);
 }
 

@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * policy_scan.h
+ *	  The rows of a table that row-level security lets the current user see.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_POLICY_SCAN_H
+#define ECP_POLICY_SCAN_H
+
+#include "storage/itemptr.h"
+#include "utils/relcache.h"
+#include "utils/snapshot.h"
+
+typedef struct EcpPolicyScan EcpPolicyScan;
+
+/*
+ * Begin to read the TIDs of an open table's rows, or, if "asked" is not NULL,
+ * those among nasked TIDs, as the current user.  The table's children are left
+ * out.
+ */
+extern EcpPolicyScan *ecp_policy_scan_begin(Relation rel, Snapshot snapshot,
+											const ItemPointerData *asked,
+											int nasked);
+
+/* The next TIDs, at most "max"; 0 in the end. */
+extern int	ecp_policy_scan_next(EcpPolicyScan *scan, ItemPointerData *tids,
+								 int max);
+extern void ecp_policy_scan_end(EcpPolicyScan *scan);
+
+#endif							/* ECP_POLICY_SCAN_H */
