@@ -75,7 +75,46 @@ FROM vectors;
 SELECT repeat('\x00', 1)::bytea <-> '\xff'::bytea AS one,
 	decode(repeat('00', 16000), 'hex') <-> decode(repeat('ff', 16000), 'hex') = sqrt(16000 * 255.0 ^ 2) AS longest,
 	decode(repeat('ff', 16000), 'hex') <#> decode(repeat('ff', 16000), 'hex') AS largest_ip;
-SELECT '{3e38}'::real[] <-> '{-3e38}' AS overflow, '{1e-30}'::real[] <#> '{1e-30}' = 0 AS underflow;
+SELECT '{3e38}'::real[] <-> '{-3e38}' AS l2, '{1e-30}'::real[] <#> '{1e-30}' AS ip,
+	'{1e-30}'::real[] <-> '{3e-30}' AS small_l2, '{3e38,3e38}'::real[] <#> '{3e38,-3e38}' AS cancelled,
+	'{1e-40,0}'::real[] <=> '{3e38,3e38}' AS cosine;
+
+-- Sums of squares that a real cannot hold: distances of scaled vectors are
+-- scaled, and an index returns rows in the same order as a scan of the table.
+CREATE TABLE scaled AS
+SELECT id, s.scale, array_agg((x * s.scale)::real ORDER BY e) AS v
+FROM unnest('{1e-37,1e-22,1,1e20,1e37}'::float8[]) s (scale),
+	(SELECT id, e, sin(id * e) AS x FROM generate_series(1, 40) id, generate_series(1, 20) e) elements
+GROUP BY id, s.scale;
+SELECT a.scale, bool_and(abs((a.v <=> b.v) - (n.v <=> m.v)) < 1e-5) AS cosine,
+	bool_and(abs((a.v <-> b.v) / a.scale - (n.v <-> m.v)) < 1e-5) AS l2,
+	bool_and(abs((a.v <#> b.v) / a.scale ^ 2 - (n.v <#> m.v)) < 1e-4) AS ip
+FROM scaled a JOIN scaled b USING (scale) JOIN scaled n ON n.id = a.id AND n.scale = 1
+	JOIN scaled m ON m.id = b.id AND m.scale = 1
+GROUP BY a.scale ORDER BY a.scale;
+CREATE FUNCTION pg_temp.same_order(op text) RETURNS TABLE (queries bigint, same bigint)
+LANGUAGE plpgsql SET enable_seqscan = off SET ecp.iterative_scan = off SET ecp.probes = 32767 AS $$
+BEGIN
+	RETURN QUERY EXECUTE format('
+		SELECT count(*), count(*) FILTER (WHERE by_index = by_scan)
+		FROM (SELECT v AS q FROM scaled WHERE id %% 10 = 0) queries,
+			LATERAL (SELECT array_agg(d) AS by_index FROM
+				(SELECT v %1$s q AS d FROM scaled ORDER BY v %1$s q LIMIT 60) r) i,
+			LATERAL (SELECT array_agg(d ORDER BY d) AS by_scan FROM
+				(SELECT v %1$s q AS d FROM scaled ORDER BY (v %1$s q) + 0 LIMIT 60) r) s', op);
+END $$;
+CREATE INDEX scaled_cosine ON scaled USING ecp (v real_cosine_ops) WITH (cluster_size = 1);
+CREATE INDEX scaled_l2 ON scaled USING ecp (v real_l2_ops) WITH (cluster_size = 1);
+CREATE INDEX scaled_ip ON scaled USING ecp (v real_ip_ops) WITH (cluster_size = 1);
+SELECT op, r.* FROM unnest('{<=>,<->,<#>}'::text[]) op, pg_temp.same_order(op) r;
+-- the same by codes
+DROP INDEX scaled_cosine, scaled_l2, scaled_ip;
+DELETE FROM scaled WHERE scale NOT BETWEEN 1e-22 AND 1e20;
+CREATE INDEX scaled_cosine ON scaled USING ecp (v real_cosine_ops) WITH (quantizer = rabitq, cluster_size = 1);
+CREATE INDEX scaled_l2 ON scaled USING ecp (v real_l2_ops) WITH (quantizer = rabitq, cluster_size = 1);
+CREATE INDEX scaled_ip ON scaled USING ecp (v real_ip_ops) WITH (quantizer = rabitq, cluster_size = 1);
+SELECT op, r.* FROM unnest('{<=>,<->,<#>}'::text[]) op, pg_temp.same_order(op) r;
+DROP TABLE scaled;
 
 -- refused
 SELECT '{1,2}'::real[] <-> '{1,2,3}';

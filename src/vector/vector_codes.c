@@ -226,6 +226,12 @@ ecp_code_make(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 				break;
 		}
 	}
+	/* a row too far away for floats is always compared exactly */
+	if (!isfinite(values[0]) || !isfinite(values[1]) || !isfinite(values[2]))
+	{
+		values[0] = -FLT_MAX;
+		values[1] = values[2] = 0;
+	}
 	memcpy(factors, values, sizeof(values));
 }
 

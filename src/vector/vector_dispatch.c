@@ -17,10 +17,17 @@
  * All of it fits 32 bits: |x|^2 is at most ECP_DIMS_MAX * 255^2 < 2^30, and
  * intermediate results may wrap without harm.
  *
+ * The kernels add up float32 rows in float32, whose range is less than that of
+ * the squares of its values: elements of 1e20 overflow, those of 1e-22 lose
+ * their digits.  Such results are recognised here, and the row is compared again
+ * in double precision, in which every sum of products of two floats is finite
+ * and has its digits.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "port/pg_bitutils.h"
@@ -37,7 +44,7 @@ struct EcpQuery
 	EcpElem		elem;
 	EcpMetric	metric;
 	int			dims;
-	float8		norm2;			/* |q|^2, for cosine */
+	float8		norm2;			/* |q|^2, for cosine, as the kernel says */
 	EcpU8Query	u8;				/* uint8 only */
 	const float4 *f32;			/* float32 only */
 	const uint8 *bits;			/* bit only */
@@ -112,6 +119,16 @@ ecp_factors_count(EcpElem elem, EcpMetric metric)
 	}
 }
 
+/* The sum of a vector's squares, as the kernel says. */
+static float4
+f32_norm2(const float4 *vector, int dims)
+{
+	float4		norm2;
+
+	ecp_kernels->f32_dot_rows(vector, dims, (const char *) vector, 0, 1, &norm2);
+	return norm2;
+}
+
 /* See vector_distance.h for what each factor is. */
 void
 ecp_factors_compute(EcpElem elem, EcpMetric metric, int dims,
@@ -133,11 +150,74 @@ ecp_factors_compute(EcpElem elem, EcpMetric metric, int dims,
 	}
 	else if (metric == ECP_METRIC_COSINE)
 	{
-		float4		norm2;
+		float4		norm2 = f32_norm2(row, dims);
 
-		ecp_kernels->f32_dot_rows(row, dims, row, 0, 1, &norm2);
 		memcpy(&factors[0], &norm2, sizeof(norm2));
 	}
+}
+
+/* ---- sums that float32 cannot hold ---- */
+
+/*
+ * Sums of squares below this may have lost digits to denormal summands.  Those of
+ * the longest vector with this sum have lost less than rounding takes.
+ */
+#define FLOAT_SUM_MIN	1e-30
+
+/* Is a sum of squares, as a kernel adds it up, exact to its last digits? */
+static inline bool
+square_sum_is_exact(float8 sum)
+{
+	return sum >= FLOAT_SUM_MIN && sum <= FLT_MAX;
+}
+
+/* The product of two vectors in double precision, where each summand is exact. */
+static float8
+wide_dot(const float4 *a, const float4 *b, int dims)
+{
+	float8		sum = 0;
+
+	for (int i = 0; i < dims; i++)
+		sum += (float8) a[i] * b[i];
+	return sum;
+}
+
+/* Their squared distance. */
+static float8
+wide_l2(const float4 *a, const float4 *b, int dims)
+{
+	float8		sum = 0;
+
+	for (int i = 0; i < dims; i++)
+	{
+		float8		diff = (float8) a[i] - b[i];
+
+		sum = fma(diff, diff, sum);
+	}
+	return sum;
+}
+
+/*
+ * Ranks of two vectors by what the kernels say.  They do not depend on which of
+ * the two is the query.
+ */
+static inline float8
+f32_l2_rank(const float4 *a, const float4 *b, int dims, float4 sum)
+{
+	if (likely(square_sum_is_exact(sum)) ||
+		(sum == 0 && memcmp(a, b, dims * sizeof(float4)) == 0))
+		return sum;
+	return wide_l2(a, b, dims);
+}
+
+static inline float8
+f32_ip_rank(const float4 *a, const float4 *b, int dims, float4 dot)
+{
+	if (likely(square_sum_is_exact(fabsf(dot))) ||
+		(dot == 0 && square_sum_is_exact(f32_norm2(a, dims)) &&
+		 square_sum_is_exact(f32_norm2(b, dims))))
+		return -(float8) dot;
+	return -wide_dot(a, b, dims);
 }
 
 EcpQuery *
@@ -179,12 +259,7 @@ ecp_query_create(EcpElem elem, EcpMetric metric, int dims,
 		query->f32 = (const float4 *) copy;
 
 		if (metric == ECP_METRIC_COSINE)
-		{
-			float4		norm2;
-
-			ecp_kernels->f32_dot_rows(query->f32, dims, copy, 0, 1, &norm2);
-			query->norm2 = norm2;
-		}
+			query->norm2 = f32_norm2(query->f32, dims);
 	}
 
 	return query;
@@ -217,41 +292,54 @@ u8_cosine_ranks(const EcpQuery *query, const int32 *norm2, int n,
 		ranks[i] = cosine_rank(ranks[i], query->norm2, norm2[i]);
 }
 
+static inline float8
+f32_cosine_rank(const float4 *a, float4 norm2_a, const float4 *b,
+				float4 norm2_b, int dims, float4 dot)
+{
+	if (likely(square_sum_is_exact(norm2_a) && square_sum_is_exact(norm2_b)))
+		return cosine_rank(dot, norm2_a, norm2_b);
+	return cosine_rank(wide_dot(a, b, dims), wide_dot(a, a, dims),
+					   wide_dot(b, b, dims));
+}
+
 static void
 f32_rank_rows(const EcpQuery *query, const char *rows, Size stride,
 			  const float4 *norm2, int n, float8 *ranks)
 {
+	const float4 *q = query->f32;
+	int			dims = query->dims;
 	float4		sums[RANK_CHUNK];
 
 	for (int done = 0; done < n; done += RANK_CHUNK)
 	{
 		int			count = Min(n - done, RANK_CHUNK);
 		const char *first = rows + done * stride;
+		float8	   *rank = ranks + done;
 
-		switch (query->metric)
+		if (query->metric == ECP_METRIC_L2)
+			ecp_kernels->f32_l2_rows(q, dims, first, stride, count, sums);
+		else
+			ecp_kernels->f32_dot_rows(q, dims, first, stride, count, sums);
+		for (int i = 0; i < count; i++, first += stride)
 		{
-			case ECP_METRIC_L2:
-				ecp_kernels->f32_l2_rows(query->f32, query->dims, first,
-										 stride, count, sums);
-				for (int i = 0; i < count; i++)
-					ranks[done + i] = sums[i];
-				break;
-			case ECP_METRIC_IP:
-				ecp_kernels->f32_dot_rows(query->f32, query->dims, first,
-										  stride, count, sums);
-				for (int i = 0; i < count; i++)
-					ranks[done + i] = -(float8) sums[i];
-				break;
-			case ECP_METRIC_COSINE:
-				ecp_kernels->f32_dot_rows(query->f32, query->dims, first,
-										  stride, count, sums);
-				for (int i = 0; i < count; i++)
-					ranks[done + i] = cosine_rank(sums[i], query->norm2,
-												  norm2[done + i]);
-				break;
-			case ECP_METRIC_HAMMING:
-				Assert(false);
-				break;
+			const float4 *row = (const float4 *) first;
+
+			switch (query->metric)
+			{
+				case ECP_METRIC_L2:
+					rank[i] = f32_l2_rank(q, row, dims, sums[i]);
+					break;
+				case ECP_METRIC_IP:
+					rank[i] = f32_ip_rank(q, row, dims, sums[i]);
+					break;
+				case ECP_METRIC_COSINE:
+					rank[i] = f32_cosine_rank(q, query->norm2, row,
+											  norm2[done + i], dims, sums[i]);
+					break;
+				case ECP_METRIC_HAMMING:
+					Assert(false);
+					break;
+			}
 		}
 	}
 }
@@ -498,23 +586,20 @@ ecp_distance(EcpElem elem, EcpMetric metric, int dims, const void *a,
 	}
 	else
 	{
-		float4		ab;
-		float4		aa;
-		float4		bb;
+		float4		sum;
 
 		switch (metric)
 		{
 			case ECP_METRIC_L2:
-				ecp_kernels->f32_l2_rows(a, dims, b, 0, 1, &ab);
-				return sqrt((float8) ab);
+				ecp_kernels->f32_l2_rows(a, dims, b, 0, 1, &sum);
+				return sqrt(f32_l2_rank(a, b, dims, sum));
 			case ECP_METRIC_IP:
-				ecp_kernels->f32_dot_rows(a, dims, b, 0, 1, &ab);
-				return -(float8) ab;
+				ecp_kernels->f32_dot_rows(a, dims, b, 0, 1, &sum);
+				return f32_ip_rank(a, b, dims, sum);
 			case ECP_METRIC_COSINE:
-				ecp_kernels->f32_dot_rows(a, dims, b, 0, 1, &ab);
-				ecp_kernels->f32_dot_rows(a, dims, a, 0, 1, &aa);
-				ecp_kernels->f32_dot_rows(b, dims, b, 0, 1, &bb);
-				return cosine_rank(ab, aa, bb);
+				ecp_kernels->f32_dot_rows(a, dims, b, 0, 1, &sum);
+				return f32_cosine_rank(a, f32_norm2(a, dims), b,
+									   f32_norm2(b, dims), dims, sum);
 			case ECP_METRIC_HAMMING:
 				break;
 		}

@@ -159,7 +159,8 @@ extern void ecp_panel_get(const EcpPanel *panel, int i, void *leader);
 /*
  * Ranks (as float4, exact enough to choose clusters by) of leaders
  * first .. first + n - 1 against one vector of the panel's element kind.
- * "first" is a multiple of ECP_PANEL_BLOCK.
+ * "first" is a multiple of ECP_PANEL_BLOCK.  Ranks too large for a float are in
+ * order, and finite.
  */
 extern void ecp_panel_rank(const EcpPanel *panel, const void *vector,
 						   int first, int n, float4 *ranks);

@@ -20,6 +20,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "vector/vector_kernels.h"
 
 #define PANEL_ALIGN		64
@@ -160,6 +162,81 @@ ecp_panel_get(const EcpPanel *panel, int i, void *leader)
 	}
 }
 
+/* ---- ranks that float32 cannot hold ---- */
+
+/* Ranks from 2^126 on are scaled; no sum comes to 2^286. */
+#define PANEL_RANK_MAX		8.507059173023462e37
+#define PANEL_EXPONENT		126
+#define PANEL_EXPONENT_MAX	286
+
+/* Is a float32 rank too large, or the NaN of two infinite sums? */
+static inline bool
+panel_overflowed(float4 rank)
+{
+	return !(fabsf(rank) < PANEL_RANK_MAX);
+}
+
+/*
+ * A rank that overflows, or nearly, in a float: computed in double precision, its
+ * logarithm spread over the range from 2^126 to 2^128, so that ranks keep their
+ * order.
+ */
+static float4
+panel_wide_rank(const EcpPanel *panel, int i, const float4 *vector)
+{
+	const float4 *block = (const float4 *) panel_block(panel, i);
+	int			slot = i % ECP_PANEL_BLOCK;
+	float8		sum = 0;
+	float8		exponent;
+
+	for (int d = 0; d < panel->dims; d++)
+	{
+		float8		x = block[d * ECP_PANEL_BLOCK + slot];
+
+		if (panel->metric == ECP_METRIC_L2)
+			sum = fma(x - vector[d], x - vector[d], sum);
+		else
+			sum -= x * vector[d];
+	}
+	exponent = log2(fabs(sum)) - PANEL_EXPONENT;
+	if (!(exponent > 0))
+		return sum;
+	return copysign(PANEL_RANK_MAX *
+					(1 + 2.9 * exponent / (PANEL_EXPONENT_MAX - PANEL_EXPONENT)),
+					sum);
+}
+
+/* The same for those of n ranks that need it. */
+static void
+panel_widen_ranks(const EcpPanel *panel, const float4 *vector, int first,
+				  int n, float4 *ranks)
+{
+	for (int i = 0; i < n; i++)
+	{
+		if (unlikely(panel_overflowed(ranks[i])))
+			ranks[i] = panel_wide_rank(panel, first + i, vector);
+	}
+}
+
+/* The nearest of n leaders where the kernel has found none below infinity. */
+static void
+panel_wide_nearest(const EcpPanel *panel, int n, const float4 *vector,
+				   int32 *leader, float4 *rank)
+{
+	*leader = 0;
+	*rank = INFINITY;
+	for (int i = 0; i < n; i++)
+	{
+		float4		wide = panel_wide_rank(panel, i, vector);
+
+		if (wide < *rank)
+		{
+			*rank = wide;
+			*leader = i;
+		}
+	}
+}
+
 /*
  * Bring a uint8 vector into the form that the kernels take: minus 128, with
  * zeros up to whole groups.  Returns what has to be added to its ranks.
@@ -203,7 +280,10 @@ ecp_panel_rank(const EcpPanel *panel, const void *vector, int first, int n,
 		}
 	}
 	else
+	{
 		ecp_kernels->f32_panel_rank(&view, vector, first, n, ranks);
+		panel_widen_ranks(panel, vector, first, n, ranks);
+	}
 }
 
 /* A chunk of at most ECP_PANEL_VECTORS uint8 vectors, no larger than this. */
@@ -261,5 +341,12 @@ ecp_panel_nearest(const EcpPanel *panel, int n, const void *vectors,
 										   stride,
 										   Min(nvectors - done, ECP_PANEL_VECTORS),
 										   leaders + done, ranks + done);
+		for (int v = 0; v < nvectors; v++)
+		{
+			if (unlikely(panel_overflowed(ranks[v])))
+				panel_wide_nearest(panel, n,
+								   (const float4 *) ((const char *) vectors + v * stride),
+								   &leaders[v], &ranks[v]);
+		}
 	}
 }
