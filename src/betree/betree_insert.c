@@ -292,7 +292,7 @@ insert_unique(BetreeRel *bt, IndexTuple itup, Relation heap,
 
 		betree_unique_check(&unique);
 		/* a failure to serialize comes first: it may be why there is another */
-		if (unique.conflict && BufferIsValid(unique.gate))
+		if (unique.conflict)
 			CheckForSerializableConflictIn(bt->rel, NULL,
 										   BufferGetBlockNumber(unique.gate));
 		if (TransactionIdIsValid(unique.wait) || unique.conflict ||

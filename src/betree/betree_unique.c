@@ -1,18 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * betree_unique.c
- *	  Unique indexes: has another row that counts the same key?
+ *	  Uniqueness check.
  *
- * All who insert a key, or check it, meet at one lock: the exclusive lock of
- * its gate, the topmost node with a log whose range holds the key's first
- * position, (key, minus infinity).  Under it they look for other entries of
- * the key, ask the table which of them count, as nbtree does under the leaf's
- * lock, and append the new one.  See README, "Unique indexes".
+ * Every insert or check of a key takes one lock: the exclusive lock of its
+ * gate, the topmost node with a log whose range holds the key's first position,
+ * (key, minus infinity).  Under it the check looks for other entries of the
+ * key, asks the table which of them count, as nbtree does under the leaf's
+ * lock, and the insert appends the new one.  See README, "Unique indexes".
  *
  * Entries of the key can only be below the gate or, if their TIDs separate
- * nodes, below nodes to its right, which is rare: then we begin again from the
- * root and go through all of them, with the locks on the ancestors held, so
- * that no lock is taken upward.
+ * nodes, below nodes to its right, which is rare: then the check begins again
+ * from the root and goes through all of them, with the locks on the ancestors
+ * held, so that no lock is taken upward.  The answer may be known before the
+ * node that the new entry belongs to has been reached: then the walk goes on to
+ * lock that, without asking the table.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,7 +29,7 @@
 
 /*
  * betree_unique_is_exempt
- *		Does a NULL among the key columns make a key unlike any other?
+ *		Is the key exempt because it has a NULL?
  */
 bool
 betree_unique_is_exempt(BetreeRel *bt, const bool *isnull)
@@ -71,13 +73,13 @@ betree_unique_begin(BetreeUnique *unique, BetreeRel *bt, Relation heap,
 }
 
 /*
- * Does the row of an entry with our key count?  Sets what the check has found;
- * a false result says that it needs to look no further.
+ * Does the row of an entry with our key count?  Sets what the check has found,
+ * and "done" if that is the answer.
  *
  * The node where the entry was found is locked, so VACUUM cannot have made the
  * TID another row's.
  */
-static bool
+static void
 check_row(BetreeUnique *unique, IndexTuple itup)
 {
 	ItemPointerData tid = itup->t_tid;
@@ -87,24 +89,26 @@ check_row(BetreeUnique *unique, IndexTuple itup)
 		ItemPointerEquals(&tid, &unique->itup->t_tid))
 	{
 		unique->found = true;
-		return true;
+		return;
 	}
 
 	InitDirtySnapshot(dirty);
 	if (!table_index_fetch_tuple_check(unique->heap, &tid, &dirty, NULL))
-		return true;
+		return;
+
+	unique->unique = false;
+	unique->done = true;
 
 	/* a possible conflict is enough: it will be checked again */
-	unique->unique = false;
 	if (unique->mode == UNIQUE_CHECK_PARTIAL)
-		return false;
+		return;
 
-	/* somebody who is not done yet inserts or deletes it */
+	/* an in-progress transaction inserts or deletes it */
 	unique->wait = TransactionIdIsValid(dirty.xmin) ? dirty.xmin : dirty.xmax;
 	if (TransactionIdIsValid(unique->wait))
 	{
 		unique->token = dirty.speculativeToken;
-		return false;
+		return;
 	}
 
 	/*
@@ -116,10 +120,9 @@ check_row(BetreeUnique *unique, IndexTuple itup)
 	{
 		unique->unique = true;
 		unique->found = true;
-		return false;
+		return;
 	}
 	unique->conflict = true;
-	return false;
 }
 
 /* Is the item live in the log of its node, with regard to its child's marker? */
@@ -144,7 +147,7 @@ is_live(BetreeUnique *unique, Page node, IndexTuple itup, bool tail, uint16 seq)
  * Look for our key on a locked page: a leaf, for which "node" is NULL, or a
  * page of the log of a node.
  */
-static bool
+static void
 check_page(BetreeUnique *unique, Page page, Page node, bool tail, uint16 seq)
 {
 	BetreeRel  *bt = unique->bt;
@@ -153,7 +156,7 @@ check_page(BetreeUnique *unique, Page page, Page node, bool tail, uint16 seq)
 		BetreePageGetOpaque(page)->bteo_nsorted;
 	OffsetNumber off = betree_key_search_page(bt, page, nsorted, &unique->low);
 
-	for (; off <= maxoff; off++)
+	for (; off <= maxoff && !unique->done; off++)
 	{
 		IndexTuple	itup;
 
@@ -166,15 +169,12 @@ check_page(BetreeUnique *unique, Page page, Page node, bool tail, uint16 seq)
 			break;
 		itup = BetreePageGetTuple(page, off);
 
-		/* nobody has put one here */
+		/* unique indexes have none */
 		if (unlikely(BetreeTupleIsPosting(itup)))
 			betree_page_report_item();
-		if (node != NULL && !is_live(unique, node, itup, tail, seq))
-			continue;
-		if (!check_row(unique, itup))
-			return false;
+		if (node == NULL || is_live(unique, node, itup, tail, seq))
+			check_row(unique, itup);
 	}
-	return true;
 }
 
 /* Is our key below this pivot, in all its entries? */
@@ -188,7 +188,7 @@ is_below(BetreeUnique *unique, IndexTuple pivot)
  * The log of a locked node: its tail, and the pages that the filter names.
  * "first" is the first child that our key may be in.
  */
-static bool
+static void
 check_log(BetreeUnique *unique, Page node, int first)
 {
 	BetreeRel  *bt = unique->bt;
@@ -201,13 +201,12 @@ check_log(BetreeUnique *unique, Page node, int first)
 		betree_filter_probe(bt, node, betree_filter_hash(bt)->id, unique->hash,
 							&from, hit);
 	int			last = first;
-	bool		more = true;
 
 	while (nlog > 0 && last + 1 < BetreeNodeNumChildren(node) &&
 		   !is_below(unique, BetreeNodeGetPivot(node, last + 1)))
 		last++;
 
-	for (int i = 0; i < nlog && more; i++)
+	for (int i = 0; i < nlog && !unique->done; i++)
 	{
 		bool		tail = i == opaque->bteo_nlog;
 		Buffer		buf;
@@ -219,77 +218,56 @@ check_log(BetreeUnique *unique, Page node, int first)
 			 (filtered && betree_filter_excludes(node, i, from, hit))))
 			continue;
 		buf = betree_block_read(bt, dir[i].bted_block, BUFFER_LOCK_SHARE, BETREE_LOG);
-		more = check_page(unique, BufferGetPage(buf), node, tail, dir[i].bted_seq);
+		check_page(unique, BufferGetPage(buf), node, tail, dir[i].bted_seq);
 		UnlockReleaseBuffer(buf);
 	}
-	return more;
 }
 
-/* Lock mode for a node of "level" whose lower bound is "pivot" */
-static int
-mode_for_node(BetreeUnique *unique, Page parent, int child, int level)
-{
-	BetreeRel  *bt = unique->bt;
-
-	if (level == unique->level &&
-		(!BufferIsValid(unique->gate) ||
-		 (betree_key_compare_pivot(bt, &unique->place,
-								   BetreeNodeGetPivot(parent, child)) >= 0 &&
-		  betree_key_compare_pivot(bt, &unique->place,
-								   BetreeNodeGetUpper(parent, child)) < 0)))
-		return BUFFER_LOCK_EXCLUSIVE;
-	return BUFFER_LOCK_SHARE;
-}
-
-static bool check_node(BetreeUnique *unique, Buffer nodebuf);
+static void check_node(BetreeUnique *unique, Buffer nodebuf);
 
 /*
  * A child that is a node: lock it and look there.  The gate, and the node that
  * the tuple belongs to, stay locked.
  */
-static bool
+static void
 check_child_node(BetreeUnique *unique, Page node, int child)
 {
 	BetreeRel  *bt = unique->bt;
-	int			level = BetreePageGetOpaque(node)->bteo_level - 1;
-	int			mode = mode_for_node(unique, node, child, level);
-	Buffer		buf = betree_block_read_child(bt, node, child, mode);
-	bool		keep = false;
-	bool		more;
+	BetreeKey  *place = &unique->place;
+	bool		at_level = BetreePageGetOpaque(node)->bteo_level - 1 == unique->level;
+	bool		gate = at_level && !BufferIsValid(unique->gate);
+	bool		target = at_level &&
+		betree_key_compare_pivot(bt, place, BetreeNodeGetPivot(node, child)) >= 0 &&
+		betree_key_compare_pivot(bt, place, BetreeNodeGetUpper(node, child)) < 0;
+	Buffer		buf = betree_block_read_child(bt, node, child,
+											  gate || target ?
+											  BUFFER_LOCK_EXCLUSIVE : BUFFER_LOCK_SHARE);
 
-	if (level == unique->level && !BufferIsValid(unique->gate))
-	{
+	if (target && !betree_key_node_covers(bt, BufferGetPage(buf), place))
+		betree_block_report(bt, buf);
+	if (gate)
 		unique->gate = buf;
-		keep = true;
-	}
-	if (level == unique->level &&
-		betree_key_node_covers(bt, BufferGetPage(buf), &unique->place))
-	{
+	if (target)
 		unique->target = buf;
-		keep = true;
-	}
-	more = check_node(unique, buf);
-	if (!keep)
+	check_node(unique, buf);
+	if (!gate && !target)
 		UnlockReleaseBuffer(buf);
-	return more;
 }
 
 /* A child that is a leaf: its Bloom filter mostly says that it lacks the key */
-static bool
+static void
 check_leaf(BetreeUnique *unique, Page node, int child)
 {
 	BetreeRel  *bt = unique->bt;
 	Buffer		buf;
-	bool		more;
 
 	if (unique->hashed &&
 		betree_bloom_excludes(bt, node, BetreeNodeGetChild(node, child),
 							  betree_filter_hash(bt)->id, unique->hash))
-		return true;
+		return;
 	buf = betree_block_read_child(bt, node, child, BUFFER_LOCK_SHARE);
-	more = check_page(unique, BufferGetPage(buf), NULL, false, 0);
+	check_page(unique, BufferGetPage(buf), NULL, false, 0);
 	UnlockReleaseBuffer(buf);
-	return more;
 }
 
 /* The first child of a locked node that our key may be in */
@@ -305,26 +283,30 @@ first_child(BetreeUnique *unique, Page node)
 
 /*
  * Look for our key in a locked node and below it, from above: what moves
- * meanwhile moves down.
+ * meanwhile moves down.  When the answer is known, only the gate and the target
+ * are left to be locked.
  */
-static bool
+static void
 check_node(BetreeUnique *unique, Buffer nodebuf)
 {
 	Page		node = BufferGetPage(nodebuf);
-	bool		leaves = BetreePageGetOpaque(node)->bteo_level == 1;
+	int			level = BetreePageGetOpaque(node)->bteo_level;
 	int			child = first_child(unique, node);
 
-	if (!check_log(unique, node, child))
-		return false;
+	if (!unique->done)
+		check_log(unique, node, child);
 	for (; child < BetreeNodeNumChildren(node); child++)
 	{
 		if (is_below(unique, BetreeNodeGetPivot(node, child)))
 			break;
-		if (!(leaves ? check_leaf(unique, node, child) :
-			  check_child_node(unique, node, child)))
-			return false;
+		if (unique->done &&
+			(level <= unique->level || BufferIsValid(unique->target)))
+			break;
+		if (level == 1)
+			check_leaf(unique, node, child);
+		else
+			check_child_node(unique, node, child);
 	}
-	return true;
 }
 
 /*
@@ -339,7 +321,7 @@ visit_node(void *arg, Buffer nodebuf)
 
 	if (BetreePageGetOpaque(node)->bteo_level > unique->bt->log_levels &&
 		!unique->done && betree_node_has_log(node))
-		unique->done = !check_log(unique, node, first_child(unique, node));
+		check_log(unique, node, first_child(unique, node));
 }
 
 /*
@@ -360,8 +342,7 @@ check_below_gate(BetreeUnique *unique)
 		return false;
 	}
 	unique->gate = unique->target = gate;
-	if (!unique->done)
-		(void) check_node(unique, gate);
+	check_node(unique, gate);
 	return true;
 }
 
@@ -376,7 +357,11 @@ check_from_root(BetreeUnique *unique)
 	if (BetreePageGetOpaque(BufferGetPage(root))->bteo_level <= bt->log_levels)
 		betree_block_report(bt, root);
 	unique->level = bt->log_levels;
-	(void) check_node(unique, root);
+	check_node(unique, root);
+
+	/* nodes that do not cover what their parents say */
+	if (!BufferIsValid(unique->gate) || !BufferIsValid(unique->target))
+		betree_block_report(bt, root);
 	UnlockReleaseBuffer(root);
 }
 
@@ -397,9 +382,9 @@ reset_result(BetreeUnique *unique)
  *		Lock the gate of the tuple's key and look for other rows that have it.
  *
  * Afterwards unique->wait is a transaction to wait for, or unique->conflict
- * tells that a row counts, or the tuple may be inserted: unique->target is the
- * node that it belongs to, exclusively locked.  In each case
- * betree_unique_unlock() must follow.
+ * tells that a row counts, or the tuple may be inserted.  In each case
+ * unique->gate, and unique->target, the node that the tuple belongs to, are
+ * exclusively locked, and betree_unique_unlock() must follow.
  */
 void
 betree_unique_check(BetreeUnique *unique)
@@ -410,16 +395,17 @@ betree_unique_check(BetreeUnique *unique)
 		reset_result(unique);
 		check_from_root(unique);
 	}
+	Assert(ecp_buffer_is_exclusive_locked(unique->gate));
+	Assert(ecp_buffer_is_exclusive_locked(unique->target));
 }
 
 /* Give up the locks of a check */
 void
 betree_unique_unlock(BetreeUnique *unique)
 {
-	if (BufferIsValid(unique->target) && unique->target != unique->gate)
+	if (unique->target != unique->gate)
 		UnlockReleaseBuffer(unique->target);
-	if (BufferIsValid(unique->gate))
-		UnlockReleaseBuffer(unique->gate);
+	UnlockReleaseBuffer(unique->gate);
 	unique->gate = unique->target = InvalidBuffer;
 }
 

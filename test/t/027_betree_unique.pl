@@ -206,6 +206,43 @@ $node->safe_psql('postgres',
 );
 index_ok($node, 'd_k');
 
+# One key, whose entries are in several nodes: those of rows that were never
+# committed, and of one that counts.  A possible conflict ends the search, in the
+# first of these nodes or in a log above them that the options had once; the new
+# entry belongs to another node.
+my $long = "repeat('x', 1200)";
+$node->safe_psql(
+	'postgres', qq(
+	CREATE TABLE s (k text, n int) WITH (autovacuum_enabled = off);
+	ALTER TABLE s ALTER k SET STORAGE EXTERNAL;
+	CREATE UNIQUE INDEX s_k ON s USING betree (k) WITH (log_pages = 2, log_levels = 3);
+	UPDATE pg_index SET indimmediate = false WHERE indexrelid = 's_k'::regclass;
+	INSERT INTO s VALUES ($long, 0);
+	BEGIN;
+	INSERT INTO s SELECT $long, i FROM generate_series(1, 200) i;
+	ROLLBACK));
+$node->safe_psql('postgres', "SELECT betree_flush('s_k')");
+cmp_ok(
+	$node->safe_psql(
+		'postgres', q(SELECT height FROM betree_index_stats('s_k'))),
+	'>=', 3,
+	'the key takes a tree of its own');
+foreach my $where ('node', 'log')
+{
+	$node->safe_psql('postgres',
+		"DELETE FROM s; INSERT INTO s VALUES ($long, 0)")
+	  if $where eq 'log';
+	$node->safe_psql('postgres', 'ALTER INDEX s_k SET (log_levels = 1)');
+	$node->safe_psql('postgres',
+		"BEGIN; INSERT INTO s VALUES ($long, 1); DELETE FROM s WHERE n = 0; COMMIT"
+	);
+	is($node->safe_psql('postgres', 'SELECT n FROM s'),
+		'1', "a possible conflict in another $where");
+	index_ok($node, 's_k');
+	$node->safe_psql('postgres',
+		"UPDATE s SET n = 0; ALTER INDEX s_k SET (log_levels = 3)");
+}
+
 # ON CONFLICT: core takes no other method than btree up to version 17
 my $upsert =
 	'INSERT INTO u SELECT key(i %% 3000), 1 FROM generate_series(%d, %d) i'
