@@ -43,7 +43,8 @@
 typedef struct PurgeRow
 {
 	ItemPointerData tid;
-	OffsetNumber off;			/* of its item; invalid if it is a message */
+	OffsetNumber off;			/* of its item; of a message, where that would
+								 * be in the leaf */
 	int			space;			/* that its item takes, divided by its rows */
 	int			number;			/* among all rows of the leaf, in its order;
 								 * messages behind them, in that of the batch */
@@ -158,6 +159,7 @@ ask_table(BetreeRel *bt, Buffer leafbuf, PurgeRow *rows, int nrows, bool *dead,
 
 	for (int i = 0; i < nrows; i++)
 	{
+		Assert(OffsetNumberIsValid(rows[i].off));
 		deltids[i].tid = rows[i].tid;
 		deltids[i].id = i;
 		status[i].idxoffnum = rows[i].off;
@@ -196,6 +198,7 @@ collect_rows(BetreeRel *bt, Page page, BetreeBatch *batch, PurgeRow **rows,
 	int			nrows = 0;
 	int			number = 0;
 	int			next = 0;
+	OffsetNumber place = FirstOffsetNumber;
 
 	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
 		max_rows += betree_posting_nrows(BetreePageGetTuple(page, off));
@@ -225,8 +228,12 @@ collect_rows(BetreeRel *bt, Page page, BetreeBatch *batch, PurgeRow **rows,
 
 		if (!is_repeated(bt, batch, i))
 			continue;
+		/* the table wants an offset, for its report of a TID that has no row */
+		while (place <= maxoff &&
+			   betree_key_order_tuples(bt, BetreePageGetTuple(page, place), itup) < 0)
+			place = OffsetNumberNext(place);
 		(*rows)[nrows].tid = itup->t_tid;
-		(*rows)[nrows].off = InvalidOffsetNumber;
+		(*rows)[nrows].off = place;
 		(*rows)[nrows].space = BetreeTupleSpace(itup);
 		(*rows)[nrows].number = *nleaf + i;
 		nrows++;
