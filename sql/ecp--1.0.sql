@@ -1207,6 +1207,17 @@ COMMENT ON FUNCTION ecp_metapage_info(regclass) IS
 	'contents of the metapage of an ecp index';
 
 CREATE FUNCTION ecp_index_stats(index regclass,
+	OUT clusters bigint, OUT levels integer, OUT rows bigint,
+	OUT mean_rows float8, OUT pages bigint, OUT retired_pages bigint,
+	OUT free_pages bigint, OUT structure_version bigint, OUT buffers bigint,
+	OUT measured timestamptz, OUT rows_added bigint,
+	OUT target_recall float8, OUT expected_recall float8,
+	OUT advice text) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION ecp_index_stats(regclass) IS
+	'clusters, pages, recall and advice from what the build and the last VACUUM stored in an ecp index; cheap enough to poll';
+
+CREATE FUNCTION ecp_index_drift(index regclass,
 	OUT clusters bigint, OUT levels integer, OUT nodes bigint,
 	OUT rows bigint, OUT mean_rows float8, OUT min_rows bigint,
 	OUT max_rows bigint, OUT share_small float8, OUT share_large float8,
@@ -1220,8 +1231,8 @@ CREATE FUNCTION ecp_index_stats(index regclass,
 	OUT target_recall float8, OUT expected_recall float8,
 	OUT recall_loss float8, OUT advice text) RETURNS record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION ecp_index_stats(regclass) IS
-	'clusters of an ecp index and their sizes, use of its pages, drift since its recall was measured, and advice';
+COMMENT ON FUNCTION ecp_index_drift(regclass) IS
+	'clusters of an ecp index and their sizes, use of its pages, present recall, and advice, measured by reading the whole index once';
 
 CREATE FUNCTION ecp_clusters(index regclass,
 	OUT cluster integer, OUT block bigint, OUT run bigint,

@@ -57,7 +57,7 @@ SELECT count(*) AS rows, count(*) FILTER (WHERE
 	attributes[5] IS DISTINCT FROM lpad(to_hex(i8 # '-9223372036854775808'::bigint), 16, '0') OR
 	attributes[6] IS DISTINCT FROM lpad(to_hex(o::bigint), 8, '0')) AS differing
 FROM ecp_clusters('attr_i1') l, generate_series(l.block, l.block + 20) page,
-	LATERAL (SELECT i.attributes, i.tid FROM ecp_index_stats('attr_i1') s
+	LATERAL (SELECT i.attributes, i.tid FROM ecp_index_drift('attr_i1') s
 		CROSS JOIN LATERAL ecp_page_items('attr_i1', page) i
 		WHERE page < s.pages AND i.tid = ANY (l.tids)) i
 JOIN attr_t ON attr_t.ctid = i.tid;

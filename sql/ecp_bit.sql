@@ -168,7 +168,7 @@ TRUNCATE b;
 INSERT INTO b TABLE b_first;
 CREATE INDEX b_i ON b USING ecp (v) WITH (cluster_size = 1, buffer_rows = 40);
 SELECT change();
-SELECT buffered_rows > 0 AS buffered FROM ecp_index_stats('b_i');
+SELECT buffered_rows > 0 AS buffered FROM ecp_index_drift('b_i');
 SELECT ecp_index_check('b_i', true);
 SELECT * FROM compare('v');
 SELECT drops >= 0 AS maintained FROM ecp_maintain('b_i');

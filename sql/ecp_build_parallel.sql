@@ -114,7 +114,7 @@ DROP INDEX part;
 CREATE INDEX CONCURRENTLY con ON rows USING ecp (v);
 SELECT ecp_index_check('con', true);
 SELECT workers FROM ecp_build_report('con') WHERE phase = 'total';
-SELECT measured IS NOT NULL AS curve FROM ecp_index_stats('con');
+SELECT measured IS NOT NULL AS curve FROM ecp_index_drift('con');
 REINDEX INDEX CONCURRENTLY con;
 SELECT ecp_index_check('con', true);
 DROP INDEX con;

@@ -1,6 +1,6 @@
 --
--- What ecp_index_stats() says of an index that changes, and whether its
--- advice helps.
+-- What ecp_index_drift() measures of an index that changes, what
+-- ecp_index_stats() knows without that, and whether their advice helps.
 --
 \getenv src PG_ABS_SRCDIR
 \set vectors :src '/test/vectors.sql'
@@ -12,26 +12,47 @@ CREATE VIEW drift AS
 		measured IS NOT NULL AS measured, rows_added, target_recall,
 		round((expected_recall - target_recall)::numeric, 2) >= 0 AS kept,
 		regexp_replace(advice, '[0-9.]+', 'N', 'g') AS advice
+	FROM ecp_index_drift('drift_i');
+CREATE VIEW stored AS
+	SELECT rows, clusters > 0 AS clusters, measured IS NOT NULL AS measured, rows_added,
+		target_recall, round((expected_recall - target_recall)::numeric, 2) >= 0 AS kept,
+		regexp_replace(advice, '[0-9.]+', 'N', 'g') AS advice
 	FROM ecp_index_stats('drift_i');
+-- pages of the index that a query looks at, catalogs and all
+CREATE FUNCTION pg_temp.touched(query text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE query;				-- what the session caches of catalogs
+	EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, FORMAT json) ' || query INTO plan;
+	RETURN (plan->0->'Plan'->>'Shared Hit Blocks')::bigint + (plan->0->'Plan'->>'Shared Read Blocks')::bigint;
+END $$;
 \x
 
 -- nothing there, nothing known
 SELECT * FROM drift;
+SELECT * FROM stored;
 
 -- as built
 INSERT INTO drift_t SELECT i, pg_temp.clustered_bytes(i, 12, 300) FROM generate_series(1, 8000) i;
 REINDEX INDEX drift_i;
 SELECT * FROM drift;
+SELECT * FROM stored;
 
 -- rows of another kind, without splits of clusters
 SET ecp.insert_split = off;
 INSERT INTO drift_t SELECT i, pg_temp.clustered_bytes(i, 12, 300, 7) FROM generate_series(8001, 20000) i;
 RESET ecp.insert_split;
 SELECT rows, overfull > 0 AS overfull, rows_added, advice FROM drift;
+SELECT rows, rows_added, advice FROM stored;
 SELECT splits > 0 AS splits FROM ecp_maintain('drift_i');
 SELECT rows, overfull, rows_added, advice FROM drift;
+SELECT rows, rows_added, advice FROM stored;
+ANALYZE drift_t;
+SELECT rows, rows_added, advice FROM stored;
 SELECT count(*) > 0 AS stored FROM ecp_recall('drift_i', samples => 200, store => true);
 SELECT * FROM drift;
+SELECT * FROM stored;
 
 -- grown from nothing
 TRUNCATE drift_t;
@@ -39,13 +60,16 @@ INSERT INTO drift_t SELECT i, pg_temp.clustered_bytes(i, 12, 300) FROM generate_
 SELECT rows, split_clusters > 10 AS split, measured, advice FROM drift;
 SELECT regrouped > 0 AS regrouped FROM ecp_maintain('drift_i');
 SELECT rows, measured, advice FROM drift;
+SELECT measured, advice FROM stored;
 
 -- a number of probes is no promise
 SELECT count(*) > 0 AS stored FROM ecp_recall('drift_i', samples => 200, store => true);
 SET ecp.probes = 1;
 SELECT kept, advice FROM drift;
+SELECT kept, advice FROM stored;
 RESET ecp.probes;
 SELECT kept, advice FROM drift;
+SELECT kept, advice FROM stored;
 
 -- room that is not given back
 ALTER TABLE drift_t SET (vacuum_truncate = off);
@@ -53,12 +77,26 @@ DELETE FROM drift_t WHERE id > 1000;
 VACUUM drift_t;
 SELECT count(*) FROM ecp_maintain('drift_i');
 SELECT rows, advice FROM drift;
+SELECT advice FROM stored;
 ALTER TABLE drift_t RESET (vacuum_truncate);
 VACUUM drift_t;
 SELECT rows, advice FROM drift;
+SELECT advice FROM stored;
 REINDEX INDEX drift_i;
 SELECT rows, advice FROM drift;
+SELECT advice FROM stored;
 \x
 
-DROP VIEW drift;
-DROP TABLE drift_t;
+-- what is stored is in a few pages; a measurement reads each page once, and
+-- those of nodes twice, also where vectors are on pages of their own
+CREATE TABLE drift_wide (id int, v bytea);
+INSERT INTO drift_wide SELECT i, pg_temp.clustered_bytes(i, 200, 300) FROM generate_series(1, 8000) i;
+CREATE INDEX drift_none ON drift_wide USING ecp (v) WITH (quantizer = none);
+CREATE INDEX drift_rabitq ON drift_wide USING ecp (v) WITH (quantizer = rabitq);
+SELECT i, pages > 200 AS large, misassigned < 0.5 AS placed, expected_recall > 0.93 AS kept,
+	pg_temp.touched(format('SELECT * FROM ecp_index_stats(%L)', i)) < 10 AS few,
+	pg_temp.touched(format('SELECT * FROM ecp_index_drift(%L)', i)) <= pages + node_pages + 10 AS once
+FROM unnest('{drift_none, drift_rabitq}'::regclass[]) i, ecp_index_drift(i);
+
+DROP VIEW drift, stored;
+DROP TABLE drift_t, drift_wide;

@@ -53,7 +53,7 @@ TRUNCATE e;
 INSERT INTO e
 SELECT g, ARRAY[(g % 100)::real, (g / 100)::real, (g % 7)::real]
 FROM generate_series(0, 9999) g;
-SELECT levels, clusters > 20 AS has_clusters, rows FROM ecp_index_stats('ei');
+SELECT levels, clusters > 20 AS has_clusters, rows FROM ecp_index_drift('ei');
 SELECT ecp_index_check('ei', true);
 SET ecp.probes = 1000000;
 SELECT id, v <-> '{50.2,50.1,3}' AS distance FROM e

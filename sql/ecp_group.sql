@@ -6,14 +6,14 @@ INSERT INTO gr
 	SELECT g, g % 7, ARRAY[100 * sin(g), 100 * cos(g * 1.7), 50 * sin(g * 0.3),
 		g / 100.0]::real[]
 	FROM generate_series(1, 6000) g;
-CREATE TABLE before AS SELECT * FROM ecp_index_stats('gri');
+CREATE TABLE before AS SELECT * FROM ecp_index_drift('gri');
 
 -- everything is young: all is trained anew, and no row is lost
 SELECT regrouped >= clusters AS regrouped FROM ecp_maintain('gri'), before;
 SELECT ecp_index_check('gri', heapallindexed => true);
 SELECT s.rows, s.rows = b.rows AS same, s.clusters > b.clusters AS more,
 	s.max_rows <= m.leaf_max AS bounded
-FROM ecp_index_stats('gri') s, before b, ecp_metapage_info('gri') m;
+FROM ecp_index_drift('gri') s, before b, ecp_metapage_info('gri') m;
 SELECT ecp_misassigned('gri') < 0.3 AS placed;
 SELECT unfinished FROM ecp_metapage_info('gri');
 

@@ -15,7 +15,7 @@ SELECT s.rows, s.clusters = m.clusters AS clusters, s.levels = m.levels AS level
 	s.mean_rows * s.clusters AS rows_by_mean,
 	s.min_rows <= s.mean_rows AND s.mean_rows <= s.max_rows AS ordered,
 	s.pages = 2 + s.cluster_pages + s.node_pages + s.retired_pages + s.free_pages AS pages
-FROM ecp_index_stats('si') s, ecp_metapage_info('si') m;
+FROM ecp_index_drift('si') s, ecp_metapage_info('si') m;
 \x
 SELECT sum(rows) AS rows, count(*) = (SELECT clusters FROM ecp_metapage_info('si')) AS clusters,
 	min(cluster) AS first, bool_and(rows = cardinality(tids)) AS tids,
@@ -25,7 +25,7 @@ SELECT count(*) AS rows, count(DISTINCT tid) AS tids
 FROM ecp_clusters('si'), unnest(tids) tid JOIN s ON s.ctid = tid;
 SELECT share_small = (SELECT avg((rows < mean_rows / 2)::int)::float8 FROM ecp_clusters('si')) AS small,
 	share_large = (SELECT avg((rows > mean_rows * 1.5)::int)::float8 FROM ecp_clusters('si')) AS large
-FROM ecp_index_stats('si');
+FROM ecp_index_drift('si');
 
 -- the root's leaders refer to the clusters
 SELECT count(*) AS differing FROM
@@ -39,7 +39,7 @@ FROM ecp_clusters('si') c, LATERAL (SELECT count(tid) AS n FROM ecp_page_items('
 SELECT * FROM ecp_page_items('si', 0);
 SELECT * FROM ecp_page_items('si', 1);
 SELECT * FROM ecp_page_items('si', 1000000);
-SELECT * FROM ecp_index_stats('s');
+SELECT * FROM ecp_index_drift('s');
 CREATE ROLE regress_ecp_inspect;
 SET ROLE regress_ecp_inspect;
 SELECT dims FROM ecp_metapage_info('si');

@@ -29,9 +29,9 @@ CREATE TEMP TABLE pd (id int, v bytea) ON COMMIT DELETE ROWS;
 CREATE INDEX pdi ON pd USING ecp (v);
 BEGIN;
 INSERT INTO pd SELECT g, vec(g) FROM generate_series(1, 300) g;
-SELECT rows FROM ecp_index_stats('pdi');
+SELECT rows FROM ecp_index_drift('pdi');
 COMMIT;
-SELECT rows FROM ecp_index_stats('pdi');
+SELECT rows FROM ecp_index_drift('pdi');
 INSERT INTO pd SELECT g, vec(g) FROM generate_series(1, 300) g;
 SELECT ecp_index_check('pdi', true);
 
@@ -42,7 +42,7 @@ CREATE INDEX ri ON r USING ecp (v);
 CREATE TABLE r2 PARTITION OF r FOR VALUES FROM (1000) TO (2000);
 INSERT INTO r SELECT g, vec(g) FROM generate_series(0, 1999) g;
 SELECT ecp_index_check(i.inhrelid, true), s.rows
-FROM pg_inherits i, ecp_index_stats(i.inhrelid) s
+FROM pg_inherits i, ecp_index_drift(i.inhrelid) s
 WHERE i.inhparent = 'ri'::regclass ORDER BY i.inhrelid;
 SELECT ecp_index_check('ri', true);
 SET enable_seqscan = off;
@@ -55,13 +55,13 @@ CREATE TABLE t (id int, v bytea);
 INSERT INTO t SELECT g, vec(g) FROM generate_series(1, 1000) g;
 CREATE INDEX ti ON t USING ecp (v);
 TRUNCATE t;
-SELECT rows FROM ecp_index_stats('ti');
+SELECT rows FROM ecp_index_drift('ti');
 INSERT INTO t SELECT g, vec(g) FROM generate_series(1, 1500) g;
 SELECT ecp_index_check('ti', true);
 BEGIN;
 TRUNCATE t;
 INSERT INTO t SELECT g, vec(g) FROM generate_series(1, 900) g;
-SELECT rows FROM ecp_index_stats('ti');
+SELECT rows FROM ecp_index_drift('ti');
 ROLLBACK;
 SELECT ecp_index_check('ti', true);
 REINDEX INDEX ti;
@@ -95,7 +95,7 @@ ROLLBACK TO s;
 INSERT INTO x SELECT g, vec(g) FROM generate_series(701, 900) g;
 COMMIT;
 VACUUM x;
-SELECT rows FROM ecp_index_stats('xi');
+SELECT rows FROM ecp_index_drift('xi');
 SELECT ecp_index_check('xi', true);
 
 -- partial, and on an expression
@@ -103,7 +103,7 @@ CREATE INDEX xp ON x USING ecp (v) WHERE id % 2 = 0;
 CREATE INDEX xe ON x USING ecp ((substr(v, 1, 2)));
 INSERT INTO x SELECT g, vec(g) FROM generate_series(901, 1500) g;
 SELECT ecp_index_check(i, true), rows
-FROM unnest(ARRAY['xp', 'xe']::regclass[]) i, ecp_index_stats(i);
+FROM unnest(ARRAY['xp', 'xe']::regclass[]) i, ecp_index_drift(i);
 DROP TABLE u, p, pd, r, t, x;
 DROP FUNCTION vec;
 

@@ -30,7 +30,7 @@ FROM unnest('{1, 10, 1000}'::int[]) k, ecp_recall('target_i', k, samples => 10)
 	WITH ORDINALITY AS r(probes, recall, clusters, vectors, ms, n)
 GROUP BY k ORDER BY k;
 SELECT c.clusters = s.clusters AS all_clusters
-FROM target_costs c, ecp_index_stats('target_i') s WHERE target = 1;
+FROM target_costs c, ecp_index_drift('target_i') s WHERE target = 1;
 
 -- between two points of the curve the upper one holds, and no target is
 -- cheaper than a lower one
@@ -84,7 +84,7 @@ CREATE TABLE target_c AS
 	SELECT i AS id, pg_temp.clustered_bytes(i % 20, 16, 400) AS v FROM generate_series(1, 5000) i;
 CREATE INDEX target_ci ON target_c USING ecp (v);
 SELECT count(*) FROM (SELECT id FROM target_c ORDER BY v <-> pg_temp.clustered_bytes(7, 16, 400) LIMIT 10) s;
-SELECT s.early, s.clusters < i.clusters / 2 AS few FROM ecp_last_scan() s, ecp_index_stats('target_ci') i;
+SELECT s.early, s.clusters < i.clusters / 2 AS few FROM ecp_last_scan() s, ecp_index_drift('target_ci') i;
 
 -- an index that grew from nothing has a rule
 CREATE TABLE target_g (id int, v bytea);

@@ -11,13 +11,13 @@ SELECT pg_relation_size('vi') AS size_before \gset
 -- half of the rows, and again
 DELETE FROM v WHERE id % 2 = 0;
 VACUUM v;
-SELECT rows FROM ecp_index_stats('vi');
+SELECT rows FROM ecp_index_drift('vi');
 SELECT ecp_index_check('vi', true);
 INSERT INTO v
 SELECT g, decode(lpad(to_hex(g % 256), 2, '0') || lpad(to_hex(g / 256), 2, '0') || repeat('07', 62), 'hex')
 FROM generate_series(0, 9998, 2) g;
 SELECT rows, pg_relation_size('vi') <= 1.15 * :size_before AS same_size
-FROM ecp_index_stats('vi');
+FROM ecp_index_drift('vi');
 SELECT ecp_index_check('vi', true);
 
 -- nearly all rows: clusters are merged or dropped
@@ -25,7 +25,7 @@ SELECT clusters AS clusters_before FROM ecp_metapage_info('vi') \gset
 DELETE FROM v WHERE id % 50 > 0 OR id > 5000;
 VACUUM v;
 VACUUM v;
-SELECT rows, clusters < :clusters_before AS fewer FROM ecp_index_stats('vi');
+SELECT rows, clusters < :clusters_before AS fewer FROM ecp_index_drift('vi');
 SELECT ecp_index_check('vi', true);
 SELECT txid_current() IS NOT NULL AS next_transaction;
 SELECT splits FROM ecp_maintain('vi');
@@ -36,7 +36,7 @@ SELECT ecp_index_check('vi', true);
 INSERT INTO v
 SELECT g, decode(lpad(to_hex(g % 256), 2, '0') || lpad(to_hex(g / 256), 2, '0') || repeat('07', 62), 'hex')
 FROM generate_series(0, 9999) g WHERE g % 50 > 0 OR g > 5000;
-SELECT rows FROM ecp_index_stats('vi');
+SELECT rows FROM ecp_index_drift('vi');
 SELECT ecp_index_check('vi', true);
 
 -- a cursor that is older reads what it began with
@@ -55,7 +55,7 @@ SELECT ecp_index_check('vi', true);
 DELETE FROM v;
 VACUUM v;
 VACUUM v;
-SELECT rows FROM ecp_index_stats('vi');
+SELECT rows FROM ecp_index_drift('vi');
 SELECT ecp_index_check('vi', true);
 INSERT INTO v VALUES (1, decode(repeat('07', 64), 'hex'));
 SET enable_seqscan = off;

@@ -106,7 +106,7 @@ CREATE INDEX items_v ON items USING ecp (v);
 SELECT clusters, levels, rows, round(mean_rows::numeric, 1) AS "rows a cluster",
 	min_rows AS smallest, max_rows AS largest,
 	pg_size_pretty(pg_relation_size('items_v')) AS "size of the index"
-FROM ecp_index_stats('items_v');
+FROM ecp_index_drift('items_v');
 
 EXPLAIN (COSTS OFF)
 SELECT id FROM items ORDER BY v <-> (SELECT v FROM queries WHERE id = 0) LIMIT 10;

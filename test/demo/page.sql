@@ -97,7 +97,7 @@ WITH c AS (SELECT rows, width_bucket(rows, 0, (max(rows) OVER ()) + 1, 30) AS ba
 SELECT bar, largest, count(*) AS clusters FROM c GROUP BY bar, largest;
 SELECT format('<p>%s clusters of %s rows on average, from %s to %s. How many clusters (upright) have how many rows (across):</p>',
 	clusters, round(mean_rows), min_rows, max_rows)
-FROM ecp_index_stats('items_v');
+FROM ecp_index_drift('items_v');
 \qecho '<svg viewBox="0 0 720 230" role="img"><title>clusters by number of rows</title><g transform="translate(50,15)">'
 SELECT pg_temp.line(0, y, 640, y) || pg_temp.label(-8, y + 4, part::text, 'end')
 FROM (SELECT max(clusters) AS top FROM bars) m, generate_series(0, top, 5) part, pg_temp.at(part, top, 0, 170) y;

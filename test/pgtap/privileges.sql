@@ -19,7 +19,8 @@ FROM unnest(ARRAY['ecp_index_check(''private_v'')',
 	'ecp_recall(''private_v'')', 'ecp_maintain(''private_v'')',
 	'ecp_knn_batch(''private_v'', ''{"\\x0102"}''::bytea[])',
 	'ecp_knn_exact(''private_v'', ''{"\\x0102"}''::bytea[])',
-	'ecp_index_stats(''private_v'')', 'ecp_build_report(''private_v'')',
+	'ecp_index_stats(''private_v'')', 'ecp_index_drift(''private_v'')',
+	'ecp_build_report(''private_v'')',
 	'ecp_misassigned(''private_v'')', 'ecp_stat_reset(''private_v'')',
 	'ecp_vote(''private_v'', ''SELECT NULL::bytea'', ''k'')',
 	'betree_metapage_info(''private_k'')', 'betree_index_stats(''private_k'')',
@@ -40,7 +41,7 @@ GRANT SELECT ON private TO ecp_privileges_reader;
 ALTER TABLE private ENABLE ROW LEVEL SECURITY;
 SET ROLE ecp_privileges_reader;
 SELECT lives_ok('SELECT * FROM ' || call, call || ' is for readers')
-FROM unnest(ARRAY['ecp_index_stats(''private_v'')',
+FROM unnest(ARRAY['ecp_index_stats(''private_v'')', 'ecp_index_drift(''private_v'')',
 	'ecp_metapage_info(''private_v'')', 'ecp_build_report(''private_v'')',
 	'ecp_misassigned(''private_v'')', 'ecp_stat_get(''private_v'')',
 	'betree_metapage_info(''private_k'')',
@@ -77,7 +78,7 @@ CREATE TEMPORARY VIEW care AS
 SELECT * FROM unnest(ARRAY['ecp_index_check(''lent_v'', true)',
 	'ecp_maintain(''lent_v'')', 'betree_flush(''lent_k'')',
 	'betree_index_check(''lent_k'', true)',
-	'ecp_recall(''lent_v'')', 'ecp_index_stats(''lent_v'')',
+	'ecp_recall(''lent_v'')', 'ecp_index_drift(''lent_v'')',
 	'ecp_knn_exact(''lent_v'', ''{"\\x0102"}''::bytea[])',
 	'ecp_knn_batch(''lent_v'', ''{"\\x0102"}''::bytea[])']) AS call;
 SELECT lives_ok('SELECT * FROM ' || call, call || ' by the owner') FROM care;

@@ -250,7 +250,7 @@ index_ok($node, 'ui', 'unlogged: sound before a crash');
 crash($node);
 is( $node->safe_psql(
 		'postgres',
-		q(SELECT rows, dims FROM ecp_index_stats('ui'), ecp_metapage_info('ui'))
+		q(SELECT rows, dims FROM ecp_index_drift('ui'), ecp_metapage_info('ui'))
 	),
 	'0|0',
 	'unlogged: empty after a crash');

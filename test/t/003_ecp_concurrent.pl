@@ -55,7 +55,7 @@ $node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) t');
 my $stats = $node->safe_psql(
 	'postgres', q(
 	SELECT clusters > 5, structure_version > 20, rows = (SELECT count(*) FROM t)
-	FROM ecp_index_stats('ti')));
+	FROM ecp_index_drift('ti')));
 is($stats, 't|t|t', 'clusters were split, and all rows counted');
 
 # splits off: clusters take runs, and VACUUM splits them
@@ -65,7 +65,7 @@ $node->safe_psql(
 	SET ecp.insert_split = off;
 	INSERT INTO t SELECT * FROM source));
 is( $node->safe_psql(
-		'postgres', q(SELECT clusters, rows FROM ecp_index_stats('ti'))),
+		'postgres', q(SELECT clusters, rows FROM ecp_index_drift('ti'))),
 	'1|6000',
 	'no split with ecp.insert_split = off');
 index_ok($node, 'ti', 'sound as one cluster');
@@ -73,7 +73,7 @@ $node->safe_psql('postgres', 'VACUUM t');
 is( $node->safe_psql(
 		'postgres', q(
 	SELECT max_rows <= (SELECT leaf_max FROM ecp_metapage_info('ti')), rows
-	FROM ecp_index_stats('ti'))),
+	FROM ecp_index_drift('ti'))),
 	't|6000',
 	'VACUUM splits what has grown too large');
 index_ok($node, 'ti', 'sound after VACUUM');
@@ -92,7 +92,7 @@ INSERT INTO same (v) SELECT decode(repeat('2a', 128), 'hex') FROM generate_serie
 ok(finish_load($load), '100,000 equal rows') or diag($load->{err});
 my $bounded = q(
 	SELECT rows, max_rows <= %d * (SELECT leaf_max FROM ecp_metapage_info('same_i'))
-	FROM ecp_index_stats('same_i'));
+	FROM ecp_index_drift('same_i'));
 is($node->safe_psql('postgres', sprintf($bounded, 16)),
 	'100000|t', 'no cluster of equal rows is far too large');
 $node->safe_psql('postgres', 'VACUUM same');

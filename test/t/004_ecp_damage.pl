@@ -103,6 +103,7 @@ my @statements = (
 	q(INSERT INTO %1$s SELECT * FROM %1$s LIMIT 20),
 	q(SELECT count(*) FROM ecp_clusters('%1$si')),
 	q(SELECT * FROM ecp_index_stats('%1$si')),
+	q(SELECT * FROM ecp_index_drift('%1$si')),
 	q(DELETE FROM %1$s WHERE id %% 7 = 1),
 	q(VACUUM %1$s),
 	q(SELECT * FROM ecp_maintain('%1$si')),

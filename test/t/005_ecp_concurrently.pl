@@ -73,7 +73,7 @@ is($load->{err} =~ /ERROR/, '', 'no statement of the load failed')
 index_ok($node, 'ti', 'sound in the end');
 is( $node->safe_psql(
 		'postgres',
-		q(SELECT rows - (SELECT count(*) FROM t) >= 0 FROM ecp_index_stats('ti'))
+		q(SELECT rows - (SELECT count(*) FROM t) >= 0 FROM ecp_index_drift('ti'))
 	),
 	't',
 	'rows of the index');

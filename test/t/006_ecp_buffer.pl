@@ -123,7 +123,7 @@ SKIP:
 			is( $node->safe_psql(
 					'postgres', q(
 					SELECT buffers, buffered_rows, rows >= (SELECT count(*) FROM t)
-					FROM ecp_index_stats('ti'))),
+					FROM ecp_index_drift('ti'))),
 				'0|0|t',
 				"$how: buffers are emptied");
 			index_ok($node, 'ti', "$how: sound when they are empty");
@@ -137,7 +137,7 @@ insert_rows($_ * 500 % 6000, 500) for 0 .. 11;
 is( $node->safe_psql(
 		'postgres', q(
 		SELECT retired_pages < 500 OR retired_pages < pages / 4, rows
-		FROM ecp_index_stats('ti'))),
+		FROM ecp_index_drift('ti'))),
 	't|10000',
 	'retired pages do not pile up');
 index_ok($node, 'ti');
@@ -213,12 +213,12 @@ $node->safe_psql(
 	INSERT INTO t SELECT * FROM source WHERE id < 1000));
 cmp_ok(
 	$node->safe_psql(
-		'postgres', q(SELECT buffered_rows FROM ecp_index_stats('ti'))),
+		'postgres', q(SELECT buffered_rows FROM ecp_index_drift('ti'))),
 	'>', 0,
 	'rows wait in buffers');
 answers_alike($node, $standby, "$set $all");
 answers_alike($node, $standby,
-	q(SELECT buffers, buffered_rows, rows FROM ecp_index_stats('ti')));
+	q(SELECT buffers, buffered_rows, rows FROM ecp_index_drift('ti')));
 answers_alike($node, $standby,
 		'SET enable_seqscan = off; SET ecp.probes = 3; '
 	  . 'SELECT id FROM t ORDER BY v <-> (SELECT v FROM queries WHERE id = 5), id LIMIT 20'
@@ -237,7 +237,7 @@ $node->safe_psql(
 is( $node->safe_psql(
 		'postgres', q(
 		SELECT buffered_rows > 1000, folds + merges > 0
-		FROM ecp_index_stats('ti'), ecp_stat_get('ti'))),
+		FROM ecp_index_drift('ti'), ecp_stat_get('ti'))),
 	't|t',
 	'rows wait for clusters that are no more');
 $node->stop('immediate');

@@ -99,7 +99,7 @@ my %sql = (
 	delete => 'DELETE FROM %s WHERE id % 3 = 0',
 	vacuum => 'VACUUM %s',
 	maintain => q(SELECT ecp_maintain('%si')),
-	stats => q(SELECT * FROM ecp_index_stats('%si')),
+	stats => q(SELECT * FROM ecp_index_drift('%si')),
 	check => q(SELECT ecp_index_check('%si', true)));
 
 # Damage an index by a sub that changes its pages; run statements, of which

@@ -180,7 +180,7 @@ like(
 my ($lower, $share) =
   $stderr =~ /HINT:  A target_recall of (\S+) takes (\d+) %/
   or fail('it has a hint');
-my $advice = q(SELECT advice FROM ecp_index_stats('hard_i'));
+my $advice = q(SELECT advice FROM ecp_index_drift('hard_i'));
 like(
 	$node->safe_psql('postgres', $advice),
 	qr/^set target_recall to $lower or less: 0\.999 takes \d+ % of the clusters, $lower takes $share %$/,
@@ -191,7 +191,7 @@ is($node->safe_psql('postgres', "SET ecp.target_recall = $lower; $advice"),
 # What is expected is what searches reach, within two errors of either.
 is( $node->safe_psql(
 		'postgres', q(
-	SELECT abs(expected_recall - recall) < 0.015 FROM ecp_index_stats('hard_i'),
+	SELECT abs(expected_recall - recall) < 0.015 FROM ecp_index_drift('hard_i'),
 		ecp_recall('hard_i', samples => 2000) WHERE probes = 0)),
 	't',
 	'the recall that is expected');

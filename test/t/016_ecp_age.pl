@@ -43,7 +43,7 @@ sub size
 sub mean_rows
 {
 	return $node->safe_psql('postgres',
-		"SELECT mean_rows FROM ecp_index_stats('ti')");
+		"SELECT mean_rows FROM ecp_index_drift('ti')");
 }
 
 # an index on all rows, and nothing in its file that is not used

@@ -71,6 +71,7 @@ foreach my $call (
 	"betree_flush('items_id')",
 	"ecp_recall('items_v', samples => 100, store => true)",
 	"ecp_index_stats('items_v')",
+	"ecp_index_drift('items_v')",
 	"betree_index_stats('items_id')",
 	"ecp_clusters('items_v')",
 	"ecp_metapage_info('items_v')",
@@ -314,6 +315,7 @@ is( $node->safe_psql(
 	SELECT * FROM ecp_recall('safe.items_v', samples => 100, store => true);
 	SELECT * FROM ecp_stat_indexes;
 	SELECT * FROM ecp_index_stats('safe.items_v');
+	SELECT * FROM ecp_index_drift('safe.items_v');
 	SELECT * FROM ecp_knn_batch('safe.items_v', 'SELECT v FROM safe.items LIMIT 2', 3);
 	SELECT * FROM ecp_knn_exact('safe.items_v', 'SELECT v FROM safe.items LIMIT 2', 3);
 	SELECT * FROM ecp_vote('safe.items_v', 'SELECT v FROM safe.items LIMIT 2', 'id');

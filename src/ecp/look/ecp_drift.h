@@ -9,26 +9,39 @@
 #define ECP_DRIFT_H
 
 #include "datatype/timestamp.h"
+#include "ecp/look/ecp_drift_recall.h"
+#include "ecp/look/ecp_leaves.h"
 #include "ecp/page/ecp_page.h"
 
 typedef struct EcpDrift
 {
-	int64		nrows;
+	int64		nrows;			/* -1 = not known */
 	uint32		noverfull;		/* clusters that should be split */
 	uint32		nsplit;			/* clusters made by splits */
 	double		misassigned;	/* share of rows; statistic I11 */
 	TimestampTz measured;		/* the recall curve; 0 = there is none */
 	double		rows_then;
 	double		target;			/* recall */
-	double		expected;		/* present recall; NaN = not known */
+	double		expected;		/* recall; NaN = not known */
 	double		lowest;			/* if known: that at the k with the lowest, */
 	int			lowest_k;		/* within its error, and which that is */
 	const char *advice;			/* NULL = nothing to do */
 } EcpDrift;
 
-extern void ecp_drift_measure(Relation index, EcpIndexState *state,
-							  const EcpChildData *leaves, uint32 nleaves,
-							  int64 nbuffered, bool wasteful,
-							  EcpDrift *drift);
+/*
+ * What the metapage and pg_class tell.  "wasteful" says that most of the
+ * index's pages are free.
+ */
+extern void ecp_drift_stored(Relation index, const EcpIndexState *state,
+							 bool wasteful, EcpDrift *drift);
+
+/*
+ * What a pass over all leaves tells, which have their present numbers of rows;
+ * "recall" has compared all of them, or is NULL if there are none.
+ */
+extern void ecp_drift_measured(Relation index, const EcpIndexState *state,
+							   const EcpLeaves *leaves,
+							   const EcpDriftRecall *recall, bool wasteful,
+							   EcpDrift *drift);
 
 #endif							/* ECP_DRIFT_H */

@@ -48,6 +48,10 @@ typedef struct EcpClusterSize
 extern int	ecp_cluster_runs(Relation index, const EcpIndexState *state,
 							 int level, BlockNumber blk, uint64 run,
 							 Buffer held, EcpRun **runs);
+extern int	ecp_cluster_runs_and_pages(Relation index,
+									   const EcpIndexState *state,
+									   BlockNumber blk, uint64 run,
+									   EcpRun **runs, char **firsts);
 extern bool ecp_cluster_size(Relation index, const EcpIndexState *state,
 							 const EcpChildData *child, bool count_live,
 							 EcpClusterSize *size);

@@ -270,7 +270,8 @@ typedef struct EcpQueryKindData
 typedef struct EcpRecallPointData
 {
 	float4		ecpm_slack[ECP_QUERY_KINDS];
-	float4		ecpm_clusters;	/* read on average, for queries like rows */
+	float4		ecpm_clusters;	/* read on average, for queries like rows, */
+	float4		ecpm_recall;	/* and what these found */
 } EcpRecallPointData;
 
 typedef struct EcpRecallCurveData

@@ -30,6 +30,9 @@ extern void ecp_run_check_header(Relation index, Buffer buffer,
 extern bool ecp_run_read(Relation index, const EcpIndexState *state,
 						 int level, BlockNumber blk, uint64 run,
 						 Buffer held, EcpRun *out);
+extern bool ecp_run_read_page(Relation index, const EcpIndexState *state,
+							  int level, BlockNumber blk, uint64 run,
+							  Buffer held, EcpRun *out, char *copy);
 extern uint32 ecp_run_page_slots(const EcpGeometry *geo, const EcpRun *run,
 								 uint32 pageno);
 extern bool ecp_run_copy_page(Relation index, const EcpRun *run,

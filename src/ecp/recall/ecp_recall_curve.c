@@ -53,9 +53,6 @@
 #define CURVE_MIXED_QUERIES	320
 #define CURVE_QUERIES_LEAST	100
 
-/* Rows that are taken before the error of their recall is looked at again. */
-#define CURVE_ROWS_STEP		256
-
 /* Far queries are up to so many differences of two rows from a row. */
 #define CURVE_FAR_MOST		16.0
 
@@ -358,33 +355,6 @@ curve_set_ends(EcpRecallCurve *curve)
 														   k);
 }
 
-void
-ecp_recall_curve_rows(EcpRecallCurve *curve, const EcpScanPlan *plan,
-					  double error, double seconds)
-{
-	instr_time	start;
-
-	INSTR_TIME_SET_CURRENT(start);
-	curve_set_clusters(curve);
-	for (int q = 0; q < curve->max_queries && curve->largest > 0; q++)
-	{
-		if (curve_is_late(start, seconds))
-			break;
-		if (q == CURVE_WHOLE_QUERIES)
-			curve_set_ends(curve);
-		if (q > 0 && q % CURVE_ROWS_STEP == 0)
-		{
-			double		reached;
-
-			(void) ecp_recall_curve_at(curve, plan, &reached);
-			if (reached <= error)
-				break;
-		}
-		curve->nks = q < CURVE_WHOLE_QUERIES ? ECP_CURVE_KS : ECP_CURVE_KS - 1;
-		curve_row(curve, ECP_RECALL_QUERIES + q, NULL);
-	}
-}
-
 /* Take queries number "first" .. "first" + n - 1, with rows or without. */
 static void
 curve_take(EcpRecallCurve *curve, int first, int n, bool rows, double seconds)
@@ -450,13 +420,6 @@ ecp_recall_curve_store(Relation index, const EcpMetaPageData *meta)
 	UnlockReleaseBuffer(buffer);
 }
 
-double
-ecp_recall_curve_at(const EcpRecallCurve *curve, const EcpScanPlan *plan,
-					double *error)
-{
-	return ecp_recall_of_plan(&curve->queries, &curve->state->meta, plan, error);
-}
-
 /* ---- begin and end ---- */
 
 EcpRecallCurve *
@@ -469,8 +432,7 @@ ecp_recall_curve_begin(Relation index, EcpIndexState *state, int max_queries)
 
 	Assert(max_queries > 0);
 	/* exact vectors beside the entry pages would take too long */
-	if (EcpIndexIsEmpty(state) ||
-		(state->leaf.stream && state->leaf.quantizer == ECP_QUANTIZER_NONE))
+	if (!EcpRecallIsMeasured(state))
 		return NULL;
 
 	context = AllocSetContextCreate(CurrentMemoryContext, "ecp recall curve",

@@ -15,6 +15,11 @@
 /* Queries that a curve is measured with. */
 #define ECP_RECALL_QUERIES	460
 
+/* Is there a curve of such an index?  Not with exact vectors beside the entries. */
+#define EcpRecallIsMeasured(state) \
+	(!EcpIndexIsEmpty(state) && \
+	 !((state)->leaf.stream && (state)->leaf.quantizer == ECP_QUANTIZER_NONE))
+
 typedef struct EcpRecallCurve EcpRecallCurve;
 
 /*
@@ -36,14 +41,6 @@ extern void ecp_recall_curve_query(EcpRecallCurve *curve, const void *row,
 								   ItemPointer self);
 
 /*
- * Take random rows of the index as queries, others than those that its curve
- * was measured with, until the standard error of the plan's recall is at most
- * "error", or as far as the seconds and the room for queries go.
- */
-extern void ecp_recall_curve_rows(EcpRecallCurve *curve, const EcpScanPlan *plan,
-								  double error, double seconds);
-
-/*
  * Take queries unlike the rows of the index, and, if "rows", also rows.  Each
  * of two steps takes so many seconds at most, or some seconds if that is longer.
  */
@@ -59,13 +56,6 @@ extern bool ecp_recall_curve_choose(EcpRecallCurve *curve, double rows);
 
 /* Write the curve in *meta to the index; later searches follow it. */
 extern void ecp_recall_curve_store(Relation index, const EcpMetaPageData *meta);
-
-/*
- * Mean recall of searches by this plan for queries like the rows, and its
- * standard error; NaN if there were none.  Its k is one of those of the curve.
- */
-extern double ecp_recall_curve_at(const EcpRecallCurve *curve,
-								  const EcpScanPlan *plan, double *error);
 
 /*
  * ecp_recall_curve_sample() of all kinds by a team, whose processes run "task":

@@ -390,6 +390,7 @@ points_of_k(PointTries *tries, int k, EcpRecallPointData *points)
 										  points[t - 1].ecpm_slack[kind]);
 		tries_result(tries, ECP_QUERY_ROW, point->ecpm_slack, 0, &result);
 		point->ecpm_clusters = result.clusters;
+		point->ecpm_recall = Max(result.recall - tries->loss, 0);
 	}
 }
 
@@ -445,47 +446,4 @@ ecp_recall_points(const EcpRecallQueries *queries, double loss,
 				 points[t].ecpm_clusters);
 	}
 	pfree(weights);
-}
-
-double
-ecp_recall_of_plan(const EcpRecallQueries *queries, const EcpMetaPageData *meta,
-				   const EcpScanPlan *plan, double *error)
-{
-	int			k = (int) rint(log10(plan->k));
-	int			c = EcpRecallCaseOf(k);
-	double		recall = 0;
-	double		squares = 0;
-	int			n = 0;
-
-	Assert(k >= 0 && k < ECP_CURVE_KS);
-	for (int q = 0; q < queries->n; q++)
-	{
-		const EcpRecallNotes *notes = EcpRecallNotesOf(queries, q);
-		double		slack = 0;
-		int			i = 0;
-
-		if (notes->kind != ECP_QUERY_ROW || notes->nks <= k)
-			continue;
-		if (plan->adaptive)
-		{
-			double		weights[ECP_QUERY_KINDS];
-
-			ecp_place_weights(&notes->place, &meta->ecpm_curve, weights);
-			slack = ecp_target_mean(plan->slack, weights);
-		}
-		while (i < notes->nlooks - 1 &&
-			   (plan->adaptive ?
-				!(notes->looks[i].gap[c] +
-				  ecp_stop_advance(meta, notes->looks[i].n) >= slack) :
-				notes->looks[i].n < plan->probes))
-			i++;
-		recall += notes->looks[i].recall[c];
-		squares += notes->looks[i].recall[c] * notes->looks[i].recall[c];
-		n++;
-	}
-	if (n == 0)
-		return *error = get_float8_nan();
-	recall /= n;
-	*error = sqrt(Max(squares / n - recall * recall, 0) / n);
-	return recall;
 }

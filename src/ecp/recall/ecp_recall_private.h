@@ -94,14 +94,6 @@ extern double ecp_recall_gap_most(const EcpRecallQueries *queries, int kind,
 extern void ecp_recall_points(const EcpRecallQueries *queries, double loss,
 							  EcpMetaPageData *meta);
 
-/*
- * Recall of a plan for one of the ks, of queries like the rows, and its standard
- * error; or NaN.
- */
-extern double ecp_recall_of_plan(const EcpRecallQueries *queries,
-								 const EcpMetaPageData *meta,
-								 const EcpScanPlan *plan, double *error);
-
 /* The largest k of the curve. */
 #define ECP_RECALL_K_MOST	1000
 

@@ -216,6 +216,35 @@ ecp_target_recall_at(const EcpMetaPageData *meta, int k,
 	return below;
 }
 
+double
+ecp_target_expected(Relation index, const EcpMetaPageData *meta, int k)
+{
+	const EcpRecallPointData *points = meta->ecpm_curve.ecpm_points[k];
+	double		probes = ecp_probes / ecp_stop_growth(meta);
+	int			level = target_level(meta, ecp_target_recall_of(index));
+	int			t = 0;
+
+	Assert(k >= 0 && k < ECP_CURVE_KS);
+	if (meta->ecpm_curve.ecpm_queries == 0)
+		return get_float8_nan();
+	if (ecp_probes == 0)
+		return level < 0 ? 1 : points[level].ecpm_recall;
+
+	/* between the two targets that take fewer and more */
+	if (ecp_probes >= meta->ecpm_nleaves)
+		return 1;
+	while (t < ECP_CURVE_TARGETS && points[t].ecpm_clusters <= probes)
+		t++;
+	if (t == 0)
+		return points[0].ecpm_recall * probes / points[0].ecpm_clusters;
+	if (t == ECP_CURVE_TARGETS)
+		return points[t - 1].ecpm_recall;
+	return points[t - 1].ecpm_recall +
+		(points[t].ecpm_recall - points[t - 1].ecpm_recall) *
+		(probes - points[t - 1].ecpm_clusters) /
+		(points[t].ecpm_clusters - points[t - 1].ecpm_clusters);
+}
+
 bool
 ecp_target_takes_much(Relation index, const EcpMetaPageData *meta,
 					  EcpTargetShare *share)

@@ -66,6 +66,14 @@ extern double ecp_target_recall_at(const EcpMetaPageData *meta, int k,
 extern double ecp_target_clusters(Relation index, const EcpMetaPageData *meta,
 								  double rows);
 
+/*
+ * Mean recall, for the curve's k number "k", of searches by the present settings
+ * for queries like rows, as it was when the curve was measured; NaN if there is
+ * none.
+ */
+extern double ecp_target_expected(Relation index, const EcpMetaPageData *meta,
+								  int k);
+
 /* Share of the clusters that a target takes, and the highest that takes little. */
 typedef struct EcpTargetShare
 {

@@ -127,7 +127,7 @@ my @works = (
 			return "SELECT * FROM betree_index_stats('$index')"
 			  if $table->{am} eq 'betree';
 			return pick(
-				"SELECT * FROM ecp_index_stats('$index')",
+				"SELECT * FROM ecp_index_drift('$index')",
 				"SELECT count(*) FROM ecp_recall('$index', samples => 100, store => true)",
 				"SELECT ecp_misassigned('$index', 50)");
 		}
