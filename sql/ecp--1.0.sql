@@ -998,7 +998,7 @@ CREATE OPERATOR CLASS numeric_ops DEFAULT FOR TYPE numeric
 COMMENT ON OPERATOR CLASS numeric_ops USING ecp IS
 	'key attributes: numeric, by equality';
 
-CREATE FUNCTION ecp_last_scan(OUT index regclass, OUT wanted bigint,
+CREATE FUNCTION ecp_last_scan(OUT indexrelid regclass, OUT wanted bigint,
 	OUT probes integer, OUT early boolean, OUT estimated_recall float8,
 	OUT windows bigint, OUT clusters bigint, OUT pages bigint, OUT vectors bigint,
 	OUT reranked bigint, OUT filtered bigint, OUT returned bigint,

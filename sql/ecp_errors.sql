@@ -32,6 +32,26 @@ DROP INDEX errors_numbers_data_idx;
 -- not in a function
 DO $$ BEGIN CREATE INDEX ON errors USING ecp (data); END $$;
 
+-- storage parameters: those of other access methods, misspelt ones, and those
+-- that only a build reads
+CREATE INDEX ON errors USING ecp (v) WITH (m = 16, ef_construction = 64);
+\echo :LAST_ERROR_SQLSTATE
+CREATE INDEX ON errors USING ecp (v) WITH (lists = 100);
+CREATE INDEX ON errors USING ecp (v) WITH (cluster_sise = 64);
+CREATE INDEX ON errors USING ecp (v) WITH (target_recall = 0.05);
+SET ecp.target_recall = 0.05;
+\echo :LAST_ERROR_SQLSTATE
+SET ecp.target_recall = 0.1;
+SET ecp.target_recall = 0;
+CREATE INDEX errors_set ON errors USING ecp (v) WITH (cluster_size = 64);
+ALTER INDEX errors_set SET (cluster_size = 32, seed = 2, buffer_rows = 10, target_recall = 0.9);
+ALTER INDEX errors_set RESET (seed);
+ALTER TABLE errors_set SET (leaders = random);
+ALTER INDEX errors_set SET (target_recall = 0.95);
+ALTER INDEX errors_set SET (lists = 100);
+ALTER INDEX errors_set SET (levels = 6);
+DROP INDEX errors_set;
+
 -- a row among others, when the index is built and later
 INSERT INTO errors (id, v) VALUES (1, '{1,2,3}'), (2, '{1,2}');
 CREATE INDEX errors_v ON errors USING ecp (v);

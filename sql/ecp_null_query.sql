@@ -23,6 +23,9 @@ SELECT count(*), count(d), count(DISTINCT id) FROM
 PREPARE near_l2(real[]) AS SELECT id FROM nullq_t ORDER BY v <-> $1 LIMIT 5000;
 EXPLAIN (COSTS OFF) EXECUTE near_l2(NULL);
 EXECUTE by_l2(NULL);
+SELECT estimated_recall, stop FROM ecp_last_scan();
+EXECUTE by_l2('{1,2,3}');
+SELECT stop FROM ecp_last_scan();
 -- also when the settings would end the scan
 SET ecp.iterative_scan = off;
 SET ecp.max_scan_tuples = 10;

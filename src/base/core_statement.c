@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * core_statement.c
- *	  The CREATE INDEX that the session executes.
+ *	  The CREATE INDEX or ALTER INDEX that the session executes.
  *
  * Core looks for the operator classes of a new index before it calls anything
  * of the access method but the handler, and what it says of a missing one does
@@ -15,6 +15,9 @@
  * table nor an operator class can be found by what the statement calls it.  Core
  * has told the view of progress which table it is, unless track_activities is
  * off.
+ *
+ * Nor does core tell amoptions for what it checks storage parameters: for an
+ * index that is made, or for one that is there.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,4 +48,33 @@ ecp_core_index_statement(Oid *table)
 			return (const IndexStmt *) statement->utilityStmt;
 	}
 	return NULL;
+}
+
+List *
+ecp_core_set_options(void)
+{
+	ListCell   *lc;
+	List	   *result = NIL;
+
+	if (ActivePortal == NULL ||
+		(ActivePortal->commandTag != CMDTAG_ALTER_INDEX &&
+		 ActivePortal->commandTag != CMDTAG_ALTER_TABLE))
+		return NIL;
+	foreach(lc, ActivePortal->stmts)
+	{
+		const Node *statement = lfirst_node(PlannedStmt, lc)->utilityStmt;
+		ListCell   *lc2;
+
+		if (statement == NULL || !IsA(statement, AlterTableStmt))
+			continue;
+		foreach(lc2, ((const AlterTableStmt *) statement)->cmds)
+		{
+			const AlterTableCmd *command = lfirst_node(AlterTableCmd, lc2);
+
+			if (command->subtype == AT_SetRelOptions ||
+				command->subtype == AT_ResetRelOptions)
+				result = list_concat(result, (List *) command->def);
+		}
+	}
+	return result;
 }

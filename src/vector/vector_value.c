@@ -170,13 +170,13 @@ ecp_vector_read(Datum value, EcpColumnType type, EcpVector *vector)
 	if (vector->dims < 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_EXCEPTION),
-				 errmsg("vector must have at least one element")));
+				 errmsg("vector must have at least one dimension")));
 	if (vector->dims > ECP_DIMS_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("vector cannot have more than %d elements",
+				 errmsg("vector cannot have more than %d dimensions",
 						ECP_DIMS_MAX),
-				 errdetail("The vector has %d elements.", vector->dims)));
+				 errdetail("The vector has %d dimensions.", vector->dims)));
 
 	if (type == ECP_COLUMN_HALFVEC)
 		vector_read_halves(vector);

@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "base/core_statement.h"
 #include "base/user_index.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/define/ecp_tablespaces.h"
@@ -75,7 +76,7 @@ options_init_storage(void)
 					  ECP_CLUSTER_SIZE_DEFAULT, 0, ECP_CLUSTER_SIZE_MAX,
 					  AccessExclusiveLock);
 	add_int_reloption(options_kind, "dims",
-					  "Elements of every vector; 0 takes the number from the data",
+					  "Dimensions of every vector; 0 takes the number from the data",
 					  0, 0, ECP_DIMS_MAX, AccessExclusiveLock);
 	add_int_reloption(options_kind, "include_width",
 					  "Bytes of each INCLUDE column of variable length; rows with longer values are read from the table",
@@ -103,8 +104,20 @@ options_init_storage(void)
 					  ECP_SEED_DEFAULT, 0, PG_INT32_MAX, AccessExclusiveLock);
 	add_real_reloption(options_kind, "target_recall",
 					   "Share of the ten nearest rows that a scan is to find",
-					   ECP_TARGET_RECALL_DEFAULT, 0.1, 1,
+					   ECP_TARGET_RECALL_DEFAULT, ECP_TARGET_RECALL_MIN,
+					   ECP_TARGET_RECALL_MAX,
 					   ShareUpdateExclusiveLock);
+}
+
+/* 0, or a target within the range of the storage parameter */
+static bool
+options_check_target(double *value, void **extra, GucSource source)
+{
+	if (*value == 0 || *value >= ECP_TARGET_RECALL_MIN)
+		return true;
+	GUC_check_errdetail("Valid values are between \"%f\" and \"%f\", and 0 for the storage parameter of the index.",
+						ECP_TARGET_RECALL_MIN, ECP_TARGET_RECALL_MAX);
+	return false;
 }
 
 /* Define storage parameters and settings; called by _PG_init(). */
@@ -169,32 +182,127 @@ ecp_options_init(void)
 	DefineCustomRealVariable("ecp.target_recall",
 							 "Share of the ten nearest rows that a scan is to find.",
 							 "0 uses the storage parameter of the index, which is 0.95 by default.",
-							 &ecp_target_recall, 0, 0, 1, PGC_USERSET, 0,
-							 NULL, NULL, NULL);
+							 &ecp_target_recall, 0, 0, ECP_TARGET_RECALL_MAX,
+							 PGC_USERSET, 0, options_check_target, NULL, NULL);
 
 	MarkGUCPrefixReserved("ecp");
 }
 
 const EcpIndexKind ecp_index_kind = {"an ecp index", ecpoptions};
 
+static const relopt_parse_elt options_table[] = {
+	{"buffer_rows", RELOPT_TYPE_INT, offsetof(EcpOptions, buffer_rows)},
+	{"cluster_size", RELOPT_TYPE_INT, offsetof(EcpOptions, cluster_size)},
+	{"dims", RELOPT_TYPE_INT, offsetof(EcpOptions, dims)},
+	{"include_width", RELOPT_TYPE_INT, offsetof(EcpOptions, include_width)},
+	{"leaders", RELOPT_TYPE_ENUM, offsetof(EcpOptions, leaders)},
+	{"levels", RELOPT_TYPE_INT, offsetof(EcpOptions, levels)},
+	{"quantizer", RELOPT_TYPE_ENUM, offsetof(EcpOptions, quantizer)},
+	{"sample_factor", RELOPT_TYPE_INT, offsetof(EcpOptions, sample_factor)},
+	{"seed", RELOPT_TYPE_INT, offsetof(EcpOptions, seed)},
+	{"target_recall", RELOPT_TYPE_REAL, offsetof(EcpOptions, target_recall)}
+};
+
+/* Those that are in force without a build. */
+static const char *const options_live[] = {"buffer_rows", "target_recall"};
+
+/* What other access methods for vectors have in the place of a target. */
+static const char *const options_foreign[] = {
+	"ef_construction", "ef_search", "lists", "m", "nlist", "num_neighbors",
+	"probes", "search_list_size"
+};
+
+static bool
+options_name_in(const char *name, const char *const *names, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		if (strcmp(names[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
+options_is_known(const char *name)
+{
+	for (int i = 0; i < lengthof(options_table); i++)
+	{
+		if (strcmp(options_table[i].optname, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Names of all storage parameters, for a hint. */
+static char *
+options_names(void)
+{
+	StringInfoData names;
+
+	initStringInfo(&names);
+	for (int i = 0; i < lengthof(options_table); i++)
+		appendStringInfo(&names, "%s\"%s\"", i == 0 ? "" :
+						 i == lengthof(options_table) - 1 ? " and " : ", ",
+						 options_table[i].optname);
+	return names.data;
+}
+
+/* Report a name that is not a storage parameter's; core would without a hint. */
+static void
+options_check_names(Datum reloptions)
+{
+	ListCell   *lc;
+
+	foreach(lc, untransformRelOptions(reloptions))
+	{
+		const char *name = lfirst_node(DefElem, lc)->defname;
+
+		if (options_is_known(name))
+			continue;
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unrecognized parameter \"%s\"", name),
+				 options_name_in(name, options_foreign,
+								 lengthof(options_foreign)) ?
+				 errhint("Set \"target_recall\" instead: the share of the nearest rows that searches are to find.") :
+				 errhint("Storage parameters of an ecp index are %s.",
+						 options_names())));
+	}
+}
+
+/* Does the session set a storage parameter that only a build reads?  Tell. */
+static void
+options_tell_build(void)
+{
+	ListCell   *lc;
+
+	foreach(lc, ecp_core_set_options())
+	{
+		const char *name = lfirst_node(DefElem, lc)->defname;
+
+		if (options_is_known(name) &&
+			!options_name_in(name, options_live, lengthof(options_live)))
+			ereport(NOTICE,
+					(errmsg("storage parameter \"%s\" will take effect when the index is rebuilt",
+							name),
+					 errhint("Use REINDEX INDEX CONCURRENTLY.")));
+	}
+}
+
 bytea *
 ecpoptions(Datum reloptions, bool validate)
 {
-	static const relopt_parse_elt tab[] = {
-		{"buffer_rows", RELOPT_TYPE_INT, offsetof(EcpOptions, buffer_rows)},
-		{"cluster_size", RELOPT_TYPE_INT, offsetof(EcpOptions, cluster_size)},
-		{"dims", RELOPT_TYPE_INT, offsetof(EcpOptions, dims)},
-		{"include_width", RELOPT_TYPE_INT, offsetof(EcpOptions, include_width)},
-		{"leaders", RELOPT_TYPE_ENUM, offsetof(EcpOptions, leaders)},
-		{"levels", RELOPT_TYPE_INT, offsetof(EcpOptions, levels)},
-		{"quantizer", RELOPT_TYPE_ENUM, offsetof(EcpOptions, quantizer)},
-		{"sample_factor", RELOPT_TYPE_INT, offsetof(EcpOptions, sample_factor)},
-		{"seed", RELOPT_TYPE_INT, offsetof(EcpOptions, seed)},
-		{"target_recall", RELOPT_TYPE_REAL, offsetof(EcpOptions, target_recall)}
-	};
+	bytea	   *result;
 
-	return (bytea *) build_reloptions(reloptions, validate, options_kind,
-									  sizeof(EcpOptions), tab, lengthof(tab));
+	if (validate)
+		options_check_names(reloptions);
+	result = (bytea *) build_reloptions(reloptions, validate, options_kind,
+										sizeof(EcpOptions), options_table,
+										lengthof(options_table));
+	if (validate)
+		options_tell_build();
+	return result;
 }
 
 /* The storage parameters of an index, with defaults filled in. */

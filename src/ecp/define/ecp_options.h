@@ -47,6 +47,8 @@ typedef enum EcpIterativeScan
 #define ECP_SAMPLE_FACTOR_MAX		256
 #define ECP_SAMPLE_FACTOR_DEFAULT	0	/* 0 = chosen by the build */
 #define ECP_PROBES_MAX				1000000
+#define ECP_TARGET_RECALL_MIN		0.1
+#define ECP_TARGET_RECALL_MAX		1.0
 #define ECP_TARGET_RECALL_DEFAULT	0.95
 
 /* Written to disk (ecpm_quantizer): never renumber. */

@@ -421,6 +421,12 @@ ecp_search_note(EcpSearch *search)
 	search->stats.pages = search->probe.pages;
 	search->stats.reranked = search->query.codes ? search->rerank.reranked : 0;
 	ecp_search_last = search->stats;
+	/* whatever was read, all rows are as far away */
+	if (search->query.is_null)
+	{
+		ecp_search_last.stop = ECP_STOP_NULL;
+		ecp_search_last.recall = 0;
+	}
 }
 
 /*
