@@ -1,4 +1,4 @@
--- one new row near a random one; see test/bench/README.md
+-- one new row near a random one of workload ecp
 \set id random(0, :rows - 1)
 \set position random(0, 127)
 \set value random(0, 255)

@@ -1,5 +1,5 @@
 -- seven searches, two inserts, one delete of an inserted row out of ten
--- statements; see test/bench/README.md
+-- statements of workload ecp
 \set id random(0, :rows - 1)
 \set what random(1, 10)
 \if :what <= 7
