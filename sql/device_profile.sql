@@ -44,7 +44,7 @@ SELECT test, op, pattern, cold, misaligned, block, processes, ops > 0 AS ops, by
 FROM points ORDER BY test, block, processes;
 SELECT tablespace, latency_us >= 0 AS l, read_mb_s > 0 AS t, r2 <= 1 AS r2, half_bandwidth >= 0 AS half,
 	seq_read_mb_s > 0 AS sr, seq_write_mb_s > 0 AS sw, rand_read_iops > 0 AS rr, rand_read_iops_max >= rand_read_iops AS best,
-	rand_write_iops > 0 AS rw, rand_write_us > 0 AS rws, fsync_us > 0 AS fsync, cached_mb_s > 0 AS cached, best_workers IN (1, 2) AS workers,
+	rand_write_iops > 0 AS rw, rand_write_us > 0 AS rws, fsync_us > 0 AS fsync, cached_mb_s > 0 AS cached, best_workers IN (1, 2) AS workers, spread >= 1 AS spread,
 	written_bytes <= 1.5 * file_bytes + 33554432 AS bounded
 FROM ecp_device;
 -- measured again: one row
@@ -63,8 +63,19 @@ INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, r2, half_bandwidth, s
 	rand_read_iops, rand_read_iops_max, rand_write_iops, rand_write_us, best_workers, cached_mb_s)
 VALUES ('pg_default', 100, 2000, 0.99, 200000, 2000, 1500, 12000, 150000, 30000, 500, 8, 6000),
 	('ecp_profile', 5000, 90, 0.99, 450000, 90, 80, 190, 200, 200, 5050, 1, 6000);
-SELECT * FROM ecp_advise('ecp_profile');
-SELECT * FROM ecp_advise('pg_default');
+SELECT * FROM ecp_advise('ecp_profile') WHERE statement !~ 'max_parallel';
+SELECT * FROM ecp_advise('pg_default') WHERE statement !~ 'max_parallel';
+-- no more processes than processors, and that of the session is one of them
+SELECT statement, reason ~ '^1 processes|the same' AS reason FROM ecp_advise('ecp_profile') WHERE statement ~ 'max_parallel';
+UPDATE ecp_device SET best_workers = 1000000 WHERE tablespace = 'pg_default';
+SELECT substring(statement FROM '\w*max_parallel\w*') AS setting,
+	substring(statement FROM '\d+')::int = _ecp_processors() - 1 AS processors, _ecp_processors() BETWEEN 1 AND 8192 AS sane
+FROM ecp_advise('pg_default') WHERE statement ~ 'max_parallel';
+-- a fit that is none, and passes that differ, are not passed over
+UPDATE ecp_device SET r2 = 0.84, spread = 9.42 WHERE tablespace = 'pg_default';
+SELECT reason FROM ecp_advise('pg_default') WHERE statement ~ 'random_page_cost';
+UPDATE ecp_device SET r2 = 0.99, spread = 3 WHERE tablespace = 'pg_default';
+SELECT count(*) AS uncertain FROM ecp_advise('pg_default') WHERE reason ~ 'uncertain';
 -- the back of the envelope: 5.05 ms for each insert of 16 bytes is 3,168 B/s
 SELECT reason ~ '3168 B/s' AS envelope FROM ecp_advise('ecp_profile') WHERE statement ~ 'betree';
 -- defaults follow the profile of the index's tablespace.  betree: a log of the

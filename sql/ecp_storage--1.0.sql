@@ -31,6 +31,7 @@ CREATE TABLE ecp_device (
 	plateau_us float8,
 	slope_mb_s float8,
 	misaligned_ratio float8,
+	spread float8,
 	file_bytes bigint,
 	written_bytes bigint,
 	seconds float8,
@@ -51,6 +52,7 @@ COMMENT ON COLUMN ecp_device.mixed_ratio IS 'delay of random reads while another
 COMMENT ON COLUMN ecp_device.plateau_us IS 'delay of the smallest cold reads';
 COMMENT ON COLUMN ecp_device.slope_mb_s IS 'throughput between the two largest sizes';
 COMMENT ON COLUMN ecp_device.misaligned_ratio IS 'delay of misaligned random reads, divided by that of aligned ones';
+COMMENT ON COLUMN ecp_device.spread IS 'largest ratio between passes over the same measurement, of which the median counts';
 SELECT pg_catalog.pg_extension_config_dump('ecp_device', '');
 GRANT SELECT ON ecp_device TO PUBLIC;
 
@@ -212,6 +214,10 @@ CREATE VIEW ecp_progress AS
 COMMENT ON VIEW ecp_progress IS 'progress of ecp_calibrate() in all sessions';
 GRANT SELECT ON ecp_progress TO PUBLIC;
 
+CREATE FUNCTION _ecp_processors() RETURNS integer
+AS 'MODULE_PATHNAME', 'ecp_processors' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION _ecp_processors() IS 'number of processors of the server';
+
 CREATE FUNCTION ecp_advise(tablespace name, OUT statement text, OUT reason text)
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -227,22 +233,28 @@ BEGIN ATOMIC
 		WHERE p.tablespace OPERATOR(pg_catalog.=) ecp_advise.tablespace
 	), v AS (
 		SELECT d.*,
+			least(best_workers, _ecp_processors()) AS processes,
+			CASE WHEN r2 < 0.9::float8 OR spread > 3::float8
+				THEN pg_catalog.format(' (uncertain, calibrate again without other load: %s)', pg_catalog.concat_ws(', ',
+					CASE WHEN r2 < 0.9::float8 THEN pg_catalog.format('r2 %s', pg_catalog.round(r2::numeric, 2)) END,
+					CASE WHEN spread > 3::float8 THEN pg_catalog.format('passes over the same measurement differ by a factor of %s', pg_catalog.round(spread::numeric, 1)) END))
+				ELSE '' END AS doubt,
 			pg_catalog.round(greatest(0.1, least(10, slower))::numeric, 2) AS seq_cost,
 			-- PostgreSQL's default of 4 assumes a ratio of 40, with nine pages in ten cached
 			pg_catalog.round((greatest(0.1, least(10, slower)) * greatest(1.1, 0.1::float8 * ratio))::numeric, 2) AS random_cost,
 			least(512, greatest(1, pg_catalog.power(2, pg_catalog.round(pg_catalog.ln(gain) / pg_catalog.ln(2)) + CASE WHEN gain > 1.3::float8 THEN 2::float8 ELSE 0::float8 END)))::integer AS concurrency
 		FROM d
 	)
-	SELECT x.statement, x.reason
+	SELECT x.statement, x.reason || v.doubt
 	FROM v CROSS JOIN LATERAL (VALUES
 		(1, pg_catalog.format('ALTER TABLESPACE %I SET (seq_page_cost = %s, random_page_cost = %s)', v.tablespace, seq_cost, random_cost),
 			pg_catalog.format('sequential pages take %s times as long as in pg_default; a random page costs %s sequential ones, of which a tenth is counted because most are cached',
 				pg_catalog.round(slower::numeric, 2), pg_catalog.round(ratio::numeric, 1))),
 		(2, pg_catalog.format('ALTER TABLESPACE %I SET (effective_io_concurrency = %s, maintenance_io_concurrency = %s)', v.tablespace, concurrency, concurrency),
 			pg_catalog.format('%s workers read %s times as many random pages as one', best_workers, pg_catalog.round(gain::numeric, 1))),
-		(3, pg_catalog.format('SET max_parallel_workers_per_gather = %s', greatest(best_workers - 1, 0)),
-			pg_catalog.format('%s processes reach 90 %% of the best random-read rate', best_workers)),
-		(4, pg_catalog.format('SET max_parallel_maintenance_workers = %s', greatest(best_workers - 1, 0)),
+		(3, pg_catalog.format('SET max_parallel_workers_per_gather = %s', greatest(processes - 1, 0)),
+			pg_catalog.format('%s processes reach 90 %% of the best random-read rate; one for each of %s processors is the most', best_workers, _ecp_processors())),
+		(4, pg_catalog.format('SET max_parallel_maintenance_workers = %s', greatest(processes - 1, 0)),
 			'the same for builds'),
 		(5, pg_catalog.format('CREATE INDEX ... USING ecp ... WITH (cluster_size = %s)',
 				pg_catalog.power(2, pg_catalog.round(pg_catalog.ln(least(1024, greatest(64, half_bandwidth::float8 / 1024::float8))) / pg_catalog.ln(2)))::integer),

@@ -16,6 +16,12 @@
  * larger of two delays, not their sum) is recognised by r2, and by the plateau
  * of the small sizes and the slope of the large ones, which are stored, too.
  *
+ * Other work on the machine disturbs a measurement either way: it makes delays
+ * longer, and a process that was held up finds what was read ahead meanwhile.
+ * So reads are measured in several passes, and the median counts.  Where passes
+ * come to very different figures, or the delays do not lie on a line, a notice
+ * and ecp_advise() say so.
+ *
  * The time is bounded: each measurement gets an equal part of what is left.
  * A single operation cannot be stopped, least of all an fsync, so the time of
  * one operation is estimated before each measurement from those made so far.
@@ -31,6 +37,7 @@
 #include "postgres.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include "access/table.h"
 #include "catalog/pg_type.h"
@@ -68,14 +75,19 @@
 #define CAL_WARMUP_SECONDS	0.12
 /* an operation may take this long, whatever its share of the time */
 #define CAL_SLACK_SECONDS	0.15
-#define CAL_OTHER_POINTS	7
-/* passes over the points of the fit; the best one counts */
-#define CAL_FIT_PASSES		2
+/* passes over a measurement of reads; the median counts */
+#define CAL_PASSES			3
+/* measurements other than by size and by workers: three of reads, four more */
+#define CAL_OTHER_POINTS	(3 * CAL_PASSES + 4)
+/* below this r2, or above this ratio of two passes, figures are uncertain */
+#define CAL_R2_MIN			0.9
+#define CAL_SPREAD_MAX		3.0
 /* small random writes stop here */
 #define CAL_WRITE_BYTES		(16 * 1024 * 1024)
 
 PG_FUNCTION_INFO_V1(ecp_calibrate);
 PG_FUNCTION_INFO_V1(ecp_delay_fit);
+PG_FUNCTION_INFO_V1(ecp_processors);
 
 /* State of one calibration. */
 typedef struct Calibration
@@ -85,6 +97,7 @@ typedef struct Calibration
 	double		plateau_us;
 	double		slope_mb_s;
 	double		misaligned_ratio;
+	double		spread;			/* largest ratio of two passes over the same */
 	int64		written_bytes;
 	EcpJobResult first;			/* of the last job, its first process */
 	double		max_seconds;
@@ -98,6 +111,19 @@ typedef struct Calibration
 	instr_time	start;
 	ReturnSetInfo *rsinfo;
 } Calibration;
+
+/* One measurement, and what came of its passes so far. */
+typedef struct CalPoint
+{
+	EcpProgressPhase test;
+	EcpTransferTask task;
+	bool		cold;
+	int			workers;
+	int			wanted;			/* passes */
+	int			launched;		/* processes of the last one */
+	int			npasses;
+	EcpJobResult passes[CAL_PASSES];
+}			CalPoint;
 
 static double
 cal_elapsed(const Calibration *cal)
@@ -282,13 +308,25 @@ cal_estimate(const Calibration *cal, const EcpTransferTask *task, int workers)
 	return seconds * workers;
 }
 
+static double
+cal_rate(const EcpJobResult *sum)
+{
+	return sum->counted_s > 0 ? sum->ops / sum->counted_s : 0;
+}
+
+static double
+cal_mb_s(const EcpJobResult *sum)
+{
+	return sum->counted_s > 0 ? sum->bytes / sum->counted_s * 1e-6 : 0;
+}
+
 /*
- * One pass of a measurement: all workers for task->max_seconds.  Returns the
- * number of them that there were.
+ * All workers for task->max_seconds.  Returns the number of them that there
+ * were.
  */
 static int
-cal_pass(Calibration *cal, EcpTransferTask *task, bool cold, int workers,
-		 EcpJobResult *result)
+cal_job(Calibration *cal, EcpTransferTask *task, bool cold, int workers,
+		EcpJobResult *result)
 {
 	EcpJobResult results[ECP_JOB_WORKERS_MAX];
 	int			launched;
@@ -309,87 +347,108 @@ cal_pass(Calibration *cal, EcpTransferTask *task, bool cold, int workers,
 }
 
 /*
- * Run one measurement in its share of the time that is left.  Leaves *sum zero
- * if there is no time for it.
- *
- * Of several passes the one with the shortest delays counts, since other work
- * on the machine can only make them longer.
+ * One pass over a measurement, in its share of the time that is left.  There
+ * may be no time for it; of several passes, one is better than none.
  */
 static void
-cal_run(Calibration *cal, EcpProgressPhase test, EcpTransferTask *task,
-		bool cold, int workers, int passes, EcpJobResult *sum)
+cal_pass(Calibration *cal, CalPoint * point)
 {
+	EcpTransferTask *task = &point->task;
+	int			left = point->wanted - point->npasses;
+	double		share = cal_share(cal);
 	double		estimate;
-	int			launched = 0;
+	bool		short_of_time;
+	EcpJobResult one;
 
-	Assert(passes > 0 && cal->file.bytes > 0);
-	memset(sum, 0, sizeof(*sum));
+	Assert(left > 0 && left <= CAL_PASSES && cal->file.bytes > 0);
+	cal->points_left--;
 	strlcpy(task->path, cal->file.path, sizeof(task->path));
 	if (task->file_bytes == 0)
 		task->file_bytes = cal->file.bytes;
-	estimate = cal_estimate(cal, task, workers);
-	ecp_progress_phase(test);
-	for (int pass = 0; pass < passes; pass++)
-	{
-		EcpJobResult one;
-		double		share = cal_share(cal);
-		bool		short_of_time = estimate > share;
+	if (point->npasses > 0)
+		estimate = point->passes[0].busy_s / point->passes[0].ops;
+	else
+		estimate = cal_estimate(cal, task, point->workers);
+	short_of_time = estimate > share;
+	if (estimate > Max(share * Max(left, 2), CAL_SLACK_SECONDS) ||
+		(short_of_time && point->npasses > 0))
+		return;
 
-		/* of several passes, one is better than none */
-		if (estimate > Max(2 * share, CAL_SLACK_SECONDS) ||
-			(short_of_time && pass > 0))
-		{
-			cal->points_left -= passes - pass;
-			break;
-		}
-		/* one operation at least */
-		task->max_seconds = Max(share, 0.001);
-		task->warmup_s = 0;
-		if (cold && !short_of_time)
-		{
-			task->warmup_s = Min(CAL_WARMUP_SECONDS, share / 4);
-			task->max_seconds -= task->warmup_s;
-		}
-		launched = cal_pass(cal, task, cold, workers, &one);
-		if (sum->ops == 0 ||
-			(one.ops > 0 && one.busy_s / one.ops < sum->busy_s / sum->ops))
-			*sum = one;
-		cal->points_left--;
-		ecp_progress_step(cal->written_bytes);
+	ecp_progress_phase(point->test);
+	/* one operation at least */
+	task->max_seconds = Max(share, 0.001);
+	task->warmup_s = 0;
+	if (point->cold && !short_of_time)
+	{
+		task->warmup_s = Min(CAL_WARMUP_SECONDS, share / 4);
+		task->max_seconds -= task->warmup_s;
 	}
-	if (sum->ops == 0)
+	point->launched = cal_job(cal, task, point->cold, point->workers, &one);
+	if (one.ops > 0)
+		point->passes[point->npasses++] = one;
+	ecp_progress_step(cal->written_bytes);
+}
+
+static int
+cal_compare_rates(const void *a, const void *b)
+{
+	double		ra = cal_rate(a);
+	double		rb = cal_rate(b);
+
+	return ra < rb ? -1 : ra > rb ? 1 : 0;
+}
+
+/*
+ * The median of the passes, of two the slower one.  Leaves *sum zero if there
+ * was no time for any.
+ */
+static void
+cal_median(Calibration *cal, CalPoint * point, EcpJobResult *sum)
+{
+	int			n = point->npasses;
+
+	memset(sum, 0, sizeof(*sum));
+	if (n == 0)
 	{
 		cal->left_out++;
 		return;
 	}
-	if (launched < workers && !cal->warned)
+	qsort(point->passes, n, sizeof(EcpJobResult), cal_compare_rates);
+	*sum = point->passes[(n - 1) / 2];
+	if (cal_rate(&point->passes[0]) > 0)
+		cal->spread = Max(cal->spread, cal_rate(&point->passes[n - 1]) /
+						  cal_rate(&point->passes[0]));
+	if (point->launched < point->workers && !cal->warned)
 	{
 		cal->warned = true;
 		ereport(NOTICE,
 				(errmsg("only %d of %d workers could be started",
-						launched, workers),
+						point->launched, point->workers),
 				 errhint("Consider increasing max_worker_processes and max_parallel_workers.")));
 	}
-	cal_report(cal, test, task, cold, launched, sum);
+	cal_report(cal, point->test, &point->task, point->cold, point->launched,
+			   sum);
 }
 
-static double
-cal_rate(const EcpJobResult *sum)
+/* One measurement after another, with all of its passes. */
+static void
+cal_run(Calibration *cal, EcpProgressPhase test, const EcpTransferTask *task,
+		bool cold, int workers, int passes, EcpJobResult *sum)
 {
-	return sum->counted_s > 0 ? sum->ops / sum->counted_s : 0;
-}
+	CalPoint	point = {.test = test,.task = *task,.cold = cold,.workers = workers,.wanted = passes};
 
-static double
-cal_mb_s(const EcpJobResult *sum)
-{
-	return sum->counted_s > 0 ? sum->bytes / sum->counted_s * 1e-6 : 0;
+	Assert(passes > 0 && passes <= CAL_PASSES);
+	for (int pass = 0; pass < passes; pass++)
+		cal_pass(cal, &point);
+	cal_median(cal, &point, sum);
 }
 
 /*
  * Single cold random reads by size, and the line through their delays.
  *
- * If there was no time for two sizes, the line goes through the one and the
- * throughput of writing.
+ * The passes go over all sizes, so that a burst of other work disturbs one of
+ * each.  If there was no time for two sizes, the line goes through the one and
+ * the throughput of writing.
  */
 static void
 cal_read_sizes(Calibration *cal, const int *sizes, int nsizes)
@@ -397,23 +456,41 @@ cal_read_sizes(Calibration *cal, const int *sizes, int nsizes)
 	double		x[CAL_POINTS_MAX];
 	double		y[CAL_POINTS_MAX];
 	EcpDeviceProfile *profile = &cal->profile;
+	CalPoint   *points = palloc0_array(CalPoint, nsizes);
 	int			n = 0;
 
 	Assert(nsizes >= 1 && nsizes <= CAL_POINTS_MAX);
+	for (int pass = 0; pass < CAL_PASSES; pass++)
+	{
+		for (int i = 0; i < nsizes; i++)
+		{
+			CalPoint   *point = &points[i];
+
+			point->test = ECP_PROGRESS_READ_SIZES;
+			point->task.random = true;
+			point->task.block_bytes = sizes[i];
+			point->cold = true;
+			point->workers = 1;
+			point->wanted = CAL_PASSES;
+			cal_pass(cal, point);
+			/* what the next size is estimated from */
+			if (pass > 0 || point->npasses == 0)
+				continue;
+			cal->read_s = point->passes[0].busy_s / point->passes[0].ops;
+			cal->read_bytes = sizes[i];
+		}
+	}
 	for (int i = 0; i < nsizes; i++)
 	{
-		EcpTransferTask task = {.random = true,.block_bytes = sizes[i]};
 		EcpJobResult sum;
 
-		cal_run(cal, ECP_PROGRESS_READ_SIZES, &task, true, 1, CAL_FIT_PASSES,
-				&sum);
+		cal_median(cal, &points[i], &sum);
 		if (sum.ops == 0 || sum.busy_s <= 0)
 			continue;
 		x[n] = sizes[i];
 		y[n++] = sum.busy_s / sum.ops * 1e6;
-		cal->read_s = sum.busy_s / sum.ops;
-		cal->read_bytes = sizes[i];
 	}
+	pfree(points);
 	if (n == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
@@ -437,36 +514,52 @@ cal_read_sizes(Calibration *cal, const int *sizes, int nsizes)
 	cal->read_bytes = (int) x[0];
 }
 
-/* Small and large reads by number of workers. */
+/* Small and large reads by number of workers, in passes over all of them. */
 static void
 cal_read_workers(Calibration *cal, const int *workers, int nworkers)
 {
 	EcpDeviceProfile *profile = &cal->profile;
+	CalPoint   *points = palloc0_array(CalPoint, 2 * nworkers);
 	double		rates[CAL_POINTS_MAX];
 	double		best = 0;
 
 	Assert(nworkers >= 1 && nworkers <= CAL_POINTS_MAX && cal->read_s > 0);
+	for (int pass = 0; pass < CAL_PASSES; pass++)
+	{
+		for (int i = 0; i < 2 * nworkers; i++)
+		{
+			CalPoint   *point = &points[i];
+			bool		small = i % 2 == 0;
+
+			point->test = small ? ECP_PROGRESS_RANDOM_WORKERS :
+				ECP_PROGRESS_SEQUENTIAL_WORKERS;
+			point->task.random = small;
+			point->task.block_bytes = small ? CAL_SMALL_BYTES : CAL_LARGE_BYTES;
+			point->cold = true;
+			point->workers = workers[i / 2];
+			point->wanted = CAL_PASSES;
+			cal_pass(cal, point);
+		}
+	}
+
 	profile->rand_read_iops = 1.0 / cal->read_s;
 	profile->seq_read_mb_s = profile->read_mb_s;
 	profile->best_workers = workers[0];
 	for (int i = 0; i < nworkers; i++)
 	{
-		EcpTransferTask small = {.random = true,.block_bytes = CAL_SMALL_BYTES};
-		EcpTransferTask large = {.block_bytes = CAL_LARGE_BYTES};
 		EcpJobResult sum;
 
-		cal_run(cal, ECP_PROGRESS_RANDOM_WORKERS, &small, true, workers[i],
-				1, &sum);
+		cal_median(cal, &points[2 * i], &sum);
 		rates[i] = cal_rate(&sum);
 		best = Max(best, rates[i]);
 		if (i == 0 && rates[i] > 0)
 			profile->rand_read_iops = rates[i];
-		cal_run(cal, ECP_PROGRESS_SEQUENTIAL_WORKERS, &large, true, workers[i],
-				1, &sum);
+		cal_median(cal, &points[2 * i + 1], &sum);
 		if (sum.ops > 0 &&
 			(i == 0 || cal_mb_s(&sum) > profile->seq_read_mb_s))
 			profile->seq_read_mb_s = cal_mb_s(&sum);
 	}
+	pfree(points);
 	profile->rand_read_iops_max = Max(best, profile->rand_read_iops);
 	for (int i = nworkers - 1; i >= 0; i--)
 	{
@@ -523,11 +616,11 @@ cal_others(Calibration *cal)
 	EcpTransferTask mixed = {.random = true,.mixed = true,.block_bytes = CAL_SMALL_BYTES};
 	EcpJobResult sum;
 
-	cal_run(cal, ECP_PROGRESS_MISALIGNED, &misaligned, true, 1, 1, &sum);
+	cal_run(cal, ECP_PROGRESS_MISALIGNED, &misaligned, true, 1, CAL_PASSES, &sum);
 	cal->misaligned_ratio = cal_rate(&sum) > 0 ?
 		profile->rand_read_iops / cal_rate(&sum) : 1;
 
-	cal_run(cal, ECP_PROGRESS_STEPS, &steps, true, 1, 1, &sum);
+	cal_run(cal, ECP_PROGRESS_STEPS, &steps, true, 1, CAL_PASSES, &sum);
 	profile->step_read_us = sum.ops > 0 ? sum.busy_s / sum.ops * 1e6 :
 		cal->plateau_us;
 	cal_mixed(cal, &mixed);
@@ -538,7 +631,7 @@ cal_others(Calibration *cal)
 		   cal_estimate(cal, &warm, 1) > cal_share(cal) / 2)
 		warm.file_bytes /= 2;
 	warm.block_bytes = (int) Min(warm.block_bytes, warm.file_bytes);
-	cal_run(cal, ECP_PROGRESS_CACHED, &warm, false, 1, 1, &sum);
+	cal_run(cal, ECP_PROGRESS_CACHED, &warm, false, 1, CAL_PASSES, &sum);
 	profile->cached_mb_s = sum.ops > 0 ? cal_mb_s(&sum) :
 		profile->seq_read_mb_s;
 
@@ -576,8 +669,8 @@ cal_store(const Calibration *cal, Oid nspoid, const char *tablespace)
 	Relation	rel;
 	Oid			userid;
 	int			context;
-	Oid			types[22] = {NAMEOID};
-	Datum		values[22];
+	Oid			types[23] = {NAMEOID};
+	Datum		values[23];
 	int			n = 0;
 
 	values[n++] = DirectFunctionCall1(namein, CStringGetDatum(tablespace));
@@ -599,6 +692,7 @@ cal_store(const Calibration *cal, Oid nspoid, const char *tablespace)
 	values[n++] = Float8GetDatum(cal->plateau_us);
 	values[n++] = Float8GetDatum(cal->slope_mb_s);
 	values[n++] = Float8GetDatum(cal->misaligned_ratio);
+	values[n++] = Float8GetDatum(cal->spread);
 	values[n++] = Float8GetDatum((double) cal->file.bytes);
 	values[n++] = Float8GetDatum((double) cal->written_bytes);
 	values[n++] = Float8GetDatum(cal_elapsed(cal));
@@ -620,11 +714,41 @@ cal_store(const Calibration *cal, Oid nspoid, const char *tablespace)
 	ecp_sql_execute(nspoid, SPI_OK_INSERT,
 					"INSERT INTO %N.ecp_device VALUES"
 					" ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
-					" $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)",
+					" $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)",
 					n, types, values, NULL);
 	SPI_finish();
 	SetUserIdAndSecContext(userid, context);
 	table_close(rel, NoLock);
+}
+
+/* Say so if the figures are such that nobody should rely on them. */
+static void
+cal_report_doubt(const Calibration *cal, const char *tablespace)
+{
+	bool		bent = cal->profile.r2 < CAL_R2_MIN;
+	bool		spread = cal->spread > CAL_SPREAD_MAX;
+
+	if (!bent && !spread)
+		return;
+	ereport(NOTICE,
+			(errmsg("figures of tablespace \"%s\" are uncertain", tablespace),
+			 bent ? errdetail("Delays by size do not lie on a line: r2 is %.2f.",
+							  cal->profile.r2) :
+			 errdetail("Passes over the same measurement differ by a factor of %.1f.",
+					   cal->spread),
+			 errhint("Calibrate again without other load on the machine.")));
+}
+
+/*
+ * ecp_processors()
+ *		The number of processors, which ecp_advise() keeps to.
+ */
+Datum
+ecp_processors(PG_FUNCTION_ARGS)
+{
+	long		n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	PG_RETURN_INT32((int32) Max(n, 1));
 }
 
 /* Rising numbers from "smallest" to "largest". */
@@ -690,7 +814,7 @@ ecp_calibrate(PG_FUNCTION_ARGS)
 	cal.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
 	INSTR_TIME_SET_CURRENT(cal.start);
-	cal.points_left = CAL_FIT_PASSES * nsizes + 2 * nworkers + CAL_OTHER_POINTS;
+	cal.points_left = CAL_PASSES * (nsizes + 2 * nworkers) + CAL_OTHER_POINTS;
 	ecp_progress_begin(ECP_PROGRESS_CALIBRATE, tablespace,
 					   cal.points_left + 1);
 	ecp_progress_phase(ECP_PROGRESS_FILL);
@@ -713,7 +837,7 @@ ecp_calibrate(PG_FUNCTION_ARGS)
 		nsizes--;
 		cal.left_out++;
 	}
-	cal.points_left = CAL_FIT_PASSES * nsizes + 2 * nworkers + CAL_OTHER_POINTS;
+	cal.points_left = CAL_PASSES * (nsizes + 2 * nworkers) + CAL_OTHER_POINTS;
 	cal_read_sizes(&cal, sizes, nsizes);
 	cal_read_workers(&cal, workers, nworkers);
 	cal_others(&cal);
@@ -727,6 +851,8 @@ ecp_calibrate(PG_FUNCTION_ARGS)
 								  "%d measurements were left out; what depends on them are estimates.",
 								  cal.left_out, cal.left_out),
 				 errhint("Give more time.")));
+
+	cal_report_doubt(&cal, name);
 
 	cal_store(&cal, get_func_namespace(fcinfo->flinfo->fn_oid), name);
 	return (Datum) 0;
