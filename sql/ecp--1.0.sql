@@ -1096,6 +1096,16 @@ CREATE FUNCTION ecp_knn_fetch(index regclass, queries anyarray,
 COMMENT ON FUNCTION ecp_knn_fetch(regclass, anyarray, name[], integer) IS
 	'the k rows of a table nearest to each vector of an array, with some of their columns; also of a distributed table';
 
+-- what a node of a distributed table is asked: by name, so without a polymorphic
+-- argument, which a function of another's could fit better
+CREATE FUNCTION _ecp_knn_fetch(index regclass, queries text[],
+	columns name[], k integer, OUT query bigint, OUT rank integer,
+	OUT distance float8, OUT data jsonb) RETURNS SETOF record
+	AS 'MODULE_PATHNAME', 'ecp_knn_fetch_shard' LANGUAGE C STABLE STRICT
+	PARALLEL RESTRICTED COST 1000 ROWS 10000;
+COMMENT ON FUNCTION _ecp_knn_fetch(regclass, text[], name[], integer) IS
+	'ecp_knn_fetch() for one shard, of vectors given as texts';
+
 CREATE FUNCTION ecp_knn_exact(index regclass, queries anyarray,
 	k integer DEFAULT 10, OUT query bigint, OUT rank integer, OUT tid tid,
 	OUT distance float8) RETURNS SETOF record

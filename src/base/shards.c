@@ -53,7 +53,8 @@ PG_FUNCTION_INFO_V1(ecp_run_on_shards);
  */
 static const char *const shards_query =
 "WITH settings AS ("
-"  SELECT string_agg(format('set_config(%L, %L, false)', name, setting), ', ') AS calls"
+"  SELECT string_agg(format('pg_catalog.set_config(%L::pg_catalog.text,"
+"    %L::pg_catalog.text, false)', name, setting), ', ') AS calls"
 "  FROM pg_settings"
 "  WHERE name LIKE 'ecp.%' AND context = 'user'"
 "    AND source IN ('client', 'database', 'user', 'database user', 'session')"
@@ -216,16 +217,6 @@ ecp_run_on_shards(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* The name of the function that is called. */
-static char *
-called_name(FunctionCallInfo fcinfo)
-{
-	Oid			function = fcinfo->flinfo->fn_oid;
-
-	return quote_qualified_identifier(get_namespace_name(get_func_namespace(function)),
-									  get_func_name(function));
-}
-
 /* Append a text to a format string. */
 static void
 append_format(StringInfo buf, const char *text)
@@ -239,51 +230,76 @@ append_format(StringInfo buf, const char *text)
 }
 
 /*
- * The same call with %L, which is to become a shard's relation, in the place
- * of the first argument; only for a reader, if "most" is not 0, and so without
- * longer arguments.
+ * A call of a function of the same schema as that of fcinfo, with %L, which is
+ * to become a shard's relation, as its first argument; the others are these.
+ *
+ * The nodes look the function up by its name.  So that no other one fits better,
+ * which somebody else may have created there, each argument has the very type
+ * that is declared; a function with polymorphic arguments cannot be called.
+ *
+ * Only for a reader, if "most" is not 0, and so without longer arguments.
  */
 static char *
-shard_command(FunctionCallInfo fcinfo, int most)
+shard_command(FunctionCallInfo fcinfo, const char *function, int nargs,
+			  const Oid *types, const NullableDatum *args, int most)
 {
+	Oid			namespace = get_func_namespace(fcinfo->flinfo->fn_oid);
 	StringInfoData buf;
 
 	initStringInfo(&buf);
 	appendStringInfoString(&buf, "SELECT * FROM ");
-	append_format(&buf, called_name(fcinfo));
-	appendStringInfoString(&buf, "(%L");
-	for (int i = 1; i < PG_NARGS(); i++)
+	append_format(&buf, quote_qualified_identifier(get_namespace_name(namespace),
+												   function));
+	appendStringInfoString(&buf, "(%L::pg_catalog.regclass");
+	for (int i = 0; i < nargs; i++)
 	{
-		Oid			type = get_fn_expr_argtype(fcinfo->flinfo, i);
 		Oid			output;
 		bool		varlena;
 		char	   *value = "NULL";
 
-		if (!PG_ARGISNULL(i))
+		Assert(most > 0 || !IsPolymorphicType(types[i]));
+		if (!args[i].isnull)
 		{
-			getTypeOutputInfo(type, &output, &varlena);
-			value = OidOutputFunctionCall(output, PG_GETARG_DATUM(i));
+			getTypeOutputInfo(types[i], &output, &varlena);
+			value = OidOutputFunctionCall(output, args[i].value);
 			value = most > 0 && strlen(value) > most ? "..." :
 				quote_literal_cstr(value);
 		}
 		appendStringInfoString(&buf, ", ");
 		append_format(&buf, value);
-		if (most == 0)
-		{
-			appendStringInfoString(&buf, "::");
-			append_format(&buf, format_type_be_qualified(type));
-		}
+		appendStringInfoString(&buf, "::");
+		append_format(&buf, format_type_be_qualified(types[i]));
 	}
 	appendStringInfoChar(&buf, ')');
 	return buf.data;
 }
 
+/* The same call as that of fcinfo. */
+static char *
+shard_call(FunctionCallInfo fcinfo, int most)
+{
+	Oid			function = fcinfo->flinfo->fn_oid;
+	Oid		   *types;
+	int			nargs;
+
+	(void) get_func_signature(function, &types, &nargs);
+	Assert(nargs == PG_NARGS() && nargs >= 1);
+	for (int i = 1; i < nargs; i++)
+	{
+		if (most > 0 && IsPolymorphicType(types[i]))
+			types[i] = get_fn_expr_argtype(fcinfo->flinfo, i);
+	}
+	return shard_command(fcinfo, get_func_name(function), nargs - 1, types + 1,
+						 fcinfo->args + 1, most);
+}
+
 /*
  * The query whose rows are those of the function: merge, with the relation
- * "shards" before it, and its columns converted to those of the result.
+ * "shards" before it, and its columns converted to those of the result.  NULL
+ * for rows of shards with the columns of the result, too.
  */
 static char *
-merge_query(FunctionCallInfo fcinfo, const char *merge)
+merge_query(FunctionCallInfo fcinfo, const char *shard_columns, const char *merge)
 {
 	Oid			type;
 	TupleDesc	desc;
@@ -315,7 +331,8 @@ merge_query(FunctionCallInfo fcinfo, const char *merge)
 					"SELECT s.shardid, f.* FROM unnest($1, $2) AS s (shardid, result),"
 					" json_to_recordset(s.result::json) AS f (%s))"
 					" SELECT %s FROM (%s) AS m (%s)",
-					columns.data, casts.data, merge, names.data);
+					shard_columns ? shard_columns : columns.data, casts.data,
+					merge, names.data);
 }
 
 /* Return the rows that SPI has. */
@@ -371,6 +388,26 @@ merge_answers(const char *query)
 	AtEOXact_GUC(false, nestlevel);
 }
 
+/* Run a command for the shards of the function's first argument, and merge. */
+static Datum
+call_shards(FunctionCallInfo fcinfo, const char *command, bool copies,
+			const char *shard_columns, const char *merge)
+{
+	Datum		result = (Datum) 0;
+
+	if (fcinfo->flinfo->fn_retset)
+		InitMaterializedSRF(fcinfo, 0);
+	SPI_connect();
+	run_on_shards(PG_GETARG_OID(0), CStringGetTextDatum(command), copies);
+	if (merge)
+	{
+		merge_answers(merge_query(fcinfo, shard_columns, merge));
+		result = merge_result(fcinfo);
+	}
+	SPI_finish();
+	return result;
+}
+
 bool
 ecp_shards_call(FunctionCallInfo fcinfo, bool copies, const char *merge,
 				Datum *result)
@@ -378,18 +415,17 @@ ecp_shards_call(FunctionCallInfo fcinfo, bool copies, const char *merge,
 	*result = (Datum) 0;
 	if (PG_ARGISNULL(0) || !ecp_shards_exist(PG_GETARG_OID(0)))
 		return false;
-	if (fcinfo->flinfo->fn_retset)
-		InitMaterializedSRF(fcinfo, 0);
-	SPI_connect();
-	run_on_shards(PG_GETARG_OID(0),
-				  CStringGetTextDatum(shard_command(fcinfo, 0)), copies);
-	if (merge)
-	{
-		merge_answers(merge_query(fcinfo, merge));
-		*result = merge_result(fcinfo);
-	}
-	SPI_finish();
+	*result = call_shards(fcinfo, shard_call(fcinfo, 0), copies, NULL, merge);
 	return true;
+}
+
+void
+ecp_shards_query(FunctionCallInfo fcinfo, const char *function, int nargs,
+				 const Oid *types, const NullableDatum *args,
+				 const char *columns, const char *merge)
+{
+	(void) call_shards(fcinfo, shard_command(fcinfo, function, nargs, types, args, 0),
+					   false, columns, merge);
 }
 
 void
@@ -404,8 +440,8 @@ ecp_shards_refuse(FunctionCallInfo fcinfo, const char *hint)
 	if (hint == NULL)
 		hint = psprintf("Ask each shard: SELECT * FROM ecp_run_on_shards(%s, %s)",
 						quote_literal_cstr(ecp_sql_relname(relid)),
-						quote_literal_cstr(shard_command(fcinfo,
-														 SHARDS_HINT_ARGUMENT)));
+						quote_literal_cstr(shard_call(fcinfo,
+													  SHARDS_HINT_ARGUMENT)));
 	ereport(ERROR,
 			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 			 relid == table ?

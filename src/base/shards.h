@@ -44,6 +44,16 @@ extern bool ecp_shards_call(FunctionCallInfo fcinfo, bool copies,
 							const char *merge, Datum *result);
 
 /*
+ * The same for a function that returns a set, by means of another of its
+ * schema, which is given the shard's index and these arguments, and returns
+ * "columns"; no argument of that may be declared polymorphic.
+ */
+extern void ecp_shards_query(FunctionCallInfo fcinfo, const char *function,
+							 int nargs, const Oid *types,
+							 const NullableDatum *args, const char *columns,
+							 const char *merge);
+
+/*
  * An error if the relation that is the function's first argument is
  * distributed.  NULL for the usual hint, the statement that asks each shard.
  */

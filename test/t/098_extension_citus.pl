@@ -151,6 +151,11 @@ my %works = (
 			JOIN ecp_knn_fetch('plain_v', $batch, '{kind}', 20) AS p USING (query, rank)",
 		'100|100'
 	],
+	# called by these two, on the nodes, for an index of a shard
+	_ecp_knn_fetch => [
+		"SELECT count(*) FROM _ecp_knn_fetch('plain_v', ARRAY['$q', NULL], '{id}', 3)",
+		'3'
+	],
 	ecp_vote => [
 		"SET ecp.probes = 10000;
 		SELECT count(*), sum(d.votes), count(*) FILTER (WHERE (d.votes, d.matches, d.nearest)

@@ -3,8 +3,9 @@
  * ecp_knn.c
  *	  ecp_knn_batch() and ecp_knn_exact(): the nearest rows of many queries.
  *
- *	 queries	an array of vectors, or what a query of the user's returns;
- *				all of them are taken before parallel mode begins
+ *	 queries	an array of vectors, or what a query of the user's returns
+ *				(ecp_knn_input.c); all of them are taken before parallel mode
+ *				begins
  *	 batch		as many as work_mem times hash_mem_multiplier has room for
  *	 phases		see ecp_knn.h: descend, clusters or table, fetch, rescan
  *	 answers	query by query, nearest first
@@ -68,9 +69,6 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/* Rows fetched from SPI at a time. */
-#define KNN_FETCH			1000
-
 /* Items that a process takes at a time: queries to descend for, to decide, */
 #define KNN_DESCEND_STEP	32
 #define KNN_QUERIES_STEP	256
@@ -118,177 +116,6 @@ knn_open(EcpKnn *knn, FunctionCallInfo fcinfo)
 				 errmsg("ecp index scans need an MVCC snapshot")));
 }
 
-/* Errors name the query that they are about. */
-typedef struct KnnErrorQuery
-{
-	ErrorContextCallback callback;
-	int64		id;
-} KnnErrorQuery;
-
-static void
-knn_error_callback(void *arg)
-{
-	errcontext("query " INT64_FORMAT, ((const KnnErrorQuery *) arg)->id);
-}
-
-static void
-knn_error_query_begin(KnnErrorQuery *query, int64 id)
-{
-	query->id = id;
-	query->callback.callback = knn_error_callback;
-	query->callback.arg = query;
-	query->callback.previous = error_context_stack;
-	error_context_stack = &query->callback;
-}
-
-static void
-knn_error_query_end(KnnErrorQuery *query)
-{
-	Assert(error_context_stack == &query->callback);
-	error_context_stack = query->callback.previous;
-}
-
-void
-ecp_knn_input_init(EcpKnnInput *input, Relation index)
-{
-	input->store = tuplestore_begin_heap(false, false, work_mem);
-	input->desc = CreateTemplateTupleDesc(2);
-	TupleDescInitEntry(input->desc, 1, "query", INT8OID, -1, 0);
-	TupleDescInitEntry(input->desc, 2, "vector", index->rd_opcintype[0], -1, 0);
-	TupleDescFinalize(input->desc);
-	input->n = 0;
-	input->index = index;
-	input->convert = InvalidOid;
-}
-
-void
-ecp_knn_input_add(EcpKnnInput *input, int64 id, Datum value, bool isnull)
-{
-	Datum		values[2];
-	bool		nulls[2] = {false};
-
-	values[0] = Int64GetDatum(id);
-	values[1] = value;
-	nulls[1] = isnull;
-	if (OidIsValid(input->convert) && !isnull)
-	{
-		KnnErrorQuery query;
-
-		knn_error_query_begin(&query, id);
-		values[1] = OidFunctionCall1(input->convert, value);
-		knn_error_query_end(&query);
-	}
-	tuplestore_putvalues(input->store, input->desc, values, nulls);
-	if (values[1] != value)
-		pfree(DatumGetPointer(values[1]));
-	input->n++;
-}
-
-/*
- * Take the queries out of an array: of vectors, or, if it is of the type of a
- * vector itself, as real[] is, with one dimension more than a vector.
- */
-static void
-input_read_array(EcpKnnInput *input, ArrayType *array, Oid type)
-{
-	int			slice = 0;
-	ArrayIterator iterator;
-	Datum		value;
-	bool		isnull;
-
-	input->convert = ecp_user_table_conversion(input->index, type, true);
-	if (type == input->index->rd_opcintype[0] || OidIsValid(input->convert))
-		slice = 1;
-	else
-		input->convert = ecp_user_table_conversion(input->index,
-												   ARR_ELEMTYPE(array), false);
-	if (ARR_NDIM(array) == 0)
-		return;
-	if (ARR_NDIM(array) > slice + 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("array of queries must have at most %d dimensions",
-						slice + 1)));
-	if (ARR_NDIM(array) == slice)
-	{
-		ecp_knn_input_add(input, 1, PointerGetDatum(array), false);
-		return;
-	}
-	iterator = array_create_iterator(array, slice, NULL);
-	while (array_iterate(iterator, &value, &isnull))
-	{
-		CHECK_FOR_INTERRUPTS();
-		ecp_knn_input_add(input, input->n + 1, value, isnull);
-		if (slice > 0)
-			pfree(DatumGetPointer(value));
-	}
-	array_free_iterator(iterator);
-}
-
-/* Take the rows that SPI has fetched of it. */
-static void
-input_take_rows(EcpKnnInput *input)
-{
-	TupleDesc	desc = SPI_tuptable->tupdesc;
-	int			attno = desc->natts;
-	Oid			id_type = attno == 2 ? getBaseType(SPI_gettypeid(desc, 1)) :
-		InvalidOid;
-
-	if (attno < 1 || attno > 2)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("queries must return a vector, or a number and a vector")));
-	input->convert = ecp_user_table_conversion(input->index,
-											   SPI_gettypeid(desc, attno), false);
-	if (attno == 2 &&
-		id_type != INT2OID && id_type != INT4OID && id_type != INT8OID)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("queries must be numbered by integers, not by type %s",
-						format_type_be(id_type))));
-
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		HeapTuple	tuple = SPI_tuptable->vals[i];
-		bool		isnull;
-		int64		id = input->n + 1;
-		Datum		value;
-
-		if (attno == 2)
-		{
-			value = SPI_getbinval(tuple, desc, 1, &isnull);
-			if (isnull)
-				ereport(ERROR,
-						(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-						 errmsg("number of a query must not be NULL")));
-			id = id_type == INT2OID ? DatumGetInt16(value) :
-				id_type == INT4OID ? DatumGetInt32(value) :
-				DatumGetInt64(value);
-		}
-		value = SPI_getbinval(tuple, desc, attno, &isnull);
-		ecp_knn_input_add(input, id, value, isnull);
-	}
-}
-
-/* Take the queries from the rows of a user's query. */
-static void
-input_read_query(EcpKnnInput *input, const char *sql)
-{
-	Portal		portal;
-
-	SPI_connect();
-	portal = ecp_user_table_query(sql);
-	do
-	{
-		CHECK_FOR_INTERRUPTS();
-		SPI_cursor_fetch(portal, true, KNN_FETCH);
-		input_take_rows(input);
-		SPI_freetuptable(SPI_tuptable);
-	} while (SPI_processed > 0);
-	SPI_cursor_close(portal);
-	SPI_finish();
-}
-
 /* ---- batches ---- */
 
 /*
@@ -322,13 +149,13 @@ knn_next_batch(EcpKnn *knn, EcpKnnInput *input, TupleTableSlot *slot)
 			query->flags = ECP_KNN_NULL;
 		else
 		{
-			KnnErrorQuery error_query;
+			EcpKnnErrorQuery error_query;
 
-			knn_error_query_begin(&error_query, query->id);
+			ecp_knn_error_begin(&error_query, query->id);
 			ecp_vector_read(value, meta->ecpm_column_type, &vector);
 			ecp_vector_check_dims(&vector, meta->ecpm_dims,
 								  RelationGetRelationName(knn->index));
-			knn_error_query_end(&error_query);
+			ecp_knn_error_end(&error_query);
 			memcpy(knn->elements + n * plan->query_stride, vector.data,
 				   plan->state.leaf.vec_bytes);
 			ecp_vector_release(&vector);
@@ -459,7 +286,7 @@ knn_answer(EcpKnn *knn)
 }
 
 static void
-knn_put_answers(EcpKnn *knn, ReturnSetInfo *rsinfo)
+knn_put_answers(EcpKnn *knn, EcpKnnAnswers *rows)
 {
 	for (int q = 0; q < knn->shared->nqueries; q++)
 	{
@@ -476,8 +303,7 @@ knn_put_answers(EcpKnn *knn, ReturnSetInfo *rsinfo)
 			values[1] = Int32GetDatum(i + 1);
 			values[2] = PointerGetDatum(&tids[i]);
 			values[3] = Float8GetDatum(heap[i].rank);
-			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values,
-								 nulls);
+			tuplestore_putvalues(rows->store, rows->desc, values, nulls);
 		}
 	}
 }
@@ -597,7 +423,7 @@ knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 /* Find the neighbours of all queries. */
 static void
 knn_execute(EcpKnn *knn, EcpKnnInput *input, bool exact, int k,
-			ReturnSetInfo *rsinfo)
+			EcpKnnAnswers *rows)
 {
 	EcpKnnPlan	plan = {0};
 	TupleTableSlot *slot;
@@ -615,7 +441,7 @@ knn_execute(EcpKnn *knn, EcpKnnInput *input, bool exact, int k,
 	while (knn_next_batch(knn, input, slot))
 	{
 		knn_answer(knn);
-		knn_put_answers(knn, rsinfo);
+		knn_put_answers(knn, rows);
 	}
 	ecp_knn_workers_stop(knn);
 	ExecDropSingleTupleTableSlot(slot);
@@ -663,13 +489,16 @@ ecp_knn_truth(Relation heap, Relation index, const EcpIndexState *state,
 	return nrows;
 }
 
-/* ecp_knn_...(index regclass, queries anyarray or text, k int) */
-static void
-knn_call(FunctionCallInfo fcinfo, bool exact)
+/*
+ * ecp_knn_answers_find
+ *		The answer of a function whose first two arguments are an index and
+ *		queries: an array of vectors, the text of a query, or ("texts") vectors
+ *		as an array of texts.
+ */
+void
+ecp_knn_answers_find(FunctionCallInfo fcinfo, bool texts, bool exact, int k,
+					 EcpKnnAnswers *rows)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Oid			argtype = get_fn_expr_argtype(fcinfo->flinfo, 1);
-	int			k = PG_GETARG_INT32(2);
 	EcpKnn		knn = {0};
 	EcpKnnInput input;
 
@@ -677,19 +506,45 @@ knn_call(FunctionCallInfo fcinfo, bool exact)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("k must be between 1 and %d", ECP_KNN_K_MAX)));
-	InitMaterializedSRF(fcinfo, 0);
 	knn_open(&knn, fcinfo);
 
 	ecp_knn_input_init(&input, knn.index);
-	if (argtype == TEXTOID)
-		input_read_query(&input, text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	if (texts)
+		ecp_knn_input_read_texts(&input, PG_GETARG_ARRAYTYPE_P(1));
 	else
-		input_read_array(&input, PG_GETARG_ARRAYTYPE_P(1), argtype);
-	knn_execute(&knn, &input, exact, k, rsinfo);
+		ecp_knn_input_read(&input, PG_GETARG_DATUM(1),
+						   get_fn_expr_argtype(fcinfo->flinfo, 1));
+	knn_execute(&knn, &input, exact, k, rows);
 
 	tuplestore_end(input.store);
 	index_close(knn.index, AccessShareLock);
 	table_close(knn.heap, AccessShareLock);
+}
+
+/* Where rows are collected that are not yet the result. */
+void
+ecp_knn_answers_init(EcpKnnAnswers *rows)
+{
+	rows->store = tuplestore_begin_heap(false, false, work_mem);
+	rows->desc = CreateTemplateTupleDesc(4);
+	TupleDescInitEntry(rows->desc, 1, "query", INT8OID, -1, 0);
+	TupleDescInitEntry(rows->desc, 2, "rank", INT4OID, -1, 0);
+	TupleDescInitEntry(rows->desc, 3, "tid", TIDOID, -1, 0);
+	TupleDescInitEntry(rows->desc, 4, "distance", FLOAT8OID, -1, 0);
+	TupleDescFinalize(rows->desc);
+}
+
+/* ecp_knn_...(index regclass, queries anyarray or text, k int) */
+static void
+knn_call(FunctionCallInfo fcinfo, bool exact)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	EcpKnnAnswers rows;
+
+	InitMaterializedSRF(fcinfo, 0);
+	rows.store = rsinfo->setResult;
+	rows.desc = rsinfo->setDesc;
+	ecp_knn_answers_find(fcinfo, false, exact, PG_GETARG_INT32(2), &rows);
 }
 
 /*

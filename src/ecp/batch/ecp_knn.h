@@ -32,8 +32,10 @@
 #include "ecp/cluster/ecp_team.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_target.h"
+#include "fmgr.h"
 #include "port/atomics.h"
 #include "storage/spin.h"
+#include "utils/array.h"
 #include "utils/snapshot.h"
 #include "utils/tuplestore.h"
 #include "vector/vector_codes.h"
@@ -288,7 +290,7 @@ typedef struct EcpKnnBlock
 	EcpKnnPlace place;			/* and where its vector is */
 } EcpKnnBlock;
 
-/* ---- ecp_knn.c ---- */
+/* ---- ecp_knn_input.c ---- */
 
 /* Queries, which are all taken before the first is answered. */
 typedef struct EcpKnnInput
@@ -301,16 +303,47 @@ typedef struct EcpKnnInput
 								 * InvalidOid */
 } EcpKnnInput;
 
+/* Errors name the query that they are about. */
+typedef struct EcpKnnErrorQuery
+{
+	ErrorContextCallback callback;
+	int64		id;
+} EcpKnnErrorQuery;
+
+extern void ecp_knn_error_begin(EcpKnnErrorQuery *query, int64 id);
+extern void ecp_knn_error_end(EcpKnnErrorQuery *query);
+extern void ecp_knn_input_init(EcpKnnInput *input, Relation index);
+extern void ecp_knn_input_add(EcpKnnInput *input, int64 id, Datum value,
+							  bool isnull);
+extern void ecp_knn_input_read(EcpKnnInput *input, Datum argument, Oid type);
+extern void ecp_knn_input_read_texts(EcpKnnInput *input, ArrayType *texts);
+extern ArrayType *ecp_knn_input_texts(EcpKnnInput *input);
+
+/* ---- ecp_knn.c ---- */
+
+/* Answers: query, rank, TID and distance, as ecp_knn_batch() returns them. */
+typedef struct EcpKnnAnswers
+{
+	Tuplestorestate *store;
+	TupleDesc	desc;
+} EcpKnnAnswers;
+
 /* Called with a query's number and elements, and the rows nearest to it. */
 typedef void (*EcpKnnVisitor) (int64 id, const void *elements,
 							   const EcpRanked *nearest, int n, void *arg);
 
-extern void ecp_knn_input_init(EcpKnnInput *input, Relation index);
-extern void ecp_knn_input_add(EcpKnnInput *input, int64 id, Datum value,
-							  bool isnull);
 extern uint64 ecp_knn_truth(Relation heap, Relation index,
 							const EcpIndexState *state, EcpKnnInput *input,
 							int k, EcpKnnVisitor visitor, void *arg);
+extern void ecp_knn_answers_find(FunctionCallInfo fcinfo, bool texts, bool exact,
+								 int k, EcpKnnAnswers *rows);
+extern void ecp_knn_answers_init(EcpKnnAnswers *rows);
+
+/* ---- ecp_knn_fetch.c ---- */
+
+extern void ecp_knn_fetch_from_shards(FunctionCallInfo fcinfo,
+									  ArrayType *columns, int k,
+									  const char *merge);
 
 /* ---- ecp_knn_compare.c ---- */
 

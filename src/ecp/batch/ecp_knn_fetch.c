@@ -7,91 +7,204 @@
  * is distributed: each shard has a row of that TID.  Here, each shard looks up
  * its rows and returns the columns that are wanted.
  *
+ * Rows are looked up one by one, with the snapshot of the batch.  No query is
+ * made of it: that would have to name the function, and whoever may create
+ * functions in its schema could give it another of this name, which fits the
+ * arguments better and would run as the caller.  The nodes of a distributed
+ * table, which are sent text, call _ecp_knn_fetch(), whose arguments have the
+ * very types of its declaration, so that none fits better.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/table.h"
+#include "access/tableam.h"
+#include "base/compat.h"
+#include "base/render.h"
 #include "base/shards.h"
-#include "base/sql_text.h"
 #include "base/user_index.h"
 #include "catalog/pg_type.h"
+#include "ecp/batch/ecp_knn.h"
+#include "ecp/batch/ecp_user_table.h"
 #include "ecp/define/ecp_options.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 PGDLLEXPORT Datum ecp_knn_fetch(PG_FUNCTION_ARGS);
+PGDLLEXPORT Datum ecp_knn_fetch_shard(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(ecp_knn_fetch);
+PG_FUNCTION_INFO_V1(ecp_knn_fetch_shard);
 
-/* The columns of an array of names, of relation i. */
-static char *
-fetch_columns(ArrayType *array)
+/* What is wanted of each row. */
+typedef struct FetchColumns
+{
+	int			n;
+	EcpUserColumn *columns;
+	TupleDesc	desc;
+} FetchColumns;
+
+static void
+fetch_columns(FetchColumns *fetch, Relation heap, ArrayType *array)
 {
 	Datum	   *names;
 	bool	   *nulls;
-	int			n;
-	StringInfoData buf;
 
 	deconstruct_array(array, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR,
-					  &names, &nulls, &n);
-	initStringInfo(&buf);
-	for (int i = 0; i < n; i++)
+					  &names, &nulls, &fetch->n);
+	fetch->columns = palloc_array(EcpUserColumn, Max(fetch->n, 1));
+	if (fetch->n > MaxTupleAttributeNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_TOO_MANY_COLUMNS),
+				 errmsg("at most %d columns can be fetched",
+						MaxTupleAttributeNumber)));
+	fetch->desc = CreateTemplateTupleDesc(fetch->n);
+	for (int i = 0; i < fetch->n; i++)
 	{
+		char	   *name;
+
 		if (nulls[i])
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					 errmsg("name of a column must not be NULL")));
-		appendStringInfo(&buf, "%si.%s", i > 0 ? ", " : "",
-						 quote_identifier(NameStr(*DatumGetName(names[i]))));
+		name = NameStr(*DatumGetName(names[i]));
+		ecp_user_table_column(heap, name, &fetch->columns[i]);
+		TupleDescInitEntry(fetch->desc, i + 1, name, fetch->columns[i].type, -1, 0);
 	}
-	return buf.data;
+	TupleDescFinalize(fetch->desc);
 }
 
-/* The query whose rows are the answer; its parameters are those of a batch. */
-static char *
-fetch_query(Oid function, Oid heap, char *columns)
+/* The columns of the row in the slot as jsonb. */
+static Datum
+fetch_data(const FetchColumns *fetch, TupleTableSlot *slot)
 {
-	return psprintf("SELECT n.query, n.rank, n.distance,"
-					" (SELECT pg_catalog.to_jsonb(c) FROM (SELECT %s) AS c)"
-					" FROM %s.ecp_knn_batch($1, $2, $3) AS n"
-					" JOIN ONLY %s AS i ON i.ctid OPERATOR(pg_catalog.=) n.tid"
-					" ORDER BY n.query, n.rank", columns,
-					quote_identifier(get_namespace_name(get_func_namespace(function))),
-					ecp_sql_relname(heap));
+	Datum	   *values = palloc_array(Datum, Max(fetch->n, 1));
+	bool	   *nulls = palloc_array(bool, Max(fetch->n, 1));
+
+	for (int i = 0; i < fetch->n; i++)
+		values[i] = ecp_user_table_column_value(&fetch->columns[i], slot,
+												&nulls[i]);
+	return ecp_render_row(fetch->desc, values, nulls);
 }
 
-/* ecp_knn_fetch(index regclass, queries anyarray, columns name[], k int) */
+/* Return the answers with the columns of their rows. */
+static void
+fetch_rows(ReturnSetInfo *rsinfo, Relation heap, const FetchColumns *fetch,
+		   EcpKnnAnswers *answers)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "ecp fetched row",
+												  ALLOCSET_DEFAULT_SIZES);
+	TupleTableSlot *answer = MakeSingleTupleTableSlot(answers->desc,
+													  &TTSOpsMinimalTuple);
+	TupleTableSlot *row = table_slot_create(heap, NULL);
+
+	while (tuplestore_gettupleslot(answers->store, true, false, answer))
+	{
+		MemoryContext old = MemoryContextSwitchTo(context);
+		ItemPointerData tid;
+		Datum		values[4];
+		bool		nulls[4] = {false};
+
+		CHECK_FOR_INTERRUPTS();
+		slot_getallattrs(answer);
+		tid = *(ItemPointer) DatumGetPointer(answer->tts_values[2]);
+		if (table_tuple_fetch_row_version(heap, &tid, GetActiveSnapshot(), row))
+		{
+			values[0] = answer->tts_values[0];
+			values[1] = answer->tts_values[1];
+			values[2] = answer->tts_values[3];
+			values[3] = fetch_data(fetch, row);
+			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values,
+								 nulls);
+		}
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(context);
+	}
+	ExecDropSingleTupleTableSlot(row);
+	ExecDropSingleTupleTableSlot(answer);
+	MemoryContextDelete(context);
+}
+
+/* Find and return the rows of a table that is here. */
+static void
+fetch_here(FunctionCallInfo fcinfo, bool texts)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Oid			heap_oid = ecp_user_index_table(fcinfo, ECP_INDEX_READ,
+												&ecp_index_kind);
+	Relation	heap = table_open(heap_oid, AccessShareLock);
+	FetchColumns fetch;
+	EcpKnnAnswers answers;
+
+	InitMaterializedSRF(fcinfo, 0);
+	fetch_columns(&fetch, heap, PG_GETARG_ARRAYTYPE_P(2));
+	ecp_knn_answers_init(&answers);
+	ecp_knn_answers_find(fcinfo, texts, false, PG_GETARG_INT32(3), &answers);
+	fetch_rows(rsinfo, heap, &fetch, &answers);
+	tuplestore_end(answers.store);
+	table_close(heap, AccessShareLock);
+}
+
+/*
+ * ecp_knn_fetch_from_shards
+ *		Have each shard of the index that is the first argument fetch rows for
+ *		the queries that are the second, and return what "merge" makes of them.
+ */
+void
+ecp_knn_fetch_from_shards(FunctionCallInfo fcinfo, ArrayType *columns, int k,
+						  const char *merge)
+{
+	Relation	index = ecp_user_index_open_distributed(fcinfo, &ecp_index_kind);
+	EcpKnnInput input;
+	NullableDatum args[3] = {{0}};
+	Oid			types[3] = {TEXTARRAYOID, NAMEARRAYOID, INT4OID};
+
+	ecp_knn_input_init(&input, index);
+	ecp_knn_input_read(&input, PG_GETARG_DATUM(1),
+					   get_fn_expr_argtype(fcinfo->flinfo, 1));
+	args[0].value = PointerGetDatum(ecp_knn_input_texts(&input));
+	args[1].value = PointerGetDatum(columns);
+	args[2].value = Int32GetDatum(k);
+	tuplestore_end(input.store);
+	index_close(index, NoLock);
+	ecp_shards_query(fcinfo, "_ecp_knn_fetch", 3, types, args,
+					 "query bigint, rank integer, distance float8, data jsonb",
+					 merge);
+}
+
+/*
+ * ecp_knn_fetch(index regclass, queries anyarray, columns name[], k int)
+ */
 Datum
 ecp_knn_fetch(PG_FUNCTION_ARGS)
 {
 	int			k = PG_GETARG_INT32(3);
-	Oid			types[3] = {REGCLASSOID, get_fn_expr_argtype(fcinfo->flinfo, 1), INT4OID};
-	Datum		args[3] = {PG_GETARG_DATUM(0), PG_GETARG_DATUM(1), Int32GetDatum(k)};
-	char	   *merge =
-		psprintf("SELECT * FROM (SELECT query, row_number() OVER"
-				 " (PARTITION BY query ORDER BY distance, shardid, rank),"
-				 " distance, data FROM shards) AS n (query, rank)"
-				 " WHERE rank <= %d ORDER BY query, rank", k);
-	Datum		result;
-	Oid			heap;
-	char	   *sql;
 
-	if (ecp_shards_call(fcinfo, false, merge, &result))
-		return result;
-	heap = ecp_user_index_table(fcinfo, ECP_INDEX_READ, &ecp_index_kind);
-	InitMaterializedSRF(fcinfo, 0);
-	SPI_connect();
-	sql = fetch_query(fcinfo->flinfo->fn_oid, heap,
-					  fetch_columns(PG_GETARG_ARRAYTYPE_P(2)));
-	if (SPI_execute_with_args(sql, 3, types, args, NULL, true,
-							  0) != SPI_OK_SELECT)
-		elog(ERROR, "could not fetch rows");
-	ecp_sql_return_rows(fcinfo);
-	SPI_finish();
+	if (!ecp_shards_exist(PG_GETARG_OID(0)))
+		fetch_here(fcinfo, false);
+	else
+		ecp_knn_fetch_from_shards(fcinfo, PG_GETARG_ARRAYTYPE_P(2), k,
+								  psprintf("SELECT * FROM (SELECT query, row_number() OVER"
+										   " (PARTITION BY query ORDER BY distance, shardid, rank),"
+										   " distance, data FROM shards) AS n (query, rank)"
+										   " WHERE rank <= %d ORDER BY query, rank", k));
+	return (Datum) 0;
+}
+
+/*
+ * _ecp_knn_fetch(index regclass, queries text[], columns name[], k int)
+ *		The same for a shard.
+ */
+Datum
+ecp_knn_fetch_shard(PG_FUNCTION_ARGS)
+{
+	fetch_here(fcinfo, true);
 	return (Datum) 0;
 }

@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/heap.h"
 #include "catalog/index.h"
 #include "ecp/batch/ecp_user_table.h"
 #include "ecp/define/ecp_class.h"
@@ -131,6 +132,41 @@ ecp_user_table_query(const char *sql)
 		elog(ERROR, "could not prepare query: %s",
 			 SPI_result_code_string(SPI_result));
 	return SPI_cursor_open(NULL, plan, NULL, NULL, true);
+}
+
+void
+ecp_user_table_column(Relation heap, const char *name, EcpUserColumn *column)
+{
+	const FormData_pg_attribute *att;
+
+	column->attnum = get_attnum(RelationGetRelid(heap), name);
+	if (column->attnum == InvalidAttrNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s\" does not exist",
+						name, RelationGetRelationName(heap))));
+	att = column->attnum < 0 ? SystemAttributeDefinition(column->attnum) :
+		TupleDescAttr(RelationGetDescr(heap), column->attnum - 1);
+	/* from 18 on a generated column may be computed when it is read */
+	if (att->attgenerated != '\0' && att->attgenerated != ATTRIBUTE_GENERATED_STORED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("column \"%s\" of relation \"%s\" is not stored",
+						name, RelationGetRelationName(heap)),
+				 errdetail("It is a virtual generated column."),
+				 errhint("Join the rows of ecp_knn_batch() with the table.")));
+	column->type = att->atttypid;
+	column->collation = att->attcollation;
+}
+
+/* The value of the row in the slot, which has its TID. */
+Datum
+ecp_user_table_column_value(const EcpUserColumn *column, TupleTableSlot *slot,
+							bool *isnull)
+{
+	if (column->attnum < 0)
+		return slot_getsysattr(slot, column->attnum, isnull);
+	return slot_getattr(slot, column->attnum, isnull);
 }
 
 /*

@@ -41,6 +41,19 @@ extern void ecp_user_table_fetch(Relation heap, Relation index, Snapshot snapsho
 								 EcpUserTableVisitor visitor, void *arg);
 extern Portal ecp_user_table_query(const char *sql);
 
+/* A column that a user names, as SELECT would find it: also a system column. */
+typedef struct EcpUserColumn
+{
+	AttrNumber	attnum;
+	Oid			type;
+	Oid			collation;
+} EcpUserColumn;
+
+extern void ecp_user_table_column(Relation heap, const char *name,
+								  EcpUserColumn *column);
+extern Datum ecp_user_table_column_value(const EcpUserColumn *column,
+										 TupleTableSlot *slot, bool *isnull);
+
 /*
  * The function that makes vectors of the index out of values of a type;
  * InvalidOid if they are vectors of the index.  It is an error if there is no

@@ -1,0 +1,255 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_knn_input.c
+ *	  Many queries at once: taking the queries that a function is given.
+ *
+ * They are an array of vectors, what a query of the user's returns, or, between
+ * the nodes of a distributed table, vectors as texts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "catalog/pg_type.h"
+#include "ecp/batch/ecp_knn.h"
+#include "ecp/batch/ecp_user_table.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+/* Rows fetched from SPI at a time. */
+#define INPUT_FETCH			1000
+
+static void
+error_callback(void *arg)
+{
+	errcontext("query " INT64_FORMAT, ((const EcpKnnErrorQuery *) arg)->id);
+}
+
+void
+ecp_knn_error_begin(EcpKnnErrorQuery *query, int64 id)
+{
+	query->id = id;
+	query->callback.callback = error_callback;
+	query->callback.arg = query;
+	query->callback.previous = error_context_stack;
+	error_context_stack = &query->callback;
+}
+
+void
+ecp_knn_error_end(EcpKnnErrorQuery *query)
+{
+	Assert(error_context_stack == &query->callback);
+	error_context_stack = query->callback.previous;
+}
+
+void
+ecp_knn_input_init(EcpKnnInput *input, Relation index)
+{
+	input->store = tuplestore_begin_heap(false, false, work_mem);
+	input->desc = CreateTemplateTupleDesc(2);
+	TupleDescInitEntry(input->desc, 1, "query", INT8OID, -1, 0);
+	TupleDescInitEntry(input->desc, 2, "vector", index->rd_opcintype[0], -1, 0);
+	TupleDescFinalize(input->desc);
+	input->n = 0;
+	input->index = index;
+	input->convert = InvalidOid;
+}
+
+void
+ecp_knn_input_add(EcpKnnInput *input, int64 id, Datum value, bool isnull)
+{
+	Datum		values[2];
+	bool		nulls[2] = {false};
+
+	values[0] = Int64GetDatum(id);
+	values[1] = value;
+	nulls[1] = isnull;
+	if (OidIsValid(input->convert) && !isnull)
+	{
+		EcpKnnErrorQuery query;
+
+		ecp_knn_error_begin(&query, id);
+		values[1] = OidFunctionCall1(input->convert, value);
+		ecp_knn_error_end(&query);
+	}
+	tuplestore_putvalues(input->store, input->desc, values, nulls);
+	if (values[1] != value)
+		pfree(DatumGetPointer(values[1]));
+	input->n++;
+}
+
+/*
+ * Take the queries out of an array: of vectors, or, if it is of the type of a
+ * vector itself, as real[] is, with one dimension more than a vector.
+ */
+static void
+input_read_array(EcpKnnInput *input, ArrayType *array, Oid type)
+{
+	int			slice = 0;
+	ArrayIterator iterator;
+	Datum		value;
+	bool		isnull;
+
+	input->convert = ecp_user_table_conversion(input->index, type, true);
+	if (type == input->index->rd_opcintype[0] || OidIsValid(input->convert))
+		slice = 1;
+	else
+		input->convert = ecp_user_table_conversion(input->index,
+												   ARR_ELEMTYPE(array), false);
+	if (ARR_NDIM(array) == 0)
+		return;
+	if (ARR_NDIM(array) > slice + 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("array of queries must have at most %d dimensions",
+						slice + 1)));
+	if (ARR_NDIM(array) == slice)
+	{
+		ecp_knn_input_add(input, 1, PointerGetDatum(array), false);
+		return;
+	}
+	iterator = array_create_iterator(array, slice, NULL);
+	while (array_iterate(iterator, &value, &isnull))
+	{
+		CHECK_FOR_INTERRUPTS();
+		ecp_knn_input_add(input, input->n + 1, value, isnull);
+		if (slice > 0)
+			pfree(DatumGetPointer(value));
+	}
+	array_free_iterator(iterator);
+}
+
+/* Take the rows that SPI has fetched of it. */
+static void
+input_take_rows(EcpKnnInput *input)
+{
+	TupleDesc	desc = SPI_tuptable->tupdesc;
+	int			attno = desc->natts;
+	Oid			id_type = attno == 2 ? getBaseType(SPI_gettypeid(desc, 1)) :
+		InvalidOid;
+
+	if (attno < 1 || attno > 2)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("queries must return a vector, or a number and a vector")));
+	input->convert = ecp_user_table_conversion(input->index,
+											   SPI_gettypeid(desc, attno), false);
+	if (attno == 2 &&
+		id_type != INT2OID && id_type != INT4OID && id_type != INT8OID)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("queries must be numbered by integers, not by type %s",
+						format_type_be(id_type))));
+
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[i];
+		bool		isnull;
+		int64		id = input->n + 1;
+		Datum		value;
+
+		if (attno == 2)
+		{
+			value = SPI_getbinval(tuple, desc, 1, &isnull);
+			if (isnull)
+				ereport(ERROR,
+						(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						 errmsg("number of a query must not be NULL")));
+			id = id_type == INT2OID ? DatumGetInt16(value) :
+				id_type == INT4OID ? DatumGetInt32(value) :
+				DatumGetInt64(value);
+		}
+		value = SPI_getbinval(tuple, desc, attno, &isnull);
+		ecp_knn_input_add(input, id, value, isnull);
+	}
+}
+
+/* Take the queries from the rows of a user's query. */
+static void
+input_read_query(EcpKnnInput *input, const char *sql)
+{
+	Portal		portal;
+
+	SPI_connect();
+	portal = ecp_user_table_query(sql);
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		SPI_cursor_fetch(portal, true, INPUT_FETCH);
+		input_take_rows(input);
+		SPI_freetuptable(SPI_tuptable);
+	} while (SPI_processed > 0);
+	SPI_cursor_close(portal);
+	SPI_finish();
+}
+
+/*
+ * ecp_knn_input_read
+ *		Take the queries of an argument: an array, or the text of a query.
+ */
+void
+ecp_knn_input_read(EcpKnnInput *input, Datum argument, Oid type)
+{
+	if (type == TEXTOID)
+		input_read_query(input, TextDatumGetCString(argument));
+	else
+		input_read_array(input, DatumGetArrayTypeP(argument), type);
+}
+
+/*
+ * ecp_knn_input_read_texts
+ *		Take queries that ecp_knn_input_texts() has made texts.
+ */
+void
+ecp_knn_input_read_texts(EcpKnnInput *input, ArrayType *texts)
+{
+	Oid			type = input->index->rd_opcintype[0];
+	Oid			function;
+	Oid			ioparam;
+	Datum	   *values;
+	bool	   *nulls;
+	int			n;
+
+	getTypeInputInfo(type, &function, &ioparam);
+	deconstruct_array(texts, TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls, &n);
+	for (int i = 0; i < n; i++)
+	{
+		Datum		value = (Datum) 0;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!nulls[i])
+			value = OidInputFunctionCall(function,
+										 TextDatumGetCString(values[i]),
+										 ioparam, -1);
+		ecp_knn_input_add(input, i + 1, value, nulls[i]);
+	}
+}
+
+/* The queries as an array of texts, in their order. */
+ArrayType *
+ecp_knn_input_texts(EcpKnnInput *input)
+{
+	Oid			output;
+	bool		varlena;
+	ArrayBuildState *texts = initArrayResult(TEXTOID, CurrentMemoryContext, true);
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(input->desc,
+													&TTSOpsMinimalTuple);
+
+	getTypeOutputInfo(input->index->rd_opcintype[0], &output, &varlena);
+	while (tuplestore_gettupleslot(input->store, true, false, slot))
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(slot, 2, &isnull);
+
+		if (!isnull)
+			value = CStringGetTextDatum(OidOutputFunctionCall(output, value));
+		accumArrayResult(texts, value, isnull, TEXTOID, CurrentMemoryContext);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	return DatumGetArrayTypeP(makeArrayResult(texts, CurrentMemoryContext));
+}

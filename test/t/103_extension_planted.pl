@@ -1,0 +1,468 @@
+# The owner of a database creates functions, operators and casts in the schema of
+# the extensions that fit calls of ours better than ours do, of every name there.
+# Code of ours never finds them: a superuser calls everything, and none of them
+# runs.  The calls are views, made before, so that they are of our functions.
+use strict;
+use warnings;
+
+use EcpTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = ecp_cluster(
+	'planted',
+	extension => 0,
+	conf => "allow_in_place_tablespaces = on\nmax_parallel_workers = 8\n");
+$node->safe_psql(
+	'postgres', q(
+	CREATE ROLE proprietor LOGIN;
+	CREATE DATABASE hostile OWNER proprietor;
+	CREATE TABLESPACE trapped LOCATION '';));
+
+sub as_proprietor
+{
+	return $node->safe_psql('hostile', $_[0],
+		extra_params => [ '-U', 'proprietor' ]);
+}
+
+sub answer { return $node->safe_psql('hostile', $_[0]) }
+
+my $has_vector = answer(
+	"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'");
+
+as_proprietor('CREATE SCHEMA trap; CREATE EXTENSION ecp SCHEMA trap;');
+answer('CREATE EXTENSION ecp_storage SCHEMA trap; CREATE EXTENSION citext;');
+if ($has_vector)
+{
+	answer(
+		'CREATE SCHEMA theirs; GRANT USAGE ON SCHEMA theirs TO PUBLIC; CREATE EXTENSION vector SCHEMA theirs;'
+	);
+	answer(
+		'SET search_path = trap, theirs; CREATE EXTENSION ecp_pgvector SCHEMA trap;'
+	);
+}
+
+# Tables of his, with types and index expressions of his; what he plants says by
+# whom it is called, and is harmless to himself.
+my $body = q(LANGUAGE plpgsql %s AS $p$
+	BEGIN
+		IF current_user <> 'proprietor' THEN
+			RAISE LOG 'planted: called by %%', current_user;
+			RAISE EXCEPTION 'planted';
+		END IF;
+		%s
+	END $p$);
+as_proprietor(
+	sprintf(
+		q(CREATE TYPE trap.thing AS (a integer, b text);
+	CREATE TYPE trap.kind AS ENUM ('x', 'y');
+	CREATE FUNCTION trap.constant(integer) RETURNS integer %s;
+	CREATE TABLE trap.items (id integer, v real[], i integer[], what trap.thing, kind trap.kind,
+		things trap.thing[]);
+	INSERT INTO trap.items SELECT g, ARRAY[g, g %% 7, 1]::real[], ARRAY[g, g],
+			ROW(g %% 5, 'b')::trap.thing, 'x', ARRAY[ROW(g, 'c')::trap.thing]
+		FROM generate_series(1, 500) g;
+	CREATE INDEX items_p ON trap.items USING ecp (v) WHERE trap.constant(1) > 0;
+	CREATE INDEX items_v ON trap.items USING ecp (v, id);
+	CREATE INDEX items_id ON trap.items USING betree (id);
+	CREATE TABLE trap.far AS SELECT * FROM trap.items WITH NO DATA;
+	CREATE INDEX far_v ON trap.far USING ecp (v);
+	CREATE INDEX far_id ON trap.far USING betree (id);
+	CREATE TABLE trap.far_1 AS SELECT * FROM trap.items;
+	CREATE INDEX far_v_1 ON trap.far_1 USING ecp (v);
+	CREATE INDEX far_id_1 ON trap.far_1 USING betree (id);
+	CREATE TABLE trap.land (k integer) PARTITION BY LIST (k);
+	CREATE TABLE trap.land_1 PARTITION OF trap.land FOR VALUES IN (1);
+	CREATE TABLE trap.parts (id integer, v real[]) PARTITION BY LIST (id);
+	CREATE TABLE trap.parts_1 PARTITION OF trap.parts FOR VALUES IN (1);
+	ANALYZE trap.items, trap.far_1;),
+		sprintf($body, 'IMMUTABLE', 'RETURN 1;')));
+
+# What Citus has in its catalog, with one node: this one.
+answer(
+	q(SET allow_system_table_mods = on;
+	INSERT INTO pg_extension VALUES (9999, 'citus', 10, 11, false, '1', NULL, NULL);
+	CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass);
+	INSERT INTO pg_dist_partition VALUES ('trap.far');
+	CREATE TABLE pg_catalog.pg_dist_shard (logicalrelid regclass, shardid bigint);
+	INSERT INTO pg_dist_shard VALUES ('trap.far', 1);
+	CREATE TABLE pg_catalog.pg_dist_shard_placement (shardid bigint, placementid bigint,
+		nodename text, nodeport integer, shardstate integer);
+	INSERT INTO pg_dist_shard_placement VALUES (1, 1, 'here', 1, 1);
+	CREATE FUNCTION pg_catalog.shard_name(regclass, bigint) RETURNS text
+		LANGUAGE sql AS $$SELECT $1 || '_' || $2$$;
+	CREATE FUNCTION pg_catalog.master_run_on_worker(text[], integer[], text[], boolean)
+		RETURNS TABLE (node_name text, node_port integer, success boolean, result text)
+		LANGUAGE plpgsql SET search_path = trap, public AS $$
+	BEGIN
+		FOR i IN 1 .. pg_catalog.cardinality($1) LOOP
+			node_name := $1[i];
+			node_port := $2[i];
+			BEGIN
+				EXECUTE $3[i] INTO result;
+				success := true;
+			EXCEPTION WHEN OTHERS THEN
+				success := false;
+				result := SQLERRM;
+			END;
+			RETURN NEXT;
+		END LOOP;
+	END $$;
+	CREATE SCHEMA calls;
+	CREATE TABLE calls.queries AS SELECT '{1,2,1}'::real[] AS v FROM generate_series(1, 2);
+	SET search_path = trap, pg_catalog;
+	SELECT ecp_place_target('p'::name, 'trapped'::name, 100::float8, '1GB'::text);
+	INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, half_bandwidth, seq_read_mb_s,
+		seq_write_mb_s, rand_read_iops, rand_read_iops_max, rand_write_iops, rand_write_us,
+		cached_mb_s, best_workers)
+	SELECT spcname, 100, 500, 50000, 500, 400, 4000, 16000, 4000, 1000, 5000, 4 FROM pg_tablespace;)
+);
+answer(
+	answer(
+		q(SELECT trap.ecp_stripe_ddl('trap.frames', '{pg_default,trapped}'::name[], 2, 'betree'))
+	));
+answer(
+	q(INSERT INTO trap.frames SELECT s, 'epoch'::timestamptz + t * interval '1 s', x, y, decode(repeat('01', 64), 'hex')
+	FROM generate_series(1, 2) s, generate_series(0, 9) t, generate_series(0, 1) x, generate_series(0, 1) y)
+);
+
+# ----------------------------------------------------------------------
+# A call of each function
+
+my %literal = (
+	'real[]' => q('{1,2}'::real[]),
+	'double precision[]' => q('{1,2}'::float8[]),
+	'smallint[]' => q('{1,2}'::smallint[]),
+	'integer[]' => q('{1,2}'::integer[]),
+	'bigint[]' => q('{1,2}'::bigint[]),
+	'numeric[]' => q('{1,2}'::numeric[]),
+	'bytea' => q('\x0102'::bytea),
+	'bit' => q(B'10'),
+	'point' => q('(1,2)'::point),
+	'theirs.vector' => q('[1,2]'::theirs.vector),
+	'theirs.halfvec' => q('[1,2]'::theirs.halfvec));
+$literal{"trap.ecp_$$_[0]_ball"} =
+  "ROW($literal{$$_[1]}, 3)::trap.ecp_$$_[0]_ball"
+  foreach [ 'real', 'real[]' ], [ 'double', 'double precision[]' ],
+  [ 'bytea', 'bytea' ], [ 'bit', 'bit' ], [ 'vector', 'theirs.vector' ],
+  [ 'halfvec', 'theirs.halfvec' ];
+
+my $queries = q('{{1,2,1},{9,3,1}}'::real[]);
+my $query = q('SELECT v FROM calls.queries'::text);
+my $columns = q('{id,what,kind,things,ctid}'::name[]);
+my $ecp = q('trap.items_v'::regclass);
+my $betree = q('trap.items_id'::regclass);
+my $land = q('trap.land'::regclass);
+my $far_ecp = q('trap.far_v'::regclass);
+my $far_betree = q('trap.far_id'::regclass);
+
+# the arguments of one call, or of several
+my %arguments = (
+	'_ecp_knn_fetch(regclass, text[], name[], integer)' =>
+	  "$ecp, '{\"{1,2,1}\"}'::text[], $columns, 3",
+	'betree_adopt(text)' => "'public.citext_ops'::text",
+	'betree_flush(regclass)' => [ $betree, $far_betree ],
+	'betree_index_check(regclass, boolean)' =>
+	  [ "$betree, true", "$far_betree, true" ],
+	'betree_node_info(regclass, bigint)' => "$betree, 1::bigint",
+	'betree_page_items(regclass, bigint)' => "$betree, 1::bigint",
+	'ecp_admit(regclass, double precision[], double precision, double precision, double precision, double precision, double precision, double precision, double precision)'
+	  => "$land, '{1,2}'::float8[]",
+	'ecp_admit_extents(double precision[], double precision, double precision, double precision, double precision, double precision, double precision, double precision)'
+	  => "'{1,2}'::float8[], 4e5::float8, 5e4::float8, 0.8::float8, 1e3::float8, 1e3::float8, 1e3::float8, 5::float8",
+	'ecp_advise(name)' => "'trapped'::name",
+	'ecp_calibrate(name, bigint, double precision, bigint, integer[], integer[], boolean)'
+	  => "'trapped'::name, 16777216::bigint, 0.2::float8, 100000000::bigint, '{8192,65536}'::integer[], '{1}'::integer[], false",
+	'ecp_index_check(regclass, boolean)' =>
+	  [ "$ecp, true", "$far_ecp, true" ],
+	'ecp_index_stats(regclass)' => [ $ecp, $far_ecp ],
+	'ecp_kernels()' => '',
+	'ecp_knn_batch(regclass, anyarray, integer)' => "$ecp, $queries, 3",
+	'ecp_knn_batch(regclass, text, integer)' => "$ecp, $query, 3",
+	'ecp_knn_exact(regclass, anyarray, integer)' => "$ecp, $queries, 3",
+	'ecp_knn_exact(regclass, text, integer)' => "$ecp, $query, 3",
+	'ecp_knn_fetch(regclass, anyarray, name[], integer)' =>
+	  [ "$ecp, $queries, $columns, 3", "$far_ecp, $queries, $columns, 3" ],
+	'ecp_last_scan()' => '',
+	'ecp_local_table(regclass)' => $land,
+	'ecp_maintain(regclass)' => [ $ecp, $far_ecp ],
+	'ecp_misassigned(regclass, integer)' => [ "$ecp, 10", "$far_ecp, 10" ],
+	'ecp_page_items(regclass, bigint)' => "$ecp, 2::bigint",
+	'ecp_place_compare(regclass, name, text, double precision, bigint, bigint)'
+	  => "$land, 'p'::name",
+	'ecp_place_groups(regclass)' => $land,
+	'ecp_place_plan(regclass, name, text, text, double precision, bigint)' =>
+	  "$land, 'p'::name",
+	'ecp_place_rule(regclass, text, name, name)' =>
+	  "$land, 'a'::text, 'trapped'::name, NULL::name",
+	'ecp_place_target(name, name, double precision, text)' =>
+	  "'q'::name, 'trapped'::name, 100::float8, '1GB'::text",
+	'ecp_plan_build(regclass, name, name[], double precision, double precision, integer, double precision, double precision)'
+	  => "'trap.items'::regclass, 'v'::name, '{trapped}'::name[]",
+	'ecp_progress_get()' => '',
+	'ecp_read_window(regclass, integer, timestamp with time zone, integer, integer, integer, integer, integer, integer, integer, integer, integer, integer)'
+	  => "'trap.frames'::regclass, 1, 'epoch'::timestamptz, 0, 0, 16, 16, 8, 8, 1, 1",
+	'ecp_recall(regclass, integer, integer[], integer, integer, text, boolean)'
+	  => [
+		"$ecp, 5, NULL::integer[], 20, 1, NULL::text, false",
+		"$ecp, 5, NULL::integer[], 20, 1, $query, false",
+		"$far_ecp, 5, NULL::integer[], 20, 1, NULL::text, false"
+	  ],
+	'ecp_run_on_shards(regclass, text, boolean)' =>
+	  "$far_ecp, 'SELECT pg_catalog.pg_relation_size(%L) AS n'::text, true",
+	'ecp_shard_query(regclass, name, integer, text)' =>
+	  "'trap.parts'::regclass, 'v'::name, 3, 'trap.<->'::text",
+	'ecp_stat_get(regclass)' => [ $ecp, $far_ecp ],
+	'ecp_stat_reset(regclass)' => [ $ecp, $far_ecp ],
+	'ecp_stream_bench(regclass, double precision[], double precision, integer, boolean)'
+	  => "'trap.frames'::regclass, '{20,20}'::float8[], 0.05::float8, 2, false",
+	'ecp_stream_utilisation(double precision[], double precision, double precision, double precision, double precision, double precision, double precision)'
+	  => "'{1,2}'::float8[], 4e5::float8, 8::float8, 8::float8, 10::float8, 4::float8, 1::float8",
+	'ecp_stripe(integer[], integer)' => "'{1,2}'::integer[], 4",
+	'ecp_stripe_ddl(text, name[], integer, name)' =>
+	  "'trap.f'::text, '{trapped}'::name[], 2, 'betree'::name",
+	'ecp_vote(regclass, text, name, integer)' => [
+		map { "$_" } (
+			"$ecp, $query, 'what'::name, 3",
+			"$ecp, $query, 'kind'::name, 3",
+			"$far_ecp, $query, 'kind'::name, 3")
+	]);
+# called by their triggers, and below by CALL
+my %otherwise = map { $_ => 1 } (
+	'ecp_place_new_partition()',
+	'ecp_place_rules_changed()',
+	'ecp_place_apply(regclass, name, text, text, text, text, double precision)'
+);
+
+my $ours = q(
+	SELECT p.oid, p.proname, p.prokind, p.proargtypes FROM pg_extension e
+		JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+			AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
+		JOIN pg_proc p ON p.oid = d.objid
+	WHERE e.extname ~ '^ecp' AND NOT p.proargtypes::oid[] @> ARRAY['internal'::regtype::oid]);
+my (@unknown, @calls);
+foreach (
+	split /\n/,
+	answer(
+		"SELECT proname || '(' || oidvectortypes(proargtypes) || ')' FROM ($ours) o ORDER BY 1"
+	))
+{
+	my ($name, $types) = /^(\w+)\((.*)\)$/;
+	my $known = $arguments{$_};
+
+	next if $otherwise{$_};
+	if (!defined $known)
+	{
+		$known = join ', ', map {
+			$_ eq 'regclass'
+			  ? (
+				$name =~ /betree/ ? $betree : $name =~ /table/ ? $land : $ecp)
+			  : $literal{$_} // '?'
+		} split /, /, $types;
+		push @unknown, $_ if $known =~ /\?/;
+	}
+	push @calls, "trap.$name($_)" foreach ref $known ? @$known : $known;
+}
+is(join("\n", @unknown), '', 'there is a call of every function');
+my %is_void = map { $_ => 1 } split /\n/,
+  answer("SELECT proname FROM pg_proc WHERE prorettype = 'void'::regtype");
+foreach my $i (0 .. $#calls)
+{
+	my ($name) = $calls[$i] =~ /^trap\.(\w+)/;
+
+	answer( "CREATE VIEW calls.c$i AS SELECT "
+		  . ($is_void{$name} ? 'count(*)' : '*')
+		  . " FROM $calls[$i]");
+}
+
+# the operators, with operands of their types, and the views
+my @operators = map { [ split /\|/ ] } split /\n/, answer(
+	q(SELECT o.oprname, o.oprleft::regtype, o.oprright::regtype FROM pg_operator o
+	WHERE o.oprnamespace = 'trap'::regnamespace ORDER BY 1, 2, 3));
+my $n = @calls;
+foreach (@operators)
+{
+	my ($name, $left, $right) = @$_;
+
+	push @calls, "$name of $left and $right";
+	answer(
+		"CREATE VIEW calls.c$n AS SELECT $literal{$left} OPERATOR(trap.$name) $literal{$right} AS o"
+	);
+	$n++;
+}
+foreach my $view (qw(ecp_stat_indexes ecp_progress))
+{
+	push @calls, $view;
+	answer("CREATE VIEW calls.c$n AS SELECT * FROM trap.$view");
+	$n++;
+}
+# searches
+foreach my $search (
+	q(ORDER BY v OPERATOR(trap.<->) '{1,1,1}'::real[] LIMIT 3),
+	q(WHERE v OPERATOR(trap.@<->) ROW('{1,1,1}', 3)::trap.ecp_real_ball),
+	q(WHERE id = 3))
+{
+	push @calls, $search;
+	answer("CREATE VIEW calls.c$n AS SELECT id FROM trap.far_1 $search");
+	$n++;
+}
+
+# Call everything; those that fail.
+sub call_all
+{
+	my $failures = '';
+
+	foreach my $i (0 .. $#calls)
+	{
+		my ($ret, undef, $stderr) = $node->psql('hostile',
+			"BEGIN; SET search_path = pg_catalog; SELECT * FROM calls.c$i; ROLLBACK"
+		);
+
+		$failures .= "$calls[$i]: $stderr\n" if $ret != 0;
+	}
+	return $failures;
+}
+
+sub planted_calls
+{
+	return
+	  scalar(() =
+		  slurp_file($node->logfile) =~ /planted: called by postgres/g);
+}
+
+is(call_all(), '', 'all calls work');
+
+# ----------------------------------------------------------------------
+# What is planted: of each function, those with other types of arguments, each
+# place alone and all combinations of few; of each operator likewise
+
+as_proprietor(
+	sprintf(
+		q(CREATE TABLE trap.planted_functions AS
+	SELECT row_number() OVER () AS n, o.*, pg_get_function_result(o.oid) AS result,
+		ARRAY(SELECT format('OUT %%I %%s', p.proargnames[a], format_type(p.proallargtypes[a], NULL))
+			FROM pg_proc p, generate_subscripts(p.proargmodes, 1) a
+			WHERE p.oid = o.oid AND p.proargmodes[a] = 'o') AS out
+	FROM (%s) o;
+	DO $do$
+	DECLARE
+		f record;
+		arguments text[];
+		n integer := 0;
+		alternatives CONSTANT jsonb := '{
+			"regclass": ["oid", "text", "name", "anyelement"],
+			"anyarray": ["real[]", "double precision[]", "integer[]", "bytea[]", "text[]", "anyelement"],
+			"text": ["name", "character varying", "anyelement"],
+			"integer": ["bigint", "smallint", "numeric", "anyelement"],
+			"bigint": ["integer", "numeric", "anyelement"],
+			"double precision": ["real", "numeric", "integer", "anyelement"],
+			"boolean": ["text", "anyelement"],
+			"name": ["text", "anyelement"],
+			"name[]": ["text[]", "anyarray"],
+			"text[]": ["name[]", "anyarray"]}';
+	BEGIN
+		FOR f IN SELECT * FROM trap.planted_functions LOOP
+			FOR arguments IN
+				WITH RECURSIVE given AS (
+					SELECT a.i, format_type(a.t, NULL) AS type
+					FROM unnest(f.proargtypes::oid[]) WITH ORDINALITY AS a(t, i)
+				), choice AS (
+					SELECT i, type AS t, 0 AS changed FROM given
+					UNION ALL
+					SELECT i, jsonb_array_elements_text(coalesce(alternatives->type,
+						CASE WHEN type ~ '\[' THEN '["anyarray"]' ELSE '["anyelement"]' END::jsonb)), 1
+					FROM given
+				), chosen AS (
+					SELECT 0::bigint AS i, '{}'::text[] AS t, 0 AS changed
+					UNION ALL
+					SELECT c.i, h.t || c.t, h.changed + c.changed
+					FROM chosen h JOIN choice c ON c.i = h.i + 1
+					-- of many arguments one is changed, or the first two
+					WHERE h.changed + c.changed <= CASE WHEN pg_catalog.array_length(f.proargtypes::oid[], 1) <= 3 THEN 9
+						WHEN c.i <= 2 THEN 2 ELSE greatest(1, h.changed) END
+				)
+				SELECT t FROM chosen WHERE i = coalesce(pg_catalog.array_length(f.proargtypes::oid[], 1), 0) AND changed > 0
+			LOOP
+				BEGIN
+					EXECUTE format('CREATE %%s trap.%%I(%%s) %%s %%s',
+						CASE f.prokind WHEN 'p' THEN 'PROCEDURE' ELSE 'FUNCTION' END, f.proname,
+						array_to_string(arguments || f.out, ', '),
+						CASE f.prokind WHEN 'p' THEN '' ELSE 'RETURNS ' || f.result END,
+						$body$%s$body$);
+					n := n + 1;
+				EXCEPTION
+					WHEN duplicate_function OR insufficient_privilege OR invalid_function_definition OR feature_not_supported
+						OR ambiguous_function THEN NULL;
+				END;
+			END LOOP;
+		END LOOP;
+		RAISE NOTICE '%% functions are planted', n;
+	END $do$;), $ours, sprintf($body, '', '')));
+cmp_ok(
+	answer(
+		q(SELECT count(*) FROM pg_proc WHERE pronamespace = 'trap'::regnamespace AND proowner = 'proprietor'::regrole)
+	),
+	'>', 500,
+	'functions are planted');
+is( answer(
+		"SELECT string_agg(DISTINCT o.proname, ' ') FROM ($ours) o
+		WHERE cardinality(o.proargtypes::oid[]) > 0 AND NOT EXISTS (SELECT FROM pg_proc p
+			WHERE p.proname = o.proname AND p.pronamespace = 'trap'::regnamespace
+				AND p.proowner = 'proprietor'::regrole)"
+	),
+	'',
+	'of every name that takes arguments');
+as_proprietor(
+	sprintf(
+		q(CREATE FUNCTION trap.planted_cast(trap.thing) RETURNS text %1$s;
+	CREATE FUNCTION trap.planted_json(trap.thing) RETURNS json %1$s;
+	CREATE FUNCTION trap.planted_jsonb(trap.thing) RETURNS jsonb %1$s;
+	CREATE FUNCTION trap.planted_cast(trap.kind) RETURNS text %1$s;
+	CREATE FUNCTION trap.planted_json(trap.kind) RETURNS json %1$s;
+	CREATE FUNCTION trap.planted_jsonb(trap.kind) RETURNS jsonb %1$s;
+	CREATE CAST (trap.thing AS text) WITH FUNCTION trap.planted_cast(trap.thing) AS IMPLICIT;
+	CREATE CAST (trap.thing AS json) WITH FUNCTION trap.planted_json(trap.thing) AS IMPLICIT;
+	CREATE CAST (trap.thing AS jsonb) WITH FUNCTION trap.planted_jsonb(trap.thing) AS IMPLICIT;
+	CREATE CAST (trap.kind AS text) WITH FUNCTION trap.planted_cast(trap.kind) AS IMPLICIT;
+	CREATE CAST (trap.kind AS json) WITH FUNCTION trap.planted_json(trap.kind) AS IMPLICIT;
+	CREATE CAST (trap.kind AS jsonb) WITH FUNCTION trap.planted_jsonb(trap.kind) AS IMPLICIT;
+	CREATE FUNCTION trap.planted_operator(anyelement, anyelement) RETURNS boolean %2$s;
+	CREATE FUNCTION trap.planted_operator(anyarray, anyarray) RETURNS float8 %3$s;
+	CREATE OPERATOR trap.= (LEFTARG = anyelement, RIGHTARG = anyelement, FUNCTION = trap.planted_operator);
+	CREATE OPERATOR trap.< (LEFTARG = anyelement, RIGHTARG = anyelement, FUNCTION = trap.planted_operator);
+	CREATE OPERATOR trap.<-> (LEFTARG = anyarray, RIGHTARG = anyarray, FUNCTION = trap.planted_operator);
+	CREATE OPERATOR trap.<#> (LEFTARG = anyarray, RIGHTARG = anyarray, FUNCTION = trap.planted_operator);
+	CREATE OPERATOR trap.<=> (LEFTARG = anyarray, RIGHTARG = anyarray, FUNCTION = trap.planted_operator);),
+		sprintf($body, 'IMMUTABLE', 'RETURN NULL;'),
+		sprintf($body, 'IMMUTABLE', 'RETURN true;'),
+		sprintf($body, 'IMMUTABLE', 'RETURN 1;')));
+
+# A call by name finds one of them: this would be seen.
+my $before = planted_calls();
+my ($ret) = $node->psql('hostile',
+	"SELECT * FROM trap.ecp_knn_batch('trap.items_v'::regclass, '{{1,2,1}}'::real[], 3)"
+);
+isnt($ret, 0, 'a call by name finds what is planted');
+is(planted_calls(), $before + 1, 'and it is seen');
+
+is(call_all(), '', 'all calls still work');
+is( $node->psql(
+		'hostile',
+		"SET search_path = pg_catalog;
+		SELECT trap.ecp_place_rule('trap.land'::regclass, 'b'::text, NULL::name, 'p'::name);
+		CREATE TABLE trap.land_2 PARTITION OF trap.land FOR VALUES IN (2);
+		CREATE TABLE trap.land_b PARTITION OF trap.land FOR VALUES IN (3);
+		CALL trap.ecp_place_apply('trap.land'::regclass, 'p'::name, 'lpt'::text, '1GB'::text, '1s'::text, 'bytes'::text, 1::float8);
+		SET enable_seqscan = off;
+		INSERT INTO trap.far_1 SELECT id, v FROM trap.far_1;
+		VACUUM trap.far_1;
+		CREATE INDEX far_v_2 ON trap.far_1 USING ecp (v trap.real_l2_ops);
+		REINDEX TABLE trap.far_1;"
+	),
+	0,
+	'placement, inserts and maintenance work');
+is(planted_calls(), $before + 1, 'nothing that was planted was called');
+
+$node->stop;
+done_testing();
