@@ -18,6 +18,7 @@
 
 #include <math.h>
 
+#include "vector/vector_codes.h"
 #include "vector/vector_kernels.h"
 
 #ifdef ECP_HAVE_X86_KERNELS
@@ -712,6 +713,10 @@ store_code_bounds(const EcpCodeScan *scan, __m256i halves, const float4 *add,
 							 _mm256_loadu_ps(width), bound);
 	_mm256_storeu_ps(bounds, bound);
 }
+
+/* A 16-bit sum gets a byte from each second group. */
+StaticAssertDecl(ECP_CODE_DIMS_MAX / ECP_GROUP / 2 * PG_UINT8_MAX <= PG_UINT16_MAX,
+				 "sums of codes fit 16 bits");
 
 static TARGET void
 avx2_code_bounds(const EcpCodeScan *scan, const uint8 *blocks,

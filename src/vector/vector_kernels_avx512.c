@@ -14,6 +14,7 @@
 
 #include <math.h>
 
+#include "vector/vector_codes.h"
 #include "vector/vector_kernels_avx512.h"
 
 #ifdef ECP_HAVE_X86_KERNELS
@@ -658,6 +659,10 @@ add_code_quarters(__m512i even, __m512i odd)
 											   _mm512_extracti64x4_epi64(halves[1], 1)),
 							  1);
 }
+
+/* A 16-bit sum gets a byte from each fourth group. */
+StaticAssertDecl(ECP_CODE_DIMS_MAX / ECP_GROUP / 4 * PG_UINT8_MAX <= PG_UINT16_MAX,
+				 "sums of codes fit 16 bits");
 
 static TARGET void
 avx512_code_bounds(const EcpCodeScan *scan, const uint8 *blocks,

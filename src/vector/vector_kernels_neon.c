@@ -461,6 +461,9 @@ neon_f32_panel_nearest(const EcpPanelView *panel, int n, const char *vectors,
 /* Groups whose 8-bit entries 16 bits can add up. */
 #define CODE_GROUPS		256
 
+StaticAssertDecl(CODE_GROUPS * PG_UINT8_MAX <= PG_UINT16_MAX,
+				 "sums of codes fit 16 bits");
+
 static void
 neon_code_tables(const float4 *steps, int ngroups, uint8 *tables)
 {

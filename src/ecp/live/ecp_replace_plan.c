@@ -35,7 +35,7 @@
 /* Runs that a cluster may have before it is rewritten. */
 #define ECP_FLUSH_RUNS			3
 
-/* Rows stay buffered that are fewer than 1/n of the mean. */
+/* A cluster with fewer than 1/n of the mean waiting rows is not flushed. */
 #define ECP_FLUSH_FEW			2
 
 /* Free slots of a new node, at least. */

@@ -43,11 +43,11 @@
 #include "vector/vector_value.h"
 
 /*
- * Queries that go on to the end, and tell of all ks of the curve, and how many make
- * a curve.  The others end where by those there is no more to find for the last k
- * but one: to find the nearest thousand takes most clusters, and each says more of
- * the mean.  After queries of all kinds there are rows only, which tell of k = 1
- * and 10.
+ * The first CURVE_WHOLE_QUERIES queries search to full depth and measure every k.
+ * Later ones stop where those found nothing more for the last k but one: the
+ * nearest thousand take most of the clusters, and each query says more about
+ * their mean.  After the first CURVE_MIXED_QUERIES, all are rows and measure
+ * k = 1 and 10.  CURVE_QUERIES_LEAST make a curve.
  */
 #define CURVE_WHOLE_QUERIES	40
 #define CURVE_MIXED_QUERIES	320

@@ -12,10 +12,10 @@
  *
  * The slack for a target, a k and a kind of query is measured on the index
  * (ecp_recall_points.c), so that the mean recall of such queries is the target.
- * The third term makes queries that need many clusters give up earlier: a mean
- * is reached at the least cost where the next cluster adds as much to the recall
- * of each query, and it adds less where more have been read.  It is worth a
- * tenth to a quarter of the clusters; anything from 0.25 to 0.7 is within a fortieth
+ * The third term makes queries that need many clusters give up earlier.  A mean
+ * is cheapest when one more cluster gains every query the same, and it gains
+ * less where more have been read.  The term is worth a tenth to a quarter of the
+ * clusters; anything from 0.25 to 0.7 is within a fortieth
  * of the best.  The spread is that of the gaps of rows, so that the
  * units are the index's own.
  *
