@@ -34,7 +34,7 @@ CREATE TABLE ecp_device (
 	spread float8,
 	file_bytes bigint,
 	written_bytes bigint,
-	seconds float8,
+	wall_s float8,
 	measured_at timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE ecp_device IS 'profile of each tablespace, as measured by ecp_calibrate()';

@@ -6,5 +6,5 @@ SELECT name, round((profile).latency_us::numeric) AS "L us", round((profile).rea
 	format('%s (%s)', round((profile).seq_read_mb_s), read_mb_s) AS "seq. read",
 	format('%s (%s)', round((profile).seq_write_mb_s), write_mb_s) AS "seq. write",
 	format('%s (%s)', round((profile).rand_write_iops), write_iops) AS "small writes/s",
-	round((profile).seconds::numeric, 1) AS seconds, (profile).written_bytes / 1000000 AS "MB written"
+	round((profile).wall_s::numeric, 1) AS seconds, (profile).written_bytes / 1000000 AS "MB written"
 FROM setting JOIN setting_limit USING (name) WHERE name <> ALL ('{slow,middle,fast}') ORDER BY read_iops, write_iops;

@@ -46,7 +46,7 @@ LANGUAGE sql AS $$
 $$;
 
 CREATE TABLE bench (device text, test text, variant text, processes int, size bigint,
-	elapsed_s float8, mb_s float8, us_per_op float8, check_value float8);
+	wall_s float8, mb_s float8, us_per_op float8, check_value float8);
 
 -- a line for each figure that is asked for
 CREATE TABLE checks (n int GENERATED ALWAYS AS IDENTITY, what text, asked text, measured text, holds bool);

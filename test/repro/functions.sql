@@ -42,7 +42,7 @@ CREATE FUNCTION ecp_repro.ecp_bench(tablespace name, tests text[] DEFAULT '{bloc
 	seconds float8 DEFAULT 0.25, inputs integer[] DEFAULT '{1,4,16,64}', k integer DEFAULT 10,
 	buffer_bytes bigint DEFAULT 8388608,
 	OUT test text, OUT variant text, OUT processes integer, OUT size bigint,
-	OUT elapsed_s float8, OUT mb_s float8, OUT us_per_op float8, OUT check_value float8)
+	OUT wall_s float8, OUT mb_s float8, OUT us_per_op float8, OUT check_value float8)
 RETURNS SETOF record
 AS '$libdir/ecp' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION ecp_repro.ecp_bench(name, text[], integer[], bigint, float8, integer[], integer, bigint) IS 'four microbenchmarks on a tablespace by number of workers: block transfer, nearest neighbours, external sort, binary search';
