@@ -211,7 +211,7 @@ collect(RunState *state)
 static bool
 place_child(RunState *state, int child, int start)
 {
-	RunPage    *page = &state->pages[state->npages - 1];
+	RunPage    *page = state->npages > 0 ? &state->pages[state->npages - 1] : NULL;
 	int			nitems = state->batch.nitems - start;
 	int			space = 0;
 
@@ -219,7 +219,7 @@ place_child(RunState *state, int child, int start)
 		return true;
 	for (int i = start; i < state->batch.nitems; i++)
 		space += BetreeTupleSpace(state->batch.items[i].itup);
-	if (state->npages == 0 ||
+	if (page == NULL ||
 		page->space + space > BetreePageCapacity ||
 		state->batch.nitems - page->start > BETREE_LOG_PAGE_MAX_ITEMS)
 	{
@@ -318,8 +318,8 @@ write_page(RunState *state, int i, int spare)
 }
 
 /*
- * Write the pages of the run, each to a spare page of the node.  The seal
- * after this takes the first that is left, so we take the last ones first.
+ * Write the pages of the run, each to a spare page of the node.  The next seal
+ * takes the first spare page, so use them from the end.
  */
 static void
 write_pages(RunState *state)
