@@ -32,6 +32,9 @@
 #include "varatt.h"
 #endif
 
+/* What a page may depend on that pg_upgrade takes to another version */
+#define ECP_SERVER_MAJOR	(PG_VERSION_NUM / 10000)
+
 /* 18: a function that does not return is marked in front of it */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn __attribute__((noreturn))

@@ -104,11 +104,14 @@ betree_filter_hash_proc(BetreeRel *bt, int i, Oid subtype, Oid *arg_proc)
 /*
  * betree_filter_hash_init
  *		Find the hash functions of all key columns; false if one has none.
+ *
+ * A major version may change what a function computes,
+ * and pg_upgrade keeps our pages: so it is part of the identity.
  */
 bool
 betree_filter_hash_init(BetreeRel *bt, BetreeHash *hash)
 {
-	hash->id = BETREE_VERSION;
+	hash->id = hash_combine(BETREE_VERSION, murmurhash32(ECP_SERVER_MAJOR));
 	for (int i = 0; i < bt->nkeyatts; i++)
 	{
 		Oid			arg_proc;
@@ -225,7 +228,7 @@ next_group(Page page, BetreeFilterGroup group)
 	group = (BetreeFilterGroup) next;
 	if (end - next < BetreeFilterGroupSize(0) ||
 		end - next < BetreeFilterGroupSize(group->btef_ends[BETREE_FILTER_BUCKETS - 1]))
-		betree_page_report_item();
+		betree_page_report_item(end);
 	return group;
 }
 
@@ -355,7 +358,7 @@ betree_filter_trim(BetreeRel *bt, Buffer nodebuf)
 		at = betree_node_find_dir(node,
 								  BETREE_DIR_FILTER_NUMBER(nfilters - 1));
 		if (at < 0)
-			betree_page_report_item();
+			betree_page_report_item(node);
 		blkno = BetreeNodeGetDir(node)[at].bted_block;
 		buf = betree_block_read(bt, blkno, BUFFER_LOCK_EXCLUSIVE, BETREE_FILTER);
 		state = GenericXLogStart(bt->rel);
@@ -579,7 +582,7 @@ betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page, ItemIdData *ids,
 		int			nadded = form_groups(added, hashes, nhashes, number, nfilters, seq);
 
 		if (at < 0 || number >= BETREE_FILTER_PAGES_MAX)
-			betree_page_report_item();
+			betree_page_report_item(node);
 		covered[number] = add_groups(bt, BetreeNodeGetDir(node) + at,
 									 (uint16) opaque->bteo_seq, hash,
 									 added, nadded);
@@ -615,7 +618,7 @@ betree_filter_probe(BetreeRel *bt, Page node, uint32 id, uint64 hash,
 	at = betree_node_find_dir(node,
 							  BETREE_DIR_FILTER_NUMBER(filter_number(hash, nfilters)));
 	if (at < 0)
-		betree_page_report_item();
+		betree_page_report_item(node);
 
 	*from = BetreeNodeGetDir(node)[at].bted_seq;
 	if (!BetreeSeqNewer(BetreePageGetOpaque(node)->bteo_seq, *from))
@@ -671,7 +674,7 @@ betree_filter_excludes(Page node, int i, uint16 from, const bool *hit)
 			return false;
 		before = dir[first - 1].bted_seq;
 		if (((seq - before) & BETREE_MARKER_MASK) > BETREE_SEQ_SPAN_MAX)
-			betree_page_report_item();
+			betree_page_report_item(node);
 	}
 	if (BetreeSeqNewer(from, before) || !BetreeSeqNewer(seq, from))
 		return false;
