@@ -46,6 +46,7 @@ check exports src/tools/check_exports.sh
 check headers src/tools/check_headers.sh
 clang=$(compgen -c clang | grep -E '^clang(-[0-9]+)?$' | sort -uV | tail -n 1)
 check_with "${clang:-clang}" clang src/tools/check_clang.sh "$clang"
+check pages perl src/tools/check_pages.pl
 check sizes perl src/tools/check_sizes.pl
 check versions src/tools/check_version.sh
 check packages perl src/tools/check_packages.pl
