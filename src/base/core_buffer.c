@@ -43,6 +43,24 @@ ecp_buffer_is_exclusive_locked(Buffer buffer)
 		ecp_content_lock_held_exclusively(buffer);
 }
 
+Buffer
+ecp_buffer_at(const void *address)
+{
+	uintptr_t	at = (uintptr_t) address;
+	uintptr_t	shared = (uintptr_t) BufferBlocks;
+
+	if (at >= shared && (at - shared) / BLCKSZ < (uintptr_t) NBuffers)
+		return (Buffer) ((at - shared) / BLCKSZ) + 1;
+	for (int i = 0; i < NLocBuffer; i++)
+	{
+		uintptr_t	local = (uintptr_t) LocalBufferBlockPointers[i];
+
+		if (local != 0 && at >= local && at < local + BLCKSZ)
+			return -(i + 1);
+	}
+	return InvalidBuffer;
+}
+
 void
 ecp_buffer_warm(Buffer buffer)
 {

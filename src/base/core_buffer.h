@@ -20,6 +20,9 @@ extern bool ecp_buffer_is_locked(Buffer buffer);
 extern bool ecp_buffer_is_share_locked(Buffer buffer);
 extern bool ecp_buffer_is_exclusive_locked(Buffer buffer);
 
+/* The buffer that an address is in, or InvalidBuffer; for error messages */
+extern Buffer ecp_buffer_at(const void *address);
+
 /*
  * Let the processor fetch memory; the descriptor of a buffer, if it is shared;
  * and that with part of a page, which may be another one by now.

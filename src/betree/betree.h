@@ -162,7 +162,7 @@ typedef struct BetreeRel
 /* An index that this backend works on; functions may nest several */
 typedef struct BetreeEntry
 {
-	Oid			relid;
+	Relation	rel;
 	struct BetreeEntry *outer;
 } BetreeEntry;
 
@@ -345,7 +345,7 @@ betree_key_verify_tuple(BetreeRel *bt, IndexTuple itup)
 	if (bt->fixed_size == 0 || IndexTupleHasNulls(itup))
 		betree_key_verify_values(bt, itup);
 	else if (unlikely(IndexTupleSize(itup) < bt->fixed_size))
-		betree_page_report_item();
+		betree_page_report_item(itup);
 }
 
 extern int	betree_key_fixed_size(TupleDesc tupdesc);
@@ -369,8 +369,8 @@ extern const char *betree_key_item_complaint(BetreeRel *bt, Page page,
 extern bool betree_key_equal_tuples(BetreeRel *bt, IndexTuple a, IndexTuple b);
 extern void betree_key_sort(BetreeRel *bt, BetreeSortItem *items, int nitems);
 extern int	betree_key_sort_unique(BetreeRel *bt, BetreeSortItem *items, int nitems);
-extern int	betree_key_merge_runs(BetreeRel *bt, BetreeSortItem **items,
-								  int nitems);
+extern int	betree_key_merge_lists(BetreeRel *bt, BetreeSortItem **items,
+								   int nitems);
 extern void betree_key_item_init(BetreeRel *bt, BetreeSortItem *item,
 								 IndexTuple itup, int order);
 extern int	betree_key_item_compare(BetreeRel *bt, const BetreeSortItem *a,
@@ -392,6 +392,7 @@ extern bool betree_key_node_covers(BetreeRel *bt, Page page, BetreeKey *key);
 /* betree_entry.c */
 extern void betree_entry_begin(BetreeEntry *entry, Relation rel);
 extern void betree_entry_end(BetreeEntry *entry);
+extern Relation betree_entry_index(void);
 
 /* betree_form.c */
 extern IndexTuple betree_key_form_separator(BetreeRel *bt, IndexTuple left,

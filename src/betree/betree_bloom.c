@@ -10,8 +10,7 @@
  * evenly.  "Absent" is never wrong; of a leaf without a slot nothing is known.
  *
  * Slots change only under the exclusive lock of their node, which every flush
- * holds, and those who ask hold a lock on it, so what they hear is of the leaf
- * as it is.  All changes are records of their own, made so that a crash leaves
+ * holds, and a lookup holds a lock on it, so the answer is current.  All changes are records of their own, made so that a crash leaves
  * too many bits or no slot.  The bits of a batch are set before the batch is
  * merged into a leaf in place.  The slots of leaves that are written anew are
  * forgotten before, and made from their contents afterwards.
@@ -90,7 +89,7 @@ betree_bloom_page_of(Page node, BlockNumber leafblk)
 		return InvalidBlockNumber;
 	at = betree_node_find_dir(node, BETREE_DIR_BLOOM_NUMBER(leafblk % nblooms));
 	if (at < 0)
-		betree_page_report_item();
+		betree_page_report_item(node);
 	return BetreeNodeGetDir(node)[at].bted_block;
 }
 

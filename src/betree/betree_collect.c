@@ -314,7 +314,7 @@ betree_collect_log(BetreeScanOpaque so, Page node, int first, int last)
 
 		if (BetreeDirIsSealed(&dir[i]) != (i < opaque->bteo_nlog) ||
 			(i < opaque->bteo_nlog && !betree_node_log_ordered(node, i)))
-			betree_page_report_item();
+			betree_page_report_item(node);
 		if (i < opaque->bteo_nlog)
 		{
 			if (!is_pending(&range, i) ||
@@ -354,6 +354,6 @@ betree_collect_finish(BetreeScanOpaque so)
 	MemoryContext oldcontext = MemoryContextSwitchTo(messages->context);
 
 	messages->nitems = messages->max_items =
-		betree_key_merge_runs(&so->bt, &messages->items, messages->nitems);
+		betree_key_merge_lists(&so->bt, &messages->items, messages->nitems);
 	MemoryContextSwitchTo(oldcontext);
 }

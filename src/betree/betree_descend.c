@@ -10,7 +10,8 @@
  * is a NODE: it may be remembered without a lock and checked again
  * (betree_descend_relock).  It may have been split, merged with another one, or
  * freed and used again meanwhile; if it is a node of that level whose range
- * holds the position, it is the one, for a level has no other.
+ * holds the position, it is the right node: each level has exactly one for a
+ * position.
  *
  *-------------------------------------------------------------------------
  */

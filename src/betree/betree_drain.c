@@ -95,7 +95,7 @@ flush_to_leaf(DrainState *state, int child)
 		{
 			/* a page fits a batch, unless its items overlap */
 			if (!state->batch.complete)
-				betree_page_report_item();
+				betree_page_report_item(node);
 			state->empty[state->nempty++] = child;
 			break;
 		}
@@ -234,7 +234,7 @@ flush_to_node(DrainState *state, int child)
 		 * can be one at the latest when the child has been drained.
 		 */
 		if (batch->nitems == 0 && room == BetreePageCapacity)
-			betree_page_report_item();
+			betree_page_report_item(node);
 		if (batch->nitems == 0 &&
 			!betree_log_seal(bt, childbuf, NULL))
 		{

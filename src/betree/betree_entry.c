@@ -25,14 +25,14 @@ betree_entry_begin(BetreeEntry *entry, Relation rel)
 {
 	for (BetreeEntry *outer = entered; outer != NULL; outer = outer->outer)
 	{
-		if (outer->relid == RelationGetRelid(rel))
+		if (RelationGetRelid(outer->rel) == RelationGetRelid(rel))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_IN_USE),
 					 errmsg("cannot access index \"%s\" from a function that it calls",
 							RelationGetRelationName(rel)),
 					 errdetail("The functions of an operator class run while pages of the index are locked.")));
 	}
-	entry->relid = RelationGetRelid(rel);
+	entry->rel = rel;
 	entry->outer = entered;
 	entered = entry;
 }
@@ -47,4 +47,14 @@ betree_entry_end(BetreeEntry *entry)
 	Assert(entered == entry);
 
 	entered = entry->outer;
+}
+
+/*
+ * betree_entry_index
+ *		The index that this backend works on, or NULL; for error messages.
+ */
+Relation
+betree_entry_index(void)
+{
+	return entered != NULL ? entered->rel : NULL;
 }

@@ -107,20 +107,20 @@ attribute_end(Form_pg_attribute att, char *data, Size size, Size *off)
 	Size		length = att->attlen;
 
 	if (unlikely(*off >= size))
-		betree_page_report_item();
+		betree_page_report_item(data);
 	*off = att_align_pointer(*off, att->attalign, att->attlen, data + *off);
 	if (unlikely(*off >= size))
-		betree_page_report_item();
+		betree_page_report_item(data);
 	if (att->attlen == -1)
 	{
 		if (unlikely(!varlena_is_sane(data + *off, data + size)))
-			betree_page_report_item();
+			betree_page_report_item(data);
 		length = VARSIZE_ANY(data + *off);
 	}
 	else if (att->attlen == -2)
 		length = strnlen(data + *off, size - *off) + 1;
 	if (unlikely(length > size - *off))
-		betree_page_report_item();
+		betree_page_report_item(data);
 	return *off + length;
 }
 
@@ -205,7 +205,7 @@ getattr_general(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 	Size		off = 0;
 
 	if (unlikely(IndexTupleSize(itup) < header))
-		betree_page_report_item();
+		betree_page_report_item(itup);
 	*isnull = has_nulls && att_isnull(attno - 1, nulls);
 	if (*isnull)
 		return (Datum) 0;
@@ -218,7 +218,7 @@ getattr_general(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 	(void) attribute_end(att, data, size, &off);
 	if (OidIsValid(bt->header_type[attno - 1]) &&
 		unlikely(!header_is_sane(bt->header_type[attno - 1], data + off)))
-		betree_page_report_item();
+		betree_page_report_item(itup);
 	return fetchatt(att, data + off);
 }
 
@@ -234,7 +234,7 @@ getattr(BetreeRel *bt, IndexTuple itup, int attno, bool *isnull)
 	if (attno > 1 || att->attlen < 0 || IndexTupleHasNulls(itup))
 		return getattr_general(bt, itup, attno, isnull);
 	if (unlikely(IndexTupleSize(itup) < sizeof(IndexTupleData) + att->attlen))
-		betree_page_report_item();
+		betree_page_report_item(itup);
 	*isnull = false;
 	return fetchatt(att, (char *) itup + sizeof(IndexTupleData));
 }
@@ -263,7 +263,7 @@ betree_key_verify_values(BetreeRel *bt, IndexTuple itup)
 	Size		end = 0;
 
 	if (unlikely(IndexTupleSize(itup) < header))
-		betree_page_report_item();
+		betree_page_report_item(itup);
 	for (int i = 0; i < bt->natts; i++)
 	{
 		Size		off = end;
@@ -273,7 +273,7 @@ betree_key_verify_values(BetreeRel *bt, IndexTuple itup)
 		end = attribute_end(TupleDescAttr(bt->tupdesc, i), data, size, &off);
 		if (OidIsValid(bt->header_type[i]) &&
 			unlikely(!header_is_sane(bt->header_type[i], data + off)))
-			betree_page_report_item();
+			betree_page_report_item(itup);
 	}
 }
 
@@ -322,7 +322,7 @@ pivot_natts(BetreeRel *bt, IndexTuple pivot)
 	int			natts = BetreePivotGetNatts(pivot);
 
 	if (unlikely(natts > bt->nkeyatts && natts != BETREE_NATTS_PLUSINF))
-		betree_page_report_item();
+		betree_page_report_item(pivot);
 	return natts;
 }
 
@@ -628,12 +628,12 @@ betree_key_sort_unique(BetreeRel *bt, BetreeSortItem *items, int nitems)
 }
 
 /*
- * Merge the sorted runs "a", up to "b", and "b", up to "end", into "result";
+ * Merge the sorted lists "a", up to "b", and "b", up to "end", into "result";
  * returns where that ends.  Of exact duplicates one is kept.
  */
 static BetreeSortItem *
-merge_two_runs(BetreeRel *bt, BetreeSortItem *a, BetreeSortItem *b,
-			   BetreeSortItem *end, BetreeSortItem *result)
+merge_two_lists(BetreeRel *bt, BetreeSortItem *a, BetreeSortItem *b,
+				BetreeSortItem *end, BetreeSortItem *result)
 {
 	BetreeSortItem *a_end = b;
 
@@ -654,50 +654,50 @@ merge_two_runs(BetreeRel *bt, BetreeSortItem *a, BetreeSortItem *b,
 }
 
 /*
- * betree_key_merge_runs
- *		Merge sorted runs of prepared items, and keep one of those that are exact
+ * betree_key_merge_lists
+ *		Merge sorted lists of prepared items, and keep one of those that are exact
  *		duplicates; returns how many are left.
  *
- * Each run begins with an item whose "order" is 1, that of the others is 0.
+ * Each list begins with an item whose "order" is 1, that of the others is 0.
  * The result is in "*items", which may be another array then.
  */
 int
-betree_key_merge_runs(BetreeRel *bt, BetreeSortItem **items, int nitems)
+betree_key_merge_lists(BetreeRel *bt, BetreeSortItem **items, int nitems)
 {
 	BetreeSortItem *from = *items;
 	BetreeSortItem *to = NULL;
 	int		   *starts;
-	int			nruns = 0;
+	int			nlists = 0;
 
 	for (int i = 0; i < nitems; i++)
-		nruns += from[i].order;
-	if (nruns <= 1)
+		nlists += from[i].order;
+	if (nlists <= 1)
 		return nitems;
 	to = palloc_extended(nitems * sizeof(BetreeSortItem), MCXT_ALLOC_HUGE);
-	starts = palloc((nruns + 1) * sizeof(int));
-	nruns = 0;
+	starts = palloc((nlists + 1) * sizeof(int));
+	nlists = 0;
 	for (int i = 0; i < nitems; i++)
 	{
 		if (from[i].order == 1)
-			starts[nruns++] = i;
+			starts[nlists++] = i;
 	}
 
-	while (nruns > 1)
+	while (nlists > 1)
 	{
 		BetreeSortItem *result = to;
 		int			n = 0;
 
-		starts[nruns] = nitems;
-		for (int run = 0; run < nruns; run += 2)
+		starts[nlists] = nitems;
+		for (int list = 0; list < nlists; list += 2)
 		{
-			int			second = starts[run + 1];
-			int			end = starts[Min(run + 2, nruns)];
-			BetreeSortItem *a = from + starts[run];
+			int			second = starts[list + 1];
+			int			end = starts[Min(list + 2, nlists)];
+			BetreeSortItem *a = from + starts[list];
 
 			starts[n++] = result - to;
-			result = merge_two_runs(bt, a, from + second, from + end, result);
+			result = merge_two_lists(bt, a, from + second, from + end, result);
 		}
-		nruns = n;
+		nlists = n;
 		nitems = result - to;
 		to = from;
 		from = result - nitems;

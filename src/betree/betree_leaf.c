@@ -12,8 +12,8 @@
  * most a sixth of a page.  Two leaves and their batches may be spread anew
  * over two or three pages; that record moves the bound between them.
  *
- * A batch that is added in place leaves postings as they are, but for those that
- * it has rows for the midst of.  Where whole pages are written anyway, neighbours
+ * A batch that is added in place leaves postings as they are, except those whose
+ * TID range a message falls into.  Where whole pages are written anyway, neighbours
  * with the same key become postings first.
  *
  *-------------------------------------------------------------------------
@@ -191,7 +191,7 @@ merge_items(BetreeRel *bt, Page page, BetreeBatch *batch, Merged *merged)
 		bool		found = false;
 
 		if (unlikely(BetreeTupleIsPosting(message->itup)))
-			betree_page_report_item();
+			betree_page_report_item(message->itup);
 
 		/* ascending input goes behind the last item */
 		if (i == 0 && maxoff > 0 &&
@@ -416,7 +416,7 @@ cut(Merged *merged, LeafSplit *split, int limit, int max_items)
 		}
 		space += item_space;
 		if (space > BetreePageCapacity)
-			betree_page_report_item();
+			betree_page_report_item(merged->items[i].itup);
 	}
 	split->npages++;
 	split->start[split->npages] = merged->nitems;
@@ -516,7 +516,7 @@ write_pivots(Page node, int child, LeafSplit *split, uint16 marker)
 		if (PageAddItem(node, (Pointer) pivot, IndexTupleSize(pivot),
 						BETREE_FIRST_PIVOT + child + i,
 						false, false) == InvalidOffsetNumber)
-			betree_page_report_item();
+			betree_page_report_item(node);
 	}
 }
 
@@ -673,7 +673,7 @@ split_before_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 	bool		done;
 
 	if (maxoff < 2 || !batch->set_marker)
-		betree_page_report_item();
+		betree_page_report_item(page);
 	for (OffsetNumber off = 1; off <= maxoff; off++)
 		merged_add(merged, BetreePageGetTuple(page, off), off);
 	cut(merged, &split, merged->space / 2, (maxoff + 1) / 2);

@@ -470,11 +470,11 @@ betree_log_check_order(Page node)
 
 	if (opaque->bteo_nlog > 0 &&
 		betree_node_log_span(node, opaque->bteo_seq) > BETREE_SEQ_SPAN_MAX)
-		betree_page_report_item();
+		betree_page_report_item(node);
 	for (int i = 0; i < opaque->bteo_nlog; i++)
 	{
 		if (!betree_node_log_ordered(node, i))
-			betree_page_report_item();
+			betree_page_report_item(node);
 	}
 }
 
@@ -521,7 +521,7 @@ betree_log_gather(BetreeRel *bt, Page node, int child, int max_space,
 			continue;
 		if (!betree_node_log_covers(node, i, child, child))
 		{
-			/* of a run no more than one page does */
+			/* only one page of a run covers a child */
 			if (betree_node_log_ends(node, i))
 				batch->upto = dir[i].bted_seq;
 			continue;

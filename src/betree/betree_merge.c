@@ -15,7 +15,7 @@
  */
 #define COPY_SINGLY_PART	8
 
-/* so many results of a step are worth a betree_block_tid_limit() */
+/* minimum results for which the limit is computed (betree_block_tid_limit) */
 #define TID_LIMIT_ITEMS		16
 
 /* Prepare for "n" results at most */
@@ -74,7 +74,7 @@ page_add(BetreeScanOpaque so, BetreeScanPage *page, ItemPointer tid,
 
 	if (unlikely(!is_tid_plain(so, tid)) && so->heap != NULL &&
 		!betree_block_tid_exists(so->heap, tid))
-		betree_page_report_item();
+		betree_page_report_item(tid);
 	item->tid = *tid;
 	item->itup = copy;
 }

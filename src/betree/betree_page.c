@@ -11,7 +11,7 @@
  */
 #include "postgres.h"
 
-#include "betree/betree_page.h"
+#include "betree/betree.h"
 
 #include "utils/rel.h"
 
@@ -19,16 +19,32 @@
  * betree_page_report_item
  *		The error for an item that is not inside its page, or is cut off.
  *
- * Found while comparing, where the index and the block are not known: the
- * checker names them.
+ * It is found while comparing, where the index and the block are not at hand.
+ * "where" is an address inside the page.  If that is a buffer, it tells the
+ * block; a copy of a page or of an item does not.
  */
 void
-betree_page_report_item(void)
+betree_page_report_item(const void *where)
 {
+	Relation	rel = betree_entry_index();
+	Buffer		buf = ecp_buffer_at(where);
+
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("betree index contains a damaged item"),
+				 errhint("Find the index by betree_index_check(), and REINDEX it.")));
+	if (!BufferIsValid(buf))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" contains a damaged item",
+						RelationGetRelationName(rel)),
+				 errhint("Please REINDEX it.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_INDEX_CORRUPTED),
-			 errmsg("betree index contains a damaged item"),
-			 errhint("Find the index by betree_index_check(), and REINDEX it.")));
+			 errmsg("index \"%s\" contains a damaged item at block %u",
+					RelationGetRelationName(rel), BufferGetBlockNumber(buf)),
+			 errhint("Please REINDEX it.")));
 }
 
 /*
@@ -95,7 +111,7 @@ betree_page_add(Page page, IndexTuple itup)
 	if (PageAddItem(page, (Pointer) itup, IndexTupleSize(itup),
 					OffsetNumberNext(PageGetMaxOffsetNumber(page)),
 					false, false) == InvalidOffsetNumber)
-		betree_page_report_item();
+		betree_page_report_item(page);
 }
 
 /*
@@ -169,7 +185,7 @@ betree_page_shrink_item(Page page, OffsetNumber off, IndexTuple itup)
 	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_LEAF);
 
 	if (IndexTupleSize(itup) > ItemIdGetLength(iid))
-		betree_page_report_item();
+		betree_page_report_item(page);
 	memcpy((char *) page + ItemIdGetOffset(iid), itup, IndexTupleSize(itup));
 	ItemIdSetNormal(iid, ItemIdGetOffset(iid), IndexTupleSize(itup));
 }

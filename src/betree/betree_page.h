@@ -219,7 +219,7 @@ StaticAssertDecl(MaxIndexTuplesPerPage < (1 << (16 - BETREE_DIR_RUN_BITS)),
 					   sizeof(BetreeCountersData)))
 
 /* betree_page.c, called here */
-pg_noreturn extern void betree_page_report_item(void);
+pg_noreturn extern void betree_page_report_item(const void *where);
 
 /* Items of a NODE */
 #define BETREE_HIKEY			1
@@ -244,7 +244,7 @@ BetreePageGetTuple(Page page, OffsetNumber off)
 				 ItemIdGetLength(iid) < sizeof(IndexTupleData) ||
 				 IndexTupleSize(itup) < sizeof(IndexTupleData) ||
 				 IndexTupleSize(itup) > ItemIdGetLength(iid)))
-		betree_page_report_item();
+		betree_page_report_item(page);
 	return itup;
 }
 

@@ -198,7 +198,7 @@ betree_parallel_next(BetreeScanOpaque so, ScanDirection dir, IndexTuple *from)
 	{
 		if (IndexTupleSize(so->part_end) >
 			sizeof(BetreeParallelScanData) - offsetof(BetreeParallelScanData, bound))
-			betree_page_report_item();
+			betree_page_report_item(so->part_end);
 		memcpy(&shared->bound, so->part_end, IndexTupleSize(so->part_end));
 		release(shared, PARALLEL_READY);
 	}

@@ -44,7 +44,7 @@ look(IndexTuple itup, PostingParts *parts)
 
 	if (size < (int) (sizeof(IndexTupleData) + sizeof(tail)) ||
 		size != (int) MAXALIGN(size))
-		betree_page_report_item();
+		betree_page_report_item(itup);
 	memcpy(&tail, (char *) itup + size - sizeof(tail), sizeof(tail));
 	parts->key_size = tail.btpt_key_size;
 	parts->nrows = tail.btpt_nrows;
@@ -55,7 +55,7 @@ look(IndexTuple itup, PostingParts *parts)
 		parts->nrows < 2 || parts->nrows > BETREE_POSTING_MAX_ROWS ||
 		parts->nbytes < parts->nrows - 1 ||
 		parts->nbytes >= BETREE_POSTING_BYTES_MAX + MAXIMUM_ALIGNOF)
-		betree_page_report_item();
+		betree_page_report_item(itup);
 }
 
 /* A TID as a number, in the same order; its offset is small enough */
@@ -74,14 +74,15 @@ tid_has_number(ItemPointer tid)
 		ItemPointerGetOffsetNumberNoCheck(tid) < (1 << BETREE_POSTING_OFFSET_BITS);
 }
 
+/* The TID of a number that "itup" has */
 static inline void
-set_tid(ItemPointer tid, uint64 number)
+set_tid(ItemPointer tid, uint64 number, IndexTuple itup)
 {
 	uint64		block = number >> BETREE_POSTING_OFFSET_BITS;
 	OffsetNumber off = number & ((1 << BETREE_POSTING_OFFSET_BITS) - 1);
 
 	if (unlikely(block > MaxBlockNumber || off == InvalidOffsetNumber))
-		betree_page_report_item();
+		betree_page_report_item(itup);
 	ItemPointerSet(tid, (BlockNumber) block, off);
 }
 
@@ -105,7 +106,7 @@ read_distance(const uint8 **at, const uint8 *end)
 			return distance;
 		}
 	}
-	betree_page_report_item();
+	betree_page_report_item(*at);
 }
 
 /*
@@ -127,21 +128,21 @@ betree_posting_read(IndexTuple itup, ItemPointerData *tids)
 		return 1;
 	look(itup, &parts);
 	if (!tid_has_number(&itup->t_tid))
-		betree_page_report_item();
+		betree_page_report_item(itup);
 	number = tid_number(&itup->t_tid);
 	at = parts.bytes;
 	end = parts.bytes + parts.nbytes;
 	for (int i = 1; i < parts.nrows; i++)
 	{
 		number += read_distance(&at, end);
-		set_tid(&tids[i], number);
+		set_tid(&tids[i], number, itup);
 	}
 	if (end - at >= MAXIMUM_ALIGNOF)
-		betree_page_report_item();
+		betree_page_report_item(itup);
 	while (at < end)
 	{
 		if (*at++ != 0)
-			betree_page_report_item();
+			betree_page_report_item(itup);
 	}
 	return parts.nrows;
 }
@@ -158,11 +159,11 @@ find_last(IndexTuple itup, const PostingParts *parts, int *nbytes)
 	uint64		number = tid_number(&itup->t_tid);
 
 	if (!tid_has_number(&itup->t_tid))
-		betree_page_report_item();
+		betree_page_report_item(itup);
 	for (int i = 1; i < parts->nrows; i++)
 		number += read_distance(&at, end);
 	if (end - at >= MAXIMUM_ALIGNOF)
-		betree_page_report_item();
+		betree_page_report_item(itup);
 	*nbytes = (int) (at - parts->bytes);
 	return number;
 }
@@ -179,7 +180,7 @@ betree_posting_last(IndexTuple itup)
 		int			nbytes;
 
 		look(itup, &parts);
-		set_tid(&tid, find_last(itup, &parts, &nbytes));
+		set_tid(&tid, find_last(itup, &parts, &nbytes), itup);
 	}
 	return tid;
 }
@@ -304,7 +305,7 @@ betree_posting_begin(BetreePosting *posting, IndexTuple itup)
 {
 	betree_posting_begin_row(posting, itup, &itup->t_tid);
 	if (BetreeTupleIsPosting(itup) && !add_distances(posting, itup))
-		betree_page_report_item();
+		betree_page_report_item(itup);
 }
 
 /*
@@ -430,7 +431,7 @@ betree_removal_add(BetreeRemoval *removal, OffsetNumber off, IndexTuple itup,
 		if (nleft++ == 0)
 			betree_posting_begin_row(&posting, itup, &tids[i]);
 		else if (!betree_posting_add_row(&posting, &tids[i]))
-			betree_page_report_item();
+			betree_page_report_item(itup);
 	}
 	if (nleft == 0)
 		removal->dead[removal->ndead++] = off;

@@ -8,12 +8,11 @@
  * versions would make leaves split, long before VACUUM comes.  So a leaf that
  * a batch does not fit asks the table which of its entries are of no use to
  * anyone any more, as nbtree does: in a unique index, and where the row inserted
- * is a version whose key has not changed.  It asks for rows of which another one
- * has the same key, in the leaf or in the batch, block by block, those first that
- * most of them are in.  Of the batch, too: a row that is updated all the time may
- * have most of its versions there.  (Asked for all at
- * once, the table gives up at the first block without success: then one in
- * twenty full leaves was split where versions of all ages were there.)
+ * is a version whose key has not changed.  It asks about rows that share a key,
+ * one heap block at a time, fullest block first.  Rows of the batch count, too: a
+ * row that is updated all the time may have most of its versions there.  (Asked
+ * about all at once, the table gives up at the first block without success: then
+ * one in twenty full leaves was split where versions of all ages were there.)
  *
  * Queries on a standby may still need these entries.  A record of its own,
  * before the one that removes them, makes redo wait for such queries, or cancel

@@ -37,8 +37,8 @@ typedef struct RelBasis
 	int			built_width;
 	int			auto_log_pages;
 	Oid			header_type[INDEX_MAX_KEYS];	/* as in BetreeRel */
-	int			bloom_yield;	/* of BLOOM_YIELD_ALL lookups, so many had an
-								 * absent key, lately */
+	int			bloom_yield;	/* moving average of lookups of absent keys,
+								 * of BLOOM_YIELD_ALL */
 	int			bloom_unasked;	/* lookups since a Bloom filter was asked */
 	bool		same_bytes;		/* as in BetreeRel */
 	uint64		hash_catalog;	/* catalog_changes when these were found: */

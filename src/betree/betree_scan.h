@@ -61,8 +61,7 @@ typedef struct BetreeArray
 /*
  * What the scan keys ask for; written by betree_quals.c and betree_array.c.
  *
- * Its size is in what is not used of its arrays: from "lower" on nothing is 0
- * before it is set.
+ * Mostly unused array space; members from "lower" on are not zeroed.
  */
 typedef struct BetreeQuals
 {

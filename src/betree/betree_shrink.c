@@ -277,7 +277,7 @@ free_log(BetreeRel *bt, Buffer nodebuf, IndexBulkDeleteResult *stats)
 		if (BetreeDirIsFilter(&BetreeNodeGetDir(node)[0]))
 			at = betree_node_find_dir(node, BETREE_DIR_FILTER_NUMBER(nfilters - 1));
 		if (at < 0)
-			betree_page_report_item();
+			betree_page_report_item(node);
 		freed = free_log_page(bt, nodebuf, at, stats);
 	}
 }
@@ -342,7 +342,7 @@ take_children(Page to, Page from, bool before)
 								 BetreePageGetOpaque(to)->bteo_seq);
 	}
 	if (!done)
-		betree_page_report_item();
+		betree_page_report_item(to);
 	counters->btec_messages += more->btec_messages;
 	for (int i = 0; i < BETREE_HISTOGRAM_SIZE; i++)
 		counters->btec_flushes[i] += more->btec_flushes[i];

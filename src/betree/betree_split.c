@@ -364,7 +364,7 @@ split_locked(BetreeRel *bt, Buffer parentbuf, int child, Buffer nodebuf)
 	if (PageAddItem(parent, (Pointer) separator, IndexTupleSize(separator),
 					BETREE_FIRST_PIVOT + child + 1, false, false) ==
 		InvalidOffsetNumber)
-		betree_page_report_item();
+		betree_page_report_item(parent);
 	betree_node_shift_runs(parent, child, 1);
 	GenericXLogFinish(state);
 	PredicateLockPageSplit(bt->rel, BufferGetBlockNumber(nodebuf),

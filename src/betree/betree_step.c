@@ -307,7 +307,7 @@ collect_the_rest(BetreeScanOpaque so, Page node)
  * betree_step_restart
  *		The next step begins elsewhere: where the scan has been before.
  *
- * The check for circles is told.  What a scan that jumps has collected may begin
+ * Restart cycle detection.  What a scan that jumps has collected may begin
  * behind that place; others collect in their second step in a node, or in the
  * first.
  */

@@ -171,7 +171,7 @@ check_page(BetreeUnique *unique, Page page, Page node, bool tail, uint16 seq)
 
 		/* unique indexes have none */
 		if (unlikely(BetreeTupleIsPosting(itup)))
-			betree_page_report_item();
+			betree_page_report_item(itup);
 		if (node == NULL || is_live(unique, node, itup, tail, seq))
 			check_row(unique, itup);
 	}
@@ -212,7 +212,7 @@ check_log(BetreeUnique *unique, Page node, int first)
 		Buffer		buf;
 
 		if (!tail && !betree_node_log_ordered(node, i))
-			betree_page_report_item();
+			betree_page_report_item(node);
 		if (!tail &&
 			(!betree_node_log_covers(node, i, first, last) ||
 			 (filtered && betree_filter_excludes(node, i, from, hit))))

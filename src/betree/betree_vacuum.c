@@ -90,7 +90,7 @@ clean_page(VacuumState *state, Buffer buf, Page node, BetreeDirEntry *entry)
 			BetreeKey	key;
 
 			if (n > 1)
-				betree_page_report_item();
+				betree_page_report_item(itup);
 			betree_key_from_tuple(bt, itup, &key);
 			live = betree_key_node_covers(bt, node, &key);
 			if (live && BetreeDirIsSealed(entry))
@@ -102,7 +102,7 @@ clean_page(VacuumState *state, Buffer buf, Page node, BetreeDirEntry *entry)
 			}
 		}
 		if (!ItemPointerIsValid(&tids[0]))
-			betree_page_report_item();
+			betree_page_report_item(itup);
 		for (int i = 0; i < n; i++)
 		{
 			dead[i] = state->callback(&tids[i], state->callback_state);
@@ -268,7 +268,7 @@ clean_leaf(VacuumState *state)
 	low = CopyIndexTuple(BetreeNodeGetPivot(node, child));
 	last = child + 1 == BetreeNodeNumChildren(node);
 	if (betree_key_compare_pivot(bt, &key, BetreeNodeGetUpper(node, child)) >= 0)
-		betree_page_report_item();
+		betree_page_report_item(node);
 	set_cursor(state, BetreeNodeGetUpper(node, child));
 	betree_walk_step(bt, &state->walk, state->cursor,
 					 BufferGetBlockNumber(state->nodebuf));

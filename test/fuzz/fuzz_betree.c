@@ -227,7 +227,7 @@ PredicateLockPage(Relation relation, BlockNumber blkno, Snapshot snapshot)
 BlockNumber
 GetFreeIndexPage(Relation rel)
 {
-	betree_page_report_item();
+	betree_page_report_item(NULL);
 }
 
 void

@@ -311,6 +311,7 @@ char	   *BufferBlocks;
 Block	   *LocalBufferBlockPointers;
 BufferDescPadded *BufferDescriptors;
 int			NBuffers = 1000;
+int			NLocBuffer = 0;
 int			MaxBackends = 100;
 static int	pins[BLOCKS_MAX];
 static int	locks[BLOCKS_MAX];	/* 0 none, n > 0 shared, -1 exclusive */

@@ -270,6 +270,8 @@ foreach my $i (keys %change)
 $node->start;
 
 # Runs a statement; returns its answer, "corrupted", or any other error.
+my @item_errors;
+
 sub outcome
 {
 	my ($sql) = @_;
@@ -281,6 +283,7 @@ sub outcome
 		stderr => \$err,
 		extra_params => [ '-v', 'VERBOSITY=verbose', '-v', 'ON_ERROR_STOP=1' ]
 	);
+	push @item_errors, $err =~ /(.*damaged item.*)/;
 	return 'corrupted' if $err =~ /ERROR:  XX00[12]:/;
 	return $err eq '' ? $out : $err;
 }
@@ -319,6 +322,16 @@ foreach my $i (0 .. $#damages)
 	}
 }
 is($node->safe_psql('postgres', 'SELECT 1'), 1, 'the server stands');
+is( join("\n",
+		grep { !/index "i\d+" contains a damaged item( at block \d+)?$/ }
+		  @item_errors),
+	'',
+	'errors about an item name the index');
+cmp_ok(
+	scalar(grep { /at block \d+$/ } @item_errors),
+	'>=',
+	@item_errors / 2,
+	'and most of them the block');
 
 # Items that VACUUM has removed, there again: of rows that the table has no
 # more, and then of others that have taken their places.
@@ -459,6 +472,35 @@ sub bloom_entry
 	die 'the node has no Bloom page';
 }
 
+# As hash_combine() and murmurhash32()
+sub combine
+{
+	my ($a, $b) = @_;
+
+	return ($a ^ (($b + 0x9e3779b9 + ($a << 6) + ($a >> 2)) & 0xffffffff));
+}
+
+sub murmur
+{
+	my ($h) = @_;
+	use integer;    # without which a product may become a float
+
+	$h ^= $h >> 16;
+	$h = ($h * 0x85ebca6b) & 0xffffffff;
+	$h ^= $h >> 13;
+	$h = ($h * 0xc2b2ae35) & 0xffffffff;
+	return $h ^ ($h >> 16);
+}
+
+# Identity of one hash function, of format 1
+sub hash_identity
+{
+	my ($proc) = @_;
+
+	return combine(combine(1, murmur(int($node->pg_version->major))),
+		murmur($proc));
+}
+
 foreach my $i (0 .. $#blooms)
 {
 	my ($name, $damage, $blind, $kind) = (@{ $blooms[$i] }, 0, 'bloom');
@@ -479,6 +521,14 @@ foreach my $i (0 .. $#blooms)
 		WHERE kind = '$kind' AND items > 1 AND level = 1 ORDER BY b LIMIT 1));
 	my $file = relation_path($node, "bi$i");
 
+	# pg_upgrade takes the pages to a server whose functions may compute other
+	# values
+	is( unpack('V', substr(read_block($file, $block), $special + 20, 4)),
+		hash_identity(
+			$node->safe_psql('postgres', "SELECT 'hashtext'::regproc::oid")),
+		"the page's hash functions are those of this major version"
+	) if $i == 0;
+
 	$node->stop;
 	my ($at, $bytes) = $damage->(read_block($file, $block), $block);
 	damage_block($file, $block, at => $at, with => $bytes);
@@ -492,6 +542,7 @@ foreach my $i (0 .. $#blooms)
 			  . " LATERAL (SELECT v FROM b$i b WHERE b.k = a.k OFFSET 0) s"),
 		qr/^(corrupted|2500)$/,
 		"$name: lookups tell or are right") unless $blind;
+
 	foreach my $sql (
 		"SELECT messages_in_logs >= 0 FROM betree_index_stats('bi$i')",
 		"SELECT kind <> '' FROM betree_node_info('bi$i', $block)",
