@@ -285,6 +285,49 @@ else
 		'0|13000',
 		'no addition was lost');
 	index_ok($node, 'u_k');
+
+	# A row with the key comes when the insert has found none, and is met first,
+	# in another node than that of the new entry.  An index that comes before
+	# waits meanwhile.
+	$node->safe_psql(
+		'postgres', qq(
+		CREATE FUNCTION wait_for(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS \$\$
+		BEGIN
+			IF n = 1 THEN
+				PERFORM pg_advisory_xact_lock_shared(1);
+			END IF;
+			RETURN n;
+		END \$\$;
+		CREATE TABLE c (k text, n int) WITH (fillfactor = 50, autovacuum_enabled = off);
+		ALTER TABLE c ALTER k SET STORAGE EXTERNAL;
+		CREATE INDEX c_wait ON c (wait_for(n));
+		CREATE UNIQUE INDEX c_k ON c USING betree (k) WITH (log_pages = 0);
+		INSERT INTO c VALUES ('y', 0);
+		BEGIN;
+		INSERT INTO c VALUES ($long, 2);
+		DO 'BEGIN FOR i IN 1..100 LOOP UPDATE c SET n = n + 1 WHERE n > 0; END LOOP; END';
+		ROLLBACK));
+	my $holder = $node->background_psql('postgres');
+	my $other = $node->background_psql('postgres', on_error_stop => 0);
+	my $logged = -s $node->logfile;
+	$holder->query_safe('SELECT pg_advisory_lock(1)');
+	$other->query_until(qr/started/,
+		"\\echo started\nINSERT INTO c VALUES ($long, 1) ON CONFLICT DO NOTHING;\n"
+	);
+	ok( $node->poll_query_until(
+			'postgres',
+			"SELECT count(*) = 1 FROM pg_stat_activity WHERE"
+			  . " query LIKE 'INSERT INTO c %' AND wait_event = 'advisory'"),
+		'an insert has found no row with its key');
+	$node->safe_psql('postgres', "UPDATE c SET k = $long WHERE k = 'y'");
+	$holder->query_safe('SELECT pg_advisory_unlock(1)');
+	$other->query('SELECT 1');
+	$_->quit foreach ($other, $holder);
+	is($node->safe_psql('postgres', 'SELECT count(*), min(n) FROM c'),
+		'1|0', 'ON CONFLICT meets a row in another node');
+	unlike(slurp_file($node->logfile, $logged), qr/ERROR/,
+		'without an error');
+	index_ok($node, 'c_k');
 }
 
 # Replication by the key.  Subscribers of 16 and 17 find rows by btree and hash
