@@ -303,10 +303,6 @@ extern EcpLeaderTree *ecp_leaders_single(EcpBuild *build, const void *leader);
 extern PGDLLEXPORT void ecp_leaders_groups_task(EcpTeam *team, const void *args,
 												char **memories);
 
-/* Entry i of a level, as prepared vectors are. */
-extern void ecp_leaders_get(const EcpLeaderTree *tree, int level, int i,
-							void *vector);
-
 /* The tree of a team in the memory where ecp_leaders_choose() left it. */
 extern EcpLeaderTree *ecp_leaders_attach(char *memory);
 

@@ -702,19 +702,3 @@ ecp_leaders_single(EcpBuild *build, const void *leader)
 	MemoryContextDelete(workctx);
 	return tree;
 }
-
-void
-ecp_leaders_get(const EcpLeaderTree *tree, int level, int i, void *vector)
-{
-	uint8		bytes[ECP_DIMS_MAX];
-
-	Assert(level >= 0 && level < tree->nlevels);
-	Assert(i >= 0 && i < tree->n[level]);
-	if (tree->scale == NULL)
-	{
-		ecp_panel_get(tree->panel[level], i, vector);
-		return;
-	}
-	ecp_panel_get(tree->panel[level], i, bytes);
-	ecp_byte_copy_get(tree->scale, bytes, vector);
-}

@@ -91,7 +91,6 @@ typedef struct MergeSet
 	EcpChildData *children;		/* else */
 	uint8	   *sides;
 	int32		parent;			/* of the entries that it leaves */
-	const char *leader;			/* of the set, NULL: its mean */
 } MergeSet;
 
 /* ---- runs ---- */
@@ -382,18 +381,13 @@ merge_write_set(Merge *merge, MergeSet *set, EntryList *out)
 	if (set->n <= set->max)
 	{
 		EcpChildData child;
-		const char *leader = set->leader;
 
-		if (leader == NULL)
-		{
-			ecp_kmeans_centre(meta->ecpm_leader_elem, meta->ecpm_dims, set->prepared,
-							  EcpBuildPrepBytes(build), set->n, centres[0]);
-			leader = centres[0];
-		}
-		merge_write_run(merge, set, merge->lone ? NULL : leader, &child);
-		child.ecpc_radius = merge_radius(build, set, leader);
+		ecp_kmeans_centre(meta->ecpm_leader_elem, meta->ecpm_dims, set->prepared,
+						  EcpBuildPrepBytes(build), set->n, centres[0]);
+		merge_write_run(merge, set, merge->lone ? NULL : centres[0], &child);
+		child.ecpc_radius = merge_radius(build, set, centres[0]);
 		child.ecpc_nrows = merge_rows(set);
-		entries_add(out, &child, leader, set->parent);
+		entries_add(out, &child, centres[0], set->parent);
 		pfree(centres[0]);
 		return;
 	}
@@ -428,7 +422,6 @@ merge_write_set(Merge *merge, MergeSet *set, EntryList *out)
 	pfree(centres[0]);
 
 	part = *set;
-	part.leader = NULL;
 	part.n = set->n - ones;
 	merge_write_set(merge, &part, out);
 
@@ -560,20 +553,13 @@ merge_memory_map(const EcpBuild *build, const MergeArgs *args, char *memory,
 
 /* One cluster: "set" has room for "capacity" rows. */
 static void
-merge_cluster(Merge *merge, MergeSet *set, int capacity, int l, char *leader)
+merge_cluster(Merge *merge, MergeSet *set, int capacity, int l)
 {
 	EcpBuild   *build = merge->build;
 	const EcpPolicyRoutine *policy = ecp_policy_routine(build->plan.policy);
 	const uint64 *counts = ecp_leader_rows(build);
 	uint64		rows = 0;
 
-	set->leader = NULL;
-	if (build->options.leaders == ECP_LEADERS_RANDOM &&
-		counts[l] <= (uint64) set->max)
-	{
-		ecp_leaders_get(build->tree, 0, l, leader);
-		set->leader = leader;
-	}
 	merge->lone = counts[l] == build->assigned.rows &&
 		counts[l] <= (uint64) Min(set->max, capacity);
 	while ((set->n = policy->read(build, l, capacity, set->tids,
@@ -596,7 +582,6 @@ merge_item(Merge *merge, MergeSet *set, int capacity, int readers,
 {
 	EcpBuild   *build = merge->build;
 	const uint64 *counts = ecp_leader_rows(build);
-	char	   *leader = palloc(EcpBuildPrepBytes(build));
 	int32		cursor = 0;
 	uint64		rows = 0;
 
@@ -611,7 +596,7 @@ merge_item(Merge *merge, MergeSet *set, int capacity, int readers,
 		if (counts[l] == 0)
 			continue;
 		set->parent = tree_parent(build->tree, 0, l, &cursor);
-		merge_cluster(merge, set, capacity, l, leader);
+		merge_cluster(merge, set, capacity, l);
 		rows += counts[l];
 	}
 	if (merge->at.blk != item[1].at.blk || merge->at.run != item[1].at.run ||
@@ -620,7 +605,6 @@ merge_item(Merge *merge, MergeSet *set, int capacity, int readers,
 			 item->from, item->upto - 1);
 
 	ecp_build_state_progress(build, rows, rows);
-	pfree(leader);
 }
 
 /* Memories of the task: those of what was assigned, and of items and entries. */
@@ -774,7 +758,6 @@ merge_nodes(Merge *merge, int level)
 	EcpLeaderTree *tree = build->tree;
 	EntryList  *in = &merge->entries;
 	EntryList	out = {0};
-	char	   *leader = palloc(EcpBuildPrepBytes(build));
 	int32		cursor = 0;
 	int			from = 0;
 
@@ -796,14 +779,7 @@ merge_nodes(Merge *merge, int level)
 		set.children = in->children + from;
 		set.sides = palloc_extended(set.n, MCXT_ALLOC_HUGE);
 		if (level < tree->nlevels)
-		{
 			set.parent = tree_parent(tree, level, in->parents[from], &cursor);
-			if (set.n <= set.max)
-			{
-				ecp_leaders_get(tree, level, in->parents[from], leader);
-				set.leader = leader;
-			}
-		}
 		merge_write_set(merge, &set, &out);
 		pfree(set.sides);
 		from = upto;

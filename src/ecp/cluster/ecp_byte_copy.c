@@ -124,14 +124,6 @@ ecp_byte_copy_put(const EcpByteScale *scale, const float4 *vector, uint8 *bytes)
 	ecp_floats_to_bytes(vector, scale->lows, scale->factor, scale->dims, bytes);
 }
 
-/* The middle of the vectors that have these bytes. */
-void
-ecp_byte_copy_get(const EcpByteScale *scale, const uint8 *bytes, float4 *vector)
-{
-	for (int d = 0; d < scale->dims; d++)
-		vector[d] = scale->lows[d] + (bytes[d] + 0.5f) / scale->factor;
-}
-
 /*
  * Rows of bytes made of others, in memory of the same kind, which the caller
  * frees.

@@ -23,8 +23,6 @@ extern Size ecp_byte_copy_size(int dims);
 extern EcpByteScale *ecp_byte_copy_scale(const EcpRows *rows);
 extern void ecp_byte_copy_put(const EcpByteScale *scale, const float4 *vector,
 							  uint8 *bytes);
-extern void ecp_byte_copy_get(const EcpByteScale *scale, const uint8 *bytes,
-							  float4 *vector);
 extern void ecp_byte_copy_rows(const EcpByteScale *scale, const EcpRows *rows,
 							   EcpRows *bytes, EcpMemory *memory);
 extern bool ecp_byte_copy_serves(const EcpRows *bytes, const char *leaders,
