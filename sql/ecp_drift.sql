@@ -100,3 +100,24 @@ FROM unnest('{drift_none, drift_rabitq}'::regclass[]) i, ecp_index_drift(i);
 
 DROP VIEW drift, stored;
 DROP TABLE drift_t, drift_wide;
+
+-- Equally near to several leaders is no fault, nor one that REINDEX mends.
+CREATE TABLE ties (id int, v real[]);
+CREATE INDEX ties_i ON ties USING ecp (v) WITH (cluster_size = 1);
+INSERT INTO ties SELECT i, '{1,2,3,4,5,6,7,8}' FROM generate_series(1, 3000) i;
+REINDEX INDEX ties_i;
+SELECT clusters > 50 AS many, misassigned, ecp_misassigned('ties_i'), advice FROM ecp_index_drift('ties_i');
+TRUNCATE ties;
+INSERT INTO ties
+SELECT i, (SELECT array_agg((e = i % 8)::int::real ORDER BY e) FROM generate_series(0, 7) e)
+FROM generate_series(1, 3000) i;
+REINDEX INDEX ties_i;
+SELECT clusters > 50 AS many, misassigned, ecp_misassigned('ties_i'), advice FROM ecp_index_drift('ties_i');
+DROP TABLE ties;
+
+-- with leaders = random, clusters that were cut have leaders of the same kind
+CREATE TABLE cut (id int, v bytea);
+INSERT INTO cut SELECT i, pg_temp.clustered_bytes(i, 64, 20) FROM generate_series(1, 6000) i;
+CREATE INDEX cut_i ON cut USING ecp (v) WITH (cluster_size = 1, leaders = random);
+SELECT clusters > 6000 / 16 AS cut, misassigned < 0.2 AS placed, ecp_misassigned('cut_i') < 0.2 AS sampled, advice FROM ecp_index_drift('cut_i');
+DROP TABLE cut;

@@ -63,11 +63,14 @@ sub set_field
 	return;
 }
 
-# heads of leaves, whose flag of a retired one is as asked for
+# heads of clusters of a level, leaves if none is given, whose flag of a retired
+# one is as asked for
 sub heads
 {
-	my ($index, $retired) = @_;
+	my ($index, $retired, $wanted) = @_;
 	my @heads;
+
+	$wanted //= 0;
 
 	foreach my $block (2 .. $blocks{$index} - 1)
 	{
@@ -79,7 +82,7 @@ sub heads
 		  if $run
 		  && $pageno == 0
 		  && $kind == 3
-		  && $level == 0
+		  && $level == $wanted
 		  && ($flags & 3) == ($retired ? 3 : 1);
 	}
 	return @heads;
@@ -298,6 +301,36 @@ damaged(
 	[],
 	[],
 	[qw(insert_all maintain check)]);
+
+# a flag that would have VACUUM look for the successor for ever
+sub retire
+{
+	my ($pages, @blocks) = @_;
+
+	substr($pages->[$_], 24 + 61, 1) |= "\2" foreach @blocks;
+	return;
+}
+
+my @nodes = heads('li', 0, 1);
+cmp_ok(@nodes, '>', 1, 'nodes below the root');
+damaged(
+	'node that is marked as retired',
+	'li',
+	sub { retire($_[0], $nodes[0]) },
+	[qw(vacuum maintain check)],
+	[qw(search batch insert stats delete)]);
+damaged(
+	'nodes that are marked as retired',
+	'li',
+	sub { retire($_[0], @nodes, heads('li', 0, 2)) },
+	[qw(vacuum maintain check)],
+	[qw(search batch insert insert_all stats delete)]);
+damaged(
+	'clusters that are marked as retired',
+	'li',
+	sub { retire($_[0], heads('li', 0)) },
+	['check'],
+	[qw(search batch insert insert_all stats vacuum maintain)]);
 
 my ($tail) = grep { field($whole{qi}[$_], $run{retired_next}) == 0xffffffff }
   heads('qi', 1);

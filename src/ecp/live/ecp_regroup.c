@@ -80,6 +80,7 @@
 #define ECP_REGROUP_CHECKED		16	/* rows looked at, */
 #define ECP_REGROUP_MISASSIGNED		3	/* of which more than 1/n are
 										 * misassigned */
+#define ECP_REGROUP_ROUNDING	1e-6	/* of a distance */
 #define ECP_REGROUP_VACUUM_MIN	8	/* groups at most: this number, */
 #define ECP_REGROUP_VACUUM_SHARE	64	/* and 1/n of the leaves */
 
@@ -340,6 +341,18 @@ group_pass_wants(const EcpRegroupPass *pass, const EcpNodeImage *node)
 	return pass->retrain && nyoung * pass->young > node->nchildren;
 }
 
+/* Report it if a round that is to be repeated has not changed the index. */
+static void
+group_check_progress(Relation index, uint32 before)
+{
+	EcpIndexState state;
+
+	ecp_meta_read_state(index, &state);
+	if (state.meta.ecpm_sversion == before)
+		ecp_report_corrupt(index, ECP_META_BLKNO,
+						   "A node of the present version is marked as retired.");
+}
+
 /* Treat the leaves of all nodes of a pass, one group at a time. */
 static void
 group_pass(Relation index, const EcpRegroupPass *pass,
@@ -350,11 +363,13 @@ group_pass(Relation index, const EcpRegroupPass *pass,
 	while (again)
 	{
 		EcpIndexState state;
+		uint32		sversion;
 		List	   *nodes;
 		ListCell   *lc;
 
 		again = false;
 		ecp_meta_read_state(index, &state);
+		sversion = state.meta.ecpm_sversion;
 		nodes = ecp_node_collect(index, &state, 1);
 		foreach(lc, nodes)
 		{
@@ -386,6 +401,8 @@ group_pass(Relation index, const EcpRegroupPass *pass,
 			MemoryContextDelete(context);
 		}
 		list_free_deep(nodes);
+		if (again)
+			group_check_progress(index, sversion);
 	}
 }
 
@@ -441,16 +458,43 @@ ecp_regroup_shrunk(Relation index, Relation heap, EcpMaintainCounts *counts)
 /* ---- misassigned rows ---- */
 
 /*
- * Count the rows among the first of a leaf, at most "max", that are nearer to
- * another leader.  Adds to both counts.
+ * Is a prepared row nearer to another leader than to "own", that of its cluster?
+ * Equally near is none: which of some equal leaders a row went to is chance.
+ */
+static bool
+row_is_misassigned(Relation index, const EcpIndexState *state,
+				   const void *prepared, uint64 run, const void *own)
+{
+	const EcpMetaPageData *meta = &state->meta;
+	EcpClusterRef nearest;
+	EcpDescent *descent = ecp_descent_nearest(index, state, prepared, &nearest);
+	bool		misassigned = false;
+
+	if (nearest.child.ecpc_run != run)
+	{
+		char	   *other = palloc(state->node.vec_bytes + 64);
+
+		ecp_panel_get(nearest.panel, nearest.panel_child, other);
+		misassigned = ecp_leader_distance(meta, prepared, other) <
+			ecp_leader_distance(meta, prepared, own) * (1 - ECP_REGROUP_ROUNDING);
+		pfree(other);
+	}
+	ecp_descent_end(descent);
+	return misassigned;
+}
+
+/*
+ * Count the rows among the first of leaf i of a node, at most "max", that are
+ * nearer to another leader.  Adds to both counts.
  */
 static void
 group_count_misassigned(Relation index, const EcpIndexState *state,
-						const EcpChildData *leaf, int max, int *nrows,
+						const EcpNodeImage *node, int i, int max, int *nrows,
 						int *nmisassigned)
 {
 	const EcpMetaPageData *meta = &state->meta;
 	const EcpGeometry *geo = &state->leaf;
+	const EcpChildData *leaf = &node->children[i];
 	char	   *vector = palloc(geo->vec_bytes + 64);
 	char	   *prepared = palloc(state->node.vec_bytes + 64);
 	PGAlignedBlock copy;
@@ -459,6 +503,7 @@ group_count_misassigned(Relation index, const EcpIndexState *state,
 	int			nslots;
 
 	Assert(max >= 0);
+	Assert(node->leaders != NULL);
 	if (!ecp_run_read(index, state, 0, leaf->ecpc_blk, leaf->ecpc_run,
 					  InvalidBuffer, &run) ||
 		!ecp_run_copy_page(index, &run, 0, InvalidBuffer, copy.data))
@@ -468,8 +513,6 @@ group_count_misassigned(Relation index, const EcpIndexState *state,
 	for (int slot = 0; slot < nslots && max > 0; slot++)
 	{
 		EcpVector	row = {0};
-		EcpDescent *descent;
-		EcpClusterRef nearest;
 
 		if (!EcpSlotIsLive(&view, slot))
 			continue;
@@ -479,10 +522,9 @@ group_count_misassigned(Relation index, const EcpIndexState *state,
 		row.data = vector;
 		if (!ecp_prepare(meta, &row, prepared))
 			continue;
-		descent = ecp_descent_nearest(index, state, prepared, &nearest);
-		if (nearest.child.ecpc_run != leaf->ecpc_run)
+		if (row_is_misassigned(index, state, prepared, leaf->ecpc_run,
+							   node->leaders + i * node->stride))
 			(*nmisassigned)++;
-		ecp_descent_end(descent);
 		(*nrows)++;
 		max--;
 	}
@@ -574,7 +616,7 @@ group_around_node(Relation index, const EcpChildData *ref, uint64 before,
 				continue;
 			ecp_vacuum_delay_point();
 			next_slot = node->slots[i] + 1;
-			group_count_misassigned(index, &state, leaf, ECP_REGROUP_CHECKED,
+			group_count_misassigned(index, &state, node, i, ECP_REGROUP_CHECKED,
 									&nrows, &nmisassigned);
 			if (nmisassigned * ECP_REGROUP_MISASSIGNED > nrows)
 				found = i;
@@ -641,7 +683,7 @@ ecp_regroup_misassigned(Relation index, const EcpIndexState *state, int samples)
 		EcpNodeRef *ref = lfirst(lc);
 		EcpNodeImage *node = ecp_node_read(index, state, 1,
 										   ref->child.ecpc_blk,
-										   ref->child.ecpc_run, false);
+										   ref->child.ecpc_run, true);
 
 		for (int i = 0; i < node->nchildren; i++)
 		{
@@ -649,8 +691,8 @@ ecp_regroup_misassigned(Relation index, const EcpIndexState *state, int samples)
 			if (due < 1)
 				continue;
 			CHECK_FOR_INTERRUPTS();
-			group_count_misassigned(index, state, &node->children[i], (int) due,
-									&nrows, &nmisassigned);
+			group_count_misassigned(index, state, node, i, (int) due, &nrows,
+									&nmisassigned);
 			due -= (int) due;
 		}
 		ecp_node_image_free(node);
