@@ -24,7 +24,7 @@ need_devices()
 	if ! [ -w $blkio/blkio.throttle.read_bps_device ] || ! [ -w /sys/fs/cgroup/memory/cgroup.procs ]; then
 		refuse "no cgroup v1 blkio throttle and memory here; \"test/repro/run model\" needs none"
 	fi
-	for program in losetup mkfs.ext3 mount umount lsblk gnuplot; do
+	for program in losetup mkfs.ext3 mount umount lsblk; do
 		command -v $program >/dev/null || refuse "no $program"
 	done
 }

@@ -21,6 +21,16 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM ecp_device'),
 	'0', 'nothing is left behind');
 $node->stop;
 
+foreach my $share ('960', '401', '0', '08', 'none')
+{
+	local $ENV{REPRO_SHARE} = $share;
+	my ($stdout, $stderr);
+	my $ok = IPC::Run::run([ "$top/test/repro/run", 'devices' ],
+		'>', \$stdout, '2>', \$stderr);
+	ok(!$ok && $stdout =~ /REPRO_SHARE must be a number from 1 to 400/,
+		"a share of $share is refused");
+}
+
 SKIP:
 {
 	skip 'running as root', 2 if $> == 0;
