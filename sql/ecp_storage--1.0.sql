@@ -78,7 +78,7 @@ CREATE TABLE ecp_place_rules (
 	PRIMARY KEY (parent, prefix),
 	CHECK ((target IS NULL) <> (place IS NULL))
 );
-COMMENT ON TABLE ecp_place_rules IS 'targets of new partitions; the longest matching prefix of the name decides; delete the rows of rules that are to end';
+COMMENT ON TABLE ecp_place_rules IS 'targets of new partitions; the longest matching prefix of the name decides; delete a row to end its rule';
 SELECT pg_catalog.pg_extension_config_dump('ecp_place_rules',
 	'WHERE EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = parent)');
 GRANT SELECT ON ecp_place_rules TO PUBLIC;
