@@ -37,7 +37,7 @@ extern bool ecp_team_memory_share(EcpMemory *memory, Size bytes);
 extern void ecp_team_memory_free(EcpMemory *memory);
 
 #define ECP_TASK_MEMORIES	4
-#define ECP_TASK_ARGS_BYTES	128
+#define ECP_TASK_ARGS_BYTES	192
 
 typedef struct EcpTeam EcpTeam;
 

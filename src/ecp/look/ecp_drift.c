@@ -121,8 +121,9 @@ ecp_drift_stored(Relation index, const EcpIndexState *state, bool wasteful,
 	drift->nrows = EcpIndexIsEmpty(state) ? 0 : (int64) index->rd_rel->reltuples;
 	if (EcpIndexIsEmpty(state))
 		return;
-	for (int i = 0, k = 1; i < ECP_CURVE_KS; i++, k *= 10)
-		drift_note_recall(drift, k, ecp_target_expected(index, meta, i), 0);
+	for (int i = 0; i < ECP_CURVE_KS; i++)
+		drift_note_recall(drift, ecp_target_ks[i],
+						  ecp_target_expected(index, meta, i), 0);
 	drift->advice = wasteful ? "VACUUM: more than half of the pages are free" :
 		drift_advice_recall(index, state, true, drift);
 }
@@ -178,8 +179,9 @@ ecp_drift_measured(Relation index, const EcpIndexState *state,
 	if (drift->nrows == 0)
 		return;
 	drift->misassigned = ecp_drift_recall_misassigned(recall);
-	for (int i = 0, k = 1; i < ECP_CURVE_KS; i++, k *= 10)
+	for (int i = 0; i < ECP_CURVE_KS && ecp_target_ks[i] <= ECP_DRIFT_K_MOST; i++)
 	{
+		int			k = ecp_target_ks[i];
 		double		error;
 		double		found = ecp_drift_recall_at(recall, k, &error);
 

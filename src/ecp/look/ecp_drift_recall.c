@@ -56,9 +56,6 @@
 #define DRIFT_CLUSTERS		4096
 #define DRIFT_DEPTH			8
 
-/* Nearest rows kept of a query, for the largest k. */
-#define DRIFT_ROWS			1000
-
 /* Clusters among which a row's own is looked for. */
 #define DRIFT_OWN			256
 
@@ -77,7 +74,7 @@ typedef struct DriftQuery
 	EcpPlace	place;
 	int			nranks;
 	float4	   *ranks;			/* of the leaders in the order of promise */
-	DriftRow   *rows;			/* room for 2 * DRIFT_ROWS; the nearest of all
+	DriftRow   *rows;			/* room for 2 * ECP_DRIFT_K_MOST; the nearest of all
 								 * so far are among them */
 	int			nrows;
 	DriftRow	last;			/* rows behind it are not kept */
@@ -217,7 +214,7 @@ recall_take(EcpDriftRecall *recall, const EcpLeafRef *ref,
 		query->self = rows->tids[row];
 		query->query = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
 										meta->ecpm_dims, vector.data);
-		query->rows = palloc(mul_size(2 * DRIFT_ROWS, sizeof(DriftRow)));
+		query->rows = palloc(mul_size(2 * ECP_DRIFT_K_MOST, sizeof(DriftRow)));
 		query->last.rank = get_float8_infinity();
 		query->misassigned = !ref->is_buffer &&
 			query_is_misassigned(recall, prepared, ref->child.ecpc_run);
@@ -366,15 +363,15 @@ row_cmp(const void *a, const void *b)
 	return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Keep the DRIFT_ROWS nearest rows, in order. */
+/* Keep the ECP_DRIFT_K_MOST nearest rows, in order. */
 static void
 query_cut(DriftQuery *query)
 {
 	qsort(query->rows, query->nrows, sizeof(DriftRow), row_cmp);
-	if (query->nrows < DRIFT_ROWS)
+	if (query->nrows < ECP_DRIFT_K_MOST)
 		return;
-	query->nrows = DRIFT_ROWS;
-	query->last = query->rows[DRIFT_ROWS - 1];
+	query->nrows = ECP_DRIFT_K_MOST;
+	query->last = query->rows[ECP_DRIFT_K_MOST - 1];
 }
 
 /* Compare a query with the rows of a leaf in this place of its order. */
@@ -395,7 +392,7 @@ recall_compare(EcpDriftRecall *recall, DriftQuery *query, int place,
 			ItemPointerCompare(&rows->tids[i], &query->self) == 0)
 			continue;
 		query->rows[query->nrows++] = row;
-		if (query->nrows == 2 * DRIFT_ROWS)
+		if (query->nrows == 2 * ECP_DRIFT_K_MOST)
 			query_cut(query);
 	}
 }
@@ -516,7 +513,7 @@ ecp_drift_recall_at(const EcpDriftRecall *recall, int k, double *error)
 	double		squares = 0;
 	int			n = 0;
 
-	Assert(k > 0 && k <= DRIFT_ROWS);
+	Assert(k > 0 && k <= ECP_DRIFT_K_MOST);
 	ecp_target_plan(recall->index, &recall->state->meta, k, &plan);
 	for (int q = 0; q < recall->nqueries; q++)
 	{

@@ -13,6 +13,9 @@
 
 typedef struct EcpDriftRecall EcpDriftRecall;
 
+/* The largest k of which it tells: nearest rows that are kept of a query. */
+#define ECP_DRIFT_K_MOST	1000
+
 /*
  * Take random rows of the leaves as queries, which reads some clusters.  Free
  * with ecp_drift_recall_end().

@@ -262,8 +262,8 @@ typedef struct EcpQueryKindData
 								 * if there were no such queries */
 } EcpQueryKindData;
 
-/* Numbers of rows asked for, 1, 10, 100 and 1,000, and targets of recall. */
-#define ECP_CURVE_KS		4
+/* Numbers of rows asked for (ecp_target_ks) and targets of recall. */
+#define ECP_CURVE_KS		6
 #define ECP_CURVE_TARGETS	12
 
 /* Where a search for a target stops; see ecp_stop.c. */

@@ -9,8 +9,8 @@
  * queries that nobody has seen, and an index knows nothing but its rows.
  *
  * A search reads far more clusters than any target needs, all of them if there
- * are not many, and looks at itself as searches for 1, 10, 100 and 1,000 rows
- * would (ecp_recall_search.c).  In the end the nearest rows are known, and so is the
+ * are not many, and looks at itself as searches for 1 to 10,000 rows
+ * (ecp_target_ks) would (ecp_recall_search.c).  In the end the nearest rows are known, and so is the
  * recall at each look.  The first queries tell how far on there is anything to
  * find, and the others end there.  ecp_recall_points.c draws the conclusions.
  *
@@ -44,14 +44,16 @@
 
 /*
  * The first CURVE_WHOLE_QUERIES queries search to full depth and measure every k.
- * Later ones stop where those found nothing more for the last k but one: the
- * nearest thousand take most of the clusters, and each query says more about
- * their mean.  After the first CURVE_MIXED_QUERIES, all are rows and measure
- * k = 1 and 10.  CURVE_QUERIES_LEAST make a curve.
+ * Later ones stop where those found nothing more for k = 100: the nearest thousands
+ * take most of the clusters, and each query says more about their mean.  After the
+ * first CURVE_MIXED_QUERIES, all are rows and measure k = 1 and 10.
+ * CURVE_QUERIES_LEAST make a curve.
  */
 #define CURVE_WHOLE_QUERIES	40
 #define CURVE_MIXED_QUERIES	320
 #define CURVE_QUERIES_LEAST	100
+#define CURVE_MIXED_KS		3
+#define CURVE_LAST_KS		2
 
 /* Far queries are up to so many differences of two rows from a row. */
 #define CURVE_FAR_MOST		16.0
@@ -291,7 +293,7 @@ curve_choice(EcpRecallCurve *curve, int number)
 	EcpQueryKind kind = curve_kind(number);
 
 	curve->nks = number < CURVE_WHOLE_QUERIES ? ECP_CURVE_KS :
-		number < CURVE_MIXED_QUERIES ? ECP_CURVE_KS - 1 : ECP_CURVE_KS - 2;
+		number < CURVE_MIXED_QUERIES ? CURVE_MIXED_KS : CURVE_LAST_KS;
 	if (kind == ECP_QUERY_ROW)
 		curve_row(curve, number, NULL);
 	else

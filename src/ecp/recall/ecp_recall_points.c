@@ -439,8 +439,8 @@ ecp_recall_points(const EcpRecallQueries *queries, double loss,
 
 		points_of_k(&tries, k, points);
 		for (int t = 0; t < ECP_CURVE_TARGETS; t++)
-			elog(DEBUG1, "ecp recall curve: k %g, recall %g: slacks %g, %g, %g, %g and %g, %g clusters",
-				 pow(10, k), ecp_target_levels[t], points[t].ecpm_slack[0],
+			elog(DEBUG1, "ecp recall curve: k %d, recall %g: slacks %g, %g, %g, %g and %g, %g clusters",
+				 ecp_target_ks[k], ecp_target_levels[t], points[t].ecpm_slack[0],
 				 points[t].ecpm_slack[1], points[t].ecpm_slack[2],
 				 points[t].ecpm_slack[3], points[t].ecpm_slack[4],
 				 points[t].ecpm_clusters);

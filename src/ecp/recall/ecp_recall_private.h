@@ -94,9 +94,6 @@ extern double ecp_recall_gap_most(const EcpRecallQueries *queries, int kind,
 extern void ecp_recall_points(const EcpRecallQueries *queries, double loss,
 							  EcpMetaPageData *meta);
 
-/* The largest k of the curve. */
-#define ECP_RECALL_K_MOST	1000
-
 /* A measurement: ecp_recall_curve.c's, but for the present query. */
 struct EcpRecallCurve
 {

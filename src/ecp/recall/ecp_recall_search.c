@@ -6,7 +6,7 @@
  * It uses the descent, the probe, the gaps and the exact vectors of
  * src/ecp/search, but not ecp_search.c.  That reads the metapage, which a build
  * writes last, and keeps all rows of a window.  Here each row is compared
- * with the thousandth so far, and few are kept.
+ * with the last of the nearest so far, and few are kept.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,8 +29,6 @@
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
-
-static const int search_ks[ECP_CURVE_KS] = {1, 10, 100, ECP_RECALL_K_MOST};
 
 /* Is this the row that is searched for? */
 static inline bool
@@ -219,7 +217,7 @@ search_note(EcpRecallCurve *curve, EcpRecallNotes *notes)
 		search_note_firsts(curve, notes, look);
 		for (int k = 1; k < notes->nks; k++)
 			look->recall[EcpRecallCaseOf(k)] =
-				search_recall(curve, look, Min(search_ks[k], nrows));
+				search_recall(curve, look, Min(ecp_target_ks[k], nrows));
 	}
 	notes->valid = true;
 }
@@ -248,7 +246,7 @@ search_begin(EcpRecallCurve *curve, const void *row, void *prepared)
 		ecp_rerank_reset(&curve->rerank);
 		curve->rerank.query = curve->query;
 	}
-	curve->truth.k = search_ks[curve->nks - 1];
+	curve->truth.k = ecp_target_ks[curve->nks - 1];
 	ecp_nearest_reset(&curve->truth);
 	for (int k = 0; k < ECP_CURVE_KS; k++)
 		ecp_nearest_reset(&curve->seen[k]);
@@ -353,8 +351,8 @@ ecp_recall_search_init(EcpRecallCurve *curve)
 	ecp_probe_init(&curve->probe);
 	if (state->leaf.quantizer != ECP_QUANTIZER_NONE)
 		ecp_rerank_init(&curve->rerank, &curve->probe);
-	search_nearest_init(&curve->truth, ECP_RECALL_K_MOST);
+	search_nearest_init(&curve->truth, ecp_target_ks[ECP_CURVE_KS - 1]);
 	for (int k = 0; k < ECP_CURVE_KS; k++)
-		search_nearest_init(&curve->seen[k], search_ks[k]);
+		search_nearest_init(&curve->seen[k], ecp_target_ks[k]);
 	curve->ranks = palloc((state->leaf.slots + ECP_KERNEL_SLACK) * sizeof(float8));
 }

@@ -5,9 +5,14 @@
  *
  * The target is ecp.target_recall or, if that is 0, the index's storage
  * parameter.  The metapage has a curve (ecp_recall_curve.c): where searches
- * for 1, 10, 100 and 1,000 rows have to stop for each of a list of targets.
- * A target between two of the list takes the upper one, a number of rows between
- * two of these is interpolated.  Above the last target all is read.
+ * for 1 to 10,000 rows (ecp_target_ks) have to stop for each of a list of targets.
+ * A target between two of the list takes the upper one; above the last all is read.
+ * A number of rows between two of the list is interpolated up to 1,000 rows.  Above,
+ * it takes the larger slack of the two: where the rows of a group are all found and
+ * those of the next begin, the slack that is needed jumps, and it falls where most
+ * clusters have to be read in any case.  Beyond the last, it goes on rising as it
+ * did before it.  A quarter of all rows, or more, are searched
+ * for in all clusters: hardly fewer would have them, and so none is missed.
  *
  * Without a curve (an index that was created empty) a search reads a number of
  * clusters by a rule, which was fitted to several data sets.
@@ -30,6 +35,9 @@
 /* By how much probes grow at least for ten times the rows, beyond the curve. */
 #define TARGET_BEYOND			4.0
 
+/* Searches for this share of the rows or more read all clusters. */
+#define TARGET_ALL_SHARE		0.25
+
 /* Without a curve, a search reads this many times what the rule says. */
 #define TARGET_UNMEASURED		2.0
 
@@ -40,12 +48,15 @@
 #define TARGET_MUCH_SHARE		0.25
 #define TARGET_MUCH_CLUSTERS	256
 
-/* The curve's number of ECP_TARGET_K. */
+/* The curve's number of ECP_TARGET_K, and of the k above which none is interpolated. */
 #define TARGET_K_PLACE			1
+#define TARGET_LARGER_PLACE		3
 
 /* How probes grow as fewer rows pass, and rows to see then */
 #define ECP_FILTER_POWER		0.25
 #define ECP_FILTER_ROWS			100
+
+const int	ecp_target_ks[ECP_CURVE_KS] = {1, 10, 100, 1000, 3000, 10000};
 
 const double ecp_target_levels[ECP_CURVE_TARGETS] = {
 	0.5, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999
@@ -95,14 +106,19 @@ target_level(const EcpMetaPageData *meta, double target)
 	return meta->ecpm_curve.ecpm_queries > 0 && t < ECP_CURVE_TARGETS ? t : -1;
 }
 
-/* Where a k is between those of the curve: the lower one, and how far on. */
+/*
+ * Where a k is between those of the curve: the lower one, and how far on; more
+ * than 1 beyond the last.
+ */
 static int
 target_between(double k, double *part)
 {
-	double		place = log10(Max(k, 1));
-	int			low = Min((int) place, ECP_CURVE_KS - 2);
+	int			low = 0;
 
-	*part = place - low;
+	while (low < ECP_CURVE_KS - 2 && k >= ecp_target_ks[low + 1])
+		low++;
+	*part = log(Max(k, 1) / ecp_target_ks[low]) /
+		log((double) ecp_target_ks[low + 1] / ecp_target_ks[low]);
 	return low;
 }
 
@@ -114,10 +130,18 @@ target_slacks(const EcpMetaPageData *meta, int t, int low, double part,
 	const EcpRecallPointData *points = &meta->ecpm_curve.ecpm_points[low][t];
 	const EcpRecallPointData *above = &meta->ecpm_curve.ecpm_points[low + 1][t];
 
-	part = Min(part, 1);
 	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
-		slack[kind] = points->ecpm_slack[kind] * (1 - part) +
-			above->ecpm_slack[kind] * part;
+	{
+		double		least = points->ecpm_slack[kind];
+		double		rise = above->ecpm_slack[kind] - least;
+
+		if (low < TARGET_LARGER_PLACE)
+			slack[kind] = least + rise * part;
+		else if (part > 0)
+			slack[kind] = least + Max(rise, 0) * Max(part, 1);
+		else
+			slack[kind] = least;
+	}
 }
 
 /* Clusters at level t; also beyond the last k, and of an index that has grown. */
@@ -131,9 +155,28 @@ target_clusters(const EcpMetaPageData *meta, int t, double k)
 	double		ratio = Max(above / Max(clusters, 1), 1);
 
 	clusters *= ecp_stop_growth(meta) * pow(ratio, Min(part, 1));
+	/* TARGET_BEYOND is for ten times the rows, and the last two ks are nearer */
 	if (part > 1)
-		clusters *= pow(Max(ratio, TARGET_BEYOND), part - 1);
+		clusters *= pow(Max(ratio, sqrt(TARGET_BEYOND)), part - 1);
 	return clusters;
+}
+
+/* The number of rows in the index, by its number of clusters. */
+static double
+target_rows(const EcpMetaPageData *meta)
+{
+	const EcpRecallCurveData *curve = &meta->ecpm_curve;
+
+	if (curve->ecpm_queries > 0 && curve->ecpm_leaves > 0)
+		return curve->ecpm_tuples / curve->ecpm_leaves * meta->ecpm_nleaves;
+	return (double) meta->ecpm_leaf_target * meta->ecpm_nleaves;
+}
+
+/* Are so many rows wanted that all clusters are read for them? */
+static bool
+target_wants_all(const EcpMetaPageData *meta, double rows)
+{
+	return ecp_probes == 0 && rows >= TARGET_ALL_SHARE * target_rows(meta);
 }
 
 double
@@ -146,6 +189,8 @@ ecp_target_clusters(Relation index, const EcpMetaPageData *meta, double rows)
 
 	if (ecp_probes > 0)
 		clusters = ecp_probes;
+	else if (target_wants_all(meta, rows))
+		clusters = nclusters;
 	else if (level >= 0)
 		clusters = target_clusters(meta, level, rows);
 	else if (target < 1 && meta->ecpm_curve.ecpm_queries == 0)
@@ -167,7 +212,8 @@ ecp_target_plan(Relation index, const EcpMetaPageData *meta, uint64 rows,
 	plan->k = rows == 0 ? ECP_TARGET_K : (int) Min(rows, ECP_TARGET_K_MAX);
 	plan->probes = ecp_probes > 0 ? ecp_probes :
 		(int) ceil(ecp_target_clusters(index, meta, plan->k));
-	if (ecp_probes > 0 || level < 0)
+	plan->all = target_wants_all(meta, Max(rows, 1));
+	if (ecp_probes > 0 || level < 0 || plan->all)
 		return;
 	plan->adaptive = true;
 	low = target_between(plan->k, &part);
@@ -228,7 +274,8 @@ ecp_target_expected(Relation index, const EcpMetaPageData *meta, int k)
 	if (meta->ecpm_curve.ecpm_queries == 0)
 		return get_float8_nan();
 	if (ecp_probes == 0)
-		return level < 0 ? 1 : points[level].ecpm_recall;
+		return level < 0 || target_wants_all(meta, ecp_target_ks[k]) ? 1 :
+			points[level].ecpm_recall;
 
 	/* between the two targets that take fewer and more */
 	if (ecp_probes >= meta->ecpm_nleaves)

@@ -15,7 +15,7 @@
 #define ECP_TARGET_K		10
 
 /* The most nearest rows that a search looks at to decide where it stops. */
-#define ECP_TARGET_K_MAX	4096
+#define ECP_TARGET_K_MAX	65536
 
 /* Read more clusters when fewer rows than this were read per row returned. */
 #define ECP_SEARCH_AHEAD	8
@@ -24,12 +24,14 @@
  * How a search reads its first window: "probes" clusters; or, if "adaptive",
  * until it has enough for the "k" nearest rows by the slacks for the kinds of
  * queries (ecp_stop.c).  Then "probes" is how many that takes on average, and
- * "least" where it looks first.
+ * "least" where it looks first.  If "all", so many rows are wanted that all
+ * clusters are read.
  */
 typedef struct EcpScanPlan
 {
 	int			probes;
 	bool		adaptive;
+	bool		all;
 	int			k;
 	int			least;
 	float4		slack[ECP_QUERY_KINDS];
@@ -38,7 +40,8 @@ typedef struct EcpScanPlan
 /* A search that looked after n clusters looks again after so many. */
 #define EcpLookNext(n)	((n) + Max((n) / 8, 1))
 
-/* Targets of the curve's points, ascending. */
+/* Numbers of rows and targets of the curve's points, ascending. */
+extern const int ecp_target_ks[ECP_CURVE_KS];
 extern const double ecp_target_levels[ECP_CURVE_TARGETS];
 
 extern float8 ecp_target_recall_of(Relation index);
