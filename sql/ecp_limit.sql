@@ -99,7 +99,7 @@ SELECT pg_temp.wanted('SELECT id FROM limit_t WHERE tenant = 3
 SELECT pg_temp.wanted('SELECT id FROM limit_t WHERE kind = 3
 	ORDER BY v <-> ''{1,2,3,4}'' LIMIT 7');
 
--- unknown: joins, groups, several rows of one, cursors
+-- joins, several rows of one; unknown: groups, cursors
 SELECT pg_temp.wanted('SELECT id FROM limit_t JOIN limit_q ON n = kind
 	ORDER BY v <-> ''{1,2,3,4}'' LIMIT 7');
 SELECT pg_temp.wanted('SELECT count(*) FROM (SELECT id FROM limit_t

@@ -73,7 +73,7 @@ EXPLAIN (COSTS OFF)
 SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}';
 RESET ecp.max_scan_tuples;
 RESET ecp.iterative_scan;
--- for the first of them, and through a cursor
+-- for the first of them; all of them through a cursor
 EXPLAIN (COSTS OFF)
 SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}' LIMIT 3;
 EXPLAIN (COSTS OFF)

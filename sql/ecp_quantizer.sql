@@ -178,11 +178,13 @@ BEGIN
 			'v <-> $1 < ' || (SELECT CASE cast_to WHEN 'bytea' THEN '900' ELSE '98' END) || ' AND tenant = 7',
 			'v <-> $1 < 0', 'tenant = 99']) c
 	LOOP
-		sql := format('SELECT id, v <-> %L::%s AS d FROM %s WHERE %s ORDER BY d',
+		sql := format('SELECT id, v <-> %L::%s AS d FROM %s WHERE %s ORDER BY d LIMIT 5000',
 					  q, cast_to, tab, condition);
 		SET LOCAL enable_seqscan = off;
 		SET LOCAL enable_sort = off;
 		SET LOCAL ecp.approximate_radius = on;
+		-- with a target, searches for all rows compare vectors
+		SET LOCAL ecp.probes = 1000000;
 		in_index := false;
 		FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || sql LOOP
 			in_index := in_index OR line ~ 'Index Scan';

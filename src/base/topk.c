@@ -18,13 +18,23 @@
  * Items added later go to the end and make what was in order wait again with
  * the rest.  Used for the clusters of a descent and the rows of a scan.
  *
+ * If a bound is set, items beyond it are sorted by tuplesort.c, which has them on
+ * disk.  As soon as the first is taken, all are sorted there, and come back a batch
+ * at a time.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "base/topk.h"
+#include "catalog/pg_type_d.h"
+#include "port/pg_bswap.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"
+#include "utils/tuplesort.h"
+#include "utils/typcache.h"
+#include "utils/uuid.h"
 
 #define TOPK_CAPACITY_MIN	256
 
@@ -62,6 +72,140 @@ ecp_topk_reset(EcpTopk *topk, Size expected)
 	topk->nnear = 0;
 }
 
+/* ---- items on disk ---- */
+
+/* Items that come back from disk at a time. */
+#define TOPK_SPILL_BATCH	1024
+
+/* Memory to sort with, at least, in kB. */
+#define TOPK_SPILL_KB_MIN	64
+
+struct TopkSpill
+{
+	MemoryContext context;
+	MemoryContext batch;		/* of what the sort returns */
+	Tuplesortstate *sort;
+	bool		sorted;			/* all items are there */
+};
+
+/*
+ * An item as a uuid, whose order is that of its bytes, and back: the highest byte
+ * of the rank first, negative ones by their complement.
+ */
+static void
+spill_pack(const EcpRanked *item, pg_uuid_t *packed)
+{
+	uint64		rank;
+	uint64		number = pg_hton64(item->item);
+
+	memcpy(&rank, &item->rank, sizeof(rank));
+	rank = pg_hton64(rank >> 63 ? ~rank : rank | UINT64CONST(1) << 63);
+	memcpy(packed->data, &rank, sizeof(rank));
+	memcpy(packed->data + sizeof(rank), &number, sizeof(number));
+}
+
+static void
+spill_unpack(const pg_uuid_t *packed, EcpRanked *item)
+{
+	uint64		rank;
+	uint64		number;
+
+	memcpy(&rank, packed->data, sizeof(rank));
+	memcpy(&number, packed->data + sizeof(rank), sizeof(number));
+	rank = pg_ntoh64(rank);
+	rank = rank >> 63 ? rank & ~(UINT64CONST(1) << 63) : ~rank;
+	memcpy(&item->rank, &rank, sizeof(rank));
+	item->item = pg_ntoh64(number);
+}
+
+static struct TopkSpill *
+spill_begin(const EcpTopk *topk)
+{
+	MemoryContext context = AllocSetContextCreate(topk->context, "ecp rows on disk",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	struct TopkSpill *spill = palloc0(sizeof(struct TopkSpill));
+
+	spill->context = context;
+	spill->batch = AllocSetContextCreate(context, "ecp rows from disk",
+										 ALLOCSET_DEFAULT_SIZES);
+	spill->sort = tuplesort_begin_datum(UUIDOID,
+										lookup_type_cache(UUIDOID, TYPECACHE_LT_OPR)->lt_opr,
+										InvalidOid, false,
+										Max(topk->bound_kb, TOPK_SPILL_KB_MIN),
+										NULL, TUPLESORT_NONE);
+	MemoryContextSwitchTo(old);
+	return spill;
+}
+
+/* Move all items to disk. */
+static void
+spill_items(EcpTopk *topk)
+{
+	if (topk->spill == NULL)
+		topk->spill = spill_begin(topk);
+	Assert(!topk->spill->sorted);
+	for (Size i = topk->first; i < topk->nitems; i++)
+	{
+		pg_uuid_t	packed;
+
+		spill_pack(&topk->items[i], &packed);
+		tuplesort_putdatum(topk->spill->sort, UUIDPGetDatum(&packed), false);
+	}
+	topk->first = topk->sorted = topk->nitems = 0;
+}
+
+/* All were taken that are in memory: bring more back.  False if there are none. */
+static bool
+spill_back(EcpTopk *topk)
+{
+	struct TopkSpill *spill = topk->spill;
+	MemoryContext old;
+	Datum		value;
+	bool		isnull;
+
+	if (!spill->sorted)
+	{
+		spill_items(topk);
+		tuplesort_performsort(spill->sort);
+		spill->sorted = true;
+	}
+	Assert(EcpTopkCount(topk) == 0);
+	topk->first = topk->nitems = topk->sorted_from = 0;
+	MemoryContextReset(spill->batch);
+	old = MemoryContextSwitchTo(spill->batch);
+	while (topk->nitems < Min(TOPK_SPILL_BATCH, topk->capacity) &&
+		   ecp_tuplesort_getdatum(spill->sort, &value, &isnull))
+		spill_unpack(DatumGetUUIDP(value), &topk->items[topk->nitems++]);
+	MemoryContextSwitchTo(old);
+	topk->sorted = topk->nitems;
+	return topk->nitems > 0;
+}
+
+void
+ecp_topk_set_bound(EcpTopk *topk, Size bound, int bound_kb)
+{
+	Assert(bound > 0 && topk->spill == NULL);
+	topk->bound = bound;
+	topk->bound_kb = bound_kb;
+}
+
+void
+ecp_topk_unbound(EcpTopk *topk)
+{
+	struct TopkSpill *spill = topk->spill;
+
+	topk->first = topk->sorted = topk->nitems = 0;
+	topk->bound = 0;
+	topk->spill = NULL;
+	if (spill == NULL)
+		return;
+	tuplesort_end(spill->sort);
+	MemoryContextDelete(spill->context);
+}
+
+/* ---- items in memory ---- */
+
 /* Make room for n more items behind those that were not taken yet. */
 void
 ecp_topk_enlarge(EcpTopk *topk, Size n)
@@ -69,6 +213,12 @@ ecp_topk_enlarge(EcpTopk *topk, Size n)
 	Size		waiting = EcpTopkCount(topk);
 	Size		needed = add_size(waiting, n);
 
+	if (topk->bound > 0 && needed > topk->bound && waiting > 0)
+	{
+		spill_items(topk);
+		waiting = 0;
+		needed = n;
+	}
 	if (topk->first > 0)
 	{
 		memmove(topk->items, topk->items + topk->first,
@@ -124,6 +274,8 @@ ecp_topk_sort_batch(EcpTopk *topk)
 	Size		end = topk->first;
 	Size		n = EcpTopkCount(topk);
 
+	if (topk->spill != NULL)
+		return spill_back(topk);
 	if (n == 0)
 		return false;
 
@@ -166,7 +318,7 @@ ecp_topk_sort_near(EcpTopk *topk, float8 rank)
 	Size		end = 0;
 
 	Assert(topk->first == 0);
-	if (topk->nnear > ECP_TOPK_NEAR)
+	if (topk->nnear > ECP_TOPK_NEAR || topk->spill != NULL)
 		return;
 
 	/* notes are in ascending order: what is swapped away was looked at */

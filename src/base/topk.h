@@ -55,11 +55,14 @@ typedef struct EcpTopk
 	Size		nitems;
 	Size		batch;			/* how many to put in order next time */
 	MemoryContext context;
+	Size		bound;			/* items in memory, at most; 0 = any number */
+	int			bound_kb;		/* memory to sort the others with */
+	struct TopkSpill *spill;	/* the others, or NULL */
 	int			nnear;			/* noted, perhaps more than there is room for */
 	uint32		near[ECP_TOPK_NEAR];
 } EcpTopk;
 
-/* Number of items not taken yet. */
+/* Number of items in memory not taken yet. */
 #define EcpTopkCount(topk)	((topk)->nitems - (topk)->first)
 
 /*
@@ -90,6 +93,14 @@ extern void ecp_topk_init(EcpTopk *topk, MemoryContext context,
 						  Size expected);
 extern void ecp_topk_reset(EcpTopk *topk, Size expected);
 
+/*
+ * From now on keep about so many items in memory, and sort more of them on disk
+ * with this memory.  Nothing may be added after the first was taken.
+ */
+extern void ecp_topk_set_bound(EcpTopk *topk, Size bound, int bound_kb);
+
+/* Forget all items and the bound. */
+extern void ecp_topk_unbound(EcpTopk *topk);
 extern void ecp_topk_enlarge(EcpTopk *topk, Size n);
 extern bool ecp_topk_sort_batch(EcpTopk *topk);
 extern void ecp_topk_sort_near(EcpTopk *topk, float8 rank);

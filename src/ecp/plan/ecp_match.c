@@ -432,20 +432,25 @@ match_attribute(EcpMatch *match, RestrictInfo *rinfo, int column)
 }
 
 /*
- * Does no window function need rows after the current one?  (ntile() does, but
- * only to count them.)
+ * Have all window functions the same order, and does none need rows after the
+ * current one?  (ntile() does, but only to count them.)
  */
 static bool
 match_windows_go_forward(const Query *parse)
 {
+	const WindowClause *first = NULL;
 	ListCell   *lc;
 
 	foreach(lc, parse->windowClause)
 	{
 		const WindowClause *window = lfirst_node(WindowClause, lc);
 
+		if (first == NULL)
+			first = window;
 		if (window->orderClause == NIL ||
-			(window->frameOptions & FRAMEOPTION_END_CURRENT_ROW) == 0)
+			(window->frameOptions & FRAMEOPTION_END_CURRENT_ROW) == 0 ||
+			!equal(window->orderClause, first->orderClause) ||
+			!equal(window->partitionClause, first->partitionClause))
 			return false;
 	}
 	return true;
@@ -453,24 +458,27 @@ match_windows_go_forward(const Query *parse)
 
 /*
  * Does the query want only the first rows in the order of the scan, by its own
- * LIMIT, by that of an outer query, or through a cursor?  Otherwise it wants all
- * rows, and a scan must not omit any.
+ * LIMIT or by that of an outer query?  Otherwise it wants all rows, also through a
+ * cursor, for which the planner only guesses how many will be fetched.  If no
+ * ORDER BY says which rows come first, window functions do.
  */
 static bool
 match_wants_nearest(const PlannerInfo *root)
 {
 	const Query *parse = root->parse;
+	List	   *order = root->sort_pathkeys;
 
-	if (root->tuple_fraction <= 0 || root->sort_pathkeys == NIL ||
-		compare_pathkeys(root->query_pathkeys,
-						 root->sort_pathkeys) != PATHKEYS_EQUAL ||
+	if (order == NIL && parse->hasWindowFuncs)
+		order = root->window_pathkeys;
+	if (root->tuple_fraction <= 0 || order == NIL ||
+		compare_pathkeys(root->query_pathkeys, order) != PATHKEYS_EQUAL ||
 		parse->hasAggs || parse->groupClause != NIL ||
 		parse->groupingSets != NIL || !match_windows_go_forward(parse))
 		return false;
 
-	/* without a LIMIT above it, the planner guesses a fraction for others */
-	return parse->limitCount != NULL || root->parent_root == NULL ||
-		root->tuple_fraction >= 1;
+	/* an outer query's LIMIT is a number of rows here, a guess a fraction */
+	return parse->limitCount != NULL ||
+		(root->parent_root != NULL && root->tuple_fraction >= 1);
 }
 
 /* The conditions that an index can check, in the order of its columns. */

@@ -27,6 +27,7 @@
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -35,8 +36,11 @@ typedef struct LimitNote
 {
 	dlist_node	place;			/* in limit_notes */
 	const IndexScanDesc *scan;	/* NULL until the scan starts */
+	ScanState  *node;			/* the scan's, or NULL */
 	const LimitState *limit;
-	bool		filtered;
+	bool		filtered;		/* by nodes between */
+	bool		tested;			/* by the scan's node */
+	bool		immediate;
 	MemoryContextCallback callback;
 } LimitNote;
 
@@ -47,6 +51,13 @@ typedef struct LimitWalk
 	dlist_node *last;			/* note of this query, or the head of the list */
 	const LimitState *limit;
 } LimitWalk;
+
+/* What nodes between a LIMIT and a scan do with its rows. */
+typedef struct LimitBetween
+{
+	bool		filtered;		/* they may discard some */
+	bool		collected;		/* they may keep one while they ask for the next */
+} LimitBetween;
 
 /*
  * The notes of the youngest query first, those of one query in the order in
@@ -66,13 +77,18 @@ limit_forget(void *arg)
 
 /* Note a scan, which the executor keeps at *scan. */
 static void
-limit_note(LimitWalk *walk, const IndexScanDesc *scan, bool filtered)
+limit_note(LimitWalk *walk, ScanState *node, const IndexScanDesc *scan,
+		   LimitBetween between, bool tested)
 {
 	LimitNote  *note = MemoryContextAlloc(walk->context, sizeof(LimitNote));
 
 	note->scan = scan;
+	note->node = contain_volatile_functions((Node *) node->ps.plan->qual) ?
+		NULL : node;
 	note->limit = walk->limit;
-	note->filtered = filtered;
+	note->filtered = between.filtered;
+	note->immediate = !between.collected;
+	note->tested = tested;
 	dlist_insert_after(walk->last, &note->place);
 	walk->last = &note->place;
 	note->callback.func = limit_forget;
@@ -119,6 +135,41 @@ limit_skips_locked(const LockRowsState *node)
 	return false;
 }
 
+/* Note the scan of a node, if it is of one of our indexes. */
+static void
+limit_note_scan(LimitWalk *walk, PlanState *node, LimitBetween between)
+{
+	if (IsA(node, IndexScanState))
+	{
+		IndexScanState *scan = castNode(IndexScanState, node);
+
+		if (limit_is_ours(scan->iss_RelationDesc))
+			limit_note(walk, &scan->ss, &scan->iss_ScanDesc, between,
+					   limit_scan_is_filtered(node, scan->iss_ScanKeys,
+											  scan->iss_NumScanKeys));
+	}
+	else
+	{
+		IndexOnlyScanState *scan = castNode(IndexOnlyScanState, node);
+
+		if (limit_is_ours(scan->ioss_RelationDesc))
+			limit_note(walk, &scan->ss, &scan->ioss_ScanDesc, between,
+					   limit_scan_is_filtered(node, scan->ioss_ScanKeys,
+											  scan->ioss_NumScanKeys));
+	}
+}
+
+static void limit_descend(LimitWalk *walk, PlanState *node,
+						  LimitBetween between);
+
+static void
+limit_descend_all(LimitWalk *walk, PlanState **nodes, int n,
+				  LimitBetween between)
+{
+	for (int i = 0; i < n; i++)
+		limit_descend(walk, nodes[i], between);
+}
+
 /*
  * Note the scans whose rows get from "node" to walk->limit one by one.  What
  * ExecSetTupleBound() of core tells a sort goes through the same nodes, and
@@ -130,9 +181,12 @@ limit_skips_locked(const LockRowsState *node)
  *						the ties of the last
  *	 WindowAgg			returns each row that it gets; it may read further for
  *						its aggregates, but not for rank()
+ *	 NestLoop			reads the outer side as far as it has to for the rows that
+ *						it returns: any number for each
+ *	 ProjectSet, Unique	likewise
  */
 static void
-limit_descend(LimitWalk *walk, PlanState *node, bool filtered)
+limit_descend(LimitWalk *walk, PlanState *node, LimitBetween between)
 {
 	check_stack_depth();
 	if (node == NULL)
@@ -141,55 +195,43 @@ limit_descend(LimitWalk *walk, PlanState *node, bool filtered)
 	switch (nodeTag(node))
 	{
 		case T_IndexScanState:
-			{
-				IndexScanState *scan = castNode(IndexScanState, node);
-
-				if (limit_is_ours(scan->iss_RelationDesc))
-					limit_note(walk, &scan->iss_ScanDesc, filtered ||
-							   limit_scan_is_filtered(node, scan->iss_ScanKeys,
-													  scan->iss_NumScanKeys));
-				break;
-			}
 		case T_IndexOnlyScanState:
-			{
-				IndexOnlyScanState *scan = castNode(IndexOnlyScanState, node);
-
-				if (limit_is_ours(scan->ioss_RelationDesc))
-					limit_note(walk, &scan->ioss_ScanDesc, filtered ||
-							   limit_scan_is_filtered(node, scan->ioss_ScanKeys,
-													  scan->ioss_NumScanKeys));
-				break;
-			}
-		case T_LockRowsState:
-			limit_descend(walk, outerPlanState(node), filtered ||
-						  limit_skips_locked(castNode(LockRowsState, node)));
+			limit_note_scan(walk, node, between);
 			break;
-		case T_ResultState:
+		case T_LockRowsState:
+			between.filtered |= limit_skips_locked(castNode(LockRowsState, node));
+			limit_descend(walk, outerPlanState(node), between);
+			break;
 		case T_IncrementalSortState:
 		case T_WindowAggState:
-			limit_descend(walk, outerPlanState(node),
-						  filtered || node->plan->qual != NIL);
+			between.collected = true;
+			between.filtered |= node->plan->qual != NIL;
+			limit_descend(walk, outerPlanState(node), between);
+			break;
+		case T_ResultState:
+			between.filtered |= node->plan->qual != NIL;
+			limit_descend(walk, outerPlanState(node), between);
+			break;
+		case T_NestLoopState:
+		case T_ProjectSetState:
+		case T_UniqueState:
+			between.filtered = true;
+			limit_descend(walk, outerPlanState(node), between);
 			break;
 		case T_SubqueryScanState:
+			between.filtered |= node->plan->qual != NIL;
 			limit_descend(walk, castNode(SubqueryScanState, node)->subplan,
-						  filtered || node->plan->qual != NIL);
+						  between);
 			break;
 		case T_AppendState:
-			{
-				AppendState *append = castNode(AppendState, node);
-
-				for (int i = 0; i < append->as_nplans; i++)
-					limit_descend(walk, append->appendplans[i], filtered);
-				break;
-			}
+			limit_descend_all(walk, castNode(AppendState, node)->appendplans,
+							  castNode(AppendState, node)->as_nplans, between);
+			break;
 		case T_MergeAppendState:
-			{
-				MergeAppendState *append = castNode(MergeAppendState, node);
-
-				for (int i = 0; i < append->ms_nplans; i++)
-					limit_descend(walk, append->mergeplans[i], filtered);
-				break;
-			}
+			between.collected = true;
+			limit_descend_all(walk, castNode(MergeAppendState, node)->mergeplans,
+							  castNode(MergeAppendState, node)->ms_nplans, between);
+			break;
 		default:
 			break;
 	}
@@ -204,7 +246,7 @@ limit_walk(PlanState *node, void *context)
 		LimitWalk  *walk = context;
 
 		walk->limit = castNode(LimitState, node);
-		limit_descend(walk, outerPlanState(node), false);
+		limit_descend(walk, outerPlanState(node), (LimitBetween) {0});
 	}
 	return planstate_tree_walker(node, limit_walk, context);
 }
@@ -252,6 +294,9 @@ ecp_limit_of(IndexScanDesc scan, EcpScanLimit *limit)
 			rows = PG_INT64_MAX;
 		limit->rows = rows;
 		limit->filtered = note->filtered;
+		limit->tested = note->tested;
+		limit->immediate = note->immediate;
+		limit->scan = note->node;
 		limit->node = note->limit;
 		return true;
 	}

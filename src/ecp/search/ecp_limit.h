@@ -13,7 +13,10 @@
 typedef struct EcpScanLimit
 {
 	uint64		rows;			/* offset and count together; 0 = not known */
-	bool		filtered;		/* rows can be discarded above the scan */
+	bool		filtered;		/* nodes above the scan's may discard rows */
+	bool		tested;			/* and that one, by its conditions */
+	bool		immediate;		/* ecp_limit_passed() is up to date */
+	struct ScanState *scan;		/* that node; NULL if they are volatile */
 	const struct LimitState *node;
 } EcpScanLimit;
 
@@ -22,8 +25,8 @@ typedef struct EcpScanLimit
  * first since a rescan: all that it needs are the nearest "rows", with WITH TIES
  * and under an incremental sort also their ties.  If "filtered", so many must
  * be left of what the scan returns.  False, and rows = 0, if there is none, or
- * if there are nodes between that change the number of rows.  Below a Merge
- * Append each scan is told the number for all.
+ * if there are nodes between that need all rows.  Below a Merge Append each scan is
+ * told the number for all.
  *
  * The answer is valid until the rescan or the end of the scan.
  */
@@ -31,7 +34,7 @@ extern bool ecp_limit_of(IndexScanDesc scan, EcpScanLimit *limit);
 
 /*
  * Of "rows", those that have reached the LIMIT: from all scans below it, and
- * without those that an incremental sort has collected.
+ * without those that nodes between have collected, if not "immediate".
  */
 extern uint64 ecp_limit_passed(const EcpScanLimit *limit);
 

@@ -27,6 +27,7 @@
 #include "ecp/search/ecp_heap_prefetch.h"
 #include "ecp/search/ecp_index_only.h"
 #include "ecp/search/ecp_limit.h"
+#include "ecp/search/ecp_row_test.h"
 #include "ecp/search/ecp_scan.h"
 #include "ecp/search/ecp_search.h"
 #include "executor/executor.h"
@@ -52,6 +53,8 @@ typedef struct EcpScanOpaqueData
 	bool		query_isnull;
 	uint64		wanted;			/* rows, if no plan says it; 0 = not known */
 	EcpScanLimit limit;			/* what the plan says */
+	EcpRowTest *test;			/* by its node; NULL before it is needed */
+	bool		follows;		/* tell the search how many rows have passed */
 	EcpSearchStats totals;		/* of searches that have ended */
 	BlockNumber heap_blocks;	/* of the table at least; 0 = not known */
 	EcpIndexOnly *only;			/* of an index-only scan, else NULL */
@@ -222,6 +225,44 @@ ecp_scan_set_wanted(IndexScanDesc scan, uint64 rows)
 	so->wanted = rows;
 }
 
+/* Will the executor keep the row with this TID?  For the search. */
+static bool
+scan_test(void *arg, ItemPointer tid)
+{
+	IndexScanDesc scan = arg;
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+
+	ecp_tid_check(scan->indexRelation, scan->heapRelation, tid,
+				  &so->heap_blocks);
+	scan->xs_heaptid = *tid;
+	if (so->test == NULL)
+		so->test = ecp_row_test_create(scan, so->limit.scan);
+	if (so->only && !ecp_index_only_row(so->only, scan, so->search))
+		return false;
+	return ecp_row_test_passes(so->test, so->recheck);
+}
+
+/* Tell the search what the plan says of the rows that are wanted. */
+static void
+scan_set_limit(IndexScanDesc scan)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+	EcpScanLimit *limit = &so->limit;
+	bool		testable;
+
+	if (ecp_limit_of(scan, limit))
+		limit->tested |= so->recheck;
+	else
+		limit->rows = so->wanted;
+	testable = limit->scan != NULL;
+	limit->filtered |= limit->tested && !testable;
+	so->follows = limit->filtered || limit->immediate;
+	ecp_search_set_limit(so->search, limit->rows, limit->filtered,
+						 limit->immediate);
+	ecp_search_set_test(so->search, testable ? scan_test : NULL, scan,
+						testable && limit->tested);
+}
+
 static void
 scan_start(IndexScanDesc scan)
 {
@@ -238,11 +279,7 @@ scan_start(IndexScanDesc scan)
 	pgstat_count_index_scan(scan->indexRelation);
 	ecp_count_index_search(scan);
 
-	if (ecp_limit_of(scan, &so->limit))
-		so->limit.filtered |= so->recheck;
-	else
-		so->limit.rows = so->wanted;
-	ecp_search_set_limit(so->search, so->limit.rows, so->limit.filtered);
+	scan_set_limit(scan);
 	ecp_search_set_ordered(so->search, scan->numberOfOrderBys > 0);
 	ecp_search_set_heap(so->search, so->only == NULL ?
 						scan->heapRelation : NULL);
@@ -262,7 +299,7 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 
 	if (!so->started)
 		scan_start(scan);
-	else if (so->limit.filtered)
+	else if (so->follows)
 		ecp_search_set_passed(so->search, ecp_limit_passed(&so->limit));
 
 	scan->xs_recheck = so->recheck;
@@ -292,6 +329,8 @@ ecpendscan(IndexScanDesc scan)
 	scan_finish(scan);
 	if (so->only)
 		ecp_index_only_free(so->only);
+	if (so->test)
+		ecp_row_test_free(so->test);
 	ecp_search_free(so->search);
 	MemoryContextDelete(so->context);
 	pfree(so);

@@ -85,6 +85,9 @@
 
 EcpSearchStats ecp_search_last;
 
+/* The search that these figures are of; perhaps it is no more. */
+static const EcpSearch *search_noted;
+
 /* A search that has ended, whose memory the next one takes over. */
 static EcpSpare search_spare;
 
@@ -100,6 +103,7 @@ search_allocate(void)
 	search->context = AllocSetContextCreate(memory, "ecp search",
 											ALLOCSET_DEFAULT_SIZES);
 	ecp_topk_init(&search->rows, memory, ECP_SEARCH_BATCH);
+	ecp_topk_init(&search->hold.rows, memory, ECP_SEARCH_BATCH);
 	search->probe.state = &search->state;
 	search->probe.page = ecp_search_page_read;
 	search->probe.page_arg = search;
@@ -123,7 +127,9 @@ ecp_search_create(Relation index)
 	search->request.located = search->request.unordered = false;
 	search->request.rank_max = get_float8_infinity();
 	search->request.limit = 0;
-	search->request.filtered = false;
+	search->request.filtered = search->request.immediate = false;
+	search->request.test = NULL;
+	search->request.tested = false;
 	search->probe.index = index;
 	ecp_probe_init(&search->probe);
 	return search;
@@ -192,19 +198,45 @@ ecp_search_set_radius(EcpSearch *search, float8 radius)
 }
 
 void
-ecp_search_set_limit(EcpSearch *search, uint64 rows, bool filtered)
+ecp_search_set_limit(EcpSearch *search, uint64 rows, bool filtered,
+					 bool immediate)
 {
 	Assert(!search->started);
 	search->request.limit = rows;
 	search->request.filtered = filtered;
+	search->request.immediate = immediate;
 	search->request.passed = 0;
+}
+
+void
+ecp_search_set_test(EcpSearch *search, EcpSearchTest test, void *arg,
+					bool always)
+{
+	Assert(!search->started && (test != NULL || !always));
+	search->request.test = test;
+	search->request.test_arg = arg;
+	search->request.tested = always;
 }
 
 void
 ecp_search_set_passed(EcpSearch *search, uint64 passed)
 {
-	Assert(search->started && search->request.filtered);
-	search->request.passed = passed;
+	EcpSearchRequest *request = &search->request;
+	EcpSearchHold *hold = &search->hold;
+
+	Assert(search->started);
+	if (passed > request->passed)
+		search->returned.floor = search->returned.last;
+	request->passed = passed;
+
+	/* not visible: rows that are held back from now on are not lost */
+	if (passed < search->stats.returned && request->immediate &&
+		!request->filtered && request->test != NULL && search->strict &&
+		!search->complete && request->limit > 0 && !hold->active)
+	{
+		hold->active = true;
+		hold->returned = passed;
+	}
 }
 
 void
@@ -212,156 +244,6 @@ ecp_search_set_heap(EcpSearch *search, Relation heap)
 {
 	Assert(!search->started);
 	search->request.heap = ecp_heap_prefetch_helps(heap) ? heap : NULL;
-}
-
-/* Prepare to number rows, if they have codes or their entries are wanted. */
-static void
-search_init_rerank(EcpSearch *search)
-{
-	MemoryContext old;
-
-	if (search->state.leaf.quantizer == ECP_QUANTIZER_NONE &&
-		!search->request.located)
-		return;
-
-	/* its arrays are large: the next search takes them over */
-	old = MemoryContextSwitchTo(search->memory);
-	if (search->rerank.probe == NULL)
-		ecp_rerank_init(&search->rerank, &search->probe);
-	MemoryContextSwitchTo(old);
-	search->rerank.numbered = search->request.located;
-	search->rerank.heap = search->request.heap;
-	search->rerank.near = -get_float8_infinity();
-	ecp_rerank_reset(&search->rerank);
-}
-
-/*
- * Prepare to compare codes with the query.  A search that reads all clusters
- * is expected to return all rows in order, so its bounds are wider.
- */
-static void
-search_set_codes(EcpSearch *search, const void *prepared)
-{
-	const EcpMetaPageData *meta = &search->state.meta;
-	bool		all = search->window >= meta->ecpm_nleaves;
-
-	search->query.codes = ecp_code_query_create(meta->ecpm_leader_elem,
-												meta->ecpm_metric, meta->ecpm_dims,
-												meta->ecpm_rotation_seed, prepared,
-												all ? ECP_CODE_EPS_WIDE : ECP_CODE_EPS);
-	search->rerank.query = search->query.exact;
-}
-
-/* Note the nearest rows of the first window, for a decision or for their order. */
-static void
-search_note_begin(EcpSearch *search)
-{
-	EcpNearest *nearest = &search->nearest;
-
-	nearest->k = search->plan.adaptive ? search->plan.k : ECP_TARGET_K;
-	if (search->nearest_max < nearest->k)
-	{
-		if (nearest->rows)
-			pfree(nearest->rows);
-		search->nearest_max = 0;
-		nearest->rows = MemoryContextAlloc(search->memory,
-										   mul_size(nearest->k, sizeof(EcpNearestRow)));
-		search->nearest_max = nearest->k;
-	}
-	ecp_nearest_reset(nearest);
-	search->near = get_float8_infinity();
-}
-
-/*
- * Do not note the nearest rows any more: only the first window needs them, and
- * not with a radius, where not all rows become candidates.
- */
-static void
-search_note_none(EcpSearch *search)
-{
-	search->nearest.kth = search->near = -get_float8_infinity();
-}
-
-/* Decide how the first window is read. */
-static void
-search_set_plan(EcpSearch *search)
-{
-	const EcpSearchRequest *request = &search->request;
-	EcpScanPlan *plan = &search->plan;
-	bool		radius = !isinf(request->rank_max);
-	uint64		rows = request->limit;
-
-	if (request->filtered)
-		rows = Max(rows, ECP_TARGET_K);
-	ecp_target_plan(search->probe.index, &search->state.meta, rows, plan);
-	if (search->query.exact == NULL || radius)
-		plan->adaptive = false;
-	search_note_begin(search);
-	if (radius)
-		search_note_none(search);
-	search->stats.probes = plan->probes;
-	search->window = plan->probes;
-	search->rows_known = search->rows_read = plan->k;
-}
-
-/* Take the first clusters, which say where the query is. */
-static void
-search_set_place(EcpSearch *search, const void *prepared)
-{
-	EcpProbe   *probe = &search->probe;
-
-	(void) ecp_probe_take(probe, search->descent,
-						  Max(search->plan.probes, ECP_PLACE_LEADERS) + 1);
-	ecp_place_set(&search->place, &search->state.meta, prepared, probe->refs,
-				  EcpProbeWaiting(probe));
-	ecp_place_weights(&search->place, &search->state.meta.ecpm_curve,
-					  search->weights);
-}
-
-/*
- * Prepare the query vector for comparisons with rows, and begin the descent; in
- * search->context.
- */
-static void
-search_set_query(EcpSearch *search, Datum value, bool isnull)
-{
-	const EcpMetaPageData *meta = &search->state.meta;
-	void	   *prepared = palloc0(search->state.node.vec_bytes);
-
-	search->query.is_null = isnull;
-	search->query.constant = 0;
-	if (!isnull)
-	{
-		EcpVector	vector;
-
-		ecp_vector_read(value, meta->ecpm_column_type, &vector);
-		ecp_vector_check_dims(&vector, meta->ecpm_dims,
-							  RelationGetRelationName(search->probe.index));
-		if (ecp_prepare(meta, &vector, prepared))
-			search->query.exact = ecp_query_create(meta->ecpm_elem,
-												   meta->ecpm_metric,
-												   meta->ecpm_dims, vector.data);
-		else
-		{
-			/* a zero vector has no direction: all distances are NaN */
-			search->query.constant = get_float8_nan();
-			memset(prepared, 0, search->state.node.vec_bytes);
-		}
-		ecp_vector_release(&vector);
-	}
-
-	search_set_plan(search);
-	search->descent = ecp_descent_begin(search->probe.index, &search->state,
-										prepared, false,
-										Min(search->window, meta->ecpm_nleaves));
-	if (search->plan.adaptive)
-	{
-		ecp_descent_set_ahead(search->descent,
-							  Max(search->plan.probes, ECP_PLACE_LEADERS) + 1);
-		search_set_place(search, prepared);
-	}
-	if (search->query.exact && search->state.leaf.quantizer != ECP_QUANTIZER_NONE)
-		search_set_codes(search, prepared);
 }
 
 /*
@@ -378,6 +260,7 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 
 	ecp_search_finish(search);
 	ecp_topk_reset(&search->rows, ECP_SEARCH_BATCH);
+	ecp_topk_reset(&search->hold.rows, ECP_SEARCH_BATCH);
 	memset(&search->stats, 0, sizeof(EcpSearchStats));
 	search->stats.index = RelationGetRelid(search->probe.index);
 	search->stats.wanted = search->request.limit;
@@ -393,7 +276,10 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 	search->request.max_scan_tuples = isnull ? -1 : ecp_max_scan_tuples;
 	search->returned.last.rank = -get_float8_infinity();
 	search->returned.last.item = 0;
-	search->candidates = 0;
+	search->returned.floor = search->returned.last;
+	search->candidates = search->taken = search->hold.returned = 0;
+	search->hold.active = search->hold.has_next = false;
+	search->hold.farthest = -get_float8_infinity();
 	search->started = true;
 
 	/* one structure version serves all searches with one snapshot */
@@ -407,9 +293,7 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 	}
 
 	old = MemoryContextSwitchTo(search->context);
-	ecp_search_page_init(search);
-	search_init_rerank(search);
-	search_set_query(search, query, isnull);
+	ecp_search_begin(search, query, isnull);
 	MemoryContextSwitchTo(old);
 }
 
@@ -427,6 +311,7 @@ ecp_search_note(EcpSearch *search)
 		ecp_search_last.stop = ECP_STOP_NULL;
 		ecp_search_last.recall = 0;
 	}
+	search_noted = search;
 }
 
 /*
@@ -443,6 +328,7 @@ ecp_search_finish(EcpSearch *search)
 	if (search->descent)
 		ecp_descent_end(search->descent);
 	search->descent = NULL;
+	ecp_topk_unbound(&search->rows);
 	MemoryContextReset(search->context);
 }
 
@@ -538,7 +424,7 @@ search_has_enough(EcpSearch *search, int n, double slack)
 
 /* Have all clusters up to the next look, and the one after, taken. */
 static void
-search_take_next(EcpSearch *search, int n, int look)
+search_take_clusters(EcpSearch *search, int n, int look)
 {
 	EcpProbe   *probe = &search->probe;
 	int			wanted = look - n + 1;
@@ -566,7 +452,7 @@ search_read_nearest(EcpSearch *search)
 	for (int n = 0;;)
 	{
 		if (n == 0 || n == look)
-			search_take_next(search, n, EcpLookNext(look));
+			search_take_clusters(search, n, EcpLookNext(look));
 		if (EcpProbeWaiting(probe) == 0)
 		{
 			search->stats.stop = ECP_STOP_CLUSTERS;
@@ -612,7 +498,7 @@ search_first_window_done(EcpSearch *search)
 	else if (!search->request.located)
 		ecp_topk_sort_near(&search->rows, search->nearest.kth);
 
-	search_note_none(search);
+	ecp_search_note_none(search);
 }
 
 /* Go on with the first window of a search with conditions. */
@@ -650,6 +536,7 @@ static uint64
 search_next_window(EcpSearch *search)
 {
 	const EcpSearchRequest *request = &search->request;
+	const EcpSearchHold *hold = &search->hold;
 	const EcpMetaPageData *meta = &search->state.meta;
 	Relation	index = search->probe.index;
 	double		rows = 2.0 * search->rows_known;
@@ -657,13 +544,17 @@ search_next_window(EcpSearch *search)
 	double		clusters;
 	double		before;
 
-	if (request->filtered && request->limit > 0)
+	if ((request->filtered || hold->active) && request->limit > 0)
 	{
-		double		expected = (double) search->stats.returned * request->limit /
-			Max(request->passed, 1);
+		uint64		passed = EcpTopkCount(&hold->rows) +
+			(request->filtered ? request->passed : hold->returned);
+		double		expected = (double) search->taken * request->limit /
+			Max(passed, 1);
 
 		rows = Min(Max(rows, expected), 4 * rows);
 	}
+	else
+		rows = Max(rows, request->limit);
 	clusters = ecp_target_clusters(index, meta, rows * ahead);
 	before = ecp_target_clusters(index, meta, search->rows_read);
 	search->rows_known = rows;
@@ -671,6 +562,24 @@ search_next_window(EcpSearch *search)
 	if (clusters >= meta->ecpm_nleaves)
 		return meta->ecpm_nleaves;
 	return (uint64) Max(ceil(search->probe.clusters * (clusters / before - 1)), 1);
+}
+
+/*
+ * May no row be returned yet, because fewer are known than are wanted, or because
+ * what was read is not enough for those?  Whatever is read later may have nearer
+ * ones, and there is no order in which these could be returned then.
+ */
+static bool
+search_must_wait(const EcpSearch *search)
+{
+	const EcpSearchRequest *request = &search->request;
+
+	if (!search->strict)
+		return false;
+	return request->limit == 0 || search->complete ||
+		search->candidates < request->limit ||
+		(search->plan.adaptive && !request->filtered && !search->hold.active &&
+		 search->rows_known < request->limit);
 }
 
 /*
@@ -695,7 +604,8 @@ search_read_more(EcpSearch *search)
 			search->window = search_next_window(search);
 		else
 			search->window *= 2;
-		rows_max = (uint64) work_mem * 1024 / sizeof(EcpRanked);
+		if (!search_must_wait(search))
+			rows_max = (uint64) work_mem * 1024 / sizeof(EcpRanked);
 	}
 	if (stats->windows == 0 && search->plan.adaptive)
 		search_read_nearest(search);
@@ -743,7 +653,7 @@ search_take(EcpSearch *search, EcpRanked *row)
 	return true;
 }
 
-/* Should the next window be read before a candidate is returned? */
+/* Should the next window be read before a candidate is taken? */
 static bool
 search_wants_more(EcpSearch *search)
 {
@@ -752,10 +662,10 @@ search_wants_more(EcpSearch *search)
 
 	if (stats->stop != ECP_STOP_NONE)
 		return false;
-	if (search_waiting(search) == 0)
+	if (search_waiting(search) == 0 || search_must_wait(search))
 		return true;
-	enough = search->plan.adaptive ? stats->returned < search->rows_known :
-		(stats->returned + 1) * ECP_SEARCH_AHEAD <= search->candidates;
+	enough = search->plan.adaptive ? search->taken < search->rows_known :
+		(search->taken + 1) * ECP_SEARCH_AHEAD <= search->candidates;
 	return !enough && search_waiting(search) <
 		(uint64) work_mem * 1024 / sizeof(EcpRanked) / 2;
 }
@@ -769,7 +679,7 @@ static void
 search_prefetch_heap(const EcpSearch *search)
 {
 	const EcpTopk *rows = &search->rows;
-	int			place = (search->stats.returned - 1) % SEARCH_HEAP_PAGES;
+	int			place = (search->taken - 1) % SEARCH_HEAP_PAGES;
 	Size		end = Min(rows->first + SEARCH_HEAP_PAGES - 1 - place,
 						  rows->sorted);
 	Size		row = rows->first + SEARCH_HEAP_AHEAD;
@@ -785,6 +695,99 @@ search_prefetch_heap(const EcpSearch *search)
 		ecp_heap_prefetch_row(rows->items[row].item);
 }
 
+/* Is a row nearer than one after which it cannot be returned any more? */
+static bool
+search_is_late(const EcpSearch *search, const EcpRanked *row)
+{
+	const EcpRanked *floor = &search->returned.floor;
+
+	if (search->request.unordered ||
+		search->request.iterative == ECP_ITERATIVE_RELAXED ||
+		row->rank > floor->rank)
+		return false;
+	return row->rank < floor->rank ||
+		EcpRankedIsNaN(row) < EcpRankedIsNaN(floor);
+}
+
+/*
+ * Take the next row, of those that were read or, if "more", that will be.  False if
+ * there is none.
+ */
+static bool
+search_take_next(EcpSearch *search, bool more, EcpRanked *row)
+{
+	for (;;)
+	{
+		while (more && search_wants_more(search))
+			search_read_more(search);
+
+		if (!search_take(search, row))
+			return false;
+		if (row->rank > search->request.rank_max)
+			continue;			/* only its bound was within the radius */
+		if (!search_is_late(search, row))
+			break;
+		search->stats.dropped++;
+	}
+	search->taken++;
+	if (search->request.heap && search->query.codes == NULL)
+		search_prefetch_heap(search);
+	return true;
+}
+
+/* The TID of a row, which becomes the one that functions are asked about. */
+static void
+search_set_tid(EcpSearch *search, const EcpRanked *row, ItemPointer tid)
+{
+	uint64		item = EcpRankedItem(row);
+
+	if (search->request.located)
+	{
+		search->returned.number = item;
+		item = ecp_tid_item(&search->rerank.tids[item]);
+	}
+	ecp_tid_from_item(search->probe.index, item, tid);
+}
+
+/*
+ * Take the next of the rows that count.  First we test rows until there are as
+ * many as are wanted, and go on to read meanwhile: rows that come late are put
+ * in their place among those held back.  What is read later than that is as far
+ * away as all of them, or would have been missed by a search for so many rows.
+ */
+static bool
+search_take_held(EcpSearch *search, EcpRanked *row)
+{
+	EcpSearchHold *hold = &search->hold;
+	uint64		limit = search->request.limit;
+	uint64		wanted = limit > hold->returned ? limit - hold->returned : 1;
+	const EcpRanked *ranked;
+
+	for (;;)
+	{
+		bool		enough = EcpTopkCount(&hold->rows) >= wanted;
+		ItemPointerData tid;
+
+		if (!hold->has_next)
+			hold->has_next = search_take_next(search, !enough, &hold->next);
+		if (!hold->has_next || (enough && hold->next.rank >= hold->farthest))
+			break;
+		hold->has_next = false;
+		hold->farthest = Max(hold->farthest, hold->next.rank);
+		search_set_tid(search, &hold->next, &tid);
+		if (!search->request.test(search->request.test_arg, &tid))
+			continue;
+		*ecp_topk_room(&hold->rows, 1) = hold->next;
+		ecp_topk_added(&hold->rows, 1);
+	}
+	ranked = ecp_topk_take(&hold->rows);
+	if (ranked == NULL)
+		return false;
+	*row = *ranked;
+	hold->returned++;
+	return true;
+}
+
 /*
  * The next row: its TID, and the distance unless *isnull.  Returns false after
  * the last one.
@@ -793,42 +796,27 @@ bool
 ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 				bool *isnull)
 {
-	EcpRanked	ranked;
-	uint64		item;
+	EcpRanked	row;
 
 	Assert(search->started);
 
-	for (;;)
+	if (search->hold.active ? !search_take_held(search, &row) :
+		!search_take_next(search, true, &row))
 	{
-		while (search_wants_more(search))
-			search_read_more(search);
-
-		if (!search_take(search, &ranked))
-			return false;
-		if (ranked.rank > search->request.rank_max)
-			continue;			/* only its bound was within the radius */
-		if (search->request.unordered || search->request.iterative == ECP_ITERATIVE_RELAXED ||
-			ranked.rank > search->returned.last.rank)
-			break;
-		if (ranked.rank == search->returned.last.rank &&
-			EcpRankedIsNaN(&ranked) >= EcpRankedIsNaN(&search->returned.last))
-			break;
-		search->stats.dropped++;
+		ecp_search_note(search);
+		return false;
 	}
-	search->returned.last = ranked;
+	search->returned.last = row;
+	/* until it is known that it does not count */
+	if (!search->request.immediate)
+		search->returned.floor = row;
 	search->stats.returned++;
-	if (search->request.heap && search->query.codes == NULL)
-		search_prefetch_heap(search);
-
-	item = EcpRankedItem(&ranked);
-	if (search->request.located)
-	{
-		search->returned.number = item;
-		item = ecp_tid_item(&search->rerank.tids[item]);
-	}
-	ecp_tid_from_item(search->probe.index, item, tid);
+	if (search_noted != search)
+		ecp_search_note(search);	/* others have run since */
+	ecp_search_last.returned = search->stats.returned;
+	search_set_tid(search, &row, tid);
 	*isnull = search->query.is_null;
-	*distance = EcpRankedIsNaN(&ranked) ? get_float8_nan() :
-		ecp_rank_distance(search->state.meta.ecpm_metric, ranked.rank);
+	*distance = EcpRankedIsNaN(&row) ? get_float8_nan() :
+		ecp_rank_distance(search->state.meta.ecpm_metric, row.rank);
 	return true;
 }

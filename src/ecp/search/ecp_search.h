@@ -52,11 +52,21 @@ extern void ecp_search_set_ordered(EcpSearch *search, bool ordered);
 /*
  * From the next start on: at most so many rows are wanted, or, if "filtered",
  * rows until so many of them have passed what is above the search; 0: not
- * known.  While rows are returned, the second function tells how many have.
+ * known.  While rows are returned, the second function tells how many have;
+ * if "immediate", of all that were returned.
  */
 extern void ecp_search_set_limit(EcpSearch *search, uint64 rows,
-								 bool filtered);
+								 bool filtered, bool immediate);
 extern void ecp_search_set_passed(EcpSearch *search, uint64 passed);
+
+/*
+ * From the next start on: "test" tells whether a row will pass, or NULL.  If
+ * "always", all rows are tested before they are returned in order, else only
+ * after one has not passed.
+ */
+typedef bool (*EcpSearchTest) (void *arg, ItemPointer tid);
+extern void ecp_search_set_test(EcpSearch *search, EcpSearchTest test,
+								void *arg, bool always);
 
 /* From the next start on, prefetch the rows returned from this table. */
 extern void ecp_search_set_heap(EcpSearch *search, Relation heap);

@@ -49,12 +49,12 @@ ecp_search_page_init(EcpSearch *search)
 	if (search->request.filter != NULL)
 		slots->passed = palloc(sizeof(uint64) * geo->live_words);
 	slots->ranks = palloc(sizeof(float8) * (geo->slots + ECP_KERNEL_SLACK));
-	if (!geo->stream || geo->quantizer != ECP_QUANTIZER_NONE)
+	if (!geo->stream || search->query.codes != NULL)
 		return;
 	part = slots->vectors = palloc0(sizeof(EcpVectorPart));
 	part->live = palloc(sizeof(uint64) * geo->live_words);
 	part->tids = palloc(sizeof(ItemPointerData) * geo->slots);
-	for (int f = 0; f < geo->nfactors; f++)
+	for (int f = 0; f < ECP_FACTORS_MAX; f++)
 		part->factors[f] = palloc(sizeof(uint32) * geo->slots +
 								  ECP_KERNEL_SLACK);
 	part->vector = palloc(geo->vec_bytes + ECP_KERNEL_SLACK);
@@ -189,10 +189,23 @@ static void
 search_rank_vectors(EcpSearch *search, int i, const char *vectors, int n)
 {
 	const EcpGeometry *geo = &search->state.leaf;
+	const EcpMetaPageData *meta = &search->state.meta;
 	uint32	   *factors[ECP_FACTORS_MAX];
+	bool		coded = geo->quantizer != ECP_QUANTIZER_NONE;
 
 	for (int f = 0; f < ECP_FACTORS_MAX; f++)
-		factors[f] = f < geo->nfactors ? search->slots.vectors->factors[f] + i : NULL;
+		factors[f] = coded || f < geo->nfactors ?
+			search->slots.vectors->factors[f] + i : NULL;
+	/* the entries of rows with codes have the factors of these */
+	for (int row = 0; coded && row < n; row++)
+	{
+		uint32		computed[ECP_FACTORS_MAX];
+
+		ecp_factors_compute(meta->ecpm_elem, meta->ecpm_metric, meta->ecpm_dims,
+							vectors + row * geo->vec_bytes, computed);
+		for (int f = 0; f < ECP_FACTORS_MAX; f++)
+			factors[f][row] = computed[f];
+	}
 	search_rank(search, vectors, false, geo->vec_bytes, factors, n,
 				&search->slots.ranks[i]);
 }
@@ -258,7 +271,7 @@ search_rank_stream(EcpSearch *search, const EcpProbeRun *run, uint32 first,
 	int			i = 0;
 	uint32		copied = 0;
 
-	Assert(geo->stream && geo->quantizer == ECP_QUANTIZER_NONE);
+	Assert(geo->stream && search->query.codes == NULL);
 
 	while (i < n)
 	{
@@ -430,7 +443,7 @@ ecp_search_page_read(void *arg, const EcpProbeRun *run, Buffer buffer,
 	/* the vectors are on other pages, and we lock one at a time */
 	memcpy(part->live, live, sizeof(uint64) * geo->live_words);
 	memcpy(part->tids, view->tids, sizeof(ItemPointerData) * n);
-	for (int f = 0; f < geo->nfactors; f++)
+	for (int f = 0; f < geo->nfactors && geo->quantizer == ECP_QUANTIZER_NONE; f++)
 		memcpy(part->factors[f], view->factors[f], sizeof(uint32) * n);
 	UnlockReleaseBuffer(buffer);
 	search_rank_stream(search, run, first, n);

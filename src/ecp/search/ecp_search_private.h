@@ -38,7 +38,11 @@ typedef struct EcpSearchRequest
 	Relation	heap;			/* whose pages to prefetch, or NULL */
 	uint64		limit;			/* rows that will be asked for; 0 = not known */
 	bool		filtered;		/* of those returned some may not count */
-	uint64		passed;			/* if filtered: rows that do, so far */
+	bool		immediate;		/* "passed" is known before the next is taken */
+	uint64		passed;			/* rows that count, so far */
+	EcpSearchTest test;			/* would a row count?  NULL = not known */
+	void	   *test_arg;
+	bool		tested;			/* ask of all rows */
 	EcpIterativeScan iterative; /* settings when the search began */
 	int			max_scan_tuples;
 } EcpSearchRequest;
@@ -69,12 +73,30 @@ typedef struct EcpSearchSlots
 	EcpVectorPart *vectors;		/* if they are not on entry pages */
 } EcpSearchSlots;
 
-/* The row that was returned last. */
+/*
+ * The row that was returned last.  Nearer than "floor" are those that are too
+ * late: of the rows that count, this was the last, as far as that is known.
+ */
 typedef struct EcpSearchReturned
 {
 	EcpRanked	last;
+	EcpRanked	floor;
 	uint64		number;			/* if rows are numbered */
 } EcpSearchReturned;
+
+/*
+ * Rows that are held back until as many that count are known as are wanted.  The
+ * next one is not returned before those that are nearer are known.
+ */
+typedef struct EcpSearchHold
+{
+	bool		active;
+	EcpTopk		rows;			/* that count */
+	uint64		returned;		/* of them, and before them */
+	float8		farthest;		/* rank of those that were tested */
+	bool		has_next;
+	EcpRanked	next;			/* to be tested */
+} EcpSearchHold;
 
 struct EcpSearch
 {
@@ -93,13 +115,17 @@ struct EcpSearch
 	EcpPlace	place;			/* of the query, if the plan is adaptive */
 	double		weights[ECP_QUERY_KINDS];
 	uint64		window;
-	uint64		rows_known;		/* rows that are returned before more is read */
+	uint64		rows_known;		/* rows that are taken before more is read */
 	uint64		rows_read;		/* rows for which enough has been read */
+	bool		strict;			/* no row may be returned too late */
+	bool		complete;		/* all clusters are read before one is returned */
 
 	/* candidates */
 	EcpSearchSlots slots;
 	EcpTopk		rows;			/* item = TID, or number */
 	uint64		candidates;		/* that were added to "rows" */
+	uint64		taken;			/* from there, in order */
+	EcpSearchHold hold;
 	EcpRerank	rerank;			/* numbered ones */
 	EcpNearest	nearest;		/* in the first window */
 	int			nearest_max;	/* room in it */
@@ -108,6 +134,18 @@ struct EcpSearch
 	EcpSearchReturned returned;
 	EcpSearchStats stats;
 };
+
+/*
+ * Prepare the query vector for comparisons with rows, decide how the first window
+ * is read, and begin the descent; in search->context.
+ */
+extern void ecp_search_begin(EcpSearch *search, Datum value, bool isnull);
+
+/*
+ * Do not note the nearest rows any more: only the first window needs them, and
+ * not with a radius, where not all rows become candidates.
+ */
+extern void ecp_search_note_none(EcpSearch *search);
 
 /* Make room for the slots of a page of search->state, in search->context. */
 extern void ecp_search_page_init(EcpSearch *search);

@@ -1,0 +1,203 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_search_begin.c
+ *	  SEARCH: how the first window is read, and with what rows are compared.
+ *
+ * Called by ecp_search.c when a search starts and the index's state is known.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "base/topk.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
+#include "ecp/search/ecp_descent.h"
+#include "ecp/search/ecp_probe.h"
+#include "ecp/search/ecp_rerank.h"
+#include "ecp/search/ecp_search.h"
+#include "ecp/search/ecp_search_private.h"
+#include "ecp/search/ecp_target.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "vector/vector_codes.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
+
+/* Of work_mem, rows that wait in memory until they are sorted may have this. */
+#define SEARCH_BOUND_SHARE	4
+
+/* Prepare to number rows, if they have codes or their entries are wanted. */
+static void
+search_init_rerank(EcpSearch *search)
+{
+	MemoryContext old;
+
+	if (search->state.leaf.quantizer == ECP_QUANTIZER_NONE &&
+		!search->request.located)
+		return;
+
+	/* its arrays are large: the next search takes them over */
+	old = MemoryContextSwitchTo(search->memory);
+	if (search->rerank.probe == NULL)
+		ecp_rerank_init(&search->rerank, &search->probe);
+	MemoryContextSwitchTo(old);
+	search->rerank.numbered = search->request.located;
+	search->rerank.heap = search->request.heap;
+	search->rerank.near = -get_float8_infinity();
+	ecp_rerank_reset(&search->rerank);
+}
+
+/*
+ * Prepare to compare codes with the query.  A search that reads all clusters
+ * is expected to return all rows in order, so its bounds are wider.
+ */
+static void
+search_set_codes(EcpSearch *search, const void *prepared)
+{
+	const EcpMetaPageData *meta = &search->state.meta;
+	bool		all = search->window >= meta->ecpm_nleaves;
+
+	search->query.codes = ecp_code_query_create(meta->ecpm_leader_elem,
+												meta->ecpm_metric, meta->ecpm_dims,
+												meta->ecpm_rotation_seed, prepared,
+												all ? ECP_CODE_EPS_WIDE : ECP_CODE_EPS);
+	search->rerank.query = search->query.exact;
+}
+
+/* Note the nearest rows of the first window, for a decision or for their order. */
+static void
+search_note_begin(EcpSearch *search)
+{
+	EcpNearest *nearest = &search->nearest;
+
+	nearest->k = search->plan.adaptive ? search->plan.k : ECP_TARGET_K;
+	if (search->nearest_max < nearest->k)
+	{
+		if (nearest->rows)
+			pfree(nearest->rows);
+		search->nearest_max = 0;
+		nearest->rows = MemoryContextAlloc(search->memory,
+										   mul_size(nearest->k, sizeof(EcpNearestRow)));
+		search->nearest_max = nearest->k;
+	}
+	ecp_nearest_reset(nearest);
+	search->near = get_float8_infinity();
+}
+
+void
+ecp_search_note_none(EcpSearch *search)
+{
+	search->nearest.kth = search->near = -get_float8_infinity();
+}
+
+/*
+ * All rows may be wanted, in their order, or so many that all clusters are read
+ * for them: so all are read before one is returned.  What does not fit in
+ * work_mem is sorted on disk.
+ */
+static void
+search_set_complete(EcpSearch *search)
+{
+	Size		bytes = (Size) work_mem * 1024;
+
+	search->complete = true;
+	search->plan.adaptive = false;
+	search->plan.probes = Max(search->state.meta.ecpm_nleaves, 1);
+	ecp_topk_set_bound(&search->rows, Max(bytes / SEARCH_BOUND_SHARE /
+										  sizeof(EcpRanked), 1),
+					   work_mem / 2);
+}
+
+/* Decide how the first window is read. */
+static void
+search_set_plan(EcpSearch *search)
+{
+	const EcpSearchRequest *request = &search->request;
+	EcpScanPlan *plan = &search->plan;
+	bool		radius = !isinf(request->rank_max);
+	uint64		rows = request->limit;
+
+	if (request->filtered || request->tested)
+		rows = Max(rows, ECP_TARGET_K);
+	ecp_target_plan(search->probe.index, &search->state.meta, rows, plan);
+	if (search->query.exact == NULL || radius)
+		plan->adaptive = false;
+	search->strict = !request->unordered && search->query.exact != NULL &&
+		request->iterative == ECP_ITERATIVE_STRICT;
+	search->complete = false;
+	if (search->strict && !radius && (request->limit == 0 || plan->all))
+		search_set_complete(search);
+	search->hold.active = search->strict && !search->complete &&
+		request->tested && request->limit > 0;
+	search_note_begin(search);
+	if (radius)
+		ecp_search_note_none(search);
+	search->stats.probes = plan->probes;
+	search->window = plan->probes;
+	search->rows_known = search->rows_read = plan->k;
+}
+
+/* Take the first clusters, which say where the query is. */
+static void
+search_set_place(EcpSearch *search, const void *prepared)
+{
+	EcpProbe   *probe = &search->probe;
+
+	(void) ecp_probe_take(probe, search->descent,
+						  Max(search->plan.probes, ECP_PLACE_LEADERS) + 1);
+	ecp_place_set(&search->place, &search->state.meta, prepared, probe->refs,
+				  EcpProbeWaiting(probe));
+	ecp_place_weights(&search->place, &search->state.meta.ecpm_curve,
+					  search->weights);
+}
+
+void
+ecp_search_begin(EcpSearch *search, Datum value, bool isnull)
+{
+	const EcpMetaPageData *meta = &search->state.meta;
+	void	   *prepared = palloc0(search->state.node.vec_bytes);
+
+	search->query.is_null = isnull;
+	search->query.constant = 0;
+	if (!isnull)
+	{
+		EcpVector	vector;
+
+		ecp_vector_read(value, meta->ecpm_column_type, &vector);
+		ecp_vector_check_dims(&vector, meta->ecpm_dims,
+							  RelationGetRelationName(search->probe.index));
+		if (ecp_prepare(meta, &vector, prepared))
+			search->query.exact = ecp_query_create(meta->ecpm_elem,
+												   meta->ecpm_metric,
+												   meta->ecpm_dims, vector.data);
+		else
+		{
+			/* a zero vector has no direction: all distances are NaN */
+			search->query.constant = get_float8_nan();
+			memset(prepared, 0, search->state.node.vec_bytes);
+		}
+		ecp_vector_release(&vector);
+	}
+
+	search_init_rerank(search);
+	search_set_plan(search);
+	search->descent = ecp_descent_begin(search->probe.index, &search->state,
+										prepared, false,
+										Min(search->window, meta->ecpm_nleaves));
+	if (search->plan.adaptive)
+	{
+		ecp_descent_set_ahead(search->descent,
+							  Max(search->plan.probes, ECP_PLACE_LEADERS) + 1);
+		search_set_place(search, prepared);
+	}
+	/* bounds from codes are wrong for a few rows, which would be lost */
+	if (search->query.exact && !search->complete &&
+		search->state.leaf.quantizer != ECP_QUANTIZER_NONE)
+		search_set_codes(search, prepared);
+	ecp_search_page_init(search);
+}
+
