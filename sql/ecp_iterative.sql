@@ -44,7 +44,7 @@ SET ecp.probes = 2;
 SET ecp.iterative_scan = off;
 SELECT got < 5000 AS fewer, got = different AS once, steps_back
 FROM iterative_run('true', 5000);
-SELECT index, probes, windows, clusters, returned = vectors AS all_returned,
+SELECT indexrelid AS index, probes, windows, clusters, returned = vectors AS all_returned,
 	dropped, stop FROM ecp_last_scan();
 
 -- relaxed: every row once, though not in order
