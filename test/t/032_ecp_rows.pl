@@ -173,7 +173,8 @@ $node->safe_psql(
 
 my $by_index = 'SET enable_seqscan = off; SET enable_sort = off;';
 my @plain = ('limit', 'offset', 'generic', 'fdw', 'cursor, limit');
-my @all = ('null limit', 'cursor', 'with hold', 'loop, no limit', 'fdw, no limit');
+my @all =
+  ('null limit', 'cursor', 'with hold', 'loop, no limit', 'fdw, no limit');
 
 # ask in these ways; the messages of what is wrong
 sub wrong
@@ -181,8 +182,11 @@ sub wrong
 	my ($settings, $modes, $limits, $condition) = @_;
 	my $list = join(',', map { "'$_'" } @$modes);
 	return $node->safe_psql('postgres',
-		"$settings SELECT * FROM check_all(ARRAY[$list], '{" . join(',', @$limits) .
-		  "}', \$c\$" . ($condition // 'true') . "\$c\$)");
+			"$settings SELECT * FROM check_all(ARRAY[$list], '{"
+		  . join(',', @$limits)
+		  . "}', \$c\$"
+		  . ($condition // 'true')
+		  . "\$c\$)");
 }
 
 foreach my $kind ('uniform', 'clustered', 'duplicates', 'one-hot', 'codes')
@@ -190,19 +194,36 @@ foreach my $kind ('uniform', 'clustered', 'duplicates', 'one-hot', 'codes')
 	foreach my $n (100, $most)
 	{
 		my $rows = $kind eq 'codes' && $n == $most ? 3_000 : $n;
-		my @limits = (1, int($rows / 9), int($rows / 5), int($rows / 3), $rows - 1, $rows, 2 * $rows);
+		my @limits = (
+			1,
+			int($rows / 9),
+			int($rows / 5),
+			int($rows / 3),
+			$rows - 1, $rows, 2 * $rows);
 
 		$node->safe_psql('postgres', "CALL make_table('$kind', $rows)");
-		is(wrong($by_index, \@plain, \@limits), '', "$kind, $rows rows: LIMITs");
-		is(wrong('', ['limit', 'offset'], \@limits), '', "$kind, $rows rows: LIMITs, as planned");
-		is(wrong($by_index, \@all, [1]), '', "$kind, $rows rows: all, by the index");
+		is(wrong($by_index, \@plain, \@limits),
+			'', "$kind, $rows rows: LIMITs");
+		is(wrong('', [ 'limit', 'offset' ], \@limits),
+			'', "$kind, $rows rows: LIMITs, as planned");
+		is(wrong($by_index, \@all, [1]),
+			'', "$kind, $rows rows: all, by the index");
 		is(wrong('', \@all, [1]), '', "$kind, $rows rows: all, as planned");
-		is(wrong("$by_index SET work_mem = '64kB';", ['limit', 'cursor'], [$rows]), '',
+		is( wrong(
+				"$by_index SET work_mem = '64kB';",
+				[ 'limit', 'cursor' ],
+				[$rows]),
+			'',
 			"$kind, $rows rows: on disk");
 
 		# more than there are of them; none of the nearest; few
-		is(wrong($by_index, ['limit', 'cursor, limit'], [5, 100, $rows], 'id % 10 = 3'),
-			'', "$kind, $rows rows: a condition outside the index");
+		is( wrong(
+				$by_index,
+				[ 'limit', 'cursor, limit' ],
+				[ 5, 100, $rows ],
+				'id % 10 = 3'),
+			'',
+			"$kind, $rows rows: a condition outside the index");
 		is(wrong($by_index, ['limit'], [20], "id > $rows - 15"),
 			'', "$kind, $rows rows: a condition for few rows");
 	}
@@ -210,7 +231,8 @@ foreach my $kind ('uniform', 'clustered', 'duplicates', 'one-hot', 'codes')
 
 # the rest of the recall curve, by the index alone
 $node->safe_psql('postgres', "CALL make_table('clustered', 24000)");
-is(wrong($by_index, ['limit'], [1_000, 2_000, 4_000, 5_500, 10_000]), '', 'recall of large LIMITs');
+is(wrong($by_index, ['limit'], [ 1_000, 2_000, 4_000, 5_500, 10_000 ]),
+	'', 'recall of large LIMITs');
 
 # exactly as many rows as the LIMIT asks for, among dead ones
 $node->safe_psql('postgres', "CALL make_table('clustered', 1000)");

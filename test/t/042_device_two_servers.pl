@@ -55,7 +55,8 @@ for my $i (0 .. 1)
 	$main->safe_psql(
 		'whole', qq{
 		CREATE SERVER shard$i FOREIGN DATA WRAPPER postgres_fdw
-			OPTIONS (host '$host', port '$port', dbname 'postgres', extensions 'ecp', use_remote_estimate 'true', fetch_size '$fetch');
+			OPTIONS (host '$host', port '$port', dbname 'postgres', extensions 'ecp', use_remote_estimate 'true', fetch_size '$fetch',
+				options '-c ecp.iterative_scan=relaxed_order');
 		CREATE USER MAPPING FOR CURRENT_USER SERVER shard$i;
 		CREATE FOREIGN TABLE items_$i PARTITION OF items FOR VALUES WITH (MODULUS 2, REMAINDER $i)
 			SERVER shard$i OPTIONS (table_name 'items');

@@ -155,7 +155,7 @@ ecp_options_init(void)
 							 NULL, NULL, NULL);
 	DefineCustomEnumVariable("ecp.iterative_scan",
 							 "What a scan does when its first probes did not give enough rows.",
-							 "\"strict_order\" goes on and drops rows nearer than the last returned, \"relaxed_order\" goes on and returns every row, \"off\" stops.",
+							 "\"strict_order\" reads enough for all before it returns one, \"relaxed_order\" returns rows as it reads them, \"off\" stops.",
 							 &ecp_iterative_scan, ECP_ITERATIVE_STRICT,
 							 iterative_scan_values, PGC_USERSET, 0,
 							 NULL, NULL, NULL);

@@ -74,8 +74,8 @@ typedef struct DriftQuery
 	EcpPlace	place;
 	int			nranks;
 	float4	   *ranks;			/* of the leaders in the order of promise */
-	DriftRow   *rows;			/* room for 2 * ECP_DRIFT_K_MOST; the nearest of all
-								 * so far are among them */
+	DriftRow   *rows;			/* room for 2 * ECP_DRIFT_K_MOST; the nearest
+								 * of all so far are among them */
 	int			nrows;
 	DriftRow	last;			/* rows behind it are not kept */
 } DriftQuery;

@@ -56,7 +56,8 @@ typedef struct LimitWalk
 typedef struct LimitBetween
 {
 	bool		filtered;		/* they may discard some */
-	bool		collected;		/* they may keep one while they ask for the next */
+	bool		collected;		/* they may keep one while they ask for the
+								 * next */
 } LimitBetween;
 
 /*
@@ -244,9 +245,10 @@ limit_walk(PlanState *node, void *context)
 	if (IsA(node, LimitState))
 	{
 		LimitWalk  *walk = context;
+		LimitBetween nothing = {false, false};
 
 		walk->limit = castNode(LimitState, node);
-		limit_descend(walk, outerPlanState(node), (LimitBetween) {0});
+		limit_descend(walk, outerPlanState(node), nothing);
 	}
 	return planstate_tree_walker(node, limit_walk, context);
 }

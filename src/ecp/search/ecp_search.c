@@ -22,23 +22,27 @@
  * "probes" grows until it has as many clusters as the share of rows that pass
  * calls for (ecp_target_filter_probes).
  *
- * All rows of a window are read before one of them is returned.  A search
- * may not know how many rows will be asked for, so it keeps ahead: before more
- * rows are returned than enough was read for, or, with "probes", as soon as more
- * than a share of the rows read has been returned (ECP_SEARCH_AHEAD), the next
- * window is read and merged with what waits.  This is what happens
- * under a filter that discards nearly everything, and it makes the rows come
- * in nearly the right order even then.  work_mem bounds what may wait;
- * beyond it rows are returned before more are read.
+ * All rows of a window are read before one of them is returned.  How many rows
+ * will be asked for is what a LIMIT says; in strict order a search reads enough for
+ * all of them first, or, if it does not know, all clusters (search_must_wait()).
+ * Else it keeps ahead: before more rows are taken than enough was read for, or,
+ * with "probes", as soon as more than a share of the rows read has been taken
+ * (ECP_SEARCH_AHEAD), the next window is read and merged with what waits.  work_mem
+ * bounds what may wait; beyond it rows are taken before more are read.
+ *
+ * Rows that the executor will discard count for no LIMIT.  Where we can tell which
+ * (ecp_row_test.c), they are tested as they are taken, and the others are held back
+ * until there are enough (search_take_held()).
  *
  * With a radius, only rows within it become candidates, and the first window
  * that has rows but none within the radius is the last.
  *
- * ecp.iterative_scan says what happens to the order.  strict_order: a row
- * that turns up nearer than one already returned is dropped, and counted.
- * relaxed_order: every row read is returned, once; likewise if the scan has no
- * ORDER BY.  off: only the first window is read; one of its rows can still be
- * dropped if the bound from its code was too large.
+ * ecp.iterative_scan says what happens to a row that turns up nearer than one
+ * already returned.  strict_order: it is dropped, and counted; that is so where only
+ * the executor knows how many rows it needs (README).  relaxed_order: every row
+ * read is returned, once; likewise if the scan has no ORDER BY.  off: only the first
+ * window is read; one of its rows can still be dropped if the bound from its code was
+ * too large.
  *
  *-------------------------------------------------------------------------
  */

@@ -200,4 +200,3 @@ ecp_search_begin(EcpSearch *search, Datum value, bool isnull)
 		search_set_codes(search, prepared);
 	ecp_search_page_init(search);
 }
-

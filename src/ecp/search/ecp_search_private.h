@@ -118,7 +118,8 @@ struct EcpSearch
 	uint64		rows_known;		/* rows that are taken before more is read */
 	uint64		rows_read;		/* rows for which enough has been read */
 	bool		strict;			/* no row may be returned too late */
-	bool		complete;		/* all clusters are read before one is returned */
+	bool		complete;		/* all clusters are read before one is
+								 * returned */
 
 	/* candidates */
 	EcpSearchSlots slots;
