@@ -38,7 +38,7 @@ slot_bytes(BetreeRel *bt)
 
 /*
  * betree_bloom_pages
- *		Bloom pages for a node with so many children: mostly six sevenths full.
+ *		Bloom pages for a node of "nchildren": mostly six sevenths full.
  *
  * An odd number, since the blocks of a node's leaves may be all even.
  */

@@ -181,7 +181,7 @@ betree_filter_hash_tuple(BetreeRel *bt, BetreeHash *hash, IndexTuple itup)
 	return result;
 }
 
-/* Bytes that so many fingerprints of a log page take on a filter page */
+/* Bytes that "nparts" fingerprints of a log page take on a filter page */
 static int
 groups_size(int nparts)
 {

@@ -29,8 +29,8 @@
 
 typedef enum ParallelState
 {
-	PARALLEL_BEGUN,				/* nobody has taken a part */
-	PARALLEL_BUSY,				/* somebody moves the bound */
+	PARALLEL_BEGUN,				/* no part has been taken */
+	PARALLEL_BUSY,				/* a process moves the bound */
 	PARALLEL_READY,				/* the next part begins at the bound */
 	PARALLEL_DONE				/* no part is left */
 } ParallelState;
@@ -83,7 +83,7 @@ betree_parallel_state(IndexScanDesc scan)
 												scan->parallel_scan->ecp_ps_offset);
 }
 
-/* Wait until nobody moves the bound, and be the one who does; what it was */
+/* Wait for the right to move the bound; returns the state before */
 static ParallelState
 seize(BetreeParallelScan shared)
 {

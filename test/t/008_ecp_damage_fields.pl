@@ -326,10 +326,8 @@ damaged(
 	[qw(vacuum maintain check)],
 	[qw(search batch insert insert_all stats delete)]);
 damaged(
-	'clusters that are marked as retired',
-	'li',
-	sub { retire($_[0], heads('li', 0)) },
-	['check'],
+	'clusters that are marked as retired', 'li',
+	sub { retire($_[0], heads('li', 0)) }, ['check'],
 	[qw(search batch insert insert_all stats vacuum maintain)]);
 
 my ($tail) = grep { field($whole{qi}[$_], $run{retired_next}) == 0xffffffff }
