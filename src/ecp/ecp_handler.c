@@ -41,8 +41,8 @@ ecphandler(PG_FUNCTION_ARGS)
 	amroutine->amsearcharray = true;	/* of key attributes */
 	amroutine->amsearchnulls = true;
 	amroutine->amcaninclude = true;
-	amroutine->amparallelvacuumoptions =
-		VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_CLEANUP;
+	/* workers could not truncate the file after a cleanup */
+	amroutine->amparallelvacuumoptions = VACUUM_OPTION_PARALLEL_BULKDEL;
 	amroutine->amkeytype = InvalidOid;
 
 	ecp_am_set_parallel_build(amroutine);

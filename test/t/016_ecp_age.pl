@@ -113,6 +113,27 @@ $node->safe_psql('postgres', 'ALTER TABLE t RESET (vacuum_truncate)');
 $node->safe_psql('postgres', 'VACUUM t');
 as_fresh('cut later', 1.5);
 
+# Rows updated in place, all at once: the index has room for two versions of each
+# and for what is replaced, and gives it back, also if VACUUM has workers.
+$size = fresh();
+$node->safe_psql('postgres', 'CREATE INDEX tid ON t (id)');
+foreach my $round (1 .. 2)
+{
+	$node->safe_psql('postgres', 'UPDATE t SET v = v, id = id');
+	my $stderr = '';
+	$node->psql(
+		'postgres',
+		'SET min_parallel_index_scan_size = 0; VACUUM (PARALLEL 1, VERBOSE) t',
+		stderr => \$stderr);
+	like(
+		$stderr,
+		qr/launched 1 parallel vacuum worker/,
+		"VACUUM $round has a worker");
+	cmp_ok(size(), '<', 1.5 * $size, "VACUUM $round truncates the index");
+}
+$node->safe_psql('postgres', 'DROP INDEX tid');
+as_fresh('updated twice', 1.5);
+
 # A cursor that has read one cluster reads the others as they were when it began,
 # all of which VACUUM replaces meanwhile.
 sub fetch_rest

@@ -18,6 +18,8 @@
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
+#include "access/relation.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "base/compat.h"
@@ -288,24 +290,14 @@ truncate_is_wanted(Relation index)
 	return wanted;
 }
 
-/*
- * ecp_compact_truncate
- *		Cut off the free blocks at the end of the file.
- *
- * The exclusive lock proves that no other process reads or extends the file, and
- * that all will learn of its new length; a scan of this process has a reference
- * to the index besides the caller's.  Standbys need the lock, too, and therefore
- * a transaction id, which a parallel VACUUM cannot get.
- */
-void
-ecp_compact_truncate(Relation index, int elevel)
+/* Cut off the free blocks at the end of the file. */
+static void
+truncate_index(Relation index, int elevel)
 {
 	BlockNumber nblocks;
 	BlockNumber end;
 
-	Assert(!ecp_maintain_lock_held(index));
-	if (IsInParallelMode() || index->rd_refcnt != 1 ||
-		!truncate_is_wanted(index) ||
+	if (index->rd_refcnt != 1 || !truncate_is_wanted(index) ||
 		truncate_end(index) == RelationGetNumberOfBlocks(index))
 		return;
 	if (!truncate_lock(index))
@@ -328,4 +320,69 @@ ecp_compact_truncate(Relation index, int elevel)
 		ereport(elevel,
 				(errmsg("index \"%s\": truncated %u to %u pages",
 						RelationGetRelationName(index), nblocks, end)));
+}
+
+/* Indexes to truncate when the transaction commits: OIDs, in its context. */
+static List *truncate_later = NIL;
+static int	truncate_later_elevel;
+
+static void
+truncate_xact_callback(XactEvent event, void *arg)
+{
+	List	   *indexes = truncate_later;
+	ListCell   *lc;
+
+	truncate_later = NIL;
+	if (event != XACT_EVENT_PRE_COMMIT)
+		return;
+	foreach(lc, indexes)
+	{
+		/* VACUUM has this lock until the transaction ends */
+		Relation	index = try_relation_open(lfirst_oid(lc), RowExclusiveLock);
+
+		if (index == NULL)
+			continue;
+		truncate_index(index, truncate_later_elevel);
+		relation_close(index, NoLock);
+	}
+}
+
+/* Truncate an index at the end of the transaction. */
+static void
+truncate_defer(Relation index, int elevel)
+{
+	static bool registered = false;
+	MemoryContext old_context;
+
+	if (!registered)
+	{
+		RegisterXactCallback(truncate_xact_callback, NULL);
+		registered = true;
+	}
+	old_context = MemoryContextSwitchTo(TopTransactionContext);
+	truncate_later = list_append_unique_oid(truncate_later,
+											RelationGetRelid(index));
+	truncate_later_elevel = elevel;
+	MemoryContextSwitchTo(old_context);
+}
+
+/*
+ * ecp_compact_truncate
+ *		Cut off the free blocks at the end of the file.
+ *
+ * The exclusive lock proves that no other process reads or extends the file, and
+ * that all will learn of its new length; a scan of this process has a reference
+ * to the index besides the caller's.  Standbys need the lock, too, and therefore
+ * a transaction id, which a parallel VACUUM cannot get: there, it is done when
+ * the workers have ended, right before the commit.
+ */
+void
+ecp_compact_truncate(Relation index, int elevel)
+{
+	Assert(!ecp_maintain_lock_held(index));
+	Assert(!IsParallelWorker());
+	if (IsInParallelMode())
+		truncate_defer(index, elevel);
+	else
+		truncate_index(index, elevel);
 }
