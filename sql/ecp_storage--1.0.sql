@@ -88,42 +88,10 @@ RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION ecp_place_target(name, name, float8, text) IS 'add or change a target of a place: a tablespace or a foreign server';
 
-CREATE FUNCTION _ecp_local_table(relation regclass) RETURNS regclass
-AS 'MODULE_PATHNAME', 'ecp_local_table' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION _ecp_local_table(regclass) IS 'the table itself; an error if Citus distributes it';
-
 CREATE FUNCTION ecp_place_groups(parent regclass, OUT grp regclass, OUT bytes bigint,
 	OUT scans bigint, OUT tablespace name, OUT split boolean, OUT bound text)
 RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED
-BEGIN ATOMIC
-	WITH here AS (
-		SELECT t.spcname
-		FROM pg_catalog.pg_database AS d
-			JOIN pg_catalog.pg_tablespace AS t ON t.oid OPERATOR(pg_catalog.=) d.dattablespace
-		WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
-	), leaf AS (
-		SELECT relid::pg_catalog.oid AS relid
-		FROM pg_catalog.pg_partition_tree(parent) WHERE isleaf
-		UNION
-		-- an error if Citus distributes it
-		SELECT _ecp_local_table(parent)::pg_catalog.oid
-	)
-	SELECT c.oid::pg_catalog.regclass,
-		pg_catalog.pg_total_relation_size(c.oid),
-		pg_catalog.pg_stat_get_numscans(c.oid),
-		COALESCE(t.spcname, here.spcname),
-		EXISTS (SELECT FROM pg_catalog.pg_index AS x
-				JOIN pg_catalog.pg_class AS i ON i.oid OPERATOR(pg_catalog.=) x.indexrelid
-				WHERE x.indrelid OPERATOR(pg_catalog.=) c.oid
-					AND i.reltablespace OPERATOR(pg_catalog.<>) c.reltablespace),
-		pg_catalog.pg_get_expr(c.relpartbound, c.oid)
-	FROM leaf
-		JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) leaf.relid
-		LEFT JOIN pg_catalog.pg_tablespace AS t ON t.oid OPERATOR(pg_catalog.=) c.reltablespace
-		CROSS JOIN here
-	WHERE c.relkind IN ('r', 'm');
-END;
+AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION ecp_place_groups(regclass) IS 'groups that are moved as a unit: each leaf partition with its indexes and TOAST table';
 
 CREATE FUNCTION ecp_place_plan(parent regclass, place name, strategy text DEFAULT 'lpt',

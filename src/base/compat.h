@@ -353,6 +353,13 @@ typedef struct EquivalenceMemberIterator
 #define ecp_plan_query(query, text)	pg_plan_query(query, text, 0, NULL)
 #endif
 
+/* 19: who looks at an analyzed query does not change what identifies it */
+#if PG_VERSION_NUM >= 190000
+#define ECP_JUMBLE_STATE			const JumbleState
+#else
+#define ECP_JUMBLE_STATE			JumbleState
+#endif
+
 /* 18: a query may be executed in pieces without saying so */
 #if PG_VERSION_NUM >= 180000
 #define ecp_executor_run(desc, count) \

@@ -38,11 +38,9 @@
 #define SHARDS_HINT_ARGUMENT	40
 
 PGDLLEXPORT Datum ecp_is_distributed(PG_FUNCTION_ARGS);
-PGDLLEXPORT Datum ecp_local_table(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum ecp_run_on_shards(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(ecp_is_distributed);
-PG_FUNCTION_INFO_V1(ecp_local_table);
 PG_FUNCTION_INFO_V1(ecp_run_on_shards);
 
 /*
@@ -429,19 +427,13 @@ ecp_shards_query(FunctionCallInfo fcinfo, const char *function, int nargs,
 }
 
 void
-ecp_shards_refuse(FunctionCallInfo fcinfo, const char *hint)
+ecp_shards_refuse_relation(Oid relid, const char *hint)
 {
-	Oid			relid = PG_GETARG_OID(0);
 	Oid			table;
 
 	if (!ecp_shards_exist(relid))
 		return;
 	table = table_of(relid);
-	if (hint == NULL)
-		hint = psprintf("Ask each shard: SELECT * FROM ecp_run_on_shards(%s, %s)",
-						quote_literal_cstr(ecp_sql_relname(relid)),
-						quote_literal_cstr(shard_call(fcinfo,
-													  SHARDS_HINT_ARGUMENT)));
 	ereport(ERROR,
 			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 			 relid == table ?
@@ -452,13 +444,17 @@ ecp_shards_refuse(FunctionCallInfo fcinfo, const char *hint)
 			 errhint("%s", hint)));
 }
 
-/*
- * ecp_local_table(relation regclass)
- *		The relation, unless that is distributed; for functions in SQL.
- */
-Datum
-ecp_local_table(PG_FUNCTION_ARGS)
+void
+ecp_shards_refuse(FunctionCallInfo fcinfo, const char *hint)
 {
-	ecp_shards_refuse(fcinfo, "Citus places the shards; see its functions citus_rebalance_start() and citus_move_shard_placement().");
-	PG_RETURN_OID(PG_GETARG_OID(0));
+	Oid			relid = PG_GETARG_OID(0);
+
+	if (!ecp_shards_exist(relid))
+		return;
+	if (hint == NULL)
+		hint = psprintf("Ask each shard: SELECT * FROM ecp_run_on_shards(%s, %s)",
+						quote_literal_cstr(ecp_sql_relname(relid)),
+						quote_literal_cstr(shard_call(fcinfo,
+													  SHARDS_HINT_ARGUMENT)));
+	ecp_shards_refuse_relation(relid, hint);
 }

@@ -58,5 +58,6 @@ extern void ecp_shards_query(FunctionCallInfo fcinfo, const char *function,
  * distributed.  NULL for the usual hint, the statement that asks each shard.
  */
 extern void ecp_shards_refuse(FunctionCallInfo fcinfo, const char *hint);
+extern void ecp_shards_refuse_relation(Oid relid, const char *hint);
 
 #endif							/* ECP_SHARDS_H */

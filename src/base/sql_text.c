@@ -3,14 +3,26 @@
  * sql_text.c
  *	  Names in the texts of queries and messages.
  *
+ * A text can only name our tables, and a name may stand for another table when
+ * the text is analyzed: the schema may have been renamed, and another have taken
+ * its place.  A view there could run functions of its owner as the caller.  So a
+ * hook looks at what the names of such a text have been found to be, before it
+ * is rewritten or executed.  Texts name no functions of ours, which could have
+ * overloads that fit better (tools/check_sql.sh).
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "base/sql_text.h"
+#include "base/stop_point.h"
+#include "catalog/pg_namespace.h"
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/analyze.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/tuplestore.h"
@@ -48,15 +60,82 @@ ecp_sql_text(Oid nspoid, const char *sql)
 	return buf.data;
 }
 
+/* The text whose names are checked, and where its relations are. */
+typedef struct CheckedText
+{
+	const char *text;
+	Oid			nspoid;
+} CheckedText;
+
+static CheckedText checked;
+static bool hooked;
+static post_parse_analyze_hook_type previous_hook;
+
+/* Find a relation that is in neither of the schemas where it may be. */
+static bool
+is_elsewhere(Node *node, void *arg)
+{
+	const CheckedText *where = arg;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		const RangeTblEntry *rte = (RangeTblEntry *) node;
+		Oid			nspoid;
+
+		if (rte->rtekind != RTE_RELATION)
+			return false;
+		nspoid = get_rel_namespace(rte->relid);
+		return nspoid != where->nspoid && nspoid != PG_CATALOG_NAMESPACE;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, is_elsewhere, arg,
+								 QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, is_elsewhere, arg);
+}
+
+static void
+check_names(ParseState *pstate, Query *query, ECP_JUMBLE_STATE *jstate)
+{
+	if (previous_hook)
+		previous_hook(pstate, query, jstate);
+	if (checked.text !=NULL && pstate->p_sourcetext != NULL &&
+		strcmp(pstate->p_sourcetext, checked.text) == 0 &&
+		is_elsewhere((Node *) query, &checked))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("schema of the extension was renamed concurrently")));
+}
+
 void
 ecp_sql_execute(Oid nspoid, int expected, const char *sql, int nargs,
 				Oid *types, Datum *values, const char *nulls)
 {
+	CheckedText outer = checked;
 	char	   *text = ecp_sql_text(nspoid, sql);
-	int			rc;
+	int			rc = 0;
 
-	rc = SPI_execute_with_args(text, nargs, types, values, nulls,
-							   expected == SPI_OK_SELECT, 0);
+	if (!hooked)
+	{
+		previous_hook = post_parse_analyze_hook;
+		post_parse_analyze_hook = check_names;
+		hooked = true;
+	}
+	checked.text = text;
+
+	checked.nspoid = nspoid;
+	PG_TRY();
+	{
+		ECP_STOP_POINT("sql-execute");
+		rc = SPI_execute_with_args(text, nargs, types, values, nulls,
+								   expected == SPI_OK_SELECT, 0);
+	}
+	PG_FINALLY();
+	{
+		checked = outer;
+	}
+	PG_END_TRY();
 	if (rc != expected)
 		elog(ERROR, "could not execute \"%s\": %s", text,
 			 SPI_result_code_string(rc));

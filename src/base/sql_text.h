@@ -21,7 +21,9 @@ extern char *ecp_sql_text(Oid nspoid, const char *sql);
 
 /*
  * Execute such a text by SPI, to which the caller is connected; an error
- * unless the result is "expected".  nulls may be NULL, as in SPI.
+ * unless the result is "expected".  nulls may be NULL, as in SPI.  The
+ * relations that it names are of this schema, even if that is renamed
+ * meanwhile, or of pg_catalog.
  */
 extern void ecp_sql_execute(Oid nspoid, int expected, const char *sql,
 							int nargs, Oid *types, Datum *values,

@@ -52,6 +52,7 @@ check versions src/tools/check_version.sh
 check packages perl src/tools/check_packages.pl
 check tests src/tools/check_tests.sh
 check safety src/tools/check_safety.sh
+check sql src/tools/check_sql.sh
 check readme perl src/tools/check_readme.pl
 mapfile -t shell < <(scripts && echo test/server.sh)
 check_with shellcheck shellcheck shellcheck -x "${shell[@]}"

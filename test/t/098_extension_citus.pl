@@ -187,7 +187,6 @@ my %refuses = (
 	betree_node_info => [ ', 1', 'items_k' ],
 	betree_page_items => [ ', 1', 'items_k' ],
 	betree_index_stats => [ '', 'items_k' ],
-	_ecp_local_table => [ '', 'items', 'citus_rebalance_start' ],
 	ecp_place_groups => [ '', 'items', 'citus_rebalance_start' ],
 	ecp_place_plan => [ ", 'here'", 'items', 'citus_rebalance_start' ],
 	ecp_place_compare => [ ", 'here'", 'items', 'citus_rebalance_start' ],

@@ -185,7 +185,6 @@ my %arguments = (
 	'ecp_knn_fetch(regclass, anyarray, name[], integer)' =>
 	  [ "$ecp, $queries, $columns, 3", "$far_ecp, $queries, $columns, 3" ],
 	'ecp_last_scan()' => '',
-	'ecp_local_table(regclass)' => $land,
 	'ecp_maintain(regclass)' => [ $ecp, $far_ecp ],
 	'ecp_misassigned(regclass, integer)' => [ "$ecp, 10", "$far_ecp, 10" ],
 	'ecp_page_items(regclass, bigint)' => "$ecp, 2::bigint",
@@ -257,7 +256,7 @@ foreach (
 		$known = join ', ', map {
 			$_ eq 'regclass'
 			  ? (
-				$name =~ /betree/ ? $betree : $name =~ /table/ ? $land : $ecp)
+				$name =~ /betree/ ? $betree : $ecp)
 			  : $literal{$_} // '?'
 		} split /, /, $types;
 		push @unknown, $_ if $known =~ /\?/;

@@ -27,15 +27,18 @@
 #include "commands/tablespace.h"
 #include "executor/spi.h"
 #include "foreign/foreign.h"
+#include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "base/shards.h"
 #include "base/sql_text.h"
 #include "device/cost/device_profile.h"
 #include "device/place/device_place.h"
 
 #define PLACE_MB	1e6			/* speeds are in MB/s as on a data sheet */
 
+PG_FUNCTION_INFO_V1(ecp_place_groups);
 PG_FUNCTION_INFO_V1(ecp_place_target);
 
 /*
@@ -213,23 +216,73 @@ place_load_targets(EcpPlaceProblem *problem, Oid nspoid, const char *place)
 	SPI_finish();
 }
 
+/*
+ * The groups of table $1: its leaf partitions, or itself.  The columns are those
+ * of ecp_place_groups().
+ */
+static const char *const groups_query =
+"WITH here AS ("
+"  SELECT t.spcname"
+"  FROM pg_catalog.pg_database AS d"
+"    JOIN pg_catalog.pg_tablespace AS t ON t.oid OPERATOR(pg_catalog.=) d.dattablespace"
+"  WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()"
+"), leaf AS ("
+"  SELECT relid::pg_catalog.oid AS relid"
+"  FROM pg_catalog.pg_partition_tree($1) WHERE isleaf"
+"  UNION"
+"  SELECT $1::pg_catalog.oid"
+")"
+" SELECT c.oid::pg_catalog.regclass, pg_catalog.pg_total_relation_size(c.oid),"
+"   pg_catalog.pg_stat_get_numscans(c.oid), COALESCE(t.spcname, here.spcname),"
+"   EXISTS (SELECT FROM pg_catalog.pg_index AS x"
+"       JOIN pg_catalog.pg_class AS i ON i.oid OPERATOR(pg_catalog.=) x.indexrelid"
+"     WHERE x.indrelid OPERATOR(pg_catalog.=) c.oid"
+"       AND i.reltablespace OPERATOR(pg_catalog.<>) c.reltablespace),"
+"   pg_catalog.pg_get_expr(c.relpartbound, c.oid)"
+" FROM leaf"
+"   JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) leaf.relid"
+"   LEFT JOIN pg_catalog.pg_tablespace AS t ON t.oid OPERATOR(pg_catalog.=) c.reltablespace"
+"   CROSS JOIN here"
+" WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{r,m}'::pg_catalog.\"char\"[])";
+
+/* Execute groups_query, or a query that contains it. */
+static void
+place_select_groups(Oid nspoid, Oid parent, const char *sql)
+{
+	Oid			argtypes[1] = {REGCLASSOID};
+	Datum		values[1] = {ObjectIdGetDatum(parent)};
+
+	ecp_shards_refuse_relation(parent, "Citus places the shards; see its functions citus_rebalance_start() and citus_move_shard_placement().");
+	ecp_sql_execute(nspoid, SPI_OK_SELECT, sql, 1, argtypes, values, NULL);
+}
+
+/* ecp_place_groups(parent regclass) */
+Datum
+ecp_place_groups(PG_FUNCTION_ARGS)
+{
+	InitMaterializedSRF(fcinfo, 0);
+	SPI_connect();
+	place_select_groups(get_func_namespace(fcinfo->flinfo->fn_oid),
+						PG_GETARG_OID(0), groups_query);
+	ecp_sql_return_rows(fcinfo);
+	SPI_finish();
+	return (Datum) 0;
+}
+
 static void
 place_load_groups(EcpPlaceProblem *problem, Oid nspoid, bool by_scans)
 {
 	EcpPlacement *p = &problem->placement;
-	Oid			argtypes[1] = {REGCLASSOID};
-	Datum		values[1] = {ObjectIdGetDatum(problem->parent)};
 	MemoryContext outer = CurrentMemoryContext;
 	MemoryContext spi;
 
 	SPI_connect();
-	ecp_sql_execute(nspoid, SPI_OK_SELECT,
-					"SELECT grp::pg_catalog.oid, grp::pg_catalog.text,"
-					" bytes::pg_catalog.float8, scans::pg_catalog.float8,"
-					" tablespace::pg_catalog.text, split, bound"
-					" FROM %N.ecp_place_groups($1)"
-					" ORDER BY grp::pg_catalog.oid",
-					1, argtypes, values, NULL);
+	place_select_groups(nspoid, problem->parent,
+						psprintf("SELECT grp::pg_catalog.oid, grp::pg_catalog.text,"
+								 " bytes::pg_catalog.float8, scans::pg_catalog.float8,"
+								 " tablespace::pg_catalog.text, split, bound"
+								 " FROM (%s) AS g (grp, bytes, scans, tablespace, split, bound)"
+								 " ORDER BY grp::pg_catalog.oid", groups_query));
 
 	spi = MemoryContextSwitchTo(outer);
 	p->ngroups = (int) SPI_processed;

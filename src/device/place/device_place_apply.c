@@ -486,6 +486,27 @@ place_become_definer(Oid function, Oid *userid, int *context)
 }
 
 /*
+ * Check that the event trigger calls our function, which it has found by name:
+ * in this schema, where the name is taken, and not in one that has its name.
+ */
+static void
+place_check_event_trigger(Oid nspoid)
+{
+	Oid			trigger = get_event_trigger_oid("ecp_place_new_partition", false);
+	HeapTuple	tuple = SearchSysCache1(EVENTTRIGGEROID, ObjectIdGetDatum(trigger));
+	Form_pg_event_trigger form;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for event trigger %u", trigger);
+	form = (Form_pg_event_trigger) GETSTRUCT(tuple);
+	if (get_func_namespace(form->evtfoid) != nspoid)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("schema of the extension was renamed concurrently")));
+	ReleaseSysCache(tuple);
+}
+
+/*
  * ecp_place_rules_changed
  *		Trigger on the table of rules: have the event trigger while there is a
  *		rule.
@@ -525,6 +546,7 @@ ecp_place_rules_changed(PG_FUNCTION_ARGS)
 								   "CREATE EVENT TRIGGER ecp_place_new_partition"
 								   " ON ddl_command_end WHEN TAG IN ('CREATE TABLE')"
 								   " EXECUTE FUNCTION %N.ecp_place_new_partition()"));
+		place_check_event_trigger(nspoid);
 		place_execute("COMMENT ON EVENT TRIGGER ecp_place_new_partition IS"
 					  " 'places new partitions by the rules of ecp_place_rule()'");
 		place_execute("ALTER EXTENSION ecp_storage"
