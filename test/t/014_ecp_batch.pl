@@ -87,4 +87,44 @@ finish_load($load);
 is($bad, 0, 'batches are exact under inserts, deletes and VACUUM');
 index_ok($node, 'descriptors_v', 'the index afterwards');
 
+# Queries in an array take the same work as those that a query returns.
+my @work = map {
+	$node->safe_psql(
+		'postgres',
+		"SET max_parallel_workers_per_gather = 0;
+		SELECT ecp_stat_reset('descriptors_v');
+		SELECT count(*) FROM ecp_knn_batch('descriptors_v', $_, 5);
+		SELECT batch_queries, clusters, pages, vectors, scans FROM ecp_stat_get('descriptors_v')"
+	)
+  } "'SELECT v FROM descriptors WHERE id % 40 = 0'",
+  'ARRAY(SELECT v FROM descriptors WHERE id % 40 = 0)';
+is($work[1], $work[0], 'an array of queries takes no more work');
+
+# 100 MB of answers are not kept in memory: what a session has mapped at most,
+# with one answer and with all
+$node->safe_psql(
+	'postgres',
+	"CREATE TABLE wide AS SELECT ARRAY[g, 1]::real[] AS v, g || repeat('x', 20000) AS t
+		FROM generate_series(1, 5000) g;
+	CREATE INDEX wide_v ON wide USING ecp (v);");
+SKIP:
+foreach my $call (
+	"ecp_knn_fetch('wide_v', '{{1,1}}'::real[], '{t}', %d)",
+	"ecp_vote('wide_v', 'SELECT ''{1,1}''::real[]', 't', %d)")
+{
+	skip 'needs /proc', 2 unless -e '/proc/self/status';
+	my ($least, $most) = map {
+		$node->safe_psql(
+			'postgres',
+			sprintf(
+				"SET work_mem = '1MB';
+				SET ecp.probes = 10000;
+				DO 'BEGIN ASSERT (SELECT count(*) FROM %s) = %d; END';
+				SELECT substring(pg_read_file('/proc/self/status') FROM 'VmPeak:\\s*(\\d+)')",
+				sprintf($call, $_) =~ s/'/''/gr, $_));
+	} (1, 5000);
+
+	cmp_ok($most - $least, '<', 20000, "kB more for all rows of $call");
+}
+
 done_testing();

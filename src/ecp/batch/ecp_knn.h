@@ -299,8 +299,8 @@ typedef struct EcpKnnInput
 	TupleDesc	desc;
 	int64		n;
 	Relation	index;
-	Oid			convert;		/* what is added into vectors of the index, or
-								 * InvalidOid */
+	FmgrInfo	convert;		/* what is added into vectors of the index, or
+								 * with InvalidOid */
 } EcpKnnInput;
 
 /* Errors name the query that they are about. */
