@@ -3,7 +3,7 @@
  * sql_text.c
  *	  Names in the texts of queries and messages.
  *
- * A text can only name our tables, and a name may stand for another table when
+ * A text can only name tables, and a name may stand for another table when
  * the text is analyzed: the schema may have been renamed, and another have taken
  * its place.  A view there could run functions of its owner as the caller.  So a
  * hook looks at what the names of such a text have been found to be, before it
@@ -105,16 +105,15 @@ check_names(ParseState *pstate, Query *query, ECP_JUMBLE_STATE *jstate)
 		is_elsewhere((Node *) query, &checked))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("schema of the extension was renamed concurrently")));
+				 errmsg("schema \"%s\" was renamed concurrently",
+						get_namespace_name(checked.nspoid))));
 }
 
-void
-ecp_sql_execute(Oid nspoid, int expected, const char *sql, int nargs,
-				Oid *types, Datum *values, const char *nulls)
+/* Begin to check this text; returns what was checked before. */
+static CheckedText
+check_begin(Oid nspoid, const char *text)
 {
 	CheckedText outer = checked;
-	char	   *text = ecp_sql_text(nspoid, sql);
-	int			rc = 0;
 
 	if (!hooked)
 	{
@@ -125,6 +124,58 @@ ecp_sql_execute(Oid nspoid, int expected, const char *sql, int nargs,
 	checked.text = text;
 
 	checked.nspoid = nspoid;
+	return outer;
+}
+
+SPIPlanPtr
+ecp_sql_prepare(Oid nspoid, const char *text, int nargs, Oid *types, int options)
+{
+	CheckedText outer = check_begin(nspoid, text);
+	SPIPlanPtr	plan = NULL;
+
+	PG_TRY();
+	{
+		plan = SPI_prepare_cursor(text, nargs, types, options);
+	}
+	PG_FINALLY();
+	{
+		checked = outer;
+	}
+	PG_END_TRY();
+	if (plan == NULL)
+		elog(ERROR, "could not prepare \"%s\": %s", text,
+			 SPI_result_code_string(SPI_result));
+	return plan;
+}
+
+void
+ecp_sql_select_plan(Oid nspoid, const char *text, SPIPlanPtr plan, Datum *values)
+{
+	CheckedText outer = check_begin(nspoid, text);
+	int			rc = 0;
+
+	/* what was prepared may be analyzed again */
+	PG_TRY();
+	{
+		rc = SPI_execute_plan(plan, values, NULL, true, 0);
+	}
+	PG_FINALLY();
+	{
+		checked = outer;
+	}
+	PG_END_TRY();
+	if (rc != SPI_OK_SELECT)
+		elog(ERROR, "could not execute \"%s\": %s", text,
+			 SPI_result_code_string(rc));
+}
+
+void
+ecp_sql_execute_text(Oid nspoid, int expected, const char *text, int nargs,
+					 Oid *types, Datum *values, const char *nulls)
+{
+	CheckedText outer = check_begin(nspoid, text);
+	int			rc = 0;
+
 	PG_TRY();
 	{
 		ECP_STOP_POINT("sql-execute");
@@ -139,6 +190,15 @@ ecp_sql_execute(Oid nspoid, int expected, const char *sql, int nargs,
 	if (rc != expected)
 		elog(ERROR, "could not execute \"%s\": %s", text,
 			 SPI_result_code_string(rc));
+}
+
+void
+ecp_sql_execute(Oid nspoid, int expected, const char *sql, int nargs,
+				Oid *types, Datum *values, const char *nulls)
+{
+	char	   *text = ecp_sql_text(nspoid, sql);
+
+	ecp_sql_execute_text(nspoid, expected, text, nargs, types, values, nulls);
 	pfree(text);
 }
 

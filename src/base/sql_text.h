@@ -8,6 +8,7 @@
 #ifndef ECP_SQL_TEXT_H
 #define ECP_SQL_TEXT_H
 
+#include "executor/spi.h"
 #include "fmgr.h"
 
 /* The schema-qualified, quoted name of a relation; an error if there is none. */
@@ -28,6 +29,18 @@ extern char *ecp_sql_text(Oid nspoid, const char *sql);
 extern void ecp_sql_execute(Oid nspoid, int expected, const char *sql,
 							int nargs, Oid *types, Datum *values,
 							const char *nulls);
+
+/*
+ * The same without %N, for relations of any schema; and in two steps, of which
+ * the second returns rows as SPI_execute_plan() does.
+ */
+extern void ecp_sql_execute_text(Oid nspoid, int expected, const char *text,
+								 int nargs, Oid *types, Datum *values,
+								 const char *nulls);
+extern SPIPlanPtr ecp_sql_prepare(Oid nspoid, const char *text, int nargs,
+								  Oid *types, int options);
+extern void ecp_sql_select_plan(Oid nspoid, const char *text, SPIPlanPtr plan,
+								Datum *values);
 
 /*
  * Add the rows of the last query of SPI, whose columns have the types of the

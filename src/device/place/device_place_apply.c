@@ -502,7 +502,8 @@ place_check_event_trigger(Oid nspoid)
 	if (get_func_namespace(form->evtfoid) != nspoid)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("schema of the extension was renamed concurrently")));
+				 errmsg("schema \"%s\" was renamed concurrently",
+						get_namespace_name(nspoid))));
 	ReleaseSysCache(tuple);
 }
 

@@ -85,6 +85,8 @@ PG_FUNCTION_INFO_V1(ecp_stripe_ddl);
 
 struct EcpExtentReader
 {
+	char	   *text;			/* of the query, and the partition's schema */
+	Oid			nspoid;
 	SPIPlanPtr	plan;
 	int			axes;
 };
@@ -371,24 +373,22 @@ ecp_extent_open(Oid leaf, int axes)
 	Assert(OidIsValid(leaf));
 	Assert(axes == 0 || axes == 2 || axes == 3);
 	reader->axes = axes;
+	reader->nspoid = get_rel_namespace(leaf);
+	reader->text = psprintf("SELECT data%s FROM ONLY %s"
+							" WHERE stream OPERATOR(pg_catalog.=) $1"
+							" AND t OPERATOR(pg_catalog.=) $2%s%s",
+							axes > 0 ? ", x, y" : "", relname,
+							axes > 0 ?
+							" AND x OPERATOR(pg_catalog.>=) $3"
+							" AND y OPERATOR(pg_catalog.>=) $4"
+							" AND x OPERATOR(pg_catalog.<=) $5"
+							" AND y OPERATOR(pg_catalog.<=) $6" : "",
+							axes > 2 ?
+							" AND z OPERATOR(pg_catalog.=) $7" : "");
 	/* all frames are alike: not planned anew for the first five */
-	reader->plan = SPI_prepare_cursor(psprintf("SELECT data%s FROM ONLY %s"
-											   " WHERE stream OPERATOR(pg_catalog.=) $1"
-											   " AND t OPERATOR(pg_catalog.=) $2%s%s",
-											   axes > 0 ? ", x, y" : "", relname,
-											   axes > 0 ?
-											   " AND x OPERATOR(pg_catalog.>=) $3"
-											   " AND y OPERATOR(pg_catalog.>=) $4"
-											   " AND x OPERATOR(pg_catalog.<=) $5"
-											   " AND y OPERATOR(pg_catalog.<=) $6" : "",
-											   axes > 2 ?
-											   " AND z OPERATOR(pg_catalog.=) $7" : ""),
-									  axes > 0 ? 4 + axes : 2,
-									  argtypes,
-									  axes > 0 ? 0 : CURSOR_OPT_GENERIC_PLAN);
-	if (reader->plan == NULL)
-		elog(ERROR, "could not prepare to read extents: %s",
-			 SPI_result_code_string(SPI_result));
+	reader->plan = ecp_sql_prepare(reader->nspoid, reader->text,
+								   axes > 0 ? 4 + axes : 2, argtypes,
+								   axes > 0 ? 0 : CURSOR_OPT_GENERIC_PLAN);
 	return reader;
 }
 
@@ -477,8 +477,7 @@ ecp_extent_read(EcpExtentReader *reader, int32 stream, TimestampTz t,
 		values[5] = Int32GetDatum(box->y1);
 		values[6] = Int32GetDatum(box->z);
 	}
-	if (SPI_execute_plan(reader->plan, values, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read extents");
+	ecp_sql_select_plan(reader->nspoid, reader->text, reader->plan, values);
 	table = SPI_tuptable;
 	n = (int) SPI_processed;
 

@@ -53,6 +53,7 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "base/sql_text.h"
 #include "base/user_array.h"
 #include "device/measure/device_file.h"
 #include "device/measure/device_job.h"
@@ -628,16 +629,18 @@ ecp_stream_bench_files(PG_FUNCTION_ARGS)
 static StreamTask *
 stream_load_frames(StreamTask *task, Oid parent, Size *task_bytes)
 {
-	char	   *relname = quote_qualified_identifier(get_namespace_name(get_rel_namespace(parent)),
-													 get_rel_name(parent));
+	Oid			nspoid = get_rel_namespace(parent);
+	char	   *relname = ecp_sql_relname(parent);
 	Oid			argtypes[2] = {INT4OID, INT8OID};
 	MemoryContext outer = CurrentMemoryContext;
 	int			total = 0;
 	uint64		nstreams;
 
 	SPI_connect();
-	SPI_execute(psprintf("SELECT DISTINCT stream FROM %s ORDER BY stream LIMIT %d",
-						 relname, task->nstreams), true, 0);
+	ecp_sql_execute_text(nspoid, SPI_OK_SELECT,
+						 psprintf("SELECT DISTINCT stream FROM %s ORDER BY stream LIMIT %d",
+								  relname, task->nstreams),
+						 0, NULL, NULL, NULL);
 	nstreams = SPI_processed;
 	if (nstreams < (uint64) task->nstreams)
 		ereport(ERROR,
@@ -658,11 +661,11 @@ stream_load_frames(StreamTask *task, Oid parent, Size *task_bytes)
 
 		values[0] = Int32GetDatum(task->stream_id[s]);
 		values[1] = Int64GetDatum((int64) ceil(task->fps[s] * task->slices));
-		if (SPI_execute_with_args(psprintf("SELECT DISTINCT t FROM %s"
-										   " WHERE stream OPERATOR(pg_catalog.=) $1"
-										   " ORDER BY t LIMIT $2", relname),
-								  2, argtypes, values, NULL, true, 0) != SPI_OK_SELECT)
-			elog(ERROR, "could not read the times of frames");
+		ecp_sql_execute_text(nspoid, SPI_OK_SELECT,
+							 psprintf("SELECT DISTINCT t FROM %s"
+									  " WHERE stream OPERATOR(pg_catalog.=) $1"
+									  " ORDER BY t LIMIT $2", relname),
+							 2, argtypes, values, NULL);
 		*task_bytes = sizeof(StreamTask) +
 			(total + SPI_processed) * sizeof(TimestampTz);
 		MemoryContextSwitchTo(outer);
