@@ -35,6 +35,9 @@
 /* By how much probes grow at least for ten times the rows, beyond the curve. */
 #define TARGET_BEYOND			4.0
 
+/* By how much of the spread slacks rise at least there. */
+#define TARGET_RISE				0.5
+
 /* Searches for this share of the rows or more read all clusters. */
 #define TARGET_ALL_SHARE		0.25
 
@@ -137,10 +140,11 @@ target_slacks(const EcpMetaPageData *meta, int t, int low, double part,
 
 		if (low < TARGET_LARGER_PLACE)
 			slack[kind] = least + rise * part;
-		else if (part > 0)
-			slack[kind] = least + Max(rise, 0) * Max(part, 1);
+		else if (part <= 1)
+			slack[kind] = least + (part > 0 ? Max(rise, 0) : 0);
 		else
-			slack[kind] = least;
+			slack[kind] = least + Max(rise, 0) + (part - 1) *
+				Max(rise, TARGET_RISE * meta->ecpm_curve.ecpm_spread);
 	}
 }
 
