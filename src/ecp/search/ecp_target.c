@@ -158,7 +158,12 @@ target_clusters(const EcpMetaPageData *meta, int t, double k)
 	double		above = meta->ecpm_curve.ecpm_points[low + 1][t].ecpm_clusters;
 	double		ratio = Max(above / Max(clusters, 1), 1);
 
-	clusters *= ecp_stop_growth(meta) * pow(ratio, Min(part, 1));
+	clusters *= ecp_stop_growth(meta);
+	/* with the larger slack of the two it may take more than for either */
+	if (low >= TARGET_LARGER_PLACE && part > 0 && part < 1)
+		return clusters * Max(ratio, pow(TARGET_BEYOND,
+										 log10(k / ecp_target_ks[low])));
+	clusters *= pow(ratio, Min(part, 1));
 	/* TARGET_BEYOND is for ten times the rows, and the last two ks are nearer */
 	if (part > 1)
 		clusters *= pow(Max(ratio, sqrt(TARGET_BEYOND)), part - 1);
