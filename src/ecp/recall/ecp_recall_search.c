@@ -30,6 +30,9 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
+/* Of the nearest rows, those that can make up for others as near, at most. */
+#define SEARCH_TIES_MOST	1000
+
 /* Is this the row that is searched for? */
 static inline bool
 search_is_self(const EcpRecallCurve *curve, ItemPointer tid)
@@ -123,14 +126,16 @@ search_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 	UnlockReleaseBuffer(buffer);
 }
 
-/* Smaller ranks first. */
+/* Smaller ranks first, and those that were read first. */
 static int
 search_compare(const void *a, const void *b)
 {
-	float8		x = ((const EcpNearestRow *) a)->rank;
-	float8		y = ((const EcpNearestRow *) b)->rank;
+	const EcpNearestRow *x = a;
+	const EcpNearestRow *y = b;
 
-	return (x > y) - (x < y);
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return (x->cluster > y->cluster) - (x->cluster < y->cluster);
 }
 
 /* The gap before the next leader of a look, with a k-th row of this rank. */
@@ -167,9 +172,13 @@ search_recall(const EcpRecallCurve *curve, const EcpRecallLook *look, int wanted
 	const EcpNearestRow *rows = curve->truth.rows;
 	int			found = 0;
 
-	/* rows as near as the k-th are as good */
-	for (int r = 0; r < curve->truth.n && found < wanted &&
-		 rows[r].rank <= rows[wanted - 1].rank; r++)
+	/*
+	 * Rows as near as the k-th are as good.  Of very many no more than belong
+	 * to the answer: they would make up for nearer ones that are missed, and
+	 * few queries tell of so many rows.
+	 */
+	for (int r = 0; r < Max(wanted, Min(curve->truth.n, SEARCH_TIES_MOST)) &&
+		 found < wanted && rows[r].rank <= rows[wanted - 1].rank; r++)
 		found += rows[r].cluster < look->n;
 	return (float4) found / wanted;
 }
