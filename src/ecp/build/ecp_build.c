@@ -342,6 +342,7 @@ build_recall_curve(EcpBuild *build, double seconds)
 
 	if (curve == NULL)
 		return;
+	ecp_recall_curve_report(curve, ecp_build_state_queries, build);
 	if (build->team)
 		ecp_recall_curve_sample_team(curve, build->team,
 									 EcpTaskOf(ecp_build_recall_task), seconds);
@@ -418,6 +419,9 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 	ecp_merge(&build);
 
 	clock_phase(&clock, ECP_BUILD_RECALL, ECP_PROGRESS_RECALL);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, 0);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL,
+								 ECP_RECALL_QUERIES);
 	build.state.meta.ecpm_build_tuples = build.assigned.rows;
 	build_recall_curve(&build, clock_seconds(&clock) * RECALL_SHARE);
 	clock_phase(&clock, -1, 0);

@@ -289,6 +289,9 @@ extern Size ecp_build_state_inbuff_row_bytes(const EcpBuild *build);
 extern void ecp_build_state_progress(const EcpBuild *build, uint64 more,
 									 uint64 rows);
 
+/* The same of queries of the recall curve, of which "done" were tried. */
+extern void ecp_build_state_queries(void *arg, uint64 done);
+
 /* ---- ecp_sample.c ---- */
 
 extern EcpSample *ecp_sample_take(EcpBuild *build);

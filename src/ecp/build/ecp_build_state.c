@@ -15,6 +15,7 @@
 #include <math.h>
 
 #include "base/error_row.h"
+#include "base/stop_point.h"
 #include "commands/progress.h"
 #include "ecp/build/ecp_build.h"
 #include "ecp/cluster/ecp_team.h"
@@ -132,4 +133,14 @@ ecp_build_state_progress(const EcpBuild *build, uint64 more, uint64 rows)
 		rows = ecp_team_count_rows(build->team, more);
 	if (build->participant == 0)
 		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, rows);
+}
+
+void
+ecp_build_state_queries(void *arg, uint64 done)
+{
+	const EcpBuild *build = arg;
+
+	if (build->participant == 0)
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
+	ECP_STOP_POINT("build-recall");
 }

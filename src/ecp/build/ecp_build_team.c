@@ -313,5 +313,6 @@ ecp_build_recall_task(EcpTeam *team, const void *args, char **memories)
 {
 	EcpBuild   *build = ecp_build_team_build(team);
 
-	ecp_recall_curve_work(team, build->index, &build->state, args, memories);
+	ecp_recall_curve_work(team, build->index, &build->state, args, memories,
+						  ecp_build_state_queries, build);
 }

@@ -370,6 +370,8 @@ curve_take(EcpRecallCurve *curve, int first, int n, bool rows, double seconds)
 			break;
 		if (rows || curve_kind(q) != ECP_QUERY_ROW)
 			curve_choice(curve, q);
+		if (curve->report)
+			curve->report(curve->report_arg, q + 1);
 	}
 }
 
@@ -480,6 +482,13 @@ ecp_recall_curve_end(EcpRecallCurve *curve)
 	MemoryContextDelete(curve->context);
 }
 
+void
+ecp_recall_curve_report(EcpRecallCurve *curve, EcpRecallReport report, void *arg)
+{
+	curve->report = report;
+	curve->report_arg = arg;
+}
+
 /* ---- by a team ---- */
 
 /* What a process of a team needs besides the state and the memories. */
@@ -502,7 +511,8 @@ StaticAssertDecl(sizeof(CurveArgs) <= ECP_TASK_ARGS_BYTES, "arguments of a task"
  */
 void
 ecp_recall_curve_work(EcpTeam *team, Relation index, EcpIndexState *state,
-					  const void *args, char **memories)
+					  const void *args, char **memories,
+					  EcpRecallReport report, void *arg)
 {
 	const CurveArgs *shape = args;
 	EcpRecallCurve *curve;
@@ -527,6 +537,7 @@ ecp_recall_curve_work(EcpTeam *team, Relation index, EcpIndexState *state,
 				break;
 			curve->queries.n = q;
 			curve_choice(curve, shape->first + q);
+			report(arg, shape->first + ecp_team_count_rows(team, 1));
 		}
 	ecp_recall_curve_end(curve);
 }

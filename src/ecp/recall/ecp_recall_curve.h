@@ -34,6 +34,14 @@ extern EcpRecallCurve *ecp_recall_curve_begin(Relation index,
 extern void ecp_recall_curve_end(EcpRecallCurve *curve);
 
 /*
+ * Have "report" called with "arg" and the number of queries, of ECP_RECALL_QUERIES,
+ * that were tried: by ecp_recall_curve_sample() after each.
+ */
+typedef void (*EcpRecallReport) (void *arg, uint64 done);
+extern void ecp_recall_curve_report(EcpRecallCurve *curve, EcpRecallReport report,
+									void *arg);
+
+/*
  * Take one query, as one that is like the rows: a vector with the index's
  * elements and, if it is a row of the index, which one, or NULL.
  */
@@ -65,6 +73,7 @@ extern void ecp_recall_curve_sample_team(EcpRecallCurve *curve, EcpTeam *team,
 										 EcpTask task, double seconds);
 extern void ecp_recall_curve_work(EcpTeam *team, Relation index,
 								  EcpIndexState *state, const void *args,
-								  char **memories);
+								  char **memories, EcpRecallReport report,
+								  void *arg);
 
 #endif							/* ECP_RECALL_CURVE_H */

@@ -124,6 +124,9 @@ struct EcpRecallCurve
 	EcpNearest	seen[ECP_CURVE_KS]; /* what a scan would know */
 	float8	   *ranks;			/* of a page's rows */
 
+	EcpRecallReport report;		/* NULL: none */
+	void	   *report_arg;
+
 	int			max_looks;
 	int			max_queries;
 	EcpRecallQueries queries;
