@@ -113,6 +113,13 @@ FETCH 2 FROM near;
 SELECT wanted FROM ecp_last_scan();
 FETCH 2 FROM near_7;
 SELECT wanted FROM ecp_last_scan();
+-- the figures follow the cursor that was fetched from
+FETCH 3 FROM near_7;
+SELECT wanted, returned FROM ecp_last_scan();
+MOVE 10 FROM near;
+SELECT wanted, returned, estimated_recall FROM ecp_last_scan();
+MOVE ALL FROM near_7;
+SELECT wanted, returned FROM ecp_last_scan();
 COMMIT;
 
 -- a query within a query, before it starts and while it runs

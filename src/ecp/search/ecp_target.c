@@ -159,10 +159,15 @@ target_clusters(const EcpMetaPageData *meta, int t, double k)
 	double		ratio = Max(above / Max(clusters, 1), 1);
 
 	clusters *= ecp_stop_growth(meta);
-	/* with the larger slack of the two it may take more than for either */
-	if (low >= TARGET_LARGER_PLACE && part > 0 && part < 1)
-		return clusters * Max(ratio, pow(TARGET_BEYOND,
-										 log10(k / ecp_target_ks[low])));
+
+	/*
+	 * with the larger slack of the two it may take more than the upper one
+	 * says
+	 */
+	if (low >= TARGET_LARGER_PLACE && part < 1)
+		return clusters * Max(pow(ratio, part),
+							  pow(TARGET_BEYOND,
+								  log10(Max(k, 1) / ecp_target_ks[low])));
 	clusters *= pow(ratio, Min(part, 1));
 	/* TARGET_BEYOND is for ten times the rows, and the last two ks are nearer */
 	if (part > 1)
