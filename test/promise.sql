@@ -1,6 +1,6 @@
 -- Is the declared recall reached?  Sets of vectors, queries, exact answers and
 -- the measurement: for test/bench/ecp_promise at full size, and for
--- test/t/016_ecp_promise.pl in small.
+-- test/t/030_ecp_promise.pl in small.
 --
 -- The set NAME is a table NAME (id, f, v) with an index NAME_i on v, and its
 -- queries a table NAME_q (id, kind, v).  f is from 0 to 999, for filters.  A
@@ -136,57 +136,92 @@ BEGIN
 		name || '_q', n, plain, type) USING name, type, unit, n;
 END $$;
 
--- Make a generated set; without its index.  "self" is the number of the row of
--- which row i is a copy, "centre" that of the centre around which that is.
-CREATE FUNCTION ecp_promise.make(name text, shape text, rows int, dims int,
-	queries int, type text = 'real[]') RETURNS void LANGUAGE plpgsql AS $$
+-- A query for rows $1 to $2 of a shape: i and v.  "self" is the number of the row
+-- of which row i is a copy, "centre" that of the centre around which that is.
+CREATE FUNCTION ecp_promise.rows_of(shape text, rows int, dims int, type text)
+RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	self text := CASE shape
 		-- three rows in ten are copies of one of the others
 		WHEN 'duplicates' THEN format('CASE WHEN i %% 10 < 7 THEN i
 			ELSE (ecp_promise.uniform(i, 0, 5) * (%s - 1))::int * 10 + i %% 7 END',
 			rows / 10)
+		-- half of the rows, or four of five, are the same; queries are like the others
+		WHEN 'one' THEN format('CASE WHEN i %% 2 = 0 AND i < %s THEN 0 ELSE i END',
+			rows)
+		WHEN 'most' THEN format('CASE WHEN i %% 5 > 0 AND i < %s THEN 0 ELSE i END',
+			rows)
 		-- groups of twenty
 		WHEN 'near' THEN format('i %% %s', rows / 20)
 		ELSE 'i' END;
 	-- 400 rows a centre, more around some than around others
 	centre text := format('(power(ecp_promise.uniform(self, 0, 3), 2) * %s)::int',
-		greatest((CASE WHEN shape = 'near' THEN rows / 20 ELSE rows END) / 400, 1));
-	element text := CASE shape
-		WHEN 'gaussian' THEN 'ecp_promise.normal(self, j, 1)'
-		WHEN 'uniform' THEN 'ecp_promise.uniform(self, j, 1)'
+		greatest((CASE WHEN shape = 'near' THEN rows / 20 ELSE rows END) / 400, 1)) ||
+		-- around other centres than "clustered"
+		CASE WHEN shape = 'moved' THEN ' + 1000000' ELSE '' END;
+	element text := CASE
+		-- a category for each dimension
+		WHEN shape = 'onehot' THEN format('CASE WHEN j = i %% %s + 1 THEN 1 ELSE 0 END',
+			dims)
+		WHEN shape IN ('gaussian', 'one', 'most') THEN 'ecp_promise.normal(self, j, 1)'
+		WHEN shape = 'uniform' THEN 'ecp_promise.uniform(self, j, 1)'
 		ELSE 'ecp_promise.normal(centre, j, 4) + ecp_promise.normal(self, j, 1) / 2'
 		END || CASE WHEN shape = 'near' THEN ' + ecp_promise.normal(i, j, 6) / 100'
 		ELSE '' END;
 	vector text := format('(SELECT array_agg((%s)::real) FROM generate_series(1, %s) j)',
 		element, dims);
-	source text := format('(SELECT i, self, %s AS centre FROM (SELECT i, %s AS self
-		FROM generate_series($1, $2) i OFFSET 0) s OFFSET 0) s', centre, self);
 BEGIN
 	IF type LIKE 'bit%' THEN
 		vector := format('ecp_promise.bits(%s)::%s', vector, type);
 	END IF;
+	RETURN format('SELECT i, %s AS v FROM (SELECT i, self, %s AS centre
+		FROM (SELECT i, %s AS self FROM generate_series($1, $2) i OFFSET 0) s
+		OFFSET 0) s', vector, centre, self);
+END $$;
+
+-- Make a generated set; without its index.  The queries of "replaced" are like the
+-- rows that replace() will make.
+CREATE FUNCTION ecp_promise.make(name text, shape text, rows int, dims int,
+	queries int, type text = 'real[]') RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
 	EXECUTE format('CREATE TABLE ecp_promise.%I (id int, f int, v %s)', name, type);
 	EXECUTE format('INSERT INTO ecp_promise.%I SELECT i,
-		(ecp_promise.uniform(i, 0, 10) * 999.999)::int, %s FROM %s',
-		name, vector, source) USING 0, rows - 1;
+		(ecp_promise.uniform(i, 0, 10) * 999.999)::int, v FROM (%s) r', name,
+		ecp_promise.rows_of(CASE shape WHEN 'replaced' THEN 'clustered' ELSE shape END,
+			rows, dims, type)) USING 0, rows - 1;
 	EXECUTE format('CREATE TABLE ecp_promise.%I (id int, kind text, v %s)',
 		name || '_q', type);
-	EXECUTE format('INSERT INTO ecp_promise.%I SELECT i - %s + 1, ''data'', %s FROM %s',
-		name || '_q', rows, vector, source) USING rows, rows + queries - 1;
+	EXECUTE format('INSERT INTO ecp_promise.%I SELECT i - %s + 1, ''data'', v FROM (%s) r',
+		name || '_q', rows,
+		ecp_promise.rows_of(CASE shape WHEN 'replaced' THEN 'moved' ELSE shape END,
+			rows, dims, type)) USING rows, rows + queries - 1;
 	PERFORM ecp_promise.make_queries(name, type, false, queries);
 END $$;
 
--- The exact answers for a set as it is.
-CREATE FUNCTION ecp_promise.find_truth(name text) RETURNS void
-LANGUAGE plpgsql AS $$
+-- Move every second row of a "clustered" set, which has an index by now, to other
+-- places.
+CREATE FUNCTION ecp_promise.replace(name text, dims int, type text = 'real[]')
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	rows int;
+BEGIN
+	EXECUTE format('SELECT count(*) FROM ecp_promise.%I', name) INTO rows;
+	EXECUTE format('UPDATE ecp_promise.%I t SET v = r.v FROM (%s) r
+		WHERE t.id = r.i AND t.id %% 2 = 1', name,
+		ecp_promise.rows_of('moved', rows, dims, type)) USING 0, rows - 1;
+END $$;
+
+-- The exact answers for a set as it is, and each k.
+CREATE FUNCTION ecp_promise.find_truth(name text, k int[] = '{1,10,100,1000}')
+RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	DELETE FROM ecp_promise.truth t WHERE t.name = $1 AND below = 1000;
 	INSERT INTO ecp_promise.truth
 		SELECT name, n.query, 1000, n.rank, n.distance
 		FROM ecp_knn_exact(format('ecp_promise.%I', name || '_i')::regclass,
-			format('SELECT id, v FROM ecp_promise.%I', name || '_q'), 1000) n
-		WHERE n.rank IN (1, 10, 100, 1000);
+			format('SELECT id, v FROM ecp_promise.%I', name || '_q'),
+			(SELECT max(x) FROM unnest(k) x)) n
+		WHERE n.rank = ANY (find_truth.k);
 END $$;
 
 -- The same of the rows with f < below; k is 10.

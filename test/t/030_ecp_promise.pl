@@ -27,10 +27,11 @@ sub make_set
 {
 	my ($name, $shape, $dims, %opt) = @_;
 	my $n = $opt{rows} || $rows;
+	my $of = $opt{queries} || $queries;
 	my $type = $opt{type} || 'real[]';
 
 	$node->safe_psql('postgres',
-		"SELECT ecp_promise.make('$name', '$shape', $n, $dims, $queries, '$type')"
+		"SELECT ecp_promise.make('$name', '$shape', $n, $dims, $of, '$type')"
 	);
 	return;
 }
@@ -44,16 +45,19 @@ sub build
 	return;
 }
 
-# One test for each kind of queries and k.
+# One test for each kind of queries and k: op, label, kinds, ks, queries.
 sub keeps_promise
 {
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	my ($name, $op, $label, @of) = @_;
-	my @kinds = ('data', 'between', 'far');
+	my ($name, %opt) = @_;
+	my $op = $opt{op} || '<->';
+	my $label = $opt{label} || $name;
+	my @kinds = @{ $opt{kinds} || [ 'data', 'between', 'far' ] };
+	my @of = @{ $opt{ks} || \@ks };
+	my $n = $opt{queries} || $queries;
+	my ($kinds, $of) = map { '{' . join(',', @$_) . '}' } (\@kinds, \@of);
 	my %cell;
 
-	$op    ||= '<->';
-	$label ||= $name;
 	$node->safe_psql('postgres', "SELECT ecp_promise.find_truth('$name')");
 	foreach my $target (@targets)
 	{
@@ -61,9 +65,8 @@ sub keeps_promise
 			'postgres', qq(
 			SET ecp.target_recall = $target;
 			SELECT kind, k, m.recall, m.error
-			FROM unnest('{data,between,far}'::text[]) kind,
-				unnest('{1,10,100,1000}'::int[]) k,
-				ecp_promise.measure('$name', '$op', kind, k, $queries) m));
+			FROM unnest('$kinds'::text[]) kind, unnest('$of'::int[]) k,
+				ecp_promise.measure('$name', '$op', kind, k, $n) m));
 		foreach (split /\n/, $cells)
 		{
 			my ($kind, $k, $recall, $error) = split /\|/;
@@ -72,7 +75,7 @@ sub keeps_promise
 	}
 	foreach my $kind (@kinds)
 	{
-		foreach my $k (@of ? @of : @ks)
+		foreach my $k (@of)
 		{
 			my ($before, $before_error) = (0, 0);
 			my @broken;
@@ -108,6 +111,30 @@ $node->safe_psql(
 build('sift', 'bytea_l2_ops');
 keeps_promise('sift');
 
+# all of them, and many queries of other photographs: farther from the leaders than
+# the rows are
+load_vecs($node, 'all_loaded', 'base.bvecs');
+load_vecs($node, 'all_loaded_q', 'query.bvecs');
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE ecp_promise.photos AS SELECT id, v FROM all_loaded;
+	CREATE TABLE ecp_promise.photos_q AS SELECT id + 1 AS id, 'data' AS kind, v
+		FROM all_loaded_q));
+build('photos', 'bytea_l2_ops');
+keeps_promise(
+	'photos',
+	label => 'other photographs',
+	kinds => ['data'],
+	queries => 500);
+# by the default, without the allowance for sampling: these queries are the same
+cmp_ok(
+	$node->safe_psql(
+		'postgres',
+		q(SELECT recall FROM ecp_promise.measure('photos', '<->', 'data', 10, 500))
+	),
+	'>=', 0.945,
+	'other photographs: ten rows by default');
+
 # generated sets
 make_set('gaussian', 'gaussian', 32);
 make_set('uniform', 'uniform', 16);
@@ -128,7 +155,7 @@ foreach my $metric ([ 'cosine', '<=>' ], [ 'ip', '<#>' ])
 
 	$node->safe_psql('postgres', 'DROP INDEX ecp_promise.clustered_i');
 	build('clustered', "real_${name}_ops");
-	keeps_promise('clustered', $op, $name);
+	keeps_promise('clustered', op => $op, label => $name);
 }
 
 # an index that started empty, and was filled in batches
@@ -145,7 +172,7 @@ foreach my $part (0 .. 3)
 			SELECT * FROM ecp_promise.clustered WHERE id % 4 = $part;
 		VACUUM ecp_promise.grown));
 }
-keeps_promise('grown', '<->', 'filled and vacuumed');
+keeps_promise('grown', label => 'filled and vacuumed');
 
 # one that lost nine rows in ten
 make_set('shrunk', 'gaussian', 16, rows => 12_000);
@@ -154,8 +181,58 @@ $node->safe_psql('postgres',
 	'DELETE FROM ecp_promise.shrunk WHERE id % 10 > 0');
 # not for 1,000 of the 1,200 that are left: dead rows make it read on until it has
 # all, but in strict order some come too late
-keeps_promise('shrunk', '<->', 'nine in ten deleted', 1, 10, 100);
+keeps_promise('shrunk', label => 'nine in ten deleted', ks => [ 1, 10, 100 ]);
 $node->safe_psql('postgres', 'VACUUM ecp_promise.shrunk');
-keeps_promise('shrunk', '<->', 'nine in ten deleted and vacuumed');
+keeps_promise('shrunk', label => 'nine in ten deleted and vacuumed');
+
+# One of which every second row was updated, and is elsewhere now: found are the
+# rows' new places, and at a cost that is not many times a new index's.
+make_set('replaced', 'replaced', 32, rows => 20_000, queries => 200);
+build('replaced', 'real_l2_ops');
+$node->safe_psql('postgres', q(SELECT ecp_promise.replace('replaced', 32)));
+$node->safe_psql('postgres', 'VACUUM ecp_promise.replaced');
+keeps_promise(
+	'replaced',
+	label => 'half replaced and vacuumed',
+	kinds => ['data'],
+	queries => 200);
+my $clusters =
+  q(SELECT (ecp_promise.measure('replaced', '<->', 'data', 10, 200)).clusters);
+my $vacuumed = $node->safe_psql('postgres', $clusters);
+$node->safe_psql('postgres', 'REINDEX INDEX ecp_promise.replaced_i');
+my $fresh = $node->safe_psql('postgres', $clusters);
+cmp_ok($vacuumed, '<', 3 * $fresh, 'half replaced: what the promise costs');
+
+# most rows are one vector, and queries are like the others
+make_set('most', 'most', 32, rows => 20_000, queries => 200);
+build('most', 'real_l2_ops');
+keeps_promise('most', kinds => ['data'], queries => 200);
+
+# As many rows of each category as are asked for: all of them are found, though a
+# row has another one as its k-th neighbour.
+make_set('onehot', 'onehot', 400, rows => 4_000, queries => 400);
+build('onehot', 'real_l2_ops');
+keeps_promise(
+	'onehot',
+	kinds => ['data'],
+	ks => [ 1, 10, 100 ],
+	queries => 400);
+
+# equal rows: the first cluster is enough, however few are wanted
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE ecp_promise.equal AS
+		SELECT i AS id, array_fill(1::real, ARRAY[8]) AS v
+		FROM generate_series(1, 20000) i;
+	CREATE TABLE ecp_promise.equal_q AS
+		SELECT 1 AS id, 'data' AS kind, array_fill(1::real, ARRAY[8]) AS v));
+build('equal', 'real_l2_ops');
+$node->safe_psql('postgres', q(SELECT ecp_promise.find_truth('equal')));
+is( $node->safe_psql(
+		'postgres', q(
+		SELECT k, (ecp_promise.measure('equal', '<->', 'data', k, 1)).clusters
+		FROM unnest('{1,10,100}'::int[]) k)),
+	"1|1\n10|1\n100|1",
+	'equal rows: clusters read');
 
 done_testing();

@@ -20,6 +20,8 @@
 #include "ecp/live/ecp_purge.h"
 #include "ecp/live/ecp_regroup.h"
 #include "ecp/live/ecp_replace.h"
+#include "ecp/live/ecp_vacuum.h"
+#include "ecp/recall/ecp_recall_curve.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -32,11 +34,11 @@ PGDLLEXPORT Datum ecp_maintain(PG_FUNCTION_ARGS);
  *
  * Waits for the maintenance lock.  VACUUM frees retired pages only if they are
  * many, then waits for snapshots a while, and trains leaders only where the index
- * has grown much; "thorough" frees all that it can at once, and trains where it
- * has grown at all.
+ * has grown much; "thorough" frees all that it can at once.  "train" trains where
+ * it has grown at all.
  */
 void
-ecp_maintain_index(Relation index, Relation heap, bool thorough,
+ecp_maintain_index(Relation index, Relation heap, bool thorough, bool train,
 				   EcpMaintainCounts *counts)
 {
 	int			wait = thorough ? 0 : ECP_PURGE_WAIT;
@@ -50,8 +52,8 @@ ecp_maintain_index(Relation index, Relation heap, bool thorough,
 		ecp_insbuf_flush_all(index, counts);
 	ecp_regroup_shrunk(index, heap, counts);
 	ecp_maintain_leaves(index, counts);
-	ecp_regroup_train(index, heap, thorough, counts);
-	if (!thorough)
+	ecp_regroup_train(index, heap, train, counts);
+	if (!train)
 		ecp_regroup_around_splits(index, counts);
 	counts->purged_pages += ecp_purge(index, heap, ECP_PURGE_NOW | wait);
 	ecp_compact(index, heap, wait, counts);
@@ -90,7 +92,8 @@ ecp_maintain(PG_FUNCTION_ARGS)
 
 	ecp_user_index_begin(&user, fcinfo, ShareUpdateExclusiveLock,
 						 &ecp_index_kind);
-	ecp_maintain_index(user.index, user.heap, true, &counts);
+	ecp_maintain_index(user.index, user.heap, true, true, &counts);
+	ecp_vacuum_measure(user.index, ECP_ROWS_UNKNOWN, 0, &counts);
 	ecp_compact_truncate(user.index, DEBUG1);
 	ecp_user_index_end(&user);
 

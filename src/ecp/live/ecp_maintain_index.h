@@ -11,6 +11,6 @@
 #include "ecp/live/ecp_maintain.h"
 
 extern void ecp_maintain_index(Relation index, Relation heap, bool thorough,
-							   EcpMaintainCounts *counts);
+							   bool train, EcpMaintainCounts *counts);
 
 #endif							/* ECP_MAINTAIN_INDEX_H */

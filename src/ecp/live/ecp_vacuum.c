@@ -43,12 +43,21 @@
 #include "utils/memutils.h"
 
 /*
- * Recall is measured anew when there are more times as many rows, or as few, as
- * when it was measured; not in an index that is small enough to be read whole.
+ * Recall is measured anew when this share of the rows has come or gone since it was
+ * measured, or of the clusters was written anew now, and for the first time in an
+ * index that is not small enough to be read whole.
  */
-#define VACUUM_MEASURE_FACTOR	2
+#define VACUUM_MEASURE_CHANGE	0.1
+#define VACUUM_MEASURE_WRITTEN	0.25
 #define VACUUM_MEASURE_CLUSTERS	8
 #define VACUUM_MEASURE_SECONDS	2
+
+/*
+ * When so many rows have come or gone, leaders are trained where that has split
+ * clusters at all: an index of old leaders for other rows takes several times the
+ * clusters for its recall.
+ */
+#define VACUUM_TRAIN_CHANGE		0.3
 
 typedef struct EcpVacuum
 {
@@ -239,30 +248,84 @@ ecpbulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	return stats;
 }
 
-/*
- * Measure what recall costs if the index has become another since that was
- * done, or if it was never done.  Splits wait meanwhile, some seconds.
- */
-static void
-vacuum_measure(Relation index, double rows)
+/* Has so much changed, with the rows removed just now, that leaders should, too? */
+static bool
+vacuum_has_changed(Relation index, const IndexBulkDeleteResult *stats)
 {
 	EcpIndexState state;
-	const EcpRecallCurveData *data = &state.meta.ecpm_curve;
-	EcpRecallCurve *curve = NULL;
+	EcpRecallCurveData *data = &state.meta.ecpm_curve;
+
+	ecp_meta_read_state(index, &state);
+	data->ecpm_removed += stats->tuples_removed;
+	return data->ecpm_queries > 0 &&
+		ecp_recall_curve_change(data, stats->num_index_tuples) >= VACUUM_TRAIN_CHANGE;
+}
+
+/* Is what recall costs to be measured, and does that help? */
+static bool
+vacuum_measure_is_due(const EcpMetaPageData *meta, double rows,
+					  const EcpMaintainCounts *counts)
+{
+	bool		measured = meta->ecpm_curve.ecpm_queries > 0;
+
+	if (rows == 0 || meta->ecpm_nleaves < (measured ? 2 : VACUUM_MEASURE_CLUSTERS))
+		return false;
+	return counts->regrouped >= VACUUM_MEASURE_WRITTEN * meta->ecpm_nleaves ||
+		(rows != ECP_ROWS_UNKNOWN &&
+		 ecp_recall_curve_change(&meta->ecpm_curve, rows) >= VACUUM_MEASURE_CHANGE);
+}
+
+/* Measure what recall costs; returns false if there was no time for it. */
+static bool
+vacuum_measure_curve(Relation index, EcpIndexState *state, double rows)
+{
+	EcpRecallCurve *curve = ecp_recall_curve_begin(index, state,
+												   ECP_RECALL_QUERIES);
+	bool		chosen;
+
+	/* no curve is of use there */
+	if (curve == NULL)
+		return true;
+	ecp_recall_curve_sample(curve, true, VACUUM_MEASURE_SECONDS);
+	chosen = ecp_recall_curve_choose(curve, rows);
+	if (chosen)
+		ecp_recall_curve_store(index, &state->meta);
+	ecp_recall_curve_end(curve);
+	return chosen;
+}
+
+/*
+ * ecp_vacuum_measure
+ *		Measure what recall costs if the index has become another since that was
+ *		done, or if it was never done.
+ *
+ * "rows" are in it now, "removed" were just removed, and "counts" says what was
+ * written anew.  Removed rows that do not yet call for a measurement add up.
+ * Splits wait meanwhile, some seconds.
+ */
+void
+ecp_vacuum_measure(Relation index, double rows, double removed,
+				   const EcpMaintainCounts *counts)
+{
+	EcpIndexState state;
+	EcpRecallCurveData *data = &state.meta.ecpm_curve;
 
 	ecp_maintain_lock_take(index);
 	ecp_meta_read_state(index, &state);
-	if (state.meta.ecpm_nleaves >= VACUUM_MEASURE_CLUSTERS &&
-		(data->ecpm_queries == 0 ||
-		 rows >= data->ecpm_tuples * VACUUM_MEASURE_FACTOR ||
-		 rows <= data->ecpm_tuples / VACUUM_MEASURE_FACTOR))
-		curve = ecp_recall_curve_begin(index, &state, ECP_RECALL_QUERIES);
-	if (curve != NULL)
+	data->ecpm_removed += removed;
+	if (!vacuum_measure_is_due(&state.meta, rows, counts))
 	{
-		ecp_recall_curve_sample(curve, true, VACUUM_MEASURE_SECONDS);
-		if (ecp_recall_curve_choose(curve, rows))
+		if (removed > 0 && data->ecpm_queries > 0)
 			ecp_recall_curve_store(index, &state.meta);
-		ecp_recall_curve_end(curve);
+	}
+	else if (!vacuum_measure_curve(index, &state, rows) && data->ecpm_queries > 0)
+	{
+		ecp_recall_curve_store(index, &state.meta);
+		ereport(WARNING,
+				(errmsg("recall of index \"%s\" could not be measured in time after many of its rows have changed",
+						RelationGetRelationName(index)),
+				 errdetail("Searches may find less than their target of recall."),
+				 errhint("Run ecp_recall() with store => true, or VACUUM when the server has less to do.")));
 	}
 	ecp_maintain_lock_release(index);
 }
@@ -283,8 +346,10 @@ ecpvacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	}
 
 	ecp_stat_ensure(info->index);
-	ecp_maintain_index(info->index, ecp_vacuum_heap(info), false, &counts);
-	vacuum_measure(info->index, stats->num_index_tuples);
+	ecp_maintain_index(info->index, ecp_vacuum_heap(info), false,
+					   vacuum_has_changed(info->index, stats), &counts);
+	ecp_vacuum_measure(info->index, stats->num_index_tuples,
+					   stats->tuples_removed, &counts);
 	ecp_compact_truncate(info->index, info->message_level);
 	stats->num_pages = RelationGetNumberOfBlocks(info->index);
 	stats->pages_free = stats->num_pages -

@@ -9,6 +9,7 @@
 #define ECP_VACUUM_H
 
 #include "access/genam.h"
+#include "ecp/live/ecp_maintain.h"
 
 extern IndexBulkDeleteResult *ecpbulkdelete(IndexVacuumInfo *info,
 											IndexBulkDeleteResult *stats,
@@ -16,5 +17,7 @@ extern IndexBulkDeleteResult *ecpbulkdelete(IndexVacuumInfo *info,
 											void *callback_state);
 extern IndexBulkDeleteResult *ecpvacuumcleanup(IndexVacuumInfo *info,
 											   IndexBulkDeleteResult *stats);
+extern void ecp_vacuum_measure(Relation index, double rows, double removed,
+							   const EcpMaintainCounts *counts);
 
 #endif							/* ECP_VACUUM_H */

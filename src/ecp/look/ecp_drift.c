@@ -37,14 +37,13 @@
 #define DRIFT_ROWS				0.5
 #define DRIFT_CLUSTERS			0.5
 
-/* Note the recall for k rows, which is "error" more or less. */
+/* Note the recall for k rows, which has this standard error. */
 static void
 drift_note_recall(EcpDrift *drift, int k, double recall, double error)
 {
 	if (k == ECP_TARGET_K)
 		drift->expected = recall;
-	else
-		recall += error;
+	recall += 2 * error;
 	if (recall < drift->lowest)
 	{
 		drift->lowest = recall;
@@ -61,8 +60,7 @@ drift_advice_curve(Relation index, const EcpMetaPageData *meta,
 	double		leaves_then = meta->ecpm_curve.ecpm_leaves;
 	EcpTargetShare share;
 
-	if (drift->nrows >= 0 &&
-		fabs(drift->nrows - drift->rows_then) > DRIFT_ROWS * drift->rows_then)
+	if (drift->nrows >= 0 && drift->change > DRIFT_ROWS)
 		return psprintf("run ecp_recall(store => true): recall was measured with %.0f rows",
 						drift->rows_then);
 	if (fabs(nleaves - leaves_then) > DRIFT_CLUSTERS * leaves_then)
@@ -119,6 +117,7 @@ ecp_drift_stored(Relation index, const EcpIndexState *state, bool wasteful,
 
 	drift_init(index, meta, drift);
 	drift->nrows = EcpIndexIsEmpty(state) ? 0 : (int64) index->rd_rel->reltuples;
+	drift->change = ecp_recall_curve_change(&meta->ecpm_curve, drift->nrows);
 	if (EcpIndexIsEmpty(state))
 		return;
 	for (int i = 0; i < ECP_CURVE_KS; i++)
@@ -178,6 +177,7 @@ ecp_drift_measured(Relation index, const EcpIndexState *state,
 	}
 	if (drift->nrows == 0)
 		return;
+	drift->change = ecp_recall_curve_change(&meta->ecpm_curve, drift->nrows);
 	drift->misassigned = ecp_drift_recall_misassigned(recall);
 	for (int i = 0; i < ECP_CURVE_KS && ecp_target_ks[i] <= ECP_DRIFT_K_MOST; i++)
 	{

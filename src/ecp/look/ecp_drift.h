@@ -21,6 +21,7 @@ typedef struct EcpDrift
 	double		misassigned;	/* share of rows; statistic I11 */
 	TimestampTz measured;		/* the recall curve; 0 = there is none */
 	double		rows_then;
+	double		change;			/* since then; see ecp_recall_curve_change() */
 	double		target;			/* recall */
 	double		expected;		/* recall; NaN = not known */
 	double		lowest;			/* if known: that at the k with the lowest, */

@@ -252,7 +252,7 @@ typedef struct EcpBuildReportData
  * told to be of a kind by its distances from the nearest leader and from the
  * ECP_PLACE_LEADER-th: where those of the kind were, as a normal distribution.
  */
-#define ECP_QUERY_KINDS		5
+#define ECP_QUERY_KINDS		6
 
 typedef struct EcpQueryKindData
 {
@@ -280,6 +280,7 @@ typedef struct EcpRecallCurveData
 	uint32		ecpm_leaves;	/* clusters then */
 	int64		ecpm_time;		/* TimestampTz */
 	float8		ecpm_tuples;	/* rows then */
+	float8		ecpm_removed;	/* rows that VACUUM has removed since */
 	float4		ecpm_norm;		/* largest square of a row's length, for IP */
 	float4		ecpm_spread;	/* of distances; see ecp_stop.c */
 	EcpQueryKindData ecpm_kinds[ECP_QUERY_KINDS];

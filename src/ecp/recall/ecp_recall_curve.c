@@ -3,7 +3,7 @@
  * ecp_recall_curve.c
  *	  RECALL: measure what recall costs, for ecp_stop.c and ecp_target.c.
  *
- * The index is searched for random rows, each without itself, and for points
+ * The index is searched for random rows, each without itself and with, and for points
  * that are unlike the rows: half-way between two of them, with each element from
  * another row, farther out, and with random elements.  The promise holds for
  * queries that nobody has seen, and an index knows nothing but its rows.
@@ -60,6 +60,9 @@
 
 /* Rows that queries unlike them are made of. */
 #define CURVE_POOL			64
+
+/* Rows that are looked at for one that is not a copy of another. */
+#define CURVE_ROW_TRIES		32
 
 /*
  * A measurement may take CURVE_PATIENCE times as long as it should, or
@@ -129,41 +132,72 @@ curve_seed(const EcpRecallCurve *curve, int number, pg_prng_state *prng)
 												  curve->state->meta.ecpm_seed));
 }
 
+/* Choose a row: its cluster and its number; each with the same probability. */
+static const EcpChildData *
+curve_choose(const EcpRecallCurve *curve, pg_prng_state *prng, uint32 *row)
+{
+	const EcpChildData *cluster;
+
+	/* by rejection */
+	do
+	{
+		cluster = &curve->clusters[pg_prng_uint64_range(prng, 0,
+														curve->nclusters - 1)];
+		*row = pg_prng_uint64_range(prng, 0, curve->largest - 1);
+	} while (*row >= cluster->ecpc_nrows);
+	return cluster;
+}
+
+/* Is there another row at the same place before this one of a cluster? */
+static bool
+curve_is_copy(const EcpRecallCurve *curve, const EcpRowSet *rows, uint32 row)
+{
+	const char *vector = rows->vectors + row * rows->stride;
+
+	for (uint32 r = 0; r < row; r++)
+		if (memcmp(rows->vectors + r * rows->stride, vector,
+				   curve->state->leaf.vec_bytes) == 0)
+			return true;
+	return false;
+}
+
 /*
- * Take a random row, each with the same probability, as a query, or, if "copy"
- * is given, as one of the pool.  The choice follows from its number and the
- * index's seed.
+ * Take a random row as a query, or, if "copy" is given, as one of the pool.  The
+ * choice follows from its number and the index's seed.  Of rows at one place, which
+ * fill clusters of their own, only the first of each cluster is taken: the rest
+ * are found by one query, and would hide what others miss.
  */
 static void
 curve_row(EcpRecallCurve *curve, int number, char *copy)
 {
 	MemoryContext old = MemoryContextSwitchTo(curve->row_context);
-	const EcpChildData *cluster;
-	EcpRowSet	rows;
-	uint32		row;
 	pg_prng_state prng;
 
 	Assert(curve->nclusters > 0 && curve->largest > 0);
-	/* by rejection */
 	curve_seed(curve, number, &prng);
-	do
+	for (int tries = 1; tries <= CURVE_ROW_TRIES; tries++)
 	{
-		cluster = &curve->clusters[pg_prng_uint64_range(&prng, 0,
-														curve->nclusters - 1)];
-		row = pg_prng_uint64_range(&prng, 0, curve->largest - 1);
-	} while (row >= cluster->ecpc_nrows);
+		uint32		row;
+		const EcpChildData *cluster = curve_choose(curve, &prng, &row);
+		EcpRowSet	rows;
 
-	ecp_cluster_rows_init(&rows, curve->state);
-	if (ecp_cluster_rows_read(curve->probe.index, curve->state, cluster->ecpc_blk,
-							  cluster->ecpc_run, InvalidBuffer, &rows) &&
-		row < rows.nrows)
-	{
-		if (copy)
-			memcpy(copy, rows.vectors + row * rows.stride,
-				   curve->state->leaf.vec_bytes);
-		else
-			ecp_recall_search(curve, ECP_QUERY_ROW, rows.vectors + row * rows.stride,
-							  &rows.tids[row]);
+		ecp_cluster_rows_init(&rows, curve->state);
+		if (ecp_cluster_rows_read(curve->probe.index, curve->state,
+								  cluster->ecpc_blk, cluster->ecpc_run,
+								  InvalidBuffer, &rows) &&
+			row < rows.nrows &&
+			(tries == CURVE_ROW_TRIES || !curve_is_copy(curve, &rows, row)))
+		{
+			if (copy)
+				memcpy(copy, rows.vectors + row * rows.stride,
+					   curve->state->leaf.vec_bytes);
+			else
+				ecp_recall_search(curve, ECP_QUERY_ROW,
+								  rows.vectors + row * rows.stride,
+								  &rows.tids[row]);
+			break;
+		}
+		MemoryContextReset(curve->row_context);
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(curve->row_context);
@@ -408,7 +442,25 @@ ecp_recall_curve_choose(EcpRecallCurve *curve, double rows)
 	data->ecpm_queries = curve->queries.n;
 	data->ecpm_time = GetCurrentTimestamp();
 	data->ecpm_tuples = rows;
+	if (rows == ECP_ROWS_UNKNOWN)
+	{
+		data->ecpm_tuples = 0;
+		for (int c = 0; c < curve->nclusters; c++)
+			data->ecpm_tuples += curve->clusters[c].ecpc_nrows;
+	}
+	data->ecpm_removed = 0;
 	return true;
+}
+
+double
+ecp_recall_curve_change(const EcpRecallCurveData *data, double rows)
+{
+	/* what was removed, and what was inserted besides what is more now */
+	double		changed = 2 * data->ecpm_removed + rows - data->ecpm_tuples;
+
+	if (data->ecpm_queries == 0)
+		return get_float8_infinity();
+	return Max(changed, data->ecpm_removed) / Max(data->ecpm_tuples, 1);
 }
 
 /* CURVE: META. */

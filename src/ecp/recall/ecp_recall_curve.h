@@ -55,12 +55,21 @@ extern void ecp_recall_curve_query(EcpRecallCurve *curve, const void *row,
 extern void ecp_recall_curve_sample(EcpRecallCurve *curve, bool rows,
 									double seconds);
 
+/* The rows are as many as the clusters say. */
+#define ECP_ROWS_UNKNOWN	(-1.0)
+
 /*
  * Put the curve that follows from the queries into the metapage in memory;
- * "rows" is the number of rows of the index.  Returns false, leaving it, if
+ * "rows" is the number of rows of the index, or ECP_ROWS_UNKNOWN.  Returns false, leaving it, if
  * there were too few queries.
  */
 extern bool ecp_recall_curve_choose(EcpRecallCurve *curve, double rows);
+
+/*
+ * How many rows have come or gone since the curve was measured, relative to those
+ * that there were then; infinity without a curve.  An update is both.
+ */
+extern double ecp_recall_curve_change(const EcpRecallCurveData *data, double rows);
 
 /* Write the curve in *meta to the index; later searches follow it. */
 extern void ecp_recall_curve_store(Relation index, const EcpMetaPageData *meta);

@@ -20,12 +20,15 @@
 #include "vector/vector_distance.h"
 
 /*
- * Kinds of queries: rows; points half-way between two rows; each element
- * from any row; points beyond the rows; and random elements of their range.
+ * Kinds of queries: rows, first those in the middle of clusters, then those on
+ * their outside, which ecp_recall_points() tells apart; points half-way between
+ * two rows; each element from any row; points beyond the rows; and random elements
+ * of their range.
  */
 typedef enum EcpQueryKind
 {
 	ECP_QUERY_ROW,
+	ECP_QUERY_OUTER_ROW,
 	ECP_QUERY_BETWEEN,
 	ECP_QUERY_MIXED,
 	ECP_QUERY_FAR,
@@ -36,15 +39,19 @@ StaticAssertDecl(ECP_QUERY_RANDOM + 1 == ECP_QUERY_KINDS, "kinds of queries");
 
 /*
  * A search has notes for several cases: as many for k = 1 as ECP_RECALL_FIRSTS,
- * where the rows nearer than the first, second ... are not there, then one for each
- * other k of the curve.  For k = 1 a query alone says too little: all or nothing.
+ * where the rows nearer than the first, second ... are not there, then two for each
+ * other k of the curve: without the row that is searched for, and with it.  For
+ * k = 1 a query alone says too little: all or nothing.
  */
 #define ECP_RECALL_FIRSTS	5
-#define ECP_RECALL_CASES	(ECP_RECALL_FIRSTS + ECP_CURVE_KS - 1)
+#define ECP_RECALL_CASES	(ECP_RECALL_FIRSTS + 2 * (ECP_CURVE_KS - 1))
 
 /* The first case of a k by its number, and how many there are. */
-#define EcpRecallCaseOf(k)	((k) == 0 ? 0 : ECP_RECALL_FIRSTS - 1 + (k))
-#define EcpRecallCasesOf(k)	((k) == 0 ? ECP_RECALL_FIRSTS : 1)
+#define EcpRecallCaseOf(k)	((k) == 0 ? 0 : ECP_RECALL_FIRSTS + 2 * ((k) - 1))
+#define EcpRecallCasesOf(k)	((k) == 0 ? ECP_RECALL_FIRSTS : 2)
+
+/* The case with the row that is searched for; k is not 0. */
+#define EcpRecallCaseWithSelf(k) (EcpRecallCaseOf(k) + 1)
 
 /*
  * A look at a search after "n" clusters: the rank of the next leader, infinite if
@@ -77,6 +84,9 @@ typedef struct EcpRecallQueries
 	char	   *notes;
 } EcpRecallQueries;
 
+#define EcpQueryIsRow(kind) \
+	((kind) == ECP_QUERY_ROW || (kind) == ECP_QUERY_OUTER_ROW)
+
 #define EcpRecallNotesOf(queries, q) \
 	((EcpRecallNotes *) ((queries)->notes + (q) * (queries)->stride))
 
@@ -88,10 +98,11 @@ extern double ecp_recall_gap_most(const EcpRecallQueries *queries, int kind,
 								  int k);
 
 /*
- * Set the spread, the kinds and the points of the curve in *meta.  "loss" is the
- * recall that is lost where these searches do not see it.
+ * Set the spread, the kinds and the points of the curve in *meta, and the kinds of
+ * the rows among the queries.  "loss" is the recall that is lost where these
+ * searches do not see it.
  */
-extern void ecp_recall_points(const EcpRecallQueries *queries, double loss,
+extern void ecp_recall_points(EcpRecallQueries *queries, double loss,
 							  EcpMetaPageData *meta);
 
 /* A measurement: ecp_recall_curve.c's, but for the present query. */
@@ -120,6 +131,7 @@ struct EcpRecallCurve
 	const EcpQuery *query;
 	const EcpCodeQuery *codes;
 	ItemPointerData self;
+	int			self_cluster;	/* where it was met; PG_INT32_MAX if nowhere */
 	EcpNearest	truth;
 	EcpNearest	seen[ECP_CURVE_KS]; /* what a scan would know */
 	float8	   *ranks;			/* of a page's rows */

@@ -33,13 +33,16 @@
 /* Of the nearest rows, those that can make up for others as near, at most. */
 #define SEARCH_TIES_MOST	1000
 
-/* Is this the row that is searched for? */
+/* Is this the row that is searched for?  Then note where it was met. */
 static inline bool
-search_is_self(const EcpRecallCurve *curve, ItemPointer tid)
+search_is_self(EcpRecallCurve *curve, ItemPointer tid)
 {
 	/* not ItemPointerEquals(): a TID of a damaged page may be invalid */
-	return ItemPointerIsValid(&curve->self) &&
-		ItemPointerCompare(tid, unconstify(ItemPointerData *, &curve->self)) == 0;
+	if (!ItemPointerIsValid(&curve->self) ||
+		ItemPointerCompare(tid, &curve->self) != 0)
+		return false;
+	curve->self_cluster = curve->truth.cluster;
+	return true;
 }
 
 /* Note a row by what a scan would know of it. */
@@ -149,6 +152,18 @@ search_gap(const EcpRecallCurve *curve, const EcpRecallNotes *notes,
 								 kth);
 }
 
+/* The rank of the (k - 1)-th nearest row so far; infinity if there are not so many. */
+static float8
+search_before_last(const EcpNearest *nearest)
+{
+	const EcpNearestRow *rows = nearest->rows;
+
+	Assert(nearest->k > 2);
+	if (nearest->n < nearest->k - 1)
+		return get_float8_infinity();
+	return nearest->n < nearest->k ? rows[0].rank : Max(rows[1].rank, rows[2].rank);
+}
+
 /* Look at the search after n clusters. */
 static void
 search_look(EcpRecallCurve *curve, EcpRecallNotes *notes, int n)
@@ -161,16 +176,43 @@ search_look(EcpRecallCurve *curve, EcpRecallNotes *notes, int n)
 	look->next = EcpProbeWaiting(probe) == 0 ? get_float4_infinity() :
 		probe->refs[probe->next_ref].rank;
 	for (int k = 0; k < notes->nks; k++)
-		look->gap[EcpRecallCaseOf(k)] = search_gap(curve, notes, look,
-												   curve->seen[k].kth);
+	{
+		const EcpNearest *seen = &curve->seen[k];
+
+		look->gap[EcpRecallCaseOf(k)] = search_gap(curve, notes, look, seen->kth);
+		if (k > 0)
+			look->gap[EcpRecallCaseWithSelf(k)] =
+				search_gap(curve, notes, look, curve->self_cluster < n ?
+						   search_before_last(seen) : seen->kth);
+	}
 }
 
-/* The share of the first "wanted" of the nearest rows that a look had. */
+/*
+ * Is there next to nothing to find after the last look, for any k?  Where many rows
+ * are equally far away, there can be for few rows, but not for many.
+ */
+static bool
+search_is_done(const EcpRecallCurve *curve, const EcpRecallNotes *notes)
+{
+	const EcpRecallLook *look = &notes->looks[notes->nlooks - 1];
+
+	for (int k = 0; k < notes->nks; k++)
+		if (!(look->gap[EcpRecallCaseOf(k)] > curve->gap_most[notes->kind][k]))
+			return false;
+	return true;
+}
+
+/*
+ * The share of the first "wanted" of the nearest rows that a look had; with the
+ * row that is searched for, which is nearer than all, if "with_self".
+ */
 static float4
-search_recall(const EcpRecallCurve *curve, const EcpRecallLook *look, int wanted)
+search_recall(const EcpRecallCurve *curve, const EcpRecallLook *look, int wanted,
+			  bool with_self)
 {
 	const EcpNearestRow *rows = curve->truth.rows;
-	int			found = 0;
+	int			found = with_self && curve->self_cluster < look->n;
+	float8		farthest = rows[wanted - 1 - with_self].rank;
 
 	/*
 	 * Rows as near as the k-th are as good.  Of very many no more than belong
@@ -178,7 +220,7 @@ search_recall(const EcpRecallCurve *curve, const EcpRecallLook *look, int wanted
 	 * few queries tell of so many rows.
 	 */
 	for (int r = 0; r < Max(wanted, Min(curve->truth.n, SEARCH_TIES_MOST)) &&
-		 found < wanted && rows[r].rank <= rows[wanted - 1].rank; r++)
+		 found < wanted && rows[r].rank <= farthest; r++)
 		found += rows[r].cluster < look->n;
 	return (float4) found / wanted;
 }
@@ -225,8 +267,16 @@ search_note(EcpRecallCurve *curve, EcpRecallNotes *notes)
 
 		search_note_firsts(curve, notes, look);
 		for (int k = 1; k < notes->nks; k++)
-			look->recall[EcpRecallCaseOf(k)] =
-				search_recall(curve, look, Min(ecp_target_ks[k], nrows));
+		{
+			int			wanted = Min(ecp_target_ks[k], nrows);
+
+			look->recall[EcpRecallCaseOf(k)] = search_recall(curve, look, wanted,
+															 false);
+			/* a query that is no row has the one case twice */
+			look->recall[EcpRecallCaseWithSelf(k)] =
+				search_recall(curve, look, wanted,
+							  wanted > 1 && ItemPointerIsValid(&curve->self));
+		}
 	}
 	notes->valid = true;
 }
@@ -255,6 +305,7 @@ search_begin(EcpRecallCurve *curve, const void *row, void *prepared)
 		ecp_rerank_reset(&curve->rerank);
 		curve->rerank.query = curve->query;
 	}
+	curve->self_cluster = PG_INT32_MAX;
 	curve->truth.k = ecp_target_ks[curve->nks - 1];
 	ecp_nearest_reset(&curve->truth);
 	for (int k = 0; k < ECP_CURVE_KS; k++)
@@ -302,9 +353,7 @@ search_run(EcpRecallCurve *curve, EcpQueryKind kind, const void *row)
 			if (n == look)
 			{
 				search_look(curve, notes, n);
-				if (n >= curve->depth ||
-					notes->looks[notes->nlooks - 1].gap[EcpRecallCaseOf(notes->nks - 1)] >
-					curve->gap_most[kind][notes->nks - 1])
+				if (n >= curve->depth || search_is_done(curve, notes))
 					break;
 				look = EcpLookNext(n);
 			}

@@ -21,7 +21,7 @@
  *
  * The same gap means more for a query between the rows than for a row, and less
  * for one far away: from there all leaders are about equally distant.  So
- * slacks are measured for five kinds of queries (EcpQueryKind), and a query has
+ * slacks are measured for six kinds of queries (EcpQueryKind), and a query has
  * their mean, weighted by how much it is of each kind.  That follows from where it
  * is among the leaders (EcpPlace), by normal distributions of this place for the
  * queries of each kind.  A query farther away than all that were measured is one
