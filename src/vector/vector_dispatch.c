@@ -162,11 +162,11 @@ ecp_factors_compute(EcpElem elem, EcpMetric metric, int dims,
  * Sums of squares below this may have lost digits to denormal summands.  Those of
  * the longest vector with this sum have lost less than rounding takes.
  */
-#define FLOAT_SUM_MIN	1e-30
+#define FLOAT_SUM_MIN	1e-30f
 
 /* Is a sum of squares, as a kernel adds it up, exact to its last digits? */
 static inline bool
-square_sum_is_exact(float8 sum)
+square_sum_is_exact(float4 sum)
 {
 	return sum >= FLOAT_SUM_MIN && sum <= FLT_MAX;
 }
@@ -302,45 +302,87 @@ f32_cosine_rank(const float4 *a, float4 norm2_a, const float4 *b,
 					   wide_dot(b, b, dims));
 }
 
+/* The rank of a row by what a kernel says of it. */
+static float8
+f32_rank(const EcpQuery *query, const float4 *row, const float4 *norm2,
+		 float4 sum)
+{
+	switch (query->metric)
+	{
+		case ECP_METRIC_L2:
+			return f32_l2_rank(query->f32, row, query->dims, sum);
+		case ECP_METRIC_IP:
+			return f32_ip_rank(query->f32, row, query->dims, sum);
+		case ECP_METRIC_COSINE:
+			return f32_cosine_rank(query->f32, query->norm2, row, *norm2,
+								   query->dims, sum);
+		case ECP_METRIC_HAMMING:
+			break;
+	}
+	Assert(false);
+	return 0;
+}
+
+/* Ranks of a chunk of n rows, right if all sums are exact; are they? */
+static inline bool
+f32_exact_ranks(const EcpQuery *query, const float4 *sums,
+				const float4 *norm2, int n, float8 *ranks)
+{
+	bool		exact = true;
+
+	switch (query->metric)
+	{
+		case ECP_METRIC_L2:
+			for (int i = 0; i < n; i++)
+			{
+				exact &= square_sum_is_exact(sums[i]);
+				ranks[i] = sums[i];
+			}
+			break;
+		case ECP_METRIC_IP:
+			for (int i = 0; i < n; i++)
+			{
+				exact &= square_sum_is_exact(fabsf(sums[i]));
+				ranks[i] = -(float8) sums[i];
+			}
+			break;
+		case ECP_METRIC_COSINE:
+			exact = square_sum_is_exact(query->norm2);
+			for (int i = 0; i < n; i++)
+			{
+				exact &= square_sum_is_exact(norm2[i]);
+				ranks[i] = cosine_rank(sums[i], query->norm2, norm2[i]);
+			}
+			break;
+		case ECP_METRIC_HAMMING:
+			Assert(false);
+			break;
+	}
+	return exact;
+}
+
 static void
 f32_rank_rows(const EcpQuery *query, const char *rows, Size stride,
 			  const float4 *norm2, int n, float8 *ranks)
 {
 	const float4 *q = query->f32;
-	int			dims = query->dims;
 	float4		sums[RANK_CHUNK];
 
 	for (int done = 0; done < n; done += RANK_CHUNK)
 	{
 		int			count = Min(n - done, RANK_CHUNK);
 		const char *first = rows + done * stride;
-		float8	   *rank = ranks + done;
+		const float4 *norms = norm2 ? norm2 + done : NULL;
 
 		if (query->metric == ECP_METRIC_L2)
-			ecp_kernels->f32_l2_rows(q, dims, first, stride, count, sums);
+			ecp_kernels->f32_l2_rows(q, query->dims, first, stride, count, sums);
 		else
-			ecp_kernels->f32_dot_rows(q, dims, first, stride, count, sums);
-		for (int i = 0; i < count; i++, first += stride)
-		{
-			const float4 *row = (const float4 *) first;
-
-			switch (query->metric)
-			{
-				case ECP_METRIC_L2:
-					rank[i] = f32_l2_rank(q, row, dims, sums[i]);
-					break;
-				case ECP_METRIC_IP:
-					rank[i] = f32_ip_rank(q, row, dims, sums[i]);
-					break;
-				case ECP_METRIC_COSINE:
-					rank[i] = f32_cosine_rank(q, query->norm2, row,
-											  norm2[done + i], dims, sums[i]);
-					break;
-				case ECP_METRIC_HAMMING:
-					Assert(false);
-					break;
-			}
-		}
+			ecp_kernels->f32_dot_rows(q, query->dims, first, stride, count, sums);
+		if (likely(f32_exact_ranks(query, sums, norms, count, ranks + done)))
+			continue;
+		for (int i = 0; i < count; i++)
+			ranks[done + i] = f32_rank(query, (const float4 *) (first + i * stride),
+									   norms ? norms + i : NULL, sums[i]);
 	}
 }
 

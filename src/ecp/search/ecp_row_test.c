@@ -18,7 +18,6 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/tableam.h"
 #include "ecp/search/ecp_row_test.h"
 #include "executor/executor.h"

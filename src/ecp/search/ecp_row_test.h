@@ -8,7 +8,7 @@
 #ifndef ECP_ROW_TEST_H
 #define ECP_ROW_TEST_H
 
-#include "access/relscan.h"
+#include "access/genam.h"
 #include "nodes/execnodes.h"
 
 typedef struct EcpRowTest EcpRowTest;
