@@ -255,8 +255,7 @@ foreach (
 	{
 		$known = join ', ', map {
 			$_ eq 'regclass'
-			  ? (
-				$name =~ /betree/ ? $betree : $ecp)
+			  ? ($name =~ /betree/ ? $betree : $ecp)
 			  : $literal{$_} // '?'
 		} split /, /, $types;
 		push @unknown, $_ if $known =~ /\?/;
