@@ -245,5 +245,26 @@ SELECT p, pg_index_has_property('plan_v', p)
 FROM unnest(ARRAY['clusterable', 'index_scan', 'bitmap_scan',
 				  'backward_scan']) p;
 
+-- EXPLAIN (SETTINGS) shows the settings that decide
+CREATE FUNCTION pg_temp.settings(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (SETTINGS, FORMAT JSON) ' || query INTO plan;
+	RETURN QUERY SELECT s.key || ' = ' || s.value
+		FROM json_each_text(plan -> 0 -> 'Settings') s WHERE s.key LIKE 'ecp.%' ORDER BY s.key;
+END $$;
+SET ecp.iterative_scan = relaxed_order;
+SET ecp.max_scan_tuples = 1000;
+SET ecp.probes = 3;
+SET ecp.target_recall = 0.9;
+SET ecp.approximate_radius = on;
+SELECT pg_temp.settings('SELECT id FROM plan_t ORDER BY v <-> ''{1,2,3,4}'' LIMIT 3');
+RESET ecp.iterative_scan;
+RESET ecp.max_scan_tuples;
+RESET ecp.probes;
+RESET ecp.target_recall;
+RESET ecp.approximate_radius;
+
 DROP TABLE plan_t, plan_small, plan_medium, plan_wide, plan_parts;
 DROP FUNCTION plan_cost, plan_centre;

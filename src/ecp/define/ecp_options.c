@@ -129,7 +129,7 @@ ecp_options_init(void)
 	DefineCustomBoolVariable("ecp.approximate_radius",
 							 "Lets an index answer queries for all rows within a radius, approximately.",
 							 "Otherwise it answers those that also ask for a number of rows, by ORDER BY and LIMIT.",
-							 &ecp_approximate_radius, false, PGC_USERSET, 0,
+							 &ecp_approximate_radius, false, PGC_USERSET, GUC_EXPLAIN,
 							 NULL, NULL, NULL);
 	DefineCustomEnumVariable("ecp.build_policy",
 							 "How an index build keeps its intermediate data.",
@@ -157,7 +157,7 @@ ecp_options_init(void)
 							 "What a scan does when its first probes did not give enough rows.",
 							 "\"strict_order\" reads enough for all before it returns one, \"relaxed_order\" returns rows as it reads them, \"off\" stops.",
 							 &ecp_iterative_scan, ECP_ITERATIVE_STRICT,
-							 iterative_scan_values, PGC_USERSET, 0,
+							 iterative_scan_values, PGC_USERSET, GUC_EXPLAIN,
 							 NULL, NULL, NULL);
 	DefineCustomIntVariable("ecp.leader_cache",
 							"Memory for leaders kept across scans in a backend.",
@@ -168,7 +168,7 @@ ecp_options_init(void)
 							"Rows after which a scan stops reading further clusters.",
 							"The cluster that reaches it is read to its end.  -1 sets no limit.",
 							&ecp_max_scan_tuples, -1, -1, PG_INT32_MAX,
-							PGC_USERSET, 0, NULL, NULL, NULL);
+							PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomIntVariable("ecp.prefetch",
 							"Clusters that a scan asks for ahead of reading them.",
 							"-1 uses effective_io_concurrency.",
@@ -177,13 +177,13 @@ ecp_options_init(void)
 	DefineCustomIntVariable("ecp.probes",
 							"Clusters that a scan reads before it returns the first row.",
 							"0 chooses by the target of recall.",
-							&ecp_probes, 0, 0, ECP_PROBES_MAX, PGC_USERSET, 0,
+							&ecp_probes, 0, 0, ECP_PROBES_MAX, PGC_USERSET, GUC_EXPLAIN,
 							NULL, NULL, NULL);
 	DefineCustomRealVariable("ecp.target_recall",
 							 "Share of the ten nearest rows that a scan is to find.",
 							 "0 uses the storage parameter of the index, which is 0.95 by default.",
 							 &ecp_target_recall, 0, 0, ECP_TARGET_RECALL_MAX,
-							 PGC_USERSET, 0, options_check_target, NULL, NULL);
+							 PGC_USERSET, GUC_EXPLAIN, options_check_target, NULL, NULL);
 
 	MarkGUCPrefixReserved("ecp");
 }
