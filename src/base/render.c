@@ -4,7 +4,7 @@
  *	  Values of a user's columns as text and JSON, without code of the user's.
  *
  * to_jsonb() and a cast to text call the casts that the owner of a type has
- * made, and would call them as whoever looks at the table.  Only a superuser
+ * made, and would run them as the user who reads the table.  Only a superuser
  * makes a cast of a type of PostgreSQL's own, or an output function; so values
  * of all other types are made text by these, arrays and rows element by
  * element, before core makes JSON of them.

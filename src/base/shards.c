@@ -231,9 +231,9 @@ append_format(StringInfo buf, const char *text)
  * A call of a function of the same schema as that of fcinfo, with %L, which is
  * to become a shard's relation, as its first argument; the others are these.
  *
- * The nodes look the function up by its name.  So that no other one fits better,
- * which somebody else may have created there, each argument has the very type
- * that is declared; a function with polymorphic arguments cannot be called.
+ * The nodes look the function up by its name.  Each argument has exactly
+ * the declared type, so that no function of the same name which another role has
+ * created there fits better; a function with polymorphic arguments cannot be called.
  *
  * Only for a reader, if "most" is not 0, and so without longer arguments.
  */

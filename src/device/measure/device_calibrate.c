@@ -721,7 +721,7 @@ cal_store(const Calibration *cal, Oid nspoid, const char *tablespace)
 	table_close(rel, NoLock);
 }
 
-/* Say so if the figures are such that nobody should rely on them. */
+/* Raise a notice if the figures are not to be relied on. */
 static void
 cal_report_doubt(const Calibration *cal, const char *tablespace)
 {

@@ -8,8 +8,8 @@
  * its rows and returns the columns that are wanted.
  *
  * Rows are looked up one by one, with the snapshot of the batch.  No query is
- * made of it: that would have to name the function, and whoever may create
- * functions in its schema could give it another of this name, which fits the
+ * made of it: that would have to name the function, and a role that may create
+ * functions in its schema could add another of this name, which fits the
  * arguments better and would run as the caller.  The nodes of a distributed
  * table, which are sent text, call _ecp_knn_fetch(), whose arguments have the
  * very types of its declaration, so that none fits better.

@@ -34,8 +34,7 @@ extern void ecp_maintain_pause(Relation index);
 
 /*
  * Wait a moment for other transactions to end.  Returns false, without waiting,
- * after "tries", which begins at 0, of a second, or ten of autovacuum, for which
- * nobody waits.
+ * after "tries", which begins at 0, of a second, or, in autovacuum, ten.
  */
 extern bool ecp_maintain_wait(int *tries);
 extern void ecp_maintain_full_leaf(Relation index, const void *prepared);

@@ -5,8 +5,8 @@
  *
  * The index is searched for random rows, each without itself and with, and for points
  * that are unlike the rows: half-way between two of them, with each element from
- * another row, farther out, and with random elements.  The promise holds for
- * queries that nobody has seen, and an index knows nothing but its rows.
+ * another row, farther out, and with random elements.  The promise is
+ * about unseen queries, and an index knows nothing but its rows.
  *
  * A search reads far more clusters than any target needs, all of them if there
  * are not many, and looks at itself as searches for 1 to 10,000 rows
