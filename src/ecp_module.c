@@ -18,6 +18,7 @@
 #include "ecp/search/ecp_explain.h"
 #include "ecp/search/ecp_limit.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "vector/vector_distance.h"
 
 #include "betree/betree.h"
@@ -26,9 +27,15 @@ ECP_MODULE_MAGIC("ecp", "1.0");
 
 void		_PG_init(void);
 
+/*
+ * A notice on the way takes a cancel or a termination, and what has been defined
+ * by then cannot be defined again when the library is loaded the next time.
+ */
 void
 _PG_init(void)
 {
+	HOLD_INTERRUPTS();
+
 	/* base and vector */
 	ecp_stop_point_init();
 	ecp_kernels_init();
@@ -46,4 +53,6 @@ _PG_init(void)
 	betree_options_init();
 	betree_rel_init();
 	betree_like_init();
+
+	RESUME_INTERRUPTS();
 }
