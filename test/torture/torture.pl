@@ -791,13 +791,14 @@ sub drop_invalid
 }
 
 # What a sub returns, asked again where a standby has cancelled a statement for
-# what it had to replay: the primary's VACUUM goes on when the load has ended
+# what it had to replay: the primary's VACUUM goes on when the load has ended, and
+# a standby that is late cancels at once
 sub unless_cancelled
 {
 	my ($session, $sub) = @_;
 	my ($answer, $died);
 
-	foreach (1 .. 20)
+	foreach (1 .. 100)
 	{
 		$answer = eval { $sub->() };
 		$died = $@;
@@ -806,6 +807,7 @@ sub unless_cancelled
 		  if ref $answer eq 'HASH' && $answer->{error};
 		last if $code !~ /^40001/;
 		$session->query('ROLLBACK');
+		Time::HiRes::sleep(0.1);
 	}
 	die $died if $died;
 	return $answer;
