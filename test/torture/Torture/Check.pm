@@ -292,16 +292,26 @@ sub ask
 			$by_index{ $question->{mode} },
 			$all_clusters, $question->{set} || ());
 		$run->($settings) or return \%result;
-		my $plan = $run->("EXPLAIN (COSTS OFF) $question->{sql}")
-		  or return \%result;
-		my $text = join("\n", map { $_->[0] } @{ $plan->{rows} });
-		if ($text !~ /\b\Q$index->[0]\E\b/)
+		# asked before and after: an index that was made CONCURRENTLY meanwhile
+		# may take its place, and lack what only old snapshots see (below)
+		my $uses = sub {
+			my $plan = $run->("EXPLAIN (COSTS OFF) $question->{sql}")
+			  or return;
+			return
+			  grep { $_->[0] =~ /\b\Q$index->[0]\E\b/ } @{ $plan->{rows} };
+		};
+		my $used = $uses->();
+		return \%result if $result{error};
+		my $by_index = $used ? $run->($question->{sql}) : undef;
+		return \%result if $used && !$by_index;
+		$used &&= $uses->();
+		return \%result if $result{error};
+		if (!$used)
 		{
 			$result{passed_over}++;
 			next;
 		}
-		my $by_index = $run->($question->{sql}) or return \%result;
-		$run->($by_table)                       or return \%result;
+		$run->($by_table) or return \%result;
 		my $by_table = $run->($question->{table} || $question->{sql})
 		  or return \%result;
 		$result{compared}++;
