@@ -39,6 +39,7 @@ _PG_init(void)
 	/* base and vector */
 	ecp_stop_point_init();
 	ecp_kernels_init();
+	ecp_kernels_options_init();
 
 	/* device */
 

@@ -65,17 +65,25 @@ static const EcpKernels *const all_kernels[] = {
 
 const EcpKernels *ecp_kernels = &ecp_kernels_scalar;
 
+/* The kernels of that name, or the best ones for "auto"; NULL if this CPU cannot. */
+static const EcpKernels *
+kernels_find(const char *name)
+{
+	bool		best = strcmp(name, "auto") == 0;
+
+	for (int i = 0; i < lengthof(all_kernels); i++)
+	{
+		if ((best || strcmp(all_kernels[i]->name, name) == 0) &&
+			all_kernels[i]->supported())
+			return all_kernels[i];
+	}
+	return NULL;
+}
+
 void
 ecp_kernels_init(void)
 {
-	for (int i = 0; i < lengthof(all_kernels); i++)
-	{
-		if (all_kernels[i]->supported())
-		{
-			ecp_kernels = all_kernels[i];
-			return;
-		}
-	}
+	(void) ecp_kernels_select("auto");
 }
 
 const char *
@@ -86,20 +94,22 @@ ecp_kernels_name(void)
 }
 
 bool
-ecp_kernels_select(const char *name)
+ecp_kernels_available(const char *name)
 {
 	Assert(name != NULL);
-	for (int i = 0; i < lengthof(all_kernels); i++)
-	{
-		if (strcmp(all_kernels[i]->name, name) == 0 &&
-			all_kernels[i]->supported())
-		{
-			ecp_kernels = all_kernels[i];
-			return true;
-		}
-	}
+	return kernels_find(name) != NULL;
+}
 
-	return false;
+bool
+ecp_kernels_select(const char *name)
+{
+	const EcpKernels *found;
+
+	Assert(name != NULL);
+	found = kernels_find(name);
+	if (found != NULL)
+		ecp_kernels = found;
+	return found != NULL;
 }
 
 int

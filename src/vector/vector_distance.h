@@ -47,8 +47,15 @@
 /* Bytes that kernels may read behind the last row. */
 #define ECP_KERNEL_SLACK	64
 
-/* Chooses the kernels for this CPU; called once, by _PG_init. */
+/* Chooses the best kernels for this CPU; called by _PG_init. */
 extern void ecp_kernels_init(void);
+
+/* Defines the setting ecp.kernels; called by _PG_init. */
+extern void ecp_kernels_options_init(void);
+
+/* Kernels by name, or the best ones by "auto"; false if this CPU has them not. */
+extern bool ecp_kernels_available(const char *name);
+extern bool ecp_kernels_select(const char *name);
 
 /*
  * Name of the chosen instruction set: "scalar", "avx2", "avx512", "neon", or

@@ -18,6 +18,9 @@
  * - float32 panels: a leader's sum takes the elements in order by fused
  *	 multiply-add, so each leader is a lane and no sum crosses lanes.
  *
+ * What one instruction set has prepared (queries, tables, columns, panels),
+ * all others read: the setting ecp.kernels may change while a scan is open.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef VECTOR_KERNELS_H
@@ -567,7 +570,5 @@ extern const EcpKernels ecp_kernels_dotprod;
 /* The kernels in use; never NULL. */
 extern const EcpKernels *ecp_kernels;
 
-/* Use the kernels of that name; false if this CPU cannot.  For tests. */
-extern bool ecp_kernels_select(const char *name);
 
 #endif							/* VECTOR_KERNELS_H */

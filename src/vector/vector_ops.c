@@ -14,6 +14,7 @@
 
 #include "fmgr.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 
 #include "vector/vector_distance.h"
 
@@ -134,4 +135,45 @@ Datum
 ecp_kernels_sql(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_TEXT_P(cstring_to_text(ecp_kernels_name()));
+}
+
+/* ---- the setting ecp.kernels ---- */
+
+static const struct config_enum_entry kernels_values[] = {
+	{"auto", 0, false},
+	{"avx2", 1, false},
+	{"avx512", 2, false},
+	{"dotprod", 3, false},
+	{"neon", 4, false},
+	{"scalar", 5, false},
+	{NULL, 0, false}
+};
+
+static int	kernels_option = 0;
+
+static bool
+kernels_check(int *value, void **extra, GucSource source)
+{
+	const char *name = kernels_values[*value].name;
+
+	if (ecp_kernels_available(name))
+		return true;
+	GUC_check_errdetail("This machine does not have the instruction set \"%s\".", name);
+	return false;
+}
+
+static void
+kernels_assign(int value, void *extra)
+{
+	(void) ecp_kernels_select(kernels_values[value].name);
+}
+
+void
+ecp_kernels_options_init(void)
+{
+	DefineCustomEnumVariable("ecp.kernels",
+							 "Instruction set with which distances are computed.",
+							 "\"auto\" takes the best one that the machine has.  Results are the same with all of them.",
+							 &kernels_option, 0, kernels_values, PGC_USERSET, 0,
+							 kernels_check, kernels_assign, NULL);
 }
