@@ -1205,7 +1205,7 @@ COMMENT ON FUNCTION ecp_build_report(regclass) IS
 CREATE FUNCTION ecp_metapage_info(index regclass,
 	OUT version integer, OUT element text, OUT metric text,
 	OUT dims integer, OUT dims_learned boolean, OUT quantizer text,
-	OUT leaders text, OUT seed bigint, OUT leaf_target bigint, OUT leaf_max bigint,
+	OUT vectors text, OUT leaders text, OUT seed bigint, OUT leaf_target bigint, OUT leaf_max bigint,
 	OUT node_target bigint, OUT node_max bigint, OUT page_slots integer,
 	OUT structure_version bigint, OUT levels integer,
 	OUT root_block bigint, OUT next_run bigint, OUT clusters bigint,

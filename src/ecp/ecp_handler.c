@@ -17,8 +17,8 @@
 #include "ecp/define/ecp_statement.h"
 #include "ecp/live/ecp_insert.h"
 #include "ecp/live/ecp_vacuum.h"
-#include "ecp/page/ecp_include.h"
 #include "ecp/plan/ecp_cost.h"
+#include "ecp/search/ecp_index_only.h"
 #include "ecp/search/ecp_scan.h"
 #include "fmgr.h"
 

@@ -39,14 +39,19 @@
 /* What a query's elements are aligned and padded to. */
 #define QUERY_ALIGN		64
 
+/* Sums of squared differences, or products, of float rows with a query. */
+typedef void (*FloatSums) (const float4 *query, int dims, const char *rows,
+						   Size stride, int n, float4 *sums);
+
 struct EcpQuery
 {
-	EcpElem		elem;
+	EcpElem		elem;			/* of the rows */
 	EcpMetric	metric;
 	int			dims;
 	float8		norm2;			/* |q|^2, for cosine, as the kernel says */
 	EcpU8Query	u8;				/* uint8 only */
-	const float4 *f32;			/* float32 only */
+	const float4 *f32;			/* float32 and float16 only */
+	FloatSums	float_sums;
 	const uint8 *bits;			/* bit only */
 };
 
@@ -120,6 +125,7 @@ ecp_factors_count(EcpElem elem, EcpMetric metric)
 		case ECP_ELEM_UINT8:
 			return (metric == ECP_METRIC_COSINE) ? 2 : 1;
 		case ECP_ELEM_FLOAT32:
+		case ECP_ELEM_FLOAT16:
 			return (metric == ECP_METRIC_COSINE) ? 1 : 0;
 		case ECP_ELEM_BIT:
 			return 0;
@@ -160,7 +166,8 @@ ecp_factors_compute(EcpElem elem, EcpMetric metric, int dims,
 	}
 	else if (metric == ECP_METRIC_COSINE)
 	{
-		float4		norm2 = f32_norm2(row, dims);
+		float4		norm2 = elem == ECP_ELEM_FLOAT16 ?
+			ecp_kernels->f16_norm2(row, dims) : f32_norm2(row, dims);
 
 		memcpy(&factors[0], &norm2, sizeof(norm2));
 	}
@@ -230,17 +237,29 @@ f32_ip_rank(const float4 *a, const float4 *b, int dims, float4 dot)
 	return -wide_dot(a, b, dims);
 }
 
+/* The kernel of sums of float rows. */
+static FloatSums
+float_sums(EcpElem rows, EcpMetric metric)
+{
+	if (rows == ECP_ELEM_FLOAT16)
+		return metric == ECP_METRIC_L2 ? ecp_kernels->f16_l2_rows :
+			ecp_kernels->f16_dot_rows;
+	return metric == ECP_METRIC_L2 ? ecp_kernels->f32_l2_rows :
+		ecp_kernels->f32_dot_rows;
+}
+
 EcpQuery *
-ecp_query_create(EcpElem elem, EcpMetric metric, int dims,
+ecp_query_create(EcpElem rows, EcpMetric metric, int dims,
 				 const void *elements)
 {
+	EcpElem		elem = ecp_elem_for_query(rows);
 	Size		bytes = TYPEALIGN(QUERY_ALIGN, ecp_vector_bytes(elem, dims));
 	EcpQuery   *query = palloc0(sizeof(EcpQuery) + QUERY_ALIGN + bytes);
 	char	   *copy = (char *) TYPEALIGN(QUERY_ALIGN, query + 1);
 
 	Assert(dims >= 1 && dims <= ECP_DIMS_MAX);
 	Assert(elements != NULL);
-	query->elem = elem;
+	query->elem = rows;
 	query->metric = metric;
 	query->dims = dims;
 
@@ -267,6 +286,7 @@ ecp_query_create(EcpElem elem, EcpMetric metric, int dims,
 	{
 		memcpy(copy, elements, dims * sizeof(float4));
 		query->f32 = (const float4 *) copy;
+		query->float_sums = float_sums(rows, metric);
 
 		if (metric == ECP_METRIC_COSINE)
 			query->norm2 = f32_norm2(query->f32, dims);
@@ -371,11 +391,23 @@ f32_exact_ranks(const EcpQuery *query, const float4 *sums,
 	return exact;
 }
 
-static void
-f32_rank_rows(const EcpQuery *query, const char *rows, Size stride,
-			  const float4 *norm2, int n, float8 *ranks)
+/* The same of a row as it is stored. */
+static pg_noinline float8
+float_rank(const EcpQuery *query, const char *row, const float4 *norm2,
+		   float4 sum)
 {
-	const float4 *q = query->f32;
+	float4		floats[ECP_DIMS_MAX];
+
+	if (query->elem == ECP_ELEM_FLOAT32)
+		return f32_rank(query, (const float4 *) row, norm2, sum);
+	ecp_halves_to_floats((const uint16 *) row, query->dims, floats);
+	return f32_rank(query, floats, norm2, sum);
+}
+
+static void
+float_rank_rows(const EcpQuery *query, const char *rows, Size stride,
+				const float4 *norm2, int n, float8 *ranks)
+{
 	float4		sums[RANK_CHUNK];
 
 	for (int done = 0; done < n; done += RANK_CHUNK)
@@ -384,15 +416,12 @@ f32_rank_rows(const EcpQuery *query, const char *rows, Size stride,
 		const char *first = rows + done * stride;
 		const float4 *norms = norm2 ? norm2 + done : NULL;
 
-		if (query->metric == ECP_METRIC_L2)
-			ecp_kernels->f32_l2_rows(q, query->dims, first, stride, count, sums);
-		else
-			ecp_kernels->f32_dot_rows(q, query->dims, first, stride, count, sums);
+		query->float_sums(query->f32, query->dims, first, stride, count, sums);
 		if (likely(f32_exact_ranks(query, sums, norms, count, ranks + done)))
 			continue;
 		for (int i = 0; i < count; i++)
-			ranks[done + i] = f32_rank(query, (const float4 *) (first + i * stride),
-									   norms ? norms + i : NULL, sums[i]);
+			ranks[done + i] = float_rank(query, first + i * stride,
+										 norms ? norms + i : NULL, sums[i]);
 	}
 }
 
@@ -413,9 +442,9 @@ ecp_query_rank_rows(const EcpQuery *query, const void *rows, Size stride,
 								   ecp_vector_bytes(ECP_ELEM_BIT, query->dims),
 								   rows, stride, n, ranks);
 	else
-		f32_rank_rows(query, rows, stride,
-					  factors ? (const float4 *) factors[0] : NULL,
-					  n, ranks);
+		float_rank_rows(query, rows, stride,
+						factors ? (const float4 *) factors[0] : NULL,
+						n, ranks);
 }
 
 void
@@ -589,6 +618,20 @@ ecp_floats_to_bytes(const float4 *vector, const float4 *lows, float4 scale,
 	}
 }
 
+void
+ecp_halves_to_floats(const uint16 *halves, int dims, float4 *floats)
+{
+	Assert(dims >= 1);
+	ecp_kernels->f16_floats(halves, dims, floats);
+}
+
+void
+ecp_floats_to_halves(const float4 *floats, int dims, uint16 *halves)
+{
+	Assert(dims >= 1);
+	ecp_kernels->f16_halves(floats, dims, halves);
+}
+
 bool
 ecp_unit_length(float4 *vector, int dims)
 {
@@ -603,13 +646,14 @@ ecp_rank_distance(EcpMetric metric, float8 rank)
 }
 
 /*
- * All element kinds: equal to creating a query from "a" and ranking "b",
+ * Equal to creating a query from "a" and ranking "b",
  * without the preparation.
  */
 float8
 ecp_distance(EcpElem elem, EcpMetric metric, int dims, const void *a,
 			 const void *b)
 {
+	Assert(elem != ECP_ELEM_FLOAT16);
 	if (elem == ECP_ELEM_UINT8)
 	{
 		EcpU8Sums	sums;

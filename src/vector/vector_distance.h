@@ -14,7 +14,7 @@
  * in every instruction set with the same answer to the last bit: uint8 and
  * bits are integer arithmetic; float32 sums in 16 lanes (lane i takes the elements
  * i, i + 16, ...; fused multiply-add) that are added pairwise in one fixed
- * order.
+ * order.  float16 rows give what the same elements as float32 give.
  *
  * Rows come in two arrangements.  ROWS: one vector after the other, "stride"
  * bytes apart.  COLUMNS (uint8 only): groups of four elements, for each group
@@ -26,7 +26,7 @@
  * ecp_factors_compute() when the row is stored, kept as one array a factor.
  *	  uint8:   L2 {|x|^2 - 256 sum(x)}, IP {128 sum(x)},
  *			   cosine {128 sum(x), |x|^2}, all int32
- *	  float32: L2 none, IP none, cosine {|x|^2 as float4}
+ *	  float32, float16: L2 none, IP none, cosine {|x|^2 as float4}
  *	  bit:	   none
  *
  *-------------------------------------------------------------------------
@@ -68,12 +68,13 @@ extern void ecp_factors_compute(EcpElem elem, EcpMetric metric, int dims,
 								const void *row, uint32 *factors);
 
 /*
- * One query vector, prepared for many rows.  palloc'd in one chunk in the
- * current memory context; free with pfree().  "elements" is copied.
+ * One query vector, prepared for many rows of element kind "rows".  The elements
+ * are copied; they are of the kind that ecp_elem_for_query() says.  palloc'd in
+ * one chunk in the current memory context; free with pfree().
  */
 typedef struct EcpQuery EcpQuery;
 
-extern EcpQuery *ecp_query_create(EcpElem elem, EcpMetric metric, int dims,
+extern EcpQuery *ecp_query_create(EcpElem rows, EcpMetric metric, int dims,
 								  const void *elements);
 
 /*
@@ -136,6 +137,15 @@ extern void ecp_floats_to_bytes(const float4 *vector, const float4 *lows,
 								float4 scale, int dims, uint8 *bytes);
 
 /*
+ * float16 elements as float32; and the reverse: to the nearest, of two the even
+ * one, and to infinity from 65520 on.
+ */
+extern void ecp_halves_to_floats(const uint16 *halves, int dims,
+								 float4 *floats);
+extern void ecp_floats_to_halves(const float4 *floats, int dims,
+								 uint16 *halves);
+
+/*
  * Scale a vector to unit length; false, without a change, if it is zero.
  */
 extern bool ecp_unit_length(float4 *vector, int dims);
@@ -143,7 +153,10 @@ extern bool ecp_unit_length(float4 *vector, int dims);
 /* From rank to what the SQL operator returns (sqrt for L2). */
 extern float8 ecp_rank_distance(EcpMetric metric, float8 rank);
 
-/* Distance of two vectors, as the SQL operators return it. */
+/*
+ * Distance of two vectors, as the SQL operators return it; not of float16, which
+ * no operator has.
+ */
 extern float8 ecp_distance(EcpElem elem, EcpMetric metric, int dims,
 						   const void *a, const void *b);
 

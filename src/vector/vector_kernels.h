@@ -15,6 +15,7 @@
  * - float32 rows: lane i of 16 takes the elements i, i + 16, ... by fused
  *	 multiply-add; a last group of fewer than 16 elements is filled up with
  *	 zeros; then lane i + 8 is added to lane i, and so on for 4, 2 and 1.
+ * - float16 rows: each element becomes the float32 that it is, then as above.
  * - float32 panels: a leader's sum takes the elements in order by fused
  *	 multiply-add, so each leader is a lane and no sum crosses lanes.
  *
@@ -141,6 +142,19 @@ typedef struct EcpKernels
 								 const char *rows, Size stride, int n,
 								 float4 *sums);
 
+	/* the same of float16 rows, and the sum of the squares of one */
+	void		(*f16_l2_rows) (const float4 *query, int dims,
+								const char *rows, Size stride, int n,
+								float4 *sums);
+	void		(*f16_dot_rows) (const float4 *query, int dims,
+								 const char *rows, Size stride, int n,
+								 float4 *sums);
+	float4		(*f16_norm2) (const uint16 *row, int dims);
+
+	/* n float16 elements as float32, and the reverse, to the nearest even */
+	void		(*f16_floats) (const uint16 *x, int n, float4 *floats);
+	void		(*f16_halves) (const float4 *x, int n, uint16 *halves);
+
 	/*
 	 * Ranks of leaders first .. first + n - 1 against one vector.  uint8:
 	 * elements as in EcpU8Query, ranks without the vector's base.
@@ -238,6 +252,63 @@ typedef struct EcpKernels
 			} \
 		} \
 	} while (0)
+
+/* What lies between a half's range of exponents and a float4's. */
+#define HALF_SCALE			0x1p112f
+#define HALF_EXPONENT		0x7C00
+#define HALF_SIGN			0x8000
+#define HALF_TO_FLOAT4_SHIFT	13	/* bits of the mantissa */
+#define FLOAT4_EXPONENT		0x7F800000	/* infinity or NaN */
+
+/*
+ * A half's bits, moved to where a float4 has its mantissa and exponent, are
+ * the number divided by HALF_SCALE, also when the half is subnormal; but
+ * infinity and NaN have to be made so.
+ */
+static inline float4
+ecp_half_to_float(uint16 half)
+{
+	uint32		bits = (uint32) (half & ~HALF_SIGN) << HALF_TO_FLOAT4_SHIFT;
+	float4		number;
+
+	memcpy(&number, &bits, sizeof(number));
+	number *= HALF_SCALE;
+	memcpy(&bits, &number, sizeof(bits));
+	if ((half & HALF_EXPONENT) == HALF_EXPONENT)
+		bits |= FLOAT4_EXPONENT;
+	bits |= (uint32) (half & HALF_SIGN) << 16;
+	memcpy(&number, &bits, sizeof(number));
+	return number;
+}
+
+/*
+ * The nearest half, of two the even one; infinity from 65520 on.  Below 2^-14
+ * halves are the multiples of 2^-24, to which adding 0.5 rounds a float.
+ */
+static inline uint16
+ecp_half_from_float(float4 number)
+{
+	const uint32 first_normal = 0x38800000; /* 2^-14 */
+	const uint32 one_half = 0x3F000000; /* 0.5 */
+	uint32		bits;
+	uint32		sign;
+
+	memcpy(&bits, &number, sizeof(bits));
+	sign = bits >> 16 & HALF_SIGN;
+	bits &= PG_INT32_MAX;
+	if (bits > FLOAT4_EXPONENT) /* NaN */
+		return sign | HALF_EXPONENT | 0x200 |
+			(bits >> HALF_TO_FLOAT4_SHIFT & 0x3FF);
+	if (bits < first_normal)
+	{
+		number = fabsf(number) + 0.5f;
+		memcpy(&bits, &number, sizeof(bits));
+		return sign | (bits - one_half);
+	}
+	bits += 0xFFF + (bits >> HALF_TO_FLOAT4_SHIFT & 1);
+	bits = (bits - (112 << 23)) >> HALF_TO_FLOAT4_SHIFT;
+	return sign | Min(bits, HALF_EXPONENT);
+}
 
 /*
  * Bits in which two strings of bytes differ.  To be expanded where it is known

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * vector_kernels_avx2.c
- *	  Kernels for AVX2 with FMA (Haswell, Zen and later).
+ *	  Kernels for AVX2 with FMA and F16C (Haswell, Zen and later).
  *
  * One register is 8 lanes of 4 bytes, so 16 lanes are two registers.  AVX2's
  * multiplication of unsigned with signed bytes saturates; here the bytes of
@@ -19,17 +19,11 @@
 #include <math.h>
 
 #include "vector/vector_codes.h"
-#include "vector/vector_kernels.h"
+#include "vector/vector_kernels_avx2.h"
 
 #ifdef ECP_HAVE_X86_KERNELS
 
-#include <immintrin.h>
-
-#define TARGET		__attribute__((target("avx2,fma,popcnt")))
-#define TEMPLATE	static inline __attribute__((always_inline)) TARGET
-
-/* Rows ranked at a time. */
-#define ROWS			4
+#include <cpuid.h>
 
 /* Registers of slots that rank_slots() works on at a time. */
 #define SLOT_BLOCKS		4
@@ -48,17 +42,18 @@ typedef struct GroupPairs
 static bool
 avx2_supported(void)
 {
-	/* checks what the operating system saves and restores, too */
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-		__builtin_cpu_supports("popcnt");
-}
+	unsigned int eax;
+	unsigned int ebx;
+	unsigned int ecx;
+	unsigned int edx;
 
-/* A mask whose first n of 8 lanes are all ones. */
-TEMPLATE __m256i
-lane_mask(int n)
-{
-	return _mm256_cmpgt_epi32(_mm256_set1_epi32(n),
-							  _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+	/*
+	 * The compilers' function checks what the operating system saves and
+	 * restores, too, but not all of them know F16C.
+	 */
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+		__builtin_cpu_supports("popcnt") &&
+		__get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C) != 0;
 }
 
 /* ---- uint8 ---- */
@@ -403,105 +398,74 @@ avx2_bit_rank_rows(const uint8 *query, int bytes, const uint8 *rows,
 
 /* ---- float32 ---- */
 
-/* The sum of 16 lanes, in the order that all instruction sets keep. */
-TEMPLATE float4
-add_lanes_f32(__m256 low, __m256 high)
-{
-	__m256		half = _mm256_add_ps(low, high);
-	__m128		quarter = _mm_add_ps(_mm256_castps256_ps128(half),
-									 _mm256_extractf128_ps(half, 1));
-
-	quarter = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
-	quarter = _mm_add_ss(quarter, _mm_movehdup_ps(quarter));
-	return _mm_cvtss_f32(quarter);
-}
-
-/* One step of f32_rows(); "squared" is a constant where this is expanded. */
-TEMPLATE __m256
-add_products(__m256 sum, __m256 x, __m256 q, bool squared)
-{
-	if (squared)
-	{
-		x = _mm256_sub_ps(x, q);
-		return _mm256_fmadd_ps(x, x, sum);
-	}
-	return _mm256_fmadd_ps(x, q, sum);
-}
-
-TEMPLATE void
-f32_rows(const float4 *query, int dims, const char *rows, Size stride, int n,
-		 bool squared, float4 *result)
-{
-	int			whole = dims / 16 * 16;
-	__m256i		low_mask = lane_mask(dims - whole);
-	__m256i		high_mask = lane_mask(dims - whole - 8);
-
-	for (int first = 0; first < n; first += ROWS)
-	{
-		const float4 *row[ROWS];
-		__m256		low[ROWS];
-		__m256		high[ROWS];
-
-#pragma GCC unroll 4
-		for (int r = 0; r < ROWS; r++)
-		{
-			row[r] = (const float4 *) (rows + Min(first + r, n - 1) * stride);
-			low[r] = high[r] = _mm256_setzero_ps();
-		}
-
-		for (int i = 0; i < whole; i += 16)
-		{
-			__m256		q0 = _mm256_loadu_ps(query + i);
-			__m256		q1 = _mm256_loadu_ps(query + i + 8);
-
-#pragma GCC unroll 4
-			for (int r = 0; r < ROWS; r++)
-			{
-				low[r] = add_products(low[r], _mm256_loadu_ps(row[r] + i),
-									  q0, squared);
-				high[r] = add_products(high[r], _mm256_loadu_ps(row[r] + i + 8),
-									   q1, squared);
-			}
-		}
-
-		if (whole < dims)
-		{
-			__m256		q0 = _mm256_maskload_ps(query + whole, low_mask);
-			__m256		q1 = _mm256_maskload_ps(query + whole + 8, high_mask);
-
-#pragma GCC unroll 4
-			for (int r = 0; r < ROWS; r++)
-			{
-				low[r] = add_products(low[r],
-									  _mm256_maskload_ps(row[r] + whole, low_mask),
-									  q0, squared);
-				high[r] = add_products(high[r],
-									   _mm256_maskload_ps(row[r] + whole + 8, high_mask),
-									   q1, squared);
-			}
-		}
-
-#pragma GCC unroll 4
-		for (int r = 0; r < ROWS; r++)
-		{
-			if (first + r < n)
-				result[first + r] = add_lanes_f32(low[r], high[r]);
-		}
-	}
-}
-
 static TARGET void
 avx2_f32_l2_rows(const float4 *query, int dims, const char *rows,
 				 Size stride, int n, float4 *sums)
 {
-	f32_rows(query, dims, rows, stride, n, true, sums);
+	float_rows(query, dims, rows, stride, n, false, true, sums);
 }
 
 static TARGET void
 avx2_f32_dot_rows(const float4 *query, int dims, const char *rows,
 				  Size stride, int n, float4 *sums)
 {
-	f32_rows(query, dims, rows, stride, n, false, sums);
+	float_rows(query, dims, rows, stride, n, false, false, sums);
+}
+
+static TARGET void
+avx2_f16_l2_rows(const float4 *query, int dims, const char *rows,
+				 Size stride, int n, float4 *sums)
+{
+	float_rows(query, dims, rows, stride, n, true, true, sums);
+}
+
+static TARGET void
+avx2_f16_dot_rows(const float4 *query, int dims, const char *rows,
+				  Size stride, int n, float4 *sums)
+{
+	float_rows(query, dims, rows, stride, n, true, false, sums);
+}
+
+static TARGET float4
+avx2_f16_norm2(const uint16 *row, int dims)
+{
+	__m256		low = _mm256_setzero_ps();
+	__m256		high = _mm256_setzero_ps();
+
+	for (int i = 0; i < dims; i += 16)
+	{
+		__m256		x0 = load_halves(row + i, dims - i);
+		__m256		x1 = load_halves(row + i + 8, dims - i - 8);
+
+		low = _mm256_fmadd_ps(x0, x0, low);
+		high = _mm256_fmadd_ps(x1, x1, high);
+	}
+	return add_lanes_f32(low, high);
+}
+
+static TARGET void
+avx2_f16_floats(const uint16 *x, int n, float4 *floats)
+{
+	int			whole = n - n % 8;
+
+	for (int i = 0; i < whole; i += 8)
+		_mm256_storeu_ps(floats + i, load_halves(x + i, 8));
+	if (whole < n)
+		_mm256_maskstore_ps(floats + whole, lane_mask(n - whole),
+							load_halves(x + whole, n - whole));
+}
+
+static TARGET void
+avx2_f16_halves(const float4 *x, int n, uint16 *halves)
+{
+	for (int i = 0; i < n; i += 8)
+	{
+		int			count = Min(n - i, 8);
+		__m128i		half = _mm256_cvtps_ph(_mm256_maskload_ps(x + i, lane_mask(count)),
+										   _MM_FROUND_TO_NEAREST_INT);
+
+		memcpy(halves + i, &half, count * sizeof(uint16));
+	}
 }
 
 /* Ranks of nvectors vectors x 16 leaders; constants: nvectors, squared. */
@@ -771,6 +735,11 @@ const EcpKernels ecp_kernels_avx2 = {
 	.bit_rank_rows = avx2_bit_rank_rows,
 	.f32_l2_rows = avx2_f32_l2_rows,
 	.f32_dot_rows = avx2_f32_dot_rows,
+	.f16_l2_rows = avx2_f16_l2_rows,
+	.f16_dot_rows = avx2_f16_dot_rows,
+	.f16_norm2 = avx2_f16_norm2,
+	.f16_floats = avx2_f16_floats,
+	.f16_halves = avx2_f16_halves,
 	.u8_panel_rank = avx2_u8_panel_rank,
 	.f32_panel_rank = avx2_f32_panel_rank,
 	.u8_panel_nearest = avx2_u8_panel_nearest,

@@ -344,42 +344,69 @@ add_lanes_f32(__m512 sum)
 	return _mm_cvtss_f32(quarter);
 }
 
-/* "squared" is a constant where this is expanded. */
-TEMPLATE void
-f32_rows(const float4 *query, int dims, const char *rows, Size stride, int n,
-		 bool squared, float4 *result)
+/* 16 elements of a row of float32 or float16, or those in the mask and zeros. */
+TEMPLATE __m512
+load_elements(const char *row, int i, bool half, bool whole, __mmask16 mask)
 {
+	if (!half)
+	{
+		row += i * sizeof(float4);
+		return whole ? _mm512_loadu_ps(row) : _mm512_maskz_loadu_ps(mask, row);
+	}
+	row += i * sizeof(uint16);
+	return _mm512_cvtph_ps(whole ? _mm256_loadu_si256((const __m256i *) row) :
+						   _mm256_maskz_loadu_epi16(mask, row));
+}
+
+/*
+ * One step of float_rows(); constants where this is expanded: whole, half,
+ * squared.
+ */
+TEMPLATE void
+float_rows_add(const float4 *query, const char *const *row, int i, bool whole,
+			   __mmask16 mask, __m512 *sums, bool half, bool squared)
+{
+	__m512		q = load_elements((const char *) query, i, false, whole, mask);
+
+#pragma GCC unroll 4
+	for (int r = 0; r < ROWS; r++)
+	{
+		__m512		x = load_elements(row[r], i, half, whole, mask);
+
+		if (squared)
+		{
+			x = _mm512_sub_ps(x, q);
+			sums[r] = _mm512_fmadd_ps(x, x, sums[r]);
+		}
+		else
+			sums[r] = _mm512_fmadd_ps(x, q, sums[r]);
+	}
+}
+
+/* "half" and "squared" are constants where this is expanded. */
+TEMPLATE void
+float_rows(const float4 *query, int dims, const char *rows, Size stride, int n,
+		   bool half, bool squared, float4 *result)
+{
+	int			whole = dims - dims % 16;
+
 	for (int first = 0; first < n; first += ROWS)
 	{
-		const float4 *row[ROWS];
+		const char *row[ROWS];
 		__m512		sums[ROWS];
 
 #pragma GCC unroll 4
 		for (int r = 0; r < ROWS; r++)
 		{
-			row[r] = (const float4 *) (rows + Min(first + r, n - 1) * stride);
+			row[r] = rows + Min(first + r, n - 1) * stride;
 			sums[r] = _mm512_setzero_ps();
 		}
 
-		for (int i = 0; i < dims; i += 16)
-		{
-			__mmask16	mask = LaneMask(dims - i);
-			__m512		q = _mm512_maskz_loadu_ps(mask, query + i);
-
-#pragma GCC unroll 4
-			for (int r = 0; r < ROWS; r++)
-			{
-				__m512		x = _mm512_maskz_loadu_ps(mask, row[r] + i);
-
-				if (squared)
-				{
-					x = _mm512_sub_ps(x, q);
-					sums[r] = _mm512_fmadd_ps(x, x, sums[r]);
-				}
-				else
-					sums[r] = _mm512_fmadd_ps(x, q, sums[r]);
-			}
-		}
+		for (int i = 0; i < whole; i += 16)
+			float_rows_add(query, row, i, true, 0xFFFF, sums, half, squared);
+		if (whole < dims)
+			float_rows_add(query, row, whole, false, LaneMask(dims - whole),
+						   sums, half, squared);
 
 #pragma GCC unroll 4
 		for (int r = 0; r < ROWS; r++)
@@ -394,14 +421,68 @@ static TARGET void
 avx512_f32_l2_rows(const float4 *query, int dims, const char *rows,
 				   Size stride, int n, float4 *sums)
 {
-	f32_rows(query, dims, rows, stride, n, true, sums);
+	float_rows(query, dims, rows, stride, n, false, true, sums);
 }
 
 static TARGET void
 avx512_f32_dot_rows(const float4 *query, int dims, const char *rows,
 					Size stride, int n, float4 *sums)
 {
-	f32_rows(query, dims, rows, stride, n, false, sums);
+	float_rows(query, dims, rows, stride, n, false, false, sums);
+}
+
+static TARGET void
+avx512_f16_l2_rows(const float4 *query, int dims, const char *rows,
+				   Size stride, int n, float4 *sums)
+{
+	float_rows(query, dims, rows, stride, n, true, true, sums);
+}
+
+static TARGET void
+avx512_f16_dot_rows(const float4 *query, int dims, const char *rows,
+					Size stride, int n, float4 *sums)
+{
+	float_rows(query, dims, rows, stride, n, true, false, sums);
+}
+
+static TARGET float4
+avx512_f16_norm2(const uint16 *row, int dims)
+{
+	__m512		sum = _mm512_setzero_ps();
+
+	for (int i = 0; i < dims; i += 16)
+	{
+		__m512		x = load_elements((const char *) row, i, true, dims - i >= 16,
+									  LaneMask(dims - i));
+
+		sum = _mm512_fmadd_ps(x, x, sum);
+	}
+	return add_lanes_f32(sum);
+}
+
+static TARGET void
+avx512_f16_floats(const uint16 *x, int n, float4 *floats)
+{
+	for (int i = 0; i < n; i += 16)
+	{
+		__mmask16	mask = LaneMask(n - i);
+
+		_mm512_mask_storeu_ps(floats + i, mask,
+							  load_elements((const char *) x, i, true, n - i >= 16, mask));
+	}
+}
+
+static TARGET void
+avx512_f16_halves(const float4 *x, int n, uint16 *halves)
+{
+	for (int i = 0; i < n; i += 16)
+	{
+		__mmask16	mask = LaneMask(n - i);
+
+		_mm256_mask_storeu_epi16(halves + i, mask,
+								 _mm512_cvtps_ph(_mm512_maskz_loadu_ps(mask, x + i),
+												 _MM_FROUND_TO_NEAREST_INT));
+	}
 }
 
 /* Ranks of a tile; nvectors, nblocks, squared: constants where expanded. */
@@ -721,6 +802,11 @@ const EcpKernels ecp_kernels_avx512 = {
 	.bit_rank_rows = avx512_bit_rank_rows,
 	.f32_l2_rows = avx512_f32_l2_rows,
 	.f32_dot_rows = avx512_f32_dot_rows,
+	.f16_l2_rows = avx512_f16_l2_rows,
+	.f16_dot_rows = avx512_f16_dot_rows,
+	.f16_norm2 = avx512_f16_norm2,
+	.f16_floats = avx512_f16_floats,
+	.f16_halves = avx512_f16_halves,
 	.u8_panel_rank = avx512_u8_panel_rank,
 	.f32_panel_rank = avx512_f32_panel_rank,
 	.u8_panel_nearest = avx512_u8_panel_nearest,

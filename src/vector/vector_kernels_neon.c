@@ -244,10 +244,27 @@ load_floats(const float4 *x, int n)
 	return vld1q_f32(padded);
 }
 
-/* Add up to 16 elements of rows; constants: squared, and count if it is 16. */
+/* Up to 4 float16 elements as float32, then zeros. */
+TEMPLATE float32x4_t
+load_halves(const uint16 *x, int n)
+{
+	uint16		padded[4] = {0};
+
+	if (n >= 4)
+		return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(x)));
+
+	for (int i = 0; i < n; i++)
+		padded[i] = x[i];
+	return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(padded)));
+}
+
+/*
+ * Add up to 16 elements of rows; constants: half, squared, and count if it is
+ * 16.
+ */
 TEMPLATE void
-f32_rows_add(const float4 *query, const float4 *const *row, int first,
-			 int count, bool squared, float32x4_t sums[][QUARTERS])
+float_rows_add(const float4 *query, const char *const *row, int first,
+			   int count, bool half, bool squared, float32x4_t sums[][QUARTERS])
 {
 #pragma GCC unroll 4
 	for (int b = 0; b < QUARTERS; b++)
@@ -258,7 +275,9 @@ f32_rows_add(const float4 *query, const float4 *const *row, int first,
 #pragma GCC unroll 4
 		for (int r = 0; r < ROWS; r++)
 		{
-			float32x4_t x = load_floats(row[r] + i, count - b * 4);
+			float32x4_t x = half ?
+				load_halves((const uint16 *) row[r] + i, count - b * 4) :
+				load_floats((const float4 *) row[r] + i, count - b * 4);
 
 			if (squared)
 			{
@@ -271,31 +290,31 @@ f32_rows_add(const float4 *query, const float4 *const *row, int first,
 	}
 }
 
-/* "squared" is a constant where this is expanded. */
+/* "half" and "squared" are constants where this is expanded. */
 TEMPLATE void
-f32_rows(const float4 *query, int dims, const char *rows, Size stride, int n,
-		 bool squared, float4 *result)
+float_rows(const float4 *query, int dims, const char *rows, Size stride, int n,
+		   bool half, bool squared, float4 *result)
 {
 	int			whole = dims / 16 * 16;
 
 	for (int first = 0; first < n; first += ROWS)
 	{
-		const float4 *row[ROWS];
+		const char *row[ROWS];
 		float32x4_t sums[ROWS][QUARTERS];
 
 #pragma GCC unroll 4
 		for (int r = 0; r < ROWS; r++)
 		{
-			row[r] = (const float4 *) (rows + Min(first + r, n - 1) * stride);
+			row[r] = rows + Min(first + r, n - 1) * stride;
 #pragma GCC unroll 4
 			for (int b = 0; b < QUARTERS; b++)
 				sums[r][b] = vdupq_n_f32(0);
 		}
 
 		for (int i = 0; i < whole; i += 16)
-			f32_rows_add(query, row, i, 16, squared, sums);
+			float_rows_add(query, row, i, 16, half, squared, sums);
 		if (whole < dims)
-			f32_rows_add(query, row, whole, dims - whole, squared, sums);
+			float_rows_add(query, row, whole, dims - whole, half, squared, sums);
 
 #pragma GCC unroll 4
 		for (int r = 0; r < ROWS; r++)
@@ -310,14 +329,72 @@ static void
 neon_f32_l2_rows(const float4 *query, int dims, const char *rows,
 				 Size stride, int n, float4 *sums)
 {
-	f32_rows(query, dims, rows, stride, n, true, sums);
+	float_rows(query, dims, rows, stride, n, false, true, sums);
 }
 
 static void
 neon_f32_dot_rows(const float4 *query, int dims, const char *rows,
 				  Size stride, int n, float4 *sums)
 {
-	f32_rows(query, dims, rows, stride, n, false, sums);
+	float_rows(query, dims, rows, stride, n, false, false, sums);
+}
+
+static void
+neon_f16_l2_rows(const float4 *query, int dims, const char *rows,
+				 Size stride, int n, float4 *sums)
+{
+	float_rows(query, dims, rows, stride, n, true, true, sums);
+}
+
+static void
+neon_f16_dot_rows(const float4 *query, int dims, const char *rows,
+				  Size stride, int n, float4 *sums)
+{
+	float_rows(query, dims, rows, stride, n, true, false, sums);
+}
+
+static float4
+neon_f16_norm2(const uint16 *row, int dims)
+{
+	float32x4_t sums[QUARTERS];
+
+#pragma GCC unroll 4
+	for (int b = 0; b < QUARTERS; b++)
+		sums[b] = vdupq_n_f32(0);
+	for (int i = 0; i < dims; i += 16)
+	{
+#pragma GCC unroll 4
+		for (int b = 0; b < QUARTERS; b++)
+		{
+			float32x4_t x = load_halves(row + i + b * 4, dims - i - b * 4);
+
+			sums[b] = vfmaq_f32(sums[b], x, x);
+		}
+	}
+	return add_lanes_f32(sums);
+}
+
+static void
+neon_f16_floats(const uint16 *x, int n, float4 *floats)
+{
+	int			whole = n - n % 4;
+
+	for (int i = 0; i < whole; i += 4)
+		vst1q_f32(floats + i, load_halves(x + i, 4));
+	for (int i = whole; i < n; i++)
+		floats[i] = ecp_half_to_float(x[i]);
+}
+
+static void
+neon_f16_halves(const float4 *x, int n, uint16 *halves)
+{
+	int			whole = n - n % 4;
+
+	for (int i = 0; i < whole; i += 4)
+		vst1_u16(halves + i,
+				 vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(x + i))));
+	for (int i = whole; i < n; i++)
+		halves[i] = ecp_half_from_float(x[i]);
 }
 
 /* Ranks of nvectors vectors x 16 leaders; constants: nvectors, squared. */
@@ -597,6 +674,11 @@ const EcpKernels ecp_kernels_neon = {
 	.bit_rank_rows = neon_bit_rank_rows,
 	.f32_l2_rows = neon_f32_l2_rows,
 	.f32_dot_rows = neon_f32_dot_rows,
+	.f16_l2_rows = neon_f16_l2_rows,
+	.f16_dot_rows = neon_f16_dot_rows,
+	.f16_norm2 = neon_f16_norm2,
+	.f16_floats = neon_f16_floats,
+	.f16_halves = neon_f16_halves,
 	.u8_panel_rank = neon_u8_panel_rank,
 	.f32_panel_rank = neon_f32_panel_rank,
 	.u8_panel_nearest = neon_u8_panel_nearest,
@@ -624,6 +706,11 @@ const EcpKernels ecp_kernels_dotprod = {
 	.bit_rank_rows = neon_bit_rank_rows,
 	.f32_l2_rows = neon_f32_l2_rows,
 	.f32_dot_rows = neon_f32_dot_rows,
+	.f16_l2_rows = neon_f16_l2_rows,
+	.f16_dot_rows = neon_f16_dot_rows,
+	.f16_norm2 = neon_f16_norm2,
+	.f16_floats = neon_f16_floats,
+	.f16_halves = neon_f16_halves,
 	.u8_panel_rank = dotprod_u8_panel_rank,
 	.f32_panel_rank = neon_f32_panel_rank,
 	.u8_panel_nearest = dotprod_u8_panel_nearest,

@@ -173,6 +173,76 @@ scalar_f32_dot_rows(const float4 *query, int dims, const char *rows,
 }
 
 static void
+scalar_f16_l2_rows(const float4 *query, int dims, const char *rows,
+				   Size stride, int n, float4 *sums)
+{
+	for (int r = 0; r < n; r++)
+	{
+		const uint16 *row = (const uint16 *) (rows + r * stride);
+		float4		lanes[LANES] = {0};
+
+		for (int i = 0; i < TYPEALIGN(LANES, dims); i++)
+		{
+			float4		diff = (i < dims) ?
+				ecp_half_to_float(row[i]) - query[i] : 0;
+
+			lanes[i % LANES] = fmaf(diff, diff, lanes[i % LANES]);
+		}
+
+		sums[r] = scalar_add_lanes(lanes);
+	}
+}
+
+static void
+scalar_f16_dot_rows(const float4 *query, int dims, const char *rows,
+					Size stride, int n, float4 *sums)
+{
+	for (int r = 0; r < n; r++)
+	{
+		const uint16 *row = (const uint16 *) (rows + r * stride);
+		float4		lanes[LANES] = {0};
+
+		for (int i = 0; i < TYPEALIGN(LANES, dims); i++)
+		{
+			float4		x = (i < dims) ? ecp_half_to_float(row[i]) : 0;
+			float4		q = (i < dims) ? query[i] : 0;
+
+			lanes[i % LANES] = fmaf(x, q, lanes[i % LANES]);
+		}
+
+		sums[r] = scalar_add_lanes(lanes);
+	}
+}
+
+static float4
+scalar_f16_norm2(const uint16 *row, int dims)
+{
+	float4		lanes[LANES] = {0};
+
+	for (int i = 0; i < dims; i++)
+	{
+		float4		x = ecp_half_to_float(row[i]);
+
+		lanes[i % LANES] = fmaf(x, x, lanes[i % LANES]);
+	}
+	return scalar_add_lanes(lanes);
+}
+
+static void
+scalar_f16_floats(const uint16 *x, int n, float4 *floats)
+{
+	for (int i = 0; i < n; i++)
+		floats[i] = ecp_half_to_float(x[i]);
+}
+
+static void
+scalar_f16_halves(const float4 *x, int n, uint16 *halves)
+{
+	for (int i = 0; i < n; i++)
+		halves[i] = ecp_half_from_float(x[i]);
+}
+
+static void
 scalar_u8_panel_rank(const EcpPanelView *panel, const int8 *vector,
 					 int first, int n, int32 *ranks)
 {
@@ -447,6 +517,11 @@ const EcpKernels ecp_kernels_scalar = {
 	.bit_rank_rows = scalar_bit_rank_rows,
 	.f32_l2_rows = scalar_f32_l2_rows,
 	.f32_dot_rows = scalar_f32_dot_rows,
+	.f16_l2_rows = scalar_f16_l2_rows,
+	.f16_dot_rows = scalar_f16_dot_rows,
+	.f16_norm2 = scalar_f16_norm2,
+	.f16_floats = scalar_f16_floats,
+	.f16_halves = scalar_f16_halves,
 	.u8_panel_rank = scalar_u8_panel_rank,
 	.f32_panel_rank = scalar_f32_panel_rank,
 	.u8_panel_nearest = scalar_u8_panel_nearest,

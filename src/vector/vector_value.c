@@ -25,16 +25,8 @@
 #include "utils/varbit.h"
 
 #include "base/compat.h"
+#include "vector/vector_kernels.h"
 #include "vector/vector_value.h"
-
-/* All ones in the exponent: infinity or NaN. */
-#define FLOAT4_EXPONENT		0x7F800000
-
-/* What lies between a half's range of exponents and a float4's. */
-#define HALF_SCALE			0x1p112f
-#define HALF_EXPONENT		0x7C00
-#define HALF_SIGN			0x8000
-#define HALF_TO_FLOAT4_SHIFT	13	/* bits of the mantissa */
 
 /* vector and halfvec, as pgvector stores them. */
 typedef struct PgvectorData
@@ -72,6 +64,7 @@ static const ElemKind elem_kinds[] = {
 	[ECP_ELEM_FLOAT32] = {"float32", 32, ECP_ELEM_FLOAT32, ECP_ELEM_FLOAT32},
 	/* means of bits say how many of the rows have them */
 	[ECP_ELEM_BIT] = {"bit", 1, ECP_ELEM_UINT8, ECP_ELEM_UINT8},
+	[ECP_ELEM_FLOAT16] = {"float16", 16, ECP_ELEM_FLOAT32, ECP_ELEM_FLOAT32},
 };
 
 static inline const ElemKind *
@@ -93,6 +86,12 @@ ecp_elem_for_leaders(EcpElem elem, EcpMetric metric)
 {
 	return metric == ECP_METRIC_COSINE ? elem_kind(elem)->unit_leader :
 		elem_kind(elem)->leader;
+}
+
+EcpElem
+ecp_elem_for_query(EcpElem elem)
+{
+	return elem == ECP_ELEM_FLOAT16 ? ECP_ELEM_FLOAT32 : elem;
 }
 
 Size
@@ -259,39 +258,6 @@ vector_read_pgvector(const PgvectorData *stored, Size elem_bytes,
 	vector->data = stored->elements;
 }
 
-/*
- * A half's bits, moved to where a float4 has its mantissa and exponent, are
- * the number divided by HALF_SCALE, also when the half is subnormal; but
- * infinity and NaN have to be made so.
- */
-static inline float4
-half_to_float4(uint16 half)
-{
-	uint32		bits = (uint32) (half & ~HALF_SIGN) << HALF_TO_FLOAT4_SHIFT;
-	float4		number;
-
-	memcpy(&number, &bits, sizeof(number));
-	number *= HALF_SCALE;
-	memcpy(&bits, &number, sizeof(bits));
-	if ((half & HALF_EXPONENT) == HALF_EXPONENT)
-		bits |= FLOAT4_EXPONENT;
-	bits |= (uint32) (half & HALF_SIGN) << 16;
-	memcpy(&number, &bits, sizeof(number));
-	return number;
-}
-
-/* The reverse, of a finite number that a half can hold. */
-static inline uint16
-half_from_float4(float4 number)
-{
-	uint32		bits;
-	uint16		sign = signbit(number) ? HALF_SIGN : 0;
-
-	number = fabsf(number) / HALF_SCALE;
-	memcpy(&bits, &number, sizeof(bits));
-	return sign | (uint16) (bits >> HALF_TO_FLOAT4_SHIFT);
-}
-
 /* Replace the halves of a halfvec by a palloc'd array of float4. */
 static void
 vector_read_halves(EcpVector *vector)
@@ -300,8 +266,7 @@ vector_read_halves(EcpVector *vector)
 	float4	   *elements = palloc(vector->dims * sizeof(float4));
 
 	Assert(vector->elem == ECP_ELEM_FLOAT32);
-	for (int i = 0; i < vector->dims; i++)
-		elements[i] = half_to_float4(halves[i]);
+	ecp_halves_to_floats(halves, vector->dims, elements);
 	ecp_vector_release(vector);
 	vector->data = vector->detoasted = elements;
 }
@@ -452,11 +417,8 @@ ecp_vector_make(EcpColumnType type, int dims, const void *data)
 		case ECP_COLUMN_HALFVEC:
 			{
 				PgvectorData *result = pgvector_form(dims, sizeof(uint16));
-				const float4 *elements = data;
-				uint16	   *halves = (uint16 *) result->elements;
 
-				for (int i = 0; i < dims; i++)
-					halves[i] = half_from_float4(elements[i]);
+				ecp_floats_to_halves(data, dims, (uint16 *) result->elements);
 				return PointerGetDatum(result);
 			}
 		case ECP_COLUMN_BIT:
@@ -471,6 +433,71 @@ ecp_vector_make(EcpColumnType type, int dims, const void *data)
 		default:
 			elog(ERROR, "unrecognized column type of vector: %d", (int) type);
 			return (Datum) 0;	/* keep compiler quiet */
+	}
+}
+
+/* Report the first element that is too large for a float16. */
+static void
+vector_refuse_halves(const float4 *elements, int dims)
+{
+	int			i = 0;
+
+	while (i < dims - 1 && fabsf(elements[i]) <= ECP_HALF_MAX)
+		i++;
+	ereport(ERROR,
+			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+			 errmsg("vector element is out of range for half precision"),
+			 errdetail("Element %d is %.9g; at most %d in magnitude is possible.",
+					   i + 1, elements[i], ECP_HALF_MAX),
+			 errhint("Create the index with the storage parameter vectors = full.")));
+}
+
+/* The largest magnitude of the elements. */
+static float4
+vector_largest(const float4 *elements, int dims)
+{
+	int32		largest = 0;
+	float4		result;
+
+	/* as integers, which are in the same order */
+	for (int i = 0; i < dims; i++)
+	{
+		int32		bits;
+
+		memcpy(&bits, &elements[i], sizeof(bits));
+		bits &= PG_INT32_MAX;
+		largest = Max(largest, bits);
+	}
+	memcpy(&result, &largest, sizeof(result));
+	return result;
+}
+
+void
+ecp_vector_halve(const EcpVector *vector, bool scaled, uint16 *dst)
+{
+	const float4 *elements = vector->data;
+	float4		largest = vector_largest(elements, vector->dims);
+	float4		some[64];
+	float8		scale;
+
+	Assert(vector->elem == ECP_ELEM_FLOAT32);
+	if (!scaled || largest == 0)
+	{
+		if (largest > ECP_HALF_MAX)
+			vector_refuse_halves(elements, vector->dims);
+		ecp_floats_to_halves(elements, vector->dims, dst);
+		return;
+	}
+
+	/* the largest one is at least 2^14 and less than 2^15 then */
+	scale = ldexp(1, 14 - ilogbf(largest));
+	for (int done = 0; done < vector->dims; done += lengthof(some))
+	{
+		int			n = Min(vector->dims - done, lengthof(some));
+
+		for (int i = 0; i < n; i++)
+			some[i] = (float4) (elements[done + i] * scale);
+		ecp_floats_to_halves(some, n, dst + done);
 	}
 }
 
@@ -492,6 +519,8 @@ ecp_vector_convert(const EcpVector *vector, EcpElem elem, void *dst)
 			bytes[i] = (data[i / BITS_PER_BYTE] << i % BITS_PER_BYTE & 0x80) ?
 				255 : 0;
 	}
+	else if (vector->elem == ECP_ELEM_FLOAT16 && elem == ECP_ELEM_FLOAT32)
+		ecp_halves_to_floats(vector->data, vector->dims, floats);
 	else if (vector->elem == ECP_ELEM_UINT8 && elem == ECP_ELEM_FLOAT32)
 	{
 		for (int i = 0; i < vector->dims; i++)
@@ -502,12 +531,25 @@ ecp_vector_convert(const EcpVector *vector, EcpElem elem, void *dst)
 			 (int) vector->elem, (int) elem);
 }
 
+/* The same of float16: no exponent is all ones. */
+static bool
+halves_are_finite(const uint16 *halves, int dims)
+{
+	bool		bad = false;
+
+	for (int i = 0; i < dims; i++)
+		bad |= (halves[i] & HALF_EXPONENT) == HALF_EXPONENT;
+	return !bad;
+}
+
 const char *
 ecp_elements_fault(EcpElem elem, int dims, const void *elements)
 {
 	const uint8 *bytes = elements;
 
 	if (elem == ECP_ELEM_FLOAT32 && !vector_is_finite(elements, dims))
+		return "an element that is not finite";
+	if (elem == ECP_ELEM_FLOAT16 && !halves_are_finite(elements, dims))
 		return "an element that is not finite";
 	if (elem == ECP_ELEM_BIT && dims % BITS_PER_BYTE != 0 &&
 		(bytes[dims / BITS_PER_BYTE] & (0xFF >> dims % BITS_PER_BYTE)) != 0)

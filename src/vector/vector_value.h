@@ -19,13 +19,15 @@ typedef enum EcpElem
 {
 	ECP_ELEM_UINT8 = 1,
 	ECP_ELEM_FLOAT32 = 2,
-	ECP_ELEM_BIT = 3			/* eight in a byte, the first is its highest */
+	ECP_ELEM_BIT = 3,			/* eight in a byte, the first is its highest */
+	ECP_ELEM_FLOAT16 = 4		/* only of stored rows: columns are not read
+								 * so */
 } EcpElem;
 
 /*
  * How a column's type stores its elements.  Those of a halfvec and of a double
- * precision[] become float32 when they are read; no kernel and no page knows of
- * them.  A half loses nothing thereby, a double is rounded, by the operators, too.
+ * precision[] become float32 when they are read.  A half loses nothing thereby, a
+ * double is rounded, by the operators, too.
  *
  * Written to disk (ecp's metapage): never renumber.
  */
@@ -69,6 +71,9 @@ extern const char *ecp_elem_name(EcpElem elem);
 /* The kind of elements that the leaders of such rows have. */
 extern EcpElem ecp_elem_for_leaders(EcpElem elem, EcpMetric metric);
 
+/* The kind of elements of a query that is compared with such rows. */
+extern EcpElem ecp_elem_for_query(EcpElem elem);
+
 /* Bytes of the elements of a vector; bits behind the last one are zero. */
 extern Size ecp_vector_bytes(EcpElem elem, int dims);
 
@@ -95,10 +100,22 @@ extern Datum ecp_vector_make(EcpColumnType type, int dims, const void *data);
 
 /*
  * Write the elements as another kind to "dst": as the same, or as the one that
- * leaders have; bits become 0 and 255.
+ * queries or leaders have; bits become 0 and 255.
  */
 extern void ecp_vector_convert(const EcpVector *vector, EcpElem elem,
 							   void *dst);
+
+/*
+ * Write float32 elements as float16 to "dst", rounded to the nearest.  If "scaled",
+ * a power of two brings the largest one near to the end of float16's range, so
+ * that only elements which are much smaller lose digits to its least exponent;
+ * otherwise an element above ECP_HALF_MAX in magnitude is an error
+ * (ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE).
+ */
+#define ECP_HALF_MAX	65504
+
+extern void ecp_vector_halve(const EcpVector *vector, bool scaled,
+							 uint16 *dst);
 
 /* What stored elements have that they cannot have, for a message; or NULL. */
 extern const char *ecp_elements_fault(EcpElem elem, int dims,

@@ -20,32 +20,19 @@
 #include "postgres.h"
 
 #include <math.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "vector/vector_codes.h"
 #include "vector/vector_kernels.h"
 
 #include "server_shim.h"
 #include "unit.h"
+#include "unit_memory.h"
 
 #define ROWS_MAX		200
 
 /* Comparisons of the test that is running. */
 static int	npassed = 0;
 static int	nfailed = 0;
-
-static uint64 random_state = 1;
-
-/* xorshift64*: the same numbers everywhere */
-static uint32
-random_u32(void)
-{
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return (uint32) ((random_state * UINT64CONST(2685821657736338717)) >> 32);
-}
 
 static void
 check(bool ok, const char *isa, const char *what, int dims, int n, int pattern)
@@ -59,33 +46,6 @@ check(bool ok, const char *isa, const char *what, int dims, int n, int pattern)
 				   n, pattern);
 		nfailed++;
 	}
-}
-
-/*
- * Memory of "bytes" bytes that ends where an unreadable page begins; never
- * freed before guard_reset().
- */
-static char *guard_area = NULL;
-static Size guard_bytes = 0;
-
-static char *
-guard_alloc(Size bytes)
-{
-	Size		page = sysconf(_SC_PAGESIZE);
-
-	guard_bytes = TYPEALIGN(page, bytes) + page;
-	guard_area = mmap(NULL, guard_bytes, PROT_READ | PROT_WRITE,
-					  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (guard_area == MAP_FAILED)
-		abort();
-	mprotect(guard_area + guard_bytes - page, page, PROT_NONE);
-	return guard_area + guard_bytes - page - bytes;
-}
-
-static void
-guard_free(void)
-{
-	munmap(guard_area, guard_bytes);
 }
 
 /* Patterns of elements. */

@@ -46,6 +46,7 @@
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_stat.h"
 #include "ecp/search/ecp_stop.h"
 #include "ecp/search/ecp_probe.h"
@@ -157,7 +158,7 @@ knn_next_batch(EcpKnn *knn, EcpKnnInput *input, TupleTableSlot *slot)
 								  RelationGetRelationName(knn->index));
 			ecp_knn_error_end(&error_query);
 			memcpy(knn->elements + n * plan->query_stride, vector.data,
-				   plan->state.leaf.vec_bytes);
+				   plan->query_bytes);
 			ecp_vector_release(&vector);
 		}
 		n++;
@@ -416,7 +417,9 @@ knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 	if (plan->scan.adaptive)
 		plan->room = Max(plan->keep, plan->scan.k) * 2 + KNN_ROOM_MORE;
 	plan->max_queries = (int) Min(nqueries, PG_INT32_MAX / plan->room);
-	plan->query_stride = MAXALIGN(plan->state.leaf.vec_bytes);
+	plan->query_bytes = ecp_vector_bytes(EcpMetaQueryElem(&plan->state.meta),
+										 plan->state.meta.ecpm_dims);
+	plan->query_stride = MAXALIGN(plan->query_bytes);
 	ecp_knn_workers_layout(plan, get_hash_memory_limit());
 }
 

@@ -184,7 +184,8 @@ typedef struct EcpKnnPlan
 	int			max_queries;	/* of a batch */
 	int			max_clusters;
 	uint32		nslots;			/* of the hash table, a power of two */
-	Size		query_stride;	/* bytes of a query's elements */
+	Size		query_bytes;	/* of a query's elements */
+	Size		query_stride;	/* from one query to the next */
 	EcpKnnLayout layout;
 } EcpKnnPlan;
 

@@ -16,6 +16,7 @@
 #include "base/topk.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_tid.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
@@ -156,10 +157,12 @@ ecp_knn_compare_prepared(EcpKnn *knn, uint32 q)
 
 	if (knn->prepared.queries[q] == NULL)
 	{
+		/* a scan of the table compares its vectors, not what is stored */
+		EcpElem		rows = knn->plan->exact ? EcpMetaQueryElem(meta) :
+			meta->ecpm_elem;
 		MemoryContext old = MemoryContextSwitchTo(knn->prepared.context);
 
-		knn->prepared.queries[q] = ecp_query_create(meta->ecpm_elem,
-													meta->ecpm_metric,
+		knn->prepared.queries[q] = ecp_query_create(rows, meta->ecpm_metric,
 													meta->ecpm_dims,
 													knn->elements +
 													q * knn->plan->query_stride);

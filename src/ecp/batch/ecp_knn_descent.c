@@ -69,7 +69,7 @@ ecp_knn_prepare(const EcpKnn *knn, int q, void *prepared)
 	const EcpMetaPageData *meta = &knn->plan->state.meta;
 	EcpVector	vector;
 
-	vector.elem = meta->ecpm_elem;
+	vector.elem = EcpMetaQueryElem(meta);
 	vector.dims = meta->ecpm_dims;
 	vector.data = knn->elements + q * knn->plan->query_stride;
 	vector.detoasted = NULL;

@@ -60,11 +60,11 @@ table_create(EcpKnn *knn)
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	EcpKnnTable *table = palloc0(sizeof(EcpKnnTable));
-	int			max = TABLE_BYTES / state->leaf.vec_bytes;
+	int			max = TABLE_BYTES / knn->plan->query_bytes;
 
 	table->context = context;
 	table->max = max = Min(Max(max, TABLE_ROWS_MIN), TABLE_ROWS_MAX);
-	table->vectors = palloc(mul_size(max, state->leaf.vec_bytes) +
+	table->vectors = palloc(mul_size(max, knn->plan->query_bytes) +
 							ECP_KERNEL_SLACK);
 	for (int f = 0; f < ECP_FACTORS_MAX; f++)
 		table->factors[f] = palloc0(max * sizeof(uint32) + ECP_KERNEL_SLACK);
@@ -105,7 +105,7 @@ table_compare(EcpKnn *knn)
 
 	CHECK_FOR_INTERRUPTS();
 	block.n = table->n;
-	block.stride = knn->plan->state.leaf.vec_bytes;
+	block.stride = knn->plan->query_bytes;
 	block.rows = table->vectors;
 	for (int f = 0; f < ECP_FACTORS_MAX; f++)
 		block.factors[f] = table->factors[f];
@@ -134,10 +134,10 @@ table_add(const ItemPointerData *tid, Datum value, void *arg)
 						  RelationGetRelationName(knn->index));
 	if (ecp_prepare(meta, &vector, table->prepared))
 	{
-		memcpy(table->vectors + (Size) table->n * state->leaf.vec_bytes,
-			   vector.data, state->leaf.vec_bytes);
-		ecp_factors_compute(meta->ecpm_elem, meta->ecpm_metric,
-							meta->ecpm_dims, vector.data, factors);
+		memcpy(table->vectors + (Size) table->n * knn->plan->query_bytes,
+			   vector.data, knn->plan->query_bytes);
+		ecp_factors_compute(vector.elem, meta->ecpm_metric, meta->ecpm_dims,
+							vector.data, factors);
 		for (int f = 0; f < ECP_FACTORS_MAX; f++)
 			table->factors[f][table->n] = factors[f];
 		table->tids[table->n] = *tid;

@@ -263,7 +263,8 @@ extern void ecp_build_state_open(EcpBuild *build, Relation heap, Relation index,
 								 IndexInfo *indexInfo, EcpFiles *files);
 
 /*
- * Read a heap row's value, and prepare it in build->prepared.  Returns false
+ * Read a heap row's value as the index stores it, in the current memory context
+ * if that is not as it is, and prepare it in build->prepared.  Returns false
  * when the row is not indexed.  The first row sets the dimensions, unless the
  * index has them; all others must have as many.  Allocates in the current
  * memory context.

@@ -73,6 +73,14 @@ ecp_build_state_row(EcpBuild *build, const ItemPointerData *tid, Datum value,
 											 EcpBuildPrepBytes(build) + 64);
 	ecp_vector_check_dims(vector, meta->ecpm_dims,
 						  RelationGetRelationName(build->index));
+	if (vector->elem != meta->ecpm_elem)
+	{
+		void	   *stored = palloc(build->state.leaf.vec_bytes);
+
+		ecp_prepare_stored(meta, vector, stored);
+		vector->elem = meta->ecpm_elem;
+		vector->data = stored;
+	}
 	ecp_error_row_end(&row);
 	return ecp_prepare(meta, vector, build->prepared);
 }

@@ -47,6 +47,14 @@ static relopt_enum_elt_def quantizer_values[] =
 	{(const char *) NULL}
 };
 
+static relopt_enum_elt_def vectors_values[] =
+{
+	{"auto", ECP_VECTORS_AUTO},
+	{"full", ECP_VECTORS_FULL},
+	{"half", ECP_VECTORS_HALF},
+	{(const char *) NULL}
+};
+
 static const struct config_enum_entry build_policy_values[] = {
 	{"auto", ECP_POLICY_AUTO, false},
 	{"chunkfiles", ECP_POLICY_CHUNKFILES, false},
@@ -107,6 +115,11 @@ options_init_storage(void)
 					   ECP_TARGET_RECALL_DEFAULT, ECP_TARGET_RECALL_MIN,
 					   ECP_TARGET_RECALL_MAX,
 					   ShareUpdateExclusiveLock);
+	add_enum_reloption(options_kind, "vectors",
+					   "What is kept of the vectors: all of them, or floats of half precision",
+					   vectors_values, ECP_VECTORS_AUTO,
+					   "Valid values are \"auto\", \"full\" and \"half\".",
+					   AccessExclusiveLock);
 }
 
 /* 0, or a target within the range of the storage parameter */
@@ -200,7 +213,8 @@ static const relopt_parse_elt options_table[] = {
 	{"quantizer", RELOPT_TYPE_ENUM, offsetof(EcpOptions, quantizer)},
 	{"sample_factor", RELOPT_TYPE_INT, offsetof(EcpOptions, sample_factor)},
 	{"seed", RELOPT_TYPE_INT, offsetof(EcpOptions, seed)},
-	{"target_recall", RELOPT_TYPE_REAL, offsetof(EcpOptions, target_recall)}
+	{"target_recall", RELOPT_TYPE_REAL, offsetof(EcpOptions, target_recall)},
+	{"vectors", RELOPT_TYPE_ENUM, offsetof(EcpOptions, vectors)}
 };
 
 /* Those that are in force without a build. */
@@ -322,5 +336,6 @@ ecp_options_get(Relation index)
 	options.seed = ECP_SEED_DEFAULT;
 	options.target_recall = ECP_TARGET_RECALL_DEFAULT;
 	options.sample_factor = ECP_SAMPLE_FACTOR_DEFAULT;
+	options.vectors = ECP_VECTORS_AUTO;
 	return options;
 }

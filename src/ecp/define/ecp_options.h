@@ -59,6 +59,17 @@ typedef enum EcpQuantizer
 	ECP_QUANTIZER_AUTO = 255	/* only as a storage parameter */
 } EcpQuantizer;
 
+/*
+ * What an index keeps of the vectors.  Written to disk (ecpm_vectors): never
+ * renumber.
+ */
+typedef enum EcpVectorsKind
+{
+	ECP_VECTORS_FULL = 1,		/* what the column has */
+	ECP_VECTORS_HALF = 2,		/* floats of 16 bits */
+	ECP_VECTORS_AUTO = 255		/* only as a storage parameter */
+} EcpVectorsKind;
+
 /* Storage parameters.  What a build has used is in the metapage. */
 typedef struct EcpOptions
 {
@@ -72,6 +83,7 @@ typedef struct EcpOptions
 	int			quantizer;		/* EcpQuantizer */
 	int			buffer_rows;	/* that wait for each cluster; 0 = none */
 	int			include_width;	/* bytes of a value of variable length */
+	int			vectors;		/* EcpVectorsKind */
 	double		target_recall;
 } EcpOptions;
 

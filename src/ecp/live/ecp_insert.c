@@ -357,14 +357,13 @@ insert_wait(Relation index, const EcpIndexState *state,
 }
 
 /*
- * Insert a vector, whose row (see ecp_page.h) is at "row".  The caller frees
- * what is allocated.
+ * Insert a vector, as stored, whose row (see ecp_page.h) is at "row".  "state" has
+ * just been read.  The caller frees what is allocated.
  */
 static void
-insert_vector(Relation index, Relation heap, const EcpVector *vector,
-			  const void *row, ItemPointer heap_tid)
+insert_vector(Relation index, Relation heap, EcpIndexState *state,
+			  const EcpVector *vector, const void *row, ItemPointer heap_tid)
 {
-	EcpIndexState state;
 	EcpSlotItem item = {0};
 	bool		may_split = ecp_insert_split;
 	bool		must_split = true;
@@ -375,23 +374,23 @@ insert_vector(Relation index, Relation heap, const EcpVector *vector,
 	item.tid = *heap_tid;
 	item.vector = row;
 
-	for (int tries = 0; tries < ECP_INSERT_TRIES_MAX;)
+	for (int tries = 0; tries < ECP_INSERT_TRIES_MAX;
+		 ecp_meta_read_state(index, state))
 	{
 		EcpInsertPlace place;
 
 		CHECK_FOR_INTERRUPTS();
-		ecp_meta_read_state(index, &state);
-		if (state.meta.ecpm_dims != 0 && !EcpIndexIsEmpty(&state))
-			ecp_vector_check_dims(vector, state.meta.ecpm_dims,
+		if (state->meta.ecpm_dims != 0 && !EcpIndexIsEmpty(state))
+			ecp_vector_check_dims(vector, state->meta.ecpm_dims,
 								  RelationGetRelationName(index));
-		if (!ecp_prepare(&state.meta, vector, prepared))
+		if (!ecp_prepare(&state->meta, vector, prepared))
 			return;				/* zero length under cosine: not indexed */
-		if (EcpIndexIsEmpty(&state))
+		if (EcpIndexIsEmpty(state))
 		{
-			insert_first(index, &state, vector);
+			insert_first(index, state, vector);
 			continue;
 		}
-		insert_find(index, &state, prepared, leader, &place);
+		insert_find(index, state, prepared, leader, &place);
 		item.leader = place.leader;
 		if (place.wants_buffer && may_create)
 		{
@@ -401,7 +400,7 @@ insert_vector(Relation index, Relation heap, const EcpVector *vector,
 			continue;
 		}
 		place.wants_buffer = false;
-		switch (leaf_put(index, &state, &place, &item, may_split,
+		switch (leaf_put(index, state, &place, &item, may_split,
 						 must_split))
 		{
 			case ECP_PUT_DONE:
@@ -409,7 +408,7 @@ insert_vector(Relation index, Relation heap, const EcpVector *vector,
 			case ECP_PUT_MOVED:
 				/* twice: closed, and the next version is not published yet */
 				if (tries++ > 0)
-					insert_wait(index, &state, &place.leaf);
+					insert_wait(index, state, &place.leaf);
 				break;
 			case ECP_PUT_FULL:
 				/* try only once */
@@ -428,20 +427,28 @@ insert_vector(Relation index, Relation heap, const EcpVector *vector,
 					RelationGetRelationName(index))));
 }
 
-/* The attributes of the index, and the room for INCLUDE columns. */
-static void
-insert_attr_desc(Relation index, EcpAttrDesc *attrs)
+/*
+ * Make the row of a table's row, of palloc'd memory, and turn the vector into what
+ * is stored of it.
+ */
+static const void *
+insert_form_row(Relation index, const EcpIndexState *state, EcpVector *vector,
+				const Datum *values, const bool *isnull)
 {
-	EcpIndexState state;
+	EcpElem		elem = state->meta.ecpm_elem;
+	Size		vec_bytes = ecp_vector_bytes(elem, vector->dims);
+	EcpAttrDesc attrs;
+	char	   *row;
 
-	if (IndexRelationGetNumberOfAttributes(index) ==
-		IndexRelationGetNumberOfKeyAttributes(index))
-	{
-		ecp_attr_desc_init(index, NULL, attrs);
-		return;
-	}
-	ecp_meta_read_state(index, &state);
-	ecp_attr_desc_init(index, &state.meta, attrs);
+	ecp_attr_desc_init(index, &state->meta, &attrs);
+	if (vector->elem == elem && attrs.bytes == 0)
+		return vector->data;
+	row = palloc(vec_bytes + attrs.bytes);
+	ecp_prepare_stored(&state->meta, vector, row);
+	ecp_attr_form(&attrs, vector, values, isnull, row + vec_bytes);
+	vector->elem = elem;
+	vector->data = row;
+	return row;
 }
 
 bool
@@ -453,10 +460,8 @@ ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	MemoryContext old_context;
 	EcpErrorRow error_row;
 	EcpVector	vector;
-	EcpColumnType type;
-	EcpMetric	metric;
-	EcpAttrDesc attrs;
-	const char *row;
+	EcpIndexState state;
+	const void *row;
 
 	if (isnull[0])
 		return false;
@@ -465,21 +470,11 @@ ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	context = AllocSetContextCreate(CurrentMemoryContext, "ecp insert",
 									ALLOCSET_DEFAULT_SIZES);
 	old_context = MemoryContextSwitchTo(context);
-	ecp_class_get(index, &type, &metric);
+	ecp_meta_read_state(index, &state);
 	ecp_error_row_begin(&error_row, heap, index, heap_tid);
-	ecp_vector_read(values[0], type, &vector);
-	insert_attr_desc(index, &attrs);
-	row = vector.data;
-	if (attrs.bytes > 0)
-	{
-		Size		vec_bytes = ecp_vector_bytes(vector.elem, vector.dims);
-		char	   *copy = palloc(vec_bytes + attrs.bytes);
-
-		memcpy(copy, vector.data, vec_bytes);
-		ecp_attr_form(&attrs, &vector, values, isnull, copy + vec_bytes);
-		row = copy;
-	}
-	insert_vector(index, heap, &vector, row, heap_tid);
+	ecp_vector_read(values[0], state.meta.ecpm_column_type, &vector);
+	row = insert_form_row(index, &state, &vector, values, isnull);
+	insert_vector(index, heap, &state, &vector, row, heap_tid);
 	ecp_error_row_end(&error_row);
 	ecp_stat_count(index, ECP_STAT_INSERTS, 1);
 	MemoryContextSwitchTo(old_context);

@@ -604,8 +604,8 @@ check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 		if (!lacks)
 		{
 			memcpy(check->element, tid, ECP_CHECK_TID_BYTES);
-			memcpy(check->element + ECP_CHECK_TID_BYTES, vector.data,
-				   check->state.leaf.vec_bytes);
+			ecp_prepare_stored(meta, &vector,
+							   check->element + ECP_CHECK_TID_BYTES);
 			ecp_attr_form(&check->attrs, &vector, values, isnull,
 						  check->element + ECP_CHECK_TID_BYTES +
 						  check->state.leaf.vec_bytes);

@@ -202,12 +202,16 @@ recall_take(EcpDriftRecall *recall, const EcpLeafRef *ref,
 	DriftQuery *query = &recall->queries[recall->nqueries];
 	void	   *prepared = palloc(recall->state->node.vec_bytes +
 								  ECP_KERNEL_SLACK);
+	EcpElem		elem = EcpMetaQueryElem(meta);
+	void	   *elements = palloc(ecp_vector_bytes(elem, meta->ecpm_dims));
 	EcpVector	vector = {0};
 
 	CHECK_FOR_INTERRUPTS();
-	vector.elem = meta->ecpm_elem;
+	ecp_prepare_query(meta, rows->vectors +
+					  (Size) row * recall->state->leaf.vec_bytes, elements);
+	vector.elem = elem;
 	vector.dims = meta->ecpm_dims;
-	vector.data = rows->vectors + (Size) row * recall->state->leaf.vec_bytes;
+	vector.data = elements;
 	if (ecp_prepare(meta, &vector, prepared))
 	{
 		memset(query, 0, sizeof(DriftQuery));
@@ -221,6 +225,7 @@ recall_take(EcpDriftRecall *recall, const EcpLeafRef *ref,
 		query_descend(recall, query, prepared);
 		recall->nqueries++;
 	}
+	pfree(elements);
 	pfree(prepared);
 }
 

@@ -33,7 +33,7 @@ PGDLLEXPORT Datum ecp_metapage_info(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum ecp_clusters(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum ecp_page_items(PG_FUNCTION_ARGS);
 
-#define ECP_METAPAGE_COLUMNS	23
+#define ECP_METAPAGE_COLUMNS	24
 #define ECP_CLUSTERS_COLUMNS	8
 #define ECP_ITEMS_COLUMNS		8
 
@@ -137,6 +137,8 @@ ecp_metapage_info(PG_FUNCTION_ARGS)
 	values[i++] = BoolGetDatum((meta->ecpm_flags & ECP_META_DIMS_LEARNED) != 0);
 	values[i++] = CStringGetTextDatum(meta->ecpm_quantizer ==
 									  ECP_QUANTIZER_RABITQ ? "rabitq" : "none");
+	values[i++] = CStringGetTextDatum(meta->ecpm_vectors ==
+									  ECP_VECTORS_HALF ? "half" : "full");
 	values[i++] = CStringGetTextDatum(meta->ecpm_leaders == ECP_LEADERS_RANDOM ?
 									  "random" : "kmeans");
 	values[i++] = Int64GetDatum(meta->ecpm_seed);

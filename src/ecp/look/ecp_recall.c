@@ -329,15 +329,42 @@ recall_set_option(const char *name, const char *value)
 							 GUC_ACTION_SAVE, true, 0, false);
 }
 
+/*
+ * The distance of the row in rows->slot from a query, which is not what the index
+ * has if that is rounded.
+ */
+static float8
+recall_table_distance(const EcpRecall *recall, EcpUserTableRows *rows,
+					  const EcpVector *query)
+{
+	const EcpMetaPageData *meta = &recall->state.meta;
+	float8		distance;
+	EcpVector	vector;
+	Datum		value;
+
+	if (!ecp_user_table_row_value(rows, &value))
+		return get_float8_infinity();
+	ecp_vector_read(value, meta->ecpm_column_type, &vector);
+	ecp_vector_check_dims(&vector, meta->ecpm_dims,
+						  RelationGetRelationName(recall->index));
+	distance = ecp_distance(vector.elem, meta->ecpm_metric, vector.dims,
+							vector.data, query->data);
+	ecp_vector_release(&vector);
+	return distance;
+}
+
 /* Run one query through the index, and add what it finds to the sums. */
 static void
 recall_measure_query(EcpRecall *recall, IndexScanDesc scan,
-					 TupleTableSlot *slot, EcpRecallQuery *query, Datum value,
+					 EcpUserTableRows *rows, EcpRecallQuery *query, Datum value,
 					 EcpRecallPoint *point)
 {
 	EcpMetric	metric = recall->state.meta.ecpm_metric;
+	bool		exact = EcpStoredIsExact(&recall->state.meta);
+	TupleTableSlot *slot = rows->slot;
 	float8		bound;
 	ScanKeyData orderby;
+	EcpVector	vector;
 	int			nfound = 0;
 	int			nhits = 0;
 	instr_time	start;
@@ -354,6 +381,7 @@ recall_measure_query(EcpRecall *recall, IndexScanDesc scan,
 	orderby.sk_strategy = ECP_DISTANCE_STRATEGY;
 	orderby.sk_argument = value;
 
+	ecp_vector_read(value, recall->state.meta.ecpm_column_type, &vector);
 	ecp_scan_set_wanted(scan, recall->k +
 						(ItemPointerIsValid(&query->self) ? 1 : 0));
 	INSTR_TIME_SET_CURRENT(start);
@@ -365,12 +393,14 @@ recall_measure_query(EcpRecall *recall, IndexScanDesc scan,
 			ItemPointerEquals(&query->self, &slot->tts_tid))
 			continue;
 		nfound++;
-		if (DatumGetFloat8(scan->xs_orderbyvals[0]) <= bound)
+		if ((exact ? DatumGetFloat8(scan->xs_orderbyvals[0]) :
+			 recall_table_distance(recall, rows, &vector)) <= bound)
 			nhits++;
 	}
 	INSTR_TIME_SET_CURRENT(stop);
 	INSTR_TIME_SUBTRACT(stop, start);
 
+	ecp_vector_release(&vector);
 	point->hits += nhits;
 	point->wanted += query->nnearest;
 	point->clusters += ecp_search_last.clusters;
@@ -386,7 +416,7 @@ static void
 recall_measure(EcpRecall *recall, int probes, ReturnSetInfo *rsinfo)
 {
 	int			nestlevel = NewGUCNestLevel();
-	TupleTableSlot *slot = table_slot_create(recall->heap, NULL);
+	EcpUserTableRows rows;
 	EcpRecallPoint point = {0};
 	IndexScanDesc scan;
 	Datum		values[5];
@@ -398,6 +428,7 @@ recall_measure(EcpRecall *recall, int probes, ReturnSetInfo *rsinfo)
 		recall_set_option("ecp.probes", psprintf("%d", probes));
 		recall_set_option("ecp.iterative_scan", "off");
 	}
+	ecp_user_table_rows_begin(&rows, recall->heap, recall->index);
 	scan = ecp_index_beginscan(recall->heap, recall->index,
 							   GetActiveSnapshot(), 0, 1);
 	tuplestore_rescan(recall->input.store);
@@ -409,11 +440,11 @@ recall_measure(EcpRecall *recall, int probes, ReturnSetInfo *rsinfo)
 		bool		isnull;
 
 		CHECK_FOR_INTERRUPTS();
-		recall_measure_query(recall, scan, slot, &recall->queries[q],
+		recall_measure_query(recall, scan, &rows, &recall->queries[q],
 							 slot_getattr(recall->slot, 2, &isnull), &point);
 	}
 	index_endscan(scan);
-	ExecDropSingleTupleTableSlot(slot);
+	ecp_user_table_rows_end(&rows);
 	AtEOXact_GUC(false, nestlevel);
 
 	values[0] = Int32GetDatum(probes);

@@ -281,21 +281,3 @@ ecp_include_is_valid(const EcpAttrDesc *desc, const char *bytes)
 	pfree(data);
 	return result;
 }
-
-/*
- * amcanreturn: an index without INCLUDE columns returns nothing, since its
- * entries do not show which vectors cannot be restored exactly.
- */
-bool
-ecpcanreturn(Relation index, int attno)
-{
-	int			nkeys = IndexRelationGetNumberOfKeyAttributes(index);
-	EcpAttrDesc desc;
-
-	if (IndexRelationGetNumberOfAttributes(index) == nkeys)
-		return false;
-	if (attno == 1 || attno > nkeys)
-		return true;
-	ecp_attr_desc_init(index, NULL, &desc);
-	return ecp_attr_kind_is_exact(desc.kind[attno - 2]);
-}

@@ -37,6 +37,4 @@ extern bool ecp_include_read(Relation index, BlockNumber blk,
 /* Do a slot's bytes obey the format?  For the checker. */
 extern bool ecp_include_is_valid(const EcpAttrDesc *desc, const char *bytes);
 
-extern bool ecpcanreturn(Relation index, int attno);
-
 #endif							/* ECP_INCLUDE_H */

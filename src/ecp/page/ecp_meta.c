@@ -75,6 +75,43 @@ ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims)
 	meta->ecpm_node_target = Max(meta->ecpm_node_max / 2, 1);
 }
 
+/* What an index keeps of vectors of a column type, by the storage parameter. */
+static EcpVectorsKind
+meta_vectors(Relation index, EcpColumnType type, int wanted)
+{
+	if (wanted == ECP_VECTORS_AUTO)
+		return type == ECP_COLUMN_HALFVEC ? ECP_VECTORS_HALF : ECP_VECTORS_FULL;
+	if (wanted == ECP_VECTORS_HALF &&
+		ecp_column_type_elem(type) != ECP_ELEM_FLOAT32)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("storage parameter \"vectors\" of index \"%s\" cannot be \"half\"",
+						RelationGetRelationName(index)),
+				 errdetail("The elements of column \"%s\" take at most a byte each.",
+						   NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname))));
+	return wanted;
+}
+
+/*
+ * The kind of elements as an index stores them.  Those of a halfvec are float32
+ * only while they are in memory.
+ */
+static EcpElem
+meta_elem(EcpColumnType type, EcpVectorsKind vectors)
+{
+	return vectors == ECP_VECTORS_HALF || type == ECP_COLUMN_HALFVEC ?
+		ECP_ELEM_FLOAT16 : ecp_column_type_elem(type);
+}
+
+/* Can the metapage of an index on this column type say this of its vectors? */
+static bool
+meta_vectors_are_valid(EcpColumnType type, uint8 vectors)
+{
+	return vectors == ECP_VECTORS_FULL ||
+		(vectors == ECP_VECTORS_HALF &&
+		 ecp_column_type_elem(type) == ECP_ELEM_FLOAT32);
+}
+
 void
 ecp_meta_form(Relation index, EcpMetaPageData *meta)
 {
@@ -100,7 +137,8 @@ ecp_meta_form(Relation index, EcpMetaPageData *meta)
 	meta->ecpm_version = ECP_VERSION;
 	meta->ecpm_min_reader = ECP_MIN_READER;
 	meta->ecpm_column_type = type;
-	meta->ecpm_elem = ecp_column_type_elem(type);
+	meta->ecpm_vectors = meta_vectors(index, type, options.vectors);
+	meta->ecpm_elem = meta_elem(type, meta->ecpm_vectors);
 	meta->ecpm_metric = metric;
 	meta->ecpm_leader_elem = ecp_elem_for_leaders(meta->ecpm_elem, metric);
 	ecp_attr_meta_form(&attrs, meta);
@@ -205,7 +243,8 @@ meta_check(Relation index, const EcpMetaPageData *meta)
 				 errhint("Please REINDEX it.")));
 	ecp_class_get(index, &type, &metric);
 	if (meta->ecpm_column_type != type || meta->ecpm_metric != metric ||
-		meta->ecpm_elem != ecp_column_type_elem(type) ||
+		!meta_vectors_are_valid(type, meta->ecpm_vectors) ||
+		meta->ecpm_elem != meta_elem(type, meta->ecpm_vectors) ||
 		meta->ecpm_leader_elem != ecp_elem_for_leaders(meta->ecpm_elem, metric) ||
 		meta->ecpm_nkeyatts != nkeyatts ||
 		meta->ecpm_ninclude != IndexRelationGetNumberOfAttributes(index) - nkeyatts)

@@ -318,7 +318,8 @@ typedef struct EcpMetaPageData
 	uint32		ecpm_retired_pages;
 	EcpIntentData ecpm_op;
 	uint32		ecpm_nleaves;	/* clusters, kept by build and maintenance */
-	uint32		ecpm_unused;
+	uint8		ecpm_vectors;	/* EcpVectorsKind, never AUTO */
+	uint8		ecpm_unused[3];
 	float8		ecpm_build_tuples;
 	EcpBuildReportData ecpm_report;
 	EcpRecallCurveData ecpm_curve;

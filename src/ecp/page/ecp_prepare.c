@@ -1,11 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_prepare.c
- *	  The form in which a row's vector is compared with leaders.
+ *	  The forms in which a vector is stored, and compared with leaders.
  *
- * As it is for L2 and inner product, brought to unit length for cosine, where
+ * Compared as it is for L2 and inner product, brought to unit length for cosine, where
  * L2 ranks alike; of the element kind that means of such rows need.  Builds,
  * inserts and searches prepare alike.
+ *
+ * A vector is stored as it is, or as float16.  Its length does not matter under
+ * cosine; so it is scaled there (ecp_vector_halve()), no element is out of range,
+ * and none is smaller than what float16 has digits for unless it hardly matters
+ * beside the largest one.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,10 +21,33 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
+void
+ecp_prepare_stored(const EcpMetaPageData *meta, const EcpVector *vector,
+				   void *dst)
+{
+	if (vector->elem != meta->ecpm_elem)
+		ecp_vector_halve(vector, meta->ecpm_metric == ECP_METRIC_COSINE &&
+						 !EcpStoredIsExact(meta), dst);
+	else
+		ecp_vector_convert(vector, meta->ecpm_elem, dst);
+}
+
+void
+ecp_prepare_query(const EcpMetaPageData *meta, const void *row, void *dst)
+{
+	EcpVector	vector = {0};
+
+	vector.elem = meta->ecpm_elem;
+	vector.dims = meta->ecpm_dims;
+	vector.data = row;
+	ecp_vector_convert(&vector, EcpMetaQueryElem(meta), dst);
+}
+
 bool
 ecp_prepare(const EcpMetaPageData *meta, const EcpVector *vector, void *dst)
 {
-	Assert(vector->elem == meta->ecpm_elem);
+	Assert(vector->elem == meta->ecpm_elem ||
+		   vector->elem == EcpMetaQueryElem(meta));
 
 	ecp_vector_convert(vector, meta->ecpm_leader_elem, dst);
 	return meta->ecpm_metric != ECP_METRIC_COSINE ||

@@ -1,19 +1,47 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_prepare.h
- *	  The form in which a row's vector is compared with leaders.
+ *	  The forms of a vector: as its column has it, as the index stores it, and as
+ *	  it is compared with leaders.
+ *
+ *	 column		ecp_vector_read(): as the column type is read; queries, too
+ *	 stored		meta.ecpm_elem: rows on pages, in files of a build and in memory
+ *	 prepared	meta.ecpm_leader_elem: leaders, and what is compared with them
+ *
+ * A row is prepared from what is stored of it, so that it belongs to the same
+ * leader whenever that is computed.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef ECP_PREPARE_H
 #define ECP_PREPARE_H
 
+#include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_page.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
 /*
- * The form of a column's vector in which it is compared with leaders: the
+ * Bring a row's vector into the form in which it is stored.  "dst" has room for
+ * dims elements of meta.ecpm_elem.
+ */
+extern void ecp_prepare_stored(const EcpMetaPageData *meta,
+							   const EcpVector *vector, void *dst);
+
+/* The kind of elements that queries have, and columns are read as. */
+#define EcpMetaQueryElem(meta)	ecp_elem_for_query((meta)->ecpm_elem)
+
+/* A stored row as a query: "dst" has room for dims elements of that kind. */
+extern void ecp_prepare_query(const EcpMetaPageData *meta, const void *row,
+							  void *dst);
+
+/* Does the index have the column's vectors without a loss? */
+#define EcpStoredIsExact(meta) \
+	((meta)->ecpm_vectors == ECP_VECTORS_FULL || \
+	 (meta)->ecpm_column_type == ECP_COLUMN_HALFVEC)
+
+/*
+ * The form of a vector, stored or a query, in which it is compared with leaders: the
  * element kind is meta.ecpm_leader_elem; cosine is made unit length.  dst
  * has room for dims elements of that kind.  Returns false for a vector that
  * is not indexed (zero norm under cosine).

@@ -245,6 +245,7 @@ radius_probe(RadiusEstimate *estimate, const RadiusCluster *cluster)
 	float8		sum = 0;
 	float8		squares = 0;
 	EcpRowSet	rows;
+	void	   *row;
 	int			step;
 
 	ecp_cluster_rows_init(&rows, &estimate->state);
@@ -253,16 +254,21 @@ radius_probe(RadiusEstimate *estimate, const RadiusCluster *cluster)
 		rows.nrows == 0)
 		return;
 	estimate->bytes += rows.nrows * rows.stride;
+	row = palloc(ecp_vector_bytes(estimate->query.elem, meta->ecpm_dims));
 	probe->rank = cluster->rank;
 	probe->run = cluster->run;
 	step = (rows.nrows + RADIUS_ROWS - 1) / RADIUS_ROWS;
 	probe->nrows = 0;
 	for (int i = 0; i < rows.nrows; i += step)
+	{
+		ecp_prepare_query(meta, rows.vectors + i * rows.stride, row);
 		probe->excess[probe->nrows++] =
-			radius_rank(meta, ecp_distance(meta->ecpm_elem, meta->ecpm_metric,
-										   meta->ecpm_dims, estimate->query.data,
-										   rows.vectors + i * rows.stride)) -
+			radius_rank(meta, ecp_distance(estimate->query.elem,
+										   meta->ecpm_metric, meta->ecpm_dims,
+										   estimate->query.data, row)) -
 			cluster->rank;
+	}
+	pfree(row);
 	for (int i = 0; i < probe->nrows; i++)
 	{
 		sum += probe->excess[i];

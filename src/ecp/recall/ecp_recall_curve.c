@@ -31,6 +31,7 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_xlog.h"
 #include "ecp/recall/ecp_recall_curve.h"
 #include "ecp/recall/ecp_recall_private.h"
@@ -161,6 +162,15 @@ curve_is_copy(const EcpRecallCurve *curve, const EcpRowSet *rows, uint32 row)
 	return false;
 }
 
+/* Bytes of a query, of which the pool has many. */
+static Size
+curve_query_bytes(const EcpRecallCurve *curve)
+{
+	const EcpMetaPageData *meta = &curve->state->meta;
+
+	return ecp_vector_bytes(EcpMetaQueryElem(meta), meta->ecpm_dims);
+}
+
 /*
  * Take a random row as a query, or, if "copy" is given, as one of the pool.  The
  * choice follows from its number and the index's seed.  Of rows at one place, which
@@ -188,13 +198,12 @@ curve_row(EcpRecallCurve *curve, int number, char *copy)
 			row < rows.nrows &&
 			(tries == CURVE_ROW_TRIES || !curve_is_copy(curve, &rows, row)))
 		{
-			if (copy)
-				memcpy(copy, rows.vectors + row * rows.stride,
-					   curve->state->leaf.vec_bytes);
-			else
-				ecp_recall_search(curve, ECP_QUERY_ROW,
-								  rows.vectors + row * rows.stride,
-								  &rows.tids[row]);
+			void	   *query = copy ? copy : palloc(curve_query_bytes(curve));
+
+			ecp_prepare_query(&curve->state->meta,
+							  rows.vectors + row * rows.stride, query);
+			if (copy == NULL)
+				ecp_recall_search(curve, ECP_QUERY_ROW, query, &rows.tids[row]);
 			break;
 		}
 		MemoryContextReset(curve->row_context);
@@ -207,9 +216,9 @@ curve_row(EcpRecallCurve *curve, int number, char *copy)
 static float4
 curve_element(const EcpRecallCurve *curve, int row, int element)
 {
-	const char *vector = curve->pool + row * curve->state->leaf.vec_bytes;
+	const char *vector = curve->pool + row * curve_query_bytes(curve);
 
-	switch (curve->state->meta.ecpm_elem)
+	switch (EcpMetaQueryElem(&curve->state->meta))
 	{
 		case ECP_ELEM_FLOAT32:
 			return ((const float4 *) vector)[element];
@@ -225,7 +234,7 @@ static void
 curve_set_element(const EcpRecallCurve *curve, char *vector, int element,
 				  float4 value)
 {
-	switch (curve->state->meta.ecpm_elem)
+	switch (EcpMetaQueryElem(&curve->state->meta))
 	{
 		case ECP_ELEM_FLOAT32:
 			((float4 *) vector)[element] = value;
@@ -260,7 +269,7 @@ curve_range(const EcpRecallCurve *curve, float4 *least, float4 *largest)
 static void
 curve_other(EcpRecallCurve *curve, EcpQueryKind kind, int number)
 {
-	char	   *vector = palloc0(curve->state->leaf.vec_bytes + ECP_KERNEL_SLACK);
+	char	   *vector = palloc0(curve_query_bytes(curve) + ECP_KERNEL_SLACK);
 	bool		bits = curve->state->meta.ecpm_elem == ECP_ELEM_BIT;
 	pg_prng_state prng;
 	int			a;
@@ -363,7 +372,7 @@ static void
 curve_set_pool(EcpRecallCurve *curve)
 {
 	EcpMetaPageData *meta = &curve->state->meta;
-	Size		bytes = curve->state->leaf.vec_bytes;
+	Size		bytes = curve_query_bytes(curve);
 
 	curve->pool = MemoryContextAllocZero(curve->context, CURVE_POOL * bytes +
 										 ECP_KERNEL_SLACK);
@@ -376,7 +385,7 @@ curve_set_pool(EcpRecallCurve *curve)
 		if (meta->ecpm_metric == ECP_METRIC_IP)
 			meta->ecpm_curve.ecpm_norm =
 				Max(meta->ecpm_curve.ecpm_norm,
-					-ecp_distance(meta->ecpm_elem, ECP_METRIC_IP,
+					-ecp_distance(EcpMetaQueryElem(meta), ECP_METRIC_IP,
 								  meta->ecpm_dims, row, row));
 	}
 }
@@ -619,7 +628,7 @@ curve_take_team(EcpRecallCurve *curve, EcpTeam *team, EcpTask task, int first,
 	bytes = mul_size(curve->queries.stride, n);
 	ecp_team_memory_alloc(&notes, true, bytes);
 	memset(notes.address, 0, bytes);
-	bytes = CURVE_POOL * curve->state->leaf.vec_bytes + ECP_KERNEL_SLACK;
+	bytes = CURVE_POOL * curve_query_bytes(curve) + ECP_KERNEL_SLACK;
 	ecp_team_memory_alloc(&pool, true, data_bytes + bytes);
 	memcpy(pool.address, &curve->state->meta.ecpm_curve,
 		   sizeof(EcpRecallCurveData));

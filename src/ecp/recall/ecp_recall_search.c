@@ -281,20 +281,20 @@ search_note(EcpRecallCurve *curve, EcpRecallNotes *notes)
 	notes->valid = true;
 }
 
-/* Prepare to search for a vector; false if that is not possible. */
+/* Prepare to search for a query; false if that is not possible. */
 static bool
-search_begin(EcpRecallCurve *curve, const void *row, void *prepared)
+search_begin(EcpRecallCurve *curve, const void *query, void *prepared)
 {
 	EcpMetaPageData *meta = &curve->state->meta;
 	EcpVector	vector = {0};
 
-	vector.elem = meta->ecpm_elem;
+	vector.elem = EcpMetaQueryElem(meta);
 	vector.dims = meta->ecpm_dims;
-	vector.data = row;
+	vector.data = query;
 	if (!ecp_prepare(meta, &vector, prepared))
 		return false;
 	curve->query = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
-									meta->ecpm_dims, row);
+									meta->ecpm_dims, query);
 	curve->codes = NULL;
 	if (curve->state->leaf.quantizer != ECP_QUANTIZER_NONE)
 	{

@@ -30,7 +30,9 @@
 #include "access/visibilitymap.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_include.h"
+#include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
 #include "ecp/search/ecp_index_only.h"
 #include "ecp/search/ecp_search.h"
 #include "executor/tuptable.h"
@@ -122,6 +124,7 @@ return_read_entry(EcpIndexOnly *ret, IndexScanDesc scan, EcpSearch *search)
 	const EcpIndexState *state = ecp_search_state(search);
 	const EcpGeometry *geo = &state->leaf;
 	char	   *vector = palloc(geo->vec_bytes);
+	void	   *query;
 	ReturnEntry result = RETURN_ENTRY_TABLE;
 	EcpEntryView view;
 	Buffer		buffer;
@@ -145,10 +148,14 @@ return_read_entry(EcpIndexOnly *ret, IndexScanDesc scan, EcpSearch *search)
 		return result;
 
 	/* without a lock: it does not change while the row is visible to us */
+	ret->isnull[0] = !EcpStoredIsExact(&state->meta);
+	if (ret->isnull[0])
+		return result;			/* the query has no use for it */
 	if (geo->stream)
 		ecp_search_vector(search, vector);
-	ret->values[0] = ecp_vector_make(state->meta.ecpm_column_type, geo->dims, vector);
-	ret->isnull[0] = false;
+	query = palloc(ecp_vector_bytes(EcpMetaQueryElem(&state->meta), geo->dims));
+	ecp_prepare_query(&state->meta, vector, query);
+	ret->values[0] = ecp_vector_make(state->meta.ecpm_column_type, geo->dims, query);
 	return result;
 }
 
@@ -217,4 +224,31 @@ ecp_index_only_row(EcpIndexOnly *ret, IndexScanDesc scan, EcpSearch *search)
 		ExecClearTuple(ret->slot);
 	MemoryContextSwitchTo(old);
 	return found;
+}
+
+/*
+ * amcanreturn: an index without INCLUDE columns returns nothing, since its
+ * entries do not show which vectors cannot be restored exactly.  Nor does one
+ * return vectors that it has rounded.
+ */
+bool
+ecpcanreturn(Relation index, int attno)
+{
+	int			nkeys = IndexRelationGetNumberOfKeyAttributes(index);
+	EcpAttrDesc desc;
+
+	if (IndexRelationGetNumberOfAttributes(index) == nkeys)
+		return false;
+	if (attno > nkeys)
+		return true;
+	if (attno == 1)
+	{
+		EcpIndexState state;
+
+		/* what was built; the storage parameter may have been set since */
+		ecp_meta_read_state(index, &state);
+		return EcpStoredIsExact(&state.meta);
+	}
+	ecp_attr_desc_init(index, NULL, &desc);
+	return ecp_attr_kind_is_exact(desc.kind[attno - 2]);
 }

@@ -24,4 +24,6 @@ extern bool ecp_index_only_row(EcpIndexOnly *ret, IndexScanDesc scan,
 							   EcpSearch *search);
 extern void ecp_index_only_free(EcpIndexOnly *ret);
 
+extern bool ecpcanreturn(Relation index, int attno);
+
 #endif							/* ECP_INDEX_ONLY_H */

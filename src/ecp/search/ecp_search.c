@@ -74,9 +74,6 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/* A radius is widened by this much: the condition is checked again. */
-#define ECP_RADIUS_SLACK		1e-6
-
 /* Pages of the table that are prefetched at a time, and rows ahead. */
 #define SEARCH_HEAP_PAGES		10
 #define SEARCH_HEAP_AHEAD		2
@@ -129,7 +126,7 @@ ecp_search_create(Relation index)
 	search->request.filter = NULL;
 	search->request.heap = NULL;
 	search->request.located = search->request.unordered = false;
-	search->request.rank_max = get_float8_infinity();
+	search->request.radius = get_float8_infinity();
 	search->request.limit = 0;
 	search->request.filtered = search->request.immediate = false;
 	search->request.test = NULL;
@@ -187,18 +184,9 @@ ecp_search_state(const EcpSearch *search)
 void
 ecp_search_set_radius(EcpSearch *search, float8 radius)
 {
-	EcpMetric	metric;
-	EcpColumnType type;
-
 	Assert(!search->started);
-	search->request.rank_max = get_float8_infinity();
 	/* NaN is greater than all numbers, and so is no limit either */
-	if (isnan(radius) || isinf(radius) > 0)
-		return;
-	ecp_class_get(search->probe.index, &type, &metric);
-	if (metric == ECP_METRIC_L2)
-		radius = radius < 0 ? -1 : radius * radius;
-	search->request.rank_max = radius + fabs(radius) * ECP_RADIUS_SLACK;
+	search->request.radius = isnan(radius) ? get_float8_infinity() : radius;
 }
 
 void
@@ -492,7 +480,7 @@ search_read_nearest(EcpSearch *search)
 static void
 search_first_window_done(EcpSearch *search)
 {
-	if (!isinf(search->request.rank_max))
+	if (!isinf(search->query.rank_max))
 		return;
 	if (search->query.codes)
 	{
@@ -625,7 +613,7 @@ search_read_more(EcpSearch *search)
 		stats->recall = 1;
 
 	/* clusters come in order of promise: later ones have no rows either */
-	if (!isinf(search->request.rank_max) && search->candidates == candidates &&
+	if (!isinf(search->query.rank_max) && search->candidates == candidates &&
 		stats->vectors > vectors && stats->stop == ECP_STOP_NONE)
 		stats->stop = ECP_STOP_RADIUS;
 	ecp_search_note(search);
@@ -727,7 +715,7 @@ search_take_next(EcpSearch *search, bool more, EcpRanked *row)
 
 		if (!search_take(search, row))
 			return false;
-		if (row->rank > search->request.rank_max)
+		if (row->rank > search->query.rank_max)
 			continue;			/* only its bound was within the radius */
 		if (!search_is_late(search, row))
 			break;

@@ -27,6 +27,9 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
+/* A radius is widened by this much: the condition is checked again. */
+#define RADIUS_SLACK		1e-6
+
 /* Of work_mem, rows that wait in memory until they are sorted may have this. */
 #define SEARCH_BOUND_SHARE	4
 
@@ -118,7 +121,7 @@ search_set_plan(EcpSearch *search)
 {
 	const EcpSearchRequest *request = &search->request;
 	EcpScanPlan *plan = &search->plan;
-	bool		radius = !isinf(request->rank_max);
+	bool		radius = !isinf(search->query.rank_max);
 	uint64		rows = request->limit;
 
 	if (request->filtered || request->tested)
@@ -155,18 +158,79 @@ search_set_place(EcpSearch *search, const void *prepared)
 					  search->weights);
 }
 
+/*
+ * How much a distance can differ between a row and what is stored of it, if that
+ * is rounded: for a row within "radius" of the query.  Rounding to a half moves an
+ * element by at most 2^-11 of it, or by 2^-25 if it is subnormal; so it moves a row
+ * x by at most 2^-11 |x| + 2^-25 sqrt(D).
+ */
+static float8
+search_radius_slack(const EcpMetaPageData *meta, const EcpVector *query,
+					float8 radius)
+{
+	const float8 relative = ldexp(1, -11);
+	float8		absolute = ldexp(sqrt(meta->ecpm_dims), -25);
+	const float4 *elements = query->data;
+	float8		norm2 = 0;
+
+	if (EcpStoredIsExact(meta))
+		return 0;
+	for (int i = 0; i < query->dims; i++)
+		norm2 += (float8) elements[i] * elements[i];
+	switch (meta->ecpm_metric)
+	{
+		case ECP_METRIC_L2:
+			return relative * (sqrt(norm2) + Max(radius, 0)) + absolute;
+		case ECP_METRIC_IP:
+
+			/*
+			 * |x| is not known, but that of the longest row of a sample; rows
+			 * that are more than twice as long are not promised.
+			 */
+			if (meta->ecpm_curve.ecpm_norm == 0)
+				return get_float8_infinity();
+			return (relative * 2 * sqrt(meta->ecpm_curve.ecpm_norm) + absolute) *
+				sqrt(norm2);
+		default:
+
+			/*
+			 * The angle between x and what is stored of it, whose length is
+			 * at least 2^14 (ecp_vector_halve()); 1 - cos changes by no more.
+			 */
+			return 1.01 * (relative + ldexp(absolute, -14));
+	}
+}
+
+/* The largest rank that a row within the radius can have; it is checked again. */
+static void
+search_set_rank_max(EcpSearch *search, const EcpVector *query)
+{
+	const EcpMetaPageData *meta = &search->state.meta;
+	float8		radius = search->request.radius;
+
+	if (radius == get_float8_infinity())
+		return;
+	if (query->data)
+		radius += search_radius_slack(meta, query, radius);
+	if (meta->ecpm_metric == ECP_METRIC_L2)
+		radius = radius < 0 ? -1 : radius * radius;
+	search->query.rank_max = radius + fabs(radius) * RADIUS_SLACK;
+}
+
 void
 ecp_search_begin(EcpSearch *search, Datum value, bool isnull)
 {
 	const EcpMetaPageData *meta = &search->state.meta;
 	void	   *prepared = palloc0(search->state.node.vec_bytes);
+	EcpVector	vector = {0};
 
 	search->query.is_null = isnull;
 	search->query.constant = 0;
-	if (!isnull)
+	search->query.rank_max = get_float8_infinity();
+	if (isnull)
+		search_set_rank_max(search, &vector);
+	else
 	{
-		EcpVector	vector;
-
 		ecp_vector_read(value, meta->ecpm_column_type, &vector);
 		ecp_vector_check_dims(&vector, meta->ecpm_dims,
 							  RelationGetRelationName(search->probe.index));
@@ -180,6 +244,7 @@ ecp_search_begin(EcpSearch *search, Datum value, bool isnull)
 			search->query.constant = get_float8_nan();
 			memset(prepared, 0, search->state.node.vec_bytes);
 		}
+		search_set_rank_max(search, &vector);
 		ecp_vector_release(&vector);
 	}
 

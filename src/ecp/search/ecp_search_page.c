@@ -70,13 +70,13 @@ search_added(EcpSearch *search, EcpRanked *items, int nitems)
 	Assert(nitems >= 0);
 
 	search->stats.vectors += nitems;
-	if (!isinf(search->request.rank_max))
+	if (!isinf(search->query.rank_max))
 	{
 		int			nwithin = 0;
 
 		for (int i = 0; i < nitems; i++)
 		{
-			if (items[i].rank <= search->request.rank_max)
+			if (items[i].rank <= search->query.rank_max)
 				items[nwithin++] = items[i];
 		}
 		nitems = nwithin;

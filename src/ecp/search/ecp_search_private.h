@@ -32,7 +32,7 @@
 typedef struct EcpSearchRequest
 {
 	const EcpAttrFilter *filter;	/* conditions on attributes, or NULL */
-	float8		rank_max;		/* of rows within the radius, or infinity */
+	float8		radius;			/* rows within it are wanted, or infinity */
 	bool		unordered;		/* rows may be returned in any order */
 	bool		located;		/* entries will be read again: number all rows */
 	Relation	heap;			/* whose pages to prefetch, or NULL */
@@ -53,6 +53,7 @@ typedef struct EcpSearchQuery
 	EcpQuery   *exact;			/* NULL: all distances are "constant" */
 	EcpCodeQuery *codes;		/* not NULL: candidates have bounds of ranks */
 	float8		constant;		/* 0 or NaN */
+	float8		rank_max;		/* of rows within the radius, or infinity */
 	bool		is_null;		/* distances are NULL */
 } EcpSearchQuery;
 
