@@ -191,7 +191,7 @@ kernels-speed:
 
 # README in test/bench tells how to call it
 bench: build/ecpbench
-build/ecpbench: test/bench/ecpbench.c test/bench/bench_data.c test/bench/bench_server.c test/bench/bench.h
+build/ecpbench: test/bench/ecpbench.c $(wildcard test/bench/bench_*.c) test/bench/bench.h
 	@mkdir -p build
 	gcc -O3 -march=native -fno-math-errno -fno-trapping-math -fno-signed-zeros -fassociative-math -g -Wall -Wextra -D_GNU_SOURCE \
 		-DECPBENCH_COMMIT='"$(shell git rev-parse --short HEAD 2>/dev/null)"' \

@@ -168,7 +168,7 @@ quick_rank(const Matrix *base, const void *row, const void *query,
 	}
 }
 
-static int
+int
 compare_doubles(const void *a, const void *b)
 {
 	double		x = *(const double *) a;

@@ -11,7 +11,6 @@
  */
 #include <arpa/inet.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +29,8 @@
 /* How often the memory of a backend is looked at. */
 #define SAMPLE_MS		10
 
-const char *const column_type_names[] = {"bytea", "real[]", "vector"};
+const char *const column_type_names[] = {"bytea", "real[]", "vector",
+"halfvec"};
 
 /* ---- queries ---- */
 
@@ -127,7 +127,7 @@ method_is_available(PGconn *conn, const Method *method)
 	const char *extension = "vector";
 	char		found[8];
 
-	if (method->type != COLUMN_VECTOR)
+	if (method->type < COLUMN_VECTOR)
 		extension = "ecp";
 	else if (is_ecp)
 		extension = "ecp_pgvector";
@@ -138,14 +138,14 @@ method_is_available(PGconn *conn, const Method *method)
 	server_value(conn, found, sizeof(found),
 				 "SELECT bool_and(wanted IN (SELECT name FROM pg_available_extensions))"
 				 " FROM unnest('{%s,%s}'::name[]) AS wanted",
-				 extension, method->type == COLUMN_VECTOR ? "vector" : extension);
+				 extension, method->type >= COLUMN_VECTOR ? "vector" : extension);
 	if (found[0] != 't')
 		return false;
 	server_execute(conn, "CREATE EXTENSION IF NOT EXISTS %s CASCADE", extension);
 	/* for the settings */
 	if (is_ecp)
 		server_execute(conn, "LOAD 'ecp'");
-	else if (method->type == COLUMN_VECTOR)
+	else if (method->type >= COLUMN_VECTOR)
 		server_execute(conn, "LOAD 'vector'");
 	return true;
 }
@@ -179,6 +179,19 @@ put_float(char *to, float value)
 	return put_int32(to, bits);
 }
 
+/* The bits of a float16 of this value, which it must have exactly. */
+static uint16_t
+half_bits(float value)
+{
+	_Float16	half = (_Float16) value;
+	uint16_t	bits;
+
+	if ((float) half != value)
+		die("%g is not a float16: see convert.py half", value);
+	memcpy(&bits, &half, sizeof(bits));
+	return bits;
+}
+
 /* Binary form of a vector as a value of "type"; returns its length. */
 static int
 put_vector(char *to, ColumnType type, const Matrix *matrix, const void *row)
@@ -201,6 +214,7 @@ put_vector(char *to, ColumnType type, const Matrix *matrix, const void *row)
 			to = put_int32(to, 1);	/* lower bound */
 			break;
 		case COLUMN_VECTOR:
+		case COLUMN_HALFVEC:
 			to = put_int16(to, dims);
 			to = put_int16(to, 0);
 			break;
@@ -208,10 +222,13 @@ put_vector(char *to, ColumnType type, const Matrix *matrix, const void *row)
 
 	for (int i = 0; i < dims; i++)
 	{
+		float		value = matrix->is_bytes ? ((const uint8_t *) row)[i] :
+			((const float *) row)[i];
+
 		if (type == COLUMN_REAL)
 			to = put_int32(to, sizeof(float));
-		to = put_float(to, matrix->is_bytes ? ((const uint8_t *) row)[i] :
-					   ((const float *) row)[i]);
+		to = type == COLUMN_HALFVEC ? put_int16(to, half_bits(value)) :
+			put_float(to, value);
 	}
 
 	return to - start;
@@ -297,8 +314,9 @@ table_create(const Run *run, PGconn *conn, const char *table,
 {
 	char		column[NAME_SIZE];
 
-	if (type == COLUMN_VECTOR)
-		snprintf(column, sizeof(column), "vector(%d)", run->base.dims);
+	if (type >= COLUMN_VECTOR)
+		snprintf(column, sizeof(column), "%s(%d)", column_type_names[type],
+				 run->base.dims);
 	else
 		snprintf(column, sizeof(column), "%s", column_type_names[type]);
 	server_execute(conn, "CREATE TABLE %s (id integer, v %s)", table, column);
@@ -334,6 +352,21 @@ table_load(const Run *run, PGconn *conn, const char *table, ColumnType type)
 	server_execute(conn, "COMMENT ON TABLE %s IS '%s'", table, comment);
 }
 
+void
+queries_load(const Run *run, PGconn *conn, ColumnType type, char *table,
+			 size_t size)
+{
+	Run			queries = *run;
+
+	queries.base = run->queries;
+	queries.repeat = 1;
+	queries.shuffle = 0;
+	snprintf(table, size, "ecpbench_queries_%.*s",
+			 (int) strcspn(column_type_names[type], "["),
+			 column_type_names[type]);
+	table_load(&queries, conn, table, type);
+}
+
 /* ---- building ---- */
 
 /* Anonymous memory of a process of this machine in kB, or 0. */
@@ -359,7 +392,7 @@ anonymous_kb(int pid)
 }
 
 /* Seconds that a process of this machine has been on a processor, or 0. */
-static double
+double
 cpu_seconds(int pid)
 {
 	char		path[64];
@@ -440,7 +473,8 @@ operator_class(const Method *method, Metric metric)
 	static const char *const names[][3] = {
 		{"bytea_l2_ops", "bytea_ip_ops", "bytea_cosine_ops"},
 		{"real_l2_ops", "real_ip_ops", "real_cosine_ops"},
-		{"vector_l2_ops", "vector_ip_ops", "vector_cosine_ops"}
+		{"vector_l2_ops", "vector_ip_ops", "vector_cosine_ops"},
+		{"halfvec_l2_ops", "halfvec_ip_ops", "halfvec_cosine_ops"}
 	};
 
 	return names[method->type][metric];
@@ -459,6 +493,9 @@ index_build(const Run *run, const Method *method, BuildCost *cost)
 	char		sql[SQL_SIZE];
 	double		start;
 	double		cpu_start;
+	bool		again = run->rebuild != NULL &&
+		(run->rebuild[0] == '\0' ||
+		 strcmp(run->rebuild, method->access_method) == 0);
 
 	server_execute(conn,
 				   "CREATE TABLE IF NOT EXISTS ecpbench_build (index text PRIMARY KEY, "
@@ -467,7 +504,7 @@ index_build(const Run *run, const Method *method, BuildCost *cost)
 				 "SELECT 1 FROM ecpbench_build WHERE index = '%s' "
 				 "AND to_regclass(index) IS NOT NULL", method->index);
 
-	if (value[0] == '\0' || run->rebuild)
+	if (value[0] == '\0' || again)
 	{
 		memset(cost, 0, sizeof(*cost));
 		server_execute(conn, "DROP INDEX IF EXISTS %s", method->index);
@@ -645,11 +682,19 @@ search_check_plan(PGconn *conn, const Method *method)
 	PQclear(result);
 }
 
+/* By which the rows are ordered. */
+const char *
+search_operator(const Run *run)
+{
+	static const char *const operators[] = {"<->", "<#>", "<=>"};
+
+	return operators[run->metric];
+}
+
 /* Prepare the search of "method" on this connection. */
 void
 search_prepare(PGconn *conn, const Run *run, const Method *method)
 {
-	static const char *const operators[] = {"<->", "<#>", "<=>"};
 	bool		is_exact = method->index[0] == '\0';
 
 	/* a measured index is used whatever the planner thinks of it */
@@ -658,7 +703,7 @@ search_prepare(PGconn *conn, const Run *run, const Method *method)
 	server_execute(conn, "PREPARE " STATEMENT " (%s) AS "
 				   "SELECT id FROM %s ORDER BY v %s $1 LIMIT %d",
 				   column_type_names[method->type], method->table,
-				   operators[run->metric], run->k);
+				   search_operator(run), run->k);
 	if (!is_exact)
 		search_check_plan(conn, method);
 }
@@ -672,8 +717,15 @@ search_set(PGconn *conn, const Method *method, int value)
 					   value * method->unit);
 }
 
+/* Where search_one() puts the binary form of a query. */
+char *
+search_buffer(const Run *run)
+{
+	return allocate(vector_room(&run->queries));
+}
+
 /* Search for one query; the rows found are in the result. */
-static PGresult *
+PGresult *
 search_one(PGconn *conn, const Run *run, const Method *method, long query,
 		   char *vector)
 {
@@ -712,18 +764,9 @@ count_found(const Run *run, PGresult *result, long query)
 	return Min(found, run->k);
 }
 
-static int
-compare_doubles(const void *a, const void *b)
-{
-	double		x = *(const double *) a;
-	double		y = *(const double *) b;
-
-	return (x > y) - (x < y);
-}
-
 /*
  * Measure one setting on one connection: a pass to warm up, in which recall
- * is counted, and then whole passes until run->seconds have gone.
+ * is counted, and then whole passes until run->seconds have gone (0: none).
  */
 void
 search_measure(PGconn *conn, const Run *run, const Method *method, int value,
@@ -734,7 +777,7 @@ search_measure(PGconn *conn, const Run *run, const Method *method, int value,
 	long		n = 0;
 	long		found = 0;
 	double	   *times = allocate(room * sizeof(double));
-	char	   *vector = allocate(vector_room(&run->queries));
+	char	   *vector = search_buffer(run);
 	double		total = 0;
 	double		cpu_start;
 	char		what[TEXT_SIZE];
@@ -752,7 +795,7 @@ search_measure(PGconn *conn, const Run *run, const Method *method, int value,
 	}
 
 	cpu_start = cpu_seconds(PQbackendPID(conn));
-	do
+	while (total < run->seconds)
 	{
 		for (long q = 0; q < queries; q++)
 		{
@@ -769,104 +812,21 @@ search_measure(PGconn *conn, const Run *run, const Method *method, int value,
 			times[n] = seconds_now() - start;
 			total += times[n++];
 		}
-	} while (total < run->seconds);
+	}
 
-	qsort(times, n, sizeof(double), compare_doubles);
+	memset(point, 0, sizeof(*point));
 	point->value = value;
 	point->recall = (double) found / (queries * run->k);
-	point->qps = n / total;
-	point->mean_us = total / n * 1e6;
-	point->cpu_us = (cpu_seconds(PQbackendPID(conn)) - cpu_start) / n * 1e6;
-	point->p50_us = times[n / 2] * 1e6;
-	point->p99_us = times[n * 99 / 100] * 1e6;
+	if (n > 0)
+	{
+		qsort(times, n, sizeof(double), compare_doubles);
+		point->qps = n / total;
+		point->mean_us = total / n * 1e6;
+		point->cpu_us = (cpu_seconds(PQbackendPID(conn)) - cpu_start) / n * 1e6;
+		point->p50_us = times[n / 2] * 1e6;
+		point->p99_us = times[n * 99 / 100] * 1e6;
+	}
 
 	free(times);
 	free(vector);
-}
-
-/* ---- several connections ---- */
-
-typedef struct Client
-{
-	pthread_t	thread;
-	const Run  *run;
-	const Method *method;
-	PGconn	   *conn;
-	long		first;			/* query to start with */
-	long		done;
-	const double *deadline;
-	pthread_barrier_t *barrier;
-} Client;
-
-static void *
-client_main(void *argument)
-{
-	Client	   *client = argument;
-	char	   *vector = allocate(vector_room(&client->run->queries));
-	long		queries = client->run->queries.rows;
-
-	/* warm up this connection's caches */
-	for (long q = 0; q < Min(queries, 100); q++)
-		PQclear(search_one(client->conn, client->run, client->method,
-						   (client->first + q) % queries, vector));
-
-	pthread_barrier_wait(client->barrier);	/* all have warmed up */
-	pthread_barrier_wait(client->barrier);	/* the clock runs */
-
-	while (seconds_now() < *client->deadline)
-	{
-		PQclear(search_one(client->conn, client->run, client->method,
-						   (client->first + client->done) % queries, vector));
-		client->done++;
-	}
-
-	free(vector);
-	return NULL;
-}
-
-/* Queries per second of nclients connections at a time. */
-double
-search_clients(const Run *run, const Method *method, int value, int nclients)
-{
-	Client	   *clients = allocate(nclients * sizeof(Client));
-	pthread_barrier_t barrier;
-	double		deadline;
-	double		start;
-	double		elapsed;
-	long		done = 0;
-
-	pthread_barrier_init(&barrier, NULL, nclients + 1);
-	for (int i = 0; i < nclients; i++)
-	{
-		Client	   *client = &clients[i];
-
-		client->run = run;
-		client->method = method;
-		client->conn = server_connect(run);
-		client->first = run->queries.rows * i / nclients;
-		client->done = 0;
-		client->deadline = &deadline;
-		client->barrier = &barrier;
-		search_set(client->conn, method, value);
-		search_prepare(client->conn, run, method);
-		if (pthread_create(&client->thread, NULL, client_main, client) != 0)
-			die("could not create a thread");
-	}
-
-	pthread_barrier_wait(&barrier);
-	start = seconds_now();
-	deadline = start + Max(run->seconds, 2);
-	pthread_barrier_wait(&barrier);
-
-	for (int i = 0; i < nclients; i++)
-	{
-		pthread_join(clients[i].thread, NULL);
-		done += clients[i].done;
-		PQfinish(clients[i].conn);
-	}
-	elapsed = seconds_now() - start;
-
-	pthread_barrier_destroy(&barrier);
-	free(clients);
-	return done / elapsed;
 }

@@ -6,6 +6,10 @@
   convert.py hdf5 SET.hdf5 OUT                  ann-benchmarks (needs h5py)
   convert.py repeat:N FOLDER OUT                base.bvecs N times, with noise
                                                 after the first (needs numpy)
+  convert.py join:N FOLDER OUT                  each vector of .fvecs with the
+                                                N - 1 that follow it, as one
+  convert.py half FOLDER OUT                    elements of .fvecs rounded to
+                                                float16, for halfvec
 
 Each vector becomes a little-endian int32 with its length and then its
 elements, one byte (.bvecs), float32 (.fvecs) or int32 (.ivecs) each.
@@ -80,12 +84,47 @@ def convert_repeat(source, target, times):
     shutil.copy(os.path.join(source, 'query.bvecs'), target)
 
 
+def read_floats(folder, part):
+    """The vectors of FOLDER/PART.fvecs, as bytes."""
+    with open(os.path.join(folder, part + '.fvecs'), 'rb') as file:
+        data = file.read()
+    size = 4 * struct.unpack_from('<i', data)[0]
+    return [data[start + 4:start + 4 + size]
+            for start in range(0, len(data), 4 + size)]
+
+
+def write_floats(folder, part, vectors):
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, part + '.fvecs'), 'wb') as out:
+        for vector in vectors:
+            out.write(struct.pack('<i', len(vector) // 4) + vector)
+
+
+def convert_join(source, target, count):
+    for part in ('base', 'query'):
+        rows = read_floats(source, part)
+        write_floats(target, part,
+                     (b''.join(rows[(i + j) % len(rows)] for j in range(count))
+                      for i in range(len(rows))))
+
+
+def convert_half(source, target):
+    for part in ('base', 'query'):
+        rows = read_floats(source, part)
+        dims = len(rows[0]) // 4
+        floats, halves = struct.Struct(f'<{dims}f'), struct.Struct(f'<{dims}e')
+        write_floats(target, part,
+                     (floats.pack(*halves.unpack(halves.pack(*floats.unpack(row))))
+                      for row in rows))
+
+
 def main():
     kinds = {'idx': convert_idx, 'fashion': convert_fashion,
-             'hdf5': convert_hdf5, 'repeat': convert_repeat}
+             'hdf5': convert_hdf5, 'repeat': convert_repeat,
+             'join': convert_join, 'half': convert_half}
     kind, _, number = (sys.argv + [''])[1].partition(':')
     if len(sys.argv) != 4 or kind not in kinds or \
-            (kind == 'repeat') != number.isdecimal():
+            (kind in ('repeat', 'join')) != number.isdecimal():
         sys.exit(__doc__)
     kinds[kind](sys.argv[2], sys.argv[3],
                 *([int(number)] if number else []))

@@ -5,15 +5,15 @@
  *
  * For each method: load the rows (or find them loaded), build the index (or
  * find it built), search with growing effort, look closer around the recalls
- * that are compared (0.95 and 0.99), and then with several connections.  In
- * the end tables on standard output, and on request a CSV file and a plot.
+ * that are compared (0.95 and 0.99); then, with the least settings that reach
+ * them, inside the server and with several connections, by turns.  In the end
+ * tables on standard output, and on request a CSV file and a plot.
  *
  * README tells how to call it and how to read the figures.
  *
  *-------------------------------------------------------------------------
  */
 #include <getopt.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,56 +23,13 @@
 
 #include "bench.h"
 
-#ifndef ECPBENCH_COMMIT
-#define ECPBENCH_COMMIT "unknown"
-#endif
-
 #define METHODS_MAX		32
-#define CLIENTS_MAX		8
-
-/* Measurements that look for a setting near a target between two others. */
-#define REFINE_STEPS	4
-
-/* queries that bring an index into memory */
-#define WARMING_QUERIES	100
-
 /* the usual settings end with the first that finds so much */
 #define ENOUGH_RECALL	0.999
 
-static const double targets[] = {0.95, 0.99};
 
-typedef struct MethodResult
-{
-	Method		method;
-	BuildCost	cost;
-	Point		points[POINTS_MAX];
-	int			npoints;
-	double		clients_qps[CLIENTS_MAX];
-	int			clients_value;	/* setting they ran with */
-	double		inserts_per_second;
-	double		insert_wal;
-	bool		available;		/* its extension is installed */
-	bool		measured;
-} MethodResult;
-
-/* What main() learns from its arguments besides the Run. */
-typedef struct Options
-{
-	const char *base;
-	const char *queries;
-	const char *truth;
-	long		limit_rows;
-	long		limit_queries;
-	const char *sweep[METHOD_KINDS_MAX];
-	int			clients[CLIENTS_MAX];
-	int			nclients;
-	long		inserts;
-	long		insert_before;
-	bool		build_only;
-	bool		force_real;
-	const char *csv;
-	const char *plot;
-} Options;
+/* a setting that finds so little more than a target is taken for it */
+#define ENOUGH_CLOSE	0.001
 
 static MethodResult results[METHODS_MAX];
 static int	nresults = 0;
@@ -220,21 +177,20 @@ method_add(const char *argument)
 
 /* Names of table and index, once the data and the metric are known. */
 static void
-method_name(Method *method, const Run *run, bool force_real)
+method_name(Method *method, const Run *run, const Options *options)
 {
 	static const char *const tables[] = {"ecpbench_bytea", "ecpbench_real",
-		"ecpbench_vector"};
+		"ecpbench_vector", "ecpbench_halfvec"};
 	static const char *const metrics[] = {"l2", "ip", "cosine"};
 	bool		is_exact = strcmp(method->access_method, "exact") == 0;
 	uint32_t	hash = 2166136261;
 
-	if (strcmp(method_kinds[method->kind].name, "ecp_vector") == 0)
-		method->type = COLUMN_VECTOR;
-	else if (is_exact || strcmp(method->access_method, "ecp") == 0)
-		method->type = (run->base.is_bytes && !force_real) ? COLUMN_BYTEA :
-			COLUMN_REAL;
+	if (strcmp(method_kinds[method->kind].name, "ecp_vector") != 0 &&
+		(is_exact || strcmp(method->access_method, "ecp") == 0))
+		method->type = (run->base.is_bytes && !options->force_real) ?
+			COLUMN_BYTEA : COLUMN_REAL;
 	else
-		method->type = COLUMN_VECTOR;
+		method->type = options->half ? COLUMN_HALFVEC : COLUMN_VECTOR;
 	snprintf(method->table, sizeof(method->table), "%s", tables[method->type]);
 
 	if (is_exact)
@@ -287,7 +243,7 @@ point_add(PGconn *conn, const Run *run, MethodResult *result, int value)
 static void
 refine(PGconn *conn, const Run *run, MethodResult *result, double target)
 {
-	for (int step = 0; step < REFINE_STEPS; step++)
+	for (;;)
 	{
 		int			above = 0;
 		int			low;
@@ -299,36 +255,11 @@ refine(PGconn *conn, const Run *run, MethodResult *result, double target)
 			return;
 		low = result->points[above - 1].value;
 		high = result->points[above].value;
-		if (high - low <= Max(1, low / 50))
+		if (high - low <= 1 ||
+			result->points[above].recall < target + ENOUGH_CLOSE)
 			return;
 		point_add(conn, run, result, (low + high) / 2);
 	}
-}
-
-/*
- * Time of a query at a recall, interpolated between the two measured settings
- * around it (it is linear in recall there, nearly); NAN if the recall was not
- * reached.
- */
-static double
-us_at(const MethodResult *result, double target, bool cpu)
-{
-	for (int i = 0; i < result->npoints; i++)
-	{
-		const Point *above = &result->points[i];
-		const Point *below = above - 1;
-		double		share;
-
-		if (above->recall < target)
-			continue;
-		if (i == 0 || above->recall == below->recall)
-			return cpu ? above->cpu_us : above->mean_us;
-		share = (target - below->recall) / (above->recall - below->recall);
-		if (cpu)
-			return below->cpu_us + share * (above->cpu_us - below->cpu_us);
-		return below->mean_us + share * (above->mean_us - below->mean_us);
-	}
-	return NAN;
 }
 
 static void
@@ -385,227 +316,49 @@ method_run(const Run *run, const Options *options, MethodResult *result)
 		if (!is_given && point->recall >= ENOUGH_RECALL)
 			break;
 	}
-	for (int t = 0; t < lengthof(targets) && method->parameter && !is_given; t++)
+	for (int t = 0; t < TARGETS && method->parameter &&
+		 (!is_given || options->turns > 0); t++)
 		refine(conn, run, result, targets[t]);
 	PQfinish(conn);
+}
 
+/* The least setting that was measured and reaches a recall, or NULL. */
+static Point *
+point_at(MethodResult *result, double target)
+{
 	for (int i = 0; i < result->npoints; i++)
 	{
-		if (result->points[i].recall >= targets[0])
-		{
-			result->clients_value = result->points[i].value;
-			break;
-		}
+		if (result->points[i].recall >= target)
+			return &result->points[i];
 	}
-	for (int i = 0; i < options->nclients && result->clients_value > 0; i++)
-	{
-		result->clients_qps[i] = search_clients(run, method,
-												result->clients_value,
-												options->clients[i]);
-		printf("%-40s %6d  %d connections: %.1f queries/s\n", method->label,
-			   result->clients_value, options->clients[i],
-			   result->clients_qps[i]);
-		fflush(stdout);
-	}
+	return NULL;
 }
 
-/* ---- reports ---- */
-
+/* Measure by turns the settings that reach the targets. */
 static void
-report_settings(const Run *run, PGconn *conn)
+measure_turns(const Run *run, const Options *options)
 {
-	static const char *const settings[] = {"shared_buffers",
-		"maintenance_work_mem", "effective_cache_size", "wal_level",
-		"full_page_writes", "max_parallel_maintenance_workers", "jit"};
-	char		value[TEXT_SIZE];
-	double		load;
-
-	printf("# ecpbench, commit %s\n", ECPBENCH_COMMIT);
-	server_value(conn, value, sizeof(value), "SELECT version()");
-	printf("# %s\n", value);
-	server_value(conn, value, sizeof(value),
-				 "SELECT string_agg(extname || ' ' || extversion, ', ') FROM pg_extension");
-	printf("# extensions: %s\n", value);
-	for (int i = 0; i < lengthof(settings); i++)
-	{
-		server_value(conn, value, sizeof(value), "SELECT current_setting('%s')",
-					 settings[i]);
-		printf("%s%s = %s", i ? ", " : "# ", settings[i], value);
-	}
-	if (getloadavg(&load, 1) == 1)
-		printf("\n# load average before the run: %.2f", load);
-	printf("\n# data %s: %ld x %d %s, %ld queries, %s\n", run->data_name,
-		   run->base.rows * run->repeat, run->base.dims,
-		   run->base.is_bytes ? "uint8" : "float32", run->queries.rows,
-		   run->metric == METRIC_L2 ? "L2" :
-		   run->metric == METRIC_IP ? "inner product" : "cosine");
-}
-
-static void
-report_builds(void)
-{
-	printf("\n%-44s %10s %10s %10s %10s %10s %10s\n", "build", "seconds",
-		   "CPU s", "peak MB", "WAL MB", "index MB", "WAL/index");
-	for (int i = 0; i < nresults; i++)
-	{
-		const BuildCost *cost = &results[i].cost;
-
-		if (results[i].measured && results[i].method.index[0])
-			printf("%-44s %10.2f %10.2f %10.1f %10.1f %10.1f %10.2f%s\n",
-				   results[i].method.label, cost->seconds, cost->cpu_seconds,
-				   cost->peak_kb / 1024.0, cost->wal_bytes / 1048576,
-				   cost->index_bytes / 1048576,
-				   cost->wal_bytes / cost->index_bytes,
-				   cost->is_old ? "  (earlier run)" : "");
-	}
-}
-
-static void
-report_searches(const Options *options)
-{
-	for (int t = 0; t < lengthof(targets); t++)
-	{
-		double		ours = NAN;
-
-		printf("\nat recall %-34.2f %12s %12s %12s %22s\n", targets[t],
-			   "queries/s", "us/query", "CPU us", "times slower than ecp");
-		for (int i = 0; i < nresults; i++)
-		{
-			double		us = us_at(&results[i], targets[t], false);
-
-			if (strcmp(results[i].method.access_method, "ecp") == 0 &&
-				!isnan(us) && !(us > ours))
-				ours = us;
-		}
-		for (int i = 0; i < nresults; i++)
-		{
-			double		us = us_at(&results[i], targets[t], false);
-
-			if (results[i].npoints == 0)
-				continue;
-			if (isnan(us))
-				printf("%-44s %12s\n", results[i].method.label, "not reached");
-			else
-				printf("%-44s %12.1f %12.1f %12.1f %22.2f\n",
-					   results[i].method.label, 1e6 / us, us,
-					   us_at(&results[i], targets[t], true), us / ours);
-		}
-	}
-
-	for (int c = 0; c < options->nclients; c++)
-	{
-		printf("\n%2d connections at recall >= %-16.2f %12s %8s\n",
-			   options->clients[c], targets[0], "queries/s", "setting");
-		for (int i = 0; i < nresults; i++)
-		{
-			if (results[i].clients_value > 0)
-				printf("%-44s %12.1f %8d\n", results[i].method.label,
-					   results[i].clients_qps[c], results[i].clients_value);
-		}
-	}
-}
-
-static void
-report_inserts(const Options *options)
-{
-	if (options->inserts == 0)
-		return;
-	printf("\n%-44s %12s %16s\n", "inserts", "rows/s", "WAL bytes/row");
-	for (int i = 0; i < nresults; i++)
-	{
-		if (results[i].inserts_per_second > 0)
-			printf("%-44s %12.1f %16.0f\n", results[i].method.label,
-				   results[i].inserts_per_second, results[i].insert_wal);
-	}
-}
-
-static void
-write_csv(const char *path, const Run *run)
-{
-	FILE	   *file = fopen(path, "w");
-
-	if (file == NULL)
-		die("could not create file \"%s\": %m", path);
-	fprintf(file, "data,rows,dims,method,setting,recall,qps,mean_us,cpu_us,p50_us,p99_us,"
-			"build_s,build_cpu_s,peak_kb,wal_bytes,index_bytes,clients_qps\n");
-	for (int i = 0; i < nresults; i++)
-	{
-		const MethodResult *result = &results[i];
-
-		for (int p = 0; p < result->npoints; p++)
-		{
-			const Point *point = &result->points[p];
-
-			fprintf(file, "%s,%ld,%d,\"%s\",%d,%.5f,%.2f,%.2f,%.2f,%.2f,%.2f,%.3f,%.3f,%ld,%.0f,%.0f,",
-					run->data_name, run->base.rows * run->repeat,
-					run->base.dims, result->method.label, point->value,
-					point->recall, point->qps, point->mean_us, point->cpu_us,
-					point->p50_us, point->p99_us, result->cost.seconds,
-					result->cost.cpu_seconds, result->cost.peak_kb,
-					result->cost.wal_bytes, result->cost.index_bytes);
-			/* of the setting that was taken for them, the first number */
-			if (point->value == result->clients_value && result->clients_qps[0] > 0)
-				fprintf(file, "%.2f", result->clients_qps[0]);
-			fprintf(file, "\n");
-		}
-	}
-	fclose(file);
-}
-
-/* PREFIX.svg and PREFIX.png by gnuplot, from PREFIX.gp which holds the data. */
-static void
-write_plot(const char *prefix, const Run *run)
-{
-	static const char *const terminals[][2] = {
-		{"svg", "svg size 900,600 font 'sans,14'"},
-		{"png", "pngcairo size 1200,800 font 'sans,14'"}
-	};
-	char		path[TEXT_SIZE];
-	char		command[TEXT_SIZE * 2];
-	FILE	   *file;
-
-	snprintf(path, sizeof(path), "%s.gp", prefix);
-	file = fopen(path, "w");
-	if (file == NULL)
-		die("could not create file \"%s\": %m", path);
+	Turner		turners[METHODS_MAX * TARGETS];
+	int			n = 0;
 
 	for (int i = 0; i < nresults; i++)
 	{
-		if (results[i].npoints == 0)
-			continue;
-		fprintf(file, "$m%d << END\n", i);
-		for (int p = 0; p < results[i].npoints; p++)
-			fprintf(file, "%.5f %.2f\n", results[i].points[p].recall,
-					results[i].points[p].qps);
-		fprintf(file, "END\n");
-	}
-	fprintf(file, "set title '%s: %ld x %d' noenhanced\n"
-			"set xlabel 'recall\\@%d'\nset ylabel 'queries per second'\n"
-			"set logscale y\nset grid\nset key bottom left noenhanced\nset xrange [0.5:1]\n",
-			run->data_name, run->base.rows * run->repeat, run->base.dims,
-			run->k);
-	for (int t = 0; t < lengthof(terminals); t++)
-	{
-		bool		first = true;
+		Point	   *before = NULL;
 
-		fprintf(file, "set terminal %s\nset output '%s.%s'\nplot", terminals[t][1],
-				prefix, terminals[t][0]);
-		for (int i = 0; i < nresults; i++)
+		for (int t = 0; t < TARGETS; t++)
 		{
-			if (results[i].npoints == 0)
-				continue;
-			fprintf(file, "%s $m%d with linespoints linewidth 2 title \"%s\"",
-					first ? "" : ",", i, results[i].method.label);
-			first = false;
-		}
-		fprintf(file, "\n");
-	}
-	fclose(file);
+			Point	   *point = point_at(&results[i], targets[t]);
 
-	snprintf(command, sizeof(command), "gnuplot '%s'", path);
-	if (system(command) != 0)
-		fprintf(stderr, "ecpbench: no plot: gnuplot failed or is not installed; run it on %s later\n",
-				path);
+			if (point != NULL && point != before)
+			{
+				turners[n].method = &results[i].method;
+				turners[n++].point = point;
+			}
+			before = point;
+		}
+	}
+	turns_measure(run, turners, n, options->turns, options->clients,
+				  options->nclients);
 }
 
 /* ---- arguments ---- */
@@ -623,7 +376,8 @@ usage(void)
 		   "  --distance l2|ip|cosine\n"
 		   "  -k N                      neighbours (10)\n"
 		   "  --sweep METHOD=N,N,...    settings that are measured, and no others\n"
-		   "  -c, --clients N,N,...     then with as many connections\n"
+		   "  --turns N                 then measure N times by turns, inside the server\n"
+		   "  -c, --clients N,N,...     and with as many connections (1 turn, if not given)\n"
 		   "  -s, --seconds S           least time of a measurement (1)\n"
 		   "  --rows N, --queries N     use the first ones only\n"
 		   "  --repeat N                load the rows N times, with noise (no recall)\n"
@@ -631,7 +385,8 @@ usage(void)
 		   "  --set NAME=VALUE,...      settings of every connection\n"
 		   "  --real                    real[] for ecp though the elements are uint8\n"
 		   "  --inserts N[,BEFORE]      also measure N inserts after BEFORE rows (50000)\n"
-		   "  --rebuild                 build indexes that exist again\n"
+		   "  --half                    halfvec for vector; elements must be float16\n"
+		   "  --rebuild[=METHOD]        build indexes that exist again (of an access method)\n"
 		   "  --build-only              no searches\n"
 		   "  --csv FILE, --plot PREFIX write FILE, PREFIX.svg and PREFIX.png\n");
 }
@@ -675,7 +430,8 @@ parse_arguments(int argc, char **argv, Run *run, Options *options)
 	enum
 	{
 		BASE = 256, QUERY, TRUTH, DISTANCE, SWEEP, ROWS, QUERIES, REPEAT,
-		SHUFFLE, SET, REAL, INSERTS, REBUILD, BUILD_ONLY, CSV, PLOT
+		SHUFFLE, SET, REAL, HALF, TURNS, INSERTS, REBUILD, BUILD_ONLY, CSV,
+		PLOT
 	};
 	static const struct option names[] = {
 		{"base", required_argument, NULL, BASE},
@@ -694,7 +450,9 @@ parse_arguments(int argc, char **argv, Run *run, Options *options)
 		{"set", required_argument, NULL, SET},
 		{"real", no_argument, NULL, REAL},
 		{"inserts", required_argument, NULL, INSERTS},
-		{"rebuild", no_argument, NULL, REBUILD},
+		{"half", no_argument, NULL, HALF},
+		{"turns", required_argument, NULL, TURNS},
+		{"rebuild", optional_argument, NULL, REBUILD},
 		{"build-only", no_argument, NULL, BUILD_ONLY},
 		{"csv", required_argument, NULL, CSV},
 		{"plot", required_argument, NULL, PLOT},
@@ -759,13 +517,19 @@ parse_arguments(int argc, char **argv, Run *run, Options *options)
 			case REAL:
 				options->force_real = true;
 				break;
+			case HALF:
+				options->half = true;
+				break;
+			case TURNS:
+				options->turns = Min(Max(1, atoi(optarg)), TURNS_MAX);
+				break;
 			case INSERTS:
 				if (sscanf(optarg, "%ld,%ld", &options->inserts,
 						   &options->insert_before) < 1)
 					die("--inserts is N or N,BEFORE");
 				break;
 			case REBUILD:
-				run->rebuild = true;
+				run->rebuild = optarg ? optarg : "";
 				break;
 			case BUILD_ONLY:
 				options->build_only = true;
@@ -784,6 +548,8 @@ parse_arguments(int argc, char **argv, Run *run, Options *options)
 		}
 	}
 
+	if (options->nclients > 0)
+		options->turns = Max(options->turns, 1);
 	if (optind < argc)
 	{
 		const char *folder = argv[optind];
@@ -854,7 +620,7 @@ main(int argc, char **argv)
 	/* first: this creates the extensions whose versions are reported */
 	for (int i = 0; i < nresults; i++)
 	{
-		method_name(&results[i].method, &run, options.force_real);
+		method_name(&results[i].method, &run, &options);
 		results[i].available = method_is_available(conn, &results[i].method);
 	}
 	report_settings(&run, conn);
@@ -879,14 +645,13 @@ main(int argc, char **argv)
 						   &result->insert_wal);
 	}
 
-	report_builds();
-	if (!options.build_only)
-		report_searches(&options);
-	report_inserts(&options);
+	if (!options.build_only && options.turns > 0)
+		measure_turns(&run, &options);
+	report_results(&options, results, nresults);
 	if (options.csv)
-		write_csv(options.csv, &run);
+		write_csv(options.csv, &run, &options, results, nresults);
 	if (options.plot)
-		write_plot(options.plot, &run);
+		write_plot(options.plot, &run, results, nresults);
 	PQfinish(conn);
 	return 0;
 }
