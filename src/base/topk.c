@@ -12,8 +12,8 @@
  * those to the front, and they are sorted.  The batch doubles every time, so
  * taking all of n items costs O(n log n) in the end.
  *
- * A caller that knows a rank which the first items do not exceed, and notes
- * such items while it adds them, saves even that pass over the whole array.
+ * A caller that knows, while it adds items, which of them cannot be among the
+ * first, saves most of that: it leaves these out until they are asked for.
  *
  * Items added later go to the end and make what was in order wait again with
  * the rest.  Used for the clusters of a descent and the rows of a scan.
@@ -69,7 +69,7 @@ ecp_topk_reset(EcpTopk *topk, Size expected)
 {
 	topk->first = topk->sorted = topk->nitems = 0;
 	topk->batch = Max(expected, 1);
-	topk->nnear = 0;
+	topk->more = NULL;
 }
 
 /* ---- items on disk ---- */
@@ -197,6 +197,7 @@ ecp_topk_unbound(EcpTopk *topk)
 
 	topk->first = topk->sorted = topk->nitems = 0;
 	topk->bound = 0;
+	topk->more = NULL;
 	topk->spill = NULL;
 	if (spill == NULL)
 		return;
@@ -264,18 +265,40 @@ ecp_topk_threshold(float8 *sample, Size n, Size wanted)
 	return sample[nkept - 1];
 }
 
+void
+ecp_topk_set_more(EcpTopk *topk, EcpTopkMore more, void *arg)
+{
+	Assert(topk->nitems == 0);
+	topk->more = more;
+	topk->more_arg = arg;
+}
+
+void
+ecp_topk_add_more(EcpTopk *topk)
+{
+	EcpTopkMore more = topk->more;
+
+	topk->more = NULL;
+	if (more != NULL)
+		more(topk, topk->more_arg);
+}
+
 /*
  * Put the next batch of items in order.  Returns false if there are none.
  */
 bool
 ecp_topk_sort_batch(EcpTopk *topk)
 {
-	EcpRanked  *items = topk->items;
-	Size		end = topk->first;
-	Size		n = EcpTopkCount(topk);
+	EcpRanked  *items;
+	Size		end;
+	Size		n;
 
 	if (topk->spill != NULL)
 		return spill_back(topk);
+	ecp_topk_add_more(topk);
+	items = topk->items;
+	end = topk->first;
+	n = EcpTopkCount(topk);
 	if (n == 0)
 		return false;
 
@@ -307,29 +330,22 @@ ecp_topk_sort_batch(EcpTopk *topk)
 	return true;
 }
 
-/*
- * Put the items of at most this rank in order, if all of these were noted;
- * else do nothing.  None was taken since the last reset.
- */
+/* Put the items of at most this rank in order.  None was taken since the last reset. */
 void
-ecp_topk_sort_near(EcpTopk *topk, float8 rank)
+ecp_topk_sort_below(EcpTopk *topk, float8 rank)
 {
 	EcpRanked  *items = topk->items;
 	Size		end = 0;
 
-	Assert(topk->first == 0);
-	if (topk->nnear > ECP_TOPK_NEAR || topk->spill != NULL)
-		return;
-
-	/* notes are in ascending order: what is swapped away was looked at */
-	for (int i = 0; i < topk->nnear; i++)
+	Assert(topk->first == 0 && topk->spill == NULL);
+	for (Size i = 0; i < topk->nitems; i++)
 	{
-		EcpRanked	near = items[topk->near[i]];
-
-		if (near.rank <= rank)
+		if (items[i].rank <= rank)
 		{
-			items[topk->near[i]] = items[end];
-			items[end++] = near;
+			EcpRanked	swap = items[end];
+
+			items[end++] = items[i];
+			items[i] = swap;
 		}
 	}
 	ranked_sort(items, end);

@@ -41,8 +41,10 @@ ecp_ranked_set(EcpRanked *ranked, float8 rank, uint64 item)
 	}
 }
 
-/* Items that can be noted as near. */
-#define ECP_TOPK_NEAR	256
+struct EcpTopk;
+
+/* Adds items that were left out at first, behind all that are in order. */
+typedef void (*EcpTopkMore) (struct EcpTopk *topk, void *arg);
 
 typedef struct EcpTopk
 {
@@ -58,8 +60,8 @@ typedef struct EcpTopk
 	Size		bound;			/* items in memory, at most; 0 = any number */
 	int			bound_kb;		/* memory to sort the others with */
 	struct TopkSpill *spill;	/* the others, or NULL */
-	int			nnear;			/* noted, perhaps more than there is room for */
-	uint32		near[ECP_TOPK_NEAR];
+	EcpTopkMore more;			/* or NULL */
+	void	   *more_arg;
 } EcpTopk;
 
 /* Number of items in memory not taken yet. */
@@ -103,7 +105,15 @@ extern void ecp_topk_set_bound(EcpTopk *topk, Size bound, int bound_kb);
 extern void ecp_topk_unbound(EcpTopk *topk);
 extern void ecp_topk_enlarge(EcpTopk *topk, Size n);
 extern bool ecp_topk_sort_batch(EcpTopk *topk);
-extern void ecp_topk_sort_near(EcpTopk *topk, float8 rank);
+extern void ecp_topk_sort_below(EcpTopk *topk, float8 rank);
+
+/*
+ * Until ecp_topk_add_more() is called, or the next reset, all items that are not
+ * here are farther away than those that are in order, which come first:
+ * "more" adds them when these have been taken.
+ */
+extern void ecp_topk_set_more(EcpTopk *topk, EcpTopkMore more, void *arg);
+extern void ecp_topk_add_more(EcpTopk *topk);
 
 /*
  * Room for n more items, which the caller fills and then counts with
@@ -122,15 +132,6 @@ ecp_topk_added(EcpTopk *topk, Size n)
 {
 	topk->nitems += n;
 	topk->sorted = topk->first;
-}
-
-/* Note number "item" of those since the last reset; see ecp_topk_sort_near(). */
-static inline void
-ecp_topk_note_near(EcpTopk *topk, Size item)
-{
-	if (topk->nnear < ECP_TOPK_NEAR)
-		topk->near[topk->nnear] = (uint32) item;
-	topk->nnear++;
 }
 
 /*

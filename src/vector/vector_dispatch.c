@@ -461,15 +461,22 @@ ecp_query_rank_columns(const EcpQuery *query, const uint8 *columns,
 		u8_cosine_ranks(query, (const int32 *) factors[1], n, ranks);
 }
 
-/* Which of n ranks are not above the limit; NaN is above any. */
-static uint64
-ranks_passed(const float8 *ranks, int n, float8 limit)
+uint64
+ecp_ranks_passed(const float8 *ranks, int n, float8 limit)
 {
-	uint64		passed = 0;
+	Assert(n >= 0 && n <= 64);
+	return ecp_kernels->f64_passed(ranks, n, limit) & EcpLowBits(n);
+}
 
-	for (int i = 0; i < n; i++)
-		passed |= (uint64) !(ranks[i] > limit) << i;
-	return passed;
+uint64
+ecp_bounds_passed(const float4 *bounds, int n, float8 limit)
+{
+	float4		rounded = (float4) limit;
+
+	Assert(n >= 0 && n <= 64);
+	if (rounded < limit)
+		rounded = nextafterf(rounded, INFINITY);
+	return ecp_kernels->f32_passed(bounds, n, rounded) & EcpLowBits(n);
 }
 
 void
@@ -484,7 +491,7 @@ ecp_queries_pass_rows(const EcpQuery *const *queries, int nqueries,
 	for (int q = 0; q < nqueries; q++, ranks += ECP_PASS_ROWS)
 	{
 		ecp_query_rank_rows(queries[q], rows, stride, factors, n, ranks);
-		passed[q] = ranks_passed(ranks, n, limits[q]);
+		passed[q] = ecp_ranks_passed(ranks, n, limits[q]);
 	}
 }
 
@@ -541,7 +548,7 @@ ecp_queries_pass_columns(const EcpQuery *const *queries, int nqueries,
 		{
 			ecp_query_rank_columns(queries[q], columns, nslots, factors, n,
 								   ranks);
-			passed[q] = ranks_passed(ranks, n, limits[q]);
+			passed[q] = ecp_ranks_passed(ranks, n, limits[q]);
 		}
 		return;
 	}

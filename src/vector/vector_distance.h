@@ -111,6 +111,18 @@ extern void ecp_queries_pass_columns(const EcpQuery *const *queries,
 									 const uint32 *const *factors, int n,
 									 uint64 *passed, float8 *ranks);
 
+/* The lowest n bits of a word. */
+#define EcpLowBits(n) \
+	((n) >= 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << (n)) - 1)
+
+/*
+ * Which of n <= 64 ranks, or bounds of ranks, are not above a limit, NaN included:
+ * bit i is for the i-th.  Of bounds, some next to the limit may be among them that are
+ * above it.  Reads a multiple of 16 of them.
+ */
+extern uint64 ecp_ranks_passed(const float8 *ranks, int n, float8 limit);
+extern uint64 ecp_bounds_passed(const float4 *bounds, int n, float8 limit);
+
 /* Put one uint8 row into, or take it out of, slot "slot" of COLUMNS. */
 extern void ecp_columns_put(uint8 *columns, int nslots, int slot, int dims,
 							const uint8 *row);

@@ -225,6 +225,13 @@ typedef struct EcpKernels
 	void		(*f32_bytes) (const float4 *x, const float4 *lows,
 							  float4 scale, int n, uint8 *bytes);
 
+	/*
+	 * Which of n <= 64 numbers are not above the limit, and so all that are
+	 * NaN. Reads a multiple of 16; bits from n on are of no use.
+	 */
+	uint64		(*f64_passed) (const float8 *ranks, int n, float8 limit);
+	uint64		(*f32_passed) (const float4 *ranks, int n, float4 limit);
+
 	/* bounds of nblocks blocks of 32 rows, as EcpCodeScan says */
 	void		(*code_bounds) (const EcpCodeScan *scan, const uint8 *blocks,
 								const float4 *add, const float4 *times,

@@ -725,6 +725,30 @@ avx2_code_bounds(const EcpCodeScan *scan, const uint8 *blocks,
 	}
 }
 
+static TARGET uint64
+avx2_f64_passed(const float8 *ranks, int n, float8 limit)
+{
+	__m256d		most = _mm256_set1_pd(limit);
+	uint64		passed = 0;
+
+	for (int i = 0; i < n; i += 4)
+		passed |= (uint64) _mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(ranks + i),
+															most, _CMP_NGT_UQ)) << i;
+	return passed;
+}
+
+static TARGET uint64
+avx2_f32_passed(const float4 *ranks, int n, float4 limit)
+{
+	__m256		most = _mm256_set1_ps(limit);
+	uint64		passed = 0;
+
+	for (int i = 0; i < n; i += 8)
+		passed |= (uint64) _mm256_movemask_ps(_mm256_cmp_ps(_mm256_loadu_ps(ranks + i),
+															most, _CMP_NGT_UQ)) << i;
+	return passed;
+}
+
 const EcpKernels ecp_kernels_avx2 = {
 	.name = "avx2",
 	.supported = avx2_supported,
@@ -753,6 +777,8 @@ const EcpKernels ecp_kernels_avx2 = {
 	.f32_unit = avx2_f32_unit,
 	.f32_bytes = avx2_f32_bytes,
 	.code_bounds = avx2_code_bounds,
+	.f64_passed = avx2_f64_passed,
+	.f32_passed = avx2_f32_passed,
 };
 
 #endif							/* ECP_HAVE_X86_KERNELS */

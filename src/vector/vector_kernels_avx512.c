@@ -791,6 +791,30 @@ avx512_code_bounds(const EcpCodeScan *scan, const uint8 *blocks,
 	}
 }
 
+static TARGET uint64
+avx512_f64_passed(const float8 *ranks, int n, float8 limit)
+{
+	__m512d		most = _mm512_set1_pd(limit);
+	uint64		passed = 0;
+
+	for (int i = 0; i < n; i += 8)
+		passed |= (uint64) _mm512_cmp_pd_mask(_mm512_loadu_pd(ranks + i), most,
+											  _CMP_NGT_UQ) << i;
+	return passed;
+}
+
+static TARGET uint64
+avx512_f32_passed(const float4 *ranks, int n, float4 limit)
+{
+	__m512		most = _mm512_set1_ps(limit);
+	uint64		passed = 0;
+
+	for (int i = 0; i < n; i += 16)
+		passed |= (uint64) _mm512_cmp_ps_mask(_mm512_loadu_ps(ranks + i), most,
+											  _CMP_NGT_UQ) << i;
+	return passed;
+}
+
 const EcpKernels ecp_kernels_avx512 = {
 	.name = "avx512",
 	.supported = avx512_supported,
@@ -820,6 +844,8 @@ const EcpKernels ecp_kernels_avx512 = {
 	.f32_unit = avx512_f32_unit,
 	.f32_bytes = avx512_f32_bytes,
 	.code_bounds = avx512_code_bounds,
+	.f64_passed = avx512_f64_passed,
+	.f32_passed = avx512_f32_passed,
 };
 
 #endif							/* ECP_HAVE_X86_KERNELS */

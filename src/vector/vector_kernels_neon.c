@@ -663,6 +663,38 @@ neon_code_bounds(const EcpCodeScan *scan, const uint8 *blocks,
 	}
 }
 
+static uint64
+neon_f64_passed(const float8 *ranks, int n, float8 limit)
+{
+	float64x2_t most = vdupq_n_f64(limit);
+	uint64		passed = 0;
+
+	for (int i = 0; i < n; i += 2)
+	{
+		uint64x2_t	above = vcgtq_f64(vld1q_f64(ranks + i), most);
+
+		passed |= (~vgetq_lane_u64(above, 0) & 1) << i |
+			(~vgetq_lane_u64(above, 1) & 2) << i;
+	}
+	return passed;
+}
+
+static uint64
+neon_f32_passed(const float4 *ranks, int n, float4 limit)
+{
+	static const uint32 bits[4] = {1, 2, 4, 8};
+	float32x4_t most = vdupq_n_f32(limit);
+	uint64		passed = 0;
+
+	for (int i = 0; i < n; i += 4)
+	{
+		uint32x4_t	above = vcgtq_f32(vld1q_f32(ranks + i), most);
+
+		passed |= (uint64) vaddvq_u32(vbicq_u32(vld1q_u32(bits), above)) << i;
+	}
+	return passed;
+}
+
 const EcpKernels ecp_kernels_neon = {
 	.name = "neon",
 	.supported = neon_supported,
@@ -692,6 +724,8 @@ const EcpKernels ecp_kernels_neon = {
 	.f32_unit = neon_f32_unit,
 	.f32_bytes = neon_f32_bytes,
 	.code_bounds = neon_code_bounds,
+	.f64_passed = neon_f64_passed,
+	.f32_passed = neon_f32_passed,
 };
 
 
@@ -724,6 +758,8 @@ const EcpKernels ecp_kernels_dotprod = {
 	.f32_unit = neon_f32_unit,
 	.f32_bytes = neon_f32_bytes,
 	.code_bounds = neon_code_bounds,
+	.f64_passed = neon_f64_passed,
+	.f32_passed = neon_f32_passed,
 };
 
 #endif							/* ECP_HAVE_NEON_KERNELS */

@@ -507,6 +507,26 @@ scalar_code_bounds(const EcpCodeScan *scan, const uint8 *blocks,
 	}
 }
 
+static uint64
+scalar_f64_passed(const float8 *ranks, int n, float8 limit)
+{
+	uint64		passed = 0;
+
+	for (int i = 0; i < n; i++)
+		passed |= (uint64) !(ranks[i] > limit) << i;
+	return passed;
+}
+
+static uint64
+scalar_f32_passed(const float4 *ranks, int n, float4 limit)
+{
+	uint64		passed = 0;
+
+	for (int i = 0; i < n; i++)
+		passed |= (uint64) !(ranks[i] > limit) << i;
+	return passed;
+}
+
 const EcpKernels ecp_kernels_scalar = {
 	.name = "scalar",
 	.supported = scalar_supported,
@@ -535,4 +555,6 @@ const EcpKernels ecp_kernels_scalar = {
 	.f32_unit = scalar_f32_unit,
 	.f32_bytes = scalar_f32_bytes,
 	.code_bounds = scalar_code_bounds,
+	.f64_passed = scalar_f64_passed,
+	.f32_passed = scalar_f32_passed,
 };

@@ -321,6 +321,8 @@ ecp_search_finish(EcpSearch *search)
 		ecp_descent_end(search->descent);
 	search->descent = NULL;
 	ecp_topk_unbound(&search->rows);
+	search->rest.active = false;
+	search->rest.nrows = 0;
 	MemoryContextReset(search->context);
 }
 
@@ -480,15 +482,12 @@ search_read_nearest(EcpSearch *search)
 static void
 search_first_window_done(EcpSearch *search)
 {
-	if (!isinf(search->query.rank_max))
+	if (!search->rest.active)
 		return;
 	if (search->query.codes)
-	{
-		ecp_topk_sort_near(&search->rows, search->near);
 		search->rerank.near = search->near;
-	}
-	else if (!search->request.located)
-		ecp_topk_sort_near(&search->rows, search->nearest.kth);
+	ecp_topk_sort_below(&search->rows, search->query.codes ? search->near :
+						search->nearest.kth);
 
 	ecp_search_note_none(search);
 }
@@ -596,6 +595,7 @@ search_read_more(EcpSearch *search)
 			search->window = search_next_window(search);
 		else
 			search->window *= 2;
+		ecp_topk_add_more(&search->rows);
 		if (!search_must_wait(search))
 			rows_max = (uint64) work_mem * 1024 / sizeof(EcpRanked);
 	}
@@ -623,7 +623,7 @@ search_read_more(EcpSearch *search)
 static uint64
 search_waiting(EcpSearch *search)
 {
-	uint64		waiting = EcpTopkCount(&search->rows);
+	uint64		waiting = EcpTopkCount(&search->rows) + search->rest.nrows;
 
 	if (search->query.codes)
 		waiting += search->rerank.nexact;

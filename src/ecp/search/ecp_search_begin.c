@@ -139,6 +139,7 @@ search_set_plan(EcpSearch *search)
 	search_note_begin(search);
 	if (radius)
 		ecp_search_note_none(search);
+	ecp_search_rest_begin(search);
 	search->stats.probes = plan->probes;
 	search->window = plan->probes;
 	search->rows_known = search->rows_read = plan->k;

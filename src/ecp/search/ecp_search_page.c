@@ -48,7 +48,7 @@ ecp_search_page_init(EcpSearch *search)
 	memset(slots, 0, sizeof(EcpSearchSlots));
 	if (search->request.filter != NULL)
 		slots->passed = palloc(sizeof(uint64) * geo->live_words);
-	slots->ranks = palloc(sizeof(float8) * (geo->slots + ECP_KERNEL_SLACK));
+	slots->scratch = palloc(sizeof(float8) * (geo->slots + ECP_KERNEL_SLACK));
 	if (!geo->stream || search->query.codes != NULL)
 		return;
 	part = slots->vectors = palloc0(sizeof(EcpVectorPart));
@@ -61,62 +61,29 @@ ecp_search_page_init(EcpSearch *search)
 }
 
 /*
- * Rows of a page, with their ranks or lower bounds of them, were put into the
- * room of search->rows: those that are wanted become candidates.
+ * Of a word of slots those that may be among the nearest, which are noted; the others
+ * are left out.  "number" or "tids" as ecp_search_rest_add() takes them.
  */
-static void
-search_added(EcpSearch *search, EcpRanked *items, int nitems)
+static uint64
+search_leave_out(EcpSearch *search, uint64 word, const float8 *ranks,
+				 uint64 number, const ItemPointerData *tids, int n)
 {
-	Assert(nitems >= 0);
+	EcpNearest *nearest = &search->nearest;
+	uint64		near = 0;
 
-	search->stats.vectors += nitems;
-	if (!isinf(search->query.rank_max))
+	for (uint64 passed = word & ecp_ranks_passed(ranks, n, nearest->kth);
+		 passed != 0; passed &= passed - 1)
 	{
-		int			nwithin = 0;
+		int			i = pg_rightmost_one_pos64(passed);
 
-		for (int i = 0; i < nitems; i++)
-		{
-			if (items[i].rank <= search->query.rank_max)
-				items[nwithin++] = items[i];
-		}
-		nitems = nwithin;
-	}
-	search->candidates += nitems;
-	ecp_topk_added(&search->rows, nitems);
-}
-
-/*
- * A row will be number "item" of search->rows: note it if it may be one of the
- * nearest.
- */
-static inline void
-search_note_nearest(EcpSearch *search, float8 rank, Size item)
-{
-	if (rank > search->nearest.kth)
-		return;
-	ecp_topk_note_near(&search->rows, item);
-	ecp_nearest_add(&search->nearest, rank);
-}
-
-/* The same as search_add_rows() where rows have numbers. */
-static void
-search_add_located(EcpSearch *search, const EcpProbeRun *run,
-				   const uint64 *live, const ItemPointerData *tids,
-				   uint32 first, int n)
-{
-	EcpRanked  *items = ecp_topk_room(&search->rows, n);
-	uint64		number;
-	int			nitems = 0;
-
-	number = ecp_rerank_add_page(&search->rerank, run, first, n, tids);
-	for (int i = 0; i < n; i++)
-	{
-		if ((live[i / 64] & (UINT64CONST(1) << (i % 64))) == 0)
+		/* it may have fallen meanwhile */
+		if (ranks[i] > nearest->kth)
 			continue;
-		ecp_nearest_add(&search->nearest, search->slots.ranks[i]);
-		ecp_ranked_set(&items[nitems++], search->slots.ranks[i], number + i);
+		near |= UINT64CONST(1) << i;
+		ecp_nearest_add(nearest, ranks[i]);
 	}
-	search_added(search, items, nitems);
+	ecp_search_rest_add(search, word & ~near, number, tids, n);
+	return near;
 }
 
 /*
@@ -128,46 +95,45 @@ search_add_rows(EcpSearch *search, const EcpProbeRun *run,
 				const uint64 *live, const ItemPointerData *tids,
 				uint32 slot, int n)
 {
-	const float8 *ranks = search->slots.ranks;
-	EcpRanked  *items;
-	int			nitems = 0;
+	float8		rank_max = search->query.rank_max;
+	bool		within = !isinf(rank_max);
+	uint64		number = 0;
 
 	if (search->request.located)
+		number = ecp_rerank_add_page(&search->rerank, run, slot, n, tids);
+	for (int from = 0; from < n; from += 64)
 	{
-		search_add_located(search, run, live, tids, slot, n);
-		return;
-	}
-	items = ecp_topk_room(&search->rows, n);
+		int			count = Min(n - from, 64);
+		const float8 *ranks = search->slots.ranks + from;
+		uint64		word = live[from / 64] & EcpLowBits(count);
+		EcpRanked  *items;
+		int			nitems = 0;
 
-	for (int first = 0; first < n; first += 64)
-	{
-		uint64		word = live[first / 64];
-
-		if (n - first < 64)
-			word &= (UINT64CONST(1) << (n - first)) - 1;
-		if (word == PG_UINT64_MAX)
+		search->stats.vectors += pg_popcount64(word);
+		if (search->rest.active)
 		{
-			for (int i = first; i < first + 64; i++)
-			{
-				search_note_nearest(search, ranks[i],
-									search->rows.nitems + nitems);
-				ecp_ranked_set(&items[nitems++], ranks[i],
-							   ecp_tid_item(&tids[i]));
-			}
+			search->candidates += pg_popcount64(word);
+			word = search_leave_out(search, word, ranks, number + from,
+									tids + from, count);
+		}
+		else if (within)
+			word &= ecp_ranks_passed(ranks, count, rank_max);
+		if (word == 0)
 			continue;
-		}
-		while (word != 0)
+		items = ecp_topk_room(&search->rows, count);
+		for (; word != 0; word &= word - 1)
 		{
-			int			i = first + pg_rightmost_one_pos64(word);
+			int			i = pg_rightmost_one_pos64(word);
 
-			word &= word - 1;
-			search_note_nearest(search, ranks[i],
-								search->rows.nitems + nitems);
-			ecp_ranked_set(&items[nitems++], ranks[i],
-						   ecp_tid_item(&tids[i]));
+			if (within && isnan(ranks[i]))
+				continue;
+			ecp_ranked_set(&items[nitems++], ranks[i], search->request.located ?
+						   number + from + i : ecp_tid_item(&tids[from + i]));
 		}
+		if (!search->rest.active)
+			search->candidates += nitems;
+		ecp_topk_added(&search->rows, nitems);
 	}
-	search_added(search, items, nitems);
 }
 
 /* Compute the ranks of n rows in either layout. */
@@ -334,6 +300,33 @@ search_rank_some(EcpSearch *search, const EcpEntryView *view,
 }
 
 /*
+ * The same as search_leave_out() with bounds of ranks, which note estimates of
+ * these.
+ */
+static uint64
+search_leave_out_codes(EcpSearch *search, uint64 word, const float4 *bounds,
+					   const uint32 *const *factors, EcpCodeMargin margin,
+					   uint64 number, int n)
+{
+	uint64		near = 0;
+
+	for (uint64 passed = word & ecp_bounds_passed(bounds, n, search->near);
+		 passed != 0; passed &= passed - 1)
+	{
+		int			i = pg_rightmost_one_pos64(passed);
+
+		if (bounds[i] >= search->near)
+			continue;
+		near |= UINT64CONST(1) << i;
+		ecp_nearest_add(&search->nearest,
+						ecp_code_estimate(margin, factors, i, bounds[i]));
+		search->near = EcpSearchNear(search->nearest.kth);
+	}
+	ecp_search_rest_add(search, word & ~near, number, NULL, n);
+	return near;
+}
+
+/*
  * Compute bounds for the rows of an entry page from their codes; their exact
  * vectors are read later, if at all.  Blocks without a wanted row are skipped.
  */
@@ -345,19 +338,18 @@ search_read_codes(EcpSearch *search, const EcpProbeRun *run,
 	float4		leader_rank = search->state.meta.ecpm_root_level > 0 ?
 		search->probe.ref->rank : ecp_code_query_origin(search->query.codes);
 	EcpCodeMargin margin = ecp_code_query_margin(search->query.codes, leader_rank);
-	EcpRanked  *items = ecp_topk_room(&search->rows, n);
+	float8		rank_max = search->query.rank_max;
 	uint64		number = PG_UINT64_MAX;
-	int			nitems = 0;
 
 	for (int from = 0; from < n; from += 64)
 	{
 		int			count = Min(n - from, 64);
-		uint64		word = live[from / 64];
-		float4		bounds[64];
+		uint64		word = live[from / 64] & EcpLowBits(count);
+		float4	   *bounds;
 		const uint32 *factors[ECP_CODE_FACTORS];
+		EcpRanked  *items;
+		int			nitems = 0;
 
-		if (count < 64)
-			word &= (UINT64CONST(1) << count) - 1;
 		if (word == 0)
 			continue;
 		if (number == PG_UINT64_MAX)
@@ -365,29 +357,37 @@ search_read_codes(EcpSearch *search, const EcpProbeRun *run,
 										 view->tids);
 		for (int f = 0; f < ECP_CODE_FACTORS; f++)
 			factors[f] = view->factors[f] + from;
+		bounds = (float4 *) ecp_search_rest_room(search, count);
 		ecp_code_query_bounds(search->query.codes, leader_rank,
 							  (const uint8 *) view->codes +
 							  from * search->state.leaf.code_bytes,
 							  factors, count, bounds);
-		while (word != 0)
+		search->stats.vectors += pg_popcount64(word);
+		if (search->rest.active)
+		{
+			search->candidates += pg_popcount64(word);
+			word = search_leave_out_codes(search, word, bounds, factors, margin,
+										  number + from, count);
+		}
+		else if (!isinf(rank_max))
+			word &= ecp_bounds_passed(bounds, count, rank_max);
+		if (word == 0)
+			continue;
+		items = ecp_topk_room(&search->rows, count);
+		for (; word != 0; word &= word - 1)
 		{
 			int			i = pg_rightmost_one_pos64(word);
-			float8		bound = bounds[i];
+			float8		bound = ecp_search_bound(bounds, i);
 
-			word &= word - 1;
-			if (!(bound >= search->near))
-			{
-				ecp_topk_note_near(&search->rows, search->rows.nitems + nitems);
-				ecp_nearest_add(&search->nearest,
-								ecp_code_estimate(margin, factors, i, bounds[i]));
-				search->near = EcpSearchNear(search->nearest.kth);
-			}
-			/* on overflow, use a bound that makes the exact rank be read */
-			items[nitems].rank = isnan(bound) ? -get_float8_infinity() : bound;
+			if (bound > rank_max)
+				continue;
+			items[nitems].rank = bound;
 			items[nitems++].item = number + from + i;
 		}
+		if (!search->rest.active)
+			search->candidates += nitems;
+		ecp_topk_added(&search->rows, nitems);
 	}
-	search_added(search, items, nitems);
 }
 
 void
@@ -411,6 +411,7 @@ ecp_search_page_read(void *arg, const EcpProbeRun *run, Buffer buffer,
 		for (int w = 0; w < geo->live_words; w++)
 			search->stats.filtered -= pg_popcount64(live[w]);
 	}
+	search->slots.ranks = ecp_search_rest_room(search, n);
 	if (n > 0 && search->query.exact == NULL)
 	{
 		for (int i = 0; i < n; i++)

@@ -1,13 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_search_private.h
- *	  What a search is, for the two files that work on it: ecp_search.c
- *	  decides what is read, ecp_search_page.c makes candidates of a page.
+ *	  What a search is, for the files that work on it: ecp_search.c decides what
+ *	  is read, ecp_search_page.c makes candidates of a page, ecp_search_rest.c has
+ *	  those rows that are probably not wanted.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef ECP_SEARCH_PRIVATE_H
 #define ECP_SEARCH_PRIVATE_H
+
+#include <math.h>
 
 #include "base/topk.h"
 #include "ecp/define/ecp_options.h"
@@ -70,9 +73,26 @@ typedef struct EcpVectorPart
 typedef struct EcpSearchSlots
 {
 	uint64	   *passed;			/* those that fulfil the conditions */
-	float8	   *ranks;
+	float8	   *ranks;			/* of those of the page, or float4 bounds */
+	float8	   *scratch;		/* room for them if none is left out */
 	EcpVectorPart *vectors;		/* if they are not on entry pages */
 } EcpSearchSlots;
+
+/*
+ * Rows of the first window that were left out because they are farther away than
+ * the nearest; in words of 64 slots of a page each.
+ */
+typedef struct EcpSearchRest
+{
+	bool		active;			/* rows are left out */
+	uint64		nrows;			/* that were */
+	Size		nwords;
+	Size		words_max;
+	uint64	   *left;			/* which slots of each word */
+	uint64	   *numbers;		/* of its first slot, if rows are numbered */
+	ItemPointerData *tids;		/* 64 of each word, if they are not */
+	float8	   *ranks;			/* 64 of each word, or float4 bounds */
+}			EcpSearchRest;
 
 /*
  * The row that was returned last.  Nearer than "floor" are those that are too
@@ -125,13 +145,14 @@ struct EcpSearch
 	/* candidates */
 	EcpSearchSlots slots;
 	EcpTopk		rows;			/* item = TID, or number */
-	uint64		candidates;		/* that were added to "rows" */
+	EcpSearchRest rest;			/* of them */
+	uint64		candidates;		/* that were added to "rows", or left out */
 	uint64		taken;			/* from there, in order */
 	EcpSearchHold hold;
 	EcpRerank	rerank;			/* numbered ones */
 	EcpNearest	nearest;		/* in the first window */
 	int			nearest_max;	/* room in it */
-	float8		near;			/* rows whose bounds are not above are noted */
+	float8		near;			/* rows whose bounds are above are not */
 
 	EcpSearchReturned returned;
 	EcpSearchStats stats;
@@ -151,6 +172,33 @@ extern void ecp_search_note_none(EcpSearch *search);
 
 /* Make room for the slots of a page of search->state, in search->context. */
 extern void ecp_search_page_init(EcpSearch *search);
+
+/* Are rows numbered?  Else they have their TIDs in search->rows. */
+#define EcpSearchIsNumbered(search) \
+	((search)->request.located || (search)->query.codes != NULL)
+
+/* A bound; on overflow, one that makes the exact rank be read. */
+static inline float8
+ecp_search_bound(const float4 *bounds, int i)
+{
+	return isnan(bounds[i]) ? -get_float8_infinity() : bounds[i];
+}
+
+/*
+ * From now on rows can be left out, if all that are taken from search->rows are in
+ * order or it gets the others first.
+ */
+extern void ecp_search_rest_begin(EcpSearch *search);
+
+/* Where to put the ranks, or bounds, of the next n slots, which are of one page. */
+extern float8 *ecp_search_rest_room(EcpSearch *search, int n);
+
+/*
+ * The next word of slots, of which the rows "left" are left out.  "number" is that
+ * of the first, or "tids" are those of all n.
+ */
+extern void ecp_search_rest_add(EcpSearch *search, uint64 left, uint64 number,
+								const ItemPointerData *tids, int n);
 
 /* Rank the rows of an entry page: what the probe calls with each of them. */
 extern void ecp_search_page_read(void *arg, const EcpProbeRun *run,
