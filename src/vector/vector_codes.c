@@ -99,9 +99,8 @@ code_rotation_get(int dims, uint64 seed)
 	return rotation;
 }
 
-/* Rotate dims (a multiple of 16) elements in place. */
-static void
-code_rotate(float4 *x, int dims, uint64 seed)
+void
+ecp_code_rotate(float4 *x, int dims, uint64 seed)
 {
 	const CodeRotation *rotation = code_rotation_get(dims, seed);
 	int			window = rotation->window;
@@ -113,6 +112,25 @@ code_rotate(float4 *x, int dims, uint64 seed)
 
 		ecp_kernels->f32_hadamard(x + first, rotation->signs[r] + first,
 								  window, scale);
+	}
+}
+
+void
+ecp_code_rotate_back(float4 *x, int dims, uint64 seed)
+{
+	static const uint32 no_signs[ECP_CODE_DIMS_MAX];
+	const CodeRotation *rotation = code_rotation_get(dims, seed);
+	int			window = rotation->window;
+	float4		scale = 1 / sqrtf((float4) window);
+
+	for (int r = rotation->nrounds - 1; r >= 0; r--)
+	{
+		int			first = (r % 2) * (dims - window);
+
+		ecp_kernels->f32_hadamard(x + first, no_signs, window, scale);
+		for (int i = first; i < first + window; i += 16)
+			*(EcpLaneNumbers *) (x + i) ^=
+				*(const EcpLaneNumbers *) (rotation->signs[r] + i);
 	}
 }
 
@@ -139,7 +157,7 @@ static const CodeLeader *
 code_leader_get(EcpElem elem, int dims, uint64 seed, const void *leader)
 {
 	CodeLeader *cached = &code_leader;
-	Size		bytes = ecp_vector_bytes(elem, dims);
+	Size		bytes = dims * (elem == ECP_ELEM_UINT8 ? 1 : sizeof(float4));
 	int			ndims = EcpCodeDims(dims);
 
 	if (cached->dims == dims && cached->elem == elem &&
@@ -159,7 +177,7 @@ code_leader_get(EcpElem elem, int dims, uint64 seed, const void *leader)
 		code_elements(elem, dims, leader, cached->elements);
 	}
 	memcpy(cached->rotated, cached->elements, ndims * sizeof(float4));
-	code_rotate(cached->rotated, ndims, seed);
+	ecp_code_rotate(cached->rotated, ndims, seed);
 	return cached;
 }
 
@@ -184,7 +202,7 @@ ecp_code_make(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 	for (int i = 0; i < ndims; i += 16)
 		*(EcpLanes *) (r + i) -= *(const EcpLanes *) (c->elements + i);
 	ecp_kernels->f32_dot_rows(r, ndims, (const char *) r, 0, 1, &row_norm2);
-	code_rotate(r, ndims, seed);
+	ecp_code_rotate(r, ndims, seed);
 	ecp_kernels->f32_signs(r, c->rotated, ndims, code, &row_sum, &leader_sum);
 	norm2 = row_norm2;
 	sum = row_sum;
@@ -313,7 +331,7 @@ ecp_code_query_create(EcpElem elem, EcpMetric metric, int dims, uint64 seed,
 	Assert(eps >= 0);
 	code_elements(elem, dims, query, q);
 	ecp_kernels->f32_dot_rows(q, ndims, (const char *) q, 0, 1, &norm2);
-	code_rotate(q, ndims, seed);
+	ecp_code_rotate(q, ndims, seed);
 
 	memset(result, 0, sizeof(EcpCodeQuery));
 	result->metric = metric;

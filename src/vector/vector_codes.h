@@ -77,6 +77,13 @@ extern void ecp_code_make(EcpElem elem, EcpMetric metric, int dims,
 						  uint64 seed, const void *row, const void *leader,
 						  uint8 *code, uint32 *factors);
 
+/*
+ * Rotate the elements of a vector, a multiple of 16, in place, by the matrix that
+ * follows from their number and the seed; and the other way round.
+ */
+extern void ecp_code_rotate(float4 *x, int dims, uint64 seed);
+extern void ecp_code_rotate_back(float4 *x, int dims, uint64 seed);
+
 /* Put a code into, or take it out of, slot "slot" of blocks of codes. */
 extern void ecp_code_put(uint8 *blocks, int slot, int dims, const uint8 *code);
 extern void ecp_code_get(const uint8 *blocks, int slot, int dims, uint8 *code);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * vector_dispatch.c
- *	  Chooses the kernels for this CPU, and computes ranks with them.
+ *	  Computes ranks with the kernels of this CPU.
  *
  * A query is turned once into the form that the kernels of vector_kernels.h
  * take: uint8 elements minus 128, so that an unsigned row times a signed
@@ -32,6 +32,7 @@
 
 #include "port/pg_bitutils.h"
 #include "vector/vector_kernels.h"
+#include "vector/vector_nibbles.h"
 
 /* Ranks of float32 rows are computed this many at a time. */
 #define RANK_CHUNK		64
@@ -53,69 +54,8 @@ struct EcpQuery
 	const float4 *f32;			/* float32 and float16 only */
 	FloatSums	float_sums;
 	const uint8 *bits;			/* bit only */
+	const EcpNibblesQuery *nibbles; /* nibbles only */
 };
-
-/* Best first. */
-static const EcpKernels *const all_kernels[] = {
-#ifdef ECP_HAVE_X86_KERNELS
-	&ecp_kernels_avx512,
-	&ecp_kernels_avx2,
-#endif
-#ifdef ECP_HAVE_NEON_KERNELS
-	&ecp_kernels_dotprod,
-	&ecp_kernels_neon,
-#endif
-	&ecp_kernels_scalar
-};
-
-const EcpKernels *ecp_kernels = &ecp_kernels_scalar;
-
-/* The kernels of that name, or the best ones for "auto"; NULL if this CPU cannot. */
-static const EcpKernels *
-kernels_find(const char *name)
-{
-	bool		best = strcmp(name, "auto") == 0;
-
-	for (int i = 0; i < lengthof(all_kernels); i++)
-	{
-		if ((best || strcmp(all_kernels[i]->name, name) == 0) &&
-			all_kernels[i]->supported())
-			return all_kernels[i];
-	}
-	return NULL;
-}
-
-void
-ecp_kernels_init(void)
-{
-	(void) ecp_kernels_select("auto");
-}
-
-const char *
-ecp_kernels_name(void)
-{
-	Assert(ecp_kernels != NULL);
-	return ecp_kernels->name;
-}
-
-bool
-ecp_kernels_available(const char *name)
-{
-	Assert(name != NULL);
-	return kernels_find(name) != NULL;
-}
-
-bool
-ecp_kernels_select(const char *name)
-{
-	const EcpKernels *found;
-
-	Assert(name != NULL);
-	found = kernels_find(name);
-	if (found != NULL)
-		ecp_kernels = found;
-	return found != NULL;
-}
 
 int
 ecp_factors_count(EcpElem elem, EcpMetric metric)
@@ -128,6 +68,7 @@ ecp_factors_count(EcpElem elem, EcpMetric metric)
 		case ECP_ELEM_FLOAT16:
 			return (metric == ECP_METRIC_COSINE) ? 1 : 0;
 		case ECP_ELEM_BIT:
+		case ECP_ELEM_NIBBLES:
 			return 0;
 		default:
 			elog(ERROR, "unrecognized element kind: %d", (int) elem);
@@ -164,7 +105,7 @@ ecp_factors_compute(EcpElem elem, EcpMetric metric, int dims,
 		if (metric == ECP_METRIC_COSINE)
 			factors[1] = (uint32) norm2;
 	}
-	else if (metric == ECP_METRIC_COSINE)
+	else if (metric == ECP_METRIC_COSINE && elem != ECP_ELEM_NIBBLES)
 	{
 		float4		norm2 = elem == ECP_ELEM_FLOAT16 ?
 			ecp_kernels->f16_norm2(row, dims) : f32_norm2(row, dims);
@@ -253,7 +194,8 @@ ecp_query_create(EcpElem rows, EcpMetric metric, int dims,
 				 const void *elements)
 {
 	EcpElem		elem = ecp_elem_for_query(rows);
-	Size		bytes = TYPEALIGN(QUERY_ALIGN, ecp_vector_bytes(elem, dims));
+	Size		bytes = rows == ECP_ELEM_NIBBLES ? ecp_nibbles_query_bytes(dims) :
+		TYPEALIGN(QUERY_ALIGN, ecp_vector_bytes(elem, dims));
 	EcpQuery   *query = palloc0(sizeof(EcpQuery) + QUERY_ALIGN + bytes);
 	char	   *copy = (char *) TYPEALIGN(QUERY_ALIGN, query + 1);
 
@@ -282,6 +224,9 @@ ecp_query_create(EcpElem rows, EcpMetric metric, int dims,
 		memcpy(copy, elements, ecp_vector_bytes(elem, dims));
 		query->bits = (uint8 *) copy;
 	}
+	else if (rows == ECP_ELEM_NIBBLES)
+		query->nibbles = ecp_nibbles_query_init(copy, metric, dims, elements,
+												ECP_CODE_EPS);
 	else
 	{
 		memcpy(copy, elements, dims * sizeof(float4));
@@ -441,6 +386,8 @@ ecp_query_rank_rows(const EcpQuery *query, const void *rows, Size stride,
 		ecp_kernels->bit_rank_rows(query->bits,
 								   ecp_vector_bytes(ECP_ELEM_BIT, query->dims),
 								   rows, stride, n, ranks);
+	else if (query->elem == ECP_ELEM_NIBBLES)
+		ecp_nibbles_query_rank(query->nibbles, rows, stride, n, ranks, NULL);
 	else
 		float_rank_rows(query, rows, stride,
 						factors ? (const float4 *) factors[0] : NULL,
@@ -660,7 +607,7 @@ float8
 ecp_distance(EcpElem elem, EcpMetric metric, int dims, const void *a,
 			 const void *b)
 {
-	Assert(elem != ECP_ELEM_FLOAT16);
+	Assert(elem != ECP_ELEM_FLOAT16 && elem != ECP_ELEM_NIBBLES);
 	if (elem == ECP_ELEM_UINT8)
 	{
 		EcpU8Sums	sums;

@@ -92,6 +92,9 @@ typedef struct EcpCodeScan
 	float4		radius;
 } EcpCodeScan;
 
+/* Bytes of either part of a query for numbers of four bits. */
+#define EcpNibblesPadded(bytes)	TYPEALIGN(64, bytes)
+
 typedef struct EcpKernels
 {
 	const char *name;
@@ -231,6 +234,16 @@ typedef struct EcpKernels
 	 */
 	uint64		(*f64_passed) (const float8 *ranks, int n, float8 limit);
 	uint64		(*f32_passed) (const float4 *ranks, int n, float4 limit);
+
+	/*
+	 * dots[i] of row i < n of numbers of four bits, two in each of "bytes" (a
+	 * multiple of 8) bytes: the inner product of the lower ones with "query",
+	 * and of the upper ones with query + EcpNibblesPadded(bytes).  Both parts
+	 * of the query are aligned to 64 bytes and end in zeros.
+	 */
+	void		(*nibble_dots) (const int8 *query, int bytes,
+								const uint8 *rows, Size stride, int n,
+								int32 *dots);
 
 	/* bounds of nblocks blocks of 32 rows, as EcpCodeScan says */
 	void		(*code_bounds) (const EcpCodeScan *scan, const uint8 *blocks,

@@ -718,6 +718,46 @@ avx512_f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
 	}
 }
 
+static TARGET void
+avx512_nibble_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
+				   int n, int32 *dots)
+{
+	const __m512i nibble = _mm512_set1_epi8(0x0F);
+	const int8 *upper = query + EcpNibblesPadded(bytes);
+
+	for (int first = 0; first < n; first += ROWS)
+	{
+		const uint8 *row[ROWS];
+		__m512i		sums[ROWS];
+
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++)
+		{
+			row[r] = rows + Min(first + r, n - 1) * stride;
+			sums[r] = _mm512_setzero_si512();
+		}
+		for (int i = 0; i < bytes; i += 64)
+		{
+			__m512i		q0 = _mm512_load_si512(query + i);
+			__m512i		q1 = _mm512_load_si512(upper + i);
+			__mmask64	mask = ByteMask(bytes - i);
+
+#pragma GCC unroll 4
+			for (int r = 0; r < ROWS; r++)
+			{
+				__m512i		x = _mm512_maskz_loadu_epi8(mask, row[r] + i);
+
+				sums[r] = _mm512_dpbusd_epi32(sums[r], _mm512_and_si512(x, nibble), q0);
+				x = _mm512_and_si512(_mm512_srli_epi16(x, 4), nibble);
+				sums[r] = _mm512_dpbusd_epi32(sums[r], x, q1);
+			}
+		}
+		_mm_mask_storeu_epi32(dots + first,
+							  (__mmask8) LaneMask(Min(n - first, ROWS)),
+							  add_lanes_i32(sums));
+	}
+}
+
 /*
  * The sums of 16 rows from two registers of 16-bit sums, which have the rows
  * with even and odd numbers, once in each quarter.
@@ -843,6 +883,7 @@ const EcpKernels ecp_kernels_avx512 = {
 	.f32_add = avx512_f32_add,
 	.f32_unit = avx512_f32_unit,
 	.f32_bytes = avx512_f32_bytes,
+	.nibble_dots = avx512_nibble_dots,
 	.code_bounds = avx512_code_bounds,
 	.f64_passed = avx512_f64_passed,
 	.f32_passed = avx512_f32_passed,

@@ -77,6 +77,13 @@ neon_u8_prepare(const uint8 *elements, int dims, int8 *shifted, int32 *sum,
 }
 
 static void
+neon_nibble_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
+				 int n, int32 *dots)
+{
+	nibble_dots(query, bytes, rows, stride, n, dots, &neon_products);
+}
+
+static void
 neon_u8_rank_rows(const EcpU8Query *query, const uint8 *rows, Size stride,
 				  const int32 *factor, int n, float8 *ranks)
 {
@@ -149,6 +156,13 @@ dotprod_u8_prepare(const uint8 *elements, int dims, int8 *shifted, int32 *sum,
 				   int32 *norm2)
 {
 	u8_prepare(elements, dims, shifted, sum, norm2, &dotprod_products);
+}
+
+TARGET static void
+dotprod_nibble_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
+					int n, int32 *dots)
+{
+	nibble_dots(query, bytes, rows, stride, n, dots, &dotprod_products);
 }
 
 TARGET static void
@@ -723,6 +737,7 @@ const EcpKernels ecp_kernels_neon = {
 	.f32_add = neon_f32_add,
 	.f32_unit = neon_f32_unit,
 	.f32_bytes = neon_f32_bytes,
+	.nibble_dots = neon_nibble_dots,
 	.code_bounds = neon_code_bounds,
 	.f64_passed = neon_f64_passed,
 	.f32_passed = neon_f32_passed,
@@ -757,6 +772,7 @@ const EcpKernels ecp_kernels_dotprod = {
 	.f32_add = neon_f32_add,
 	.f32_unit = neon_f32_unit,
 	.f32_bytes = neon_f32_bytes,
+	.nibble_dots = dotprod_nibble_dots,
 	.code_bounds = neon_code_bounds,
 	.f64_passed = neon_f64_passed,
 	.f32_passed = neon_f32_passed,

@@ -131,6 +131,32 @@ vector_rest(const int8 *vector, int dims)
 	return vaddvq_s32(sum) * 128;
 }
 
+/* Numbers of four bits; their bytes are a multiple of 8. */
+TEMPLATE void
+nibble_dots(const int8 *query, int bytes, const uint8 *rows, Size stride, int n,
+			int32 *dots, const ByteProducts *products)
+{
+	const int8 *upper = query + EcpNibblesPadded(bytes);
+
+	for (int r = 0; r < n; r++)
+	{
+		const uint8 *row = rows + r * stride;
+		int32x4_t	sums[2] = {vdupq_n_s32(0), vdupq_n_s32(0)};
+
+		for (int i = 0; i < bytes; i += 16)
+		{
+			uint8x16_t	x = i + 16 <= bytes ? vld1q_u8(row + i) :
+				vcombine_u8(vld1_u8(row + i), vdup_n_u8(0));
+
+			products->add(sums, vreinterpretq_s8_u8(vandq_u8(x, vdupq_n_u8(0x0F))),
+						  vld1q_s8(query + i));
+			products->add(sums, vreinterpretq_s8_u8(vshrq_n_u8(x, 4)),
+						  vld1q_s8(upper + i));
+		}
+		dots[r] = vaddvq_s32(group_sums(sums, products));
+	}
+}
+
 TEMPLATE void
 u8_prepare(const uint8 *elements, int dims, int8 *shifted, int32 *sum,
 		   int32 *norm2, const ByteProducts *products)

@@ -476,6 +476,22 @@ scalar_f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
 }
 
 static void
+scalar_nibble_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
+				   int n, int32 *dots)
+{
+	const int8 *upper = query + EcpNibblesPadded(bytes);
+
+	for (int r = 0; r < n; r++)
+	{
+		const uint8 *row = rows + r * stride;
+
+		dots[r] = 0;
+		for (int i = 0; i < bytes; i++)
+			dots[r] += (row[i] & 0x0F) * query[i] + (row[i] >> 4) * upper[i];
+	}
+}
+
+static void
 scalar_code_bounds(const EcpCodeScan *scan, const uint8 *blocks,
 				   const float4 *add, const float4 *times,
 				   const float4 *width, int nblocks, float4 *bounds)
@@ -554,6 +570,7 @@ const EcpKernels ecp_kernels_scalar = {
 	.f32_add = scalar_f32_add,
 	.f32_unit = scalar_f32_unit,
 	.f32_bytes = scalar_f32_bytes,
+	.nibble_dots = scalar_nibble_dots,
 	.code_bounds = scalar_code_bounds,
 	.f64_passed = scalar_f64_passed,
 	.f32_passed = scalar_f32_passed,

@@ -26,6 +26,7 @@
 
 #include "base/compat.h"
 #include "vector/vector_kernels.h"
+#include "vector/vector_nibbles.h"
 #include "vector/vector_value.h"
 
 /* vector and halfvec, as pgvector stores them. */
@@ -65,6 +66,7 @@ static const ElemKind elem_kinds[] = {
 	/* means of bits say how many of the rows have them */
 	[ECP_ELEM_BIT] = {"bit", 1, ECP_ELEM_UINT8, ECP_ELEM_UINT8},
 	[ECP_ELEM_FLOAT16] = {"float16", 16, ECP_ELEM_FLOAT32, ECP_ELEM_FLOAT32},
+	[ECP_ELEM_NIBBLES] = {"nibbles", 4, ECP_ELEM_FLOAT32, ECP_ELEM_FLOAT32},
 };
 
 static inline const ElemKind *
@@ -91,12 +93,15 @@ ecp_elem_for_leaders(EcpElem elem, EcpMetric metric)
 EcpElem
 ecp_elem_for_query(EcpElem elem)
 {
-	return elem == ECP_ELEM_FLOAT16 ? ECP_ELEM_FLOAT32 : elem;
+	return elem == ECP_ELEM_FLOAT16 || elem == ECP_ELEM_NIBBLES ?
+		ECP_ELEM_FLOAT32 : elem;
 }
 
 Size
 ecp_vector_bytes(EcpElem elem, int dims)
 {
+	if (elem == ECP_ELEM_NIBBLES)
+		return EcpNibblesBytes(dims);
 	return ((Size) dims * elem_kind(elem)->bits + BITS_PER_BYTE - 1) /
 		BITS_PER_BYTE;
 }
@@ -521,6 +526,10 @@ ecp_vector_convert(const EcpVector *vector, EcpElem elem, void *dst)
 	}
 	else if (vector->elem == ECP_ELEM_FLOAT16 && elem == ECP_ELEM_FLOAT32)
 		ecp_halves_to_floats(vector->data, vector->dims, floats);
+	else if (vector->elem == ECP_ELEM_NIBBLES && elem == ECP_ELEM_FLOAT32)
+		ecp_nibbles_get(vector->dims, data, floats);
+	else if (vector->elem == ECP_ELEM_FLOAT32 && elem == ECP_ELEM_NIBBLES)
+		ecp_nibbles_make(vector->dims, vector->data, dst);
 	else if (vector->elem == ECP_ELEM_UINT8 && elem == ECP_ELEM_FLOAT32)
 	{
 		for (int i = 0; i < vector->dims; i++)
@@ -551,6 +560,8 @@ ecp_elements_fault(EcpElem elem, int dims, const void *elements)
 		return "an element that is not finite";
 	if (elem == ECP_ELEM_FLOAT16 && !halves_are_finite(elements, dims))
 		return "an element that is not finite";
+	if (elem == ECP_ELEM_NIBBLES)
+		return ecp_nibbles_fault(elements);
 	if (elem == ECP_ELEM_BIT && dims % BITS_PER_BYTE != 0 &&
 		(bytes[dims / BITS_PER_BYTE] & (0xFF >> dims % BITS_PER_BYTE)) != 0)
 		return "bits behind its last one";

@@ -20,8 +20,9 @@ typedef enum EcpElem
 	ECP_ELEM_UINT8 = 1,
 	ECP_ELEM_FLOAT32 = 2,
 	ECP_ELEM_BIT = 3,			/* eight in a byte, the first is its highest */
-	ECP_ELEM_FLOAT16 = 4		/* only of stored rows: columns are not read
-								 * so */
+	/* only of stored rows: columns are not read so */
+	ECP_ELEM_FLOAT16 = 4,
+	ECP_ELEM_NIBBLES = 5		/* four bits each; see vector_nibbles.h */
 } EcpElem;
 
 /*

@@ -7,7 +7,8 @@
  * link: src/ecp/page/ecp_entry.c src/ecp/page/ecp_run.c src/ecp/page/ecp_cluster.c
  * link: src/ecp/page/ecp_node.c src/ecp/page/ecp_attr.c src/ecp/page/ecp_meta.c
  * link: src/ecp/page/ecp_prepare.c
- * link: src/vector/vector_codes.c src/vector/vector_dispatch.c
+ * link: src/vector/vector_codes.c src/vector/vector_nibbles.c
+ * link: src/vector/vector_dispatch.c src/vector/vector_kernels.c
  * link: src/vector/vector_kernels_scalar.c src/vector/vector_kernels_avx2.c
  * link: src/vector/vector_kernels_avx512.c src/vector/vector_panel.c
  * link: src/vector/vector_value.c src/base/core_buffer.c

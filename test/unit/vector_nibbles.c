@@ -1,0 +1,330 @@
+/*-------------------------------------------------------------------------
+ *
+ * vector_nibbles.c
+ *	  Proves of vectors in four bits that every instruction set makes the same of
+ *	  them, that estimates have no bias, and that bounds are below the ranks: all
+ *	  of those that cannot be wrong, and but for few of the others.
+ *
+ * Rows end where a page begins that cannot be read.  Lengths are 1 to 200 and some
+ * long ones; vectors are random, sparse, all equal, far from the origin, and so
+ * large or small that sums of squares overflow or vanish.
+ *
+ * link: src/vector/vector_value.c src/vector/vector_dispatch.c
+ * link: src/vector/vector_panel.c src/vector/vector_codes.c
+ * link: src/vector/vector_nibbles.c src/vector/vector_kernels.c
+ * link: src/vector/vector_kernels_scalar.c
+ * link: src/vector/vector_kernels_avx2.c src/vector/vector_kernels_avx512.c
+ * link: src/vector/vector_kernels_neon.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <float.h>
+#include <math.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "vector/vector_kernels.h"
+#include "vector/vector_nibbles.h"
+
+#include "server_shim.h"
+#include "unit.h"
+
+#define ROWS_MAX	130
+
+static uint64 random_state = 1;
+
+/* xorshift64*: the same numbers everywhere, from -1 to 1 */
+static double
+random_number(void)
+{
+	random_state ^= random_state >> 12;
+	random_state ^= random_state << 25;
+	random_state ^= random_state >> 27;
+	return (int32) ((random_state * UINT64CONST(2685821657736338717)) >> 32) /
+		2147483648.0;
+}
+
+static const char *const shapes[] = {"random", "sparse", "equal elements",
+"two values", "far from the origin", "huge", "tiny", "zero"};
+
+static void
+fill(int shape, int dims, int n, float4 *vectors)
+{
+	for (int i = 0; i < n * dims; i++)
+	{
+		double		x = random_number();
+
+		switch (shape)
+		{
+			case 0:
+				vectors[i] = x;
+				break;
+			case 1:
+				vectors[i] = i % dims % 29 == 0 ? x : 0;
+				break;
+			case 2:
+				vectors[i] = 0.37f * (1 + i / dims);
+				break;
+			case 3:
+				vectors[i] = x > 0 ? 1 : -1;
+				break;
+			case 4:
+				vectors[i] = 10 + x;
+				break;
+			case 5:
+				vectors[i] = x * 3.4e38;
+				break;
+			case 6:
+				vectors[i] = x * 1e-38;
+				break;
+			default:
+				vectors[i] = 0;
+				break;
+		}
+	}
+}
+
+/* Memory that ends where none can be read. */
+static uint8 *
+guarded(Size bytes)
+{
+	Size		page = sysconf(_SC_PAGESIZE);
+	Size		all = TYPEALIGN(page, bytes) + page;
+	char	   *area = mmap(NULL, all, PROT_READ | PROT_WRITE,
+							MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (area == MAP_FAILED || mprotect(area + all - page, page, PROT_NONE) != 0)
+		abort();
+	return (uint8 *) area + all - page - bytes;
+}
+
+static void
+make_all(const char *isa, int dims, int n, const float4 *vectors, uint8 *rows)
+{
+	if (!ecp_kernels_select(isa))
+		abort();
+	for (int i = 0; i < n; i++)
+		ecp_nibbles_make(dims, vectors + i * dims,
+						 rows + i * EcpNibblesBytes(dims));
+}
+
+static EcpNibblesQuery *
+create(EcpMetric metric, int dims, const float4 *vector, float4 eps)
+{
+	return ecp_nibbles_query_init(malloc(ecp_nibbles_query_bytes(dims)), metric,
+								  dims, vector, eps);
+}
+
+/* What is made, what comes back, ranks and bounds are the scalar kernels'. */
+static void
+test_isa(const char *isa)
+{
+	static float4 vectors[ROWS_MAX * 200];
+	float4		back[2][200];
+	float8		ranks[2][ROWS_MAX];
+	float8		bounds[2][ROWS_MAX];
+	int			differ = 0;
+
+	for (int dims = 1; dims <= 200; dims++)
+	{
+		Size		stride = EcpNibblesBytes(dims);
+		int			n = 1 + dims * 7 % ROWS_MAX;
+		int			shape = dims % lengthof(shapes);
+		uint8	   *rows = guarded(n * stride);
+		uint8	   *others = malloc(n * stride);
+
+		fill(shape, dims, n, vectors);
+		make_all("scalar", dims, n, vectors, others);
+		make_all(isa, dims, n, vectors, rows);
+		differ += memcmp(rows, others, n * stride) != 0;
+		for (int i = 0; i < 2; i++)
+		{
+			EcpNibblesQuery *query;
+
+			if (!ecp_kernels_select(i == 0 ? "scalar" : isa))
+				abort();
+			query = create(ECP_METRIC_L2, dims, vectors, 2.5f);
+			ecp_nibbles_query_rank(query, rows, stride, n, ranks[i], bounds[i]);
+			ecp_nibbles_get(dims, rows, back[i]);
+			pfree(query);
+		}
+		differ += memcmp(ranks[0], ranks[1], n * sizeof(float8)) != 0;
+		differ += memcmp(bounds[0], bounds[1], n * sizeof(float8)) != 0;
+		differ += memcmp(back[0], back[1], dims * sizeof(float4)) != 0;
+		free(others);
+	}
+	unit_ok(differ == 0, "%s: %d of 800 differ", isa, differ);
+}
+
+/* The extremes of a sum: all levels 15, all elements of the query 127. */
+static void
+test_sums(const char *isa)
+{
+	static int8 query[2 * 1024] __attribute__((aligned(64)));
+	static uint8 rows[3 * 1024];
+	int			wrong = 0;
+
+	if (!ecp_kernels_select(isa))
+		abort();
+	memset(rows, 0xFF, sizeof(rows));
+	for (int bytes = 8; bytes <= 1024; bytes += 8)
+	{
+		int32		dots[3];
+
+		for (int sign = -1; sign <= 1; sign += 2)
+		{
+			memset(query, 0, sizeof(query));
+			memset(query, sign * 127, bytes);
+			memset(query + EcpNibblesPadded(bytes), sign * 127, bytes);
+			ecp_kernels->nibble_dots(query, bytes, rows, 1024, 3, dots);
+			for (int r = 0; r < 3; r++)
+				wrong += dots[r] != sign * 2 * bytes * 15 * 127;
+		}
+	}
+	unit_ok(wrong == 0, "%s: %d of 768 extreme sums are wrong", isa, wrong);
+}
+
+static double
+exact_rank(EcpMetric metric, int dims, const float4 *a, const float4 *b)
+{
+	double		aa = 0;
+	double		ab = 0;
+	double		bb = 0;
+	double		l2 = 0;
+
+	for (int i = 0; i < dims; i++)
+	{
+		aa += (double) a[i] * a[i];
+		ab += (double) a[i] * b[i];
+		bb += (double) b[i] * b[i];
+		l2 += ((double) a[i] - b[i]) * ((double) a[i] - b[i]);
+	}
+	return metric == ECP_METRIC_L2 ? l2 : metric == ECP_METRIC_IP ? -ab :
+		1 - ab / sqrt(aa * bb);
+}
+
+/* Queries of a shape against rows of it; the first query is a row. */
+static void
+test_bounds(EcpMetric metric, int shape)
+{
+	static const int all_dims[] = {16, 33, 64, 100, 384, 768, ECP_NIBBLES_DIMS_MAX};
+	static float4 vectors[ROWS_MAX * ECP_NIBBLES_DIMS_MAX];
+	static uint8 rows[ROWS_MAX * EcpNibblesBytes(ECP_NIBBLES_DIMS_MAX)];
+	static const float4 eps[] = {ECP_NIBBLES_EPS_NONE, ECP_CODE_EPS_WIDE,
+		ECP_CODE_EPS};
+	int			above[lengthof(eps)] = {0};
+	int			total = 0;
+	double		bias = 0;
+	double		spread = 0;
+
+	ecp_kernels_init();
+	for (int d = 0; d < lengthof(all_dims); d++)
+	{
+		int			dims = all_dims[d];
+		Size		stride = EcpNibblesBytes(dims);
+
+		fill(shape, dims, ROWS_MAX, vectors);
+		make_all(ecp_kernels_name(), dims, ROWS_MAX, vectors, rows);
+		for (int q = 0; q < 10; q++)
+		{
+			float8		ranks[ROWS_MAX];
+			float8		bounds[lengthof(eps)][ROWS_MAX];
+
+			for (int e = 0; e < lengthof(eps); e++)
+			{
+				EcpNibblesQuery *query = create(metric, dims, vectors + q * dims,
+												eps[e]);
+
+				ecp_nibbles_query_rank(query, rows + (q > 0 ? 10 * stride : 0),
+									   stride, ROWS_MAX - 10, ranks, bounds[e]);
+				pfree(query);
+			}
+			for (int i = 0; i < ROWS_MAX - 10; i++, total++)
+			{
+				double		rank = exact_rank(metric, dims, vectors + q * dims,
+											  vectors + (i + (q > 0 ? 10 : 0)) * dims);
+
+				for (int e = 0; e < lengthof(eps); e++)
+					above[e] += bounds[e][i] > rank;
+				bias += ranks[i] - rank;
+				spread += (ranks[i] - rank) * (ranks[i] - rank);
+			}
+		}
+	}
+	unit_ok(above[0] == 0, "metric %d, %s: %d of %d bounds are wrong", metric,
+			shapes[shape], above[0], total);
+	unit_ok(above[1] == 0, "metric %d, %s: %d of %d wide ones are", metric,
+			shapes[shape], above[1], total);
+	/* eps 2.5 promises 0.6 percent */
+	unit_ok(above[2] <= total / 100, "metric %d, %s: %d of %d narrow ones are",
+			metric, shapes[shape], above[2], total);
+	/* of independent errors the mean is within four of its deviations */
+	if (shape == 0)
+		unit_ok(fabs(bias) <= 4 * sqrt(spread), "metric %d: the bias is %g, by chance %g",
+				metric, bias / total, sqrt(spread) / total);
+}
+
+/* What comes back is as far away as the row says. */
+static void
+test_back(int shape)
+{
+	int			dims = 384;
+	float4		vector[384];
+	float4		back[384];
+	uint8		row[EcpNibblesBytes(384)];
+	double		worst = 0;
+	bool		fault = false;
+
+	for (int i = 0; i < 100; i++)
+	{
+		double		norm2 = 0;
+		double		error2 = 0;
+
+		fill(shape, dims, 1, vector);
+		ecp_nibbles_make(dims, vector, row);
+		ecp_nibbles_get(dims, row, back);
+		fault |= ecp_nibbles_fault(row) != NULL;
+		if (((EcpNibblesData *) row)->error == FLT_MAX)
+			continue;			/* its length is no float */
+		for (int d = 0; d < dims; d++)
+		{
+			norm2 += (double) vector[d] * vector[d];
+			error2 += ((double) back[d] - vector[d]) * ((double) back[d] - vector[d]);
+		}
+		if (norm2 > 0)
+			worst = Max(worst, fabs(sqrt(error2 / norm2) -
+									((EcpNibblesData *) row)->error));
+	}
+	unit_ok(worst < 2e-3 && !fault, "%s: errors are off by up to %g",
+			shapes[shape], worst);
+}
+
+int
+main(void)
+{
+	static const char *const names[] = {"scalar", "avx2", "avx512", "neon",
+		"dotprod"};
+	EcpNibblesData bad = {0, 1, -1, 0};
+
+	for (int i = 0; i < lengthof(names); i++)
+	{
+		if (!ecp_kernels_select(names[i]))
+		{
+			unit_ok(true, "%s # SKIP not on this machine", names[i]);
+			continue;
+		}
+		test_isa(names[i]);
+		test_sums(names[i]);
+	}
+	for (int metric = ECP_METRIC_L2; metric <= ECP_METRIC_COSINE; metric++)
+		for (int shape = 0; shape < 7; shape++)
+			test_bounds(metric, shape);
+	for (int shape = 0; shape < lengthof(shapes); shape++)
+		test_back(shape);
+	unit_ok(ecp_nibbles_fault(&bad) != NULL, "a negative length");
+	bad.norm = NAN;
+	unit_ok(ecp_nibbles_fault(&bad) != NULL, "a length that is no number");
+	return unit_done();
+}
