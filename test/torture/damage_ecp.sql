@@ -32,6 +32,8 @@ INSERT INTO damage_config VALUES
 	('codes', 'real[]', 'damage_vector(i, 100)', 150, 250,
 	 '(v, tenant, price) INCLUDE (id, label)',
 	 'quantizer = rabitq, levels = 2, cluster_size = 4, buffer_rows = 6'),
+	('nibbles', 'real[]', 'damage_vector(i, 40)', 150, 250, '(v, tenant)',
+	 'vectors = codes, levels = 2, cluster_size = 1, buffer_rows = 6'),
 	('wide', 'real[]', 'damage_vector(i, 1400)', 30, 45, '(v, id)', 'quantizer = none'),
 	('root', 'real[]', 'damage_vector(i, 5)', 0, 40, '(v, tenant)', 'cluster_size = 8'),
 	('bytes', 'bytea', 'damage_bytes(i, 64)', 300, 450, '(v, tenant) INCLUDE (id)',

@@ -402,7 +402,10 @@ knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 	}
 
 	plan->room = plan->keep;
-	if (!exact && plan->state.leaf.quantizer != ECP_QUANTIZER_NONE)
+	/* exact distances from the table are a scan's business */
+	if (!exact && plan->state.leaf.elem == ECP_ELEM_NIBBLES)
+		plan->by_scans = true;
+	else if (!exact && plan->state.leaf.quantizer != ECP_QUANTIZER_NONE)
 	{
 		/*
 		 * Codes are compared one query at a time in any case: scans are

@@ -52,6 +52,7 @@ static relopt_enum_elt_def vectors_values[] =
 	{"auto", ECP_VECTORS_AUTO},
 	{"full", ECP_VECTORS_FULL},
 	{"half", ECP_VECTORS_HALF},
+	{"codes", ECP_VECTORS_CODES},
 	{(const char *) NULL}
 };
 
@@ -116,9 +117,9 @@ options_init_storage(void)
 					   ECP_TARGET_RECALL_MAX,
 					   ShareUpdateExclusiveLock);
 	add_enum_reloption(options_kind, "vectors",
-					   "What is kept of the vectors: all of them, or floats of half precision",
+					   "What is kept of the vectors: all of them, floats of half precision, or codes of four bits",
 					   vectors_values, ECP_VECTORS_AUTO,
-					   "Valid values are \"auto\", \"full\" and \"half\".",
+					   "Valid values are \"auto\", \"full\", \"half\" and \"codes\".",
 					   AccessExclusiveLock);
 }
 

@@ -67,6 +67,8 @@ typedef enum EcpVectorsKind
 {
 	ECP_VECTORS_FULL = 1,		/* what the column has */
 	ECP_VECTORS_HALF = 2,		/* floats of 16 bits */
+	ECP_VECTORS_CODES = 3,		/* four bits an element, and what the table
+								 * has */
 	ECP_VECTORS_AUTO = 255		/* only as a storage parameter */
 } EcpVectorsKind;
 

@@ -137,7 +137,8 @@ ecp_metapage_info(PG_FUNCTION_ARGS)
 	values[i++] = BoolGetDatum((meta->ecpm_flags & ECP_META_DIMS_LEARNED) != 0);
 	values[i++] = CStringGetTextDatum(meta->ecpm_quantizer ==
 									  ECP_QUANTIZER_RABITQ ? "rabitq" : "none");
-	values[i++] = CStringGetTextDatum(meta->ecpm_vectors ==
+	values[i++] = CStringGetTextDatum(meta->ecpm_vectors == ECP_VECTORS_CODES ?
+									  "codes" : meta->ecpm_vectors ==
 									  ECP_VECTORS_HALF ? "half" : "full");
 	values[i++] = CStringGetTextDatum(meta->ecpm_leaders == ECP_LEADERS_RANDOM ?
 									  "random" : "kmeans");

@@ -360,7 +360,7 @@ recall_measure_query(EcpRecall *recall, IndexScanDesc scan,
 					 EcpRecallPoint *point)
 {
 	EcpMetric	metric = recall->state.meta.ecpm_metric;
-	bool		exact = EcpStoredIsExact(&recall->state.meta);
+	bool		exact = EcpDistancesAreExact(&recall->state.meta);
 	TupleTableSlot *slot = rows->slot;
 	float8		bound;
 	ScanKeyData orderby;

@@ -134,11 +134,15 @@ geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 	}
 	geo->nfactors = leaf ? ecp_factors_count(geo->elem, meta->ecpm_metric) : 0;
 
-	/* inline, unless vectors are too large to share pages well */
+	/*
+	 * inline, unless vectors are too large to share pages well; codes never
+	 * are
+	 */
 	row_bytes = item_bytes + geo->attr_bytes + sizeof(uint32) * geo->nfactors +
 		INTALIGN(geo->vec_bytes);
 	if (row_bytes <= payload &&
-		payload % row_bytes <= payload * ECP_INLINE_WASTE_MAX)
+		(geo->elem == ECP_ELEM_NIBBLES ||
+		 payload % row_bytes <= payload * ECP_INLINE_WASTE_MAX))
 		geo->code_bytes = INTALIGN(geo->vec_bytes);
 	else
 		geo->stream = true;
@@ -167,7 +171,7 @@ ecp_geometry_quantizer(uint8 wanted, const EcpMetaPageData *meta,
 
 	Assert(dims > 0);
 	if (dims > ECP_CODE_DIMS_MAX || wanted == ECP_QUANTIZER_NONE ||
-		meta->ecpm_elem == ECP_ELEM_BIT)
+		meta->ecpm_elem == ECP_ELEM_BIT || meta->ecpm_elem == ECP_ELEM_NIBBLES)
 		return ECP_QUANTIZER_NONE;
 	least = meta->ecpm_elem == ECP_ELEM_UINT8 ?
 		ECP_AUTO_DIMS_UINT8 : ECP_AUTO_DIMS_FLOAT;

@@ -60,6 +60,7 @@ ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims)
 	uint32		node_slots;
 
 	Assert(dims > 0 && dims <= ECP_DIMS_MAX);
+	ecp_prepare_check_dims(meta, dims);
 	meta->ecpm_dims = dims;
 	meta->ecpm_quantizer = ecp_geometry_quantizer(options.quantizer, meta, dims);
 	state.meta = *meta;
@@ -81,14 +82,28 @@ meta_vectors(Relation index, EcpColumnType type, int wanted)
 {
 	if (wanted == ECP_VECTORS_AUTO)
 		return type == ECP_COLUMN_HALFVEC ? ECP_VECTORS_HALF : ECP_VECTORS_FULL;
-	if (wanted == ECP_VECTORS_HALF &&
+	if (wanted != ECP_VECTORS_FULL &&
 		ecp_column_type_elem(type) != ECP_ELEM_FLOAT32)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("storage parameter \"vectors\" of index \"%s\" cannot be \"half\"",
-						RelationGetRelationName(index)),
+				 errmsg("storage parameter \"vectors\" of index \"%s\" cannot be \"%s\"",
+						RelationGetRelationName(index),
+						wanted == ECP_VECTORS_HALF ? "half" : "codes"),
 				 errdetail("The elements of column \"%s\" take at most a byte each.",
 						   NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname))));
+
+	/*
+	 * index-only scans are what such columns are for, and they have the
+	 * vector
+	 */
+	if (wanted == ECP_VECTORS_CODES &&
+		IndexRelationGetNumberOfAttributes(index) >
+		IndexRelationGetNumberOfKeyAttributes(index))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("index \"%s\" with the storage parameter vectors = codes cannot have INCLUDE columns",
+						RelationGetRelationName(index)),
+				 errdetail("They are for index-only scans, but exact distances come from the table.")));
 	return wanted;
 }
 
@@ -99,6 +114,8 @@ meta_vectors(Relation index, EcpColumnType type, int wanted)
 static EcpElem
 meta_elem(EcpColumnType type, EcpVectorsKind vectors)
 {
+	if (vectors == ECP_VECTORS_CODES)
+		return ECP_ELEM_NIBBLES;
 	return vectors == ECP_VECTORS_HALF || type == ECP_COLUMN_HALFVEC ?
 		ECP_ELEM_FLOAT16 : ecp_column_type_elem(type);
 }
@@ -108,7 +125,7 @@ static bool
 meta_vectors_are_valid(EcpColumnType type, uint8 vectors)
 {
 	return vectors == ECP_VECTORS_FULL ||
-		(vectors == ECP_VECTORS_HALF &&
+		((vectors == ECP_VECTORS_HALF || vectors == ECP_VECTORS_CODES) &&
 		 ecp_column_type_elem(type) == ECP_ELEM_FLOAT32);
 }
 
@@ -254,7 +271,7 @@ meta_check(Relation index, const EcpMetaPageData *meta)
 	if (meta->ecpm_quantizer > ECP_QUANTIZER_RABITQ ||
 		meta->ecpm_nbitmaps != 1 ||
 		!ecp_attr_meta_is_valid(meta) ||
-		meta->ecpm_dims > ECP_DIMS_MAX ||
+		meta->ecpm_dims > EcpMetaDimsMax(meta) ||
 		meta->ecpm_root_level > 64 ||
 		meta->ecpm_next_run == 0 || meta->ecpm_next_run > ECP_RUN_END ||
 		meta->ecpm_sversion > ECP_V_LAST ||

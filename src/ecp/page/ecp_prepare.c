@@ -7,7 +7,7 @@
  * L2 ranks alike; of the element kind that means of such rows need.  Builds,
  * inserts and searches prepare alike.
  *
- * A vector is stored as it is, or as float16.  Its length does not matter under
+ * A vector is stored as it is, or as float16, or as codes of four bits.  Its length does not matter under
  * cosine; so it is scaled there (ecp_vector_halve()), no element is out of range,
  * and none is smaller than what float16 has digits for unless it hardly matters
  * beside the largest one.
@@ -22,10 +22,22 @@
 #include "vector/vector_value.h"
 
 void
+ecp_prepare_check_dims(const EcpMetaPageData *meta, int dims)
+{
+	if (dims > EcpMetaDimsMax(meta))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("vector cannot have more than %d dimensions in an index with the storage parameter vectors = codes",
+						EcpMetaDimsMax(meta)),
+				 errdetail("The vector has %d dimensions.", dims)));
+}
+
+void
 ecp_prepare_stored(const EcpMetaPageData *meta, const EcpVector *vector,
 				   void *dst)
 {
-	if (vector->elem != meta->ecpm_elem)
+	ecp_prepare_check_dims(meta, vector->dims);
+	if (meta->ecpm_elem == ECP_ELEM_FLOAT16)
 		ecp_vector_halve(vector, meta->ecpm_metric == ECP_METRIC_COSINE &&
 						 !EcpStoredIsExact(meta), dst);
 	else

@@ -19,6 +19,7 @@
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_page.h"
 #include "vector/vector_distance.h"
+#include "vector/vector_nibbles.h"
 #include "vector/vector_value.h"
 
 /*
@@ -27,6 +28,12 @@
  */
 extern void ecp_prepare_stored(const EcpMetaPageData *meta,
 							   const EcpVector *vector, void *dst);
+
+/* Dimensions that vectors can have, as they are stored; and the error of more. */
+#define EcpMetaDimsMax(meta) \
+	((meta)->ecpm_elem == ECP_ELEM_NIBBLES ? ECP_NIBBLES_DIMS_MAX : ECP_DIMS_MAX)
+
+extern void ecp_prepare_check_dims(const EcpMetaPageData *meta, int dims);
 
 /* The kind of elements that queries have, and columns are read as. */
 #define EcpMetaQueryElem(meta)	ecp_elem_for_query((meta)->ecpm_elem)
@@ -38,7 +45,12 @@ extern void ecp_prepare_query(const EcpMetaPageData *meta, const void *row,
 /* Does the index have the column's vectors without a loss? */
 #define EcpStoredIsExact(meta) \
 	((meta)->ecpm_vectors == ECP_VECTORS_FULL || \
-	 (meta)->ecpm_column_type == ECP_COLUMN_HALFVEC)
+	 ((meta)->ecpm_vectors == ECP_VECTORS_HALF && \
+	  (meta)->ecpm_column_type == ECP_COLUMN_HALFVEC))
+
+/* Are distances that scans return those of the column's vectors? */
+#define EcpDistancesAreExact(meta) \
+	(EcpStoredIsExact(meta) || (meta)->ecpm_vectors == ECP_VECTORS_CODES)
 
 /*
  * The form of a vector, stored or a query, in which it is compared with leaders: the

@@ -33,6 +33,7 @@
 #include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
 #include "ecp/plan/ecp_cost.h"
 #include "ecp/search/ecp_target.h"
 #include "optimizer/cost.h"
@@ -70,6 +71,9 @@
 /* Rows whose exact vectors are read for each row returned. */
 #define ECP_COST_RERANKED			4
 
+/* The same where they are in the table, and codes have four bits. */
+#define ECP_COST_TABLE_ROWS			1.5
+
 /* Visiting a single row, to rerank it or to fetch it from the table. */
 #define ECP_COST_RETURN				40
 
@@ -90,6 +94,7 @@ typedef struct EcpCostInput
 	double		rows;			/* of a cluster */
 	double		pages;			/* of a cluster, without reranked vectors */
 	double		vector_pages;	/* more for each row that is reranked */
+	bool		from_table;		/* the vectors for that */
 	double		vec_bytes;
 	double		row_bytes;		/* compared with each row */
 	double		levels;
@@ -122,6 +127,7 @@ cost_read_index(const IndexOptInfo *info, double share, bool radius,
 										state.meta.ecpm_dims);
 	input->row_bytes = input->vec_bytes;
 	input->vector_pages = 0;
+	input->from_table = state.meta.ecpm_elem == ECP_ELEM_NIBBLES;
 	if (state.leaf.quantizer != ECP_QUANTIZER_NONE)
 	{
 		input->row_bytes = state.leaf.code_bytes;
@@ -365,6 +371,28 @@ cost_clusters(PlannerInfo *root, const IndexOptInfo *info,
 }
 
 /*
+ * Cost of exact distances from the table, by a scan that returns "returned" rows:
+ * reading the vectors, and the pages of rows that are not returned.  Core charges
+ * for those of the others.
+ */
+static Cost
+cost_table_rows(PlannerInfo *root, const IndexOptInfo *info, double returned,
+				double most)
+{
+	const RelOptInfo *rel = info->rel;
+	Path		path = {0};
+	EcpDistanceCost distance;
+	double		pages;
+
+	path.rows = clamp_row_est(Min(ECP_COST_TABLE_ROWS * returned, most));
+	ecp_cost_distance(info, root->simple_rte_array[rel->relid]->relid, &distance);
+	pages = index_pages_fetched(clamp_row_est(path.rows - returned), rel->pages,
+								info->pages, root);
+	return ecp_cost_distances(root, &distance, &path, 1) +
+		pages * cost_read(rel->reltablespace, pages, rel->pages, rel->pages);
+}
+
+/*
  * amcostestimate.  The startup cost is that of all clusters which are read
  * until the query has its rows; the rest is spread over the rows.
  */
@@ -379,6 +407,7 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	double		clusters;
 	double		rows;
 	Cost		first;
+	Cost		last;
 	RestrictInfo *radius;
 	List	   *quals = cost_attribute_quals(path->indexclauses, &radius);
 
@@ -416,14 +445,18 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	first = cost_clusters(root, info, &input, clusters,
 						  Min(ECP_COST_RERANKED * returned.mean,
 							  clusters * input.rows * input.share));
+	if (input.from_table)
+		first += cost_table_rows(root, info, returned.mean,
+								 clusters * input.rows * input.share);
 	*startup = first + cpu_operator_cost * ECP_COST_VECTOR(input.vec_bytes) *
 		Min(input.nclusters, ECP_COST_BEAM * clusters);
 
 	/* candidates are put in order at the cost of a sort */
 	rows = input.probes_max * input.rows * input.share;
-	*total = *startup +
-		Max(cost_clusters(root, info, &input, input.probes_max, rows) - first,
-			0) +
+	last = cost_clusters(root, info, &input, input.probes_max, rows);
+	if (input.from_table)
+		last += cost_table_rows(root, info, rows, rows);
+	*total = *startup + Max(last - first, 0) +
 		rows * (cpu_index_tuple_cost + cpu_operator_cost *
 				(ECP_COST_RETURN + 2.0 * log2(Max(rows, 2))));
 	*pages = (clusters + input.levels) * input.pages;
@@ -531,7 +564,8 @@ ecp_cost_distance(const IndexOptInfo *info, Oid relid, EcpDistanceCost *cost)
 
 	Assert(OidIsValid(relid) && info->amcostestimate == ecpcostestimate);
 	ecp_meta_read_state(index, &state);
-	vec_bytes = ecp_vector_bytes(state.meta.ecpm_elem, state.meta.ecpm_dims);
+	vec_bytes = ecp_vector_bytes(EcpMetaQueryElem(&state.meta),
+								 state.meta.ecpm_dims);
 	index_close(index, NoLock);
 
 	cost->cpu = cpu_operator_cost * ECP_COST_CALL(vec_bytes);

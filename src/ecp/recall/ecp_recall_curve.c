@@ -436,8 +436,8 @@ ecp_recall_curve_choose(EcpRecallCurve *curve, double rows)
 {
 	EcpMetaPageData *meta = &curve->state->meta;
 	EcpRecallCurveData *data = &meta->ecpm_curve;
-	double		loss = curve->state->leaf.quantizer != ECP_QUANTIZER_NONE ?
-		CURVE_CODES_LOSS : 0;
+	double		loss = curve->state->leaf.quantizer != ECP_QUANTIZER_NONE ||
+		meta->ecpm_elem == ECP_ELEM_NIBBLES ? CURVE_CODES_LOSS : 0;
 
 	if (curve->queries.n < Min(CURVE_QUERIES_LEAST, curve->max_queries))
 	{

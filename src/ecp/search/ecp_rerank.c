@@ -19,6 +19,10 @@
  * are identified by numbers instead of TIDs, also without codes, and the entry
  * page is read again.
  *
+ * Where the index has only codes, of four bits, the exact vector is in the row of the
+ * table (ecp_table_row.c).  Then rows are identified by their TIDs, and those that
+ * are not visible are left out.
+ *
  * The vector of a row is read some time after its code.  Its slot may have
  * been freed and filled again meanwhile, but only if no snapshot can see the
  * row any more; then neither can ours see the new one, whose vector we get.
@@ -41,6 +45,9 @@
 
 /* How many rows ahead to fetch vectors into the processor's cache. */
 #define RERANK_WARM		3
+
+/* How many pages of the table to prefetch ahead. */
+#define RERANK_PAGES_AHEAD	16
 
 #define RERANK_ROWS_MIN		1024
 #define RERANK_PAGES_MIN	64
@@ -212,6 +219,47 @@ rerank_warm(const EcpRerank *rerank, uint64 number)
 								 ECP_PAYLOAD_BYTES - offset));
 }
 
+/* Before the first of the bounds is taken: fetch the vectors of the next. */
+static void
+rerank_warm_next(const EcpRerank *rerank, const EcpTopk *bounds)
+{
+	const EcpRanked *bound = &bounds->items[bounds->first];
+
+	if (bounds->first == bounds->sorted_from)
+	{
+		/* nothing was fetched yet for the first rows of a new batch */
+		for (int i = 1; i < RERANK_WARM && bounds->first + i < bounds->sorted; i++)
+			rerank_warm(rerank, EcpRankedItem(bound + i));
+	}
+	if (bounds->first + RERANK_WARM < bounds->sorted)
+		rerank_warm(rerank, EcpRankedItem(bound + RERANK_WARM));
+}
+
+/*
+ * The same of the table's rows: their pages, as many ahead as a device can look for
+ * at a time, and the next rows, where these are in memory.
+ */
+static void
+rerank_prefetch(const EcpRerank *rerank, const EcpTopk *bounds)
+{
+	const EcpRanked *bound = &bounds->items[bounds->first];
+	Size		left = bounds->sorted - bounds->first;
+
+	if (rerank->heap == NULL)
+		return;
+	if (bounds->first == bounds->sorted_from)
+	{
+		for (Size i = 0; i < Min(left, RERANK_PAGES_AHEAD); i++)
+			ecp_heap_prefetch_page(rerank->heap, bound[i].item);
+		for (Size i = 0; i < Min(left, RERANK_WARM); i++)
+			ecp_heap_prefetch_row(bound[i].item);
+	}
+	if (left > RERANK_PAGES_AHEAD)
+		ecp_heap_prefetch_page(rerank->heap, bound[RERANK_PAGES_AHEAD].item);
+	if (left > RERANK_WARM)
+		ecp_heap_prefetch_row(bound[RERANK_WARM].item);
+}
+
 static EcpProbeRun
 rerank_run(const EcpCodePage *page)
 {
@@ -309,19 +357,42 @@ ecp_rerank_rank(EcpRerank *rerank, uint64 number)
 	return rank;
 }
 
+/* The exact rank of a row by its item: of the row that is visible, if one is. */
+static bool
+rerank_rank(EcpRerank *rerank, uint64 item, EcpRanked *row)
+{
+	float8		rank;
+
+	if (rerank->table == NULL)
+	{
+		ecp_ranked_set(row, ecp_rerank_rank(rerank, item),
+					   rerank->numbered ? item :
+					   ecp_tid_item(&rerank->tids[item]));
+		return true;
+	}
+	CHECK_FOR_INTERRUPTS();
+	rerank->reranked++;
+	if (!ecp_table_row_rank(rerank->table, &rerank->probe->state->meta, item,
+							rerank->query, &rank))
+		return false;
+	ecp_ranked_set(row, rank, item);
+	return true;
+}
+
 /* Read the exact rank of a row, and queue it by that. */
 static void
-rerank_add_exact(EcpRerank *rerank, uint64 number)
+rerank_add_exact(EcpRerank *rerank, uint64 item)
 {
 	EcpExactRow *exact = rerank->unused;
+	EcpRanked	row;
 
+	if (!rerank_rank(rerank, item, &row))
+		return;
 	if (exact)
 		rerank->unused = exact->next;
 	else
 		exact = MemoryContextAlloc(rerank->context, sizeof(EcpExactRow));
-	ecp_ranked_set(&exact->row, ecp_rerank_rank(rerank, number),
-				   rerank->numbered ? number :
-				   ecp_tid_item(&rerank->tids[number]));
+	exact->row = row;
 	pairingheap_add(rerank->exact, &exact->node);
 	rerank->nexact++;
 
@@ -330,7 +401,8 @@ rerank_add_exact(EcpRerank *rerank, uint64 number)
 	 * three times as many are prefetched as will be fetched, so only if it
 	 * may save a read.
 	 */
-	if (rerank->heap && ecp_probe_is_cold() && exact->row.rank <= rerank->near)
+	if (rerank->heap && rerank->table == NULL && ecp_probe_is_cold() &&
+		exact->row.rank <= rerank->near)
 		ecp_heap_prefetch_page(rerank->heap, exact->row.item);
 }
 
@@ -345,7 +417,7 @@ ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds, EcpRanked *row)
 	{
 		EcpExactRow *exact = NULL;
 		const EcpRanked *bound = ecp_topk_peek(bounds);
-		uint64		number;
+		uint64		item;
 
 		if (!pairingheap_is_empty(rerank->exact))
 			exact = pairingheap_container(EcpExactRow, node,
@@ -362,16 +434,12 @@ ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds, EcpRanked *row)
 		if (bound == NULL)
 			return false;
 
-		number = EcpRankedItem(bound);
-		if (bounds->first == bounds->sorted_from)
-		{
-			/* nothing was fetched yet for the first rows of a new batch */
-			for (int i = 1; i < RERANK_WARM && bounds->first + i < bounds->sorted; i++)
-				rerank_warm(rerank, EcpRankedItem(bound + i));
-		}
-		if (bounds->first + RERANK_WARM < bounds->sorted)
-			rerank_warm(rerank, EcpRankedItem(bound + RERANK_WARM));
+		item = EcpRankedItem(bound);
+		if (rerank->table)
+			rerank_prefetch(rerank, bounds);
+		else
+			rerank_warm_next(rerank, bounds);
 		bounds->first++;
-		rerank_add_exact(rerank, number);
+		rerank_add_exact(rerank, item);
 	}
 }

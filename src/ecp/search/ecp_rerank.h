@@ -11,6 +11,7 @@
 #include "base/topk.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_probe.h"
+#include "ecp/search/ecp_table_row.h"
 #include "lib/pairingheap.h"
 #include "vector/vector_distance.h"
 
@@ -46,6 +47,8 @@ typedef struct EcpRerank
 	struct EcpExactRow *unused;
 	char	   *vector;			/* one that spans pages */
 	uint32		vec_bytes_max;	/* room in it */
+	EcpTableRow *table;			/* rows' exact vectors are there, and rows
+								 * have no numbers; or NULL */
 	Relation	heap;			/* rows will be fetched from it, or NULL */
 	float8		near;			/* largest rank of rows to prefetch */
 	bool		numbered;		/* rows taken keep their numbers */

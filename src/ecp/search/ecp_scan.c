@@ -30,6 +30,7 @@
 #include "ecp/search/ecp_row_test.h"
 #include "ecp/search/ecp_scan.h"
 #include "ecp/search/ecp_search.h"
+#include "ecp/search/ecp_table_row.h"
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -53,6 +54,7 @@ typedef struct EcpScanOpaqueData
 	bool		query_isnull;
 	uint64		wanted;			/* rows, if no plan says it; 0 = not known */
 	EcpScanLimit limit;			/* what the plan says */
+	EcpTableRow *table;			/* for an index that has only codes */
 	EcpRowTest *test;			/* by its node; NULL before it is needed */
 	bool		follows;		/* tell the search how many rows have passed */
 	EcpSearchStats totals;		/* of searches that have ended */
@@ -69,6 +71,7 @@ ecpbeginscan(Relation index, int nkeys, int norderbys)
 	EcpScanOpaque so = palloc0(sizeof(EcpScanOpaqueData));
 
 	so->search = ecp_search_create(index);
+	so->table = ecp_table_row_create(scan);
 	so->distance_type = FLOAT8OID;
 	so->context = AllocSetContextCreate(CurrentMemoryContext,
 										"ecp scan conditions",
@@ -283,6 +286,7 @@ scan_start(IndexScanDesc scan)
 	ecp_search_set_ordered(so->search, scan->numberOfOrderBys > 0);
 	ecp_search_set_heap(so->search, so->only == NULL ?
 						scan->heapRelation : NULL);
+	ecp_search_set_table(so->search, so->table);
 	ecp_search_start(so->search, scan->xs_snapshot,
 					 so->query, so->query_isnull);
 	so->started = true;
@@ -331,6 +335,7 @@ ecpendscan(IndexScanDesc scan)
 		ecp_index_only_free(so->only);
 	if (so->test)
 		ecp_row_test_free(so->test);
+	ecp_table_row_free(so->table);
 	ecp_search_free(so->search);
 	MemoryContextDelete(so->context);
 	pfree(so);

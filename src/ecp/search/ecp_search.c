@@ -131,6 +131,7 @@ ecp_search_create(Relation index)
 	search->request.filtered = search->request.immediate = false;
 	search->request.test = NULL;
 	search->request.tested = false;
+	search->request.table = NULL;
 	search->probe.index = index;
 	ecp_probe_init(&search->probe);
 	return search;
@@ -211,6 +212,13 @@ ecp_search_set_test(EcpSearch *search, EcpSearchTest test, void *arg,
 }
 
 void
+ecp_search_set_table(EcpSearch *search, EcpTableRow *table)
+{
+	Assert(!search->started);
+	search->request.table = table;
+}
+
+void
 ecp_search_set_passed(EcpSearch *search, uint64 passed)
 {
 	EcpSearchRequest *request = &search->request;
@@ -259,7 +267,9 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 	search->probe.snapshot = snapshot;
 	search->probe.clusters = search->probe.pages = 0;
 	search->query.exact = NULL;
+	search->query.bounded = false;
 	search->query.codes = NULL;
+	search->query.nibbles = NULL;
 	ecp_probe_init(&search->probe);
 	if (search->probe.prefetch == 0)
 		search->request.heap = NULL;
@@ -295,7 +305,7 @@ ecp_search_note(EcpSearch *search)
 {
 	search->stats.clusters = search->probe.clusters;
 	search->stats.pages = search->probe.pages;
-	search->stats.reranked = search->query.codes ? search->rerank.reranked : 0;
+	search->stats.reranked = search->query.bounded ? search->rerank.reranked : 0;
 	ecp_search_last = search->stats;
 	/* whatever was read, all rows are as far away */
 	if (search->query.is_null)
@@ -484,9 +494,9 @@ search_first_window_done(EcpSearch *search)
 {
 	if (!search->rest.active)
 		return;
-	if (search->query.codes)
+	if (search->query.bounded)
 		search->rerank.near = search->near;
-	ecp_topk_sort_below(&search->rows, search->query.codes ? search->near :
+	ecp_topk_sort_below(&search->rows, search->query.bounded ? search->near :
 						search->nearest.kth);
 
 	ecp_search_note_none(search);
@@ -625,7 +635,7 @@ search_waiting(EcpSearch *search)
 {
 	uint64		waiting = EcpTopkCount(&search->rows) + search->rest.nrows;
 
-	if (search->query.codes)
+	if (search->query.bounded)
 		waiting += search->rerank.nexact;
 	return waiting;
 }
@@ -636,7 +646,7 @@ search_take(EcpSearch *search, EcpRanked *row)
 {
 	const EcpRanked *ranked;
 
-	if (search->query.codes)
+	if (search->query.bounded)
 		return ecp_rerank_take(&search->rerank, &search->rows, row);
 	ranked = ecp_topk_take(&search->rows);
 	if (ranked == NULL)
@@ -722,7 +732,7 @@ search_take_next(EcpSearch *search, bool more, EcpRanked *row)
 		search->stats.dropped++;
 	}
 	search->taken++;
-	if (search->request.heap && search->query.codes == NULL)
+	if (search->request.heap && !search->query.bounded)
 		search_prefetch_heap(search);
 	return true;
 }

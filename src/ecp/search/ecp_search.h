@@ -12,6 +12,7 @@
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_stat.h"
+#include "ecp/search/ecp_table_row.h"
 #include "utils/snapshot.h"
 
 /* The last search of this backend; index is InvalidOid before the first. */
@@ -67,6 +68,12 @@ extern void ecp_search_set_passed(EcpSearch *search, uint64 passed);
 typedef bool (*EcpSearchTest) (void *arg, ItemPointer tid);
 extern void ecp_search_set_test(EcpSearch *search, EcpSearchTest test,
 								void *arg, bool always);
+
+/*
+ * From the next start on: the table's rows.  An index that has only codes of four
+ * bits needs them.
+ */
+extern void ecp_search_set_table(EcpSearch *search, EcpTableRow *table);
 
 /* From the next start on, prefetch the rows returned from this table. */
 extern void ecp_search_set_heap(EcpSearch *search, Relation heap);

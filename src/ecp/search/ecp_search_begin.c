@@ -40,7 +40,7 @@ search_init_rerank(EcpSearch *search)
 	MemoryContext old;
 
 	if (search->state.leaf.quantizer == ECP_QUANTIZER_NONE &&
-		!search->request.located)
+		search->state.leaf.elem != ECP_ELEM_NIBBLES && !search->request.located)
 		return;
 
 	/* its arrays are large: the next search takes them over */
@@ -50,6 +50,7 @@ search_init_rerank(EcpSearch *search)
 	MemoryContextSwitchTo(old);
 	search->rerank.numbered = search->request.located;
 	search->rerank.heap = search->request.heap;
+	search->rerank.table = NULL;
 	search->rerank.near = -get_float8_infinity();
 	ecp_rerank_reset(&search->rerank);
 }
@@ -69,6 +70,27 @@ search_set_codes(EcpSearch *search, const void *prepared)
 												meta->ecpm_rotation_seed, prepared,
 												all ? ECP_CODE_EPS_WIDE : ECP_CODE_EPS);
 	search->rerank.query = search->query.exact;
+	search->query.bounded = true;
+}
+
+/*
+ * The same with codes of four bits.  Where all clusters are read before a row is
+ * returned, none may be missed.
+ */
+static void
+search_set_nibbles(EcpSearch *search, const void *prepared)
+{
+	const EcpMetaPageData *meta = &search->state.meta;
+	float4		eps = search->complete ? ECP_NIBBLES_EPS_NONE :
+		search->window >= meta->ecpm_nleaves ? ECP_CODE_EPS_WIDE : ECP_CODE_EPS;
+
+	Assert(search->request.table != NULL);
+	search->query.nibbles =
+		ecp_nibbles_query_init(palloc(ecp_nibbles_query_bytes(meta->ecpm_dims)),
+							   meta->ecpm_metric, meta->ecpm_dims, prepared, eps);
+	search->rerank.query = search->query.exact;
+	search->rerank.table = search->request.table;
+	search->query.bounded = true;
 }
 
 /* Note the nearest rows of the first window, for a decision or for their order. */
@@ -174,7 +196,7 @@ search_radius_slack(const EcpMetaPageData *meta, const EcpVector *query,
 	const float4 *elements = query->data;
 	float8		norm2 = 0;
 
-	if (EcpStoredIsExact(meta))
+	if (EcpDistancesAreExact(meta))
 		return 0;
 	for (int i = 0; i < query->dims; i++)
 		norm2 += (float8) elements[i] * elements[i];
@@ -236,7 +258,8 @@ ecp_search_begin(EcpSearch *search, Datum value, bool isnull)
 		ecp_vector_check_dims(&vector, meta->ecpm_dims,
 							  RelationGetRelationName(search->probe.index));
 		if (ecp_prepare(meta, &vector, prepared))
-			search->query.exact = ecp_query_create(meta->ecpm_elem,
+			search->query.exact = ecp_query_create(meta->ecpm_elem == ECP_ELEM_NIBBLES ?
+												   vector.elem : meta->ecpm_elem,
 												   meta->ecpm_metric,
 												   meta->ecpm_dims, vector.data);
 		else
@@ -260,6 +283,8 @@ ecp_search_begin(EcpSearch *search, Datum value, bool isnull)
 							  Max(search->plan.probes, ECP_PLACE_LEADERS) + 1);
 		search_set_place(search, prepared);
 	}
+	if (search->query.exact && meta->ecpm_elem == ECP_ELEM_NIBBLES)
+		search_set_nibbles(search, prepared);
 	/* bounds from codes are wrong for a few rows, which would be lost */
 	if (search->query.exact && !search->complete &&
 		search->state.leaf.quantizer != ECP_QUANTIZER_NONE)

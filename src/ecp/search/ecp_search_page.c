@@ -390,6 +390,79 @@ search_read_codes(EcpSearch *search, const EcpProbeRun *run,
 	}
 }
 
+/* The same with codes of four bits, whose bounds are of twice the length. */
+static uint64
+search_leave_out_nibbles(EcpSearch *search, uint64 word, const float8 *bounds,
+						 const float8 *ranks, const ItemPointerData *tids, int n)
+{
+	uint64		near = 0;
+
+	for (uint64 passed = word & ecp_ranks_passed(bounds, n, search->near);
+		 passed != 0; passed &= passed - 1)
+	{
+		int			i = pg_rightmost_one_pos64(passed);
+
+		if (bounds[i] >= search->near)
+			continue;
+		near |= UINT64CONST(1) << i;
+		ecp_nearest_add(&search->nearest, ranks[i]);
+		search->near = EcpSearchNear(search->nearest.kth);
+	}
+	ecp_search_rest_add(search, word & ~near, 0, tids, n);
+	return near;
+}
+
+/*
+ * The same as search_read_codes() where codes of four bits are all that the index
+ * has of vectors.  Rows have no numbers, since they are read from the table.
+ */
+static void
+search_read_nibbles(EcpSearch *search, const EcpEntryView *view,
+					const uint64 *live, int n)
+{
+	Size		stride = search->state.leaf.code_bytes;
+	float8		rank_max = search->query.rank_max;
+
+	for (int from = 0; from < n; from += 64)
+	{
+		int			count = Min(n - from, 64);
+		uint64		word = live[from / 64] & EcpLowBits(count);
+		const ItemPointerData *tids = view->tids + from;
+		float8		ranks[64];
+		float8	   *bounds;
+		EcpRanked  *items;
+		int			nitems = 0;
+
+		if (word == 0)
+			continue;
+		bounds = ecp_search_rest_room(search, count);
+		ecp_nibbles_query_rank(search->query.nibbles, view->codes + from * stride,
+							   stride, count, ranks, bounds);
+		search->stats.vectors += pg_popcount64(word);
+		if (search->rest.active)
+		{
+			search->candidates += pg_popcount64(word);
+			word = search_leave_out_nibbles(search, word, bounds, ranks, tids,
+											count);
+		}
+		if (word == 0)
+			continue;
+		items = ecp_topk_room(&search->rows, count);
+		for (; word != 0; word &= word - 1)
+		{
+			int			i = pg_rightmost_one_pos64(word);
+
+			if (bounds[i] > rank_max)
+				continue;
+			items[nitems].rank = bounds[i];
+			items[nitems++].item = ecp_tid_item(&tids[i]);
+		}
+		if (!search->rest.active)
+			search->candidates += nitems;
+		ecp_topk_added(&search->rows, nitems);
+	}
+}
+
 void
 ecp_search_page_read(void *arg, const EcpProbeRun *run, Buffer buffer,
 					 const EcpEntryView *view, uint32 first, int n)
@@ -417,6 +490,12 @@ ecp_search_page_read(void *arg, const EcpProbeRun *run, Buffer buffer,
 		for (int i = 0; i < n; i++)
 			search->slots.ranks[i] = search->query.constant;
 		search_add_rows(search, run, live, view->tids, first, n);
+		UnlockReleaseBuffer(buffer);
+		return;
+	}
+	if (n > 0 && search->query.nibbles)
+	{
+		search_read_nibbles(search, view, live, n);
 		UnlockReleaseBuffer(buffer);
 		return;
 	}

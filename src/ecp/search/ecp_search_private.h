@@ -25,6 +25,7 @@
 #include "ecp/search/ecp_target.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
+#include "vector/vector_nibbles.h"
 
 /*
  * The tenth rank is hardly ever above this, if its estimate from codes is kth.
@@ -46,6 +47,8 @@ typedef struct EcpSearchRequest
 	EcpSearchTest test;			/* would a row count?  NULL = not known */
 	void	   *test_arg;
 	bool		tested;			/* ask of all rows */
+	EcpTableRow *table;			/* where exact vectors are, if not in the
+								 * index */
 	EcpIterativeScan iterative; /* settings when the search began */
 	int			max_scan_tuples;
 } EcpSearchRequest;
@@ -54,7 +57,9 @@ typedef struct EcpSearchRequest
 typedef struct EcpSearchQuery
 {
 	EcpQuery   *exact;			/* NULL: all distances are "constant" */
-	EcpCodeQuery *codes;		/* not NULL: candidates have bounds of ranks */
+	bool		bounded;		/* candidates have bounds of ranks, from: */
+	EcpCodeQuery *codes;
+	EcpNibblesQuery *nibbles;	/* exact ranks are those of the table's rows */
 	float8		constant;		/* 0 or NaN */
 	float8		rank_max;		/* of rows within the radius, or infinity */
 	bool		is_null;		/* distances are NULL */
