@@ -174,6 +174,15 @@ add_group(__m256i sum, __m256i even, __m256i odd, const GroupPairs *pairs)
 											 _mm256_madd_epi16(odd, pairs->odd)));
 }
 
+/* Eight ranks as doubles. */
+TEMPLATE void
+store_ranks(float8 *ranks, __m256i rank)
+{
+	_mm256_storeu_pd(ranks, _mm256_cvtepi32_pd(_mm256_castsi256_si128(rank)));
+	_mm256_storeu_pd(ranks + 4,
+					 _mm256_cvtepi32_pd(_mm256_extracti128_si256(rank, 1)));
+}
+
 /* nblocks is a constant where this is expanded. */
 TEMPLATE void
 rank_slots(const EcpU8Query *query, const uint8 *columns, int nslots,
@@ -210,14 +219,24 @@ rank_slots(const EcpU8Query *query, const uint8 *columns, int nslots,
 #pragma GCC unroll 4
 	for (int b = 0; b < nblocks; b++)
 	{
-		int			live = Min(count - b * 8, 8);
-		int32		dots[8];
+		int			slot = first + b * 8;
+		__m256i		live = (b < nblocks - 1) ? _mm256_set1_epi32(-1) : last;
+		__m256i		rank = _mm256_mullo_epi32(_mm256_maskload_epi32(factor + slot, live),
+											  _mm256_set1_epi32(query->factor_times));
 
-		_mm256_storeu_si256((__m256i *) dots, sums[b]);
-		for (int s = 0; s < live; s++)
-			ranks[first + b * 8 + s] = query->base +
-				query->factor_times * factor[first + b * 8 + s] +
-				query->dot_times * dots[s];
+		rank = _mm256_add_epi32(rank, _mm256_mullo_epi32(sums[b],
+														 _mm256_set1_epi32(query->dot_times)));
+		rank = _mm256_add_epi32(rank, _mm256_set1_epi32(query->base));
+		if (b < nblocks - 1)
+			store_ranks(ranks + slot, rank);
+		else
+		{
+			float8		block[8];
+
+			/* storing by a mask takes as long as all the rest on some CPUs */
+			store_ranks(block, rank);
+			memcpy(ranks + slot, block, (count - b * 8) * sizeof(float8));
+		}
 	}
 }
 
@@ -309,21 +328,24 @@ avx2_u8_panel_rank(const EcpPanelView *panel, const int8 *vector, int first,
 				   int n, int32 *ranks)
 {
 	int			ngroups = EcpGroups(panel->dims);
+	__m128i		shift = _mm_cvtsi32_si128(panel->shift);
 
 	for (int done = 0; done < n; done += 16)
 	{
 		const uint8 *block = (const uint8 *) panel->data +
 			(first + done) / 16 * (Size) ngroups * 64;
+		const int32 *factor = panel->factors + first + done;
 		__m256i		sums[1][2];
-		int32		dots[16];
+		__m256i		rank[2];
 
 		u8_tile(&vector, block, ngroups, 1, sums);
-		_mm256_storeu_si256((__m256i *) dots, sums[0][0]);
-		_mm256_storeu_si256((__m256i *) (dots + 8), sums[0][1]);
-
-		for (int l = 0; l < Min(n - done, 16); l++)
-			ranks[done + l] = panel->factors[first + done + l] -
-				dots[l] * (1 << panel->shift);
+		for (int h = 0; h < 2; h++)
+			rank[h] = _mm256_sub_epi32(_mm256_loadu_si256((const __m256i *) factor + h),
+									   _mm256_sll_epi32(sums[0][h], shift));
+		if (n - done >= 16)
+			memcpy(ranks + done, rank, sizeof(rank));
+		else
+			memcpy(ranks + done, rank, (n - done) * sizeof(int32));
 	}
 }
 

@@ -252,6 +252,21 @@ panel_stage(const EcpPanel *panel, const uint8 *vector, int8 *staged)
 	return (panel->metric == ECP_METRIC_L2) ? norm2 : 0;
 }
 
+/* Ranks as floats, a block of them at a time. */
+static inline void
+panel_floats(int32 base, const int32 *sums, int n, float4 *ranks)
+{
+	int			i = 0;
+
+	for (; i + ECP_PANEL_BLOCK <= n; i += ECP_PANEL_BLOCK)
+	{
+		for (int l = 0; l < ECP_PANEL_BLOCK; l++)
+			ranks[i + l] = (float4) (base + sums[i + l]);
+	}
+	for (; i < n; i++)
+		ranks[i] = (float4) (base + sums[i]);
+}
+
 void
 ecp_panel_rank(const EcpPanel *panel, const void *vector, int first, int n,
 			   float4 *ranks)
@@ -275,8 +290,7 @@ ecp_panel_rank(const EcpPanel *panel, const void *vector, int first, int n,
 
 			ecp_kernels->u8_panel_rank(&view, staged, first + done, count,
 									   sums);
-			for (int i = 0; i < count; i++)
-				ranks[done + i] = (float4) (base + sums[i]);
+			panel_floats(base, sums, count, ranks + done);
 		}
 	}
 	else

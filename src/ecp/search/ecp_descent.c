@@ -38,6 +38,7 @@
 #include "ecp/search/ecp_cache.h"
 #include "ecp/search/ecp_descent.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
@@ -186,20 +187,9 @@ ecp_descent_set_ahead(EcpDescent *descent, int n)
 		ecp_topk_reset(&descent->levels[0].queue, n);
 }
 
-/* Is one of a block of ranks at most this one? */
-static inline bool
-descent_any_near(const float4 *ranks, float4 rank)
-{
-	int			near = 0;
-
-	for (int i = 0; i < ECP_PANEL_BLOCK; i++)
-		near |= ranks[i] <= rank;
-	return near != 0;
-}
-
 /*
  * Put leaders of the last node opened into queue l: those of at most this
- * rank, or ("rest") all others.
+ * rank, of which none is at most NaN, or ("rest") all others.
  */
 static void
 descent_add(EcpDescent *descent, int l, float4 rank, bool rest)
@@ -212,18 +202,19 @@ descent_add(EcpDescent *descent, int l, float4 rank, bool rest)
 	int			nitems = 0;
 
 	Assert(descent->nnodes > 0 && n <= descent->ranks_max);
-	for (int first = 0; first < n; first += ECP_PANEL_BLOCK)
+	for (int first = 0; first < n; first += 64)
 	{
-		int			count = Min(n - first, ECP_PANEL_BLOCK);
+		int			count = Min(n - first, 64);
+		uint64		word = isnan(rank) ? 0 :
+			ecp_bounds_passed(ranks + first, count, rank);
 
-		/* few blocks of a large node have one that is near */
-		if (!rest && count == ECP_PANEL_BLOCK &&
-			!descent_any_near(ranks + first, rank))
-			continue;
-		for (int i = first; i < first + count; i++)
+		if (rest)
+			word = ~word & EcpLowBits(count);
+		for (; word != 0; word &= word - 1)
 		{
-			if ((ranks[i] <= rank) != rest)
-				ecp_ranked_set(&items[nitems++], ranks[i], base + i);
+			int			i = first + pg_rightmost_one_pos64(word);
+
+			ecp_ranked_set(&items[nitems++], ranks[i], base + i);
 		}
 	}
 	ecp_topk_added(queue, nitems);
@@ -293,8 +284,10 @@ descent_open(EcpDescent *descent, int l, const EcpChildData *ref)
 		if (descent->ranks)
 			pfree(descent->ranks);
 		descent->ranks_max = 0;
+		/* whole blocks of them are compared */
 		descent->ranks = MemoryContextAlloc(descent->context,
-											mul_size(node->nchildren, sizeof(float4)));
+											mul_size(node->nchildren + ECP_PANEL_BLOCK,
+													 sizeof(float4)));
 		descent->ranks_max = node->nchildren;
 	}
 	ecp_panel_rank(descent->by_ip ? node->ip_panel : node->panel,
