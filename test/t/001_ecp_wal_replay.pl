@@ -26,7 +26,7 @@ $node->safe_psql(
 	FROM generate_series(1, 60) g, generate_series(1, 3000) e GROUP BY g));
 
 # Which statement passes which stop points, and what it needs before.  Each
-# begins with tables t (bytea) and l (real[], a vector takes two pages) whose
+# begins with tables t (bytea) and l (real[], a vector takes several pages) whose
 # indexes are empty or have rows.
 my $fill = 'INSERT INTO t SELECT * FROM source WHERE id < %d;';
 my %cases = (
@@ -34,7 +34,7 @@ my %cases = (
 	'learn-done' => [ '', sprintf($fill, 1) ],
 	'addrun' => [ '', sprintf($fill, 300) ],
 	'addrun-done' => [ '', sprintf($fill, 300) ],
-	'vec' => [ '', 'INSERT INTO l SELECT * FROM long_source;' ],
+	'vec' => [ '', 'INSERT INTO l SELECT id, v || v FROM long_source;' ],
 	(   map { $_ => [ '', sprintf($fill, 1500) ] }
 		  qw(replace-begin replace-alloc replace-fill replace-lock
 		  replace-publish replace-published replace-stamp)),
@@ -66,7 +66,11 @@ my @shapes = sort keys %shapes;
 sub make_tables
 {
 	my ($shape) = @_;
-	my $long = $shape eq 'plain' ? '(v)' : '(v, id)';
+	my $long = {
+		plain => '(v)',
+		keys => '(v, id)',
+		codes => '(v, id) WITH (vectors = half)'
+	}->{$shape};
 
 	$node->safe_psql(
 		'postgres', qq(

@@ -21,7 +21,12 @@ $primary->safe_psql(
 	INSERT INTO t SELECT * FROM source WHERE id < 2000;
 	CREATE INDEX ti ON t USING ecp (v);
 	CREATE TABLE e (id int, v bytea);
-	CREATE INDEX ei ON e USING ecp (v)));
+	CREATE INDEX ei ON e USING ecp (v);
+	CREATE FUNCTION third(bytea) RETURNS real[] IMMUTABLE LANGUAGE SQL AS $$
+		SELECT array_agg(get_byte($1, j) / 3.0::real ORDER BY j)
+		FROM generate_series(0, 99) j $$;
+	CREATE TABLE h (id int, v real[]);
+	CREATE INDEX hi ON h USING ecp (v real_cosine_ops) WITH (vectors = half)));
 
 my $set = 'SET enable_seqscan = off; SET ecp.probes = 1000000;';
 my $answer = q(SELECT string_agg(a, ';' ORDER BY id) FROM
@@ -61,6 +66,7 @@ SELECT ecp_maintain('ei');
 \else
 INSERT INTO t SELECT id, v FROM source WHERE id BETWEEN :id AND :id + 4;
 INSERT INTO e SELECT id, v FROM source WHERE id BETWEEN :id AND :id + 9;
+INSERT INTO h SELECT id, third(v) FROM source WHERE id BETWEEN :id AND :id + 4;
 \endif
 ), clients => 2);
 
@@ -86,8 +92,12 @@ answers_alike(
 answers_alike(
 	$primary, $standby, q(
 	SELECT cluster, block, run, runs, slots, rows FROM ecp_clusters('ei')));
-index_ok($primary, $_, "$_ is sound on the primary") for qw(ti ei);
-index_ok($standby, $_, "$_ is sound on the standby") for qw(ti ei);
+answers_alike(
+	$primary, $standby, qq($set
+	SELECT string_agg(id::text, ',') FROM (SELECT id FROM h
+		ORDER BY v <=> (SELECT third(v) FROM queries LIMIT 1) LIMIT 50) n));
+index_ok($primary, $_, "$_ is sound on the primary") for qw(ti ei hi);
+index_ok($standby, $_, "$_ is sound on the standby") for qw(ti ei hi);
 
 # An old query of the standby is cancelled before the blocks that it would
 # read are used again.  What was replaced before that query began is freed
@@ -126,7 +136,7 @@ answers_alike($primary, $standby, "$set $answer", 'alike after the purge');
 
 # and as a primary
 $standby->promote;
-index_ok($standby, $_, "$_ is sound after promotion") for qw(ti ei);
+index_ok($standby, $_, "$_ is sound after promotion") for qw(ti ei hi);
 $standby->safe_psql('postgres',
 	'INSERT INTO t SELECT id, v FROM source WHERE id < 500');
 index_ok($standby, 'ti', 'ti takes rows after promotion');

@@ -23,6 +23,11 @@ $node->safe_psql(
 	DELETE FROM t WHERE id % 5 = 0;
 	CREATE TABLE l (id int, v real[]);
 	CREATE INDEX li ON l USING ecp (v);
+	CREATE TABLE h (id int, v real[]);
+	CREATE INDEX hi ON h USING ecp (v) WITH (vectors = half);
+	INSERT INTO h
+	SELECT g, array_agg(sin(g * e)::real ORDER BY e)
+	FROM generate_series(1, 200) g, generate_series(1, 100) e GROUP BY g;
 	INSERT INTO l
 	SELECT g, array_agg(sin(g * e)::real ORDER BY e)
 	FROM generate_series(1, 100) g, generate_series(1, 1400) e GROUP BY g;
@@ -31,7 +36,7 @@ $node->safe_psql(
 	FROM t WHERE id < 1200;
 	CREATE INDEX ki ON k USING ecp (v, id, tenant)
 		WITH (quantizer = rabitq, levels = 2, cluster_size = 16)));
-my @indexes = qw(ti li ki);
+my @indexes = qw(ti li ki hi);
 index_ok($node, $_, "$_ is sound before") for @indexes;
 
 # the blocks of each kind, by the kind in their special space
@@ -63,7 +68,8 @@ ok(exists $kinds{$_}, "there are pages of kind $_")
 	'ti entry further',
 	'li vector',
 	'ki entry head',
-	'ki vector');
+	'ki vector',
+	'hi vector');
 
 # A metapage that belongs to another definition, or to codes that would not
 # fit a page: an error for every reader.
@@ -92,6 +98,31 @@ foreach my $field (sort keys %fields)
 	is($errors, 4, "a metapage with another $field is refused");
 	$node->stop;
 	write_block($path{ki}, 0, $whole{ki}{0});
+}
+
+# A half that is infinite or NaN: the checker reports it, searches do not fail.
+foreach my $half ("\x00\x7c", "\x01\xfe")
+{
+	my $block = $kinds{'hi vector'}[0];
+	my $page = $whole{hi}{$block};
+
+	substr($page, 24 + 2 * $_, 2) = $half for (0, 50, 99);
+	write_block($path{hi}, $block, $page);
+	$node->start;
+	my (undef, undef, $stderr) =
+	  $node->psql('postgres', q(SELECT ecp_index_check('hi')));
+	like(
+		$stderr,
+		qr/DETAIL:  .*Slot \d+ has an element that is not finite/,
+		'a half that is not finite is reported');
+	is( $node->safe_psql(
+			'postgres',
+			'SET enable_seqscan = off; SELECT count(*) > 100 FROM (SELECT id FROM h'
+			  . ' ORDER BY v <-> (SELECT v FROM h LIMIT 1) LIMIT 200) r'),
+		't',
+		'a search goes on');
+	$node->stop;
+	write_block($path{hi}, $block, $whole{hi}{$block});
 }
 
 my $random = prng(20261120);
@@ -174,7 +205,7 @@ cmp_ok($errors{'ti meta'} || 0, '>', 0, 'damage of the metapage is seen');
 
 $node->start;
 $node->safe_psql('postgres',
-	'REINDEX TABLE t; REINDEX TABLE l; REINDEX TABLE k');
+	'REINDEX TABLE t; REINDEX TABLE l; REINDEX TABLE k; REINDEX TABLE h');
 index_ok($node, $_, "$_ is sound after REINDEX") for @indexes;
 
 # a table that has lost its end: its rows are still in the index

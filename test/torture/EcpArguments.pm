@@ -560,7 +560,9 @@ sub option
 	  . (
 		  $self->is_wild
 		? $self->number({})
-		: any_of(0, 1, 2, 5, 10, 64, 100, 128, 1000, '0.9'));
+		: any_of(
+			0, 1, 2, 5, 10, 64, 100, 128,
+			1000, '0.9', 'auto', 'none', 'half'));
 }
 
 my @builds = (

@@ -39,7 +39,9 @@ INSERT INTO damage_config VALUES
 	('bytes', 'bytea', 'damage_bytes(i, 64)', 300, 450, '(v, tenant) INCLUDE (id)',
 	 'quantizer = rabitq, levels = 3, cluster_size = 1'),
 	('alive', 'real[]', 'damage_vector(i, 6)', 100, 500, '(v) INCLUDE (id)',
-	 'quantizer = none, levels = 1, cluster_size = 1, buffer_rows = 4');
+	 'quantizer = none, levels = 1, cluster_size = 1, buffer_rows = 4'),
+	('halves', 'real[]', 'damage_vector(i, 100)', 150, 250, '(v, tenant)',
+	 'vectors = half, levels = 2, cluster_size = 4, buffer_rows = 6');
 
 -- The table; the index of its first rows; the state that is to be stale; then
 -- a life with retired pages and dead rows.

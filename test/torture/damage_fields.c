@@ -138,6 +138,7 @@ ecp_meta_fields(DamageFields *fields)
 	META(ecpm_elem);
 	META(ecpm_metric);
 	META(ecpm_quantizer);
+	META(ecpm_vectors);
 	META(ecpm_leader_elem);
 	META(ecpm_dims);
 	META(ecpm_nkeyatts);

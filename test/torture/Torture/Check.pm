@@ -172,7 +172,9 @@ sub ecp_questions
 			table => "SELECT $sum FROM $table->{name} WHERE $condition"
 		  };
 	}
-	if (@{ $definition->{include} })
+	# an index that may have rounded the vectors does not return them
+	if (@{ $definition->{include} }
+		&& !grep { $_ eq 'vectors = half' } @{ $definition->{with} })
 	{
 		my $only = join(', ', @{ $definition->{include} });
 		my $hash =

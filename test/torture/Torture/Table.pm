@@ -333,6 +333,9 @@ sub ecp_options
 	push @options, 'sample_factor = ' . pick(1, 4, 64) if chance(0.3);
 	push @options, 'target_recall = ' . pick(0.5, 0.9, 0.99, 1)
 	  if chance(0.3);
+	# their elements are such that halves hold them exactly
+	push @options, 'vectors = ' . pick('half', 'half', 'full', 'auto')
+	  if $table->{vector} eq 'real[]' && chance(0.5);
 	push @options, "dims = $table->{dims}" if chance(0.3);
 	push @options, 'include_width = ' . pick(4, 16, 100) if chance(0.3);
 	return \@options;
