@@ -100,6 +100,53 @@ my @work = map {
   'ARRAY(SELECT v FROM descriptors WHERE id % 40 = 0)';
 is($work[1], $work[0], 'an array of queries takes no more work');
 
+# With codes a batch compares them where that saves reads: a cold index, and
+# queries enough to want each cluster.  Otherwise it runs scans; the answers are
+# the same.
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE coded AS SELECT i AS id, ARRAY(SELECT (10 * sin(i % 37 * 13.7 + j * (i % 37 + 1) * 0.7)
+			+ sin(i * 0.618 * j + j * j))::real FROM generate_series(1, 100) AS j) AS v
+		FROM generate_series(1, 5000) AS i;
+	CREATE INDEX coded_v ON coded USING ecp (v);
+	VACUUM ANALYZE coded));
+is( $node->safe_psql(
+		'postgres', "SELECT quantizer FROM ecp_metapage_info('coded_v')"),
+	'rabitq',
+	'an index with codes');
+my %answers;
+foreach my $round (
+	[ 'cold, 100 queries', 100, 'batch' ],
+	[ 'cold, 1 query', 1, 'scans' ],
+	[ 'in memory, 100 queries', 100, 'scans' ])
+{
+	my ($name, $n, $way) = @$round;
+
+	$node->restart if $name =~ /cold/;
+	index_ok($node, 'coded_v', $name) if $name =~ /memory/;
+	my $answer = $node->safe_psql(
+		'postgres', "SET max_parallel_workers_per_gather = 0;
+		SELECT ecp_stat_reset('coded_v');
+		SELECT * FROM ecp_knn_batch('coded_v', 'SELECT id, v FROM coded WHERE id <= $n', 10)"
+	);
+	is( $node->safe_psql(
+			'postgres',
+			"SELECT CASE WHEN reranked > 0 THEN 'scans' ELSE 'batch' END
+			FROM ecp_stat_get('coded_v')"),
+		$way,
+		"$name: by $way");
+	my $alone = $node->safe_psql(
+		'postgres', "SET enable_seqscan = off;
+		SELECT q.id, row_number() OVER (PARTITION BY q.id), s.* FROM coded AS q,
+			LATERAL (SELECT ctid, v <-> q.v FROM coded ORDER BY v <-> q.v LIMIT 10) AS s
+		WHERE q.id <= $n");
+	is($answer =~ s/^\n//r, $alone, "$name: the rows of scans");
+	$answers{$name} = $answer;
+}
+is( $answers{'in memory, 100 queries'},
+	$answers{'cold, 100 queries'},
+	'the same rows, cold and in memory');
+
 # 100 MB of answers are not kept in memory: what a session has mapped at most,
 # with one answer and with all
 $node->safe_psql(

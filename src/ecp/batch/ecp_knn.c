@@ -20,8 +20,8 @@
  * so (ecp_knn_wave.c).  When k rows were found there, and the scan would not have
  * read on to find them (see ecp_search.c), that is the answer; if not, the scan
  * itself is run (ecp_knn_rows.c).  With a
- * quantiser the batch compares codes, as scans do (ecp_knn_codes.c); if such an
- * index fits in memory, scans are faster, and the batch runs one for each query.
+ * quantiser the batch compares codes, as scans do (ecp_knn_codes.c), where that
+ * saves reads; otherwise scans are faster, and it runs one for each query.
  *
  * Both functions return TIDs, for a join with the table in the same
  * statement, which has the same snapshot.
@@ -78,6 +78,15 @@
 /* Rows with codes that are kept for each candidate, and besides. */
 #define KNN_CODES			8
 #define KNN_CODES_MORE		64
+
+/*
+ * Codes are compared one query at a time in any case, so what a batch of them
+ * saves is reads from a device: where each cluster is wanted by a share of a query
+ * or more, on average, and where of a sample of blocks, a share is not in memory.
+ */
+#define KNN_CODES_WANTED	0.25
+#define KNN_SAMPLE			32
+#define KNN_SAMPLE_MISSING	4
 
 /* Candidates that there is room for besides twice the best, for decisions. */
 #define KNN_ROOM_MORE		16
@@ -387,6 +396,41 @@ knn_plan_clusters(EcpKnn *knn, EcpKnnPlan *plan)
 		plan->first = EcpLookNext(plan->first);
 }
 
+/*
+ * Is the index in shared buffers, by a sample of its blocks?  Looking prefetches
+ * those that are not, which are few, as it ends there.
+ */
+static bool
+knn_is_in_memory(Relation index)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(index);
+	int			n = Min(nblocks, KNN_SAMPLE);
+	int			missing = 0;
+
+	if (nblocks > (BlockNumber) NBuffers)
+		return false;
+	for (int i = 0; i < n && missing < KNN_SAMPLE_MISSING; i++)
+	{
+		BlockNumber blk = (BlockNumber) ((uint64) nblocks * i / n);
+
+		if (!BufferIsValid(PrefetchBuffer(index, MAIN_FORKNUM, blk).recent_buffer))
+			missing++;
+	}
+	return missing < KNN_SAMPLE_MISSING;
+}
+
+/* Does a batch with codes run a scan for each query? */
+static bool
+knn_codes_by_scans(const EcpKnn *knn, const EcpKnnPlan *plan, int64 nqueries)
+{
+	double		wanted = (double) nqueries * plan->scan.probes;
+
+	/* scans have numbers for more refs */
+	return plan->max_refs > ECP_KNN_REFS_MAX ||
+		wanted < KNN_CODES_WANTED * plan->state.meta.ecpm_nleaves ||
+		knn_is_in_memory(knn->index);
+}
+
 static void
 knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 {
@@ -407,13 +451,7 @@ knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 		plan->by_scans = true;
 	else if (!exact && plan->state.leaf.quantizer != ECP_QUANTIZER_NONE)
 	{
-		/*
-		 * Codes are compared one query at a time in any case: scans are
-		 * faster if pages that are read for one query are in memory for the
-		 * next.  They also have numbers for more refs.
-		 */
-		plan->by_scans |= RelationGetNumberOfBlocks(knn->index) <= NBuffers ||
-			plan->max_refs > ECP_KNN_REFS_MAX;
+		plan->by_scans |= knn_codes_by_scans(knn, plan, nqueries);
 		if (!plan->by_scans)
 			plan->code_room = KNN_CODES * plan->keep + KNN_CODES_MORE;
 	}
