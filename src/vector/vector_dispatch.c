@@ -44,6 +44,14 @@
 typedef void (*FloatSums) (const float4 *query, int dims, const char *rows,
 						   Size stride, int n, float4 *sums);
 
+/* Ranks of rows in PARTS are whole numbers below it, which a float4 has room for. */
+#define PARTS_LIMIT_MAX	(1 << 24)
+
+StaticAssertDecl(ECP_PARTS_DIMS_MAX * PG_UINT8_MAX * PG_UINT8_MAX < PARTS_LIMIT_MAX,
+				 "ranks of rows in PARTS");
+StaticAssertDecl(EcpPartsBytes(ECP_PARTS_DIMS_MAX) <= ECP_PARTS_BYTES_MAX,
+				 "bytes of PARTS");
+
 struct EcpQuery
 {
 	EcpElem		elem;			/* of the rows */
@@ -51,6 +59,7 @@ struct EcpQuery
 	int			dims;
 	float8		norm2;			/* |q|^2, for cosine, as the kernel says */
 	EcpU8Query	u8;				/* uint8 only */
+	const EcpPartsQuery *parts; /* for rows in PARTS, or NULL */
 	const float4 *f32;			/* float32 and float16 only */
 	FloatSums	float_sums;
 	const uint8 *bits;			/* bit only */
@@ -194,9 +203,11 @@ ecp_query_create(EcpElem rows, EcpMetric metric, int dims,
 				 const void *elements)
 {
 	EcpElem		elem = ecp_elem_for_query(rows);
+	bool		parts = ecp_parts_fit(rows, metric, dims);
 	Size		bytes = rows == ECP_ELEM_NIBBLES ? ecp_nibbles_query_bytes(dims) :
 		TYPEALIGN(QUERY_ALIGN, ecp_vector_bytes(elem, dims));
-	EcpQuery   *query = palloc0(sizeof(EcpQuery) + QUERY_ALIGN + bytes);
+	EcpQuery   *query = palloc0(sizeof(EcpQuery) + QUERY_ALIGN + bytes +
+								(parts ? sizeof(EcpPartsQuery) : 0));
 	char	   *copy = (char *) TYPEALIGN(QUERY_ALIGN, query + 1);
 
 	Assert(dims >= 1 && dims <= ECP_DIMS_MAX);
@@ -213,6 +224,12 @@ ecp_query_create(EcpElem rows, EcpMetric metric, int dims,
 		ecp_kernels->u8_prepare(elements, dims, (int8 *) copy, &sum, &norm2);
 		query->norm2 = norm2;
 		query->u8.elements = (int8 *) copy;
+		if (parts)
+		{
+			query->parts = (EcpPartsQuery *) (copy + bytes);
+			ecp_parts_query_init((EcpPartsQuery *) query->parts, dims,
+								 elements);
+		}
 		query->u8.dims = dims;
 		query->u8.base = (metric == ECP_METRIC_L2) ? norm2 : 0;
 		query->u8.factor_times = (metric == ECP_METRIC_IP) ? -1 : 1;
@@ -406,6 +423,42 @@ ecp_query_rank_columns(const EcpQuery *query, const uint8 *columns,
 								 (const int32 *) factors[0], n, ranks);
 	if (query->metric == ECP_METRIC_COSINE)
 		u8_cosine_ranks(query, (const int32 *) factors[1], n, ranks);
+}
+
+uint64
+ecp_query_pass_parts(const EcpQuery *query, const uint8 *upper,
+					 const uint8 *lower, const uint32 *factor, uint64 rows,
+					 float8 limit, float8 *ranks)
+{
+	const EcpPartsQuery *parts = query->parts;
+	uint64		passed = 0;
+
+	Assert(parts != NULL);
+	if (rows == 0)
+		return 0;
+	if (limit < PARTS_LIMIT_MAX)
+	{
+		float4		whole = (float4) Max(floor(limit), -1);
+
+		rows &= ecp_kernels->u8_parts_near(parts, upper, (const int32 *) factor,
+										   pg_leftmost_one_pos64(rows) + 1, whole);
+		/* to wait for memory once */
+		for (uint64 word = rows; word != 0; word &= word - 1)
+		{
+			const uint8 *row = lower + (Size) pg_rightmost_one_pos64(word) * parts->bytes;
+
+			__builtin_prefetch(row);
+			__builtin_prefetch(row + parts->bytes - 1);
+		}
+	}
+	ecp_kernels->u8_parts_rank(parts, upper, lower, rows, ranks);
+	for (; rows != 0; rows &= rows - 1)
+	{
+		int			i = pg_rightmost_one_pos64(rows);
+
+		passed |= (uint64) (ranks[i] <= limit) << i;
+	}
+	return passed;
 }
 
 uint64

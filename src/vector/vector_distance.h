@@ -16,16 +16,22 @@
  * i, i + 16, ...; fused multiply-add) that are added pairwise in one fixed
  * order.  float16 rows give what the same elements as float32 give.
  *
- * Rows come in two arrangements.  ROWS: one vector after the other, "stride"
+ * Rows come in three arrangements.  ROWS: one vector after the other, "stride"
  * bytes apart.  COLUMNS (uint8 only): groups of four elements, for each group
  * the four bytes of slot 0, of slot 1, ... of slot nslots - 1; dims is padded
- * with zeros to a multiple of four.  COLUMNS needs no horizontal sums.
+ * with zeros to a multiple of four.  COLUMNS needs no horizontal sums.  PARTS
+ * (uint8 and L2 only): the upper four bits of all elements of a row, row after
+ * row, and elsewhere the lower ones.  With n bytes for either half of a row, byte i
+ * has those of element i in its lower bits and those of element i + n in its upper
+ * ones, and zeros for what there is not.  The upper parts and a factor of the row
+ * tell of most rows that they are beyond a limit (vector_parts.c).
  *
  * Factors are 4-byte constants a row that the kernels would otherwise have
  * to compute on the way: ecp_factors_count() of them, computed once by
  * ecp_factors_compute() when the row is stored, kept as one array a factor.
  *	  uint8:   L2 {|x|^2 - 256 sum(x)}, IP {128 sum(x)},
  *			   cosine {128 sum(x), |x|^2}, all int32
+ *			   (PARTS {ecp_parts_factor()})
  *	  float32, float16: L2 none, IP none, cosine {|x|^2 as float4}
  *	  bit:	   none
  *
@@ -128,6 +134,34 @@ extern void ecp_columns_put(uint8 *columns, int nslots, int slot, int dims,
 							const uint8 *row);
 extern void ecp_columns_get(const uint8 *columns, int nslots, int slot,
 							int dims, uint8 *row);
+
+/* Elements of rows in PARTS, and bytes of either half of a row. */
+#define ECP_PARTS_DIMS_MIN	64
+#define ECP_PARTS_DIMS_MAX	255
+#define EcpPartsBytes(dims)	(((dims) + 7) / 8 * 4)
+
+/* Can such rows be in PARTS? */
+static inline bool
+ecp_parts_fit(EcpElem elem, EcpMetric metric, int dims)
+{
+	return elem == ECP_ELEM_UINT8 && metric == ECP_METRIC_L2 &&
+		dims >= ECP_PARTS_DIMS_MIN && dims <= ECP_PARTS_DIMS_MAX;
+}
+
+/*
+ * Of at most ECP_PASS_ROWS rows in PARTS, those whose bits "rows" has and whose
+ * ranks are not above the limit; these are set in "ranks".  The query is of L2.
+ */
+extern uint64 ecp_query_pass_parts(const EcpQuery *query, const uint8 *upper,
+								   const uint8 *lower, const uint32 *factor,
+								   uint64 rows, float8 limit, float8 *ranks);
+
+/* Put a row into, or take it out of, slot "slot" of PARTS. */
+extern void ecp_parts_put(uint8 *upper, uint8 *lower, int slot, int dims,
+						  const uint8 *row);
+extern void ecp_parts_get(const uint8 *upper, const uint8 *lower, int slot,
+						  int dims, uint8 *row);
+extern uint32 ecp_parts_factor(int dims, const uint8 *row);
 
 /*
  * What the squared distance of the uint8 vectors is that ecp_vector_convert()

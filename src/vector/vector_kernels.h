@@ -52,6 +52,33 @@ typedef struct EcpU8Query
 	int32		dot_times;
 } EcpU8Query;
 
+/*
+ * A query for PARTS (vector_parts.c).  A row whose upper part stands for levels
+ * with the inner product "dot" with the elements here, and that has this factor,
+ * is near if its bound is not above a limit:
+ *		estimate = base + (factor >> 8) - 2 * dot, at least 0
+ *		bound = estimate - unit * (factor & 255) * sqrt(estimate)
+ * the latter by one product and then a fused multiply-add.
+ */
+#define ECP_PARTS_BYTES_MAX	128
+
+typedef struct EcpPartsQuery
+{
+	/* of the elements in lower bits, of those in upper ones; then zeros */
+	int8		elements[2][ECP_PARTS_BYTES_MAX];	/* minus 128 */
+	uint8		values[2][ECP_PARTS_BYTES_MAX];
+	uint8		valid[ECP_PARTS_BYTES_MAX]; /* 0xFF where a row has bytes */
+	int			bytes;			/* of either half of a row */
+	int32		base;
+	float4		unit;
+} EcpPartsQuery;
+
+/* For each upper part, a quarter of its level. */
+extern const uint8 ecp_parts_levels[16];
+
+extern void ecp_parts_query_init(EcpPartsQuery *parts, int dims,
+								 const uint8 *query);
+
 /* Inner products of two uint8 vectors, each with itself and the other. */
 typedef struct EcpU8Sums
 {
@@ -117,6 +144,14 @@ typedef struct EcpKernels
 									const uint8 *columns, int nslots,
 									const int32 *factor, int n,
 									float8 *ranks);
+
+	/* which of n <= ECP_PASS_ROWS rows are near, and ranks of some of them */
+	uint64		(*u8_parts_near) (const EcpPartsQuery *query,
+								  const uint8 *upper, const int32 *factor,
+								  int n, float4 limit);
+	void		(*u8_parts_rank) (const EcpPartsQuery *query,
+								  const uint8 *upper, const uint8 *lower,
+								  uint64 rows, float8 *ranks);
 
 	/*
 	 * The same for nqueries <= ECP_PASS_QUERIES queries and n <=

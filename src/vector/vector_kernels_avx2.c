@@ -58,17 +58,6 @@ avx2_supported(void)
 
 /* ---- uint8 ---- */
 
-TEMPLATE int32
-add_lanes_i32(__m256i sum)
-{
-	__m128i		half = _mm_add_epi32(_mm256_castsi256_si128(sum),
-									 _mm256_extracti128_si256(sum, 1));
-
-	half = _mm_add_epi32(half, _mm_shuffle_epi32(half, _MM_SHUFFLE(1, 0, 3, 2)));
-	half = _mm_add_epi32(half, _mm_shuffle_epi32(half, _MM_SHUFFLE(2, 3, 0, 1)));
-	return _mm_cvtsi128_si32(half);
-}
-
 /* Up to 16 bytes of a row, followed by zeros. */
 TEMPLATE __m128i
 load_bytes(const uint8 *bytes, int n)
@@ -833,6 +822,8 @@ const EcpKernels ecp_kernels_avx2 = {
 	.u8_prepare = avx2_u8_prepare,
 	.u8_rank_rows = avx2_u8_rank_rows,
 	.u8_rank_columns = avx2_u8_rank_columns,
+	.u8_parts_near = avx2_u8_parts_near,
+	.u8_parts_rank = avx2_u8_parts_rank,
 	.u8_sums = avx2_u8_sums,
 	.bit_rank_rows = avx2_bit_rank_rows,
 	.f32_l2_rows = avx2_f32_l2_rows,

@@ -2,8 +2,8 @@
  *
  * vector_kernels_avx512.h
  *	  Templates of the uint8 kernels of vector_kernels_avx512.c, to be
- *	  expanded there for each number of registers, and what all its kernels
- *	  share: target, masks, shape of a tile.
+ *	  expanded there for each number of registers, the kernels for rows in
+ *	  PARTS, and what all its kernels share: target, masks, shape of a tile.
  *
  * Panels: a tile of 6 vectors x 4 blocks of 16 leaders keeps 24 sums in
  * registers; per step it loads 4 registers of leaders and broadcasts 6
@@ -272,6 +272,92 @@ u8_nearest_tile(const EcpPanelView *panel, int n, int first, int nblocks,
 			best[i] = _mm512_mask_mov_epi32(best[i], better, rank);
 			best_block[i] = _mm512_mask_set1_epi32(best_block[i], better, number);
 		}
+	}
+}
+
+/* ---- rows in PARTS ---- */
+
+TEMPLATE uint64
+avx512_u8_parts_near(const EcpPartsQuery *query, const uint8 *upper,
+					 const int32 *factor, int n, float4 limit)
+{
+	const __m512i nibble = _mm512_set1_epi8(0x0F);
+	const __m512i levels = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *) ecp_parts_levels));
+	uint64		near = 0;
+
+	for (int first = 0; first < n; first += ROWS)
+	{
+		__mmask8	live = (__mmask8) LaneMask(Min(n - first, ROWS));
+		__m128i		factors = _mm_maskz_loadu_epi32(live, factor + first);
+		__m512i		sums[ROWS];
+		__m128i		number;
+		__m128		bound;
+		__m128		width;
+
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++)
+		{
+			const uint8 *row = upper + (Size) Min(first + r, n - 1) * query->bytes;
+
+			sums[r] = _mm512_setzero_si512();
+			for (int i = 0; i < query->bytes; i += 64)
+			{
+				__m512i		x = _mm512_maskz_loadu_epi8(ByteMask(query->bytes - i), row + i);
+				__m512i		x0 = _mm512_shuffle_epi8(levels, _mm512_and_si512(x, nibble));
+				__m512i		x1 = _mm512_shuffle_epi8(levels, _mm512_and_si512(_mm512_srli_epi16(x, 4), nibble));
+
+				sums[r] = _mm512_dpbusd_epi32(sums[r], x0, _mm512_loadu_si512(query->elements[0] + i));
+				sums[r] = _mm512_dpbusd_epi32(sums[r], x1, _mm512_loadu_si512(query->elements[1] + i));
+			}
+		}
+		number = _mm_sub_epi32(_mm_add_epi32(_mm_set1_epi32(query->base),
+											 _mm_srai_epi32(factors, 8)),
+							   _mm_slli_epi32(add_lanes_i32(sums), 3));
+		bound = _mm_cvtepi32_ps(_mm_max_epi32(number, _mm_setzero_si128()));
+		width = _mm_mul_ps(_mm_set1_ps(query->unit),
+						   _mm_cvtepi32_ps(_mm_and_si128(factors, _mm_set1_epi32(0xFF))));
+		bound = _mm_maskz_fnmadd_ps(live, width, _mm_sqrt_ps(bound), bound);
+		near |= (uint64) _mm_mask_cmp_ps_mask(live, bound, _mm_set1_ps(limit), _CMP_LE_OQ) << first;
+	}
+	return near;
+}
+
+/* The sums of the squares of differences of bytes. */
+TEMPLATE __m512i
+add_squares(__m512i sum, __m512i x, __m512i y)
+{
+	__m512i		diff = _mm512_or_si512(_mm512_subs_epu8(x, y), _mm512_subs_epu8(y, x));
+	__m512i		low = _mm512_unpacklo_epi8(diff, _mm512_setzero_si512());
+	__m512i		high = _mm512_unpackhi_epi8(diff, _mm512_setzero_si512());
+
+	return _mm512_dpwssd_epi32(_mm512_dpwssd_epi32(sum, low, low), high, high);
+}
+
+TEMPLATE void
+avx512_u8_parts_rank(const EcpPartsQuery *query, const uint8 *upper,
+					 const uint8 *lower, uint64 rows, float8 *ranks)
+{
+	const __m512i nibble = _mm512_set1_epi8(0x0F);
+
+	for (; rows != 0; rows &= rows - 1)
+	{
+		int			r = __builtin_ctzll(rows);
+		__m512i		sum = _mm512_setzero_si512();
+
+		for (int i = 0; i < query->bytes; i += 64)
+		{
+			__mmask64	mask = ByteMask(query->bytes - i);
+			__m512i		high = _mm512_maskz_loadu_epi8(mask, upper + (Size) r * query->bytes + i);
+			__m512i		low = _mm512_maskz_loadu_epi8(mask, lower + (Size) r * query->bytes + i);
+			__m512i		x0 = _mm512_or_si512(_mm512_slli_epi16(_mm512_and_si512(high, nibble), 4),
+											 _mm512_and_si512(low, nibble));
+			__m512i		x1 = _mm512_or_si512(_mm512_andnot_si512(nibble, high),
+											 _mm512_and_si512(_mm512_srli_epi16(low, 4), nibble));
+
+			sum = add_squares(sum, x0, _mm512_loadu_si512(query->values[0] + i));
+			sum = add_squares(sum, x1, _mm512_loadu_si512(query->values[1] + i));
+		}
+		ranks[r] = _mm512_reduce_add_epi32(sum);
 	}
 }
 

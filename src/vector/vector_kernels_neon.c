@@ -106,6 +106,20 @@ neon_u8_pass_columns(const EcpU8Query *const *queries, int nqueries,
 					passed, ranks, &neon_products);
 }
 
+static uint64
+neon_u8_parts_near(const EcpPartsQuery *query, const uint8 *upper,
+				   const int32 *factor, int n, float4 limit)
+{
+	return u8_parts_near(query, upper, factor, n, limit, &neon_products);
+}
+
+static void
+neon_u8_parts_rank(const EcpPartsQuery *query, const uint8 *upper,
+				   const uint8 *lower, uint64 rows, float8 *ranks)
+{
+	u8_parts_rank(query, upper, lower, rows, ranks, &neon_products);
+}
+
 static void
 neon_u8_sums(const uint8 *a, const uint8 *b, int dims, EcpU8Sums *sums)
 {
@@ -187,6 +201,20 @@ dotprod_u8_pass_columns(const EcpU8Query *const *queries, int nqueries,
 {
 	u8_pass_columns(queries, nqueries, limits, columns, nslots, factor, n,
 					passed, ranks, &dotprod_products);
+}
+
+TARGET static uint64
+dotprod_u8_parts_near(const EcpPartsQuery *query, const uint8 *upper,
+					  const int32 *factor, int n, float4 limit)
+{
+	return u8_parts_near(query, upper, factor, n, limit, &dotprod_products);
+}
+
+TARGET static void
+dotprod_u8_parts_rank(const EcpPartsQuery *query, const uint8 *upper,
+					  const uint8 *lower, uint64 rows, float8 *ranks)
+{
+	u8_parts_rank(query, upper, lower, rows, ranks, &dotprod_products);
 }
 
 TARGET static void
@@ -715,6 +743,8 @@ const EcpKernels ecp_kernels_neon = {
 	.u8_prepare = neon_u8_prepare,
 	.u8_rank_rows = neon_u8_rank_rows,
 	.u8_rank_columns = neon_u8_rank_columns,
+	.u8_parts_near = neon_u8_parts_near,
+	.u8_parts_rank = neon_u8_parts_rank,
 	.u8_pass_columns = neon_u8_pass_columns,
 	.u8_sums = neon_u8_sums,
 	.bit_rank_rows = neon_bit_rank_rows,
@@ -750,6 +780,8 @@ const EcpKernels ecp_kernels_dotprod = {
 	.u8_prepare = dotprod_u8_prepare,
 	.u8_rank_rows = dotprod_u8_rank_rows,
 	.u8_rank_columns = dotprod_u8_rank_columns,
+	.u8_parts_near = dotprod_u8_parts_near,
+	.u8_parts_rank = dotprod_u8_parts_rank,
 	.u8_pass_columns = dotprod_u8_pass_columns,
 	.u8_sums = dotprod_u8_sums,
 	.bit_rank_rows = neon_bit_rank_rows,

@@ -581,5 +581,69 @@ u8_panel_nearest(const EcpPanelView *panel, int n, const int8 *vectors,
 						leaders[v], ranks[v]);
 }
 
+/* Levels are signed bytes, too. */
+TEMPLATE uint64
+u8_parts_near(const EcpPartsQuery *query, const uint8 *upper,
+			  const int32 *factor, int n, float4 limit,
+			  const ByteProducts *products)
+{
+	const uint8x16_t nibble = vdupq_n_u8(0x0F);
+	uint8x16_t	levels = vld1q_u8(ecp_parts_levels);
+	uint64		near = 0;
+
+	for (int r = 0; r < n; r++, upper += query->bytes)
+	{
+		int32x4_t	sums[2] = {vdupq_n_s32(0), vdupq_n_s32(0)};
+		float4		width = query->unit * (float4) (factor[r] & 0xFF);
+		int32		number;
+		float4		estimate;
+
+		for (int i = 0; i < query->bytes; i += 16)
+		{
+			uint8x16_t	x = vld1q_u8(upper + i);
+
+			products->add(sums, vreinterpretq_s8_u8(vqtbl1q_u8(levels, vandq_u8(x, nibble))),
+						  vld1q_s8(query->elements[0] + i));
+			products->add(sums, vreinterpretq_s8_u8(vqtbl1q_u8(levels, vshrq_n_u8(x, 4))),
+						  vld1q_s8(query->elements[1] + i));
+		}
+		number = query->base + (factor[r] >> 8) -
+			8 * vaddvq_s32(vaddq_s32(sums[0], sums[1]));
+		estimate = (float4) Max(number, 0);
+		near |= (uint64) (fmaf(-width, vget_lane_f32(vsqrt_f32(vdup_n_f32(estimate)), 0),
+							   estimate) <= limit) << r;
+	}
+	return near;
+}
+
+TEMPLATE void
+u8_parts_rank(const EcpPartsQuery *query, const uint8 *upper,
+			  const uint8 *lower, uint64 rows, float8 *ranks,
+			  const ByteProducts *products)
+{
+	const uint8x16_t nibble = vdupq_n_u8(0x0F);
+
+	for (; rows != 0; rows &= rows - 1)
+	{
+		int			r = __builtin_ctzll(rows);
+		uint32x4_t	sums[2] = {vdupq_n_u32(0), vdupq_n_u32(0)};
+
+		for (int i = 0; i < query->bytes; i += 16)
+		{
+			uint8x16_t	valid = vld1q_u8(query->valid + i);
+			uint8x16_t	high = vandq_u8(valid, vld1q_u8(upper + (Size) r * query->bytes + i));
+			uint8x16_t	low = vandq_u8(valid, vld1q_u8(lower + (Size) r * query->bytes + i));
+			uint8x16_t	x0 = vabdq_u8(vsliq_n_u8(vandq_u8(low, nibble), high, 4),
+									  vld1q_u8(query->values[0] + i));
+			uint8x16_t	x1 = vabdq_u8(vsriq_n_u8(high, low, 4),
+									  vld1q_u8(query->values[1] + i));
+
+			products->add_unsigned(sums, x0, x0);
+			products->add_unsigned(sums, x1, x1);
+		}
+		ranks[r] = unsigned_sum(sums);
+	}
+}
+
 #endif							/* ECP_HAVE_NEON_KERNELS */
 #endif							/* VECTOR_KERNELS_NEON_H */

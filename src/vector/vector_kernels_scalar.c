@@ -13,6 +13,7 @@
 
 #include <math.h>
 
+#include "port/pg_bitutils.h"
 #include "vector/vector_kernels.h"
 
 #define LANES	16
@@ -92,6 +93,51 @@ scalar_u8_rank_columns(const EcpU8Query *query, const uint8 *columns,
 			ranks[first + s] = query->base +
 				query->factor_times * factor[first + s] +
 				query->dot_times * dots[s];
+	}
+}
+
+static uint64
+scalar_u8_parts_near(const EcpPartsQuery *query, const uint8 *upper,
+					 const int32 *factor, int n, float4 limit)
+{
+	uint64		near = 0;
+
+	for (int r = 0; r < n; r++, upper += query->bytes)
+	{
+		int32		dot = 0;
+		float4		estimate;
+		float4		width = query->unit * (float4) (factor[r] & 0xFF);
+
+		for (int i = 0; i < query->bytes; i++)
+			dot += ecp_parts_levels[upper[i] & 0x0F] * query->elements[0][i] +
+				ecp_parts_levels[upper[i] >> 4] * query->elements[1][i];
+		estimate = (float4) Max(query->base + (factor[r] >> 8) - 8 * dot, 0);
+		near |= (uint64) (fmaf(-width, sqrtf(estimate), estimate) <= limit) << r;
+	}
+	return near;
+}
+
+static void
+scalar_u8_parts_rank(const EcpPartsQuery *query, const uint8 *upper,
+					 const uint8 *lower, uint64 rows, float8 *ranks)
+{
+	for (; rows != 0; rows &= rows - 1)
+	{
+		int			r = pg_rightmost_one_pos64(rows);
+		const uint8 *high = upper + (Size) r * query->bytes;
+		const uint8 *low = lower + (Size) r * query->bytes;
+		int32		sum = 0;
+
+		for (int i = 0; i < query->bytes; i++)
+		{
+			int32		first = (high[i] & 0x0F) << 4 | (low[i] & 0x0F);
+			int32		second = (high[i] & 0xF0) | low[i] >> 4;
+
+			first -= query->values[0][i];
+			second -= query->values[1][i];
+			sum += first * first + second * second;
+		}
+		ranks[r] = sum;
 	}
 }
 
@@ -549,6 +595,8 @@ const EcpKernels ecp_kernels_scalar = {
 	.u8_prepare = scalar_u8_prepare,
 	.u8_rank_rows = scalar_u8_rank_rows,
 	.u8_rank_columns = scalar_u8_rank_columns,
+	.u8_parts_near = scalar_u8_parts_near,
+	.u8_parts_rank = scalar_u8_parts_rank,
 	.u8_sums = scalar_u8_sums,
 	.bit_rank_rows = scalar_bit_rank_rows,
 	.f32_l2_rows = scalar_f32_l2_rows,

@@ -11,7 +11,7 @@
  * link: src/vector/vector_dispatch.c src/vector/vector_kernels.c
  * link: src/vector/vector_kernels_scalar.c src/vector/vector_kernels_avx2.c
  * link: src/vector/vector_kernels_avx512.c src/vector/vector_panel.c
- * link: src/vector/vector_value.c src/base/core_buffer.c
+ * link: src/vector/vector_value.c src/vector/vector_parts.c src/base/core_buffer.c
  *
  *-------------------------------------------------------------------------
  */

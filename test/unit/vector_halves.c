@@ -9,6 +9,7 @@
  * end at a page that cannot be read; queries are also so large or small that
  * sums leave the range of a float.
  *
+ * link: src/vector/vector_parts.c
  * link: src/vector/vector_value.c src/vector/vector_dispatch.c
  * link: src/vector/vector_panel.c src/vector/vector_codes.c
  * link: src/vector/vector_nibbles.c src/vector/vector_kernels.c

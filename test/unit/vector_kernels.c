@@ -12,6 +12,7 @@
  * link: src/vector/vector_value.c src/vector/vector_dispatch.c
  * link: src/vector/vector_panel.c src/vector/vector_codes.c
  * link: src/vector/vector_nibbles.c src/vector/vector_kernels.c
+ * link: src/vector/vector_parts.c
  * link: src/vector/vector_kernels_scalar.c
  * link: src/vector/vector_kernels_avx2.c src/vector/vector_kernels_avx512.c
  * link: src/vector/vector_kernels_neon.c

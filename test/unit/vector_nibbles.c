@@ -9,6 +9,7 @@
  * long ones; vectors are random, sparse, all equal, far from the origin, and so
  * large or small that sums of squares overflow or vanish.
  *
+ * link: src/vector/vector_parts.c
  * link: src/vector/vector_value.c src/vector/vector_dispatch.c
  * link: src/vector/vector_panel.c src/vector/vector_codes.c
  * link: src/vector/vector_nibbles.c src/vector/vector_kernels.c

@@ -5,6 +5,9 @@
  *
  * Among the ranks are the limit itself, infinity and NaN, which is not above any.
  *
+ * link: src/vector/vector_parts.c
+ * link: src/vector/vector_nibbles.c src/vector/vector_kernels.c
+ * link: src/vector/vector_codes.c
  * link: src/vector/vector_value.c src/vector/vector_dispatch.c
  * link: src/vector/vector_kernels_scalar.c
  * link: src/vector/vector_kernels_avx2.c src/vector/vector_kernels_avx512.c

@@ -281,6 +281,7 @@ typedef struct EcpKnnBlock
 {
 	int			n;
 	bool		columns;		/* COLUMNS of nslots, else ROWS */
+	const char *lower;			/* or of PARTS the lower ones, else NULL */
 	int			nslots;
 	Size		stride;
 	const char *rows;

@@ -171,6 +171,22 @@ ecp_knn_compare_prepared(EcpKnn *knn, uint32 q)
 	return knn->prepared.queries[q];
 }
 
+/* What ecp_queries_pass_rows() does, for rows in PARTS. */
+static void
+knn_pass_parts(const EcpKnnBlock *block, int first, int count,
+			   const EcpQuery *const *prepared, int n, const float8 *limits,
+			   uint64 *passed, float8 *ranks)
+{
+	uint64		live = block->live[first / 64] & EcpLowBits(count);
+
+	for (int i = 0; i < n; i++)
+		passed[i] = ecp_query_pass_parts(prepared[i],
+										 (const uint8 *) block->rows + first * block->stride,
+										 (const uint8 *) block->lower + first * block->stride,
+										 block->factors[0] + first, live, limits[i],
+										 ranks + i * ECP_PASS_ROWS);
+}
+
 /* Compare a few queries with a block, and keep what is near. */
 static void
 knn_compare_block(EcpKnn *knn, const EcpKnnBlock *block,
@@ -193,7 +209,10 @@ knn_compare_block(EcpKnn *knn, const EcpKnnBlock *block,
 		}
 		for (int i = 0; i < n; i++)
 			limits[i] = *(volatile float8 *) &knn->queries[pairs[i]->query].bound;
-		if (block->columns)
+		if (block->lower != NULL)
+			knn_pass_parts(block, first, count, prepared, n, limits, passed,
+						   ranks);
+		else if (block->columns)
 			ecp_queries_pass_columns(prepared, n, limits,
 									 (const uint8 *) block->rows +
 									 first * ECP_GROUP,

@@ -216,6 +216,7 @@ reader_read_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 	block->nslots = geo->slots;
 	block->stride = geo->code_bytes;
 	block->rows = view.codes;
+	block->lower = view.rest;
 	for (int f = 0; f < geo->nfactors; f++)
 		block->factors[f] = view.factors[f];
 	block->live = view.live;

@@ -34,6 +34,7 @@ ecp_entry_view(Page page, const EcpGeometry *geo, int level,
 		view->factors[f] = f < geo->nfactors ?
 			(uint32 *) (base + geo->off_factors) + (Size) f * geo->slots : NULL;
 	view->codes = geo->code_bytes > 0 ? base + geo->off_codes : NULL;
+	view->rest = geo->rest_bytes > 0 ? base + geo->off_rest : NULL;
 }
 
 int
@@ -65,6 +66,19 @@ item_code(const EcpIndexState *state, const EcpSlotItem *item,
 				  factors);
 }
 
+/* Factors of the exact vector of a leaf's slot. */
+static void
+entry_factors(const EcpIndexState *state, const void *vector, uint32 *factors)
+{
+	const EcpGeometry *geo = &state->leaf;
+
+	if (geo->parts)
+		factors[0] = ecp_parts_factor(geo->dims, vector);
+	else
+		ecp_factors_compute(geo->elem, state->meta.ecpm_metric, geo->dims,
+							vector, factors);
+}
+
 bool
 ecp_entry_matches(const EcpIndexState *state, const EcpEntryView *view,
 				  int slot, const EcpSlotItem *item)
@@ -83,8 +97,7 @@ ecp_entry_matches(const EcpIndexState *state, const EcpEntryView *view,
 			return false;
 	}
 	else
-		ecp_factors_compute(geo->elem, state->meta.ecpm_metric, geo->dims,
-							item->vector, factors);
+		entry_factors(state, item->vector, factors);
 	for (int f = 0; f < geo->nfactors; f++)
 	{
 		if (view->factors[f][slot] != factors[f])
@@ -104,6 +117,9 @@ entry_put_vector(const EcpGeometry *geo, EcpEntryView *view, int slot,
 	if (geo->columns)
 		ecp_columns_put((uint8 *) view->codes, geo->slots, slot, geo->dims,
 						vector);
+	else if (geo->parts)
+		ecp_parts_put((uint8 *) view->codes, (uint8 *) view->rest, slot,
+					  geo->dims, vector);
 	else
 	{
 		memcpy(code, vector, geo->vec_bytes);
@@ -156,8 +172,7 @@ ecp_entry_put(const EcpIndexState *state, int level, EcpEntryView *view,
 		if (!geo->stream)
 			entry_put_vector(geo, view, slot, item->vector);
 		if (geo->nfactors > 0)
-			ecp_factors_compute(geo->elem, state->meta.ecpm_metric,
-								geo->dims, item->vector, factors);
+			entry_factors(state, item->vector, factors);
 	}
 	for (int f = 0; f < geo->nfactors; f++)
 		view->factors[f][slot] = factors[f];
@@ -194,6 +209,9 @@ ecp_entry_get_vector(const EcpGeometry *geo, const EcpEntryView *view,
 	if (geo->columns)
 		ecp_columns_get((const uint8 *) view->codes, geo->slots, slot,
 						geo->dims, vector);
+	else if (geo->parts)
+		ecp_parts_get((const uint8 *) view->codes, (const uint8 *) view->rest,
+					  slot, geo->dims, vector);
 	else
 		memcpy(vector, view->codes + (Size) slot * geo->code_bytes,
 			   geo->vec_bytes);
@@ -205,7 +223,7 @@ ecp_entry_ranges_max(const EcpGeometry *geo)
 	bool		scattered = geo->columns ||
 		geo->quantizer != ECP_QUANTIZER_NONE;
 
-	return 3 + (geo->natts > 0 ? 1 + geo->natts : 0) + geo->nfactors +
+	return 4 + (geo->natts > 0 ? 1 + geo->natts : 0) + geo->nfactors +
 		(scattered ? EcpCodeDims(geo->dims) / 4 : 1);
 }
 
@@ -265,6 +283,11 @@ ecp_entry_ranges(const EcpGeometry *geo, int level, int slot,
 	{
 		ranges[n].offset = geo->off_codes + (Size) slot * geo->code_bytes;
 		ranges[n++].bytes = geo->code_bytes;
+	}
+	if (geo->rest_bytes > 0)
+	{
+		ranges[n].offset = geo->off_rest + (Size) slot * geo->rest_bytes;
+		ranges[n++].bytes = geo->rest_bytes;
 	}
 	Assert(n <= ecp_entry_ranges_max(geo));
 	return n;

@@ -65,10 +65,12 @@ geometry_place(EcpGeometry *geo, Size item_bytes, int nbitmaps, int slots)
 	pos = INTALIGN(pos);
 	geo->off_factors = pos;
 	pos += sizeof(uint32) * geo->nfactors * slots;
-	if (geo->quantizer != ECP_QUANTIZER_NONE)
+	if (geo->quantizer != ECP_QUANTIZER_NONE || geo->parts)
 		pos = TYPEALIGN(ECP_CODE_ALIGN, pos);
 	geo->off_codes = pos;
 	pos += (Size) geo->code_bytes * slots;
+	geo->off_rest = pos;
+	pos += (Size) geo->rest_bytes * slots;
 	geo->lower = pos;
 	return pos;
 }
@@ -78,7 +80,7 @@ static void
 geometry_fill(EcpGeometry *geo, Size item_bytes, int nbitmaps)
 {
 	Size		slot_bytes = item_bytes + sizeof(uint32) * geo->nfactors +
-		geo->code_bytes + geo->include_bytes;
+		geo->code_bytes + geo->rest_bytes + geo->include_bytes;
 	int			slots;
 
 	if (geo->natts > 0)
@@ -143,7 +145,11 @@ geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 	if (row_bytes <= payload &&
 		(geo->elem == ECP_ELEM_NIBBLES ||
 		 payload % row_bytes <= payload * ECP_INLINE_WASTE_MAX))
-		geo->code_bytes = INTALIGN(geo->vec_bytes);
+	{
+		geo->parts = leaf && ecp_parts_fit(geo->elem, meta->ecpm_metric, geo->dims);
+		geo->code_bytes = geo->parts ? EcpPartsBytes(geo->dims) : INTALIGN(geo->vec_bytes);
+		geo->rest_bytes = geo->parts ? geo->code_bytes : 0;
+	}
 	else
 		geo->stream = true;
 	geometry_fill(geo, item_bytes, meta->ecpm_nbitmaps);
@@ -152,7 +158,7 @@ geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 	 * Nodes keep their leaders in rows: they are read one at a time, into a
 	 * panel.  Float32 rows are long enough for a kernel to sum along them.
 	 */
-	geo->columns = leaf && geo->elem == ECP_ELEM_UINT8 &&
+	geo->columns = leaf && geo->elem == ECP_ELEM_UINT8 && !geo->parts &&
 		geo->code_bytes > 0 && geo->slots >= ECP_COLUMNS_SLOTS_MIN;
 }
 

@@ -34,13 +34,16 @@
  *	 |						  |  each attribute: see "Rows" below
  *	 | INCLUDE columns (leaf) |  include_bytes a slot
  *	 | factors				  |  nfactors arrays of 4 bytes a slot
- *	 | codes				  |  code_bytes a slot: rows, columns or blocks
+ *	 | codes				  |  code_bytes a slot: rows, columns, blocks or
+ *	 |						  |  the upper parts of rows
+ *	 | rest of rows			  |  rest_bytes a slot: their lower parts
  *	 +------------------------+
  *	 | EcpPageOpaqueData   16 |
  *	 +------------------------+
  *
  * A probe computes ranks from codes.  Without a quantiser the code
- * of a row is the exact vector, unless vectors pack badly (see
+ * of a row is the exact vector (or its upper part, with the lower one as the rest,
+ * which is read of few rows: PARTS, vector_distance.h), unless vectors pack badly (see
  * ecp_geometry_init), in which case, as with a quantiser, the exact vectors
  * are in the vector part of the run: vector i begins at byte i * vec_bytes
  * of the concatenated payloads of its vector pages.
@@ -357,7 +360,9 @@ typedef struct EcpGeometry
 	uint16		attr_bytes;		/* a slot */
 	uint16		code_bytes;		/* a slot; 0 = no codes on entry pages */
 	bool		stream;			/* vectors are in the vector part */
+	uint16		rest_bytes;		/* a slot; 0 unless "parts" */
 	bool		columns;		/* codes are in COLUMNS, not ROWS */
+	bool		parts;			/* codes and rest are PARTS */
 	uint8		quantizer;		/* EcpQuantizer; else codes are vectors */
 	uint8		elem;			/* EcpElem of the exact vectors */
 	uint16		dims;
@@ -373,6 +378,7 @@ typedef struct EcpGeometry
 	uint16		off_include;
 	uint16		off_factors;
 	uint16		off_codes;
+	uint16		off_rest;
 	uint16		lower;			/* pd_lower of every entry page */
 } EcpGeometry;
 
@@ -398,6 +404,7 @@ typedef struct EcpEntryView
 	char	   *include;		/* NULL without INCLUDE columns */
 	uint32	   *factors[ECP_ENTRY_FACTORS_MAX];
 	char	   *codes;			/* NULL if there are none */
+	char	   *rest;			/* the same */
 } EcpEntryView;
 
 /*

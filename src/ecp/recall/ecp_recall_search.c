@@ -25,6 +25,7 @@
 #include "ecp/search/ecp_stop.h"
 #include "ecp/search/ecp_target.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
@@ -96,6 +97,41 @@ search_codes(EcpRecallCurve *curve, const EcpProbeRun *run, Buffer buffer,
 	pfree(bounds);
 }
 
+/* A row that is among the nearest so far. */
+static void
+search_row(EcpRecallCurve *curve, ItemPointer tid, float8 rank)
+{
+	if (search_is_self(curve, tid))
+		return;
+	search_see(curve, rank);
+	ecp_nearest_add(&curve->truth, rank);
+}
+
+/* Rows in PARTS: those that cannot be among the nearest are left out. */
+static void
+search_parts(EcpRecallCurve *curve, const EcpEntryView *view, int n)
+{
+	const EcpGeometry *geo = &curve->state->leaf;
+
+	for (int from = 0; from < n; from += 64)
+	{
+		uint64		word = view->live[from / 64] & EcpLowBits(n - from);
+
+		word = ecp_query_pass_parts(curve->query,
+									(const uint8 *) view->codes + from * geo->code_bytes,
+									(const uint8 *) view->rest + from * geo->rest_bytes,
+									view->factors[0] + from, word,
+									curve->truth.kth, curve->ranks);
+		for (; word != 0; word &= word - 1)
+		{
+			int			i = pg_rightmost_one_pos64(word);
+
+			if (curve->ranks[i] < curve->truth.kth)
+				search_row(curve, &view->tids[from + i], curve->ranks[i]);
+		}
+	}
+}
+
 /* Callback of the probe, with each entry page. */
 static void
 search_page(void *arg, const EcpProbeRun *run, Buffer buffer,
@@ -110,6 +146,12 @@ search_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 		search_codes(curve, run, buffer, view, first, n);
 		return;
 	}
+	if (n > 0 && geo->parts)
+	{
+		search_parts(curve, view, n);
+		UnlockReleaseBuffer(buffer);
+		return;
+	}
 	if (n > 0 && geo->columns)
 		ecp_query_rank_columns(curve->query, (const uint8 *) view->codes,
 							   geo->slots, factors, n, curve->ranks);
@@ -120,11 +162,8 @@ search_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 	{
 		if (!(curve->ranks[i] < curve->truth.kth))
 			continue;
-		if (!EcpSlotIsLive(view, i) ||
-			search_is_self(curve, &view->tids[i]))
-			continue;
-		search_see(curve, curve->ranks[i]);
-		ecp_nearest_add(&curve->truth, curve->ranks[i]);
+		if (EcpSlotIsLive(view, i))
+			search_row(curve, &view->tids[i], curve->ranks[i]);
 	}
 	UnlockReleaseBuffer(buffer);
 }

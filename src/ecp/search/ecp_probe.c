@@ -161,11 +161,13 @@ probe_warm(EcpProbe *probe)
 
 	ecp_buffer_warm(buffer);
 	page = BufferGetPage(buffer);
-	if (nrows >= geo->slots || geo->code_bytes == 0)
+	if (geo->parts && nrows > geo->slots)
+		nrows = geo->slots;
+	if ((nrows >= geo->slots && !geo->parts) || geo->code_bytes == 0)
 		ecp_memory_warm(page, BLCKSZ);
 	else if (nrows > 0)
 	{
-		/* a page that is not full: its parts as far as they are used */
+		/* the parts of a page as far as they are used, but for lower parts */
 		ecp_memory_warm(page, geo->off_items +
 						nrows * sizeof(ItemPointerData));
 		for (int pos = geo->off_factors; pos < geo->off_codes;
@@ -179,6 +181,9 @@ probe_warm(EcpProbe *probe)
 		}
 		else
 			ecp_memory_warm(page + geo->off_codes, nrows * geo->code_bytes);
+		/* of the first cluster all rows are among the nearest */
+		if (geo->parts && probe->clusters == 0 && probe->warm_ref == 0)
+			ecp_memory_warm(page + geo->off_rest, nrows * geo->rest_bytes);
 		ecp_memory_warm(page + BLCKSZ - 1, 1);
 	}
 }

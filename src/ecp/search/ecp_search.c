@@ -333,6 +333,8 @@ ecp_search_finish(EcpSearch *search)
 	ecp_topk_unbound(&search->rows);
 	search->rest.active = false;
 	search->rest.nrows = 0;
+	search->left.npages = 0;
+	search->left.nrows = 0;
 	MemoryContextReset(search->context);
 }
 
@@ -633,7 +635,8 @@ search_read_more(EcpSearch *search)
 static uint64
 search_waiting(EcpSearch *search)
 {
-	uint64		waiting = EcpTopkCount(&search->rows) + search->rest.nrows;
+	uint64		waiting = EcpTopkCount(&search->rows) + search->rest.nrows +
+		search->left.nrows;
 
 	if (search->query.bounded)
 		waiting += search->rerank.nexact;
@@ -648,6 +651,12 @@ search_take(EcpSearch *search, EcpRanked *row)
 
 	if (search->query.bounded)
 		return ecp_rerank_take(&search->rerank, &search->rows, row);
+	if (search->left.npages > 0)
+	{
+		ranked = ecp_topk_peek(&search->rows);
+		if (ranked == NULL || ranked->rank > search->left.limit)
+			ecp_search_parts_flush(search);
+	}
 	ranked = ecp_topk_take(&search->rows);
 	if (ranked == NULL)
 		return false;

@@ -100,6 +100,8 @@ search_note_begin(EcpSearch *search)
 	EcpNearest *nearest = &search->nearest;
 
 	nearest->k = search->plan.adaptive ? search->plan.k : ECP_TARGET_K;
+	if (search->left.active)
+		nearest->k = Max(nearest->k, search->request.limit);
 	if (search->nearest_max < nearest->k)
 	{
 		if (nearest->rows)
@@ -158,6 +160,7 @@ search_set_plan(EcpSearch *search)
 		search_set_complete(search);
 	search->hold.active = search->strict && !search->complete &&
 		request->tested && request->limit > 0;
+	ecp_search_parts_begin(search);
 	search_note_begin(search);
 	if (radius)
 		ecp_search_note_none(search);

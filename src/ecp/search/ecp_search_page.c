@@ -49,6 +49,8 @@ ecp_search_page_init(EcpSearch *search)
 	if (search->request.filter != NULL)
 		slots->passed = palloc(sizeof(uint64) * geo->live_words);
 	slots->scratch = palloc(sizeof(float8) * (geo->slots + ECP_KERNEL_SLACK));
+	if (geo->parts)
+		slots->near = palloc(sizeof(uint64) * geo->live_words);
 	if (!geo->stream || search->query.codes != NULL)
 		return;
 	part = slots->vectors = palloc0(sizeof(EcpVectorPart));
@@ -90,10 +92,10 @@ search_leave_out(EcpSearch *search, uint64 word, const float8 *ranks,
  * Add the live ones among slots first .. first + n - 1 of a run, which are of
  * one page, with search->slots.ranks.
  */
-static void
-search_add_rows(EcpSearch *search, const EcpProbeRun *run,
-				const uint64 *live, const ItemPointerData *tids,
-				uint32 slot, int n)
+void
+ecp_search_add_rows(EcpSearch *search, const EcpProbeRun *run,
+					const uint64 *live, const ItemPointerData *tids,
+					uint32 slot, int n)
 {
 	float8		rank_max = search->query.rank_max;
 	bool		within = !isinf(rank_max);
@@ -489,7 +491,7 @@ ecp_search_page_read(void *arg, const EcpProbeRun *run, Buffer buffer,
 	{
 		for (int i = 0; i < n; i++)
 			search->slots.ranks[i] = search->query.constant;
-		search_add_rows(search, run, live, view->tids, first, n);
+		ecp_search_add_rows(search, run, live, view->tids, first, n);
 		UnlockReleaseBuffer(buffer);
 		return;
 	}
@@ -505,14 +507,16 @@ ecp_search_page_read(void *arg, const EcpProbeRun *run, Buffer buffer,
 		UnlockReleaseBuffer(buffer);
 		return;
 	}
-	if (n > 0 && !geo->stream)
+	if (n > 0 && geo->parts)
+		ecp_search_parts_read(search, run, view, live, first, n);
+	else if (n > 0 && !geo->stream)
 	{
 		if (search->request.filter)
 			search_rank_some(search, view, live, n);
 		else
 			search_rank(search, view->codes, geo->columns, geo->code_bytes,
 						view->factors, n, search->slots.ranks);
-		search_add_rows(search, run, live, view->tids, first, n);
+		ecp_search_add_rows(search, run, live, view->tids, first, n);
 	}
 	if (n == 0 || !geo->stream)
 	{
@@ -527,5 +531,5 @@ ecp_search_page_read(void *arg, const EcpProbeRun *run, Buffer buffer,
 		memcpy(part->factors[f], view->factors[f], sizeof(uint32) * n);
 	UnlockReleaseBuffer(buffer);
 	search_rank_stream(search, run, first, n);
-	search_add_rows(search, run, part->live, part->tids, first, n);
+	ecp_search_add_rows(search, run, part->live, part->tids, first, n);
 }

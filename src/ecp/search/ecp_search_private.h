@@ -78,6 +78,7 @@ typedef struct EcpVectorPart
 typedef struct EcpSearchSlots
 {
 	uint64	   *passed;			/* those that fulfil the conditions */
+	uint64	   *near;			/* of PARTS: those that become candidates */
 	float8	   *ranks;			/* of those of the page, or float4 bounds */
 	float8	   *scratch;		/* room for them if none is left out */
 	EcpVectorPart *vectors;		/* if they are not on entry pages */
@@ -97,7 +98,30 @@ typedef struct EcpSearchRest
 	uint64	   *numbers;		/* of its first slot, if rows are numbered */
 	ItemPointerData *tids;		/* 64 of each word, if they are not */
 	float8	   *ranks;			/* 64 of each word, or float4 bounds */
-}			EcpSearchRest;
+} EcpSearchRest;
+
+/* A page of rows in PARTS, of which those with ranks above the limit were left out. */
+typedef struct EcpLeftPage
+{
+	BlockNumber blk;			/* of the run */
+	uint64		run;
+	Buffer	   *recent;
+	int			nrecent;
+	uint32		pageno;
+	int			n;				/* slots that were used */
+	float8		limit;
+} EcpLeftPage;
+
+/* Rows that were left out without a rank; see ecp_search_parts.c. */
+typedef struct EcpSearchLeft
+{
+	bool		active;			/* rows may be left out */
+	EcpLeftPage *pages;
+	Size		npages;
+	Size		pages_max;
+	float8		limit;			/* the smallest */
+	uint64		nrows;
+} EcpSearchLeft;
 
 /*
  * The row that was returned last.  Nearer than "floor" are those that are too
@@ -152,6 +176,7 @@ struct EcpSearch
 	EcpTopk		rows;			/* item = TID, or number */
 	EcpSearchRest rest;			/* of them */
 	uint64		candidates;		/* that were added to "rows", or left out */
+	EcpSearchLeft left;			/* the same */
 	uint64		taken;			/* from there, in order */
 	EcpSearchHold hold;
 	EcpRerank	rerank;			/* numbered ones */
@@ -209,5 +234,24 @@ extern void ecp_search_rest_add(EcpSearch *search, uint64 left, uint64 number,
 extern void ecp_search_page_read(void *arg, const EcpProbeRun *run,
 								 Buffer buffer, const EcpEntryView *view,
 								 uint32 first, int n);
+
+/*
+ * Add the live ones among slots first .. first + n - 1 of a run, which are of
+ * one page, with search->slots.ranks.
+ */
+extern void ecp_search_add_rows(EcpSearch *search, const EcpProbeRun *run,
+								const uint64 *live, const ItemPointerData *tids,
+								uint32 first, int n);
+
+/* From now on rows in PARTS can be left out. */
+extern void ecp_search_parts_begin(EcpSearch *search);
+
+/* Rank the rows of a page in PARTS, and add them or leave them out. */
+extern void ecp_search_parts_read(EcpSearch *search, const EcpProbeRun *run,
+								  const EcpEntryView *view, const uint64 *live,
+								  uint32 first, int n);
+
+/* Add those that were left out. */
+extern void ecp_search_parts_flush(EcpSearch *search);
 
 #endif							/* ECP_SEARCH_PRIVATE_H */
