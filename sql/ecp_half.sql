@@ -132,10 +132,16 @@ REINDEX INDEX half_inc;
 SELECT element, vectors FROM ecp_metapage_info('half_inc');
 SELECT pg_get_indexdef('half_i'::regclass);
 
--- batches, the exact answer and votes
-SELECT count(*), max(abs(b.distance - e.distance)) < 0.01 AS near
-FROM ecp_knn_batch('half_i', (SELECT 'SELECT id, v FROM half_t WHERE id % 100 = 0'), 1) b
-	JOIN ecp_knn_exact('half_i', (SELECT 'SELECT id, v FROM half_t WHERE id % 100 = 0'), 1) e USING (query, rank);
+-- a batch returns the distances of the table, by scans and without
+CREATE INDEX half_plain ON half_t USING ecp (v real_cosine_ops) WITH (vectors = half, quantizer = none);
+SELECT count(*), bool_and(b.distance = t.v <-> q.v) AS distances, bool_and(b.distance >= b.before) AS ordered
+FROM (SELECT *, coalesce(lag(distance) OVER (PARTITION BY query ORDER BY rank), -1) AS before
+	FROM ecp_knn_batch('half_i', (SELECT 'SELECT id, v FROM half_t WHERE id % 100 = 0'), 20)) b
+	JOIN half_t t ON t.ctid = b.tid JOIN half_t q ON q.id = b.query;
+SELECT count(*), bool_and(b.distance = t.v <=> q.v) AS distances, bool_and(b.distance >= b.before) AS ordered
+FROM (SELECT *, coalesce(lag(distance) OVER (PARTITION BY query ORDER BY rank), -1) AS before
+	FROM ecp_knn_batch('half_plain', (SELECT 'SELECT id, v FROM half_t WHERE id % 100 = 0'), 20)) b
+	JOIN half_t t ON t.ctid = b.tid JOIN half_t q ON q.id = b.query;
 RESET ecp.probes;
 SELECT rows, misassigned < 0.5 AS assigned FROM ecp_index_drift('half_i');
 

@@ -84,8 +84,12 @@ foreach my $metric ('l2', 'ip', 'cosine')
 {
 	check_index("real $metric", 'reals', "v real_${metric}_ops",
 		'levels = 2', 0.92, 'auto');
-	check_index("codes $metric", 'reals', "v real_${metric}_ops",
-		'vectors = codes', 0.92, 'auto');
+	check_index(
+		"codes $metric",
+		'reals',
+		"v real_${metric}_ops",
+		'vectors = codes',
+		0.92, 'auto');
 }
 
 # ecp_recall() agrees with what the executor finds

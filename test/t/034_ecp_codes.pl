@@ -12,7 +12,8 @@ use Test::More;
 
 my ($primary, $standby) = ecp_primary_and_standby('primary',
 	conf =>
-	  "wal_consistency_checking = 'generic'\nfsync = off\nautovacuum = off\n");
+	  "wal_consistency_checking = 'generic'\nfsync = off\nautovacuum = off\n"
+);
 
 load_vecs($primary, 'source', 'base.bvecs', limit => 4000, type => 'real[]');
 load_vecs($primary, 'queries', 'query.bvecs', limit => 10, type => 'real[]');
@@ -83,7 +84,10 @@ INSERT INTO t SELECT id, 0, v FROM source WHERE id BETWEEN :id AND :id + 4;
 \endif
 ), clients => 2);
 ask_standby($standby, sql => "$set $answer; $exact", right => \&is_right);
-ok( is_right($primary->safe_psql('postgres', "BEGIN ISOLATION LEVEL REPEATABLE READ; $set $answer; $exact")),
+ok( is_right(
+		$primary->safe_psql(
+			'postgres',
+			"BEGIN ISOLATION LEVEL REPEATABLE READ; $set $answer; $exact")),
 	'so is one of the primary');
 $primary->poll_query_until('postgres',
 	'SELECT count(*) > 2000 FROM t WHERE id >= 1500')
@@ -99,7 +103,8 @@ $primary->safe_psql('postgres', 'CHECKPOINT');
 $primary->safe_psql('postgres',
 	'INSERT INTO t SELECT id + 10000, 0, v FROM queries');
 $primary->psql('postgres',
-	'BEGIN; INSERT INTO t SELECT id + 20000, 0, v FROM source; SELECT pg_terminate_backend(pg_backend_pid())');
+	'BEGIN; INSERT INTO t SELECT id + 20000, 0, v FROM source; SELECT pg_terminate_backend(pg_backend_pid())'
+);
 $primary->stop('immediate');
 $primary->start;
 index_ok($primary, 'ti', 'sound after a crash');

@@ -485,6 +485,8 @@ knn_execute(EcpKnn *knn, EcpKnnInput *input, bool exact, int k,
 	while (knn_next_batch(knn, input, slot))
 	{
 		knn_answer(knn);
+		if (!exact)
+			ecp_knn_rows_set_distances(knn);
 		knn_put_answers(knn, rows);
 	}
 	ecp_knn_workers_stop(knn);

@@ -419,6 +419,7 @@ extern void ecp_knn_table_end(EcpKnn *knn);
 
 extern void ecp_knn_rows_fetch(EcpKnn *knn, int first, int end);
 extern void ecp_knn_rows_rescan(EcpKnn *knn, int first, int end);
+extern void ecp_knn_rows_set_distances(EcpKnn *knn);
 extern void ecp_knn_rows_check_policies(EcpKnn *knn, ItemPointerData *tids,
 										int ntids);
 

@@ -14,6 +14,9 @@
  * clusters than its first window, is answered by an ordinary index scan.  So
  * the answer is always that of a scan.
  *
+ * An index that has rounded vectors finds the rows, but not their distances; the
+ * executor computes those of a scan from the table, and so do we.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -27,14 +30,17 @@
 #include "base/topk.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/batch/ecp_sweep.h"
+#include "ecp/batch/ecp_user_table.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_tid.h"
 #include "ecp/search/ecp_scan.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
 /* TIDs that are checked against row security at a time. */
@@ -308,4 +314,70 @@ ecp_knn_rows_rescan(EcpKnn *knn, int first, int end)
 	}
 	index_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
+}
+
+/* ---- distances ---- */
+
+/* Put an answer's rows, which are nearly in order, in the order of distances. */
+static void
+rows_sort(EcpRanked *heap, ItemPointerData *tids, int n)
+{
+	for (int i = 1; i < n; i++)
+	{
+		EcpRanked	row = heap[i];
+		ItemPointerData tid = tids[i];
+		int			j = i;
+
+		for (; j > 0 && heap[j - 1].rank > row.rank; j--)
+		{
+			heap[j] = heap[j - 1];
+			tids[j] = tids[j - 1];
+		}
+		heap[j] = row;
+		tids[j] = tid;
+	}
+}
+
+/*
+ * Give the rows of all answers the distances of the table's vectors, where those
+ * that the index has are rounded.
+ */
+void
+ecp_knn_rows_set_distances(EcpKnn *knn)
+{
+	const EcpKnnPlan *plan = knn->plan;
+	const EcpMetaPageData *meta = &plan->state.meta;
+	EcpUserTableRows rows;
+
+	if (EcpDistancesAreExact(meta))
+		return;
+	ecp_user_table_rows_begin(&rows, knn->heap, knn->index);
+	for (int q = 0; q < knn->shared->nqueries; q++)
+	{
+		const EcpKnnQuery *query = &knn->queries[q];
+		EcpRanked  *heap = ecp_knn_heap(knn, q);
+		ItemPointerData *tids = ecp_knn_tids(knn, q);
+
+		for (int i = 0; i < query->nresults; i++)
+		{
+			EcpVector	vector;
+			Datum		value;
+
+			CHECK_FOR_INTERRUPTS();
+			if ((query->flags & ECP_KNN_NULL) != 0 ||
+				!table_tuple_fetch_row_version(knn->heap, &tids[i],
+											   knn->snapshot, rows.slot) ||
+				!ecp_user_table_row_value(&rows, &value))
+				continue;
+			ecp_vector_read(value, meta->ecpm_column_type, &vector);
+			ecp_vector_check_dims(&vector, meta->ecpm_dims,
+								  RelationGetRelationName(knn->index));
+			heap[i].rank = ecp_distance(vector.elem, meta->ecpm_metric,
+										vector.dims, vector.data,
+										knn->elements + q * plan->query_stride);
+			ecp_vector_release(&vector);
+		}
+		rows_sort(heap, tids, query->nresults);
+	}
+	ecp_user_table_rows_end(&rows);
 }
