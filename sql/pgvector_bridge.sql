@@ -153,6 +153,34 @@ CREATE INDEX bridge_i ON bridge USING ecp (:"col" :"class");
 :check
 :restore
 
+-- codes of four bits only, and exact distances from the table
+\set col v
+\set op '<->'
+\set class vector_l2_ops
+CREATE INDEX bridge_i ON bridge USING ecp (:"col" :"class") WITH (vectors = codes);
+:check
+:change
+:check
+:restore
+
+\set col h
+\set op '<#>'
+\set class halfvec_ip_ops
+CREATE INDEX bridge_i ON bridge USING ecp (:"col" :"class") WITH (vectors = codes);
+:check
+:change
+:check
+:restore
+
+\set col h
+\set op '<=>'
+\set class halfvec_cosine_ops
+CREATE INDEX bridge_i ON bridge USING ecp (:"col" :"class") WITH (vectors = codes);
+:check
+:change
+:check
+:restore
+
 -- with a column for conditions, and filled row by row
 TRUNCATE bridge;
 CREATE INDEX bridge_i ON bridge USING ecp (v vector_cosine_ops, tenant);

@@ -379,6 +379,7 @@ my @searched = (
 	[ 'vec', 'v', 'ecp_real_ball', '<->', '<#>', '<=>' ],
 	[ 'vec', 'v', 'ecp_real_ball', '<->', '<->', '<->' ],
 	[ 'coded', 'v', 'ecp_real_ball', '<->', '<->', '<->' ],
+	[ 'nibbles', 'v', 'ecp_real_ball', '<->', '<->', '<->' ],
 	[ 'bytes', 'w', 'ecp_bytea_ball', '<->', '<->', '<->' ],
 	[ 'bits', 'g', 'ecp_bit_ball', '<->', '<->', '<->' ]);
 
@@ -561,8 +562,9 @@ sub option
 		  $self->is_wild
 		? $self->number({})
 		: any_of(
-			0, 1, 2, 5, 10, 64, 100, 128,
-			1000, '0.9', 'auto', 'none', 'half'));
+			0, 1, 2, 5, 10, 64,
+			100, 128, 1000, '0.9', 'auto', 'none',
+			'half', 'codes'));
 }
 
 my @builds = (

@@ -173,7 +173,6 @@ ecp_meta_fields(DamageFields *fields)
 	BLOCK(EcpMetaPageData, PAYLOAD, ecpm_op.ecpi_closed);
 	BLOCK(EcpMetaPageData, PAYLOAD, ecpm_op.ecpi_written);
 	META(ecpm_nleaves);
-	META(ecpm_vectors);
 	META(ecpm_build_tuples);
 	add_array(fields, "ecpm_report", PAYLOAD + offsetof(EcpMetaPageData, ecpm_report),
 			  1, sizeof(EcpBuildReportData), DAMAGE_NUMBER);

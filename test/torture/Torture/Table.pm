@@ -314,13 +314,13 @@ sub ecp_index
 		keys => [ map { $_->[0] } @keys ],
 		include => [ map { $_->[0] } @include ],
 		where => chance(0.1) ? 'id % 3 <> 0' : undef,
-		with => $table->ecp_options
+		with => $table->ecp_options(scalar @include)
 	};
 }
 
 sub ecp_options
 {
-	my ($table) = @_;
+	my ($table, $includes) = @_;
 	my @options;
 
 	push @options, 'buffer_rows = ' . pick(0, 1, 8, 32, 200) if chance(0.6);
@@ -334,7 +334,9 @@ sub ecp_options
 	push @options, 'target_recall = ' . pick(0.5, 0.9, 0.99, 1)
 	  if chance(0.3);
 	# their elements are such that halves hold them exactly
-	push @options, 'vectors = ' . pick('half', 'half', 'full', 'auto')
+	push @options,
+	  'vectors = '
+	  . pick('half', 'half', 'full', $includes ? 'auto' : 'codes')
 	  if $table->{vector} eq 'real[]' && chance(0.5);
 	push @options, "dims = $table->{dims}" if chance(0.3);
 	push @options, 'include_width = ' . pick(4, 16, 100) if chance(0.3);
