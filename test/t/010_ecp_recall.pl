@@ -84,12 +84,15 @@ foreach my $metric ('l2', 'ip', 'cosine')
 {
 	check_index("real $metric", 'reals', "v real_${metric}_ops",
 		'levels = 2', 0.92, 'auto');
-	check_index(
-		"codes $metric",
-		'reals',
-		"v real_${metric}_ops",
-		'vectors = codes',
-		0.92, 'auto');
+	foreach my $kept ('half', 'codes')
+	{
+		check_index(
+			"$kept $metric",
+			'reals',
+			"v real_${metric}_ops",
+			"vectors = $kept",
+			0.92, 'auto');
+	}
 }
 
 # ecp_recall() agrees with what the executor finds
