@@ -24,7 +24,7 @@
 #include "bench.h"
 
 #define METHODS_MAX		32
-/* the usual settings end with the first that finds so much */
+/* a sweep ends with the first setting that finds so much */
 #define ENOUGH_RECALL	0.999
 
 
@@ -308,12 +308,12 @@ method_run(const Run *run, const Options *options, MethodResult *result)
 		if (method->parameter)
 			search_measure(conn, &once, method, values[nvalues - 1], &ignored);
 	}
-	/* of the usual settings, those that still gain; the given ones, all */
+	/* those that still gain */
 	for (int i = 0; i < nvalues; i++)
 	{
 		Point	   *point = point_add(conn, run, result, values[i]);
 
-		if (!is_given && point->recall >= ENOUGH_RECALL)
+		if (point->recall >= ENOUGH_RECALL)
 			break;
 	}
 	for (int t = 0; t < TARGETS && method->parameter &&
@@ -375,7 +375,7 @@ usage(void)
 		   "                            and !settings of searches; as often as you like\n"
 		   "  --distance l2|ip|cosine\n"
 		   "  -k N                      neighbours (10)\n"
-		   "  --sweep METHOD=N,N,...    settings that are measured, and no others\n"
+		   "  --sweep METHOD=N,N,...    settings that are measured, until one finds 0.999\n"
 		   "  --turns N                 then measure N times by turns, inside the server\n"
 		   "  -c, --clients N,N,...     and with as many connections (1 turn, if not given)\n"
 		   "  -s, --seconds S           least time of a measurement (1)\n"
