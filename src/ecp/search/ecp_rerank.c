@@ -379,22 +379,29 @@ rerank_rank(EcpRerank *rerank, uint64 item, EcpRanked *row)
 	return true;
 }
 
-/* Read the exact rank of a row, and queue it by that. */
-static void
-rerank_add_exact(EcpRerank *rerank, uint64 item)
+void
+ecp_rerank_put_back(EcpRerank *rerank, const EcpRanked *row)
 {
 	EcpExactRow *exact = rerank->unused;
-	EcpRanked	row;
 
-	if (!rerank_rank(rerank, item, &row))
-		return;
 	if (exact)
 		rerank->unused = exact->next;
 	else
 		exact = MemoryContextAlloc(rerank->context, sizeof(EcpExactRow));
-	exact->row = row;
+	exact->row = *row;
 	pairingheap_add(rerank->exact, &exact->node);
 	rerank->nexact++;
+}
+
+/* Read the exact rank of a row, and queue it by that. */
+static void
+rerank_add_exact(EcpRerank *rerank, uint64 item)
+{
+	EcpRanked	row;
+
+	if (!rerank_rank(rerank, item, &row))
+		return;
+	ecp_rerank_put_back(rerank, &row);
 
 	/*
 	 * A row that is near will probably be fetched from the table.  About
@@ -402,8 +409,8 @@ rerank_add_exact(EcpRerank *rerank, uint64 item)
 	 * may save a read.
 	 */
 	if (rerank->heap && rerank->table == NULL && ecp_probe_is_cold() &&
-		exact->row.rank <= rerank->near)
-		ecp_heap_prefetch_page(rerank->heap, exact->row.item);
+		row.rank <= rerank->near)
+		ecp_heap_prefetch_page(rerank->heap, row.item);
 }
 
 /*

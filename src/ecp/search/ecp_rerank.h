@@ -74,4 +74,7 @@ extern void ecp_rerank_vector(EcpRerank *rerank, uint64 number, void *vector);
 extern bool ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds,
 							EcpRanked *row);
 
+/* A row that was taken waits again. */
+extern void ecp_rerank_put_back(EcpRerank *rerank, const EcpRanked *row);
+
 #endif							/* ECP_RERANK_H */

@@ -75,7 +75,7 @@
 #include "vector/vector_value.h"
 
 /* Pages of the table that are prefetched at a time, and rows ahead. */
-#define SEARCH_HEAP_PAGES		10
+#define SEARCH_HEAP_PAGES		ECP_SEARCH_AHEAD_ROWS
 #define SEARCH_HEAP_AHEAD		2
 
 /* Under a filter, windows are for so many times the rows that are returned. */
@@ -281,6 +281,7 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 	search->returned.floor = search->returned.last;
 	search->candidates = search->taken = search->hold.returned = 0;
 	search->hold.active = search->hold.has_next = false;
+	search->ahead.next = search->ahead.n = 0;
 	search->hold.farthest = -get_float8_infinity();
 	search->started = true;
 
@@ -585,6 +586,16 @@ search_must_wait(const EcpSearch *search)
 		 search->rows_known < request->limit);
 }
 
+/* Other rows may be found that are nearer than those taken ahead. */
+static void
+search_give_ahead(EcpSearch *search)
+{
+	EcpSearchAhead *ahead = &search->ahead;
+
+	while (ahead->next < ahead->n)
+		ecp_rerank_put_back(&search->rerank, &ahead->rows[ahead->next++]);
+}
+
 /*
  * Read the next window, if there is to be one.  Afterwards stats.stop says
  * whether there will be another.
@@ -608,6 +619,7 @@ search_read_more(EcpSearch *search)
 		else
 			search->window *= 2;
 		ecp_topk_add_more(&search->rows);
+		search_give_ahead(search);
 		if (!search_must_wait(search))
 			rows_max = (uint64) work_mem * 1024 / sizeof(EcpRanked);
 	}
@@ -639,8 +651,55 @@ search_waiting(EcpSearch *search)
 		search->left.nrows;
 
 	if (search->query.bounded)
-		waiting += search->rerank.nexact;
+		waiting += search->rerank.nexact + search->ahead.n - search->ahead.next;
 	return waiting;
+}
+
+/*
+ * How many rows with bounds to take at once: those whose exact ranks will all be
+ * needed, if they are then fetched from the table.
+ */
+static int
+search_ahead_rows(const EcpSearch *search)
+{
+	const EcpSearchRequest *request = &search->request;
+	uint64		rows = Min(request->limit, search->rows_known);
+
+	if (request->heap == NULL || request->located || request->filtered ||
+		search->rerank.table != NULL || search->hold.active ||
+		!search->plan.adaptive || rows <= search->taken)
+		return 1;
+	return Min(rows - search->taken, ECP_SEARCH_AHEAD_ROWS);
+}
+
+/*
+ * Take the nearest row by its exact rank, and with it those that follow, whose
+ * pages of the table are prefetched; each of these rows shortly before it is taken.
+ */
+static bool
+search_take_ahead(EcpSearch *search, EcpRanked *row)
+{
+	EcpSearchAhead *ahead = &search->ahead;
+
+	if (ahead->next == ahead->n)
+	{
+		int			max = search_ahead_rows(search);
+
+		ahead->next = ahead->n = 0;
+		while (ahead->n < max &&
+			   ecp_rerank_take(&search->rerank, &search->rows, &ahead->rows[ahead->n]))
+			ahead->n++;
+		for (int i = 0; i < ahead->n && max > 1; i++)
+			ecp_heap_prefetch_page(search->request.heap, ahead->rows[i].item);
+		for (int i = 0; i < Min(ahead->n, SEARCH_HEAP_AHEAD) && max > 1; i++)
+			ecp_heap_prefetch_row(ahead->rows[i].item);
+	}
+	if (ahead->next == ahead->n)
+		return false;
+	*row = ahead->rows[ahead->next++];
+	if (ahead->next + SEARCH_HEAP_AHEAD <= ahead->n)
+		ecp_heap_prefetch_row(ahead->rows[ahead->next + SEARCH_HEAP_AHEAD - 1].item);
+	return true;
 }
 
 /* Take the nearest candidate, whose item is its TID or number; false if none. */
@@ -650,7 +709,7 @@ search_take(EcpSearch *search, EcpRanked *row)
 	const EcpRanked *ranked;
 
 	if (search->query.bounded)
-		return ecp_rerank_take(&search->rerank, &search->rows, row);
+		return search_take_ahead(search, row);
 	if (search->left.npages > 0)
 	{
 		ranked = ecp_topk_peek(&search->rows);

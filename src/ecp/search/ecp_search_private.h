@@ -148,6 +148,17 @@ typedef struct EcpSearchHold
 	EcpRanked	next;			/* to be tested */
 } EcpSearchHold;
 
+/* Rows of the table that are prefetched at a time. */
+#define ECP_SEARCH_AHEAD_ROWS	10
+
+/* Rows whose exact ranks were read before they are taken; "next" is the next one. */
+typedef struct EcpSearchAhead
+{
+	int			next;
+	int			n;
+	EcpRanked	rows[ECP_SEARCH_AHEAD_ROWS];
+}			EcpSearchAhead;
+
 struct EcpSearch
 {
 	EcpProbe	probe;
@@ -180,6 +191,7 @@ struct EcpSearch
 	uint64		taken;			/* from there, in order */
 	EcpSearchHold hold;
 	EcpRerank	rerank;			/* numbered ones */
+	EcpSearchAhead ahead;		/* of these, in order */
 	EcpNearest	nearest;		/* in the first window */
 	int			nearest_max;	/* room in it */
 	float8		near;			/* rows whose bounds are above are not */
