@@ -68,6 +68,7 @@ ecp_probe_init(EcpProbe *probe)
 
 	probe->refs = NULL;
 	probe->sure = PG_INT32_MAX;
+	probe->whole = true;
 	probe->refs_max = probe->nrefs = probe->next_ref = 0;
 	if (RelationUsesLocalBuffers(index))
 	{
@@ -182,7 +183,8 @@ probe_warm(EcpProbe *probe)
 		else
 			ecp_memory_warm(page + geo->off_codes, nrows * geo->code_bytes);
 		/* of the first cluster all rows are among the nearest */
-		if (geo->parts && probe->clusters == 0 && probe->warm_ref == 0)
+		if (geo->parts &&
+			(probe->whole || (probe->clusters == 0 && probe->warm_ref == 0)))
 			ecp_memory_warm(page + geo->off_rest, nrows * geo->rest_bytes);
 		ecp_memory_warm(page + BLCKSZ - 1, 1);
 	}

@@ -59,6 +59,7 @@ typedef struct EcpProbe
 	int			sure;			/* those before it will be read */
 	int			warm_ref;		/* where probe_warm() is */
 	int			warm_page;
+	bool		whole;			/* lower parts of rows will be read, too */
 	int			prefetch;		/* how many ahead; 0 = off */
 	char	   *page_copy;		/* of a temporary table's page, or NULL */
 } EcpProbe;

@@ -503,6 +503,7 @@ search_first_window_done(EcpSearch *search)
 						search->nearest.kth);
 
 	ecp_search_note_none(search);
+	search->probe.whole = true;
 }
 
 /* Go on with the first window of a search with conditions. */

@@ -12,8 +12,8 @@
  * Only their pages are noted, with the limit that each was read with, and they are
  * read again before a row is taken that is farther away than one of the limits.
  *
- * That takes about as long as the first time, so nothing is left out where it is
- * likely that more rows are taken: under a filter, for a cursor.
+ * That takes about as long as the first time, so nothing is left out for a cursor,
+ * and less under a filter.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,9 +36,11 @@
 
 /*
  * How far beyond the k-th row, as a share of its rank, rows are compared all the
- * same: a few may be taken in the place of rows that are invisible.
+ * same: a few may be taken in the place of rows that are invisible, and many under
+ * a filter.
  */
-#define PARTS_AHEAD		0.03
+#define PARTS_AHEAD				0.03
+#define PARTS_AHEAD_FILTERED	0.3
 
 void
 ecp_search_parts_begin(EcpSearch *search)
@@ -47,12 +49,14 @@ ecp_search_parts_begin(EcpSearch *search)
 	EcpSearchLeft *left = &search->left;
 
 	left->active = search->state.leaf.parts && !search->complete &&
-		!search->hold.active && !request->filtered &&
 		isinf(search->query.rank_max) && request->limit > 0 &&
 		request->limit <= PARTS_LIMIT_MAX;
+	left->ahead = request->filtered || search->hold.active ?
+		PARTS_AHEAD_FILTERED : PARTS_AHEAD;
 	left->npages = 0;
 	left->nrows = 0;
 	left->limit = get_float8_infinity();
+	search->probe.whole = !left->active && isinf(search->query.rank_max);
 }
 
 /* The rank beyond which rows are not compared now, or not at all. */
@@ -63,7 +67,7 @@ parts_limit(const EcpSearch *search)
 		return search->query.rank_max;
 	if (!search->left.active || !search->rest.active)
 		return get_float8_infinity();
-	return search->nearest.kth * (1 + PARTS_AHEAD);
+	return search->nearest.kth * (1 + search->left.ahead);
 }
 
 /*

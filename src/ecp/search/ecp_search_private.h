@@ -116,6 +116,7 @@ typedef struct EcpLeftPage
 typedef struct EcpSearchLeft
 {
 	bool		active;			/* rows may be left out */
+	float8		ahead;			/* how far beyond the k-th they are not */
 	EcpLeftPage *pages;
 	Size		npages;
 	Size		pages_max;
