@@ -10,12 +10,12 @@ CREATE INDEX drift_i ON drift_t USING ecp (v);
 CREATE VIEW drift AS
 	SELECT rows, overfull, split_clusters, misassigned < 0.5 AS placed,
 		measured IS NOT NULL AS measured, rows_added, target_recall,
-		round((expected_recall - target_recall)::numeric, 2) >= 0 AS kept,
+		round((expected_recall - target_recall)::numeric, 2) >= -0.01 AS kept,
 		regexp_replace(advice, '[0-9.]+', 'N', 'g') AS advice
 	FROM ecp_index_drift('drift_i');
 CREATE VIEW stored AS
 	SELECT rows, clusters > 0 AS clusters, measured IS NOT NULL AS measured, rows_added,
-		target_recall, round((expected_recall - target_recall)::numeric, 2) >= 0 AS kept,
+		target_recall, round((expected_recall - target_recall)::numeric, 2) >= -0.01 AS kept,
 		regexp_replace(advice, '[0-9.]+', 'N', 'g') AS advice
 	FROM ecp_index_stats('drift_i');
 -- pages of the index that a query looks at, catalogs and all

@@ -92,7 +92,7 @@ look_set_query(EcpKnnLook *look, int q)
 	const EcpKnnQuery *query = &knn->queries[q];
 	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
 	const EcpMetaPageData *meta = &knn->plan->state.meta;
-	double		weights[ECP_QUERY_KINDS];
+	EcpQueryMix mix;
 	float4		around = refs[0].rank;
 	int			n = 0;
 
@@ -105,8 +105,8 @@ look_set_query(EcpKnnLook *look, int q)
 	}
 	(void) ecp_knn_prepare(knn, q, look->prepared);
 	ecp_place_set_ranks(&look->place, meta, look->prepared, refs[0].rank, around);
-	ecp_place_weights(&look->place, &meta->ecpm_curve, weights);
-	look->slack = ecp_target_mean(knn->plan->scan.slack, weights);
+	ecp_place_mix(&look->place, &meta->ecpm_curve, &mix);
+	look->slack = ecp_mix_slack(&mix, knn->plan->scan.slack);
 }
 
 /* Does a scan stop after n clusters, where the k-th row has this rank? */

@@ -480,14 +480,14 @@ query_stop(const EcpDriftRecall *recall, const DriftQuery *query,
 		   const EcpScanPlan *plan, int k)
 {
 	const EcpMetaPageData *meta = &recall->state->meta;
-	double		weights[ECP_QUERY_KINDS];
+	EcpQueryMix mix;
 	double		slack;
 	int			n = 1;
 
 	if (!plan->adaptive)
 		return plan->probes;
-	ecp_place_weights(&query->place, &meta->ecpm_curve, weights);
-	slack = ecp_target_mean(plan->slack, weights);
+	ecp_place_mix(&query->place, &meta->ecpm_curve, &mix);
+	slack = ecp_mix_slack(&mix, plan->slack);
 	while (n < query->nranks &&
 		   !(ecp_stop_gap(&query->place, meta, query->ranks[n],
 						  query_kth(query, n, k)) +

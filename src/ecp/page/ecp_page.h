@@ -255,7 +255,7 @@ typedef struct EcpBuildReportData
  * told to be of a kind by its distances from the nearest leader and from the
  * ECP_PLACE_LEADER-th: where those of the kind were, as a normal distribution.
  */
-#define ECP_QUERY_KINDS		6
+#define ECP_QUERY_KINDS		5
 
 typedef struct EcpQueryKindData
 {

@@ -47,11 +47,14 @@
  * The first CURVE_WHOLE_QUERIES queries search to full depth and measure every k.
  * Later ones stop where those found nothing more for k = 100: the nearest thousands
  * take most of the clusters, and each query says more about their mean.  After the
- * first CURVE_MIXED_QUERIES, all are rows and measure k = 1 and 10.
+ * first CURVE_MIXED_QUERIES all are rows, and after CURVE_ROWS_QUERIES they measure
+ * k = 1 and 10: which of the hardest rows are among them decides what all searches
+ * read, so they are many.
  * CURVE_QUERIES_LEAST make a curve.
  */
 #define CURVE_WHOLE_QUERIES	40
 #define CURVE_MIXED_QUERIES	320
+#define CURVE_ROWS_QUERIES	400
 #define CURVE_QUERIES_LEAST	100
 #define CURVE_MIXED_KS		3
 #define CURVE_LAST_KS		2
@@ -81,7 +84,7 @@
 #define CURVE_DEPTH			8
 
 /* What codes lose; see ecp_recall_points.c. */
-#define CURVE_CODES_LOSS	0.001
+#define CURVE_CODES_LOSS	0.0005
 
 /* ---- choosing queries ---- */
 
@@ -336,7 +339,7 @@ curve_choice(EcpRecallCurve *curve, int number)
 	EcpQueryKind kind = curve_kind(number);
 
 	curve->nks = number < CURVE_WHOLE_QUERIES ? ECP_CURVE_KS :
-		number < CURVE_MIXED_QUERIES ? CURVE_MIXED_KS : CURVE_LAST_KS;
+		number < CURVE_ROWS_QUERIES ? CURVE_MIXED_KS : CURVE_LAST_KS;
 	if (kind == ECP_QUERY_ROW)
 		curve_row(curve, number, NULL);
 	else
@@ -394,10 +397,13 @@ curve_set_pool(EcpRecallCurve *curve)
 static void
 curve_set_ends(EcpRecallCurve *curve)
 {
+	EcpMetaPageData *meta = &curve->state->meta;
+
+	meta->ecpm_curve.ecpm_spread = ecp_recall_spread(&curve->queries);
 	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
 		for (int k = 0; k < ECP_CURVE_KS; k++)
-			curve->gap_most[kind][k] = ecp_recall_gap_most(&curve->queries, kind,
-														   k);
+			curve->sum_most[kind][k] = ecp_recall_sum_most(&curve->queries, meta,
+														   kind, k);
 }
 
 /* Take queries number "first" .. "first" + n - 1, with rows or without. */
@@ -526,7 +532,7 @@ ecp_recall_curve_begin(Relation index, EcpIndexState *state, int max_queries)
 	curve->prefetch = RelationGetNumberOfBlocks(index) > effective_cache_size;
 	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
 		for (int k = 0; k < ECP_CURVE_KS; k++)
-			curve->gap_most[kind][k] = get_float4_infinity();
+			curve->sum_most[kind][k] = get_float4_infinity();
 	curve->max_queries = max_queries;
 	curve->queries.stride = MAXALIGN(offsetof(EcpRecallNotes, looks) +
 									 curve->max_looks * sizeof(EcpRecallLook));
@@ -559,7 +565,7 @@ typedef struct CurveArgs
 	int			max_queries;
 	int			nclusters;
 	uint32		largest;
-	float4		gap_most[ECP_QUERY_KINDS][ECP_CURVE_KS];
+	float4		sum_most[ECP_QUERY_KINDS][ECP_CURVE_KS];
 	bool		prefetch;
 	double		seconds;
 } CurveArgs;
@@ -588,7 +594,7 @@ ecp_recall_curve_work(EcpTeam *team, Relation index, EcpIndexState *state,
 	curve->largest = shape->largest;
 	curve->pool = memories[2] + MAXALIGN(sizeof(EcpRecallCurveData));
 	curve->queries.notes = memories[1];
-	memcpy(curve->gap_most, shape->gap_most, sizeof(curve->gap_most));
+	memcpy(curve->sum_most, shape->sum_most, sizeof(curve->sum_most));
 	curve->prefetch = shape->prefetch;
 	INSTR_TIME_SET_CURRENT(start);
 	while (ecp_team_claim(team, &from, &upto))
@@ -620,7 +626,7 @@ curve_take_team(EcpRecallCurve *curve, EcpTeam *team, EcpTask task, int first,
 	args.max_queries = n;
 	args.nclusters = curve->nclusters;
 	args.largest = curve->largest;
-	memcpy(args.gap_most, curve->gap_most, sizeof(args.gap_most));
+	memcpy(args.sum_most, curve->sum_most, sizeof(args.sum_most));
 	args.prefetch = curve->prefetch;
 	args.seconds = seconds;
 	ecp_team_memory_alloc(&clusters, true, bytes);

@@ -7,24 +7,26 @@
  * query with which the mean recall of these is the target.
  *
  *	 kinds		where the queries of each kind are
- *	 alone		the slack of a kind of queries unlike inner rows, as if all
+ *	 alone		the slack of a kind of queries unlike rows, as if all
  *				queries were known to be of it
- *	 together	that of inner rows, where each query has the mean of the kinds' slacks,
+ *	 together	that of rows, where each query has the mean of the kinds' slacks,
  *				by its weights; then the slack of a kind that misses the target
  *				rises until all reach it
  *
- * The target must be exceeded, for four reasons.  Rows of the table are
- * easier than fresh queries, because leaders were made of them: by
- * POINTS_MARGIN_ROWS of the share that may be missed.  The mean over some dozens
- * of queries has an error: by POINTS_ERRORS standard errors.  Others are unlike
- * rows in more ways than those tried, and are few: by POINTS_MARGIN_OTHERS.  And
- * codes lose rows that the searches here do not see ("loss").
+ * The target must be exceeded, for three reasons.  The mean over some hundreds
+ * of queries has an error: by POINTS_ERRORS standard errors, and of a low target
+ * by POINTS_MARGIN_ROWS of the share that may be missed, times this share.  Others
+ * are unlike rows in more ways than those tried, and are few: by
+ * POINTS_MARGIN_OTHERS.  And codes lose rows that the searches here do not see
+ * ("loss").
  *
- * Fresh queries may also be elsewhere than the rows: descriptors of another
- * photograph are farther from the leaders, where a slack finds less than on average
- * (.927 in the outer quarter of the rows of test/data, .984 in the inner one).
- * Therefore the outer third of the rows is a kind of its own, which has to reach
- * the target, too, but for POINTS_MARGIN_OUTER, since queries are not all there.
+ * Fresh queries are farther from the leaders than the rows, which these were made
+ * of: two in five descriptors of another photograph, and one in three of a normal
+ * distribution, are as far as the outer fifth of the rows, where a slack finds less
+ * than on average (.92 instead of .95).  Therefore a mean of the rows has to reach
+ * the target, too, in which the farthest count most (POINTS_TILT).  The mean, and
+ * not these rows by themselves: for the outer third of minilm that takes five times
+ * the clusters of the others, and twice as many for all.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,18 +42,21 @@
 #include "utils/float.h"
 
 /* By how much a target is exceeded; see above. */
-#define POINTS_MARGIN_ROWS	0.15
-#define POINTS_MARGIN_OUTER -0.05
+#define POINTS_MARGIN_ROWS	0.2
 #define POINTS_MARGIN_FEW	0.20
 #define POINTS_MARGIN_OTHERS 0.40
 #define POINTS_ERRORS		0.2
 #define POINTS_ERRORS_FEW	0.5
+#define POINTS_ERRORS_OTHERS 0.25
 
 /* Rows that are fewer, as those for the largest k, say less than their error. */
-#define POINTS_FEW			20
+#define POINTS_FEW			30
 
-/* The share of the rows that are nearer than the outer ones. */
-#define POINTS_INNER		2 / 3
+/* The mean weight of a kind in rows from which on they look like it. */
+#define POINTS_LIKENESS		0.1
+
+/* How much more than the average the farthest row counts, and the nearest less. */
+#define POINTS_TILT			0.3
 
 /* Queries that miss the nearest row, at least, to be counted by themselves. */
 #define POINTS_MISSED_LEAST	4
@@ -59,7 +64,7 @@
 
 /* Slacks are as exact as this share of the range of what looks have. */
 #define POINTS_STEPS		512
-#define POINTS_RAISE		4
+#define POINTS_RAISE		2
 
 /* The highest slack is at least this share of it beyond; more than float4 rounds. */
 #define POINTS_BEYOND		1e-6
@@ -136,39 +141,42 @@ points_kind(const EcpRecallQueries *queries, int kind, EcpQueryKindData *data)
 static int
 points_compare(const void *a, const void *b)
 {
-	float4		x = *(const float4 *) a;
-	float4		y = *(const float4 *) b;
+	const EcpRecallNotes *x = *(const EcpRecallNotes *const *) a;
+	const EcpRecallNotes *y = *(const EcpRecallNotes *const *) b;
 
-	return (x > y) - (x < y);
+	return (x->place.near > y->place.near) - (x->place.near < y->place.near);
 }
 
-/* The rows that are farthest from their nearest leaders are a kind of their own. */
-static void
-points_set_outer(EcpRecallQueries *queries)
+/*
+ * How much each query counts in the tilted mean of its kind: rows the more the
+ * farther they are from their nearest leaders.
+ */
+static double *
+points_tilts(const EcpRecallQueries *queries)
 {
-	float4	   *near = palloc(mul_size(queries->n, sizeof(float4)));
-	float4		limit;
+	double	   *tilts = palloc(mul_size(queries->n, sizeof(double)));
+	const EcpRecallNotes **rows = palloc(mul_size(queries->n, sizeof(*rows)));
 	int			n = 0;
 
 	for (int q = 0; q < queries->n; q++)
-		if (EcpQueryIsRow(EcpRecallNotesOf(queries, q)->kind))
-			near[n++] = EcpRecallNotesOf(queries, q)->place.near;
-	qsort(near, n, sizeof(float4), points_compare);
-	limit = n > 0 ? near[n * POINTS_INNER] : 0;
-	for (int q = 0; q < queries->n; q++)
 	{
-		EcpRecallNotes *notes = EcpRecallNotesOf(queries, q);
-
-		if (EcpQueryIsRow(notes->kind))
-			notes->kind = notes->place.near > limit ? ECP_QUERY_OUTER_ROW :
-				ECP_QUERY_ROW;
+		tilts[q] = 1;
+		if (EcpRecallNotesOf(queries, q)->kind == ECP_QUERY_ROW)
+			rows[n++] = EcpRecallNotesOf(queries, q);
 	}
-	pfree(near);
+	qsort(rows, n, sizeof(*rows), points_compare);
+	for (int r = 0; r < n; r++)
+	{
+		int			q = ((const char *) rows[r] - queries->notes) / queries->stride;
+
+		tilts[q] += POINTS_TILT * ((2 * r + 1.0) / n - 1);
+	}
+	pfree(rows);
+	return tilts;
 }
 
-/* The standard deviation of the gaps before rows' looks. */
-static double
-points_spread(const EcpRecallQueries *queries)
+double
+ecp_recall_spread(const EcpRecallQueries *queries)
 {
 	double		sum = 0;
 	double		squares = 0;
@@ -178,7 +186,7 @@ points_spread(const EcpRecallQueries *queries)
 	{
 		const EcpRecallNotes *notes = EcpRecallNotesOf(queries, q);
 
-		for (int i = 0; i < notes->nlooks && EcpQueryIsRow(notes->kind); i++)
+		for (int i = 0; i < notes->nlooks && notes->kind == ECP_QUERY_ROW; i++)
 		{
 			double		gap = notes->looks[i].gap[POINTS_SPREAD_CASE];
 
@@ -193,7 +201,8 @@ points_spread(const EcpRecallQueries *queries)
 }
 
 double
-ecp_recall_gap_most(const EcpRecallQueries *queries, int kind, int k)
+ecp_recall_sum_most(const EcpRecallQueries *queries, const EcpMetaPageData *meta,
+					int kind, int k)
 {
 	int			last = k == 0 ? EcpRecallCaseOf(k) : EcpRecallCaseWithSelf(k);
 	double		most = -get_float8_infinity();
@@ -203,18 +212,19 @@ ecp_recall_gap_most(const EcpRecallQueries *queries, int kind, int k)
 		const EcpRecallNotes *notes = EcpRecallNotesOf(queries, q);
 
 		for (int i = 0; i < notes->nlooks && notes->kind == kind; i++)
-			for (int c = EcpRecallCaseOf(k); c <= last; c++)
-			{
-				double		gap = notes->looks[i].gap[c];
+		{
+			const EcpRecallLook *look = &notes->looks[i];
+			double		advance = ecp_stop_advance(meta, look->n);
 
-				/* the last look has all */
-				if (!isinf(gap) &&
-					(notes->looks[i].recall[c] < 1 - POINTS_REST || isinf(most)))
-					most = Max(most, gap);
-			}
+			/* the last look has all */
+			for (int c = EcpRecallCaseOf(k); c <= last; c++)
+				if (!isinf(look->gap[c]) &&
+					(look->recall[c] < 1 - POINTS_REST || isinf(most)))
+					most = Max(most, look->gap[c] + advance);
+		}
 	}
 	return isinf(most) ? get_float8_infinity() :
-		most + POINTS_MORE * points_spread(queries);
+		most + POINTS_MORE * meta->ecpm_curve.ecpm_spread;
 }
 
 /* ---- tries ---- */
@@ -224,6 +234,7 @@ typedef struct PointResult
 {
 	int			n;				/* queries */
 	double		recall;			/* mean of the queries' */
+	double		tilted;			/* the same, where some count more */
 	double		error;			/* its standard error */
 	double		clusters;		/* mean number read */
 } PointResult;
@@ -237,15 +248,14 @@ typedef struct PointTries
 	int			first;			/* its first case */
 	int			cases[ECP_QUERY_KINDS]; /* and how many, for each kind */
 	double		loss;
-	const double *weights;		/* of the kinds, for each query */
+	const EcpQueryMix *mixes;	/* of each query */
+	const double *tilts;		/* how much each counts in tilted means */
 	const float8 *advances;		/* at each look */
 	double		low;			/* of what looks have */
 	double		high;
 } PointTries;
 
-#define PointWeights(tries, q) ((tries)->weights + (q) * ECP_QUERY_KINDS)
-
-/* The look at which a search with this slack stops, in a case. */
+/* The look at which a search stops that has this slack, in a case. */
 static const EcpRecallLook *
 tries_stop(const PointTries *tries, const EcpRecallNotes *notes, int c,
 		   double slack)
@@ -258,7 +268,10 @@ tries_stop(const PointTries *tries, const EcpRecallNotes *notes, int c,
 	return &notes->looks[i];
 }
 
-/* What slacks give for the queries of this kind in a number of cases, on average. */
+/*
+ * What slacks give for the queries of this kind in a number of cases, on average;
+ * "slack" if there are none.
+ */
 static void
 tries_result_cases(const PointTries *tries, int kind, const float4 *slacks,
 				   double slack, int first, int ncases, PointResult *result)
@@ -266,20 +279,22 @@ tries_result_cases(const PointTries *tries, int kind, const float4 *slacks,
 	double		recall = 0;
 	double		squares = 0;
 	double		clusters = 0;
+	double		tilted = 0;
+	double		tilts = 0;
 	int			n = 0;
 
 	for (int q = 0; q < tries->queries->n; q++)
 	{
 		const EcpRecallNotes *notes = EcpRecallNotesOf(tries->queries, q);
+		const EcpQueryMix *mix = &tries->mixes[q];
+		double		sum = slacks ? ecp_mix_slack(mix, slacks) : slack + mix->outer;
 		double		found = 0;
 
 		if (notes->kind != kind || notes->nks <= tries->k)
 			continue;
-		if (slacks)
-			slack = ecp_target_mean(slacks, PointWeights(tries, q));
 		for (int c = first; c < first + ncases; c++)
 		{
-			const EcpRecallLook *look = tries_stop(tries, notes, c, slack);
+			const EcpRecallLook *look = tries_stop(tries, notes, c, sum);
 
 			found += look->recall[c];
 			if (c == first)
@@ -288,10 +303,13 @@ tries_result_cases(const PointTries *tries, int kind, const float4 *slacks,
 		found /= ncases;
 		recall += found;
 		squares += found * found;
+		tilted += found * tries->tilts[q];
+		tilts += tries->tilts[q];
 		n++;
 	}
 	result->n = n;
 	result->recall = n > 0 ? recall / n : 1;
+	result->tilted = n > 0 ? tilted / tilts : 1;
 	result->clusters = n > 0 ? clusters / n : 0;
 	result->error = n > 0 ?
 		sqrt(Max(squares / n - result->recall * result->recall, 0) / n) : 0;
@@ -310,13 +328,14 @@ tries_result(const PointTries *tries, int kind, const float4 *slacks,
 
 	tries_result_cases(tries, kind, slacks, slack, tries->first,
 					   tries->cases[kind], result);
-	if (!EcpQueryIsRow(kind) || tries->k == 0)
+	if (kind != ECP_QUERY_ROW || tries->k == 0)
 		return;
 	tries_result_cases(tries, kind, slacks, slack,
 					   EcpRecallCaseWithSelf(tries->k), 1, &with_self);
 	if (with_self.recall < result->recall)
 	{
 		result->recall = with_self.recall;
+		result->tilted = with_self.tilted;
 		result->error = with_self.error;
 	}
 }
@@ -336,7 +355,7 @@ tries_set_cases(PointTries *tries, double target)
 		n[EcpRecallNotesOf(queries, q)->kind]++;
 	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
 	{
-		int			least = EcpQueryIsRow(kind) ? POINTS_MISSED_ROWS :
+		int			least = kind == ECP_QUERY_ROW ? POINTS_MISSED_ROWS :
 			POINTS_MISSED_LEAST;
 
 		tries->cases[kind] = tries->k > 0 || n[kind] * (1 - target) >= least ? 1 :
@@ -349,18 +368,19 @@ static bool
 tries_reach(const PointTries *tries, int kind, const PointResult *result,
 			double target)
 {
-	double		missed = 1 - result->recall;
+	double		missed = 1 - Min(result->recall, result->tilted);
 
 	if (missed <= 0)
 		return true;
 	missed += tries->loss;
-	if (!EcpQueryIsRow(kind))
-		return missed <= (1 - target) * (1 - POINTS_MARGIN_OTHERS);
-	missed += (result->n < POINTS_FEW ? POINTS_ERRORS_FEW : POINTS_ERRORS) *
-		result->error;
-	return missed <= (1 - target) *
-		(1 - (result->n < POINTS_FEW ? POINTS_MARGIN_FEW :
-			  kind == ECP_QUERY_ROW ? POINTS_MARGIN_ROWS : POINTS_MARGIN_OUTER));
+	if (kind != ECP_QUERY_ROW)
+		return missed + POINTS_ERRORS_OTHERS * result->error <=
+			(1 - target) * (1 - POINTS_MARGIN_OTHERS);
+	if (result->n < POINTS_FEW)
+		return missed + POINTS_ERRORS_FEW * result->error <=
+			(1 - target) * (1 - POINTS_MARGIN_FEW);
+	return missed + POINTS_ERRORS * result->error <=
+		(1 - target) * (1 - POINTS_MARGIN_ROWS * (1 - target));
 }
 
 /* ---- points ---- */
@@ -396,6 +416,33 @@ points_least(const PointTries *tries, int kind, double target, bool together,
 	return high;
 }
 
+/*
+ * Kinds that rows look like, by their places, have at least the rows' slack: else
+ * these rows would find less, and all others have to read more for the mean.
+ */
+static void
+points_like_rows(const PointTries *tries, int *steps, float4 *slacks)
+{
+	double		likeness[ECP_QUERY_KINDS] = {0};
+	int			n = 0;
+
+	for (int q = 0; q < tries->queries->n; q++)
+	{
+		if (EcpRecallNotesOf(tries->queries, q)->kind != ECP_QUERY_ROW)
+			continue;
+		for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+			likeness[kind] += tries->mixes[q].weights[kind];
+		n++;
+	}
+	for (int kind = ECP_QUERY_ROW + 1; kind < ECP_QUERY_KINDS; kind++)
+		if (likeness[kind] > POINTS_LIKENESS * n &&
+			steps[kind] < steps[ECP_QUERY_ROW])
+		{
+			steps[kind] = steps[ECP_QUERY_ROW];
+			slacks[kind] = slacks[ECP_QUERY_ROW];
+		}
+}
+
 /* Raise slacks, whose numbers are "steps", until all kinds reach the target. */
 static void
 points_together(const PointTries *tries, double target, int *steps,
@@ -427,16 +474,11 @@ points_together(const PointTries *tries, double target, int *steps,
 static void
 points_note_rows(const PointTries *tries, EcpRecallPointData *point)
 {
-	PointResult inner;
-	PointResult outer;
-	double		share;
+	PointResult rows;
 
-	tries_result(tries, ECP_QUERY_ROW, point->ecpm_slack, 0, &inner);
-	tries_result(tries, ECP_QUERY_OUTER_ROW, point->ecpm_slack, 0, &outer);
-	share = (double) outer.n / Max(inner.n + outer.n, 1);
-	point->ecpm_clusters = inner.clusters * (1 - share) + outer.clusters * share;
-	point->ecpm_recall = Max(inner.recall * (1 - share) + outer.recall * share -
-							 tries->loss, 0);
+	tries_result(tries, ECP_QUERY_ROW, point->ecpm_slack, 0, &rows);
+	point->ecpm_clusters = rows.clusters;
+	point->ecpm_recall = Max(rows.recall - tries->loss, 0);
 }
 
 /* The points of one k. */
@@ -456,7 +498,8 @@ points_of_k(PointTries *tries, int k, EcpRecallPointData *points)
 		for (int i = 0; i < notes->nlooks && notes->nks > k; i++)
 			for (int c = tries->first; c < tries->first + EcpRecallCasesOf(k); c++)
 			{
-				double		sum = notes->looks[i].gap[c] + tries->advances[i];
+				double		sum = notes->looks[i].gap[c] + tries->advances[i] -
+					tries->mixes[q].outer;
 
 				if (!isfinite(sum))
 					continue;
@@ -475,9 +518,10 @@ points_of_k(PointTries *tries, int k, EcpRecallPointData *points)
 		int			steps[ECP_QUERY_KINDS];
 
 		tries_set_cases(tries, ecp_target_levels[t]);
-		for (int kind = ECP_QUERY_ROW + 1; kind < ECP_QUERY_KINDS; kind++)
+		for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
 			steps[kind] = points_least(tries, kind, ecp_target_levels[t], false,
 									   point->ecpm_slack);
+		points_like_rows(tries, steps, point->ecpm_slack);
 		steps[ECP_QUERY_ROW] = points_least(tries, ECP_QUERY_ROW,
 											ecp_target_levels[t], true,
 											point->ecpm_slack);
@@ -506,28 +550,29 @@ points_advances(const EcpMetaPageData *meta, int max_looks)
 }
 
 void
-ecp_recall_points(EcpRecallQueries *queries, double loss, EcpMetaPageData *meta)
+ecp_recall_points(const EcpRecallQueries *queries, double loss,
+				  EcpMetaPageData *meta)
 {
 	EcpRecallCurveData *curve = &meta->ecpm_curve;
-	double	   *weights = palloc(mul_size(queries->n * ECP_QUERY_KINDS,
-										  sizeof(double)));
+	EcpQueryMix *mixes = palloc(mul_size(queries->n, sizeof(EcpQueryMix)));
+	double	   *tilts = points_tilts(queries);
 	int			max_looks = 1;
 	PointTries	tries = {queries, meta};
 
 	Assert(queries->n > 0);
-	points_set_outer(queries);
-	curve->ecpm_spread = points_spread(queries);
+	curve->ecpm_spread = ecp_recall_spread(queries);
 	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
 		points_kind(queries, kind, &curve->ecpm_kinds[kind]);
 	for (int q = 0; q < queries->n; q++)
 	{
 		const EcpRecallNotes *notes = EcpRecallNotesOf(queries, q);
 
-		ecp_place_weights(&notes->place, curve, weights + q * ECP_QUERY_KINDS);
+		ecp_place_mix(&notes->place, curve, &mixes[q]);
 		max_looks = Max(max_looks, notes->nlooks);
 	}
 	tries.loss = loss;
-	tries.weights = weights;
+	tries.mixes = mixes;
+	tries.tilts = tilts;
 	tries.advances = points_advances(meta, max_looks);
 	for (int k = 0; k < ECP_CURVE_KS; k++)
 	{
@@ -535,11 +580,12 @@ ecp_recall_points(EcpRecallQueries *queries, double loss, EcpMetaPageData *meta)
 
 		points_of_k(&tries, k, points);
 		for (int t = 0; t < ECP_CURVE_TARGETS; t++)
-			elog(DEBUG1, "ecp recall curve: k %d, recall %g: slacks %g, %g, %g, %g, %g and %g, %g clusters",
+			elog(DEBUG1, "ecp recall curve: k %d, recall %g: slacks %g, %g, %g, %g and %g, %g clusters",
 				 ecp_target_ks[k], ecp_target_levels[t], points[t].ecpm_slack[0],
 				 points[t].ecpm_slack[1], points[t].ecpm_slack[2],
 				 points[t].ecpm_slack[3], points[t].ecpm_slack[4],
-				 points[t].ecpm_slack[5], points[t].ecpm_clusters);
+				 points[t].ecpm_clusters);
 	}
-	pfree(weights);
+	pfree(mixes);
+	pfree(tilts);
 }

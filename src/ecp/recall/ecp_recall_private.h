@@ -20,15 +20,12 @@
 #include "vector/vector_distance.h"
 
 /*
- * Kinds of queries: rows, first those in the middle of clusters, then those on
- * their outside, which ecp_recall_points() tells apart; points half-way between
- * two rows; each element from any row; points beyond the rows; and random elements
- * of their range.
+ * Kinds of queries: rows; points half-way between two rows; each element from any
+ * row; points beyond the rows; and random elements of their range.
  */
 typedef enum EcpQueryKind
 {
 	ECP_QUERY_ROW,
-	ECP_QUERY_OUTER_ROW,
 	ECP_QUERY_BETWEEN,
 	ECP_QUERY_MIXED,
 	ECP_QUERY_FAR,
@@ -84,25 +81,25 @@ typedef struct EcpRecallQueries
 	char	   *notes;
 } EcpRecallQueries;
 
-#define EcpQueryIsRow(kind) \
-	((kind) == ECP_QUERY_ROW || (kind) == ECP_QUERY_OUTER_ROW)
-
 #define EcpRecallNotesOf(queries, q) \
 	((EcpRecallNotes *) ((queries)->notes + (q) * (queries)->stride))
 
 /*
- * The gap beyond which a search for a query of this kind finds next to nothing
- * for k number "k", by those that went on to the end; infinity if there were none.
+ * The sum of gap and advance beyond which a search for a query of this kind finds
+ * next to nothing for k number "k", by those that went on to the end; infinity if
+ * there were none.  The spread is in *meta.
  */
-extern double ecp_recall_gap_most(const EcpRecallQueries *queries, int kind,
-								  int k);
+extern double ecp_recall_sum_most(const EcpRecallQueries *queries,
+								  const EcpMetaPageData *meta, int kind, int k);
+
+/* The standard deviation of the gaps before rows' looks. */
+extern double ecp_recall_spread(const EcpRecallQueries *queries);
 
 /*
- * Set the spread, the kinds and the points of the curve in *meta, and the kinds of
- * the rows among the queries.  "loss" is the recall that is lost where these
- * searches do not see it.
+ * Set the spread, the kinds and the points of the curve in *meta.  "loss" is the
+ * recall that is lost where these searches do not see it.
  */
-extern void ecp_recall_points(EcpRecallQueries *queries, double loss,
+extern void ecp_recall_points(const EcpRecallQueries *queries, double loss,
 							  EcpMetaPageData *meta);
 
 /* A measurement: ecp_recall_curve.c's, but for the present query. */
@@ -117,7 +114,7 @@ struct EcpRecallCurve
 	EcpRerank	rerank;
 	int			depth;			/* clusters read for a query, at most */
 	/* where searches end before that */
-	float4		gap_most[ECP_QUERY_KINDS][ECP_CURVE_KS];
+	float4		sum_most[ECP_QUERY_KINDS][ECP_CURVE_KS];
 	bool		prefetch;		/* pages may have to be waited for */
 
 	/* where rows are taken from */

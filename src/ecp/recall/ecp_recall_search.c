@@ -31,8 +31,14 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/* Of the nearest rows, those that can make up for others as near, at most. */
-#define SEARCH_TIES_MOST	1000
+/* The nearest rows by exact distances, and that can make up for others as near. */
+#define SEARCH_EXACT_MOST	1000
+
+/*
+ * Ranks are the same if they differ by this share: those of the two rows half-way
+ * between which a query is, but for rounding.
+ */
+#define SEARCH_SAME			1e-6
 
 /* Is this the row that is searched for?  Then note where it was met. */
 static inline bool
@@ -160,7 +166,7 @@ search_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 							n, curve->ranks);
 	for (int i = 0; i < n; i++)
 	{
-		if (!(curve->ranks[i] < curve->truth.kth))
+		if (!(curve->ranks[i] < curve->seen[curve->nks - 1].kth))
 			continue;
 		if (EcpSlotIsLive(view, i))
 			search_row(curve, &view->tids[i], curve->ranks[i]);
@@ -234,34 +240,94 @@ static bool
 search_is_done(const EcpRecallCurve *curve, const EcpRecallNotes *notes)
 {
 	const EcpRecallLook *look = &notes->looks[notes->nlooks - 1];
+	double		advance = ecp_stop_advance(&curve->state->meta, look->n);
 
 	for (int k = 0; k < notes->nks; k++)
-		if (!(look->gap[EcpRecallCaseOf(k)] > curve->gap_most[notes->kind][k]))
+		if (!(look->gap[EcpRecallCaseOf(k)] + advance >
+			  curve->sum_most[notes->kind][k]))
 			return false;
 	return true;
 }
 
 /*
- * The share of the first "wanted" of the nearest rows that a look had; with the
- * row that is searched for, which is nearer than all, if "with_self".
+ * Note the recall of a case at all looks: the share that each had of "wanted" rows,
+ * any of the first n of "rows" and, unless that is nowhere, the row searched for.
  */
-static float4
-search_recall(const EcpRecallCurve *curve, const EcpRecallLook *look, int wanted,
-			  bool with_self)
+static void
+search_note_case(EcpRecallNotes *notes, int c, const EcpNearestRow *rows, int n,
+				 int wanted, int self_cluster)
 {
-	const EcpNearestRow *rows = curve->truth.rows;
-	int			found = with_self && curve->self_cluster < look->n;
-	float8		farthest = rows[wanted - 1 - with_self].rank;
+	int		   *came = palloc0(mul_size(notes->nlooks, sizeof(int)));
+	int			found = 0;
 
-	/*
-	 * Rows as near as the k-th are as good.  Of very many no more than belong
-	 * to the answer: they would make up for nearer ones that are missed, and
-	 * few queries tell of so many rows.
-	 */
-	for (int r = 0; r < Max(wanted, Min(curve->truth.n, SEARCH_TIES_MOST)) &&
-		 found < wanted && rows[r].rank <= farthest; r++)
-		found += rows[r].cluster < look->n;
-	return (float4) found / wanted;
+	for (int r = -1; r < n; r++)
+	{
+		int			cluster = r < 0 ? self_cluster : rows[r].cluster;
+		int			low = 0;
+		int			high = notes->nlooks;
+
+		/* the first look after this cluster */
+		while (low < high)
+		{
+			int			middle = (low + high) / 2;
+
+			if (cluster < notes->looks[middle].n)
+				high = middle;
+			else
+				low = middle + 1;
+		}
+		if (low < notes->nlooks)
+			came[low]++;
+	}
+	for (int i = 0; i < notes->nlooks; i++)
+	{
+		found += came[i];
+		notes->looks[i].recall[c] = (float4) Min(found, wanted) / Max(wanted, 1);
+	}
+	pfree(came);
+}
+
+/*
+ * Note the recall of k number "k".  The nearest thousands are those by what a scan
+ * would know: exact distances of so many take too long, and hardly change where
+ * they are.
+ */
+static void
+search_note_recall(EcpRecallCurve *curve, EcpRecallNotes *notes, int k)
+{
+	const EcpNearest *seen = &curve->seen[k];
+	const EcpNearestRow *rows = curve->truth.rows;
+	bool		is_row = ItemPointerIsValid(&curve->self);
+	bool		is_exact = ecp_target_ks[k] <= curve->truth.k;
+	int			wanted = Min(ecp_target_ks[k], is_exact ? curve->truth.n : seen->n);
+
+	if (!is_exact)
+	{
+		/* of a heap, the first is the farthest */
+		search_note_case(notes, EcpRecallCaseOf(k), seen->rows, seen->n, wanted,
+						 PG_INT32_MAX);
+		search_note_case(notes, EcpRecallCaseWithSelf(k), seen->rows + is_row,
+						 seen->n - is_row, wanted,
+						 is_row ? curve->self_cluster : PG_INT32_MAX);
+		return;
+	}
+	for (int with_self = 0; with_self <= 1; with_self++)
+	{
+		bool		self = with_self && is_row && wanted > 1;
+		int			n = wanted - self;
+
+		/*
+		 * Rows as near as the k-th are as good.  Of very many no more than
+		 * belong to the answer: they would make up for nearer ones that are
+		 * missed, and few queries tell of so many rows.
+		 */
+		while (n < Min(curve->truth.n, SEARCH_EXACT_MOST) &&
+			   rows[n].rank <= rows[wanted - self - 1].rank)
+			n++;
+		/* a query that is no row has the one case twice */
+		search_note_case(notes, EcpRecallCaseOf(k) + with_self, rows, n, wanted,
+						 self ? curve->self_cluster : PG_INT32_MAX);
+	}
 }
 
 /*
@@ -280,10 +346,11 @@ search_note_firsts(const EcpRecallCurve *curve, const EcpRecallNotes *notes,
 	for (int f = 0; f < ECP_RECALL_FIRSTS; f++)
 	{
 		int			r = Min(f, nrows - 1);
+		double		near = rows[r].rank + SEARCH_SAME * fabs(rows[r].rank);
 
-		look->recall[f] = rows[r].cluster < look->n;
 		while (r < nrows && rows[r].cluster >= look->n)
 			r++;
+		look->recall[f] = r < nrows && rows[r].rank <= near;
 		look->gap[f] = search_gap(curve, notes, look,
 								  r < nrows ? rows[r].rank : get_float8_infinity());
 		if (f == 0)
@@ -301,22 +368,9 @@ search_note(EcpRecallCurve *curve, EcpRecallNotes *notes)
 
 	qsort(curve->truth.rows, nrows, sizeof(EcpNearestRow), search_compare);
 	for (int i = 0; i < notes->nlooks; i++)
-	{
-		EcpRecallLook *look = &notes->looks[i];
-
-		search_note_firsts(curve, notes, look);
-		for (int k = 1; k < notes->nks; k++)
-		{
-			int			wanted = Min(ecp_target_ks[k], nrows);
-
-			look->recall[EcpRecallCaseOf(k)] = search_recall(curve, look, wanted,
-															 false);
-			/* a query that is no row has the one case twice */
-			look->recall[EcpRecallCaseWithSelf(k)] =
-				search_recall(curve, look, wanted,
-							  wanted > 1 && ItemPointerIsValid(&curve->self));
-		}
-	}
+		search_note_firsts(curve, notes, &notes->looks[i]);
+	for (int k = 1; k < notes->nks; k++)
+		search_note_recall(curve, notes, k);
 	notes->valid = true;
 }
 
@@ -345,7 +399,7 @@ search_begin(EcpRecallCurve *curve, const void *query, void *prepared)
 		curve->rerank.query = curve->query;
 	}
 	curve->self_cluster = PG_INT32_MAX;
-	curve->truth.k = ecp_target_ks[curve->nks - 1];
+	curve->truth.k = Min(ecp_target_ks[curve->nks - 1], SEARCH_EXACT_MOST);
 	ecp_nearest_reset(&curve->truth);
 	for (int k = 0; k < ECP_CURVE_KS; k++)
 		ecp_nearest_reset(&curve->seen[k]);
@@ -448,7 +502,7 @@ ecp_recall_search_init(EcpRecallCurve *curve)
 	ecp_probe_init(&curve->probe);
 	if (state->leaf.quantizer != ECP_QUANTIZER_NONE)
 		ecp_rerank_init(&curve->rerank, &curve->probe);
-	search_nearest_init(&curve->truth, ecp_target_ks[ECP_CURVE_KS - 1]);
+	search_nearest_init(&curve->truth, SEARCH_EXACT_MOST);
 	for (int k = 0; k < ECP_CURVE_KS; k++)
 		search_nearest_init(&curve->seen[k], ecp_target_ks[k]);
 	curve->ranks = palloc((state->leaf.slots + ECP_KERNEL_SLACK) * sizeof(float8));

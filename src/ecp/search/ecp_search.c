@@ -425,7 +425,7 @@ search_has_enough(EcpSearch *search, int n, double slack)
 	if (!(sum >= slack))
 		return false;
 	search->stats.recall = ecp_target_recall_at(meta, search->plan.k,
-												search->weights, sum);
+												&search->mix, sum);
 	return true;
 }
 
@@ -450,7 +450,7 @@ search_read_nearest(EcpSearch *search)
 {
 	EcpProbe   *probe = &search->probe;
 	const EcpScanPlan *plan = &search->plan;
-	double		slack = ecp_target_mean(plan->slack, search->weights);
+	double		slack = ecp_mix_slack(&search->mix, plan->slack);
 	int			look = plan->least;
 
 	Assert(search->descent != NULL && plan->adaptive && plan->least > 0);

@@ -175,7 +175,7 @@ struct EcpSearch
 	/* how the first window is read, and clusters of the next one */
 	EcpScanPlan plan;
 	EcpPlace	place;			/* of the query, if the plan is adaptive */
-	double		weights[ECP_QUERY_KINDS];
+	EcpQueryMix mix;
 	uint64		window;
 	uint64		rows_known;		/* rows that are taken before more is read */
 	uint64		rows_read;		/* rows for which enough has been read */

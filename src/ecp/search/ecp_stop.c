@@ -15,18 +15,24 @@
  * The third term makes queries that need many clusters give up earlier.  A mean
  * is cheapest when one more cluster gains every query the same, and it gains
  * less where more have been read.  The term is worth a tenth to a quarter of the
- * clusters; anything from 0.25 to 0.7 is within a fortieth
+ * clusters; anything from 0.3 to 0.7 is within a twentieth
  * of the best.  The spread is that of the gaps of rows, so that the
  * units are the index's own.
  *
  * The same gap means more for a query between the rows than for a row, and less
  * for one far away: from there all leaders are about equally distant.  So
- * slacks are measured for six kinds of queries (EcpQueryKind), and a query has
+ * slacks are measured for five kinds of queries (EcpQueryKind), and a query has
  * their mean, weighted by how much it is of each kind.  That follows from where it
  * is among the leaders (EcpPlace), by normal distributions of this place for the
  * queries of each kind.  A query farther away than all that were measured is one
  * of the kind whose distribution is widest, the far ones; their slack grows little
  * with distance, because they see the same half-spaces.
+ *
+ * Among queries of a kind, those that are farther from their nearest leader find
+ * less with the same slack, and fresh queries are farther than rows.  Therefore the
+ * slack rises a little with this distance (STOP_OUTER).  It costs next to nothing,
+ * as the mean is near its optimum; equal recall for near and far rows costs half as
+ * many clusters more (sentence embeddings).
  *
  * Estimates of how many rows unread clusters have, from the volumes of a ball's
  * caps beyond the boundaries between clusters (Mohoney et al., Quake, OSDI
@@ -52,7 +58,14 @@
 #include "vector/vector_value.h"
 
 /* Spreads by which the slack falls for e times the clusters. */
-#define STOP_PULL		0.3
+#define STOP_PULL		0.4
+
+/*
+ * Spreads by which the slack rises for one standard deviation more of the
+ * distance from the nearest leader, and the most deviations that count.
+ */
+#define STOP_OUTER		0.4
+#define STOP_OUTER_MOST	2.0
 
 /* ---- the nearest rows ---- */
 
@@ -162,10 +175,30 @@ ecp_place_set(EcpPlace *place, const EcpMetaPageData *meta,
 	ecp_place_set_ranks(place, meta, prepared, near, around);
 }
 
-void
-ecp_place_weights(const EcpPlace *place, const EcpRecallCurveData *curve,
-				  double *weights)
+/* What is added to the slack by the distance from the nearest leader. */
+static double
+place_outer(const EcpPlace *place, const EcpRecallCurveData *curve)
 {
+	const EcpQueryKindData *rows = &curve->ecpm_kinds[0];
+	const float4 *inverse = rows->ecpm_inverse;
+
+	/* the reciprocal of the variance of this distance alone */
+	double		precision = inverse[2] > 0 ?
+		inverse[0] - (double) inverse[1] * inverse[1] / inverse[2] : 0;
+	double		deviations = (place->near - rows->ecpm_mean[0]) *
+		sqrt(Max(precision, 0));
+
+	if (!isfinite(deviations))
+		return 0;
+	return STOP_OUTER * curve->ecpm_spread *
+		Max(Min(deviations, STOP_OUTER_MOST), -STOP_OUTER_MOST);
+}
+
+void
+ecp_place_mix(const EcpPlace *place, const EcpRecallCurveData *curve,
+			  EcpQueryMix *mix)
+{
+	double	   *weights = mix->weights;
 	double		best = -get_float8_infinity();
 	double		total = 0;
 
@@ -189,6 +222,17 @@ ecp_place_weights(const EcpPlace *place, const EcpRecallCurveData *curve,
 	}
 	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
 		weights[kind] /= total;
+	mix->outer = place_outer(place, curve);
+}
+
+double
+ecp_mix_slack(const EcpQueryMix *mix, const float4 *slack)
+{
+	double		sum = mix->outer;
+
+	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+		sum += mix->weights[kind] * slack[kind];
+	return sum;
 }
 
 /* ---- gaps ---- */

@@ -78,9 +78,22 @@ extern void ecp_place_set_ranks(EcpPlace *place, const EcpMetaPageData *meta,
 								const void *prepared, float4 near,
 								float4 around);
 
-/* How much a query is of each kind; the sum is 1. */
-extern void ecp_place_weights(const EcpPlace *place,
-							  const EcpRecallCurveData *curve, double *weights);
+/*
+ * How much a query is of each kind, with a sum of 1; and what is added to its
+ * slack because it is farther from its nearest leader than rows are, or less if
+ * it is nearer.
+ */
+typedef struct EcpQueryMix
+{
+	double		weights[ECP_QUERY_KINDS];
+	double		outer;
+} EcpQueryMix;
+
+extern void ecp_place_mix(const EcpPlace *place, const EcpRecallCurveData *curve,
+						  EcpQueryMix *mix);
+
+/* A query's slack, from those of the kinds. */
+extern double ecp_mix_slack(const EcpQueryMix *mix, const float4 *slack);
 
 /*
  * The distance of a leader with this rank minus that of the k-th row.  Minus

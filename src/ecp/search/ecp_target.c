@@ -237,20 +237,10 @@ ecp_target_plan(Relation index, const EcpMetaPageData *meta, uint64 rows,
 		plan->least = EcpLookNext(plan->least);
 }
 
-double
-ecp_target_mean(const float4 *slack, const double *weights)
-{
-	double		mean = 0;
-
-	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
-		mean += weights[kind] * slack[kind];
-	return mean;
-}
-
 /* Between two targets by what their slacks are, and in proportion below. */
 double
 ecp_target_recall_at(const EcpMetaPageData *meta, int k,
-					 const double *weights, double sum)
+					 const EcpQueryMix *mix, double sum)
 {
 	double		below = 0;
 	double		slack = 0;
@@ -265,7 +255,7 @@ ecp_target_recall_at(const EcpMetaPageData *meta, int k,
 		float4		slacks[ECP_QUERY_KINDS];
 
 		target_slacks(meta, t, low, part, slacks);
-		slack = ecp_target_mean(slacks, weights);
+		slack = ecp_mix_slack(mix, slacks);
 		if (t == 0)
 			before = slack - meta->ecpm_curve.ecpm_spread;
 		if (sum < slack)

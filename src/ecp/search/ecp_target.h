@@ -38,7 +38,7 @@ typedef struct EcpScanPlan
 } EcpScanPlan;
 
 /* A search that looked after n clusters looks again after so many. */
-#define EcpLookNext(n)	((n) + Max((n) / 8, 1))
+#define EcpLookNext(n)	((n) + Max((n) / 12, 1))
 
 /* Numbers of rows and targets of the curve's points, ascending. */
 extern const int ecp_target_ks[ECP_CURVE_KS];
@@ -51,16 +51,12 @@ extern double ecp_target_rule_probes(uint32 nleaves);
 extern void ecp_target_plan(Relation index, const EcpMetaPageData *meta,
 							uint64 rows, EcpScanPlan *plan);
 
-/* The mean of the kinds' slacks, by how much a query is of each. */
-extern double ecp_target_mean(const float4 *slack, const double *weights);
-
 /*
  * The recall to expect of a search for the k nearest rows that stops where the gap
- * and what is added to it after so many clusters have this sum, of a query with
- * these weights of the kinds.
+ * and what is added to it after so many clusters have this sum.
  */
 extern double ecp_target_recall_at(const EcpMetaPageData *meta, int k,
-								   const double *weights, double sum);
+								   const EcpQueryMix *mix, double sum);
 
 /*
  * Clusters that the target takes on average for this number of rows; for
