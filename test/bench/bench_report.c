@@ -116,7 +116,8 @@ report_searches(const MethodResult *results, int nresults)
 		{
 			double		us = us_at(&results[i], targets[t], false);
 
-			if (results[i].npoints == 0)
+			/* without searches, or with searches that were not timed */
+			if (results[i].npoints == 0 || results[i].points[0].mean_us == 0)
 				continue;
 			if (isnan(us))
 				printf("%-44s %12s\n", results[i].method.label, "not reached");
