@@ -41,7 +41,7 @@ foreach my $row (@settings)
 }
 
 # Storage parameters: all values are taken, no other is
-$node->safe_psql('postgres', 'CREATE TABLE empty (v bytea, k int)');
+$node->safe_psql('postgres', 'CREATE TABLE empty (v real[], k int)');
 my $tables = 0;
 foreach my $kind ([ 'ecp', 'v' ], [ 'betree', 'k' ])
 {

@@ -71,10 +71,12 @@
 
 /*
  * A search has all when at most this share of the nearest rows is missed; others go
- * on by so much of the spread, as they may need more.
+ * on by so much of the spread, as they may need more: with a third of it, one in
+ * twenty ends too early to know that it has missed a row, and high targets are not
+ * reached.
  */
 #define POINTS_REST			0.005
-#define POINTS_MORE			0.10
+#define POINTS_MORE			0.30
 
 /* The spread is that of gaps for 10 rows. */
 #define POINTS_SPREAD_CASE	EcpRecallCaseOf(1)
