@@ -236,10 +236,10 @@ foreach my $kind ('uniform', 'clustered', 'duplicates', 'one-hot', 'codes')
 # of each of the twenty clusters
 $node->safe_psql('postgres', "CALL make_table('clustered', 24000)");
 is( wrong(
-		$by_index, ['limit'],
-		[ 1_000, 2_000, 4_000, 5_500, 10_000 ],
+		$by_index, ['limit'], [ 1_000, 2_000, 4_000, 5_500, 10_000 ],
 		'true', 20),
-	'', 'recall of large LIMITs');
+	'',
+	'recall of large LIMITs');
 
 # exactly as many rows as the LIMIT asks for, among dead ones
 $node->safe_psql('postgres', "CALL make_table('clustered', 1000)");
