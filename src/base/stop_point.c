@@ -26,6 +26,7 @@
 #if defined(ECP_DEBUG) || defined(USE_ASSERT_CHECKING)
 
 #include "access/xlog.h"
+#include "access/xlog_internal.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
@@ -60,6 +61,23 @@ wait_for_advisory_lock(void)
 	LockRelease(&tag, ShareLock, true);
 }
 
+/*
+ * The end of what has been logged.  Where that is the end of a page, the position
+ * for inserts is behind the header of the next one, which is not there to be
+ * flushed.
+ */
+static XLogRecPtr
+logged_end(void)
+{
+	XLogRecPtr	end = GetXLogInsertRecPtr();
+
+	if (XLogSegmentOffset(end, wal_segment_size) == SizeOfXLogLongPHD)
+		end -= SizeOfXLogLongPHD;
+	else if (end % XLOG_BLCKSZ == SizeOfXLogShortPHD)
+		end -= SizeOfXLogShortPHD;
+	return end;
+}
+
 void
 ecp_stop_point(const char *name)
 {
@@ -80,7 +98,7 @@ ecp_stop_point(const char *name)
 	if (strcmp(rest, ":panic") == 0)
 	{
 		/* what was logged before is what recovery finds */
-		XLogFlush(GetXLogInsertRecPtr());
+		XLogFlush(logged_end());
 		elog(PANIC, "stop point \"%s\" reached", name);
 	}
 	else if (strcmp(rest, ":wait") == 0)
