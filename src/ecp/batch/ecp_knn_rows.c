@@ -40,7 +40,6 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
-#include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
 /* TIDs that are checked against row security at a time. */
@@ -360,22 +359,13 @@ ecp_knn_rows_set_distances(EcpKnn *knn)
 
 		for (int i = 0; i < query->nresults; i++)
 		{
-			EcpVector	vector;
-			Datum		value;
-
 			CHECK_FOR_INTERRUPTS();
-			if ((query->flags & ECP_KNN_NULL) != 0 ||
-				!table_tuple_fetch_row_version(knn->heap, &tids[i],
-											   knn->snapshot, rows.slot) ||
-				!ecp_user_table_row_value(&rows, &value))
-				continue;
-			ecp_vector_read(value, meta->ecpm_column_type, &vector);
-			ecp_vector_check_dims(&vector, meta->ecpm_dims,
-								  RelationGetRelationName(knn->index));
-			heap[i].rank = ecp_distance(vector.elem, meta->ecpm_metric,
-										vector.dims, vector.data,
-										knn->elements + q * plan->query_stride);
-			ecp_vector_release(&vector);
+			if ((query->flags & ECP_KNN_NULL) == 0 &&
+				table_tuple_fetch_row_version(knn->heap, &tids[i],
+											  knn->snapshot, rows.slot))
+				(void) ecp_user_table_row_distance(&rows, knn->index, meta,
+												   knn->elements + q * plan->query_stride,
+												   &heap[i].rank);
 		}
 		rows_sort(heap, tids, query->nresults);
 	}

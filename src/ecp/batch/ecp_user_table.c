@@ -19,6 +19,8 @@
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "vector/vector_distance.h"
+#include "vector/vector_value.h"
 
 /*
  * Begin to evaluate what an index has of rows.  Index expressions run as the
@@ -63,6 +65,24 @@ ecp_user_table_row_value(EcpUserTableRows *rows, Datum *value)
 	FormIndexDatum(rows->info, rows->slot, rows->estate, values, isnull);
 	*value = values[0];
 	return !isnull[0];
+}
+
+bool
+ecp_user_table_row_distance(EcpUserTableRows *rows, Relation index,
+							const EcpMetaPageData *meta, const void *query,
+							float8 *distance)
+{
+	EcpVector	vector;
+	Datum		value;
+
+	if (!ecp_user_table_row_value(rows, &value))
+		return false;
+	ecp_vector_read(value, meta->ecpm_column_type, &vector);
+	ecp_vector_check_dims(&vector, meta->ecpm_dims, RelationGetRelationName(index));
+	*distance = ecp_distance(vector.elem, meta->ecpm_metric, vector.dims,
+							 vector.data, query);
+	ecp_vector_release(&vector);
+	return true;
 }
 
 /* Call the visitor with the row in the slot, if the index has it. */

@@ -10,6 +10,7 @@
 
 #include "access/tableam.h"
 #include "base/user_index.h"
+#include "ecp/page/ecp_page.h"
 #include "nodes/execnodes.h"
 #include "utils/portal.h"
 
@@ -33,6 +34,14 @@ typedef void (*EcpUserTableVisitor) (const ItemPointerData *tid, Datum value,
 extern void ecp_user_table_rows_begin(EcpUserTableRows *rows, Relation heap,
 									  Relation index);
 extern bool ecp_user_table_row_value(EcpUserTableRows *rows, Datum *value);
+
+/*
+ * The distance of the row in rows->slot from a query, as the operator returns it;
+ * false if the index does not have the row.  "query" are the query's elements.
+ */
+extern bool ecp_user_table_row_distance(EcpUserTableRows *rows, Relation index,
+										const EcpMetaPageData *meta,
+										const void *query, float8 *distance);
 extern void ecp_user_table_rows_end(EcpUserTableRows *rows);
 extern void ecp_user_table_scan(Relation heap, Relation index, TableScanDesc scan,
 								EcpUserTableVisitor visitor, void *arg);

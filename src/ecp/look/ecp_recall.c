@@ -337,20 +337,11 @@ static float8
 recall_table_distance(const EcpRecall *recall, EcpUserTableRows *rows,
 					  const EcpVector *query)
 {
-	const EcpMetaPageData *meta = &recall->state.meta;
 	float8		distance;
-	EcpVector	vector;
-	Datum		value;
 
-	if (!ecp_user_table_row_value(rows, &value))
-		return get_float8_infinity();
-	ecp_vector_read(value, meta->ecpm_column_type, &vector);
-	ecp_vector_check_dims(&vector, meta->ecpm_dims,
-						  RelationGetRelationName(recall->index));
-	distance = ecp_distance(vector.elem, meta->ecpm_metric, vector.dims,
-							vector.data, query->data);
-	ecp_vector_release(&vector);
-	return distance;
+	return ecp_user_table_row_distance(rows, recall->index, &recall->state.meta,
+									   query->data, &distance) ?
+		distance : get_float8_infinity();
 }
 
 /* Run one query through the index, and add what it finds to the sums. */
