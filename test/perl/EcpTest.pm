@@ -52,6 +52,8 @@ our @EXPORT = qw(
   replayed
   answers_alike
   ask_standby
+  nearest_questions
+  nearest_agree
   test_data
   read_vecs
   vec_literal
@@ -246,6 +248,43 @@ sub ask_standby
 	cmp_ok($right, '>', 0,
 		"$right answers of the standby were right, $cancelled cancelled");
 	return;
+}
+
+=pod
+
+=item nearest_questions()
+
+Two statements that ask for the ten rows of t (id, v) that are nearest to each row
+of queries (id, v), with their distances: by an index, and exactly.
+
+=item nearest_agree($stdout)
+
+Have both, asked one after the other, the same distances?  Rows of equal distance
+may be any.
+
+=cut
+
+sub nearest_questions
+{
+	my $answer = q(SELECT string_agg(a, ';' ORDER BY id) FROM
+	(SELECT q.id, (SELECT string_agg(n.id || ':' || n.d, ',' ORDER BY n.d, n.id)
+				   FROM (SELECT t.id, t.v <-> q.v AS d FROM t
+						 ORDER BY t.v <-> q.v LIMIT 10) n) AS a
+	 FROM queries q) all_answers);
+	my $exact = $answer;
+
+	$exact =~
+	  s/ORDER BY t\.v <-> q\.v LIMIT/ORDER BY (t.v <-> q.v) + 0 LIMIT/;
+	return ($answer, $exact);
+}
+
+sub nearest_agree
+{
+	my ($stdout) = @_;
+	my ($got, $expected) =
+	  map { s/\d+:([^,;]*)/$1/gr } grep { /:/ } split /\n/, $stdout;
+
+	return $got eq $expected;
 }
 
 =pod

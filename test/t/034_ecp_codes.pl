@@ -36,35 +36,13 @@ cmp_ok(
 	'vectors are out of line');
 
 my $set = 'SET enable_seqscan = off; SET ecp.probes = 1000000;';
-my $answer = q(SELECT string_agg(a, ';' ORDER BY id) FROM
-	(SELECT q.id, (SELECT string_agg(n.id || ':' || n.d, ',' ORDER BY n.d, n.id)
-				   FROM (SELECT t.id, t.v <-> q.v AS d FROM t
-						 ORDER BY t.v <-> q.v LIMIT 10) n) AS a
-	 FROM queries q) all_answers);
-my $exact = $answer;
-$exact =~ s/ORDER BY t\.v <-> q\.v LIMIT/ORDER BY (t.v <-> q.v) + 0 LIMIT/;
+my ($answer, $exact) = nearest_questions();
 
 plan_uses(
 	$primary,
 	'SELECT id FROM t ORDER BY v <-> (SELECT v FROM queries LIMIT 1) LIMIT 10',
 	'ti',
 	set => $set);
-
-# the distances must agree; rows of equal distance may be any
-sub distances
-{
-	my ($text) = @_;
-
-	$text =~ s/\d+:([^,;]*)/$1/g;
-	return $text;
-}
-
-sub is_right
-{
-	my ($got, $expected) = map { distances($_) } grep { /:/ } split /\n/,
-	  $_[0];
-	return $got eq $expected;
-}
 
 replayed($primary, $standby);
 my $load = start_load(
@@ -83,8 +61,11 @@ UPDATE t SET v = (SELECT v FROM source WHERE source.id = :id) WHERE id = :id - 1
 INSERT INTO t SELECT id, 0, v FROM source WHERE id BETWEEN :id AND :id + 4;
 \endif
 ), clients => 2);
-ask_standby($standby, sql => "$set $answer; $exact", right => \&is_right);
-ok( is_right(
+ask_standby(
+	$standby,
+	sql => "$set $answer; $exact",
+	right => \&nearest_agree);
+ok( nearest_agree(
 		$primary->safe_psql(
 			'postgres',
 			"BEGIN ISOLATION LEVEL REPEATABLE READ; $set $answer; $exact")),
@@ -109,7 +90,7 @@ $primary->stop('immediate');
 $primary->start;
 index_ok($primary, 'ti', 'sound after a crash');
 my $after = $primary->safe_psql('postgres', "$set $answer; $exact");
-ok(is_right($after), 'exact after a crash');
+ok(nearest_agree($after), 'exact after a crash');
 is( $primary->safe_psql(
 		'postgres',
 		"$set SELECT count(*) FROM queries q, LATERAL (SELECT id, v <-> q.v AS d FROM t ORDER BY v <-> q.v LIMIT 1) n WHERE d = 0"

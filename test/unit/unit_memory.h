@@ -15,7 +15,7 @@
 static uint64 random_state = 1;
 
 /* xorshift64*: the same numbers everywhere */
-static uint32
+static inline uint32
 random_u32(void)
 {
 	random_state ^= random_state >> 12;
@@ -24,31 +24,35 @@ random_u32(void)
 	return (uint32) ((random_state * UINT64CONST(2685821657736338717)) >> 32);
 }
 
-/*
- * Memory of "bytes" bytes that ends where an unreadable page begins; never
- * freed before guard_reset().
- */
-static char *guard_area = NULL;
-static Size guard_bytes = 0;
+/* The same from -1 to 1. */
+static inline double
+random_number(void)
+{
+	return (int32) random_u32() / 2147483648.0;
+}
 
-static char *
+/* Memory of so many bytes that ends where an unreadable page begins. */
+static inline char *
 guard_alloc(Size bytes)
 {
 	Size		page = sysconf(_SC_PAGESIZE);
+	Size		readable = TYPEALIGN(page, bytes);
+	char	   *area = mmap(NULL, readable + page, PROT_READ | PROT_WRITE,
+							MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	guard_bytes = TYPEALIGN(page, bytes) + page;
-	guard_area = mmap(NULL, guard_bytes, PROT_READ | PROT_WRITE,
-					  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (guard_area == MAP_FAILED)
+	if (area == MAP_FAILED ||
+		mprotect(area + readable, page, PROT_NONE) != 0)
 		abort();
-	mprotect(guard_area + guard_bytes - page, page, PROT_NONE);
-	return guard_area + guard_bytes - page - bytes;
+	return area + readable - bytes;
 }
 
-static void
-guard_free(void)
+static inline void
+guard_free(void *memory, Size bytes)
 {
-	munmap(guard_area, guard_bytes);
+	Size		page = sysconf(_SC_PAGESIZE);
+	Size		readable = TYPEALIGN(page, bytes);
+
+	munmap((char *) memory + bytes - readable, readable + page);
 }
 
 #endif							/* ECP_UNIT_MEMORY_H */

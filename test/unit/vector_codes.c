@@ -30,6 +30,7 @@
 
 #include "server_shim.h"
 #include "unit.h"
+#include "unit_memory.h"
 
 #define ROWS			256
 #define DIMS_MAX		1024
@@ -81,19 +82,6 @@ static const Shape shapes[] = {
 	{"far from the query, close together", 1, 0.001f, false, ZERO},
 	{"across the query, close together", 1, 0.0001f, false, ACROSS}
 };
-
-static uint64 random_state = 1;
-
-/* xorshift64*: the same numbers everywhere, from -1 to 1 */
-static double
-random_number(void)
-{
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return (int32) ((random_state * UINT64CONST(2685821657736338717)) >> 32) /
-		2147483648.0;
-}
 
 /* n vectors of a shape; as bytes, or as floats of this scale */
 static void

@@ -173,7 +173,7 @@ random_query(int pattern)
 {
 	static const float4 scale[NPATTERNS] = {1, 1e-25f, 3e38f, 65504};
 
-	return (float4) ((int32) random_u32() / 2147483648.0) * scale[pattern];
+	return (float4) random_number() * scale[pattern];
 }
 
 /*
@@ -221,7 +221,7 @@ rows_equal(const char *isa, EcpMetric metric, int dims, int n, int pattern)
 	ok &= memcmp(factors[0], factors[1], sizeof(factors[0])) == 0;
 	free(query);
 	free(floats);
-	guard_free();
+	guard_free(halves, n * bytes);
 	return ok;
 }
 

@@ -84,7 +84,7 @@ fill_f32(float4 *elements, Size n, int pattern)
 {
 	for (Size i = 0; i < n; i++)
 	{
-		float4		uniform = (float4) ((int32) random_u32() / 2147483648.0);
+		float4		uniform = (float4) random_number();
 
 		switch (pattern)
 		{
@@ -280,8 +280,6 @@ test_rows(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
 	float8		ranks[2][ROWS_MAX];
 	float8		column_ranks[2][ROWS_MAX];
 	float8		distances[2][ROWS_MAX];
-	char	   *row_area = guard_area;
-	Size		row_area_bytes = guard_bytes;
 
 	if (elem == ECP_ELEM_UINT8)
 	{
@@ -342,7 +340,7 @@ test_rows(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
 	{
 		check(memcmp(column_ranks[1], ranks[1], n * sizeof(float8)) == 0, isa,
 			  "columns equal rows", dims, n, pattern);
-		munmap(guard_area, guard_bytes);
+		guard_free(columns, column_bytes);
 	}
 
 	for (int i = 0; i < n; i++)
@@ -368,9 +366,7 @@ test_rows(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
 	for (int f = 0; f < ECP_FACTORS_MAX; f++)
 		free(factors[f]);
 	free(query);
-	guard_area = row_area;
-	guard_bytes = row_area_bytes;
-	guard_free();
+	guard_free(rows, n * row_bytes);
 }
 
 /*
@@ -498,7 +494,7 @@ test_panel(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
 	free(memory);
 	free(back);
 	free(leaders);
-	guard_free();
+	guard_free(vectors, nvectors * row_bytes);
 }
 
 static const int row_counts[] = {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 58,

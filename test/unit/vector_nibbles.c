@@ -23,29 +23,15 @@
 
 #include <float.h>
 #include <math.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "vector/vector_kernels.h"
 #include "vector/vector_nibbles.h"
 
 #include "server_shim.h"
 #include "unit.h"
+#include "unit_memory.h"
 
 #define ROWS_MAX	130
-
-static uint64 random_state = 1;
-
-/* xorshift64*: the same numbers everywhere, from -1 to 1 */
-static double
-random_number(void)
-{
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return (int32) ((random_state * UINT64CONST(2685821657736338717)) >> 32) /
-		2147483648.0;
-}
 
 static const char *const shapes[] = {"random", "sparse", "equal elements",
 "two values", "far from the origin", "huge", "tiny", "zero"};
@@ -87,20 +73,6 @@ fill(int shape, int dims, int n, float4 *vectors)
 	}
 }
 
-/* Memory that ends where none can be read. */
-static uint8 *
-guarded(Size bytes)
-{
-	Size		page = sysconf(_SC_PAGESIZE);
-	Size		all = TYPEALIGN(page, bytes) + page;
-	char	   *area = mmap(NULL, all, PROT_READ | PROT_WRITE,
-							MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (area == MAP_FAILED || mprotect(area + all - page, page, PROT_NONE) != 0)
-		abort();
-	return (uint8 *) area + all - page - bytes;
-}
-
 static void
 make_all(const char *isa, int dims, int n, const float4 *vectors, uint8 *rows)
 {
@@ -133,7 +105,7 @@ test_isa(const char *isa)
 		Size		stride = EcpNibblesBytes(dims);
 		int			n = 1 + dims * 7 % ROWS_MAX;
 		int			shape = dims % lengthof(shapes);
-		uint8	   *rows = guarded(n * stride);
+		uint8	   *rows = (uint8 *) guard_alloc(n * stride);
 		uint8	   *others = malloc(n * stride);
 
 		fill(shape, dims, n, vectors);
@@ -155,6 +127,7 @@ test_isa(const char *isa)
 		differ += memcmp(bounds[0], bounds[1], n * sizeof(float8)) != 0;
 		differ += memcmp(back[0], back[1], dims * sizeof(float4)) != 0;
 		free(others);
+		guard_free(rows, n * stride);
 	}
 	unit_ok(differ == 0, "%s: %d of 800 differ", isa, differ);
 }

@@ -22,13 +22,12 @@
 #include "postgres.h"
 
 #include <math.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "vector/vector_kernels.h"
 
 #include "server_shim.h"
 #include "unit.h"
+#include "unit_memory.h"
 
 #define DIMS		ECP_PARTS_DIMS_MAX
 #define ROWS		ECP_PASS_ROWS
@@ -46,21 +45,10 @@ typedef enum Pattern
 
 static const char *const pattern_names[] = {"random", "extreme", "close", "small", "tight"};
 
-static uint64 random_state = 1;
-
-static uint32
-random_byte(void)
-{
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return (uint32) ((random_state * UINT64CONST(2685821657736338717)) >> 56);
-}
-
 static uint8
 element(Pattern pattern, bool of_query, uint8 query)
 {
-	uint32		r = random_byte();
+	uint32		r = random_u32() >> 24;
 
 	switch (pattern)
 	{
@@ -69,7 +57,7 @@ element(Pattern pattern, bool of_query, uint8 query)
 		case CLOSE:
 			return of_query ? r : Max(Min(query + (int) (r % 9) - 4, 255), 0);
 		case SMALL:
-			return r * random_byte() * random_byte() >> 16;
+			return r * (random_u32() >> 24) * (random_u32() >> 24) >> 16;
 		case TIGHT:
 			return of_query ? 255 : r % 16 == 0 ? 31 : 15;
 		default:
@@ -77,28 +65,14 @@ element(Pattern pattern, bool of_query, uint8 query)
 	}
 }
 
-/* Memory that ends, with the bytes that kernels may read, at an unreadable page. */
+/* With the bytes that kernels may read behind the last row. */
 static uint8 *
 guarded(Size bytes)
 {
-	Size		page = sysconf(_SC_PAGESIZE);
-	Size		all = TYPEALIGN(page, bytes + ECP_KERNEL_SLACK);
-	uint8	   *area = mmap(NULL, all + page, PROT_READ | PROT_WRITE,
-							MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char	   *memory = guard_alloc(bytes + ECP_KERNEL_SLACK);
 
-	if (area == MAP_FAILED || mprotect(area + all, page, PROT_NONE) != 0)
-		abort();
-	memset(area, 0xA5, all);
-	return area + all - ECP_KERNEL_SLACK - bytes;
-}
-
-static void
-guarded_free(uint8 *memory, Size bytes)
-{
-	Size		page = sysconf(_SC_PAGESIZE);
-	Size		all = TYPEALIGN(page, bytes + ECP_KERNEL_SLACK);
-
-	munmap(memory + bytes + ECP_KERNEL_SLACK - all, all + page);
+	memset(memory, 0xA5, bytes + ECP_KERNEL_SLACK);
+	return (uint8 *) memory;
 }
 
 typedef struct Rows
@@ -151,8 +125,8 @@ free_rows(Rows * rows)
 {
 	Size		bytes = (Size) rows->n * EcpPartsBytes(rows->dims);
 
-	guarded_free(rows->upper, bytes);
-	guarded_free(rows->lower, bytes);
+	guard_free(rows->upper, bytes + ECP_KERNEL_SLACK);
+	guard_free(rows->lower, bytes + ECP_KERNEL_SLACK);
 }
 
 typedef struct Result
