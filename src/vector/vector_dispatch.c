@@ -30,6 +30,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "base/bits.h"
 #include "port/pg_bitutils.h"
 #include "vector/vector_kernels.h"
 #include "vector/vector_nibbles.h"

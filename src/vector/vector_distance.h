@@ -117,10 +117,6 @@ extern void ecp_queries_pass_columns(const EcpQuery *const *queries,
 									 const uint32 *const *factors, int n,
 									 uint64 *passed, float8 *ranks);
 
-/* The lowest n bits of a word. */
-#define EcpLowBits(n) \
-	((n) >= 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << (n)) - 1)
-
 /*
  * Which of n <= 64 ranks, or bounds of ranks, are not above a limit, NaN included:
  * bit i is for the i-th.  Of bounds, some next to the limit may be among them that are

@@ -29,6 +29,7 @@
 
 #include <math.h>
 
+#include "base/bits.h"
 #include "vector/vector_distance.h"
 
 /* Vectors that ecp_panel_nearest() takes to a kernel at a time. */
@@ -695,6 +696,5 @@ extern const EcpKernels ecp_kernels_dotprod;
 
 /* The kernels in use; never NULL. */
 extern const EcpKernels *ecp_kernels;
-
 
 #endif							/* VECTOR_KERNELS_H */

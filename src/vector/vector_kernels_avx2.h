@@ -49,7 +49,7 @@ typedef struct RowSums
 {
 	__m256		low[ROWS];
 	__m256		high[ROWS];
-}			RowSums;
+} RowSums;
 
 /* The product of two vectors, or the square of their difference. */
 TEMPLATE __m256
@@ -83,7 +83,7 @@ load_halves(const uint16 *halves, int n)
  */
 TEMPLATE void
 float_rows_add(const float4 *query, const char *const *row, int i, int n,
-			   RowSums * sums, bool half, bool squared)
+			   RowSums *sums, bool half, bool squared)
 {
 	__m256i		low_mask = lane_mask(n);
 	__m256i		high_mask = lane_mask(n - 8);
@@ -228,7 +228,7 @@ avx2_u8_parts_near(const EcpPartsQuery *query, const uint8 *upper,
 		bound = _mm256_fnmadd_ps(width, _mm256_sqrt_ps(bound), bound);
 		near |= (uint64) _mm256_movemask_ps(_mm256_cmp_ps(bound, _mm256_set1_ps(limit), _CMP_LE_OQ)) << first;
 	}
-	return n < 64 ? near & ((UINT64CONST(1) << n) - 1) : near;
+	return near & EcpLowBits(n);
 }
 
 /* The sums of the squares of differences of bytes. */

@@ -37,8 +37,7 @@
 
 /* The first n of 16 lanes, or of 64 bytes. */
 #define LaneMask(n)		((__mmask16) ((n) >= 16 ? 0xFFFF : (1U << (n)) - 1))
-#define ByteMask(n) \
-	((__mmask64) ((n) >= 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << (n)) - 1))
+#define ByteMask(n)		((__mmask64) EcpLowBits(n))
 
 /* The sum of the lanes of each of four registers. */
 TEMPLATE __m128i

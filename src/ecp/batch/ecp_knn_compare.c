@@ -13,6 +13,7 @@
 
 #include <math.h>
 
+#include "base/bits.h"
 #include "base/topk.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/page/ecp_page.h"

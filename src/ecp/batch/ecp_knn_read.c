@@ -16,6 +16,7 @@
  */
 #include "postgres.h"
 
+#include "base/bits.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/batch/ecp_sweep.h"
 #include "ecp/page/ecp_page.h"
@@ -81,7 +82,7 @@ reader_count_live(uint64 *live, int n)
 	uint32		nlive = 0;
 
 	if (n % 64 != 0)
-		live[n / 64] &= (UINT64CONST(1) << (n % 64)) - 1;
+		live[n / 64] &= EcpLowBits(n % 64);
 	for (int w = 0; w < (n + 63) / 64; w++)
 		nlive += pg_popcount64(live[w]);
 	return nlive;

@@ -30,6 +30,7 @@
 
 #include <math.h>
 
+#include "base/bits.h"
 #include "catalog/pg_type_d.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/page/ecp_attr.h"
@@ -769,10 +770,8 @@ ecp_attr_filter_page(const EcpAttrFilter *filter, const EcpGeometry *geo,
 	for (int w = 0; w < geo->live_words; w++)
 	{
 		int			first = w * 64;
-		uint64		word = first < n ? view->live[w] : 0;
+		uint64		word = first < n ? view->live[w] & EcpLowBits(n - first) : 0;
 
-		if (first < n && n - first < 64)
-			word &= (UINT64CONST(1) << (n - first)) - 1;
 		nlive += pg_popcount64(word);
 		for (int c = 0; c < filter->nconditions && word != 0; c++)
 			word &= attr_match(&filter->conditions[c], geo, view, first,

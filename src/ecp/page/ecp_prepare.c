@@ -3,14 +3,14 @@
  * ecp_prepare.c
  *	  The forms in which a vector is stored, and compared with leaders.
  *
- * Compared as it is for L2 and inner product, brought to unit length for cosine, where
- * L2 ranks alike; of the element kind that means of such rows need.  Builds,
+ * Compared as it is for L2 and inner product, brought to unit length for cosine,
+ * where L2 ranks alike; of the element kind that means of such rows need.  Builds,
  * inserts and searches prepare alike.
  *
- * A vector is stored as it is, or as float16, or as codes of four bits.  Its length does not matter under
- * cosine; so it is scaled there (ecp_vector_halve()), no element is out of range,
- * and none is smaller than what float16 has digits for unless it hardly matters
- * beside the largest one.
+ * Stored as it is, as float16, or as codes of four bits.  As float16 it is scaled
+ * under cosine, where its length does not matter (ecp_vector_halve()), so that no
+ * element is out of range, and none is smaller than what float16 has digits for
+ * unless it hardly matters beside the largest one.
  *
  *-------------------------------------------------------------------------
  */

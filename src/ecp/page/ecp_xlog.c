@@ -20,6 +20,7 @@
 
 #include "access/xlog.h"
 #include "access/xloginsert.h"
+#include "base/bits.h"
 #include "base/core_buffer.h"
 #include "base/core_wal.h"
 #include "base/stop_point.h"
@@ -118,10 +119,8 @@ entry_find_free(const EcpEntryView *view, uint32 nslots)
 	Assert(nslots > 0);
 	for (uint32 first = 0; first < nslots; first += 64)
 	{
-		uint64		free = ~view->live[first / 64];
+		uint64		free = ~view->live[first / 64] & EcpLowBits(nslots - first);
 
-		if (nslots - first < 64)
-			free &= (UINT64CONST(1) << (nslots - first)) - 1;
 		if (free != 0)
 			return first + pg_rightmost_one_pos64(free);
 	}

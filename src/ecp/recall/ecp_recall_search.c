@@ -14,6 +14,7 @@
 
 #include <math.h>
 
+#include "base/bits.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"

@@ -30,6 +30,7 @@
 
 #include <math.h>
 
+#include "base/bits.h"
 #include "base/spare.h"
 #include "base/topk.h"
 #include "ecp/page/ecp_insbuf_map.h"

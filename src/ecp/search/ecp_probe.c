@@ -23,6 +23,7 @@
  */
 #include "postgres.h"
 
+#include "base/bits.h"
 #include "base/compat.h"
 #include "base/core_buffer.h"
 #include "ecp/define/ecp_options.h"
@@ -91,10 +92,8 @@ probe_used_slots(const uint64 *live, int n)
 
 	for (; w >= 0; w--)
 	{
-		uint64		word = live[w];
+		uint64		word = live[w] & EcpLowBits(n - w * 64);
 
-		if ((w + 1) * 64 > n)
-			word &= (UINT64CONST(1) << (n - w * 64)) - 1;
 		if (word != 0)
 			return w * 64 + pg_leftmost_one_pos64(word) + 1;
 	}

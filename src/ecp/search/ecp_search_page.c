@@ -19,6 +19,7 @@
 
 #include <math.h>
 
+#include "base/bits.h"
 #include "base/topk.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"
@@ -60,6 +61,24 @@ ecp_search_page_init(EcpSearch *search)
 		part->factors[f] = palloc(sizeof(uint32) * geo->slots +
 								  ECP_KERNEL_SLACK);
 	part->vector = palloc(geo->vec_bytes + ECP_KERNEL_SLACK);
+}
+
+/* Rows were ranked: all are candidates if some of them may be left out. */
+static inline void
+search_ranked(EcpSearch *search, uint64 rows)
+{
+	search->stats.vectors += pg_popcount64(rows);
+	if (search->rest.active)
+		search->candidates += pg_popcount64(rows);
+}
+
+/* Items were put into the room of search->rows: else these are the candidates. */
+static inline void
+search_added(EcpSearch *search, int nitems)
+{
+	if (!search->rest.active)
+		search->candidates += nitems;
+	ecp_topk_added(&search->rows, nitems);
 }
 
 /*
@@ -111,13 +130,10 @@ ecp_search_add_rows(EcpSearch *search, const EcpProbeRun *run,
 		EcpRanked  *items;
 		int			nitems = 0;
 
-		search->stats.vectors += pg_popcount64(word);
+		search_ranked(search, word);
 		if (search->rest.active)
-		{
-			search->candidates += pg_popcount64(word);
 			word = search_leave_out(search, word, ranks, number + from,
 									tids + from, count);
-		}
 		else if (within)
 			word &= ecp_ranks_passed(ranks, count, rank_max);
 		if (word == 0)
@@ -132,9 +148,7 @@ ecp_search_add_rows(EcpSearch *search, const EcpProbeRun *run,
 			ecp_ranked_set(&items[nitems++], ranks[i], search->request.located ?
 						   number + from + i : ecp_tid_item(&tids[from + i]));
 		}
-		if (!search->rest.active)
-			search->candidates += nitems;
-		ecp_topk_added(&search->rows, nitems);
+		search_added(search, nitems);
 	}
 }
 
@@ -301,6 +315,14 @@ search_rank_some(EcpSearch *search, const EcpEntryView *view,
 	}
 }
 
+/* Note the estimate of a rank, beside its bound. */
+static inline void
+search_note_estimate(EcpSearch *search, float8 estimate)
+{
+	ecp_nearest_add(&search->nearest, estimate);
+	search->near = EcpSearchNear(search->nearest.kth);
+}
+
 /*
  * The same as search_leave_out() with bounds of ranks, which note estimates of
  * these.
@@ -320,9 +342,8 @@ search_leave_out_codes(EcpSearch *search, uint64 word, const float4 *bounds,
 		if (bounds[i] >= search->near)
 			continue;
 		near |= UINT64CONST(1) << i;
-		ecp_nearest_add(&search->nearest,
-						ecp_code_estimate(margin, factors, i, bounds[i]));
-		search->near = EcpSearchNear(search->nearest.kth);
+		search_note_estimate(search,
+							 ecp_code_estimate(margin, factors, i, bounds[i]));
 	}
 	ecp_search_rest_add(search, word & ~near, number, NULL, n);
 	return near;
@@ -364,13 +385,10 @@ search_read_codes(EcpSearch *search, const EcpProbeRun *run,
 							  (const uint8 *) view->codes +
 							  from * search->state.leaf.code_bytes,
 							  factors, count, bounds);
-		search->stats.vectors += pg_popcount64(word);
+		search_ranked(search, word);
 		if (search->rest.active)
-		{
-			search->candidates += pg_popcount64(word);
 			word = search_leave_out_codes(search, word, bounds, factors, margin,
 										  number + from, count);
-		}
 		else if (!isinf(rank_max))
 			word &= ecp_bounds_passed(bounds, count, rank_max);
 		if (word == 0)
@@ -386,9 +404,7 @@ search_read_codes(EcpSearch *search, const EcpProbeRun *run,
 			items[nitems].rank = bound;
 			items[nitems++].item = number + from + i;
 		}
-		if (!search->rest.active)
-			search->candidates += nitems;
-		ecp_topk_added(&search->rows, nitems);
+		search_added(search, nitems);
 	}
 }
 
@@ -407,8 +423,7 @@ search_leave_out_nibbles(EcpSearch *search, uint64 word, const float8 *bounds,
 		if (bounds[i] >= search->near)
 			continue;
 		near |= UINT64CONST(1) << i;
-		ecp_nearest_add(&search->nearest, ranks[i]);
-		search->near = EcpSearchNear(search->nearest.kth);
+		search_note_estimate(search, ranks[i]);
 	}
 	ecp_search_rest_add(search, word & ~near, 0, tids, n);
 	return near;
@@ -440,13 +455,10 @@ search_read_nibbles(EcpSearch *search, const EcpEntryView *view,
 		bounds = ecp_search_rest_room(search, count);
 		ecp_nibbles_query_rank(search->query.nibbles, view->codes + from * stride,
 							   stride, count, ranks, bounds);
-		search->stats.vectors += pg_popcount64(word);
+		search_ranked(search, word);
 		if (search->rest.active)
-		{
-			search->candidates += pg_popcount64(word);
 			word = search_leave_out_nibbles(search, word, bounds, ranks, tids,
 											count);
-		}
 		if (word == 0)
 			continue;
 		items = ecp_topk_room(&search->rows, count);
@@ -459,9 +471,7 @@ search_read_nibbles(EcpSearch *search, const EcpEntryView *view,
 			items[nitems].rank = bounds[i];
 			items[nitems++].item = ecp_tid_item(&tids[i]);
 		}
-		if (!search->rest.active)
-			search->candidates += nitems;
-		ecp_topk_added(&search->rows, nitems);
+		search_added(search, nitems);
 	}
 }
 

@@ -21,6 +21,7 @@
 
 #include <math.h>
 
+#include "base/bits.h"
 #include "base/topk.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/search/ecp_search_private.h"

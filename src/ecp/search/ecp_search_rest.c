@@ -20,6 +20,7 @@
 
 #include <math.h>
 
+#include "base/bits.h"
 #include "base/topk.h"
 #include "ecp/page/ecp_tid.h"
 #include "ecp/search/ecp_search_private.h"
