@@ -123,7 +123,7 @@ typedef struct CalPoint
 	int			launched;		/* processes of the last one */
 	int			npasses;
 	EcpJobResult passes[CAL_PASSES];
-}			CalPoint;
+} CalPoint;
 
 static double
 cal_elapsed(const Calibration *cal)
@@ -351,7 +351,7 @@ cal_job(Calibration *cal, EcpTransferTask *task, bool cold, int workers,
  * may be no time for it; of several passes, one is better than none.
  */
 static void
-cal_pass(Calibration *cal, CalPoint * point)
+cal_pass(Calibration *cal, CalPoint *point)
 {
 	EcpTransferTask *task = &point->task;
 	int			left = point->wanted - point->npasses;
@@ -403,7 +403,7 @@ cal_compare_rates(const void *a, const void *b)
  * was no time for any.
  */
 static void
-cal_median(Calibration *cal, CalPoint * point, EcpJobResult *sum)
+cal_median(Calibration *cal, CalPoint *point, EcpJobResult *sum)
 {
 	int			n = point->npasses;
 

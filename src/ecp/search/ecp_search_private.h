@@ -158,7 +158,7 @@ typedef struct EcpSearchAhead
 	int			next;
 	int			n;
 	EcpRanked	rows[ECP_SEARCH_AHEAD_ROWS];
-}			EcpSearchAhead;
+} EcpSearchAhead;
 
 struct EcpSearch
 {
