@@ -48,6 +48,12 @@ typedef void (*FloatSums) (const float4 *query, int dims, const char *rows,
 /* Ranks of rows in PARTS are whole numbers below it, which a float4 has room for. */
 #define PARTS_LIMIT_MAX	(1 << 24)
 
+/*
+ * Rows whose upper parts are compared at a time.  Lower parts of the near ones are
+ * prefetched while the next are compared.
+ */
+#define PARTS_STEP	16
+
 StaticAssertDecl(ECP_PARTS_DIMS_MAX * PG_UINT8_MAX * PG_UINT8_MAX < PARTS_LIMIT_MAX,
 				 "ranks of rows in PARTS");
 StaticAssertDecl(EcpPartsBytes(ECP_PARTS_DIMS_MAX) <= ECP_PARTS_BYTES_MAX,
@@ -432,6 +438,7 @@ ecp_query_pass_parts(const EcpQuery *query, const uint8 *upper,
 					 float8 limit, float8 *ranks)
 {
 	const EcpPartsQuery *parts = query->parts;
+	uint64		near = 0;
 	uint64		passed = 0;
 
 	Assert(parts != NULL);
@@ -440,17 +447,27 @@ ecp_query_pass_parts(const EcpQuery *query, const uint8 *upper,
 	if (limit < PARTS_LIMIT_MAX)
 	{
 		float4		whole = (float4) Max(floor(limit), -1);
+		int			n = pg_leftmost_one_pos64(rows) + 1;
 
-		rows &= ecp_kernels->u8_parts_near(parts, upper, (const int32 *) factor,
-										   pg_leftmost_one_pos64(rows) + 1, whole);
-		/* to wait for memory once */
-		for (uint64 word = rows; word != 0; word &= word - 1)
+		for (int from = 0; from < n; from += PARTS_STEP)
 		{
-			const uint8 *row = lower + (Size) pg_rightmost_one_pos64(word) * parts->bytes;
+			int			count = Min(n - from, PARTS_STEP);
+			uint64		word = ecp_kernels->u8_parts_near(parts,
+														  upper + (Size) from * parts->bytes,
+														  (const int32 *) factor + from,
+														  count, whole) << from;
 
-			__builtin_prefetch(row);
-			__builtin_prefetch(row + parts->bytes - 1);
+			word &= rows;
+			near |= word;
+			for (; word != 0; word &= word - 1)
+			{
+				const uint8 *row = lower + (Size) pg_rightmost_one_pos64(word) * parts->bytes;
+
+				__builtin_prefetch(row);
+				__builtin_prefetch(row + parts->bytes - 1);
+			}
 		}
+		rows = near;
 	}
 	ecp_kernels->u8_parts_rank(parts, upper, lower, rows, ranks);
 	for (; rows != 0; rows &= rows - 1)

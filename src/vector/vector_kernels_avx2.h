@@ -167,61 +167,86 @@ add_lanes_i32(__m256i sum)
 	return _mm_cvtsi128_si32(half);
 }
 
-/* Sums of the lanes of eight registers. */
+/* The sum of the lanes of each of four registers, in two halves. */
 TEMPLATE __m256i
-add_each_lanes_i32(const __m256i *sums)
+add_lanes_by_two(const __m256i *sums)
 {
-	__m256i		a = _mm256_hadd_epi32(_mm256_hadd_epi32(sums[0], sums[1]),
-									  _mm256_hadd_epi32(sums[2], sums[3]));
-	__m256i		b = _mm256_hadd_epi32(_mm256_hadd_epi32(sums[4], sums[5]),
-									  _mm256_hadd_epi32(sums[6], sums[7]));
+	return _mm256_hadd_epi32(_mm256_hadd_epi32(sums[0], sums[1]),
+							 _mm256_hadd_epi32(sums[2], sums[3]));
+}
 
-	return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20),
-							_mm256_permute2x128_si256(a, b, 0x31));
+/* Inner product of a query with the levels of 32 upper parts, in eight parts. */
+TEMPLATE __m256i
+parts_product(__m256i x, __m256i levels, __m256i q0, __m256i q1)
+{
+	const __m256i nibble = _mm256_set1_epi8(0x0F);
+	__m256i		x0 = _mm256_shuffle_epi8(levels, _mm256_and_si256(x, nibble));
+	__m256i		x1 = _mm256_shuffle_epi8(levels, _mm256_and_si256(_mm256_srli_epi16(x, 4), nibble));
+
+	x0 = _mm256_add_epi16(_mm256_maddubs_epi16(x0, q0), _mm256_maddubs_epi16(x1, q1));
+	return _mm256_madd_epi16(x0, _mm256_set1_epi16(1));
+}
+
+/*
+ * Inner products of a query with the levels of PARTS_ROWS rows, of which the last one
+ * that there is takes the place of those that there are not.
+ */
+TEMPLATE __m256i
+parts_products(const EcpPartsQuery *query, const uint8 *upper, int bytes,
+			   int n)
+{
+	const __m256i levels = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *) ecp_parts_levels));
+	__m256i		fours[PARTS_ROWS / ROWS];
+
+#pragma GCC unroll 2
+	for (int first = 0; first < PARTS_ROWS; first += ROWS)
+	{
+		__m256i		sums[ROWS];
+
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++)
+		{
+			const uint8 *row = upper + (Size) Min(first + r, n - 1) * bytes;
+
+			sums[r] = _mm256_setzero_si256();
+#pragma GCC unroll 2
+			for (int i = 0; i < bytes; i += 32)
+				sums[r] = _mm256_add_epi32(sums[r],
+										   parts_product(_mm256_loadu_si256((const __m256i *) (row + i)), levels,
+														 _mm256_loadu_si256((const __m256i *) (query->elements[0] + i)),
+														 _mm256_loadu_si256((const __m256i *) (query->elements[1] + i))));
+		}
+		fours[first / ROWS] = add_lanes_by_two(sums);
+	}
+	return _mm256_add_epi32(_mm256_permute2x128_si256(fours[0], fours[1], 0x20),
+							_mm256_permute2x128_si256(fours[0], fours[1], 0x31));
 }
 
 TEMPLATE uint64
 avx2_u8_parts_near(const EcpPartsQuery *query, const uint8 *upper,
 				   const int32 *factor, int n, float4 limit)
 {
-	const __m256i nibble = _mm256_set1_epi8(0x0F);
-	const __m256i levels = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *) ecp_parts_levels));
 	uint64		near = 0;
 
 	for (int first = 0; first < n; first += PARTS_ROWS)
 	{
-		const uint8 *row[PARTS_ROWS];
-		__m256i		sums[PARTS_ROWS];
-		__m256i		factors = _mm256_maskload_epi32(factor + first, lane_mask(n - first));
+		int			count = n - first;
+		const uint8 *row = upper + (Size) first * query->bytes;
+		__m256i		factors = _mm256_maskload_epi32(factor + first, lane_mask(count));
 		__m256i		number;
 		__m256		bound;
 		__m256		width;
 
-#pragma GCC unroll 8
-		for (int r = 0; r < PARTS_ROWS; r++)
-		{
-			row[r] = upper + (Size) Min(first + r, n - 1) * query->bytes;
-			sums[r] = _mm256_setzero_si256();
-		}
-		for (int i = 0; i < query->bytes; i += 32)
-		{
-			__m256i		q0 = _mm256_loadu_si256((const __m256i *) (query->elements[0] + i));
-			__m256i		q1 = _mm256_loadu_si256((const __m256i *) (query->elements[1] + i));
-
-#pragma GCC unroll 8
-			for (int r = 0; r < PARTS_ROWS; r++)
-			{
-				__m256i		x = _mm256_loadu_si256((const __m256i *) (row[r] + i));
-				__m256i		x0 = _mm256_shuffle_epi8(levels, _mm256_and_si256(x, nibble));
-				__m256i		x1 = _mm256_shuffle_epi8(levels, _mm256_and_si256(_mm256_srli_epi16(x, 4), nibble));
-
-				x0 = _mm256_add_epi16(_mm256_maddubs_epi16(x0, q0), _mm256_maddubs_epi16(x1, q1));
-				sums[r] = _mm256_add_epi32(sums[r], _mm256_madd_epi16(x0, _mm256_set1_epi16(1)));
-			}
-		}
+		/* constants where it matters: whole registers of the commonest length */
+		if (query->bytes != 64)
+			number = parts_products(query, row, query->bytes, count);
+		else if (count < PARTS_ROWS)
+			number = parts_products(query, row, 64, count);
+		else
+			number = parts_products(query, row, 64, PARTS_ROWS);
 		number = _mm256_sub_epi32(_mm256_add_epi32(_mm256_set1_epi32(query->base),
 												   _mm256_srai_epi32(factors, 8)),
-								  _mm256_slli_epi32(add_each_lanes_i32(sums), 3));
+								  _mm256_slli_epi32(number, 3));
 		bound = _mm256_cvtepi32_ps(_mm256_max_epi32(number, _mm256_setzero_si256()));
 		width = _mm256_mul_ps(_mm256_set1_ps(query->unit),
 							  _mm256_cvtepi32_ps(_mm256_and_si256(factors, _mm256_set1_epi32(0xFF))));

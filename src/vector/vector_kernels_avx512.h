@@ -276,32 +276,56 @@ u8_nearest_tile(const EcpPanelView *panel, int n, int first, int nblocks,
 
 /* ---- rows in PARTS ---- */
 
-TEMPLATE uint64
-avx512_u8_parts_near(const EcpPartsQuery *query, const uint8 *upper,
-					 const int32 *factor, int n, float4 limit)
+/* Rows whose upper parts are compared at a time: a register of sums. */
+#define PARTS_ROWS		16
+
+/* The sum of the lanes of each of four registers, in four parts. */
+TEMPLATE __m512i
+add_lanes_by_four(const __m512i *sums)
+{
+	__m512i		a = _mm512_add_epi32(_mm512_unpacklo_epi32(sums[0], sums[1]),
+									 _mm512_unpackhi_epi32(sums[0], sums[1]));
+	__m512i		b = _mm512_add_epi32(_mm512_unpacklo_epi32(sums[2], sums[3]),
+									 _mm512_unpackhi_epi32(sums[2], sums[3]));
+
+	return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b),
+							_mm512_unpackhi_epi64(a, b));
+}
+
+/* The even parts of two such registers, and the odd ones, added. */
+TEMPLATE __m512i
+add_parts(__m512i a, __m512i b)
+{
+	return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x88),
+							_mm512_shuffle_i32x4(a, b, 0xDD));
+}
+
+/*
+ * Inner products of a query with the levels of PARTS_ROWS rows, of which the last one
+ * that there is takes the place of those that there are not.
+ */
+TEMPLATE __m512i
+parts_products(const EcpPartsQuery *query, const uint8 *upper, int bytes,
+			   int n)
 {
 	const __m512i nibble = _mm512_set1_epi8(0x0F);
 	const __m512i levels = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *) ecp_parts_levels));
-	uint64		near = 0;
+	__m512i		fours[PARTS_ROWS / ROWS];
 
-	for (int first = 0; first < n; first += ROWS)
+#pragma GCC unroll 4
+	for (int first = 0; first < PARTS_ROWS; first += ROWS)
 	{
-		__mmask8	live = (__mmask8) LaneMask(Min(n - first, ROWS));
-		__m128i		factors = _mm_maskz_loadu_epi32(live, factor + first);
 		__m512i		sums[ROWS];
-		__m128i		number;
-		__m128		bound;
-		__m128		width;
 
 #pragma GCC unroll 4
 		for (int r = 0; r < ROWS; r++)
 		{
-			const uint8 *row = upper + (Size) Min(first + r, n - 1) * query->bytes;
+			const uint8 *row = upper + (Size) Min(first + r, n - 1) * bytes;
 
 			sums[r] = _mm512_setzero_si512();
-			for (int i = 0; i < query->bytes; i += 64)
+			for (int i = 0; i < bytes; i += 64)
 			{
-				__m512i		x = _mm512_maskz_loadu_epi8(ByteMask(query->bytes - i), row + i);
+				__m512i		x = _mm512_maskz_loadu_epi8(ByteMask(bytes - i), row + i);
 				__m512i		x0 = _mm512_shuffle_epi8(levels, _mm512_and_si512(x, nibble));
 				__m512i		x1 = _mm512_shuffle_epi8(levels, _mm512_and_si512(_mm512_srli_epi16(x, 4), nibble));
 
@@ -309,14 +333,42 @@ avx512_u8_parts_near(const EcpPartsQuery *query, const uint8 *upper,
 				sums[r] = _mm512_dpbusd_epi32(sums[r], x1, _mm512_loadu_si512(query->elements[1] + i));
 			}
 		}
-		number = _mm_sub_epi32(_mm_add_epi32(_mm_set1_epi32(query->base),
-											 _mm_srai_epi32(factors, 8)),
-							   _mm_slli_epi32(add_lanes_i32(sums), 3));
-		bound = _mm_cvtepi32_ps(_mm_max_epi32(number, _mm_setzero_si128()));
-		width = _mm_mul_ps(_mm_set1_ps(query->unit),
-						   _mm_cvtepi32_ps(_mm_and_si128(factors, _mm_set1_epi32(0xFF))));
-		bound = _mm_maskz_fnmadd_ps(live, width, _mm_sqrt_ps(bound), bound);
-		near |= (uint64) _mm_mask_cmp_ps_mask(live, bound, _mm_set1_ps(limit), _CMP_LE_OQ) << first;
+		fours[first / ROWS] = add_lanes_by_four(sums);
+	}
+	return add_parts(add_parts(fours[0], fours[1]), add_parts(fours[2], fours[3]));
+}
+
+static TARGET uint64
+avx512_u8_parts_near(const EcpPartsQuery *query, const uint8 *upper,
+					 const int32 *factor, int n, float4 limit)
+{
+	uint64		near = 0;
+
+	for (int first = 0; first < n; first += PARTS_ROWS)
+	{
+		int			count = n - first;
+		const uint8 *row = upper + (Size) first * query->bytes;
+		__mmask16	live = LaneMask(count);
+		__m512i		factors = _mm512_maskz_loadu_epi32(live, factor + first);
+		__m512i		number;
+		__m512		bound;
+		__m512		width;
+
+		/* constants where it matters: whole registers of the commonest length */
+		if (query->bytes != 64)
+			number = parts_products(query, row, query->bytes, count);
+		else if (count < PARTS_ROWS)
+			number = parts_products(query, row, 64, count);
+		else
+			number = parts_products(query, row, 64, PARTS_ROWS);
+		number = _mm512_sub_epi32(_mm512_add_epi32(_mm512_set1_epi32(query->base),
+												   _mm512_srai_epi32(factors, 8)),
+								  _mm512_slli_epi32(number, 3));
+		bound = _mm512_cvtepi32_ps(_mm512_max_epi32(number, _mm512_setzero_si512()));
+		width = _mm512_mul_ps(_mm512_set1_ps(query->unit),
+							  _mm512_cvtepi32_ps(_mm512_and_si512(factors, _mm512_set1_epi32(0xFF))));
+		bound = _mm512_fnmadd_ps(width, _mm512_sqrt_ps(bound), bound);
+		near |= (uint64) _mm512_mask_cmp_ps_mask(live, bound, _mm512_set1_ps(limit), _CMP_LE_OQ) << first;
 	}
 	return near;
 }
