@@ -394,6 +394,23 @@ float_rank_rows(const EcpQuery *query, const char *rows, Size stride,
 	}
 }
 
+/* Rows of nibbles whose parts follow each other. */
+static void
+nibbles_rank_rows(const EcpQuery *query, const char *rows, Size stride, int n,
+				  float8 *ranks)
+{
+	for (int done = 0; done < n; done += ECP_PASS_ROWS)
+	{
+		EcpNibblesRows some = {rows, stride,
+			rows + EcpNibblesUpper(query->dims), stride};
+
+		(void) ecp_nibbles_query_rank(query->nibbles, &some,
+									  EcpLowBits(n - done), INFINITY,
+									  ranks + done, NULL);
+		rows += ECP_PASS_ROWS * stride;
+	}
+}
+
 void
 ecp_query_rank_rows(const EcpQuery *query, const void *rows, Size stride,
 					const uint32 *const *factors, int n, float8 *ranks)
@@ -411,7 +428,7 @@ ecp_query_rank_rows(const EcpQuery *query, const void *rows, Size stride,
 								   ecp_vector_bytes(ECP_ELEM_BIT, query->dims),
 								   rows, stride, n, ranks);
 	else if (query->elem == ECP_ELEM_NIBBLES)
-		ecp_nibbles_query_rank(query->nibbles, rows, stride, n, ranks, NULL);
+		nibbles_rank_rows(query, rows, stride, n, ranks);
 	else
 		float_rank_rows(query, rows, stride,
 						factors ? (const float4 *) factors[0] : NULL,
@@ -441,6 +458,13 @@ ecp_query_pass_parts(const EcpQuery *query, const uint8 *upper,
 	uint64		near = 0;
 	uint64		passed = 0;
 
+	if (query->elem == ECP_ELEM_NIBBLES)
+	{
+		EcpNibblesRows halves = {(const char *) upper, EcpNibblesUpper(query->dims),
+			(const char *) lower, EcpNibblesLower(query->dims)};
+
+		return ecp_nibbles_query_rank(query->nibbles, &halves, rows, limit, ranks, NULL);
+	}
 	Assert(parts != NULL);
 	if (rows == 0)
 		return 0;

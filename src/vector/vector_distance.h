@@ -24,7 +24,8 @@
  * row, and elsewhere the lower ones.  With n bytes for either half of a row, byte i
  * has those of element i in its lower bits and those of element i + n in its upper
  * ones, and zeros for what there is not.  The upper parts and a factor of the row
- * tell of most rows that they are beyond a limit (vector_parts.c).
+ * tell of most rows that they are beyond a limit (vector_parts.c).  Rows of four bits
+ * an element are in PARTS of their own: vector_nibbles.h.
  *
  * Factors are 4-byte constants a row that the kernels would otherwise have
  * to compute on the way: ecp_factors_count() of them, computed once by
@@ -146,7 +147,9 @@ ecp_parts_fit(EcpElem elem, EcpMetric metric, int dims)
 
 /*
  * Of at most ECP_PASS_ROWS rows in PARTS, those whose bits "rows" has and whose
- * ranks are not above the limit; these are set in "ranks".  The query is of L2.
+ * ranks are not above the limit; these are set in "ranks".  The query is of L2, or
+ * rows are of four bits an element: then some are above the limit, and a few that
+ * are not are missing, see ecp_nibbles_query_rank().
  */
 extern uint64 ecp_query_pass_parts(const EcpQuery *query, const uint8 *upper,
 								   const uint8 *lower, const uint32 *factor,

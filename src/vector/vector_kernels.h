@@ -120,8 +120,8 @@ typedef struct EcpCodeScan
 	float4		radius;
 } EcpCodeScan;
 
-/* Bytes of either part of a query for numbers of four bits. */
-#define EcpNibblesPadded(bytes)	TYPEALIGN(64, bytes)
+/* Bytes of each of the eight parts of a query for planes of bits. */
+#define EcpPlanePadded(bytes)	TYPEALIGN(64, bytes)
 
 typedef struct EcpKernels
 {
@@ -272,14 +272,14 @@ typedef struct EcpKernels
 	uint64		(*f32_passed) (const float4 *ranks, int n, float4 limit);
 
 	/*
-	 * dots[i] of row i < n of numbers of four bits, two in each of "bytes" (a
-	 * multiple of 8) bytes: the inner product of the lower ones with "query",
-	 * and of the upper ones with query + EcpNibblesPadded(bytes).  Both parts
-	 * of the query are aligned to 64 bytes and end in zeros.
+	 * dots[i] of row i < n of "bytes" (a multiple of 2) bytes: the sum of the
+	 * elements of a query whose bits are set.  Bit j of byte b is that of the
+	 * element query[j * EcpPlanePadded(bytes) + b].  The query is aligned to
+	 * 64 bytes, and each of its parts ends in zeros.
 	 */
-	void		(*nibble_dots) (const int8 *query, int bytes,
-								const uint8 *rows, Size stride, int n,
-								int32 *dots);
+	void		(*plane_dots) (const int8 *query, int bytes,
+							   const uint8 *rows, Size stride, int n,
+							   int32 *dots);
 
 	/* bounds of nblocks blocks of 32 rows, as EcpCodeScan says */
 	void		(*code_bounds) (const EcpCodeScan *scan, const uint8 *blocks,

@@ -670,27 +670,28 @@ avx2_f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
 	ecp_bytes_expand(x, lows, scale, n, bytes);
 }
 
-/* Numbers of four bits: the last of the bytes, from i on, with zeros behind. */
+/* A plane of bits: 32 bytes from i on, with zeros behind the last. */
 TEMPLATE __m256i
-load_nibbles(const uint8 *row, int i, int bytes)
+load_plane(const uint8 *row, int i, int bytes)
 {
+	uint8		padded[32] = {0};
+
 	if (i + 32 <= bytes)
 		return _mm256_loadu_si256((const __m256i *) (row + i));
-	if (i + 16 > bytes)
-		return _mm256_setr_m128i(_mm_loadl_epi64((const __m128i *) (row + i)),
+	if (i + 16 == bytes)
+		return _mm256_setr_m128i(_mm_loadu_si128((const __m128i *) (row + i)),
 								 _mm_setzero_si128());
-	return _mm256_setr_m128i(_mm_loadu_si128((const __m128i *) (row + i)),
-							 i + 16 == bytes ? _mm_setzero_si128() :
-							 _mm_loadl_epi64((const __m128i *) (row + i + 16)));
+	memcpy(padded, row + i, bytes - i);
+	return _mm256_loadu_si256((const __m256i *) padded);
 }
 
-/* Two products of 15 and 127, and two more, are far from where 16 bits end. */
+/* Eight sums of two elements of a query, each at most 128, fit 16 bits by far. */
 static TARGET void
-avx2_nibble_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
-				 int n, int32 *dots)
+avx2_plane_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
+				int n, int32 *dots)
 {
-	const __m256i nibble = _mm256_set1_epi8(0x0F);
-	const int8 *upper = query + EcpNibblesPadded(bytes);
+	const __m256i one = _mm256_set1_epi8(1);
+	int			part = EcpPlanePadded(bytes);
 
 	for (int first = 0; first < n; first += ROWS)
 	{
@@ -705,21 +706,32 @@ avx2_nibble_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
 		}
 		for (int i = 0; i < bytes; i += 32)
 		{
-			__m256i		q0 = _mm256_load_si256((const __m256i *) (query + i));
-			__m256i		q1 = _mm256_load_si256((const __m256i *) (upper + i));
+			__m256i		x[ROWS];
+			__m256i		some[ROWS];
 
 #pragma GCC unroll 4
 			for (int r = 0; r < ROWS; r++)
 			{
-				__m256i		x = load_nibbles(row[r], i, bytes);
-				__m256i		x0 = _mm256_and_si256(x, nibble);
-				__m256i		x1 = _mm256_and_si256(_mm256_srli_epi16(x, 4), nibble);
-
-				x = _mm256_add_epi16(_mm256_maddubs_epi16(x0, q0),
-									 _mm256_maddubs_epi16(x1, q1));
-				sums[r] = _mm256_add_epi32(sums[r],
-										   _mm256_madd_epi16(x, _mm256_set1_epi16(1)));
+				x[r] = load_plane(row[r], i, bytes);
+				some[r] = _mm256_setzero_si256();
 			}
+#pragma GCC unroll 8
+			for (int j = 0; j < 8; j++)
+			{
+				__m256i		q = _mm256_load_si256((const __m256i *) (query + j * part + i));
+
+#pragma GCC unroll 4
+				for (int r = 0; r < ROWS; r++)
+				{
+					__m256i		bits = _mm256_and_si256(_mm256_srli_epi16(x[r], j), one);
+
+					some[r] = _mm256_add_epi16(some[r], _mm256_maddubs_epi16(bits, q));
+				}
+			}
+#pragma GCC unroll 4
+			for (int r = 0; r < ROWS; r++)
+				sums[r] = _mm256_add_epi32(sums[r],
+										   _mm256_madd_epi16(some[r], _mm256_set1_epi16(1)));
 		}
 		for (int r = 0; r < Min(n - first, ROWS); r++)
 			dots[first + r] = add_lanes_i32(sums[r]);
@@ -845,7 +857,7 @@ const EcpKernels ecp_kernels_avx2 = {
 	.f32_add = avx2_f32_add,
 	.f32_unit = avx2_f32_unit,
 	.f32_bytes = avx2_f32_bytes,
-	.nibble_dots = avx2_nibble_dots,
+	.plane_dots = avx2_plane_dots,
 	.code_bounds = avx2_code_bounds,
 	.f64_passed = avx2_f64_passed,
 	.f32_passed = avx2_f32_passed,

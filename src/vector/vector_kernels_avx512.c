@@ -719,11 +719,11 @@ avx512_f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
 }
 
 static TARGET void
-avx512_nibble_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
-				   int n, int32 *dots)
+avx512_plane_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
+				  int n, int32 *dots)
 {
-	const __m512i nibble = _mm512_set1_epi8(0x0F);
-	const int8 *upper = query + EcpNibblesPadded(bytes);
+	const __m512i one = _mm512_set1_epi8(1);
+	int			part = EcpPlanePadded(bytes);
 
 	for (int first = 0; first < n; first += ROWS)
 	{
@@ -738,18 +738,24 @@ avx512_nibble_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
 		}
 		for (int i = 0; i < bytes; i += 64)
 		{
-			__m512i		q0 = _mm512_load_si512(query + i);
-			__m512i		q1 = _mm512_load_si512(upper + i);
 			__mmask64	mask = ByteMask(bytes - i);
+			__m512i		x[ROWS];
 
 #pragma GCC unroll 4
 			for (int r = 0; r < ROWS; r++)
+				x[r] = _mm512_maskz_loadu_epi8(mask, row[r] + i);
+#pragma GCC unroll 8
+			for (int j = 0; j < 8; j++)
 			{
-				__m512i		x = _mm512_maskz_loadu_epi8(mask, row[r] + i);
+				__m512i		q = _mm512_load_si512(query + j * part + i);
 
-				sums[r] = _mm512_dpbusd_epi32(sums[r], _mm512_and_si512(x, nibble), q0);
-				x = _mm512_and_si512(_mm512_srli_epi16(x, 4), nibble);
-				sums[r] = _mm512_dpbusd_epi32(sums[r], x, q1);
+#pragma GCC unroll 4
+				for (int r = 0; r < ROWS; r++)
+				{
+					__m512i		bits = _mm512_and_si512(_mm512_srli_epi16(x[r], j), one);
+
+					sums[r] = _mm512_dpbusd_epi32(sums[r], bits, q);
+				}
 			}
 		}
 		_mm_mask_storeu_epi32(dots + first,
@@ -885,7 +891,7 @@ const EcpKernels ecp_kernels_avx512 = {
 	.f32_add = avx512_f32_add,
 	.f32_unit = avx512_f32_unit,
 	.f32_bytes = avx512_f32_bytes,
-	.nibble_dots = avx512_nibble_dots,
+	.plane_dots = avx512_plane_dots,
 	.code_bounds = avx512_code_bounds,
 	.f64_passed = avx512_f64_passed,
 	.f32_passed = avx512_f32_passed,

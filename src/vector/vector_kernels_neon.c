@@ -77,10 +77,10 @@ neon_u8_prepare(const uint8 *elements, int dims, int8 *shifted, int32 *sum,
 }
 
 static void
-neon_nibble_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
-				 int n, int32 *dots)
+neon_plane_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
+				int n, int32 *dots)
 {
-	nibble_dots(query, bytes, rows, stride, n, dots, &neon_products);
+	plane_dots(query, bytes, rows, stride, n, dots, &neon_products);
 }
 
 static void
@@ -173,10 +173,10 @@ dotprod_u8_prepare(const uint8 *elements, int dims, int8 *shifted, int32 *sum,
 }
 
 TARGET static void
-dotprod_nibble_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
-					int n, int32 *dots)
+dotprod_plane_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
+				   int n, int32 *dots)
 {
-	nibble_dots(query, bytes, rows, stride, n, dots, &dotprod_products);
+	plane_dots(query, bytes, rows, stride, n, dots, &dotprod_products);
 }
 
 TARGET static void
@@ -767,7 +767,7 @@ const EcpKernels ecp_kernels_neon = {
 	.f32_add = neon_f32_add,
 	.f32_unit = neon_f32_unit,
 	.f32_bytes = neon_f32_bytes,
-	.nibble_dots = neon_nibble_dots,
+	.plane_dots = neon_plane_dots,
 	.code_bounds = neon_code_bounds,
 	.f64_passed = neon_f64_passed,
 	.f32_passed = neon_f32_passed,
@@ -804,7 +804,7 @@ const EcpKernels ecp_kernels_dotprod = {
 	.f32_add = neon_f32_add,
 	.f32_unit = neon_f32_unit,
 	.f32_bytes = neon_f32_bytes,
-	.nibble_dots = dotprod_nibble_dots,
+	.plane_dots = dotprod_plane_dots,
 	.code_bounds = neon_code_bounds,
 	.f64_passed = neon_f64_passed,
 	.f32_passed = neon_f32_passed,

@@ -131,12 +131,12 @@ vector_rest(const int8 *vector, int dims)
 	return vaddvq_s32(sum) * 128;
 }
 
-/* Numbers of four bits; their bytes are a multiple of 8. */
+/* Planes of bits. */
 TEMPLATE void
-nibble_dots(const int8 *query, int bytes, const uint8 *rows, Size stride, int n,
-			int32 *dots, const ByteProducts *products)
+plane_dots(const int8 *query, int bytes, const uint8 *rows, Size stride, int n,
+		   int32 *dots, const ByteProducts *products)
 {
-	const int8 *upper = query + EcpNibblesPadded(bytes);
+	int			part = EcpPlanePadded(bytes);
 
 	for (int r = 0; r < n; r++)
 	{
@@ -145,13 +145,15 @@ nibble_dots(const int8 *query, int bytes, const uint8 *rows, Size stride, int n,
 
 		for (int i = 0; i < bytes; i += 16)
 		{
-			uint8x16_t	x = i + 16 <= bytes ? vld1q_u8(row + i) :
-				vcombine_u8(vld1_u8(row + i), vdup_n_u8(0));
+			uint8x16_t	x = load_bytes(row, i, bytes);
 
-			products->add(sums, vreinterpretq_s8_u8(vandq_u8(x, vdupq_n_u8(0x0F))),
-						  vld1q_s8(query + i));
-			products->add(sums, vreinterpretq_s8_u8(vshrq_n_u8(x, 4)),
-						  vld1q_s8(upper + i));
+			for (int j = 0; j < 8; j++)
+			{
+				uint8x16_t	bits = vandq_u8(vshlq_u8(x, vdupq_n_s8(-j)), vdupq_n_u8(1));
+
+				products->add(sums, vreinterpretq_s8_u8(bits),
+							  vld1q_s8(query + j * part + i));
+			}
 		}
 		dots[r] = vaddvq_s32(group_sums(sums, products));
 	}

@@ -522,10 +522,10 @@ scalar_f32_bytes(const float4 *x, const float4 *lows, float4 scale, int n,
 }
 
 static void
-scalar_nibble_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
-				   int n, int32 *dots)
+scalar_plane_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
+				  int n, int32 *dots)
 {
-	const int8 *upper = query + EcpNibblesPadded(bytes);
+	int			part = EcpPlanePadded(bytes);
 
 	for (int r = 0; r < n; r++)
 	{
@@ -533,7 +533,10 @@ scalar_nibble_dots(const int8 *query, int bytes, const uint8 *rows, Size stride,
 
 		dots[r] = 0;
 		for (int i = 0; i < bytes; i++)
-			dots[r] += (row[i] & 0x0F) * query[i] + (row[i] >> 4) * upper[i];
+		{
+			for (int j = 0; j < 8; j++)
+				dots[r] += (row[i] >> j & 1) * query[j * part + i];
+		}
 	}
 }
 
@@ -618,7 +621,7 @@ const EcpKernels ecp_kernels_scalar = {
 	.f32_add = scalar_f32_add,
 	.f32_unit = scalar_f32_unit,
 	.f32_bytes = scalar_f32_bytes,
-	.nibble_dots = scalar_nibble_dots,
+	.plane_dots = scalar_plane_dots,
 	.code_bounds = scalar_code_bounds,
 	.f64_passed = scalar_f64_passed,
 	.f32_passed = scalar_f32_passed,

@@ -17,6 +17,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "port/pg_bitutils.h"
 #include "vector/vector_kernels.h"
 #include "vector/vector_nibbles.h"
 
@@ -39,21 +40,25 @@
 /* Of a query's elements, in 8 bits. */
 #define QUERY_LEVELS	127
 
-/* Rows are ranked this many at a time. */
-#define RANK_CHUNK		64
+/* Signs leave out rows with less risk than bounds: eps is so many times as large. */
+#define SIGNS_CAUTION	1.2
+
+/* Planes of a row. */
+#define PLANES			4
 
 struct EcpNibblesQuery
 {
 	EcpMetric	metric;
-	int			bytes;			/* of a row's levels */
-	const int8 *elements;		/* of the even levels, then of the odd ones */
+	int			bytes;			/* of a plane */
+	const int8 *elements;		/* as plane_dots() has them */
 	double		norm;			/* |q|; the rest is of q / |q|, rotated */
 	double		sum;			/* of the elements */
 	double		step;			/* of their 8 bits */
-	double		middle;			/* what the product with 7.5 everywhere is */
+	double		total;			/* of the elements in 8 bits */
 	double		rounded;		/* length of what these 8 bits lack */
 	double		side;			/* length of a vector of ones */
 	double		width;			/* w, or 1 */
+	double		signs_width;	/* the same for signs */
 };
 
 /* The factor, a power of two, that makes the largest element about one. */
@@ -119,6 +124,19 @@ nibbles_choose(const float4 *x, int n, double mean, double norm2, uint8 *levels)
 		levels[i] = Min(levels[i], LEVEL_LAST);
 }
 
+/* The length of what signs stand for, as a share of the row's. */
+static float4
+nibbles_signs(const float4 *x, int n, double norm2, const uint8 *levels)
+{
+	float4		signs[ECP_NIBBLES_DIMS_MAX];
+	float4		length;
+
+	for (int i = 0; i < n; i++)
+		signs[i] = levels[i] > LEVEL_MIDDLE ? 1 : -1;
+	length = sqrt(norm2 * n) / vector_dot(x, signs, n);
+	return isfinite(length) && length > 0 ? length : 0;
+}
+
 /* What the levels stand for: the best for these elements, as the header says. */
 static void
 nibbles_fit(const float4 *x, int n, double mean, double norm2,
@@ -147,12 +165,14 @@ nibbles_fit(const float4 *x, int n, double mean, double norm2,
 	data->norm = sqrt(norm2) * scale;
 	data->error = sqrt(Max(times - 1, 0) + NIBBLES_LOSS);
 
+	data->signs = nibbles_signs(x, n, norm2, levels);
+
 	/* one that is too long for floats, or for its fit, says nothing */
 	if (!isfinite(data->norm) || !isfinite(data->middle) ||
 		!isfinite(data->step) || !isfinite(data->error) || fit2 <= 0)
 	{
 		data->norm = Min(data->norm, FLT_MAX);
-		data->middle = data->step = 0;
+		data->middle = data->step = data->signs = 0;
 		data->error = FLT_MAX;
 	}
 }
@@ -161,8 +181,9 @@ void
 ecp_nibbles_make(int dims, const float4 *vector, void *nibbles)
 {
 	EcpNibblesData data = {0};
-	uint8	   *bytes = (uint8 *) nibbles + sizeof(data);
+	uint8	   *planes = (uint8 *) nibbles + sizeof(data);
 	int			n = EcpCodeDims(dims);
+	int			plane = EcpNibblesPlane(dims);
 	float4		scale = vector_scale(dims, vector);
 	float4		x[ECP_NIBBLES_DIMS_MAX];
 	float4		ones[ECP_NIBBLES_DIMS_MAX];
@@ -183,16 +204,21 @@ ecp_nibbles_make(int dims, const float4 *vector, void *nibbles)
 		nibbles_fit(x, n, mean, norm2, levels, 1.0 / scale, &data);
 	}
 	memcpy(nibbles, &data, sizeof(data));
-	for (int i = 0; i < n; i += 2)
-		bytes[i / 2] = levels[i] | levels[i + 1] << 4;
+	memset(planes, 0, PLANES * plane);
+	for (int i = 0; i < n; i++)
+	{
+		for (int p = 0; p < PLANES; p++)
+			planes[p * plane + i / 8] |= (levels[i] >> (PLANES - 1 - p) & 1) << i % 8;
+	}
 }
 
 void
 ecp_nibbles_get(int dims, const void *nibbles, float4 *vector)
 {
 	EcpNibblesData data;
-	const uint8 *bytes = (const uint8 *) nibbles + sizeof(data);
+	const uint8 *planes = (const uint8 *) nibbles + sizeof(data);
 	int			n = EcpCodeDims(dims);
+	int			plane = EcpNibblesPlane(dims);
 	float4		x[ECP_NIBBLES_DIMS_MAX];
 	float4		middle;
 	float4		step;
@@ -206,10 +232,13 @@ ecp_nibbles_get(int dims, const void *nibbles, float4 *vector)
 	}
 	middle = data.middle / data.norm;
 	step = data.step / data.norm;
-	for (int i = 0; i < n; i += 2)
+	for (int i = 0; i < n; i++)
 	{
-		x[i] = middle + step * ((bytes[i / 2] & 0x0F) - (float4) LEVEL_MIDDLE);
-		x[i + 1] = middle + step * ((bytes[i / 2] >> 4) - (float4) LEVEL_MIDDLE);
+		int			level = 0;
+
+		for (int p = 0; p < PLANES; p++)
+			level = level * 2 + (planes[p * plane + i / 8] >> i % 8 & 1);
+		x[i] = middle + step * (level - (float4) LEVEL_MIDDLE);
 	}
 	ecp_code_rotate_back(x, n, NIBBLES_SEED);
 	for (int i = 0; i < dims; i++)
@@ -227,9 +256,9 @@ ecp_nibbles_fault(const void *nibbles)
 
 	memcpy(&data, nibbles, sizeof(data));
 	if (!isfinite(data.middle) || !isfinite(data.step) ||
-		!isfinite(data.norm) || !isfinite(data.error))
+		!isfinite(data.norm) || !isfinite(data.error) || !isfinite(data.signs))
 		return "a number that is not finite";
-	if (data.step < 0 || data.norm < 0 || data.error < 0)
+	if (data.step < 0 || data.norm < 0 || data.error < 0 || data.signs < 0)
 		return "a length that is negative";
 	return NULL;
 }
@@ -238,10 +267,9 @@ ecp_nibbles_fault(const void *nibbles)
 static void
 query_round(EcpNibblesQuery *query, const float4 *x, int n, int8 *elements)
 {
-	int8	   *upper = elements + EcpNibblesPadded(n / 2);
+	int			part = EcpPlanePadded(query->bytes);
 	float4		largest = 0;
 	double		lack2 = 0;
-	int			total = 0;
 
 	for (int i = 0; i < n; i++)
 		largest = Max(largest, fabsf(x[i]));
@@ -251,12 +279,11 @@ query_round(EcpNibblesQuery *query, const float4 *x, int n, int8 *elements)
 		int			level = largest > 0 ? (int) rintf(x[i] / largest * QUERY_LEVELS) : 0;
 		double		lack = x[i] - query->step * level;
 
-		*(i % 2 == 0 ? &elements[i / 2] : &upper[i / 2]) = level;
-		total += level;
+		elements[i % 8 * part + i / 8] = level;
+		query->total += level;
 		lack2 += lack * lack;
 		query->sum += x[i];
 	}
-	query->middle = LEVEL_MIDDLE * total;
 	query->rounded = sqrt(lack2);
 }
 
@@ -264,7 +291,7 @@ Size
 ecp_nibbles_query_bytes(int dims)
 {
 	return sizeof(EcpNibblesQuery) + 64 +
-		2 * EcpNibblesPadded(EcpCodeDims(dims) / 2);
+		8 * EcpPlanePadded(EcpNibblesPlane(dims));
 }
 
 EcpNibblesQuery *
@@ -281,10 +308,11 @@ ecp_nibbles_query_init(void *memory, EcpMetric metric, int dims,
 	Assert(metric != ECP_METRIC_HAMMING && eps >= 0);
 	memset(query, 0, ecp_nibbles_query_bytes(dims));
 	query->metric = metric;
-	query->bytes = n / 2;
+	query->bytes = EcpNibblesPlane(dims);
 	query->elements = elements;
 	query->side = sqrt(n);
 	query->width = eps == ECP_NIBBLES_EPS_NONE ? 1 : eps / sqrt(n - 1);
+	query->signs_width = Min(query->width * SIGNS_CAUTION, 1);
 	vector_rotate(dims, vector, scale, x);
 	query->norm = sqrt(vector_dot(x, x, n));
 	for (int i = 0; i < n && query->norm > 0; i++)
@@ -352,31 +380,110 @@ query_bound(const EcpNibblesQuery *query, const EcpNibblesData *data, double s)
 	return data->error == FLT_MAX || isnan(bound) ? -INFINITY : bound;
 }
 
-void
-ecp_nibbles_query_rank(const EcpNibblesQuery *query, const void *rows,
-					   Size stride, int n, float8 *ranks, float8 *bounds)
+/* The least cosine of a row whose rank is not above the limit. */
+static inline double
+query_least(const EcpNibblesQuery *query, double norm, double limit)
 {
-	const char *first = rows;
-	int32		dots[RANK_CHUNK];
-
-	for (int done = 0; done < n; done += RANK_CHUNK)
+	limit += query_loss(query, norm);
+	switch (query->metric)
 	{
-		int			count = Min(n - done, RANK_CHUNK);
-
-		ecp_kernels->nibble_dots(query->elements, query->bytes,
-								 (const uint8 *) first + sizeof(EcpNibblesData),
-								 stride, count, dots);
-		for (int i = 0; i < count; i++, first += stride)
-		{
-			const EcpNibblesData *data = (const EcpNibblesData *) first;
-			double		norm = data->norm;
-			double		dot = data->middle * query->sum +
-				data->step * query->step * (dots[i] - query->middle);
-			double		s = norm > 0 ? dot / norm : 0;
-
-			ranks[done + i] = query_rank(query, norm, s);
-			if (bounds)
-				bounds[done + i] = query_bound(query, data, s);
-		}
+		case ECP_METRIC_L2:
+			return (query->norm * query->norm + norm * norm - limit) /
+				(2 * query->norm * norm);
+		case ECP_METRIC_IP:
+			return -limit / (query->norm * norm);
+		default:
+			return 1 - limit;
 	}
+}
+
+/* Is a row beyond the limit by its signs, whose product with the query is "dot"? */
+static inline bool
+query_is_beyond(const EcpNibblesQuery *query, const EcpNibblesData *data,
+				int32 dot, double limit)
+{
+	double		least = query_least(query, data->norm, limit);
+	double		e2 = data->signs * data->signs - 1 + NIBBLES_LOSS;
+	double		w2 = query->signs_width * query->signs_width;
+	double		s = data->signs / query->side * query->step *
+		(2.0 * dot - query->total);
+
+	/* what is rounded of the query, as in query_most() */
+	s += query->rounded * query->signs_width * data->signs + NIBBLES_LOSS;
+	/* not so for NaN, nor where s falls when the cosine rises */
+	if (!(data->signs > 0 && data->norm > 0) ||
+		!(least > 0 || least * least * (1 + e2 * w2) < 1))
+		return false;
+	least = Min(least, 1);
+	return s < least - sqrt(Max(e2, 0) * w2 * (1 - least * least));
+}
+
+/* Of "which", the rows that their signs do not place beyond the limit. */
+static uint64
+query_pass(const EcpNibblesQuery *query, const EcpNibblesRows *rows,
+		   uint64 which, const int32 *dots, float8 limit)
+{
+	uint64		passed = which;
+
+	if (isinf(limit) && limit > 0)
+		return which;
+	for (; which != 0; which &= which - 1)
+	{
+		int			i = pg_rightmost_one_pos64(which);
+		EcpNibblesData data;
+
+		memcpy(&data, rows->upper + i * rows->upper_stride, sizeof(data));
+		if (query_is_beyond(query, &data, dots[i], limit))
+			passed &= ~(UINT64CONST(1) << i);
+		else
+			__builtin_prefetch(rows->lower + i * rows->lower_stride);
+	}
+	return passed;
+}
+
+/* Estimate and bound of a row of whose first plane the product is known. */
+static void
+query_rank_row(const EcpNibblesQuery *query, const char *upper,
+			   const char *lower, int32 dot, float8 *rank, float8 *bound)
+{
+	EcpNibblesData data;
+	int32		dots[PLANES - 1];
+	double		levels;
+	double		s;
+
+	memcpy(&data, upper, sizeof(data));
+	ecp_kernels->plane_dots(query->elements, query->bytes, (const uint8 *) lower,
+							query->bytes, PLANES - 1, dots);
+	levels = 8 * dot + 4 * dots[0] + 2 * dots[1] + dots[2];
+	s = data.middle * query->sum +
+		data.step * query->step * (levels - LEVEL_MIDDLE * query->total);
+	s = data.norm > 0 ? s / data.norm : 0;
+	*rank = query_rank(query, data.norm, s);
+	if (bound)
+		*bound = query_bound(query, &data, s);
+}
+
+uint64
+ecp_nibbles_query_rank(const EcpNibblesQuery *query, const EcpNibblesRows *rows,
+					   uint64 which, float8 limit, float8 *ranks,
+					   float8 *bounds)
+{
+	int32		dots[ECP_PASS_ROWS];
+
+	if (which == 0)
+		return 0;
+	ecp_kernels->plane_dots(query->elements, query->bytes,
+							(const uint8 *) rows->upper + sizeof(EcpNibblesData),
+							rows->upper_stride, pg_leftmost_one_pos64(which) + 1,
+							dots);
+	which = query_pass(query, rows, which, dots, limit);
+	for (uint64 left = which; left != 0; left &= left - 1)
+	{
+		int			i = pg_rightmost_one_pos64(left);
+
+		query_rank_row(query, rows->upper + i * rows->upper_stride,
+					   rows->lower + i * rows->lower_stride, dots[i], &ranks[i],
+					   bounds ? &bounds[i] : NULL);
+	}
+	return which;
 }

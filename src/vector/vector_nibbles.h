@@ -25,11 +25,20 @@
  *
  * and gives the least rank: |q|^2 + |x|^2 - 2 |q| |x| t, -|q| |x| t or 1 - t.
  *
+ * The uppermost bit of each level alone tells whether an element is above the
+ * middle.  These signs, taken for the row's length / sqrt(D), are a code of one bit
+ * with an error of sqrt(a^2 - 1), where a, about 1.25, is the length of what they
+ * stand for as a share of |x|, again such that the error is at right angles to x.
+ * They are a quarter of the row and tell of most rows that they are beyond a limit:
+ * the cosine would have to be T at least, and s is less than T - e w sqrt(1 - T^2).
+ *
  * The query's elements are rounded to 8 bits, so that <q, c> is a sum of integers,
  * the same in every instruction set; what that may take from s is allowed for.
  *
- * Of each row there is an EcpNibblesData, then its levels, two in a byte, the one
- * with the even number in the lower half.
+ * Of each row there is an EcpNibblesData, then four planes: the uppermost bits of
+ * all levels, then the next ones, and so on.  Bit j of byte i of a plane is that of
+ * element 8 i + j.  The first plane is with the data in the row's upper part, the
+ * others are its lower part, which may be elsewhere.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,11 +54,15 @@ typedef struct EcpNibblesData
 	float4		step;
 	float4		norm;			/* |x| */
 	float4		error;			/* e, with what rounding may add */
+	float4		signs;			/* a; 0 = signs tell nothing */
 } EcpNibblesData;
 
 /* Bytes of a row; more elements than codes can have it cannot have either. */
 #define ECP_NIBBLES_DIMS_MAX	ECP_CODE_DIMS_MAX
-#define EcpNibblesBytes(dims)	(sizeof(EcpNibblesData) + EcpCodeDims(dims) / 2)
+#define EcpNibblesPlane(dims)	(EcpCodeDims(dims) / 8)
+#define EcpNibblesUpper(dims)	(sizeof(EcpNibblesData) + EcpNibblesPlane(dims))
+#define EcpNibblesLower(dims)	(3 * EcpNibblesPlane(dims))
+#define EcpNibblesBytes(dims)	(EcpNibblesUpper(dims) + EcpNibblesLower(dims))
 
 /* From a vector, and back to x^.  The same vector gives the same bytes. */
 extern void ecp_nibbles_make(int dims, const float4 *vector, void *nibbles);
@@ -70,13 +83,23 @@ extern EcpNibblesQuery *ecp_nibbles_query_init(void *memory, EcpMetric metric,
 											   int dims, const float4 *vector,
 											   float4 eps);
 
+/* Rows: where the parts of the first begin, and bytes from one to the next. */
+typedef struct EcpNibblesRows
+{
+	const char *upper;
+	Size		upper_stride;
+	const char *lower;
+	Size		lower_stride;
+} EcpNibblesRows;
+
 /*
- * Estimates of the ranks of n rows, "stride" bytes apart, and unless "bounds" is
- * NULL, lower bounds of them: minus infinity of a row that is too long for floats.
- * Any bytes can be read, but give ranks only if they are those of a row.
+ * Of at most ECP_PASS_ROWS rows, those whose bits "which" has and which their signs do
+ * not place beyond the limit.  Of these, estimates of ranks are set, and unless
+ * "bounds" is NULL, lower bounds: minus infinity of a row that is too long for
+ * floats.  Any bytes can be read, but give ranks only if they are those of a row.
  */
-extern void ecp_nibbles_query_rank(const EcpNibblesQuery *query, const void *rows,
-								   Size stride, int n, float8 *ranks,
-								   float8 *bounds);
+extern uint64 ecp_nibbles_query_rank(const EcpNibblesQuery *query,
+									 const EcpNibblesRows *rows, uint64 which,
+									 float8 limit, float8 *ranks, float8 *bounds);
 
 #endif							/* VECTOR_NIBBLES_H */

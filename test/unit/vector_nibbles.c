@@ -3,7 +3,8 @@
  * vector_nibbles.c
  *	  Proves of vectors in four bits that every instruction set makes the same of
  *	  them, that estimates have no bias, and that bounds are below the ranks: all
- *	  of those that cannot be wrong, and but for few of the others.
+ *	  of those that cannot be wrong, and but for few of the others.  The same of
+ *	  rows that their signs place beyond a limit.
  *
  * Rows end where a page begins that cannot be read.  Lengths are 1 to 200 and some
  * long ones; vectors are random, sparse, all equal, far from the origin, and so
@@ -24,6 +25,8 @@
 #include <float.h>
 #include <math.h>
 
+#include "base/bits.h"
+#include "port/pg_bitutils.h"
 #include "vector/vector_kernels.h"
 #include "vector/vector_nibbles.h"
 
@@ -90,6 +93,37 @@ create(EcpMetric metric, int dims, const float4 *vector, float4 eps)
 								  dims, vector, eps);
 }
 
+/*
+ * Ranks and bounds of n rows whose parts follow each other.  Returns how many of them
+ * their signs do not place beyond the limit.
+ */
+static int
+rank_all(const EcpNibblesQuery *query, int dims, const uint8 *first, int n,
+		 float8 limit, float8 *ranks, float8 *bounds)
+{
+	Size		stride = EcpNibblesBytes(dims);
+	int			passed = 0;
+
+	for (int done = 0; done < n; done += ECP_PASS_ROWS)
+	{
+		const char *upper = (const char *) first + done * stride;
+		EcpNibblesRows rows = {upper, stride, upper + EcpNibblesUpper(dims), stride};
+		uint64		which = EcpLowBits(n - done);
+		uint64		near = ecp_nibbles_query_rank(query, &rows, which, limit,
+												  ranks + done, bounds + done);
+
+		if ((near & ~which) != 0)
+			abort();
+		passed += __builtin_popcountll(near);
+		for (int i = 0; i < Min(n - done, ECP_PASS_ROWS); i++)
+		{
+			if ((near >> i & 1) == 0)
+				ranks[done + i] = bounds[done + i] = NAN;
+		}
+	}
+	return passed;
+}
+
 /* What is made, what comes back, ranks and bounds are the scalar kernels'. */
 static void
 test_isa(const char *isa)
@@ -98,6 +132,7 @@ test_isa(const char *isa)
 	float4		back[2][200];
 	float8		ranks[2][ROWS_MAX];
 	float8		bounds[2][ROWS_MAX];
+	int			passed[2];
 	int			differ = 0;
 
 	for (int dims = 1; dims <= 200; dims++)
@@ -119,45 +154,49 @@ test_isa(const char *isa)
 			if (!ecp_kernels_select(i == 0 ? "scalar" : isa))
 				abort();
 			query = create(ECP_METRIC_L2, dims, vectors, 2.5f);
-			ecp_nibbles_query_rank(query, rows, stride, n, ranks[i], bounds[i]);
+			rank_all(query, dims, rows, n, INFINITY, ranks[i], bounds[i]);
+			/* the last row alone, and rows that do not fill a register */
+			passed[i] = rank_all(query, dims, rows, n, ranks[i][n / 2],
+								 ranks[i], bounds[i]);
 			ecp_nibbles_get(dims, rows, back[i]);
 			pfree(query);
 		}
+		differ += passed[0] != passed[1];
 		differ += memcmp(ranks[0], ranks[1], n * sizeof(float8)) != 0;
 		differ += memcmp(bounds[0], bounds[1], n * sizeof(float8)) != 0;
 		differ += memcmp(back[0], back[1], dims * sizeof(float4)) != 0;
 		free(others);
 		guard_free(rows, n * stride);
 	}
-	unit_ok(differ == 0, "%s: %d of 800 differ", isa, differ);
+	unit_ok(differ == 0, "%s: %d of 1000 differ", isa, differ);
 }
 
-/* The extremes of a sum: all levels 15, all elements of the query 127. */
+/* The extremes of a sum: all bits are set, and all elements are 127 or -128. */
 static void
 test_sums(const char *isa)
 {
-	static int8 query[2 * 1024] __attribute__((aligned(64)));
-	static uint8 rows[3 * 1024];
+	static int8 query[8 * 256] __attribute__((aligned(64)));
+	static uint8 rows[6 * 256];
 	int			wrong = 0;
 
 	if (!ecp_kernels_select(isa))
 		abort();
 	memset(rows, 0xFF, sizeof(rows));
-	for (int bytes = 8; bytes <= 1024; bytes += 8)
+	for (int bytes = 2; bytes <= 256; bytes += 2)
 	{
-		int32		dots[3];
+		int32		dots[6];
 
-		for (int sign = -1; sign <= 1; sign += 2)
+		for (int element = -128; element <= 127; element += 255)
 		{
 			memset(query, 0, sizeof(query));
-			memset(query, sign * 127, bytes);
-			memset(query + EcpNibblesPadded(bytes), sign * 127, bytes);
-			ecp_kernels->nibble_dots(query, bytes, rows, 1024, 3, dots);
-			for (int r = 0; r < 3; r++)
-				wrong += dots[r] != sign * 2 * bytes * 15 * 127;
+			for (int j = 0; j < 8; j++)
+				memset(query + j * EcpPlanePadded(bytes), element, bytes);
+			ecp_kernels->plane_dots(query, bytes, rows, 256, 6, dots);
+			for (int r = 0; r < 6; r++)
+				wrong += dots[r] != 8 * bytes * element;
 		}
 	}
-	unit_ok(wrong == 0, "%s: %d of 768 extreme sums are wrong", isa, wrong);
+	unit_ok(wrong == 0, "%s: %d of 1536 extreme sums are wrong", isa, wrong);
 }
 
 static double
@@ -179,6 +218,31 @@ exact_rank(EcpMetric metric, int dims, const float4 *a, const float4 *b)
 		1 - ab / sqrt(aa * bb);
 }
 
+/*
+ * How many rows are beyond a limit by their signs that are not: at all limits that
+ * are the rank of a row.
+ */
+static int
+test_signs(const EcpNibblesQuery *query, EcpMetric metric, int dims,
+		   const float4 *vector, const float4 *vectors, const uint8 *rows)
+{
+	double		exact[ROWS_MAX - 10];
+	int			lost = 0;
+
+	for (int i = 0; i < ROWS_MAX - 10; i++)
+		exact[i] = exact_rank(metric, dims, vector, vectors + i * dims);
+	for (int at = 0; at < ROWS_MAX - 10; at += 20)
+	{
+		float8		ranks[ROWS_MAX];
+		float8		bounds[ROWS_MAX];
+
+		rank_all(query, dims, rows, ROWS_MAX - 10, exact[at], ranks, bounds);
+		for (int i = 0; i < ROWS_MAX - 10; i++)
+			lost += isnan(bounds[i]) && exact[i] <= exact[at];
+	}
+	return lost;
+}
+
 /* Queries of a shape against rows of it; the first query is a row. */
 static void
 test_bounds(EcpMetric metric, int shape)
@@ -190,6 +254,7 @@ test_bounds(EcpMetric metric, int shape)
 		ECP_CODE_EPS};
 	int			above[lengthof(eps)] = {0};
 	int			total = 0;
+	int			lost = 0;
 	double		bias = 0;
 	double		spread = 0;
 
@@ -211,8 +276,12 @@ test_bounds(EcpMetric metric, int shape)
 				EcpNibblesQuery *query = create(metric, dims, vectors + q * dims,
 												eps[e]);
 
-				ecp_nibbles_query_rank(query, rows + (q > 0 ? 10 * stride : 0),
-									   stride, ROWS_MAX - 10, ranks, bounds[e]);
+				rank_all(query, dims, rows + (q > 0 ? 10 * stride : 0),
+						 ROWS_MAX - 10, INFINITY, ranks, bounds[e]);
+				if (e > 0)
+					lost += test_signs(query, metric, dims, vectors + q * dims,
+									   vectors + (q > 0 ? 10 : 0) * dims,
+									   rows + (q > 0 ? 10 * stride : 0));
 				pfree(query);
 			}
 			for (int i = 0; i < ROWS_MAX - 10; i++, total++)
@@ -234,6 +303,13 @@ test_bounds(EcpMetric metric, int shape)
 	/* eps 2.5 promises 0.6 percent */
 	unit_ok(above[2] <= total / 100, "metric %d, %s: %d of %d narrow ones are",
 			metric, shapes[shape], above[2], total);
+
+	/*
+	 * six limits, two widths; eps 3 promises 0.3 percent of those near a
+	 * limit
+	 */
+	unit_ok(lost <= total * 12 / 1000, "metric %d, %s: %d of %d signs are wrong",
+			metric, shapes[shape], lost, total * 12);
 	/* of independent errors the mean is within four of its deviations */
 	if (shape == 0)
 		unit_ok(fabs(bias) <= 4 * sqrt(spread), "metric %d: the bias is %g, by chance %g",

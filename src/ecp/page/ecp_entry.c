@@ -72,7 +72,7 @@ entry_factors(const EcpIndexState *state, const void *vector, uint32 *factors)
 {
 	const EcpGeometry *geo = &state->leaf;
 
-	if (geo->parts)
+	if (geo->parts && geo->nfactors > 0)
 		factors[0] = ecp_parts_factor(geo->dims, vector);
 	else
 		ecp_factors_compute(geo->elem, state->meta.ecpm_metric, geo->dims,
@@ -117,6 +117,12 @@ entry_put_vector(const EcpGeometry *geo, EcpEntryView *view, int slot,
 	if (geo->columns)
 		ecp_columns_put((uint8 *) view->codes, geo->slots, slot, geo->dims,
 						vector);
+	else if (geo->elem == ECP_ELEM_NIBBLES)
+	{
+		memcpy(code, vector, geo->code_bytes);
+		memcpy(view->rest + (Size) slot * geo->rest_bytes,
+			   (const char *) vector + geo->code_bytes, geo->rest_bytes);
+	}
 	else if (geo->parts)
 		ecp_parts_put((uint8 *) view->codes, (uint8 *) view->rest, slot,
 					  geo->dims, vector);
@@ -209,6 +215,13 @@ ecp_entry_get_vector(const EcpGeometry *geo, const EcpEntryView *view,
 	if (geo->columns)
 		ecp_columns_get((const uint8 *) view->codes, geo->slots, slot,
 						geo->dims, vector);
+	else if (geo->elem == ECP_ELEM_NIBBLES)
+	{
+		memcpy(vector, view->codes + (Size) slot * geo->code_bytes,
+			   geo->code_bytes);
+		memcpy((char *) vector + geo->code_bytes,
+			   view->rest + (Size) slot * geo->rest_bytes, geo->rest_bytes);
+	}
 	else if (geo->parts)
 		ecp_parts_get((const uint8 *) view->codes, (const uint8 *) view->rest,
 					  slot, geo->dims, vector);

@@ -13,6 +13,7 @@
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"
 #include "vector/vector_codes.h"
+#include "vector/vector_nibbles.h"
 
 /* COLUMNS pays off from as many slots a page as a kernel has lanes. */
 #define ECP_COLUMNS_SLOTS_MIN	16
@@ -146,9 +147,18 @@ geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 		(geo->elem == ECP_ELEM_NIBBLES ||
 		 payload % row_bytes <= payload * ECP_INLINE_WASTE_MAX))
 	{
-		geo->parts = leaf && ecp_parts_fit(geo->elem, meta->ecpm_metric, geo->dims);
-		geo->code_bytes = geo->parts ? EcpPartsBytes(geo->dims) : INTALIGN(geo->vec_bytes);
-		geo->rest_bytes = geo->parts ? geo->code_bytes : 0;
+		geo->code_bytes = INTALIGN(geo->vec_bytes);
+		if (geo->elem == ECP_ELEM_NIBBLES)
+		{
+			geo->parts = true;
+			geo->code_bytes = EcpNibblesUpper(geo->dims);
+			geo->rest_bytes = EcpNibblesLower(geo->dims);
+		}
+		else if (leaf && ecp_parts_fit(geo->elem, meta->ecpm_metric, geo->dims))
+		{
+			geo->parts = true;
+			geo->code_bytes = geo->rest_bytes = EcpPartsBytes(geo->dims);
+		}
 	}
 	else
 		geo->stream = true;

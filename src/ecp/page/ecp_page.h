@@ -42,7 +42,8 @@
  *	 +------------------------+
  *
  * A probe computes ranks from codes.  Without a quantiser the code
- * of a row is the exact vector (or its upper part, with the lower one as the rest,
+ * of a row is the exact vector, or four bits of each element, which is all that such
+ * an index has of it (or the upper part of either, with the lower one as the rest,
  * which is read of few rows: PARTS, vector_distance.h), unless vectors pack badly (see
  * ecp_geometry_init), in which case, as with a quantiser, the exact vectors
  * are in the vector part of the run: vector i begins at byte i * vec_bytes

@@ -127,7 +127,7 @@ search_parts(EcpRecallCurve *curve, const EcpEntryView *view, int n)
 		word = ecp_query_pass_parts(curve->query,
 									(const uint8 *) view->codes + from * geo->code_bytes,
 									(const uint8 *) view->rest + from * geo->rest_bytes,
-									view->factors[0] + from, word,
+									geo->nfactors > 0 ? view->factors[0] + from : NULL, word,
 									curve->truth.kth, curve->ranks);
 		for (; word != 0; word &= word - 1)
 		{

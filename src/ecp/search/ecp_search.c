@@ -687,8 +687,7 @@ search_take_ahead(EcpSearch *search, EcpRanked *row)
 		int			max = search_ahead_rows(search);
 
 		ahead->next = ahead->n = 0;
-		while (ahead->n < max &&
-			   ecp_rerank_take(&search->rerank, &search->rows, &ahead->rows[ahead->n]))
+		while (ahead->n < max && ecp_search_parts_take(search, &ahead->rows[ahead->n]))
 			ahead->n++;
 		for (int i = 0; i < ahead->n && max > 1; i++)
 			ecp_heap_prefetch_page(search->request.heap, ahead->rows[i].item);

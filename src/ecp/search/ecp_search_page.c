@@ -33,6 +33,7 @@
 #include "port/pg_bitutils.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
+#include "vector/vector_nibbles.h"
 
 /* Slots that are ranked together although some are not wanted. */
 #define ECP_RANK_GROUP			16
@@ -408,63 +409,74 @@ search_read_codes(EcpSearch *search, const EcpProbeRun *run,
 	}
 }
 
-/* The same with codes of four bits, whose bounds are of twice the length. */
+/*
+ * The same with codes of four bits.  Rows are near up to a little beyond the k-th,
+ * at least as far as the bound of a row is from its estimate.
+ */
 static uint64
 search_leave_out_nibbles(EcpSearch *search, uint64 word, const float8 *bounds,
 						 const float8 *ranks, const ItemPointerData *tids, int n)
 {
+	const EcpNearest *nearest = &search->nearest;
 	uint64		near = 0;
 
-	for (uint64 passed = word & ecp_ranks_passed(bounds, n, search->near);
-		 passed != 0; passed &= passed - 1)
+	for (uint64 left = word; left != 0; left &= left - 1)
 	{
-		int			i = pg_rightmost_one_pos64(passed);
+		int			i = pg_rightmost_one_pos64(left);
 
 		if (bounds[i] >= search->near)
 			continue;
 		near |= UINT64CONST(1) << i;
-		search_note_estimate(search, ranks[i]);
+		ecp_nearest_add(&search->nearest, ranks[i]);
+		search->near = nearest->kth +
+			Max(search->left.ahead * fabs(nearest->kth), ranks[i] - bounds[i]);
 	}
 	ecp_search_rest_add(search, word & ~near, 0, tids, n);
 	return near;
 }
 
-/*
- * The same as search_read_codes() where codes of four bits are all that the index
- * has of vectors.  Rows have no numbers, since they are read from the table.
- */
-static void
-search_read_nibbles(EcpSearch *search, const EcpEntryView *view,
-					const uint64 *live, int n)
+uint64
+ecp_search_add_nibbles(EcpSearch *search, const EcpEntryView *view,
+					   const uint64 *live, int n, float8 beyond, float8 limit)
 {
-	Size		stride = search->state.leaf.code_bytes;
+	const EcpGeometry *geo = &search->state.leaf;
+	const EcpNibblesQuery *query = search->query.nibbles;
 	float8		rank_max = search->query.rank_max;
+	uint64		farther = 0;
 
-	for (int from = 0; from < n; from += 64)
+	for (int from = 0; from < n; from += ECP_PASS_ROWS)
 	{
-		int			count = Min(n - from, 64);
+		int			count = Min(n - from, ECP_PASS_ROWS);
 		uint64		word = live[from / 64] & EcpLowBits(count);
 		const ItemPointerData *tids = view->tids + from;
-		float8		ranks[64];
-		float8	   *bounds;
+		EcpNibblesRows rows;
+		float8		ranks[ECP_PASS_ROWS];
+		float8	   *bounds = ecp_search_rest_room(search, count);
+		uint64		passed;
 		EcpRanked  *items;
 		int			nitems = 0;
 
-		if (word == 0)
+		rows.upper_stride = geo->code_bytes;
+		rows.upper = view->codes + from * rows.upper_stride;
+		rows.lower_stride = geo->rest_bytes;
+		rows.lower = view->rest + from * rows.lower_stride;
+		if (!isinf(beyond))
+			word &= ~ecp_nibbles_query_rank(query, &rows, word, beyond, ranks,
+											bounds);
+		passed = ecp_nibbles_query_rank(query, &rows, word, limit, ranks, bounds);
+		farther += pg_popcount64(word & ~passed);
+		if (passed == 0)
 			continue;
-		bounds = ecp_search_rest_room(search, count);
-		ecp_nibbles_query_rank(search->query.nibbles, view->codes + from * stride,
-							   stride, count, ranks, bounds);
-		search_ranked(search, word);
+		search_ranked(search, passed);
 		if (search->rest.active)
-			word = search_leave_out_nibbles(search, word, bounds, ranks, tids,
-											count);
-		if (word == 0)
+			passed = search_leave_out_nibbles(search, passed, bounds, ranks, tids,
+											  count);
+		if (passed == 0)
 			continue;
 		items = ecp_topk_room(&search->rows, count);
-		for (; word != 0; word &= word - 1)
+		for (; passed != 0; passed &= passed - 1)
 		{
-			int			i = pg_rightmost_one_pos64(word);
+			int			i = pg_rightmost_one_pos64(passed);
 
 			if (bounds[i] > rank_max)
 				continue;
@@ -473,6 +485,7 @@ search_read_nibbles(EcpSearch *search, const EcpEntryView *view,
 		}
 		search_added(search, nitems);
 	}
+	return farther;
 }
 
 void
@@ -502,12 +515,6 @@ ecp_search_page_read(void *arg, const EcpProbeRun *run, Buffer buffer,
 		for (int i = 0; i < n; i++)
 			search->slots.ranks[i] = search->query.constant;
 		ecp_search_add_rows(search, run, live, view->tids, first, n);
-		UnlockReleaseBuffer(buffer);
-		return;
-	}
-	if (n > 0 && search->query.nibbles)
-	{
-		search_read_nibbles(search, view, live, n);
 		UnlockReleaseBuffer(buffer);
 		return;
 	}

@@ -1,14 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_search_parts.c
- *	  SEARCH: rows of bytes in PARTS, of which a search reads the lower four bits
- *	  only if the upper ones do not say that they are too far away.
+ *	  SEARCH: rows in PARTS, of which a search reads the lower part only if the
+ *	  upper one does not say that they are too far away.
+ *
+ * Of bytes these are the lower and the upper four bits; of codes of four bits, which
+ * are all that some indexes have of a vector, the lower three and the uppermost.
  *
  * What is too far away: while the first window is read, what is a little beyond the
  * k-th row so far, where k is the number of rows that are asked for; with a radius,
- * what is beyond that.  Rows whose ranks are not above this limit are compared
- * exactly and added as all others are; so the order of rows and their distances are
- * those of a search that compares all.  Of the others not even the rank is known.
+ * what is beyond that.  Rows whose ranks are not above this limit are compared as all
+ * others are, and added; so the order of rows and their distances are those of a
+ * search that compares all (with codes, but for few rows).  Of the others not even the rank is known.
  * Only their pages are noted, with the limit that each was read with, and they are
  * read again before a row is taken that is farther away than one of the limits.
  *
@@ -68,7 +71,8 @@ parts_limit(const EcpSearch *search)
 		return search->query.rank_max;
 	if (!search->left.active || !search->rest.active)
 		return get_float8_infinity();
-	return search->nearest.kth * (1 + search->left.ahead);
+	return search->query.nibbles ? search->near :
+		search->nearest.kth * (1 + search->left.ahead);
 }
 
 /*
@@ -85,6 +89,8 @@ parts_add(EcpSearch *search, const EcpProbeRun *run,
 	uint64		any = 0;
 	uint64		farther = 0;
 
+	if (search->query.nibbles)
+		return ecp_search_add_nibbles(search, view, live, n, beyond, limit);
 	for (int from = 0; from < n; from += ECP_PASS_ROWS)
 	{
 		float8	   *ranks = search->slots.ranks + from;
@@ -96,7 +102,7 @@ parts_add(EcpSearch *search, const EcpProbeRun *run,
 												  limit, ranks);
 
 		farther += pg_popcount64(word & ~passed);
-		for (uint64 rows = beyond < 0 ? 0 : passed; rows != 0; rows &= rows - 1)
+		for (uint64 rows = isinf(beyond) ? 0 : passed; rows != 0; rows &= rows - 1)
 		{
 			int			i = pg_rightmost_one_pos64(rows);
 
@@ -118,8 +124,8 @@ ecp_search_parts_read(EcpSearch *search, const EcpProbeRun *run,
 {
 	EcpSearchLeft *left = &search->left;
 	float8		limit = parts_limit(search);
-	uint64		farther = parts_add(search, run, view, live, first, n, -1,
-									limit);
+	uint64		farther = parts_add(search, run, view, live, first, n,
+									-get_float8_infinity(), limit);
 	EcpLeftPage *page;
 
 	search->stats.vectors += farther;
@@ -198,4 +204,20 @@ ecp_search_parts_flush(EcpSearch *search)
 	left->npages = 0;
 	left->nrows = 0;
 	left->limit = get_float8_infinity();
+}
+
+bool
+ecp_search_parts_take(EcpSearch *search, EcpRanked *row)
+{
+	for (;;)
+	{
+		bool		found = ecp_rerank_take(&search->rerank, &search->rows, row);
+
+		if (search->left.npages == 0 ||
+			(found && row->rank <= search->left.limit))
+			return found;
+		if (found)
+			ecp_rerank_put_back(&search->rerank, row);
+		ecp_search_parts_flush(search);
+	}
 }

@@ -116,7 +116,8 @@ typedef struct EcpLeftPage
 typedef struct EcpSearchLeft
 {
 	bool		active;			/* rows may be left out */
-	float8		ahead;			/* how far beyond the k-th they are not */
+	float8		ahead;			/* how far beyond the k-th they are not, as a
+								 * share of its rank */
 	EcpLeftPage *pages;
 	Size		npages;
 	Size		pages_max;
@@ -256,6 +257,16 @@ extern void ecp_search_add_rows(EcpSearch *search, const EcpProbeRun *run,
 								const uint64 *live, const ItemPointerData *tids,
 								uint32 first, int n);
 
+/*
+ * The same with live slots among the first n of a page where codes of four bits are
+ * all that the index has of vectors.  Rows whose ranks are above the limit by their
+ * signs are not added, nor those that this page gave with the limit "beyond".  Returns
+ * the number of the first.
+ */
+extern uint64 ecp_search_add_nibbles(EcpSearch *search, const EcpEntryView *view,
+									 const uint64 *live, int n, float8 beyond,
+									 float8 limit);
+
 /* From now on rows in PARTS can be left out. */
 extern void ecp_search_parts_begin(EcpSearch *search);
 
@@ -266,5 +277,11 @@ extern void ecp_search_parts_read(EcpSearch *search, const EcpProbeRun *run,
 
 /* Add those that were left out. */
 extern void ecp_search_parts_flush(EcpSearch *search);
+
+/*
+ * Take the row with the smallest exact rank where candidates have bounds; false if
+ * there is none.  Those that were left out are added before one that is farther.
+ */
+extern bool ecp_search_parts_take(EcpSearch *search, EcpRanked *row);
 
 #endif							/* ECP_SEARCH_PRIVATE_H */
