@@ -26,7 +26,8 @@ $primary->safe_psql(
 		SELECT array_agg(get_byte($1, j) / 3.0::real ORDER BY j)
 		FROM generate_series(0, 99) j $$;
 	CREATE TABLE h (id int, v real[]);
-	CREATE INDEX hi ON h USING ecp (v real_cosine_ops) WITH (vectors = half)));
+	CREATE INDEX hi ON h USING ecp (v real_cosine_ops) WITH (vectors = half);
+	CREATE INDEX hc ON h USING ecp (v real_ip_ops) WITH (vectors = codes)));
 
 my $set = 'SET enable_seqscan = off; SET ecp.probes = 1000000;';
 my ($answer, $exact) = nearest_questions();
@@ -76,9 +77,10 @@ answers_alike(
 answers_alike(
 	$primary, $standby, qq($set
 	SELECT string_agg(id::text, ',') FROM (SELECT id FROM h
-		ORDER BY v <=> (SELECT third(v) FROM queries LIMIT 1) LIMIT 50) n));
-index_ok($primary, $_, "$_ is sound on the primary") for qw(ti ei hi);
-index_ok($standby, $_, "$_ is sound on the standby") for qw(ti ei hi);
+		ORDER BY v $_ (SELECT third(v) FROM queries LIMIT 1) LIMIT 50) n)
+) foreach qw(<=> <#>);
+index_ok($primary, $_, "$_ is sound on the primary") for qw(ti ei hi hc);
+index_ok($standby, $_, "$_ is sound on the standby") for qw(ti ei hi hc);
 
 # An old query of the standby is cancelled before the blocks that it would
 # read are used again.  What was replaced before that query began is freed
@@ -117,7 +119,7 @@ answers_alike($primary, $standby, "$set $answer", 'alike after the purge');
 
 # and as a primary
 $standby->promote;
-index_ok($standby, $_, "$_ is sound after promotion") for qw(ti ei hi);
+index_ok($standby, $_, "$_ is sound after promotion") for qw(ti ei hi hc);
 $standby->safe_psql('postgres',
 	'INSERT INTO t SELECT id, v FROM source WHERE id < 500');
 index_ok($standby, 'ti', 'ti takes rows after promotion');
