@@ -71,6 +71,7 @@ ecp_probe_init(EcpProbe *probe)
 	probe->sure = PG_INT32_MAX;
 	probe->whole = true;
 	probe->refs_max = probe->nrefs = probe->next_ref = 0;
+	probe->prefetched = probe->warm_ref = probe->warm_page = 0;
 	if (RelationUsesLocalBuffers(index))
 	{
 		probe->prefetch = 0;
@@ -393,6 +394,7 @@ ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
 	int			count = waiting;
 
 	Assert(n > 0 || ecp_descent_at_buffer(descent));
+	Assert(probe->warm_ref <= probe->nrefs && probe->prefetched <= probe->nrefs);
 	n = Min(n, ECP_PROBE_REFS);
 	if (waiting + n > probe->refs_max)
 	{
