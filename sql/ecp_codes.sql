@@ -150,6 +150,25 @@ MOVE 5 c;
 UPDATE codes_t SET v = codes_vector(1, 100);
 MOVE ALL c;
 ROLLBACK;
+-- one without LIMIT keeps the rows whose exact distances it knows in memory, but what
+-- doc/ecp.md says of each, and 64 kB for all else
+\c -
+SET ecp.probes = 100000;
+SET work_mem = '64kB';
+SET enable_seqscan = off;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM codes_t
+	ORDER BY v <-> (SELECT v FROM codes_q LIMIT 1);
+MOVE 500 c;
+SELECT used_bytes > 16 * 500 AS some,
+	used_bytes < 80 * (SELECT count(*) FROM codes_t) + 65536 AS not_more
+FROM pg_backend_memory_contexts WHERE name = 'ecp search memory';
+MOVE ALL c;
+SELECT used_bytes < 80 * (SELECT count(*) FROM codes_t) + 65536 AS not_more
+FROM pg_backend_memory_contexts WHERE name = 'ecp search memory';
+COMMIT;
+RESET enable_seqscan;
+RESET work_mem;
 
 -- rows that arrive one by one, splits, buffers, and maintenance
 DROP INDEX codes_i;
