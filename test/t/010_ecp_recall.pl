@@ -179,7 +179,7 @@ like(
 (undef, undef, $stderr) = $node->psql(
 	'postgres', q(
 	CREATE TABLE hard AS SELECT i AS id, array_agg((hashint4extended(i * 64 + j, 0) % 1000)::real) AS v
-		FROM generate_series(1, 8000) i, generate_series(1, 32) j GROUP BY i;
+		FROM generate_series(1, 8000) i, generate_series(1, 48) j GROUP BY i;
 	CREATE INDEX hard_i ON hard USING ecp (v) WITH (cluster_size = 1, target_recall = 0.999))
 );
 like(

@@ -241,6 +241,29 @@ is( wrong(
 	'',
 	'recall of large LIMITs');
 
+# the same of bytes, of which those that are not near are left out by their upper parts
+my $recall = $node->safe_psql(
+	'postgres', qq($by_index
+	CREATE TABLE b AS SELECT i AS id,
+		(SELECT decode(string_agg(lpad(to_hex(
+			(hashint8extended(i % 200 * 1000 + j, 1) & 127)
+			+ (hashint8extended(i::int8 * 1000 + j, 2) & 63)), 2, '0'), '' ORDER BY j), 'hex')
+		FROM generate_series(1, 64) j) AS v FROM generate_series(1, 24000) i;
+	CREATE INDEX b_v ON b USING ecp (v);
+	CREATE FUNCTION recall_of(q bytea, k int) RETURNS float8 LANGUAGE plpgsql AS \$\$
+	DECLARE
+		found float8[];
+		truth float8[];
+	BEGIN
+		SELECT array_agg(d) INTO found FROM
+			(SELECT v <-> q AS d FROM b ORDER BY v <-> q LIMIT k) s;
+		SELECT array_agg(d ORDER BY d) INTO truth FROM
+			(SELECT v <-> q AS d FROM b OFFSET 0) s;
+		RETURN (SELECT count(*) FROM unnest(found) x WHERE x <= truth[k])::float8 / k;
+	END \$\$;
+	SELECT avg(recall_of(v, 3000)) FROM b WHERE id % 1100 = 7));
+cmp_ok($recall, '>=', 0.94, 'recall of large LIMITs, bytes');
+
 # exactly as many rows as the LIMIT asks for, among dead ones
 $node->safe_psql('postgres', "CALL make_table('clustered', 1000)");
 my $short = $node->safe_psql(

@@ -70,13 +70,15 @@
 #define POINTS_BEYOND		1e-6
 
 /*
- * A search has all when at most this share of the nearest rows is missed; others go
- * on by so much of the spread, as they may need more: with a third of it, one in
- * twenty ends too early to know that it has missed a row, and high targets are not
- * reached.
+ * A search has all when at most this share of the nearest rows is missed: of fewer
+ * than a hundred, none.  Others go on by so much of the spread, as they may need
+ * more: with a third of it, one in twenty ends too early to know that it has missed a
+ * row, and high targets are not reached.  Of queries unlike rows, fewer went on to
+ * the end.
  */
-#define POINTS_REST			0.005
+#define POINTS_REST			0.015
 #define POINTS_MORE			0.30
+#define POINTS_MORE_OTHERS	0.50
 
 /* The spread is that of gaps for 10 rows. */
 #define POINTS_SPREAD_CASE	EcpRecallCaseOf(1)
@@ -226,7 +228,8 @@ ecp_recall_sum_most(const EcpRecallQueries *queries, const EcpMetaPageData *meta
 		}
 	}
 	return isinf(most) ? get_float8_infinity() :
-		most + POINTS_MORE * meta->ecpm_curve.ecpm_spread;
+		most + (kind == ECP_QUERY_ROW ? POINTS_MORE : POINTS_MORE_OTHERS) *
+		meta->ecpm_curve.ecpm_spread;
 }
 
 /* ---- tries ---- */

@@ -33,7 +33,15 @@
 #include "vector/vector_value.h"
 
 /* The nearest rows by exact distances, and that can make up for others as near. */
-#define SEARCH_EXACT_MOST	1000
+#define SEARCH_EXACT_MOST	100
+
+/*
+ * How wide bounds by codes are.  Where a row's exact distance is not read, although
+ * it is one of the nearest, the next takes its place, which is as likely to be in
+ * any cluster: so these few tell of all.  From queries far away, where all rows are
+ * about equally far, the usual width lets a quarter of them pass.
+ */
+#define SEARCH_CODE_EPS		1.0f
 
 /*
  * Ranks are the same if they differ by this share: those of the two rows half-way
@@ -61,6 +69,13 @@ search_see(EcpRecallCurve *curve, float8 rank)
 		ecp_nearest_add(&curve->seen[k], rank);
 }
 
+/* Rows of at least this rank are not among the nearest so far, of any k. */
+static inline float8
+search_most(const EcpRecallCurve *curve)
+{
+	return Max(curve->truth.kth, curve->seen[curve->nks - 1].kth);
+}
+
 /* Rows of a page by their codes. */
 static void
 search_codes(EcpRecallCurve *curve, const EcpProbeRun *run, Buffer buffer,
@@ -83,8 +98,7 @@ search_codes(EcpRecallCurve *curve, const EcpProbeRun *run, Buffer buffer,
 	for (int i = 0; i < n; i++)
 	{
 		/* nearly all rows end here */
-		if (!(bounds[i] < curve->truth.kth ||
-			  bounds[i] < curve->seen[curve->nks - 1].kth))
+		if (!(bounds[i] < search_most(curve)))
 			continue;
 		if (!EcpSlotIsLive(view, i) ||
 			search_is_self(curve, &view->tids[i]))
@@ -128,12 +142,12 @@ search_parts(EcpRecallCurve *curve, const EcpEntryView *view, int n)
 									(const uint8 *) view->codes + from * geo->code_bytes,
 									(const uint8 *) view->rest + from * geo->rest_bytes,
 									geo->nfactors > 0 ? view->factors[0] + from : NULL, word,
-									curve->truth.kth, curve->ranks);
+									search_most(curve), curve->ranks);
 		for (; word != 0; word &= word - 1)
 		{
 			int			i = pg_rightmost_one_pos64(word);
 
-			if (curve->ranks[i] < curve->truth.kth)
+			if (curve->ranks[i] < search_most(curve))
 				search_row(curve, &view->tids[from + i], curve->ranks[i]);
 		}
 	}
@@ -167,7 +181,7 @@ search_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 							n, curve->ranks);
 	for (int i = 0; i < n; i++)
 	{
-		if (!(curve->ranks[i] < curve->seen[curve->nks - 1].kth))
+		if (!(curve->ranks[i] < search_most(curve)))
 			continue;
 		if (EcpSlotIsLive(view, i))
 			search_row(curve, &view->tids[i], curve->ranks[i]);
@@ -289,9 +303,9 @@ search_note_case(EcpRecallNotes *notes, int c, const EcpNearestRow *rows, int n,
 }
 
 /*
- * Note the recall of k number "k".  The nearest thousands are those by what a scan
- * would know: exact distances of so many take too long, and hardly change where
- * they are.
+ * Note the recall of k number "k".  More nearest rows than SEARCH_EXACT_MOST are
+ * those by what a scan would know: exact distances of so many take too long, and
+ * hardly change where they are.
  */
 static void
 search_note_recall(EcpRecallCurve *curve, EcpRecallNotes *notes, int k)
@@ -395,7 +409,7 @@ search_begin(EcpRecallCurve *curve, const void *query, void *prepared)
 		curve->codes = ecp_code_query_create(meta->ecpm_leader_elem,
 											 meta->ecpm_metric, meta->ecpm_dims,
 											 meta->ecpm_rotation_seed, prepared,
-											 ECP_CODE_EPS);
+											 SEARCH_CODE_EPS);
 		ecp_rerank_reset(&curve->rerank);
 		curve->rerank.query = curve->query;
 	}
