@@ -48,11 +48,11 @@ END $$;
 SET enable_seqscan = off;
 SET enable_sort = off;
 SELECT target_probes() AS at_95 \gset
-SET ecp.target_recall = 0.99;
-SELECT target_probes() AS at_99 \gset
+SET ecp.target_recall = 0.999;
+SELECT target_probes() AS at_999 \gset
 RESET ecp.target_recall;
-ALTER INDEX target_i SET (target_recall = 0.99);
-SELECT target_probes() = :at_99 AS by_parameter, :at_99 > :at_95 AS more;
+ALTER INDEX target_i SET (target_recall = 0.999);
+SELECT target_probes() = :at_999 AS by_parameter, :at_999 > :at_95 AS more;
 SET ecp.target_recall = 0.95;
 SELECT target_probes() = :at_95 AS by_setting;
 SET ecp.probes = 7;

@@ -292,11 +292,12 @@ tries_result_cases(const PointTries *tries, int kind, const float4 *slacks,
 	{
 		const EcpRecallNotes *notes = EcpRecallNotesOf(tries->queries, q);
 		const EcpQueryMix *mix = &tries->mixes[q];
-		double		sum = slacks ? ecp_mix_slack(mix, slacks) : slack + mix->outer;
 		double		found = 0;
+		double		sum;
 
 		if (notes->kind != kind || notes->nks <= tries->k)
 			continue;
+		sum = slacks ? ecp_mix_slack(mix, slacks) : slack + mix->outer;
 		for (int c = first; c < first + ncases; c++)
 		{
 			const EcpRecallLook *look = tries_stop(tries, notes, c, sum);
