@@ -237,29 +237,6 @@ inbuff_sort(EcpInBuff *inbuff, int nleaders)
 			}
 }
 
-/* A row of the in-buff in the form in which it is compared with leaders. */
-static void
-assign_prepare(EcpBuild *build, const EcpLeaderTree *tree, const char *row,
-			   char *dst)
-{
-	const void *prepared = row;
-
-	if (!ecp_build_prep_same(build))
-	{
-		EcpVector	vector;
-
-		vector.elem = build->state.meta.ecpm_elem;
-		vector.dims = build->state.meta.ecpm_dims;
-		vector.data = row;
-		vector.detoasted = NULL;
-		prepared = tree->scale ? build->prepared : dst;
-		ecp_prepare(&build->state.meta, &vector,
-					unconstify(void *, prepared));
-	}
-	if (tree->scale)
-		ecp_byte_copy_put(tree->scale, prepared, (uint8 *) dst);
-}
-
 /*
  * Find leaders for all rows of the in-buff, and count them; fills leaders,
  * order and first.
@@ -270,7 +247,7 @@ assign_inbuff(AssignScan *scan)
 	EcpBuild   *build = scan->build;
 	EcpInBuff  *inbuff = &scan->inbuff;
 	EcpLeaderTree *tree = build->tree;
-	bool		copied = tree->scale || !ecp_build_prep_same(build);
+	bool		copied = !ecp_build_compared_same(build);
 	int			step = tree->lists ? ASSIGN_LISTED : ASSIGN_BLOCK;
 	char	   *block = NULL;
 	uint64	   *counts = ecp_leader_rows_of(build, build->participant);
@@ -289,8 +266,9 @@ assign_inbuff(AssignScan *scan)
 
 		ecp_readahead_step(&scan->ahead, build, done);
 		for (int i = 0; block && i < n; i++)
-			assign_prepare(build, tree, rows + (Size) i * inbuff->vec_bytes,
-						   block + i * tree->vec_bytes);
+			ecp_build_state_compared(build, rows + (Size) i * inbuff->vec_bytes,
+									 build->prepared,
+									 block + i * tree->vec_bytes);
 		tree_assign(tree, block ? block : rows,
 					block ? tree->vec_bytes : inbuff->vec_bytes, n,
 					inbuff->leaders + done);

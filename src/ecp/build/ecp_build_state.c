@@ -85,6 +85,29 @@ ecp_build_state_row(EcpBuild *build, const ItemPointerData *tid, Datum value,
 	return ecp_prepare(meta, vector, build->prepared);
 }
 
+void
+ecp_build_state_compared(const EcpBuild *build, const char *row, void *space,
+						 char *dst)
+{
+	const EcpLeaderTree *tree = build->tree;
+	const void *prepared = row;
+
+	if (!ecp_build_prep_same(build))
+	{
+		EcpVector	vector;
+
+		vector.elem = build->state.meta.ecpm_elem;
+		vector.dims = build->state.meta.ecpm_dims;
+		vector.data = row;
+		vector.detoasted = NULL;
+		prepared = tree->scale ? space : dst;
+		ecp_prepare(&build->state.meta, &vector,
+					unconstify(void *, prepared));
+	}
+	if (tree->scale)
+		ecp_byte_copy_put(tree->scale, prepared, (uint8 *) dst);
+}
+
 double
 ecp_build_state_leaders(const EcpBuild *build, double rows)
 {

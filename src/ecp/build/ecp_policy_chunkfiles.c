@@ -50,7 +50,7 @@ typedef struct ChunkMerge
 {
 	Chunk	   *chunks;
 	int			nchunks;
-	bool		whole;			/* of all leaders: files are deleted when read */
+	bool		last;			/* files are deleted when read */
 	binaryheap *heap;			/* chunk numbers, by (leader, TID) */
 } ChunkMerge;
 
@@ -238,7 +238,7 @@ static void
 chunk_end(EcpBuild *build, const ChunkMerge *merge, Chunk *chunk)
 {
 	ecp_files_close(build->files, chunk->reader.file);
-	if (merge->whole)
+	if (merge->last)
 		ecp_files_delete(build->files, chunk->number, chunk->size);
 	pfree(chunk->reader.buffer);
 }
@@ -281,11 +281,12 @@ chunk_open(const EcpBuild *build, Size record, int nread, Chunk *chunk,
 
 /*
  * Merge the records of leaders from .. upto - 1 of n chunks, as one of
- * "readers" processes.
+ * "readers" processes.  The chunks are not needed any more if it is the last
+ * time.
  */
 static ChunkMerge *
 chunk_merge_begin(EcpBuild *build, ChunkFiles *state, Chunk *chunks, int n,
-				  int readers, int from, int upto)
+				  int readers, int from, int upto, bool last)
 {
 	ChunkMerge *merge = palloc0(sizeof(ChunkMerge));
 	int			nread = chunk_nread(build, state->record, readers, n);
@@ -293,7 +294,7 @@ chunk_merge_begin(EcpBuild *build, ChunkFiles *state, Chunk *chunks, int n,
 	Assert(n > 0);
 	merge->chunks = chunks;
 	merge->nchunks = n;
-	merge->whole = from == 0 && upto == build->tree->n[0];
+	merge->last = last;
 	merge->heap = binaryheap_allocate(n, chunk_cmp, chunks);
 	for (int i = 0; i < n; i++)
 	{
@@ -338,8 +339,11 @@ chunk_merge_advance(EcpBuild *build, ChunkMerge *merge)
 }
 
 static void
-chunk_merge_end(ChunkMerge *merge)
+chunk_merge_end(EcpBuild *build, ChunkMerge *merge)
 {
+	while (!binaryheap_empty(merge->heap))
+		chunk_end(build, merge,
+				  &merge->chunks[DatumGetInt32(binaryheap_remove_first(merge->heap))]);
 	binaryheap_free(merge->heap);
 	pfree(merge);
 }
@@ -403,7 +407,7 @@ chunkfiles_merge(EcpBuild *build)
 				continue;
 			}
 			merge = chunk_merge_begin(build, state, &state->chunks[from], count,
-									  1, 0, build->tree->n[0]);
+									  1, 0, build->tree->n[0], true);
 			chunk_writer_begin(build, state, &writer);
 			while ((record = chunk_merge_get(merge, &leader)) != NULL)
 			{
@@ -412,7 +416,7 @@ chunkfiles_merge(EcpBuild *build)
 				chunk_merge_advance(build, merge);
 			}
 			state->chunks[n++].number = chunk_writer_end(&writer);
-			chunk_merge_end(merge);
+			chunk_merge_end(build, merge);
 		}
 		state->nchunks = n;
 	}
@@ -421,7 +425,7 @@ chunkfiles_merge(EcpBuild *build)
 }
 
 static void
-chunkfiles_range(EcpBuild *build, int readers, int from, int upto)
+chunkfiles_range(EcpBuild *build, int readers, int from, int upto, bool twice)
 {
 	ChunkFiles *state = build->policy_state;
 	MemoryContext oldctx = MemoryContextSwitchTo(state->ctx);
@@ -432,15 +436,17 @@ chunkfiles_range(EcpBuild *build, int readers, int from, int upto)
 	{
 		if (state->kept == NULL)
 			chunkfiles_merge_kept(build, state);
+		memset(state->kept_next, 0, sizeof(int32) * build->plan.nparticipants);
 	}
 	else
 	{
 		if (state->chunks == NULL)
 			chunkfiles_list(build, state);
 		if (state->merge)
-			chunk_merge_end(state->merge);
+			chunk_merge_end(build, state->merge);
 		state->merge = chunk_merge_begin(build, state, state->chunks,
-										 state->nchunks, readers, from, upto);
+										 state->nchunks, readers, from, upto,
+										 false);
 	}
 	MemoryContextSwitchTo(oldctx);
 }
@@ -507,6 +513,10 @@ chunkfiles_read(EcpBuild *build, int leader, int max, ItemPointerData *tids,
 	Assert(max > 0);
 	if (build->assigned.kept)
 		return chunkfiles_read_kept(build, state, leader, max, tids, vectors);
+
+	/* leaders that are not wanted */
+	while (chunk_merge_get(state->merge, &current) != NULL && current < leader)
+		chunk_merge_advance(build, state->merge);
 
 	while (n < max &&
 		   (record = chunk_merge_get(state->merge, &current)) != NULL &&

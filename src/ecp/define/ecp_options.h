@@ -86,6 +86,7 @@ typedef struct EcpOptions
 	int			buffer_rows;	/* that wait for each cluster; 0 = none */
 	int			include_width;	/* bytes of a value of variable length */
 	int			vectors;		/* EcpVectorsKind */
+	bool		full_pages;		/* clusters of a build give rows to others */
 	double		target_recall;
 } EcpOptions;
 
