@@ -12,16 +12,16 @@
 
 #include "base/compat.h"
 #include "base/stop_point.h"
+#include "betree/define/betree_options.h"
+#include "betree/order/betree_rel.h"
+#include "betree/plan/betree_like.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/plan/ecp_path.h"
 #include "ecp/search/ecp_cache.h"
 #include "ecp/search/ecp_explain.h"
 #include "ecp/search/ecp_limit.h"
-#include "fmgr.h"
 #include "miscadmin.h"
 #include "vector/vector_distance.h"
-
-#include "betree/betree.h"
 
 ECP_MODULE_MAGIC("ecp", "1.0");
 

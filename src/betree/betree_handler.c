@@ -7,10 +7,20 @@
  */
 #include "postgres.h"
 
-#include "betree/betree_scan.h"
-
+#include "access/amapi.h"
 #include "access/nbtree.h"
+#include "base/compat.h"
+#include "betree/build/betree_build.h"
+#include "betree/define/betree_opclass.h"
+#include "betree/define/betree_options.h"
+#include "betree/define/betree_validate.h"
+#include "betree/ingest/betree_insert.h"
+#include "betree/plan/betree_cost.h"
+#include "betree/scan/betree_parallel.h"
+#include "betree/scan/betree_scan.h"
+#include "betree/upkeep/betree_vacuum.h"
 #include "commands/vacuum.h"
+#include "fmgr.h"
 
 PG_FUNCTION_INFO_V1(betreehandler);
 

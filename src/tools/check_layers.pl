@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 #
 # check_layers.pl: fail if a file of src/ needs another that its room may not
-# need, or if files need each other in a circle.
+# need, if files need each other in a circle, or if too many see one header.
 #
 #   src/tools/check_layers.pl            check
 #   src/tools/check_layers.pl --rooms    print which room needs which, by what
@@ -21,6 +21,7 @@ use File::Find;
 use constant {
 	EXCEPTIONS => 0,    # lower it with each exception that goes
 	CIRCLE_MAX => 3,    # files that may need each other
+	SEEN_MAX => 12,     # files that may see one header of a folder below
 	README => 'src/README',
 };
 
@@ -32,6 +33,10 @@ my @private = (
 		qr{^src/vector/},
 		'kernels are reached through vector/vector_distance.h'
 	],);
+
+# Folders whose headers are seen by few files each, and the rooms of each whose
+# headers describe what all of its files work on.
+my %few_see = (betree => [ 'betree/page', 'betree/order' ]);
 
 my (%rank, %folder_needs, %exception);    # of src/README
 my (%room, %needs);    # by file, without its folder: names are unique
@@ -80,6 +85,7 @@ foreach my $circle (circles(1))
 	complain(
 		scalar(@$circle) . " files need each other: " . join(' ', @$circle));
 }
+check_headers_seen();
 foreach my $edge (sort keys %exception)
 {
 	complain(README . ": the exception \"$edge\" is not needed any more")
@@ -182,6 +188,38 @@ sub add_includes
 		}
 	}
 	close $fh;
+	return;
+}
+
+# Headers that each source sees, itself or through others; its own does not count
+sub check_headers_seen
+{
+	my %seen_by;
+
+	foreach my $source (sources())
+	{
+		my ($own) = $source =~ /(\w+)\.c$/;
+		my %seen;
+		my @next = ($source);
+
+		while (defined(my $file = shift @next))
+		{
+			my @headers = grep { /\.h$/ } keys %{ $needs{$file} };
+
+			push @next, grep { !$seen{$_}++ } @headers;
+		}
+		$seen_by{$_}++ foreach grep { $_ ne "$own.h" } keys %seen;
+	}
+	foreach my $header (sort keys %seen_by)
+	{
+		my ($folder) = $room{$header} =~ m{^(\w+)};
+
+		next if !$few_see{$folder} || $seen_by{$header} <= SEEN_MAX;
+		next if grep { $_ eq $room{$header} } @{ $few_see{$folder} };
+		complain("$header is seen by $seen_by{$header} files, more than "
+			  . SEEN_MAX
+			  . ": split it, or declare a struct instead of including");
+	}
 	return;
 }
 

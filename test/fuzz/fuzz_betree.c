@@ -3,22 +3,38 @@
  * fuzz_betree.c
  *	  A program of libFuzzer for the readers of betree pages.
  *
- * link: src/betree/betree_page.c src/betree/betree_node.c
- * link: src/betree/betree_block.c src/betree/betree_walk.c
- * link: src/betree/betree_key.c src/betree/betree_entry.c
- * link: src/betree/betree_descend.c src/betree/betree_log.c
- * link: src/betree/betree_filter.c src/betree/betree_step.c
- * link: src/betree/betree_quals.c src/betree/betree_bloom.c
- * link: src/betree/betree_merge.c src/betree/betree_run.c
- * link: src/betree/betree_posting.c
- * link: src/betree/betree_collect.c src/base/core_buffer.c
+ * link: src/betree/page/betree_page.c src/betree/page/betree_node.c
+ * link: src/betree/page/betree_block.c src/betree/tree/betree_walk.c
+ * link: src/betree/order/betree_key.c src/betree/page/betree_entry.c
+ * link: src/betree/tree/betree_descend.c src/betree/log/betree_log.c
+ * link: src/betree/log/betree_log_cache.c src/betree/log/betree_batch.c
+ * link: src/betree/order/betree_hash.c src/betree/log/betree_filter.c
+ * link: src/betree/scan/betree_step.c src/betree/scan/betree_quals.c
+ * link: src/betree/log/betree_bloom.c src/betree/scan/betree_merge.c
+ * link: src/betree/log/betree_run.c src/betree/page/betree_posting.c
+ * link: src/betree/page/betree_removal.c src/betree/scan/betree_collect.c
+ * link: src/base/core_buffer.c
  *
  *-------------------------------------------------------------------------
  */
 #include "fuzz.h"
 
+#include "access/generic_xlog.h"
 #include "access/tupmacs.h"
-#include "betree/betree_scan.h"
+#include "base/core_buffer.h"
+#include "betree/log/betree_batch.h"
+#include "betree/log/betree_bloom.h"
+#include "betree/log/betree_filter.h"
+#include "betree/log/betree_log.h"
+#include "betree/log/betree_log_cache.h"
+#include "betree/order/betree_key.h"
+#include "betree/page/betree_block.h"
+#include "betree/page/betree_node.h"
+#include "betree/page/betree_page.h"
+#include "betree/page/betree_removal.h"
+#include "betree/scan/betree_scan_private.h"
+#include "betree/scan/betree_step.h"
+#include "betree/tree/betree_descend.h"
 #include "catalog/pg_type.h"
 #include "storage/predicate.h"
 #include "utils/builtins.h"
@@ -309,7 +325,7 @@ walk_level(int level, BetreeLogCache *cache, BetreeBatch *batch)
 				continue;
 			if (blkno >= fuzz_file->nblocks)
 				continue;
-			buf = betree_block_read(&bt, blkno, BUFFER_LOCK_SHARE, BETREE_LEAF);
+			buf = betree_block_read(bt.rel, blkno, BUFFER_LOCK_SHARE, BETREE_LEAF);
 			page = BufferGetPage(buf);
 			for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(page); off++)
 			{
@@ -330,12 +346,12 @@ walk(void *arg)
 {
 	BetreeLogCache cache;
 	BetreeBatch batch;
-	Buffer		root = betree_block_read(&bt, BETREE_ROOT_BLKNO, BUFFER_LOCK_SHARE, BETREE_NODE);
+	Buffer		root = betree_block_read(bt.rel, BETREE_ROOT_BLKNO, BUFFER_LOCK_SHARE, BETREE_NODE);
 	int			height = BetreePageGetOpaque(BufferGetPage(root))->bteo_level;
 
 	UnlockReleaseBuffer(root);
 	betree_log_cache_init(&cache);
-	betree_log_batch_init(&batch, BETREE_NCAP_MAX);
+	betree_batch_init(&batch, BETREE_NCAP_MAX);
 	for (int level = height; level > 0; level--)
 		walk_level(level, &cache, &batch);
 }
@@ -366,7 +382,7 @@ bound_from_page(BlockNumber blk, BetreeKey *key)
 
 	if (kind == BETREE_LEAF || kind == BETREE_LOG)
 	{
-		betree_block_verify_page(&bt, buf, kind, -1);
+		betree_block_verify_page(bt.rel, buf, kind, -1);
 		if (PageGetMaxOffsetNumber(page) > 0)
 			betree_key_from_tuple(&bt, CopyIndexTuple(BetreePageGetTuple(page, (PageGetMaxOffsetNumber(page) + 1) / 2)),
 								  key);
@@ -386,7 +402,8 @@ scan(void *arg)
 	so->bt = bt;
 	so->mvcc = !(choice->how & SCAN_NOT_MVCC);
 	so->interlock = !(choice->how & SCAN_NO_TUPLES);
-	so->context = so->quals.context = CurrentMemoryContext;
+	so->context = CurrentMemoryContext;
+	so->quals.context = so->quals.hash_context = CurrentMemoryContext;
 	so->reader.nodebuf = InvalidBuffer;
 	so->reader.walk_dir = NoMovementScanDirection;
 	so->reader.messages.guard = InvalidBuffer;
@@ -440,7 +457,7 @@ static void
 probe(void *arg)
 {
 	BlockNumber blk = *(BlockNumber *) arg;
-	Buffer		buf = betree_block_read(&bt, blk, BUFFER_LOCK_SHARE, BETREE_NODE);
+	Buffer		buf = betree_block_read(bt.rel, blk, BUFFER_LOCK_SHARE, BETREE_NODE);
 	uint32		id = filter_id();
 
 	for (uint64 i = 0; i < 16; i++)

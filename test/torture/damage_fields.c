@@ -9,7 +9,7 @@
  */
 #include "postgres.h"
 
-#include "betree/betree_page.h"
+#include "betree/page/betree_page.h"
 #include "damage.h"
 #include "ecp/page/ecp_page.h"
 
@@ -496,7 +496,7 @@ damage_fields_list(const DamageMap *map, BlockNumber blk, char *page,
 /* What betree_page.h calls: not to be taken for the one of ecp.so. */
 __attribute__((visibility("hidden")))
 void
-betree_report_damaged_item(void)
+betree_page_report_item(const void *where)
 {
 	elog(ERROR, "damaged item");
 }

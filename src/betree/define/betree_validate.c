@@ -1,0 +1,225 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_validate.c
+ *	  amvalidate: is an operator class fit for betree?
+ *
+ * Checks what a scan relies on: for every pair of types that a family mentions,
+ * the five operators of an order and the comparison function that agrees with
+ * them, all with the right signatures.  Unlike btree we do not ask
+ * for all pairs of the family's types: only the planner would profit, and it
+ * looks at btree's families.
+ *
+ * Strategies above 5 are quals that do not follow the order, such as "point <@
+ * box" in Z-order.  A scan tests them on every key that it meets; support
+ * function 7 tells it which keys it need not meet (BetreeSkip), and a type
+ * with such operators must have one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/amvalidate.h"
+#include "access/htup_details.h"
+#include "base/opclass.h"
+#include "betree/define/betree_opclass.h"
+#include "betree/define/betree_validate.h"
+#include "catalog/pg_amop.h"
+#include "catalog/pg_amproc.h"
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
+#include "utils/syscache.h"
+
+#define ORDER_STRATEGIES \
+	((1 << BTLessStrategyNumber) | (1 << BTLessEqualStrategyNumber) | \
+	 (1 << BTEqualStrategyNumber) | (1 << BTGreaterEqualStrategyNumber) | \
+	 (1 << BTGreaterStrategyNumber))
+
+/* Report a fault of the family; the caller goes on and looks for more. */
+static void
+report_fault(const char *family, const char *fault)
+{
+	ereport(INFO,
+			(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+			 errmsg("operator family \"%s\" of access method %s %s",
+					family, "betree", fault)));
+}
+
+static bool
+check_function(const char *family, Form_pg_amproc form)
+{
+	bool		ok;
+
+	switch (form->amprocnum)
+	{
+		case BETREE_ORDER_PROC:
+			ok = check_amproc_signature(form->amproc, INT4OID, true, 2, 2,
+										form->amproclefttype,
+										form->amprocrighttype);
+			break;
+		case BETREE_SORTSUPPORT_PROC:
+			ok = check_amproc_signature(form->amproc, VOIDOID, true, 1, 1,
+										INTERNALOID);
+			break;
+		case BETREE_EQUALIMAGE_PROC:
+			ok = check_amproc_signature(form->amproc, BOOLOID, true, 1, 1,
+										OIDOID);
+			break;
+		case BETREE_OPTIONS_PROC:
+			ok = check_amoptsproc_signature(form->amproc);
+			break;
+		case BETREE_SKIP_PROC:
+			ok = check_amproc_signature(form->amproc, BOOLOID, true, 1, 1,
+										INTERNALOID);
+			break;
+		default:
+			report_fault(family,
+						 psprintf(_("contains function %s with invalid support number %d"),
+								  format_procedure(form->amproc),
+								  form->amprocnum));
+			return false;
+	}
+
+	if (!ok)
+		report_fault(family,
+					 psprintf(_("contains function %s with wrong signature for support number %d"),
+							  format_procedure(form->amproc),
+							  form->amprocnum));
+	return ok;
+}
+
+static bool
+check_operator(const char *family, Form_pg_amop form)
+{
+	bool		ok = true;
+
+	if (form->amopstrategy < 1 || form->amopstrategy > BETREE_STRATEGY_MAX)
+	{
+		report_fault(family,
+					 psprintf(_("contains operator %s with invalid strategy number %d"),
+							  format_operator(form->amopopr),
+							  form->amopstrategy));
+		ok = false;
+	}
+
+	if (form->amoppurpose != AMOP_SEARCH || OidIsValid(form->amopsortfamily))
+	{
+		report_fault(family,
+					 psprintf(_("contains invalid ORDER BY specification for operator %s"),
+							  format_operator(form->amopopr)));
+		ok = false;
+	}
+
+	if (!check_amop_signature(form->amopopr, BOOLOID,
+							  form->amoplefttype, form->amoprighttype))
+	{
+		report_fault(family,
+					 psprintf(_("contains operator %s with wrong signature"),
+							  format_operator(form->amopopr)));
+		ok = false;
+	}
+	return ok;
+}
+
+/*
+ * Check what the family has for one pair of types.  *found is set if the pair
+ * is (opcintype, opcintype).
+ */
+static bool
+check_group(Oid familyoid, const char *family, OpFamilyOpFuncGroup *group,
+			Oid opcintype, bool *found)
+{
+	uint64		order = group->operatorset & ORDER_STRATEGIES;
+	uint64		quals = group->operatorset & ~ORDER_STRATEGIES;
+	bool		ok = true;
+
+	if (quals != 0 &&
+		!OidIsValid(get_opfamily_proc(familyoid, group->lefttype,
+									  group->lefttype, BETREE_SKIP_PROC)))
+	{
+		report_fault(family,
+					 psprintf(_("is missing support function %d for type %s"),
+							  BETREE_SKIP_PROC,
+							  format_type_be(group->lefttype)));
+		ok = false;
+	}
+
+	/* "point <@ box" does not make the order one of points and boxes */
+	if (order == 0 && group->functionset == 0)
+		return ok;
+
+	if (group->lefttype == opcintype && group->righttype == opcintype)
+		*found = true;
+
+	if (order != ORDER_STRATEGIES)
+	{
+		report_fault(family,
+					 psprintf(_("is missing operator(s) for types %s and %s"),
+							  format_type_be(group->lefttype),
+							  format_type_be(group->righttype)));
+		ok = false;
+	}
+	if ((group->functionset & (1 << BETREE_ORDER_PROC)) == 0)
+	{
+		report_fault(family,
+					 psprintf(_("is missing support function for types %s and %s"),
+							  format_type_be(group->lefttype),
+							  format_type_be(group->righttype)));
+		ok = false;
+	}
+	return ok;
+}
+
+/*
+ * betreevalidate
+ *		Report by INFO all that is wrong with an operator class and its
+ *		family; true if that is nothing.
+ */
+bool
+betreevalidate(Oid opclassoid)
+{
+	EcpOpclass	opclass;
+	CatCList   *functions;
+	CatCList   *operators;
+	bool		result = true;
+	bool		found = false;
+	ListCell   *lc;
+
+	ecp_opclass_get(&opclass, opclassoid);
+	operators = SearchSysCacheList1(AMOPSTRATEGY,
+									ObjectIdGetDatum(opclass.form->opcfamily));
+	functions = SearchSysCacheList1(AMPROCNUM,
+									ObjectIdGetDatum(opclass.form->opcfamily));
+
+	for (int i = 0; i < functions->n_members; i++)
+	{
+		HeapTuple	tuple = &functions->members[i]->tuple;
+
+		result &= check_function(opclass.family, (Form_pg_amproc) GETSTRUCT(tuple));
+	}
+	for (int i = 0; i < operators->n_members; i++)
+	{
+		HeapTuple	tuple = &operators->members[i]->tuple;
+
+		result &= check_operator(opclass.family, (Form_pg_amop) GETSTRUCT(tuple));
+	}
+	foreach(lc, identify_opfamily_groups(operators, functions))
+		result &= check_group(opclass.form->opcfamily, opclass.family,
+							  (OpFamilyOpFuncGroup *) lfirst(lc),
+							  opclass.form->opcintype, &found);
+
+	if (!found)
+	{
+		ereport(INFO,
+				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+				 errmsg("operator class \"%s\" of access method %s is missing operator(s)",
+						NameStr(opclass.form->opcname), "betree")));
+		result = false;
+	}
+
+	ReleaseCatCacheList(functions);
+	ReleaseCatCacheList(operators);
+	ecp_opclass_release(&opclass);
+	return result;
+}

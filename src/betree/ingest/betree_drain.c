@@ -1,0 +1,693 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_drain.c
+ *	  Draining a node: moving the messages of its log down to its children.
+ *
+ * A drain absorbs the log up to a number, bteo_drain, that a seal has put
+ * into the node.  It visits the children in key order, and takes for each all
+ * that is pending in the sealed pages (betree_log_gather), as one batch and
+ * one record; the pages of the log themselves are not written.  When every
+ * child has what the pages up to the number hold, they become spare.
+ *
+ * The leaves of a node mostly lie one behind the other in the file.  They are
+ * prefetched and pinned in groups while the node is not locked, and flushed
+ * with the node locked exclusively for the length of a group.
+ *
+ * Children that are nodes take the batch into the tail of their own log.  One
+ * that has no room left is drained first: a cascade, whose depth is the
+ * number of levels.
+ *
+ * Any backend may run a drain or part of one, several may at a time: each
+ * flush finds out under the node's lock what is pending.  So the backend that
+ * started a drain need not finish it: each insert into the node does a part
+ * of it, which the budget bounds (flush_budget), and the markers tell the
+ * next one where to go on.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/generic_xlog.h"
+#include "base/core_wal.h"
+#include "base/stop_point.h"
+#include "betree/ingest/betree_drain.h"
+#include "betree/leaf/betree_leaf.h"
+#include "betree/leaf/betree_purge.h"
+#include "betree/leaf/betree_split.h"
+#include "betree/log/betree_batch.h"
+#include "betree/log/betree_log.h"
+#include "betree/log/betree_log_cache.h"
+#include "betree/order/betree_key.h"
+#include "betree/order/betree_rel.h"
+#include "betree/page/betree_block.h"
+#include "betree/page/betree_node.h"
+#include "betree/page/betree_page.h"
+#include "betree/tree/betree_descend.h"
+#include "betree/tree/betree_walk.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+
+/* children that are flushed under one lock of the node */
+#define GROUP_SIZE		16
+
+typedef enum FlushResult
+{
+	FLUSHED,
+	NODE_FULL,					/* split the node first */
+	CHILD_FULL					/* drain the child first */
+} FlushResult;
+
+typedef struct DrainState
+{
+	BetreeRel  *bt;
+	int			level;
+	Buffer		nodebuf;		/* pinned */
+	IndexTuple	cursor;			/* lower bound of the next child */
+	IndexTuple	end;			/* high key of the node when we began */
+	BetreeWalk	walk;			/* over the nodes that it was split into */
+	uint16		target;			/* drain up to this number */
+	int		   *budget;			/* batches that may still be moved */
+	int			empty[GROUP_SIZE];	/* children that nothing was pending for */
+	int			nempty;
+	BlockNumber full_child;
+	bool		child_drains;	/* a flush started a drain of full_child */
+	BlockNumber waited_child;	/* the last child that was drained because it */
+	uint32		waited_drain;	/* had no room, and the number of that drain */
+	XLogRecPtr	full_lsn;		/* of the node that was full */
+	BetreeLogCache cache;
+	BetreeBatch batch;
+	BetreeBatch next_batch;		/* of the next leaf, see flush_to_leaf */
+	Buffer		ahead[GROUP_SIZE];
+	int			nahead;
+	MemoryContext context;		/* reset for each child */
+} DrainState;
+
+/*
+ * Flush one child that is a leaf, as far as the budget goes.  The node is
+ * exclusively locked.
+ *
+ * A leaf that must split takes the next one along, if all that is pending for
+ * it fits a batch as well: their tuples are spread over the two, or over
+ * three.  So leaves stay fuller than by halving, and the next leaf is written
+ * where its turn would have come anyway.
+ */
+static FlushResult
+flush_to_leaf(DrainState *state, int child)
+{
+	BetreeRel  *bt = state->bt;
+	Page		node = BufferGetPage(state->nodebuf);
+	Buffer		leafbuf;
+	Buffer		nextbuf;
+	bool		done = true;
+
+	do
+	{
+		bool		pair = false;
+
+		betree_log_gather(bt, node, child, BetreePageCapacity,
+						  BETREE_BATCH_MAX_ITEMS, &state->cache, &state->batch);
+		if (state->batch.nitems == 0)
+		{
+			/* a page fits a batch, unless its items overlap */
+			if (!state->batch.complete)
+				betree_page_report_item(node);
+			state->empty[state->nempty++] = child;
+			break;
+		}
+		leafbuf = betree_block_read_child(bt->rel, node, child, BUFFER_LOCK_EXCLUSIVE);
+		if (!betree_leaf_fits(BufferGetPage(leafbuf), &state->batch))
+			betree_purge_leaf(bt, leafbuf, &state->batch);
+		if (state->batch.complete && child + 1 < BetreeNodeNumChildren(node) &&
+			!betree_leaf_fits(BufferGetPage(leafbuf), &state->batch))
+		{
+			betree_log_gather(bt, node, child + 1, BetreePageCapacity,
+							  BETREE_BATCH_MAX_ITEMS, &state->cache,
+							  &state->next_batch);
+			pair = state->next_batch.complete;
+		}
+		if (pair)
+		{
+			nextbuf = betree_block_read_child(bt->rel, node, child + 1,
+											  BUFFER_LOCK_EXCLUSIVE);
+			pair = betree_leaf_share(bt, state->nodebuf, child, leafbuf,
+									 nextbuf, &state->batch,
+									 &state->next_batch);
+			UnlockReleaseBuffer(nextbuf);
+		}
+		if (!pair)
+			done = betree_leaf_merge(bt, state->nodebuf, child, leafbuf,
+									 &state->batch);
+		UnlockReleaseBuffer(leafbuf);
+		(*state->budget)--;
+
+		/*
+		 * What remains may belong to new leaves, which are children of their
+		 * own now, with markers that say so.
+		 */
+	} while (done && !state->batch.complete && *state->budget > 0);
+
+	return done ? FLUSHED : NODE_FULL;
+}
+
+/*
+ * Raise the markers of the children that nothing was pending for, so that the
+ * next part of the drain need not look again.  The node is exclusively
+ * locked, and still was when they were found.
+ */
+static void
+pass_empty(DrainState *state)
+{
+	Page		node = BufferGetPage(state->nodebuf);
+	EcpDelta	delta;
+
+	if (state->nempty == 0)
+		return;
+	Assert(state->nempty <= GROUP_SIZE);
+
+	ecp_delta_begin(&delta, state->bt->rel, ECP_DELTA_BYTES);
+	ecp_delta_buffer(&delta, state->nodebuf);
+	START_CRIT_SECTION();
+	for (int i = 0; i < state->nempty; i++)
+	{
+		IndexTuple	pivot = BetreeNodeGetPivot(node, state->empty[i]);
+
+		BetreePivotSetMarker(pivot, BetreePageGetOpaque(node)->bteo_seq);
+		ecp_delta_range(&delta, 0,
+						(char *) &pivot->t_tid.ip_posid - (char *) node,
+						sizeof(OffsetNumber));
+	}
+	ecp_delta_finish(&delta);
+	state->nempty = 0;
+	ECP_STOP_POINT("passed");
+}
+
+/*
+ * A child must be drained because its log is full.  If we have come here for the
+ * same drain of the same child before, draining does not help: it is damaged.
+ */
+static void
+wait_for_child(DrainState *state, Buffer childbuf)
+{
+	BlockNumber blkno = BufferGetBlockNumber(childbuf);
+	uint32		drain = BetreePageGetOpaque(BufferGetPage(childbuf))->bteo_drain;
+
+	if (blkno == state->waited_child && drain == state->waited_drain)
+		betree_block_report(state->bt->rel, childbuf);
+	state->waited_child = blkno;
+	state->waited_drain = drain;
+}
+
+/*
+ * Flush one child that is a node.  The node is exclusively locked; the child
+ * is locked here, and what happens to it is left in "state".
+ */
+static FlushResult
+flush_to_node(DrainState *state, int child)
+{
+	BetreeRel  *bt = state->bt;
+	Page		node = BufferGetPage(state->nodebuf);
+	BetreeBatch *batch = &state->batch;
+	Buffer		childbuf = betree_block_read_child(bt->rel, node, child,
+												   BUFFER_LOCK_EXCLUSIVE);
+	Page		childpage = BufferGetPage(childbuf);
+	FlushResult result = FLUSHED;
+
+	for (;;)
+	{
+		BlockNumber tailblk = betree_node_tail(childpage);
+		Buffer		tailbuf = InvalidBuffer;
+		int			room = 0;
+		int			max_items = 0;
+
+		if (tailblk != InvalidBlockNumber)
+		{
+			Page		tail;
+
+			tailbuf = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE,
+										BETREE_LOG);
+			tail = BufferGetPage(tailbuf);
+			room = ((PageHeader) tail)->pd_upper -
+				((PageHeader) tail)->pd_lower;
+			max_items = BETREE_LOG_PAGE_MAX_ITEMS -
+				(int) PageGetMaxOffsetNumber(tail);
+		}
+		betree_log_gather(bt, node, child, room, max_items, &state->cache, batch);
+		if (batch->nitems > 0)
+		{
+			betree_log_append_batch(bt, state->nodebuf, child, tailbuf, batch);
+			(*state->budget)--;
+		}
+		else if (batch->complete)
+			state->empty[state->nempty++] = child;
+		if (BufferIsValid(tailbuf))
+			UnlockReleaseBuffer(tailbuf);
+		if (batch->complete)
+			break;
+
+		/*
+		 * A new tail takes at least what one page of our log holds.  There
+		 * can be one at the latest when the child has been drained.
+		 */
+		if (batch->nitems == 0 && room == BetreePageCapacity)
+			betree_page_report_item(node);
+		if (batch->nitems == 0 &&
+			!betree_log_seal(bt, childbuf, NULL))
+		{
+			result = CHILD_FULL;
+			wait_for_child(state, childbuf);
+			break;
+		}
+	}
+	state->full_child = BufferGetBlockNumber(childbuf);
+	state->child_drains = BetreePageGetOpaque(childpage)->bteo_drain != 0;
+	UnlockReleaseBuffer(childbuf);
+	return result;
+}
+
+/* Release the pins of a group */
+static void
+release_ahead(DrainState *state)
+{
+	for (int i = 0; i < state->nahead; i++)
+		ReleaseBuffer(state->ahead[i]);
+	state->nahead = 0;
+}
+
+/* Lock the node at the cursor; follows splits and merges */
+static void
+lock_at_cursor(DrainState *state, int lockmode)
+{
+	BetreeKey	key;
+
+	Assert(state->cursor != NULL);
+	betree_key_from_pivot(state->bt, state->cursor, &key);
+	state->nodebuf = betree_descend_relock(state->bt, state->nodebuf, &key,
+										   state->level, lockmode);
+}
+
+/* The child that the cursor stands at; the node is locked */
+static int
+child_at_cursor(DrainState *state)
+{
+	BetreeKey	key;
+
+	betree_key_from_pivot(state->bt, state->cursor, &key);
+	return betree_key_search_node(state->bt, BufferGetPage(state->nodebuf), &key,
+								  false);
+}
+
+static void
+set_cursor(DrainState *state, IndexTuple pivot)
+{
+	MemoryContext oldcontext =
+		MemoryContextSwitchTo(GetMemoryChunkContext(state->batch.data));
+
+	if (state->cursor != NULL)
+		pfree(state->cursor);
+	state->cursor = CopyIndexTuple(pivot);
+	MemoryContextSwitchTo(oldcontext);
+}
+
+/* Does the child still lack something of the pages up to the target? */
+static inline bool
+child_lags(DrainState *state, Page node, int child)
+{
+	return BetreeSeqNewer(state->target,
+						  BetreePivotGetMarker(BetreeNodeGetPivot(node, child)));
+}
+
+/* Read and pin the next leaves with the node unlocked */
+static void
+read_ahead(DrainState *state)
+{
+	BlockNumber blocks[GROUP_SIZE];
+	int			n = 0;
+	Page		node;
+	int			limit = Min(Min(GROUP_SIZE, *state->budget),
+							state->cache.npins);
+
+	if (state->level > 1)
+		return;
+	lock_at_cursor(state, BUFFER_LOCK_SHARE);
+	node = BufferGetPage(state->nodebuf);
+	if (BetreePageGetOpaque(node)->bteo_level == 1)
+	{
+		for (int child = child_at_cursor(state);
+			 child < BetreeNodeNumChildren(node) && n < limit; child++)
+		{
+			if (!child_lags(state, node, child))
+				continue;
+			blocks[n] = BetreeNodeGetChild(node, child);
+			betree_block_verify(state->bt->rel, blocks[n++]);
+		}
+	}
+	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
+
+	for (int i = 0; i < n; i++)
+		PrefetchBuffer(state->bt->rel, MAIN_FORKNUM, blocks[i]);
+	for (int i = 0; i < n; i++)
+		state->ahead[state->nahead++] = ReadBuffer(state->bt->rel, blocks[i]);
+}
+
+/*
+ * All children have been visited: turn the absorbed pages into spare ones.
+ * The node is exclusively locked.  Returns false if some child still lacks
+ * something.
+ */
+static bool
+finish_drain(DrainState *state)
+{
+	BetreeRel  *bt = state->bt;
+	Page		node = BufferGetPage(state->nodebuf);
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+	GenericXLogState *xlog;
+	int			ndrop = 0;
+
+	Assert(opaque->bteo_drain != 0);
+
+	for (int child = 0; child < BetreeNodeNumChildren(node); child++)
+	{
+		if (!child_lags(state, node, child))
+			continue;
+		betree_log_gather(bt, node, child, BetreePageCapacity,
+						  BETREE_BATCH_MAX_ITEMS, &state->cache, &state->batch);
+		if (state->batch.nitems > 0 || !state->batch.complete)
+			return false;
+	}
+	while (ndrop < opaque->bteo_nlog &&
+		   !BetreeSeqNewer(dir[ndrop].bted_seq, state->target))
+		ndrop++;
+	if (ndrop == 0)
+		betree_block_report(bt->rel, state->nodebuf);
+
+	xlog = GenericXLogStart(bt->rel);
+	node = GenericXLogRegisterBuffer(xlog, state->nodebuf, 0);
+	betree_node_drop_log(node, ndrop);
+	BetreePageGetOpaque(node)->bteo_drain = 0;
+	BetreePageGetOpaque(node)->bteo_flags |= BETREE_DRAINED;
+	BetreePageGetOpaque(node)->bteo_flags &= ~(BETREE_NO_RUNS | BETREE_SCANNED);
+	GenericXLogFinish(xlog);
+	ECP_STOP_POINT("dropped");
+	return true;
+}
+
+typedef enum DrainStep
+{
+	DRAIN_CONTINUE,
+	DRAIN_DONE,
+	DRAIN_SPLIT,
+	DRAIN_CHILD
+} DrainStep;
+
+/*
+ * This node has been drained; if it has been split since we began, go on with
+ * the one to its right.
+ */
+static DrainStep
+next_node(DrainState *state)
+{
+	Page		node = BufferGetPage(state->nodebuf);
+	BetreeKey	hikey;
+
+	Assert(state->end != NULL);
+
+	if (BetreePageGetOpaque(node)->bteo_level != state->level)
+		return DRAIN_DONE;
+	betree_key_from_pivot(state->bt, BetreeNodeGetHikey(node), &hikey);
+	if (betree_key_compare_pivot(state->bt, &hikey, state->end) >= 0)
+		return DRAIN_DONE;
+	set_cursor(state, BetreeNodeGetHikey(node));
+	betree_walk_step(state->bt->rel, &state->walk, state->cursor,
+					 BufferGetBlockNumber(state->nodebuf));
+	return DRAIN_CONTINUE;
+}
+
+/*
+ * Flush a group of children.  Takes and releases the node's lock.
+ */
+static DrainStep
+drain_group(DrainState *state)
+{
+	Page		node;
+	DrainStep	step = DRAIN_CONTINUE;
+	int			nvisited = 0;
+	int			child;
+
+	lock_at_cursor(state, BUFFER_LOCK_EXCLUSIVE);
+	node = BufferGetPage(state->nodebuf);
+
+	if (BetreePageGetOpaque(node)->bteo_level != state->level ||
+		BetreePageGetOpaque(node)->bteo_drain == 0)
+	{
+		step = next_node(state);
+		LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
+		return step;
+	}
+	state->target = (uint16) BetreePageGetOpaque(node)->bteo_drain;
+	betree_log_check_order(node);
+
+	for (child = child_at_cursor(state);
+		 child < BetreeNodeNumChildren(node); child++)
+	{
+		MemoryContext oldcontext;
+		FlushResult result;
+
+		if (!child_lags(state, node, child))
+			continue;
+		if (nvisited >= GROUP_SIZE || *state->budget <= 0)
+			break;
+
+		oldcontext = MemoryContextSwitchTo(state->context);
+		result = state->level == 1 ? flush_to_leaf(state, child) :
+			flush_to_node(state, child);
+		MemoryContextSwitchTo(oldcontext);
+		MemoryContextReset(state->context);
+		nvisited++;
+
+		if (result == NODE_FULL)
+		{
+			state->full_lsn = PageGetLSN(node);
+			step = DRAIN_SPLIT;
+			break;
+		}
+		if (state->level > 1 && (result == CHILD_FULL || state->child_drains))
+		{
+			step = DRAIN_CHILD;
+			if (result == FLUSHED)
+				child++;
+			break;
+		}
+	}
+
+	pass_empty(state);
+
+	if (child < BetreeNodeNumChildren(node))
+	{
+		set_cursor(state, BetreeNodeGetPivot(node, child));
+		if (step == DRAIN_CONTINUE && *state->budget <= 0)
+			step = DRAIN_DONE;
+	}
+	else if (step == DRAIN_CONTINUE && finish_drain(state))
+		step = next_node(state);
+	else
+	{
+		/* again from the first child */
+		set_cursor(state, BetreeNodeGetPivot(node, 0));
+		if (child_at_cursor(state) != 0)
+			betree_block_report_order(state->bt->rel, BufferGetBlockNumber(state->nodebuf));
+	}
+	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
+	return step;
+}
+
+/*
+ * Make room in the node at the cursor, which was full.  If the tree has
+ * another node there, ours must have been changed since, and lead to that.
+ */
+static void
+split_at_cursor(DrainState *state)
+{
+	BlockNumber full = BufferGetBlockNumber(state->nodebuf);
+	BetreeKey	key;
+
+	Assert(state->cursor != NULL);
+
+	betree_key_from_pivot(state->bt, state->cursor, &key);
+	if (betree_split_node(state->bt, &key, state->level) == full)
+		return;
+	lock_at_cursor(state, BUFFER_LOCK_SHARE);
+	if (BufferGetBlockNumber(state->nodebuf) == full &&
+		PageGetLSN(BufferGetPage(state->nodebuf)) == state->full_lsn)
+		betree_block_report(state->bt->rel, state->nodebuf);
+	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
+}
+
+/*
+ * Take hold of the node and its beginning.  Returns false if it is not what it
+ * was: the root may have grown, or VACUUM have freed the node, which had
+ * nothing in its log.
+ */
+static bool
+begin_drain(DrainState *state, BlockNumber blkno)
+{
+	Page		node;
+	bool		valid;
+
+	state->nodebuf = ReadBuffer(state->bt->rel, blkno);
+	LockBuffer(state->nodebuf, BUFFER_LOCK_SHARE);
+	node = BufferGetPage(state->nodebuf);
+	valid = BetreePageGetOpaque(node)->bteo_kind == BETREE_NODE &&
+		BetreePageGetOpaque(node)->bteo_level == state->level;
+	if (valid)
+	{
+		betree_block_verify_page(state->bt->rel, state->nodebuf, BETREE_NODE, -1);
+		/* for the first look ahead */
+		state->target = (uint16) BetreePageGetOpaque(node)->bteo_drain;
+		set_cursor(state, BetreeNodeGetPivot(node, 0));
+		state->end = CopyIndexTuple(BetreeNodeGetHikey(node));
+	}
+	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
+	return valid;
+}
+
+/*
+ * betree_drain_node
+ *		Go on with the drain of a node, if one is under way.
+ *
+ * The caller holds no lock.  At most "*budget" batches are moved, here and in
+ * the drains of children; what is left of it is returned there.
+ */
+void
+betree_drain_node(BetreeRel *bt, BlockNumber blkno, int level, int *budget)
+{
+	DrainState	state = {0};
+	MemoryContext drain_context;
+	MemoryContext oldcontext;
+	DrainStep	step;
+
+	Assert(level >= 1 && level < BETREE_MAX_HEIGHT);
+	Assert(*budget > 0);
+
+	drain_context = AllocSetContextCreate(CurrentMemoryContext, "betree drain",
+										  ALLOCSET_DEFAULT_SIZES);
+	oldcontext = MemoryContextSwitchTo(drain_context);
+	state.bt = bt;
+	state.level = level;
+	state.budget = budget;
+	state.context = AllocSetContextCreate(drain_context, "betree flush",
+										  ALLOCSET_DEFAULT_SIZES);
+	betree_batch_init(&state.batch, 1);
+	betree_batch_init(&state.next_batch, 1);
+	betree_log_cache_init(&state.cache);
+	betree_walk_begin(&state.walk, drain_context);
+	state.waited_child = InvalidBlockNumber;
+
+	ECP_STOP_POINT("drain");
+	step = begin_drain(&state, blkno) ? DRAIN_CONTINUE : DRAIN_DONE;
+	while (step != DRAIN_DONE)
+	{
+		CHECK_FOR_INTERRUPTS();
+
+		read_ahead(&state);
+		step = drain_group(&state);
+		release_ahead(&state);
+		ECP_STOP_POINT("drain-group");
+		if (step == DRAIN_SPLIT)
+		{
+			ECP_STOP_POINT("drain-split");
+			split_at_cursor(&state);
+		}
+		else if (step == DRAIN_CHILD)
+		{
+			/* a drain that a flush has started makes at least one step */
+			*budget = Max(*budget, 1);
+			betree_drain_node(bt, state.full_child, level - 1, budget);
+			if (*budget <= 0)
+				step = DRAIN_DONE;
+		}
+	}
+
+	betree_log_cache_release(&state.cache);
+	ReleaseBuffer(state.nodebuf);
+	MemoryContextSwitchTo(oldcontext);
+	MemoryContextDelete(drain_context);
+}
+
+/*
+ * Seal what the tail of a node holds, and start a drain of all of the log.
+ * The node is exclusively locked.  Returns false if the tail could not be
+ * sealed: it can when what the log holds has been drained.
+ */
+static bool
+seal_and_start_drain(BetreeRel *bt, Buffer nodebuf)
+{
+	BlockNumber tailblk = betree_node_tail(BufferGetPage(nodebuf));
+	bool		done = true;
+
+	if (tailblk != InvalidBlockNumber)
+	{
+		Buffer		tailbuf = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE,
+												BETREE_LOG);
+		bool		empty = PageGetMaxOffsetNumber(BufferGetPage(tailbuf)) == 0;
+
+		UnlockReleaseBuffer(tailbuf);
+		if (!empty)
+			done = betree_log_seal(bt, nodebuf, NULL);
+	}
+	betree_log_set_drain(bt, nodebuf);
+	return done;
+}
+
+/*
+ * betree_drain_all
+ *		Move all messages that are in logs now down to the leaves.
+ *
+ * Level by level from the top, each in key order.
+ */
+void
+betree_drain_all(BetreeRel *bt)
+{
+	int			height = betree_descend_height(bt);
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "betree flush all",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldcontext = MemoryContextSwitchTo(context);
+
+	for (int level = height; level >= 1; level--)
+	{
+		IndexTuple	cursor = betree_node_infinite_pivot(false);
+		BetreeWalk	walk = {0};
+
+		betree_walk_begin(&walk, context);
+		while (BetreePivotGetNatts(cursor) != BETREE_NATTS_PLUSINF)
+		{
+			BetreeKey	key;
+			Buffer		nodebuf;
+			BlockNumber blkno;
+			bool		sealed;
+			bool		pending;
+			int			budget = BETREE_BUDGET_ALL;
+
+			CHECK_FOR_INTERRUPTS();
+
+			betree_key_from_pivot(bt, cursor, &key);
+			nodebuf = betree_descend(bt, &key, false, level,
+									 BUFFER_LOCK_EXCLUSIVE, NULL, NULL);
+			blkno = BufferGetBlockNumber(nodebuf);
+			sealed = seal_and_start_drain(bt, nodebuf);
+			pending = BetreePageGetOpaque(BufferGetPage(nodebuf))->bteo_drain != 0;
+			if (sealed)
+			{
+				cursor = CopyIndexTuple(BetreeNodeGetHikey(BufferGetPage(nodebuf)));
+				betree_walk_step(bt->rel, &walk, cursor, blkno);
+			}
+			UnlockReleaseBuffer(nodebuf);
+			if (pending)
+				betree_drain_node(bt, blkno, level, &budget);
+		}
+	}
+	MemoryContextSwitchTo(oldcontext);
+	MemoryContextDelete(context);
+}

@@ -1,0 +1,413 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_insert.c
+ *	  aminsert: put a message into the log of a node.
+ *
+ * An insert goes down to the topmost node that owns a log, appends the tuple
+ * to the tail, and is done: no leaf is read.  When the tail is full, it is
+ * sealed and a new tail takes its place (betree_log.c).  The seal that
+ * completes log_pages pages starts a drain, which moves the messages down
+ * child by child (betree_drain.c): each insert into the node goes on with it,
+ * by flush_budget leaves at most.
+ *
+ * If a log cannot take another page, because drains fail or cannot keep up,
+ * the tuple goes into its leaf directly.  That is always legal: messages
+ * commute.  An insert waits for nothing but content locks, unless the index is
+ * unique: then it looks for other rows with its key first (betree_unique.c),
+ * and may have to wait for a transaction.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "base/core_buffer.h"
+#include "betree/ingest/betree_drain.h"
+#include "betree/ingest/betree_insert.h"
+#include "betree/ingest/betree_unique.h"
+#include "betree/leaf/betree_leaf.h"
+#include "betree/leaf/betree_purge.h"
+#include "betree/leaf/betree_split.h"
+#include "betree/log/betree_batch.h"
+#include "betree/log/betree_log.h"
+#include "betree/order/betree_form.h"
+#include "betree/order/betree_hash.h"
+#include "betree/order/betree_key.h"
+#include "betree/order/betree_rel.h"
+#include "betree/page/betree_block.h"
+#include "betree/page/betree_entry.h"
+#include "betree/page/betree_node.h"
+#include "betree/page/betree_page.h"
+#include "betree/tree/betree_descend.h"
+#include "common/pg_prng.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "storage/bufmgr.h"
+#include "storage/predicate.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+/* One of this many inserts that find a log full tries to drain it */
+#define DRAIN_ATTEMPTS	64
+
+/*
+ * Append with the node exclusively locked, sealing its tail if that is full.
+ * Returns false if the log can take no more; "*drain" says that the caller
+ * should go on with a drain.
+ */
+static bool
+append_or_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool *drain)
+{
+	BlockNumber tailblk = betree_node_tail(BufferGetPage(nodebuf));
+	bool		done = false;
+
+	*drain = false;
+	CheckForSerializableConflictIn(bt->rel, NULL, BufferGetBlockNumber(nodebuf));
+	if (tailblk != InvalidBlockNumber)
+	{
+		Buffer		tailbuf = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE,
+												BETREE_LOG);
+
+		/* another backend may have sealed it since we looked */
+		if (betree_log_tail_has_room(BufferGetPage(tailbuf), itup))
+		{
+			betree_log_append(bt, tailbuf, itup);
+			done = true;
+		}
+		UnlockReleaseBuffer(tailbuf);
+	}
+	if (!done)
+	{
+		BetreePageOpaque opaque = BetreePageGetOpaque(BufferGetPage(nodebuf));
+
+		done = betree_log_seal(bt, nodebuf, itup);
+		*drain = opaque->bteo_drain != 0 &&
+			(bt->inserts_drain ||
+			 opaque->bteo_drain == opaque->bteo_seq ||
+			 opaque->bteo_nlog >=
+			 betree_node_log_capacity(BufferGetPage(nodebuf)) - 2);
+	}
+	return done;
+}
+
+/* Lock child "child" of a node of level 1, and say which it is */
+static Buffer
+lock_leaf(BetreeRel *bt, Page node, BetreeKey *key, int *child)
+{
+	*child = betree_key_search_node(bt, node, key, false);
+	return betree_block_read_child(bt->rel, node, *child, BUFFER_LOCK_EXCLUSIVE);
+}
+
+/* Let a batch be one tuple, which "item" is to hold */
+static void
+batch_of_one(BetreeRel *bt, BetreeBatch *batch, BetreeSortItem *item,
+			 IndexTuple itup)
+{
+	betree_key_item_init(bt, item, itup, 0);
+	memset(batch, 0, sizeof(BetreeBatch));
+	batch->nitems = 1;
+	batch->space = BetreeTupleSpace(itup);
+	batch->items = item;
+}
+
+/*
+ * Insert a tuple into its leaf, below an exclusively locked node that it
+ * belongs to.  Returns false if the leaf's parent must be split first.
+ */
+static bool
+insert_below(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, BetreeBatch *batch)
+{
+	Buffer		buf = nodebuf;
+	Buffer		leafbuf;
+	int			child;
+	bool		done;
+
+	while (BetreePageGetOpaque(BufferGetPage(buf))->bteo_level > 1)
+	{
+		Page		node = BufferGetPage(buf);
+		Buffer		childbuf = betree_block_read_child(bt->rel, node,
+													   betree_key_search_node(bt, node, key, false),
+													   BUFFER_LOCK_EXCLUSIVE);
+
+		if (buf != nodebuf)
+			UnlockReleaseBuffer(buf);
+		buf = childbuf;
+	}
+	leafbuf = lock_leaf(bt, BufferGetPage(buf), key, &child);
+	CheckForSerializableConflictIn(bt->rel, NULL, BufferGetBlockNumber(buf));
+	if (!betree_leaf_fits(BufferGetPage(leafbuf), batch))
+		betree_purge_leaf(bt, leafbuf, batch);
+	done = betree_leaf_merge(bt, buf, child, leafbuf, batch);
+	UnlockReleaseBuffer(leafbuf);
+	if (buf != nodebuf)
+		UnlockReleaseBuffer(buf);
+	return done;
+}
+
+/* Insert a tuple into its leaf, past all logs */
+static void
+insert_leaf(BetreeRel *bt, IndexTuple itup)
+{
+	BetreeKey	key;
+	BetreeSortItem item;
+	BetreeBatch batch;
+	bool		done = false;
+
+	batch_of_one(bt, &batch, &item, itup);
+	betree_key_from_tuple(bt, itup, &key);
+
+	while (!done)
+	{
+		Buffer		nodebuf;
+		Buffer		leafbuf;
+		int			child;
+
+		CHECK_FOR_INTERRUPTS();
+
+		nodebuf = betree_descend(bt, &key, false, 1, BUFFER_LOCK_SHARE,
+								 NULL, NULL);
+		if (betree_node_nblooms(BufferGetPage(nodebuf)) > 0)
+			LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
+		else
+		{
+			leafbuf = lock_leaf(bt, BufferGetPage(nodebuf), &key, &child);
+			LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
+			CheckForSerializableConflictIn(bt->rel, NULL,
+										   BufferGetBlockNumber(nodebuf));
+			done = betree_leaf_merge(bt, InvalidBuffer, child, leafbuf, &batch);
+			UnlockReleaseBuffer(leafbuf);
+		}
+		if (done)
+		{
+			ReleaseBuffer(nodebuf);
+			break;
+		}
+
+		/* the leaf must split, or has a Bloom filter: that takes the node */
+		nodebuf = betree_descend_relock(bt, nodebuf, &key, 1,
+										BUFFER_LOCK_EXCLUSIVE);
+		done = insert_below(bt, nodebuf, &key, &batch);
+		UnlockReleaseBuffer(nodebuf);
+		if (!done)
+			(void) betree_split_node(bt, &key, 1);
+	}
+}
+
+/* Append the tuple to a log, and take part in a drain of that */
+static void
+insert_message(BetreeRel *bt, IndexTuple itup)
+{
+	BetreeKey	key;
+	Buffer		nodebuf;
+	Page		node;
+	BlockNumber nodeblk;
+	BlockNumber tailblk;
+	int			level;
+	int			budget = bt->flush_budget;
+	bool		appended = false;
+	bool		drain;
+
+	betree_key_from_tuple(bt, itup, &key);
+	nodebuf = betree_descend(bt, &key, false, bt->log_levels,
+							 BUFFER_LOCK_SHARE, NULL, NULL);
+	nodeblk = BufferGetBlockNumber(nodebuf);
+	node = BufferGetPage(nodebuf);
+	level = BetreePageGetOpaque(node)->bteo_level;
+	drain = bt->inserts_drain && BetreePageGetOpaque(node)->bteo_drain != 0;
+
+	/*
+	 * A seal or a split of the node needs the lock on its tail.  So once we
+	 * have that, the node can be released.
+	 */
+	tailblk = betree_node_tail(node);
+	if (tailblk != InvalidBlockNumber)
+	{
+		Buffer		tailbuf = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE,
+												BETREE_LOG);
+
+		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
+		if (betree_log_tail_has_room(BufferGetPage(tailbuf), itup))
+		{
+			CheckForSerializableConflictIn(bt->rel, NULL, nodeblk);
+			betree_log_append(bt, tailbuf, itup);
+			appended = true;
+		}
+		UnlockReleaseBuffer(tailbuf);
+	}
+	else
+		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
+
+	if (!appended)
+	{
+		nodebuf = betree_descend_relock(bt, nodebuf, &key, level,
+										BUFFER_LOCK_EXCLUSIVE);
+		nodeblk = BufferGetBlockNumber(nodebuf);
+		appended = append_or_seal(bt, nodebuf, itup, &drain);
+		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
+		if (!appended)
+		{
+			insert_leaf(bt, itup);
+			drain = pg_prng_uint64_range(&pg_global_prng_state, 0,
+										 DRAIN_ATTEMPTS - 1) == 0;
+		}
+	}
+	ReleaseBuffer(nodebuf);
+	if (drain)
+		betree_drain_node(bt, nodeblk, level, &budget);
+}
+
+/*
+ * Insert a tuple that a check allows, into the node that the check has left
+ * exclusively locked, or below it.  Gives up the check's locks.  Returns false
+ * if the leaf's parent had to be split: check again.
+ */
+static bool
+insert_checked(BetreeUnique *unique)
+{
+	BetreeRel  *bt = unique->bt;
+	Buffer		nodebuf = unique->target;
+	BetreePageOpaque opaque = BetreePageGetOpaque(BufferGetPage(nodebuf));
+	BlockNumber nodeblk = BufferGetBlockNumber(nodebuf);
+	int			level = opaque->bteo_level;
+	int			budget = bt->flush_budget;
+	bool		drain = bt->inserts_drain && opaque->bteo_drain != 0;
+	bool		done = false;
+	bool		seal_drains = false;
+
+	Assert(ecp_buffer_is_exclusive_locked(nodebuf));
+
+	if (bt->log_pages > 0)
+		done = append_or_seal(bt, nodebuf, unique->itup, &seal_drains);
+	if (!done)
+	{
+		BetreeSortItem item;
+		BetreeBatch batch;
+
+		batch_of_one(bt, &batch, &item, unique->itup);
+		done = insert_below(bt, nodebuf, &unique->place, &batch);
+	}
+	betree_unique_unlock(unique);
+	if (!done)
+		(void) betree_split_node(bt, &unique->place, 1);
+	if (drain || seal_drains)
+		betree_drain_node(bt, nodeblk, level, &budget);
+	return done;
+}
+
+/*
+ * Insert a tuple into a unique index, or only check it.  Returns whether its
+ * key is known to be unique; "values" are those of the tuple.
+ */
+static bool
+insert_unique(BetreeRel *bt, IndexTuple itup, Relation heap,
+			  IndexUniqueCheck mode, Datum *values, bool *isnull)
+{
+	BetreeUnique unique;
+	bool		done = false;
+
+	betree_unique_begin(&unique, bt, heap, itup, mode);
+	while (!done)
+	{
+		CHECK_FOR_INTERRUPTS();
+
+		betree_unique_check(&unique);
+		/* a failure to serialize comes first: it may be why there is another */
+		if (unique.conflict)
+			CheckForSerializableConflictIn(bt->rel, NULL,
+										   BufferGetBlockNumber(unique.gate));
+		if (TransactionIdIsValid(unique.wait) || unique.conflict ||
+			mode == UNIQUE_CHECK_EXISTING)
+		{
+			betree_unique_unlock(&unique);
+			if (TransactionIdIsValid(unique.wait))
+				betree_unique_wait(&unique);
+			else if (unique.conflict)
+				betree_unique_report(&unique, values, isnull);
+			else if (!unique.found)
+				betree_unique_report_missing(&unique);
+			else
+				done = true;
+		}
+		else
+		{
+			done = insert_checked(&unique);
+		}
+	}
+	return unique.unique;
+}
+
+/* Insert one tuple, where it belongs by the options */
+static bool
+enter_and_insert(BetreeRel *bt, IndexTuple itup, Relation heap,
+				 IndexUniqueCheck mode, Datum *values, bool *isnull)
+{
+	BetreeEntry entry;
+	volatile bool unique = true;
+
+	betree_entry_begin(&entry, bt->rel);
+	PG_TRY();
+	{
+		if (mode != UNIQUE_CHECK_NO)
+			unique = insert_unique(bt, itup, heap, mode, values, isnull);
+		else if (bt->log_pages > 0)
+			insert_message(bt, itup);
+		else
+			insert_leaf(bt, itup);
+	}
+	PG_FINALLY();
+	{
+		betree_entry_end(&entry);
+	}
+	PG_END_TRY();
+	return unique;
+}
+
+/* What aminsert keeps from one row to the next */
+typedef struct BetreeInsertState
+{
+	MemoryContext context;		/* reset for each row */
+	bool		hash_known;		/* as in BetreeRel */
+	BetreeHash *hash;
+} BetreeInsertState;
+
+/* aminsert */
+bool
+betreeinsert(Relation rel, Datum *values, bool *isnull, ItemPointer ht_ctid,
+			 Relation heapRel, IndexUniqueCheck checkUnique,
+			 bool indexUnchanged, IndexInfo *indexInfo)
+{
+	BetreeInsertState *state = (BetreeInsertState *) indexInfo->ii_AmCache;
+	MemoryContext oldcontext;
+	BetreeRel	bt;
+	IndexTuple	itup;
+	bool		unique;
+
+	if (state == NULL)
+	{
+		state = MemoryContextAllocZero(indexInfo->ii_Context,
+									   sizeof(BetreeInsertState));
+		state->context = AllocSetContextCreate(indexInfo->ii_Context,
+											   "betree insert",
+											   ALLOCSET_DEFAULT_SIZES);
+		indexInfo->ii_AmCache = state;
+	}
+	oldcontext = MemoryContextSwitchTo(state->context);
+
+	betree_rel_open(&bt, rel);
+	bt.context = indexInfo->ii_Context;
+	/* where versions of a row pile up */
+	if (indexUnchanged || rel->rd_index->indisunique)
+		bt.heap = heapRel;
+	bt.hash_known = state->hash_known;
+	bt.hash = state->hash;
+	itup = betree_form_tuple(&bt, values, isnull, ht_ctid, heapRel);
+	if (checkUnique != UNIQUE_CHECK_NO && betree_unique_is_exempt(&bt, isnull))
+		checkUnique = UNIQUE_CHECK_NO;
+	unique = enter_and_insert(&bt, itup, heapRel, checkUnique, values, isnull);
+	state->hash_known = bt.hash_known;
+	state->hash = bt.hash;
+
+	MemoryContextSwitchTo(oldcontext);
+	MemoryContextReset(state->context);
+	return unique;
+}

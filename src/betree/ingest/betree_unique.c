@@ -1,0 +1,473 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_unique.c
+ *	  Uniqueness check.
+ *
+ * Every insert or check of a key takes one lock: the exclusive lock of its
+ * gate, the topmost node with a log whose range holds the key's first position,
+ * (key, minus infinity).  Under it the check looks for other entries of the
+ * key, asks the table which of them count, as nbtree does under the leaf's
+ * lock, and the insert appends the new one.  See README, "Unique indexes".
+ *
+ * Entries of the key can only be below the gate or, if their TIDs separate
+ * nodes, below nodes to its right, which is rare: then the check begins again
+ * from the root and goes through all of them, with the locks on the ancestors
+ * held, so that no lock is taken upward.  The answer may be known before the
+ * node that the new entry belongs to has been reached: then the walk goes on to
+ * lock that, without asking the table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/tableam.h"
+#include "base/core_buffer.h"
+#include "betree/ingest/betree_unique.h"
+#include "betree/log/betree_bloom.h"
+#include "betree/log/betree_filter.h"
+#include "betree/order/betree_hash.h"
+#include "betree/order/betree_key.h"
+#include "betree/order/betree_rel.h"
+#include "betree/page/betree_block.h"
+#include "betree/page/betree_node.h"
+#include "betree/page/betree_page.h"
+#include "betree/tree/betree_descend.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+/*
+ * betree_unique_is_exempt
+ *		Is the key exempt because it has a NULL?
+ */
+bool
+betree_unique_is_exempt(BetreeRel *bt, const bool *isnull)
+{
+	if (bt->rel->rd_index->indnullsnotdistinct)
+		return false;
+	for (int i = 0; i < bt->nkeyatts; i++)
+	{
+		if (isnull[i])
+			return true;
+	}
+	return false;
+}
+
+/*
+ * betree_unique_begin
+ *		Prepare the check of a tuple, for one call of aminsert.
+ */
+void
+betree_unique_begin(BetreeUnique *unique, BetreeRel *bt, Relation heap,
+					IndexTuple itup, IndexUniqueCheck mode)
+{
+	BetreeHash *hash = betree_hash_get(bt);
+
+	Assert(mode != UNIQUE_CHECK_NO);
+
+	memset(unique, 0, offsetof(BetreeUnique, place));
+	unique->bt = bt;
+	unique->heap = heap;
+	unique->itup = itup;
+	unique->mode = mode;
+	unique->hashed = hash != NULL;
+	if (hash != NULL)
+		unique->hash = betree_hash_tuple(bt, hash, itup);
+
+	betree_key_from_tuple(bt, itup, &unique->place);
+	unique->low = unique->place;
+	unique->low.has_tid = false;
+	unique->high = unique->low;
+	unique->high.after = true;
+}
+
+/*
+ * Does the row of an entry with our key count?  Sets what the check has found,
+ * and "done" if that is the answer.
+ *
+ * The node where the entry was found is locked, so VACUUM cannot have made the
+ * TID another row's.
+ */
+static void
+check_row(BetreeUnique *unique, IndexTuple itup)
+{
+	ItemPointerData tid = itup->t_tid;
+	SnapshotData dirty;
+
+	if (unique->mode == UNIQUE_CHECK_EXISTING &&
+		ItemPointerEquals(&tid, &unique->itup->t_tid))
+	{
+		unique->found = true;
+		return;
+	}
+
+	InitDirtySnapshot(dirty);
+	if (!table_index_fetch_tuple_check(unique->heap, &tid, &dirty, NULL))
+		return;
+
+	unique->unique = false;
+	unique->done = true;
+
+	/* a possible conflict is enough: it will be checked again */
+	if (unique->mode == UNIQUE_CHECK_PARTIAL)
+		return;
+
+	/* an in-progress transaction inserts or deletes it */
+	unique->wait = TransactionIdIsValid(dirty.xmin) ? dirty.xmin : dirty.xmax;
+	if (TransactionIdIsValid(unique->wait))
+	{
+		unique->token = dirty.speculativeToken;
+		return;
+	}
+
+	/*
+	 * A row that counts.  But our own may be dead by now, in a deferred check
+	 * or while an index is built concurrently: then nothing is violated.
+	 */
+	tid = unique->itup->t_tid;
+	if (!table_index_fetch_tuple_check(unique->heap, &tid, SnapshotSelf, NULL))
+	{
+		unique->unique = true;
+		unique->found = true;
+		return;
+	}
+	unique->conflict = true;
+}
+
+/* Is the item live in the log of its node, with regard to its child's marker? */
+static bool
+is_live(BetreeUnique *unique, Page node, IndexTuple itup, bool tail, uint16 seq)
+{
+	BetreeRel  *bt = unique->bt;
+	BetreeKey	key;
+	int			child;
+
+	betree_key_from_tuple(bt, itup, &key);
+	if (!betree_key_node_covers(bt, node, &key))
+		return false;
+	if (tail)
+		return true;
+	child = betree_key_search_node(bt, node, &key, false);
+	return BetreeSeqNewer(seq,
+						  BetreePivotGetMarker(BetreeNodeGetPivot(node, child)));
+}
+
+/*
+ * Look for our key on a locked page: a leaf, for which "node" is NULL, or a
+ * page of the log of a node.
+ */
+static void
+check_page(BetreeUnique *unique, Page page, Page node, bool tail, uint16 seq)
+{
+	BetreeRel  *bt = unique->bt;
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber nsorted = node == NULL ? maxoff :
+		BetreePageGetOpaque(page)->bteo_nsorted;
+	OffsetNumber off = betree_key_search_page(bt, page, nsorted, &unique->low);
+
+	for (; off <= maxoff && !unique->done; off++)
+	{
+		IndexTuple	itup;
+
+		/* of the sorted ones those with our key are neighbours */
+		if (off <= nsorted &&
+			betree_key_find_equal(bt, page, off, off, &unique->low) != off)
+			off = nsorted + 1;
+		if (off > nsorted &&
+			(off = betree_key_find_equal(bt, page, off, maxoff, &unique->low)) > maxoff)
+			break;
+		itup = BetreePageGetTuple(page, off);
+
+		/* unique indexes have none */
+		if (unlikely(BetreeTupleIsPosting(itup)))
+			betree_page_report_item(itup);
+		if (node == NULL || is_live(unique, node, itup, tail, seq))
+			check_row(unique, itup);
+	}
+}
+
+/* Is our key below this pivot, in all its entries? */
+static inline bool
+is_below(BetreeUnique *unique, IndexTuple pivot)
+{
+	return betree_key_compare_pivot(unique->bt, &unique->high, pivot) < 0;
+}
+
+/*
+ * The log of a locked node: its tail, and the pages that the filter names.
+ * "first" is the first child that our key may be in.
+ */
+static void
+check_log(BetreeUnique *unique, Page node, int first)
+{
+	BetreeRel  *bt = unique->bt;
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+	int			nlog = opaque->bteo_nlog + (betree_node_tail(node) != InvalidBlockNumber);
+	uint16		from = 0;
+	bool		hit[BETREE_FILTER_HITS];
+	bool		filtered = opaque->bteo_nlog > 0 && unique->hashed &&
+		betree_filter_probe(bt, node, betree_hash_get(bt)->id, unique->hash,
+							&from, hit);
+	int			last = first;
+
+	while (nlog > 0 && last + 1 < BetreeNodeNumChildren(node) &&
+		   !is_below(unique, BetreeNodeGetPivot(node, last + 1)))
+		last++;
+
+	for (int i = 0; i < nlog && !unique->done; i++)
+	{
+		bool		tail = i == opaque->bteo_nlog;
+		Buffer		buf;
+
+		if (!tail && !betree_node_log_ordered(node, i))
+			betree_page_report_item(node);
+		if (!tail &&
+			(!betree_node_log_covers(node, i, first, last) ||
+			 (filtered && betree_filter_excludes(node, i, from, hit))))
+			continue;
+		buf = betree_block_read(bt->rel, dir[i].bted_block, BUFFER_LOCK_SHARE, BETREE_LOG);
+		check_page(unique, BufferGetPage(buf), node, tail, dir[i].bted_seq);
+		UnlockReleaseBuffer(buf);
+	}
+}
+
+static void check_node(BetreeUnique *unique, Buffer nodebuf);
+
+/*
+ * A child that is a node: lock it and look there.  The gate, and the node that
+ * the tuple belongs to, stay locked.
+ */
+static void
+check_child_node(BetreeUnique *unique, Page node, int child)
+{
+	BetreeRel  *bt = unique->bt;
+	BetreeKey  *place = &unique->place;
+	bool		at_level = BetreePageGetOpaque(node)->bteo_level - 1 == unique->level;
+	bool		gate = at_level && !BufferIsValid(unique->gate);
+	bool		target = at_level &&
+		betree_key_compare_pivot(bt, place, BetreeNodeGetPivot(node, child)) >= 0 &&
+		betree_key_compare_pivot(bt, place, BetreeNodeGetUpper(node, child)) < 0;
+	Buffer		buf = betree_block_read_child(bt->rel, node, child,
+											  gate || target ?
+											  BUFFER_LOCK_EXCLUSIVE : BUFFER_LOCK_SHARE);
+
+	if (target && !betree_key_node_covers(bt, BufferGetPage(buf), place))
+		betree_block_report(bt->rel, buf);
+	if (gate)
+		unique->gate = buf;
+	if (target)
+		unique->target = buf;
+	check_node(unique, buf);
+	if (!gate && !target)
+		UnlockReleaseBuffer(buf);
+}
+
+/* A child that is a leaf: its Bloom filter mostly says that it lacks the key */
+static void
+check_leaf(BetreeUnique *unique, Page node, int child)
+{
+	BetreeRel  *bt = unique->bt;
+	Buffer		buf;
+
+	if (unique->hashed &&
+		betree_bloom_excludes(bt, node, BetreeNodeGetChild(node, child),
+							  betree_hash_get(bt)->id, unique->hash))
+		return;
+	buf = betree_block_read_child(bt->rel, node, child, BUFFER_LOCK_SHARE);
+	check_page(unique, BufferGetPage(buf), NULL, false, 0);
+	UnlockReleaseBuffer(buf);
+}
+
+/* The first child of a locked node that our key may be in */
+static int
+first_child(BetreeUnique *unique, Page node)
+{
+	BetreeRel  *bt = unique->bt;
+
+	return betree_key_compare_pivot(bt, &unique->low,
+									BetreeNodeGetPivot(node, 0)) < 0 ? 0 :
+		betree_key_search_node(bt, node, &unique->low, false);
+}
+
+/*
+ * Look for our key in a locked node and below it, from above: what moves
+ * meanwhile moves down.  When the answer is known, only the gate and the target
+ * are left to be locked.
+ */
+static void
+check_node(BetreeUnique *unique, Buffer nodebuf)
+{
+	Page		node = BufferGetPage(nodebuf);
+	int			level = BetreePageGetOpaque(node)->bteo_level;
+	int			child = first_child(unique, node);
+
+	if (!unique->done)
+		check_log(unique, node, child);
+	for (; child < BetreeNodeNumChildren(node); child++)
+	{
+		if (is_below(unique, BetreeNodeGetPivot(node, child)))
+			break;
+		if (unique->done &&
+			(level <= unique->level || BufferIsValid(unique->target)))
+			break;
+		if (level == 1)
+			check_leaf(unique, node, child);
+		else
+			check_child_node(unique, node, child);
+	}
+}
+
+/*
+ * A node on the way to the gate.  It has messages if log_levels has been
+ * lowered, and those with our key all go the same way.
+ */
+static void
+visit_node(void *arg, Buffer nodebuf)
+{
+	BetreeUnique *unique = (BetreeUnique *) arg;
+	Page		node = BufferGetPage(nodebuf);
+
+	if (BetreePageGetOpaque(node)->bteo_level > unique->bt->log_levels &&
+		!unique->done && betree_node_has_log(node))
+		check_log(unique, node, first_child(unique, node));
+}
+
+/*
+ * Lock the gate, and look above and below it.  Returns false if entries of the
+ * key may be to the right of what it covers; then nothing is locked.
+ */
+static bool
+check_below_gate(BetreeUnique *unique)
+{
+	BetreeRel  *bt = unique->bt;
+	Buffer		gate = betree_descend(bt, &unique->low, false, bt->log_levels,
+									  BUFFER_LOCK_EXCLUSIVE, visit_node, unique);
+
+	if (betree_key_compare_pivot(bt, &unique->high,
+								 BetreeNodeGetHikey(BufferGetPage(gate))) >= 0)
+	{
+		UnlockReleaseBuffer(gate);
+		return false;
+	}
+	unique->gate = unique->target = gate;
+	check_node(unique, gate);
+	return true;
+}
+
+/* The same from the root, which is above the gate, through all that it takes */
+static void
+check_from_root(BetreeUnique *unique)
+{
+	BetreeRel  *bt = unique->bt;
+	Buffer		root = betree_descend(bt, &unique->low, false, BETREE_MAX_HEIGHT - 1,
+									  BUFFER_LOCK_SHARE, NULL, NULL);
+
+	if (BetreePageGetOpaque(BufferGetPage(root))->bteo_level <= bt->log_levels)
+		betree_block_report(bt->rel, root);
+	unique->level = bt->log_levels;
+	check_node(unique, root);
+
+	/* nodes that do not cover what their parents say */
+	if (!BufferIsValid(unique->gate) || !BufferIsValid(unique->target))
+		betree_block_report(bt->rel, root);
+	UnlockReleaseBuffer(root);
+}
+
+static void
+reset_result(BetreeUnique *unique)
+{
+	unique->unique = true;
+	unique->done = false;
+	unique->found = false;
+	unique->conflict = false;
+	unique->wait = InvalidTransactionId;
+	unique->token = 0;
+	unique->gate = unique->target = InvalidBuffer;
+}
+
+/*
+ * betree_unique_check
+ *		Lock the gate of the tuple's key and look for other rows that have it.
+ *
+ * Afterwards unique->wait is a transaction to wait for, or unique->conflict
+ * tells that a row counts, or the tuple may be inserted.  In each case
+ * unique->gate, and unique->target, the node that the tuple belongs to, are
+ * exclusively locked, and betree_unique_unlock() must follow.
+ */
+void
+betree_unique_check(BetreeUnique *unique)
+{
+	reset_result(unique);
+	if (!check_below_gate(unique))
+	{
+		reset_result(unique);
+		check_from_root(unique);
+	}
+	Assert(ecp_buffer_is_exclusive_locked(unique->gate));
+	Assert(ecp_buffer_is_exclusive_locked(unique->target));
+}
+
+/* Give up the locks of a check */
+void
+betree_unique_unlock(BetreeUnique *unique)
+{
+	if (unique->target != unique->gate)
+		UnlockReleaseBuffer(unique->target);
+	UnlockReleaseBuffer(unique->gate);
+	unique->gate = unique->target = InvalidBuffer;
+}
+
+/*
+ * betree_unique_wait
+ *		Wait for the transaction that the check has met; nothing is locked.
+ */
+void
+betree_unique_wait(BetreeUnique *unique)
+{
+	Assert(TransactionIdIsValid(unique->wait));
+
+	if (unique->token != 0)
+		SpeculativeInsertionWait(unique->wait, unique->token);
+	else
+		XactLockTableWait(unique->wait, unique->bt->rel, &unique->itup->t_tid,
+						  XLTW_InsertIndex);
+}
+
+/*
+ * betree_unique_report
+ *		Complain about a duplicate, in btree's words; nothing is locked.
+ */
+void
+betree_unique_report(BetreeUnique *unique, Datum *values, bool *isnull)
+{
+	Relation	rel = unique->bt->rel;
+	char	   *description = BuildIndexValueDescription(rel, values, isnull);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("duplicate key value violates unique constraint \"%s\"",
+					RelationGetRelationName(rel)),
+			 description ? errdetail("Key %s already exists.", description) : 0,
+			 errtableconstraint(unique->heap, RelationGetRelationName(rel))));
+}
+
+/*
+ * betree_unique_report_missing
+ *		Complain that the entry of a row that is checked was not found.
+ */
+void
+betree_unique_report_missing(BetreeUnique *unique)
+{
+	Relation	rel = unique->bt->rel;
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INTERNAL_ERROR),
+			 errmsg("failed to re-find tuple within index \"%s\"",
+					RelationGetRelationName(rel)),
+			 errhint("This may be because of a non-immutable index expression."),
+			 errtableconstraint(unique->heap, RelationGetRelationName(rel))));
+}

@@ -1,0 +1,56 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_unique.h
+ *	  The check of a unique index.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BETREE_UNIQUE_H
+#define BETREE_UNIQUE_H
+
+#include "access/genam.h"
+#include "betree/order/betree_key.h"
+#include "betree/order/betree_rel.h"
+#include "storage/buf.h"
+
+/* The check of a tuple that goes into a unique index */
+typedef struct BetreeUnique
+{
+	BetreeRel  *bt;
+	Relation	heap;
+	IndexTuple	itup;
+	IndexUniqueCheck mode;
+	int			level;			/* of the gate, if we go there from the root */
+	bool		hashed;
+	uint64		hash;
+
+	/* what was found */
+	bool		unique;			/* no row that counts, or may count */
+	bool		done;			/* no need to look further */
+	bool		found;			/* UNIQUE_CHECK_EXISTING: the row's own entry */
+	bool		conflict;		/* a row that counts */
+	TransactionId wait;			/* to be waited for before we know */
+	uint32		token;			/* if it inserts speculatively */
+
+	/* what is locked */
+	Buffer		gate;
+	Buffer		target;			/* the node that the tuple belongs to */
+
+	/* the tuple, and the bounds of all that have its key */
+	BetreeKey	place;
+	BetreeKey	low;
+	BetreeKey	high;
+} BetreeUnique;
+
+extern bool betree_unique_is_exempt(BetreeRel *bt, const bool *isnull);
+extern void betree_unique_begin(BetreeUnique *unique, BetreeRel *bt,
+								Relation heap, IndexTuple itup,
+								IndexUniqueCheck mode);
+extern void betree_unique_check(BetreeUnique *unique);
+extern void betree_unique_unlock(BetreeUnique *unique);
+extern void betree_unique_wait(BetreeUnique *unique);
+pg_noreturn extern void betree_unique_report(BetreeUnique *unique,
+											 Datum *values, bool *isnull);
+pg_noreturn extern void betree_unique_report_missing(BetreeUnique *unique);
+
+#endif							/* BETREE_UNIQUE_H */

@@ -1,0 +1,364 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_purge.c
+ *	  Removing entries of dead rows from a leaf before it is split.
+ *
+ * Each version of a row has an entry of its own, unless the table could do with
+ * a HOT update.  Where rows are updated again and again the entries of old
+ * versions would make leaves split, long before VACUUM comes.  So a leaf that
+ * a batch does not fit asks the table which of its entries are of no use to
+ * anyone any more, as nbtree does: in a unique index, and where the row inserted
+ * is a version whose key has not changed.  It asks about rows that share a key,
+ * one heap block at a time, fullest block first.  Rows of the batch count, too: a
+ * row that is updated all the time may have most of its versions there.  (Asked
+ * about all at once, the table gives up at the first block without success: then
+ * one in twenty full leaves was split where versions of all ages were there.)
+ *
+ * Queries on a standby may still need these entries.  A record of its own,
+ * before the one that removes them, makes redo wait for such queries, or cancel
+ * them (base/core_wal.c).
+ *
+ * Rows are removed by VACUUM only, so index-only scans need no interlock.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/generic_xlog.h"
+#include "access/tableam.h"
+#include "access/transam.h"
+#include "access/xlog.h"
+#include "base/core_buffer.h"
+#include "base/core_wal.h"
+#include "base/stop_point.h"
+#include "betree/leaf/betree_purge.h"
+#include "betree/log/betree_batch.h"
+#include "betree/order/betree_key.h"
+#include "betree/order/betree_rel.h"
+#include "betree/page/betree_page.h"
+#include "betree/page/betree_posting.h"
+#include "betree/page/betree_removal.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+/*
+ * Blocks of the table that are looked at: those which most of the rows concerned
+ * are in.  A leaf that overflows has got a batch: one block for each of its
+ * messages, or as many as are cheap.
+ */
+#define BLOCKS_MIN	16
+#define BLOCKS_MAX	64
+
+/* A row with the key of another one of the leaf or the batch */
+typedef struct PurgeRow
+{
+	ItemPointerData tid;
+	OffsetNumber off;			/* of its item; of a message, where that would
+								 * be in the leaf */
+	int			space;			/* that its item takes, divided by its rows */
+	int			number;			/* among all rows of the leaf, in its order;
+								 * messages behind them, in that of the batch */
+} PurgeRow;
+
+/* Those of them that are in one block, rows[start] and more */
+typedef struct PurgeBlock
+{
+	int			start;
+	int			nrows;
+} PurgeBlock;
+
+/* The transaction with an epoch, which is not in the future */
+static FullTransactionId
+full_xid(TransactionId xid)
+{
+	FullTransactionId next = ReadNextFullTransactionId();
+	uint32		epoch = EpochFromFullTransactionId(next);
+
+	if (xid > XidFromFullTransactionId(next))
+		epoch--;
+	return FullTransactionIdFromEpochAndXid(epoch, xid);
+}
+
+static int
+row_cmp(const void *a, const void *b)
+{
+	const PurgeRow *x = (const PurgeRow *) a;
+	const PurgeRow *y = (const PurgeRow *) b;
+
+	return ItemPointerCompare(unconstify(ItemPointerData *, &x->tid),
+							  unconstify(ItemPointerData *, &y->tid));
+}
+
+/* those with the most rows first */
+static int
+block_cmp(const void *a, const void *b)
+{
+	return ((const PurgeBlock *) b)->nrows - ((const PurgeBlock *) a)->nrows;
+}
+
+/*
+ * Has a message of the batch the key of this item?  "*next" is the first that can
+ * have it, and goes on with the items, which ascend.
+ */
+static bool
+has_equal_message(BetreeRel *bt, BetreeBatch *batch, IndexTuple itup, int *next)
+{
+	for (; *next < batch->nitems; (*next)++)
+	{
+		IndexTuple	message = batch->items[*next].itup;
+
+		if (betree_key_equal_tuples(bt, message, itup))
+			return true;
+		if (betree_key_order_tuples(bt, message, itup) > 0)
+			return false;
+	}
+	return false;
+}
+
+/* Has message "i" of the batch a neighbour there with the same key? */
+static bool
+is_repeated(BetreeRel *bt, BetreeBatch *batch, int i)
+{
+	IndexTuple	itup = batch->items[i].itup;
+
+	return (i > 0 && betree_key_equal_tuples(bt, batch->items[i - 1].itup, itup)) ||
+		(i + 1 < batch->nitems &&
+		 betree_key_equal_tuples(bt, itup, batch->items[i + 1].itup));
+}
+
+/*
+ * Has the item of a leaf several rows, or a neighbour or a message with the same
+ * key?  "*next" is as above.
+ */
+static bool
+has_equal_rows(BetreeRel *bt, Page page, OffsetNumber off, BetreeBatch *batch,
+			   int *next)
+{
+	IndexTuple	itup = BetreePageGetTuple(page, off);
+
+	return BetreeTupleIsPosting(itup) ||
+		has_equal_message(bt, batch, itup, next) ||
+		(off > FirstOffsetNumber &&
+		 betree_key_equal_tuples(bt, BetreePageGetTuple(page, off - 1), itup)) ||
+		(off < PageGetMaxOffsetNumber(page) &&
+		 betree_key_equal_tuples(bt, itup, BetreePageGetTuple(page, off + 1)));
+}
+
+/*
+ * Ask the table about rows of one block.  Sets in "dead" which are of no use, and
+ * raises the horizon, the last transaction that could need one.  Returns whether
+ * there are any.
+ */
+static bool
+ask_table(BetreeRel *bt, Buffer leafbuf, PurgeRow *rows, int nrows, bool *dead,
+		  TransactionId *horizon)
+{
+	TM_IndexDelete *deltids = palloc(nrows * sizeof(TM_IndexDelete));
+	TM_IndexStatus *status = palloc(nrows * sizeof(TM_IndexStatus));
+	TM_IndexDeleteOp op = {
+		.irel = bt->rel,
+		.iblknum = BufferGetBlockNumber(leafbuf),
+		.bottomup = true,
+		.bottomupfreespace = BLCKSZ,
+		.ndeltids = nrows,
+		.deltids = deltids,
+		.status = status,
+	};
+	TransactionId xid;
+	bool		found = false;
+
+	for (int i = 0; i < nrows; i++)
+	{
+		Assert(OffsetNumberIsValid(rows[i].off));
+		deltids[i].tid = rows[i].tid;
+		deltids[i].id = i;
+		status[i].idxoffnum = rows[i].off;
+		status[i].knowndeletable = false;
+		status[i].promising = true;
+		status[i].freespace = rows[i].space;
+	}
+	xid = table_index_delete_tuples(bt->heap, &op);
+	if (TransactionIdIsValid(xid) &&
+		(!TransactionIdIsValid(*horizon) || TransactionIdFollows(xid, *horizon)))
+		*horizon = xid;
+	for (int i = 0; i < op.ndeltids; i++)
+	{
+		if (!status[deltids[i].id].knowndeletable)
+			continue;
+		dead[rows[deltids[i].id].number] = true;
+		found = true;
+	}
+	pfree(deltids);
+	pfree(status);
+	return found;
+}
+
+/*
+ * The rows of a leaf and a batch that have equal ones, in their order; returns
+ * their number.  "*nleaf" is the number of all rows of the leaf, which is that of
+ * the first message.
+ */
+static int
+collect_rows(BetreeRel *bt, Page page, BetreeBatch *batch, PurgeRow **rows,
+			 int *nleaf)
+{
+	ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	int			max_rows = batch->nitems + 1;
+	int			nrows = 0;
+	int			number = 0;
+	int			next = 0;
+	OffsetNumber place = FirstOffsetNumber;
+
+	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
+		max_rows += betree_posting_nrows(BetreePageGetTuple(page, off));
+	*rows = palloc(max_rows * sizeof(PurgeRow));
+	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
+	{
+		IndexTuple	itup = BetreePageGetTuple(page, off);
+		int			n = betree_posting_read(itup, tids);
+
+		if (has_equal_rows(bt, page, off, batch, &next))
+		{
+			for (int i = 0; i < n; i++)
+			{
+				(*rows)[nrows].tid = tids[i];
+				(*rows)[nrows].off = off;
+				(*rows)[nrows].space = BetreeTupleSpace(itup) / n;
+				(*rows)[nrows].number = number + i;
+				nrows++;
+			}
+		}
+		number += n;
+	}
+	*nleaf = number;
+	for (int i = 0; i < batch->nitems; i++)
+	{
+		IndexTuple	itup = batch->items[i].itup;
+
+		if (!is_repeated(bt, batch, i))
+			continue;
+		/* the table wants an offset, for its report of a TID that has no row */
+		while (place <= maxoff &&
+			   betree_key_order_tuples(bt, BetreePageGetTuple(page, place), itup) < 0)
+			place = OffsetNumberNext(place);
+		(*rows)[nrows].tid = itup->t_tid;
+		(*rows)[nrows].off = place;
+		(*rows)[nrows].space = BetreeTupleSpace(itup);
+		(*rows)[nrows].number = *nleaf + i;
+		nrows++;
+	}
+	return nrows;
+}
+
+/*
+ * Find the dead ones of these rows, looking at "limit" blocks at most; "dead" is by
+ * their numbers
+ */
+static bool
+find_dead(BetreeRel *bt, Buffer leafbuf, PurgeRow *rows, int nrows, int limit,
+		  bool *dead, TransactionId *horizon)
+{
+	PurgeBlock *blocks = palloc(Max(nrows, 1) * sizeof(PurgeBlock));
+	int			nblocks = 0;
+	bool		found = false;
+
+	qsort(rows, nrows, sizeof(PurgeRow), row_cmp);
+	for (int i = 0; i < nrows; i++)
+	{
+		if (i == 0 || ItemPointerGetBlockNumberNoCheck(&rows[i].tid) !=
+			ItemPointerGetBlockNumberNoCheck(&rows[i - 1].tid))
+		{
+			blocks[nblocks].start = i;
+			blocks[nblocks++].nrows = 0;
+		}
+		blocks[nblocks - 1].nrows++;
+	}
+	qsort(blocks, nblocks, sizeof(PurgeBlock), block_cmp);
+	for (int i = 0; i < Min(nblocks, limit); i++)
+	{
+		if (ask_table(bt, leafbuf, rows + blocks[i].start, blocks[i].nrows, dead,
+					  horizon))
+			found = true;
+	}
+	pfree(blocks);
+	return found;
+}
+
+/* What is to be removed from the leaf */
+static void
+add_removals(Page page, const bool *dead, BetreeRemoval *removal)
+{
+	removal->ndead = removal->nshrunk = 0;
+	for (OffsetNumber off = FirstOffsetNumber; off <= PageGetMaxOffsetNumber(page); off++)
+	{
+		IndexTuple	itup = BetreePageGetTuple(page, off);
+		int			n = betree_posting_nrows(itup);
+
+		if (memchr(dead, true, n) != NULL)
+			betree_removal_add(removal, off, itup, dead);
+		dead += n;
+	}
+}
+
+/* Remove the dead ones from the batch; one message stays, which is to be moved */
+static void
+shorten_batch(BetreeBatch *batch, const bool *dead)
+{
+	int			n = 0;
+
+	for (int i = 0; i < batch->nitems; i++)
+	{
+		if (dead[i] && (n > 0 || i + 1 < batch->nitems))
+			batch->space -= BetreeTupleSpace(batch->items[i].itup);
+		else
+			batch->items[n++] = batch->items[i];
+	}
+	batch->nitems = n;
+}
+
+/*
+ * betree_purge_leaf
+ *		Remove entries of dead rows from a leaf, exclusively locked as its node
+ *		is, and from a batch that it has no room for, if that seems to be
+ *		worthwhile.
+ */
+void
+betree_purge_leaf(BetreeRel *bt, Buffer leafbuf, BetreeBatch *batch)
+{
+	Page		page = BufferGetPage(leafbuf);
+	TransactionId horizon = InvalidTransactionId;
+	PurgeRow   *rows;
+	int			nrows;
+	int			nleaf;
+	int			limit = Max(BLOCKS_MIN, Min(batch->nitems, BLOCKS_MAX));
+	bool	   *dead;
+	BetreeRemoval *removal;
+
+	Assert(ecp_buffer_is_exclusive_locked(leafbuf));
+	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_LEAF);
+
+	if (bt->heap == NULL)
+		return;
+	nrows = collect_rows(bt, page, batch, &rows, &nleaf);
+	dead = palloc0(nleaf + batch->nitems);
+	if (!find_dead(bt, leafbuf, rows, nrows, limit, dead, &horizon))
+		return;
+	removal = palloc(sizeof(BetreeRemoval));
+	add_removals(page, dead, removal);
+	shorten_batch(batch, dead + nleaf);
+
+	/* before the record that removes them from the leaf, or moves the batch */
+	if (XLogStandbyInfoActive() && RelationNeedsWAL(bt->rel) &&
+		TransactionIdIsNormal(horizon))
+		ecp_log_page_reuse(bt->rel, bt->heap, BufferGetBlockNumber(leafbuf),
+						   full_xid(horizon));
+	if (removal->ndead + removal->nshrunk > 0)
+	{
+		GenericXLogState *xlog = GenericXLogStart(bt->rel);
+
+		betree_removal_apply(GenericXLogRegisterBuffer(xlog, leafbuf, 0), removal);
+		GenericXLogFinish(xlog);
+	}
+	ECP_STOP_POINT("purged");
+}

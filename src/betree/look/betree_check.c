@@ -1,0 +1,855 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_check.c
+ *	  betree_index_check(): verifies the invariants that the README states.
+ *
+ * Walks the levels from the root in key order.  Each node is looked at under
+ * a share lock, with its log and, at level 1, its leaves; its range must
+ * begin where its left neighbour's ended.  On a primary the caller's lock
+ * keeps writers out, so that also the blocks can be accounted for: each is
+ * referred to once, or free, or lost in a crash (which betree_index_stats
+ * counts and VACUUM mends, not an error).  On a standby, where such a lock
+ * cannot be had, blocks are not accounted for.
+ *
+ * With "heapallindexed", every row that an index build would find must be in
+ * the index; a Bloom filter of the index's tuples is probed with the heap's,
+ * as amcheck does for btree.  And each item of the index must be of a row of
+ * the heap, dead or alive, that has no other; those that the snapshot sees are
+ * then as many as the rows that were found, and so the same.  A standby cannot
+ * lock VACUUM out, and does not look for that.  And of the rows of a unique
+ * index that the snapshot sees no two have the same key.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/detoast.h"
+#include "access/htup_details.h"
+#include "access/tableam.h"
+#include "access/xlog.h"
+#include "base/compat.h"
+#include "base/heap_row.h"
+#include "base/shards.h"
+#include "base/user_index.h"
+#include "betree/define/betree_options.h"
+#include "betree/ingest/betree_unique.h"
+#include "betree/log/betree_batch.h"
+#include "betree/log/betree_bloom.h"
+#include "betree/log/betree_filter.h"
+#include "betree/log/betree_log.h"
+#include "betree/log/betree_log_cache.h"
+#include "betree/look/betree_check.h"
+#include "betree/look/betree_check_rows.h"
+#include "betree/order/betree_hash.h"
+#include "betree/order/betree_key.h"
+#include "betree/order/betree_rel.h"
+#include "betree/page/betree_block.h"
+#include "betree/page/betree_entry.h"
+#include "betree/page/betree_node.h"
+#include "betree/page/betree_page.h"
+#include "betree/page/betree_posting.h"
+#include "betree/tree/betree_block_set.h"
+#include "betree/tree/betree_descend.h"
+#include "betree/tree/betree_walk.h"
+#include "catalog/index.h"
+#include "fmgr.h"
+#include "lib/bloomfilter.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "storage/bufmgr.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+typedef struct CheckState
+{
+	BetreeRel	bt;
+	BetreeBlockSet visited;
+	bool		exclusive;		/* no writers: blocks can be accounted for */
+	bloom_filter *filter;
+	int64		ntuples;		/* live ones */
+	MemoryContext context;		/* reset for each node */
+	BetreeLogCache cache;
+	BetreeBatch batch;
+	BetreeSortItem *upper;		/* live messages of the levels above 1 */
+	int			nupper;
+	int			max_upper;
+	BetreeSortItem *tail;		/* live ones of this node's tail, sorted */
+	int			ntail;
+	MemoryContext upper_context;
+	Relation	heap;
+	struct Tuplesortstate *tids;	/* of the live items, or NULL */
+	int64		nrows;			/* of the heap, that a build would find */
+	Snapshot	snapshot;		/* with heapallindexed */
+	bool		unique;			/* no two visible rows have the same key */
+	IndexTuple	previous;		/* last of the items in order, or NULL */
+	bool		previous_known; /* whether its row is visible is known */
+	bool		previous_visible;
+	MemoryContext previous_context;
+} CheckState;
+
+pg_noreturn static void corrupt(CheckState *state, BlockNumber blkno,
+								const char *fmt,...) pg_attribute_printf(3, 4);
+
+static void
+corrupt(CheckState *state, BlockNumber blkno, const char *fmt,...)
+{
+	va_list		args;
+	char		detail[512];
+
+	va_start(args, fmt);
+	vsnprintf(detail, sizeof(detail), fmt, args);
+	va_end(args);
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("index \"%s\" is corrupted at block %u",
+					RelationGetRelationName(state->bt.rel), blkno),
+			 errdetail_internal("%s", detail),
+			 errhint("Please REINDEX it.")));
+}
+
+/* A block has been reached: for the first time, unless pages can move */
+static void
+visit(CheckState *state, BlockNumber blkno)
+{
+	if (!state->exclusive)
+		return;
+	if (blkno >= state->visited.nblocks)
+		corrupt(state, blkno, "The block is beyond the end of the file.");
+	if (betree_block_set_has(&state->visited, blkno))
+		corrupt(state, blkno, "The block is referred to twice.");
+	betree_block_set_add(&state->visited, blkno);
+}
+
+/*
+ * A copy of an index tuple in a form that depends on the values only: whole,
+ * uncompressed values are formed again.
+ */
+static IndexTuple
+normalize(BetreeRel *bt, Datum *values, bool *isnull, ItemPointer tid)
+{
+	Datum		normal[INDEX_MAX_KEYS];
+	IndexTuple	itup;
+
+	for (int i = 0; i < bt->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(bt->tupdesc, i);
+
+		normal[i] = values[i];
+		if (!isnull[i] && !att->attbyval && att->attlen == -1)
+			normal[i] = PointerGetDatum(PG_DETOAST_DATUM(values[i]));
+	}
+	itup = index_form_tuple(bt->tupdesc, normal, isnull);
+	itup->t_tid = *tid;
+	return itup;
+}
+
+/* A live tuple of block "blkno": check what it says, put it into the filter */
+static void
+account(CheckState *state, BlockNumber blkno, IndexTuple itup)
+{
+	state->ntuples++;
+	betree_key_verify_tuple(&state->bt, itup);
+	if (!betree_block_tid_exists(state->heap, &itup->t_tid))
+		corrupt(state, blkno, "An item refers to row (%u,%u), which the table cannot have.",
+				ItemPointerGetBlockNumberNoCheck(&itup->t_tid),
+				ItemPointerGetOffsetNumberNoCheck(&itup->t_tid));
+	if (state->tids != NULL)
+		betree_check_rows_add(state->tids, &itup->t_tid);
+	if (state->filter != NULL)
+	{
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+		IndexTuple	normal;
+
+		index_deform_tuple(itup, state->bt.tupdesc, values, isnull);
+		normal = normalize(&state->bt, values, isnull, &itup->t_tid);
+		bloom_add_element(state->filter, (unsigned char *) normal,
+						  IndexTupleSize(normal));
+		pfree(normal);
+	}
+}
+
+/* Items 1..n of a page are whole, and ascend strictly with all their rows */
+static void
+check_ascending(CheckState *state, BlockNumber blkno, Page page, int n)
+{
+	for (OffsetNumber off = 1; off <= n; off++)
+	{
+		const char *complaint = betree_key_item_complaint(&state->bt, page, off);
+
+		if (complaint != NULL)
+			corrupt(state, blkno, "Item %u %s.", off, complaint);
+	}
+}
+
+/* Sizes and places of a page's items */
+static void
+check_items(CheckState *state, Buffer buf)
+{
+	Page		page = BufferGetPage(buf);
+	PageHeader	header = (PageHeader) page;
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+
+	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
+	{
+		ItemId		iid = PageGetItemId(page, off);
+
+		if (!ItemIdIsNormal(iid) ||
+			ItemIdGetOffset(iid) < header->pd_upper ||
+			ItemIdGetOffset(iid) + ItemIdGetLength(iid) > header->pd_special ||
+			ItemIdGetOffset(iid) % MAXIMUM_ALIGNOF != 0 ||
+			ItemIdGetLength(iid) < sizeof(IndexTupleData) ||
+			IndexTupleSize((IndexTuple) PageGetItem(page, iid)) >
+			ItemIdGetLength(iid))
+			corrupt(state, BufferGetBlockNumber(buf),
+					"Item pointer %u is invalid.", off);
+	}
+	if (betree_page_live_space(page) > header->pd_special - header->pd_upper +
+		maxoff * (int) sizeof(ItemIdData))
+		corrupt(state, BufferGetBlockNumber(buf), "Items overlap.");
+}
+
+/* The same position, of two pivots or high keys? */
+static bool
+same_position(CheckState *state, IndexTuple a, IndexTuple b)
+{
+	BetreeKey	key;
+
+	betree_key_from_pivot(&state->bt, a, &key);
+	return betree_key_compare_pivot(&state->bt, &key, b) == 0;
+}
+
+/*
+ * Pivots ascend, and the node's range begins at "low"; on a standby VACUUM may
+ * have merged it with one that we have seen
+ */
+static void
+check_pivots(CheckState *state, Buffer buf, IndexTuple low)
+{
+	Page		page = BufferGetPage(buf);
+	BlockNumber blkno = BufferGetBlockNumber(buf);
+	BetreeKey	key;
+
+	if (state->exclusive && !same_position(state, low, BetreeNodeGetPivot(page, 0)))
+		corrupt(state, blkno, "The node does not begin where its left neighbor ends.");
+	for (int child = 0; child < BetreeNodeNumChildren(page); child++)
+	{
+		betree_key_from_pivot(&state->bt, BetreeNodeGetPivot(page, child), &key);
+		if (betree_key_compare_pivot(&state->bt, &key,
+									 BetreeNodeGetUpper(page, child)) >= 0)
+			corrupt(state, blkno, "Pivot %d is not below the next.", child);
+	}
+}
+
+/*
+ * Can a child have absorbed, or a filter cover, the log up to this number?
+ * Not if it is in the future, nor if it lags behind the log by more than one.
+ */
+static bool
+is_number_sane(Page node, uint16 number)
+{
+	return !BetreeSeqNewer(number, BetreePageGetOpaque(node)->bteo_seq) &&
+		!BetreeSeqNewer(BetreeNodeLogStart(node), number);
+}
+
+/* The range of a child that is a node is what its parent says */
+static void
+check_child_range(CheckState *state, Page node, int child)
+{
+	Buffer		buf = betree_block_read_child(state->bt.rel, node, child,
+											  BUFFER_LOCK_SHARE);
+	Page		page = BufferGetPage(buf);
+
+	if (!same_position(state, BetreeNodeGetPivot(node, child),
+					   BetreeNodeGetPivot(page, 0)) ||
+		!same_position(state, BetreeNodeGetUpper(node, child),
+					   BetreeNodeGetHikey(page)))
+		corrupt(state, BufferGetBlockNumber(buf),
+				"The range of the node is not what its parent says.");
+	UnlockReleaseBuffer(buf);
+}
+
+/*
+ * Directory entry "at", of a filter page: its number is one of 0..n-1, its
+ * coverage not in the future, and its page a filter.
+ */
+static void
+check_filter_entry(CheckState *state, Buffer nodebuf, int at)
+{
+	Page		node = BufferGetPage(nodebuf);
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+	Buffer		buf;
+	const char *complaint;
+
+	if ((dir[at].bted_kind >> 8) >= betree_node_nfilters(node) ||
+		betree_node_nfilters(node) > BETREE_FILTER_PAGES_MAX ||
+		betree_node_find_dir(node, dir[at].bted_kind) != at ||
+		!is_number_sane(node, dir[at].bted_seq))
+		corrupt(state, BufferGetBlockNumber(nodebuf),
+				"Directory entry %d of a filter page is invalid.", at);
+	buf = betree_block_read(state->bt.rel, dir[at].bted_block, BUFFER_LOCK_SHARE,
+							BETREE_FILTER);
+	complaint = betree_filter_complaint(BufferGetPage(buf));
+	if (complaint != NULL)
+		corrupt(state, dir[at].bted_block, "%s", complaint);
+	UnlockReleaseBuffer(buf);
+}
+
+/* The same of a Bloom page: each of its slots is of one child of the node */
+static void
+check_bloom_entry(CheckState *state, Buffer nodebuf, int at)
+{
+	Page		node = BufferGetPage(nodebuf);
+	const char *complaint = betree_bloom_complaint(&state->bt, node, at);
+
+	if (complaint != NULL)
+		corrupt(state, BetreeNodeGetDir(node)[at].bted_block, "%s", complaint);
+}
+
+/* A live item of a node's sealed page: its filter knows it */
+static void
+check_fingerprint(CheckState *state, Buffer nodebuf, BetreeSortItem *item)
+{
+	Page		node = BufferGetPage(nodebuf);
+	BetreeDirEntry *entry = BetreeNodeGetDir(node) + item->order;
+	BetreeHash *hash = betree_hash_get(&state->bt);
+
+	if (hash != NULL &&
+		betree_filter_lacks(&state->bt, node, hash, item->itup, item->order))
+		corrupt(state, entry->bted_block,
+				"An item of the log page is not in the filter.");
+}
+
+/*
+ * Keep a live message of a level above 1, to be compared with what is below;
+ * not if it may move there before we come to it.
+ */
+static void
+keep_upper(CheckState *state, IndexTuple itup)
+{
+	MemoryContext oldcontext;
+
+	if (!state->exclusive)
+		return;
+	oldcontext = MemoryContextSwitchTo(state->upper_context);
+	if (state->nupper >= state->max_upper)
+	{
+		state->max_upper = Max(256, state->max_upper * 2);
+		state->upper = state->upper == NULL ?
+			palloc(state->max_upper * sizeof(BetreeSortItem)) :
+			repalloc_huge(state->upper,
+						  state->max_upper * sizeof(BetreeSortItem));
+	}
+	betree_key_item_init(&state->bt, &state->upper[state->nupper++],
+						 CopyIndexTuple(itup), 0);
+	MemoryContextSwitchTo(oldcontext);
+}
+
+/* Account the live items of a tail, and keep them sorted in state->tail */
+static void
+check_tail(CheckState *state, Page node, BlockNumber blkno, Page page)
+{
+	BetreeRel  *bt = &state->bt;
+
+	state->tail = palloc(MaxIndexTuplesPerPage * sizeof(BetreeSortItem));
+	for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(page); off++)
+	{
+		IndexTuple	itup = BetreePageGetTuple(page, off);
+		BetreeKey	key;
+
+		betree_key_from_tuple(bt, itup, &key);
+		if (!betree_key_node_covers(bt, node, &key))
+			continue;
+		account(state, blkno, itup);
+		betree_key_item_init(bt, &state->tail[state->ntail++],
+							 CopyIndexTuple(itup), 0);
+		if (BetreePageGetOpaque(node)->bteo_level > 1)
+			keep_upper(state, itup);
+	}
+	betree_key_sort(bt, state->tail, state->ntail);
+}
+
+/* Page "i" of the log, of a run: what is live is of the children it is for */
+static void
+check_run_page(CheckState *state, Page node, int i, Page page)
+{
+	BetreeRel  *bt = &state->bt;
+	BetreeDirEntry *entry = BetreeNodeGetDir(node) + i;
+
+	for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(page); off++)
+	{
+		BetreeKey	key;
+		int			child;
+
+		betree_key_from_tuple(bt, BetreePageGetTuple(page, off), &key);
+		if (!betree_key_node_covers(bt, node, &key))
+			continue;
+		child = betree_key_search_node(bt, node, &key, false);
+		if (BetreeSeqNewer(entry->bted_seq,
+						   BetreePivotGetMarker(BetreeNodeGetPivot(node, child))) &&
+			!betree_node_log_covers(node, i, child, child))
+			corrupt(state, entry->bted_block,
+					"Item %u is of child %d, which the page is not for.", off, child);
+	}
+}
+
+/* The directory: order, numbers, markers; and each page of the log */
+static void
+check_log(CheckState *state, Buffer nodebuf)
+{
+	BetreeRel  *bt = &state->bt;
+	Page		node = BufferGetPage(nodebuf);
+	BlockNumber nodeblk = BufferGetBlockNumber(nodebuf);
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+
+	for (int child = 0; child < BetreeNodeNumChildren(node); child++)
+	{
+		if (!is_number_sane(node,
+							BetreePivotGetMarker(BetreeNodeGetPivot(node, child))))
+			corrupt(state, nodeblk,
+					"The marker of child %d is not of the log.", child);
+	}
+	if (opaque->bteo_nlog > 0 &&
+		betree_node_log_span(node, opaque->bteo_seq) > BETREE_SEQ_SPAN_MAX)
+		corrupt(state, nodeblk, "The log is longer than numbers can tell.");
+	if (opaque->bteo_drain != 0 &&
+		(opaque->bteo_nlog == 0 ||
+		 BetreeSeqNewer(dir[0].bted_seq, opaque->bteo_drain) ||
+		 BetreeSeqNewer(opaque->bteo_drain, opaque->bteo_seq)))
+		corrupt(state, nodeblk, "The drain is not of the log.");
+	for (int i = 0; i < opaque->bteo_ndir; i++)
+	{
+		Buffer		buf;
+		Page		page;
+		BetreePageOpaque bufopaque;
+		bool		log = BetreeDirIsSealed(&dir[i]);
+		bool		tail = dir[i].bted_kind == BETREE_DIR_TAIL;
+
+		if (log != (i < opaque->bteo_nlog) ||
+			(tail && i != opaque->bteo_nlog) ||
+			(!log && !tail && dir[i].bted_kind != BETREE_DIR_SPARE &&
+			 !BetreeDirIsFilter(&dir[i]) && !BetreeDirIsBloom(&dir[i])))
+			corrupt(state, nodeblk, "Directory entry %d is of wrong kind %d.",
+					i, dir[i].bted_kind);
+		if (log && !betree_node_log_ordered(node, i))
+			corrupt(state, nodeblk, "Directory entry %d is out of order.", i);
+		visit(state, dir[i].bted_block);
+		if (BetreeDirIsFilter(&dir[i]))
+		{
+			check_filter_entry(state, nodebuf, i);
+			continue;
+		}
+		if (BetreeDirIsBloom(&dir[i]))
+		{
+			check_bloom_entry(state, nodebuf, i);
+			continue;
+		}
+
+		buf = betree_block_read(bt->rel, dir[i].bted_block, BUFFER_LOCK_SHARE, BETREE_LOG);
+		page = BufferGetPage(buf);
+		bufopaque = BetreePageGetOpaque(page);
+		if (log || tail)
+		{
+			check_items(state, buf);
+			if ((uint16) bufopaque->bteo_seq != dir[i].bted_seq ||
+				(tail && bufopaque->bteo_seq != 0) ||
+				(log && bufopaque->bteo_nsorted != PageGetMaxOffsetNumber(page)))
+				corrupt(state, dir[i].bted_block,
+						"The log page does not match its directory entry.");
+			check_ascending(state, dir[i].bted_block, page,
+							bufopaque->bteo_nsorted);
+		}
+		if (log && BetreeDirIsRun(&dir[i]))
+			check_run_page(state, node, i, page);
+		if (tail)
+			check_tail(state, node, dir[i].bted_block, page);
+		UnlockReleaseBuffer(buf);
+	}
+}
+
+/* First item of the array that is not below the pivot */
+static int
+first_of(CheckState *state, BetreeSortItem *items, int nitems,
+		 IndexTuple pivot)
+{
+	BetreeKey	key;
+	int			low = 0;
+	int			high = nitems;
+
+	betree_key_from_pivot(&state->bt, pivot, &key);
+	while (low < high)
+	{
+		int			mid = low + (high - low) / 2;
+
+		if (betree_key_compare_tuple(&state->bt, &key, items[mid].itup) > 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/*
+ * All that the logs hold for a leaf, sorted: what its node has sealed, which
+ * is in state->batch, what is in the node's tail, and what is above it.  No
+ * two may be the same.
+ */
+static int
+gather_all(CheckState *state, Page node, int child, BetreeSortItem **items)
+{
+	IndexTuple	low = BetreeNodeGetPivot(node, child);
+	IndexTuple	high = BetreeNodeGetUpper(node, child);
+	int			tail = first_of(state, state->tail, state->ntail, low);
+	int			ntail = first_of(state, state->tail, state->ntail, high) - tail;
+	int			upper = first_of(state, state->upper, state->nupper, low);
+	int			nupper = first_of(state, state->upper, state->nupper, high) - upper;
+	int			n = state->batch.nitems;
+
+	*items = palloc_extended((n + ntail + nupper + 1) * sizeof(BetreeSortItem),
+							 MCXT_ALLOC_HUGE);
+	memcpy(*items, state->batch.items, n * sizeof(BetreeSortItem));
+	if (ntail > 0)
+		memcpy(*items + n, state->tail + tail, ntail * sizeof(BetreeSortItem));
+	n += ntail;
+	if (nupper > 0)
+		memcpy(*items + n, state->upper + upper,
+			   nupper * sizeof(BetreeSortItem));
+	n += nupper;
+	betree_key_sort(&state->bt, *items, n);
+	for (int i = 1; i < n; i++)
+	{
+		if (betree_key_item_compare(&state->bt, &(*items)[i - 1],
+									&(*items)[i]) == 0)
+			corrupt(state, BetreePivotGetChild(low),
+					"The logs hold an item for the page twice.");
+	}
+	return n;
+}
+
+static bool
+is_visible(CheckState *state, IndexTuple itup)
+{
+	ItemPointerData tid = itup->t_tid;
+
+	return table_index_fetch_tuple_check(state->heap, &tid, state->snapshot, NULL);
+}
+
+static bool
+is_exempt(BetreeRel *bt, IndexTuple itup)
+{
+	bool		isnull[INDEX_MAX_KEYS];
+
+	for (int i = 0; i < bt->nkeyatts; i++)
+		(void) betree_key_getattr(bt, itup, i + 1, &isnull[i]);
+	return betree_unique_is_exempt(bt, isnull);
+}
+
+/*
+ * The next live item in the order of the index, which is unique: complain if
+ * its row and an earlier one with the same key are visible.
+ */
+static void
+check_unique(CheckState *state, BlockNumber blkno, IndexTuple itup)
+{
+	bool		equal;
+	bool		visible = false;
+
+	if (!state->unique || is_exempt(&state->bt, itup))
+		return;
+	equal = state->previous != NULL &&
+		betree_key_equal_tuples(&state->bt, state->previous, itup);
+	if (equal)
+	{
+		if (!state->previous_known)
+			state->previous_visible = is_visible(state, state->previous);
+		state->previous_known = true;
+		visible = is_visible(state, itup);
+		if (visible && state->previous_visible)
+			corrupt(state, blkno, "Rows (%u,%u) and (%u,%u) have the same key.",
+					ItemPointerGetBlockNumber(&state->previous->t_tid),
+					ItemPointerGetOffsetNumber(&state->previous->t_tid),
+					ItemPointerGetBlockNumber(&itup->t_tid),
+					ItemPointerGetOffsetNumber(&itup->t_tid));
+		if (!visible)
+			return;
+	}
+	MemoryContextReset(state->previous_context);
+	state->previous = MemoryContextAlloc(state->previous_context, IndexTupleSize(itup));
+	memcpy(state->previous, itup, IndexTupleSize(itup));
+	state->previous_known = equal;
+	state->previous_visible = visible;
+}
+
+/*
+ * A leaf: order, range, a Bloom filter that knows all tuples, and none of them
+ * in a log, too
+ */
+static void
+check_leaf(CheckState *state, Page node, int child)
+{
+	BetreeRel  *bt = &state->bt;
+	BlockNumber blkno = BetreeNodeGetChild(node, child);
+	Buffer		buf = betree_block_read_child(bt->rel, node, child, BUFFER_LOCK_SHARE);
+	Page		page = BufferGetPage(buf);
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	BetreeHash *hash = betree_hash_get(bt);
+	BetreeSortItem *messages;
+	int			nmessages = gather_all(state, node, child, &messages);
+	int			message = 0;
+	BetreeKey	key;
+	ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
+	int			nrows;
+
+	check_items(state, buf);
+	check_ascending(state, blkno, page, maxoff);
+	if (maxoff > 0)
+	{
+		betree_key_from_pivot(bt, BetreeNodeGetPivot(node, child), &key);
+		if (betree_key_compare_tuple(bt, &key, BetreePageGetTuple(page, 1)) > 0)
+			corrupt(state, blkno, "The first item is below the page's range.");
+		betree_key_from_pivot(bt, BetreeNodeGetUpper(node, child), &key);
+		tids[0] = betree_posting_last(BetreePageGetTuple(page, maxoff));
+		if (betree_key_compare_row(bt, &key, BetreePageGetTuple(page, maxoff),
+								   &tids[0]) <= 0)
+			corrupt(state, blkno, "The last item is above the page's range.");
+	}
+	for (OffsetNumber off = 1; off <= maxoff; off++)
+	{
+		IndexTuple	itup = BetreePageGetTuple(page, off);
+		IndexTuple	row = betree_posting_form_row(itup, &itup->t_tid);
+
+		if (hash != NULL && betree_bloom_lacks(bt, node, blkno, hash, itup))
+			corrupt(state, blkno, "Item %u is not in the leaf's Bloom filter.", off);
+		nrows = betree_posting_read(itup, tids);
+		for (int i = 0; i < nrows; i++)
+		{
+			row->t_tid = tids[i];
+			account(state, blkno, row);
+			while (message < nmessages &&
+				   betree_key_order_tuples(bt, messages[message].itup, row) < 0)
+				check_unique(state, blkno, messages[message++].itup);
+			if (message < nmessages &&
+				betree_key_order_tuples(bt, messages[message].itup, row) == 0)
+				corrupt(state, blkno, "Item %u is also in the log.", off);
+			check_unique(state, blkno, row);
+		}
+	}
+	while (message < nmessages)
+		check_unique(state, blkno, messages[message++].itup);
+	pfree(messages);
+	UnlockReleaseBuffer(buf);
+}
+
+/* Check one level, from left to right */
+static void
+check_level(CheckState *state, int level)
+{
+	BetreeRel  *bt = &state->bt;
+	IndexTuple	low = betree_node_infinite_pivot(false);
+	BetreeWalk	walk = {0};
+
+	betree_walk_begin(&walk, CurrentMemoryContext);
+	while (BetreePivotGetNatts(low) != BETREE_NATTS_PLUSINF)
+	{
+		MemoryContext oldcontext;
+		BetreeKey	key;
+		Buffer		nodebuf;
+		Page		node;
+
+		CHECK_FOR_INTERRUPTS();
+
+		betree_key_from_pivot(bt, low, &key);
+		nodebuf = betree_descend(bt, &key, false, level, BUFFER_LOCK_SHARE, NULL, NULL);
+		node = BufferGetPage(nodebuf);
+		visit(state, BufferGetBlockNumber(nodebuf));
+		check_items(state, nodebuf);
+		check_pivots(state, nodebuf, low);
+
+		/* what we have seen of it may come again */
+		if (!same_position(state, low, BetreeNodeGetPivot(node, 0)))
+			state->previous = NULL;
+
+		oldcontext = MemoryContextSwitchTo(state->context);
+		state->ntail = 0;
+		check_log(state, nodebuf);
+		for (int child = 0; child < BetreeNodeNumChildren(node); child++)
+		{
+			betree_log_gather(bt, node, child, BETREE_LOG_MAX_SPACE,
+							  BETREE_LOG_MAX_ITEMS, &state->cache, &state->batch);
+			for (int i = 0; i < state->batch.nitems; i++)
+			{
+				BetreeSortItem *item = &state->batch.items[i];
+
+				account(state, BetreeNodeGetDir(node)[item->order].bted_block,
+						item->itup);
+				if (level > 1)
+					keep_upper(state, item->itup);
+				check_fingerprint(state, nodebuf, item);
+			}
+			if (level > 1)
+				check_child_range(state, node, child);
+			else
+			{
+				visit(state, BetreeNodeGetChild(node, child));
+				check_leaf(state, node, child);
+			}
+		}
+		MemoryContextSwitchTo(oldcontext);
+		low = CopyIndexTuple(BetreeNodeGetHikey(node));
+		betree_walk_step(bt->rel, &walk, low, BufferGetBlockNumber(nodebuf));
+		UnlockReleaseBuffer(nodebuf);
+		MemoryContextReset(state->context);
+	}
+}
+
+static void
+check_levels(CheckState *state)
+{
+	for (int level = betree_descend_height(&state->bt); level >= 1; level--)
+	{
+		if (level == 1)
+			betree_key_sort(&state->bt, state->upper, state->nupper);
+		check_level(state, level);
+	}
+	betree_log_cache_release(&state->cache);
+}
+
+/* Row of the heap: must be in the filter */
+static void
+check_heap_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+			   bool tupleIsAlive, void *arg)
+{
+	CheckState *state = (CheckState *) arg;
+	MemoryContext oldcontext = MemoryContextSwitchTo(state->context);
+	IndexTuple	itup = normalize(&state->bt, values, isnull, tid);
+
+	state->nrows++;
+	if (bloom_lacks_element(state->filter, (unsigned char *) itup,
+							IndexTupleSize(itup)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("heap tuple (%u,%u) lacks a matching tuple in index \"%s\"",
+						ItemPointerGetBlockNumber(tid),
+						ItemPointerGetOffsetNumber(tid),
+						RelationGetRelationName(index))));
+	MemoryContextSwitchTo(oldcontext);
+	MemoryContextReset(state->context);
+}
+
+/*
+ * Every row that a build would index is in the index.  The snapshot must be
+ * older than what has been read of the index: on a standby rows are added all
+ * the time.
+ */
+static void
+check_heap(CheckState *state, Relation heap, Snapshot snapshot)
+{
+	Relation	index = state->bt.rel;
+	IndexInfo  *info = BuildIndexInfo(index);
+	TableScanDesc scan;
+
+	ecp_heap_check_snapshot(index, snapshot);
+
+	/* as a concurrent build would scan */
+	info->ii_Concurrent = true;
+	info->ii_Unique = false;
+	info->ii_ExclusionOps = NULL;
+	info->ii_ExclusionProcs = NULL;
+	info->ii_ExclusionStrats = NULL;
+	scan = table_beginscan_strat(heap, snapshot, 0, NULL, true, true);
+	table_index_build_scan(heap, index, info, true, false,
+						   check_heap_row, state, scan);
+}
+
+/* The metapage is ours and of a version that we read */
+void
+betree_check_meta(BetreeRel *bt)
+{
+	Buffer		buf = betree_block_read(bt->rel, BETREE_META_BLKNO, BUFFER_LOCK_SHARE,
+										BETREE_META);
+	BetreeMetaPageData meta = *BetreePageGetMeta(BufferGetPage(buf));
+
+	UnlockReleaseBuffer(buf);
+	if (meta.btem_magic != BETREE_MAGIC ||
+		meta.btem_version != BETREE_VERSION ||
+		meta.btem_natts != bt->natts || meta.btem_nkeyatts != bt->nkeyatts)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" has no valid betree metapage",
+						RelationGetRelationName(bt->rel)),
+				 errdetail("Magic number is %08X, version %u.",
+						   meta.btem_magic, meta.btem_version),
+				 errhint("Please REINDEX it.")));
+}
+
+PG_FUNCTION_INFO_V1(betree_index_check);
+
+/* betree_index_check(index regclass, heapallindexed boolean) returns void */
+Datum
+betree_index_check(PG_FUNCTION_ARGS)
+{
+	bool		heapallindexed = PG_GETARG_BOOL(1);
+	bool		exclusive = !RecoveryInProgress();
+	CheckState	state = {0};
+	Snapshot	snapshot = NULL;
+	EcpUserIndex user;
+	BetreeEntry entry;
+	Datum		result;
+
+	if (ecp_shards_call(fcinfo, true, NULL, &result))
+		return result;
+	ecp_user_index_begin(&user, fcinfo,
+						 exclusive ? ShareLock : AccessShareLock,
+						 &betree_index_kind);
+	betree_rel_open(&state.bt, user.index);
+	state.heap = user.heap;
+	betree_check_meta(&state.bt);
+	state.exclusive = exclusive;
+	betree_block_set_init(&state.visited, RelationGetNumberOfBlocks(user.index));
+	state.context = AllocSetContextCreate(CurrentMemoryContext, "betree check",
+										  ALLOCSET_DEFAULT_SIZES);
+	state.upper_context = CurrentMemoryContext;
+	betree_log_cache_init(&state.cache);
+	betree_batch_init(&state.batch, BETREE_NCAP_MAX);
+	if (heapallindexed)
+	{
+		state.filter = bloom_create(Max(user.heap->rd_rel->reltuples, 10000),
+									maintenance_work_mem / 2, 0);
+		if (exclusive)
+			state.tids = betree_check_rows_begin();
+		snapshot = RegisterSnapshot(GetTransactionSnapshot());
+		state.snapshot = snapshot;
+
+		/* a deferrable constraint may be violated in this transaction */
+		state.unique = user.index->rd_index->indisunique &&
+			user.index->rd_index->indisvalid && user.index->rd_index->indimmediate;
+		state.previous_context = AllocSetContextCreate(CurrentMemoryContext,
+													   "betree check unique",
+													   ALLOCSET_SMALL_SIZES);
+	}
+
+	betree_entry_begin(&entry, user.index);
+	PG_TRY();
+	{
+		check_levels(&state);
+	}
+	PG_FINALLY();
+	{
+		betree_entry_end(&entry);
+	}
+	PG_END_TRY();
+	if (heapallindexed)
+	{
+		check_heap(&state, user.heap, snapshot);
+		if (exclusive)
+			betree_check_rows(user.index, user.heap, state.tids, snapshot, state.nrows);
+		UnregisterSnapshot(snapshot);
+		bloom_free(state.filter);
+	}
+
+	ecp_user_index_end(&user);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,250 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_block.c
+ *	  Reading, checking, locking and allocating pages.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "base/core_buffer.h"
+#include "betree/page/betree_block.h"
+#include "betree/page/betree_page.h"
+#include "storage/bufmgr.h"
+#include "storage/indexfsm.h"
+#include "storage/lmgr.h"
+#include "utils/rel.h"
+
+/*
+ * betree_block_report
+ *		The error for a page that cannot be what an index has there.
+ */
+void
+betree_block_report(Relation index, Buffer buf)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("index \"%s\" contains unexpected page at block %u",
+					RelationGetRelationName(index),
+					BufferGetBlockNumber(buf)),
+			 errhint("Please REINDEX it.")));
+}
+
+/*
+ * betree_block_report_order
+ *		The error for a NODE whose pivots lead nowhere or backward.
+ */
+void
+betree_block_report_order(Relation index, BlockNumber blkno)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("index \"%s\" has pivots out of order at block %u",
+					RelationGetRelationName(index), blkno),
+			 errhint("Please REINDEX it.")));
+}
+
+/*
+ * betree_block_verify_page
+ *		Complain if the page is not what the caller's path says it is.
+ *
+ * "level" is not looked at if negative.
+ */
+void
+betree_block_verify_page(Relation index, Buffer buf, int kind, int level)
+{
+	Page		page = BufferGetPage(buf);
+	PageHeader	header = (PageHeader) page;
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	bool		valid;
+
+	Assert(ecp_buffer_is_share_locked(buf));
+	Assert(level < BETREE_MAX_HEIGHT);
+
+	valid = !PageIsNew(page) &&
+		PageGetPageSize(page) == BLCKSZ &&
+		header->pd_lower >= SizeOfPageHeaderData &&
+		header->pd_lower <= header->pd_upper &&
+		header->pd_upper <= header->pd_special &&
+		header->pd_upper == MAXALIGN(header->pd_upper) &&
+		(kind == BETREE_FILTER || kind == BETREE_BLOOM ||
+		 PageGetMaxOffsetNumber(page) <= MaxIndexTuplesPerPage) &&
+		PageGetSpecialSize(page) >= sizeof(BetreePageOpaqueData) &&
+		opaque->bteo_page_id == BETREE_PAGE_ID &&
+		opaque->bteo_kind == kind &&
+		(level < 0 || opaque->bteo_level == level);
+	if (valid && kind == BETREE_NODE)
+		valid = opaque->bteo_level > 0 &&
+			opaque->bteo_level < BETREE_MAX_HEIGHT &&
+			opaque->bteo_ncap <= BETREE_NCAP_MAX &&
+			PageGetSpecialSize(page) == MAXALIGN(BetreeNodeSpecialSize(opaque->bteo_ncap)) &&
+			opaque->bteo_nlog <= opaque->bteo_ndir &&
+			opaque->bteo_ndir <= opaque->bteo_ncap &&
+			PageGetMaxOffsetNumber(page) >= BETREE_FIRST_PIVOT;
+	else if (valid)
+		valid = PageGetSpecialSize(page) == sizeof(BetreePageOpaqueData) &&
+			opaque->bteo_nsorted <= PageGetMaxOffsetNumber(page) &&
+			(kind != BETREE_LEAF || opaque->bteo_level == 0);
+	if (!valid)
+		betree_block_report(index, buf);
+}
+
+/*
+ * betree_block_lock
+ *		LockBuffer() for a page that another page, which is locked, refers to.
+ *
+ * In a damaged index it may refer to a page that we have locked ourselves, and
+ * waiting for that would never end.
+ */
+void
+betree_block_lock(Relation index, Buffer buf, int lockmode)
+{
+	if (ecp_buffer_is_locked(buf))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" refers to block %u from below or twice",
+						RelationGetRelationName(index),
+						BufferGetBlockNumber(buf)),
+				 errhint("Please REINDEX it.")));
+	LockBuffer(buf, lockmode);
+}
+
+/*
+ * Is a block in a relation?  What the storage manager knows of the length
+ * mostly saves asking the kernel.  The index is not truncated while it is open.
+ */
+static inline bool
+block_exists(Relation rel, BlockNumber blkno)
+{
+	BlockNumber nblocks = RelationGetSmgr(rel)->smgr_cached_nblocks[MAIN_FORKNUM];
+
+	return (nblocks != InvalidBlockNumber && blkno < nblocks) ||
+		blkno < RelationGetNumberOfBlocks(rel);
+}
+
+/*
+ * betree_block_tid_exists
+ *		May a row of the table have this TID?  Known of heaps only.
+ */
+bool
+betree_block_tid_exists(Relation heap, ItemPointer tid)
+{
+	return ItemPointerIsValid(tid) &&
+		(heap->rd_tableam != GetHeapamTableAmRoutine() ||
+		 (ItemPointerGetOffsetNumberNoCheck(tid) <= MaxHeapTuplesPerPage &&
+		  block_exists(heap, ItemPointerGetBlockNumber(tid))));
+}
+
+/*
+ * betree_block_tid_limit
+ *		Block below which betree_block_tid_exists() looks at offsets only.
+ */
+BlockNumber
+betree_block_tid_limit(Relation heap)
+{
+	BlockNumber nblocks;
+
+	if (heap->rd_tableam != GetHeapamTableAmRoutine())
+		return 0;
+	nblocks = RelationGetSmgr(heap)->smgr_cached_nblocks[MAIN_FORKNUM];
+	return nblocks != InvalidBlockNumber ? nblocks :
+		RelationGetNumberOfBlocks(heap);
+}
+
+/*
+ * betree_block_verify
+ *		Complain if a block number that a page gave us is not in the index.
+ *
+ * The storage manager would say that it could not open or read a file; and to
+ * read InvalidBlockNumber is to extend it.
+ */
+void
+betree_block_verify(Relation index, BlockNumber blkno)
+{
+	if (unlikely(!block_exists(index, blkno)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" refers to block %u, which is beyond its end",
+						RelationGetRelationName(index), blkno),
+				 errhint("Please REINDEX it.")));
+}
+
+/* Pin a page that another page refers to */
+Buffer
+betree_block_pin(Relation index, BlockNumber blkno)
+{
+	betree_block_verify(index, blkno);
+	return ReadBuffer(index, blkno);
+}
+
+/* Read, lock and check a page of the given kind */
+Buffer
+betree_block_read(Relation index, BlockNumber blkno, int lockmode, int kind)
+{
+	Buffer		buf;
+
+	Assert(kind >= BETREE_META && kind <= BETREE_KIND_MAX);
+
+	buf = betree_block_pin(index, blkno);
+	betree_block_lock(index, buf, lockmode);
+	betree_block_verify_page(index, buf, kind, -1);
+	return buf;
+}
+
+/* The same for child "child" of a NODE, which is locked */
+Buffer
+betree_block_read_child(Relation index, Page node, int child, int lockmode)
+{
+	int			level = BetreePageGetOpaque(node)->bteo_level - 1;
+	Buffer		buf;
+
+	Assert(level >= 0);
+	Assert(child >= 0 && child < BetreeNodeNumChildren(node));
+
+	buf = betree_block_pin(index, BetreeNodeGetChild(node, child));
+	betree_block_lock(index, buf, lockmode);
+	betree_block_verify_page(index, buf, level > 0 ? BETREE_NODE : BETREE_LEAF, level);
+	return buf;
+}
+
+/*
+ * betree_block_alloc
+ *		Get a page to write, exclusively locked; its content is garbage.
+ *
+ * The free space map is a hint, not crash safe, and may name a page that is
+ * not there, or that we ourselves have locked: so try the lock, and look at
+ * the page.
+ */
+Buffer
+betree_block_alloc(Relation index)
+{
+	Buffer		buf;
+	bool		extend_lock = !RELATION_IS_LOCAL(index);
+
+	for (;;)
+	{
+		BlockNumber blkno = GetFreeIndexPage(index);
+
+		if (blkno == InvalidBlockNumber)
+			break;
+		if (!block_exists(index, blkno))
+			continue;
+		buf = ReadBuffer(index, blkno);
+		if (ConditionalLockBuffer(buf))
+		{
+			if (betree_page_is_reusable(BufferGetPage(buf)))
+				return buf;
+			LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+		}
+		ReleaseBuffer(buf);
+	}
+
+	if (extend_lock)
+		LockRelationForExtension(index, ExclusiveLock);
+	buf = ReadBuffer(index, P_NEW);
+	LockBuffer(buf, BUFFER_LOCK_EXCLUSIVE);
+	if (extend_lock)
+		UnlockRelationForExtension(index, ExclusiveLock);
+	return buf;
+}

@@ -1,0 +1,32 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_block.h
+ *	  Reading, checking, locking and allocating pages.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BETREE_BLOCK_H
+#define BETREE_BLOCK_H
+
+#include "base/compat.h"
+#include "storage/buf.h"
+#include "storage/bufpage.h"
+#include "storage/itemptr.h"
+#include "utils/rel.h"
+
+extern void betree_block_lock(Relation index, Buffer buf, int lockmode);
+extern bool betree_block_tid_exists(Relation heap, ItemPointer tid);
+extern BlockNumber betree_block_tid_limit(Relation heap);
+extern void betree_block_verify(Relation index, BlockNumber blkno);
+extern Buffer betree_block_pin(Relation index, BlockNumber blkno);
+extern Buffer betree_block_read(Relation index, BlockNumber blkno, int lockmode,
+								int kind);
+pg_noreturn extern void betree_block_report(Relation index, Buffer buf);
+extern Buffer betree_block_read_child(Relation index, Page node, int child,
+									  int lockmode);
+extern void betree_block_verify_page(Relation index, Buffer buf, int kind,
+									 int level);
+extern Buffer betree_block_alloc(Relation index);
+pg_noreturn extern void betree_block_report_order(Relation index, BlockNumber blkno);
+
+#endif							/* BETREE_BLOCK_H */

@@ -1,0 +1,348 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_node.c
+ *	  NODE pages: their pivots, and the directories of their logs.
+ *
+ * As in betree_page.c, the functions work on a page image.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "betree/page/betree_node.h"
+#include "betree/page/betree_page.h"
+#include "port/pg_bitutils.h"
+
+/*
+ * betree_node_form
+ *		Make a NODE of a high key and pivots, with an empty log directory.
+ */
+void
+betree_node_form(Page page, int level, int ncap, IndexTuple hikey,
+				 IndexTuple *pivots, int npivots)
+{
+	Assert(level >= 1);
+	Assert(npivots >= 1);
+
+	betree_page_init(page, BETREE_NODE, level, ncap);
+	betree_page_add(page, hikey);
+	for (int i = 0; i < npivots; i++)
+		betree_page_add(page, pivots[i]);
+}
+
+/* Bytes that new pivots of a NODE may take, item pointers included */
+int
+betree_node_room(Page page)
+{
+	PageHeader	header = (PageHeader) page;
+
+	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_NODE);
+
+	if (BetreeNodeNumChildren(page) >= BETREE_NODE_MAX_CHILDREN)
+		return 0;
+	return (int) header->pd_upper - (int) header->pd_lower;
+}
+
+/* Block of the page that takes appends, or InvalidBlockNumber */
+BlockNumber
+betree_node_tail(Page page)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+
+	Assert(opaque->bteo_kind == BETREE_NODE);
+
+	if (opaque->bteo_ndir > opaque->bteo_nlog &&
+		dir[opaque->bteo_nlog].bted_kind == BETREE_DIR_TAIL)
+		return dir[opaque->bteo_nlog].bted_block;
+	return InvalidBlockNumber;
+}
+
+/* Has the node anything in its log? */
+bool
+betree_node_has_log(Page page)
+{
+	return BetreePageGetOpaque(page)->bteo_nlog > 0 ||
+		betree_node_tail(page) != InvalidBlockNumber;
+}
+
+/* Add an entry at the end of the directory, which has room for it. */
+void
+betree_node_add_dir(Page page, BlockNumber blkno, int kind, uint32 seq)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	BetreeDirEntry *entry = BetreeNodeGetDir(page) + opaque->bteo_ndir;
+
+	if (opaque->bteo_ndir >= opaque->bteo_ncap)
+		elog(ERROR, "betree log directory is full");
+	entry->bted_block = blkno;
+	entry->bted_seq = (uint16) seq;
+	entry->bted_kind = kind;
+	opaque->bteo_ndir++;
+	if (kind == BETREE_DIR_SEALED)
+		opaque->bteo_nlog++;
+}
+
+/* Remove directory entry "at", which is of no log page */
+void
+betree_node_remove_dir(Page page, int at)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+
+	Assert(at >= opaque->bteo_nlog && at < opaque->bteo_ndir);
+	memmove(&dir[at], &dir[at + 1],
+			(opaque->bteo_ndir - at - 1) * sizeof(BetreeDirEntry));
+	opaque->bteo_ndir--;
+}
+
+/* Index of the first directory entry of a kind, or -1 */
+int
+betree_node_find_dir(Page page, int kind)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+
+	for (int i = 0; i < opaque->bteo_ndir; i++)
+	{
+		if (dir[i].bted_kind == kind)
+			return i;
+	}
+	return -1;
+}
+
+/* Number of a node's filter pages */
+int
+betree_node_nfilters(Page page)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+	int			nfilters = 0;
+
+	for (int i = opaque->bteo_nlog; i < opaque->bteo_ndir; i++)
+		nfilters += BetreeDirIsFilter(&dir[i]);
+	return nfilters;
+}
+
+/* Number of a node's Bloom pages */
+int
+betree_node_nblooms(Page page)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+	int			nblooms = 0;
+
+	for (int i = opaque->bteo_nlog; i < opaque->bteo_ndir; i++)
+		nblooms += BetreeDirIsBloom(&dir[i]);
+	return nblooms;
+}
+
+/* Directory entries that the log can have: those of no other kind of page */
+int
+betree_node_log_capacity(Page page)
+{
+	return BetreePageGetOpaque(page)->bteo_ncap -
+		betree_node_nfilters(page) - betree_node_nblooms(page);
+}
+
+/*
+ * betree_node_raise
+ *		Raise to where the log begins the markers, and what filter pages cover,
+ *		that lag behind.
+ *
+ * The log has nothing as old as that for the children concerned.  Numbers are
+ * compared modulo 2^BETREE_MARKER_BITS, so none may lag too far.
+ */
+void
+betree_node_raise(Page page)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+	uint16		seq = (uint16) BetreeNodeLogStart(page);
+
+	Assert(opaque->bteo_kind == BETREE_NODE);
+
+	for (int i = 0; i < BetreeNodeNumChildren(page); i++)
+	{
+		IndexTuple	pivot = BetreeNodeGetPivot(page, i);
+
+		if (BetreeSeqNewer(seq, BetreePivotGetMarker(pivot)))
+			BetreePivotSetMarker(pivot, seq);
+	}
+	for (int i = opaque->bteo_nlog; i < opaque->bteo_ndir; i++)
+	{
+		if (BetreeDirIsFilter(&dir[i]) && BetreeSeqNewer(seq, dir[i].bted_seq))
+			dir[i].bted_seq = seq;
+	}
+}
+
+/*
+ * betree_node_drop_log
+ *		Turn the oldest "nlog" pages of the log into spare ones.
+ *
+ * The caller has made sure that no child misses anything from them.
+ */
+void
+betree_node_drop_log(Page page, int nlog)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+	BetreeDirEntry dropped[BETREE_NCAP_MAX];
+
+	Assert(nlog > 0 && nlog <= opaque->bteo_nlog);
+	memcpy(dropped, dir, nlog * sizeof(BetreeDirEntry));
+	memmove(dir, dir + nlog,
+			(opaque->bteo_ndir - nlog) * sizeof(BetreeDirEntry));
+	for (int i = 0; i < nlog; i++)
+	{
+		dropped[i].bted_kind = BETREE_DIR_SPARE;
+		dropped[i].bted_seq = 0;
+		dir[opaque->bteo_ndir - nlog + i] = dropped[i];
+	}
+	opaque->bteo_nlog -= nlog;
+	betree_node_raise(page);
+}
+
+/*
+ * betree_node_infinite_pivot
+ *		A pivot below (or, "plus", a high key above) everything, palloc'd.
+ */
+IndexTuple
+betree_node_infinite_pivot(bool plus)
+{
+	IndexTuple	pivot = palloc0(MAXALIGN(sizeof(IndexTupleData)));
+
+	pivot->t_info = MAXALIGN(sizeof(IndexTupleData));
+	BetreePivotSetChild(pivot, InvalidBlockNumber);
+	BetreePivotSet(pivot, plus ? BETREE_NATTS_PLUSINF : 0, 0);
+	return pivot;
+}
+
+/*
+ * betree_node_log_span
+ *		How far the oldest page of a NODE's log, which has one, is behind the
+ *		number "seq".  More than BETREE_SEQ_SPAN_MAX, and numbers do not tell.
+ */
+uint32
+betree_node_log_span(Page page, uint32 seq)
+{
+	Assert(BetreePageGetOpaque(page)->bteo_nlog > 0);
+
+	return (seq - BetreeNodeGetDir(page)[0].bted_seq) & BETREE_MARKER_MASK;
+}
+
+/*
+ * betree_node_log_ordered
+ *		Is log page "i" one, newer than the one before it, or the next one of
+ *		the same run, and not newer than the newest number given?
+ */
+bool
+betree_node_log_ordered(Page page, int i)
+{
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+
+	Assert(i >= 0 && i < BetreePageGetOpaque(page)->bteo_nlog);
+
+	if (!BetreeDirIsSealed(&dir[i]) ||
+		BetreeSeqNewer(dir[i].bted_seq, BetreePageGetOpaque(page)->bteo_seq) ||
+		(BetreeDirIsRun(&dir[i]) &&
+		 BetreeDirRunFirst(&dir[i]) > BetreeNodeNumChildren(page)))
+		return false;
+	if (i == 0 || BetreeSeqNewer(dir[i].bted_seq, dir[i - 1].bted_seq))
+		return true;
+	return dir[i].bted_seq == dir[i - 1].bted_seq &&
+		BetreeDirIsRun(&dir[i]) && BetreeDirIsRun(&dir[i - 1]) &&
+		BetreeDirRunFirst(&dir[i - 1]) <= BetreeDirRunFirst(&dir[i]);
+}
+
+/* Is log page "i" the last one with its number? */
+bool
+betree_node_log_ends(Page page, int i)
+{
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+
+	Assert(i >= 0 && i < BetreePageGetOpaque(page)->bteo_nlog);
+
+	return i + 1 >= BetreePageGetOpaque(page)->bteo_nlog ||
+		dir[i + 1].bted_seq != dir[i].bted_seq;
+}
+
+/*
+ * betree_node_log_length
+ *		Pages that the log would have without runs.
+ *
+ * Messages that filled n pages fill n pages of a run and a part of another
+ * one, since each child's are on one page.
+ */
+int
+betree_node_log_length(Page page)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+	int			length = opaque->bteo_nlog;
+
+	for (int i = 0; i < opaque->bteo_nlog; i++)
+		length -= BetreeDirIsRun(&dir[i]) && betree_node_log_ends(page, i);
+	return length;
+}
+
+/*
+ * betree_node_log_covers
+ *		May log page "i" have messages of the children first_child..last_child?
+ */
+bool
+betree_node_log_covers(Page page, int i, int first_child, int last_child)
+{
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+
+	Assert(i >= 0 && i < BetreePageGetOpaque(page)->bteo_nlog);
+	Assert(first_child <= last_child);
+
+	return !BetreeDirIsRun(&dir[i]) ||
+		(BetreeDirRunFirst(&dir[i]) <= last_child &&
+		 (betree_node_log_ends(page, i) ||
+		  BetreeDirRunFirst(&dir[i + 1]) > first_child));
+}
+
+/*
+ * betree_node_shift_runs
+ *		The children behind "child" move by "delta" places.
+ *
+ * If they make room, what runs hold for "child" may be for the new ones, too.
+ */
+void
+betree_node_shift_runs(Page page, int child, int delta)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+
+	Assert(opaque->bteo_kind == BETREE_NODE);
+
+	for (int i = 0; i < opaque->bteo_nlog; i++)
+	{
+		int			first = BetreeDirRunFirst(&dir[i]);
+
+		if (BetreeDirIsRun(&dir[i]) && first > child)
+			dir[i].bted_kind = (uint16) BETREE_DIR_RUN_FIRST(first + delta);
+	}
+}
+
+/*
+ * betree_node_count_batch
+ *		Count a batch that goes to a child; returns the histogram's counter,
+ *		which has been changed besides btec_messages.
+ */
+uint32 *
+betree_node_count_batch(Page page, int nitems)
+{
+	BetreeCounters counters = BetreeNodeGetCounters(page);
+	int			bucket = pg_leftmost_one_pos32(Max(nitems, 1));
+
+	Assert(nitems >= 0);
+	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_NODE);
+
+	counters->btec_messages += nitems;
+	bucket = Min(bucket, BETREE_HISTOGRAM_SIZE - 1);
+	counters->btec_flushes[bucket]++;
+	return &counters->btec_flushes[bucket];
+}

@@ -1,0 +1,19 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_cost.h
+ *	  Costs of index scans.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BETREE_COST_H
+#define BETREE_COST_H
+
+#include "nodes/pathnodes.h"
+
+extern void betreecostestimate(PlannerInfo *root, IndexPath *path,
+							   double loop_count, Cost *indexStartupCost,
+							   Cost *indexTotalCost,
+							   Selectivity *indexSelectivity,
+							   double *indexCorrelation, double *indexPages);
+
+#endif							/* BETREE_COST_H */

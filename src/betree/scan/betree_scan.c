@@ -1,0 +1,348 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_scan.c
+ *	  The index-scan callbacks.
+ *
+ * A scan holds one page of results, read by betree_step.c from one leaf's
+ * range, and hands them out; at either end of it the next step begins at the
+ * bound of the range just read.  A marked page is kept beside the current
+ * one, so that returning to a mark reads nothing.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/skey.h"
+#include "access/table.h"
+#include "access/xlog.h"
+#include "base/compat.h"
+#include "betree/order/betree_key.h"
+#include "betree/order/betree_rel.h"
+#include "betree/page/betree_page.h"
+#include "betree/scan/betree_parallel.h"
+#include "betree/scan/betree_quals.h"
+#include "betree/scan/betree_scan.h"
+#include "betree/scan/betree_scan_private.h"
+#include "betree/scan/betree_step.h"
+#include "miscadmin.h"
+#include "nodes/tidbitmap.h"
+#include "pgstat.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+/* ambeginscan */
+IndexScanDesc
+betreebeginscan(Relation rel, int nkeys, int norderbys)
+{
+	IndexScanDesc scan = RelationGetIndexScan(rel, nkeys, norderbys);
+	BetreeScanOpaque so = palloc(sizeof(BetreeScanOpaqueData));
+
+	memset(so, 0, offsetof(BetreeScanOpaqueData, quals.lower));
+	betree_rel_open(&so->bt, rel);
+	so->context = AllocSetContextCreate(CurrentMemoryContext, "betree scan",
+										ALLOCSET_SMALL_SIZES);
+	so->quals.context = AllocSetContextCreate(so->context, "betree quals",
+											  ALLOCSET_SMALL_SIZES);
+	so->quals.hash_context = so->context;
+	betree_step_init(so);
+	scan->opaque = so;
+	scan->xs_itupdesc = RelationGetDescr(rel);
+	return scan;
+}
+
+/* Empty a page of results and give up its pins */
+static void
+page_reset(BetreeScanPage *page)
+{
+	betree_step_page_unpin(page);
+	MemoryContextReset(page->context);
+	page->low = page->high = NULL;
+	page->nitems = 0;
+}
+
+/* A page that is neither the current nor the marked one */
+static BetreeScanPage *
+page_get(BetreeScanOpaque so)
+{
+	BetreeScanPage *page = so->unused;
+
+	if (page != NULL)
+	{
+		so->unused = NULL;
+		return page;
+	}
+	page = MemoryContextAllocZero(so->context, sizeof(BetreeScanPage));
+	page->pin = InvalidBuffer;
+	page->guard = InvalidBuffer;
+	page->context = AllocSetContextCreate(so->context, "betree scan page",
+										  ALLOCSET_DEFAULT_SIZES);
+	return page;
+}
+
+/* Give up a page that was the current or the marked one */
+static void
+page_release(BetreeScanOpaque so, BetreeScanPage *page)
+{
+	if (page == NULL || page == so->cur || page == so->mark)
+		return;
+	Assert(page != so->unused);
+	page_reset(page);
+	if (so->unused == NULL)
+		so->unused = page;
+	else
+	{
+		MemoryContextDelete(page->context);
+		if (page->items != NULL)
+			pfree(page->items);
+		if (page->leaf != NULL)
+			pfree(page->leaf);
+		pfree(page);
+	}
+}
+
+static void
+set_current(BetreeScanOpaque so, BetreeScanPage *page)
+{
+	BetreeScanPage *old = so->cur;
+
+	so->cur = page;
+	page_release(so, old);
+}
+
+static void
+set_mark(BetreeScanOpaque so, BetreeScanPage *page)
+{
+	BetreeScanPage *old = so->mark;
+
+	so->mark = page;
+	page_release(so, old);
+}
+
+/* amrescan */
+void
+betreerescan(IndexScanDesc scan, ScanKey scankey, int nscankeys,
+			 ScanKey orderbys, int norderbys)
+{
+	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
+
+	set_current(so, NULL);
+	set_mark(so, NULL);
+	betree_step_forget(so);
+	so->begun = false;
+	so->part_end = NULL;
+	if (scankey && scan->numberOfKeys > 0)
+		memmove(scan->keyData, scankey,
+				scan->numberOfKeys * sizeof(ScanKeyData));
+}
+
+/* amendscan */
+void
+betreeendscan(IndexScanDesc scan)
+{
+	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
+
+	set_current(so, NULL);
+	set_mark(so, NULL);
+	betree_step_forget(so);
+	MemoryContextDelete(so->context);
+	pfree(so);
+}
+
+/* Is there nothing of the scan's range beyond this end of the page? */
+static bool
+at_end_of_range(BetreeScanOpaque so, BetreeScanPage *page, ScanDirection dir)
+{
+	if (so->part_end != NULL)
+	{
+		BetreeKey	end;
+
+		betree_key_from_pivot(&so->bt, so->part_end, &end);
+		if (ScanDirectionIsForward(dir) ?
+			betree_key_compare_pivot(&so->bt, &end, page->high) <= 0 :
+			betree_key_compare_pivot(&so->bt, &end, page->low) >= 0)
+			return true;
+	}
+	if (ScanDirectionIsForward(dir))
+		return BetreePivotGetNatts(page->high) == BETREE_NATTS_PLUSINF ||
+			betree_key_compare_pivot(&so->bt, &so->quals.upper, page->high) <= 0;
+	return BetreePivotGetNatts(page->low) == 0 ||
+		betree_key_compare_pivot(&so->bt, &so->quals.lower, page->low) >= 0;
+}
+
+/* The end of the range: keep neither results nor pins */
+static void
+finish(BetreeScanOpaque so)
+{
+	set_current(so, NULL);
+	betree_step_forget(so);
+}
+
+/*
+ * Step until a page has results.  Returns false, with no current page, at the
+ * end of the range.
+ */
+static bool
+next_page(BetreeScanOpaque so, ScanDirection dir)
+{
+	do
+	{
+		BetreeScanPage *page;
+		IndexTuple	from = NULL;
+
+		CHECK_FOR_INTERRUPTS();
+
+		if (so->cur != NULL && at_end_of_range(so, so->cur, dir))
+		{
+			finish(so);
+			if (so->parallel == NULL)
+				return false;
+		}
+		if (so->cur == NULL && so->parallel != NULL)
+		{
+			if (!betree_parallel_next(so, dir, &from))
+				return false;
+			betree_step_restart(so);
+		}
+		if (so->cur != NULL)
+		{
+			from = ScanDirectionIsForward(dir) ? so->cur->high : so->cur->low;
+
+			/* do not keep VACUUM waiting for a page that is consumed */
+			if (so->cur != so->mark)
+				betree_step_page_unpin(so->cur);
+		}
+		page = page_get(so);
+		if (!betree_step_read(so, page, from, dir))
+		{
+			finish(so);
+			page_release(so, page);
+			if (so->parallel == NULL)
+				return false;
+			continue;
+		}
+		set_current(so, page);
+	} while (so->cur == NULL || so->cur->nitems == 0);
+
+	so->cur_index = ScanDirectionIsForward(dir) ? 0 : so->cur->nitems - 1;
+	return true;
+}
+
+/* Prepare a scan at its first call */
+static void
+begin(IndexScanDesc scan, bool want_itup)
+{
+	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
+
+	pgstat_count_index_scan(scan->indexRelation);
+	ecp_count_index_search(scan);
+	betree_quals_prepare(&so->bt, &so->quals, scan);
+	so->heap = scan->heapRelation;
+	so->heap_blocks = 0;
+	so->snapshot = scan->xs_snapshot;
+	so->mvcc = scan->xs_snapshot != NULL &&
+		IsMVCCSnapshot(scan->xs_snapshot);
+	so->interlock = want_itup;
+	so->parallel = betree_parallel_state(scan);
+	so->part_end = NULL;
+	betree_step_begin(so);
+
+	/*
+	 * Other snapshots may meet a TID that VACUUM has recycled, unless there
+	 * is none: CLUSTER, which uses SnapshotAny, has locked the table.
+	 */
+	so->recheck = !so->mvcc && scan->xs_snapshot != NULL &&
+		scan->xs_snapshot->snapshot_type != SNAPSHOT_ANY;
+	so->begun = true;
+}
+
+/* amgettuple */
+bool
+betreegettuple(IndexScanDesc scan, ScanDirection dir)
+{
+	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
+	BetreeScanItem *item;
+
+	if (!so->begun)
+		begin(scan, scan->xs_want_itup);
+	if (so->quals.impossible)
+		return false;
+
+	if (so->cur != NULL && ScanDirectionIsForward(dir) &&
+		so->cur_index + 1 < so->cur->nitems)
+		so->cur_index++;
+	else if (so->cur != NULL && ScanDirectionIsBackward(dir) &&
+			 so->cur_index > 0)
+		so->cur_index--;
+	else if (!next_page(so, dir))
+		return false;
+
+	Assert(so->cur_index >= 0 && so->cur_index < so->cur->nitems);
+	item = &so->cur->items[so->cur_index];
+	scan->xs_heaptid = item->tid;
+	scan->xs_itup = item->itup;
+	scan->xs_recheck = so->recheck;
+	return true;
+}
+
+/* amgetbitmap */
+int64
+betreegetbitmap(IndexScanDesc scan, TIDBitmap *tbm)
+{
+	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
+	int64		ntids = 0;
+
+	begin(scan, false);
+	if (so->quals.impossible)
+		return 0;
+
+	/* the executor has the table open, and does not tell us */
+	so->heap = table_open(scan->indexRelation->rd_index->indrelid, NoLock);
+	while (next_page(so, ForwardScanDirection))
+	{
+		for (int i = 0; i < so->cur->nitems; i++)
+			tbm_add_tuples(tbm, &so->cur->items[i].tid, 1, false);
+		ntids += so->cur->nitems;
+	}
+	table_close(so->heap, NoLock);
+	so->heap = NULL;
+	return ntids;
+}
+
+/* ammarkpos */
+void
+betreemarkpos(IndexScanDesc scan)
+{
+	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
+
+	set_mark(so, so->cur);
+	so->mark_index = so->cur_index;
+}
+
+/* amrestrpos */
+void
+betreerestrpos(IndexScanDesc scan)
+{
+	BetreeScanOpaque so = (BetreeScanOpaque) scan->opaque;
+
+	if (so->cur != so->mark)
+	{
+		set_current(so, so->mark);
+		betree_step_restart(so);
+	}
+	so->cur_index = so->mark_index;
+}
+
+/*
+ * amcanreturn
+ *
+ * All columns are stored as they are.  But a standby replays generic WAL
+ * without waiting for pins, so nothing there keeps VACUUM's deletions behind
+ * an index-only scan: plan none in recovery.
+ */
+bool
+betreecanreturn(Relation index, int attno)
+{
+	return !RecoveryInProgress();
+}
