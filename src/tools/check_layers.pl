@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 #
 # check_layers.pl: fail if a file of src/ needs another that its room may not
-# need, if files need each other in a circle, or if too many see one header.
+# need, if files need each other in a circle, if too many see one header, or if
+# an exported name does not tell its file.
 #
 #   src/tools/check_layers.pl            check
 #   src/tools/check_layers.pl --rooms    print which room needs which, by what
@@ -34,8 +35,8 @@ my @private = (
 		'kernels are reached through vector/vector_distance.h'
 	],);
 
-# Folders whose headers are seen by few files each, and the rooms of each whose
-# headers describe what all of its files work on.
+# Folders whose headers are seen by few files each, but those of these rooms: they
+# describe what all files of the folder work on.  Names there tell their file.
 my %few_see = (betree => [ 'betree/page', 'betree/order' ]);
 
 my (%rank, %folder_needs, %exception);    # of src/README
@@ -246,6 +247,7 @@ sub add_symbols
 		}
 	}
 	close $fh or die "nm failed\n";
+	check_prefixes(\%defined_in);
 	foreach my $file (sort keys %asked_for)
 	{
 		foreach my $symbol (sort @{ $asked_for{$file} })
@@ -255,6 +257,26 @@ sub add_symbols
 			next if !$to || $to eq $file;
 			$needs{$file}{$to} .= $needs{$file}{$to} ? " $symbol" : $symbol;
 		}
+	}
+	return;
+}
+
+# In these folders what a file exports begins with the file's name, but for
+# callbacks of the access method and what SQL calls.
+sub check_prefixes
+{
+	my ($defined_in) = @_;
+
+	foreach my $symbol (sort keys %$defined_in)
+	{
+		my $file = $defined_in->{$symbol};
+		my ($folder) = $room{$file} =~ m{^(\w+)};
+		my ($prefix) = $file =~ /^(\w+)\.c$/;
+
+		next if !$few_see{$folder} || $symbol !~ /^${folder}_/;
+		next if $symbol =~ /^${prefix}(?:_|$)/;
+		next if exists $defined_in->{"pg_finfo_$symbol"};
+		complain("$file defines $symbol, which does not begin with $prefix");
 	}
 	return;
 }

@@ -223,7 +223,7 @@ GenericXLogFinish(GenericXLogState *state)
 
 /* Every lookup asks the Bloom filter. */
 bool
-betree_rel_bloom_pays(Relation rel)
+betree_rel_bloom_choose(Relation rel)
 {
 	return true;
 }

@@ -54,7 +54,7 @@ betree_options_init(void)
 	MarkGUCPrefixReserved("betree");
 }
 
-const EcpIndexKind betree_index_kind = {"a betree index", betreeoptions};
+const EcpIndexKind betree_options_index_kind = {"a betree index", betreeoptions};
 
 /* amoptions */
 bytea *

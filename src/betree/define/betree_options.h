@@ -32,7 +32,7 @@ typedef struct BetreeOptions
 #define BETREE_FLUSH_BUDGET_DEFAULT	16
 #define BETREE_FLUSH_BUDGET_MAX		10000
 
-extern const EcpIndexKind betree_index_kind;
+extern const EcpIndexKind betree_options_index_kind;
 
 extern void betree_options_init(void);
 extern bytea *betreeoptions(Datum reloptions, bool validate);

@@ -70,10 +70,10 @@ typedef struct DrainState
 	int		   *budget;			/* batches that may still be moved */
 	int			empty[GROUP_SIZE];	/* children that nothing was pending for */
 	int			nempty;
-	BlockNumber full_child;
-	bool		child_drains;	/* a flush started a drain of full_child */
-	BlockNumber waited_child;	/* the last child that was drained because it */
-	uint32		waited_drain;	/* had no room, and the number of that drain */
+	BlockNumber flushed_child;	/* the last one, if it is a node */
+	bool		child_drains;	/* a drain of it is under way */
+	BlockNumber full_child;		/* the last child that was drained because it */
+	uint32		full_drain;		/* had no room, and the number of that drain */
 	XLogRecPtr	full_lsn;		/* of the node that was full */
 	BetreeLogCache cache;
 	BetreeBatch batch;
@@ -187,15 +187,15 @@ pass_empty(DrainState *state)
  * same drain of the same child before, draining does not help: it is damaged.
  */
 static void
-wait_for_child(DrainState *state, Buffer childbuf)
+note_full_child(DrainState *state, Buffer childbuf)
 {
 	BlockNumber blkno = BufferGetBlockNumber(childbuf);
 	uint32		drain = BetreePageGetOpaque(BufferGetPage(childbuf))->bteo_drain;
 
-	if (blkno == state->waited_child && drain == state->waited_drain)
+	if (blkno == state->full_child && drain == state->full_drain)
 		betree_block_report(state->bt->rel, childbuf);
-	state->waited_child = blkno;
-	state->waited_drain = drain;
+	state->full_child = blkno;
+	state->full_drain = drain;
 }
 
 /*
@@ -255,11 +255,11 @@ flush_to_node(DrainState *state, int child)
 			!betree_log_seal(bt, childbuf, NULL))
 		{
 			result = CHILD_FULL;
-			wait_for_child(state, childbuf);
+			note_full_child(state, childbuf);
 			break;
 		}
 	}
-	state->full_child = BufferGetBlockNumber(childbuf);
+	state->flushed_child = BufferGetBlockNumber(childbuf);
 	state->child_drains = BetreePageGetOpaque(childpage)->bteo_drain != 0;
 	UnlockReleaseBuffer(childbuf);
 	return result;
@@ -582,7 +582,7 @@ betree_drain_node(BetreeRel *bt, BlockNumber blkno, int level, int *budget)
 	betree_batch_init(&state.next_batch, 1);
 	betree_log_cache_init(&state.cache);
 	betree_walk_begin(&state.walk, drain_context);
-	state.waited_child = InvalidBlockNumber;
+	state.full_child = InvalidBlockNumber;
 
 	ECP_STOP_POINT("drain");
 	step = begin_drain(&state, blkno) ? DRAIN_CONTINUE : DRAIN_DONE;
@@ -603,7 +603,7 @@ betree_drain_node(BetreeRel *bt, BlockNumber blkno, int level, int *budget)
 		{
 			/* a drain that a flush has started makes at least one step */
 			*budget = Max(*budget, 1);
-			betree_drain_node(bt, state.full_child, level - 1, budget);
+			betree_drain_node(bt, state.flushed_child, level - 1, budget);
 			if (*budget <= 0)
 				step = DRAIN_DONE;
 		}

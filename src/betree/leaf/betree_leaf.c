@@ -393,7 +393,7 @@ static void
 bloom_and_write_in_place(BetreeRel *bt, Buffer nodebuf, int child,
 						 Buffer leafbuf, BetreeBatch *batch, Merged *merged)
 {
-	bool		bloom = BufferIsValid(nodebuf) && betree_bloom_pages_begin(bt, nodebuf);
+	bool		bloom = BufferIsValid(nodebuf) && betree_bloom_pages_ensure(bt, nodebuf);
 	bool		known = !bloom ||
 		betree_bloom_add(bt, nodebuf, BufferGetBlockNumber(leafbuf), batch);
 
@@ -407,7 +407,7 @@ bloom_and_write_in_place(BetreeRel *bt, Buffer nodebuf, int child,
  * comes first; an even piece takes the tuple that crosses its limit.
  */
 static void
-cut(Merged *merged, LeafSplit *split, int limit, int max_items)
+cut_into_pages(Merged *merged, LeafSplit *split, int limit, int max_items)
 {
 	int			space = 0;
 
@@ -467,7 +467,7 @@ choose_split(BetreeRel *bt, Merged *merged, LeafSplit *split)
 		if (max_items < MaxIndexTuplesPerPage)
 			max_items = (merged->nitems + npages - 1) / npages;
 	}
-	cut(merged, split, limit, max_items);
+	cut_into_pages(merged, split, limit, max_items);
 }
 
 /* Cut the tuples of two leaves into "npages", if that fills them rightly */
@@ -480,9 +480,9 @@ choose_share(Merged *merged, LeafSplit *split, int npages, int fill)
 		merged->space / npages + merged->max_space > BetreePageCapacity ||
 		max_items > BETREE_LEAF_MAX_ITEMS)
 		return false;
-	cut(merged, split, merged->space / npages,
-		BETREE_LEAF_MAX_ITEMS < MaxIndexTuplesPerPage ? max_items :
-		BETREE_LEAF_MAX_ITEMS);
+	cut_into_pages(merged, split, merged->space / npages,
+				   BETREE_LEAF_MAX_ITEMS < MaxIndexTuplesPerPage ? max_items :
+				   BETREE_LEAF_MAX_ITEMS);
 	return split->npages >= split->nold;
 }
 
@@ -546,7 +546,7 @@ write_pages(BetreeRel *bt, Buffer nodebuf, int child, BetreeBatch *batch,
 {
 	GenericXLogState *state;
 	Page		node = NULL;
-	bool		bloom = BufferIsValid(nodebuf) && betree_bloom_pages_begin(bt, nodebuf);
+	bool		bloom = BufferIsValid(nodebuf) && betree_bloom_pages_ensure(bt, nodebuf);
 
 	for (int i = 0; i < split->nold && bloom; i++)
 		betree_bloom_forget(bt, nodebuf, BufferGetBlockNumber(split->buf[i]));
@@ -691,7 +691,7 @@ split_before_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 		betree_page_report_item(page);
 	for (OffsetNumber off = 1; off <= maxoff; off++)
 		merged_add(merged, BetreePageGetTuple(page, off), off);
-	cut(merged, &split, merged->space / 2, (maxoff + 1) / 2);
+	cut_into_pages(merged, &split, merged->space / 2, (maxoff + 1) / 2);
 	done = form_separators(bt, BufferGetPage(nodebuf), child, merged, &split);
 	if (done)
 		write_pages(bt, nodebuf, child, &none, NULL, merged, &split);

@@ -319,7 +319,7 @@ write_half(BetreeRel *bt, Page page, Page source, NodeHalf *half,
 	to->bteo_seq = from->bteo_seq;
 	to->bteo_flags = from->bteo_flags;
 	/* it may have lost pages of the log that its children never absorbed */
-	betree_node_raise(page);
+	betree_node_raise_lagging(page);
 	if (half->nlog > 0 && from->bteo_drain != 0 &&
 		!BetreeSeqNewer(half->dir[0].bted_seq, from->bteo_drain))
 		to->bteo_drain = from->bteo_drain;

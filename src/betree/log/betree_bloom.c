@@ -44,7 +44,7 @@
 
 /* What a page of kind BLOOM says of its slots; false if it cannot be so */
 bool
-betree_bloom_look(BetreeBloomPage *bloom, Page page)
+betree_bloom_parse(BetreeBloomPage *bloom, Page page)
 {
 	int			used = ((PageHeader) page)->pd_lower -
 		(betree_bloom_slot(page, 0, 0) - (char *) page);
@@ -67,7 +67,7 @@ void
 betree_bloom_open(BetreeRel *bt, BlockNumber blkno, int lockmode, BetreeBloomPage *bloom)
 {
 	bloom->buf = betree_block_read(bt->rel, blkno, lockmode, BETREE_BLOOM);
-	if (!betree_bloom_look(bloom, BufferGetPage(bloom->buf)))
+	if (!betree_bloom_parse(bloom, BufferGetPage(bloom->buf)))
 		betree_block_report(bt->rel, bloom->buf);
 }
 
@@ -241,7 +241,7 @@ betree_bloom_count_slots(Page page)
 	BetreeBloomPage bloom;
 	int			used = 0;
 
-	if (!betree_bloom_look(&bloom, page))
+	if (!betree_bloom_parse(&bloom, page))
 		return 0;
 	for (int i = 0; i < bloom.nslots; i++)
 		used += *betree_bloom_slot_leaf(betree_bloom_slot(page, bloom.bytes, i)) != InvalidBlockNumber;

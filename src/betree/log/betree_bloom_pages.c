@@ -117,7 +117,7 @@ image_add(Page page, BlockNumber leafblk, const uint8 *bits)
 	BetreeBloomPage bloom;
 	char	   *slot;
 
-	if (!betree_bloom_look(&bloom, page) ||
+	if (!betree_bloom_parse(&bloom, page) ||
 		bloom.nslots >= BetreeBloomPageSlots(bloom.bytes))
 		return;
 	slot = betree_bloom_slot(page, bloom.bytes, bloom.nslots);
@@ -293,12 +293,12 @@ betree_bloom_pages_add(BetreeRel *bt, Buffer nodebuf)
 }
 
 /*
- * betree_bloom_pages_begin
- *		Has the exclusively locked parent of leaves Bloom pages?  It gets its
- *		first ones if it should.
+ * betree_bloom_pages_ensure
+ *		Give the exclusively locked parent of leaves its first Bloom pages, if it
+ *		should have some; returns whether it has.
  */
 bool
-betree_bloom_pages_begin(BetreeRel *bt, Buffer nodebuf)
+betree_bloom_pages_ensure(BetreeRel *bt, Buffer nodebuf)
 {
 	Page		node = BufferGetPage(nodebuf);
 

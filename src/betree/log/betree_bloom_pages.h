@@ -26,7 +26,7 @@ typedef struct BetreeBloomSlots
 extern int	betree_bloom_pages_wanted(BetreeRel *bt, int nchildren);
 extern int	betree_bloom_pages_reserved(BetreeRel *bt);
 extern bool betree_bloom_pages_fit(BetreeRel *bt, Page node, int npages);
-extern bool betree_bloom_pages_begin(BetreeRel *bt, Buffer nodebuf);
+extern bool betree_bloom_pages_ensure(BetreeRel *bt, Buffer nodebuf);
 extern int	betree_bloom_pages_copy(BetreeRel *bt, Buffer nodebuf, int first,
 									int last, int npages, BetreeDirEntry *entries);
 extern void betree_bloom_pages_free(BetreeRel *bt, BetreeDirEntry *dir, int ndir);

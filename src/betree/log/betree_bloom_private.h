@@ -42,7 +42,7 @@ betree_bloom_slot_bits(char *slot)
 }
 
 /* betree_bloom.c */
-extern bool betree_bloom_look(BetreeBloomPage *bloom, Page page);
+extern bool betree_bloom_parse(BetreeBloomPage *bloom, Page page);
 extern void betree_bloom_open(BetreeRel *bt, BlockNumber blkno, int lockmode,
 							  BetreeBloomPage *bloom);
 extern char *betree_bloom_find(BetreeBloomPage *bloom, BlockNumber leafblk);

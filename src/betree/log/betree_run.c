@@ -399,7 +399,7 @@ publish(RunState *state)
 		dir[n++].bted_kind = BETREE_DIR_SPARE;
 	}
 	opaque->bteo_ndir = n;
-	betree_node_raise(node);
+	betree_node_raise_lagging(node);
 	GenericXLogFinish(xlog);
 	ECP_STOP_POINT("run-made");
 }

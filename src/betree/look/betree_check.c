@@ -803,7 +803,7 @@ betree_index_check(PG_FUNCTION_ARGS)
 		return result;
 	ecp_user_index_begin(&user, fcinfo,
 						 exclusive ? ShareLock : AccessShareLock,
-						 &betree_index_kind);
+						 &betree_options_index_kind);
 	betree_rel_open(&state.bt, user.index);
 	state.heap = user.heap;
 	betree_check_meta(&state.bt);

@@ -52,7 +52,7 @@ open_for_inspection(FunctionCallInfo fcinfo, LOCKMODE lockmode, EcpIndexRight ri
 					BetreeRel *bt)
 {
 	Relation	index = ecp_user_index_open(fcinfo, lockmode, right,
-											&betree_index_kind);
+											&betree_options_index_kind);
 
 	betree_rel_open(bt, index);
 	betree_check_meta(bt);

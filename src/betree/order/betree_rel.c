@@ -242,13 +242,14 @@ betree_rel_set_hash(Relation rel, int i, Oid proc, Oid arg_proc, uint64 catalog)
 }
 
 /*
- * betree_rel_bloom_pays
- *		Shall a lookup ask the Bloom filter of the leaf before it reads that?
+ * betree_rel_bloom_choose
+ *		Choose whether a lookup asks the Bloom filter of the leaf before it reads
+ *		that, and count those that do not.
  *
- * For a key that is there, that is a page read in vain.
+ * For a key that is there, the filter is a page read in vain.
  */
 bool
-betree_rel_bloom_pays(Relation rel)
+betree_rel_bloom_choose(Relation rel)
 {
 	RelBasis   *basis = (RelBasis *) rel->rd_amcache;
 

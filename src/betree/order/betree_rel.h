@@ -58,7 +58,7 @@ typedef struct BetreeRel
 
 extern void betree_rel_init(void);
 extern void betree_rel_open(BetreeRel *bt, Relation rel);
-extern bool betree_rel_bloom_pays(Relation rel);
+extern bool betree_rel_bloom_choose(Relation rel);
 extern void betree_rel_bloom_learn(Relation rel, bool excluded);
 extern bool betree_rel_get_hash(Relation rel, int i, Oid *proc, Oid *arg_proc);
 extern uint64 betree_rel_catalog_changes(void);

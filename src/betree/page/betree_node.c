@@ -146,7 +146,7 @@ betree_node_log_capacity(Page page)
 }
 
 /*
- * betree_node_raise
+ * betree_node_raise_lagging
  *		Raise to where the log begins the markers, and what filter pages cover,
  *		that lag behind.
  *
@@ -154,7 +154,7 @@ betree_node_log_capacity(Page page)
  * compared modulo 2^BETREE_MARKER_BITS, so none may lag too far.
  */
 void
-betree_node_raise(Page page)
+betree_node_raise_lagging(Page page)
 {
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
 	BetreeDirEntry *dir = BetreeNodeGetDir(page);
@@ -200,7 +200,7 @@ betree_node_drop_log(Page page, int nlog)
 		dir[opaque->bteo_ndir - nlog + i] = dropped[i];
 	}
 	opaque->bteo_nlog -= nlog;
-	betree_node_raise(page);
+	betree_node_raise_lagging(page);
 }
 
 /*

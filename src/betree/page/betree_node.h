@@ -31,7 +31,7 @@ extern void betree_node_shift_runs(Page page, int child, int delta);
 extern int	betree_node_nfilters(Page page);
 extern int	betree_node_nblooms(Page page);
 extern int	betree_node_log_capacity(Page page);
-extern void betree_node_raise(Page page);
+extern void betree_node_raise_lagging(Page page);
 extern void betree_node_drop_log(Page page, int nlog);
 extern uint32 *betree_node_count_batch(Page page, int nitems);
 extern IndexTuple betree_node_infinite_pivot(bool plus);

@@ -36,8 +36,9 @@ typedef struct PostingParts
 	int			nbytes;
 } PostingParts;
 
+/* Find the parts of a posting; report one that cannot be sound */
 static void
-look(IndexTuple itup, PostingParts *parts)
+read_parts(IndexTuple itup, PostingParts *parts)
 {
 	int			size = IndexTupleSize(itup);
 	BetreePostingTailData tail;
@@ -126,7 +127,7 @@ betree_posting_read(IndexTuple itup, ItemPointerData *tids)
 	tids[0] = itup->t_tid;
 	if (!BetreeTupleIsPosting(itup))
 		return 1;
-	look(itup, &parts);
+	read_parts(itup, &parts);
 	if (!tid_has_number(&itup->t_tid))
 		betree_page_report_item(itup);
 	number = tid_number(&itup->t_tid);
@@ -179,7 +180,7 @@ betree_posting_last(IndexTuple itup)
 		PostingParts parts;
 		int			nbytes;
 
-		look(itup, &parts);
+		read_parts(itup, &parts);
 		set_tid(&tid, find_last(itup, &parts, &nbytes), itup);
 	}
 	return tid;
@@ -193,7 +194,7 @@ betree_posting_is_full(IndexTuple itup)
 
 	if (!BetreeTupleIsPosting(itup))
 		return false;
-	look(itup, &parts);
+	read_parts(itup, &parts);
 	return parts.nrows >= BETREE_POSTING_MAX_ROWS ||
 		parts.nbytes + DISTANCE_BYTES_MAX > BETREE_POSTING_BYTES_MAX;
 }
@@ -206,7 +207,7 @@ betree_posting_key_size(IndexTuple itup)
 
 	if (!BetreeTupleIsPosting(itup))
 		return (int) IndexTupleSize(itup);
-	look(itup, &parts);
+	read_parts(itup, &parts);
 	return parts.key_size;
 }
 
@@ -218,7 +219,7 @@ betree_posting_nrows(IndexTuple itup)
 
 	if (!BetreeTupleIsPosting(itup))
 		return 1;
-	look(itup, &parts);
+	read_parts(itup, &parts);
 	return parts.nrows;
 }
 
@@ -284,7 +285,7 @@ add_distances(BetreePosting *posting, IndexTuple itup)
 	int			nbytes;
 	uint64		last;
 
-	look(itup, &parts);
+	read_parts(itup, &parts);
 	last = find_last(itup, &parts, &nbytes);
 	if (posting->nbytes + nbytes > posting->max_bytes ||
 		posting->nrows + parts.nrows - 1 > BETREE_POSTING_MAX_ROWS)

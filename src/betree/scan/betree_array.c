@@ -414,7 +414,6 @@ betree_array_probe(BetreeRel *bt, BetreeQuals *quals, Page node, IndexTuple uppe
 static BetreeKey *
 find_target(BetreeRel *bt, BetreeQuals *quals, IndexTuple itup)
 {
-
 	if (betree_key_compare_tuple(bt, &quals->window_low, itup) <= 0)
 	{
 		if (betree_key_compare_tuple(bt, &quals->window_high, itup) > 0)
@@ -432,9 +431,9 @@ find_target(BetreeRel *bt, BetreeQuals *quals, IndexTuple itup)
 		NULL : &quals->window_low;
 }
 
-/* Is a tuple of the range in one of the windows? */
+/* Go to the window of a tuple of the range; false if it is in none */
 bool
-betree_array_covers(BetreeRel *bt, BetreeQuals *quals, IndexTuple itup)
+betree_array_enter(BetreeRel *bt, BetreeQuals *quals, IndexTuple itup)
 {
 	return find_target(bt, quals, itup) == NULL;
 }

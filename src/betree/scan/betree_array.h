@@ -21,7 +21,7 @@ extern bool betree_array_narrow(BetreeRel *bt, BetreeQuals *quals, IndexTuple lo
 								IndexTuple upper, BetreeKey *low);
 extern bool betree_array_probe(BetreeRel *bt, BetreeQuals *quals, Page node, IndexTuple upper,
 							   uint16 *from, bool *hit);
-extern bool betree_array_covers(BetreeRel *bt, BetreeQuals *quals, IndexTuple itup);
+extern bool betree_array_enter(BetreeRel *bt, BetreeQuals *quals, IndexTuple itup);
 extern OffsetNumber betree_array_skip(BetreeRel *bt, BetreeQuals *quals, Page page,
 									  OffsetNumber off, OffsetNumber last,
 									  IndexTuple upper);

@@ -215,7 +215,7 @@ collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
 		itup = BetreePageGetTuple(page, off);
 		if (betree_key_compare_tuple(bt, range->to, itup) > 0 &&
 			betree_key_compare_tuple(bt, range->from, itup) <= 0 &&
-			(so->quals.nsets == 0 || betree_array_covers(&so->bt, &so->quals, itup)))
+			(so->quals.nsets == 0 || betree_array_enter(&so->bt, &so->quals, itup)))
 			message_add(so, itup, 0);
 	}
 	if (messages->nitems > first)

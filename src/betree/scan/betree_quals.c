@@ -321,7 +321,6 @@ betree_quals_hash(BetreeRel *bt, BetreeQuals *quals, BetreeKey *key)
 static void
 hash_quals(BetreeRel *bt, BetreeQuals *quals, ColumnQuals *columns)
 {
-
 	for (int i = 0; i < bt->nkeyatts; i++)
 	{
 		if (columns[i].equal == NULL)
@@ -399,7 +398,6 @@ static bool
 classify_quals(BetreeRel *bt, BetreeQuals *quals, ScanKey keys, int nkeys,
 			   ColumnQuals *columns, bool *used)
 {
-
 	for (int i = 0; i < nkeys; i++)
 	{
 		ScanKey		key = &keys[i];
@@ -493,7 +491,6 @@ betree_quals_jump(BetreeRel *bt, BetreeQuals *quals)
 bool
 betree_quals_match(BetreeRel *bt, BetreeQuals *quals, IndexTuple itup)
 {
-
 	for (int i = 0; i < quals->nfilter; i++)
 	{
 		ScanKey		key = &quals->filter[i];
@@ -616,7 +613,6 @@ int
 betree_quals_last_child(BetreeRel *bt, BetreeQuals *quals, Page node, int child,
 						ScanDirection dir)
 {
-
 	if (ScanDirectionIsForward(dir))
 		return quals->nsets > 0 ? BetreeNodeNumChildren(node) - 1 :
 			Max(child, betree_key_search_node(bt, node, &quals->upper, true));

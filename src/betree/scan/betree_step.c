@@ -195,15 +195,18 @@ descend_collecting(BetreeScanOpaque so, BetreeKey *key, bool strict)
 	}
 }
 
-/* Is the key that the scan asks for absent from a leaf? */
+/*
+ * Ask the Bloom filter of a leaf, if that is worth it, whether it lacks the key
+ * that the scan looks for.
+ */
 static bool
-leaf_excluded(BetreeScanOpaque so, Page node, BlockNumber leafblk)
+ask_bloom(BetreeScanOpaque so, Page node, BlockNumber leafblk)
 {
 	bool		excluded;
 
 	if (!so->quals.hashed || so->reader.messages.cached ||
 		betree_node_nblooms(node) == 0 ||
-		(so->interlock && !betree_rel_bloom_pays(so->bt.rel)))
+		(so->interlock && !betree_rel_bloom_choose(so->bt.rel)))
 		return false;
 	excluded = betree_bloom_excludes(&so->bt, node, leafblk, so->quals.hash.own.id,
 									 so->quals.hash_value);
@@ -298,18 +301,22 @@ release_log_pins(BetreeScanOpaque so)
 	}
 }
 
+/* May messages be kept for later steps of the scan in the same node? */
+static inline bool
+may_keep_messages(BetreeScanOpaque so)
+{
+	return so->mvcc && !so->reader.upper_logs;
+}
+
 /*
- * Shall this step collect for the rest of the scan in the node?  Not the first
- * one, but for logs too long to be kept pinned: the next step would read them
- * again.  A scan that goes from window to window does when the steps here have
- * read as many pages of the log as it has.
+ * Shall this step, number reader.nsteps, collect for the rest of the scan in the
+ * node?  Not the first one, but for logs too long to be kept pinned: the next
+ * step would read them again.  A scan that goes from window to window does when
+ * the steps here have read as many pages of the log as it has.
  */
 static bool
-collect_the_rest(BetreeScanOpaque so, Page node)
+should_collect_rest(BetreeScanOpaque so, Page node)
 {
-	if (!so->mvcc || so->reader.upper_logs)
-		return false;
-	so->reader.nsteps++;
 	if (so->quals.nsets > 0)
 		return so->reader.nreads > BetreePageGetOpaque(node)->bteo_nlog;
 	if (so->quals.skip_qual != NULL)
@@ -373,11 +380,16 @@ collect_for_step(BetreeScanOpaque so, int child, Buffer leafbuf, ScanDirection d
 	Page		node = BufferGetPage(so->reader.nodebuf);
 	int			first = child;
 	int			last = child;
+	bool		rest = false;
 	MemoryContext oldcontext;
 
-	if (BufferIsValid(leafbuf) && collect_the_rest(so, node))
+	if (BufferIsValid(leafbuf) && may_keep_messages(so))
 	{
-		Assert(!so->reader.upper_logs && so->mvcc);
+		so->reader.nsteps++;
+		rest = should_collect_rest(so, node);
+	}
+	if (rest)
+	{
 		if (so->interlock)
 		{
 			IncrBufferRefCount(leafbuf);
@@ -404,14 +416,14 @@ collect_for_step(BetreeScanOpaque so, int child, Buffer leafbuf, ScanDirection d
 }
 
 /*
- * Is the log to be read before the leaf is pinned?  In the first step of a
- * lookup, if Bloom filters have mostly been asked in vain.
+ * Choose whether to read the log before the leaf is pinned: in the first step of
+ * a lookup, if Bloom filters have mostly been asked in vain.
  */
 static bool
-log_first(BetreeScanOpaque so)
+choose_log_first(BetreeScanOpaque so)
 {
 	return so->quals.hashed && !so->interlock && !so->reader.messages.cached &&
-		so->reader.nsteps == 0 && !betree_rel_bloom_pays(so->bt.rel);
+		so->reader.nsteps == 0 && !betree_rel_bloom_choose(so->bt.rel);
 }
 
 /*
@@ -476,13 +488,13 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 			betree_step_forget(so);
 			continue;
 		}
-		if (log_first(so))
+		if (choose_log_first(so))
 		{
 			Assert(!BufferIsValid(*leafbuf));
 			collect_log_first(so, node, child, dir, leafbuf);
 			return child;
 		}
-		excluded = !pin_excluded && leaf_excluded(so, node, leafblk);
+		excluded = !pin_excluded && ask_bloom(so, node, leafblk);
 		if (BufferIsValid(*leafbuf) && (excluded || leafblk != pinned))
 		{
 			ReleaseBuffer(*leafbuf);
