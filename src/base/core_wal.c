@@ -94,7 +94,6 @@ ecp_delta_finish(EcpDelta *delta)
 		for (int i = 0; i < delta->nbuffers; i++)
 			PageSetLSN(BufferGetPage(delta->buffers[i]), lsn);
 	}
-	END_CRIT_SECTION();
 }
 
 void

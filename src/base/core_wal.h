@@ -40,8 +40,7 @@ typedef struct EcpDelta
  * a page.  Only one is made at a time.
  *
  * Protocol: begin; add the buffers, exclusively locked; START_CRIT_SECTION;
- * change the pages and name the changed ranges; finish, which ends the
- * critical section.
+ * change the pages and name the changed ranges; finish; END_CRIT_SECTION.
  */
 extern void ecp_delta_begin(EcpDelta *delta, Relation rel, int max_bytes);
 
@@ -77,7 +76,7 @@ ecp_delta_range(EcpDelta *delta, int bufno, int offset, int length)
 	delta->bytes[bufno] = bytes;
 }
 
-/* Mark the buffers dirty, log the record, and end the critical section. */
+/* Mark the buffers dirty and log the record, in the critical section. */
 extern void ecp_delta_finish(EcpDelta *delta);
 
 /*

@@ -178,6 +178,7 @@ pass_empty(DrainState *state)
 						sizeof(OffsetNumber));
 	}
 	ecp_delta_finish(&delta);
+	END_CRIT_SECTION();
 	state->nempty = 0;
 	ECP_STOP_POINT("passed");
 }

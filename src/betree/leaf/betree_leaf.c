@@ -386,6 +386,7 @@ write_in_place(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 					(merged->nitems - first) * sizeof(ItemIdData));
 	ecp_delta_range(&delta, leafno, upper, old_upper - upper);
 	ecp_delta_finish(&delta);
+	END_CRIT_SECTION();
 }
 
 /* The same, with the Bloom filter of the leaf, if its node has such */

@@ -287,6 +287,7 @@ write_bits(BetreeRel *bt, BetreeBloomPage *bloom, uint8 *bits, const uint8 *want
 			at++;
 	}
 	ecp_delta_finish(&delta);
+	END_CRIT_SECTION();
 	ECP_STOP_POINT("bloomed");
 }
 
@@ -373,6 +374,7 @@ betree_bloom_forget(BetreeRel *bt, Buffer nodebuf, BlockNumber leafblk)
 		*betree_bloom_slot_leaf(slot) = InvalidBlockNumber;
 		log_range(&delta, bloom.page, slot, sizeof(BlockNumber));
 		ecp_delta_finish(&delta);
+		END_CRIT_SECTION();
 		ECP_STOP_POINT("bloom-forgotten");
 	}
 	UnlockReleaseBuffer(bloom.buf);
@@ -424,6 +426,7 @@ write_slot(BetreeRel *bt, BetreeBloomPage *bloom, BetreeHash *hash,
 		log_range(&delta, bloom->page, &opaque->bteo_hash_id,
 				  sizeof(opaque->bteo_hash_id));
 	ecp_delta_finish(&delta);
+	END_CRIT_SECTION();
 	ECP_STOP_POINT("bloom-set");
 	return true;
 }

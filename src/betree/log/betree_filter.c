@@ -393,6 +393,7 @@ add_groups(BetreeRel *bt, BetreeDirEntry *entry, uint16 upto,
 						(char *) &opaque->bteo_hash_id - (char *) page,
 						sizeof(opaque->bteo_hash_id));
 	ecp_delta_finish(&delta);
+	END_CRIT_SECTION();
 	ECP_STOP_POINT("filtered");
 
 	if (rewrite)

@@ -168,6 +168,7 @@ betree_log_append(BetreeRel *bt, Buffer tailbuf, IndexTuple itup)
 						(char *) &opaque->bteo_nsorted - (char *) page,
 						sizeof(opaque->bteo_nsorted));
 	ecp_delta_finish(&delta);
+	END_CRIT_SECTION();
 }
 
 /* A page to be the next tail: a spare one of the node or a fresh one */
@@ -593,5 +594,6 @@ betree_log_append_batch(BetreeRel *bt, Buffer nodebuf, int child, Buffer tailbuf
 					(char *) &opaque->bteo_nsorted - (char *) page,
 					sizeof(opaque->bteo_nsorted));
 	ecp_delta_finish(&delta);
+	END_CRIT_SECTION();
 	ECP_STOP_POINT("flushed-down");
 }

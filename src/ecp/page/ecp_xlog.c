@@ -346,6 +346,7 @@ xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
 		bytes += ranges[i].bytes;
 	}
 	ecp_delta_finish(&delta);
+	END_CRIT_SECTION();
 	pfree(before);
 	pfree(ranges);
 }
