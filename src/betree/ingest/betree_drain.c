@@ -23,6 +23,23 @@
  * of it, which the budget bounds (flush_budget), and the markers tell the
  * next one where to go on.
  *
+ * A drain ends, whatever the options were when a node was made.  Each round moves
+ * a batch, raises a marker, splits a node, or finishes the drain of a child that
+ * cannot take a batch; messages only move down, so of the first three there are
+ * finitely many, and the last is a drain one level below.  It remains to show that
+ * the log of a child can take a batch after its drain, that is, that a seal can
+ * give it an empty tail.  betree_log_seal() refuses only a log that is full, or
+ * whose oldest page is too old, and sees to it that a drain of it is under way: a
+ * seal need not have started one, since a split may have made the directory shorter
+ * than the log that starts one.  That drain turns at least one sealed page into a
+ * spare one, which the next seal takes.  A full directory without any sealed page
+ * holds filter pages, which a split gives to one half in whatever number they are;
+ * while the log is empty they cover nothing, and betree_log_seal() frees as many as
+ * leave the log BETREE_NCAP_MIN entries.  (Bloom pages come only where they leave as
+ * many.)  No node is made with fewer, and a split half has at least what its node
+ * had: the pivots that it lost made room.  A directory that is still full must be
+ * damaged, and is reported.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -16,6 +16,9 @@
  * node that the new entry belongs to has been reached: then the walk goes on to
  * lock that, without asking the table.
  *
+ * If the log is full, the entry goes into the leaf, below the target, which is
+ * locked already.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

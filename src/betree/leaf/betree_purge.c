@@ -19,6 +19,7 @@
  * them (base/core_wal.c).
  *
  * Rows are removed by VACUUM only, so index-only scans need no interlock.
+ * Logs are left alone: what is in them is not in the way.
  *
  *-------------------------------------------------------------------------
  */

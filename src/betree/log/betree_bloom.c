@@ -9,13 +9,33 @@
  * any has: leaves of a built node have neighbouring blocks, so the pages fill
  * evenly.  "Absent" is never wrong; of a leaf without a slot nothing is known.
  *
- * Slots change only under the exclusive lock of their node, which every flush
- * holds, and a lookup holds a lock on it, so the answer is current.  All changes are records of their own, made so that a crash leaves
- * too many bits or no slot.  The bits of a batch are set before the batch is
- * merged into a leaf in place.  The slots of leaves that are written anew are
- * forgotten before, and made from their contents afterwards.
+ * Slots change, and items come into leaves that have slots, only under the exclusive
+ * lock of their node, and a lookup holds a lock on it, so the answer is current.  All
+ * changes are records of their own, made so that a crash leaves too many bits, no
+ * slot, or new pages that nothing refers to, which VACUUM frees:
  *
- * The hash functions are those of the filters of the log (betree_filter.c).  A
+ *   flush in place    the bits are set before the items come; a leaf without a slot
+ *                     gets one from its contents, afterwards
+ *   split, share,     the slots of all leaves concerned are forgotten before, and
+ *   compaction        made from the leaves afterwards
+ *   insertion past    if the node has Bloom pages, as a flush; if it has none, the
+ *   the logs          leaf is locked before the node is released: should the node
+ *                     get pages meanwhile, they are empty, and a slot is made only
+ *                     under the lock of its leaf
+ *   VACUUM            takes items away, which needs nothing; the slot of a leaf
+ *                     that it frees is forgotten before, so the block, used again
+ *                     under any node, has no slot that is not its own
+ *   split of a node   the slots of the children of each half are copied; the node is
+ *                     locked exclusively from the copy to the SPLIT
+ *   more pages        a page without a free slot: all slots are copied to a quarter
+ *                     more pages, and BLOOMSWAP publishes them
+ *
+ * On a standby the bits and the forgetting are replayed before the record of the
+ * leaf.  A message that moves down from a log does so in a FLUSH, which waits for the
+ * reader's lock on the node.  An insertion past the logs does not, but its row is of
+ * a transaction that the reader does not see: its commit is replayed later.
+ *
+ * The hash functions are those of the filters of the log (betree_hash.c).  A
  * page bears their identity; if other functions are in use now, it says
  * nothing, and the next change of it begins anew.
  *

@@ -310,7 +310,7 @@ drain_threshold(BetreeRel *bt, Page page, BlockNumber blkno)
  * "itup", if that is not NULL.  The seal that makes the log as long as
  * drain_threshold() says starts a drain.  Returns false, with a drain
  * under way, if the log can take no more; it can when that drain is finished
- * (README, "Draining").
+ * (betree_drain.c).
  */
 bool
 betree_log_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup)

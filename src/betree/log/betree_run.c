@@ -31,6 +31,31 @@
  * that were merged.  A crash between leaves spare pages whose content is of no
  * use, as that of all spare pages.
  *
+ * The interval of children of a page is kept by the records that change the pivots.
+ * A leaf that splits into k makes the children behind it move by k - 1; what a run
+ * has for it may now be for each of the k, and they are in the interval of the same
+ * page.  Leaves that share have nothing pending, nor have a leaf that VACUUM frees
+ * and its left neighbour, so it does not matter in which page's interval a moved
+ * bound is; a page may be left without any child.  The split of a node counts the
+ * children of the right half from its first; a page that only one half needs leaves
+ * the interval of its neighbour in the other half too large, which costs a read at
+ * most.
+ *
+ * A merge stays on one side of the target of a drain: pages that are about to be
+ * dropped are not merged with others.  A drop finds all pages of a run not newer
+ * than the target, or none.  Only level 1 has runs, since only scans of leaves ask
+ * for them.
+ *
+ * Merged is the part of the log with the most runs and single pages whose merge
+ * does not mostly write a large run again (none is larger than twice the others),
+ * and for which the node has spare pages or entries.  So runs grow as in the size
+ * tiers of an LSM tree.  Ascending keys, which all go to one child, prevent runs.
+ *
+ * Filters know the messages of a run by the numbers of the pages that were merged.
+ * These are above the number of the log page before the run: if any of them is hit,
+ * the run is read.  When the page before is dropped, or goes to the other half of a
+ * split, an older one takes its place, or none: the run is read in vain, or always.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

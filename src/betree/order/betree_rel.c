@@ -25,7 +25,7 @@
 
 /*
  * What an automatic log_pages aims at, where no profile asks for more:
- * messages per leaf write, when keys are uniform.  See README, "How long a log is".
+ * messages per leaf write, when keys are uniform.  See README, "Draining".
  */
 #ifdef BETREE_TINY
 #define TARGET_MESSAGES		3

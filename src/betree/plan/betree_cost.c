@@ -7,9 +7,10 @@
  * way to its leaves a scan also looks into the log of each leaf parent, which
  * between two drains is half full on average.  A scan that can use the log's
  * filter (= on all key columns) reads one filter page and the tail instead;
- * any other reads the log once per node, and merges what is for its leaves.  Arrays make a scan go from window to
- * window (betree_array.c): each is a leaf, but not each a descent, and of a
- * node's log they never ask more than its pages.
+ * any other reads the log once per node, and merges what is for its leaves.
+ * Arrays make a scan go from window to window (betree_array.c): each is a leaf,
+ * but not each a descent, and of a node's log they never ask more than its
+ * pages.
  *
  *-------------------------------------------------------------------------
  */

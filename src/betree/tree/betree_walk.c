@@ -3,6 +3,15 @@
  * betree_walk.c
  *	  Walks in key order, which damaged pivots must not send round in circles.
  *
+ * In a sound index each step ends beyond the bound where it began, so every walk is
+ * finite.  It is not if a damaged value has made the comparison no order: of 1.5, a
+ * numeric with digits that none has, and 2, each may be less than the next.  So no
+ * walk comes twice to the same bound, bit for bit: it remembers one, another after
+ * 1, 2, 4, 8, ... steps (Brent 1980).  While the pages do not change, a step depends
+ * on the bound alone (and on the leaf parent that a scan keeps), so a walk that does
+ * not end runs in a circle; it has remembered a bound of the circle before it has
+ * made three times as many steps as there are bounds.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -27,7 +36,7 @@ betree_walk_begin(BetreeWalk *walk, MemoryContext context)
 /*
  * betree_walk_step
  *		Take note that a walk goes on at "bound", of node "blkno".  Complain if it
- *		has been there: see "Walks" in the README.
+ *		has been there.
  *
  * The bound is remembered that the walk had after the last power of two steps
  * (Brent 1980).

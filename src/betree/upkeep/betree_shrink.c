@@ -21,6 +21,24 @@
  * Who remembers the freed node without a lock finds out by betree_descend
  * (betree_descend_remembered), or when the drain of it begins.
  *
+ * What has to hold for a merge:
+ *
+ *   its log     is empty: nothing pending in the sealed pages, nothing in range in
+ *               the tail.  Then its pages are freed (VDROP, BLOOMSWAP, FREELOG); a
+ *               crash leaves a node with fewer pages.  If messages come before the
+ *               merge, the node has a tail again and stays.
+ *   the heir    has room for the pivots, and is no more than two thirds full
+ *               afterwards, unless it gets one only.  It keeps its log.  Bloom pages
+ *               have no slots of the new children until their next flush.
+ *   the parent  has nothing pending for either, or the same for both, that is,
+ *               their markers are equal.
+ *
+ * A parent that is left with one child, when the walk leaves it, is tried, too, and
+ * then the child again.  An heir to the right is visited next, one to the left has
+ * been, and its children go on being visited by key; VACUUM forgets what it
+ * remembers of the freed node (last_node, the pin), because the page must be visited
+ * whatever it becomes.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

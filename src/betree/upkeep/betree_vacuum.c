@@ -26,6 +26,12 @@
  * they were made for.  A page that came into use after the walk began has a
  * newer LSN; any other page in use belongs to a node that the walk has met.
  *
+ * Proof that no index-only scan returns an entry that is gone: if we visit the leaf
+ * after the scan's pin, we see the pin and wait; if before, log and leaf were clean
+ * when the scan read them, for the log of a node is cleaned before its leaves, and
+ * dead entries only move down, or to a leaf that we have yet to visit: our position
+ * is a key, and entries at or above it stay there.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
