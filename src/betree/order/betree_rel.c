@@ -166,10 +166,11 @@ rel_basis(Relation rel)
 							ecp_device_profile_read(rel->rd_rel->reltablespace,
 													&profile) ?
 							profile.half_bandwidth_bytes : 0);
+	basis.hash_catalog = catalog_changes;
+	memset(basis.hash_known, 0, sizeof(basis.hash_known));
 	if (rel->rd_amcache == NULL)
 		rel->rd_amcache = MemoryContextAlloc(rel->rd_indexcxt,
 											 sizeof(RelBasis));
-	memset(basis.hash_known, 0, sizeof(basis.hash_known));
 	memcpy(rel->rd_amcache, &basis, sizeof(RelBasis));
 	return rel->rd_amcache;
 }
