@@ -216,3 +216,12 @@ SELECT leaves = slots AS all_have FROM slots('bloom_u_k_excl');
 INSERT INTO bloom_u VALUES (hashint4(77));
 DROP TABLE bloom_x, bloom_u;
 DROP FUNCTION slots, blocks_read;
+
+-- Bloom pages that others replace are used again before the next VACUUM
+CREATE TABLE bloom_g (k int8);
+CREATE UNIQUE INDEX bloom_gk ON bloom_g USING betree (k);
+INSERT INTO bloom_g SELECT hashint8extended(g, 0) FROM generate_series(1, 200000) g;
+SELECT pages - leaves - nodes - pages_in_logs - spare_pages - bloom_pages < pages * 0.05 AS few_others
+FROM betree_index_stats('bloom_gk');
+SELECT betree_index_check('bloom_gk', true);
+DROP TABLE bloom_g;

@@ -24,7 +24,6 @@
 #include "betree/page/betree_node.h"
 #include "betree/page/betree_page.h"
 #include "storage/bufmgr.h"
-#include "storage/indexfsm.h"
 
 #define BITS_PER_KEY	11
 
@@ -220,7 +219,7 @@ betree_bloom_pages_free(BetreeRel *bt, BetreeDirEntry *dir, int ndir)
 		betree_page_init(GenericXLogRegisterBuffer(state, buf, 0), BETREE_FREE, 0, 0);
 		GenericXLogFinish(state);
 		UnlockReleaseBuffer(buf);
-		RecordFreeIndexPage(bt->rel, dir[i].bted_block);
+		betree_block_free(bt->rel, dir[i].bted_block);
 		ECP_STOP_POINT("bloom-freed");
 	}
 }

@@ -39,7 +39,6 @@
 #include "betree/page/betree_page.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "storage/indexfsm.h"
 
 /*
  * Number of sealed pages from which on filter pages pay; the root gets them
@@ -244,7 +243,7 @@ betree_filter_trim(BetreeRel *bt, Buffer nodebuf)
 		GenericXLogFinish(state);
 		ECP_STOP_POINT("filter-freed");
 		UnlockReleaseBuffer(buf);
-		RecordFreeIndexPage(bt->rel, blkno);
+		betree_block_free(bt->rel, blkno);
 	}
 	if (betree_node_log_capacity(BufferGetPage(nodebuf)) < BETREE_NCAP_MIN &&
 		betree_node_nblooms(BufferGetPage(nodebuf)) > 0)

@@ -12,6 +12,7 @@
 #include "betree/page/betree_block.h"
 #include "betree/page/betree_page.h"
 #include "storage/bufmgr.h"
+#include "storage/freespace.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 #include "utils/rel.h"
@@ -208,38 +209,77 @@ betree_block_read_child(Relation index, Page node, int child, int lockmode)
 	return buf;
 }
 
-/*
- * betree_block_alloc
- *		Get a page to write, exclusively locked; its content is garbage.
- *
- * The free space map is a hint, not crash safe, and may name a page that is
- * not there, or that we ourselves have locked: so try the lock, and look at
- * the page.
- */
-Buffer
-betree_block_alloc(Relation index)
-{
-	Buffer		buf;
-	bool		extend_lock = !RELATION_IS_LOCAL(index);
+/* Free pages that an allocation found locked, at most */
+#define BUSY_MAX		4
 
-	for (;;)
+/*
+ * betree_block_free
+ *		Tell the free space map of a page that has become of kind FREE.
+ *
+ * RecordFreeIndexPage() writes the map's lowest level only, where an
+ * allocation does not find the page before the next VACUUM.
+ */
+void
+betree_block_free(Relation index, BlockNumber blkno)
+{
+	RecordFreeIndexPage(index, blkno);
+	FreeSpaceMapVacuumRange(index, blkno, blkno + 1);
+}
+
+/*
+ * A page of kind FREE that the free space map knows, exclusively locked; or
+ * InvalidBuffer.
+ *
+ * The map is a hint, not crash safe, and may name a page that is not there, or
+ * that we ourselves have locked: so try the lock, and look at the page.  One
+ * that another process has locked, mostly to write it out, goes back into the
+ * map.
+ */
+static Buffer
+take_free_page(Relation index)
+{
+	BlockNumber busy[BUSY_MAX];
+	int			nbusy = 0;
+	Buffer		found = InvalidBuffer;
+
+	while (!BufferIsValid(found) && nbusy < BUSY_MAX)
 	{
 		BlockNumber blkno = GetFreeIndexPage(index);
+		Buffer		buf;
 
 		if (blkno == InvalidBlockNumber)
 			break;
 		if (!block_exists(index, blkno))
 			continue;
 		buf = ReadBuffer(index, blkno);
-		if (ConditionalLockBuffer(buf))
+		if (!ConditionalLockBuffer(buf))
 		{
-			if (betree_page_is_reusable(BufferGetPage(buf)))
-				return buf;
-			LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+			if (!ecp_buffer_is_locked(buf))
+				busy[nbusy++] = blkno;
+			ReleaseBuffer(buf);
 		}
-		ReleaseBuffer(buf);
+		else if (betree_page_is_reusable(BufferGetPage(buf)))
+			found = buf;
+		else
+			UnlockReleaseBuffer(buf);
 	}
+	for (int i = 0; i < nbusy; i++)
+		betree_block_free(index, busy[i]);
+	return found;
+}
 
+/*
+ * betree_block_alloc
+ *		Get a page to write, exclusively locked; its content is garbage.
+ */
+Buffer
+betree_block_alloc(Relation index)
+{
+	Buffer		buf = take_free_page(index);
+	bool		extend_lock = !RELATION_IS_LOCAL(index);
+
+	if (BufferIsValid(buf))
+		return buf;
 	if (extend_lock)
 		LockRelationForExtension(index, ExclusiveLock);
 	buf = ReadBuffer(index, P_NEW);

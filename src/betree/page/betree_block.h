@@ -27,6 +27,7 @@ extern Buffer betree_block_read_child(Relation index, Page node, int child,
 extern void betree_block_verify_page(Relation index, Buffer buf, int kind,
 									 int level);
 extern Buffer betree_block_alloc(Relation index);
+extern void betree_block_free(Relation index, BlockNumber blkno);
 pg_noreturn extern void betree_block_report_order(Relation index, BlockNumber blkno);
 
 #endif							/* BETREE_BLOCK_H */
