@@ -34,9 +34,9 @@ static Datum
 output_text(Datum value, Oid type)
 {
 	Oid			output;
-	bool		varlena;
+	bool		isvarlena;
 
-	getTypeOutputInfo(type, &output, &varlena);
+	getTypeOutputInfo(type, &output, &isvarlena);
 	return CStringGetTextDatum(OidOutputFunctionCall(output, value));
 }
 

@@ -252,13 +252,13 @@ shard_command(FunctionCallInfo fcinfo, const char *function, int nargs,
 	for (int i = 0; i < nargs; i++)
 	{
 		Oid			output;
-		bool		varlena;
+		bool		isvarlena;
 		char	   *value = "NULL";
 
 		Assert(most > 0 || !IsPolymorphicType(types[i]));
 		if (!args[i].isnull)
 		{
-			getTypeOutputInfo(types[i], &output, &varlena);
+			getTypeOutputInfo(types[i], &output, &isvarlena);
 			value = OidOutputFunctionCall(output, args[i].value);
 			value = most > 0 && strlen(value) > most ? "..." :
 				quote_literal_cstr(value);

@@ -194,7 +194,7 @@ tuple_text(BetreeRel *bt, IndexTuple itup, int natts)
 		bool		isnull;
 		Datum		value = betree_key_getattr(bt, itup, i + 1, &isnull);
 		Oid			typoutput;
-		bool		varlena;
+		bool		isvarlena;
 
 		if (i > 0)
 			appendStringInfoString(&str, ", ");
@@ -204,7 +204,7 @@ tuple_text(BetreeRel *bt, IndexTuple itup, int natts)
 			continue;
 		}
 		getTypeOutputInfo(TupleDescAttr(bt->tupdesc, i)->atttypid, &typoutput,
-						  &varlena);
+						  &isvarlena);
 		appendStringInfoString(&str, OidOutputFunctionCall(typoutput, value));
 	}
 	return str.data;

@@ -250,12 +250,12 @@ ArrayType *
 ecp_knn_input_texts(EcpKnnInput *input)
 {
 	Oid			output;
-	bool		varlena;
+	bool		isvarlena;
 	ArrayBuildState *texts = initArrayResult(TEXTOID, CurrentMemoryContext, true);
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(input->desc,
 													&TTSOpsMinimalTuple);
 
-	getTypeOutputInfo(input->index->rd_opcintype[0], &output, &varlena);
+	getTypeOutputInfo(input->index->rd_opcintype[0], &output, &isvarlena);
 	while (tuplestore_gettupleslot(input->store, true, false, slot))
 	{
 		bool		isnull;
