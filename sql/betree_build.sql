@@ -38,15 +38,15 @@ SELECT betree_index_check('bt_build_c', true);
 
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
-EXPLAIN (COSTS OFF) SELECT count(*), sum(k) FROM bt_build WHERE k BETWEEN 70 AND 5000;
-SELECT count(*), sum(k) FROM bt_build WHERE k BETWEEN 70 AND 5000;
+EXPLAIN (COSTS OFF) SELECT count(*), sum(k) FROM bt_build WHERE k BETWEEN 70 AND 5000 AND t >= '';
+SELECT count(*), sum(k) FROM bt_build WHERE k BETWEEN 70 AND 5000 AND t >= '';
 SELECT count(*) FROM bt_build WHERE t = 'after';
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 SET enable_indexscan = off;
 SET enable_indexonlyscan = off;
 SET enable_bitmapscan = off;
-SELECT count(*), sum(k) FROM bt_build WHERE k BETWEEN 70 AND 5000;
+SELECT count(*), sum(k) FROM bt_build WHERE k BETWEEN 70 AND 5000 AND t >= '';
 SELECT count(*) FROM bt_build WHERE t = 'after';
 RESET ALL;
 

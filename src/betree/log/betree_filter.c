@@ -158,7 +158,9 @@ covers_nothing(Page node)
 static void
 add_filter_pages(BetreeRel *bt, Buffer nodebuf, BetreeHash *hash)
 {
-	int			wanted = betree_filter_pages(bt);
+	int			nchildren = BetreeNodeNumChildren(BufferGetPage(nodebuf));
+	int			wanted = betree_rel_log_pages(bt, nchildren) <= FILTER_MIN_LOG ?
+		0 : betree_filter_pages(bt);
 
 	for (;;)
 	{

@@ -290,12 +290,12 @@ dir_put_tail(Page node, BlockNumber blkno)
 static int
 drain_threshold(BetreeRel *bt, Page page, BlockNumber blkno)
 {
-	int			pages = Max(1, Min(bt->log_pages,
-								   betree_node_log_capacity(page) - 2));
+	int			pages = betree_rel_log_pages(bt, BetreeNodeNumChildren(page));
 
 	Assert(bt->log_pages >= 0 && bt->log_pages <= BETREE_LOG_PAGES_MAX);
 	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_NODE);
 
+	pages = Max(1, Min(pages, betree_node_log_capacity(page) - 2));
 	if (blkno == BETREE_ROOT_BLKNO ||
 		(BetreePageGetOpaque(page)->bteo_flags & BETREE_DRAINED) != 0)
 		return pages;

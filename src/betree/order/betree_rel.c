@@ -43,6 +43,7 @@ typedef struct RelBasis
 	int			fixed_size;
 	int			built_width;
 	int			auto_log_pages;
+	int			auto_log_children;
 	Oid			header_type[INDEX_MAX_KEYS];	/* as in BetreeRel */
 	int			bloom_yield;	/* moving average of lookups of absent keys,
 								 * of BLOOM_YIELD_ALL */
@@ -65,6 +66,17 @@ static uint64 catalog_changes = 0;
 #define BLOOM_YIELD_MIN		64
 #define BLOOM_UNASKED_MAX	16
 
+/* Children of a node at its usual fill */
+static int
+usual_children(int pivot_width)
+{
+	int			children = BetreePageCapacity /
+		(int) (MAXALIGN(pivot_width) + sizeof(ItemIdData));
+
+	return Max(1, Min(children, BETREE_NODE_MAX_CHILDREN) *
+			   BETREE_NODE_FILLFACTOR / 100);
+}
+
 /*
  * Log pages for TARGET_MESSAGES a flush: a drain spreads P pages of U tuples
  * over F children, and a node holds F pivots at its usual fill.  That is 38
@@ -76,13 +88,10 @@ static uint64 catalog_changes = 0;
  * shorter one, for on any device the messages of a flush divide WAL, too.
  */
 static int
-automatic_log_pages(int tuple_width, int pivot_width, int64 half_bandwidth_bytes)
+automatic_log_pages(int tuple_width, double children, int64 half_bandwidth_bytes)
 {
 	double		tuples = (double) BetreePageCapacity /
 		(MAXALIGN(tuple_width) + sizeof(ItemIdData));
-	double		children = (double) BetreePageCapacity /
-		(MAXALIGN(pivot_width) + sizeof(ItemIdData)) *
-		BETREE_NODE_FILLFACTOR / 100;
 	double		pages = TARGET_MESSAGES * children / tuples + 0.5;
 
 	pages = Max(pages, (double) half_bandwidth_bytes / BLCKSZ);
@@ -161,8 +170,9 @@ rel_basis(Relation rel)
 		basis.built_width = basis.tuple_width;
 	basis.bloom_yield = BLOOM_YIELD_ALL;
 	basis.bloom_unasked = 0;
+	basis.auto_log_children = usual_children(basis.pivot_width);
 	basis.auto_log_pages =
-		automatic_log_pages(basis.tuple_width, basis.pivot_width,
+		automatic_log_pages(basis.tuple_width, basis.auto_log_children,
 							ecp_device_profile_read(rel->rd_rel->reltablespace,
 													&profile) ?
 							profile.half_bandwidth_bytes : 0);
@@ -243,6 +253,22 @@ betree_rel_set_hash(Relation rel, int i, Oid proc, Oid arg_proc, uint64 catalog)
 }
 
 /*
+ * betree_rel_log_pages
+ *		Sealed pages that start a drain of a node with some children.
+ *
+ * An automatic log_pages is meant for a node of the usual fill.  For one with
+ * fewer children a log that is shorter by as much gives each of them as many
+ * messages: the index of a small table has a small log.
+ */
+int
+betree_rel_log_pages(BetreeRel *bt, int nchildren)
+{
+	if (bt->log_children == 0 || nchildren >= bt->log_children)
+		return bt->log_pages;
+	return (bt->log_pages * nchildren + bt->log_children - 1) / bt->log_children;
+}
+
+/*
  * betree_rel_bloom_choose
  *		Choose whether a lookup asks the Bloom filter of the leaf before it reads
  *		that, and count those that do not.
@@ -312,8 +338,12 @@ betree_rel_open(BetreeRel *bt, Relation rel)
 	bt->built_width = basis->built_width;
 	bt->same_bytes = basis->same_bytes;
 	memcpy(bt->header_type, basis->header_type, bt->natts * sizeof(Oid));
+	bt->log_children = 0;
 	if (bt->log_pages == BETREE_LOG_PAGES_AUTO)
+	{
 		bt->log_pages = basis->auto_log_pages;
+		bt->log_children = basis->auto_log_children;
+	}
 	bt->heap = NULL;
 	bt->hash_known = false;
 	bt->hash = NULL;

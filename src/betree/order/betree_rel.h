@@ -33,6 +33,8 @@ typedef struct BetreeRel
 	int			nkeyatts;
 	int			fillfactor;
 	int			log_pages;		/* sealed pages that start a drain; 0 = none */
+	int			log_children;	/* of a node with at least so many children;
+								 * or 0: of any.  See betree_rel_log_pages */
 	int			log_levels;
 	int			tuple_width;	/* guessed from the columns' types */
 	int			pivot_width;	/* the same of the key columns */
@@ -58,6 +60,7 @@ typedef struct BetreeRel
 
 extern void betree_rel_init(void);
 extern void betree_rel_open(BetreeRel *bt, Relation rel);
+extern int	betree_rel_log_pages(BetreeRel *bt, int nchildren);
 extern bool betree_rel_bloom_choose(Relation rel);
 extern void betree_rel_bloom_learn(Relation rel, bool excluded);
 extern bool betree_rel_get_hash(Relation rel, int i, Oid *proc, Oid *arg_proc);

@@ -188,7 +188,8 @@ betreecostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	per_node = Max(1.0, shape.nwindows / nodes);
 
 	/* an index that is not larger than its nodes' logs has none yet */
-	log_pages = Min(bt.log_pages / 2.0, pages / 2.0);
+	log_pages = Min(betree_rel_log_pages(&bt, (int) Min(pages, LEAVES_PER_NODE)) / 2.0,
+					pages / 2.0);
 
 	/* messages of a leaf */
 	per_leaf = log_pages * BetreePageCapacity /
