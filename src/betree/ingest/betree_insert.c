@@ -68,7 +68,13 @@ append_or_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool *drain)
 		Buffer		tailbuf = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE,
 												BETREE_LOG);
 
-		/* another backend may have sealed it since we looked */
+		if (!betree_log_tail_has_room(BufferGetPage(tailbuf), itup))
+			betree_purge_tail(bt, tailbuf);
+
+		/*
+		 * there was room, or another backend may have sealed it since we
+		 * looked
+		 */
 		if (betree_log_tail_has_room(BufferGetPage(tailbuf), itup))
 		{
 			betree_log_append(bt, tailbuf, itup);

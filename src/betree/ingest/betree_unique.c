@@ -25,8 +25,10 @@
 
 #include "access/genam.h"
 #include "access/tableam.h"
+#include "base/compat.h"
 #include "base/core_buffer.h"
 #include "betree/ingest/betree_unique.h"
+#include "betree/leaf/betree_purge.h"
 #include "betree/log/betree_bloom.h"
 #include "betree/log/betree_filter.h"
 #include "betree/order/betree_hash.h"
@@ -36,6 +38,7 @@
 #include "betree/page/betree_node.h"
 #include "betree/page/betree_page.h"
 #include "betree/tree/betree_descend.h"
+#include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
@@ -85,6 +88,37 @@ betree_unique_begin(BetreeUnique *unique, BetreeRel *bt, Relation heap,
 	unique->low.has_tid = false;
 	unique->high = unique->low;
 	unique->high.after = true;
+	unique->fetch = NULL;
+}
+
+/* Ask the table; it keeps its block pinned until the next one is asked for */
+static bool
+ask_table(BetreeUnique *unique, ItemPointer tid, Snapshot snapshot, bool *all_dead)
+{
+	ItemPointerData row = *tid;
+	bool		call_again = false;
+	bool		found;
+
+	if (unique->fetch == NULL)
+	{
+		unique->fetch = ecp_table_fetch_begin(unique->heap);
+		unique->slot = table_slot_create(unique->heap, NULL);
+	}
+	found = table_index_fetch_tuple(unique->fetch, &row, snapshot, unique->slot,
+									&call_again, all_dead);
+	ExecClearTuple(unique->slot);
+	return found;
+}
+
+/* No more questions */
+static void
+end_asking(BetreeUnique *unique)
+{
+	if (unique->fetch == NULL)
+		return;
+	table_index_fetch_end(unique->fetch);
+	ExecDropSingleTupleTableSlot(unique->slot);
+	unique->fetch = NULL;
 }
 
 /*
@@ -99,6 +133,7 @@ check_row(BetreeUnique *unique, IndexTuple itup)
 {
 	ItemPointerData tid = itup->t_tid;
 	SnapshotData dirty;
+	bool		all_dead = false;
 
 	if (unique->mode == UNIQUE_CHECK_EXISTING &&
 		ItemPointerEquals(&tid, &unique->itup->t_tid))
@@ -108,8 +143,12 @@ check_row(BetreeUnique *unique, IndexTuple itup)
 	}
 
 	InitDirtySnapshot(dirty);
-	if (!table_index_fetch_tuple_check(unique->heap, &tid, &dirty, NULL))
+	if (!ask_table(unique, &tid, &dirty, &all_dead))
+	{
+		if (all_dead)
+			unique->page_dead[unique->npage_dead++] = tid;
 		return;
+	}
 
 	unique->unique = false;
 	unique->done = true;
@@ -131,7 +170,7 @@ check_row(BetreeUnique *unique, IndexTuple itup)
 	 * or while an index is built concurrently: then nothing is violated.
 	 */
 	tid = unique->itup->t_tid;
-	if (!table_index_fetch_tuple_check(unique->heap, &tid, SnapshotSelf, NULL))
+	if (!ask_table(unique, &tid, SnapshotSelf, NULL))
 	{
 		unique->unique = true;
 		unique->found = true;
@@ -171,6 +210,7 @@ check_page(BetreeUnique *unique, Page page, Page node, bool tail, uint16 seq)
 		BetreePageGetOpaque(page)->bteo_nsorted;
 	OffsetNumber off = betree_key_search_page(bt, page, nsorted, &unique->low);
 
+	unique->npage_dead = 0;
 	for (; off <= maxoff && !unique->done; off++)
 	{
 		IndexTuple	itup;
@@ -190,6 +230,26 @@ check_page(BetreeUnique *unique, Page page, Page node, bool tail, uint16 seq)
 		if (node == NULL || is_live(unique, node, itup, tail, seq))
 			check_row(unique, itup);
 	}
+}
+
+/*
+ * Done with a page.  Its entries of dead rows are removed if this check has met
+ * many, in whatever pages: then the next one meets few.
+ *
+ * The node above stays locked, so the page is still what it was when we have the
+ * exclusive lock.
+ */
+static void
+leave_page(BetreeUnique *unique, Buffer buf)
+{
+	unique->ndead += unique->npage_dead;
+	if (unique->npage_dead > 0 && unique->ndead >= BETREE_PURGE_ROWS)
+	{
+		LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+		LockBuffer(buf, BUFFER_LOCK_EXCLUSIVE);
+		betree_purge_rows(unique->bt, buf, unique->page_dead, unique->npage_dead);
+	}
+	UnlockReleaseBuffer(buf);
 }
 
 /* Is our key below this pivot, in all its entries? */
@@ -234,7 +294,7 @@ check_log(BetreeUnique *unique, Page node, int first)
 			continue;
 		buf = betree_block_read(bt->rel, dir[i].bted_block, BUFFER_LOCK_SHARE, BETREE_LOG);
 		check_page(unique, BufferGetPage(buf), node, tail, dir[i].bted_seq);
-		UnlockReleaseBuffer(buf);
+		leave_page(unique, buf);
 	}
 }
 
@@ -282,7 +342,7 @@ check_leaf(BetreeUnique *unique, Page node, int child)
 		return;
 	buf = betree_block_read_child(bt->rel, node, child, BUFFER_LOCK_SHARE);
 	check_page(unique, BufferGetPage(buf), NULL, false, 0);
-	UnlockReleaseBuffer(buf);
+	leave_page(unique, buf);
 }
 
 /* The first child of a locked node that our key may be in */
@@ -389,6 +449,7 @@ reset_result(BetreeUnique *unique)
 	unique->conflict = false;
 	unique->wait = InvalidTransactionId;
 	unique->token = 0;
+	unique->ndead = 0;
 	unique->gate = unique->target = InvalidBuffer;
 }
 
@@ -410,6 +471,7 @@ betree_unique_check(BetreeUnique *unique)
 		reset_result(unique);
 		check_from_root(unique);
 	}
+	end_asking(unique);
 	Assert(ecp_buffer_is_exclusive_locked(unique->gate));
 	Assert(ecp_buffer_is_exclusive_locked(unique->target));
 }

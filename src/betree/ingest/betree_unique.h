@@ -40,6 +40,15 @@ typedef struct BetreeUnique
 	BetreeKey	place;
 	BetreeKey	low;
 	BetreeKey	high;
+
+	/* for asking the table, NULL if that has not been asked */
+	struct IndexFetchTableData *fetch;
+	struct TupleTableSlot *slot;
+
+	/* rows that are dead to everyone: those of the check, and of a page */
+	int			ndead;
+	int			npage_dead;
+	ItemPointerData page_dead[MaxIndexTuplesPerPage];
 } BetreeUnique;
 
 extern bool betree_unique_is_exempt(BetreeRel *bt, const bool *isnull);

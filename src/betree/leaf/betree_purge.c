@@ -19,7 +19,16 @@
  * them (base/core_wal.c).
  *
  * Rows are removed by VACUUM only, so index-only scans need no interlock.
- * Logs are left alone: what is in them is not in the way.
+ *
+ * A row that is updated far more often than its leaf is written has its versions
+ * in the log.  Whoever asks the table about them, a check of a unique key or an
+ * index scan, says which are dead, and has them removed when there are enough
+ * (betree_purge_rows).  So they are asked about once, which is what btree's
+ * LP_DEAD bits are for.  Bits in item pointers would need no WAL, but no index
+ * page may differ from what a standby has replayed, or wal_consistency_checking
+ * could not prove the records made by hand.  And a tail that is full asks about
+ * the versions in it before it is sealed (betree_purge_tail): it stays the tail
+ * if half of it is free afterwards.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,9 +45,11 @@
 #include "betree/log/betree_batch.h"
 #include "betree/order/betree_key.h"
 #include "betree/order/betree_rel.h"
+#include "betree/page/betree_block.h"
 #include "betree/page/betree_page.h"
 #include "betree/page/betree_posting.h"
 #include "betree/page/betree_removal.h"
+#include "betree/tree/betree_descend.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
@@ -88,6 +99,24 @@ row_cmp(const void *a, const void *b)
 
 	return ItemPointerCompare(unconstify(ItemPointerData *, &x->tid),
 							  unconstify(ItemPointerData *, &y->tid));
+}
+
+static int
+tid_cmp(const void *a, const void *b)
+{
+	return ItemPointerCompare((ItemPointer) unconstify(void *, a),
+							  (ItemPointer) unconstify(void *, b));
+}
+
+/* Set a row of an item that has "n" */
+static void
+add_row(PurgeRow *row, ItemPointer tid, OffsetNumber off, IndexTuple itup, int n,
+		int number)
+{
+	row->tid = *tid;
+	row->off = off;
+	row->space = BetreeTupleSpace(itup) / n;
+	row->number = number;
 }
 
 /* those with the most rows first */
@@ -222,13 +251,7 @@ collect_rows(BetreeRel *bt, Page page, BetreeBatch *batch, PurgeRow **rows,
 		if (has_equal_rows(bt, page, off, batch, &next))
 		{
 			for (int i = 0; i < n; i++)
-			{
-				(*rows)[nrows].tid = tids[i];
-				(*rows)[nrows].off = off;
-				(*rows)[nrows].space = BetreeTupleSpace(itup) / n;
-				(*rows)[nrows].number = number + i;
-				nrows++;
-			}
+				add_row(&(*rows)[nrows++], &tids[i], off, itup, n, number + i);
 		}
 		number += n;
 	}
@@ -243,11 +266,7 @@ collect_rows(BetreeRel *bt, Page page, BetreeBatch *batch, PurgeRow **rows,
 		while (place <= maxoff &&
 			   betree_key_order_tuples(bt, BetreePageGetTuple(page, place), itup) < 0)
 			place = OffsetNumberNext(place);
-		(*rows)[nrows].tid = itup->t_tid;
-		(*rows)[nrows].off = place;
-		(*rows)[nrows].space = BetreeTupleSpace(itup);
-		(*rows)[nrows].number = *nleaf + i;
-		nrows++;
+		add_row(&(*rows)[nrows++], &itup->t_tid, place, itup, 1, *nleaf + i);
 	}
 	return nrows;
 }
@@ -286,10 +305,12 @@ find_dead(BetreeRel *bt, Buffer leafbuf, PurgeRow *rows, int nrows, int limit,
 	return found;
 }
 
-/* What is to be removed from the leaf */
-static void
-add_removals(Page page, const bool *dead, BetreeRemoval *removal)
+/* What is to be removed from the page */
+static BetreeRemoval *
+make_removal(Page page, const bool *dead)
 {
+	BetreeRemoval *removal = palloc(sizeof(BetreeRemoval));
+
 	removal->ndead = removal->nshrunk = 0;
 	for (OffsetNumber off = FirstOffsetNumber; off <= PageGetMaxOffsetNumber(page); off++)
 	{
@@ -300,6 +321,37 @@ add_removals(Page page, const bool *dead, BetreeRemoval *removal)
 			betree_removal_add(removal, off, itup, dead);
 		dead += n;
 	}
+	return removal;
+}
+
+/*
+ * Log that rows of the page are dead to all later than the horizon: before the
+ * record that removes them, or moves a batch that they are not in any more.
+ */
+static void
+log_horizon(BetreeRel *bt, Buffer buf, TransactionId horizon)
+{
+	if (XLogStandbyInfoActive() && RelationNeedsWAL(bt->rel) &&
+		TransactionIdIsNormal(horizon))
+		ecp_log_page_reuse(bt->rel, bt->heap, BufferGetBlockNumber(buf),
+						   full_xid(horizon));
+}
+
+/* Remove rows from an exclusively locked page; a tail gets the space as well */
+static void
+remove_rows(BetreeRel *bt, Buffer buf, BetreeRemoval *removal, bool compact)
+{
+	GenericXLogState *xlog;
+	Page		page;
+
+	if (removal->ndead + removal->nshrunk == 0 && !compact)
+		return;
+	xlog = GenericXLogStart(bt->rel);
+	page = GenericXLogRegisterBuffer(xlog, buf, 0);
+	betree_removal_apply(page, removal);
+	if (compact)
+		betree_page_compact(page);
+	GenericXLogFinish(xlog);
 }
 
 /* Remove the dead ones from the batch; one message stays, which is to be moved */
@@ -334,7 +386,6 @@ betree_purge_leaf(BetreeRel *bt, Buffer leafbuf, BetreeBatch *batch)
 	int			nleaf;
 	int			limit = Max(BLOCKS_MIN, Min(batch->nitems, BLOCKS_MAX));
 	bool	   *dead;
-	BetreeRemoval *removal;
 
 	Assert(ecp_buffer_is_exclusive_locked(leafbuf));
 	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_LEAF);
@@ -345,21 +396,228 @@ betree_purge_leaf(BetreeRel *bt, Buffer leafbuf, BetreeBatch *batch)
 	dead = palloc0(nleaf + batch->nitems);
 	if (!find_dead(bt, leafbuf, rows, nrows, limit, dead, &horizon))
 		return;
-	removal = palloc(sizeof(BetreeRemoval));
-	add_removals(page, dead, removal);
 	shorten_batch(batch, dead + nleaf);
 
-	/* before the record that removes them from the leaf, or moves the batch */
-	if (XLogStandbyInfoActive() && RelationNeedsWAL(bt->rel) &&
-		TransactionIdIsNormal(horizon))
-		ecp_log_page_reuse(bt->rel, bt->heap, BufferGetBlockNumber(leafbuf),
-						   full_xid(horizon));
-	if (removal->ndead + removal->nshrunk > 0)
-	{
-		GenericXLogState *xlog = GenericXLogStart(bt->rel);
-
-		betree_removal_apply(GenericXLogRegisterBuffer(xlog, leafbuf, 0), removal);
-		GenericXLogFinish(xlog);
-	}
+	log_horizon(bt, leafbuf, horizon);
+	remove_rows(bt, leafbuf, make_removal(page, dead), false);
 	ECP_STOP_POINT("purged");
+}
+
+/* Is the TID among those given, which ascend? */
+static bool
+has_tid(const ItemPointerData *tids, int ntids, ItemPointer tid)
+{
+	return bsearch(tid, tids, ntids, sizeof(ItemPointerData), tid_cmp) != NULL;
+}
+
+/*
+ * betree_purge_rows
+ *		Remove from a page of a log or a leaf, exclusively locked, those entries
+ *		of some rows whose rows are dead to everyone.
+ *
+ * "tids", which is sorted here, the caller has found dead, but not under this lock:
+ * VACUUM may have been here, and a TID be another row's.  So the table is asked
+ * again; it must tell the horizon, too.
+ */
+void
+betree_purge_rows(BetreeRel *bt, Buffer buf, ItemPointerData *tids, int ntids)
+{
+	ItemPointerData posting[BETREE_POSTING_MAX_ROWS];
+	Page		page = BufferGetPage(buf);
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	TransactionId horizon = InvalidTransactionId;
+	PurgeRow   *rows = palloc(ntids * sizeof(PurgeRow));
+	int			nrows = 0;
+	int			number = 0;
+	bool	   *dead;
+
+	Assert(ecp_buffer_is_exclusive_locked(buf));
+	Assert(bt->heap != NULL && ntids > 0);
+
+	qsort(tids, ntids, sizeof(ItemPointerData), tid_cmp);
+	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
+	{
+		IndexTuple	itup = BetreePageGetTuple(page, off);
+		int			n = betree_posting_read(itup, posting);
+
+		for (int i = 0; i < n; i++, number++)
+		{
+			if (nrows < ntids && has_tid(tids, ntids, &posting[i]))
+				add_row(&rows[nrows++], &posting[i], off, itup, n, number);
+		}
+	}
+	dead = palloc0(number + 1);
+	if (find_dead(bt, buf, rows, nrows, BLOCKS_MAX, dead, &horizon))
+	{
+		log_horizon(bt, buf, horizon);
+		remove_rows(bt, buf, make_removal(page, dead), false);
+		ECP_STOP_POINT("purged");
+	}
+	pfree(dead);
+	pfree(rows);
+}
+
+/* Rows that a scan has found dead */
+typedef struct ScannedRows
+{
+	BetreeRel  *bt;
+	ItemPointerData *tids;
+	int			ntids;
+}			ScannedRows;
+
+/* Has a locked page an entry of such a row? */
+static bool
+has_scanned(ScannedRows * scanned, Page page)
+{
+	ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
+
+	for (OffsetNumber off = FirstOffsetNumber; off <= PageGetMaxOffsetNumber(page); off++)
+	{
+		int			n = betree_posting_read(BetreePageGetTuple(page, off), tids);
+
+		for (int i = 0; i < n; i++)
+		{
+			if (has_tid(scanned->tids, scanned->ntids, &tids[i]))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Purge a page that is share-locked, and whose node stays so, and release it */
+static void
+purge_scanned_page(ScannedRows * scanned, Buffer buf)
+{
+	if (has_scanned(scanned, BufferGetPage(buf)))
+	{
+		LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+		LockBuffer(buf, BUFFER_LOCK_EXCLUSIVE);
+		betree_purge_rows(scanned->bt, buf, scanned->tids, scanned->ntids);
+	}
+	UnlockReleaseBuffer(buf);
+}
+
+/* Purge the log of a share-locked node */
+static void
+purge_scanned_log(void *arg, Buffer nodebuf)
+{
+	ScannedRows *scanned = (ScannedRows *) arg;
+	Page		node = BufferGetPage(nodebuf);
+	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+
+	for (int i = 0; i < BetreePageGetOpaque(node)->bteo_ndir; i++)
+	{
+		if (BetreeDirIsSealed(&dir[i]) || dir[i].bted_kind == BETREE_DIR_TAIL)
+			purge_scanned_page(scanned,
+							   betree_block_read(scanned->bt->rel, dir[i].bted_block,
+												 BUFFER_LOCK_SHARE, BETREE_LOG));
+	}
+}
+
+/*
+ * betree_purge_scanned
+ *		Remove entries of rows that a scan has found dead, from the leaf with the
+ *		bound "low" and from the logs above it.
+ *
+ * The caller holds no lock.  What the leaf has given to another one since then is
+ * left to the next scan.
+ */
+void
+betree_purge_scanned(BetreeRel *bt, IndexTuple low, ItemPointerData *tids, int ntids)
+{
+	ScannedRows scanned = {bt, tids, ntids};
+	BetreeKey	key;
+	Buffer		nodebuf;
+	Page		node;
+	int			child;
+
+	qsort(tids, ntids, sizeof(ItemPointerData), tid_cmp);
+	betree_key_from_pivot(bt, low, &key);
+	nodebuf = betree_descend(bt, &key, false, 1, BUFFER_LOCK_SHARE,
+							 purge_scanned_log, &scanned);
+	node = BufferGetPage(nodebuf);
+	child = betree_key_search_node(bt, node, &key, false);
+	purge_scanned_page(&scanned,
+					   betree_block_read_child(bt->rel, node, child, BUFFER_LOCK_SHARE));
+	UnlockReleaseBuffer(nodebuf);
+}
+
+/*
+ * The rows of a log page that have equal ones there, in the order of keys; returns
+ * their number.  "*nkeys" is that of their keys.
+ */
+static int
+collect_tail_rows(BetreeRel *bt, Page page, PurgeRow *rows, int *nkeys)
+{
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	BetreeSortItem *items = palloc(maxoff * sizeof(BetreeSortItem));
+	int			nrows = 0;
+
+	*nkeys = 0;
+	for (int i = 0; i < maxoff; i++)
+		betree_key_item_init(bt, &items[i], BetreePageGetTuple(page, i + 1), i + 1);
+	betree_key_sort(bt, items, maxoff);
+	for (int i = 0; i < maxoff; i++)
+	{
+		bool		begins = i == 0 ||
+			!betree_key_equal_tuples(bt, items[i - 1].itup, items[i].itup);
+
+		if (begins && (i + 1 == maxoff ||
+					   !betree_key_equal_tuples(bt, items[i].itup, items[i + 1].itup)))
+			continue;
+		*nkeys += begins;
+		add_row(&rows[nrows++], &items[i].itup->t_tid, items[i].order, items[i].itup, 1,
+				items[i].order - 1);
+	}
+	pfree(items);
+	return nrows;
+}
+
+/*
+ * betree_purge_tail
+ *		Make room in a full tail, exclusively locked as its node is, if half of it
+ *		is free when the entries of dead rows are gone.
+ *
+ * Else it is to be sealed: to move its tuples more often than that would cost more
+ * than to read the log pages that it becomes.
+ */
+void
+betree_purge_tail(BetreeRel *bt, Buffer tailbuf)
+{
+	Page		page = BufferGetPage(tailbuf);
+	int			nitems = PageGetMaxOffsetNumber(page);
+	int			excess = betree_page_live_space(page) - BetreePageCapacity / 2;
+	TransactionId horizon = InvalidTransactionId;
+	PurgeRow   *rows;
+	int			nrows;
+	int			nkeys;
+	bool	   *dead;
+
+	Assert(ecp_buffer_is_exclusive_locked(tailbuf));
+	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_LOG);
+
+	if (nitems == 0)
+		return;
+	rows = palloc(nitems * sizeof(PurgeRow));
+	dead = palloc0(nitems);
+	if (excess > 0 && bt->heap != NULL)
+	{
+		nrows = collect_tail_rows(bt, page, rows, &nkeys);
+		/* if all are versions of as many rows as they have keys */
+		if (excess <= (int64) BetreePageCapacity * (nrows - nkeys) / nitems)
+			(void) find_dead(bt, tailbuf, rows, nrows, BLOCKS_MIN, dead, &horizon);
+		for (int i = 0; i < nitems; i++)
+		{
+			if (dead[i])
+				excess -= BetreeTupleSpace(BetreePageGetTuple(page, i + 1));
+		}
+	}
+	if (excess <= 0)
+	{
+		log_horizon(bt, tailbuf, horizon);
+		remove_rows(bt, tailbuf, make_removal(page, dead), true);
+		ECP_STOP_POINT("purged");
+	}
+	pfree(dead);
+	pfree(rows);
 }

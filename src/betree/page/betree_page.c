@@ -174,6 +174,36 @@ betree_page_delete_items(Page page, OffsetNumber *offsets, int noffsets)
 }
 
 /*
+ * betree_page_compact
+ *		Close the gaps that removed items have left in a LOG page.
+ */
+void
+betree_page_compact(Page page)
+{
+	PageHeader	header = (PageHeader) page;
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	PGAlignedBlock copy;
+	int			upper = header->pd_special;
+
+	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_LOG);
+
+	memcpy(copy.data, page, BLCKSZ);
+	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
+	{
+		IndexTuple	itup = BetreePageGetTuple(copy.data, off);
+		Size		size = IndexTupleSize(itup);
+
+		upper -= MAXALIGN(size);
+		/* more than fit: they overlap */
+		if (upper < header->pd_lower)
+			betree_page_report_item(page);
+		memcpy(page + upper, itup, size);
+		ItemIdSetNormal(PageGetItemId(page, off), upper, size);
+	}
+	header->pd_upper = upper;
+}
+
+/*
  * betree_page_shrink_item
  *		Put a tuple that is not longer in the place of an item of a LEAF.
  *

@@ -464,6 +464,7 @@ extern void betree_page_add(Page page, IndexTuple itup);
 extern int	betree_page_live_space(Page page);
 extern void betree_page_delete_items(Page page, OffsetNumber *offsets,
 									 int noffsets);
+extern void betree_page_compact(Page page);
 extern void betree_page_shrink_item(Page page, OffsetNumber off,
 									IndexTuple itup);
 extern void betree_page_init_meta(Page page, int nkeyatts, int natts,

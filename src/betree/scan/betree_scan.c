@@ -17,8 +17,10 @@
 #include "access/table.h"
 #include "access/xlog.h"
 #include "base/compat.h"
+#include "betree/leaf/betree_purge.h"
 #include "betree/order/betree_key.h"
 #include "betree/order/betree_rel.h"
+#include "betree/page/betree_entry.h"
 #include "betree/page/betree_page.h"
 #include "betree/scan/betree_parallel.h"
 #include "betree/scan/betree_quals.h"
@@ -102,11 +104,60 @@ page_release(BetreeScanOpaque so, BetreeScanPage *page)
 	}
 }
 
+/* The row returned last is dead to everyone, as the executor has found */
+static void
+note_killed(BetreeScanOpaque so)
+{
+	if (so->nkilled >= so->max_killed)
+	{
+		so->max_killed = Max(2 * so->max_killed, 2 * BETREE_PURGE_ROWS);
+		so->killed = so->killed == NULL ?
+			MemoryContextAlloc(so->context, so->max_killed * sizeof(ItemPointerData)) :
+			repalloc(so->killed, so->max_killed * sizeof(ItemPointerData));
+	}
+	so->killed[so->nkilled++] = so->cur->items[so->cur_index].tid;
+}
+
+/*
+ * Have the entries of dead rows removed that the current page has, if they are
+ * many.  The list may name a row twice, if the scan has turned.
+ */
+static void
+purge_killed(BetreeScanOpaque so)
+{
+	int			nkilled = so->nkilled;
+	BetreeEntry entry;
+	MemoryContext context;
+	MemoryContext oldcontext;
+
+	so->nkilled = 0;
+	if (nkilled < BETREE_PURGE_ROWS || so->heap == NULL)
+		return;
+	context = AllocSetContextCreate(so->context, "betree purge", ALLOCSET_DEFAULT_SIZES);
+	oldcontext = MemoryContextSwitchTo(context);
+	betree_entry_begin(&entry, so->bt.rel);
+	PG_TRY();
+	{
+		so->bt.heap = so->heap;
+		betree_purge_scanned(&so->bt, so->cur->low, so->killed, nkilled);
+	}
+	PG_FINALLY();
+	{
+		so->bt.heap = NULL;
+		betree_entry_end(&entry);
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(oldcontext);
+	MemoryContextDelete(context);
+}
+
 static void
 set_current(BetreeScanOpaque so, BetreeScanPage *page)
 {
 	BetreeScanPage *old = so->cur;
 
+	if (so->nkilled > 0)
+		purge_killed(so);
 	so->cur = page;
 	page_release(so, old);
 }
@@ -268,6 +319,8 @@ betreegettuple(IndexScanDesc scan, ScanDirection dir)
 		begin(scan, scan->xs_want_itup);
 	if (so->quals.impossible)
 		return false;
+	if (scan->kill_prior_tuple && so->cur != NULL)
+		note_killed(so);
 
 	if (so->cur != NULL && ScanDirectionIsForward(dir) &&
 		so->cur_index + 1 < so->cur->nitems)

@@ -120,6 +120,10 @@ typedef struct BetreeScanOpaqueData
 	BetreeScanPage *mark;
 	int			mark_index;
 	BetreeScanPage *unused;		/* to be filled by the next step */
+	ItemPointerData *killed;	/* rows of the current one that are dead to
+								 * everyone */
+	int			nkilled;
+	int			max_killed;
 
 	BetreeParallelScan parallel;	/* or NULL */
 	IndexTuple	part_end;		/* of our part, NULL for the range's */
