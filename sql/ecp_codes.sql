@@ -2,6 +2,9 @@
 -- vectors = codes: exact distances come from the table's rows, in the right order,
 -- whatever happens to the rows; and what cannot have only codes is refused.
 --
+\getenv src PG_ABS_SRCDIR
+\set explain :src '/test/explain.sql'
+\i :explain
 CREATE FUNCTION codes_vector(i int, dims int) RETURNS real[]
 LANGUAGE sql IMMUTABLE AS $$
 	SELECT array_agg((3 * sin(i % 37 * 13.7 + j * (i % 37 + 1) * 0.7) +
@@ -62,7 +65,8 @@ END $$;
 SET ecp.probes = 100000;
 CREATE INDEX codes_i ON codes_t USING ecp (v) WITH (vectors = codes);
 SELECT element, quantizer, vectors, clusters > 20 AS many FROM ecp_metapage_info('codes_i');
-EXPLAIN (COSTS OFF) SELECT id FROM codes_t ORDER BY v <-> (SELECT v FROM codes_q LIMIT 1) LIMIT 10;
+SELECT * FROM pg_temp.explain($$
+SELECT id FROM codes_t ORDER BY v <-> (SELECT v FROM codes_q LIMIT 1) LIMIT 10$$);
 SELECT * FROM codes_compare('codes_t', 'v', '<->', 'real[]');
 SELECT ecp_index_check('codes_i', true);
 -- a fifth of the vectors, at most, but for pages that are not full

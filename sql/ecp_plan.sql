@@ -79,17 +79,17 @@ SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}' LIMIT 3;
 EXPLAIN (COSTS OFF)
 DECLARE c CURSOR FOR SELECT id FROM plan_t ORDER BY v <-> '{1,2,3,4}';
 -- window functions say which are the first, if they have one order and look back
-EXPLAIN (COSTS OFF)
-SELECT id, row_number() OVER (ORDER BY v <-> '{1,2,3,4}') FROM plan_t LIMIT 3;
-EXPLAIN (COSTS OFF)
+SELECT * FROM pg_temp.explain($$
+SELECT id, row_number() OVER (ORDER BY v <-> '{1,2,3,4}') FROM plan_t LIMIT 3$$);
+SELECT * FROM pg_temp.explain($$
 SELECT * FROM (SELECT id, rank() OVER w, row_number() OVER w FROM plan_t
-	WINDOW w AS (ORDER BY v <-> '{1,2,3,4}')) s LIMIT 3;
-EXPLAIN (COSTS OFF)
-SELECT id, row_number() OVER (ORDER BY v <-> '{1,2,3,4}' ROWS BETWEEN CURRENT ROW
-	AND UNBOUNDED FOLLOWING) FROM plan_t LIMIT 3;
-EXPLAIN (COSTS OFF)
+	WINDOW w AS (ORDER BY v <-> '{1,2,3,4}')) s LIMIT 3$$);
+SELECT * FROM pg_temp.explain($$
+SELECT id, count(*) OVER (ORDER BY v <-> '{1,2,3,4}' ROWS BETWEEN CURRENT ROW
+	AND UNBOUNDED FOLLOWING) FROM plan_t LIMIT 3$$);
+SELECT * FROM pg_temp.explain($$
 SELECT id, row_number() OVER (ORDER BY v <-> '{1,2,3,4}'), rank() OVER (ORDER BY id)
-FROM plan_t LIMIT 3;
+FROM plan_t LIMIT 3$$);
 RESET seq_page_cost;
 RESET random_page_cost;
 

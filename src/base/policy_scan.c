@@ -26,6 +26,7 @@
 #include "parser/parse_node.h"
 #include "parser/parse_relation.h"
 #include "rewrite/rewriteHandler.h"
+#include "storage/shmem.h"
 #include "tcop/dest.h"
 #include "tcop/tcopprot.h"
 #include "utils/array.h"

@@ -29,6 +29,7 @@
 #include "ecp/search/ecp_rerank.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
+#include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "vector/vector_codes.h"
 

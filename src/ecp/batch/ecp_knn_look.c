@@ -19,6 +19,7 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_stop.h"
 #include "ecp/search/ecp_target.h"
+#include "storage/shmem.h"
 #include "utils/memutils.h"
 
 /* What a process looks with. */

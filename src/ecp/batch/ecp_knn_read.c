@@ -24,6 +24,7 @@
 #include "ecp/search/ecp_probe.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
+#include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
 

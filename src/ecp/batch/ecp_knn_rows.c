@@ -38,6 +38,7 @@
 #include "ecp/search/ecp_scan.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "vector/vector_value.h"

@@ -42,6 +42,7 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_prepare.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"

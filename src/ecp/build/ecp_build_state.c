@@ -26,6 +26,7 @@
 #include "ecp/page/ecp_prepare.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "vector/vector_value.h"

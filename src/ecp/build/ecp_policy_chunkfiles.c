@@ -28,6 +28,7 @@
 #include "ecp/define/ecp_options.h"
 #include "lib/binaryheap.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "utils/memutils.h"
 
 #define CHUNK_WRITE_BYTES		(256 * 1024)

@@ -27,6 +27,7 @@
 #include "ecp/build/ecp_build.h"
 #include "ecp/cluster/ecp_team.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "utils/sampling.h"
 #include "vector/vector_value.h"

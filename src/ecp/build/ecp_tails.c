@@ -28,6 +28,7 @@
 #include "ecp/cluster/ecp_byte_copy.h"
 #include "ecp/page/ecp_page.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "vector/vector_distance.h"
 
 /*

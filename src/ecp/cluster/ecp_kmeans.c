@@ -32,6 +32,7 @@
 #include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/cluster/ecp_team.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"

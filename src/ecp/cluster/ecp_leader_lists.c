@@ -28,6 +28,7 @@
 #include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/cluster/ecp_leader_lists.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "utils/float.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"

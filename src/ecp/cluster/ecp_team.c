@@ -35,6 +35,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "storage/shmem.h"
 #include "tcop/tcopprot.h"
 
 /* Keys of the parallel context's table of contents. */

@@ -23,6 +23,7 @@
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 
 /* Clusters that share a buffer, and steps of the k-means that groups them. */
 #define ECP_INSBUF_CLUSTERS_MIN 4

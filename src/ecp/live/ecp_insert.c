@@ -49,6 +49,7 @@
 #include "ecp/search/ecp_cache.h"
 #include "ecp/search/ecp_descent.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"

@@ -26,6 +26,7 @@
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 

@@ -29,6 +29,7 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 

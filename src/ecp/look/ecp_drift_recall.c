@@ -36,6 +36,7 @@
 #include "ecp/search/ecp_stop.h"
 #include "ecp/search/ecp_target.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "utils/float.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"

@@ -21,6 +21,7 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
 

@@ -14,6 +14,7 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "vector/vector_distance.h"
 
 /* Which slots of a run are in a row set. */

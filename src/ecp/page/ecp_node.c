@@ -15,6 +15,7 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "vector/vector_distance.h"
 
 /* The head of a node, of whatever level. */

@@ -29,6 +29,7 @@
 #include "ecp/plan/ecp_radius.h"
 #include "ecp/search/ecp_cache.h"
 #include "optimizer/optimizer.h"
+#include "storage/shmem.h"
 #include "utils/float.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"

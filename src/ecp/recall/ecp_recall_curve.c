@@ -38,6 +38,7 @@
 #include "ecp/search/ecp_target.h"
 #include "optimizer/optimizer.h"
 #include "portability/instr_time.h"
+#include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "vector/vector_distance.h"

@@ -39,6 +39,7 @@
 #include "ecp/search/ecp_stop.h"
 #include "ecp/search/ecp_target.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "utils/float.h"
 
 /* By how much a target is exceeded; see above. */

@@ -27,6 +27,7 @@
 #include "ecp/search/ecp_target.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
+#include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"

@@ -44,6 +44,7 @@
 #include "ecp/search/ecp_cache.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"

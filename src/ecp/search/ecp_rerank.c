@@ -39,6 +39,7 @@
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "vector/vector_distance.h"

@@ -21,6 +21,7 @@
 #include "ecp/search/ecp_search_private.h"
 #include "ecp/search/ecp_target.h"
 #include "miscadmin.h"
+#include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "vector/vector_codes.h"

@@ -30,6 +30,7 @@
 #include "ecp/search/ecp_search_private.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
+#include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
 

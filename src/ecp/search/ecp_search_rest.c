@@ -25,6 +25,7 @@
 #include "ecp/page/ecp_tid.h"
 #include "ecp/search/ecp_search_private.h"
 #include "port/pg_bitutils.h"
+#include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
 
