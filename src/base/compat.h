@@ -177,16 +177,42 @@ typedef struct EquivalenceMemberIterator
  * there.  Needs access/nbtree.h.
  */
 #if PG_VERSION_NUM >= 180000
-#define ecp_am_set_ordering(amroutine) \
-	((amroutine)->amconsistentequality = true, \
-	 (amroutine)->amconsistentordering = true, \
-	 (amroutine)->amtranslatestrategy = bttranslatestrategy, \
-	 (amroutine)->amtranslatecmptype = bttranslatecmptype)
+#define ECP_AM_ORDERING \
+	.amconsistentequality = true, \
+	.amconsistentordering = true, \
+	.amtranslatestrategy = bttranslatestrategy, \
+	.amtranslatecmptype = bttranslatecmptype,
 #define ecp_count_index_search(scan) \
 	do { if ((scan)->instrument) (scan)->instrument->nsearches++; } while (0)
 #else
-#define ecp_am_set_ordering(amroutine) ((void) 0)
+#define ECP_AM_ORDERING
 #define ecp_count_index_search(scan) ((void) 0)
+#endif
+
+/* 18: the planner asks any index AM how high a tree is */
+#if PG_VERSION_NUM >= 180000
+#define ECP_AM_TREE_HEIGHT(function)	.amgettreeheight = function,
+#else
+#define ECP_AM_TREE_HEIGHT(function)
+#endif
+
+/* 19: the server keeps what a handler returns, and does not free it */
+#if PG_VERSION_NUM >= 190000
+#define ECP_RETURN_AM_ROUTINE(routine)	PG_RETURN_POINTER(&(routine))
+#else
+#define ECP_RETURN_AM_ROUTINE(routine) \
+	do { \
+		IndexAmRoutine *copy_ = palloc(sizeof(IndexAmRoutine)); \
+		*copy_ = (routine); \
+		PG_RETURN_POINTER(copy_); \
+	} while (0)
+#endif
+
+/* 17: an extension gives its waits names */
+#if PG_VERSION_NUM >= 170000
+#define ecp_wait_event_new(name)	WaitEventExtensionNew(name)
+#else
+#define ecp_wait_event_new(name)	((void) (name), PG_WAIT_EXTENSION)
 #endif
 
 /* 16: palloc_array() is there for the backend, too */
@@ -246,6 +272,11 @@ typedef struct EquivalenceMemberIterator
 #define ECP_HAVE_BULK_WRITE
 #endif
 
+/* 17: blocks are read ahead by storage/read_stream.h */
+#if PG_VERSION_NUM >= 170000
+#define ECP_HAVE_READ_STREAM
+#endif
+
 /* 18: extensions add to what EXPLAIN says of a node */
 #if PG_VERSION_NUM >= 180000
 #define ECP_HAVE_EXPLAIN_HOOK
@@ -256,12 +287,11 @@ typedef struct EquivalenceMemberIterator
  * the number of workers
  */
 #if PG_VERSION_NUM >= 170000
-#define ecp_am_set_parallel_build(amroutine) \
-	((amroutine)->amcanbuildparallel = true)
+#define ECP_AM_PARALLEL_BUILD	.amcanbuildparallel = true,
 #define ecp_index_build_workers(heap, index, info) \
 	((info)->ii_ParallelWorkers)
 #else
-#define ecp_am_set_parallel_build(amroutine) ((void) 0)
+#define ECP_AM_PARALLEL_BUILD
 #define ecp_index_build_workers(heap, index, info) \
 	plan_create_index_workers(RelationGetRelid(heap), RelationGetRelid(index))
 #endif

@@ -24,48 +24,51 @@
 
 PG_FUNCTION_INFO_V1(betreehandler);
 
+static const IndexAmRoutine betree_routine = {
+	.type = T_IndexAmRoutine,
+	.amstrategies = BETREE_STRATEGY_MAX,
+	.amsupport = BETREE_NPROCS,
+	.amoptsprocnum = BETREE_OPTIONS_PROC,
+	.amcanorder = true,
+	.amcanbackward = true,
+	.amcanunique = true,
+	.amcanmulticol = true,
+	.amoptionalkey = true,
+	.amsearcharray = true,
+	.amsearchnulls = true,
+	.amclusterable = true,
+	.ampredlocks = true,
+	.amcaninclude = true,
+	.amcanparallel = true,
+	.amparallelvacuumoptions = VACUUM_OPTION_PARALLEL_BULKDEL,
+	.amkeytype = InvalidOid,
+	ECP_AM_PARALLEL_BUILD
+	ECP_AM_ORDERING
+	.ambuild = betreebuild,
+	.ambuildempty = betreebuildempty,
+	.aminsert = betreeinsert,
+	.ambulkdelete = betreebulkdelete,
+	.amvacuumcleanup = betreevacuumcleanup,
+	.amcanreturn = betreecanreturn,
+	.amcostestimate = betreecostestimate,
+	ECP_AM_TREE_HEIGHT(betree_cost_height)
+	.amoptions = betreeoptions,
+	.ambuildphasename = betreebuildphasename,
+	.amvalidate = betreevalidate,
+	.ambeginscan = betreebeginscan,
+	.amrescan = betreerescan,
+	.amgettuple = betreegettuple,
+	.amgetbitmap = betreegetbitmap,
+	.amendscan = betreeendscan,
+	.ammarkpos = betreemarkpos,
+	.amrestrpos = betreerestrpos,
+	.amestimateparallelscan = betreeestimateparallelscan,
+	.aminitparallelscan = betreeinitparallelscan,
+	.amparallelrescan = betreeparallelrescan,
+};
+
 Datum
 betreehandler(PG_FUNCTION_ARGS)
 {
-	IndexAmRoutine *amroutine = makeNode(IndexAmRoutine);
-
-	amroutine->amstrategies = BETREE_STRATEGY_MAX;
-	amroutine->amsupport = BETREE_NPROCS;
-	amroutine->amoptsprocnum = BETREE_OPTIONS_PROC;
-	amroutine->amcanorder = true;
-	amroutine->amcanbackward = true;
-	amroutine->amcanunique = true;
-	amroutine->amcanmulticol = true;
-	amroutine->amoptionalkey = true;
-	amroutine->amsearcharray = true;
-	amroutine->amsearchnulls = true;
-	amroutine->amclusterable = true;
-	amroutine->ampredlocks = true;
-	amroutine->amcaninclude = true;
-	amroutine->amcanparallel = true;
-	amroutine->amparallelvacuumoptions = VACUUM_OPTION_NO_PARALLEL;
-	amroutine->amkeytype = InvalidOid;
-	ecp_am_set_ordering(amroutine);
-
-	amroutine->ambuild = betreebuild;
-	amroutine->ambuildempty = betreebuildempty;
-	amroutine->aminsert = betreeinsert;
-	amroutine->ambulkdelete = betreebulkdelete;
-	amroutine->amvacuumcleanup = betreevacuumcleanup;
-	amroutine->amcanreturn = betreecanreturn;
-	amroutine->amcostestimate = betreecostestimate;
-	amroutine->amoptions = betreeoptions;
-	amroutine->amvalidate = betreevalidate;
-	amroutine->ambeginscan = betreebeginscan;
-	amroutine->amrescan = betreerescan;
-	amroutine->amgettuple = betreegettuple;
-	amroutine->amgetbitmap = betreegetbitmap;
-	amroutine->amendscan = betreeendscan;
-	amroutine->ammarkpos = betreemarkpos;
-	amroutine->amrestrpos = betreerestrpos;
-	amroutine->amestimateparallelscan = betreeestimateparallelscan;
-	amroutine->aminitparallelscan = betreeinitparallelscan;
-	amroutine->amparallelrescan = betreeparallelrescan;
-
-	PG_RETURN_POINTER(amroutine);
+	ECP_RETURN_AM_ROUTINE(betree_routine);
 }

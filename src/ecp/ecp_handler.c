@@ -26,42 +26,39 @@ PGDLLEXPORT Datum ecphandler(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(ecphandler);
 
+static const IndexAmRoutine ecp_routine = {
+	.type = T_IndexAmRoutine,
+	.amsupport = ECP_NPROC,
+	.amcanorderbyop = true,
+	.amcanmulticol = true,
+	.amoptionalkey = true,		/* NULL vectors are not indexed */
+	.amsearcharray = true,		/* of key attributes */
+	.amsearchnulls = true,
+	.amcaninclude = true,
+	/* workers could not truncate the file after a cleanup */
+	.amparallelvacuumoptions = VACUUM_OPTION_PARALLEL_BULKDEL,
+	.amkeytype = InvalidOid,
+	ECP_AM_PARALLEL_BUILD
+	.ambuild = ecpbuild,
+	.ambuildempty = ecpbuildempty,
+	.aminsert = ecpinsert,
+	.ambulkdelete = ecpbulkdelete,
+	.amvacuumcleanup = ecpvacuumcleanup,
+	.amcanreturn = ecpcanreturn,
+	.amcostestimate = ecpcostestimate,
+	.amoptions = ecpoptions,
+	.amproperty = ecpproperty,
+	.ambuildphasename = ecpbuildphasename,
+	.amvalidate = ecpvalidate,
+	.ambeginscan = ecpbeginscan,
+	.amrescan = ecprescan,
+	.amgettuple = ecpgettuple,
+	.amendscan = ecpendscan,
+};
+
 Datum
 ecphandler(PG_FUNCTION_ARGS)
 {
-	IndexAmRoutine *amroutine = makeNode(IndexAmRoutine);
-
 	ecp_statement_check(fcinfo->flinfo->fn_oid);
-
-	amroutine->amstrategies = 0;
-	amroutine->amsupport = ECP_NPROC;
-	amroutine->amcanorderbyop = true;
-	amroutine->amcanmulticol = true;
-	amroutine->amoptionalkey = true;	/* NULL vectors are not indexed */
-	amroutine->amsearcharray = true;	/* of key attributes */
-	amroutine->amsearchnulls = true;
-	amroutine->amcaninclude = true;
-	/* workers could not truncate the file after a cleanup */
-	amroutine->amparallelvacuumoptions = VACUUM_OPTION_PARALLEL_BULKDEL;
-	amroutine->amkeytype = InvalidOid;
-
-	ecp_am_set_parallel_build(amroutine);
-
-	amroutine->ambuild = ecpbuild;
-	amroutine->ambuildempty = ecpbuildempty;
-	amroutine->aminsert = ecpinsert;
-	amroutine->ambulkdelete = ecpbulkdelete;
-	amroutine->amvacuumcleanup = ecpvacuumcleanup;
-	amroutine->amcanreturn = ecpcanreturn;
-	amroutine->amcostestimate = ecpcostestimate;
-	amroutine->amoptions = ecpoptions;
-	amroutine->amproperty = ecpproperty;
-	amroutine->ambuildphasename = ecpbuildphasename;
-	amroutine->amvalidate = ecpvalidate;
-	amroutine->ambeginscan = ecpbeginscan;
-	amroutine->amrescan = ecprescan;
-	amroutine->amgettuple = ecpgettuple;
-	amroutine->amendscan = ecpendscan;
-
-	PG_RETURN_POINTER(amroutine);
+	ECP_RETURN_AM_ROUTINE(ecp_routine);
 }

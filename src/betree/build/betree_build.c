@@ -4,7 +4,7 @@
  *	  CREATE INDEX: the tree from the bottom, out of sorted input.
  *
  * The heap's rows go through a tuplesort of (attributes, TID) and come back
- * in index order.  Leaves are packed to the fill factor and written one after
+ * in index order (betree_build_sort.c).  Leaves are packed to the fill factor and written one after
  * the other, rows with the same key as postings; each finished page hands a
  * pivot to the node being filled one level above.  The leaves of a node so lie
  * side by side in the file, followed by the node.  Logs start empty.
@@ -12,9 +12,6 @@
  * Pages bypass shared buffers and are WAL-logged as they are written
  * (base/page_writer.c): one pass.  Metapage and root have fixed places and
  * come last.
- *
- * btree's own tuplesort is not open to other access methods before version
- * 18, so we use the heap-tuple kind, with the type's ordering operators.
  *
  * Rows with equal keys come one after the other, so a unique index sees
  * duplicates then; rows that are dead, but not to everyone, may be among them
@@ -24,13 +21,12 @@
  */
 #include "postgres.h"
 
-#include "access/detoast.h"
 #include "access/genam.h"
-#include "access/stratnum.h"
-#include "access/tableam.h"
 #include "base/compat.h"
 #include "base/page_writer.h"
+#include "base/stop_point.h"
 #include "betree/build/betree_build.h"
+#include "betree/build/betree_build_sort.h"
 #include "betree/ingest/betree_unique.h"
 #include "betree/log/betree_bloom_pages.h"
 #include "betree/log/betree_log.h"
@@ -41,17 +37,17 @@
 #include "betree/page/betree_page.h"
 #include "betree/page/betree_posting.h"
 #include "catalog/index.h"
-#include "catalog/pg_index.h"
-#include "catalog/pg_operator_d.h"
-#include "catalog/pg_type_d.h"
+#include "commands/progress.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
+#include "pgstat.h"
 #include "storage/bufmgr.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/tuplesort.h"
+
+/* Tuples after which progress is told */
+#define PROGRESS_TUPLES		1024
 
 /* A page being filled, one for each level; leaves at level 0 */
 typedef struct BuildLevel
@@ -61,24 +57,19 @@ typedef struct BuildLevel
 	int			nitems;
 	int			max_items;
 	int			space;
-	MemoryContext context;		/* of what the items point to */
+	char	   *data;			/* what the items point to */
+	int			used;			/* of BLCKSZ bytes */
+	MemoryContext context;		/* of what else belongs to the page */
 } BuildLevel;
 
 typedef struct BuildState
 {
 	BetreeRel	bt;
-	Relation	heap;
-	Tuplesortstate *sort;
-	TupleTableSlot *slot;
-	MemoryContext row_context;
-	double		heap_tuples;
-	double		index_tuples;
-	double		index_bytes;
+	BetreeBuildSort sort;
 
 	/* of a unique index */
-	bool		unique;
 	IndexTuple	last_alive;		/* last tuple of a row that is alive, or NULL */
-	MemoryContext last_context;
+	char		last_space[BetreeMaxItemSize];
 
 	/* writing */
 	EcpPageWriter *writer;
@@ -93,91 +84,6 @@ typedef struct BuildState
 } BuildState;
 
 /*
- * Start the sort: all attributes, the TID and, for a unique index, whether the
- * row is alive; by key attributes and TID.
- */
-static void
-begin_sort(BuildState *state, IndexInfo *indexInfo)
-{
-	Relation	rel = state->bt.rel;
-	int			natts = state->bt.natts;
-	int			nkeys = state->bt.nkeyatts + 1;
-	TupleDesc	desc = CreateTemplateTupleDesc(natts + (state->unique ? 2 : 1));
-	AttrNumber	attnums[INDEX_MAX_KEYS + 1];
-	Oid			operators[INDEX_MAX_KEYS + 1];
-	Oid			collations[INDEX_MAX_KEYS + 1];
-	bool		nulls_first[INDEX_MAX_KEYS + 1];
-
-	for (int i = 0; i < natts; i++)
-		TupleDescCopyEntry(desc, i + 1, state->bt.tupdesc, i + 1);
-	TupleDescInitEntry(desc, natts + 1, "ctid", TIDOID, -1, 0);
-	if (state->unique)
-		TupleDescInitEntry(desc, natts + 2, "alive", BOOLOID, -1, 0);
-	TupleDescFinalize(desc);
-
-	for (int i = 0; i < state->bt.nkeyatts; i++)
-	{
-		int16		option = rel->rd_indoption[i];
-		int			strategy = (option & INDOPTION_DESC) ?
-			BTGreaterStrategyNumber : BTLessStrategyNumber;
-
-		attnums[i] = i + 1;
-		operators[i] = get_opfamily_member(rel->rd_opfamily[i],
-										   rel->rd_opcintype[i],
-										   rel->rd_opcintype[i], strategy);
-		if (!OidIsValid(operators[i]))
-			elog(ERROR, "missing operator %d(%u,%u) in opfamily %u", strategy,
-				 rel->rd_opcintype[i], rel->rd_opcintype[i],
-				 rel->rd_opfamily[i]);
-		collations[i] = rel->rd_indcollation[i];
-		nulls_first[i] = (option & INDOPTION_NULLS_FIRST) != 0;
-	}
-	attnums[nkeys - 1] = natts + 1;
-	operators[nkeys - 1] = TIDLessOperator;
-	collations[nkeys - 1] = InvalidOid;
-	nulls_first[nkeys - 1] = false;
-
-	state->sort = tuplesort_begin_heap(desc, nkeys, attnums, operators,
-									   collations, nulls_first,
-									   maintenance_work_mem, NULL,
-									   TUPLESORT_NONE);
-	state->slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
-}
-
-/* Row of the heap scan: into the sort, out-of-line values fetched */
-static void
-build_callback(Relation index, ItemPointer tid, Datum *values, bool *isnull,
-			   bool tupleIsAlive, void *arg)
-{
-	BuildState *state = (BuildState *) arg;
-	int			natts = state->bt.natts;
-	MemoryContext oldcontext = MemoryContextSwitchTo(state->row_context);
-	TupleTableSlot *slot = state->slot;
-	IndexTuple	itup;
-
-	/* forming the index tuple checks its size while we know the row */
-	itup = betree_form_tuple(&state->bt, values, isnull, tid, state->heap);
-	state->index_bytes += IndexTupleSize(itup);
-
-	ExecClearTuple(slot);
-	index_deform_tuple(itup, state->bt.tupdesc, slot->tts_values,
-					   slot->tts_isnull);
-	slot->tts_values[natts] = PointerGetDatum(tid);
-	slot->tts_isnull[natts] = false;
-	if (state->unique)
-	{
-		slot->tts_values[natts + 1] = BoolGetDatum(tupleIsAlive);
-		slot->tts_isnull[natts + 1] = false;
-	}
-	ExecStoreVirtualTuple(slot);
-	tuplesort_puttupleslot(state->sort, slot);
-	state->index_tuples++;
-
-	MemoryContextSwitchTo(oldcontext);
-	MemoryContextReset(state->row_context);
-}
-
-/*
  * Complain if the next tuple in order, which is in the slot, has the key of the
  * last one whose row is alive, and its own is alive, too.
  */
@@ -185,16 +91,18 @@ static void
 check_duplicate(BuildState *state, IndexTuple itup)
 {
 	BetreeRel  *bt = &state->bt;
+	TupleTableSlot *slot = state->sort.slot;
 
-	if (!DatumGetBool(state->slot->tts_values[bt->natts + 1]) ||
-		betree_unique_is_exempt(bt, state->slot->tts_isnull))
+	slot_getallattrs(slot);
+	if (!DatumGetBool(slot->tts_values[bt->natts + 1]) ||
+		betree_unique_is_exempt(bt, slot->tts_isnull))
 		return;
 	if (state->last_alive != NULL &&
 		betree_key_equal_tuples(bt, state->last_alive, itup))
 	{
 		char	   *description =
-			BuildIndexValueDescription(bt->rel, state->slot->tts_values,
-									   state->slot->tts_isnull);
+			BuildIndexValueDescription(bt->rel, slot->tts_values,
+									   slot->tts_isnull);
 
 		ereport(ERROR,
 				(errcode(ERRCODE_UNIQUE_VIOLATION),
@@ -202,12 +110,10 @@ check_duplicate(BuildState *state, IndexTuple itup)
 						RelationGetRelationName(bt->rel)),
 				 description ? errdetail("Key %s is duplicated.", description) :
 				 errdetail("Duplicate keys exist."),
-				 errtableconstraint(state->heap,
+				 errtableconstraint(state->sort.heap,
 									RelationGetRelationName(bt->rel))));
 	}
-	MemoryContextReset(state->last_context);
-	state->last_alive = MemoryContextAlloc(state->last_context,
-										   IndexTupleSize(itup));
+	state->last_alive = (IndexTuple) state->last_space;
 	memcpy(state->last_alive, itup, IndexTupleSize(itup));
 }
 
@@ -227,10 +133,12 @@ start_page(BuildState *state, int levelno, IndexTuple low)
 	{
 		level->max_items = MaxIndexTuplesPerPage;
 		level->items = palloc(level->max_items * sizeof(IndexTuple));
+		level->data = palloc(BLCKSZ);
 	}
 	MemoryContextReset(level->context);
 	level->nitems = 0;
 	level->space = 0;
+	level->used = 0;
 	level->low = MemoryContextAlloc(level->context, IndexTupleSize(low));
 	memcpy(level->low, low, IndexTupleSize(low));
 	state->height = Max(state->height, levelno + 1);
@@ -240,12 +148,13 @@ start_page(BuildState *state, int levelno, IndexTuple low)
 static IndexTuple
 level_add(BuildLevel *level, IndexTuple itup)
 {
-	IndexTuple	copy = MemoryContextAlloc(level->context,
-										  MAXALIGN(IndexTupleSize(itup)));
+	IndexTuple	copy = (IndexTuple) (level->data + level->used);
 
 	Assert(level->nitems < level->max_items);
+	Assert(level->used + MAXALIGN(IndexTupleSize(itup)) <= BLCKSZ);
 
 	memcpy(copy, itup, IndexTupleSize(itup));
+	level->used += MAXALIGN(IndexTupleSize(itup));
 	level->items[level->nitems++] = copy;
 	level->space += BetreeTupleSpace(itup);
 	return copy;
@@ -464,7 +373,7 @@ finish_tree(BuildState *state)
 
 	meta = ecp_page_writer_get(state->writer);
 	betree_page_init_meta(meta, state->bt.nkeyatts, state->bt.natts,
-						  state->index_tuples > 0 ? state->bt.built_width : 0);
+						  state->sort.index_tuples > 0 ? state->bt.built_width : 0);
 	ecp_page_writer_put(state->writer, BETREE_META_BLKNO, meta);
 	ecp_page_writer_end(state->writer, NULL, NULL);
 }
@@ -478,62 +387,84 @@ begin_tree(BuildState *state, ForkNumber fork)
 	start_page(state, 0, betree_node_infinite_pivot(false));
 }
 
+/* ambuildphasename */
+char *
+betreebuildphasename(int64 phasenum)
+{
+	switch (phasenum)
+	{
+		case PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE:
+			return "initializing";
+		case BETREE_PROGRESS_SCAN:
+			return "scanning table";
+		case BETREE_PROGRESS_SORT:
+			return "sorting tuples";
+		case BETREE_PROGRESS_LOAD:
+			return "loading tuples in tree";
+		default:
+			return NULL;
+	}
+}
+
+/* Tell how many tuples are in the tree */
+static void
+report_loaded(int64 ntuples)
+{
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, ntuples);
+	ECP_STOP_POINT("build-loaded");
+}
+
+/* The tree, out of the sorted tuples */
+static void
+load_tree(BuildState *state)
+{
+	BetreeBuildSort *sort = &state->sort;
+	int64		ntuples = 0;
+	IndexTuple	itup;
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, BETREE_PROGRESS_LOAD);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL,
+								 (int64) sort->index_tuples);
+	begin_tree(state, MAIN_FORKNUM);
+	while ((itup = betree_build_sort_next(sort)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (sort->unique)
+		{
+			MemoryContext oldcontext = MemoryContextSwitchTo(sort->row_context);
+
+			check_duplicate(state, itup);
+			MemoryContextSwitchTo(oldcontext);
+		}
+		add_tuple(state, itup);
+		if (++ntuples % PROGRESS_TUPLES == 0)
+			report_loaded(ntuples);
+	}
+	add_posting(state);
+	finish_tree(state);
+	report_loaded(ntuples);
+}
+
 /* ambuild */
 IndexBuildResult *
 betreebuild(Relation heap, Relation index, IndexInfo *indexInfo)
 {
 	BuildState	state = {0};
 	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
-	MemoryContext oldcontext;
 
 	if (RelationGetNumberOfBlocks(index) != 0)
 		elog(ERROR, "index \"%s\" already contains data",
 			 RelationGetRelationName(index));
 
 	betree_rel_open(&state.bt, index);
-	state.heap = heap;
-	state.row_context = AllocSetContextCreate(CurrentMemoryContext,
-											  "betree build row",
-											  ALLOCSET_DEFAULT_SIZES);
-	state.unique = indexInfo->ii_Unique;
-	state.last_context = AllocSetContextCreate(CurrentMemoryContext,
-											   "betree build duplicates",
-											   ALLOCSET_SMALL_SIZES);
-	begin_sort(&state, indexInfo);
-	state.heap_tuples = table_index_build_scan(heap, index, indexInfo, true,
-											   true, build_callback, &state,
-											   NULL);
-	tuplesort_performsort(state.sort);
-	if (state.index_tuples > 0)
-		state.bt.built_width = (int) (state.index_bytes / state.index_tuples);
+	betree_build_sort_begin(&state.sort, &state.bt, heap, indexInfo);
+	if (state.sort.index_tuples > 0)
+		state.bt.built_width = (int) (state.sort.index_bytes / state.sort.index_tuples);
+	load_tree(&state);
+	betree_build_sort_end(&state.sort);
 
-	begin_tree(&state, MAIN_FORKNUM);
-	while (tuplesort_gettupleslot(state.sort, true, false, state.slot, NULL))
-	{
-		ItemPointer tid;
-		IndexTuple	itup;
-
-		CHECK_FOR_INTERRUPTS();
-
-		slot_getallattrs(state.slot);
-		tid = (ItemPointer) DatumGetPointer(state.slot->tts_values[state.bt.natts]);
-		oldcontext = MemoryContextSwitchTo(state.row_context);
-		itup = betree_form_tuple(&state.bt, state.slot->tts_values,
-								 state.slot->tts_isnull, tid, heap);
-		if (state.unique)
-			check_duplicate(&state, itup);
-		MemoryContextSwitchTo(oldcontext);
-		add_tuple(&state, itup);
-		MemoryContextReset(state.row_context);
-	}
-	ExecDropSingleTupleTableSlot(state.slot);
-	tuplesort_end(state.sort);
-	add_posting(&state);
-	finish_tree(&state);
-	MemoryContextDelete(state.row_context);
-
-	result->heap_tuples = state.heap_tuples;
-	result->index_tuples = state.index_tuples;
+	result->heap_tuples = state.sort.heap_tuples;
+	result->index_tuples = state.sort.index_tuples;
 	return result;
 }
 

@@ -14,5 +14,6 @@
 extern IndexBuildResult *betreebuild(Relation heap, Relation index,
 									 IndexInfo *indexInfo);
 extern void betreebuildempty(Relation index);
+extern char *betreebuildphasename(int64 phasenum);
 
 #endif							/* BETREE_BUILD_H */

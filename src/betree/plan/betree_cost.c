@@ -23,12 +23,14 @@
 #include "betree/log/betree_filter.h"
 #include "betree/order/betree_hash.h"
 #include "betree/order/betree_rel.h"
+#include "betree/page/betree_block.h"
 #include "betree/page/betree_page.h"
 #include "betree/plan/betree_cost.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "storage/bufmgr.h"
 #include "utils/index_selfuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
@@ -138,7 +140,22 @@ examine_clauses(PlannerInfo *root, IndexPath *path, BetreeRel *bt,
 		shape->filtered = shape->filtered && hashed[i];
 }
 
-/* Pages that a scan passes above the leaf: btree's tree_height, guessed */
+/*
+ * betree_cost_height
+ *		amgettreeheight: pages that a scan passes above the leaf
+ */
+int
+betree_cost_height(Relation rel)
+{
+	Buffer		root = betree_block_read(rel, BETREE_ROOT_BLKNO,
+										 BUFFER_LOCK_SHARE, BETREE_NODE);
+	int			height = BetreePageGetOpaque(BufferGetPage(root))->bteo_level;
+
+	UnlockReleaseBuffer(root);
+	return height;
+}
+
+/* The same where the planner does not ask (before version 18), guessed */
 static int
 guess_height(double pages)
 {
@@ -159,8 +176,10 @@ betreecostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 				   Selectivity *indexSelectivity, double *indexCorrelation,
 				   double *indexPages)
 {
-	double		pages = path->indexinfo->pages;
-	Relation	rel = index_open(path->indexinfo->indexoid, NoLock);
+	IndexOptInfo *index = path->indexinfo;
+	double		pages = index->pages;
+	int			height = index->tree_height;
+	Relation	rel = index_open(index->indexoid, NoLock);
 	BetreeRel	bt;
 	ScanShape	shape;
 	double		nodes;
@@ -178,8 +197,13 @@ betreecostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	examine_clauses(root, path, &bt, &shape);
 	index_close(rel, NoLock);
 
+	/* the descents are ours to charge, below */
+	index->tree_height = -1;
 	btcostestimate(root, path, loop_count, indexStartupCost, indexTotalCost,
 				   indexSelectivity, indexCorrelation, indexPages);
+	index->tree_height = height;
+	if (height < 0)
+		height = guess_height(pages);
 
 	/* windows that share a leaf are read together */
 	shape.nwindows = Max(1.0, Min(shape.nwindows, pages));
@@ -199,19 +223,17 @@ betreecostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	/* the part of the index that memory is not expected to hold */
 	miss = 1.0 - (double) effective_cache_size / Max(1.0, pages);
 	miss = Max(0.0, Min(1.0, miss));
-	get_tablespace_page_costs(path->indexinfo->reltablespace, &random_cost,
+	get_tablespace_page_costs(index->reltablespace, &random_cost,
 							  NULL);
 
 	/*
-	 * btcostestimate() takes the height from the planner, which asks btree
-	 * indexes only for it.  A log page costs a binary search for each window,
-	 * and then what is found there; a filter or a tail are read from one end
-	 * to the other.  The node costs, for a window after its first, what btree
-	 * charges for a page.  The last page of a log, which takes appends, is in
-	 * memory.
+	 * A log page costs a binary search for each window, and then what is
+	 * found there; a filter or a tail are read from one end to the other. The
+	 * node costs, for a window after its first, what btree charges for a
+	 * page.  The last page of a log, which takes appends, is in memory.
 	 */
 	page_cost = PAGE_OPERATORS * cpu_operator_cost;
-	descent = guess_height(pages) * page_cost;
+	descent = height * page_cost;
 	first = log_pages * (SEARCH_COMPARISONS * cpu_operator_cost +
 						 miss * random_cost);
 	whole = log_pages * (per_node * SEARCH_COMPARISONS * cpu_operator_cost +

@@ -16,4 +16,6 @@ extern void betreecostestimate(PlannerInfo *root, IndexPath *path,
 							   Selectivity *indexSelectivity,
 							   double *indexCorrelation, double *indexPages);
 
+extern int	betree_cost_height(Relation rel);
+
 #endif							/* BETREE_COST_H */

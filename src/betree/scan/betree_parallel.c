@@ -22,6 +22,7 @@
 
 #include "access/genam.h"
 #include "base/compat.h"
+#include "base/wait_event.h"
 #include "betree/order/betree_key.h"
 #include "betree/page/betree_entry.h"
 #include "betree/page/betree_page.h"
@@ -32,7 +33,6 @@
 #include "storage/bufmgr.h"
 #include "storage/condition_variable.h"
 #include "storage/spin.h"
-#include "utils/wait_event.h"
 
 typedef enum ParallelState
 {
@@ -94,6 +94,7 @@ betree_parallel_state(IndexScanDesc scan)
 static ParallelState
 seize(BetreeParallelScan shared)
 {
+	uint32		wait_event = ecp_wait_event(ECP_WAIT_SCAN);
 	ParallelState state;
 
 	for (;;)
@@ -105,7 +106,7 @@ seize(BetreeParallelScan shared)
 		SpinLockRelease(&shared->mutex);
 		if (state != PARALLEL_BUSY)
 			break;
-		ConditionVariableSleep(&shared->cv, PG_WAIT_EXTENSION);
+		ConditionVariableSleep(&shared->cv, wait_event);
 	}
 	ConditionVariableCancelSleep();
 	return state;

@@ -16,6 +16,7 @@
 
 #include "access/xlog.h"
 #include "base/compat.h"
+#include "base/wait_event.h"
 #include "catalog/pg_tablespace.h"
 #include "commands/tablespace.h"
 #include "common/pg_prng.h"
@@ -24,7 +25,6 @@
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/memutils.h"
-#include "utils/wait_event.h"
 
 /*
  * A file is filled in pieces, each followed by a sync.  The first one is small
@@ -110,7 +110,7 @@ ecp_device_file_append(EcpDeviceFile *file, const void *data, int bytes)
 	Assert(bytes > 0);
 	errno = 0;
 	if (FileWrite(file->file, unconstify(void *, data), bytes, file->bytes,
-				  PG_WAIT_EXTENSION) != bytes)
+				  ecp_wait_event(ECP_WAIT_DEVICE)) != bytes)
 	{
 		if (errno == 0)
 			errno = ENOSPC;
@@ -134,7 +134,7 @@ fill_piece(EcpDeviceFile *file, char *chunk, int64 bytes)
 		CHECK_FOR_INTERRUPTS();
 		memcpy(chunk, &at, sizeof(at));
 		ecp_device_file_append(file, chunk, n);
-		FileWriteback(file->file, at, n, PG_WAIT_EXTENSION);
+		FileWriteback(file->file, at, n, ecp_wait_event(ECP_WAIT_DEVICE));
 		bytes -= n;
 	}
 	ecp_job_sync(FileGetRawDesc(file->file), file->path);

@@ -25,6 +25,7 @@
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "base/core_dsm.h"
+#include "base/wait_event.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -81,7 +82,7 @@ ecp_job_read(int fd, void *buffer, size_t bytes, off_t offset,
 	size_t		done = 0;
 
 	Assert(fd >= 0 && bytes > 0 && offset >= 0);
-	pgstat_report_wait_start(PG_WAIT_EXTENSION);
+	pgstat_report_wait_start(ecp_wait_event(ECP_WAIT_DEVICE));
 	while (done < bytes)
 	{
 		ssize_t		got = pread(fd, (char *) buffer + done, bytes - done,
@@ -113,7 +114,7 @@ ecp_job_write(int fd, const void *buffer, size_t bytes, off_t offset,
 	size_t		done = 0;
 
 	Assert(fd >= 0 && bytes > 0 && offset >= 0);
-	pgstat_report_wait_start(PG_WAIT_EXTENSION);
+	pgstat_report_wait_start(ecp_wait_event(ECP_WAIT_DEVICE));
 	while (done < bytes)
 	{
 		ssize_t		put = pwrite(fd, (const char *) buffer + done,
@@ -181,7 +182,7 @@ ecp_job_worker_main(dsm_segment *seg, shm_toc *toc)
 	ConditionVariableBroadcast(&state->cv);
 	ConditionVariablePrepareToSleep(&state->cv);
 	while (!*(volatile bool *) &state->go)
-		ConditionVariableSleep(&state->cv, PG_WAIT_EXTENSION);
+		ConditionVariableSleep(&state->cv, ecp_wait_event(ECP_WAIT_JOB));
 	ConditionVariableCancelSleep();
 	pg_read_barrier();
 
@@ -252,7 +253,7 @@ job_run_parallel(EcpJob job, const void *task, Size task_bytes,
 		WaitForParallelWorkersToAttach(pcxt);
 		ConditionVariablePrepareToSleep(&state->cv);
 		while (pg_atomic_read_u32(&state->ready) < (uint32) launched)
-			ConditionVariableSleep(&state->cv, PG_WAIT_EXTENSION);
+			ConditionVariableSleep(&state->cv, ecp_wait_event(ECP_WAIT_JOB));
 		ConditionVariableCancelSleep();
 		state->nworkers = launched;
 		INSTR_TIME_SET_CURRENT(state->start);

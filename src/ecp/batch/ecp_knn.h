@@ -28,8 +28,8 @@
 #ifndef ECP_KNN_H
 #define ECP_KNN_H
 
+#include "base/team.h"
 #include "base/topk.h"
-#include "ecp/cluster/ecp_team.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_target.h"
 #include "fmgr.h"

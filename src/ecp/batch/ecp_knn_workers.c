@@ -3,7 +3,7 @@
  * ecp_knn_workers.c
  *	  Many queries at once: the memory of a batch, and its processes.
  *
- * A phase is a task of a team (ecp_team.c): the main process and its workers take
+ * A phase is a task of a team (base/team.c): the main process and its workers take
  * items from a counter until none is left, and what the next phase reads is
  * complete when all have.  Without workers the same arrays are palloc'd, and a
  * phase is a function call.
@@ -15,6 +15,7 @@
 #include "access/genam.h"
 #include "access/table.h"
 #include "base/topk.h"
+#include "base/wait_event.h"
 #include "ecp/batch/ecp_knn.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -22,7 +23,6 @@
 #include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
-#include "utils/wait_event.h"
 #include "vector/vector_distance.h"
 
 /* A batch has at least this number of queries, whatever work_mem is. */
@@ -164,7 +164,7 @@ knn_create_team(EcpKnn *knn, EcpKnnPlan *plan, int nworkers)
 	while (!ecp_team_create(&knn->team, "ecp_knn_workers_main", nworkers,
 							plan->layout.bytes, knn->heap,
 							plan->exact ? knn->snapshot : NULL,
-							PG_WAIT_EXTENSION))
+							ecp_wait_event(ECP_WAIT_BATCH)))
 	{
 		if (plan->max_queries <= KNN_QUERIES_MIN)
 		{

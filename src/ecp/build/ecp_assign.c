@@ -29,6 +29,7 @@
 #include <math.h>
 
 #include "access/tableam.h"
+#include "base/index_team.h"
 #include "base/topk.h"
 #include "catalog/index.h"
 #include "ecp/build/ecp_build.h"
@@ -37,7 +38,6 @@
 #include "ecp/cluster/ecp_byte_copy.h"
 #include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/cluster/ecp_leader_lists.h"
-#include "ecp/cluster/ecp_team.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_prepare.h"
@@ -508,7 +508,8 @@ ecp_assign_task(EcpTeam *team, const void *args, char **memories)
 	ecp_assign_attach(build, memories);
 	assign_scan_start(&scan);
 	heap_tuples = assign_scan_table(&scan, ecp_build_team_scan(team));
-	ecp_build_team_add(team, heap_tuples, scan.rows, scan.rounds,
+	ecp_build_team_add_rounds(team, scan.rounds);
+	ecp_index_team_add(team, heap_tuples, scan.rows,
 					   build->indexInfo->ii_BrokenHotChain);
 }
 
@@ -590,9 +591,9 @@ ecp_assign(EcpBuild *build, EcpAssignReport *report)
 		ecp_assign_memories(build, memories);
 		ecp_team_run(build->team, EcpTaskOf(ecp_assign_task), NULL, 0, 0, 1,
 					 memories, lengthof(memories));
-		ecp_build_team_sums(build->team, &report->heap_tuples,
-							&build->assigned.rows, &report->rounds,
-							&build->indexInfo->ii_BrokenHotChain);
+		report->rounds = ecp_build_team_rounds(build->team);
+		ecp_index_team_sums(build->team, build->indexInfo, &report->heap_tuples,
+							&build->assigned.rows);
 	}
 	else
 	{

@@ -25,6 +25,7 @@
 #include <math.h>
 
 #include "base/page_writer.h"
+#include "base/team.h"
 #include "commands/progress.h"
 #include "device/cost/device_model.h"
 #include "device/cost/device_profile.h"
@@ -33,7 +34,6 @@
 #include "ecp/build/ecp_policy.h"
 #include "ecp/recall/ecp_recall_curve.h"
 #include "ecp/search/ecp_target.h"
-#include "ecp/cluster/ecp_team.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"

@@ -15,10 +15,10 @@
 
 #include "access/genam.h"
 #include "base/page_writer.h"
+#include "base/team.h"
 #include "ecp/build/ecp_policy.h"
 #include "ecp/cluster/ecp_byte_copy.h"
 #include "ecp/cluster/ecp_leader_lists.h"
-#include "ecp/cluster/ecp_team.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"

@@ -16,9 +16,9 @@
 
 #include "base/error_row.h"
 #include "base/stop_point.h"
+#include "base/team.h"
 #include "commands/progress.h"
 #include "ecp/build/ecp_build.h"
-#include "ecp/cluster/ecp_team.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_meta.h"

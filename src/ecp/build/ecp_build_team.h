@@ -8,7 +8,7 @@
 #ifndef ECP_BUILD_TEAM_H
 #define ECP_BUILD_TEAM_H
 
-#include "ecp/cluster/ecp_team.h"
+#include "base/team.h"
 
 struct EcpBuild;
 
@@ -38,13 +38,9 @@ extern void ecp_build_team_position(const EcpTeam *team, uint32 *own_blocks,
 /* How far the team has read ahead. */
 extern pg_atomic_uint64 *ecp_build_team_ahead(EcpTeam *team);
 
-/* Add what a process found to what the team found. */
-extern void ecp_build_team_add(EcpTeam *team, double heap_tuples,
-							   double index_tuples, uint32 rounds,
-							   bool broken_hot_chain);
-extern void ecp_build_team_sums(EcpTeam *team, double *heap_tuples,
-								double *index_tuples, uint32 *rounds,
-								bool *broken_hot_chain);
+/* Add what a process found to what the team found (besides base/index_team.h). */
+extern void ecp_build_team_add_rounds(EcpTeam *team, uint32 rounds);
+extern uint32 ecp_build_team_rounds(EcpTeam *team);
 
 extern PGDLLEXPORT void ecp_build_recall_task(EcpTeam *team, const void *args,
 											  char **memories);

@@ -25,12 +25,12 @@
 #include <math.h>
 
 #include "base/compat.h"
+#include "base/team.h"
 #include "common/hashfn.h"
 #include "ecp/build/ecp_build.h"
 #include "ecp/cluster/ecp_byte_copy.h"
 #include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/cluster/ecp_leader_lists.h"
-#include "ecp/cluster/ecp_team.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"

@@ -34,12 +34,12 @@
 
 #include "base/compat.h"
 #include "base/page_writer.h"
+#include "base/team.h"
 #include "commands/progress.h"
 #include "ecp/build/ecp_build.h"
 #include "ecp/build/ecp_build_team.h"
 #include "ecp/build/ecp_policy.h"
 #include "ecp/cluster/ecp_kmeans.h"
-#include "ecp/cluster/ecp_team.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"

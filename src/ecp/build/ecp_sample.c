@@ -23,9 +23,9 @@
 #include "postgres.h"
 
 #include "access/tableam.h"
+#include "base/team.h"
 #include "catalog/index.h"
 #include "ecp/build/ecp_build.h"
-#include "ecp/cluster/ecp_team.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"

@@ -27,9 +27,9 @@
 #include <math.h>
 
 #include "base/compat.h"
+#include "base/team.h"
 #include "ecp/cluster/ecp_byte_copy.h"
 #include "ecp/cluster/ecp_kmeans.h"
-#include "ecp/cluster/ecp_team.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"

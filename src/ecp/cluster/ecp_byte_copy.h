@@ -8,8 +8,8 @@
 #ifndef ECP_BYTE_COPY_H
 #define ECP_BYTE_COPY_H
 
+#include "base/team.h"
 #include "ecp/cluster/ecp_kmeans.h"
-#include "ecp/cluster/ecp_team.h"
 
 /* How bytes are made of floats; see ecp_byte_copy.c. */
 typedef struct EcpByteScale

@@ -26,11 +26,11 @@
 #include <math.h>
 
 #include "base/compat.h"
+#include "base/team.h"
 #include "base/topk.h"
 #include "common/hashfn.h"
 #include "common/pg_prng.h"
 #include "ecp/cluster/ecp_kmeans.h"
-#include "ecp/cluster/ecp_team.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"
@@ -39,6 +39,9 @@
 
 /* Multiply-adds between two checks for interrupts, about 0.1 s when scalar. */
 #define NEAREST_STEP_OPS	(UINT64CONST(1) << 27)
+
+/* Multiply-adds from which waking workers pays. */
+#define TEAM_WORK_MIN		4e6
 
 /* Rows whose uint8 elements can be summed in 32 bits. */
 #define SUM_ROWS_MAX		(1 << 24)
@@ -627,7 +630,7 @@ ecp_kmeans(EcpTeam *team, const EcpRows *rows, int k, int iterations,
 		return kmeans_unique(centres, km.vec_bytes, k);
 	}
 
-	if (team && rows->memory && centres_memory && work >= ECP_TEAM_WORK_MIN)
+	if (team && rows->memory && centres_memory && work >= TEAM_WORK_MIN)
 		km.team = team;
 	km.rows_memory = rows->memory;
 	km.centres_memory = centres_memory;

@@ -8,8 +8,8 @@
 #ifndef ECP_KMEANS_H
 #define ECP_KMEANS_H
 
+#include "base/team.h"
 #include "common/pg_prng.h"
-#include "ecp/cluster/ecp_team.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 

@@ -23,9 +23,9 @@
 
 #include <math.h>
 
+#include "base/team.h"
 #include "common/hashfn.h"
 #include "common/pg_prng.h"
-#include "ecp/cluster/ecp_team.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_meta.h"

@@ -8,7 +8,7 @@
 #ifndef ECP_RECALL_CURVE_H
 #define ECP_RECALL_CURVE_H
 
-#include "ecp/cluster/ecp_team.h"
+#include "base/team.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_target.h"
 

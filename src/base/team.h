@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_team.h
+ * team.h
  *	  Tasks that a backend and its parallel workers do together.
  *
  * (The server's sources call the backend of a parallel operation its leader;
@@ -101,6 +101,7 @@ struct EcpTeam
 	int			nworkers;
 	const char *memory_setting; /* that bounds what is shared */
 	bool		told_short;
+	bool		dismissed;
 };
 
 /*
@@ -122,6 +123,12 @@ extern bool ecp_team_create(EcpTeam *team, const char *entry, int nworkers,
  * over before it has started.
  */
 extern void ecp_team_launch(EcpTeam *team, bool all);
+
+/*
+ * The backend: end the workers.  What was shared with them is there up to
+ * ecp_team_end(), which does it if it has not been done.
+ */
+extern void ecp_team_dismiss(EcpTeam *team);
 extern void ecp_team_end(EcpTeam *team);
 
 /* A worker: find what the backend made, and do tasks until it ends the team. */
@@ -143,9 +150,6 @@ extern void ecp_team_run(EcpTeam *team, EcpTask task,
 
 /* Within a task: take items *from .. *upto - 1; false when none are left. */
 extern bool ecp_team_claim(EcpTeam *team, int64 *from, int64 *upto);
-
-/* Multiply-adds from which waking workers pays. */
-#define ECP_TEAM_WORK_MIN	4e6
 
 /* Items to claim at once, so that all of the team end at about one time. */
 extern int64 ecp_team_step(const EcpTeam *team, int64 nitems, int64 least);

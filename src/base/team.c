@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_team.c
+ * team.c
  *	  Tasks that a backend and its parallel workers do together: those of an
- *	  index build (ecp_build_team.c), and the phases of a batch of queries
+ *	  index build (base/index_team.c), and the phases of a batch of queries
  *	  (ecp_knn_workers.c).
  *
  * The backend has its workers do one task after the other.  It does its own
@@ -30,7 +30,7 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "base/core_dsm.h"
-#include "ecp/cluster/ecp_team.h"
+#include "base/team.h"
 #include "executor/instrument.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -442,13 +442,23 @@ ecp_team_launch(EcpTeam *team, bool all)
 		WaitForParallelWorkersToAttach(team->pcxt);
 }
 
+/* Let the workers go: there will be no more tasks. */
+void
+ecp_team_dismiss(EcpTeam *team)
+{
+	EcpTeamTask none = {0};
+
+	Assert(!team->dismissed);
+	team_start(team, &none, false);
+	team->dismissed = true;
+}
+
 /* End the workers, and release what was shared with them. */
 void
 ecp_team_end(EcpTeam *team)
 {
-	EcpTeamTask none = {0};
-
-	team_start(team, &none, false);
+	if (!team->dismissed)
+		ecp_team_dismiss(team);
 	WaitForParallelWorkersToFinish(team->pcxt);
 	for (int i = 0; i < team->nworkers; i++)
 		InstrAccumParallelQuery(&team->buffer_usage[i], &team->wal_usage[i]);

@@ -1,0 +1,376 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_build_sort.c
+ *	  CREATE INDEX: the rows of the table in index order, by one process or
+ *	  several.
+ *
+ * btree's own tuplesort is not open to other access methods before version
+ * 18, so we use the heap-tuple kind, with the type's ordering operators.
+ *
+ * As in btree, the processes of a parallel build read the table together, and
+ * each sorts the rows that it has read onto one tape, with its part of
+ * maintenance_work_mem.  Then the workers go, and the backend merges the
+ * tapes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/stratnum.h"
+#include "access/tableam.h"
+#include "access/tupmacs.h"
+#include "base/compat.h"
+#include "base/index_team.h"
+#include "betree/build/betree_build_sort.h"
+#include "betree/order/betree_form.h"
+#include "betree/order/betree_rel.h"
+#include "betree/page/betree_page.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
+#include "commands/progress.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "pgstat.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/tuplesort.h"
+
+/* In shared memory */
+typedef struct SortShared
+{
+	EcpIndexTeamShared team;	/* must be first; its mutex protects: */
+	double		index_bytes;
+}			SortShared;
+
+#define SORT_SHARED_SIZE	BUFFERALIGN(sizeof(SortShared))
+
+/* The part of the sort behind it */
+static inline Sharedsort *
+shared_sort(EcpTeam *team)
+{
+	return (Sharedsort *) ((char *) team->shared + SORT_SHARED_SIZE);
+}
+
+PGDLLEXPORT void betree_build_sort_main(dsm_segment *seg, shm_toc *toc);
+PGDLLEXPORT void betree_build_sort_task(EcpTeam *team, const void *args,
+										char **memories);
+
+static void
+report_phase(int phase)
+{
+	if (!IsParallelWorker())
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, phase);
+}
+
+/*
+ * Start the sort: all attributes, the TID and, for a unique index, whether the
+ * row is alive; by key attributes and TID.
+ */
+static void
+begin_sort(BetreeBuildSort * sort, int memory_kb, SortCoordinate coordinate)
+{
+	BetreeRel  *bt = sort->bt;
+	Relation	rel = bt->rel;
+	int			natts = bt->natts;
+	int			nkeys = bt->nkeyatts + 1;
+	TupleDesc	desc = CreateTemplateTupleDesc(natts + (sort->unique ? 2 : 1));
+	AttrNumber	attnums[INDEX_MAX_KEYS + 1];
+	Oid			operators[INDEX_MAX_KEYS + 1];
+	Oid			collations[INDEX_MAX_KEYS + 1];
+	bool		nulls_first[INDEX_MAX_KEYS + 1];
+
+	for (int i = 0; i < natts; i++)
+		TupleDescCopyEntry(desc, i + 1, bt->tupdesc, i + 1);
+	TupleDescInitEntry(desc, natts + 1, "ctid", TIDOID, -1, 0);
+	if (sort->unique)
+		TupleDescInitEntry(desc, natts + 2, "alive", BOOLOID, -1, 0);
+	TupleDescFinalize(desc);
+
+	for (int i = 0; i < bt->nkeyatts; i++)
+	{
+		int16		option = rel->rd_indoption[i];
+		int			strategy = (option & INDOPTION_DESC) ?
+			BTGreaterStrategyNumber : BTLessStrategyNumber;
+
+		attnums[i] = i + 1;
+		operators[i] = get_opfamily_member(rel->rd_opfamily[i],
+										   rel->rd_opcintype[i],
+										   rel->rd_opcintype[i], strategy);
+		if (!OidIsValid(operators[i]))
+			elog(ERROR, "missing operator %d(%u,%u) in opfamily %u", strategy,
+				 rel->rd_opcintype[i], rel->rd_opcintype[i],
+				 rel->rd_opfamily[i]);
+		collations[i] = rel->rd_indcollation[i];
+		nulls_first[i] = (option & INDOPTION_NULLS_FIRST) != 0;
+	}
+	attnums[nkeys - 1] = natts + 1;
+	operators[nkeys - 1] = TIDLessOperator;
+	collations[nkeys - 1] = InvalidOid;
+	nulls_first[nkeys - 1] = false;
+
+	sort->state = tuplesort_begin_heap(desc, nkeys, attnums, operators,
+									   collations, nulls_first, memory_kb,
+									   coordinate, TUPLESORT_NONE);
+	sort->slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+}
+
+/*
+ * The row's attributes into the slot, out-of-line values fetched.  Forming the
+ * index tuple checks its size while we know the row.
+ */
+static void
+deform_row(BetreeBuildSort * sort, ItemPointer tid, Datum *values, bool *isnull)
+{
+	TupleTableSlot *slot = sort->slot;
+	IndexTuple	itup = betree_form_tuple(sort->bt, values, isnull, tid, sort->heap);
+
+	sort->index_bytes += IndexTupleSize(itup);
+	index_deform_tuple(itup, sort->bt->tupdesc, slot->tts_values,
+					   slot->tts_isnull);
+}
+
+static bool
+has_nulls(const bool *isnull, int natts)
+{
+	for (int i = 0; i < natts; i++)
+	{
+		if (isnull[i])
+			return true;
+	}
+	return false;
+}
+
+/* Row of the heap scan: into the sort */
+static void
+sort_callback(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+			  bool tupleIsAlive, void *arg)
+{
+	BetreeBuildSort *sort = (BetreeBuildSort *) arg;
+	int			natts = sort->bt->natts;
+	MemoryContext oldcontext = MemoryContextSwitchTo(sort->row_context);
+	TupleTableSlot *slot = sort->slot;
+
+	ExecClearTuple(slot);
+	if (sort->fixed && !has_nulls(isnull, natts))
+	{
+		sort->index_bytes += IndexTupleSize(sort->fixed);
+		memcpy(slot->tts_values, values, natts * sizeof(Datum));
+		memset(slot->tts_isnull, false, natts * sizeof(bool));
+	}
+	else
+		deform_row(sort, tid, values, isnull);
+	slot->tts_values[natts] = PointerGetDatum(tid);
+	slot->tts_isnull[natts] = false;
+	if (sort->unique)
+	{
+		slot->tts_values[natts + 1] = BoolGetDatum(tupleIsAlive);
+		slot->tts_isnull[natts + 1] = false;
+	}
+	ExecStoreVirtualTuple(slot);
+	tuplesort_puttupleslot(sort->state, slot);
+	sort->index_tuples++;
+
+	MemoryContextSwitchTo(oldcontext);
+	MemoryContextReset(sort->row_context);
+}
+
+static void
+open_sort(BetreeBuildSort * sort, BetreeRel *bt, Relation heap, IndexInfo *info)
+{
+	sort->bt = bt;
+	sort->heap = heap;
+	sort->unique = info->ii_Unique;
+	sort->row_context = AllocSetContextCreate(CurrentMemoryContext,
+											  "betree build row",
+											  ALLOCSET_DEFAULT_SIZES);
+	if (bt->fixed_size > 0 && MAXALIGN(bt->fixed_size) <= BetreeMaxItemSize)
+	{
+		sort->fixed = palloc0(MAXALIGN(bt->fixed_size));
+		sort->fixed->t_info = MAXALIGN(bt->fixed_size);
+	}
+}
+
+static void
+close_sort(BetreeBuildSort * sort)
+{
+	ExecDropSingleTupleTableSlot(sort->slot);
+	tuplesort_end(sort->state);
+	MemoryContextDelete(sort->row_context);
+}
+
+/* Read the table, or this process's part of it, into the sort */
+static void
+sort_rows(BetreeBuildSort * sort, IndexInfo *info, TableScanDesc scan)
+{
+	report_phase(BETREE_PROGRESS_SCAN);
+	sort->heap_tuples = table_index_build_scan(sort->heap, sort->bt->rel, info, true,
+											   !IsParallelWorker(), sort_callback,
+											   sort, scan);
+	report_phase(BETREE_PROGRESS_SORT);
+	tuplesort_performsort(sort->state);
+}
+
+/* ---- several processes ---- */
+
+/*
+ * betree_build_sort_task
+ *		A process's part: its rows onto a tape.  The argument is its memory in kB.
+ */
+void
+betree_build_sort_task(EcpTeam *team, const void *args, char **memories)
+{
+	EcpIndexTeam *index_team = (EcpIndexTeam *) team;
+	SortShared *shared = (SortShared *) team->shared;
+	SortCoordinateData coordinate = {.isWorker = true,.nParticipants = -1,.sharedsort = shared_sort(team)};
+	BetreeBuildSort part = {0};
+	BetreeRel	bt;
+
+	betree_rel_open(&bt, index_team->index);
+	open_sort(&part, &bt, index_team->heap, index_team->info);
+	begin_sort(&part, *(const int *) args, &coordinate);
+	sort_rows(&part, index_team->info,
+			  ecp_table_beginscan_parallel(index_team->heap, team->scan));
+	close_sort(&part);
+
+	ecp_index_team_add(team, part.heap_tuples, part.index_tuples,
+					   index_team->info->ii_BrokenHotChain);
+	SpinLockAcquire(&shared->team.mutex);
+	shared->index_bytes += part.index_bytes;
+	SpinLockRelease(&shared->team.mutex);
+}
+
+/* The entry point of a worker */
+void
+betree_build_sort_main(dsm_segment *seg, shm_toc *toc)
+{
+	EcpIndexTeam team = {0};
+
+	ecp_index_team_attach(&team, toc);
+	tuplesort_attach_shared(shared_sort(&team.team), seg);
+	ecp_team_work(&team.team);
+	ecp_index_team_detach(&team);
+}
+
+/* Workers, as many as the server has and wants to give, or NULL */
+static EcpIndexTeam *
+begin_team(BetreeBuildSort * sort, IndexInfo *info)
+{
+	Relation	index = sort->bt->rel;
+	int			nworkers = ecp_index_build_workers(sort->heap, index, info);
+	EcpIndexTeam *team;
+	Size		bytes;
+
+	if (nworkers == 0)
+		return NULL;
+	team = palloc0(sizeof(EcpIndexTeam));
+	bytes = add_size(SORT_SHARED_SIZE, tuplesort_estimate_shared(nworkers + 1));
+	if (ecp_index_team_create(team, "betree_build_sort_main", nworkers, bytes,
+							  sort->heap, index, info))
+	{
+		tuplesort_initialize_shared(shared_sort(&team->team), nworkers + 1,
+									team->team.pcxt->seg);
+		if (ecp_index_team_launch(team))
+			return team;
+	}
+	pfree(team);
+	return NULL;
+}
+
+/* Have the team sort the table, and begin to merge its tapes */
+static void
+sort_by_team(BetreeBuildSort * sort, IndexInfo *info)
+{
+	EcpTeam    *team = &sort->team->team;
+	int			nprocesses = team->nworkers + 1;
+	int			memory_kb = maintenance_work_mem / nprocesses;
+	SortCoordinateData coordinate = {.nParticipants = nprocesses,.sharedsort = shared_sort(team)};
+
+	ecp_team_run(team, EcpTaskOf(betree_build_sort_task), &memory_kb,
+				 sizeof(memory_kb), 0, 1, NULL, 0);
+	ecp_team_dismiss(team);
+	ecp_index_team_sums(team, info, &sort->heap_tuples, &sort->index_tuples);
+	sort->index_bytes = ((SortShared *) team->shared)->index_bytes;
+	begin_sort(sort, maintenance_work_mem, &coordinate);
+	tuplesort_performsort(sort->state);
+}
+
+/* ---- the backend ---- */
+
+void
+betree_build_sort_begin(BetreeBuildSort * sort, BetreeRel *bt, Relation heap,
+						IndexInfo *info)
+{
+	open_sort(sort, bt, heap, info);
+	sort->team = begin_team(sort, info);
+	if (sort->team)
+		sort_by_team(sort, info);
+	else
+	{
+		begin_sort(sort, maintenance_work_mem, NULL);
+		sort_rows(sort, info, NULL);
+	}
+}
+
+/*
+ * The index tuple of a minimal tuple without NULLs whose values are of fixed
+ * length: they lie alike in both, and the TID follows.
+ */
+static IndexTuple
+copy_fixed(BetreeBuildSort * sort, MinimalTuple tuple)
+{
+	const char *values = (char *) tuple - MINIMAL_TUPLE_OFFSET + tuple->t_hoff;
+	int			bytes = sort->bt->fixed_size - (int) sizeof(IndexTupleData);
+	IndexTuple	itup = sort->fixed;
+
+	memcpy((char *) itup + sizeof(IndexTupleData), values, bytes);
+	memcpy(&itup->t_tid, values + att_align_nominal(bytes, TYPALIGN_SHORT),
+		   sizeof(ItemPointerData));
+	return itup;
+}
+
+/* The same of any tuple */
+static IndexTuple
+form_tuple(BetreeBuildSort * sort)
+{
+	TupleTableSlot *slot = sort->slot;
+	MemoryContext oldcontext;
+	ItemPointer tid;
+	IndexTuple	itup;
+
+	slot_getallattrs(slot);
+	tid = (ItemPointer) DatumGetPointer(slot->tts_values[sort->bt->natts]);
+	MemoryContextReset(sort->row_context);
+	oldcontext = MemoryContextSwitchTo(sort->row_context);
+	itup = betree_form_tuple(sort->bt, slot->tts_values, slot->tts_isnull, tid,
+							 sort->heap);
+	MemoryContextSwitchTo(oldcontext);
+	return itup;
+}
+
+IndexTuple
+betree_build_sort_next(BetreeBuildSort * sort)
+{
+	if (!tuplesort_gettupleslot(sort->state, true, false, sort->slot, NULL))
+		return NULL;
+	if (sort->fixed)
+	{
+		bool		owned;
+		MinimalTuple tuple = ExecFetchSlotMinimalTuple(sort->slot, &owned);
+
+		Assert(!owned);
+		if ((tuple->t_infomask & HEAP_HASNULL) == 0)
+			return copy_fixed(sort, tuple);
+	}
+	return form_tuple(sort);
+}
+
+void
+betree_build_sort_end(BetreeBuildSort * sort)
+{
+	close_sort(sort);
+	if (sort->team)
+		ecp_index_team_end(sort->team);
+}
