@@ -3,7 +3,8 @@
 # check_readme.pl: fail if the pages for users leave out something that a user
 # can call or set: functions and procedures (but for those that are only a part
 # of an operator or of an access method), tables and views, configuration
-# variables, storage parameters; if a link in them leads nowhere; or if
+# variables, storage parameters; if a link in them leads nowhere; if they give
+# figures of betree that its table in test/bench/RESULTS.md does not have; or if
 # README.md is longer than what is read in two minutes.
 #
 # The tables of functions in doc/reference.md, between the lines "<!-- functions
@@ -102,6 +103,8 @@ foreach my $name (sort keys %wanted)
 }
 check_length();
 check_links($_) foreach 'README.md', glob('doc/*.md');
+check_figures();
+
 exit $bad;
 
 # README.md is short, and its text fits a screen; tables and code may be wider.
@@ -263,4 +266,32 @@ sub slurp
 	my $text = <$fh>;
 	close $fh;
 	return $text;
+}
+
+# Rows between the lines "<!-- betree beside btree -->" and "<!-- end -->" are
+# of the table of RESULTS.md, and so are the figures of README.md, "How fast",
+# but for those without a point or a comma.
+sub check_figures
+{
+	my $results = slurp('test/bench/RESULTS.md');
+	my $part = qr/<!-- betree beside btree -->\n(.*?)<!-- end -->/s;
+	my %row = map { $_ => 1 } split /\n/, ($results =~ $part)[0];
+
+	foreach my $file (glob 'doc/*.md')
+	{
+		next if slurp($file) !~ $part;
+		foreach my $line (grep { !$row{$_} } split /\n/, $1)
+		{
+			print "$file: test/bench/RESULTS.md has no row \"$line\"\n";
+			$bad = 1;
+		}
+	}
+	my ($fast) = slurp('README.md') =~ /^30 million random UUIDs(.*?)^## /ms;
+	foreach my $figure ($fast =~ /\b\d+[.,][\d.,]*\d/g)
+	{
+		next if $results =~ /(?<![\d.,])\Q$figure\E/;
+		print "README.md: test/bench/RESULTS.md has no figure $figure\n";
+		$bad = 1;
+	}
+	return;
 }
