@@ -16,9 +16,9 @@ UPDATE rows SET n = n WHERE id % 10 = 0;
 
 -- All that is on the pages of an index but their LSNs and checksums
 CREATE FUNCTION digest(index regclass) RETURNS text LANGUAGE sql AS $$
-	SELECT md5(string_agg(substr(bytes, block * 8192 + 11, 8182), '' ORDER BY block))
-	FROM (SELECT pg_read_binary_file(pg_relation_filepath(index)) AS bytes) f,
-		generate_series(0, length(bytes) / 8192 - 1) block
+	SELECT md5(string_agg(page, '' ORDER BY block))
+	FROM (SELECT block, md5(pg_read_binary_file(pg_relation_filepath(index), block * 8192 + 10, 8182)) AS page
+		FROM generate_series(0, pg_relation_size(index) / 8192 - 1) block OFFSET 0) p
 $$;
 
 -- Build an index by one process and by several, with little memory, too: are
