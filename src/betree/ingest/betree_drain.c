@@ -45,6 +45,7 @@
 #include "postgres.h"
 
 #include "access/generic_xlog.h"
+#include "base/block_stream.h"
 #include "base/core_wal.h"
 #include "base/stop_point.h"
 #include "betree/ingest/betree_drain.h"
@@ -340,6 +341,8 @@ static void
 read_ahead(DrainState *state)
 {
 	BlockNumber blocks[GROUP_SIZE];
+	EcpBlockList list = {.blocks = blocks};
+	EcpBlockStream *stream;
 	int			n = 0;
 	Page		node;
 	int			limit = Min(Min(GROUP_SIZE, *state->budget),
@@ -362,10 +365,14 @@ read_ahead(DrainState *state)
 	}
 	LockBuffer(state->nodebuf, BUFFER_LOCK_UNLOCK);
 
-	for (int i = 0; i < n; i++)
-		PrefetchBuffer(state->bt->rel, MAIN_FORKNUM, blocks[i]);
-	for (int i = 0; i < n; i++)
-		state->ahead[state->nahead++] = ReadBuffer(state->bt->rel, blocks[i]);
+	if (n == 0)
+		return;
+	list.nblocks = n;
+	stream = ecp_block_stream_begin(state->bt->rel, NULL, ecp_block_stream_list,
+									&list);
+	while (n-- > 0)
+		state->ahead[state->nahead++] = ecp_block_stream_next(stream);
+	ecp_block_stream_end(stream);
 }
 
 /*

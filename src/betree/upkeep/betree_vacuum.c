@@ -26,6 +26,14 @@
  * they were made for.  A page that came into use after the walk began has a
  * newer LSN; any other page in use belongs to a node that the walk has met.
  *
+ * Each page is read once, but not in the order of the file: of an index that
+ * random inserts have doubled, a quarter of the leaves are within 16 blocks behind
+ * the last, and 43 % lie before it.  Going by block an entry could get behind the
+ * walk, by a flush or a split into a page that has been passed.  It would take a
+ * walk over all logs first, and then, as in nbtree, a mark of this VACUUM on each
+ * leaf that gets entries of another one; and leaves are freed with their parent.
+ * So the next leaves of a node are prefetched instead.
+ *
  * Proof that no index-only scan returns an entry that is gone: if we visit the leaf
  * after the scan's pin, we see the pin and wait; if before, log and leaf were clean
  * when the scan read them, for the log of a node is cleaned before its leaves, and
@@ -39,6 +47,7 @@
 #include "access/genam.h"
 #include "access/generic_xlog.h"
 #include "access/xlog.h"
+#include "base/block_stream.h"
 #include "base/compat.h"
 #include "base/core_buffer.h"
 #include "base/stop_point.h"
@@ -61,6 +70,7 @@
 #include "storage/indexfsm.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/spccache.h"
 
 typedef struct VacuumState
 {
@@ -76,6 +86,9 @@ typedef struct VacuumState
 	int			max_wait;
 	BlockNumber last_node[BETREE_MAX_HEIGHT];	/* whose log has been cleaned */
 	Buffer		nodebuf;		/* leaf parent, pinned */
+	BlockNumber ahead_of;		/* node whose leaves are prefetched */
+	int			nahead;			/* how many */
+	BlockNumber unmet;			/* see next_unmet_page */
 	IndexTuple	cursor;			/* lower bound of the next child */
 	BetreeWalk	walk;
 	MemoryContext context;
@@ -157,24 +170,34 @@ clean_log(VacuumState *state, Page node)
 {
 	BetreePageOpaque opaque = BetreePageGetOpaque(node);
 	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+	BetreeDirEntry *entries[BETREE_NCAP_MAX];
+	BlockNumber blocks[BETREE_NCAP_MAX];
+	EcpBlockList list = {.blocks = blocks};
+	EcpBlockStream *stream;
 
 	for (int i = 0; i < opaque->bteo_ndir; i++)
 	{
-		Buffer		buf;
-
 		betree_block_set_add(&state->visited, dir[i].bted_block);
 		if (!BetreeDirIsSealed(&dir[i]) &&
 			dir[i].bted_kind != BETREE_DIR_TAIL)
 			continue;
 		betree_block_verify(state->bt.rel, dir[i].bted_block);
-		buf = ReadBufferExtended(state->bt.rel, MAIN_FORKNUM,
-								 dir[i].bted_block, RBM_NORMAL,
-								 state->info->strategy);
+		entries[list.nblocks] = &dir[i];
+		blocks[list.nblocks++] = dir[i].bted_block;
+	}
+
+	stream = ecp_block_stream_begin(state->bt.rel, state->info->strategy,
+									ecp_block_stream_list, &list);
+	for (int i = 0; i < list.nblocks; i++)
+	{
+		Buffer		buf = ecp_block_stream_next(stream);
+
 		betree_block_lock(state->bt.rel, buf, BUFFER_LOCK_EXCLUSIVE);
 		betree_block_verify_page(state->bt.rel, buf, BETREE_LOG, -1);
-		clean_page(state, buf, node, &dir[i]);
+		clean_page(state, buf, node, entries[i]);
 		UnlockReleaseBuffer(buf);
 	}
+	ecp_block_stream_end(stream);
 }
 
 /* Clean the log of a node on the way, if that has not been done yet */
@@ -250,6 +273,28 @@ set_cursor(VacuumState *state, IndexTuple pivot)
 	MemoryContextSwitchTo(oldcontext);
 }
 
+/*
+ * The next leaves of a node, as many as maintenance_io_concurrency, will be
+ * needed; but for one all have been asked for if the last leaf was its, too.  Not
+ * by a stream, whose pins would keep empty leaves from being freed.
+ */
+static void
+prefetch_leaves(VacuumState *state, Page node, int child)
+{
+	Relation	rel = state->bt.rel;
+	BlockNumber nodeblk = BufferGetBlockNumber(state->nodebuf);
+	int			last = Min(child + state->nahead, BetreeNodeNumChildren(node) - 1);
+	int			first = state->ahead_of == nodeblk ?
+		Max(child + state->nahead, child + 1) : child + 1;
+
+	state->ahead_of = nodeblk;
+	for (int i = first; i <= last; i++)
+	{
+		betree_block_verify(rel, BetreeNodeGetChild(node, i));
+		PrefetchBuffer(rel, MAIN_FORKNUM, BetreeNodeGetChild(node, i));
+	}
+}
+
 /* Clean the leaf at the cursor and move the cursor behind it */
 static void
 clean_leaf(VacuumState *state)
@@ -270,12 +315,7 @@ clean_leaf(VacuumState *state)
 	child = betree_key_search_node(bt, node, &key, false);
 	leafblk = BetreeNodeGetChild(node, child);
 	betree_block_verify(bt->rel, leafblk);
-	if (child + 1 < BetreeNodeNumChildren(node))
-	{
-		betree_block_verify(bt->rel, BetreeNodeGetChild(node, child + 1));
-		PrefetchBuffer(bt->rel, MAIN_FORKNUM,
-					   BetreeNodeGetChild(node, child + 1));
-	}
+	prefetch_leaves(state, node, child);
 
 	leafbuf = ReadBufferExtended(bt->rel, MAIN_FORKNUM, leafblk, RBM_NORMAL,
 								 state->info->strategy);
@@ -356,6 +396,23 @@ free_unmet_page(VacuumState *state, Buffer buf)
 	return true;
 }
 
+/* The next page that the walk did not meet, for a stream */
+static BlockNumber
+next_unmet_page(void *arg)
+{
+	VacuumState *state = (VacuumState *) arg;
+
+	while (state->unmet < state->visited.nblocks)
+	{
+		BlockNumber blkno = state->unmet++;
+
+		if (blkno != BETREE_META_BLKNO &&
+			!betree_block_set_has(&state->visited, blkno))
+			return blkno;
+	}
+	return InvalidBlockNumber;
+}
+
 /*
  * Tell the free space map of free and never used pages that we did not meet,
  * and free those that a crash has lost.
@@ -363,17 +420,17 @@ free_unmet_page(VacuumState *state, Buffer buf)
 static void
 record_free_pages(VacuumState *state)
 {
-	for (BlockNumber blkno = 0; blkno < state->visited.nblocks; blkno++)
+	EcpBlockStream *stream =
+		ecp_block_stream_begin(state->bt.rel, state->info->strategy,
+							   next_unmet_page, state);
+	Buffer		buf;
+
+	while (BufferIsValid(buf = ecp_block_stream_next(stream)))
 	{
-		Buffer		buf;
+		BlockNumber blkno = BufferGetBlockNumber(buf);
 		bool		reusable;
 
-		if (blkno == BETREE_META_BLKNO ||
-			betree_block_set_has(&state->visited, blkno))
-			continue;
 		ecp_vacuum_delay_point();
-		buf = ReadBufferExtended(state->bt.rel, MAIN_FORKNUM, blkno,
-								 RBM_NORMAL, state->info->strategy);
 		LockBuffer(buf, BUFFER_LOCK_EXCLUSIVE);
 		reusable = free_unmet_page(state, buf);
 		UnlockReleaseBuffer(buf);
@@ -383,6 +440,7 @@ record_free_pages(VacuumState *state)
 			state->stats->pages_free++;
 		}
 	}
+	ecp_block_stream_end(stream);
 }
 
 /* ambulkdelete */
@@ -406,6 +464,8 @@ betreebulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	state.callback_state = callback_state;
 	state.start_lsn = GetXLogInsertRecPtr();
 	state.nodebuf = InvalidBuffer;
+	state.ahead_of = InvalidBlockNumber;
+	state.nahead = get_tablespace_maintenance_io_concurrency(info->index->rd_rel->reltablespace);
 	state.context = AllocSetContextCreate(CurrentMemoryContext,
 										  "betree vacuum",
 										  ALLOCSET_DEFAULT_SIZES);
