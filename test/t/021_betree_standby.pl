@@ -129,6 +129,38 @@ cmp_ok(
 	'>', 400,
 	'old versions have left the index');
 
+# A snapshot there needs versions that are dead to everyone here.  All of them are
+# on one page of the table, which is not pruned: only the index forgets them.
+$primary->safe_psql(
+	'postgres', q{
+CREATE TABLE h (id int, n int) WITH (autovacuum_enabled = off);
+INSERT INTO h SELECT g, 0 FROM generate_series(1, 50) g;
+CREATE UNIQUE INDEX h_id ON h USING betree (id);
+CREATE INDEX h_n ON h (n)});
+replayed($primary, $standby);
+my $old = $standby->background_psql('postgres');
+my $seven = 'SELECT n FROM h WHERE id = 7';
+$old->query_safe('SET enable_seqscan = off; SET enable_bitmapscan = off;'
+	  . ' BEGIN ISOLATION LEVEL REPEATABLE READ');
+is($old->query_safe($seven), 0, 'a snapshot of the standby');
+my $entries = $primary->safe_psql(
+	'postgres', q{
+DO $$ BEGIN FOR i IN 1..60 LOOP UPDATE h SET n = i WHERE id = 7; COMMIT; END LOOP; END $$;
+SELECT sum(items) FROM generate_series(1, pg_relation_size('h_id') /
+	current_setting('block_size')::int - 1) b, betree_node_info('h_id', b)
+WHERE kind IN ('leaf', 'log')});
+cmp_ok($entries, '<', 90, 'dead versions have left the index of the primary');
+ok( $standby->poll_query_until(
+		'postgres',
+		"SELECT count(*) > 0 FROM pg_stat_activity"
+		  . " WHERE wait_event = 'RecoveryConflictSnapshot'"),
+	'redo waits for the snapshot');
+is($old->query_safe($seven), 0, 'which still sees its version');
+$old->query_safe('COMMIT');
+$old->quit;
+answers_alike($primary, $standby, "SET enable_seqscan = off; $seven",
+	'then both see the last one');
+
 foreach my $sql (
 	'SELECT count(*), sum(k) FROM t WHERE k BETWEEN 1000 AND 90000',
 	'SELECT md5(string_agg(s || k, NULL ORDER BY s, k DESC)) FROM t WHERE s > \'5\'',
@@ -138,9 +170,9 @@ foreach my $sql (
 	answers_alike($primary, $standby,
 		"SET enable_seqscan = off; SET enable_bitmapscan = off; $sql", $sql);
 }
-index_ok($primary, $_) foreach ('t_k', 't_s', 't_e', 't_d', 'o_id');
+index_ok($primary, $_) foreach ('t_k', 't_s', 't_e', 't_d', 'o_id', 'h_id');
 index_ok($standby, $_, "checker on the standby finds $_ sound")
-  foreach ('t_k', 't_s', 't_e', 't_d', 'o_id');
+  foreach ('t_k', 't_s', 't_e', 't_d', 'o_id', 'h_id');
 
 foreach my $call ("betree_index_check('u_k')", "ecp_index_check('u_v')")
 {
@@ -158,7 +190,7 @@ $standby->safe_psql(
 INSERT INTO t SELECT g, 'after' FROM generate_series(1, 5000) g;
 VACUUM t});
 index_ok($standby, $_, "checker after promotion finds $_ sound")
-  foreach ('t_k', 't_s', 't_e', 't_d', 'o_id');
+  foreach ('t_k', 't_s', 't_e', 't_d', 'o_id', 'h_id');
 
 $standby->stop;
 $primary->stop;
