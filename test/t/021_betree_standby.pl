@@ -158,7 +158,9 @@ ok( $standby->poll_query_until(
 is($old->query_safe($seven), 0, 'which still sees its version');
 $old->query_safe('COMMIT');
 $old->quit;
-answers_alike($primary, $standby, "SET enable_seqscan = off; $seven",
+answers_alike(
+	$primary, $standby,
+	"SET enable_seqscan = off; $seven",
 	'then both see the last one');
 
 foreach my $sql (

@@ -263,6 +263,39 @@ insert_message(BetreeRel *bt, IndexTuple itup)
 }
 
 /*
+ * Append a tuple that a check allows to the tail that the check has locked, and
+ * give up the check's locks.  Returns false if that cannot be: check again, with the
+ * gate locked exclusively.
+ */
+static bool
+append_checked(BetreeUnique *unique)
+{
+	BetreeRel  *bt = unique->bt;
+	BetreePageOpaque opaque = BetreePageGetOpaque(BufferGetPage(unique->gate));
+	BlockNumber nodeblk = BufferGetBlockNumber(unique->gate);
+	int			level = opaque->bteo_level;
+	int			budget = bt->flush_budget;
+	bool		drain = bt->inserts_drain && opaque->bteo_drain != 0;
+	bool		done = false;
+
+	Assert(!unique->exclusive);
+
+	if (BufferIsValid(unique->tail) &&
+		betree_log_tail_has_room(BufferGetPage(unique->tail), unique->itup))
+	{
+		CheckForSerializableConflictIn(bt->rel, NULL, nodeblk);
+		betree_log_append(bt, unique->tail, unique->itup);
+		done = true;
+	}
+	betree_unique_unlock(unique);
+	if (!done)
+		unique->exclusive = true;
+	else if (drain)
+		betree_drain_node(bt, nodeblk, level, &budget);
+	return done;
+}
+
+/*
  * Insert a tuple that a check allows, into the node that the check has left
  * exclusively locked, or below it.  Gives up the check's locks.  Returns false
  * if the leaf's parent had to be split: check again.
@@ -334,10 +367,10 @@ insert_unique(BetreeRel *bt, IndexTuple itup, Relation heap,
 			else
 				done = true;
 		}
-		else
-		{
+		else if (unique.exclusive)
 			done = insert_checked(&unique);
-		}
+		else
+			done = append_checked(&unique);
 	}
 	return unique.unique;
 }
@@ -401,6 +434,7 @@ betreeinsert(Relation rel, Datum *values, bool *isnull, ItemPointer ht_ctid,
 
 	betree_rel_open(&bt, rel);
 	bt.context = indexInfo->ii_Context;
+	bt.new_version = indexUnchanged;
 	/* where versions of a row pile up */
 	if (indexUnchanged || rel->rd_index->indisunique)
 		bt.heap = heapRel;

@@ -3,11 +3,15 @@
  * betree_unique.c
  *	  Uniqueness check.
  *
- * Every insert or check of a key takes one lock: the exclusive lock of its
- * gate, the topmost node with a log whose range holds the key's first position,
- * (key, minus infinity).  Under it the check looks for other entries of the
- * key, asks the table which of them count, as nbtree does under the leaf's
- * lock, and the insert appends the new one.  See README, "Unique indexes".
+ * Every insert or check of a key takes two locks: one on its gate, the topmost
+ * node with a log whose range holds the key's first position, (key, minus
+ * infinity), and the exclusive lock of the gate's tail.  With the gate
+ * share-locked the check looks for other entries of the key everywhere but in
+ * the tail, and asks the table which of them count, as nbtree does under the
+ * leaf's lock; then it locks the tail and looks there, and the insert appends
+ * the new entry.  So checks of different keys wait for each other at the tail
+ * only.  Where the entry cannot be appended to the gate's tail, the check begins
+ * again with the gate exclusively locked.  See README, "Unique indexes".
  *
  * Entries of the key can only be below the gate or, if their TIDs separate
  * nodes, below nodes to its right, which is rare: then the check begins again
@@ -79,6 +83,7 @@ betree_unique_begin(BetreeUnique *unique, BetreeRel *bt, Relation heap,
 	unique->heap = heap;
 	unique->itup = itup;
 	unique->mode = mode;
+	unique->exclusive = bt->log_pages == 0;
 	unique->hashed = hash != NULL;
 	if (hash != NULL)
 		unique->hash = betree_hash_tuple(bt, hash, itup);
@@ -233,23 +238,24 @@ check_page(BetreeUnique *unique, Page page, Page node, bool tail, uint16 seq)
 }
 
 /*
- * Done with a page.  Its entries of dead rows are removed if this check has met
- * many, in whatever pages: then the next one meets few.
+ * Done with a page, locked exclusively or not.  Its entries of dead rows are removed
+ * if this check has met many, in whatever pages: then the next one meets few.
  *
  * The node above stays locked, so the page is still what it was when we have the
  * exclusive lock.
  */
 static void
-leave_page(BetreeUnique *unique, Buffer buf)
+purge_page(BetreeUnique *unique, Buffer buf, bool exclusive)
 {
 	unique->ndead += unique->npage_dead;
-	if (unique->npage_dead > 0 && unique->ndead >= BETREE_PURGE_ROWS)
+	if (unique->npage_dead == 0 || unique->ndead < BETREE_PURGE_ROWS)
+		return;
+	if (!exclusive)
 	{
 		LockBuffer(buf, BUFFER_LOCK_UNLOCK);
 		LockBuffer(buf, BUFFER_LOCK_EXCLUSIVE);
-		betree_purge_rows(unique->bt, buf, unique->page_dead, unique->npage_dead);
 	}
-	UnlockReleaseBuffer(buf);
+	betree_purge_rows(unique->bt, buf, unique->page_dead, unique->npage_dead);
 }
 
 /* Is our key below this pivot, in all its entries? */
@@ -257,6 +263,14 @@ static inline bool
 is_below(BetreeUnique *unique, IndexTuple pivot)
 {
 	return betree_key_compare_pivot(unique->bt, &unique->high, pivot) < 0;
+}
+
+/* Is this the gate, whose tail is looked at last? */
+static inline bool
+is_shared_gate(BetreeUnique *unique, Page node)
+{
+	return !unique->exclusive && BufferIsValid(unique->gate) &&
+		node == BufferGetPage(unique->gate);
 }
 
 /*
@@ -269,7 +283,8 @@ check_log(BetreeUnique *unique, Page node, int first)
 	BetreeRel  *bt = unique->bt;
 	BetreePageOpaque opaque = BetreePageGetOpaque(node);
 	BetreeDirEntry *dir = BetreeNodeGetDir(node);
-	int			nlog = opaque->bteo_nlog + (betree_node_tail(node) != InvalidBlockNumber);
+	int			nlog = opaque->bteo_nlog + (betree_node_tail(node) != InvalidBlockNumber &&
+											!is_shared_gate(unique, node));
 	uint16		from = 0;
 	bool		hit[BETREE_FILTER_HITS];
 	bool		filtered = opaque->bteo_nlog > 0 && unique->hashed &&
@@ -294,7 +309,8 @@ check_log(BetreeUnique *unique, Page node, int first)
 			continue;
 		buf = betree_block_read(bt->rel, dir[i].bted_block, BUFFER_LOCK_SHARE, BETREE_LOG);
 		check_page(unique, BufferGetPage(buf), node, tail, dir[i].bted_seq);
-		leave_page(unique, buf);
+		purge_page(unique, buf, false);
+		UnlockReleaseBuffer(buf);
 	}
 }
 
@@ -342,7 +358,8 @@ check_leaf(BetreeUnique *unique, Page node, int child)
 		return;
 	buf = betree_block_read_child(bt->rel, node, child, BUFFER_LOCK_SHARE);
 	check_page(unique, BufferGetPage(buf), NULL, false, 0);
-	leave_page(unique, buf);
+	purge_page(unique, buf, false);
+	UnlockReleaseBuffer(buf);
 }
 
 /* The first child of a locked node that our key may be in */
@@ -408,7 +425,8 @@ check_below_gate(BetreeUnique *unique)
 {
 	BetreeRel  *bt = unique->bt;
 	Buffer		gate = betree_descend(bt, &unique->low, false, bt->log_levels,
-									  BUFFER_LOCK_EXCLUSIVE, visit_node, unique);
+									  unique->exclusive ? BUFFER_LOCK_EXCLUSIVE :
+									  BUFFER_LOCK_SHARE, visit_node, unique);
 
 	if (betree_key_compare_pivot(bt, &unique->high,
 								 BetreeNodeGetHikey(BufferGetPage(gate))) >= 0)
@@ -419,6 +437,29 @@ check_below_gate(BetreeUnique *unique)
 	unique->gate = unique->target = gate;
 	check_node(unique, gate);
 	return true;
+}
+
+/*
+ * The tail of the share-locked gate, which is locked for the insert that may
+ * follow.  All else has been looked at; since the gate has been locked from then on,
+ * new entries of its keys can only be here.
+ */
+static void
+check_tail(BetreeUnique *unique)
+{
+	BetreeRel  *bt = unique->bt;
+	Page		gate = BufferGetPage(unique->gate);
+	BlockNumber tailblk = betree_node_tail(gate);
+
+	if (tailblk == InvalidBlockNumber || unique->conflict ||
+		TransactionIdIsValid(unique->wait))
+		return;
+	unique->tail = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
+	if (!unique->done)
+	{
+		check_page(unique, BufferGetPage(unique->tail), gate, true, 0);
+		purge_page(unique, unique->tail, true);
+	}
 }
 
 /* The same from the root, which is above the gate, through all that it takes */
@@ -450,7 +491,7 @@ reset_result(BetreeUnique *unique)
 	unique->wait = InvalidTransactionId;
 	unique->token = 0;
 	unique->ndead = 0;
-	unique->gate = unique->target = InvalidBuffer;
+	unique->gate = unique->target = unique->tail = InvalidBuffer;
 }
 
 /*
@@ -458,9 +499,10 @@ reset_result(BetreeUnique *unique)
  *		Lock the gate of the tuple's key and look for other rows that have it.
  *
  * Afterwards unique->wait is a transaction to wait for, or unique->conflict
- * tells that a row counts, or the tuple may be inserted.  In each case
- * unique->gate, and unique->target, the node that the tuple belongs to, are
- * exclusively locked, and betree_unique_unlock() must follow.
+ * tells that a row counts, or the tuple may be inserted: if unique->exclusive into
+ * unique->target, the node that it belongs to, which is exclusively locked as is
+ * unique->gate; else only to unique->tail, if there is one, exclusively locked.
+ * In each case betree_unique_unlock() must follow.
  */
 void
 betree_unique_check(BetreeUnique *unique)
@@ -469,21 +511,26 @@ betree_unique_check(BetreeUnique *unique)
 	if (!check_below_gate(unique))
 	{
 		reset_result(unique);
+		unique->exclusive = true;
 		check_from_root(unique);
 	}
+	else if (!unique->exclusive)
+		check_tail(unique);
 	end_asking(unique);
-	Assert(ecp_buffer_is_exclusive_locked(unique->gate));
-	Assert(ecp_buffer_is_exclusive_locked(unique->target));
+	Assert(!unique->exclusive || ecp_buffer_is_exclusive_locked(unique->gate));
+	Assert(!unique->exclusive || ecp_buffer_is_exclusive_locked(unique->target));
 }
 
 /* Give up the locks of a check */
 void
 betree_unique_unlock(BetreeUnique *unique)
 {
+	if (BufferIsValid(unique->tail))
+		UnlockReleaseBuffer(unique->tail);
 	if (unique->target != unique->gate)
 		UnlockReleaseBuffer(unique->target);
 	UnlockReleaseBuffer(unique->gate);
-	unique->gate = unique->target = InvalidBuffer;
+	unique->gate = unique->target = unique->tail = InvalidBuffer;
 }
 
 /*

@@ -33,8 +33,12 @@ typedef struct BetreeUnique
 	uint32		token;			/* if it inserts speculatively */
 
 	/* what is locked */
+	bool		exclusive;		/* the gate, by the next check: else its tail
+								 * is */
 	Buffer		gate;
 	Buffer		target;			/* the node that the tuple belongs to */
+	Buffer		tail;			/* of the gate, if that is share-locked and
+								 * has one */
 
 	/* the tuple, and the bounds of all that have its key */
 	BetreeKey	place;

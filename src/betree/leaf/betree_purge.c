@@ -600,7 +600,7 @@ betree_purge_tail(BetreeRel *bt, Buffer tailbuf)
 		return;
 	rows = palloc(nitems * sizeof(PurgeRow));
 	dead = palloc0(nitems);
-	if (excess > 0 && bt->heap != NULL)
+	if (excess > 0 && bt->new_version)
 	{
 		nrows = collect_tail_rows(bt, page, rows, &nkeys);
 		/* if all are versions of as many rows as they have keys */

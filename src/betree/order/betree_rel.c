@@ -345,6 +345,7 @@ betree_rel_open(BetreeRel *bt, Relation rel)
 		bt->log_children = basis->auto_log_children;
 	}
 	bt->heap = NULL;
+	bt->new_version = false;
 	bt->hash_known = false;
 	bt->hash = NULL;
 	bt->context = CurrentMemoryContext;

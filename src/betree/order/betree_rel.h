@@ -46,6 +46,8 @@ typedef struct BetreeRel
 								 * node; else only the one that sealed */
 	Relation	heap;			/* whose dead rows an insert may purge, or
 								 * NULL */
+	bool		new_version;	/* an insert, of a version whose key has not
+								 * changed */
 	bool		bloom;			/* nodes of level 1 shall have Bloom pages */
 	bool		deduplicate;	/* leaves shall have postings */
 	FmgrInfo   *cmp[INDEX_MAX_KEYS];
