@@ -1,7 +1,7 @@
 --
 -- What PostgreSQL does with a unique betree, where it asks for a unique index:
 -- the table of doc/betree.md, "Unique indexes", line by line.  The outputs
--- betree_reach*.out are of its columns: 15, 16 and 17, from 18 on.
+-- betree_reach*.out are of 15 to 17, of 18, and of 19.
 --
 \set VERBOSITY terse
 SET client_min_messages = warning;

@@ -17,7 +17,7 @@ my $node = ecp_cluster(
 	'main',
 	streaming => 1,
 	conf => "wal_level = logical\nmax_replication_slots = 20\n");
-my $version = $node->pg_version;
+my $version = $node->pg_version->major;
 
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 $node->safe_psql('other', 'CREATE EXTENSION ecp');
