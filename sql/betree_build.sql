@@ -11,19 +11,19 @@ CREATE INDEX bt_build_k ON bt_build USING betree (k);
 SELECT betree_index_check('bt_build_k', true);
 SELECT key_columns, columns, height FROM betree_metapage_info('bt_build_k');
 
--- grown by inserts: random, ascending, all equal
+-- grown by inserts: random, ascending (past the logs), all equal
 INSERT INTO bt_build SELECT (g * 7919) % 100003, 'r' || g FROM generate_series(1, 30000) g;
 INSERT INTO bt_build SELECT 200000 + g, 's' || g FROM generate_series(1, 10000) g;
 INSERT INTO bt_build SELECT 77, 'e' || g FROM generate_series(1, 5000) g;
 SELECT betree_index_check('bt_build_k', true);
 SELECT height >= 1 AS height, leaves > 50 AS leaves, messages > 0 AS moved,
-	   messages + messages_in_logs = 45000 AS all_there
+	   messages + messages_in_logs BETWEEN 30000 AND 35000 AS by_logs
   FROM betree_index_stats('bt_build_k');
 
 -- flushed: everything in the leaves
 SELECT betree_flush('bt_build_k');
 SELECT betree_index_check('bt_build_k', true);
-SELECT messages_in_logs, messages FROM betree_index_stats('bt_build_k');
+SELECT messages_in_logs, messages BETWEEN 30000 AND 35000 AS by_logs FROM betree_index_stats('bt_build_k');
 
 -- built from rows
 CREATE INDEX bt_build_t ON bt_build USING betree (t) WITH (fillfactor = 60);

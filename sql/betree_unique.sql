@@ -23,7 +23,8 @@ BEGIN
 END $$;
 
 -- by every way into the tree, with entries in tails, logs and leaves
-CREATE TABLE un (id int);
+CREATE TABLE un (id int8);
+INSERT INTO un SELECT 3000000000 + g FROM generate_series(1, 2000) g;
 CREATE UNIQUE INDEX un_tail ON un USING betree (id);
 INSERT INTO un SELECT key(i) FROM generate_series(1, 200) i;
 SELECT pages_in_logs, leaves FROM betree_index_stats('un_tail');
@@ -121,10 +122,11 @@ DELETE FROM u WHERE a = 5;
 INSERT INTO u VALUES (5, 0);
 SELECT * FROM u WHERE a = 5;
 -- HOT updates need no entry
-CREATE TABLE hot (a int, v int);
+CREATE TABLE hot (a int, v int) WITH (fillfactor = 50);
+INSERT INTO hot SELECT g, 0 FROM generate_series(1001, 3000) g;
 CREATE UNIQUE INDEX hot_a ON hot USING betree (a);
 INSERT INTO hot VALUES (1, 0);
-DO $$ BEGIN FOR i IN 1..50 LOOP UPDATE hot SET v = i; END LOOP; END $$;
+DO $$ BEGIN FOR i IN 1..50 LOOP UPDATE hot SET v = i WHERE a = 1; END LOOP; END $$;
 INSERT INTO hot VALUES (1, 0);
 SELECT messages_in_logs FROM betree_index_stats('hot_a');
 DROP TABLE u, hot;

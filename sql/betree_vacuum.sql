@@ -4,7 +4,8 @@
 
 CREATE TABLE bt_vacuum (k int4, t text) WITH (autovacuum_enabled = off);
 CREATE INDEX bt_vacuum_k ON bt_vacuum USING betree (k);
-INSERT INTO bt_vacuum SELECT g, 'x' FROM generate_series(1, 30000) g;
+INSERT INTO bt_vacuum SELECT g * 7919 % 30011, 'x' FROM generate_series(1, 30010) g
+WHERE g * 7919 % 30011 <= 30000;
 
 -- buffered and unbuffered entries
 SELECT messages_in_logs > 0 AS some_in_logs, messages > 0 AS some_moved

@@ -73,6 +73,34 @@ ecp_delta_report(void)
 	elog(PANIC, "changes of a page are too long for a WAL record");
 }
 
+/* Will a byte of the page be there when the record is replayed? */
+static inline bool
+byte_stays(const char *page, int offset, char byte)
+{
+	PageHeader	header = (PageHeader) page;
+
+	return page[offset] == byte &&
+		(byte == 0 || offset < header->pd_lower || offset >= header->pd_upper);
+}
+
+void
+ecp_delta_copy(EcpDelta *delta, int bufno, int offset, const void *from,
+			   int length)
+{
+	char	   *page = delta->pages[bufno];
+	const char *bytes = from;
+	int			first = 0;
+	int			end = length;
+
+	Assert(CritSectionCount > 0);
+	while (first < end && byte_stays(page, offset + first, bytes[first]))
+		first++;
+	while (end > first && byte_stays(page, offset + end - 1, bytes[end - 1]))
+		end--;
+	memcpy(page + offset + first, bytes + first, end - first);
+	ecp_delta_range(delta, bufno, offset + first, end - first);
+}
+
 void
 ecp_delta_finish(EcpDelta *delta)
 {

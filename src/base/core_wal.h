@@ -51,7 +51,7 @@ extern int	ecp_delta_buffer(EcpDelta *delta, Buffer buffer);
 pg_noreturn extern void ecp_delta_report(void);
 
 /*
- * Name a range of the page that has been changed, in ascending order.  Inline,
+ * Name a range of the page that has been changed.  Inline,
  * because a row in columns changes a range for every few elements.
  */
 static inline void
@@ -75,6 +75,14 @@ ecp_delta_range(EcpDelta *delta, int bufno, int offset, int length)
 	memcpy(to + ECP_DELTA_HEADER, delta->pages[bufno] + offset, length);
 	delta->bytes[bufno] = bytes;
 }
+
+/*
+ * Copy bytes to the page, and name those that change.  Bytes at both ends that
+ * stay as they are need not be logged; in the hole between pd_lower and pd_upper
+ * that is true of zeros only, since redo clears the hole.
+ */
+extern void ecp_delta_copy(EcpDelta *delta, int bufno, int offset,
+						   const void *from, int length);
 
 /* Mark the buffers dirty and log the record, in the critical section. */
 extern void ecp_delta_finish(EcpDelta *delta);

@@ -10,6 +10,10 @@
  * child by child (betree_drain.c): each insert into the node goes on with it,
  * by flush_budget leaves at most.
  *
+ * Tuples that belong to the last leaves of the index, as those with ascending keys
+ * do, go there directly: they meet the same leaf again and again, so that to
+ * collect them would only cost a second writing.
+ *
  * If a log cannot take another page, because drains fail or cannot keep up,
  * the tuple goes into its leaf directly.  That is always legal: messages
  * commute.  An insert waits for nothing but content locks, unless the index is
@@ -26,9 +30,11 @@
 #include "betree/ingest/betree_insert.h"
 #include "betree/ingest/betree_unique.h"
 #include "betree/leaf/betree_leaf.h"
+#include "betree/leaf/betree_place.h"
 #include "betree/leaf/betree_purge.h"
 #include "betree/leaf/betree_split.h"
 #include "betree/log/betree_batch.h"
+#include "betree/log/betree_bloom.h"
 #include "betree/log/betree_log.h"
 #include "betree/order/betree_form.h"
 #include "betree/order/betree_hash.h"
@@ -46,6 +52,12 @@
 #include "storage/predicate.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+
+/*
+ * Leaves at the end of the index that tuples go to past the logs.  Keys that
+ * come a little out of order, as from several sessions, are in two.
+ */
+#define END_LEAVES		2
 
 /* One of this many inserts that find a log full tries to drain it */
 #define DRAIN_ATTEMPTS	64
@@ -150,6 +162,44 @@ insert_below(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, BetreeBatch *batch)
 	return done;
 }
 
+/*
+ * Does a tuple belong to one of the last leaves of the index, below a locked
+ * node?  Ascending keys do, also those that come a little late.
+ */
+static bool
+is_at_end(BetreeRel *bt, Page node, BetreeKey *key)
+{
+	int			child = BetreeNodeNumChildren(node) - END_LEAVES;
+
+	return BetreePageGetOpaque(node)->bteo_level == 1 &&
+		BetreePivotGetNatts(BetreeNodeGetHikey(node)) == BETREE_NATTS_PLUSINF &&
+		betree_key_compare_pivot(bt, key, BetreeNodeGetPivot(node, Max(child, 0))) >= 0;
+}
+
+/*
+ * Insert a tuple into its leaf, one of the last ones of the index, without
+ * writing their parent, which is locked.  Returns false if that must be written;
+ * "*last" says that the leaf is the last one.
+ */
+static bool
+insert_at_end(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, IndexTuple itup,
+			  bool *last)
+{
+	Page		node = BufferGetPage(nodebuf);
+	int			child = betree_key_search_node(bt, node, key, false);
+	Buffer		leafbuf;
+	bool		done;
+
+	*last = child == BetreeNodeNumChildren(node) - 1;
+	if (betree_bloom_has_slot(bt, node, BetreeNodeGetChild(node, child)))
+		return false;
+	leafbuf = betree_block_read_child(bt->rel, node, child, BUFFER_LOCK_EXCLUSIVE);
+	CheckForSerializableConflictIn(bt->rel, NULL, BufferGetBlockNumber(nodebuf));
+	done = betree_place_insert(bt, leafbuf, itup, *last);
+	UnlockReleaseBuffer(leafbuf);
+	return done;
+}
+
 /* Insert a tuple into its leaf, past all logs */
 static void
 insert_leaf(BetreeRel *bt, IndexTuple itup)
@@ -199,6 +249,41 @@ insert_leaf(BetreeRel *bt, IndexTuple itup)
 	}
 }
 
+/*
+ * Insert a tuple that belongs to one of the last leaves, below the share-locked
+ * "nodebuf", past the logs.  Returns false if it had better become a message;
+ * else the node has been unlocked and released.
+ */
+static bool
+insert_ascending(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, IndexTuple itup)
+{
+	bool		last;
+	BetreeSortItem item;
+	BetreeBatch batch;
+
+	if (insert_at_end(bt, nodebuf, key, itup, &last))
+	{
+		UnlockReleaseBuffer(nodebuf);
+		return true;
+	}
+	if (!last)
+		return false;
+
+	/* a new leaf, mostly */
+	batch_of_one(bt, &batch, &item, itup);
+	LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
+	nodebuf = betree_descend_relock(bt, nodebuf, key, 1, BUFFER_LOCK_EXCLUSIVE);
+	if (insert_below(bt, nodebuf, key, &batch))
+		UnlockReleaseBuffer(nodebuf);
+	else
+	{
+		UnlockReleaseBuffer(nodebuf);
+		(void) betree_split_node(bt, key, 1);
+		insert_leaf(bt, itup);
+	}
+	return true;
+}
+
 /* Append the tuple to a log, and take part in a drain of that */
 static void
 insert_message(BetreeRel *bt, IndexTuple itup)
@@ -218,6 +303,8 @@ insert_message(BetreeRel *bt, IndexTuple itup)
 							 BUFFER_LOCK_SHARE, NULL, NULL);
 	nodeblk = BufferGetBlockNumber(nodebuf);
 	node = BufferGetPage(nodebuf);
+	if (is_at_end(bt, node, &key) && insert_ascending(bt, nodebuf, &key, itup))
+		return;
 	level = BetreePageGetOpaque(node)->bteo_level;
 	drain = bt->inserts_drain && BetreePageGetOpaque(node)->bteo_drain != 0;
 
@@ -264,8 +351,9 @@ insert_message(BetreeRel *bt, IndexTuple itup)
 
 /*
  * Append a tuple that a check allows to the tail that the check has locked, and
- * give up the check's locks.  Returns false if that cannot be: check again, with the
- * gate locked exclusively.
+ * give up the check's locks.  Returns false if that cannot be, or the tuple had
+ * better go to one of the last leaves: check again, with the gate locked
+ * exclusively.
  */
 static bool
 append_checked(BetreeUnique *unique)
@@ -281,6 +369,7 @@ append_checked(BetreeUnique *unique)
 	Assert(!unique->exclusive);
 
 	if (BufferIsValid(unique->tail) &&
+		!is_at_end(bt, BufferGetPage(unique->gate), &unique->place) &&
 		betree_log_tail_has_room(BufferGetPage(unique->tail), unique->itup))
 	{
 		CheckForSerializableConflictIn(bt->rel, NULL, nodeblk);
@@ -310,12 +399,15 @@ insert_checked(BetreeUnique *unique)
 	int			level = opaque->bteo_level;
 	int			budget = bt->flush_budget;
 	bool		drain = bt->inserts_drain && opaque->bteo_drain != 0;
-	bool		done = false;
+	bool		last = false;
+	bool		done;
 	bool		seal_drains = false;
 
 	Assert(ecp_buffer_is_exclusive_locked(nodebuf));
 
-	if (bt->log_pages > 0)
+	done = is_at_end(bt, BufferGetPage(nodebuf), &unique->place) &&
+		insert_at_end(bt, nodebuf, &unique->place, unique->itup, &last);
+	if (!done && !last && bt->log_pages > 0)
 		done = append_or_seal(bt, nodebuf, unique->itup, &seal_drains);
 	if (!done)
 	{

@@ -25,6 +25,7 @@
 #include "base/core_wal.h"
 #include "base/stop_point.h"
 #include "betree/leaf/betree_leaf.h"
+#include "betree/leaf/betree_place.h"
 #include "betree/log/betree_batch.h"
 #include "betree/log/betree_bloom.h"
 #include "betree/log/betree_bloom_pages.h"
@@ -68,6 +69,8 @@ typedef struct LeafSplit
 {
 	int			npages;
 	int			nold;			/* the first of them are leaves already */
+	bool		keeps_first;	/* the first one does not change */
+	bool		at_end;			/* the last one is the last leaf, and grows */
 	int			start[MAX_PAGES + 1];
 	IndexTuple	separator[MAX_PAGES];	/* of pages 1.. */
 	Buffer		buf[MAX_PAGES];
@@ -119,19 +122,6 @@ compare_with_leaf(BetreeRel *bt, BetreeSortItem *message, Page page,
 
 	betree_key_item_init(bt, &item, BetreePageGetTuple(page, off), 0);
 	return betree_key_item_compare(bt, message, &item);
-}
-
-/* Is a message that is above an item, as an item, not above all of its rows? */
-static bool
-is_inside(BetreeRel *bt, IndexTuple message, IndexTuple itup)
-{
-	ItemPointerData last;
-
-	if (!BetreeTupleIsPosting(itup) ||
-		!betree_key_equal_tuples(bt, message, itup))
-		return false;
-	last = betree_posting_last(itup);
-	return ItemPointerCompare(&message->t_tid, &last) <= 0;
 }
 
 /* Go on with a posting, or add the item that has been made and begin another */
@@ -238,7 +228,7 @@ merge_items(BetreeRel *bt, Page page, BetreeBatch *batch, Merged *merged)
 		if (found && BetreeTupleIsPosting(BetreePageGetTuple(page, low)))
 			posting = low;
 		else if (!found && low > pos &&
-				 is_inside(bt, message->itup, BetreePageGetTuple(page, low - 1)))
+				 betree_place_is_inside(bt, message->itup, BetreePageGetTuple(page, low - 1)))
 			posting = low - 1;
 		if (posting != InvalidOffsetNumber)
 			low = posting;
@@ -392,14 +382,15 @@ write_in_place(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 /* The same, with the Bloom filter of the leaf, if its node has such */
 static void
 bloom_and_write_in_place(BetreeRel *bt, Buffer nodebuf, int child,
-						 Buffer leafbuf, BetreeBatch *batch, Merged *merged)
+						 Buffer leafbuf, BetreeBatch *batch, Merged *merged,
+						 bool at_end)
 {
 	bool		bloom = BufferIsValid(nodebuf) && betree_bloom_pages_ensure(bt, nodebuf);
 	bool		known = !bloom ||
 		betree_bloom_add(bt, nodebuf, BufferGetBlockNumber(leafbuf), batch);
 
 	write_in_place(bt, nodebuf, child, leafbuf, batch, merged);
-	if (!known)
+	if (!known && !at_end)
 		betree_bloom_set(bt, nodebuf, leafbuf);
 }
 
@@ -548,8 +539,9 @@ write_pages(BetreeRel *bt, Buffer nodebuf, int child, BetreeBatch *batch,
 	GenericXLogState *state;
 	Page		node = NULL;
 	bool		bloom = BufferIsValid(nodebuf) && betree_bloom_pages_ensure(bt, nodebuf);
+	int			first = split->keeps_first ? 1 : 0;
 
-	for (int i = 0; i < split->nold && bloom; i++)
+	for (int i = first; i < split->nold && bloom; i++)
 		betree_bloom_forget(bt, nodebuf, BufferGetBlockNumber(split->buf[i]));
 
 	state = GenericXLogStart(bt->rel);
@@ -565,7 +557,7 @@ write_pages(BetreeRel *bt, Buffer nodebuf, int child, BetreeBatch *batch,
 		}
 	}
 
-	for (int i = 0; i < split->npages; i++)
+	for (int i = first; i < split->npages; i++)
 	{
 		Page		page;
 
@@ -584,7 +576,9 @@ write_pages(BetreeRel *bt, Buffer nodebuf, int child, BetreeBatch *batch,
 
 	for (int i = 0; i < split->npages; i++)
 	{
-		if (bloom)
+		if (bloom && !(split->at_end && i == split->npages - 1) &&
+			!(i < first && betree_bloom_has_slot(bt, BufferGetPage(nodebuf),
+												 BufferGetBlockNumber(split->buf[i]))))
 			betree_bloom_set(bt, nodebuf, split->buf[i]);
 		if (i >= split->nold)
 			UnlockReleaseBuffer(split->buf[i]);
@@ -658,9 +652,9 @@ betree_leaf_share(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 /* Write what has been merged with a leaf; false if the node has no room */
 static bool
 write_merged(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
-			 BetreeBatch *batch, Merged *merged)
+			 BetreeBatch *batch, Merged *merged, bool at_end)
 {
-	LeafSplit	split = {.nold = 1,.npages = 1,.buf = {leafbuf}};
+	LeafSplit	split = {.nold = 1,.npages = 1,.buf = {leafbuf},.at_end = at_end};
 
 	split.start[1] = merged->nitems;
 	if (!fits_page(merged))
@@ -668,6 +662,39 @@ write_merged(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 	if (split.npages > 1 &&
 		(!BufferIsValid(nodebuf) ||
 		 !form_separators(bt, BufferGetPage(nodebuf), child, merged, &split)))
+		return false;
+	write_pages(bt, nodebuf, child, batch, NULL, merged, &split);
+	return true;
+}
+
+/* Is the batch a tuple that comes past the logs to the last leaf of the index? */
+static bool
+is_last_leaf(Buffer nodebuf, int child, BetreeBatch *batch)
+{
+	Page		node;
+
+	if (!BufferIsValid(nodebuf) || batch->set_marker)
+		return false;
+	node = BufferGetPage(nodebuf);
+	return child == BetreeNodeNumChildren(node) - 1 &&
+		BetreePivotGetNatts(BetreeNodeGetHikey(node)) == BETREE_NATTS_PLUSINF;
+}
+
+/*
+ * Begin a new last leaf with the last tuple, and leave the others where they are,
+ * or write them anew if postings have made them fewer.
+ */
+static bool
+begin_leaf(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
+		   BetreeBatch *batch, Merged *merged)
+{
+	int			old_items = PageGetMaxOffsetNumber(BufferGetPage(leafbuf));
+	LeafSplit	split = {.nold = 1,.npages = 2,.buf = {leafbuf},.at_end = true};
+
+	split.keeps_first = merged->nitems == old_items + 1;
+	split.start[1] = merged->nitems - 1;
+	split.start[2] = merged->nitems;
+	if (!form_separators(bt, BufferGetPage(nodebuf), child, merged, &split))
 		return false;
 	write_pages(bt, nodebuf, child, batch, NULL, merged, &split);
 	return true;
@@ -720,6 +747,8 @@ betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 	PageHeader	header = (PageHeader) page;
 	Merged	   *merged = merged_create(1);
 	int			old_items = PageGetMaxOffsetNumber(page);
+	bool		at_end = is_last_leaf(nodebuf, child, batch);
+	bool		begins;
 	bool		done = true;
 
 	Assert(batch->nitems > 0);
@@ -729,17 +758,25 @@ betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 		   ecp_buffer_is_exclusive_locked(nodebuf) : !batch->set_marker);
 
 	merge_items(bt, page, batch, merged);
-	if (fits_page(merged) && merged->new_space +
+	begins = at_end && merged->ascending &&
+		betree_place_begins_leaf(bt, page, batch->items[0].itup);
+	if (!begins && fits_page(merged) && merged->new_space +
 		(merged->nitems - old_items) * (int) sizeof(ItemIdData) <=
 		header->pd_upper - header->pd_lower)
-		bloom_and_write_in_place(bt, nodebuf, child, leafbuf, batch, merged);
+		bloom_and_write_in_place(bt, nodebuf, child, leafbuf, batch, merged, at_end);
 	else
 	{
 		deduplicate(bt, merged);
-		if (is_too_much(merged))
+		if (begins && merged->space >= BetreePageCapacity * bt->fillfactor / 100 * 7 / 8)
+			done = begin_leaf(bt, nodebuf, child, leafbuf, batch, merged);
+		else if (is_too_much(merged))
 			done = split_before_merge(bt, nodebuf, child, leafbuf, batch);
 		else
-			done = write_merged(bt, nodebuf, child, leafbuf, batch, merged);
+		{
+			/* the last leaf is packed, as with a batch in ascending order */
+			merged->ascending |= at_end;
+			done = write_merged(bt, nodebuf, child, leafbuf, batch, merged, at_end);
+		}
 	}
 	merged_free(merged);
 	if (done)

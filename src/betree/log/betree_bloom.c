@@ -18,10 +18,10 @@
  *                     gets one from its contents, afterwards
  *   split, share,     the slots of all leaves concerned are forgotten before, and
  *   compaction        made from the leaves afterwards
- *   insertion past    if the node has Bloom pages, as a flush; if it has none, the
- *   the logs          leaf is locked before the node is released: should the node
- *                     get pages meanwhile, they are empty, and a slot is made only
- *                     under the lock of its leaf
+ *   insertion past    if the leaf has a slot, as a flush; if it has none, the leaf
+ *   the logs          is locked before the node is released: a slot is made only
+ *                     under the lock of its leaf.  The last leaf of the index gets
+ *                     none while it grows
  *   VACUUM            takes items away, which needs nothing; the slot of a leaf
  *                     that it frees is forgotten before, so the block, used again
  *                     under any node, has no slot that is not its own
@@ -192,6 +192,25 @@ betree_bloom_excludes(BetreeRel *bt, Page node, BlockNumber leafblk,
 	}
 	UnlockReleaseBuffer(bloom.buf);
 	return excluded;
+}
+
+/*
+ * betree_bloom_has_slot
+ *		Has a leaf a slot?  Its node is locked, in either mode.
+ */
+bool
+betree_bloom_has_slot(BetreeRel *bt, Page node, BlockNumber leafblk)
+{
+	BlockNumber blkno = betree_bloom_page_of(node, leafblk);
+	BetreeBloomPage bloom;
+	bool		found;
+
+	if (blkno == InvalidBlockNumber)
+		return false;
+	betree_bloom_open(bt, blkno, BUFFER_LOCK_SHARE, &bloom);
+	found = betree_bloom_find(&bloom, leafblk) != NULL;
+	UnlockReleaseBuffer(bloom.buf);
+	return found;
 }
 
 /*

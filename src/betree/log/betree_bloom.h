@@ -24,6 +24,8 @@ extern const char *betree_bloom_complaint(BetreeRel *bt, Page node, int at);
 extern int	betree_bloom_count_slots(Page page);
 extern bool betree_bloom_add(BetreeRel *bt, Buffer nodebuf,
 							 BlockNumber leafblk, struct BetreeBatch *batch);
+extern bool betree_bloom_has_slot(BetreeRel *bt, Page node,
+								  BlockNumber leafblk);
 extern void betree_bloom_set(BetreeRel *bt, Buffer nodebuf, Buffer leafbuf);
 extern void betree_bloom_forget(BetreeRel *bt, Buffer nodebuf,
 								BlockNumber leafblk);

@@ -131,6 +131,8 @@ betree_log_append(BetreeRel *bt, Buffer tailbuf, IndexTuple itup)
 	bool		sort = maxoff - opaque->bteo_nsorted >= SORT_INTERVAL;
 	bool		changed = false;
 	ItemIdData	ids[MaxIndexTuplesPerPage];
+	LocationIndex bounds[2] = {header->pd_lower + sizeof(ItemIdData),
+		header->pd_upper - size};
 	EcpDelta	delta;
 
 	Assert(ecp_buffer_is_exclusive_locked(tailbuf));
@@ -138,31 +140,24 @@ betree_log_append(BetreeRel *bt, Buffer tailbuf, IndexTuple itup)
 
 	if (sort)
 		changed = sorted_item_ids(bt, page, ids);
+	ItemIdSetNormal(&ids[maxoff], bounds[1], IndexTupleSize(itup));
 
 	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES);
 	ecp_delta_buffer(&delta, tailbuf);
 
 	START_CRIT_SECTION();
+	ecp_delta_copy(&delta, 0, bounds[1], itup, size);
 	if (changed)
-		memcpy(PageGetItemId(page, 1), ids, maxoff * sizeof(ItemIdData));
+		ecp_delta_copy(&delta, 0, SizeOfPageHeaderData, ids,
+					   (maxoff + 1) * sizeof(ItemIdData));
+	else
+		ecp_delta_copy(&delta, 0,
+					   SizeOfPageHeaderData + maxoff * sizeof(ItemIdData),
+					   &ids[maxoff], sizeof(ItemIdData));
+	ecp_delta_copy(&delta, 0, offsetof(PageHeaderData, pd_lower), bounds,
+				   sizeof(bounds));
 	if (sort)
 		opaque->bteo_nsorted = maxoff;
-	header->pd_upper -= size;
-	memcpy((char *) page + header->pd_upper, itup, size);
-	header->pd_lower += sizeof(ItemIdData);
-	ItemIdSetNormal(PageGetItemId(page, maxoff + 1), header->pd_upper,
-					IndexTupleSize(itup));
-
-	ecp_delta_range(&delta, 0, offsetof(PageHeaderData, pd_lower),
-					2 * sizeof(LocationIndex));
-	if (changed)
-		ecp_delta_range(&delta, 0, SizeOfPageHeaderData,
-						(maxoff + 1) * sizeof(ItemIdData));
-	else
-		ecp_delta_range(&delta, 0,
-						SizeOfPageHeaderData + maxoff * sizeof(ItemIdData),
-						sizeof(ItemIdData));
-	ecp_delta_range(&delta, 0, header->pd_upper, size);
 	if (sort)
 		ecp_delta_range(&delta, 0,
 						(char *) &opaque->bteo_nsorted - (char *) page,

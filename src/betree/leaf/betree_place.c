@@ -1,0 +1,153 @@
+/*-------------------------------------------------------------------------
+ *
+ * betree_place.c
+ *	  Inserting one tuple into a leaf, past the logs.
+ *
+ * That takes no array of the leaf's items, as merging a batch does
+ * (betree_leaf.c), and writes nothing but the leaf.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "base/core_buffer.h"
+#include "base/core_wal.h"
+#include "base/stop_point.h"
+#include "betree/leaf/betree_place.h"
+#include "betree/order/betree_key.h"
+#include "betree/order/betree_rel.h"
+#include "betree/page/betree_page.h"
+#include "betree/page/betree_posting.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+
+/* Compare a tuple with the leaf's item at "off" */
+static inline int
+compare(BetreeRel *bt, BetreeSortItem *tuple, Page page, OffsetNumber off)
+{
+	BetreeSortItem item;
+
+	betree_key_item_init(bt, &item, BetreePageGetTuple(page, off), 0);
+	return betree_key_item_compare(bt, tuple, &item);
+}
+
+/*
+ * betree_place_is_inside
+ *		Is a message that is above an item, as an item, not above all of its rows?
+ */
+bool
+betree_place_is_inside(BetreeRel *bt, IndexTuple message, IndexTuple itup)
+{
+	ItemPointerData last;
+
+	if (!BetreeTupleIsPosting(itup) ||
+		!betree_key_equal_tuples(bt, message, itup))
+		return false;
+	last = betree_posting_last(itup);
+	return ItemPointerCompare(&message->t_tid, &last) <= 0;
+}
+
+/*
+ * Is a leaf as full as a build would make it?  What deletions have left behind
+ * does not count.
+ */
+static bool
+is_filled(BetreeRel *bt, Page page)
+{
+	PageHeader	header = (PageHeader) page;
+	int			limit = BetreePageCapacity * bt->fillfactor / 100;
+
+	return BetreePageCapacity - (header->pd_upper - header->pd_lower) >= limit &&
+		betree_page_live_space(page) >= limit;
+}
+
+/*
+ * betree_place_begins_leaf
+ *		Shall a tuple, above all of the last leaf of the index, begin a new leaf?
+ *
+ * Not one that the leaf's last item can take into a posting.
+ */
+bool
+betree_place_begins_leaf(BetreeRel *bt, Page page, IndexTuple itup)
+{
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+
+	return maxoff > 0 && is_filled(bt, page) &&
+		!(bt->deduplicate &&
+		  betree_posting_same_key(BetreePageGetTuple(page, maxoff), itup));
+}
+
+/* Where a tuple belongs in a leaf; InvalidOffsetNumber if it is there already */
+static OffsetNumber
+find_place(BetreeRel *bt, Page page, IndexTuple itup)
+{
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber low = FirstOffsetNumber;
+	OffsetNumber high = maxoff;
+	BetreeSortItem item;
+
+	betree_key_item_init(bt, &item, itup, 0);
+	if (maxoff == 0 || compare(bt, &item, page, maxoff) > 0)
+		return maxoff + 1;
+	while (low < high)
+	{
+		OffsetNumber mid = low + (high - low) / 2;
+
+		if (compare(bt, &item, page, mid) > 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return compare(bt, &item, page, low) == 0 ? InvalidOffsetNumber : low;
+}
+
+/*
+ * betree_place_insert
+ *		Insert a tuple into an exclusively locked leaf that has no Bloom filter,
+ *		past the logs.
+ *
+ * Returns false, having changed nothing, if that takes more than a place between
+ * two items: betree_leaf_merge() can do it.  "last" says that it is the last leaf
+ * of the index.
+ */
+bool
+betree_place_insert(BetreeRel *bt, Buffer leafbuf, IndexTuple itup, bool last)
+{
+	Page		page = BufferGetPage(leafbuf);
+	PageHeader	header = (PageHeader) page;
+	int			nitems = PageGetMaxOffsetNumber(page);
+	int			size = MAXALIGN(IndexTupleSize(itup));
+	LocationIndex bounds[2] = {header->pd_lower + sizeof(ItemIdData),
+		header->pd_upper - size};
+	ItemIdData	ids[MaxIndexTuplesPerPage];
+	OffsetNumber off;
+	EcpDelta	delta;
+
+	Assert(ecp_buffer_is_exclusive_locked(leafbuf));
+	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_LEAF);
+
+	if (nitems >= BETREE_LEAF_MAX_ITEMS ||
+		header->pd_upper - header->pd_lower < BetreeTupleSpace(itup))
+		return false;
+	off = find_place(bt, page, itup);
+	if (off == InvalidOffsetNumber ||
+		(off > FirstOffsetNumber &&
+		 betree_place_is_inside(bt, itup, BetreePageGetTuple(page, off - 1))) ||
+		(last && off > nitems && betree_place_begins_leaf(bt, page, itup)))
+		return false;
+
+	ItemIdSetNormal(&ids[0], bounds[1], IndexTupleSize(itup));
+	memcpy(&ids[1], PageGetItemId(page, off), (nitems + 1 - off) * sizeof(ItemIdData));
+	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES);
+	ecp_delta_buffer(&delta, leafbuf);
+	START_CRIT_SECTION();
+	ecp_delta_copy(&delta, 0, bounds[1], itup, size);
+	ecp_delta_copy(&delta, 0, SizeOfPageHeaderData + (off - 1) * sizeof(ItemIdData),
+				   ids, (nitems + 2 - off) * sizeof(ItemIdData));
+	ecp_delta_copy(&delta, 0, offsetof(PageHeaderData, pd_lower), bounds,
+				   sizeof(bounds));
+	ecp_delta_finish(&delta);
+	END_CRIT_SECTION();
+	ECP_STOP_POINT("merged");
+	return true;
+}
