@@ -11,7 +11,7 @@
  * link: src/betree/order/betree_hash.c src/betree/log/betree_filter.c
  * link: src/betree/scan/betree_step.c src/betree/scan/betree_quals.c
  * link: src/betree/log/betree_bloom.c src/betree/scan/betree_merge.c
- * link: src/betree/log/betree_run.c src/betree/page/betree_posting.c
+ * link: src/betree/page/betree_posting.c
  * link: src/betree/page/betree_removal.c src/betree/scan/betree_collect.c
  * link: src/base/core_buffer.c
  *
@@ -183,7 +183,7 @@ CopyIndexTuple(IndexTuple source)
 	return memcpy(palloc(IndexTupleSize(source)), source, IndexTupleSize(source));
 }
 
-/* ---- what the server has for a scan that writes a run ---- */
+/* ---- what the server has for those functions that write ---- */
 
 struct GenericXLogState
 {
@@ -490,8 +490,6 @@ fuzz_read(const uint8 *choices, size_t nchoices)
 	(void) fuzz_try(walk, NULL);
 	choice.how = choices[0];
 	choice.blk = (choices[1] | choices[2] << 8) % fuzz_file->nblocks;
-	/* the second one may make a run */
-	(void) fuzz_try(scan, &choice);
 	(void) fuzz_try(scan, &choice);
 	(void) fuzz_try(probe, &blk);
 	blk = (choices[1] | choices[2] << 8) % fuzz_file->nblocks;

@@ -39,7 +39,7 @@ CREATE TABLE d (k int, id int);
 CREATE INDEX d_k ON d USING betree (k) WITH (log_pages = 2);
 INSERT INTO d SELECT g % 7, g FROM generate_series(1, 10000) g;
 
--- a log of many pages, for runs
+-- a log of several tails
 CREATE TABLE r (s text);
 CREATE INDEX r_s ON r USING betree (s) WITH (log_pages = 30);
 INSERT INTO r SELECT md5(g::text) FROM generate_series(1, 20000) g;
@@ -113,19 +113,9 @@ FROM generate_series(%d, %d) g};
 	my $insert_wide =
 	  q{INSERT INTO w SELECT wide(g) FROM generate_series(%d, %d) g};
 
-	# scans of short ranges, each twice, which make runs; inserts for them, and
-	# those for one child only, of which no run can be made
-	my $scan =
-	  q{SET enable_seqscan = off; SET enable_memoize = off; SELECT count(*) FROM
-generate_series(1, 2), generate_series(0, 255) g, LATERAL (SELECT FROM r
-WHERE s BETWEEN lpad(to_hex(g), 2, '0') AND lpad(to_hex(g), 2, '0') || '3' OFFSET 0) l};
-	my $insert_run = sub {
-		my ($base, $one) = @_;
-		my $s = $one ? "'abc' || md5(g::text)" : 'md5(g::text)';
-		my $rows = $ENV{BETREE_TINY} && !$one ? 20000 : 2400;
-		return "SELECT betree_flush('r_s'); INSERT INTO r SELECT $s"
-		  . " FROM generate_series($base, $base + $rows) g";
-	};
+	# messages for all of a node, and a log of several tails
+	my $insert_log =
+	  q{INSERT INTO r SELECT md5(g::text) FROM generate_series(%d, %d) g};
 	my %is_wide =
 	  map { $_ => 1 } (
 		'flushed-down', 'split', 'copied', 'root-grown',
@@ -137,24 +127,23 @@ WHERE s BETWEEN lpad(to_hex(g), 2, '0') AND lpad(to_hex(g), 2, '0') || '3' OFFSE
 		'filter-added', 'filtered',
 		'flushed-down', 'dropped',
 		'copied', 'split',
-		'root-grown', 'run-flagged',
-		'run-page', 'run-made',
-		'bloomed', 'bloom-set',
-		'bloom-forgotten', 'bloom-made',
-		'bloom-swapped', 'bloom-freed',
-		'vacuum-deleted', 'vacuum-log-cleaned',
-		'vacuum-freed', 'vacuum-walked')
+		'root-grown', 'sorted',
+		'tail-added', 'bloomed',
+		'bloom-set', 'bloom-forgotten',
+		'bloom-made', 'bloom-swapped',
+		'bloom-freed', 'vacuum-deleted',
+		'vacuum-log-cleaned', 'vacuum-freed',
+		'vacuum-walked')
 	{
 		my $work =
 		  $point =~ /^vacuum/
 		  ? "DELETE FROM t WHERE k % 5 = 0 OR k BETWEEN 20000 AND 30000;"
 		  : '';
 		$node->psql('postgres', $work) if $work;
-		$node->safe_psql('postgres', $insert_run->($base))
-		  if $point =~ /^run/;
 		my $sql =
-			$work            ? 'VACUUM t'
-		  : $point =~ /^run/ ? $scan
+			$work ? 'VACUUM t'
+		  : $point eq 'tail-added'
+		  ? sprintf($insert_log, $base, $base + 20000)
 		  : $is_wide{$point} ? sprintf($insert_wide, $base, $base + 1000)
 		  :                    sprintf($insert, $base, $base + 30000);
 		$node->safe_psql('postgres', 'TRUNCATE w') if $point eq 'root-grown';
@@ -230,29 +219,19 @@ ALTER INDEX v_id SET (log_pages = 30)});
 		check_all("$point, $sql");
 	}
 
-	# no run can be made of what is for one child
-	$node->safe_psql('postgres', $insert_run->($base, 1));
-	$logged = -s $node->logfile;
-	ok(!run_with_point($node, 'run-flagged:2:panic', $scan),
-		'point of no run is met')
-	  and restarted($node, $logged);
-	check_all('no run');
-
 	# the same points, failing: nothing may stay locked
 	foreach my $point (
 		'sealed', 'filtered', 'merged', 'shared',
 		'dropped', 'copied', 'split', 'bloomed',
 		'bloom-set', 'bloom-forgotten', 'bloom-made', 'bloom-swapped',
-		'bloom-freed', 'run-page', 'run-made')
+		'bloom-freed', 'sorted', 'tail-added')
 	{
-		$node->safe_psql('postgres', $insert_run->($base))
-		  if $point =~ /^run/;
 		ok( !run_with_point(
 				$node, $point,
-				$point =~ /^run/
-				? $scan
-				: sprintf(
-					$is_wide{$point} ? $insert_wide : $insert,
+				sprintf(
+					  $is_wide{$point}       ? $insert_wide
+					: $point eq 'tail-added' ? $insert_log
+					: $insert,
 					$base, $base + ($point eq 'bloom-swapped' ? 80000 : 20000)
 				)),
 			"error at $point");

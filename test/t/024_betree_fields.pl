@@ -47,16 +47,16 @@ sub field
 	return sub { return $at => pack($format, $value) };
 }
 
-# Offset of the entry of the last page of a run in the page, if it has any
-sub run_entry
+# Offset of the entry of the last tail in the page, if it has several
+sub tail_entry
 {
 	my ($page) = @_;
 	return unless unpack('C', substr($page, $special + 24, 1)) == 2;
-	my @runs =
-	  grep { (unpack('v', substr($page, entry($page, $_) + 6, 2)) & 7) == 5 }
-	  0 .. unpack('v', substr($page, $special + 14, 2)) - 1;
+	my @tails =
+	  grep { (unpack('v', substr($page, entry($page, $_) + 6, 2)) & 7) == 2 }
+	  0 .. unpack('v', substr($page, $special + 16, 2)) - 1;
 
-	return @runs ? entry($page, $runs[-1]) : undef;
+	return @tails > 2 ? entry($page, $tails[-1]) : undef;
 }
 
 # child's block, or TID of a row: two halves of a block number, then the offset
@@ -146,35 +146,36 @@ my @damages = (
 	],
 	[
 		'kind of a log page',
-		'node', sub { return entry($_[0], 0) + 6 => pack('v', 9) }
+		'node', sub { return entry($_[0], 0) + 6 => pack('v', 7) }
 	],
 	[
 		'number of a log page',
 		'node', sub { return entry($_[0], 0) + 4 => pack('v', 500) }
 	],
 	[
-		'first child of a run\'s page',
-		'run', sub { return run_entry($_[0]) + 6 => pack('v', 5 | 1 << 3) }
+		'first child of a tail',
+		'tail', sub { return tail_entry($_[0]) + 6 => pack('v', 2 | 1 << 3) }
 	],
 	[
-		'no child of a run\'s page',
-		'run', sub { return run_entry($_[0]) + 6 => pack('v', 5 | 5000 << 3) }
+		'no child of a tail',
+		'tail',
+		sub { return tail_entry($_[0]) + 6 => pack('v', 2 | 5000 << 3) }
 	],
 	[
-		'a run\'s page as a single one',
-		'run', sub { return run_entry($_[0]) + 6 => pack('v', 1) }
+		'a tail as a sealed page',
+		'tail', sub { return tail_entry($_[0]) + 6 => pack('v', 1) }
 	],
 	[
-		'number of a run\'s page',
-		'run',
+		'number of a tail',
+		'tail',
 		sub {
-			my $at = run_entry($_[0]) + 4;
+			my $at = tail_entry($_[0]) + 4;
 			return $at => pack('v', unpack('v', substr($_[0], $at, 2)) + 1);
 		}
 	],
 	[
-		'block of a run\'s page',
-		'run', sub { return run_entry($_[0]) => pack('V', 0) }
+		'block of a tail',
+		'tail', sub { return tail_entry($_[0]) => pack('V', 0) }
 	],
 	[ 'drain of a node', 'node', field('drain', 600) ],
 	[ 'newest number of a node', 'node', field('seq', 1) ],
@@ -195,23 +196,15 @@ my @damages = (
 		}
 	],);
 
-# The first node with a run, after short ranges have made some
-sub find_run
+# The first node with several tails
+sub find_tails
 {
 	my ($relation) = @_;
-	my $table = 't' . substr($relation, 1);
-
-	$node->safe_psql(
-		'postgres', qq(
-		SET enable_seqscan = off; SET enable_bitmapscan = off;
-		SELECT count(*) FROM generate_series(0, 4095, 2) g, LATERAL
-			(SELECT FROM $table WHERE k BETWEEN lpad(to_hex(g), 3, '0')
-				AND lpad(to_hex(g), 3, '0') || '1' OFFSET 0) l;
-		CHECKPOINT));
+	$node->safe_psql('postgres', 'CHECKPOINT');
 	my $path = relation_path($node, $relation);
 	foreach my $block (1 .. (-s $path) / 8192 - 1)
 	{
-		return $block if run_entry(read_block($path, $block));
+		return $block if tail_entry(read_block($path, $block));
 	}
 	return '';
 }
@@ -221,7 +214,7 @@ sub find_page
 {
 	my ($relation, $kind) = @_;
 	return 1 if $kind eq 'root';
-	return find_run($relation) if $kind eq 'run';
+	return find_tails($relation) if $kind eq 'tail';
 	my $where = $kind eq 'node' ? 'log_pages > 2 AND level = 1' : 'items > 3';
 
 	return $node->safe_psql(
@@ -229,7 +222,8 @@ sub find_page
 		SELECT b FROM generate_series(1,
 			pg_relation_size('$relation') / 8192 - 1) b,
 			LATERAL betree_node_info('$relation', b) i
-		WHERE kind = '$kind' AND $where ORDER BY b LIMIT 1));
+		WHERE kind = '$kind' AND $where
+		ORDER BY kind = 'log' AND seq <> 0, b LIMIT 1));
 }
 
 $node->safe_psql(

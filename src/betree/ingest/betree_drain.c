@@ -137,6 +137,7 @@ flush_to_leaf(DrainState *state, int child)
 		if (!betree_leaf_fits(BufferGetPage(leafbuf), &state->batch))
 			betree_purge_leaf(bt, leafbuf, &state->batch);
 		if (state->batch.complete && child + 1 < BetreeNodeNumChildren(node) &&
+			betree_node_same_tail(node, child) &&
 			!betree_leaf_fits(BufferGetPage(leafbuf), &state->batch))
 		{
 			betree_log_gather(bt, node, child + 1, BetreePageCapacity,
@@ -234,17 +235,18 @@ flush_to_node(DrainState *state, int child)
 
 	for (;;)
 	{
-		BlockNumber tailblk = betree_node_tail(childpage);
 		Buffer		tailbuf = InvalidBuffer;
 		int			room = 0;
 		int			max_items = 0;
 
-		if (tailblk != InvalidBlockNumber)
+		/* several tails, each for a part of the batch, are sealed first */
+		if (betree_node_ntails(childpage) == 1)
 		{
+			int			at = BetreePageGetOpaque(childpage)->bteo_nlog;
 			Page		tail;
 
-			tailbuf = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE,
-										BETREE_LOG);
+			tailbuf = betree_block_read(bt->rel, BetreeNodeGetDir(childpage)[at].bted_block,
+										BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
 			tail = BufferGetPage(tailbuf);
 			room = ((PageHeader) tail)->pd_upper -
 				((PageHeader) tail)->pd_lower;
@@ -271,7 +273,7 @@ flush_to_node(DrainState *state, int child)
 		if (batch->nitems == 0 && room == BetreePageCapacity)
 			betree_page_report_item(node);
 		if (batch->nitems == 0 &&
-			!betree_log_seal(bt, childbuf, NULL))
+			!betree_log_seal(bt, childbuf, true))
 		{
 			result = CHILD_FULL;
 			note_full_child(state, childbuf);
@@ -412,7 +414,6 @@ finish_drain(DrainState *state)
 	betree_node_drop_log(node, ndrop);
 	BetreePageGetOpaque(node)->bteo_drain = 0;
 	BetreePageGetOpaque(node)->bteo_flags |= BETREE_DRAINED;
-	BetreePageGetOpaque(node)->bteo_flags &= ~(BETREE_NO_RUNS | BETREE_SCANNED);
 	GenericXLogFinish(xlog);
 	ECP_STOP_POINT("dropped");
 	return true;
@@ -641,26 +642,30 @@ betree_drain_node(BetreeRel *bt, BlockNumber blkno, int level, int *budget)
 }
 
 /*
- * Seal what the tail of a node holds, and start a drain of all of the log.
- * The node is exclusively locked.  Returns false if the tail could not be
- * sealed: it can when what the log holds has been drained.
+ * Seal what the tails of a node hold, and start a drain of all of the log.
+ * The node is exclusively locked.  Returns false if the tails could not be
+ * sealed: they can when what the log holds has been drained.
  */
 static bool
 seal_and_start_drain(BetreeRel *bt, Buffer nodebuf)
 {
-	BlockNumber tailblk = betree_node_tail(BufferGetPage(nodebuf));
+	Page		node = BufferGetPage(nodebuf);
+	int			nlog = BetreePageGetOpaque(node)->bteo_nlog;
+	int			ntails = betree_node_ntails(node);
+	bool		empty = true;
 	bool		done = true;
 
-	if (tailblk != InvalidBlockNumber)
+	for (int i = 0; i < ntails && empty; i++)
 	{
-		Buffer		tailbuf = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE,
-												BETREE_LOG);
-		bool		empty = PageGetMaxOffsetNumber(BufferGetPage(tailbuf)) == 0;
+		Buffer		tailbuf = betree_block_read(bt->rel,
+												BetreeNodeGetDir(node)[nlog + i].bted_block,
+												BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
 
+		empty = PageGetMaxOffsetNumber(BufferGetPage(tailbuf)) == 0;
 		UnlockReleaseBuffer(tailbuf);
-		if (!empty)
-			done = betree_log_seal(bt, nodebuf, NULL);
 	}
+	if (!empty)
+		done = betree_log_seal(bt, nodebuf, true);
 	betree_log_set_drain(bt, nodebuf);
 	return done;
 }

@@ -63,47 +63,68 @@
 #define DRAIN_ATTEMPTS	64
 
 /*
- * Append with the node exclusively locked, sealing its tail if that is full.
+ * The tail of a locked node that takes messages with this key, or
+ * InvalidBlockNumber
+ */
+static BlockNumber
+find_tail(BetreeRel *bt, Page node, BetreeKey *key)
+{
+	int			ntails = betree_node_ntails(node);
+	int			child = 0;
+
+	if (ntails == 0)
+		return InvalidBlockNumber;
+	if (ntails > 1)
+		child = betree_key_search_node(bt, node, key, false);
+	return BetreeNodeGetDir(node)[betree_node_tail_of(node, child)].bted_block;
+}
+
+/* Append to a tail of an exclusively locked node, if there is one, and room */
+static bool
+append(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, IndexTuple itup)
+{
+	BlockNumber tailblk = find_tail(bt, BufferGetPage(nodebuf), key);
+	Buffer		tailbuf;
+	bool		has_room;
+
+	if (tailblk == InvalidBlockNumber)
+		return false;
+	tailbuf = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
+	if (!betree_log_tail_has_room(BufferGetPage(tailbuf), itup))
+		betree_purge_tail(bt, tailbuf);
+	has_room = betree_log_tail_has_room(BufferGetPage(tailbuf), itup);
+	if (has_room)
+		betree_log_append(bt, tailbuf, itup);
+	UnlockReleaseBuffer(tailbuf);
+	return has_room;
+}
+
+/*
+ * Append with the node exclusively locked, sealing its tails if the one is full.
  * Returns false if the log can take no more; "*drain" says that the caller
  * should go on with a drain.
  */
 static bool
-append_or_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup, bool *drain)
+append_or_seal(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, IndexTuple itup,
+			   bool *drain)
 {
-	BlockNumber tailblk = betree_node_tail(BufferGetPage(nodebuf));
-	bool		done = false;
+	bool		done;
 
 	*drain = false;
 	CheckForSerializableConflictIn(bt->rel, NULL, BufferGetBlockNumber(nodebuf));
-	if (tailblk != InvalidBlockNumber)
-	{
-		Buffer		tailbuf = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE,
-												BETREE_LOG);
-
-		if (!betree_log_tail_has_room(BufferGetPage(tailbuf), itup))
-			betree_purge_tail(bt, tailbuf);
-
-		/*
-		 * there was room, or another backend may have sealed it since we
-		 * looked
-		 */
-		if (betree_log_tail_has_room(BufferGetPage(tailbuf), itup))
-		{
-			betree_log_append(bt, tailbuf, itup);
-			done = true;
-		}
-		UnlockReleaseBuffer(tailbuf);
-	}
+	/* there was room, or another backend may have sealed since we looked */
+	done = append(bt, nodebuf, key, itup);
 	if (!done)
 	{
 		BetreePageOpaque opaque = BetreePageGetOpaque(BufferGetPage(nodebuf));
 
-		done = betree_log_seal(bt, nodebuf, itup);
+		if (betree_log_seal(bt, nodebuf, false))
+			done = append(bt, nodebuf, key, itup);
 		*drain = opaque->bteo_drain != 0 &&
 			(bt->inserts_drain ||
 			 opaque->bteo_drain == opaque->bteo_seq ||
 			 opaque->bteo_nlog >=
-			 betree_node_log_capacity(BufferGetPage(nodebuf)) - 2);
+			 betree_node_log_capacity(BufferGetPage(nodebuf)) - BETREE_TAILS_MAX);
 	}
 	return done;
 }
@@ -312,7 +333,7 @@ insert_message(BetreeRel *bt, IndexTuple itup)
 	 * A seal or a split of the node needs the lock on its tail.  So once we
 	 * have that, the node can be released.
 	 */
-	tailblk = betree_node_tail(node);
+	tailblk = find_tail(bt, node, &key);
 	if (tailblk != InvalidBlockNumber)
 	{
 		Buffer		tailbuf = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE,
@@ -335,7 +356,7 @@ insert_message(BetreeRel *bt, IndexTuple itup)
 		nodebuf = betree_descend_relock(bt, nodebuf, &key, level,
 										BUFFER_LOCK_EXCLUSIVE);
 		nodeblk = BufferGetBlockNumber(nodebuf);
-		appended = append_or_seal(bt, nodebuf, itup, &drain);
+		appended = append_or_seal(bt, nodebuf, &key, itup, &drain);
 		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
 		if (!appended)
 		{
@@ -408,7 +429,7 @@ insert_checked(BetreeUnique *unique)
 	done = is_at_end(bt, BufferGetPage(nodebuf), &unique->place) &&
 		insert_at_end(bt, nodebuf, &unique->place, unique->itup, &last);
 	if (!done && !last && bt->log_pages > 0)
-		done = append_or_seal(bt, nodebuf, unique->itup, &seal_drains);
+		done = append_or_seal(bt, nodebuf, &unique->place, unique->itup, &seal_drains);
 	if (!done)
 	{
 		BetreeSortItem item;

@@ -274,7 +274,7 @@ is_shared_gate(BetreeUnique *unique, Page node)
 }
 
 /*
- * The log of a locked node: its tail, and the pages that the filter names.
+ * The log of a locked node: its tails, and the pages that the filter names.
  * "first" is the first child that our key may be in.
  */
 static void
@@ -283,8 +283,8 @@ check_log(BetreeUnique *unique, Page node, int first)
 	BetreeRel  *bt = unique->bt;
 	BetreePageOpaque opaque = BetreePageGetOpaque(node);
 	BetreeDirEntry *dir = BetreeNodeGetDir(node);
-	int			nlog = opaque->bteo_nlog + (betree_node_tail(node) != InvalidBlockNumber &&
-											!is_shared_gate(unique, node));
+	int			nlog = opaque->bteo_nlog +
+		(is_shared_gate(unique, node) ? 0 : betree_node_ntails(node));
 	uint16		from = 0;
 	bool		hit[BETREE_FILTER_HITS];
 	bool		filtered = opaque->bteo_nlog > 0 && unique->hashed &&
@@ -298,14 +298,13 @@ check_log(BetreeUnique *unique, Page node, int first)
 
 	for (int i = 0; i < nlog && !unique->done; i++)
 	{
-		bool		tail = i == opaque->bteo_nlog;
+		bool		tail = i >= opaque->bteo_nlog;
 		Buffer		buf;
 
-		if (!tail && !betree_node_log_ordered(node, i))
+		if (!betree_node_log_ordered(node, i))
 			betree_page_report_item(node);
-		if (!tail &&
-			(!betree_node_log_covers(node, i, first, last) ||
-			 (filtered && betree_filter_excludes(node, i, from, hit))))
+		if (!betree_node_log_covers(node, i, first, last) ||
+			(!tail && filtered && betree_filter_excludes(node, i, from, hit)))
 			continue;
 		buf = betree_block_read(bt->rel, dir[i].bted_block, BUFFER_LOCK_SHARE, BETREE_LOG);
 		check_page(unique, BufferGetPage(buf), node, tail, dir[i].bted_seq);
@@ -440,26 +439,51 @@ check_below_gate(BetreeUnique *unique)
 }
 
 /*
+ * The tail of the share-locked gate that takes all entries of our key, or
+ * InvalidBlockNumber; "*several" if they are spread over the intervals of several
+ */
+static BlockNumber
+find_tail(BetreeUnique *unique, Page gate, bool *several)
+{
+	int			first;
+	int			last;
+
+	*several = false;
+	if (betree_node_ntails(gate) == 0)
+		return InvalidBlockNumber;
+	first = betree_node_tail_of(gate, first_child(unique, gate));
+	last = betree_node_tail_of(gate,
+							   betree_key_search_node(unique->bt, gate, &unique->high, false));
+	*several = first != last;
+	return BetreeNodeGetDir(gate)[first].bted_block;
+}
+
+/*
  * The tail of the share-locked gate, which is locked for the insert that may
  * follow.  All else has been looked at; since the gate has been locked from then on,
- * new entries of its keys can only be here.
+ * new entries of its keys can only be here.  Returns false if our key's can be in
+ * several tails: then the gate must be locked exclusively.
  */
-static void
+static bool
 check_tail(BetreeUnique *unique)
 {
 	BetreeRel  *bt = unique->bt;
 	Page		gate = BufferGetPage(unique->gate);
-	BlockNumber tailblk = betree_node_tail(gate);
+	bool		several;
+	BlockNumber tailblk = find_tail(unique, gate, &several);
 
+	if (several)
+		return false;
 	if (tailblk == InvalidBlockNumber || unique->conflict ||
 		TransactionIdIsValid(unique->wait))
-		return;
+		return true;
 	unique->tail = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
 	if (!unique->done)
 	{
 		check_page(unique, BufferGetPage(unique->tail), gate, true, 0);
 		purge_page(unique, unique->tail, true);
 	}
+	return true;
 }
 
 /* The same from the root, which is above the gate, through all that it takes */
@@ -514,8 +538,13 @@ betree_unique_check(BetreeUnique *unique)
 		unique->exclusive = true;
 		check_from_root(unique);
 	}
-	else if (!unique->exclusive)
-		check_tail(unique);
+	else if (!unique->exclusive && !check_tail(unique))
+	{
+		betree_unique_unlock(unique);
+		unique->exclusive = true;
+		betree_unique_check(unique);
+		return;
+	}
 	end_asking(unique);
 	Assert(!unique->exclusive || ecp_buffer_is_exclusive_locked(unique->gate));
 	Assert(!unique->exclusive || ecp_buffer_is_exclusive_locked(unique->target));

@@ -510,8 +510,8 @@ write_pivots(Page node, int child, LeafSplit *split, uint16 marker)
 {
 	Assert(BetreePageGetOpaque(node)->bteo_level == 1);
 
-	betree_node_shift_runs(node, child + split->nold - 1,
-						   split->npages - split->nold);
+	betree_node_shift_log(node, child + split->nold - 1,
+						  split->npages - split->nold);
 	for (int i = 1; i < split->nold; i++)
 		PageIndexTupleDelete(node, BETREE_FIRST_PIVOT + child + 1);
 	for (int i = 1; i < split->npages; i++)

@@ -507,7 +507,7 @@ purge_scanned_log(void *arg, Buffer nodebuf)
 
 	for (int i = 0; i < BetreePageGetOpaque(node)->bteo_ndir; i++)
 	{
-		if (BetreeDirIsSealed(&dir[i]) || dir[i].bted_kind == BETREE_DIR_TAIL)
+		if (BetreeDirIsSealed(&dir[i]) || BetreeDirIsTail(&dir[i]))
 			purge_scanned_page(scanned,
 							   betree_block_read(scanned->bt->rel, dir[i].bted_block,
 												 BUFFER_LOCK_SHARE, BETREE_LOG));

@@ -181,9 +181,8 @@ half_add_dir(NodeHalf *half, BetreeDirEntry *entry, int kind)
 static int
 right_kind(BetreeDirEntry *entry, NodeHalf *right)
 {
-	if (!BetreeDirIsRun(entry))
-		return entry->bted_kind;
-	return BETREE_DIR_RUN_FIRST(Max(0, BetreeDirRunFirst(entry) - right->first));
+	return BETREE_DIR_LOG(BetreeDirIsTail(entry) ? BETREE_DIR_TAIL : BETREE_DIR_SEALED,
+						  Max(0, BetreeDirGetFirst(entry) - right->first));
 }
 
 /* Divide the log between the halves, copying pages that both need. */
@@ -205,7 +204,7 @@ divide_log(BetreeRel *bt, Page node, NodeHalf *left, NodeHalf *right)
 	for (int i = 0; i < opaque->bteo_ndir; i++)
 	{
 		BetreeDirEntry *entry = &dir[i];
-		bool		tail = entry->bted_kind == BETREE_DIR_TAIL;
+		bool		tail = BetreeDirIsTail(entry);
 		Buffer		buf;
 		Page		page;
 		bool		in_left;
@@ -224,7 +223,7 @@ divide_log(BetreeRel *bt, Page node, NodeHalf *left, NodeHalf *right)
 			continue;
 		}
 
-		/* the tail's lock waits for the last append that is under way */
+		/* a tail's lock waits for the last append that is under way */
 		buf = betree_block_read(bt->rel, entry->bted_block,
 								tail ? BUFFER_LOCK_EXCLUSIVE : BUFFER_LOCK_SHARE,
 								BETREE_LOG);
@@ -377,7 +376,7 @@ split_locked(BetreeRel *bt, Buffer parentbuf, int child, Buffer nodebuf)
 					BETREE_FIRST_PIVOT + child + 1, false, false) ==
 		InvalidOffsetNumber)
 		betree_page_report_item(parent);
-	betree_node_shift_runs(parent, child, 1);
+	betree_node_shift_log(parent, child, 1);
 	GenericXLogFinish(state);
 	PredicateLockPageSplit(bt->rel, BufferGetBlockNumber(nodebuf),
 						   BufferGetBlockNumber(rightbuf));

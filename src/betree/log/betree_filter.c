@@ -403,23 +403,38 @@ add_groups(BetreeRel *bt, BetreeDirEntry *entry, uint16 upto,
 	return true;
 }
 
+/* Append the hashes of the items of a sorted page; returns their new number */
+static int
+hash_items(BetreeRel *bt, BetreeHash *hash, Page page, uint64 *hashes, int nhashes)
+{
+	for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(page); off++)
+	{
+		uint64		value = betree_hash_tuple(bt, hash, BetreePageGetTuple(page, off));
+
+		/* equal keys are neighbours */
+		if (nhashes == 0 || hashes[nhashes - 1] != value)
+			hashes[nhashes++] = value;
+	}
+	return nhashes;
+}
+
 /*
  * betree_filter_seal
- *		Put the fingerprints of a page that is about to be sealed as number
- *		"seq" into the filter pages of its node.
+ *		Put the fingerprints of pages that are about to be sealed as number "seq"
+ *		into the filter pages of their node.
  *
- * Node and page are exclusively locked; "ids" are the page's item pointers in
- * the order of its tuples.  Sets covered[i] for each filter page: the record
- * of the seal must set bted_seq to "seq" where that is false.
+ * Node and pages are exclusively locked, and the pages are sorted.  Sets
+ * covered[i] for each filter page: the record of the seal must set bted_seq to
+ * "seq" where that is false.
  */
 void
-betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page, ItemIdData *ids,
+betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Buffer *bufs, int nbufs,
 				   uint32 seq, bool *covered)
 {
 	Page		node = BufferGetPage(nodebuf);
 	BetreePageOpaque opaque = BetreePageGetOpaque(node);
 	BetreeHash *hash;
-	int			nitems = PageGetMaxOffsetNumber(page);
+	int			nitems = 0;
 	int			nfilters = betree_node_nfilters(node);
 	uint64	   *hashes;
 	char	   *added;
@@ -427,7 +442,6 @@ betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page, ItemIdData *ids,
 
 	Assert(ecp_buffer_is_exclusive_locked(nodebuf));
 	Assert(opaque->bteo_kind == BETREE_NODE);
-	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_LOG);
 	Assert(seq != 0);
 
 	memset(covered, 0, BETREE_FILTER_PAGES_MAX * sizeof(bool));
@@ -439,18 +453,12 @@ betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page, ItemIdData *ids,
 		return;
 
 	/* hash functions may throw: first of all */
+	for (int i = 0; i < nbufs; i++)
+		nitems += PageGetMaxOffsetNumber(BufferGetPage(bufs[i]));
 	hashes = palloc(nitems * sizeof(uint64) + 1);
 	added = palloc(groups_size(nitems) + 1);
-	for (int i = 0; i < nitems; i++)
-	{
-		IndexTuple	itup = (IndexTuple) ((char *) page +
-										 ItemIdGetOffset(&ids[i]));
-		uint64		value = betree_hash_tuple(bt, hash, itup);
-
-		/* equal keys are neighbours */
-		if (nhashes == 0 || hashes[nhashes - 1] != value)
-			hashes[nhashes++] = value;
-	}
+	for (int i = 0; i < nbufs; i++)
+		nhashes = hash_items(bt, hash, BufferGetPage(bufs[i]), hashes, nhashes);
 
 	add_filter_pages(bt, nodebuf, hash);
 	nfilters = betree_node_nfilters(node);
@@ -531,38 +539,16 @@ betree_filter_probe(BetreeRel *bt, Page node, uint32 id, uint64 hash,
  * betree_filter_excludes
  *		Does a filter say that log page "i" does not hold a key?
  *
- * "from" and "hit" are betree_filter_probe()'s.  The fingerprints of a run bear
- * the numbers of the pages that were merged: newer than the log page before
- * the run, which is not known if it was dropped.
+ * "from" and "hit" are betree_filter_probe()'s.
  */
 bool
 betree_filter_excludes(Page node, int i, uint16 from, const bool *hit)
 {
-	BetreeDirEntry *dir = BetreeNodeGetDir(node);
-	uint16		seq = dir[i].bted_seq;
-	uint32		before = seq - 1U;
-	int			first = i;
+	uint16		seq = BetreeNodeGetDir(node)[i].bted_seq;
 
 	Assert(i >= 0 && i < BetreePageGetOpaque(node)->bteo_nlog);
 
-	if (BetreeDirIsRun(&dir[i]))
-	{
-		while (first > 0 && dir[first - 1].bted_seq == seq)
-			first--;
-		if (first == 0)
-			return false;
-		before = dir[first - 1].bted_seq;
-		if (((seq - before) & BETREE_MARKER_MASK) > BETREE_SEQ_SPAN_MAX)
-			betree_page_report_item(node);
-	}
-	if (BetreeSeqNewer(from, before) || !BetreeSeqNewer(seq, from))
-		return false;
-	for (; BetreeSeqNewer(seq, before); before++)
-	{
-		if (hit[(before + 1) & BETREE_MARKER_MASK])
-			return false;
-	}
-	return true;
+	return BetreeSeqNewer(seq, from) && !hit[seq & BETREE_MARKER_MASK];
 }
 
 /*

@@ -16,8 +16,8 @@
 extern int	betree_filter_pages(BetreeRel *bt);
 extern const char *betree_filter_complaint(Page page);
 extern void betree_filter_trim(BetreeRel *bt, Buffer nodebuf);
-extern void betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Page page,
-							   ItemIdData *ids, uint32 seq, bool *covered);
+extern void betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Buffer *bufs,
+							   int nbufs, uint32 seq, bool *covered);
 extern bool betree_filter_probe(BetreeRel *bt, Page node, uint32 id,
 								uint64 hash, uint16 *from, bool *hit);
 extern bool betree_filter_lacks(BetreeRel *bt, Page node, BetreeHash *hash,

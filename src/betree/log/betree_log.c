@@ -1,12 +1,23 @@
 /*-------------------------------------------------------------------------
  *
  * betree_log.c
- *	  The log of a node: appending to its tail, sealing it, and reading from
+ *	  The log of a node: appending to its tails, sealing them, and reading from
  *	  the sealed pages what is pending for a child.
  *
- * Only the tail is ever appended to.  A seal sorts it, numbers it, and starts
- * a new tail.  Sealed pages are not written again, except by VACUUM; a flush
- * raises the marker of a child in the node instead (betree_log_absorb).
+ * Only tails are ever appended to.  A node of level 1 has several, each for an
+ * interval of children, so that a scan of a short range reads the sealed pages
+ * of one interval.  A seal sorts them, gives them a number, and starts new ones.
+ * Sealed pages are not written again, except by VACUUM; a flush raises the
+ * marker of a child in the node instead (betree_log_absorb).
+ *
+ * The intervals are those into which what has just been sealed falls evenly, so
+ * tails fill at the same pace while keys come as they came before.  If they do
+ * not, and few tails are half full, only those are sealed, and the others stay.
+ * Ascending keys, which all go to one child, have one tail.
+ *
+ * Each insert touches a tail, so all tails should stay in memory.  A node has as
+ * many as let the nodes and tails of the index take half of the shared buffers
+ * (tails_wanted): one where the index is much larger.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,6 +47,30 @@
  * appends the whole page is put in order.
  */
 #define SORT_INTERVAL	64
+
+/* a tail is for so many children at least, and for so many pages of the log */
+#ifdef BETREE_TINY
+#define TAIL_CHILDREN	1
+#define TAIL_PAGES		1
+#else
+#define TAIL_CHILDREN	4
+#define TAIL_PAGES		4
+#endif
+
+/* The tails of a node that is sealed, all exclusively locked */
+typedef struct SealState
+{
+	BetreeRel  *bt;
+	Buffer		nodebuf;
+	uint32		seq;			/* number that they get */
+	int			ntails;
+	Buffer		tail[BETREE_TAILS_MAX];
+	bool		seals[BETREE_TAILS_MAX];	/* is it sealed? */
+	bool		spare[BETREE_TAILS_MAX];	/* or empty, and not needed? */
+	bool		covered[BETREE_FILTER_PAGES_MAX];
+	int			nnew;			/* new tails, and the children they begin with */
+	int			first[BETREE_TAILS_MAX];
+}			SealState;
 
 /*
  * The item pointers of a log page in the order of its tuples.  Returns
@@ -95,8 +130,7 @@ sorted_item_ids(BetreeRel *bt, Page page, ItemIdData *ids)
  *		Directory capacity that a new node of "level" gets.
  *
  * That is the sealed pages that start a drain, room for those that are sealed
- * while it runs, and for runs, a tail, and filter pages; and Bloom pages at
- * level 1.
+ * while it runs, tails, and filter pages; and Bloom pages at level 1.
  *
  * A node that owns no log by the present options still gets a few entries,
  * so that messages can go to any node when the options change.
@@ -109,7 +143,7 @@ betree_log_ncap(BetreeRel *bt, int level)
 	Assert(level >= 1);
 
 	if (bt->log_pages > 0 && level <= bt->log_levels)
-		ncap = bt->log_pages + Max(8, bt->log_pages / 4) + 1 +
+		ncap = bt->log_pages + Max(8, bt->log_pages / 4) + BETREE_TAILS_MAX +
 			betree_filter_pages(bt);
 	if (level == 1)
 		ncap += betree_bloom_pages_reserved(bt);
@@ -234,44 +268,79 @@ start_needed_drain(BetreeRel *bt, Buffer nodebuf)
 		betree_block_report(bt->rel, nodebuf);
 }
 
-/* Let the tail be the log's last page, which "covered" filters know of */
+/*
+ * Let the tails that are sealed be the log's last pages, which "covered" filters
+ * know of, and those that are empty spare ones
+ */
 static void
-dir_seal_tail(Page node, uint32 seq, const bool *covered)
+dir_seal_tails(SealState * seal, Page node)
 {
 	BetreePageOpaque opaque = BetreePageGetOpaque(node);
 	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+	BetreeDirEntry old[BETREE_NCAP_MAX];
+	BetreeDirEntry *tail = old + opaque->bteo_nlog;
+	int			nold = opaque->bteo_ndir;
+	int			end = opaque->bteo_nlog + seal->ntails;
+	int			n = opaque->bteo_nlog;
 
-	opaque->bteo_seq = seq;
-	dir[opaque->bteo_nlog].bted_seq = (uint16) seq;
-	dir[opaque->bteo_nlog].bted_kind = BETREE_DIR_SEALED;
-	opaque->bteo_nlog++;
+	memcpy(old, dir, nold * sizeof(BetreeDirEntry));
+	for (int i = 0; i < seal->ntails; i++)
+	{
+		if (!seal->seals[i])
+			continue;
+		dir[n] = tail[i];
+		dir[n].bted_seq = (uint16) seal->seq;
+		dir[n++].bted_kind = (uint16)
+			BETREE_DIR_LOG(BETREE_DIR_SEALED, i == 0 ? 0 : BetreeDirGetFirst(&tail[i]));
+		opaque->bteo_seq = seal->seq;
+		opaque->bteo_nlog = n;
+	}
+	for (int i = 0; i < seal->ntails; i++)
+	{
+		if (!seal->seals[i] && !seal->spare[i])
+			dir[n++] = tail[i];
+	}
+	for (int i = end; i < nold; i++)
+		dir[n++] = old[i];
+	for (int i = 0; i < seal->ntails; i++)
+	{
+		if (seal->spare[i])
+		{
+			dir[n] = tail[i];
+			dir[n++].bted_kind = BETREE_DIR_SPARE;
+		}
+	}
 	for (int i = opaque->bteo_nlog; i < opaque->bteo_ndir; i++)
 	{
 		int			number = dir[i].bted_kind >> 8;
 
 		if (BetreeDirIsFilter(&dir[i]) &&
-			(number >= BETREE_FILTER_PAGES_MAX || !covered[number]))
-			dir[i].bted_seq = (uint16) seq;
+			(number >= BETREE_FILTER_PAGES_MAX || !seal->covered[number]))
+			dir[i].bted_seq = opaque->bteo_seq;
 	}
 }
 
-/* Enter the new tail, whose place is behind the log */
+/* Enter a new tail for the children from "first" on */
 static void
-dir_put_tail(Page node, BlockNumber blkno)
+dir_put_tail(Page node, BlockNumber blkno, int first)
 {
 	BetreePageOpaque opaque = BetreePageGetOpaque(node);
 	BetreeDirEntry *dir = BetreeNodeGetDir(node);
-	int			at = betree_node_find_dir(node, BETREE_DIR_SPARE);
+	int			at = opaque->bteo_nlog;
+	int			spare = at;
 
-	if (at < 0)
-	{
-		at = opaque->bteo_ndir;
-		betree_node_add_dir(node, blkno, BETREE_DIR_TAIL, 0);
-	}
-	dir[at] = dir[opaque->bteo_nlog];
-	dir[opaque->bteo_nlog].bted_block = blkno;
-	dir[opaque->bteo_nlog].bted_seq = 0;
-	dir[opaque->bteo_nlog].bted_kind = BETREE_DIR_TAIL;
+	/* it is a spare page of the node or a new one */
+	while (spare < opaque->bteo_ndir && dir[spare].bted_block != blkno)
+		spare++;
+	if (spare == opaque->bteo_ndir)
+		betree_node_add_dir(node, blkno, BETREE_DIR_SPARE, 0);
+	while (first > 0 && at < spare && BetreeDirIsTail(&dir[at]) &&
+		   (at == opaque->bteo_nlog || BetreeDirGetFirst(&dir[at]) <= first))
+		at++;
+	memmove(&dir[at + 1], &dir[at], (spare - at) * sizeof(BetreeDirEntry));
+	dir[at].bted_block = blkno;
+	dir[at].bted_seq = 0;
+	dir[at].bted_kind = (uint16) BETREE_DIR_LOG(BETREE_DIR_TAIL, first);
 }
 
 /*
@@ -286,101 +355,289 @@ static int
 drain_threshold(BetreeRel *bt, Page page, BlockNumber blkno)
 {
 	int			pages = betree_rel_log_pages(bt, BetreeNodeNumChildren(page));
+	int			capacity = betree_node_log_capacity(page);
 
 	Assert(bt->log_pages >= 0 && bt->log_pages <= BETREE_LOG_PAGES_MAX);
 	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_NODE);
 
-	pages = Max(1, Min(pages, betree_node_log_capacity(page) - 2));
+	pages = Min(pages, capacity - 1 - Min(BETREE_TAILS_MAX, Max(1, capacity / 4)));
+	pages = Max(1, pages);
 	if (blkno == BETREE_ROOT_BLKNO ||
 		(BetreePageGetOpaque(page)->bteo_flags & BETREE_DRAINED) != 0)
 		return pages;
 	return 1 + murmurhash32(blkno) % pages;
 }
 
+/* Is a page for messages half full, or more? */
+static bool
+is_half_full(Page page)
+{
+	PageHeader	header = (PageHeader) page;
+
+	return header->pd_upper - header->pd_lower <= BetreePageCapacity / 2 ||
+		PageGetMaxOffsetNumber(page) >= BETREE_LOG_PAGE_MAX_ITEMS / 2;
+}
+
+/*
+ * Lock the tails, and choose those to be sealed: all that have messages if
+ * "all", or if most are half full, else those that are
+ */
+static void
+lock_tails(SealState * seal, bool all)
+{
+	Page		node = BufferGetPage(seal->nodebuf);
+	int			nlog = BetreePageGetOpaque(node)->bteo_nlog;
+	int			nfull = 0;
+
+	seal->ntails = betree_node_ntails(node);
+	if (seal->ntails > BETREE_TAILS_MAX)
+		betree_block_report(seal->bt->rel, seal->nodebuf);
+	for (int i = 0; i < seal->ntails; i++)
+	{
+		seal->tail[i] = betree_block_read(seal->bt->rel,
+										  BetreeNodeGetDir(node)[nlog + i].bted_block,
+										  BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
+		nfull += is_half_full(BufferGetPage(seal->tail[i]));
+	}
+	all = all || 2 * nfull > seal->ntails;
+	for (int i = 0; i < seal->ntails; i++)
+	{
+		Page		page = BufferGetPage(seal->tail[i]);
+		bool		empty = PageGetMaxOffsetNumber(page) == 0;
+
+		seal->spare[i] = all && empty;
+		seal->seals[i] = all ? !empty : is_half_full(page);
+	}
+}
+
+/* An empty one may be a spare page now, and be used for another tail */
+static void
+unlock_tails(SealState * seal)
+{
+	for (int i = 0; i < seal->ntails; i++)
+		UnlockReleaseBuffer(seal->tail[i]);
+}
+
+/* Number of tails that a node of this index should have */
+static int
+tails_wanted(BetreeRel *bt, Page node)
+{
+	int			nchildren = BetreeNodeNumChildren(node);
+	int			wanted = BETREE_TAILS_MAX;
+
+	/* batches from above would have to be divided */
+	if (BetreePageGetOpaque(node)->bteo_level > 1 || bt->log_levels > 1)
+		return 1;
+#ifndef BETREE_TINY
+	{
+		double		nodes = (double) RelationGetNumberOfBlocks(bt->rel) / (nchildren + 1);
+
+		wanted = (int) Min(wanted, NBuffers / 2 / Max(nodes, 1) - 1);
+	}
+#endif
+	wanted = Min(wanted, betree_rel_log_pages(bt, nchildren) / TAIL_PAGES);
+	wanted = Min(wanted, betree_node_log_capacity(node) / 4);
+	wanted = Min(wanted, nchildren / TAIL_CHILDREN);
+	return Max(wanted, 1);
+}
+
+/*
+ * Choose the new tails: the same intervals for those of some that are sealed; or
+ * intervals into which the messages fall evenly, which are sorted
+ */
+static void
+choose_intervals(SealState * seal, bool single)
+{
+	Page		node = BufferGetPage(seal->nodebuf);
+	BetreeDirEntry *tail = BetreeNodeGetDir(node) + BetreePageGetOpaque(node)->bteo_nlog;
+	int			wanted = single ? 1 : tails_wanted(seal->bt, node);
+	int			total = 0;
+	int			before = 0;
+	int			last = -1;
+	bool		some = false;
+
+	seal->nnew = 0;
+	for (int i = 0; i < seal->ntails; i++)
+	{
+		total += PageGetMaxOffsetNumber(BufferGetPage(seal->tail[i]));
+		if (!seal->seals[i] && !seal->spare[i])
+			some = true;
+	}
+	for (int i = 0; i < seal->ntails && some; i++)
+	{
+		if (seal->seals[i])
+			seal->first[seal->nnew++] = i == 0 ? 0 : BetreeDirGetFirst(&tail[i]);
+	}
+	if (some)
+		return;
+
+	seal->first[seal->nnew++] = 0;
+	for (int i = 0, part = 0; i < seal->ntails; i++)
+	{
+		Page		page = BufferGetPage(seal->tail[i]);
+		int			maxoff = PageGetMaxOffsetNumber(page);
+
+		for (; part < wanted && total * part / wanted < before + maxoff; part++)
+		{
+			OffsetNumber off = total * part / wanted - before + 1;
+			BetreeKey	key;
+			int			child;
+
+			betree_key_from_tuple(seal->bt, BetreePageGetTuple(page, off), &key);
+			child = betree_key_search_node(seal->bt, node, &key, false);
+			if (last >= 0 && child > last)
+				seal->first[seal->nnew++] = child;
+			last = Max(child, last);
+		}
+		before += maxoff;
+	}
+}
+
+/* Sort a tail, and give it the number with which it will be sealed */
+static void
+sort_tail(SealState * seal, Buffer buf)
+{
+	Page		page = BufferGetPage(buf);
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
+	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	ItemIdData	ids[MaxIndexTuplesPerPage];
+	bool		changed = sorted_item_ids(seal->bt, page, ids);
+	EcpDelta	delta;
+
+	ecp_delta_begin(&delta, seal->bt->rel, ECP_DELTA_BYTES);
+	ecp_delta_buffer(&delta, buf);
+	START_CRIT_SECTION();
+	opaque->bteo_seq = seal->seq;
+	opaque->bteo_nsorted = maxoff;
+	if (changed)
+	{
+		memcpy(PageGetItemId(page, 1), ids, maxoff * sizeof(ItemIdData));
+		ecp_delta_range(&delta, 0, SizeOfPageHeaderData, maxoff * sizeof(ItemIdData));
+	}
+	ecp_delta_range(&delta, 0, (char *) &opaque->bteo_seq - (char *) page,
+					sizeof(opaque->bteo_seq));
+	ecp_delta_range(&delta, 0, (char *) &opaque->bteo_nsorted - (char *) page,
+					sizeof(opaque->bteo_nsorted));
+	ecp_delta_finish(&delta);
+	END_CRIT_SECTION();
+	ECP_STOP_POINT("sorted");
+}
+
+/*
+ * Seal what shall be sealed, if that is anything, and add the first of the new
+ * tails, or any other, "i": in one record, with "newbuf" for it.
+ */
+static void
+write_seal(SealState * seal, int i, Buffer newbuf)
+{
+	GenericXLogState *state = GenericXLogStart(seal->bt->rel);
+	Page		node = GenericXLogRegisterBuffer(state, seal->nodebuf, 0);
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+
+	if (i == 0)
+	{
+		dir_seal_tails(seal, node);
+		if (opaque->bteo_drain == 0 && opaque->bteo_nlog > 0 &&
+			(!BufferIsValid(newbuf) ||
+			 opaque->bteo_nlog >= drain_threshold(seal->bt, node,
+												  BufferGetBlockNumber(seal->nodebuf))))
+			opaque->bteo_drain = opaque->bteo_seq;
+	}
+	if (BufferIsValid(newbuf))
+	{
+		Page		page = GenericXLogRegisterBuffer(state, newbuf, GENERIC_XLOG_FULL_IMAGE);
+
+		dir_put_tail(node, BufferGetBlockNumber(newbuf), seal->first[i]);
+		betree_page_init(page, BETREE_LOG, opaque->bteo_level, 0);
+		BetreePageGetOpaque(page)->bteo_owner = BufferGetBlockNumber(seal->nodebuf);
+	}
+	GenericXLogFinish(state);
+	if (i == 0)
+		ECP_STOP_POINT("sealed");
+	else
+		ECP_STOP_POINT("tail-added");
+}
+
+/* Has the directory room for another tail, beside a few entries for others? */
+static bool
+has_room_for_tail(Page node)
+{
+	BetreePageOpaque opaque = BetreePageGetOpaque(node);
+
+	return opaque->bteo_ndir + 4 <= opaque->bteo_ncap ||
+		betree_node_find_dir(node, BETREE_DIR_SPARE) >= 0;
+}
+
 /*
  * betree_log_seal
- *		Give a node a new tail, and its old one a place in the log.
+ *		Give a node new tails, and its old ones places in the log.
  *
- * The node is exclusively locked and stays so.  The new tail begins with
- * "itup", if that is not NULL.  The seal that makes the log as long as
- * drain_threshold() says starts a drain.  Returns false, with a drain
- * under way, if the log can take no more; it can when that drain is finished
- * (betree_drain.c).
+ * The node is exclusively locked and stays so.  Tails that are not half full
+ * may stay; "single", all are sealed, and there is one afterwards.  The seal
+ * that makes the log as long as drain_threshold() says starts a drain.  Returns
+ * false, with a drain under way, if the log can take no more; it can when that
+ * drain is finished (betree_drain.c).
  */
 bool
-betree_log_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup)
+betree_log_seal(BetreeRel *bt, Buffer nodebuf, bool single)
 {
-	Page		node = BufferGetPage(nodebuf);
-	BetreePageOpaque opaque = BetreePageGetOpaque(node);
-	BlockNumber oldblk = betree_node_tail(node);
-	Buffer		oldbuf = InvalidBuffer;
-	Buffer		newbuf;
-	GenericXLogState *state;
-	Page		page;
-	uint32		seq = opaque->bteo_seq + 1;
-	ItemIdData	ids[MaxIndexTuplesPerPage];
-	bool		changed = false;
-	bool		covered[BETREE_FILTER_PAGES_MAX];
+	BetreePageOpaque opaque = BetreePageGetOpaque(BufferGetPage(nodebuf));
+	SealState	seal = {0};
+	Buffer		sealed[BETREE_TAILS_MAX];
+	int			nsealed = 0;
+	bool		has_room;
 
 	Assert(ecp_buffer_is_exclusive_locked(nodebuf));
 	Assert(opaque->bteo_kind == BETREE_NODE);
 
-	if (seq == 0)
-		seq = 1;
+	seal.bt = bt;
+	seal.nodebuf = nodebuf;
+	seal.seq = Max(opaque->bteo_seq + 1, 1);
 	betree_filter_trim(bt, nodebuf);
-	if (!log_has_room(node, seq))
+	has_room = log_has_room(BufferGetPage(nodebuf), seal.seq);
+
+	/* a directory full of tails: there is something to be drained then */
+	if (!has_room &&
+		(opaque->bteo_nlog > 0 || betree_node_ntails(BufferGetPage(nodebuf)) < 2))
 	{
 		start_needed_drain(bt, nodebuf);
 		return false;
 	}
 
-	if (oldblk != InvalidBlockNumber)
+	lock_tails(&seal, single || !has_room);
+	for (int i = 0; i < seal.ntails; i++)
 	{
-		oldbuf = betree_block_read(bt->rel, oldblk, BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
-		changed = sorted_item_ids(bt, BufferGetPage(oldbuf), ids);
-		betree_filter_seal(bt, nodebuf, BufferGetPage(oldbuf), ids, seq,
-						   covered);
+		if (seal.seals[i])
+		{
+			sort_tail(&seal, seal.tail[i]);
+			sealed[nsealed++] = seal.tail[i];
+		}
 	}
-	newbuf = get_tail_page(bt, node);
-
-	state = GenericXLogStart(bt->rel);
-	node = GenericXLogRegisterBuffer(state, nodebuf, 0);
-	opaque = BetreePageGetOpaque(node);
-
-	if (BufferIsValid(oldbuf))
+	choose_intervals(&seal, single);
+	memset(seal.covered, true, sizeof(seal.covered));
+	if (nsealed > 0)
+		betree_filter_seal(bt, nodebuf, sealed, nsealed, seal.seq, seal.covered);
+	for (int i = 0; i < seal.nnew; i++)
 	{
-		OffsetNumber maxoff;
+		Page		node = BufferGetPage(nodebuf);
+		Buffer		newbuf = InvalidBuffer;
 
-		page = GenericXLogRegisterBuffer(state, oldbuf, 0);
-		maxoff = PageGetMaxOffsetNumber(page);
-		if (changed)
-			memcpy(PageGetItemId(page, 1), ids, maxoff * sizeof(ItemIdData));
-		BetreePageGetOpaque(page)->bteo_nsorted = maxoff;
-		BetreePageGetOpaque(page)->bteo_seq = seq;
-		dir_seal_tail(node, seq, covered);
+		if (i > 0 && !has_room_for_tail(node))
+			break;
+		if (has_room)
+			newbuf = get_tail_page(bt, node);
+		write_seal(&seal, i, newbuf);
+		if (i == 0)
+			unlock_tails(&seal);
+		if (!has_room)
+			break;
+		UnlockReleaseBuffer(newbuf);
 	}
-	dir_put_tail(node, BufferGetBlockNumber(newbuf));
 
-	if (opaque->bteo_drain == 0 && opaque->bteo_nlog > 0 &&
-		betree_node_log_length(node) >= drain_threshold(bt, node,
-														BufferGetBlockNumber(nodebuf)))
-		opaque->bteo_drain = opaque->bteo_seq;
-
-	page = GenericXLogRegisterBuffer(state, newbuf, GENERIC_XLOG_FULL_IMAGE);
-	betree_page_init(page, BETREE_LOG, opaque->bteo_level, 0);
-	BetreePageGetOpaque(page)->bteo_owner = BufferGetBlockNumber(nodebuf);
-	if (itup != NULL)
-	{
-		betree_page_add(page, itup);
-		BetreePageGetOpaque(page)->bteo_nsorted = 1;
-	}
-	GenericXLogFinish(state);
-	ECP_STOP_POINT("sealed");
-
-	UnlockReleaseBuffer(newbuf);
-	if (BufferIsValid(oldbuf))
-		UnlockReleaseBuffer(oldbuf);
-	return true;
+	/* all were empty, and are spare pages now */
+	if (!has_room && nsealed == 0)
+		return betree_log_seal(bt, nodebuf, single);
+	return has_room;
 }
 
 /*
@@ -485,7 +742,7 @@ betree_log_gather(BetreeRel *bt, Page node, int child, int max_space,
 			continue;
 		if (!betree_node_log_covers(node, i, child, child))
 		{
-			/* only one page of a run covers a child */
+			/* only one of the pages with a number covers a child */
 			if (betree_node_log_ends(node, i))
 				batch->upto = dir[i].bted_seq;
 			continue;

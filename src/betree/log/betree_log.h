@@ -34,7 +34,7 @@ extern void betree_log_append(BetreeRel *bt, Buffer tailbuf, IndexTuple itup);
 extern void betree_log_append_batch(BetreeRel *bt, Buffer nodebuf, int child,
 									Buffer tailbuf, struct BetreeBatch *batch);
 extern void betree_log_set_drain(BetreeRel *bt, Buffer nodebuf);
-extern bool betree_log_seal(BetreeRel *bt, Buffer nodebuf, IndexTuple itup);
+extern bool betree_log_seal(BetreeRel *bt, Buffer nodebuf, bool single);
 extern void betree_log_check_order(Page node);
 extern void betree_log_gather(BetreeRel *bt, Page node, int child,
 							  int max_space, int max_items,

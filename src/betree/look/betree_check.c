@@ -347,13 +347,12 @@ keep_upper(CheckState *state, IndexTuple itup)
 	MemoryContextSwitchTo(oldcontext);
 }
 
-/* Account the live items of a tail, and keep them sorted in state->tail */
+/* Account the live items of a tail, and add them to state->tail */
 static void
 check_tail(CheckState *state, Page node, BlockNumber blkno, Page page)
 {
 	BetreeRel  *bt = &state->bt;
 
-	state->tail = palloc(MaxIndexTuplesPerPage * sizeof(BetreeSortItem));
 	for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(page); off++)
 	{
 		IndexTuple	itup = BetreePageGetTuple(page, off);
@@ -368,12 +367,11 @@ check_tail(CheckState *state, Page node, BlockNumber blkno, Page page)
 		if (BetreePageGetOpaque(node)->bteo_level > 1)
 			keep_upper(state, itup);
 	}
-	betree_key_sort(bt, state->tail, state->ntail);
 }
 
-/* Page "i" of the log, of a run: what is live is of the children it is for */
+/* What is live in log page or tail "i" is of the children that it is for */
 static void
-check_run_page(CheckState *state, Page node, int i, Page page)
+check_interval(CheckState *state, Page node, int i, Page page)
 {
 	BetreeRel  *bt = &state->bt;
 	BetreeDirEntry *entry = BetreeNodeGetDir(node) + i;
@@ -387,8 +385,9 @@ check_run_page(CheckState *state, Page node, int i, Page page)
 		if (!betree_key_node_covers(bt, node, &key))
 			continue;
 		child = betree_key_search_node(bt, node, &key, false);
-		if (BetreeSeqNewer(entry->bted_seq,
-						   BetreePivotGetMarker(BetreeNodeGetPivot(node, child))) &&
+		if ((BetreeDirIsTail(entry) ||
+			 BetreeSeqNewer(entry->bted_seq,
+							BetreePivotGetMarker(BetreeNodeGetPivot(node, child)))) &&
 			!betree_node_log_covers(node, i, child, child))
 			corrupt(state, entry->bted_block,
 					"Item %u is of child %d, which the page is not for.", off, child);
@@ -404,7 +403,9 @@ check_log(CheckState *state, Buffer nodebuf)
 	BlockNumber nodeblk = BufferGetBlockNumber(nodebuf);
 	BetreePageOpaque opaque = BetreePageGetOpaque(node);
 	BetreeDirEntry *dir = BetreeNodeGetDir(node);
+	int			ntails = betree_node_ntails(node);
 
+	state->tail = palloc((ntails * MaxIndexTuplesPerPage + 1) * sizeof(BetreeSortItem));
 	for (int child = 0; child < BetreeNodeNumChildren(node); child++)
 	{
 		if (!is_number_sane(node,
@@ -426,15 +427,15 @@ check_log(CheckState *state, Buffer nodebuf)
 		Page		page;
 		BetreePageOpaque bufopaque;
 		bool		log = BetreeDirIsSealed(&dir[i]);
-		bool		tail = dir[i].bted_kind == BETREE_DIR_TAIL;
+		bool		tail = BetreeDirIsTail(&dir[i]);
 
 		if (log != (i < opaque->bteo_nlog) ||
-			(tail && i != opaque->bteo_nlog) ||
+			(tail && i >= opaque->bteo_nlog + ntails) ||
 			(!log && !tail && dir[i].bted_kind != BETREE_DIR_SPARE &&
 			 !BetreeDirIsFilter(&dir[i]) && !BetreeDirIsBloom(&dir[i])))
 			corrupt(state, nodeblk, "Directory entry %d is of wrong kind %d.",
 					i, dir[i].bted_kind);
-		if (log && !betree_node_log_ordered(node, i))
+		if ((log || tail) && !betree_node_log_ordered(node, i))
 			corrupt(state, nodeblk, "Directory entry %d is out of order.", i);
 		visit(state, dir[i].bted_block);
 		if (BetreeDirIsFilter(&dir[i]))
@@ -454,20 +455,21 @@ check_log(CheckState *state, Buffer nodebuf)
 		if (log || tail)
 		{
 			check_items(state, buf);
-			if ((uint16) bufopaque->bteo_seq != dir[i].bted_seq ||
-				(tail && bufopaque->bteo_seq != 0) ||
+			if ((tail && dir[i].bted_seq != 0) ||
+				(log && (uint16) bufopaque->bteo_seq != dir[i].bted_seq) ||
 				(log && bufopaque->bteo_nsorted != PageGetMaxOffsetNumber(page)))
 				corrupt(state, dir[i].bted_block,
 						"The log page does not match its directory entry.");
 			check_ascending(state, dir[i].bted_block, page,
 							bufopaque->bteo_nsorted);
 		}
-		if (log && BetreeDirIsRun(&dir[i]))
-			check_run_page(state, node, i, page);
+		if (log || tail)
+			check_interval(state, node, i, page);
 		if (tail)
 			check_tail(state, node, dir[i].bted_block, page);
 		UnlockReleaseBuffer(buf);
 	}
+	betree_key_sort(bt, state->tail, state->ntail);
 }
 
 /* First item of the array that is not below the pivot */

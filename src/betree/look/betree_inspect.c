@@ -309,7 +309,7 @@ add_node(BetreeRel *bt, Buffer nodebuf, IndexStats *stats,
 	Page		node = BufferGetPage(nodebuf);
 	BetreePageOpaque opaque = BetreePageGetOpaque(node);
 	BetreeCounters counters = BetreeNodeGetCounters(node);
-	BlockNumber tailblk = betree_node_tail(node);
+	BetreeDirEntry *tail = BetreeNodeGetDir(node) + opaque->bteo_nlog;
 
 	stats->nodes++;
 	betree_block_set_add(&stats->visited, BufferGetBlockNumber(nodebuf));
@@ -345,10 +345,10 @@ add_node(BetreeRel *bt, Buffer nodebuf, IndexStats *stats,
 						  BETREE_LOG_MAX_ITEMS, cache, batch);
 		stats->messages_in_logs += batch->nitems;
 	}
-	if (tailblk != InvalidBlockNumber)
+	for (int i = 0; i < betree_node_ntails(node); i++)
 	{
-		Buffer		buf = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_SHARE,
-											BETREE_LOG);
+		Buffer		buf = betree_block_read(bt->rel, tail[i].bted_block,
+											BUFFER_LOCK_SHARE, BETREE_LOG);
 
 		stats->messages_in_logs += PageGetMaxOffsetNumber(BufferGetPage(buf));
 		stats->pages_in_logs++;

@@ -43,19 +43,43 @@ betree_node_room(Page page)
 	return (int) header->pd_upper - (int) header->pd_lower;
 }
 
-/* Block of the page that takes appends, or InvalidBlockNumber */
-BlockNumber
-betree_node_tail(Page page)
+/* Number of the pages that take appends */
+int
+betree_node_ntails(Page page)
 {
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
 	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+	int			ntails = 0;
 
 	Assert(opaque->bteo_kind == BETREE_NODE);
 
-	if (opaque->bteo_ndir > opaque->bteo_nlog &&
-		dir[opaque->bteo_nlog].bted_kind == BETREE_DIR_TAIL)
-		return dir[opaque->bteo_nlog].bted_block;
-	return InvalidBlockNumber;
+	while (opaque->bteo_nlog + ntails < opaque->bteo_ndir &&
+		   BetreeDirIsTail(&dir[opaque->bteo_nlog + ntails]))
+		ntails++;
+	return ntails;
+}
+
+/* Directory entry of the tail for messages of a child; the node has one */
+int
+betree_node_tail_of(Page page, int child)
+{
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+	int			at = BetreePageGetOpaque(page)->bteo_nlog;
+	int			end = at + betree_node_ntails(page);
+
+	Assert(at < end);
+
+	while (at + 1 < end && BetreeDirGetFirst(&dir[at + 1]) <= child)
+		at++;
+	return at;
+}
+
+/* Do a child and the next one share a tail, or has the node none? */
+bool
+betree_node_same_tail(Page page, int child)
+{
+	return betree_node_ntails(page) == 0 ||
+		betree_node_tail_of(page, child) == betree_node_tail_of(page, child + 1);
 }
 
 /* Has the node anything in its log? */
@@ -63,10 +87,10 @@ bool
 betree_node_has_log(Page page)
 {
 	return BetreePageGetOpaque(page)->bteo_nlog > 0 ||
-		betree_node_tail(page) != InvalidBlockNumber;
+		betree_node_ntails(page) > 0;
 }
 
-/* Add an entry at the end of the directory, which has room for it. */
+/* Add an entry of no sealed page at the end of the directory, which has room */
 void
 betree_node_add_dir(Page page, BlockNumber blkno, int kind, uint32 seq)
 {
@@ -79,8 +103,6 @@ betree_node_add_dir(Page page, BlockNumber blkno, int kind, uint32 seq)
 	entry->bted_seq = (uint16) seq;
 	entry->bted_kind = kind;
 	opaque->bteo_ndir++;
-	if (kind == BETREE_DIR_SEALED)
-		opaque->bteo_nlog++;
 }
 
 /* Remove directory entry "at", which is of no log page */
@@ -231,28 +253,41 @@ betree_node_log_span(Page page, uint32 seq)
 	return (seq - BetreeNodeGetDir(page)[0].bted_seq) & BETREE_MARKER_MASK;
 }
 
+/* Is tail "i", by its first child, behind the one before it? */
+static bool
+is_tail_ordered(Page page, int i)
+{
+	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+	int			nlog = BetreePageGetOpaque(page)->bteo_nlog;
+
+	return i == nlog ||
+		(BetreeDirGetFirst(&dir[i]) <= BetreeNodeNumChildren(page) &&
+		 (i == nlog + 1 || BetreeDirGetFirst(&dir[i - 1]) <= BetreeDirGetFirst(&dir[i])));
+}
+
 /*
  * betree_node_log_ordered
- *		Is log page "i" one, newer than the one before it, or the next one of
- *		the same run, and not newer than the newest number given?
+ *		Is log page "i" one, newer than the one before it, or of the same number
+ *		and for children behind, and not newer than the newest number given?
+ *		Or a tail, for children behind?
  */
 bool
 betree_node_log_ordered(Page page, int i)
 {
 	BetreeDirEntry *dir = BetreeNodeGetDir(page);
 
-	Assert(i >= 0 && i < BetreePageGetOpaque(page)->bteo_nlog);
+	Assert(i >= 0 && i < BetreePageGetOpaque(page)->bteo_ndir);
 
+	if (i >= BetreePageGetOpaque(page)->bteo_nlog)
+		return is_tail_ordered(page, i);
 	if (!BetreeDirIsSealed(&dir[i]) ||
 		BetreeSeqNewer(dir[i].bted_seq, BetreePageGetOpaque(page)->bteo_seq) ||
-		(BetreeDirIsRun(&dir[i]) &&
-		 BetreeDirRunFirst(&dir[i]) > BetreeNodeNumChildren(page)))
+		BetreeDirGetFirst(&dir[i]) > BetreeNodeNumChildren(page))
 		return false;
 	if (i == 0 || BetreeSeqNewer(dir[i].bted_seq, dir[i - 1].bted_seq))
 		return true;
 	return dir[i].bted_seq == dir[i - 1].bted_seq &&
-		BetreeDirIsRun(&dir[i]) && BetreeDirIsRun(&dir[i - 1]) &&
-		BetreeDirRunFirst(&dir[i - 1]) <= BetreeDirRunFirst(&dir[i]);
+		BetreeDirGetFirst(&dir[i - 1]) <= BetreeDirGetFirst(&dir[i]);
 }
 
 /* Is log page "i" the last one with its number? */
@@ -268,62 +303,47 @@ betree_node_log_ends(Page page, int i)
 }
 
 /*
- * betree_node_log_length
- *		Pages that the log would have without runs.
- *
- * Messages that filled n pages fill n pages of a run and a part of another
- * one, since each child's are on one page.
- */
-int
-betree_node_log_length(Page page)
-{
-	BetreePageOpaque opaque = BetreePageGetOpaque(page);
-	BetreeDirEntry *dir = BetreeNodeGetDir(page);
-	int			length = opaque->bteo_nlog;
-
-	for (int i = 0; i < opaque->bteo_nlog; i++)
-		length -= BetreeDirIsRun(&dir[i]) && betree_node_log_ends(page, i);
-	return length;
-}
-
-/*
  * betree_node_log_covers
- *		May log page "i" have messages of the children first_child..last_child?
+ *		May log page or tail "i" have messages of the children
+ *		first_child..last_child?
  */
 bool
 betree_node_log_covers(Page page, int i, int first_child, int last_child)
 {
+	BetreePageOpaque opaque = BetreePageGetOpaque(page);
 	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+	bool		tail = i >= opaque->bteo_nlog;
+	bool		ends = tail ?
+		i + 1 >= opaque->bteo_ndir || !BetreeDirIsTail(&dir[i + 1]) :
+		betree_node_log_ends(page, i);
 
-	Assert(i >= 0 && i < BetreePageGetOpaque(page)->bteo_nlog);
+	Assert(i >= 0 && i < opaque->bteo_ndir);
 	Assert(first_child <= last_child);
 
-	return !BetreeDirIsRun(&dir[i]) ||
-		(BetreeDirRunFirst(&dir[i]) <= last_child &&
-		 (betree_node_log_ends(page, i) ||
-		  BetreeDirRunFirst(&dir[i + 1]) > first_child));
+	return (i == opaque->bteo_nlog || BetreeDirGetFirst(&dir[i]) <= last_child) &&
+		(ends || BetreeDirGetFirst(&dir[i + 1]) > first_child);
 }
 
 /*
- * betree_node_shift_runs
+ * betree_node_shift_log
  *		The children behind "child" move by "delta" places.
  *
- * If they make room, what runs hold for "child" may be for the new ones, too.
+ * If they make room, what the log holds for "child" may be for the new ones, too.
  */
 void
-betree_node_shift_runs(Page page, int child, int delta)
+betree_node_shift_log(Page page, int child, int delta)
 {
-	BetreePageOpaque opaque = BetreePageGetOpaque(page);
 	BetreeDirEntry *dir = BetreeNodeGetDir(page);
+	int			end = BetreePageGetOpaque(page)->bteo_nlog + betree_node_ntails(page);
 
-	Assert(opaque->bteo_kind == BETREE_NODE);
+	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_NODE);
 
-	for (int i = 0; i < opaque->bteo_nlog; i++)
+	for (int i = 0; i < end; i++)
 	{
-		int			first = BetreeDirRunFirst(&dir[i]);
+		int			first = BetreeDirGetFirst(&dir[i]);
 
-		if (BetreeDirIsRun(&dir[i]) && first > child)
-			dir[i].bted_kind = (uint16) BETREE_DIR_RUN_FIRST(first + delta);
+		if (first > child)
+			dir[i].bted_kind += delta * (1 << BETREE_DIR_LOG_BITS);
 	}
 }
 

@@ -89,7 +89,7 @@ typedef BetreeMetaPageData *BetreeMetaPage;
  * Opaque data at the end of every page.
  *
  *	OFFSET SIZE  FIELD
- *	  0     4    bteo_seq		LOG: number in the log, 0 = tail.
+ *	  0     4    bteo_seq		LOG: number in the log, if sealed.
  *								NODE: the newest number given
  *	  4     4    bteo_drain		NODE: the drain under way absorbs the log up to
  *								this number, 0 = none
@@ -127,10 +127,6 @@ typedef BetreePageOpaqueData *BetreePageOpaque;
 
 /* values of bteo_flags */
 #define BETREE_DRAINED			0x0001	/* NODE: a drain has been finished */
-#define BETREE_NO_RUNS			0x0002	/* NODE: its log could not be merged
-										 * into a run; until the next drop */
-#define BETREE_SCANNED			0x0004	/* NODE: a scan has met many pages of
-										 * its log; until the next drop */
 
 StaticAssertDecl(sizeof(BetreePageOpaqueData) == 32,
 				 "betree page opaque data is 32 bytes");
@@ -157,16 +153,15 @@ StaticAssertDecl(sizeof(BetreeCountersData) == 48,
 				 "betree counters are 48 bytes");
 
 /*
- * Directory entry.  The order is: sealed pages, oldest first; the tail, if
- * there is one; then spare pages, filter pages and Bloom pages in any order.
- * The upper byte of a filter or Bloom page's kind is its number among those of
- * its kind.  A filter page's bted_seq tells what it covers: log pages with
- * newer numbers.
+ * Directory entry.  The order is: sealed pages, oldest first; the tails; then
+ * spare pages, filter pages and Bloom pages in any order.  The upper byte of a
+ * filter or Bloom page's kind is its number among those of its kind.  A filter
+ * page's bted_seq tells what it covers: log pages with newer numbers.
  *
- * Sealed pages that have been merged into a run have the same number, and in
- * the upper 13 bits of their kind the first child that they hold messages of;
- * the next page's first child ends what a page holds, the last page holds the
- * rest.
+ * A log page is for an interval of children.  The upper 13 bits of its kind are
+ * the first of them; the first child of the next tail, or of the next sealed
+ * page with the same number, ends it, the last one has the rest.  The first tail
+ * begins with child 0, whatever it bears.
  */
 typedef struct BetreeDirEntry
 {
@@ -179,10 +174,10 @@ typedef struct BetreeDirEntry
 #define BETREE_DIR_TAIL			2	/* page that takes appends */
 #define BETREE_DIR_SPARE		3	/* absorbed page, to be used again */
 #define BETREE_DIR_FILTER		4	/* fingerprints of the sealed pages */
-#define BETREE_DIR_RUN			5	/* sealed page of a run */
 #define BETREE_DIR_BLOOM			6	/* Bloom filters of the leaves */
 #define BETREE_DIR_KIND_MASK	0xFF
-#define BETREE_DIR_RUN_BITS		3	/* of a run's kind; the rest is the child */
+#define BETREE_DIR_LOG_BITS		3	/* of a log page's kind; the rest is the
+									 * child */
 
 #define BETREE_DIR_FILTER_NUMBER(number) \
 	(BETREE_DIR_FILTER | ((number) << 8))
@@ -193,18 +188,25 @@ typedef struct BetreeDirEntry
 #define BetreeDirIsBloom(entry) \
 	(((entry)->bted_kind & BETREE_DIR_KIND_MASK) == BETREE_DIR_BLOOM)
 #define BetreeDirGetNumber(entry)	((entry)->bted_kind >> 8)
-#define BETREE_DIR_RUN_FIRST(child) \
-	(BETREE_DIR_RUN | ((child) << BETREE_DIR_RUN_BITS))
-#define BetreeDirIsRun(entry) \
-	(((entry)->bted_kind & ((1 << BETREE_DIR_RUN_BITS) - 1)) == BETREE_DIR_RUN)
-#define BetreeDirRunFirst(entry) \
-	((int) ((entry)->bted_kind >> BETREE_DIR_RUN_BITS))
-/* a page of messages that is no tail */
-#define BetreeDirIsSealed(entry) \
-	((entry)->bted_kind == BETREE_DIR_SEALED || BetreeDirIsRun(entry))
+#define BETREE_DIR_LOG(kind, first) \
+	((kind) | ((first) << BETREE_DIR_LOG_BITS))
+#define BetreeDirIsLog(entry, kind) \
+	(((entry)->bted_kind & ((1 << BETREE_DIR_LOG_BITS) - 1)) == (kind))
+#define BetreeDirIsSealed(entry)	BetreeDirIsLog(entry, BETREE_DIR_SEALED)
+#define BetreeDirIsTail(entry)		BetreeDirIsLog(entry, BETREE_DIR_TAIL)
+/* first child of a sealed page or a tail */
+#define BetreeDirGetFirst(entry) \
+	((int) ((entry)->bted_kind >> BETREE_DIR_LOG_BITS))
 
-StaticAssertDecl(MaxIndexTuplesPerPage < (1 << (16 - BETREE_DIR_RUN_BITS)),
+StaticAssertDecl(MaxIndexTuplesPerPage < (1 << (16 - BETREE_DIR_LOG_BITS)),
 				 "the number of a child fits a directory entry");
+
+/* tails of a node, at most */
+#ifdef BETREE_TINY
+#define BETREE_TAILS_MAX		3
+#else
+#define BETREE_TAILS_MAX		8
+#endif
 
 #define BetreeNodeGetDir(page) \
 	((BetreeDirEntry *) PageGetSpecialPointer(page))

@@ -5,7 +5,7 @@
  *
  * What is collected is copied, sorted and without duplicates in
  * reader.messages: each sealed page, and the sorted part of a tail, is a sorted
- * run of it, and betree_collect_finish() merges them.
+ * list in it, and betree_collect_finish() merges them.
  *
  *-------------------------------------------------------------------------
  */
@@ -63,7 +63,7 @@ copy_message(BetreeMessages *messages, IndexTuple itup)
 	return (IndexTuple) copy;
 }
 
-/* Add a message; "order" is 1 if it begins a run, else 0 */
+/* Add a message; "order" is 1 if it begins a sorted list, else 0 */
 static void
 message_add(BetreeScanOpaque so, IndexTuple itup, int order)
 {
@@ -319,11 +319,11 @@ betree_collect_log(BetreeScanOpaque so, Page node, int first, int last)
 	filtered = probe_filter(so, &range, &filter_from, hit);
 	for (int i = 0; i < opaque->bteo_ndir; i++)
 	{
-		bool		tail = dir[i].bted_kind == BETREE_DIR_TAIL;
+		bool		tail = BetreeDirIsTail(&dir[i]);
 		Buffer		buf;
 
 		if (BetreeDirIsSealed(&dir[i]) != (i < opaque->bteo_nlog) ||
-			(i < opaque->bteo_nlog && !betree_node_log_ordered(node, i)))
+			((i < opaque->bteo_nlog || tail) && !betree_node_log_ordered(node, i)))
 			betree_page_report_item(node);
 		if (i < opaque->bteo_nlog)
 		{
@@ -331,9 +331,8 @@ betree_collect_log(BetreeScanOpaque so, Page node, int first, int last)
 				(filtered &&
 				 betree_filter_excludes(node, i, filter_from, hit)))
 				continue;
-			so->reader.log_pages++;
 		}
-		else if (!tail)
+		else if (!tail || !betree_node_log_covers(node, i, first, last))
 			continue;
 		if (use_cache)
 			buf = betree_log_cache_lock(so->bt.rel, &so->reader.log_cache, i,

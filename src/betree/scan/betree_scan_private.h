@@ -70,7 +70,7 @@ typedef struct BetreeMessages
  *												   filter, then for the rest of
  *												   the node (cached)
  *	yes	 no		no			remembered	 kept for  for the first leaf, then
- *									the next step  for the rest (cached); at
+ *									later steps	   for the next ones (cached); at
  *												   once if the log is longer
  *												   than may be pinned
  *
@@ -86,7 +86,8 @@ typedef struct BetreeReader
 	bool		upper_logs;		/* a node above it had messages */
 	IndexTuple	leaf_low;		/* bounds of the leaf for which those were */
 	IndexTuple	leaf_high;		/* collected, in messages.context, or NULL */
-	int			log_pages;		/* sealed pages that this step has read */
+	int			nahead;			/* children behind its own that the next step
+								 * collects for */
 	int			nsteps;			/* of the scan; with skip_qual, in nodebuf */
 	int			nreads;			/* of log pages without a filter, in nodebuf */
 	bool		keep_log_pins;	/* mvcc and not hashed */

@@ -15,9 +15,9 @@
  * one still and the position is in its range.  The first step
  * collects for its leaf only, since many a scan ends there, unless the log is
  * longer than we may pin.  The pins on the log pages stay, so that the second
- * step does not look them up again when it collects all that the log holds for
- * the rest of the scan in this node.  Later steps do so as soon as they come
- * to a node.  What is collected is kept.  That is right for MVCC snapshots:
+ * step does not look them up again when it collects what the log holds for the
+ * next leaves, and so do later ones, each time for more of them
+ * (choose_last_child).  What is collected is kept.  That is right for MVCC snapshots:
  * what is flushed later is met twice and dropped once, what is appended later
  * is invisible to us, and what VACUUM removes was dead to us.  It counts up to
  * where the node ended: VACUUM may merge the node with its neighbour, or the page
@@ -45,7 +45,6 @@
 #include "base/stop_point.h"
 #include "betree/log/betree_bloom.h"
 #include "betree/log/betree_log_cache.h"
-#include "betree/log/betree_run.h"
 #include "betree/order/betree_key.h"
 #include "betree/order/betree_rel.h"
 #include "betree/page/betree_block.h"
@@ -258,6 +257,7 @@ betree_step_begin(BetreeScanOpaque so)
 	Assert(!reader->messages.cached);
 
 	reader->nsteps = 0;
+	reader->nahead = 1;
 	reader->keep_log_pins = so->mvcc && !so->quals.hashed;
 	if (!reader->keep_log_pins || reader->log_cache.buf != NULL)
 		return;
@@ -278,7 +278,7 @@ betree_step_begin(BetreeScanOpaque so)
 static void
 reserve_pins(BetreeScanOpaque so, Page node)
 {
-	int			npins = Min(BetreePageGetOpaque(node)->bteo_nlog + 1,
+	int			npins = Min(BetreePageGetOpaque(node)->bteo_nlog + betree_node_ntails(node),
 							betree_log_cache_limit() - reserved_pins);
 
 	Assert(reserved_pins >= 0);
@@ -308,6 +308,14 @@ may_keep_messages(BetreeScanOpaque so)
 	return so->mvcc && !so->reader.upper_logs;
 }
 
+/* May the scan keep pins on all pages of the node's log? */
+static inline bool
+can_pin_log(BetreeScanOpaque so, Page node)
+{
+	return so->reader.log_cache.npins >=
+		BetreePageGetOpaque(node)->bteo_nlog + betree_node_ntails(node);
+}
+
 /*
  * Shall this step, number reader.nsteps, collect for the rest of the scan in the
  * node?  Not the first one, but for logs too long to be kept pinned: the next
@@ -323,7 +331,30 @@ should_collect_rest(BetreeScanOpaque so, Page node)
 		return so->reader.nsteps > JUMPS_BEFORE_CACHE;
 	return so->reader.nsteps > STEPS_BEFORE_CACHE ||
 		(so->reader.keep_log_pins &&
-		 so->reader.log_cache.npins <= BetreePageGetOpaque(node)->bteo_nlog);
+		 !can_pin_log(so, node));
+}
+
+/*
+ * The last child that this step, which collects for the rest of the scan in the
+ * node, collects for.
+ *
+ * Many a scan ends soon, by a LIMIT, say.  Where the log's pages are pinned, or
+ * are for some of the children each, it costs little to come back: so that is for
+ * four times as many children each time.
+ */
+static int
+choose_last_child(BetreeScanOpaque so, Page node, int child, ScanDirection dir)
+{
+	int			last = betree_quals_last_child(&so->bt, &so->quals, node, child, dir);
+	int			ahead = so->reader.nahead;
+
+	so->reader.nahead = Min(4 * ahead, BETREE_NODE_MAX_CHILDREN);
+	if (so->quals.nsets > 0 || so->quals.skip_qual != NULL ||
+		!so->reader.keep_log_pins ||
+		(betree_node_ntails(node) < 2 && !can_pin_log(so, node)))
+		return last;
+	return ScanDirectionIsForward(dir) ? Min(last, child + ahead) :
+		Max(last, child - ahead);
 }
 
 /*
@@ -396,9 +427,9 @@ collect_for_step(BetreeScanOpaque so, int child, Buffer leafbuf, ScanDirection d
 			so->reader.messages.guard = leafbuf;
 		}
 		if (ScanDirectionIsForward(dir))
-			last = betree_quals_last_child(&so->bt, &so->quals, node, child, dir);
+			last = choose_last_child(so, node, child, dir);
 		else
-			first = betree_quals_last_child(&so->bt, &so->quals, node, child, dir);
+			first = choose_last_child(so, node, child, dir);
 		so->reader.messages.cached = true;
 		so->reader.messages.dir = dir;
 		oldcontext = MemoryContextSwitchTo(so->reader.messages.context);
@@ -408,10 +439,10 @@ collect_for_step(BetreeScanOpaque so, int child, Buffer leafbuf, ScanDirection d
 						   BetreeNodeGetPivot(node, first));
 		MemoryContextSwitchTo(oldcontext);
 	}
-	so->reader.log_pages = 0;
 	betree_collect_log(so, node, first, last);
 	betree_collect_finish(so);
-	if (so->reader.messages.cached)
+	if (so->reader.messages.cached &&
+		(ScanDirectionIsForward(dir) ? last + 1 == BetreeNodeNumChildren(node) : first == 0))
 		release_log_pins(so);
 }
 
@@ -595,12 +626,9 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 	BetreeKey  *first = &low;
 	BetreeKey  *last = &high;
 	bool		moved = false;
-	bool		want_run;
 	Buffer		leafbuf;
 	int			child;
 	MemoryContext oldcontext = MemoryContextSwitchTo(page->context);
-
-	so->reader.log_pages = 0;
 
 	if (from == NULL)
 		key = forward ? so->quals.lower : so->quals.upper;
@@ -642,12 +670,7 @@ read_step(BetreeScanOpaque so, BetreeScanPage *page, IndexTuple from,
 	}
 	else
 		betree_merge_leaf(so, page, NULL, first, last);
-	want_run = from == NULL && so->parallel == NULL &&
-		so->reader.log_pages >= BETREE_RUN_READS &&
-		betree_run_wanted(BufferGetPage(so->reader.nodebuf));
 	LockBuffer(so->reader.nodebuf, BUFFER_LOCK_UNLOCK);
-	if (want_run)
-		betree_run_make(bt, so->reader.nodebuf);
 
 	if (so->interlock && page->nitems > 0)
 	{

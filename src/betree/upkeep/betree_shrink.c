@@ -105,8 +105,9 @@ count_freed(BetreeRel *bt, BlockNumber blkno, IndexBulkDeleteResult *stats)
  * Remove an empty leaf, which is child "child" of a node, and its pivot; both
  * pages are exclusively locked.  Its range goes to child "heir", the one to its
  * left or to its right, which must not have messages in the log, nor must the
- * leaf: their markers could not be merged.  Being extended, the heir is marked
- * as having everything, so that leftovers do not count for it.
+ * leaf: their markers could not be merged.  They share a tail, as that of a child
+ * has all its messages.  Being extended, the heir is marked as having everything,
+ * so that leftovers do not count for it.
  */
 static void
 remove_leaf(BetreeRel *bt, Buffer nodebuf, int child, int heir, Buffer leafbuf)
@@ -124,7 +125,7 @@ remove_leaf(BetreeRel *bt, Buffer nodebuf, int child, int heir, Buffer leafbuf)
 	BetreePivotSetChild(pivot, heirblk);
 	BetreePivotSetMarker(pivot, BetreePageGetOpaque(node)->bteo_seq);
 	PageIndexTupleDelete(node, BETREE_FIRST_PIVOT + left + 1);
-	betree_node_shift_runs(node, left + 1, -1);
+	betree_node_shift_log(node, left + 1, -1);
 	betree_page_init(GenericXLogRegisterBuffer(xlog, leafbuf, 0), BETREE_FREE, 0, 0);
 	GenericXLogFinish(xlog);
 	ECP_STOP_POINT("vacuum-freed");
@@ -161,9 +162,11 @@ betree_shrink_leaf(BetreeRel *bt, IndexTuple low, IndexBulkDeleteResult *stats)
 		if (PageGetMaxOffsetNumber(BufferGetPage(leafbuf)) == 0 &&
 			!child_has_messages(bt, node, child))
 		{
-			if (child > 0 && !child_has_messages(bt, node, child - 1))
+			if (child > 0 && betree_node_same_tail(node, child - 1) &&
+				!child_has_messages(bt, node, child - 1))
 				heir = child - 1;
 			else if (child + 1 < BetreeNodeNumChildren(node) &&
+					 betree_node_same_tail(node, child) &&
 					 !child_has_messages(bt, node, child + 1))
 				heir = child + 1;
 		}
@@ -267,7 +270,7 @@ free_log_page(BetreeRel *bt, Buffer nodebuf, int at, IndexBulkDeleteResult *stat
 	GenericXLogState *xlog;
 
 	/* its lock waits for an append that is under way */
-	if (entry.bted_kind == BETREE_DIR_TAIL &&
+	if (BetreeDirIsTail(&entry) &&
 		find_items(bt, BufferGetPage(nodebuf), BufferGetPage(buf), true, live) > 0)
 	{
 		UnlockReleaseBuffer(buf);
@@ -314,20 +317,14 @@ free_log(BetreeRel *bt, Buffer nodebuf, IndexBulkDeleteResult *stats)
 	}
 }
 
-/* Remove the leftovers outside of its range from the tail of a node's log */
+/* Remove the leftovers outside of its range from a tail of a node's log */
 static void
-clean_tail(BetreeRel *bt, Buffer nodebuf)
+clean_tail(BetreeRel *bt, Page node, BlockNumber tailblk)
 {
-	Page		node = BufferGetPage(nodebuf);
-	BlockNumber tailblk = betree_node_tail(node);
 	OffsetNumber leftovers[MaxIndexTuplesPerPage];
-	Buffer		buf;
-	int			n;
+	Buffer		buf = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
+	int			n = find_items(bt, node, BufferGetPage(buf), false, leftovers);
 
-	if (tailblk == InvalidBlockNumber)
-		return;
-	buf = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
-	n = find_items(bt, node, BufferGetPage(buf), false, leftovers);
 	if (n > 0)
 	{
 		GenericXLogState *xlog = GenericXLogStart(bt->rel);
@@ -337,6 +334,15 @@ clean_tail(BetreeRel *bt, Buffer nodebuf)
 		ECP_STOP_POINT("vacuum-tail-cleaned");
 	}
 	UnlockReleaseBuffer(buf);
+}
+
+static void
+clean_tails(BetreeRel *bt, Page node)
+{
+	BetreeDirEntry *tail = BetreeNodeGetDir(node) + BetreePageGetOpaque(node)->bteo_nlog;
+
+	for (int i = 0; i < betree_node_ntails(node); i++)
+		clean_tail(bt, node, tail[i].bted_block);
 }
 
 /*
@@ -354,7 +360,7 @@ take_children(Page to, Page from, bool before)
 	bool		done = true;
 
 	if (before)
-		betree_node_shift_runs(to, -1, nchildren);
+		betree_node_shift_log(to, -1, nchildren);
 	else
 	{
 		PageIndexTupleDelete(to, BETREE_HIKEY);
@@ -441,7 +447,7 @@ merge_node(BetreeRel *bt, Buffer parentbuf, int child, int heir)
 		Page		rightpage;
 		IndexTuple	pivot;
 
-		clean_tail(bt, heirbuf);
+		clean_tails(bt, BufferGetPage(heirbuf));
 		xlog = GenericXLogStart(bt->rel);
 		parent = GenericXLogRegisterBuffer(xlog, parentbuf, 0);
 		leftpage = GenericXLogRegisterBuffer(xlog, leftbuf, 0);

@@ -179,7 +179,7 @@ clean_log(VacuumState *state, Page node)
 	{
 		betree_block_set_add(&state->visited, dir[i].bted_block);
 		if (!BetreeDirIsSealed(&dir[i]) &&
-			dir[i].bted_kind != BETREE_DIR_TAIL)
+			!BetreeDirIsTail(&dir[i]))
 			continue;
 		betree_block_verify(state->bt.rel, dir[i].bted_block);
 		entries[list.nblocks] = &dir[i];
