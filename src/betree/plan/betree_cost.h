@@ -9,6 +9,7 @@
 #define BETREE_COST_H
 
 #include "nodes/pathnodes.h"
+#include "utils/relcache.h"
 
 extern void betreecostestimate(PlannerInfo *root, IndexPath *path,
 							   double loop_count, Cost *indexStartupCost,
