@@ -209,12 +209,37 @@ sub find_tails
 	return '';
 }
 
+# The first tail with some items, of a node of level 1
+sub find_tail_page
+{
+	my ($relation) = @_;
+	$node->safe_psql('postgres', 'CHECKPOINT');
+	my $path = relation_path($node, $relation);
+	foreach my $block (1 .. (-s $path) / 8192 - 1)
+	{
+		my $page = read_block($path, $block);
+		next
+		  unless unpack('v', substr($page, $special + 24, 2)) == (1 << 8 | 2);
+		foreach my $i (0 .. unpack('v', substr($page, $special + 16, 2)) - 1)
+		{
+			my ($tail, undef, $what) =
+			  unpack('Vvv', substr($page, entry($page, $i), 8));
+			next unless ($what & 7) == 2;
+			my $lower =
+			  unpack('v', substr(read_block($path, $tail), 12, 2));
+			return $tail if $lower > 24 + 4 * 3;
+		}
+	}
+	return '';
+}
+
 # the first page of this kind that has something to damage
 sub find_page
 {
 	my ($relation, $kind) = @_;
 	return 1 if $kind eq 'root';
 	return find_tails($relation) if $kind eq 'tail';
+	return find_tail_page($relation) if $kind eq 'log';
 	my $where = $kind eq 'node' ? 'log_pages > 2 AND level = 1' : 'items > 3';
 
 	return $node->safe_psql(
@@ -223,7 +248,7 @@ sub find_page
 			pg_relation_size('$relation') / 8192 - 1) b,
 			LATERAL betree_node_info('$relation', b) i
 		WHERE kind = '$kind' AND $where
-		ORDER BY kind = 'log' AND seq <> 0, b LIMIT 1));
+		ORDER BY b LIMIT 1));
 }
 
 $node->safe_psql(
@@ -365,9 +390,10 @@ index_ok($node, 'stale_k', 'sound again');
 
 # Values of types whose functions trust a header, with another one: the length
 # of a numeric that leaves no header in a log page that is sealed next, which is
-# to hash it; and what an item of a leaf begins with.
+# to hash it; and what an item of a leaf begins with.  Keys descend where they are
+# to go to a log: ascending ones go to the last leaves.
 my @headers = (
-	[ 'numeric', 'i / 10.0', 'tail', pack('C', (1 << 1) | 1) ],
+	[ 'numeric', '-i / 10.0', 'tail', pack('C', (1 << 1) | 1) ],
 	[ 'inet', "'10.0.0.0'::inet + i", 'leaf', pack('CCC', 15, 2, 200) ],
 	[ 'inet', "'10.0.0.0'::inet + i", 'leaf', pack('CCC', 15, 3, 64) ],
 	[ 'bit(32)', 'i::bit(32)', 'leaf', pack('C', (3 << 1) | 1) ],
@@ -379,13 +405,14 @@ my @headers = (
 foreach my $i (0 .. $#headers)
 {
 	my ($type, $value, $kind, $bytes) = @{ $headers[$i] };
+	my $n = $kind eq 'tail' ? 3000 : 300;
 
 	$node->safe_psql(
 		'postgres', qq(
 		CREATE TABLE h$i (id int, k $type);
-		INSERT INTO h$i SELECT i, $value FROM generate_series(1, 300) i;
+		INSERT INTO h$i SELECT i, $value FROM generate_series(1, $n) i;
 		CREATE INDEX hi$i ON h$i USING betree (k) WITH (log_pages = 12);
-		INSERT INTO h$i SELECT i, $value FROM generate_series(301, 600) i;
+		INSERT INTO h$i SELECT i, $value FROM generate_series($n + 1, $n + 300) i;
 		CHECKPOINT));
 	my $block = $node->safe_psql(
 		'postgres', qq(
@@ -406,7 +433,7 @@ foreach my $i (0 .. $#headers)
 		'corrupted', "header of $type: the checker tells");
 	is( outcome(
 			$kind eq 'tail'
-			? "INSERT INTO h$i SELECT i, $value FROM generate_series(601, 2000) i"
+			? "INSERT INTO h$i SELECT i, $value FROM generate_series($n + 301, $n + 2000) i"
 			: "SET enable_seqscan = off; SET enable_sort = off;"
 			  . " SELECT count(k) FROM (SELECT k FROM h$i ORDER BY k) s"),
 		'corrupted',

@@ -358,6 +358,9 @@ check_tail(CheckState *state, Page node, BlockNumber blkno, Page page)
 		IndexTuple	itup = BetreePageGetTuple(page, off);
 		BetreeKey	key;
 
+		/* those that are not sorted yet, check_ascending() has not seen */
+		if (BetreeTupleIsPosting(itup))
+			corrupt(state, blkno, "Item %u is a posting, which may not be here.", off);
 		betree_key_from_tuple(bt, itup, &key);
 		if (!betree_key_node_covers(bt, node, &key))
 			continue;
