@@ -53,12 +53,6 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-/*
- * Leaves at the end of the index that tuples go to past the logs.  Keys that
- * come a little out of order, as from several sessions, are in two.
- */
-#define END_LEAVES		2
-
 /* One of this many inserts that find a log full tries to drain it */
 #define DRAIN_ATTEMPTS	64
 
@@ -181,20 +175,6 @@ insert_below(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, BetreeBatch *batch)
 	if (buf != nodebuf)
 		UnlockReleaseBuffer(buf);
 	return done;
-}
-
-/*
- * Does a tuple belong to one of the last leaves of the index, below a locked
- * node?  Ascending keys do, also those that come a little late.
- */
-static bool
-is_at_end(BetreeRel *bt, Page node, BetreeKey *key)
-{
-	int			child = BetreeNodeNumChildren(node) - END_LEAVES;
-
-	return BetreePageGetOpaque(node)->bteo_level == 1 &&
-		BetreePivotGetNatts(BetreeNodeGetHikey(node)) == BETREE_NATTS_PLUSINF &&
-		betree_key_compare_pivot(bt, key, BetreeNodeGetPivot(node, Max(child, 0))) >= 0;
 }
 
 /*
@@ -324,7 +304,7 @@ insert_message(BetreeRel *bt, IndexTuple itup)
 							 BUFFER_LOCK_SHARE, NULL, NULL);
 	nodeblk = BufferGetBlockNumber(nodebuf);
 	node = BufferGetPage(nodebuf);
-	if (is_at_end(bt, node, &key) && insert_ascending(bt, nodebuf, &key, itup))
+	if (betree_place_is_at_end(bt, node, &key) && insert_ascending(bt, nodebuf, &key, itup))
 		return;
 	level = BetreePageGetOpaque(node)->bteo_level;
 	drain = bt->inserts_drain && BetreePageGetOpaque(node)->bteo_drain != 0;
@@ -372,9 +352,8 @@ insert_message(BetreeRel *bt, IndexTuple itup)
 
 /*
  * Append a tuple that a check allows to the tail that the check has locked, and
- * give up the check's locks.  Returns false if that cannot be, or the tuple had
- * better go to one of the last leaves: check again, with the gate locked
- * exclusively.
+ * give up the check's locks.  Returns false if the tail is full: check again,
+ * with the gate locked exclusively.
  */
 static bool
 append_checked(BetreeUnique *unique)
@@ -389,9 +368,7 @@ append_checked(BetreeUnique *unique)
 
 	Assert(!unique->exclusive);
 
-	if (BufferIsValid(unique->tail) &&
-		!is_at_end(bt, BufferGetPage(unique->gate), &unique->place) &&
-		betree_log_tail_has_room(BufferGetPage(unique->tail), unique->itup))
+	if (betree_log_tail_has_room(BufferGetPage(unique->tail), unique->itup))
 	{
 		CheckForSerializableConflictIn(bt->rel, NULL, nodeblk);
 		betree_log_append(bt, unique->tail, unique->itup);
@@ -426,7 +403,7 @@ insert_checked(BetreeUnique *unique)
 
 	Assert(ecp_buffer_is_exclusive_locked(nodebuf));
 
-	done = is_at_end(bt, BufferGetPage(nodebuf), &unique->place) &&
+	done = betree_place_is_at_end(bt, BufferGetPage(nodebuf), &unique->place) &&
 		insert_at_end(bt, nodebuf, &unique->place, unique->itup, &last);
 	if (!done && !last && bt->log_pages > 0)
 		done = append_or_seal(bt, nodebuf, &unique->place, unique->itup, &seal_drains);

@@ -10,8 +10,8 @@
  * the tail, and asks the table which of them count, as nbtree does under the
  * leaf's lock; then it locks the tail and looks there, and the insert appends
  * the new entry.  So checks of different keys wait for each other at the tail
- * only.  Where the entry cannot be appended to the gate's tail, the check begins
- * again with the gate exclusively locked.  See README, "Unique indexes".
+ * only.  Where the entry is not for one tail of the gate, or finds that full, the
+ * gate is exclusively locked instead.  See README, "Unique indexes".
  *
  * Entries of the key can only be below the gate or, if their TIDs separate
  * nodes, below nodes to its right, which is rare: then the check begins again
@@ -32,6 +32,7 @@
 #include "base/compat.h"
 #include "base/core_buffer.h"
 #include "betree/ingest/betree_unique.h"
+#include "betree/leaf/betree_place.h"
 #include "betree/leaf/betree_purge.h"
 #include "betree/log/betree_bloom.h"
 #include "betree/log/betree_filter.h"
@@ -415,6 +416,43 @@ visit_node(void *arg, Buffer nodebuf)
 		check_log(unique, node, first_child(unique, node));
 }
 
+static void
+reset_result(BetreeUnique *unique)
+{
+	unique->unique = true;
+	unique->done = false;
+	unique->found = false;
+	unique->conflict = false;
+	unique->wait = InvalidTransactionId;
+	unique->token = 0;
+	unique->ndead = 0;
+	unique->gate = unique->target = unique->tail = InvalidBuffer;
+}
+
+/* The directory entry of the first tail of the gate that has entries of our key */
+static int
+first_tail(BetreeUnique *unique, Page gate)
+{
+	return betree_node_tail_of(gate, first_child(unique, gate));
+}
+
+/*
+ * Is it enough to share-lock the gate?  Not if entries of our key can be in several
+ * of its tails, or the tuple is for none of them.
+ */
+static bool
+may_share(BetreeUnique *unique, Page gate)
+{
+	BetreeRel  *bt = unique->bt;
+
+	if (betree_node_ntails(gate) == 0)
+		return unique->mode == UNIQUE_CHECK_EXISTING;
+	return first_tail(unique, gate) ==
+		betree_node_tail_of(gate, betree_key_search_node(bt, gate, &unique->high, false)) &&
+		(unique->mode == UNIQUE_CHECK_EXISTING ||
+		 !betree_place_is_at_end(bt, gate, &unique->place));
+}
+
 /*
  * Lock the gate, and look above and below it.  Returns false if entries of the
  * key may be to the right of what it covers; then nothing is locked.
@@ -433,57 +471,39 @@ check_below_gate(BetreeUnique *unique)
 		UnlockReleaseBuffer(gate);
 		return false;
 	}
+	if (!unique->exclusive && !may_share(unique, BufferGetPage(gate)))
+	{
+		UnlockReleaseBuffer(gate);
+		reset_result(unique);
+		unique->exclusive = true;
+		return check_below_gate(unique);
+	}
 	unique->gate = unique->target = gate;
 	check_node(unique, gate);
 	return true;
 }
 
 /*
- * The tail of the share-locked gate that takes all entries of our key, or
- * InvalidBlockNumber; "*several" if they are spread over the intervals of several
- */
-static BlockNumber
-find_tail(BetreeUnique *unique, Page gate, bool *several)
-{
-	int			first;
-	int			last;
-
-	*several = false;
-	if (betree_node_ntails(gate) == 0)
-		return InvalidBlockNumber;
-	first = betree_node_tail_of(gate, first_child(unique, gate));
-	last = betree_node_tail_of(gate,
-							   betree_key_search_node(unique->bt, gate, &unique->high, false));
-	*several = first != last;
-	return BetreeNodeGetDir(gate)[first].bted_block;
-}
-
-/*
  * The tail of the share-locked gate, which is locked for the insert that may
  * follow.  All else has been looked at; since the gate has been locked from then on,
- * new entries of its keys can only be here.  Returns false if our key's can be in
- * several tails: then the gate must be locked exclusively.
+ * new entries of its keys can only be here.
  */
-static bool
+static void
 check_tail(BetreeUnique *unique)
 {
 	BetreeRel  *bt = unique->bt;
 	Page		gate = BufferGetPage(unique->gate);
-	bool		several;
-	BlockNumber tailblk = find_tail(unique, gate, &several);
 
-	if (several)
-		return false;
-	if (tailblk == InvalidBlockNumber || unique->conflict ||
+	if (betree_node_ntails(gate) == 0 || unique->conflict ||
 		TransactionIdIsValid(unique->wait))
-		return true;
-	unique->tail = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
+		return;
+	unique->tail = betree_block_read(bt->rel, BetreeNodeGetDir(gate)[first_tail(unique, gate)].bted_block,
+									 BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
 	if (!unique->done)
 	{
 		check_page(unique, BufferGetPage(unique->tail), gate, true, 0);
 		purge_page(unique, unique->tail, true);
 	}
-	return true;
 }
 
 /* The same from the root, which is above the gate, through all that it takes */
@@ -503,19 +523,6 @@ check_from_root(BetreeUnique *unique)
 	if (!BufferIsValid(unique->gate) || !BufferIsValid(unique->target))
 		betree_block_report(bt->rel, root);
 	UnlockReleaseBuffer(root);
-}
-
-static void
-reset_result(BetreeUnique *unique)
-{
-	unique->unique = true;
-	unique->done = false;
-	unique->found = false;
-	unique->conflict = false;
-	unique->wait = InvalidTransactionId;
-	unique->token = 0;
-	unique->ndead = 0;
-	unique->gate = unique->target = unique->tail = InvalidBuffer;
 }
 
 /*
@@ -538,13 +545,8 @@ betree_unique_check(BetreeUnique *unique)
 		unique->exclusive = true;
 		check_from_root(unique);
 	}
-	else if (!unique->exclusive && !check_tail(unique))
-	{
-		betree_unique_unlock(unique);
-		unique->exclusive = true;
-		betree_unique_check(unique);
-		return;
-	}
+	else if (!unique->exclusive)
+		check_tail(unique);
 	end_asking(unique);
 	Assert(!unique->exclusive || ecp_buffer_is_exclusive_locked(unique->gate));
 	Assert(!unique->exclusive || ecp_buffer_is_exclusive_locked(unique->target));

@@ -21,6 +21,27 @@
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 
+/*
+ * Leaves at the end of the index that tuples go to past the logs.  Keys that
+ * come a little out of order, as from several sessions, are in two.
+ */
+#define END_LEAVES		2
+
+/*
+ * betree_place_is_at_end
+ *		Does a tuple belong to one of the last leaves of the index, below a locked
+ *		node?  Ascending keys do, also those that come a little late.
+ */
+bool
+betree_place_is_at_end(BetreeRel *bt, Page node, BetreeKey *key)
+{
+	int			child = BetreeNodeNumChildren(node) - END_LEAVES;
+
+	return BetreePageGetOpaque(node)->bteo_level == 1 &&
+		BetreePivotGetNatts(BetreeNodeGetHikey(node)) == BETREE_NATTS_PLUSINF &&
+		betree_key_compare_pivot(bt, key, BetreeNodeGetPivot(node, Max(child, 0))) >= 0;
+}
+
 /* Compare a tuple with the leaf's item at "off" */
 static inline int
 compare(BetreeRel *bt, BetreeSortItem *tuple, Page page, OffsetNumber off)
