@@ -74,6 +74,8 @@ our @EXPORT = qw(
   compare_on_scan
   none_wrong
   end_sessions
+  held_build
+  subscribe
   crash_rounds
   relation_path
   relation_blocks
@@ -839,6 +841,63 @@ sub end_sessions
 	{
 		eval { $session->quit; };
 	}
+	return;
+}
+
+=pod
+
+=item held_build($node, $sql, $settings)
+
+Starts a statement that builds an index with two workers, in a session with these
+settings, if any, and waits until all three processes sleep, as they do in a
+function that waits while the file "hold" of the data directory is there, which
+this makes.  Returns the session, its pid and those of its workers.
+
+=cut
+
+sub held_build
+{
+	my ($node, $sql, $settings) = @_;
+	my $build = $node->background_psql('postgres', on_error_stop => 0);
+
+	append_to_file($node->data_dir . '/hold', '');
+	my $pid = $build->query_safe('SELECT pg_backend_pid()');
+	$build->query_safe($settings) if $settings;
+	$build->query_until(qr/started/, "\\echo started\n$sql;\n");
+	$node->poll_query_until('postgres',
+		"SELECT count(*) = 3 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND $pid IN (pid, leader_pid)"
+	) or die "the build does not wait\n";
+	my @workers = split /\n/,
+	  $node->safe_psql('postgres',
+		"SELECT pid FROM pg_stat_activity WHERE leader_pid = $pid");
+	return ($build, $pid, @workers);
+}
+
+=pod
+
+=item subscribe($node, $table, $database)
+
+Replicates what follows in a table of database postgres to the one in another
+database of the same cluster.  Publication, slot and subscription bear the name
+of the table.
+
+=cut
+
+sub subscribe
+{
+	my ($node, $table, $database) = @_;
+
+	$node->safe_psql('postgres',
+		"CREATE PUBLICATION $table FOR TABLE $table");
+	$node->safe_psql('postgres',
+		"SELECT pg_create_logical_replication_slot('$table', 'pgoutput')");
+	$node->safe_psql(
+		$database,
+		"CREATE SUBSCRIPTION $table CONNECTION '"
+		  . sprintf(
+			'host=%s port=%d dbname=postgres', $node->host, $node->port)
+		  . "' PUBLICATION $table WITH (create_slot = false, copy_data = false)"
+	);
 	return;
 }
 

@@ -66,26 +66,11 @@ sub shared_bytes
 	return $bytes;
 }
 
-# Start a build and wait until all its processes wait; returns the session,
-# its pid and those of its workers.
+# Start a build and wait until all its processes wait
 sub stopped_build
 {
-	my ($settings) = @_;
-	my $build = $node->background_psql('postgres', on_error_stop => 0);
-
-	append_to_file($hold, '');
-	my $pid = $build->query_safe('SELECT pg_backend_pid()');
-	$build->query_safe($settings);
-	$build->query_until(qr/started/,
-		"\\echo started\nCREATE INDEX i ON items USING ecp (waits(id, v));\n"
-	);
-	$node->poll_query_until('postgres',
-		"SELECT count(*) = 3 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND $pid IN (pid, leader_pid)"
-	) or die "the build does not wait\n";
-	my @workers = split /\n/,
-	  $node->safe_psql('postgres',
-		"SELECT pid FROM pg_stat_activity WHERE leader_pid = $pid");
-	return ($build, $pid, @workers);
+	return held_build($node,
+		'CREATE INDEX i ON items USING ecp (waits(id, v))', @_);
 }
 
 sub gone

@@ -345,16 +345,7 @@ SKIP:
 	$node->safe_psql('postgres', 'CREATE DATABASE other');
 	$node->safe_psql('other', 'CREATE EXTENSION ecp');
 	$node->safe_psql($_, $table) foreach ('postgres', 'other');
-	$node->safe_psql('postgres', 'CREATE PUBLICATION rep FOR TABLE rep');
-	$node->safe_psql('postgres',
-		"SELECT pg_create_logical_replication_slot('rep', 'pgoutput')");
-	$node->safe_psql(
-		'other',
-		"CREATE SUBSCRIPTION rep CONNECTION '"
-		  . sprintf(
-			'host=%s port=%d dbname=postgres', $node->host, $node->port)
-		  . "' PUBLICATION rep WITH (create_slot = false, copy_data = false)"
-	);
+	subscribe($node, 'rep', 'other');
 	$node->safe_psql(
 		'postgres', q(
 		INSERT INTO rep SELECT i * 7919 % 3001, 'new' FROM generate_series(1, 3000) i;

@@ -12,8 +12,6 @@
 use strict;
 use warnings FATAL => 'all';
 
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use EcpTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -43,25 +41,6 @@ SELECT phase, tuples_done > 0, tuples_done <= tuples_total, tuples_total > 0,
 	blocks_total > 0, blocks_done <= blocks_total
   FROM pg_stat_progress_create_index WHERE relid = 'items'::regclass};
 
-# Start a build and wait until all its processes wait; returns the session, its pid
-# and those of its workers.
-sub held_build
-{
-	my ($sql) = @_;
-	my $build = $node->background_psql('postgres', on_error_stop => 0);
-
-	append_to_file($hold, '');
-	my $pid = $build->query_safe('SELECT pg_backend_pid()');
-	$build->query_until(qr/started/, "\\echo started\n$sql;\n");
-	$node->poll_query_until('postgres',
-		"SELECT count(*) = 3 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND $pid IN (pid, leader_pid)"
-	) or die "the build does not wait\n";
-	my @workers = split /\n/,
-	  $node->safe_psql('postgres',
-		"SELECT pid FROM pg_stat_activity WHERE leader_pid = $pid");
-	return ($build, $pid, @workers);
-}
-
 sub until_idle
 {
 	my ($pid) = @_;
@@ -86,7 +65,8 @@ sub gone
 
 # the scan of the table, and a cancel
 my ($build, $pid, @workers) =
-  held_build('CREATE UNIQUE INDEX i ON items USING betree (waits(id), k)');
+  held_build($node,
+	'CREATE UNIQUE INDEX i ON items USING betree (waits(id), k)');
 is(scalar(@workers), 2, 'two workers read the table');
 like(
 	$node->safe_psql('postgres', $progress),
@@ -99,7 +79,7 @@ gone('cancel');
 
 # a worker is terminated: an error of the build
 ($build, $pid, @workers) =
-  held_build('CREATE INDEX i ON items USING betree (waits(id))');
+  held_build($node, 'CREATE INDEX i ON items USING betree (waits(id))');
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($workers[0])");
 $node->poll_query_until('postgres',
 	"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $workers[0])"
