@@ -4,12 +4,12 @@
  *	  Rows that clusters give to others, so that pages are full.
  *
  * On average half of the last page of each cluster is empty.  With the storage
- * parameter full_pages a cluster with few rows on its last page gives as many to
- * clusters nearby that have room on theirs.  How many rows go from which to which follows from
- * the numbers of rows and the distances between leaders (ecp_tails_plan()),
- * since it determines where runs lie, before any row is read.  Which rows go is
- * decided when they are read (tails_choose()): those to which the other
- * leader is nearly as near.
+ * parameter full_pages a cluster with few rows on its last page gives these to
+ * clusters nearby that have room on theirs.  How many rows go from which to which
+ * follows from the numbers of rows and the distances between leaders
+ * (ecp_tails_plan()), before any row is read, since it determines where runs lie.
+ * Which rows go is decided when they are read (tails_choose()): those to which
+ * the other leader is nearly as near.
  *
  * Both clusters belong to one range of ECP_RANGE_LEADERS leaders.  Its plan
  * depends on that range only, and every process that needs the plan makes it.
