@@ -5,9 +5,13 @@ use strict;
 use warnings;
 
 use File::Basename qw(dirname);
+use FindBin;
 use IPC::Run;
 use PostgreSQL::Test::Utils;
 use Test::More;
+
+use lib "$FindBin::RealBin/../torture";
+use Torture::Fault;
 
 my $torture = dirname(__FILE__) . '/../torture/torture.pl';
 my $bin = $ENV{PG_CONFIG} ? `$ENV{PG_CONFIG} --bindir` : `pg_config --bindir`;
@@ -38,4 +42,10 @@ like(
 	'nothing is lost, nothing is wrong');
 like($out, qr/^\d\d+ passed, 0 failed$/m, 'all checks passed')
   or diag($out);
+
+# what a fault has looked for may have ended meanwhile
+my $gone =
+  Torture::Server->new('gone', PostgreSQL::Test::Utils::tempdir(), 0, $bin);
+ok( !Torture::Fault::strike($gone->postmaster),
+	'a fault that finds no process strikes none');
 done_testing();

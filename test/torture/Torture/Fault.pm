@@ -50,11 +50,12 @@ our %faults = (
 		ends => 1
 	});
 
+# False if there is no such process: it was looked for, and has ended meanwhile
 sub strike
 {
 	my ($pid) = @_;
 
-	return kill 'KILL', $pid;
+	return defined $pid && kill 'KILL', $pid;
 }
 
 # Kills one of the processes that "find" gives and waits until the server has
