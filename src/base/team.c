@@ -303,6 +303,8 @@ ecp_team_work(EcpTeam *team)
 		shared->nbusy--;
 		SpinLockRelease(&shared->mutex);
 		ConditionVariableSignal(&shared->done_cv);
+		if (team->leave)
+			break;
 	}
 	InstrEndParallelQuery(&team->buffer_usage[ParallelWorkerNumber],
 						  &team->wal_usage[ParallelWorkerNumber]);

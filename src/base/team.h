@@ -96,6 +96,10 @@ struct EcpTeam
 	void		(*begin) (EcpTeam *team);
 	void		(*end) (EcpTeam *team);
 
+	bool		leave;			/* a worker: the task that set it, the team's
+								 * last, is its last; it need not wait for the
+								 * others */
+
 	/* the backend only */
 	ParallelContext *pcxt;
 	int			nworkers;

@@ -1,8 +1,8 @@
 # 050_betree_build.pl: what CREATE INDEX and VACUUM of betree do in several processes
 #
-# The progress of a build, at a point where it is held; a parallel build that is
-# cancelled, whose worker is terminated, and beside which rows come and go; VACUUM
-# of several indexes by workers; from PostgreSQL 18 on the height of a tree in the
+# The progress of a build, at points where it is held; a parallel build that is
+# cancelled, whose worker is terminated, fails or crashes, which meets a duplicate,
+# and beside which rows come and go; VACUUM of several indexes by workers; from PostgreSQL 18 on the height of a tree in the
 # costs of plans, and from 17 on the names of waits.
 #
 # Builds are held in the middle of the table by an index expression that waits, in
@@ -95,7 +95,7 @@ $node->safe_psql('postgres',
 index_ok($node, 'i', 'sound after a parallel build');
 $node->safe_psql('postgres', 'DROP INDEX i');
 
-# the writing of the tree; the workers have gone
+# the writing of the tree, by the backend or by it and one worker; the other has gone
 SKIP:
 {
 	skip 'built without stop points', 1
@@ -130,15 +130,86 @@ SELECT count(*) FROM pg_settings WHERE name = 'ecp.debug_stop_at'});
 			"2048|$per",
 			'and how many tuples are in it');
 		$node->poll_query_until('postgres',
-			"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE leader_pid = $pid AND pid <> $pid)"
-		) or die "the workers stay\n";
+			"SELECT count(*) = @{[$workers > 0]} + 0 FROM pg_stat_activity WHERE leader_pid = $pid AND pid <> $pid"
+		) or die "more workers than one stay, or none\n";
 		end_sessions($gate);
 		until_idle($pid);
 		end_sessions($build);
 		index_ok($node, 'i');
 		$node->safe_psql('postgres', 'DROP INDEX i');
 	}
+
+	# the worker that writes waits: a cancel, and the end of the worker
+	foreach my $end ('pg_cancel_backend', 'pg_terminate_backend')
+	{
+		my $gate = $node->background_psql('postgres');
+
+		$gate->query_safe('SELECT pg_advisory_lock(7777, 1)');
+		$build = $node->background_psql('postgres', on_error_stop => 0);
+		$pid = $build->query_safe('SELECT pg_backend_pid()');
+		$build->query_safe(
+			"LOAD 'ecp'; SET ecp.debug_stop_at = 'build-written:3:wait'");
+		$build->query_until(qr/started/,
+			"\\echo started\nCREATE UNIQUE INDEX i ON items USING betree (k);\n"
+		);
+		$node->poll_query_until('postgres',
+			"SELECT count(*) = 1 FROM pg_stat_activity WHERE leader_pid = $pid AND wait_event_type = 'Lock'"
+		) or die "the worker is not held\n";
+		my $whom =
+			$end eq 'pg_cancel_backend'
+		  ? $pid
+		  : $node->safe_psql(
+			'postgres',
+			"SELECT pid FROM pg_stat_activity WHERE leader_pid = $pid AND wait_event_type = 'Lock'"
+		  );
+		$node->safe_psql('postgres', "SELECT $end($whom)");
+		until_idle($pid);
+		end_sessions($build, $gate);
+		gone("$end while a worker writes");
+	}
+
+	# its error is the build's
+	my (undef, undef, $error) = $node->psql(
+		'postgres', q{
+SET ecp.debug_stop_at = 'build-written:3:error';
+CREATE INDEX i ON items USING betree (k)});
+	like(
+		$error,
+		qr/stop point "build-written" reached\nCONTEXT: .*parallel worker/,
+		'an error of the worker that writes');
+	gone('error of the worker that writes');
+
+	# a crash
+	$node->psql(
+		'postgres', q{
+SET ecp.debug_stop_at = 'build-written:3:panic';
+CREATE INDEX i ON items USING betree (k)});
+	start_after_panic($node);
+	gone('crash of the worker that writes');
 }
+
+# Duplicates are met while a worker writes
+my $last = 2 * $per;
+$node->safe_psql('postgres',
+	"INSERT INTO items SELECT $last, k FROM items WHERE id = $per - 7");
+my (undef, undef, $error) =
+  $node->psql('postgres', 'CREATE UNIQUE INDEX i ON items USING betree (k)');
+my $twice =
+  $node->safe_psql('postgres', "SELECT k FROM items WHERE id = $last");
+like(
+	$error,
+	qr/could not create unique index "i"\nDETAIL: +Key \(k\)=\($twice\) is duplicated/,
+	'a duplicate is named');
+gone('duplicate');
+$node->safe_psql('postgres', "DELETE FROM items WHERE id = $last");
+
+# What a worker has logged is replayed
+$node->safe_psql('postgres',
+	'CREATE UNIQUE INDEX i ON items USING betree (k)');
+$node->stop('immediate');
+$node->start;
+index_ok($node, 'i', 'sound after a parallel build and a crash');
+$node->safe_psql('postgres', 'DROP INDEX i');
 
 # concurrently, while rows come and go
 my $load = start_load(

@@ -1,17 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * betree_build.c
- *	  CREATE INDEX: the tree from the bottom, out of sorted input.
+ *	  CREATE INDEX: leaves out of sorted input.
  *
  * The heap's rows go through a tuplesort of (attributes, TID) and come back
- * in index order (betree_build_sort.c).  Leaves are packed to the fill factor and written one after
- * the other, rows with the same key as postings; each finished page hands a
- * pivot to the node being filled one level above.  The leaves of a node so lie
- * side by side in the file, followed by the node.  Logs start empty.
- *
- * Pages bypass shared buffers and are WAL-logged as they are written
- * (base/page_writer.c): one pass.  Metapage and root have fixed places and
- * come last.
+ * in index order (betree_build_sort.c).  Leaves are packed to the fill factor,
+ * rows with the same key as postings, and written with the nodes above
+ * (betree_build_tree.c): in a parallel build by a worker, which takes half of the
+ * work that follows the sort from the backend.
  *
  * Rows with equal keys come one after the other, so a unique index sees
  * duplicates then; rows that are dead, but not to everyone, may be among them
@@ -23,13 +19,12 @@
 
 #include "access/genam.h"
 #include "base/compat.h"
-#include "base/page_writer.h"
 #include "base/stop_point.h"
 #include "betree/build/betree_build.h"
 #include "betree/build/betree_build_sort.h"
+#include "betree/build/betree_build_team.h"
+#include "betree/build/betree_build_tree.h"
 #include "betree/ingest/betree_unique.h"
-#include "betree/log/betree_bloom_pages.h"
-#include "betree/log/betree_log.h"
 #include "betree/order/betree_form.h"
 #include "betree/order/betree_key.h"
 #include "betree/order/betree_rel.h"
@@ -49,19 +44,6 @@
 /* Tuples after which progress is told */
 #define PROGRESS_TUPLES		1024
 
-/* A page being filled, one for each level; leaves at level 0 */
-typedef struct BuildLevel
-{
-	IndexTuple	low;			/* lower bound of the page */
-	IndexTuple *items;			/* pivots, or tuples of a leaf */
-	int			nitems;
-	int			max_items;
-	int			space;
-	char	   *data;			/* what the items point to */
-	int			used;			/* of BLCKSZ bytes */
-	MemoryContext context;		/* of what else belongs to the page */
-} BuildLevel;
-
 typedef struct BuildState
 {
 	BetreeRel	bt;
@@ -71,17 +53,22 @@ typedef struct BuildState
 	IndexTuple	last_alive;		/* last tuple of a row that is alive, or NULL */
 	char		last_space[BetreeMaxItemSize];
 
-	/* writing */
-	EcpPageWriter *writer;
-	BlockNumber next_block;
-	BuildLevel	level[BETREE_MAX_HEIGHT];
-	int			height;			/* number of levels that have been started */
-	BetreeBloomSlots blooms;	/* of leaves, for the node being filled */
+	/* the leaf being filled */
+	IndexTuple	last_item;		/* NULL: it is empty */
+	int			nitems;
+	int			space;
+	int			used;
+	char	   *leaf;			/* items one after the other, of BLCKSZ bytes */
 	BetreePosting posting;		/* the last rows, not in the leaf yet; its
 								 * key: */
 	IndexTuple	posting_key;	/* NULL if there are none */
 	char		posting_space[BetreeMaxItemSize];
+
+	BetreeBuildTree *tree;		/* NULL: another process writes it */
 } BuildState;
+
+PGDLLEXPORT void betree_build_load_task(EcpTeam *team, const void *args,
+										char **memories);
 
 /*
  * Complain if the next tuple in order, which is in the slot, has the key of the
@@ -117,177 +104,42 @@ check_duplicate(BuildState *state, IndexTuple itup)
 	memcpy(state->last_alive, itup, IndexTupleSize(itup));
 }
 
-/* Begin to fill a page of a level whose lower bound is "low" */
+/* The leaf is full, or the last one; "high" is its upper bound */
 static void
-start_page(BuildState *state, int levelno, IndexTuple low)
+pass_leaf(BuildState *state, IndexTuple high)
 {
-	BuildLevel *level = &state->level[levelno];
-
-	Assert(levelno >= 0 && levelno <= state->height);
-
-	if (level->context == NULL)
-		level->context = AllocSetContextCreate(CurrentMemoryContext,
-											   "betree build level",
-											   ALLOCSET_DEFAULT_SIZES);
-	if (level->items == NULL)
-	{
-		level->max_items = MaxIndexTuplesPerPage;
-		level->items = palloc(level->max_items * sizeof(IndexTuple));
-		level->data = palloc(BLCKSZ);
-	}
-	MemoryContextReset(level->context);
-	level->nitems = 0;
-	level->space = 0;
-	level->used = 0;
-	level->low = MemoryContextAlloc(level->context, IndexTupleSize(low));
-	memcpy(level->low, low, IndexTupleSize(low));
-	state->height = Max(state->height, levelno + 1);
-}
-
-/* Add a tuple or pivot to the page of a level; it is copied */
-static IndexTuple
-level_add(BuildLevel *level, IndexTuple itup)
-{
-	IndexTuple	copy = (IndexTuple) (level->data + level->used);
-
-	Assert(level->nitems < level->max_items);
-	Assert(level->used + MAXALIGN(IndexTupleSize(itup)) <= BLCKSZ);
-
-	memcpy(copy, itup, IndexTupleSize(itup));
-	level->used += MAXALIGN(IndexTupleSize(itup));
-	level->items[level->nitems++] = copy;
-	level->space += BetreeTupleSpace(itup);
-	return copy;
-}
-
-/*
- * Write the Bloom pages of a parent of leaves, if it shall have such, and
- * enter them into its directory.  They come behind the leaves, the last of which
- * may be the next node's.
- */
-static void
-write_bloom_pages(BuildState *state, Page node, BlockNumber owner)
-{
-	BetreeRel  *bt = &state->bt;
-	int			nchildren = BetreeNodeNumChildren(node);
-	int			npages = betree_bloom_pages_wanted(bt, nchildren);
-
-	if (owner == InvalidBlockNumber)
-		owner = state->next_block + npages;
-	if (betree_bloom_pages_fit(bt, node, npages))
-	{
-		for (int i = 0; i < npages; i++)
-		{
-			Page		page = ecp_page_writer_get(state->writer);
-
-			betree_bloom_pages_form(bt, page, &state->blooms, nchildren, i, npages, owner);
-			betree_node_add_dir(node, state->next_block,
-								BETREE_DIR_BLOOM_NUMBER(i), 0);
-			ecp_page_writer_put(state->writer, state->next_block++, page);
-		}
-	}
-	betree_bloom_pages_pass(&state->blooms, nchildren);
-}
-
-/*
- * Write the page of a level, with "hikey" if it is a node, to the block that
- * is returned: the next one, if "blkno" does not say which.
- */
-static BlockNumber
-write_page(BuildState *state, int levelno, BlockNumber blkno,
-		   IndexTuple hikey)
-{
-	BuildLevel *level = &state->level[levelno];
-	Page		page = ecp_page_writer_get(state->writer);
-
-	if (levelno > 0)
-		betree_node_form(page, levelno, betree_log_ncap(&state->bt, levelno),
-						 hikey, level->items, level->nitems);
+	if (state->tree)
+		betree_build_tree_add_leaf(state->tree, high, state->leaf, state->used);
 	else
-	{
-		betree_page_init(page, BETREE_LEAF, 0, 0);
-		for (int i = 0; i < level->nitems; i++)
-			betree_page_add(page, level->items[i]);
-	}
-	if (levelno == 1 && state->blooms.nslots > 0)
-		write_bloom_pages(state, page, blkno);
-	if (blkno == InvalidBlockNumber)
-		blkno = state->next_block++;
-	if (levelno == 0 && betree_bloom_pages_reserved(&state->bt) > 0)
-	{
-		MemoryContext oldcontext = MemoryContextSwitchTo(level->context);
-
-		betree_bloom_pages_collect(&state->bt, &state->blooms, blkno, level->items,
-								   level->nitems);
-		MemoryContextSwitchTo(oldcontext);
-	}
-	ecp_page_writer_put(state->writer, blkno, page);
-	return blkno;
+		betree_build_team_send(state->sort.team, high, state->leaf, state->used);
+	state->last_item = NULL;
+	state->nitems = 0;
+	state->space = 0;
+	state->used = 0;
 }
 
-/*
- * Finish the page of a level, whose upper bound is "high": write it, and tell
- * the level above.  The caller starts the next page, if there is one.
- */
-static void
-finish_page(BuildState *state, int levelno, IndexTuple high)
-{
-	BlockNumber blkno;
-	BuildLevel *above;
-	IndexTuple	pivot;
-	int			special;
-	int			space;
-	int			limit;
-
-	if (levelno + 1 >= BETREE_MAX_HEIGHT)
-		elog(ERROR, "betree index \"%s\" is too high",
-			 RelationGetRelationName(state->bt.rel));
-
-	blkno = write_page(state, levelno, InvalidBlockNumber, high);
-	pivot = state->level[levelno].low;
-	BetreePivotSetChild(pivot, blkno);
-	BetreePivotSetMarker(pivot, 0);
-
-	above = &state->level[levelno + 1];
-	if (state->height <= levelno + 1)
-		start_page(state, levelno + 1, pivot);
-
-	/* a node keeps room for the pivots of its children's splits */
-	special = (int) BetreeNodeSpecialSize(betree_log_ncap(&state->bt,
-														  levelno + 1));
-	space = BLCKSZ - SizeOfPageHeaderData - special -
-		2 * (int) BetreeMaxItemSize;
-	limit = Min(space, (BLCKSZ - special) * BETREE_NODE_FILLFACTOR / 100);
-	if (above->nitems > 1 &&
-		(above->space + BetreeTupleSpace(pivot) > limit ||
-		 above->nitems >= BETREE_NODE_MAX_CHILDREN - 1))
-	{
-		finish_page(state, levelno + 1, pivot);
-		start_page(state, levelno + 1, pivot);
-	}
-	level_add(above, pivot);
-}
-
-/* Add the next item in order to the leaf being filled */
+/* Add the next item in order to the leaf being filled; it is copied */
 static void
 add_item(BuildState *state, IndexTuple itup)
 {
-	BuildLevel *leaf = &state->level[0];
 	int			limit = BetreePageCapacity * state->bt.fillfactor / 100;
 
-	if (leaf->nitems > 0 &&
-		(leaf->space + BetreeTupleSpace(itup) > limit ||
-		 leaf->nitems >= BETREE_LEAF_MAX_ITEMS))
+	if (state->nitems > 0 &&
+		(state->space + BetreeTupleSpace(itup) > limit ||
+		 state->nitems >= BETREE_LEAF_MAX_ITEMS))
 	{
 		IndexTuple	separator;
 
-		separator = betree_form_separator(&state->bt,
-										  leaf->items[leaf->nitems - 1], itup);
-		finish_page(state, 0, separator);
-		start_page(state, 0, separator);
+		separator = betree_form_separator(&state->bt, state->last_item, itup);
+		pass_leaf(state, separator);
 		pfree(separator);
 	}
-	level_add(leaf, itup);
+	Assert(state->used + MAXALIGN(IndexTupleSize(itup)) <= BLCKSZ);
+	state->last_item = (IndexTuple) (state->leaf + state->used);
+	memcpy(state->last_item, itup, IndexTupleSize(itup));
+	state->nitems++;
+	state->used += MAXALIGN(IndexTupleSize(itup));
+	state->space += BetreeTupleSpace(itup);
 }
 
 /* Add the rows to the leaf that have been kept because more might follow */
@@ -355,38 +207,6 @@ add_tuple(BuildState *state, IndexTuple itup)
 	state->posting.nrows = 0;
 }
 
-/*
- * Write what is being filled at each level, the highest one as the root, and
- * the metapage.
- */
-static void
-finish_tree(BuildState *state)
-{
-	IndexTuple	plus = betree_node_infinite_pivot(true);
-	Page		meta;
-	int			levelno;
-
-	for (levelno = 0; levelno == 0 || levelno < state->height - 1; levelno++)
-		finish_page(state, levelno, plus);
-	Assert(levelno == state->height - 1);
-	(void) write_page(state, levelno, BETREE_ROOT_BLKNO, plus);
-
-	meta = ecp_page_writer_get(state->writer);
-	betree_page_init_meta(meta, state->bt.nkeyatts, state->bt.natts,
-						  state->sort.index_tuples > 0 ? state->bt.built_width : 0);
-	ecp_page_writer_put(state->writer, BETREE_META_BLKNO, meta);
-	ecp_page_writer_end(state->writer, NULL, NULL);
-}
-
-/* Start writing a tree to a fork */
-static void
-begin_tree(BuildState *state, ForkNumber fork)
-{
-	state->writer = ecp_page_writer_begin(state->bt.rel, fork);
-	state->next_block = BETREE_ROOT_BLKNO + 1;
-	start_page(state, 0, betree_node_infinite_pivot(false));
-}
-
 /* ambuildphasename */
 char *
 betreebuildphasename(int64 phasenum)
@@ -414,9 +234,9 @@ report_loaded(int64 ntuples)
 	ECP_STOP_POINT("build-loaded");
 }
 
-/* The tree, out of the sorted tuples */
+/* Leaves, out of the sorted tuples */
 static void
-load_tree(BuildState *state)
+pack_leaves(BuildState *state)
 {
 	BetreeBuildSort *sort = &state->sort;
 	int64		ntuples = 0;
@@ -425,7 +245,6 @@ load_tree(BuildState *state)
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, BETREE_PROGRESS_LOAD);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL,
 								 (int64) sort->index_tuples);
-	begin_tree(state, MAIN_FORKNUM);
 	while ((itup = betree_build_sort_next(sort)) != NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -441,8 +260,71 @@ load_tree(BuildState *state)
 			report_loaded(ntuples);
 	}
 	add_posting(state);
-	finish_tree(state);
+	pass_leaf(state, betree_node_infinite_pivot(true));
 	report_loaded(ntuples);
+}
+
+/* A worker: write the leaves that the backend packs, and the nodes above */
+static void
+write_leaves(BetreeBuildTeam *team, int built_width)
+{
+	BetreeRel	bt;
+	BetreeBuildTree *tree;
+	IndexTuple	high;
+	char	   *items;
+	Size		bytes;
+
+	betree_rel_open(&bt, team->index.index);
+	tree = betree_build_tree_begin(&bt, MAIN_FORKNUM, built_width);
+	do
+	{
+		betree_build_team_receive(team, &high, &items, &bytes);
+		betree_build_tree_add_leaf(tree, high, items, bytes);
+	} while (BetreePivotGetNatts(high) != BETREE_NATTS_PLUSINF);
+	betree_build_tree_end(tree);
+}
+
+/*
+ * betree_build_load_task
+ *		A process's part in making the tree; the argument is the mean size of a
+ *		tuple.
+ */
+void
+betree_build_load_task(EcpTeam *team, const void *args, char **memories)
+{
+	BetreeBuildTeam *build_team = (BetreeBuildTeam *) team;
+
+	if (!IsParallelWorker())
+		pack_leaves((BuildState *) build_team->load);
+	else if (betree_build_team_writes())
+		write_leaves(build_team, *(const int *) args);
+	else
+		team->leave = true;
+}
+
+/* The tree, out of the sorted tuples */
+static void
+load_tree(BuildState *state)
+{
+	BetreeBuildSort *sort = &state->sort;
+	BetreeBuildTeam *team = sort->team;
+	int			built_width = 0;
+
+	if (sort->index_tuples > 0)
+		built_width = (int) (sort->index_bytes / sort->index_tuples);
+	state->leaf = palloc(BLCKSZ);
+	if (team)
+	{
+		team->load = state;
+		ecp_team_run(&team->index.team, EcpTaskOf(betree_build_load_task),
+					 &built_width, sizeof(built_width), 0, 1, NULL, 0);
+	}
+	else
+	{
+		state->tree = betree_build_tree_begin(&state->bt, MAIN_FORKNUM, built_width);
+		pack_leaves(state);
+		betree_build_tree_end(state->tree);
+	}
 }
 
 /* ambuild */
@@ -458,8 +340,6 @@ betreebuild(Relation heap, Relation index, IndexInfo *indexInfo)
 
 	betree_rel_open(&state.bt, index);
 	betree_build_sort_begin(&state.sort, &state.bt, heap, indexInfo);
-	if (state.sort.index_tuples > 0)
-		state.bt.built_width = (int) (state.sort.index_bytes / state.sort.index_tuples);
 	load_tree(&state);
 	betree_build_sort_end(&state.sort);
 
@@ -472,9 +352,11 @@ betreebuild(Relation heap, Relation index, IndexInfo *indexInfo)
 void
 betreebuildempty(Relation index)
 {
-	BuildState	state = {0};
+	BetreeRel	bt;
+	BetreeBuildTree *tree;
 
-	betree_rel_open(&state.bt, index);
-	begin_tree(&state, INIT_FORKNUM);
-	finish_tree(&state);
+	betree_rel_open(&bt, index);
+	tree = betree_build_tree_begin(&bt, INIT_FORKNUM, 0);
+	betree_build_tree_add_leaf(tree, betree_node_infinite_pivot(true), NULL, 0);
+	betree_build_tree_end(tree);
 }

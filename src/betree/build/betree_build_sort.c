@@ -9,8 +9,7 @@
  *
  * As in btree, the processes of a parallel build read the table together, and
  * each sorts the rows that it has read onto one tape, with its part of
- * maintenance_work_mem.  Then the workers go, and the backend merges the
- * tapes.
+ * maintenance_work_mem.  Then the backend merges the tapes.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,8 +20,8 @@
 #include "access/tableam.h"
 #include "access/tupmacs.h"
 #include "base/compat.h"
-#include "base/index_team.h"
 #include "betree/build/betree_build_sort.h"
+#include "betree/build/betree_build_team.h"
 #include "betree/order/betree_form.h"
 #include "betree/order/betree_rel.h"
 #include "betree/page/betree_page.h"
@@ -32,29 +31,11 @@
 #include "commands/progress.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
-#include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/tuplesort.h"
 
-/* In shared memory */
-typedef struct SortShared
-{
-	EcpIndexTeamShared team;	/* must be first; its mutex protects: */
-	double		index_bytes;
-}			SortShared;
-
-#define SORT_SHARED_SIZE	BUFFERALIGN(sizeof(SortShared))
-
-/* The part of the sort behind it */
-static inline Sharedsort *
-shared_sort(EcpTeam *team)
-{
-	return (Sharedsort *) ((char *) team->shared + SORT_SHARED_SIZE);
-}
-
-PGDLLEXPORT void betree_build_sort_main(dsm_segment *seg, shm_toc *toc);
 PGDLLEXPORT void betree_build_sort_task(EcpTeam *team, const void *args,
 										char **memories);
 
@@ -70,7 +51,7 @@ report_phase(int phase)
  * row is alive; by key attributes and TID.
  */
 static void
-begin_sort(BetreeBuildSort * sort, int memory_kb, SortCoordinate coordinate)
+begin_sort(BetreeBuildSort *sort, int memory_kb, SortCoordinate coordinate)
 {
 	BetreeRel  *bt = sort->bt;
 	Relation	rel = bt->rel;
@@ -122,7 +103,7 @@ begin_sort(BetreeBuildSort * sort, int memory_kb, SortCoordinate coordinate)
  * index tuple checks its size while we know the row.
  */
 static void
-deform_row(BetreeBuildSort * sort, ItemPointer tid, Datum *values, bool *isnull)
+deform_row(BetreeBuildSort *sort, ItemPointer tid, Datum *values, bool *isnull)
 {
 	TupleTableSlot *slot = sort->slot;
 	IndexTuple	itup = betree_form_tuple(sort->bt, values, isnull, tid, sort->heap);
@@ -178,7 +159,7 @@ sort_callback(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 }
 
 static void
-open_sort(BetreeBuildSort * sort, BetreeRel *bt, Relation heap, IndexInfo *info)
+open_sort(BetreeBuildSort *sort, BetreeRel *bt, Relation heap, IndexInfo *info)
 {
 	sort->bt = bt;
 	sort->heap = heap;
@@ -194,7 +175,7 @@ open_sort(BetreeBuildSort * sort, BetreeRel *bt, Relation heap, IndexInfo *info)
 }
 
 static void
-close_sort(BetreeBuildSort * sort)
+close_sort(BetreeBuildSort *sort)
 {
 	ExecDropSingleTupleTableSlot(sort->slot);
 	tuplesort_end(sort->state);
@@ -203,7 +184,7 @@ close_sort(BetreeBuildSort * sort)
 
 /* Read the table, or this process's part of it, into the sort */
 static void
-sort_rows(BetreeBuildSort * sort, IndexInfo *info, TableScanDesc scan)
+sort_rows(BetreeBuildSort *sort, IndexInfo *info, TableScanDesc scan)
 {
 	report_phase(BETREE_PROGRESS_SCAN);
 	sort->heap_tuples = table_index_build_scan(sort->heap, sort->bt->rel, info, true,
@@ -222,9 +203,13 @@ sort_rows(BetreeBuildSort * sort, IndexInfo *info, TableScanDesc scan)
 void
 betree_build_sort_task(EcpTeam *team, const void *args, char **memories)
 {
-	EcpIndexTeam *index_team = (EcpIndexTeam *) team;
-	SortShared *shared = (SortShared *) team->shared;
-	SortCoordinateData coordinate = {.isWorker = true,.nParticipants = -1,.sharedsort = shared_sort(team)};
+	BetreeBuildTeam *build_team = (BetreeBuildTeam *) team;
+	EcpIndexTeam *index_team = &build_team->index;
+	SortCoordinateData coordinate = {
+		.isWorker = true,
+		.nParticipants = -1,
+		.sharedsort = betree_build_team_sort(build_team)
+	};
 	BetreeBuildSort part = {0};
 	BetreeRel	bt;
 
@@ -235,64 +220,26 @@ betree_build_sort_task(EcpTeam *team, const void *args, char **memories)
 			  ecp_table_beginscan_parallel(index_team->heap, team->scan));
 	close_sort(&part);
 
-	ecp_index_team_add(team, part.heap_tuples, part.index_tuples,
-					   index_team->info->ii_BrokenHotChain);
-	SpinLockAcquire(&shared->team.mutex);
-	shared->index_bytes += part.index_bytes;
-	SpinLockRelease(&shared->team.mutex);
-}
-
-/* The entry point of a worker */
-void
-betree_build_sort_main(dsm_segment *seg, shm_toc *toc)
-{
-	EcpIndexTeam team = {0};
-
-	ecp_index_team_attach(&team, toc);
-	tuplesort_attach_shared(shared_sort(&team.team), seg);
-	ecp_team_work(&team.team);
-	ecp_index_team_detach(&team);
-}
-
-/* Workers, as many as the server has and wants to give, or NULL */
-static EcpIndexTeam *
-begin_team(BetreeBuildSort * sort, IndexInfo *info)
-{
-	Relation	index = sort->bt->rel;
-	int			nworkers = ecp_index_build_workers(sort->heap, index, info);
-	EcpIndexTeam *team;
-	Size		bytes;
-
-	if (nworkers == 0)
-		return NULL;
-	team = palloc0(sizeof(EcpIndexTeam));
-	bytes = add_size(SORT_SHARED_SIZE, tuplesort_estimate_shared(nworkers + 1));
-	if (ecp_index_team_create(team, "betree_build_sort_main", nworkers, bytes,
-							  sort->heap, index, info))
-	{
-		tuplesort_initialize_shared(shared_sort(&team->team), nworkers + 1,
-									team->team.pcxt->seg);
-		if (ecp_index_team_launch(team))
-			return team;
-	}
-	pfree(team);
-	return NULL;
+	betree_build_team_add(build_team, part.heap_tuples, part.index_tuples,
+						  part.index_bytes);
 }
 
 /* Have the team sort the table, and begin to merge its tapes */
 static void
-sort_by_team(BetreeBuildSort * sort, IndexInfo *info)
+sort_by_team(BetreeBuildSort *sort, IndexInfo *info)
 {
-	EcpTeam    *team = &sort->team->team;
+	EcpTeam    *team = &sort->team->index.team;
 	int			nprocesses = team->nworkers + 1;
 	int			memory_kb = maintenance_work_mem / nprocesses;
-	SortCoordinateData coordinate = {.nParticipants = nprocesses,.sharedsort = shared_sort(team)};
+	SortCoordinateData coordinate = {
+		.nParticipants = nprocesses,
+		.sharedsort = betree_build_team_sort(sort->team)
+	};
 
 	ecp_team_run(team, EcpTaskOf(betree_build_sort_task), &memory_kb,
 				 sizeof(memory_kb), 0, 1, NULL, 0);
-	ecp_team_dismiss(team);
-	ecp_index_team_sums(team, info, &sort->heap_tuples, &sort->index_tuples);
-	sort->index_bytes = ((SortShared *) team->shared)->index_bytes;
+	betree_build_team_sums(sort->team, info, &sort->heap_tuples,
+						   &sort->index_tuples, &sort->index_bytes);
 	begin_sort(sort, maintenance_work_mem, &coordinate);
 	tuplesort_performsort(sort->state);
 }
@@ -300,11 +247,11 @@ sort_by_team(BetreeBuildSort * sort, IndexInfo *info)
 /* ---- the backend ---- */
 
 void
-betree_build_sort_begin(BetreeBuildSort * sort, BetreeRel *bt, Relation heap,
+betree_build_sort_begin(BetreeBuildSort *sort, BetreeRel *bt, Relation heap,
 						IndexInfo *info)
 {
 	open_sort(sort, bt, heap, info);
-	sort->team = begin_team(sort, info);
+	sort->team = betree_build_team_begin(heap, bt->rel, info);
 	if (sort->team)
 		sort_by_team(sort, info);
 	else
@@ -319,7 +266,7 @@ betree_build_sort_begin(BetreeBuildSort * sort, BetreeRel *bt, Relation heap,
  * length: they lie alike in both, and the TID follows.
  */
 static IndexTuple
-copy_fixed(BetreeBuildSort * sort, MinimalTuple tuple)
+copy_fixed(BetreeBuildSort *sort, MinimalTuple tuple)
 {
 	const char *values = (char *) tuple - MINIMAL_TUPLE_OFFSET + tuple->t_hoff;
 	int			bytes = sort->bt->fixed_size - (int) sizeof(IndexTupleData);
@@ -333,7 +280,7 @@ copy_fixed(BetreeBuildSort * sort, MinimalTuple tuple)
 
 /* The same of any tuple */
 static IndexTuple
-form_tuple(BetreeBuildSort * sort)
+form_tuple(BetreeBuildSort *sort)
 {
 	TupleTableSlot *slot = sort->slot;
 	MemoryContext oldcontext;
@@ -351,7 +298,7 @@ form_tuple(BetreeBuildSort * sort)
 }
 
 IndexTuple
-betree_build_sort_next(BetreeBuildSort * sort)
+betree_build_sort_next(BetreeBuildSort *sort)
 {
 	if (!tuplesort_gettupleslot(sort->state, true, false, sort->slot, NULL))
 		return NULL;
@@ -368,9 +315,9 @@ betree_build_sort_next(BetreeBuildSort * sort)
 }
 
 void
-betree_build_sort_end(BetreeBuildSort * sort)
+betree_build_sort_end(BetreeBuildSort *sort)
 {
 	close_sort(sort);
 	if (sort->team)
-		ecp_index_team_end(sort->team);
+		betree_build_team_end(sort->team);
 }

@@ -13,7 +13,7 @@
 #include "utils/rel.h"
 
 struct BetreeRel;
-struct EcpIndexTeam;
+struct BetreeBuildTeam;
 struct Tuplesortstate;
 
 /* Subphases of CREATE INDEX, after PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE */
@@ -28,21 +28,21 @@ typedef struct BetreeBuildSort
 	struct Tuplesortstate *state;
 	TupleTableSlot *slot;		/* attributes, TID, in a unique index "alive" */
 	MemoryContext row_context;	/* reset for each row */
-	struct EcpIndexTeam *team;	/* the backend only, or NULL */
+	struct BetreeBuildTeam *team;	/* the backend only, or NULL */
 	bool		unique;
 	IndexTuple	fixed;			/* room for a tuple, if all values are of
 								 * fixed length, or NULL */
 	double		heap_tuples;
 	double		index_tuples;
 	double		index_bytes;
-}			BetreeBuildSort;
+} BetreeBuildSort;
 
 /* Read the table and sort its rows; "sort" is all zeros */
-extern void betree_build_sort_begin(BetreeBuildSort * sort, struct BetreeRel *bt,
+extern void betree_build_sort_begin(BetreeBuildSort *sort, struct BetreeRel *bt,
 									Relation heap, IndexInfo *info);
 
 /* The next index tuple, valid until the next call, or NULL */
-extern IndexTuple betree_build_sort_next(BetreeBuildSort * sort);
-extern void betree_build_sort_end(BetreeBuildSort * sort);
+extern IndexTuple betree_build_sort_next(BetreeBuildSort *sort);
+extern void betree_build_sort_end(BetreeBuildSort *sort);
 
 #endif							/* BETREE_BUILD_SORT_H */
