@@ -504,7 +504,10 @@ form_separators(BetreeRel *bt, Page node, int child, Merged *merged,
 		 BetreeNodeNumChildren(node) + nnew <= BETREE_NODE_MAX_CHILDREN);
 }
 
-/* Point the node at the pages behind the first, whose buffers are known */
+/*
+ * Point the node at the pages behind the first, whose buffers are known.  Pivots
+ * that stay are overwritten: deleting one moves the tuples of the others.
+ */
 static void
 write_pivots(Page node, int child, LeafSplit *split, uint16 marker)
 {
@@ -512,17 +515,21 @@ write_pivots(Page node, int child, LeafSplit *split, uint16 marker)
 
 	betree_node_shift_log(node, child + split->nold - 1,
 						  split->npages - split->nold);
-	for (int i = 1; i < split->nold; i++)
-		PageIndexTupleDelete(node, BETREE_FIRST_PIVOT + child + 1);
 	for (int i = 1; i < split->npages; i++)
 	{
 		IndexTuple	pivot = split->separator[i];
+		OffsetNumber off = BETREE_FIRST_PIVOT + child + i;
+		Size		size = IndexTupleSize(pivot);
+		bool		done;
 
 		BetreePivotSetChild(pivot, BufferGetBlockNumber(split->buf[i]));
 		BetreePivotSetMarker(pivot, marker);
-		if (PageAddItem(node, (Pointer) pivot, IndexTupleSize(pivot),
-						BETREE_FIRST_PIVOT + child + i,
-						false, false) == InvalidOffsetNumber)
+		if (i < split->nold)
+			done = PageIndexTupleOverwrite(node, off, (Pointer) pivot, size);
+		else
+			done = PageAddItem(node, (Pointer) pivot, size, off, false, false) !=
+				InvalidOffsetNumber;
+		if (!done)
 			betree_page_report_item(node);
 	}
 }

@@ -274,19 +274,26 @@ max_ncap(Page source, NodeHalf *half, IndexTuple hikey)
 
 /*
  * Make Bloom pages for one half of a node that has such, if the directory has
- * room for them beside what is in it.
+ * room for them beside what is in it.  The last node of the level gets as many as
+ * the whole node should have, since ascending keys will make it as large: each
+ * growth by a few would write all of them anew.
  */
 static void
 add_bloom_pages(BetreeRel *bt, Buffer nodebuf, NodeHalf *half, IndexTuple hikey)
 {
 	Page		node = BufferGetPage(nodebuf);
-	int			npages;
+	int			room = max_ncap(node, half, hikey) - Max(half->ndir, BETREE_NCAP_MIN);
+	int			npages = betree_bloom_pages_wanted(bt, half->last - half->first);
 
-	if (betree_node_nblooms(node) == 0)
+	if (betree_node_nblooms(node) == 0 || npages > room)
 		return;
-	npages = betree_bloom_pages_wanted(bt, half->last - half->first);
-	if (Max(half->ndir, BETREE_NCAP_MIN) + npages > max_ncap(node, half, hikey))
-		return;
+	if (BetreePivotGetNatts(hikey) == BETREE_NATTS_PLUSINF)
+	{
+		int			nlater = betree_bloom_pages_wanted(bt, half->last);
+
+		if (nlater <= room)
+			npages = nlater;
+	}
 	half->nblooms = betree_bloom_pages_copy(bt, nodebuf, half->first, half->last, npages,
 											half->dir + half->ndir);
 	half->ndir += half->nblooms;
