@@ -62,6 +62,9 @@
 
 #define BITS_MAX_BYTES	BLCKSZ
 
+/* A node, its tail and two filter pages, which each insert below it needs */
+#define NODE_PAGES		4
+
 /* What a page of kind BLOOM says of its slots; false if it cannot be so */
 bool
 betree_bloom_parse(BetreeBloomPage *bloom, Page page)
@@ -82,13 +85,20 @@ betree_bloom_parse(BetreeBloomPage *bloom, Page page)
 	return true;
 }
 
+/* The same of one that was read, or an error */
+static void
+bloom_parse(BetreeRel *bt, BetreeBloomPage *bloom)
+{
+	if (!betree_bloom_parse(bloom, BufferGetPage(bloom->buf)))
+		betree_block_report(bt->rel, bloom->buf);
+}
+
 /* Read and lock a Bloom page */
 void
 betree_bloom_open(BetreeRel *bt, BlockNumber blkno, int lockmode, BetreeBloomPage *bloom)
 {
 	bloom->buf = betree_block_read(bt->rel, blkno, lockmode, BETREE_BLOOM);
-	if (!betree_bloom_parse(bloom, BufferGetPage(bloom->buf)))
-		betree_block_report(bt->rel, bloom->buf);
+	bloom_parse(bt, bloom);
 }
 
 /* The first slot of a leaf; or a free one, of InvalidBlockNumber */
@@ -165,6 +175,20 @@ bits_have(const uint8 *bits, int bytes, uint64 hash)
 }
 
 /*
+ * Do nodes, their tails and filters, and Bloom pages fit into the shared buffers
+ * together?  Where they do not, a Bloom page that is asked for once would take the
+ * place of a tail, which is written and read again for it.
+ */
+static bool
+bloom_fits(BetreeRel *bt, Page node)
+{
+	double		nodes = (double) betree_block_last_count(bt->rel) /
+		(BetreeNodeNumChildren(node) + 1);
+
+	return nodes * (NODE_PAGES + betree_node_nblooms(node)) < NBuffers;
+}
+
+/*
  * betree_bloom_excludes
  *		Is a key absent from a leaf, by the Bloom filters of its node?
  *
@@ -183,7 +207,14 @@ betree_bloom_excludes(BetreeRel *bt, Page node, BlockNumber leafblk,
 
 	if (blkno == InvalidBlockNumber || leafblk == InvalidBlockNumber)
 		return false;
-	betree_bloom_open(bt, blkno, BUFFER_LOCK_SHARE, &bloom);
+	if (bloom_fits(bt, node))
+		betree_bloom_open(bt, blkno, BUFFER_LOCK_SHARE, &bloom);
+	else
+	{
+		bloom.buf = betree_block_read_passing(bt->rel, blkno, BUFFER_LOCK_SHARE,
+											  BETREE_BLOOM);
+		bloom_parse(bt, &bloom);
+	}
 	if (BetreePageGetOpaque(bloom.page)->bteo_hash_id == hash_id)
 	{
 		char	   *slot = betree_bloom_find(&bloom, leafblk);

@@ -15,6 +15,7 @@
 #include "storage/freespace.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 
 /*
@@ -111,6 +112,15 @@ betree_block_lock(Relation index, Buffer buf, int lockmode)
 	LockBuffer(buf, lockmode);
 }
 
+/* Blocks of a relation when they were last counted, at least once */
+BlockNumber
+betree_block_last_count(Relation rel)
+{
+	BlockNumber nblocks = RelationGetSmgr(rel)->smgr_cached_nblocks[MAIN_FORKNUM];
+
+	return nblocks != InvalidBlockNumber ? nblocks : RelationGetNumberOfBlocks(rel);
+}
+
 /*
  * Is a block in a relation?  What the storage manager knows of the length
  * mostly saves asking the kernel.  The index is not truncated while it is open.
@@ -144,13 +154,9 @@ betree_block_tid_exists(Relation heap, ItemPointer tid)
 BlockNumber
 betree_block_tid_limit(Relation heap)
 {
-	BlockNumber nblocks;
-
 	if (heap->rd_tableam != GetHeapamTableAmRoutine())
 		return 0;
-	nblocks = RelationGetSmgr(heap)->smgr_cached_nblocks[MAIN_FORKNUM];
-	return nblocks != InvalidBlockNumber ? nblocks :
-		RelationGetNumberOfBlocks(heap);
+	return betree_block_last_count(heap);
 }
 
 /*
@@ -188,6 +194,30 @@ betree_block_read(Relation index, BlockNumber blkno, int lockmode, int kind)
 	Assert(kind >= BETREE_META && kind <= BETREE_KIND_MAX);
 
 	buf = betree_block_pin(index, blkno);
+	betree_block_lock(index, buf, lockmode);
+	betree_block_verify_page(index, buf, kind, -1);
+	return buf;
+}
+
+/*
+ * The same through a ring of buffers, which pages that are many and wanted once
+ * take from each other, not from pages that this process needs again.
+ */
+Buffer
+betree_block_read_passing(Relation index, BlockNumber blkno, int lockmode, int kind)
+{
+	static BufferAccessStrategy ring = NULL;
+	Buffer		buf;
+
+	if (ring == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+		ring = GetAccessStrategy(BAS_BULKREAD);
+		MemoryContextSwitchTo(old);
+	}
+	betree_block_verify(index, blkno);
+	buf = ReadBufferExtended(index, MAIN_FORKNUM, blkno, RBM_NORMAL, ring);
 	betree_block_lock(index, buf, lockmode);
 	betree_block_verify_page(index, buf, kind, -1);
 	return buf;

@@ -22,6 +22,9 @@ extern Buffer betree_block_pin(Relation index, BlockNumber blkno);
 extern Buffer betree_block_read(Relation index, BlockNumber blkno, int lockmode,
 								int kind);
 pg_noreturn extern void betree_block_report(Relation index, Buffer buf);
+extern Buffer betree_block_read_passing(Relation index, BlockNumber blkno,
+										int lockmode, int kind);
+extern BlockNumber betree_block_last_count(Relation rel);
 extern Buffer betree_block_read_child(Relation index, Page node, int child,
 									  int lockmode);
 extern void betree_block_verify_page(Relation index, Buffer buf, int kind,
