@@ -76,6 +76,7 @@ our @EXPORT = qw(
   end_sessions
   held_build
   subscribe
+  crash_under_load
   crash_rounds
   relation_path
   relation_blocks
@@ -903,7 +904,7 @@ sub subscribe
 
 =pod
 
-=item crash_rounds($node, %options)
+=item crash_rounds($node, %options), crash_under_load($node, $load)
 
 Rounds of: start a load, let it make progress, stop the server at once, start
 it, check.  Nothing sleeps for a fixed time: a round lasts until the query
@@ -915,7 +916,10 @@ it, check.  Nothing sleeps for a fixed time: a round lasts until the query
   progress   SQL giving a number, default the transactions committed
   step       how far it must grow each round, default 200
   indexes    names: index_ok is called for each after each crash
-  check      sub($node, $round), called after each restart
+  crash      sub($node, $load), which ends the server and sees that it runs
+             again; default is to stop it at once, and to start it
+  check      sub($node, $round, $crash), called after each restart, with what
+             "crash" has returned
   checkpoint every how many rounds to run CHECKPOINT first, default 3
 
 =cut
@@ -940,13 +944,21 @@ sub crash_rounds
 		my $load = start_load($node, $script, %{ $opt{options} || {} });
 		$node->poll_query_until('postgres', "SELECT ($progress) >= $target")
 		  or die "load made no progress: $load->{err}\n";
-		$node->stop('immediate');
-		finish_load($load);
-		$node->start;
+		my $crash = ($opt{crash} || \&crash_under_load)->($node, $load);
 		index_ok($node, $_, "round $round: checker finds $_ sound")
 		  foreach @{ $opt{indexes} || [] };
-		$opt{check}->($node, $round) if $opt{check};
+		$opt{check}->($node, $round, $crash) if $opt{check};
 	}
+	return;
+}
+
+sub crash_under_load
+{
+	my ($node, $load) = @_;
+
+	$node->stop('immediate');
+	finish_load($load);
+	$node->start;
 	return;
 }
 
