@@ -687,32 +687,19 @@ betree_drain_all(BetreeRel *bt)
 
 	for (int level = height; level >= 1; level--)
 	{
-		IndexTuple	cursor = betree_node_infinite_pivot(false);
-		BetreeWalk	walk = {0};
+		BetreeLevelWalk nodes;
+		Buffer		nodebuf;
 
-		betree_walk_begin(&walk, context);
-		while (BetreePivotGetNatts(cursor) != BETREE_NATTS_PLUSINF)
+		betree_walk_level(&nodes, level);
+		while ((nodebuf = betree_walk_node(bt, &nodes, BUFFER_LOCK_EXCLUSIVE)) != InvalidBuffer)
 		{
-			BetreeKey	key;
-			Buffer		nodebuf;
-			BlockNumber blkno;
-			bool		sealed;
-			bool		pending;
+			BlockNumber blkno = BufferGetBlockNumber(nodebuf);
+			bool		sealed = seal_and_start_drain(bt, nodebuf);
+			bool		pending = BetreePageGetOpaque(BufferGetPage(nodebuf))->bteo_drain != 0;
 			int			budget = BETREE_BUDGET_ALL;
 
-			CHECK_FOR_INTERRUPTS();
-
-			betree_key_from_pivot(bt, cursor, &key);
-			nodebuf = betree_descend(bt, &key, false, level,
-									 BUFFER_LOCK_EXCLUSIVE, NULL, NULL);
-			blkno = BufferGetBlockNumber(nodebuf);
-			sealed = seal_and_start_drain(bt, nodebuf);
-			pending = BetreePageGetOpaque(BufferGetPage(nodebuf))->bteo_drain != 0;
 			if (sealed)
-			{
-				cursor = CopyIndexTuple(BetreeNodeGetHikey(BufferGetPage(nodebuf)));
-				betree_walk_step(bt->rel, &walk, cursor, blkno);
-			}
+				betree_walk_past(bt, &nodes, nodebuf);
 			UnlockReleaseBuffer(nodebuf);
 			if (pending)
 				betree_drain_node(bt, blkno, level, &budget);

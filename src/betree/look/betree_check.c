@@ -653,28 +653,21 @@ static void
 check_level(CheckState *state, int level)
 {
 	BetreeRel  *bt = &state->bt;
-	IndexTuple	low = betree_node_infinite_pivot(false);
-	BetreeWalk	walk = {0};
+	BetreeLevelWalk nodes;
+	Buffer		nodebuf;
 
-	betree_walk_begin(&walk, CurrentMemoryContext);
-	while (BetreePivotGetNatts(low) != BETREE_NATTS_PLUSINF)
+	betree_walk_level(&nodes, level);
+	while ((nodebuf = betree_walk_node(bt, &nodes, BUFFER_LOCK_SHARE)) != InvalidBuffer)
 	{
+		Page		node = BufferGetPage(nodebuf);
 		MemoryContext oldcontext;
-		BetreeKey	key;
-		Buffer		nodebuf;
-		Page		node;
 
-		CHECK_FOR_INTERRUPTS();
-
-		betree_key_from_pivot(bt, low, &key);
-		nodebuf = betree_descend(bt, &key, false, level, BUFFER_LOCK_SHARE, NULL, NULL);
-		node = BufferGetPage(nodebuf);
 		visit(state, BufferGetBlockNumber(nodebuf));
 		check_items(state, nodebuf);
-		check_pivots(state, nodebuf, low);
+		check_pivots(state, nodebuf, nodes.low);
 
 		/* what we have seen of it may come again */
-		if (!same_position(state, low, BetreeNodeGetPivot(node, 0)))
+		if (!same_position(state, nodes.low, BetreeNodeGetPivot(node, 0)))
 			state->previous = NULL;
 
 		oldcontext = MemoryContextSwitchTo(state->context);
@@ -703,8 +696,7 @@ check_level(CheckState *state, int level)
 			}
 		}
 		MemoryContextSwitchTo(oldcontext);
-		low = CopyIndexTuple(BetreeNodeGetHikey(node));
-		betree_walk_step(bt->rel, &walk, low, BufferGetBlockNumber(nodebuf));
+		betree_walk_past(bt, &nodes, nodebuf);
 		UnlockReleaseBuffer(nodebuf);
 		MemoryContextReset(state->context);
 	}

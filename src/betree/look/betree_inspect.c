@@ -361,27 +361,18 @@ add_node(BetreeRel *bt, Buffer nodebuf, IndexStats *stats,
 static void
 add_level(BetreeRel *bt, int level, IndexStats *stats)
 {
-	IndexTuple	low = betree_node_infinite_pivot(false);
+	BetreeLevelWalk nodes;
 	BetreeLogCache cache;
 	BetreeBatch batch;
-	BetreeWalk	walk = {0};
+	Buffer		nodebuf;
 
 	betree_log_cache_init(&cache);
 	betree_batch_init(&batch, BETREE_NCAP_MAX);
-	betree_walk_begin(&walk, CurrentMemoryContext);
-	while (BetreePivotGetNatts(low) != BETREE_NATTS_PLUSINF)
+	betree_walk_level(&nodes, level);
+	while ((nodebuf = betree_walk_node(bt, &nodes, BUFFER_LOCK_SHARE)) != InvalidBuffer)
 	{
-		BetreeKey	key;
-		Buffer		nodebuf;
-
-		CHECK_FOR_INTERRUPTS();
-
-		betree_key_from_pivot(bt, low, &key);
-		nodebuf = betree_descend(bt, &key, false, level, BUFFER_LOCK_SHARE,
-								 NULL, NULL);
 		add_node(bt, nodebuf, stats, &cache, &batch);
-		low = CopyIndexTuple(BetreeNodeGetHikey(BufferGetPage(nodebuf)));
-		betree_walk_step(bt->rel, &walk, low, BufferGetBlockNumber(nodebuf));
+		betree_walk_past(bt, &nodes, nodebuf);
 		UnlockReleaseBuffer(nodebuf);
 	}
 	betree_log_cache_release(&cache);

@@ -16,8 +16,14 @@
  */
 #include "postgres.h"
 
+#include "betree/order/betree_key.h"
 #include "betree/page/betree_block.h"
+#include "betree/page/betree_node.h"
+#include "betree/page/betree_page.h"
+#include "betree/tree/betree_descend.h"
 #include "betree/tree/betree_walk.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
 
 /*
  * betree_walk_begin
@@ -62,4 +68,54 @@ betree_walk_step(Relation index, BetreeWalk *walk, IndexTuple bound,
 			pfree(walk->seen);
 		walk->seen = copy;
 	}
+}
+
+/*
+ * betree_walk_level
+ *		Begin a walk over the nodes of a level, in key order.
+ *
+ * Each step descends from the root, so nothing is locked between two nodes.
+ */
+void
+betree_walk_level(BetreeLevelWalk * nodes, int level)
+{
+	memset(nodes, 0, sizeof(BetreeLevelWalk));
+	betree_walk_begin(&nodes->walk, CurrentMemoryContext);
+	nodes->level = level;
+	nodes->low = betree_node_infinite_pivot(false);
+}
+
+/*
+ * betree_walk_node
+ *		The node to look at, pinned and locked in "lockmode"; InvalidBuffer behind
+ *		the last one.  It is the same again until betree_walk_past().
+ */
+Buffer
+betree_walk_node(BetreeRel *bt, BetreeLevelWalk * nodes, int lockmode)
+{
+	BetreeKey	key;
+
+	CHECK_FOR_INTERRUPTS();
+
+	if (BetreePivotGetNatts(nodes->low) == BETREE_NATTS_PLUSINF)
+		return InvalidBuffer;
+	betree_key_from_pivot(bt, nodes->low, &key);
+	return betree_descend(bt, &key, false, nodes->level, lockmode, NULL, NULL);
+}
+
+/*
+ * betree_walk_past
+ *		Go on behind a node, which is locked.
+ */
+void
+betree_walk_past(BetreeRel *bt, BetreeLevelWalk * nodes, Buffer nodebuf)
+{
+	IndexTuple	hikey = BetreeNodeGetHikey(BufferGetPage(nodebuf));
+	Size		size = IndexTupleSize(hikey);
+	IndexTuple	low = MemoryContextAlloc(nodes->walk.context, size);
+
+	memcpy(low, hikey, size);
+	pfree(nodes->low);
+	nodes->low = low;
+	betree_walk_step(bt->rel, &nodes->walk, low, BufferGetBlockNumber(nodebuf));
 }
