@@ -18,6 +18,7 @@
 #include "betree/page/betree_page.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
+#include "storage/proc.h"
 #include "utils/rel.h"
 
 /*
@@ -138,7 +139,7 @@ betree_build_team_sums(BetreeBuildTeam *team, IndexInfo *info,
  * The queue fails only if the process at its other end has.  A worker's error
  * is on its way to the backend, and a backend's error ends its workers.
  */
-pg_attribute_noreturn() static void
+pg_noreturn static void
 report_lost(BetreeBuildTeam *team)
 {
 	if (!IsParallelWorker())
