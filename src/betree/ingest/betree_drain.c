@@ -251,7 +251,7 @@ flush_to_node(DrainState *state, int child)
 			room = ((PageHeader) tail)->pd_upper -
 				((PageHeader) tail)->pd_lower;
 			max_items = BETREE_LOG_PAGE_MAX_ITEMS -
-				(int) PageGetMaxOffsetNumber(tail);
+				betree_page_nitems(tail);
 		}
 		betree_log_gather(bt, node, child, room, max_items, &state->cache, batch);
 		if (batch->nitems > 0)
@@ -661,7 +661,7 @@ seal_and_start_drain(BetreeRel *bt, Buffer nodebuf)
 												BetreeNodeGetDir(node)[nlog + i].bted_block,
 												BUFFER_LOCK_EXCLUSIVE, BETREE_LOG);
 
-		empty = PageGetMaxOffsetNumber(BufferGetPage(tailbuf)) == 0;
+		empty = betree_page_nitems(BufferGetPage(tailbuf)) == 0;
 		UnlockReleaseBuffer(tailbuf);
 	}
 	if (!empty)

@@ -211,7 +211,7 @@ static void
 check_page(BetreeUnique *unique, Page page, Page node, bool tail, uint16 seq)
 {
 	BetreeRel  *bt = unique->bt;
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 	OffsetNumber nsorted = node == NULL ? maxoff :
 		BetreePageGetOpaque(page)->bteo_nsorted;
 	OffsetNumber off = betree_key_search_page(bt, page, nsorted, &unique->low);

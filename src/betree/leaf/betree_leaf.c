@@ -183,7 +183,7 @@ merge_posting(BetreeRel *bt, IndexTuple itup, BetreeBatch *batch, int first,
 static void
 merge_items(BetreeRel *bt, Page page, BetreeBatch *batch, Merged *merged)
 {
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 	OffsetNumber pos = FirstOffsetNumber;
 
 	for (int i = 0; i < batch->nitems;)
@@ -325,7 +325,7 @@ write_in_place(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 {
 	Page		page = BufferGetPage(leafbuf);
 	PageHeader	header = (PageHeader) page;
-	LocationIndex old_upper = header->pd_upper;
+	LocationIndex old_upper = betree_page_upper(page);
 	ItemIdData	ids[MaxIndexTuplesPerPage];
 	int			first = 0;
 	int			upper = old_upper;
@@ -600,7 +600,7 @@ bool
 betree_leaf_fits(Page page, BetreeBatch *batch)
 {
 	PageHeader	header = (PageHeader) page;
-	int			nitems = PageGetMaxOffsetNumber(page) + batch->nitems;
+	int			nitems = betree_page_nitems(page) + batch->nitems;
 
 	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_LEAF);
 
@@ -695,7 +695,7 @@ static bool
 begin_leaf(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 		   BetreeBatch *batch, Merged *merged)
 {
-	int			old_items = PageGetMaxOffsetNumber(BufferGetPage(leafbuf));
+	int			old_items = betree_page_nitems(BufferGetPage(leafbuf));
 	LeafSplit	split = {.nold = 1,.npages = 2,.buf = {leafbuf},.at_end = true};
 
 	split.keeps_first = merged->nitems == old_items + 1;
@@ -716,7 +716,7 @@ split_before_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 				   BetreeBatch *batch)
 {
 	Page		page = BufferGetPage(leafbuf);
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 	Merged	   *merged = merged_create(1);
 	LeafSplit	split = {.nold = 1,.buf = {leafbuf}};
 	BetreeBatch none = {0};
@@ -751,9 +751,7 @@ betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 				  BetreeBatch *batch)
 {
 	Page		page = BufferGetPage(leafbuf);
-	PageHeader	header = (PageHeader) page;
 	Merged	   *merged = merged_create(1);
-	int			old_items = PageGetMaxOffsetNumber(page);
 	bool		at_end = is_last_leaf(nodebuf, child, batch);
 	bool		begins;
 	bool		done = true;
@@ -768,8 +766,8 @@ betree_leaf_merge(BetreeRel *bt, Buffer nodebuf, int child, Buffer leafbuf,
 	begins = at_end && merged->ascending &&
 		betree_place_begins_leaf(bt, page, batch->items[0].itup);
 	if (!begins && fits_page(merged) && merged->new_space +
-		(merged->nitems - old_items) * (int) sizeof(ItemIdData) <=
-		header->pd_upper - header->pd_lower)
+		(int) (SizeOfPageHeaderData + merged->nitems * sizeof(ItemIdData)) <=
+		betree_page_upper(page))
 		bloom_and_write_in_place(bt, nodebuf, child, leafbuf, batch, merged, at_end);
 	else
 	{

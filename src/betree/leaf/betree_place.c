@@ -14,6 +14,7 @@
 #include "base/core_wal.h"
 #include "base/stop_point.h"
 #include "betree/leaf/betree_place.h"
+#include "betree/log/betree_log.h"
 #include "betree/order/betree_key.h"
 #include "betree/order/betree_rel.h"
 #include "betree/page/betree_page.h"
@@ -91,7 +92,7 @@ is_filled(BetreeRel *bt, Page page)
 bool
 betree_place_begins_leaf(BetreeRel *bt, Page page, IndexTuple itup)
 {
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 
 	return maxoff > 0 && is_filled(bt, page) &&
 		!(bt->deduplicate &&
@@ -102,7 +103,7 @@ betree_place_begins_leaf(BetreeRel *bt, Page page, IndexTuple itup)
 static OffsetNumber
 find_place(BetreeRel *bt, Page page, IndexTuple itup)
 {
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 	OffsetNumber low = FirstOffsetNumber;
 	OffsetNumber high = maxoff;
 	BetreeSortItem item;
@@ -135,38 +136,30 @@ bool
 betree_place_insert(BetreeRel *bt, Buffer leafbuf, IndexTuple itup, bool last)
 {
 	Page		page = BufferGetPage(leafbuf);
-	PageHeader	header = (PageHeader) page;
-	int			nitems = PageGetMaxOffsetNumber(page);
-	int			size = MAXALIGN(IndexTupleSize(itup));
-	LocationIndex bounds[2] = {header->pd_lower + sizeof(ItemIdData),
-		header->pd_upper - size};
 	ItemIdData	ids[MaxIndexTuplesPerPage];
+	BetreeRoom	room;
 	OffsetNumber off;
 	EcpDelta	delta;
 
 	Assert(ecp_buffer_is_exclusive_locked(leafbuf));
 	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_LEAF);
 
-	if (nitems >= BETREE_LEAF_MAX_ITEMS ||
-		header->pd_upper - header->pd_lower < BetreeTupleSpace(itup))
+	if (!betree_page_find_room(page, itup, BETREE_LEAF_MAX_ITEMS, &room))
 		return false;
 	off = find_place(bt, page, itup);
 	if (off == InvalidOffsetNumber ||
 		(off > FirstOffsetNumber &&
 		 betree_place_is_inside(bt, itup, BetreePageGetTuple(page, off - 1))) ||
-		(last && off > nitems && betree_place_begins_leaf(bt, page, itup)))
+		(last && off > room.nitems && betree_place_begins_leaf(bt, page, itup)))
 		return false;
 
-	ItemIdSetNormal(&ids[0], bounds[1], IndexTupleSize(itup));
-	memcpy(&ids[1], PageGetItemId(page, off), (nitems + 1 - off) * sizeof(ItemIdData));
+	ItemIdSetNormal(&ids[0], room.upper, IndexTupleSize(itup));
+	memcpy(&ids[1], PageGetItemId(page, off),
+		   (room.nitems + 1 - off) * sizeof(ItemIdData));
 	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES);
 	ecp_delta_buffer(&delta, leafbuf);
 	START_CRIT_SECTION();
-	ecp_delta_copy(&delta, 0, bounds[1], itup, size);
-	ecp_delta_copy(&delta, 0, SizeOfPageHeaderData + (off - 1) * sizeof(ItemIdData),
-				   ids, (nitems + 2 - off) * sizeof(ItemIdData));
-	ecp_delta_copy(&delta, 0, offsetof(PageHeaderData, pd_lower), bounds,
-				   sizeof(bounds));
+	betree_log_put(&delta, page, &room, itup, off, ids);
 	ecp_delta_finish(&delta);
 	END_CRIT_SECTION();
 	ECP_STOP_POINT("merged");

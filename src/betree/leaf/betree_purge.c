@@ -170,7 +170,7 @@ has_equal_rows(BetreeRel *bt, Page page, OffsetNumber off, BetreeBatch *batch,
 		has_equal_message(bt, batch, itup, next) ||
 		(off > FirstOffsetNumber &&
 		 betree_key_equal_tuples(bt, BetreePageGetTuple(page, off - 1), itup)) ||
-		(off < PageGetMaxOffsetNumber(page) &&
+		(off < betree_page_nitems(page) &&
 		 betree_key_equal_tuples(bt, itup, BetreePageGetTuple(page, off + 1)));
 }
 
@@ -233,7 +233,7 @@ collect_rows(BetreeRel *bt, Page page, BetreeBatch *batch, PurgeRow **rows,
 			 int *nleaf)
 {
 	ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 	int			max_rows = batch->nitems + 1;
 	int			nrows = 0;
 	int			number = 0;
@@ -312,7 +312,7 @@ make_removal(Page page, const bool *dead)
 	BetreeRemoval *removal = palloc(sizeof(BetreeRemoval));
 
 	removal->ndead = removal->nshrunk = 0;
-	for (OffsetNumber off = FirstOffsetNumber; off <= PageGetMaxOffsetNumber(page); off++)
+	for (OffsetNumber off = FirstOffsetNumber; off <= betree_page_nitems(page); off++)
 	{
 		IndexTuple	itup = BetreePageGetTuple(page, off);
 		int			n = betree_posting_nrows(itup);
@@ -424,7 +424,7 @@ betree_purge_rows(BetreeRel *bt, Buffer buf, ItemPointerData *tids, int ntids)
 {
 	ItemPointerData posting[BETREE_POSTING_MAX_ROWS];
 	Page		page = BufferGetPage(buf);
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 	TransactionId horizon = InvalidTransactionId;
 	PurgeRow   *rows = palloc(ntids * sizeof(PurgeRow));
 	int			nrows = 0;
@@ -471,7 +471,7 @@ has_scanned(ScannedRows * scanned, Page page)
 {
 	ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
 
-	for (OffsetNumber off = FirstOffsetNumber; off <= PageGetMaxOffsetNumber(page); off++)
+	for (OffsetNumber off = FirstOffsetNumber; off <= betree_page_nitems(page); off++)
 	{
 		int			n = betree_posting_read(BetreePageGetTuple(page, off), tids);
 
@@ -549,7 +549,7 @@ betree_purge_scanned(BetreeRel *bt, IndexTuple low, ItemPointerData *tids, int n
 static int
 collect_tail_rows(BetreeRel *bt, Page page, PurgeRow *rows, int *nkeys)
 {
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 	BetreeSortItem *items = palloc(maxoff * sizeof(BetreeSortItem));
 	int			nrows = 0;
 
@@ -585,7 +585,7 @@ void
 betree_purge_tail(BetreeRel *bt, Buffer tailbuf)
 {
 	Page		page = BufferGetPage(tailbuf);
-	int			nitems = PageGetMaxOffsetNumber(page);
+	int			nitems = betree_page_nitems(page);
 	int			excess = betree_page_live_space(page) - BetreePageCapacity / 2;
 	TransactionId horizon = InvalidTransactionId;
 	PurgeRow   *rows;

@@ -92,7 +92,7 @@ static bool
 has_live_items(BetreeRel *bt, Page node, int first_child, int last_child,
 			   Page page, bool tail, uint16 seq)
 {
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 	BetreeKey	lower;
 	BetreeKey	upper;
 
@@ -149,7 +149,7 @@ copy_log_page(BetreeRel *bt, Page source, BetreeKey *separator)
 	betree_page_init(page, BETREE_LOG, from->bteo_level, 0);
 	to->bteo_seq = from->bteo_seq;
 	to->bteo_owner = from->bteo_owner;
-	for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(source); off++)
+	for (OffsetNumber off = 1; off <= betree_page_nitems(source); off++)
 	{
 		IndexTuple	itup = BetreePageGetTuple(source, off);
 

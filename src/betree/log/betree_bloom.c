@@ -514,7 +514,7 @@ betree_bloom_set(BetreeRel *bt, Buffer nodebuf, Buffer leafbuf)
 {
 	Page		leaf = BufferGetPage(leafbuf);
 	BetreeHash *hash = betree_hash_get(bt);
-	int			nitems = PageGetMaxOffsetNumber(leaf);
+	int			nitems = betree_page_nitems(leaf);
 	uint64	   *hashes;
 	bool		done = false;
 

@@ -407,7 +407,7 @@ add_groups(BetreeRel *bt, BetreeDirEntry *entry, uint16 upto,
 static int
 hash_items(BetreeRel *bt, BetreeHash *hash, Page page, uint64 *hashes, int nhashes)
 {
-	for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(page); off++)
+	for (OffsetNumber off = 1; off <= betree_page_nitems(page); off++)
 	{
 		uint64		value = betree_hash_tuple(bt, hash, BetreePageGetTuple(page, off));
 
@@ -454,7 +454,7 @@ betree_filter_seal(BetreeRel *bt, Buffer nodebuf, Buffer *bufs, int nbufs,
 
 	/* hash functions may throw: first of all */
 	for (int i = 0; i < nbufs; i++)
-		nitems += PageGetMaxOffsetNumber(BufferGetPage(bufs[i]));
+		nitems += betree_page_nitems(BufferGetPage(bufs[i]));
 	hashes = palloc(nitems * sizeof(uint64) + 1);
 	added = palloc(groups_size(nitems) + 1);
 	for (int i = 0; i < nbufs; i++)

@@ -79,7 +79,7 @@ typedef struct SealState
 static bool
 sorted_item_ids(BetreeRel *bt, Page page, ItemIdData *ids)
 {
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 	int			nsorted = BetreePageGetOpaque(page)->bteo_nsorted;
 	BetreeSortItem *items = palloc(maxoff * sizeof(BetreeSortItem));
 	BetreeSortItem *rest = items + nsorted;
@@ -151,6 +151,38 @@ betree_log_ncap(BetreeRel *bt, int level)
 }
 
 /*
+ * betree_log_put
+ *		Put an item into the only page of a delta record, a tail or a leaf.
+ *
+ * "ids" has room for all item pointers of a page, and has those from "off" on, the
+ * new item's included.
+ */
+void
+betree_log_put(EcpDelta *delta, Page page, BetreeRoom * room, IndexTuple itup,
+			   OffsetNumber off, ItemIdData *ids)
+{
+	static const PGAlignedBlock zeros;
+	LocationIndex old_upper = ((PageHeader) page)->pd_upper;
+	int			lower = SizeOfPageHeaderData + (off - 1) * (int) sizeof(ItemIdData);
+	int			nids = room->nitems + 2 - off;
+	int			bytes = room->bounds[0] - lower;
+
+	Assert(CritSectionCount > 0);
+	Assert(off >= FirstOffsetNumber && nids > 0);
+	Assert(bytes >= nids * (int) sizeof(ItemIdData));
+
+	/* of what is kept for later items the hole need not be clear */
+	memset(&ids[nids], 0, bytes - nids * sizeof(ItemIdData));
+	if (room->bounds[1] < old_upper)
+		ecp_delta_copy(delta, 0, room->bounds[1], zeros.data,
+					   Min(old_upper, room->upper) - room->bounds[1]);
+	ecp_delta_copy(delta, 0, room->upper, itup, MAXALIGN(IndexTupleSize(itup)));
+	ecp_delta_copy(delta, 0, lower, ids, bytes);
+	ecp_delta_copy(delta, 0, offsetof(PageHeaderData, pd_lower), room->bounds,
+				   sizeof(room->bounds));
+}
+
+/*
  * betree_log_append
  *		Append a tuple, for which there is room, to an exclusively locked tail.
  */
@@ -158,44 +190,34 @@ void
 betree_log_append(BetreeRel *bt, Buffer tailbuf, IndexTuple itup)
 {
 	Page		page = BufferGetPage(tailbuf);
-	PageHeader	header = (PageHeader) page;
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
-	Size		size = MAXALIGN(IndexTupleSize(itup));
+	OffsetNumber maxoff = betree_page_nitems(page);
 	bool		sort = maxoff - opaque->bteo_nsorted >= SORT_INTERVAL;
 	bool		changed = false;
 	ItemIdData	ids[MaxIndexTuplesPerPage];
-	LocationIndex bounds[2] = {header->pd_lower + sizeof(ItemIdData),
-		header->pd_upper - size};
+	BetreeRoom	room;
 	EcpDelta	delta;
 
 	Assert(ecp_buffer_is_exclusive_locked(tailbuf));
-	Assert(betree_log_tail_has_room(page, itup));
 
+	if (!betree_page_find_room(page, itup, BETREE_LOG_PAGE_MAX_ITEMS, &room))
+		betree_page_report_item(page);
 	if (sort)
 		changed = sorted_item_ids(bt, page, ids);
-	ItemIdSetNormal(&ids[maxoff], bounds[1], IndexTupleSize(itup));
+	ItemIdSetNormal(&ids[changed ? maxoff : 0], room.upper, IndexTupleSize(itup));
 
 	ecp_delta_begin(&delta, bt->rel, ECP_DELTA_BYTES);
 	ecp_delta_buffer(&delta, tailbuf);
 
 	START_CRIT_SECTION();
-	ecp_delta_copy(&delta, 0, bounds[1], itup, size);
-	if (changed)
-		ecp_delta_copy(&delta, 0, SizeOfPageHeaderData, ids,
-					   (maxoff + 1) * sizeof(ItemIdData));
-	else
-		ecp_delta_copy(&delta, 0,
-					   SizeOfPageHeaderData + maxoff * sizeof(ItemIdData),
-					   &ids[maxoff], sizeof(ItemIdData));
-	ecp_delta_copy(&delta, 0, offsetof(PageHeaderData, pd_lower), bounds,
-				   sizeof(bounds));
+	betree_log_put(&delta, page, &room, itup, changed ? 1 : maxoff + 1, ids);
 	if (sort)
+	{
 		opaque->bteo_nsorted = maxoff;
-	if (sort)
 		ecp_delta_range(&delta, 0,
 						(char *) &opaque->bteo_nsorted - (char *) page,
 						sizeof(opaque->bteo_nsorted));
+	}
 	ecp_delta_finish(&delta);
 	END_CRIT_SECTION();
 }
@@ -375,7 +397,7 @@ is_half_full(Page page)
 	PageHeader	header = (PageHeader) page;
 
 	return header->pd_upper - header->pd_lower <= BetreePageCapacity / 2 ||
-		PageGetMaxOffsetNumber(page) >= BETREE_LOG_PAGE_MAX_ITEMS / 2;
+		betree_page_nitems(page) >= BETREE_LOG_PAGE_MAX_ITEMS / 2;
 }
 
 /*
@@ -403,7 +425,7 @@ lock_tails(SealState * seal, bool all)
 	for (int i = 0; i < seal->ntails; i++)
 	{
 		Page		page = BufferGetPage(seal->tail[i]);
-		bool		empty = PageGetMaxOffsetNumber(page) == 0;
+		bool		empty = betree_page_nitems(page) == 0;
 
 		seal->spare[i] = all && empty;
 		seal->seals[i] = all ? !empty : is_half_full(page);
@@ -459,7 +481,7 @@ choose_intervals(SealState * seal, bool single)
 	seal->nnew = 0;
 	for (int i = 0; i < seal->ntails; i++)
 	{
-		total += PageGetMaxOffsetNumber(BufferGetPage(seal->tail[i]));
+		total += betree_page_nitems(BufferGetPage(seal->tail[i]));
 		if (!seal->seals[i] && !seal->spare[i])
 			some = true;
 	}
@@ -475,7 +497,7 @@ choose_intervals(SealState * seal, bool single)
 	for (int i = 0, part = 0; i < seal->ntails; i++)
 	{
 		Page		page = BufferGetPage(seal->tail[i]);
-		int			maxoff = PageGetMaxOffsetNumber(page);
+		int			maxoff = betree_page_nitems(page);
 
 		for (; part < wanted && total * part / wanted < before + maxoff; part++)
 		{
@@ -499,7 +521,7 @@ sort_tail(SealState * seal, Buffer buf)
 {
 	Page		page = BufferGetPage(buf);
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 	ItemIdData	ids[MaxIndexTuplesPerPage];
 	bool		changed = sorted_item_ids(seal->bt, page, ids);
 	EcpDelta	delta;
@@ -648,7 +670,7 @@ static bool
 batch_add(BetreeRel *bt, BetreeBatch *batch, Page page, OffsetNumber *off,
 		  BetreeKey *upper, int max_space, int max_items, int order)
 {
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 	int			nitems = batch->nitems;
 	int			space = batch->space;
 	int			used = batch->data_used;
@@ -749,7 +771,7 @@ betree_log_gather(BetreeRel *bt, Page node, int child, int max_space,
 		}
 		buf = betree_log_cache_lock(bt->rel, cache, i, dir[i].bted_block);
 		page = BufferGetPage(buf);
-		off = betree_key_search_page_hint(bt, page, PageGetMaxOffsetNumber(page),
+		off = betree_key_search_page_hint(bt, page, betree_page_nitems(page),
 										  cache->hint[i], &lower);
 		batch->complete = batch_add(bt, batch, page, &off, &upper, max_space,
 									max_items, i);
@@ -804,8 +826,8 @@ betree_log_append_batch(BetreeRel *bt, Buffer nodebuf, int child, Buffer tailbuf
 {
 	Page		page = BufferGetPage(tailbuf);
 	PageHeader	header = (PageHeader) page;
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
-	LocationIndex old_upper = header->pd_upper;
+	OffsetNumber maxoff = betree_page_nitems(page);
+	LocationIndex old_upper = betree_page_upper(page);
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
 	EcpDelta	delta;
 
@@ -819,6 +841,8 @@ betree_log_append_batch(BetreeRel *bt, Buffer nodebuf, int child, Buffer tailbuf
 	ecp_delta_buffer(&delta, tailbuf);
 
 	START_CRIT_SECTION();
+	header->pd_lower = SizeOfPageHeaderData + maxoff * sizeof(ItemIdData);
+	header->pd_upper = old_upper;
 	for (int i = 0; i < batch->nitems; i++)
 	{
 		IndexTuple	itup = batch->items[i].itup;

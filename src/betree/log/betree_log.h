@@ -23,13 +23,14 @@ struct BetreeLogCache;
 static inline bool
 betree_log_tail_has_room(Page page, IndexTuple itup)
 {
-	PageHeader	header = (PageHeader) page;
+	BetreeRoom	room;
 
-	return header->pd_upper - header->pd_lower >= BetreeTupleSpace(itup) &&
-		PageGetMaxOffsetNumber(page) < BETREE_LOG_PAGE_MAX_ITEMS;
+	return betree_page_find_room(page, itup, BETREE_LOG_PAGE_MAX_ITEMS, &room);
 }
 
 extern int	betree_log_ncap(BetreeRel *bt, int level);
+extern void betree_log_put(EcpDelta *delta, Page page, BetreeRoom * room,
+						   IndexTuple itup, OffsetNumber off, ItemIdData *ids);
 extern void betree_log_append(BetreeRel *bt, Buffer tailbuf, IndexTuple itup);
 extern void betree_log_append_batch(BetreeRel *bt, Buffer nodebuf, int child,
 									Buffer tailbuf, struct BetreeBatch *batch);

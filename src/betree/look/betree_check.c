@@ -190,7 +190,7 @@ check_items(CheckState *state, Buffer buf)
 {
 	Page		page = BufferGetPage(buf);
 	PageHeader	header = (PageHeader) page;
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 
 	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
 	{
@@ -353,7 +353,7 @@ check_tail(CheckState *state, Page node, BlockNumber blkno, Page page)
 {
 	BetreeRel  *bt = &state->bt;
 
-	for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(page); off++)
+	for (OffsetNumber off = 1; off <= betree_page_nitems(page); off++)
 	{
 		IndexTuple	itup = BetreePageGetTuple(page, off);
 		BetreeKey	key;
@@ -379,7 +379,7 @@ check_interval(CheckState *state, Page node, int i, Page page)
 	BetreeRel  *bt = &state->bt;
 	BetreeDirEntry *entry = BetreeNodeGetDir(node) + i;
 
-	for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(page); off++)
+	for (OffsetNumber off = 1; off <= betree_page_nitems(page); off++)
 	{
 		BetreeKey	key;
 		int			child;
@@ -460,7 +460,7 @@ check_log(CheckState *state, Buffer nodebuf)
 			check_items(state, buf);
 			if ((tail && dir[i].bted_seq != 0) ||
 				(log && (uint16) bufopaque->bteo_seq != dir[i].bted_seq) ||
-				(log && bufopaque->bteo_nsorted != PageGetMaxOffsetNumber(page)))
+				(log && bufopaque->bteo_nsorted != betree_page_nitems(page)))
 				corrupt(state, dir[i].bted_block,
 						"The log page does not match its directory entry.");
 			check_ascending(state, dir[i].bted_block, page,
@@ -599,7 +599,7 @@ check_leaf(CheckState *state, Page node, int child)
 	BlockNumber blkno = BetreeNodeGetChild(node, child);
 	Buffer		buf = betree_block_read_child(bt->rel, node, child, BUFFER_LOCK_SHARE);
 	Page		page = BufferGetPage(buf);
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 	BetreeHash *hash = betree_hash_get(bt);
 	BetreeSortItem *messages;
 	int			nmessages = gather_all(state, node, child, &messages);

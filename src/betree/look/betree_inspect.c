@@ -153,7 +153,7 @@ betree_node_info(PG_FUNCTION_ARGS)
 								  BetreeNodeNumChildren(page) :
 								  opaque->bteo_kind == BETREE_BLOOM ?
 								  betree_bloom_count_slots(page) :
-								  (int) PageGetMaxOffsetNumber(page));
+								  betree_page_nitems(page));
 		values[3] = Int32GetDatum(PageGetExactFreeSpace(page));
 		values[4] = Int64GetDatum(opaque->bteo_seq);
 		nulls[0] = nulls[1] = nulls[2] = nulls[3] = nulls[4] = false;
@@ -273,7 +273,7 @@ betree_page_items(PG_FUNCTION_ARGS)
 		kind = BetreePageGetOpaque(copy.data)->bteo_kind;
 		if (kind == BETREE_NODE || kind == BETREE_LEAF || kind == BETREE_LOG)
 		{
-			for (OffsetNumber off = 1; off <= PageGetMaxOffsetNumber(copy.data);
+			for (OffsetNumber off = 1; off <= betree_page_nitems(copy.data);
 				 off++)
 				put_item(&bt, (ReturnSetInfo *) fcinfo->resultinfo, copy.data,
 						 off);
@@ -350,7 +350,7 @@ add_node(BetreeRel *bt, Buffer nodebuf, IndexStats *stats,
 		Buffer		buf = betree_block_read(bt->rel, tail[i].bted_block,
 											BUFFER_LOCK_SHARE, BETREE_LOG);
 
-		stats->messages_in_logs += PageGetMaxOffsetNumber(BufferGetPage(buf));
+		stats->messages_in_logs += betree_page_nitems(BufferGetPage(buf));
 		stats->pages_in_logs++;
 		stats->spare_pages--;
 		UnlockReleaseBuffer(buf);

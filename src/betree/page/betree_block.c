@@ -86,7 +86,7 @@ betree_block_verify_page(Relation index, Buffer buf, int kind, int level)
 			PageGetMaxOffsetNumber(page) >= BETREE_FIRST_PIVOT;
 	else if (valid)
 		valid = PageGetSpecialSize(page) == sizeof(BetreePageOpaqueData) &&
-			opaque->bteo_nsorted <= PageGetMaxOffsetNumber(page) &&
+			opaque->bteo_nsorted <= betree_page_nitems(page) &&
 			(kind != BETREE_LEAF || opaque->bteo_level == 0);
 	if (!valid)
 		betree_block_report(index, buf);

@@ -17,6 +17,9 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+/* items that a page takes space for when one comes, itself included */
+#define ROOM_ITEMS		8
+
 /*
  * betree_page_report_item
  *		The error for an item that is not inside its page, or is cut off.
@@ -123,13 +126,65 @@ betree_page_add(Page page, IndexTuple itup)
 int
 betree_page_live_space(Page page)
 {
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 	int			space = 0;
 
 	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
 		space += MAXALIGN(ItemIdGetLength(PageGetItemId(page, off))) +
 			sizeof(ItemIdData);
 	return space;
+}
+
+/*
+ * betree_page_upper
+ *		Where the free space of a LEAF or LOG page ends: at pd_upper, or above,
+ *		where there are zeros.  No item begins with them.
+ */
+int
+betree_page_upper(Page page)
+{
+	PageHeader	header = (PageHeader) page;
+	int			upper = header->pd_upper;
+
+	while (upper < header->pd_special && *(uint64 *) (page + upper) == 0)
+		upper += sizeof(uint64);
+	return upper;
+}
+
+/*
+ * betree_page_find_room
+ *		Find room for an item in a LEAF or LOG page that may have "max_items".
+ *
+ * Takes some more of the hole than the item needs, if there is as much, for those
+ * that come after it.
+ */
+bool
+betree_page_find_room(Page page, IndexTuple itup, int max_items, BetreeRoom * room)
+{
+	PageHeader	header = (PageHeader) page;
+	int			size = MAXALIGN(IndexTupleSize(itup));
+	int			upper = betree_page_upper(page);
+
+	room->nitems = betree_page_nitems(page);
+	if (room->nitems >= max_items)
+		return false;
+	room->upper = upper - size;
+	room->bounds[0] = header->pd_lower;
+	room->bounds[1] = header->pd_upper;
+	if (room->nitems < PageGetMaxOffsetNumber(page) && upper - size >= header->pd_upper)
+		return true;
+
+	for (int n = ROOM_ITEMS; n > 0; n = n > 1 ? 1 : 0)
+	{
+		int			lower = SizeOfPageHeaderData +
+			(room->nitems + n) * (int) sizeof(ItemIdData);
+
+		room->bounds[0] = Max(header->pd_lower, lower);
+		room->bounds[1] = Min(header->pd_upper, upper - n * size);
+		if (room->nitems + n <= max_items && upper - n * size >= (int) room->bounds[0])
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -145,7 +200,7 @@ betree_page_delete_items(Page page, OffsetNumber *offsets, int noffsets)
 {
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
 	PageHeader	header = (PageHeader) page;
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 	OffsetNumber to = FirstOffsetNumber;
 	int			next = 0;
 	int			nsorted = opaque->bteo_nsorted;
@@ -168,7 +223,7 @@ betree_page_delete_items(Page page, OffsetNumber *offsets, int noffsets)
 			*PageGetItemId(page, to) = *PageGetItemId(page, from);
 		to = OffsetNumberNext(to);
 	}
-	header->pd_lower -= noffsets * sizeof(ItemIdData);
+	header->pd_lower = SizeOfPageHeaderData + (to - 1) * sizeof(ItemIdData);
 	if (to == FirstOffsetNumber)
 		header->pd_upper = header->pd_special;
 }
@@ -181,12 +236,13 @@ void
 betree_page_compact(Page page)
 {
 	PageHeader	header = (PageHeader) page;
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 	PGAlignedBlock copy;
 	int			upper = header->pd_special;
 
 	Assert(BetreePageGetOpaque(page)->bteo_kind == BETREE_LOG);
 
+	header->pd_lower = SizeOfPageHeaderData + maxoff * sizeof(ItemIdData);
 	memcpy(copy.data, page, BLCKSZ);
 	for (OffsetNumber off = FirstOffsetNumber; off <= maxoff; off++)
 	{

@@ -25,6 +25,10 @@
  *			  the others in order of arrival.  bteo_seq = 0 while it is the
  *			  tail of its node's log, its number in the log afterwards.
  *
+ * The last item pointers of a LEAF or LOG page may be unused, and bytes above
+ * pd_upper zero: room for a few items, so that the next ones change neither bound
+ * and have a shorter WAL record (betree_page_find_room).
+ *
  * A pivot is an index tuple whose t_tid is not a heap TID: its block number
  * is the child, its offset number holds the marker (low 10 bits) and the
  * number of key attributes (high 6 bits); the attributes behind them are
@@ -250,6 +254,17 @@ BetreePageGetTuple(Page page, OffsetNumber off)
 	return itup;
 }
 
+/* Number of items of a LEAF or LOG page: what is behind the last one is unused */
+static inline int
+betree_page_nitems(Page page)
+{
+	int			n = (int) PageGetMaxOffsetNumber(page);
+
+	while (n > 0 && !ItemIdIsUsed(PageGetItemId(page, n)))
+		n--;
+	return n;
+}
+
 #define BetreeNodeGetHikey(page) \
 	BetreePageGetTuple(page, BETREE_HIKEY)
 #define BetreeNodeGetPivot(page, child) \
@@ -456,6 +471,14 @@ StaticAssertDecl(sizeof(BetreeBloomHeaderData) == 8,
 #define BETREE_BLOOM_MAX_SLOTS	BLCKSZ
 #endif
 
+/* Where a LEAF or LOG page takes another item, and its bounds afterwards */
+typedef struct BetreeRoom
+{
+	int			nitems;			/* that it has */
+	LocationIndex upper;		/* of the item */
+	LocationIndex bounds[2];	/* pd_lower, pd_upper */
+}			BetreeRoom;
+
 /* most items of a leaf merged with a batch */
 #define BETREE_MERGE_MAX_ITEMS	(2 * MaxIndexTuplesPerPage)
 
@@ -464,6 +487,9 @@ extern bool betree_page_is_reusable(Page page);
 extern bool betree_page_is_lost(Relation rel, Page page, XLogRecPtr start);
 extern void betree_page_add(Page page, IndexTuple itup);
 extern int	betree_page_live_space(Page page);
+extern int	betree_page_upper(Page page);
+extern bool betree_page_find_room(Page page, IndexTuple itup, int max_items,
+								  BetreeRoom * room);
 extern void betree_page_delete_items(Page page, OffsetNumber *offsets,
 									 int noffsets);
 extern void betree_page_compact(Page page);

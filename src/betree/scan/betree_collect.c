@@ -178,7 +178,7 @@ collect_page(BetreeScanOpaque so, LogRange *range, Page page, bool tail,
 {
 	BetreeRel  *bt = &so->bt;
 	BetreeMessages *messages = &so->reader.messages;
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 	OffsetNumber nsorted = BetreePageGetOpaque(page)->bteo_nsorted;
 	bool		all_live = tail || BetreeSeqNewer(seq, range->newest);
 	int			child = range->first;

@@ -261,7 +261,7 @@ search_leaf(BetreeScanOpaque so, Page leaf, BetreeKey *from, BetreeKey *to,
 			OffsetNumber *off, OffsetNumber *end)
 {
 	BetreeRel  *bt = &so->bt;
-	OffsetNumber last = PageGetMaxOffsetNumber(leaf);
+	OffsetNumber last = betree_page_nitems(leaf);
 	bool		lookup = so->quals.hashed;
 	bool		found;
 
@@ -304,7 +304,7 @@ betree_merge_leaf(BetreeScanOpaque so, BetreeScanPage *page, Page leaf,
 
 	page_reserve(so, page, (end - off) + Max(merge.last - merge.message, 0));
 	if (so->interlock && off < end &&
-		(end - off) > PageGetMaxOffsetNumber(leaf) / COPY_SINGLY_PART)
+		(end - off) > betree_page_nitems(leaf) / COPY_SINGLY_PART)
 		merge.copies = copy_leaf(so, page, leaf);
 
 	while (merge.message < merge.last)

@@ -159,7 +159,7 @@ betree_shrink_leaf(BetreeRel *bt, IndexTuple low, IndexBulkDeleteResult *stats)
 	{
 		betree_block_verify_page(bt->rel, leafbuf, BETREE_LEAF, 0);
 		betree_log_check_order(node);
-		if (PageGetMaxOffsetNumber(BufferGetPage(leafbuf)) == 0 &&
+		if (betree_page_nitems(BufferGetPage(leafbuf)) == 0 &&
 			!child_has_messages(bt, node, child))
 		{
 			if (child > 0 && betree_node_same_tail(node, child - 1) &&
@@ -218,7 +218,7 @@ find_items(BetreeRel *bt, Page node, Page tail, bool inside, OffsetNumber *offse
 {
 	int			n = 0;
 
-	for (OffsetNumber off = FirstOffsetNumber; off <= PageGetMaxOffsetNumber(tail); off++)
+	for (OffsetNumber off = FirstOffsetNumber; off <= betree_page_nitems(tail); off++)
 	{
 		BetreeKey	key;
 

@@ -105,7 +105,7 @@ clean_page(VacuumState *state, Buffer buf, Page node, BetreeDirEntry *entry)
 {
 	BetreeRel  *bt = &state->bt;
 	Page		page = BufferGetPage(buf);
-	OffsetNumber maxoff = PageGetMaxOffsetNumber(page);
+	OffsetNumber maxoff = betree_page_nitems(page);
 	BetreeRemoval *removal = palloc(sizeof(BetreeRemoval));
 
 	removal->ndead = removal->nshrunk = 0;
@@ -327,7 +327,7 @@ clean_leaf(VacuumState *state)
 	betree_block_verify_page(bt->rel, leafbuf, BETREE_LEAF, 0);
 	betree_block_set_add(&state->visited, leafblk);
 	clean_page(state, leafbuf, NULL, NULL);
-	empty = PageGetMaxOffsetNumber(BufferGetPage(leafbuf)) == 0;
+	empty = betree_page_nitems(BufferGetPage(leafbuf)) == 0;
 	low = CopyIndexTuple(BetreeNodeGetPivot(node, child));
 	last = child + 1 == BetreeNodeNumChildren(node);
 	if (betree_key_compare_pivot(bt, &key, BetreeNodeGetUpper(node, child)) >= 0)
