@@ -425,7 +425,8 @@ record_free_pages(VacuumState *state)
 							   next_unmet_page, state);
 	Buffer		buf;
 
-	while (BufferIsValid(buf = ecp_block_stream_next(stream)))
+	/* BufferIsValid() may evaluate its argument several times */
+	while ((buf = ecp_block_stream_next(stream)) != InvalidBuffer)
 	{
 		BlockNumber blkno = BufferGetBlockNumber(buf);
 		bool		reusable;
