@@ -457,6 +457,7 @@ merge_node(BetreeRel *bt, Buffer parentbuf, int child, int heir)
 		BetreePivotSetChild(pivot, BufferGetBlockNumber(heirbuf));
 		BetreePivotSetMarker(pivot, marker);
 		PageIndexTupleDelete(parent, BETREE_FIRST_PIVOT + left + 1);
+		betree_node_shift_log(parent, left + 1, -1);
 		take_children(child == left ? rightpage : leftpage, BufferGetPage(nodebuf),
 					  child == left);
 		betree_page_init(child == left ? leftpage : rightpage, BETREE_FREE, 0, 0);
