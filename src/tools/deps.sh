@@ -48,6 +48,7 @@ use()
 
 has() { command -v "$1"; }
 has_clang() { compgen -c clang | grep -qxE 'clang(-[0-9]+)?'; }
+has_fuzzer() { compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*'; }
 has_perl() { perl -M"$1" -e 1; }
 has_server() { [ -x "$("$config" --bindir)/postgres" ]; }
 has_headers()
@@ -101,6 +102,7 @@ find_missing()
 	need flex has flex
 	need bison has bison
 	need clang has_clang
+	use libclang-rt-dev has_fuzzer
 	need gcc-aarch64-linux-gnu has aarch64-linux-gnu-gcc
 	need libc6-dev-arm64-cross test -e /usr/aarch64-linux-gnu/include/stdio.h
 	need qemu-user-static has qemu-aarch64-static
