@@ -231,12 +231,13 @@ extern void ecp_panel_rank(const EcpPanel *panel, const void *vector,
 						   int first, int n, float4 *ranks);
 
 /*
- * For each of nvectors vectors ("stride" bytes apart) its nearest leader
- * among 0 .. n - 1 (equal ranks: the lower number) and that rank: the
+ * For each of nvectors vectors ("stride" bytes apart) its nearest leader among
+ * first .. first + n - 1 (equal ranks: the lower number; "first" is a multiple of
+ * ECP_PANEL_BLOCK) and that rank: the
  * squared distance for L2.  Blocked: several vectors against a block of
  * leaders held in cache.  This is where a build spends its CPU time.
  */
-extern void ecp_panel_nearest(const EcpPanel *panel, int n,
+extern void ecp_panel_nearest(const EcpPanel *panel, int first, int n,
 							  const void *vectors, Size stride, int nvectors,
 							  int32 *leaders, float4 *ranks);
 

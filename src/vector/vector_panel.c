@@ -103,14 +103,15 @@ panel_block(const EcpPanel *panel, int i)
 		i / ECP_PANEL_BLOCK * panel->block_bytes;
 }
 
+/* What a kernel sees of a panel, from leader "first" on. */
 static void
-panel_view(const EcpPanel *panel, EcpPanelView *view)
+panel_view(const EcpPanel *panel, int first, EcpPanelView *view)
 {
 	view->metric = panel->metric;
 	view->dims = panel->dims;
 	view->shift = (panel->metric == ECP_METRIC_L2) ? 1 : 0;
-	view->factors = panel_factors(panel);
-	view->data = panel_block(panel, 0);
+	view->factors = panel_factors(panel) + first;
+	view->data = panel_block(panel, first);
 }
 
 void
@@ -218,16 +219,16 @@ panel_widen_ranks(const EcpPanel *panel, const float4 *vector, int first,
 	}
 }
 
-/* The nearest of n leaders where the kernel has found none below infinity. */
+/* The nearest of some leaders where the kernel has found none below infinity. */
 static void
-panel_wide_nearest(const EcpPanel *panel, int n, const float4 *vector,
+panel_wide_nearest(const EcpPanel *panel, int first, int n, const float4 *vector,
 				   int32 *leader, float4 *rank)
 {
 	*leader = 0;
 	*rank = INFINITY;
 	for (int i = 0; i < n; i++)
 	{
-		float4		wide = panel_wide_rank(panel, i, vector);
+		float4		wide = panel_wide_rank(panel, first + i, vector);
 
 		if (wide < *rank)
 		{
@@ -276,7 +277,7 @@ ecp_panel_rank(const EcpPanel *panel, const void *vector, int first, int n,
 	Assert(first >= 0 && n >= 0);
 	Assert(first % ECP_PANEL_BLOCK == 0 && first + n <= panel->capacity);
 
-	panel_view(panel, &view);
+	panel_view(panel, 0, &view);
 
 	if (panel->elem == ECP_ELEM_UINT8)
 	{
@@ -334,15 +335,15 @@ u8_panel_nearest(const EcpPanel *panel, const EcpPanelView *view, int n,
 }
 
 void
-ecp_panel_nearest(const EcpPanel *panel, int n, const void *vectors,
+ecp_panel_nearest(const EcpPanel *panel, int first, int n, const void *vectors,
 				  Size stride, int nvectors, int32 *leaders, float4 *ranks)
 {
 	EcpPanelView view;
 
 	Assert(nvectors >= 0);
-	Assert(n >= 1 && n <= panel->capacity);
+	Assert(n >= 1 && first % ECP_PANEL_BLOCK == 0 && first + n <= panel->capacity);
 
-	panel_view(panel, &view);
+	panel_view(panel, first, &view);
 
 	if (panel->elem == ECP_ELEM_UINT8)
 		u8_panel_nearest(panel, &view, n, vectors, stride, nvectors,
@@ -358,9 +359,11 @@ ecp_panel_nearest(const EcpPanel *panel, int n, const void *vectors,
 		for (int v = 0; v < nvectors; v++)
 		{
 			if (unlikely(panel_overflowed(ranks[v])))
-				panel_wide_nearest(panel, n,
+				panel_wide_nearest(panel, first, n,
 								   (const float4 *) ((const char *) vectors + v * stride),
 								   &leaders[v], &ranks[v]);
 		}
 	}
+	for (int v = 0; v < nvectors && first > 0; v++)
+		leaders[v] += first;
 }

@@ -105,7 +105,7 @@ time_panel(EcpElem elem, EcpMetric metric, int dims, int n, bool nearest)
 	do
 	{
 		if (nearest)
-			ecp_panel_nearest(panel, n, vectors, row_bytes, nvectors, best,
+			ecp_panel_nearest(panel, 0, n, vectors, row_bytes, nvectors, best,
 							  ranks);
 		else
 		{

@@ -398,6 +398,26 @@ is_order_right(EcpMetric metric, int dims, const char *vector,
 	return ok;
 }
 
+/* Is the nearest from the second block on the nearest of all, if that is there? */
+static bool
+same_beyond(const EcpPanel *panel, int n, const char *vectors, Size row_bytes,
+			int nvectors, const int32 *nearest, const float4 *ranks)
+{
+	for (int v = 0; v < nvectors; v++)
+	{
+		int32		beyond;
+		float4		rank;
+
+		ecp_panel_nearest(panel, 16, n - 16, vectors + v * row_bytes, row_bytes, 1,
+						  &beyond, &rank);
+		if (beyond < 16 || beyond >= n ||
+			(nearest[v] < 16 ? rank < ranks[v] :
+			 beyond != nearest[v] || rank != ranks[v]))
+			return false;
+	}
+	return true;
+}
+
 static void
 test_panel(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
 		   int nvectors, int pattern)
@@ -438,12 +458,16 @@ test_panel(const char *isa, EcpElem elem, EcpMetric metric, int dims, int n,
 		ranks[k] = malloc(nvectors * sizeof(float4));
 		all[k] = malloc((n + 16) * sizeof(float4));
 		ecp_kernels_select(k == 0 ? "scalar" : isa);
-		ecp_panel_nearest(panel, n, vectors, row_bytes, nvectors,
+		ecp_panel_nearest(panel, 0, n, vectors, row_bytes, nvectors,
 						  nearest[k], ranks[k]);
 	}
 	check(memcmp(nearest[0], nearest[1], nvectors * sizeof(int32)) == 0 &&
 		  memcmp(ranks[0], ranks[1], nvectors * sizeof(float4)) == 0, isa,
 		  "nearest equals scalar", dims, n, pattern);
+
+	check(n <= 16 || same_beyond(panel, n, vectors, row_bytes, nvectors, nearest[1],
+								 ranks[1]), isa,
+		  "nearest from the second block on", dims, n, pattern);
 
 	/* the nearest by the ranks, from 0 and from the middle of the panel */
 	ok = true;

@@ -10,9 +10,7 @@
  * all of its rows, and the policy keeps them: this is a round.  A row is
  * compared with all leaders if they are few; up to ECP_FLAT_LEADERS_MAX of
  * them with those on a list (ecp_leader_lists.c), or all if there is no memory
- * for lists; above, a row descends the tree of leaders, at each level into the
- * ECP_ASSIGN_BEAM nodes nearest to it (a single path would put four rows out
- * of ten into a wrong cluster).  Meanwhile the kernel reads the rows of the
+ * for lists; above, rows descend the tree of leaders (ecp_leader_beam.c).  Meanwhile the kernel reads the rows of the
  * next round (ecp_readahead.c).
  *
  * In a parallel build each process has an in-buff and rounds of its own.  Rows
@@ -48,8 +46,8 @@
 #include "vector/vector_value.h"
 
 /*
- * Rows prepared and assigned at a time.  With leader lists, enough that each
- * list gets some; where rows are copied, within a share of the memory.
+ * Rows prepared and assigned at a time.  With lists or a tree of leaders, enough that
+ * each gets some; where rows are copied, within a share of the memory.
  */
 #define ASSIGN_BLOCK		512
 #define ASSIGN_LISTED		8192
@@ -127,63 +125,11 @@ inbuff_leave(EcpInBuff *inbuff)
 
 /* ---- the nearest leader ---- */
 
-/* Entries of a level, the best few seen so far in ascending order of rank. */
-typedef struct Beam
+/* Without lists, are rows compared with all leaders? */
+static bool
+tree_is_flat(const EcpLeaderTree *tree)
 {
-	int			n;
-	int			max;
-	int32		entry[ECP_ASSIGN_BEAM];
-	float8		rank[ECP_ASSIGN_BEAM];
-} Beam;
-
-/* Of equal ranks the one that came first stays first. */
-static inline void
-beam_add(Beam *beam, int32 entry, float4 rank)
-{
-	int			place = ecp_smallest_add(beam->rank, &beam->n, beam->max, rank);
-
-	if (place < 0)
-		return;
-	memmove(&beam->entry[place + 1], &beam->entry[place],
-			(beam->n - 1 - place) * sizeof(int32));
-	beam->entry[place] = entry;
-}
-
-/* Rank entries from .. upto - 1 of a level and offer them to the beam. */
-static void
-beam_rank(const EcpLeaderTree *tree, int level, const void *row, int from,
-		  int upto, float4 *ranks, Beam *beam)
-{
-	int			start = from - from % ECP_PANEL_BLOCK;
-
-	ecp_panel_rank(tree->panel[level], row, start, upto - start, ranks);
-	for (int i = from; i < upto; i++)
-		beam_add(beam, i, ranks[i - start]);
-}
-
-static int32
-tree_nearest(const EcpLeaderTree *tree, const void *row, float4 *ranks)
-{
-	int			level = tree->nlevels - 1;
-	Beam		beam = {0};
-
-	beam.max = level > 0 ? ECP_ASSIGN_BEAM : 1;
-	beam_rank(tree, level, row, 0, tree->n[level], ranks, &beam);
-	while (level-- > 0)
-	{
-		Beam		next = {0};
-
-		next.max = level > 0 ? ECP_ASSIGN_BEAM : 1;
-		for (int i = 0; i < beam.n; i++)
-		{
-			int32		entry = beam.entry[i];
-
-			beam_rank(tree, level, row, tree->first[level + 1][entry],
-					  tree->first[level + 1][entry + 1], ranks, &next);
-		}
-		beam = next;
-	}
-	return beam.entry[0];
+	return tree->nlevels == 1 || tree->n[0] <= ECP_FLAT_LEADERS_MAX;
 }
 
 /* Leaders of prepared rows. */
@@ -191,28 +137,18 @@ static void
 tree_assign(const EcpLeaderTree *tree, const char *rows, Size stride, int n,
 			int32 *leaders)
 {
-	float4	   *ranks;
-
 	if (tree->lists)
 	{
 		ecp_leader_lists_nearest(tree->lists, rows, stride, n, leaders);
 		return;
 	}
-	if (tree->nlevels == 1 || tree->n[0] <= ECP_FLAT_LEADERS_MAX)
+	if (tree_is_flat(tree))
 	{
 		ecp_kmeans_assign(tree->panel[0], tree->n[0], tree->dims, rows, stride, n,
 						  leaders, NULL);
 		return;
 	}
-	ranks = palloc_extended(sizeof(float4) * (tree->n[0] + 16),
-							MCXT_ALLOC_HUGE);
-	for (int i = 0; i < n; i++)
-	{
-		if (i % 64 == 0)
-			CHECK_FOR_INTERRUPTS();
-		leaders[i] = tree_nearest(tree, rows + i * stride, ranks);
-	}
-	pfree(ranks);
+	ecp_leader_beam_nearest(tree, rows, stride, n, leaders);
 }
 
 /* ---- rounds ---- */
@@ -249,12 +185,13 @@ assign_inbuff(AssignScan *scan)
 	EcpInBuff  *inbuff = &scan->inbuff;
 	EcpLeaderTree *tree = build->tree;
 	bool		copied = !ecp_build_compared_same(build);
-	int			step = tree->lists ? ASSIGN_LISTED : ASSIGN_BLOCK;
+	bool		flat = tree->lists == NULL && tree_is_flat(tree);
+	int			step = flat ? ASSIGN_BLOCK : ASSIGN_LISTED;
 	char	   *block = NULL;
 	uint64	   *counts = ecp_leader_rows_of(build, build->participant);
 
 	Assert(inbuff->n > 0 && inbuff->n <= inbuff->max);
-	if (copied && tree->lists)
+	if (copied && !flat)
 		step = Min(step, Max(build->budget * ASSIGN_SHARE / build->plan.nparticipants /
 							 tree->vec_bytes, ASSIGN_BLOCK));
 	step = ecp_readahead_rows(&scan->ahead, build, step);

@@ -325,6 +325,9 @@ extern PGDLLEXPORT void ecp_leaders_groups_task(EcpTeam *team, const void *args,
 /* The tree of a team in the memory where ecp_leaders_choose() left it. */
 extern EcpLeaderTree *ecp_leaders_attach(char *memory);
 
+extern void ecp_leader_beam_nearest(const EcpLeaderTree *tree, const char *rows,
+									Size stride, int nrows, int32 *leaders);
+
 /* ---- ecp_assign.c ---- */
 
 /* What the report says of the scan. */

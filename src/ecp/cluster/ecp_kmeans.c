@@ -220,7 +220,7 @@ ecp_kmeans_assign(const EcpPanel *panel, int n, int dims, const char *rows,
 	for (int done = 0; done < nrows; done += step)
 	{
 		CHECK_FOR_INTERRUPTS();
-		ecp_panel_nearest(panel, n, rows + done * stride, stride,
+		ecp_panel_nearest(panel, 0, n, rows + done * stride, stride,
 						  Min(step, nrows - done), leaders + done,
 						  ranks ? ranks + done : scratch);
 	}
@@ -480,7 +480,7 @@ kmeans_nearest_near(KMeans *km, int from, int upto)
 			for (int i = 0; i < n; i++)
 				memcpy(rows + i * vec_bytes, km->rows + order[i] * shape->stride,
 					   vec_bytes);
-			ecp_panel_nearest(panel, KMEANS_NEAR, rows, vec_bytes, n, leaders,
+			ecp_panel_nearest(panel, 0, KMEANS_NEAR, rows, vec_bytes, n, leaders,
 							  row_ranks);
 			for (int i = 0; i < n; i++)
 				km->leaders[order[i]] = near[leaders[i]];

@@ -261,7 +261,7 @@ ecp_leader_lists_nearest(const EcpLeaderLists *lists, const char *rows, Size str
 			for (int i = 0; i < n; i++)
 				memcpy(some + i * vec_bytes,
 					   rows + (Size) order[done + i] * stride, vec_bytes);
-			ecp_panel_nearest(leader_list(lists, c), lists->nlist, some,
+			ecp_panel_nearest(leader_list(lists, c), 0, lists->nlist, some,
 							  vec_bytes, n, nearest, ranks);
 			for (int i = 0; i < n; i++)
 				leaders[order[done + i]] = numbers[nearest[i]];

@@ -282,7 +282,7 @@ insert_find(Relation index, const EcpIndexState *state,
 
 		if (node->nchildren == 0)
 			ecp_report_corrupt(index, node->blk, "A node has no children.");
-		ecp_panel_nearest(node->panel, node->nchildren, prepared,
+		ecp_panel_nearest(node->panel, 0, node->nchildren, prepared,
 						  state->node.vec_bytes, 1, &nearest, &rank);
 		insert_place(index, state, node, nearest, leader, place);
 		ecp_cache_release(node);

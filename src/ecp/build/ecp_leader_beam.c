@@ -1,0 +1,211 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_leader_beam.c
+ *	  BUILD: the nearest of very many leaders, by their tree.
+ *
+ * At each level a row looks into the ECP_ASSIGN_BEAM nodes nearest to it: a single
+ * path would put four rows out of ten into a wrong cluster.  Many rows descend
+ * together, level by level, and a node is compared with all that look into it while
+ * it is in the processor's cache.  One row after the other reads hundreds of kB of
+ * leaders from memory for each: at 2 million rows of 128 bytes that took several
+ * times as long, and the more the larger the tree.
+ *
+ * Called by ecp_assign.c where leaders are too many for lists
+ * (ecp_leader_lists.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/topk.h"
+#include "ecp/build/ecp_build.h"
+#include "ecp/cluster/ecp_kmeans.h"
+#include "miscadmin.h"
+#include "storage/shmem.h"
+#include "utils/float.h"
+#include "vector/vector_distance.h"
+
+/* Rows that go to the kernel at a time. */
+#define BEAM_ROWS			96
+
+/* Entries of a level, the best few so far of a row, in ascending order of rank. */
+typedef struct Beam
+{
+	int			n;
+	int32		entry[ECP_ASSIGN_BEAM];
+	float8		rank[ECP_ASSIGN_BEAM];
+} Beam;
+
+/* A block of rows on its way down. */
+typedef struct BeamBlock
+{
+	const EcpLeaderTree *tree;
+	const char *rows;
+	Size		stride;
+	int			nrows;
+	Beam	   *beams;			/* of each row: entries of the level */
+	Beam	   *next;			/* of the level below */
+	float4	   *ranks;			/* of each row: its leader's so far */
+	int32	   *leaders;
+
+	/* visits: a row and an entry of its beam; those of one entry are adjacent */
+	int32	   *entries;
+	int32	   *of_row;
+	int32	   *order;
+	int32	   *first;
+	char	   *some;			/* BEAM_ROWS rows */
+	float4	   *scratch;		/* ranks of a node's entries */
+}			BeamBlock;
+
+/* Of equal ranks the one that came first stays first. */
+static inline void
+beam_add(Beam *beam, int32 entry, float4 rank)
+{
+	int			place = ecp_smallest_add(beam->rank, &beam->n, ECP_ASSIGN_BEAM,
+										 rank);
+
+	if (place < 0)
+		return;
+	memmove(&beam->entry[place + 1], &beam->entry[place],
+			(beam->n - 1 - place) * sizeof(int32));
+	beam->entry[place] = entry;
+}
+
+/* Offer a row's beam the entries from .. upto - 1 of a level. */
+static void
+beam_rank(const BeamBlock * block, int level, int row, int from, int upto,
+		  Beam *beam)
+{
+	int			start = from - from % ECP_PANEL_BLOCK;
+
+	ecp_panel_rank(block->tree->panel[level], block->rows + row * block->stride,
+				   start, upto - start, block->scratch);
+	for (int i = from; i < upto; i++)
+		beam_add(beam, i, block->scratch[i - start]);
+}
+
+/*
+ * Rows whose beams have one entry of level 1: the nearest of its leaders, if that is
+ * nearer than what each has.  A few leaders of the nodes beside it are compared,
+ * too, as panels are ranked in blocks, which does no harm.
+ */
+static void
+block_nearest(BeamBlock * block, const int32 *rows, int nrows, int from, int upto)
+{
+	const EcpLeaderTree *tree = block->tree;
+	int			start = from - from % ECP_PANEL_BLOCK;
+
+	for (int done = 0; done < nrows; done += BEAM_ROWS)
+	{
+		int			n = Min(nrows - done, BEAM_ROWS);
+		int32		nearest[BEAM_ROWS];
+		float4		ranks[BEAM_ROWS];
+
+		for (int i = 0; i < n; i++)
+			memcpy(block->some + i * tree->vec_bytes,
+				   block->rows + block->of_row[rows[done + i]] * block->stride,
+				   tree->vec_bytes);
+		ecp_panel_nearest(tree->panel[0], start, upto - start, block->some,
+						  tree->vec_bytes, n, nearest, ranks);
+		for (int i = 0; i < n; i++)
+		{
+			int32		row = block->of_row[rows[done + i]];
+
+			if (ranks[i] < block->ranks[row] ||
+				(ranks[i] == block->ranks[row] && nearest[i] < block->leaders[row]))
+			{
+				block->ranks[row] = ranks[i];
+				block->leaders[row] = nearest[i];
+			}
+		}
+	}
+}
+
+/* From the entries of a level, in the beams, to those of the level below. */
+static void
+block_descend(BeamBlock * block, int level)
+{
+	const EcpLeaderTree *tree = block->tree;
+	const int32 *children = tree->first[level];
+	Beam	   *beams = block->beams;
+	int			nvisits = 0;
+
+	for (int r = 0; r < block->nrows; r++)
+	{
+		for (int i = 0; i < beams[r].n; i++)
+		{
+			block->entries[nvisits] = beams[r].entry[i];
+			block->of_row[nvisits++] = r;
+		}
+		block->next[r].n = 0;
+	}
+	ecp_kmeans_group(block->entries, nvisits, tree->n[level], block->first,
+					 block->order);
+	for (int e = 0; e < tree->n[level]; e++)
+	{
+		const int32 *visits = block->order + block->first[e];
+		int			n = block->first[e + 1] - block->first[e];
+
+		if (children[e] == children[e + 1])
+			continue;
+		CHECK_FOR_INTERRUPTS();
+		if (level == 1)
+			block_nearest(block, visits, n, children[e], children[e + 1]);
+		else
+			for (int i = 0; i < n; i++)
+			{
+				int32		row = block->of_row[visits[i]];
+
+				beam_rank(block, level - 1, row, children[e], children[e + 1],
+						  &block->next[row]);
+			}
+	}
+	block->beams = block->next;
+	block->next = beams;
+}
+
+/*
+ * The nearest leader of each of some prepared rows, or one that is hardly farther,
+ * in a tree of at least two levels.
+ */
+void
+ecp_leader_beam_nearest(const EcpLeaderTree *tree, const char *rows, Size stride,
+						int nrows, int32 *leaders)
+{
+	BeamBlock	block = {tree, rows, stride, nrows};
+	Size		nvisits = mul_size(nrows, ECP_ASSIGN_BEAM);
+	int			top = tree->nlevels - 1;
+
+	Assert(top > 0 && nrows > 0);
+	block.beams = palloc_array(Beam, nrows);
+	block.next = palloc_array(Beam, nrows);
+	block.ranks = palloc_array(float4, nrows);
+	block.leaders = leaders;
+	block.entries = palloc_array(int32, nvisits);
+	block.of_row = palloc_array(int32, nvisits);
+	block.order = palloc_array(int32, nvisits);
+	block.first = palloc_array(int32, tree->n[1] + 1);
+	block.some = palloc(BEAM_ROWS * tree->vec_bytes + 64);
+	block.scratch = palloc_array(float4, tree->n[1] + ECP_PANEL_BLOCK);
+	for (int r = 0; r < nrows; r++)
+	{
+		if (r % BEAM_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
+		block.beams[r].n = 0;
+		block.ranks[r] = get_float4_infinity();
+		leaders[r] = PG_INT32_MAX;
+		beam_rank(&block, top, r, 0, tree->n[top], &block.beams[r]);
+	}
+	for (int level = top; level > 0; level--)
+		block_descend(&block, level);
+	pfree(block.scratch);
+	pfree(block.some);
+	pfree(block.first);
+	pfree(block.order);
+	pfree(block.of_row);
+	pfree(block.entries);
+	pfree(block.ranks);
+	pfree(block.next);
+	pfree(block.beams);
+}
