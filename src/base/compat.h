@@ -353,14 +353,6 @@ typedef struct EquivalenceMemberIterator
 	LWLockHeldByMeInMode(ecp_content_lock(buffer), LW_EXCLUSIVE)
 #endif
 
-/* 19: the state of a buffer has 64 bits, up to 18 it has 32 */
-#define ecp_buffer_state_read(state) \
-	_Generic((state), pg_atomic_uint32 *: pg_atomic_read_u32, \
-			 pg_atomic_uint64 *: pg_atomic_read_u64) (state)
-#define ecp_buffer_state_exchange(state, old, wanted) \
-	_Generic((state), pg_atomic_uint32 *: pg_atomic_compare_exchange_u32, \
-			 pg_atomic_uint64 *: pg_atomic_compare_exchange_u64) (state, old, wanted)
-
 /* 19: a hook sees what the planner knows of a relation a little later */
 #if PG_VERSION_NUM >= 190000
 #define EcpRelationHook				build_simple_rel_hook_type

@@ -5,13 +5,9 @@
  *
  * Which locks this process holds on a buffer's contents: up to PostgreSQL 18
  * there is no function for that, so the lock is taken from the buffer's
- * descriptor.  It must
- * be known in a damaged index, where a page may refer to one that we have
- * locked ourselves: waiting for that lock would never end, and could not be
- * cancelled.
- *
- * How long a buffer stays in memory: core counts how often it was pinned, each page
- * alike, however much of the index it stands for.
+ * descriptor.  It must be known in a damaged index, where a page may refer to one
+ * that we have locked ourselves: waiting for that lock would never end, and could
+ * not be cancelled.
  *
  * Where the buffer's descriptor is: a pin of a buffer that was not used for a
  * while begins with a cache miss there, which a search that knows its next pages
@@ -83,26 +79,4 @@ ecp_buffer_warm_page(Buffer buffer, Size offset, Size bytes)
 	ecp_memory_warm(page, 1);
 	ecp_memory_warm(page + offset, bytes);
 	ecp_memory_warm(page + BLCKSZ - 1, 1);
-}
-
-/* As PinBuffer() does, but up to the highest count at once */
-void
-ecp_buffer_keep(Buffer buffer)
-{
-	BufferDesc *buf;
-
-	__typeof__(ecp_buffer_state_read(&((BufferDesc *) NULL)->state)) state;
-
-	Assert(BufferIsValid(buffer));
-	if (BufferIsLocal(buffer))
-		return;
-	buf = GetBufferDescriptor(buffer - 1);
-	state = ecp_buffer_state_read(&buf->state);
-	while (BUF_STATE_GET_USAGECOUNT(state) < BM_MAX_USAGE_COUNT && (state & BM_LOCKED) == 0)
-	{
-		if (ecp_buffer_state_exchange(&buf->state, &state,
-									  (state & ~BUF_USAGECOUNT_MASK) +
-									  BM_MAX_USAGE_COUNT * BUF_USAGECOUNT_ONE))
-			break;
-	}
 }

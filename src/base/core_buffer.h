@@ -24,12 +24,6 @@ extern bool ecp_buffer_is_exclusive_locked(Buffer buffer);
 extern Buffer ecp_buffer_at(const void *address);
 
 /*
- * Let a pinned page stay in memory as if it had been used often; a hint, that a busy
- * buffer may miss
- */
-extern void ecp_buffer_keep(Buffer buffer);
-
-/*
  * Let the processor fetch memory; the descriptor of a buffer, if it is shared;
  * and that with part of a page, which may be another one by now.
  */

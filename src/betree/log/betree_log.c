@@ -452,8 +452,7 @@ tails_wanted(BetreeRel *bt, Page node)
 		return 1;
 #ifndef BETREE_TINY
 	{
-		double		nodes = (double) RelationGetNumberOfBlocks(bt->rel) /
-			(1 + nchildren + BetreePageGetOpaque(node)->bteo_ndir);
+		double		nodes = (double) RelationGetNumberOfBlocks(bt->rel) / (nchildren + 1);
 
 		wanted = (int) Min(wanted, NBuffers / 2 / Max(nodes, 1) - 1);
 	}

@@ -7,15 +7,11 @@
  * reader.messages: each sealed page, and the sorted part of a tail, is a sorted
  * list in it, and betree_collect_finish() merges them.
  *
- * A log page serves all the leaves of its interval, so it is worth more memory than
- * a leaf that has been read once, or a block of the table.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "base/compat.h"
-#include "base/core_buffer.h"
 #include "betree/log/betree_filter.h"
 #include "betree/log/betree_log_cache.h"
 #include "betree/order/betree_key.h"
@@ -344,7 +340,6 @@ betree_collect_log(BetreeScanOpaque so, Page node, int first, int last)
 		else
 			buf = betree_block_read(so->bt.rel, dir[i].bted_block, BUFFER_LOCK_SHARE,
 									BETREE_LOG);
-		ecp_buffer_keep(buf);
 		if (!filtered)
 			so->reader.nreads++;
 		ecp_test_for_old_snapshot(so->snapshot, so->bt.rel, BufferGetPage(buf));
