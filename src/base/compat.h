@@ -288,11 +288,11 @@ typedef struct EquivalenceMemberIterator
  */
 #if PG_VERSION_NUM >= 170000
 #define ECP_AM_PARALLEL_BUILD	.amcanbuildparallel = true,
-#define ecp_index_build_workers(heap, index, info) \
+#define ecp_index_core_workers(heap, index, info) \
 	((info)->ii_ParallelWorkers)
 #else
 #define ECP_AM_PARALLEL_BUILD
-#define ecp_index_build_workers(heap, index, info) \
+#define ecp_index_core_workers(heap, index, info) \
 	plan_create_index_workers(RelationGetRelid(heap), RelationGetRelid(index))
 #endif
 

@@ -13,7 +13,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "base/compat.h"
+#include "base/index_workers.h"
 #include "betree/build/betree_build_team.h"
 #include "betree/page/betree_page.h"
 #include "miscadmin.h"
@@ -71,7 +71,7 @@ share(BetreeBuildTeam *team, int nworkers)
 BetreeBuildTeam *
 betree_build_team_begin(Relation heap, Relation index, IndexInfo *info)
 {
-	int			nworkers = ecp_index_build_workers(heap, index, info);
+	int			nworkers = ecp_index_workers(heap, index, info, NULL);
 	BetreeBuildTeam *team;
 	Size		bytes = BUILD_SHARED_SIZE + QUEUE_BYTES;
 

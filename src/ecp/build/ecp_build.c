@@ -24,6 +24,7 @@
 
 #include <math.h>
 
+#include "base/index_workers.h"
 #include "base/page_writer.h"
 #include "base/team.h"
 #include "commands/progress.h"
@@ -171,8 +172,9 @@ plan_init(EcpBuild *build)
 	EcpBuildReportData *report = &build->state.meta.ecpm_report;
 
 	build->plan.in_buff = plan_in_buff(build);
-	build->plan.nworkers = ecp_index_build_workers(build->heap, build->index,
-												   build->indexInfo);
+	build->plan.nworkers = ecp_index_workers(build->heap, build->index,
+											 build->indexInfo,
+											 &build->plan.read_blocks);
 	build->plan.nparticipants = 1;
 	build->plan.policy = ecp_policy_routine(ecp_build_policy)->policy;
 	report->ecpb_policy = build->plan.policy;
@@ -202,7 +204,7 @@ plan_assign_cpu_s(const EcpBuild *build)
 static void
 plan_workers(EcpBuild *build)
 {
-	double		blocks = RelationGetNumberOfBlocks(build->heap);
+	double		blocks = build->plan.read_blocks;
 	EcpDeviceProfile profile;
 	double		processes;
 
@@ -235,7 +237,7 @@ plan_policy(EcpBuild *build)
 		return;
 	shape.vectors = Max(build->plan.table_rows, 1.0);
 	shape.record_bytes = ECP_RECORD_HEADER + EcpBuildRowBytes(build);
-	shape.raw_bytes = (double) RelationGetNumberOfBlocks(build->heap) * BLCKSZ;
+	shape.raw_bytes = build->plan.read_blocks * BLCKSZ;
 	shape.clusters = ecp_build_state_leaders(build, build->plan.table_rows);
 	shape.in_buff_bytes = (double) ecp_build_state_inbuff_rows(build) *
 		ecp_build_state_inbuff_row_bytes(build);
@@ -296,7 +298,7 @@ plan_clusters(EcpBuild *build, EcpSample *sample)
 
 /* ---- the build ---- */
 
-/* Plan what follows from the sample, and launch the workers. */
+/* Plan what follows from the sample, launch the workers, and read its rest. */
 static void
 build_begin_team(EcpBuild *build, EcpSample *sample)
 {
@@ -311,6 +313,15 @@ build_begin_team(EcpBuild *build, EcpSample *sample)
 	}
 	if (build->team)
 		build->plan.nparticipants = build->team->nworkers + 1;
+	ecp_sample_fetch(build, sample);
+	build->plan.table_rows = sample->table_rows;
+	if (build->team && sample->n == 0)
+	{
+		/* none of them is to be indexed */
+		ecp_build_team_end(build->team);
+		build->team = NULL;
+		build->plan.nparticipants = 1;
+	}
 	build->state.meta.ecpm_report.ecpb_workers =
 		Min(build->plan.nparticipants - 1, PG_UINT8_MAX);
 }
@@ -326,7 +337,7 @@ build_assign(EcpBuild *build)
 	report->ecpb_rounds = assign.rounds;
 	report->ecpb_in_buff = assign.in_buff;
 	report->ecpb_phase[ECP_BUILD_ASSIGN].ecpb_read_bytes =
-		(uint64) RelationGetNumberOfBlocks(build->heap) * BLCKSZ;
+		(uint64) (build->plan.read_blocks * BLCKSZ);
 	if (build->assigned.kept)
 		strlcat(report->ecpb_why, "; all rows fit the in-buff, no file was needed",
 				sizeof(report->ecpb_why));

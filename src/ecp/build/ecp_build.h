@@ -13,7 +13,9 @@
 #ifndef ECP_BUILD_H
 #define ECP_BUILD_H
 
+#include "access/detoast.h"
 #include "access/genam.h"
+#include "base/compat.h"
 #include "base/page_writer.h"
 #include "base/team.h"
 #include "ecp/build/ecp_policy.h"
@@ -48,6 +50,22 @@
 #define ECP_PROGRESS_NODES		6
 #define ECP_PROGRESS_RECALL		7
 
+/* Of a row of the sample: was it read? */
+typedef enum EcpSampleRead
+{
+	ECP_SAMPLE_READ,
+	ECP_SAMPLE_LATE,			/* no: it is out of line */
+	ECP_SAMPLE_NONE				/* it is not to be indexed */
+}			EcpSampleRead;
+
+typedef struct EcpSampleLate
+{
+	int32		slot;			/* its place in the sample */
+	ItemPointerData tid;
+	uint8		state;			/* EcpSampleRead */
+	char		pointer[TOAST_POINTER_SIZE];
+}			EcpSampleLate;
+
 /* Rows from which leaders are learnt, prepared as leaders are. */
 typedef struct EcpSample
 {
@@ -56,6 +74,8 @@ typedef struct EcpSample
 	Size		stride;
 	char	   *rows;			/* in memory */
 	EcpMemory	memory;
+	EcpMemory	late;			/* EcpSampleLate of each; none if all were
+								 * read */
 	double		table_rows;		/* rows to be indexed, an estimate */
 } EcpSample;
 
@@ -156,6 +176,7 @@ typedef struct EcpReadahead
 typedef struct EcpBuildPlan
 {
 	Size		in_buff;		/* bytes that ecp.in_buff stands for */
+	double		read_blocks;	/* of the table, and out of line */
 	int			nworkers;		/* to ask for */
 	int			nparticipants;	/* the backend and the workers there are */
 	double		table_rows;		/* an estimate, from the sample */
@@ -311,6 +332,11 @@ extern void ecp_build_state_queries(void *arg, uint64 done);
 /* ---- ecp_sample.c ---- */
 
 extern EcpSample *ecp_sample_take(EcpBuild *build);
+
+/* Read the rows that are out of line: the backend alone, or its team. */
+extern void ecp_sample_fetch(EcpBuild *build, EcpSample *sample);
+extern PGDLLEXPORT void ecp_sample_fetch_task(EcpTeam *team, const void *args,
+											  char **memories);
 
 /* ---- ecp_leaders.c ---- */
 
