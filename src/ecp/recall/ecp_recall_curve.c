@@ -4,18 +4,21 @@
  *	  RECALL: measure what recall costs, for ecp_stop.c and ecp_target.c.
  *
  * The index is searched for random rows, each without itself and with, and for points
- * that are unlike the rows: half-way between two of them, with each element from
- * another row, farther out, and with random elements.  The promise is
- * about unseen queries, and an index knows nothing but its rows.
+ * that are unlike the rows (ecp_recall_query.c).  The promise is about unseen
+ * queries, and an index knows nothing but its rows.
  *
  * A search reads far more clusters than any target needs, all of them if there
  * are not many, and looks at itself as searches for 1 to 10,000 rows
- * (ecp_target_ks) would (ecp_recall_search.c).  In the end the nearest rows are known, and so is the
- * recall at each look.  The first queries tell how far on there is anything to
- * find, and the others end there.  ecp_recall_points.c draws the conclusions.
+ * (ecp_target_ks) would (ecp_recall_search.c).  In the end the nearest rows are
+ * known, and so is the recall at each look.  The first queries tell how far on there
+ * is anything to find, and the others end there.  ecp_recall_points.c draws the conclusions.
+ *
+ * Queries are searched for in batches (ecp_recall_pass.c), which the processes of a
+ * team share.  What is noted of a query depends neither on its batch nor on the
+ * process, so the curve is the same with any number of workers and any memory.
  *
  * The time is bounded, which matters where each cluster is a wait for a
- * device: the curve follows from the queries done by then.
+ * device: the curve follows from the batches done by then, and they are small.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,10 +27,7 @@
 #include <math.h>
 
 #include "base/team.h"
-#include "common/hashfn.h"
-#include "common/pg_prng.h"
 #include "ecp/define/ecp_options.h"
-#include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
@@ -36,6 +36,7 @@
 #include "ecp/recall/ecp_recall_curve.h"
 #include "ecp/recall/ecp_recall_private.h"
 #include "ecp/search/ecp_target.h"
+#include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "portability/instr_time.h"
 #include "storage/shmem.h"
@@ -52,7 +53,8 @@
  * k = 1 and 10: which of the hardest rows are among them decides what all searches
  * read, so they are many.  Fewer mixed queries would do for rows, but not for those
  * between them or far away: with 25 of each kind, two or more of the promise's cells
- * are missed in sets of near copies.
+ * are missed in sets of near copies; and four, if half of the mixed ones that are no
+ * rows end where k = 10 finds nothing more.
  * CURVE_QUERIES_LEAST make a curve.
  */
 #define CURVE_WHOLE_QUERIES	40
@@ -62,15 +64,6 @@
 #define CURVE_MIXED_KS		3
 #define CURVE_LAST_KS		2
 
-/* Far queries are up to so many differences of two rows from a row. */
-#define CURVE_FAR_MOST		16.0
-
-/* Rows that queries unlike them are made of. */
-#define CURVE_POOL			64
-
-/* Rows that are looked at for one that is not a copy of another. */
-#define CURVE_ROW_TRIES		32
-
 /*
  * A measurement may take CURVE_PATIENCE times as long as it should, or
  * CURVE_SECONDS if that is longer: from fewer queries, a curve asks for more
@@ -78,6 +71,30 @@
  */
 #define CURVE_PATIENCE		3
 #define CURVE_SECONDS		10.0
+
+/*
+ * From so many rows on, one row in ECP_RECALL_SHARE stands for them where thousands of
+ * the nearest are looked for.
+ */
+#define CURVE_SHARE_ROWS	50000
+
+/*
+ * Memory of a search: for a cluster that it may read, and else.  All have a share of
+ * maintenance_work_mem.  At least CURVE_FEW are made together.
+ */
+#define CURVE_CLUSTER_BYTES	(sizeof(EcpRecallRef) + 12)
+#define CURVE_ROWS_BYTES	16384
+#define CURVE_MEMORY_SHARE	4
+#define CURVE_ROWS_OF		16	/* rows for a query of each other kind */
+#define CURVE_FEW			4
+
+/*
+ * The first queries read all pages.  If they take a large part of the time, the others
+ * are searched for few at a time, too, and if a smaller part, CURVE_SOME at a time.
+ */
+#define CURVE_SLOW			0.5
+#define CURVE_NOT_FAST		0.125
+#define CURVE_SOME			100
 
 /*
  * Clusters read for a query: up to CURVE_CLUSTERS, or, if that is more,
@@ -91,232 +108,47 @@
 
 /* ---- choosing queries ---- */
 
-void
-ecp_recall_curve_query(EcpRecallCurve *curve, const void *row, ItemPointer self)
+/* All clusters, with their numbers of rows, and then insert buffers. */
+static void
+curve_read_clusters(EcpRecallCurve *curve)
 {
-	curve->nks = ECP_CURVE_KS;
-	if (curve->queries.n < curve->max_queries)
-		ecp_recall_search(curve, ECP_QUERY_ROW, row, self);
-}
-
-/* All clusters, with their numbers of rows. */
-static EcpChildData *
-curve_clusters(Relation index, EcpIndexState *state, int *n)
-{
-	EcpChildData *clusters;
+	EcpIndexState *state = curve->state;
+	int			nleaves = Max(state->meta.ecpm_nleaves, 1);
+	Size		max = nleaves + state->meta.ecpm_nbuffers;
+	int			nbuffers = 0;
+	EcpChildData *buffers;
 	List	   *nodes;
 	ListCell   *lc;
 
-	*n = 0;
-	clusters = palloc_extended(mul_size(Max(state->meta.ecpm_nleaves, 1),
-										sizeof(EcpChildData)),
-							   MCXT_ALLOC_HUGE);
+	curve->clusters = palloc_extended(mul_size(max, sizeof(EcpChildData)),
+									  MCXT_ALLOC_HUGE);
 	if (state->meta.ecpm_root_level == 0)
 	{
-		clusters[(*n)++] = state->meta.ecpm_root;
-		return clusters;
+		curve->clusters[0] = state->meta.ecpm_root;
+		curve->nclusters = curve->nplaces = 1;
+		return;
 	}
-	nodes = ecp_node_collect(index, state, 1);
+	buffers = palloc_extended(mul_size(Max(state->meta.ecpm_nbuffers, 1),
+									   sizeof(EcpChildData)), MCXT_ALLOC_HUGE);
+	nodes = ecp_node_collect(curve->index, state, 1);
 	foreach(lc, nodes)
 	{
 		EcpNodeRef *ref = lfirst(lc);
-		EcpNodeImage *node = ecp_node_read(index, state, 1,
+		EcpNodeImage *node = ecp_node_read(curve->index, state, 1,
 										   ref->child.ecpc_blk,
 										   ref->child.ecpc_run, false);
 
-		for (int i = 0; i < node->nchildren && *n < state->meta.ecpm_nleaves; i++)
-			clusters[(*n)++] = node->children[i];
+		for (int i = 0; i < node->nchildren && curve->nclusters < nleaves; i++)
+			curve->clusters[curve->nclusters++] = node->children[i];
+		for (int i = 0; i < node->nbuffers &&
+			 nbuffers < state->meta.ecpm_nbuffers; i++)
+			buffers[nbuffers++] = node->children[node->nchildren + i];
 		ecp_node_image_free(node);
 	}
-	return clusters;
-}
-
-/* A stream of random numbers of its own for everything that has a number. */
-static void
-curve_seed(const EcpRecallCurve *curve, int number, pg_prng_state *prng)
-{
-	pg_prng_seed(prng, hash_bytes_uint32_extended(number,
-												  curve->state->meta.ecpm_seed));
-}
-
-/* Choose a row: its cluster and its number; each with the same probability. */
-static const EcpChildData *
-curve_choose(const EcpRecallCurve *curve, pg_prng_state *prng, uint32 *row)
-{
-	const EcpChildData *cluster;
-
-	/* by rejection */
-	do
-	{
-		cluster = &curve->clusters[pg_prng_uint64_range(prng, 0,
-														curve->nclusters - 1)];
-		*row = pg_prng_uint64_range(prng, 0, curve->largest - 1);
-	} while (*row >= cluster->ecpc_nrows);
-	return cluster;
-}
-
-/* Is there another row at the same place before this one of a cluster? */
-static bool
-curve_is_copy(const EcpRecallCurve *curve, const EcpRowSet *rows, uint32 row)
-{
-	const char *vector = rows->vectors + row * rows->stride;
-
-	for (uint32 r = 0; r < row; r++)
-		if (memcmp(rows->vectors + r * rows->stride, vector,
-				   curve->state->leaf.vec_bytes) == 0)
-			return true;
-	return false;
-}
-
-/* Bytes of a query, of which the pool has many. */
-static Size
-curve_query_bytes(const EcpRecallCurve *curve)
-{
-	const EcpMetaPageData *meta = &curve->state->meta;
-
-	return ecp_vector_bytes(EcpMetaQueryElem(meta), meta->ecpm_dims);
-}
-
-/*
- * Take a random row as a query, or, if "copy" is given, as one of the pool.  The
- * choice follows from its number and the index's seed.  Of rows at one place, which
- * fill clusters of their own, only the first of each cluster is taken: the rest
- * are found by one query, and would hide what others miss.
- */
-static void
-curve_row(EcpRecallCurve *curve, int number, char *copy)
-{
-	MemoryContext old = MemoryContextSwitchTo(curve->row_context);
-	pg_prng_state prng;
-
-	Assert(curve->nclusters > 0 && curve->largest > 0);
-	curve_seed(curve, number, &prng);
-	for (int tries = 1; tries <= CURVE_ROW_TRIES; tries++)
-	{
-		uint32		row;
-		const EcpChildData *cluster = curve_choose(curve, &prng, &row);
-		EcpRowSet	rows;
-
-		ecp_cluster_rows_init(&rows, curve->state);
-		if (ecp_cluster_rows_read(curve->probe.index, curve->state,
-								  cluster->ecpc_blk, cluster->ecpc_run,
-								  InvalidBuffer, &rows) &&
-			row < rows.nrows &&
-			(tries == CURVE_ROW_TRIES || !curve_is_copy(curve, &rows, row)))
-		{
-			void	   *query = copy ? copy : palloc(curve_query_bytes(curve));
-
-			ecp_prepare_query(&curve->state->meta,
-							  rows.vectors + row * rows.stride, query);
-			if (copy == NULL)
-				ecp_recall_search(curve, ECP_QUERY_ROW, query, &rows.tids[row]);
-			break;
-		}
-		MemoryContextReset(curve->row_context);
-	}
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(curve->row_context);
-}
-
-/* An element of a row of the pool; a bit is 0 or 1. */
-static float4
-curve_element(const EcpRecallCurve *curve, int row, int element)
-{
-	const char *vector = curve->pool + row * curve_query_bytes(curve);
-
-	switch (EcpMetaQueryElem(&curve->state->meta))
-	{
-		case ECP_ELEM_FLOAT32:
-			return ((const float4 *) vector)[element];
-		case ECP_ELEM_UINT8:
-			return ((const uint8 *) vector)[element];
-		default:
-			return (((const uint8 *) vector)[element / 8] >> (7 - element % 8)) & 1;
-	}
-}
-
-/* Set one, as near to "value" as the kind of elements allows. */
-static void
-curve_set_element(const EcpRecallCurve *curve, char *vector, int element,
-				  float4 value)
-{
-	switch (EcpMetaQueryElem(&curve->state->meta))
-	{
-		case ECP_ELEM_FLOAT32:
-			((float4 *) vector)[element] = value;
-			break;
-		case ECP_ELEM_UINT8:
-			((uint8 *) vector)[element] = (uint8) Min(Max(rintf(value), 0), 255);
-			break;
-		default:
-			if (value > 0.5f)
-				((uint8 *) vector)[element / 8] |= 0x80 >> element % 8;
-			break;
-	}
-}
-
-/* The least and the largest element of the pool. */
-static void
-curve_range(const EcpRecallCurve *curve, float4 *least, float4 *largest)
-{
-	*least = get_float4_infinity();
-	*largest = -get_float4_infinity();
-	for (int row = 0; row < CURVE_POOL; row++)
-		for (int i = 0; i < curve->state->meta.ecpm_dims; i++)
-		{
-			float4		element = curve_element(curve, row, i);
-
-			*least = Min(*least, element);
-			*largest = Max(*largest, element);
-		}
-}
-
-/* Make a query of this kind, which is not that of a row, and search for it. */
-static void
-curve_other(EcpRecallCurve *curve, EcpQueryKind kind, int number)
-{
-	char	   *vector = palloc0(curve_query_bytes(curve) + ECP_KERNEL_SLACK);
-	bool		bits = curve->state->meta.ecpm_elem == ECP_ELEM_BIT;
-	pg_prng_state prng;
-	int			a;
-	int			b;
-	float4		far;
-	float4		least = 0;
-	float4		largest = 0;
-
-	curve_seed(curve, number, &prng);
-	a = pg_prng_uint64_range(&prng, 0, CURVE_POOL - 1);
-	b = pg_prng_uint64_range(&prng, 0, CURVE_POOL - 1);
-	far = pow(CURVE_FAR_MOST, pg_prng_double(&prng));
-	if (kind == ECP_QUERY_RANDOM)
-		curve_range(curve, &least, &largest);
-	for (int i = 0; i < curve->state->meta.ecpm_dims; i++)
-	{
-		uint64		random = pg_prng_uint64(&prng);
-		int			c = random % CURVE_POOL;
-		int			d = random / CURVE_POOL % CURVE_POOL;
-		bool		heads = random / CURVE_POOL / CURVE_POOL % 2;
-		float4		from = curve_element(curve, c, i);
-		float4		value;
-
-		if (kind == ECP_QUERY_MIXED)
-			value = from;
-		else if (bits && kind == ECP_QUERY_RANDOM)
-			value = heads;
-		else if (kind == ECP_QUERY_RANDOM)
-			value = least + (largest - least) * pg_prng_double(&prng);
-		else if (bits && kind == ECP_QUERY_FAR)
-			value = 1 - from;
-		else if (kind == ECP_QUERY_FAR)
-			value = from + far * (from - curve_element(curve, d, i));
-		else if (bits)
-			value = curve_element(curve, heads ? a : b, i);
-		else
-			value = (curve_element(curve, a, i) + curve_element(curve, b, i)) / 2;
-		curve_set_element(curve, vector, i, value);
-	}
-	ecp_recall_search(curve, kind, vector, NULL);
-	pfree(vector);
+	memcpy(curve->clusters + curve->nclusters, buffers,
+		   nbuffers * sizeof(EcpChildData));
+	curve->nplaces = curve->nclusters + nbuffers;
+	pfree(buffers);
 }
 
 /*
@@ -335,42 +167,216 @@ curve_kind(int number)
 		ECP_QUERY_ROW;
 }
 
-/* Take query number "number". */
-static void
-curve_choice(EcpRecallCurve *curve, int number)
+/* Begin to search for query number "number"; false if that is not possible. */
+static bool
+curve_begin_search(EcpRecallCurve *curve, int number, EcpRecallSearch * search,
+				   EcpRecallNotes *notes)
 {
 	EcpQueryKind kind = curve_kind(number);
+	char	   *query = palloc0(ecp_recall_query_bytes(curve) + ECP_KERNEL_SLACK);
 
-	curve->nks = number < CURVE_WHOLE_QUERIES ? ECP_CURVE_KS :
+	CHECK_FOR_INTERRUPTS();
+	memset(search, 0, sizeof(EcpRecallSearch));
+	notes->kind = kind;
+	notes->nks = notes->nlooks = 0;
+	notes->valid = false;
+	search->notes = notes;
+	search->row = query;
+	search->nks = number < CURVE_WHOLE_QUERIES ? ECP_CURVE_KS :
 		number < CURVE_ROWS_QUERIES ? CURVE_MIXED_KS : CURVE_LAST_KS;
-	if (kind == ECP_QUERY_ROW)
-		curve_row(curve, number, NULL);
-	else
-		curve_other(curve, kind, number);
+	search->share = 1;
+	search->depth = curve->depth;
+	if (kind != ECP_QUERY_ROW)
+		ecp_recall_query_other(curve, kind, number, query);
+	else if (!ecp_recall_query_row(curve, number, query, &search->self))
+		return false;
+	return true;
 }
 
-/* Is the time up of a measurement that should take these seconds? */
-static bool
-curve_is_late(instr_time start, double seconds)
-{
-	instr_time	now;
+/* ---- searching ---- */
 
-	INSTR_TIME_SET_CURRENT(now);
-	INSTR_TIME_SUBTRACT(now, start);
-	return INSTR_TIME_GET_DOUBLE(now) >
-		Max(seconds * CURVE_PATIENCE, CURVE_SECONDS);
+/* Set how many rows there are for one that tells of thousands. */
+static void
+curve_set_share(EcpRecallCurve *curve)
+{
+	double		rows = 0;
+
+	for (int c = 0; c < curve->nclusters; c++)
+		rows += curve->clusters[c].ecpc_nrows;
+	curve->share = rows >= CURVE_SHARE_ROWS ? ECP_RECALL_SHARE : 1;
 }
 
 /* Find the clusters with rows. */
 static void
 curve_set_clusters(EcpRecallCurve *curve)
 {
+	MemoryContext old;
+
 	if (curve->clusters != NULL)
 		return;
-	curve->clusters = curve_clusters(curve->probe.index, curve->state,
-									 &curve->nclusters);
+	old = MemoryContextSwitchTo(curve->context);
+	curve_read_clusters(curve);
 	for (int c = 0; c < curve->nclusters; c++)
 		curve->largest = Max(curve->largest, curve->clusters[c].ecpc_nrows);
+	curve_set_share(curve);
+	ecp_recall_pass_init(curve);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Search for n queries.  Those for all ks first go to full depth with a share of
+ * the rows, which tells enough of thousands of them, and then for the smaller ks
+ * as far as nearly all of the nearest thousand are.
+ */
+static bool
+curve_search(EcpRecallCurve *curve, EcpRecallSearch * searches, int n,
+			 instr_time start, double seconds)
+{
+	bool		shared = curve->share > 1 && searches[0].nks == ECP_CURVE_KS;
+	bool		in_time;
+
+	for (int s = 0; s < n && shared; s++)
+	{
+		searches[s].first_k = CURVE_MIXED_KS;
+		searches[s].share = curve->share;
+	}
+	for (int s = 0; s < n; s++)
+		searches[s].done = !ecp_recall_search_begin(curve, &searches[s]);
+	in_time = ecp_recall_pass_run(curve, searches, n, start, seconds);
+	if (!shared || !in_time)
+		return in_time;
+	for (int s = 0; s < n; s++)
+	{
+		EcpRecallSearch *search = &searches[s];
+
+		if (search->nlooks == 0)
+			continue;
+		search->depth = ecp_recall_depth(search->notes, CURVE_MIXED_KS);
+		search->first_k = 0;
+		search->nks = CURVE_MIXED_KS;
+		search->share = 1;
+		(void) ecp_recall_search_begin(curve, search);
+	}
+	return ecp_recall_pass_run(curve, searches, n, start, seconds);
+}
+
+/*
+ * Queries that are searched for together, each of which reads so many clusters on
+ * average: as many as a share of the memory allows, and if clusters may have to be
+ * waited for, few, so that there are some when the time is up.
+ */
+static int
+curve_together(const EcpRecallCurve *curve, int clusters)
+{
+	const EcpIndexState *state = curve->state;
+	Size		bytes = clusters * (Size) CURVE_CLUSTER_BYTES +
+		CURVE_ROWS_BYTES + 4 * (Size) state->leaf.vec_bytes;
+	Size		memory = maintenance_work_mem * (Size) 1024 / CURVE_MEMORY_SHARE;
+
+	if (curve->prefetch)
+		return CURVE_FEW;
+	if (curve->team)
+		memory /= curve->team->nworkers + 1;
+	return (int) Min(Max(memory / bytes, CURVE_FEW), curve->most);
+}
+
+/* Clusters that queries from number "first" on read on average. */
+static int
+curve_expected(const EcpRecallCurve *curve, int first)
+{
+	int64		clusters = CURVE_ROWS_OF * (int64) curve->ahead[ECP_QUERY_ROW];
+
+	if (first < CURVE_WHOLE_QUERIES)
+		return curve->depth;
+	for (int kind = ECP_QUERY_ROW + 1; kind < ECP_QUERY_KINDS; kind++)
+		clusters += curve->ahead[kind];
+	return clusters / (CURVE_ROWS_OF + ECP_QUERY_KINDS - 1);
+}
+
+/*
+ * Search for queries number first, first + step ..., n in all, with rows or without,
+ * and set notes number slot, slot + step ...
+ */
+static bool
+curve_batch(EcpRecallCurve *curve, int first, int slot, int step, int n, bool rows,
+			instr_time start, double seconds)
+{
+	MemoryContext old = MemoryContextSwitchTo(curve->batch_context);
+	EcpRecallSearch *searches = palloc(mul_size(n, sizeof(EcpRecallSearch)));
+	int			nsearches = 0;
+	bool		in_time = true;
+
+	for (int i = 0; i < n; i++)
+	{
+		int			number = first + i * step;
+
+		if ((rows || curve_kind(number) != ECP_QUERY_ROW) &&
+			curve_begin_search(curve, number, &searches[nsearches],
+							   EcpRecallNotesOf(&curve->queries,
+												slot + i * step)))
+			nsearches++;
+	}
+	if (nsearches > 0)
+		in_time = curve_search(curve, searches, nsearches, start, seconds);
+	for (int i = 0; i < nsearches && !in_time; i++)
+		searches[i].notes->valid = false;
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(curve->batch_context);
+	return in_time;
+}
+
+/* Of n notes from "notes" on, a stride apart, add those that are valid. */
+static void
+curve_add_notes(EcpRecallCurve *curve, const char *notes, int n)
+{
+	for (int q = 0; q < n; q++)
+	{
+		const EcpRecallNotes *from = (const EcpRecallNotes *)
+			(notes + q * curve->queries.stride);
+		EcpRecallNotes *to = EcpRecallNotesOf(&curve->queries, curve->queries.n);
+
+		if (!from->valid)
+			continue;
+		if (to != from)
+			memmove(to, from, offsetof(EcpRecallNotes, looks) +
+					from->nlooks * sizeof(EcpRecallLook));
+		curve->queries.n++;
+	}
+}
+
+static double
+curve_patience(double seconds)
+{
+	return Max(seconds * CURVE_PATIENCE, CURVE_SECONDS);
+}
+
+void
+ecp_recall_curve_query(EcpRecallCurve *curve, const void *row, ItemPointer self)
+{
+	EcpRecallSearch search = {0};
+	EcpRecallNotes *notes = EcpRecallNotesOf(&curve->queries, curve->queries.n);
+	MemoryContext old;
+	instr_time	start;
+
+	if (curve->queries.n == curve->max_queries)
+		return;
+	old = MemoryContextSwitchTo(curve->batch_context);
+	curve_set_clusters(curve);
+	INSTR_TIME_SET_CURRENT(start);
+	notes->kind = ECP_QUERY_ROW;
+	notes->nks = notes->nlooks = 0;
+	notes->valid = false;
+	search.notes = notes;
+	search.row = row;
+	search.nks = ECP_CURVE_KS;
+	search.share = 1;
+	search.depth = curve->depth;
+	if (self)
+		search.self = *self;
+	(void) curve_search(curve, &search, 1, start, get_float8_infinity());
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(curve->batch_context);
+	curve_add_notes(curve, (const char *) notes, 1);
 }
 
 /* Fill the pool; rows that are not there are zeros. */
@@ -378,16 +384,17 @@ static void
 curve_set_pool(EcpRecallCurve *curve)
 {
 	EcpMetaPageData *meta = &curve->state->meta;
-	Size		bytes = curve_query_bytes(curve);
+	Size		bytes = ecp_recall_query_bytes(curve);
 
-	curve->pool = MemoryContextAllocZero(curve->context, CURVE_POOL * bytes +
+	curve->pool = MemoryContextAllocZero(curve->context, ECP_RECALL_POOL * bytes +
 										 ECP_KERNEL_SLACK);
 	meta->ecpm_curve.ecpm_norm = 0;
-	for (int r = 0; r < CURVE_POOL; r++)
+	for (int r = 0; r < ECP_RECALL_POOL; r++)
 	{
 		char	   *row = curve->pool + r * bytes;
+		ItemPointerData tid;
 
-		curve_row(curve, -1 - r, row);
+		(void) ecp_recall_query_row(curve, -1 - r, row, &tid);
 		if (meta->ecpm_metric == ECP_METRIC_IP)
 			meta->ecpm_curve.ecpm_norm =
 				Max(meta->ecpm_curve.ecpm_norm,
@@ -404,37 +411,65 @@ curve_set_ends(EcpRecallCurve *curve)
 
 	meta->ecpm_curve.ecpm_spread = ecp_recall_spread(&curve->queries);
 	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+	{
 		for (int k = 0; k < ECP_CURVE_KS; k++)
 			curve->sum_most[kind][k] = ecp_recall_sum_most(&curve->queries, meta,
 														   kind, k);
+		curve->ahead[kind] = Min(ecp_recall_ahead(&curve->queries, meta, kind,
+												  curve->sum_most[kind],
+												  CURVE_MIXED_KS), curve->depth);
+	}
 }
 
 /* Take queries number "first" .. "first" + n - 1, with rows or without. */
 static void
 curve_take(EcpRecallCurve *curve, int first, int n, bool rows, double seconds)
 {
+	int			together = curve_together(curve, curve_expected(curve, first));
+	int			nbatches;
 	instr_time	start;
 
+	n = Min(n, curve->max_queries - curve->queries.n);
+	nbatches = (n + together - 1) / together;
 	INSTR_TIME_SET_CURRENT(start);
-	for (int q = first; q < first + n && !curve_is_late(start, seconds); q++)
+	memset(EcpRecallNotesOf(&curve->queries, curve->queries.n), 0,
+		   n * curve->queries.stride);
+	for (int b = 0; b < nbatches; b++)
 	{
-		if (curve->queries.n == curve->max_queries)
+		int			count = (n - b + nbatches - 1) / nbatches;
+
+		if (!curve_batch(curve, first + b, curve->queries.n + b, nbatches, count, rows, start,
+						 curve_patience(seconds)))
 			break;
-		if (rows || curve_kind(q) != ECP_QUERY_ROW)
-			curve_choice(curve, q);
-		if (curve->report)
-			curve->report(curve->report_arg, q + 1);
 	}
+	curve_add_notes(curve, (char *) EcpRecallNotesOf(&curve->queries,
+													 curve->queries.n), n);
+}
+
+/* The first queries have been taken, since "start": how many at a time from now on? */
+static void
+curve_set_most(EcpRecallCurve *curve, instr_time start, double seconds)
+{
+	double		patience = curve_patience(seconds);
+
+	if (ecp_recall_pass_is_late(start, patience * CURVE_SLOW))
+		curve->most = CURVE_FEW;
+	else if (ecp_recall_pass_is_late(start, patience * CURVE_NOT_FAST))
+		curve->most = CURVE_SOME;
 }
 
 void
 ecp_recall_curve_sample(EcpRecallCurve *curve, bool rows, double seconds)
 {
+	instr_time	start;
+
 	curve_set_clusters(curve);
 	if (curve->largest == 0)
 		return;
 	curve_set_pool(curve);
+	INSTR_TIME_SET_CURRENT(start);
 	curve_take(curve, 0, CURVE_WHOLE_QUERIES, rows, seconds);
+	curve_set_most(curve, start, seconds);
 	curve_set_ends(curve);
 	curve_take(curve, CURVE_WHOLE_QUERIES,
 			   ECP_RECALL_QUERIES - CURVE_WHOLE_QUERIES, rows, seconds);
@@ -496,6 +531,16 @@ ecp_recall_curve_store(Relation index, const EcpMetaPageData *meta)
 
 /* ---- begin and end ---- */
 
+void
+ecp_recall_curve_progress(EcpRecallCurve *curve)
+{
+	uint64		done = curve->team ?
+		curve->ndone + ecp_team_count_rows(curve->team, 1) : ++curve->ndone;
+
+	if (curve->report)
+		curve->report(curve->report_arg, done);
+}
+
 EcpRecallCurve *
 ecp_recall_curve_begin(Relation index, EcpIndexState *state, int max_queries)
 {
@@ -517,8 +562,8 @@ ecp_recall_curve_begin(Relation index, EcpIndexState *state, int max_queries)
 	curve->row_context = AllocSetContextCreate(context,
 											   "ecp recall curve, one cluster",
 											   ALLOCSET_DEFAULT_SIZES);
-	curve->query_context = AllocSetContextCreate(context,
-												 "ecp recall curve, one query",
+	curve->batch_context = AllocSetContextCreate(context,
+												 "ecp recall curve, one batch",
 												 ALLOCSET_DEFAULT_SIZES);
 	curve->state = state;
 	curve->before = meta->ecpm_curve;
@@ -529,14 +574,17 @@ ecp_recall_curve_begin(Relation index, EcpIndexState *state, int max_queries)
 	for (int n = 1; n <= curve->depth; n = EcpLookNext(n))
 		curve->max_looks++;
 	curve->max_looks += 2;
-	curve->probe.index = index;
-	ecp_recall_search_init(curve);
+	curve->index = index;
+	curve->has_codes = state->leaf.quantizer != ECP_QUANTIZER_NONE;
 	/* an index that fits the caches is in them, if it has just been written */
 	curve->prefetch = RelationGetNumberOfBlocks(index) > effective_cache_size;
 	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+	{
+		curve->ahead[kind] = curve->depth;
 		for (int k = 0; k < ECP_CURVE_KS; k++)
 			curve->sum_most[kind][k] = get_float4_infinity();
-	curve->max_queries = max_queries;
+	}
+	curve->max_queries = curve->most = max_queries;
 	curve->queries.stride = MAXALIGN(offsetof(EcpRecallNotes, looks) +
 									 curve->max_looks * sizeof(EcpRecallLook));
 	curve->queries.notes = palloc_extended(mul_size(max_queries,
@@ -564,11 +612,14 @@ ecp_recall_curve_report(EcpRecallCurve *curve, EcpRecallReport report, void *arg
 /* What a process of a team needs besides the state and the memories. */
 typedef struct CurveArgs
 {
-	int			first;			/* number of the task's first choice */
-	int			max_queries;
+	int			first;			/* number of the task's first query */
+	int			n;				/* queries */
+	int			nbatches;
 	int			nclusters;
+	int			nplaces;
 	uint32		largest;
-	float4		sum_most[ECP_QUERY_KINDS][ECP_CURVE_KS];
+	float4		sum_most[ECP_QUERY_KINDS][CURVE_MIXED_KS];
+	int			ahead[ECP_QUERY_KINDS];
 	bool		prefetch;
 	double		seconds;
 } CurveArgs;
@@ -577,7 +628,7 @@ StaticAssertDecl(sizeof(CurveArgs) <= ECP_TASK_ARGS_BYTES, "arguments of a task"
 
 /*
  * The memories are those of the clusters, of the notes, where the queries stand
- * by the numbers of their choices, and of the rates and the pool.
+ * by their numbers, and of the rates and the pool.
  */
 void
 ecp_recall_curve_work(EcpTeam *team, Relation index, EcpIndexState *state,
@@ -591,23 +642,34 @@ ecp_recall_curve_work(EcpTeam *team, Relation index, EcpIndexState *state,
 	int64		upto;
 
 	memcpy(&state->meta.ecpm_curve, memories[2], sizeof(EcpRecallCurveData));
-	curve = ecp_recall_curve_begin(index, state, shape->max_queries);
+	curve = ecp_recall_curve_begin(index, state, shape->n);
 	curve->clusters = (EcpChildData *) memories[0];
 	curve->nclusters = shape->nclusters;
+	curve->nplaces = shape->nplaces;
 	curve->largest = shape->largest;
 	curve->pool = memories[2] + MAXALIGN(sizeof(EcpRecallCurveData));
 	curve->queries.notes = memories[1];
-	memcpy(curve->sum_most, shape->sum_most, sizeof(curve->sum_most));
+	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+		memcpy(curve->sum_most[kind], shape->sum_most[kind],
+			   sizeof(shape->sum_most[kind]));
+	memcpy(curve->ahead, shape->ahead, sizeof(curve->ahead));
 	curve->prefetch = shape->prefetch;
+	curve->team = team;
+	curve->ndone = shape->first;
+	curve->report = report;
+	curve->report_arg = arg;
+	curve_set_share(curve);
+	ecp_recall_pass_init(curve);
 	INSTR_TIME_SET_CURRENT(start);
 	while (ecp_team_claim(team, &from, &upto))
-		for (int64 q = from; q < upto; q++)
+		for (int b = from; b < upto; b++)
 		{
-			if (curve_is_late(start, shape->seconds))
+			int			n = (shape->n - b + shape->nbatches - 1) / shape->nbatches;
+
+			if (ecp_recall_pass_is_late(start, shape->seconds))
 				break;
-			curve->queries.n = q;
-			curve_choice(curve, shape->first + q);
-			report(arg, shape->first + ecp_team_count_rows(team, 1));
+			(void) curve_batch(curve, shape->first + b, b, shape->nbatches, n, true,
+							   start, shape->seconds);
 		}
 	ecp_recall_curve_end(curve);
 }
@@ -623,36 +685,34 @@ curve_take_team(EcpRecallCurve *curve, EcpTeam *team, EcpTask task, int first,
 	EcpMemory	pool;
 	EcpMemory  *memories[] = {&clusters, &notes, &pool};
 	Size		data_bytes = MAXALIGN(sizeof(EcpRecallCurveData));
-	Size		bytes = mul_size(sizeof(EcpChildData), curve->nclusters);
+	Size		bytes = mul_size(sizeof(EcpChildData), curve->nplaces);
+	int			together = curve_together(curve, curve_expected(curve, first));
 
 	args.first = first;
-	args.max_queries = n;
+	args.n = n;
+	args.nbatches = Max((n + together - 1) / together, team->nworkers + 1);
 	args.nclusters = curve->nclusters;
+	args.nplaces = curve->nplaces;
 	args.largest = curve->largest;
-	memcpy(args.sum_most, curve->sum_most, sizeof(args.sum_most));
+	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+		memcpy(args.sum_most[kind], curve->sum_most[kind],
+			   sizeof(args.sum_most[kind]));
+	memcpy(args.ahead, curve->ahead, sizeof(args.ahead));
 	args.prefetch = curve->prefetch;
-	args.seconds = seconds;
+	args.seconds = curve_patience(seconds);
 	ecp_team_memory_alloc(&clusters, true, bytes);
 	memcpy(clusters.address, curve->clusters, bytes);
 	bytes = mul_size(curve->queries.stride, n);
 	ecp_team_memory_alloc(&notes, true, bytes);
 	memset(notes.address, 0, bytes);
-	bytes = CURVE_POOL * curve_query_bytes(curve) + ECP_KERNEL_SLACK;
+	bytes = ECP_RECALL_POOL * ecp_recall_query_bytes(curve) + ECP_KERNEL_SLACK;
 	ecp_team_memory_alloc(&pool, true, data_bytes + bytes);
 	memcpy(pool.address, &curve->state->meta.ecpm_curve,
 		   sizeof(EcpRecallCurveData));
 	memcpy(pool.address + data_bytes, curve->pool, bytes);
-	ecp_team_run(team, task, &args, sizeof(args), n,
-				 ecp_team_step(team, n, 1), memories, lengthof(memories));
-	for (int q = 0; q < n; q++)
-	{
-		const EcpRecallNotes *of = (const EcpRecallNotes *)
-			(notes.address + q * curve->queries.stride);
-
-		if (of->valid)
-			memcpy(EcpRecallNotesOf(&curve->queries, curve->queries.n++), of,
-				   curve->queries.stride);
-	}
+	ecp_team_run(team, task, &args, sizeof(args), args.nbatches, 1, memories,
+				 lengthof(memories));
+	curve_add_notes(curve, notes.address, n);
 	ecp_team_memory_free(&clusters);
 	ecp_team_memory_free(&notes);
 	ecp_team_memory_free(&pool);
@@ -662,11 +722,16 @@ void
 ecp_recall_curve_sample_team(EcpRecallCurve *curve, EcpTeam *team, EcpTask task,
 							 double seconds)
 {
+	instr_time	start;
+
+	curve->team = team;
 	curve_set_clusters(curve);
 	if (curve->largest == 0)
 		return;
 	curve_set_pool(curve);
+	INSTR_TIME_SET_CURRENT(start);
 	curve_take_team(curve, team, task, 0, CURVE_WHOLE_QUERIES, seconds);
+	curve_set_most(curve, start, seconds);
 	curve_set_ends(curve);
 	curve_take_team(curve, team, task, CURVE_WHOLE_QUERIES,
 					ECP_RECALL_QUERIES - CURVE_WHOLE_QUERIES, seconds);

@@ -233,6 +233,42 @@ ecp_recall_sum_most(const EcpRecallQueries *queries, const EcpMetaPageData *meta
 		meta->ecpm_curve.ecpm_spread;
 }
 
+int
+ecp_recall_ahead(const EcpRecallQueries *queries, const EcpMetaPageData *meta,
+				 int kind, const float4 *most, int nks)
+{
+	int64		clusters = 0;
+	int			n = 0;
+
+	for (int q = 0; q < queries->n; q++)
+	{
+		const EcpRecallNotes *notes = EcpRecallNotesOf(queries, q);
+		int			i = 0;
+
+		if (notes->kind != kind)
+			continue;
+		for (int k = 0; k < nks; k++)
+			while (i < notes->nlooks - 1 &&
+				   !(notes->looks[i].gap[EcpRecallCaseOf(k)] +
+					 ecp_stop_advance(meta, notes->looks[i].n) > most[k]))
+				i++;
+		clusters += notes->looks[i].n;
+		n++;
+	}
+	return n == 0 ? PG_INT32_MAX : (int) (clusters / n) + 1;
+}
+
+int
+ecp_recall_depth(const EcpRecallNotes *notes, int k)
+{
+	int			i = 0;
+
+	while (i < notes->nlooks - 1 &&
+		   notes->looks[i].recall[EcpRecallCaseOf(k)] < 1 - POINTS_REST)
+		i++;
+	return notes->looks[i].n;
+}
+
 /* ---- tries ---- */
 
 /* What slacks give for the queries of a kind. */
@@ -257,21 +293,72 @@ typedef struct PointTries
 	const EcpQueryMix *mixes;	/* of each query */
 	const double *tilts;		/* how much each counts in tilted means */
 	const float8 *advances;		/* at each look */
+	int			max_looks;
+	float8	   *sums;			/* see tries_set_sums() */
+	float4	   *recalls;		/* likewise */
+	int		   *clusters;		/* after how many a look is, but the last of a
+								 * query */
 	double		low;			/* of what looks have */
 	double		high;
 } PointTries;
 
-/* The look at which a search stops that has this slack, in a case. */
-static const EcpRecallLook *
-tries_stop(const PointTries *tries, const EcpRecallNotes *notes, int c,
-		   double slack)
+/* Where the looks of query q in a case are, in the arrays. */
+static inline Size
+tries_looks(const PointTries *tries, int q, int c)
 {
-	int			i = 0;
+	return ((Size) q * EcpRecallCasesOf(tries->k) + c - tries->first) *
+		tries->max_looks;
+}
 
-	while (i < notes->nlooks - 1 &&
-		   !(notes->looks[i].gap[c] + tries->advances[i] >= slack))
-		i++;
-	return &notes->looks[i];
+/*
+ * Set, for each query and case of the k, the largest sum of gap and advance up to
+ * each look, and the recall there.
+ */
+static void
+tries_set_sums(const PointTries *tries)
+{
+	for (int q = 0; q < tries->queries->n; q++)
+	{
+		const EcpRecallNotes *notes = EcpRecallNotesOf(tries->queries, q);
+
+		for (int c = tries->first; notes->nks > tries->k &&
+			 c < tries->first + EcpRecallCasesOf(tries->k); c++)
+		{
+			float8	   *sums = tries->sums + tries_looks(tries, q, c);
+			float4	   *recalls = tries->recalls + tries_looks(tries, q, c);
+			float8		most = -get_float8_infinity();
+
+			for (int i = 0; i < notes->nlooks; i++)
+			{
+				float8		sum = notes->looks[i].gap[c] + tries->advances[i];
+
+				if (sum > most)
+					most = sum;
+				sums[i] = most;
+				recalls[i] = notes->looks[i].recall[c];
+			}
+		}
+	}
+}
+
+/*
+ * The look at which a search stops that has this slack; nlooks - 1 is the last.  It
+ * is searched for without branches, which would be guessed wrong half of the time.
+ */
+static inline int
+tries_stop(const float8 *sums, int nlooks, double slack)
+{
+	const float8 *at = sums;
+
+	/* it is one of the n from "at" on */
+	for (int n = nlooks; n > 1;)
+	{
+		int			half = n / 2;
+
+		at += at[half - 1] < slack ? half : 0;
+		n -= half;
+	}
+	return at - sums;
 }
 
 /*
@@ -301,11 +388,13 @@ tries_result_cases(const PointTries *tries, int kind, const float4 *slacks,
 		sum = slacks ? ecp_mix_slack(mix, slacks) : slack + mix->outer;
 		for (int c = first; c < first + ncases; c++)
 		{
-			const EcpRecallLook *look = tries_stop(tries, notes, c, sum);
+			Size		looks = tries_looks(tries, q, c);
+			int			i = tries_stop(tries->sums + looks, notes->nlooks, sum);
 
-			found += look->recall[c];
+			found += tries->recalls[looks + i];
 			if (c == first)
-				clusters += look->n;
+				clusters += i < notes->nlooks - 1 ? tries->clusters[i] :
+					notes->looks[i].n;
 		}
 		found /= ncases;
 		recall += found;
@@ -496,6 +585,7 @@ points_of_k(PointTries *tries, int k, EcpRecallPointData *points)
 
 	tries->k = k;
 	tries->first = EcpRecallCaseOf(k);
+	tries_set_sums(tries);
 	tries->low = get_float8_infinity();
 	tries->high = -get_float8_infinity();
 	for (int q = 0; q < queries->n; q++)
@@ -543,16 +633,12 @@ points_of_k(PointTries *tries, int k, EcpRecallPointData *points)
 
 /* What a search has beyond the gap at each look. */
 static float8 *
-points_advances(const EcpMetaPageData *meta, int max_looks)
+points_advances(const EcpMetaPageData *meta, const int *clusters, int max_looks)
 {
 	float8	   *advances = palloc(mul_size(max_looks, sizeof(float8)));
-	int			n = 1;
 
 	for (int i = 0; i < max_looks; i++)
-	{
-		advances[i] = ecp_stop_advance(meta, n);
-		n = EcpLookNext(n);
-	}
+		advances[i] = ecp_stop_advance(meta, clusters[i]);
 	return advances;
 }
 
@@ -580,7 +666,18 @@ ecp_recall_points(const EcpRecallQueries *queries, double loss,
 	tries.loss = loss;
 	tries.mixes = mixes;
 	tries.tilts = tilts;
-	tries.advances = points_advances(meta, max_looks);
+	tries.max_looks = max_looks;
+	tries.clusters = palloc(mul_size(max_looks, sizeof(int)));
+	tries.clusters[0] = 1;
+	for (int i = 1; i < max_looks; i++)
+		tries.clusters[i] = EcpLookNext(tries.clusters[i - 1]);
+	tries.advances = points_advances(meta, tries.clusters, max_looks);
+	tries.sums = palloc_extended(mul_size(mul_size(queries->n, max_looks),
+										  ECP_RECALL_FIRSTS * sizeof(float8)),
+								 MCXT_ALLOC_HUGE);
+	tries.recalls = palloc_extended(mul_size(mul_size(queries->n, max_looks),
+											 ECP_RECALL_FIRSTS * sizeof(float4)),
+									MCXT_ALLOC_HUGE);
 	for (int k = 0; k < ECP_CURVE_KS; k++)
 	{
 		EcpRecallPointData *points = curve->ecpm_points[k];
@@ -593,6 +690,8 @@ ecp_recall_points(const EcpRecallQueries *queries, double loss,
 				 points[t].ecpm_slack[3], points[t].ecpm_slack[4],
 				 points[t].ecpm_clusters);
 	}
+	pfree(tries.sums);
+	pfree(tries.recalls);
 	pfree(mixes);
 	pfree(tilts);
 }

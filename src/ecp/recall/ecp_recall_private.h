@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_recall_private.h
- *	  A measurement, for the files that make it: ecp_recall_curve.c takes the
- *	  queries, ecp_recall_search.c makes notes of them, ecp_recall_points.c draws
- *	  conclusions.
+ *	  A measurement, for the files that make it: ecp_recall_curve.c takes queries,
+ *	  which ecp_recall_query.c chooses, ecp_recall_pass.c reads clusters for them,
+ *	  ecp_recall_search.c makes notes, ecp_recall_points.c draws conclusions.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +16,7 @@
 #include "ecp/search/ecp_rerank.h"
 #include "ecp/search/ecp_stop.h"
 #include "ecp/search/ecp_target.h"
+#include "portability/instr_time.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
 
@@ -92,6 +93,17 @@ typedef struct EcpRecallQueries
 extern double ecp_recall_sum_most(const EcpRecallQueries *queries,
 								  const EcpMetaPageData *meta, int kind, int k);
 
+/*
+ * How many clusters a search for a query of this kind takes on average to have these
+ * sums for all of the first nks ks, by those that went on to the end.
+ */
+extern int	ecp_recall_ahead(const EcpRecallQueries *queries,
+							 const EcpMetaPageData *meta, int kind,
+							 const float4 *most, int nks);
+
+/* After how many clusters a search has nearly all of the nearest for k number "k". */
+extern int	ecp_recall_depth(const EcpRecallNotes *notes, int k);
+
 /* The standard deviation of the gaps before rows' looks. */
 extern double ecp_recall_spread(const EcpRecallQueries *queries);
 
@@ -102,51 +114,210 @@ extern double ecp_recall_spread(const EcpRecallQueries *queries);
 extern void ecp_recall_points(const EcpRecallQueries *queries, double loss,
 							  EcpMetaPageData *meta);
 
-/* A measurement: ecp_recall_curve.c's, but for the present query. */
-struct EcpRecallCurve
+/* A cluster that a search reads, or the insert buffer after such a cluster. */
+typedef struct EcpRecallRef
 {
-	EcpProbe	probe;
-	MemoryContext context;		/* of this struct and the notes */
-	MemoryContext row_context;	/* of the cluster with the row */
-	MemoryContext query_context;	/* of one query */
-	EcpIndexState *state;
-	EcpRecallCurveData before;	/* the metapage's when we began */
-	EcpRerank	rerank;
-	int			depth;			/* clusters read for a query, at most */
-	/* where searches end before that */
-	float4		sum_most[ECP_QUERY_KINDS][ECP_CURVE_KS];
-	bool		prefetch;		/* pages may have to be waited for */
+	uint32		place;			/* its number in curve->clusters */
+	float4		rank;			/* of its leader */
+	int			cluster;		/* number in the order of promise */
+}			EcpRecallRef;
 
-	/* where rows are taken from */
-	EcpChildData *clusters;
-	int			nclusters;
-	uint32		largest;		/* rows of the largest */
-	char	   *pool;			/* CURVE_POOL rows */
+/* A row that may be among the nearest. */
+typedef struct EcpRecallRow
+{
+	float8		rank;			/* or an estimate */
+	float4		bound;			/* of the exact rank, if that is an estimate */
+	int			cluster;		/* number in the order of promise */
+	uint32		page;			/* number in curve->pages, and its slot there, */
+	uint32		slot;			/* if the rank is an estimate */
+}			EcpRecallRow;
 
-	/* the present query */
-	int			nks;			/* for the first of the curve's ks */
-	const EcpQuery *query;
-	const EcpCodeQuery *codes;
+/* An entry page from which rows with codes were taken. */
+typedef struct EcpRecallPage
+{
+	uint64		run;
+	BlockNumber blk;			/* of the run */
+	uint32		entry_pages;
+	uint32		first;			/* slot of the run */
+}			EcpRecallPage;
+
+/* A search that looks at some of the rows looks at one in so many. */
+#define ECP_RECALL_SHARE	8
+
+/* Of so many rows, one's exact rank may be read, where 100 are looked for. */
+#define ECP_RECALL_SOME		4
+#define EcpRecallIsSome(row) ((row)->slot % ECP_RECALL_SOME == 0)
+
+/*
+ * A search for k number "first_k" to nks - 1.  It has read n clusters, and rows are
+ * kept of those up to "upto", which it reads next.
+ */
+typedef struct EcpRecallSearch
+{
+	EcpRecallNotes *notes;
+	const void *row;			/* the vector */
+	int			first_k;
+	int			nks;
+	int			share;			/* one row in so many is looked at */
+	int			depth;			/* clusters read, at most */
+	bool		done;
 	ItemPointerData self;
 	int			self_cluster;	/* where it was met; PG_INT32_MAX if nowhere */
-	EcpNearest	truth;
+	char	   *prepared;
+	const EcpQuery *query;
+	const EcpCodeQuery *codes;
+
+	/*
+	 * clusters in the order of promise, "all" if there are no more, and
+	 * buffers
+	 */
+	EcpRecallRef *refs;
+	int			nrefs;
+	bool		all;
+	EcpRecallRef *buffers;
+	int			nbuffers;
+	int			buffers_max;
+	int			next_buffer;	/* those before it were read */
+	int			n;
+	int			upto;
+	int			look;			/* clusters after which it looks next */
+	int			nlooks;
+
+	/* rows: the first nkept were in clusters before n */
+	EcpRecallRow *rows;
+	int			nkept;
+	int			nrows;
+	int			rows_max;
+	float8		limit;			/* others are not among the nearest */
 	EcpNearest	seen[ECP_CURVE_KS]; /* what a scan would know */
-	float8	   *ranks;			/* of a page's rows */
+	EcpNearest	truth;			/* by exact ranks */
+
+	/*
+	 * With codes: estimates of the truth's k nearest, and of those whose
+	 * exact ranks may be read; and of one row in ECP_RECALL_SOME the same,
+	 * for 100 rows.
+	 */
+	float8		truth_kth;
+	EcpNearest	near;
+	EcpNearest	some_truth;
+	EcpNearest	some_seen;
+	EcpNearest	some_near;
+}			EcpRecallSearch;
+
+/* A measurement. */
+struct EcpRecallCurve
+{
+	Relation	index;
+	MemoryContext context;		/* of this struct and the notes */
+	MemoryContext row_context;	/* of the cluster with the row */
+	MemoryContext batch_context;	/* of searches */
+	EcpIndexState *state;
+	EcpRecallCurveData before;	/* the metapage's when we began */
+	int			depth;			/* clusters read for a query, at most */
+	/* where searches end before that, and how many clusters that may take */
+	float4		sum_most[ECP_QUERY_KINDS][ECP_CURVE_KS];
+	int			ahead[ECP_QUERY_KINDS];
+	bool		prefetch;		/* pages may have to be waited for */
+	int			most;			/* queries that are searched for together, at
+								 * most */
+	bool		has_codes;
+
+	/* the clusters, from which rows are taken, and then insert buffers */
+	EcpChildData *clusters;
+	int			nclusters;
+	int			nplaces;		/* of both */
+	uint32		largest;		/* rows of the largest cluster */
+	int			share;			/* of rows that tell of thousands, one in so
+								 * many */
+	char	   *pool;			/* CURVE_POOL rows */
+
+	/* reading for many searches: ecp_recall_pass.c */
+	EcpProbe	probe;
+	EcpRerank	rerank;
+	struct RecallPass *pass;
 
 	EcpRecallReport report;		/* NULL: none */
 	void	   *report_arg;
+	EcpTeam    *team;			/* NULL: none */
+	uint64		ndone;			/* queries; of a team, before this task */
 
 	int			max_looks;
 	int			max_queries;
 	EcpRecallQueries queries;
 };
 
+/* ---- ecp_recall_curve.c ---- */
+
+/* One more search has ended: report it. */
+extern void ecp_recall_curve_progress(EcpRecallCurve *curve);
+
+/* ---- ecp_recall_query.c ---- */
+
+/* Rows that queries unlike them are made of; rows that are not there are zeros. */
+#define ECP_RECALL_POOL		64
+
+/* Bytes of a query, of which the pool has many. */
+extern Size ecp_recall_query_bytes(const EcpRecallCurve *curve);
+
 /*
- * Search for a vector, a query of this kind, and, if it is a row of the index,
- * which one, and add the notes to the queries; there is room for another.
+ * Set a query, and its TID, to a random row; false if there is none.  The choice
+ * follows from its number and the index's seed.  Of rows at one place, which
+ * fill clusters of their own, only the first of each cluster is taken: the rest
+ * are found by one query, and would hide what others miss.
  */
-extern void ecp_recall_search(EcpRecallCurve *curve, EcpQueryKind kind,
-							  const void *row, ItemPointer self);
-extern void ecp_recall_search_init(EcpRecallCurve *curve);
+extern bool ecp_recall_query_row(EcpRecallCurve *curve, int number, char *query,
+								 ItemPointer tid);
+
+/* Make a query of this kind, which is not that of a row; "vector" has zeros. */
+extern void ecp_recall_query_other(const EcpRecallCurve *curve, EcpQueryKind kind,
+								   int number, char *vector);
+
+/* ---- ecp_recall_search.c ---- */
+
+/*
+ * Prepare to search for search->row.  The caller has zeroed the struct and set
+ * notes, row, first_k, nks, share and depth, and self if that is a row.  False if it
+ * is not possible.  Allocates in the current memory context.
+ */
+extern bool ecp_recall_search_begin(EcpRecallCurve *curve,
+									EcpRecallSearch * search);
+
+/* Beyond which cluster, of at most "most", the search surely does not go. */
+extern int	ecp_recall_search_end(const EcpRecallCurve *curve,
+								  const EcpRecallSearch * search, int most);
+
+/* A row of a cluster before search->upto that is nearer than search->limit. */
+extern void ecp_recall_search_add(EcpRecallSearch * search,
+								  const EcpRecallRow * row);
+
+/* All clusters before search->upto have been read: go on to there. */
+extern void ecp_recall_search_replay(EcpRecallCurve *curve,
+									 EcpRecallSearch * search);
+
+/*
+ * Is the exact rank of a row wanted, which is not known yet: of those that are
+ * nearest by estimate ("first"), or, when these are known, of others that may be
+ * nearer?  And note it.
+ */
+extern bool ecp_recall_search_wants(const EcpRecallSearch * search,
+									const EcpRecallRow * row, bool first);
+extern void ecp_recall_search_exact(EcpRecallSearch * search, EcpRecallRow * row,
+									float8 rank);
+
+/* The nearest rows are known: note the recall at all looks. */
+extern void ecp_recall_search_note(EcpRecallCurve *curve,
+								   EcpRecallSearch * search);
+
+/* ---- ecp_recall_pass.c ---- */
+
+extern void ecp_recall_pass_init(EcpRecallCurve *curve);
+
+/*
+ * Search, and make notes.  Returns false, without notes, if the time was up before:
+ * so many seconds from "start" on.
+ */
+extern bool ecp_recall_pass_is_late(instr_time start, double seconds);
+extern bool ecp_recall_pass_run(EcpRecallCurve *curve, EcpRecallSearch * searches,
+								int n, instr_time start, double seconds);
 
 #endif							/* ECP_RECALL_PRIVATE_H */

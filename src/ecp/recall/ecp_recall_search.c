@@ -3,10 +3,16 @@
  * ecp_recall_search.c
  *	  RECALL: a search that notes what it would have found if it had stopped.
  *
- * It uses the descent, the probe, the gaps and the exact vectors of
- * src/ecp/search, but not ecp_search.c.  That reads the metapage, which a build
- * writes last, and keeps all rows of a window.  Here each row is compared
- * with the last of the nearest so far, and few are kept.
+ * It uses the gaps of src/ecp/search, but not ecp_search.c.  That reads the
+ * metapage, which a build writes last, and keeps all rows of a window.  Here,
+ * ecp_recall_pass.c reads clusters in the order of blocks, for many searches,
+ * some of each at a time.  Of these, each search is given the rows nearer than the
+ * last of the nearest before, with the numbers of their clusters in its own order.
+ * In this order it adds them then, and looks at itself where a scan would
+ * (ecp_recall_search_replay()).
+ *
+ * So the notes do not depend on what is read together, and neither does where a
+ * search ends.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,8 +39,14 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/* The nearest rows by exact distances, and that can make up for others as near. */
+/*
+ * The nearest rows by exact distances, and that can make up for others as near.  Where
+ * exact distances are read from pages of their own, they are fewer, and tell of
+ * smaller ks only.
+ */
 #define SEARCH_EXACT_MOST	100
+#define SEARCH_CODES_EXACT	20
+#define SEARCH_SOME_K		2	/* number of the k that some rows tell of */
 
 /*
  * How wide bounds by codes are.  Where a row's exact distance is not read, although
@@ -45,150 +57,21 @@
 #define SEARCH_CODE_EPS		1.0f
 
 /*
+ * Exact ranks are read only of so many times as many rows, those nearest by
+ * estimate.  From queries far away, where all rows are about equally far, thousands
+ * would have to be read.
+ */
+#define SEARCH_NEAR_TIMES	2
+#define SEARCH_NEAR_LEAST	40
+
+/* Room for rows, at first. */
+#define SEARCH_ROWS_MIN		256
+
+/*
  * Ranks are the same if they differ by this share: those of the two rows half-way
  * between which a query is, but for rounding.
  */
 #define SEARCH_SAME			1e-6
-
-/* Is this the row that is searched for?  Then note where it was met. */
-static inline bool
-search_is_self(EcpRecallCurve *curve, ItemPointer tid)
-{
-	/* not ItemPointerEquals(): a TID of a damaged page may be invalid */
-	if (!ItemPointerIsValid(&curve->self) ||
-		ItemPointerCompare(tid, &curve->self) != 0)
-		return false;
-	curve->self_cluster = curve->truth.cluster;
-	return true;
-}
-
-/* Note a row by what a scan would know of it. */
-static inline void
-search_see(EcpRecallCurve *curve, float8 rank)
-{
-	for (int k = 0; k < curve->nks; k++)
-		ecp_nearest_add(&curve->seen[k], rank);
-}
-
-/* Rows of at least this rank are not among the nearest so far, of any k. */
-static inline float8
-search_most(const EcpRecallCurve *curve)
-{
-	return Max(curve->truth.kth, curve->seen[curve->nks - 1].kth);
-}
-
-/* Rows of a page by their codes. */
-static void
-search_codes(EcpRecallCurve *curve, const EcpProbeRun *run, Buffer buffer,
-			 const EcpEntryView *view, uint32 first, int n)
-{
-	const EcpClusterRef *ref = curve->probe.ref;
-	float4		leader_rank = ref->panel ? ref->rank :
-		ecp_code_query_origin(curve->codes);
-	EcpCodeMargin margin = ecp_code_query_margin(curve->codes, leader_rank);
-	const uint32 *const *factors = (const uint32 *const *) view->factors;
-	int			nslots = TYPEALIGN(ECP_CODE_BLOCK, n);
-	float4	   *bounds = palloc(nslots * sizeof(float4));
-	int		   *near = palloc(n * sizeof(int));
-	int			nnear = 0;
-	uint64		number;
-
-	ecp_code_query_bounds(curve->codes, leader_rank,
-						  (const uint8 *) view->codes, factors, n, bounds);
-	number = ecp_rerank_add_page(&curve->rerank, run, first, n, view->tids);
-	for (int i = 0; i < n; i++)
-	{
-		/* nearly all rows end here */
-		if (!(bounds[i] < search_most(curve)))
-			continue;
-		if (!EcpSlotIsLive(view, i) ||
-			search_is_self(curve, &view->tids[i]))
-			continue;
-		search_see(curve, ecp_code_estimate(margin, factors, i, bounds[i]));
-		if (bounds[i] < curve->truth.kth)
-			near[nnear++] = i;
-	}
-	UnlockReleaseBuffer(buffer);
-	for (int i = 0; i < nnear; i++)
-	{
-		if (bounds[near[i]] < curve->truth.kth)
-			ecp_nearest_add(&curve->truth,
-							ecp_rerank_rank(&curve->rerank, number + near[i]));
-	}
-	pfree(near);
-	pfree(bounds);
-}
-
-/* A row that is among the nearest so far. */
-static void
-search_row(EcpRecallCurve *curve, ItemPointer tid, float8 rank)
-{
-	if (search_is_self(curve, tid))
-		return;
-	search_see(curve, rank);
-	ecp_nearest_add(&curve->truth, rank);
-}
-
-/* Rows in PARTS: those that cannot be among the nearest are left out. */
-static void
-search_parts(EcpRecallCurve *curve, const EcpEntryView *view, int n)
-{
-	const EcpGeometry *geo = &curve->state->leaf;
-
-	for (int from = 0; from < n; from += 64)
-	{
-		uint64		word = view->live[from / 64] & EcpLowBits(n - from);
-
-		word = ecp_query_pass_parts(curve->query,
-									(const uint8 *) view->codes + from * geo->code_bytes,
-									(const uint8 *) view->rest + from * geo->rest_bytes,
-									geo->nfactors > 0 ? view->factors[0] + from : NULL, word,
-									search_most(curve), curve->ranks);
-		for (; word != 0; word &= word - 1)
-		{
-			int			i = pg_rightmost_one_pos64(word);
-
-			if (curve->ranks[i] < search_most(curve))
-				search_row(curve, &view->tids[from + i], curve->ranks[i]);
-		}
-	}
-}
-
-/* Callback of the probe, with each entry page. */
-static void
-search_page(void *arg, const EcpProbeRun *run, Buffer buffer,
-			const EcpEntryView *view, uint32 first, int n)
-{
-	EcpRecallCurve *curve = arg;
-	const EcpGeometry *geo = &curve->state->leaf;
-	const uint32 *const *factors = (const uint32 *const *) view->factors;
-
-	if (n > 0 && curve->codes)
-	{
-		search_codes(curve, run, buffer, view, first, n);
-		return;
-	}
-	if (n > 0 && geo->parts)
-	{
-		search_parts(curve, view, n);
-		UnlockReleaseBuffer(buffer);
-		return;
-	}
-	if (n > 0 && geo->columns)
-		ecp_query_rank_columns(curve->query, (const uint8 *) view->codes,
-							   geo->slots, factors, n, curve->ranks);
-	else if (n > 0)
-		ecp_query_rank_rows(curve->query, view->codes, geo->code_bytes, factors,
-							n, curve->ranks);
-	for (int i = 0; i < n; i++)
-	{
-		if (!(curve->ranks[i] < search_most(curve)))
-			continue;
-		if (EcpSlotIsLive(view, i))
-			search_row(curve, &view->tids[i], curve->ranks[i]);
-	}
-	UnlockReleaseBuffer(buffer);
-}
 
 /* Smaller ranks first, and those that were read first. */
 static int
@@ -204,13 +87,13 @@ search_compare(const void *a, const void *b)
 
 /* The gap before the next leader of a look, with a k-th row of this rank. */
 static float4
-search_gap(const EcpRecallCurve *curve, const EcpRecallNotes *notes,
+search_gap(const EcpRecallCurve *curve, const EcpRecallSearch * search,
 		   const EcpRecallLook *look, float8 kth)
 {
 	if (isinf(look->next))
 		return get_float4_infinity();
-	return (float4) ecp_stop_gap(&notes->place, &curve->state->meta, look->next,
-								 kth);
+	return (float4) ecp_stop_gap(&search->notes->place, &curve->state->meta,
+								 look->next, kth);
 }
 
 /* The rank of the (k - 1)-th nearest row so far; infinity if there are not so many. */
@@ -225,43 +108,59 @@ search_before_last(const EcpNearest *nearest)
 	return nearest->n < nearest->k ? rows[0].rank : Max(rows[1].rank, rows[2].rank);
 }
 
-/* Look at the search after n clusters. */
+/* Set the gaps of a look by the nearest rows so far. */
 static void
-search_look(EcpRecallCurve *curve, EcpRecallNotes *notes, int n)
+search_set_gaps(const EcpRecallCurve *curve, const EcpRecallSearch * search,
+				EcpRecallLook *look)
 {
-	const EcpProbe *probe = &curve->probe;
-	EcpRecallLook *look = &notes->looks[notes->nlooks++];
-
-	Assert(notes->nlooks <= curve->max_looks);
-	look->n = n;
-	look->next = EcpProbeWaiting(probe) == 0 ? get_float4_infinity() :
-		probe->refs[probe->next_ref].rank;
-	for (int k = 0; k < notes->nks; k++)
+	for (int k = search->first_k; k < search->nks; k++)
 	{
-		const EcpNearest *seen = &curve->seen[k];
+		const EcpNearest *seen = &search->seen[k];
 
-		look->gap[EcpRecallCaseOf(k)] = search_gap(curve, notes, look, seen->kth);
+		look->gap[EcpRecallCaseOf(k)] = search_gap(curve, search, look, seen->kth);
 		if (k > 0)
 			look->gap[EcpRecallCaseWithSelf(k)] =
-				search_gap(curve, notes, look, curve->self_cluster < n ?
+				search_gap(curve, search, look,
+						   search->self_cluster < look->n && search->share == 1 ?
 						   search_before_last(seen) : seen->kth);
 	}
 }
 
-/*
- * Is there next to nothing to find after the last look, for any k?  Where many rows
- * are equally far away, there can be for few rows, but not for many.
- */
-static bool
-search_is_done(const EcpRecallCurve *curve, const EcpRecallNotes *notes)
+/* Look at the search after search->n clusters. */
+static void
+search_look(const EcpRecallCurve *curve, EcpRecallSearch * search)
 {
-	const EcpRecallLook *look = &notes->looks[notes->nlooks - 1];
-	double		advance = ecp_stop_advance(&curve->state->meta, look->n);
+	EcpRecallLook *look = &search->notes->looks[search->nlooks++];
 
-	for (int k = 0; k < notes->nks; k++)
-		if (!(look->gap[EcpRecallCaseOf(k)] + advance >
-			  curve->sum_most[notes->kind][k]))
+	Assert(search->nlooks <= curve->max_looks);
+	look->n = search->n;
+	look->next = search->n < search->nrefs ? search->refs[search->n].rank :
+		get_float4_infinity();
+	search_set_gaps(curve, search, look);
+}
+
+/* Is there next to nothing to find after n clusters, for any k? */
+static bool
+search_is_done(const EcpRecallCurve *curve, const EcpRecallSearch * search, int n)
+{
+	const EcpRecallNotes *notes = search->notes;
+	const EcpMetaPageData *meta = &curve->state->meta;
+	double		advance = 0;
+
+	for (int k = search->first_k; k < search->nks; k++)
+	{
+		float4		most = curve->sum_most[notes->kind][k];
+		float4		gap;
+
+		if (isinf(most))
 			return false;
+		if (k == search->first_k)
+			advance = ecp_stop_advance(meta, n);
+		gap = (float4) ecp_stop_gap(&notes->place, meta, search->refs[n].rank,
+									search->seen[k].kth);
+		if (!(gap + advance > most))
+			return false;
+	}
 	return true;
 }
 
@@ -270,35 +169,37 @@ search_is_done(const EcpRecallCurve *curve, const EcpRecallNotes *notes)
  * any of the first n of "rows" and, unless that is nowhere, the row searched for.
  */
 static void
-search_note_case(EcpRecallNotes *notes, int c, const EcpNearestRow *rows, int n,
-				 int wanted, int self_cluster)
+search_note_case(const EcpRecallSearch * search, int c, const EcpNearestRow *rows,
+				 int n, int wanted, int self_cluster)
 {
-	int		   *came = palloc0(mul_size(notes->nlooks, sizeof(int)));
+	EcpRecallLook *looks = search->notes->looks;
+	int			nlooks = search->nlooks;
+	int		   *came = palloc0(mul_size(nlooks, sizeof(int)));
 	int			found = 0;
 
 	for (int r = -1; r < n; r++)
 	{
 		int			cluster = r < 0 ? self_cluster : rows[r].cluster;
 		int			low = 0;
-		int			high = notes->nlooks;
+		int			high = nlooks;
 
 		/* the first look after this cluster */
 		while (low < high)
 		{
 			int			middle = (low + high) / 2;
 
-			if (cluster < notes->looks[middle].n)
+			if (cluster < looks[middle].n)
 				high = middle;
 			else
 				low = middle + 1;
 		}
-		if (low < notes->nlooks)
+		if (low < nlooks)
 			came[low]++;
 	}
-	for (int i = 0; i < notes->nlooks; i++)
+	for (int i = 0; i < nlooks; i++)
 	{
 		found += came[i];
-		notes->looks[i].recall[c] = (float4) Min(found, wanted) / Max(wanted, 1);
+		looks[i].recall[c] = (float4) Min(found, wanted) / Max(wanted, 1);
 	}
 	pfree(came);
 }
@@ -309,25 +210,33 @@ search_note_case(EcpRecallNotes *notes, int c, const EcpNearestRow *rows, int n,
  * hardly change where they are.
  */
 static void
-search_note_recall(EcpRecallCurve *curve, EcpRecallNotes *notes, int k)
+search_note_recall(EcpRecallSearch * search, int k)
 {
-	const EcpNearest *seen = &curve->seen[k];
-	const EcpNearestRow *rows = curve->truth.rows;
-	bool		is_row = ItemPointerIsValid(&curve->self);
-	bool		is_exact = ecp_target_ks[k] <= curve->truth.k;
-	int			wanted = Min(ecp_target_ks[k], is_exact ? curve->truth.n : seen->n);
+	const EcpNearest *seen = &search->seen[k];
+	const EcpNearest *truth = &search->truth;
+	const EcpNearestRow *rows = truth->rows;
+	bool		is_row = ItemPointerIsValid(&search->self) && search->share == 1;
+	bool		is_exact = ecp_target_ks[k] <= truth->k;
+	int			wanted = Min(seen->k, is_exact ? truth->n : seen->n);
 
-	if (!is_exact)
+	if (search->codes && search->first_k == 0 && k == SEARCH_SOME_K)
+	{
+		const EcpNearest *some = &search->some_truth;
+
+		for (int with_self = 0; with_self <= 1; with_self++)
+			search_note_case(search, EcpRecallCaseOf(k) + with_self, some->rows,
+							 some->n, some->n, PG_INT32_MAX);
+	}
+	else if (!is_exact)
 	{
 		/* of a heap, the first is the farthest */
-		search_note_case(notes, EcpRecallCaseOf(k), seen->rows, seen->n, wanted,
+		search_note_case(search, EcpRecallCaseOf(k), seen->rows, seen->n, wanted,
 						 PG_INT32_MAX);
-		search_note_case(notes, EcpRecallCaseWithSelf(k), seen->rows + is_row,
+		search_note_case(search, EcpRecallCaseWithSelf(k), seen->rows + is_row,
 						 seen->n - is_row, wanted,
-						 is_row ? curve->self_cluster : PG_INT32_MAX);
-		return;
+						 is_row ? search->self_cluster : PG_INT32_MAX);
 	}
-	for (int with_self = 0; with_self <= 1; with_self++)
+	for (int with_self = 0; with_self <= 1 && is_exact; with_self++)
 	{
 		bool		self = with_self && is_row && wanted > 1;
 		int			n = wanted - self;
@@ -337,12 +246,12 @@ search_note_recall(EcpRecallCurve *curve, EcpRecallNotes *notes, int k)
 		 * belong to the answer: they would make up for nearer ones that are
 		 * missed, and few queries tell of so many rows.
 		 */
-		while (n < Min(curve->truth.n, SEARCH_EXACT_MOST) &&
+		while (n < Min(truth->n, SEARCH_EXACT_MOST) &&
 			   rows[n].rank <= rows[wanted - self - 1].rank)
 			n++;
 		/* a query that is no row has the one case twice */
-		search_note_case(notes, EcpRecallCaseOf(k) + with_self, rows, n, wanted,
-						 self ? curve->self_cluster : PG_INT32_MAX);
+		search_note_case(search, EcpRecallCaseOf(k) + with_self, rows, n, wanted,
+						 self ? search->self_cluster : PG_INT32_MAX);
 	}
 }
 
@@ -351,11 +260,11 @@ search_note_recall(EcpRecallCurve *curve, EcpRecallNotes *notes, int k)
  * row's distance another, as a scan sees it: so much all of these differ.
  */
 static void
-search_note_firsts(const EcpRecallCurve *curve, const EcpRecallNotes *notes,
+search_note_firsts(const EcpRecallCurve *curve, const EcpRecallSearch * search,
 				   EcpRecallLook *look)
 {
-	const EcpNearestRow *rows = curve->truth.rows;
-	int			nrows = curve->truth.n;
+	const EcpNearestRow *rows = search->truth.rows;
+	int			nrows = search->truth.n;
 	float4		seen = look->gap[0];
 	float4		first = 0;
 
@@ -367,7 +276,7 @@ search_note_firsts(const EcpRecallCurve *curve, const EcpRecallNotes *notes,
 		while (r < nrows && rows[r].cluster >= look->n)
 			r++;
 		look->recall[f] = r < nrows && rows[r].rank <= near;
-		look->gap[f] = search_gap(curve, notes, look,
+		look->gap[f] = search_gap(curve, search, look,
 								  r < nrows ? rows[r].rank : get_float8_infinity());
 		if (f == 0)
 			first = look->gap[0];
@@ -376,150 +285,263 @@ search_note_firsts(const EcpRecallCurve *curve, const EcpRecallNotes *notes,
 	}
 }
 
-/* The search has ended: note how many of the nearest rows each look had. */
+/* Looks at the query after this search had ended: it would have found no more. */
 static void
-search_note(EcpRecallCurve *curve, EcpRecallNotes *notes)
+search_note_rest(const EcpRecallCurve *curve, const EcpRecallSearch * search)
 {
-	int			nrows = curve->truth.n;
+	EcpRecallNotes *notes = search->notes;
+	const EcpRecallLook *last = &notes->looks[search->nlooks - 1];
 
-	qsort(curve->truth.rows, nrows, sizeof(EcpNearestRow), search_compare);
-	for (int i = 0; i < notes->nlooks; i++)
-		search_note_firsts(curve, notes, &notes->looks[i]);
-	for (int k = 1; k < notes->nks; k++)
-		search_note_recall(curve, notes, k);
-	notes->valid = true;
-}
-
-/* Prepare to search for a query; false if that is not possible. */
-static bool
-search_begin(EcpRecallCurve *curve, const void *query, void *prepared)
-{
-	EcpMetaPageData *meta = &curve->state->meta;
-	EcpVector	vector = {0};
-
-	vector.elem = EcpMetaQueryElem(meta);
-	vector.dims = meta->ecpm_dims;
-	vector.data = query;
-	if (!ecp_prepare(meta, &vector, prepared))
-		return false;
-	curve->query = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
-									meta->ecpm_dims, query);
-	curve->codes = NULL;
-	if (curve->state->leaf.quantizer != ECP_QUANTIZER_NONE)
+	for (int i = search->nlooks; i < notes->nlooks; i++)
 	{
-		curve->codes = ecp_code_query_create(meta->ecpm_leader_elem,
-											 meta->ecpm_metric, meta->ecpm_dims,
-											 meta->ecpm_rotation_seed, prepared,
-											 SEARCH_CODE_EPS);
-		ecp_rerank_reset(&curve->rerank);
-		curve->rerank.query = curve->query;
-	}
-	curve->self_cluster = PG_INT32_MAX;
-	curve->truth.k = Min(ecp_target_ks[curve->nks - 1], SEARCH_EXACT_MOST);
-	ecp_nearest_reset(&curve->truth);
-	for (int k = 0; k < ECP_CURVE_KS; k++)
-		ecp_nearest_reset(&curve->seen[k]);
-	ecp_probe_init(&curve->probe);
-	if (!curve->prefetch)
-		curve->probe.prefetch = 0;
-	return true;
-}
+		EcpRecallLook *look = &notes->looks[i];
 
-/* Search for a vector, and keep notes; in the context of the query. */
-static void
-search_run(EcpRecallCurve *curve, EcpQueryKind kind, const void *row)
-{
-	EcpRecallNotes *notes = EcpRecallNotesOf(&curve->queries, curve->queries.n);
-	EcpProbe   *probe = &curve->probe;
-	EcpMetaPageData *meta = &curve->state->meta;
-	int			expected = Min(ecp_target_rule_probes(meta->ecpm_nleaves),
-							   curve->depth);
-	void	   *prepared = palloc(curve->state->node.vec_bytes);
-	EcpDescent *descent;
-	int			look = 1;
-	int			n = 0;
-
-	Assert(curve->queries.n < curve->max_queries);
-	notes->kind = kind;
-	notes->nks = curve->nks;
-	notes->nlooks = 0;
-	notes->valid = false;
-	if (!search_begin(curve, row, prepared))
-		return;
-	descent = ecp_descent_begin(probe->index, curve->state, prepared, false,
-								expected);
-	(void) ecp_probe_take(probe, descent, Max(expected, ECP_PLACE_LEADERS) + 1);
-	ecp_place_set(&notes->place, meta, prepared, probe->refs,
-				  EcpProbeWaiting(probe));
-	for (;;)
-	{
-		if (EcpProbeWaiting(probe) == 0)
-			(void) ecp_probe_take(probe, descent, n);
-		if (EcpProbeWaiting(probe) == 0)
-			break;
-		if (!EcpProbeAtBuffer(probe))
-		{
-			if (n == look)
-			{
-				search_look(curve, notes, n);
-				if (n >= curve->depth || search_is_done(curve, notes))
-					break;
-				look = EcpLookNext(n);
-			}
-			curve->truth.cluster = n;
-			for (int k = 0; k < ECP_CURVE_KS; k++)
-				curve->seen[k].cluster = n;
-			n++;
-		}
-		ecp_probe_next(probe);
+		search_set_gaps(curve, search, look);
+		search_note_firsts(curve, search, look);
+		for (int c = EcpRecallCaseOf(1); c < EcpRecallCaseOf(search->nks); c++)
+			look->recall[c] = last->recall[c];
 	}
-	ecp_descent_end(descent);
-	if (curve->truth.n == 0)
-		return;
-	if (notes->nlooks == 0 || notes->looks[notes->nlooks - 1].n < n)
-		search_look(curve, notes, n);
-	search_note(curve, notes);
-	curve->queries.n++;
 }
 
 void
-ecp_recall_search(EcpRecallCurve *curve, EcpQueryKind kind, const void *row,
-				  ItemPointer self)
+ecp_recall_search_note(EcpRecallCurve *curve, EcpRecallSearch * search)
 {
-	MemoryContext old;
+	EcpRecallNotes *notes = search->notes;
+	int			nrows = search->truth.n;
 
-	Assert(row != NULL);
-	CHECK_FOR_INTERRUPTS();
-	ItemPointerSetInvalid(&curve->self);
-	if (self)
-		curve->self = *self;
-	old = MemoryContextSwitchTo(curve->query_context);
-	search_run(curve, kind, row);
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(curve->query_context);
+	Assert(search->nlooks > 0);
+	if (search->first_k == 0)
+	{
+		if (nrows == 0)
+			return;
+		qsort(search->truth.rows, nrows, sizeof(EcpNearestRow), search_compare);
+		for (int i = 0; i < search->nlooks; i++)
+			search_note_firsts(curve, search, &notes->looks[i]);
+	}
+	for (int k = Max(search->first_k, 1); k < search->nks; k++)
+		search_note_recall(search, k);
+	if (search->first_k == 0)
+		search_note_rest(curve, search);
+	notes->nlooks = Max(notes->nlooks, search->nlooks);
+	notes->nks = Max(notes->nks, search->nks);
+	notes->valid = search->first_k == 0;
 }
+
+/* ---- rows ---- */
+
+void
+ecp_recall_search_add(EcpRecallSearch * search, const EcpRecallRow * row)
+{
+	if (search->nrows == search->rows_max)
+	{
+		search->rows_max = Max(2 * search->rows_max, SEARCH_ROWS_MIN);
+		if (search->rows == NULL)
+			search->rows = palloc(mul_size(search->rows_max, sizeof(EcpRecallRow)));
+		else
+			search->rows = repalloc_huge(search->rows,
+										 mul_size(search->rows_max,
+												  sizeof(EcpRecallRow)));
+	}
+	search->rows[search->nrows++] = *row;
+}
+
+void
+ecp_recall_search_exact(EcpRecallSearch * search, EcpRecallRow * row, float8 rank)
+{
+	row->bound = get_float4_infinity();
+	search->truth.cluster = search->some_truth.cluster = row->cluster;
+	ecp_nearest_add(&search->truth, rank);
+	if (EcpRecallIsSome(row))
+		ecp_nearest_add(&search->some_truth, rank);
+}
+
+bool
+ecp_recall_search_wants(const EcpRecallSearch * search, const EcpRecallRow * row,
+						bool first)
+{
+	bool		some = search->nks > SEARCH_SOME_K && EcpRecallIsSome(row);
+
+	if (first)
+		return row->rank <= search->truth_kth ||
+			(some && row->rank <= search->some_seen.kth);
+	return row->bound < search->truth.kth ||
+		(some && row->bound < search->some_truth.kth);
+}
+
+/* Put the new rows in the order of their clusters, each as they came. */
+static void
+search_sort(EcpRecallSearch * search)
+{
+	EcpRecallRow *rows = search->rows + search->nkept;
+	int			nrows = search->nrows - search->nkept;
+	int			nclusters = search->upto - search->n;
+	int		   *first = palloc0(mul_size(nclusters + 1, sizeof(int)));
+	EcpRecallRow *sorted = palloc_extended(mul_size(Max(nrows, 1),
+													sizeof(EcpRecallRow)),
+										   MCXT_ALLOC_HUGE);
+
+	for (int r = 0; r < nrows; r++)
+		first[rows[r].cluster - search->n + 1]++;
+	for (int c = 0; c < nclusters; c++)
+		first[c + 1] += first[c];
+	for (int r = 0; r < nrows; r++)
+		sorted[first[rows[r].cluster - search->n]++] = rows[r];
+	memcpy(rows, sorted, nrows * sizeof(EcpRecallRow));
+	pfree(sorted);
+	pfree(first);
+}
+
+/* The nearest so far, as a scan knows them. */
+static void
+search_see(EcpRecallSearch * search, const EcpRecallRow * row)
+{
+	for (int k = search->first_k; k < search->nks; k++)
+	{
+		search->seen[k].cluster = row->cluster;
+		ecp_nearest_add(&search->seen[k], row->rank);
+	}
+	if (search->first_k > 0)
+		return;
+	if (search->codes)
+	{
+		search->near.cluster = row->cluster;
+		ecp_nearest_add(&search->near, row->rank);
+		if (search->nks <= SEARCH_SOME_K || !EcpRecallIsSome(row))
+			return;
+		search->some_seen.cluster = search->some_near.cluster = row->cluster;
+		ecp_nearest_add(&search->some_seen, row->rank);
+		ecp_nearest_add(&search->some_near, row->rank);
+	}
+	else
+	{
+		search->truth.cluster = row->cluster;
+		ecp_nearest_add(&search->truth, row->rank);
+	}
+}
+
+/* May the exact rank of a row be wanted? */
+static bool
+search_is_near(const EcpRecallSearch * search, const EcpRecallRow * row)
+{
+	return row->rank <= search->near.kth ||
+		(search->nks > SEARCH_SOME_K && EcpRecallIsSome(row) &&
+		 row->rank <= search->some_near.kth);
+}
+
+/* Keep those rows of clusters before n whose exact ranks may be wanted. */
+static void
+search_keep(EcpRecallSearch * search)
+{
+	bool		exact = search->codes && search->first_k == 0;
+	int			n = 0;
+
+	for (int r = 0; r < search->nrows && exact; r++)
+		if (search->rows[r].cluster < search->n &&
+			search_is_near(search, &search->rows[r]))
+			search->rows[n++] = search->rows[r];
+	search->nrows = search->nkept = n;
+	search->limit = search->seen[search->nks - 1].kth;
+	if (!exact)
+		return;
+	search->truth_kth = search->seen[Min(search->nks, SEARCH_SOME_K) - 1].kth;
+	search->limit = Max(search->limit, search->near.kth);
+	if (search->nks > SEARCH_SOME_K)
+		search->limit = Max(search->limit, search->some_near.kth);
+}
+
+void
+ecp_recall_search_replay(EcpRecallCurve *curve, EcpRecallSearch * search)
+{
+	int			r = search->nkept;
+	bool		last = search->all && search->upto == search->nrefs;
+
+	Assert(search->n < search->upto && !search->done);
+	search_sort(search);
+	while (!search->done && search->n < search->upto)
+	{
+		search->n = Min(search->look, search->upto);
+		for (; r < search->nrows && search->rows[r].cluster < search->n; r++)
+			search_see(search, &search->rows[r]);
+		if (search->n < search->look || search->n == search->nrefs)
+			continue;
+		search_look(curve, search);
+		search->done = search->n >= search->depth ||
+			search_is_done(curve, search, search->n);
+		search->look = EcpLookNext(search->n);
+	}
+	if (last && !search->done)
+	{
+		search_look(curve, search);
+		search->done = true;
+	}
+	search_keep(search);
+}
+
+int
+ecp_recall_search_end(const EcpRecallCurve *curve, const EcpRecallSearch * search,
+					  int most)
+{
+	for (int n = search->look; n < most; n = EcpLookNext(n))
+		if (search_is_done(curve, search, n))
+			return n;
+	return most;
+}
+
+/* ---- begin ---- */
 
 static void
 search_nearest_init(EcpNearest *nearest, int k)
 {
 	nearest->k = k;
 	nearest->rows = palloc(mul_size(k, sizeof(EcpNearestRow)));
+	ecp_nearest_reset(nearest);
 }
 
-/* Allocate what searches need, in the current memory context. */
-void
-ecp_recall_search_init(EcpRecallCurve *curve)
+bool
+ecp_recall_search_begin(EcpRecallCurve *curve, EcpRecallSearch * search)
 {
-	const EcpIndexState *state = curve->state;
+	EcpMetaPageData *meta = &curve->state->meta;
+	EcpVector	vector = {0};
 
-	curve->probe.state = state;
-	curve->probe.page = search_page;
-	curve->probe.page_arg = curve;
-	ecp_probe_init(&curve->probe);
-	if (state->leaf.quantizer != ECP_QUANTIZER_NONE)
-		ecp_rerank_init(&curve->rerank, &curve->probe);
-	search_nearest_init(&curve->truth, SEARCH_EXACT_MOST);
-	for (int k = 0; k < ECP_CURVE_KS; k++)
-		search_nearest_init(&curve->seen[k], ecp_target_ks[k]);
-	curve->ranks = palloc((state->leaf.slots + ECP_KERNEL_SLACK) * sizeof(float8));
+	if (search->query == NULL)
+	{
+		vector.elem = EcpMetaQueryElem(meta);
+		vector.dims = meta->ecpm_dims;
+		vector.data = search->row;
+		search->prepared = palloc(curve->state->node.vec_bytes);
+		if (!ecp_prepare(meta, &vector, search->prepared))
+			return false;
+		search->query = ecp_query_create(meta->ecpm_elem, meta->ecpm_metric,
+										 meta->ecpm_dims, search->row);
+		if (curve->has_codes)
+			search->codes = ecp_code_query_create(meta->ecpm_leader_elem,
+												  meta->ecpm_metric,
+												  meta->ecpm_dims,
+												  meta->ecpm_rotation_seed,
+												  search->prepared,
+												  SEARCH_CODE_EPS);
+	}
+	search->done = false;
+	search->self_cluster = PG_INT32_MAX;
+	search->next_buffer = search->n = search->nlooks = 0;
+	search->look = 1;
+	search->nkept = search->nrows = 0;
+	search->limit = get_float8_infinity();
+	for (int k = search->first_k; k < search->nks; k++)
+		search_nearest_init(&search->seen[k],
+							Max(ecp_target_ks[k] / search->share, 1));
+	if (search->first_k == 0)
+	{
+		int			k = Min(ecp_target_ks[search->nks - 1],
+							search->codes ? SEARCH_CODES_EXACT : SEARCH_EXACT_MOST);
+		int			some = ecp_target_ks[SEARCH_SOME_K] / ECP_RECALL_SOME;
+
+		search_nearest_init(&search->truth, k);
+		search_nearest_init(&search->near,
+							Max(SEARCH_NEAR_TIMES * k, SEARCH_NEAR_LEAST));
+		search_nearest_init(&search->some_truth, some);
+		search_nearest_init(&search->some_seen, some);
+		search_nearest_init(&search->some_near, SEARCH_NEAR_TIMES * some);
+	}
+	return true;
 }

@@ -1,0 +1,706 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_recall_pass.c
+ *	  RECALL: clusters read for many searches at a time.
+ *
+ * A scan reads its clusters in the order of promise.  What is compared with 800
+ * queries is read over and over that way, from memory, page by page; and most rows
+ * are compared with a k-th row that is not yet near.  So searches advance
+ * together, by passes: up to 2 clusters, 32, 512, and so on.  In a pass the clusters that
+ * any of them wants are read once, in the order of blocks, and compared with one
+ * search after the other.  Each is given the rows that are nearer than its k-th
+ * before the pass (ecp_recall_search.c), which are at most about as many times k as a
+ * pass goes farther than the one before.  Where a search may end follows from that
+ * row, too, so that a pass reads little that the search does not need.
+ *
+ * With codes, exact ranks are read in the end, in the order of blocks, for all
+ * searches: first of the rows that are nearest by estimate, and then of those whose
+ * bounds are below the k-th of these.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "base/bits.h"
+#include "common/hashfn.h"
+#include "ecp/page/ecp_page.h"
+#include "ecp/recall/ecp_recall_private.h"
+#include "ecp/search/ecp_descent.h"
+#include "ecp/search/ecp_probe.h"
+#include "ecp/search/ecp_rerank.h"
+#include "ecp/search/ecp_target.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "storage/shmem.h"
+#include "utils/memutils.h"
+#include "vector/vector_codes.h"
+#include "vector/vector_distance.h"
+
+/* Clusters read by the first pass, and how many times as many by the next ones. */
+#define PASS_FIRST			2
+#define PASS_FIRST_SOME		64	/* of searches that look at some rows */
+#define PASS_TIMES			16
+
+/* So many times as many clusters a search knows when it needs more. */
+#define PASS_KNOW_TIMES		3
+
+/* Pages of which a search for some rows in PARTS compares one. */
+#define PASS_PAGES			2
+
+StaticAssertDecl(4 * PASS_PAGES == ECP_RECALL_SHARE, "a quarter of the rows of some");
+
+/* Putting a leader in order takes as long as comparing so many bytes. */
+#define PASS_ORDER_BYTES	4096.0
+
+/* Clusters that the probe is given at a time. */
+#define PASS_CLUSTERS		64
+
+/* Pages of a cluster whose buffers are remembered. */
+#define PASS_RECENT			4
+
+/* A search that wants a cluster, which has this number in its order. */
+typedef struct RecallPair
+{
+	uint32		search;
+	int			cluster;
+	float4		rank;			/* of the leader */
+}			RecallPair;
+
+/* A row whose exact rank is wanted. */
+typedef struct RecallExact
+{
+	BlockNumber blk;			/* of its vector */
+	uint32		search;
+	uint32		row;
+}			RecallExact;
+
+struct RecallPass
+{
+	uint32	   *place_of;		/* number of a cluster by its block */
+	BlockNumber nblocks;
+	uint32	   *order;			/* clusters in the order of blocks */
+	Buffer	   *recent;			/* PASS_RECENT of each */
+
+	EcpRecallSearch *searches;	/* of the batch */
+	uint32	   *first;			/* pair of each cluster, and of one more */
+	RecallPair *pairs;
+	uint32		place;			/* cluster that is read */
+	float8	   *ranks;			/* of a page's rows */
+	float4	   *bounds;
+
+	/* pages from which rows with codes were taken; in batch_context */
+	EcpRecallPage *pages;
+	uint32		npages;
+	uint32		pages_max;
+	bool		added;			/* the present one is there */
+};
+
+/* ---- clusters ---- */
+
+static int
+pass_compare_blocks(const void *a, const void *b, void *arg)
+{
+	const EcpChildData *clusters = arg;
+	BlockNumber x = clusters[*(const uint32 *) a].ecpc_blk;
+	BlockNumber y = clusters[*(const uint32 *) b].ecpc_blk;
+
+	return (x > y) - (x < y);
+}
+
+static uint32
+pass_place(const EcpRecallCurve *curve, const EcpClusterRef *ref)
+{
+	BlockNumber blk = ref->child.ecpc_blk;
+
+	if (blk >= curve->pass->nblocks || curve->pass->place_of[blk] == PG_UINT32_MAX)
+		ecp_report_corrupt(curve->index, blk, "A cluster is not in the tree.");
+	return curve->pass->place_of[blk];
+}
+
+static void
+pass_add_buffer(const EcpRecallCurve *curve, EcpRecallSearch * search,
+				const EcpClusterRef *ref)
+{
+	EcpRecallRef *buffer;
+
+	if (search->nbuffers == search->buffers_max)
+	{
+		search->buffers_max = Max(2 * search->buffers_max, 64);
+		if (search->buffers == NULL)
+			search->buffers = palloc(search->buffers_max * sizeof(EcpRecallRef));
+		else
+			search->buffers = repalloc(search->buffers, search->buffers_max *
+									   sizeof(EcpRecallRef));
+	}
+	buffer = &search->buffers[search->nbuffers++];
+	buffer->place = pass_place(curve, ref);
+	buffer->rank = ref->rank;
+	buffer->cluster = search->nrefs - 1;
+}
+
+/*
+ * Have the search know its first n clusters and the leader after them.  What it
+ * knows already comes again.
+ */
+static void
+pass_take_refs(EcpRecallCurve *curve, EcpRecallSearch * search, int n)
+{
+	const EcpMetaPageData *meta = &curve->state->meta;
+	int			expected = Min(ecp_target_rule_probes(meta->ecpm_nleaves),
+							   curve->depth);
+	EcpDescent *descent;
+	EcpClusterRef ref;
+
+	/* comparing all leaders again takes longer than putting so many in order */
+	n = Max(n, (int) Min((double) curve->nclusters * curve->state->node.vec_bytes /
+						 PASS_ORDER_BYTES, PG_INT32_MAX));
+	n = Min(Max(n, ECP_PLACE_LEADERS), curve->nclusters);
+	if (search->refs)
+		pfree(search->refs);
+	search->refs = palloc_extended(mul_size(n + 1, sizeof(EcpRecallRef)),
+								   MCXT_ALLOC_HUGE);
+	search->nrefs = search->nbuffers = 0;
+	descent = ecp_descent_begin(curve->index, curve->state, search->prepared, false,
+								expected);
+	if (n > expected)
+		ecp_descent_set_ahead(descent, n);
+	while (search->nrefs <= n)
+	{
+		EcpRecallRef *to = &search->refs[search->nrefs];
+
+		search->all = !ecp_descent_next(descent, &ref);
+		if (search->all)
+			break;
+		if (ref.panel == NULL && search->codes)
+			ref.rank = ecp_code_query_origin(search->codes);
+		if (ref.is_buffer)
+		{
+			pass_add_buffer(curve, search, &ref);
+			continue;
+		}
+		to->place = pass_place(curve, &ref);
+		to->rank = ref.rank;
+		to->cluster = search->nrefs++;
+	}
+	ecp_descent_end(descent);
+	if (search->nrefs > 0)
+		ecp_place_set_ranks(&search->notes->place, meta, search->prepared,
+							search->refs[0].rank,
+							search->refs[Min(ECP_PLACE_LEADERS, search->nrefs) - 1].rank);
+}
+
+/* ---- pages ---- */
+
+/* Is this row the one that is searched for?  Then note where it was met. */
+static inline bool
+pass_is_self(EcpRecallSearch * search, ItemPointer tid, int cluster)
+{
+	/* not ItemPointerEquals(): a TID of a damaged page may be invalid */
+	if (!ItemPointerIsValid(&search->self) ||
+		ItemPointerCompare(tid, &search->self) != 0)
+		return false;
+	search->self_cluster = cluster;
+	return true;
+}
+
+/* The number of the page in pass->page. */
+static uint32
+pass_page_number(EcpRecallCurve *curve, const EcpProbeRun *run, uint32 first)
+{
+	struct RecallPass *pass = curve->pass;
+	EcpRecallPage *page;
+
+	if (pass->added)
+		return pass->npages - 1;
+	if (pass->npages == pass->pages_max)
+	{
+		pass->pages_max = Max(2 * pass->pages_max, 1024);
+		if (pass->pages == NULL)
+			pass->pages = MemoryContextAlloc(curve->batch_context,
+											 pass->pages_max *
+											 sizeof(EcpRecallPage));
+		else
+			pass->pages = repalloc_huge(pass->pages,
+										mul_size(pass->pages_max,
+												 sizeof(EcpRecallPage)));
+	}
+	page = &pass->pages[pass->npages++];
+	page->run = run->run;
+	page->blk = run->blk;
+	page->entry_pages = run->header.ecpr_entry_pages;
+	page->first = first;
+	pass->added = true;
+	return pass->npages - 1;
+}
+
+/* Live rows of a page, from "from" on, that the search looks at: at even distances. */
+static inline uint64
+pass_live(const EcpRecallSearch * search, const EcpEntryView *view, uint32 seed,
+		  int from)
+{
+	uint64		live = view->live[from / 64];
+
+	Assert(search->share == 1 || search->share == ECP_RECALL_SHARE);
+	if (search->share > 1)
+		live &= UINT64CONST(0x0101010101010101) << (seed + from / 64) % 8;
+	return live;
+}
+
+/* Rows of a page by their codes. */
+static void
+pass_codes(EcpRecallCurve *curve, EcpRecallSearch * search, const RecallPair * pair,
+		   const EcpProbeRun *run, const EcpEntryView *view, uint32 first,
+		   uint32 seed, int n)
+{
+	EcpCodeMargin margin = ecp_code_query_margin(search->codes, pair->rank);
+	const uint32 *const *factors = (const uint32 *const *) view->factors;
+	const float4 *bounds = curve->pass->bounds;
+
+	ecp_code_query_bounds(search->codes, pair->rank, (const uint8 *) view->codes,
+						  factors, n, curve->pass->bounds);
+	for (int from = 0; from < n; from += 64)
+	{
+		uint64		word = pass_live(search, view, seed, from) &
+			ecp_bounds_passed(bounds + from, Min(n - from, 64), search->limit);
+
+		/* nearly all rows end here */
+		for (; word != 0; word &= word - 1)
+		{
+			int			i = from + pg_rightmost_one_pos64(word);
+			EcpRecallRow row;
+
+			if (!(bounds[i] < search->limit) ||
+				pass_is_self(search, &view->tids[i], pair->cluster))
+				continue;
+			row.rank = ecp_code_estimate(margin, factors, i, bounds[i]);
+			if (!(row.rank < search->limit))
+				continue;
+			row.bound = bounds[i];
+			row.cluster = pair->cluster;
+			row.page = pass_page_number(curve, run, first);
+			row.slot = i;
+			ecp_recall_search_add(search, &row);
+		}
+	}
+}
+
+/* Rows "word" of a page from "from" on, by their ranks. */
+static inline void
+pass_rows(EcpRecallSearch * search, const RecallPair * pair, const EcpEntryView *view,
+		  int from, uint64 word, const float8 *ranks)
+{
+	EcpRecallRow row = {0};
+
+	row.cluster = pair->cluster;
+	for (; word != 0; word &= word - 1)
+	{
+		int			i = pg_rightmost_one_pos64(word);
+
+		if (!(ranks[i] < search->limit) ||
+			pass_is_self(search, &view->tids[from + i], pair->cluster))
+			continue;
+		row.rank = ranks[i];
+		ecp_recall_search_add(search, &row);
+	}
+}
+
+/* Rows in PARTS: those that cannot be among the nearest are left out. */
+static void
+pass_parts(EcpRecallCurve *curve, EcpRecallSearch * search, const RecallPair * pair,
+		   const EcpEntryView *view, uint32 seed, int n)
+{
+	const EcpGeometry *geo = &curve->state->leaf;
+	float8	   *ranks = curve->pass->ranks;
+
+	for (int from = 0; from < n; from += 64)
+	{
+		/* a quarter of a page's rows, of every other page: see pass_page() */
+		int			shift = search->share > 1 ? seed / PASS_PAGES % 4 * 16 : 0;
+		int			first = from + shift;
+		int			count = Min(n - first, search->share > 1 ? 16 : 64);
+		uint64		word;
+
+		if (count <= 0)
+			continue;
+		word = view->live[from / 64] >> shift & EcpLowBits(count);
+		word = ecp_query_pass_parts(search->query,
+									(const uint8 *) view->codes + first * geo->code_bytes,
+									(const uint8 *) view->rest + first * geo->rest_bytes,
+									geo->nfactors > 0 ? view->factors[0] + first : NULL,
+									word, search->limit, ranks);
+		pass_rows(search, pair, view, first, word, ranks);
+	}
+}
+
+/* Rows of other arrangements. */
+static void
+pass_vectors(EcpRecallCurve *curve, EcpRecallSearch * search, const RecallPair * pair,
+			 const EcpEntryView *view, uint32 seed, int n)
+{
+	const EcpGeometry *geo = &curve->state->leaf;
+	const uint32 *const *factors = (const uint32 *const *) view->factors;
+	float8	   *ranks = curve->pass->ranks;
+
+	if (geo->columns)
+		ecp_query_rank_columns(search->query, (const uint8 *) view->codes,
+							   geo->slots, factors, n, ranks);
+	else
+		ecp_query_rank_rows(search->query, view->codes, geo->code_bytes, factors,
+							n, ranks);
+	for (int from = 0; from < n; from += 64)
+		pass_rows(search, pair, view, from, pass_live(search, view, seed, from) &
+				  ecp_ranks_passed(ranks + from, Min(n - from, 64), search->limit),
+				  ranks + from);
+}
+
+/*
+ * Callback of the probe, with each entry page: compare it with all searches that
+ * want it.  Meanwhile inserts into this page wait, for less than a millisecond.
+ */
+static void
+pass_page(void *arg, const EcpProbeRun *run, Buffer buffer,
+		  const EcpEntryView *view, uint32 first, int n)
+{
+	EcpRecallCurve *curve = arg;
+	struct RecallPass *pass = curve->pass;
+	const EcpGeometry *geo = &curve->state->leaf;
+	uint32		seed = hash_bytes_uint32(run->blk + first);
+
+	/* comparing few rows of a page with a query takes as long as more of them */
+	if (geo->parts && pass->searches[0].share > 1 && seed % PASS_PAGES != 0)
+		n = 0;
+	pass->added = false;
+	for (uint32 p = pass->first[pass->place];
+		 n > 0 && p < pass->first[pass->place + 1]; p++)
+	{
+		const		RecallPair *pair = &pass->pairs[p];
+		EcpRecallSearch *search = &pass->searches[pair->search];
+
+		if (curve->has_codes)
+			pass_codes(curve, search, pair, run, view, first, seed, n);
+		else if (geo->parts)
+			pass_parts(curve, search, pair, view, seed, n);
+		else
+			pass_vectors(curve, search, pair, view, seed, n);
+	}
+	UnlockReleaseBuffer(buffer);
+}
+
+/* ---- passes ---- */
+
+/* Find which searches want each cluster; returns how many pairs there are. */
+static uint32
+pass_set_pairs(EcpRecallCurve *curve, int n)
+{
+	struct RecallPass *pass = curve->pass;
+	uint32	   *first = pass->first;
+	uint32		npairs;
+
+	/*
+	 * first[c + 2] counts those of c; then first[c + 1] is where the next
+	 * goes
+	 */
+	memset(first, 0, (curve->nplaces + 2) * sizeof(uint32));
+	for (int s = 0; s < n; s++)
+	{
+		const		EcpRecallSearch *search = &pass->searches[s];
+
+		if (search->done)
+			continue;
+		for (int c = search->n; c < search->upto; c++)
+			first[search->refs[c].place + 2]++;
+		for (int b = search->next_buffer; b < search->nbuffers &&
+			 search->buffers[b].cluster < search->upto; b++)
+			first[search->buffers[b].place + 2]++;
+	}
+	for (int c = 0; c < curve->nplaces; c++)
+		first[c + 2] += first[c + 1];
+	npairs = first[curve->nplaces + 1];
+	pass->pairs = palloc_extended(mul_size(Max(npairs, 1), sizeof(RecallPair)),
+								  MCXT_ALLOC_HUGE);
+	for (int s = 0; s < n; s++)
+	{
+		EcpRecallSearch *search = &pass->searches[s];
+
+		if (search->done)
+			continue;
+		for (int c = search->n; c < search->upto; c++)
+			pass->pairs[first[search->refs[c].place + 1]++] =
+				(RecallPair)
+		{
+			s, c, search->refs[c].rank
+		};
+		for (; search->next_buffer < search->nbuffers; search->next_buffer++)
+		{
+			const		EcpRecallRef *ref = &search->buffers[search->next_buffer];
+
+			if (ref->cluster >= search->upto)
+				break;
+			pass->pairs[first[ref->place + 1]++] =
+				(RecallPair)
+			{
+				s, ref->cluster, ref->rank
+			};
+		}
+	}
+	return npairs;
+}
+
+/* Pass clusters from order[*next] on to the probe, as many as are wanted. */
+static int
+pass_give(EcpRecallCurve *curve, int *next, uint32 *places)
+{
+	struct RecallPass *pass = curve->pass;
+	EcpClusterRef *refs = ecp_probe_room(&curve->probe, PASS_CLUSTERS);
+	int			n = 0;
+
+	for (; *next < curve->nplaces && n < PASS_CLUSTERS; (*next)++)
+	{
+		uint32		place = pass->order[*next];
+		EcpClusterRef *ref = &refs[n];
+
+		if (pass->first[place] == pass->first[place + 1])
+			continue;
+		memset(ref, 0, sizeof(EcpClusterRef));
+		ref->child = curve->clusters[place];
+		ref->recent = pass->recent + (Size) place * PASS_RECENT;
+		ref->nrecent = Min(ref->child.ecpc_npages, PASS_RECENT);
+		places[n++] = place;
+	}
+	ecp_probe_added(&curve->probe, n);
+	return n;
+}
+
+/* Is the time up of a measurement that should take these seconds? */
+bool
+ecp_recall_pass_is_late(instr_time start, double seconds)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, start);
+	return INSTR_TIME_GET_DOUBLE(now) > seconds;
+}
+
+/* Read what the searches want; false if the time is up. */
+static bool
+pass_read(EcpRecallCurve *curve, instr_time start, double seconds)
+{
+	uint32		places[PASS_CLUSTERS];
+	int			next = 0;
+	int			n;
+
+	while ((n = pass_give(curve, &next, places)) > 0)
+		for (int i = 0; i < n; i++)
+		{
+			if (ecp_recall_pass_is_late(start, seconds))
+				return false;
+			curve->pass->place = places[i];
+			ecp_probe_next(&curve->probe);
+		}
+	return true;
+}
+
+/*
+ * Set how far each search goes in a pass that ends at cluster "end"; returns the
+ * number of searches that go on.
+ */
+static int
+pass_set_ends(EcpRecallCurve *curve, int n, int end)
+{
+	int			active = 0;
+
+	for (int s = 0; s < n; s++)
+	{
+		EcpRecallSearch *search = &curve->pass->searches[s];
+		int			upto = Min(end, search->depth);
+
+		if (search->done)
+			continue;
+		CHECK_FOR_INTERRUPTS();
+		while (!search->all && search->nrefs <= upto)
+		{
+			int			most = Min(upto, search->nrefs - 1);
+
+			/* does it surely end within the clusters that it knows? */
+			if (search->nrefs > 0 &&
+				ecp_recall_search_end(curve, search, most) < most)
+				break;
+			pass_take_refs(curve, search, search->nrefs == 0 ?
+						   Min(curve->ahead[search->notes->kind], search->depth) :
+						   PASS_KNOW_TIMES * search->nrefs);
+		}
+		upto = Min(upto, search->all ? search->nrefs : search->nrefs - 1);
+		search->upto = ecp_recall_search_end(curve, search, upto);
+		if (search->upto <= search->n)
+			search->done = true;
+		else
+			active++;
+	}
+	return active;
+}
+
+/* ---- exact ranks ---- */
+
+static int
+pass_compare_exact(const void *a, const void *b)
+{
+	const		RecallExact *x = a;
+	const		RecallExact *y = b;
+
+	if (x->blk != y->blk)
+		return x->blk < y->blk ? -1 : 1;
+	if (x->search != y->search)
+		return x->search < y->search ? -1 : 1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+/* Read the exact rank of a row, and note it. */
+static void
+pass_exact_row(EcpRecallCurve *curve, const RecallExact * exact)
+{
+	EcpRecallSearch *search = &curve->pass->searches[exact->search];
+	EcpRecallRow *row = &search->rows[exact->row];
+	const		EcpRecallPage *page = &curve->pass->pages[row->page];
+	ItemPointerData tid = {0};
+	EcpProbeRun run = {0};
+
+	CHECK_FOR_INTERRUPTS();
+	run.blk = page->blk;
+	run.run = page->run;
+	run.header.ecpr_entry_pages = page->entry_pages;
+	ecp_rerank_reset(&curve->rerank);
+	curve->rerank.query = search->query;
+	(void) ecp_rerank_add_page(&curve->rerank, &run, page->first + row->slot, 1,
+							   &tid);
+	ecp_recall_search_exact(search, row, ecp_rerank_rank(&curve->rerank, 0));
+}
+
+/*
+ * Read the exact ranks of the rows that are nearest by estimate ("first"), or of
+ * those, but these, that may be nearer.
+ */
+static bool
+pass_exact(EcpRecallCurve *curve, int n, bool first, instr_time start,
+		   double seconds)
+{
+	const EcpGeometry *geo = &curve->state->leaf;
+	struct RecallPass *pass = curve->pass;
+	Size		nexact = 0;
+	RecallExact *exact;
+
+	for (int s = 0; s < n; s++)
+		nexact += pass->searches[s].nrows;
+	exact = palloc_extended(mul_size(Max(nexact, 1), sizeof(RecallExact)),
+							MCXT_ALLOC_HUGE);
+	nexact = 0;
+	for (int s = 0; s < n; s++)
+	{
+		const		EcpRecallSearch *search = &pass->searches[s];
+
+		for (int r = 0; r < search->nrows; r++)
+		{
+			const		EcpRecallRow *row = &search->rows[r];
+			const		EcpRecallPage *page = &pass->pages[row->page];
+			uint32		pageno;
+			uint32		offset;
+
+			if (!ecp_recall_search_wants(search, row, first))
+				continue;
+			ecp_geometry_stream_position(geo, page->entry_pages,
+										 page->first + row->slot, &pageno, &offset);
+			exact[nexact++] = (RecallExact)
+			{
+				page->blk + pageno, s, r
+			};
+		}
+	}
+	qsort(exact, nexact, sizeof(RecallExact), pass_compare_exact);
+	for (Size i = 0; i < nexact; i++)
+	{
+		if (ecp_recall_pass_is_late(start, seconds))
+			return false;
+		pass_exact_row(curve, &exact[i]);
+	}
+	pfree(exact);
+	return true;
+}
+
+/* ---- searches ---- */
+
+/* Allocates in curve->context; curve->clusters are known. */
+void
+ecp_recall_pass_init(EcpRecallCurve *curve)
+{
+	const EcpGeometry *geo = &curve->state->leaf;
+	MemoryContext old = MemoryContextSwitchTo(curve->context);
+	struct RecallPass *pass = palloc0(sizeof(struct RecallPass));
+	Size		n = curve->nplaces;
+
+	curve->pass = pass;
+	for (int c = 0; c < n; c++)
+		pass->nblocks = Max(pass->nblocks, curve->clusters[c].ecpc_blk + 1);
+	pass->place_of = palloc_extended(mul_size(pass->nblocks, sizeof(uint32)),
+									 MCXT_ALLOC_HUGE);
+	memset(pass->place_of, 0xFF, pass->nblocks * sizeof(uint32));
+	pass->order = palloc_extended(mul_size(n, sizeof(uint32)), MCXT_ALLOC_HUGE);
+	pass->first = palloc_extended(mul_size(n + 2, sizeof(uint32)), MCXT_ALLOC_HUGE);
+	pass->recent = palloc_extended(mul_size(n, PASS_RECENT * sizeof(Buffer)),
+								   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (uint32 c = 0; c < n; c++)
+	{
+		pass->order[c] = c;
+		pass->place_of[curve->clusters[c].ecpc_blk] = c;
+	}
+	qsort_arg(pass->order, n, sizeof(uint32), pass_compare_blocks, curve->clusters);
+	pass->ranks = palloc((geo->slots + ECP_KERNEL_SLACK) * sizeof(float8));
+	pass->bounds = palloc((geo->slots + ECP_KERNEL_SLACK) * sizeof(float4));
+	curve->probe.index = curve->index;
+	curve->probe.state = curve->state;
+	curve->probe.page = pass_page;
+	curve->probe.page_arg = curve;
+	ecp_probe_init(&curve->probe);
+	if (!curve->prefetch)
+		curve->probe.prefetch = 0;
+	(void) ecp_probe_room(&curve->probe, PASS_CLUSTERS);
+	if (curve->has_codes)
+		ecp_rerank_init(&curve->rerank, &curve->probe);
+	MemoryContextSwitchTo(old);
+}
+
+bool
+ecp_recall_pass_run(EcpRecallCurve *curve, EcpRecallSearch * searches, int n,
+					instr_time start, double seconds)
+{
+	MemoryContext old = MemoryContextSwitchTo(curve->batch_context);
+	struct RecallPass *pass = curve->pass;
+	bool		in_time = true;
+
+	pass->searches = searches;
+	pass->pages = NULL;
+	pass->npages = pass->pages_max = 0;
+	for (int64 end = searches[0].share > 1 ? PASS_FIRST_SOME : PASS_FIRST;
+		 in_time && pass_set_ends(curve, n, Min(end, curve->depth)) > 0;
+		 end *= PASS_TIMES)
+	{
+		(void) pass_set_pairs(curve, n);
+		in_time = pass_read(curve, start, seconds);
+		pfree(pass->pairs);
+		for (int s = 0; s < n && in_time; s++)
+		{
+			if (searches[s].done)
+				continue;
+			ecp_recall_search_replay(curve, &searches[s]);
+			if (searches[s].done && searches[s].first_k == 0)
+				ecp_recall_curve_progress(curve);
+		}
+	}
+	if (curve->has_codes)
+		in_time = in_time && pass_exact(curve, n, true, start, seconds) &&
+			pass_exact(curve, n, false, start, seconds);
+	for (int s = 0; s < n && in_time; s++)
+		if (searches[s].nlooks > 0)
+			ecp_recall_search_note(curve, &searches[s]);
+	MemoryContextSwitchTo(old);
+	return in_time;
+}
