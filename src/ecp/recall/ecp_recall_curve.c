@@ -169,7 +169,7 @@ curve_kind(int number)
 
 /* Begin to search for query number "number"; false if that is not possible. */
 static bool
-curve_begin_search(EcpRecallCurve *curve, int number, EcpRecallSearch * search,
+curve_begin_search(EcpRecallCurve *curve, int number, EcpRecallSearch *search,
 				   EcpRecallNotes *notes)
 {
 	EcpQueryKind kind = curve_kind(number);
@@ -229,7 +229,7 @@ curve_set_clusters(EcpRecallCurve *curve)
  * as far as nearly all of the nearest thousand are.
  */
 static bool
-curve_search(EcpRecallCurve *curve, EcpRecallSearch * searches, int n,
+curve_search(EcpRecallCurve *curve, EcpRecallSearch *searches, int n,
 			 instr_time start, double seconds)
 {
 	bool		shared = curve->share > 1 && searches[0].nks == ECP_CURVE_KS;

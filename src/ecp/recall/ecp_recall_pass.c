@@ -64,7 +64,7 @@ typedef struct RecallPair
 	uint32		search;
 	int			cluster;
 	float4		rank;			/* of the leader */
-}			RecallPair;
+} RecallPair;
 
 /* A row whose exact rank is wanted. */
 typedef struct RecallExact
@@ -72,7 +72,7 @@ typedef struct RecallExact
 	BlockNumber blk;			/* of its vector */
 	uint32		search;
 	uint32		row;
-}			RecallExact;
+} RecallExact;
 
 struct RecallPass
 {
@@ -118,7 +118,7 @@ pass_place(const EcpRecallCurve *curve, const EcpClusterRef *ref)
 }
 
 static void
-pass_add_buffer(const EcpRecallCurve *curve, EcpRecallSearch * search,
+pass_add_buffer(const EcpRecallCurve *curve, EcpRecallSearch *search,
 				const EcpClusterRef *ref)
 {
 	EcpRecallRef *buffer;
@@ -143,7 +143,7 @@ pass_add_buffer(const EcpRecallCurve *curve, EcpRecallSearch * search,
  * knows already comes again.
  */
 static void
-pass_take_refs(EcpRecallCurve *curve, EcpRecallSearch * search, int n)
+pass_take_refs(EcpRecallCurve *curve, EcpRecallSearch *search, int n)
 {
 	const EcpMetaPageData *meta = &curve->state->meta;
 	int			expected = Min(ecp_target_rule_probes(meta->ecpm_nleaves),
@@ -193,7 +193,7 @@ pass_take_refs(EcpRecallCurve *curve, EcpRecallSearch * search, int n)
 
 /* Is this row the one that is searched for?  Then note where it was met. */
 static inline bool
-pass_is_self(EcpRecallSearch * search, ItemPointer tid, int cluster)
+pass_is_self(EcpRecallSearch *search, ItemPointer tid, int cluster)
 {
 	/* not ItemPointerEquals(): a TID of a damaged page may be invalid */
 	if (!ItemPointerIsValid(&search->self) ||
@@ -235,7 +235,7 @@ pass_page_number(EcpRecallCurve *curve, const EcpProbeRun *run, uint32 first)
 
 /* Live rows of a page, from "from" on, that the search looks at: at even distances. */
 static inline uint64
-pass_live(const EcpRecallSearch * search, const EcpEntryView *view, uint32 seed,
+pass_live(const EcpRecallSearch *search, const EcpEntryView *view, uint32 seed,
 		  int from)
 {
 	uint64		live = view->live[from / 64];
@@ -248,7 +248,7 @@ pass_live(const EcpRecallSearch * search, const EcpEntryView *view, uint32 seed,
 
 /* Rows of a page by their codes. */
 static void
-pass_codes(EcpRecallCurve *curve, EcpRecallSearch * search, const RecallPair * pair,
+pass_codes(EcpRecallCurve *curve, EcpRecallSearch *search, const RecallPair *pair,
 		   const EcpProbeRun *run, const EcpEntryView *view, uint32 first,
 		   uint32 seed, int n)
 {
@@ -286,7 +286,7 @@ pass_codes(EcpRecallCurve *curve, EcpRecallSearch * search, const RecallPair * p
 
 /* Rows "word" of a page from "from" on, by their ranks. */
 static inline void
-pass_rows(EcpRecallSearch * search, const RecallPair * pair, const EcpEntryView *view,
+pass_rows(EcpRecallSearch *search, const RecallPair *pair, const EcpEntryView *view,
 		  int from, uint64 word, const float8 *ranks)
 {
 	EcpRecallRow row = {0};
@@ -306,7 +306,7 @@ pass_rows(EcpRecallSearch * search, const RecallPair * pair, const EcpEntryView 
 
 /* Rows in PARTS: those that cannot be among the nearest are left out. */
 static void
-pass_parts(EcpRecallCurve *curve, EcpRecallSearch * search, const RecallPair * pair,
+pass_parts(EcpRecallCurve *curve, EcpRecallSearch *search, const RecallPair *pair,
 		   const EcpEntryView *view, uint32 seed, int n)
 {
 	const EcpGeometry *geo = &curve->state->leaf;
@@ -334,7 +334,7 @@ pass_parts(EcpRecallCurve *curve, EcpRecallSearch * search, const RecallPair * p
 
 /* Rows of other arrangements. */
 static void
-pass_vectors(EcpRecallCurve *curve, EcpRecallSearch * search, const RecallPair * pair,
+pass_vectors(EcpRecallCurve *curve, EcpRecallSearch *search, const RecallPair *pair,
 			 const EcpEntryView *view, uint32 seed, int n)
 {
 	const EcpGeometry *geo = &curve->state->leaf;
@@ -373,7 +373,7 @@ pass_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 	for (uint32 p = pass->first[pass->place];
 		 n > 0 && p < pass->first[pass->place + 1]; p++)
 	{
-		const		RecallPair *pair = &pass->pairs[p];
+		const RecallPair *pair = &pass->pairs[p];
 		EcpRecallSearch *search = &pass->searches[pair->search];
 
 		if (curve->has_codes)
@@ -403,7 +403,7 @@ pass_set_pairs(EcpRecallCurve *curve, int n)
 	memset(first, 0, (curve->nplaces + 2) * sizeof(uint32));
 	for (int s = 0; s < n; s++)
 	{
-		const		EcpRecallSearch *search = &pass->searches[s];
+		const EcpRecallSearch *search = &pass->searches[s];
 
 		if (search->done)
 			continue;
@@ -432,7 +432,7 @@ pass_set_pairs(EcpRecallCurve *curve, int n)
 		};
 		for (; search->next_buffer < search->nbuffers; search->next_buffer++)
 		{
-			const		EcpRecallRef *ref = &search->buffers[search->next_buffer];
+			const EcpRecallRef *ref = &search->buffers[search->next_buffer];
 
 			if (ref->cluster >= search->upto)
 				break;
@@ -545,8 +545,8 @@ pass_set_ends(EcpRecallCurve *curve, int n, int end)
 static int
 pass_compare_exact(const void *a, const void *b)
 {
-	const		RecallExact *x = a;
-	const		RecallExact *y = b;
+	const RecallExact *x = a;
+	const RecallExact *y = b;
 
 	if (x->blk != y->blk)
 		return x->blk < y->blk ? -1 : 1;
@@ -557,11 +557,11 @@ pass_compare_exact(const void *a, const void *b)
 
 /* Read the exact rank of a row, and note it. */
 static void
-pass_exact_row(EcpRecallCurve *curve, const RecallExact * exact)
+pass_exact_row(EcpRecallCurve *curve, const RecallExact *exact)
 {
 	EcpRecallSearch *search = &curve->pass->searches[exact->search];
 	EcpRecallRow *row = &search->rows[exact->row];
-	const		EcpRecallPage *page = &curve->pass->pages[row->page];
+	const EcpRecallPage *page = &curve->pass->pages[row->page];
 	ItemPointerData tid = {0};
 	EcpProbeRun run = {0};
 
@@ -596,12 +596,12 @@ pass_exact(EcpRecallCurve *curve, int n, bool first, instr_time start,
 	nexact = 0;
 	for (int s = 0; s < n; s++)
 	{
-		const		EcpRecallSearch *search = &pass->searches[s];
+		const EcpRecallSearch *search = &pass->searches[s];
 
 		for (int r = 0; r < search->nrows; r++)
 		{
-			const		EcpRecallRow *row = &search->rows[r];
-			const		EcpRecallPage *page = &pass->pages[row->page];
+			const EcpRecallRow *row = &search->rows[r];
+			const EcpRecallPage *page = &pass->pages[row->page];
 			uint32		pageno;
 			uint32		offset;
 
@@ -669,7 +669,7 @@ ecp_recall_pass_init(EcpRecallCurve *curve)
 }
 
 bool
-ecp_recall_pass_run(EcpRecallCurve *curve, EcpRecallSearch * searches, int n,
+ecp_recall_pass_run(EcpRecallCurve *curve, EcpRecallSearch *searches, int n,
 					instr_time start, double seconds)
 {
 	MemoryContext old = MemoryContextSwitchTo(curve->batch_context);

@@ -120,7 +120,7 @@ typedef struct EcpRecallRef
 	uint32		place;			/* its number in curve->clusters */
 	float4		rank;			/* of its leader */
 	int			cluster;		/* number in the order of promise */
-}			EcpRecallRef;
+} EcpRecallRef;
 
 /* A row that may be among the nearest. */
 typedef struct EcpRecallRow
@@ -130,7 +130,7 @@ typedef struct EcpRecallRow
 	int			cluster;		/* number in the order of promise */
 	uint32		page;			/* number in curve->pages, and its slot there, */
 	uint32		slot;			/* if the rank is an estimate */
-}			EcpRecallRow;
+} EcpRecallRow;
 
 /* An entry page from which rows with codes were taken. */
 typedef struct EcpRecallPage
@@ -139,7 +139,7 @@ typedef struct EcpRecallPage
 	BlockNumber blk;			/* of the run */
 	uint32		entry_pages;
 	uint32		first;			/* slot of the run */
-}			EcpRecallPage;
+} EcpRecallPage;
 
 /* A search that looks at some of the rows looks at one in so many. */
 #define ECP_RECALL_SHARE	8
@@ -202,7 +202,7 @@ typedef struct EcpRecallSearch
 	EcpNearest	some_truth;
 	EcpNearest	some_seen;
 	EcpNearest	some_near;
-}			EcpRecallSearch;
+} EcpRecallSearch;
 
 /* A measurement. */
 struct EcpRecallCurve
@@ -280,33 +280,33 @@ extern void ecp_recall_query_other(const EcpRecallCurve *curve, EcpQueryKind kin
  * is not possible.  Allocates in the current memory context.
  */
 extern bool ecp_recall_search_begin(EcpRecallCurve *curve,
-									EcpRecallSearch * search);
+									EcpRecallSearch *search);
 
 /* Beyond which cluster, of at most "most", the search surely does not go. */
 extern int	ecp_recall_search_end(const EcpRecallCurve *curve,
-								  const EcpRecallSearch * search, int most);
+								  const EcpRecallSearch *search, int most);
 
 /* A row of a cluster before search->upto that is nearer than search->limit. */
-extern void ecp_recall_search_add(EcpRecallSearch * search,
-								  const EcpRecallRow * row);
+extern void ecp_recall_search_add(EcpRecallSearch *search,
+								  const EcpRecallRow *row);
 
 /* All clusters before search->upto have been read: go on to there. */
 extern void ecp_recall_search_replay(EcpRecallCurve *curve,
-									 EcpRecallSearch * search);
+									 EcpRecallSearch *search);
 
 /*
  * Is the exact rank of a row wanted, which is not known yet: of those that are
  * nearest by estimate ("first"), or, when these are known, of others that may be
  * nearer?  And note it.
  */
-extern bool ecp_recall_search_wants(const EcpRecallSearch * search,
-									const EcpRecallRow * row, bool first);
-extern void ecp_recall_search_exact(EcpRecallSearch * search, EcpRecallRow * row,
+extern bool ecp_recall_search_wants(const EcpRecallSearch *search,
+									const EcpRecallRow *row, bool first);
+extern void ecp_recall_search_exact(EcpRecallSearch *search, EcpRecallRow *row,
 									float8 rank);
 
 /* The nearest rows are known: note the recall at all looks. */
 extern void ecp_recall_search_note(EcpRecallCurve *curve,
-								   EcpRecallSearch * search);
+								   EcpRecallSearch *search);
 
 /* ---- ecp_recall_pass.c ---- */
 
@@ -317,7 +317,7 @@ extern void ecp_recall_pass_init(EcpRecallCurve *curve);
  * so many seconds from "start" on.
  */
 extern bool ecp_recall_pass_is_late(instr_time start, double seconds);
-extern bool ecp_recall_pass_run(EcpRecallCurve *curve, EcpRecallSearch * searches,
+extern bool ecp_recall_pass_run(EcpRecallCurve *curve, EcpRecallSearch *searches,
 								int n, instr_time start, double seconds);
 
 #endif							/* ECP_RECALL_PRIVATE_H */

@@ -87,7 +87,7 @@ search_compare(const void *a, const void *b)
 
 /* The gap before the next leader of a look, with a k-th row of this rank. */
 static float4
-search_gap(const EcpRecallCurve *curve, const EcpRecallSearch * search,
+search_gap(const EcpRecallCurve *curve, const EcpRecallSearch *search,
 		   const EcpRecallLook *look, float8 kth)
 {
 	if (isinf(look->next))
@@ -110,7 +110,7 @@ search_before_last(const EcpNearest *nearest)
 
 /* Set the gaps of a look by the nearest rows so far. */
 static void
-search_set_gaps(const EcpRecallCurve *curve, const EcpRecallSearch * search,
+search_set_gaps(const EcpRecallCurve *curve, const EcpRecallSearch *search,
 				EcpRecallLook *look)
 {
 	for (int k = search->first_k; k < search->nks; k++)
@@ -128,7 +128,7 @@ search_set_gaps(const EcpRecallCurve *curve, const EcpRecallSearch * search,
 
 /* Look at the search after search->n clusters. */
 static void
-search_look(const EcpRecallCurve *curve, EcpRecallSearch * search)
+search_look(const EcpRecallCurve *curve, EcpRecallSearch *search)
 {
 	EcpRecallLook *look = &search->notes->looks[search->nlooks++];
 
@@ -141,7 +141,7 @@ search_look(const EcpRecallCurve *curve, EcpRecallSearch * search)
 
 /* Is there next to nothing to find after n clusters, for any k? */
 static bool
-search_is_done(const EcpRecallCurve *curve, const EcpRecallSearch * search, int n)
+search_is_done(const EcpRecallCurve *curve, const EcpRecallSearch *search, int n)
 {
 	const EcpRecallNotes *notes = search->notes;
 	const EcpMetaPageData *meta = &curve->state->meta;
@@ -169,7 +169,7 @@ search_is_done(const EcpRecallCurve *curve, const EcpRecallSearch * search, int 
  * any of the first n of "rows" and, unless that is nowhere, the row searched for.
  */
 static void
-search_note_case(const EcpRecallSearch * search, int c, const EcpNearestRow *rows,
+search_note_case(const EcpRecallSearch *search, int c, const EcpNearestRow *rows,
 				 int n, int wanted, int self_cluster)
 {
 	EcpRecallLook *looks = search->notes->looks;
@@ -210,7 +210,7 @@ search_note_case(const EcpRecallSearch * search, int c, const EcpNearestRow *row
  * hardly change where they are.
  */
 static void
-search_note_recall(EcpRecallSearch * search, int k)
+search_note_recall(EcpRecallSearch *search, int k)
 {
 	const EcpNearest *seen = &search->seen[k];
 	const EcpNearest *truth = &search->truth;
@@ -260,7 +260,7 @@ search_note_recall(EcpRecallSearch * search, int k)
  * row's distance another, as a scan sees it: so much all of these differ.
  */
 static void
-search_note_firsts(const EcpRecallCurve *curve, const EcpRecallSearch * search,
+search_note_firsts(const EcpRecallCurve *curve, const EcpRecallSearch *search,
 				   EcpRecallLook *look)
 {
 	const EcpNearestRow *rows = search->truth.rows;
@@ -287,7 +287,7 @@ search_note_firsts(const EcpRecallCurve *curve, const EcpRecallSearch * search,
 
 /* Looks at the query after this search had ended: it would have found no more. */
 static void
-search_note_rest(const EcpRecallCurve *curve, const EcpRecallSearch * search)
+search_note_rest(const EcpRecallCurve *curve, const EcpRecallSearch *search)
 {
 	EcpRecallNotes *notes = search->notes;
 	const EcpRecallLook *last = &notes->looks[search->nlooks - 1];
@@ -304,7 +304,7 @@ search_note_rest(const EcpRecallCurve *curve, const EcpRecallSearch * search)
 }
 
 void
-ecp_recall_search_note(EcpRecallCurve *curve, EcpRecallSearch * search)
+ecp_recall_search_note(EcpRecallCurve *curve, EcpRecallSearch *search)
 {
 	EcpRecallNotes *notes = search->notes;
 	int			nrows = search->truth.n;
@@ -330,7 +330,7 @@ ecp_recall_search_note(EcpRecallCurve *curve, EcpRecallSearch * search)
 /* ---- rows ---- */
 
 void
-ecp_recall_search_add(EcpRecallSearch * search, const EcpRecallRow * row)
+ecp_recall_search_add(EcpRecallSearch *search, const EcpRecallRow *row)
 {
 	if (search->nrows == search->rows_max)
 	{
@@ -346,7 +346,7 @@ ecp_recall_search_add(EcpRecallSearch * search, const EcpRecallRow * row)
 }
 
 void
-ecp_recall_search_exact(EcpRecallSearch * search, EcpRecallRow * row, float8 rank)
+ecp_recall_search_exact(EcpRecallSearch *search, EcpRecallRow *row, float8 rank)
 {
 	row->bound = get_float4_infinity();
 	search->truth.cluster = search->some_truth.cluster = row->cluster;
@@ -356,7 +356,7 @@ ecp_recall_search_exact(EcpRecallSearch * search, EcpRecallRow * row, float8 ran
 }
 
 bool
-ecp_recall_search_wants(const EcpRecallSearch * search, const EcpRecallRow * row,
+ecp_recall_search_wants(const EcpRecallSearch *search, const EcpRecallRow *row,
 						bool first)
 {
 	bool		some = search->nks > SEARCH_SOME_K && EcpRecallIsSome(row);
@@ -370,7 +370,7 @@ ecp_recall_search_wants(const EcpRecallSearch * search, const EcpRecallRow * row
 
 /* Put the new rows in the order of their clusters, each as they came. */
 static void
-search_sort(EcpRecallSearch * search)
+search_sort(EcpRecallSearch *search)
 {
 	EcpRecallRow *rows = search->rows + search->nkept;
 	int			nrows = search->nrows - search->nkept;
@@ -393,7 +393,7 @@ search_sort(EcpRecallSearch * search)
 
 /* The nearest so far, as a scan knows them. */
 static void
-search_see(EcpRecallSearch * search, const EcpRecallRow * row)
+search_see(EcpRecallSearch *search, const EcpRecallRow *row)
 {
 	for (int k = search->first_k; k < search->nks; k++)
 	{
@@ -421,7 +421,7 @@ search_see(EcpRecallSearch * search, const EcpRecallRow * row)
 
 /* May the exact rank of a row be wanted? */
 static bool
-search_is_near(const EcpRecallSearch * search, const EcpRecallRow * row)
+search_is_near(const EcpRecallSearch *search, const EcpRecallRow *row)
 {
 	return row->rank <= search->near.kth ||
 		(search->nks > SEARCH_SOME_K && EcpRecallIsSome(row) &&
@@ -430,7 +430,7 @@ search_is_near(const EcpRecallSearch * search, const EcpRecallRow * row)
 
 /* Keep those rows of clusters before n whose exact ranks may be wanted. */
 static void
-search_keep(EcpRecallSearch * search)
+search_keep(EcpRecallSearch *search)
 {
 	bool		exact = search->codes && search->first_k == 0;
 	int			n = 0;
@@ -450,7 +450,7 @@ search_keep(EcpRecallSearch * search)
 }
 
 void
-ecp_recall_search_replay(EcpRecallCurve *curve, EcpRecallSearch * search)
+ecp_recall_search_replay(EcpRecallCurve *curve, EcpRecallSearch *search)
 {
 	int			r = search->nkept;
 	bool		last = search->all && search->upto == search->nrefs;
@@ -478,7 +478,7 @@ ecp_recall_search_replay(EcpRecallCurve *curve, EcpRecallSearch * search)
 }
 
 int
-ecp_recall_search_end(const EcpRecallCurve *curve, const EcpRecallSearch * search,
+ecp_recall_search_end(const EcpRecallCurve *curve, const EcpRecallSearch *search,
 					  int most)
 {
 	for (int n = search->look; n < most; n = EcpLookNext(n))
@@ -498,7 +498,7 @@ search_nearest_init(EcpNearest *nearest, int k)
 }
 
 bool
-ecp_recall_search_begin(EcpRecallCurve *curve, EcpRecallSearch * search)
+ecp_recall_search_begin(EcpRecallCurve *curve, EcpRecallSearch *search)
 {
 	EcpMetaPageData *meta = &curve->state->meta;
 	EcpVector	vector = {0};
