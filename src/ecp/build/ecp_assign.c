@@ -53,9 +53,6 @@
 #define ASSIGN_LISTED		8192
 #define ASSIGN_SHARE		0.015
 
-/* Rows between two reports of progress. */
-#define PROGRESS_ROWS		4096
-
 /* A process's part of the scan of the table. */
 typedef struct AssignScan
 {
@@ -401,8 +398,8 @@ assign_add_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 		ecp_attr_form(&build->attrs, &vector, values, isnull,
 					  row + exact_bytes);
 		inbuff->n++;
-		if (fmod(++scan->rows, PROGRESS_ROWS) == 0)
-			ecp_build_state_progress(build, PROGRESS_ROWS, scan->rows);
+		if (fmod(++scan->rows, ECP_PROGRESS_ROWS) == 0)
+			ecp_build_state_progress(build, ECP_PROGRESS_ROWS, scan->rows);
 	}
 	MemoryContextSwitchTo(oldctx);
 	MemoryContextReset(build->rowctx);

@@ -419,20 +419,16 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 		build.tree = ecp_leaders_choose(&build, sample);
 
 	clock_phase(&clock, ECP_BUILD_ASSIGN, ECP_PROGRESS_ASSIGN);
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL,
-								 (int64) build.plan.table_rows);
+	ecp_build_state_total(build.plan.table_rows);
 	result->heap_tuples = build_assign(&build);
 	result->index_tuples = build.assigned.rows;
 
 	clock_phase(&clock, ECP_BUILD_MERGE, ECP_PROGRESS_MERGE);
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL,
-								 (int64) build.assigned.rows);
+	ecp_build_state_total(build.assigned.rows);
 	ecp_merge(&build);
 
 	clock_phase(&clock, ECP_BUILD_RECALL, ECP_PROGRESS_RECALL);
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, 0);
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL,
-								 ECP_RECALL_QUERIES);
+	ecp_build_state_total(ECP_RECALL_QUERIES);
 	build.state.meta.ecpm_build_tuples = build.assigned.rows;
 	build_recall_curve(&build, clock_seconds(&clock) * RECALL_SHARE);
 	clock_phase(&clock, -1, 0);

@@ -319,6 +319,12 @@ extern double ecp_build_state_sample_rows(const EcpBuild *build, double rows);
 extern int	ecp_build_state_inbuff_rows(const EcpBuild *build);
 extern Size ecp_build_state_inbuff_row_bytes(const EcpBuild *build);
 
+/* Rows between two reports of progress. */
+#define ECP_PROGRESS_ROWS	4096
+
+/* Show that a phase, or a part of one, begins, and how many rows it has to do. */
+extern void ecp_build_state_total(double rows);
+
 /*
  * Show progress: this process has done "more" rows since the last call, and
  * "rows" in all.

@@ -158,6 +158,19 @@ ecp_build_state_inbuff_rows(const EcpBuild *build)
 }
 
 void
+ecp_build_state_total(double rows)
+{
+	const int	index[] = {
+		PROGRESS_CREATEIDX_TUPLES_DONE,
+		PROGRESS_CREATEIDX_TUPLES_TOTAL
+	};
+	const int64 values[] = {0, (int64) rows};
+
+	Assert(rows >= 0);
+	pgstat_progress_update_multi_param(lengthof(index), index, values);
+}
+
+void
 ecp_build_state_progress(const EcpBuild *build, uint64 more, uint64 rows)
 {
 	Assert(more <= rows);
@@ -165,6 +178,7 @@ ecp_build_state_progress(const EcpBuild *build, uint64 more, uint64 rows)
 		rows = ecp_team_count_rows(build->team, more);
 	if (build->participant == 0)
 		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, rows);
+	ECP_STOP_POINT("build-rows");
 }
 
 void

@@ -6,10 +6,11 @@
  * The number of leaders follows from the number of rows and the rows that a
  * cluster should have.  With leaders = random, as in the paper, they are
  * rows of the sample.  With leaders = kmeans they are its centres: by one
- * run of k-means over the whole sample when they are few or their elements
- * are floats, else in two levels, first about sqrt(C) groups of the sample,
- * then leaders within each group in proportion to its size, which takes a
- * twentieth of the time and is as good on descriptors.
+ * run of k-means over the whole sample when they are few, else in two levels,
+ * first about sqrt(C) groups of the sample, then leaders within each group in
+ * proportion to its size, which takes a twentieth of the time and is nearly as
+ * good on descriptors.  Where vectors are floats, two steps of k-means in which
+ * rows move between groups, too, make it as good.
  *
  * The tree is built bottom up: the entries of a level are grouped around
  * fewer centres, chosen in the same way, until few enough remain for the
@@ -25,9 +26,12 @@
 #include <math.h>
 
 #include "base/compat.h"
+#include "base/stop_point.h"
 #include "base/team.h"
+#include "commands/progress.h"
 #include "common/hashfn.h"
 #include "ecp/build/ecp_build.h"
+#include "ecp/build/ecp_build_team.h"
 #include "ecp/cluster/ecp_byte_copy.h"
 #include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/cluster/ecp_leader_lists.h"
@@ -35,6 +39,7 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "miscadmin.h"
+#include "pgstat.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "vector/vector_distance.h"
@@ -48,16 +53,11 @@
 /* Rows per centre from which the groups of two-level k-means are learnt. */
 #define GROUP_SAMPLE_FACTOR 256
 
+/* Steps at the end in which rows move between groups, too. */
+#define REFINE_STEPS	2
+
 /* Entries above which a node splits, if the user did not choose the levels. */
 #define TREE_NODE_MAX		1024
-
-/* Do leaders come from one run of k-means? */
-static bool
-leaders_flat(const EcpBuild *build, double nleaders)
-{
-	return build->state.meta.ecpm_leader_elem != ECP_ELEM_UINT8 ||
-		nleaders < FLAT_KMEANS_MAX;
-}
 
 /* Notify the user if memory limits the number of leaders. */
 static void
@@ -77,9 +77,22 @@ leaders_notice(const EcpBuild *build, double rows, double leaders)
 					 ceil(build->budget * factor / (1024 * 1024)))));
 }
 
+/* Progress of k-means over the sample, whose rows it counts as done by share. */
+static void
+leaders_step(void *arg, double share_done)
+{
+	const EcpSample *sample = arg;
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE,
+								 (int64) (sample->n * share_done));
+	ECP_STOP_POINT("build-leaders");
+}
+
 static void
 sample_rows(const EcpBuild *build, EcpSample *sample, EcpRows *rows)
 {
+	rows->step = leaders_step;
+	rows->step_arg = sample;
 	rows->elem = build->state.meta.ecpm_leader_elem;
 	rows->dims = build->state.meta.ecpm_dims;
 	rows->stride = sample->stride;
@@ -98,34 +111,37 @@ leaders_groups(int nleaders)
 }
 
 /*
- * Put the sample's rows in the order of their groups, in place: row i goes
- * to position to[i], cycle by cycle.
+ * Put rows in the order of their groups, in place: row i goes to position
+ * to[i], cycle by cycle.
  */
 static void
-sample_permute(EcpSample *sample, int32 *to)
+rows_permute(const EcpRows *rows, int32 *to)
 {
-	char	   *moving = palloc(sample->stride);
-	char	   *tmp = palloc(sample->stride);
+	char	   *all = rows->memory->address;
+	Size		stride = rows->stride;
+	char	   *moving = palloc(stride);
+	char	   *tmp = palloc(stride);
 
-	for (int i = 0; i < sample->n; i++)
+	Assert(rows->rows == all);
+	for (int i = 0; i < rows->n; i++)
 	{
 		int32		pos = to[i];
 
 		if (pos == i)
 			continue;
-		memcpy(moving, sample->rows + i * sample->stride, sample->stride);
+		memcpy(moving, all + i * stride, stride);
 		while (pos != i)
 		{
-			char	   *row = sample->rows + pos * sample->stride;
+			char	   *row = all + pos * stride;
 			int32		next = to[pos];
 
-			memcpy(tmp, row, sample->stride);
-			memcpy(row, moving, sample->stride);
-			memcpy(moving, tmp, sample->stride);
+			memcpy(tmp, row, stride);
+			memcpy(row, moving, stride);
+			memcpy(moving, tmp, stride);
 			to[pos] = pos;
 			pos = next;
 		}
-		memcpy(sample->rows + i * sample->stride, moving, sample->stride);
+		memcpy(all + i * stride, moving, stride);
 		to[i] = i;
 	}
 	pfree(moving);
@@ -133,31 +149,30 @@ sample_permute(EcpSample *sample, int32 *to)
 }
 
 /*
- * Sort the sample by nearest of k group centres; first receives where each
- * group begins (k + 1 entries).
+ * Sort rows by nearest of k group centres; first receives where each group
+ * begins (k + 1 entries).
  */
 static void
-sample_group(EcpBuild *build, EcpSample *sample, const char *centres, int k,
-			 int32 *first)
+rows_group(const EcpRows *rows, const EcpMemory *centres, int k,
+		   int32 *first)
 {
-	int			dims = build->state.meta.ecpm_dims;
-	EcpElem		elem = build->state.meta.ecpm_leader_elem;
 	int32	   *to = MemoryContextAllocHuge(CurrentMemoryContext,
-											sizeof(int32) * (Size) sample->n);
+											sizeof(int32) * (Size) rows->n);
 	int32	   *next = palloc_array(int32, k + 1);
 
-	ecp_kmeans_nearest(elem, dims, centres, ecp_vector_bytes(elem, dims), k,
-					   sample->rows, sample->stride, sample->n, to, NULL);
+	ecp_kmeans_nearest(rows->elem, rows->dims, centres->address,
+					   ecp_vector_bytes(rows->elem, rows->dims), k,
+					   rows->rows, rows->stride, rows->n, to, NULL);
 
 	memset(first, 0, sizeof(int32) * (k + 1));
-	for (int i = 0; i < sample->n; i++)
+	for (int i = 0; i < rows->n; i++)
 		first[to[i] + 1]++;
 	for (int g = 0; g < k; g++)
 		first[g + 1] += first[g];
 	memcpy(next, first, sizeof(int32) * (k + 1));
-	for (int i = 0; i < sample->n; i++)
+	for (int i = 0; i < rows->n; i++)
 		to[i] = next[to[i]]++;
-	sample_permute(sample, to);
+	rows_permute(rows, to);
 
 	pfree(next);
 	pfree(to);
@@ -166,7 +181,8 @@ sample_group(EcpBuild *build, EcpSample *sample, const char *centres, int k,
 /*
  * Leaders within the groups of a sample.  The memory of a task begins with
  * ngroups + 1 numbers that say where each group begins, and as many that say
- * where its leaders go; then there are the numbers of leaders found.
+ * where its leaders go; then there are the numbers of leaders found, and of each
+ * row the number of its leader within the group.
  */
 typedef struct GroupsShape
 {
@@ -178,7 +194,8 @@ typedef struct GroupsShape
 	uint64		seed;
 } GroupsShape;
 
-#define GROUPS_BYTES(ngroups)	(sizeof(int32) * 3 * ((Size) (ngroups) + 1))
+#define GROUPS_BYTES(ngroups, nrows) \
+	(sizeof(int32) * (3 * ((Size) (ngroups) + 1) + (nrows)))
 
 /* Each group has random numbers of its own, whichever process does it. */
 static void
@@ -201,21 +218,34 @@ leaders_of_group(const GroupsShape *shape, int g, const char *rows,
 	group.n = first[g + 1] - first[g];
 	group.shuffled = true;
 	group.rows = rows + first[g] * shape->stride;
+	found[g] = 0;
+	if (group.n == 0)
+		return;
 	found[g] = ecp_kmeans(NULL, &group, place[g + 1] - place[g],
 						  shape->iterations, &prng,
 						  leaders + place[g] * vec_bytes, NULL);
+	ecp_kmeans_nearest(shape->elem, shape->dims, leaders + place[g] * vec_bytes,
+					   vec_bytes, found[g], group.rows, group.stride, group.n,
+					   found + shape->ngroups + 1 + first[g], NULL);
 }
 
 void
 ecp_leaders_groups_task(EcpTeam *team, const void *args, char **memories)
 {
+	const EcpBuild *build = ecp_build_team_build(team);
 	int64		from;
 	int64		upto;
 
 	while (ecp_team_claim(team, &from, &upto))
 		for (int64 g = from; g < upto; g++)
+		{
+			const int32 *first = (int32 *) memories[1];
+
 			leaders_of_group(args, g, memories[0], (int32 *) memories[1],
 							 memories[2]);
+			ecp_build_state_progress(build, first[g + 1] - first[g],
+									 first[g + 1]);
+		}
 }
 
 /*
@@ -223,8 +253,8 @@ ecp_leaders_groups_task(EcpTeam *team, const void *args, char **memories)
  * rows is left without.  Returns their number.
  */
 static int
-groups_share(const EcpSample *sample, int ngroups, int nleaders,
-			 const int32 *first, int32 *place)
+groups_share(int nrows, int ngroups, int nleaders, const int32 *first,
+			 int32 *place)
 {
 	double		share = 0;		/* leaders that the groups so far deserve */
 	int			before = 0;
@@ -235,7 +265,7 @@ groups_share(const EcpSample *sample, int ngroups, int nleaders,
 		int			rows = first[g + 1] - first[g];
 		int			upto;
 
-		share += (double) nleaders * rows / sample->n;
+		share += (double) nleaders * rows / nrows;
 		upto = (int) rint(share);
 		place[g + 1] = place[g] + Min(Max(upto - before, rows > 0), rows);
 		before = upto;
@@ -243,61 +273,76 @@ groups_share(const EcpSample *sample, int ngroups, int nleaders,
 	return place[ngroups];
 }
 
-/* "leaders" has room for nleaders and one more per group. */
+/*
+ * "leaders" has room for nleaders and one more per group.  The rows, which lie
+ * in memory of their own, are sorted by group.
+ */
 static int
-leaders_two_level(EcpBuild *build, EcpSample *sample, int nleaders,
+leaders_two_level(EcpBuild *build, const EcpRows *rows, int nleaders,
 				  pg_prng_state *prng, EcpMemory *leaders)
 {
 	int			ngroups = leaders_groups(nleaders);
-	Size		vec_bytes = EcpBuildPrepBytes(build);
-	EcpRows		rows = {0};
+	Size		vec_bytes = ecp_vector_bytes(rows->elem, rows->dims);
+	EcpRows		some = *rows;
 	EcpMemory	centres;
 	EcpMemory	groups;
 	int32	   *first;
 	int32	   *place;
 	int32	   *found;
+	int32	   *nearest;
 	int			n = 0;
 	GroupsShape shape = {0};
 
-	/* the sample is in random order, so a prefix of it is a sample, too */
-	sample_rows(build, sample, &rows);
-	rows.n = Min(sample->n, ngroups * GROUP_SAMPLE_FACTOR);
+	/* rows are in random order, so a prefix of them is a sample */
+	Assert(rows->shuffled && rows->memory);
+	some.step = NULL;
+	some.n = Min(rows->n, ngroups * GROUP_SAMPLE_FACTOR);
 	ecp_team_memory_alloc(&centres, build->team != NULL, ngroups * vec_bytes);
-	ngroups = ecp_kmeans(build->team, &rows, ngroups, KMEANS_ITERATIONS,
+	ngroups = ecp_kmeans(build->team, &some, ngroups, KMEANS_ITERATIONS,
 						 prng, centres.address, &centres);
 
-	ecp_team_memory_alloc(&groups, build->team != NULL, GROUPS_BYTES(ngroups));
+	ecp_team_memory_alloc(&groups, build->team != NULL, GROUPS_BYTES(ngroups, rows->n));
 	first = (int32 *) groups.address;
 	place = first + ngroups + 1;
 	found = place + ngroups + 1;
-	sample_group(build, sample, centres.address, ngroups, first);
+	nearest = found + ngroups + 1;
+	rows_group(rows, &centres, ngroups, first);
 	ecp_team_memory_free(&centres);
-	(void) groups_share(sample, ngroups, nleaders, first, place);
+	(void) groups_share(rows->n, ngroups, nleaders, first, place);
 
-	shape.elem = rows.elem;
-	shape.dims = rows.dims;
-	shape.stride = sample->stride;
+	shape.elem = rows->elem;
+	shape.dims = rows->dims;
+	shape.stride = rows->stride;
 	shape.ngroups = ngroups;
 	shape.iterations = KMEANS_ITERATIONS;
 	shape.seed = (uint64) build->options.seed;
 	if (build->team)
 	{
-		EcpMemory  *memories[] = {&sample->memory, &groups, leaders};
+		EcpMemory  *memories[] = {rows->memory, &groups, leaders};
 
 		ecp_team_run(build->team, EcpTaskOf(ecp_leaders_groups_task), &shape, sizeof(shape),
 					 ngroups, 1, memories, lengthof(memories));
 	}
 	else
 		for (int g = 0; g < ngroups; g++)
-			leaders_of_group(&shape, g, sample->rows, first, leaders->address);
+		{
+			leaders_of_group(&shape, g, rows->rows, first, leaders->address);
+			ecp_build_state_progress(build, first[g + 1] - first[g],
+									 first[g + 1]);
+		}
 
 	/* close the gaps that equal centres left */
 	for (int g = 0; g < ngroups; g++)
 	{
 		memmove(leaders->address + n * vec_bytes,
 				leaders->address + place[g] * vec_bytes, found[g] * vec_bytes);
+		for (int i = first[g]; i < first[g + 1]; i++)
+			nearest[i] += n;
 		n += found[g];
 	}
+	if (build->state.meta.ecpm_leader_elem != ECP_ELEM_UINT8)
+		n = ecp_kmeans_refine(build->team, rows, n, REFINE_STEPS, nearest,
+							  leaders->address, leaders);
 	ecp_team_memory_free(&groups);
 	return n;
 }
@@ -600,6 +645,17 @@ tree_make_lists(const EcpBuild *build, EcpLeaderTree *tree)
 
 /* ---- the leaders of a build ---- */
 
+/* Learn leaders from rows in random order, which they may leave in another. */
+static int
+leaders_learn(EcpBuild *build, const EcpRows *rows, int wanted,
+			  pg_prng_state *prng, EcpMemory *leaders)
+{
+	if (wanted < FLAT_KMEANS_MAX)
+		return ecp_kmeans(build->team, rows, wanted, KMEANS_ITERATIONS, prng,
+						  leaders->address, leaders);
+	return leaders_two_level(build, rows, wanted, prng, leaders);
+}
+
 /*
  * Learn leaders from bytes made of the sample; returns their number, or 0 if
  * bytes do not serve.
@@ -614,8 +670,7 @@ leaders_by_bytes(EcpBuild *build, const EcpByteScale *scale,
 	int			n;
 
 	ecp_byte_copy_rows(scale, rows, &bytes, &memory);
-	n = ecp_kmeans(build->team, &bytes, wanted, KMEANS_ITERATIONS, prng,
-				   leaders->address, leaders);
+	n = leaders_learn(build, &bytes, wanted, prng, leaders);
 	if (!ecp_byte_copy_serves(&bytes, leaders->address, n))
 		n = 0;
 	ecp_team_memory_free(&memory);
@@ -655,6 +710,7 @@ ecp_leaders_choose(EcpBuild *build, EcpSample *sample)
 						  mul_size(wanted + leaders_groups(wanted),
 								   EcpBuildPrepBytes(build)));
 	sample_rows(build, sample, &rows);
+	ecp_build_state_total(sample->n);
 	if (!random)
 		scale = ecp_byte_copy_scale(&rows);
 	if (scale)
@@ -662,12 +718,11 @@ ecp_leaders_choose(EcpBuild *build, EcpSample *sample)
 	if (n == 0)
 	{
 		scale = NULL;
-		if (random || leaders_flat(build, wanted))
-			n = ecp_kmeans(build->team, &rows, wanted,
-						   random ? 0 : KMEANS_ITERATIONS, &prng,
+		if (random)
+			n = ecp_kmeans(build->team, &rows, wanted, 0, &prng,
 						   leaders.address, &leaders);
 		else
-			n = leaders_two_level(build, sample, wanted, &prng, &leaders);
+			n = leaders_learn(build, &rows, wanted, &prng, &leaders);
 	}
 	ecp_team_memory_free(&sample->memory);
 	sample->rows = NULL;

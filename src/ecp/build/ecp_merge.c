@@ -590,6 +590,7 @@ merge_item(Merge *merge, MergeSet *set, int capacity, int readers,
 	const uint64 *counts = ecp_leader_rows(build);
 	int32		cursor = 0;
 	uint64		rows = 0;
+	uint64		told = 0;		/* of them, as progress */
 
 	Assert(item->from <= item->upto);
 	Assert(item->from % ECP_RANGE_LEADERS == 0);
@@ -611,6 +612,11 @@ merge_item(Merge *merge, MergeSet *set, int capacity, int readers,
 		set->parent = tree_parent(build->tree, 0, l, &cursor);
 		merge_cluster(merge, set, capacity, l);
 		rows += counts[l];
+		if (rows - told >= ECP_PROGRESS_ROWS)
+		{
+			ecp_build_state_progress(build, rows - told, rows);
+			told = rows;
+		}
 	}
 	ecp_tails_end(&merge->tails);
 	if (merge->at.blk != item[1].at.blk || merge->at.run != item[1].at.run ||
@@ -618,7 +624,7 @@ merge_item(Merge *merge, MergeSet *set, int capacity, int readers,
 		elog(ERROR, "clusters %d to %d do not lie where they were planned",
 			 item->from, item->upto - 1);
 
-	ecp_build_state_progress(build, rows, rows);
+	ecp_build_state_progress(build, rows - told, rows);
 }
 
 /* Memories of the task: those of what was assigned, and of items and entries. */
@@ -854,6 +860,7 @@ ecp_merge(EcpBuild *build)
 	meta->ecpm_nleaves = merge.entries.n;
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,
 								 ECP_PROGRESS_NODES);
+	ecp_build_state_total(merge.entries.n);
 	while (merge.entries.n > 1)
 	{
 		merge_nodes(&merge, ++level);

@@ -27,6 +27,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/detoast.h"
 #include "access/tableam.h"
 #include "base/compat.h"
@@ -84,7 +86,8 @@ sample_slot(SampleState *state)
 	EcpSample  *sample = state->sample;
 	uint64		slot;
 
-	state->seen++;
+	if (fmod(++state->seen, ECP_PROGRESS_ROWS) == 0)
+		ecp_build_state_progress(state->build, ECP_PROGRESS_ROWS, state->seen);
 	if (sample->n < sample->max)
 		return sample->n++;
 	slot = pg_prng_uint64_range(&state->prng, 0, state->seen - 1);
@@ -265,6 +268,7 @@ ecp_sample_fetch_task(EcpTeam *team, const void *args, char **memories)
 		for (int64 i = from; i < upto; i++)
 			late_fetch(build, (EcpSampleLate *) memories[1] + i, memories[0],
 					   EcpBuildPrepBytes(build));
+		ecp_build_state_progress(build, upto - from, upto);
 	}
 }
 
@@ -302,6 +306,7 @@ ecp_sample_fetch(EcpBuild *build, EcpSample *sample)
 	qsort(late, sample->n, sizeof(EcpSampleLate), late_cmp);
 	while (nlate < sample->n && late[nlate].state == ECP_SAMPLE_LATE)
 		nlate++;
+	ecp_build_state_total(nlate);
 	if (build->team)
 	{
 		EcpMemory  *memories[] = {&sample->memory, &sample->late};
@@ -314,6 +319,8 @@ ecp_sample_fetch(EcpBuild *build, EcpSample *sample)
 		{
 			CHECK_FOR_INTERRUPTS();
 			late_fetch(build, &late[i], sample->rows, sample->stride);
+			if ((i + 1) % ECP_PROGRESS_ROWS == 0)
+				ecp_build_state_progress(build, ECP_PROGRESS_ROWS, i + 1);
 		}
 	late_close_gaps(sample, late, nlate);
 	ecp_team_memory_free(&sample->late);
@@ -338,6 +345,7 @@ ecp_sample_take(EcpBuild *build)
 	BlockNumber nblocks = RelationGetNumberOfBlocks(build->heap);
 	BlockNumber nprobe = Min(nblocks, SAMPLE_PROBE_BLOCKS);
 	BlockNumber ndraw;
+	double		rows;
 	double		want;
 
 	Assert(build->participant == 0 && build->team == NULL);
@@ -354,12 +362,14 @@ ecp_sample_take(EcpBuild *build)
 								 sample_probe_row, &state, NULL);
 	want = Max(state.seen / nprobe * nblocks,
 			   build->heap->rd_rel->reltuples);
-	want = ecp_build_state_sample_rows(build, Max(want, SAMPLE_ROWS_MIN));
+	rows = Max(want, SAMPLE_ROWS_MIN);
+	want = ecp_build_state_sample_rows(build, rows);
 	sample->max = Min(want, PG_INT32_MAX / 2);
 	state.seen = 0;
 
 	ndraw = Min(nblocks, Max(sample->max / SAMPLE_ROWS_PER_BLOCK,
 							 SAMPLE_BLOCKS_MIN));
+	ecp_build_state_total(rows * ndraw / nblocks);
 	if (ndraw == nblocks)
 		table_index_build_scan(build->heap, build->index, build->indexInfo,
 							   false, true, sample_row, &state, NULL);

@@ -149,7 +149,7 @@ ecp_byte_copy_rows(const EcpByteScale *scale, const EcpRows *rows, EcpRows *byte
 	}
 }
 
-/* Do rows of bytes and their leaders differ enough? */
+/* Do rows of bytes, in any order, and their leaders differ enough? */
 bool
 ecp_byte_copy_serves(const EcpRows *bytes, const char *leaders, int nleaders)
 {
@@ -161,7 +161,8 @@ ecp_byte_copy_serves(const EcpRows *bytes, const char *leaders, int nleaders)
 	Assert(bytes->elem == ECP_ELEM_UINT8);
 	Assert(nleaders > 0);
 	ecp_kmeans_nearest(ECP_ELEM_UINT8, bytes->dims, leaders, bytes->dims,
-					   nleaders, bytes->rows, bytes->stride, n, nearest, ranks);
+					   nleaders, bytes->rows, bytes->stride * (bytes->n / n), n,
+					   nearest, ranks);
 	for (int i = 0; i < n; i++)
 		nearer += ranks[i] < BYTES_RANK_MIN;
 	pfree(ranks);

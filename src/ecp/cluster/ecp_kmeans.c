@@ -602,26 +602,45 @@ kmeans_unique(char *centres, Size vec_bytes, int k)
 	return n;
 }
 
+/* Memory for a run with k centres, which a team works on if that pays. */
+static void
+kmeans_begin(KMeans *km, EcpTeam *team, const EcpRows *rows, int k,
+			 char *centres, EcpMemory *centres_memory)
+{
+	double		work = (double) rows->n * k * rows->dims;
+
+	km->shape.elem = rows->elem;
+	km->shape.dims = rows->dims;
+	km->shape.stride = rows->stride;
+	km->shape.n = rows->n;
+	km->shape.k = k;
+	km->rows = rows->rows;
+	km->centres = centres;
+	if (team && rows->memory && centres_memory && work >= TEAM_WORK_MIN)
+		km->team = team;
+	km->rows_memory = rows->memory;
+	km->centres_memory = centres_memory;
+	ecp_team_memory_alloc(&km->memory, km->team != NULL, kmeans_map(km, NULL));
+	(void) kmeans_map(km, km->memory.address);
+	(void) ecp_panel_init(km->panel_memory, rows->elem, ECP_METRIC_L2,
+						  rows->dims, k);
+}
+
 int
 ecp_kmeans(EcpTeam *team, const EcpRows *rows, int k, int iterations,
 		   pg_prng_state *prng, char *centres, EcpMemory *centres_memory)
 {
 	KMeans		km = {0};
-	double		work = (double) rows->n * k * rows->dims;
 
 	Assert(rows->n > 0 && k > 0);
-	km.shape.elem = rows->elem;
-	km.shape.dims = rows->dims;
-	km.shape.stride = rows->stride;
-	km.shape.n = rows->n;
-	km.shape.k = k = Min(k, rows->n);
-	if (k == 0)
-		return 0;
-
-	km.rows = rows->rows;
-	km.centres = centres;
+	k = Min(k, rows->n);
 	if (iterations == 0)
 	{
+		km.shape.stride = rows->stride;
+		km.shape.n = rows->n;
+		km.shape.k = k;
+		km.rows = rows->rows;
+		km.centres = centres;
 		km.vec_bytes = ecp_vector_bytes(rows->elem, rows->dims);
 		km.order = MemoryContextAllocHuge(CurrentMemoryContext,
 										  mul_size(sizeof(int32), rows->n));
@@ -630,14 +649,7 @@ ecp_kmeans(EcpTeam *team, const EcpRows *rows, int k, int iterations,
 		return kmeans_unique(centres, km.vec_bytes, k);
 	}
 
-	if (team && rows->memory && centres_memory && work >= TEAM_WORK_MIN)
-		km.team = team;
-	km.rows_memory = rows->memory;
-	km.centres_memory = centres_memory;
-	ecp_team_memory_alloc(&km.memory, km.team != NULL, kmeans_map(&km, NULL));
-	(void) kmeans_map(&km, km.memory.address);
-	(void) ecp_panel_init(km.panel_memory, rows->elem, ECP_METRIC_L2,
-						  rows->dims, k);
+	kmeans_begin(&km, team, rows, k, centres, centres_memory);
 	kmeans_start(&km, prng);
 	for (int i = 0; i < iterations; i++)
 	{
@@ -649,9 +661,35 @@ ecp_kmeans(EcpTeam *team, const EcpRows *rows, int k, int iterations,
 		kmeans_assign(&km, used == rows->n && i >= KMEANS_FULL_STEPS &&
 					  k >= KMEANS_NEAR_MIN);
 		kmeans_update(&km, prng, i == iterations - 1);
+		if (rows->step)
+			rows->step(rows->step_arg, (i + 1.0) / iterations);
 	}
 	ecp_team_memory_free(&km.memory);
 
+	return kmeans_unique(centres, km.vec_bytes, k);
+}
+
+int
+ecp_kmeans_refine(EcpTeam *team, const EcpRows *rows, int k, int steps,
+				  const int32 *leaders, char *centres,
+				  EcpMemory *centres_memory)
+{
+	KMeans		km = {0};
+
+	Assert(rows->n > 0 && k > 0);
+	if (k < KMEANS_NEAR_MIN)
+		return kmeans_unique(centres, ecp_vector_bytes(rows->elem, rows->dims),
+							 k);
+	kmeans_begin(&km, team, rows, k, centres, centres_memory);
+	km.shape.used = rows->n;
+	memcpy(km.leaders, leaders, sizeof(int32) * (Size) rows->n);
+	ecp_kmeans_group(km.leaders, rows->n, k, km.first, km.order);
+	for (int i = 0; i < steps; i++)
+	{
+		kmeans_assign(&km, true);
+		kmeans_update(&km, NULL, true);
+	}
+	ecp_team_memory_free(&km.memory);
 	return kmeans_unique(centres, km.vec_bytes, k);
 }
 

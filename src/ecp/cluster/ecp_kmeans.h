@@ -23,6 +23,10 @@ typedef struct EcpRows
 	bool		shuffled;		/* they are in random order */
 	const char *rows;
 	EcpMemory  *memory;			/* that they begin, or NULL */
+
+	/* called after each step of k-means with them, unless NULL */
+	void		(*step) (void *arg, double share_done);
+	void	   *step_arg;
 } EcpRows;
 
 /*
@@ -35,6 +39,14 @@ typedef struct EcpRows
 extern int	ecp_kmeans(EcpTeam *team, const EcpRows *rows, int k,
 					   int iterations, pg_prng_state *prng,
 					   char *centres, EcpMemory *centres_memory);
+
+/*
+ * Some more steps for k centres, of which each row has one, given in "leaders":
+ * rows move to centres near to their own.  Returns the number of centres.
+ */
+extern int	ecp_kmeans_refine(EcpTeam *team, const EcpRows *rows, int k,
+							  int steps, const int32 *leaders, char *centres,
+							  EcpMemory *centres_memory);
 extern PGDLLEXPORT void ecp_kmeans_nearest_task(EcpTeam *team, const void *args,
 												char **memories);
 extern PGDLLEXPORT void ecp_kmeans_near_task(EcpTeam *team, const void *args,
