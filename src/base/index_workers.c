@@ -17,10 +17,9 @@
 
 #include "access/detoast.h"
 #include "access/heapam.h"
-#include "access/tableam.h"
+#include "access/htup_details.h"
 #include "base/compat.h"
 #include "base/index_workers.h"
-#include "catalog/index.h"
 #include "miscadmin.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
@@ -51,28 +50,57 @@ column_varlena(const OutOfLine * look, int i)
 	return attnum > 0 && TupleDescAttr(look->desc, attnum - 1)->attlen == -1;
 }
 
-/* Callback of the scan: what a row has out of line. */
+/* What a row has out of line. */
 static void
-look_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
-		 bool tupleIsAlive, void *arg)
+look_row(OutOfLine * look, HeapTuple row)
 {
-	OutOfLine  *look = arg;
-
 	for (int i = 0; i < look->info->ii_NumIndexAttrs; i++)
 	{
 		struct varatt_external pointer;
+		bool		isnull;
+		Datum		value;
 
-		if (isnull[i] || !column_varlena(look, i) ||
-			!VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(values[i])))
+		if (!column_varlena(look, i))
 			continue;
-		VARATT_EXTERNAL_GET_POINTER(pointer, DatumGetPointer(values[i]));
+		value = heap_getattr(row, look->info->ii_IndexAttrNumbers[i], look->desc, &isnull);
+		if (isnull || !VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value)))
+			continue;
+		VARATT_EXTERNAL_GET_POINTER(pointer, DatumGetPointer(value));
 		look->bytes += VARATT_EXTERNAL_GET_EXTSIZE(pointer);
 	}
 }
 
+/*
+ * The rows of a block, whoever sees them, and without the index's expressions and
+ * predicate: a scan for the build would call a user's functions for an estimate, and
+ * before the build has its snapshot.
+ */
+static void
+look_block(OutOfLine * look, Relation heap, BlockNumber block)
+{
+	Buffer		buffer = ReadBufferExtended(heap, MAIN_FORKNUM, block, RBM_NORMAL, NULL);
+	Page		page = BufferGetPage(buffer);
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	for (OffsetNumber o = FirstOffsetNumber; o <= PageGetMaxOffsetNumber(page); o++)
+	{
+		ItemId		item = PageGetItemId(page, o);
+		HeapTupleData row = {0};
+
+		if (!ItemIdIsNormal(item))
+			continue;
+		row.t_tableOid = RelationGetRelid(heap);
+		row.t_len = ItemIdGetLength(item);
+		row.t_data = (HeapTupleHeader) PageGetItem(page, item);
+		ItemPointerSet(&row.t_self, block, o);
+		look_row(look, &row);
+	}
+	UnlockReleaseBuffer(buffer);
+}
+
 /* Blocks that a scan for the build reads. */
 static double
-blocks_read(Relation heap, Relation index, IndexInfo *info)
+blocks_read(Relation heap, IndexInfo *info)
 {
 	BlockNumber nblocks = RelationGetNumberOfBlocks(heap);
 	BlockNumber nlook = Min(nblocks, LOOK_BLOCKS);
@@ -86,9 +114,7 @@ blocks_read(Relation heap, Relation index, IndexInfo *info)
 		heap->rd_tableam != GetHeapamTableAmRoutine())
 		return nblocks;
 	for (BlockNumber i = 0; i < nlook; i++)
-		table_index_build_range_scan(heap, index, info, false, false, false,
-									 (BlockNumber) ((uint64) nblocks * i / nlook),
-									 1, look_row, &look, NULL);
+		look_block(&look, heap, (BlockNumber) ((uint64) nblocks * i / nlook));
 	return nblocks + look.bytes / nlook * nblocks / BLCKSZ;
 }
 
@@ -107,7 +133,7 @@ ecp_index_workers(Relation heap, Relation index, IndexInfo *info,
 				  double *read_blocks)
 {
 	int			workers = ecp_index_core_workers(heap, index, info);
-	double		blocks = blocks_read(heap, index, info);
+	double		blocks = blocks_read(heap, info);
 	RelOptInfo *rel;
 	int			more;
 
