@@ -95,8 +95,8 @@ CREATE FUNCTION reals(b bytea) RETURNS real[] LANGUAGE sql IMMUTABLE STRICT PARA
 SELECT * FROM build('floats', 'reals(v) real_cosine_ops', 0);
 SELECT * FROM build('floats', 'reals(v) real_cosine_ops', 1);
 SELECT * FROM build('floats', 'reals(v) real_cosine_ops', 3, 'tempfiles');
-SELECT * FROM build('groups', 'reals(v || v || v)) WITH (cluster_size = 1', 0);
-SELECT * FROM build('groups', 'reals(v || v || v)) WITH (cluster_size = 1', 2);
+SELECT * FROM build('copies', 'reals(v || v || v)) WITH (cluster_size = 1', 0);
+SELECT * FROM build('copies', 'reals(v || v || v)) WITH (cluster_size = 1', 2);
 CREATE FUNCTION with_options(kind text, options text, workers int) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -9,8 +9,8 @@
  * run of k-means over the whole sample when they are few, else in two levels,
  * first about sqrt(C) groups of the sample, then leaders within each group in
  * proportion to its size, which takes a twentieth of the time and is nearly as
- * good on descriptors.  Where vectors are floats, two steps of k-means in which
- * rows move between groups, too, make it as good.
+ * good on descriptors.  Where vectors are floats, two steps of k-means follow, in
+ * which rows move between groups, too.
  *
  * The tree is built bottom up: the entries of a level are grouped around
  * fewer centres, chosen in the same way, until few enough remain for the
@@ -47,8 +47,12 @@
 
 #define KMEANS_ITERATIONS	10
 
-/* Up to this number of leaders, one run of k-means finds them all. */
+/*
+ * Below these numbers of leaders, of bytes and of floats, one run of k-means
+ * finds them all.
+ */
 #define FLAT_KMEANS_MAX		2000
+#define FLAT_FLOATS_MAX		4000
 
 /* Rows per centre from which the groups of two-level k-means are learnt. */
 #define GROUP_SAMPLE_FACTOR 256
@@ -650,7 +654,9 @@ static int
 leaders_learn(EcpBuild *build, const EcpRows *rows, int wanted,
 			  pg_prng_state *prng, EcpMemory *leaders)
 {
-	if (wanted < FLAT_KMEANS_MAX)
+	bool		bytes = build->state.meta.ecpm_leader_elem == ECP_ELEM_UINT8;
+
+	if (wanted < (bytes ? FLAT_KMEANS_MAX : FLAT_FLOATS_MAX))
 		return ecp_kmeans(build->team, rows, wanted, KMEANS_ITERATIONS, prng,
 						  leaders->address, leaders);
 	return leaders_two_level(build, rows, wanted, prng, leaders);
