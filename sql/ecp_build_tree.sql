@@ -10,7 +10,7 @@ INSERT INTO many
 	SELECT i, decode(string_agg(md5(d || 'of' || i / 8), '' ORDER BY d) || md5(i::text), 'hex')
 	FROM generate_series(0, 84999) i, generate_series(1, 7) d GROUP BY i ORDER BY i;
 
--- clusters of at most 16 rows; a row that looks into one node, not eight, gets
+-- clusters of at most 16 rows; a row that looks into one node of each level gets
 -- the wrong leader more often
 CREATE FUNCTION build(options text, workers int, OUT leaders_are_many boolean,
 	OUT levels int, OUT well_assigned boolean, OUT workers_used int, OUT clusters text)

@@ -191,7 +191,7 @@ plan_assign_cpu_s(const EcpBuild *build)
 	double		nleaders = ecp_build_state_leaders(build, build->plan.table_rows);
 
 	if (nleaders > ECP_FLAT_LEADERS_MAX)
-		nleaders = ECP_ASSIGN_BEAM * 2 * sqrt(nleaders);
+		nleaders = ECP_ASSIGN_BEAM * sqrt(nleaders);
 	return build->plan.table_rows * nleaders * build->state.meta.ecpm_dims /
 		MUL_ADDS_PER_S;
 }

@@ -39,7 +39,7 @@
 #define ECP_SHARE_CLUSTER	0.03	/* rows of a cluster that is merged */
 #define ECP_SHARE_TAILS		0.05	/* rows that clusters give to others */
 
-/* Nodes that a row's descent looks into at each level. */
+/* Nodes that a row's descent looks into at each level, at most. */
 #define ECP_ASSIGN_BEAM		8
 
 /* Values of the progress view's phase; 1 is core's "initializing". */

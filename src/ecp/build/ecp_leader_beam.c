@@ -3,8 +3,8 @@
  * ecp_leader_beam.c
  *	  BUILD: the nearest of very many leaders, by their tree.
  *
- * At each level a row looks into the ECP_ASSIGN_BEAM nodes nearest to it: a single
- * path would put four rows out of ten into a wrong cluster.  Many rows descend
+ * At each level a row looks into the few nodes nearest to it (ECP_ASSIGN_BEAM): a
+ * single path would put four rows out of ten into a wrong cluster.  Many rows descend
  * together, level by level, and a node is compared with all that look into it while
  * it is in the processor's cache.  One row after the other reads hundreds of kB of
  * leaders from memory for each: at 2 million rows of 128 bytes that took several
@@ -28,6 +28,13 @@
 
 /* Rows that go to the kernel at a time. */
 #define BEAM_ROWS			96
+
+/*
+ * At the lowest level a row looks into as many nodes as have BEAM_LEADERS leaders, but
+ * no fewer than BEAM_LOWEST of them.
+ */
+#define BEAM_LEADERS		600
+#define BEAM_LOWEST			5
 
 /* Entries of a level, the best few so far of a row, in ascending order of rank. */
 typedef struct Beam
@@ -129,11 +136,15 @@ block_descend(BeamBlock * block, int level)
 	const EcpLeaderTree *tree = block->tree;
 	const int32 *children = tree->first[level];
 	Beam	   *beams = block->beams;
+	int			most = level > 1 ? ECP_ASSIGN_BEAM :
+		Max(BEAM_LOWEST, BEAM_LEADERS / (tree->n[0] / tree->n[1] + 1));
 	int			nvisits = 0;
 
 	for (int r = 0; r < block->nrows; r++)
 	{
-		for (int i = 0; i < beams[r].n; i++)
+		int			n = Min(beams[r].n, most);
+
+		for (int i = 0; i < n; i++)
 		{
 			block->entries[nvisits] = beams[r].entry[i];
 			block->of_row[nvisits++] = r;
