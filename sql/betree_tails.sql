@@ -231,3 +231,17 @@ SELECT betree_index_check('tails_unique_k', true);
 
 DROP TABLE tails_btree, tails_betree, tails_keys, tails_one, tails_wide, tails_unique;
 DROP FUNCTION tails_blocks, tails_limit, tails_rows, key_of;
+
+-- room that is taken for eight items at once, where items have many sizes: item
+-- pointers come to where zeros are
+CREATE TABLE room (n int, s text);
+CREATE INDEX room_s ON room USING betree (s) WITH (log_pages = 8);
+DO $$ BEGIN
+	FOR i IN 1 .. 1500 LOOP
+		INSERT INTO room SELECT i, repeat(chr(97 + (hashint4(i) & 15)),
+			(ARRAY[1, 3, 9, 30, 100, 300])[1 + (hashint4(-i) & 65535) % 6])
+			FROM generate_series(1, 1 + i % 7);
+	END LOOP;
+END $$;
+SELECT betree_index_check('room_s', true);
+DROP TABLE room;

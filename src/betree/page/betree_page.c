@@ -180,9 +180,12 @@ betree_page_find_room(Page page, IndexTuple itup, int max_items, BetreeRoom * ro
 			(room->nitems + n) * (int) sizeof(ItemIdData);
 
 		room->bounds[0] = Max(header->pd_lower, lower);
-		room->bounds[1] = Min(header->pd_upper, upper - n * size);
-		if (room->nitems + n <= max_items && upper - n * size >= (int) room->bounds[0])
-			return true;
+		if (room->nitems + n > max_items || upper - n * size < (int) room->bounds[0])
+			continue;
+		/* zeros above pd_upper may become item pointers */
+		room->bounds[1] = Max(Min(header->pd_upper, upper - n * size),
+							  MAXALIGN(room->bounds[0]));
+		return true;
 	}
 	return false;
 }
