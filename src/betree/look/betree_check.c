@@ -206,7 +206,7 @@ check_items(CheckState *state, Buffer buf)
 			corrupt(state, BufferGetBlockNumber(buf),
 					"Item pointer %u is invalid.", off);
 	}
-	if (betree_page_live_space(page) > header->pd_special - header->pd_upper +
+	if (betree_page_live_space(page) > header->pd_special - betree_page_upper(page) +
 		maxoff * (int) sizeof(ItemIdData))
 		corrupt(state, BufferGetBlockNumber(buf), "Items overlap.");
 }
