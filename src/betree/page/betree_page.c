@@ -144,7 +144,7 @@ int
 betree_page_upper(Page page)
 {
 	PageHeader	header = (PageHeader) page;
-	int			upper = MAXALIGN(header->pd_upper);	/* of a damaged page, too */
+	int			upper = MAXALIGN(header->pd_upper); /* of a damaged page, too */
 
 	while (upper < header->pd_special && *(uint64 *) (page + upper) == 0)
 		upper += sizeof(uint64);

@@ -144,9 +144,13 @@ typedef struct EcpRecallPage
 /* A search that looks at some of the rows looks at one in so many. */
 #define ECP_RECALL_SHARE	8
 
-/* Of so many rows, one's exact rank may be read, where 100 are looked for. */
+/*
+ * Of so many rows, one's exact rank may be read, where 100 are looked for, and rows are
+ * so many that thousands are told of by a share of them: where they are few, so are the
+ * clusters with the nearest, and 25 of a hundred tell too little.
+ */
 #define ECP_RECALL_SOME		4
-#define EcpRecallIsSome(row) ((row)->slot % ECP_RECALL_SOME == 0)
+#define EcpRecallIsSome(search, row) ((row)->slot % (search)->some == 0)
 
 /*
  * A search for k number "first_k" to nks - 1.  It has read n clusters, and rows are
@@ -159,6 +163,7 @@ typedef struct EcpRecallSearch
 	int			first_k;
 	int			nks;
 	int			share;			/* one row in so many is looked at */
+	int			some;			/* ECP_RECALL_SOME, or 1: all */
 	int			depth;			/* clusters read, at most */
 	bool		done;
 	ItemPointerData self;

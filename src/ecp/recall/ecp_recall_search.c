@@ -351,7 +351,7 @@ ecp_recall_search_exact(EcpRecallSearch *search, EcpRecallRow *row, float8 rank)
 	row->bound = get_float4_infinity();
 	search->truth.cluster = search->some_truth.cluster = row->cluster;
 	ecp_nearest_add(&search->truth, rank);
-	if (EcpRecallIsSome(row))
+	if (EcpRecallIsSome(search, row))
 		ecp_nearest_add(&search->some_truth, rank);
 }
 
@@ -359,7 +359,7 @@ bool
 ecp_recall_search_wants(const EcpRecallSearch *search, const EcpRecallRow *row,
 						bool first)
 {
-	bool		some = search->nks > SEARCH_SOME_K && EcpRecallIsSome(row);
+	bool		some = search->nks > SEARCH_SOME_K && EcpRecallIsSome(search, row);
 
 	if (first)
 		return row->rank <= search->truth_kth ||
@@ -406,7 +406,7 @@ search_see(EcpRecallSearch *search, const EcpRecallRow *row)
 	{
 		search->near.cluster = row->cluster;
 		ecp_nearest_add(&search->near, row->rank);
-		if (search->nks <= SEARCH_SOME_K || !EcpRecallIsSome(row))
+		if (search->nks <= SEARCH_SOME_K || !EcpRecallIsSome(search, row))
 			return;
 		search->some_seen.cluster = search->some_near.cluster = row->cluster;
 		ecp_nearest_add(&search->some_seen, row->rank);
@@ -424,7 +424,7 @@ static bool
 search_is_near(const EcpRecallSearch *search, const EcpRecallRow *row)
 {
 	return row->rank <= search->near.kth ||
-		(search->nks > SEARCH_SOME_K && EcpRecallIsSome(row) &&
+		(search->nks > SEARCH_SOME_K && EcpRecallIsSome(search, row) &&
 		 row->rank <= search->some_near.kth);
 }
 
@@ -527,6 +527,7 @@ ecp_recall_search_begin(EcpRecallCurve *curve, EcpRecallSearch *search)
 	search->look = 1;
 	search->nkept = search->nrows = 0;
 	search->limit = get_float8_infinity();
+	search->some = curve->share > 1 ? ECP_RECALL_SOME : 1;
 	for (int k = search->first_k; k < search->nks; k++)
 		search_nearest_init(&search->seen[k],
 							Max(ecp_target_ks[k] / search->share, 1));
@@ -534,7 +535,7 @@ ecp_recall_search_begin(EcpRecallCurve *curve, EcpRecallSearch *search)
 	{
 		int			k = Min(ecp_target_ks[search->nks - 1],
 							search->codes ? SEARCH_CODES_EXACT : SEARCH_EXACT_MOST);
-		int			some = ecp_target_ks[SEARCH_SOME_K] / ECP_RECALL_SOME;
+		int			some = ecp_target_ks[SEARCH_SOME_K] / search->some;
 
 		search_nearest_init(&search->truth, k);
 		search_nearest_init(&search->near,
