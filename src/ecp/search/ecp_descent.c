@@ -49,6 +49,9 @@
 #define ECP_BEAM			40
 #define ECP_BEAM_NODES_MIN	8
 
+/* When more are asked for than was expected, a quarter more is, and so on. */
+#define ECP_DESCENT_STEP	4
+
 /*
  * If a node has at least this number of leaders for each one wanted, only
  * those below a threshold are queued at first.
@@ -330,12 +333,13 @@ static const EcpRanked *
 descent_take(EcpDescent *descent, int l)
 {
 	EcpDescentLevel *level = &descent->levels[l];
+	uint64		opened = level->opened;
 
 	Assert(l >= 0 && l < descent->nlevels);
 
 	/* in steps, so that several nodes are opened at a time */
 	if (++level->taken > level->wanted)
-		level->wanted = level->taken + level->taken / 2;
+		level->wanted = level->taken + level->taken / ECP_DESCENT_STEP;
 
 	while (level->compared < level->wanted * ECP_BEAM ||
 		   level->opened < ECP_BEAM_NODES_MIN)
@@ -358,6 +362,9 @@ descent_take(EcpDescent *descent, int l)
 	}
 	if (EcpTopkCount(&level->queue) == 0 && descent->rest_level == l)
 		descent_add_rest(descent);
+	/* what is put in order now is so until the next nodes are opened */
+	if (level->opened != opened && level->taken > 1)
+		level->queue.batch = level->wanted - level->taken + 1;
 	return ecp_topk_take(&level->queue);
 }
 

@@ -429,7 +429,10 @@ search_has_enough(EcpSearch *search, int n, double slack)
 	return true;
 }
 
-/* Have all clusters up to the next look, and the one after, taken. */
+/*
+ * Have all clusters up to the next look, and the one after, taken, or a quarter more
+ * than were read: each is compared with many others.
+ */
 static void
 search_take_clusters(EcpSearch *search, int n, int look)
 {
@@ -440,7 +443,7 @@ search_take_clusters(EcpSearch *search, int n, int look)
 	if (EcpProbeWaiting(probe) >= wanted)
 		return;
 	old = MemoryContextSwitchTo(search->context);
-	(void) ecp_probe_take(probe, search->descent, Max(wanted, n));
+	(void) ecp_probe_take(probe, search->descent, Max(wanted, n / 4));
 	MemoryContextSwitchTo(old);
 }
 
