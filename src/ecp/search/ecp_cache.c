@@ -73,7 +73,7 @@ typedef struct EcpCachedNode
 	bool		attached;		/* is in the table */
 	MemoryContext context;		/* holds everything, this struct too */
 	Size		bytes;
-	dlist_node	list_node;		/* in cache_nodes */
+	dlist_node	list_node;		/* in cache_used or cache_idle */
 } EcpCachedNode;
 
 typedef struct EcpCacheEntry
@@ -84,7 +84,8 @@ typedef struct EcpCacheEntry
 
 static HTAB *cache_table = NULL;
 static MemoryContext cache_context = NULL;
-static dlist_head cache_nodes = DLIST_STATIC_INIT(cache_nodes); /* newest first */
+static dlist_head cache_used = DLIST_STATIC_INIT(cache_used);
+static dlist_head cache_idle = DLIST_STATIC_INIT(cache_idle);	/* newest first */
 static Size cache_bytes = 0;
 static uint64 cache_pins = 0;	/* sum of all refcounts */
 
@@ -115,37 +116,45 @@ static void
 cache_trim(void)
 {
 	Size		limit = (Size) ecp_leader_cache_kb * 1024;
-	dlist_node *cur;
 
-	if (cache_bytes <= limit)
-		return;
-	cur = dlist_tail_node(&cache_nodes);
-	while (cache_bytes > limit)
-	{
-		EcpCachedNode *cached = dlist_container(EcpCachedNode, list_node, cur);
-		bool		last = !dlist_has_prev(&cache_nodes, cur);
-
-		if (!last)
-			cur = dlist_prev_node(&cache_nodes, cur);
-		if (cached->node.refcount == 0)
-			cache_detach(cached);
-		if (last)
-			break;
-	}
+	while (cache_bytes > limit && !dlist_is_empty(&cache_idle))
+		cache_detach(dlist_tail_element(EcpCachedNode, list_node, &cache_idle));
 }
 
+/* Take the nodes of an index, or of all, out of the table. */
 static void
-cache_relcache_callback(Datum arg, Oid relid)
+cache_forget(dlist_head *nodes, Oid relid)
 {
 	dlist_mutable_iter iter;
 
-	dlist_foreach_modify(iter, &cache_nodes)
+	dlist_foreach_modify(iter, nodes)
 	{
 		EcpCachedNode *cached = dlist_container(EcpCachedNode, list_node,
 												iter.cur);
 
 		if (relid == InvalidOid || cached->key.relid == relid)
 			cache_detach(cached);
+	}
+}
+
+static void
+cache_relcache_callback(Datum arg, Oid relid)
+{
+	cache_forget(&cache_used, relid);
+	cache_forget(&cache_idle, relid);
+}
+
+/* A node is no longer in use. */
+static void
+cache_idled(EcpCachedNode *cached)
+{
+	Assert(cached->node.refcount == 0);
+	if (!cached->attached)
+		cache_free(cached);
+	else
+	{
+		dlist_delete(&cached->list_node);
+		dlist_push_head(&cache_idle, &cached->list_node);
 	}
 }
 
@@ -165,14 +174,13 @@ cache_xact_callback(XactEvent event, void *arg)
 	if (cache_pins == 0)
 		return;
 	cache_pins = 0;
-	dlist_foreach_modify(iter, &cache_nodes)
+	dlist_foreach_modify(iter, &cache_used)
 	{
 		EcpCachedNode *cached = dlist_container(EcpCachedNode, list_node,
 												iter.cur);
 
 		cached->node.refcount = 0;
-		if (!cached->attached)
-			cache_free(cached);
+		cache_idled(cached);
 	}
 	cache_trim();
 }
@@ -339,7 +347,11 @@ ecp_cache_get(Relation index, const EcpIndexState *state,
 	if (entry != NULL)
 	{
 		cached = entry->cached;
-		dlist_move_head(&cache_nodes, &cached->list_node);
+		if (cached->node.refcount == 0)
+		{
+			dlist_delete(&cached->list_node);
+			dlist_push_head(&cache_used, &cached->list_node);
+		}
 	}
 	else
 	{
@@ -352,7 +364,7 @@ ecp_cache_get(Relation index, const EcpIndexState *state,
 		entry->cached = cached;
 		cached->attached = true;
 		MemoryContextSetParent(cached->context, cache_context);
-		dlist_push_head(&cache_nodes, &cached->list_node);
+		dlist_push_head(&cache_used, &cached->list_node);
 		cache_bytes += cached->bytes;
 	}
 
@@ -374,8 +386,7 @@ ecp_cache_release(EcpNode *node)
 	Assert(node->refcount > 0 && cache_pins > 0);
 	node->refcount--;
 	cache_pins--;
-	if (node->refcount == 0 && !cached->attached)
-		cache_free(cached);
-	else
-		cache_trim();
+	if (node->refcount == 0)
+		cache_idled(cached);
+	cache_trim();
 }
