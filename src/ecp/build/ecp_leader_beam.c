@@ -18,10 +18,10 @@
 #include "postgres.h"
 
 #include "base/compat.h"
-#include "base/topk.h"
 #include "ecp/build/ecp_build.h"
 #include "ecp/cluster/ecp_kmeans.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "storage/shmem.h"
 #include "utils/float.h"
 #include "vector/vector_distance.h"
@@ -36,13 +36,20 @@
 #define BEAM_LEADERS		600
 #define BEAM_LOWEST			5
 
-/* Entries of a level, the best few so far of a row, in ascending order of rank. */
+/* Entries that are offered to a beam at a time. */
+#define BEAM_OFFERED		ECP_PANEL_BLOCK
+
+/*
+ * Entries of a level, the best few so far of a row, in ascending order of rank: the
+ * bits of the rank, which as a square has no sign, and the entry's number.  Those
+ * after the last are BEAM_NONE.
+ */
 typedef struct Beam
 {
-	int			n;
-	int32		entry[ECP_ASSIGN_BEAM];
-	float8		rank[ECP_ASSIGN_BEAM];
+	uint64		entries[ECP_ASSIGN_BEAM];
 } Beam;
+
+#define BEAM_NONE			PG_UINT64_MAX
 
 /* A block of rows on its way down. */
 typedef struct BeamBlock
@@ -65,31 +72,69 @@ typedef struct BeamBlock
 	float4	   *scratch;		/* ranks of a node's entries */
 }			BeamBlock;
 
-/* Of equal ranks the one that came first stays first. */
 static inline void
-beam_add(Beam *beam, int32 entry, float4 rank)
+beam_reset(Beam *beam)
 {
-	int			place = ecp_smallest_add(beam->rank, &beam->n, ECP_ASSIGN_BEAM,
-										 rank);
-
-	if (place < 0)
-		return;
-	memmove(&beam->entry[place + 1], &beam->entry[place],
-			(beam->n - 1 - place) * sizeof(int32));
-	beam->entry[place] = entry;
+	for (int i = 0; i < ECP_ASSIGN_BEAM; i++)
+		beam->entries[i] = BEAM_NONE;
 }
 
-/* Offer a row's beam the entries from .. upto - 1 of a level. */
+/* Of equal ranks the one with the lower number is first.  There are no branches. */
+static inline void
+beam_add(Beam *beam, int32 number, float4 rank)
+{
+	uint64	   *entries = beam->entries;
+	uint32		bits;
+	uint64		entry;
+
+	memcpy(&bits, &rank, sizeof(bits));
+	entry = (uint64) bits << 32 | (uint32) number;
+	for (int i = ECP_ASSIGN_BEAM - 1; i > 0; i--)
+	{
+		uint64		here = Min(entry, entries[i]);
+
+		entries[i] = Max(entries[i - 1], here);
+	}
+	entries[0] = Min(entry, entries[0]);
+}
+
+/* What is farther cannot be added; not a number, if the beam is not full. */
+static inline float4
+beam_limit(const Beam *beam)
+{
+	uint32		bits = beam->entries[ECP_ASSIGN_BEAM - 1] >> 32;
+	float4		limit;
+
+	memcpy(&limit, &bits, sizeof(limit));
+	return limit;
+}
+
+/*
+ * Offer a row's beam the entries from .. upto - 1 of a level.  Most are not near
+ * enough, which a kernel finds out for many at a time.
+ */
 static void
 beam_rank(const BeamBlock * block, int level, int row, int from, int upto,
 		  Beam *beam)
 {
 	int			start = from - from % ECP_PANEL_BLOCK;
+	const float4 *ranks = block->scratch;
 
 	ecp_panel_rank(block->tree->panel[level], block->rows + row * block->stride,
 				   start, upto - start, block->scratch);
-	for (int i = from; i < upto; i++)
-		beam_add(beam, i, block->scratch[i - start]);
+	for (int i = from; i < upto; i += BEAM_OFFERED)
+	{
+		uint64		near = ecp_bounds_passed(ranks + i - start,
+											 Min(upto - i, BEAM_OFFERED),
+											 beam_limit(beam));
+
+		for (; near != 0; near &= near - 1)
+		{
+			int			entry = i + pg_rightmost_one_pos64(near);
+
+			beam_add(beam, entry, ranks[entry - start]);
+		}
+	}
 }
 
 /*
@@ -137,19 +182,20 @@ block_descend(BeamBlock * block, int level)
 	const int32 *children = tree->first[level];
 	Beam	   *beams = block->beams;
 	int			most = level > 1 ? ECP_ASSIGN_BEAM :
-		Max(BEAM_LOWEST, BEAM_LEADERS / (tree->n[0] / tree->n[1] + 1));
+		Min(Max(BEAM_LOWEST, BEAM_LEADERS / (tree->n[0] / tree->n[1] + 1)),
+			ECP_ASSIGN_BEAM);
 	int			nvisits = 0;
 
 	for (int r = 0; r < block->nrows; r++)
 	{
-		int			n = Min(beams[r].n, most);
+		const uint64 *entries = beams[r].entries;
 
-		for (int i = 0; i < n; i++)
+		for (int i = 0; i < most && entries[i] != BEAM_NONE; i++)
 		{
-			block->entries[nvisits] = beams[r].entry[i];
+			block->entries[nvisits] = (int32) entries[i];
 			block->of_row[nvisits++] = r;
 		}
-		block->next[r].n = 0;
+		beam_reset(&block->next[r]);
 	}
 	ecp_kmeans_group(block->entries, nvisits, tree->n[level], block->first,
 					 block->order);
@@ -198,12 +244,12 @@ ecp_leader_beam_nearest(const EcpLeaderTree *tree, const char *rows, Size stride
 	block.order = palloc_array(int32, nvisits);
 	block.first = palloc_array(int32, tree->n[1] + 1);
 	block.some = palloc(BEAM_ROWS * tree->vec_bytes + 64);
-	block.scratch = palloc_array(float4, tree->n[1] + ECP_PANEL_BLOCK);
+	block.scratch = palloc_array(float4, tree->n[1] + 2 * ECP_PANEL_BLOCK);
 	for (int r = 0; r < nrows; r++)
 	{
 		if (r % BEAM_ROWS == 0)
 			CHECK_FOR_INTERRUPTS();
-		block.beams[r].n = 0;
+		beam_reset(&block.beams[r]);
 		block.ranks[r] = get_float4_infinity();
 		leaders[r] = PG_INT32_MAX;
 		beam_rank(&block, top, r, 0, tree->n[top], &block.beams[r]);
