@@ -101,6 +101,58 @@ foreach my $prefetch (0, 1, 100)
 	is_deeply(answers("SET ecp.prefetch = $prefetch;"),
 		$warm, "ecp.prefetch = $prefetch in a small cache: the same rows");
 }
+
+# pages that a session reads in its second round of searches: how many were asked
+# for before, and how many it waits for
+sub pages_read
+{
+	my ($set) = @_;
+	my $trace = $node->basedir . '/trace';
+	my %asked_for;
+	my %n = (ahead => 0, waited => 0);
+
+	unlink $trace;
+	$node->safe_psql(
+		'postgres', qq(
+$set
+$asked{codes};
+SELECT pg_backend_pid() AS pid \\gset
+\\setenv PID :pid
+\\! strace -qq -p \$PID -e trace=pread64,fadvise64 -o $trace 2>/dev/null &
+\\! timeout 10 sh -c 'while grep -q "TracerPid:.0\$" /proc/\$PID/status; do :; done'
+$asked{codes};));
+	open my $lines, '<', $trace or return;
+	while (<$lines>)
+	{
+		if (/fadvise64\((\d+), (\d+), 8192, POSIX_FADV_WILLNEED/)
+		{
+			$asked_for{"$1 $2"} = 1;
+		}
+		elsif (/pread64\((\d+), .*, 8192, (\d+)\) += 8192/)
+		{
+			$n{ delete $asked_for{"$1 $2"} ? 'ahead' : 'waited' }++;
+		}
+	}
+	close $lines;
+	return $n{ahead} + $n{waited} > 0 ? \%n : undef;
+}
+
+SKIP:
+{
+	my $none = pages_read('SET ecp.prefetch = 0;');
+	my $some = pages_read('SET ecp.prefetch = 10;');
+
+	skip 'no strace that may look at a backend', 2
+	  if !defined $none || !defined $some;
+	note
+	  "without prefetching $none->{ahead} ahead, $none->{waited} waited for; ",
+	  "with $some->{ahead} and $some->{waited}";
+	is($none->{ahead}, 0, 'nothing is read ahead if that is off');
+	cmp_ok($some->{waited} * 5,
+		'<', $none->{waited},
+		'codes, exact vectors and rows of the table are read ahead');
+}
+
 $node->restart;
 is($node->safe_psql('postgres', 'SELECT early_stops()'),
 	$early, 'in a small cache as many stop early');

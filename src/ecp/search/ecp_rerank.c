@@ -31,6 +31,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "base/core_buffer.h"
 #include "base/topk.h"
 #include "ecp/page/ecp_page.h"
@@ -38,8 +40,10 @@
 #include "ecp/search/ecp_heap_prefetch.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
+#include "executor/instrument.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
+#include "utils/float.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "vector/vector_distance.h"
@@ -47,11 +51,17 @@
 /* How many rows ahead to fetch vectors into the processor's cache. */
 #define RERANK_WARM		3
 
-/* How many pages of the table to prefetch ahead. */
+/* How many rows ahead to prefetch from the device, at most. */
 #define RERANK_PAGES_AHEAD	16
+
+/* Vectors to go on prefetching for, after one that was not in shared buffers. */
+#define RERANK_COLD		64
 
 #define RERANK_ROWS_MIN		1024
 #define RERANK_PAGES_MIN	64
+
+/* Vectors to go on prefetching for; shared by all indexes of the backend */
+static int	rerank_cold;
 
 typedef struct EcpExactRow
 {
@@ -218,6 +228,37 @@ rerank_warm(const EcpRerank *rerank, uint64 number)
 							 MAXALIGN(SizeOfPageHeaderData) + offset,
 							 Min(rerank->probe->state->leaf.vec_bytes,
 								 ECP_PAYLOAD_BYTES - offset));
+}
+
+/* Prefetch the pages of a row's vector from the device. */
+static void
+rerank_prefetch_vector(const EcpRerank *rerank, uint64 number)
+{
+	uint32		vec_bytes = rerank->probe->state->leaf.vec_bytes;
+	uint32		pageno;
+	uint32		offset;
+	const EcpCodePage *page = rerank_find(rerank, number, &pageno, &offset);
+	uint32		npages = (offset + vec_bytes - 1) / ECP_PAYLOAD_BYTES + 1;
+
+	ecp_probe_prefetch(rerank->probe->index, page->blk + pageno, npages);
+}
+
+/*
+ * Before the first of the bounds is taken: prefetch the vectors of the next, as many
+ * as clusters.  Of rows that are farther away than what is wanted, if that is known,
+ * few will be compared.
+ */
+static void
+rerank_prefetch_next(const EcpRerank *rerank, const EcpTopk *bounds)
+{
+	const EcpRanked *bound = &bounds->items[bounds->first];
+	Size		left = bounds->sorted - bounds->first;
+	Size		ahead = Min(rerank->probe->prefetch, RERANK_PAGES_AHEAD);
+	float8		near = isinf(rerank->near) ? get_float8_infinity() : rerank->near;
+	Size		from = bounds->first == bounds->sorted_from ? 1 : ahead;
+
+	for (Size i = from; i < left && i <= ahead && bound[i].rank <= near; i++)
+		rerank_prefetch_vector(rerank, EcpRankedItem(&bound[i]));
 }
 
 /* Before the first of the bounds is taken: fetch the vectors of the next. */
@@ -399,9 +440,14 @@ static void
 rerank_add_exact(EcpRerank *rerank, uint64 item)
 {
 	EcpRanked	row;
+	int64		missed = pgBufferUsage.shared_blks_read;
 
 	if (!rerank_rank(rerank, item, &row))
 		return;
+	if (pgBufferUsage.shared_blks_read != missed)
+		rerank_cold = RERANK_COLD;
+	else if (rerank_cold > 0)
+		rerank_cold--;
 	ecp_rerank_put_back(rerank, &row);
 
 	/*
@@ -409,7 +455,8 @@ rerank_add_exact(EcpRerank *rerank, uint64 item)
 	 * three times as many are prefetched as will be fetched, so only if it
 	 * may save a read.
 	 */
-	if (rerank->heap && rerank->table == NULL && ecp_probe_is_cold() &&
+	if (rerank->heap && rerank->table == NULL &&
+		(ecp_probe_is_cold() || rerank_cold > 0) &&
 		row.rank <= rerank->near)
 		ecp_heap_prefetch_page(rerank->heap, row.item);
 }
@@ -445,6 +492,8 @@ ecp_rerank_take(EcpRerank *rerank, EcpTopk *bounds, EcpRanked *row)
 		item = EcpRankedItem(bound);
 		if (rerank->table)
 			rerank_prefetch(rerank, bounds);
+		else if (rerank_cold > 0 && rerank->probe->prefetch > 0)
+			rerank_prefetch_next(rerank, bounds);
 		else
 			rerank_warm_next(rerank, bounds);
 		bounds->first++;
