@@ -119,6 +119,15 @@ typedef struct Turns
 	double		clients_qps[CLIENTS_MAX][TURNS_MAX];
 } Turns;
 
+/* What queries read: 8 kB blocks that were not in shared buffers, and from the device. */
+typedef struct Reads
+{
+	double		index_blocks;
+	double		table_blocks;	/* with those of its TOAST table */
+	double		requests;
+	double		bytes;
+}			Reads;
+
 /* One setting of one method. */
 typedef struct Point
 {
@@ -129,6 +138,7 @@ typedef struct Point
 	double		cpu_us;			/* of the backend; 0 = not known */
 	double		p50_us;
 	double		p99_us;
+	Reads		reads;			/* of a query; 0 without --blkio */
 	Turns	   *turns;			/* NULL if it was not chosen for them */
 } Point;
 
@@ -158,6 +168,8 @@ typedef struct Run
 	uint64_t	shuffle;
 	const char *settings;		/* name=value,... of every connection */
 	const char *data_name;
+	const char *blkio;			/* the server's cgroup, to count reads, or
+								 * NULL */
 	const char *rebuild;		/* access method whose indexes are built
 								 * again, "" = all, NULL = none */
 } Run;

@@ -207,7 +207,8 @@ write_csv(const char *path, const Run *run, const Options *options,
 	if (file == NULL)
 		die("could not create file \"%s\": %m", path);
 	fprintf(file, "data,rows,dims,method,setting,recall,qps,mean_us,cpu_us,p50_us,p99_us,"
-			"build_s,build_cpu_s,peak_kb,wal_bytes,index_bytes,server_us,server_cpu_us,clients_qps\n");
+			"build_s,build_cpu_s,peak_kb,wal_bytes,index_bytes,server_us,server_cpu_us,clients_qps,"
+			"index_blocks,table_blocks,requests,read_bytes\n");
 	for (int i = 0; i < nresults; i++)
 	{
 		const MethodResult *result = &results[i];
@@ -230,7 +231,8 @@ write_csv(const char *path, const Run *run, const Options *options,
 						point->turns ? options->turns : 0);
 			write_turns(file, point->turns ? point->turns->clients_qps[0] : NULL,
 						point->turns && options->nclients > 0 ? options->turns : 0);
-			fprintf(file, "\n");
+			fprintf(file, ",%.2f,%.2f,%.2f,%.0f\n", point->reads.index_blocks,
+					point->reads.table_blocks, point->reads.requests, point->reads.bytes);
 		}
 	}
 	fclose(file);

@@ -764,6 +764,51 @@ count_found(const Run *run, PGresult *result, long query)
 	return Min(found, run->k);
 }
 
+/* What was read from devices, as the cgroup's file "name" says. */
+static double
+blkio_read(const Run *run, const char *name)
+{
+	char		path[TEXT_SIZE];
+	char		operation[NAME_SIZE];
+	double		n;
+	double		sum = 0;
+	FILE	   *file;
+
+	snprintf(path, sizeof(path), "%s/blkio.throttle.%s", run->blkio, name);
+	file = fopen(path, "r");
+	if (file == NULL)
+		die("could not open file \"%s\": %m", path);
+	/* lines "MAJOR:MINOR Read N", of other operations, and "Total N" */
+	while (fscanf(file, "%*s %63s %lf", operation, &n) == 2)
+	{
+		if (strcmp(operation, "Read") == 0)
+			sum += n;
+	}
+	fclose(file);
+	return sum;
+}
+
+/* Add what was read so far to the figures, "sign" times. */
+static void
+reads_add(PGconn *conn, const Run *run, const Method *method, double sign,
+		  Reads * reads)
+{
+	PGresult   *result;
+
+	if (run->blkio == NULL)
+		return;
+	server_execute(conn, "SELECT pg_stat_force_next_flush()");
+	server_execute(conn, "SELECT pg_stat_clear_snapshot()");
+	result = server_query(conn, "SELECT idx_blks_read, heap_blks_read + coalesce(toast_blks_read, 0) "
+						  "+ coalesce(tidx_blks_read, 0) "
+						  "FROM pg_statio_user_tables WHERE relname = '%s'", method->table);
+	reads->index_blocks += sign * atof(PQgetvalue(result, 0, 0));
+	reads->table_blocks += sign * atof(PQgetvalue(result, 0, 1));
+	PQclear(result);
+	reads->requests += sign * blkio_read(run, "io_serviced");
+	reads->bytes += sign * blkio_read(run, "io_service_bytes");
+}
+
 /*
  * Measure one setting on one connection: a pass to warm up, in which recall
  * is counted, and then whole passes until run->seconds have gone (0: none).
@@ -780,6 +825,7 @@ search_measure(PGconn *conn, const Run *run, const Method *method, int value,
 	char	   *vector = search_buffer(run);
 	double		total = 0;
 	double		cpu_start;
+	Reads		reads = {0};
 	char		what[TEXT_SIZE];
 
 	search_set(conn, method, value);
@@ -794,6 +840,7 @@ search_measure(PGconn *conn, const Run *run, const Method *method, int value,
 		progress(what, q + 1, queries);
 	}
 
+	reads_add(conn, run, method, -1, &reads);
 	cpu_start = cpu_seconds(PQbackendPID(conn));
 	while (total < run->seconds)
 	{
@@ -825,6 +872,11 @@ search_measure(PGconn *conn, const Run *run, const Method *method, int value,
 		point->cpu_us = (cpu_seconds(PQbackendPID(conn)) - cpu_start) / n * 1e6;
 		point->p50_us = times[n / 2] * 1e6;
 		point->p99_us = times[n * 99 / 100] * 1e6;
+		reads_add(conn, run, method, 1, &reads);
+		point->reads.index_blocks = reads.index_blocks / n;
+		point->reads.table_blocks = reads.table_blocks / n;
+		point->reads.requests = reads.requests / n;
+		point->reads.bytes = reads.bytes / n;
 	}
 
 	free(times);

@@ -228,6 +228,10 @@ point_add(PGconn *conn, const Run *run, MethodResult *result, int value)
 	printf("%-40s %6d  recall %.4f  %9.1f queries/s  mean %6.0f us  CPU %6.0f us  p50 %6.0f us  p99 %6.0f us\n",
 		   result->method.label, value, point.recall, point.qps, point.mean_us,
 		   point.cpu_us, point.p50_us, point.p99_us);
+	if (run->blkio)
+		printf("%47s  blocks read %.1f + %.1f of the table  requests %.1f  read %.0f kB\n", "",
+			   point.reads.index_blocks, point.reads.table_blocks,
+			   point.reads.requests, point.reads.bytes / 1024);
 	fflush(stdout);
 
 	if (result->npoints == POINTS_MAX)
@@ -388,6 +392,7 @@ usage(void)
 		   "  --half                    halfvec for vector; elements must be float16\n"
 		   "  --rebuild[=METHOD]        build indexes that exist again (of an access method)\n"
 		   "  --build-only              no searches\n"
+		   "  --blkio FOLDER            the server's cgroup of blkio: count what queries read\n"
 		   "  --csv FILE, --plot PREFIX write FILE, PREFIX.svg and PREFIX.png\n");
 }
 
@@ -431,7 +436,7 @@ parse_arguments(int argc, char **argv, Run *run, Options *options)
 	{
 		BASE = 256, QUERY, TRUTH, DISTANCE, SWEEP, ROWS, QUERIES, REPEAT,
 		SHUFFLE, SET, REAL, HALF, TURNS, INSERTS, REBUILD, BUILD_ONLY, CSV,
-		PLOT
+		PLOT, BLKIO
 	};
 	static const struct option names[] = {
 		{"base", required_argument, NULL, BASE},
@@ -454,6 +459,7 @@ parse_arguments(int argc, char **argv, Run *run, Options *options)
 		{"turns", required_argument, NULL, TURNS},
 		{"rebuild", optional_argument, NULL, REBUILD},
 		{"build-only", no_argument, NULL, BUILD_ONLY},
+		{"blkio", required_argument, NULL, BLKIO},
 		{"csv", required_argument, NULL, CSV},
 		{"plot", required_argument, NULL, PLOT},
 		{"help", no_argument, NULL, 'h'},
@@ -533,6 +539,9 @@ parse_arguments(int argc, char **argv, Run *run, Options *options)
 				break;
 			case BUILD_ONLY:
 				options->build_only = true;
+				break;
+			case BLKIO:
+				run->blkio = optarg;
 				break;
 			case CSV:
 				options->csv = optarg;
