@@ -57,6 +57,9 @@ typedef struct EcpTopk
 	Size		nitems;
 	Size		batch;			/* how many to put in order next time */
 	MemoryContext context;
+	EcpRanked  *spare;			/* room to sort in, for spare_max items, or
+								 * NULL */
+	Size		spare_max;
 	Size		bound;			/* items in memory, at most; 0 = any number */
 	int			bound_kb;		/* memory to sort the others with */
 	struct TopkSpill *spill;	/* the others, or NULL */
