@@ -314,7 +314,7 @@ typedef struct TopkKey
 
 /* Put n keys in the order of one of their digits; those alike stay as they are. */
 static void
-topk_sort_digit(const TopkKey * from, TopkKey * to, Size n, int shift)
+topk_sort_digit(const TopkKey *from, TopkKey *to, Size n, int shift)
 {
 	uint32		ends[TOPK_DIGITS] = {0};
 	uint32		end = 0;

@@ -50,11 +50,11 @@
  * Later ones stop where those found nothing more for k = 100: the nearest thousands
  * take most of the clusters, and each query says more about their mean.  After the
  * first CURVE_MIXED_QUERIES all are rows, and after CURVE_ROWS_QUERIES they measure
- * k = 1 and 10: which of the hardest rows are among them decides what all searches
- * read, so they are many.  Fewer mixed queries would do for rows, but not for those
- * between them or far away: with 25 of each kind, two or more of the promise's cells
- * are missed in sets of near copies; and four, if half of the mixed ones that are no
- * rows end where k = 10 finds nothing more.
+ * k = 1 and 10.  With 240 rows, recall of 0.95 has a standard error of 0.004 to 0.008
+ * for k = 1 and of 0.005 for k = 10, as for k = 100 with 160.  Fewer mixed queries
+ * would do for rows, but not for those between them or far away: with 25 of each kind,
+ * two or more of the promise's cells are missed in sets of near copies; and four, if
+ * half of the mixed ones that are no rows end where k = 10 finds nothing more.
  * CURVE_QUERIES_LEAST make a curve.
  */
 #define CURVE_WHOLE_QUERIES	40
@@ -87,6 +87,12 @@
 #define CURVE_MEMORY_SHARE	4
 #define CURVE_ROWS_OF		16	/* rows for a query of each other kind */
 #define CURVE_FEW			4
+
+/*
+ * Tables of searches by codes that are read for each cluster: more than a processor's
+ * second cache holds would come from farther away.
+ */
+#define CURVE_TABLES_BYTES	(1024 * 1024)
 
 /*
  * The first queries read all pages.  If they take a large part of the time, the others
@@ -277,6 +283,10 @@ curve_together(const EcpRecallCurve *curve, int clusters)
 		return CURVE_FEW;
 	if (curve->team)
 		memory /= curve->team->nworkers + 1;
+	/* 16 bytes for four elements */
+	if (curve->has_codes)
+		memory = Min(memory, bytes * (CURVE_TABLES_BYTES /
+									  (4 * (Size) state->meta.ecpm_dims)));
 	return (int) Min(Max(memory / bytes, CURVE_FEW), curve->most);
 }
 

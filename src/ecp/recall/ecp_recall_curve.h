@@ -13,7 +13,7 @@
 #include "ecp/search/ecp_target.h"
 
 /* Queries that a curve is measured with. */
-#define ECP_RECALL_QUERIES	800
+#define ECP_RECALL_QUERIES	400
 
 /* Is there a curve of such an index?  Not with exact vectors beside the entries. */
 #define EcpRecallIsMeasured(state) \

@@ -3,7 +3,7 @@
  * ecp_recall_pass.c
  *	  RECALL: clusters read for many searches at a time.
  *
- * A scan reads its clusters in the order of promise.  What is compared with 800
+ * A scan reads its clusters in the order of promise.  What is compared with 400
  * queries is read over and over that way, from memory, page by page; and most rows
  * are compared with a k-th row that is not yet near.  So searches advance
  * together, by passes: up to 2 clusters, 32, 512, and so on.  In a pass the clusters that
@@ -13,9 +13,9 @@
  * pass goes farther than the one before.  Where a search may end follows from that
  * row, too, so that a pass reads little that the search does not need.
  *
- * With codes, exact ranks are read in the end, in the order of blocks, for all
- * searches: first of the rows that are nearest by estimate, and then of those whose
- * bounds are below the k-th of these.
+ * With codes, pages are compared a cluster at a time, and exact ranks are read in the
+ * end, in the order of blocks, for all searches: first of the rows that are nearest by
+ * estimate, and then of those whose bounds are below the k-th of these.
  *
  *-------------------------------------------------------------------------
  */
@@ -58,6 +58,12 @@ StaticAssertDecl(4 * PASS_PAGES == ECP_RECALL_SHARE, "a quarter of the rows of s
 /* Pages of a cluster whose buffers are remembered. */
 #define PASS_RECENT			4
 
+/*
+ * Pages of a cluster that are compared together: a search's tables for codes of 1,536
+ * elements take as many bytes as the codes of a page, and come from farther away.
+ */
+#define PASS_PAGES_HELD		8
+
 /* A search that wants a cluster, which has this number in its order. */
 typedef struct RecallPair
 {
@@ -74,6 +80,17 @@ typedef struct RecallExact
 	uint32		row;
 } RecallExact;
 
+/* A page that is to be compared. */
+typedef struct RecallHeld
+{
+	EcpProbeRun run;
+	EcpEntryView view;
+	uint32		first;
+	uint32		seed;
+	int			n;
+	uint32		number;			/* in pass->pages, or PG_UINT32_MAX */
+} RecallHeld;
+
 struct RecallPass
 {
 	uint32	   *place_of;		/* number of a cluster by its block */
@@ -88,11 +105,15 @@ struct RecallPass
 	float8	   *ranks;			/* of a page's rows */
 	float4	   *bounds;
 
+	/* pages of the cluster that were not compared yet, as copies */
+	struct RecallHeld *held;
+	int			nheld;
+	char	   *copies;
+
 	/* pages from which rows with codes were taken; in batch_context */
 	EcpRecallPage *pages;
 	uint32		npages;
 	uint32		pages_max;
-	bool		added;			/* the present one is there */
 };
 
 /* ---- clusters ---- */
@@ -203,15 +224,15 @@ pass_is_self(EcpRecallSearch *search, ItemPointer tid, int cluster)
 	return true;
 }
 
-/* The number of the page in pass->page. */
+/* The number of the page in pass->pages. */
 static uint32
-pass_page_number(EcpRecallCurve *curve, const EcpProbeRun *run, uint32 first)
+pass_page_number(EcpRecallCurve *curve, RecallHeld *held)
 {
 	struct RecallPass *pass = curve->pass;
 	EcpRecallPage *page;
 
-	if (pass->added)
-		return pass->npages - 1;
+	if (held->number != PG_UINT32_MAX)
+		return held->number;
 	if (pass->npages == pass->pages_max)
 	{
 		pass->pages_max = Max(2 * pass->pages_max, 1024);
@@ -225,12 +246,12 @@ pass_page_number(EcpRecallCurve *curve, const EcpProbeRun *run, uint32 first)
 												 sizeof(EcpRecallPage)));
 	}
 	page = &pass->pages[pass->npages++];
-	page->run = run->run;
-	page->blk = run->blk;
-	page->entry_pages = run->header.ecpr_entry_pages;
-	page->first = first;
-	pass->added = true;
-	return pass->npages - 1;
+	page->run = held->run.run;
+	page->blk = held->run.blk;
+	page->entry_pages = held->run.header.ecpr_entry_pages;
+	page->first = held->first;
+	held->number = pass->npages - 1;
+	return held->number;
 }
 
 /* Live rows of a page, from "from" on, that the search looks at: at even distances. */
@@ -249,9 +270,10 @@ pass_live(const EcpRecallSearch *search, const EcpEntryView *view, uint32 seed,
 /* Rows of a page by their codes. */
 static void
 pass_codes(EcpRecallCurve *curve, EcpRecallSearch *search, const RecallPair *pair,
-		   const EcpProbeRun *run, const EcpEntryView *view, uint32 first,
-		   uint32 seed, int n)
+		   RecallHeld *held)
 {
+	const EcpEntryView *view = &held->view;
+	int			n = held->n;
 	EcpCodeMargin margin = ecp_code_query_margin(search->codes, pair->rank);
 	const uint32 *const *factors = (const uint32 *const *) view->factors;
 	const float4 *bounds = curve->pass->bounds;
@@ -260,7 +282,7 @@ pass_codes(EcpRecallCurve *curve, EcpRecallSearch *search, const RecallPair *pai
 						  factors, n, curve->pass->bounds);
 	for (int from = 0; from < n; from += 64)
 	{
-		uint64		word = pass_live(search, view, seed, from) &
+		uint64		word = pass_live(search, view, held->seed, from) &
 			ecp_bounds_passed(bounds + from, Min(n - from, 64), search->limit);
 
 		/* nearly all rows end here */
@@ -277,7 +299,7 @@ pass_codes(EcpRecallCurve *curve, EcpRecallSearch *search, const RecallPair *pai
 				continue;
 			row.bound = bounds[i];
 			row.cluster = pair->cluster;
-			row.page = pass_page_number(curve, run, first);
+			row.page = pass_page_number(curve, held);
 			row.slot = i;
 			ecp_recall_search_add(search, &row);
 		}
@@ -353,9 +375,38 @@ pass_vectors(EcpRecallCurve *curve, EcpRecallSearch *search, const RecallPair *p
 				  ranks + from);
 }
 
+/* Compare the pages that are held with all searches that want their cluster. */
+static void
+pass_compare(EcpRecallCurve *curve)
+{
+	struct RecallPass *pass = curve->pass;
+	const EcpGeometry *geo = &curve->state->leaf;
+
+	for (uint32 p = pass->first[pass->place];
+		 pass->nheld > 0 && p < pass->first[pass->place + 1]; p++)
+	{
+		const RecallPair *pair = &pass->pairs[p];
+		EcpRecallSearch *search = &pass->searches[pair->search];
+
+		for (int h = 0; h < pass->nheld; h++)
+		{
+			RecallHeld *held = &pass->held[h];
+
+			if (curve->has_codes)
+				pass_codes(curve, search, pair, held);
+			else if (geo->parts)
+				pass_parts(curve, search, pair, &held->view, held->seed, held->n);
+			else
+				pass_vectors(curve, search, pair, &held->view, held->seed, held->n);
+		}
+	}
+	pass->nheld = 0;
+}
+
 /*
  * Callback of the probe, with each entry page: compare it with all searches that
- * want it.  Meanwhile inserts into this page wait, for less than a millisecond.
+ * want it, or, with codes, hold a copy.  Meanwhile inserts into this page wait, for
+ * less than a millisecond.
  */
 static void
 pass_page(void *arg, const EcpProbeRun *run, Buffer buffer,
@@ -365,25 +416,31 @@ pass_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 	struct RecallPass *pass = curve->pass;
 	const EcpGeometry *geo = &curve->state->leaf;
 	uint32		seed = hash_bytes_uint32(run->blk + first);
+	RecallHeld *held = &pass->held[pass->nheld];
+	char	   *copy = pass->copies + pass->nheld * (Size) BLCKSZ;
 
 	/* comparing few rows of a page with a query takes as long as more of them */
-	if (geo->parts && pass->searches[0].share > 1 && seed % PASS_PAGES != 0)
-		n = 0;
-	pass->added = false;
-	for (uint32 p = pass->first[pass->place];
-		 n > 0 && p < pass->first[pass->place + 1]; p++)
+	if (n > 0 && !(geo->parts && pass->searches[0].share > 1 &&
+				   seed % PASS_PAGES != 0))
 	{
-		const RecallPair *pair = &pass->pairs[p];
-		EcpRecallSearch *search = &pass->searches[pair->search];
-
+		held->view = *view;
 		if (curve->has_codes)
-			pass_codes(curve, search, pair, run, view, first, seed, n);
-		else if (geo->parts)
-			pass_parts(curve, search, pair, view, seed, n);
-		else
-			pass_vectors(curve, search, pair, view, seed, n);
+		{
+			memcpy(copy, BufferGetPage(buffer), BLCKSZ);
+			ecp_entry_view(copy, geo, 0, &held->view);
+		}
+		held->run = *run;
+		held->first = first;
+		held->seed = seed;
+		held->n = n;
+		held->number = PG_UINT32_MAX;
+		pass->nheld++;
 	}
+	if (!curve->has_codes)
+		pass_compare(curve);
 	UnlockReleaseBuffer(buffer);
+	if (pass->nheld == PASS_PAGES_HELD)
+		pass_compare(curve);
 }
 
 /* ---- passes ---- */
@@ -497,6 +554,7 @@ pass_read(EcpRecallCurve *curve, instr_time start, double seconds)
 				return false;
 			curve->pass->place = places[i];
 			ecp_probe_next(&curve->probe);
+			pass_compare(curve);
 		}
 	return true;
 }
@@ -655,6 +713,10 @@ ecp_recall_pass_init(EcpRecallCurve *curve)
 	qsort_arg(pass->order, n, sizeof(uint32), pass_compare_blocks, curve->clusters);
 	pass->ranks = palloc((geo->slots + ECP_KERNEL_SLACK) * sizeof(float8));
 	pass->bounds = palloc((geo->slots + ECP_KERNEL_SLACK) * sizeof(float4));
+	pass->held = palloc(PASS_PAGES_HELD * sizeof(RecallHeld));
+	pass->copies = (char *)
+		TYPEALIGN(64, palloc(PASS_PAGES_HELD * (Size) BLCKSZ + 64 +
+							 ECP_KERNEL_SLACK));
 	curve->probe.index = curve->index;
 	curve->probe.state = curve->state;
 	curve->probe.page = pass_page;

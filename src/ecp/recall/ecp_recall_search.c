@@ -45,7 +45,7 @@
  * smaller ks only.
  */
 #define SEARCH_EXACT_MOST	100
-#define SEARCH_CODES_EXACT	20
+#define SEARCH_CODES_EXACT	10
 #define SEARCH_SOME_K		2	/* number of the k that some rows tell of */
 
 /*
@@ -533,8 +533,8 @@ ecp_recall_search_begin(EcpRecallCurve *curve, EcpRecallSearch *search)
 							Max(ecp_target_ks[k] / search->share, 1));
 	if (search->first_k == 0)
 	{
-		int			k = Min(ecp_target_ks[search->nks - 1],
-							search->codes ? SEARCH_CODES_EXACT : SEARCH_EXACT_MOST);
+		int			k = search->codes ? SEARCH_CODES_EXACT :
+			Min(ecp_target_ks[search->nks - 1], SEARCH_EXACT_MOST);
 		int			some = ecp_target_ks[SEARCH_SOME_K] / search->some;
 
 		search_nearest_init(&search->truth, k);
