@@ -145,6 +145,36 @@ typedef struct EquivalenceMemberIterator
 	 list_nth_node(EquivalenceMember, (it)->members, (it)->next++) : NULL)
 #endif
 
+/*
+ * 17: the planner knows which columns are NOT NULL, and which of these constraints
+ * are valid, as those of the catalog always are before 18
+ */
+#if PG_VERSION_NUM >= 170000
+#define ecp_column_is_not_null(rel, attno, catalog) \
+	bms_is_member(attno, (rel)->notnullattnums)
+#else
+#define ecp_column_is_not_null(rel, attno, catalog)	(catalog)
+#endif
+
+/* 19: a nested loop is allowed by a mask */
+#if PG_VERSION_NUM >= 190000
+#define ecp_initial_cost_nestloop(root, workspace, type, outer, inner, extra) \
+	initial_cost_nestloop(root, workspace, type, (extra)->pgs_mask, outer, \
+						  inner, extra)
+#else
+#define ecp_initial_cost_nestloop(root, workspace, type, outer, inner, extra) \
+	initial_cost_nestloop(root, workspace, type, outer, inner, extra)
+#endif
+
+/* 19: the index that makes a row unique is found by less */
+#if PG_VERSION_NUM >= 190000
+#define ecp_has_unique_index(root, rel) \
+	relation_has_unique_index_for(root, rel, NIL, NULL)
+#else
+#define ecp_has_unique_index(root, rel) \
+	relation_has_unique_index_for(root, rel, NIL, NIL, NIL)
+#endif
+
 /* 17: old_snapshot_threshold is gone */
 #if PG_VERSION_NUM < 170000
 #define ecp_test_for_old_snapshot(snapshot, rel, page) \

@@ -14,6 +14,9 @@
  *	 WHERE flag, NOT flag		before 16 core takes a Boolean column for a
  *								condition only with its own access methods
  *
+ * What rises or falls with a distance orders and limits as the distance does
+ * (ecp_monotone.c).
+ *
  * A radius becomes the condition "v <operator> (q, r)" with the operator that
  * the operator family of the vector has at strategy 2, whose right side is a
  * row of the query and the radius.  It is lossy: the original condition is
@@ -35,6 +38,8 @@
 #include "ecp/define/ecp_options.h"
 #include "ecp/plan/ecp_cost.h"
 #include "ecp/plan/ecp_match.h"
+#include "ecp/plan/ecp_monotone.h"
+#include "fmgr.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -46,6 +51,9 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
+
+/* More than rounding can make of a distance of 0. */
+#define MATCH_DIVISOR_MIN	1e-3
 
 bool
 ecp_match_is_ours(const IndexOptInfo *index)
@@ -169,9 +177,125 @@ match_distance(const EcpMatch *match, Node *node, MatchDistance *distance)
 	return OidIsValid(distance->sortfamily);
 }
 
+/* Can a distance of the index not be negative, but for rounding? */
+static bool
+match_is_positive(const IndexOptInfo *index)
+{
+	Oid			function = get_opfamily_proc(index->opfamily[0],
+											 index->opcintype[0],
+											 index->opcintype[0],
+											 ECP_CLASS_PROC);
+
+	return OidIsValid(function) &&
+		EcpClassMetric(DatumGetInt32(OidFunctionCall1(function,
+													  PointerGetDatum(NULL)))) != ECP_METRIC_IP;
+}
+
 /*
- * Does the query order by the distance?  Further columns of its order are left
- * to an incremental sort.
+ * Match an expression that rises or, then *falls, falls with a distance.  If
+ * "bound" is not NULL, *bound limits the expression from above or below, and
+ * becomes the bound of the distance, or NULL.  What a number is divided by may be a
+ * sum of a distance and a positive number, which has no pole.
+ */
+static bool
+match_function(const EcpMatch *match, Node *node, MatchDistance *distance,
+			   bool *falls, Node **bound, bool above)
+{
+	EcpMonotoneStep step;
+	bool		divides = false;
+	float8		least = 0;
+
+	*falls = false;
+	while (!match_distance(match, node, distance))
+	{
+		if (!ecp_monotone_step(match->root, match->rel->relid, node, &step) ||
+			(divides && step.kind != ECP_MONOTONE_PLUS))
+			return false;
+		if (bound != NULL && *bound != NULL)
+			*bound = ecp_monotone_bound(&step, *bound, above != *falls);
+		*falls ^= step.falls;
+		if (divides)
+			least += step.number;
+		divides |= step.kind == ECP_MONOTONE_INTO;
+		node = step.argument;
+	}
+	return !divides || (least > MATCH_DIVISOR_MIN &&
+						match_is_positive(match->index));
+}
+
+/* Does the catalog say that a column is NOT NULL? */
+static bool
+pg_attribute_unused()
+match_catalog_not_null(Oid relid, AttrNumber attno)
+{
+	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid),
+										Int16GetDatum(attno));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_attribute) GETSTRUCT(tuple))->attnotnull;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
+ * Has no row of the query NULL as its vector?  By the column's definition, or
+ * by a condition: IS NOT NULL, or a bound of what depends on a distance.
+ */
+static bool
+match_not_null(const EcpMatch *match)
+{
+	const RangeTblEntry *rte = match->root->simple_rte_array[match->rel->relid];
+	int			column = match->index->indexkeys[0];
+	ListCell   *lc;
+
+	if (column > 0 &&
+		ecp_column_is_not_null(match->rel, column,
+							   match_catalog_not_null(rte->relid, column)))
+		return true;
+	foreach(lc, match->rel->baserestrictinfo)
+	{
+		Node	   *clause = (Node *) lfirst_node(RestrictInfo, lc)->clause;
+		NullTest   *test = (NullTest *) clause;
+		OpExpr	   *op = (OpExpr *) clause;
+		MatchDistance distance;
+		bool		falls;
+
+		if (IsA(clause, NullTest) && test->nulltesttype == IS_NOT_NULL &&
+			!test->argisrow &&
+			match_index_to_operand((Node *) test->arg, 0, match->index))
+			return true;
+		if (is_opclause(clause) && list_length(op->args) == 2 &&
+			op_strict(op->opno) &&
+			(match_function(match, linitial(op->args), &distance, &falls, NULL, false) ||
+			 match_function(match, lsecond(op->args), &distance, &falls, NULL, false)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Is what belongs to these tables an order of ours: of our rows, or, for one row of
+ * others, of ours and these?
+ */
+static bool
+match_is_of_order(const EcpMatch *match, Relids relids)
+{
+	if (match->outer == NULL)
+		return bms_equal(relids, match->rel->relids);
+	return bms_is_member(match->rel->relid, relids) &&
+		bms_overlap(relids, match->outer) &&
+		bms_is_subset(relids, bms_union(match->rel->relids, match->outer));
+}
+
+/*
+ * Does the query order by the distance, or by what rises or falls with it?
+ * Further columns of its order are left to an incremental sort.  Rows whose vector
+ * is NULL are not in the index, and those of length 0, whose cosine distance is NaN.
+ * The former must come last, where the index is read no further than to them, or
+ * there must be none; the latter are in no answer, whether they would come last,
+ * or first, as by "1 - (v <=> q) DESC".
  */
 static void
 match_order(EcpMatch *match)
@@ -183,17 +307,20 @@ match_order(EcpMatch *match)
 	if (match->root->query_pathkeys == NIL)
 		return;
 	key = linitial_node(PathKey, match->root->query_pathkeys);
-	if (!ecp_pathkey_is_ascending(key) || key->pk_nulls_first ||
-		key->pk_eclass->ec_has_volatile)
+	if (key->pk_eclass->ec_has_volatile)
 		return;
 	setup_eclass_member_iterator(&it, key->pk_eclass, match->rel->relids);
 	while ((member = eclass_member_iterator_next(&it)) != NULL)
 	{
 		MatchDistance distance;
+		bool		falls;
 
-		if (!bms_equal(member->em_relids, match->rel->relids) ||
-			!match_distance(match, (Node *) member->em_expr, &distance) ||
-			distance.sortfamily != key->pk_opfamily)
+		if (!match_is_of_order(match, member->em_relids) ||
+			!match_function(match, (Node *) member->em_expr, &distance, &falls,
+							NULL, false) ||
+			distance.sortfamily != key->pk_opfamily ||
+			ecp_pathkey_is_ascending(key) == falls ||
+			(key->pk_nulls_first && !match_not_null(match)))
 			continue;
 
 		/* the executor wants the index's column on the left */
@@ -251,52 +378,63 @@ match_radius_operator(const IndexOptInfo *index, Oid *opno, Oid *type)
 }
 
 /*
- * Is the condition "distance < r" or the like?  If the query orders by a
- * distance, it must be the same.
+ * Is it "distance < r" or the like, also of what rises or falls with a distance?
+ * Then *radius is the largest distance, rounded up.
+ */
+static bool
+match_bound(const EcpMatch *match, const OpExpr *op, MatchDistance *distance,
+			Node **radius)
+{
+	Oid			left;
+	Oid			right;
+	int			strategy;
+
+	op_input_types(op->opno, &left, &right);
+	if (left != FLOAT8OID || right != FLOAT8OID)
+		return false;
+	strategy = get_op_opfamily_strategy(op->opno,
+										lookup_type_cache(FLOAT8OID,
+														  TYPECACHE_BTREE_OPFAMILY)->btree_opf);
+	if (strategy == 0 || strategy == BTEqualStrategyNumber)
+		return false;
+	for (int side = 0; side < 2; side++)
+	{
+		Node	   *node = list_nth(op->args, side);
+		Node	   *bound = list_nth(op->args, 1 - side);
+		bool		above = (strategy > BTEqualStrategyNumber) == (side == 0);
+		bool		falls;
+
+		*radius = bound;
+		if (match_function(match, node, distance, &falls, radius, above) &&
+			above == falls && *radius != NULL && match_is_value(match, bound))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Is the condition a radius?  If the query orders by a distance, it must be the
+ * same.
  */
 static void
 match_radius(EcpMatch *match, RestrictInfo *rinfo)
 {
 	OpExpr	   *op = (OpExpr *) rinfo->clause;
 	MatchDistance distance;
-	Node	   *node;
 	Node	   *radius;
 	RowExpr    *ball;
-	Oid			left;
-	Oid			right;
 	Oid			opno;
 	Oid			type;
-	int			strategy;
 
-	if (match->radius || !is_opclause(op) || list_length(op->args) != 2)
-		return;
-	op_input_types(op->opno, &left, &right);
-	if (left != FLOAT8OID || right != FLOAT8OID)
-		return;
-	strategy = get_op_opfamily_strategy(op->opno,
-										lookup_type_cache(FLOAT8OID,
-														  TYPECACHE_BTREE_OPFAMILY)->btree_opf);
-	node = linitial(op->args);
-	radius = lsecond(op->args);
-	if (strategy == BTGreaterStrategyNumber ||
-		strategy == BTGreaterEqualStrategyNumber)
-	{
-		node = lsecond(op->args);
-		radius = linitial(op->args);
-	}
-	else if (strategy != BTLessStrategyNumber &&
-			 strategy != BTLessEqualStrategyNumber)
-		return;
-
-	if (!match_distance(match, node, &distance) ||
-		!match_is_value(match, radius) ||
+	if (match->radius || !is_opclause(op) || list_length(op->args) != 2 ||
+		!match_bound(match, op, &distance, &radius) ||
 		(match->order && !equal(distance.query, match->order_query)) ||
 		!match_radius_operator(match->index, &opno, &type))
 		return;
 
 	match->radius = rinfo;
 	match->radius_query = distance.query;
-	match->radius_limit = radius;
+	match->radius_limit = eval_const_expressions(match->root, radius);
 	if (!match->nearest && !ecp_approximate_radius)
 	{
 		match->all_within = true;
@@ -486,12 +624,14 @@ static void
 match_clauses(EcpMatch *match)
 {
 	IndexOptInfo *index = match->index;
+	List	   *clauses = list_concat_copy(index->indrestrictinfo,
+										   match->join_clauses);
 
 	for (int column = 0; column < index->nkeycolumns; column++)
 	{
 		ListCell   *lc;
 
-		foreach(lc, index->indrestrictinfo)
+		foreach(lc, clauses)
 		{
 			RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
 
@@ -526,15 +666,11 @@ match_loses_rows(const EcpMatch *match)
  * distance of its column.
  */
 static bool
-match_index(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
-			EcpMatch *match)
+match_index(EcpMatch *match)
 {
-	Assert(ecp_match_is_ours(index) && index->nkeycolumns >= 1);
-	match->root = root;
-	match->rel = rel;
-	match->index = index;
+	Assert(ecp_match_is_ours(match->index) && match->index->nkeycolumns >= 1);
 	match_order(match);
-	match->nearest = match->order && match_wants_nearest(root);
+	match->nearest = match->order && match_wants_nearest(match->root);
 	match_clauses(match);
 	match->loses_rows = match_loses_rows(match);
 	match->usable = !match->all_within ||
@@ -567,9 +703,9 @@ ecp_match_is_superseded(const EcpMatch *match, List *matches)
 	return false;
 }
 
-/* The indexes of a table a distance of which is in the query: EcpMatches. */
-List *
-ecp_match_indexes(PlannerInfo *root, RelOptInfo *rel)
+static List *
+match_indexes(PlannerInfo *root, RelOptInfo *rel, Relids outer,
+			  List *join_clauses)
 {
 	List	   *matches = NIL;
 	ListCell   *lc;
@@ -583,8 +719,28 @@ ecp_match_indexes(PlannerInfo *root, RelOptInfo *rel)
 			(index->indpred != NIL && !index->predOK))
 			continue;
 		match = palloc0(sizeof(EcpMatch));
-		if (match_index(root, rel, index, match))
+		match->root = root;
+		match->rel = rel;
+		match->index = index;
+		match->outer = outer;
+		match->join_clauses = join_clauses;
+		if (match_index(match))
 			matches = lappend(matches, match);
 	}
 	return matches;
+}
+
+/* The indexes of a table a distance of which is in the query: EcpMatches. */
+List *
+ecp_match_indexes(PlannerInfo *root, RelOptInfo *rel)
+{
+	return match_indexes(root, rel, NULL, NIL);
+}
+
+List *
+ecp_match_joined(PlannerInfo *root, RelOptInfo *rel, Relids outer,
+				 List *join_clauses)
+{
+	Assert(!bms_is_empty(outer));
+	return match_indexes(root, rel, outer, join_clauses);
 }

@@ -16,6 +16,8 @@ typedef struct EcpMatch
 	PlannerInfo *root;
 	RelOptInfo *rel;
 	IndexOptInfo *index;
+	Relids		outer;			/* joined tables whose values q may have */
+	List	   *join_clauses;	/* conditions with them */
 	Expr	   *order;			/* v <-> q that the query orders by, or NULL */
 	Node	   *order_query;	/* its q */
 	List	   *clauses;		/* IndexClauses */
@@ -31,6 +33,13 @@ typedef struct EcpMatch
 
 extern bool ecp_match_is_ours(const IndexOptInfo *index);
 extern List *ecp_match_indexes(PlannerInfo *root, RelOptInfo *rel);
+
+/*
+ * The indexes of a table in whose order a query wants the rows for one row of
+ * other tables, "outer", which are joined with it by these clauses.
+ */
+extern List *ecp_match_joined(PlannerInfo *root, RelOptInfo *rel, Relids outer,
+							  List *join_clauses);
 extern bool ecp_match_is_superseded(const EcpMatch *match, List *matches);
 
 #endif							/* ECP_MATCH_H */

@@ -301,7 +301,7 @@ path_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 static bool
 path_order_is_ours(Path *path)
 {
-	while (!path_is_ours(path))
+	while (!path_is_ours(path) && !ecp_path_is_joined(path))
 	{
 		switch (nodeTag(path))
 		{
@@ -345,7 +345,10 @@ path_charge_join(PlannerInfo *root, List *paths, const EcpDistanceCost *cost)
 	}
 }
 
-/* Cost of the distance that a query with joins orders by; false if none. */
+/*
+ * Cost of the distance that a query with joins orders by, from a value or from
+ * other tables' rows; false if none.
+ */
 static bool
 path_order_cost(PlannerInfo *root, EcpDistanceCost *cost)
 {
@@ -353,11 +356,18 @@ path_order_cost(PlannerInfo *root, EcpDistanceCost *cost)
 	{
 		RelOptInfo *rel = root->simple_rel_array[i];
 		RangeTblEntry *rte = root->simple_rte_array[i];
+		List	   *matches;
+		Relids		others;
 		ListCell   *lc;
 
 		if (rel == NULL || rte->rtekind != RTE_RELATION)
 			continue;
-		foreach(lc, ecp_match_indexes(root, rel))
+		matches = ecp_match_indexes(root, rel);
+		others = bms_difference(root->all_baserels, rel->relids);
+		if (rel->reloptkind == RELOPT_BASEREL && !bms_is_empty(others))
+			matches = list_concat(matches,
+								  ecp_match_joined(root, rel, others, NIL));
+		foreach(lc, matches)
 		{
 			const EcpMatch *match = lfirst(lc);
 
@@ -519,4 +529,5 @@ ecp_path_init(void)
 	join_search_hook = path_join_hook;
 	path_previous_upper_hook = create_upper_paths_hook;
 	create_upper_paths_hook = path_upper_hook;
+	ecp_path_joined_init();
 }

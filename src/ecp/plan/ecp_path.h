@@ -8,6 +8,12 @@
 #ifndef ECP_PATH_H
 #define ECP_PATH_H
 
+#include "nodes/pathnodes.h"
+
 extern void ecp_path_init(void);
+
+/* ecp_path_joined.c */
+extern void ecp_path_joined_init(void);
+extern bool ecp_path_is_joined(const Path *path);
 
 #endif							/* ECP_PATH_H */

@@ -171,6 +171,20 @@ limit_descend_all(LimitWalk *walk, PlanState **nodes, int n,
 		limit_descend(walk, nodes[i], between);
 }
 
+/* Note a scan in an order on the inner side of a nested loop. */
+static void
+limit_descend_inner(LimitWalk *walk, PlanState *node, LimitBetween between)
+{
+	PlanState  *inner = innerPlanState(node);
+	const Join *join = (const Join *) node->plan;
+
+	if (!IsA(inner, IndexScanState) ||
+		castNode(IndexScanState, inner)->iss_NumOrderByKeys == 0)
+		return;
+	between.filtered |= join->joinqual != NIL || join->plan.qual != NIL;
+	limit_note_scan(walk, inner, between);
+}
+
 /*
  * Note the scans whose rows get from "node" to walk->limit one by one.  What
  * ExecSetTupleBound() of core tells a sort goes through the same nodes, and
@@ -183,7 +197,8 @@ limit_descend_all(LimitWalk *walk, PlanState **nodes, int n,
  *	 WindowAgg			returns each row that it gets; it may read further for
  *						its aggregates, but not for rank()
  *	 NestLoop			reads the outer side as far as it has to for the rows that
- *						it returns: any number for each
+ *						it returns: any number for each.  A scan in an order on the
+ *						inner side is for one outer row (ecp_path_joined.c)
  *	 ProjectSet, Unique	likewise
  */
 static void
@@ -214,6 +229,10 @@ limit_descend(LimitWalk *walk, PlanState *node, LimitBetween between)
 			limit_descend(walk, outerPlanState(node), between);
 			break;
 		case T_NestLoopState:
+			limit_descend_inner(walk, node, between);
+			between.filtered = true;
+			limit_descend(walk, outerPlanState(node), between);
+			break;
 		case T_ProjectSetState:
 		case T_UniqueState:
 			between.filtered = true;
