@@ -727,6 +727,22 @@ CREATE FUNCTION ecp_class_attr_hash(internal) RETURNS integer
 COMMENT ON FUNCTION ecp_class_attr_hash(internal) IS
 	'support function of key attributes: hash values';
 
+CREATE FUNCTION ecp_class_attr_prefix(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_attr_prefix(internal) IS
+	'support function of key attributes: first bytes of texts';
+
+-- conditions below AND and OR, which the planner makes: see ecp_attr_tree.c
+CREATE FUNCTION ecp_attr_tree_true(anyelement, record) RETURNS boolean
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_attr_tree_true(anyelement, record) IS
+	'true: only an ecp index knows what the condition says';
+CREATE OPERATOR @| (
+	LEFTARG = anyelement, RIGHTARG = record, FUNCTION = ecp_attr_tree_true
+);
+COMMENT ON OPERATOR @| (anyelement, record) IS
+	'the condition of a query that an ecp index checks for the planner';
+
 CREATE OPERATOR FAMILY integer_ops USING ecp;
 COMMENT ON OPERATOR FAMILY integer_ops USING ecp IS
 	'key attributes: integers';
@@ -976,6 +992,21 @@ CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text
 COMMENT ON OPERATOR CLASS text_ops USING ecp IS
 	'key attributes: text, by equality';
 
+CREATE OPERATOR FAMILY text_pattern_ops USING ecp;
+COMMENT ON OPERATOR FAMILY text_pattern_ops USING ecp IS
+	'key attributes: text, by its bytes';
+
+CREATE OPERATOR CLASS text_pattern_ops FOR TYPE text
+	USING ecp FAMILY text_pattern_ops AS
+	OPERATOR 1 ~<~,
+	OPERATOR 2 ~<=~,
+	OPERATOR 3 =,
+	OPERATOR 4 ~>=~,
+	OPERATOR 5 ~>~,
+	FUNCTION 1 ecp_class_attr_prefix(internal);
+COMMENT ON OPERATOR CLASS text_pattern_ops USING ecp IS
+	'key attributes: text, by equality and LIKE with a prefix';
+
 CREATE OPERATOR FAMILY bpchar_ops USING ecp;
 COMMENT ON OPERATOR FAMILY bpchar_ops USING ecp IS
 	'key attributes: character';
@@ -997,6 +1028,22 @@ CREATE OPERATOR CLASS numeric_ops DEFAULT FOR TYPE numeric
 	FUNCTION 1 ecp_class_attr_hash(internal);
 COMMENT ON OPERATOR CLASS numeric_ops USING ecp IS
 	'key attributes: numeric, by equality';
+
+ALTER OPERATOR FAMILY integer_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
+ALTER OPERATOR FAMILY float_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
+ALTER OPERATOR FAMILY bool_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
+ALTER OPERATOR FAMILY char_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
+ALTER OPERATOR FAMILY oid_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
+ALTER OPERATOR FAMILY date_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
+ALTER OPERATOR FAMILY time_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
+ALTER OPERATOR FAMILY timestamp_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
+ALTER OPERATOR FAMILY timestamptz_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
+ALTER OPERATOR FAMILY uuid_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
+ALTER OPERATOR FAMILY enum_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
+ALTER OPERATOR FAMILY text_pattern_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
+ALTER OPERATOR FAMILY text_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
+ALTER OPERATOR FAMILY bpchar_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
+ALTER OPERATOR FAMILY numeric_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
 
 CREATE FUNCTION ecp_last_scan(OUT indexrelid regclass, OUT wanted bigint,
 	OUT probes integer, OUT early boolean, OUT estimated_recall float8,

@@ -97,6 +97,7 @@ ECP_CLASS_FUNCTION(ecp_class_attr_float4, ECP_ATTR_CLASS | ECP_ATTR_FLOAT4);
 ECP_CLASS_FUNCTION(ecp_class_attr_float8, ECP_ATTR_CLASS | ECP_ATTR_FLOAT8);
 ECP_CLASS_FUNCTION(ecp_class_attr_uuid, ECP_ATTR_CLASS | ECP_ATTR_UUID);
 ECP_CLASS_FUNCTION(ecp_class_attr_hash, ECP_ATTR_CLASS | ECP_ATTR_HASH);
+ECP_CLASS_FUNCTION(ecp_class_attr_prefix, ECP_ATTR_CLASS | ECP_ATTR_PREFIX);
 
 /* What the operator class of a key column says; the first is column 0. */
 static int

@@ -14,6 +14,8 @@
 
 #define ECP_DISTANCE_STRATEGY	1
 #define ECP_RADIUS_STRATEGY		2	/* search: within (query, radius) */
+#define ECP_TREE_STRATEGY		20	/* search: conditions below AND and OR */
+#define ECP_TREE_FIELDS_MAX		192 /* of its row: see ecp_attr_tree.c */
 #define ECP_CLASS_PROC			1
 #define ECP_CONVERT_PROC		2	/* from another type of the family */
 #define ECP_NPROC				2
@@ -42,10 +44,11 @@ typedef enum EcpAttrKind
 	ECP_ATTR_FLOAT4,
 	ECP_ATTR_FLOAT8,
 	ECP_ATTR_UUID,				/* first half; the executor rechecks */
-	ECP_ATTR_HASH				/* hash of any type: = only, rechecked */
+	ECP_ATTR_HASH,				/* hash of any type: = only, rechecked */
+	ECP_ATTR_PREFIX				/* first bytes of a text; rechecked */
 } EcpAttrKind;
 
-#define ECP_ATTR_KIND_MAX		ECP_ATTR_HASH
+#define ECP_ATTR_KIND_MAX		ECP_ATTR_PREFIX
 
 /* Set in the code of an attribute's operator class, not of a vector's. */
 #define ECP_ATTR_CLASS			0x10000

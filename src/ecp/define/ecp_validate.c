@@ -85,10 +85,11 @@ validate_operators(CatCList *list, const char *opfamilyname)
 	{
 		Form_pg_amop form = (Form_pg_amop) GETSTRUCT(&list->members[i]->tuple);
 
-		/* a comparison with a key attribute, or the distance of a vector */
+		/* a condition on a key attribute, or the distance of a vector */
 		bool		compares = form->amoppurpose == AMOP_SEARCH &&
-			form->amopstrategy >= BTLessStrategyNumber &&
-			form->amopstrategy <= BTGreaterStrategyNumber;
+			((form->amopstrategy >= BTLessStrategyNumber &&
+			  form->amopstrategy <= BTGreaterStrategyNumber) ||
+			 form->amopstrategy == ECP_TREE_STRATEGY);
 
 		if (!compares && form->amopstrategy != ECP_DISTANCE_STRATEGY)
 		{

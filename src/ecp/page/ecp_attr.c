@@ -14,11 +14,13 @@
  *	 page		-> for each column with conditions, one pass over the keys
  *				   of all slots of the page
  *
+ * Conditions below OR are trees of such (ecp_attr_tree.c).
+ *
  * A comparison costs a few instructions a row for all types and conditions (=, <,
  * BETWEEN, IN, IS NULL), without a function call.
  *
  * A key of some kinds represents several values (the first half of a uuid, the
- * hash of a text).  Then ranges include all values that may be equal, and the
+ * hash or the first bytes of a text).  Then ranges include all values that may be equal, and the
  * executor rechecks the rows.
  *
  * ecp_build.c and ecp_insert.c call ecp_attr_form(); ecp_scan.c makes a filter of
@@ -34,6 +36,7 @@
 #include "catalog/pg_type_d.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/page/ecp_attr.h"
+#include "ecp/page/ecp_attr_tree.h"
 #include "ecp/page/ecp_include.h"
 #include "ecp/page/ecp_page.h"
 #include "port/pg_bitutils.h"
@@ -65,6 +68,7 @@ static const AttrKindInfo attr_kinds[] = {
 	[ECP_ATTR_FLOAT8] = {"float8",.width = 8,.ordered = true},
 	[ECP_ATTR_UUID] = {"uuid",.width = 8,.lossy = true,.ordered = true},
 	[ECP_ATTR_HASH] = {"hash",.width = 4,.lossy = true},
+	[ECP_ATTR_PREFIX] = {"prefix",.width = 8,.lossy = true,.ordered = true},
 };
 
 /* Keys from lo to hi, both included. */
@@ -88,6 +92,7 @@ struct EcpAttrFilter
 {
 	int			nconditions;
 	AttrCondition conditions[ECP_ATTRS_MAX];
+	List	   *trees;			/* EcpAttrTrees */
 };
 
 /* ---- the attributes of an index ---- */
@@ -128,6 +133,12 @@ ecp_attr_desc_init(Relation index, const EcpMetaPageData *meta,
 		desc->kind[a] = ecp_class_get_attr(index, a + 1);
 		desc->collation[a] = index->rd_indcollation[a + 1];
 		bytes += ecp_attr_width(desc->kind[a]);
+		if (desc->kind[a] == ECP_ATTR_PREFIX &&
+			!get_collation_isdeterministic(desc->collation[a]))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("nondeterministic collations are not supported for operator class \"%s\"",
+							"text_pattern_ops")));
 		if (desc->kind[a] == ECP_ATTR_HASH)
 		{
 			Oid			type = TupleDescAttr(tupdesc, a + 1)->atttypid;
@@ -205,6 +216,17 @@ attr_float4_key(float4 value)
 	return (bits >> 31) ? ~bits : bits | 0x80000000;
 }
 
+/* Unsigned integers in the order of texts, by their bytes; no byte is 0. */
+static uint64
+attr_text_key(const text *value)
+{
+	uint64		prefix = 0;
+
+	memcpy(&prefix, VARDATA_ANY(value),
+		   Min(VARSIZE_ANY_EXHDR(value), sizeof(prefix)));
+	return pg_ntoh64(prefix);
+}
+
 /* Key of a value of the column's own type. */
 static uint64
 attr_key(const EcpAttrDesc *desc, int a, Datum value)
@@ -236,6 +258,8 @@ attr_key(const EcpAttrDesc *desc, int a, Datum value)
 		case ECP_ATTR_HASH:
 			return DatumGetUInt32(FunctionCall1Coll(desc->hash[a],
 													desc->collation[a], value));
+		case ECP_ATTR_PREFIX:
+			return attr_text_key(DatumGetTextPP(value));
 	}
 	elog(ERROR, "unexpected kind of attribute: %d", desc->kind[a]);
 	return 0;					/* keep the compiler quiet */
@@ -310,6 +334,7 @@ ecp_attr_value(int kind, uint64 key)
 			return attr_float8_value(key);
 		case ECP_ATTR_UUID:
 		case ECP_ATTR_HASH:
+		case ECP_ATTR_PREFIX:
 			break;
 	}
 	elog(ERROR, "unexpected kind of attribute: %d", kind);
@@ -632,6 +657,73 @@ attr_condition_add(const EcpAttrDesc *desc, int a, const ScanKeyData *key,
 	attr_ranges_intersect(condition, ranges, attr_ranges_unite(ranges, n));
 }
 
+/* The condition that all rows fulfil. */
+static void
+attr_condition_init(AttrCondition *condition, int a)
+{
+	memset(condition, 0, sizeof(AttrCondition));
+	condition->att = a;
+	condition->nulls = true;
+	condition->nranges = 1;
+	condition->ranges = palloc0(sizeof(AttrRange));
+	condition->ranges[0].hi = PG_UINT64_MAX;
+}
+
+/* The contrary of a condition that NULL does not fulfil; NULL does neither. */
+static void
+attr_condition_negate(AttrCondition *condition)
+{
+	AttrRange  *gaps = palloc(sizeof(AttrRange) * (condition->nranges + 1));
+	uint64		lo = 0;
+	int			n = 0;
+	bool		open = true;
+
+	Assert(!condition->nulls);
+	for (int i = 0; i < condition->nranges; i++)
+	{
+		const AttrRange *range = &condition->ranges[i];
+
+		if (range->lo > lo)
+		{
+			gaps[n].lo = lo;
+			gaps[n++].hi = range->lo - 1;
+		}
+		open = range->hi < PG_UINT64_MAX;
+		lo = range->hi + 1;
+	}
+	if (open)
+	{
+		gaps[n].lo = lo;
+		gaps[n++].hi = PG_UINT64_MAX;
+	}
+	condition->ranges = gaps;
+	condition->nranges = n;
+}
+
+/* ---- one condition ---- */
+
+struct EcpAttrLeaf
+{
+	AttrCondition condition;
+};
+
+EcpAttrLeaf *
+ecp_attr_leaf_create(const EcpAttrDesc *desc, int a, const ScanKeyData *key,
+					 bool negated)
+{
+	EcpAttrLeaf *leaf = palloc(sizeof(EcpAttrLeaf));
+
+	Assert(a >= 0 && a < desc->natts);
+	Assert(!negated || !attr_kinds[desc->kind[a]].lossy);
+	attr_condition_init(&leaf->condition, a);
+	if (key == NULL)
+		return leaf;
+	attr_condition_add(desc, a, key, &leaf->condition);
+	if (negated)
+		attr_condition_negate(&leaf->condition);
+	return leaf;
+}
+
 EcpAttrFilter *
 ecp_attr_filter_create(Relation index, const ScanKeyData *keys, int nkeys,
 					   bool *never, bool *recheck)
@@ -643,15 +735,7 @@ ecp_attr_filter_create(Relation index, const ScanKeyData *keys, int nkeys,
 	*never = *recheck = false;
 	ecp_attr_desc_init(index, NULL, &desc);
 	for (int a = 0; a < desc.natts; a++)
-	{
-		conditions[a].att = a;
-		conditions[a].used = false;
-		conditions[a].nulls = true;
-		conditions[a].nranges = 1;
-		conditions[a].ranges = palloc(sizeof(AttrRange));
-		conditions[a].ranges[0].lo = 0;
-		conditions[a].ranges[0].hi = PG_UINT64_MAX;
-	}
+		attr_condition_init(&conditions[a], a);
 	for (int i = 0; i < nkeys; i++)
 	{
 		int			a = keys[i].sk_attno - 2;
@@ -659,6 +743,12 @@ ecp_attr_filter_create(Relation index, const ScanKeyData *keys, int nkeys,
 		if (a < 0)
 			continue;
 		Assert(a < desc.natts);
+		if (keys[i].sk_strategy == ECP_TREE_STRATEGY)
+		{
+			filter->trees = lappend(filter->trees,
+									ecp_attr_tree_create(&desc, &keys[i]));
+			continue;
+		}
 		attr_condition_add(&desc, a, &keys[i], &conditions[a]);
 		if (attr_kinds[desc.kind[a]].lossy &&
 			(keys[i].sk_flags & (SK_SEARCHNULL | SK_SEARCHNOTNULL)) == 0)
@@ -672,7 +762,7 @@ ecp_attr_filter_create(Relation index, const ScanKeyData *keys, int nkeys,
 			*never = true;
 		filter->conditions[filter->nconditions++] = conditions[a];
 	}
-	if (filter->nconditions == 0)
+	if (filter->nconditions == 0 && filter->trees == NIL)
 		return NULL;
 	return filter;
 }
@@ -760,6 +850,14 @@ attr_match(const AttrCondition *condition, const EcpGeometry *geo,
 	return condition->nulls ? bits | nulls : bits & ~nulls;
 }
 
+uint64
+ecp_attr_leaf_match(const EcpAttrLeaf *leaf, const EcpGeometry *geo,
+					const EcpEntryView *view, int first, int n)
+{
+	Assert(n > 0 && n <= 64);
+	return attr_match(&leaf->condition, geo, view, first, n);
+}
+
 int
 ecp_attr_filter_page(const EcpAttrFilter *filter, const EcpGeometry *geo,
 					 const EcpEntryView *view, int n, uint64 *passed)
@@ -776,6 +874,9 @@ ecp_attr_filter_page(const EcpAttrFilter *filter, const EcpGeometry *geo,
 		for (int c = 0; c < filter->nconditions && word != 0; c++)
 			word &= attr_match(&filter->conditions[c], geo, view, first,
 							   Min(64, n - first));
+		for (int t = 0; t < list_length(filter->trees) && word != 0; t++)
+			word &= ecp_attr_tree_match(list_nth(filter->trees, t), geo, view,
+										first, Min(64, n - first));
 		passed[w] = word;
 	}
 	return nlive;

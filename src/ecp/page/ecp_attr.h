@@ -101,4 +101,19 @@ extern int	ecp_attr_filter_page(const EcpAttrFilter *filter,
 								 const EcpEntryView *view, int n,
 								 uint64 *passed);
 
+/* ---- one condition, for ecp_attr_tree.c ---- */
+
+typedef struct EcpAttrLeaf EcpAttrLeaf;
+
+/*
+ * What a scan key says of attribute a or, if "negated", the contrary; NULL: nothing.
+ */
+extern EcpAttrLeaf *ecp_attr_leaf_create(const EcpAttrDesc *desc, int a,
+										 const ScanKeyData *key, bool negated);
+
+/* Of n <= 64 slots of an entry page, those that fulfil it. */
+extern uint64 ecp_attr_leaf_match(const EcpAttrLeaf *leaf,
+								  const EcpGeometry *geo,
+								  const EcpEntryView *view, int first, int n);
+
 #endif							/* ECP_ATTR_H */

@@ -15,7 +15,8 @@
  *								condition only with its own access methods
  *
  * What rises or falls with a distance orders and limits as the distance does
- * (ecp_monotone.c).
+ * (ecp_monotone.c).  Conditions on key columns that scan keys cannot say are
+ * ecp_condition.c's.
  *
  * A radius becomes the condition "v <operator> (q, r)" with the operator that
  * the operator family of the vector has at strategy 2, whose right side is a
@@ -36,6 +37,7 @@
 #include "catalog/pg_type_d.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
+#include "ecp/plan/ecp_condition.h"
 #include "ecp/plan/ecp_cost.h"
 #include "ecp/plan/ecp_match.h"
 #include "ecp/plan/ecp_monotone.h"
@@ -484,7 +486,8 @@ match_operator(EcpMatch *match, RestrictInfo *rinfo, int column)
 
 	if (!OidIsValid(opno) ||
 		index->indexcollations[column] != op->inputcollid ||
-		!op_in_opfamily(opno, index->opfamily[column]))
+		!op_in_opfamily(opno, index->opfamily[column]) ||
+		get_op_opfamily_strategy(opno, index->opfamily[column]) == ECP_TREE_STRATEGY)
 		return false;
 	if (commuted)
 	{
@@ -545,7 +548,33 @@ match_boolean(EcpMatch *match, RestrictInfo *rinfo, int column)
 	return true;
 }
 
-/* Is it a condition on an attribute that the index can check? */
+/* Another condition whose first column is this one. */
+static void
+match_tree(EcpMatch *match, RestrictInfo *rinfo, int column)
+{
+	Node	   *clause = (Node *) rinfo->clause;
+	bool		lossy = true;
+	Expr	   *tree = ecp_condition_make(match, clause, column, &lossy);
+	List	   *derived = tree ? list_make1(tree) :
+		ecp_condition_make_prefix(match, clause, column);
+
+	for (int i = 0; i < list_length(derived); i++)
+	{
+		Expr	   *expr = list_nth(derived, i);
+
+		if (i == 0)
+			match_add_clause(match, rinfo, expr, lossy, column);
+		else
+		{
+			IndexClause *first = llast_node(IndexClause, match->clauses);
+
+			first->indexquals = lappend(first->indexquals,
+										make_simple_restrictinfo(match->root, expr));
+		}
+	}
+}
+
+/* Is it a condition on an attribute that a scan key can say? */
 static bool
 match_attribute(EcpMatch *match, RestrictInfo *rinfo, int column)
 {
@@ -639,7 +668,10 @@ match_clauses(EcpMatch *match)
 				!restriction_is_securely_promotable(rinfo, match->rel))
 				continue;
 			if (column > 0)
-				(void) match_attribute(match, rinfo, column);
+			{
+				if (!match_attribute(match, rinfo, column))
+					match_tree(match, rinfo, column);
+			}
 			else
 			{
 				match_radius(match, rinfo);
