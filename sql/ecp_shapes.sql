@@ -67,12 +67,14 @@ SELECT query, s.* FROM unnest(ARRAY[
 -- the LIMIT reaches the inner side of the join
 SELECT count(*) FROM (SELECT t.id FROM shapes_t t, shapes_q q WHERE q.id = 3 ORDER BY t.v <-> q.q LIMIT 7) s;
 SELECT wanted, returned FROM ecp_last_scan();
--- more than one row may come
+-- more than one row may come, or the table has partitions
 SELECT query, s.* FROM unnest(ARRAY[
 	'SELECT t.id FROM shapes_t t, shapes_q q WHERE q.id < 3 ORDER BY t.v <-> q.q LIMIT 10',
 	'SELECT t.id FROM shapes_t t, shapes_q q WHERE q.words = (SELECT words FROM shapes_q WHERE id = 3) ORDER BY t.v <-> q.q LIMIT 10',
 	'SELECT t.id FROM shapes_t t, (SELECT q FROM shapes_q ORDER BY id LIMIT 2) q ORDER BY t.v <-> q.q LIMIT 10',
 	'SELECT t.id FROM shapes_t t LEFT JOIN shapes_q q ON q.id = 3 ORDER BY t.v <-> q.q LIMIT 10',
+	'SELECT t.id FROM shapes_parts t, shapes_q q WHERE q.id = 3 ORDER BY t.v <-> q.q LIMIT 10',
+	'SELECT t.id FROM shapes_parts t ORDER BY t.v <-> (SELECT q FROM shapes_q WHERE id = 3) LIMIT 10',
 	'WITH q AS MATERIALIZED (SELECT q FROM shapes_q WHERE id = 3) SELECT id FROM shapes_t, q ORDER BY v <-> q.q LIMIT 10',
 	'SELECT id FROM shapes_t ORDER BY v <-> (SELECT q FROM shapes_q WHERE shapes_q.id = shapes_t.tenant) LIMIT 10']) AS query, pg_temp.shape(query) s;
 -- parameters: of a known type, of one that the operator decides, of text
