@@ -25,6 +25,7 @@ int			ecp_in_buff_kb;
 bool		ecp_insert_split;
 int			ecp_iterative_scan;
 int			ecp_leader_cache_kb;
+double		ecp_max_ms;
 int			ecp_max_scan_tuples;
 int			ecp_prefetch;
 int			ecp_probes;
@@ -107,6 +108,9 @@ options_init_storage(void)
 					   quantizer_values, ECP_QUANTIZER_AUTO,
 					   "Valid values are \"auto\", \"none\" and \"rabitq\".",
 					   AccessExclusiveLock);
+	add_real_reloption(options_kind, "max_ms",
+					   "Milliseconds that a search may read clusters for; 0 sets no limit",
+					   0, 0, ECP_MAX_MS_MAX, ShareUpdateExclusiveLock);
 	add_int_reloption(options_kind, "sample_factor",
 					  "Rows sampled for each leader of a k-means build; 0 chooses by the type",
 					  ECP_SAMPLE_FACTOR_DEFAULT, 0, ECP_SAMPLE_FACTOR_MAX,
@@ -181,6 +185,12 @@ ecp_options_init(void)
 							NULL, &ecp_leader_cache_kb, 32 * 1024, 0,
 							1024 * 1024, PGC_USERSET, GUC_UNIT_KB,
 							NULL, NULL, NULL);
+	DefineCustomRealVariable("ecp.max_ms",
+							 "Time in which a search for the nearest rows finds as many of them as it can.",
+							 "0 uses the storage parameter of the index, -1 sets no limit.",
+							 &ecp_max_ms, 0, -1, ECP_MAX_MS_MAX,
+							 PGC_USERSET, GUC_UNIT_MS | GUC_EXPLAIN,
+							 NULL, NULL, NULL);
 	DefineCustomIntVariable("ecp.max_scan_tuples",
 							"Rows after which a scan stops reading further clusters.",
 							"The cluster that reaches it is read to its end.  -1 sets no limit.",
@@ -216,6 +226,7 @@ static const relopt_parse_elt options_table[] = {
 	{"leaders", RELOPT_TYPE_ENUM, offsetof(EcpOptions, leaders)},
 	{"levels", RELOPT_TYPE_INT, offsetof(EcpOptions, levels)},
 	{"quantizer", RELOPT_TYPE_ENUM, offsetof(EcpOptions, quantizer)},
+	{"max_ms", RELOPT_TYPE_REAL, offsetof(EcpOptions, max_ms)},
 	{"sample_factor", RELOPT_TYPE_INT, offsetof(EcpOptions, sample_factor)},
 	{"seed", RELOPT_TYPE_INT, offsetof(EcpOptions, seed)},
 	{"target_recall", RELOPT_TYPE_REAL, offsetof(EcpOptions, target_recall)},
@@ -223,7 +234,7 @@ static const relopt_parse_elt options_table[] = {
 };
 
 /* Those that are in force without a build. */
-static const char *const options_live[] = {"buffer_rows", "target_recall"};
+static const char *const options_live[] = {"buffer_rows", "max_ms", "target_recall"};
 
 /* What other access methods for vectors have in the place of a target. */
 static const char *const options_foreign[] = {

@@ -47,6 +47,7 @@ typedef enum EcpIterativeScan
 #define ECP_SAMPLE_FACTOR_MAX		256
 #define ECP_SAMPLE_FACTOR_DEFAULT	0	/* 0 = chosen by the build */
 #define ECP_PROBES_MAX				1000000
+#define ECP_MAX_MS_MAX				3600000.0
 #define ECP_TARGET_RECALL_MIN		0.1
 #define ECP_TARGET_RECALL_MAX		1.0
 #define ECP_TARGET_RECALL_DEFAULT	0.95
@@ -88,6 +89,7 @@ typedef struct EcpOptions
 	int			vectors;		/* EcpVectorsKind */
 	bool		full_pages;		/* clusters of a build give rows to others */
 	double		target_recall;
+	double		max_ms;			/* of a search; 0 = no limit */
 } EcpOptions;
 
 extern void ecp_options_init(void);
@@ -98,6 +100,7 @@ extern int	ecp_probes;			/* 0 = by the target of recall */
 extern double ecp_target_recall;	/* 0 = the index's */
 extern bool ecp_approximate_radius; /* without ORDER BY and LIMIT */
 extern int	ecp_iterative_scan; /* EcpIterativeScan */
+extern double ecp_max_ms;		/* 0 = the index's, -1 = no limit */
 extern int	ecp_max_scan_tuples;	/* -1 = no limit */
 extern int	ecp_prefetch;		/* clusters; -1 = effective_io_concurrency */
 extern int	ecp_leader_cache_kb;

@@ -17,6 +17,7 @@ typedef enum EcpSearchStop
 	ECP_STOP_CLUSTERS,			/* it has read them all */
 	ECP_STOP_PROBES,			/* ecp.iterative_scan = off */
 	ECP_STOP_TUPLES,			/* ecp.max_scan_tuples */
+	ECP_STOP_TIME,				/* max_ms */
 	ECP_STOP_RADIUS,			/* a window had no row within the radius */
 	ECP_STOP_NULL				/* the query is NULL: no row is nearer */
 } EcpSearchStop;

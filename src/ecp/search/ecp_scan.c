@@ -350,6 +350,7 @@ ecp_scan_stop_name(EcpSearchStop stop)
 		[ECP_STOP_CLUSTERS] = "all clusters read",
 		[ECP_STOP_PROBES] = "iterative_scan = off",
 		[ECP_STOP_TUPLES] = "max_scan_tuples",
+		[ECP_STOP_TIME] = "max_ms",
 		[ECP_STOP_RADIUS] = "no more within the radius",
 		[ECP_STOP_NULL] = "query is NULL"
 	};

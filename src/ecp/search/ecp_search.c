@@ -262,6 +262,7 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 	ecp_topk_reset(&search->rows, ECP_SEARCH_BATCH);
 	ecp_topk_reset(&search->hold.rows, ECP_SEARCH_BATCH);
 	memset(&search->stats, 0, sizeof(EcpSearchStats));
+	ecp_budget_start(search, isnull);
 	search->stats.index = RelationGetRelid(search->probe.index);
 	search->stats.wanted = search->request.limit;
 	search->probe.snapshot = snapshot;
@@ -350,8 +351,9 @@ ecp_search_free(EcpSearch *search)
 }
 
 /*
- * Have as many rows been read as ecp.max_scan_tuples allows?  At least one
- * cluster is read, and each with the rows of its insert buffer.
+ * Have as many rows been read as ecp.max_scan_tuples allows, or for as long as
+ * max_ms does?  At least one cluster is read, and each with the rows of its insert
+ * buffer.
  */
 static bool
 search_is_over(EcpSearch *search)
@@ -361,7 +363,9 @@ search_is_over(EcpSearch *search)
 	if (search->request.max_scan_tuples >= 0 && search->probe.clusters > 0 &&
 		stats->vectors + stats->filtered >= search->request.max_scan_tuples)
 		stats->stop = ECP_STOP_TUPLES;
-	return stats->stop == ECP_STOP_TUPLES;
+	else if (search->budget.ms > 0 && ecp_budget_is_spent(search))
+		stats->stop = ECP_STOP_TIME;
+	return stats->stop == ECP_STOP_TUPLES || stats->stop == ECP_STOP_TIME;
 }
 
 /*
@@ -411,22 +415,18 @@ search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 		(void) search_has_cluster(search, 1);
 }
 
-/* Has a search enough that read n clusters, and is at the next? */
-static bool
-search_has_enough(EcpSearch *search, int n, double slack)
+/*
+ * What is compared with the slack of a target by a search that read n clusters, and
+ * is at the next.
+ */
+static double
+search_sum(const EcpSearch *search, int n)
 {
 	const EcpProbe *probe = &search->probe;
 	const EcpMetaPageData *meta = &search->state.meta;
-	double		sum = ecp_stop_gap(&search->place, meta,
-								   probe->refs[probe->next_ref].rank,
-								   search->nearest.kth) +
-		ecp_stop_advance(meta, n);
 
-	if (!(sum >= slack))
-		return false;
-	search->stats.recall = ecp_target_recall_at(meta, search->plan.k,
-												&search->mix, sum);
-	return true;
+	return ecp_stop_gap(&search->place, meta, probe->refs[probe->next_ref].rank,
+						search->nearest.kth) + ecp_stop_advance(meta, n);
 }
 
 /*
@@ -473,11 +473,14 @@ search_read_nearest(EcpSearch *search)
 		{
 			if (n == look)
 			{
-				search->stats.early = search_has_enough(search, n, slack);
+				search->stats.early = search_sum(search, n) >= slack;
 				look = EcpLookNext(n);
 			}
 			if (search->stats.early || search_is_over(search))
 			{
+				search->stats.recall =
+					ecp_target_recall_at(&search->state.meta, plan->k, &search->mix,
+										 search_sum(search, Max(n, 1)));
 				ecp_probe_pause(probe);
 				break;
 			}
@@ -498,6 +501,7 @@ search_read_nearest(EcpSearch *search)
 static void
 search_first_window_done(EcpSearch *search)
 {
+	ecp_budget_read(search);
 	if (!search->rest.active)
 		return;
 	if (search->query.bounded)
@@ -884,6 +888,7 @@ ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 	if (!search->request.immediate)
 		search->returned.floor = row;
 	search->stats.returned++;
+	ecp_budget_returned(search);
 	if (search_noted != search)
 		ecp_search_note(search);	/* others have run since */
 	ecp_search_last.returned = search->stats.returned;

@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "base/topk.h"
+#include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/search/ecp_descent.h"
@@ -152,6 +153,9 @@ search_set_plan(EcpSearch *search)
 	if (request->filtered || request->tested)
 		rows = Max(rows, ECP_TARGET_K);
 	ecp_target_plan(search->probe.index, &search->state.meta, rows, plan);
+	/* where only the time says how much is read, it is all used */
+	if (search->budget.ms > 0 && ecp_target_recall == 0 && plan->adaptive)
+		ecp_target_plan_best(&search->state.meta, plan);
 	if (search->query.exact == NULL || radius)
 		plan->adaptive = false;
 	search->strict = !request->unordered && search->query.exact != NULL &&

@@ -23,6 +23,7 @@
 #include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_stop.h"
 #include "ecp/search/ecp_target.h"
+#include "portability/instr_time.h"
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_nibbles.h"
@@ -64,6 +65,15 @@ typedef struct EcpSearchQuery
 	float8		rank_max;		/* of rows within the radius, or infinity */
 	bool		is_null;		/* distances are NULL */
 } EcpSearchQuery;
+
+/* The time that a search has; ecp_budget.c. */
+typedef struct EcpSearchBudget
+{
+	double		ms;				/* 0: no limit */
+	instr_time	start;
+	double		begun;			/* ms after the start: clusters are read, */
+	double		read;			/* and those of the first window are */
+}			EcpSearchBudget;
 
 /* What of an entry page is needed to read its rows' vectors afterwards. */
 typedef struct EcpVectorPart
@@ -167,6 +177,7 @@ struct EcpSearch
 	MemoryContext memory;		/* of this struct and its arrays */
 	MemoryContext context;		/* of one search, reset by the next */
 	EcpSearchRequest request;
+	EcpSearchBudget budget;
 	bool		started;
 	bool		state_valid;
 	EcpIndexState state;
@@ -213,6 +224,16 @@ extern void ecp_search_begin(EcpSearch *search, Datum value, bool isnull);
  * not with a radius, where not all rows become candidates.
  */
 extern void ecp_search_note_none(EcpSearch *search);
+
+/*
+ * Start the time that a search has, and set budget.ms; 0 if it is not limited.
+ * Then, before each cluster: would it take too long?  Not the first one.  When the
+ * first window has been read, and for each row that is returned: note the time.
+ */
+extern void ecp_budget_start(EcpSearch *search, bool isnull);
+extern bool ecp_budget_is_spent(EcpSearch *search);
+extern void ecp_budget_read(EcpSearch *search);
+extern void ecp_budget_returned(EcpSearch *search);
 
 /* Make room for the slots of a page of search->state, in search->context. */
 extern void ecp_search_page_init(EcpSearch *search);

@@ -237,6 +237,16 @@ ecp_target_plan(Relation index, const EcpMetaPageData *meta, uint64 rows,
 		plan->least = EcpLookNext(plan->least);
 }
 
+void
+ecp_target_plan_best(const EcpMetaPageData *meta, EcpScanPlan *plan)
+{
+	double		part;
+	int			low = target_between(plan->k, &part);
+
+	Assert(plan->adaptive);
+	target_slacks(meta, ECP_CURVE_TARGETS - 1, low, part, plan->slack);
+}
+
 /* Between two targets by what their slacks are, and in proportion below. */
 double
 ecp_target_recall_at(const EcpMetaPageData *meta, int k,

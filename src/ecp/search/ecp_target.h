@@ -51,6 +51,9 @@ extern double ecp_target_rule_probes(uint32 nleaves);
 extern void ecp_target_plan(Relation index, const EcpMetaPageData *meta,
 							uint64 rows, EcpScanPlan *plan);
 
+/* Let such a plan go on to the highest target of the curve. */
+extern void ecp_target_plan_best(const EcpMetaPageData *meta, EcpScanPlan *plan);
+
 /*
  * The recall to expect of a search for the k nearest rows that stops where the gap
  * and what is added to it after so many clusters have this sum.
