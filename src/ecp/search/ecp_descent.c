@@ -14,11 +14,8 @@
  * So the beam follows the number of clusters wanted.  A beam of fixed width
  * caps the recall: with 4 to 8 nodes at 0.75 to 0.97 on SIFT whatever was
  * read afterwards.  40 leaders compared for each cluster wanted lose less
- * than 2 % against comparing all, up to ECP_BEAM_CLUSTERS clusters.  With
- * 156,250 of them 100 probes find 0.900 with 40, 0.939 with 80 and 0.952 with
- * 240, so that a recall of 0.95 takes 170 clusters with 40 and 115 with 80.  As
- * the queues never drop anything, all clusters come out in the end, each once,
- * at any number of levels.
+ * than 2 % against comparing all.  As the queues never drop anything, all
+ * clusters come out in the end, each once, at any number of levels.
  *
  * Insert buffers (ecp_insbuf.c) are not in the queues: each follows the first
  * of the clusters that it takes rows for.
@@ -48,14 +45,8 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/*
- * Leaders compared for each one wanted, where there are up to ECP_BEAM_CLUSTERS
- * clusters; where there are more, their number grows with the cube root.
- */
+/* Leaders compared for each one wanted, and nodes opened at least. */
 #define ECP_BEAM			40
-#define ECP_BEAM_CLUSTERS	16384.0
-
-/* Nodes opened at least. */
 #define ECP_BEAM_NODES_MIN	8
 
 /* When more are asked for than was expected, a quarter more is, and so on. */
@@ -83,7 +74,6 @@ struct EcpDescent
 	const EcpIndexState *state;
 	bool		by_ip;			/* rank leaders by inner product */
 	bool		root_taken;
-	uint64		beam;			/* leaders compared for each one wanted */
 	MemoryContext context;		/* of this struct and its arrays */
 	char	   *prepared;
 	Size		prepared_max;	/* bytes of room */
@@ -114,11 +104,10 @@ static EcpSpare descent_spare;
 static void
 descent_expect(EcpDescent *descent, int expected)
 {
-	double		nclusters = Max(descent->state->meta.ecpm_nleaves, 1);
-	double		fanout = pow(nclusters, 1.0 / descent->nlevels);
+	double		fanout = pow(Max(descent->state->meta.ecpm_nleaves, 1),
+							 1.0 / descent->nlevels);
 	double		wanted = Max(expected, 1);
 
-	descent->beam = ECP_BEAM * Max(cbrt(nclusters / ECP_BEAM_CLUSTERS), 1);
 	for (int l = 0; l < descent->nlevels; l++)
 	{
 		EcpDescentLevel *level = &descent->levels[l];
@@ -127,7 +116,7 @@ descent_expect(EcpDescent *descent, int expected)
 		level->wanted = wanted;
 		ecp_topk_reset(&level->queue,
 					   (Size) Min(wanted, PG_INT32_MAX));
-		wanted = Max(ceil(wanted * descent->beam / Max(fanout, 1)),
+		wanted = Max(ceil(wanted * ECP_BEAM / Max(fanout, 1)),
 					 ECP_BEAM_NODES_MIN);
 		wanted = Min(wanted, PG_INT32_MAX);
 	}
@@ -352,7 +341,7 @@ descent_take(EcpDescent *descent, int l)
 	if (++level->taken > level->wanted)
 		level->wanted = level->taken + level->taken / ECP_DESCENT_STEP;
 
-	while (level->compared < level->wanted * descent->beam ||
+	while (level->compared < level->wanted * ECP_BEAM ||
 		   level->opened < ECP_BEAM_NODES_MIN)
 	{
 		if (l + 1 < descent->nlevels)
