@@ -172,6 +172,7 @@ my %arguments = (
 	'ecp_admit_extents(double precision[], double precision, double precision, double precision, double precision, double precision, double precision, double precision)'
 	  => "'{1,2}'::float8[], 4e5::float8, 5e4::float8, 0.8::float8, 1e3::float8, 1e3::float8, 1e3::float8, 5::float8",
 	'ecp_advise(name)' => "'trapped'::name",
+	'ecp_attr_tree_true(anyelement, record)' => '1, ROW(1)',
 	'ecp_calibrate(name, bigint, double precision, bigint, integer[], integer[], boolean)'
 	  => "'trapped'::name, 16777216::bigint, 0.2::float8, 100000000::bigint, '{8192,65536}'::integer[], '{1}'::integer[], false",
 	'ecp_index_check(regclass, boolean)' =>
