@@ -131,6 +131,8 @@ answer(
 # A call of each function
 
 my %literal = (
+	'anyelement' => '1',
+	'record' => 'ROW(1)',
 	'real[]' => q('{1,2}'::real[]),
 	'double precision[]' => q('{1,2}'::float8[]),
 	'smallint[]' => q('{1,2}'::smallint[]),
@@ -172,7 +174,6 @@ my %arguments = (
 	'ecp_admit_extents(double precision[], double precision, double precision, double precision, double precision, double precision, double precision, double precision)'
 	  => "'{1,2}'::float8[], 4e5::float8, 5e4::float8, 0.8::float8, 1e3::float8, 1e3::float8, 1e3::float8, 5::float8",
 	'ecp_advise(name)' => "'trapped'::name",
-	'ecp_attr_tree_true(anyelement, record)' => '1, ROW(1)',
 	'ecp_calibrate(name, bigint, double precision, bigint, integer[], integer[], boolean)'
 	  => "'trapped'::name, 16777216::bigint, 0.2::float8, 100000000::bigint, '{8192,65536}'::integer[], '{1}'::integer[], false",
 	'ecp_index_check(regclass, boolean)' =>
@@ -275,14 +276,14 @@ foreach my $i (0 .. $#calls)
 		  . " FROM $calls[$i]");
 }
 
-# the operators, with operands of their types, and the views
-my @operators = map { [ split /\|/ ] } split /\n/, answer(
-	q(SELECT o.oprname, o.oprleft::regtype, o.oprright::regtype FROM pg_operator o
-	WHERE o.oprnamespace = 'trap'::regnamespace ORDER BY 1, 2, 3));
+# the operators, with operands of their types, and the views; a name may have |
+my @operators = map { [ split /\|/, $_, 3 ] } split /\n/, answer(
+	q(SELECT o.oprleft::regtype, o.oprright::regtype, o.oprname FROM pg_operator o
+	WHERE o.oprnamespace = 'trap'::regnamespace ORDER BY 3, 1, 2));
 my $n = @calls;
 foreach (@operators)
 {
-	my ($name, $left, $right) = @$_;
+	my ($left, $right, $name) = @$_;
 
 	push @calls, "$name of $left and $right";
 	answer(
