@@ -49,6 +49,14 @@ struct EcpAttrTree
 
 #define TREE_ITEMS_MAX		(ECP_TREE_FIELDS_MAX / 3)
 
+const char *const ecp_attr_tree_operators[BTMaxStrategyNumber + 1] = {
+	[BTLessStrategyNumber] = "<",
+	[BTLessEqualStrategyNumber] = "<=",
+	[BTEqualStrategyNumber] = "=",
+	[BTGreaterEqualStrategyNumber] = ">=",
+	[BTGreaterStrategyNumber] = ">"
+};
+
 static void
 tree_refuse(void)
 {
@@ -63,13 +71,6 @@ static EcpAttrLeaf *
 tree_leaf(const EcpAttrDesc *desc, int column, const char *operator, Oid type,
 		  Datum value, bool isnull)
 {
-	static const char *const names[] = {
-		[BTLessStrategyNumber] = "<",
-		[BTLessEqualStrategyNumber] = "<=",
-		[BTEqualStrategyNumber] = "=",
-		[BTGreaterEqualStrategyNumber] = ">=",
-		[BTGreaterStrategyNumber] = ">"
-	};
 	ScanKeyData key = {0};
 	bool		negated = false;
 	bool		all = false;
@@ -107,7 +108,7 @@ tree_leaf(const EcpAttrDesc *desc, int column, const char *operator, Oid type,
 	{
 		int			strategy = BTMaxStrategyNumber;
 
-		while (strategy > 0 && strcmp(operator, names[strategy]) != 0)
+		while (strategy > 0 && strcmp(operator, ecp_attr_tree_operators[strategy]) != 0)
 			strategy--;
 		if (strategy == 0)
 			tree_refuse();

@@ -8,9 +8,13 @@
 #ifndef ECP_ATTR_TREE_H
 #define ECP_ATTR_TREE_H
 
+#include "access/stratnum.h"
 #include "ecp/page/ecp_attr.h"
 
 typedef struct EcpAttrTree EcpAttrTree;
+
+/* What the comparison of a strategy is called in a tree. */
+extern const char *const ecp_attr_tree_operators[BTMaxStrategyNumber + 1];
 
 extern EcpAttrTree *ecp_attr_tree_create(const EcpAttrDesc *desc,
 										 const ScanKeyData *key);

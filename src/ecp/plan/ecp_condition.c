@@ -31,6 +31,7 @@
 #include "catalog/pg_type_d.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/page/ecp_attr.h"
+#include "ecp/page/ecp_attr_tree.h"
 #include "ecp/plan/ecp_condition.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -54,19 +55,6 @@ typedef struct Condition
 
 static bool condition_add(Condition *condition, Node *node);
 
-static EcpAttrKind
-condition_kind(const IndexOptInfo *index, int column)
-{
-	Oid			function = get_opfamily_proc(index->opfamily[column],
-											 index->opcintype[column],
-											 index->opcintype[column],
-											 ECP_CLASS_PROC);
-
-	Assert(OidIsValid(function));
-	return EcpClassAttrKind(DatumGetInt32(OidFunctionCall1(function,
-														   PointerGetDatum(NULL))));
-}
-
 /* The key column that an expression is, or -1. */
 static int
 condition_column(const EcpMatch *match, Node *node)
@@ -79,11 +67,19 @@ condition_column(const EcpMatch *match, Node *node)
 	return -1;
 }
 
-static bool
-condition_is_value(const EcpMatch *match, Node *node)
+/* The key column on one side of an operator, and what is on the other; or -1. */
+static int
+condition_operands(const Condition *condition, const OpExpr *op, Node **operand,
+				   Node **value)
 {
-	return !bms_is_member(match->rel->relid, pull_varnos(match->root, node)) &&
-		!contain_volatile_functions(node);
+	int			column = condition_column(condition->match, linitial(op->args));
+	int			side = column < 0 ? 1 : 0;
+
+	if (column < 0)
+		column = condition_column(condition->match, lsecond(op->args));
+	*operand = list_nth(op->args, side);
+	*value = list_nth(op->args, 1 - side);
+	return column;
 }
 
 /* A constant that EXPLAIN prints without its type. */
@@ -128,9 +124,8 @@ static const char *
 condition_operator(const Condition *condition, int column, Oid opno,
 				   Oid collation, bool *lossy)
 {
-	static const char *const names[] = {NULL, "<", "<=", "=", ">=", ">"};
 	const IndexOptInfo *index = condition->match->index;
-	EcpAttrKind kind = condition_kind(index, column);
+	EcpAttrKind kind = EcpClassAttrKind(ecp_match_class(index, column));
 	Oid			negator;
 	int			strategy;
 
@@ -140,8 +135,8 @@ condition_operator(const Condition *condition, int column, Oid opno,
 										RECORDOID, ECP_TREE_STRATEGY)))
 		return NULL;
 	strategy = get_op_opfamily_strategy(opno, index->opfamily[column]);
-	if (strategy > 0 && strategy < lengthof(names))
-		return names[strategy];
+	if (strategy > 0 && strategy <= BTMaxStrategyNumber)
+		return ecp_attr_tree_operators[strategy];
 	negator = get_negator(opno);
 	if (*lossy || !OidIsValid(negator) ||
 		get_op_opfamily_strategy(negator, index->opfamily[column]) !=
@@ -153,22 +148,16 @@ condition_operator(const Condition *condition, int column, Oid opno,
 static bool
 condition_add_operator(Condition *condition, const OpExpr *op)
 {
-	Node	   *operand = linitial(op->args);
-	Node	   *value = lsecond(op->args);
-	Oid			opno = op->opno;
-	int			column = condition_column(condition->match, operand);
+	Node	   *operand;
+	Node	   *value;
+	int			column = condition_operands(condition, op, &operand, &value);
+	Oid			opno = operand == linitial(op->args) ? op->opno :
+		get_commutator(op->opno);
 	const char *name;
 	bool		lossy;
 
-	if (column < 0)
-	{
-		operand = lsecond(op->args);
-		value = linitial(op->args);
-		opno = get_commutator(opno);
-		column = condition_column(condition->match, operand);
-	}
 	if (column < 0 || !OidIsValid(opno) ||
-		!condition_is_value(condition->match, value))
+		!ecp_match_is_value(condition->match, value))
 		return false;
 	name = condition_operator(condition, column, opno, op->inputcollid, &lossy);
 	if (name == NULL)
@@ -188,7 +177,7 @@ condition_add_array(Condition *condition, const ScalarArrayOpExpr *op)
 	const char *name;
 	bool		lossy;
 
-	if (column < 0 || !condition_is_value(condition->match, array) ||
+	if (column < 0 || !ecp_match_is_value(condition->match, array) ||
 		!OidIsValid(get_element_type(exprType(array))))
 		return false;
 	name = condition_operator(condition, column, op->opno, op->inputcollid,
@@ -263,18 +252,12 @@ static bool
 condition_add_distinct(Condition *condition, const DistinctExpr *op,
 					   bool differs)
 {
-	Node	   *operand = linitial(op->args);
-	Node	   *value = lsecond(op->args);
-	int			column = condition_column(condition->match, operand);
+	Node	   *operand;
+	Node	   *value;
+	int			column = condition_operands(condition, op, &operand, &value);
 	const char *name;
 	bool		lossy;
 
-	if (column < 0)
-	{
-		operand = lsecond(op->args);
-		value = linitial(op->args);
-		column = condition_column(condition->match, operand);
-	}
 	if (column < 0 || !IsA(value, Const) || ((Const *) value)->constisnull ||
 		exprType(value) != exprType(operand))
 		return false;

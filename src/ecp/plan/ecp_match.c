@@ -63,9 +63,21 @@ ecp_match_is_ours(const IndexOptInfo *index)
 	return index->amcostestimate == ecpcostestimate;
 }
 
-/* Is the expression constant during a scan? */
-static bool
-match_is_value(const EcpMatch *match, Node *node)
+int
+ecp_match_class(const IndexOptInfo *index, int column)
+{
+	Oid			function = get_opfamily_proc(index->opfamily[column],
+											 index->opcintype[column],
+											 index->opcintype[column],
+											 ECP_CLASS_PROC);
+
+	Assert(column >= 0 && column < index->nkeycolumns);
+	Assert(OidIsValid(function));
+	return DatumGetInt32(OidFunctionCall1(function, PointerGetDatum(NULL)));
+}
+
+bool
+ecp_match_is_value(const EcpMatch *match, Node *node)
 {
 	return !bms_is_member(match->rel->relid, pull_varnos(match->root, node)) &&
 		!contain_volatile_functions(node);
@@ -94,7 +106,7 @@ match_operands(const EcpMatch *match, const OpExpr *op, int column,
 		opno = match_index_to_operand(lsecond(op->args), column,
 									  match->index) ?
 			get_commutator(opno) : InvalidOid;
-	return OidIsValid(opno) && match_is_value(match, *value) ?
+	return OidIsValid(opno) && ecp_match_is_value(match, *value) ?
 		opno : InvalidOid;
 }
 
@@ -143,7 +155,7 @@ match_cast_distance(const EcpMatch *match, const OpExpr *op,
 		distance->column = match_cast(match, lsecond(op->args));
 		value = linitial(op->args);
 	}
-	if (distance->column == NULL || !match_is_value(match, value))
+	if (distance->column == NULL || !ecp_match_is_value(match, value))
 		return false;
 	other = exprType(value);
 	convert = get_opfamily_proc(family, other, type, ECP_CONVERT_PROC);
@@ -179,20 +191,6 @@ match_distance(const EcpMatch *match, Node *node, MatchDistance *distance)
 	return OidIsValid(distance->sortfamily);
 }
 
-/* Can a distance of the index not be negative, but for rounding? */
-static bool
-match_is_positive(const IndexOptInfo *index)
-{
-	Oid			function = get_opfamily_proc(index->opfamily[0],
-											 index->opcintype[0],
-											 index->opcintype[0],
-											 ECP_CLASS_PROC);
-
-	return OidIsValid(function) &&
-		EcpClassMetric(DatumGetInt32(OidFunctionCall1(function,
-													  PointerGetDatum(NULL)))) != ECP_METRIC_IP;
-}
-
 /*
  * Match an expression that rises or, then *falls, falls with a distance.  If
  * "bound" is not NULL, *bound limits the expression from above or below, and
@@ -221,8 +219,9 @@ match_function(const EcpMatch *match, Node *node, MatchDistance *distance,
 		divides |= step.kind == ECP_MONOTONE_INTO;
 		node = step.argument;
 	}
+	/* a distance is not negative, but for rounding; an inner product can be */
 	return !divides || (least > MATCH_DIVISOR_MIN &&
-						match_is_positive(match->index));
+						EcpClassMetric(ecp_match_class(match->index, 0)) != ECP_METRIC_IP);
 }
 
 /* Does the catalog say that a column is NOT NULL? */
@@ -408,7 +407,7 @@ match_bound(const EcpMatch *match, const OpExpr *op, MatchDistance *distance,
 
 		*radius = bound;
 		if (match_function(match, node, distance, &falls, radius, above) &&
-			above == falls && *radius != NULL && match_is_value(match, bound))
+			above == falls && *radius != NULL && ecp_match_is_value(match, bound))
 			return true;
 	}
 	return false;
@@ -509,7 +508,7 @@ match_array(EcpMatch *match, RestrictInfo *rinfo, int column)
 	if (!op->useOr || index->indexcollations[column] != op->inputcollid ||
 		!match_index_to_operand(linitial(op->args), column, index) ||
 		!op_in_opfamily(op->opno, index->opfamily[column]) ||
-		!match_is_value(match, lsecond(op->args)))
+		!ecp_match_is_value(match, lsecond(op->args)))
 		return false;
 	match_add_clause(match, rinfo, NULL, false, column);
 	return true;
