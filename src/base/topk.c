@@ -342,14 +342,19 @@ topk_sort(EcpTopk *topk, EcpRanked *items, Size n)
 	TopkKey    *keys[2];
 	EcpRanked  *sorted;
 
-	for (Size i = 0; i < n && n >= TOPK_DIGITS_MIN && n <= TOPK_DIGITS_MAX; i++)
+	if (n < TOPK_DIGITS_MIN || n > TOPK_DIGITS_MAX)
+	{
+		ranked_sort(items, n);
+		return;
+	}
+	for (Size i = 0; i < n; i++)
 	{
 		uint32		key = topk_key(items[i].rank);
 
 		least = Min(least, key);
 		most = Max(most, key);
 	}
-	if (n < TOPK_DIGITS_MIN || n > TOPK_DIGITS_MAX || most == least)
+	if (most == least)
 	{
 		ranked_sort(items, n);
 		return;

@@ -103,14 +103,14 @@ options_init_storage(void)
 	add_int_reloption(options_kind, "levels",
 					  "Levels of leaders; 0 chooses by their number",
 					  0, 0, ECP_LEVELS_MAX, AccessExclusiveLock);
+	add_real_reloption(options_kind, "max_ms",
+					   "Milliseconds that a search may read clusters for; 0 sets no limit",
+					   0, 0, ECP_MAX_MS_MAX, ShareUpdateExclusiveLock);
 	add_enum_reloption(options_kind, "quantizer",
 					   "Codes of vectors that are scanned before the vectors",
 					   quantizer_values, ECP_QUANTIZER_AUTO,
 					   "Valid values are \"auto\", \"none\" and \"rabitq\".",
 					   AccessExclusiveLock);
-	add_real_reloption(options_kind, "max_ms",
-					   "Milliseconds that a search may read clusters for; 0 sets no limit",
-					   0, 0, ECP_MAX_MS_MAX, ShareUpdateExclusiveLock);
 	add_int_reloption(options_kind, "sample_factor",
 					  "Rows sampled for each leader of a k-means build; 0 chooses by the type",
 					  ECP_SAMPLE_FACTOR_DEFAULT, 0, ECP_SAMPLE_FACTOR_MAX,

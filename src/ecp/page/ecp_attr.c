@@ -20,8 +20,8 @@
  * BETWEEN, IN, IS NULL), without a function call.
  *
  * A key of some kinds represents several values (the first half of a uuid, the
- * hash or the first bytes of a text).  Then ranges include all values that may be equal, and the
- * executor rechecks the rows.
+ * hash or the first bytes of a text).  Then ranges include all values that may be
+ * equal, and the executor rechecks the rows.
  *
  * ecp_build.c and ecp_insert.c call ecp_attr_form(); ecp_scan.c makes a filter of
  * the scan keys, and ecp_search_page.c applies it.

@@ -39,7 +39,7 @@ static double budget_row_ms = 0.001;
 
 /* Milliseconds since the search started. */
 static double
-budget_elapsed(const EcpSearchBudget * budget)
+budget_elapsed(const EcpSearchBudget *budget)
 {
 	instr_time	now;
 

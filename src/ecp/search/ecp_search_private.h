@@ -73,7 +73,7 @@ typedef struct EcpSearchBudget
 	instr_time	start;
 	double		begun;			/* ms after the start: clusters are read, */
 	double		read;			/* and those of the first window are */
-}			EcpSearchBudget;
+} EcpSearchBudget;
 
 /* What of an entry page is needed to read its rows' vectors afterwards. */
 typedef struct EcpVectorPart
