@@ -1120,53 +1120,55 @@ GRANT SELECT ON ecp_stat_indexes TO PUBLIC;
 -- ecp: batches of queries
 
 CREATE FUNCTION ecp_knn_batch(index regclass, queries anyarray,
-	k integer DEFAULT 10, OUT query bigint, OUT rank integer, OUT tid tid,
-	OUT distance float8) RETURNS SETOF record
-	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+	k integer DEFAULT 10, condition text DEFAULT NULL, OUT query bigint,
+	OUT rank integer, OUT tid tid, OUT distance float8) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED
 	COST 1000 ROWS 10000;
-COMMENT ON FUNCTION ecp_knn_batch(regclass, anyarray, integer) IS
+COMMENT ON FUNCTION ecp_knn_batch(regclass, anyarray, integer, text) IS
 	'the k rows of a table nearest to each vector of an array, through one pass over an ecp index';
 
 CREATE FUNCTION ecp_knn_batch(index regclass, queries text,
-	k integer DEFAULT 10, OUT query bigint, OUT rank integer, OUT tid tid,
-	OUT distance float8) RETURNS SETOF record
-	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+	k integer DEFAULT 10, condition text DEFAULT NULL, OUT query bigint,
+	OUT rank integer, OUT tid tid, OUT distance float8) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED
 	COST 1000 ROWS 10000;
-COMMENT ON FUNCTION ecp_knn_batch(regclass, text, integer) IS
+COMMENT ON FUNCTION ecp_knn_batch(regclass, text, integer, text) IS
 	'the k rows of a table nearest to each vector that a query returns, through one pass over an ecp index';
 
 CREATE FUNCTION ecp_knn_fetch(index regclass, queries anyarray,
-	columns name[], k integer DEFAULT 10, OUT query bigint, OUT rank integer,
-	OUT distance float8, OUT data jsonb) RETURNS SETOF record
-	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+	columns name[], k integer DEFAULT 10, condition text DEFAULT NULL,
+	OUT query bigint, OUT rank integer, OUT distance float8, OUT data jsonb)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED
 	COST 1000 ROWS 10000;
-COMMENT ON FUNCTION ecp_knn_fetch(regclass, anyarray, name[], integer) IS
+COMMENT ON FUNCTION ecp_knn_fetch(regclass, anyarray, name[], integer, text) IS
 	'the k rows of a table nearest to each vector of an array, with some of their columns; also of a distributed table';
 
 -- what a node of a distributed table is asked: by name, so without a polymorphic
 -- argument, which a function of another's could fit better
 CREATE FUNCTION _ecp_knn_fetch(index regclass, queries text[],
-	columns name[], k integer, OUT query bigint, OUT rank integer,
-	OUT distance float8, OUT data jsonb) RETURNS SETOF record
-	AS 'MODULE_PATHNAME', 'ecp_knn_fetch_shard' LANGUAGE C STABLE STRICT
+	columns name[], k integer, condition text, OUT query bigint,
+	OUT rank integer, OUT distance float8, OUT data jsonb)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME', 'ecp_knn_fetch_shard' LANGUAGE C STABLE
 	PARALLEL RESTRICTED COST 1000 ROWS 10000;
-COMMENT ON FUNCTION _ecp_knn_fetch(regclass, text[], name[], integer) IS
+COMMENT ON FUNCTION _ecp_knn_fetch(regclass, text[], name[], integer, text) IS
 	'ecp_knn_fetch() for one shard, of vectors given as texts';
 
 CREATE FUNCTION ecp_knn_exact(index regclass, queries anyarray,
-	k integer DEFAULT 10, OUT query bigint, OUT rank integer, OUT tid tid,
-	OUT distance float8) RETURNS SETOF record
-	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+	k integer DEFAULT 10, condition text DEFAULT NULL, OUT query bigint,
+	OUT rank integer, OUT tid tid, OUT distance float8) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED
 	COST 100000 ROWS 10000;
-COMMENT ON FUNCTION ecp_knn_exact(regclass, anyarray, integer) IS
+COMMENT ON FUNCTION ecp_knn_exact(regclass, anyarray, integer, text) IS
 	'the k rows of a table nearest to each vector of an array, by comparing all indexed rows';
 
 CREATE FUNCTION ecp_knn_exact(index regclass, queries text,
-	k integer DEFAULT 10, OUT query bigint, OUT rank integer, OUT tid tid,
-	OUT distance float8) RETURNS SETOF record
-	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED
+	k integer DEFAULT 10, condition text DEFAULT NULL, OUT query bigint,
+	OUT rank integer, OUT tid tid, OUT distance float8) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED
 	COST 100000 ROWS 10000;
-COMMENT ON FUNCTION ecp_knn_exact(regclass, text, integer) IS
+COMMENT ON FUNCTION ecp_knn_exact(regclass, text, integer, text) IS
 	'the k rows of a table nearest to each vector that a query returns, by comparing all indexed rows';
 
 CREATE FUNCTION ecp_vote(index regclass, queries text, image name,

@@ -3,13 +3,13 @@
  * policy_scan.c
  *	  The rows of a table that row-level security lets the current user see.
  *
- * This is the query SELECT ctid FROM ONLY table [WHERE ctid = ANY (...)], which
- * the server rewrites with the table's policies, plans and executes as any
- * other.  It is not parsed, though: it is made of the OIDs of the table and the
- * operator.  A text would name them, and the name of a table that is open and
- * locked may stand for another one by then, since a lock on a table does not
- * keep its schema from being renamed.  The rows that the other table allows
- * would then be taken for those of this one.
+ * This is the query SELECT ctid FROM ONLY table [WHERE ctid = ANY (...) AND
+ * condition], which the server rewrites with the table's policies, plans and
+ * executes as any other.  It is not parsed, though, but for the condition: it is
+ * made of the OIDs of the table and the operator.  A text would name them, and the
+ * name of a table that is open and locked may stand for another one by then, since
+ * a lock on a table does not keep its schema from being renamed.  The rows that the
+ * other table allows would then be taken for those of this one.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,6 +17,7 @@
 
 #include "access/sysattr.h"
 #include "base/compat.h"
+#include "base/condition.h"
 #include "base/policy_scan.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
@@ -97,16 +98,14 @@ tid_condition(Var *ctid, const ItemPointerData *asked, int nasked)
 
 /* The query, as the parser would make it. */
 static Query *
-make_query(Relation rel, const ItemPointerData *asked, int nasked)
+make_query(Relation rel, const char *condition, const ItemPointerData *asked,
+		   int nasked)
 {
 	ParseState *pstate = make_parsestate(NULL);
 	Query	   *query = makeNode(Query);
-	RangeTblRef *from = makeNode(RangeTblRef);
+	Node	   *where = ecp_condition_parse(pstate, rel, condition);
 	Var		   *ctid;
 
-	(void) addRangeTableEntryForRelation(pstate, rel, AccessShareLock, NULL,
-										 false, true);
-	from->rtindex = 1;
 	ctid = makeVar(1, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0);
 	markVarForSelectPriv(pstate, ctid);
 	query->commandType = CMD_SELECT;
@@ -114,9 +113,10 @@ make_query(Relation rel, const ItemPointerData *asked, int nasked)
 	query->canSetTag = true;
 	query->rtable = pstate->p_rtable;
 	ecp_query_set_perminfos(query, pstate);
-	query->jointree = makeFromExpr(list_make1(from),
-								   asked ? tid_condition(ctid, asked, nasked) :
-								   NULL);
+	if (asked)
+		where = make_and_qual(tid_condition(ctid, asked, nasked), where);
+	query->hasSubLinks = pstate->p_hasSubLinks;
+	query->jointree = makeFromExpr(pstate->p_joinlist, where);
 	query->targetList = list_make1(makeTargetEntry((Expr *) ctid, 1, "ctid",
 												   false));
 	free_parsestate(pstate);
@@ -124,11 +124,11 @@ make_query(Relation rel, const ItemPointerData *asked, int nasked)
 }
 
 EcpPolicyScan *
-ecp_policy_scan_begin(Relation rel, Snapshot snapshot,
+ecp_policy_scan_begin(Relation rel, Snapshot snapshot, const char *condition,
 					  const ItemPointerData *asked, int nasked)
 {
 	EcpPolicyScan *scan = palloc0_object(EcpPolicyScan);
-	Query	   *query = make_query(rel, asked, nasked);
+	Query	   *query = make_query(rel, condition, asked, nasked);
 	const char *text = "row-level security of an index's rows";
 
 	scan->receiver.pub.receiveSlot = receive_slot;

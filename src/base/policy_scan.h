@@ -17,9 +17,10 @@ typedef struct EcpPolicyScan EcpPolicyScan;
 /*
  * Begin to read the TIDs of an open table's rows, or, if "asked" is not NULL,
  * those among nasked TIDs, as the current user.  The table's children are left
- * out.
+ * out, and with a condition (condition.h) the rows for which it is not true.
  */
 extern EcpPolicyScan *ecp_policy_scan_begin(Relation rel, Snapshot snapshot,
+											const char *condition,
 											const ItemPointerData *asked,
 											int nasked);
 

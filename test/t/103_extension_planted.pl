@@ -72,11 +72,13 @@ as_proprietor(
 	CREATE TABLE trap.far_1 AS SELECT * FROM trap.items;
 	CREATE INDEX far_v_1 ON trap.far_1 USING ecp (v);
 	CREATE INDEX far_id_1 ON trap.far_1 USING betree (id);
+	CREATE TABLE trap.plain AS SELECT * FROM trap.items;
+	CREATE INDEX plain_v ON trap.plain USING ecp (v, id);
 	CREATE TABLE trap.land (k integer) PARTITION BY LIST (k);
 	CREATE TABLE trap.land_1 PARTITION OF trap.land FOR VALUES IN (1);
 	CREATE TABLE trap.parts (id integer, v real[]) PARTITION BY LIST (id);
 	CREATE TABLE trap.parts_1 PARTITION OF trap.parts FOR VALUES IN (1);
-	ANALYZE trap.items, trap.far_1;),
+	ANALYZE trap.items, trap.plain, trap.far_1;),
 		sprintf($body, 'IMMUTABLE', 'RETURN 1;')));
 
 # What Citus has in its catalog, with one node: this one.
@@ -152,8 +154,11 @@ $literal{"trap.ecp_$$_[0]_ball"} =
 
 my $queries = q('{{1,2,1},{9,3,1}}'::real[]);
 my $query = q('SELECT v FROM calls.queries'::text);
+my $condition = q('id OPERATOR(pg_catalog.>) 0'::text);
 my $columns = q('{id,what,kind,things,ctid}'::name[]);
 my $ecp = q('trap.items_v'::regclass);
+# with a condition a table is planned, for which its owner's predicates are computed
+my $plain = q('trap.plain_v'::regclass);
 my $betree = q('trap.items_id'::regclass);
 my $land = q('trap.land'::regclass);
 my $far_ecp = q('trap.far_v'::regclass);
@@ -161,8 +166,8 @@ my $far_betree = q('trap.far_id'::regclass);
 
 # the arguments of one call, or of several
 my %arguments = (
-	'_ecp_knn_fetch(regclass, text[], name[], integer)' =>
-	  "$ecp, '{\"{1,2,1}\"}'::text[], $columns, 3",
+	'_ecp_knn_fetch(regclass, text[], name[], integer, text)' =>
+	  "$ecp, '{\"{1,2,1}\"}'::text[], $columns, 3, NULL::text",
 	'betree_adopt(text)' => "'public.citext_ops'::text",
 	'betree_flush(regclass)' => [ $betree, $far_betree ],
 	'betree_index_check(regclass, boolean)' =>
@@ -180,12 +185,19 @@ my %arguments = (
 	  [ "$ecp, true", "$far_ecp, true" ],
 	'ecp_index_stats(regclass)' => [ $ecp, $far_ecp ],
 	'ecp_kernels()' => '',
-	'ecp_knn_batch(regclass, anyarray, integer)' => "$ecp, $queries, 3",
-	'ecp_knn_batch(regclass, text, integer)' => "$ecp, $query, 3",
-	'ecp_knn_exact(regclass, anyarray, integer)' => "$ecp, $queries, 3",
-	'ecp_knn_exact(regclass, text, integer)' => "$ecp, $query, 3",
-	'ecp_knn_fetch(regclass, anyarray, name[], integer)' =>
-	  [ "$ecp, $queries, $columns, 3", "$far_ecp, $queries, $columns, 3" ],
+	'ecp_knn_batch(regclass, anyarray, integer, text)' =>
+	  [ "$ecp, $queries, 3, NULL::text", "$plain, $queries, 3, $condition" ],
+	'ecp_knn_batch(regclass, text, integer, text)' =>
+	  [ "$ecp, $query, 3, NULL::text", "$plain, $query, 3, $condition" ],
+	'ecp_knn_exact(regclass, anyarray, integer, text)' =>
+	  [ "$ecp, $queries, 3, NULL::text", "$plain, $queries, 3, $condition" ],
+	'ecp_knn_exact(regclass, text, integer, text)' =>
+	  [ "$ecp, $query, 3, NULL::text", "$plain, $query, 3, $condition" ],
+	'ecp_knn_fetch(regclass, anyarray, name[], integer, text)' => [
+		"$ecp, $queries, $columns, 3, NULL::text",
+		"$plain, $queries, $columns, 3, $condition",
+		"$far_ecp, $queries, $columns, 3, $condition"
+	],
 	'ecp_last_scan()' => '',
 	'ecp_maintain(regclass)' => [ $ecp, $far_ecp ],
 	'ecp_misassigned(regclass, integer)' => [ "$ecp, 10", "$far_ecp, 10" ],
@@ -441,7 +453,7 @@ as_proprietor(
 # A call by name finds one of them: this would be seen.
 my $before = planted_calls();
 my ($ret) = $node->psql('hostile',
-	"SELECT * FROM trap.ecp_knn_batch('trap.items_v'::regclass, '{{1,2,1}}'::real[], 3)"
+	"SELECT * FROM trap.ecp_knn_batch('trap.items_v'::regclass, '{{1,2,1}}'::real[], 3, NULL::text)"
 );
 isnt($ret, 0, 'a call by name finds what is planted');
 is(planted_calls(), $before + 1, 'and it is seen');

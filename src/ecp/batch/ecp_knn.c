@@ -23,6 +23,9 @@
  * quantiser the batch compares codes, as scans do (ecp_knn_codes.c), where that
  * saves reads; otherwise scans are faster, and it runs one for each query.
  *
+ * With a condition that the index knows, all of this sees only rows that satisfy it;
+ * with others, a search is executed for each query (ecp_knn_condition.c).
+ *
  * Both functions return TIDs, for a join with the table in the same
  * statement, which has the same snapshot.
  *
@@ -117,8 +120,9 @@ knn_open(EcpKnn *knn, FunctionCallInfo fcinfo)
 	knn->index = ecp_user_index_open_with_table(fcinfo, AccessShareLock,
 												ECP_INDEX_READ, &ecp_index_kind,
 												&knn->heap);
-	knn->row_security = check_enable_rls(RelationGetRelid(knn->heap),
-										 InvalidOid, false) == RLS_ENABLED;
+	knn->row_security = knn->checked =
+		check_enable_rls(RelationGetRelid(knn->heap),
+						 InvalidOid, false) == RLS_ENABLED;
 	knn->snapshot = GetActiveSnapshot();
 	if (!IsMVCCSnapshot(knn->snapshot))
 		ereport(ERROR,
@@ -151,7 +155,7 @@ knn_next_batch(EcpKnn *knn, EcpKnnInput *input, TupleTableSlot *slot)
 		query->id = DatumGetInt64(slot_getattr(slot, 1, &isnull));
 		query->flags = 0;
 		query->nrefs = query->nheap = query->nresults = 0;
-		query->vectors = 0;
+		query->vectors = query->filtered = 0;
 		query->ncodes = 0;
 		query->bound = query->code_bound = get_float8_infinity();
 		value = slot_getattr(slot, 2, &isnull);
@@ -213,7 +217,8 @@ knn_settle(EcpKnn *knn, int q)
 		return true;
 	if ((query->nresults < plan->k && refused) ||
 		(query->flags & ECP_KNN_CUT_OFF) != 0 ||
-		(ecp_max_scan_tuples >= 0 && query->vectors >= ecp_max_scan_tuples))
+		(ecp_max_scan_tuples >= 0 &&
+		 query->vectors + query->filtered >= ecp_max_scan_tuples))
 		return false;
 	if (ecp_iterative_scan == ECP_ITERATIVE_OFF ||
 		(query->flags & ECP_KNN_ALL_READ) != 0)
@@ -222,6 +227,30 @@ knn_settle(EcpKnn *knn, int q)
 		return query->nresults == plan->k && taken <= plan->scan.k;
 	return query->nresults == plan->k &&
 		(uint64) taken * ECP_SEARCH_AHEAD <= query->vectors;
+}
+
+/* Answer the queries that are left. */
+static void
+knn_answer_rest(EcpKnn *knn)
+{
+	const EcpMetaPageData *meta = &knn->plan->state.meta;
+
+	if (knn->condition == NULL || !knn->checked)
+	{
+		ecp_knn_workers_run(knn, ECP_KNN_RESCAN, knn->shared->nrest, KNN_RESCAN_STEP);
+		return;
+	}
+	for (int i = 0; i < knn->shared->nrest; i++)
+	{
+		uint32		q = knn->rest[i];
+		Datum		vector = ecp_vector_make(meta->ecpm_column_type, meta->ecpm_dims,
+											 knn->elements + q * knn->plan->query_stride);
+
+		knn->queries[q].nresults =
+			ecp_knn_condition_search(knn->condition, vector, ecp_knn_heap(knn, q),
+									 ecp_knn_tids(knn, q));
+		pfree(DatumGetPointer(vector));
+	}
 }
 
 /*
@@ -238,7 +267,7 @@ knn_answer_by_scans(EcpKnn *knn)
 		if ((knn->queries[q].flags & ECP_KNN_NULL) == 0)
 			knn->rest[shared->nrest++] = q;
 	}
-	ecp_knn_workers_run(knn, ECP_KNN_RESCAN, shared->nrest, KNN_RESCAN_STEP);
+	knn_answer_rest(knn);
 }
 
 /* Answer the queries of the batch. */
@@ -283,7 +312,7 @@ knn_answer(EcpKnn *knn)
 							(n + processes - 1) / processes);
 	ecp_knn_workers_run(knn, ECP_KNN_FETCH, n,
 						(n + processes - 1) / processes);
-	if (knn->row_security && !plan->exact)
+	if (knn->checked && !plan->exact)
 		ecp_knn_rows_check_policies(knn, knn->tids, n * plan->keep);
 
 	shared->nrest = 0;
@@ -292,7 +321,26 @@ knn_answer(EcpKnn *knn)
 		if (!knn_settle(knn, q))
 			knn->rest[shared->nrest++] = q;
 	}
-	ecp_knn_workers_run(knn, ECP_KNN_RESCAN, shared->nrest, KNN_RESCAN_STEP);
+	knn_answer_rest(knn);
+}
+
+/* Add the answer of a query. */
+static void
+knn_put_answer(EcpKnnAnswers *rows, int64 id, const EcpRanked *heap,
+			   ItemPointerData *tids, int n)
+{
+	Datum		values[4];
+	bool		nulls[4] = {false};
+
+	CHECK_FOR_INTERRUPTS();
+	values[0] = Int64GetDatum(id);
+	for (int i = 0; i < n; i++)
+	{
+		values[1] = Int32GetDatum(i + 1);
+		values[2] = PointerGetDatum(&tids[i]);
+		values[3] = Float8GetDatum(heap[i].rank);
+		tuplestore_putvalues(rows->store, rows->desc, values, nulls);
+	}
 }
 
 static void
@@ -301,20 +349,9 @@ knn_put_answers(EcpKnn *knn, EcpKnnAnswers *rows)
 	for (int q = 0; q < knn->shared->nqueries; q++)
 	{
 		const EcpKnnQuery *query = &knn->queries[q];
-		const EcpRanked *heap = ecp_knn_heap(knn, q);
-		ItemPointerData *tids = ecp_knn_tids(knn, q);
-		Datum		values[4];
-		bool		nulls[4] = {false};
 
-		CHECK_FOR_INTERRUPTS();
-		values[0] = Int64GetDatum(query->id);
-		for (int i = 0; i < query->nresults; i++)
-		{
-			values[1] = Int32GetDatum(i + 1);
-			values[2] = PointerGetDatum(&tids[i]);
-			values[3] = Float8GetDatum(heap[i].rank);
-			tuplestore_putvalues(rows->store, rows->desc, values, nulls);
-		}
+		knn_put_answer(rows, query->id, ecp_knn_heap(knn, q), ecp_knn_tids(knn, q),
+					   query->nresults);
 	}
 }
 
@@ -330,7 +367,7 @@ knn_workers(EcpKnn *knn, const EcpKnnPlan *plan, int64 nqueries)
 	double		cost;
 
 	if (max_parallel_workers_per_gather == 0 || IsParallelWorker() ||
-		knn->row_security || RelationUsesLocalBuffers(knn->heap))
+		knn->checked || RelationUsesLocalBuffers(knn->heap))
 		return 0;
 	/* index expressions need not be safe in a worker, nor for the caller */
 	if (plan->exact &&
@@ -358,6 +395,21 @@ knn_plan_refs(const EcpKnnPlan *plan, int n)
 	return n + Min((uint64) plan->state.meta.ecpm_nbuffers, n + KNN_BUFFERS_MORE);
 }
 
+/* Clusters that a scan reads on average: more where few rows pass the filter. */
+static int
+knn_plan_probes(const EcpKnn *knn, const EcpKnnPlan *plan)
+{
+	const EcpMetaPageData *meta = &plan->state.meta;
+	double		rows = Max(knn->heap->rd_rel->reltuples, 1);
+	double		nleaves = Max(meta->ecpm_nleaves, 1);
+
+	if (!plan->filtered)
+		return plan->scan.probes;
+	return (int) Min(ecp_target_filter_probes(plan->scan.probes,
+											  Min(knn->condition->rows / rows, 1),
+											  rows / nleaves), nleaves);
+}
+
 /* Which clusters are read, as in a scan that begins now. */
 static void
 knn_plan_clusters(EcpKnn *knn, EcpKnnPlan *plan)
@@ -368,31 +420,35 @@ knn_plan_clusters(EcpKnn *knn, EcpKnnPlan *plan)
 	/* one more than there are: so we see whether these were all */
 	int			all = meta->ecpm_nleaves + 1;
 	int			k = plan->k;
+	int			probes;
 
-	/* a scan under a policy has a condition */
-	if (knn->row_security)
+	/* a scan whose rows are checked wants as many at least */
+	if (knn->checked)
 		k = Max(k, ECP_TARGET_K);
 	ecp_target_plan(knn->index, meta, k, scan);
+	probes = knn_plan_probes(knn, plan);
 	plan->probes = Min(scan->probes, all);
 	if (!scan->adaptive)
 	{
+		/* how far such a scan reads depends on the rows that pass */
+		plan->by_scans = plan->filtered;
 		plan->max_refs = plan->max_read = knn_plan_refs(plan, plan->probes);
 		return;
 	}
 
 	/* more than refs have numbers for, or a scan looks at: by scans */
 	plan->by_scans = k > scan->k ||
-		scan->probes > ECP_KNN_REFS_MAX / (4 * KNN_WAVE_MOST) - KNN_BUFFERS_MORE;
+		probes > ECP_KNN_REFS_MAX / (4 * KNN_WAVE_MOST) - KNN_BUFFERS_MORE;
 	if (plan->by_scans)
 		return;
 	/* and one more, to look at */
-	plan->probes = Min(Max(KNN_WAVE_MOST * scan->probes, ECP_PLACE_LEADERS) + 1,
+	plan->probes = Min(Max(KNN_WAVE_MOST * probes, ECP_PLACE_LEADERS) + 1,
 					   all);
 	plan->max_refs = knn_plan_refs(plan, plan->probes);
 	plan->max_read = knn_plan_refs(plan, plan->probes == all ? all :
-								   KNN_WAVE_MOST * scan->probes);
+								   KNN_WAVE_MOST * probes);
 	plan->first = scan->least;
-	while (plan->first < scan->probes * KNN_WAVE_FIRST)
+	while (plan->first < probes * KNN_WAVE_FIRST)
 		plan->first = EcpLookNext(plan->first);
 }
 
@@ -439,6 +495,13 @@ knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 	plan->index_oid = RelationGetRelid(knn->index);
 	plan->exact = exact;
 	plan->k = plan->keep = k;
+	if (!exact && knn->condition)
+	{
+		plan->filtered = true;
+		plan->nkeys = knn->condition->nkeys;
+		plan->key_bytes = ecp_knn_keys_bytes(knn->index, knn->condition->keys,
+											 plan->nkeys);
+	}
 	if (!exact)
 	{
 		plan->keep += knn->row_security ? k * 3 : Max(k / 8, 2);
@@ -462,6 +525,58 @@ knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 										 plan->state.meta.ecpm_dims);
 	plan->query_stride = MAXALIGN(plan->query_bytes);
 	ecp_knn_workers_layout(plan, get_hash_memory_limit());
+}
+
+/* Find the neighbours of all queries by searches, one after the other. */
+static void
+knn_search(EcpKnn *knn, EcpKnnInput *input, int k, EcpKnnAnswers *rows)
+{
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(input->desc, &TTSOpsMinimalTuple);
+	EcpRanked  *found = palloc_array(EcpRanked, k);
+	ItemPointerData *tids = palloc_array(ItemPointerData, k);
+
+	while (tuplestore_gettupleslot(input->store, true, false, slot))
+	{
+		bool		isnull;
+		int64		id = DatumGetInt64(slot_getattr(slot, 1, &isnull));
+		Datum		vector = slot_getattr(slot, 2, &isnull);
+		EcpKnnErrorQuery error_query;
+		int			n;
+
+		if (isnull)
+			continue;
+		ecp_knn_error_begin(&error_query, id);
+		n = ecp_knn_condition_search(knn->condition, vector, found, tids);
+		ecp_knn_error_end(&error_query);
+		knn_put_answer(rows, id, found, tids, n);
+	}
+	pfree(found);
+	pfree(tids);
+	ExecDropSingleTupleTableSlot(slot);
+	ecp_stat_count(knn->index, ECP_STAT_BATCH_QUERIES, input->n);
+}
+
+/*
+ * Find out what is to be done for a condition; returns false if that has been
+ * done.
+ */
+static bool
+knn_use_condition(EcpKnn *knn, EcpKnnInput *input, bool exact, int k,
+				  const char *text, EcpKnnAnswers *rows)
+{
+	EcpKnnCondition *condition;
+
+	condition = ecp_knn_condition_create(text);
+	knn->condition = condition;
+	knn->row_security = false;	/* the policies are in the query */
+	knn->checked = true;
+	if (exact)
+		return true;
+	ecp_knn_condition_plan(condition, knn->heap, knn->index, knn->snapshot, k);
+	knn->checked = condition->recheck;
+	if (!condition->never && !condition->indexed)
+		knn_search(knn, input, k, rows);
+	return condition->indexed && !condition->never;
 }
 
 /* Find the neighbours of all queries. */
@@ -539,11 +654,11 @@ ecp_knn_truth(Relation heap, Relation index, const EcpIndexState *state,
  * ecp_knn_answers_find
  *		The answer of a function whose first two arguments are an index and
  *		queries: an array of vectors, the text of a query, or ("texts") vectors
- *		as an array of texts.
+ *		as an array of texts.  "condition" may be NULL.
  */
 void
 ecp_knn_answers_find(FunctionCallInfo fcinfo, bool texts, bool exact, int k,
-					 EcpKnnAnswers *rows)
+					 const char *condition, EcpKnnAnswers *rows)
 {
 	EcpKnn		knn = {0};
 	EcpKnnInput input;
@@ -560,8 +675,12 @@ ecp_knn_answers_find(FunctionCallInfo fcinfo, bool texts, bool exact, int k,
 	else
 		ecp_knn_input_read(&input, PG_GETARG_DATUM(1),
 						   get_fn_expr_argtype(fcinfo->flinfo, 1));
-	knn_execute(&knn, &input, exact, k, rows);
+	if (condition == NULL ||
+		knn_use_condition(&knn, &input, exact, k, condition, rows))
+		knn_execute(&knn, &input, exact, k, rows);
 
+	if (knn.condition)
+		ecp_knn_condition_free(knn.condition);
 	tuplestore_end(input.store);
 	index_close(knn.index, AccessShareLock);
 	table_close(knn.heap, AccessShareLock);
@@ -580,7 +699,9 @@ ecp_knn_answers_init(EcpKnnAnswers *rows)
 	TupleDescFinalize(rows->desc);
 }
 
-/* ecp_knn_...(index regclass, queries anyarray or text, k int) */
+/*
+ * ecp_knn_...(index regclass, queries anyarray or text, k int, condition text)
+ */
 static void
 knn_call(FunctionCallInfo fcinfo, bool exact)
 {
@@ -590,7 +711,12 @@ knn_call(FunctionCallInfo fcinfo, bool exact)
 	InitMaterializedSRF(fcinfo, 0);
 	rows.store = rsinfo->setResult;
 	rows.desc = rsinfo->setDesc;
-	ecp_knn_answers_find(fcinfo, false, exact, PG_GETARG_INT32(2), &rows);
+	/* nothing of anything else that is NULL */
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
+		return;
+	ecp_knn_answers_find(fcinfo, false, exact, PG_GETARG_INT32(2),
+						 PG_ARGISNULL(3) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(3)),
+						 &rows);
 }
 
 /*
@@ -600,7 +726,9 @@ Datum
 ecp_knn_batch(PG_FUNCTION_ARGS)
 {
 	/* a row of each shard has the same TID */
-	ecp_shards_refuse(fcinfo, "Use ecp_knn_fetch(), which returns columns of the rows.");
+	if (!PG_ARGISNULL(0))
+		ecp_shards_refuse(fcinfo,
+						  "Use ecp_knn_fetch(), which returns columns of the rows.");
 	knn_call(fcinfo, false);
 	return (Datum) 0;
 }

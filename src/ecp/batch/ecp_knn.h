@@ -30,6 +30,8 @@
 
 #include "base/team.h"
 #include "base/topk.h"
+#include "ecp/batch/ecp_knn_condition.h"
+#include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_target.h"
 #include "fmgr.h"
@@ -81,7 +83,9 @@ typedef struct EcpKnnCluster
 	pg_atomic_uint32 wanted;	/* queries, in the wave that is prepared */
 	pg_atomic_uint32 placed;	/* in the wave that goes on */
 	uint32		first;
-	uint32		nlive;			/* rows compared; first, as its leader says */
+	uint32		nlive;			/* rows there; first, as its leader says */
+	uint32		npassed;		/* of them compared: those that pass the
+								 * filter */
 	Buffer		recent[ECP_KNN_RECENT]; /* of its first pages, as last seen */
 } EcpKnnCluster;
 
@@ -130,6 +134,7 @@ typedef struct EcpKnnQuery
 	float8		bound;			/* a rank above it is of no use */
 	float8		code_bound;		/* nor is the bound of one above that */
 	uint64		vectors;		/* compared with it */
+	uint64		filtered;		/* not compared, as they did not pass */
 	int64		id;				/* what the user calls it */
 } EcpKnnQuery;
 
@@ -161,6 +166,7 @@ typedef struct EcpKnnLayout
 	Size		order;
 	Size		active;
 	Size		pairs;
+	Size		keys;
 	Size		bytes;			/* of all */
 } EcpKnnLayout;
 
@@ -172,6 +178,10 @@ typedef struct EcpKnnPlan
 	EcpIndexState state;		/* the structure version that all read */
 	bool		exact;
 	bool		by_scans;		/* a scan for each query */
+	bool		filtered;		/* with a condition, of which these are the
+								 * keys: */
+	int			nkeys;
+	Size		key_bytes;
 	int			k;
 	int			keep;			/* candidates of a query, k or more */
 	int			room;			/* for them, and more if decisions need it */
@@ -227,7 +237,13 @@ typedef struct EcpKnn
 	Relation	heap;
 	Relation	index;
 	Snapshot	snapshot;
-	bool		row_security;	/* in the main process only */
+	bool		row_security;	/* in the main process only, as is */
+	EcpKnnCondition *condition; /* or NULL */
+	bool		checked;		/* candidates have to be asked for by a query */
+
+	/* a condition that the index knows, or NULL */
+	ScanKeyData *keys;
+	EcpAttrFilter *filter;
 
 	/* the arrays in shared memory */
 	char	   *elements;
@@ -338,13 +354,15 @@ extern uint64 ecp_knn_truth(Relation heap, Relation index,
 							const EcpIndexState *state, EcpKnnInput *input,
 							int k, EcpKnnVisitor visitor, void *arg);
 extern void ecp_knn_answers_find(FunctionCallInfo fcinfo, bool texts, bool exact,
-								 int k, EcpKnnAnswers *rows);
+								 int k, const char *condition,
+								 EcpKnnAnswers *rows);
 extern void ecp_knn_answers_init(EcpKnnAnswers *rows);
 
 /* ---- ecp_knn_fetch.c ---- */
 
 extern void ecp_knn_fetch_from_shards(FunctionCallInfo fcinfo,
 									  ArrayType *columns, int k,
+									  const NullableDatum *condition,
 									  const char *merge);
 
 /* ---- ecp_knn_compare.c ---- */

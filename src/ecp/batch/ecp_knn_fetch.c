@@ -146,7 +146,9 @@ fetch_here(FunctionCallInfo fcinfo, bool texts)
 	InitMaterializedSRF(fcinfo, 0);
 	fetch_columns(&fetch, heap, PG_GETARG_ARRAYTYPE_P(2));
 	ecp_knn_answers_init(&answers);
-	ecp_knn_answers_find(fcinfo, texts, false, PG_GETARG_INT32(3), &answers);
+	ecp_knn_answers_find(fcinfo, texts, false, PG_GETARG_INT32(3),
+						 PG_ARGISNULL(4) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(4)),
+						 &answers);
 	fetch_rows(rsinfo, heap, &fetch, &answers);
 	tuplestore_end(answers.store);
 	table_close(heap, AccessShareLock);
@@ -156,15 +158,16 @@ fetch_here(FunctionCallInfo fcinfo, bool texts)
  * ecp_knn_fetch_from_shards
  *		Have each shard of the index that is the first argument fetch rows for
  *		the queries that are the second, and return what "merge" makes of them.
+ *		"condition" is a text or NULL.
  */
 void
 ecp_knn_fetch_from_shards(FunctionCallInfo fcinfo, ArrayType *columns, int k,
-						  const char *merge)
+						  const NullableDatum *condition, const char *merge)
 {
 	Relation	index = ecp_user_index_open_distributed(fcinfo, &ecp_index_kind);
 	EcpKnnInput input;
-	NullableDatum args[3] = {{0}};
-	Oid			types[3] = {TEXTARRAYOID, NAMEARRAYOID, INT4OID};
+	NullableDatum args[4] = {{0}};
+	Oid			types[4] = {TEXTARRAYOID, NAMEARRAYOID, INT4OID, TEXTOID};
 
 	ecp_knn_input_init(&input, index);
 	ecp_knn_input_read(&input, PG_GETARG_DATUM(1),
@@ -172,25 +175,42 @@ ecp_knn_fetch_from_shards(FunctionCallInfo fcinfo, ArrayType *columns, int k,
 	args[0].value = PointerGetDatum(ecp_knn_input_texts(&input));
 	args[1].value = PointerGetDatum(columns);
 	args[2].value = Int32GetDatum(k);
+	args[3] = *condition;
 	tuplestore_end(input.store);
 	index_close(index, NoLock);
-	ecp_shards_query(fcinfo, "_ecp_knn_fetch", 3, types, args,
+	ecp_shards_query(fcinfo, "_ecp_knn_fetch", 4, types, args,
 					 "query bigint, rank integer, distance float8, data jsonb",
 					 merge);
 }
 
+/* Is one of the arguments NULL that may not be?  Then there are no rows. */
+static bool
+fetch_nothing(FunctionCallInfo fcinfo)
+{
+	bool		nothing = false;
+
+	for (int i = 0; i < 4; i++)
+		nothing |= PG_ARGISNULL(i);
+	if (nothing)
+		InitMaterializedSRF(fcinfo, 0);
+	return nothing;
+}
+
 /*
- * ecp_knn_fetch(index regclass, queries anyarray, columns name[], k int)
+ * ecp_knn_fetch(index regclass, queries anyarray, columns name[], k int,
+ *		condition text)
  */
 Datum
 ecp_knn_fetch(PG_FUNCTION_ARGS)
 {
 	int			k = PG_GETARG_INT32(3);
 
+	if (fetch_nothing(fcinfo))
+		return (Datum) 0;
 	if (!ecp_shards_exist(PG_GETARG_OID(0)))
 		fetch_here(fcinfo, false);
 	else
-		ecp_knn_fetch_from_shards(fcinfo, PG_GETARG_ARRAYTYPE_P(2), k,
+		ecp_knn_fetch_from_shards(fcinfo, PG_GETARG_ARRAYTYPE_P(2), k, &fcinfo->args[4],
 								  psprintf("SELECT * FROM (SELECT query, row_number() OVER"
 										   " (PARTITION BY query ORDER BY distance, shardid, rank),"
 										   " distance, data FROM shards) AS n (query, rank)"
@@ -199,12 +219,14 @@ ecp_knn_fetch(PG_FUNCTION_ARGS)
 }
 
 /*
- * _ecp_knn_fetch(index regclass, queries text[], columns name[], k int)
+ * _ecp_knn_fetch(index regclass, queries text[], columns name[], k int,
+ *		condition text)
  *		The same for a shard.
  */
 Datum
 ecp_knn_fetch_shard(PG_FUNCTION_ARGS)
 {
-	fetch_here(fcinfo, true);
+	if (!fetch_nothing(fcinfo))
+		fetch_here(fcinfo, true);
 	return (Datum) 0;
 }

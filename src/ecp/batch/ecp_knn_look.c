@@ -22,6 +22,9 @@
 #include "storage/shmem.h"
 #include "utils/memutils.h"
 
+/* Where too few rows passed, how many times as many clusters are read next. */
+#define LOOK_AHEAD_MOST		4
+
 /* What a process looks with. */
 struct EcpKnnLook
 {
@@ -189,6 +192,11 @@ ecp_knn_look_ahead(EcpKnnLook *look, int q)
 	int			n = look->nread;
 	int			r = query->end;
 
+	/* the filter passed too few: at that rate, so many clusters have enough */
+	if (knn->plan->filtered && isinf(look->nearest.kth))
+		return ecp_knn_look_end(knn, q, n * Min(1 + look->nearest.k /
+												Max(look->nearest.n, 1),
+												LOOK_AHEAD_MOST));
 	while (at <= n)
 		at = EcpLookNext(at);
 	for (; r < query->nrefs; r++)

@@ -10,7 +10,9 @@
  * meanwhile have TIDs that the snapshot cannot see.
  *
  * A page is copied, so that it is locked no longer than by a scan, and a few
- * of them are compared with one query after the other.
+ * of them are compared with one query after the other.  With a condition that the
+ * index knows, its filter is applied once for all queries, and where vectors are on
+ * the entry pages the rows that pass are gathered, so that only these are compared.
  *
  *-------------------------------------------------------------------------
  */
@@ -44,6 +46,8 @@ typedef struct ReaderBlock
 	char	   *vectors;		/* rows out of the vector part */
 	uint64	   *live;
 	uint32	   *factors[ECP_FACTORS_MAX];
+	char	   *lower;			/* the two are of rows gathered, */
+	ItemPointerData *tids;		/* whose upper parts are in "page" */
 } ReaderBlock;
 
 struct EcpKnnReader
@@ -57,6 +61,7 @@ struct EcpKnnReader
 	int			nblocks;
 	EcpKnnBlock blocks[READER_BLOCKS];
 	ReaderBlock memory[READER_BLOCKS];
+	uint64	   *passed;			/* slots that the filter lets pass */
 	char	   *entry;			/* copy of an entry page without vectors */
 	char	   *vector;			/* copy of a page of a vector part */
 };
@@ -185,6 +190,89 @@ reader_add_stream(EcpKnnReader *reader, const EcpProbeRun *run,
 	}
 }
 
+/* The block to which the next row is gathered. */
+static EcpKnnBlock *
+reader_gather_block(EcpKnnReader *reader)
+{
+	const EcpGeometry *geo = &reader->knn->plan->state.leaf;
+	ReaderBlock *memory;
+	EcpKnnBlock *block;
+
+	if (reader->nblocks > 0 && reader->blocks[reader->nblocks - 1].n < geo->slots)
+		return &reader->blocks[reader->nblocks - 1];
+	if (reader->nblocks == READER_BLOCKS)
+		reader_compare(reader);
+	memory = &reader->memory[reader->nblocks];
+	block = &reader->blocks[reader->nblocks++];
+	memset(block, 0, sizeof(EcpKnnBlock));
+	block->columns = geo->columns;
+	block->nslots = geo->slots;
+	block->stride = geo->code_bytes;
+	block->rows = memory->page;
+	block->lower = geo->parts ? memory->lower : NULL;
+	for (int f = 0; f < geo->nfactors; f++)
+		block->factors[f] = memory->factors[f];
+	block->live = geo->parts ? memory->live : NULL;
+	block->tids = memory->tids;
+	return block;
+}
+
+/* Gather a slot of an entry page. */
+static void
+reader_gather(EcpKnnReader *reader, const EcpEntryView *view, int slot)
+{
+	const EcpGeometry *geo = &reader->knn->plan->state.leaf;
+	EcpKnnBlock *block = reader_gather_block(reader);
+	ReaderBlock *memory = &reader->memory[reader->nblocks - 1];
+	int			to = block->n++;
+
+	if (geo->columns)
+	{
+		const uint32 *from_group = (const uint32 *) view->codes + slot;
+		uint32	   *to_group = (uint32 *) memory->page + to;
+
+		for (int byte = 0; byte < geo->code_bytes; byte += ECP_GROUP)
+		{
+			*to_group = *from_group;
+			from_group += geo->slots;
+			to_group += geo->slots;
+		}
+	}
+	else
+		memcpy(memory->page + to * geo->code_bytes,
+			   view->codes + slot * geo->code_bytes, geo->code_bytes);
+	if (geo->parts)
+		memcpy(memory->lower + to * geo->rest_bytes,
+			   view->rest + slot * geo->rest_bytes, geo->rest_bytes);
+	for (int f = 0; f < geo->nfactors; f++)
+		memory->factors[f][to] = view->factors[f][slot];
+	memory->tids[to] = view->tids[slot];
+}
+
+/*
+ * Apply the filter to an entry page, and gather the rows that pass.  Returns false
+ * if they have to be read otherwise.
+ */
+static bool
+reader_filter(EcpKnnReader *reader, const EcpEntryView *view, int n)
+{
+	const EcpGeometry *geo = &reader->knn->plan->state.leaf;
+	int			npassed;
+
+	reader->cluster->nlive += ecp_attr_filter_page(reader->knn->filter, geo, view, n,
+												   reader->passed);
+	npassed = reader_count_live(reader->passed, n);
+	reader->cluster->npassed += npassed;
+	if (npassed > 0 && (geo->stream || reader->knn->plan->code_room > 0))
+		return false;
+	for (int w = 0; w < geo->live_words; w++)
+	{
+		for (uint64 word = reader->passed[w]; word != 0; word &= word - 1)
+			reader_gather(reader, view, w * 64 + pg_rightmost_one_pos64(word));
+	}
+	return true;
+}
+
 /* Callback of the probe, with each entry page: copy it and add its rows. */
 static void
 reader_read_page(void *arg, const EcpProbeRun *run, Buffer buffer,
@@ -196,17 +284,29 @@ reader_read_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 	bool		stream = geo->stream && reader->knn->plan->code_room == 0;
 	char	   *page = stream ? reader->entry :
 		reader->memory[reader->nblocks].page;
+	bool		filtered = reader->knn->filter != NULL && n > 0;
+	bool		done = n == 0;
 	EcpEntryView view;
+	uint32		nlive;
 
 	Assert(reader->cluster != NULL);
-	Assert(reader->nblocks < READER_BLOCKS);
-	if (n > 0)
+	if (filtered)
+		done = reader_filter(reader, locked, n);
+	if (!done)
 		memcpy(page, BufferGetPage(buffer), BLCKSZ);
 	UnlockReleaseBuffer(buffer);
-	if (n == 0)
+	if (done)
 		return;
+	Assert(reader->nblocks < READER_BLOCKS);
 	ecp_entry_view(page, geo, 0, &view);
-	reader->cluster->nlive += reader_count_live(view.live, n);
+	if (filtered)
+		memcpy(view.live, reader->passed, sizeof(uint64) * geo->live_words);
+	else
+	{
+		nlive = reader_count_live(view.live, n);
+		reader->cluster->nlive += nlive;
+		reader->cluster->npassed += nlive;
+	}
 	if (stream)
 	{
 		reader_add_stream(reader, run, &view, first, n);
@@ -233,6 +333,18 @@ reader_read_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 		reader_compare(reader);
 }
 
+/* Make room for rows that are gathered. */
+static void
+reader_gather_memory(ReaderBlock *memory, const EcpGeometry *geo)
+{
+	memory->lower = palloc0(mul_size(geo->rest_bytes, geo->slots) + ECP_KERNEL_SLACK);
+	memory->tids = palloc(mul_size(sizeof(ItemPointerData), geo->slots));
+	memory->live = palloc(sizeof(uint64) * geo->live_words);
+	memset(memory->live, 0xff, sizeof(uint64) * geo->live_words);
+	for (int f = 0; f < geo->nfactors; f++)
+		memory->factors[f] = palloc0(sizeof(uint32) * geo->slots + ECP_KERNEL_SLACK);
+}
+
 static EcpKnnReader *
 reader_create(EcpKnn *knn)
 {
@@ -255,12 +367,15 @@ reader_create(EcpKnn *knn)
 	(void) ecp_probe_room(&reader->probe, READER_CLUSTERS);
 	reader->entry = palloc(BLCKSZ);
 	reader->vector = palloc(BLCKSZ);
+	reader->passed = palloc(sizeof(uint64) * geo->live_words);
 	ecp_sweep_init(&reader->sweep, knn->index);
 	for (int b = 0; b < READER_BLOCKS; b++)
 	{
 		ReaderBlock *memory = &reader->memory[b];
 
 		memory->page = palloc(BLCKSZ + ECP_KERNEL_SLACK);
+		if (!geo->stream && knn->filter != NULL && knn->plan->code_room == 0)
+			reader_gather_memory(memory, geo);
 		if (!geo->stream)
 			continue;
 		memory->vectors = palloc(mul_size(geo->vec_bytes, READER_ROWS) +
@@ -353,7 +468,7 @@ ecp_knn_read(EcpKnn *knn, int first, int end)
 		if (EcpSweepIsCold(&reader->sweep))
 			reader_prefetch(knn, c, &prefetched, end);
 		reader->cluster = cluster;
-		cluster->nlive = 0;
+		cluster->nlive = cluster->npassed = 0;
 		reader->row = 0;
 		ecp_probe_next(&reader->probe);
 		reader_compare(reader);

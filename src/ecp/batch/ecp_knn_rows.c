@@ -177,7 +177,7 @@ ecp_knn_rows_fetch(EcpKnn *knn, int first, int end)
 	pfree(items);
 }
 
-/* ---- row security ---- */
+/* ---- row security and conditions ---- */
 
 static int
 policy_compare(const void *a, const void *b)
@@ -187,7 +187,7 @@ policy_compare(const void *a, const void *b)
 
 /*
  * Make those of the TIDs invalid that the table's policies hide from the
- * calling user.
+ * calling user, or whose rows do not satisfy the condition.
  */
 void
 ecp_knn_rows_check_policies(EcpKnn *knn, ItemPointerData *tids, int ntids)
@@ -197,7 +197,7 @@ ecp_knn_rows_check_policies(EcpKnn *knn, ItemPointerData *tids, int ntids)
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 
-	Assert(knn->row_security);
+	Assert(knn->checked);
 	ECP_STOP_POINT("knn-policies");
 	for (int done = 0; done < ntids; done += POLICY_TIDS)
 	{
@@ -216,7 +216,9 @@ ecp_knn_rows_check_policies(EcpKnn *knn, ItemPointerData *tids, int ntids)
 		}
 		if (nasked == 0)
 			continue;
-		scan = ecp_policy_scan_begin(knn->heap, knn->snapshot, asked, nasked);
+		scan = ecp_policy_scan_begin(knn->heap, knn->snapshot,
+									 knn->condition ? knn->condition->text : NULL,
+									 asked, nasked);
 		nallowed = ecp_policy_scan_next(scan, allowed, nasked);
 		ecp_policy_scan_end(scan);
 		qsort(allowed, nallowed, sizeof(ItemPointerData), policy_compare);
@@ -236,12 +238,13 @@ ecp_knn_rows_check_policies(EcpKnn *knn, ItemPointerData *tids, int ntids)
 /* ---- scans for the rest ---- */
 
 /*
- * Take rows from a scan until there are k.  With row security they are taken in
- * chunks of growing size, and rows that its policies hide do not count.
+ * Take rows from a scan until there are k, and count them.  With row security they
+ * are taken in chunks of growing size, and rows that its policies hide do not count.
  */
 static void
 rescan_take(EcpKnn *knn, IndexScanDesc scan, TupleTableSlot *slot,
-			EcpKnnQuery *query, EcpRanked *heap, ItemPointerData *tids)
+			EcpKnnQuery *query, uint64 *count, EcpRanked *heap,
+			ItemPointerData *tids)
 {
 	int			k = knn->plan->k;
 	int			chunk = k;
@@ -249,6 +252,7 @@ rescan_take(EcpKnn *knn, IndexScanDesc scan, TupleTableSlot *slot,
 
 	Assert(k > 0 && k <= knn->plan->keep);
 	query->nresults = 0;
+	*count = 0;
 	while (more && query->nresults < k)
 	{
 		ItemPointerData *taken;
@@ -263,8 +267,9 @@ rescan_take(EcpKnn *knn, IndexScanDesc scan, TupleTableSlot *slot,
 			CHECK_FOR_INTERRUPTS();
 			taken[ntaken] = slot->tts_tid;
 			distances[ntaken++] = DatumGetFloat8(scan->xs_orderbyvals[0]);
+			(*count)++;
 		}
-		if (knn->row_security)
+		if (knn->checked)
 			ecp_knn_rows_check_policies(knn, taken, ntaken);
 		for (int i = 0; i < ntaken && query->nresults < k; i++)
 		{
@@ -287,9 +292,11 @@ ecp_knn_rows_rescan(EcpKnn *knn, int first, int end)
 	const EcpMetaPageData *meta = &plan->state.meta;
 	TupleTableSlot *slot = table_slot_create(knn->heap, NULL);
 	IndexScanDesc scan = ecp_index_beginscan(knn->heap, knn->index,
-											 knn->snapshot, 0, 1);
+											 knn->snapshot, plan->nkeys, 1);
+	uint64		count;
 
-	ecp_scan_set_wanted(scan, plan->k);
+	/* what the policies hide is known later */
+	ecp_scan_set_wanted(scan, plan->k, knn->checked ? NULL : &count);
 	Assert(!plan->exact);
 	Assert(first >= 0 && end <= knn->shared->nrest);
 	for (int i = first; i < end; i++)
@@ -306,8 +313,8 @@ ecp_knn_rows_rescan(EcpKnn *knn, int first, int end)
 		orderby.sk_attno = 1;
 		orderby.sk_strategy = ECP_DISTANCE_STRATEGY;
 		orderby.sk_argument = value;
-		index_rescan(scan, NULL, 0, &orderby, 1);
-		rescan_take(knn, scan, slot, &knn->queries[q],
+		index_rescan(scan, knn->keys, plan->nkeys, &orderby, 1);
+		rescan_take(knn, scan, slot, &knn->queries[q], &count,
 					ecp_knn_heap(knn, q),
 					ecp_knn_tids(knn, q));
 		pfree(DatumGetPointer(value));

@@ -9,9 +9,9 @@
  * computed.  Some rows are collected at a time, and while they are in the
  * processor's cache every query is compared with them.
  *
- * With row security the main process alone compares the rows that a query run
- * as the calling user returns.  What is indexed of a row is always computed as
- * the table's owner (ecp_user_table.c).
+ * With row security or a condition the main process alone compares the rows that a
+ * query run as the calling user returns.  What is indexed of a row is always
+ * computed as the table's owner (ecp_user_table.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -164,8 +164,9 @@ table_scan(EcpKnn *knn)
 }
 
 /*
- * Compare the rows that the calling user may see; in the main process.  The
- * policies are applied as the calling user, before anything else sees the rows.
+ * Compare the rows that the calling user may see, and that satisfy the condition; in
+ * the main process.  The policies are applied as the calling user, before anything
+ * else sees the rows.
  */
 static void
 table_scan_secure(EcpKnn *knn)
@@ -175,7 +176,9 @@ table_scan_secure(EcpKnn *knn)
 	int			n;
 
 	ECP_STOP_POINT("knn-policies-exact");
-	scan = ecp_policy_scan_begin(knn->heap, knn->snapshot, NULL, 0);
+	scan = ecp_policy_scan_begin(knn->heap, knn->snapshot,
+								 knn->condition ? knn->condition->text : NULL,
+								 NULL, 0);
 	while ((n = ecp_policy_scan_next(scan, tids, TABLE_FETCH)) > 0)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -198,7 +201,7 @@ ecp_knn_table(EcpKnn *knn)
 	if (knn->table == NULL)
 		knn->table = table_create(knn);
 	knn->table->nrows = 0;
-	if (knn->row_security)
+	if (knn->checked)
 		table_scan_secure(knn);
 	else
 		table_scan(knn);

@@ -179,7 +179,12 @@ wave_finish(EcpKnn *knn, int q, int end)
 		pg_atomic_fetch_add_u32(&knn->shared->early, 1);
 	}
 	for (int r = 0; r < end; r++)
-		query->vectors += knn->clusters[EcpKnnRefCluster(&refs[r])].nlive;
+	{
+		const EcpKnnCluster *cluster = &knn->clusters[EcpKnnRefCluster(&refs[r])];
+
+		query->vectors += cluster->npassed;
+		query->filtered += cluster->nlive - cluster->npassed;
+	}
 	query->first = query->end = end;
 }
 

@@ -88,7 +88,8 @@ ecp_knn_workers_layout(EcpKnnPlan *plan, Size memory)
 		layout->pairs = pos;
 		pos += mul_size(mul_size(n, plan->max_read), sizeof(EcpKnnPair));
 	}
-	layout->bytes = pos;
+	layout->keys = pos;
+	layout->bytes = pos + plan->key_bytes;
 }
 
 static inline bool
@@ -136,6 +137,9 @@ knn_init_shared(EcpKnn *knn, EcpKnnShared *shared, const EcpKnnPlan *plan)
 		   sizeof(EcpKnnShared) - sizeof(EcpTeamShared));
 	shared->plan = *plan;
 	pg_atomic_init_u32(&shared->early, 0);
+	if (plan->filtered)
+		ecp_knn_keys_write(knn->index, knn->condition->keys, plan->nkeys,
+						   (char *) shared + plan->layout.keys);
 	knn_attach(knn, shared);
 	for (int q = 0; q < plan->max_queries; q++)
 		SpinLockInit(&knn->queries[q].mutex);
@@ -177,6 +181,22 @@ knn_create_team(EcpKnn *knn, EcpKnnPlan *plan, int nworkers)
 	return true;
 }
 
+/* Read the keys of a condition, of which each process has a filter of its own. */
+static void
+knn_set_filter(EcpKnn *knn)
+{
+	const EcpKnnPlan *plan = knn->plan;
+	bool		never;
+	bool		recheck;
+
+	if (!plan->filtered)
+		return;
+	knn->keys = ecp_knn_keys_read((char *) knn->shared + plan->layout.keys,
+								  plan->nkeys);
+	knn->filter = ecp_attr_filter_create(knn->index, knn->keys, plan->nkeys,
+										 &never, &recheck);
+}
+
 /*
  * Make the memory that "plan" describes and start at most "nworkers"
  * workers.  The relations are open; parallel mode lasts until
@@ -195,6 +215,7 @@ ecp_knn_workers_start(EcpKnn *knn, EcpKnnPlan *plan, int nworkers)
 	else
 		knn_init_shared(knn, palloc_extended(plan->layout.bytes, MCXT_ALLOC_HUGE),
 						plan);
+	knn_set_filter(knn);
 }
 
 /* Do items first .. end - 1 of a phase. */
@@ -312,6 +333,7 @@ ecp_knn_workers_main(dsm_segment *seg, shm_toc *toc)
 	knn.heap = table_open(knn.plan->heap_oid, AccessShareLock);
 	knn.index = index_open(knn.plan->index_oid, AccessShareLock);
 	knn.snapshot = GetActiveSnapshot();
+	knn_set_filter(&knn);
 
 	ecp_team_work(&knn.team);
 

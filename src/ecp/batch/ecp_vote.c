@@ -281,7 +281,7 @@ vote_here(FunctionCallInfo fcinfo)
 	if (OidIsValid(image.collation))
 		keys[3].collation = image.collation;
 	ecp_knn_answers_init(&answers);
-	ecp_knn_answers_find(fcinfo, false, false, PG_GETARG_INT32(3), &answers);
+	ecp_knn_answers_find(fcinfo, false, false, PG_GETARG_INT32(3), NULL, &answers);
 	rows = vote_collect(heap, &image, &answers, &row_desc);
 	tuplestore_end(answers.store);
 	votes = vote_sort(&vote_desc, 4, 4, keys);
@@ -298,10 +298,11 @@ vote_from_shards(FunctionCallInfo fcinfo)
 {
 	Datum		image = PG_GETARG_DATUM(2);
 	int			k = PG_GETARG_INT32(3);
+	NullableDatum condition = {.isnull = true};
 	ArrayType  *columns = construct_array(&image, 1, NAMEOID, NAMEDATALEN, false,
 										  TYPALIGN_CHAR);
 
-	ecp_knn_fetch_from_shards(fcinfo, columns, k,
+	ecp_knn_fetch_from_shards(fcinfo, columns, k, &condition,
 							  psprintf("SELECT * FROM (SELECT n.image, count(DISTINCT n.query) AS votes,"
 									   " count(*) AS matches, min(n.distance) AS nearest"
 									   " FROM (SELECT query, distance, data->>%s AS image, row_number() OVER"

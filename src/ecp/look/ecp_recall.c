@@ -375,7 +375,7 @@ recall_measure_query(EcpRecall *recall, IndexScanDesc scan,
 
 	ecp_vector_read(value, recall->state.meta.ecpm_column_type, &vector);
 	ecp_scan_set_wanted(scan, recall->k +
-						(ItemPointerIsValid(&query->self) ? 1 : 0));
+						(ItemPointerIsValid(&query->self) ? 1 : 0), NULL);
 	INSTR_TIME_SET_CURRENT(start);
 	index_rescan(scan, NULL, 0, &orderby, 1);
 	while (nfound < query->nnearest &&

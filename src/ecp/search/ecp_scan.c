@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include "access/relscan.h"
+#include "access/tableam.h"
 #include "base/compat.h"
 #include "catalog/pg_type.h"
 #include "ecp/define/ecp_class.h"
@@ -53,6 +54,8 @@ typedef struct EcpScanOpaqueData
 	Datum		query;			/* the vector that is searched for */
 	bool		query_isnull;
 	uint64		wanted;			/* rows, if no plan says it; 0 = not known */
+	const uint64 *wanted_taken; /* of those, if it is counted */
+	TupleTableSlot *wanted_slot;	/* for rows that are tested then */
 	EcpScanLimit limit;			/* what the plan says */
 	EcpTableRow *table;			/* for an index that has only codes */
 	EcpRowTest *test;			/* by its node; NULL before it is needed */
@@ -221,11 +224,28 @@ ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 }
 
 void
-ecp_scan_set_wanted(IndexScanDesc scan, uint64 rows)
+ecp_scan_set_wanted(IndexScanDesc scan, uint64 rows, const uint64 *taken)
 {
 	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
 
 	so->wanted = rows;
+	so->wanted_taken = taken;
+}
+
+/* Is the row visible at all?  Leaves its TID, which moves along a HOT chain. */
+static bool
+scan_row_is_visible(IndexScanDesc scan)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+	ItemPointerData tid = scan->xs_heaptid;
+	bool		visible;
+
+	if (so->wanted_slot == NULL)
+		so->wanted_slot = table_slot_create(scan->heapRelation, NULL);
+	visible = index_fetch_heap(scan, so->wanted_slot);
+	ExecClearTuple(so->wanted_slot);
+	scan->xs_heaptid = tid;
+	return visible;
 }
 
 /* Will the executor keep the row with this TID?  For the search. */
@@ -238,6 +258,8 @@ scan_test(void *arg, ItemPointer tid)
 	ecp_tid_check(scan->indexRelation, scan->heapRelation, tid,
 				  &so->heap_blocks);
 	scan->xs_heaptid = *tid;
+	if (so->limit.scan == NULL)
+		return scan_row_is_visible(scan);
 	if (so->test == NULL)
 		so->test = ecp_row_test_create(scan, so->limit.scan);
 	if (so->only && !ecp_index_only_row(so->only, scan, so->search))
@@ -256,8 +278,11 @@ scan_set_limit(IndexScanDesc scan)
 	if (ecp_limit_of(scan, limit))
 		limit->tested |= so->recheck;
 	else
+	{
 		limit->rows = so->wanted;
-	testable = limit->scan != NULL;
+		limit->immediate = so->wanted_taken != NULL;
+	}
+	testable = limit->scan != NULL || so->wanted_taken != NULL;
 	limit->filtered |= limit->tested && !testable;
 	so->follows = limit->filtered || limit->immediate;
 	ecp_search_set_limit(so->search, limit->rows, limit->filtered,
@@ -304,7 +329,8 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 	if (!so->started)
 		scan_start(scan);
 	else if (so->follows)
-		ecp_search_set_passed(so->search, ecp_limit_passed(&so->limit));
+		ecp_search_set_passed(so->search, so->limit.node ?
+							  ecp_limit_passed(&so->limit) : *so->wanted_taken);
 
 	scan->xs_recheck = so->recheck;
 	if (so->never)
@@ -335,6 +361,8 @@ ecpendscan(IndexScanDesc scan)
 		ecp_index_only_free(so->only);
 	if (so->test)
 		ecp_row_test_free(so->test);
+	if (so->wanted_slot)
+		ExecDropSingleTupleTableSlot(so->wanted_slot);
 	ecp_table_row_free(so->table);
 	ecp_search_free(so->search);
 	MemoryContextDelete(so->context);

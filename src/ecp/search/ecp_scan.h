@@ -18,8 +18,13 @@ extern void ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys,
 extern bool ecpgettuple(IndexScanDesc scan, ScanDirection dir);
 extern void ecpendscan(IndexScanDesc scan);
 
-/* Tell a scan that belongs to no plan how many rows will be taken of it. */
-extern void ecp_scan_set_wanted(IndexScanDesc scan, uint64 rows);
+/*
+ * Tell a scan that belongs to no plan how many rows will be taken of it; and where
+ * it finds how many were taken, if those that are not visible are not counted, or
+ * NULL.
+ */
+extern void ecp_scan_set_wanted(IndexScanDesc scan, uint64 rows,
+								const uint64 *taken);
 extern const char *ecp_scan_stop_name(EcpSearchStop stop);
 extern void ecp_scan_totals(IndexScanDesc scan, EcpSearchStats *totals);
 
