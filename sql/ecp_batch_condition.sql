@@ -99,6 +99,14 @@ SELECT condition, d.* FROM (VALUES ('other % 3 = 0'), ('other % 40 = 7'), ('tena
 	('tenant + 0 = 7'), ('current_setting(''work_mem'') = ''none'''),
 	('r <-> ''{1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20}'' < 150')) AS v (condition),
 	cond_differs(condition) AS d;
+-- another index, and a sort
+CREATE INDEX cond_tenant ON cond_items (tenant, other);
+SET enable_indexscan = off;
+SELECT condition, d.* FROM (VALUES ('tenant = 7 AND other < 1000 AND lang = ''is'''), ('tenant = 7'),
+	('tenant IN (SELECT a.tenant FROM cond_allowed AS a) AND other < 1000')) AS v (condition),
+	cond_differs(condition) AS d;
+RESET enable_indexscan;
+DROP INDEX cond_tenant;
 
 -- several batches, and workers
 SET work_mem = '64kB';

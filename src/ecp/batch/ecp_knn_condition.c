@@ -66,6 +66,14 @@ typedef struct ConditionReceiver
 	int			n;
 } ConditionReceiver;
 
+/* The plan while it is executed. */
+struct EcpKnnConditionRun
+{
+	ConditionReceiver receiver;
+	ParamListInfo params;
+	QueryDesc  *desc;
+};
+
 static bool
 receive_row(TupleTableSlot *slot, DestReceiver *self)
 {
@@ -217,36 +225,49 @@ query_create(Relation heap, Relation index, int k, const char *text)
 
 /* ---- the plan ---- */
 
-/* Begin to execute the plan for a vector; NULL if it has no value. */
-static QueryDesc *
-plan_begin(EcpKnnCondition *condition, const Datum *vector,
-		   ConditionReceiver *receiver)
+/*
+ * Is the plan a scan that can begin again with another vector?  The executor does not
+ * know that a parameter of ours has changed, so a sort would return what it has.
+ */
+static bool
+plan_is_scan(const EcpKnnCondition *condition)
 {
-	ParamListInfo params = makeParamList(1);
-	QueryDesc  *desc;
+	const Plan *plan = condition->plan->planTree;
 
-	params->params[0].value = vector ? *vector : (Datum) 0;
-	params->params[0].isnull = vector == NULL;
-	params->params[0].pflags = 0;
-	params->params[0].ptype = condition->type;
-	memset(receiver, 0, sizeof(ConditionReceiver));
+	return IsA(plan, Limit) &&
+		(IsA(outerPlan(plan), IndexScan) || IsA(outerPlan(plan), IndexOnlyScan));
+}
+
+/* Begin to execute the plan; the vector is NULL yet. */
+static EcpKnnConditionRun *
+run_begin(EcpKnnCondition *condition)
+{
+	EcpKnnConditionRun *run = palloc0_object(EcpKnnConditionRun);
+	ConditionReceiver *receiver = &run->receiver;
+
+	run->params = makeParamList(1);
+	run->params->params[0].isnull = true;
+	run->params->params[0].ptype = condition->type;
 	receiver->pub.receiveSlot = receive_row;
 	receiver->pub.rStartup = receive_startup;
 	receiver->pub.rShutdown = receive_shutdown;
 	receiver->pub.rDestroy = receive_shutdown;
 	receiver->pub.mydest = DestNone;
-	desc = CreateQueryDesc(condition->plan, condition->text, condition->snapshot,
-						   InvalidSnapshot, &receiver->pub, params, NULL, 0);
-	ExecutorStart(desc, 0);
-	return desc;
+	run->desc = CreateQueryDesc(condition->plan, condition->text,
+								condition->snapshot, InvalidSnapshot,
+								&receiver->pub, run->params, NULL, 0);
+	ExecutorStart(run->desc, plan_is_scan(condition) ? EXEC_FLAG_REWIND : 0);
+	return run;
 }
 
 static void
-plan_end(QueryDesc *desc)
+run_end(EcpKnnConditionRun *run)
 {
-	ExecutorFinish(desc);
-	ExecutorEnd(desc);
-	FreeQueryDesc(desc);
+	ExecutorFinish(run->desc);
+	ExecutorEnd(run->desc);
+	FreeQueryDesc(run->desc);
+	pfree(run->params);
+	pfree(run);
 }
 
 /* The type of what a scan key compares with; InvalidOid if that is nothing. */
@@ -271,8 +292,7 @@ condition_take_keys(EcpKnnCondition *condition, Relation index)
 {
 	const Plan *plan = condition->plan->planTree;
 	const IndexScan *scan;
-	ConditionReceiver receiver;
-	QueryDesc  *desc;
+	EcpKnnConditionRun *run;
 	IndexScanState *state;
 
 	if (!IsA(plan, Limit) || !IsA(outerPlan(plan), IndexScan))
@@ -282,8 +302,8 @@ condition_take_keys(EcpKnnCondition *condition, Relation index)
 		list_length(scan->indexorderby) != 1)
 		return;
 
-	desc = plan_begin(condition, NULL, &receiver);
-	state = castNode(IndexScanState, outerPlanState(desc->planstate));
+	run = run_begin(condition);
+	state = castNode(IndexScanState, outerPlanState(run->desc->planstate));
 	ExecIndexEvalRuntimeKeys(state->iss_RuntimeContext, state->iss_RuntimeKeys,
 							 state->iss_NumRuntimeKeys);
 	condition->indexed = true;
@@ -315,7 +335,7 @@ condition_take_keys(EcpKnnCondition *condition, Relation index)
 		}
 		condition->nkeys++;
 	}
-	plan_end(desc);
+	run_end(run);
 	(void) ecp_attr_filter_create(index, condition->keys, condition->nkeys,
 								  &condition->never, &condition->recheck);
 }
@@ -353,6 +373,8 @@ ecp_knn_condition_plan(EcpKnnCondition *condition, Relation heap, Relation index
 void
 ecp_knn_condition_free(EcpKnnCondition *condition)
 {
+	if (condition->run)
+		run_end(condition->run);
 	MemoryContextDelete(condition->context);
 	pfree(condition);
 }
@@ -361,20 +383,35 @@ int
 ecp_knn_condition_search(EcpKnnCondition *condition, Datum vector,
 						 EcpRanked *rows, ItemPointerData *tids)
 {
+	EcpKnnConditionRun *run = condition->run;
+	bool		again = run != NULL;
 	MemoryContext old = MemoryContextSwitchTo(condition->context);
-	ConditionReceiver receiver;
-	QueryDesc  *desc;
+	int			n;
 
 	CHECK_FOR_INTERRUPTS();
-	desc = plan_begin(condition, &vector, &receiver);
-	receiver.rows = rows;
-	receiver.tids = tids;
-	ecp_executor_run(desc, 0);
-	plan_end(desc);
+	if (!again)
+		run = run_begin(condition);
+	/* a rescan evaluates it at once */
+	run->params->params[0].value = vector;
+	run->params->params[0].isnull = false;
+	if (again)
+		ExecutorRewind(run->desc);
+	run->receiver.rows = rows;
+	run->receiver.tids = tids;
+	run->receiver.n = 0;
+	ecp_executor_run(run->desc, 0);
+	n = run->receiver.n;
+	Assert(n <= condition->k);
+
 	MemoryContextSwitchTo(old);
-	MemoryContextReset(condition->context);
-	Assert(receiver.n <= condition->k);
-	return receiver.n;
+	if (plan_is_scan(condition))
+		condition->run = run;
+	else
+	{
+		run_end(run);
+		MemoryContextReset(condition->context);
+	}
+	return n;
 }
 
 /* ---- scan keys for other processes ---- */

@@ -15,6 +15,8 @@
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
 
+typedef struct EcpKnnConditionRun EcpKnnConditionRun;
+
 /* What is known of a condition, in the main process. */
 typedef struct EcpKnnCondition
 {
@@ -24,7 +26,8 @@ typedef struct EcpKnnCondition
 								 * query */
 	Oid			type;			/* of its vector */
 	int			k;
-	MemoryContext context;		/* of one search */
+	MemoryContext context;		/* of searches */
+	EcpKnnConditionRun *run;	/* that goes on with the next one, or NULL */
 
 	/* what the plan says if it is a scan of the index */
 	bool		indexed;		/* the index knows which rows satisfy it, */
