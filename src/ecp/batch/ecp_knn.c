@@ -402,11 +402,15 @@ knn_plan_probes(const EcpKnn *knn, const EcpKnnPlan *plan)
 	const EcpMetaPageData *meta = &plan->state.meta;
 	double		rows = Max(knn->heap->rd_rel->reltuples, 1);
 	double		nleaves = Max(meta->ecpm_nleaves, 1);
+	double		share;
 
 	if (!plan->filtered)
 		return plan->scan.probes;
-	return (int) Min(ecp_target_filter_probes(plan->scan.probes,
-											  Min(knn->condition->rows / rows, 1),
+	share = Min(knn->condition->rows / rows, 1);
+	if (plan->scan.adaptive)
+		return (int) ceil(ecp_target_clusters(knn->index, meta,
+											  plan->scan.k / Max(share, 1 / rows)));
+	return (int) Min(ecp_target_filter_probes(plan->scan.probes, share,
 											  rows / nleaves), nleaves);
 }
 

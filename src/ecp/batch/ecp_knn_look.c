@@ -32,6 +32,8 @@ struct EcpKnnLook
 	EcpKnn	   *knn;
 	void	   *prepared;		/* the query in the form of leaders */
 	EcpPlace	place;			/* of the query */
+	EcpQueryMix mix;
+	EcpScanPlan scan;			/* its slacks follow the rows that pass */
 	double		slack;
 	EcpNearest	nearest;
 	int			nread;			/* clusters that were replayed */
@@ -60,6 +62,7 @@ ecp_knn_look_create(EcpKnn *knn)
 	look->context = context;
 	look->knn = knn;
 	look->prepared = palloc(plan->state.node.vec_bytes);
+	look->scan = plan->scan;
 	look->nearest.k = plan->scan.k;
 	look->nearest.rows = palloc(mul_size(plan->scan.k, sizeof(EcpNearestRow)));
 	MemoryContextSwitchTo(old);
@@ -96,7 +99,6 @@ look_set_query(EcpKnnLook *look, int q)
 	const EcpKnnQuery *query = &knn->queries[q];
 	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
 	const EcpMetaPageData *meta = &knn->plan->state.meta;
-	EcpQueryMix mix;
 	float4		around = refs[0].rank;
 	int			n = 0;
 
@@ -109,8 +111,29 @@ look_set_query(EcpKnnLook *look, int q)
 	}
 	(void) ecp_knn_prepare(knn, q, look->prepared);
 	ecp_place_set_ranks(&look->place, meta, look->prepared, refs[0].rank, around);
-	ecp_place_mix(&look->place, &meta->ecpm_curve, &mix);
-	look->slack = ecp_mix_slack(&mix, knn->plan->scan.slack);
+	ecp_place_mix(&look->place, &meta->ecpm_curve, &look->mix);
+	look->slack = ecp_mix_slack(&look->mix, knn->plan->scan.slack);
+}
+
+/* Add the rows of a cluster or buffer to those by which the slack is set. */
+static void
+look_count(EcpKnnLook *look, const EcpKnnRef *ref, uint64 *passed, uint64 *live)
+{
+	const EcpKnnCluster *cluster = &look->knn->clusters[EcpKnnRefCluster(ref)];
+
+	*passed += cluster->npassed;
+	*live += cluster->nlive;
+}
+
+/* With a filter, the slack that a scan has which has seen these rows. */
+static void
+look_set_slack(EcpKnnLook *look, uint64 passed, uint64 live)
+{
+	if (!look->knn->plan->filtered)
+		return;
+	ecp_target_plan_among(&look->knn->plan->state.meta,
+						  (double) Max(live, 1) / Max(passed, 1), &look->scan);
+	look->slack = ecp_mix_slack(&look->mix, look->scan.slack);
 }
 
 /* Does a scan stop after n clusters, where the k-th row has this rank? */
@@ -142,6 +165,8 @@ ecp_knn_look_replay(EcpKnnLook *look, int q, float8 *kth)
 	int			at = knn->plan->scan.least;
 	int			n = 0;
 	int			i = 0;
+	uint64		passed = 0;
+	uint64		live = 0;
 
 	look_set_query(look, q);
 	ecp_nearest_reset(nearest);
@@ -150,6 +175,8 @@ ecp_knn_look_replay(EcpKnnLook *look, int q, float8 *kth)
 	{
 		if (!EcpKnnRefIsBuffer(&refs[r]))
 		{
+			if (n == at || r == query->end)
+				look_set_slack(look, passed, live);
 			if (n == at)
 			{
 				at = EcpLookNext(n);
@@ -166,6 +193,7 @@ ecp_knn_look_replay(EcpKnnLook *look, int q, float8 *kth)
 			}
 			n++;
 		}
+		look_count(look, &refs[r], &passed, &live);
 		for (; i < query->nheap && EcpKnnItemRef(heap[i].item) == r; i++)
 		{
 			if (!EcpRankedIsNaN(&heap[i]))

@@ -10,11 +10,11 @@
  * the LIMIT is satisfied, and the rest is spread over the rows.
  *
  * Conditions on key attributes enlarge the first window, as they do when it is
- * read (ecp_target_filter_probes), and fewer of its rows have to be compared, put in
- * order and fetched.  A filter above the scan instead makes the scan return
- * more rows: one in a thousand, a thousand times as many.  Then fewer of the
- * nearest rows are found, so ecp_match.c prefers an index that has the column,
- * whatever the costs.
+ * read (ecp_target_plan_among(), ecp_target_filter_probes()), and fewer of its rows
+ * have to be compared, put in order and fetched.  A filter above the scan instead
+ * makes the scan return more rows: one in a thousand, a thousand times as many.
+ * Then fewer of the nearest rows are found, so ecp_match.c prefers an index that has
+ * the column, whatever the costs.
  *
  * Only paths that ecp_path.c makes are ever chosen.  Core asks for the costs of
  * others, too, but does not offer them.
@@ -139,14 +139,15 @@ cost_read_index(const IndexOptInfo *info, double share, bool radius,
 					&plan);
 	input->follows = plan.adaptive && !radius;
 	input->window = input->follows ?
-		ecp_target_clusters(index, &state.meta, wanted) : plan.probes;
+		ecp_target_clusters(index, &state.meta,
+							wanted / Max(share, 1 / tuples)) : plan.probes;
 	input->buffers = 0;
 	if (state.meta.ecpm_nbuffers > 0)
 		input->buffers = ecp_insbuf_plan_limit(index, &state,
 											   ecp_insbuf_plan_clusters(index, &state)) /
 			2.0 / input->rows;
 	index_close(index, NoLock);
-	if (share < 1)
+	if (share < 1 && !input->follows)
 		input->window = ecp_target_filter_probes(input->window,
 												 Max(share, 1 / tuples), input->rows);
 	input->window = Min(input->window, input->nclusters);

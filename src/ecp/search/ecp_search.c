@@ -17,10 +17,8 @@
  *	 row		live slots become candidates {rank, TID} in an EcpTopk
  *
  * Conditions on key attributes (ecp_attr.c) are checked before anything else
- * of a row.  The rows that fulfil them are spread over more clusters than as
- * many nearest rows would be.  Only such rows count as nearest; a window of
- * "probes" grows until it has as many clusters as the share of rows that pass
- * calls for (ecp_target_filter_probes).
+ * of a row.  Only rows that fulfil them count as nearest; a window of "probes" grows
+ * by the share that does (ecp_target_filter_probes).
  *
  * All rows of a window are read before one of them is returned.  How many rows
  * will be asked for is what a LIMIT says; in strict order a search reads enough for
@@ -135,115 +133,6 @@ ecp_search_create(Relation index)
 	search->probe.index = index;
 	ecp_probe_init(&search->probe);
 	return search;
-}
-
-/*
- * Return only rows that fulfil these conditions, from the next start on; the
- * filter must live as long.  NULL: all rows.
- */
-void
-ecp_search_set_filter(EcpSearch *search, const EcpAttrFilter *filter)
-{
-	Assert(!search->started);
-	search->request.filter = filter;
-}
-
-void
-ecp_search_set_ordered(EcpSearch *search, bool ordered)
-{
-	Assert(!search->started);
-	search->request.unordered = !ordered;
-}
-
-void
-ecp_search_set_located(EcpSearch *search)
-{
-	Assert(!search->started);
-	search->request.located = true;
-}
-
-Buffer
-ecp_search_entry(EcpSearch *search, EcpEntryView *view, int *slot)
-{
-	Assert(search->started && search->request.located);
-	return ecp_rerank_entry(&search->rerank, search->returned.number, view, slot);
-}
-
-void
-ecp_search_vector(EcpSearch *search, void *vector)
-{
-	Assert(search->started && search->request.located);
-	ecp_rerank_vector(&search->rerank, search->returned.number, vector);
-}
-
-const EcpIndexState *
-ecp_search_state(const EcpSearch *search)
-{
-	return &search->state;
-}
-
-void
-ecp_search_set_radius(EcpSearch *search, float8 radius)
-{
-	Assert(!search->started);
-	/* NaN is greater than all numbers, and so is no limit either */
-	search->request.radius = isnan(radius) ? get_float8_infinity() : radius;
-}
-
-void
-ecp_search_set_limit(EcpSearch *search, uint64 rows, bool filtered,
-					 bool immediate)
-{
-	Assert(!search->started);
-	search->request.limit = rows;
-	search->request.filtered = filtered;
-	search->request.immediate = immediate;
-	search->request.passed = 0;
-}
-
-void
-ecp_search_set_test(EcpSearch *search, EcpSearchTest test, void *arg,
-					bool always)
-{
-	Assert(!search->started && (test != NULL || !always));
-	search->request.test = test;
-	search->request.test_arg = arg;
-	search->request.tested = always;
-}
-
-void
-ecp_search_set_table(EcpSearch *search, EcpTableRow *table)
-{
-	Assert(!search->started);
-	search->request.table = table;
-}
-
-void
-ecp_search_set_passed(EcpSearch *search, uint64 passed)
-{
-	EcpSearchRequest *request = &search->request;
-	EcpSearchHold *hold = &search->hold;
-
-	Assert(search->started);
-	if (passed > request->passed)
-		search->returned.floor = search->returned.last;
-	request->passed = passed;
-
-	/* not visible: rows that are held back from now on are not lost */
-	if (passed < search->stats.returned && request->immediate &&
-		!request->filtered && request->test != NULL && search->strict &&
-		!search->complete && request->limit > 0 && !hold->active)
-	{
-		hold->active = true;
-		hold->returned = passed;
-	}
-}
-
-void
-ecp_search_set_heap(EcpSearch *search, Relation heap)
-{
-	Assert(!search->started);
-	search->request.heap = ecp_heap_prefetch_helps(heap) ? heap : NULL;
 }
 
 /*
@@ -430,6 +319,23 @@ search_sum(const EcpSearch *search, int n)
 }
 
 /*
+ * The slack of the target.  Under conditions that one row in s fulfils, the k nearest
+ * are among the s * k nearest of all.
+ */
+static double
+search_slack(EcpSearch *search)
+{
+	const EcpSearchStats *stats = &search->stats;
+	EcpScanPlan *plan = &search->plan;
+
+	if (search->request.filter)
+		ecp_target_plan_among(&search->state.meta,
+							  (double) Max(stats->vectors + stats->filtered, 1) /
+							  Max(stats->vectors, 1), plan);
+	return ecp_mix_slack(&search->mix, plan->slack);
+}
+
+/*
  * Have all clusters up to the next look, and the one after, taken, or a quarter more
  * than were read: each is compared with many others.
  */
@@ -453,7 +359,6 @@ search_read_nearest(EcpSearch *search)
 {
 	EcpProbe   *probe = &search->probe;
 	const EcpScanPlan *plan = &search->plan;
-	double		slack = ecp_mix_slack(&search->mix, plan->slack);
 	int			look = plan->least;
 
 	Assert(search->descent != NULL && plan->adaptive && plan->least > 0);
@@ -473,14 +378,15 @@ search_read_nearest(EcpSearch *search)
 		{
 			if (n == look)
 			{
-				search->stats.early = search_sum(search, n) >= slack;
+				search->stats.early = search_sum(search, n) >= search_slack(search);
 				look = EcpLookNext(n);
 			}
 			if (search->stats.early || search_is_over(search))
 			{
+				(void) search_slack(search);
 				search->stats.recall =
-					ecp_target_recall_at(&search->state.meta, plan->k, &search->mix,
-										 search_sum(search, Max(n, 1)));
+					ecp_target_recall_at(&search->state.meta, plan->among,
+										 &search->mix, search_sum(search, Max(n, 1)));
 				ecp_probe_pause(probe);
 				break;
 			}
@@ -897,4 +803,24 @@ ecp_search_next(EcpSearch *search, ItemPointer tid, float8 *distance,
 	*distance = EcpRankedIsNaN(&row) ? get_float8_nan() :
 		ecp_rank_distance(search->state.meta.ecpm_metric, row.rank);
 	return true;
+}
+
+Buffer
+ecp_search_entry(EcpSearch *search, EcpEntryView *view, int *slot)
+{
+	Assert(search->started && search->request.located);
+	return ecp_rerank_entry(&search->rerank, search->returned.number, view, slot);
+}
+
+void
+ecp_search_vector(EcpSearch *search, void *vector)
+{
+	Assert(search->started && search->request.located);
+	ecp_rerank_vector(&search->rerank, search->returned.number, vector);
+}
+
+const EcpIndexState *
+ecp_search_state(const EcpSearch *search)
+{
+	return &search->state;
 }

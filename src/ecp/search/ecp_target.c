@@ -219,8 +219,6 @@ ecp_target_plan(Relation index, const EcpMetaPageData *meta, uint64 rows,
 				EcpScanPlan *plan)
 {
 	int			level = target_level(meta, ecp_target_recall_of(index));
-	double		part;
-	int			low;
 
 	memset(plan, 0, sizeof(EcpScanPlan));
 	plan->k = rows == 0 ? ECP_TARGET_K : (int) Min(rows, ECP_TARGET_K_MAX);
@@ -230,21 +228,31 @@ ecp_target_plan(Relation index, const EcpMetaPageData *meta, uint64 rows,
 	if (ecp_probes > 0 || level < 0 || plan->all)
 		return;
 	plan->adaptive = true;
-	low = target_between(plan->k, &part);
-	target_slacks(meta, level, low, part, plan->slack);
+	plan->level = level;
+	ecp_target_plan_among(meta, 1, plan);
 	plan->least = 1;
 	while (EcpLookNext(plan->least) <= plan->probes / TARGET_LEAST)
 		plan->least = EcpLookNext(plan->least);
 }
 
 void
-ecp_target_plan_best(const EcpMetaPageData *meta, EcpScanPlan *plan)
+ecp_target_plan_among(const EcpMetaPageData *meta, double more,
+					  EcpScanPlan *plan)
 {
 	double		part;
-	int			low = target_between(plan->k, &part);
+	int			low;
 
-	Assert(plan->adaptive);
-	target_slacks(meta, ECP_CURVE_TARGETS - 1, low, part, plan->slack);
+	Assert(plan->adaptive && more >= 1);
+	plan->among = (int) Min(plan->k * more, PG_INT32_MAX / 2);
+	low = target_between(plan->among, &part);
+	target_slacks(meta, plan->level, low, part, plan->slack);
+}
+
+void
+ecp_target_plan_best(const EcpMetaPageData *meta, EcpScanPlan *plan)
+{
+	plan->level = ECP_CURVE_TARGETS - 1;
+	ecp_target_plan_among(meta, 1, plan);
 }
 
 /* Between two targets by what their slacks are, and in proportion below. */

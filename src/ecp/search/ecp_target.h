@@ -33,6 +33,8 @@ typedef struct EcpScanPlan
 	bool		adaptive;
 	bool		all;
 	int			k;
+	int			among;			/* nearest rows of all that these k are among */
+	int			level;			/* target, of ecp_target_levels */
 	int			least;
 	float4		slack[ECP_QUERY_KINDS];
 } EcpScanPlan;
@@ -53,6 +55,13 @@ extern void ecp_target_plan(Relation index, const EcpMetaPageData *meta,
 
 /* Let such a plan go on to the highest target of the curve. */
 extern void ecp_target_plan_best(const EcpMetaPageData *meta, EcpScanPlan *plan);
+
+/*
+ * Make an adaptive plan's slacks those for its k rows among "more" times as many,
+ * which are what a search reads for that returns one in so many.
+ */
+extern void ecp_target_plan_among(const EcpMetaPageData *meta, double more,
+								  EcpScanPlan *plan);
 
 /*
  * The recall to expect of a search for the k nearest rows that stops where the gap
