@@ -732,6 +732,16 @@ CREATE FUNCTION ecp_class_attr_prefix(internal) RETURNS integer
 COMMENT ON FUNCTION ecp_class_attr_prefix(internal) IS
 	'support function of key attributes: first bytes of texts';
 
+CREATE FUNCTION ecp_class_attr_tags(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_attr_tags(internal) IS
+	'support function of key attributes: elements of arrays';
+
+CREATE FUNCTION ecp_class_attr_paths(internal) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_class_attr_paths(internal) IS
+	'support function of key attributes: hashed paths of jsonb';
+
 -- conditions below AND and OR, which the planner makes: see ecp_attr_tree.c
 CREATE FUNCTION ecp_attr_tree_true(anyelement, record) RETURNS boolean
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -1029,6 +1039,32 @@ CREATE OPERATOR CLASS numeric_ops DEFAULT FOR TYPE numeric
 COMMENT ON OPERATOR CLASS numeric_ops USING ecp IS
 	'key attributes: numeric, by equality';
 
+CREATE OPERATOR FAMILY array_ops USING ecp;
+COMMENT ON OPERATOR FAMILY array_ops USING ecp IS
+	'key attributes: arrays of tags';
+
+CREATE OPERATOR CLASS array_ops DEFAULT FOR TYPE anyarray
+	USING ecp FAMILY array_ops AS
+	OPERATOR 1 &&,
+	OPERATOR 2 @>,
+	OPERATOR 3 =,
+	OPERATOR 4 <@,
+	FUNCTION 1 ecp_class_attr_tags(internal);
+COMMENT ON OPERATOR CLASS array_ops USING ecp IS
+	'key attributes: arrays of tags';
+
+CREATE OPERATOR FAMILY jsonb_path_ops USING ecp;
+COMMENT ON OPERATOR FAMILY jsonb_path_ops USING ecp IS
+	'key attributes: jsonb, by its paths';
+
+CREATE OPERATOR CLASS jsonb_path_ops DEFAULT FOR TYPE jsonb
+	USING ecp FAMILY jsonb_path_ops AS
+	OPERATOR 2 @>,
+	OPERATOR 3 =,
+	FUNCTION 1 ecp_class_attr_paths(internal);
+COMMENT ON OPERATOR CLASS jsonb_path_ops USING ecp IS
+	'key attributes: jsonb, by its paths';
+
 ALTER OPERATOR FAMILY integer_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
 ALTER OPERATOR FAMILY float_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
 ALTER OPERATOR FAMILY bool_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
@@ -1044,6 +1080,8 @@ ALTER OPERATOR FAMILY text_pattern_ops USING ecp ADD OPERATOR 20 @| (anyelement,
 ALTER OPERATOR FAMILY text_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
 ALTER OPERATOR FAMILY bpchar_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
 ALTER OPERATOR FAMILY numeric_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
+ALTER OPERATOR FAMILY array_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
+ALTER OPERATOR FAMILY jsonb_path_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
 
 CREATE FUNCTION ecp_last_scan(OUT indexrelid regclass, OUT wanted bigint,
 	OUT probes integer, OUT early boolean, OUT estimated_recall float8,

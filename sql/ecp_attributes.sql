@@ -190,7 +190,7 @@ CREATE INDEX ON attr_t USING ecp (i4, v);
 CREATE INDEX ON attr_grow USING ecp (v, long);
 CREATE TABLE attr_wide (v real[], a int, b int, c int, d int, e int, f int, g int, h int, i int);
 CREATE INDEX ON attr_wide USING ecp (v, a, b, c, d, e, f, g, h, i);
-CREATE TABLE attr_wrong (v real[], j jsonb);
+CREATE TABLE attr_wrong (v real[], j tsvector);
 CREATE INDEX ON attr_wrong USING ecp (v, j);
 
 -- the operator classes are sound

@@ -2,7 +2,7 @@
 -- What a user does wrong at first: each error names the column, the row and the
 -- way out.
 --
-CREATE TABLE errors (id int PRIMARY KEY, name text, data jsonb, numbers int[], v real[], d float8[], b bytea, bits bit(8));
+CREATE TABLE errors (id int PRIMARY KEY, name text, data tsvector, numbers int[], v real[], d float8[], b bytea, bits bit(8));
 
 -- the columns of an index
 CREATE INDEX ON errors USING ecp (id, v);
@@ -17,6 +17,7 @@ CREATE INDEX ON errors USING ecp (data);
 \echo :LAST_ERROR_SQLSTATE
 CREATE INDEX ON errors USING ecp (v, data);
 CREATE INDEX ON errors USING ecp (numbers);
+CREATE INDEX ON errors USING ecp (numbers, v);
 CREATE INDEX ON errors USING ecp ((numbers::real[])) INCLUDE (data);
 -- where core finds the error first, or somebody else is asked
 CREATE INDEX ON errors USING ecp (v no_such_ops);

@@ -58,7 +58,8 @@ SELECT bag_eq($$
 		('uuid_ops', 'uuid', true), ('enum_ops', 'anyenum', true),
 		('text_ops', 'text', true), ('text_pattern_ops', 'text', false),
 		('bpchar_ops', 'character', true),
-		('numeric_ops', 'numeric', true) $$,
+		('numeric_ops', 'numeric', true), ('array_ops', 'anyarray', true),
+		('jsonb_path_ops', 'jsonb', true) $$,
 	'ten operator classes of vectors, L2 by default, and those of key columns');
 SELECT bag_eq($$
 	SELECT f.opfname::text AS family, oprname::text, amopstrategy::integer, amoppurpose::text,

@@ -12,7 +12,7 @@
  * with the table's policies.  If the plan is a scan of the index with nothing
  * besides index conditions, then the keys of these are what the batch needs: it
  * leaves out the slots that do not pass, as a scan does.  Keys that represent
- * several values (ecp_attr.c) let pass what may satisfy the condition, and the
+ * several values (ecp_attr_filter.c) let pass what may satisfy the condition, and the
  * candidates are checked by a query.  With every other plan there is nothing to
  * share, and the batch executes it for each query.  So the answers are those of
  * the searches in any case.
@@ -455,7 +455,7 @@ ecp_knn_keys_write(Relation index, const ScanKeyData *keys, int nkeys, char *to)
 }
 
 /*
- * They compare nothing themselves (ecp_attr.c does), so their functions stay
+ * They compare nothing themselves (ecp_attr_filter.c does), so their functions stay
  * behind.
  */
 ScanKeyData *

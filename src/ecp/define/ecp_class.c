@@ -19,8 +19,9 @@
  * "v <-> ecp_real(q)" for an index on v (ecp_match.c).
  *
  * The operator class of a key attribute has search operators with the strategy
- * numbers of btree, at least equality, and its support function returns the
- * kind of the attribute (EcpAttrKind).
+ * numbers of btree or, of sets of tags, ECP_TAGS_*; at least equality, which is
+ * the same number in both.  Its support function returns the kind of the attribute
+ * (EcpAttrKind).
  *
  * The support functions take one argument of type internal, which is NULL, so
  * that SQL cannot call them by mistake.
@@ -98,6 +99,8 @@ ECP_CLASS_FUNCTION(ecp_class_attr_float8, ECP_ATTR_CLASS | ECP_ATTR_FLOAT8);
 ECP_CLASS_FUNCTION(ecp_class_attr_uuid, ECP_ATTR_CLASS | ECP_ATTR_UUID);
 ECP_CLASS_FUNCTION(ecp_class_attr_hash, ECP_ATTR_CLASS | ECP_ATTR_HASH);
 ECP_CLASS_FUNCTION(ecp_class_attr_prefix, ECP_ATTR_CLASS | ECP_ATTR_PREFIX);
+ECP_CLASS_FUNCTION(ecp_class_attr_tags, ECP_ATTR_CLASS | ECP_ATTR_TAGS);
+ECP_CLASS_FUNCTION(ecp_class_attr_paths, ECP_ATTR_CLASS | ECP_ATTR_PATHS);
 
 /* What the operator class of a key column says; the first is column 0. */
 static int

@@ -8,6 +8,7 @@
 #ifndef ECP_CLASS_H
 #define ECP_CLASS_H
 
+#include "access/stratnum.h"
 #include "utils/rel.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
@@ -45,10 +46,19 @@ typedef enum EcpAttrKind
 	ECP_ATTR_FLOAT8,
 	ECP_ATTR_UUID,				/* first half; the executor rechecks */
 	ECP_ATTR_HASH,				/* hash of any type: = only, rechecked */
-	ECP_ATTR_PREFIX				/* first bytes of a text; rechecked */
+	ECP_ATTR_PREFIX,			/* first bytes of a text; rechecked */
+	ECP_ATTR_TAGS,				/* set of the elements of an array: ecp_tags.c */
+	ECP_ATTR_PATHS				/* the same of the hashed paths of a jsonb */
 } EcpAttrKind;
 
-#define ECP_ATTR_KIND_MAX		ECP_ATTR_PREFIX
+#define ECP_ATTR_KIND_MAX		ECP_ATTR_PATHS
+#define EcpAttrKindIsTags(kind)	((kind) == ECP_ATTR_TAGS || (kind) == ECP_ATTR_PATHS)
+
+/* Strategies of these; those of other attributes are btree's. */
+#define ECP_TAGS_OVERLAP		1
+#define ECP_TAGS_CONTAINS		2
+#define ECP_TAGS_EQUAL			BTEqualStrategyNumber
+#define ECP_TAGS_CONTAINED		4
 
 /* Set in the code of an attribute's operator class, not of a vector's. */
 #define ECP_ATTR_CLASS			0x10000

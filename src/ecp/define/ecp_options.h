@@ -42,6 +42,10 @@ typedef enum EcpIterativeScan
 #define ECP_INCLUDE_WIDTH_MAX		1023
 #define ECP_INCLUDE_WIDTH_DEFAULT	40	/* a UUID as text */
 #define ECP_LEVELS_MAX				5
+#define ECP_TAGS_ALIGN				16	/* bytes, of which it is a multiple */
+#define ECP_TAGS_WIDTH_MIN			16
+#define ECP_TAGS_WIDTH_MAX			128
+#define ECP_TAGS_WIDTH_DEFAULT		16	/* 7 tags */
 #define ECP_SEED_DEFAULT			1
 #define ECP_SAMPLE_FACTOR_MIN		8
 #define ECP_SAMPLE_FACTOR_MAX		256
@@ -87,6 +91,7 @@ typedef struct EcpOptions
 	int			buffer_rows;	/* that wait for each cluster; 0 = none */
 	int			include_width;	/* bytes of a value of variable length */
 	int			vectors;		/* EcpVectorsKind */
+	int			tags_width;		/* bytes of a row's set of tags */
 	bool		full_pages;		/* clusters of a build give rows to others */
 	double		target_recall;
 	double		max_ms;			/* of a search; 0 = no limit */

@@ -74,6 +74,21 @@ statement_has_class(Oid method, const List *names)
 	return result;
 }
 
+/* Is the type an array of numbers that could be a vector's elements? */
+static bool
+statement_is_numbers(Oid type)
+{
+	switch (get_element_type(type))
+	{
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case NUMERICOID:
+			return true;
+	}
+	return false;
+}
+
 /* The way out, for a column without an operator class. */
 static char *
 statement_hint(const char *column, Oid type, bool first)
@@ -82,24 +97,20 @@ statement_hint(const char *column, Oid type, bool first)
 		return OidIsValid(get_extension_oid("ecp_pgvector", true)) ?
 			_("Of the types of pgvector, vector, halfvec and bit can be indexed.") :
 			_("For the types of pgvector: CREATE EXTENSION ecp_pgvector.");
-	switch (get_element_type(type))
-	{
-		case INT2OID:
-		case INT4OID:
-		case INT8OID:
-		case NUMERICOID:
-			return psprintf(_("Index the expression ((%s::real[])), and order by that."),
-							quote_identifier(column));
-		default:
-			return first ? _(ECP_VECTOR_TYPES_HINT) :
-				_("Columns after the vector can be numbers, dates and times, uuid, text or enumerations; columns of any type can be INCLUDEd.");
-	}
+	if (statement_is_numbers(type))
+		return psprintf(_("Index the expression ((%s::real[])), and order by that."),
+						quote_identifier(column));
+	return first ? _(ECP_VECTOR_TYPES_HINT) :
+		_("Columns after the vector can be numbers, dates and times, uuid, text, enumerations, arrays or jsonb; columns of any type can be INCLUDEd.");
 }
 
-/* Report the column if it has no operator class. */
+/*
+ * Report the column if it has no operator class; and an array of numbers that is
+ * "alone", which has one for its elements as tags.
+ */
 static void
 statement_check_column(const IndexElem *element, Oid method, Oid table,
-					   bool first)
+					   bool first, bool alone)
 {
 	AttrNumber	attno = get_attnum(table, element->name);
 	Oid			type;
@@ -107,7 +118,9 @@ statement_check_column(const IndexElem *element, Oid method, Oid table,
 	if (attno == InvalidAttrNumber)
 		return;
 	type = getBaseType(get_atttype(table, attno));
-	if (element->opclass == NIL && !OidIsValid(GetDefaultOpClass(type, method)))
+	if (element->opclass == NIL &&
+		(!OidIsValid(GetDefaultOpClass(type, method)) ||
+		 (alone && statement_is_numbers(type))))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("column \"%s\" of type %s cannot be indexed by access method \"%s\"",
@@ -148,6 +161,7 @@ ecp_statement_check(Oid handler)
 
 		if (element->name != NULL)
 			statement_check_column(element, method, table,
-								   element == linitial(statement->indexParams));
+								   element == linitial(statement->indexParams),
+								   list_length(statement->indexParams) == 1);
 	}
 }

@@ -150,10 +150,10 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 		ecp_report_corrupt(check->index, blk,
 						   psprintf("Code or factors of slot %u do not belong to its vector.",
 									run_slot));
-	if (!ecp_attr_slot_is_valid(geo, view, slot))
+	fault = ecp_attr_slot_fault(&check->attrs, geo, view, slot);
+	if (fault != NULL)
 		ecp_report_corrupt(check->index, blk,
-						   psprintf("Slot %u has a NULL attribute that is not empty.",
-									run_slot));
+						   psprintf("Slot %u has %s.", run_slot, fault));
 	if (view->include &&
 		!ecp_include_is_valid(&check->attrs, view->include +
 							  (Size) slot * geo->include_bytes))

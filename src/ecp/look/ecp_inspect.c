@@ -15,6 +15,7 @@
 #include "base/shards.h"
 #include "base/user_index.h"
 #include "catalog/pg_type_d.h"
+#include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/look/ecp_leaves.h"
 #include "ecp/page/ecp_attr.h"
@@ -94,16 +95,35 @@ inspect_attr_kinds(const EcpMetaPageData *meta)
 	return inspect_texts(names, natts);
 }
 
-/* The keys of a slot's attributes in hexadecimal, which sort as the values. */
-static Datum
-inspect_slot_keys(const EcpGeometry *geo, const EcpEntryView *view, int slot)
+/* A set of tags in hexadecimal, two bytes at a time. */
+static char *
+inspect_tags(const char *set, int width)
 {
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int i = 0; i < width / 2; i++)
+		appendStringInfo(&text, "%04x", ((const uint16 *) set)[i]);
+	return text.data;
+}
+
+/*
+ * The keys of a slot's attributes in hexadecimal, which sort as the values; of
+ * sets of tags what they have.
+ */
+static Datum
+inspect_slot_keys(const EcpIndexState *state, const EcpEntryView *view, int slot)
+{
+	const EcpGeometry *geo = &state->leaf;
 	const char *keys[ECP_ATTRS_MAX];
 
 	for (int a = 0; a < geo->natts; a++)
 	{
 		if ((view->nulls[slot] & (1 << a)) != 0)
 			keys[a] = NULL;
+		else if (EcpAttrKindIsTags(state->meta.ecpm_attr_kind[a]))
+			keys[a] = inspect_tags(view->attrs[a] + slot * geo->attr_width[a],
+								   geo->attr_width[a]);
 		else
 			keys[a] = psprintf("%0*llx", 2 * geo->attr_width[a],
 							   (unsigned long long)
@@ -338,7 +358,7 @@ ecp_page_items(PG_FUNCTION_ARGS)
 		}
 		nulls[7] = geo->natts == 0;
 		if (!nulls[7])
-			values[7] = inspect_slot_keys(geo, &view, slot);
+			values[7] = inspect_slot_keys(&state, &view, slot);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	relation_close(index, AccessShareLock);

@@ -12,13 +12,15 @@
 
 #include "access/skey.h"
 #include "access/tupdesc.h"
+#include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_tags.h"
 #include "fmgr.h"
 #include "vector/vector_value.h"
 
 /* Bytes of the attributes of a row at most. */
 #define ECP_ATTR_BYTES_MAX \
-	(8 + ECP_ATTRS_MAX * sizeof(uint64) + ECP_INCLUDE_BYTES_MAX)
+	(8 + ECP_ATTRS_MAX * ECP_TAGS_WIDTH_MAX + ECP_INCLUDE_BYTES_MAX)
 
 /* The attributes of an index. */
 typedef struct EcpAttrDesc
@@ -31,19 +33,21 @@ typedef struct EcpAttrDesc
 	uint8		kind[ECP_ATTRS_MAX];
 	Oid			collation[ECP_ATTRS_MAX];
 	FmgrInfo   *hash[ECP_ATTRS_MAX];	/* ECP_ATTR_HASH: the type's function */
+	EcpTagsSource *tags[ECP_ATTRS_MAX]; /* if it is a set of tags */
+	int			tags_width;		/* of these; 0 without any */
 } EcpAttrDesc;
 
 /*
  * Read the operator classes of the columns 2 .. n.  An error if one of them
- * is a vector, or there are too many.  The room for INCLUDE columns is taken from
- * "meta"; if that is NULL, as for an index to be built, from the storage
- * parameters.
+ * is a vector, or there are too many.  The room for INCLUDE columns and sets of tags
+ * is taken from "meta"; if that is NULL, as for an index to be built, from the
+ * storage parameters.
  */
 extern void ecp_attr_desc_init(Relation index, const EcpMetaPageData *meta,
 							   EcpAttrDesc *desc);
 
 /* Bytes of a key of this kind; 0 if there is no such kind. */
-extern int	ecp_attr_width(int kind);
+extern int	ecp_attr_width(int kind, int tags_width);
 
 /* Name of this kind. */
 extern const char *ecp_attr_kind_name(int kind);
@@ -60,6 +64,13 @@ extern void ecp_attr_form(const EcpAttrDesc *desc, const EcpVector *vector,
 						  const Datum *values, const bool *isnull,
 						  char *attrs);
 
+/* Key of a value of the column's own type. */
+extern uint64 ecp_attr_key(const EcpAttrDesc *desc, int a, Datum value);
+
+/* Unsigned integers in the order of floats: NaN last, one zero. */
+extern uint32 ecp_attr_float4_key(float4 value);
+extern uint64 ecp_attr_float8_key(float8 value);
+
 /* Can a key attribute of this kind be turned back into its value? */
 extern bool ecp_attr_kind_is_exact(int kind);
 
@@ -69,13 +80,14 @@ extern bool ecp_attr_is_exact(const EcpAttrDesc *desc, int a, Datum value);
 /* The value of a key, of such a kind. */
 extern Datum ecp_attr_value(int kind, uint64 key);
 
-/* The key of a slot's attribute a, which is not NULL. */
+/* The key of a slot's attribute a, which is not NULL and no set of tags. */
 extern uint64 ecp_attr_slot_key(const EcpGeometry *geo,
 								const EcpEntryView *view, int slot, int a);
 
-/* Do a slot's attributes obey the format?  For the checker. */
-extern bool ecp_attr_slot_is_valid(const EcpGeometry *geo,
-								   const EcpEntryView *view, int slot);
+/* What is wrong with a slot's attributes, for the checker; NULL if nothing. */
+extern const char *ecp_attr_slot_fault(const EcpAttrDesc *desc,
+									   const EcpGeometry *geo,
+									   const EcpEntryView *view, int slot);
 
 /* ---- conditions ---- */
 

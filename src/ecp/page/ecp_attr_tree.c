@@ -10,7 +10,8 @@
  *
  *	 column		operator		value		a condition on this column of the index:
  *										=, <, <=, >, >=, <>, = ANY, <> ALL,
- *										IS NULL, IS NOT NULL
+ *										IS NULL, IS NOT NULL; of sets of tags
+ *										&&, @>, <@ in place of inequalities
  *	 count		AND, OR					of the last conditions, count of them
  *
  * Its left side is the column of the first condition, which decides nothing.
@@ -49,13 +50,29 @@ struct EcpAttrTree
 
 #define TREE_ITEMS_MAX		(ECP_TREE_FIELDS_MAX / 3)
 
-const char *const ecp_attr_tree_operators[BTMaxStrategyNumber + 1] = {
+static const char *const tree_operators[BTMaxStrategyNumber + 1] = {
 	[BTLessStrategyNumber] = "<",
 	[BTLessEqualStrategyNumber] = "<=",
 	[BTEqualStrategyNumber] = "=",
 	[BTGreaterEqualStrategyNumber] = ">=",
 	[BTGreaterStrategyNumber] = ">"
 };
+
+static const char *const tree_tags_operators[BTMaxStrategyNumber + 1] = {
+	[ECP_TAGS_OVERLAP] = "&&",
+	[ECP_TAGS_CONTAINS] = "@>",
+	[ECP_TAGS_EQUAL] = "=",
+	[ECP_TAGS_CONTAINED] = "<@"
+};
+
+const char *
+ecp_attr_tree_operator(int kind, int strategy)
+{
+	if (strategy < 1 || strategy > BTMaxStrategyNumber)
+		return NULL;
+	return EcpAttrKindIsTags(kind) ? tree_tags_operators[strategy] :
+		tree_operators[strategy];
+}
 
 static void
 tree_refuse(void)
@@ -64,6 +81,21 @@ tree_refuse(void)
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("invalid condition for an ecp index"),
 			 errdetail("Only the planner makes conditions with this operator.")));
+}
+
+/* The strategy of an operator of this name. */
+static int
+tree_strategy(int kind, const char *operator)
+{
+	for (int strategy = 1; strategy <= BTMaxStrategyNumber; strategy++)
+	{
+		const char *name = ecp_attr_tree_operator(kind, strategy);
+
+		if (name != NULL && strcmp(operator, name) == 0)
+			return strategy;
+	}
+	tree_refuse();
+	return 0;					/* keep the compiler quiet */
 }
 
 /* A condition on one column. */
@@ -106,13 +138,7 @@ tree_leaf(const EcpAttrDesc *desc, int column, const char *operator, Oid type,
 		negated = true;
 	else
 	{
-		int			strategy = BTMaxStrategyNumber;
-
-		while (strategy > 0 && strcmp(operator, ecp_attr_tree_operators[strategy]) != 0)
-			strategy--;
-		if (strategy == 0)
-			tree_refuse();
-		key.sk_strategy = strategy;
+		key.sk_strategy = tree_strategy(desc->kind[column - 2], operator);
 	}
 	/* what is compared with NULL is not true, nor is its contrary */
 	if ((key.sk_flags & SK_ISNULL) != 0)

@@ -8,13 +8,12 @@
 #ifndef ECP_ATTR_TREE_H
 #define ECP_ATTR_TREE_H
 
-#include "access/stratnum.h"
 #include "ecp/page/ecp_attr.h"
 
 typedef struct EcpAttrTree EcpAttrTree;
 
-/* What the comparison of a strategy is called in a tree. */
-extern const char *const ecp_attr_tree_operators[BTMaxStrategyNumber + 1];
+/* What the comparison of a strategy is called in a tree; NULL if there is none. */
+extern const char *ecp_attr_tree_operator(int kind, int strategy);
 
 extern EcpAttrTree *ecp_attr_tree_create(const EcpAttrDesc *desc,
 										 const ScanKeyData *key);

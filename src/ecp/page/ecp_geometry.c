@@ -57,7 +57,7 @@ geometry_place(EcpGeometry *geo, Size item_bytes, int nbitmaps, int slots)
 	}
 	for (int a = 0; a < geo->natts; a++)
 	{
-		pos = TYPEALIGN(geo->attr_width[a], pos);
+		pos = TYPEALIGN(Min(geo->attr_width[a], ECP_TAGS_ALIGN), pos);
 		geo->off_attr[a] = pos;
 		pos += (Size) geo->attr_width[a] * slots;
 	}
@@ -107,7 +107,8 @@ geometry_attrs(EcpGeometry *geo, const EcpMetaPageData *meta)
 	geo->attr_bytes = meta->ecpm_attr_bytes;
 	geo->natts = meta->ecpm_nkeyatts - 1;
 	for (int a = 0; a < geo->natts; a++)
-		geo->attr_width[a] = ecp_attr_width(meta->ecpm_attr_kind[a]);
+		geo->attr_width[a] = ecp_attr_width(meta->ecpm_attr_kind[a],
+											meta->ecpm_tags_width);
 	geo->include_bytes = meta->ecpm_include_bytes;
 }
 

@@ -56,11 +56,12 @@
  * Rows: the exact vector of a row is followed in memory by its attr_bytes of
  * key attributes (columns 2 .. n of the index), as ecp_attr.c forms them: a
  * byte with a bit for each that is NULL, then their keys one after the other,
- * of 1, 2, 4 or 8 bytes each and 0 where NULL, then include_bytes of the
- * values of INCLUDE columns, as ecp_include.c forms them, and zeros up to a
- * multiple of four.  Copying row_bytes instead of vec_bytes includes them.
- * On the page, the keys of one attribute are adjacent and aligned to their width,
- * so that a condition is checked for all slots of a page in one pass.
+ * of 1, 2, 4 or 8 bytes each, or sets of tags (ecp_tags.c), and 0 where NULL,
+ * then include_bytes of the values of INCLUDE columns, as ecp_include.c forms
+ * them, and zeros up to a multiple of four.  Copying row_bytes instead of vec_bytes
+ * includes them.  On the page, the keys of one attribute are adjacent and aligned
+ * to their width or to 16 bytes, so that a condition is checked for all slots of a
+ * page in one pass.
  *
  * The bytes of a slot change only while its live bit is 0.
  *
@@ -323,7 +324,8 @@ typedef struct EcpMetaPageData
 	EcpIntentData ecpm_op;
 	uint32		ecpm_nleaves;	/* clusters, kept by build and maintenance */
 	uint8		ecpm_vectors;	/* EcpVectorsKind, never AUTO */
-	uint8		ecpm_unused[3];
+	uint8		ecpm_tags_width;	/* of key columns of tags; 0 without any */
+	uint8		ecpm_unused[2];
 	float8		ecpm_build_tuples;
 	EcpBuildReportData ecpm_report;
 	EcpRecallCurveData ecpm_curve;

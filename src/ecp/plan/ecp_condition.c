@@ -7,6 +7,7 @@
  *	 status <> 3, NOT IN (3, 4)		by the operator whose negator is "="
  *	 flag IS NOT TRUE				true of NULL, too
  *	 x IS DISTINCT FROM 3			the same
+ *	 7 = ANY (tags)					"tags && ARRAY[7]"
  *	 name LIKE 'x%'					by a column of the first bytes
  *
  * They are trees of comparisons, which the index checks as it does those on one
@@ -41,7 +42,9 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "parser/parse_coerce.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 /* What has been made of a condition so far. */
 typedef struct Condition
@@ -61,7 +64,7 @@ condition_column(const EcpMatch *match, Node *node)
 {
 	for (int column = 1; column < match->index->nkeycolumns; column++)
 	{
-		if (match_index_to_operand(node, column, match->index))
+		if (ecp_match_is_column(match, node, column))
 			return column;
 	}
 	return -1;
@@ -136,7 +139,7 @@ condition_operator(const Condition *condition, int column, Oid opno,
 		return NULL;
 	strategy = get_op_opfamily_strategy(opno, index->opfamily[column]);
 	if (strategy > 0 && strategy <= BTMaxStrategyNumber)
-		return ecp_attr_tree_operators[strategy];
+		return ecp_attr_tree_operator(kind, strategy);
 	negator = get_negator(opno);
 	if (*lossy || !OidIsValid(negator) ||
 		get_op_opfamily_strategy(negator, index->opfamily[column]) !=
@@ -164,6 +167,59 @@ condition_add_operator(Condition *condition, const OpExpr *op)
 		return false;
 	condition->lossy |= lossy;
 	condition_append_leaf(condition, column, operand, name, value);
+	return true;
+}
+
+/*
+ * A value is an element of a set of tags if the operator is an equality of the family
+ * by which they are hashed, and it has their type, or one that is cast to it and
+ * keeps its value, as integer to bigint.
+ */
+Node *
+ecp_condition_element(const EcpMatch *match, const ScalarArrayOpExpr *op,
+					  int column)
+{
+	Node	   *value = linitial(op->args);
+	Node	   *array = lsecond(op->args);
+	Oid			value_type = exprType(value);
+	Oid			type = get_base_element_type(exprType(array));
+	ArrayExpr  *values;
+
+	Assert(column > 0 && column < match->index->nkeycolumns);
+	if (!op->useOr || !OidIsValid(type) ||
+		EcpClassAttrKind(ecp_match_class(match->index, column)) != ECP_ATTR_TAGS ||
+		match->index->indexcollations[column] != op->inputcollid ||
+		!ecp_match_is_column(match, array, column) ||
+		!ecp_match_is_value(match, value) ||
+		!op_in_opfamily(op->opno,
+						lookup_type_cache(type, TYPECACHE_HASH_OPFAMILY)->hash_opf) ||
+		!can_coerce_type(1, &value_type, &type, COERCION_IMPLICIT))
+		return NULL;
+	values = makeNode(ArrayExpr);
+	values->array_typeid = get_array_type(type);
+	values->array_collid = op->inputcollid;
+	values->element_typeid = type;
+	values->elements = list_make1(coerce_type(NULL, value, value_type, type, -1,
+											  COERCION_IMPLICIT,
+											  COERCE_IMPLICIT_CAST, -1));
+	values->location = -1;
+	return eval_const_expressions(match->root, (Node *) values);
+}
+
+static bool
+condition_add_element(Condition *condition, const ScalarArrayOpExpr *op)
+{
+	Node	   *operand = lsecond(op->args);
+	int			column = condition_column(condition->match, operand);
+	Node	   *values;
+
+	if (column < 0)
+		return false;
+	values = ecp_condition_element(condition->match, op, column);
+	if (values == NULL)
+		return false;
+	condition->lossy = true;
+	condition_append_leaf(condition, column, operand, "&&", values);
 	return true;
 }
 
@@ -327,7 +383,8 @@ condition_add(Condition *condition, Node *node)
 			return list_length(((OpExpr *) node)->args) == 2 &&
 				condition_add_operator(condition, (OpExpr *) node);
 		case T_ScalarArrayOpExpr:
-			return condition_add_array(condition, (ScalarArrayOpExpr *) node);
+			return condition_add_array(condition, (ScalarArrayOpExpr *) node) ||
+				condition_add_element(condition, (ScalarArrayOpExpr *) node);
 		case T_NullTest:
 			return !((NullTest *) node)->argisrow &&
 				condition_add_null(condition, (Node *) ((NullTest *) node)->arg,

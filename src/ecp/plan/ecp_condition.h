@@ -24,4 +24,11 @@ extern Expr *ecp_condition_make(const EcpMatch *match, Node *clause,
 extern List *ecp_condition_make_prefix(const EcpMatch *match, Node *clause,
 									   int column);
 
+/*
+ * If the condition is "value = ANY (column)" of a column with tags, the array of the
+ * value, with which "&&" says the same; or NULL.
+ */
+extern Node *ecp_condition_element(const EcpMatch *match,
+								   const ScalarArrayOpExpr *op, int column);
+
 #endif							/* ECP_CONDITION_H */

@@ -13,6 +13,7 @@
  *								a scan for it, or the condition for the order
  *	 WHERE flag, NOT flag		before 16 core takes a Boolean column for a
  *								condition only with its own access methods
+ *	 WHERE 7 = ANY (tags)		which is "tags && ARRAY[7]"
  *
  * What rises or falls with a distance orders and limits as the distance does
  * (ecp_monotone.c).  Conditions on key columns that scan keys cannot say are
@@ -83,6 +84,30 @@ ecp_match_is_value(const EcpMatch *match, Node *node)
 		!contain_volatile_functions(node);
 }
 
+/* The family by which the elements of a type's values are hashed, if it has any. */
+static Oid
+match_hash_family(Oid type)
+{
+	Oid			element = get_base_element_type(type);
+
+	return OidIsValid(element) ?
+		lookup_type_cache(element, TYPECACHE_HASH_OPFAMILY)->hash_opf : InvalidOid;
+}
+
+/*
+ * An array may be a column under the name of another type, whose equality is not that
+ * of the elements that the index has hashed (text[] and citext[]).
+ */
+bool
+ecp_match_is_column(const EcpMatch *match, Node *node, int column)
+{
+	if (!match_index_to_operand(node, column, match->index))
+		return false;
+	return !IsA(node, RelabelType) ||
+		match_hash_family(exprType(node)) ==
+		match_hash_family(exprType((Node *) ((RelabelType *) node)->arg));
+}
+
 /*
  * Match "column operator value" or "value operator column".  Returns the
  * operator that has the column on its left, and the value; InvalidOid if there
@@ -99,12 +124,10 @@ match_operands(const EcpMatch *match, const OpExpr *op, int column,
 		return InvalidOid;
 
 	/* by place: "=" is its own commutator */
-	*commuted = !match_index_to_operand(linitial(op->args), column,
-										match->index);
+	*commuted = !ecp_match_is_column(match, linitial(op->args), column);
 	*value = *commuted ? linitial(op->args) : lsecond(op->args);
 	if (*commuted)
-		opno = match_index_to_operand(lsecond(op->args), column,
-									  match->index) ?
+		opno = ecp_match_is_column(match, lsecond(op->args), column) ?
 			get_commutator(opno) : InvalidOid;
 	return OidIsValid(opno) && ecp_match_is_value(match, *value) ?
 		opno : InvalidOid;
@@ -498,15 +521,38 @@ match_operator(EcpMatch *match, RestrictInfo *rinfo, int column)
 	return true;
 }
 
-/* "column = ANY (array)", of an attribute. */
+/* "value = ANY (column)", of an attribute with tags: "column && ARRAY[value]". */
+static bool
+match_element(EcpMatch *match, RestrictInfo *rinfo, int column)
+{
+	ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) rinfo->clause;
+	Node	   *values = ecp_condition_element(match, op, column);
+	Oid			overlap = get_opfamily_member(match->index->opfamily[column],
+											  ANYARRAYOID, ANYARRAYOID,
+											  ECP_TAGS_OVERLAP);
+
+	if (values == NULL || !OidIsValid(overlap))
+		return false;
+	match_add_clause(match, rinfo,
+					 make_opclause(overlap, BOOLOID, false, lsecond(op->args),
+								   (Expr *) values, InvalidOid,
+								   op->inputcollid),
+					 false, column);
+	return true;
+}
+
+/* "column = ANY (array)", of an attribute; or "value = ANY (column)". */
 static bool
 match_array(EcpMatch *match, RestrictInfo *rinfo, int column)
 {
 	IndexOptInfo *index = match->index;
 	ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) rinfo->clause;
 
-	if (!op->useOr || index->indexcollations[column] != op->inputcollid ||
-		!match_index_to_operand(linitial(op->args), column, index) ||
+	if (!op->useOr || index->indexcollations[column] != op->inputcollid)
+		return false;
+	if (match_element(match, rinfo, column))
+		return true;
+	if (!match_index_to_operand(linitial(op->args), column, index) ||
 		!op_in_opfamily(op->opno, index->opfamily[column]) ||
 		!ecp_match_is_value(match, lsecond(op->args)))
 		return false;

@@ -36,6 +36,9 @@ extern bool ecp_match_is_ours(const IndexOptInfo *index);
 /* What the operator class of a key column says; the first is column 0. */
 extern int	ecp_match_class(const IndexOptInfo *index, int column);
 
+/* Is the expression a column of the index, with the meaning that the index has? */
+extern bool ecp_match_is_column(const EcpMatch *match, Node *node, int column);
+
 /* Is the expression constant during a scan? */
 extern bool ecp_match_is_value(const EcpMatch *match, Node *node);
 extern List *ecp_match_indexes(PlannerInfo *root, RelOptInfo *rel);

@@ -70,6 +70,7 @@ ecp_probe_init(EcpProbe *probe)
 	probe->refs = NULL;
 	probe->sure = PG_INT32_MAX;
 	probe->whole = true;
+	probe->keys = probe->sparse = false;
 	probe->refs_max = probe->nrefs = probe->next_ref = 0;
 	probe->prefetched = probe->warm_ref = probe->warm_page = 0;
 	if (RelationUsesLocalBuffers(index))
@@ -164,13 +165,19 @@ probe_warm(EcpProbe *probe)
 	page = BufferGetPage(buffer);
 	if (geo->parts && nrows > geo->slots)
 		nrows = geo->slots;
-	if ((nrows >= geo->slots && !geo->parts) || geo->code_bytes == 0)
+	if ((nrows >= geo->slots && !geo->parts && !probe->sparse) ||
+		geo->code_bytes == 0)
 		ecp_memory_warm(page, BLCKSZ);
 	else if (nrows > 0)
 	{
 		/* the parts of a page as far as they are used, but for lower parts */
-		ecp_memory_warm(page, geo->off_items +
-						nrows * sizeof(ItemPointerData));
+		ecp_memory_warm(page, probe->keys ? geo->off_include :
+						geo->off_items + nrows * sizeof(ItemPointerData));
+		if (probe->sparse)
+		{
+			ecp_memory_warm(page + BLCKSZ - 1, 1);
+			return;
+		}
 		for (int pos = geo->off_factors; pos < geo->off_codes;
 			 pos += sizeof(uint32) * geo->slots)
 			ecp_memory_warm(page + pos, sizeof(uint32) * nrows);

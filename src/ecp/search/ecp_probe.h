@@ -60,6 +60,8 @@ typedef struct EcpProbe
 	int			warm_ref;		/* where probe_warm() is */
 	int			warm_page;
 	bool		whole;			/* lower parts of rows will be read, too */
+	bool		keys;			/* key attributes will be read */
+	bool		sparse;			/* and decide that few vectors are */
 	int			prefetch;		/* how many ahead; 0 = off */
 	char	   *page_copy;		/* of a temporary table's page, or NULL */
 } EcpProbe;

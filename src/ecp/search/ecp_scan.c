@@ -5,7 +5,7 @@
  *	  user can see of the last scan.
  *
  * The executor's side of ecp_search.c.  A scan orders by one distance and
- * may have conditions on key attributes, which become a filter (ecp_attr.c),
+ * may have conditions on key attributes, which become a filter (ecp_attr_filter.c),
  * and a radius (ecp_path.c), without which it must have the order.  ecp_path.c
  * offers nothing else to the planner.  Other extensions may add paths: what a
  * scan cannot do is refused here, as the answer would be silently wrong.

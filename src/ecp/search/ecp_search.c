@@ -16,7 +16,7 @@
  *				ecp_probe.c brings the pages, ecp_search_page.c takes the rows
  *	 row		live slots become candidates {rank, TID} in an EcpTopk
  *
- * Conditions on key attributes (ecp_attr.c) are checked before anything else
+ * Conditions on key attributes (ecp_attr_filter.c) are checked before anything else
  * of a row.  Only rows that fulfil them count as nearest; a window of "probes" grows
  * by the share that does (ecp_target_filter_probes).
  *

@@ -6,7 +6,7 @@
  * Called by ecp_probe.c with each entry page of the clusters that a search
  * reads, under a share lock.
  *
- *	 conditions		slots that are live and fulfil them (ecp_attr.c)
+ *	 conditions		slots that are live and fulfil them (ecp_attr_filter.c)
  *	 ranks			by one call of a kernel on the page itself; where vectors
  *					are in the vector part, page after page of that; or lower
  *					bounds of the ranks, from codes
@@ -38,6 +38,9 @@
 /* Slots that are ranked together although some are not wanted. */
 #define ECP_RANK_GROUP			16
 #define ECP_RANK_MASK			((UINT64CONST(1) << ECP_RANK_GROUP) - 1)
+
+/* Vectors are not fetched ahead if conditions leave one row in more than this. */
+#define SEARCH_SPARSE			16
 
 void
 ecp_search_page_init(EcpSearch *search)
@@ -502,12 +505,15 @@ ecp_search_page_read(void *arg, const EcpProbeRun *run, Buffer buffer,
 
 	if (search->request.filter)
 	{
-		search->stats.filtered += ecp_attr_filter_page(search->request.filter, geo,
-													   view, n,
-													   search->slots.passed);
+		EcpSearchStats *stats = &search->stats;
+
+		stats->filtered += ecp_attr_filter_page(search->request.filter, geo, view,
+												n, search->slots.passed);
 		live = search->slots.passed;
 		for (int w = 0; w < geo->live_words; w++)
-			search->stats.filtered -= pg_popcount64(live[w]);
+			stats->filtered -= pg_popcount64(live[w]);
+		search->probe.keys = true;
+		search->probe.sparse = stats->vectors * SEARCH_SPARSE < stats->filtered;
 	}
 	search->slots.ranks = ecp_search_rest_room(search, n);
 	if (n > 0 && search->query.exact == NULL)
