@@ -1209,6 +1209,14 @@ CREATE FUNCTION ecp_knn_exact(index regclass, queries text,
 COMMENT ON FUNCTION ecp_knn_exact(regclass, text, integer, text) IS
 	'the k rows of a table nearest to each vector that a query returns, by comparing all indexed rows';
 
+CREATE FUNCTION ecp_knn_groups(index regclass, query anyelement,
+	grouped_by name, k integer DEFAULT 10, condition text DEFAULT NULL,
+	OUT rank integer, OUT tid tid, OUT distance float8) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED
+	COST 1000 ROWS 10;
+COMMENT ON FUNCTION ecp_knn_groups(regclass, anyelement, name, integer, text) IS
+	'the row of a table nearest to a vector in each of the k nearest groups of rows with the same value in a column, through an ecp index';
+
 CREATE FUNCTION ecp_vote(index regclass, queries text, image name,
 	k integer DEFAULT 10, OUT image text, OUT votes bigint,
 	OUT matches bigint, OUT nearest float8) RETURNS SETOF record

@@ -4,7 +4,8 @@
  *	  The rows of a table that row-level security lets the current user see.
  *
  * This is the query SELECT ctid FROM ONLY table [WHERE ctid = ANY (...) AND
- * condition], which the server rewrites with the table's policies, plans and
+ * condition], or, for one row after the other, WHERE ctid = $1 AND condition, which
+ * the server rewrites with the table's policies, plans and
  * executes as any other.  It is not parsed, though, but for the condition: it is
  * made of the OIDs of the table and the operator.  A text would name them, and the
  * name of a table that is open and locked may stand for another one by then, since
@@ -23,7 +24,9 @@
 #include "catalog/pg_type.h"
 #include "executor/execdesc.h"
 #include "executor/executor.h"
+#include "jit/jit.h"
 #include "nodes/makefuncs.h"
+#include "nodes/params.h"
 #include "parser/parse_node.h"
 #include "parser/parse_relation.h"
 #include "rewrite/rewriteHandler.h"
@@ -43,11 +46,18 @@ typedef struct PolicyReceiver
 	int			max;
 } PolicyReceiver;
 
+static const char *const policy_text = "row-level security of an index's rows";
+
 struct EcpPolicyScan
 {
 	PolicyReceiver receiver;
 	QueryDesc  *desc;
+	PlannedStmt *plan;
+	Snapshot	snapshot;
+	ParamListInfo params;		/* the row that is asked for, or NULL */
+	ItemPointerData tid;		/* its TID */
 	bool		ended;			/* a plan that has ended would begin again */
+	bool		asked;			/* the plan has been executed for a row */
 };
 
 static bool
@@ -96,10 +106,29 @@ tid_condition(Var *ctid, const ItemPointerData *asked, int nasked)
 	return (Node *) condition;
 }
 
-/* The query, as the parser would make it. */
+/* The condition that a row's TID is that of the parameter. */
+static Node *
+row_condition(Var *ctid)
+{
+	Param	   *tid = makeNode(Param);
+
+	tid->paramkind = PARAM_EXTERN;
+	tid->paramid = 1;
+	tid->paramtype = TIDOID;
+	tid->paramtypmod = -1;
+	tid->location = -1;
+	return (Node *) make_opclause(TIDEqualOperator, BOOLOID, false,
+								  copyObject((Expr *) ctid), (Expr *) tid,
+								  InvalidOid, InvalidOid);
+}
+
+/*
+ * The query, as the parser would make it: of the TIDs asked for, of all rows, or of
+ * the one that is the parameter.
+ */
 static Query *
 make_query(Relation rel, const char *condition, const ItemPointerData *asked,
-		   int nasked)
+		   int nasked, bool one)
 {
 	ParseState *pstate = make_parsestate(NULL);
 	Query	   *query = makeNode(Query);
@@ -113,7 +142,9 @@ make_query(Relation rel, const char *condition, const ItemPointerData *asked,
 	query->canSetTag = true;
 	query->rtable = pstate->p_rtable;
 	ecp_query_set_perminfos(query, pstate);
-	if (asked)
+	if (one)
+		where = make_and_qual(row_condition(ctid), where);
+	else if (asked)
 		where = make_and_qual(tid_condition(ctid, asked, nasked), where);
 	query->hasSubLinks = pstate->p_hasSubLinks;
 	query->jointree = makeFromExpr(pstate->p_joinlist, where);
@@ -123,13 +154,44 @@ make_query(Relation rel, const char *condition, const ItemPointerData *asked,
 	return query;
 }
 
-EcpPolicyScan *
-ecp_policy_scan_begin(Relation rel, Snapshot snapshot, const char *condition,
-					  const ItemPointerData *asked, int nasked)
+/*
+ * Can the plan be executed again for another row?  The executor does not know that a
+ * parameter of ours has changed: a join, which a condition can be, might use what it
+ * has stored.
+ */
+static bool
+scan_can_rewind(const EcpPolicyScan *scan)
+{
+	const Plan *plan = scan->plan->planTree;
+
+	if (IsA(plan, Result) && outerPlan(plan) != NULL)
+		plan = outerPlan(plan);
+	return IsA(plan, TidScan) || IsA(plan, SeqScan);
+}
+
+static void
+scan_start(EcpPolicyScan *scan)
+{
+	scan->desc = CreateQueryDesc(scan->plan, policy_text, scan->snapshot,
+								 InvalidSnapshot, &scan->receiver.pub,
+								 scan->params, NULL, 0);
+	ExecutorStart(scan->desc, scan->params && scan_can_rewind(scan) ?
+				  EXEC_FLAG_REWIND : 0);
+}
+
+static void
+scan_stop(EcpPolicyScan *scan)
+{
+	ExecutorFinish(scan->desc);
+	ExecutorEnd(scan->desc);
+	FreeQueryDesc(scan->desc);
+}
+
+/* Plan a query and begin to execute it. */
+static EcpPolicyScan *
+scan_begin(Query *query, Snapshot snapshot, ParamListInfo params)
 {
 	EcpPolicyScan *scan = palloc0_object(EcpPolicyScan);
-	Query	   *query = make_query(rel, condition, asked, nasked);
-	const char *text = "row-level security of an index's rows";
 
 	scan->receiver.pub.receiveSlot = receive_slot;
 	scan->receiver.pub.rStartup = receive_startup;
@@ -137,12 +199,57 @@ ecp_policy_scan_begin(Relation rel, Snapshot snapshot, const char *condition,
 	scan->receiver.pub.rDestroy = receive_shutdown;
 	scan->receiver.pub.mydest = DestNone;
 
+	scan->params = params;
+	scan->snapshot = snapshot;
 	query = linitial_node(Query, QueryRewrite(query));
-	scan->desc = CreateQueryDesc(ecp_plan_query(query, text), text, snapshot,
-								 InvalidSnapshot, &scan->receiver.pub, NULL,
-								 NULL, 0);
-	ExecutorStart(scan->desc, 0);
+	scan->plan = ecp_plan_query(query, policy_text);
+	/* for one row it would take longer than all else */
+	if (params)
+		scan->plan->jitFlags = PGJIT_NONE;
+	scan_start(scan);
 	return scan;
+}
+
+EcpPolicyScan *
+ecp_policy_scan_begin(Relation rel, Snapshot snapshot, const char *condition,
+					  const ItemPointerData *asked, int nasked)
+{
+	return scan_begin(make_query(rel, condition, asked, nasked, false), snapshot,
+					  NULL);
+}
+
+EcpPolicyScan *
+ecp_policy_scan_begin_rows(Relation rel, Snapshot snapshot, const char *condition)
+{
+	ParamListInfo params = makeParamList(1);
+
+	params->params[0].pflags = 0;
+	params->params[0].ptype = TIDOID;
+	params->params[0].isnull = false;
+	return scan_begin(make_query(rel, condition, NULL, 0, true), snapshot, params);
+}
+
+bool
+ecp_policy_scan_has(EcpPolicyScan *scan, const ItemPointerData *tid)
+{
+	ItemPointerData found;
+
+	Assert(scan->params != NULL);
+	scan->tid = *tid;
+	scan->params->params[0].value = PointerGetDatum(&scan->tid);
+	if (scan->asked && scan_can_rewind(scan))
+		ExecutorRewind(scan->desc);
+	else if (scan->asked)
+	{
+		scan_stop(scan);
+		scan_start(scan);
+	}
+	scan->asked = true;
+	scan->receiver.tids = &found;
+	scan->receiver.n = 0;
+	scan->receiver.max = 1;
+	ecp_executor_run(scan->desc, 1);
+	return scan->receiver.n > 0;
 }
 
 int
@@ -161,8 +268,6 @@ ecp_policy_scan_next(EcpPolicyScan *scan, ItemPointerData *tids, int max)
 void
 ecp_policy_scan_end(EcpPolicyScan *scan)
 {
-	ExecutorFinish(scan->desc);
-	ExecutorEnd(scan->desc);
-	FreeQueryDesc(scan->desc);
+	scan_stop(scan);
 	pfree(scan);
 }

@@ -27,6 +27,16 @@ extern EcpPolicyScan *ecp_policy_scan_begin(Relation rel, Snapshot snapshot,
 /* The next TIDs, at most "max"; 0 in the end. */
 extern int	ecp_policy_scan_next(EcpPolicyScan *scan, ItemPointerData *tids,
 								 int max);
+
+/*
+ * Begin to ask for one row after the other, and: may the current user see the row
+ * with this TID, and is the condition true of it?
+ */
+extern EcpPolicyScan *ecp_policy_scan_begin_rows(Relation rel,
+												 Snapshot snapshot,
+												 const char *condition);
+extern bool ecp_policy_scan_has(EcpPolicyScan *scan,
+								const ItemPointerData *tid);
 extern void ecp_policy_scan_end(EcpPolicyScan *scan);
 
 #endif							/* ECP_POLICY_SCAN_H */

@@ -193,6 +193,10 @@ my %arguments = (
 	  [ "$ecp, $queries, 3, NULL::text", "$plain, $queries, 3, $condition" ],
 	'ecp_knn_exact(regclass, text, integer, text)' =>
 	  [ "$ecp, $query, 3, NULL::text", "$plain, $query, 3, $condition" ],
+	'ecp_knn_groups(regclass, anyelement, name, integer, text)' => [
+		"$ecp, '{1,2,1}'::real[], 'kind'::name, 3, NULL::text",
+		"$plain, '{1,2,1}'::real[], 'what'::name, 3, $condition"
+	],
 	'ecp_knn_fetch(regclass, anyarray, name[], integer, text)' => [
 		"$ecp, $queries, $columns, 3, NULL::text",
 		"$plain, $queries, $columns, 3, $condition",

@@ -56,6 +56,8 @@ typedef struct EcpScanOpaqueData
 	uint64		wanted;			/* rows, if no plan says it; 0 = not known */
 	const uint64 *wanted_taken; /* of those, if it is counted */
 	TupleTableSlot *wanted_slot;	/* for rows that are tested then */
+	EcpScanTest own_test;		/* which rows those are, or NULL */
+	void	   *own_arg;
 	EcpScanLimit limit;			/* what the plan says */
 	EcpTableRow *table;			/* for an index that has only codes */
 	EcpRowTest *test;			/* by its node; NULL before it is needed */
@@ -248,9 +250,18 @@ scan_row_is_visible(IndexScanDesc scan)
 	return visible;
 }
 
+void
+ecp_scan_set_test(IndexScanDesc scan, EcpScanTest test, void *arg)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+
+	so->own_test = test;
+	so->own_arg = arg;
+}
+
 /* Will the executor keep the row with this TID?  For the search. */
 static bool
-scan_test(void *arg, ItemPointer tid)
+scan_test(void *arg, ItemPointer tid, float8 rank)
 {
 	IndexScanDesc scan = arg;
 	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
@@ -258,6 +269,8 @@ scan_test(void *arg, ItemPointer tid)
 	ecp_tid_check(scan->indexRelation, scan->heapRelation, tid,
 				  &so->heap_blocks);
 	scan->xs_heaptid = *tid;
+	if (so->own_test)
+		return so->own_test(so->own_arg, scan, rank);
 	if (so->limit.scan == NULL)
 		return scan_row_is_visible(scan);
 	if (so->test == NULL)
@@ -282,13 +295,15 @@ scan_set_limit(IndexScanDesc scan)
 		limit->rows = so->wanted;
 		limit->immediate = so->wanted_taken != NULL;
 	}
-	testable = limit->scan != NULL || so->wanted_taken != NULL;
+	testable = limit->scan != NULL || so->wanted_taken != NULL ||
+		so->own_test != NULL;
 	limit->filtered |= limit->tested && !testable;
 	so->follows = limit->filtered || limit->immediate;
 	ecp_search_set_limit(so->search, limit->rows, limit->filtered,
 						 limit->immediate);
 	ecp_search_set_test(so->search, testable ? scan_test : NULL, scan,
-						testable && limit->tested);
+						testable && (limit->tested || so->own_test != NULL),
+						so->own_test != NULL);
 }
 
 static void

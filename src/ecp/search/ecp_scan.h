@@ -25,6 +25,16 @@ extern void ecpendscan(IndexScanDesc scan);
  */
 extern void ecp_scan_set_wanted(IndexScanDesc scan, uint64 rows,
 								const uint64 *taken);
+
+/*
+ * Tell such a scan which rows count, one of each group: the test fetches the row at
+ * scan->xs_heaptid, whose rank this is.  It can be asked about a row after farther
+ * ones; a row that counts is returned at its place.  Scans that read all clusters
+ * first, or in another order than strict_order, and those whose query is no vector
+ * return all rows untested.
+ */
+typedef bool (*EcpScanTest) (void *arg, IndexScanDesc scan, float8 rank);
+extern void ecp_scan_set_test(IndexScanDesc scan, EcpScanTest test, void *arg);
 extern const char *ecp_scan_stop_name(EcpSearchStop stop);
 extern void ecp_scan_totals(IndexScanDesc scan, EcpSearchStats *totals);
 

@@ -79,6 +79,12 @@
 /* Under a filter, windows are for so many times the rows that are returned. */
 #define SEARCH_FILTER_AHEAD		4.0
 
+/*
+ * And so many where one row of each group is wanted: a group has few rows as near as
+ * the last of the answer, and a cluster that is not read often has all of them.
+ */
+#define SEARCH_GROUPS_AHEAD		2.0
+
 /* Rows that are sorted at first. */
 #define ECP_SEARCH_BATCH		16
 
@@ -128,7 +134,7 @@ ecp_search_create(Relation index)
 	search->request.limit = 0;
 	search->request.filtered = search->request.immediate = false;
 	search->request.test = NULL;
-	search->request.tested = false;
+	search->request.tested = search->request.grouped = false;
 	search->request.table = NULL;
 	search->probe.index = index;
 	ecp_probe_init(&search->probe);
@@ -458,7 +464,8 @@ search_next_window(EcpSearch *search)
 	const EcpMetaPageData *meta = &search->state.meta;
 	Relation	index = search->probe.index;
 	double		rows = 2.0 * search->rows_known;
-	double		ahead = request->filtered ? SEARCH_FILTER_AHEAD : 1;
+	double		ahead = request->filtered ? SEARCH_FILTER_AHEAD :
+		request->grouped ? SEARCH_GROUPS_AHEAD : 1;
 	double		clusters;
 	double		before;
 
@@ -758,7 +765,8 @@ search_take_held(EcpSearch *search, EcpRanked *row)
 		hold->has_next = false;
 		hold->farthest = Max(hold->farthest, hold->next.rank);
 		search_set_tid(search, &hold->next, &tid);
-		if (!search->request.test(search->request.test_arg, &tid))
+		if (!search->request.test(search->request.test_arg, &tid,
+								  hold->next.rank))
 			continue;
 		*ecp_topk_room(&hold->rows, 1) = hold->next;
 		ecp_topk_added(&hold->rows, 1);

@@ -61,13 +61,13 @@ extern void ecp_search_set_limit(EcpSearch *search, uint64 rows,
 extern void ecp_search_set_passed(EcpSearch *search, uint64 passed);
 
 /*
- * From the next start on: "test" tells whether a row will pass, or NULL.  If
- * "always", all rows are tested before they are returned in order, else only
- * after one has not passed.
+ * From the next start on: "test" tells whether a row, of this rank, will pass, or
+ * NULL.  If "always", all rows are tested before they are returned in order, else
+ * only after one has not passed.  If "grouped", one row of each group passes.
  */
-typedef bool (*EcpSearchTest) (void *arg, ItemPointer tid);
+typedef bool (*EcpSearchTest) (void *arg, ItemPointer tid, float8 rank);
 extern void ecp_search_set_test(EcpSearch *search, EcpSearchTest test,
-								void *arg, bool always);
+								void *arg, bool always, bool grouped);
 
 /*
  * From the next start on: the table's rows.  An index that has only codes of four

@@ -48,6 +48,7 @@ typedef struct EcpSearchRequest
 	EcpSearchTest test;			/* would a row count?  NULL = not known */
 	void	   *test_arg;
 	bool		tested;			/* ask of all rows */
+	bool		grouped;		/* one of each group passes */
 	EcpTableRow *table;			/* where exact vectors are, if not in the
 								 * index */
 	EcpIterativeScan iterative; /* settings when the search began */

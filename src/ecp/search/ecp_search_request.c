@@ -64,12 +64,13 @@ ecp_search_set_limit(EcpSearch *search, uint64 rows, bool filtered,
 
 void
 ecp_search_set_test(EcpSearch *search, EcpSearchTest test, void *arg,
-					bool always)
+					bool always, bool grouped)
 {
 	Assert(!search->started && (test != NULL || !always));
 	search->request.test = test;
 	search->request.test_arg = arg;
 	search->request.tested = always;
+	search->request.grouped = grouped;
 }
 
 void

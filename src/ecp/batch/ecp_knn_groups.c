@@ -1,0 +1,409 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_knn_groups.c
+ *	  ecp_knn_groups(): the nearest row of each of the nearest groups.
+ *
+ * A group is the rows with the same value in a column: the passages of a document,
+ * the descriptors of a photograph.  The answer is that of
+ *
+ *	 SELECT * FROM (SELECT DISTINCT ON (doc) ctid, v <-> $1 AS distance FROM items
+ *					ORDER BY doc, v <-> $1) AS best
+ *	 ORDER BY distance LIMIT k
+ *
+ * which reads all rows; here it is one search.  Of the rows that the search reads,
+ * nearest first, it counts the first of each group, and goes on until there are k
+ * (search_take_held() in ecp_search.c).  How many rows that takes is not known
+ * before, so it reads in windows; a row that a later window has and that is
+ * nearer than the one of its group takes the place of that one.  Therefore rows are
+ * held back until k groups are known, as rows under a condition are, and what was
+ * read then is enough for as many rows as the k groups had before their last.
+ *
+ * The row of each TID is fetched for its group, and asked for again only if it is in
+ * the answer.  Rows that row-level security hides, or that do not satisfy the
+ * condition, count for nothing, and their values are not compared.  If the index
+ * knows which these are, the scan has the keys (ecp_knn_condition.c); else a query is
+ * asked about each row (base/policy_scan.c).
+ *
+ * As for DISTINCT, the rows whose group is NULL are one group.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relscan.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "base/compat.h"
+#include "base/policy_scan.h"
+#include "base/shards.h"
+#include "common/hashfn.h"
+#include "ecp/batch/ecp_knn.h"
+#include "ecp/batch/ecp_knn_condition.h"
+#include "ecp/batch/ecp_user_table.h"
+#include "ecp/define/ecp_class.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_prepare.h"
+#include "ecp/search/ecp_scan.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/float.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+#include "utils/typcache.h"
+#include "vector/vector_value.h"
+
+PGDLLEXPORT Datum ecp_knn_groups(PG_FUNCTION_ARGS);
+
+PG_FUNCTION_INFO_V1(ecp_knn_groups);
+
+/* What a group is: a value of the column. */
+typedef struct KnnGroupKey
+{
+	Datum		value;
+	bool		isnull;
+} KnnGroupKey;
+
+/* A group, and the nearest of its rows so far. */
+typedef struct KnnGroup
+{
+	KnnGroupKey key;
+	uint32		hash;
+	char		status;			/* of simplehash */
+	bool		returned;
+	float8		rank;
+} KnnGroup;
+
+/* A search for groups. */
+typedef struct KnnGroups
+{
+	EcpUserColumn column;
+	FmgrInfo	hash;			/* fn_oid is InvalidOid if the type has none */
+	FmgrInfo	equal;
+	int16		typlen;
+	bool		typbyval;
+	struct groups_hash *table;
+	MemoryContext context;		/* of the groups' values */
+	MemoryContext row_context;	/* of one row */
+	TupleTableSlot *slot;		/* for the row that is tested */
+	EcpPolicyScan *policies;	/* and the condition; NULL if all rows pass */
+	bool		tested;			/* by the search, as it finds them */
+} KnnGroups;
+
+static uint32
+group_hash(KnnGroups *groups, const KnnGroupKey *key)
+{
+	/* the few types that only have an order have a list of groups */
+	if (key->isnull || !OidIsValid(groups->hash.fn_oid))
+		return 0;
+	return murmurhash32(DatumGetUInt32(FunctionCall1Coll(&groups->hash,
+														 groups->column.collation,
+														 key->value)));
+}
+
+static bool
+group_equal(KnnGroups *groups, const KnnGroupKey *a, const KnnGroupKey *b)
+{
+	if (a->isnull || b->isnull)
+		return a->isnull && b->isnull;
+	return DatumGetBool(FunctionCall2Coll(&groups->equal,
+										  groups->column.collation,
+										  a->value, b->value));
+}
+
+#define SH_PREFIX			groups
+#define SH_ELEMENT_TYPE		KnnGroup
+#define SH_KEY_TYPE			KnnGroupKey
+#define SH_KEY				key
+#define SH_HASH_KEY(tb, key) group_hash((tb)->private_data, &(key))
+#define SH_EQUAL(tb, a, b)	group_equal((tb)->private_data, &(a), &(b))
+#define SH_STORE_HASH
+#define SH_GET_HASH(tb, a)	(a)->hash
+#define SH_SCOPE			static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+/* Prepare to tell groups apart, as DISTINCT does. */
+static void
+groups_init(KnnGroups *groups, Relation heap, const char *name)
+{
+	TypeCacheEntry *type;
+
+	ecp_user_table_column(heap, name, &groups->column);
+	type = lookup_type_cache(groups->column.type, TYPECACHE_EQ_OPR_FINFO |
+							 TYPECACHE_HASH_PROC_FINFO);
+	if (!OidIsValid(type->eq_opr_finfo.fn_oid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("could not identify an equality operator for type %s",
+						format_type_be(groups->column.type))));
+	fmgr_info_copy(&groups->equal, &type->eq_opr_finfo, CurrentMemoryContext);
+	groups->hash.fn_oid = InvalidOid;
+	if (OidIsValid(type->hash_proc_finfo.fn_oid))
+		fmgr_info_copy(&groups->hash, &type->hash_proc_finfo, CurrentMemoryContext);
+	groups->typlen = type->typlen;
+	groups->typbyval = type->typbyval;
+	groups->context = CurrentMemoryContext;
+	groups->row_context = AllocSetContextCreate(CurrentMemoryContext,
+												"ecp group of a row",
+												ALLOCSET_SMALL_SIZES);
+	groups->table = groups_create(CurrentMemoryContext, 64, groups);
+	groups->slot = table_slot_create(heap, NULL);
+	groups->tested = false;
+	groups->policies = NULL;
+}
+
+static void
+groups_end(KnnGroups *groups)
+{
+	if (groups->policies)
+		ecp_policy_scan_end(groups->policies);
+	ExecDropSingleTupleTableSlot(groups->slot);
+}
+
+/*
+ * The group of the row in a slot.  If it has none yet, or "rank" is less than that of
+ * its nearest row, the row becomes this, and *nearest is true.
+ */
+static KnnGroup *
+groups_add(KnnGroups *groups, TupleTableSlot *slot, float8 rank, bool *nearest)
+{
+	MemoryContext old = MemoryContextSwitchTo(groups->row_context);
+	KnnGroupKey key;
+	KnnGroup   *group;
+	bool		found;
+
+	key.value = ecp_user_table_column_value(&groups->column, slot, &key.isnull);
+	if (key.isnull)
+		key.value = (Datum) 0;
+	group = groups_insert(groups->table, key, &found);
+	*nearest = !found || rank < group->rank;
+	MemoryContextSwitchTo(groups->context);
+	if (!found)
+	{
+		if (!key.isnull)
+			group->key.value = datumCopy(key.value, groups->typbyval,
+										 groups->typlen);
+		group->returned = false;
+	}
+	if (*nearest)
+		group->rank = rank;
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(groups->row_context);
+	return group;
+}
+
+static bool
+groups_may_see(KnnGroups *groups, TupleTableSlot *slot)
+{
+	return groups->policies == NULL ||
+		ecp_policy_scan_has(groups->policies, &slot->tts_tid);
+}
+
+/* Is a row that the search has found the nearest of its group, as far as is known? */
+static bool
+groups_test(void *arg, IndexScanDesc scan, float8 rank)
+{
+	KnnGroups  *groups = arg;
+	bool		nearest = false;
+
+	CHECK_FOR_INTERRUPTS();
+	groups->tested = true;
+	if (index_fetch_heap(scan, groups->slot) &&
+		groups_may_see(groups, groups->slot))
+		(void) groups_add(groups, groups->slot, rank, &nearest);
+	ExecClearTuple(groups->slot);
+	return nearest;
+}
+
+/*
+ * Is a row that the scan returns, in order, one of the answer?  Not if a later one of
+ * its group took its place in the search, and was returned before.
+ */
+static bool
+groups_take(KnnGroups *groups, TupleTableSlot *slot)
+{
+	KnnGroup   *group;
+	bool		nearest;
+
+	if (!groups->tested && !groups_may_see(groups, slot))
+		return false;
+	group = groups_add(groups, slot, get_float8_infinity(), &nearest);
+	if (group->returned)
+		return false;
+	group->returned = true;
+	return true;
+}
+
+/* A row of the answer. */
+typedef struct KnnGroupRow
+{
+	ItemPointerData tid;
+	float8		distance;
+} KnnGroupRow;
+
+#define ST_SORT group_rows_sort
+#define ST_ELEMENT_TYPE KnnGroupRow
+#define ST_COMPARE(a, b) \
+	(float8_lt((a)->distance, (b)->distance) ? -1 : \
+	 float8_gt((a)->distance, (b)->distance) ? 1 : \
+	 ItemPointerCompare((ItemPointer) &(a)->tid, (ItemPointer) &(b)->tid))
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/*
+ * Prepare to leave out the rows that the calling user may not see, and those that do
+ * not satisfy the condition, where its scan keys are not enough for that.
+ */
+static EcpKnnCondition *
+groups_condition(KnnGroups *groups, Relation heap, Relation index,
+				 Snapshot snapshot, int k, const char *text)
+{
+	EcpKnnCondition *condition = NULL;
+	bool		checked;
+
+	checked = check_enable_rls(RelationGetRelid(heap), InvalidOid, false) == RLS_ENABLED;
+	if (text !=NULL)
+	{
+		condition = ecp_knn_condition_create(text);
+		ecp_knn_condition_plan(condition, heap, index, snapshot, k);
+		checked = !condition->indexed || condition->recheck;
+	}
+	if (checked)
+		groups->policies = ecp_policy_scan_begin_rows(heap, snapshot, text);
+	return condition;
+}
+
+/* Find the rows by a scan of the index for "query"; returns their number. */
+static int
+groups_search(Relation heap, Relation index, Snapshot snapshot, Datum query,
+			  const EcpKnnCondition *condition, KnnGroups *groups,
+			  KnnGroupRow *rows, int k)
+{
+	TupleTableSlot *slot = table_slot_create(heap, NULL);
+	int			nkeys = condition && condition->indexed ? condition->nkeys : 0;
+	IndexScanDesc scan = ecp_index_beginscan(heap, index, snapshot, nkeys, 1);
+	ScanKeyData orderby = {0};
+	int			n = 0;
+
+	orderby.sk_flags = SK_ORDER_BY;
+	orderby.sk_attno = 1;
+	orderby.sk_strategy = ECP_DISTANCE_STRATEGY;
+	orderby.sk_argument = query;
+	ecp_scan_set_wanted(scan, k, NULL);
+	ecp_scan_set_test(scan, groups_test, groups);
+	index_rescan(scan, nkeys > 0 ? condition->keys : NULL, nkeys, &orderby, 1);
+	while (n < k && index_getnext_slot(scan, ForwardScanDirection, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!groups_take(groups, slot))
+			continue;
+		rows[n].tid = slot->tts_tid;
+		rows[n++].distance = DatumGetFloat8(scan->xs_orderbyvals[0]);
+	}
+	index_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	return n;
+}
+
+/* The distances of the table's vectors, where those that the index has are rounded. */
+static void
+groups_set_distances(Relation heap, Relation index, Snapshot snapshot,
+					 Datum query, KnnGroupRow *rows, int n)
+{
+	EcpIndexState state;
+	EcpUserTableRows fetched;
+	EcpVector	vector;
+
+	ecp_meta_read_state(index, &state);
+	if (n == 0 || EcpDistancesAreExact(&state.meta))
+		return;
+	ecp_vector_read(query, state.meta.ecpm_column_type, &vector);
+	ecp_user_table_rows_begin(&fetched, heap, index);
+	for (int i = 0; i < n; i++)
+	{
+		if (table_tuple_fetch_row_version(heap, &rows[i].tid, snapshot,
+										  fetched.slot))
+			(void) ecp_user_table_row_distance(&fetched, index, &state.meta,
+											   vector.data, &rows[i].distance);
+	}
+	ecp_user_table_rows_end(&fetched);
+	ecp_vector_release(&vector);
+}
+
+/*
+ * ecp_knn_groups(index regclass, query anyelement, grouped_by name, k int,
+ *		condition text)
+ */
+Datum
+ecp_knn_groups(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Snapshot	snapshot = GetActiveSnapshot();
+	EcpKnnCondition *condition;
+	Datum		query;
+	int			k;
+	KnnGroups	groups;
+	KnnGroupRow *rows;
+	Relation	heap;
+	Relation	index;
+	Oid			convert;
+	int			n;
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < 4; i++)
+	{
+		if (PG_ARGISNULL(i))
+			return (Datum) 0;
+	}
+	query = PG_GETARG_DATUM(1);
+	k = PG_GETARG_INT32(3);
+	if (k < 1 || k > ECP_KNN_K_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("k must be between 1 and %d", ECP_KNN_K_MAX)));
+	ecp_shards_refuse(fcinfo, NULL);
+	index = ecp_user_index_open_with_table(fcinfo, AccessShareLock, ECP_INDEX_READ,
+										   &ecp_index_kind, &heap);
+	convert = ecp_user_table_conversion(index,
+										get_fn_expr_argtype(fcinfo->flinfo, 1),
+										false);
+	if (OidIsValid(convert))
+		query = OidFunctionCall1(convert, query);
+	else
+		query = PointerGetDatum(PG_DETOAST_DATUM(query));
+
+	groups_init(&groups, heap, NameStr(*PG_GETARG_NAME(2)));
+	condition = groups_condition(&groups, heap, index, snapshot, k,
+								 PG_ARGISNULL(4) ? NULL :
+								 text_to_cstring(PG_GETARG_TEXT_PP(4)));
+	rows = palloc(mul_size(k, sizeof(KnnGroupRow)));
+	n = condition && condition->never ? 0 :
+		groups_search(heap, index, snapshot, query, condition, &groups, rows, k);
+	groups_end(&groups);
+	if (condition)
+		ecp_knn_condition_free(condition);
+	groups_set_distances(heap, index, snapshot, query, rows, n);
+	group_rows_sort(rows, n);
+
+	for (int i = 0; i < n; i++)
+	{
+		Datum		values[3];
+		bool		nulls[3] = {false};
+
+		values[0] = Int32GetDatum(i + 1);
+		values[1] = PointerGetDatum(&rows[i].tid);
+		values[2] = Float8GetDatum(rows[i].distance);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	index_close(index, AccessShareLock);
+	table_close(heap, AccessShareLock);
+	return (Datum) 0;
+}
