@@ -100,7 +100,7 @@
 /*
  * If scans stop by an estimate: how many times as many clusters as they read on
  * average a query may read in waves, where it knows twice as many; and over
- * what share of that number the first wave goes.
+ * what share of that number the second wave goes.
  */
 #define KNN_WAVE_MOST		4
 #define KNN_WAVE_FIRST		0.5
@@ -499,7 +499,8 @@ knn_plan(EcpKnn *knn, EcpKnnPlan *plan, bool exact, int k, int64 nqueries)
 	plan->index_oid = RelationGetRelid(knn->index);
 	plan->exact = exact;
 	plan->k = plan->keep = k;
-	if (!exact && knn->condition)
+	/* one that is true of all rows has no keys */
+	if (!exact && knn->condition && knn->condition->nkeys > 0)
 	{
 		plan->filtered = true;
 		plan->nkeys = knn->condition->nkeys;

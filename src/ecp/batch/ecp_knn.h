@@ -133,6 +133,8 @@ typedef struct EcpKnnQuery
 	int32		ncodes;
 	float8		bound;			/* a rank above it is of no use */
 	float8		code_bound;		/* nor is the bound of one above that */
+	float8		kth;			/* rank of the k-th row after plan->known
+								 * clusters */
 	uint64		vectors;		/* compared with it */
 	uint64		filtered;		/* not compared, as they did not pass */
 	int64		id;				/* what the user calls it */
@@ -190,7 +192,7 @@ typedef struct EcpKnnPlan
 	int			probes;			/* clusters known of a query, at most */
 	int			max_refs;		/* the same and insert buffers after them */
 	int			max_read;		/* refs that are read, at most */
-	int			first;			/* clusters read in the first wave */
+	int			first;			/* clusters read in two waves */
 	int			max_queries;	/* of a batch */
 	int			max_clusters;
 	uint32		nslots;			/* of the hash table, a power of two */

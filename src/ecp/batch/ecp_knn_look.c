@@ -91,7 +91,18 @@ ecp_knn_look_end(const EcpKnn *knn, int q, int n)
 	return r;
 }
 
-/* Set where a query is, and by which slack its scan stops. */
+/* Set where a query is, by the k-th row, too, and by which slack its scan stops. */
+static void
+look_set_mix(EcpKnnLook *look, float8 kth)
+{
+	const EcpMetaPageData *meta = &look->knn->plan->state.meta;
+
+	ecp_place_set_kth(&look->place, meta, kth);
+	ecp_place_mix(&look->place, &meta->ecpm_curve, look->scan.rows, &look->mix);
+	look->slack = ecp_mix_slack(&look->mix, look->knn->plan->scan.slack);
+}
+
+/* Begin with a query: where it is. */
 static void
 look_set_query(EcpKnnLook *look, int q)
 {
@@ -111,8 +122,7 @@ look_set_query(EcpKnnLook *look, int q)
 	}
 	(void) ecp_knn_prepare(knn, q, look->prepared);
 	ecp_place_set_ranks(&look->place, meta, look->prepared, refs[0].rank, around);
-	ecp_place_mix(&look->place, &meta->ecpm_curve, &look->mix);
-	look->slack = ecp_mix_slack(&look->mix, knn->plan->scan.slack);
+	look_set_mix(look, query->kth);
 }
 
 /* Add the rows of a cluster or buffer to those by which the slack is set. */
@@ -158,7 +168,7 @@ int
 ecp_knn_look_replay(EcpKnnLook *look, int q, float8 *kth)
 {
 	EcpKnn	   *knn = look->knn;
-	const EcpKnnQuery *query = &knn->queries[q];
+	EcpKnnQuery *query = &knn->queries[q];
 	const EcpKnnRef *refs = ecp_knn_refs(knn, q);
 	EcpRanked  *heap = ecp_knn_heap(knn, q);
 	EcpNearest *nearest = &look->nearest;
@@ -175,6 +185,13 @@ ecp_knn_look_replay(EcpKnnLook *look, int q, float8 *kth)
 	{
 		if (!EcpKnnRefIsBuffer(&refs[r]))
 		{
+			/* the first wave ends there, and all of its k nearest were kept */
+			if (n == knn->plan->scan.known && r > query->first &&
+				!knn->plan->filtered)
+			{
+				query->kth = nearest->kth;
+				look_set_mix(look, query->kth);
+			}
 			if (n == at || r == query->end)
 				look_set_slack(look, passed, live);
 			if (n == at)

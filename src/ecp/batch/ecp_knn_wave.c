@@ -30,6 +30,7 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_target.h"
 #include "miscadmin.h"
+#include "utils/float.h"
 #include "vector/vector_value.h"
 
 #define ST_SORT order_sort
@@ -76,8 +77,9 @@ ecp_knn_wave_first(EcpKnn *knn, int q)
 
 	Assert(q >= 0 && q < knn->shared->nqueries);
 	query->first = query->end = 0;
+	query->kth = get_float8_infinity();
 	if (plan->scan.adaptive)
-		end = ecp_knn_look_end(knn, q, plan->first);
+		end = ecp_knn_look_end(knn, q, plan->scan.known);
 	if (end > plan->max_read || (query->flags & ECP_KNN_CUT_OFF) != 0)
 		wave_cut_off(query);
 	else
@@ -222,7 +224,10 @@ wave_decide(EcpKnn *knn, EcpKnnLook *look, int q)
 		wave_finish(knn, q, end);
 		return;
 	}
-	if (end == ECP_KNN_LOOK_AGAIN)
+	if (end == ECP_KNN_LOOK_AGAIN && query->first == 0 &&
+		plan->first > plan->scan.known)
+		end = ecp_knn_look_end(knn, q, plan->first);
+	else if (end == ECP_KNN_LOOK_AGAIN)
 		end = ecp_knn_look_ahead(look, q);
 	if (end <= query->end || end > plan->max_read)
 		wave_cut_off(query);

@@ -481,16 +481,18 @@ query_stop(const EcpDriftRecall *recall, const DriftQuery *query,
 		   const EcpScanPlan *plan, int k)
 {
 	const EcpMetaPageData *meta = &recall->state->meta;
+	EcpPlace	place = query->place;
 	EcpQueryMix mix;
 	double		slack;
-	int			n = 1;
+	int			n = plan->least;
 
 	if (!plan->adaptive)
 		return plan->probes;
-	ecp_place_mix(&query->place, &meta->ecpm_curve, &mix);
+	ecp_place_set_kth(&place, meta, query_kth(query, plan->known, k));
+	ecp_place_mix(&place, &meta->ecpm_curve, plan->rows, &mix);
 	slack = ecp_mix_slack(&mix, plan->slack);
 	while (n < query->nranks &&
-		   !(ecp_stop_gap(&query->place, meta, query->ranks[n],
+		   !(ecp_stop_gap(&place, meta, query->ranks[n],
 						  query_kth(query, n, k)) +
 			 ecp_stop_advance(meta, n) >= slack))
 		n = EcpLookNext(n);

@@ -267,6 +267,17 @@ typedef struct EcpQueryKindData
 								 * if there were no such queries */
 } EcpQueryKindData;
 
+/*
+ * How far away the k-th row of the first clusters was for such queries, as a share of
+ * the distance from the ECP_PLACE_LEADERS-th leader: on average, and the reciprocal
+ * of the variance; 0 if that is not known.
+ */
+typedef struct EcpQueryRowsData
+{
+	float4		ecpm_mean;
+	float4		ecpm_inverse;
+} EcpQueryRowsData;
+
 /* Numbers of rows asked for (ecp_target_ks) and targets of recall. */
 #define ECP_CURVE_KS		6
 #define ECP_CURVE_TARGETS	12
@@ -289,6 +300,7 @@ typedef struct EcpRecallCurveData
 	float4		ecpm_norm;		/* largest square of a row's length, for IP */
 	float4		ecpm_spread;	/* of distances; see ecp_stop.c */
 	EcpQueryKindData ecpm_kinds[ECP_QUERY_KINDS];
+	EcpQueryRowsData ecpm_rows[ECP_CURVE_KS][ECP_QUERY_KINDS];
 	EcpRecallPointData ecpm_points[ECP_CURVE_KS][ECP_CURVE_TARGETS];
 } EcpRecallCurveData;
 

@@ -185,6 +185,7 @@ curve_begin_search(EcpRecallCurve *curve, int number, EcpRecallSearch *search,
 	memset(search, 0, sizeof(EcpRecallSearch));
 	notes->kind = kind;
 	notes->nks = notes->nlooks = 0;
+	memset(notes->kth, 0, sizeof(notes->kth));
 	notes->valid = false;
 	search->notes = notes;
 	search->row = query;
@@ -201,7 +202,10 @@ curve_begin_search(EcpRecallCurve *curve, int number, EcpRecallSearch *search,
 
 /* ---- searching ---- */
 
-/* Set how many rows there are for one that tells of thousands. */
+/*
+ * Set how many rows there are for one that tells of thousands, and after how many
+ * clusters the k-th row tells where a query is.
+ */
 static void
 curve_set_share(EcpRecallCurve *curve)
 {
@@ -210,6 +214,9 @@ curve_set_share(EcpRecallCurve *curve)
 	for (int c = 0; c < curve->nclusters; c++)
 		rows += curve->clusters[c].ecpc_nrows;
 	curve->share = rows >= CURVE_SHARE_ROWS ? ECP_RECALL_SHARE : 1;
+	for (int k = 0; k < ECP_CURVE_KS; k++)
+		curve->known[k] = ecp_target_known(rows / Max(curve->nclusters, 1),
+										   ecp_target_ks[k]);
 }
 
 /* Find the clusters with rows. */
@@ -375,6 +382,7 @@ ecp_recall_curve_query(EcpRecallCurve *curve, const void *row, ItemPointer self)
 	INSTR_TIME_SET_CURRENT(start);
 	notes->kind = ECP_QUERY_ROW;
 	notes->nks = notes->nlooks = 0;
+	memset(notes->kth, 0, sizeof(notes->kth));
 	notes->valid = false;
 	search.notes = notes;
 	search.row = row;

@@ -88,64 +88,7 @@
 /* The spread is that of gaps for 10 rows. */
 #define POINTS_SPREAD_CASE	EcpRecallCaseOf(1)
 
-/* The fewest queries of a kind that say where such queries are. */
-#define POINTS_KIND_LEAST	5
-
-/* Variances are at least this share of the square of the mean "around". */
-#define POINTS_VARIANCE_MIN	1e-6
-
-/* ---- kinds ---- */
-
-/* Where the queries of a kind are. */
-static void
-points_kind(const EcpRecallQueries *queries, int kind, EcpQueryKindData *data)
-{
-	double		sums[2] = {0};
-	double		squares[3] = {0};
-	double		covariance[3];
-	double		determinant;
-	double		least;
-	int			n = 0;
-
-	memset(data, 0, sizeof(EcpQueryKindData));
-	data->ecpm_log = get_float4_infinity();
-	for (int q = 0; q < queries->n; q++)
-	{
-		const EcpRecallNotes *notes = EcpRecallNotesOf(queries, q);
-		double		near = notes->place.near;
-		double		around = notes->place.around;
-
-		if (notes->kind != kind)
-			continue;
-		sums[0] += near;
-		sums[1] += around;
-		squares[0] += near * near;
-		squares[1] += near * around;
-		squares[2] += around * around;
-		n++;
-	}
-	if (n < POINTS_KIND_LEAST)
-		return;
-	sums[0] /= n;
-	sums[1] /= n;
-	covariance[0] = squares[0] / n - sums[0] * sums[0];
-	covariance[1] = squares[1] / n - sums[0] * sums[1];
-	covariance[2] = squares[2] / n - sums[1] * sums[1];
-	/* rounding, or one place: copies of leaders are at no distance */
-	least = POINTS_VARIANCE_MIN * sums[1] * sums[1];
-	covariance[0] = Max(covariance[0], 0) + least;
-	covariance[2] = Max(covariance[2], 0) + least;
-	determinant = covariance[0] * covariance[2] - covariance[1] * covariance[1];
-	if (!(determinant > 0) || covariance[0] / determinant > FLT_MAX ||
-		covariance[2] / determinant > FLT_MAX)
-		return;
-	data->ecpm_mean[0] = sums[0];
-	data->ecpm_mean[1] = sums[1];
-	data->ecpm_inverse[0] = covariance[2] / determinant;
-	data->ecpm_inverse[1] = -covariance[1] / determinant;
-	data->ecpm_inverse[2] = covariance[0] / determinant;
-	data->ecpm_log = log(determinant) / 2;
-}
+/* ---- queries ---- */
 
 static int
 points_compare(const void *a, const void *b)
@@ -709,6 +652,21 @@ points_of_k(PointTries *tries, int k, EcpRecallPointData *points)
 	}
 }
 
+/* Set what each query is of each kind, for a k. */
+static void
+points_mixes(const EcpRecallQueries *queries, int k, const EcpRecallCurveData *curve,
+			 EcpQueryMix *mixes)
+{
+	for (int q = 0; q < queries->n; q++)
+	{
+		const EcpRecallNotes *notes = EcpRecallNotesOf(queries, q);
+		EcpPlace	place = notes->place;
+
+		place.kth = notes->kth[k];
+		ecp_place_mix(&place, curve, curve->ecpm_rows[k], &mixes[q]);
+	}
+}
+
 /* What a search has beyond the gap at each look. */
 static float8 *
 points_advances(const EcpMetaPageData *meta, const int *clusters, int max_looks)
@@ -733,14 +691,9 @@ ecp_recall_points(const EcpRecallQueries *queries, double loss,
 	Assert(queries->n > 0);
 	curve->ecpm_spread = ecp_recall_spread(queries);
 	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
-		points_kind(queries, kind, &curve->ecpm_kinds[kind]);
+		ecp_recall_kind(queries, kind, &curve->ecpm_kinds[kind]);
 	for (int q = 0; q < queries->n; q++)
-	{
-		const EcpRecallNotes *notes = EcpRecallNotesOf(queries, q);
-
-		ecp_place_mix(&notes->place, curve, &mixes[q]);
-		max_looks = Max(max_looks, notes->nlooks);
-	}
+		max_looks = Max(max_looks, EcpRecallNotesOf(queries, q)->nlooks);
 	tries.loss = loss;
 	tries.mixes = mixes;
 	tries.tilts = tilts;
@@ -764,6 +717,8 @@ ecp_recall_points(const EcpRecallQueries *queries, double loss,
 	{
 		EcpRecallPointData *points = curve->ecpm_points[k];
 
+		ecp_recall_kinds_rows(queries, k, curve);
+		points_mixes(queries, k, curve, mixes);
 		points_of_k(&tries, k, points);
 		for (int t = 0; t < ECP_CURVE_TARGETS; t++)
 			elog(DEBUG1, "ecp recall curve: k %d, recall %g: slacks %g, %g, %g, %g and %g, %g clusters",

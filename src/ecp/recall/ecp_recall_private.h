@@ -3,7 +3,8 @@
  * ecp_recall_private.h
  *	  A measurement, for the files that make it: ecp_recall_curve.c takes queries,
  *	  which ecp_recall_query.c chooses, ecp_recall_pass.c reads clusters for them,
- *	  ecp_recall_search.c makes notes, ecp_recall_points.c draws conclusions.
+ *	  ecp_recall_search.c makes notes, ecp_recall_kinds.c and ecp_recall_points.c draw
+ *	  conclusions.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,8 +22,8 @@
 #include "vector/vector_distance.h"
 
 /*
- * Kinds of queries: rows; points half-way between two rows; each element from any
- * row; points beyond the rows; and random elements of their range.
+ * Kinds of queries: rows; points half-way between two rows; elements of any rows, some
+ * of them of one; points beyond the rows; and random elements of their range.
  */
 typedef enum EcpQueryKind
 {
@@ -70,7 +71,8 @@ typedef struct EcpRecallNotes
 	bool		valid;
 	int			nks;			/* ks of the curve that it tells of, the first */
 	int			nlooks;			/* after the last one all was found */
-	EcpPlace	place;
+	EcpPlace	place;			/* without the k-th row, which is for each k */
+	float4		kth[ECP_CURVE_KS];	/* as in EcpPlace */
 	EcpRecallLook looks[FLEXIBLE_ARRAY_MEMBER];
 } EcpRecallNotes;
 
@@ -113,6 +115,16 @@ extern double ecp_recall_spread(const EcpRecallQueries *queries);
  */
 extern void ecp_recall_points(const EcpRecallQueries *queries, double loss,
 							  EcpMetaPageData *meta);
+
+/* ---- ecp_recall_kinds.c ---- */
+
+/* Set where the queries of a kind are. */
+extern void ecp_recall_kind(const EcpRecallQueries *queries, int kind,
+							EcpQueryKindData *data);
+
+/* Set how far the k-th row is from queries of each kind. */
+extern void ecp_recall_kinds_rows(const EcpRecallQueries *queries, int k,
+								  EcpRecallCurveData *curve);
 
 /* A cluster that a search reads, or the insert buffer after such a cluster. */
 typedef struct EcpRecallRef
@@ -234,6 +246,7 @@ struct EcpRecallCurve
 	uint32		largest;		/* rows of the largest cluster */
 	int			share;			/* of rows that tell of thousands, one in so
 								 * many */
+	int			known[ECP_CURVE_KS];	/* as in EcpScanPlan */
 	char	   *pool;			/* CURVE_POOL rows */
 
 	/* reading for many searches: ecp_recall_pass.c */

@@ -29,6 +29,12 @@
 /* Far queries are up to so many differences of two rows from a row. */
 #define QUERY_FAR_MOST		16.0
 
+/*
+ * Mixed ones have up to this share of their elements from one row: as near to the
+ * rows as texts on another subject are, up to as far as random ones.
+ */
+#define QUERY_LEAN_MOST		0.6
+
 /* Rows that are looked at for one that is not a copy of another. */
 #define QUERY_ROW_TRIES		32
 
@@ -228,6 +234,7 @@ ecp_recall_query_other(const EcpRecallCurve *curve, EcpQueryKind kind, int numbe
 	int			a;
 	int			b;
 	float4		far;
+	float4		lean;
 	float4		least = 0;
 	float4		largest = 0;
 
@@ -235,6 +242,7 @@ ecp_recall_query_other(const EcpRecallCurve *curve, EcpQueryKind kind, int numbe
 	a = pg_prng_uint64_range(&prng, 0, ECP_RECALL_POOL - 1);
 	b = pg_prng_uint64_range(&prng, 0, ECP_RECALL_POOL - 1);
 	far = pow(QUERY_FAR_MOST, pg_prng_double(&prng));
+	lean = QUERY_LEAN_MOST * pg_prng_double(&prng);
 	if (kind == ECP_QUERY_RANDOM)
 		query_range(curve, &least, &largest);
 	for (int i = 0; i < curve->state->meta.ecpm_dims; i++)
@@ -247,7 +255,7 @@ ecp_recall_query_other(const EcpRecallCurve *curve, EcpQueryKind kind, int numbe
 		float4		value;
 
 		if (kind == ECP_QUERY_MIXED)
-			value = from;
+			value = pg_prng_double(&prng) < lean ? query_element(curve, a, i) : from;
 		else if (bits && kind == ECP_QUERY_RANDOM)
 			value = heads;
 		else if (kind == ECP_QUERY_RANDOM)

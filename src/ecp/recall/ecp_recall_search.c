@@ -117,6 +117,13 @@ search_set_gaps(const EcpRecallCurve *curve, const EcpRecallSearch *search,
 	{
 		const EcpNearest *seen = &search->seen[k];
 
+		if (look->n == curve->known[k])
+		{
+			EcpPlace	place = search->notes->place;
+
+			ecp_place_set_kth(&place, &curve->state->meta, seen->kth);
+			search->notes->kth[k] = place.kth;
+		}
 		look->gap[EcpRecallCaseOf(k)] = search_gap(curve, search, look, seen->kth);
 		if (k > 0)
 			look->gap[EcpRecallCaseWithSelf(k)] =

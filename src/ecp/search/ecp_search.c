@@ -359,6 +359,23 @@ search_take_clusters(EcpSearch *search, int n, int look)
 	MemoryContextSwitchTo(old);
 }
 
+/*
+ * The clusters have been read whose k-th row tells where the query is, and so which
+ * slack it has.  Under conditions that row is farther away than for the queries that
+ * were measured.
+ */
+static void
+search_know_place(EcpSearch *search)
+{
+	const EcpMetaPageData *meta = &search->state.meta;
+
+	if (search->request.filter)
+		return;
+	ecp_place_set_kth(&search->place, meta, search->nearest.kth);
+	ecp_place_mix(&search->place, &meta->ecpm_curve, search->plan.rows,
+				  &search->mix);
+}
+
 /* Read the first window where its size depends on what it finds. */
 static void
 search_read_nearest(EcpSearch *search)
@@ -382,6 +399,8 @@ search_read_nearest(EcpSearch *search)
 		/* a buffer belongs to a cluster that was read */
 		if (!EcpProbeAtBuffer(probe))
 		{
+			if (n == plan->known)
+				search_know_place(search);
 			if (n == look)
 			{
 				search->stats.early = search_sum(search, n) >= search_slack(search);

@@ -185,7 +185,7 @@ search_set_place(EcpSearch *search, const void *prepared)
 						  Max(search->plan.probes, ECP_PLACE_LEADERS) + 1);
 	ecp_place_set(&search->place, &search->state.meta, prepared, probe->refs,
 				  EcpProbeWaiting(probe));
-	ecp_place_mix(&search->place, &search->state.meta.ecpm_curve, &search->mix);
+	ecp_place_mix(&search->place, &search->state.meta.ecpm_curve, NULL, &search->mix);
 }
 
 /*

@@ -23,8 +23,11 @@
  * for one far away: from there all leaders are about equally distant.  So
  * slacks are measured for five kinds of queries (EcpQueryKind), and a query has
  * their mean, weighted by how much it is of each kind.  That follows from where it
- * is among the leaders (EcpPlace), by normal distributions of this place for the
- * queries of each kind.  A query farther away than all that were measured is one
+ * is among the leaders and how far from the rows (EcpPlace), by normal distributions
+ * of this place for the queries of each kind.  Where rows have near copies, a query
+ * that has none is as near to leaders as rows are, and only the k-th row of the first
+ * clusters says that a gap like theirs will never be reached: without that, such
+ * queries read all clusters, or one.  A query farther away than all that were measured is one
  * of the kind whose distribution is widest, the far ones; their slack grows little
  * with distance, because they see the same half-spaces.
  *
@@ -50,6 +53,7 @@
  */
 #include "postgres.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "ecp/page/ecp_page.h"
@@ -155,6 +159,13 @@ ecp_place_set_ranks(EcpPlace *place, const EcpMetaPageData *meta,
 									meta->ecpm_dims, prepared, prepared);
 	place->near = place_leader(place, meta, near);
 	place->around = place_leader(place, meta, around);
+	place->kth = 0;
+}
+
+void
+ecp_place_set_kth(EcpPlace *place, const EcpMetaPageData *meta, float8 kth)
+{
+	place->kth = isinf(kth) ? 0 : Max(place_row(place, meta, kth), FLT_MIN);
 }
 
 void
@@ -194,10 +205,40 @@ place_outer(const EcpPlace *place, const EcpRecallCurveData *curve)
 		Max(Min(deviations, STOP_OUTER_MOST), -STOP_OUTER_MOST);
 }
 
+/*
+ * The logarithm of the density of the k-th row's distance for a kind.  Rows searched
+ * for have themselves for a first row, and copies are as near: nearer than rows have
+ * it on average says no more than that average.
+ */
+static double
+place_rows(const EcpPlace *place, const EcpQueryRowsData *rows, int kind)
+{
+	double		share = Max(place->kth / place->around, rows[0].ecpm_mean) -
+		rows[kind].ecpm_mean;
+
+	return (log(rows[kind].ecpm_inverse) -
+			share * share * rows[kind].ecpm_inverse) / 2;
+}
+
+/* Are there distributions of the k-th row for all kinds that there are? */
+static bool
+place_has_rows(const EcpPlace *place, const EcpRecallCurveData *curve,
+			   const EcpQueryRowsData *rows)
+{
+	if (!(place->kth > 0 && place->around > 0) || rows == NULL)
+		return false;
+	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+		if (!isinf(curve->ecpm_kinds[kind].ecpm_log) &&
+			!(rows[kind].ecpm_inverse > 0))
+			return false;
+	return true;
+}
+
 void
 ecp_place_mix(const EcpPlace *place, const EcpRecallCurveData *curve,
-			  EcpQueryMix *mix)
+			  const EcpQueryRowsData *rows, EcpQueryMix *mix)
 {
+	bool		has_rows = place_has_rows(place, curve, rows);
 	double	   *weights = mix->weights;
 	double		best = -get_float8_infinity();
 	double		total = 0;
@@ -213,6 +254,8 @@ ecp_place_mix(const EcpPlace *place, const EcpRecallCurveData *curve,
 			(near * near * data->ecpm_inverse[0] +
 			 2 * near * around * data->ecpm_inverse[1] +
 			 around * around * data->ecpm_inverse[2]) / 2;
+		if (has_rows && isfinite(weights[kind]))
+			weights[kind] += place_rows(place, rows, kind);
 		best = Max(best, weights[kind]);
 	}
 	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)

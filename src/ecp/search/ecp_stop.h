@@ -55,7 +55,8 @@ ecp_nearest_add(EcpNearest *nearest, float8 rank)
 
 /*
  * Where a query is: how far away from the nearest leader, and from the
- * ECP_PLACE_LEADERS-th, or the last if there are not so many.
+ * ECP_PLACE_LEADERS-th, or the last if there are not so many; and from the k-th
+ * row of the first clusters (EcpScanPlan), 0 if that is not known.
  */
 #define ECP_PLACE_LEADERS	32
 
@@ -64,6 +65,7 @@ typedef struct EcpPlace
 	float8		norm;			/* square of the query's length, for IP */
 	float4		near;
 	float4		around;
+	float4		kth;
 } EcpPlace;
 
 /*
@@ -78,6 +80,10 @@ extern void ecp_place_set_ranks(EcpPlace *place, const EcpMetaPageData *meta,
 								const void *prepared, float4 near,
 								float4 around);
 
+/* Set the k-th row, by its rank; infinite if there are not so many. */
+extern void ecp_place_set_kth(EcpPlace *place, const EcpMetaPageData *meta,
+							  float8 kth);
+
 /*
  * How much a query is of each kind, with a sum of 1; and what is added to its
  * slack because it is farther from its nearest leader than rows are, or less if
@@ -89,8 +95,9 @@ typedef struct EcpQueryMix
 	double		outer;
 } EcpQueryMix;
 
+/* "rows" are of the kinds, for the k; without them the k-th row says nothing. */
 extern void ecp_place_mix(const EcpPlace *place, const EcpRecallCurveData *curve,
-						  EcpQueryMix *mix);
+						  const EcpQueryRowsData *rows, EcpQueryMix *mix);
 
 /* A query's slack, from those of the kinds. */
 extern double ecp_mix_slack(const EcpQueryMix *mix, const float4 *slack);

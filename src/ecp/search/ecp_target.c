@@ -47,6 +47,14 @@
 /* The first look is at this share of the mean number of clusters. */
 #define TARGET_LEAST			8
 
+/*
+ * So many times the rows are in the clusters after which the k-th tells where the
+ * query is: most queries have met k then.  More clusters than any index has need
+ * not be counted.
+ */
+#define TARGET_KNOWN_TIMES		1.5
+#define TARGET_KNOWN_MOST		(PG_INT32_MAX / 2)
+
 /* Users are told of a target that takes more of so many clusters. */
 #define TARGET_MUCH_SHARE		0.25
 #define TARGET_MUCH_CLUSTERS	256
@@ -148,6 +156,23 @@ target_slacks(const EcpMetaPageData *meta, int t, int low, double part,
 	}
 }
 
+/* How far away the k-th row is, between two ks; as at the last beyond it. */
+static void
+target_rows_between(const EcpMetaPageData *meta, int low, double part,
+					EcpQueryRowsData *rows)
+{
+	part = Min(part, 1);
+	for (int kind = 0; kind < ECP_QUERY_KINDS; kind++)
+	{
+		const EcpQueryRowsData *from = &meta->ecpm_curve.ecpm_rows[low][kind];
+		const EcpQueryRowsData *to = &meta->ecpm_curve.ecpm_rows[low + 1][kind];
+
+		rows[kind].ecpm_mean = from->ecpm_mean + part *
+			(to->ecpm_mean - from->ecpm_mean);
+		rows[kind].ecpm_inverse = Min(from->ecpm_inverse, to->ecpm_inverse);
+	}
+}
+
 /* Clusters at level t; also beyond the last k, and of an index that has grown. */
 static double
 target_clusters(const EcpMetaPageData *meta, int t, double k)
@@ -213,12 +238,26 @@ ecp_target_clusters(Relation index, const EcpMetaPageData *meta, double rows)
 	return clusters >= 1 ? Min(clusters, nclusters) : 1;
 }
 
+int
+ecp_target_known(double cluster_rows, double k)
+{
+	double		wanted = Min(TARGET_KNOWN_TIMES * k / Max(cluster_rows, 1),
+							 TARGET_KNOWN_MOST);
+	int			n = 1;
+
+	while (n < wanted)
+		n = EcpLookNext(n);
+	return n;
+}
+
 /* What a search of the index reads, by its settings. */
 void
 ecp_target_plan(Relation index, const EcpMetaPageData *meta, uint64 rows,
 				EcpScanPlan *plan)
 {
 	int			level = target_level(meta, ecp_target_recall_of(index));
+	double		part;
+	int			low;
 
 	memset(plan, 0, sizeof(EcpScanPlan));
 	plan->k = rows == 0 ? ECP_TARGET_K : (int) Min(rows, ECP_TARGET_K_MAX);
@@ -230,7 +269,11 @@ ecp_target_plan(Relation index, const EcpMetaPageData *meta, uint64 rows,
 	plan->adaptive = true;
 	plan->level = level;
 	ecp_target_plan_among(meta, 1, plan);
-	plan->least = 1;
+	low = target_between(plan->k, &part);
+	target_rows_between(meta, low, part, plan->rows);
+	plan->known = ecp_target_known(meta->ecpm_curve.ecpm_tuples /
+								   Max(meta->ecpm_curve.ecpm_leaves, 1), plan->k);
+	plan->least = plan->known;
 	while (EcpLookNext(plan->least) <= plan->probes / TARGET_LEAST)
 		plan->least = EcpLookNext(plan->least);
 }

@@ -23,9 +23,10 @@
 /*
  * How a search reads its first window: "probes" clusters; or, if "adaptive",
  * until it has enough for the "k" nearest rows by the slacks for the kinds of
- * queries (ecp_stop.c).  Then "probes" is how many that takes on average, and
- * "least" where it looks first.  If "all", so many rows are wanted that all
- * clusters are read.
+ * queries (ecp_stop.c).  Then "probes" is how many that takes on average, "least"
+ * where it looks first, and "known" the clusters, no more than these, after which
+ * the k-th row tells where the query is (EcpPlace), by "rows".  If "all", so many
+ * rows are wanted that all clusters are read.
  */
 typedef struct EcpScanPlan
 {
@@ -35,8 +36,10 @@ typedef struct EcpScanPlan
 	int			k;
 	int			among;			/* nearest rows of all that these k are among */
 	int			level;			/* target, of ecp_target_levels */
+	int			known;
 	int			least;
 	float4		slack[ECP_QUERY_KINDS];
+	EcpQueryRowsData rows[ECP_QUERY_KINDS];
 } EcpScanPlan;
 
 /* A search that looked after n clusters looks again after so many. */
@@ -45,6 +48,12 @@ typedef struct EcpScanPlan
 /* Numbers of rows and targets of the curve's points, ascending. */
 extern const int ecp_target_ks[ECP_CURVE_KS];
 extern const double ecp_target_levels[ECP_CURVE_TARGETS];
+
+/*
+ * After how many clusters there should be k rows, where a cluster has so many on
+ * average: a number at which searches look.
+ */
+extern int	ecp_target_known(double cluster_rows, double k);
 
 extern float8 ecp_target_recall_of(Relation index);
 extern double ecp_target_rule_probes(uint32 nleaves);
