@@ -473,13 +473,37 @@ attr_match_keys(const AttrCondition *condition, const char *keys, int width,
 	}
 }
 
+/* Of up to 64 slots, a bit for each where an attribute is NULL: mostly none. */
+static uint64
+attr_nulls(const uint8 *nulls, int att, int n)
+{
+	uint64		any = 0;
+	uint64		bits = 0;
+	int			i = 0;
+
+	for (; i + sizeof(uint64) <= n; i += sizeof(uint64))
+	{
+		uint64		word;
+
+		memcpy(&word, nulls + i, sizeof(word));
+		any |= word;
+	}
+	for (; i < n; i++)
+		any |= nulls[i];
+	if ((any & UINT64CONST(0x0101010101010101) << att) == 0)
+		return 0;
+	for (i = 0; i < n; i++)
+		bits |= (uint64) ((nulls[i] >> att) & 1) << i;
+	return bits;
+}
+
 static uint64
 attr_match(const AttrCondition *condition, const EcpGeometry *geo,
 		   const EcpEntryView *view, int first, int n)
 {
 	int			width = geo->attr_width[condition->att];
 	const char *keys = view->attrs[condition->att] + first * width;
-	uint64		nulls = 0;
+	uint64		nulls = attr_nulls(view->nulls + first, condition->att, n);
 	uint64		bits;
 
 	if (condition->tags != NULL)
@@ -487,8 +511,6 @@ attr_match(const AttrCondition *condition, const EcpGeometry *geo,
 			ecp_tags_match(condition->tags, keys, width, n) : 0;
 	else
 		bits = attr_match_keys(condition, keys, width, n);
-	for (int i = 0; i < n; i++)
-		nulls |= (uint64) ((view->nulls[first + i] >> condition->att) & 1) << i;
 	return condition->nulls ? bits | nulls : bits & ~nulls;
 }
 
