@@ -1,4 +1,4 @@
-# ecp: vector and streaming indexes for PostgreSQL.
+# ecp: vector search, and a write-optimised index for random keys, for PostgreSQL.
 #
 #   make                     build for $(PG_CONFIG), on all processors
 #   make install             install what is built
