@@ -71,6 +71,7 @@ CREATE INDEX batch_wide ON batch_items USING ecp (wide) WITH (quantizer = none);
 -- what the answers are compared with is a scan of the index, of fixed probes
 SET ecp.probes = 12;
 SET enable_seqscan = off;
+SET ecp.enable_batch_join = off;
 SELECT * FROM pg_temp.explain($$SELECT q.id, t.tid FROM (SELECT * FROM batch_queries ORDER BY id) AS q,
 	LATERAL (SELECT ctid AS tid FROM batch_items ORDER BY r <-> q.r LIMIT 10) AS t$$);
 

@@ -5,6 +5,7 @@
 --
 SET max_parallel_workers_per_gather = 0;
 SET enable_seqscan = off;
+SET ecp.enable_batch_join = off;
 
 CREATE FUNCTION cond_real(i int, dims int) RETURNS real[]
 	LANGUAGE sql IMMUTABLE AS $$

@@ -66,7 +66,7 @@ BEGIN
 	EXECUTE format('CREATE INDEX double_i ON double_t USING ecp (%I %I)', col, opclass);
 	PERFORM set_config('enable_seqscan', 'off', true), set_config('ecp.probes', '100000', true);
 	EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) ' || search INTO plan;
-	uses_index := regexp_count(plan, 'double_i') = 2;
+	uses_index := regexp_count(plan, '"Index Name": "double_i"') = 2;
 	EXECUTE 'CREATE TEMP TABLE found AS ' || search;
 	PERFORM set_config('enable_seqscan', 'on', true), set_config('enable_indexscan', 'off', true);
 	EXECUTE 'CREATE TEMP TABLE exact AS ' || search;

@@ -339,6 +339,79 @@ vector_is_finite(const float4 *elements, int dims)
 	return bad == 0;
 }
 
+/* Would vector_read_array() take it, and are its elements finite as floats? */
+static bool
+vector_array_is_readable(ArrayType *array, Oid elemtype, int dims)
+{
+	if (ARR_ELEMTYPE(array) != elemtype || ARR_NDIM(array) != 1 ||
+		ARR_DIMS(array)[0] != dims ||
+		(ARR_HASNULL(array) && array_contains_nulls(array)))
+		return false;
+	if (elemtype == FLOAT4OID)
+		return vector_is_finite((const float4 *) ARR_DATA_PTR(array), dims);
+	for (int i = 0; i < dims; i++)
+	{
+		if (!isfinite((float4) ((const float8 *) ARR_DATA_PTR(array))[i]))
+			return false;
+	}
+	return true;
+}
+
+/* The same for vector_read_pgvector(). */
+static bool
+vector_pgvector_is_readable(const PgvectorData *stored, Size elem_bytes, int dims)
+{
+	return VARSIZE(stored) == offsetof(PgvectorData, elements) + dims * elem_bytes &&
+		stored->dim == dims;
+}
+
+/* Is one of the halves infinite or not a number? */
+static bool
+vector_halves_are_finite(const uint16 *halves, int dims)
+{
+	for (int i = 0; i < dims; i++)
+	{
+		if ((halves[i] & HALF_EXPONENT) == HALF_EXPONENT)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * ecp_vector_is_readable
+ *		Would ecp_vector_read() find a vector of so many dimensions?
+ */
+bool
+ecp_vector_is_readable(Datum value, EcpColumnType type, int dims)
+{
+	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
+
+	Assert(!VARATT_IS_EXTENDED(stored));
+	switch (type)
+	{
+		case ECP_COLUMN_BYTEA:
+			return VARSIZE(stored) - VARHDRSZ == dims;
+		case ECP_COLUMN_BIT:
+			return VARBITLEN(stored) == dims;
+		case ECP_COLUMN_ARRAY:
+			return vector_array_is_readable((ArrayType *) stored, FLOAT4OID, dims);
+		case ECP_COLUMN_DOUBLES:
+			return vector_array_is_readable((ArrayType *) stored, FLOAT8OID, dims);
+		case ECP_COLUMN_VECTOR:
+			return vector_pgvector_is_readable((PgvectorData *) stored,
+											   sizeof(float4), dims) &&
+				vector_is_finite((const float4 *) ((PgvectorData *) stored)->elements,
+								 dims);
+		case ECP_COLUMN_HALFVEC:
+			return vector_pgvector_is_readable((PgvectorData *) stored,
+											   sizeof(uint16), dims) &&
+				vector_halves_are_finite((const uint16 *) ((PgvectorData *) stored)->elements,
+										 dims);
+		default:
+			return false;
+	}
+}
+
 /* Free what ecp_vector_read() had to copy, if anything. */
 void
 ecp_vector_release(EcpVector *vector)

@@ -122,6 +122,9 @@ extern void ecp_vector_halve(const EcpVector *vector, bool scaled,
 extern const char *ecp_elements_fault(EcpElem elem, int dims,
 									  const void *elements);
 
+/* Can a value that is not toasted be read as a vector with that number of dimensions? */
+extern bool ecp_vector_is_readable(Datum value, EcpColumnType type, int dims);
+
 /* Error of a vector of the wrong length, naming both lengths. */
 extern void ecp_vector_check_dims(const EcpVector *vector, int dims,
 								  const char *indexname);

@@ -136,7 +136,8 @@ foreach my $round (
 		$way,
 		"$name: by $way");
 	my $alone = $node->safe_psql(
-		'postgres', "SET enable_seqscan = off;
+		'postgres',
+		"SET enable_seqscan = off; SET ecp.enable_batch_join = off;
 		SELECT q.id, row_number() OVER (PARTITION BY q.id), s.* FROM coded AS q,
 			LATERAL (SELECT ctid, v <-> q.v FROM coded ORDER BY v <-> q.v LIMIT 10) AS s
 		WHERE q.id <= $n");

@@ -91,6 +91,16 @@
 #define KNN_SAMPLE			32
 #define KNN_SAMPLE_MISSING	4
 
+/*
+ * In memory a batch must save more by comparing rows with many queries than it costs: on
+ * average this many of them have to want each cluster, fewer with a condition, which
+ * is then checked once for all; more if rows are soon compared, or many are returned.
+ */
+#define KNN_SHARED			12
+#define KNN_SHARED_FILTERED 6
+#define KNN_SHARED_BYTES	128
+#define KNN_SHARED_K		25
+
 /* Candidates that there is room for besides twice the best, for decisions. */
 #define KNN_ROOM_MORE		16
 
@@ -210,6 +220,7 @@ knn_settle(EcpKnn *knn, int q)
 			continue;
 		heap[n].rank = EcpRankedIsNaN(&heap[i]) ? get_float8_nan() :
 			ecp_rank_distance(plan->state.meta.ecpm_metric, heap[i].rank);
+		heap[n].item = EcpRankedItem(&heap[i]);
 		tids[n] = tids[i];
 		query->nresults++;
 	}
@@ -270,21 +281,16 @@ knn_answer_by_scans(EcpKnn *knn)
 	knn_answer_rest(knn);
 }
 
-/* Answer the queries of the batch. */
+/* Find candidates of the queries of the batch, and which of them are visible. */
 static void
-knn_answer(EcpKnn *knn)
+knn_find(EcpKnn *knn)
 {
 	EcpKnnShared *shared = knn->shared;
 	const EcpKnnPlan *plan = knn->plan;
 	int			n = shared->nqueries;
 	int			processes = ecp_knn_workers_processes(knn);
 
-	if (plan->by_scans)
-	{
-		knn_answer_by_scans(knn);
-		ecp_stat_count(knn->index, ECP_STAT_BATCH_QUERIES, n);
-		return;
-	}
+	Assert(!plan->by_scans);
 	if (plan->exact)
 	{
 		if (knn->team.scan != NULL && shared->batch > 1)
@@ -314,9 +320,23 @@ knn_answer(EcpKnn *knn)
 						(n + processes - 1) / processes);
 	if (knn->checked && !plan->exact)
 		ecp_knn_rows_check_policies(knn, knn->tids, n * plan->keep);
+}
 
+/* Answer the queries of the batch. */
+static void
+knn_answer(EcpKnn *knn)
+{
+	EcpKnnShared *shared = knn->shared;
+
+	if (knn->plan->by_scans)
+	{
+		knn_answer_by_scans(knn);
+		ecp_stat_count(knn->index, ECP_STAT_BATCH_QUERIES, shared->nqueries);
+		return;
+	}
+	knn_find(knn);
 	shared->nrest = 0;
-	for (int q = 0; q < n; q++)
+	for (int q = 0; q < shared->nqueries; q++)
 	{
 		if (!knn_settle(knn, q))
 			knn->rest[shared->nrest++] = q;
@@ -653,6 +673,68 @@ ecp_knn_truth(Relation heap, Relation index, const EcpIndexState *state,
 	ecp_knn_workers_stop(&knn);
 	ExecDropSingleTupleTableSlot(slot);
 	return nrows;
+}
+
+/* Is a batch faster than a scan for each query?  On a device it saves reads. */
+static bool
+knn_pays(const EcpKnn *knn, const EcpKnnPlan *plan, int64 nqueries)
+{
+	double		shared = (double) nqueries * knn_plan_probes(knn, plan) /
+		Max(plan->state.meta.ecpm_nleaves, 1);
+	double		least = plan->filtered ? KNN_SHARED_FILTERED : KNN_SHARED;
+
+	least *= Max((double) plan->k / KNN_SHARED_K, 1) *
+		Max((double) KNN_SHARED_BYTES / plan->query_bytes, 1);
+	return shared >= least || !knn_is_in_memory(knn->index);
+}
+
+/*
+ * ecp_knn_find
+ *		Find what scans with these keys, under a LIMIT of k, would return for the
+ *		queries, whose vectors fit the index, and call the visitor for each query that
+ *		needs no scan.  The item of a row is its TID in the index, as a number.
+ *		"rows" is how many rows are expected to satisfy the keys.  False if scans are
+ *		faster.
+ */
+bool
+ecp_knn_find(Relation heap, Relation index, Snapshot snapshot, ScanKeyData *keys,
+			 int nkeys, double rows, EcpKnnInput *input, int k, EcpKnnVisitor visitor,
+			 void *arg)
+{
+	EcpKnn		knn = {0};
+	EcpKnnPlan	plan = {0};
+	EcpKnnCondition condition = {0};
+	TupleTableSlot *slot;
+
+	Assert(k > 0 && k <= ECP_KNN_K_MAX && input->n > 0);
+	knn.heap = heap;
+	knn.index = index;
+	knn.snapshot = snapshot;
+	condition.rows = rows;
+	condition.nkeys = nkeys;
+	condition.keys = keys;
+	knn.condition = &condition;
+	ecp_meta_read_state(index, &plan.state);
+	if (EcpIndexIsEmpty(&plan.state))
+		return false;
+	knn_plan(&knn, &plan, false, k, input->n);
+	if (plan.by_scans || !knn_pays(&knn, &plan, input->n))
+		return false;
+	slot = MakeSingleTupleTableSlot(input->desc, &TTSOpsMinimalTuple);
+	ecp_knn_workers_start(&knn, &plan, 0);
+	while (knn_next_batch(&knn, input, slot))
+	{
+		knn_find(&knn);
+		for (int q = 0; q < knn.shared->nqueries; q++)
+		{
+			if (knn_settle(&knn, q))
+				visitor(knn.queries[q].id, knn.elements + q * knn.plan->query_stride,
+						ecp_knn_heap(&knn, q), knn.queries[q].nresults, arg);
+		}
+	}
+	ecp_knn_workers_stop(&knn);
+	ExecDropSingleTupleTableSlot(slot);
+	return true;
 }
 
 /*

@@ -355,6 +355,10 @@ typedef void (*EcpKnnVisitor) (int64 id, const void *elements,
 extern uint64 ecp_knn_truth(Relation heap, Relation index,
 							const EcpIndexState *state, EcpKnnInput *input,
 							int k, EcpKnnVisitor visitor, void *arg);
+extern bool ecp_knn_find(Relation heap, Relation index, Snapshot snapshot,
+						 ScanKeyData *keys, int nkeys, double rows,
+						 EcpKnnInput *input, int k, EcpKnnVisitor visitor,
+						 void *arg);
 extern void ecp_knn_answers_find(FunctionCallInfo fcinfo, bool texts, bool exact,
 								 int k, const char *condition,
 								 EcpKnnAnswers *rows);

@@ -284,6 +284,44 @@ key_type(Relation index, const ScanKeyData *key)
 }
 
 /*
+ * Copy the keys of a scan, in the current memory context, but for those that say
+ * that the vector is not NULL, which is true of all rows.  False if one is a radius.
+ */
+bool
+ecp_knn_keys_copy(Relation index, const ScanKeyData *from, int nfrom, ScanKeyData *to,
+				  int *nto)
+{
+	bool		copied = true;
+
+	*nto = 0;
+	for (int i = 0; i < nfrom; i++)
+	{
+		ScanKey		key = &to[*nto];
+		Oid			type;
+
+		*key = from[i];
+		if (key->sk_attno == 1)
+		{
+			copied &= (key->sk_flags & SK_SEARCHNOTNULL) != 0;
+			continue;
+		}
+		type = key_type(index, key);
+		if (OidIsValid(type))
+		{
+			int16		typlen;
+			bool		byval;
+
+			get_typlenbyval(type, &typlen, &byval);
+			if (typlen == -1)
+				key->sk_argument = PointerGetDatum(PG_DETOAST_DATUM(key->sk_argument));
+			key->sk_argument = datumCopy(key->sk_argument, byval, typlen);
+		}
+		(*nto)++;
+	}
+	return copied;
+}
+
+/*
  * If the plan is a scan of the index that needs nothing else, take its scan
  * keys, in the current memory context.
  */
@@ -306,35 +344,11 @@ condition_take_keys(EcpKnnCondition *condition, Relation index)
 	state = castNode(IndexScanState, outerPlanState(run->desc->planstate));
 	ExecIndexEvalRuntimeKeys(state->iss_RuntimeContext, state->iss_RuntimeKeys,
 							 state->iss_NumRuntimeKeys);
-	condition->indexed = true;
 	condition->rows = scan->scan.plan.plan_rows;
 	condition->keys = palloc_array(ScanKeyData, Max(state->iss_NumScanKeys, 1));
-	for (int i = 0; i < state->iss_NumScanKeys; i++)
-	{
-		ScanKey		key = &condition->keys[condition->nkeys];
-		Oid			type;
-
-		*key = state->iss_ScanKeys[i];
-		if (key->sk_attno == 1)
-		{
-			/* a radius; that the vector is not NULL is true of all rows */
-			if ((key->sk_flags & SK_SEARCHNOTNULL) == 0)
-				condition->indexed = false;
-			continue;
-		}
-		type = key_type(index, key);
-		if (OidIsValid(type))
-		{
-			int16		typlen;
-			bool		byval;
-
-			get_typlenbyval(type, &typlen, &byval);
-			if (typlen == -1)
-				key->sk_argument = PointerGetDatum(PG_DETOAST_DATUM(key->sk_argument));
-			key->sk_argument = datumCopy(key->sk_argument, byval, typlen);
-		}
-		condition->nkeys++;
-	}
+	condition->indexed = ecp_knn_keys_copy(index, state->iss_ScanKeys,
+										   state->iss_NumScanKeys, condition->keys,
+										   &condition->nkeys);
 	run_end(run);
 	(void) ecp_attr_filter_create(index, condition->keys, condition->nkeys,
 								  &condition->never, &condition->recheck);
@@ -412,6 +426,41 @@ ecp_knn_condition_search(EcpKnnCondition *condition, Datum vector,
 		MemoryContextReset(condition->context);
 	}
 	return n;
+}
+
+/* Do two keys demand the same? */
+static bool
+key_equals(Relation index, const ScanKeyData *a, const ScanKeyData *b)
+{
+	Oid			type = key_type(index, a);
+	int16		typlen;
+	bool		byval;
+
+	if (a->sk_flags != b->sk_flags || a->sk_attno != b->sk_attno ||
+		a->sk_strategy != b->sk_strategy || a->sk_subtype != b->sk_subtype ||
+		a->sk_collation != b->sk_collation)
+		return false;
+	if (!OidIsValid(type))
+		return true;
+	get_typlenbyval(type, &typlen, &byval);
+	return datum_image_eq(a->sk_argument, b->sk_argument, byval, typlen);
+}
+
+/* Would ecp_knn_keys_copy() make this copy of the keys of a scan? */
+bool
+ecp_knn_keys_equal(Relation index, const ScanKeyData *keys, int nkeys,
+				   const ScanKeyData *copy, int ncopy)
+{
+	int			n = 0;
+
+	for (int i = 0; i < nkeys; i++)
+	{
+		if (keys[i].sk_attno == 1 && (keys[i].sk_flags & SK_SEARCHNOTNULL) != 0)
+			continue;
+		if (n == ncopy || !key_equals(index, &keys[i], &copy[n++]))
+			return false;
+	}
+	return n == ncopy;
 }
 
 /* ---- scan keys for other processes ---- */

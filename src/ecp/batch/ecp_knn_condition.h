@@ -50,6 +50,11 @@ extern void ecp_knn_condition_free(EcpKnnCondition *condition);
 extern int	ecp_knn_condition_search(EcpKnnCondition *condition, Datum vector,
 									 EcpRanked *rows, ItemPointerData *tids);
 
+extern bool ecp_knn_keys_copy(Relation index, const ScanKeyData *from, int nfrom,
+							  ScanKeyData *to, int *nto);
+extern bool ecp_knn_keys_equal(Relation index, const ScanKeyData *keys, int nkeys,
+							   const ScanKeyData *copy, int ncopy);
+
 /* Scan keys in a piece of memory for other processes. */
 extern Size ecp_knn_keys_bytes(Relation index, const ScanKeyData *keys, int nkeys);
 extern void ecp_knn_keys_write(Relation index, const ScanKeyData *keys, int nkeys,

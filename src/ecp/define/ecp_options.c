@@ -21,6 +21,7 @@
 bool		ecp_approximate_radius;
 int			ecp_build_policy;
 char	   *ecp_build_tablespaces;
+bool		ecp_enable_batch_join;
 int			ecp_in_buff_kb;
 bool		ecp_insert_split;
 int			ecp_iterative_scan;
@@ -168,6 +169,10 @@ ecp_options_init(void)
 							   &ecp_build_tablespaces, "", PGC_USERSET,
 							   GUC_LIST_INPUT,
 							   ecp_tablespaces_check, NULL, NULL);
+	DefineCustomBoolVariable("ecp.enable_batch_join",
+							 "Lets the planner answer the searches of a LATERAL join in batches.",
+							 NULL, &ecp_enable_batch_join, true, PGC_USERSET, GUC_EXPLAIN,
+							 NULL, NULL, NULL);
 	DefineCustomIntVariable("ecp.in_buff",
 							"Memory in which vectors are assigned to clusters before they are written to a file.",
 							"0 chooses by the measured tablespace of the files.  At most 0.4 of maintenance_work_mem is used.",

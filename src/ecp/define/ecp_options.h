@@ -103,6 +103,7 @@ extern EcpOptions ecp_options_get(Relation index);	/* with defaults */
 
 extern int	ecp_probes;			/* 0 = by the target of recall */
 extern double ecp_target_recall;	/* 0 = the index's */
+extern bool ecp_enable_batch_join;
 extern bool ecp_approximate_radius; /* without ORDER BY and LIMIT */
 extern int	ecp_iterative_scan; /* EcpIterativeScan */
 extern double ecp_max_ms;		/* 0 = the index's, -1 = no limit */

@@ -77,6 +77,13 @@
 /* Visiting a single row, to rerank it or to fetch it from the table. */
 #define ECP_COST_RETURN				40
 
+/*
+ * A search among many that are done at once, of the time of a scan; and what a batch of
+ * them costs for each cluster of the index, in units of cpu_operator_cost.
+ */
+#define ECP_COST_BATCHED			0.8
+#define ECP_COST_BATCH_CLUSTER		3
+
 /* Clusters read for each insert buffer that is read with them, about. */
 #define ECP_COST_BUFFER_PROBES		4
 
@@ -461,6 +468,31 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 		rows * (cpu_index_tuple_cost + cpu_operator_cost *
 				(ECP_COST_RETURN + 2.0 * log2(Max(rows, 2))));
 	*pages = (clusters + input.levels) * input.pages;
+}
+
+/*
+ * What each of "n" searches costs that a batch does at once (ecp_knn.c), and the batch
+ * besides.  Each page is read once, as if all that were read remained in the cache.
+ * False if a batch would leave them to scans.
+ */
+bool
+ecp_cost_batch(PlannerInfo *root, IndexPath *path, double n, Cost *search, Cost *setup)
+{
+	const IndexOptInfo *info = path->indexinfo;
+	Relation	index = index_open(info->indexoid, NoLock);
+	EcpIndexState state = {0};
+	Cost		total;
+	Selectivity selectivity;
+	double		correlation;
+	double		pages;
+
+	Assert(n >= 1);
+	ecp_meta_read_state(index, &state);
+	index_close(index, NoLock);
+	ecpcostestimate(root, path, n, search, &total, &selectivity, &correlation, &pages);
+	*search *= ECP_COST_BATCHED;
+	*setup = cpu_operator_cost * ECP_COST_BATCH_CLUSTER * state.meta.ecpm_nleaves;
+	return state.leaf.elem != ECP_ELEM_NIBBLES && !EcpIndexIsEmpty(&state);
 }
 
 /* As costsize.c divides the work of a path: the main process has more to do. */

@@ -33,6 +33,8 @@ extern void ecp_cost_distance(const IndexOptInfo *index, Oid relid,
 							  EcpDistanceCost *cost);
 extern Cost ecp_cost_distances(PlannerInfo *root, const EcpDistanceCost *cost,
 							   const Path *path, double count);
+extern bool ecp_cost_batch(PlannerInfo *root, IndexPath *path, double n, Cost *search,
+						   Cost *setup);
 extern void ecp_cost_fetch(PlannerInfo *root, IndexPath *path);
 
 #endif							/* ECP_COST_H */

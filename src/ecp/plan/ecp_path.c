@@ -530,4 +530,5 @@ ecp_path_init(void)
 	path_previous_upper_hook = create_upper_paths_hook;
 	create_upper_paths_hook = path_upper_hook;
 	ecp_path_joined_init();
+	ecp_path_batch_init();
 }

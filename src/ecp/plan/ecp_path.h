@@ -16,4 +16,7 @@ extern void ecp_path_init(void);
 extern void ecp_path_joined_init(void);
 extern bool ecp_path_is_joined(const Path *path);
 
+/* ecp_path_batch.c */
+extern void ecp_path_batch_init(void);
+
 #endif							/* ECP_PATH_H */

@@ -65,9 +65,13 @@ typedef struct EcpScanOpaqueData
 	EcpSearchStats totals;		/* of searches that have ended */
 	BlockNumber heap_blocks;	/* of the table at least; 0 = not known */
 	EcpIndexOnly *only;			/* of an index-only scan, else NULL */
+	bool		answered;		/* there is no search: it was done before */
+	EcpScanAnswer answer;		/* what is left of its rows */
 } EcpScanOpaqueData;
 
 typedef EcpScanOpaqueData *EcpScanOpaque;
+
+EcpScanAnswerer ecp_scan_answerer;
 
 IndexScanDesc
 ecpbeginscan(Relation index, int nkeys, int norderbys)
@@ -186,6 +190,7 @@ scan_finish(IndexScanDesc scan)
 {
 	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
 
+	so->answered = false;
 	if (!so->started)
 		return;
 	so->started = false;
@@ -306,6 +311,42 @@ scan_set_limit(IndexScanDesc scan)
 						so->own_test != NULL);
 }
 
+/* Has the answer been found already? */
+static bool
+scan_take_answer(IndexScanDesc scan)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+	const EcpScanLimit *limit = &so->limit;
+
+	if (ecp_scan_answerer == NULL || limit->scan == NULL || limit->rows == 0 ||
+		limit->filtered || limit->tested || !limit->immediate ||
+		scan->numberOfOrderBys == 0 || so->query_isnull || so->never || so->only)
+		return false;
+	return ecp_scan_answerer(scan, limit, so->query, &so->answer);
+}
+
+/* The next row of the answer. */
+static bool
+scan_next_answer(IndexScanDesc scan, IndexOrderByDistance *distance)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+	const EcpRanked *row = so->answer.rows;
+
+	if (so->answer.n == 0)
+	{
+		/* a LIMIT that has its rows does not ask for more */
+		if (ecp_limit_passed(&so->limit) >= so->limit.rows)
+			elog(ERROR, "more rows wanted of a scan than its LIMIT");
+		return false;
+	}
+	ecp_tid_from_item(scan->indexRelation, row->item, &scan->xs_heaptid);
+	distance->value = row->rank;
+	distance->isnull = false;
+	so->answer.rows++;
+	so->answer.n--;
+	return true;
+}
+
 static void
 scan_start(IndexScanDesc scan)
 {
@@ -323,6 +364,9 @@ scan_start(IndexScanDesc scan)
 	ecp_count_index_search(scan);
 
 	scan_set_limit(scan);
+	so->answered = scan_take_answer(scan);
+	if (so->answered)
+		return;
 	ecp_search_set_ordered(so->search, scan->numberOfOrderBys > 0);
 	ecp_search_set_heap(so->search, so->only == NULL ?
 						scan->heapRelation : NULL);
@@ -341,9 +385,9 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 	if (!ScanDirectionIsForward(dir))
 		elog(ERROR, "ecp index scans only go forward");
 
-	if (!so->started)
+	if (!so->started && !so->answered)
 		scan_start(scan);
-	else if (so->follows)
+	else if (so->follows && !so->answered)
 		ecp_search_set_passed(so->search, so->limit.node ?
 							  ecp_limit_passed(&so->limit) : *so->wanted_taken);
 
@@ -352,8 +396,9 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 		return false;
 	do
 	{
-		if (!ecp_search_next(so->search, &scan->xs_heaptid, &distance.value,
-							 &distance.isnull))
+		if (!(so->answered ? scan_next_answer(scan, &distance) :
+			  ecp_search_next(so->search, &scan->xs_heaptid, &distance.value,
+							  &distance.isnull)))
 			return false;
 		ecp_tid_check(scan->indexRelation, scan->heapRelation,
 					  &scan->xs_heaptid, &so->heap_blocks);

@@ -10,7 +10,9 @@
 
 #include "access/genam.h"
 #include "access/relscan.h"
+#include "base/topk.h"
 #include "ecp/page/ecp_stat.h"
+#include "ecp/search/ecp_limit.h"
 
 extern IndexScanDesc ecpbeginscan(Relation index, int nkeys, int norderbys);
 extern void ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys,
@@ -35,6 +37,27 @@ extern void ecp_scan_set_wanted(IndexScanDesc scan, uint64 rows,
  */
 typedef bool (*EcpScanTest) (void *arg, IndexScanDesc scan, float8 rank);
 extern void ecp_scan_set_test(IndexScanDesc scan, EcpScanTest test, void *arg);
+
+/*
+ * All rows of a scan that were found before it began, in its order: distances, and TIDs
+ * as numbers.
+ */
+typedef struct EcpScanAnswer
+{
+	const EcpRanked *rows;
+	int			n;
+} EcpScanAnswer;
+
+/*
+ * Set by who answers scans that begin: those for the nearest rows of "query" whose
+ * LIMIT takes what they return, one row after the other, and discards none.  The
+ * answer has limit->rows rows or all there are, and lasts until the next rescan.  False
+ * if there is none.
+ */
+typedef bool (*EcpScanAnswerer) (IndexScanDesc scan, const EcpScanLimit *limit,
+								 Datum query, EcpScanAnswer *answer);
+extern EcpScanAnswerer ecp_scan_answerer;
+
 extern const char *ecp_scan_stop_name(EcpSearchStop stop);
 extern void ecp_scan_totals(IndexScanDesc scan, EcpSearchStats *totals);
 

@@ -1,0 +1,336 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_path_batch.c
+ *	  The nearest rows of each row of another table.
+ *
+ *	 SELECT ... FROM queries q CROSS JOIN LATERAL
+ *		 (SELECT ... FROM items ORDER BY v <-> q.v LIMIT k) n
+ *
+ * For core that is a nested loop with a scan for each outer row.  If nothing
+ * but the vector is of the outer row, then a node on the outer side that reads rows ahead
+ * (ecp_batch_node.c) lets the scans of many rows be done at once.  The loop remains what it
+ * is, so the path is offered for what core offers a nested loop for: an inner or left
+ * join with the subquery, in any order of outer rows.
+ *
+ * It is not offered where rows are locked or changed, which may evaluate single rows again,
+ * nor if the query calls volatile functions, which would be called for rows that the
+ * query does not come to.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "ecp/batch/ecp_batch_node.h"
+#include "ecp/batch/ecp_knn.h"
+#include "ecp/define/ecp_class.h"
+#include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_attr.h"
+#include "ecp/plan/ecp_cost.h"
+#include "ecp/plan/ecp_match.h"
+#include "ecp/plan/ecp_path.h"
+#include "miscadmin.h"
+#include "nodes/extensible.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+
+/* The inner side of such a loop. */
+typedef struct BatchInner
+{
+	SubqueryScanPath *path;
+	IndexPath  *scan;			/* what it comes down to */
+	Var		   *vector;			/* of the outer row */
+	int			k;				/* 0 = not known yet */
+	double		k_estimate;
+} BatchInner;
+
+static set_join_pathlist_hook_type batch_previous_hook;
+
+/* ---- the subquery ---- */
+
+/* The path below projections, which return as many rows. */
+static Path *
+batch_below(Path *path)
+{
+	while (IsA(path, ProjectionPath))
+		path = ((ProjectionPath *) path)->subpath;
+	return path;
+}
+
+/* Rows that a LIMIT takes; 0 if that is known later, -1 if it may differ by row. */
+static int64
+batch_limit(Node *node, int64 missing)
+{
+	const Const *value = (const Const *) node;
+
+	if (node == NULL)
+		return missing;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXTERN)
+		return 0;
+	if (!IsA(node, Const) || value->constisnull || DatumGetInt64(value->constvalue) < 0)
+		return -1;
+	return DatumGetInt64(value->constvalue);
+}
+
+/* Does an expression have values of the outer row? */
+static bool
+batch_has_outer(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC)
+	{
+		ListCell   *lc;
+
+		foreach(lc, (List *) context)
+		{
+			if (lfirst_node(PlannerParamItem, lc)->paramId == ((Param *) node)->paramid)
+				return true;
+		}
+	}
+	if (IsA(node, RestrictInfo))
+		node = (Node *) ((RestrictInfo *) node)->clause;
+	return expression_tree_walker(node, batch_has_outer, context);
+}
+
+/* Are the conditions of a scan the index's alone, and the same for all outer rows? */
+static bool
+batch_conditions_fit(const IndexPath *scan, List *outer_params)
+{
+	ListCell   *lc;
+
+	if (ecp_cost_filters(scan->indexinfo, scan->indexclauses) != NIL)
+		return false;
+	foreach(lc, scan->indexclauses)
+	{
+		const IndexClause *clause = lfirst_node(IndexClause, lc);
+		int			column = clause->indexcol;
+
+		if (column == 0 && clause->lossy)
+			return false;		/* a radius */
+		/* rows that are checked again are a scan's */
+		if (column > 0 &&
+			!ecp_attr_kind_is_exact(EcpClassAttrKind(ecp_match_class(scan->indexinfo,
+																	 column))))
+			return false;
+		if (batch_has_outer((Node *) clause->indexquals, outer_params))
+			return false;
+	}
+	return true;
+}
+
+/* The outer row's column that a scan orders by, or NULL. */
+static Var *
+batch_vector(const IndexPath *scan, List *outer_params)
+{
+	const OpExpr *order = linitial(scan->indexorderbys);
+	ListCell   *lc;
+
+	if (!IsA(order, OpExpr))
+		return NULL;
+	foreach(lc, order->args)
+	{
+		Node	   *arg = lfirst(lc);
+		ListCell   *lc2;
+
+		while (IsA(arg, RelabelType))
+			arg = (Node *) ((RelabelType *) arg)->arg;
+		if (!IsA(arg, Param) ||
+			((Param *) arg)->paramkind != PARAM_EXEC)
+			continue;
+		foreach(lc2, outer_params)
+		{
+			const PlannerParamItem *item = lfirst_node(PlannerParamItem, lc2);
+
+			if (item->paramId == ((Param *) arg)->paramid && IsA(item->item, Var))
+				return (Var *) item->item;
+		}
+	}
+	return NULL;
+}
+
+/* Is a path of the subquery one that batches answer? */
+static bool
+batch_match(RelOptInfo *inner, Path *path, BatchInner *match)
+{
+	const LimitPath *limit;
+	Path	   *scan;
+	int64		offset;
+	int64		count;
+
+	if (!IsA(path, SubqueryScanPath))
+		return false;
+	match->path = (SubqueryScanPath *) path;
+	limit = (const LimitPath *) batch_below(match->path->subpath);
+	if (!IsA(limit, LimitPath) || limit->limitOption != LIMIT_OPTION_COUNT)
+		return false;
+	scan = batch_below(limit->subpath);
+	match->scan = (IndexPath *) scan;
+	if (!IsA(scan, IndexPath) || scan->pathtype != T_IndexScan ||
+		!ecp_match_is_ours(match->scan->indexinfo) || scan->param_info != NULL ||
+		list_length(match->scan->indexorderbys) != 1 ||
+		!batch_conditions_fit(match->scan, inner->subplan_params))
+		return false;
+
+	offset = batch_limit(limit->limitOffset, 0);
+	count = batch_limit(limit->limitCount, -1);
+	if (offset < 0 || count < 0 || offset + count > ECP_KNN_K_MAX)
+		return false;
+	match->k = count > 0 && (offset > 0 || limit->limitOffset == NULL) ?
+		offset + count : 0;
+	match->k_estimate = match->k > 0 ? match->k : limit->path.rows;
+	match->vector = batch_vector(match->scan, inner->subplan_params);
+	return match->vector != NULL;
+}
+
+/* ---- paths and the plan ---- */
+
+static Plan *
+batch_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
+		   List *clauses, List *plans)
+{
+	Plan	   *outer = linitial(plans);
+	TargetEntry *vector = tlist_member(linitial(path->custom_private),
+									   outer->targetlist);
+
+	if (vector == NULL)
+		elog(ERROR, "vector of a batch not found in its plan");
+	return (Plan *) ecp_batch_node_create(outer, vector->resno,
+										  intVal(lsecond(path->custom_private)),
+										  intVal(lthird(path->custom_private)));
+}
+
+static const CustomPathMethods batch_path_methods = {
+	.CustomName = "ecp batch",
+	.PlanCustomPath = batch_plan
+};
+
+/* The outer path with its rows read ahead, and the costs of the searches; or NULL. */
+static Path *
+batch_outer_path(Path *outer, RelOptInfo *inner, const BatchInner *match)
+{
+	CustomPath *path;
+	double		rows = Max(outer->rows, 1);
+	double		row_bytes = outer->pathtarget->width * 2.0 +
+		match->k_estimate * sizeof(EcpRanked) + sizeof(void *) * 8;
+	double		batch = Min(Max(work_mem * 1024.0 / row_bytes, 1), rows);
+	Cost		search;
+	Cost		setup;
+
+	if (!ecp_cost_batch(inner->subroot, match->scan, batch, &search, &setup))
+		return NULL;
+	path = makeNode(CustomPath);
+	path->path = *outer;
+	NodeSetTag(path, T_CustomPath);
+	path->path.pathtype = T_CustomScan;
+	path->path.parallel_aware = path->path.parallel_safe = false;
+	path->path.parallel_workers = 0;
+	path->path.startup_cost += setup + batch * search +
+		(outer->total_cost - outer->startup_cost) * batch / rows;
+	path->path.total_cost += ceil(rows / batch) * setup + rows * search;
+	path->path.total_cost = Max(path->path.total_cost, path->path.startup_cost);
+	path->custom_paths = list_make1(outer);
+	path->custom_private = list_make3(match->vector,
+									  makeInteger((int) match->scan->indexinfo->indexoid),
+									  makeInteger(match->k));
+	path->methods = &batch_path_methods;
+	return (Path *) path;
+}
+
+/* The inner path without the search. */
+static Path *
+batch_inner_path(const BatchInner *match)
+{
+	SubqueryScanPath *path = makeNode(SubqueryScanPath);
+	Cost		search = match->scan->path.startup_cost;
+
+	*path = *match->path;
+	path->path.startup_cost = Max(path->path.startup_cost - search, 0);
+	path->path.total_cost = Max(path->path.total_cost - search,
+								path->path.startup_cost);
+	return (Path *) path;
+}
+
+static void
+batch_add_path(PlannerInfo *root, RelOptInfo *joinrel, Path *outer, RelOptInfo *inner,
+			   const BatchInner *match, JoinType type, JoinPathExtraData *extra)
+{
+	Path	   *outer_path;
+	Path	   *inner_path;
+	JoinCostWorkspace workspace;
+
+	if (outer->rows < ECP_BATCH_ROWS_MIN || !bms_is_empty(PATH_REQ_OUTER(outer)) ||
+		!list_member(outer->pathtarget->exprs, match->vector))
+		return;
+	outer_path = batch_outer_path(outer, inner, match);
+	if (outer_path == NULL)
+		return;
+	inner_path = batch_inner_path(match);
+	ecp_initial_cost_nestloop(root, &workspace, type, outer_path, inner_path, extra);
+	add_path(joinrel, (Path *)
+			 create_nestloop_path(root, joinrel, type, &workspace, extra, outer_path,
+								  inner_path, extra->restrictlist,
+								  build_join_pathkeys(root, joinrel, type,
+													  outer->pathkeys),
+								  NULL));
+}
+
+/* Does the outer side have all that the subquery wants, each as a column? */
+static bool
+batch_outer_fits(RelOptInfo *outer, RelOptInfo *inner)
+{
+	ListCell   *lc;
+
+	if (inner->reloptkind != RELOPT_BASEREL || inner->rtekind != RTE_SUBQUERY ||
+		inner->subroot == NULL || bms_is_empty(inner->lateral_relids) ||
+		!bms_is_subset(inner->lateral_relids, outer->relids))
+		return false;
+	foreach(lc, inner->subplan_params)
+	{
+		if (!IsA(lfirst_node(PlannerParamItem, lc)->item, Var))
+			return false;
+	}
+	return true;
+}
+
+static void
+batch_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
+		   RelOptInfo *inner, JoinType type, JoinPathExtraData *extra)
+{
+	ListCell   *lc;
+
+	if (batch_previous_hook)
+		batch_previous_hook(root, joinrel, outer, inner, type, extra);
+	if (!ecp_enable_batch_join || ecp_max_ms > 0 || !enable_nestloop ||
+		(type != JOIN_INNER && type != JOIN_LEFT) ||
+		!batch_outer_fits(outer, inner) || root->rowMarks != NIL ||
+		(root->parse->commandType != CMD_SELECT &&
+		 root->parse->commandType != CMD_INSERT) ||
+		contain_volatile_functions((Node *) root->parse))
+		return;
+	foreach(lc, inner->pathlist)
+	{
+		BatchInner	match;
+		ListCell   *lc2;
+
+		if (!bms_is_subset(PATH_REQ_OUTER((Path *) lfirst(lc)), outer->relids) ||
+			!batch_match(inner, lfirst(lc), &match))
+			continue;
+		foreach(lc2, outer->pathlist)
+			batch_add_path(root, joinrel, lfirst(lc2), inner, &match, type, extra);
+	}
+}
+
+/* Install the hook; called by ecp_path_init(). */
+void
+ecp_path_batch_init(void)
+{
+	ecp_batch_node_init();
+	batch_previous_hook = set_join_pathlist_hook;
+	set_join_pathlist_hook = batch_hook;
+}
