@@ -8,9 +8,7 @@
 -- default then; CPU 10,930 + 70 s.  The NAS is not in Table 1 and so not here.
 --
 CREATE EXTENSION ecp_storage;
-\getenv src PG_ABS_SRCDIR
-\set kit :src '/test/kit.sql'
-\i :kit
+SET search_path = public, ecp_models;
 CREATE TEMPORARY TABLE dev (name text, fig float8[]);
 INSERT INTO dev VALUES
 	('Seagate', '{15.16, 46, 40, 66}'),
@@ -114,5 +112,4 @@ DELETE FROM ecp_device;
 DROP TABLE pics;
 DROP TABLESPACE ecp_model_fast;
 SET client_min_messages = warning;
-DROP SCHEMA ecp_repro CASCADE;
 DROP EXTENSION ecp_storage;

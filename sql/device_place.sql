@@ -166,8 +166,11 @@ DROP TABLE rules;
 -- New partitions are placed whatever rights their creator has on the schema of
 -- the extension, and with no rights that are not the creator's.
 BEGIN;
+CREATE TEMPORARY TABLE targets ON COMMIT DROP AS TABLE ecp_place_targets;
+DROP EXTENSION ecp_storage;
 CREATE SCHEMA regress_ecp_ext;
-ALTER EXTENSION ecp_storage SET SCHEMA regress_ecp_ext;
+CREATE EXTENSION ecp_storage SCHEMA regress_ecp_ext;
+INSERT INTO regress_ecp_ext.ecp_place_targets TABLE targets;
 GRANT CREATE ON SCHEMA public TO regress_ecp_place;
 GRANT CREATE ON TABLESPACE ecp_place_fast TO regress_ecp_place;
 SELECT has_schema_privilege('regress_ecp_place', 'regress_ecp_ext', 'USAGE') AS usage;

@@ -2,9 +2,7 @@
 -- Placement by LPT: the algorithm on plain arrays.
 --
 CREATE EXTENSION ecp_storage;
-\getenv src PG_ABS_SRCDIR
-\set kit :src '/test/kit.sql'
-\i :kit
+SET search_path = public, ecp_models;
 
 -- Seed example: one target of speed 1 and two of speed 1/2.  Worked by hand:
 -- 8 -> 1 (8 < 16); 6 -> 2 (12 < 14, tie of 2 and 3); 5 -> 3 (10 < 13);
@@ -155,5 +153,4 @@ SELECT ecp_place_assign(array_fill(1::float8, ARRAY[100000]) || 2e5::float8,
 	array_fill(0::float8, ARRAY[99999]) || 1e5::float8);
 RESET statement_timeout;
 SET client_min_messages = warning;
-DROP SCHEMA ecp_repro CASCADE;
 DROP EXTENSION ecp_storage;

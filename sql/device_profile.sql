@@ -3,9 +3,7 @@
 -- No figure is looked at beyond its sign.
 --
 CREATE EXTENSION ecp_storage;
-\getenv src PG_ABS_SRCDIR
-\set kit :src '/test/kit.sql'
-\i :kit
+SET search_path = public, ecp_models;
 SET allow_in_place_tablespaces = true;
 SET client_min_messages = warning;
 CREATE TABLESPACE ecp_profile LOCATION '';
@@ -108,7 +106,7 @@ EXPLAIN (COSTS OFF) SELECT count(*) FROM bt_profile AS a JOIN bt_profile AS b US
 SELECT count(*) FROM bt_profile AS a JOIN bt_profile AS b USING (k);
 RESET ALL;
 SET client_min_messages = warning;
-SET search_path = public, ecp_repro;
+SET search_path = public, ecp_models;
 DROP TABLE bt_profile;
 UPDATE ecp_device SET half_bandwidth = 450000 WHERE tablespace = 'ecp_profile';
 
@@ -145,6 +143,8 @@ SELECT count(*) FROM ecp_bench('ecp_profile');
 SELECT count(*) FROM ecp_memory_bench();
 SELECT count(*) FROM ecp_stream_bench_files('{ecp_profile}', '{1}');
 SELECT count(*) FROM ecp_device;
+-- models measure nothing, and are for everyone
+SELECT ecp_place_bound('{8,6,5}', '{1,0.5}'), count(*) FROM ecp_build_model(1e6, 132, 1000, '{1,1,1,1}', '{1,1,1,1}', '{1,1,1,1}');
 RESET ROLE;
 -- the right to call it is not the right to the tablespace
 GRANT EXECUTE ON FUNCTION ecp_bench TO regress_ecp_profile;
@@ -168,5 +168,4 @@ DROP ROLE regress_ecp_profile;
 DELETE FROM ecp_device;
 DROP TABLESPACE ecp_profile;
 SET client_min_messages = warning;
-DROP SCHEMA ecp_repro CASCADE;
 DROP EXTENSION ecp_storage;

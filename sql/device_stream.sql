@@ -2,9 +2,7 @@
 -- Streams: the admission formula, striping, simulated delays.
 --
 CREATE EXTENSION ecp_storage;
-\getenv src PG_ABS_SRCDIR
-\set kit :src '/test/kit.sql'
-\i :kit
+SET search_path = public, ecp_models;
 SET allow_in_place_tablespaces = true;
 SET client_min_messages = warning;
 
@@ -202,5 +200,4 @@ DROP TABLE frame;
 DROP TABLESPACE ecp_stream_a;
 DROP TABLESPACE ecp_stream_b;
 SET client_min_messages = warning;
-DROP SCHEMA ecp_repro CASCADE;
 DROP EXTENSION ecp_storage;

@@ -27,7 +27,8 @@ my %right;
 use constant README_LINES => 260;
 use constant README_COLUMNS => 100;
 
-while ($reference =~ /^\| `(?:CALL )?(\w+)(?:\(.*?\))?` \| .* \| (.+?) \|$/gm)
+while (
+	$reference =~ /^\| `(?:CALL )?([\w.]+)(?:\(.*?\))?` \| .* \| (.+?) \|$/gm)
 {
 	$right{$1} = $2;
 }
@@ -37,7 +38,7 @@ my $section = '';
 my $code = $sql;
 $code =~ s/^--(?! =+$| \w+: ).*$//gm;
 while ($code =~
-	/^(?:-- =+\n-- (\w+): |CREATE\s+(FUNCTION|PROCEDURE|TABLE|VIEW)\s+(\w+))/gm
+	/^(?:-- =+\n-- (\w+): |CREATE\s+(FUNCTION|PROCEDURE|TABLE|VIEW)\s+(?:(\w+)\.)?(\w+))/gm
   )
 {
 	if (defined $1)
@@ -45,7 +46,7 @@ while ($code =~
 		$section = $1;
 		next;
 	}
-	my ($kind, $name, $at) = ($2, $3, pos $code);
+	my ($kind, $schema, $name, $at) = ($2, $3, $4, pos $code);
 	my $arguments = '';
 
 	if ($kind eq 'FUNCTION' || $kind eq 'PROCEDURE')
@@ -54,7 +55,9 @@ while ($code =~
 		next if is_internal($name, $arguments);
 	}
 	push @{ $table{$section} },
-	  row($kind, $name, $arguments, comment($kind, $name, $at));
+	  row(
+		$kind, $schema ? "$schema.$name" : $name,
+		$arguments, comment($kind, $name, $at));
 	$wanted{$name} = lc $kind;
 }
 
@@ -196,7 +199,7 @@ sub comment
 {
 	my ($kind, $name, $at) = @_;
 	my ($text) = substr($code, $at) =~
-	  /^COMMENT\s+ON\s+$kind\s+$name\b[^;']*?\sIS\s+'((?:[^']|'')*)'/m;
+	  /^COMMENT\s+ON\s+$kind\s+(?:\w+\.)?$name\b[^;']*?\sIS\s+'((?:[^']|'')*)'/m;
 
 	$text = '' unless defined $text;
 	$text =~ s/''/'/g;

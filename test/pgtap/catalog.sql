@@ -107,11 +107,25 @@ SELECT is_empty($$
 	ORDER BY name $$,
 	'ecp has no table and no event trigger');
 
--- Nothing refers to the schema that an extension happened to be made in
+-- Nothing refers to the schema that the extension happened to be made in
 SELECT is_empty($$
-	SELECT extname FROM pg_extension
-	WHERE extname IN ('ecp', 'ecp_storage') AND NOT extrelocatable $$,
-	'the extensions are relocatable');
+	SELECT extname FROM pg_extension WHERE extname = 'ecp' AND NOT extrelocatable $$,
+	'ecp is relocatable');
+
+-- The models have a schema of their own, in which there is nothing else, and
+-- everyone may call those that measure nothing
+SELECT set_eq($$
+	SELECT proname FROM functions WHERE pronamespace = 'ecp_models'::regnamespace $$,
+	$$ SELECT proname FROM pg_proc WHERE pronamespace = 'ecp_models'::regnamespace $$,
+	'the schema of the models has functions of the extension only');
+SELECT set_eq($$
+	SELECT proname FROM functions WHERE pronamespace = 'ecp_models'::regnamespace
+	  AND NOT (has_schema_privilege('public', 'ecp_models', 'USAGE')
+		AND has_function_privilege('public', oid, 'EXECUTE')) $$,
+	ARRAY['ecp_bench', 'ecp_memory_bench', 'ecp_stream_bench_files']::name[],
+	'models are for everyone, measurements are not');
+SELECT is(has_schema_privilege('public', 'ecp_models', 'CREATE'), false,
+	'nobody else adds to the models');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -27,7 +27,8 @@ FROM unnest(ARRAY['ecp_index_check(''private_v'')',
 	'betree_metapage_info(''private_k'')', 'betree_index_stats(''private_k'')',
 	'betree_page_items(''private_k'', 1)', 'betree_node_info(''private_k'', 1)',
 	'betree_flush(''private_k'')', 'betree_index_check(''private_k'')',
-	'ecp_calibrate(''pg_default'')', 'ecp_stream_bench(''private'', ''{1}'')',
+	'ecp_calibrate(''pg_default'')', 'ecp_models.ecp_bench(''pg_default'')', 'ecp_models.ecp_memory_bench()',
+	'ecp_models.ecp_stream_bench_files(''{pg_default}'', ''{1}'')', 'ecp_stream_bench(''private'', ''{1}'')',
 	'ecp_read_window(''private_frames'', 1, ''epoch'', 0, 0, 1, 1, 1, 1)']) AS call;
 SELECT lives_ok('SELECT * FROM ' || name, name || ' can be read')
 FROM unnest(ARRAY['ecp_device', 'ecp_progress', 'ecp_place_targets', 'ecp_place_rules']) AS name;

@@ -91,8 +91,6 @@ lab_start()
 	"${lab_rt[@]}" runuser -u postgres -- "$bin/pg_ctl" -D "$work/data" -w -l "$work/server.log" \
 		start >/dev/null </dev/null || exit 1
 	lab_sql 'CREATE EXTENSION ecp_storage CASCADE' 2>/dev/null
-	"${lab_rt[@]}" runuser -u postgres -- "$bin/psql" -X -q -v ON_ERROR_STOP=1 -h "$work" -p 65434 \
-		-U postgres -d postgres <"$top/test/repro/functions.sql" || exit 1
 }
 
 lab_create_tablespace() # NAME

@@ -2,7 +2,7 @@
 -- ours beside theirs; each "check" line must say "holds".
 \pset footer off
 SET client_min_messages = warning;
-SET search_path = public, ecp_repro, pg_catalog;
+SET search_path = public, ecp_models, pg_catalog;
 BEGIN;
 
 \echo == Impact of Storage Technology: Table 1, as given to the model

@@ -15,8 +15,6 @@ my $node = ecp_cluster(
 	conf =>
 	  "allow_in_place_tablespaces = on\nmax_worker_processes = 3\nmax_parallel_workers = 2\nrestart_after_crash = on\n"
 );
-my $kit = slurp_file(($ENV{ECP_TOP} || '.') . '/test/repro/functions.sql');
-$node->safe_psql('postgres', $kit);
 $node->safe_psql('postgres', "CREATE TABLESPACE dev LOCATION ''");
 
 sub temp_count
@@ -48,8 +46,8 @@ like(
 is(temp_count(), '0', 'no file after an error');
 foreach my $call (
 	"ecp_calibrate('dev', seconds => 600)",
-	"ecp_repro.ecp_bench('dev', seconds => 600)",
-	"ecp_repro.ecp_stream_bench_files('{dev,dev}', '{1}', slices => 600)")
+	"ecp_models.ecp_bench('dev', seconds => 600)",
+	"ecp_models.ecp_stream_bench_files('{dev,dev}', '{1}', slices => 600)")
 {
 	($rc, $out, $err) = $node->psql('postgres',
 		"SET statement_timeout = '1s'; SELECT count(*) FROM $call");
@@ -200,12 +198,11 @@ my ($primary, $standby) = ecp_primary_and_standby('pair', storage => 1);
 $primary->safe_psql('postgres',
 	"INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, seq_read_mb_s, seq_write_mb_s, rand_write_iops) VALUES ('pg_default', 1, 1, 1, 1, 1)"
 );
-$primary->safe_psql('postgres', $kit);
 $primary->wait_for_catchup($standby);
 foreach my $call (
 	"ecp_calibrate('pg_default')",
-	"ecp_repro.ecp_bench('pg_default')",
-	"ecp_repro.ecp_stream_bench_files('{pg_default}', '{1}')")
+	"ecp_models.ecp_bench('pg_default')",
+	"ecp_models.ecp_stream_bench_files('{pg_default}', '{1}')")
 {
 	($rc, $out, $err) =
 	  $standby->psql('postgres', "SELECT count(*) FROM $call");

@@ -10,7 +10,6 @@ use Test::More;
 
 my $top = $ENV{ECP_TOP} || '.';
 my $node = ecp_cluster('main', storage => 1);
-$node->safe_psql('postgres', slurp_file("$top/test/repro/functions.sql"));
 my $out =
   $node->safe_psql('postgres', slurp_file("$top/test/repro/model.sql"));
 

@@ -84,8 +84,7 @@ $node->safe_psql(
 	'postgres', q(
 	CREATE SCHEMA elsewhere;
 	ALTER EXTENSION ecp SET SCHEMA elsewhere;
-	ALTER EXTENSION ecp_storage SET SCHEMA elsewhere;
-	ALTER DATABASE postgres SET search_path = public, elsewhere;));
+	ALTER DATABASE postgres SET search_path = public, elsewhere, vectors;));
 unchanged('moved');
 
 # Dumped and restored: definitions and answers are the same.  Nothing of the
@@ -102,7 +101,7 @@ unlike(
 	'the dump leaves the objects to CREATE EXTENSION');
 $node->safe_psql('postgres', 'CREATE DATABASE restored');
 $node->safe_psql('postgres',
-	'ALTER DATABASE restored SET search_path = public, elsewhere');
+	'ALTER DATABASE restored SET search_path = public, elsewhere, vectors');
 $node->command_ok(
 	[
 		'psql', '-X', '-v', 'ON_ERROR_STOP=1', '-f', $dump,

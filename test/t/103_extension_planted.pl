@@ -32,6 +32,13 @@ my $has_vector = answer(
 	"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'");
 
 as_proprietor('CREATE SCHEMA trap; CREATE EXTENSION ecp SCHEMA trap;');
+# not beside a schema of his that has the name of one of ours
+as_proprietor('CREATE SCHEMA ecp_models');
+like(
+	($node->psql('hostile', 'CREATE EXTENSION ecp_storage SCHEMA trap'))[2],
+	qr/schema "ecp_models" already exists/,
+	'a schema of another is not used');
+as_proprietor('DROP SCHEMA ecp_models');
 answer('CREATE EXTENSION ecp_storage SCHEMA trap; CREATE EXTENSION citext;');
 if ($has_vector)
 {
@@ -179,8 +186,15 @@ my %arguments = (
 	'ecp_admit_extents(double precision[], double precision, double precision, double precision, double precision, double precision, double precision, double precision)'
 	  => "'{1,2}'::float8[], 4e5::float8, 5e4::float8, 0.8::float8, 1e3::float8, 1e3::float8, 1e3::float8, 5::float8",
 	'ecp_advise(name)' => "'trapped'::name",
+	'ecp_bench(name, text[], integer[], bigint, double precision, integer[], integer, bigint)'
+	  => "'trapped'::name, '{block,knn,sort,search}'::text[], '{1,2}'::integer[], 2000000::bigint, 0.01::float8, '{1}'::integer[], 3, 262144::bigint",
+	'ecp_build_model(double precision, double precision, double precision, double precision[], double precision[], double precision[], boolean, double precision, double precision, double precision, double precision)'
+	  => '1e6::float8, 132::float8, 1000::float8'
+	  . ", '{1,1,1,1}'::float8[]" x 3,
 	'ecp_calibrate(name, bigint, double precision, bigint, integer[], integer[], boolean)'
 	  => "'trapped'::name, 16777216::bigint, 0.2::float8, 100000000::bigint, '{8192,65536}'::integer[], '{1}'::integer[], false",
+	'ecp_delay_fit(double precision[], double precision[])' =>
+	  "'{1,2}'::float8[], '{3,4}'::float8[]",
 	'ecp_index_check(regclass, boolean)' =>
 	  [ "$ecp, true", "$far_ecp, true" ],
 	'ecp_index_stats(regclass)' => [ $ecp, $far_ecp ],
@@ -206,9 +220,16 @@ my %arguments = (
 	'ecp_maintain(regclass)' => [ $ecp, $far_ecp ],
 	'ecp_misassigned(regclass, integer)' => [ "$ecp, 10", "$far_ecp, 10" ],
 	'ecp_page_items(regclass, bigint)' => "$ecp, 2::bigint",
+	'ecp_memory_bench(double precision)' => '0.005::float8',
+	'ecp_place_assign(double precision[], double precision[], text, double precision[], integer[], double precision, bigint)'
+	  => "'{3,2,1}'::float8[], '{1,1}'::float8[], 'lpt'::text",
+	'ecp_place_bound(double precision[], double precision[])' =>
+	  "'{3,2,1}'::float8[], '{1,1}'::float8[]",
 	'ecp_place_compare(regclass, name, text, double precision, bigint, bigint)'
 	  => "$land, 'p'::name",
 	'ecp_place_groups(regclass)' => $land,
+	'ecp_place_makespan(double precision[], double precision[], integer[])'
+	  => "'{3,2,1}'::float8[], '{1,1}'::float8[], '{1,2,2}'::integer[]",
 	'ecp_place_plan(regclass, name, text, text, double precision, bigint)' =>
 	  "$land, 'p'::name",
 	'ecp_place_rule(regclass, text, name, name)' =>
@@ -234,6 +255,10 @@ my %arguments = (
 	'ecp_stat_reset(regclass)' => [ $ecp, $far_ecp ],
 	'ecp_stream_bench(regclass, double precision[], double precision, integer, boolean)'
 	  => "'trap.frames'::regclass, '{20,20}'::float8[], 0.05::float8, 2, false",
+	'ecp_stream_bench_files(name[], double precision[], integer, integer, double precision, integer, boolean, bigint)'
+	  => "'{trapped}'::name[], '{20,20}'::float8[], 2, 5000, 0.05::float8, 2, false, 2000000::bigint",
+	'ecp_stream_simulate(double precision[], double precision, double precision, integer, integer, integer, double precision, integer, boolean)'
+	  => "'{2}'::float8[], 10::float8, 4::float8",
 	'ecp_stream_utilisation(double precision[], double precision, double precision, double precision, double precision, double precision, double precision)'
 	  => "'{1,2}'::float8[], 4e5::float8, 8::float8, 8::float8, 10::float8, 4::float8, 1::float8",
 	'ecp_stripe(integer[], integer)' => "'{1,2}'::integer[], 4",
@@ -253,7 +278,7 @@ my %otherwise = map { $_ => 1 } (
 );
 
 my $ours = q(
-	SELECT p.oid, p.proname, p.prokind, p.proargtypes FROM pg_extension e
+	SELECT p.oid, p.pronamespace::regnamespace AS nsp, p.proname, p.prokind, p.proargtypes FROM pg_extension e
 		JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
 			AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
 		JOIN pg_proc p ON p.oid = d.objid
@@ -262,13 +287,13 @@ my (@unknown, @calls);
 foreach (
 	split /\n/,
 	answer(
-		"SELECT proname || '(' || oidvectortypes(proargtypes) || ')' FROM ($ours) o ORDER BY 1"
+		"SELECT nsp || '.' || proname || '(' || oidvectortypes(proargtypes) || ')' FROM ($ours) o ORDER BY 1"
 	))
 {
-	my ($name, $types) = /^(\w+)\((.*)\)$/;
-	my $known = $arguments{$_};
+	my ($schema, $signature, $name, $types) = /^(\w+)\.((\w+)\((.*)\))$/;
+	my $known = $arguments{$signature};
 
-	next if $otherwise{$_};
+	next if $otherwise{$signature};
 	if (!defined $known)
 	{
 		$known = join ', ', map {
@@ -278,14 +303,14 @@ foreach (
 		} split /, /, $types;
 		push @unknown, $_ if $known =~ /\?/;
 	}
-	push @calls, "trap.$name($_)" foreach ref $known ? @$known : $known;
+	push @calls, "$schema.$name($_)" foreach ref $known ? @$known : $known;
 }
 is(join("\n", @unknown), '', 'there is a call of every function');
 my %is_void = map { $_ => 1 } split /\n/,
   answer("SELECT proname FROM pg_proc WHERE prorettype = 'void'::regtype");
 foreach my $i (0 .. $#calls)
 {
-	my ($name) = $calls[$i] =~ /^trap\.(\w+)/;
+	my ($name) = $calls[$i] =~ /^\w+\.(\w+)/;
 
 	answer( "CREATE VIEW calls.c$i AS SELECT "
 		  . ($is_void{$name} ? 'count(*)' : '*')
