@@ -43,9 +43,15 @@ endif
 EXTENSION = ecp ecp_storage ecp_pgvector
 MODULE_big = ecp
 
-# Folders and their rooms: src/README says which may need which.
-SOURCES = $(wildcard src/*.c src/*/*.c src/*/*/*.c)
+# Folders and their rooms: src/README says which may need which.  The rooms that no
+# index uses are a library of their own, with what they need of the others: there
+# are two copies of that, which must not have state in common (src/README,
+# "Two libraries").
+STORAGE_SOURCES = $(wildcard src/ecp_storage_module.c $(patsubst %,src/device/%/*.c,measure plan place stream))
+SHARED_SOURCES = $(wildcard src/device/cost/*.c) $(patsubst %,src/base/%.c,block_hint core_dsm shards sql_text stop_point user_array wait_event)
+SOURCES = $(filter-out $(STORAGE_SOURCES),$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 OBJS = $(SOURCES:.c=.o)
+STORAGE_OBJS = $(STORAGE_SOURCES:.c=.o) $(SHARED_SOURCES:.c=.o)
 DATA = $(wildcard sql/*--*.sql)
 DOCS = $(wildcard doc/*.md)
 PG_CPPFLAGS = -I$(srcdir)/src
@@ -81,13 +87,47 @@ include $(PGXS)
 docmoduledir = ecp
 PROVE_FLAGS += -I $(srcdir)/test/perl
 # PGXS tracks no header dependencies
-$(OBJS): $(wildcard src/*.h src/*/*.h src/*/*/*.h)
+$(OBJS) $(STORAGE_OBJS): $(wildcard src/*.h src/*/*.h src/*/*/*.h)
+
+# A library's calls of its own functions stay in it, even if one loaded before has
+# functions of the same names, as PostgreSQL 15 leaves all of them visible.  On
+# other systems that is the default.
+ifneq ($(filter linux freebsd netbsd openbsd,$(PORTNAME)),)
+SHLIB_LINK += -Wl,-Bsymbolic
+endif
+
+# PGXS has rules for one library; these are for the other.
+all: ecp_storage$(DLSUFFIX)
+ecp_storage$(DLSUFFIX): $(STORAGE_OBJS)
+	$(LINK.shared) -o $@ $(STORAGE_OBJS) $(LDFLAGS) $(LDFLAGS_SL) $(SHLIB_LINK)
+
+.PHONY: install-storage uninstall-storage clean-storage
+install: install-storage
+install-storage: all installdirs
+	$(INSTALL_SHLIB) ecp_storage$(DLSUFFIX) '$(DESTDIR)$(pkglibdir)/'
+uninstall: uninstall-storage
+uninstall-storage:
+	rm -f '$(DESTDIR)$(pkglibdir)/ecp_storage$(DLSUFFIX)'
+clean: clean-storage
+clean-storage:
+	rm -f ecp_storage$(DLSUFFIX) $(STORAGE_OBJS) $(STORAGE_OBJS:.o=.bc)
+
+ifeq ($(with_llvm), yes)
+all: $(STORAGE_OBJS:.o=.bc)
+install: install-storage-bc
+install-storage-bc: all installdirs
+	$(call install_llvm_module,ecp_storage,$(STORAGE_OBJS))
+uninstall: uninstall-storage-bc
+uninstall-storage-bc:
+	$(call uninstall_llvm_module,ecp_storage)
+.PHONY: install-storage-bc uninstall-storage-bc
+endif
 else
 .PHONY: all install installcheck clean
 all install installcheck:
 	@echo 'No PostgreSQL to build for: run "make deps", or set PG_CONFIG.'; exit 1
 clean:
-	rm -f $(OBJS) ecp.so
+	rm -f $(OBJS) $(STORAGE_OBJS) ecp.so ecp_storage.so
 endif
 
 # ----------------------------------------------------------------------

@@ -41,8 +41,6 @@ _PG_init(void)
 	ecp_kernels_init();
 	ecp_kernels_options_init();
 
-	/* device */
-
 	/* ecp */
 	ecp_options_init();
 	ecp_cache_init();

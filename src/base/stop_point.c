@@ -17,6 +17,10 @@
  * releases the lock.  If the backend holds content locks at the point, the
  * wait cannot be cancelled.
  *
+ * This file is in two libraries (src/README).  The setting is that of the one whose
+ * _PG_init calls ecp_stop_point_init(); the other finds what acts on it by a
+ * variable of the server's, once the first is loaded.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -27,13 +31,29 @@
 
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
+#include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "utils/guc.h"
 
+typedef void (*StopPoint) (const char *name);
+
 static char *debug_stop_at;
 static int	stop_count;			/* times the point was reached */
+
+static void stop_here(const char *name);
+
+/* The StopPoint of the library that has the setting; NULL before it is loaded. */
+static void **
+stop_point_variable(void)
+{
+	static void **variable;
+
+	if (variable == NULL)
+		variable = find_rendezvous_variable("ecp_stop_point");
+	return variable;
+}
 
 static void
 stop_at_assign(const char *newval, void *extra)
@@ -48,6 +68,7 @@ ecp_stop_point_init(void)
 							   "Stop point of a test, with count and action.",
 							   NULL, &debug_stop_at, "", PGC_SUSET,
 							   GUC_NOT_IN_SAMPLE, NULL, stop_at_assign, NULL);
+	*stop_point_variable() = (void *) stop_here;
 }
 
 static void
@@ -78,8 +99,8 @@ logged_end(void)
 	return end;
 }
 
-void
-ecp_stop_point(const char *name)
+static void
+stop_here(const char *name)
 {
 	size_t		len = strlen(name);
 	const char *rest;
@@ -105,6 +126,15 @@ ecp_stop_point(const char *name)
 		wait_for_advisory_lock();
 	else
 		elog(ERROR, "stop point \"%s\" reached", name);
+}
+
+void
+ecp_stop_point(const char *name)
+{
+	void	   *act = *stop_point_variable();
+
+	if (act != NULL)
+		((StopPoint) act) (name);
 }
 
 #endif

@@ -15,7 +15,7 @@ FROM pg_depend d
 WHERE e.extname IN ('ecp', 'ecp_storage') AND d.deptype = 'e';
 
 CREATE TEMPORARY VIEW functions AS
-SELECT m.name, p.*
+SELECT m.extname, m.name, p.*
 FROM members m JOIN pg_proc p ON m.classid = 'pg_proc'::regclass AND m.objid = p.oid;
 
 -- A comment on every object.  Types that belong to a table or to another type
@@ -65,9 +65,9 @@ SELECT is_empty($$
 SELECT is_empty($$
 	SELECT name FROM functions
 	WHERE prolang = (SELECT oid FROM pg_language WHERE lanname = 'c')
-	  AND probin <> '$libdir/ecp'
+	  AND probin <> '$libdir/' || extname
 	ORDER BY name $$,
-	'C functions come from this module');
+	'C functions come from the library of their extension');
 
 -- Access methods, operator classes, operators
 SELECT set_eq(

@@ -194,7 +194,7 @@ ecp_job_worker_main(dsm_segment *seg, shm_toc *toc)
 
 	/* as the server finds the entry point of a worker */
 	function = (EcpJobFunction)
-		load_external_function("$libdir/ecp", state->function, true, NULL);
+		load_external_function("$libdir/ecp_storage", state->function, true, NULL);
 	function(&context, task, result);
 	result->finish_s = ecp_job_seconds(&context);
 }
@@ -216,7 +216,7 @@ job_run_parallel(EcpJob job, const void *task, Size task_bytes,
 
 	Assert(strlen(job.name) < NAMEDATALEN && task_bytes > 0);
 	EnterParallelMode();
-	pcxt = CreateParallelContext("$libdir/ecp", "ecp_job_worker_main", nworkers);
+	pcxt = CreateParallelContext("$libdir/ecp_storage", "ecp_job_worker_main", nworkers);
 	shm_toc_estimate_chunk(&pcxt->estimator, sizeof(JobState));
 	shm_toc_estimate_chunk(&pcxt->estimator, task_bytes);
 	shm_toc_estimate_chunk(&pcxt->estimator, shared_bytes);
