@@ -101,13 +101,17 @@ all: ecp_storage$(DLSUFFIX)
 ecp_storage$(DLSUFFIX): $(STORAGE_OBJS)
 	$(LINK.shared) -o $@ $(STORAGE_OBJS) $(LDFLAGS) $(LDFLAGS_SL) $(SHLIB_LINK)
 
-.PHONY: install-storage uninstall-storage clean-storage
+.PHONY: install-storage uninstall-storage uninstall-docs clean-storage
 install: install-storage
 install-storage: all installdirs
 	$(INSTALL_SHLIB) ecp_storage$(DLSUFFIX) '$(DESTDIR)$(pkglibdir)/'
 uninstall: uninstall-storage
 uninstall-storage:
 	rm -f '$(DESTDIR)$(pkglibdir)/ecp_storage$(DLSUFFIX)'
+# PGXS looks for them below the folder that they have in the sources
+uninstall: uninstall-docs
+uninstall-docs:
+	rm -f $(addprefix '$(DESTDIR)$(docdir)/$(docmoduledir)'/, $(notdir $(DOCS)))
 clean: clean-storage
 clean-storage:
 	rm -f ecp_storage$(DLSUFFIX) $(STORAGE_OBJS) $(STORAGE_OBJS:.o=.bc)

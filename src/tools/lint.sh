@@ -44,6 +44,7 @@ scripts()
 check layers perl src/tools/check_layers.pl
 check exports src/tools/check_exports.sh
 check libraries src/tools/check_libraries.sh
+check install src/tools/check_install.sh
 check headers src/tools/check_headers.sh
 clang=$(compgen -c clang | grep -E '^clang(-[0-9]+)?$' | sort -uV | tail -n 1)
 check_with "${clang:-clang}" clang src/tools/check_clang.sh "$clang"
