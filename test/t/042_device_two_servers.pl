@@ -22,9 +22,9 @@ if ($main->safe_psql('postgres',
 	plan skip_all => 'no postgres_fdw';
 }
 
-# One half of the vectors on each.  A shard has no way but the index to
-# answer in order.  (What is switched off costs the other server no more from
-# PostgreSQL 18 on: the cost of a page is what it sees.)
+# One half of the vectors on each.  Where processes that sort together cost
+# little, as with many rows, they are what a shard finds cheapest for all rows
+# in order, which is what it is asked to estimate.
 for my $i (0 .. 1)
 {
 	load_vecs($shards[$i], 'base', 'base.bvecs', limit => 4000);
@@ -33,9 +33,9 @@ for my $i (0 .. 1)
 		CREATE TABLE items AS SELECT * FROM base WHERE id % 2 = $i;
 		CREATE INDEX items_v ON items USING ecp (v);
 		ANALYZE items;
-		ALTER DATABASE postgres SET enable_sort = off;
-		ALTER DATABASE postgres SET enable_seqscan = off;
-		ALTER DATABASE postgres SET seq_page_cost = 1e9;
+		ALTER DATABASE postgres SET parallel_setup_cost = 0;
+		ALTER DATABASE postgres SET parallel_tuple_cost = 0;
+		ALTER DATABASE postgres SET min_parallel_table_scan_size = 0;
 	});
 	index_ok($shards[$i], 'items_v', "shard $i: the index is sound");
 }
@@ -56,7 +56,7 @@ for my $i (0 .. 1)
 		'whole', qq{
 		CREATE SERVER shard$i FOREIGN DATA WRAPPER postgres_fdw
 			OPTIONS (host '$host', port '$port', dbname 'postgres', extensions 'ecp', use_remote_estimate 'true', fetch_size '$fetch',
-				options '-c ecp.iterative_scan=relaxed_order');
+				options '-c ecp.iterative_scan=relaxed_order -c enable_sort=off');
 		CREATE USER MAPPING FOR CURRENT_USER SERVER shard$i;
 		CREATE FOREIGN TABLE items_$i PARTITION OF items FOR VALUES WITH (MODULUS 2, REMAINDER $i)
 			SERVER shard$i OPTIONS (table_name 'items');
@@ -66,6 +66,16 @@ for my $i (0 .. 1)
 my @queries = map { "'$_'::$type" }
   split /\n/,
   $main->safe_psql('postgres', 'SELECT v FROM queries ORDER BY id');
+
+# what a shard would do of its own accord, so that it has to be told not to
+my $all =
+  "SET ecp.iterative_scan = relaxed_order; EXPLAIN (COSTS OFF) SELECT id, v FROM items ORDER BY v <-> $queries[0]";
+like($shards[1]->safe_psql('postgres', $all),
+	qr/Sort/, 'a shard that is asked for all rows in order would sort');
+like(
+	$shards[1]->safe_psql('postgres', "SET enable_sort = off; $all"),
+	qr/Index Scan using items_v/,
+	'but not without sorts');
 
 # what is sent, by EXPLAIN
 my $search =
