@@ -905,12 +905,12 @@ CREATE OPERATOR CLASS oid_ops DEFAULT FOR TYPE oid
 COMMENT ON OPERATOR CLASS oid_ops USING ecp IS
 	'key attributes: oid';
 
-CREATE OPERATOR FAMILY date_ops USING ecp;
-COMMENT ON OPERATOR FAMILY date_ops USING ecp IS
-	'key attributes: date';
+CREATE OPERATOR FAMILY datetime_ops USING ecp;
+COMMENT ON OPERATOR FAMILY datetime_ops USING ecp IS
+	'key attributes: dates and times of dates';
 
 CREATE OPERATOR CLASS date_ops DEFAULT FOR TYPE date
-	USING ecp FAMILY date_ops AS
+	USING ecp FAMILY datetime_ops AS
 	OPERATOR 1 <,
 	OPERATOR 2 <=,
 	OPERATOR 3 =,
@@ -919,6 +919,50 @@ CREATE OPERATOR CLASS date_ops DEFAULT FOR TYPE date
 	FUNCTION 1 ecp_class_attr_int4(internal);
 COMMENT ON OPERATOR CLASS date_ops USING ecp IS
 	'key attributes: date';
+
+CREATE OPERATOR CLASS timestamp_ops DEFAULT FOR TYPE timestamp
+	USING ecp FAMILY datetime_ops AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 ecp_class_attr_int8(internal);
+COMMENT ON OPERATOR CLASS timestamp_ops USING ecp IS
+	'key attributes: timestamp';
+
+CREATE OPERATOR CLASS timestamptz_ops DEFAULT FOR TYPE timestamptz
+	USING ecp FAMILY datetime_ops AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 ecp_class_attr_int8(internal);
+COMMENT ON OPERATOR CLASS timestamptz_ops USING ecp IS
+	'key attributes: timestamptz';
+
+ALTER OPERATOR FAMILY datetime_ops USING ecp ADD
+	OPERATOR 1 < (date, timestamp),
+	OPERATOR 2 <= (date, timestamp),
+	OPERATOR 3 = (date, timestamp),
+	OPERATOR 4 >= (date, timestamp),
+	OPERATOR 5 > (date, timestamp),
+	OPERATOR 1 < (timestamp, date),
+	OPERATOR 2 <= (timestamp, date),
+	OPERATOR 3 = (timestamp, date),
+	OPERATOR 4 >= (timestamp, date),
+	OPERATOR 5 > (timestamp, date),
+	OPERATOR 1 < (timestamptz, date),
+	OPERATOR 2 <= (timestamptz, date),
+	OPERATOR 3 = (timestamptz, date),
+	OPERATOR 4 >= (timestamptz, date),
+	OPERATOR 5 > (timestamptz, date),
+	OPERATOR 1 < (timestamptz, timestamp),
+	OPERATOR 2 <= (timestamptz, timestamp),
+	OPERATOR 3 = (timestamptz, timestamp),
+	OPERATOR 4 >= (timestamptz, timestamp),
+	OPERATOR 5 > (timestamptz, timestamp);
 
 CREATE OPERATOR FAMILY time_ops USING ecp;
 COMMENT ON OPERATOR FAMILY time_ops USING ecp IS
@@ -934,36 +978,6 @@ CREATE OPERATOR CLASS time_ops DEFAULT FOR TYPE time
 	FUNCTION 1 ecp_class_attr_int8(internal);
 COMMENT ON OPERATOR CLASS time_ops USING ecp IS
 	'key attributes: time';
-
-CREATE OPERATOR FAMILY timestamp_ops USING ecp;
-COMMENT ON OPERATOR FAMILY timestamp_ops USING ecp IS
-	'key attributes: timestamp';
-
-CREATE OPERATOR CLASS timestamp_ops DEFAULT FOR TYPE timestamp
-	USING ecp FAMILY timestamp_ops AS
-	OPERATOR 1 <,
-	OPERATOR 2 <=,
-	OPERATOR 3 =,
-	OPERATOR 4 >=,
-	OPERATOR 5 >,
-	FUNCTION 1 ecp_class_attr_int8(internal);
-COMMENT ON OPERATOR CLASS timestamp_ops USING ecp IS
-	'key attributes: timestamp';
-
-CREATE OPERATOR FAMILY timestamptz_ops USING ecp;
-COMMENT ON OPERATOR FAMILY timestamptz_ops USING ecp IS
-	'key attributes: timestamptz';
-
-CREATE OPERATOR CLASS timestamptz_ops DEFAULT FOR TYPE timestamptz
-	USING ecp FAMILY timestamptz_ops AS
-	OPERATOR 1 <,
-	OPERATOR 2 <=,
-	OPERATOR 3 =,
-	OPERATOR 4 >=,
-	OPERATOR 5 >,
-	FUNCTION 1 ecp_class_attr_int8(internal);
-COMMENT ON OPERATOR CLASS timestamptz_ops USING ecp IS
-	'key attributes: timestamptz';
 
 CREATE OPERATOR FAMILY uuid_ops USING ecp;
 COMMENT ON OPERATOR FAMILY uuid_ops USING ecp IS
@@ -1070,10 +1084,8 @@ ALTER OPERATOR FAMILY float_ops USING ecp ADD OPERATOR 20 @| (anyelement, record
 ALTER OPERATOR FAMILY bool_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
 ALTER OPERATOR FAMILY char_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
 ALTER OPERATOR FAMILY oid_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
-ALTER OPERATOR FAMILY date_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
 ALTER OPERATOR FAMILY time_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
-ALTER OPERATOR FAMILY timestamp_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
-ALTER OPERATOR FAMILY timestamptz_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
+ALTER OPERATOR FAMILY datetime_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
 ALTER OPERATOR FAMILY uuid_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
 ALTER OPERATOR FAMILY enum_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);
 ALTER OPERATOR FAMILY text_pattern_ops USING ecp ADD OPERATOR 20 @| (anyelement, record);

@@ -156,6 +156,51 @@ SELECT q, replace(s.index, 'conditions_', '') AS index, s.equal, s.rows FROM unn
 	'WITH a AS MATERIALIZED (SELECT array_agg(id) AS ids FROM conditions_allowed) SELECT t.id FROM conditions_t t WHERE tenant = ANY ((SELECT ids FROM a)::int[]) ORDER BY t.v <-> ''{70,45,38,29}'' LIMIT 10'])
 	q, pg_temp.shape(q) s;
 
+-- dates and times compared with those of other types, also those that have no value there;
+-- in the first zone a day is missing
+CREATE TABLE conditions_times (id int, v real[], day date, local timestamp, at timestamptz);
+INSERT INTO conditions_times
+SELECT i, ARRAY[(i * 7919) % 1009, (i * 104729) % 997, i % 91]::real[],
+	CASE i % 47 WHEN 0 THEN 'infinity' WHEN 1 THEN '-infinity' WHEN 2 THEN '5874897-12-31' WHEN 3 THEN '4714-11-24 BC' WHEN 4 THEN NULL
+		WHEN 5 THEN '1969-12-20' ELSE '2011-12-20'::date + i % 20 END,
+	CASE i % 47 WHEN 0 THEN 'infinity' WHEN 1 THEN '-infinity' WHEN 2 THEN '294276-12-31 23:59:59.999999' WHEN 3 THEN '4714-11-24 BC' WHEN 4 THEN NULL
+		ELSE '2011-12-20'::timestamp + i % 400 * interval '1 hour' END,
+	CASE i % 47 WHEN 0 THEN 'infinity' WHEN 1 THEN '-infinity' WHEN 2 THEN '294276-12-31 23:59:59.999999 UTC' WHEN 3 THEN '4714-11-24 UTC BC' WHEN 4 THEN NULL
+		ELSE '2011-12-20 UTC'::timestamptz + i % 400 * interval '1 hour' END
+FROM generate_series(1, 800) i;
+CREATE INDEX conditions_times_v ON conditions_times USING ecp (v, day, local, at);
+VACUUM ANALYZE conditions_times;
+-- the rows of a condition, those of its table scan if that is not in the index
+CREATE FUNCTION conditions_times(condition text) RETURNS text LANGUAGE plpgsql SET enable_seqscan = off SET enable_sort = off SET ecp.probes = 100000 AS $$
+DECLARE
+	query text := format('SELECT id FROM conditions_times WHERE %s ORDER BY v <-> ''{70,45,38}'' LIMIT 1000', condition);
+	exact text;
+	found text;
+BEGIN
+	IF pg_temp.shape_plan(query) NOT LIKE 'conditions_times_v (%' THEN
+		RETURN condition || ' is not in the index';
+	END IF;
+	EXECUTE format('SELECT string_agg(id::text, '','' ORDER BY id) FROM (%s) x', query) INTO found;
+	EXECUTE format('SELECT string_agg(id::text, '','' ORDER BY id) FROM conditions_times WHERE %s', condition) INTO exact;
+	RETURN CASE WHEN found IS DISTINCT FROM exact THEN condition || ' differs' END;
+END $$;
+CREATE FUNCTION conditions_zone(zone text, OUT n bigint, OUT wrong text) LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('timezone', zone, true);
+	SELECT count(*), string_agg(r, '; ') INTO n, wrong
+	FROM (VALUES ('day', 'timestamp'), ('local', 'date'), ('at', 'date'), ('at', 'timestamp')) c (name, type)
+		JOIN (SELECT 'date', unnest('{infinity,-infinity,5874897-12-31,294277-01-01,294276-12-31,4714-11-24 BC,2011-12-29,2011-12-30,2011-12-31,1969-12-20}'::text[])
+			UNION ALL SELECT 'timestamp', unnest('{infinity,-infinity,294276-12-31 23:59:59.999999,294276-12-31,4714-11-24 BC,4714-11-24 23:00 BC,2011-12-30,2011-12-30 00:30,2011-12-29 12:00,1969-12-20 10:00}'::text[])) x (type, value) USING (type),
+		unnest('{<,<=,=,>=,>}'::text[]) op, conditions_times(format('%s %s %L::%s', name, op, value, type)) r;
+END $$;
+SELECT zone, c.* FROM unnest('{Pacific/Apia,Etc/GMT+12,America/New_York,UTC}'::text[]) zone, conditions_zone(zone) c;
+SET timezone = 'UTC';
+SELECT c, s.* FROM unnest(ARRAY['day = ANY (''{2011-12-21,2011-12-22 10:00,NULL}''::timestamp[])', 'day <> ''2011-12-21''::timestamp', 'day = ''2011-12-21''::timestamp OR at < ''2011-12-22''::date',
+	'at > localtimestamp - interval ''1 day''', 'local > ''2011-12-21 UTC''::timestamptz', 'day > ''2011-12-21 UTC''::timestamptz']) c,
+	pg_temp.shape(format('SELECT id FROM conditions_times WHERE %s ORDER BY v <-> ''{70,45,38}'', id LIMIT 10', c)) s;
+DROP FUNCTION conditions_times, conditions_zone;
+DROP TABLE conditions_times;
+
 -- row-level security: conditions of a policy are those of the query, and of the user's
 -- those that cannot tell of other rows
 CREATE ROLE conditions_user;

@@ -92,12 +92,13 @@ SELECT condition, r.* FROM unnest(ARRAY[
 	'i <@ ''{0,1,2,3}''', 'i <@ ''{}''', 'i <@ ''{NULL}''', 'i <@ (SELECT array_agg(x) FROM generate_series(0, 30) x)',
 	'i = ''{}''', 'i = ''{0,1}''', 'i = ''{0,NULL}''', 'i = (SELECT i FROM tags_t WHERE id = 40)', 'i = (SELECT i FROM tags_t WHERE id = 6)',
 	'''{1,2}'' && i', '''{1}'' <@ i', '''{0,1,2,3}'' @> i', 'ARRAY[1] && i AND NOT i @> ''{2}''',
-	'7 = ANY (i)', 'NULL = ANY (i)', '7::smallint = ANY (i)', '(SELECT 7) = ANY (i)', '7 = ANY (i) AND 3 = ANY (i)',
+	'7 = ANY (i)', 'NULL = ANY (i)', '7::smallint = ANY (i)', '(SELECT 7) = ANY (i)',
+	'7::bigint = ANY (i)', '4294967303 = ANY (i)', 'NULL::bigint = ANY (i)', '(SELECT 7::bigint) = ANY (i)', '(SELECT 4294967303) = ANY (i)', '7 = ANY (i) AND 3 = ANY (i)',
 	'i IS NULL', 'i IS NOT NULL', 'i IS NULL AND i && ''{1}''', 'i && NULL', 'i && ''{1,2}'' AND i @> ''{3}'' AND i <@ ''{0,1,2,3,4,5,6}''']) condition,
 	tags_compare(condition) r;
 SELECT condition, r.* FROM unnest(ARRAY[
 	'b && ''{1,2}''', 'b @> ''{1,2}''', 'b <@ ''{0,1,2,3}''', '7 = ANY (b)', '7::bigint = ANY (b)', 'b IS NULL', 'b = (SELECT b FROM tags_t WHERE id = 5)',
-	's && ''{1,2}''', 's @> ''{1,2}''', 's <@ ''{0,1,2,3}''', '7::smallint = ANY (s)',
+	's && ''{1,2}''', 's @> ''{1,2}''', 's <@ ''{0,1,2,3}''', '7::smallint = ANY (s)', '7 = ANY (s)', '65543 = ANY (s)', '7::bigint = ANY (s)',
 	't && ''{tag 1,tag 2}''', 't @> ''{tag 1,tag 2}''', 't <@ ''{tag 0,tag 1,tag 2,tag 3}''', '''tag 7'' = ANY (t)', 't = ''{tag 0}''', 't && ''{none}''',
 	'vc && ''{tag 1,tag 2}''', 'vc @> ''{tag 1,tag 2}''', 'vc IS NULL',
 	'u && ARRAY[md5(''1'')::uuid]', 'u @> ARRAY[md5(''1'')::uuid, md5(''2'')::uuid]', 'md5(''7'')::uuid = ANY (u)',

@@ -110,6 +110,7 @@ ecp_attr_desc_init(Relation index, const EcpMetaPageData *meta,
 	for (int a = 0; a < desc->natts; a++)
 	{
 		desc->kind[a] = ecp_class_get_attr(index, a + 1);
+		desc->type[a] = index->rd_opcintype[a + 1];
 		desc->collation[a] = index->rd_indcollation[a + 1];
 		if (desc->kind[a] == ECP_ATTR_PREFIX &&
 			!get_collation_isdeterministic(desc->collation[a]))

@@ -31,6 +31,7 @@ typedef struct EcpAttrDesc
 	Size		include_bytes;	/* of these; 0 without any */
 	TupleDesc	include;		/* these columns, or NULL */
 	uint8		kind[ECP_ATTRS_MAX];
+	Oid			type[ECP_ATTRS_MAX];	/* of the operator class */
 	Oid			collation[ECP_ATTRS_MAX];
 	FmgrInfo   *hash[ECP_ATTRS_MAX];	/* ECP_ATTR_HASH: the type's function */
 	EcpTagsSource *tags[ECP_ATTRS_MAX]; /* if it is a set of tags */

@@ -29,9 +29,13 @@
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_attr_tree.h"
 #include "ecp/page/ecp_page.h"
+#include "pgtime.h"
 #include "port/pg_bitutils.h"
 #include "utils/array.h"
+#include "utils/date.h"
+#include "utils/datetime.h"
 #include "utils/lsyscache.h"
+#include "utils/timestamp.h"
 
 /* Keys from lo to hi, both included. */
 typedef struct AttrRange
@@ -84,9 +88,83 @@ attr_position_int(int width, int64 value, AttrPosition *pos)
 	pos->key = (uint64) value - (uint64) min;
 }
 
+/* A local time as timestamptz, as core compares them; may be out of its range. */
+static TimestampTz
+attr_local_time(Timestamp timestamp)
+{
+	struct pg_tm tm;
+	fsec_t		fsec;
+
+	if (timestamp2tm(timestamp, NULL, &tm, &fsec, NULL, NULL) != 0)
+		return timestamp;
+	return timestamp +
+		DetermineTimeZoneOffset(&tm, session_timezone) * USECS_PER_SEC;
+}
+
+/* The day of a timestamp, in a column of dates. */
+static void
+attr_position_day(Timestamp timestamp, AttrPosition *pos)
+{
+	DateADT		date = timestamp / USECS_PER_DAY;
+	bool		midnight = true;
+
+	if (TIMESTAMP_NOT_FINITE(timestamp))
+		date = TIMESTAMP_IS_NOBEGIN(timestamp) ? DATEVAL_NOBEGIN : DATEVAL_NOEND;
+	else
+	{
+		if (date * USECS_PER_DAY > timestamp)
+			date--;
+		midnight = date * USECS_PER_DAY == timestamp;
+	}
+	attr_position_int(sizeof(DateADT), date, pos);
+	pos->exact = midnight;
+}
+
+/*
+ * Position of a date or timestamp in a column of another of these types; false if
+ * they are none.  What is too late or too early for the column's type is beside
+ * infinity.
+ */
+static bool
+attr_position_time(Oid type, Oid subtype, Datum value, AttrPosition *pos)
+{
+	Timestamp	timestamp;
+	bool		fits = true;
+
+	if (type == subtype || (subtype != DATEOID && subtype != TIMESTAMPOID))
+		return false;
+	if (subtype == TIMESTAMPOID)
+		timestamp = DatumGetTimestamp(value);
+	else if (DATE_IS_NOBEGIN(DatumGetDateADT(value)))
+		timestamp = DT_NOBEGIN;
+	else if (DATE_IS_NOEND(DatumGetDateADT(value)))
+		timestamp = DT_NOEND;
+	else if (DatumGetDateADT(value) >= TIMESTAMP_END_JULIAN - POSTGRES_EPOCH_JDATE)
+		timestamp = END_TIMESTAMP;
+	else
+		timestamp = DatumGetDateADT(value) * USECS_PER_DAY;
+
+	if (type == DATEOID)
+	{
+		attr_position_day(timestamp, pos);
+		return true;
+	}
+	if (!TIMESTAMP_NOT_FINITE(timestamp))
+	{
+		if (type == TIMESTAMPTZOID && IS_VALID_TIMESTAMP(timestamp))
+			timestamp = attr_local_time(timestamp);
+		fits = IS_VALID_TIMESTAMP(timestamp);
+		if (!fits)
+			timestamp = timestamp < MIN_TIMESTAMP ? DT_NOBEGIN : END_TIMESTAMP - 1;
+	}
+	attr_position_int(sizeof(Timestamp), timestamp, pos);
+	pos->exact = fits;
+	return true;
+}
+
 /*
  * The value may be of another type than the column, within the family: of
- * another width.
+ * another width, or a date or timestamp.
  */
 static void
 attr_position(const EcpAttrDesc *desc, int a, Oid subtype, Datum value,
@@ -99,6 +177,8 @@ attr_position(const EcpAttrDesc *desc, int a, Oid subtype, Datum value,
 
 	pos->below = false;
 	pos->exact = true;
+	if (attr_position_time(desc->type[a], subtype, value, pos))
+		return;
 	if (integer && subtype == INT2OID)
 		attr_position_int(width, DatumGetInt16(value), pos);
 	else if (integer && subtype == INT4OID)

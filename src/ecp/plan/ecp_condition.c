@@ -43,6 +43,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "parser/parse_coerce.h"
+#include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
@@ -171,9 +172,53 @@ condition_add_operator(Condition *condition, const OpExpr *op)
 }
 
 /*
+ * The array of a value that is no element of this type if it is another integer: none
+ * then, "CASE WHEN value BETWEEN ... THEN ARRAY[value] ELSE '{}' END".
+ */
+static Node *
+condition_narrow(Node *value, Oid type, Node *values, Oid array_type)
+{
+	int64		max = type == INT2OID ? PG_INT16_MAX : PG_INT32_MAX;
+	Oid			value_type = exprType(value);
+	Expr	   *wide = (Expr *) coerce_type(NULL, value, value_type, INT8OID, -1,
+											COERCION_IMPLICIT, COERCE_IMPLICIT_CAST, -1);
+	CaseWhen   *when = makeNode(CaseWhen);
+	CaseExpr   *result = makeNode(CaseExpr);
+	Expr	   *tests[2];
+
+	Assert(type == INT2OID || type == INT4OID);
+	for (int i = 0; i < 2; i++)
+		tests[i] =
+			make_opclause(get_opfamily_member(INTEGER_BTREE_FAM_OID, INT8OID, INT8OID,
+											  i == 0 ? BTLessEqualStrategyNumber :
+											  BTGreaterEqualStrategyNumber),
+						  BOOLOID, false, wide,
+						  (Expr *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
+											 Int64GetDatum(i == 0 ? max : -max - 1),
+											 false, FLOAT8PASSBYVAL),
+						  InvalidOid, InvalidOid);
+	when->expr = make_andclause(list_make2(tests[0], tests[1]));
+	when->result = (Expr *) values;
+	when->location = -1;
+	result->casetype = array_type;
+	result->args = list_make1(when);
+	result->defresult = (Expr *)
+		makeConst(array_type, -1, InvalidOid, -1,
+				  PointerGetDatum(construct_empty_array(type)), false, false);
+	result->location = -1;
+	return (Node *) result;
+}
+
+static bool
+condition_is_integer(Oid type)
+{
+	return type == INT2OID || type == INT4OID || type == INT8OID;
+}
+
+/*
  * A value is an element of a set of tags if the operator is an equality of the family
  * by which they are hashed, and it has their type, or one that is cast to it and
- * keeps its value, as integer to bigint.
+ * keeps its value, as integer to bigint, or is an integer that may be too large.
  */
 Node *
 ecp_condition_element(const EcpMatch *match, const ScalarArrayOpExpr *op,
@@ -183,7 +228,9 @@ ecp_condition_element(const EcpMatch *match, const ScalarArrayOpExpr *op,
 	Node	   *array = lsecond(op->args);
 	Oid			value_type = exprType(value);
 	Oid			type = get_base_element_type(exprType(array));
+	bool		narrow;
 	ArrayExpr  *values;
+	Node	   *result;
 
 	Assert(column > 0 && column < match->index->nkeycolumns);
 	if (!op->useOr || !OidIsValid(type) ||
@@ -192,18 +239,23 @@ ecp_condition_element(const EcpMatch *match, const ScalarArrayOpExpr *op,
 		!ecp_match_is_column(match, array, column) ||
 		!ecp_match_is_value(match, value) ||
 		!op_in_opfamily(op->opno,
-						lookup_type_cache(type, TYPECACHE_HASH_OPFAMILY)->hash_opf) ||
-		!can_coerce_type(1, &value_type, &type, COERCION_IMPLICIT))
+						lookup_type_cache(type, TYPECACHE_HASH_OPFAMILY)->hash_opf))
+		return NULL;
+	narrow = !can_coerce_type(1, &value_type, &type, COERCION_IMPLICIT);
+	if (narrow && !(condition_is_integer(value_type) && condition_is_integer(type)))
 		return NULL;
 	values = makeNode(ArrayExpr);
 	values->array_typeid = get_array_type(type);
 	values->array_collid = op->inputcollid;
 	values->element_typeid = type;
 	values->elements = list_make1(coerce_type(NULL, value, value_type, type, -1,
-											  COERCION_IMPLICIT,
+											  narrow ? COERCION_ASSIGNMENT : COERCION_IMPLICIT,
 											  COERCE_IMPLICIT_CAST, -1));
 	values->location = -1;
-	return eval_const_expressions(match->root, (Node *) values);
+	result = (Node *) values;
+	if (narrow)
+		result = condition_narrow(value, type, result, values->array_typeid);
+	return eval_const_expressions(match->root, result);
 }
 
 static bool
