@@ -1097,9 +1097,9 @@ ALTER OPERATOR FAMILY jsonb_path_ops USING ecp ADD OPERATOR 20 @| (anyelement, r
 
 CREATE FUNCTION ecp_last_scan(OUT indexrelid regclass, OUT wanted bigint,
 	OUT probes integer, OUT early boolean, OUT estimated_recall float8,
-	OUT windows bigint, OUT clusters bigint, OUT pages bigint, OUT vectors bigint,
-	OUT reranked bigint, OUT filtered bigint, OUT returned bigint,
-	OUT dropped bigint, OUT stop text)
+	OUT windows bigint, OUT clusters bigint, OUT skipped bigint,
+	OUT pages bigint, OUT vectors bigint, OUT reranked bigint,
+	OUT filtered bigint, OUT returned bigint, OUT dropped bigint, OUT stop text)
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED STRICT;
 COMMENT ON FUNCTION ecp_last_scan() IS
 	'what the last scan of an ecp index in this session was asked for, read, dropped and returned, and why it stopped';

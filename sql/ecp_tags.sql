@@ -45,7 +45,7 @@ SELECT amvalidate(oid) FROM pg_opclass WHERE opcname IN ('array_ops', 'jsonb_pat
 	AND opcmethod = (SELECT oid FROM pg_am WHERE amname = 'ecp');
 
 -- a set: fingerprints in the order of their size; or, of more than seven tags in 16
--- bytes, a filter
+-- bytes, the first bits of each, or a filter
 SELECT id, i, attributes[1] FROM tags_t JOIN LATERAL (SELECT * FROM ecp_clusters('tags_i3') l,
 	generate_series(l.block, l.block) page, ecp_page_items('tags_i3', page)) x ON x.tid = tags_t.ctid
 WHERE id <= 8 ORDER BY id;

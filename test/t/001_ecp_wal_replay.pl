@@ -37,6 +37,8 @@ my %cases = (
 	'learn-done' => [ '', sprintf($fill, 1) ],
 	'addrun' => [ '', sprintf($fill, 300) ],
 	'addrun-done' => [ '', sprintf($fill, 300) ],
+	'insert-summary' => [ sprintf($fill, 300), sprintf($fill, 600) ],
+	'node-summaries' => [ '', sprintf($fill, 600) ],
 	'vec' => [ '', 'INSERT INTO l SELECT id, v || v FROM long_source;' ],
 	(   map { $_ => [ '', sprintf($fill, 1500) ] }
 		  qw(replace-begin replace-alloc replace-fill replace-lock
@@ -99,14 +101,24 @@ sub conditions_ok
 	my ($name) = @_;
 
 	my $where = 'WHERE id BETWEEN 500 AND 620';
+	my $set =
+	  'SET enable_seqscan = off; SET ecp.iterative_scan = relaxed_order;';
 	is( $node->safe_psql(
-			'postgres', qq(
-			SET enable_seqscan = off;
-			SET ecp.iterative_scan = relaxed_order;
+			'postgres', qq($set
 			SELECT count(*) FROM (SELECT id FROM t $where
 				ORDER BY v <-> (SELECT v FROM source WHERE id = 7)) r)),
 		$node->safe_psql('postgres', "SELECT count(*) FROM t $where"),
 		"$name: a condition finds the rows of the table");
+
+	# of each value, those that its summaries point to
+	is( $node->safe_psql(
+			'postgres', qq($set
+			SELECT count(*) FROM generate_series(3, 3000, 53) x, LATERAL (SELECT id FROM t WHERE id = x
+				ORDER BY v <-> (SELECT v FROM source WHERE id = 7)) r)),
+		$node->safe_psql(
+			'postgres',
+			'SELECT count(*) FROM t WHERE id % 53 = 3 AND id <= 3000'),
+		"$name: so does one of a value");
 	return;
 }
 
@@ -152,11 +164,12 @@ SKIP:
 		{
 			my $setting = $how;
 			my $shape = $shapes[ $turn++ % @shapes ];
+			$shape = 'keys' if $point =~ /-summary|-summaries/;
 
 			# some are passed only once
 			$setting = "$point:1"
 			  if $point =~
-			  /^(learn|purge$|truncate|learn-done|group-(closed|publish))/
+			  /^(learn|purge$|truncate|learn-done|node-summaries|group-(closed|publish))/
 			  && $how !~ /panic/;
 			make_tables($shape);
 			run_statements($before) if $before;

@@ -290,6 +290,7 @@ plan_clusters(EcpBuild *build, EcpSample *sample)
 	rows = ecp_meta_cluster_rows(leaf, Max(profile.half_bandwidth_bytes, 0));
 	ecp_meta_set_cluster_rows(&build->state.meta, leaf,
 							  Max(rows, ECP_CLUSTER_ROWS));
+	ecp_geometry_init(&build->state);
 
 	/* fewer leaders need less of the sample, which is in random order */
 	sample->n = Min(sample->n,

@@ -114,7 +114,7 @@ ecp_build_state_leaders(const EcpBuild *build, double rows)
 {
 	double		leaders = ceil(rows / build->state.meta.ecpm_leaf_target);
 	Size		bytes = EcpBuildPrepBytes(build) + sizeof(EcpChildData) +
-		sizeof(int32);
+		sizeof(int32) + build->state.node.summary_bytes;
 	double		fit = build->budget * ECP_SHARE_LEADERS / bytes;
 
 	Assert(rows >= 0);

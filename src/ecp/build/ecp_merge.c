@@ -38,12 +38,14 @@
 #include "commands/progress.h"
 #include "ecp/build/ecp_build.h"
 #include "ecp/build/ecp_build_team.h"
+#include "ecp/build/ecp_entries.h"
 #include "ecp/build/ecp_policy.h"
 #include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
+#include "ecp/page/ecp_summary.h"
 #include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -58,26 +60,13 @@
 /* Rows that are compared with their leader at a time. */
 #define RADIUS_ROWS		64
 
-/* Leaders (or node centres) that are to become slots of a level's nodes. */
-typedef struct EntryList
-{
-	bool		fixed;			/* the arrays have a memory of their own */
-	EcpMemory	memory;
-	int			n;
-	int			max;
-	EcpChildData *children;
-	int32	   *parents;		/* entry of the next level they are under */
-	char	   *vectors;
-	Size		vec_bytes;
-} EntryList;
-
 typedef struct Merge
 {
 	EcpBuild   *build;
 	EcpPageWriter *writer;
 	EcpMetaPageData *meta;
 	EcpLayout	at;
-	EntryList	entries;		/* of the level that was written last */
+	EcpEntryList entries;		/* of the level that was written last */
 	bool		lone;			/* the cluster will be the root */
 	EcpTails	tails;			/* of the range of leaders at hand */
 } Merge;
@@ -92,6 +81,7 @@ typedef struct MergeSet
 	char	   *prepared;		/* as leaders are; may be the same memory */
 	ItemPointerData *tids;		/* level 0 */
 	EcpChildData *children;		/* else */
+	char	   *summaries;		/* of these, or NULL */
 	uint8	   *sides;
 	int32		parent;			/* of the entries that it leaves */
 } MergeSet;
@@ -170,6 +160,20 @@ merge_fill_stream(const MergeSet *set, const EcpGeometry *geo,
 	}
 }
 
+/* The summaries that fall onto a page of these. */
+static void
+merge_fill_summaries(const MergeSet *set, const EcpGeometry *geo,
+					 const int32 *order, uint32 summaryno, Page page)
+{
+	int			first = summaryno * geo->summary_slots;
+	int			end = Min(first + geo->summary_slots, set->n);
+
+	for (int i = first; i < end; i++)
+		memcpy(EcpPageGetStream(page) + EcpSummaryOffset(geo, i),
+			   set->summaries + (Size) order[i] * geo->summary_bytes,
+			   geo->summary_bytes);
+}
+
 /*
  * Write a set with its leader (NULL = it will be the root) as one run;
  * *child receives its reference.
@@ -184,12 +188,14 @@ merge_write_run(Merge *merge, const MergeSet *set, const void *leader,
 	uint32		entry_pages;
 	uint32		npages;
 	uint32		nslots;
+	uint32		vector_pages;
 	int32	   *order = merge_run_order(set);
 
 	Assert(set->n > 0);
 	memset(child, 0, sizeof(EcpChildData));
 	nslots = ecp_layout_slots(geo, set->level, set->n, &entry_pages,
 							  &npages);
+	vector_pages = ecp_geometry_vector_pages(geo, nslots);
 	child->ecpc_npages = npages;
 	child->ecpc_flags = ECP_CHILD_TRAINED;
 	child->ecpc_run = merge->at.run;
@@ -218,61 +224,14 @@ merge_write_run(Merge *merge, const MergeSet *set, const void *leader,
 							   Min((int) (pageno * geo->slots), set->n),
 							   Min((int) ((pageno + 1) * geo->slots), set->n),
 							   leader, page);
-		else
+		else if (pageno < entry_pages + vector_pages)
 			merge_fill_stream(set, geo, order, pageno - entry_pages, page);
+		else if (set->summaries)
+			merge_fill_summaries(set, geo, order,
+								 pageno - entry_pages - vector_pages, page);
 		ecp_page_writer_put(merge->writer, child->ecpc_blk + pageno, page);
 	}
 	pfree(order);
-}
-
-/* ---- entries ---- */
-
-static void
-entries_add(EntryList *list, const EcpChildData *child, const void *vector,
-			int32 parent)
-{
-	if (list->n == list->max)
-	{
-		Size		max = Max(64, (Size) list->max + list->max / 2);
-
-		if (max > PG_INT32_MAX || list->fixed)
-			elog(ERROR, "too many clusters");
-		if (list->max == 0)
-		{
-			list->children = palloc_array(EcpChildData, max);
-			list->parents = palloc_array(int32, max);
-			list->vectors = palloc(add_size(mul_size(max, list->vec_bytes), 64));
-		}
-		else
-		{
-			list->children = repalloc_huge(list->children,
-										   mul_size(max, sizeof(EcpChildData)));
-			list->parents = repalloc_huge(list->parents,
-										  mul_size(max, sizeof(int32)));
-			list->vectors = repalloc_huge(list->vectors,
-										  add_size(mul_size(max, list->vec_bytes),
-												   64));
-		}
-		list->max = max;
-	}
-	list->children[list->n] = *child;
-	list->parents[list->n] = parent;
-	memcpy(list->vectors + (Size) list->n * list->vec_bytes, vector,
-		   list->vec_bytes);
-	list->n++;
-}
-
-static void
-entries_free(EntryList *list)
-{
-	if (list->fixed)
-		ecp_team_memory_free(&list->memory);
-	else if (list->max > 0)
-	{
-		pfree(list->children);
-		pfree(list->parents);
-		pfree(list->vectors);
-	}
 }
 
 /* Largest distance of a set's members from a leader. */
@@ -322,6 +281,20 @@ merge_rows(const MergeSet *set)
 	return Min(rows, PG_UINT32_MAX);
 }
 
+/* What the rows of a leaf have in their key attributes. */
+static void
+merge_summary(const EcpBuild *build, const MergeSet *set, uint64 run,
+			  char *summary)
+{
+	const EcpGeometry *leaf = &build->state.leaf;
+
+	Assert(set->level == 0);
+	ecp_summary_init(&build->state.node, run, summary);
+	for (int i = 0; i < set->n; i++)
+		ecp_summary_add(&build->state, set->vectors +
+						(Size) i * leaf->row_bytes + leaf->vec_bytes, summary);
+}
+
 /* ---- cutting ---- */
 
 static void
@@ -356,6 +329,13 @@ merge_swap(const EcpBuild *build, MergeSet *set, int i, int j, char *tmp)
 
 		set->children[i] = set->children[j];
 		set->children[j] = child;
+		if (set->summaries)
+		{
+			Size		bytes = build->state.node.summary_bytes;
+
+			merge_swap_bytes(set->summaries + i * bytes, set->summaries + j * bytes,
+							 tmp, bytes);
+		}
 	}
 	set->sides[i] = 0;
 	set->sides[j] = 1;
@@ -366,7 +346,7 @@ merge_swap(const EcpBuild *build, MergeSet *set, int i, int j, char *tmp)
  * Changes the order of the set.
  */
 static void
-merge_write_set(Merge *merge, MergeSet *set, EntryList *out)
+merge_write_set(Merge *merge, MergeSet *set, EcpEntryList *out)
 {
 	EcpBuild   *build = merge->build;
 	EcpMetaPageData *meta = merge->meta;
@@ -390,7 +370,10 @@ merge_write_set(Merge *merge, MergeSet *set, EntryList *out)
 		merge_write_run(merge, set, merge->lone ? NULL : centres[0], &child);
 		child.ecpc_radius = merge_radius(build, set, centres[0]);
 		child.ecpc_nrows = merge_rows(set);
-		entries_add(out, &child, centres[0], set->parent);
+		ecp_entries_add(out, &child, centres[0], set->parent);
+		if (out->summaries)
+			merge_summary(build, set, child.ecpc_run,
+						  out->summaries + (Size) (out->n - 1) * out->summary_bytes);
 		pfree(centres[0]);
 		return;
 	}
@@ -410,7 +393,8 @@ merge_write_set(Merge *merge, MergeSet *set, EntryList *out)
 	pfree(centres[1]);
 
 	/* side 0 to the front, side 1 to the back */
-	centres[1] = palloc(Max(vec_bytes, EcpBuildPrepBytes(build)));
+	centres[1] = palloc(Max(Max(vec_bytes, EcpBuildPrepBytes(build)),
+							build->state.node.summary_bytes));
 	for (;;)
 	{
 		while (i < j && set->sides[i] == 0)
@@ -434,6 +418,8 @@ merge_write_set(Merge *merge, MergeSet *set, EntryList *out)
 		part.tids += part.n;
 	else
 		part.children += part.n;
+	if (part.summaries)
+		part.summaries += (Size) part.n * build->state.node.summary_bytes;
 	part.sides += part.n;
 	part.n = ones;
 	merge_write_set(merge, &part, out);
@@ -535,15 +521,16 @@ typedef struct MergeArgs
 /* Find items and entries in their memory; returns its size. */
 static Size
 merge_memory_map(const EcpBuild *build, const MergeArgs *args, char *memory,
-				 MergeItem **items, EntryList *list)
+				 MergeItem **items, EcpEntryList *list)
 {
 	Size		n = args->nentries;
 	Size		offset = MAXALIGN(mul_size(sizeof(MergeItem), args->nitems + 1));
 
-	memset(list, 0, sizeof(EntryList));
+	memset(list, 0, sizeof(EcpEntryList));
 	list->fixed = true;
 	list->max = n;
 	list->vec_bytes = EcpBuildPrepBytes(build);
+	list->summary_bytes = build->state.node.summary_bytes;
 	*items = (MergeItem *) memory;
 	list->children = (EcpChildData *) (memory + offset);
 	offset = add_size(offset, MAXALIGN(mul_size(sizeof(EcpChildData), n)));
@@ -551,7 +538,10 @@ merge_memory_map(const EcpBuild *build, const MergeArgs *args, char *memory,
 	offset = add_size(offset, MAXALIGN(mul_size(sizeof(int32), n)));
 	offset = TYPEALIGN(64, offset);
 	list->vectors = memory + offset;
-	return add_size(offset, mul_size(list->vec_bytes, n));
+	offset = add_size(offset, MAXALIGN(mul_size(list->vec_bytes, n)));
+	if (list->summary_bytes > 0)
+		list->summaries = memory + offset;
+	return add_size(offset, mul_size(list->summary_bytes, n));
 }
 
 /* One cluster: "set" has room for "capacity" rows. */
@@ -783,8 +773,8 @@ merge_nodes(Merge *merge, int level)
 {
 	EcpBuild   *build = merge->build;
 	EcpLeaderTree *tree = build->tree;
-	EntryList  *in = &merge->entries;
-	EntryList	out = {0};
+	EcpEntryList *in = &merge->entries;
+	EcpEntryList out = {0};
 	int32		cursor = 0;
 	int			from = 0;
 
@@ -804,6 +794,8 @@ merge_nodes(Merge *merge, int level)
 		set.vectors = in->vectors + from * in->vec_bytes;
 		set.prepared = set.vectors;
 		set.children = in->children + from;
+		if (in->summaries)
+			set.summaries = in->summaries + (Size) from * in->summary_bytes;
 		set.sides = palloc_extended(set.n, MCXT_ALLOC_HUGE);
 		if (level < tree->nlevels)
 			set.parent = tree_parent(tree, level, in->parents[from], &cursor);
@@ -811,7 +803,7 @@ merge_nodes(Merge *merge, int level)
 		pfree(set.sides);
 		from = upto;
 	}
-	entries_free(in);
+	ecp_entries_free(in);
 	*in = out;
 }
 
@@ -819,7 +811,7 @@ merge_nodes(Merge *merge, int level)
 static void
 merge_note_runs(const Merge *merge, EcpLayoutMap *map)
 {
-	const EntryList *list = &merge->entries;
+	const EcpEntryList *list = &merge->entries;
 
 	for (int i = 0; i < list->n; i++)
 		ecp_layout_map_run(map, list->children[i].ecpc_blk,
@@ -871,7 +863,7 @@ ecp_merge(EcpBuild *build)
 		meta->ecpm_root = merge.entries.children[0];
 		meta->ecpm_root_level = level;
 	}
-	entries_free(&merge.entries);
+	ecp_entries_free(&merge.entries);
 	meta->ecpm_next_run = merge.at.run;
 	ecp_layout_map_end(&map);
 	ecp_page_writer_end(merge.writer, &seconds, &bytes);

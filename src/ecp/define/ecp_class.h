@@ -60,6 +60,12 @@ typedef enum EcpAttrKind
 #define ECP_TAGS_EQUAL			BTEqualStrategyNumber
 #define ECP_TAGS_CONTAINED		4
 
+/* Does a condition ask for certain values, or for some of many?  NULL aside. */
+#define EcpAttrAsksForValues(kind, strategy) \
+	((strategy) == BTEqualStrategyNumber || \
+	 (EcpAttrKindIsTags(kind) && \
+	  ((strategy) == ECP_TAGS_OVERLAP || (strategy) == ECP_TAGS_CONTAINS)))
+
 /* Set in the code of an attribute's operator class, not of a vector's. */
 #define ECP_ATTR_CLASS			0x10000
 #define EcpClassIsAttr(code)	(((code) & ECP_ATTR_CLASS) != 0)

@@ -119,6 +119,9 @@ options_init_storage(void)
 	add_int_reloption(options_kind, "seed",
 					  "Seed of every random choice of a build",
 					  ECP_SEED_DEFAULT, 0, PG_INT32_MAX, AccessExclusiveLock);
+	add_bool_reloption(options_kind, "summaries",
+					   "Whether clusters have summaries of their key columns, so that those without a row that fulfils a condition are not read",
+					   true, AccessExclusiveLock);
 	add_int_reloption(options_kind, "tags_width",
 					  "Bytes of a row for each key column of arrays or jsonb, rounded up to a multiple of 16: two for each tag and two more",
 					  ECP_TAGS_WIDTH_DEFAULT, ECP_TAGS_WIDTH_MIN,
@@ -238,6 +241,7 @@ static const relopt_parse_elt options_table[] = {
 	{"quantizer", RELOPT_TYPE_ENUM, offsetof(EcpOptions, quantizer)},
 	{"sample_factor", RELOPT_TYPE_INT, offsetof(EcpOptions, sample_factor)},
 	{"seed", RELOPT_TYPE_INT, offsetof(EcpOptions, seed)},
+	{"summaries", RELOPT_TYPE_BOOL, offsetof(EcpOptions, summaries)},
 	{"tags_width", RELOPT_TYPE_INT, offsetof(EcpOptions, tags_width)},
 	{"target_recall", RELOPT_TYPE_REAL, offsetof(EcpOptions, target_recall)},
 	{"vectors", RELOPT_TYPE_ENUM, offsetof(EcpOptions, vectors)}
@@ -360,6 +364,7 @@ ecp_options_get(Relation index)
 	options.leaders = ECP_LEADERS_KMEANS;
 	options.quantizer = ECP_QUANTIZER_AUTO;
 	options.seed = ECP_SEED_DEFAULT;
+	options.summaries = true;
 	options.tags_width = ECP_TAGS_WIDTH_DEFAULT;
 	options.target_recall = ECP_TARGET_RECALL_DEFAULT;
 	options.sample_factor = ECP_SAMPLE_FACTOR_DEFAULT;

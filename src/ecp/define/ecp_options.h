@@ -93,6 +93,7 @@ typedef struct EcpOptions
 	int			vectors;		/* EcpVectorsKind */
 	int			tags_width;		/* bytes of a row's set of tags */
 	bool		full_pages;		/* clusters of a build give rows to others */
+	bool		summaries;		/* of the key columns, a cluster */
 	double		target_recall;
 	double		max_ms;			/* of a search; 0 = no limit */
 } EcpOptions;

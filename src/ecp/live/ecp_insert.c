@@ -8,7 +8,8 @@
  *	   the leader cache, so that usually no page of a node is read) gives
  *	   the nearest leader's cluster
  *	 2 lock the cluster's head, which locks the cluster among inserters; if
- *	   it has been retired or freed by maintenance, start over
+ *	   it has been retired or freed by maintenance, start over; set the bits of
+ *	   the row's key attributes in the cluster's summary, if there are any
  *	 3 put the row into the first free slot of its runs: usually one WAL
  *	   record that changes one page
  *	 4 no free slot: if the cluster has reached its limit, split it, unless
@@ -45,6 +46,7 @@
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_run.h"
 #include "ecp/page/ecp_stat.h"
+#include "ecp/page/ecp_summary.h"
 #include "ecp/page/ecp_xlog.h"
 #include "ecp/search/ecp_cache.h"
 #include "ecp/search/ecp_descent.h"
@@ -76,6 +78,9 @@ typedef struct EcpInsertPlace
 	bool		wants_buffer;	/* there is none, but should be */
 	const void *leader;			/* NULL = the cluster is a root */
 	uint32		full;			/* rows at which it is split or flushed */
+	BlockNumber parent_blk;		/* the node above, Invalid if it is a root */
+	uint64		parent_run;
+	uint32		parent_slot;
 } EcpInsertPlace;
 
 /*
@@ -111,6 +116,40 @@ added_slots(const EcpIndexState *state, const EcpInsertPlace *place,
 }
 
 /*
+ * Have the bits of a row set in the summary of its cluster, whose head is locked.
+ * False if the node above has been replaced.
+ */
+static bool
+leaf_add_summary(Relation index, const EcpIndexState *state,
+				 const EcpInsertPlace *place, const EcpSlotItem *item)
+{
+	char	   *summary;
+	Buffer		head;
+	bool		retired;
+
+	if (state->node.summary_bytes == 0 || place->is_buffer ||
+		!BlockNumberIsValid(place->parent_blk))
+		return true;
+	summary = palloc(state->node.summary_bytes);
+	ecp_summary_init(&state->node, place->leaf.ecpc_run, summary);
+	ecp_summary_add(state, (const char *) item->vector + state->leaf.vec_bytes,
+					summary);
+	ECP_STOP_POINT("insert-summary");
+	head = ecp_run_page_get(index, ECP_PAGE_ENTRY, place->parent_blk,
+							place->parent_run, 0, BUFFER_LOCK_SHARE);
+	if (!BufferIsValid(head))
+		return false;
+	ecp_run_check_header(index, head, &state->node);
+	retired = (EcpPageGetRunHeader(BufferGetPage(head))->ecpr_flags &
+			   ECP_RUN_RETIRED) != 0;
+	if (!retired)
+		ecp_xlog_summary_add(index, state, head, place->parent_slot, summary);
+	UnlockReleaseBuffer(head);
+	pfree(summary);
+	return !retired;
+}
+
+/*
  * Put a row into a leaf.  Requests a split instead if the leaf is full and
  * may_split, or if it would become too large to be split and must_split.
  */
@@ -135,7 +174,8 @@ leaf_put(Relation index, const EcpIndexState *state,
 							BUFFER_LOCK_EXCLUSIVE);
 	if (!BufferIsValid(head))
 		return ECP_PUT_MOVED;
-	if (EcpPageGetRunHeader(BufferGetPage(head))->ecpr_flags & ECP_RUN_RETIRED)
+	if ((EcpPageGetRunHeader(BufferGetPage(head))->ecpr_flags & ECP_RUN_RETIRED) != 0 ||
+		!leaf_add_summary(index, state, place, item))
 	{
 		UnlockReleaseBuffer(head);
 		return ECP_PUT_MOVED;
@@ -158,7 +198,7 @@ leaf_put(Relation index, const EcpIndexState *state,
 			stop_slot = full > nslots ? full - nslots : 0;
 		nslots += header->ecpr_nslots;
 		npages += header->ecpr_npages;
-		if (ecp_xlog_put(index, state, 0, page0, item, stop_slot))
+		if (ecp_xlog_put(index, state, 0, page0, item, stop_slot, NULL))
 			break;
 
 		if (header->ecpr_next_run == 0)
@@ -251,6 +291,9 @@ insert_place(Relation index, const EcpIndexState *state,
 	}
 	place->wants_buffer = buffering && node->nbuffers == 0;
 	place->leaf = node->children[child];
+	place->parent_blk = node->blk;
+	place->parent_run = node->run;
+	place->parent_slot = node->slots[child];
 	ecp_panel_get(node->panel, child, leader);
 	place->leader = leader;
 }
@@ -268,6 +311,7 @@ insert_find(Relation index, const EcpIndexState *state,
 
 	memset(place, 0, sizeof(EcpInsertPlace));
 	place->full = ecp_limits_leaf_rows(state);
+	place->parent_blk = InvalidBlockNumber;
 	if (state->meta.ecpm_root_level == 0)
 	{
 		place->leaf = state->meta.ecpm_root;

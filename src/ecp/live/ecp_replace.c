@@ -16,7 +16,8 @@
  *	 2 BEGIN, then ALLOC and FILL for each new run, which is invisible
  *	 3 lock the old heads: inserters of these clusters wait from here on
  *	 4 rows inserted after 1 go into spare slots of the new runs (SLOT)
- *	 5 PARENT: entries of the new children from, of the old ones until, V + 1
+ *	 5 PARENT: entries of the new children from, of the old ones until, V + 1;
+ *	   SUMMARY for each that has one
  *	 6 PUBLISH, unlock, STAMP
  *
  * A group has too many leaves to lock them all and to publish them by one
@@ -43,6 +44,7 @@
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_run.h"
 #include "ecp/page/ecp_stat.h"
+#include "ecp/page/ecp_summary.h"
 #include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
@@ -116,6 +118,27 @@ stream_pages(const EcpGeometry *geo, uint32 entry_pages, int n)
 }
 
 /*
+ * Begin the summary of a new leaf, of its rows or, of a further run, of these for
+ * its cluster.  Insert buffers have none.
+ */
+static void
+new_summarize(EcpReplace *r, EcpNewRun *new)
+{
+	const EcpGeometry *leaf = &r->state.leaf;
+
+	if (r->state.node.summary_bytes == 0 || new->level > 0 ||
+		(new->child.ecpc_flags & ECP_CHILD_BUFFER) != 0)
+		return;
+	new->summary = palloc(r->state.node.summary_bytes);
+	ecp_summary_init(&r->state.node, new->extends ? new->extends->ecpc_run :
+					 new->child.ecpc_run, new->summary);
+	for (int i = 0; i < new->nitems; i++)
+		ecp_summary_add(&r->state, r->old.rows.vectors +
+						new->items[i] * r->old.rows.stride + leaf->vec_bytes,
+						new->summary);
+}
+
+/*
  * Step 2 for one new cluster whose blocks are allocated: write it, except for
  * pages that are still empty.
  */
@@ -165,6 +188,7 @@ new_write(EcpReplace *r, EcpNewRun *new)
 			image_put_stream(pages, geo, entry_pages, i, item.vector);
 		EcpSlotSetLive(&view, slot);
 	}
+	new_summarize(r, new);
 	used_stream = stream_pages(geo, entry_pages, new->nitems);
 	ecp_xlog_fill(r->index, new->child.ecpc_blk, pages, used);
 	ecp_xlog_fill(r->index, new->child.ecpc_blk + entry_pages,
@@ -271,8 +295,11 @@ replace_put_late(EcpReplace *r, int row, bool *full)
 		page0 = ecp_run_lock(r->index, new->child.ecpc_blk, new->child.ecpc_run);
 		item.leader = replace_leader(r, new);
 		done = ecp_xlog_put(r->index, &r->state, 0, page0, &item,
-							PG_UINT32_MAX);
+							PG_UINT32_MAX, NULL);
 		UnlockReleaseBuffer(page0);
+		if (done && new->summary)
+			ecp_summary_add(&r->state, (const char *) item.vector +
+							r->state.leaf.vec_bytes, new->summary);
 		if (done)
 			return true;
 		full[nearest] = true;
@@ -303,7 +330,65 @@ replace_catch_up(EcpReplace *r, Buffer *heads)
 	return true;
 }
 
-/* Step 5: entries of the new children, and ends of the old ones. */
+/*
+ * Write the summaries of the children of a new node of level 1: those of a node
+ * that is replaced are copied, while its head is locked (M4).
+ */
+static void
+replace_node_summaries(EcpReplace *r, const EcpNewRun *new)
+{
+	const EcpGeometry *geo = &r->state.node;
+	const EcpNodeImage *old = r->old.node;
+	uint32		entry_pages;
+	uint32		npages;
+	uint32		first = 0;
+	uint32		used;
+	char	   *pages;
+
+	if (geo->summary_bytes == 0 || new->level != 1)
+		return;
+	ecp_geometry_run_size(geo, new->nslots, &entry_pages, &npages);
+	first = entry_pages + ecp_geometry_vector_pages(geo, new->nslots);
+	used = (new->nitems + geo->summary_slots - 1) / geo->summary_slots;
+	pages = palloc_extended((Size) used * BLCKSZ, MCXT_ALLOC_HUGE);
+	for (uint32 p = 0; p < used; p++)
+		ecp_page_init_run((Page) (pages + (Size) p * BLCKSZ), geo,
+						  new->child.ecpc_run, first + p, entry_pages);
+	for (int i = 0; i < new->nitems; i++)
+	{
+		Page		page = (Page) (pages + (Size) (i / geo->summary_slots) * BLCKSZ);
+		char	   *summary = EcpPageGetStream(page) + EcpSummaryOffset(geo, i);
+
+		if (old == NULL)
+			memcpy(summary, r->new.runs[i].summary, geo->summary_bytes);
+		else if (new->items[i] < old->nchildren &&
+				 !ecp_summary_read(r->index, &r->state, old->head.blk,
+								   old->head.run, &old->head.header,
+								   old->slots[new->items[i]], summary))
+			ecp_report_moved(r->index, old->head.blk);
+	}
+	ecp_xlog_fill(r->index, new->child.ecpc_blk + first, pages, used);
+	r->npages_written += used;
+	pfree(pages);
+	ECP_STOP_POINT("node-summaries");
+}
+
+/* The same of all new nodes: those of a replaced one, or a root above two leaves. */
+static void
+replace_summaries(EcpReplace *r)
+{
+	int			nnew = r->new.n;
+
+	if (r->target->parent == NULL && r->new.n == 2)
+		nnew++;
+	for (int i = 0; i < nnew; i++)
+		replace_node_summaries(r, &r->new.runs[i]);
+}
+
+/*
+ * Step 5: entries of the new children, with their summaries, and ends of the old
+ * ones; what the rows of further runs have, too.
+ */
 static bool
 replace_parent(EcpReplace *r)
 {
@@ -314,14 +399,27 @@ replace_parent(EcpReplace *r)
 	if (parent == NULL)
 		return true;
 	head = ecp_run_lock(r->index, parent->head.blk, parent->head.run);
+	for (int i = 0; i < r->new.nextended; i++)
+	{
+		const EcpNewRun *new = &r->new.runs[i];
+
+		if (new->summary)
+			ecp_xlog_summary_add(r->index, &r->state, head,
+								 parent->slots[new->extends - parent->children],
+								 new->summary);
+	}
 	for (int i = r->new.nextended; i < r->new.n && done; i++)
 	{
 		EcpSlotItem item = {0};
+		uint32		slot;
 
 		item.child = r->new.runs[i].child;
 		item.vector = r->new.runs[i].leader;
 		done = ecp_xlog_put(r->index, &r->state, parent->level, head, &item,
-							PG_UINT32_MAX);
+							PG_UINT32_MAX, &slot);
+		if (done && r->new.runs[i].summary)
+			ecp_xlog_summary_put(r->index, &r->state, head, slot,
+								 r->new.runs[i].summary);
 		ECP_STOP_POINT("replace-parent-add");
 	}
 	for (int i = 0; i < r->old.n && done; i++)
@@ -482,7 +580,10 @@ replace_publish(EcpReplace *r)
 	}
 
 	if (done)
+	{
+		replace_summaries(r);
 		done = replace_parent(r);
+	}
 	if (done)
 	{
 		publish.retired_pages = r->npages_retired;

@@ -66,7 +66,8 @@ ecp_replace_plan_slots(const EcpGeometry *geo, int level, int n, uint32 spare)
 	if (!geo->stream)
 	{
 		ecp_geometry_run_size(geo, nslots, &entry_pages, &npages);
-		nslots = entry_pages * geo->slots;
+		nslots = Min(entry_pages * geo->slots,
+					 ecp_geometry_slots(geo, ECP_RUN_PAGES_MAX));
 	}
 	return nslots;
 }

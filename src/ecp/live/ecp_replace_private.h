@@ -30,6 +30,8 @@ typedef struct EcpNewRun
 	const EcpChildData *extends;	/* the one that it is a run of, or NULL */
 	EcpChildData child;			/* as the parent will have it */
 	uint32		nslots;
+	char	   *summary;		/* of a leaf's rows, late ones included, or
+								 * NULL */
 } EcpNewRun;
 
 /* What is replaced, with copies of what it has. */

@@ -43,6 +43,7 @@
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_run.h"
 #include "ecp/page/ecp_space.h"
+#include "ecp/page/ecp_summary.h"
 #include "ecp/page/ecp_tid.h"
 #include "fmgr.h"
 #include "lib/bloomfilter.h"
@@ -72,6 +73,8 @@ typedef struct EcpCheck
 	char	   *prepared;		/* scratch */
 	const void *leader;			/* of the present leaf; NULL = root */
 	bool		is_buffer;		/* the present leaf is an insert buffer */
+	const char *summary;		/* of the present leaf, or NULL */
+	char	   *row_summary;	/* scratch */
 	int64		nrows;
 	uint32		nleaves;
 	uint32		nbuffers;
@@ -115,6 +118,23 @@ check_page_form(EcpCheck *check, BlockNumber blk, Page page, Size lower)
 			ecp_report_corrupt(check->index, blk,
 							   "The unused part of the page is not zero.");
 	}
+}
+
+/* Has the summary of the leaf what a row has (I13)? */
+static void
+check_row_summary(EcpCheck *check, const EcpEntryView *view, uint32 slot,
+				  BlockNumber blk, uint32 run_slot)
+{
+	const EcpGeometry *node = &check->state.node;
+	char	   *attrs = check->element + ECP_CHECK_TID_BYTES;
+
+	ecp_entry_get_attrs(&check->state.leaf, view, slot, attrs);
+	ecp_summary_init(node, 0, check->row_summary);
+	ecp_summary_add(&check->state, attrs, check->row_summary);
+	if (!ecp_summary_has(node, check->summary, check->row_summary))
+		ecp_report_corrupt(check->index, blk,
+						   psprintf("The summary of the cluster lacks what slot %u has.",
+									run_slot));
 }
 
 /* Check a row: TID, elements, factors (I7, I8). */
@@ -162,6 +182,8 @@ check_row(EcpCheck *check, const EcpRun *run, EcpEntryView *view,
 									run_slot));
 	if (!present)
 		return;
+	if (check->summary)
+		check_row_summary(check, view, slot, blk, run_slot);
 
 	check->nrows++;
 	tuplesort_putdatum(check->tids,
@@ -318,6 +340,24 @@ check_cluster(EcpCheck *check, int level, BlockNumber blk, uint64 run_id,
 	pfree(runs);
 }
 
+/* The summary of a child of a node, which must be its own (I13); NULL: there are none. */
+static const char *
+check_summary(EcpCheck *check, const EcpNodeImage *node, int i, char *summary)
+{
+	/* on a standby, rows come that it did not have when it was copied */
+	if (check->state.node.summary_bytes == 0 || !check->locked_out)
+		return NULL;
+	if (!ecp_summary_read(check->index, &check->state, node->head.blk,
+						  node->head.run, &node->head.header, node->slots[i],
+						  summary))
+		ecp_report_moved(check->index, node->head.blk);
+	if (!ecp_summary_is_of(summary, node->children[i].ecpc_run))
+		ecp_report_corrupt(check->index, node->head.blk,
+						   psprintf("Slot %u has the summary of another cluster.",
+									node->slots[i]));
+	return summary;
+}
+
 /* Check the tree of the present version and its leaves. */
 static void
 check_tree(EcpCheck *check)
@@ -325,6 +365,7 @@ check_tree(EcpCheck *check)
 	EcpMetaPageData *meta = &check->state.meta;
 	List	   *nodes;
 	ListCell   *lc;
+	char	   *summary;
 
 	if (EcpIndexIsEmpty(&check->state))
 		return;
@@ -337,6 +378,8 @@ check_tree(EcpCheck *check)
 		return;
 	}
 
+	summary = palloc(check->state.node.summary_bytes + 1);
+	check->row_summary = palloc(check->state.node.summary_bytes + 1);
 	nodes = ecp_node_collect(check->index, &check->state, -1);
 	foreach(lc, nodes)
 	{
@@ -353,9 +396,12 @@ check_tree(EcpCheck *check)
 		{
 			check->leader = node->leaders + i * node->stride;
 			check->is_buffer = i >= node->nchildren;
+			check->summary = check->is_buffer ? NULL :
+				check_summary(check, node, i, summary);
 			check_cluster(check, 0, node->children[i].ecpc_blk,
 						  node->children[i].ecpc_run, true);
 		}
+		check->summary = NULL;
 		check->nleaves += node->nchildren;
 		check->nbuffers += node->nbuffers;
 		ecp_node_image_free(node);

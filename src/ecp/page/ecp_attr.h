@@ -14,6 +14,7 @@
 #include "access/tupdesc.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_summary_test.h"
 #include "ecp/page/ecp_tags.h"
 #include "fmgr.h"
 #include "vector/vector_value.h"
@@ -113,6 +114,13 @@ extern int	ecp_attr_filter_page(const EcpAttrFilter *filter,
 								 const EcpGeometry *geo,
 								 const EcpEntryView *view, int n,
 								 uint64 *passed);
+
+/*
+ * What the conditions ask of a summary of an index with "meta", in the current
+ * memory context; NULL if nothing.
+ */
+extern EcpSummaryTest *ecp_attr_filter_summary(const EcpAttrFilter *filter,
+											   const EcpMetaPageData *meta);
 
 /* ---- one condition, for ecp_attr_tree.c ---- */
 

@@ -29,6 +29,7 @@
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_attr_tree.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_summary_test.h"
 #include "pgtime.h"
 #include "port/pg_bitutils.h"
 #include "utils/array.h"
@@ -480,6 +481,52 @@ ecp_attr_filter_create(Relation index, const ScanKeyData *keys, int nkeys,
 	if (filter->nconditions == 0 && filter->trees == NIL)
 		return NULL;
 	return filter;
+}
+
+/* ---- summaries ---- */
+
+/* What a condition on keys asks: one of a few values, or NULL. */
+static void
+attr_condition_ask(const AttrCondition *condition, EcpSummaryTest *test)
+{
+	for (int i = 0; i < condition->nranges; i++)
+	{
+		if (condition->ranges[i].hi != condition->ranges[i].lo)
+			return;
+	}
+	ecp_summary_test_group(test);
+	for (int i = 0; i < condition->nranges; i++)
+	{
+		ecp_summary_test_alternative(test);
+		ecp_summary_test_key(test, condition->att, condition->ranges[i].lo);
+	}
+	if (condition->nulls)
+	{
+		ecp_summary_test_alternative(test);
+		ecp_summary_test_null(test, condition->att);
+	}
+}
+
+EcpSummaryTest *
+ecp_attr_filter_summary(const EcpAttrFilter *filter, const EcpMetaPageData *meta)
+{
+	EcpSummaryTest *test;
+
+	if (meta->ecpm_summary_bytes == 0)
+		return NULL;
+	test = ecp_summary_test_create();
+	for (int c = 0; c < filter->nconditions; c++)
+	{
+		const AttrCondition *condition = &filter->conditions[c];
+
+		if ((meta->ecpm_summary_atts & (1 << condition->att)) == 0)
+			continue;
+		if (condition->tags == NULL || condition->nulls)
+			attr_condition_ask(condition, test);
+		else
+			ecp_tags_condition_ask(condition->tags, condition->att, test);
+	}
+	return ecp_summary_test_asks(test) ? test : NULL;
 }
 
 /* ---- pages ---- */

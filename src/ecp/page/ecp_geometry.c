@@ -125,6 +125,11 @@ geometry_level(EcpGeometry *geo, const EcpMetaPageData *meta, bool leaf)
 	geo->vec_bytes = ecp_vector_bytes(geo->elem, geo->dims);
 	if (leaf)
 		geometry_attrs(geo, meta);
+	else if (meta->ecpm_summary_bytes > 0)
+	{
+		geo->summary_bytes = meta->ecpm_summary_bytes;
+		geo->summary_slots = ECP_PAYLOAD_BYTES / geo->summary_bytes;
+	}
 	geo->row_bytes = geo->vec_bytes + geo->attr_bytes;
 	geo->quantizer = leaf ? meta->ecpm_quantizer : ECP_QUANTIZER_NONE;
 	if (geo->quantizer != ECP_QUANTIZER_NONE)
@@ -213,23 +218,32 @@ ecp_geometry_init(EcpIndexState *state)
 	geometry_level(&state->node, &state->meta, false);
 }
 
-void
-ecp_geometry_run_size(const EcpGeometry *geo, uint32 nslots, uint32 *entry_pages,
-					  uint32 *npages)
+uint32
+ecp_geometry_vector_pages(const EcpGeometry *geo, uint32 nslots)
 {
-	uint64		vector_pages = 0;
+	uint64		pages;
 
-	Assert(geo->slots > 0);
-	*entry_pages = Max((nslots + geo->slots - 1) / geo->slots, 1);
-	if (geo->stream)
-		vector_pages = ((uint64) nslots * geo->vec_bytes +
-						ECP_PAYLOAD_BYTES - 1) / ECP_PAYLOAD_BYTES;
-	if (*entry_pages + vector_pages > PG_UINT32_MAX)
+	if (!geo->stream)
+		return 0;
+	pages = ((uint64) nslots * geo->vec_bytes + ECP_PAYLOAD_BYTES - 1) /
+		ECP_PAYLOAD_BYTES;
+	if (pages > PG_INT32_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("cluster of %u vectors of %u bytes is too large",
 						nslots, geo->vec_bytes)));
-	*npages = *entry_pages + (uint32) vector_pages;
+	return pages;
+}
+
+void
+ecp_geometry_run_size(const EcpGeometry *geo, uint32 nslots, uint32 *entry_pages,
+					  uint32 *npages)
+{
+	Assert(geo->slots > 0);
+	*entry_pages = Max((nslots + geo->slots - 1) / geo->slots, 1);
+	*npages = *entry_pages + ecp_geometry_vector_pages(geo, nslots);
+	if (geo->summary_bytes > 0)
+		*npages += (nslots + geo->summary_slots - 1) / geo->summary_slots;
 }
 
 uint32

@@ -18,6 +18,7 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
+#include "ecp/page/ecp_summary.h"
 #include "utils/rel.h"
 #include "vector/vector_value.h"
 
@@ -44,11 +45,20 @@ ecp_meta_set_cluster_rows(EcpMetaPageData *meta, const EcpGeometry *leaf,
 						  uint64 rows)
 {
 	uint32		leaf_slots = ecp_geometry_slots(leaf, ECP_RUN_PAGES_MAX);
+	EcpIndexState state;
+	uint32		node_slots;
 
 	rows = Min(Max(rows, CLUSTER_ROWS_MIN), CLUSTER_ROWS_MAX);
 	leaf_slots = Max(leaf_slots - leaf_slots / 8, 2);
 	meta->ecpm_leaf_max = Min(2 * rows, leaf_slots);
 	meta->ecpm_leaf_target = LeafTarget(meta->ecpm_leaf_max);
+	meta->ecpm_summary_bytes = ecp_summary_bytes(meta);
+
+	state.meta = *meta;
+	ecp_geometry_init(&state);
+	node_slots = ecp_geometry_node_slots_max(&state.node);
+	meta->ecpm_node_max = Min(ECP_FLAT_LEADERS_MAX, node_slots);
+	meta->ecpm_node_target = Max(meta->ecpm_node_max / 2, 1);
 }
 
 void
@@ -57,7 +67,6 @@ ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims)
 	EcpOptions	options = ecp_options_get(index);
 	EcpIndexState state;
 	uint64		rows = ECP_CLUSTER_ROWS;
-	uint32		node_slots;
 
 	Assert(dims > 0 && dims <= ECP_DIMS_MAX);
 	ecp_prepare_check_dims(meta, dims);
@@ -70,10 +79,6 @@ ecp_meta_set_dims(Relation index, EcpMetaPageData *meta, int dims)
 		rows = ecp_meta_cluster_rows(&state.leaf,
 									 (uint64) options.cluster_size * 1024);
 	ecp_meta_set_cluster_rows(meta, &state.leaf, rows);
-
-	node_slots = ecp_geometry_node_slots_max(&state.node);
-	meta->ecpm_node_max = Min(ECP_FLAT_LEADERS_MAX, node_slots);
-	meta->ecpm_node_target = Max(meta->ecpm_node_max / 2, 1);
 }
 
 /* What an index keeps of vectors of a column type, by the storage parameter. */
@@ -159,6 +164,8 @@ ecp_meta_form(Relation index, EcpMetaPageData *meta)
 	meta->ecpm_metric = metric;
 	meta->ecpm_leader_elem = ecp_elem_for_leaders(meta->ecpm_elem, metric);
 	ecp_attr_meta_form(&attrs, meta);
+	if (options.summaries)
+		meta->ecpm_summary_atts = ecp_summary_atts(index, &attrs);
 	meta->ecpm_nbitmaps = 1;
 	meta->ecpm_leaders = options.leaders;
 	meta->ecpm_seed = options.seed;
@@ -270,7 +277,7 @@ meta_check(Relation index, const EcpMetaPageData *meta)
 	/* also ids and versions that would wrap around */
 	if (meta->ecpm_quantizer > ECP_QUANTIZER_RABITQ ||
 		meta->ecpm_nbitmaps != 1 ||
-		!ecp_attr_meta_is_valid(meta) ||
+		!ecp_attr_meta_is_valid(meta) || !ecp_summary_meta_is_valid(meta) ||
 		meta->ecpm_dims > EcpMetaDimsMax(meta) ||
 		meta->ecpm_root_level > 64 ||
 		meta->ecpm_next_run == 0 || meta->ecpm_next_run > ECP_RUN_END ||

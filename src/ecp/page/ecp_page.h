@@ -20,7 +20,8 @@
  *	 block 1 + k * ECP_MAP_BITS		map page k; a run never crosses one
  *	 all others		pages of runs, or free
  *
- * A run is entry_pages entry pages, then vector pages.  Entry pages all
+ * A run is entry_pages entry pages, then vector pages, and in nodes those of the
+ * summaries of their children, which are vector pages, too.  Entry pages all
  * have the same geometry, computed from the metapage (EcpGeometry):
  *
  *	 +------------------------+
@@ -62,6 +63,10 @@
  * includes them.  On the page, the keys of one attribute are adjacent and aligned
  * to their width or to 16 bytes, so that a condition is checked for all slots of a
  * page in one pass.
+ *
+ * Summaries (ecp_summary.c): that of the child in slot i of a node of level 1 is on
+ * page i / summary_slots behind the vector part, summary_bytes from
+ * i % summary_slots * summary_bytes on.
  *
  * The bytes of a slot change only while its live bit is 0.
  *
@@ -346,7 +351,10 @@ typedef struct EcpMetaPageData
 	uint8		ecpm_ninclude;	/* INCLUDE columns */
 	uint16		ecpm_include_bytes; /* a row; 0 without any */
 	uint32		ecpm_nbuffers;	/* of the present version */
-	uint64		ecpm_reserved[14];
+	uint16		ecpm_summary_bytes; /* of a cluster; 0 = none */
+	uint8		ecpm_summary_atts;	/* bit i: it has key attribute i */
+	uint8		ecpm_unused2[5];
+	uint64		ecpm_reserved[13];
 } EcpMetaPageData;
 
 typedef EcpMetaPageData *EcpMetaPage;
@@ -386,6 +394,8 @@ typedef struct EcpGeometry
 	uint8		natts;			/* key attributes; 0 for nodes */
 	uint8		attr_width[ECP_ATTRS_MAX];	/* bytes of a key */
 	uint16		include_bytes;	/* a slot, of INCLUDE columns */
+	uint16		summary_bytes;	/* of the child of a node's slot; 0 = none */
+	uint16		summary_slots;	/* of these, on a page */
 	uint16		off_live;
 	uint16		off_items;		/* TIDs or children */
 	uint16		off_nulls;		/* NULL bits of the attributes */
@@ -463,6 +473,9 @@ extern int	ecp_geometry_node_slots_max(const EcpGeometry *geo);
  */
 extern void ecp_geometry_stream_position(const EcpGeometry *geo, uint32 entry_pages,
 										 uint32 slot, uint32 *pageno, uint32 *offset);
+
+/* Pages of the vector part of a run with nslots slots. */
+extern uint32 ecp_geometry_vector_pages(const EcpGeometry *geo, uint32 nslots);
 
 /* ---- ecp_page.c ---- */
 

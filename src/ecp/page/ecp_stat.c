@@ -149,6 +149,7 @@ ecp_stat_add_search(EcpSearchStats *totals, const EcpSearchStats *stats)
 	totals->stop = stats->stop;
 	totals->windows += stats->windows;
 	totals->clusters += stats->clusters;
+	totals->skipped += stats->skipped;
 	totals->pages += stats->pages;
 	totals->vectors += stats->vectors;
 	totals->filtered += stats->filtered;

@@ -30,7 +30,8 @@ typedef struct EcpSearchStats
 	bool		early;			/* the first window ended at its target */
 	float8		recall;			/* estimate of the first window's; 0 = none */
 	uint64		windows;
-	uint64		clusters;		/* read */
+	uint64		clusters;		/* read, or passed over */
+	uint64		skipped;		/* of them, by their summaries */
 	uint64		pages;
 	uint64		vectors;		/* candidates: compared with the query */
 	uint64		filtered;		/* rows that conditions kept out */

@@ -13,8 +13,10 @@
  *	 fingerprints	ascending, each once, then zeros; no fingerprint is 0 or
  *					TAGS_MANY
  *
- * and if the row has more tags than fit, instead of fingerprints a Bloom filter
- * of these, with TAGS_BITS bits each.
+ * and if the row has more tags than fit, behind TAGS_MANY a byte with their number
+ * and of each the first bits of its fingerprint, as many as there is room for but at
+ * least TAGS_PACKED_MIN, ascending; or, if that is not enough, a byte of 0 and a
+ * Bloom filter of the fingerprints, with TAGS_BITS bits each.
  *
  * A condition is a list of fingerprints, too, and true of each row whose tags may
  * fulfil it; the executor checks these again, NULL elements and the order of
@@ -29,6 +31,7 @@
 #include "common/hashfn.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_summary_test.h"
 #include "ecp/page/ecp_tags.h"
 #include "port/pg_bitutils.h"
 #include "utils/array.h"
@@ -39,6 +42,13 @@
 
 #define TAGS_MANY		0xFFFF
 #define TAGS_BITS		4
+
+/* Bits of a fingerprint at least, where sets have only its first ones. */
+#define TAGS_PACKED_MIN		8
+
+/* Behind the head of such a set: the number of tags, or 0; then the bits begin. */
+#define TAGS_PACKED_AT		sizeof(uint16)
+#define TAGS_MANY_AT		(TAGS_PACKED_AT + 1)
 
 /* Eight fingerprints at a time, of which the first can be the head. */
 #define TAGS_LANES		8
@@ -181,14 +191,56 @@ tags_get(const EcpTagsSource *source, Datum value, uint16 **fingerprints,
 	return distinct;
 }
 
+/* How many bits of each of n fingerprints a set has, if they do not all fit. */
+static inline int
+tags_packed_bits(int n, int width)
+{
+	return Min((width - TAGS_MANY_AT) * 8 / n, ECP_TAGS_BITS - 1);
+}
+
+/* The number of such fingerprints in a set behind TAGS_MANY; 0: it has a filter. */
+static inline int
+tags_packed_count(const uint8 *set)
+{
+	return set[TAGS_PACKED_AT];
+}
+
+/* The first bits of fingerprint i. */
+static inline uint16
+tags_packed_get(const uint8 *set, int i, int bits)
+{
+	int			at = TAGS_MANY_AT * 8 + i * bits;
+	uint32		word = set[at / 8] << 16;
+
+	/* nothing behind the set is read */
+	if (at % 8 + bits > 8)
+		word |= set[at / 8 + 1] << 8;
+	if (at % 8 + bits > 16)
+		word |= set[at / 8 + 2];
+	return (word >> (24 - at % 8 - bits)) & ((1 << bits) - 1);
+}
+
+static void
+tags_packed_put(uint16 value, int i, int bits, uint8 *set)
+{
+	int			at = TAGS_MANY_AT * 8 + i * bits;
+
+	for (int b = 0; b < bits; b++)
+	{
+		if (value & (1 << (bits - 1 - b)))
+			set[(at + b) / 8] |= 0x80 >> ((at + b) % 8);
+	}
+}
+
 /* The number of a bit of a fingerprint in the filter of a set. */
 static inline int
 tags_bit(uint16 fingerprint, int i, int width)
 {
 	uint32		hash = murmurhash32(fingerprint + ((uint32) i << 16));
+	const int	from = TAGS_MANY_AT * 8;
 
 	Assert(i >= 0 && i < TAGS_BITS);
-	return 16 + ((uint64) hash * (width * 8 - 16) >> 32);
+	return from + ((uint64) hash * (width * 8 - from) >> 32);
 }
 
 static void
@@ -212,8 +264,20 @@ tags_put(const uint16 *fingerprints, int n, int width, char *set)
 		return;
 	}
 	memset(set, 0xFF, sizeof(uint16));
+	if (tags_packed_bits(n, width) < TAGS_PACKED_MIN)
+	{
+		for (int i = 0; i < n; i++)
+			tags_add_bits(fingerprints[i], width, (uint8 *) set);
+		return;
+	}
+	set[TAGS_PACKED_AT] = n;
 	for (int i = 0; i < n; i++)
-		tags_add_bits(fingerprints[i], width, (uint8 *) set);
+	{
+		int			bits = tags_packed_bits(n, width);
+
+		tags_packed_put(fingerprints[i] >> (ECP_TAGS_BITS - bits), i, bits,
+						(uint8 *) set);
+	}
 }
 
 void
@@ -227,13 +291,33 @@ ecp_tags_form(const EcpTagsSource *source, Datum value, int width, char *set)
 	pfree(fingerprints);
 }
 
+/* Does a set behind TAGS_MANY obey the format? */
+static bool
+tags_packed_is_valid(const uint8 *set, int width)
+{
+	int			n = tags_packed_count(set);
+	int			bits;
+
+	if (n == 0)
+		return true;
+	bits = tags_packed_bits(n, width);
+	if (n < width / 2 || bits < TAGS_PACKED_MIN)
+		return false;
+	for (int i = 1; i < n; i++)
+	{
+		if (tags_packed_get(set, i, bits) < tags_packed_get(set, i - 1, bits))
+			return false;
+	}
+	return true;
+}
+
 bool
 ecp_tags_is_valid(const char *set, int width)
 {
 	const uint16 *lanes = (const uint16 *) set;
 
 	if (lanes[0] == TAGS_MANY)
-		return true;
+		return tags_packed_is_valid((const uint8 *) set, width);
 	for (int i = 1; i < width / 2; i++)
 	{
 		if (lanes[i] == TAGS_MANY ||
@@ -242,6 +326,32 @@ ecp_tags_is_valid(const char *set, int width)
 			return false;
 	}
 	return lanes[0] == 0;
+}
+
+int
+ecp_tags_list(const char *set, int width, uint16 *fingerprints, int *bits)
+{
+	int			n = 0;
+
+	memcpy(fingerprints, set, sizeof(uint16));
+	if (fingerprints[0] == TAGS_MANY)
+	{
+		n = tags_packed_count((const uint8 *) set);
+		if (n == 0)
+			return -1;
+		*bits = tags_packed_bits(n, width);
+		/* of a damaged page: there are more than "width" */
+		if (*bits < TAGS_PACKED_MIN)
+			return -1;
+		for (int i = 0; i < n; i++)
+			fingerprints[i] = tags_packed_get((const uint8 *) set, i, *bits);
+		return n;
+	}
+	*bits = ECP_TAGS_BITS;
+	memcpy(fingerprints, set + sizeof(uint16), width - sizeof(uint16));
+	while (n < width / 2 - 1 && fingerprints[n] != 0)
+		n++;
+	return n;
 }
 
 /* ---- conditions ---- */
@@ -320,6 +430,55 @@ ecp_tags_condition_add(EcpTagsCondition *condition,
 				 sizeof(TagsGroup) * (condition->ngroups + 1));
 	condition->groups[condition->ngroups++] = group;
 	return group.ntests > 0;
+}
+
+/* Is a row that fulfils a test sure to have one of its fingerprints, or all? */
+static bool
+tags_test_asks(const TagsTest *test)
+{
+	return test->strategy != ECP_TAGS_CONTAINED && test->n > 0;
+}
+
+/* Ask for the fingerprints of a test, where rows have so many bits of them. */
+static void
+tags_test_ask(const TagsTest *test, int a, int bits, EcpSummaryTest *summary)
+{
+	ecp_summary_test_alternative(summary);
+	for (int i = 0; i < test->n; i++)
+	{
+		if (test->strategy == ECP_TAGS_OVERLAP)
+			ecp_summary_test_alternative(summary);
+		/* few rows have less than all bits */
+		if (bits < ECP_TAGS_BITS)
+			ecp_summary_test_key(summary, a, EcpTagsKey(0, bits));
+		ecp_summary_test_key(summary, a, EcpTagsKey(test->fingerprints[i] >>
+													(ECP_TAGS_BITS - bits), bits));
+	}
+}
+
+void
+ecp_tags_condition_ask(const EcpTagsCondition *condition, int a,
+					   EcpSummaryTest *summary)
+{
+	for (int g = 0; g < condition->ngroups; g++)
+	{
+		const TagsGroup *group = &condition->groups[g];
+		bool		asks = true;
+
+		for (int t = 0; t < group->ntests; t++)
+			asks &= tags_test_asks(&group->tests[t]);
+		if (!asks)
+			continue;
+		ecp_summary_test_group(summary);
+		/* a row has the same number of bits of all its fingerprints */
+		for (int bits = ECP_TAGS_BITS; bits >= TAGS_PACKED_MIN; bits--)
+		{
+			for (int t = 0; t < group->ntests; t++)
+				tags_test_ask(&group->tests[t], a, bits, summary);
+		}
+		ecp_summary_test_alternative(summary);
+		ecp_summary_test_many(summary, a);
+	}
 }
 
 /* ---- sets of a page ---- */
@@ -408,10 +567,23 @@ tags_has(const uint16 *set, int width, uint16 fingerprint)
 	return false;
 }
 
-/* May a set with a filter have a tag? */
+/* May a set with many tags have one? */
 static bool
-tags_filter_has(const uint8 *set, int width, uint16 fingerprint)
+tags_many_has(const uint8 *set, int width, uint16 fingerprint)
 {
+	int			n = tags_packed_count(set);
+
+	if (n > 0)
+	{
+		int			bits = tags_packed_bits(n, width);
+
+		for (int i = 0; i < n; i++)
+		{
+			if (tags_packed_get(set, i, bits) == fingerprint >> (ECP_TAGS_BITS - bits))
+				return true;
+		}
+		return false;
+	}
 	for (int i = 0; i < TAGS_BITS; i++)
 	{
 		int			bit = tags_bit(fingerprint, i, width);
@@ -422,26 +594,53 @@ tags_filter_has(const uint8 *set, int width, uint16 fingerprint)
 	return true;
 }
 
-/*
- * Are all bits of a set with a filter those of the test's tags, or, to be equal, are
- * they the same?
- */
+/* Are the tags of a set with many among those of the test, as far as it tells? */
 static bool
-tags_filter_within(const TagsTest *test, const uint8 *set, int width)
+tags_many_contained(const TagsTest *test, const uint8 *set, int width)
 {
 	uint8		all[ECP_TAGS_WIDTH_MAX] = {0};
+	int			n = tags_packed_count(set);
 
+	if (n > 0)
+	{
+		int			bits = tags_packed_bits(n, width);
+		int			t = 0;
+
+		/* both ascend */
+		for (int i = 0; i < n; i++)
+		{
+			uint16		value = tags_packed_get(set, i, bits);
+
+			while (t < test->n &&
+				   test->fingerprints[t] >> (ECP_TAGS_BITS - bits) < value)
+				t++;
+			if (t == test->n ||
+				test->fingerprints[t] >> (ECP_TAGS_BITS - bits) != value)
+				return false;
+		}
+		return true;
+	}
 	memset(all, 0xFF, sizeof(uint16));
 	for (int i = 0; i < test->n; i++)
 		tags_add_bits(test->fingerprints[i], width, all);
-	if (test->strategy == ECP_TAGS_EQUAL)
-		return memcmp(set, all, width) == 0;
 	for (int i = 0; i < width; i++)
 	{
 		if ((set[i] & ~all[i]) != 0)
 			return false;
 	}
 	return true;
+}
+
+/* The same, or are they the same? */
+static bool
+tags_many_within(const TagsTest *test, const uint8 *set, int width)
+{
+	uint8		same[ECP_TAGS_WIDTH_MAX] = {0};
+
+	if (test->strategy == ECP_TAGS_CONTAINED)
+		return tags_many_contained(test, set, width);
+	tags_put(test->fingerprints, test->n, width, (char *) same);
+	return memcmp(set, same, width) == 0;
 }
 
 /* Are the tags of a set without a filter among those of the test, or the same? */
@@ -473,13 +672,13 @@ tags_matches(const TagsTest *test, const char *set, int width)
 
 	if (test->strategy == ECP_TAGS_EQUAL ||
 		test->strategy == ECP_TAGS_CONTAINED)
-		return many ? tags_filter_within(test, (const uint8 *) set, width) :
+		return many ? tags_many_within(test, (const uint8 *) set, width) :
 			tags_within(test, lanes, width);
 	for (int i = 0; i < test->n; i++)
 	{
 		uint16		fingerprint = test->fingerprints[i];
 		bool		has = many ?
-			tags_filter_has((const uint8 *) set, width, fingerprint) :
+			tags_many_has((const uint8 *) set, width, fingerprint) :
 			tags_has(lanes, width, fingerprint);
 
 		if (has == overlap)

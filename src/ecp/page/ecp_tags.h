@@ -9,7 +9,11 @@
 #define ECP_TAGS_H
 
 #include "access/skey.h"
+#include "ecp/page/ecp_summary_test.h"
 #include "fmgr.h"
+
+/* Bits of a fingerprint. */
+#define ECP_TAGS_BITS			16
 
 /* Where the tags of a column's values come from. */
 typedef struct EcpTagsSource
@@ -34,6 +38,16 @@ extern void ecp_tags_form(const EcpTagsSource *source, Datum value, int width,
 /* Does a set obey the format? */
 extern bool ecp_tags_is_valid(const char *set, int width);
 
+/*
+ * Its fingerprints, or the first *bits of them, fewer than "width"; returns their
+ * number, or -1 of a filter.
+ */
+extern int	ecp_tags_list(const char *set, int width, uint16 *fingerprints,
+						  int *bits);
+
+/* What a summary has of one, and, as that of 0, of "bits" if they are not all. */
+#define EcpTagsKey(fingerprint, bits)	((uint64) (bits) << 16 | (fingerprint))
+
 /* The conditions on a column; all of them must hold. */
 typedef struct EcpTagsCondition EcpTagsCondition;
 
@@ -50,5 +64,12 @@ extern bool ecp_tags_condition_add(EcpTagsCondition *condition,
  */
 extern uint64 ecp_tags_match(const EcpTagsCondition *condition,
 							 const char *sets, int width, int n);
+
+/*
+ * Add what they ask of a summary (ecp_summary.h), where they are those of
+ * attribute a.
+ */
+extern void ecp_tags_condition_ask(const EcpTagsCondition *condition, int a,
+								   EcpSummaryTest *test);
 
 #endif							/* ECP_TAGS_H */

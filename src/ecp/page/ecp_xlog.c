@@ -92,6 +92,7 @@ ecp_xlog_learn(Relation index, EcpIndexState *state, uint32 nslots)
 	m->ecpm_leaf_max = state->meta.ecpm_leaf_max;
 	m->ecpm_node_target = state->meta.ecpm_node_target;
 	m->ecpm_node_max = state->meta.ecpm_node_max;
+	m->ecpm_summary_bytes = state->meta.ecpm_summary_bytes;
 	ecp_meta_check_version(index, m);
 	m->ecpm_sversion++;
 	m->ecpm_nleaves = 1;
@@ -187,10 +188,10 @@ place_find(Relation index, const EcpGeometry *geo, int level,
  * space has our run id.  It can be relied on, because every write to the page was
  * logged before it could reach the disk.
  */
-static Buffer
-vector_page_write(Relation index, GenericXLogState *xlog,
-				  const EcpGeometry *geo, Buffer page0, uint32 pageno,
-				  uint32 offset, const char *data, uint32 bytes)
+Buffer
+ecp_xlog_vector_page(Relation index, GenericXLogState *xlog,
+					 const EcpGeometry *geo, Buffer page0, uint32 pageno,
+					 uint32 offset, const char *data, uint32 bytes)
 {
 	EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(page0));
 	uint64		run = EcpPageGetOpaque(BufferGetPage(page0))->ecpo_run;
@@ -241,9 +242,9 @@ vector_rest_write(Relation index, GenericXLogState *xlog,
 	{
 		uint32		part = Min(rest->bytes, ECP_PAYLOAD_BYTES - rest->offset);
 
-		buffers[n++] = vector_page_write(index, xlog, geo, page0,
-										 rest->pageno, rest->offset,
-										 rest->data, part);
+		buffers[n++] = ecp_xlog_vector_page(index, xlog, geo, page0,
+											rest->pageno, rest->offset,
+											rest->data, part);
 		rest->data += part;
 		rest->bytes -= part;
 		rest->pageno++;
@@ -358,11 +359,13 @@ xlog_put_quickly(Relation index, const EcpIndexState *state, int level,
  *
  * page0 is page 0 of the run, exclusively locked; if the run belongs to a
  * leaf that others know, so is the cluster's head.  Returns false, having
- * changed nothing, if the run has no free slot before stop_slot.
+ * changed nothing, if the run has no free slot before stop_slot; else the slot is
+ * *filled, unless that is NULL.
  */
 bool
 ecp_xlog_put(Relation index, const EcpIndexState *state, int level,
-			 Buffer page0, const EcpSlotItem *item, uint32 stop_slot)
+			 Buffer page0, const EcpSlotItem *item, uint32 stop_slot,
+			 uint32 *filled)
 {
 	const EcpGeometry *geo = EcpLevelGeometry(state, level);
 	EcpRunHeader header = EcpPageGetRunHeader(BufferGetPage(page0));
@@ -384,6 +387,8 @@ ecp_xlog_put(Relation index, const EcpIndexState *state, int level,
 			UnlockReleaseBuffer(place.entry);
 		return false;
 	}
+	if (filled)
+		*filled = place.pageno * geo->slots + place.slot;
 
 	if (geo->stream)
 	{

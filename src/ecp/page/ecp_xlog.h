@@ -18,7 +18,15 @@ extern bool ecp_xlog_learn(Relation index, EcpIndexState *state,
 						   uint32 nslots);
 extern bool ecp_xlog_put(Relation index, const EcpIndexState *state,
 						 int level, Buffer page0, const EcpSlotItem *item,
-						 uint32 stop_slot);
+						 uint32 stop_slot, uint32 *filled);
+extern Buffer ecp_xlog_vector_page(Relation index, GenericXLogState *xlog,
+								   const EcpGeometry *geo, Buffer page0,
+								   uint32 pageno, uint32 offset,
+								   const char *data, uint32 bytes);
+extern void ecp_xlog_summary_put(Relation index, const EcpIndexState *state,
+								 Buffer head, uint32 slot, const char *summary);
+extern void ecp_xlog_summary_add(Relation index, const EcpIndexState *state,
+								 Buffer head, uint32 slot, const char *summary);
 extern void ecp_xlog_run_add(Relation index, const EcpIndexState *state,
 							 Buffer last, uint32 nslots);
 extern void ecp_xlog_kill(Relation index, Buffer buffer,

@@ -29,6 +29,7 @@
 #include "access/heaptoast.h"
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/page/ecp_meta.h"
@@ -94,6 +95,12 @@
 #define ECP_COST_RADIUS_WINDOWS		3
 #define ECP_COST_RADIUS_SHARE		0.1
 
+/* Asking a summary takes as long as so many operators. */
+#define ECP_COST_SUMMARY			100
+
+/* Clusters that summaries do not rule out although they have no match. */
+#define ECP_COST_SUMMARY_WRONG		0.05
+
 /* What the costs of a scan depend on. */
 typedef struct EcpCostInput
 {
@@ -111,13 +118,68 @@ typedef struct EcpCostInput
 	double		probes_max;		/* that a scan can come to read */
 	double		buffers;		/* read before the first row, as clusters */
 	double		share;			/* of rows that pass the attribute conditions */
+	double		matching;		/* of clusters that are read, and not passed
+								 * over */
+	double		summaries;		/* of them, on a page */
 	double		loop_count;
 } EcpCostInput;
 
+/* Can a summary be asked for a condition on a key column? */
+static bool
+cost_is_asked(const IndexOptInfo *info, const IndexClause *clause,
+			  const EcpMetaPageData *meta)
+{
+	int			a = clause->indexcol - 1;
+	const RestrictInfo *qual;
+	Oid			op = InvalidOid;
+
+	if (a < 0 || (meta->ecpm_summary_atts & (1 << a)) == 0 ||
+		list_length(clause->indexquals) != 1)
+		return false;
+	qual = linitial_node(RestrictInfo, clause->indexquals);
+	if (IsA(qual->clause, NullTest))
+		return castNode(NullTest, qual->clause)->nulltesttype == IS_NULL;
+	if (IsA(qual->clause, OpExpr))
+		op = castNode(OpExpr, qual->clause)->opno;
+	else if (IsA(qual->clause, ScalarArrayOpExpr))
+		op = castNode(ScalarArrayOpExpr, qual->clause)->opno;
+	if (!OidIsValid(op))
+		return false;
+	return EcpAttrAsksForValues(meta->ecpm_attr_kind[a],
+								get_op_opfamily_strategy(op, info->opfamily[a + 1]));
+}
+
+/*
+ * The share of clusters with a row that fulfils the conditions for which summaries
+ * are asked: as if rows were in clusters at random, which those of a tag are not.
+ */
+static double
+cost_matching(PlannerInfo *root, const IndexPath *path,
+			  const EcpMetaPageData *meta, const EcpCostInput *input)
+{
+	const IndexOptInfo *info = path->indexinfo;
+	List	   *asked = NIL;
+	double		share;
+	ListCell   *lc;
+
+	if (meta->ecpm_summary_bytes == 0 || input->share * ECP_SEARCH_SPARSE > 1)
+		return 1;
+	foreach(lc, path->indexclauses)
+	{
+		IndexClause *clause = lfirst_node(IndexClause, lc);
+
+		if (cost_is_asked(info, clause, meta))
+			asked = list_concat(asked, clause->indexquals);
+	}
+	share = clauselist_selectivity(root, asked, info->rel->relid, JOIN_INNER, NULL);
+	return -expm1(-share * input->rows) + ECP_COST_SUMMARY_WRONG;
+}
+
 static void
-cost_read_index(const IndexOptInfo *info, double share, bool radius,
+cost_read_index(PlannerInfo *root, const IndexPath *path, double share, bool radius,
 				double wanted, EcpCostInput *input)
 {
+	const IndexOptInfo *info = path->indexinfo;
 	Relation	index = index_open(info->indexoid, NoLock);
 	EcpIndexState state = {0};	/* an empty index has no geometry */
 	EcpScanPlan plan;
@@ -141,6 +203,9 @@ cost_read_index(const IndexOptInfo *info, double share, bool radius,
 		input->pages = Min(ceil(input->rows / state.leaf.slots), input->pages);
 		input->vector_pages = 1 + input->vec_bytes / BLCKSZ;
 	}
+	input->matching = cost_matching(root, path, &state.meta, input);
+	input->matching = Min(input->matching, 1);
+	input->summaries = Max(state.node.summary_slots, 1);
 	input->levels = state.meta.ecpm_root_level;
 	ecp_target_plan(index, &state.meta, (uint64) Min(wanted, PG_INT32_MAX),
 					&plan);
@@ -364,13 +429,20 @@ static Cost
 cost_clusters(PlannerInfo *root, const IndexOptInfo *info,
 			  const EcpCostInput *input, double clusters, double reranked)
 {
+	double		read = clusters * input->matching;
 	Cost		cost;
 
 	cost = cost_pages(root, info, input,
-					  clusters + input->buffers + input->levels) +
+					  read + input->buffers + input->levels) +
 		(clusters + input->buffers) * input->rows *
-		(input->share * cpu_operator_cost * ECP_COST_VECTOR(input->row_bytes) +
-		 0.1 * cpu_index_tuple_cost);
+		input->share * cpu_operator_cost * ECP_COST_VECTOR(input->row_bytes) +
+		(read + input->buffers) * input->rows * 0.1 * cpu_index_tuple_cost;
+	if (input->matching < 1)
+		cost += clusters * ECP_COST_SUMMARY * cpu_operator_cost +
+			clusters / input->summaries * cost_read(info->reltablespace,
+													clusters / input->summaries,
+													input->nclusters / input->summaries,
+													info->pages);
 	if (input->vector_pages > 0)
 		cost += cost_rerank(root, info, input, reranked, clusters) +
 			reranked * cpu_operator_cost *
@@ -430,9 +502,9 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	}
 
 	cost_rows_returned(root, path, &returned);
-	cost_read_index(info, clauselist_selectivity(root, quals,
-												 info->rel->relid,
-												 JOIN_INNER, NULL),
+	cost_read_index(root, path, clauselist_selectivity(root, quals,
+													   info->rel->relid,
+													   JOIN_INNER, NULL),
 					radius != NULL,
 					isinf(returned.shape) ? returned.mean :
 					ECP_COST_FILTERED * returned.mean, &input);
@@ -467,7 +539,7 @@ ecpcostestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	*total = *startup + Max(last - first, 0) +
 		rows * (cpu_index_tuple_cost + cpu_operator_cost *
 				(ECP_COST_RETURN + 2.0 * log2(Max(rows, 2))));
-	*pages = (clusters + input.levels) * input.pages;
+	*pages = (clusters * input.matching + input.levels) * input.pages;
 }
 
 /*

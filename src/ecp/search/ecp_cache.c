@@ -41,6 +41,7 @@
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
+#include "ecp/page/ecp_summary.h"
 #include "ecp/search/ecp_cache.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
@@ -225,6 +226,18 @@ node_make_recent(EcpNode *node)
 	node->recent = palloc0(mul_size(n, sizeof(Buffer)));
 }
 
+/* Where the summaries of the children are. */
+static void
+node_find_summaries(const EcpGeometry *geo, const EcpRunHeaderData *header,
+					EcpNode *node)
+{
+	if (geo->summary_bytes == 0)
+		return;
+	node->summary_page = EcpSummaryFirstPage(geo, header);
+	node->summary_recent = palloc0(mul_size(header->ecpr_npages - node->summary_page,
+											sizeof(Buffer)));
+}
+
 /* The leaders of a node as a panel. */
 static EcpPanel *
 node_make_panel(const EcpIndexState *state, EcpMetric metric,
@@ -286,7 +299,10 @@ node_read(Relation index, const EcpIndexState *state, const EcpChildData *ref,
 					   image->stride, node->nchildren, node->nbuffers,
 					   &node->map);
 	if (level == 1)
+	{
 		node_make_recent(node);
+		node_find_summaries(&state->node, &image->head.header, node);
+	}
 	pfree(image->leaders);
 	pfree(image);
 

@@ -34,6 +34,8 @@ typedef struct EcpNode
 	 */
 	Buffer	   *recent;
 	uint32	   *recent_first;
+	uint32		summary_page;	/* of the run: the first with summaries */
+	Buffer	   *summary_recent; /* the same hint for each of these, or NULL */
 	EcpPanel   *panel;			/* their leaders, metric L2 */
 	EcpPanel   *ip_panel;		/* the same ranked by IP, or NULL */
 	int			refcount;

@@ -374,6 +374,7 @@ descent_fill(const EcpNode *parent, uint32 child, EcpClusterRef *cluster)
 {
 	cluster->child = parent->children[child];
 	cluster->is_buffer = child >= parent->nchildren;
+	cluster->skip = false;
 	cluster->parent_blk = parent->blk;
 	cluster->parent_run = parent->run;
 	cluster->parent_slot = parent->slots[child];

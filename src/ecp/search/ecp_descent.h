@@ -18,6 +18,7 @@ typedef struct EcpClusterRef
 	EcpChildData child;			/* head of the cluster */
 	float4		rank;			/* of its leader */
 	bool		is_buffer;		/* an insert buffer, of the cluster before */
+	bool		skip;			/* it has no row that counts: ecp_probe.c */
 	/* where its leader stands, for maintenance: valid at the same version */
 	BlockNumber parent_blk;		/* head of the parent node, Invalid = root */
 	uint64		parent_run;

@@ -60,6 +60,9 @@ explain_node(PlanState *planstate, List *ancestors, const char *relationship,
 		if (stats.wanted > 0 || es->format != EXPLAIN_FORMAT_TEXT)
 			ExplainPropertyUInteger("Rows Wanted", NULL, stats.wanted, es);
 		ExplainPropertyUInteger("Clusters Probed", NULL, stats.clusters, es);
+		if (stats.skipped > 0 || es->format != EXPLAIN_FORMAT_TEXT)
+			ExplainPropertyUInteger("Clusters Skipped", NULL, stats.skipped,
+									es);
 		ExplainPropertyUInteger("Vectors Scanned", NULL, stats.vectors, es);
 		if (stats.reranked > 0 || es->format != EXPLAIN_FORMAT_TEXT)
 			ExplainPropertyUInteger("Vectors Reranked", NULL, stats.reranked,

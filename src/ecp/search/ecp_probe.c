@@ -16,6 +16,9 @@
  * - clusters that are not in memory are prefetched if they are likely to be
  *	 read.
  *
+ * Where conditions leave few rows, clusters without a match are passed over, by
+ * their summaries.
+ *
  * Clusters are read in the order of the descent, no matter which are in memory:
  * the end of a search and the order of equal ranks depend on it.
  *
@@ -47,6 +50,9 @@
 /* How many pages ahead to fetch into the processor's cache. */
 #define ECP_PROBE_WARM			4
 
+/* Summaries that are asked together. */
+#define ECP_PROBE_ASK			16
+
 /* One page visit in this many looks up the buffer table. */
 #define ECP_PROBE_LOOKUP		32
 
@@ -71,8 +77,9 @@ ecp_probe_init(EcpProbe *probe)
 	probe->sure = PG_INT32_MAX;
 	probe->whole = true;
 	probe->keys = probe->sparse = false;
+	probe->summary = NULL;
 	probe->refs_max = probe->nrefs = probe->next_ref = 0;
-	probe->prefetched = probe->warm_ref = probe->warm_page = 0;
+	probe->prefetched = probe->warm_ref = probe->warm_page = probe->asked = 0;
 	if (RelationUsesLocalBuffers(index))
 	{
 		probe->prefetch = 0;
@@ -118,6 +125,8 @@ probe_scanned_pages(EcpProbe *probe, const EcpClusterRef *ref)
 {
 	const EcpGeometry *geo = &probe->state->leaf;
 
+	if (ref->skip)
+		return 0;
 	if (geo->quantizer == ECP_QUANTIZER_NONE)
 		return ref->nrecent;
 	return Min(ref->nrecent,
@@ -207,23 +216,14 @@ probe_read(Relation index, BlockNumber blk)
 }
 
 /*
- * Pin a page of a run, trying the remembered buffer first: a look-up in the
+ * Pin a page, trying the remembered buffer first: a look-up in the
  * buffer table costs more than the rest of the visit.  ReadRecentBuffer() does
  * not raise the buffer's usage count, so one visit in ECP_PROBE_LOOKUP uses
  * ReadBuffer(), to keep the page from being evicted.
  */
 static inline Buffer
-probe_pin(EcpProbe *probe, const EcpProbeRun *run, uint32 pageno)
+probe_pin_recent(Relation index, BlockNumber blk, Buffer *recent)
 {
-	Relation	index = probe->index;
-	BlockNumber blk = run->blk + pageno;
-	Buffer	   *recent;
-
-	if (pageno >= run->nrecent)
-		return probe_read(index, blk);
-
-	probe_warm(probe);
-	recent = &run->recent[pageno];
 	if (*recent > 0 &&			/* local buffers are looked up cheaply */
 		++probe_lookups % ECP_PROBE_LOOKUP != 0 &&
 		ReadRecentBuffer(ecp_relation_locator(index), MAIN_FORKNUM, blk,
@@ -235,6 +235,17 @@ probe_pin(EcpProbe *probe, const EcpProbeRun *run, uint32 pageno)
 	else
 		*recent = probe_read(index, blk);
 	return *recent;
+}
+
+/* The same with a page of a run, of which some are remembered. */
+static inline Buffer
+probe_pin(EcpProbe *probe, const EcpProbeRun *run, uint32 pageno)
+{
+	if (pageno >= run->nrecent)
+		return probe_read(probe->index, run->blk + pageno);
+	probe_warm(probe);
+	return probe_pin_recent(probe->index, run->blk + pageno,
+							&run->recent[pageno]);
 }
 
 /*
@@ -354,6 +365,102 @@ probe_read_cluster(EcpProbe *probe, const EcpClusterRef *ref)
 		probe->clusters++;
 }
 
+/* ---- summaries ---- */
+
+/* The page of the parent that has a cluster's summary, in its run. */
+static inline uint32
+probe_summary_page(const EcpProbe *probe, const EcpClusterRef *ref)
+{
+	return ecp_summary_page(&probe->state->node, ref->parent->summary_page,
+							ref->parent_slot);
+}
+
+/* Where that page was seen. */
+static inline Buffer *
+probe_summary_recent(const EcpProbe *probe, const EcpClusterRef *ref)
+{
+	return &ref->parent->summary_recent[probe_summary_page(probe, ref) -
+										ref->parent->summary_page];
+}
+
+/* Has a cluster no row that fulfils the conditions, by its summary? */
+static bool
+probe_skips(EcpProbe *probe, const EcpClusterRef *ref)
+{
+	const EcpGeometry *geo = &probe->state->node;
+	const EcpNode *node = ref->parent;
+	uint32		pageno = probe_summary_page(probe, ref);
+	Buffer		buffer;
+	const char *summary;
+	bool		skip;
+
+	buffer = probe_pin_recent(probe->index, node->blk + pageno,
+							  probe_summary_recent(probe, ref));
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	if (!ecp_page_check_run(probe->index, buffer, ECP_PAGE_VECTOR, node->run,
+							pageno))
+		ecp_report_moved(probe->index, node->blk + pageno);
+	ecp_test_for_old_snapshot(probe->snapshot, probe->index, BufferGetPage(buffer));
+	summary = EcpPageGetStream(BufferGetPage(buffer)) +
+		EcpSummaryOffset(geo, ref->parent_slot);
+	skip = ecp_summary_is_of(summary, ref->child.ecpc_run) &&
+		!ecp_summary_test(probe->summary, summary, geo->summary_bytes);
+	UnlockReleaseBuffer(buffer);
+	return skip;
+}
+
+/* Fetch a summary into the processor's cache. */
+static void
+probe_warm_summary(const EcpProbe *probe, const EcpClusterRef *ref)
+{
+	const EcpGeometry *geo = &probe->state->node;
+	Buffer		buffer = *probe_summary_recent(probe, ref);
+	const char *page;
+
+	if (buffer <= 0)
+		return;
+	page = BufferGetPage(buffer);
+	ecp_buffer_warm(buffer);
+	ecp_memory_warm(page, 1);
+	ecp_memory_warm(page + BLCKSZ - 1, 1);
+	ecp_memory_warm(page + ECP_PAGE_START + EcpSummaryOffset(geo, ref->parent_slot),
+					geo->summary_bytes);
+}
+
+/*
+ * Ask the summaries of the clusters that come next, "ahead" of them or some more.
+ * Only where few rows fulfil the conditions, since else most clusters have one.
+ * A cluster that is the root, and an insert buffer, have none.
+ */
+static void
+probe_ask(EcpProbe *probe, int ahead)
+{
+	int			from = Max(probe->asked, probe->next_ref);
+	int			end = Min(from + ECP_PROBE_ASK, probe->nrefs);
+
+	if (probe->summary == NULL || !probe->sparse ||
+		from >= Min(probe->next_ref + ahead, probe->nrefs))
+		return;
+	end = Max(end, Min(probe->next_ref + ahead, probe->nrefs));
+	for (int i = from; i < end; i++)
+	{
+		const EcpClusterRef *ref = &probe->refs[i];
+
+		if (!ref->is_buffer && ref->parent != NULL)
+			probe_warm_summary(probe, ref);
+	}
+	for (int i = from; i < end; i++)
+	{
+		EcpClusterRef *ref = &probe->refs[i];
+
+		if (!ref->is_buffer && ref->parent != NULL)
+			ref->skip = probe_skips(probe, ref);
+	}
+	probe->asked = end;
+}
+
+/* ---- clusters ---- */
+
 /*
  * Allocate room for the next n clusters to read, in the current memory
  * context; those before must have been read.  The caller fills it and calls
@@ -371,7 +478,7 @@ ecp_probe_room(EcpProbe *probe, int n)
 		probe->refs_max = n;
 	}
 	probe->nrefs = probe->next_ref = probe->prefetched = 0;
-	probe->warm_ref = probe->warm_page = 0;
+	probe->warm_ref = probe->warm_page = probe->asked = 0;
 	return probe->refs;
 }
 
@@ -434,6 +541,7 @@ ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n)
 		probe->warm_page = 0;
 	probe->warm_ref = Max(probe->warm_ref - probe->next_ref, 0);
 	probe->prefetched = prefetched;
+	probe->asked = Max(probe->asked - probe->next_ref, 0);
 	probe->next_ref = 0;
 	ecp_probe_added(probe, count);
 	return count - waiting;
@@ -458,6 +566,7 @@ probe_prefetch(EcpProbe *probe)
 	int			end = Min(probe->next_ref + probe->prefetch + 1,
 						  probe->nrefs);
 
+	probe_ask(probe, Min(end, probe->sure) - probe->next_ref);
 	/* the cluster that is read now is not worth a prefetch */
 	probe->prefetched = Max(probe->prefetched, probe->next_ref + 1);
 	for (; probe->prefetched < end; probe->prefetched++)
@@ -468,6 +577,8 @@ probe_prefetch(EcpProbe *probe)
 
 		if (probe->prefetched >= probe->sure)
 			break;
+		if (ref->skip)
+			continue;
 
 		/* of the vector pages, only a few will be read */
 		if (geo->quantizer != ECP_QUANTIZER_NONE)
@@ -484,13 +595,33 @@ ecp_probe_is_cold(void)
 	return probe_cold > 0;
 }
 
-/* Read the next one of the clusters and buffers taken. */
+/*
+ * The rows of the next cluster, as many as its leader says, if it is passed over;
+ * else 0.
+ */
+uint32
+ecp_probe_skips(EcpProbe *probe)
+{
+	const EcpClusterRef *ref = &probe->refs[probe->next_ref];
+
+	probe_ask(probe, 1 + ECP_PROBE_WARM);
+	return ref->skip ? Max(ref->child.ecpc_nrows, 1) : 0;
+}
+
+/* Read the next one of the clusters and buffers taken, or pass over it. */
 void
 ecp_probe_next(EcpProbe *probe)
 {
 	int64		missed = pgBufferUsage.shared_blks_read;
 
 	Assert(EcpProbeWaiting(probe) > 0);
+	if (ecp_probe_skips(probe) > 0)
+	{
+		probe->next_ref++;
+		probe->clusters++;
+		probe->skipped++;
+		return;
+	}
 	if (probe_cold > 0 && probe->prefetch > 0)
 		probe_prefetch(probe);
 	probe_read_cluster(probe, &probe->refs[probe->next_ref++]);

@@ -9,6 +9,7 @@
 #define ECP_PROBE_H
 
 #include "ecp/page/ecp_page.h"
+#include "ecp/page/ecp_summary.h"
 #include "ecp/search/ecp_descent.h"
 #include "utils/snapshot.h"
 
@@ -47,7 +48,8 @@ typedef struct EcpProbe
 	EcpProbePage page;			/* the callback */
 	void	   *page_arg;
 	const EcpClusterRef *ref;	/* cluster that is being read */
-	uint64		clusters;		/* figures: read */
+	uint64		clusters;		/* figures: read, or passed over */
+	uint64		skipped;		/* of them, without a match by their summaries */
 	uint64		pages;
 
 	/* clusters to read, up to next_ref done */
@@ -57,11 +59,13 @@ typedef struct EcpProbe
 	int			next_ref;
 	int			prefetched;		/* refs prefetched */
 	int			sure;			/* those before it will be read */
+	int			asked;			/* those before it, their summaries */
 	int			warm_ref;		/* where probe_warm() is */
 	int			warm_page;
 	bool		whole;			/* lower parts of rows will be read, too */
 	bool		keys;			/* key attributes will be read */
 	bool		sparse;			/* and decide that few vectors are */
+	const EcpSummaryTest *summary;	/* what clusters must have then, or NULL */
 	int			prefetch;		/* how many ahead; 0 = off */
 	char	   *page_copy;		/* of a temporary table's page, or NULL */
 } EcpProbe;
@@ -72,6 +76,7 @@ extern void ecp_probe_added(EcpProbe *probe, int n);
 extern int	ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n);
 extern void ecp_probe_prefetch(Relation index, BlockNumber blk,
 							   uint32 npages);
+extern uint32 ecp_probe_skips(EcpProbe *probe);
 extern void ecp_probe_next(EcpProbe *probe);
 extern void ecp_probe_pause(EcpProbe *probe);
 extern bool ecp_probe_is_cold(void);

@@ -477,8 +477,8 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 {
 	const EcpSearchStats *stats = &ecp_search_last;
 	TupleDesc	desc;
-	Datum		values[14];
-	bool		nulls[14] = {false};
+	Datum		values[15];
+	bool		nulls[15] = {false};
 	int			i = 0;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
@@ -494,6 +494,7 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 	values[i++] = Float8GetDatum(stats->recall);
 	values[i++] = Int64GetDatum(stats->windows);
 	values[i++] = Int64GetDatum(stats->clusters);
+	values[i++] = Int64GetDatum(stats->skipped);
 	values[i++] = Int64GetDatum(stats->pages);
 	values[i++] = Int64GetDatum(stats->vectors);
 	values[i++] = Int64GetDatum(stats->reranked);

@@ -161,7 +161,7 @@ ecp_search_start(EcpSearch *search, Snapshot snapshot, Datum query,
 	search->stats.index = RelationGetRelid(search->probe.index);
 	search->stats.wanted = search->request.limit;
 	search->probe.snapshot = snapshot;
-	search->probe.clusters = search->probe.pages = 0;
+	search->probe.clusters = search->probe.skipped = search->probe.pages = 0;
 	search->query.exact = NULL;
 	search->query.bounded = false;
 	search->query.codes = NULL;
@@ -201,6 +201,7 @@ void
 ecp_search_note(EcpSearch *search)
 {
 	search->stats.clusters = search->probe.clusters;
+	search->stats.skipped = search->probe.skipped;
 	search->stats.pages = search->probe.pages;
 	search->stats.reranked = search->query.bounded ? search->rerank.reranked : 0;
 	ecp_search_last = search->stats;
@@ -281,6 +282,14 @@ search_has_cluster(EcpSearch *search, uint64 n)
 	return search->stats.stop != ECP_STOP_CLUSTERS;
 }
 
+/* Read the next cluster or buffer; the rows of one that is passed over fail. */
+static void
+search_read_cluster(EcpSearch *search)
+{
+	search->stats.filtered += ecp_probe_skips(&search->probe);
+	ecp_probe_next(&search->probe);
+}
+
 /*
  * Read up to n more clusters, but stop when "rows_max" candidates wait.
  */
@@ -303,7 +312,7 @@ search_read_window(EcpSearch *search, uint64 n, uint64 rows_max)
 				return;
 			n--;
 		}
-		ecp_probe_next(probe);
+		search_read_cluster(search);
 	}
 	/* a window may be just as large as the index */
 	if (probe->clusters >= search->state.meta.ecpm_nleaves)
@@ -419,7 +428,7 @@ search_read_nearest(EcpSearch *search)
 			/* and what is read if the next look does not end the search */
 			probe->sure = probe->next_ref + EcpLookNext(look) - n;
 		}
-		ecp_probe_next(probe);
+		search_read_cluster(search);
 	}
 	probe->sure = PG_INT32_MAX;
 	search->window = probe->clusters;

@@ -279,6 +279,9 @@ ecp_search_begin(EcpSearch *search, Datum value, bool isnull)
 		ecp_vector_release(&vector);
 	}
 
+	if (search->request.filter)
+		search->probe.summary = ecp_attr_filter_summary(search->request.filter,
+														meta);
 	search_init_rerank(search);
 	search_set_plan(search);
 	search->descent = ecp_descent_begin(search->probe.index, &search->state,

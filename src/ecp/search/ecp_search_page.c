@@ -39,9 +39,6 @@
 #define ECP_RANK_GROUP			16
 #define ECP_RANK_MASK			((UINT64CONST(1) << ECP_RANK_GROUP) - 1)
 
-/* Vectors are not fetched ahead if conditions leave one row in more than this. */
-#define SEARCH_SPARSE			16
-
 void
 ecp_search_page_init(EcpSearch *search)
 {
@@ -513,7 +510,7 @@ ecp_search_page_read(void *arg, const EcpProbeRun *run, Buffer buffer,
 		for (int w = 0; w < geo->live_words; w++)
 			stats->filtered -= pg_popcount64(live[w]);
 		search->probe.keys = true;
-		search->probe.sparse = stats->vectors * SEARCH_SPARSE < stats->filtered;
+		search->probe.sparse = stats->vectors * ECP_SEARCH_SPARSE < stats->filtered;
 	}
 	search->slots.ranks = ecp_search_rest_room(search, n);
 	if (n > 0 && search->query.exact == NULL)

@@ -21,6 +21,12 @@
 #define ECP_SEARCH_AHEAD	8
 
 /*
+ * Conditions that leave one row in more than this leave few: vectors are not fetched
+ * ahead then, and summaries are asked.
+ */
+#define ECP_SEARCH_SPARSE	16
+
+/*
  * How a search reads its first window: "probes" clusters; or, if "adaptive",
  * until it has enough for the "k" nearest rows by the slacks for the kinds of
  * queries (ecp_stop.c).  Then "probes" is how many that takes on average, "least"
