@@ -89,7 +89,10 @@ FROM pg_temp.searches(:'ten');
 RESET ecp.max_ms;
 ALTER INDEX budget_i RESET (max_ms);
 ALTER INDEX budget_i SET (max_ms = -1);
+-- from version 17 on the message has units
+\set VERBOSITY sqlstate
 SET ecp.max_ms = -2;
+\set VERBOSITY default
 
 SET ecp.max_ms = 0.001;
 -- a fixed number of clusters, and conditions inside and outside of the index: no

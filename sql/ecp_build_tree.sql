@@ -24,10 +24,9 @@ BEGIN
 	INTO leaders_are_many, levels, well_assigned
 	FROM ecp_index_drift('many_v') d;
 	SELECT r.workers INTO workers_used FROM ecp_build_report('many_v') r WHERE phase = 'total';
-	SELECT md5(string_agg(substr(bytes, block * 8192 + 11, 8182), '' ORDER BY block))
+	SELECT md5(string_agg(pg_read_binary_file(pg_relation_filepath('many_v'), block * 8192 + 10, 8182), '' ORDER BY block))
 	INTO clusters
-	FROM (SELECT pg_read_binary_file(pg_relation_filepath('many_v')) AS bytes) f,
-		generate_series(1, length(bytes) / 8192 - 1) block;
+	FROM generate_series(1, pg_relation_size('many_v') / 8192 - 1) block;
 	DROP INDEX many_v;
 END $$;
 

@@ -209,7 +209,7 @@ SELECT query, s.* FROM unnest(ARRAY[
 	'SELECT id, rank FROM (SELECT id, row_number() OVER (ORDER BY v <-> ''{5,5,5,5}'') AS rank FROM shapes_t) s WHERE rank <= 10',
 	'SELECT id FROM (SELECT id, tenant, row_number() OVER (PARTITION BY tenant ORDER BY v <-> ''{5,5,5,5}'') AS rank FROM shapes_t) s WHERE rank <= 2 ORDER BY tenant, rank',
 	'SELECT DISTINCT ON (doc) id FROM shapes_t ORDER BY doc, v <-> ''{5,5,5,5}'' LIMIT 10',
-	'SELECT DISTINCT id, v <-> ''{5,5,5,5}'' AS d FROM shapes_t ORDER BY d, id LIMIT 10',
+	'SELECT DISTINCT id, v <-> ''{5,5,5,5}'' AS d FROM shapes_t ORDER BY id LIMIT 10',
 	'SELECT id, v <-> ''{5,5,5,5}'' AS d FROM shapes_part1 UNION SELECT id, v <-> ''{5,5,5,5}'' FROM shapes_heir ORDER BY d, id LIMIT 10',
 	'SELECT tenant, min(v <-> ''{5,5,5,5}'') AS d FROM shapes_t GROUP BY tenant ORDER BY d LIMIT 10',
 	'SELECT id FROM shapes_barrier WHERE id % 2 = 0 ORDER BY v <-> ''{5,5,5,5}'' LIMIT 10',
