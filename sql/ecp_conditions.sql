@@ -156,6 +156,37 @@ SELECT q, replace(s.index, 'conditions_', '') AS index, s.equal, s.rows FROM unn
 	'WITH a AS MATERIALIZED (SELECT array_agg(id) AS ids FROM conditions_allowed) SELECT t.id FROM conditions_t t WHERE tenant = ANY ((SELECT ids FROM a)::int[]) ORDER BY t.v <-> ''{70,45,38,29}'' LIMIT 10'])
 	q, pg_temp.shape(q) s;
 
+-- lists that are joined: with duplicates and NULL, of other types, empty, of a subquery or a join, for each of
+-- several rows; what is no list of that kind
+CREATE TABLE conditions_lists (id int, wide bigint, code uuid, title text, list int);
+INSERT INTO conditions_lists SELECT nullif(i % 13, 5), nullif(i % 13, 5), ('00000000-0000-0000-0000-00000000000' || i % 10)::uuid, 'a longer title ' || i % 23, i % 400
+FROM generate_series(1, 4000) i;
+ANALYZE conditions_lists;
+SET enable_material = off;
+SET enable_memoize = off;
+SELECT q, s.* FROM unnest(ARRAY['tenant IN (SELECT id FROM conditions_lists WHERE list = 1)', 'tenant IN (SELECT wide FROM conditions_lists WHERE list = 1)',
+	'tenant IN (SELECT id FROM conditions_lists WHERE list = 900)', 'EXISTS (SELECT FROM conditions_lists l WHERE l.wide = t.tenant AND list = 2)',
+	'tenant IN (SELECT id FROM conditions_lists WHERE list = 1) AND state = 2 AND public', 'tenant IN (SELECT max(id) FROM conditions_lists GROUP BY list)',
+	'tenant IN (SELECT l.id FROM conditions_lists l JOIN conditions_allowed a ON a.id = l.list)', 'state::int IN (SELECT id FROM conditions_lists WHERE list = 1)',
+	'tenant IN (SELECT id + 1 FROM conditions_lists WHERE list = 1)', 'tenant IN (SELECT id FROM conditions_lists l WHERE l.list = t.state)',
+	'(tenant, state) IN (SELECT id, list FROM conditions_lists)', 'tenant IN (SELECT id FROM conditions_lists WHERE list = 1) OR public',
+	'tenant NOT IN (SELECT id FROM conditions_lists WHERE list = 1)', 'tenant IN (SELECT id FROM conditions_lists WHERE list = 1) AND tenant IN (SELECT id FROM conditions_lists WHERE list = 2)',
+	'tenant IN (SELECT id FROM conditions_lists WHERE list = 1) AND id IN (SELECT id FROM conditions_t WHERE public)']) q,
+	pg_temp.shape(format('SELECT t.id FROM conditions_t t WHERE %s ORDER BY v <-> ''{70,45,38,29}'' LIMIT 10', q)) s;
+SELECT q, s.* FROM unnest(ARRAY['SELECT id FROM conditions_t WHERE code IN (SELECT code FROM conditions_lists WHERE list = 1) ORDER BY v <#> ''{70,45,38,29}'' LIMIT 10',
+	'SELECT id FROM conditions_t WHERE title IN (SELECT title FROM conditions_lists WHERE list = 1) ORDER BY v <=> ''{70,45,38,29}'', id LIMIT 10',
+	'SELECT t.id FROM conditions_t t JOIN conditions_allowed a ON a.id = t.tenant ORDER BY t.v <-> ''{70,45,38,29}'' LIMIT 10',
+	'SELECT t.id, a.member FROM conditions_t t JOIN conditions_allowed a ON a.id = t.tenant ORDER BY t.v <-> ''{70,45,38,29}'' LIMIT 10',
+	'SELECT t.id FROM conditions_t t JOIN conditions_lists a ON a.id = t.tenant ORDER BY t.v <-> ''{70,45,38,29}'', t.id LIMIT 10',
+	'SELECT t.id FROM conditions_t t WHERE tenant IN (SELECT id FROM conditions_lists WHERE list = 1) ORDER BY v <-> ''{70,45,38,29}'' LIMIT 10 FOR UPDATE',
+	'SELECT t.id FROM conditions_t t WHERE tenant IN (SELECT id FROM conditions_lists WHERE list = 1) ORDER BY v <-> ''{70,45,38,29}'', id',
+	'SELECT l, n.id FROM generate_series(0, 5) l, LATERAL (SELECT id FROM conditions_t WHERE tenant IN (SELECT id FROM conditions_lists WHERE list = l) ORDER BY v <-> ''{70,45,38,29}'' LIMIT 3) n'])
+	q, pg_temp.shape(q) s;
+EXPLAIN (COSTS OFF) SELECT t.id FROM conditions_t t WHERE tenant IN (SELECT id FROM conditions_lists WHERE list = 1) ORDER BY v <-> '{70,45,38,29}' LIMIT 10;
+RESET enable_material;
+RESET enable_memoize;
+DROP TABLE conditions_lists;
+
 -- dates and times compared with those of other types, also those that have no value there;
 -- in the first zone a day is missing
 CREATE TABLE conditions_times (id int, v real[], day date, local timestamp, at timestamptz);

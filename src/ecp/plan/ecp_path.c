@@ -531,4 +531,5 @@ ecp_path_init(void)
 	create_upper_paths_hook = path_upper_hook;
 	ecp_path_joined_init();
 	ecp_path_batch_init();
+	ecp_path_list_init();
 }

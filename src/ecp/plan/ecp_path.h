@@ -19,4 +19,7 @@ extern bool ecp_path_is_joined(const Path *path);
 /* ecp_path_batch.c */
 extern void ecp_path_batch_init(void);
 
+/* ecp_path_list.c */
+extern void ecp_path_list_init(void);
+
 #endif							/* ECP_PATH_H */

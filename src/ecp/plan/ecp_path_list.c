@@ -1,0 +1,379 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_path_list.c
+ *	  A condition that a value is among those of another table.
+ *
+ *	 SELECT ... FROM items WHERE owner IN (SELECT id FROM allowed WHERE ...)
+ *	 ORDER BY v <-> q LIMIT 10
+ *
+ * and EXISTS, and a join with a unique column of a table that has no other use in
+ * the query.  For core these are joins, which are above the scan: it returns nearest
+ * rows until ten have passed.  If the column is a key column, another plan is offered:
+ *
+ *	 Nested Loop
+ *	   ->  Custom Scan (ecp list)						one row: the list
+ *			 ->  Seq Scan on allowed
+ *	   ->  Index Scan using items_v on items
+ *			 Index Cond: (owner = ANY (allowed.id))
+ *			 Order By: (v <-> q)
+ *
+ * The node reads all values of the other side and returns one row with an array of
+ * them, which the scan has as its condition by the parameter of the nested loop.  So
+ * the condition must be "column = value", with a plain column on the other side, and
+ * nothing else of the other side be wanted.  In the plan the array goes by the name of
+ * that column, as a Var of the array's type.
+ *
+ * It is not offered for more values than work_mem has room for, nor where rows are locked or changed, which may evaluate single rows
+ * again.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "base/compat.h"
+#include "commands/explain.h"
+#ifdef ECP_HAVE_EXPLAIN_HOOK
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#endif
+#include "ecp/plan/ecp_cost.h"
+#include "ecp/plan/ecp_match.h"
+#include "ecp/plan/ecp_path.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "utils/array.h"
+#include "utils/lsyscache.h"
+
+static set_join_pathlist_hook_type list_previous_hook;
+
+/* ---- the node ---- */
+
+typedef struct ListState
+{
+	CustomScanState css;		/* must be first */
+	AttrNumber	column;			/* of the child */
+	Oid			type;			/* of its values */
+	bool		done;
+	uint64		values;
+} ListState;
+
+static TupleTableSlot *
+list_next(ScanState *state)
+{
+	ListState  *list = (ListState *) state;
+	MemoryContext context = state->ps.ps_ExprContext->ecxt_per_tuple_memory;
+	TupleTableSlot *result = ExecClearTuple(state->ss_ScanTupleSlot);
+	ArrayBuildState *array = NULL;
+	TupleTableSlot *slot;
+
+	if (list->done)
+		return result;
+	list->done = true;
+	list->values = 0;
+	for (;;)
+	{
+		bool		isnull;
+		Datum		value;
+
+		slot = ExecProcNode(outerPlanState(list));
+		if (TupIsNull(slot))
+			break;
+		value = slot_getattr(slot, list->column, &isnull);
+		if (!isnull)			/* nothing equals NULL */
+		{
+			array = accumArrayResult(array, value, false, list->type, context);
+			list->values++;
+		}
+	}
+	if (array == NULL)
+		return result;
+	result->tts_values[0] = makeArrayResult(array, context);
+	result->tts_isnull[0] = false;
+	return ExecStoreVirtualTuple(result);
+}
+
+static bool
+list_recheck(ScanState *state, TupleTableSlot *slot)
+{
+	return true;
+}
+
+static void
+list_begin(CustomScanState *css, EState *estate, int eflags)
+{
+	ListState  *list = (ListState *) css;
+	const CustomScan *plan = castNode(CustomScan, css->ss.ps.plan);
+
+	outerPlanState(css) = ExecInitNode(outerPlan(plan), estate, eflags);
+	list->column = linitial_int(plan->custom_private);
+	list->type = (Oid) lsecond_int(plan->custom_private);
+}
+
+static TupleTableSlot *
+list_exec(CustomScanState *css)
+{
+	return ExecScan(&css->ss, list_next, list_recheck);
+}
+
+static void
+list_end(CustomScanState *css)
+{
+	ExecEndNode(outerPlanState(css));
+}
+
+static void
+list_rescan(CustomScanState *css)
+{
+	((ListState *) css)->done = false;
+	ExecScanReScan(&css->ss);
+	if (outerPlanState(css)->chgParam == NULL)
+		ExecReScan(outerPlanState(css));
+}
+
+static void
+list_explain(CustomScanState *css, List *ancestors, ExplainState * es)
+{
+	if (es->analyze)
+		ExplainPropertyUInteger("Values", NULL, ((ListState *) css)->values, es);
+}
+
+static const CustomExecMethods list_exec_methods = {
+	.CustomName = "ecp list",
+	.BeginCustomScan = list_begin,
+	.ExecCustomScan = list_exec,
+	.EndCustomScan = list_end,
+	.ReScanCustomScan = list_rescan,
+	.ExplainCustomScan = list_explain
+};
+
+static Node *
+list_create_state(CustomScan *plan)
+{
+	ListState  *list = palloc0_object(ListState);
+
+	NodeSetTag(list, T_CustomScanState);
+	list->css.methods = &list_exec_methods;
+	return (Node *) list;
+}
+
+static const CustomScanMethods list_methods = {
+	.CustomName = "ecp list",
+	.CreateCustomScanState = list_create_state
+};
+
+/* ---- paths and the plan ---- */
+
+static Plan *
+list_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
+		  List *clauses, List *plans)
+{
+	Plan	   *child = linitial(plans);
+	Var		   *values = linitial(path->custom_private);
+	TargetEntry *entry = tlist_member((Expr *) values, child->targetlist);
+	CustomScan *plan = makeNode(CustomScan);
+
+	if (entry == NULL)
+		elog(ERROR, "values of a list not found in its plan");
+	plan->scan.plan.targetlist = tlist;
+	plan->scan.plan.lefttree = child;
+	plan->custom_scan_tlist = copyObject(tlist);
+	plan->custom_private = list_make2_int(entry->resno, (int) values->vartype);
+	plan->methods = &list_methods;
+	return (Plan *) plan;
+}
+
+static const CustomPathMethods list_path_methods = {
+	.CustomName = "ecp list",
+	.PlanCustomPath = list_plan
+};
+
+/* One row with the array of the values of a path. */
+static Path *
+list_outer_path(Path *child, Var *values, Var *array)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = child->parent;
+	path->path.pathtarget = create_empty_pathtarget();
+	add_column_to_pathtarget(path->path.pathtarget, (Expr *) array, 0);
+	path->path.rows = 1;
+	path->path.startup_cost = path->path.total_cost =
+		child->total_cost + child->rows * cpu_operator_cost;
+	path->custom_paths = list_make1(child);
+	path->custom_private = list_make1(values);
+	path->methods = &list_path_methods;
+	return (Path *) path;
+}
+
+/* The key column of an index that is the left side of a comparison; or -1. */
+static int
+list_column(const EcpMatch *match, const OpExpr *op)
+{
+	const IndexOptInfo *index = match->index;
+
+	for (int column = 1; column < index->nkeycolumns; column++)
+	{
+		if (ecp_match_is_column(match, linitial(op->args), column) &&
+			index->indexcollations[column] == op->inputcollid &&
+			get_op_opfamily_strategy(op->opno, index->opfamily[column]) ==
+			BTEqualStrategyNumber)
+			return column;
+	}
+	return -1;
+}
+
+/* Offer the nested loop of the list and the scan of an index. */
+static void
+list_add_path(PlannerInfo *root, RelOptInfo *joinrel, const EcpMatch *match, int column,
+			  RestrictInfo *rinfo, const OpExpr *op, RelOptInfo *other,
+			  JoinPathExtraData *extra)
+{
+	Var		   *values = lsecond(op->args);
+	Var		   *array = copyObject(values);
+	ScalarArrayOpExpr *any = makeNode(ScalarArrayOpExpr);
+	IndexClause *clause = makeNode(IndexClause);
+	RestrictInfo *derived;
+	List	   *clauses = NIL;
+	JoinCostWorkspace workspace;
+	JoinPathExtraData many = *extra;
+	Path	   *outer;
+	Path	   *inner;
+	ListCell   *lc;
+
+	array->vartype = get_array_type(values->vartype);
+	array->vartypmod = -1;
+	any->opno = op->opno;
+	any->opfuncid = get_opcode(op->opno);
+	any->useOr = true;
+	any->inputcollid = op->inputcollid;
+	any->args = list_make2(linitial(op->args), array);
+	any->location = -1;
+
+	/* what the join lets through, the condition does */
+	derived = make_simple_restrictinfo(root, (Expr *) any);
+	derived->clause_relids = bms_copy(match->rel->relids);
+	derived->norm_selec = Min(joinrel->rows / Max(match->rel->rows, 1), 1);
+	clause->rinfo = rinfo;
+	clause->indexquals = list_make1(derived);
+	clause->indexcol = column;
+	foreach(lc, match->clauses)
+	{
+		IndexClause *before = lfirst_node(IndexClause, lc);
+
+		if (clause != NULL && before->indexcol > column)
+		{
+			clauses = lappend(clauses, clause);
+			clause = NULL;
+		}
+		clauses = lappend(clauses, before);
+	}
+	if (clause != NULL)
+		clauses = lappend(clauses, clause);
+
+	outer = list_outer_path(other->cheapest_total_path, values, array);
+	inner = (Path *) create_index_path(root, match->index, clauses,
+									   list_make1(match->order), list_make1_int(0), NIL,
+									   ForwardScanDirection, false,
+									   bms_copy(other->relids), 1.0, false);
+	ecp_cost_fetch(root, (IndexPath *) inner);
+	many.inner_unique = false;	/* many rows of the index for the list */
+	ecp_initial_cost_nestloop(root, &workspace, JOIN_INNER, outer, inner, &many);
+	add_path(joinrel, (Path *)
+			 create_nestloop_path(root, joinrel, JOIN_INNER, &workspace, &many, outer,
+								  inner, extra->restrictlist,
+								  list_make1(linitial(root->query_pathkeys)), NULL));
+}
+
+/*
+ * The only condition that joins a table with another, as "its column = column of the
+ * other"; NULL if there are others, or it is another one.
+ */
+static OpExpr *
+list_condition(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *other,
+			   const List *restrictlist, RestrictInfo **rinfo)
+{
+	ParamPathInfo *param = get_baserel_parampathinfo(root, rel, bms_copy(other->relids));
+	OpExpr	   *op;
+	Var		   *values;
+
+	if (list_length(restrictlist) != 1 || list_length(param->ppi_clauses) != 1)
+		return NULL;
+	*rinfo = linitial_node(RestrictInfo, param->ppi_clauses);
+	op = (OpExpr *) (*rinfo)->clause;
+	if (!is_opclause(op) || list_length(op->args) != 2 ||
+		!restriction_is_securely_promotable(*rinfo, rel))
+		return NULL;
+	if (bms_is_subset((*rinfo)->left_relids, other->relids))
+	{
+		if (!OidIsValid(get_commutator(op->opno)))
+			return NULL;
+		op = copyObject(op);
+		CommuteOpExpr(op);
+	}
+	values = lsecond(op->args);
+	if (!IsA(values, Var) || values->varattno <= 0 || values->varlevelsup > 0 ||
+		!bms_is_member(values->varno, other->relids) ||
+		bms_is_member(rel->relid, pull_varnos(root, (Node *) values)) ||
+		!OidIsValid(get_array_type(values->vartype)))
+		return NULL;
+	return op;
+}
+
+static void
+list_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *rel,
+		  RelOptInfo *other, JoinType type, JoinPathExtraData *extra)
+{
+	RestrictInfo *rinfo;
+	OpExpr	   *op;
+	List	   *matches;
+	ListCell   *lc;
+
+	if (list_previous_hook)
+		list_previous_hook(root, joinrel, rel, other, type, extra);
+	if ((type != JOIN_SEMI && !(type == JOIN_INNER && extra->inner_unique)) ||
+		root->query_pathkeys == NIL || root->rowMarks != NIL ||
+		root->parse->commandType != CMD_SELECT ||
+		rel->reloptkind != RELOPT_BASEREL || rel->indexlist == NIL ||
+		planner_rt_fetch(rel->relid, root)->inh ||
+		!bms_is_empty(rel->lateral_relids) || !bms_is_empty(other->lateral_relids) ||
+		other->cheapest_total_path == NULL ||
+		!bms_is_empty(PATH_REQ_OUTER(other->cheapest_total_path)) ||
+		other->rows * other->reltarget->width > work_mem * 1024.0 ||
+		!bms_is_subset(pull_varnos(root, (Node *) joinrel->reltarget->exprs), rel->relids))
+		return;
+	matches = ecp_match_indexes(root, rel);
+	if (matches == NIL)
+		return;
+	op = list_condition(root, rel, other, extra->restrictlist, &rinfo);
+	foreach(lc, op == NULL ? NIL : matches)
+	{
+		const EcpMatch *match = lfirst(lc);
+		int			column = list_column(match, op);
+
+		if (column > 0 && match->order != NULL && match->usable && match->nearest &&
+			!ecp_match_is_superseded(match, matches))
+			list_add_path(root, joinrel, match, column, rinfo, op, other, extra);
+	}
+}
+
+/* Install the hook; called by ecp_path_init(). */
+void
+ecp_path_list_init(void)
+{
+	RegisterCustomScanMethods(&list_methods);
+	list_previous_hook = set_join_pathlist_hook;
+	set_join_pathlist_hook = list_hook;
+}
