@@ -120,6 +120,28 @@ SELECT ecp_index_check('temporary_i', true);
 INSERT INTO temporary_t SELECT * FROM temporary_t;
 SELECT ecp_index_check('temporary_i', true);
 
+-- searches beside buffers find as many rows as there are, and so does a batch, from
+-- fewer pages
+CREATE TABLE summary_q AS SELECT x::bigint AS id, pg_temp.clustered_bytes(x * 331, 12, 60) AS v FROM generate_series(1, 40) x;
+CREATE FUNCTION batch(condition text, OUT answers bigint, OUT differ bigint, OUT few boolean) LANGUAGE plpgsql AS $$
+DECLARE
+	before bigint;
+BEGIN
+	SET LOCAL enable_seqscan = off;
+	EXECUTE format('CREATE TEMP TABLE searched AS SELECT q.id AS query, s.d FROM summary_q q,
+		LATERAL (SELECT v <-> q.v AS d FROM summary_t t WHERE %s ORDER BY t.v <-> q.v LIMIT 5) s', condition);
+	SELECT s.pages FROM ecp_stat_get('summary_i') s INTO before;
+	EXECUTE format('CREATE TEMP TABLE batch AS SELECT query, distance FROM ecp_knn_batch(''summary_i'', ''SELECT id, v FROM summary_q'', 5, %L)', condition);
+	SELECT s.pages - before < pg_relation_size('summary_i') / 8192 / 4 FROM ecp_stat_get('summary_i') s INTO few;
+	SELECT count(*) FROM batch INTO answers;
+	SELECT count(*) FROM ((TABLE searched EXCEPT ALL TABLE batch) UNION ALL (TABLE batch EXCEPT ALL TABLE searched)) x INTO differ;
+	DROP TABLE searched, batch;
+END $$;
+SET ecp.enable_batch_join = off;
+SELECT condition, r.* FROM unnest(ARRAY['tenant = 1500', 'tags @> ''{1700}''', 'tenant BETWEEN 1500 AND 1501', 'tags @> ''{5555}''']) condition, batch(condition) r;
+RESET ecp.enable_batch_join;
+DROP TABLE summary_q;
+
 -- without them
 ANALYZE summary_t;
 REINDEX INDEX summary_i;

@@ -398,7 +398,8 @@ search_read_nearest(EcpSearch *search)
 	search->stats.windows++;
 	for (int n = 0;;)
 	{
-		if (n == 0 || n == look)
+		/* those that wait may be buffers, which lead to no look */
+		if (n == 0 || n == look || EcpProbeWaiting(probe) == 0)
 			search_take_clusters(search, n, EcpLookNext(look));
 		if (EcpProbeWaiting(probe) == 0)
 		{
