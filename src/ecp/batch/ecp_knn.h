@@ -86,6 +86,7 @@ typedef struct EcpKnnCluster
 	uint32		nlive;			/* rows there; first, as its leader says */
 	uint32		npassed;		/* of them compared: those that pass the
 								 * filter */
+	bool		skip;			/* none of them does, by the summary */
 	Buffer		recent[ECP_KNN_RECENT]; /* of its first pages, as last seen */
 } EcpKnnCluster;
 
@@ -246,6 +247,7 @@ typedef struct EcpKnn
 	/* a condition that the index knows, or NULL */
 	ScanKeyData *keys;
 	EcpAttrFilter *filter;
+	EcpSummaryTest *summary;	/* what it asks of summaries, or NULL */
 
 	/* the arrays in shared memory */
 	char	   *elements;

@@ -28,8 +28,9 @@
 
 /* Find the slot of a cluster in the hash table, or fill one. */
 static uint32
-descent_cluster(EcpKnn *knn, const EcpChildData *child)
+descent_cluster(EcpKnn *knn, const EcpClusterRef *ref)
 {
+	const EcpChildData *child = &ref->child;
 	uint32		mask = knn->plan->nslots - 1;
 	uint32		c = murmurhash32(child->ecpc_blk) & mask;
 
@@ -45,6 +46,9 @@ descent_cluster(EcpKnn *knn, const EcpChildData *child)
 			cluster->npages = child->ecpc_npages;
 			cluster->run = child->ecpc_run;
 			cluster->nlive = child->ecpc_nrows;
+			if (knn->summary)
+				cluster->skip = ecp_probe_rules_out(knn->index, &knn->plan->state,
+													knn->snapshot, knn->summary, ref);
 			return c;
 		}
 		/* a failed exchange has set blk to what is there */
@@ -111,7 +115,7 @@ descent_query(EcpKnn *knn, int q, const DescentMemory *memory)
 		}
 		if (!ecp_descent_next(descent, &memory->refs[r]))
 			break;
-		refs[r].cluster = descent_cluster(knn, &memory->refs[r].child);
+		refs[r].cluster = descent_cluster(knn, &memory->refs[r]);
 		refs[r].rank = memory->refs[r].rank;
 		if (memory->refs[r].is_buffer)
 			refs[r].cluster |= ECP_KNN_BUFFER;

@@ -413,8 +413,8 @@ reader_prefetch(EcpKnn *knn, int current, int *next, int end)
 		BlockNumber blk = pg_atomic_read_u32(&cluster->blk);
 		uint32		npages = Min(cluster->npages, ECP_RUN_PAGES_MAX);
 
-		if (!EcpSweepIsJump(sweep, pg_atomic_read_u32(&before->blk) +
-							before->npages, blk))
+		if (cluster->skip || !EcpSweepIsJump(sweep, pg_atomic_read_u32(&before->blk) +
+											 before->npages, blk))
 			continue;
 		ecp_probe_prefetch(knn->index, blk, npages);
 	}
@@ -437,6 +437,7 @@ reader_give(EcpKnnReader *reader, int c, int end)
 		refs[i].child.ecpc_run = cluster->run;
 		refs[i].child.ecpc_npages = cluster->npages;
 		refs[i].child.ecpc_nrows = cluster->nlive;
+		refs[i].skip = cluster->skip;
 		refs[i].recent = cluster->recent;
 		refs[i].nrecent = Min(cluster->npages, ECP_KNN_RECENT);
 	}
@@ -463,6 +464,11 @@ ecp_knn_read(EcpKnn *knn, int first, int end)
 
 		if (c == given)
 			given = reader_give(reader, c, end);
+		if (cluster->skip)
+		{
+			ecp_probe_next(&reader->probe);
+			continue;
+		}
 		ecp_sweep_to(&reader->sweep, pg_atomic_read_u32(&cluster->blk),
 					 cluster->npages);
 		if (EcpSweepIsCold(&reader->sweep))

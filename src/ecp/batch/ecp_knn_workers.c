@@ -195,6 +195,8 @@ knn_set_filter(EcpKnn *knn)
 								  plan->nkeys);
 	knn->filter = ecp_attr_filter_create(knn->index, knn->keys, plan->nkeys,
 										 &never, &recheck);
+	if (knn->filter)
+		knn->summary = ecp_attr_filter_summary(knn->filter, &plan->state.meta);
 }
 
 /*

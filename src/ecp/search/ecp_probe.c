@@ -369,44 +369,49 @@ probe_read_cluster(EcpProbe *probe, const EcpClusterRef *ref)
 
 /* The page of the parent that has a cluster's summary, in its run. */
 static inline uint32
-probe_summary_page(const EcpProbe *probe, const EcpClusterRef *ref)
+summary_page(const EcpIndexState *state, const EcpClusterRef *ref)
 {
-	return ecp_summary_page(&probe->state->node, ref->parent->summary_page,
+	return ecp_summary_page(&state->node, ref->parent->summary_page,
 							ref->parent_slot);
 }
 
 /* Where that page was seen. */
 static inline Buffer *
-probe_summary_recent(const EcpProbe *probe, const EcpClusterRef *ref)
+summary_recent(const EcpIndexState *state, const EcpClusterRef *ref)
 {
-	return &ref->parent->summary_recent[probe_summary_page(probe, ref) -
+	return &ref->parent->summary_recent[summary_page(state, ref) -
 										ref->parent->summary_page];
 }
 
-/* Has a cluster no row that fulfils the conditions, by its summary? */
-static bool
-probe_skips(EcpProbe *probe, const EcpClusterRef *ref)
+/*
+ * Has a cluster no row that fulfils the conditions, by its summary?  A cluster that is
+ * the root, and an insert buffer, have none.
+ */
+bool
+ecp_probe_rules_out(Relation index, const EcpIndexState *state, Snapshot snapshot,
+					const EcpSummaryTest *test, const EcpClusterRef *ref)
 {
-	const EcpGeometry *geo = &probe->state->node;
+	const EcpGeometry *geo = &state->node;
 	const EcpNode *node = ref->parent;
-	uint32		pageno = probe_summary_page(probe, ref);
+	uint32		pageno;
 	Buffer		buffer;
 	const char *summary;
-	bool		skip;
+	bool		result;
 
-	buffer = probe_pin_recent(probe->index, node->blk + pageno,
-							  probe_summary_recent(probe, ref));
+	if (ref->is_buffer || node == NULL)
+		return false;
+	pageno = summary_page(state, ref);
+	buffer = probe_pin_recent(index, node->blk + pageno, summary_recent(state, ref));
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	if (!ecp_page_check_run(probe->index, buffer, ECP_PAGE_VECTOR, node->run,
-							pageno))
-		ecp_report_moved(probe->index, node->blk + pageno);
-	ecp_test_for_old_snapshot(probe->snapshot, probe->index, BufferGetPage(buffer));
+	if (!ecp_page_check_run(index, buffer, ECP_PAGE_VECTOR, node->run, pageno))
+		ecp_report_moved(index, node->blk + pageno);
+	ecp_test_for_old_snapshot(snapshot, index, BufferGetPage(buffer));
 	summary = EcpPageGetStream(BufferGetPage(buffer)) +
 		EcpSummaryOffset(geo, ref->parent_slot);
-	skip = ecp_summary_is_of(summary, ref->child.ecpc_run) &&
-		!ecp_summary_test(probe->summary, summary, geo->summary_bytes);
+	result = ecp_summary_is_of(summary, ref->child.ecpc_run) &&
+		!ecp_summary_test(test, summary, geo->summary_bytes);
 	UnlockReleaseBuffer(buffer);
-	return skip;
+	return result;
 }
 
 /* Fetch a summary into the processor's cache. */
@@ -414,9 +419,12 @@ static void
 probe_warm_summary(const EcpProbe *probe, const EcpClusterRef *ref)
 {
 	const EcpGeometry *geo = &probe->state->node;
-	Buffer		buffer = *probe_summary_recent(probe, ref);
+	Buffer		buffer;
 	const char *page;
 
+	if (ref->is_buffer || ref->parent == NULL)
+		return;
+	buffer = *summary_recent(probe->state, ref);
 	if (buffer <= 0)
 		return;
 	page = BufferGetPage(buffer);
@@ -430,7 +438,6 @@ probe_warm_summary(const EcpProbe *probe, const EcpClusterRef *ref)
 /*
  * Ask the summaries of the clusters that come next, "ahead" of them or some more.
  * Only where few rows fulfil the conditions, since else most clusters have one.
- * A cluster that is the root, and an insert buffer, have none.
  */
 static void
 probe_ask(EcpProbe *probe, int ahead)
@@ -443,19 +450,11 @@ probe_ask(EcpProbe *probe, int ahead)
 		return;
 	end = Max(end, Min(probe->next_ref + ahead, probe->nrefs));
 	for (int i = from; i < end; i++)
-	{
-		const EcpClusterRef *ref = &probe->refs[i];
-
-		if (!ref->is_buffer && ref->parent != NULL)
-			probe_warm_summary(probe, ref);
-	}
+		probe_warm_summary(probe, &probe->refs[i]);
 	for (int i = from; i < end; i++)
-	{
-		EcpClusterRef *ref = &probe->refs[i];
-
-		if (!ref->is_buffer && ref->parent != NULL)
-			ref->skip = probe_skips(probe, ref);
-	}
+		probe->refs[i].skip = ecp_probe_rules_out(probe->index, probe->state,
+												  probe->snapshot, probe->summary,
+												  &probe->refs[i]);
 	probe->asked = end;
 }
 

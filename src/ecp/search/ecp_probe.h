@@ -76,6 +76,9 @@ extern void ecp_probe_added(EcpProbe *probe, int n);
 extern int	ecp_probe_take(EcpProbe *probe, EcpDescent *descent, uint64 n);
 extern void ecp_probe_prefetch(Relation index, BlockNumber blk,
 							   uint32 npages);
+extern bool ecp_probe_rules_out(Relation index, const EcpIndexState *state,
+								Snapshot snapshot, const EcpSummaryTest *test,
+								const EcpClusterRef *ref);
 extern uint32 ecp_probe_skips(EcpProbe *probe);
 extern void ecp_probe_next(EcpProbe *probe);
 extern void ecp_probe_pause(EcpProbe *probe);
