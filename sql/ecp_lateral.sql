@@ -70,6 +70,13 @@ SELECT query, c.* FROM unnest(ARRAY[
 	'SELECT q.id, n.id AS n, p.id AS p FROM lateral_q q JOIN lateral_q p ON p.id = q.id + 1, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> p.w LIMIT 3) n',
 	'SELECT q.tenant, count(*), min(n.id) FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w LIMIT 10) n GROUP BY q.tenant ORDER BY 1',
 	'WITH q AS MATERIALIZED (SELECT * FROM lateral_q) SELECT q.id, n.id AS n FROM q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w LIMIT 10) n',
+	'SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w8 LIMIT 10) n',
+	'SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w[1:32] LIMIT 10) n',
+	'SELECT q.id, n.id AS n FROM lateral_q q LEFT JOIN LATERAL (SELECT id FROM lateral_t ORDER BY v <-> CASE WHEN q.k > 1 THEN q.w ELSE (q.w8::text)::real[] END LIMIT 3) n ON true',
+	'SELECT q.id, n.id AS n FROM (SELECT id, array_to_json(w) AS j FROM lateral_q) q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> translate(q.j::text, ''[]'', ''{}'')::real[] LIMIT 3) n',
+	'SELECT q.id, n.id AS n FROM lateral_q q JOIN lateral_q p ON p.id = q.id + 1, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> coalesce(p.w, q.w) LIMIT 3) n',
+	'SELECT x, s.* FROM generate_series(1, 3) x, LATERAL (SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w[1:32] LIMIT 10) n WHERE q.k = x OFFSET 0) s',
+	'SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w[1:q.k + 32] LIMIT 10) n',
 	'SELECT x, q.id, n.id AS n FROM generate_series(1, 3) x, LATERAL (SELECT * FROM lateral_q WHERE k = x) q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w LIMIT 10) n',
 	'SELECT x, s.* FROM generate_series(1, 3) x, LATERAL (SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t WHERE tenant = x ORDER BY v <-> q.w LIMIT 10) n OFFSET 0) s',
 	'SELECT x, s.* FROM generate_series(1, 3) x, LATERAL (SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w LIMIT 10) n WHERE q.k = x OFFSET 0) s'
@@ -83,12 +90,14 @@ SELECT query, c.* FROM unnest(ARRAY[
 	'SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w LIMIT q.k) n',
 	'SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w FETCH FIRST 5 ROWS WITH TIES) n',
 	'SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t WHERE v <-> q.w < 12 ORDER BY v <-> q.w LIMIT 10) n',
-	'SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w8 LIMIT 10) n',
-	'SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w[1:32] LIMIT 10) n',
 	'SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t WHERE random() >= 0 ORDER BY v <-> q.w LIMIT 10) n',
 	'SELECT q.id, n.id AS n FROM (SELECT *, random() FROM lateral_q OFFSET 0) q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w LIMIT 10) n',
 	'SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w LIMIT 10) n WHERE q.id < 4',
 	'SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w LIMIT 10) n LIMIT 15',
+	'SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w[1:32 / (396 - q.id) + 33] LIMIT 10) n LIMIT 300',
+	'SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> coalesce(q.w, (SELECT w FROM lateral_q WHERE id = 1)) LIMIT 10) n',
+	'SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> (SELECT w FROM lateral_q p WHERE p.id = q.id) LIMIT 10) n',
+	'SELECT x, s.* FROM generate_series(1, 3) x, LATERAL (SELECT q.id, n.id AS n FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w[x:32] LIMIT 10) n WHERE x = 1 OFFSET 0) s',
 	'SELECT q.id, ARRAY(SELECT id FROM lateral_t ORDER BY v <-> q.w LIMIT 10) FROM lateral_q q'
 	]) AS query, lateral_check(query) AS c;
 

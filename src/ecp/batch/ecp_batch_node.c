@@ -64,7 +64,7 @@ typedef struct NodeRow
 typedef struct NodeState
 {
 	CustomScanState css;		/* must be first */
-	AttrNumber	column;
+	ExprState  *vector;			/* of a row */
 	Oid			index;
 	int			k;				/* that the planner knew, or 0 */
 	dlist_node	place;			/* in node_states */
@@ -107,6 +107,7 @@ static Size
 node_add_row(NodeState *node, TupleTableSlot *slot)
 {
 	MemoryContext old = MemoryContextSwitchTo(node->context);
+	ExprContext *econtext = node->css.ss.ps.ps_ExprContext;
 	NodeRow    *row;
 	Datum		value;
 	bool		isnull;
@@ -122,7 +123,12 @@ node_add_row(NodeState *node, TupleTableSlot *slot)
 	memset(row, 0, sizeof(NodeRow));
 	row->tuple = ExecCopySlotMinimalTuple(slot);
 	bytes = row->tuple->t_len + sizeof(NodeRow) + node->k * sizeof(EcpRanked);
-	value = slot_getattr(slot, node->column, &isnull);
+
+	/* by the slot that the expression has been compiled for */
+	ExecForceStoreMinimalTuple(row->tuple, node->css.ss.ss_ScanTupleSlot, false);
+	econtext->ecxt_scantuple = node->css.ss.ss_ScanTupleSlot;
+	ResetExprContext(econtext);
+	value = ExecEvalExprSwitchContext(node->vector, econtext, &isnull);
 	if (!isnull)
 	{
 		row->vector = PG_DETOAST_DATUM_COPY(value);
@@ -321,9 +327,9 @@ node_begin(CustomScanState *css, EState *estate, int eflags)
 	const CustomScan *plan = castNode(CustomScan, css->ss.ps.plan);
 
 	outerPlanState(css) = ExecInitNode(outerPlan(plan), estate, eflags);
-	node->column = linitial_int(plan->custom_private);
-	node->k = lsecond_int(plan->custom_private);
-	node->index = (Oid) lthird_int(plan->custom_private);
+	node->vector = ExecInitExpr(linitial(plan->custom_exprs), &css->ss.ps);
+	node->k = linitial_int(plan->custom_private);
+	node->index = (Oid) lsecond_int(plan->custom_private);
 	node->context = AllocSetContextCreate(estate->es_query_cxt, "ecp batch rows",
 										  ALLOCSET_DEFAULT_SIZES);
 	node->max_rows = 64;
@@ -402,14 +408,15 @@ static const CustomScanMethods node_methods = {
 };
 
 CustomScan *
-ecp_batch_node_create(Plan *outer, AttrNumber column, Oid index, int k)
+ecp_batch_node_create(Plan *outer, Node *vector, Oid index, int k)
 {
 	CustomScan *plan = makeNode(CustomScan);
 
 	plan->scan.plan.targetlist = copyObject(outer->targetlist);
 	plan->scan.plan.lefttree = outer;
 	plan->custom_scan_tlist = copyObject(outer->targetlist);
-	plan->custom_private = list_make3_int(column, k, (int) index);
+	plan->custom_exprs = list_make1(vector);
+	plan->custom_private = list_make2_int(k, (int) index);
 	plan->methods = &node_methods;
 	return plan;
 }

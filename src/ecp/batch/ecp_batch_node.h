@@ -14,12 +14,10 @@
 #define ECP_BATCH_ROWS_MIN	8
 
 /*
- * A plan that returns the rows of "outer", among whose columns "column" is a vector
- * that scans of an index, for the k nearest, will be asked about; k = 0 if the LIMIT is
- * not known yet.
+ * A plan that returns the rows of "outer", of which "vector" is what scans of an index,
+ * for the k nearest, will be asked about; k = 0 if the LIMIT is not known yet.
  */
-extern CustomScan *ecp_batch_node_create(Plan *outer, AttrNumber column, Oid index,
-										 int k);
+extern CustomScan *ecp_batch_node_create(Plan *outer, Node *vector, Oid index, int k);
 extern void ecp_batch_node_init(void);
 
 #endif							/* ECP_BATCH_NODE_H */

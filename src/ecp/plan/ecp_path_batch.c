@@ -6,11 +6,11 @@
  *	 SELECT ... FROM queries q CROSS JOIN LATERAL
  *		 (SELECT ... FROM items ORDER BY v <-> q.v LIMIT k) n
  *
- * For core that is a nested loop with a scan for each outer row.  If nothing
- * but the vector is of the outer row, then a node on the outer side that reads rows ahead
- * (ecp_batch_node.c) lets the scans of many rows be done at once.  The loop remains what it
- * is, so the path is offered for what core offers a nested loop for: an inner or left
- * join with the subquery, in any order of outer rows.
+ * For core that is a nested loop with a scan for each outer row.  If nothing but the
+ * vector is of the outer row, q.v or an expression of its columns, then a node on the
+ * outer side that reads rows ahead (ecp_batch_node.c) lets the scans of many rows be done
+ * at once.  The loop remains what it is, so the path is offered for what core offers a
+ * nested loop for: an inner or left join with the subquery, in any order of outer rows.
  *
  * It is not offered where rows are locked or changed, which may evaluate single rows again,
  * nor if the query calls volatile functions, which would be called for rows that the
@@ -44,7 +44,7 @@ typedef struct BatchInner
 {
 	SubqueryScanPath *path;
 	IndexPath  *scan;			/* what it comes down to */
-	Var		   *vector;			/* of the outer row */
+	Node	   *vector;			/* of the outer row, by its columns */
 	int			k;				/* 0 = not known yet */
 	double		k_estimate;
 } BatchInner;
@@ -124,39 +124,62 @@ batch_conditions_fit(const IndexPath *scan, List *outer_params)
 	return true;
 }
 
-/* The outer row's column that a scan orders by, or NULL. */
-static Var *
-batch_vector(const IndexPath *scan, List *outer_params)
+/* Put columns of the outer row in the place of the parameters that they are inside. */
+static Node *
+batch_outer_mutator(Node *node, void *context)
 {
-	const OpExpr *order = linitial(scan->indexorderbys);
-	ListCell   *lc;
-
-	if (!IsA(order, OpExpr))
+	if (node == NULL)
 		return NULL;
-	foreach(lc, order->args)
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC)
 	{
-		Node	   *arg = lfirst(lc);
-		ListCell   *lc2;
+		ListCell   *lc;
 
-		while (IsA(arg, RelabelType))
-			arg = (Node *) ((RelabelType *) arg)->arg;
-		if (!IsA(arg, Param) ||
-			((Param *) arg)->paramkind != PARAM_EXEC)
-			continue;
-		foreach(lc2, outer_params)
+		foreach(lc, (List *) context)
 		{
-			const PlannerParamItem *item = lfirst_node(PlannerParamItem, lc2);
+			const PlannerParamItem *item = lfirst_node(PlannerParamItem, lc);
 
-			if (item->paramId == ((Param *) arg)->paramid && IsA(item->item, Var))
-				return (Var *) item->item;
+			if (item->paramId == ((Param *) node)->paramid)
+				return copyObject(item->item);
 		}
 	}
-	return NULL;
+	return expression_tree_mutator(node, batch_outer_mutator, context);
+}
+
+/* Is there what only the subquery can compute? */
+static bool
+batch_is_inner(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) || IsA(node, PlaceHolderVar) ||
+		(IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC))
+		return true;
+	return expression_tree_walker(node, batch_is_inner, context);
+}
+
+/*
+ * The vector that a scan orders by, as an expression of the outer row's columns, or NULL.
+ * It may fail for rows that the loop does not come to, unless it comes to all.
+ */
+static Node *
+batch_vector(const PlannerInfo *root, const IndexPath *scan, List *outer_params)
+{
+	const OpExpr *order = linitial(scan->indexorderbys);
+	Node	   *vector;
+
+	if (!IsA(order, OpExpr) || !batch_has_outer(lsecond(order->args), outer_params))
+		return NULL;
+	vector = batch_outer_mutator(lsecond(order->args), outer_params);
+	while (IsA(vector, RelabelType))
+		vector = (Node *) ((RelabelType *) vector)->arg;
+	if (!IsA(vector, Var) && (root->tuple_fraction > 0 || batch_is_inner(vector, NULL)))
+		return NULL;
+	return vector;
 }
 
 /* Is a path of the subquery one that batches answer? */
 static bool
-batch_match(RelOptInfo *inner, Path *path, BatchInner *match)
+batch_match(const PlannerInfo *root, RelOptInfo *inner, Path *path, BatchInner *match)
 {
 	const LimitPath *limit;
 	Path	   *scan;
@@ -184,7 +207,7 @@ batch_match(RelOptInfo *inner, Path *path, BatchInner *match)
 	match->k = count > 0 && (offset > 0 || limit->limitOffset == NULL) ?
 		offset + count : 0;
 	match->k_estimate = match->k > 0 ? match->k : limit->path.rows;
-	match->vector = batch_vector(match->scan, inner->subplan_params);
+	match->vector = batch_vector(root, match->scan, inner->subplan_params);
 	return match->vector != NULL;
 }
 
@@ -194,13 +217,7 @@ static Plan *
 batch_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 		   List *clauses, List *plans)
 {
-	Plan	   *outer = linitial(plans);
-	TargetEntry *vector = tlist_member(linitial(path->custom_private),
-									   outer->targetlist);
-
-	if (vector == NULL)
-		elog(ERROR, "vector of a batch not found in its plan");
-	return (Plan *) ecp_batch_node_create(outer, vector->resno,
+	return (Plan *) ecp_batch_node_create(linitial(plans), linitial(path->custom_private),
 										  intVal(lsecond(path->custom_private)),
 										  intVal(lthird(path->custom_private)));
 }
@@ -265,7 +282,7 @@ batch_add_path(PlannerInfo *root, RelOptInfo *joinrel, Path *outer, RelOptInfo *
 	JoinCostWorkspace workspace;
 
 	if (outer->rows < ECP_BATCH_ROWS_MIN || !bms_is_empty(PATH_REQ_OUTER(outer)) ||
-		!list_member(outer->pathtarget->exprs, match->vector))
+		list_difference(pull_var_clause(match->vector, 0), outer->pathtarget->exprs) != NIL)
 		return;
 	outer_path = batch_outer_path(outer, inner, match);
 	if (outer_path == NULL)
@@ -319,7 +336,7 @@ batch_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
 		ListCell   *lc2;
 
 		if (!bms_is_subset(PATH_REQ_OUTER((Path *) lfirst(lc)), outer->relids) ||
-			!batch_match(inner, lfirst(lc), &match))
+			!batch_match(root, inner, lfirst(lc), &match))
 			continue;
 		foreach(lc2, outer->pathlist)
 			batch_add_path(root, joinrel, lfirst(lc2), inner, &match, type, extra);
