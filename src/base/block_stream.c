@@ -75,13 +75,13 @@ ecp_block_stream_begin(Relation rel, BufferAccessStrategy strategy,
 }
 
 Buffer
-ecp_block_stream_next(EcpBlockStream * stream)
+ecp_block_stream_next(EcpBlockStream *stream)
 {
 	return read_stream_next_buffer(stream->stream, NULL);
 }
 
 void
-ecp_block_stream_end(EcpBlockStream * stream)
+ecp_block_stream_end(EcpBlockStream *stream)
 {
 	read_stream_end(stream->stream);
 	pfree(stream);
@@ -106,7 +106,7 @@ ecp_block_stream_begin(Relation rel, BufferAccessStrategy strategy,
 }
 
 Buffer
-ecp_block_stream_next(EcpBlockStream * stream)
+ecp_block_stream_next(EcpBlockStream *stream)
 {
 	while (!stream->ended && stream->nahead - stream->nread < stream->distance)
 	{
@@ -129,7 +129,7 @@ ecp_block_stream_next(EcpBlockStream * stream)
 }
 
 void
-ecp_block_stream_end(EcpBlockStream * stream)
+ecp_block_stream_end(EcpBlockStream *stream)
 {
 	pfree(stream);
 }

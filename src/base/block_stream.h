@@ -21,13 +21,13 @@ typedef BlockNumber (*EcpBlockStreamNext) (void *arg);
  * Begin to read the main fork of a relation for maintenance; "strategy" may be
  * NULL.  Blocks are asked for ahead of their use, all of them exist.
  */
-extern EcpBlockStream * ecp_block_stream_begin(Relation rel,
-											   BufferAccessStrategy strategy,
-											   EcpBlockStreamNext next, void *arg);
+extern EcpBlockStream *ecp_block_stream_begin(Relation rel,
+											  BufferAccessStrategy strategy,
+											  EcpBlockStreamNext next, void *arg);
 
 /* The next block, pinned; InvalidBuffer at the end */
-extern Buffer ecp_block_stream_next(EcpBlockStream * stream);
-extern void ecp_block_stream_end(EcpBlockStream * stream);
+extern Buffer ecp_block_stream_next(EcpBlockStream *stream);
+extern void ecp_block_stream_end(EcpBlockStream *stream);
 
 /* Blocks of an array, for ecp_block_stream_list() as "next" */
 typedef struct EcpBlockList
@@ -35,7 +35,7 @@ typedef struct EcpBlockList
 	const BlockNumber *blocks;
 	int			nblocks;
 	int			at;
-}			EcpBlockList;
+} EcpBlockList;
 
 extern BlockNumber ecp_block_stream_list(void *list);
 

@@ -20,14 +20,14 @@
 #include "utils/wait_event.h"
 
 static void
-team_forget_snapshot(EcpIndexTeam * team)
+team_forget_snapshot(EcpIndexTeam *team)
 {
 	if (IsMVCCSnapshot(team->snapshot))
 		UnregisterSnapshot(team->snapshot);
 }
 
 bool
-ecp_index_team_create(EcpIndexTeam * team, const char *entry, int nworkers,
+ecp_index_team_create(EcpIndexTeam *team, const char *entry, int nworkers,
 					  Size bytes, Relation heap, Relation index,
 					  IndexInfo *info)
 {
@@ -64,7 +64,7 @@ ecp_index_team_create(EcpIndexTeam * team, const char *entry, int nworkers,
 }
 
 bool
-ecp_index_team_launch(EcpIndexTeam * team)
+ecp_index_team_launch(EcpIndexTeam *team)
 {
 	ecp_team_launch(&team->team, true);
 	if (team->team.nworkers > 0)
@@ -74,16 +74,16 @@ ecp_index_team_launch(EcpIndexTeam * team)
 }
 
 void
-ecp_index_team_end(EcpIndexTeam * team)
+ecp_index_team_end(EcpIndexTeam *team)
 {
 	ecp_team_end(&team->team);
 	team_forget_snapshot(team);
 }
 
 void
-ecp_index_team_attach(EcpIndexTeam * team, shm_toc *toc)
+ecp_index_team_attach(EcpIndexTeam *team, shm_toc *toc)
 {
-	const		EcpIndexTeamShared *shared;
+	const EcpIndexTeamShared *shared;
 
 	ecp_team_attach(&team->team, toc);
 	shared = (const EcpIndexTeamShared *) team->team.shared;
@@ -98,7 +98,7 @@ ecp_index_team_attach(EcpIndexTeam * team, shm_toc *toc)
 }
 
 void
-ecp_index_team_detach(EcpIndexTeam * team)
+ecp_index_team_detach(EcpIndexTeam *team)
 {
 	index_close(team->index, team->index_lock);
 	table_close(team->heap, team->heap_lock);
@@ -121,7 +121,7 @@ void
 ecp_index_team_sums(EcpTeam *team, IndexInfo *info, double *heap_tuples,
 					double *index_tuples)
 {
-	const		EcpIndexTeamShared *shared = (const EcpIndexTeamShared *) team->shared;
+	const EcpIndexTeamShared *shared = (const EcpIndexTeamShared *) team->shared;
 
 	*heap_tuples = shared->heap_tuples;
 	*index_tuples = shared->index_tuples;

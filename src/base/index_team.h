@@ -27,7 +27,7 @@ typedef struct EcpIndexTeamShared
 	double		heap_tuples;
 	double		index_tuples;
 	bool		broken_hot_chain;
-}			EcpIndexTeamShared;
+} EcpIndexTeamShared;
 
 /* One process's view: the beginning of a larger struct. */
 typedef struct EcpIndexTeam
@@ -42,24 +42,24 @@ typedef struct EcpIndexTeam
 	/* a worker only */
 	LOCKMODE	heap_lock;
 	LOCKMODE	index_lock;
-}			EcpIndexTeam;
+} EcpIndexTeam;
 
 /*
  * The backend: as ecp_team_create(), for the scan that builds an index.  The
  * team is all zeros; what the caller's struct has behind EcpIndexTeamShared is
  * zeros, too.
  */
-extern bool ecp_index_team_create(EcpIndexTeam * team, const char *entry,
+extern bool ecp_index_team_create(EcpIndexTeam *team, const char *entry,
 								  int nworkers, Size bytes, Relation heap,
 								  Relation index, IndexInfo *info);
 
 /* Start the workers; returns false, and there is no team, if none started. */
-extern bool ecp_index_team_launch(EcpIndexTeam * team);
-extern void ecp_index_team_end(EcpIndexTeam * team);
+extern bool ecp_index_team_launch(EcpIndexTeam *team);
+extern void ecp_index_team_end(EcpIndexTeam *team);
 
 /* A worker: attach, and open table and index; and close them. */
-extern void ecp_index_team_attach(EcpIndexTeam * team, shm_toc *toc);
-extern void ecp_index_team_detach(EcpIndexTeam * team);
+extern void ecp_index_team_attach(EcpIndexTeam *team, shm_toc *toc);
+extern void ecp_index_team_detach(EcpIndexTeam *team);
 
 /* Add what a process has found to what the team has. */
 extern void ecp_index_team_add(EcpTeam *team, double heap_tuples,

@@ -39,11 +39,11 @@ typedef struct OutOfLine
 	const IndexInfo *info;
 	TupleDesc	desc;			/* of the table */
 	double		bytes;
-}			OutOfLine;
+} OutOfLine;
 
 /* Columns only: what an expression reads is not seen in its result. */
 static bool
-column_varlena(const OutOfLine * look, int i)
+column_varlena(const OutOfLine *look, int i)
 {
 	AttrNumber	attnum = look->info->ii_IndexAttrNumbers[i];
 
@@ -52,7 +52,7 @@ column_varlena(const OutOfLine * look, int i)
 
 /* What a row has out of line. */
 static void
-look_row(OutOfLine * look, HeapTuple row)
+look_row(OutOfLine *look, HeapTuple row)
 {
 	for (int i = 0; i < look->info->ii_NumIndexAttrs; i++)
 	{
@@ -76,7 +76,7 @@ look_row(OutOfLine * look, HeapTuple row)
  * before the build has its snapshot.
  */
 static void
-look_block(OutOfLine * look, Relation heap, BlockNumber block)
+look_block(OutOfLine *look, Relation heap, BlockNumber block)
 {
 	Buffer		buffer = ReadBufferExtended(heap, MAIN_FORKNUM, block, RBM_NORMAL, NULL);
 	Page		page = BufferGetPage(buffer);

@@ -14,7 +14,7 @@ typedef enum EcpWait
 	ECP_WAIT_SCAN,				/* the next part of a parallel scan of betree */
 	ECP_WAIT_JOB,				/* processes that measure a device */
 	ECP_WAIT_DEVICE				/* the device that is measured */
-}			EcpWait;
+} EcpWait;
 
 /* The wait event, "extension" before PostgreSQL 17. */
 extern uint32 ecp_wait_event(EcpWait wait);

@@ -91,6 +91,7 @@ typedefs()
 			's/^\} (\w+);$/\1/p; s/^typedef .*\W(\w+);$/\1/p' {} +
 		grep -ohE '\b(u?int|float)[0-9]+x[0-9]+_t\b' src/vector/*neon*
 		printf '%s\n' PGconn PGresult PGcancel	# of libpq
+		sed -nE 's|^#define ([A-Z_]+STATE)\s.*|\1|p' src/base/compat.h	# a macro
 	} >>"$new.names"
 	grep -E '^([A-Za-z]\w*|__m[0-9]+[di]?)$' "$new.names" |
 		 grep -vxE "$not_types" | LC_ALL=C sort -u >"$new"

@@ -463,11 +463,11 @@ typedef struct ScannedRows
 	BetreeRel  *bt;
 	ItemPointerData *tids;
 	int			ntids;
-}			ScannedRows;
+} ScannedRows;
 
 /* Has a locked page an entry of such a row? */
 static bool
-has_scanned(ScannedRows * scanned, Page page)
+has_scanned(ScannedRows *scanned, Page page)
 {
 	ItemPointerData tids[BETREE_POSTING_MAX_ROWS];
 
@@ -486,7 +486,7 @@ has_scanned(ScannedRows * scanned, Page page)
 
 /* Purge a page that is share-locked, and whose node stays so, and release it */
 static void
-purge_scanned_page(ScannedRows * scanned, Buffer buf)
+purge_scanned_page(ScannedRows *scanned, Buffer buf)
 {
 	if (has_scanned(scanned, BufferGetPage(buf)))
 	{

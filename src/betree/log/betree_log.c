@@ -70,7 +70,7 @@ typedef struct SealState
 	bool		covered[BETREE_FILTER_PAGES_MAX];
 	int			nnew;			/* new tails, and the children they begin with */
 	int			first[BETREE_TAILS_MAX];
-}			SealState;
+} SealState;
 
 /*
  * The item pointers of a log page in the order of its tuples.  Returns
@@ -158,7 +158,7 @@ betree_log_ncap(BetreeRel *bt, int level)
  * new item's included.
  */
 void
-betree_log_put(EcpDelta *delta, Page page, BetreeRoom * room, IndexTuple itup,
+betree_log_put(EcpDelta *delta, Page page, BetreeRoom *room, IndexTuple itup,
 			   OffsetNumber off, ItemIdData *ids)
 {
 	static const PGAlignedBlock zeros;
@@ -295,7 +295,7 @@ start_needed_drain(BetreeRel *bt, Buffer nodebuf)
  * know of, and those that are empty spare ones
  */
 static void
-dir_seal_tails(SealState * seal, Page node)
+dir_seal_tails(SealState *seal, Page node)
 {
 	BetreePageOpaque opaque = BetreePageGetOpaque(node);
 	BetreeDirEntry *dir = BetreeNodeGetDir(node);
@@ -405,7 +405,7 @@ is_half_full(Page page)
  * "all", or if most are half full, else those that are
  */
 static void
-lock_tails(SealState * seal, bool all)
+lock_tails(SealState *seal, bool all)
 {
 	Page		node = BufferGetPage(seal->nodebuf);
 	int			nlog = BetreePageGetOpaque(node)->bteo_nlog;
@@ -434,7 +434,7 @@ lock_tails(SealState * seal, bool all)
 
 /* An empty one may be a spare page now, and be used for another tail */
 static void
-unlock_tails(SealState * seal)
+unlock_tails(SealState *seal)
 {
 	for (int i = 0; i < seal->ntails; i++)
 		UnlockReleaseBuffer(seal->tail[i]);
@@ -468,7 +468,7 @@ tails_wanted(BetreeRel *bt, Page node)
  * intervals into which the messages fall evenly, which are sorted
  */
 static void
-choose_intervals(SealState * seal, bool single)
+choose_intervals(SealState *seal, bool single)
 {
 	Page		node = BufferGetPage(seal->nodebuf);
 	BetreeDirEntry *tail = BetreeNodeGetDir(node) + BetreePageGetOpaque(node)->bteo_nlog;
@@ -517,7 +517,7 @@ choose_intervals(SealState * seal, bool single)
 
 /* Sort a tail, and give it the number with which it will be sealed */
 static void
-sort_tail(SealState * seal, Buffer buf)
+sort_tail(SealState *seal, Buffer buf)
 {
 	Page		page = BufferGetPage(buf);
 	BetreePageOpaque opaque = BetreePageGetOpaque(page);
@@ -550,7 +550,7 @@ sort_tail(SealState * seal, Buffer buf)
  * tails, or any other, "i": in one record, with "newbuf" for it.
  */
 static void
-write_seal(SealState * seal, int i, Buffer newbuf)
+write_seal(SealState *seal, int i, Buffer newbuf)
 {
 	GenericXLogState *state = GenericXLogStart(seal->bt->rel);
 	Page		node = GenericXLogRegisterBuffer(state, seal->nodebuf, 0);

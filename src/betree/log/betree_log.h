@@ -29,7 +29,7 @@ betree_log_tail_has_room(Page page, IndexTuple itup)
 }
 
 extern int	betree_log_ncap(BetreeRel *bt, int level);
-extern void betree_log_put(EcpDelta *delta, Page page, BetreeRoom * room,
+extern void betree_log_put(EcpDelta *delta, Page page, BetreeRoom *room,
 						   IndexTuple itup, OffsetNumber off, ItemIdData *ids);
 extern void betree_log_append(BetreeRel *bt, Buffer tailbuf, IndexTuple itup);
 extern void betree_log_append_batch(BetreeRel *bt, Buffer nodebuf, int child,

@@ -159,7 +159,7 @@ betree_page_upper(Page page)
  * that come after it.
  */
 bool
-betree_page_find_room(Page page, IndexTuple itup, int max_items, BetreeRoom * room)
+betree_page_find_room(Page page, IndexTuple itup, int max_items, BetreeRoom *room)
 {
 	PageHeader	header = (PageHeader) page;
 	int			size = MAXALIGN(IndexTupleSize(itup));

@@ -477,7 +477,7 @@ typedef struct BetreeRoom
 	int			nitems;			/* that it has */
 	LocationIndex upper;		/* of the item */
 	LocationIndex bounds[2];	/* pd_lower, pd_upper */
-}			BetreeRoom;
+} BetreeRoom;
 
 /* most items of a leaf merged with a batch */
 #define BETREE_MERGE_MAX_ITEMS	(2 * MaxIndexTuplesPerPage)
@@ -489,7 +489,7 @@ extern void betree_page_add(Page page, IndexTuple itup);
 extern int	betree_page_live_space(Page page);
 extern int	betree_page_upper(Page page);
 extern bool betree_page_find_room(Page page, IndexTuple itup, int max_items,
-								  BetreeRoom * room);
+								  BetreeRoom *room);
 extern void betree_page_delete_items(Page page, OffsetNumber *offsets,
 									 int noffsets);
 extern void betree_page_compact(Page page);

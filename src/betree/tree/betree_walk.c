@@ -77,7 +77,7 @@ betree_walk_step(Relation index, BetreeWalk *walk, IndexTuple bound,
  * Each step descends from the root, so nothing is locked between two nodes.
  */
 void
-betree_walk_level(BetreeLevelWalk * nodes, int level)
+betree_walk_level(BetreeLevelWalk *nodes, int level)
 {
 	memset(nodes, 0, sizeof(BetreeLevelWalk));
 	betree_walk_begin(&nodes->walk, CurrentMemoryContext);
@@ -91,7 +91,7 @@ betree_walk_level(BetreeLevelWalk * nodes, int level)
  *		the last one.  It is the same again until betree_walk_past().
  */
 Buffer
-betree_walk_node(BetreeRel *bt, BetreeLevelWalk * nodes, int lockmode)
+betree_walk_node(BetreeRel *bt, BetreeLevelWalk *nodes, int lockmode)
 {
 	BetreeKey	key;
 
@@ -108,7 +108,7 @@ betree_walk_node(BetreeRel *bt, BetreeLevelWalk * nodes, int lockmode)
  *		Go on behind a node, which is locked.
  */
 void
-betree_walk_past(BetreeRel *bt, BetreeLevelWalk * nodes, Buffer nodebuf)
+betree_walk_past(BetreeRel *bt, BetreeLevelWalk *nodes, Buffer nodebuf)
 {
 	IndexTuple	hikey = BetreeNodeGetHikey(BufferGetPage(nodebuf));
 	Size		size = IndexTupleSize(hikey);

@@ -28,15 +28,15 @@ typedef struct BetreeLevelWalk
 	BetreeWalk	walk;
 	int			level;
 	IndexTuple	low;			/* where the next node begins */
-}			BetreeLevelWalk;
+} BetreeLevelWalk;
 
 extern void betree_walk_begin(BetreeWalk *walk, MemoryContext context);
 extern void betree_walk_step(Relation index, BetreeWalk *walk, IndexTuple bound,
 							 BlockNumber blkno);
-extern void betree_walk_level(BetreeLevelWalk * nodes, int level);
-extern Buffer betree_walk_node(BetreeRel *bt, BetreeLevelWalk * nodes,
+extern void betree_walk_level(BetreeLevelWalk *nodes, int level);
+extern Buffer betree_walk_node(BetreeRel *bt, BetreeLevelWalk *nodes,
 							   int lockmode);
-extern void betree_walk_past(BetreeRel *bt, BetreeLevelWalk * nodes,
+extern void betree_walk_past(BetreeRel *bt, BetreeLevelWalk *nodes,
 							 Buffer nodebuf);
 
 #endif							/* BETREE_WALK_H */

@@ -369,7 +369,7 @@ node_rescan(CustomScanState *css)
 }
 
 static void
-node_explain(CustomScanState *css, List *ancestors, ExplainState * es)
+node_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	NodeState  *node = (NodeState *) css;
 

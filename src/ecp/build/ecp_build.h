@@ -56,7 +56,7 @@ typedef enum EcpSampleRead
 	ECP_SAMPLE_READ,
 	ECP_SAMPLE_LATE,			/* no: it is out of line */
 	ECP_SAMPLE_NONE				/* it is not to be indexed */
-}			EcpSampleRead;
+} EcpSampleRead;
 
 typedef struct EcpSampleLate
 {
@@ -64,7 +64,7 @@ typedef struct EcpSampleLate
 	ItemPointerData tid;
 	uint8		state;			/* EcpSampleRead */
 	char		pointer[TOAST_POINTER_SIZE];
-}			EcpSampleLate;
+} EcpSampleLate;
 
 /* Rows from which leaders are learnt, prepared as leaders are. */
 typedef struct EcpSample

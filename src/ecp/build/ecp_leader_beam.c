@@ -70,7 +70,7 @@ typedef struct BeamBlock
 	int32	   *first;
 	char	   *some;			/* BEAM_ROWS rows */
 	float4	   *scratch;		/* ranks of a node's entries */
-}			BeamBlock;
+} BeamBlock;
 
 static inline void
 beam_reset(Beam *beam)
@@ -114,7 +114,7 @@ beam_limit(const Beam *beam)
  * enough, which a kernel finds out for many at a time.
  */
 static void
-beam_rank(const BeamBlock * block, int level, int row, int from, int upto,
+beam_rank(const BeamBlock *block, int level, int row, int from, int upto,
 		  Beam *beam)
 {
 	int			start = from - from % ECP_PANEL_BLOCK;
@@ -143,7 +143,7 @@ beam_rank(const BeamBlock * block, int level, int row, int from, int upto,
  * too, as panels are ranked in blocks, which does no harm.
  */
 static void
-block_nearest(BeamBlock * block, const int32 *rows, int nrows, int from, int upto)
+block_nearest(BeamBlock *block, const int32 *rows, int nrows, int from, int upto)
 {
 	const EcpLeaderTree *tree = block->tree;
 	int			start = from - from % ECP_PANEL_BLOCK;
@@ -176,7 +176,7 @@ block_nearest(BeamBlock * block, const int32 *rows, int nrows, int from, int upt
 
 /* From the entries of a level, in the beams, to those of the level below. */
 static void
-block_descend(BeamBlock * block, int level)
+block_descend(BeamBlock *block, int level)
 {
 	const EcpLeaderTree *tree = block->tree;
 	const int32 *children = tree->first[level];

@@ -219,8 +219,8 @@ sample_cut(SampleState *state, int n)
 static int
 late_cmp(const void *a, const void *b)
 {
-	const		EcpSampleLate *x = a;
-	const		EcpSampleLate *y = b;
+	const EcpSampleLate *x = a;
+	const EcpSampleLate *y = b;
 	struct varatt_external p;
 	struct varatt_external q;
 
@@ -237,7 +237,7 @@ late_cmp(const void *a, const void *b)
 
 /* Read a row to its place, or note that it is none to be indexed. */
 static void
-late_fetch(EcpBuild *build, EcpSampleLate * late, char *rows, Size stride)
+late_fetch(EcpBuild *build, EcpSampleLate *late, char *rows, Size stride)
 {
 	MemoryContext oldctx = MemoryContextSwitchTo(build->rowctx);
 	EcpVector	vector;
@@ -274,7 +274,7 @@ ecp_sample_fetch_task(EcpTeam *team, const void *args, char **memories)
 
 /* Close the gaps of rows that are not indexed; "late" is as it was read. */
 static void
-late_close_gaps(EcpSample *sample, const EcpSampleLate * late, int nlate)
+late_close_gaps(EcpSample *sample, const EcpSampleLate *late, int nlate)
 {
 	bool	   *none = palloc0(sample->n);
 	int			n = 0;

@@ -143,7 +143,7 @@ list_rescan(CustomScanState *css)
 }
 
 static void
-list_explain(CustomScanState *css, List *ancestors, ExplainState * es)
+list_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	if (es->analyze)
 		ExplainPropertyUInteger("Values", NULL, ((ListState *) css)->values, es);

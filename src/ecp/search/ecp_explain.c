@@ -46,7 +46,7 @@ explain_scan_of(PlanState *planstate)
 
 static void
 explain_node(PlanState *planstate, List *ancestors, const char *relationship,
-			 const char *plan_name, ExplainState * es)
+			 const char *plan_name, ExplainState *es)
 {
 	IndexScanDesc scan = es->analyze ? explain_scan_of(planstate) : NULL;
 
