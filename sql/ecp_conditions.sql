@@ -62,6 +62,8 @@ SELECT * FROM pg_temp.conditions(ARRAY['tenant = (SELECT id FROM conditions_allo
 	'EXISTS (SELECT FROM conditions_allowed a WHERE a.id = tenant)', 'NOT EXISTS (SELECT FROM conditions_allowed a WHERE a.id = tenant AND a.id < 5)']);
 -- others
 SELECT * FROM pg_temp.conditions(ARRAY['name LIKE ''n1%''', 'name ^@ ''n1''', 'name >= ''n1'' AND name < ''n2''', '(tenant, state) = (1, 2)', '(tenant, state) < (2, 3)',
+	'(tenant, state, day) >= (2, 3, ''2026-06-01'')', '(2, 3) <= (tenant, state)', '(day, at) > (''2026-06-01''::timestamp, ''2026-06-01''::date)', '(tenant, id) > (3, 100)',
+	'(id, tenant) > (100, 3)', '(tenant, state) < (2, NULL)', '(tenant, state) < (state, 3)', '(name, tenant) < (''n2'', 5)', '(tenant, state) <> (2, 3)', 'NOT (tenant, state) < (2, 3)', '(tenant, state) > (2, 3) OR public',
 	'tenant < 2 OR (tenant = 2 AND state < 3)', 'CASE WHEN public THEN tenant = 1 ELSE false END', 'public AND tenant = 1', 'tenant + 0 = 3', 'tenant % 2 = 0',
 	'tenant IN (0, 2, 4, 6, 8, 10, 12)', 'tenant = state', 'id <> 3']);
 -- of a uuid the index has only the first half, which "=" and ranges check again

@@ -7,6 +7,7 @@
  *	 status <> 3, NOT IN (3, 4)		by the operator whose negator is "="
  *	 flag IS NOT TRUE				true of NULL, too
  *	 x IS DISTINCT FROM 3			the same
+ *	 (a, b) < (1, 2)				"a < 1 OR (a = 1 AND b < 2)"
  *	 7 = ANY (tags)					"tags && ARRAY[7]"
  *	 name LIKE 'x%'					by a column of the first bytes
  *
@@ -384,6 +385,44 @@ condition_add_distinct(Condition *condition, const DistinctExpr *op,
 	return true;
 }
 
+/* An operator of a row comparison, with this strategy. */
+static Expr *
+condition_row_operator(const RowCompareExpr *row, int i, int strategy)
+{
+	Oid			left;
+	Oid			right;
+
+	op_input_types(list_nth_oid(row->opnos, i), &left, &right);
+	return make_opclause(get_opfamily_member(list_nth_oid(row->opfamilies, i), left, right,
+											 strategy),
+						 BOOLOID, false, list_nth(row->largs, i), list_nth(row->rargs, i),
+						 InvalidOid, list_nth_oid(row->inputcollids, i));
+}
+
+/* "(a, b) < (1, 2)", which is "a < 1 OR (a = 1 AND b < 2)" */
+static bool
+condition_add_row(Condition *condition, const RowCompareExpr *row)
+{
+	int			last = list_length(row->opnos) - 1;
+	int			strategy = get_op_opfamily_strategy(linitial_oid(row->opnos),
+													linitial_oid(row->opfamilies));
+	int			strict = strategy;
+	Expr	   *expr = condition_row_operator(row, last, strategy);
+
+	if (strategy == BTLessEqualStrategyNumber)
+		strict = BTLessStrategyNumber;
+	else if (strategy == BTGreaterEqualStrategyNumber)
+		strict = BTGreaterStrategyNumber;
+	for (int i = last - 1; i >= 0; i--)
+	{
+		Expr	   *equal = condition_row_operator(row, i, BTEqualStrategyNumber);
+
+		expr = make_orclause(list_make2(condition_row_operator(row, i, strict),
+										make_andclause(list_make2(equal, expr))));
+	}
+	return condition_add(condition, (Node *) expr);
+}
+
 /* NOT of what has no negator. */
 static bool
 condition_add_not(Condition *condition, Node *node)
@@ -445,6 +484,8 @@ condition_add(Condition *condition, Node *node)
 			return condition_add_boolean_test(condition, (BooleanTest *) node);
 		case T_DistinctExpr:
 			return condition_add_distinct(condition, (DistinctExpr *) node, true);
+		case T_RowCompareExpr:
+			return condition_add_row(condition, (RowCompareExpr *) node);
 		default:
 			return condition_add_boolean(condition, node, true, false);
 	}
