@@ -32,7 +32,8 @@
 #   make bench               the client of the benchmarks; test/bench/README
 #   make kernels-speed       speed of the distance kernels
 #
-#   make dist                archives of what is committed, for PGXN and packages
+#   make dist                archives of what is committed, for PGXN (needs zip) too
+#   make dist-tar            the one for packages
 #   make deb                 Debian's packages of it, in build/deb
 
 # Unless told otherwise, and unless something is removed at the same time.
@@ -139,7 +140,7 @@ endif
 # environment.
 
 export PG_CONFIG
-.PHONY: deps test test-versions test-citus test-clients test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon test-arm64 coverage kernels-speed bench dist deb test-packages help
+.PHONY: deps test test-versions test-citus test-clients test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon test-arm64 coverage kernels-speed bench dist dist-tar deb test-packages help
 
 help:
 	@sed -n 's/^#   make /make /p' $(firstword $(MAKEFILE_LIST))
@@ -205,13 +206,19 @@ indent:
 
 # packaging/README tells who needs them
 DIST = ecp-$(shell sed -n 's/^  "version": "\(.*\)",$$/\1/p' META.json)
-dist:
-	@mkdir -p build
-	git archive --prefix=$(DIST)/ -o build/$(DIST).zip HEAD
-	git archive --prefix=$(DIST)/ -o build/$(DIST).tar.gz HEAD
+# HOME_PAGE=https://..., CONTACT="Name <mail>": what the archives say of these
+dist: dist-tar
+	@rm -f build/$(DIST).zip
+	cd build/dist && zip -qr ../$(DIST).zip $(DIST)
+
+dist-tar:
+	@rm -rf build/dist && mkdir -p build/dist
+	git archive --prefix=$(DIST)/ HEAD | tar -C build/dist -x
+	perl packaging/addresses.pl build/dist/$(DIST) "$(HOME_PAGE)" "$(CONTACT)"
+	tar -C build/dist --sort=name --owner=0 --group=0 -czf build/$(DIST).tar.gz $(DIST)
 
 # in a copy, since the build writes debian/control for the release of Debian
-deb: dist
+deb: dist-tar
 	@rm -rf build/deb && mkdir build/deb
 	@tar -C build/deb -xf build/$(DIST).tar.gz
 	@cp build/$(DIST).tar.gz build/deb/$(subst -,_,$(DIST)).orig.tar.gz

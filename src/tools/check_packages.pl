@@ -49,8 +49,8 @@ my %terms = map { $_ => 1 } (
 	qw(name version abstract description maintainer license provides prereqs
 	  resources generated_by release_status meta-spec tags));
 
-foreach my $term (
-	qw(name version abstract maintainer license provides meta-spec resources))
+foreach
+  my $term (qw(name version abstract maintainer license provides meta-spec))
 {
 	complain("META.json has no $term") if !$meta->{$term};
 }
