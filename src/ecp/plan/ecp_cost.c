@@ -95,8 +95,12 @@
 #define ECP_COST_RADIUS_WINDOWS		3
 #define ECP_COST_RADIUS_SHARE		0.1
 
-/* Asking a summary takes as long as so many operators. */
-#define ECP_COST_SUMMARY			100
+/*
+ * A cluster that is passed over takes as long as so many operators, for the descent
+ * to it and its summary.  Rows of a bitmap are charged ten times what they take in
+ * memory, so this is, too.
+ */
+#define ECP_COST_SUMMARY			400
 
 /* Clusters that summaries do not rule out although they have no match. */
 #define ECP_COST_SUMMARY_WRONG		0.05
