@@ -106,7 +106,7 @@ foreach my $prefetch (0, 1, 100)
 # for before, and how many it waits for
 sub pages_read
 {
-	my ($set) = @_;
+	my ($set, $query) = @_;
 	my $trace = $node->basedir . '/trace';
 	my %asked_for;
 	my %n = (ahead => 0, waited => 0);
@@ -115,12 +115,12 @@ sub pages_read
 	$node->safe_psql(
 		'postgres', qq(
 $set
-$asked{codes};
+$query;
 SELECT pg_backend_pid() AS pid \\gset
 \\setenv PID :pid
 \\! strace -qq -p \$PID -e trace=pread64,fadvise64 -o $trace 2>/dev/null &
 \\! timeout 10 sh -c 'while grep -q "TracerPid:.0\$" /proc/\$PID/status; do :; done'
-$asked{codes};));
+$query;));
 	open my $lines, '<', $trace or return;
 	while (<$lines>)
 	{
@@ -139,18 +139,27 @@ $asked{codes};));
 
 SKIP:
 {
-	my $none = pages_read('SET ecp.prefetch = 0;');
-	my $some = pages_read('SET ecp.prefetch = 10;');
+	# the search of groups tests rows, and holds them back
+	my %read = (
+		'codes, exact vectors and rows of the table' => $asked{codes},
+		'also rows that are held back' =>
+		  q(SELECT md5(string_agg(q.id || ' ' || n.tid, ',' ORDER BY q.id, n.rank))
+			FROM real_queries q, ecp_knn_groups('reals_i', q.v, 'id', 100) n));
 
-	skip 'no strace that may look at a backend', 2
-	  if !defined $none || !defined $some;
-	note
-	  "without prefetching $none->{ahead} ahead, $none->{waited} waited for; ",
-	  "with $some->{ahead} and $some->{waited}";
-	is($none->{ahead}, 0, 'nothing is read ahead if that is off');
-	cmp_ok($some->{waited} * 5,
-		'<', $none->{waited},
-		'codes, exact vectors and rows of the table are read ahead');
+	foreach my $what (sort keys %read)
+	{
+		my $none = pages_read('SET ecp.prefetch = 0;', $read{$what});
+		my $some = pages_read('SET ecp.prefetch = 10;', $read{$what});
+
+		skip 'no strace that may look at a backend', 2
+		  if !defined $none || !defined $some;
+		note
+		  "without prefetching $none->{ahead} ahead, $none->{waited} waited for; ",
+		  "with $some->{ahead} and $some->{waited}";
+		is($none->{ahead}, 0, 'nothing is read ahead if that is off');
+		cmp_ok($some->{waited} * 5,
+			'<', $none->{waited}, "$what are read ahead");
+	}
 }
 
 $node->restart;

@@ -613,10 +613,19 @@ static int
 search_ahead_rows(const EcpSearch *search)
 {
 	const EcpSearchRequest *request = &search->request;
-	uint64		rows = Min(request->limit, search->rows_known);
+	const EcpSearchHold *hold = &search->hold;
+	uint64		rows = request->limit;
 
+	/* of rows that are tested, one at least for each that is still wanted */
+	if (hold->active)
+	{
+		uint64		found = hold->returned + EcpTopkCount(&hold->rows);
+
+		rows = search->taken + (rows > found ? rows - found : 0);
+	}
+	rows = Min(rows, search->rows_known);
 	if (request->heap == NULL || request->located || request->filtered ||
-		search->rerank.table != NULL || search->hold.active ||
+		search->rerank.table != NULL ||
 		!search->plan.adaptive || rows <= search->taken)
 		return 1;
 	return Min(rows - search->taken, ECP_SEARCH_AHEAD_ROWS);
@@ -690,15 +699,14 @@ search_wants_more(EcpSearch *search)
 }
 
 /*
- * The row just taken will be fetched from the table, and then probably those
+ * The row just taken of "rows" will be fetched from the table, and then probably those
  * that follow.  Prefetch their pages, ten at a time since more may not be
  * wanted, and each row shortly before it is fetched.
  */
 static void
-search_prefetch_heap(const EcpSearch *search)
+search_prefetch_heap(const EcpSearch *search, const EcpTopk *rows, uint64 taken)
 {
-	const EcpTopk *rows = &search->rows;
-	int			place = (search->taken - 1) % SEARCH_HEAP_PAGES;
+	int			place = (taken - 1) % SEARCH_HEAP_PAGES;
 	Size		end = Min(rows->first + SEARCH_HEAP_PAGES - 1 - place,
 						  rows->sorted);
 	Size		row = rows->first + SEARCH_HEAP_AHEAD;
@@ -750,7 +758,7 @@ search_take_next(EcpSearch *search, bool more, EcpRanked *row)
 	}
 	search->taken++;
 	if (search->request.heap && !search->query.bounded)
-		search_prefetch_heap(search);
+		search_prefetch_heap(search, &search->rows, search->taken);
 	return true;
 }
 
@@ -805,6 +813,9 @@ search_take_held(EcpSearch *search, EcpRanked *row)
 		return false;
 	*row = *ranked;
 	hold->returned++;
+	/* it was fetched for the test, but may have left the cache since */
+	if (search->request.heap && !search->request.located)
+		search_prefetch_heap(search, &hold->rows, hold->returned);
 	return true;
 }
 
