@@ -1229,6 +1229,24 @@ CREATE FUNCTION ecp_knn_groups(index regclass, query anyelement,
 COMMENT ON FUNCTION ecp_knn_groups(regclass, anyelement, name, integer, text) IS
 	'the row of a table nearest to a vector in each of the k nearest groups of rows with the same value in a column, through an ecp index';
 
+CREATE FUNCTION ecp_knn_max_sim(index regclass, queries anyarray,
+	grouped_by name, k integer DEFAULT 10, rows integer DEFAULT 100,
+	candidates integer DEFAULT 200, condition text DEFAULT NULL,
+	OUT rank integer, OUT tid tid, OUT distance float8) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED
+	COST 10000 ROWS 10;
+COMMENT ON FUNCTION ecp_knn_max_sim(regclass, anyarray, name, integer, integer, integer, text) IS
+	'the documents, groups of rows with the same value in a column, nearest to an array of vectors by the sum of the least distances (MaxSim), through an ecp index';
+
+CREATE FUNCTION ecp_knn_max_sim(index regclass, queries text,
+	grouped_by name, k integer DEFAULT 10, rows integer DEFAULT 100,
+	candidates integer DEFAULT 200, condition text DEFAULT NULL,
+	OUT rank integer, OUT tid tid, OUT distance float8) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED
+	COST 10000 ROWS 10;
+COMMENT ON FUNCTION ecp_knn_max_sim(regclass, text, name, integer, integer, integer, text) IS
+	'the documents, groups of rows with the same value in a column, nearest to the vectors that a query returns by the sum of the least distances (MaxSim), through an ecp index';
+
 CREATE FUNCTION ecp_vote(index regclass, queries text, image name,
 	k integer DEFAULT 10, OUT image text, OUT votes bigint,
 	OUT matches bigint, OUT nearest float8) RETURNS SETOF record

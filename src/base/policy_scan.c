@@ -4,7 +4,7 @@
  *	  The rows of a table that row-level security lets the current user see.
  *
  * This is the query SELECT ctid FROM ONLY table [WHERE ctid = ANY (...) AND
- * condition], or, for one row after the other, WHERE ctid = $1 AND condition, which
+ * condition], or WHERE column = ANY (...), or, for one row after the other, WHERE ctid = $1 AND condition, which
  * the server rewrites with the table's policies, plans and
  * executes as any other.  It is not parsed, though, but for the condition: it is
  * made of the OIDs of the table and the operator.  A text would name them, and the
@@ -34,7 +34,9 @@
 #include "tcop/dest.h"
 #include "tcop/tcopprot.h"
 #include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 /* Takes the rows of the query. */
@@ -106,6 +108,50 @@ tid_condition(Var *ctid, const ItemPointerData *asked, int nasked)
 	return (Node *) condition;
 }
 
+/* The condition that a row's value in a column is one of these. */
+static Node *
+values_condition(ParseState *pstate, Relation rel, AttrNumber attnum, Oid equal,
+				 Datum *values, int nvalues)
+{
+	ScalarArrayOpExpr *condition = makeNode(ScalarArrayOpExpr);
+	const FormData_pg_attribute *att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
+	Var		   *column = makeVar(1, attnum, att->atttypid, att->atttypmod,
+								 att->attcollation, 0);
+	Expr	   *left = (Expr *) column;
+	Oid			type = getBaseType(att->atttypid);
+	Oid			input;
+	Oid			array_type;
+	ArrayType  *array;
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+
+	markVarForSelectPriv(pstate, column);
+	op_input_types(equal, &input, &input);
+	if (!IsPolymorphicType(input))
+		type = input;
+	if (type != att->atttypid)
+		left = (Expr *) makeRelabelType(left, type, -1, att->attcollation,
+										COERCE_IMPLICIT_CAST);
+	array_type = get_array_type(type);
+	if (!OidIsValid(array_type))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("could not find array type for data type %s",
+						format_type_be(type))));
+	get_typlenbyvalalign(type, &typlen, &typbyval, &typalign);
+	array = construct_array(values, nvalues, type, typlen, typbyval, typalign);
+	condition->opno = equal;
+	condition->opfuncid = get_opcode(equal);
+	condition->useOr = true;
+	condition->inputcollid = att->attcollation;
+	condition->args = list_make2(left,
+								 makeConst(array_type, -1, att->attcollation, -1,
+										   PointerGetDatum(array), false, false));
+	condition->location = -1;
+	return (Node *) condition;
+}
+
 /* The condition that a row's TID is that of the parameter. */
 static Node *
 row_condition(Var *ctid)
@@ -122,13 +168,21 @@ row_condition(Var *ctid)
 								  InvalidOid, InvalidOid);
 }
 
-/*
- * The query, as the parser would make it: of the TIDs asked for, of all rows, or of
- * the one that is the parameter.
- */
+/* What rows are asked for: all, if nothing of it is set. */
+typedef struct PolicyRows
+{
+	const ItemPointerData *tids;
+	int			ntids;
+	bool		one;			/* the one that is the parameter */
+	AttrNumber	column;			/* those with one of these values */
+	Oid			equal;
+	Datum	   *values;
+	int			nvalues;
+}			PolicyRows;
+
+/* The query, as the parser would make it. */
 static Query *
-make_query(Relation rel, const char *condition, const ItemPointerData *asked,
-		   int nasked, bool one)
+make_query(Relation rel, const char *condition, const PolicyRows * rows)
 {
 	ParseState *pstate = make_parsestate(NULL);
 	Query	   *query = makeNode(Query);
@@ -137,15 +191,18 @@ make_query(Relation rel, const char *condition, const ItemPointerData *asked,
 
 	ctid = makeVar(1, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0);
 	markVarForSelectPriv(pstate, ctid);
+	if (rows->one)
+		where = make_and_qual(row_condition(ctid), where);
+	else if (rows->tids)
+		where = make_and_qual(tid_condition(ctid, rows->tids, rows->ntids), where);
+	else if (rows->values)
+		where = make_and_qual(values_condition(pstate, rel, rows->column, rows->equal,
+											   rows->values, rows->nvalues), where);
 	query->commandType = CMD_SELECT;
 	query->querySource = QSRC_ORIGINAL;
 	query->canSetTag = true;
 	query->rtable = pstate->p_rtable;
 	ecp_query_set_perminfos(query, pstate);
-	if (one)
-		where = make_and_qual(row_condition(ctid), where);
-	else if (asked)
-		where = make_and_qual(tid_condition(ctid, asked, nasked), where);
 	query->hasSubLinks = pstate->p_hasSubLinks;
 	query->jointree = makeFromExpr(pstate->p_joinlist, where);
 	query->targetList = list_make1(makeTargetEntry((Expr *) ctid, 1, "ctid",
@@ -214,19 +271,33 @@ EcpPolicyScan *
 ecp_policy_scan_begin(Relation rel, Snapshot snapshot, const char *condition,
 					  const ItemPointerData *asked, int nasked)
 {
-	return scan_begin(make_query(rel, condition, asked, nasked, false), snapshot,
-					  NULL);
+	PolicyRows	rows = {.tids = asked,.ntids = nasked};
+
+	return scan_begin(make_query(rel, condition, &rows), snapshot, NULL);
+}
+
+EcpPolicyScan *
+ecp_policy_scan_begin_values(Relation rel, Snapshot snapshot, const char *condition,
+							 AttrNumber column, Oid equal, Datum *values,
+							 int nvalues)
+{
+	PolicyRows	rows = {
+		.column = column,.equal = equal,.values = values,.nvalues = nvalues
+	};
+
+	return scan_begin(make_query(rel, condition, &rows), snapshot, NULL);
 }
 
 EcpPolicyScan *
 ecp_policy_scan_begin_rows(Relation rel, Snapshot snapshot, const char *condition)
 {
+	PolicyRows	rows = {.one = true};
 	ParamListInfo params = makeParamList(1);
 
 	params->params[0].pflags = 0;
 	params->params[0].ptype = TIDOID;
 	params->params[0].isnull = false;
-	return scan_begin(make_query(rel, condition, NULL, 0, true), snapshot, params);
+	return scan_begin(make_query(rel, condition, &rows), snapshot, params);
 }
 
 bool

@@ -24,6 +24,17 @@ extern EcpPolicyScan *ecp_policy_scan_begin(Relation rel, Snapshot snapshot,
 											const ItemPointerData *asked,
 											int nasked);
 
+/*
+ * The same of the rows that have one of these values in a column: "equal" is the
+ * operator, of the column's type, that says so.  By an index on the column, if the
+ * planner thinks so.
+ */
+extern EcpPolicyScan *ecp_policy_scan_begin_values(Relation rel,
+												   Snapshot snapshot,
+												   const char *condition,
+												   AttrNumber column, Oid equal,
+												   Datum *values, int nvalues);
+
 /* The next TIDs, at most "max"; 0 in the end. */
 extern int	ecp_policy_scan_next(EcpPolicyScan *scan, ItemPointerData *tids,
 								 int max);

@@ -768,7 +768,10 @@ ecp_knn_answers_find(FunctionCallInfo fcinfo, bool texts, bool exact, int k,
 
 	if (knn.condition)
 		ecp_knn_condition_free(knn.condition);
-	tuplestore_end(input.store);
+	if (rows->queries)
+		*rows->queries = input;
+	else
+		tuplestore_end(input.store);
 	index_close(knn.index, AccessShareLock);
 	table_close(knn.heap, AccessShareLock);
 }
@@ -778,6 +781,7 @@ void
 ecp_knn_answers_init(EcpKnnAnswers *rows)
 {
 	rows->store = tuplestore_begin_heap(false, false, work_mem);
+	rows->queries = NULL;
 	rows->desc = CreateTemplateTupleDesc(4);
 	TupleDescInitEntry(rows->desc, 1, "query", INT8OID, -1, 0);
 	TupleDescInitEntry(rows->desc, 2, "rank", INT4OID, -1, 0);
@@ -798,6 +802,7 @@ knn_call(FunctionCallInfo fcinfo, bool exact)
 	InitMaterializedSRF(fcinfo, 0);
 	rows.store = rsinfo->setResult;
 	rows.desc = rsinfo->setDesc;
+	rows.queries = NULL;
 	/* nothing of anything else that is NULL */
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		return;

@@ -348,6 +348,7 @@ typedef struct EcpKnnAnswers
 {
 	Tuplestorestate *store;
 	TupleDesc	desc;
+	EcpKnnInput *queries;		/* where these are left, or NULL */
 } EcpKnnAnswers;
 
 /* Called with a query's number and elements, and the rows nearest to it. */

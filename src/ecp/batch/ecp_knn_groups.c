@@ -37,7 +37,7 @@
 #include "base/compat.h"
 #include "base/policy_scan.h"
 #include "base/shards.h"
-#include "common/hashfn.h"
+#include "ecp/batch/ecp_group.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/batch/ecp_knn_condition.h"
 #include "ecp/batch/ecp_user_table.h"
@@ -49,111 +49,44 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/datum.h"
 #include "utils/float.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
-#include "utils/typcache.h"
 #include "vector/vector_value.h"
 
 PGDLLEXPORT Datum ecp_knn_groups(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(ecp_knn_groups);
 
-/* What a group is: a value of the column. */
-typedef struct KnnGroupKey
-{
-	Datum		value;
-	bool		isnull;
-} KnnGroupKey;
+/* Groups that there is room for at first. */
+#define GROUPS_FIRST		64
 
-/* A group, and the nearest of its rows so far. */
+/* The nearest of a group's rows so far. */
 typedef struct KnnGroup
 {
-	KnnGroupKey key;
-	uint32		hash;
-	char		status;			/* of simplehash */
-	bool		returned;
 	float8		rank;
+	bool		returned;
 } KnnGroup;
 
 /* A search for groups. */
 typedef struct KnnGroups
 {
-	EcpUserColumn column;
-	FmgrInfo	hash;			/* fn_oid is InvalidOid if the type has none */
-	FmgrInfo	equal;
-	int16		typlen;
-	bool		typbyval;
-	struct groups_hash *table;
-	MemoryContext context;		/* of the groups' values */
-	MemoryContext row_context;	/* of one row */
+	EcpGroups	groups;
+	KnnGroup   *nearest;		/* by the group's number */
+	uint32		room;			/* for so many */
 	TupleTableSlot *slot;		/* for the row that is tested */
 	EcpPolicyScan *policies;	/* and the condition; NULL if all rows pass */
 	bool		tested;			/* by the search, as it finds them */
 } KnnGroups;
 
-static uint32
-group_hash(KnnGroups *groups, const KnnGroupKey *key)
-{
-	/* the few types that only have an order have a list of groups */
-	if (key->isnull || !OidIsValid(groups->hash.fn_oid))
-		return 0;
-	return murmurhash32(DatumGetUInt32(FunctionCall1Coll(&groups->hash,
-														 groups->column.collation,
-														 key->value)));
-}
-
-static bool
-group_equal(KnnGroups *groups, const KnnGroupKey *a, const KnnGroupKey *b)
-{
-	if (a->isnull || b->isnull)
-		return a->isnull && b->isnull;
-	return DatumGetBool(FunctionCall2Coll(&groups->equal,
-										  groups->column.collation,
-										  a->value, b->value));
-}
-
-#define SH_PREFIX			groups
-#define SH_ELEMENT_TYPE		KnnGroup
-#define SH_KEY_TYPE			KnnGroupKey
-#define SH_KEY				key
-#define SH_HASH_KEY(tb, key) group_hash((tb)->private_data, &(key))
-#define SH_EQUAL(tb, a, b)	group_equal((tb)->private_data, &(a), &(b))
-#define SH_STORE_HASH
-#define SH_GET_HASH(tb, a)	(a)->hash
-#define SH_SCOPE			static inline
-#define SH_DECLARE
-#define SH_DEFINE
-#include "lib/simplehash.h"
-
-/* Prepare to tell groups apart, as DISTINCT does. */
 static void
 groups_init(KnnGroups *groups, Relation heap, const char *name)
 {
-	TypeCacheEntry *type;
-
-	ecp_user_table_column(heap, name, &groups->column);
-	type = lookup_type_cache(groups->column.type, TYPECACHE_EQ_OPR_FINFO |
-							 TYPECACHE_HASH_PROC_FINFO);
-	if (!OidIsValid(type->eq_opr_finfo.fn_oid))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("could not identify an equality operator for type %s",
-						format_type_be(groups->column.type))));
-	fmgr_info_copy(&groups->equal, &type->eq_opr_finfo, CurrentMemoryContext);
-	groups->hash.fn_oid = InvalidOid;
-	if (OidIsValid(type->hash_proc_finfo.fn_oid))
-		fmgr_info_copy(&groups->hash, &type->hash_proc_finfo, CurrentMemoryContext);
-	groups->typlen = type->typlen;
-	groups->typbyval = type->typbyval;
-	groups->context = CurrentMemoryContext;
-	groups->row_context = AllocSetContextCreate(CurrentMemoryContext,
-												"ecp group of a row",
-												ALLOCSET_SMALL_SIZES);
-	groups->table = groups_create(CurrentMemoryContext, 64, groups);
+	ecp_group_init(&groups->groups, heap, name);
+	groups->room = GROUPS_FIRST;
+	groups->nearest = palloc_array(KnnGroup, groups->room);
 	groups->slot = table_slot_create(heap, NULL);
 	groups->tested = false;
 	groups->policies = NULL;
@@ -174,28 +107,22 @@ groups_end(KnnGroups *groups)
 static KnnGroup *
 groups_add(KnnGroups *groups, TupleTableSlot *slot, float8 rank, bool *nearest)
 {
-	MemoryContext old = MemoryContextSwitchTo(groups->row_context);
-	KnnGroupKey key;
+	uint32		met = groups->groups.n;
+	uint32		number = ecp_group_number(&groups->groups, slot, true);
 	KnnGroup   *group;
-	bool		found;
 
-	key.value = ecp_user_table_column_value(&groups->column, slot, &key.isnull);
-	if (key.isnull)
-		key.value = (Datum) 0;
-	group = groups_insert(groups->table, key, &found);
-	*nearest = !found || rank < group->rank;
-	MemoryContextSwitchTo(groups->context);
-	if (!found)
+	if (number >= groups->room)
 	{
-		if (!key.isnull)
-			group->key.value = datumCopy(key.value, groups->typbyval,
-										 groups->typlen);
-		group->returned = false;
+		groups->room *= 2;
+		groups->nearest = repalloc_huge(groups->nearest,
+										mul_size(groups->room, sizeof(KnnGroup)));
 	}
+	group = &groups->nearest[number];
+	if (number == met)
+		group->returned = false;
+	*nearest = number == met || rank < group->rank;
 	if (*nearest)
 		group->rank = rank;
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(groups->row_context);
 	return group;
 }
 

@@ -50,7 +50,7 @@ ecp_knn_error_end(EcpKnnErrorQuery *query)
 void
 ecp_knn_input_init(EcpKnnInput *input, Relation index)
 {
-	input->store = tuplestore_begin_heap(false, false, work_mem);
+	input->store = tuplestore_begin_heap(true, false, work_mem);
 	input->desc = CreateTemplateTupleDesc(2);
 	TupleDescInitEntry(input->desc, 1, "query", INT8OID, -1, 0);
 	TupleDescInitEntry(input->desc, 2, "vector", index->rd_opcintype[0], -1, 0);

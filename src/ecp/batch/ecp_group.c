@@ -1,0 +1,144 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_group.c
+ *	  Groups of a table's rows: those with the same value in a column.
+ *
+ * Values are told apart as DISTINCT does it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "common/hashfn.h"
+#include "ecp/batch/ecp_group.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+#include "utils/typcache.h"
+
+/* Groups that there is room for at first. */
+#define GROUPS_FIRST		64
+
+/* What a group is: a value of the column. */
+typedef struct GroupKey
+{
+	Datum		value;
+	bool		isnull;
+}			GroupKey;
+
+typedef struct GroupEntry
+{
+	GroupKey	key;
+	uint32		hash;
+	uint32		number;
+	char		status;			/* of simplehash */
+}			GroupEntry;
+
+static uint32
+group_hash(EcpGroups * groups, const GroupKey * key)
+{
+	/* the few types that only have an order have a list of groups */
+	if (key->isnull || !OidIsValid(groups->hash.fn_oid))
+		return 0;
+	return murmurhash32(DatumGetUInt32(FunctionCall1Coll(&groups->hash,
+														 groups->column.collation,
+														 key->value)));
+}
+
+static bool
+group_equal(EcpGroups * groups, const GroupKey * a, const GroupKey * b)
+{
+	if (a->isnull || b->isnull)
+		return a->isnull && b->isnull;
+	return DatumGetBool(FunctionCall2Coll(&groups->equal,
+										  groups->column.collation,
+										  a->value, b->value));
+}
+
+#define SH_PREFIX			groups
+#define SH_ELEMENT_TYPE		GroupEntry
+#define SH_KEY_TYPE			GroupKey
+#define SH_KEY				key
+#define SH_HASH_KEY(tb, key) group_hash((tb)->private_data, &(key))
+#define SH_EQUAL(tb, a, b)	group_equal((tb)->private_data, &(a), &(b))
+#define SH_STORE_HASH
+#define SH_GET_HASH(tb, a)	(a)->hash
+#define SH_SCOPE			static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+void
+ecp_group_init(EcpGroups * groups, Relation heap, const char *column)
+{
+	TypeCacheEntry *type;
+
+	ecp_user_table_column(heap, column, &groups->column);
+	type = lookup_type_cache(groups->column.type, TYPECACHE_EQ_OPR_FINFO |
+							 TYPECACHE_HASH_PROC_FINFO);
+	if (!OidIsValid(type->eq_opr_finfo.fn_oid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("could not identify an equality operator for type %s",
+						format_type_be(groups->column.type))));
+	fmgr_info_copy(&groups->equal, &type->eq_opr_finfo, CurrentMemoryContext);
+	groups->equal_operator = type->eq_opr;
+	groups->hash.fn_oid = InvalidOid;
+	if (OidIsValid(type->hash_proc_finfo.fn_oid))
+		fmgr_info_copy(&groups->hash, &type->hash_proc_finfo, CurrentMemoryContext);
+	groups->typlen = type->typlen;
+	groups->typbyval = type->typbyval;
+	groups->n = 0;
+	groups->room = GROUPS_FIRST;
+	groups->values = palloc_array(NullableDatum, groups->room);
+	groups->context = CurrentMemoryContext;
+	groups->row_context = AllocSetContextCreate(CurrentMemoryContext,
+												"ecp group of a row",
+												ALLOCSET_SMALL_SIZES);
+	groups->table = groups_create(CurrentMemoryContext, GROUPS_FIRST, groups);
+}
+
+/* Number a new group, whose value is copied. */
+static void
+group_add(EcpGroups * groups, GroupEntry * group)
+{
+	MemoryContext old = MemoryContextSwitchTo(groups->context);
+
+	if (!group->key.isnull)
+		group->key.value = datumCopy(group->key.value, groups->typbyval,
+									 groups->typlen);
+	if (groups->n == groups->room)
+	{
+		groups->room *= 2;
+		groups->values = repalloc_huge(groups->values,
+									   mul_size(groups->room, sizeof(NullableDatum)));
+	}
+	group->number = groups->n++;
+	groups->values[group->number].value = group->key.value;
+	groups->values[group->number].isnull = group->key.isnull;
+	MemoryContextSwitchTo(old);
+}
+
+uint32
+ecp_group_number(EcpGroups * groups, TupleTableSlot *slot, bool add)
+{
+	MemoryContext old = MemoryContextSwitchTo(groups->row_context);
+	uint32		number = ECP_GROUP_NONE;
+	GroupKey	key;
+	GroupEntry *group;
+	bool		found = true;
+
+	key.value = ecp_user_table_column_value(&groups->column, slot, &key.isnull);
+	if (key.isnull)
+		key.value = (Datum) 0;
+	group = add ? groups_insert(groups->table, key, &found) :
+		groups_lookup(groups->table, key);
+	if (!found)
+		group_add(groups, group);
+	if (group != NULL)
+		number = group->number;
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(groups->row_context);
+	return number;
+}

@@ -1,0 +1,42 @@
+/*-------------------------------------------------------------------------
+ *
+ * ecp_group.h
+ *	  Groups of a table's rows: those with the same value in a column.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef ECP_GROUP_H
+#define ECP_GROUP_H
+
+#include "ecp/batch/ecp_user_table.h"
+
+/* As ecp_group_number() returns it. */
+#define ECP_GROUP_NONE		PG_UINT32_MAX
+
+/* The groups that have been met, which are numbered from 0 on. */
+typedef struct EcpGroups
+{
+	EcpUserColumn column;
+	FmgrInfo	hash;			/* fn_oid is InvalidOid if the type has none */
+	FmgrInfo	equal;
+	Oid			equal_operator;
+	int16		typlen;
+	bool		typbyval;
+	uint32		n;
+	uint32		room;			/* for so many values: */
+	NullableDatum *values;		/* by number */
+	struct groups_hash *table;
+	MemoryContext context;		/* of the groups' values */
+	MemoryContext row_context;	/* of one row */
+}			EcpGroups;
+
+extern void ecp_group_init(EcpGroups * groups, Relation heap, const char *column);
+
+/*
+ * The number of the group of the row in a slot.  If it has not been met it is added,
+ * or, if "add" is false, the number is ECP_GROUP_NONE.  Rows whose value is NULL are
+ * one group.
+ */
+extern uint32 ecp_group_number(EcpGroups * groups, TupleTableSlot *slot, bool add);
+
+#endif							/* ECP_GROUP_H */
