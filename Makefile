@@ -210,6 +210,7 @@ DIST = ecp-$(shell sed -n 's/^  "version": "\(.*\)",$$/\1/p' META.json)
 dist: dist-tar
 	@rm -f build/$(DIST).zip
 	cd build/dist && zip -qr ../$(DIST).zip $(DIST)
+	perl packaging/sbom.pl build/dist/$(DIST) "$(HOME_PAGE)" >build/$(DIST).spdx.json
 
 dist-tar:
 	@rm -rf build/dist && mkdir -p build/dist
