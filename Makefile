@@ -229,6 +229,7 @@ test-packages:
 	@test/packages $(ARGS)
 
 demo:
+	@echo 'looking for what the demo needs ...'
 	@src/tools/deps.sh build
 	@test/demo/run
 

@@ -43,7 +43,7 @@ $$ SELECT ltrim(to_char(n, '999,999,999')) $$;
 -- ----------------------------------------------------------------------
 -- The claim
 
-SELECT format('<p class="soft">ecp · what the demo found on this machine</p><h1>%s times as fast as exact search, at a recall of %s</h1>', times, found)
+SELECT format('<p class="soft">What the demo found on this machine</p><h1>ecp: %s times as fast as exact search, at a recall of %s</h1>', times, found)
 FROM claim;
 SELECT format('<p>%s sentences, each an embedding of 384 floats (<code>real[]</code>), and %s queries from other documents. The index was asked for a recall of <b>%s</b> of the ten nearest; it found <b>%s</b> (standard error %s), in <b>%s ms</b> a query where a scan and a sort take %s ms. It was built in %s s.</p>',
 	pg_temp.thousands((SELECT count(*) FROM sentences)), (SELECT count(*) FROM queries), asked, found, error, ms, exact_ms, build_s)
