@@ -23,8 +23,8 @@
  * nothing else of the other side be wanted.  In the plan the array goes by the name of
  * that column, as a Var of the array's type.
  *
- * It is not offered for more values than work_mem has room for, nor where rows are locked or changed, which may evaluate single rows
- * again.
+ * It is not offered for more values than work_mem has room for, nor where rows are
+ * locked or changed, which may evaluate single rows again.
  *
  *-------------------------------------------------------------------------
  */
