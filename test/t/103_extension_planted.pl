@@ -211,6 +211,18 @@ my %arguments = (
 		"$ecp, '{1,2,1}'::real[], 'kind'::name, 3, NULL::text",
 		"$plain, '{1,2,1}'::real[], 'what'::name, 3, $condition"
 	],
+	# plans a query of the table, which evaluates predicates of its indexes
+	'ecp_knn_max_sim(regclass, anyarray, name, integer, integer, integer, text)'
+	  => [
+		"$plain, $queries, 'kind'::name, 3, 20, 5, NULL::text",
+		"$plain, $queries, 'what'::name, 3, 20, 5, $condition",
+		"$plain, $queries, 'what'::name, 3, 20, NULL::integer, $condition"
+	  ],
+	'ecp_knn_max_sim(regclass, text, name, integer, integer, integer, text)'
+	  => [
+		"$plain, $query, 'kind'::name, 3, 20, 5, NULL::text",
+		"$plain, $query, 'what'::name, 3, 20, 5, $condition"
+	  ],
 	'ecp_knn_fetch(regclass, anyarray, name[], integer, text)' => [
 		"$ecp, $queries, $columns, 3, NULL::text",
 		"$plain, $queries, $columns, 3, $condition",
