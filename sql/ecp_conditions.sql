@@ -170,7 +170,7 @@ SELECT q, s.* FROM unnest(ARRAY['tenant IN (SELECT id FROM conditions_lists WHER
 	'tenant IN (SELECT id FROM conditions_lists WHERE list = 900)', 'EXISTS (SELECT FROM conditions_lists l WHERE l.wide = t.tenant AND list = 2)',
 	'tenant IN (SELECT id FROM conditions_lists WHERE list = 1) AND state = 2 AND public', 'tenant IN (SELECT max(id) FROM conditions_lists GROUP BY list)',
 	'tenant IN (SELECT l.id FROM conditions_lists l JOIN conditions_allowed a ON a.id = l.list)', 'state::int IN (SELECT id FROM conditions_lists WHERE list = 1)',
-	'tenant IN (SELECT id + 1 FROM conditions_lists WHERE list = 1)', 'tenant IN (SELECT id FROM conditions_lists l WHERE l.list = t.state)',
+	'tenant IN (SELECT id + 1 FROM conditions_lists WHERE list = 1)', 'tenant IN (SELECT id FROM conditions_lists l WHERE l.list = t.state OFFSET 0)',
 	'(tenant, state) IN (SELECT id, list FROM conditions_lists)', 'tenant IN (SELECT id FROM conditions_lists WHERE list = 1) OR public',
 	'tenant NOT IN (SELECT id FROM conditions_lists WHERE list = 1)', 'tenant IN (SELECT id FROM conditions_lists WHERE list = 1) AND tenant IN (SELECT id FROM conditions_lists WHERE list = 2)',
 	'tenant IN (SELECT id FROM conditions_lists WHERE list = 1) AND id IN (SELECT id FROM conditions_t WHERE public)']) q,
