@@ -466,7 +466,7 @@ ecp_knn_read(EcpKnn *knn, int first, int end)
 			given = reader_give(reader, c, end);
 		if (cluster->skip)
 		{
-			ecp_probe_next(&reader->probe);
+			(void) ecp_probe_next(&reader->probe);
 			continue;
 		}
 		ecp_sweep_to(&reader->sweep, pg_atomic_read_u32(&cluster->blk),
@@ -476,7 +476,7 @@ ecp_knn_read(EcpKnn *knn, int first, int end)
 		reader->cluster = cluster;
 		cluster->nlive = cluster->npassed = 0;
 		reader->row = 0;
-		ecp_probe_next(&reader->probe);
+		(void) ecp_probe_next(&reader->probe);
 		reader_compare(reader);
 	}
 }

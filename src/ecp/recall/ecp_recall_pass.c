@@ -553,7 +553,7 @@ pass_read(EcpRecallCurve *curve, instr_time start, double seconds)
 			if (ecp_recall_pass_is_late(start, seconds))
 				return false;
 			curve->pass->place = places[i];
-			ecp_probe_next(&curve->probe);
+			(void) ecp_probe_next(&curve->probe);
 			pass_compare(curve);
 		}
 	return true;

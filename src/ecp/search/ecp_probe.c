@@ -595,31 +595,23 @@ ecp_probe_is_cold(void)
 }
 
 /*
- * The rows of the next cluster, as many as its leader says, if it is passed over;
- * else 0.
+ * Read the next one of the clusters and buffers taken, or pass over it; then its
+ * rows are returned, as many as its leader says, else 0.
  */
 uint32
-ecp_probe_skips(EcpProbe *probe)
-{
-	const EcpClusterRef *ref = &probe->refs[probe->next_ref];
-
-	probe_ask(probe, 1 + ECP_PROBE_WARM);
-	return ref->skip ? Max(ref->child.ecpc_nrows, 1) : 0;
-}
-
-/* Read the next one of the clusters and buffers taken, or pass over it. */
-void
 ecp_probe_next(EcpProbe *probe)
 {
+	const EcpClusterRef *ref = &probe->refs[probe->next_ref];
 	int64		missed = pgBufferUsage.shared_blks_read;
 
 	Assert(EcpProbeWaiting(probe) > 0);
-	if (ecp_probe_skips(probe) > 0)
+	probe_ask(probe, 1 + ECP_PROBE_WARM);
+	if (ref->skip)
 	{
 		probe->next_ref++;
 		probe->clusters++;
 		probe->skipped++;
-		return;
+		return Max(ref->child.ecpc_nrows, 1);
 	}
 	if (probe_cold > 0 && probe->prefetch > 0)
 		probe_prefetch(probe);
@@ -628,4 +620,5 @@ ecp_probe_next(EcpProbe *probe)
 		probe_cold = ECP_PROBE_COLD;
 	else if (probe_cold > 0)
 		probe_cold--;
+	return 0;
 }

@@ -79,8 +79,7 @@ extern void ecp_probe_prefetch(Relation index, BlockNumber blk,
 extern bool ecp_probe_rules_out(Relation index, const EcpIndexState *state,
 								Snapshot snapshot, const EcpSummaryTest *test,
 								const EcpClusterRef *ref);
-extern uint32 ecp_probe_skips(EcpProbe *probe);
-extern void ecp_probe_next(EcpProbe *probe);
+extern uint32 ecp_probe_next(EcpProbe *probe);
 extern void ecp_probe_pause(EcpProbe *probe);
 extern bool ecp_probe_is_cold(void);
 extern Buffer ecp_probe_buffer(EcpProbe *probe, const EcpProbeRun *run,

@@ -286,8 +286,10 @@ search_has_cluster(EcpSearch *search, uint64 n)
 static void
 search_read_cluster(EcpSearch *search)
 {
-	search->stats.filtered += ecp_probe_skips(&search->probe);
-	ecp_probe_next(&search->probe);
+	/* reading counts what fails, too */
+	uint32		passed_over = ecp_probe_next(&search->probe);
+
+	search->stats.filtered += passed_over;
 }
 
 /*
