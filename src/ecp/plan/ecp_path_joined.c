@@ -99,20 +99,20 @@ joined_is_single(PlannerInfo *root, RelOptInfo *rel)
 	}
 }
 
-/* Offer the nested loop of the single row and a scan. */
-static void
-joined_add_path(PlannerInfo *root, RelOptInfo *joinrel, Path *outer,
-				const EcpMatch *match, JoinPathExtraData *extra)
+void
+ecp_path_add_loop(PlannerInfo *root, RelOptInfo *joinrel, Path *outer,
+				  const EcpMatch *match, List *clauses, Relids outer_relids,
+				  JoinPathExtraData *extra)
 {
 	List	   *order = list_make1(linitial(root->query_pathkeys));
 	JoinCostWorkspace workspace;
 	Path	   *inner;
 
-	inner = (Path *) create_index_path(root, match->index, match->clauses,
+	inner = (Path *) create_index_path(root, match->index, clauses,
 									   list_make1(match->order),
 									   list_make1_int(0), NIL,
 									   ForwardScanDirection, false,
-									   bms_copy(match->outer), 1.0, false);
+									   bms_copy(outer_relids), 1.0, false);
 	ecp_cost_fetch(root, (IndexPath *) inner);
 	ecp_initial_cost_nestloop(root, &workspace, JOIN_INNER, outer, inner, extra);
 	add_path(joinrel, (Path *)
@@ -148,8 +148,8 @@ joined_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
 
 		if (match->order != NULL && match->usable && match->nearest &&
 			!ecp_match_is_superseded(match, matches))
-			joined_add_path(root, joinrel, outer->cheapest_total_path, match,
-							extra);
+			ecp_path_add_loop(root, joinrel, outer->cheapest_total_path, match,
+							  match->clauses, match->outer, extra);
 	}
 }
 

@@ -247,10 +247,8 @@ list_add_path(PlannerInfo *root, RelOptInfo *joinrel, const EcpMatch *match, int
 	IndexClause *clause = makeNode(IndexClause);
 	RestrictInfo *derived;
 	List	   *clauses = NIL;
-	JoinCostWorkspace workspace;
 	JoinPathExtraData many = *extra;
 	Path	   *outer;
-	Path	   *inner;
 	ListCell   *lc;
 
 	array->vartype = get_array_type(values->vartype);
@@ -284,17 +282,8 @@ list_add_path(PlannerInfo *root, RelOptInfo *joinrel, const EcpMatch *match, int
 		clauses = lappend(clauses, clause);
 
 	outer = list_outer_path(other->cheapest_total_path, values, array);
-	inner = (Path *) create_index_path(root, match->index, clauses,
-									   list_make1(match->order), list_make1_int(0), NIL,
-									   ForwardScanDirection, false,
-									   bms_copy(other->relids), 1.0, false);
-	ecp_cost_fetch(root, (IndexPath *) inner);
 	many.inner_unique = false;	/* many rows of the index for the list */
-	ecp_initial_cost_nestloop(root, &workspace, JOIN_INNER, outer, inner, &many);
-	add_path(joinrel, (Path *)
-			 create_nestloop_path(root, joinrel, JOIN_INNER, &workspace, &many, outer,
-								  inner, extra->restrictlist,
-								  list_make1(linitial(root->query_pathkeys)), NULL));
+	ecp_path_add_loop(root, joinrel, outer, match, clauses, other->relids, &many);
 }
 
 /*
