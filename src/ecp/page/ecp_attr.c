@@ -383,24 +383,37 @@ ecp_attr_form(const EcpAttrDesc *desc, const EcpVector *vector,
 }
 
 uint64
+ecp_attr_read_key(const char *from, int width)
+{
+	uint16		key2;
+	uint32		key4;
+	uint64		key;
+
+	switch (width)
+	{
+		case 1:
+			return *(const uint8 *) from;
+		case 2:
+			memcpy(&key2, from, sizeof(key2));
+			return key2;
+		case 4:
+			memcpy(&key4, from, sizeof(key4));
+			return key4;
+		default:
+			memcpy(&key, from, sizeof(key));
+			return key;
+	}
+}
+
+uint64
 ecp_attr_slot_key(const EcpGeometry *geo, const EcpEntryView *view, int slot,
 				  int a)
 {
-	const char *keys = view->attrs[a];
+	int			width = geo->attr_width[a];
 
 	Assert(a >= 0 && a < geo->natts);
 	Assert(slot >= 0 && slot < geo->slots);
-	switch (geo->attr_width[a])
-	{
-		case 1:
-			return ((const uint8 *) keys)[slot];
-		case 2:
-			return ((const uint16 *) keys)[slot];
-		case 4:
-			return ((const uint32 *) keys)[slot];
-		default:
-			return ((const uint64 *) keys)[slot];
-	}
+	return ecp_attr_read_key(view->attrs[a] + slot * width, width);
 }
 
 const char *

@@ -82,6 +82,9 @@ extern bool ecp_attr_is_exact(const EcpAttrDesc *desc, int a, Datum value);
 /* The value of a key, of such a kind. */
 extern Datum ecp_attr_value(int kind, uint64 key);
 
+/* A key of so many bytes, which need not be aligned, as in a row. */
+extern uint64 ecp_attr_read_key(const char *from, int width);
+
 /* The key of a slot's attribute a, which is not NULL and no set of tags. */
 extern uint64 ecp_attr_slot_key(const EcpGeometry *geo,
 								const EcpEntryView *view, int slot, int a);

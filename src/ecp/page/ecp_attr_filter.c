@@ -524,7 +524,8 @@ ecp_attr_filter_summary(const EcpAttrFilter *filter, const EcpMetaPageData *meta
 		if (condition->tags == NULL || condition->nulls)
 			attr_condition_ask(condition, test);
 		else
-			ecp_tags_condition_ask(condition->tags, condition->att, test);
+			ecp_tags_condition_ask(condition->tags, condition->att,
+								   meta->ecpm_tags_width, test);
 	}
 	return ecp_summary_test_asks(test) ? test : NULL;
 }

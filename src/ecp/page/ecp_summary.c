@@ -121,29 +121,6 @@ ecp_summary_init(const EcpGeometry *node, uint64 run, char *summary)
 	memcpy(summary, &run, sizeof(run));
 }
 
-/* A key as it is in a row. */
-static uint64
-summary_key(const char *from, int width)
-{
-	uint16		key2;
-	uint32		key4;
-	uint64		key;
-
-	switch (width)
-	{
-		case 1:
-			return *(const uint8 *) from;
-		case 2:
-			memcpy(&key2, from, sizeof(key2));
-			return key2;
-		case 4:
-			memcpy(&key4, from, sizeof(key4));
-			return key4;
-	}
-	memcpy(&key, from, sizeof(key));
-	return key;
-}
-
 void
 ecp_summary_add(const EcpIndexState *state, const char *attrs, char *summary)
 {
@@ -165,7 +142,7 @@ ecp_summary_add(const EcpIndexState *state, const char *attrs, char *summary)
 		if (nulls & (1 << a))
 			summary_set(ecp_summary_hash(a | ECP_SUMMARY_NULL, 0), bytes, summary);
 		else if (!EcpAttrKindIsTags(meta->ecpm_attr_kind[a]))
-			summary_set(ecp_summary_hash(a, summary_key(from, geo->attr_width[a])),
+			summary_set(ecp_summary_hash(a, ecp_attr_read_key(from, geo->attr_width[a])),
 						bytes, summary);
 		else if ((n = ecp_tags_list(from, geo->attr_width[a], fingerprints,
 									&bits)) < 0)

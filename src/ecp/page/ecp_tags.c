@@ -456,13 +456,21 @@ tags_test_ask(const TagsTest *test, int a, int bits, EcpSummaryTest *summary)
 	}
 }
 
+static void
+tags_group_ask(const TagsGroup *group, int a, int bits, EcpSummaryTest *summary)
+{
+	for (int t = 0; t < group->ntests; t++)
+		tags_test_ask(&group->tests[t], a, bits, summary);
+}
+
 void
-ecp_tags_condition_ask(const EcpTagsCondition *condition, int a,
+ecp_tags_condition_ask(const EcpTagsCondition *condition, int a, int width,
 					   EcpSummaryTest *summary)
 {
 	for (int g = 0; g < condition->ngroups; g++)
 	{
 		const TagsGroup *group = &condition->groups[g];
+		int			last = ECP_TAGS_BITS;
 		bool		asks = true;
 
 		for (int t = 0; t < group->ntests; t++)
@@ -470,11 +478,13 @@ ecp_tags_condition_ask(const EcpTagsCondition *condition, int a,
 		if (!asks)
 			continue;
 		ecp_summary_test_group(summary);
+		tags_group_ask(group, a, ECP_TAGS_BITS, summary);
 		/* a row has the same number of bits of all its fingerprints */
-		for (int bits = ECP_TAGS_BITS; bits >= TAGS_PACKED_MIN; bits--)
+		for (int n = width / 2, bits; (bits = tags_packed_bits(n, width)) >= TAGS_PACKED_MIN; n++)
 		{
-			for (int t = 0; t < group->ntests; t++)
-				tags_test_ask(&group->tests[t], a, bits, summary);
+			if (bits != last)
+				tags_group_ask(group, a, bits, summary);
+			last = bits;
 		}
 		ecp_summary_test_alternative(summary);
 		ecp_summary_test_many(summary, a);

@@ -67,9 +67,9 @@ extern uint64 ecp_tags_match(const EcpTagsCondition *condition,
 
 /*
  * Add what they ask of a summary (ecp_summary.h), where they are those of
- * attribute a.
+ * attribute a, whose sets have "width" bytes.
  */
-extern void ecp_tags_condition_ask(const EcpTagsCondition *condition, int a,
+extern void ecp_tags_condition_ask(const EcpTagsCondition *condition, int a, int width,
 								   EcpSummaryTest *test);
 
 #endif							/* ECP_TAGS_H */
