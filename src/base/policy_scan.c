@@ -4,9 +4,9 @@
  *	  The rows of a table that row-level security lets the current user see.
  *
  * This is the query SELECT ctid FROM ONLY table [WHERE ctid = ANY (...) AND
- * condition], or WHERE column = ANY (...), or, for one row after the other, WHERE ctid = $1 AND condition, which
- * the server rewrites with the table's policies, plans and
- * executes as any other.  It is not parsed, though, but for the condition: it is
+ * condition], or WHERE column = ANY (...), or, for one row after the other,
+ * WHERE ctid = $1 AND condition, which the server rewrites with the table's policies,
+ * plans and executes as any other.  It is not parsed, though, but for the condition: it is
  * made of the OIDs of the table and the operator.  A text would name them, and the
  * name of a table that is open and locked may stand for another one by then, since
  * a lock on a table does not keep its schema from being renamed.  The rows that the
@@ -178,11 +178,11 @@ typedef struct PolicyRows
 	Oid			equal;
 	Datum	   *values;
 	int			nvalues;
-}			PolicyRows;
+} PolicyRows;
 
 /* The query, as the parser would make it. */
 static Query *
-make_query(Relation rel, const char *condition, const PolicyRows * rows)
+make_query(Relation rel, const char *condition, const PolicyRows *rows)
 {
 	ParseState *pstate = make_parsestate(NULL);
 	Query	   *query = makeNode(Query);

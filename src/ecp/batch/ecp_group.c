@@ -25,7 +25,7 @@ typedef struct GroupKey
 {
 	Datum		value;
 	bool		isnull;
-}			GroupKey;
+} GroupKey;
 
 typedef struct GroupEntry
 {
@@ -33,10 +33,10 @@ typedef struct GroupEntry
 	uint32		hash;
 	uint32		number;
 	char		status;			/* of simplehash */
-}			GroupEntry;
+} GroupEntry;
 
 static uint32
-group_hash(EcpGroups * groups, const GroupKey * key)
+group_hash(EcpRowGroups *groups, const GroupKey *key)
 {
 	/* the few types that only have an order have a list of groups */
 	if (key->isnull || !OidIsValid(groups->hash.fn_oid))
@@ -47,7 +47,7 @@ group_hash(EcpGroups * groups, const GroupKey * key)
 }
 
 static bool
-group_equal(EcpGroups * groups, const GroupKey * a, const GroupKey * b)
+group_equal(EcpRowGroups *groups, const GroupKey *a, const GroupKey *b)
 {
 	if (a->isnull || b->isnull)
 		return a->isnull && b->isnull;
@@ -70,7 +70,7 @@ group_equal(EcpGroups * groups, const GroupKey * a, const GroupKey * b)
 #include "lib/simplehash.h"
 
 void
-ecp_group_init(EcpGroups * groups, Relation heap, const char *column)
+ecp_group_init(EcpRowGroups *groups, Relation heap, const char *column)
 {
 	TypeCacheEntry *type;
 
@@ -101,7 +101,7 @@ ecp_group_init(EcpGroups * groups, Relation heap, const char *column)
 
 /* Number a new group, whose value is copied. */
 static void
-group_add(EcpGroups * groups, GroupEntry * group)
+group_add(EcpRowGroups *groups, GroupEntry *group)
 {
 	MemoryContext old = MemoryContextSwitchTo(groups->context);
 
@@ -121,7 +121,7 @@ group_add(EcpGroups * groups, GroupEntry * group)
 }
 
 uint32
-ecp_group_number(EcpGroups * groups, TupleTableSlot *slot, bool add)
+ecp_group_number(EcpRowGroups *groups, TupleTableSlot *slot, bool add)
 {
 	MemoryContext old = MemoryContextSwitchTo(groups->row_context);
 	uint32		number = ECP_GROUP_NONE;

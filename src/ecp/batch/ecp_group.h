@@ -14,7 +14,7 @@
 #define ECP_GROUP_NONE		PG_UINT32_MAX
 
 /* The groups that have been met, which are numbered from 0 on. */
-typedef struct EcpGroups
+typedef struct EcpRowGroups
 {
 	EcpUserColumn column;
 	FmgrInfo	hash;			/* fn_oid is InvalidOid if the type has none */
@@ -28,15 +28,15 @@ typedef struct EcpGroups
 	struct groups_hash *table;
 	MemoryContext context;		/* of the groups' values */
 	MemoryContext row_context;	/* of one row */
-}			EcpGroups;
+} EcpRowGroups;
 
-extern void ecp_group_init(EcpGroups * groups, Relation heap, const char *column);
+extern void ecp_group_init(EcpRowGroups *groups, Relation heap, const char *column);
 
 /*
  * The number of the group of the row in a slot.  If it has not been met it is added,
  * or, if "add" is false, the number is ECP_GROUP_NONE.  Rows whose value is NULL are
  * one group.
  */
-extern uint32 ecp_group_number(EcpGroups * groups, TupleTableSlot *slot, bool add);
+extern uint32 ecp_group_number(EcpRowGroups *groups, TupleTableSlot *slot, bool add);
 
 #endif							/* ECP_GROUP_H */

@@ -73,7 +73,7 @@ typedef struct KnnGroup
 /* A search for groups. */
 typedef struct KnnGroups
 {
-	EcpGroups	groups;
+	EcpRowGroups groups;
 	KnnGroup   *nearest;		/* by the group's number */
 	uint32		room;			/* for so many */
 	TupleTableSlot *slot;		/* for the row that is tested */

@@ -61,10 +61,10 @@ typedef struct SimDocument
 	float8		distance;
 	uint32		number;
 	ItemPointerData tid;		/* of its first row; invalid if it has none */
-}			SimDocument;
+} SimDocument;
 
 static int
-document_compare(const SimDocument * a, const SimDocument * b)
+document_compare(const SimDocument *a, const SimDocument *b)
 {
 	if (a->distance != b->distance)
 		return float8_lt(a->distance, b->distance) ? -1 : 1;
@@ -87,7 +87,7 @@ typedef struct MaxSim
 	Snapshot	snapshot;
 	const char *condition;		/* or NULL */
 	EcpIndexState state;
-	EcpGroups	groups;
+	EcpRowGroups groups;
 	int			nqueries;
 	const EcpQuery **queries;
 
@@ -105,11 +105,11 @@ typedef struct MaxSim
 	uint32	   *factors[ECP_FACTORS_MAX];
 	uint32		row_documents[ECP_PASS_ROWS];
 	void	   *prepared;		/* scratch for ecp_prepare() */
-}			MaxSim;
+} MaxSim;
 
 /* Make room for "n" documents, those that are new being far from everything. */
 static void
-sim_set_documents(MaxSim * sim, uint32 n)
+sim_set_documents(MaxSim *sim, uint32 n)
 {
 	Assert(n >= sim->ndocuments);
 	if (n > sim->room)
@@ -135,7 +135,7 @@ sim_set_documents(MaxSim * sim, uint32 n)
 
 /* Prepare the vectors of the query, and memory for rows. */
 static void
-sim_init(MaxSim * sim, EcpKnnInput *input)
+sim_init(MaxSim *sim, EcpKnnInput *input)
 {
 	const EcpMetaPageData *meta = &sim->state.meta;
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(input->desc, &TTSOpsMinimalTuple);
@@ -176,7 +176,7 @@ sim_init(MaxSim * sim, EcpKnnInput *input)
 
 /* Compare the rows that wait with the query's vectors. */
 static void
-sim_compare(MaxSim * sim)
+sim_compare(MaxSim *sim)
 {
 	float8		limits[ECP_PASS_QUERIES];
 	uint64		passed[ECP_PASS_QUERIES];
@@ -209,7 +209,7 @@ sim_compare(MaxSim * sim)
 
 /* Add the row in rows->slot, if the index has it and its document is one of those. */
 static void
-sim_add(MaxSim * sim, EcpUserTableRows *rows)
+sim_add(MaxSim *sim, EcpUserTableRows *rows)
 {
 	const EcpMetaPageData *meta = &sim->state.meta;
 	uint32		number = ecp_group_number(&sim->groups, rows->slot, sim->all);
@@ -245,7 +245,7 @@ sim_add(MaxSim * sim, EcpUserTableRows *rows)
 
 /* Compare the rows that a query returns. */
 static void
-sim_add_found(MaxSim * sim, EcpPolicyScan *scan)
+sim_add_found(MaxSim *sim, EcpPolicyScan *scan)
 {
 	ItemPointerData tids[SIM_FETCH];
 	int			n;
@@ -254,6 +254,7 @@ sim_add_found(MaxSim * sim, EcpPolicyScan *scan)
 	{
 		EcpUserTableRows rows;
 
+		/* the query runs as the caller, what is below as the owner */
 		ecp_user_table_rows_begin(&rows, sim->heap, sim->index);
 		for (int i = 0; i < n; i++)
 		{
@@ -268,7 +269,7 @@ sim_add_found(MaxSim * sim, EcpPolicyScan *scan)
 
 /* Compare all rows. */
 static void
-sim_add_all(MaxSim * sim)
+sim_add_all(MaxSim *sim)
 {
 	TableScanDesc scan;
 	EcpUserTableRows rows;
@@ -294,7 +295,7 @@ sim_add_all(MaxSim * sim)
  * much nearer than its last row it came to each of them.
  */
 static void
-sim_estimate(MaxSim * sim, const uint32 *found, const float8 *distances, int n,
+sim_estimate(MaxSim *sim, const uint32 *found, const float8 *distances, int n,
 			 uint32 **met, uint32 *nmet, uint32 query)
 {
 	if (sim->groups.n > sim->ndocuments)
@@ -316,7 +317,7 @@ sim_estimate(MaxSim * sim, const uint32 *found, const float8 *distances, int n,
 
 /* The documents of the rows that were found, with estimates of their distances. */
 static void
-sim_meet(MaxSim * sim, EcpKnnAnswers *answers, int k)
+sim_meet(MaxSim *sim, EcpKnnAnswers *answers, int k)
 {
 	TupleTableSlot *answer = MakeSingleTupleTableSlot(answers->desc, &TTSOpsMinimalTuple);
 	TupleTableSlot *row = table_slot_create(sim->heap, NULL);
@@ -352,7 +353,7 @@ sim_meet(MaxSim * sim, EcpKnnAnswers *answers, int k)
 
 /* Compare the rows of the documents that seem nearest. */
 static void
-sim_add_candidates(MaxSim * sim, int candidates)
+sim_add_candidates(MaxSim *sim, int candidates)
 {
 	Datum	   *values = palloc_array(Datum, candidates);
 	uint32		all = sim->ndocuments;
@@ -378,7 +379,7 @@ sim_add_candidates(MaxSim * sim, int candidates)
 
 /* Return the k nearest documents. */
 static void
-sim_return(MaxSim * sim, int k, ReturnSetInfo *rsinfo)
+sim_return(MaxSim *sim, int k, ReturnSetInfo *rsinfo)
 {
 	uint32		n = 0;
 
