@@ -147,13 +147,14 @@ typedef struct EquivalenceMemberIterator
 
 /*
  * 17: the planner knows which columns are NOT NULL, and which of these constraints
- * are valid, as those of the catalog always are before 18
+ * are valid, as those of the catalog always are before 18; until then a function
+ * "catalog" looks there
  */
 #if PG_VERSION_NUM >= 170000
-#define ecp_column_is_not_null(rel, attno, catalog) \
-	bms_is_member(attno, (rel)->notnullattnums)
+#define ecp_column_is_not_null(rel, attno, relid, catalog) \
+	((void) (relid), (void) (catalog), bms_is_member(attno, (rel)->notnullattnums))
 #else
-#define ecp_column_is_not_null(rel, attno, catalog)	(catalog)
+#define ecp_column_is_not_null(rel, attno, relid, catalog)	catalog(relid, attno)
 #endif
 
 /* 19: a nested loop is allowed by a mask */

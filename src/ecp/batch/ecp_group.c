@@ -12,6 +12,7 @@
 #include "base/compat.h"
 #include "common/hashfn.h"
 #include "ecp/batch/ecp_group.h"
+#include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"

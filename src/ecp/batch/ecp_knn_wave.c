@@ -215,7 +215,7 @@ wave_decide(EcpKnn *knn, EcpKnnLook *look, int q)
 {
 	const EcpKnnPlan *plan = knn->plan;
 	EcpKnnQuery *query = &knn->queries[q];
-	float8		kth;
+	float8		kth = 0.0;		/* used, and then set, if the scan goes on */
 	int			end = ecp_knn_look_replay(look, q, &kth);
 
 	if (end >= 0)

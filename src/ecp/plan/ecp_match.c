@@ -249,7 +249,6 @@ match_function(const EcpMatch *match, Node *node, MatchDistance *distance,
 
 /* Does the catalog say that a column is NOT NULL? */
 static bool
-pg_attribute_unused()
 match_catalog_not_null(Oid relid, AttrNumber attno)
 {
 	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid),
@@ -275,8 +274,8 @@ match_not_null(const EcpMatch *match)
 	ListCell   *lc;
 
 	if (column > 0 &&
-		ecp_column_is_not_null(match->rel, column,
-							   match_catalog_not_null(rte->relid, column)))
+		ecp_column_is_not_null(match->rel, column, rte->relid,
+							   match_catalog_not_null))
 		return true;
 	foreach(lc, match->rel->baserestrictinfo)
 	{
