@@ -146,7 +146,7 @@ sub needs_pgvector
 {
 	my ($block) = @_;
 
-	return $block =~ /ecp_pgvector|\bpassages\b|::(?:vector|halfvec)\b/;
+	return $block =~ /ecp_pgvector|\bembedding\b|::(?:vector|halfvec)\b/;
 }
 
 # Each query prints rows, in lines that fit on a screen.
