@@ -1113,7 +1113,7 @@ CREATE FUNCTION ecp_recall(index regclass, k integer DEFAULT 10,
 	RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000 ROWS 6;
 COMMENT ON FUNCTION ecp_recall(regclass, integer, integer[], integer, integer, text, boolean) IS
-	'share of the true nearest rows that an ecp index finds by the settings in force (probes 0), and by number of probes; store => true also measures and stores what targets of recall require';
+	'share of the true nearest rows that an ecp index finds by the settings in force (probes 0), and by number of probes; store => true also measures and stores what recall targets require';
 
 -- several servers: tables that Citus distributes
 

@@ -233,7 +233,7 @@ SELECT ecp_index_check('tags_i1', true);
 RESET ecp.build_policy;
 RESET maintenance_work_mem;
 
--- the target of recall holds among the rows that satisfy a condition
+-- the recall target holds among the rows that satisfy a condition
 CREATE TABLE tags_many AS SELECT id, pg_temp.clustered_bytes(id, 12, 60) AS v, pg_temp.tags(id, 2, 10) AS tags FROM generate_series(1, 8000) id;
 CREATE INDEX tags_many_i ON tags_many USING ecp (v, tags);
 VACUUM ANALYZE tags_many;

@@ -1,5 +1,5 @@
 --
--- A target of recall: measured by the build, kept by scans, overridden by
+-- A recall target: measured by the build, kept by scans, overridden by
 -- ecp.probes.
 --
 \getenv src PG_ABS_SRCDIR

@@ -261,7 +261,7 @@ my $recall = $node->safe_psql(
 			(SELECT v <-> q AS d FROM b OFFSET 0) s;
 		RETURN (SELECT count(*) FROM unnest(found) x WHERE x <= truth[k])::float8 / k;
 	END \$\$;
-	SELECT avg(recall_of(v, 3000)) FROM b WHERE id % 1100 = 7));
+	SELECT avg(recall_of(v, 3000)) FROM b WHERE id % 220 = 7));
 cmp_ok($recall, '>=', 0.94, 'recall of large LIMITs, bytes');
 
 # exactly as many rows as the LIMIT asks for, among dead ones

@@ -3,7 +3,7 @@
  * ecp_knn_look.c
  *	  Many queries at once: where a query's scan would have stopped.
  *
- * A scan with a target of recall looks at what it has after some numbers of
+ * A scan with a recall target looks at what it has after some numbers of
  * clusters (EcpLookNext()).  The same looks are made here after a wave, with the
  * rows that the first clusters of the query's order had.  Of these only the best
  * were kept; the heap's bound tells whether those are all that a look needs.

@@ -4,7 +4,7 @@
  *	  Many queries at once: which clusters are read when, and for whom.
  *
  * Descents say which clusters each query may want, nearest first (its refs).
- * A scan with a target of recall reads them in this order, and looks now and then
+ * A scan with a recall target reads them in this order, and looks now and then
  * whether it has enough (ecp_stop.c).  A batch reads them in the order of
  * blocks, in waves:
  *

@@ -364,7 +364,7 @@ build_recall_curve(EcpBuild *build, double seconds)
 	ecp_recall_curve_end(curve);
 }
 
-/* Tell if the target of recall takes much of the index, and what would not. */
+/* Tell if the recall target takes much of the index, and what would not. */
 static void
 build_notice_target(const EcpBuild *build)
 {

@@ -215,7 +215,7 @@ ecp_options_init(void)
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("ecp.probes",
 							"Clusters that a scan reads before it returns the first row.",
-							"0 chooses by the target of recall.",
+							"0 chooses by the recall target.",
 							&ecp_probes, 0, 0, ECP_PROBES_MAX, PGC_USERSET, GUC_EXPLAIN,
 							NULL, NULL, NULL);
 	DefineCustomRealVariable("ecp.target_recall",

@@ -102,7 +102,7 @@ extern void ecp_options_init(void);
 extern bytea *ecpoptions(Datum reloptions, bool validate);
 extern EcpOptions ecp_options_get(Relation index);	/* with defaults */
 
-extern int	ecp_probes;			/* 0 = by the target of recall */
+extern int	ecp_probes;			/* 0 = by the recall target */
 extern double ecp_target_recall;	/* 0 = the index's */
 extern bool ecp_enable_batch_join;
 extern bool ecp_approximate_radius; /* without ORDER BY and LIMIT */

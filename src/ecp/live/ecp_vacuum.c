@@ -324,7 +324,7 @@ ecp_vacuum_measure(Relation index, double rows, double removed,
 		ereport(WARNING,
 				(errmsg("recall of index \"%s\" could not be measured in time after many of its rows have changed",
 						RelationGetRelationName(index)),
-				 errdetail("Searches may find less than their target of recall."),
+				 errdetail("Searches may find less than their recall target."),
 				 errhint("Run ecp_recall() with store => true, or VACUUM when the server has less to do.")));
 	}
 	ecp_maintain_lock_release(index);

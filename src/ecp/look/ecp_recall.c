@@ -13,7 +13,7 @@
  *
  *	 queries		reservoir sample of the table | the user's query
  *	 truth			the exact search of many queries at once (ecp_knn_table.c)
- *	 curve			on request: the probes that each target of recall takes, by
+ *	 curve			on request: the probes that each recall target takes, by
  *					these queries (ecp_recall_curve.c), into the metapage
  *	 measurements	index scans by the settings in force, and for each number of
  *					probes; told that k rows will be taken, as by a LIMIT

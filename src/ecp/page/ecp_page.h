@@ -283,7 +283,7 @@ typedef struct EcpQueryRowsData
 	float4		ecpm_inverse;
 } EcpQueryRowsData;
 
-/* Numbers of rows asked for (ecp_target_ks) and targets of recall. */
+/* Numbers of rows asked for (ecp_target_ks) and recall targets. */
 #define ECP_CURVE_KS		6
 #define ECP_CURVE_TARGETS	12
 

@@ -386,7 +386,7 @@ cost_returned_above(const EcpCostReturned *returned, double n)
 
 /*
  * Clusters that are read on average before the query has its rows.  With a
- * target of recall these are the window's; with ecp.probes each window is
+ * recall target these are the window's; with ecp.probes each window is
  * twice as large as the one before, and is read when a part of the candidates
  * has been returned (ecp_search.c).
  */

@@ -3,7 +3,7 @@
  * ecp_budget.c
  *	  SEARCH: as much recall as a time allows ("max_ms").
  *
- * The dual of a target of recall: that says what is found, and the search how
+ * The dual of a recall target: that says what is found, and the search how
  * long it takes; here the time is given, and the search says what it has found,
  * by the curve (ecp_target_recall_at()).
  *

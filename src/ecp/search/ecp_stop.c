@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_stop.c
- *	  SEARCH: when a search with a target of recall has enough.
+ *	  SEARCH: when a search with a recall target has enough.
  *
  * Clusters come in the order of their leaders' distances from the query, and
  * after n of them the nearest rows read so far are known.  The larger the gap

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_stop.h
- *	  When a search with a target of recall has enough.
+ *	  When a search with a recall target has enough.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_target.c
- *	  SEARCH: from a target of recall to where a search stops.
+ *	  SEARCH: from a recall target to where a search stops.
  *
  * The target is ecp.target_recall or, if that is 0, the index's storage
  * parameter.  The metapage has a curve (ecp_recall_curve.c): where searches

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_target.h
- *	  From a target of recall to what a search reads.
+ *	  From a recall target to what a search reads.
  *
  *-------------------------------------------------------------------------
  */
