@@ -46,8 +46,8 @@ def test_metric_without_operator_class():
 def test_index():
     statements = client(True, vectors="half", maintenance_work_mem="256MB").index_statements()
     assert statements[0] == "SET maintenance_work_mem = '256MB'"
-    assert statements[2].endswith("USING ecp (embedding vector_cosine_ops, id, label) WITH (vectors = half)")
-    assert client().index_statements()[1].endswith("USING ecp (embedding vector_cosine_ops, id)")
+    assert statements[2].endswith("(embedding vector_cosine_ops, id, label) INCLUDE (id) WITH (vectors = half)")
+    assert client().index_statements()[1].endswith("(embedding vector_cosine_ops, id) INCLUDE (id)")
 
 
 def test_filters():

@@ -101,7 +101,8 @@ class Ecp(VectorDB):
             *(f"SET {name} = '{value}'" for name, value in param["settings"].items()),
             f"DROP INDEX IF EXISTS {self.table}_embedding",
             f"CREATE INDEX {self.table}_embedding ON {self.table} "
-            f"USING ecp (embedding {param['operator_class']}, id{label})" + (f" WITH ({options})" if options else ""),
+            f"USING ecp (embedding {param['operator_class']}, id{label}) INCLUDE (id)"
+            + (f" WITH ({options})" if options else ""),
             f"VACUUM ANALYZE {self.table}",
         ]
 
