@@ -84,11 +84,13 @@ BEGIN
 	RETURN (pg_stat_get_xact_blocks_fetched(index) - before) / 20.0;
 END $$;
 SET enable_bitmapscan = off;
+SET enable_indexscan = on;
 SET enable_indexonlyscan = on;
 EXPLAIN (COSTS OFF) SELECT k FROM tails_betree WHERE k >= 500000 ORDER BY k LIMIT 100;
 SELECT tails_limit('tails_betree', 100) < 3.5 * tails_limit('tails_btree', 100) AS few,
 	   tails_limit('tails_betree', 3000) < 2.5 * tails_limit('tails_btree', 3000) AS many;
 SET enable_bitmapscan = on;
+SET enable_indexscan = off;
 SET enable_indexonlyscan = off;
 SELECT betree_index_check('tails_betree_k', true);
 SELECT tails_rows('tails_betree', true) = tails_rows('tails_betree', false) AS same_rows;

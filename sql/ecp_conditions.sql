@@ -166,7 +166,8 @@ FROM generate_series(1, 4000) i;
 ANALYZE conditions_lists;
 SET enable_material = off;
 SET enable_memoize = off;
-SELECT q, s.* FROM unnest(ARRAY['tenant IN (SELECT id FROM conditions_lists WHERE list = 1)', 'tenant IN (SELECT wide FROM conditions_lists WHERE list = 1)',
+-- (what is planned without a sequential scan depends on the version)
+SELECT q, split_part(index, ', and ', 1) AS index, equal, rows FROM unnest(ARRAY['tenant IN (SELECT id FROM conditions_lists WHERE list = 1)', 'tenant IN (SELECT wide FROM conditions_lists WHERE list = 1)',
 	'tenant IN (SELECT id FROM conditions_lists WHERE list = 900)', 'EXISTS (SELECT FROM conditions_lists l WHERE l.wide = t.tenant AND list = 2)',
 	'tenant IN (SELECT id FROM conditions_lists WHERE list = 1) AND state = 2 AND public', 'tenant IN (SELECT max(id) FROM conditions_lists GROUP BY list)',
 	'tenant IN (SELECT l.id FROM conditions_lists l JOIN conditions_allowed a ON a.id = l.list)', 'state::int IN (SELECT id FROM conditions_lists WHERE list = 1)',

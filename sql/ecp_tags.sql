@@ -157,10 +157,12 @@ END $$;
 SELECT count(*), count(*) FILTER (WHERE in_index) > 0 AS some, string_agg(condition, ', ') FILTER (WHERE NOT same) AS differ
 FROM (SELECT tags_tree(3, salt) AS condition FROM generate_series(1, 150) salt OFFSET 0) x, tags_compare(condition) r;
 -- a type that is text, but has another equality, by which the index has no hashes
+SET client_min_messages = warning;
 CREATE TYPE tags_ci;
 CREATE FUNCTION tags_ci_in(cstring) RETURNS tags_ci AS 'textin' LANGUAGE internal IMMUTABLE STRICT;
 CREATE FUNCTION tags_ci_out(tags_ci) RETURNS cstring AS 'textout' LANGUAGE internal IMMUTABLE STRICT;
 CREATE TYPE tags_ci (INPUT = tags_ci_in, OUTPUT = tags_ci_out, INTERNALLENGTH = VARIABLE, STORAGE = extended, COLLATABLE = true);
+RESET client_min_messages;
 CREATE CAST (text AS tags_ci) WITHOUT FUNCTION;
 CREATE CAST (tags_ci AS text) WITHOUT FUNCTION;
 CREATE FUNCTION tags_ci_eq(tags_ci, tags_ci) RETURNS boolean LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT lower($1::text) = lower($2::text) $$;

@@ -24,6 +24,7 @@
 #include "betree/order/betree_hash.h"
 #include "betree/order/betree_rel.h"
 #include "betree/page/betree_block.h"
+#include "betree/page/betree_entry.h"
 #include "betree/page/betree_page.h"
 #include "betree/plan/betree_cost.h"
 #include "nodes/nodeFuncs.h"
@@ -143,15 +144,29 @@ examine_clauses(PlannerInfo *root, IndexPath *path, BetreeRel *bt,
 /*
  * betree_cost_height
  *		amgettreeheight: pages that a scan passes above the leaf
+ *
+ * A function of an operator class may be what plans, under our own locks.
  */
 int
 betree_cost_height(Relation rel)
 {
-	Buffer		root = betree_block_read(rel, BETREE_ROOT_BLKNO,
-										 BUFFER_LOCK_SHARE, BETREE_NODE);
-	int			height = BetreePageGetOpaque(BufferGetPage(root))->bteo_level;
+	BetreeEntry entry;
+	Buffer		root;
+	int			height = 0;
 
-	UnlockReleaseBuffer(root);
+	betree_entry_begin(&entry, rel);
+	PG_TRY();
+	{
+		root = betree_block_read(rel, BETREE_ROOT_BLKNO,
+								 BUFFER_LOCK_SHARE, BETREE_NODE);
+		height = BetreePageGetOpaque(BufferGetPage(root))->bteo_level;
+		UnlockReleaseBuffer(root);
+	}
+	PG_FINALLY();
+	{
+		betree_entry_end(&entry);
+	}
+	PG_END_TRY();
 	return height;
 }
 
