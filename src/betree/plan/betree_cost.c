@@ -152,7 +152,7 @@ betree_cost_height(Relation rel)
 {
 	BetreeEntry entry;
 	Buffer		root;
-	int			height = 0;
+	volatile int height = 0;
 
 	betree_entry_begin(&entry, rel);
 	PG_TRY();
