@@ -27,7 +27,7 @@ typedef enum EcpElem
 
 /*
  * How a column's type stores its elements.  Those of a halfvec and of a double
- * precision[] become float32 when they are read.  A half loses nothing thereby, a
+ * precision[] become float32 when they are read.  A half loses nothing by it, a
  * double is rounded, by the operators, too.
  *
  * Written to disk (ecp's metapage): never renumber.

@@ -5,12 +5,12 @@
  *
  * A summary is a Bloom filter of the values of a cluster's rows: of a tag its
  * fingerprint, of another attribute its key, each with the number of the column;
- * that the attribute is NULL; and that a row has so many tags that its set has none,
- * for which any tag may be there.  It has no bits of attributes that nobody compares
+ * that the attribute is NULL; and that a row has too many tags for its set to list them,
+ * for which any tag may be there.  It has no bits of attributes that are never compared
  * for equality (floats, times), or that have both values in every cluster.
  *
  * Summaries are on pages of the node above their clusters (ecp_page.h); the README
- * says who writes them ("Key attributes").  Where a search asks them, it passes
+ * says who writes them ("Key attributes").  Where a search uses them, it passes
  * over clusters without a match (ecp_probe.c).
  *
  *-------------------------------------------------------------------------

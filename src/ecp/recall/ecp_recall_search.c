@@ -51,7 +51,7 @@
 /*
  * How wide bounds by codes are.  Where a row's exact distance is not read, although
  * it is one of the nearest, the next takes its place, which is as likely to be in
- * any cluster: so these few tell of all.  From queries far away, where all rows are
+ * any cluster: so these few stand for all.  From queries far away, where all rows are
  * about equally far, the usual width lets a quarter of them pass.
  */
 #define SEARCH_CODE_EPS		1.0f
