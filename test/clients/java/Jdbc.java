@@ -2,30 +2,14 @@
 
 import com.pgvector.PGvector;
 import java.math.BigInteger;
-import java.sql.Connection;
-import java.sql.DriverManager;
 import java.sql.PreparedStatement;
-import java.sql.ResultSet;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 
-public class Jdbc {
-	static final int ROWS = 2000, DIMS = 8;
-	static final boolean VECTOR = "1".equals(System.getenv("PGVECTOR"));
+public class Jdbc extends Common {
 	static final BigInteger STEP = new BigInteger("9E3779B97F4A7C15F39CC0605CEDC835", 16);
-	static boolean failed = false;
-	static Connection db;
-
-	static void check(boolean good, String name) {
-		failed |= !good;
-		System.out.println((good ? "ok - " : "not ok - ") + name);
-	}
-
-	static int element(int i, int j) {
-		return (int) ((37L * i + 101L * j + 13L * i * j) % 251);
-	}
 
 	static Float[] reals(int i) {
 		Float[] v = new Float[DIMS];
@@ -45,26 +29,9 @@ public class Jdbc {
 		return v;
 	}
 
-	static PGvector vector(int i) {
-		float[] v = new float[DIMS];
-		for (int j = 0; j < DIMS; j++) v[j] = element(i, j);
-		return new PGvector(v);
-	}
-
 	static UUID key(int i) {
 		BigInteger n = STEP.multiply(BigInteger.valueOf(i)).mod(BigInteger.ONE.shiftLeft(128));
 		return new UUID(n.shiftRight(64).longValue(), n.longValue());
-	}
-
-	static List<String> list(String sql, Object... values) throws Exception {
-		List<String> answer = new ArrayList<>();
-		try (PreparedStatement statement = db.prepareStatement(sql)) {
-			int marks = (int) sql.chars().filter(c -> c == '?').count();
-			for (int n = 0; n < marks; n++) statement.setObject(n + 1, values[n % values.length]);
-			ResultSet rows = statement.executeQuery();
-			while (rows.next()) answer.add(rows.getString(1));
-		}
-		return answer;
 	}
 
 	static List<Double> numbers(List<String> texts) {
@@ -84,8 +51,7 @@ public class Jdbc {
 	}
 
 	public static void main(String[] arguments) throws Exception {
-		db = DriverManager.getConnection(String.format("jdbc:postgresql://%s:%s/%s?user=%s", System.getenv("PGHOST"),
-			System.getenv("PGPORT"), System.getenv("PGDATABASE"), System.getenv("PGUSER")));
+		connect();
 		System.out.println("version: JDBC " + db.getMetaData().getDriverVersion());
 		if (VECTOR) PGvector.registerTypes(db);
 		Statement statement = db.createStatement();
@@ -98,7 +64,7 @@ public class Jdbc {
 			insert.setArray(3, db.createArrayOf("float4", reals(i)));
 			insert.setArray(4, db.createArrayOf("float8", doubles(i)));
 			insert.setBytes(5, data(i));
-			if (VECTOR) insert.setObject(6, vector(i));
+			if (VECTOR) insert.setObject(6, new PGvector(floats(i)));
 			insert.addBatch();
 		}
 		insert.executeBatch();
@@ -111,7 +77,7 @@ public class Jdbc {
 		ask("r", db.createArrayOf("float4", reals(7)), "createArrayOf float4");
 		ask("d", db.createArrayOf("float8", doubles(7)), "createArrayOf float8");
 		ask("b", data(7), "byte[]");
-		if (VECTOR) ask("v", vector(7), "PGvector");
+		if (VECTOR) ask("v", new PGvector(floats(7)), "PGvector");
 
 		List<String> keys = new ArrayList<>();
 		for (int i = 0; i < ROWS; i++) keys.add(key(i).toString());
