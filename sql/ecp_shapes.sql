@@ -83,13 +83,25 @@ PREPARE shapes_2 AS SELECT id FROM shapes_t ORDER BY v <-> $1 LIMIT 5;
 PREPARE shapes_3(text) AS SELECT id FROM shapes_t ORDER BY v <-> $1::real[] LIMIT 5;
 PREPARE shapes_4(real[], float8) AS SELECT id FROM shapes_t WHERE 1 - (v <=> $1) > $2 ORDER BY 1 - (v <=> $1) DESC LIMIT 5;
 PREPARE shapes_5(text) AS SELECT id FROM shapes_t ORDER BY v <-> $1 LIMIT 5;
+PREPARE shapes_6(real[], real[], float8) AS SELECT id FROM shapes_t WHERE v <-> $1 < $3 ORDER BY v <-> $2 LIMIT 5;
 SELECT parameter_types FROM pg_prepared_statements WHERE name = 'shapes_2';
 SET plan_cache_mode = force_custom_plan;
 SELECT query, s.* FROM unnest(ARRAY['EXECUTE shapes_1(''{5,5,5,5}'', 5)', 'EXECUTE shapes_2(''{5,5,5,5}'')', 'EXECUTE shapes_3(''{5,5,5,5}'')',
 	'EXECUTE shapes_4(''{5,5,5,5}'', 0.99)']) AS query, pg_temp.shape(query) s;
 SET plan_cache_mode = force_generic_plan;
 SELECT query, s.* FROM unnest(ARRAY['EXECUTE shapes_1(''{5,5,5,5}'', 5)', 'EXECUTE shapes_2(''{5,5,5,5}'')', 'EXECUTE shapes_3(''{5,5,5,5}'')',
-	'EXECUTE shapes_4(''{5,5,5,5}'', 0.99)', 'EXECUTE shapes_4(''{5,5,5,5}'', NULL)', 'EXECUTE shapes_4(NULL, 0.99)']) AS query, pg_temp.shape(query) s;
+	'EXECUTE shapes_4(''{5,5,5,5}'', 0.99)', 'EXECUTE shapes_4(''{5,5,5,5}'', NULL)', 'EXECUTE shapes_4(NULL, 0.99)',
+	'EXECUTE shapes_6(''{5,5,5,5}'', ''{5,5,5,5}'', 1.5)', 'EXECUTE shapes_6(''{5,5,5,5}'', ''{4,5,6,7}'', 1.5)', 'EXECUTE shapes_6(''{5,5,5,5}'', ''{9,9,9,9}'', 1.5)',
+	'EXECUTE shapes_6(NULL, ''{5,5,5,5}'', 1.5)', 'EXECUTE shapes_6(''{5,5,5,5}'', ''{5,5,5,5}'', NULL)']) AS query, pg_temp.shape(query) s;
+-- the query vector is sent twice: a search ends at the radius if both are the same
+SET ecp.probes = 1;
+EXECUTE shapes_6('{5,5,5,5}', '{5,5,5,5}', 1.5);
+SELECT stop FROM ecp_last_scan();
+EXECUTE shapes_6('{5,5,5,5}', '{5,5,5,5.5}', 1.5);
+SELECT stop FROM ecp_last_scan();
+CREATE TEMP TABLE shapes_unordered AS EXECUTE shapes_6('{5,5,5,5}', NULL, 1.5);
+SELECT count(*) FROM shapes_unordered;
+RESET ecp.probes;
 RESET plan_cache_mode;
 -- a variable of PL/pgSQL
 CREATE FUNCTION shapes_variable(OUT ids int[], OUT wanted bigint) LANGUAGE plpgsql AS $$
@@ -160,6 +172,13 @@ SELECT query, s.* FROM unnest(ARRAY[
 	'SELECT id FROM shapes_t WHERE 1 - (v <=> ''{5,5,5,5}'') > -1.7976931348623157e308 ORDER BY v <=> ''{5,5,5,5}'' LIMIT 10',
 	'SELECT id FROM shapes_t WHERE 1 - (v <=> ''{5,5,5,5}'') > ''infinity'' ORDER BY v <=> ''{5,5,5,5}'' LIMIT 10',
 	'SELECT id FROM shapes_t WHERE 1 - (v <=> ''{5,5,5,5}'') > ''NaN'' ORDER BY v <=> ''{5,5,5,5}'' LIMIT 10',
+	'SELECT id FROM shapes_t WHERE round(cast(v <=> ''{5,5,5,5}'' AS numeric), 8) <= round(2 - 2 * 0.998, 8) ORDER BY v <=> ''{5,5,5,5}'' LIMIT 10',
+	'SELECT id FROM shapes_t WHERE 0.99 < round((1 - (v <=> ''{5,5,5,5}''))::numeric, 2) ORDER BY v <=> ''{5,5,5,5}'' LIMIT 10',
+	'SELECT id FROM shapes_t WHERE round((v <-> ''{5,5,5,5}'')::numeric) <= 1 ORDER BY v <-> ''{5,5,5,5}'' LIMIT 200',
+	'SELECT id FROM shapes_t WHERE (v <-> ''{5,5,5,5}'')::numeric < 1e400 ORDER BY v <-> ''{5,5,5,5}'' LIMIT 10',
+	'SELECT id FROM shapes_t WHERE (v <-> ''{5,5,5,5}'')::numeric < ''NaN'' ORDER BY v <-> ''{5,5,5,5}'' LIMIT 10',
+	'SELECT id FROM shapes_t WHERE round((v <-> ''{5,5,5,5}'')::numeric, -1) < 10 ORDER BY v <-> ''{5,5,5,5}'' LIMIT 10',
+	'SELECT id FROM shapes_t WHERE (v <-> ''{5,5,5,5}'')::numeric < id / 1e4 ORDER BY v <-> ''{5,5,5,5}'' LIMIT 10',
 	'SELECT id FROM shapes_t WHERE 1 - (v <=> ''{5,5,5,5}'') < 0.9 ORDER BY v <=> ''{5,5,5,5}'' LIMIT 10',
 	'SELECT id FROM shapes_t WHERE (v <-> ''{5,5,5,5}'') * 2 < 2 ORDER BY v <-> ''{5,5,5,5}'' LIMIT 10',
 	'SELECT id FROM shapes_t WHERE 1 - (v <=> (SELECT q FROM shapes_q WHERE id = 3)) > 0.9 ORDER BY v <=> (SELECT q FROM shapes_q WHERE id = 3) LIMIT 10',
@@ -178,6 +197,15 @@ SELECT count(*) AS queries, sum(n) AS found FROM (SELECT shapes_vector(i * 331 +
 		(SELECT 1 FROM (SELECT id FROM shapes_t WHERE 3 + (v <-> q) <= 3 + (t.v <-> q) ORDER BY v <-> q LIMIT 5000) x WHERE x.id = t.id) +
 		(SELECT 1 FROM (SELECT id FROM shapes_t WHERE -(v <#> q) - 7 >= -(t.v <#> q) - 7 ORDER BY v <#> q LIMIT 5000) x WHERE x.id = t.id) AS n
 	FROM shapes_t t WHERE t.id = s.i) n;
+CREATE FUNCTION shapes_rounded(of int, q real[], digits int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	n int;
+BEGIN
+	EXECUTE format('SELECT count(*) FROM (SELECT id FROM shapes_t WHERE round((v <-> %1$L)::numeric, %2$s) <= %3$s ORDER BY v <-> %1$L LIMIT 5000) x
+		WHERE id = %4$s', q, digits, (SELECT round((v <-> q)::numeric, digits) FROM shapes_t WHERE id = of), of) INTO n;
+	RETURN n;
+END $$;
+SELECT count(*) AS queries, sum(shapes_rounded(i, shapes_vector(i * 331 + 7), d)) AS found FROM generate_series(1, 40) i, generate_series(0, 15, 3) d;
 RESET ecp.probes;
 RESET enable_seqscan;
 

@@ -21,7 +21,9 @@
  *
  * A radius becomes the condition "v <operator> (q, r)" with the operator that
  * the operator family of the vector has at strategy 2, whose right side is a
- * row of the query and the radius.  It is lossy: the original condition is
+ * row of the query and the radius.  Clients whose parameters have no numbers
+ * ("?") send the query twice: then the scan compares both, and a radius around
+ * another vector than that of the order is no more than the condition.  It is lossy: the original condition is
  * checked again above the scan.  A scan can miss rows within the radius, which
  * is acceptable where the nearest rows are wanted; a query for all rows within
  * a radius is left to other plans, unless ecp.approximate_radius is on.
@@ -29,6 +31,8 @@
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include <math.h>
 
 #include "access/htup_details.h"
 #include "access/stratnum.h"
@@ -50,6 +54,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/plancat.h"
 #include "optimizer/restrictinfo.h"
+#include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -57,6 +62,9 @@
 
 /* More than rounding can make of a distance of 0. */
 #define MATCH_DIVISOR_MIN	1e-3
+
+/* The share by which casts between numeric and float8, of 15 digits, can change a number, and more. */
+#define MATCH_NUMERIC_ROUNDING	1e-14
 
 bool
 ecp_match_is_ours(const IndexOptInfo *index)
@@ -401,6 +409,49 @@ match_radius_operator(const IndexOptInfo *index, Oid *opno, Oid *type)
 }
 
 /*
+ * A number as a float: of type numeric only if it is known, since the cast of
+ * others could overflow, and widened by more than its rounding, and that of the
+ * distance's cast, can be.  NULL if it is none.
+ */
+static Node *
+match_number(const EcpMatch *match, Node *node, bool above)
+{
+	const Const *number;
+	float8		value;
+
+	if (exprType(node) == FLOAT8OID)
+		return node;
+	number = (const Const *) eval_const_expressions(match->root, node);
+	if (exprType(node) != NUMERICOID || !IsA(number, Const) ||
+		number->constisnull)
+		return NULL;
+	value = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
+											   number->constvalue));
+	if (!isinf(value))
+		value += fabs(value) * (above ? -MATCH_NUMERIC_ROUNDING :
+								MATCH_NUMERIC_ROUNDING);
+	return (Node *) makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8),
+							  Float8GetDatum(value), false, FLOAT8PASSBYVAL);
+}
+
+/* Which order of numbers is "op", "<" or the like, by B-tree strategy?  0 if none. */
+static int
+match_number_order(const OpExpr *op)
+{
+	Oid			left;
+	Oid			right;
+	int			strategy;
+
+	op_input_types(op->opno, &left, &right);
+	if (left != right || (left != FLOAT8OID && left != NUMERICOID))
+		return 0;
+	strategy = get_op_opfamily_strategy(op->opno,
+										lookup_type_cache(left,
+														  TYPECACHE_BTREE_OPFAMILY)->btree_opf);
+	return strategy == BTEqualStrategyNumber ? 0 : strategy;
+}
+
+/*
  * Is it "distance < r" or the like, also of what rises or falls with a distance?
  * Then *radius is the largest distance, rounded up.
  */
@@ -408,17 +459,9 @@ static bool
 match_bound(const EcpMatch *match, const OpExpr *op, MatchDistance *distance,
 			Node **radius)
 {
-	Oid			left;
-	Oid			right;
-	int			strategy;
+	int			strategy = match_number_order(op);
 
-	op_input_types(op->opno, &left, &right);
-	if (left != FLOAT8OID || right != FLOAT8OID)
-		return false;
-	strategy = get_op_opfamily_strategy(op->opno,
-										lookup_type_cache(FLOAT8OID,
-														  TYPECACHE_BTREE_OPFAMILY)->btree_opf);
-	if (strategy == 0 || strategy == BTEqualStrategyNumber)
+	if (strategy == 0)
 		return false;
 	for (int side = 0; side < 2; side++)
 	{
@@ -427,7 +470,7 @@ match_bound(const EcpMatch *match, const OpExpr *op, MatchDistance *distance,
 		bool		above = (strategy > BTEqualStrategyNumber) == (side == 0);
 		bool		falls;
 
-		*radius = bound;
+		*radius = match_number(match, bound, above);
 		if (match_function(match, node, distance, &falls, radius, above) &&
 			above == falls && *radius != NULL && ecp_match_is_value(match, bound))
 			return true;
@@ -436,9 +479,21 @@ match_bound(const EcpMatch *match, const OpExpr *op, MatchDistance *distance,
 }
 
 /*
- * Is the condition a radius?  If the query orders by a distance, it must be the
- * same.
+ * Is it the distance that the query orders by?  Two parameters may be one vector:
+ * the scan, which has to be the same for both, will see.
  */
+static bool
+match_radius_is_of_order(const EcpMatch *match, Node *query)
+{
+	Node	   *order = match->order_query;
+
+	if (match->order == NULL || equal(query, order))
+		return true;
+	return match->nearest && !IsA(query, Const) && !IsA(order, Const) &&
+		!contain_var_clause(query) && !contain_var_clause(order);
+}
+
+/* Is the condition a radius?  If the query orders by a distance, it must be that. */
 static void
 match_radius(EcpMatch *match, RestrictInfo *rinfo)
 {
@@ -451,7 +506,7 @@ match_radius(EcpMatch *match, RestrictInfo *rinfo)
 
 	if (match->radius || !is_opclause(op) || list_length(op->args) != 2 ||
 		!match_bound(match, op, &distance, &radius) ||
-		(match->order && !equal(distance.query, match->order_query)) ||
+		!match_radius_is_of_order(match, distance.query) ||
 		!match_radius_operator(match->index, &opno, &type))
 		return;
 

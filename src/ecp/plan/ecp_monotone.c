@@ -20,7 +20,9 @@
  * it has to be, since the condition is checked again: rounding at a step changes
  * it by a share of itself, which is a millionth of what a search adds to any
  * radius (RADIUS_SLACK in ecp_search_begin.c), and by a share of the operand, which
- * is added here.  No bound must be computed with an overflow, which the query
+ * is added here.  What is rounded to some digits is as near to the bound as the
+ * last of them; a cast to numeric is accounted for where the bound is cast back
+ * (match_number() in ecp_match.c).  No bound must be computed with an overflow, which the query
  * would not have reported.
  *
  *-------------------------------------------------------------------------
@@ -42,6 +44,9 @@
 
 /* Larger operands do not occur, and bounds might overflow. */
 #define MONOTONE_OPERAND_MAX	1e6
+
+/* A distance has fewer digits, and more could not be told from 0. */
+#define MONOTONE_DIGITS_MAX		15
 
 /* The share of an operand that rounding can change, and more. */
 #define MONOTONE_ROUNDING		ldexp(1, -50)
@@ -75,6 +80,22 @@ monotone_argument(PlannerInfo *root, Index relid, Node *left, Node *right)
 	return in_left ? left : right;
 }
 
+/* round(numeric, digits) */
+static bool
+monotone_step_digits(Node *argument, const Const *digits,
+					 EcpMonotoneStep *step)
+{
+	int			n;
+
+	if (!IsA(digits, Const) || digits->constisnull)
+		return false;
+	n = DatumGetInt32(digits->constvalue);
+	step->argument = argument;
+	step->kind = ECP_MONOTONE_ROUND;
+	step->number = pow(10, -n);
+	return n >= 0 && n <= MONOTONE_DIGITS_MAX;
+}
+
 /* A sum, a difference, a product or a quotient. */
 static bool
 monotone_step_binary(PlannerInfo *root, Index relid, Oid function, Node *left,
@@ -82,6 +103,8 @@ monotone_step_binary(PlannerInfo *root, Index relid, Oid function, Node *left,
 {
 	Node	   *operand;
 
+	if (function == F_ROUND_NUMERIC_INT4)
+		return monotone_step_digits(left, (const Const *) right, step);
 	step->argument = monotone_argument(root, relid, left, right);
 	if (step->argument == NULL)
 		return false;
@@ -132,6 +155,10 @@ monotone_step_unary(Oid function, Node *argument, EcpMonotoneStep *step)
 		case F_FLOAT8UM:
 			step->falls = true;
 			step->kind = ECP_MONOTONE_MINUS_FROM;
+			step->number = 0;
+			return true;
+		case F_NUMERIC_FLOAT8:
+			step->kind = ECP_MONOTONE_ROUND;
 			step->number = 0;
 			return true;
 		case F_FLOAT8UP:
@@ -217,6 +244,9 @@ ecp_monotone_bound(const EcpMonotoneStep *step, Node *bound, bool above)
 		return NULL;
 	switch (step->kind)
 	{
+		case ECP_MONOTONE_ROUND:
+			return monotone_operation(argument_above ? "-" : "+", bound,
+									  monotone_const(step->number));
 		case ECP_MONOTONE_PLUS:
 			return monotone_operation("-", bound,
 									  monotone_const(step->number +

@@ -16,6 +16,7 @@ typedef enum EcpMonotoneKind
 	ECP_MONOTONE_PLUS,			/* argument + operand */
 	ECP_MONOTONE_MINUS_FROM,	/* operand - argument */
 	ECP_MONOTONE_TIMES,			/* argument * factor */
+	ECP_MONOTONE_ROUND,			/* to the next multiple of a number */
 	ECP_MONOTONE_INTO,			/* operand / argument, which must not be 0 */
 	ECP_MONOTONE_OTHER			/* not at all */
 } EcpMonotoneKind;

@@ -51,6 +51,7 @@ typedef struct EcpScanOpaqueData
 	MemoryContext context;		/* of the conditions; reset by a rescan */
 	bool		never;			/* no row can fulfil them */
 	bool		recheck;
+	bool		apart;			/* the radius is around another vector */
 	Datum		query;			/* the vector that is searched for */
 	bool		query_isnull;
 	uint64		wanted;			/* rows, if no plan says it; 0 = not known */
@@ -133,8 +134,8 @@ scan_check_keys(IndexScanDesc scan)
 
 /*
  * What is searched for, and how far: from the ORDER BY and from a condition
- * with a row (query, radius), which must be of the same query if both are
- * there.
+ * with a row (query, radius).  If they are of two vectors, the executor alone
+ * checks the condition.
  */
 static void
 scan_set_query(IndexScanDesc scan)
@@ -144,6 +145,7 @@ scan_set_query(IndexScanDesc scan)
 
 	so->query = (Datum) 0;
 	so->query_isnull = true;
+	so->apart = false;
 	if (ordered)
 	{
 		so->query = scan->orderByData->sk_argument;
@@ -177,7 +179,10 @@ scan_set_query(IndexScanDesc scan)
 		if (ordered &&
 			(so->query_isnull ||
 			 !datum_image_eq(so->query, centre, false, -1)))
-			scan_refuse(_("It can order by the distance from the centre of the radius only."));
+		{
+			so->apart = true;
+			continue;
+		}
 		so->query = centre;
 		so->query_isnull = false;
 		ecp_search_set_radius(so->search, DatumGetFloat8(radius));
@@ -294,7 +299,7 @@ scan_set_limit(IndexScanDesc scan)
 	bool		testable;
 
 	if (ecp_limit_of(scan, limit))
-		limit->tested |= so->recheck;
+		limit->tested |= so->recheck || so->apart;
 	else
 	{
 		limit->rows = so->wanted;
