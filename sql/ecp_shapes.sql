@@ -82,7 +82,9 @@ PREPARE shapes_1(real[], int) AS SELECT id FROM shapes_t ORDER BY v <-> $1 LIMIT
 PREPARE shapes_2 AS SELECT id FROM shapes_t ORDER BY v <-> $1 LIMIT 5;
 PREPARE shapes_3(text) AS SELECT id FROM shapes_t ORDER BY v <-> $1::real[] LIMIT 5;
 PREPARE shapes_4(real[], float8) AS SELECT id FROM shapes_t WHERE 1 - (v <=> $1) > $2 ORDER BY 1 - (v <=> $1) DESC LIMIT 5;
+\set VERBOSITY terse
 PREPARE shapes_5(text) AS SELECT id FROM shapes_t ORDER BY v <-> $1 LIMIT 5;
+\set VERBOSITY default
 PREPARE shapes_6(real[], real[], float8) AS SELECT id FROM shapes_t WHERE v <-> $1 < $3 ORDER BY v <-> $2 LIMIT 5;
 SELECT parameter_types FROM pg_prepared_statements WHERE name = 'shapes_2';
 SET plan_cache_mode = force_custom_plan;

@@ -9,8 +9,10 @@ DECLARE
 	plan jsonb;
 BEGIN
 	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+	-- names of parameters and subqueries depend on the version
 	RETURN (SELECT string_agg(node ->> 'Index Name' || coalesce(' ' ||
-			regexp_replace(node ->> 'Index Cond', '\$\d+|\(InitPlan [a-z_]*\d+\)\.col\d+', '(SELECT)', 'g'), ''), ', ')
+			replace(regexp_replace(node ->> 'Index Cond', '\$\d+|\(InitPlan [a-z_]*\d+\)\.col\d+', '(SELECT)', 'g'),
+				'unnamed_subquery', '"ANY_subquery"'), ''), ', ')
 		FROM jsonb_path_query(plan, 'strict $.**') node
 		WHERE jsonb_typeof(node) = 'object' AND node ? 'Index Name' AND
 			(SELECT a.amname = 'ecp' FROM pg_class c JOIN pg_am a ON a.oid = c.relam
