@@ -76,8 +76,21 @@ FROM recipe_documents AS found JOIN (
 	SELECT document, min(ecp_l2_distance(v, '{50,51,52,53}')) AS far
 	FROM recipe_passages GROUP BY document ORDER BY far, document LIMIT 10) AS best USING (document);
 
+-- prefixes first: so many candidates that the answer is that of whole vectors
+CREATE INDEX recipe_prefix ON recipe_passages USING ecp ((v[1:2]));
+ANALYZE recipe_passages;
+PREPARE prefix_first(real[]) AS
+SELECT id, v <-> $1 AS far
+FROM (SELECT id, v FROM recipe_passages ORDER BY v[1:2] <-> $1[1:2] LIMIT 2000) AS candidates
+ORDER BY far LIMIT 10;
+SELECT recipe_uses($$EXECUTE prefix_first('{50,51,52,53}')$$, 'recipe_prefix') AS prefixes;
+CREATE TABLE recipe_prefixes AS EXECUTE prefix_first('{50,51,52,53}');
+SELECT count(*), count(*) FILTER (WHERE best.far = found.far) AS same
+FROM recipe_prefixes AS found JOIN (
+	SELECT id, ecp_l2_distance(v, '{50,51,52,53}') AS far FROM recipe_passages ORDER BY far, id LIMIT 10) AS best USING (id);
+
 DEALLOCATE ALL;
 RESET ecp.probes;
 RESET enable_seqscan;
-DROP TABLE recipe_passages, recipe_found, recipe_documents;
+DROP TABLE recipe_passages, recipe_found, recipe_documents, recipe_prefixes;
 DROP FUNCTION recipe_uses(text, text);
