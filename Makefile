@@ -67,8 +67,8 @@ endif
 PG_CFLAGS += -ffp-contract=off
 
 PG_CONFIG ?= pg_config
-# Tests named pgvector_... need the extension vector.
-PGVECTOR = $(wildcard $(shell $(PG_CONFIG) --sharedir 2>/dev/null)/extension/vector.control)
+# Tests named pgvector_... need the extension vector, in a version with halfvec (0.7).
+PGVECTOR = $(wildcard $(shell $(PG_CONFIG) --sharedir 2>/dev/null)/extension/vector--0.6.2--0.7.0.sql)
 REGRESS = $(sort $(filter-out $(if $(PGVECTOR),,pgvector_%),$(patsubst sql/%.sql,%,$(filter-out $(DATA),$(wildcard sql/*.sql)))))
 REGRESS_OPTS = --load-extension=ecp
 # NAME-stop needs stop points

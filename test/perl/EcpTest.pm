@@ -49,6 +49,7 @@ use Time::HiRes qw(usleep);
 our @EXPORT = qw(
   ecp_cluster
   ecp_primary_and_standby
+  has_pgvector
   replayed
   answers_alike
   ask_standby
@@ -558,6 +559,22 @@ sub index_am
 }
 
 =pod
+
+=item has_pgvector($node)
+
+Does the server have the extension vector, in a version with halfvec (0.7)?
+
+=cut
+
+sub has_pgvector
+{
+	my ($node) = @_;
+
+	return $node->safe_psql(
+		'postgres',
+		q(SELECT count(*) FROM pg_available_extensions
+		WHERE name = 'vector' AND default_version !~ '^0\.[0-6](\.|$)')) > 0;
+}
 
 =item index_ok($node, $index, $test_name)
 

@@ -96,8 +96,7 @@ sub run_page
 
 	return unless @examples;
 	my $server = ecp_cluster(lc $page, extension => 0);
-	my $pgvector = $server->safe_psql('postgres',
-		"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'");
+	my $pgvector = has_pgvector($server);
 
 	foreach my $i (0 .. $#examples)
 	{

@@ -10,12 +10,10 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = ecp_cluster('pgvector', extension => 0);
-if ($node->safe_psql('postgres',
-		"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'")
-	== 0)
+if (!has_pgvector($node))
 {
 	$node->stop;
-	plan skip_all => 'the server does not have the extension vector';
+	plan skip_all => 'the server does not have pgvector 0.7';
 }
 
 $node->safe_psql(

@@ -344,12 +344,8 @@ is($ret, 0, 'nothing of his is called') or diag $stderr;
 # The same of ecp_pgvector, where a superuser has created vector
 SKIP:
 {
-	skip 'the server does not have the extension vector',
-	  8
-	  if $node->safe_psql(
-		'postgres',
-		"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"
-	  ) eq '0';
+	skip 'the server does not have pgvector 0.7', 8
+	  if !has_pgvector($node);
 	$node->safe_psql('postgres', 'CREATE DATABASE bridge OWNER proprietor');
 	$node->safe_psql(
 		'bridge', q(

@@ -21,7 +21,8 @@ my @versions = split /\n/, $node->safe_psql(
 			WHERE p.source = v.version AND p.target = e.default_version
 				AND p.path IS NOT NULL)
 		AND (NOT 'vector' = ANY (v.requires) OR v.requires IS NULL OR EXISTS
-			(SELECT FROM pg_available_extensions a WHERE a.name = 'vector'))
+			(SELECT FROM pg_available_extensions a WHERE a.name = 'vector'
+				AND a.default_version !~ '^0\.[0-6](\.|$)'))
 	ORDER BY 1, 2));
 
 # What an extension owns, one object a line

@@ -28,8 +28,7 @@ sub as_proprietor
 
 sub answer { return $node->safe_psql('hostile', $_[0]) }
 
-my $has_vector = answer(
-	"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'");
+my $has_vector = has_pgvector($node);
 
 as_proprietor('CREATE SCHEMA trap; CREATE EXTENSION ecp SCHEMA trap;');
 # not beside a schema of his that has the name of one of ours
