@@ -486,8 +486,10 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 	bool		nulls[15] = {false};
 	int			i = 0;
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE ||
+		desc->natts != lengthof(values))
+		elog(ERROR, "return type must be a row type of %d columns",
+			 (int) lengthof(values));
 	if (!OidIsValid(stats->index))
 		PG_RETURN_NULL();
 
