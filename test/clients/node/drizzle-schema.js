@@ -1,8 +1,7 @@
 // What drizzle-kit makes migrations from.
 import { customType, doublePrecision, index, integer, pgTable, real, uuid, vector } from "drizzle-orm/pg-core";
+import { DIMS, VECTOR } from "./common.js";
 
-export const VECTOR = process.env.PGVECTOR === "1";
-export const DIMS = 8;
 const bytea = customType({ dataType: () => "bytea" });
 
 export const items = pgTable(

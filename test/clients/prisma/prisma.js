@@ -1,19 +1,8 @@
 // Prisma: the access method is written into the migration; the next one must not drop the index.
 import { spawnSync } from "child_process";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "fs";
+import { between, check, data, exit, high, key, low, ROWS, vector } from "./common.js";
 
-const ROWS = 2000, DIMS = 8;
-const vector = (i) => Array.from({ length: DIMS }, (_, j) => (37 * i + 101 * j + 13 * i * j) % 251);
-const data = (i) => Buffer.from(vector(i));
-const key = (i) => {
-  const hex = BigInt.asUintN(128, BigInt(i) * 0x9e3779b97f4a7c15f39cc0605cedc835n).toString(16).padStart(32, "0");
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
-};
-let failed = false;
-const check = (good, name) => {
-  failed ||= !good;
-  console.log(`${good ? "ok" : "not ok"} - ${name}`);
-};
 const versions = ["prisma", "@prisma/adapter-pg"].map((name) => `${name} ${JSON.parse(readFileSync(`node_modules/${name}/package.json`)).version}`);
 console.log(`version: ${versions.join(", ")}`);
 
@@ -77,10 +66,8 @@ await ask("d", Prisma.sql`d <-> ${vector(7)}::double precision[]`, "list, Float[
 await ask("b", Prisma.sql`b <-> ${data(7)}`, "Bytes");
 await ask("v", Prisma.sql`v <-> ${JSON.stringify(vector(7))}::vector`, 'text, Unsupported("vector")');
 
-const [low, high] = [key(3), key(4)].sort();
 const range = Prisma.sql`SELECT k FROM items WHERE k >= ${low}::uuid AND k < ${high}::uuid ORDER BY k`;
 check((await planOf(range)).includes("items_k"), "uuid, betree: index in use");
-const expected = Array.from({ length: ROWS }, (_, i) => key(i)).filter((k) => k >= low && k < high).sort();
-check(String((await db.$queryRaw(range)).map((row) => row.k)) === String(expected), "uuid, betree: answer");
+check(String((await db.$queryRaw(range)).map((row) => row.k)) === String(between), "uuid, betree: answer");
 await db.$disconnect();
-process.exit(failed ? 1 : 0);
+exit();
