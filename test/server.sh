@@ -29,6 +29,12 @@ check_config() # CONFIG
 	return 1
 }
 
+# Is pgvector there, in a version with halfvec?  The Makefile asks for the same file.
+has_pgvector() # FOLDER of "pg_config --sharedir"
+{
+	[ -e "$1/extension/vector--0.6.2--0.7.0.sql" ]
+}
+
 # The sources without what was built from them.
 copy_source() # FROM TO
 {

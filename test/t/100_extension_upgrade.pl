@@ -12,7 +12,9 @@ use Test::More;
 
 my $node = ecp_cluster('upgrade', extension => 0);
 my @versions = split /\n/, $node->safe_psql(
-	'postgres', q(
+	'postgres',
+	sprintf(
+		q(
 	SELECT v.name, v.version, e.default_version
 	FROM pg_available_extensions e, pg_available_extension_versions v
 	WHERE e.name ~ '^ecp' AND v.name = e.name
@@ -20,10 +22,9 @@ my @versions = split /\n/, $node->safe_psql(
 		AND EXISTS (SELECT FROM pg_extension_update_paths(e.name) p
 			WHERE p.source = v.version AND p.target = e.default_version
 				AND p.path IS NOT NULL)
-		AND (NOT 'vector' = ANY (v.requires) OR v.requires IS NULL OR EXISTS
-			(SELECT FROM pg_available_extensions a WHERE a.name = 'vector'
-				AND a.default_version !~ '^0\.[0-6](\.|$)'))
-	ORDER BY 1, 2));
+		AND (NOT 'vector' = ANY (v.requires) OR v.requires IS NULL OR %s)
+	ORDER BY 1, 2),
+		has_pgvector($node) ? 'true' : 'false'));
 
 # What an extension owns, one object a line
 my $objects = q(
