@@ -18,6 +18,7 @@
 #include "base/compat.h"
 #include "base/shards.h"
 #include "base/user_index.h"
+#include "base/user_row.h"
 #include "betree/define/betree_options.h"
 #include "betree/ingest/betree_drain.h"
 #include "betree/log/betree_batch.h"
@@ -57,16 +58,6 @@ open_for_inspection(FunctionCallInfo fcinfo, LOCKMODE lockmode, EcpIndexRight ri
 	betree_rel_open(bt, index);
 	betree_check_meta(bt);
 	return index;
-}
-
-static TupleDesc
-result_desc(FunctionCallInfo fcinfo)
-{
-	TupleDesc	desc;
-
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	return BlessTupleDesc(desc);
 }
 
 static const char *
@@ -113,7 +104,7 @@ betree_metapage_info(PG_FUNCTION_ARGS)
 	BetreeMetaPageData meta = *BetreePageGetMeta(BufferGetPage(buf));
 	Datum		values[6];
 	bool		nulls[6] = {0};
-	HeapTuple	tuple;
+	Datum		row;
 
 	UnlockReleaseBuffer(buf);
 	values[0] = CStringGetTextDatum(psprintf("%08X", meta.btem_magic));
@@ -122,9 +113,9 @@ betree_metapage_info(PG_FUNCTION_ARGS)
 	values[3] = Int32GetDatum(meta.btem_natts);
 	values[4] = Int32GetDatum(meta.btem_tuple_width);
 	values[5] = Int32GetDatum(betree_descend_height(&bt));
-	tuple = heap_form_tuple(result_desc(fcinfo), values, nulls);
+	row = ecp_user_row(fcinfo, lengthof(values), values, nulls);
 	relation_close(index, AccessShareLock);
-	PG_RETURN_DATUM(HeapTupleGetDatum(tuple));
+	PG_RETURN_DATUM(row);
 }
 
 PG_FUNCTION_INFO_V1(betree_node_info);
@@ -140,7 +131,7 @@ betree_node_info(PG_FUNCTION_ARGS)
 	Page		page = BufferGetPage(buf);
 	Datum		values[10] = {0};
 	bool		nulls[10];
-	HeapTuple	tuple;
+	Datum		row;
 
 	memset(nulls, true, sizeof(nulls));
 	if (!PageIsNew(page))
@@ -177,9 +168,9 @@ betree_node_info(PG_FUNCTION_ARGS)
 		nulls[0] = false;
 	}
 	UnlockReleaseBuffer(buf);
-	tuple = heap_form_tuple(result_desc(fcinfo), values, nulls);
+	row = ecp_user_row(fcinfo, lengthof(values), values, nulls);
 	relation_close(index, AccessShareLock);
-	PG_RETURN_DATUM(HeapTupleGetDatum(tuple));
+	PG_RETURN_DATUM(row);
 }
 
 /* The key attributes of a tuple as text, as pageinspect would say */
@@ -414,7 +405,7 @@ betree_index_stats(PG_FUNCTION_ARGS)
 		GetXLogInsertRecPtr();
 	Datum		values[16];
 	bool		nulls[16] = {0};
-	HeapTuple	tuple;
+	Datum		row;
 
 	betree_block_set_init(&stats.visited, RelationGetNumberOfBlocks(index));
 	betree_entry_begin(&entry, index);
@@ -457,9 +448,9 @@ betree_index_stats(PG_FUNCTION_ARGS)
 	values[13] = Int32GetDatum(bt.log_pages);
 	values[14] = Int64GetDatum(stats.lost_pages);
 	values[15] = Int64GetDatum(stats.bloom_pages);
-	tuple = heap_form_tuple(result_desc(fcinfo), values, nulls);
+	row = ecp_user_row(fcinfo, lengthof(values), values, nulls);
 	relation_close(index, AccessShareLock);
-	PG_RETURN_DATUM(HeapTupleGetDatum(tuple));
+	PG_RETURN_DATUM(row);
 }
 
 PG_FUNCTION_INFO_V1(betree_flush);

@@ -40,6 +40,7 @@
 #include <unistd.h>
 
 #include "access/table.h"
+#include "base/user_row.h"
 #include "catalog/pg_type.h"
 #include "commands/tablespace.h"
 #include "executor/spi.h"
@@ -202,7 +203,6 @@ ecp_delay_fit(PG_FUNCTION_ARGS)
 {
 	double	   *numbers[2];
 	int			n[2];
-	TupleDesc	desc;
 	Datum		values[4];
 	bool		nulls[4] = {0};
 	double		latency_us;
@@ -226,16 +226,13 @@ ecp_delay_fit(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("as many sizes as delays must be given, and at least two")));
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 
 	cal_fit(n[0], numbers[0], numbers[1], &latency_us, &mb_s, &r2);
 	values[0] = Float8GetDatum(latency_us);
 	values[1] = Float8GetDatum(mb_s);
 	values[2] = Float8GetDatum(r2);
 	values[3] = Float8GetDatum(latency_us * mb_s);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
-													  values, nulls)));
+	PG_RETURN_DATUM(ecp_user_row(fcinfo, lengthof(values), values, nulls));
 }
 
 static void

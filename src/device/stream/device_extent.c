@@ -39,6 +39,7 @@
 #include "access/table.h"
 #include "access/toast_internals.h"
 #include "base/shards.h"
+#include "base/user_row.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
@@ -721,15 +722,12 @@ ecp_read_window(PG_FUNCTION_ARGS)
 	WindowTask *task = palloc0_object(WindowTask);
 	EcpJobResult results[ECP_JOB_WORKERS_MAX];
 	EcpJobResult sum;
-	TupleDesc	desc;
 	Datum		values[6];
 	bool		nulls[6] = {0};
 	bytea	   *picture;
 	Size		bytes;
 	int			launched;
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 	ecp_shards_refuse(fcinfo, NULL);
 	window_arguments(fcinfo, task);
 	bytes = (Size) (task->width / task->reduce) *
@@ -749,6 +747,5 @@ ecp_read_window(PG_FUNCTION_ARGS)
 	values[3] = Int64GetDatum(sum.ops);
 	values[4] = Int64GetDatum(sum.bytes);
 	values[5] = Int32GetDatum(launched);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
-													  values, nulls)));
+	PG_RETURN_DATUM(ecp_user_row(fcinfo, lengthof(values), values, nulls));
 }

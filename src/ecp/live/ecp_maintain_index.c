@@ -11,6 +11,7 @@
 #include "access/xlog.h"
 #include "base/shards.h"
 #include "base/user_index.h"
+#include "base/user_row.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/live/ecp_compact.h"
 #include "ecp/live/ecp_insbuf.h"
@@ -73,7 +74,6 @@ ecp_maintain(PG_FUNCTION_ARGS)
 {
 	EcpMaintainCounts counts = {0};
 	EcpUserIndex user;
-	TupleDesc	tupdesc;
 	Datum		values[6];
 	bool		nulls[6] = {0};
 	Datum		result;
@@ -82,8 +82,6 @@ ecp_maintain(PG_FUNCTION_ARGS)
 						" sum(merges), sum(drops), sum(regrouped),"
 						" sum(purged_pages) FROM shards", &result))
 		return result;
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 	if (RecoveryInProgress())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -103,5 +101,5 @@ ecp_maintain(PG_FUNCTION_ARGS)
 	values[3] = Int64GetDatum(counts.drops);
 	values[4] = Int64GetDatum(counts.regrouped);
 	values[5] = Int64GetDatum(counts.purged_pages);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(tupdesc, values, nulls)));
+	PG_RETURN_DATUM(ecp_user_row(fcinfo, lengthof(values), values, nulls));
 }

@@ -14,6 +14,7 @@
 #include "access/relation.h"
 #include "base/shards.h"
 #include "base/user_index.h"
+#include "base/user_row.h"
 #include "catalog/pg_type_d.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
@@ -38,17 +39,6 @@ PGDLLEXPORT Datum ecp_page_items(PG_FUNCTION_ARGS);
 #define ECP_METAPAGE_COLUMNS	24
 #define ECP_CLUSTERS_COLUMNS	8
 #define ECP_ITEMS_COLUMNS		8
-
-static TupleDesc
-inspect_result(FunctionCallInfo fcinfo, int ncolumns)
-{
-	TupleDesc	tupdesc;
-
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE ||
-		tupdesc->natts != ncolumns)
-		elog(ERROR, "return type must be a row type of %d columns", ncolumns);
-	return tupdesc;
-}
 
 static const char *const metric_names[] = {
 	[ECP_METRIC_L2] = "l2",
@@ -140,7 +130,6 @@ PG_FUNCTION_INFO_V1(ecp_metapage_info);
 Datum
 ecp_metapage_info(PG_FUNCTION_ARGS)
 {
-	TupleDesc	tupdesc = inspect_result(fcinfo, ECP_METAPAGE_COLUMNS);
 	Relation	index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_READ,
 											&ecp_index_kind);
 	EcpIndexState state;
@@ -185,7 +174,7 @@ ecp_metapage_info(PG_FUNCTION_ARGS)
 	values[i++] = Int32GetDatum(meta->ecpm_attr_bytes);
 	Assert(i == ECP_METAPAGE_COLUMNS);
 	relation_close(index, AccessShareLock);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(tupdesc, values, nulls)));
+	PG_RETURN_DATUM(ecp_user_row(fcinfo, ECP_METAPAGE_COLUMNS, values, nulls));
 }
 
 /* ---- clusters and slots as rows ---- */

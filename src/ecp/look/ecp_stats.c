@@ -24,6 +24,7 @@
 #include "access/relation.h"
 #include "base/shards.h"
 #include "base/user_index.h"
+#include "base/user_row.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/look/ecp_drift.h"
 #include "ecp/look/ecp_leaves.h"
@@ -66,18 +67,6 @@ stats_blocks(Relation index, uint64 *nfree)
 
 	*nfree = nblocks - Min(nused, nblocks);
 	return nblocks;
-}
-
-/* A row of the result, whose values are "n" by now. */
-static Datum
-stats_result(FunctionCallInfo fcinfo, int n, Datum *values, bool *nulls)
-{
-	TupleDesc	tupdesc;
-
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE ||
-		tupdesc->natts != n)
-		elog(ERROR, "return type must be a row type of %d columns", n);
-	return HeapTupleGetDatum(heap_form_tuple(tupdesc, values, nulls));
 }
 
 /* Fill in the columns from "measured" to "expected_recall"; returns their number. */
@@ -161,7 +150,7 @@ ecp_index_stats(PG_FUNCTION_ARGS)
 	i += stats_put_advice(&drift, values + i, nulls + i);
 	Assert(i == STATS_COLUMNS);
 	relation_close(index, AccessShareLock);
-	PG_RETURN_DATUM(stats_result(fcinfo, STATS_COLUMNS, values, nulls));
+	PG_RETURN_DATUM(ecp_user_row(fcinfo, STATS_COLUMNS, values, nulls));
 }
 
 /* ---- one pass ---- */
@@ -316,5 +305,5 @@ ecp_index_drift(PG_FUNCTION_ARGS)
 	i += stats_put_advice(&drift, values + i, nulls + i);
 	Assert(i == DRIFT_COLUMNS);
 	relation_close(index, AccessShareLock);
-	PG_RETURN_DATUM(stats_result(fcinfo, DRIFT_COLUMNS, values, nulls));
+	PG_RETURN_DATUM(ecp_user_row(fcinfo, DRIFT_COLUMNS, values, nulls));
 }

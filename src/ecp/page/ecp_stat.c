@@ -39,6 +39,7 @@
 #include "base/core_hint_page.h"
 #include "base/shards.h"
 #include "base/user_index.h"
+#include "base/user_row.h"
 #include "catalog/pg_class.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_stat.h"
@@ -354,17 +355,12 @@ ecp_stat_get(PG_FUNCTION_ARGS)
 	TimestampTz reset = 0;
 	Datum		values[ECP_STAT_NCOUNTERS + 1];
 	bool		nulls[ECP_STAT_NCOUNTERS + 1];
-	TupleDesc	tupdesc;
 	Relation	index;
 	bool		busy;
 	Datum		result;
 
 	if (ecp_shards_call(fcinfo, true, stat_merge, &result))
 		return result;
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE ||
-		tupdesc->natts != ECP_STAT_NCOUNTERS + 1)
-		elog(ERROR, "return type must be a row type of %d columns",
-			 ECP_STAT_NCOUNTERS + 1);
 	stat_flush();
 	index = stat_open(oid, &busy);
 	if (index && ecp_hint_page_exists(index))
@@ -397,7 +393,7 @@ ecp_stat_get(PG_FUNCTION_ARGS)
 	nulls[ECP_STAT_NCOUNTERS] = reset == 0;
 	if (index)
 		relation_close(index, AccessShareLock);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(tupdesc, values, nulls)));
+	PG_RETURN_DATUM(ecp_user_row(fcinfo, ECP_STAT_NCOUNTERS + 1, values, nulls));
 }
 
 PG_FUNCTION_INFO_V1(ecp_stat_reset);

@@ -20,6 +20,7 @@
 #include "access/relscan.h"
 #include "access/tableam.h"
 #include "base/compat.h"
+#include "base/user_row.h"
 #include "catalog/pg_type.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/page/ecp_attr.h"
@@ -481,15 +482,10 @@ Datum
 ecp_last_scan(PG_FUNCTION_ARGS)
 {
 	const EcpSearchStats *stats = &ecp_search_last;
-	TupleDesc	desc;
 	Datum		values[15];
 	bool		nulls[15] = {false};
 	int			i = 0;
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE ||
-		desc->natts != lengthof(values))
-		elog(ERROR, "return type must be a row type of %d columns",
-			 (int) lengthof(values));
 	if (!OidIsValid(stats->index))
 		PG_RETURN_NULL();
 
@@ -509,6 +505,5 @@ ecp_last_scan(PG_FUNCTION_ARGS)
 	values[i++] = Int64GetDatum(stats->returned);
 	values[i++] = Int64GetDatum(stats->dropped);
 	values[i++] = CStringGetTextDatum(ecp_scan_stop_name(stats->stop));
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
-													  values, nulls)));
+	PG_RETURN_DATUM(ecp_user_row(fcinfo, i, values, nulls));
 }
