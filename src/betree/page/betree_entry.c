@@ -13,16 +13,16 @@
 static BetreeEntry *entered = NULL;
 
 /*
- * betree_entry_begin
- *		Begin to work on an index with locks on its pages; see betree_entry_end.
+ * betree_entry_refuse
+ *		An error if this backend works on the index already.
  *
- * Functions of operator classes and types run under these locks.  One that
- * uses the same index would wait for its own backend, and a wait for a content
+ * Functions of operator classes and types run under the locks on its pages.  One
+ * that uses the same index would wait for its own backend, and a wait for a content
  * lock cannot be cancelled; in a temporary index, whose pages have no locks, it
- * would change what we are about to change.  This makes that an error.
+ * would change what we are about to change.
  */
 void
-betree_entry_begin(BetreeEntry *entry, Relation rel)
+betree_entry_refuse(Relation rel)
 {
 	for (BetreeEntry *outer = entered; outer != NULL; outer = outer->outer)
 	{
@@ -33,6 +33,16 @@ betree_entry_begin(BetreeEntry *entry, Relation rel)
 							RelationGetRelationName(rel)),
 					 errdetail("The functions of an operator class run while pages of the index are locked.")));
 	}
+}
+
+/*
+ * betree_entry_begin
+ *		Begin to work on an index with locks on its pages; see betree_entry_end.
+ */
+void
+betree_entry_begin(BetreeEntry *entry, Relation rel)
+{
+	betree_entry_refuse(rel);
 	entry->rel = rel;
 	entry->outer = entered;
 	entered = entry;

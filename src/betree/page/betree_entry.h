@@ -17,6 +17,7 @@ typedef struct BetreeEntry
 	struct BetreeEntry *outer;
 } BetreeEntry;
 
+extern void betree_entry_refuse(Relation rel);
 extern void betree_entry_begin(BetreeEntry *entry, Relation rel);
 extern void betree_entry_end(BetreeEntry *entry);
 extern Relation betree_entry_index(void);

@@ -150,23 +150,13 @@ examine_clauses(PlannerInfo *root, IndexPath *path, BetreeRel *bt,
 int
 betree_cost_height(Relation rel)
 {
-	BetreeEntry entry;
 	Buffer		root;
-	volatile int height = 0;
+	int			height;
 
-	betree_entry_begin(&entry, rel);
-	PG_TRY();
-	{
-		root = betree_block_read(rel, BETREE_ROOT_BLKNO,
-								 BUFFER_LOCK_SHARE, BETREE_NODE);
-		height = BetreePageGetOpaque(BufferGetPage(root))->bteo_level;
-		UnlockReleaseBuffer(root);
-	}
-	PG_FINALLY();
-	{
-		betree_entry_end(&entry);
-	}
-	PG_END_TRY();
+	betree_entry_refuse(rel);
+	root = betree_block_read(rel, BETREE_ROOT_BLKNO, BUFFER_LOCK_SHARE, BETREE_NODE);
+	height = BetreePageGetOpaque(BufferGetPage(root))->bteo_level;
+	UnlockReleaseBuffer(root);
 	return height;
 }
 

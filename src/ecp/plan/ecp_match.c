@@ -21,12 +21,13 @@
  *
  * A radius becomes the condition "v <operator> (q, r)" with the operator that
  * the operator family of the vector has at strategy 2, whose right side is a
- * row of the query and the radius.  Clients whose parameters have no numbers
- * ("?") send the query twice: then the scan compares both, and a radius around
- * another vector than that of the order is no more than the condition.  It is lossy: the original condition is
- * checked again above the scan.  A scan can miss rows within the radius, which
- * is acceptable where the nearest rows are wanted; a query for all rows within
- * a radius is left to other plans, unless ecp.approximate_radius is on.
+ * row of the query and the radius.  It is lossy: the original condition is
+ * checked again above the scan.  Clients whose parameters have no numbers ("?")
+ * send the query twice: then the scan compares both, and a radius around another
+ * vector than that of the order is no radius to it.  A scan can miss rows within
+ * the radius, which is acceptable where the nearest rows are wanted; a query for
+ * all rows within a radius is left to other plans, unless ecp.approximate_radius
+ * is on.
  *
  *-------------------------------------------------------------------------
  */
@@ -63,7 +64,7 @@
 /* More than rounding can make of a distance of 0. */
 #define MATCH_DIVISOR_MIN	1e-3
 
-/* The share by which casts between numeric and float8, of 15 digits, can change a number, and more. */
+/* More than the share that casts between numeric and float8, of 15 digits, change. */
 #define MATCH_NUMERIC_ROUNDING	1e-14
 
 bool

@@ -22,8 +22,8 @@
  * radius (RADIUS_SLACK in ecp_search_begin.c), and by a share of the operand, which
  * is added here.  What is rounded to some digits is as near to the bound as the
  * last of them; a cast to numeric is accounted for where the bound is cast back
- * (match_number() in ecp_match.c).  No bound must be computed with an overflow, which the query
- * would not have reported.
+ * (match_number() in ecp_match.c).  No bound must be computed with an overflow,
+ * which the query would not have reported.
  *
  *-------------------------------------------------------------------------
  */
