@@ -64,12 +64,12 @@ FROM ecp_clusters('attr_i1') l, generate_series(l.block, l.block + 20) page,
 JOIN attr_t ON attr_t.ctid = i.tid;
 
 -- what a condition returns through the index, and without; the plan as well
-CREATE FUNCTION attr_compare(condition text,
+CREATE FUNCTION attr_compare(condition text, relation text DEFAULT 'attr_t',
 	OUT in_index boolean, OUT got bigint, OUT same boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
-	query text := format('SELECT id FROM attr_t WHERE %s AND v IS NOT NULL
-		ORDER BY v <-> ''{5,5,5,5,5,5}''', condition);
+	query text := format('SELECT id FROM %s WHERE %s AND v IS NOT NULL
+		ORDER BY v <-> ''{5,5,5,5,5,5}''', relation, condition);
 	line text;
 	index_rows int[];
 	table_rows int[];
@@ -121,6 +121,60 @@ SELECT condition, r.* FROM unnest(ARRAY[
 	's = ''tenant 3''', 's = ''nobody''', 's IS NULL', 's IS NOT NULL AND n = 1.25',
 	'vc = ''tenant 3''', 'vc IS NULL', 'ch = ''c3''', 'ch IS NULL',
 	'n = 1.5', 'n = 1.50000', 'n IS NULL', 'm = ''ok''', 'm IS NULL']) condition, attr_compare(condition) r;
+
+-- the smallest and the largest value of each type, and their neighbours, by each
+-- operator: what is counted is conditions
+CREATE TABLE attr_edge (id int, v real[], b boolean, c "char", i2 smallint, i4 integer,
+	i8 bigint, o oid, f4 real, f8 double precision, d date, tm time, ts timestamp,
+	tz timestamptz, u uuid);
+CREATE TABLE attr_edges (col text, type text, edges text[]);
+INSERT INTO attr_edges VALUES
+	('b', 'bool', '{f,t}'), ('i2', 'int2', '{-32768,-32767,0,32766,32767}'),
+	('i4', 'int4', '{-2147483648,-2147483647,0,2147483646,2147483647}'),
+	('i8', 'int8', '{-9223372036854775808,-9223372036854775807,0,9223372036854775806,9223372036854775807}'),
+	('o', 'oid', '{0,1,2147483648,4294967294,4294967295}'),
+	('f4', 'float4', '{-infinity,-3.4028235e38,-0,3.4028235e38,infinity,NaN}'),
+	('f8', 'float8', '{-infinity,-1.7976931348623157e308,0,1.7976931348623157e308,infinity,NaN}'),
+	('d', 'date', '{-infinity,4714-11-24 BC,2000-01-01,5874897-12-31,infinity}'),
+	('tm', 'time', '{00:00:00,00:00:00.000001,23:59:59.999999,24:00:00}'),
+	('ts', 'timestamp', '{-infinity,4714-11-24 00:00:00 BC,2000-01-01,294276-12-31 23:59:59.999999,infinity}'),
+	('tz', 'timestamptz', '{-infinity,4714-11-24 00:00:00+00 BC,2000-01-01,294276-12-31 23:59:59.999999+00,infinity}'),
+	('u', 'uuid', '{00000000-0000-0000-0000-000000000000,00000000-0000-0000-0000-000000000001,ffffffff-ffff-ffff-ffff-fffffffffffe,ffffffff-ffff-ffff-ffff-ffffffffffff}');
+DO $$
+DECLARE
+	e record;
+BEGIN
+	FOR e IN SELECT col, type, edge FROM attr_edges, unnest(edges) edge LOOP
+		EXECUTE format('INSERT INTO attr_edge (id, v, %I) SELECT count(*), pg_temp.spread_vector(count(*)::int, 6), %L::%s FROM attr_edge',
+			e.col, e.edge, e.type);
+	END LOOP;
+END $$;
+INSERT INTO attr_edge (id, v, c, i2) SELECT 1000 + g, pg_temp.spread_vector(1000 + g, 6), g::"char", g * 256
+FROM generate_series(-128, 127) g;
+CREATE INDEX attr_edge_i1 ON attr_edge USING ecp (v, b, c, i2, i4, i8, o);
+CREATE INDEX attr_edge_i2 ON attr_edge USING ecp (v, f4, f8, d, tm, ts, tz, u);
+VACUUM ANALYZE attr_edge;
+SELECT col, count(*) AS conditions, sum(got) AS rows, count(*) FILTER (WHERE NOT in_index) AS elsewhere,
+	count(*) FILTER (WHERE NOT same) AS wrong
+FROM (SELECT col, format('%L::%s', edge, type) AS edge FROM attr_edges, unnest(edges) edge
+	UNION ALL SELECT 'c', format('(%s)::"char"', g) FROM unnest('{-128,-127,-1,0,1,127}'::int[]) g) e,
+	unnest('{<,<=,=,>=,>,<>}'::text[]) operator,
+	attr_compare(format('%s %s %s', col, operator, edge), 'attr_edge') r
+WHERE col <> 'u' OR operator <> '<>' GROUP BY 1 ORDER BY 1;
+-- every value but one, and every value, and values of wider types at and beyond the edges
+SELECT condition, r.* FROM unnest(ARRAY['b NOT IN (true)', 'b NOT IN (false, true)',
+	'c <> ALL (ARRAY(SELECT g::"char" FROM generate_series(-128, 126) g))', 'c <> ALL (ARRAY(SELECT g::"char" FROM generate_series(-128, 127) g))',
+	'c <> ALL (ARRAY(SELECT g::"char" FROM generate_series(-127, 127) g))', 'c = ANY (ARRAY(SELECT g::"char" FROM generate_series(-128, 127) g))',
+	'i2 <> ALL (ARRAY(SELECT g::int2 FROM generate_series(-32768, 32766) g))', 'i2 <> ALL (ARRAY(SELECT g::int2 FROM generate_series(-32768, 32767) g))',
+	'i2 <> ALL (ARRAY(SELECT g::int2 FROM generate_series(-32767, 32767) g))', 'i2 = ANY (ARRAY(SELECT g::int2 FROM generate_series(-32768, 32767) g))',
+	'i2 = 32767::int4', 'i2 = 32768::int4', 'i2 <= 32767::int4', 'i2 >= 32767::int8', 'i2 > 32767::int8', 'i2 < -32768::int4', 'i2 <= -32768::int8', 'i2 > -32769::int4', 'i2 <> 32768::int4',
+	'i4 = 2147483647::int8', 'i4 = 2147483648::int8', 'i4 <= 2147483647::int8', 'i4 >= 2147483647::int8', 'i4 > 2147483647::int8', 'i4 < (-2147483648)::int8', 'i4 <= (-2147483648)::int8',
+	'i8 <= 32767::int2', 'f4 = 3.4028235e38::float8', 'f4 <= 3.4028234663852886e38::float8', 'f4 > 3.4028234663852886e38::float8', 'f4 >= 1e39::float8', 'f4 < -1e39::float8',
+	'f4 > ''infinity''::float8', 'f4 >= ''NaN''::float8', 'f4 <= ''-infinity''::float8', 'f8 > ''infinity''::float4', 'f8 <= ''-infinity''::float4',
+	'd = ''infinity''::timestamp', 'd > ''294276-12-31 23:59:59.999999''::timestamp', 'd <= ''4714-11-24 BC''::timestamp', 'd < ''-infinity''::timestamp',
+	'ts >= ''5874897-12-31''::date', 'ts <= ''4714-11-24 BC''::date', 'tz = ''infinity''::date', 'tz < ''-infinity''::timestamp', 'tz <= ''-infinity''::timestamp']) condition,
+	attr_compare(condition, 'attr_edge') r;
+DROP TABLE attr_edge, attr_edges;
 
 -- plans
 SET enable_seqscan = off;

@@ -79,14 +79,11 @@ attr_position_int(int width, int64 value, AttrPosition *pos)
 	int64		max = width == 8 ? PG_INT64_MAX :
 		(INT64CONST(1) << (width * 8 - 1)) - 1;
 	int64		min = -max - 1;
+	int64		nearest = Min(Max(value, min), max);
 
 	pos->below = value < min;
-	pos->exact = value >= min && value <= max;
-	if (value < min)
-		value = min;
-	if (value > max)
-		value = max;
-	pos->key = (uint64) value - (uint64) min;
+	pos->exact = nearest == value;
+	pos->key = (uint64) nearest - (uint64) min;
 }
 
 /* A local time as timestamptz, as core compares them; may be out of its range. */
@@ -203,6 +200,15 @@ attr_position(const EcpAttrDesc *desc, int a, Oid subtype, Datum value,
 		pos->key = ecp_attr_key(desc, a, value);
 }
 
+/* The largest key of an attribute; of a set of tags, which has none, anything. */
+static uint64
+attr_key_max(const EcpAttrDesc *desc, int a)
+{
+	int			width = ecp_attr_width(desc->kind[a], desc->tags_width);
+
+	return width >= 8 ? PG_UINT64_MAX : (UINT64CONST(1) << (width * 8)) - 1;
+}
+
 /*
  * The keys that "column <strategy> value" lets through; false if none.
  */
@@ -210,14 +216,12 @@ static bool
 attr_range(const EcpAttrDesc *desc, int a, int strategy, Oid subtype,
 		   Datum value, AttrRange *range)
 {
-	int			width = ecp_attr_width(desc->kind[a], desc->tags_width);
 	bool		lossy = !ecp_attr_kind_is_exact(desc->kind[a]);
 	AttrPosition pos;
 
 	attr_position(desc, a, subtype, value, &pos);
 	range->lo = 0;
-	range->hi = width == 8 ? PG_UINT64_MAX :
-		(UINT64CONST(1) << (width * 8)) - 1;
+	range->hi = attr_key_max(desc, a);
 
 	switch (strategy)
 	{
@@ -380,19 +384,21 @@ attr_condition_init(const EcpAttrDesc *desc, AttrCondition *condition, int a)
 	condition->nulls = true;
 	condition->nranges = 1;
 	condition->ranges = palloc0(sizeof(AttrRange));
-	condition->ranges[0].hi = PG_UINT64_MAX;
+	condition->ranges[0].hi = attr_key_max(desc, a);
 	if (desc->tags[a] != NULL)
 		condition->tags = ecp_tags_condition_create();
 }
 
-/* The contrary of a condition that NULL does not fulfil; NULL does neither. */
+/*
+ * The contrary of a condition that NULL does not fulfil; NULL does neither.  No gap
+ * may end above the largest key: attr_match_1() and its like take the lower bytes.
+ */
 static void
-attr_condition_negate(AttrCondition *condition)
+attr_condition_negate(AttrCondition *condition, uint64 key_max)
 {
 	AttrRange  *gaps = palloc(sizeof(AttrRange) * (condition->nranges + 1));
 	uint64		lo = 0;
 	int			n = 0;
-	bool		open = true;
 
 	Assert(!condition->nulls);
 	for (int i = 0; i < condition->nranges; i++)
@@ -404,13 +410,13 @@ attr_condition_negate(AttrCondition *condition)
 			gaps[n].lo = lo;
 			gaps[n++].hi = range->lo - 1;
 		}
-		open = range->hi < PG_UINT64_MAX;
 		lo = range->hi + 1;
 	}
-	if (open)
+	if (condition->nranges == 0 ||
+		condition->ranges[condition->nranges - 1].hi < key_max)
 	{
 		gaps[n].lo = lo;
-		gaps[n++].hi = PG_UINT64_MAX;
+		gaps[n++].hi = key_max;
 	}
 	condition->ranges = gaps;
 	condition->nranges = n;
@@ -436,7 +442,7 @@ ecp_attr_leaf_create(const EcpAttrDesc *desc, int a, const ScanKeyData *key,
 		return leaf;
 	attr_condition_add(desc, a, key, &leaf->condition);
 	if (negated)
-		attr_condition_negate(&leaf->condition);
+		attr_condition_negate(&leaf->condition, attr_key_max(desc, a));
 	return leaf;
 }
 
