@@ -390,7 +390,7 @@ knn_workers(EcpKnn *knn, const EcpKnnPlan *plan, int64 nqueries)
 		knn->checked || RelationUsesLocalBuffers(knn->heap))
 		return 0;
 	/* index expressions need not be safe in a worker, nor for the caller */
-	if (plan->exact &&
+	if ((plan->exact || plan->state.leaf.elem == ECP_ELEM_NIBBLES) &&
 		(!heap_attisnull(knn->index->rd_indextuple, Anum_pg_index_indexprs,
 						 NULL) ||
 		 !heap_attisnull(knn->index->rd_indextuple, Anum_pg_index_indpred,

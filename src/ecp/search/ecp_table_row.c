@@ -14,8 +14,9 @@
  * see the old row, and does not see a new one, which was inserted later.  A row that
  * is not visible is left out, here instead of in the executor.
  *
- * Of an index on an expression, the expression is computed, by the user who runs the
- * query, and has written it there.
+ * Of an index on an expression, the vector's expression is computed, and no other one,
+ * by the table's owner, as maintenance does it: the user who runs the query need not
+ * have written it there, nor may run what a function's owner has made of it since.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,7 +24,7 @@
 
 #include "access/relscan.h"
 #include "access/tableam.h"
-#include "catalog/index.h"
+#include "base/user_index.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_tid.h"
 #include "ecp/search/ecp_table_row.h"
@@ -38,7 +39,7 @@ struct EcpTableRow
 	MemoryContext scan_context;
 	BlockNumber heap_blocks;	/* of the table at least; 0 = not known */
 	AttrNumber	column;			/* 0 = an expression */
-	IndexInfo  *info;			/* if it is one */
+	ExprState  *expression;		/* if it is one */
 	EState	   *estate;
 	TupleTableSlot *slot;		/* NULL before the first row */
 	MemoryContext context;		/* of one row */
@@ -67,8 +68,13 @@ row_open(EcpTableRow *row)
 										 ALLOCSET_DEFAULT_SIZES);
 	if (row->column == 0)
 	{
-		row->info = BuildIndexInfo(index);
+		EcpCaller	caller;
+
 		row->estate = CreateExecutorState();
+		ecp_become_owner(&caller, row->scan->heapRelation);
+		row->expression = ExecPrepareExpr(linitial(RelationGetIndexExpressions(index)),
+										  row->estate);
+		ecp_become_caller(&caller);
 	}
 	row->slot = table_slot_create(row->scan->heapRelation, NULL);
 	MemoryContextSwitchTo(old);
@@ -91,15 +97,18 @@ ecp_table_row_free(EcpTableRow *row)
 static Datum
 row_value(EcpTableRow *row, bool *isnull)
 {
-	Datum		values[INDEX_MAX_KEYS];
-	bool		nulls[INDEX_MAX_KEYS];
+	EcpCaller	caller;
+	ExprContext *econtext;
+	Datum		value;
 
 	if (row->column != 0)
 		return slot_getattr(row->slot, row->column, isnull);
-	GetPerTupleExprContext(row->estate)->ecxt_scantuple = row->slot;
-	FormIndexDatum(row->info, row->slot, row->estate, values, nulls);
-	*isnull = nulls[0];
-	return values[0];
+	econtext = GetPerTupleExprContext(row->estate);
+	econtext->ecxt_scantuple = row->slot;
+	ecp_become_owner(&caller, row->scan->heapRelation);
+	value = ExecEvalExprSwitchContext(row->expression, econtext, isnull);
+	ecp_become_caller(&caller);
+	return value;
 }
 
 /* The rank of the row in the slot; false if it has no vector. */
