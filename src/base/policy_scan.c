@@ -20,6 +20,7 @@
 #include "base/compat.h"
 #include "base/condition.h"
 #include "base/policy_scan.h"
+#include "base/user_index.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
 #include "executor/execdesc.h"
@@ -246,9 +247,10 @@ scan_stop(EcpPolicyScan *scan)
 
 /* Plan a query and begin to execute it. */
 static EcpPolicyScan *
-scan_begin(Query *query, Snapshot snapshot, ParamListInfo params)
+scan_begin(Relation rel, Query *query, Snapshot snapshot, ParamListInfo params)
 {
 	EcpPolicyScan *scan = palloc0_object(EcpPolicyScan);
+	List	   *indexes;
 
 	scan->receiver.pub.receiveSlot = receive_slot;
 	scan->receiver.pub.rStartup = receive_startup;
@@ -259,7 +261,9 @@ scan_begin(Query *query, Snapshot snapshot, ParamListInfo params)
 	scan->params = params;
 	scan->snapshot = snapshot;
 	query = linitial_node(Query, QueryRewrite(query));
+	indexes = ecp_indexes_fold(RelationGetRelid(rel));
 	scan->plan = ecp_plan_query(query, policy_text);
+	ecp_indexes_close(indexes);
 	/* for one row it would take longer than all else */
 	if (params)
 		scan->plan->jitFlags = PGJIT_NONE;
@@ -273,7 +277,7 @@ ecp_policy_scan_begin(Relation rel, Snapshot snapshot, const char *condition,
 {
 	PolicyRows	rows = {.tids = asked,.ntids = nasked};
 
-	return scan_begin(make_query(rel, condition, &rows), snapshot, NULL);
+	return scan_begin(rel, make_query(rel, condition, &rows), snapshot, NULL);
 }
 
 EcpPolicyScan *
@@ -285,7 +289,7 @@ ecp_policy_scan_begin_values(Relation rel, Snapshot snapshot, const char *condit
 		.column = column,.equal = equal,.values = values,.nvalues = nvalues
 	};
 
-	return scan_begin(make_query(rel, condition, &rows), snapshot, NULL);
+	return scan_begin(rel, make_query(rel, condition, &rows), snapshot, NULL);
 }
 
 EcpPolicyScan *
@@ -297,7 +301,7 @@ ecp_policy_scan_begin_rows(Relation rel, Snapshot snapshot, const char *conditio
 	params->params[0].pflags = 0;
 	params->params[0].ptype = TIDOID;
 	params->params[0].isnull = false;
-	return scan_begin(make_query(rel, condition, &rows), snapshot, params);
+	return scan_begin(rel, make_query(rel, condition, &rows), snapshot, params);
 }
 
 bool

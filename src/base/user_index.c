@@ -13,6 +13,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xlog.h"
 #include "base/compat.h"
@@ -20,6 +21,7 @@
 #include "base/user_index.h"
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
@@ -168,8 +170,8 @@ ecp_user_index_open_with_table(FunctionCallInfo fcinfo, LOCKMODE lockmode,
  *		does, before functions of index expressions can run.
  *
  * These functions are the owner's, and would otherwise run with the rights of
- * a superuser that merely looks at the index.  Also BuildIndexInfo() runs functions, those
- * whose arguments are constants.  An error restores the caller's identity.
+ * a superuser that merely looks at the index.  Also RelationGetIndexExpressions() and
+ * RelationGetIndexPredicate() run functions, those whose arguments are constants.  An error restores the caller's identity.
  */
 void
 ecp_become_owner(EcpCaller *caller, Relation heap)
@@ -186,6 +188,57 @@ ecp_become_caller(const EcpCaller *caller)
 {
 	AtEOXact_GUC(false, caller->nestlevel);
 	SetUserIdAndSecContext(caller->userid, caller->sec_context);
+}
+
+/*
+ * ecp_indexes_fold
+ *		Evaluate what is constant in the expressions and predicates of a table's
+ *		indexes as its owner, before the current user plans a query of the table:
+ *		the planner would do it as this one.
+ *
+ * The relcache keeps what they are then, through invalidations, as long as the
+ * indexes are open: until ecp_indexes_close().  But it does not keep that a predicate
+ * is true of all rows.
+ */
+List *
+ecp_indexes_fold(Oid relid)
+{
+	Relation	heap = table_open(relid, AccessShareLock);
+	EcpCaller	caller;
+	List	   *indexes = NIL;
+	ListCell   *lc;
+
+	ecp_become_owner(&caller, heap);
+	foreach(lc, RelationGetIndexList(heap))
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		(void) RelationGetIndexExpressions(index);
+		if (RelationGetIndexPredicate(index) == NIL &&
+			!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) &&
+			caller.userid != heap->rd_rel->relowner)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("predicate of index \"%s\" is constant",
+							RelationGetRelationName(index)),
+					 errdetail("A query of the table would compute it with the rights of the current user, who is not the owner."),
+					 errhint("Drop the index, or create it without the predicate.")));
+		indexes = lappend(indexes, index);
+	}
+	ecp_become_caller(&caller);
+	table_close(heap, NoLock);
+	return indexes;
+}
+
+/* The locks stay, as those of the planner do. */
+void
+ecp_indexes_close(List *indexes)
+{
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+		index_close(lfirst(lc), NoLock);
+	list_free(indexes);
 }
 
 /*

@@ -56,6 +56,8 @@ extern Relation ecp_user_index_open_with_table(FunctionCallInfo fcinfo,
 											   Relation *heap);
 extern void ecp_become_owner(EcpCaller *caller, Relation heap);
 extern void ecp_become_caller(const EcpCaller *caller);
+extern List *ecp_indexes_fold(Oid relid);
+extern void ecp_indexes_close(List *indexes);
 extern void ecp_user_index_begin(EcpUserIndex *user, FunctionCallInfo fcinfo,
 								 LOCKMODE lockmode, const EcpIndexKind *kind);
 extern void ecp_user_index_end(EcpUserIndex *user);

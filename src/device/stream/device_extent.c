@@ -66,6 +66,7 @@
 #include "base/compat.h"
 #include "base/sql_text.h"
 #include "base/user_array.h"
+#include "base/user_index.h"
 #include "device/measure/device_job.h"
 #include "device/stream/device_extent.h"
 
@@ -86,6 +87,7 @@ PG_FUNCTION_INFO_V1(ecp_stripe_ddl);
 
 struct EcpExtentReader
 {
+	Oid			leaf;
 	char	   *text;			/* of the query, and the partition's schema */
 	Oid			nspoid;
 	SPIPlanPtr	plan;
@@ -186,8 +188,8 @@ ecp_stripe_ddl(PG_FUNCTION_ARGS)
 }
 
 /*
- * Does the table have this column?  Complains if it does, but of another type
- * than this one; InvalidOid is any type.
+ * Does the table have this column?  Complains if it does, but of another type: the
+ * query would cast it, by functions of the table's owner where the type is one of his.
  */
 static bool
 extent_column(Oid parent, const char *column, Oid type)
@@ -196,7 +198,7 @@ extent_column(Oid parent, const char *column, Oid type)
 
 	if (attnum == InvalidAttrNumber)
 		return false;
-	if (OidIsValid(type) && get_atttype(parent, attnum) != type)
+	if (get_atttype(parent, attnum) != type)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("column \"%s\" of a table of extents must be of type %s",
@@ -211,20 +213,24 @@ extent_column(Oid parent, const char *column, Oid type)
 static int
 extent_axes(Oid parent)
 {
-	static const char *const columns[] = {"stream", "t", "data"};
+	static const struct
+	{
+		const char *name;
+		Oid			type;
+	}			columns[] = {
+		{"stream", INT4OID}, {"t", TIMESTAMPTZOID}, {"data", BYTEAOID}
+	};
 	static const char *const axes[] = {"x", "y", "z"};
 	int			n = 0;
 
 	for (int i = 0; i < lengthof(columns); i++)
 	{
-		/* the query compares "stream" and "t" whatever their types are */
-		if (!extent_column(parent, columns[i],
-						   strcmp(columns[i], "data") == 0 ? BYTEAOID : InvalidOid))
+		if (!extent_column(parent, columns[i].name, columns[i].type))
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 					 errmsg("\"%s\" is not a table of extents",
 							get_rel_name(parent)),
-					 errdetail("It has no column \"%s\".", columns[i]),
+					 errdetail("It has no column \"%s\".", columns[i].name),
 					 errhint("ecp_stripe_ddl() writes the statements for a table of extents.")));
 	}
 	while (n < lengthof(axes) && extent_column(parent, axes[n], INT4OID))
@@ -373,6 +379,7 @@ ecp_extent_open(Oid leaf, int axes)
 
 	Assert(OidIsValid(leaf));
 	Assert(axes == 0 || axes == 2 || axes == 3);
+	reader->leaf = leaf;
 	reader->axes = axes;
 	reader->nspoid = get_rel_namespace(leaf);
 	reader->text = psprintf("SELECT data%s FROM ONLY %s"
@@ -461,6 +468,7 @@ ecp_extent_read(EcpExtentReader *reader, int32 stream, TimestampTz t,
 				EcpExtentCallback callback, void *arg, int64 *nextents)
 {
 	Datum		values[7];
+	List	   *indexes;
 	ExtentRange *ranges;
 	SPITupleTable *table;
 	int64		bytes = 0;
@@ -478,7 +486,9 @@ ecp_extent_read(EcpExtentReader *reader, int32 stream, TimestampTz t,
 		values[5] = Int32GetDatum(box->y1);
 		values[6] = Int32GetDatum(box->z);
 	}
+	indexes = ecp_indexes_fold(reader->leaf);
 	ecp_sql_select_plan(reader->nspoid, reader->text, reader->plan, values);
+	ecp_indexes_close(indexes);
 	table = SPI_tuptable;
 	n = (int) SPI_processed;
 

@@ -55,6 +55,7 @@
 
 #include "base/sql_text.h"
 #include "base/user_array.h"
+#include "base/user_index.h"
 #include "device/measure/device_file.h"
 #include "device/measure/device_job.h"
 #include "device/stream/device_extent.h"
@@ -633,12 +634,16 @@ stream_load_frames(StreamTask *task, Oid parent, Size *task_bytes)
 	char	   *relname = ecp_sql_relname(parent);
 	Oid			argtypes[2] = {INT4OID, INT8OID};
 	MemoryContext outer = CurrentMemoryContext;
+	List	   *indexes = NIL;
 	int			total = 0;
 	uint64		nstreams;
 
+	for (int i = 0; i < task->stripes.nleaves; i++)
+		indexes = list_concat(indexes, ecp_indexes_fold(task->stripes.leaf[i]));
 	SPI_connect();
 	ecp_sql_execute_text(nspoid, SPI_OK_SELECT,
-						 psprintf("SELECT DISTINCT stream FROM %s ORDER BY stream LIMIT %d",
+						 psprintf("SELECT DISTINCT stream FROM %s WHERE stream IS NOT NULL"
+								  " ORDER BY stream LIMIT %d",
 								  relname, task->nstreams),
 						 0, NULL, NULL, NULL);
 	nstreams = SPI_processed;
@@ -663,9 +668,14 @@ stream_load_frames(StreamTask *task, Oid parent, Size *task_bytes)
 		values[1] = Int64GetDatum((int64) ceil(task->fps[s] * task->slices));
 		ecp_sql_execute_text(nspoid, SPI_OK_SELECT,
 							 psprintf("SELECT DISTINCT t FROM %s"
-									  " WHERE stream OPERATOR(pg_catalog.=) $1"
+									  " WHERE stream OPERATOR(pg_catalog.=) $1 AND t IS NOT NULL"
 									  " ORDER BY t LIMIT $2", relname),
 							 2, argtypes, values, NULL);
+		if (SPI_processed == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("stream %d of table \"%s\" has no frames",
+							task->stream_id[s], get_rel_name(parent))));
 		*task_bytes = sizeof(StreamTask) +
 			(total + SPI_processed) * sizeof(TimestampTz);
 		MemoryContextSwitchTo(outer);
@@ -684,6 +694,7 @@ stream_load_frames(StreamTask *task, Oid parent, Size *task_bytes)
 		SPI_freetuptable(SPI_tuptable);
 	}
 	SPI_finish();
+	ecp_indexes_close(indexes);
 	return task;
 }
 

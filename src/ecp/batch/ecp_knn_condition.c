@@ -31,6 +31,7 @@
 #include "access/transam.h"
 #include "base/compat.h"
 #include "base/condition.h"
+#include "base/user_index.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "ecp/batch/ecp_knn_condition.h"
@@ -371,6 +372,7 @@ void
 ecp_knn_condition_plan(EcpKnnCondition *condition, Relation heap, Relation index,
 					   Snapshot snapshot, int k)
 {
+	List	   *indexes = ecp_indexes_fold(RelationGetRelid(heap));
 	Query	   *query = query_create(heap, index, k, condition->text);
 
 	Assert(k > 0);
@@ -379,6 +381,7 @@ ecp_knn_condition_plan(EcpKnnCondition *condition, Relation heap, Relation index
 	condition->k = k;
 	query = linitial_node(Query, QueryRewrite(query));
 	condition->plan = ecp_plan_query(query, condition->text);
+	ecp_indexes_close(indexes);
 	/* each search would be compiled anew */
 	condition->plan->jitFlags = PGJIT_NONE;
 	condition_take_keys(condition, index);
