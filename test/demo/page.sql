@@ -25,14 +25,18 @@ $$ SELECT format('<line x1="%s" y1="%s" x2="%s" y2="%s"/>', x1, y1, x2, y2) $$;
 CREATE FUNCTION pg_temp.thousands(n numeric) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT ltrim(to_char(n, '999,999,999')) $$;
 
+-- Megabytes as pg_size_pretty() counts them, for what the console shows by it.
+CREATE FUNCTION pg_temp.mb(bytes numeric) RETURNS numeric LANGUAGE sql IMMUTABLE AS
+$$ SELECT bytes / 1048576 $$;
+
 -- Drawings are 380 points wide, so that their text can be read on a telephone.
 \qecho '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>ecp: what the demo found</title><style>'
-\qecho ':root { color-scheme: light dark; --text: #1f2328; --soft: #59636e; --back: #fff; --box: #f3f5f7; --rule: #d5dae0; --ours: #1660a8; --other: #a8480a; --grey: #b9c4cc }'
-\qecho '@media (prefers-color-scheme: dark) { :root { --text: #e3e7ec; --soft: #a3adb8; --back: #14181d; --box: #20262d; --rule: #39424c; --ours: #6db3f2; --other: #f0a060; --grey: #56626d } }'
+\qecho ':root { color-scheme: light dark; --text: #1f2328; --soft: #59636e; --back: #fff; --box: #f3f5f7; --rule: #d5dae0; --ours: #1660a8; --other: #a8480a; --peer: #6f4aa8; --grey: #b9c4cc }'
+\qecho '@media (prefers-color-scheme: dark) { :root { --text: #e3e7ec; --soft: #a3adb8; --back: #14181d; --box: #20262d; --rule: #39424c; --ours: #6db3f2; --other: #f0a060; --peer: #c3a3f5; --grey: #56626d } }'
 \qecho 'body { font: 17px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 0 auto; padding: 1rem; color: var(--text); background: var(--back); overflow-wrap: break-word }'
 \qecho 'h1 { font-size: 1.9rem; line-height: 1.2; margin: .5em 0 } h2 { font-size: 1.3rem; line-height: 1.3; margin: 2em 0 .5em } .soft, figcaption { color: var(--soft); font-size: .93rem }'
-\qecho 'b.ours { color: var(--ours) } b.other { color: var(--other) } figure { margin: 1em 0 } svg { display: block; width: 100%; max-width: 540px }'
-\qecho 'svg text { font: 12px system-ui, sans-serif; fill: var(--soft) } svg line { stroke: var(--rule) } polyline { fill: none; stroke-width: 2 } polyline.ours { stroke: var(--ours) } polyline.other { stroke: var(--other) } circle.ours { fill: var(--ours) } circle.other { fill: var(--other) } circle.exact { fill: var(--text) }'
+\qecho 'b.ours { color: var(--ours) } b.other { color: var(--other) } b.peer { color: var(--peer) } figure { margin: 1em 0 } svg { display: block; width: 100%; max-width: 540px }'
+\qecho 'svg text { font: 12px system-ui, sans-serif; fill: var(--soft) } svg line { stroke: var(--rule) } polyline { fill: none; stroke-width: 2 } polyline.ours { stroke: var(--ours) } polyline.other { stroke: var(--other) } polyline.peer { stroke: var(--peer) } circle.ours { fill: var(--ours) } circle.other { fill: var(--other) } circle.peer { fill: var(--peer) } circle.exact { fill: var(--text) }'
 \qecho '.box { background: var(--box); border: 1px solid var(--rule); border-radius: 10px; padding: 1rem } input { box-sizing: border-box; width: 100%; font: inherit; padding: .55em .7em; color: inherit; background: var(--back); border: 1px solid var(--soft); border-radius: 8px }'
 \qecho 'button { font: inherit; color: inherit; background: none; border: 0; padding: .45em .3em; margin: 0; text-align: left; width: 100%; cursor: pointer; border-radius: 6px } button:hover, button:focus-visible { background: var(--rule) } .tries { margin: .6em 0 } .tries button { width: auto; border: 1px solid var(--rule); background: var(--back); padding: .25em .75em; margin: .15em 0 }'
 \qecho '#found { margin: .4em 0; padding: 0; list-style: none } #picked { font-size: 1.15rem; font-weight: 600; margin: .8em 0 0 } #near { padding: 0; margin: .5em 0 0; list-style: none } #near li { display: flex; gap: .6em; align-items: baseline; border-top: 1px solid var(--rule) } #near small { display: block; color: var(--soft) } #near b { color: var(--ours); font-variant-numeric: tabular-nums }'
@@ -48,7 +52,7 @@ FROM claim;
 SELECT format('<p>%s sentences, each an embedding of 384 floats (<code>real[]</code>), and %s queries from other documents. The index was asked for a recall of <b>%s</b> of the ten nearest; it found <b>%s</b> (standard error %s), in <b>%s ms</b> a query where a scan and a sort take %s ms. It was built in %s s.</p>',
 	pg_temp.thousands((SELECT count(*) FROM sentences)), (SELECT count(*) FROM queries), asked, found, error, ms, exact_ms, build_s)
 FROM claim;
-SELECT format('<p class="soft">One process, times inside the server, everything in memory; PostgreSQL %s, %s.</p>', current_setting('server_version'), to_char(now(), 'YYYY-MM-DD HH24:MI'));
+SELECT format('<p class="soft">One process, times inside the server, everything in memory; PostgreSQL %s, %s. Other work on the machine slows exact search the most.</p>', current_setting('server_version'), to_char(now(), 'YYYY-MM-DD HH24:MI'));
 
 -- ----------------------------------------------------------------------
 -- The playground: its neighbours were found by the index
@@ -63,12 +67,12 @@ SELECT source, document, row_number() OVER (ORDER BY source, document) - 1 AS n
 FROM (SELECT DISTINCT source, document FROM sentences) d;
 SELECT id FROM sentences WHERE sentence ~ '^Let us' ORDER BY id LIMIT 1 \gset first_
 \qecho '<h2>Try it</h2><div class="box"><label for="words">Type a word or two, choose a sentence, see its nearest neighbours:</label>'
-\qecho '<input id="words" type="search" autocomplete="off" placeholder="sleep" spellcheck="false"><div class="tries"></div><ul id="found"></ul><div aria-live="polite"><p id="picked">'
+\qecho '<input id="words" type="search" autocomplete="off" placeholder="sleep" spellcheck="false"><div class="tries"></div><div aria-live="polite"><ul id="found"></ul><div id="answer"><p id="picked">'
 SELECT format('%s</p><p class="soft" id="from">%s: %s</p><ul id="near">', pg_temp.escape(sentence), pg_temp.escape(source), pg_temp.escape(document))
 FROM sentences WHERE id = :first_id;
 SELECT format('<li><b>.%s</b><span>%s<small>%s: %s</small></span></li>', lpad(percent::text, 2, '0'), pg_temp.escape(sentence), pg_temp.escape(source), pg_temp.escape(document))
 FROM pairs JOIN sentences ON sentences.id = other WHERE pairs.id = :first_id ORDER BY rank;
-\qecho '</ul></div></div><p class="soft">The number is the cosine of the angle between two embeddings: 1 for the same direction. The index found these neighbours while this page was written; no server is needed to look at them. Choose a neighbour to go on from there.</p>'
+\qecho '</ul></div></div></div><p class="soft">The number is the cosine of the angle between two embeddings: 1 for the same direction. The index found these neighbours while this page was written; no server is needed to look at them. Choose a neighbour to go on from there.</p>'
 \qecho '<script>'
 SELECT 'const first = ' || :first_id || ', documents = ' || replace(json_agg(source || ': ' || document ORDER BY n)::text, '<', '\u003c') || ';' FROM documents;
 SELECT 'const sentences = ' || replace(json_agg(sentence ORDER BY id)::text, '<', '\u003c') || ', origin = ' || json_agg(n ORDER BY id) || ';'
@@ -78,11 +82,11 @@ FROM (SELECT id, '[' || string_agg(other || ',' || percent, ',' ORDER BY rank) |
 \qecho 'const at = id => document.getElementById(id);'
 \qecho 'const add = (parent, tag, text) => { const e = parent.appendChild(document.createElement(tag)); if (text) e.textContent = text; return e };'
 \qecho 'const button = (parent, text, action) => { const b = add(parent, "button", text); b.type = "button"; b.onclick = action; return b };'
-\qecho 'function pick(i) { at("picked").textContent = sentences[i]; at("from").textContent = documents[origin[i]]; at("near").replaceChildren(); at("found").replaceChildren();'
+\qecho 'function pick(i) { at("picked").textContent = sentences[i]; at("from").textContent = documents[origin[i]]; at("near").replaceChildren(); at("found").replaceChildren(); at("answer").hidden = false;'
 \qecho '  for (let k = 0; k < near[i].length; k += 2) { const j = near[i][k], li = add(at("near"), "li"); add(li, "b", (near[i][k + 1] / 100).toFixed(2).replace(/^0/, "")); add(button(li, sentences[j], () => pick(j)), "small", documents[origin[j]]) } }'
-\qecho 'function find(go) { const words = at("words").value.toLowerCase().split(/\\s+/).filter(w => w), hits = []; at("found").replaceChildren(); if (!words.length) return;'
+\qecho 'function find(go) { const words = at("words").value.toLowerCase().split(/\\s+/).filter(w => w), hits = []; at("found").replaceChildren(); at("answer").hidden = words.length > 0; if (!words.length) return;'
 \qecho '  for (let i = 0; i < sentences.length && hits.length < 6; i++) { const s = " " + sentences[i].toLowerCase(); if (words.every(w => s.includes(" " + w))) hits.push(i) }'
-\qecho '  if (go && hits.length) return pick(hits[0]); for (const i of hits) button(add(at("found"), "li"), sentences[i], () => pick(i)); if (!hits.length) add(at("found"), "li", "No sentence of the set has these words.") }'
+\qecho '  if (go && hits.length) return pick(hits[0]); add(at("found"), "li", hits.length ? "Choose one of these:" : "No sentence of the set has these words."); for (const i of hits) button(add(at("found"), "li"), sentences[i], () => pick(i)); }'
 \qecho 'at("words").oninput = () => find(false); at("words").onkeydown = e => { if (e.key == "Enter") find(true) };'
 \qecho 'for (const t of ["sleep", "heart attack", "liberty", "taxes", "smoking", "peace"]) { button(document.querySelector(".tries"), t, () => { at("words").value = t; find(false) }); document.querySelector(".tries").append(" ") }'
 \qecho 'button(document.querySelector(".tries"), "any", () => pick(Math.floor(Math.random() * sentences.length))); pick(first);'
@@ -91,23 +95,36 @@ FROM (SELECT id, '[' || string_agg(other || ',' || percent, ',' ORDER BY rank) |
 -- ----------------------------------------------------------------------
 -- Recall against time: time is logarithmic
 
-\qecho '<h2>Recall against time</h2><figure><svg viewBox="0 0 380 270" role="img"><title>recall against milliseconds a query</title><g transform="translate(34,12)">'
-CREATE TEMPORARY VIEW points AS SELECT * FROM results WHERE search IN ('ecp', 'exact');
-CREATE TEMPORARY VIEW axis AS SELECT log(min(ms)) - .12 AS low, log(max(ms)) + .12 AS high FROM points;
-SELECT pg_temp.line(x, 0, x, 220) || pg_temp.label(x, 237, ms || ' ms')
+\qecho '<h2>Recall against time</h2><figure><svg viewBox="0 0 380 280" role="img"><title>recall against milliseconds a query</title><g transform="translate(34,24)">'
+CREATE TEMPORARY VIEW points AS
+SELECT *, CASE WHEN search = 'ecp' THEN CASE WHEN value > 0 THEN 'ours' ELSE 'other' END WHEN search = 'hnsw' THEN 'peer' ELSE 'exact' END AS class
+FROM results WHERE search IN ('ecp', 'hnsw', 'exact');
+CREATE TEMPORARY VIEW axis AS
+SELECT log(min(ms)) - .12 AS low, log(max(ms)) + .12 AS high, floor(min(recall) * 5) / 5 AS least FROM points;
+CREATE TEMPORARY VIEW places AS
+SELECT p.*, x, y FROM points p, axis, pg_temp.at(log(ms), low, high, 335) x, pg_temp.at(recall, 1, least, 220) y;
+SELECT pg_temp.line(x, 0, x, 220) || pg_temp.label(x, 237, ms || ' ms', CASE WHEN x > 315 THEN 'end' ELSE 'middle' END)
 FROM axis, unnest(ARRAY[.01, .1, 1, 10, 100, 1000]) ms, pg_temp.at(log(ms), low, high, 335) x
 WHERE x BETWEEN 0 AND 335;
 SELECT pg_temp.line(0, y, 335, y) || pg_temp.label(-6, y + 4, recall::text, 'end')
-FROM unnest(ARRAY[0, .2, .4, .6, .8, 1]) recall, pg_temp.at(recall, 1, 0, 220) y;
-SELECT format('<polyline class="ours" points="%s"/>', string_agg(x || ',' || y, ' ' ORDER BY probes::int))
-FROM points, axis, pg_temp.at(log(ms), low, high, 335) x, pg_temp.at(recall, 1, 0, 220) y
-WHERE probes ~ '\d';
--- of the numbers only those that do not overlap
-SELECT format('<circle class="%s" cx="%s" cy="%s" r="4"/>', CASE WHEN search = 'exact' THEN 'exact' WHEN probes = 'default' THEN 'other' ELSE 'ours' END, x, y)
-	|| CASE WHEN search = 'exact' THEN pg_temp.label(x, y + 18, 'exact')
-		WHEN probes IN ('1', '2', '4') THEN pg_temp.label(x + 9, y + 12, probes, 'start') ELSE '' END
-FROM points, axis, pg_temp.at(log(ms), low, high, 335) x, pg_temp.at(recall, 1, 0, 220) y;
-\qecho '</g></svg><figcaption>Blue: a fixed number of clusters read for a query (1, 2, 4, 8, 16, 32). <b class="other">Orange</b>: the default, which stops where the recall that was asked for is reached. Black or white: exact search. Time is logarithmic.</figcaption></figure>'
+FROM axis, unnest(ARRAY[0, .2, .4, .6, .8, .9, 1]) recall, pg_temp.at(recall, 1, least, 220) y
+WHERE recall >= least;
+SELECT format('<polyline class="%s" points="%s"/>', class, string_agg(x || ',' || y, ' ' ORDER BY value))
+FROM places WHERE value > 0 GROUP BY class;
+-- The curve of ecp rises on the left, and ends beside its default: its numbers stand
+-- left of it, and above the last two.
+SELECT format('<circle class="%s" cx="%s" cy="%s" r="4"><title>%s %s: recall %s in %s ms</title></circle>', class, x, y, search, setting, round(recall, 3), round(ms, 3))
+	|| CASE WHEN class = 'exact' THEN pg_temp.label(x, y + 18, 'exact')
+		WHEN class = 'peer' THEN pg_temp.label(x + 2, y + 17, value::text, 'start')
+		WHEN value = 32 THEN pg_temp.label(x - 3, y - 8, '32', 'start')
+		WHEN value = 16 THEN pg_temp.label(x + 1, y - 8, '16', 'end')
+		WHEN value > 0 THEN pg_temp.label(x - 8, y + 4, value::text, 'end') ELSE '' END
+FROM places;
+\qecho '</g></svg><figcaption><b class="ours">Blue</b>: a fixed number of clusters read for a query (1, 2, 4, 8, 16, 32). <b class="other">Orange</b>: the default, which stops where the recall that was asked for is reached. Black or white: exact search.'
+SELECT format('<b class="peer">Violet</b>: hnsw of pgvector %s, by <code>ef_search</code> (40 by default); it was built in %s s and takes %s, ecp in %s s and %s.',
+	version, round(build_s, 2), pg_size_pretty(size), build_s_of_ecp, pg_size_pretty(pg_relation_size('sentences_v')))
+FROM hnsw, LATERAL (SELECT build_s AS build_s_of_ecp FROM claim) c;
+\qecho 'All took turns with each query. Time is logarithmic.</figcaption></figure>'
 
 -- ----------------------------------------------------------------------
 -- What each policy wrote and when: bytes at the end of each phase, even within it
@@ -117,19 +134,20 @@ SELECT format('<p>The same index again, with a row buffer (in-buff) of %s kB, wh
 FROM builds WHERE phase = 'total' AND run = 'chunkfiles';
 \qecho '<table><tr><th></th><th>files</th><th>opened</th><th>written</th><th>recall</th></tr>'
 SELECT format('<tr><td><b class="%s">%s</b></td><td>%s</td><td>%s</td><td>%s MB</td><td>%s</td></tr>',
-	CASE run WHEN 'tempfiles' THEN 'other' ELSE 'ours' END, run, files, pg_temp.thousands(opens), round(written_bytes / 1e6),
+	CASE run WHEN 'tempfiles' THEN 'other' ELSE 'ours' END, run, files, pg_temp.thousands(opens), round(pg_temp.mb(written_bytes)),
 	(SELECT round(recall, 3) FROM results WHERE search = 'ecp, ' || run))
 FROM builds WHERE phase = 'total' AND run <> 'memory' ORDER BY run DESC;
 \qecho '</table><figure><svg viewBox="0 0 380 230" role="img"><title>megabytes written against seconds</title><g transform="translate(34,18)">'
 CREATE TEMPORARY VIEW progress AS
 SELECT run, n, phase, CASE run WHEN 'tempfiles' THEN 'other' ELSE 'ours' END AS class,
-	sum(wall_s) OVER w AS seconds, sum(written_bytes) OVER w / 1e6 AS mb
+	sum(wall_s) OVER w AS seconds, pg_temp.mb(sum(written_bytes) OVER w) AS mb
 FROM builds WHERE phase <> 'total' AND run <> 'memory' WINDOW w AS (PARTITION BY run ORDER BY n);
 CREATE TEMPORARY VIEW size AS SELECT max(seconds) AS s, ceil(max(mb) / 10)::int * 10 AS mb FROM progress;
 SELECT pg_temp.line(0, y, 335, y) || pg_temp.label(-6, y + 4, part::text, 'end')
 FROM size, generate_series(0, mb, 10) part, pg_temp.at(part, mb, 0, 170) y;
-SELECT pg_temp.label(pg_temp.at(part, 0, 4, 335), 190, round((s * part / 4)::numeric, 2)::text, CASE part WHEN 4 THEN 'end' ELSE 'middle' END)
-FROM size, generate_series(0, 4) part;
+SELECT pg_temp.label(x, 190, trim_scale(second) || CASE second WHEN 0 THEN '' ELSE ' s' END, CASE WHEN x > 320 THEN 'end' ELSE 'middle' END)
+FROM size, LATERAL (SELECT min(step) AS step FROM unnest(ARRAY[.01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20, 50, 100]) step WHERE s <= 5 * step) t,
+	generate_series(0, s::numeric, step) second, pg_temp.at(second, 0, s, 335) x;
 SELECT format('<polyline class="%s" points="0,170 %s"/>', class, string_agg(x || ',' || y, ' ' ORDER BY n))
 FROM progress, size, pg_temp.at(seconds, 0, size.s, 335) x, pg_temp.at(progress.mb, size.mb, 0, 170) y
 GROUP BY class;
@@ -149,7 +167,7 @@ FROM (SELECT n.wal::numeric / e.wal AS wal, n.reads / greatest(e.reads, .0005) A
 CREATE TEMPORARY VIEW costs AS
 SELECT n, what, method, value, max(value) OVER (PARTITION BY n) AS top, digits
 FROM keys, LATERAL (VALUES (1, 'Bytes of WAL for a row, without the table’s', wal::numeric, 0), (2, 'Blocks of the index read for a row', reads, 3),
-	(3, 'Rows inserted per second, into table and index', rows_s, 0), (4, 'Size of the index, MB', size / 1e6, 0),
+	(3, 'Rows inserted per second, into table and index', rows_s, 0), (4, 'Size of the index, MB', pg_temp.mb(size), 0),
 	(5, 'Microseconds for a lookup afterwards', lookup_us, 1), (6, 'Microseconds for a range of 100 rows', range_us, 1)) v(n, what, value, digits);
 SELECT format('<p class="what">%s</p><div class="bars">%s</div>', what,
 	string_agg(format('%s<span><i class="%s" style="width:%s%%"></i>%s</span>', method, CASE method WHEN 'betree' THEN 'ours' ELSE '' END,
