@@ -50,6 +50,7 @@ has() { command -v "$1"; }
 has_clang() { compgen -c clang | grep -qxE 'clang(-[0-9]+)?'; }
 has_fuzzer() { compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*'; }
 has_perl() { perl -M"$1" -e 1; }
+has_python() { python3 -c "import $1" || /usr/bin/python3 -c "import $1"; }
 has_server() { [ -x "$("$config" --bindir)/postgres" ]; }
 has_headers()
 {
@@ -95,6 +96,8 @@ find_missing()
 	need "postgresql-${version:-15}-pgtap" has_extension pgtap
 	use "postgresql-${version:-15}-pgvector" has_extension vector
 	need libtap-parser-sourcehandler-pgtap-perl has pg_prove
+	use python3-psycopg has_python psycopg
+	use python3-numpy has_python numpy
 	[ "$what" = test ] && return
 	need valgrind has valgrind
 	need lcov has lcov
@@ -161,17 +164,19 @@ log=$(mktemp)
 trap 'rm -f "$log"; allow_cluster' EXIT
 trap 'exit 130' INT TERM
 refuse_cluster
-while sleep 20 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
-	echo "    $(grep -c '^Setting up' "$log") packages set up, $(grep -c '^Unpacking' "$log") unpacked"
+while sleep 5 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+	echo "    $(grep -c '^Get:' "$log") packages fetched, $(grep -c '^Unpacking' "$log") unpacked, $(grep -c '^Setting up' "$log") set up"
 done &
 watcher=$!
-if ! DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
+if ! LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
 	-o Dpkg::Use-Pty=0 "${packages[@]}" >"$log" 2>&1; then
 	tail -n 20 "$log"
 	echo "could not install: ${packages[*]}"
 fi
 kill $watcher 2>/dev/null
 wait $watcher 2>/dev/null
+grep -q '^Setting up' "$log" && echo "installed $(grep -c '^Setting up' "$log") packages$(sed -n 's/^After this operation, \(.*\) of additional disk.*/, \1/p' "$log"), which stay; to remove them:
+    apt-get purge --auto-remove ${packages[*]}"
 [ -z "$refused" ] || echo "no cluster was made: to have one, run \"pg_createcluster $version main --start\""
 
 find_version
