@@ -1,7 +1,8 @@
 # The examples of README.md and of the pages in doc work as they stand there: all
 # blocks of SQL of a page are run by psql, in the order of the page, on a new
-# server, without an error, and each query prints something.  The tables of
-# settings and storage parameters say what the server says.
+# server, without an error, and each query prints something; then those of Python
+# that import what they use.  The tables of settings and storage parameters say what
+# the server says.
 use strict;
 use warnings;
 
@@ -14,6 +15,8 @@ use Test::More;
 my $root = dirname(__FILE__) . '/../..';
 my $folder = PostgreSQL::Test::Utils::tempdir();
 my $blocks = 0;
+my ($python) = grep { !system("$_ -c 'import numpy, psycopg' 2>/dev/null") }
+  ('python3', '/usr/bin/python3');
 
 run_page($_) foreach "$root/README.md", sort glob("$root/doc/*.md");
 cmp_ok($blocks, '>', 30, 'the pages have examples');
@@ -127,6 +130,8 @@ sub run_page
 	{
 		can_be_read($page, $examples[$i], $outputs[$i]);
 	}
+	run_python($page, $server, $_)
+	  foreach slurp_file($path) =~ /^```python\n(import .*?)^```$/gms;
 	foreach my $index (
 		split /\n/,
 		$server->safe_psql(
@@ -138,6 +143,24 @@ sub run_page
 	}
 	$server->stop;
 	$blocks += @examples;
+}
+
+# Run an example of Python, which connects to "mydb" and prints what it has found.
+sub run_python
+{
+	my ($page, $server, $example) = @_;
+	my ($output, $errors) = ('', '');
+
+  SKIP:
+	{
+		skip 'no python3 with psycopg and numpy', 2 unless $python;
+		$example =~ s/dbname=mydb/$server->connstr('postgres')/e
+		  or BAIL_OUT("$page: an example of Python connects to nothing");
+		IPC::Run::run([ $python, '-' ],
+			'<', \$example, '>', \$output, '2>', \$errors);
+		is($errors, '', "$page: the example of Python does not fail");
+		like($output, qr/^\[\(\d+, /, "$page: it finds rows");
+	}
 }
 
 # Does an example use columns of pgvector?
