@@ -103,6 +103,8 @@ my %sql = (
 	vacuum => 'VACUUM %s',
 	maintain => q(SELECT ecp_maintain('%si')),
 	stats => q(SELECT * FROM ecp_index_drift('%si')),
+	recall =>
+	  q(SELECT * FROM ecp_recall('%si', samples => 100, store => true)),
 	check => q(SELECT ecp_index_check('%si', true)));
 
 # Damage an index by a sub that changes its pages; run statements, of which
@@ -342,8 +344,9 @@ damaged(
 	[qw(maintain vacuum check)],
 	[qw(search delete vacuum insert_all)]);
 
-# blocks that do not exist: of the next segment of the file, and behind it
-foreach my $far (0x00020000, 0xfffffff0)
+# blocks that do not exist: of the next segment of the file, and behind it; the last
+# number is that of no block, and as a count its successor is 0
+foreach my $far (0x00020000, 0xfffffff0, 0xffffffff)
 {
 	damaged(
 		sprintf('children at block %u', $far),
@@ -357,7 +360,7 @@ foreach my $far (0x00020000, 0xfffffff0)
 			substr($pages->[$root], 104) =~
 			  s/(?:$some)(?=..[\0-\3]\0.{6}\0\0.{4}\xff{4})/pack('L', $far)/gse;
 		},
-		[qw(search batch insert_all stats check)],
+		[qw(recall search batch insert_all stats check)],
 		[qw(delete vacuum maintain)]);
 	damaged(
 		sprintf('rows at block %u of the table', $far),

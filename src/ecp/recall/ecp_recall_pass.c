@@ -93,8 +93,6 @@ typedef struct RecallHeld
 
 struct RecallPass
 {
-	uint32	   *place_of;		/* number of a cluster by its block */
-	BlockNumber nblocks;
 	uint32	   *order;			/* clusters in the order of blocks */
 	Buffer	   *recent;			/* PASS_RECENT of each */
 
@@ -128,14 +126,27 @@ pass_compare_blocks(const void *a, const void *b, void *arg)
 	return (x > y) - (x < y);
 }
 
+/* The number of a cluster by its block. */
 static uint32
 pass_place(const EcpRecallCurve *curve, const EcpClusterRef *ref)
 {
+	const uint32 *order = curve->pass->order;
 	BlockNumber blk = ref->child.ecpc_blk;
+	int			low = 0;
+	int			high = curve->nplaces;
 
-	if (blk >= curve->pass->nblocks || curve->pass->place_of[blk] == PG_UINT32_MAX)
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+
+		if (curve->clusters[order[middle]].ecpc_blk < blk)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == curve->nplaces || curve->clusters[order[low]].ecpc_blk != blk)
 		ecp_report_corrupt(curve->index, blk, "A cluster is not in the tree.");
-	return curve->pass->place_of[blk];
+	return order[low];
 }
 
 static void
@@ -696,20 +707,12 @@ ecp_recall_pass_init(EcpRecallCurve *curve)
 	Size		n = curve->nplaces;
 
 	curve->pass = pass;
-	for (int c = 0; c < n; c++)
-		pass->nblocks = Max(pass->nblocks, curve->clusters[c].ecpc_blk + 1);
-	pass->place_of = palloc_extended(mul_size(pass->nblocks, sizeof(uint32)),
-									 MCXT_ALLOC_HUGE);
-	memset(pass->place_of, 0xFF, pass->nblocks * sizeof(uint32));
 	pass->order = palloc_extended(mul_size(n, sizeof(uint32)), MCXT_ALLOC_HUGE);
 	pass->first = palloc_extended(mul_size(n + 2, sizeof(uint32)), MCXT_ALLOC_HUGE);
 	pass->recent = palloc_extended(mul_size(n, PASS_RECENT * sizeof(Buffer)),
 								   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (uint32 c = 0; c < n; c++)
-	{
 		pass->order[c] = c;
-		pass->place_of[curve->clusters[c].ecpc_blk] = c;
-	}
 	qsort_arg(pass->order, n, sizeof(uint32), pass_compare_blocks, curve->clusters);
 	pass->ranks = palloc((geo->slots + ECP_KERNEL_SLACK) * sizeof(float8));
 	pass->bounds = palloc((geo->slots + ECP_KERNEL_SLACK) * sizeof(float4));
