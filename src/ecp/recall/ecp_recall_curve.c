@@ -83,7 +83,6 @@
  * maintenance_work_mem.  At least CURVE_FEW are made together.
  */
 #define CURVE_CLUSTER_BYTES	(sizeof(EcpRecallRef) + 12)
-#define CURVE_ROWS_BYTES	16384
 #define CURVE_MEMORY_SHARE	4
 #define CURVE_ROWS_OF		16	/* rows for a query of each other kind */
 #define CURVE_FEW			4
@@ -214,9 +213,9 @@ curve_set_share(EcpRecallCurve *curve)
 	for (int c = 0; c < curve->nclusters; c++)
 		rows += curve->clusters[c].ecpc_nrows;
 	curve->share = rows >= CURVE_SHARE_ROWS ? ECP_RECALL_SHARE : 1;
+	curve->mean_rows = Max(rows / Max(curve->nclusters, 1), 1);
 	for (int k = 0; k < ECP_CURVE_KS; k++)
-		curve->known[k] = ecp_target_known(rows / Max(curve->nclusters, 1),
-										   ecp_target_ks[k]);
+		curve->known[k] = ecp_target_known(curve->mean_rows, ecp_target_ks[k]);
 }
 
 /* Find the clusters with rows. */
@@ -273,30 +272,6 @@ curve_search(EcpRecallCurve *curve, EcpRecallSearch *searches, int n,
 	return ecp_recall_pass_run(curve, searches, n, start, seconds);
 }
 
-/*
- * Queries that are searched for together, each of which reads so many clusters on
- * average: as many as a share of the memory allows, and if clusters may have to be
- * waited for, few, so that there are some when the time is up.
- */
-static int
-curve_together(const EcpRecallCurve *curve, int clusters)
-{
-	const EcpIndexState *state = curve->state;
-	Size		bytes = clusters * (Size) CURVE_CLUSTER_BYTES +
-		CURVE_ROWS_BYTES + 4 * (Size) state->leaf.vec_bytes;
-	Size		memory = maintenance_work_mem * (Size) 1024 / CURVE_MEMORY_SHARE;
-
-	if (curve->prefetch)
-		return CURVE_FEW;
-	if (curve->team)
-		memory /= curve->team->nworkers + 1;
-	/* 16 bytes for four elements */
-	if (curve->has_codes)
-		memory = Min(memory, bytes * (CURVE_TABLES_BYTES /
-									  (4 * (Size) state->meta.ecpm_dims)));
-	return (int) Min(Max(memory / bytes, CURVE_FEW), curve->most);
-}
-
 /* Clusters that queries from number "first" on read on average. */
 static int
 curve_expected(const EcpRecallCurve *curve, int first)
@@ -308,6 +283,47 @@ curve_expected(const EcpRecallCurve *curve, int first)
 	for (int kind = ECP_QUERY_ROW + 1; kind < ECP_QUERY_KINDS; kind++)
 		clusters += curve->ahead[kind];
 	return clusters / (CURVE_ROWS_OF + ECP_QUERY_KINDS - 1);
+}
+
+/* Bytes of rows of a search, query number "first" or a later one. */
+static Size
+curve_rows_bytes(const EcpRecallCurve *curve, int first)
+{
+	bool		whole = first < CURVE_WHOLE_QUERIES;
+	int			share = whole ? curve->share : 1;
+	Size		rows = ecp_target_ks[whole ? ECP_CURVE_KS - 1 : CURVE_MIXED_KS - 1] /
+		share;
+
+	/*
+	 * twice the largest k for all ks; twice the rows, as their array is
+	 * doubled
+	 */
+	return 2 * rows * sizeof(EcpNearestRow) +
+		2 * Min(ECP_RECALL_PASS_TIMES * rows, ECP_RECALL_ROWS) * sizeof(EcpRecallRow);
+}
+
+/*
+ * Queries from number "first" on that are searched for together: as many as a share
+ * of the memory allows, and if clusters may have to be waited for, few, so that there
+ * are some when the time is up.
+ */
+static int
+curve_together(const EcpRecallCurve *curve, int first)
+{
+	const EcpIndexState *state = curve->state;
+	Size		bytes = curve_expected(curve, first) * (Size) CURVE_CLUSTER_BYTES +
+		curve_rows_bytes(curve, first) + 4 * (Size) state->leaf.vec_bytes;
+	Size		memory = maintenance_work_mem * (Size) 1024 / CURVE_MEMORY_SHARE;
+
+	if (curve->prefetch)
+		return CURVE_FEW;
+	if (curve->team)
+		memory /= curve->team->nworkers + 1;
+	/* 16 bytes for four elements */
+	if (curve->has_codes)
+		memory = Min(memory, bytes * (CURVE_TABLES_BYTES /
+									  (4 * (Size) state->meta.ecpm_dims)));
+	return (int) Min(Max(memory / bytes, CURVE_FEW), curve->most);
 }
 
 /*
@@ -443,7 +459,7 @@ curve_set_ends(EcpRecallCurve *curve)
 static void
 curve_take(EcpRecallCurve *curve, int first, int n, bool rows, double seconds)
 {
-	int			together = curve_together(curve, curve_expected(curve, first));
+	int			together = curve_together(curve, first);
 	int			nbatches;
 	instr_time	start;
 
@@ -704,7 +720,7 @@ curve_take_team(EcpRecallCurve *curve, EcpTeam *team, EcpTask task, int first,
 	EcpMemory  *memories[] = {&clusters, &notes, &pool};
 	Size		data_bytes = MAXALIGN(sizeof(EcpRecallCurveData));
 	Size		bytes = mul_size(sizeof(EcpChildData), curve->nplaces);
-	int			together = curve_together(curve, curve_expected(curve, first));
+	int			together = curve_together(curve, first);
 
 	args.first = first;
 	args.n = n;

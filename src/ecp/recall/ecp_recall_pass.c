@@ -21,6 +21,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "base/bits.h"
 #include "common/hashfn.h"
 #include "ecp/page/ecp_page.h"
@@ -36,10 +38,9 @@
 #include "vector/vector_codes.h"
 #include "vector/vector_distance.h"
 
-/* Clusters read by the first pass, and how many times as many by the next ones. */
+/* Clusters read by the first pass. */
 #define PASS_FIRST			2
 #define PASS_FIRST_SOME		64	/* of searches that look at some rows */
-#define PASS_TIMES			16
 
 /* So many times as many clusters a search knows when it needs more. */
 #define PASS_KNOW_TIMES		3
@@ -571,6 +572,21 @@ pass_read(EcpRecallCurve *curve, instr_time start, double seconds)
 }
 
 /*
+ * How far a search may go in a pass so that it keeps about ECP_RECALL_ROWS: all that
+ * it meets until there are k, then the nearer ones.
+ */
+static int
+pass_most(const EcpRecallCurve *curve, const EcpRecallSearch *search, int end)
+{
+	double		rows = ECP_RECALL_ROWS;
+	double		most = search->n + Max(rows * search->share / curve->mean_rows, 1);
+
+	if (!isinf(search->limit))
+		most = Max(most, search->n * rows / search->seen[search->nks - 1].k);
+	return (int) Min(most, Min(end, search->depth));
+}
+
+/*
  * Set how far each search goes in a pass that ends at cluster "end"; returns the
  * number of searches that go on.
  */
@@ -582,7 +598,7 @@ pass_set_ends(EcpRecallCurve *curve, int n, int end)
 	for (int s = 0; s < n; s++)
 	{
 		EcpRecallSearch *search = &curve->pass->searches[s];
-		int			upto = Min(end, search->depth);
+		int			upto = pass_most(curve, search, end);
 
 		if (search->done)
 			continue;
@@ -746,7 +762,7 @@ ecp_recall_pass_run(EcpRecallCurve *curve, EcpRecallSearch *searches, int n,
 	pass->npages = pass->pages_max = 0;
 	for (int64 end = searches[0].share > 1 ? PASS_FIRST_SOME : PASS_FIRST;
 		 in_time && pass_set_ends(curve, n, Min(end, curve->depth)) > 0;
-		 end *= PASS_TIMES)
+		 end *= ECP_RECALL_PASS_TIMES)
 	{
 		(void) pass_set_pairs(curve, n);
 		in_time = pass_read(curve, start, seconds);

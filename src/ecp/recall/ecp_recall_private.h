@@ -144,6 +144,13 @@ typedef struct EcpRecallRow
 	uint32		slot;			/* if the rank is an estimate */
 } EcpRecallRow;
 
+/*
+ * A pass goes so many times as far as the one before, and a search keeps so many rows
+ * of it, or a few more.
+ */
+#define ECP_RECALL_PASS_TIMES	16
+#define ECP_RECALL_ROWS			8192
+
 /* An entry page from which rows with codes were taken. */
 typedef struct EcpRecallPage
 {
@@ -244,6 +251,7 @@ struct EcpRecallCurve
 	int			nclusters;
 	int			nplaces;		/* of both */
 	uint32		largest;		/* rows of the largest cluster */
+	double		mean_rows;		/* rows of a cluster */
 	int			share;			/* of rows that tell of thousands, one in so
 								 * many */
 	int			known[ECP_CURVE_KS];	/* as in EcpScanPlan */
