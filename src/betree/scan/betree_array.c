@@ -31,6 +31,7 @@
 #include "catalog/pg_index.h"
 #include "fmgr.h"
 #include "lib/qunique.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -57,6 +58,7 @@ compare_elements(const void *a, const void *b, void *arg)
 													  *(const Datum *) a,
 													  *(const Datum *) b));
 
+	CHECK_FOR_INTERRUPTS();
 	if (order->desc)
 		INVERT_COMPARE_RESULT(cmp);
 	return cmp;

@@ -306,6 +306,7 @@ wanted_cmp(const void *a, const void *b)
 	const DriftWanted *x = a;
 	const DriftWanted *y = b;
 
+	CHECK_FOR_INTERRUPTS();
 	if (x->run != y->run)
 		return x->run < y->run ? -1 : 1;
 	return (x->query > y->query) - (x->query < y->query);

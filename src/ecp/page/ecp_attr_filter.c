@@ -30,6 +30,7 @@
 #include "ecp/page/ecp_attr_tree.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_summary_test.h"
+#include "miscadmin.h"
 #include "pgtime.h"
 #include "port/pg_bitutils.h"
 #include "utils/array.h"
@@ -264,6 +265,7 @@ attr_range_cmp(const void *a, const void *b)
 	const AttrRange *x = a;
 	const AttrRange *y = b;
 
+	CHECK_FOR_INTERRUPTS();
 	return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
@@ -366,6 +368,7 @@ attr_condition_add(const EcpAttrDesc *desc, int a, const ScanKeyData *key,
 	ranges = palloc(sizeof(AttrRange) * Max(nvalues, 1));
 	for (int i = 0; i < nvalues; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (isnull != NULL && isnull[i])
 			continue;
 		if (attr_range(desc, a, key->sk_strategy, key->sk_subtype,

@@ -33,6 +33,7 @@
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_summary_test.h"
 #include "ecp/page/ecp_tags.h"
+#include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -116,6 +117,7 @@ tags_fingerprint(uint64 hash)
 static int
 tags_compare(const void *a, const void *b)
 {
+	CHECK_FOR_INTERRUPTS();
 	return (int) *(const uint16 *) a - (int) *(const uint16 *) b;
 }
 
@@ -152,6 +154,7 @@ tags_get_elements(const EcpTagsSource *source, Datum value,
 	*fingerprints = palloc(sizeof(uint16) * Max(nvalues, 1));
 	for (int i = 0; i < nvalues; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (isnull[i])
 			*has_null = true;
 		else

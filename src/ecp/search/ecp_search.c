@@ -797,6 +797,7 @@ search_take_held(EcpSearch *search, EcpRanked *row)
 		bool		enough = EcpTopkCount(&hold->rows) >= wanted;
 		ItemPointerData tid;
 
+		CHECK_FOR_INTERRUPTS();
 		if (!hold->has_next)
 			hold->has_next = search_take_next(search, !enough, &hold->next);
 		if (!hold->has_next || (enough && hold->next.rank >= hold->farthest))
