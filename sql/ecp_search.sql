@@ -135,4 +135,26 @@ TRUNCATE search_again;
 SELECT id FROM search_again ORDER BY v <-> pg_temp.spread_vector(7, 8) LIMIT 1;
 COMMIT;
 
+-- searches that fail in subtransactions leave the leader cache within its limit
+CREATE INDEX search_nodes ON search_temp USING ecp (v) WITH (levels = 3, cluster_size = 1);
+DROP INDEX search_temp_i;
+SET ecp.leader_cache = '64kB';
+EXPLAIN (COSTS OFF)
+SELECT 1 / (id - id) FROM search_temp ORDER BY v <-> '{1,2,3,4,5,6,7,8}' LIMIT 3;
+BEGIN;
+DO $$
+BEGIN
+	FOR i IN 1 .. 100 LOOP
+		BEGIN
+			PERFORM 1 / (id - id) FROM search_temp
+				ORDER BY v <-> pg_temp.spread_vector(i, 8) LIMIT 3;
+		EXCEPTION WHEN division_by_zero THEN
+		END;
+	END LOOP;
+END $$;
+SELECT count(*) > 0 AS some, sum(total_bytes) <= 65536 AS within
+FROM pg_backend_memory_contexts WHERE name = 'ecp node';
+COMMIT;
+RESET ecp.leader_cache;
+
 DROP TABLE search_t, search_empty, search_temp, search_again;

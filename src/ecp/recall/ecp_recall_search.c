@@ -382,11 +382,13 @@ search_sort(EcpRecallSearch *search)
 	EcpRecallRow *rows = search->rows + search->nkept;
 	int			nrows = search->nrows - search->nkept;
 	int			nclusters = search->upto - search->n;
-	int		   *first = palloc0(mul_size(nclusters + 1, sizeof(int)));
-	EcpRecallRow *sorted = palloc_extended(mul_size(Max(nrows, 1),
-													sizeof(EcpRecallRow)),
-										   MCXT_ALLOC_HUGE);
+	int		   *first;
+	EcpRecallRow *sorted;
 
+	if (nrows == 0)
+		return;
+	first = palloc0(mul_size(nclusters + 1, sizeof(int)));
+	sorted = palloc_extended(mul_size(nrows, sizeof(EcpRecallRow)), MCXT_ALLOC_HUGE);
 	for (int r = 0; r < nrows; r++)
 		first[rows[r].cluster - search->n + 1]++;
 	for (int c = 0; c < nclusters; c++)

@@ -23,8 +23,9 @@
  *	 which was still to come when it was read.
  *
  * A node that becomes invalid while it is in use is taken out of the table
- * and freed when the last user releases it.  After an error, the end of the
- * transaction releases all nodes.
+ * and freed when the last user releases it.  After an error, a descent releases its
+ * nodes when its memory goes (ecp_descent.c), and the end of the transaction releases
+ * all.
  *
  * The memory of all nodes is bounded by ecp.leader_cache, least recently
  * used first, except for nodes in use.  A relcache invalidation drops the

@@ -30,6 +30,7 @@
 
 #include <math.h>
 
+#include "access/xact.h"
 #include "base/bits.h"
 #include "base/spare.h"
 #include "base/topk.h"
@@ -75,6 +76,7 @@ struct EcpDescent
 	bool		by_ip;			/* rank leaders by inner product */
 	bool		root_taken;
 	MemoryContext context;		/* of this struct and its arrays */
+	MemoryContextCallback callback; /* of the context */
 	char	   *prepared;
 	Size		prepared_max;	/* bytes of room */
 
@@ -122,6 +124,30 @@ descent_expect(EcpDescent *descent, int expected)
 	}
 }
 
+static void
+descent_release(EcpDescent *descent)
+{
+	for (int i = 0; i < descent->nnodes; i++)
+	{
+		ecp_cache_release(descent->nodes[i]);
+		if (descent->taken[i])
+			pfree(descent->taken[i]);
+	}
+	descent->nnodes = 0;
+}
+
+/*
+ * The memory of a descent goes.  If it has not ended, because of an error in a
+ * subtransaction, its nodes are released; those that it has at the end of the
+ * transaction, the cache releases.
+ */
+static void
+descent_callback(void *arg)
+{
+	if (GetCurrentTransactionNestLevel() > 1)
+		descent_release(arg);
+}
+
 /* Get a descent, possibly a used one, with room for at least nlevels levels. */
 static EcpDescent *
 descent_get(int nlevels)
@@ -139,6 +165,9 @@ descent_get(int nlevels)
 	descent = MemoryContextAllocZero(context, offsetof(EcpDescent, levels) +
 									 nlevels * sizeof(EcpDescentLevel));
 	descent->context = context;
+	descent->callback.func = descent_callback;
+	descent->callback.arg = descent;
+	MemoryContextRegisterResetCallback(context, &descent->callback);
 	descent->levels_max = nlevels;
 	for (int l = 0; l < nlevels; l++)
 		ecp_topk_init(&descent->levels[l].queue, context, 1);
@@ -467,12 +496,7 @@ ecp_descent_next(EcpDescent *descent, EcpClusterRef *cluster)
 void
 ecp_descent_end(EcpDescent *descent)
 {
-	for (int i = 0; i < descent->nnodes; i++)
-	{
-		ecp_cache_release(descent->nodes[i]);
-		if (descent->taken[i])
-			pfree(descent->taken[i]);
-	}
+	descent_release(descent);
 	ecp_spare_give(&descent_spare, descent, descent->context);
 }
 
