@@ -38,7 +38,7 @@ check_with()
 
 scripts()
 {
-	grep -rlE '^#!.*\b(ba)?sh$' .ci debian src/tools test --include='*' --exclude-dir=data
+	grep -rlE '^#!.*\b(ba)?sh$' .ci debian findings src/tools test --include='*' --exclude-dir=data
 }
 
 check layers perl src/tools/check_layers.pl
