@@ -344,6 +344,51 @@ EXPLAIN (COSTS OFF) SELECT id FROM bridge_wide ORDER BY h <=> bridge_wide(1536):
 DROP FUNCTION bridge_wide;
 DROP TABLE bridge_wide;
 
+-- Thresholds at a row's distance, where pgvector's sums of floats differ from ours: by
+-- cosine of near vectors, by inner products that cancel, and by squares which the
+-- longest element of a sum swallows.  A row that is lost is within the threshold by the
+-- table.
+CREATE FUNCTION bridge_edges(type text, class text, op text, options text,
+	OUT uses_index boolean, OUT rows bigint, OUT lost bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+	within text := format('SELECT q.id AS query, t.id FROM edge_q q,
+		LATERAL (SELECT id FROM edge t WHERE t.v %s q.v <= q.r OFFSET 0) t', op);
+	line text;
+BEGIN
+	PERFORM set_config('ecp.probes', '100000', true);
+	EXECUTE format('CREATE TEMP TABLE edge AS SELECT i AS id, (SELECT array_agg(CASE %L
+			WHEN ''<=>'' THEN CASE j WHEN 1 THEN cos(i * 0.003) ELSE sin(i * 0.003) END * (1 + i %% 13 / 7.0)
+			WHEN ''<#>'' THEN (i * 7919 + j * j * 104729 + i * j) %% 1009 / 1009.0 - 0.5
+			ELSE (i + 5) * CASE j WHEN 1 THEN 1 ELSE 0.0002 END END::real ORDER BY j)
+		FROM generate_series(1, %s) j)::%s AS v FROM generate_series(0, %s) i', op,
+		CASE op WHEN '<=>' THEN 2 WHEN '<#>' THEN 100 ELSE 500 END, type,
+		CASE op WHEN '<->' THEN 100 ELSE 2000 END);
+	EXECUTE format('CREATE INDEX edge_i ON edge USING ecp (v %s) %s', class, options);
+	PERFORM set_config('enable_indexscan', 'off', true);
+	EXECUTE format('CREATE TEMP TABLE edge_q AS SELECT q.id, q.v, t.r FROM
+		(SELECT id, %s AS v FROM edge LIMIT 60) q, LATERAL (SELECT t.v %s q.v AS r FROM edge t
+			ORDER BY abs(t.v %2$s q.v), id OFFSET q.id LIMIT 1) t',
+		CASE op WHEN '<->' THEN 'v - v' ELSE 'v' END, op);
+	EXECUTE 'CREATE TEMP TABLE edge_exact AS ' || within;
+	PERFORM set_config('enable_indexscan', 'on', true);
+	PERFORM set_config('enable_seqscan', 'off', true);
+	EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) ' || within INTO line;
+	uses_index := line ~ 'edge_i';
+	EXECUTE 'CREATE TEMP TABLE edge_found AS ' || within;
+	PERFORM set_config('enable_seqscan', 'on', true);
+	rows := count(*) FROM edge_found;
+	lost := count(*) FROM (TABLE edge_exact EXCEPT TABLE edge_found) l;
+	DROP TABLE edge, edge_q, edge_exact, edge_found;
+END
+$$;
+SELECT type, metric, options, e.uses_index, e.rows > 1000 AS rows, e.lost
+FROM (VALUES ('vector', 'l2', '<->'), ('vector', 'ip', '<#>'), ('vector', 'cosine', '<=>'),
+	('halfvec', 'l2', '<->'), ('halfvec', 'ip', '<#>'), ('halfvec', 'cosine', '<=>')) t (type, metric, op),
+	unnest('{"",WITH (vectors = codes),WITH (vectors = half)}'::text[]) options,
+	bridge_edges(type, type || '_' || metric || '_ops', op, options) e
+ORDER BY options COLLATE "C", type COLLATE "C", metric COLLATE "C";
+
 -- what depends on what
 RESET client_min_messages;
 \set VERBOSITY terse
@@ -351,6 +396,6 @@ DROP EXTENSION vector;
 DROP EXTENSION ecp;
 DROP EXTENSION ecp_pgvector;
 DROP TABLE bridge, bridge_first, bridge_d, bridge_e, bridge_w, bridge_bits;
-DROP FUNCTION bridge_compare, bridge_knn, bridge_vector, bridge_bits_sum, bridge_bits_near;
+DROP FUNCTION bridge_compare, bridge_edges, bridge_knn, bridge_vector, bridge_bits_sum, bridge_bits_near;
 DROP EXTENSION ecp_pgvector;
 DROP EXTENSION vector;

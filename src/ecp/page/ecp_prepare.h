@@ -52,6 +52,11 @@ extern void ecp_prepare_query(const EcpMetaPageData *meta, const void *row,
 #define EcpDistancesAreExact(meta) \
 	(EcpStoredIsExact(meta) || (meta)->ecpm_vectors == ECP_VECTORS_CODES)
 
+/* Do the column's operators give what the kernels do, to the last bit? */
+#define EcpOperatorsAreOurs(meta) \
+	((meta)->ecpm_column_type != ECP_COLUMN_VECTOR && \
+	 (meta)->ecpm_column_type != ECP_COLUMN_HALFVEC)
+
 /*
  * The form of a vector, stored or a query, in which it is compared with leaders: the
  * element kind is meta.ecpm_leader_elem; cosine is made unit length.  dst

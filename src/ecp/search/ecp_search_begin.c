@@ -29,7 +29,10 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/* A radius is widened by this much: the condition is checked again. */
+/*
+ * A radius is widened by this share of it, and by search_radius_slack(): the
+ * condition is checked again.
+ */
 #define RADIUS_SLACK		1e-6
 
 /* Of work_mem, rows that wait in memory until they are sorted may have this. */
@@ -189,28 +192,42 @@ search_set_place(EcpSearch *search, const void *prepared)
 }
 
 /*
- * How much a distance can differ between a row and what is stored of it, if that
- * is rounded: for a row within "radius" of the query.  Rounding to a half moves an
- * element by at most 2^-11 of it, or by 2^-25 if it is subnormal; so it moves a row
- * x by at most 2^-11 |x| + 2^-25 sqrt(D).
+ * By how much what a scan computes of a row can be above "radius", if the column's
+ * operator says that the row is within it.
+ *
+ * What is stored may be rounded.  Rounding to a half moves an element by at most
+ * 2^-11 of it, or by 2^-25 if it is subnormal; so it moves a row x by at most
+ * 2^-11 |x| + 2^-25 sqrt(D).
+ *
+ * And the operator may add up in another order than our kernels, as pgvector's do.  A
+ * sum of D products of float32, in any order, is off by at most (D + 1) 2^-24 of the
+ * sum of their absolute values, which is at most |x| |q|; ours of 16 lanes by
+ * (D / 16 + 5) 2^-24.  Squares of differences, which are rounded before, take two
+ * more, of the squared distance.  A cosine has the error of the product and, by the
+ * square root, once that of sums of squares.  Three times D + 8 is more than any of
+ * this.
  */
 static float8
 search_radius_slack(const EcpMetaPageData *meta, const EcpVector *query,
 					float8 radius)
 {
-	const float8 relative = ldexp(1, -11);
-	float8		absolute = ldexp(sqrt(meta->ecpm_dims), -25);
+	bool		exact = EcpDistancesAreExact(meta);
+	float8		relative = exact ? 0 : ldexp(1, -11);
+	float8		absolute = exact ? 0 : ldexp(sqrt(meta->ecpm_dims), -25);
+	float8		sums = ldexp(3 * (meta->ecpm_dims + 8.0), -24);
 	const float4 *elements = query->data;
 	float8		norm2 = 0;
+	float8		moved;
 
-	if (EcpDistancesAreExact(meta))
+	if (exact && EcpOperatorsAreOurs(meta))
 		return 0;
 	for (int i = 0; i < query->dims; i++)
 		norm2 += (float8) elements[i] * elements[i];
 	switch (meta->ecpm_metric)
 	{
 		case ECP_METRIC_L2:
-			return relative * (sqrt(norm2) + Max(radius, 0)) + absolute;
+			moved = relative * (sqrt(norm2) + Max(radius, 0)) + absolute;
+			return moved + sums * (Max(radius, 0) + moved);
 		case ECP_METRIC_IP:
 
 			/*
@@ -219,15 +236,15 @@ search_radius_slack(const EcpMetaPageData *meta, const EcpVector *query,
 			 */
 			if (meta->ecpm_curve.ecpm_norm == 0)
 				return get_float8_infinity();
-			return (relative * 2 * sqrt(meta->ecpm_curve.ecpm_norm) + absolute) *
-				sqrt(norm2);
+			return ((relative + sums) * 2 * sqrt(meta->ecpm_curve.ecpm_norm) +
+					absolute) * sqrt(norm2);
 		default:
 
 			/*
 			 * The angle between x and what is stored of it, whose length is
 			 * at least 2^14 (ecp_vector_halve()); 1 - cos changes by no more.
 			 */
-			return 1.01 * (relative + ldexp(absolute, -14));
+			return 1.01 * (relative + ldexp(absolute, -14)) + sums;
 	}
 }
 
