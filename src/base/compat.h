@@ -35,6 +35,11 @@
 /* What a page may depend on that pg_upgrade takes to another version */
 #define ECP_SERVER_MAJOR	(PG_VERSION_NUM / 10000)
 
+/* 17: the state of transaction ids has another name */
+#if PG_VERSION_NUM < 170000
+#define TransamVariables ShmemVariableCache
+#endif
+
 /* 18: a function that does not return is marked in front of it */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn __attribute__((noreturn))

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * core_snapshot.c
- *	  Whether other processes have snapshots.
+ *	  Whether a query may need what was replaced.
  *
  * PostgreSQL's horizons tell what no snapshot sees any more by transaction ids.
  * They cannot tell a snapshot that was taken before some event from one that was
@@ -17,11 +17,17 @@
  * standby reports (hot_standby_feedback) are the xmin of its walsender or of its
  * replication slot.
  *
+ * A standby that reports none learns from WAL to end the queries that do not see a
+ * transaction as over.  A transaction that redo has not met it takes for one of long
+ * ago, and ends none (ResolveRecoveryConflictWithSnapshotFullXid()).  One that
+ * changes nothing that is logged, but temporary tables, is not in WAL before it ends.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/transam.h"
+#include "base/compat.h"
 #include "base/core_snapshot.h"
 #include "miscadmin.h"
 #include "storage/lwlock.h"
@@ -29,17 +35,20 @@
 #include "storage/procarray.h"
 #include "utils/rel.h"
 
-bool
-ecp_relation_may_be_read(Relation rel)
+FullTransactionId
+ecp_relation_unread(Relation rel)
 {
+	FullTransactionId next;
 	TransactionId slot_xmin;
 	bool		found = false;
 
 	/* a scan of this process, as of a cursor, has a reference besides ours */
 	if (rel->rd_refcnt != 1)
-		return true;
+		return InvalidFullTransactionId;
 
 	LWLockAcquire(ProcArrayLock, LW_EXCLUSIVE);
+	next = TransamVariables->latestCompletedXid;
+	FullTransactionIdAdvance(&next);
 	for (uint32 i = 0; i < ProcGlobal->allProcCount && !found; i++)
 	{
 		PGPROC	   *proc = &ProcGlobal->allProcs[i];
@@ -50,9 +59,7 @@ ecp_relation_may_be_read(Relation rel)
 			(proc->statusFlags & (PROC_IN_VACUUM | PROC_IN_LOGICAL_DECODING)) == 0;
 	}
 	LWLockRelease(ProcArrayLock);
-	if (found)
-		return true;
 
 	ProcArrayGetReplicationSlotXmin(&slot_xmin, NULL);
-	return TransactionIdIsValid(slot_xmin);
+	return found || TransactionIdIsValid(slot_xmin) ? InvalidFullTransactionId : next;
 }

@@ -1,20 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * core_snapshot.h
- *	  Whether other processes have snapshots.
+ *	  Whether a query may need what was replaced.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef CORE_SNAPSHOT_H
 #define CORE_SNAPSHOT_H
 
+#include "access/transam.h"
 #include "utils/relcache.h"
 
 /*
- * Might a query that began before this call read "rel", which is a relation of
- * this database, in another process or on a standby that sends feedback, or in
- * this process?  False only if it is certain that none does.
+ * If no query that began before this call reads "rel", which is a relation of this
+ * database, in another process, on a standby that sends feedback, or in this process:
+ * the largest transaction id of a record of page reuse by which another standby ends
+ * its queries that do.  Invalid if one may read it.
  */
-extern bool ecp_relation_may_be_read(Relation rel);
+extern FullTransactionId ecp_relation_unread(Relation rel);
 
 #endif							/* CORE_SNAPSHOT_H */

@@ -117,6 +117,44 @@ pass('the query on the standby was cancelled');
 end_sessions($cursor);
 answers_alike($primary, $standby, "$set $answer", 'alike after the purge');
 
+# A transaction that changes nothing which is logged is unknown to the standby, so a
+# record of page reuse with its id would end no query there.  The primary keeps the
+# pages until it ends.
+$primary->safe_psql('postgres',
+	"DELETE FROM t WHERE id % 3 > 0; SELECT ecp_maintain('ti')");
+replayed($primary, $standby);
+my $conflicts =
+  q(SELECT confl_snapshot FROM pg_stat_database_conflicts WHERE datname = 'postgres');
+my $before = $standby->safe_psql('postgres', $conflicts);
+my $reader = $standby->background_psql('postgres', on_error_stop => 0);
+$reader->query("$set BEGIN ISOLATION LEVEL REPEATABLE READ");
+my $count = $reader->query('SELECT count(*) FROM queries');
+my $unlogged = $primary->background_psql('postgres');
+$unlogged->query('BEGIN; SELECT pg_current_xact_id()');
+$primary->safe_psql('postgres', 'VACUUM t');
+my $maintain = q(SELECT purged_pages FROM ecp_maintain('ti'));
+is($primary->safe_psql('postgres', $maintain),
+	0, 'what was replaced since an unlogged transaction began stays');
+cmp_ok(
+	$primary->safe_psql(
+		'postgres', q(SELECT retired_pages FROM ecp_index_stats('ti'))),
+	'>', 0,
+	'something was replaced');
+replayed($primary, $standby);
+is($reader->query('SELECT count(*) FROM queries'),
+	$count, 'a transaction on the standby goes on');
+end_sessions($unlogged);
+cmp_ok($primary->safe_psql('postgres', $maintain),
+	'>', 0, 'it is freed when that has ended');
+$primary->safe_psql('postgres',
+	'INSERT INTO t SELECT s.id, s.v FROM source s');
+replayed($primary, $standby);
+$standby->poll_query_until('postgres', "SELECT ($conflicts) > $before")
+  or die 'no conflict';
+pass('and the transaction on the standby is cancelled');
+end_sessions($reader);
+answers_alike($primary, $standby, "$set $answer", 'alike after that');
+
 # and as a primary
 $standby->promote;
 index_ok($standby, $_, "$_ is sound after promotion") for qw(ti ei hi hc);

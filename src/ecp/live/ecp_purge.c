@@ -93,13 +93,15 @@ purge_count(Relation index, const EcpIndexState *state, int how, int max,
 {
 	EcpRetiredWalk walk;
 	EcpRun		run;
-	bool		unread = false;
+	FullTransactionId unread = InvalidFullTransactionId;
 	int			n = 0;
 
 	/* what follows knows the present horizon, not that of our snapshot */
 	if (how & ECP_PURGE_NOW)
+	{
 		(void) GetOldestNonRemovableTransactionId(NULL);
-
+		unread = ecp_relation_unread(index);
+	}
 	*latest = InvalidFullTransactionId;
 	ecp_cluster_retired_begin(state, &walk);
 	while (n < max && ecp_cluster_retired_next(index, state, &walk, &run))
@@ -107,15 +109,10 @@ purge_count(Relation index, const EcpIndexState *state, int how, int max,
 		FullTransactionId fxid;
 
 		fxid = FullTransactionIdFromU64(run.header.ecpr_retired_fxid);
-		if (!FullTransactionIdIsValid(fxid))
+		if (!FullTransactionIdIsValid(fxid) ||
+			(FullTransactionIdFollows(fxid, unread) &&
+			 !GlobalVisCheckRemovableFullXid(NULL, fxid)))
 			break;
-		if (!unread && !GlobalVisCheckRemovableFullXid(NULL, fxid))
-		{
-			unread = (how & ECP_PURGE_NOW) != 0 &&
-				!ecp_relation_may_be_read(index);
-			if (!unread)
-				break;
-		}
 		if (!FullTransactionIdIsValid(*latest) ||
 			FullTransactionIdFollows(fxid, *latest))
 			*latest = fxid;
