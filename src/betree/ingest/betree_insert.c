@@ -25,6 +25,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/xact.h"
 #include "base/core_buffer.h"
 #include "betree/ingest/betree_drain.h"
 #include "betree/ingest/betree_insert.h"
@@ -73,6 +74,28 @@ find_tail(BetreeRel *bt, Page node, BetreeKey *key)
 	return BetreeNodeGetDir(node)[betree_node_tail_of(node, child)].bted_block;
 }
 
+/*
+ * Tell serializable transactions that have read where a tuple goes, by the child
+ * of the locked node that takes it, or is its leaf's parent, and by its key; fails
+ * if one of them and this one cannot both succeed.  With the page locked that
+ * takes the tuple, or the node exclusively: then later readers meet the tuple.
+ */
+static void
+check_conflict(BetreeRel *bt, Page node, BetreeKey *key, IndexTuple itup)
+{
+	BetreeHash *hash;
+
+	if (!IsolationIsSerializable())
+		return;
+	CheckForSerializableConflictIn(bt->rel, NULL,
+								   BetreeNodeGetChild(node,
+													  betree_key_search_node(bt, node, key, false)));
+	hash = betree_hash_get(bt);
+	if (hash != NULL)
+		CheckForSerializableConflictIn(bt->rel, NULL,
+									   BetreeHashGetLockBlock(betree_hash_tuple(bt, hash, itup)));
+}
+
 /* Append to a tail of an exclusively locked node, if there is one, and room */
 static bool
 append(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, IndexTuple itup)
@@ -105,7 +128,7 @@ append_or_seal(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, IndexTuple itup,
 	bool		done;
 
 	*drain = false;
-	CheckForSerializableConflictIn(bt->rel, NULL, BufferGetBlockNumber(nodebuf));
+	check_conflict(bt, BufferGetPage(nodebuf), key, itup);
 	/* there was room, or another backend may have sealed since we looked */
 	done = append(bt, nodebuf, key, itup);
 	if (!done)
@@ -167,7 +190,7 @@ insert_below(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, BetreeBatch *batch)
 		buf = childbuf;
 	}
 	leafbuf = lock_leaf(bt, BufferGetPage(buf), key, &child);
-	CheckForSerializableConflictIn(bt->rel, NULL, BufferGetBlockNumber(buf));
+	check_conflict(bt, BufferGetPage(buf), key, batch->items[0].itup);
 	if (!betree_leaf_fits(BufferGetPage(leafbuf), batch))
 		betree_purge_leaf(bt, leafbuf, batch);
 	done = betree_leaf_merge(bt, buf, child, leafbuf, batch);
@@ -195,7 +218,7 @@ insert_at_end(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, IndexTuple itup,
 	if (betree_bloom_has_slot(bt, node, BetreeNodeGetChild(node, child)))
 		return false;
 	leafbuf = betree_block_read_child(bt->rel, node, child, BUFFER_LOCK_EXCLUSIVE);
-	CheckForSerializableConflictIn(bt->rel, NULL, BufferGetBlockNumber(nodebuf));
+	check_conflict(bt, node, key, itup);
 	done = betree_place_insert(bt, leafbuf, itup, *last);
 	UnlockReleaseBuffer(leafbuf);
 	return done;
@@ -228,9 +251,8 @@ insert_leaf(BetreeRel *bt, IndexTuple itup)
 		else
 		{
 			leafbuf = lock_leaf(bt, BufferGetPage(nodebuf), &key, &child);
+			check_conflict(bt, BufferGetPage(nodebuf), &key, itup);
 			LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
-			CheckForSerializableConflictIn(bt->rel, NULL,
-										   BufferGetBlockNumber(nodebuf));
 			done = betree_leaf_merge(bt, InvalidBuffer, child, leafbuf, &batch);
 			UnlockReleaseBuffer(leafbuf);
 		}
@@ -259,6 +281,7 @@ static bool
 insert_ascending(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, IndexTuple itup)
 {
 	bool		last;
+	bool		done;
 	BetreeSortItem item;
 	BetreeBatch batch;
 
@@ -274,11 +297,10 @@ insert_ascending(BetreeRel *bt, Buffer nodebuf, BetreeKey *key, IndexTuple itup)
 	batch_of_one(bt, &batch, &item, itup);
 	LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
 	nodebuf = betree_descend_relock(bt, nodebuf, key, 1, BUFFER_LOCK_EXCLUSIVE);
-	if (insert_below(bt, nodebuf, key, &batch))
-		UnlockReleaseBuffer(nodebuf);
-	else
+	done = insert_below(bt, nodebuf, key, &batch);
+	UnlockReleaseBuffer(nodebuf);
+	if (!done)
 	{
-		UnlockReleaseBuffer(nodebuf);
 		(void) betree_split_node(bt, key, 1);
 		insert_leaf(bt, itup);
 	}
@@ -319,13 +341,12 @@ insert_message(BetreeRel *bt, IndexTuple itup)
 		Buffer		tailbuf = betree_block_read(bt->rel, tailblk, BUFFER_LOCK_EXCLUSIVE,
 												BETREE_LOG);
 
+		appended = betree_log_tail_has_room(BufferGetPage(tailbuf), itup);
+		if (appended)
+			check_conflict(bt, node, &key, itup);
 		LockBuffer(nodebuf, BUFFER_LOCK_UNLOCK);
-		if (betree_log_tail_has_room(BufferGetPage(tailbuf), itup))
-		{
-			CheckForSerializableConflictIn(bt->rel, NULL, nodeblk);
+		if (appended)
 			betree_log_append(bt, tailbuf, itup);
-			appended = true;
-		}
 		UnlockReleaseBuffer(tailbuf);
 	}
 	else
@@ -370,7 +391,7 @@ append_checked(BetreeUnique *unique)
 
 	if (betree_log_tail_has_room(BufferGetPage(unique->tail), unique->itup))
 	{
-		CheckForSerializableConflictIn(bt->rel, NULL, nodeblk);
+		check_conflict(bt, BufferGetPage(unique->gate), &unique->place, unique->itup);
 		betree_log_append(bt, unique->tail, unique->itup);
 		done = true;
 	}
@@ -442,8 +463,7 @@ insert_unique(BetreeRel *bt, IndexTuple itup, Relation heap,
 		betree_unique_check(&unique);
 		/* a failure to serialize comes first: it may be why there is another */
 		if (unique.conflict)
-			CheckForSerializableConflictIn(bt->rel, NULL,
-										   BufferGetBlockNumber(unique.gate));
+			check_conflict(bt, BufferGetPage(unique.gate), &unique.place, itup);
 		if (TransactionIdIsValid(unique.wait) || unique.conflict ||
 			mode == UNIQUE_CHECK_EXISTING)
 		{

@@ -39,6 +39,7 @@
 #include "betree/page/betree_posting.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "storage/predicate.h"
 
 /* the leaf's tuples and the batch's, in order */
 typedef struct MergedItem
@@ -583,6 +584,10 @@ write_pages(BetreeRel *bt, Buffer nodebuf, int child, BetreeBatch *batch,
 
 	for (int i = 0; i < split->npages; i++)
 	{
+		/* tuples go from left to right only */
+		for (int j = 0; j < i && j < split->nold; j++)
+			PredicateLockPageSplit(bt->rel, BufferGetBlockNumber(split->buf[j]),
+								   BufferGetBlockNumber(split->buf[i]));
 		if (bloom && !(split->at_end && i == split->npages - 1) &&
 			!(i < first && betree_bloom_has_slot(bt, BufferGetPage(nodebuf),
 												 BufferGetBlockNumber(split->buf[i]))))

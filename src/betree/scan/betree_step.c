@@ -41,6 +41,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "base/compat.h"
 #include "base/stop_point.h"
 #include "betree/log/betree_bloom.h"
@@ -89,15 +90,6 @@ has_collected(BetreeScanOpaque so, Page node, int child)
 		betree_key_compare_pivot(&so->bt, &end, BetreeNodeGetPivot(node, child)) <= 0;
 }
 
-/* Try to begin at the remembered leaf parent; share-locks it on success */
-static bool
-lock_remembered(BetreeScanOpaque so, BetreeKey *key, bool strict)
-{
-	return BufferIsValid(so->reader.nodebuf) && !so->reader.upper_logs &&
-		betree_descend_remembered(&so->bt, so->reader.nodebuf, key, strict, 1,
-								  BUFFER_LOCK_SHARE);
-}
-
 /*
  * A descent that collects what the logs above level 1 hold for the position;
  * "blind", it only finds out whether they hold anything
@@ -110,28 +102,38 @@ typedef struct Descent
 	bool		blind;
 } Descent;
 
+/*
+ * Lock a page on the way, or a leaf, against inserts, before the log above it is
+ * read: an insert looks for the lock at the child of the node that takes it.  A
+ * lookup has locked its key.
+ */
+static void
+lock_predicate(BetreeScanOpaque so, BlockNumber blkno)
+{
+	if (so->mvcc && !so->quals.hashed)
+		PredicateLockPage(so->bt.rel, blkno, so->snapshot);
+}
+
 static void
 visit_node(void *arg, Buffer nodebuf)
 {
 	Descent    *descent = (Descent *) arg;
 	BetreeScanOpaque so = descent->so;
 	Page		node = BufferGetPage(nodebuf);
+	bool		has_log = betree_node_has_log(node);
+	int			child;
 
 	ecp_test_for_old_snapshot(so->snapshot, so->bt.rel, node);
-	/* an insert looks for this lock at the node that takes it */
-	if (so->mvcc)
-		PredicateLockPage(so->bt.rel, BufferGetBlockNumber(nodebuf), so->snapshot);
-	if (BetreePageGetOpaque(node)->bteo_level > 1 && betree_node_has_log(node))
-	{
-		so->reader.upper_logs = true;
-		if (!descent->blind)
-		{
-			int			child = betree_key_search_node(&so->bt, node, descent->key,
-													   descent->strict);
-
-			betree_collect_log(so, node, child, child);
-		}
-	}
+	/* the root gives its locks to the node into which it grows */
+	lock_predicate(so, BufferGetBlockNumber(nodebuf));
+	if (BetreePageGetOpaque(node)->bteo_level == 1 ||
+		!(has_log || IsolationIsSerializable()))
+		return;
+	child = betree_key_search_node(&so->bt, node, descent->key, descent->strict);
+	lock_predicate(so, BetreeNodeGetChild(node, child));
+	so->reader.upper_logs |= has_log;
+	if (has_log && !descent->blind)
+		betree_collect_log(so, node, child, child);
 }
 
 /* Are two pivots the same, bit for bit but for child and marker? */
@@ -256,6 +258,9 @@ betree_step_begin(BetreeScanOpaque so)
 	Assert(!BufferIsValid(reader->nodebuf));
 	Assert(!reader->messages.cached);
 
+	if (so->mvcc && so->quals.hashed)
+		PredicateLockPage(so->bt.rel, BetreeHashGetLockBlock(so->quals.hash_value),
+						  so->snapshot);
 	reader->nsteps = 0;
 	reader->nahead = 1;
 	reader->keep_log_pins = so->mvcc && !so->quals.hashed;
@@ -299,13 +304,6 @@ release_log_pins(BetreeScanOpaque so)
 		betree_log_cache_release(&so->reader.log_cache);
 		unreserve_pins(so);
 	}
-}
-
-/* May messages be kept for later steps of the scan in the same node? */
-static inline bool
-may_keep_messages(BetreeScanOpaque so)
-{
-	return so->mvcc && !so->reader.upper_logs;
 }
 
 /* May the scan keep pins on all pages of the node's log? */
@@ -414,7 +412,8 @@ collect_for_step(BetreeScanOpaque so, int child, Buffer leafbuf, ScanDirection d
 	bool		rest = false;
 	MemoryContext oldcontext;
 
-	if (BufferIsValid(leafbuf) && may_keep_messages(so))
+	/* may messages be kept for later steps in the node? */
+	if (BufferIsValid(leafbuf) && so->mvcc && !so->reader.upper_logs)
 	{
 		so->reader.nsteps++;
 		rest = should_collect_rest(so, node);
@@ -439,6 +438,8 @@ collect_for_step(BetreeScanOpaque so, int child, Buffer leafbuf, ScanDirection d
 						   BetreeNodeGetPivot(node, first));
 		MemoryContextSwitchTo(oldcontext);
 	}
+	for (int i = first; i <= last; i++)
+		lock_predicate(so, BetreeNodeGetChild(node, i));
 	betree_collect_log(so, node, first, last);
 	betree_collect_finish(so);
 	if (so->reader.messages.cached &&
@@ -503,7 +504,9 @@ locate(BetreeScanOpaque so, BetreeKey *key, ScanDirection dir,
 
 		if (so->reader.messages.cached && so->reader.messages.dir != dir)
 			betree_collect_reset(so);
-		if (!so->mvcc || !lock_remembered(so, key, strict))
+		if (!so->mvcc || !BufferIsValid(so->reader.nodebuf) || so->reader.upper_logs ||
+			!betree_descend_remembered(&so->bt, so->reader.nodebuf, key, strict, 1,
+									   BUFFER_LOCK_SHARE))
 			descend_collecting(so, key, strict);
 		else if (!so->reader.messages.cached)
 			betree_collect_reset(so);

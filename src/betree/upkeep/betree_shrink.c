@@ -128,6 +128,7 @@ remove_leaf(BetreeRel *bt, Buffer nodebuf, int child, int heir, Buffer leafbuf)
 	betree_node_shift_log(node, left + 1, -1);
 	betree_page_init(GenericXLogRegisterBuffer(xlog, leafbuf, 0), BETREE_FREE, 0, 0);
 	GenericXLogFinish(xlog);
+	PredicateLockPageCombine(bt->rel, BufferGetBlockNumber(leafbuf), heirblk);
 	ECP_STOP_POINT("vacuum-freed");
 }
 
