@@ -388,6 +388,28 @@ foreach my $reused (0, 1)
 }
 index_ok($node, 'stale_k', 'sound again');
 
+# A metapage of another version: whoever comes is refused, until REINDEX.
+$node->stop;
+damage_block($path, 0, at => 28, with => pack('V', 2));
+$node->start;
+foreach my $sql (
+	"$plan SELECT count(*) FROM stale WHERE k > 0",
+	'INSERT INTO stale VALUES (1, 1)',
+	'DELETE FROM stale WHERE id = 1; VACUUM stale',
+	"SELECT betree_flush('stale_k')",
+	"SELECT betree_index_check('stale_k')")
+{
+	is(outcome($sql), 'corrupted', "version 2: refused by $sql");
+}
+my (undef, undef, $refusal) =
+  $node->psql('postgres', "$plan SELECT count(*) FROM stale WHERE k > 0");
+like(
+	$refusal,
+	qr/index "stale_k" has no valid betree metapage\nDETAIL: .* version 2\.\nHINT:  Please REINDEX it\./,
+	'and told what to do');
+$node->safe_psql('postgres', 'REINDEX INDEX stale_k');
+index_ok($node, 'stale_k', 'sound after REINDEX');
+
 # Values of types whose functions trust a header, with another one: the length
 # of a numeric that leaves no header in a log page that is sealed next, which is
 # to hash it; and what an item of a leaf begins with.  Keys descend where they are

@@ -38,7 +38,6 @@
 #include "betree/log/betree_filter.h"
 #include "betree/log/betree_log.h"
 #include "betree/log/betree_log_cache.h"
-#include "betree/look/betree_check.h"
 #include "betree/look/betree_check_rows.h"
 #include "betree/order/betree_hash.h"
 #include "betree/order/betree_key.h"
@@ -761,27 +760,6 @@ check_heap(CheckState *state, Relation heap, Snapshot snapshot)
 						   check_heap_row, state, scan);
 }
 
-/* The metapage is ours and of a version that we read */
-void
-betree_check_meta(BetreeRel *bt)
-{
-	Buffer		buf = betree_block_read(bt->rel, BETREE_META_BLKNO, BUFFER_LOCK_SHARE,
-										BETREE_META);
-	BetreeMetaPageData meta = *BetreePageGetMeta(BufferGetPage(buf));
-
-	UnlockReleaseBuffer(buf);
-	if (meta.btem_magic != BETREE_MAGIC ||
-		meta.btem_version != BETREE_VERSION ||
-		meta.btem_natts != bt->natts || meta.btem_nkeyatts != bt->nkeyatts)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" has no valid betree metapage",
-						RelationGetRelationName(bt->rel)),
-				 errdetail("Magic number is %08X, version %u.",
-						   meta.btem_magic, meta.btem_version),
-				 errhint("Please REINDEX it.")));
-}
-
 PG_FUNCTION_INFO_V1(betree_index_check);
 
 /* betree_index_check(index regclass, heapallindexed boolean) returns void */
@@ -803,7 +781,8 @@ betree_index_check(PG_FUNCTION_ARGS)
 						 &betree_options_index_kind);
 	betree_rel_open(&state.bt, user.index);
 	state.heap = user.heap;
-	betree_check_meta(&state.bt);
+	UnlockReleaseBuffer(betree_block_read(state.bt.rel, BETREE_META_BLKNO,
+										  BUFFER_LOCK_SHARE, BETREE_META));
 	state.exclusive = exclusive;
 	betree_block_set_init(&state.visited, RelationGetNumberOfBlocks(user.index));
 	state.context = AllocSetContextCreate(CurrentMemoryContext, "betree check",

@@ -25,7 +25,6 @@
 #include "betree/log/betree_bloom.h"
 #include "betree/log/betree_log.h"
 #include "betree/log/betree_log_cache.h"
-#include "betree/look/betree_check.h"
 #include "betree/order/betree_key.h"
 #include "betree/order/betree_rel.h"
 #include "betree/page/betree_block.h"
@@ -56,7 +55,6 @@ open_for_inspection(FunctionCallInfo fcinfo, LOCKMODE lockmode, EcpIndexRight ri
 											&betree_options_index_kind);
 
 	betree_rel_open(bt, index);
-	betree_check_meta(bt);
 	return index;
 }
 

@@ -13,6 +13,7 @@
 #include "betree/define/betree_options.h"
 #include "betree/order/betree_key.h"
 #include "betree/order/betree_rel.h"
+#include "betree/page/betree_block.h"
 #include "betree/page/betree_page.h"
 #include "catalog/pg_class.h"
 #include "device/cost/device_profile.h"
@@ -111,8 +112,8 @@ equal_has_same_bytes(Relation rel)
 }
 
 /*
- * Mean width of the tuples that the build saw, by the metapage; 0 if there is
- * none yet, or it does not say.
+ * Mean width of the tuples that the build saw, by the metapage, which is checked;
+ * 0 if there is none yet, or it does not say.
  */
 static int
 built_width(Relation rel)
@@ -126,10 +127,13 @@ built_width(Relation rel)
 	buf = ReadBuffer(rel, BETREE_META_BLKNO);
 	LockBuffer(buf, BUFFER_LOCK_SHARE);
 	page = BufferGetPage(buf);
-	if (!PageIsNew(page) && BetreePageGetOpaque(page)->bteo_kind == BETREE_META &&
-		BetreePageGetMeta(page)->btem_tuple_width >= sizeof(IndexTupleData) &&
-		BetreePageGetMeta(page)->btem_tuple_width <= BetreeMaxItemSize)
-		width = (int) BetreePageGetMeta(page)->btem_tuple_width;
+	if (!PageIsNew(page))
+	{
+		betree_block_verify_page(rel, buf, BETREE_META, -1);
+		if (BetreePageGetMeta(page)->btem_tuple_width >= sizeof(IndexTupleData) &&
+			BetreePageGetMeta(page)->btem_tuple_width <= BetreeMaxItemSize)
+			width = (int) BetreePageGetMeta(page)->btem_tuple_width;
+	}
 	UnlockReleaseBuffer(buf);
 	return width;
 }

@@ -47,6 +47,22 @@ betree_block_report_order(Relation index, BlockNumber blkno)
 			 errhint("Please REINDEX it.")));
 }
 
+/* Complain of a metapage that is not ours, or of a version that we do not read */
+static void
+verify_meta(Relation index, BetreeMetaPage meta)
+{
+	if (meta->btem_magic != BETREE_MAGIC || meta->btem_version != BETREE_VERSION ||
+		meta->btem_natts != IndexRelationGetNumberOfAttributes(index) ||
+		meta->btem_nkeyatts != IndexRelationGetNumberOfKeyAttributes(index))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" has no valid betree metapage",
+						RelationGetRelationName(index)),
+				 errdetail("Magic number is %08X, version %u.",
+						   meta->btem_magic, meta->btem_version),
+				 errhint("Please REINDEX it.")));
+}
+
 /*
  * betree_block_verify_page
  *		Complain if the page is not what the caller's path says it is.
@@ -90,6 +106,8 @@ betree_block_verify_page(Relation index, Buffer buf, int kind, int level)
 			(kind != BETREE_LEAF || opaque->bteo_level == 0);
 	if (!valid)
 		betree_block_report(index, buf);
+	if (kind == BETREE_META)
+		verify_meta(index, BetreePageGetMeta(page));
 }
 
 /*
@@ -128,10 +146,7 @@ betree_block_last_count(Relation rel)
 static inline bool
 block_exists(Relation rel, BlockNumber blkno)
 {
-	BlockNumber nblocks = RelationGetSmgr(rel)->smgr_cached_nblocks[MAIN_FORKNUM];
-
-	return (nblocks != InvalidBlockNumber && blkno < nblocks) ||
-		blkno < RelationGetNumberOfBlocks(rel);
+	return blkno < betree_block_last_count(rel) || blkno < RelationGetNumberOfBlocks(rel);
 }
 
 /*
