@@ -91,16 +91,7 @@ full_xid(TransactionId xid)
 	return FullTransactionIdFromEpochAndXid(epoch, xid);
 }
 
-static int
-row_cmp(const void *a, const void *b)
-{
-	const PurgeRow *x = (const PurgeRow *) a;
-	const PurgeRow *y = (const PurgeRow *) b;
-
-	return ItemPointerCompare(unconstify(ItemPointerData *, &x->tid),
-							  unconstify(ItemPointerData *, &y->tid));
-}
-
+/* also of rows, which begin with their TIDs */
 static int
 tid_cmp(const void *a, const void *b)
 {
@@ -283,7 +274,7 @@ find_dead(BetreeRel *bt, Buffer leafbuf, PurgeRow *rows, int nrows, int limit,
 	int			nblocks = 0;
 	bool		found = false;
 
-	qsort(rows, nrows, sizeof(PurgeRow), row_cmp);
+	qsort(rows, nrows, sizeof(PurgeRow), tid_cmp);
 	for (int i = 0; i < nrows; i++)
 	{
 		if (i == 0 || ItemPointerGetBlockNumberNoCheck(&rows[i].tid) !=
@@ -325,33 +316,31 @@ make_removal(Page page, const bool *dead)
 }
 
 /*
- * Log that rows of the page are dead to all later than the horizon: before the
- * record that removes them, or moves a batch that they are not in any more.
+ * Remove dead rows from an exclusively locked page; a tail gets the space as well.
+ * A record before that, or before a batch is moved that they are not in any more,
+ * says that they are dead to all later than the horizon.
  */
 static void
-log_horizon(BetreeRel *bt, Buffer buf, TransactionId horizon)
+remove_rows(BetreeRel *bt, Buffer buf, const bool *dead, TransactionId horizon,
+			bool compact)
 {
+	BetreeRemoval *removal = make_removal(BufferGetPage(buf), dead);
+
 	if (XLogStandbyInfoActive() && RelationNeedsWAL(bt->rel) &&
 		TransactionIdIsNormal(horizon))
 		ecp_log_page_reuse(bt->rel, bt->heap, BufferGetBlockNumber(buf),
 						   full_xid(horizon));
-}
+	if (removal->ndead + removal->nshrunk > 0 || compact)
+	{
+		GenericXLogState *xlog = GenericXLogStart(bt->rel);
+		Page		page = GenericXLogRegisterBuffer(xlog, buf, 0);
 
-/* Remove rows from an exclusively locked page; a tail gets the space as well */
-static void
-remove_rows(BetreeRel *bt, Buffer buf, BetreeRemoval *removal, bool compact)
-{
-	GenericXLogState *xlog;
-	Page		page;
-
-	if (removal->ndead + removal->nshrunk == 0 && !compact)
-		return;
-	xlog = GenericXLogStart(bt->rel);
-	page = GenericXLogRegisterBuffer(xlog, buf, 0);
-	betree_removal_apply(page, removal);
-	if (compact)
-		betree_page_compact(page);
-	GenericXLogFinish(xlog);
+		betree_removal_apply(page, removal);
+		if (compact)
+			betree_page_compact(page);
+		GenericXLogFinish(xlog);
+	}
+	ECP_STOP_POINT("purged");
 }
 
 /* Remove the dead ones from the batch; one message stays, which is to be moved */
@@ -397,10 +386,7 @@ betree_purge_leaf(BetreeRel *bt, Buffer leafbuf, BetreeBatch *batch)
 	if (!find_dead(bt, leafbuf, rows, nrows, limit, dead, &horizon))
 		return;
 	shorten_batch(batch, dead + nleaf);
-
-	log_horizon(bt, leafbuf, horizon);
-	remove_rows(bt, leafbuf, make_removal(page, dead), false);
-	ECP_STOP_POINT("purged");
+	remove_rows(bt, leafbuf, dead, horizon, false);
 }
 
 /* Is the TID among those given, which ascend? */
@@ -448,11 +434,7 @@ betree_purge_rows(BetreeRel *bt, Buffer buf, ItemPointerData *tids, int ntids)
 	}
 	dead = palloc0(number + 1);
 	if (find_dead(bt, buf, rows, nrows, BLOCKS_MAX, dead, &horizon))
-	{
-		log_horizon(bt, buf, horizon);
-		remove_rows(bt, buf, make_removal(page, dead), false);
-		ECP_STOP_POINT("purged");
-	}
+		remove_rows(bt, buf, dead, horizon, false);
 	pfree(dead);
 	pfree(rows);
 }
@@ -613,11 +595,7 @@ betree_purge_tail(BetreeRel *bt, Buffer tailbuf)
 		}
 	}
 	if (excess <= 0)
-	{
-		log_horizon(bt, tailbuf, horizon);
-		remove_rows(bt, tailbuf, make_removal(page, dead), true);
-		ECP_STOP_POINT("purged");
-	}
+		remove_rows(bt, tailbuf, dead, horizon, true);
 	pfree(dead);
 	pfree(rows);
 }
