@@ -1,6 +1,8 @@
 --
 -- betree: ascending keys go past the logs, and cost what they cost btree
 --
+-- before 18 a unique betree comes with a NOTICE (betree_reach)
+SET client_min_messages = warning;
 
 -- WAL of the inserts, the index's pages, and its messages, by access method
 CREATE FUNCTION asc_measure(am text, keys text, kind text DEFAULT '', OUT wal numeric, OUT pages int,

@@ -1,6 +1,8 @@
 --
 -- betree: rows with the same key share items of leaves (postings)
 --
+-- before 18 a unique betree comes with a NOTICE (betree_reach)
+SET client_min_messages = warning;
 
 -- rows and items of the leaves, the items with several rows
 CREATE FUNCTION leaf_items(index regclass, OUT rows bigint, OUT items bigint,

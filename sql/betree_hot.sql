@@ -2,6 +2,8 @@
 -- Rows that are updated again and again: their dead versions are forgotten
 -- without VACUUM
 --
+-- before 18 a unique betree comes with a NOTICE (betree_reach)
+SET client_min_messages = warning;
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 

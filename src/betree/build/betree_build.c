@@ -345,6 +345,12 @@ betreebuild(Relation heap, Relation index, IndexInfo *indexInfo)
 
 	result->heap_tuples = state.sort.heap_tuples;
 	result->index_tuples = state.sort.index_tuples;
+	if (ECP_SERVER_MAJOR < 18 && indexInfo->ii_Unique &&
+		!ReindexIsProcessingIndex(RelationGetRelid(index)))
+		ereport(NOTICE,
+				(errmsg("unique index \"%s\" makes INSERT ... ON CONFLICT into its table fail before PostgreSQL 18",
+						RelationGetRelationName(index)),
+				 errhint("Where that is needed use a unique btree, MERGE, or for DO NOTHING an exclusion constraint USING betree.")));
 	return result;
 }
 
