@@ -285,11 +285,13 @@ sub ask
 		  or return \%result;
 	}
 
-	# The index that the snapshot has under this name.  On a standby, one that
-	# was made CONCURRENTLY since then lacks rows which only old snapshots see:
-	# such a build waits for no standby's snapshot, with any access method.
+	# The index that the snapshot has under this name, and its file.  On a standby,
+	# one that was made since then, CONCURRENTLY or by REINDEX, which keeps the OID,
+	# lacks rows which only old snapshots see: a build waits for no standby's
+	# snapshot, with any access method.
 	my $then =
-	  $run->("SELECT CASE WHEN pg_is_in_recovery() THEN c.oid END"
+	  $run->(
+		"SELECT CASE WHEN pg_is_in_recovery() THEN c.oid || ' ' || c.relfilenode END"
 		  . " FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid"
 		  . " WHERE c.relname = '$index->[0]' AND i.indisvalid")
 	  or return \%result;
@@ -326,14 +328,15 @@ sub ask
 		  in_words($index, $question, $by_index->{rows}, $by_table->{rows})
 		  unless same($question, $by_index->{rows}, $by_table->{rows});
 	}
-	my $oid = @{ $then->{rows} } ? $then->{rows}[0][0] : 0;
-	if (defined $oid)
+	my $file = @{ $then->{rows} } ? $then->{rows}[0][0] : 'none';
+	if (defined $file)
 	{
 		# a name is looked up in the catalog of now; the index may be gone
-		my $now = $run->("SELECT to_regclass('$index->[0]')::oid")
+		my $now =
+		  $run->("SELECT i || ' ' || pg_relation_filenode(i)"
+			  . " FROM CAST(to_regclass('$index->[0]') AS oid) i")
 		  or return \%result;
-		$now = $now->{rows}[0][0];
-		$result{wrong} = [] if !defined $now || $now != $oid;
+		$result{wrong} = [] if ($now->{rows}[0][0] // 'gone') ne $file;
 	}
 	$run->('ROLLBACK');
 	return \%result;
