@@ -50,3 +50,34 @@ SELECT dims FROM ecp_metapage_info('si');
 RESET ROLE;
 DROP TABLE s;
 DROP ROLE regress_ecp_inspect;
+
+-- an index that CREATE INDEX CONCURRENTLY left behind, without pages: queries about
+-- all indexes go on, and what reads its pages says what is wrong
+CREATE FUNCTION inspect_fails(v real[]) RETURNS real[] IMMUTABLE LANGUAGE plpgsql AS
+	'BEGIN IF v[1] = 7 THEN PERFORM 1 / 0; END IF; RETURN v; END';
+CREATE TABLE invalid_t (v real[]);
+INSERT INTO invalid_t SELECT ARRAY[i, i] FROM generate_series(1, 10) i;
+CREATE INDEX CONCURRENTLY invalid_i ON invalid_t USING ecp (inspect_fails(v));
+CREATE INDEX CONCURRENTLY invalid_b ON invalid_t USING betree (inspect_fails(v));
+CREATE INDEX valid_i ON invalid_t USING ecp (v);
+CREATE INDEX valid_b ON invalid_t USING betree (v);
+SELECT relname, pg_relation_size(indexrelid) = 0 AS nothing, s.clusters, s.advice IS NULL AS no_advice,
+	d.rows, m.dims, (SELECT count(*) FROM ecp_build_report(indexrelid)) AS phases
+FROM pg_index JOIN pg_class c ON c.oid = indexrelid,
+	ecp_index_stats(indexrelid) s, ecp_index_drift(indexrelid) d, ecp_metapage_info(indexrelid) m
+WHERE indrelid = 'invalid_t'::regclass AND relname ~ '_i$' ORDER BY 1;
+SELECT advice FROM ecp_index_stats('invalid_i')
+UNION ALL SELECT advice FROM ecp_index_drift('invalid_i');
+SELECT relname, pg_relation_size(indexrelid) = 0 AS nothing, s.height, m.height
+FROM pg_index JOIN pg_class c ON c.oid = indexrelid,
+	betree_index_stats(indexrelid) s, betree_metapage_info(indexrelid) m
+WHERE indrelid = 'invalid_t'::regclass AND relname ~ '_b$' ORDER BY 1;
+SELECT count(*) FROM ecp_clusters('invalid_i');
+SELECT count(*) FROM ecp_page_items('invalid_i', 0);
+SELECT ecp_misassigned('invalid_i');
+SELECT ecp_stat_reset('invalid_i');
+SELECT count(*) FROM betree_page_items('invalid_b', 0);
+SELECT betree_node_info('invalid_b', 0);
+SELECT betree_flush('invalid_b');
+DROP TABLE invalid_t;
+DROP FUNCTION inspect_fails;

@@ -113,17 +113,48 @@ open_index(Oid index_oid, Oid heap_oid, LOCKMODE lockmode,
 	return index;
 }
 
+/* What CREATE INDEX CONCURRENTLY left behind may have no pages. */
+static void
+check_valid(Relation index)
+{
+	if (!index->rd_index->indisvalid)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" is not valid",
+						RelationGetRelationName(index)),
+				 errhint("Drop it, or REINDEX it.")));
+}
+
 /*
  * ecp_user_index_open
- *		Open an index of this kind, to read its pages.
+ *		Open a valid index of this kind, to read its pages.
  */
 Relation
 ecp_user_index_open(FunctionCallInfo fcinfo, LOCKMODE lockmode,
 					EcpIndexRight right, const EcpIndexKind *kind)
 {
 	Oid			heap_oid = ecp_user_index_table(fcinfo, right, kind);
+	Relation	index = open_index(PG_GETARG_OID(0), heap_oid, lockmode, kind);
 
-	return open_index(PG_GETARG_OID(0), heap_oid, lockmode, kind);
+	check_valid(index);
+	return index;
+}
+
+/*
+ * ecp_user_index_open_monitored
+ *		The same for a function that a query calls for all indexes: NULL if the
+ *		index is not valid.
+ */
+Relation
+ecp_user_index_open_monitored(FunctionCallInfo fcinfo, const EcpIndexKind *kind)
+{
+	Oid			heap_oid = ecp_user_index_table(fcinfo, ECP_INDEX_READ, kind);
+	Relation	index = open_index(PG_GETARG_OID(0), heap_oid, AccessShareLock, kind);
+
+	if (index->rd_index->indisvalid)
+		return index;
+	index_close(index, AccessShareLock);
+	return NULL;
 }
 
 /*
@@ -155,12 +186,7 @@ ecp_user_index_open_with_table(FunctionCallInfo fcinfo, LOCKMODE lockmode,
 	/* the table before its index, as everybody does */
 	*heap = table_open(heap_oid, lockmode);
 	index = open_index(PG_GETARG_OID(0), heap_oid, lockmode, kind);
-	if (!index->rd_index->indisvalid)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" is not valid",
-						RelationGetRelationName(index)),
-				 errhint("Drop it, or REINDEX it.")));
+	check_valid(index);
 	return index;
 }
 

@@ -47,6 +47,8 @@ extern Oid	ecp_user_index_table(FunctionCallInfo fcinfo, EcpIndexRight right,
 extern Relation ecp_user_index_open(FunctionCallInfo fcinfo, LOCKMODE lockmode,
 									EcpIndexRight right,
 									const EcpIndexKind *kind);
+extern Relation ecp_user_index_open_monitored(FunctionCallInfo fcinfo,
+											  const EcpIndexKind *kind);
 extern Relation ecp_user_index_open_distributed(FunctionCallInfo fcinfo,
 												const EcpIndexKind *kind);
 extern Relation ecp_user_index_open_with_table(FunctionCallInfo fcinfo,

@@ -36,7 +36,7 @@ my $no = "md5(id::text || v::text) = ''";
 # look at interrupts
 plan_uses($node, "SELECT id FROM t WHERE $no ORDER BY v <-> $q LIMIT 3",
 	't_plain');
-my $long = "md5(repeat(id::text, 2000)) = ''";
+my $long = "md5(lpad(id::text, 20000, 'x')) = ''";
 my @statements = (
 	# all clusters are read in a moment, and then rows are tested
 	"SET ecp.probes = 100000; SET statement_timeout = '200ms'; SELECT id FROM t WHERE $long ORDER BY v <-> $q LIMIT 3",

@@ -46,6 +46,22 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
+/*
+ * The same for a function that a query calls for all indexes; false if the index is
+ * not valid
+ */
+static bool
+open_monitored(FunctionCallInfo fcinfo, BetreeRel *bt)
+{
+	Relation	index = ecp_user_index_open_monitored(fcinfo, &betree_options_index_kind);
+
+	if (index == NULL)
+		return false;
+	betree_rel_open(bt, index);
+	betree_check_meta(bt);
+	return true;
+}
+
 /* Open an index for a function's caller */
 static Relation
 open_for_inspection(FunctionCallInfo fcinfo, LOCKMODE lockmode, EcpIndexRight right,
@@ -95,15 +111,16 @@ Datum
 betree_metapage_info(PG_FUNCTION_ARGS)
 {
 	BetreeRel	bt;
-	Relation	index = open_for_inspection(fcinfo, AccessShareLock,
-											ECP_INDEX_READ, &bt);
-	Buffer		buf = betree_block_read(bt.rel, BETREE_META_BLKNO, BUFFER_LOCK_SHARE,
-										BETREE_META);
-	BetreeMetaPageData meta = *BetreePageGetMeta(BufferGetPage(buf));
+	BetreeMetaPageData meta;
+	Buffer		buf;
 	Datum		values[6];
 	bool		nulls[6] = {0};
 	Datum		row;
 
+	if (!open_monitored(fcinfo, &bt))
+		PG_RETURN_NULL();
+	buf = betree_block_read(bt.rel, BETREE_META_BLKNO, BUFFER_LOCK_SHARE, BETREE_META);
+	meta = *BetreePageGetMeta(BufferGetPage(buf));
 	UnlockReleaseBuffer(buf);
 	values[0] = CStringGetTextDatum(psprintf("%08X", meta.btem_magic));
 	values[1] = Int32GetDatum(meta.btem_version);
@@ -112,7 +129,7 @@ betree_metapage_info(PG_FUNCTION_ARGS)
 	values[4] = Int32GetDatum(meta.btem_tuple_width);
 	values[5] = Int32GetDatum(betree_descend_height(&bt));
 	row = ecp_user_row(fcinfo, lengthof(values), values, nulls);
-	relation_close(index, AccessShareLock);
+	relation_close(bt.rel, AccessShareLock);
 	PG_RETURN_DATUM(row);
 }
 
@@ -393,11 +410,9 @@ Datum
 betree_index_stats(PG_FUNCTION_ARGS)
 {
 	BetreeRel	bt;
-	Relation	index = open_for_inspection(fcinfo, AccessShareLock,
-											ECP_INDEX_READ, &bt);
 	IndexStats	stats = {0};
 	BetreeEntry entry;
-	int			height = betree_descend_height(&bt);
+	int			height;
 	Datum		buckets[BETREE_HISTOGRAM_SIZE];
 	XLogRecPtr	start = RecoveryInProgress() ? GetXLogReplayRecPtr(NULL) :
 		GetXLogInsertRecPtr();
@@ -405,8 +420,11 @@ betree_index_stats(PG_FUNCTION_ARGS)
 	bool		nulls[16] = {0};
 	Datum		row;
 
-	betree_block_set_init(&stats.visited, RelationGetNumberOfBlocks(index));
-	betree_entry_begin(&entry, index);
+	if (!open_monitored(fcinfo, &bt))
+		PG_RETURN_NULL();
+	height = betree_descend_height(&bt);
+	betree_block_set_init(&stats.visited, RelationGetNumberOfBlocks(bt.rel));
+	betree_entry_begin(&entry, bt.rel);
 	PG_TRY();
 	{
 		for (int level = height; level >= 1; level--)
@@ -447,7 +465,7 @@ betree_index_stats(PG_FUNCTION_ARGS)
 	values[14] = Int64GetDatum(stats.lost_pages);
 	values[15] = Int64GetDatum(stats.bloom_pages);
 	row = ecp_user_row(fcinfo, lengthof(values), values, nulls);
-	relation_close(index, AccessShareLock);
+	relation_close(bt.rel, AccessShareLock);
 	PG_RETURN_DATUM(row);
 }
 

@@ -87,13 +87,14 @@ Datum
 ecp_build_report(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Relation	index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_READ,
-											&ecp_index_kind);
+	Relation	index = ecp_user_index_open_monitored(fcinfo, &ecp_index_kind);
 	EcpIndexState *state = palloc(sizeof(EcpIndexState));
 	const EcpBuildReportData *report = &state->meta.ecpm_report;
 	EcpBuildPhaseData total = {0};
 
 	InitMaterializedSRF(fcinfo, 0);
+	if (index == NULL)
+		return (Datum) 0;
 	ecp_meta_read_state(index, state);
 	for (int i = 0; i < ECP_BUILD_NPHASES; i++)
 	{

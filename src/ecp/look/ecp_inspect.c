@@ -130,14 +130,15 @@ PG_FUNCTION_INFO_V1(ecp_metapage_info);
 Datum
 ecp_metapage_info(PG_FUNCTION_ARGS)
 {
-	Relation	index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_READ,
-											&ecp_index_kind);
+	Relation	index = ecp_user_index_open_monitored(fcinfo, &ecp_index_kind);
 	EcpIndexState state;
 	EcpMetaPageData *meta = &state.meta;
 	Datum		values[ECP_METAPAGE_COLUMNS];
 	bool		nulls[ECP_METAPAGE_COLUMNS] = {0};
 	int			i = 0;
 
+	if (index == NULL)
+		PG_RETURN_NULL();
 	ecp_meta_read_state(index, &state);
 	values[i++] = Int32GetDatum(meta->ecpm_version);
 	values[i++] = CStringGetTextDatum(ecp_elem_name(meta->ecpm_elem));

@@ -95,6 +95,19 @@ stats_put_advice(const EcpDrift *drift, Datum *value, bool *isnull)
 	return 1;
 }
 
+/* A row of "n" columns of an index that is not valid: nothing but advice. */
+static Datum
+stats_not_valid(FunctionCallInfo fcinfo, int n)
+{
+	Datum		values[DRIFT_COLUMNS] = {0};
+	bool		nulls[DRIFT_COLUMNS];
+
+	memset(nulls, true, sizeof(nulls));
+	values[n - 1] = CStringGetTextDatum("drop it, or REINDEX it: it is not valid, unless it is being created now");
+	nulls[n - 1] = false;
+	return ecp_user_row(fcinfo, n, values, nulls);
+}
+
 PG_FUNCTION_INFO_V1(ecp_index_stats);
 
 /* those of a distributed table */
@@ -127,8 +140,9 @@ ecp_index_stats(PG_FUNCTION_ARGS)
 
 	if (ecp_shards_call(fcinfo, false, stats_merge, &result))
 		return result;
-	index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_READ,
-								&ecp_index_kind);
+	index = ecp_user_index_open_monitored(fcinfo, &ecp_index_kind);
+	if (index == NULL)
+		return stats_not_valid(fcinfo, STATS_COLUMNS);
 	ecp_meta_read_state(index, &state);
 	empty = EcpIndexIsEmpty(&state);
 	nblocks = stats_blocks(index, &nfree);
@@ -261,8 +275,9 @@ ecp_index_drift(PG_FUNCTION_ARGS)
 
 	if (ecp_shards_call(fcinfo, false, drift_merge, &result))
 		return result;
-	index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_READ,
-								&ecp_index_kind);
+	index = ecp_user_index_open_monitored(fcinfo, &ecp_index_kind);
+	if (index == NULL)
+		return stats_not_valid(fcinfo, DRIFT_COLUMNS);
 	ecp_meta_read_state(index, &state);
 	stats_pass(index, &state, &stats, &recall);
 	nblocks = stats_blocks(index, &nfree);
