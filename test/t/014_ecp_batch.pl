@@ -175,4 +175,36 @@ foreach my $call (
 	cmp_ok($most - $least, '<', 20000, "kB more for all rows of $call");
 }
 
+# All documents, whose distances from 200 vectors take 32 MB: within work_mem, and the
+# same as with enough of it; with a condition, too.
+$node->safe_psql(
+	'postgres',
+	"CREATE TABLE docs AS SELECT i AS id, hashint4(i) % 15000 AS doc,
+			ARRAY[hashint4(i) & 1023, hashint4(i + 7) & 1023]::real[] AS v
+		FROM generate_series(1, 30000) i;
+	CREATE INDEX docs_v ON docs USING ecp (v);");
+foreach my $condition ('NULL', q('id % 3 > 0'))
+{
+	my $sql =
+	  "SELECT md5(string_agg(r::text, ',')) FROM ecp_knn_max_sim('docs_v',
+		'SELECT v FROM docs LIMIT 200', 'doc', 300, candidates => NULL, condition => $condition) r";
+	my $peak =
+	  "SELECT substring(pg_read_file('/proc/self/status', 0, 4096, true) FROM 'VmPeak:\\s*(\\d+)')";
+	my $warm =
+	  "SELECT count(*) FROM ecp_knn_max_sim('docs_v', 'SELECT v FROM docs LIMIT 1', 'doc', candidates => NULL, condition => 'false')";
+	my (undef, $before, $little, $after) = split /\n/,
+	  $node->safe_psql('postgres',
+		"SET work_mem = '1MB'; $warm; $peak; $sql; $peak;");
+
+	is( $little,
+		$node->safe_psql('postgres', "SET work_mem = '256MB'; $sql"),
+		"all documents within little memory: condition $condition");
+  SKIP:
+	{
+		skip 'needs /proc', 1 unless -e '/proc/self/status';
+		cmp_ok($after - $before,
+			'<', 8000, "kB for all documents: condition $condition");
+	}
+}
+
 done_testing();

@@ -121,18 +121,38 @@ group_add(EcpRowGroups *groups, GroupEntry *group)
 	MemoryContextSwitchTo(old);
 }
 
+static GroupKey
+group_key(EcpRowGroups *groups, TupleTableSlot *slot)
+{
+	GroupKey	key;
+
+	key.value = ecp_user_table_column_value(&groups->column, slot, &key.isnull);
+	if (key.isnull)
+		key.value = (Datum) 0;
+	return key;
+}
+
+uint32
+ecp_group_hash(EcpRowGroups *groups, TupleTableSlot *slot)
+{
+	MemoryContext old = MemoryContextSwitchTo(groups->row_context);
+	GroupKey	key = group_key(groups, slot);
+	uint32		hash = group_hash(groups, &key);
+
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(groups->row_context);
+	return hash;
+}
+
 uint32
 ecp_group_number(EcpRowGroups *groups, TupleTableSlot *slot, bool add)
 {
 	MemoryContext old = MemoryContextSwitchTo(groups->row_context);
 	uint32		number = ECP_GROUP_NONE;
-	GroupKey	key;
+	GroupKey	key = group_key(groups, slot);
 	GroupEntry *group;
 	bool		found = true;
 
-	key.value = ecp_user_table_column_value(&groups->column, slot, &key.isnull);
-	if (key.isnull)
-		key.value = (Datum) 0;
 	group = add ? groups_insert(groups->table, key, &found) :
 		groups_lookup(groups->table, key);
 	if (!found)

@@ -39,4 +39,7 @@ extern void ecp_group_init(EcpRowGroups *groups, Relation heap, const char *colu
  */
 extern uint32 ecp_group_number(EcpRowGroups *groups, TupleTableSlot *slot, bool add);
 
+/* A number that all rows of a group have; of types without a hash function, all rows. */
+extern uint32 ecp_group_hash(EcpRowGroups *groups, TupleTableSlot *slot);
+
 #endif							/* ECP_GROUP_H */

@@ -19,7 +19,9 @@
  *	 distances	what is indexed of these rows, compared with all vectors
  *
  * With all documents as candidates the first two are left out, and the answer is
- * exact.  Rows whose document is NULL belong to none.
+ * exact.  Where these take more than work_mem, rows of further documents are put
+ * aside, their TIDs sorted by the hash of the document, and read again in that order.
+ * Rows whose document is NULL belong to none.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,6 +33,7 @@
 #include "base/compat.h"
 #include "base/policy_scan.h"
 #include "base/shards.h"
+#include "base/topk.h"
 #include "catalog/pg_type.h"
 #include "ecp/batch/ecp_group.h"
 #include "ecp/batch/ecp_knn.h"
@@ -38,6 +41,7 @@
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_prepare.h"
+#include "ecp/page/ecp_tid.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
@@ -91,8 +95,18 @@ typedef struct MaxSim
 	int			nqueries;
 	const EcpQuery **queries;
 
+	/* the nearest documents so far */
+	int			k;
+	SimDocument *best;			/* room for 2 k */
+	uint32		nbest;
+
 	/* documents, by the numbers of their groups */
+	MemoryContext context;		/* of these */
+	const char *grouped_by;
 	bool		all;			/* also those that are met for the first time */
+	bool		full;			/* there is no memory for more */
+	bool		aside;			/* then put their rows aside: */
+	EcpTopk		late;			/* ranks: hashes of documents */
 	uint32		ndocuments;
 	uint32		room;
 	SimDocument *documents;
@@ -133,6 +147,23 @@ sim_set_documents(MaxSim *sim, uint32 n)
 	}
 }
 
+/* Begin with no documents. */
+static void
+sim_reset(MaxSim *sim)
+{
+	MemoryContext old;
+
+	MemoryContextReset(sim->context);
+	old = MemoryContextSwitchTo(sim->context);
+	ecp_group_init(&sim->groups, sim->heap, sim->grouped_by);
+	sim->ndocuments = 0;
+	sim->room = 1;
+	sim->documents = palloc(sizeof(SimDocument));
+	sim->least = palloc(mul_size(Max(sim->nqueries, 1), sizeof(float8)));
+	sim->full = false;
+	MemoryContextSwitchTo(old);
+}
+
 /* Prepare the vectors of the query, and memory for rows. */
 static void
 sim_init(MaxSim *sim, EcpKnnInput *input)
@@ -169,9 +200,8 @@ sim_init(MaxSim *sim, EcpKnnInput *input)
 	for (int f = 0; f < ECP_FACTORS_MAX; f++)
 		sim->factors[f] = palloc0(ECP_PASS_ROWS * sizeof(uint32) + ECP_KERNEL_SLACK);
 	sim->prepared = palloc(sim->state.node.vec_bytes);
-	sim->room = 1;
-	sim->documents = palloc(sizeof(SimDocument));
-	sim->least = palloc(mul_size(Max(sim->nqueries, 1), sizeof(float8)));
+	sim->best = palloc_array(SimDocument, 2 * sim->k);
+	sim_reset(sim);
 }
 
 /* Compare the rows that wait with the query's vectors. */
@@ -207,22 +237,47 @@ sim_compare(MaxSim *sim)
 	sim->n = 0;
 }
 
+/*
+ * The number of the document of the row in rows->slot; ECP_GROUP_NONE if that is none
+ * of those, or there is no memory for it.
+ */
+static uint32
+sim_document(MaxSim *sim, EcpUserTableRows *rows)
+{
+	bool		aside = sim->full && sim->aside;
+	uint32		number = ecp_group_number(&sim->groups, rows->slot, sim->all && !aside);
+
+	if (number == ECP_GROUP_NONE && aside)
+	{
+		ecp_ranked_set(ecp_topk_room(&sim->late, 1),
+					   ecp_group_hash(&sim->groups, rows->slot),
+					   ecp_tid_item(&rows->slot->tts_tid));
+		ecp_topk_added(&sim->late, 1);
+	}
+	if (sim->groups.n > sim->ndocuments)
+	{
+		sim_set_documents(sim, sim->groups.n);
+		sim->full = MemoryContextMemAllocated(sim->context, true) >
+			work_mem * (Size) 1024 / 2;
+	}
+	if (number != ECP_GROUP_NONE && sim->groups.values[number].isnull)
+		return ECP_GROUP_NONE;
+	return number;
+}
+
 /* Add the row in rows->slot, if the index has it and its document is one of those. */
 static void
 sim_add(MaxSim *sim, EcpUserTableRows *rows)
 {
 	const EcpMetaPageData *meta = &sim->state.meta;
-	uint32		number = ecp_group_number(&sim->groups, rows->slot, sim->all);
+	uint32		number = sim_document(sim, rows);
 	uint32		factors[ECP_FACTORS_MAX] = {0};
 	SimDocument *document;
 	EcpVector	vector;
 	Datum		value;
 
-	if (number == ECP_GROUP_NONE || sim->groups.values[number].isnull ||
-		!ecp_user_table_row_value(rows, &value))
+	if (number == ECP_GROUP_NONE || !ecp_user_table_row_value(rows, &value))
 		return;
-	if (sim->groups.n > sim->ndocuments)
-		sim_set_documents(sim, sim->groups.n);
 	ecp_vector_read(value, meta->ecpm_column_type, &vector);
 	ecp_vector_check_dims(&vector, meta->ecpm_dims, RelationGetRelationName(sim->index));
 	if (ecp_prepare(meta, &vector, sim->prepared))
@@ -267,14 +322,13 @@ sim_add_found(MaxSim *sim, EcpPolicyScan *scan)
 	ecp_policy_scan_end(scan);
 }
 
-/* Compare all rows. */
+/* Compare all rows that are not put aside. */
 static void
 sim_add_all(MaxSim *sim)
 {
 	TableScanDesc scan;
 	EcpUserTableRows rows;
 
-	sim->all = true;
 	if (sim->condition != NULL ||
 		check_enable_rls(RelationGetRelid(sim->heap), InvalidOid, false) == RLS_ENABLED)
 	{
@@ -377,12 +431,13 @@ sim_add_candidates(MaxSim *sim, int candidates)
 														values, n));
 }
 
-/* Return the k nearest documents. */
+/* All rows of the documents have been added: keep the nearest. */
 static void
-sim_return(MaxSim *sim, int k, ReturnSetInfo *rsinfo)
+sim_finish(MaxSim *sim)
 {
 	uint32		n = 0;
 
+	sim_compare(sim);
 	for (uint32 i = 0; i < sim->ndocuments; i++)
 	{
 		SimDocument document = sim->documents[i];
@@ -401,14 +456,65 @@ sim_return(MaxSim *sim, int k, ReturnSetInfo *rsinfo)
 		sim->documents[n++] = document;
 	}
 	documents_sort(sim->documents, n);
-	for (uint32 i = 0; i < Min(n, (uint32) k); i++)
+	n = Min(n, (uint32) sim->k);
+	memcpy(sim->best + sim->nbest, sim->documents, n * sizeof(SimDocument));
+	documents_sort(sim->best, sim->nbest + n);
+	sim->nbest = Min(sim->nbest + n, (uint32) sim->k);
+}
+
+/* Compare the rows that were put aside, some documents at a time. */
+static void
+sim_add_late(MaxSim *sim)
+{
+	EcpUserTableRows rows;
+	const EcpRanked *row;
+	float8		hash = -1;
+
+	sim->aside = false;
+	ecp_user_table_rows_begin(&rows, sim->heap, sim->index);
+	while ((row = ecp_topk_take(&sim->late)) != NULL)
+	{
+		ItemPointerData tid;
+
+		CHECK_FOR_INTERRUPTS();
+		if (sim->full && row->rank != hash)
+		{
+			sim_finish(sim);
+			sim_reset(sim);
+		}
+		hash = row->rank;
+		ecp_tid_from_item(sim->index, EcpRankedItem(row), &tid);
+		if (table_tuple_fetch_row_version(sim->heap, &tid, sim->snapshot, rows.slot))
+			sim_add(sim, &rows);
+	}
+	ecp_user_table_rows_end(&rows);
+	ecp_topk_unbound(&sim->late);
+}
+
+/* Compare the rows of all documents, within work_mem. */
+static void
+sim_add_documents(MaxSim *sim)
+{
+	ecp_topk_init(&sim->late, CurrentMemoryContext, 1);
+	ecp_topk_set_bound(&sim->late, work_mem * (Size) 1024 / 4 / sizeof(EcpRanked),
+					   work_mem / 4);
+	sim->all = sim->aside = true;
+	sim_add_all(sim);
+	sim_add_late(sim);
+}
+
+/* Return the nearest documents. */
+static void
+sim_return(const MaxSim *sim, ReturnSetInfo *rsinfo)
+{
+	for (uint32 i = 0; i < sim->nbest; i++)
 	{
 		Datum		values[3];
 		bool		nulls[3] = {false};
 
 		values[0] = Int32GetDatum(i + 1);
-		values[1] = PointerGetDatum(&sim->documents[i].tid);
-		values[2] = Float8GetDatum(sim->documents[i].distance);
+		values[1] = PointerGetDatum(&sim->best[i].tid);
+		values[2] = Float8GetDatum(sim->best[i].distance);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 }
@@ -437,7 +543,6 @@ ecp_knn_max_sim(PG_FUNCTION_ARGS)
 	MaxSim		sim = {0};
 	EcpKnnInput input;
 	EcpKnnAnswers answers;
-	int			k;
 	int			rows;
 	int			candidates = 0;
 
@@ -447,17 +552,20 @@ ecp_knn_max_sim(PG_FUNCTION_ARGS)
 		if (PG_ARGISNULL(i))
 			return (Datum) 0;
 	}
-	k = sim_number(fcinfo, 3, "k");
+	sim.k = sim_number(fcinfo, 3, "k");
 	rows = sim_number(fcinfo, 4, "rows");
 	if (!PG_ARGISNULL(5))
-		candidates = Max(k, sim_number(fcinfo, 5, "candidates"));
+		candidates = Max(sim.k, sim_number(fcinfo, 5, "candidates"));
 	if (!PG_ARGISNULL(6))
 		sim.condition = text_to_cstring(PG_GETARG_TEXT_PP(6));
 	ecp_shards_refuse(fcinfo, NULL);
 	sim.index = ecp_user_index_open_with_table(fcinfo, AccessShareLock, ECP_INDEX_READ,
 											   &ecp_index_kind, &sim.heap);
 	sim.snapshot = GetActiveSnapshot();
-	ecp_group_init(&sim.groups, sim.heap, NameStr(*PG_GETARG_NAME(2)));
+	sim.grouped_by = NameStr(*PG_GETARG_NAME(2));
+	sim.context = AllocSetContextCreate(CurrentMemoryContext, "ecp documents",
+										ALLOCSET_DEFAULT_SIZES);
+	sim_reset(&sim);
 	if (sim.groups.column.attnum < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -484,9 +592,9 @@ ecp_knn_max_sim(PG_FUNCTION_ARGS)
 			sim_add_candidates(&sim, candidates);
 		}
 		else if (sim.nqueries > 0)
-			sim_add_all(&sim);
-		sim_compare(&sim);
-		sim_return(&sim, k, rsinfo);
+			sim_add_documents(&sim);
+		sim_finish(&sim);
+		sim_return(&sim, rsinfo);
 	}
 	tuplestore_end(answers.store);
 	tuplestore_end(input.store);
