@@ -58,7 +58,6 @@ open_monitored(FunctionCallInfo fcinfo, BetreeRel *bt)
 	if (index == NULL)
 		return false;
 	betree_rel_open(bt, index);
-	betree_check_meta(bt);
 	return true;
 }
 
