@@ -28,6 +28,7 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
+#include "access/transam.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
@@ -219,7 +220,9 @@ condition_is_integer(Oid type)
 /*
  * A value is an element of a set of tags if the operator is an equality of the family
  * by which they are hashed, and it has their type, or one that is cast to it and
- * keeps its value, as integer to bigint, or is an integer that may be too large.
+ * keeps its value, as integer to bigint, or is an integer that may be too large.  The
+ * operator casts nothing, so only casts of PostgreSQL's own are added: others, and the
+ * checks of a domain, are functions of the types' owners.
  */
 Node *
 ecp_condition_element(const EcpMatch *match, const ScalarArrayOpExpr *op,
@@ -229,6 +232,7 @@ ecp_condition_element(const EcpMatch *match, const ScalarArrayOpExpr *op,
 	Node	   *array = lsecond(op->args);
 	Oid			value_type = exprType(value);
 	Oid			type = get_base_element_type(exprType(array));
+	Oid			cast = InvalidOid;
 	bool		narrow;
 	ArrayExpr  *values;
 	Node	   *result;
@@ -242,7 +246,12 @@ ecp_condition_element(const EcpMatch *match, const ScalarArrayOpExpr *op,
 		!op_in_opfamily(op->opno,
 						lookup_type_cache(type, TYPECACHE_HASH_OPFAMILY)->hash_opf))
 		return NULL;
-	narrow = !can_coerce_type(1, &value_type, &type, COERCION_IMPLICIT);
+	narrow = value_type != type &&
+		find_coercion_pathway(type, value_type, COERCION_IMPLICIT,
+							  &cast) == COERCION_PATH_NONE;
+	if (cast >= FirstNormalObjectId ||
+		(value_type != type && get_typtype(type) == TYPTYPE_DOMAIN))
+		return NULL;
 	if (narrow && !(condition_is_integer(value_type) && condition_is_integer(type)))
 		return NULL;
 	values = makeNode(ArrayExpr);
