@@ -263,6 +263,36 @@ SET ROLE regress_cond_user;
 SELECT count(*) FROM ecp_knn_batch('cond_lent_v', '{1, 2}'::real[], 5, 'a < 3');
 RESET ROLE;
 
+-- what is not in the index is no answer by another plan either: rows without a vector,
+-- by cosine without a direction; a query without a direction is as near to all
+CREATE TABLE cond_few (id int, a int, v real[]);
+INSERT INTO cond_few VALUES (1, 1, '{1,2}'), (2, 1, '{3,4}'), (3, 1, NULL), (4, 2, '{5,6}'), (5, 1, '{0,0}');
+CREATE INDEX cond_few_l2 ON cond_few USING ecp (v);
+CREATE INDEX cond_few_cosine ON cond_few USING ecp (v real_cosine_ops);
+SELECT index, query, id, rank, distance FROM unnest('{cond_few_l2,cond_few_cosine}'::regclass[]) AS index,
+	ecp_knn_batch(index, '{{1,1},{0,0}}'::real[], 5, 'a = 1') AS n JOIN cond_few AS f ON f.ctid = tid
+ORDER BY index, query, distance, id;
+SELECT index, query, distance, data FROM unnest('{cond_few_l2,cond_few_cosine}'::regclass[]) AS index,
+	ecp_knn_fetch(index, '{1,1}'::real[], '{id}', 5, 'a = 1') ORDER BY index, distance;
+SELECT index, candidates, id, rank, distance FROM unnest('{cond_few_l2,cond_few_cosine}'::regclass[]) AS index,
+	(VALUES (5), (NULL)) AS c (candidates),
+	ecp_knn_max_sim(index, '{1,1}'::real[], 'id', 5, 5, candidates, 'a = 1') AS n JOIN cond_few AS f ON f.ctid = tid
+ORDER BY index, candidates, rank;
+SELECT index, id, rank, distance FROM unnest('{cond_few_l2,cond_few_cosine}'::regclass[]) AS index,
+	ecp_knn_groups(index, '{1,1}'::real[], 'id', 5, 'a = 1') AS n JOIN cond_few AS f ON f.ctid = tid
+ORDER BY index, rank;
+
+-- a condition locks no rows
+CREATE VIEW cond_locked AS SELECT id FROM cond_few FOR UPDATE;
+SELECT * FROM ecp_knn_batch('cond_few_l2', '{1,1}'::real[], 5, 'id IN (SELECT id FROM cond_few FOR UPDATE)');
+SELECT * FROM ecp_knn_exact('cond_few_l2', '{1,1}'::real[], 5, 'id IN (SELECT id FROM cond_locked)');
+SELECT * FROM ecp_knn_max_sim('cond_few_l2', '{1,1}'::real[], 'id', 5, 5, NULL, 'id IN (SELECT id FROM cond_few FOR SHARE)');
+SELECT * FROM ecp_knn_groups('cond_few_l2', '{1,1}'::real[], 'id', 5, 'id IN (SELECT id FROM cond_locked)');
+SELECT * FROM ecp_knn_batch('cond_few_l2', 'SELECT v FROM cond_few FOR UPDATE', 5);
+-- queries are read alike by all functions
+SELECT * FROM ecp_recall('cond_few_l2', queries => 'SELECT');
+SELECT probes, recall FROM ecp_recall('cond_few_l2', probes => '{0}', queries => 'SELECT id, v FROM cond_few');
+
 -- refused
 SELECT * FROM ecp_knn_batch('cond_r', 'SELECT r FROM cond_queries', 10, '');
 SELECT * FROM ecp_knn_batch('cond_r', 'SELECT r FROM cond_queries', 10, 'tenant');
@@ -288,7 +318,8 @@ SELECT * FROM ecp_knn_batch('cond_r', '{1, 2}'::real[], 10, 'other = 7');
 \set VERBOSITY default
 SELECT * FROM ecp_knn_batch('cond_r', 'SELECT r FROM cond_queries', 10, 'tenant = 7 AND tenant * 2 > ''x''');
 
-DROP TABLE cond_items, cond_queries, cond_allowed, cond_conditions, cond_lent;
+DROP VIEW cond_locked;
+DROP TABLE cond_few, cond_items, cond_queries, cond_allowed, cond_conditions, cond_lent;
 DROP FUNCTION cond_real(int, int), cond_bytes(int, int), cond_lent(real[]),
 	cond_differs(text, text, text, text, int), cond_exact_differs(text, int);
 DROP ROLE regress_cond_user;

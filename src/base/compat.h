@@ -412,6 +412,13 @@ typedef struct EquivalenceMemberIterator
 #define ecp_query_set_perminfos(query, pstate) ((void) 0)
 #endif
 
+/* 17: JSON_VALUE() and others check a domain without another node for it */
+#if PG_VERSION_NUM >= 170000
+#define ecp_is_json_expr(node)		IsA(node, JsonExpr)
+#else
+#define ecp_is_json_expr(node)		false
+#endif
+
 /* 19: the planner may be asked to explain itself */
 #if PG_VERSION_NUM >= 190000
 #define ecp_plan_query(query, text)	pg_plan_query(query, text, 0, NULL, NULL)

@@ -11,13 +11,18 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "base/condition.h"
+#include "base/user_index.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_clause.h"
 #include "parser/parse_collate.h"
 #include "parser/parse_relation.h"
 #include "parser/parser.h"
+#include "rewrite/rewriteHandler.h"
 #include "storage/lockdefs.h"
+#include "tcop/tcopprot.h"
+#include "tcop/utility.h"
 
 /* Errors with a position are about the condition, not about the statement. */
 static void
@@ -92,4 +97,26 @@ ecp_condition_parse(ParseState *pstate, Relation rel, const char *text)
 				 errmsg("condition must not call volatile functions")));
 	error_context_stack = callback.previous;
 	return condition;
+}
+
+/*
+ * ecp_condition_plan
+ *		Plan a query of a table, with a condition or policies, whose owner first
+ *		computes what is constant in its indexes.
+ */
+PlannedStmt *
+ecp_condition_plan(Relation rel, Query *query, const char *text)
+{
+	List	   *indexes = ecp_indexes_fold(RelationGetRelid(rel));
+	PlannedStmt *plan;
+
+	query = linitial_node(Query, QueryRewrite(query));
+	plan = ecp_plan_query(query, text);
+	ecp_indexes_close(indexes);
+	/* a view may do it, too */
+	if (!CommandIsReadOnly(plan))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("condition must not lock rows")));
+	return plan;
 }

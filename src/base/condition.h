@@ -8,6 +8,7 @@
 #ifndef ECP_CONDITION_H
 #define ECP_CONDITION_H
 
+#include "nodes/plannodes.h"
 #include "parser/parse_node.h"
 #include "utils/relcache.h"
 
@@ -18,5 +19,7 @@
  */
 extern Node *ecp_condition_parse(ParseState *pstate, Relation rel,
 								 const char *text);
+extern PlannedStmt *ecp_condition_plan(Relation rel, Query *query,
+									   const char *text);
 
 #endif							/* ECP_CONDITION_H */

@@ -20,7 +20,6 @@
 #include "base/compat.h"
 #include "base/condition.h"
 #include "base/policy_scan.h"
-#include "base/user_index.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
 #include "executor/execdesc.h"
@@ -30,10 +29,8 @@
 #include "nodes/params.h"
 #include "parser/parse_node.h"
 #include "parser/parse_relation.h"
-#include "rewrite/rewriteHandler.h"
 #include "storage/shmem.h"
 #include "tcop/dest.h"
-#include "tcop/tcopprot.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -250,7 +247,6 @@ static EcpPolicyScan *
 scan_begin(Relation rel, Query *query, Snapshot snapshot, ParamListInfo params)
 {
 	EcpPolicyScan *scan = palloc0_object(EcpPolicyScan);
-	List	   *indexes;
 
 	scan->receiver.pub.receiveSlot = receive_slot;
 	scan->receiver.pub.rStartup = receive_startup;
@@ -260,10 +256,7 @@ scan_begin(Relation rel, Query *query, Snapshot snapshot, ParamListInfo params)
 
 	scan->params = params;
 	scan->snapshot = snapshot;
-	query = linitial_node(Query, QueryRewrite(query));
-	indexes = ecp_indexes_fold(RelationGetRelid(rel));
-	scan->plan = ecp_plan_query(query, policy_text);
-	ecp_indexes_close(indexes);
+	scan->plan = ecp_condition_plan(rel, query, policy_text);
 	/* for one row it would take longer than all else */
 	if (params)
 		scan->plan->jitFlags = PGJIT_NONE;

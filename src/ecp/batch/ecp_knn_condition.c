@@ -26,17 +26,21 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/transam.h"
 #include "base/compat.h"
 #include "base/condition.h"
-#include "base/user_index.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "ecp/batch/ecp_knn_condition.h"
+#include "ecp/batch/ecp_user_table.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/page/ecp_attr.h"
+#include "ecp/page/ecp_meta.h"
+#include "ecp/page/ecp_prepare.h"
 #include "executor/execdesc.h"
 #include "executor/executor.h"
 #include "executor/nodeIndexscan.h"
@@ -47,16 +51,15 @@
 #include "optimizer/optimizer.h"
 #include "parser/parse_oper.h"
 #include "parser/parse_relation.h"
-#include "rewrite/rewriteHandler.h"
 #include "storage/shmem.h"
 #include "tcop/dest.h"
-#include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
+#include "vector/vector_value.h"
 
 /* Takes the rows of a search. */
 typedef struct ConditionReceiver
@@ -79,9 +82,13 @@ static bool
 receive_row(TupleTableSlot *slot, DestReceiver *self)
 {
 	ConditionReceiver *receiver = (ConditionReceiver *) self;
-	int			n = receiver->n++;
+	int			n = receiver->n;
 
 	slot_getallattrs(slot);
+	/* of a row without a vector, which sorts last */
+	if (slot->tts_isnull[1])
+		return true;
+	receiver->n++;
 	receiver->tids[n] = *(ItemPointer) DatumGetPointer(slot->tts_values[0]);
 	receiver->rows[n].item = 0;
 	receiver->rows[n].rank = DatumGetFloat8(slot->tts_values[1]);
@@ -123,7 +130,7 @@ expression_is_foreign(Node *node, void *context)
 	if (node == NULL)
 		return false;
 	/* a domain's constraints call functions, too */
-	if (IsA(node, CoerceToDomain))
+	if (IsA(node, CoerceToDomain) || ecp_is_json_expr(node))
 		return true;
 	return check_functions_in_node(node, function_is_foreign, context) ||
 		expression_tree_walker(node, expression_is_foreign, context);
@@ -376,11 +383,12 @@ ecp_knn_condition_plan(EcpKnnCondition *condition, Relation heap, Relation index
 	Query	   *query = query_create(heap, index, k, condition->text);
 
 	Assert(k > 0);
+	condition->heap = heap;
+	condition->index = index;
 	condition->snapshot = snapshot;
 	condition->type = index->rd_opcintype[0];
 	condition->k = k;
-	query = linitial_node(Query, QueryRewrite(query));
-	condition->plan = ecp_plan_query(query, condition->text);
+	condition->plan = ecp_condition_plan(heap, query, condition->text);
 	ecp_indexes_close(indexes);
 	/* each search would be compiled anew */
 	condition->plan->jitFlags = PGJIT_NONE;
@@ -396,18 +404,61 @@ ecp_knn_condition_free(EcpKnnCondition *condition)
 	pfree(condition);
 }
 
+/* Keep a row whose distance is NaN, if the index has it. */
+static void
+keep_indexed(const ItemPointerData *tid, Datum value, void *arg)
+{
+	EcpKnnCondition *condition = arg;
+	ConditionReceiver *receiver = &condition->run->receiver;
+	EcpIndexState state;
+	EcpVector	vector;
+
+	ecp_meta_read_state(condition->index, &state);
+	ecp_vector_read(value, state.meta.ecpm_column_type, &vector);
+	if (ecp_prepare(&state.meta, &vector,
+					palloc(ecp_vector_bytes(state.meta.ecpm_leader_elem,
+											vector.dims))))
+		receiver->tids[receiver->n++] = *tid;
+	ecp_vector_release(&vector);
+}
+
+/*
+ * Leave out the rows that a plan other than a scan of the index has found and that
+ * are not in it: by cosine those that have no direction.  Their distances are NaN,
+ * and last.
+ */
+static void
+leave_out(EcpKnnCondition *condition)
+{
+	ConditionReceiver *receiver = &condition->run->receiver;
+	ItemPointerData *tids;
+	int			n = receiver->n;
+
+	while (receiver->n > 0 && isnan(receiver->rows[receiver->n - 1].rank))
+		receiver->n--;
+	n -= receiver->n;
+	if (n == 0)
+		return;
+	tids = palloc_array(ItemPointerData, n);
+	memcpy(tids, receiver->tids + receiver->n, n * sizeof(ItemPointerData));
+	ecp_user_table_fetch(condition->heap, condition->index, condition->snapshot,
+						 tids, n, keep_indexed, condition);
+	pfree(tids);
+}
+
 int
 ecp_knn_condition_search(EcpKnnCondition *condition, Datum vector,
 						 EcpRanked *rows, ItemPointerData *tids)
 {
-	EcpKnnConditionRun *run = condition->run;
-	bool		again = run != NULL;
+	bool		again = condition->run != NULL;
 	MemoryContext old = MemoryContextSwitchTo(condition->context);
+	EcpKnnConditionRun *run;
 	int			n;
 
 	CHECK_FOR_INTERRUPTS();
 	if (!again)
-		run = run_begin(condition);
+		condition->run = run_begin(condition);
+	run = condition->run;
 	/* a rescan evaluates it at once */
 	run->params->params[0].value = vector;
 	run->params->params[0].isnull = false;
@@ -417,15 +468,15 @@ ecp_knn_condition_search(EcpKnnCondition *condition, Datum vector,
 	run->receiver.tids = tids;
 	run->receiver.n = 0;
 	ecp_executor_run(run->desc, 0);
+	leave_out(condition);
 	n = run->receiver.n;
 	Assert(n <= condition->k);
 
 	MemoryContextSwitchTo(old);
-	if (plan_is_scan(condition))
-		condition->run = run;
-	else
+	if (!plan_is_scan(condition))
 	{
 		run_end(run);
+		condition->run = NULL;
 		MemoryContextReset(condition->context);
 	}
 	return n;

@@ -21,6 +21,8 @@ typedef struct EcpKnnConditionRun EcpKnnConditionRun;
 typedef struct EcpKnnCondition
 {
 	const char *text;
+	Relation	heap;
+	Relation	index;
 	Snapshot	snapshot;
 	PlannedStmt *plan;			/* of a search with the condition, for one
 								 * query */

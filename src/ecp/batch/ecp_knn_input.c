@@ -184,14 +184,19 @@ input_take_rows(EcpKnnInput *input)
 	}
 }
 
-/* Take the queries from the rows of a user's query. */
+/* Take the queries from the rows of a user's query, which only reads. */
 static void
 input_read_query(EcpKnnInput *input, const char *sql)
 {
+	SPIPlanPtr	plan;
 	Portal		portal;
 
 	SPI_connect();
-	portal = ecp_user_table_query(sql);
+	plan = SPI_prepare(sql, 0, NULL);
+	if (plan == NULL)
+		elog(ERROR, "could not prepare query: %s",
+			 SPI_result_code_string(SPI_result));
+	portal = SPI_cursor_open(NULL, plan, NULL, NULL, true);
 	do
 	{
 		CHECK_FOR_INTERRUPTS();

@@ -14,7 +14,6 @@
 #include "ecp/batch/ecp_user_table.h"
 #include "ecp/define/ecp_class.h"
 #include "executor/executor.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
@@ -137,21 +136,6 @@ ecp_user_table_fetch(Relation heap, Relation index, Snapshot snapshot,
 			table_rows_visit(&rows, visitor, arg);
 	}
 	ecp_user_table_rows_end(&rows);
-}
-
-/*
- * A cursor on a query that only reads.  SPI is connected; the plan lasts until
- * SPI_finish().
- */
-Portal
-ecp_user_table_query(const char *sql)
-{
-	SPIPlanPtr	plan = SPI_prepare(sql, 0, NULL);
-
-	if (plan == NULL)
-		elog(ERROR, "could not prepare query: %s",
-			 SPI_result_code_string(SPI_result));
-	return SPI_cursor_open(NULL, plan, NULL, NULL, true);
 }
 
 void

@@ -12,7 +12,6 @@
 #include "base/user_index.h"
 #include "ecp/page/ecp_page.h"
 #include "nodes/execnodes.h"
-#include "utils/portal.h"
 
 /* What evaluates what an index has of a row. */
 typedef struct EcpUserTableRows
@@ -48,7 +47,6 @@ extern void ecp_user_table_scan(Relation heap, Relation index, TableScanDesc sca
 extern void ecp_user_table_fetch(Relation heap, Relation index, Snapshot snapshot,
 								 const ItemPointerData *tids, int ntids,
 								 EcpUserTableVisitor visitor, void *arg);
-extern Portal ecp_user_table_query(const char *sql);
 
 /* A column that a user names, as SELECT would find it: also a system column. */
 typedef struct EcpUserColumn

@@ -35,6 +35,7 @@
 #include "access/tableam.h"
 #include "base/compat.h"
 #include "base/shards.h"
+#include "catalog/pg_type.h"
 #include "common/pg_prng.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/batch/ecp_user_table.h"
@@ -48,7 +49,6 @@
 #include "ecp/search/ecp_scan.h"
 #include "ecp/search/ecp_search.h"
 #include "ecp/search/ecp_target.h"
-#include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
@@ -72,9 +72,6 @@
 /* Queries unlike the user's, for the curve, and seconds that they may take. */
 #define ECP_RECALL_OTHERS		400
 #define ECP_RECALL_SECONDS		10
-
-/* Rows fetched from SPI at a time. */
-#define ECP_RECALL_FETCH		1000
 
 /* A query, without its vector. */
 typedef struct EcpRecallQuery
@@ -209,44 +206,29 @@ recall_take_sample(EcpRecall *recall)
 
 /* Take the first vectors that the user's query returns. */
 static void
-recall_run(EcpRecall *recall, const char *sql)
+recall_run(EcpRecall *recall, Datum sql)
 {
 	ItemPointerData none;
-	Portal		portal;
+	EcpKnnInput input;
 
 	ItemPointerSetInvalid(&none);
-	SPI_connect();
-	portal = ecp_user_table_query(sql);
-	do
+	ecp_knn_input_init(&input, recall->index);
+	ecp_knn_input_read(&input, sql, TEXTOID);
+	while (tuplestore_gettupleslot(input.store, true, false, recall->slot))
 	{
-		Oid			convert;
+		bool		isnull;
+		Datum		value = slot_getattr(recall->slot, 2, &isnull);
 
 		CHECK_FOR_INTERRUPTS();
-		SPI_cursor_fetch(portal, true, ECP_RECALL_FETCH);
-		convert = ecp_user_table_conversion(recall->index,
-											SPI_gettypeid(SPI_tuptable->tupdesc, 1),
-											false);
-		for (uint64 i = 0; i < SPI_processed; i++)
-		{
-			bool		isnull;
-			Datum		value = SPI_getbinval(SPI_tuptable->vals[i],
-											  SPI_tuptable->tupdesc, 1,
-											  &isnull);
-
-			if (!isnull && OidIsValid(convert))
-				value = OidFunctionCall1(convert, value);
-			if (!isnull)
-				recall_take_query(&none, value, recall);
-		}
-		SPI_freetuptable(SPI_tuptable);
-	} while (SPI_processed > 0);
-	SPI_cursor_close(portal);
-	SPI_finish();
+		if (!isnull)
+			recall_take_query(&none, value, recall);
+	}
+	tuplestore_end(input.store);
 }
 
 /* Take the queries. */
 static void
-recall_prepare(EcpRecall *recall, const char *queries, int seed)
+recall_prepare(EcpRecall *recall, const NullableDatum *queries, int seed)
 {
 	recall->queries = palloc0(mul_size(recall->nsamples,
 									   sizeof(EcpRecallQuery)));
@@ -255,8 +237,8 @@ recall_prepare(EcpRecall *recall, const char *queries, int seed)
 	ecp_knn_input_init(&recall->input, recall->index);
 	recall->slot = MakeSingleTupleTableSlot(recall->input.desc,
 											&TTSOpsMinimalTuple);
-	if (queries)
-		recall_run(recall, queries);
+	if (!queries->isnull)
+		recall_run(recall, queries->value);
 	else
 		recall_take_sample(recall);
 }
@@ -575,9 +557,7 @@ ecp_recall(PG_FUNCTION_ARGS)
 						   &nprobes);
 	if (!EcpIndexIsEmpty(&recall.state))
 	{
-		recall_prepare(&recall,
-					   PG_ARGISNULL(5) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(5)),
-					   PG_GETARG_INT32(4));
+		recall_prepare(&recall, &fcinfo->args[5], PG_GETARG_INT32(4));
 		if (recall.store)
 			recall_store(&recall);
 		else
