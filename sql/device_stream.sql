@@ -121,6 +121,11 @@ SELECT * FROM ecp_read_window('frame', 1, 'epoch', 0, 0, 32768, 32768, 64, 64);
 CREATE TABLE frame_text (stream int, t timestamptz, x bigint, y bigint, data bytea);
 INSERT INTO frame_text VALUES (1, 'epoch', 0, 0, '');
 SELECT * FROM ecp_read_window('frame_text', 1, 'epoch', 0, 0, 64, 64, 64, 64);
+-- casts would be its owner's
+ALTER TABLE frame_text ALTER x TYPE int, ALTER y TYPE int, ALTER stream TYPE bigint;
+SELECT * FROM ecp_read_window('frame_text', 1, 'epoch', 0, 0, 64, 64, 64, 64);
+ALTER TABLE frame_text ALTER stream TYPE int, ALTER t TYPE timestamp;
+SELECT * FROM ecp_stream_bench('frame_text', '{1}');
 DROP TABLE frame_text;
 -- in three dimensions one plane is read, the first unless another one is asked
 -- for: of the extent that has it, where extents are more than one plane deep
@@ -195,6 +200,14 @@ FROM ecp_stream_bench('frame', '{8,6}', time_slice => 0.1, slices => 2);
 SELECT stream, frames FROM ecp_stream_bench('frame', '{4,2}', time_slice => 0.1, slices => 1, harmonise => true);
 SELECT count(*) FROM ecp_stream_bench('frame', '{1,1,1}');
 SELECT count(*) FROM ecp_stream_bench('pg_class', '{1}');
+-- a stream that is NULL, and one of no time
+CREATE TABLE frame_null (stream int, t timestamptz, ext int, data bytea);
+INSERT INTO frame_null VALUES (NULL, 'epoch', 0, ''), (1, NULL, 0, ''), (2, 'epoch', 0, '');
+SELECT count(*) FROM ecp_stream_bench('frame_null', '{1,1,1}', time_slice => 0.01, slices => 1);
+SELECT count(*) FROM ecp_stream_bench('frame_null', '{1}', time_slice => 0.01, slices => 1);
+DELETE FROM frame_null WHERE t IS NULL;
+SELECT count(*) FROM ecp_stream_bench('frame_null', '{1}', time_slice => 0.01, slices => 1);
+DROP TABLE frame_null;
 DELETE FROM ecp_device;
 DROP TABLE frame;
 DROP TABLESPACE ecp_stream_a;

@@ -515,5 +515,240 @@ is( $node->psql(
 	'placement, inserts and maintenance work');
 is(planted_calls(), $before + 1, 'nothing that was planted was called');
 
+# ----------------------------------------------------------------------
+# What an index can hold of its owner's: expressions, predicates, casts, operators,
+# constraints of domains.  Whoever calls a function of ours, or searches, runs none of
+# it; a plain query runs what the same query runs where the index is a btree.
+
+$node->safe_psql('postgres',
+	'CREATE DATABASE owned OWNER proprietor; CREATE ROLE reader LOGIN;');
+
+sub as_owner
+{
+	return $node->safe_psql('owned', $_[0],
+		extra_params => [ '-U', 'proprietor' ]);
+}
+
+# Run statements, each in a session of its own, so that nothing is known of an index;
+# returns for each how often something planted was called, and its error.
+sub run_all
+{
+	my ($role, @statements) = @_;
+	my $script = join '', map {
+		"\\c - $role\n\\warn #statement $_\nSET enable_seqscan = off;\n$statements[$_];\n"
+	} 0 .. $#statements;
+	my (undef, undef, $stderr) =
+	  $node->psql('owned', $script, on_error_stop => 0);
+	my (undef, @parts) = split /^#statement \d+(?:\n|\z)/m, $stderr, -1;
+
+	is(scalar @parts, scalar @statements, "$role runs all statements");
+	return map {
+		{
+			calls => scalar(() = /planted: \w+ called by (?!proprietor)/g),
+			error => /ERROR:  (.*)/ ? $1 : ''
+		}
+	} @parts;
+}
+
+my $says = q(LANGUAGE plpgsql IMMUTABLE AS $p$
+	BEGIN
+		IF current_user <> 'proprietor' THEN
+			RAISE WARNING 'planted: %1$s called by %%', current_user;
+		END IF;
+		RETURN %2$s;
+	END $p$);
+as_owner(
+	sprintf(
+		"CREATE SCHEMA trap; CREATE SCHEMA calls; CREATE EXTENSION ecp SCHEMA trap;
+	GRANT USAGE ON SCHEMA trap, calls TO PUBLIC;
+	CREATE TYPE trap.thing AS (a integer, b text);
+	CREATE TYPE trap.kind AS ENUM ('x', 'y');
+	CREATE TYPE trap.wrapped AS (v real[]);
+	CREATE TYPE trap.other AS (a integer, b text);
+	CREATE FUNCTION trap.p_other(trap.other) RETURNS trap.thing %s;
+	CREATE CAST (trap.other AS trap.thing) WITH FUNCTION trap.p_other AS IMPLICIT;
+	CREATE FUNCTION trap.p_small(integer) RETURNS boolean %s;
+	CREATE DOMAIN trap.small AS integer CHECK (trap.p_small(VALUE));
+	CREATE FUNCTION trap.p_vector(integer, real[]) RETURNS real[] %s;
+	CREATE FUNCTION trap.p_unwrap(trap.wrapped) RETURNS real[] %s;
+	CREATE FUNCTION trap.p_operator(real[], integer) RETURNS real[] %s;
+	CREATE FUNCTION trap.p_key(integer) RETURNS integer %s;
+	CREATE FUNCTION trap.p_true(integer) RETURNS boolean %s;
+	CREATE FUNCTION trap.p_check(real[]) RETURNS boolean %s;
+	CREATE CAST (trap.wrapped AS real[]) WITH FUNCTION trap.p_unwrap AS IMPLICIT;
+	CREATE OPERATOR trap.### (LEFTARG = real[], RIGHTARG = integer, FUNCTION = trap.p_operator);
+	CREATE DOMAIN trap.checked AS real[] CHECK (trap.p_check(VALUE));
+	CREATE TABLE calls.queries AS SELECT '{1,2,1}'::real[] AS v FROM generate_series(1, 2);
+	CREATE TABLE calls.some AS SELECT g AS id FROM generate_series(1, 100) g;",
+		map { sprintf $says, @$_ }[ 'cast', 'ROW($1.a, $1.b)::trap.thing' ],
+		[ 'domain', '$1 < 200' ],
+		[ 'function', '$2' ],
+		[ 'cast', '$1.v' ],
+		[ 'operator', '$1' ],
+		[ 'key', '$1' ],
+		[ 'predicate', '$1 > 0' ],
+		[ 'domain', 'true' ]));
+
+# the columns of an index, its predicate, and the vector that a query names
+my %places = (
+	plain => [ 'v, id', '', 'v' ],
+	function => [ 'trap.p_vector(id, v), id', '', 'trap.p_vector(id, v)' ],
+	constant_function =>
+	  [ "trap.p_vector(id, '{1,2,3}')", '', "trap.p_vector(id, '{1,2,3}')" ],
+	operator =>
+	  [ '(v OPERATOR(trap.###) id), id', '', '(v OPERATOR(trap.###) id)' ],
+	cast => [ '(w::real[])', '', '(w::real[])' ],
+	domain => [ 'd, id', '', 'd' ],
+	to_domain => [ '(v::trap.checked)', '', '(v::trap.checked)' ],
+	key => [ 'v, trap.p_key(id)', '', 'v' ],
+	second_key => [ '(dv::real[]), trap.p_key(id)', '', '(dv::real[])' ],
+	constant_key => [ 'v, trap.p_key(1)', '', 'v' ],
+	tags => [ 'v, things, smalls', '', 'v' ],
+	include => [ 'v) INCLUDE (d, w, id', '', 'v' ],
+	predicate => [ 'v', 'trap.p_true(id)', 'v' ],
+	constant_predicate => [ 'v', 'trap.p_true(1)', 'v' ],
+	constant_part => [ 'v', 'trap.p_true(1) AND id > 0', 'v' ]);
+my $search = q(OPERATOR(trap.<->) '{1,2,1}'::real[] LIMIT 3);
+
+sub shapes
+{
+	my ($table, $vector, $predicate) = @_;
+
+	return (
+		"SELECT id FROM $table ORDER BY $vector $search",
+		"SELECT id FROM $table WHERE id < 50 ORDER BY $vector $search",
+		"SELECT id FROM $table WHERE id IN (SELECT id FROM calls.some) ORDER BY $vector $search",
+		"SELECT id FROM $table WHERE $vector OPERATOR(trap.@<->) ROW('{1,1,1}', 3)::trap.ecp_real_ball",
+		"SELECT q.v, n.id FROM calls.queries q, LATERAL (SELECT id FROM $table ORDER BY $vector OPERATOR(trap.<->) q.v LIMIT 3) n",
+		"SELECT ROW(1, 'b')::trap.thing = ANY (things) FROM $table WHERE ROW(1, 'b')::trap.thing = ANY (things) ORDER BY $vector $search",
+		"SELECT id FROM $table WHERE ROW(3, 'c')::trap.other = ANY (things) ORDER BY $vector $search",
+		"SELECT id FROM $table WHERE 500 = ANY (smalls) ORDER BY $vector $search",
+		$predicate
+		? "SELECT id FROM $table WHERE $predicate ORDER BY $vector $search"
+		: (),
+		"SELECT count(*) FROM $table",
+		"INSERT INTO $table SELECT * FROM $table WHERE id = 7",
+		"UPDATE $table SET id = 500 WHERE id = 8",
+		"VACUUM $table",
+		"ANALYZE $table",
+		"REINDEX TABLE $table");
+}
+
+# calls of ours about an index: those above, of this one
+my @about_index =
+  grep { /'trap\.(items_v|plain_v|items_id)'/ && !/trap\.far/ } @calls;
+cmp_ok(scalar @about_index, '>=', 30, 'functions that take an index');
+
+foreach my $method (qw(full half codes betree))
+{
+	foreach my $place (sort keys %places)
+	{
+		my ($columns, $predicate, $vector) = @{ $places{$place} };
+		my ($ours, $core) =
+		  map { "trap.${place}_${method}_$_" } qw(ours core);
+
+		# what has no exact distances has no index-only scans
+		next if $method eq 'codes' && $place eq 'include';
+		# a betree is on keys
+		next if $method eq 'betree' && $columns !~ /^v, |^v$/;
+		$columns =~ s/^v, |^v$/id, / if $method eq 'betree';
+		$columns =~ s/, $//;
+		foreach ([ $ours, $method eq 'betree' ? 'betree' : 'ecp' ],
+			[ $core, 'btree' ])
+		{
+			my ($table, $am) = @$_;
+
+			as_owner(
+				"CREATE TABLE $table (id integer, v real[], dv float8[], w trap.wrapped, d trap.checked,
+					kind trap.kind, what trap.thing, things trap.thing[], smalls trap.small[]);
+				INSERT INTO $table SELECT g, a, a, ROW(a)::trap.wrapped, a, 'x', ROW(g % 5, 'b')::trap.thing,
+						ARRAY[ROW(g % 5, 'c')::trap.thing], ARRAY[g]::trap.small[]
+					FROM (SELECT g, ARRAY[g, g % 7, 1]::real[] AS a FROM generate_series(1, 120) g) AS rows;
+				CREATE INDEX ON $table USING $am ($columns)"
+				  . ($am eq 'ecp' ? " WITH (vectors = $method)" : '')
+				  . ($predicate   ? " WHERE $predicate"         : '')
+				  . "; GRANT SELECT ON $table TO reader; ANALYZE $table;");
+		}
+		my $index = as_owner(
+			"SELECT indexrelid::regclass FROM pg_index WHERE indrelid = '$ours'::regclass"
+		);
+		my $kind = $method eq 'betree' ? 'items_id' : '(?:items|plain)_v';
+		my @about = map { s/'trap\.$kind'/'$index'/gr }
+		  grep { /'trap\.$kind'/ } @about_index;
+
+		foreach my $role (qw(postgres reader))
+		{
+			my @results = run_all($role, map { "SELECT * FROM $_" } @about);
+			my @queries = shapes($ours, $vector, $predicate);
+			my @with = run_all($role, @queries);
+			my @without = run_all($role, shapes($core, $vector, $predicate));
+			my $runs = '';
+
+			foreach (0 .. $#about)
+			{
+				my ($calls, $error) = @{ $results[$_] }{qw(calls error)};
+
+				$runs .= "$about[$_]: $calls calls\n" if $calls > 0;
+				$runs .= "$about[$_]: $error\n"
+				  if $error !~
+				  /^$|permission denied|must be owner|cannot be searched with a condition$|is constant$/;
+			}
+			foreach (0 .. $#queries)
+			{
+				$runs .=
+				  "$queries[$_]: $with[$_]{calls} calls, $without[$_]{calls} by core\n"
+				  if $with[$_]{calls} > $without[$_]{calls};
+				$runs .= "$queries[$_]: $with[$_]{error}\n"
+				  if $with[$_]{error} ne ''
+				  && $with[$_]{error} !~ /permission denied|must be owner/;
+			}
+			is($runs, '', "$place, $method: nothing runs as $role");
+		}
+	}
+}
+
+# of a table of extents: types with casts of the owner's, and indexes
+$node->safe_psql('owned',
+	'CREATE EXTENSION ecp_storage SCHEMA trap; GRANT EXECUTE ON FUNCTION trap.ecp_stream_bench TO reader;'
+);
+as_owner(
+	sprintf(
+		q(CREATE TYPE trap.wrapped_stream AS (s integer);
+	CREATE FUNCTION trap.p_stream(trap.wrapped_stream) RETURNS integer %s;
+	CREATE CAST (trap.wrapped_stream AS integer) WITH FUNCTION trap.p_stream AS IMPLICIT;
+	CREATE TABLE trap.cast_frames (stream trap.wrapped_stream, t timestamptz, x integer, y integer, data bytea);
+	INSERT INTO trap.cast_frames VALUES (ROW(1), 'epoch', 0, 0, '\\x01');
+	CREATE TABLE trap.frames (stream integer, t timestamptz, x integer, y integer, data bytea);
+	INSERT INTO trap.frames VALUES (1, 'epoch', 0, 0, '\\x01');
+	CREATE INDEX ON trap.frames USING betree (stream, trap.p_key(1)) WHERE trap.p_true(1) AND stream > 0;
+	CREATE TABLE trap.constant_frames AS SELECT * FROM trap.frames;
+	CREATE INDEX ON trap.constant_frames USING betree (stream) WHERE trap.p_true(1);
+	GRANT SELECT ON trap.cast_frames, trap.frames, trap.constant_frames TO reader;),
+		sprintf($says, 'cast', '$1.s')));
+foreach my $role (qw(postgres reader))
+{
+	my $planted = () =
+	  slurp_file($node->logfile) =~
+	  /planted: \w+ called by (?!proprietor)\w/g;
+	my @results = run_all(
+		$role,
+		map {
+			(   "SELECT 1 / extents FROM trap.ecp_read_window('trap.$_', 1, 'epoch', 0, 0, 1, 1, 1, 1)",
+				"SELECT 1 / frames FROM trap.ecp_stream_bench('trap.$_', '{1}', 0.01, 1)"
+			)
+		} qw(cast_frames frames constant_frames));
+
+	is_deeply(
+		[ map { $_->{error} =~ s/.*(integer|constant)$/$1/r } @results ],
+		[ 'integer', 'integer', '', '', 'constant', 'constant' ],
+		"tables of extents as $role");
+	is( scalar(
+			() =
+			  slurp_file($node->logfile) =~
+			  /planted: \w+ called by (?!proprietor)\w/g),
+		$planted,
+		'nothing that was planted was called');
+}
+
 $node->stop;
 done_testing();
