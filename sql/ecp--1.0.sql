@@ -1102,7 +1102,7 @@ CREATE FUNCTION ecp_last_scan(OUT indexrelid regclass, OUT wanted bigint,
 	OUT filtered bigint, OUT returned bigint, OUT dropped bigint, OUT stop text)
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED STRICT;
 COMMENT ON FUNCTION ecp_last_scan() IS
-	'what the last scan of an ecp index in this session was asked for, read, dropped and returned, and why it stopped';
+	'what the last scan of an ecp index in this session was asked for, read, dropped and returned, and why it stopped (a query whose plan has none changes nothing)';
 
 CREATE FUNCTION ecp_recall(index regclass, k integer DEFAULT 10,
 	probes integer[] DEFAULT NULL, samples integer DEFAULT 100,

@@ -26,6 +26,9 @@ EXECUTE by_l2(NULL);
 SELECT estimated_recall, stop FROM ecp_last_scan();
 EXECUTE by_l2('{1,2,3}');
 SELECT stop FROM ecp_last_scan();
+EXPLAIN (COSTS OFF) SELECT id FROM nullq_t ORDER BY v <-> NULL LIMIT 3;
+SELECT count(*) FROM (SELECT id FROM nullq_t ORDER BY v <-> NULL LIMIT 3) s;
+SELECT stop FROM ecp_last_scan();
 -- also when the settings would end the scan
 SET ecp.iterative_scan = off;
 SET ecp.max_scan_tuples = 10;
