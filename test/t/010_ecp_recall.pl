@@ -189,6 +189,24 @@ like(
 my ($lower, $share) =
   $stderr =~ /HINT:  A target_recall of (\S+) takes (\d+) %/
   or fail('it has a hint');
+my $notice =
+  qr/NOTICE:  searches of index "hard_i" read \d+ % of its clusters for a recall of 0\.999$/m;
+my $one_search =
+  q(SET enable_seqscan = off; SELECT id FROM hard ORDER BY v <-> (SELECT v FROM hard LIMIT 1) LIMIT 1);
+foreach my $set (
+	'ALTER INDEX hard_i SET (target_recall = 0.999)',
+	'SET ecp.target_recall = 0.999',
+	'BEGIN; SET LOCAL ecp.target_recall = 0.999')
+{
+	$node->psql(
+		'postgres',
+		"$set; $one_search; $one_search",
+		stderr => \$stderr);
+	is(scalar(() = $stderr =~ /$notice/g),
+		1, "the next search says so after $set");
+}
+$node->psql('postgres', $one_search, stderr => \$stderr);
+is($stderr, '', 'and no other');
 my $advice = q(SELECT advice FROM ecp_index_drift('hard_i'));
 like(
 	$node->safe_psql('postgres', $advice),

@@ -364,23 +364,6 @@ build_recall_curve(EcpBuild *build, double seconds)
 	ecp_recall_curve_end(curve);
 }
 
-/* Tell if the recall target takes much of the index, and what would not. */
-static void
-build_notice_target(const EcpBuild *build)
-{
-	EcpTargetShare share;
-
-	if (!ecp_target_takes_much(build->index, &build->state.meta, &share))
-		return;
-	ereport(NOTICE,
-			(errmsg("searches of index \"%s\" read %.0f %% of its clusters for a recall of %g",
-					RelationGetRelationName(build->index), 100 * share.share,
-					share.target),
-			 errdetail("The nearest rows of the queries that were tried are spread over many clusters."),
-			 errhint("A target_recall of %g takes %.0f %%.",
-					 share.lower, 100 * share.lower_share)));
-}
-
 /* Write the metapage, after everything that it refers to. */
 static void
 build_write_meta(Relation index, ForkNumber fork, const EcpMetaPageData *meta)
@@ -433,7 +416,7 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 	build.state.meta.ecpm_build_tuples = build.assigned.rows;
 	build_recall_curve(&build, clock_seconds(&clock) * RECALL_SHARE);
 	clock_phase(&clock, -1, 0);
-	build_notice_target(&build);
+	ecp_target_tell(build.index, &build.state.meta);
 	if (build.team)
 		ecp_build_team_end(build.team);
 	ecp_stat_create(index);

@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
 #include "base/core_statement.h"
 #include "base/user_index.h"
 #include "ecp/define/ecp_options.h"
@@ -31,6 +32,7 @@ int			ecp_max_scan_tuples;
 int			ecp_prefetch;
 int			ecp_probes;
 double		ecp_target_recall;
+bool		ecp_target_changed;
 
 static relopt_kind options_kind;
 
@@ -142,8 +144,16 @@ options_init_storage(void)
 static bool
 options_check_target(double *value, void **extra, GucSource source)
 {
+	static double last = 0;		/* SET LOCAL in each transaction says it once */
+
 	if (*value == 0 || *value >= ECP_TARGET_RECALL_MIN)
+	{
+		if (*value > 0 && *value != last && source >= PGC_S_SESSION &&
+			!InitializingParallelWorker)
+			ecp_target_changed = true;
+		last = *value;
 		return true;
+	}
 	GUC_check_errdetail("Valid values are between \"%f\" and \"%f\", and 0 for the storage parameter of the index.",
 						ECP_TARGET_RECALL_MIN, ECP_TARGET_RECALL_MAX);
 	return false;
@@ -315,7 +325,10 @@ options_check_names(Datum reloptions)
 	}
 }
 
-/* Does the session set a storage parameter that only a build reads?  Tell. */
+/*
+ * Does the session set a storage parameter that only a build reads?  Tell.  The next
+ * search tells of target_recall.
+ */
 static void
 options_tell_build(void)
 {
@@ -325,6 +338,8 @@ options_tell_build(void)
 	{
 		const char *name = lfirst_node(DefElem, lc)->defname;
 
+		if (strcmp(name, "target_recall") == 0)
+			ecp_target_changed = true;
 		if (options_is_known(name) &&
 			!options_name_in(name, options_live, lengthof(options_live)))
 			ereport(NOTICE,

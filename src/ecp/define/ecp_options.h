@@ -104,6 +104,8 @@ extern EcpOptions ecp_options_get(Relation index);	/* with defaults */
 
 extern int	ecp_probes;			/* 0 = by the recall target */
 extern double ecp_target_recall;	/* 0 = the index's */
+extern bool ecp_target_changed; /* the session has set a target since its last
+								 * search */
 extern bool ecp_enable_batch_join;
 extern bool ecp_approximate_radius; /* without ORDER BY and LIMIT */
 extern int	ecp_iterative_scan; /* EcpIterativeScan */

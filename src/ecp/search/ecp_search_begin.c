@@ -156,6 +156,11 @@ search_set_plan(EcpSearch *search)
 	if (request->filtered || request->tested)
 		rows = Max(rows, ECP_TARGET_K);
 	ecp_target_plan(search->probe.index, &search->state.meta, rows, plan);
+	if (ecp_target_changed)
+	{
+		ecp_target_changed = false;
+		ecp_target_tell(search->probe.index, &search->state.meta);
+	}
 	/* where only the time says how much is read, it is all used */
 	if (search->budget.ms > 0 && ecp_target_recall == 0 && plan->adaptive)
 		ecp_target_plan_best(&search->state.meta, plan);

@@ -378,6 +378,21 @@ ecp_target_takes_much(Relation index, const EcpMetaPageData *meta,
 	return share->share > TARGET_MUCH_SHARE;
 }
 
+void
+ecp_target_tell(Relation index, const EcpMetaPageData *meta)
+{
+	EcpTargetShare share;
+
+	if (!ecp_target_takes_much(index, meta, &share))
+		return;
+	ereport(NOTICE,
+			(errmsg("searches of index \"%s\" read %.0f %% of its clusters for a recall of %g",
+					RelationGetRelationName(index), 100 * share.share, share.target),
+			 errdetail("The nearest rows of the queries that were tried are spread over many clusters."),
+			 errhint("A target_recall of %g takes %.0f %%.",
+					 share.lower, 100 * share.lower_share)));
+}
+
 /*
  * Clusters that the first window has to have when a share of the rows passes
  * the conditions.

@@ -115,6 +115,7 @@ typedef struct EcpTargetShare
  */
 extern bool ecp_target_takes_much(Relation index, const EcpMetaPageData *meta,
 								  EcpTargetShare *share);
+extern void ecp_target_tell(Relation index, const EcpMetaPageData *meta);
 
 /* What a fixed number of probes becomes when only a share of the rows passes. */
 extern double ecp_target_filter_probes(double probes, double share,
