@@ -243,6 +243,13 @@ foreach my $case ([ pd_upper => 14, 0 ], [ pd_lower => 12, 200 ])
 		[qw(search insert check)],
 		[qw(delete vacuum maintain)]);
 }
+# an insert would meet it
+my ($free) =
+  grep { !vec(substr($whole{qi}[1], 24), $_, 1) } 2 .. $blocks{qi} - 1;
+damaged(
+	'free page that the server refuses', 'qi',
+	sub { substr($_[0][$free], 14, 2) = pack('S', 8175) }, ['check'],
+	[qw(search insert_all vacuum maintain)]);
 damaged(
 	'more clusters than blocks',
 	'ti',

@@ -817,6 +817,13 @@ betree_index_check(PG_FUNCTION_ARGS)
 		betree_entry_end(&entry);
 	}
 	PG_END_TRY();
+	/* free pages are read, as they are before something is written to them */
+	for (BlockNumber blk = 0; blk < state.visited.nblocks; blk++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!betree_block_set_has(&state.visited, blk))
+			ReleaseBuffer(ReadBuffer(user.index, blk));
+	}
 	if (heapallindexed)
 	{
 		check_heap(&state, user.heap, snapshot);

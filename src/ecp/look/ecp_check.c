@@ -257,7 +257,8 @@ check_entry_page(EcpCheck *check, const EcpRun *run, int level,
 
 /*
  * Check an entry page of a run beyond those in use: no search would find rows
- * on it (I5).
+ * on it (I5).  And read it, as a vector page that may be in no use yet: an insert
+ * will.
  */
 static void
 check_unused_page(EcpCheck *check, const EcpRun *run, uint32 pageno)
@@ -270,7 +271,8 @@ check_unused_page(EcpCheck *check, const EcpRun *run, uint32 pageno)
 		return;
 	buffer = ecp_page_get(check->index, run->blk + pageno,
 						  BUFFER_LOCK_SHARE);
-	if (ecp_space_owner(BufferGetPage(buffer)) == run->run)
+	if (pageno < run->header.ecpr_entry_pages &&
+		ecp_space_owner(BufferGetPage(buffer)) == run->run)
 		ecp_report_corrupt(check->index, run->blk + pageno,
 						   "The page is in use, but its run does not say so.");
 	UnlockReleaseBuffer(buffer);
@@ -301,7 +303,7 @@ check_run(EcpCheck *check, const EcpRun *run, int level, bool present)
 		check_entry_page(check, run, level, p, (Page) copy.data, present);
 	}
 	for (uint32 p = header->ecpr_hw_page;
-		 check->locked_out && p < header->ecpr_entry_pages; p++)
+		 check->locked_out && p < header->ecpr_npages; p++)
 		check_unused_page(check, run, p);
 }
 
@@ -483,7 +485,10 @@ check_intent(EcpCheck *check)
 	}
 }
 
-/* Check that the map agrees with the blocks that have owners (I3). */
+/*
+ * Check that the map agrees with the blocks that have owners (I3).  Free blocks are
+ * read, as they are before something is written to them.
+ */
 static void
 check_map(EcpCheck *check)
 {
@@ -497,8 +502,9 @@ check_map(EcpCheck *check)
 	for (uint32 mapno = 0; mapno < check->nmaps; mapno++)
 	{
 		uint64	   *seen = check->seen + (Size) mapno * ECP_MAP_BITS / 64;
+		PGAlignedBlock copy;
 		Buffer		buffer;
-		uint64	   *words;
+		uint64	   *words = EcpPageGetMap(copy.data);
 
 		CHECK_FOR_INTERRUPTS();
 		if (EcpMapBlock(mapno) >= nblocks)
@@ -516,19 +522,22 @@ check_map(EcpCheck *check)
 		check_page_form(check, EcpMapBlock(mapno), BufferGetPage(buffer),
 						MAXALIGN(SizeOfPageHeaderData) + ECP_MAP_BYTES);
 		check_claim(check, EcpMapBlock(mapno), 1);
-		words = EcpPageGetMap(BufferGetPage(buffer));
+		memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
+		UnlockReleaseBuffer(buffer);
 		for (uint32 bit = 0; bit < ECP_MAP_BITS; bit++)
 		{
 			uint64		mask = UINT64CONST(1) << (bit % 64);
+			BlockNumber blk = mapno * ECP_MAP_BITS + bit;
 
-			if ((words[bit / 64] & mask) == (seen[bit / 64] & mask))
-				continue;
-			ecp_report_corrupt(check->index, mapno * ECP_MAP_BITS + bit,
-							   (words[bit / 64] & mask) ?
-							   "The block is marked as used, but nothing uses it." :
-							   "The block is in use, but marked as free.");
+			CHECK_FOR_INTERRUPTS();
+			if ((words[bit / 64] & mask) != (seen[bit / 64] & mask))
+				ecp_report_corrupt(check->index, blk,
+								   (words[bit / 64] & mask) ?
+								   "The block is marked as used, but nothing uses it." :
+								   "The block is in use, but marked as free.");
+			if ((words[bit / 64] & mask) == 0 && blk < nblocks)
+				ReleaseBuffer(ReadBuffer(check->index, blk));
 		}
-		UnlockReleaseBuffer(buffer);
 	}
 }
 
