@@ -1130,43 +1130,6 @@ CREATE FUNCTION ecp_run_on_shards(relation regclass, command text,
 COMMENT ON FUNCTION ecp_run_on_shards(regclass, text, boolean) IS
 	'run a query for each shard of a distributed table, or for each copy of one, with the name of the shard''s table or index in the place of %L, and return its rows as an array';
 
--- ecp: statistics of all sessions
-
-CREATE FUNCTION ecp_stat_get(index regclass, OUT scans bigint,
-	OUT batch_queries bigint, OUT early_stops bigint, OUT clusters bigint,
-	OUT pages bigint, OUT vectors bigint, OUT reranked bigint,
-	OUT filtered bigint, OUT returned bigint, OUT dropped bigint,
-	OUT inserts bigint, OUT splits bigint, OUT folds bigint,
-	OUT merges bigint, OUT drops bigint, OUT regrouped bigint,
-	OUT flushes bigint, OUT flushed_rows bigint, OUT flushed_pages bigint,
-	OUT purged_pages bigint, OUT stats_reset timestamptz) RETURNS record
-	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION ecp_stat_get(regclass) IS
-	'cumulative statistics of an ecp index over all sessions, since it was built or they were reset';
-
-CREATE FUNCTION ecp_stat_reset(index regclass) RETURNS void
-	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION ecp_stat_reset(regclass) IS
-	'set the statistics of an ecp index to zero';
-
-CREATE VIEW ecp_stat_indexes AS
-	SELECT n.nspname AS schemaname, t.relname, i.relname AS indexrelname,
-		i.oid AS indexrelid, s.*
-	FROM pg_catalog.pg_am a
-		JOIN pg_catalog.pg_class i ON i.relam OPERATOR(pg_catalog.=) a.oid
-			AND i.relkind OPERATOR(pg_catalog.=) 'i'
-		JOIN pg_catalog.pg_index x ON x.indexrelid OPERATOR(pg_catalog.=) i.oid
-		JOIN pg_catalog.pg_class t ON t.oid OPERATOR(pg_catalog.=) x.indrelid
-		JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) i.relnamespace
-		-- whoever looks at all indexes need not wait for other servers
-		LEFT JOIN LATERAL ecp_stat_get(i.oid::pg_catalog.regclass) s
-			ON NOT ecp_is_distributed(i.oid::pg_catalog.regclass)
-	WHERE a.amname OPERATOR(pg_catalog.=) 'ecp' AND
-		NOT pg_catalog.pg_is_other_temp_schema(i.relnamespace);
-COMMENT ON VIEW ecp_stat_indexes IS
-	'cumulative statistics of all ecp indexes: searches, what they read, inserts and maintenance';
-GRANT SELECT ON ecp_stat_indexes TO PUBLIC;
-
 -- ecp: batches of queries
 
 CREATE FUNCTION ecp_knn_batch(index regclass, queries anyarray,

@@ -119,7 +119,9 @@ SELECT count(*) > 0 AS stored FROM ecp_recall('batch_b_l2', store => true,
 SELECT k, d.* FROM unnest('{1, 4, 10, 15}'::int[]) AS k,
 	LATERAL batch_differs('batch_b_l2', 'b', '<->', k) AS d;
 SELECT count(*) FROM ecp_knn_batch('batch_b_l2', 'SELECT id, b FROM batch_queries', 4);
-SELECT early_stops > 0 AS early FROM ecp_stat_get('batch_b_l2');
+EXPLAIN (COSTS OFF) SELECT id FROM batch_items ORDER BY b <-> batch_bytes(6001, 20) LIMIT 4;
+SELECT count(*) FROM (SELECT id FROM batch_items ORDER BY b <-> batch_bytes(6001, 20) LIMIT 4) AS s;
+SELECT early FROM ecp_last_scan();
 -- rows that are equally far away are left out or not, as a scan does
 CREATE TABLE batch_ties AS SELECT i AS id, decode(string_agg(
 		CASE WHEN hashint4(i % 1500 * 32 + d) > 0 THEN '00' ELSE '01' END, ''), 'hex') AS b

@@ -49,12 +49,12 @@ BEGIN
 				LATERAL (SELECT i.ctid AS tid, i.%1$s %2$s q.%1$s AS distance
 						 FROM cond_items AS i WHERE %4$s ORDER BY i.%1$s %2$s q.%1$s LIMIT %3$s) AS t
 		$q$, col, op, k, condition);
-	SELECT scans FROM ecp_stat_get(index) INTO before;
+	before := pg_stat_get_xact_numscans(index::regclass);
 	EXECUTE format($q$
 		CREATE TEMP TABLE batch AS SELECT query, tid, distance, rank::bigint
 			FROM ecp_knn_batch(%L, 'SELECT id, %s FROM cond_queries', %s, %L)
 		$q$, index, col, k, condition);
-	SELECT scans - before >= 20 FROM ecp_stat_get(index) INTO searched;
+	searched := pg_stat_get_xact_numscans(index::regclass) - before >= 20;
 	SELECT count(*) FROM batch INTO answers;
 	SELECT count(*) FROM ((TABLE searched EXCEPT TABLE batch) UNION ALL (TABLE batch EXCEPT TABLE searched)) AS x
 	INTO differ;

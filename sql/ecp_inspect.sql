@@ -75,7 +75,6 @@ WHERE indrelid = 'invalid_t'::regclass AND relname ~ '_b$' ORDER BY 1;
 SELECT count(*) FROM ecp_clusters('invalid_i');
 SELECT count(*) FROM ecp_page_items('invalid_i', 0);
 SELECT ecp_misassigned('invalid_i');
-SELECT ecp_stat_reset('invalid_i');
 SELECT count(*) FROM betree_page_items('invalid_b', 0);
 SELECT betree_node_info('invalid_b', 0);
 SELECT betree_flush('invalid_b');

@@ -184,9 +184,9 @@ BEGIN
 	SET LOCAL enable_sort = off;
 	EXECUTE format('CREATE TEMP TABLE searched AS SELECT q.id AS query, s.tid FROM tags_q q,
 		LATERAL (SELECT ctid AS tid FROM tags_t t WHERE %s ORDER BY t.v <-> q.v LIMIT 5) s', condition);
-	SELECT scans FROM ecp_stat_get('tags_i1') INTO before;
+	before := pg_stat_get_xact_numscans('tags_i1'::regclass);
 	EXECUTE format('CREATE TEMP TABLE batch AS SELECT query, tid FROM ecp_knn_batch(''tags_i1'', ''SELECT id, v FROM tags_q'', 5, %L)', condition);
-	SELECT scans - before >= 40 FROM ecp_stat_get('tags_i1') INTO searched;
+	searched := pg_stat_get_xact_numscans('tags_i1'::regclass) - before >= 40;
 	SELECT count(*) FROM batch INTO answers;
 	SELECT count(*) FROM ((TABLE searched EXCEPT TABLE batch) UNION ALL (TABLE batch EXCEPT TABLE searched)) x INTO differ;
 	DROP TABLE searched, batch;

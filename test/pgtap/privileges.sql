@@ -22,7 +22,7 @@ FROM unnest(ARRAY['ecp_index_check(''private_v'')',
 	'ecp_knn_groups(''private_v'', ''\x0102''::bytea, ''v'')',
 	'ecp_index_stats(''private_v'')', 'ecp_index_drift(''private_v'')',
 	'ecp_build_report(''private_v'')',
-	'ecp_misassigned(''private_v'')', 'ecp_stat_reset(''private_v'')',
+	'ecp_misassigned(''private_v'')',
 	'ecp_vote(''private_v'', ''SELECT NULL::bytea'', ''k'')',
 	'betree_metapage_info(''private_k'')', 'betree_index_stats(''private_k'')',
 	'betree_page_items(''private_k'', 1)', 'betree_node_info(''private_k'', 1)',
@@ -45,14 +45,14 @@ SET ROLE ecp_privileges_reader;
 SELECT lives_ok('SELECT * FROM ' || call, call || ' is for readers')
 FROM unnest(ARRAY['ecp_index_stats(''private_v'')', 'ecp_index_drift(''private_v'')',
 	'ecp_metapage_info(''private_v'')', 'ecp_build_report(''private_v'')',
-	'ecp_misassigned(''private_v'')', 'ecp_stat_get(''private_v'')',
+	'ecp_misassigned(''private_v'')',
 	'betree_metapage_info(''private_k'')',
 	'betree_index_stats(''private_k'')']) AS call;
 SELECT throws_ok('SELECT * FROM ' || call, '42501', 'must be owner of index '
 	|| substring(call FROM 'private_.'), call || ' is not for readers')
 FROM unnest(ARRAY['ecp_clusters(''private_v'')',
 	'ecp_page_items(''private_v'', 1)', 'ecp_index_check(''private_v'')',
-	'ecp_maintain(''private_v'')', 'ecp_stat_reset(''private_v'')',
+	'ecp_maintain(''private_v'')',
 	'betree_page_items(''private_k'', 1)', 'betree_node_info(''private_k'', 1)',
 	'betree_flush(''private_k'')', 'betree_index_check(''private_k'')']) AS call;
 RESET ROLE;

@@ -285,13 +285,5 @@ $node->safe_psql('postgres',
 	'INSERT INTO u SELECT * FROM source WHERE id < 500');
 index_ok($node, 'ui', 'unlogged: takes rows again');
 
-# its statistics are kept again after VACUUM
-$node->safe_psql('postgres', 'VACUUM u');
-$node->safe_psql('postgres',
-	'INSERT INTO u SELECT * FROM source WHERE id = 500');
-ok( $node->poll_query_until(
-		'postgres', q(SELECT inserts FROM ecp_stat_get('ui')), '1'),
-	'unlogged: VACUUM makes the statistics page anew');
-
 $node->stop;
 done_testing();

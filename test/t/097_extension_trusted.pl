@@ -77,19 +77,11 @@ foreach my $call (
 	"ecp_metapage_info('items_v')",
 	"betree_page_items('items_id', 1)",
 	"ecp_build_report('items_v')",
-	"ecp_stat_indexes",
-	"ecp_stat_reset('items_v')",
 	"ecp_knn_batch('items_v', 'SELECT v FROM items LIMIT 3')")
 {
 	isnt(as_proprietor('owned', "SELECT count(*) FROM $call"),
 		'', "$call is his");
 }
-is( $node->safe_psql(
-		'owned',
-		'SELECT array_agg(indexrelname) FROM ecp_stat_indexes',
-		extra_params => [ '-U', 'reader' ]),
-	'{items_v}',
-	'statistics are for all, as those of PostgreSQL');
 foreach my $call (
 	"ecp_clusters('items_v')",
 	"ecp_maintain('items_v')",
@@ -208,10 +200,6 @@ foreach (
 	[
 		'CREATE TYPE trap.ecp_real_ball AS (centre text, radius text)',
 		'already exists'
-	],
-	[
-		'CREATE VIEW trap.ecp_stat_indexes AS SELECT current_user',
-		'already exists|is not a member of extension'
 	])
 {
 	my ($planted, $error) = @$_;
@@ -313,7 +301,6 @@ is( $node->safe_psql(
 	SELECT ecp_index_check('safe.items_v', true), betree_index_check('safe.items_id', true),
 		ecp_maintain('safe.items_v'), betree_flush('safe.items_id'), ecp_misassigned('safe.items_v');
 	SELECT * FROM ecp_recall('safe.items_v', samples => 100, store => true);
-	SELECT * FROM ecp_stat_indexes;
 	SELECT * FROM ecp_index_stats('safe.items_v');
 	SELECT * FROM ecp_index_drift('safe.items_v');
 	SELECT * FROM ecp_knn_batch('safe.items_v', 'SELECT v FROM safe.items LIMIT 2', 3);

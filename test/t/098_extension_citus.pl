@@ -132,15 +132,6 @@ my %works = (
 	],
 	ecp_misassigned =>
 	  [ "SELECT ecp_misassigned('items_v') BETWEEN 0 AND 0.5", 't' ],
-	ecp_stat_reset => [
-		"BEGIN;
-		SELECT ecp_stat_reset('items_v');
-		SELECT stats_reset > now() FROM ecp_stat_get('items_v');
-		COMMIT",
-		"\nt"
-	],
-	ecp_stat_get =>
-	  [ "SELECT scans IS NOT NULL FROM ecp_stat_get('items_v')", 't' ],
 	# all clusters are read, so the answer is exact
 	ecp_knn_fetch => [
 		"SET ecp.probes = 10000;
@@ -217,12 +208,6 @@ foreach my $name (sort keys %works)
 		ref $expected ? $expected : qr/^\Q$expected\E$/,
 		"$name() answers for all shards");
 }
-# the sessions of workers write their counters at the latest when they end
-answer("SELECT ecp_stat_reset('items_v')");
-answer("SELECT id FROM items ORDER BY v <-> '$q' LIMIT 1");
-ok( $node->poll_query_until(
-		'postgres', "SELECT scans >= $shards FROM ecp_stat_get('items_v')"),
-	'ecp_stat_get() adds up the searches of all shards');
 answer("SELECT ecp_place_target('here', 'pg_default', 100)");
 foreach my $name (sort keys %refuses)
 {
@@ -241,11 +226,6 @@ foreach my $name (sort keys %refuses)
 		"$shards|$shards", "the statement that $name() prints works")
 	  unless $statement =~ /\.\.\./;
 }
-is( answer(
-		"SELECT count(*), count(scans) FROM ecp_stat_indexes WHERE relname = 'items'"
-	),
-	'1|0',
-	'the view of all indexes has no figures of the empty one');
 like(
 	$workers[0]
 	  ->safe_psql('postgres', "SELECT rows FROM ecp_index_drift('items_v')"),

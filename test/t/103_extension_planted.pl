@@ -262,8 +262,6 @@ my %arguments = (
 	  "$far_ecp, 'SELECT pg_catalog.pg_relation_size(%L) AS n'::text, true",
 	'ecp_shard_query(regclass, name, integer, text)' =>
 	  "'trap.parts'::regclass, 'v'::name, 3, 'trap.<->'::text",
-	'ecp_stat_get(regclass)' => [ $ecp, $far_ecp ],
-	'ecp_stat_reset(regclass)' => [ $ecp, $far_ecp ],
 	'ecp_stream_bench(regclass, double precision[], double precision, integer, boolean)'
 	  => "'trap.frames'::regclass, '{20,20}'::float8[], 0.05::float8, 2, false",
 	'ecp_stream_bench_files(name[], double precision[], integer, integer, double precision, integer, boolean, bigint)'
@@ -343,7 +341,7 @@ foreach (@operators)
 	);
 	$n++;
 }
-foreach my $view (qw(ecp_stat_indexes ecp_progress))
+foreach my $view (qw(ecp_progress))
 {
 	push @calls, $view;
 	answer("CREATE VIEW calls.c$n AS SELECT * FROM trap.$view");

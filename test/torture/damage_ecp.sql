@@ -119,7 +119,6 @@ BEGIN
 	(i, 'inspect', 'metapage_info', settings || format('SELECT * FROM ecp_metapage_info(%L)', i), NULL),
 	(i, 'inspect', 'index_stats', settings || format('SELECT * FROM ecp_index_stats(%L)', i), NULL),
 	(i, 'inspect', 'index_drift', settings || format('SELECT * FROM ecp_index_drift(%L)', i), NULL),
-	(i, 'inspect', 'stat_get', settings || format('SELECT * FROM ecp_stat_get(%L)', i), NULL),
 	(i, 'inspect', 'build_report', settings || format('SELECT * FROM ecp_build_report(%L)', i), NULL),
 	(i, 'inspect', 'page_items', settings || format('SELECT * FROM ecp_page_items(%L, :block)', i), NULL),
 	(i, 'inspect', 'misassigned', settings || format('SELECT ecp_misassigned(%L, 20)', i), NULL),

@@ -50,7 +50,6 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/page/ecp_stat.h"
 #include "ecp/search/ecp_stop.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_target.h"
@@ -306,12 +305,8 @@ knn_find(EcpKnn *knn)
 			ecp_knn_workers_run(knn, ECP_KNN_PLACE, n, KNN_QUERIES_STEP);
 			ecp_knn_workers_run(knn, ECP_KNN_CLUSTERS, shared->nactive,
 								shared->nactive / (processes * 32));
-			ecp_stat_count(knn->index, ECP_STAT_CLUSTERS, shared->nactive);
 			ecp_knn_workers_run(knn, ECP_KNN_DECIDE, n, KNN_QUERIES_STEP);
 		}
-		ecp_stat_count(knn->index, ECP_STAT_BATCH_QUERIES, n);
-		ecp_stat_count(knn->index, ECP_STAT_EARLY_STOPS,
-					   pg_atomic_read_u32(&shared->early));
 	}
 	if (plan->code_room > 0)
 		ecp_knn_workers_run(knn, ECP_KNN_RERANK, n,
@@ -331,7 +326,6 @@ knn_answer(EcpKnn *knn)
 	if (knn->plan->by_scans)
 	{
 		knn_answer_by_scans(knn);
-		ecp_stat_count(knn->index, ECP_STAT_BATCH_QUERIES, shared->nqueries);
 		return;
 	}
 	knn_find(knn);
@@ -578,7 +572,6 @@ knn_search(EcpKnn *knn, EcpKnnInput *input, int k, EcpKnnAnswers *rows)
 	pfree(found);
 	pfree(tids);
 	ExecDropSingleTupleTableSlot(slot);
-	ecp_stat_count(knn->index, ECP_STAT_BATCH_QUERIES, input->n);
 }
 
 /*

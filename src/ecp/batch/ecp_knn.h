@@ -216,7 +216,6 @@ typedef struct EcpKnnShared
 	int			wave;			/* its number, from 0 */
 	int			nrest;			/* queries for RESCAN */
 
-	pg_atomic_uint32 early;		/* queries that ended early */
 } EcpKnnShared;
 
 typedef struct EcpKnnReader EcpKnnReader;

@@ -98,7 +98,6 @@ ecp_knn_wave_order(EcpKnn *knn)
 	Assert(!knn->plan->exact);
 	shared->nclusters = 0;
 	shared->wave = -1;
-	pg_atomic_write_u32(&shared->early, 0);
 	for (uint32 c = 0; c < knn->plan->nslots; c++)
 	{
 		BlockNumber blk = pg_atomic_read_u32(&knn->clusters[c].blk);
@@ -176,10 +175,7 @@ wave_finish(EcpKnn *knn, int q, int end)
 
 	Assert(end >= 0 && end <= query->nrefs);
 	if (end < query->nrefs)
-	{
 		query->flags &= ~ECP_KNN_ALL_READ;
-		pg_atomic_fetch_add_u32(&knn->shared->early, 1);
-	}
 	for (int r = 0; r < end; r++)
 	{
 		const EcpKnnCluster *cluster = &knn->clusters[EcpKnnRefCluster(&refs[r])];

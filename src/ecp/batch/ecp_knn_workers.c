@@ -136,7 +136,6 @@ knn_init_shared(EcpKnn *knn, EcpKnnShared *shared, const EcpKnnPlan *plan)
 	memset((char *) shared + sizeof(EcpTeamShared), 0,
 		   sizeof(EcpKnnShared) - sizeof(EcpTeamShared));
 	shared->plan = *plan;
-	pg_atomic_init_u32(&shared->early, 0);
 	if (plan->filtered)
 		ecp_knn_keys_write(knn->index, knn->condition->keys, plan->nkeys,
 						   (char *) shared + plan->layout.keys);

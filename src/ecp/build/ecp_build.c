@@ -38,7 +38,6 @@
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_stat.h"
 #include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -419,7 +418,6 @@ ecpbuild(Relation heap, Relation index, IndexInfo *indexInfo)
 	ecp_target_tell(build.index, &build.state.meta);
 	if (build.team)
 		ecp_build_team_end(build.team);
-	ecp_stat_create(index);
 	build_write_meta(index, MAIN_FORKNUM, &build.state.meta);
 
 	ecp_files_end(build.files);

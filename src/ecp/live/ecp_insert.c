@@ -45,7 +45,6 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_run.h"
-#include "ecp/page/ecp_stat.h"
 #include "ecp/page/ecp_summary.h"
 #include "ecp/page/ecp_xlog.h"
 #include "ecp/search/ecp_cache.h"
@@ -521,7 +520,6 @@ ecpinsert(Relation index, Datum *values, bool *isnull, ItemPointer heap_tid,
 	row = insert_form_row(index, &state, &vector, values, isnull);
 	insert_vector(index, heap, &state, &vector, row, heap_tid);
 	ecp_error_row_end(&error_row);
-	ecp_stat_count(index, ECP_STAT_INSERTS, 1);
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);
 	return false;

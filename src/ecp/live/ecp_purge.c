@@ -25,7 +25,6 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
-#include "ecp/page/ecp_stat.h"
 #include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
 #include "storage/procarray.h"
@@ -164,7 +163,6 @@ purge_clusters(Relation index, Relation heap, int how)
 		ecp_cluster_retired_read(index, &state, state.meta.ecpm_retired_head, &run);
 		npages += purge_cluster(index, &state, &run);
 	}
-	ecp_stat_count(index, ECP_STAT_PURGED_PAGES, npages);
 	return npages;
 }
 

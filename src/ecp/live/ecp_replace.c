@@ -43,7 +43,6 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/page/ecp_run.h"
-#include "ecp/page/ecp_stat.h"
 #include "ecp/page/ecp_summary.h"
 #include "ecp/page/ecp_xlog.h"
 #include "miscadmin.h"
@@ -193,7 +192,6 @@ new_write(EcpReplace *r, EcpNewRun *new)
 	ecp_xlog_fill(r->index, new->child.ecpc_blk, pages, used);
 	ecp_xlog_fill(r->index, new->child.ecpc_blk + entry_pages,
 				  pages + (Size) entry_pages * BLCKSZ, used_stream);
-	r->npages_written += used + used_stream;
 	pfree(pages);
 }
 
@@ -368,7 +366,6 @@ replace_node_summaries(EcpReplace *r, const EcpNewRun *new)
 			ecp_report_moved(r->index, old->head.blk);
 	}
 	ecp_xlog_fill(r->index, new->child.ecpc_blk + first, pages, used);
-	r->npages_written += used;
 	pfree(pages);
 	ECP_STOP_POINT("node-summaries");
 }
@@ -617,34 +614,6 @@ replace_publish(EcpReplace *r)
 	return true;
 }
 
-/* Count what was done to clusters: nodes do not count, as in the results. */
-static void
-replace_count(const EcpReplace *r)
-{
-	static const EcpStatCounter counters[] = {
-		[ECP_REPLACE_FOLD] = ECP_STAT_FOLDS,
-		[ECP_REPLACE_SPLIT] = ECP_STAT_SPLITS,
-		[ECP_REPLACE_MERGE] = ECP_STAT_MERGES,
-		[ECP_REPLACE_DROP] = ECP_STAT_DROPS,
-		[ECP_REPLACE_GROUP] = ECP_STAT_REGROUPED
-	};
-
-	if (r->target->level > 0)
-		return;
-	if (r->target->flush)
-	{
-		ecp_stat_count(r->index, ECP_STAT_FLUSHES, 1);
-		ecp_stat_count(r->index, ECP_STAT_FLUSHED_ROWS, r->new.nflushed);
-		ecp_stat_count(r->index, ECP_STAT_FLUSHED_PAGES,
-					   r->npages_written + r->new.nextended);
-	}
-	else if (r->target->copy)
-		ecp_stat_count(r->index, ECP_STAT_FOLDS, r->old.n);
-	else if (r->kind != ECP_REPLACE_BUFFERS)
-		ecp_stat_count(r->index, counters[r->kind],
-					   r->kind == ECP_REPLACE_GROUP ? r->old.n : 1);
-}
-
 /*
  * Free slots of each new leaf for the next attempt: in all of them together for
  * twice the rows that were inserted in this one, since each goes to the nearest
@@ -688,7 +657,6 @@ replace_try(Relation index, EcpReplaceKind kind,
 	}
 	if (target->result)
 		*target->result = r->new.runs[0].child;
-	replace_count(r);
 	return true;
 }
 

@@ -580,8 +580,6 @@ flush_choose(EcpReplace *r, EcpFlushPlan *plan)
 			which[n++] = flush->members[i];
 		else if (plan->moves[i] == ECP_MOVE_APPEND)
 			r->new.nextended++;
-		if (plan->moves[i] != ECP_MOVE_WAIT)
-			r->new.nflushed += counts[i];
 	}
 	plan->nstay = plan->nrows;
 	for (int i = 0; i < plan->nstay;)

@@ -56,7 +56,6 @@ typedef struct EcpReplaceNew
 	int			nextended;		/* the first ones: further runs */
 	int			nbuffers;		/* the last ones of them */
 	EcpNewRun  *runs;
-	uint64		nflushed;		/* rows that leave a buffer */
 } EcpReplaceNew;
 
 /*
@@ -74,7 +73,6 @@ typedef struct EcpReplace
 	EcpReplaceOld old;
 	EcpReplaceNew new;
 	EcpIntentData intent;
-	uint32		npages_written; /* with contents */
 	uint32		npages_retired;
 	uint32		nlate;			/* rows inserted since they were copied */
 } EcpReplace;

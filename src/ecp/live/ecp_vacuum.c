@@ -36,7 +36,6 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_run.h"
 #include "ecp/page/ecp_space.h"
-#include "ecp/page/ecp_stat.h"
 #include "ecp/page/ecp_xlog.h"
 #include "ecp/recall/ecp_recall_curve.h"
 #include "miscadmin.h"
@@ -345,7 +344,6 @@ ecpvacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 		stats->estimated_count = true;
 	}
 
-	ecp_stat_ensure(info->index);
 	ecp_maintain_index(info->index, ecp_vacuum_heap(info), false,
 					   vacuum_has_changed(info->index, stats), &counts);
 	ecp_vacuum_measure(info->index, stats->num_index_tuples,

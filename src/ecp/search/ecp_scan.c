@@ -24,7 +24,6 @@
 #include "catalog/pg_type.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/page/ecp_attr.h"
-#include "ecp/page/ecp_stat.h"
 #include "ecp/page/ecp_tid.h"
 #include "ecp/search/ecp_heap_prefetch.h"
 #include "ecp/search/ecp_index_only.h"
@@ -190,6 +189,27 @@ scan_set_query(IndexScanDesc scan)
 	}
 }
 
+/* Add the figures of a search to those of others. */
+static void
+scan_add_search(EcpSearchStats *totals, const EcpSearchStats *stats)
+{
+	totals->index = stats->index;
+	totals->wanted = stats->wanted;
+	totals->probes = stats->probes;
+	totals->early |= stats->early;
+	totals->recall = stats->recall;
+	totals->stop = stats->stop;
+	totals->windows += stats->windows;
+	totals->clusters += stats->clusters;
+	totals->skipped += stats->skipped;
+	totals->pages += stats->pages;
+	totals->vectors += stats->vectors;
+	totals->filtered += stats->filtered;
+	totals->reranked += stats->reranked;
+	totals->returned += stats->returned;
+	totals->dropped += stats->dropped;
+}
+
 /* End the search, if there is one, and count what it did. */
 static void
 scan_finish(IndexScanDesc scan)
@@ -201,8 +221,7 @@ scan_finish(IndexScanDesc scan)
 		return;
 	so->started = false;
 	ecp_search_finish(so->search);
-	ecp_stat_add_search(&so->totals, &ecp_search_last);
-	ecp_stat_count_search(scan->indexRelation, &ecp_search_last);
+	scan_add_search(&so->totals, &ecp_search_last);
 }
 
 void
@@ -467,7 +486,7 @@ ecp_scan_totals(IndexScanDesc scan, EcpSearchStats *totals)
 	if (!so->started)
 		return;
 	ecp_search_note(so->search);
-	ecp_stat_add_search(totals, &ecp_search_last);
+	scan_add_search(totals, &ecp_search_last);
 }
 
 PGDLLEXPORT Datum ecp_last_scan(PG_FUNCTION_ARGS);

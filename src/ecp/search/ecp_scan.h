@@ -11,8 +11,8 @@
 #include "access/genam.h"
 #include "access/relscan.h"
 #include "base/topk.h"
-#include "ecp/page/ecp_stat.h"
 #include "ecp/search/ecp_limit.h"
+#include "ecp/search/ecp_search.h"
 
 extern IndexScanDesc ecpbeginscan(Relation index, int nkeys, int norderbys);
 extern void ecprescan(IndexScanDesc scan, ScanKey keys, int nkeys,

@@ -56,7 +56,6 @@
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
-#include "ecp/page/ecp_stat.h"
 #include "ecp/page/ecp_tid.h"
 #include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_heap_prefetch.h"

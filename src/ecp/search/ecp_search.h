@@ -11,9 +11,39 @@
 
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_stat.h"
 #include "ecp/search/ecp_table_row.h"
 #include "utils/snapshot.h"
+
+/* Why a search read no further clusters. */
+typedef enum EcpSearchStop
+{
+	ECP_STOP_NONE,				/* no more rows were requested */
+	ECP_STOP_CLUSTERS,			/* it has read them all */
+	ECP_STOP_PROBES,			/* ecp.iterative_scan = off */
+	ECP_STOP_TUPLES,			/* ecp.max_scan_tuples */
+	ECP_STOP_TIME,				/* max_ms */
+	ECP_STOP_RADIUS,			/* a window had no row within the radius */
+	ECP_STOP_NULL				/* the query is NULL: no row is nearer */
+} EcpSearchStop;
+
+typedef struct EcpSearchStats
+{
+	Oid			index;
+	uint64		wanted;			/* rows that the LIMIT asks for; 0 = not known */
+	int			probes;			/* clusters of the first window, planned */
+	bool		early;			/* the first window ended at its target */
+	float8		recall;			/* estimate of the first window's; 0 = none */
+	uint64		windows;
+	uint64		clusters;		/* read, or passed over */
+	uint64		skipped;		/* of them, by their summaries */
+	uint64		pages;
+	uint64		vectors;		/* candidates: compared with the query */
+	uint64		filtered;		/* rows that conditions kept out */
+	uint64		reranked;		/* exactly, after their codes */
+	uint64		returned;
+	uint64		dropped;		/* nearer than a row returned before */
+	EcpSearchStop stop;
+} EcpSearchStats;
 
 /* The last search of this backend; index is InvalidOid before the first. */
 extern EcpSearchStats ecp_search_last;

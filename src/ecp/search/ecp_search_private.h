@@ -16,7 +16,6 @@
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"
-#include "ecp/page/ecp_stat.h"
 #include "ecp/search/ecp_descent.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_rerank.h"
