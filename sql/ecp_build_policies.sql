@@ -124,35 +124,6 @@ SELECT ecp_index_check(i::regclass, true)
 FROM unnest(ARRAY['in_memory', 'tempfiles1', 'tempfiles5', 'chunkfiles5',
 	'tempfiles43', 'chunkfiles43', 'tempfiles_r', 'chunkfiles_r']) i;
 
--- full pages: the same clusters by each policy, which reads some rows twice;
--- every row is there
-SET ecp.in_buff = 0;
-RESET maintenance_work_mem;
-SET ecp.build_tablespaces = '';
-CREATE TABLE more AS SELECT * FROM pg_temp.vecs(20000, 128, 40, 0.5);
-CREATE INDEX few ON more USING ecp (v);
-CREATE INDEX full_memory ON more USING ecp (v) WITH (full_pages = on);
-SET ecp.in_buff = '256kB';
-CREATE INDEX full_chunkfiles ON more USING ecp (v) WITH (full_pages = on);
-SET ecp.build_policy = tempfiles;
-CREATE INDEX full_tempfiles ON more USING ecp (v) WITH (full_pages = on);
-SELECT differences('full_memory', 'full_chunkfiles'), differences('full_memory', 'full_tempfiles'),
-	differences('few', 'full_memory') > 20 AS others;
-SELECT pg_relation_size('full_memory') < 0.95 * pg_relation_size('few') AS smaller,
-	(SELECT clusters FROM ecp_metapage_info('full_memory')) =
-	(SELECT clusters FROM ecp_metapage_info('few')) AS as_many;
-SELECT ecp_index_check('full_memory', true), ecp_index_check('full_tempfiles', true);
-SELECT rounds > 1 AS rounds, files = rounds AS files, (SELECT read_bytes FROM ecp_build_report('full_chunkfiles')
-	WHERE phase = 'merging') > 1.2 * 20000 * 138 AS again
-FROM ecp_build_report('full_chunkfiles') WHERE phase = 'total';
--- with hardly any memory for rows that are given
-SET maintenance_work_mem = '1MB';
-CREATE INDEX full_tight ON more USING ecp (v) WITH (full_pages = on);
-SELECT pg_relation_size('full_tight') <= pg_relation_size('few') AS not_larger,
-	ecp_index_check('full_tight', true);
-RESET maintenance_work_mem;
-DROP TABLE more;
-
 DROP TABLE rows, many, reals;
 DROP FUNCTION differences;
 

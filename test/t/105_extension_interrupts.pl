@@ -75,7 +75,6 @@ my @statements = (
 	'INSERT INTO w SELECT * FROM t',
 	'VACUUM (INDEX_CLEANUP ON) w',
 	'REINDEX INDEX t_v',
-	'CREATE INDEX ON t USING ecp (v) WITH (full_pages = on)',
 	'CREATE INDEX ON t USING ecp (v) WITH (vectors = codes)',
 	"SET ecp.build_policy = tempfiles; CREATE INDEX ON t USING ecp (v)",
 	'CREATE INDEX ON t USING betree (v)');

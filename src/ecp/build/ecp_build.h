@@ -37,7 +37,6 @@
 #define ECP_SHARE_GUIDE		0.2 /* lists of leaders, while rows are assigned */
 #define ECP_SHARE_IN_BUFF	0.4 /* in-buff, then buffers of the merge */
 #define ECP_SHARE_CLUSTER	0.03	/* rows of a cluster that is merged */
-#define ECP_SHARE_TAILS		0.05	/* rows that clusters give to others */
 
 /* Nodes that a row's descent looks into at each level, at most. */
 #define ECP_ASSIGN_BEAM		8
@@ -455,61 +454,6 @@ extern void ecp_layout_map_begin(EcpLayoutMap *map, EcpPageWriter *writer);
 extern void ecp_layout_map_run(EcpLayoutMap *map, BlockNumber blk,
 							   uint32 npages);
 extern void ecp_layout_map_end(EcpLayoutMap *map);
-
-/* ---- ecp_tails.c ---- */
-
-/* How many rows of one cluster of a range go to another. */
-typedef struct EcpTailsFlow
-{
-	int32		giver;
-	int32		taker;
-	int32		rows;
-} EcpTailsFlow;
-
-#define ECP_TAILS_FLOWS_MAX	(2 * ECP_RANGE_LEADERS)
-
-/* A row that is given. */
-typedef struct EcpTailsRow
-{
-	int32		giver;			/* a leader */
-	int32		taker;			/* another one */
-	int32		number;			/* among the giver's, as the policy has them */
-	ItemPointerData tid;
-} EcpTailsRow;
-
-/* What clusters of a range of leaders give to each other. */
-typedef struct EcpTails
-{
-	int			from;
-	int			n;
-	uint64		rows[ECP_RANGE_LEADERS];	/* of each cluster, as written */
-	int			nflows;
-	EcpTailsFlow flows[ECP_TAILS_FLOWS_MAX];
-	int			max;			/* rows that are given */
-	int			ngiven;			/* that were chosen so far */
-	EcpTailsRow *given;
-	char	   *vectors;
-} EcpTails;
-
-/* Plan for the range of leaders that begins with "from". */
-extern void ecp_tails_plan(const EcpBuild *build, int from, EcpTails *tails);
-
-/*
- * Begin to read a range of leaders, as one of "readers" processes: plan, and
- * choose the rows that are given.  There is space for max rows.
- */
-extern void ecp_tails_begin(EcpBuild *build, int readers, int from, int max,
-							ItemPointerData *tids, char *vectors,
-							EcpTails *tails);
-extern void ecp_tails_end(EcpTails *tails);
-
-/*
- * Take out of a cluster's n rows what it gives, and add what it takes; returns
- * the number of its rows.
- */
-extern int	ecp_tails_exchange(const EcpBuild *build, const EcpTails *tails,
-							   int leader, int n, ItemPointerData *tids,
-							   char *vectors);
 
 /* ---- ecp_merge.c ---- */
 

@@ -12,8 +12,7 @@
  * out.
  *
  * The numbers of rows determine where each run goes and which entry it leaves,
- * before any row is read (ecp_layout.c), and with full_pages how many rows
- * clusters give to others (ecp_tails.c).  The leaves are divided into items,
+ * before any row is read (ecp_layout.c).  The leaves are divided into items,
  * each a range of leaders, which the processes of the team claim and write,
  * each with a page writer of its own.  Nothing depends on which process writes
  * an item.
@@ -68,7 +67,6 @@ typedef struct Merge
 	EcpLayout	at;
 	EcpEntryList entries;		/* of the level that was written last */
 	bool		lone;			/* the cluster will be the root */
-	EcpTails	tails;			/* of the range of leaders at hand */
 } Merge;
 
 /* Rows or leaders in memory that become one run or more. */
@@ -559,9 +557,6 @@ merge_cluster(Merge *merge, MergeSet *set, int capacity, int l)
 								  set->vectors)) > 0)
 	{
 		rows += set->n;
-		if (merge->tails.nflows > 0)
-			set->n = ecp_tails_exchange(build, &merge->tails, l, set->n,
-										set->tids, set->vectors);
 		merge_set_sort(build, set);
 		merge_set_prepare(build, set);
 		merge_write_set(merge, set, &merge->entries);
@@ -586,17 +581,10 @@ merge_item(Merge *merge, MergeSet *set, int capacity, int readers,
 	Assert(item->from % ECP_RANGE_LEADERS == 0);
 	merge->at = item->at;
 	merge->entries.n = item->entry;
-	if (!build->options.full_pages)
-		ecp_policy_routine(build->plan.policy)->range(build, readers, item->from,
-													  item->upto, false);
+	ecp_policy_routine(build->plan.policy)->range(build, readers, item->from,
+												  item->upto);
 	for (int l = item->from; l < item->upto; l++)
 	{
-		if (build->options.full_pages && l % ECP_RANGE_LEADERS == 0)
-		{
-			ecp_tails_end(&merge->tails);
-			ecp_tails_begin(build, readers, l, capacity, set->tids,
-							set->vectors, &merge->tails);
-		}
 		if (counts[l] == 0)
 			continue;
 		set->parent = tree_parent(build->tree, 0, l, &cursor);
@@ -608,7 +596,6 @@ merge_item(Merge *merge, MergeSet *set, int capacity, int readers,
 			told = rows;
 		}
 	}
-	ecp_tails_end(&merge->tails);
 	if (merge->at.blk != item[1].at.blk || merge->at.run != item[1].at.run ||
 		merge->entries.n != item[1].entry)
 		elog(ERROR, "clusters %d to %d do not lie where they were planned",
@@ -678,7 +665,6 @@ merge_plan(Merge *merge, MergeArgs *args)
 	EcpBuild   *build = merge->build;
 	const uint64 *counts = ecp_leader_rows(build);
 	int			nleaders = build->tree->n[0];
-	EcpTails   *tails = palloc_object(EcpTails);
 	double		share = 1;
 	int			step;
 	MergeItem  *items;
@@ -711,15 +697,9 @@ merge_plan(Merge *merge, MergeArgs *args)
 		item->entry = at.run - first_run;
 		item->at = at;
 		for (int l = item->from; l < item->upto; l++)
-		{
-			if (build->options.full_pages && l % ECP_RANGE_LEADERS == 0)
-				ecp_tails_plan(build, l, tails);
-			ecp_layout_cluster(build, &at, build->options.full_pages ?
-							   tails->rows[l - tails->from] : counts[l]);
-		}
+			ecp_layout_cluster(build, &at, counts[l]);
 	}
 	args->nentries = items[args->nitems].entry;
-	pfree(tails);
 	return items;
 }
 

@@ -50,18 +50,17 @@ typedef struct EcpPolicyRoutine
 	bool		(*merge) (struct EcpBuild *build);
 
 	/*
-	 * This process, one of "readers", will read the leaders from .. upto - 1,
-	 * and after this the same again, if "twice".  Its ranges come in
-	 * ascending order, and begin at multiples of ECP_RANGE_LEADERS.
+	 * This process, one of "readers", will read the leaders from .. upto - 1.
+	 * Its ranges come in ascending order, and begin at multiples of
+	 * ECP_RANGE_LEADERS.
 	 */
 	void		(*range) (struct EcpBuild *build, int readers, int from,
-						  int upto, bool twice);
+						  int upto);
 
 	/*
 	 * Up to max further rows of "leader"; returns their number, 0 when there
 	 * are no more.  Those leaders of the range that have rows are asked for
-	 * in ascending order, each until it has no more; where the range is read
-	 * twice, the first time only those that are wanted.
+	 * in ascending order, each until it has no more.
 	 */
 	int			(*read) (struct EcpBuild *build, int leader, int max,
 						 ItemPointerData *tids, char *vectors);

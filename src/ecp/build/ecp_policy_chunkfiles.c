@@ -426,7 +426,7 @@ chunkfiles_merge(EcpBuild *build)
 }
 
 static void
-chunkfiles_range(EcpBuild *build, int readers, int from, int upto, bool twice)
+chunkfiles_range(EcpBuild *build, int readers, int from, int upto)
 {
 	ChunkFiles *state = build->policy_state;
 	MemoryContext oldctx = MemoryContextSwitchTo(state->ctx);

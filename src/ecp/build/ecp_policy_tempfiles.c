@@ -50,7 +50,6 @@ typedef struct TempFiles
 	char	   *buffer;			/* for writing */
 
 	int			upto;			/* end of the range that is being read */
-	bool		twice;			/* and will be read again */
 	TempFilesLeader current;
 	TempFilesLeader next;
 } TempFiles;
@@ -137,20 +136,16 @@ tempfiles_round(EcpBuild *build, EcpInBuff *inbuff, int participant)
 
 /* ---- reading ---- */
 
-/*
- * Go to the next record; if there is none, return false, and delete the file
- * unless it will be read again.
- */
+/* Go to the next record; if there is none, return false, and delete the file. */
 static bool
-tempfiles_next(EcpBuild *build, TempFilesSource *source, bool twice)
+tempfiles_next(EcpBuild *build, TempFilesSource *source)
 {
 	const char *record = ecp_files_reader_next(build->files, &source->reader);
 
 	if (record == NULL)
 	{
 		ecp_files_close(build->files, source->reader.file);
-		if (!twice)
-			ecp_files_delete(build->files, source->number, source->reader.end);
+		ecp_files_delete(build->files, source->number, source->reader.end);
 		pfree(source->reader.buffer);
 		return false;
 	}
@@ -198,29 +193,27 @@ tempfiles_go(EcpBuild *build, TempFiles *state, int leader)
 	if (state->current.leader != leader)
 		tempfiles_open(build, state, &state->current, leader);
 
-	/* the first time of two, not all leaders are asked for */
 	while (next < state->upto && counts[next] == 0)
 		next++;
-	if (next < state->upto && !state->twice)
+	if (next < state->upto)
 		tempfiles_open(build, state, &state->next, next);
 
 	for (int i = state->current.nsources - 1; i >= 0; i--)
 	{
 		TempFilesSource *source = &state->current.sources[i];
 
-		if (!tempfiles_next(build, source, state->twice))
+		if (!tempfiles_next(build, source))
 			*source = state->current.sources[--state->current.nsources];
 	}
 }
 
 static void
-tempfiles_range(EcpBuild *build, int readers, int from, int upto, bool twice)
+tempfiles_range(EcpBuild *build, int readers, int from, int upto)
 {
 	TempFiles  *state = build->policy_state;
 
 	Assert(from >= 0 && from <= upto);
 	state->upto = upto;
-	state->twice = twice;
 	state->current.leader = -1;
 	state->next.leader = -1;
 }
@@ -253,7 +246,7 @@ tempfiles_read(EcpBuild *build, int leader, int max, ItemPointerData *tids,
 		ecp_record_read(ecp_files_reader_current(&source->reader),
 						EcpBuildRowBytes(build), &tids[n],
 						vectors + (Size) n * EcpBuildRowBytes(build));
-		if (!tempfiles_next(build, source, state->twice))
+		if (!tempfiles_next(build, source))
 			*source = files->sources[--files->nsources];
 	}
 	return n;

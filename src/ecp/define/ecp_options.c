@@ -91,9 +91,6 @@ options_init_storage(void)
 	add_int_reloption(options_kind, "dims",
 					  "Dimensions of every vector; 0 takes the number from the data",
 					  0, 0, ECP_DIMS_MAX, AccessExclusiveLock);
-	add_bool_reloption(options_kind, "full_pages",
-					   "Whether clusters of a build give rows to others, so that pages are full",
-					   false, AccessExclusiveLock);
 	add_int_reloption(options_kind, "include_width",
 					  "Bytes of each INCLUDE column of variable length; rows with longer values are read from the table",
 					  ECP_INCLUDE_WIDTH_DEFAULT, ECP_INCLUDE_WIDTH_MIN,
@@ -243,7 +240,6 @@ static const relopt_parse_elt options_table[] = {
 	{"buffer_rows", RELOPT_TYPE_INT, offsetof(EcpOptions, buffer_rows)},
 	{"cluster_size", RELOPT_TYPE_INT, offsetof(EcpOptions, cluster_size)},
 	{"dims", RELOPT_TYPE_INT, offsetof(EcpOptions, dims)},
-	{"full_pages", RELOPT_TYPE_BOOL, offsetof(EcpOptions, full_pages)},
 	{"include_width", RELOPT_TYPE_INT, offsetof(EcpOptions, include_width)},
 	{"leaders", RELOPT_TYPE_ENUM, offsetof(EcpOptions, leaders)},
 	{"levels", RELOPT_TYPE_INT, offsetof(EcpOptions, levels)},

@@ -92,7 +92,6 @@ typedef struct EcpOptions
 	int			include_width;	/* bytes of a value of variable length */
 	int			vectors;		/* EcpVectorsKind */
 	int			tags_width;		/* bytes of a row's set of tags */
-	bool		full_pages;		/* clusters of a build give rows to others */
 	bool		summaries;		/* of the key columns, a cluster */
 	double		target_recall;
 	double		max_ms;			/* of a search; 0 = no limit */

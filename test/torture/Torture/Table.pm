@@ -325,7 +325,6 @@ sub ecp_options
 
 	push @options, 'buffer_rows = ' . pick(0, 1, 8, 32, 200) if chance(0.6);
 	push @options, 'cluster_size = ' . pick(1, 8, 64) if chance(0.3);
-	push @options, 'full_pages = ' . pick('on', 'off') if chance(0.5);
 	push @options, 'leaders = ' . pick('kmeans', 'random') if chance(0.5);
 	push @options, 'levels = ' . pick(0, 1, 2, 3) if chance(0.5);
 	push @options, 'quantizer = ' . pick('none', 'rabitq', 'auto')
