@@ -13,7 +13,8 @@ SET ecp.in_buff = '64kB';
 SET ecp.build_tablespaces = 'ecp_auto';
 
 -- without ecp_storage nothing is measured, whatever tables of others say
-CREATE TABLE ecp_device AS SELECT spcname AS tablespace, 5000::float8 AS latency_us, 90::float8 AS read_mb_s, 1::float8 AS r2,
+CREATE SCHEMA ecp_storage;
+CREATE TABLE ecp_storage.ecp_device AS SELECT spcname AS tablespace, 5000::float8 AS latency_us, 90::float8 AS read_mb_s, 1::float8 AS r2,
 	450000::bigint AS half_bandwidth, 90::float8 AS seq_read_mb_s, 80::float8 AS seq_write_mb_s, 190::float8 AS rand_read_iops,
 	190::float8 AS rand_read_iops_max, 190::float8 AS rand_write_iops, 5000::float8 AS rand_write_us, 5000::float8 AS fsync_us,
 	900::float8 AS cached_mb_s, 1 AS best_workers, 5000::float8 AS step_read_us, 1::float8 AS mixed_ratio
@@ -21,17 +22,20 @@ FROM pg_tablespace;
 CREATE INDEX auto_v ON auto USING ecp (v);
 SELECT policy, why, predicted_s FROM ecp_build_report('auto_v') WHERE phase = 'total';
 CREATE SCHEMA ecp_auto_storage;
+-- the schema of the extension is its own
+CREATE EXTENSION ecp_storage SCHEMA ecp_auto_storage;
+ALTER SCHEMA ecp_storage RENAME TO ecp_auto_planted;
 CREATE EXTENSION ecp_storage SCHEMA ecp_auto_storage;
 REINDEX INDEX auto_v;
 SELECT policy, why, predicted_s FROM ecp_build_report('auto_v') WHERE phase = 'total';
--- nor one in the place of the extension's own
-ALTER EXTENSION ecp_storage DROP TABLE ecp_auto_storage.ecp_device;
-INSERT INTO ecp_auto_storage.ecp_device SELECT * FROM ecp_device;
+-- nor is a table in the place of the extension's own
+BEGIN;
+ALTER EXTENSION ecp_storage DROP TABLE ecp_storage.ecp_device;
+INSERT INTO ecp_storage.ecp_device SELECT * FROM ecp_auto_planted.ecp_device;
 REINDEX INDEX auto_v;
 SELECT policy, why, predicted_s FROM ecp_build_report('auto_v') WHERE phase = 'total';
-DROP EXTENSION ecp_storage;
-DROP TABLE ecp_device, ecp_auto_storage.ecp_device;
-CREATE EXTENSION ecp_storage SCHEMA ecp_auto_storage;
+ROLLBACK;
+DROP SCHEMA ecp_auto_planted CASCADE;
 SET search_path = public, ecp_auto_storage;
 
 -- not measured
@@ -39,13 +43,13 @@ REINDEX INDEX auto_v;
 SELECT policy, why, predicted_s FROM ecp_build_report('auto_v') WHERE phase = 'total';
 
 -- one of the two measured is not enough
-INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, seq_read_mb_s, seq_write_mb_s, rand_write_iops)
+INSERT INTO ecp_storage.ecp_device (tablespace, latency_us, read_mb_s, seq_read_mb_s, seq_write_mb_s, rand_write_iops)
 VALUES ('pg_default', 5000, 90, 90, 80, 190);
 REINDEX INDEX auto_v;
 SELECT policy, why, predicted_s FROM ecp_build_report('auto_v') WHERE phase = 'total';
 
 -- both: data of this size stay in memory, and the opening of files decides
-INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, seq_read_mb_s, seq_write_mb_s, rand_write_iops)
+INSERT INTO ecp_storage.ecp_device (tablespace, latency_us, read_mb_s, seq_read_mb_s, seq_write_mb_s, rand_write_iops)
 VALUES ('ecp_auto', 5000, 90, 90, 80, 190);
 REINDEX INDEX auto_v;
 SELECT policy, why ~ '^predicted .* s of waiting, .* s with tempfiles' AS reason, predicted_s > 0 AS predicted
@@ -66,8 +70,8 @@ BEGIN
 	PERFORM ecp_index_check('i', true);
 	RETURN (SELECT m.leaf_target FROM ecp_metapage_info('i') m);
 END $$;
-DELETE FROM ecp_device;
-INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, half_bandwidth) VALUES ('ecp_auto', 200, 200, 40000);
+DELETE FROM ecp_storage.ecp_device;
+INSERT INTO ecp_storage.ecp_device (tablespace, latency_us, read_mb_s, half_bandwidth) VALUES ('ecp_auto', 200, 200, 40000);
 SELECT leaf_target('TABLESPACE ecp_auto') AS in_memory;
 DROP INDEX i;
 SET effective_cache_size = '256kB';
@@ -89,11 +93,11 @@ BEGIN
 	RETURN (SELECT pg_size_pretty(round(r.in_buff, -6)) FROM ecp_build_report('i') r WHERE phase = 'total');
 END $$;
 SET client_min_messages = 'warning';
-UPDATE ecp_device SET half_bandwidth = 400000;
+UPDATE ecp_storage.ecp_device SET half_bandwidth = 400000;
 SELECT in_buff() AS slow;
-UPDATE ecp_device SET half_bandwidth = 40000;
+UPDATE ecp_storage.ecp_device SET half_bandwidth = 40000;
 SELECT in_buff() AS fast;
-DELETE FROM ecp_device;
+DELETE FROM ecp_storage.ecp_device;
 SELECT in_buff() AS not_measured;
 SET ecp.in_buff = '1MB';
 SELECT in_buff() AS as_asked;
@@ -113,13 +117,13 @@ END $$;
 SET max_parallel_maintenance_workers = 1;
 SET min_parallel_table_scan_size = 0;
 SELECT workers() AS not_measured;
-INSERT INTO ecp_device (tablespace, seq_read_mb_s, best_workers) VALUES ('pg_default', 1, 1);
+INSERT INTO ecp_storage.ecp_device (tablespace, seq_read_mb_s, best_workers) VALUES ('pg_default', 1, 1);
 SELECT workers() AS one_reads_best;
-UPDATE ecp_device SET best_workers = 2;
+UPDATE ecp_storage.ecp_device SET best_workers = 2;
 SELECT workers() AS two_read_best;
-UPDATE ecp_device SET best_workers = 1, seq_read_mb_s = 1000000;
+UPDATE ecp_storage.ecp_device SET best_workers = 1, seq_read_mb_s = 1000000;
 SELECT workers() AS much_to_compute;
-UPDATE ecp_device SET seq_read_mb_s = 1;
+UPDATE ecp_storage.ecp_device SET seq_read_mb_s = 1;
 RESET effective_cache_size;
 SELECT workers() AS in_memory;
 DROP FUNCTION workers;
@@ -127,7 +131,7 @@ RESET max_parallel_maintenance_workers;
 RESET min_parallel_table_scan_size;
 RESET client_min_messages;
 
-DELETE FROM ecp_device;
+DELETE FROM ecp_storage.ecp_device;
 DROP TABLE auto;
 DROP TABLESPACE ecp_auto;
 DROP EXTENSION ecp_storage;

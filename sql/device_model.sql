@@ -84,7 +84,7 @@ SELECT policy, round(assign_wait_s::numeric, 2) AS assign, round(merge_wait_s::n
 FROM dev, ecp_build_model(1e6, 132, 1000, fig, fig, fig) WHERE name = 'Seagate';
 
 -- One fast tablespace, which of the three kinds of data gains most from it?
-INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, seq_read_mb_s, seq_write_mb_s, rand_write_iops)
+INSERT INTO ecp_storage.ecp_device (tablespace, latency_us, read_mb_s, seq_read_mb_s, seq_write_mb_s, rand_write_iops)
 VALUES ('pg_default', 15670, 68, 68, 53, 64), ('ecp_model_fast', 30, 220, 220, 66, 3300);
 SET allow_in_place_tablespaces = true;
 CREATE TABLESPACE ecp_model_fast LOCATION '';
@@ -108,7 +108,7 @@ SELECT * FROM ecp_build_model(1, 1, 0, '{1,1,1,1}', '{1,1,1,1}', '{1,1,1,1}');
 SELECT * FROM ecp_build_model(1, 1, 1, '{inf,1,1,1}', '{1,1,1,1}', '{1,1,1,1}');
 SELECT * FROM ecp_build_model(1e300, 1e300, 1, '{1,1,1,1}', '{1,1,1,1}', '{1,1,1,1}');
 SELECT * FROM ecp_plan_build(4000000000, 'v', '{pg_default}');
-DELETE FROM ecp_device;
+DELETE FROM ecp_storage.ecp_device;
 DROP TABLE pics;
 DROP TABLESPACE ecp_model_fast;
 SET client_min_messages = warning;

@@ -29,7 +29,7 @@ FROM ecp_place_groups('land') ORDER BY grp::text COLLATE "C";
 SELECT ecp_place_target('europe', 'ecp_place_fast', speed => 200, capacity => '1GB');
 SELECT ecp_place_target('europe', 'ecp_place_slow', speed => 50, capacity => '1GB');
 SELECT ecp_place_target('europe', 'ecp_place_slow', speed => 100, capacity => '1GB');
-SELECT * FROM ecp_place_targets ORDER BY 1, 2;
+SELECT * FROM ecp_storage.ecp_place_targets ORDER BY 1, 2;
 SELECT ecp_place_target('europe', 'ecp_place_none');
 SELECT ecp_place_target('europe', 'pg_global');
 SELECT ecp_place_target('europe', 'ecp_place_slow', speed => 0);
@@ -40,7 +40,7 @@ SELECT * FROM ecp_place_plan('land', 'nowhere');
 SELECT * FROM ecp_place_plan('pg_tables', 'europe');
 SELECT * FROM ecp_place_plan(0::regclass, 'europe');
 -- a target that was dropped, or came from a dump, is found before any move
-INSERT INTO ecp_place_targets VALUES ('gone', 'ecp_place_none', false, 1, 1e9), ('gone', 'ecp_place_fast', false, 1, 1e9);
+INSERT INTO ecp_storage.ecp_place_targets VALUES ('gone', 'ecp_place_none', false, 1, 1e9), ('gone', 'ecp_place_fast', false, 1, 1e9);
 CALL ecp_place_apply('land', 'gone');
 
 -- the plan, and what it comes to
@@ -127,7 +127,7 @@ SELECT ecp_place_target('europe', 'ecp_place_fast', speed => 1);
 SELECT ecp_place_rule('land', 'y', 'ecp_place_fast');
 RESET ROLE;
 CALL ecp_place_apply('land', 'europe');
-UPDATE ecp_place_targets SET capacity = CASE target WHEN 'ecp_place_fast' THEN 0 ELSE capacity END;
+UPDATE ecp_storage.ecp_place_targets SET capacity = CASE target WHEN 'ecp_place_fast' THEN 0 ELSE capacity END;
 SET ROLE regress_ecp_place;
 CALL ecp_place_apply('land', 'europe');
 RESET ROLE;
@@ -135,7 +135,7 @@ RESET ROLE;
 -- who may write rules needs no more for the event trigger, which is the
 -- extension's, and goes with the last rule
 BEGIN;
-GRANT INSERT, UPDATE, SELECT, DELETE ON ecp_place_rules TO regress_ecp_place;
+GRANT INSERT, UPDATE, SELECT, DELETE ON ecp_storage.ecp_place_rules TO regress_ecp_place;
 CREATE VIEW regress_ecp_trigger AS
 SELECT evtname, extname, evtowner = extowner AS extensions_owner
 FROM pg_event_trigger AS t
@@ -143,34 +143,34 @@ FROM pg_event_trigger AS t
 	LEFT JOIN pg_extension AS e ON e.oid = d.refobjid;
 GRANT SELECT ON regress_ecp_trigger TO regress_ecp_place;
 SET ROLE regress_ecp_place;
-DELETE FROM ecp_place_rules;
+DELETE FROM ecp_storage.ecp_place_rules;
 SELECT * FROM regress_ecp_trigger;
 SELECT ecp_place_rule('land', 'y', 'ecp_place_fast');
 SELECT * FROM regress_ecp_trigger;
 SELECT current_user;
 RESET ROLE;
-TRUNCATE ecp_place_rules;
+TRUNCATE ecp_storage.ecp_place_rules;
 SELECT * FROM regress_ecp_trigger;
-COPY ecp_place_rules (parent, prefix, target) FROM STDIN;
+COPY ecp_storage.ecp_place_rules (parent, prefix, target) FROM STDIN;
 land	z	ecp_place_fast
 \.
 SELECT * FROM regress_ecp_trigger;
 ROLLBACK;
-CREATE TABLE rules (LIKE ecp_place_rules);
+CREATE TABLE rules (LIKE ecp_storage.ecp_place_rules);
 ALTER TABLE rules OWNER TO regress_ecp_place;
 SET ROLE regress_ecp_place;
-CREATE TRIGGER changed AFTER DELETE ON rules EXECUTE FUNCTION ecp_place_rules_changed();
+CREATE TRIGGER changed AFTER DELETE ON rules EXECUTE FUNCTION ecp_storage.ecp_place_rules_changed();
 RESET ROLE;
 DROP TABLE rules;
 
 -- New partitions are placed whatever rights their creator has on the schema of
 -- the extension, and with no rights that are not the creator's.
 BEGIN;
-CREATE TEMPORARY TABLE targets ON COMMIT DROP AS TABLE ecp_place_targets;
+CREATE TEMPORARY TABLE targets ON COMMIT DROP AS TABLE ecp_storage.ecp_place_targets;
 DROP EXTENSION ecp_storage;
 CREATE SCHEMA regress_ecp_ext;
 CREATE EXTENSION ecp_storage SCHEMA regress_ecp_ext;
-INSERT INTO regress_ecp_ext.ecp_place_targets TABLE targets;
+INSERT INTO ecp_storage.ecp_place_targets TABLE targets;
 GRANT CREATE ON SCHEMA public TO regress_ecp_place;
 GRANT CREATE ON TABLESPACE ecp_place_fast TO regress_ecp_place;
 SELECT has_schema_privilege('regress_ecp_place', 'regress_ecp_ext', 'USAGE') AS usage;
@@ -178,7 +178,7 @@ SET ROLE regress_ecp_place;
 CREATE TABLE sea (k int) PARTITION BY LIST (k);
 CREATE TABLE sea_0 PARTITION OF sea FOR VALUES IN (0);
 RESET ROLE;
-UPDATE regress_ecp_ext.ecp_place_targets SET capacity = 1e9;
+UPDATE ecp_storage.ecp_place_targets SET capacity = 1e9;
 SELECT regress_ecp_ext.ecp_place_rule('sea', 'a', 'ecp_place_fast');
 SELECT regress_ecp_ext.ecp_place_rule('sea', 'b', place => 'tiny');
 SELECT regress_ecp_ext.ecp_place_rule('sea', 'c', 'ecp_place_slow');
@@ -203,7 +203,7 @@ CREATE TABLE U&"\000ADROP TABLE land;" (k int);
 SELECT script FROM ecp_place_plan('lake', 'far');
 SELECT script FROM ecp_place_plan(U&'"\000ADROP TABLE land;"', 'far');
 DROP TABLE lake, U&"\000ADROP TABLE land;";
-DELETE FROM ecp_place_targets WHERE place = 'far';
+DELETE FROM ecp_storage.ecp_place_targets WHERE place = 'far';
 DROP FOREIGN DATA WRAPPER ecp_place_wrapper CASCADE;
 
 -- of what is said to be an operator, nothing but an operator gets into a query
@@ -229,9 +229,9 @@ CREATE TABLE plain (a int);
 SELECT grp, tablespace FROM ecp_place_groups('plain');
 
 DROP TABLE land, plain, "3other";
-DELETE FROM ecp_place_rules;
+DELETE FROM ecp_storage.ecp_place_rules;
 SELECT count(*) FROM pg_event_trigger;
-DELETE FROM ecp_place_targets;
+DELETE FROM ecp_storage.ecp_place_targets;
 DROP TABLESPACE ecp_place_fast;
 DROP TABLESPACE ecp_place_slow;
 DROP ROLE regress_ecp_place;

@@ -44,20 +44,20 @@ SELECT tablespace, latency_us >= 0 AS l, read_mb_s > 0 AS t, r2 <= 1 AS r2, half
 	seq_read_mb_s > 0 AS sr, seq_write_mb_s > 0 AS sw, rand_read_iops > 0 AS rr, rand_read_iops_max >= rand_read_iops AS best,
 	rand_write_iops > 0 AS rw, rand_write_us > 0 AS rws, fsync_us > 0 AS fsync, cached_mb_s > 0 AS cached, best_workers IN (1, 2) AS workers, spread >= 1 AS spread,
 	written_bytes <= 1.5 * file_bytes + 33554432 AS bounded
-FROM ecp_device;
+FROM ecp_storage.ecp_device;
 -- measured again: one row
 SET client_min_messages = error;
 SELECT count(*) > 0 AS again FROM ecp_calibrate('ecp_profile', file_bytes => 16777216, seconds => 0.5, block_bytes => '{4096,65536}', workers => '{1}');
 SET client_min_messages = warning;
-SELECT count(*) FROM ecp_device;
+SELECT count(*) FROM ecp_storage.ecp_device;
 -- no calibration is running now
 SELECT count(*) FROM ecp_progress;
 -- no file is left
 SELECT count(*) FROM pg_ls_tmpdir((SELECT oid FROM pg_tablespace WHERE spcname = 'ecp_profile'));
 
 -- what follows, on a disk and on flash whose figures are given
-DELETE FROM ecp_device;
-INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, r2, half_bandwidth, seq_read_mb_s, seq_write_mb_s,
+DELETE FROM ecp_storage.ecp_device;
+INSERT INTO ecp_storage.ecp_device (tablespace, latency_us, read_mb_s, r2, half_bandwidth, seq_read_mb_s, seq_write_mb_s,
 	rand_read_iops, rand_read_iops_max, rand_write_iops, rand_write_us, best_workers, cached_mb_s)
 VALUES ('pg_default', 100, 2000, 0.99, 200000, 2000, 1500, 12000, 150000, 30000, 500, 8, 6000),
 	('ecp_profile', 5000, 90, 0.99, 450000, 90, 80, 190, 200, 200, 5050, 1, 6000);
@@ -65,14 +65,14 @@ SELECT * FROM ecp_advise('ecp_profile') WHERE statement !~ 'max_parallel';
 SELECT * FROM ecp_advise('pg_default') WHERE statement !~ 'max_parallel';
 -- no more processes than processors, and that of the session is one of them
 SELECT statement, reason ~ '^1 processes|the same' AS reason FROM ecp_advise('ecp_profile') WHERE statement ~ 'max_parallel';
-UPDATE ecp_device SET best_workers = 1000000 WHERE tablespace = 'pg_default';
+UPDATE ecp_storage.ecp_device SET best_workers = 1000000 WHERE tablespace = 'pg_default';
 SELECT substring(statement FROM '\w*max_parallel\w*') AS setting,
 	substring(statement FROM '\d+')::int = _ecp_processors() - 1 AS processors, _ecp_processors() BETWEEN 1 AND 8192 AS sane
 FROM ecp_advise('pg_default') WHERE statement ~ 'max_parallel';
 -- a fit that is none, and passes that differ, are not passed over
-UPDATE ecp_device SET r2 = 0.84, spread = 9.42 WHERE tablespace = 'pg_default';
+UPDATE ecp_storage.ecp_device SET r2 = 0.84, spread = 9.42 WHERE tablespace = 'pg_default';
 SELECT reason FROM ecp_advise('pg_default') WHERE statement ~ 'random_page_cost';
-UPDATE ecp_device SET r2 = 0.99, spread = 3 WHERE tablespace = 'pg_default';
+UPDATE ecp_storage.ecp_device SET r2 = 0.99, spread = 3 WHERE tablespace = 'pg_default';
 SELECT count(*) AS uncertain FROM ecp_advise('pg_default') WHERE reason ~ 'uncertain';
 -- the back of the envelope: 5.05 ms for each insert of 16 bytes is 3,168 B/s
 SELECT reason ~ '3168 B/s' AS envelope FROM ecp_advise('ecp_profile') WHERE statement ~ 'betree';
@@ -88,7 +88,7 @@ SELECT format('CREATE INDEX bt_advised ON bt_profile USING betree (k) %s TABLESP
 FROM ecp_advise('ecp_profile') WHERE statement ~ 'betree' \gexec
 SELECT log_pages FROM betree_index_stats('bt_advised');
 -- a new figure takes effect when the index is opened again
-UPDATE ecp_device SET half_bandwidth = 100000000 WHERE tablespace = 'ecp_profile';
+UPDATE ecp_storage.ecp_device SET half_bandwidth = 100000000 WHERE tablespace = 'ecp_profile';
 REINDEX INDEX bt_profile_disk;
 SELECT log_pages FROM betree_index_stats('bt_profile_disk');
 -- also in parallel workers, which open the index themselves
@@ -108,7 +108,7 @@ RESET ALL;
 SET client_min_messages = warning;
 SET search_path = public, ecp_models;
 DROP TABLE bt_profile;
-UPDATE ecp_device SET half_bandwidth = 450000 WHERE tablespace = 'ecp_profile';
+UPDATE ecp_storage.ecp_device SET half_bandwidth = 450000 WHERE tablespace = 'ecp_profile';
 
 -- the statements of the first lines are ones that can be run
 SELECT statement FROM ecp_advise('ecp_profile') LIMIT 2 \gexec
@@ -142,7 +142,7 @@ SELECT count(*) FROM ecp_calibrate('ecp_profile');
 SELECT count(*) FROM ecp_bench('ecp_profile');
 SELECT count(*) FROM ecp_memory_bench();
 SELECT count(*) FROM ecp_stream_bench_files('{ecp_profile}', '{1}');
-SELECT count(*) FROM ecp_device;
+SELECT count(*) FROM ecp_storage.ecp_device;
 -- models measure nothing, and are for everyone
 SELECT ecp_place_bound('{8,6,5}', '{1,0.5}'), count(*) FROM ecp_build_model(1e6, 132, 1000, '{1,1,1,1}', '{1,1,1,1}', '{1,1,1,1}');
 RESET ROLE;
@@ -155,17 +155,17 @@ REVOKE ALL ON FUNCTION ecp_bench FROM regress_ecp_profile;
 -- with both, a profile is stored by one who may not write to the table
 GRANT EXECUTE ON FUNCTION ecp_calibrate TO regress_ecp_profile;
 GRANT CREATE ON TABLESPACE ecp_profile TO regress_ecp_profile;
-DELETE FROM ecp_device;
+DELETE FROM ecp_storage.ecp_device;
 SET ROLE regress_ecp_profile;
 SET client_min_messages = error;
 SELECT count(*) > 0 AS measured FROM ecp_calibrate('ecp_profile', file_bytes => 16777216, seconds => 0.5, block_bytes => '{4096,65536}', workers => '{1}');
-DELETE FROM ecp_device;
+DELETE FROM ecp_storage.ecp_device;
 RESET ROLE;
-SELECT tablespace FROM ecp_device;
+SELECT tablespace FROM ecp_storage.ecp_device;
 REVOKE ALL ON FUNCTION ecp_calibrate FROM regress_ecp_profile;
 REVOKE ALL ON TABLESPACE ecp_profile FROM regress_ecp_profile;
 DROP ROLE regress_ecp_profile;
-DELETE FROM ecp_device;
+DELETE FROM ecp_storage.ecp_device;
 DROP TABLESPACE ecp_profile;
 SET client_min_messages = warning;
 DROP EXTENSION ecp_storage;

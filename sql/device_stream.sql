@@ -159,7 +159,7 @@ DROP ROLE regress_ecp_stream;
 
 -- admission by measured figures
 SELECT * FROM ecp_admit('frame', '{8}');
-INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, cached_mb_s) VALUES ('ecp_stream_a', 10000, 4, 100), ('ecp_stream_b', 5000, 8, 100);
+INSERT INTO ecp_storage.ecp_device (tablespace, latency_us, read_mb_s, cached_mb_s) VALUES ('ecp_stream_a', 10000, 4, 100), ('ecp_stream_b', 5000, 8, 100);
 SELECT component, round(utilisation::numeric, 3) AS u, round(worst_delay_ms::numeric, 1) AS worst, busiest, round(headroom::numeric, 2) AS headroom, verdict FROM ecp_admit('frame', '{8}');
 SELECT component, round(utilisation::numeric, 3) AS u, round(worst_delay_ms::numeric, 1) AS worst, busiest, verdict FROM ecp_admit('frame', '{3,2}', max_delay_ms => 100);
 SELECT component, round(utilisation::numeric, 3) AS u, round(worst_delay_ms::numeric, 1) AS worst, busiest, verdict FROM ecp_admit('frame', '{3,2}');
@@ -208,7 +208,7 @@ SELECT count(*) FROM ecp_stream_bench('frame_null', '{1}', time_slice => 0.01, s
 DELETE FROM frame_null WHERE t IS NULL;
 SELECT count(*) FROM ecp_stream_bench('frame_null', '{1}', time_slice => 0.01, slices => 1);
 DROP TABLE frame_null;
-DELETE FROM ecp_device;
+DELETE FROM ecp_storage.ecp_device;
 DROP TABLE frame;
 DROP TABLESPACE ecp_stream_a;
 DROP TABLESPACE ecp_stream_b;

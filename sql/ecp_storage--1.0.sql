@@ -7,11 +7,21 @@
 -- as in the script of ecp, functions are qualified by schema and operators given
 -- operands of exactly their argument types.
 
+-- Tables that queries of the library name, and functions that it names to commands,
+-- are in a schema that only superusers can rename, as is what the documents compute
+-- and compare.  These schemas must not exist before: nothing that others have put
+-- there could be taken for what is created here.  An extension with several schemas
+-- cannot be moved.
+
+CREATE SCHEMA ecp_storage;
+COMMENT ON SCHEMA ecp_storage IS 'profiles of tablespaces, targets and rules of placement';
+GRANT USAGE ON SCHEMA ecp_storage TO PUBLIC;
+
 -- ======================================================================
 -- device: cost of storage, and placement of relations
 -- ======================================================================
 
-CREATE TABLE ecp_device (
+CREATE TABLE ecp_storage.ecp_device (
 	tablespace name PRIMARY KEY,
 	latency_us float8,
 	read_mb_s float8,
@@ -37,28 +47,28 @@ CREATE TABLE ecp_device (
 	wall_s float8,
 	measured_at timestamptz NOT NULL DEFAULT now()
 );
-COMMENT ON TABLE ecp_device IS 'profile of each tablespace, as measured by ecp_calibrate()';
-COMMENT ON COLUMN ecp_device.latency_us IS 'latency L of the fit delay = L + size / T over cold reads';
-COMMENT ON COLUMN ecp_device.read_mb_s IS 'throughput T of the fit';
-COMMENT ON COLUMN ecp_device.r2 IS 'coefficient of determination of the fit';
-COMMENT ON COLUMN ecp_device.half_bandwidth IS 'L * T: size of a read of which half of the time is latency';
-COMMENT ON COLUMN ecp_device.rand_read_iops IS 'cold random reads of 8 kB, one worker';
-COMMENT ON COLUMN ecp_device.rand_read_iops_max IS 'cold random reads of 8 kB, best_workers workers';
-COMMENT ON COLUMN ecp_device.rand_write_iops IS 'small random writes, synced at the end';
-COMMENT ON COLUMN ecp_device.rand_write_us IS 'delay of a small random write with its fsync';
-COMMENT ON COLUMN ecp_device.best_workers IS 'fewest workers that reach 90 % of the best random-read rate';
-COMMENT ON COLUMN ecp_device.step_read_us IS 'delay of a small cold read 128 kB after the previous one';
-COMMENT ON COLUMN ecp_device.mixed_ratio IS 'delay of random reads while another process writes, divided by that without writes';
-COMMENT ON COLUMN ecp_device.plateau_us IS 'delay of the smallest cold reads';
-COMMENT ON COLUMN ecp_device.slope_mb_s IS 'throughput between the two largest sizes';
-COMMENT ON COLUMN ecp_device.misaligned_ratio IS 'delay of misaligned random reads, divided by that of aligned ones';
-COMMENT ON COLUMN ecp_device.spread IS 'largest ratio between passes over the same measurement, of which the median counts';
-SELECT pg_catalog.pg_extension_config_dump('ecp_device', '');
-GRANT SELECT ON ecp_device TO PUBLIC;
+COMMENT ON TABLE ecp_storage.ecp_device IS 'profile of each tablespace, as measured by ecp_calibrate()';
+COMMENT ON COLUMN ecp_storage.ecp_device.latency_us IS 'latency L of the fit delay = L + size / T over cold reads';
+COMMENT ON COLUMN ecp_storage.ecp_device.read_mb_s IS 'throughput T of the fit';
+COMMENT ON COLUMN ecp_storage.ecp_device.r2 IS 'coefficient of determination of the fit';
+COMMENT ON COLUMN ecp_storage.ecp_device.half_bandwidth IS 'L * T: size of a read of which half of the time is latency';
+COMMENT ON COLUMN ecp_storage.ecp_device.rand_read_iops IS 'cold random reads of 8 kB, one worker';
+COMMENT ON COLUMN ecp_storage.ecp_device.rand_read_iops_max IS 'cold random reads of 8 kB, best_workers workers';
+COMMENT ON COLUMN ecp_storage.ecp_device.rand_write_iops IS 'small random writes, synced at the end';
+COMMENT ON COLUMN ecp_storage.ecp_device.rand_write_us IS 'delay of a small random write with its fsync';
+COMMENT ON COLUMN ecp_storage.ecp_device.best_workers IS 'fewest workers that reach 90 % of the best random-read rate';
+COMMENT ON COLUMN ecp_storage.ecp_device.step_read_us IS 'delay of a small cold read 128 kB after the previous one';
+COMMENT ON COLUMN ecp_storage.ecp_device.mixed_ratio IS 'delay of random reads while another process writes, divided by that without writes';
+COMMENT ON COLUMN ecp_storage.ecp_device.plateau_us IS 'delay of the smallest cold reads';
+COMMENT ON COLUMN ecp_storage.ecp_device.slope_mb_s IS 'throughput between the two largest sizes';
+COMMENT ON COLUMN ecp_storage.ecp_device.misaligned_ratio IS 'delay of misaligned random reads, divided by that of aligned ones';
+COMMENT ON COLUMN ecp_storage.ecp_device.spread IS 'largest ratio between passes over the same measurement, of which the median counts';
+SELECT pg_catalog.pg_extension_config_dump('ecp_storage.ecp_device', '');
+GRANT SELECT ON ecp_storage.ecp_device TO PUBLIC;
 
 -- placement of relations
 
-CREATE TABLE ecp_place_targets (
+CREATE TABLE ecp_storage.ecp_place_targets (
 	place name NOT NULL,
 	target name NOT NULL,
 	is_server boolean NOT NULL,
@@ -66,11 +76,11 @@ CREATE TABLE ecp_place_targets (
 	capacity bigint CHECK (capacity >= 0),
 	PRIMARY KEY (place, target)
 );
-COMMENT ON TABLE ecp_place_targets IS 'tablespaces and foreign servers of each place, with speed in MB/s and capacity in bytes (null: as measured)';
-SELECT pg_catalog.pg_extension_config_dump('ecp_place_targets', '');
-GRANT SELECT ON ecp_place_targets TO PUBLIC;
+COMMENT ON TABLE ecp_storage.ecp_place_targets IS 'tablespaces and foreign servers of each place, with speed in MB/s and capacity in bytes (null: as measured)';
+SELECT pg_catalog.pg_extension_config_dump('ecp_storage.ecp_place_targets', '');
+GRANT SELECT ON ecp_storage.ecp_place_targets TO PUBLIC;
 
-CREATE TABLE ecp_place_rules (
+CREATE TABLE ecp_storage.ecp_place_rules (
 	parent regclass NOT NULL,
 	prefix text NOT NULL,
 	target name,
@@ -78,10 +88,10 @@ CREATE TABLE ecp_place_rules (
 	PRIMARY KEY (parent, prefix),
 	CHECK ((target IS NULL) <> (place IS NULL))
 );
-COMMENT ON TABLE ecp_place_rules IS 'targets of new partitions; the longest matching prefix of the name decides; delete a row to end its rule';
-SELECT pg_catalog.pg_extension_config_dump('ecp_place_rules',
+COMMENT ON TABLE ecp_storage.ecp_place_rules IS 'targets of new partitions; the longest matching prefix of the name decides; delete a row to end its rule';
+SELECT pg_catalog.pg_extension_config_dump('ecp_storage.ecp_place_rules',
 	'WHERE EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = parent)');
-GRANT SELECT ON ecp_place_rules TO PUBLIC;
+GRANT SELECT ON ecp_storage.ecp_place_rules TO PUBLIC;
 
 CREATE FUNCTION ecp_place_target(place name, target name, speed float8 DEFAULT NULL, capacity text DEFAULT NULL)
 RETURNS void
@@ -122,25 +132,25 @@ RETURNS void
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION ecp_place_rule(regclass, text, name, name) IS 'place new partitions whose name begins with the prefix in a tablespace, or on the best target of a place';
 
-CREATE FUNCTION ecp_place_new_partition()
+CREATE FUNCTION ecp_storage.ecp_place_new_partition()
 RETURNS event_trigger
 AS 'MODULE_PATHNAME' LANGUAGE C;
-COMMENT ON FUNCTION ecp_place_new_partition() IS 'trigger function that places new partitions by the rules of ecp_place_rule()';
+COMMENT ON FUNCTION ecp_storage.ecp_place_new_partition() IS 'trigger function that places new partitions by the rules of ecp_place_rule()';
 
 -- The event trigger exists only while there is a rule, however the table of rules
 -- has changed: by ecp_place_rule(), by other statements, or because a dump is
 -- restored.  So it costs nothing where nobody has made a rule.
 
-CREATE FUNCTION ecp_place_rules_changed()
+CREATE FUNCTION ecp_storage.ecp_place_rules_changed()
 RETURNS trigger
 AS 'MODULE_PATHNAME' LANGUAGE C;
-COMMENT ON FUNCTION ecp_place_rules_changed() IS 'trigger function that creates the event trigger with the first rule and drops it with the last';
-REVOKE ALL ON FUNCTION ecp_place_rules_changed() FROM PUBLIC;
+COMMENT ON FUNCTION ecp_storage.ecp_place_rules_changed() IS 'trigger function that creates the event trigger with the first rule and drops it with the last';
+REVOKE ALL ON FUNCTION ecp_storage.ecp_place_rules_changed() FROM PUBLIC;
 
-CREATE TRIGGER ecp_place_rules_changed AFTER INSERT OR DELETE OR TRUNCATE ON ecp_place_rules
-	FOR EACH STATEMENT EXECUTE FUNCTION ecp_place_rules_changed();
-ALTER TABLE ecp_place_rules ENABLE ALWAYS TRIGGER ecp_place_rules_changed;
-COMMENT ON TRIGGER ecp_place_rules_changed ON ecp_place_rules IS 'keeps the event trigger that places new partitions while there are rules';
+CREATE TRIGGER ecp_place_rules_changed AFTER INSERT OR DELETE OR TRUNCATE ON ecp_storage.ecp_place_rules
+	FOR EACH STATEMENT EXECUTE FUNCTION ecp_storage.ecp_place_rules_changed();
+ALTER TABLE ecp_storage.ecp_place_rules ENABLE ALWAYS TRIGGER ecp_place_rules_changed;
+COMMENT ON TRIGGER ecp_place_rules_changed ON ecp_storage.ecp_place_rules IS 'keeps the event trigger that places new partitions while there are rules';
 
 -- build planning
 
@@ -165,7 +175,7 @@ CREATE FUNCTION ecp_calibrate(tablespace name, file_bytes bigint DEFAULT 2684354
 	OUT mb_s float8, OUT delay_us float8)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION ecp_calibrate(name, bigint, float8, bigint, integer[], integer[], boolean) IS 'measure a tablespace and store its profile in ecp_device';
+COMMENT ON FUNCTION ecp_calibrate(name, bigint, float8, bigint, integer[], integer[], boolean) IS 'measure a tablespace and store its profile in ecp_storage.ecp_device';
 REVOKE ALL ON FUNCTION ecp_calibrate(name, bigint, float8, bigint, integer[], integer[], boolean) FROM PUBLIC;
 
 CREATE FUNCTION ecp_progress_get(OUT pid integer, OUT datid oid, OUT command text,
@@ -196,8 +206,8 @@ BEGIN ATOMIC
 			greatest(1, p.seq_read_mb_s * 1e6::float8 / 8192::float8 / nullif(p.rand_read_iops, 0::float8)) AS ratio,
 			greatest(1, p.rand_read_iops_max / nullif(p.rand_read_iops, 0::float8)) AS gain,
 			coalesce(h.seq_read_mb_s / nullif(p.seq_read_mb_s, 0::float8), 1) AS slower
-		FROM ecp_device AS p
-			LEFT JOIN ecp_device AS h ON h.tablespace OPERATOR(pg_catalog.=) 'pg_default'
+		FROM ecp_storage.ecp_device AS p
+			LEFT JOIN ecp_storage.ecp_device AS h ON h.tablespace OPERATOR(pg_catalog.=) 'pg_default'
 		WHERE p.tablespace OPERATOR(pg_catalog.=) ecp_advise.tablespace
 	), v AS (
 		SELECT d.*,
@@ -275,7 +285,7 @@ BEGIN ATOMIC
 			-- extents of a frame that lie in this tablespace
 			frame.extents * share::float8 / (pg_catalog.sum(share) OVER ())::float8 AS extents,
 			d.plateau_us, d.latency_us, d.read_mb_s, d.cached_mb_s
-		FROM frame CROSS JOIN leaf LEFT JOIN ecp_device AS d ON d.tablespace OPERATOR(pg_catalog.=) leaf.tablespace
+		FROM frame CROSS JOIN leaf LEFT JOIN ecp_storage.ecp_device AS d ON d.tablespace OPERATOR(pg_catalog.=) leaf.tablespace
 	), shared AS (
 		-- resources that every byte passes through, once or several times
 		SELECT 'copy out of the page cache' AS component, pg_catalog.min(cached_mb_s) AS mb_s, 1::float8 AS passes FROM part
@@ -337,7 +347,8 @@ CREATE FUNCTION ecp_stream_bench(parent regclass, fps float8[], time_slice float
 	OUT p99_ms float8, OUT max_ms float8, OUT jitter_ms float8, OUT late integer,
 	OUT utilisation float8, OUT cpd_ms float8[])
 RETURNS SETOF record
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp;
 COMMENT ON FUNCTION ecp_stream_bench(regclass, float8[], float8, integer, boolean) IS 'delays of streams played from a striped table, with a worker for each of its tablespaces';
 REVOKE ALL ON FUNCTION ecp_stream_bench(regclass, float8[], float8, integer, boolean) FROM PUBLIC;
 
@@ -346,16 +357,15 @@ CREATE FUNCTION ecp_read_window(parent regclass, stream integer, t timestamptz, 
 	pixel_bytes integer DEFAULT 1, reduce integer DEFAULT 1, z integer DEFAULT 0, extent_depth integer DEFAULT 1,
 	OUT columns integer, OUT lines integer, OUT pixels bytea, OUT extents bigint,
 	OUT bytes_read bigint, OUT workers integer)
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp;
 COMMENT ON FUNCTION ecp_read_window(regclass, integer, timestamptz, integer, integer, integer, integer, integer, integer, integer, integer, integer, integer) IS 'window of an image striped by ecp_stripe_ddl() in two dimensions, or of plane z of one striped in three, read and reduced by a worker for each tablespace';
 
 -- ======================================================================
 -- models: what the documents compute and compare, on figures and on devices
 -- ======================================================================
 
--- No setting and no advice follows from these.  They are in a schema of their own,
--- which must not exist before: nothing that others have put there could be taken
--- for one of them.  An extension with two schemas cannot be moved.
+-- No setting and no advice follows from these.
 
 CREATE SCHEMA ecp_models;
 COMMENT ON SCHEMA ecp_models IS 'models and microbenchmarks of the documents that ecp implements';

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sql_text.h
- *	  Names in the texts of queries and messages.
+ *	  Queries as texts.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,32 +15,20 @@
 extern char *ecp_sql_relname(Oid relid);
 
 /*
- * Text with %N replaced by the quoted name of the schema that holds the
- * extension, which may be moved.
+ * Execute a text by SPI, to which the caller is connected; an error unless the
+ * result is "expected".  nulls may be NULL, as in SPI.  It names relations of
+ * the schema ecp_storage and of pg_catalog only.
  */
-extern char *ecp_sql_text(Oid nspoid, const char *sql);
+extern void ecp_sql_execute(int expected, const char *text, int nargs,
+							Oid *types, Datum *values, const char *nulls);
 
 /*
- * Execute such a text by SPI, to which the caller is connected; an error
- * unless the result is "expected".  nulls may be NULL, as in SPI.  The
- * relations that it names are of this schema, even if that is renamed
- * meanwhile, or of pg_catalog.
+ * Execute a SELECT whose first relation is "relid", which the caller has locked,
+ * by the name that ecp_sql_relname() gave.  *plan is NULL at first, and is kept
+ * for the next call.  The search path is one that others cannot change.
  */
-extern void ecp_sql_execute(Oid nspoid, int expected, const char *sql,
-							int nargs, Oid *types, Datum *values,
-							const char *nulls);
-
-/*
- * The same without %N, for relations of any schema; and in two steps, of which
- * the second returns rows as SPI_execute_plan() does.
- */
-extern void ecp_sql_execute_text(Oid nspoid, int expected, const char *text,
-								 int nargs, Oid *types, Datum *values,
-								 const char *nulls);
-extern SPIPlanPtr ecp_sql_prepare(Oid nspoid, const char *text, int nargs,
-								  Oid *types, int options);
-extern void ecp_sql_select_plan(Oid nspoid, const char *text, SPIPlanPtr plan,
-								Datum *values);
+extern void ecp_sql_select(Oid relid, const char *text, SPIPlanPtr *plan,
+						   int nargs, Oid *types, int options, Datum *values);
 
 /*
  * Add the rows of the last query of SPI, whose columns have the types of the

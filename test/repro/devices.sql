@@ -4,7 +4,7 @@ SET client_min_messages = warning;
 SET check_function_bodies = off;
 
 -- figures: read MB/s, write MB/s, reads/s, writes/s of the report's device
-CREATE TABLE setting (name text PRIMARY KEY, speed float8, figures float8[], profile ecp_device);
+CREATE TABLE setting (name text PRIMARY KEY, speed float8, figures float8[], profile ecp_storage.ecp_device);
 
 -- its limits when it is "speed" times as fast; operations in tens
 CREATE VIEW setting_limit AS
@@ -12,7 +12,7 @@ SELECT name, speed * figures[1] AS read_mb_s, speed * figures[2] AS write_mb_s,
 	floor(speed * figures[3] / 10) * 10 AS read_iops, floor(speed * figures[4] / 10) * 10 AS write_iops
 FROM setting;
 
-CREATE FUNCTION ecp_repro_profile(setting text, disk name) RETURNS ecp_device
+CREATE FUNCTION ecp_repro_profile(setting text, disk name) RETURNS ecp_storage.ecp_device
 LANGUAGE sql BEGIN ATOMIC
 	SELECT json_populate_record(s.profile, json_build_object('tablespace', disk))
 	FROM setting AS s WHERE s.name = setting;

@@ -93,7 +93,8 @@ $node->safe_psql('postgres',
 	"SELECT ecp_place_rule('land', '9', 'two'), ecp_place_rule('land', '', place => 'p')"
 );
 $node->safe_psql('postgres',
-	"INSERT INTO ecp_device (tablespace, latency_us) VALUES ('one', 77)");
+	"INSERT INTO ecp_storage.ecp_device (tablespace, latency_us) VALUES ('one', 77)"
+);
 my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump.sql';
 $node->command_ok([ 'pg_dump', '-f', $dump, $node->connstr('postgres') ],
 	'pg_dump');
@@ -106,12 +107,13 @@ $node->command_ok(
 	'restore');
 is( $node->safe_psql(
 		'restored',
-		'SELECT parent, prefix, target, place FROM ecp_place_rules ORDER BY prefix'
+		'SELECT parent, prefix, target, place FROM ecp_storage.ecp_place_rules ORDER BY prefix'
 	),
 	"land|||p\nland|9|two|",
 	'rules restored');
 is( $node->safe_psql(
-		'restored', 'SELECT tablespace, latency_us FROM ecp_device'),
+		'restored',
+		'SELECT tablespace, latency_us FROM ecp_storage.ecp_device'),
 	'one|77',
 	'profiles restored');
 $node->safe_psql('restored',

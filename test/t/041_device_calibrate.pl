@@ -57,8 +57,10 @@ foreach my $call (
 		"$call is cancelled");
 	is(temp_count(), '0', 'no file after that');
 }
-is($node->safe_psql('postgres', 'SELECT count(*) FROM ecp_device'),
-	'1', 'the profile is that of the calibration that ended');
+is( $node->safe_psql(
+		'postgres', 'SELECT count(*) FROM ecp_storage.ecp_device'),
+	'1',
+	'the profile is that of the calibration that ended');
 
 # a backend is killed in the middle of it
 my $h = IPC::Run::start(
@@ -139,13 +141,13 @@ SKIP:
 			qr/WARNING: +tablespace "dev" is too slow for a whole calibration in 4 s\nDETAIL: +\d+ measurements? w/,
 			'and that is said');
 		$out = $node->safe_psql('postgres',
-			"SELECT round(wall_s::numeric, 2) FROM ecp_device WHERE tablespace = 'dev'"
+			"SELECT round(wall_s::numeric, 2) FROM ecp_storage.ecp_device WHERE tablespace = 'dev'"
 		);
 		# without looking ahead, what is written would be waited for
 		cmp_ok($out, '<', 15, "ends in time: $out s");
 		is( $node->safe_psql(
 				'postgres',
-				"SELECT latency_us >= 0 AND read_mb_s > 0 AND seq_read_mb_s > 0 AND seq_write_mb_s > 0 AND rand_read_iops > 0 AND rand_read_iops_max > 0 AND rand_write_iops > 0 AND rand_write_us > 0 AND fsync_us > 0 AND cached_mb_s > 0 AND best_workers > 0 AND step_read_us > 0 AND mixed_ratio >= 1 FROM ecp_device WHERE tablespace = 'dev'"
+				"SELECT latency_us >= 0 AND read_mb_s > 0 AND seq_read_mb_s > 0 AND seq_write_mb_s > 0 AND rand_read_iops > 0 AND rand_read_iops_max > 0 AND rand_write_iops > 0 AND rand_write_us > 0 AND fsync_us > 0 AND cached_mb_s > 0 AND best_workers > 0 AND step_read_us > 0 AND mixed_ratio >= 1 FROM ecp_storage.ecp_device WHERE tablespace = 'dev'"
 			),
 			't',
 			'every figure is one to reckon with');
@@ -173,7 +175,7 @@ SKIP:
 		qr/NOTICE: +figures of tablespace "dev" are uncertain/,
 		'which is reported');
 	$out = $node->safe_psql('postgres',
-		"SELECT round(seq_read_mb_s), round(rand_read_iops_max) FROM ecp_device WHERE tablespace = 'dev'"
+		"SELECT round(seq_read_mb_s), round(rand_read_iops_max) FROM ecp_storage.ecp_device WHERE tablespace = 'dev'"
 	);
 	my ($mb_s, $iops) = split /\|/, $out;
 	ok($mb_s < 150 && $iops < 1400,
@@ -191,12 +193,15 @@ $node->restart;
 my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump.sql';
 $node->command_ok([ 'pg_dump', '-f', $dump, $node->connstr('postgres') ],
 	'pg_dump');
-like(slurp_file($dump), qr/COPY public\.ecp_device/, 'the profile is dumped');
+like(
+	slurp_file($dump),
+	qr/COPY ecp_storage\.ecp_device/,
+	'the profile is dumped');
 
 # a standby: no measuring, but the profile can be read
 my ($primary, $standby) = ecp_primary_and_standby('pair', storage => 1);
 $primary->safe_psql('postgres',
-	"INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, seq_read_mb_s, seq_write_mb_s, rand_write_iops) VALUES ('pg_default', 1, 1, 1, 1, 1)"
+	"INSERT INTO ecp_storage.ecp_device (tablespace, latency_us, read_mb_s, seq_read_mb_s, seq_write_mb_s, rand_write_iops) VALUES ('pg_default', 1, 1, 1, 1, 1)"
 );
 $primary->wait_for_catchup($standby);
 foreach my $call (

@@ -16,8 +16,10 @@ my $out =
 my $holds = () = $out =~ /^holds\|/mg;
 is($holds, 14, 'all checks hold');
 unlike($out, qr/VIOLATED/, 'none is violated');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM ecp_device'),
-	'0', 'nothing is left behind');
+is( $node->safe_psql(
+		'postgres', 'SELECT count(*) FROM ecp_storage.ecp_device'),
+	'0',
+	'nothing is left behind');
 $node->stop;
 
 foreach my $share ('960', '401', '0', '08', 'none')

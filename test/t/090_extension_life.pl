@@ -33,7 +33,7 @@ $node->safe_psql(
 		FROM generate_series(20001, 22000) g;
 	CREATE TABLE land (k int) PARTITION BY LIST (k);
 	SELECT ecp_place_rule('land', 'a', 'pg_default');
-	INSERT INTO ecp_device (tablespace, latency_us) VALUES ('pg_default', 77);
+	INSERT INTO ecp_storage.ecp_device (tablespace, latency_us) VALUES ('pg_default', 77);
 	VACUUM ANALYZE;));
 
 my $near = q(SET enable_seqscan = off; SET enable_sort = off;
@@ -117,7 +117,7 @@ is($node->safe_psql('restored', $near),
 
 is( $node->safe_psql(
 		'restored',
-		'SELECT latency_us, parent, prefix, evtname FROM ecp_device, ecp_place_rules, pg_event_trigger'
+		'SELECT latency_us, parent, prefix, evtname FROM ecp_storage.ecp_device, ecp_storage.ecp_place_rules, pg_event_trigger'
 	),
 	'77|land|a|ecp_place_new_partition',
 	'restored: profile and rule, which has its event trigger again');

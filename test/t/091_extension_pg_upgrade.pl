@@ -23,7 +23,7 @@ $old->safe_psql(
 	CREATE INDEX keys_k ON keys USING betree (k);
 	INSERT INTO keys SELECT md5(g::text)::uuid
 		FROM generate_series(20001, 21000) g;
-	INSERT INTO ecp_device (tablespace, latency_us) VALUES ('pg_default', 77);
+	INSERT INTO ecp_storage.ecp_device (tablespace, latency_us) VALUES ('pg_default', 77);
 	CREATE TABLE land (k int) PARTITION BY LIST (k);
 	SELECT ecp_place_rule('land', 'a', 'pg_default');
 	VACUUM ANALYZE;));
@@ -60,12 +60,12 @@ $new->safe_psql(
 	VACUUM;));
 is( $new->safe_psql(
 		'postgres',
-		q(SELECT latency_us, parent, prefix, target, evtname FROM ecp_device, ecp_place_rules, pg_event_trigger)
+		q(SELECT latency_us, parent, prefix, target, evtname FROM ecp_storage.ecp_device, ecp_storage.ecp_place_rules, pg_event_trigger)
 	),
 	'77|land|a|pg_default|ecp_place_new_partition',
 	'profile, rule and event trigger');
 $new->safe_psql('postgres',
-	'CREATE TABLE land_a PARTITION OF land FOR VALUES IN (1); DELETE FROM ecp_place_rules'
+	'CREATE TABLE land_a PARTITION OF land FOR VALUES IN (1); DELETE FROM ecp_storage.ecp_place_rules'
 );
 is($new->safe_psql('postgres', 'SELECT count(*) FROM pg_event_trigger'),
 	'0', 'which goes with the rule');

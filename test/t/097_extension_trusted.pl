@@ -124,7 +124,7 @@ $node->safe_psql(
 	'owned', q(
 	CREATE SCHEMA storage;
 	CREATE EXTENSION ecp_storage SCHEMA storage;
-	INSERT INTO storage.ecp_device (tablespace, latency_us, read_mb_s, half_bandwidth)
+	INSERT INTO ecp_storage.ecp_device (tablespace, latency_us, read_mb_s, half_bandwidth)
 		VALUES ('pg_default', 100, 500, 900000);));
 as_proprietor('owned', 'CREATE INDEX items_id2 ON items USING betree (id)');
 is( as_proprietor(
@@ -311,7 +311,7 @@ is( $node->safe_psql(
 	SELECT '{1,2}'::real[] @<-> ROW('{1,2}', 1)::ecp_real_ball, '\x01'::bytea @<-> ROW('\x01', 1)::ecp_bytea_ball;
 	SELECT id FROM safe.items WHERE v <-> '{1,1,1}'::real[] < 3::float8 ORDER BY v <-> '{1,1,1}'::real[] LIMIT 3;
 	SELECT ecp_shard_query('safe.parts', 'v', 3);
-	INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, half_bandwidth, seq_read_mb_s, seq_write_mb_s,
+	INSERT INTO ecp_storage.ecp_device (tablespace, latency_us, read_mb_s, half_bandwidth, seq_read_mb_s, seq_write_mb_s,
 		rand_read_iops, rand_read_iops_max, rand_write_iops, rand_write_us, cached_mb_s, best_workers)
 	SELECT spcname, 100, 500, 50000, 500, 400, 4000, 16000, 4000, 1000, 5000, 4 FROM pg_tablespace;
 	SELECT * FROM ecp_advise('trapped');

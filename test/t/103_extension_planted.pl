@@ -121,7 +121,7 @@ answer(
 	CREATE TABLE calls.queries AS SELECT '{1,2,1}'::real[] AS v FROM generate_series(1, 2);
 	SET search_path = trap, pg_catalog;
 	SELECT ecp_place_target('p'::name, 'trapped'::name, 100::float8, '1GB'::text);
-	INSERT INTO ecp_device (tablespace, latency_us, read_mb_s, half_bandwidth, seq_read_mb_s,
+	INSERT INTO ecp_storage.ecp_device (tablespace, latency_us, read_mb_s, half_bandwidth, seq_read_mb_s,
 		seq_write_mb_s, rand_read_iops, rand_read_iops_max, rand_write_iops, rand_write_us,
 		cached_mb_s, best_workers)
 	SELECT spcname, 100, 500, 50000, 500, 400, 4000, 16000, 4000, 1000, 5000, 4 FROM pg_tablespace;)

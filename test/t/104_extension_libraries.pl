@@ -20,8 +20,10 @@ $node->safe_psql(
 	CREATE TABLESPACE disk LOCATION '';
 	CREATE TABLE items AS SELECT g AS id, ARRAY[g % 100, g / 100]::real[] AS v
 		FROM generate_series(1, 10000) g;
-	INSERT INTO ecp_device (tablespace, half_bandwidth) VALUES ('pg_default', 500000);
-	CREATE TABLE land (k int) PARTITION BY LIST (k);));
+	INSERT INTO ecp_storage.ecp_device (tablespace, half_bandwidth) VALUES ('pg_default', 500000);
+	CREATE TABLE land (k int) PARTITION BY LIST (k);
+	CREATE TABLE frames AS SELECT 1 AS stream, now() AS t, 0 AS ext, '\x00'::bytea AS data;)
+);
 
 my $settings =
   q(SELECT count(*) > 10, count(*) = count(DISTINCT name) FROM pg_settings WHERE name ~ '^ecp\.');
@@ -76,7 +78,7 @@ is( $node->safe_psql(
 		$use_storage
 		DROP EXTENSION ecp CASCADE;
 		CREATE EXTENSION ecp_storage CASCADE;
-		INSERT INTO ecp_device (tablespace, half_bandwidth) VALUES ('pg_default', 500000);
+		INSERT INTO ecp_storage.ecp_device (tablespace, half_bandwidth) VALUES ('pg_default', 500000);
 		$use_ecp $use_storage"
 	),
 	"$storage_answers\n$ecp_answers\n$storage_answers",
@@ -85,16 +87,17 @@ is( $node->safe_psql(
 # A stop point of storage, whose setting is that of the other library
 SKIP:
 {
-	my $stop = "LOAD 'ecp'; SET ecp.debug_stop_at = 'sql-execute'";
+	my $stop = "LOAD 'ecp'; SET ecp.debug_stop_at = 'sql-select'";
 	my $target = "SELECT ecp_place_target('q', 'pg_default', 100)";
+	my $play = "SELECT ecp_stream_bench('frames', '{1}', slices => 1)";
 
 	skip 'built without stop points', 2
 	  if $node->psql('postgres', "LOAD 'ecp'; SHOW ecp.debug_stop_at") != 0;
-	foreach my $order ("$stop; $target", "$target; $stop; $target")
+	foreach my $order ("$stop; $play", "$target; $stop; $play")
 	{
 		like(
 			($node->psql('postgres', $order))[2],
-			qr/stop point "sql-execute" reached/,
+			qr/stop point "sql-select" reached/,
 			'a stop point');
 	}
 }

@@ -8,28 +8,24 @@
  * size of a cluster or node, the policy of a build, how far to read ahead.
  *
  * The table is that of the extension ecp_storage, which a database need not
- * have: without it no tablespace was measured.  Its schema is looked up in
- * pg_extension, since it can change, and a table that is not a member of the
- * extension is never read, since anybody could have made it.
+ * have: without it no tablespace was measured.  A table that is not a member of
+ * the extension is never read, since anybody could have made it.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
-#include "catalog/indexing.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_extension.h"
 #include "commands/extension.h"
 #include "commands/tablespace.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -57,28 +53,6 @@ enum
 	PROFILE_NCOLUMNS			/* the columns after these are not read */
 };
 
-/* The schema of an extension. */
-static Oid
-extension_namespace(Oid extoid)
-{
-	Oid			nspoid = InvalidOid;
-	Relation	rel;
-	SysScanDesc scan;
-	ScanKeyData key[1];
-	HeapTuple	tuple;
-
-	rel = table_open(ExtensionRelationId, AccessShareLock);
-	ScanKeyInit(&key[0], Anum_pg_extension_oid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(extoid));
-	scan = systable_beginscan(rel, ExtensionOidIndexId, true, NULL, 1, key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-		nspoid = ((Form_pg_extension) GETSTRUCT(tuple))->extnamespace;
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return nspoid;
-}
-
 /* The table of profiles, or InvalidOid if the extension is not installed. */
 static Oid
 profile_table(void)
@@ -88,7 +62,7 @@ profile_table(void)
 
 	if (!OidIsValid(extoid))
 		return InvalidOid;
-	relid = get_relname_relid("ecp_device", extension_namespace(extoid));
+	relid = get_relname_relid("ecp_device", get_namespace_oid("ecp_storage", true));
 	if (!OidIsValid(relid) ||
 		getExtensionOfObject(RelationRelationId, relid) != extoid)
 		return InvalidOid;

@@ -41,6 +41,7 @@
 
 #include "access/table.h"
 #include "base/user_row.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/tablespace.h"
 #include "executor/spi.h"
@@ -660,7 +661,7 @@ cal_others(Calibration *cal)
  * the right to write to it.
  */
 static void
-cal_store(const Calibration *cal, Oid nspoid, const char *tablespace)
+cal_store(const Calibration *cal, const char *tablespace)
 {
 	const EcpDeviceProfile *p = &cal->profile;
 	Relation	rel;
@@ -694,22 +695,22 @@ cal_store(const Calibration *cal, Oid nspoid, const char *tablespace)
 	values[n++] = Float8GetDatum((double) cal->written_bytes);
 	values[n++] = Float8GetDatum(cal_elapsed(cal));
 	Assert(n == lengthof(values));
-	Assert(OidIsValid(nspoid));
 	for (int i = 1; i < n; i++)
 		types[i] = FLOAT8OID;
 
-	rel = table_open(get_relname_relid("ecp_device", nspoid),
+	rel = table_open(get_relname_relid("ecp_device",
+									   get_namespace_oid("ecp_storage", false)),
 					 RowExclusiveLock);
 	GetUserIdAndSecContext(&userid, &context);
 	SetUserIdAndSecContext(rel->rd_rel->relowner,
 						   context | SECURITY_LOCAL_USERID_CHANGE);
 	SPI_connect();
-	ecp_sql_execute(nspoid, SPI_OK_DELETE,
-					"DELETE FROM %N.ecp_device"
+	ecp_sql_execute(SPI_OK_DELETE,
+					"DELETE FROM ecp_storage.ecp_device"
 					" WHERE tablespace OPERATOR(pg_catalog.=) $1",
 					1, types, values, NULL);
-	ecp_sql_execute(nspoid, SPI_OK_INSERT,
-					"INSERT INTO %N.ecp_device VALUES"
+	ecp_sql_execute(SPI_OK_INSERT,
+					"INSERT INTO ecp_storage.ecp_device VALUES"
 					" ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
 					" $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)",
 					n, types, values, NULL);
@@ -851,6 +852,6 @@ ecp_calibrate(PG_FUNCTION_ARGS)
 
 	cal_report_doubt(&cal, name);
 
-	cal_store(&cal, get_func_namespace(fcinfo->flinfo->fn_oid), name);
+	cal_store(&cal, name);
 	return (Datum) 0;
 }

@@ -51,7 +51,6 @@ PG_FUNCTION_INFO_V1(ecp_place_target);
 Datum
 ecp_place_target(PG_FUNCTION_ARGS)
 {
-	Oid			nspoid = get_func_namespace(fcinfo->flinfo->fn_oid);
 	Oid			argtypes[5] = {NAMEOID, NAMEOID, BOOLOID, FLOAT8OID, TEXTOID};
 	Datum		values[5];
 	char		nulls[6] = "     ";
@@ -111,8 +110,8 @@ ecp_place_target(PG_FUNCTION_ARGS)
 	}
 
 	SPI_connect();
-	ecp_sql_execute(nspoid, SPI_OK_INSERT,
-					"INSERT INTO %N.ecp_place_targets AS o"
+	ecp_sql_execute(SPI_OK_INSERT,
+					"INSERT INTO ecp_storage.ecp_place_targets AS o"
 					" (place, target, is_server, speed, capacity)"
 					" VALUES ($1, $2, $3, $4, pg_catalog.pg_size_bytes($5))"
 					" ON CONFLICT (place, target) DO UPDATE SET"
@@ -158,7 +157,7 @@ place_measured_speed(const char *target)
 }
 
 static void
-place_load_targets(EcpPlaceProblem *problem, Oid nspoid, const char *place)
+place_load_targets(EcpPlaceProblem *problem, const char *place)
 {
 	EcpPlacement *p = &problem->placement;
 	Oid			argtypes[1] = {NAMEOID};
@@ -168,10 +167,10 @@ place_load_targets(EcpPlaceProblem *problem, Oid nspoid, const char *place)
 	MemoryContext spi;
 
 	SPI_connect();
-	ecp_sql_execute(nspoid, SPI_OK_SELECT,
+	ecp_sql_execute(SPI_OK_SELECT,
 					"SELECT target::pg_catalog.text, is_server, speed,"
 					" capacity::pg_catalog.float8"
-					" FROM %N.ecp_place_targets"
+					" FROM ecp_storage.ecp_place_targets"
 					" WHERE place OPERATOR(pg_catalog.=) $1"
 					" ORDER BY target",
 					1, argtypes, values, NULL);
@@ -203,7 +202,7 @@ place_load_targets(EcpPlaceProblem *problem, Oid nspoid, const char *place)
 					(errcode(ERRCODE_UNDEFINED_OBJECT),
 					 errmsg("target \"%s\" of place \"%s\" does not exist any more",
 							p->targets[t].name, place),
-					 errhint("Delete its row from ecp_place_targets.")));
+					 errhint("Delete its row from ecp_storage.ecp_place_targets.")));
 		datum = SPI_getbinval(tuple, desc, 3, &isnull);
 		p->targets[t].speed = PLACE_MB *
 			(isnull ? place_measured_speed(p->targets[t].name) :
@@ -247,13 +246,13 @@ static const char *const groups_query =
 
 /* Execute groups_query, or a query that contains it. */
 static void
-place_select_groups(Oid nspoid, Oid parent, const char *sql)
+place_select_groups(Oid parent, const char *sql)
 {
 	Oid			argtypes[1] = {REGCLASSOID};
 	Datum		values[1] = {ObjectIdGetDatum(parent)};
 
 	ecp_shards_refuse_relation(parent, "Citus places the shards; see its functions citus_rebalance_start() and citus_move_shard_placement().");
-	ecp_sql_execute(nspoid, SPI_OK_SELECT, sql, 1, argtypes, values, NULL);
+	ecp_sql_execute(SPI_OK_SELECT, sql, 1, argtypes, values, NULL);
 }
 
 /* ecp_place_groups(parent regclass) */
@@ -262,22 +261,21 @@ ecp_place_groups(PG_FUNCTION_ARGS)
 {
 	InitMaterializedSRF(fcinfo, 0);
 	SPI_connect();
-	place_select_groups(get_func_namespace(fcinfo->flinfo->fn_oid),
-						PG_GETARG_OID(0), groups_query);
+	place_select_groups(PG_GETARG_OID(0), groups_query);
 	ecp_sql_return_rows(fcinfo);
 	SPI_finish();
 	return (Datum) 0;
 }
 
 static void
-place_load_groups(EcpPlaceProblem *problem, Oid nspoid, bool by_scans)
+place_load_groups(EcpPlaceProblem *problem, bool by_scans)
 {
 	EcpPlacement *p = &problem->placement;
 	MemoryContext outer = CurrentMemoryContext;
 	MemoryContext spi;
 
 	SPI_connect();
-	place_select_groups(nspoid, problem->parent,
+	place_select_groups(problem->parent,
 						psprintf("SELECT grp::pg_catalog.oid, grp::pg_catalog.text,"
 								 " bytes::pg_catalog.float8, scans::pg_catalog.float8,"
 								 " tablespace::pg_catalog.text, split, bound"
@@ -330,7 +328,7 @@ place_load_groups(EcpPlaceProblem *problem, Oid nspoid, bool by_scans)
  * that every plan brings it together.
  */
 EcpPlaceProblem *
-ecp_place_load(Oid nspoid, Oid parent, const char *place, const char *weight)
+ecp_place_load(Oid parent, const char *place, const char *weight)
 {
 	EcpPlaceProblem *problem = palloc0_object(EcpPlaceProblem);
 	EcpPlacement *p = &problem->placement;
@@ -342,7 +340,6 @@ ecp_place_load(Oid nspoid, Oid parent, const char *place, const char *weight)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("unrecognized weight \"%s\"", weight),
 				 errhint("Valid weights are \"bytes\" and \"scans\".")));
-	Assert(OidIsValid(nspoid));
 	(void) ecp_sql_relname(parent); /* an error if there is none */
 	relkind = get_rel_relkind(parent);
 	if (relkind != RELKIND_PARTITIONED_TABLE &&
@@ -352,8 +349,8 @@ ecp_place_load(Oid nspoid, Oid parent, const char *place, const char *weight)
 				 errmsg("\"%s\" is not a table or materialized view",
 						get_rel_name(parent))));
 	problem->parent = parent;
-	place_load_targets(problem, nspoid, place);
-	place_load_groups(problem, nspoid, by_scans);
+	place_load_targets(problem, place);
+	place_load_groups(problem, by_scans);
 
 	for (int t = 0; t < p->ntargets; t++)
 	{

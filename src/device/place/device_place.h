@@ -25,7 +25,7 @@ typedef struct EcpPlaceProblem
 	bool	   *is_server;		/* per target: a foreign server, plan only */
 } EcpPlaceProblem;
 
-extern EcpPlaceProblem *ecp_place_load(Oid nspoid, Oid parent,
+extern EcpPlaceProblem *ecp_place_load(Oid parent,
 									   const char *place,
 									   const char *weight);
 

@@ -274,7 +274,6 @@ place_apply_check(FunctionCallInfo fcinfo)
 Datum
 ecp_place_apply(PG_FUNCTION_ARGS)
 {
-	Oid			nspoid = get_func_namespace(fcinfo->flinfo->fn_oid);
 	Oid			parent = PG_GETARG_OID(0);
 	EcpPlaceStrategy strategy;
 	EcpPlaceProblem *problem;
@@ -303,7 +302,7 @@ ecp_place_apply(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("\"max_bytes\" must not be negative"),
 				 errhint("Give null to move all there is to move.")));
-	problem = ecp_place_load(nspoid, parent, NameStr(*PG_GETARG_NAME(1)),
+	problem = ecp_place_load(parent, NameStr(*PG_GETARG_NAME(1)),
 							 text_to_cstring(PG_GETARG_TEXT_PP(5)));
 	p = &problem->placement;
 	ecp_placement_solve(p, strategy, PG_GETARG_FLOAT8(6), 0);
@@ -358,7 +357,7 @@ typedef struct PlaceRule
  * CREATE TABLE of a partition fail.
  */
 static void
-place_check_rule(Oid nspoid, Oid parent, const char *target,
+place_check_rule(Oid parent, const char *target,
 				 const char *place)
 {
 	if ((target == NULL) == (place == NULL))
@@ -382,8 +381,8 @@ place_check_rule(Oid nspoid, Oid parent, const char *target,
 		Oid			argtypes[1] = {TEXTOID};
 		Datum		values[1] = {CStringGetTextDatum(place)};
 
-		ecp_sql_execute(nspoid, SPI_OK_SELECT,
-						"SELECT FROM %N.ecp_place_targets"
+		ecp_sql_execute(SPI_OK_SELECT,
+						"SELECT FROM ecp_storage.ecp_place_targets"
 						" WHERE place::pg_catalog.text OPERATOR(pg_catalog.=) $1"
 						" AND NOT is_server LIMIT 1",
 						1, argtypes, values, NULL);
@@ -403,7 +402,6 @@ place_check_rule(Oid nspoid, Oid parent, const char *target,
 Datum
 ecp_place_rule(PG_FUNCTION_ARGS)
 {
-	Oid			nspoid = get_func_namespace(fcinfo->flinfo->fn_oid);
 	Oid			argtypes[4] = {REGCLASSOID, TEXTOID, NAMEOID, NAMEOID};
 	Datum		values[4];
 	char		nulls[5] = "    ";
@@ -420,11 +418,11 @@ ecp_place_rule(PG_FUNCTION_ARGS)
 		nulls[i] = PG_ARGISNULL(i) ? 'n' : ' ';
 	}
 	SPI_connect();
-	place_check_rule(nspoid, PG_GETARG_OID(0),
+	place_check_rule(PG_GETARG_OID(0),
 					 PG_ARGISNULL(2) ? NULL : NameStr(*PG_GETARG_NAME(2)),
 					 PG_ARGISNULL(3) ? NULL : NameStr(*PG_GETARG_NAME(3)));
-	ecp_sql_execute(nspoid, SPI_OK_INSERT,
-					"INSERT INTO %N.ecp_place_rules"
+	ecp_sql_execute(SPI_OK_INSERT,
+					"INSERT INTO ecp_storage.ecp_place_rules"
 					" (parent, prefix, target, place)"
 					" VALUES ($1, $2, $3, $4)"
 					" ON CONFLICT (parent, prefix) DO UPDATE SET"
@@ -463,15 +461,13 @@ place_have_event_trigger(Oid function)
 
 /*
  * Become the owner of one of our functions, as in a SECURITY DEFINER function,
- * until SetUserIdAndSecContext() with what the caller was.  Returns the schema
- * of the function.
+ * until SetUserIdAndSecContext() with what the caller was.
  */
-static Oid
+static void
 place_become_definer(Oid function, Oid *userid, int *context)
 {
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	Form_pg_proc form;
-	Oid			nspoid;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for function %u", function);
@@ -480,30 +476,6 @@ place_become_definer(Oid function, Oid *userid, int *context)
 	SetUserIdAndSecContext(form->proowner,
 						   *context | SECURITY_LOCAL_USERID_CHANGE |
 						   SECURITY_RESTRICTED_OPERATION);
-	nspoid = form->pronamespace;
-	ReleaseSysCache(tuple);
-	return nspoid;
-}
-
-/*
- * Check that the event trigger calls our function, which it has found by name:
- * in this schema, where the name is taken, and not in one that has its name.
- */
-static void
-place_check_event_trigger(Oid nspoid)
-{
-	Oid			trigger = get_event_trigger_oid("ecp_place_new_partition", false);
-	HeapTuple	tuple = SearchSysCache1(EVENTTRIGGEROID, ObjectIdGetDatum(trigger));
-	Form_pg_event_trigger form;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for event trigger %u", trigger);
-	form = (Form_pg_event_trigger) GETSTRUCT(tuple);
-	if (get_func_namespace(form->evtfoid) != nspoid)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("schema \"%s\" was renamed concurrently",
-						get_namespace_name(nspoid))));
 	ReleaseSysCache(tuple);
 }
 
@@ -521,7 +493,6 @@ ecp_place_rules_changed(PG_FUNCTION_ARGS)
 {
 	Oid			function = fcinfo->flinfo->fn_oid;
 	Relation	rules;
-	Oid			nspoid;
 	Oid			userid;
 	int			context;
 	bool		wanted;
@@ -539,15 +510,13 @@ ecp_place_rules_changed(PG_FUNCTION_ARGS)
 	if (wanted == place_have_event_trigger(function))
 		PG_RETURN_POINTER(NULL);
 
-	nspoid = place_become_definer(function, &userid, &context);
+	place_become_definer(function, &userid, &context);
 	SPI_connect();
 	if (wanted)
 	{
-		place_execute(ecp_sql_text(nspoid,
-								   "CREATE EVENT TRIGGER ecp_place_new_partition"
-								   " ON ddl_command_end WHEN TAG IN ('CREATE TABLE')"
-								   " EXECUTE FUNCTION %N.ecp_place_new_partition()"));
-		place_check_event_trigger(nspoid);
+		place_execute("CREATE EVENT TRIGGER ecp_place_new_partition"
+					  " ON ddl_command_end WHEN TAG IN ('CREATE TABLE')"
+					  " EXECUTE FUNCTION ecp_storage.ecp_place_new_partition()");
 		place_execute("COMMENT ON EVENT TRIGGER ecp_place_new_partition IS"
 					  " 'places new partitions by the rules of ecp_place_rule()'");
 		place_execute("ALTER EXTENSION ecp_storage"
@@ -571,7 +540,7 @@ ecp_place_rules_changed(PG_FUNCTION_ARGS)
  * after the ancestor's name and a "_", so that rules need not repeat that.
  */
 static bool
-place_find_rule(Oid nspoid, Oid relid, PlaceRule *rule, Oid *ancestor)
+place_find_rule(Oid relid, PlaceRule *rule, Oid *ancestor)
 {
 	List	   *ancestors = get_partition_ancestors(relid);
 	ListCell   *lc;
@@ -593,9 +562,9 @@ place_find_rule(Oid nspoid, Oid relid, PlaceRule *rule, Oid *ancestor)
 			values[2] = CStringGetTextDatum(relname + len + 1);
 		else
 			values[2] = values[1];
-		ecp_sql_execute(nspoid, SPI_OK_SELECT,
+		ecp_sql_execute(SPI_OK_SELECT,
 						"SELECT target::pg_catalog.text, place::pg_catalog.text"
-						" FROM %N.ecp_place_rules"
+						" FROM ecp_storage.ecp_place_rules"
 						" WHERE parent::pg_catalog.oid OPERATOR(pg_catalog.=) $1"
 						" AND (pg_catalog.starts_with($2, prefix)"
 						" OR pg_catalog.starts_with($3, prefix))"
@@ -619,9 +588,9 @@ place_find_rule(Oid nspoid, Oid relid, PlaceRule *rule, Oid *ancestor)
  * mean size of those that have data.
  */
 static char *
-place_online_tablespace(Oid nspoid, Oid ancestor, const char *place)
+place_online_tablespace(Oid ancestor, const char *place)
 {
-	EcpPlaceProblem *problem = ecp_place_load(nspoid, ancestor, place,
+	EcpPlaceProblem *problem = ecp_place_load(ancestor, place,
 											  "bytes");
 	EcpPlacement *p = &problem->placement;
 	double		bytes = 0;
@@ -665,16 +634,15 @@ static char *
 place_new_tablespace(Oid function, Oid relid)
 {
 	PlaceRule	rule = {NULL, NULL};
-	Oid			nspoid;
 	Oid			ancestor;
 	Oid			userid;
 	int			context;
 
 	Assert(OidIsValid(function) && OidIsValid(relid));
-	nspoid = place_become_definer(function, &userid, &context);
-	if (place_find_rule(nspoid, relid, &rule, &ancestor) &&
+	place_become_definer(function, &userid, &context);
+	if (place_find_rule(relid, &rule, &ancestor) &&
 		rule.target == NULL)
-		rule.target = place_online_tablespace(nspoid, ancestor, rule.place);
+		rule.target = place_online_tablespace(ancestor, rule.place);
 	SetUserIdAndSecContext(userid, context);
 	return rule.target;
 }

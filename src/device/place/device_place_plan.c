@@ -248,8 +248,7 @@ ecp_place_plan(PG_FUNCTION_ARGS)
 	EcpPlacement *p;
 
 	InitMaterializedSRF(fcinfo, 0);
-	problem = ecp_place_load(get_func_namespace(fcinfo->flinfo->fn_oid),
-							 PG_GETARG_OID(0),
+	problem = ecp_place_load(PG_GETARG_OID(0),
 							 NameStr(*PG_GETARG_NAME(1)),
 							 text_to_cstring(PG_GETARG_TEXT_PP(3)));
 	p = &problem->placement;
@@ -444,8 +443,7 @@ ecp_place_compare(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("size of pieces must be positive")));
 	InitMaterializedSRF(fcinfo, 0);
-	problem = ecp_place_load(get_func_namespace(fcinfo->flinfo->fn_oid),
-							 PG_GETARG_OID(0),
+	problem = ecp_place_load(PG_GETARG_OID(0),
 							 NameStr(*PG_GETARG_NAME(1)),
 							 text_to_cstring(PG_GETARG_TEXT_PP(2)));
 	p = &problem->placement;

@@ -88,8 +88,7 @@ PG_FUNCTION_INFO_V1(ecp_stripe_ddl);
 struct EcpExtentReader
 {
 	Oid			leaf;
-	char	   *text;			/* of the query, and the partition's schema */
-	Oid			nspoid;
+	char	   *text;			/* of the query */
 	SPIPlanPtr	plan;
 	int			axes;
 };
@@ -372,8 +371,6 @@ ecp_extent_warm(Oid leaf, BlockNumber room)
 EcpExtentReader *
 ecp_extent_open(Oid leaf, int axes)
 {
-	Oid			argtypes[7] = {INT4OID, TIMESTAMPTZOID, INT4OID, INT4OID,
-		INT4OID, INT4OID, INT4OID};
 	EcpExtentReader *reader = palloc0_object(EcpExtentReader);
 	char	   *relname = ecp_sql_relname(leaf);
 
@@ -381,7 +378,6 @@ ecp_extent_open(Oid leaf, int axes)
 	Assert(axes == 0 || axes == 2 || axes == 3);
 	reader->leaf = leaf;
 	reader->axes = axes;
-	reader->nspoid = get_rel_namespace(leaf);
 	reader->text = psprintf("SELECT data%s FROM ONLY %s"
 							" WHERE stream OPERATOR(pg_catalog.=) $1"
 							" AND t OPERATOR(pg_catalog.=) $2%s%s",
@@ -393,10 +389,6 @@ ecp_extent_open(Oid leaf, int axes)
 							" AND y OPERATOR(pg_catalog.<=) $6" : "",
 							axes > 2 ?
 							" AND z OPERATOR(pg_catalog.=) $7" : "");
-	/* all frames are alike: not planned anew for the first five */
-	reader->plan = ecp_sql_prepare(reader->nspoid, reader->text,
-								   axes > 0 ? 4 + axes : 2, argtypes,
-								   axes > 0 ? 0 : CURSOR_OPT_GENERIC_PLAN);
 	return reader;
 }
 
@@ -467,6 +459,8 @@ ecp_extent_read(EcpExtentReader *reader, int32 stream, TimestampTz t,
 				const EcpExtentBox *box, bool forget,
 				EcpExtentCallback callback, void *arg, int64 *nextents)
 {
+	Oid			argtypes[7] = {INT4OID, TIMESTAMPTZOID, INT4OID, INT4OID,
+		INT4OID, INT4OID, INT4OID};
 	Datum		values[7];
 	List	   *indexes;
 	ExtentRange *ranges;
@@ -487,7 +481,10 @@ ecp_extent_read(EcpExtentReader *reader, int32 stream, TimestampTz t,
 		values[6] = Int32GetDatum(box->z);
 	}
 	indexes = ecp_indexes_fold(reader->leaf);
-	ecp_sql_select_plan(reader->nspoid, reader->text, reader->plan, values);
+	/* all frames are alike: not planned anew for the first five */
+	ecp_sql_select(reader->leaf, reader->text, &reader->plan,
+				   box ? 4 + reader->axes : 2, argtypes,
+				   box ? 0 : CURSOR_OPT_GENERIC_PLAN, values);
 	ecp_indexes_close(indexes);
 	table = SPI_tuptable;
 	n = (int) SPI_processed;

@@ -630,9 +630,10 @@ ecp_stream_bench_files(PG_FUNCTION_ARGS)
 static StreamTask *
 stream_load_frames(StreamTask *task, Oid parent, Size *task_bytes)
 {
-	Oid			nspoid = get_rel_namespace(parent);
 	char	   *relname = ecp_sql_relname(parent);
 	Oid			argtypes[2] = {INT4OID, INT8OID};
+	SPIPlanPtr	streams = NULL;
+	SPIPlanPtr	frames = NULL;
 	MemoryContext outer = CurrentMemoryContext;
 	List	   *indexes = NIL;
 	int			total = 0;
@@ -641,11 +642,11 @@ stream_load_frames(StreamTask *task, Oid parent, Size *task_bytes)
 	for (int i = 0; i < task->stripes.nleaves; i++)
 		indexes = list_concat(indexes, ecp_indexes_fold(task->stripes.leaf[i]));
 	SPI_connect();
-	ecp_sql_execute_text(nspoid, SPI_OK_SELECT,
-						 psprintf("SELECT DISTINCT stream FROM %s WHERE stream IS NOT NULL"
-								  " ORDER BY stream LIMIT %d",
-								  relname, task->nstreams),
-						 0, NULL, NULL, NULL);
+	ecp_sql_select(parent,
+				   psprintf("SELECT DISTINCT stream FROM %s WHERE stream IS NOT NULL"
+							" ORDER BY stream LIMIT %d",
+							relname, task->nstreams),
+				   &streams, 0, NULL, 0, NULL);
 	nstreams = SPI_processed;
 	if (nstreams < (uint64) task->nstreams)
 		ereport(ERROR,
@@ -666,11 +667,11 @@ stream_load_frames(StreamTask *task, Oid parent, Size *task_bytes)
 
 		values[0] = Int32GetDatum(task->stream_id[s]);
 		values[1] = Int64GetDatum((int64) ceil(task->fps[s] * task->slices));
-		ecp_sql_execute_text(nspoid, SPI_OK_SELECT,
-							 psprintf("SELECT DISTINCT t FROM %s"
-									  " WHERE stream OPERATOR(pg_catalog.=) $1 AND t IS NOT NULL"
-									  " ORDER BY t LIMIT $2", relname),
-							 2, argtypes, values, NULL);
+		ecp_sql_select(parent,
+					   psprintf("SELECT DISTINCT t FROM %s"
+								" WHERE stream OPERATOR(pg_catalog.=) $1 AND t IS NOT NULL"
+								" ORDER BY t LIMIT $2", relname),
+					   &frames, 2, argtypes, 0, values);
 		if (SPI_processed == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
