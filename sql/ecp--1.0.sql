@@ -1115,21 +1115,6 @@ CREATE FUNCTION ecp_recall(index regclass, k integer DEFAULT 10,
 COMMENT ON FUNCTION ecp_recall(regclass, integer, integer[], integer, integer, text, boolean) IS
 	'share of the true nearest rows that an ecp index finds by the settings in force (probes 0), and by number of probes; store => true also measures and stores what recall targets require';
 
--- several servers: tables that Citus distributes
-
-CREATE FUNCTION ecp_is_distributed(relation regclass) RETURNS boolean
-	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION ecp_is_distributed(regclass) IS
-	'whether Citus distributes a table, or the table of an index';
-
-CREATE FUNCTION ecp_run_on_shards(relation regclass, command text,
-	copies boolean DEFAULT false, OUT shardid bigint, OUT nodename text,
-	OUT nodeport integer, OUT result json) RETURNS SETOF record
-	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
-	COST 10000 ROWS 32;
-COMMENT ON FUNCTION ecp_run_on_shards(regclass, text, boolean) IS
-	'run a query for each shard of a distributed table, or for each copy of one, with the name of the shard''s table or index in the place of %L, and return its rows as an array';
-
 -- ecp: batches of queries
 
 CREATE FUNCTION ecp_knn_batch(index regclass, queries anyarray,
@@ -1155,18 +1140,7 @@ CREATE FUNCTION ecp_knn_fetch(index regclass, queries anyarray,
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED
 	COST 1000 ROWS 10000;
 COMMENT ON FUNCTION ecp_knn_fetch(regclass, anyarray, name[], integer, text) IS
-	'the k rows of a table nearest to each vector of an array, with some of their columns; also of a distributed table';
-
--- what a node of a distributed table is asked: by name, so without a polymorphic
--- argument, which a function of another's could fit better
-CREATE FUNCTION _ecp_knn_fetch(index regclass, queries text[],
-	columns name[], k integer, condition text, OUT query bigint,
-	OUT rank integer, OUT distance float8, OUT data jsonb)
-	RETURNS SETOF record
-	AS 'MODULE_PATHNAME', 'ecp_knn_fetch_shard' LANGUAGE C STABLE
-	PARALLEL RESTRICTED COST 1000 ROWS 10000;
-COMMENT ON FUNCTION _ecp_knn_fetch(regclass, text[], name[], integer, text) IS
-	'ecp_knn_fetch() for one shard, of vectors given as texts';
+	'the k rows of a table nearest to each vector of an array, with some of their columns';
 
 CREATE FUNCTION ecp_knn_exact(index regclass, queries anyarray,
 	k integer DEFAULT 10, condition text DEFAULT NULL, OUT query bigint,
@@ -1248,7 +1222,7 @@ BEGIN ATOMIC
 	FROM (
 		SELECT relid FROM pg_catalog.pg_partition_tree(parent) WHERE isleaf
 		UNION
-		-- not partitioned; Citus asks each shard of a table for k rows itself
+		-- not partitioned
 		SELECT parent WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_partition_tree(parent))
 	) AS leaf, listed, compared
 	GROUP BY op;

@@ -287,7 +287,6 @@ FROM ecp_knn_batch('batch_r_l2', (SELECT array_agg(r ORDER BY id) FROM batch_que
 	JOIN ecp_knn_fetch('batch_r_l2', (SELECT array_agg(r ORDER BY id) FROM batch_queries), '{id,b}', 5)
 		WITH ORDINALITY AS f ON (f.query, f.rank, f.ordinality) = (n.query, n.rank, n.rank + 5 * (n.query - 1));
 SELECT rank, data FROM ecp_knn_fetch('batch_r_l2', (SELECT array_agg(r) FROM batch_queries), '{}', 1) WHERE query = 1;
-SELECT ecp_is_distributed('batch_items'), ecp_is_distributed('batch_r_l2');
 
 -- refused
 \set VERBOSITY terse
@@ -307,7 +306,6 @@ SELECT * FROM ecp_knn_batch('batch_r_l2', '{1, 2}'::int[]);
 SELECT * FROM ecp_knn_exact('batch_b_l2', '{1, 2}'::real[]);
 SELECT * FROM ecp_knn_fetch('batch_r_l2', '{{1, 2}}'::real[], '{nonsense}');
 SELECT * FROM ecp_knn_fetch('batch_r_l2', '{{1, 2}}'::real[], ARRAY[NULL::name]);
-SELECT * FROM ecp_run_on_shards('batch_items', 'SELECT 1');
 -- an error in a worker, and afterwards
 SET parallel_setup_cost = 0;
 BEGIN;

@@ -39,10 +39,14 @@ report_kind(const char *name, const EcpIndexKind *kind, char relkind)
 			 errhint("Name the index of a partition.") : 0));
 }
 
-/* The same as ecp_user_index_table(), also of a distributed table. */
-static Oid
-index_table(FunctionCallInfo fcinfo, EcpIndexRight right,
-			const EcpIndexKind *kind)
+/*
+ * ecp_user_index_table
+ *		The table of the index that is the first argument of a function, if the
+ *		caller has this right to it.
+ */
+Oid
+ecp_user_index_table(FunctionCallInfo fcinfo, EcpIndexRight right,
+					 const EcpIndexKind *kind)
 {
 	Oid			index_oid = PG_GETARG_OID(0);
 	char		relkind = get_rel_relkind(index_oid);
@@ -65,21 +69,7 @@ index_table(FunctionCallInfo fcinfo, EcpIndexRight right,
 	else if (pg_class_aclcheck(heap_oid, GetUserId(),
 							   ACL_SELECT) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(heap_oid));
-	return heap_oid;
-}
-
-/*
- * ecp_user_index_table
- *		The table of the index that is the first argument of a function, if the
- *		caller has this right to it.
- */
-Oid
-ecp_user_index_table(FunctionCallInfo fcinfo, EcpIndexRight right,
-					 const EcpIndexKind *kind)
-{
-	Oid			heap_oid = index_table(fcinfo, right, kind);
-
-	ecp_shards_refuse(fcinfo, NULL);
+	ecp_shards_refuse(heap_oid);
 	return heap_oid;
 }
 
@@ -155,19 +145,6 @@ ecp_user_index_open_monitored(FunctionCallInfo fcinfo, const EcpIndexKind *kind)
 		return index;
 	index_close(index, AccessShareLock);
 	return NULL;
-}
-
-/*
- * ecp_user_index_open_distributed
- *		Open an index of a distributed table, which has no rows, to know its
- *		type.
- */
-Relation
-ecp_user_index_open_distributed(FunctionCallInfo fcinfo, const EcpIndexKind *kind)
-{
-	Oid			heap_oid = index_table(fcinfo, ECP_INDEX_READ, kind);
-
-	return open_index(PG_GETARG_OID(0), heap_oid, AccessShareLock, kind);
 }
 
 /*

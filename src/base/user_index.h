@@ -49,8 +49,6 @@ extern Relation ecp_user_index_open(FunctionCallInfo fcinfo, LOCKMODE lockmode,
 									const EcpIndexKind *kind);
 extern Relation ecp_user_index_open_monitored(FunctionCallInfo fcinfo,
 											  const EcpIndexKind *kind);
-extern Relation ecp_user_index_open_distributed(FunctionCallInfo fcinfo,
-												const EcpIndexKind *kind);
 extern Relation ecp_user_index_open_with_table(FunctionCallInfo fcinfo,
 											   LOCKMODE lockmode,
 											   EcpIndexRight right,

@@ -217,7 +217,8 @@ sub is_internal
 	  || $name      =~ /^_/
 	  || $code      =~ /\b(?:FUNCTION|PROCEDURE)\s*=\s*$name\b/
 	  || $code      =~ /\bFUNCTION\s+\d+\s*(?:\([^)]*\)\s*)?$name\b/
-	  || $code =~ /\bFUNCTION\s+(?:\w+\.)?$name\(\)\s+RETURNS\s+(?:event_)?trigger\b/;
+	  || $code =~
+	  /\bFUNCTION\s+(?:\w+\.)?$name\(\)\s+RETURNS\s+(?:event_)?trigger\b/;
 }
 
 # One row of a table: the call with its arguments, what it does, its columns.

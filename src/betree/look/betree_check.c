@@ -29,7 +29,6 @@
 #include "access/xlog.h"
 #include "base/compat.h"
 #include "base/heap_row.h"
-#include "base/shards.h"
 #include "base/user_index.h"
 #include "betree/define/betree_options.h"
 #include "betree/ingest/betree_unique.h"
@@ -772,10 +771,7 @@ betree_index_check(PG_FUNCTION_ARGS)
 	Snapshot	snapshot = NULL;
 	EcpUserIndex user;
 	BetreeEntry entry;
-	Datum		result;
 
-	if (ecp_shards_call(fcinfo, true, NULL, &result))
-		return result;
 	ecp_user_index_begin(&user, fcinfo,
 						 exclusive ? ShareLock : AccessShareLock,
 						 &betree_options_index_kind);

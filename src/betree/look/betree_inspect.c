@@ -16,7 +16,6 @@
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
 #include "base/compat.h"
-#include "base/shards.h"
 #include "base/user_index.h"
 #include "base/user_row.h"
 #include "betree/define/betree_options.h"
@@ -477,10 +476,7 @@ betree_flush(PG_FUNCTION_ARGS)
 	BetreeRel	bt;
 	Relation	index;
 	BetreeEntry entry;
-	Datum		result;
 
-	if (ecp_shards_call(fcinfo, true, NULL, &result))
-		return result;
 	if (RecoveryInProgress())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

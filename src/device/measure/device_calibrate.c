@@ -53,12 +53,12 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
-#include "base/sql_text.h"
 #include "base/user_array.h"
 #include "device/cost/device_profile.h"
 #include "device/measure/device_file.h"
 #include "device/measure/device_job.h"
 #include "device/measure/device_progress.h"
+#include "device/measure/device_sql.h"
 
 #define CAL_SMALL_BYTES		8192
 #define CAL_LARGE_BYTES		(1024 * 1024)

@@ -32,8 +32,8 @@
 #include "utils/lsyscache.h"
 
 #include "base/shards.h"
-#include "base/sql_text.h"
 #include "device/cost/device_profile.h"
+#include "device/measure/device_sql.h"
 #include "device/place/device_place.h"
 
 #define PLACE_MB	1e6			/* speeds are in MB/s as on a data sheet */
@@ -251,7 +251,7 @@ place_select_groups(Oid parent, const char *sql)
 	Oid			argtypes[1] = {REGCLASSOID};
 	Datum		values[1] = {ObjectIdGetDatum(parent)};
 
-	ecp_shards_refuse_relation(parent, "Citus places the shards; see its functions citus_rebalance_start() and citus_move_shard_placement().");
+	ecp_shards_refuse(parent);
 	ecp_sql_execute(SPI_OK_SELECT, sql, 1, argtypes, values, NULL);
 }
 

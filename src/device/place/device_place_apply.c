@@ -64,7 +64,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-#include "base/sql_text.h"
+#include "device/measure/device_sql.h"
 #include "device/place/device_place.h"
 
 PG_FUNCTION_INFO_V1(ecp_place_apply);
@@ -411,7 +411,7 @@ ecp_place_rule(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("parent and prefix must not be null"),
 				 errhint("The empty prefix matches every name.")));
-	ecp_shards_refuse(fcinfo, "The partitions of its shards are placed by the default_tablespace of each node.");
+	ecp_shards_refuse(PG_GETARG_OID(0));
 	for (int i = 0; i < 4; i++)
 	{
 		values[i] = PG_GETARG_DATUM(i);

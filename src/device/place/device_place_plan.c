@@ -24,8 +24,8 @@
 #include "utils/lsyscache.h"
 #include "utils/tuplestore.h"
 
-#include "base/sql_text.h"
 #include "base/user_array.h"
+#include "device/measure/device_sql.h"
 #include "device/place/device_place.h"
 
 /* Weights or speeds in an array of the caller's. */

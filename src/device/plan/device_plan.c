@@ -33,9 +33,9 @@
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
-#include "base/sql_text.h"
 #include "base/user_array.h"
 #include "device/cost/device_model.h"
+#include "device/measure/device_sql.h"
 
 #define PLAN_TABLESPACES_MAX	8
 #define PLAN_FIGURES_MAX		1000
@@ -253,7 +253,7 @@ ecp_plan_build(PG_FUNCTION_ARGS)
 	EcpModelDevice devices[PLAN_TABLESPACES_MAX];
 	int			n;
 
-	ecp_shards_refuse(fcinfo, NULL);
+	ecp_shards_refuse(PG_GETARG_OID(0));
 	if (PG_GETARG_INT32(5) < 1 || !(PG_GETARG_FLOAT8(3) > 0) ||
 		!(PG_GETARG_FLOAT8(7) > 0))
 		ereport(ERROR,

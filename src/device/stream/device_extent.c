@@ -64,10 +64,10 @@
 
 #include "base/block_hint.h"
 #include "base/compat.h"
-#include "base/sql_text.h"
 #include "base/user_array.h"
 #include "base/user_index.h"
 #include "device/measure/device_job.h"
+#include "device/measure/device_sql.h"
 #include "device/stream/device_extent.h"
 
 #define EXTENT_SIDE_MAX		65536
@@ -735,7 +735,7 @@ ecp_read_window(PG_FUNCTION_ARGS)
 	Size		bytes;
 	int			launched;
 
-	ecp_shards_refuse(fcinfo, NULL);
+	ecp_shards_refuse(PG_GETARG_OID(0));
 	window_arguments(fcinfo, task);
 	bytes = (Size) (task->width / task->reduce) *
 		(task->height / task->reduce) * task->pixel_bytes;

@@ -53,11 +53,11 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-#include "base/sql_text.h"
 #include "base/user_array.h"
 #include "base/user_index.h"
 #include "device/measure/device_file.h"
 #include "device/measure/device_job.h"
+#include "device/measure/device_sql.h"
 #include "device/stream/device_extent.h"
 
 #define STREAM_DEVICES_MAX	16
@@ -710,7 +710,7 @@ ecp_stream_bench(PG_FUNCTION_ARGS)
 	Size		task_bytes = sizeof(StreamTask);
 	BlockNumber room = NBuffers / 2;
 
-	ecp_shards_refuse(fcinfo, NULL);
+	ecp_shards_refuse(PG_GETARG_OID(0));
 	/* extents are what the table has */
 	stream_task_init(task, PG_GETARG_ARRAYTYPE_P(1), PG_GETARG_FLOAT8(2),
 					 PG_GETARG_INT32(3), 1, BLCKSZ, PG_GETARG_BOOL(4));

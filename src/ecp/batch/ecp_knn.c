@@ -40,7 +40,6 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "base/compat.h"
-#include "base/shards.h"
 #include "base/topk.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
@@ -733,11 +732,11 @@ ecp_knn_find(Relation heap, Relation index, Snapshot snapshot, ScanKeyData *keys
 /*
  * ecp_knn_answers_find
  *		The answer of a function whose first two arguments are an index and
- *		queries: an array of vectors, the text of a query, or ("texts") vectors
- *		as an array of texts.  "condition" may be NULL.
+ *		queries: an array of vectors, or the text of a query.  "condition" may be
+ *		NULL.
  */
 void
-ecp_knn_answers_find(FunctionCallInfo fcinfo, bool texts, bool exact, int k,
+ecp_knn_answers_find(FunctionCallInfo fcinfo, bool exact, int k,
 					 const char *condition, EcpKnnAnswers *rows)
 {
 	EcpKnn		knn = {0};
@@ -750,11 +749,8 @@ ecp_knn_answers_find(FunctionCallInfo fcinfo, bool texts, bool exact, int k,
 	knn_open(&knn, fcinfo);
 
 	ecp_knn_input_init(&input, knn.index);
-	if (texts)
-		ecp_knn_input_read_texts(&input, PG_GETARG_ARRAYTYPE_P(1));
-	else
-		ecp_knn_input_read(&input, PG_GETARG_DATUM(1),
-						   get_fn_expr_argtype(fcinfo->flinfo, 1));
+	ecp_knn_input_read(&input, PG_GETARG_DATUM(1),
+					   get_fn_expr_argtype(fcinfo->flinfo, 1));
 	if (condition == NULL ||
 		knn_use_condition(&knn, &input, exact, k, condition, rows))
 		knn_execute(&knn, &input, exact, k, rows);
@@ -799,7 +795,7 @@ knn_call(FunctionCallInfo fcinfo, bool exact)
 	/* nothing of anything else that is NULL */
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		return;
-	ecp_knn_answers_find(fcinfo, false, exact, PG_GETARG_INT32(2),
+	ecp_knn_answers_find(fcinfo, exact, PG_GETARG_INT32(2),
 						 PG_ARGISNULL(3) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(3)),
 						 &rows);
 }
@@ -810,10 +806,6 @@ knn_call(FunctionCallInfo fcinfo, bool exact)
 Datum
 ecp_knn_batch(PG_FUNCTION_ARGS)
 {
-	/* a row of each shard has the same TID */
-	if (!PG_ARGISNULL(0))
-		ecp_shards_refuse(fcinfo,
-						  "Use ecp_knn_fetch(), which returns columns of the rows.");
 	knn_call(fcinfo, false);
 	return (Datum) 0;
 }

@@ -337,8 +337,6 @@ extern void ecp_knn_input_init(EcpKnnInput *input, Relation index);
 extern void ecp_knn_input_add(EcpKnnInput *input, int64 id, Datum value,
 							  bool isnull);
 extern void ecp_knn_input_read(EcpKnnInput *input, Datum argument, Oid type);
-extern void ecp_knn_input_read_texts(EcpKnnInput *input, ArrayType *texts);
-extern ArrayType *ecp_knn_input_texts(EcpKnnInput *input);
 
 /* ---- ecp_knn.c ---- */
 
@@ -361,17 +359,10 @@ extern bool ecp_knn_find(Relation heap, Relation index, Snapshot snapshot,
 						 ScanKeyData *keys, int nkeys, double rows,
 						 EcpKnnInput *input, int k, EcpKnnVisitor visitor,
 						 void *arg);
-extern void ecp_knn_answers_find(FunctionCallInfo fcinfo, bool texts, bool exact,
+extern void ecp_knn_answers_find(FunctionCallInfo fcinfo, bool exact,
 								 int k, const char *condition,
 								 EcpKnnAnswers *rows);
 extern void ecp_knn_answers_init(EcpKnnAnswers *rows);
-
-/* ---- ecp_knn_fetch.c ---- */
-
-extern void ecp_knn_fetch_from_shards(FunctionCallInfo fcinfo,
-									  ArrayType *columns, int k,
-									  const NullableDatum *condition,
-									  const char *merge);
 
 /* ---- ecp_knn_compare.c ---- */
 

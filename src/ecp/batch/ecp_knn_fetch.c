@@ -3,16 +3,10 @@
  * ecp_knn_fetch.c
  *	  ecp_knn_fetch(): a batch of queries, and columns of the rows it finds.
  *
- * ecp_knn_batch() identifies rows by TID, which means nothing where the table
- * is distributed: each shard has a row of that TID.  Here, each shard looks up
- * its rows and returns the columns that are wanted.
- *
  * Rows are looked up one by one, with the snapshot of the batch.  No query is
  * made of it: that would have to name the function, and a role that may create
  * functions in its schema could add another of this name, which fits the
- * arguments better and would run as the caller.  The nodes of a distributed
- * table, which are sent text, call _ecp_knn_fetch(), whose arguments have the
- * very types of its declaration, so that none fits better.
+ * arguments better and would run as the caller.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +16,6 @@
 #include "access/tableam.h"
 #include "base/compat.h"
 #include "base/render.h"
-#include "base/shards.h"
 #include "base/user_index.h"
 #include "catalog/pg_type.h"
 #include "ecp/batch/ecp_knn.h"
@@ -37,10 +30,8 @@
 #include "utils/snapmgr.h"
 
 PGDLLEXPORT Datum ecp_knn_fetch(PG_FUNCTION_ARGS);
-PGDLLEXPORT Datum ecp_knn_fetch_shard(PG_FUNCTION_ARGS);
 
 PG_FUNCTION_INFO_V1(ecp_knn_fetch);
-PG_FUNCTION_INFO_V1(ecp_knn_fetch_shard);
 
 /* What is wanted of each row. */
 typedef struct FetchColumns
@@ -132,70 +123,6 @@ fetch_rows(ReturnSetInfo *rsinfo, Relation heap, const FetchColumns *fetch,
 	MemoryContextDelete(context);
 }
 
-/* Find and return the rows of a table that is here. */
-static void
-fetch_here(FunctionCallInfo fcinfo, bool texts)
-{
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Oid			heap_oid = ecp_user_index_table(fcinfo, ECP_INDEX_READ,
-												&ecp_index_kind);
-	Relation	heap = table_open(heap_oid, AccessShareLock);
-	FetchColumns fetch;
-	EcpKnnAnswers answers;
-
-	InitMaterializedSRF(fcinfo, 0);
-	fetch_columns(&fetch, heap, PG_GETARG_ARRAYTYPE_P(2));
-	ecp_knn_answers_init(&answers);
-	ecp_knn_answers_find(fcinfo, texts, false, PG_GETARG_INT32(3),
-						 PG_ARGISNULL(4) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(4)),
-						 &answers);
-	fetch_rows(rsinfo, heap, &fetch, &answers);
-	tuplestore_end(answers.store);
-	table_close(heap, AccessShareLock);
-}
-
-/*
- * ecp_knn_fetch_from_shards
- *		Have each shard of the index that is the first argument fetch rows for
- *		the queries that are the second, and return what "merge" makes of them.
- *		"condition" is a text or NULL.
- */
-void
-ecp_knn_fetch_from_shards(FunctionCallInfo fcinfo, ArrayType *columns, int k,
-						  const NullableDatum *condition, const char *merge)
-{
-	Relation	index = ecp_user_index_open_distributed(fcinfo, &ecp_index_kind);
-	EcpKnnInput input;
-	NullableDatum args[4] = {{0}};
-	Oid			types[4] = {TEXTARRAYOID, NAMEARRAYOID, INT4OID, TEXTOID};
-
-	ecp_knn_input_init(&input, index);
-	ecp_knn_input_read(&input, PG_GETARG_DATUM(1),
-					   get_fn_expr_argtype(fcinfo->flinfo, 1));
-	args[0].value = PointerGetDatum(ecp_knn_input_texts(&input));
-	args[1].value = PointerGetDatum(columns);
-	args[2].value = Int32GetDatum(k);
-	args[3] = *condition;
-	tuplestore_end(input.store);
-	index_close(index, NoLock);
-	ecp_shards_query(fcinfo, "_ecp_knn_fetch", 4, types, args,
-					 "query bigint, rank integer, distance float8, data jsonb",
-					 merge);
-}
-
-/* Is one of the arguments NULL that may not be?  Then there are no rows. */
-static bool
-fetch_nothing(FunctionCallInfo fcinfo)
-{
-	bool		nothing = false;
-
-	for (int i = 0; i < 4; i++)
-		nothing |= PG_ARGISNULL(i);
-	if (nothing)
-		InitMaterializedSRF(fcinfo, 0);
-	return nothing;
-}
-
 /*
  * ecp_knn_fetch(index regclass, queries anyarray, columns name[], k int,
  *		condition text)
@@ -203,30 +130,27 @@ fetch_nothing(FunctionCallInfo fcinfo)
 Datum
 ecp_knn_fetch(PG_FUNCTION_ARGS)
 {
-	int			k = PG_GETARG_INT32(3);
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Relation	heap;
+	FetchColumns fetch;
+	EcpKnnAnswers answers;
 
-	if (fetch_nothing(fcinfo))
-		return (Datum) 0;
-	if (!ecp_shards_exist(PG_GETARG_OID(0)))
-		fetch_here(fcinfo, false);
-	else
-		ecp_knn_fetch_from_shards(fcinfo, PG_GETARG_ARRAYTYPE_P(2), k, &fcinfo->args[4],
-								  psprintf("SELECT * FROM (SELECT query, row_number() OVER"
-										   " (PARTITION BY query ORDER BY distance, shardid, rank),"
-										   " distance, data FROM shards) AS n (query, rank)"
-										   " WHERE rank <= %d ORDER BY query, rank", k));
-	return (Datum) 0;
-}
-
-/*
- * _ecp_knn_fetch(index regclass, queries text[], columns name[], k int,
- *		condition text)
- *		The same for a shard.
- */
-Datum
-ecp_knn_fetch_shard(PG_FUNCTION_ARGS)
-{
-	if (!fetch_nothing(fcinfo))
-		fetch_here(fcinfo, true);
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < 4; i++)
+	{
+		if (PG_ARGISNULL(i))
+			return (Datum) 0;
+	}
+	heap = table_open(ecp_user_index_table(fcinfo, ECP_INDEX_READ,
+										   &ecp_index_kind),
+					  AccessShareLock);
+	fetch_columns(&fetch, heap, PG_GETARG_ARRAYTYPE_P(2));
+	ecp_knn_answers_init(&answers);
+	ecp_knn_answers_find(fcinfo, false, PG_GETARG_INT32(3),
+						 PG_ARGISNULL(4) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(4)),
+						 &answers);
+	fetch_rows(rsinfo, heap, &fetch, &answers);
+	tuplestore_end(answers.store);
+	table_close(heap, AccessShareLock);
 	return (Datum) 0;
 }

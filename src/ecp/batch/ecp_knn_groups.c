@@ -36,7 +36,6 @@
 #include "access/tableam.h"
 #include "base/compat.h"
 #include "base/policy_scan.h"
-#include "base/shards.h"
 #include "ecp/batch/ecp_group.h"
 #include "ecp/batch/ecp_knn.h"
 #include "ecp/batch/ecp_knn_condition.h"
@@ -296,7 +295,6 @@ ecp_knn_groups(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("k must be between 1 and %d", ECP_KNN_K_MAX)));
-	ecp_shards_refuse(fcinfo, NULL);
 	index = ecp_user_index_open_with_table(fcinfo, AccessShareLock, ECP_INDEX_READ,
 										   &ecp_index_kind, &heap);
 	convert = ecp_user_table_conversion(index,

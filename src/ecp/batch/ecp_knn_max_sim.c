@@ -32,7 +32,6 @@
 #include "access/tableam.h"
 #include "base/compat.h"
 #include "base/policy_scan.h"
-#include "base/shards.h"
 #include "base/topk.h"
 #include "catalog/pg_type.h"
 #include "ecp/batch/ecp_group.h"
@@ -558,7 +557,6 @@ ecp_knn_max_sim(PG_FUNCTION_ARGS)
 		candidates = Max(sim.k, sim_number(fcinfo, 5, "candidates"));
 	if (!PG_ARGISNULL(6))
 		sim.condition = text_to_cstring(PG_GETARG_TEXT_PP(6));
-	ecp_shards_refuse(fcinfo, NULL);
 	sim.index = ecp_user_index_open_with_table(fcinfo, AccessShareLock, ECP_INDEX_READ,
 											   &ecp_index_kind, &sim.heap);
 	sim.snapshot = GetActiveSnapshot();
@@ -575,7 +573,7 @@ ecp_knn_max_sim(PG_FUNCTION_ARGS)
 	ecp_knn_answers_init(&answers);
 	answers.queries = &input;
 	if (candidates > 0)
-		ecp_knn_answers_find(fcinfo, false, false, rows, sim.condition, &answers);
+		ecp_knn_answers_find(fcinfo, false, rows, sim.condition, &answers);
 	else
 	{
 		ecp_knn_input_init(&input, sim.index);

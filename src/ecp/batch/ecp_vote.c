@@ -12,8 +12,7 @@
  *
  * The rows that ecp_knn_batch() would return are sorted by image and query, and
  * counted; what was counted is sorted by votes.  Both sorts use work_mem, and
- * files beyond it.  The rows of a distributed table come from its shards
- * (ecp_knn_fetch.c), and a query counts them.
+ * files beyond it.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,7 +22,6 @@
 #include "access/tableam.h"
 #include "base/compat.h"
 #include "base/render.h"
-#include "base/shards.h"
 #include "base/user_index.h"
 #include "catalog/pg_collation_d.h"
 #include "catalog/pg_type.h"
@@ -255,9 +253,12 @@ vote_return(Tuplesortstate *sort, TupleDesc desc, ReturnSetInfo *rsinfo)
 	ExecDropSingleTupleTableSlot(slot);
 }
 
-/* Count the votes of a table that is here. */
-static void
-vote_here(FunctionCallInfo fcinfo)
+/*
+ * ecp_vote(index regclass, queries text, image name, k int): a row for each
+ * image that got a vote, the winner first.
+ */
+Datum
+ecp_vote(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Oid			heap_oid = ecp_user_index_table(fcinfo, ECP_INDEX_READ,
@@ -281,7 +282,7 @@ vote_here(FunctionCallInfo fcinfo)
 	if (OidIsValid(image.collation))
 		keys[3].collation = image.collation;
 	ecp_knn_answers_init(&answers);
-	ecp_knn_answers_find(fcinfo, false, false, PG_GETARG_INT32(3), NULL, &answers);
+	ecp_knn_answers_find(fcinfo, false, PG_GETARG_INT32(3), NULL, &answers);
 	rows = vote_collect(heap, &image, &answers, &row_desc);
 	tuplestore_end(answers.store);
 	votes = vote_sort(&vote_desc, 4, 4, keys);
@@ -290,38 +291,5 @@ vote_here(FunctionCallInfo fcinfo)
 	vote_return(votes, vote_desc, rsinfo);
 	tuplesort_end(votes);
 	table_close(heap, AccessShareLock);
-}
-
-/* Have the shards of a distributed table find rows, and count their votes. */
-static void
-vote_from_shards(FunctionCallInfo fcinfo)
-{
-	Datum		image = PG_GETARG_DATUM(2);
-	int			k = PG_GETARG_INT32(3);
-	NullableDatum condition = {.isnull = true};
-	ArrayType  *columns = construct_array(&image, 1, NAMEOID, NAMEDATALEN, false,
-										  TYPALIGN_CHAR);
-
-	ecp_knn_fetch_from_shards(fcinfo, columns, k, &condition,
-							  psprintf("SELECT * FROM (SELECT n.image, count(DISTINCT n.query) AS votes,"
-									   " count(*) AS matches, min(n.distance) AS nearest"
-									   " FROM (SELECT query, distance, data->>%s AS image, row_number() OVER"
-									   " (PARTITION BY query ORDER BY distance, shardid, rank) AS rank"
-									   " FROM shards) AS n WHERE n.rank <= %d GROUP BY n.image) AS v"
-									   " ORDER BY votes DESC, matches DESC, nearest, image",
-									   quote_literal_cstr(NameStr(*DatumGetName(image))), k));
-}
-
-/*
- * ecp_vote(index regclass, queries text, image name, k int): a row for each
- * image that got a vote, the winner first.
- */
-Datum
-ecp_vote(PG_FUNCTION_ARGS)
-{
-	if (ecp_shards_exist(PG_GETARG_OID(0)))
-		vote_from_shards(fcinfo);
-	else
-		vote_here(fcinfo);
 	return (Datum) 0;
 }

@@ -9,7 +9,6 @@
 
 #include "access/htup_details.h"
 #include "access/xlog.h"
-#include "base/shards.h"
 #include "base/user_index.h"
 #include "base/user_row.h"
 #include "ecp/define/ecp_options.h"
@@ -76,12 +75,7 @@ ecp_maintain(PG_FUNCTION_ARGS)
 	EcpUserIndex user;
 	Datum		values[6];
 	bool		nulls[6] = {0};
-	Datum		result;
 
-	if (ecp_shards_call(fcinfo, true, "SELECT sum(splits), sum(folds),"
-						" sum(merges), sum(drops), sum(regrouped),"
-						" sum(purged_pages) FROM shards", &result))
-		return result;
 	if (RecoveryInProgress())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -32,7 +32,6 @@
 
 #include "access/relation.h"
 #include "base/compat.h"
-#include "base/shards.h"
 #include "base/user_index.h"
 #include "commands/vacuum.h"
 #include "ecp/cluster/ecp_kmeans.h"
@@ -712,11 +711,7 @@ ecp_misassigned(PG_FUNCTION_ARGS)
 	Relation	index;
 	EcpIndexState state;
 	double		share;
-	Datum		result;
 
-	if (ecp_shards_call(fcinfo, false,
-						"SELECT avg(ecp_misassigned) FROM shards", &result))
-		return result;
 	index = ecp_user_index_open(fcinfo, AccessShareLock, ECP_INDEX_READ,
 								&ecp_index_kind);
 

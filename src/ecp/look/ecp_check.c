@@ -26,7 +26,6 @@
 #include "access/xlog.h"
 #include "base/compat.h"
 #include "base/heap_row.h"
-#include "base/shards.h"
 #include "base/user_index.h"
 #include "catalog/index.h"
 #include "catalog/pg_operator_d.h"
@@ -796,10 +795,7 @@ ecp_index_check(PG_FUNCTION_ARGS)
 	bool		heapallindexed = PG_GETARG_BOOL(1);
 	bool		locked_out = !RecoveryInProgress();
 	EcpUserIndex user;
-	Datum		result;
 
-	if (ecp_shards_call(fcinfo, true, NULL, &result))
-		return result;
 	ecp_user_index_begin(&user, fcinfo,
 						 locked_out ? ShareLock : AccessShareLock,
 						 &ecp_index_kind);

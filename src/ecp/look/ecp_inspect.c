@@ -12,7 +12,6 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "base/shards.h"
 #include "base/user_index.h"
 #include "base/user_row.h"
 #include "catalog/pg_type_d.h"

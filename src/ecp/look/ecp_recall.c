@@ -34,7 +34,6 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "base/compat.h"
-#include "base/shards.h"
 #include "catalog/pg_type.h"
 #include "common/pg_prng.h"
 #include "ecp/batch/ecp_knn.h"
@@ -510,16 +509,6 @@ recall_check_store(EcpRecall *recall)
 }
 
 /*
- * That of a distributed table: each shard finds its own k nearest rows of its
- * own queries, and a search waits for the slowest.
- */
-static const char *const recall_merge =
-"SELECT probes, avg(recall), sum(clusters), sum(vectors), max(ms) FROM shards"
-" GROUP BY probes"
-" HAVING count(DISTINCT shardid) = (SELECT count(DISTINCT shardid) FROM shards)"
-" ORDER BY probes";
-
-/*
  * ecp_recall(index regclass, k int, probes int[], samples int, seed int,
  *			  queries text, store bool)
  */
@@ -530,11 +519,7 @@ ecp_recall(PG_FUNCTION_ARGS)
 	EcpRecall	recall = {0};
 	int		   *probes;
 	int			nprobes;
-	Datum		result;
 
-	if (ecp_shards_call(fcinfo, !PG_ARGISNULL(6) && PG_GETARG_BOOL(6),
-						recall_merge, &result))
-		return result;
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),

@@ -22,7 +22,6 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "base/shards.h"
 #include "base/user_index.h"
 #include "base/user_row.h"
 #include "ecp/define/ecp_options.h"
@@ -110,16 +109,6 @@ stats_not_valid(FunctionCallInfo fcinfo, int n)
 
 PG_FUNCTION_INFO_V1(ecp_index_stats);
 
-/* those of a distributed table */
-static const char *const stats_merge =
-"SELECT sum(clusters), max(levels), sum(rows),"
-" COALESCE(sum(mean_rows * clusters) / NULLIF(sum(clusters), 0), 0),"
-" sum(pages), sum(retired_pages), sum(free_pages), max(structure_version),"
-" sum(buffers), min(measured), sum(rows_added), min(target_recall),"
-" sum(expected_recall * rows) / NULLIF(sum(rows), 0),"
-" string_agg(format('shard %s: %s', shardid, advice), E'\n' ORDER BY shardid)"
-"   FILTER (WHERE advice IS NOT NULL) FROM shards";
-
 /*
  * ecp_index_stats(index)
  *		What is stored.
@@ -135,11 +124,8 @@ ecp_index_stats(PG_FUNCTION_ARGS)
 	BlockNumber nblocks;
 	uint64		nfree;
 	bool		empty;
-	Datum		result;
 	int			i = 0;
 
-	if (ecp_shards_call(fcinfo, false, stats_merge, &result))
-		return result;
 	index = ecp_user_index_open_monitored(fcinfo, &ecp_index_kind);
 	if (index == NULL)
 		return stats_not_valid(fcinfo, STATS_COLUMNS);
@@ -236,23 +222,6 @@ stats_share(const EcpStats *stats, float8 low, float8 high)
 
 PG_FUNCTION_INFO_V1(ecp_index_drift);
 
-/* those of a distributed table */
-static const char *const drift_merge =
-"SELECT sum(clusters), max(levels), sum(nodes), sum(rows),"
-" COALESCE(sum(mean_rows * clusters) / NULLIF(sum(clusters), 0), 0),"
-" min(min_rows), max(max_rows),"
-" COALESCE(sum(share_small * clusters) / NULLIF(sum(clusters), 0), 0),"
-" COALESCE(sum(share_large * clusters) / NULLIF(sum(clusters), 0), 0),"
-" sum(free_slots), sum(appended_runs), sum(dead_leaders), sum(pages),"
-" sum(cluster_pages), sum(node_pages), sum(retired_pages), sum(free_pages),"
-" max(structure_version), sum(buffers), sum(buffered_rows), sum(overfull),"
-" sum(split_clusters), sum(misassigned * rows) / NULLIF(sum(rows), 0),"
-" min(measured), sum(rows_added), min(target_recall),"
-" sum(expected_recall * rows) / NULLIF(sum(rows), 0),"
-" sum(recall_loss * rows) / NULLIF(sum(rows), 0),"
-" string_agg(format('shard %s: %s', shardid, advice), E'\n' ORDER BY shardid)"
-"   FILTER (WHERE advice IS NOT NULL) FROM shards";
-
 /*
  * ecp_index_drift(index)
  *		What one pass over the index measures.
@@ -270,11 +239,8 @@ ecp_index_drift(PG_FUNCTION_ARGS)
 	BlockNumber nblocks;
 	uint64		nfree;
 	float8		mean;
-	Datum		result;
 	int			i = 0;
 
-	if (ecp_shards_call(fcinfo, false, drift_merge, &result))
-		return result;
 	index = ecp_user_index_open_monitored(fcinfo, &ecp_index_kind);
 	if (index == NULL)
 		return stats_not_valid(fcinfo, DRIFT_COLUMNS);

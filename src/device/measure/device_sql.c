@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * sql_text.c
+ * device_sql.c
  *	  Queries as texts.
  *
  * A text can only name tables.  Ours are in the schema ecp_storage, which only a
@@ -14,7 +14,7 @@
  */
 #include "postgres.h"
 
-#include "base/sql_text.h"
+#include "device/measure/device_sql.h"
 #include "base/stop_point.h"
 #include "executor/spi.h"
 #include "funcapi.h"

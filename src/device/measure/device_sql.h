@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * sql_text.h
+ * device_sql.h
  *	  Queries as texts.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef ECP_SQL_TEXT_H
-#define ECP_SQL_TEXT_H
+#ifndef ECP_DEVICE_SQL_H
+#define ECP_DEVICE_SQL_H
 
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -36,4 +36,4 @@ extern void ecp_sql_select(Oid relid, const char *text, SPIPlanPtr *plan,
  */
 extern void ecp_sql_return_rows(FunctionCallInfo fcinfo);
 
-#endif							/* ECP_SQL_TEXT_H */
+#endif							/* ECP_DEVICE_SQL_H */
