@@ -342,39 +342,17 @@ ecp_attr_form(const EcpAttrDesc *desc, const EcpVector *vector,
 	for (int a = 0; a < desc->natts; a++)
 	{
 		int			width = ecp_attr_width(desc->kind[a], desc->tags_width);
-		uint64		key;
-		uint32		key4;
-		uint16		key2;
 
 		if (isnull[a + 1])
-		{
 			*nulls |= 1 << a;
-			to += width;
-			continue;
-		}
-		if (desc->tags[a] != NULL)
-		{
+		else if (desc->tags[a] != NULL)
 			ecp_tags_form(desc->tags[a], values[a + 1], width, to);
-			to += width;
-			continue;
-		}
-		key = ecp_attr_key(desc, a, values[a + 1]);
-		switch (width)
+		else
 		{
-			case 1:
-				*(uint8 *) to = (uint8) key;
-				break;
-			case 2:
-				key2 = (uint16) key;
-				memcpy(to, &key2, sizeof(key2));
-				break;
-			case 4:
-				key4 = (uint32) key;
-				memcpy(to, &key4, sizeof(key4));
-				break;
-			default:
-				memcpy(to, &key, sizeof(key));
-				break;
+			uint64		key = ecp_attr_key(desc, a, values[a + 1]);
+
+			/* the lower bytes come first */
+			memcpy(to, &key, width);
 		}
 		to += width;
 	}
@@ -385,24 +363,11 @@ ecp_attr_form(const EcpAttrDesc *desc, const EcpVector *vector,
 uint64
 ecp_attr_read_key(const char *from, int width)
 {
-	uint16		key2;
-	uint32		key4;
-	uint64		key;
+	uint64		key = 0;
 
-	switch (width)
-	{
-		case 1:
-			return *(const uint8 *) from;
-		case 2:
-			memcpy(&key2, from, sizeof(key2));
-			return key2;
-		case 4:
-			memcpy(&key4, from, sizeof(key4));
-			return key4;
-		default:
-			memcpy(&key, from, sizeof(key));
-			return key;
-	}
+	Assert(width <= sizeof(key));
+	memcpy(&key, from, width);
+	return key;
 }
 
 uint64
