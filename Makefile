@@ -23,6 +23,7 @@
 #   make test-asan           address and undefined-behaviour sanitizers
 #   make test-arguments      calls with extreme arguments under sanitizers (CALLS, SEED)
 #   make test-valgrind       valgrind
+#   make test-mutants        planted bugs, each of which a test must notice (MUTANTS)
 #   make test-neon           the kernels of aarch64, in qemu
 #   make test-arm64          pg_regress and isolation on an emulated arm64 (TESTS)
 #   make coverage            which lines the tests reach
@@ -140,7 +141,7 @@ endif
 # environment.
 
 export PG_CONFIG
-.PHONY: deps test test-versions test-citus test-clients test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-neon test-arm64 coverage kernels-speed bench dist dist-tar deb test-packages help
+.PHONY: deps test test-versions test-citus test-clients test-tiny torture damage fuzz lint indent demo demo-stop test-assert test-discard test-asan test-arguments test-valgrind test-mutants test-neon test-arm64 coverage kernels-speed bench dist dist-tar deb test-packages help
 
 help:
 	@sed -n 's/^#   make /make /p' $(firstword $(MAKEFILE_LIST))
@@ -161,6 +162,10 @@ test-versions:
 test-arm64:
 	@src/tools/deps.sh extra
 	@test/arm64 $(TESTS)
+
+# MUTANTS by name, "ecp-*" too (default: all)
+test-mutants: deps
+	@perl test/mutants/mutants.pl $(MUTANTS)
 
 # betree with few items a page, so that little data makes a high tree.  Not the
 # tests whose output has plans, or counts of pages, items or buffers, which

@@ -35,12 +35,15 @@ has_pgvector() # FOLDER of "pg_config --sharedir"
 	[ -e "$1/extension/vector--0.6.2--0.7.0.sql" ]
 }
 
-# The sources without what was built from them.
+# The sources without what was built from them, but for OBJECTS=1 (test/run).
 copy_source() # FROM TO
 {
+	local objects=(--exclude='*.o' --exclude='*.so')
+
+	[ "${OBJECTS:-0}" = 0 ] || objects=()
 	mkdir -p "$2" &&
-		tar -C "$1" -cf - --exclude=./.git --exclude=./build --exclude='*.o' \
-			--exclude='*.bc' --exclude='*.so' --exclude='*.gcda' \
+		tar -C "$1" -cf - --exclude=./.git --exclude=./build "${objects[@]}" \
+			--exclude='*.bc' --exclude='*.gcda' \
 			--exclude='*.gcno' --exclude=./results --exclude=./output_iso \
 			--exclude=./tmp_check . |
 		tar -C "$2" -xf -

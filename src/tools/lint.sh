@@ -53,6 +53,7 @@ check sizes perl src/tools/check_sizes.pl
 check versions src/tools/check_version.sh
 check packages perl src/tools/check_packages.pl
 check tests src/tools/check_tests.sh
+check mutants perl test/mutants/mutants.pl --check
 check safety src/tools/check_safety.sh
 check sql src/tools/check_sql.sh
 check readme perl src/tools/check_readme.pl
