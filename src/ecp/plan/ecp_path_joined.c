@@ -110,7 +110,7 @@ ecp_path_add_loop(PlannerInfo *root, RelOptInfo *joinrel, Path *outer,
 
 	inner = (Path *) create_index_path(root, match->index, clauses,
 									   list_make1(match->order),
-									   list_make1_int(0), NIL,
+									   list_make1_int(0), order,
 									   ForwardScanDirection, false,
 									   bms_copy(outer_relids), 1.0, false);
 	ecp_cost_fetch(root, (IndexPath *) inner);
