@@ -121,3 +121,30 @@ INSERT INTO cut SELECT i, pg_temp.clustered_bytes(i, 64, 20) FROM generate_serie
 CREATE INDEX cut_i ON cut USING ecp (v) WITH (cluster_size = 1, leaders = random);
 SELECT clusters > 6000 / 16 AS cut, misassigned < 0.2 AS placed, ecp_misassigned('cut_i') < 0.2 AS sampled, advice FROM ecp_index_drift('cut_i');
 DROP TABLE cut;
+
+-- After updates and deletes an index is about as small as a fresh one, or advice
+-- says what makes it so (16 pages do not matter): with vectors apart from their
+-- codes, with codes alone, and where a cluster is a part of a page.
+CREATE TABLE changed (id int, part int, v real[]) WITH (autovacuum_enabled = off);
+INSERT INTO changed SELECT i, i % 10, pg_temp.spread_vector(i, 100)
+FROM generate_series(1, 8000) i;
+CREATE INDEX changed_floats ON changed USING ecp (v, part);
+CREATE INDEX changed_codes ON changed USING ecp (v, part) WITH (vectors = codes);
+CREATE INDEX changed_points ON changed USING ecp ((v[:2]), part);
+CREATE VIEW changed_i AS
+	SELECT indexrelid::regclass AS index, pages, advice LIKE 'run ecp_maintain()%' AS advised
+	FROM pg_index, ecp_index_stats(indexrelid) WHERE indrelid = 'changed'::regclass;
+UPDATE changed SET part = part + 100 WHERE id % 3 = 0;
+VACUUM changed;
+DELETE FROM changed WHERE id % 4 = 1;
+VACUUM changed;
+CREATE TABLE deleted AS SELECT * FROM changed_i;
+SELECT format('SELECT ecp_maintain(%L) IS NOT NULL AS maintained', index) FROM deleted ORDER BY index \gexec
+CREATE TABLE maintained AS SELECT * FROM changed_i;
+SELECT index, ecp_index_check(index, true) FROM deleted ORDER BY 1;
+REINDEX TABLE changed;
+SELECT index, d.pages <= 1.25 * f.pages + 16 OR d.advised AS small_or_advised,
+	m.pages <= 1.25 * f.pages AS small, m.advised, f.advised AS fresh_advised
+FROM deleted d JOIN maintained m USING (index) JOIN changed_i f USING (index) ORDER BY index;
+DROP VIEW changed_i;
+DROP TABLE changed, deleted, maintained;

@@ -3,8 +3,8 @@
 # back.  What a scan may still read is not: neither that of a cursor here or on
 # a standby, nor one that a crash interrupts.
 #
-# Bounds of sizes are ratios to the same index after REINDEX.  A file may have a
-# quarter of free pages before it is compacted.
+# Bounds of sizes are ratios to the same index after REINDEX.  A file may have an
+# eighth of free pages before it is compacted.
 use strict;
 use warnings;
 

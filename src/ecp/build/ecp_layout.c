@@ -30,29 +30,13 @@ ecp_layout_slots(const EcpGeometry *geo, int level, int n,
 				 uint32 *entry_pages, uint32 *npages)
 {
 	uint32		nslots = level == 0 ? n : n + NODE_SPARE(n);
-	uint32		asked;
 
 	Assert(level >= 0 && n > 0);
 	ecp_geometry_run_size(geo, nslots, entry_pages, npages);
 	if (*npages > ECP_RUN_PAGES_MAX)
-	{
 		nslots = n;
-		ecp_geometry_run_size(geo, nslots, entry_pages, npages);
-	}
-	asked = nslots;
-	nslots = *entry_pages * geo->slots;
-	if (geo->stream)
-	{
-		uint64		room = (uint64) ecp_geometry_vector_pages(geo, asked) *
-			ECP_PAYLOAD_BYTES;
-
-		nslots = Min(nslots, room / geo->vec_bytes);
-	}
-	if (geo->summary_bytes > 0)
-	{
-		nslots = Min(nslots, ecp_geometry_slots(geo, ECP_RUN_PAGES_MAX));
-		ecp_geometry_run_size(geo, nslots, entry_pages, npages);
-	}
+	nslots = ecp_geometry_full_slots(geo, nslots);
+	ecp_geometry_run_size(geo, nslots, entry_pages, npages);
 	return nslots;
 }
 

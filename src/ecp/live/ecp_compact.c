@@ -42,10 +42,13 @@
 #include "utils/memutils.h"
 
 /* Compact a file of which more than 1/n is free, */
-#define ECP_COMPACT_SHARE		4
+#define ECP_COMPACT_SHARE		8
 
-/* so that there are 1/n more blocks than are used. */
+/* so that there are 1/n more blocks than are used; ecp_maintain() always. */
 #define ECP_COMPACT_SPARE		16
+
+/* It also copies leaves that become smaller by more than 1/n. */
+#define ECP_COMPACT_HOLES		7
 
 /* Leaves copied at once. */
 #define ECP_COMPACT_GROUP		64
@@ -58,21 +61,63 @@
 typedef struct EcpCompact
 {
 	Relation	index;
+	Relation	heap;
+	bool		thorough;		/* also what has many free slots: */
+	bool		pack;			/* leaves of that kind, else: */
 	BlockNumber end;			/* blocks from here on should be free */
-	bool		full;			/* nothing fits before it any more */
 	EcpChildData node;			/* whose leaves are moved */
 	uint32		next_slot;		/* of the first one that was not looked at */
 	bool		renewed;		/* it has all the room it can have */
 	EcpMaintainCounts *counts;
 } EcpCompact;
 
-/* Is a run of a leaf behind the end?  *nslots gets its slots. */
+/* Would a run, or cluster, of npages be much smaller with these slots? */
+static bool
+is_loose(const EcpGeometry *geo, uint32 npages, uint32 nslots)
+{
+	uint32		entry_pages;
+	uint32		needed;
+
+	ecp_geometry_run_size(geo, nslots, &entry_pages, &needed);
+	return needed < npages - npages / ECP_COMPACT_HOLES;
+}
+
+/* Would a copy of a leaf be much smaller?  *nrows gets its rows. */
+static bool
+leaf_is_loose(const EcpCompact *compact, const EcpIndexState *state,
+			  const EcpChildData *leaf, double *nrows)
+{
+	EcpClusterSize size;
+
+	if (!ecp_cluster_size(compact->index, state, leaf, true, &size))
+		ecp_report_moved(compact->index, leaf->ecpc_blk);
+	*nrows = size.nlive;
+	return is_loose(&state->leaf, size.npages, size.nlive + ECP_LEAF_SPARE);
+}
+
+/* The first of npages free blocks. */
+static BlockNumber
+first_room(Relation index, const EcpIndexState *state, uint32 npages)
+{
+	EcpExtent	room;
+
+	ecp_space_find(index, state->meta.ecpm_map_hint, npages, &room);
+	UnlockReleaseBuffer(room.map);
+	return room.blk;
+}
+
+/*
+ * Is a run of a leaf behind the end, with room for a copy before it?  *nslots
+ * gets its slots.
+ */
 static bool
 leaf_is_behind(const EcpCompact *compact, const EcpIndexState *state,
 			   const EcpChildData *leaf, double *nslots)
 {
 	EcpRun	   *runs;
 	int			nruns;
+	uint32		entry_pages;
+	uint32		npages;
 	bool		behind = false;
 
 	nruns = ecp_cluster_runs(compact->index, state, 0, leaf->ecpc_blk,
@@ -87,12 +132,15 @@ leaf_is_behind(const EcpCompact *compact, const EcpIndexState *state,
 			behind = true;
 	}
 	pfree(runs);
-	return behind;
+	if (!behind)
+		return false;
+	ecp_geometry_run_size(&state->leaf, *nslots, &entry_pages, &npages);
+	return first_room(compact->index, state, npages) + npages <= compact->end;
 }
 
 /*
- * Choose leaves of a node that are behind the end: at most "max", with about as
- * many rows as fit into memory.
+ * Choose leaves of a node to copy: at most "max", with about as many rows as fit
+ * into memory.
  */
 static int
 compact_choose(EcpCompact *compact, const EcpIndexState *state,
@@ -105,35 +153,36 @@ compact_choose(EcpCompact *compact, const EcpIndexState *state,
 	for (int i = 0; i < node->nchildren && n < max &&
 		 nrows < ecp_limits_regroup_rows(state); i++)
 	{
-		double		nslots;
+		double		nitems;
 
 		if (node->slots[i] < compact->next_slot)
 			continue;
 		ecp_vacuum_delay_point();
 		compact->next_slot = node->slots[i] + 1;
-		if (!leaf_is_behind(compact, state, &node->children[i], &nslots))
+		if (!(compact->pack ? leaf_is_loose : leaf_is_behind)
+			(compact, state, &node->children[i], &nitems))
 			continue;
 		which[n++] = i;
-		nrows += nslots;
+		nrows += nitems;
 	}
 	return n;
 }
 
-/*
- * Copy some leaves of a node from behind the end to before it.  Returns false if
- * there is nothing left to do with the node.
- */
+/* Copy some leaves of a node.  Returns false if none is left to be copied. */
 static bool
 compact_group(EcpCompact *compact)
 {
 	EcpChildData *ref = &compact->node;
 	EcpIndexState state;
 	EcpReplaceRequest target = {0};
-	EcpChildData copied;
 	EcpNodeImage *node;
 	int			which[ECP_COMPACT_GROUP];
 
 	ecp_meta_read_state(compact->index, &state);
+	/* a snapshot may need what is replaced, so that the file grows */
+	if (compact->pack && state.meta.ecpm_retired_pages >
+		RelationGetNumberOfBlocks(compact->index) / ECP_COMPACT_SHARE)
+		return false;
 	node = ecp_node_try_read(compact->index, &state, 1, ref->ecpc_blk,
 							 ref->ecpc_run, true);
 	if (node == NULL || (node->head.header.ecpr_flags & ECP_RUN_RETIRED) != 0)
@@ -153,14 +202,12 @@ compact_group(EcpCompact *compact)
 	target.parent = node;
 	target.group = which;
 	target.copy = true;
-	target.result = &copied;
 	if (target.nold == 0 ||
 		!ecp_replace(compact->index, ECP_REPLACE_GROUP, &target))
 		return false;
 	compact->renewed = false;
 	compact->counts->folds += target.nold;
-	compact->full = copied.ecpc_blk >= compact->end;
-	return !compact->full;
+	return true;
 }
 
 /* Leaves of all nodes. */
@@ -183,10 +230,13 @@ compact_leaves(EcpCompact *compact)
 		compact->node = ((EcpNodeRef *) lfirst(lc))->child;
 		compact->next_slot = 0;
 		compact->renewed = false;
-		while (!compact->full && compact_group(compact))
+		while (compact_group(compact))
 		{
 			MemoryContextReset(context);
 			ecp_maintain_pause(compact->index);
+			compact->counts->purged_pages += ecp_purge(compact->index,
+													   compact->heap,
+													   ECP_PURGE_NOW);
 		}
 		MemoryContextReset(context);
 	}
@@ -195,62 +245,117 @@ compact_leaves(EcpCompact *compact)
 	list_free_deep(nodes);
 }
 
-/* Nodes of all levels, children first. */
-static void
-compact_nodes(const EcpCompact *compact)
+/* Is a node to be moved or, of ecp_maintain(), to be made smaller? */
+static bool
+node_is_wanted(const EcpCompact *compact, const EcpNodeRef *ref)
 {
 	Relation	index = compact->index;
 	EcpIndexState state;
-	List	   *nodes;
+	EcpNodeImage *node;
+	uint32		nslots;
+	uint32		entry_pages;
+	uint32		npages;
 
 	ecp_meta_read_state(index, &state);
-	nodes = ecp_node_collect(index, &state, -1);
+	node = ecp_node_try_read(index, &state, ref->level, ref->child.ecpc_blk,
+							 ref->child.ecpc_run, false);
+	if (node == NULL || (node->head.header.ecpr_flags & ECP_RUN_RETIRED) != 0)
+		return false;
+	nslots = ecp_replace_plan_slots(&state.node, ref->level,
+									node->nchildren + node->nbuffers, 0);
+	if (compact->thorough &&
+		is_loose(&state.node, ref->child.ecpc_npages, nslots))
+		return true;
+	if (ref->child.ecpc_blk + ref->child.ecpc_npages <= compact->end)
+		return false;
+
+	ecp_geometry_run_size(&state.node, nslots, &entry_pages, &npages);
+	return first_room(index, &state, npages) < ref->child.ecpc_blk;
+}
+
+/* Nodes of all levels, children first. */
+static void
+compact_nodes(const EcpCompact *compact, List *nodes)
+{
 	for (int i = list_length(nodes) - 1; i >= 0; i--)
 	{
 		EcpNodeRef *ref = list_nth(nodes, i);
-		EcpNodeImage *node;
 
 		CHECK_FOR_INTERRUPTS();
-		if (ref->child.ecpc_blk + ref->child.ecpc_npages <= compact->end)
-			continue;
-		ecp_meta_read_state(index, &state);
-		node = ecp_node_try_read(index, &state, ref->level, ref->child.ecpc_blk,
-								 ref->child.ecpc_run, false);
-		if (node != NULL && (node->head.header.ecpr_flags & ECP_RUN_RETIRED) == 0)
-			ecp_maintain_renew_node(index, ref->child.ecpc_blk,
+		if (node_is_wanted(compact, ref))
+			ecp_maintain_renew_node(compact->index, ref->child.ecpc_blk,
 									ref->child.ecpc_run, ref->level, 0);
 	}
-	list_free_deep(nodes);
+}
+
+/* Pages of nodes. */
+static uint64
+pages_of_nodes(List *nodes)
+{
+	uint64		npages = 0;
+	ListCell   *lc;
+
+	foreach(lc, nodes)
+		npages += ((EcpNodeRef *) lfirst(lc))->child.ecpc_npages;
+	return npages;
 }
 
 /*
  * ecp_compact
- *		Move what is at the end of the file forward.
+ *		Copy leaves with many free slots, if "thorough", and move what is at the
+ *		end of the file forward.
  *
  * The maintenance lock is held, and released between groups.
  */
 void
-ecp_compact(Relation index, Relation heap, int wait, EcpMaintainCounts *counts)
+ecp_compact(Relation index, Relation heap, bool thorough,
+			EcpMaintainCounts *counts)
 {
-	BlockNumber nblocks = RelationGetNumberOfBlocks(index);
-	uint64		used = ecp_space_count_used(index);
+	int			how = ECP_PURGE_FEW | ECP_PURGE_NOW |
+		(thorough ? 0 : ECP_PURGE_WAIT);
+	EcpIndexState state;
 	EcpCompact	compact = {0};
+	BlockNumber nblocks;
+	uint64		used;
 
 	Assert(ecp_maintain_lock_held(index));
-	if (used + nblocks / ECP_COMPACT_SHARE >= nblocks)
-		return;
 	compact.index = index;
-	compact.end = used + used / ECP_COMPACT_SPARE;
+	compact.heap = heap;
 	compact.counts = counts;
+	compact.thorough = compact.pack = thorough;
+	compact.end = MaxBlockNumber;
+	if (thorough)
+	{
+		compact_leaves(&compact);
+		counts->purged_pages += ecp_purge(index, heap, how);
+	}
+	compact.pack = false;
+	ecp_meta_read_state(index, &state);
+	nblocks = RelationGetNumberOfBlocks(index);
+	used = ecp_space_count_used(index);
+	used -= Min(used, state.meta.ecpm_retired_pages);
+	if (used + nblocks / (thorough ? ECP_COMPACT_SPARE : ECP_COMPACT_SHARE) >=
+		nblocks)
+		return;
+
+	/* nodes need room in one place, which is behind the leaves */
+	used -= Min(used, pages_of_nodes(ecp_node_collect(index, &state, -1)));
+	compact.end = used + used / ECP_COMPACT_SPARE;
 	compact_leaves(&compact);
-	compact_nodes(&compact);
-	counts->purged_pages += ecp_purge(index, heap,
-									  ECP_PURGE_FEW | ECP_PURGE_NOW | wait);
+	counts->purged_pages += ecp_purge(index, heap, how);
+
+	/* what was made smaller lies behind what it was, and is moved then */
+	for (int i = 0; i < 2; i++)
+	{
+		ecp_meta_read_state(index, &state);
+		compact_nodes(&compact, ecp_node_collect(index, &state, -1));
+		counts->purged_pages += ecp_purge(index, heap, how);
+	}
 }
 
-/* Blocks that the file must have, or all if too few would be cut off. */
+/* Blocks that the file must have, or all if too few would be cut off, but "few". */
 static BlockNumber
-truncate_end(Relation index)
+truncate_end(Relation index, bool few)
 {
 	BlockNumber nblocks = RelationGetNumberOfBlocks(index);
 	EcpIndexState state;
@@ -258,7 +363,7 @@ truncate_end(Relation index)
 
 	ecp_meta_read_state(index, &state);
 	end = ecp_space_end(index, state.meta.ecpm_map_hint);
-	if (end < nblocks && (nblocks - end >= ECP_TRUNCATE_BLOCKS ||
+	if (end < nblocks && (few || nblocks - end >= ECP_TRUNCATE_BLOCKS ||
 						  nblocks - end >= nblocks / ECP_TRUNCATE_SHARE))
 		return end;
 	return nblocks;
@@ -292,13 +397,13 @@ truncate_is_wanted(Relation index)
 
 /* Cut off the free blocks at the end of the file. */
 static void
-truncate_index(Relation index, int elevel)
+truncate_index(Relation index, int elevel, bool few)
 {
 	BlockNumber nblocks;
 	BlockNumber end;
 
 	if (index->rd_refcnt != 1 || !truncate_is_wanted(index) ||
-		truncate_end(index) == RelationGetNumberOfBlocks(index))
+		truncate_end(index, few) == RelationGetNumberOfBlocks(index))
 		return;
 	if (!truncate_lock(index))
 	{
@@ -308,7 +413,7 @@ truncate_index(Relation index, int elevel)
 		return;
 	}
 	nblocks = RelationGetNumberOfBlocks(index);
-	end = truncate_end(index);
+	end = truncate_end(index, few);
 	if (end < nblocks)
 	{
 		ECP_STOP_POINT("truncate");
@@ -342,7 +447,7 @@ truncate_xact_callback(XactEvent event, void *arg)
 
 		if (index == NULL)
 			continue;
-		truncate_index(index, truncate_later_elevel);
+		truncate_index(index, truncate_later_elevel, false);
 		relation_close(index, NoLock);
 	}
 }
@@ -377,12 +482,12 @@ truncate_defer(Relation index, int elevel)
  * the workers have ended, right before the commit.
  */
 void
-ecp_compact_truncate(Relation index, int elevel)
+ecp_compact_truncate(Relation index, int elevel, bool few)
 {
 	Assert(!ecp_maintain_lock_held(index));
 	Assert(!IsParallelWorker());
 	if (IsInParallelMode())
 		truncate_defer(index, elevel);
 	else
-		truncate_index(index, elevel);
+		truncate_index(index, elevel, few);
 }

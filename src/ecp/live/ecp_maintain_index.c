@@ -41,8 +41,6 @@ void
 ecp_maintain_index(Relation index, Relation heap, bool thorough, bool train,
 				   EcpMaintainCounts *counts)
 {
-	int			wait = thorough ? 0 : ECP_PURGE_WAIT;
-
 	ecp_maintain_lock_take(index);
 	ecp_replace_undo(index);
 	ecp_purge_stamp(index);
@@ -52,11 +50,12 @@ ecp_maintain_index(Relation index, Relation heap, bool thorough, bool train,
 		ecp_insbuf_flush_all(index, counts);
 	ecp_regroup_shrunk(index, heap, counts);
 	ecp_maintain_leaves(index, counts);
-	ecp_regroup_train(index, heap, train, counts);
+	ecp_regroup_train(index, heap, train, thorough, counts);
 	if (!train)
 		ecp_regroup_around_splits(index, counts);
-	counts->purged_pages += ecp_purge(index, heap, ECP_PURGE_NOW | wait);
-	ecp_compact(index, heap, wait, counts);
+	counts->purged_pages += ecp_purge(index, heap, ECP_PURGE_NOW |
+									  (thorough ? 0 : ECP_PURGE_WAIT));
+	ecp_compact(index, heap, thorough, counts);
 	ecp_maintain_lock_release(index);
 }
 
@@ -86,7 +85,7 @@ ecp_maintain(PG_FUNCTION_ARGS)
 						 &ecp_index_kind);
 	ecp_maintain_index(user.index, user.heap, true, true, &counts);
 	ecp_vacuum_measure(user.index, ECP_ROWS_UNKNOWN, 0, &counts);
-	ecp_compact_truncate(user.index, DEBUG1);
+	ecp_compact_truncate(user.index, DEBUG1, true);
 	ecp_user_index_end(&user);
 
 	values[0] = Int64GetDatum(counts.splits);

@@ -14,8 +14,9 @@
  * many splits at a time instead of one.
  *
  * - ecp_maintain() trains leaders where more than a tenth of a node's leaves
- *	 were made by splits and merges since the last training.  Then it reassigns
- *	 the same rows in other groups, for those on the border of two groups.
+ *	 were made by splits and merges since the last training, or where they have
+ *	 lost a fifth of their rows.  Then it reassigns the same rows in other
+ *	 groups, for those on the border of two groups.
  * - VACUUM does the same where more than half were made so, without reassigning:
  *	 in all, this takes a time proportional to the number of rows inserted.
  * - VACUUM trains leaders for the remaining rows of leaves that have lost most of
@@ -74,6 +75,9 @@
  * often come back.
  */
 #define ECP_REGROUP_LOST			3
+
+/* A node is trained, too, where its leaves have lost more than 1/n of theirs. */
+#define ECP_REGROUP_LOST_NODE		5
 
 /* What VACUUM reassigns around a leaf that was split. */
 #define ECP_REGROUP_NEIGHBOURS	8
@@ -156,6 +160,7 @@ typedef struct EcpRegroupPass
 	bool		shrunk;			/* only leaves that have lost most of their
 								 * rows */
 	int			young;			/* or all, where 1/n of them are younger */
+	bool		lost;			/* or have lost many of their rows */
 	uint64		from;			/* run ids: given since training began */
 	uint64		before;			/* and: since this pass began */
 } EcpRegroupPass;
@@ -321,9 +326,36 @@ group_replace_one(Relation index, const EcpChildData *ref,
 	return group_replace(index, &target, counts);
 }
 
+/*
+ * Have the leaves of a node together lost many rows?  Each takes half a page more
+ * than its rows do.
+ */
+static bool
+node_has_shrunk(Relation index, const EcpIndexState *state,
+				const EcpNodeImage *node)
+{
+	double		lost = 0;
+	double		had = 0;
+
+	for (int i = 0; i < node->nchildren; i++)
+	{
+		EcpClusterSize size;
+		uint32		nrows;
+
+		ecp_vacuum_delay_point();
+		if (!ecp_cluster_size(index, state, &node->children[i], true, &size))
+			ecp_report_moved(index, node->children[i].ecpc_blk);
+		nrows = Min(size.nrows_had, state->meta.ecpm_leaf_target);
+		had += nrows;
+		lost += nrows - Min(size.nlive, nrows);
+	}
+	return lost * ECP_REGROUP_LOST_NODE > had;
+}
+
 /* Does a pass, which may have begun before, treat leaves of a node? */
 static bool
-group_pass_wants(const EcpRegroupPass *pass, const EcpNodeImage *node)
+group_pass_wants(Relation index, const EcpIndexState *state,
+				 const EcpRegroupPass *pass, const EcpNodeImage *node)
 {
 	int			nyoung = 0;
 
@@ -338,7 +370,8 @@ group_pass_wants(const EcpRegroupPass *pass, const EcpNodeImage *node)
 		else if (child->ecpc_run >= pass->from)
 			return true;
 	}
-	return pass->retrain && nyoung * pass->young > node->nchildren;
+	return pass->retrain && (nyoung * pass->young > node->nchildren ||
+							 (pass->lost && node_has_shrunk(index, state, node)));
 }
 
 /* Report it if a round that is to be repeated has not changed the index. */
@@ -386,7 +419,7 @@ group_pass(Relation index, const EcpRegroupPass *pass,
 			ecp_meta_read_state(index, &state);
 			node = ecp_node_try_read(index, &state, 1, ref->child.ecpc_blk,
 									 ref->child.ecpc_run, false);
-			more = node != NULL && group_pass_wants(pass, node);
+			more = node != NULL && group_pass_wants(index, &state, pass, node);
 			while (more)
 			{
 				MemoryContextReset(context);
@@ -408,12 +441,13 @@ group_pass(Relation index, const EcpRegroupPass *pass,
 
 /*
  * ecp_regroup_train
- *		Train leaders where many are younger than the last training.
+ *		Train leaders where many are younger than the last training; "train" where
+ *		some are, "thorough" where many rows are gone.
  *
  * The maintenance lock is held, and released between groups.
  */
 void
-ecp_regroup_train(Relation index, Relation heap, bool thorough,
+ecp_regroup_train(Relation index, Relation heap, bool train, bool thorough,
 				  EcpMaintainCounts *counts)
 {
 	EcpIndexState state;
@@ -424,10 +458,11 @@ ecp_regroup_train(Relation index, Relation heap, bool thorough,
 	ecp_meta_read_state(index, &state);
 	pass.heap = heap;
 	pass.retrain = true;
-	pass.young = thorough ? ECP_REGROUP_YOUNG : ECP_REGROUP_YOUNG_VACUUM;
+	pass.young = train ? ECP_REGROUP_YOUNG : ECP_REGROUP_YOUNG_VACUUM;
+	pass.lost = thorough;
 	pass.from = pass.before = state.meta.ecpm_next_run;
 	group_pass(index, &pass, counts);
-	if (!thorough || counts->groups == groups)
+	if (!train || counts->groups == groups)
 		return;
 	ecp_meta_read_state(index, &state);
 	pass.retrain = false;

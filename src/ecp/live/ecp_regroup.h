@@ -11,8 +11,8 @@
 #include "ecp/live/ecp_maintain.h"
 #include "ecp/page/ecp_page.h"
 
-extern void ecp_regroup_train(Relation index, Relation heap, bool thorough,
-							  EcpMaintainCounts *counts);
+extern void ecp_regroup_train(Relation index, Relation heap, bool train,
+							  bool thorough, EcpMaintainCounts *counts);
 extern void ecp_regroup_shrunk(Relation index, Relation heap,
 							   EcpMaintainCounts *counts);
 extern void ecp_regroup_around_splits(Relation index,

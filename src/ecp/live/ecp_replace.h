@@ -12,6 +12,9 @@
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 
+/* Free slots of a new leaf, for rows inserted in the meantime. */
+#define ECP_LEAF_SPARE		4
+
 /* A buffer to be flushed, and the clusters whose rows it holds. */
 typedef struct EcpFlush
 {
@@ -52,6 +55,10 @@ typedef enum EcpReplaceKind
 
 extern bool ecp_replace(Relation index, EcpReplaceKind kind,
 						const EcpReplaceRequest *target);
+
+/* Slots of a new run for n items, with at least "spare" free slots. */
+extern uint32 ecp_replace_plan_slots(const EcpGeometry *geo, int level, int n,
+									 uint32 spare);
 
 /* Undo what ecpm_op names, if anything.  The maintenance lock is held. */
 extern void ecp_replace_undo(Relation index);

@@ -46,14 +46,10 @@
 uint32
 ecp_replace_plan_slots(const EcpGeometry *geo, int level, int n, uint32 spare)
 {
-	uint32		nslots;
-	uint32		entry_pages;
-	uint32		npages;
+	uint32		nslots = n + spare;
 
 	Assert(n >= 0);
-	if (level == 0)
-		nslots = n + spare + (geo->stream ? n / 8 : 0);
-	else
+	if (level > 0)
 		nslots = n + Max(Max(n / 2, ECP_NODE_SPARE_MIN), spare);
 	nslots = Min(nslots, ecp_geometry_slots(geo, ECP_RUN_PAGES_MAX));
 	if (nslots < n)
@@ -61,15 +57,7 @@ ecp_replace_plan_slots(const EcpGeometry *geo, int level, int n, uint32 spare)
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("cluster of %d vectors of %u bytes is too large", n,
 						geo->vec_bytes)));
-
-	/* use entry pages fully if vectors are on them */
-	if (!geo->stream)
-	{
-		ecp_geometry_run_size(geo, nslots, &entry_pages, &npages);
-		nslots = Min(entry_pages * geo->slots,
-					 ecp_geometry_slots(geo, ECP_RUN_PAGES_MAX));
-	}
-	return nslots;
+	return ecp_geometry_full_slots(geo, nslots);
 }
 
 /*
@@ -196,17 +184,21 @@ new_flags(const EcpReplace *r, const EcpNewRun *new)
 }
 
 /*
- * Free slots that a new run should have.  Rows inserted in the meantime go to
+ * Free slots that a new run should have; copies have those of a build.  Rows inserted in the meantime go to
  * buffers, if there are any (replace_put_late()).
  */
 static uint32
 new_spare(const EcpReplace *r, const EcpNewRun *new, bool buffer)
 {
+	uint32		spare = r->state.leaf.stream && !r->target->copy ?
+		new->nitems / 8 : 0;
+
 	if (new->level > 0)
 		return r->target->room;
 	if (new->extends)
-		return 0;
-	return r->new.nbuffers > 0 && !buffer ? ECP_LEAF_SPARE : r->spare;
+		return spare;
+	return spare +
+		(r->new.nbuffers > 0 && !buffer ? ECP_LEAF_SPARE : r->spare);
 }
 
 /* Set leader, radius and size of a new cluster whose items are known. */

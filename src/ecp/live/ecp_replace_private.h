@@ -15,9 +15,6 @@
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 
-/* Free slots of a new leaf, for rows inserted in the meantime. */
-#define ECP_LEAF_SPARE		4
-
 /* A cluster to be written, or a further run of one that stays. */
 typedef struct EcpNewRun
 {
@@ -91,7 +88,5 @@ typedef struct EcpReplace
 extern bool ecp_replace_plan(EcpReplace *r);
 extern bool ecp_replace_plan_copy(EcpReplace *r, const EcpChildData *leaf,
 								  Buffer held);
-extern uint32 ecp_replace_plan_slots(const EcpGeometry *geo, int level, int n,
-									 uint32 spare);
 
 #endif							/* ECP_REPLACE_PRIVATE_H */

@@ -348,7 +348,7 @@ ecpvacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 					   vacuum_has_changed(info->index, stats), &counts);
 	ecp_vacuum_measure(info->index, stats->num_index_tuples,
 					   stats->tuples_removed, &counts);
-	ecp_compact_truncate(info->index, info->message_level);
+	ecp_compact_truncate(info->index, info->message_level, false);
 	stats->num_pages = RelationGetNumberOfBlocks(info->index);
 	stats->pages_free = stats->num_pages -
 		Min(stats->num_pages, ecp_space_count_used(info->index));

@@ -21,6 +21,7 @@
 #include <math.h>
 
 #include "ecp/define/ecp_options.h"
+#include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/live/ecp_limits.h"
 #include "ecp/look/ecp_drift.h"
 #include "ecp/page/ecp_meta.h"
@@ -36,6 +37,10 @@
 #define DRIFT_RECALL			0.01
 #define DRIFT_ROWS				0.5
 #define DRIFT_CLUSTERS			0.5
+
+/* Times the pages of a fresh index that are too many, and more of them that are. */
+#define DRIFT_PAGES				1.25
+#define DRIFT_PAGES_MIN			16
 
 /* Note the recall for k rows, which has this standard error. */
 static void
@@ -71,6 +76,41 @@ drift_advice_curve(Relation index, const EcpMetaPageData *meta,
 						share.lower, share.target, 100 * share.share,
 						share.lower, 100 * share.lower_share);
 	return NULL;
+}
+
+/* Pages of a run for n rows or children, if it ends in the middle of a page. */
+static double
+drift_run_pages(const EcpGeometry *geo, double n)
+{
+	double		pages = Max(n / geo->slots + 0.5, 1);
+
+	if (geo->stream)
+		pages += n * geo->vec_bytes / ECP_PAYLOAD_BYTES + 0.5;
+	if (geo->summary_bytes > 0)
+		pages += n / geo->summary_slots + 0.5;
+	return pages;
+}
+
+/* What to do about free pages and free slots, of so many pages. */
+static const char *
+drift_advice_size(Relation index, const EcpIndexState *state,
+				  const EcpDrift *drift, BlockNumber nblocks)
+{
+	const EcpMetaPageData *meta = &state->meta;
+	double		nleaves = Min(meta->ecpm_nleaves,
+							  DRIFT_PAGES * drift->nrows / meta->ecpm_leaf_target) + 1;
+	double		pages;
+
+	if (drift->nrows < 0)
+		return NULL;
+	pages = nleaves * drift_run_pages(&state->leaf, drift->nrows / nleaves) +
+		drift_run_pages(&state->node, 1.5 * nleaves) +
+		meta->ecpm_nbuffers *
+		drift_run_pages(&state->leaf, ecp_insbuf_plan_slots(index, state));
+	if (nblocks <= pages * DRIFT_PAGES + DRIFT_PAGES_MIN)
+		return NULL;
+	return psprintf("run ecp_maintain(), or REINDEX: about %.0f of %u pages would be enough",
+					pages, nblocks);
 }
 
 /* What to do about recall. */
@@ -110,8 +150,7 @@ drift_init(Relation index, const EcpMetaPageData *meta, EcpDrift *drift)
 }
 
 void
-ecp_drift_stored(Relation index, const EcpIndexState *state, bool wasteful,
-				 EcpDrift *drift)
+ecp_drift_stored(Relation index, const EcpIndexState *state, EcpDrift *drift)
 {
 	const EcpMetaPageData *meta = &state->meta;
 
@@ -123,17 +162,22 @@ ecp_drift_stored(Relation index, const EcpIndexState *state, bool wasteful,
 	for (int i = 0; i < ECP_CURVE_KS; i++)
 		drift_note_recall(drift, ecp_target_ks[i],
 						  ecp_target_expected(index, meta, i), 0);
-	drift->advice = wasteful ? "VACUUM: more than half of the pages are free" :
-		drift_advice_recall(index, state, true, drift);
+	/* when the rows were counted, there were these pages */
+	drift->advice = drift_advice_size(index, state, drift,
+									  Min(index->rd_rel->relpages,
+										  RelationGetNumberOfBlocks(index)));
+	if (drift->advice == NULL)
+		drift->advice = drift_advice_recall(index, state, true, drift);
 }
 
 /* ---- measured ---- */
 
 static const char *
-drift_advice(Relation index, const EcpIndexState *state, bool wasteful,
-			 const EcpDrift *drift)
+drift_advice(Relation index, const EcpIndexState *state, const EcpDrift *drift)
 {
 	uint32		nleaves = state->meta.ecpm_nleaves;
+	const char *advice = drift_advice_size(index, state, drift,
+										   RelationGetNumberOfBlocks(index));
 
 	if (drift->noverfull > DRIFT_OVERFULL * nleaves)
 		return psprintf("run ecp_maintain(): %u of %u clusters are overfull",
@@ -144,15 +188,13 @@ drift_advice(Relation index, const EcpIndexState *state, bool wasteful,
 	if (drift->misassigned > DRIFT_MISASSIGNED)
 		return psprintf("REINDEX: %.0f %% of the rows are nearer to another cluster",
 						100 * drift->misassigned);
-	if (wasteful)
-		return "VACUUM: more than half of the pages are free";
-	return drift_advice_recall(index, state, false, drift);
+	return advice ? advice : drift_advice_recall(index, state, false, drift);
 }
 
 void
 ecp_drift_measured(Relation index, const EcpIndexState *state,
 				   const EcpLeaves *leaves, const EcpDriftRecall *recall,
-				   bool wasteful, EcpDrift *drift)
+				   EcpDrift *drift)
 {
 	const EcpMetaPageData *meta = &state->meta;
 	uint32		limit;
@@ -187,5 +229,5 @@ ecp_drift_measured(Relation index, const EcpIndexState *state,
 
 		drift_note_recall(drift, k, found, error);
 	}
-	drift->advice = drift_advice(index, state, wasteful, drift);
+	drift->advice = drift_advice(index, state, drift);
 }

@@ -29,12 +29,9 @@ typedef struct EcpDrift
 	const char *advice;			/* NULL = nothing to do */
 } EcpDrift;
 
-/*
- * What the metapage and pg_class tell.  "wasteful" says that most of the
- * index's pages are free.
- */
+/* What the metapage and pg_class tell. */
 extern void ecp_drift_stored(Relation index, const EcpIndexState *state,
-							 bool wasteful, EcpDrift *drift);
+							 EcpDrift *drift);
 
 /*
  * What a pass over all leaves tells, which have their present numbers of rows;
@@ -42,7 +39,6 @@ extern void ecp_drift_stored(Relation index, const EcpIndexState *state,
  */
 extern void ecp_drift_measured(Relation index, const EcpIndexState *state,
 							   const EcpLeaves *leaves,
-							   const EcpDriftRecall *recall, bool wasteful,
-							   EcpDrift *drift);
+							   const EcpDriftRecall *recall, EcpDrift *drift);
 
 #endif							/* ECP_DRIFT_H */

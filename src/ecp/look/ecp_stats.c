@@ -132,7 +132,7 @@ ecp_index_stats(PG_FUNCTION_ARGS)
 	ecp_meta_read_state(index, &state);
 	empty = EcpIndexIsEmpty(&state);
 	nblocks = stats_blocks(index, &nfree);
-	ecp_drift_stored(index, &state, nfree > nblocks / 2, &drift);
+	ecp_drift_stored(index, &state, &drift);
 
 	values[i++] = Int64GetDatum(state.meta.ecpm_nleaves);
 	values[i++] = Int32GetDatum(empty ? 0 : state.meta.ecpm_root_level);
@@ -248,8 +248,7 @@ ecp_index_drift(PG_FUNCTION_ARGS)
 	stats_pass(index, &state, &stats, &recall);
 	nblocks = stats_blocks(index, &nfree);
 	mean = stats.nclusters > 0 ? (float8) stats.nrows / stats.nclusters : 0;
-	ecp_drift_measured(index, &state, &stats.leaves, recall,
-					   nfree > nblocks / 2, &drift);
+	ecp_drift_measured(index, &state, &stats.leaves, recall, &drift);
 	if (recall)
 		ecp_drift_recall_end(recall);
 

@@ -268,6 +268,21 @@ ecp_geometry_slots(const EcpGeometry *geo, uint32 npages)
 	return low;
 }
 
+uint32
+ecp_geometry_full_slots(const EcpGeometry *geo, uint32 nslots)
+{
+	uint64		room;
+	uint32		entry_pages;
+	uint32		npages;
+
+	ecp_geometry_run_size(geo, nslots, &entry_pages, &npages);
+	room = (uint64) entry_pages * geo->slots;
+	if (geo->stream)
+		room = Min(room, (uint64) ecp_geometry_vector_pages(geo, nslots) *
+				   ECP_PAYLOAD_BYTES / geo->vec_bytes);
+	return Min(room, ecp_geometry_slots(geo, ECP_RUN_PAGES_MAX));
+}
+
 void
 ecp_geometry_stream_position(const EcpGeometry *geo, uint32 entry_pages, uint32 slot,
 							 uint32 *pageno, uint32 *offset)

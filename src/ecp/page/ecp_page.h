@@ -464,6 +464,9 @@ extern void ecp_geometry_run_size(const EcpGeometry *geo, uint32 nslots,
 /* How many slots a run of npages pages can have; at least 1. */
 extern uint32 ecp_geometry_slots(const EcpGeometry *geo, uint32 npages);
 
+/* All slots that fit the pages of a run of nslots slots. */
+extern uint32 ecp_geometry_full_slots(const EcpGeometry *geo, uint32 nslots);
+
 /* Largest number of slots that a node's run may be filled to. */
 extern int	ecp_geometry_node_slots_max(const EcpGeometry *geo);
 
