@@ -381,6 +381,37 @@ path_order_cost(PlannerInfo *root, EcpDistanceCost *cost)
 	return false;
 }
 
+/*
+ * A join above a scan of ours drops rows that a list leaves out of the scan: it finds
+ * fewer of the nearest, which no cost can express (ecp_match_is_superseded()).  It is
+ * offered beside a list only if it is over before that is read.
+ */
+static void
+path_charge_unlisted(PlannerInfo *root, List *paths)
+{
+	const Path *list = NULL;
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		if (list == NULL)
+			list = ecp_path_list_of(lfirst(lc));
+	}
+	foreach(lc, list == NULL ? NIL : paths)
+	{
+		Path	   *path = lfirst(lc);
+		double		share = Min(Max(root->limit_tuples, 0) / path->rows, 1);
+
+		if (path->pathkeys == NIL || ecp_path_list_of(path) != NULL ||
+			!path_order_is_ours(path) ||
+			path->startup_cost + share * (path->total_cost - path->startup_cost) <
+			list->total_cost)
+			continue;
+		path->startup_cost += PATH_COST_UNWANTED;
+		path->total_cost += PATH_COST_UNWANTED;
+	}
+}
+
 static int
 path_compare(const ListCell *a, const ListCell *b)
 {
@@ -408,6 +439,7 @@ path_join_hook(PlannerInfo *root, int levels_needed, List *initial_rels)
 	{
 		path_charge_join(root, rel->pathlist, &cost);
 		path_charge_join(root, rel->partial_pathlist, &cost);
+		path_charge_unlisted(root, rel->pathlist);
 		list_sort(rel->pathlist, path_compare);
 		list_sort(rel->partial_pathlist, path_compare);
 		set_cheapest(rel);

@@ -30,5 +30,6 @@ extern void ecp_path_batch_init(void);
 
 /* ecp_path_list.c */
 extern void ecp_path_list_init(void);
+extern const Path *ecp_path_list_of(const Path *path);
 
 #endif							/* ECP_PATH_H */

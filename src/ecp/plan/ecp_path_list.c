@@ -358,6 +358,19 @@ list_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *rel,
 	}
 }
 
+/* The path of the list of such a nested loop; NULL if it is none. */
+const Path *
+ecp_path_list_of(const Path *path)
+{
+	const Path *outer;
+
+	if (!IsA(path, NestPath))
+		return NULL;
+	outer = ((const JoinPath *) path)->outerjoinpath;
+	return IsA(outer, CustomPath) &&
+		((const CustomPath *) outer)->methods == &list_path_methods ? outer : NULL;
+}
+
 /* Install the hook; called by ecp_path_init(). */
 void
 ecp_path_list_init(void)
