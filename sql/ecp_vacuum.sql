@@ -22,6 +22,7 @@ SELECT ecp_index_check('vi', true);
 
 -- nearly all rows: clusters are merged or dropped
 SELECT clusters AS clusters_before FROM ecp_metapage_info('vi') \gset
+SELECT pg_current_wal_insert_lsn() AS lsn_before \gset
 DELETE FROM v WHERE id % 50 > 0 OR id > 5000;
 VACUUM v;
 VACUUM v;
@@ -31,6 +32,20 @@ SELECT txid_current() IS NOT NULL AS next_transaction;
 SELECT splits FROM ecp_maintain('vi');
 SELECT retired_pages FROM ecp_metapage_info('vi');
 SELECT ecp_index_check('vi', true);
+
+-- standbys are told before pages are free: by core's record, of GiST
+CREATE TEMP TABLE flushed AS SELECT pg_current_wal_insert_lsn() AS lsn_after;
+SELECT count(*) > 0 AS can_read FROM pg_available_extensions WHERE name = 'pg_walinspect' \gset
+\set told true
+\if :can_read
+CREATE EXTENSION pg_walinspect;
+\set told 'EXISTS (SELECT FROM pg_get_wal_records_info(:''lsn_before'', lsn_after) WHERE resource_manager = ''Gist'' AND record_type = ''PAGE_REUSE'')'
+\endif
+SELECT :told AS told FROM flushed;
+\if :can_read
+DROP EXTENSION pg_walinspect;
+\endif
+DROP TABLE flushed;
 
 -- what was freed is used again
 INSERT INTO v
