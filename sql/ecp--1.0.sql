@@ -1287,7 +1287,7 @@ CREATE FUNCTION ecp_index_stats(index regclass,
 	OUT advice text) RETURNS record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION ecp_index_stats(regclass) IS
-	'clusters, pages, recall and advice from what the build and the last VACUUM stored in an ecp index; cheap enough to poll';
+	'clusters, pages, recall and advice from what the build, the last VACUUM and inserts stored in an ecp index; cheap enough to poll';
 
 CREATE FUNCTION ecp_index_drift(index regclass,
 	OUT clusters bigint, OUT levels integer, OUT nodes bigint,

@@ -29,9 +29,21 @@ BEGIN
 END $$;
 \x
 
--- nothing there, nothing known
+-- Nothing there, nothing known; then few rows, and more, that VACUUM counts although it
+-- has none to remove, some of which are not in the index.  None of this is a reason to act.
 SELECT * FROM drift;
 SELECT * FROM stored;
+VACUUM drift_t;
+INSERT INTO drift_t SELECT i, pg_temp.clustered_bytes(i, 12, 300) FROM generate_series(1, 5) i;
+INSERT INTO drift_t SELECT i, NULL FROM generate_series(1, 100) i;
+SELECT rows, rows_added, advice FROM stored;
+VACUUM drift_t;
+SELECT rows, rows_added, advice FROM stored;
+INSERT INTO drift_t SELECT i, pg_temp.clustered_bytes(i, 12, 300) FROM generate_series(6, 5000) i;
+SELECT rows, rows_added, advice FROM stored;
+VACUUM drift_t;
+SELECT rows, measured, rows_added, advice FROM stored;
+TRUNCATE drift_t;
 
 -- as built
 INSERT INTO drift_t SELECT i, pg_temp.clustered_bytes(i, 12, 300) FROM generate_series(1, 8000) i;

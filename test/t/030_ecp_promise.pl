@@ -174,6 +174,36 @@ foreach my $part (0 .. 3)
 }
 keeps_promise('grown', label => 'filled and vacuumed');
 
+# One that was filled without VACUUM, from nothing or from a few rows: inserts measure
+# what the promise takes, and before they do, it is not less.
+$node->safe_psql(
+	'postgres', q(
+	CREATE TABLE ecp_promise.alone (LIKE ecp_promise.photos);
+	CREATE TABLE ecp_promise.alone_q AS TABLE ecp_promise.photos_q));
+build('alone', 'bytea_l2_ops');
+foreach my $built (0, 2_000)
+{
+	$node->safe_psql(
+		'postgres', qq(
+		TRUNCATE ecp_promise.alone;
+		INSERT INTO ecp_promise.alone SELECT * FROM ecp_promise.photos WHERE id < $built;
+		REINDEX INDEX ecp_promise.alone_i));
+	foreach my $upto (7_000, 12_000, 100_000)
+	{
+		$node->safe_psql(
+			'postgres', qq(
+			INSERT INTO ecp_promise.alone SELECT p.* FROM ecp_promise.photos p
+				LEFT JOIN ecp_promise.alone a ON a.id = p.id
+				WHERE p.id < $upto AND a.id IS NULL ORDER BY hashint4(p.id)));
+		keeps_promise(
+			'alone',
+			label => "built with $built, filled up to $upto",
+			kinds => ['data'],
+			ks => [ 1, 10, 100 ],
+			queries => 500);
+	}
+}
+
 # one that lost nine rows in ten
 make_set('shrunk', 'gaussian', 16, rows => 12_000);
 build('shrunk', 'real_l2_ops');
@@ -202,6 +232,21 @@ my $vacuumed = $node->safe_psql('postgres', $clusters);
 $node->safe_psql('postgres', 'REINDEX INDEX ecp_promise.replaced_i');
 my $fresh = $node->safe_psql('postgres', $clusters);
 cmp_ok($vacuumed, '<', 3 * $fresh, 'half replaced: what the promise costs');
+
+# filled without VACUUM, it reads no more than twice as much
+$node->safe_psql(
+	'postgres', q(
+	CREATE TEMP TABLE rows AS SELECT * FROM ecp_promise.replaced ORDER BY hashint4(id);
+	TRUNCATE ecp_promise.replaced;
+	INSERT INTO ecp_promise.replaced SELECT * FROM rows));
+cmp_ok($node->safe_psql('postgres', $clusters),
+	'<', 2 * $fresh, 'filled without VACUUM: what the promise costs');
+is( $node->safe_psql(
+		'postgres', q(
+		SELECT advice, rows_added BETWEEN 0 AND rows / 2
+		FROM ecp_index_stats('ecp_promise.replaced_i'))),
+	'|t',
+	'and there is nothing to do');
 
 # most rows are one vector, and queries are like the others
 make_set('most', 'most', 32, rows => 20_000, queries => 200);

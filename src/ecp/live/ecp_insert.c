@@ -13,7 +13,8 @@
  *	 3 put the row into the first free slot of its runs: usually one WAL
  *	   record that changes one page
  *	 4 no free slot: if the cluster has reached its limit, split it, unless
- *	   another process maintains the index; else append a run
+ *	   another process maintains the index, and measure what recall costs if
+ *	   there are twice as many clusters as then; else append a run
  *
  * With the storage parameter buffer_rows, the buffer of the nearest leader's
  * cluster replaces the cluster in 2 and 3, and in 4 a buffer that has
@@ -47,8 +48,10 @@
 #include "ecp/page/ecp_run.h"
 #include "ecp/page/ecp_summary.h"
 #include "ecp/page/ecp_xlog.h"
+#include "ecp/recall/ecp_recall_curve.h"
 #include "ecp/search/ecp_cache.h"
 #include "ecp/search/ecp_descent.h"
+#include "ecp/search/ecp_target.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"
@@ -57,6 +60,9 @@
 
 /* Give up an insert after this many changes of the structure. */
 #define ECP_INSERT_TRIES_MAX	100
+
+/* How long measuring may take, for each of its two steps. */
+#define ECP_INSERT_MEASURE_SECONDS	2
 
 /* Least slots of a run whose size pages do not determine. */
 #define ECP_RUN_SLOTS_MIN		8
@@ -338,6 +344,25 @@ insert_find(Relation index, const EcpIndexState *state,
 }
 
 /*
+ * The index had so many clusters before room was made: measure what recall costs if it
+ * has become large enough for a curve, or twice as large as when that was done.  What
+ * there was no time for is tried again after ECP_TARGET_CLUSTERS more.
+ */
+static void
+insert_measure(Relation index, uint32 before)
+{
+	EcpIndexState state;
+	const EcpMetaPageData *meta = &state.meta;
+
+	ecp_meta_read_state(index, &state);
+	if (meta->ecpm_nleaves / ECP_TARGET_CLUSTERS > before / ECP_TARGET_CLUSTERS &&
+		(!ecp_target_has_curve(meta) ||
+		 meta->ecpm_nleaves / 2 >= meta->ecpm_curve.ecpm_leaves))
+		(void) ecp_recall_curve_measure(index, &state, true, ECP_ROWS_UNKNOWN,
+										ECP_INSERT_MEASURE_SECONDS);
+}
+
+/*
  * Make room where a row nearest to "prepared" goes: split the leaf, flush the
  * buffer, or create it.  If another process maintains the index, wait for it
  * if "wait", else do nothing.
@@ -346,11 +371,14 @@ static void
 insert_make_room(Relation index, Relation heap, const void *prepared,
 				 const EcpInsertPlace *place, bool wait)
 {
+	EcpIndexState state;
+
 	if (wait)
 		ecp_maintain_lock_take(index);
 	else if (!ecp_maintain_lock_try(index))
 		return;
 	ecp_replace_undo(index);
+	ecp_meta_read_state(index, &state);
 	if (place->is_buffer)
 		ecp_insbuf_flush_full(index, heap, prepared);
 	else if (place->wants_buffer)
@@ -361,6 +389,7 @@ insert_make_room(Relation index, Relation heap, const void *prepared,
 		(void) ecp_purge_for_insert(index, heap, ECP_PURGE_SOME);
 		ecp_maintain_full_leaf(index, prepared);
 	}
+	insert_measure(index, state.meta.ecpm_nleaves);
 	ecp_maintain_lock_release(index);
 }
 

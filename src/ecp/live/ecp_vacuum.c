@@ -247,6 +247,13 @@ ecpbulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	return stats;
 }
 
+/* An IndexBulkDeleteCallback that lets all rows be counted. */
+static bool
+vacuum_keep(ItemPointer tid, void *state)
+{
+	return false;
+}
+
 /* Has so much changed, with the rows removed just now, that leaders should, too? */
 static bool
 vacuum_has_changed(Relation index, const IndexBulkDeleteResult *stats)
@@ -274,25 +281,6 @@ vacuum_measure_is_due(const EcpMetaPageData *meta, double rows,
 		 ecp_recall_curve_change(&meta->ecpm_curve, rows) >= VACUUM_MEASURE_CHANGE);
 }
 
-/* Measure what recall costs; returns false if there was no time for it. */
-static bool
-vacuum_measure_curve(Relation index, EcpIndexState *state, double rows)
-{
-	EcpRecallCurve *curve = ecp_recall_curve_begin(index, state,
-												   ECP_RECALL_QUERIES);
-	bool		chosen;
-
-	/* no curve is of use there */
-	if (curve == NULL)
-		return true;
-	ecp_recall_curve_sample(curve, true, VACUUM_MEASURE_SECONDS);
-	chosen = ecp_recall_curve_choose(curve, rows);
-	if (chosen)
-		ecp_recall_curve_store(index, &state->meta);
-	ecp_recall_curve_end(curve);
-	return chosen;
-}
-
 /*
  * ecp_vacuum_measure
  *		Measure what recall costs if the index has become another since that was
@@ -317,7 +305,9 @@ ecp_vacuum_measure(Relation index, double rows, double removed,
 		if (removed > 0 && data->ecpm_queries > 0)
 			ecp_recall_curve_store(index, &state.meta);
 	}
-	else if (!vacuum_measure_curve(index, &state, rows) && data->ecpm_queries > 0)
+	else if (!ecp_recall_curve_measure(index, &state, false, rows,
+									   VACUUM_MEASURE_SECONDS) &&
+			 data->ecpm_queries > 0)
 	{
 		ecp_recall_curve_store(index, &state.meta);
 		ereport(WARNING,
@@ -336,9 +326,11 @@ ecpvacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 
 	if (info->analyze_only)
 		return stats;
-	if (stats == NULL)
+	/* nothing was deleted: rows without a vector, say, are not in the index */
+	if (stats == NULL && info->num_heap_tuples != info->index->rd_rel->reltuples)
+		stats = ecpbulkdelete(info, NULL, vacuum_keep, NULL);
+	else if (stats == NULL)
 	{
-		/* nothing was deleted or counted */
 		stats = palloc0(sizeof(IndexBulkDeleteResult));
 		stats->num_index_tuples = info->num_heap_tuples;
 		stats->estimated_count = true;

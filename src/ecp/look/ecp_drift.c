@@ -35,8 +35,8 @@
 #define DRIFT_SPLIT				0.1
 #define DRIFT_MISASSIGNED		0.5
 #define DRIFT_RECALL			0.01
-#define DRIFT_ROWS				0.5
-#define DRIFT_CLUSTERS			0.5
+#define DRIFT_ROWS				1.0
+#define DRIFT_CLUSTERS			2.0 /* times */
 
 /* Times the pages of a fresh index that are too many, and more of them that are. */
 #define DRIFT_PAGES				1.25
@@ -68,7 +68,7 @@ drift_advice_curve(Relation index, const EcpMetaPageData *meta,
 	if (drift->nrows >= 0 && drift->change > DRIFT_ROWS)
 		return psprintf("run ecp_recall(store => true): recall was measured with %.0f rows",
 						drift->rows_then);
-	if (fabs(nleaves - leaves_then) > DRIFT_CLUSTERS * leaves_then)
+	if (Max(nleaves, leaves_then) > DRIFT_CLUSTERS * Min(nleaves, leaves_then))
 		return psprintf("run ecp_recall(store => true): recall was measured with %.0f clusters",
 						leaves_then);
 	if (ecp_target_takes_much(index, meta, &share))
@@ -122,10 +122,14 @@ drift_advice_recall(Relation index, const EcpIndexState *state, bool stored,
 		return !(drift->expected < drift->target - DRIFT_RECALL) ? NULL :
 			psprintf("reset ecp.probes: a recall of %.3f is expected with it",
 					 drift->expected);
-	/* one that cannot be measured is as the rule makes it */
-	if (drift->measured == 0)
-		return EcpRecallIsMeasured(state) ?
-			"run ecp_recall(store => true): recall was not measured yet" : NULL;
+	/* the rule is right for few clusters, and for what cannot be measured */
+	if (!ecp_target_has_curve(&state->meta))
+		return EcpRecallIsMeasured(state) &&
+			state->meta.ecpm_nleaves >= 2 * ECP_TARGET_CLUSTERS ?
+			"VACUUM: recall was not measured yet" : NULL;
+	/* nor can it be measured with few rows */
+	if (drift->nrows >= 0 && drift->nrows < ECP_RECALL_QUERIES_LEAST)
+		return NULL;
 	if (drift->lowest < drift->target - DRIFT_RECALL)
 		return psprintf(stored || drift->nrows == drift->rows_then ?
 						"raise target_recall: a recall at %d of %.3f is expected" :
@@ -155,7 +159,12 @@ ecp_drift_stored(Relation index, const EcpIndexState *state, EcpDrift *drift)
 	const EcpMetaPageData *meta = &state->meta;
 
 	drift_init(index, meta, drift);
-	drift->nrows = EcpIndexIsEmpty(state) ? 0 : (int64) index->rd_rel->reltuples;
+	/* pg_class knows less than the curve if an insert has measured it since */
+	drift->nrows = EcpIndexIsEmpty(state) ? 0 :
+		(int64) Max(index->rd_rel->reltuples,
+					drift->rows_then - meta->ecpm_curve.ecpm_removed);
+	if (drift->nrows == 0 && !EcpIndexIsEmpty(state))
+		drift->nrows = -1;
 	drift->change = ecp_recall_curve_change(&meta->ecpm_curve, drift->nrows);
 	if (EcpIndexIsEmpty(state))
 		return;

@@ -65,9 +65,6 @@
 #define ECP_RECALL_K_MAX		10000
 #define ECP_RECALL_SAMPLES_MAX	10000
 
-/* The fewest queries for a reliable curve. */
-#define ECP_RECALL_STORE_MIN	100
-
 /* Queries unlike the user's, for the curve, and seconds that they may take. */
 #define ECP_RECALL_OTHERS		400
 #define ECP_RECALL_SECONDS		10
@@ -282,12 +279,12 @@ recall_find_truth(EcpRecall *recall)
 static void
 recall_store(EcpRecall *recall)
 {
-	if (recall->nqueries < ECP_RECALL_STORE_MIN)
+	if (recall->nqueries < ECP_RECALL_QUERIES_LEAST)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("%d queries are too few for a recall curve",
 						recall->nqueries),
-				 errhint("There must be at least %d.", ECP_RECALL_STORE_MIN)));
+				 errhint("There must be at least %d.", ECP_RECALL_QUERIES_LEAST)));
 	recall->curve = ecp_recall_curve_begin(recall->index, &recall->state,
 										   recall->nqueries + ECP_RECALL_OTHERS);
 	if (recall->curve == NULL)
@@ -501,11 +498,11 @@ recall_check_store(EcpRecall *recall)
 								 GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
 					   RelationGetRelationName(recall->index));
-	if (recall->nsamples < ECP_RECALL_STORE_MIN)
+	if (recall->nsamples < ECP_RECALL_QUERIES_LEAST)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("samples must be at least %d where the recall curve is stored",
-						ECP_RECALL_STORE_MIN)));
+						ECP_RECALL_QUERIES_LEAST)));
 }
 
 /*

@@ -5,8 +5,8 @@
  *
  * ecp_index_stats() reads the metapage and the map of used blocks, a page for
  * each 508 MB, and is meant to be polled.  Its number of rows is pg_class's, of
- * the build or the last VACUUM or ANALYZE; its recall was measured with the
- * recall curve.
+ * the build or the last VACUUM or ANALYZE, or that of the recall curve, with which
+ * its recall was measured.
  *
  * ecp_index_drift() reads the pages of clusters once and those of nodes twice.
  * It counts rows, sizes and free room, and tells how even the clusters are by

@@ -28,6 +28,7 @@
 
 #include "base/team.h"
 #include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
@@ -55,12 +56,10 @@
  * would do for rows, but not for those between them or far away: with 25 of each kind,
  * two or more of the promise's cells are missed in sets of near copies; and four, if
  * half of the mixed ones that are no rows end where k = 10 finds nothing more.
- * CURVE_QUERIES_LEAST make a curve.
  */
 #define CURVE_WHOLE_QUERIES	40
 #define CURVE_MIXED_QUERIES	320
 #define CURVE_ROWS_QUERIES	320
-#define CURVE_QUERIES_LEAST	100
 #define CURVE_MIXED_KS		3
 #define CURVE_LAST_KS		2
 
@@ -73,8 +72,8 @@
 #define CURVE_SECONDS		10.0
 
 /*
- * From so many rows on, one row in ECP_RECALL_SHARE stands for them where thousands of
- * the nearest are looked for.
+ * From so many rows on, or with few queries, one row in ECP_RECALL_SHARE stands for them
+ * where thousands of the nearest are looked for.
  */
 #define CURVE_SHARE_ROWS	50000
 
@@ -212,10 +211,25 @@ curve_set_share(EcpRecallCurve *curve)
 
 	for (int c = 0; c < curve->nclusters; c++)
 		rows += curve->clusters[c].ecpc_nrows;
-	curve->share = rows >= CURVE_SHARE_ROWS ? ECP_RECALL_SHARE : 1;
+	curve->share = curve->few || rows >= CURVE_SHARE_ROWS ? ECP_RECALL_SHARE : 1;
 	curve->mean_rows = Max(rows / Max(curve->nclusters, 1), 1);
 	for (int k = 0; k < ECP_CURVE_KS; k++)
 		curve->known[k] = ecp_target_known(curve->mean_rows, ecp_target_ks[k]);
+}
+
+/* Count the rows of each cluster: inserts add more than it was written with. */
+static void
+curve_count_rows(EcpRecallCurve *curve)
+{
+	for (int c = 0; c < curve->nclusters; c++)
+	{
+		EcpChildData *cluster = &curve->clusters[c];
+		EcpClusterSize size;
+
+		if (!ecp_cluster_size(curve->index, curve->state, cluster, true, &size))
+			ecp_report_moved(curve->index, cluster->ecpc_blk);
+		cluster->ecpc_nrows = size.nlive;
+	}
 }
 
 /* Find the clusters with rows. */
@@ -228,6 +242,8 @@ curve_set_clusters(EcpRecallCurve *curve)
 		return;
 	old = MemoryContextSwitchTo(curve->context);
 	curve_read_clusters(curve);
+	if (curve->few)
+		curve_count_rows(curve);
 	for (int c = 0; c < curve->nclusters; c++)
 		curve->largest = Max(curve->largest, curve->clusters[c].ecpc_nrows);
 	curve_set_share(curve);
@@ -378,9 +394,9 @@ curve_add_notes(EcpRecallCurve *curve, const char *notes, int n)
 }
 
 static double
-curve_patience(double seconds)
+curve_patience(const EcpRecallCurve *curve, double seconds)
 {
-	return Max(seconds * CURVE_PATIENCE, CURVE_SECONDS);
+	return curve->few ? seconds : Max(seconds * CURVE_PATIENCE, CURVE_SECONDS);
 }
 
 void
@@ -473,7 +489,7 @@ curve_take(EcpRecallCurve *curve, int first, int n, bool rows, double seconds)
 		int			count = (n - b + nbatches - 1) / nbatches;
 
 		if (!curve_batch(curve, first + b, curve->queries.n + b, nbatches, count, rows, start,
-						 curve_patience(seconds)))
+						 curve_patience(curve, seconds)))
 			break;
 	}
 	curve_add_notes(curve, (char *) EcpRecallNotesOf(&curve->queries,
@@ -484,7 +500,7 @@ curve_take(EcpRecallCurve *curve, int first, int n, bool rows, double seconds)
 static void
 curve_set_most(EcpRecallCurve *curve, instr_time start, double seconds)
 {
-	double		patience = curve_patience(seconds);
+	double		patience = curve_patience(curve, seconds);
 
 	if (ecp_recall_pass_is_late(start, patience * CURVE_SLOW))
 		curve->most = CURVE_FEW;
@@ -517,7 +533,7 @@ ecp_recall_curve_choose(EcpRecallCurve *curve, double rows)
 	double		loss = curve->state->leaf.quantizer != ECP_QUANTIZER_NONE ||
 		meta->ecpm_elem == ECP_ELEM_NIBBLES ? CURVE_CODES_LOSS : 0;
 
-	if (curve->queries.n < Min(CURVE_QUERIES_LEAST, curve->max_queries))
+	if (curve->queries.n < Min(ECP_RECALL_QUERIES_LEAST, curve->max_queries))
 	{
 		*data = curve->before;
 		return false;
@@ -634,6 +650,30 @@ ecp_recall_curve_end(EcpRecallCurve *curve)
 	MemoryContextDelete(curve->context);
 }
 
+bool
+ecp_recall_curve_measure(Relation index, EcpIndexState *state, bool few, double rows,
+						 double seconds)
+{
+	EcpRecallCurve *curve = ecp_recall_curve_begin(index, state,
+												   few ? ECP_RECALL_QUERIES_FEW :
+												   ECP_RECALL_QUERIES);
+	bool		chosen = false;
+
+	/* no curve is of use there */
+	if (curve == NULL)
+		return true;
+	curve->few = few;
+	if (!(few && curve->prefetch))
+	{
+		ecp_recall_curve_sample(curve, true, seconds);
+		chosen = ecp_recall_curve_choose(curve, rows);
+	}
+	if (chosen)
+		ecp_recall_curve_store(index, &state->meta);
+	ecp_recall_curve_end(curve);
+	return chosen;
+}
+
 void
 ecp_recall_curve_report(EcpRecallCurve *curve, EcpRecallReport report, void *arg)
 {
@@ -733,7 +773,7 @@ curve_take_team(EcpRecallCurve *curve, EcpTeam *team, EcpTask task, int first,
 			   sizeof(args.sum_most[kind]));
 	memcpy(args.ahead, curve->ahead, sizeof(args.ahead));
 	args.prefetch = curve->prefetch;
-	args.seconds = curve_patience(seconds);
+	args.seconds = curve_patience(curve, seconds);
 	ecp_team_memory_alloc(&clusters, true, bytes);
 	memcpy(clusters.address, curve->clusters, bytes);
 	bytes = mul_size(curve->queries.stride, n);

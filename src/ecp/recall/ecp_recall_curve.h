@@ -12,8 +12,13 @@
 #include "ecp/page/ecp_page.h"
 #include "ecp/search/ecp_target.h"
 
-/* Queries that a curve is measured with. */
+/*
+ * Queries that a curve is measured with, and in an insert, which is to be short; and
+ * those that make a curve.
+ */
 #define ECP_RECALL_QUERIES	400
+#define ECP_RECALL_QUERIES_FEW	160
+#define ECP_RECALL_QUERIES_LEAST 100
 
 /* Is there a curve of such an index?  Not with exact vectors beside the entries. */
 #define EcpRecallIsMeasured(state) \
@@ -64,6 +69,14 @@ extern void ecp_recall_curve_sample(EcpRecallCurve *curve, bool rows,
  * there were too few queries.
  */
 extern bool ecp_recall_curve_choose(EcpRecallCurve *curve, double rows);
+
+/*
+ * Measure and store the curve of an index that has "rows", with ECP_RECALL_QUERIES or,
+ * if "few", as fast as possible.  Each of two steps takes so many seconds at most, or,
+ * if not "few", some seconds if that is longer.  Returns false if there was no time.
+ */
+extern bool ecp_recall_curve_measure(Relation index, EcpIndexState *state, bool few,
+									 double rows, double seconds);
 
 /*
  * How many rows have come or gone since the curve was measured, relative to those

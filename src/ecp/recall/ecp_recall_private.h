@@ -245,6 +245,7 @@ struct EcpRecallCurve
 	int			most;			/* queries that are searched for together, at
 								 * most */
 	bool		has_codes;
+	bool		few;			/* few queries, and no time to wait */
 
 	/* the clusters, from which rows are taken, and then insert buffers */
 	EcpChildData *clusters;

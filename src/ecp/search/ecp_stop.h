@@ -115,12 +115,15 @@ extern double ecp_stop_gap(const EcpPlace *place, const EcpMetaPageData *meta,
  */
 extern double ecp_stop_advance(const EcpMetaPageData *meta, int n);
 
-/* How many times the clusters a search reads since the curve was measured. */
+/*
+ * How many times the clusters a search reads since the curve was measured: as many as
+ * there are.  With their square root, twice the rows cost .02 of recall (GloVe).
+ */
 static inline double
 ecp_stop_growth(const EcpMetaPageData *meta)
 {
-	double		growth = sqrt((double) meta->ecpm_nleaves /
-							  Max(meta->ecpm_curve.ecpm_leaves, 1));
+	double		growth = (double) meta->ecpm_nleaves /
+		Max(meta->ecpm_curve.ecpm_leaves, 1);
 
 	return Max(growth, 1);
 }

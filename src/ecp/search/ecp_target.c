@@ -14,7 +14,7 @@
  * did before it.  A quarter of all rows, or more, are searched
  * for in all clusters: hardly fewer would have them, and so none is missed.
  *
- * Without a curve (an index that was created empty) a search reads a number of
+ * Without a curve (a small index that was created empty) a search reads a number of
  * clusters by a rule, which was fitted to several data sets.
  *
  *-------------------------------------------------------------------------
@@ -41,8 +41,14 @@
 /* Searches for this share of the rows or more read all clusters. */
 #define TARGET_ALL_SHARE		0.25
 
-/* Without a curve, a search reads this many times what the rule says. */
-#define TARGET_UNMEASURED		2.0
+/*
+ * Without a curve, a search reads this many times what the rule says, also for one row
+ * as much as for ten.
+ */
+#define TARGET_UNMEASURED		2.25
+
+/* How many times as many clusters as when it was measured a curve of few holds. */
+#define TARGET_FEW_GROWTH		1.125
 
 /* The first look is at this share of the mean number of clusters. */
 #define TARGET_LEAST			8
@@ -96,7 +102,17 @@ target_rule(const EcpMetaPageData *meta, double target, double k)
 	if (meta->ecpm_leaders == ECP_LEADERS_RANDOM)
 		probes *= 1.7;
 	return probes * pow(0.05 / Max(1 - target, 1e-6), TARGET_POWER) *
-		pow(k / ECP_TARGET_K, TARGET_K_POWER);
+		pow(Max(k / ECP_TARGET_K, 1), TARGET_K_POWER);
+}
+
+bool
+ecp_target_has_curve(const EcpMetaPageData *meta)
+{
+	const EcpRecallCurveData *curve = &meta->ecpm_curve;
+
+	return curve->ecpm_queries > 0 &&
+		(curve->ecpm_leaves >= ECP_TARGET_CLUSTERS ||
+		 meta->ecpm_nleaves <= TARGET_FEW_GROWTH * curve->ecpm_leaves);
 }
 
 float8
@@ -114,7 +130,7 @@ target_level(const EcpMetaPageData *meta, double target)
 
 	while (t < ECP_CURVE_TARGETS && ecp_target_levels[t] < target)
 		t++;
-	return meta->ecpm_curve.ecpm_queries > 0 && t < ECP_CURVE_TARGETS ? t : -1;
+	return ecp_target_has_curve(meta) && t < ECP_CURVE_TARGETS ? t : -1;
 }
 
 /*
@@ -232,7 +248,7 @@ ecp_target_clusters(Relation index, const EcpMetaPageData *meta, double rows)
 		clusters = nclusters;
 	else if (level >= 0)
 		clusters = target_clusters(meta, level, rows);
-	else if (target < 1 && meta->ecpm_curve.ecpm_queries == 0)
+	else if (target < 1 && !ecp_target_has_curve(meta))
 		clusters = TARGET_UNMEASURED * target_rule(meta, target, rows);
 	/* also if a damaged page has no number */
 	return clusters >= 1 ? Min(clusters, nclusters) : 1;
@@ -336,7 +352,7 @@ ecp_target_expected(Relation index, const EcpMetaPageData *meta, int k)
 	int			t = 0;
 
 	Assert(k >= 0 && k < ECP_CURVE_KS);
-	if (meta->ecpm_curve.ecpm_queries == 0)
+	if (!ecp_target_has_curve(meta))
 		return get_float8_nan();
 	if (ecp_probes == 0)
 		return level < 0 || target_wants_all(meta, ecp_target_ks[k]) ? 1 :

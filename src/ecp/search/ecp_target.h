@@ -61,6 +61,16 @@ extern const double ecp_target_levels[ECP_CURVE_TARGETS];
  */
 extern int	ecp_target_known(double cluster_rows, double k);
 
+/*
+ * From so many clusters on an index needs a curve, and a curve of so many holds while
+ * the index grows.  Where there are fewer, the distances from the first 32 leaders are
+ * those of the whole index, and change with each cluster.
+ */
+#define ECP_TARGET_CLUSTERS	64
+
+/* Do searches follow a curve?  Else they read by the rule. */
+extern bool ecp_target_has_curve(const EcpMetaPageData *meta);
+
 extern float8 ecp_target_recall_of(Relation index);
 extern double ecp_target_rule_probes(uint32 nleaves);
 
