@@ -23,7 +23,9 @@ CREATE INDEX auto_v ON auto USING ecp (v);
 SELECT policy, why, predicted_s FROM ecp_build_report('auto_v') WHERE phase = 'total';
 CREATE SCHEMA ecp_auto_storage;
 -- the schema of the extension is its own
+\set SHOW_CONTEXT never
 CREATE EXTENSION ecp_storage SCHEMA ecp_auto_storage;
+\set SHOW_CONTEXT errors
 ALTER SCHEMA ecp_storage RENAME TO ecp_auto_planted;
 CREATE EXTENSION ecp_storage SCHEMA ecp_auto_storage;
 REINDEX INDEX auto_v;

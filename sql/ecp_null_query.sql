@@ -2,6 +2,9 @@
 -- Queries without a distance: NULL (every indexed row, distance NULL) and,
 -- under cosine, vectors without a direction (every indexed row, NaN).
 --
+\getenv src PG_ABS_SRCDIR
+\set explain :src '/test/explain.sql'
+\i :explain
 CREATE TABLE nullq_t (id int, v real[], b bytea);
 INSERT INTO nullq_t
 SELECT i, ARRAY[i % 7 + 1, i % 11, i % 13]::real[],
@@ -26,7 +29,7 @@ EXECUTE by_l2(NULL);
 SELECT estimated_recall, stop FROM ecp_last_scan();
 EXECUTE by_l2('{1,2,3}');
 SELECT stop FROM ecp_last_scan();
-EXPLAIN (COSTS OFF) SELECT id FROM nullq_t ORDER BY v <-> NULL LIMIT 3;
+SELECT * FROM pg_temp.explain('SELECT id FROM nullq_t ORDER BY v <-> NULL LIMIT 3');
 SELECT count(*) FROM (SELECT id FROM nullq_t ORDER BY v <-> NULL LIMIT 3) s;
 SELECT stop FROM ecp_last_scan();
 -- also when the settings would end the scan
