@@ -13,7 +13,8 @@
  *	 3 put the row into the first free slot of its runs: usually one WAL
  *	   record that changes one page
  *	 4 no free slot: if the cluster has reached its limit, split it, unless
- *	   another process maintains the index, and measure what recall costs if
+ *	   another process maintains the index and the cluster is not yet
+ *	   ECP_INSERT_OVERFULL times as large, and measure what recall costs if
  *	   there are twice as many clusters as then; else append a run
  *
  * With the storage parameter buffer_rows, the buffer of the nearest leader's
@@ -63,6 +64,12 @@
 
 /* How long measuring may take, for each of its two steps. */
 #define ECP_INSERT_MEASURE_SECONDS	2
+
+/*
+ * A leaf of this many times the rows with which it is full makes an insert wait for
+ * the process that maintains the index: it may be measuring, for seconds.
+ */
+#define ECP_INSERT_OVERFULL	8
 
 /* Least slots of a run whose size pages do not determine. */
 #define ECP_RUN_SLOTS_MIN		8
@@ -156,7 +163,8 @@ leaf_add_summary(Relation index, const EcpIndexState *state,
 
 /*
  * Put a row into a leaf.  Requests a split instead if the leaf is full and
- * may_split, or if it would become too large to be split and must_split.
+ * may_split, or if it would become far too large, or too large to be split, and
+ * must_split.
  */
 static EcpPutResult
 leaf_put(Relation index, const EcpIndexState *state,
@@ -208,7 +216,8 @@ leaf_put(Relation index, const EcpIndexState *state,
 
 		if (header->ecpr_next_run == 0)
 		{
-			if (must_split && npages >= ECP_SPLIT_PAGES_MAX)
+			if (must_split && (npages >= ECP_SPLIT_PAGES_MAX ||
+							   (ecp_insert_split && nslots / ECP_INSERT_OVERFULL >= full)))
 				result = ECP_PUT_OVERFULL;
 			else if (may_split && nslots >= full)
 				result = ECP_PUT_FULL;
