@@ -224,15 +224,16 @@ BEGIN
 		WHERE n.rank = ANY (find_truth.k);
 END $$;
 
--- The same of the rows with f < below; k is 10.
+-- The same of the rows with f < below; k is 10.  The index knows the order of every
+-- expression that rises with a distance, but not through OFFSET.
 CREATE FUNCTION ecp_promise.find_filtered(name text, op text, below int)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	DELETE FROM ecp_promise.truth t WHERE t.name = $1 AND t.below = $3;
 	EXECUTE format('INSERT INTO ecp_promise.truth
 		SELECT $1, q.id, $2, 10, (SELECT max(d) FROM
-			(SELECT t.v %s q.v AS d FROM ecp_promise.%I t WHERE f < $2
-			 ORDER BY (t.v %1$s q.v) + 0 LIMIT 10) s)
+			(SELECT d FROM (SELECT t.v %s q.v AS d FROM ecp_promise.%I t WHERE f < $2 OFFSET 0) r
+			 ORDER BY d LIMIT 10) s)
 		FROM ecp_promise.%3$I q WHERE kind = ''data''', op, name, name || '_q')
 		USING name, below;
 END $$;

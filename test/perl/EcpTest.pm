@@ -277,8 +277,10 @@ sub nearest_questions
 	 FROM queries q) all_answers);
 	my $exact = $answer;
 
+	# the index knows the order of every expression that rises with a distance
 	$exact =~
-	  s/ORDER BY t\.v <-> q\.v LIMIT/ORDER BY (t.v <-> q.v) + 0 LIMIT/;
+	  s/(FROM \(SELECT )(t\.id, t\.v <-> q\.v AS d FROM t)\s+ORDER BY t\.v <-> q\.v/$1id, d FROM (SELECT $2 OFFSET 0) r ORDER BY d/
+	  or die;
 	return ($answer, $exact);
 }
 
