@@ -58,7 +58,7 @@ const planOf = async (query) => (await db.$queryRaw`EXPLAIN (COSTS OFF) ${query}
 async function ask(column, far, name) {
   const near = (order) => Prisma.sql`SELECT ${far} AS far FROM items ORDER BY ${order} LIMIT 10`;
   check((await planOf(near(far))).includes(`using items_${column}`), `${name}: index in use`);
-  const exact = await db.$queryRaw(near(Prisma.sql`(${far}) + 0`));
+  const exact = await db.$queryRaw(near(Prisma.sql`(${far}) + 0 * id`));
   check(JSON.stringify(await db.$queryRaw(near(far))) === JSON.stringify(exact) && exact.length === 10, `${name}: answer`);
 }
 await ask("r", Prisma.sql`r <-> ${vector(7)}::real[]`, "list, Float[] @db.Real");

@@ -31,7 +31,7 @@ async def main():
         sql = f"SELECT {order} FROM items ORDER BY {order} LIMIT 10"
         plan = await db.fetch("EXPLAIN (COSTS OFF) " + sql, value)
         check(any(f"using {index}" in row[0] for row in plan), f"{name}: index in use")
-        exact = await db.fetch(f"SELECT {order} FROM items ORDER BY ({order}) + 0 LIMIT 10", value)
+        exact = await db.fetch(f"SELECT {order} FROM items ORDER BY ({order}) + 0 * id LIMIT 10", value)
         found = await db.fetch(sql, value)
         check([r[0] for r in found] == [r[0] for r in exact], f"{name}: answer")
 

@@ -70,16 +70,16 @@ end
 
 def nearest(column, far, name)
   rows = Item.select("#{far} AS neighbor_distance").limit(10)
-  ask("index_items_on_#{column}", rows.order(Arel.sql(far)), rows.order(Arel.sql("(#{far}) + 0")), name)
+  ask("index_items_on_#{column}", rows.order(Arel.sql(far)), rows.order(Arel.sql("(#{far}) + 0 * id")), name)
 end
 
 nearest("r", Item.sanitize_sql(["r <-> ARRAY[?]::real[]", vector(7)]), "list, real[]")
 nearest("d", Item.sanitize_sql(["d <-> ARRAY[?]::float8[]", vector(7)]), "list, double precision[]")
 nearest("b", "b <-> #{db.quote(ActiveModel::Type::Binary.new.serialize(data(7)))}", "binary, bytea")
 near = Item.nearest_neighbors(:v, vector(7), distance: "cosine").limit(10)
-ask("index_items_on_v", near, near.reorder(Arel.sql("(v <=> #{db.quote(vector(7).to_s)}) + 0")), "nearest_neighbors")
+ask("index_items_on_v", near, near.reorder(Arel.sql("(v <=> #{db.quote(vector(7).to_s)}) + 0 * id")), "nearest_neighbors")
 near = Item.find(7).nearest_neighbors(:v, distance: "cosine").limit(10)
-ask("index_items_on_v", near, near.reorder(Arel.sql("(v <=> #{db.quote(vector(7).to_s)}) + 0")), "nearest_neighbors of a row")
+ask("index_items_on_v", near, near.reorder(Arel.sql("(v <=> #{db.quote(vector(7).to_s)}) + 0 * id")), "nearest_neighbors of a row")
 
 low, high = [key(3), key(4)].sort
 range = Item.where(k: low...high).order(:k)

@@ -52,7 +52,7 @@ macro_rules! ask {
         let far = format!("{} <-> $1", $column);
         let sql = format!("SELECT {far} FROM items ORDER BY {far} LIMIT 10");
         let explain = format!("EXPLAIN (COSTS OFF) {sql}");
-        let sorted = format!("SELECT {far} FROM items ORDER BY ({far}) + 0 LIMIT 10");
+        let sorted = format!("SELECT {far} FROM items ORDER BY ({far}) + 0 * id LIMIT 10");
         let text = plan($db, sqlx::query(&explain).bind($value)).await?;
         check($failed, text.contains(&format!("using items_{}", $column)), format!("{}: index in use", $name));
         let exact = list($db, sqlx::query(&sorted).bind($value)).await?;
