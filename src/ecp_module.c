@@ -12,9 +12,9 @@
 
 #include "base/compat.h"
 #include "base/stop_point.h"
-#include "betree/define/betree_options.h"
-#include "betree/order/betree_rel.h"
-#include "betree/plan/betree_like.h"
+#include "betree/define/betree_define.h"
+#include "betree/order/betree_order.h"
+#include "betree/plan/betree_plan.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/plan/ecp_path.h"
 #include "ecp/search/ecp_cache.h"

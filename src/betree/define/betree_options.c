@@ -13,7 +13,7 @@
 
 #include "access/reloptions.h"
 #include "base/user_index.h"
-#include "betree/define/betree_options.h"
+#include "betree/define/betree_define.h"
 #include "utils/guc.h"
 
 static relopt_kind options_kind;

@@ -34,7 +34,7 @@
 #include <math.h>
 
 #include "base/compat.h"
-#include "betree/define/betree_opclass.h"
+#include "betree/define/betree_define.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/float.h"

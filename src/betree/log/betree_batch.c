@@ -7,8 +7,8 @@
  */
 #include "postgres.h"
 
-#include "betree/log/betree_batch.h"
-#include "betree/order/betree_key.h"
+#include "betree/log/betree_log.h"
+#include "betree/order/betree_order.h"
 #include "betree/page/betree_page.h"
 
 /*

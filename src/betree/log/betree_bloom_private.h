@@ -8,7 +8,7 @@
 #ifndef BETREE_BLOOM_PRIVATE_H
 #define BETREE_BLOOM_PRIVATE_H
 
-#include "betree/order/betree_rel.h"
+#include "betree/order/betree_order.h"
 #include "betree/page/betree_page.h"
 #include "storage/buf.h"
 #include "storage/bufpage.h"

@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "betree/log/betree_log_cache.h"
+#include "betree/log/betree_log.h"
 #include "betree/page/betree_block.h"
 #include "betree/page/betree_page.h"
 #include "miscadmin.h"

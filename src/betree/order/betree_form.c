@@ -7,11 +7,9 @@
  */
 #include "postgres.h"
 
-#include "betree/order/betree_form.h"
-#include "betree/order/betree_key.h"
-#include "betree/order/betree_rel.h"
+#include "betree/order/betree_order.h"
+#include "betree/page/betree_image.h"
 #include "betree/page/betree_page.h"
-#include "betree/page/betree_posting.h"
 #include "utils/rel.h"
 
 /*

@@ -14,9 +14,7 @@
 
 #include "access/stratnum.h"
 #include "base/compat.h"
-#include "betree/order/betree_hash.h"
-#include "betree/order/betree_key.h"
-#include "betree/order/betree_rel.h"
+#include "betree/order/betree_order.h"
 #include "betree/page/betree_page.h"
 #include "common/hashfn.h"
 #include "fmgr.h"

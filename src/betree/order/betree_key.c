@@ -17,10 +17,9 @@
 
 #include "access/toast_compression.h"
 #include "access/tupmacs.h"
-#include "betree/order/betree_key.h"
-#include "betree/order/betree_rel.h"
+#include "betree/order/betree_order.h"
+#include "betree/page/betree_image.h"
 #include "betree/page/betree_page.h"
-#include "betree/page/betree_posting.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type_d.h"
 #include "fmgr.h"

@@ -9,10 +9,8 @@
 
 #include "access/amapi.h"
 #include "access/genam.h"
-#include "betree/define/betree_opclass.h"
-#include "betree/define/betree_options.h"
-#include "betree/order/betree_key.h"
-#include "betree/order/betree_rel.h"
+#include "betree/define/betree_define.h"
+#include "betree/order/betree_order.h"
 #include "betree/page/betree_block.h"
 #include "betree/page/betree_page.h"
 #include "catalog/pg_class.h"

@@ -33,4 +33,18 @@ extern Buffer betree_block_alloc(Relation index);
 extern void betree_block_free(Relation index, BlockNumber blkno);
 pg_noreturn extern void betree_block_report_order(Relation index, BlockNumber blkno);
 
+/* betree_entry.c: the indexes that this backend works on */
+
+/* An index that this backend works on; functions may nest several */
+typedef struct BetreeEntry
+{
+	Relation	rel;
+	struct BetreeEntry *outer;
+} BetreeEntry;
+
+extern void betree_entry_refuse(Relation rel);
+extern void betree_entry_begin(BetreeEntry *entry, Relation rel);
+extern void betree_entry_end(BetreeEntry *entry);
+extern Relation betree_entry_index(void);
+
 #endif							/* BETREE_BLOCK_H */

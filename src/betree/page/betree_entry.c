@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "betree/page/betree_entry.h"
+#include "betree/page/betree_block.h"
 #include "utils/rel.h"
 
 static BetreeEntry *entered = NULL;

@@ -9,7 +9,7 @@
  */
 #include "postgres.h"
 
-#include "betree/page/betree_node.h"
+#include "betree/page/betree_image.h"
 #include "betree/page/betree_page.h"
 #include "port/pg_bitutils.h"
 

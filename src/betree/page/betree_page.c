@@ -12,7 +12,7 @@
 #include "postgres.h"
 
 #include "base/core_buffer.h"
-#include "betree/page/betree_entry.h"
+#include "betree/page/betree_block.h"
 #include "betree/page/betree_page.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"

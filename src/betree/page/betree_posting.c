@@ -16,8 +16,8 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "betree/page/betree_image.h"
 #include "betree/page/betree_page.h"
-#include "betree/page/betree_posting.h"
 
 StaticAssertDecl(MaxHeapTuplesPerPage < (1 << BETREE_POSTING_OFFSET_BITS),
 				 "line pointers of a heap's page fit betree postings");

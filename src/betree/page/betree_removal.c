@@ -9,9 +9,8 @@
  */
 #include "postgres.h"
 
+#include "betree/page/betree_image.h"
 #include "betree/page/betree_page.h"
-#include "betree/page/betree_posting.h"
-#include "betree/page/betree_removal.h"
 
 /*
  * betree_removal_add

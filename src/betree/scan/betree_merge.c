@@ -7,14 +7,10 @@
  */
 #include "postgres.h"
 
-#include "betree/order/betree_key.h"
-#include "betree/order/betree_rel.h"
+#include "betree/order/betree_order.h"
 #include "betree/page/betree_block.h"
+#include "betree/page/betree_image.h"
 #include "betree/page/betree_page.h"
-#include "betree/page/betree_posting.h"
-#include "betree/scan/betree_array.h"
-#include "betree/scan/betree_merge.h"
-#include "betree/scan/betree_quals.h"
 #include "betree/scan/betree_scan_private.h"
 
 /*

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * betree_scan.h
- *	  Index scans of betree.
+ *	  Index scans.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,8 +9,10 @@
 #define BETREE_SCAN_H
 
 #include "access/genam.h"
+#include "access/itup.h"
 #include "access/relscan.h"
 #include "access/sdir.h"
+#include "base/compat.h"
 #include "nodes/tidbitmap.h"
 
 extern IndexScanDesc betreebeginscan(Relation rel, int nkeys, int norderbys);
@@ -22,5 +24,17 @@ extern void betreeendscan(IndexScanDesc scan);
 extern void betreemarkpos(IndexScanDesc scan);
 extern void betreerestrpos(IndexScanDesc scan);
 extern bool betreecanreturn(Relation index, int attno);
+
+/* betree_parallel.c: parallel scans */
+
+struct BetreeScanOpaqueData;
+struct BetreeParallelScanData;
+
+extern Size betreeestimateparallelscan(ECP_ESTIMATE_PARALLEL_SCAN_ARGS);
+extern void betreeinitparallelscan(void *target);
+extern void betreeparallelrescan(IndexScanDesc scan);
+extern struct BetreeParallelScanData *betree_parallel_state(IndexScanDesc scan);
+extern bool betree_parallel_next(struct BetreeScanOpaqueData *so, ScanDirection dir,
+								 IndexTuple *from);
 
 #endif							/* BETREE_SCAN_H */

@@ -17,11 +17,10 @@
  */
 #include "postgres.h"
 
-#include "betree/order/betree_key.h"
-#include "betree/order/betree_rel.h"
+#include "betree/order/betree_order.h"
 #include "betree/page/betree_block.h"
 #include "betree/page/betree_page.h"
-#include "betree/tree/betree_descend.h"
+#include "betree/tree/betree_tree.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 

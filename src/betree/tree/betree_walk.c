@@ -16,12 +16,11 @@
  */
 #include "postgres.h"
 
-#include "betree/order/betree_key.h"
+#include "betree/order/betree_order.h"
 #include "betree/page/betree_block.h"
-#include "betree/page/betree_node.h"
+#include "betree/page/betree_image.h"
 #include "betree/page/betree_page.h"
-#include "betree/tree/betree_descend.h"
-#include "betree/tree/betree_walk.h"
+#include "betree/tree/betree_tree.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 

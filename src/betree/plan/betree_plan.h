@@ -1,15 +1,17 @@
 /*-------------------------------------------------------------------------
  *
- * betree_cost.h
- *	  Costs of index scans.
+ * betree_plan.h
+ *	  Costs of index scans, and paths that core makes for btree only.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef BETREE_COST_H
-#define BETREE_COST_H
+#ifndef BETREE_PLAN_H
+#define BETREE_PLAN_H
 
 #include "nodes/pathnodes.h"
 #include "utils/relcache.h"
+
+/* betree_cost.c: costs of index scans */
 
 extern void betreecostestimate(PlannerInfo *root, IndexPath *path,
 							   double loop_count, Cost *indexStartupCost,
@@ -19,4 +21,8 @@ extern void betreecostestimate(PlannerInfo *root, IndexPath *path,
 
 extern int	betree_cost_height(Relation rel);
 
-#endif							/* BETREE_COST_H */
+/* betree_like.c: index paths that core makes for btree only */
+
+extern void betree_like_init(void);
+
+#endif							/* BETREE_PLAN_H */

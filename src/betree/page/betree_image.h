@@ -1,16 +1,18 @@
 /*-------------------------------------------------------------------------
  *
- * betree_node.h
- *	  Images of nodes: pivots, and the directory of the log.
+ * betree_image.h
+ *	  Images of pages: nodes, postings, removal; no locks, no WAL.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef BETREE_NODE_H
-#define BETREE_NODE_H
+#ifndef BETREE_IMAGE_H
+#define BETREE_IMAGE_H
 
 #include "access/itup.h"
 #include "betree/page/betree_page.h"
 #include "storage/bufpage.h"
+
+/* betree_node.c: images of nodes: pivots, and the directory of the log */
 
 extern void betree_node_form(Page page, int level, int ncap,
 							 IndexTuple hikey, IndexTuple *pivots,
@@ -109,4 +111,54 @@ betree_node_log_covers(Page page, int i, int first_child, int last_child)
 		(ends || BetreeDirGetFirst(&dir[i + 1]) > first_child);
 }
 
-#endif							/* BETREE_NODE_H */
+/*
+ * betree_posting.c: postings: items of a leaf for several rows with the same key.
+ */
+
+/*
+ * A posting being made, or what a tuple of one row becomes when others are
+ * added.  The key is the caller's and must live as long.
+ */
+typedef struct BetreePosting
+{
+	IndexTuple	key;			/* of one of the items that went in */
+	int			key_size;
+	ItemPointerData first;
+	uint64		last;			/* number of the last TID */
+	int			nrows;
+	int			nbytes;
+	int			max_bytes;
+	uint8		bytes[BETREE_POSTING_BYTES_MAX];
+} BetreePosting;
+
+extern int	betree_posting_read(IndexTuple itup, ItemPointerData *tids);
+extern ItemPointerData betree_posting_last(IndexTuple itup);
+extern bool betree_posting_is_full(IndexTuple itup);
+extern int	betree_posting_key_size(IndexTuple itup);
+extern int	betree_posting_nrows(IndexTuple itup);
+extern bool betree_posting_same_key(IndexTuple a, IndexTuple b);
+extern IndexTuple betree_posting_form_row(IndexTuple itup, ItemPointer tid);
+extern void betree_posting_begin(BetreePosting *posting, IndexTuple itup);
+extern void betree_posting_begin_row(BetreePosting *posting, IndexTuple key,
+									 ItemPointer tid);
+extern bool betree_posting_add(BetreePosting *posting, IndexTuple itup);
+extern bool betree_posting_add_row(BetreePosting *posting, ItemPointer tid);
+extern IndexTuple betree_posting_form(BetreePosting *posting);
+
+/* betree_removal.c: removing rows from images of pages */
+
+/* Rows to be removed from a LEAF or LOG page: whole items, and parts of postings */
+typedef struct BetreeRemoval
+{
+	int			ndead;
+	int			nshrunk;
+	OffsetNumber dead[MaxIndexTuplesPerPage];
+	OffsetNumber shrunk[MaxIndexTuplesPerPage];
+	IndexTuple	left[MaxIndexTuplesPerPage];	/* of these */
+} BetreeRemoval;
+
+extern void betree_removal_add(BetreeRemoval *removal, OffsetNumber off,
+							   IndexTuple itup, const bool *dead);
+extern void betree_removal_apply(Page page, BetreeRemoval *removal);
+
+#endif							/* BETREE_IMAGE_H */

@@ -1,17 +1,32 @@
 /*-------------------------------------------------------------------------
  *
- * betree_unique.h
- *	  The check of a unique index.
+ * betree_ingest.h
+ *	  Inserts, drains, and the check of a unique index.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef BETREE_UNIQUE_H
-#define BETREE_UNIQUE_H
+#ifndef BETREE_INGEST_H
+#define BETREE_INGEST_H
 
 #include "access/genam.h"
-#include "betree/order/betree_key.h"
-#include "betree/order/betree_rel.h"
+#include "betree/order/betree_order.h"
+#include "nodes/execnodes.h"
 #include "storage/buf.h"
+
+/* betree_insert.c: inserts into a betree index */
+
+extern bool betreeinsert(Relation rel, Datum *values, bool *isnull,
+						 ItemPointer ht_ctid, Relation heapRel,
+						 IndexUniqueCheck checkUnique, bool indexUnchanged,
+						 IndexInfo *indexInfo);
+
+/* betree_drain.c: drains: moving messages down */
+
+extern void betree_drain_node(BetreeRel *bt, BlockNumber blkno, int level,
+							  int *budget);
+extern void betree_drain_all(BetreeRel *bt);
+
+/* betree_unique.c: the check of a unique index */
 
 /* The check of a tuple that goes into a unique index */
 typedef struct BetreeUnique
@@ -66,4 +81,4 @@ pg_noreturn extern void betree_unique_report(BetreeUnique *unique,
 											 Datum *values, bool *isnull);
 pg_noreturn extern void betree_unique_report_missing(BetreeUnique *unique);
 
-#endif							/* BETREE_UNIQUE_H */
+#endif							/* BETREE_INGEST_H */

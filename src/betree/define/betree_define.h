@@ -1,14 +1,17 @@
 /*-------------------------------------------------------------------------
  *
- * betree_opclass.h
- *	  Strategies and support functions of operator classes.
+ * betree_define.h
+ *	  Operator classes and storage parameters.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef BETREE_OPCLASS_H
-#define BETREE_OPCLASS_H
+#ifndef BETREE_DEFINE_H
+#define BETREE_DEFINE_H
 
 #include "access/skey.h"
+#include "base/user_index.h"
+
+/* betree_opclass: strategies and support functions of operator classes */
 
 /*
  * Operator classes: strategies 1 to 5 are btree's; the others are quals that
@@ -42,4 +45,37 @@ typedef struct BetreeSkip
 	Datum		value;
 } BetreeSkip;
 
-#endif							/* BETREE_OPCLASS_H */
+/* betree_options.c: storage parameters of the betree access method */
+
+/* reloptions; -1 = chosen from the tuple's width and the profile */
+typedef struct BetreeOptions
+{
+	int32		vl_len_;
+	int			fillfactor;
+	int			log_pages;
+	int			log_levels;
+	int			flush_budget;
+	bool		bloom;
+	bool		deduplicate;
+} BetreeOptions;
+
+#define BETREE_FILLFACTOR_MIN		10
+#define BETREE_FILLFACTOR_DEFAULT	90
+#define BETREE_FILLFACTOR_MAX		100
+#define BETREE_LOG_PAGES_AUTO	(-1)
+#define BETREE_LOG_PAGES_MAX		128
+#define BETREE_LOG_LEVELS_DEFAULT 1
+#define BETREE_LOG_LEVELS_MAX	16
+#define BETREE_FLUSH_BUDGET_DEFAULT	16
+#define BETREE_FLUSH_BUDGET_MAX		10000
+
+extern const EcpIndexKind betree_options_index_kind;
+
+extern void betree_options_init(void);
+extern bytea *betreeoptions(Datum reloptions, bool validate);
+
+/* betree_validate.c: checking operator classes of betree */
+
+extern bool betreevalidate(Oid opclassoid);
+
+#endif							/* BETREE_DEFINE_H */
