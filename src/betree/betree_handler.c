@@ -10,7 +10,7 @@
 #include "access/amapi.h"
 #include "access/nbtree.h"
 #include "base/compat.h"
-#include "betree/build/betree_build.h"
+#include "betree/create/betree_build.h"
 #include "betree/define/betree_define.h"
 #include "betree/ingest/betree_ingest.h"
 #include "betree/plan/betree_plan.h"

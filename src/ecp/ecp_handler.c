@@ -11,7 +11,7 @@
 
 #include "base/compat.h"
 #include "commands/vacuum.h"
-#include "ecp/build/ecp_build.h"
+#include "ecp/create/ecp_build.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/define/ecp_statement.h"

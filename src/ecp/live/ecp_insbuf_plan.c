@@ -15,10 +15,10 @@
 #include <math.h>
 
 #include "common/pg_prng.h"
-#include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/live/ecp_insbuf_plan.h"
 #include "ecp/live/ecp_limits.h"
+#include "ecp/math/ecp_kmeans.h"
 #include "ecp/page/ecp_insbuf_map.h"
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"

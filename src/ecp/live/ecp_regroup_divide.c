@@ -19,10 +19,10 @@
 
 #include "base/compat.h"
 #include "common/pg_prng.h"
-#include "ecp/cluster/ecp_kmeans.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/live/ecp_limits.h"
 #include "ecp/live/ecp_regroup_divide.h"
+#include "ecp/math/ecp_kmeans.h"
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
 #include "miscadmin.h"

@@ -16,7 +16,7 @@
 #include "postgres.h"
 
 #include "base/page_writer.h"
-#include "ecp/build/ecp_build.h"
+#include "ecp/create/ecp_build.h"
 #include "ecp/page/ecp_page.h"
 
 /* Largest piece of a cluster, whatever the memory. */

@@ -41,8 +41,8 @@
 #include "access/table.h"
 #include "base/block_hint.h"
 #include "base/compat.h"
-#include "ecp/build/ecp_build.h"
-#include "ecp/build/ecp_build_team.h"
+#include "ecp/create/ecp_build.h"
+#include "ecp/create/ecp_build_team.h"
 #include "utils/rel.h"
 #include "utils/spccache.h"
 

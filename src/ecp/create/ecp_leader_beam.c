@@ -18,8 +18,8 @@
 #include "postgres.h"
 
 #include "base/compat.h"
-#include "ecp/build/ecp_build.h"
-#include "ecp/cluster/ecp_kmeans.h"
+#include "ecp/create/ecp_build.h"
+#include "ecp/math/ecp_kmeans.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "storage/shmem.h"

@@ -23,8 +23,8 @@
 #include "postgres.h"
 
 #include "base/compat.h"
-#include "ecp/build/ecp_build.h"
-#include "ecp/build/ecp_policy.h"
+#include "ecp/create/ecp_build.h"
+#include "ecp/create/ecp_policy.h"
 #include "ecp/define/ecp_options.h"
 #include "lib/binaryheap.h"
 #include "miscadmin.h"

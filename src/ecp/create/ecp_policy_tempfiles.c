@@ -19,8 +19,8 @@
 #include "postgres.h"
 
 #include "base/compat.h"
-#include "ecp/build/ecp_build.h"
-#include "ecp/build/ecp_policy.h"
+#include "ecp/create/ecp_build.h"
+#include "ecp/create/ecp_policy.h"
 #include "ecp/define/ecp_options.h"
 #include "miscadmin.h"
 

@@ -18,7 +18,7 @@
 
 #include "base/page_writer.h"
 #include "base/stop_point.h"
-#include "betree/build/betree_build.h"
+#include "betree/create/betree_build.h"
 #include "betree/log/betree_log.h"
 #include "betree/order/betree_order.h"
 #include "betree/page/betree_image.h"

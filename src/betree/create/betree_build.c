@@ -20,7 +20,7 @@
 #include "access/genam.h"
 #include "base/compat.h"
 #include "base/stop_point.h"
-#include "betree/build/betree_build.h"
+#include "betree/create/betree_build.h"
 #include "betree/ingest/betree_ingest.h"
 #include "betree/order/betree_order.h"
 #include "betree/page/betree_image.h"

@@ -29,7 +29,7 @@
 
 #include "base/compat.h"
 #include "commands/tablespace.h"
-#include "ecp/build/ecp_policy.h"
+#include "ecp/create/ecp_policy.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/define/ecp_tablespaces.h"
 #include "miscadmin.h"

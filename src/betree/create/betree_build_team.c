@@ -14,7 +14,7 @@
 
 #include "access/genam.h"
 #include "base/index_workers.h"
-#include "betree/build/betree_build.h"
+#include "betree/create/betree_build.h"
 #include "betree/page/betree_page.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"

@@ -20,7 +20,7 @@
 #include "access/tableam.h"
 #include "access/tupmacs.h"
 #include "base/compat.h"
-#include "betree/build/betree_build.h"
+#include "betree/create/betree_build.h"
 #include "betree/order/betree_order.h"
 #include "betree/page/betree_page.h"
 #include "catalog/pg_index.h"

@@ -18,7 +18,7 @@
 #include "base/stop_point.h"
 #include "base/team.h"
 #include "commands/progress.h"
-#include "ecp/build/ecp_build.h"
+#include "ecp/create/ecp_build.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_meta.h"

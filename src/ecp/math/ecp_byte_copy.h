@@ -9,7 +9,7 @@
 #define ECP_BYTE_COPY_H
 
 #include "base/team.h"
-#include "ecp/cluster/ecp_kmeans.h"
+#include "ecp/math/ecp_kmeans.h"
 
 /* How bytes are made of floats; see ecp_byte_copy.c. */
 typedef struct EcpByteScale

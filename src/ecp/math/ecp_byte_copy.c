@@ -28,8 +28,8 @@
 
 #include "base/compat.h"
 #include "base/team.h"
-#include "ecp/cluster/ecp_byte_copy.h"
-#include "ecp/cluster/ecp_kmeans.h"
+#include "ecp/math/ecp_byte_copy.h"
+#include "ecp/math/ecp_kmeans.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"
