@@ -31,7 +31,6 @@
 #include "device/cost/device_model.h"
 #include "device/cost/device_profile.h"
 #include "ecp/create/ecp_build.h"
-#include "ecp/create/ecp_build_team.h"
 #include "ecp/create/ecp_policy.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"

@@ -19,7 +19,6 @@
 #include "base/compat.h"
 #include "base/index_team.h"
 #include "ecp/create/ecp_build.h"
-#include "ecp/create/ecp_build_team.h"
 #include "ecp/create/ecp_policy.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_attr.h"

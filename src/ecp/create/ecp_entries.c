@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "ecp/create/ecp_entries.h"
+#include "ecp/create/ecp_policy.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"
 

@@ -19,7 +19,7 @@
 
 #include "base/compat.h"
 #include "ecp/create/ecp_build.h"
-#include "ecp/math/ecp_kmeans.h"
+#include "ecp/math/ecp_math.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "storage/shmem.h"

@@ -1,14 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_policy.h
- *	  What a build policy is, and the intermediate files that policies use.
+ *	  Build policies and their files; processes of a build; entries of its nodes.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef ECP_POLICY_H
 #define ECP_POLICY_H
 
+#include "base/team.h"
 #include "ecp/define/ecp_options.h"
+#include "ecp/page/ecp_page.h"
 #include "portability/instr_time.h"
 #include "storage/dsm.h"
 #include "storage/fd.h"
@@ -145,5 +147,68 @@ ecp_files_reader_current(const EcpFilesReader *reader)
 {
 	return reader->buffer + reader->next * reader->record;
 }
+
+/*
+ * ecp_build_team.c: the processes of an index build: the backend and its parallel workers.
+ */
+
+struct EcpBuild;
+
+/*
+ * Launch up to build->plan.nworkers workers; returns NULL if none started.  Up
+ * to ecp_build_team_end() the backend is in parallel mode; the metapage and the
+ * leaders may change between tasks.
+ */
+extern EcpTeam *ecp_build_team_begin(struct EcpBuild *build);
+extern void ecp_build_team_end(EcpTeam *team);
+
+/* Within a task: the build, which in a worker is a struct of its own. */
+extern struct EcpBuild *ecp_build_team_build(EcpTeam *team);
+
+/* ---- of the scan of the table ---- */
+
+/* The scan of the table that a process joins. */
+extern struct TableScanDescData *ecp_build_team_scan(EcpTeam *team);
+
+/*
+ * Where that scan of a heap is: blocks that this process alone has still to
+ * read, and the block from which on no process was given any.
+ */
+extern void ecp_build_team_position(const EcpTeam *team, uint32 *own_blocks,
+									uint64 *given_blocks);
+
+/* How far the team has read ahead. */
+extern pg_atomic_uint64 *ecp_build_team_ahead(EcpTeam *team);
+
+/* Add what a process found to what the team found (besides base/index_team.h). */
+extern void ecp_build_team_add_rounds(EcpTeam *team, uint32 rounds);
+extern uint32 ecp_build_team_rounds(EcpTeam *team);
+
+extern PGDLLEXPORT void ecp_build_recall_task(EcpTeam *team, const void *args,
+											  char **memories);
+
+/*
+ * ecp_entries.c: the entries that runs of a new index leave for the node above them.
+ */
+
+/* Leaders (or node centres) that are to become slots of a level's nodes. */
+typedef struct EcpEntryList
+{
+	bool		fixed;			/* the arrays have a memory of their own */
+	EcpMemory	memory;
+	int			n;
+	int			max;
+	EcpChildData *children;
+	int32	   *parents;		/* entry of the next level they are under */
+	char	   *vectors;
+	Size		vec_bytes;
+	char	   *summaries;		/* of leaves; NULL if there are none */
+	Size		summary_bytes;
+} EcpEntryList;
+
+/* Add the entry of a child; the summary, if there are any, is the caller's to fill. */
+extern void ecp_entries_add(EcpEntryList *list, const EcpChildData *child,
+							const void *vector, int32 parent);
+extern void ecp_entries_free(EcpEntryList *list);
 
 #endif							/* ECP_POLICY_H */

@@ -42,7 +42,7 @@
 #include "base/block_hint.h"
 #include "base/compat.h"
 #include "ecp/create/ecp_build.h"
-#include "ecp/create/ecp_build_team.h"
+#include "ecp/create/ecp_policy.h"
 #include "utils/rel.h"
 #include "utils/spccache.h"
 

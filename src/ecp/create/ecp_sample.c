@@ -35,7 +35,7 @@
 #include "base/team.h"
 #include "catalog/index.h"
 #include "ecp/create/ecp_build.h"
-#include "ecp/create/ecp_build_team.h"
+#include "ecp/create/ecp_policy.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"

@@ -16,9 +16,8 @@
 
 #include "common/pg_prng.h"
 #include "ecp/define/ecp_options.h"
-#include "ecp/live/ecp_insbuf_plan.h"
-#include "ecp/live/ecp_limits.h"
-#include "ecp/math/ecp_kmeans.h"
+#include "ecp/live/ecp_live.h"
+#include "ecp/math/ecp_math.h"
 #include "ecp/page/ecp_insbuf_map.h"
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"

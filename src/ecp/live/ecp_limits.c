@@ -9,7 +9,7 @@
  */
 #include "postgres.h"
 
-#include "ecp/live/ecp_limits.h"
+#include "ecp/live/ecp_live.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
 #include "miscadmin.h"

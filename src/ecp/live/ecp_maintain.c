@@ -28,12 +28,7 @@
 
 #include "base/compat.h"
 #include "commands/vacuum.h"
-#include "ecp/live/ecp_insbuf.h"
-#include "ecp/live/ecp_insbuf_plan.h"
-#include "ecp/live/ecp_limits.h"
-#include "ecp/live/ecp_maintain.h"
-#include "ecp/live/ecp_maintain_lock.h"
-#include "ecp/live/ecp_replace.h"
+#include "ecp/live/ecp_live.h"
 #include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_node.h"

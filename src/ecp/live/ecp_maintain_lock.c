@@ -12,7 +12,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
-#include "ecp/live/ecp_maintain_lock.h"
+#include "ecp/live/ecp_live.h"
 #include "ecp/page/ecp_page.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"

@@ -1,19 +1,37 @@
 /*-------------------------------------------------------------------------
  *
  * ecp_replace_private.h
- *	  What the files of a replacement share: ecp_replace_plan.c plans it,
- *	  ecp_replace.c writes and publishes it.
+ *	  Replacing clusters, and dividing the rows of a group.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef ECP_REPLACE_PRIVATE_H
 #define ECP_REPLACE_PRIVATE_H
 
-#include "ecp/live/ecp_regroup_divide.h"
-#include "ecp/live/ecp_replace.h"
+#include "ecp/live/ecp_live.h"
 #include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_node.h"
 #include "ecp/page/ecp_page.h"
+
+/*
+ * ecp_regroup_divide.c: dividing the rows of a group of leaves among new clusters.
+ */
+
+/* Rows of a group and, from ecp_regroup_divide(), their new clusters. */
+typedef struct EcpRegroupRows
+{
+	int			n;
+	const char *vectors;		/* as they compare with leaders */
+	Size		stride;
+	int			nclusters;
+	int32	   *clusters;		/* of each row */
+	char	   *centres;		/* the new leaders */
+	Size		centre_stride;
+} EcpRegroupRows;
+
+extern void ecp_regroup_divide(const EcpIndexState *state,
+							   const EcpNodeImage *parent, const int *which,
+							   int nwhich, bool retrain, EcpRegroupRows *rows);
 
 /* A cluster to be written, or a further run of one that stays. */
 typedef struct EcpNewRun

@@ -11,8 +11,7 @@
 #include "postgres.h"
 
 #include "base/stop_point.h"
-#include "ecp/live/ecp_maintain_lock.h"
-#include "ecp/live/ecp_replace.h"
+#include "ecp/live/ecp_live.h"
 #include "ecp/page/ecp_cluster.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_node.h"

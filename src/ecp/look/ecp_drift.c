@@ -21,8 +21,7 @@
 #include <math.h>
 
 #include "ecp/define/ecp_options.h"
-#include "ecp/live/ecp_insbuf_plan.h"
-#include "ecp/live/ecp_limits.h"
+#include "ecp/live/ecp_live.h"
 #include "ecp/look/ecp_drift.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"

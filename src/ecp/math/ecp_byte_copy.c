@@ -28,8 +28,7 @@
 
 #include "base/compat.h"
 #include "base/team.h"
-#include "ecp/math/ecp_byte_copy.h"
-#include "ecp/math/ecp_kmeans.h"
+#include "ecp/math/ecp_math.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"

@@ -30,7 +30,7 @@
 #include "base/topk.h"
 #include "common/hashfn.h"
 #include "common/pg_prng.h"
-#include "ecp/math/ecp_kmeans.h"
+#include "ecp/math/ecp_math.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"

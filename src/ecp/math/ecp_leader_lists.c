@@ -25,8 +25,7 @@
 #include <math.h>
 
 #include "base/compat.h"
-#include "ecp/math/ecp_kmeans.h"
-#include "ecp/math/ecp_leader_lists.h"
+#include "ecp/math/ecp_math.h"
 #include "miscadmin.h"
 #include "storage/shmem.h"
 #include "utils/float.h"

@@ -12,7 +12,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
-#include "ecp/math/ecp_kmeans.h"
+#include "ecp/math/ecp_math.h"
 #include "ecp/page/ecp_insbuf_map.h"
 #include "ecp/page/ecp_page.h"
 #include "vector/vector_value.h"

@@ -31,7 +31,7 @@
 #include "access/table.h"
 #include "ecp/define/ecp_class.h"
 #include "ecp/define/ecp_options.h"
-#include "ecp/live/ecp_insbuf_plan.h"
+#include "ecp/live/ecp_live.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"

@@ -1,17 +1,19 @@
 /*-------------------------------------------------------------------------
  *
- * ecp_kmeans.h
- *	  Centres of rows.
+ * ecp_math.h
+ *	  k-means, lists of leaders, and floats as bytes.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef ECP_KMEANS_H
-#define ECP_KMEANS_H
+#ifndef ECP_MATH_H
+#define ECP_MATH_H
 
 #include "base/team.h"
 #include "common/pg_prng.h"
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
+
+/* ecp_kmeans.c: centres of rows */
 
 /* Rows that lie in memory, "stride" bytes apart. */
 typedef struct EcpRows
@@ -104,4 +106,35 @@ extern void ecp_kmeans_halve(EcpElem elem, int dims, const void *vectors,
 extern void ecp_kmeans_centre(EcpElem elem, int dims, const void *vectors,
 							  Size stride, int n, void *centre);
 
-#endif							/* ECP_KMEANS_H */
+/* ecp_byte_copy.c: rows of floats as bytes */
+
+/* How bytes are made of floats; see ecp_byte_copy.c. */
+typedef struct EcpByteScale
+{
+	int			dims;
+	float4		factor;
+	float4		lows[FLEXIBLE_ARRAY_MEMBER];
+} EcpByteScale;
+
+extern Size ecp_byte_copy_size(int dims);
+extern EcpByteScale *ecp_byte_copy_scale(const EcpRows *rows);
+extern void ecp_byte_copy_put(const EcpByteScale *scale, const float4 *vector,
+							  uint8 *bytes);
+extern void ecp_byte_copy_rows(const EcpByteScale *scale, const EcpRows *rows,
+							   EcpRows *bytes, EcpMemory *memory);
+extern bool ecp_byte_copy_serves(const EcpRows *bytes, const char *leaders,
+								 int nleaders);
+
+/* ecp_leader_lists.c: lists of leaders near to each other */
+
+/* What finds leaders of rows; see ecp_leader_lists.c. */
+typedef struct EcpLeaderLists EcpLeaderLists;
+
+/* Bytes of the lists of n leaders, 0 if they are too few for one. */
+extern Size ecp_leader_lists_bytes(EcpElem elem, int dims, int n);
+extern void ecp_leader_lists_init(EcpLeaderLists *lists, EcpElem elem, int dims,
+								  const EcpPanel *leaders, int n);
+extern void ecp_leader_lists_nearest(const EcpLeaderLists *lists, const char *rows,
+									 Size stride, int nrows, int32 *leaders);
+
+#endif							/* ECP_MATH_H */
