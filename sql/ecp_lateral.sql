@@ -130,6 +130,14 @@ ALTER INDEX lateral_i SET (max_ms = 3600000);
 SELECT * FROM lateral_check('SELECT q.id, n.* FROM lateral_q q, LATERAL (SELECT id, v <-> q.w AS d FROM lateral_t ORDER BY v <-> q.w LIMIT 10) n');
 ALTER INDEX lateral_i RESET (max_ms);
 
+-- a batch reads the table for the rows that it returns, once
+BEGIN;
+SELECT batch, nrows, batches FROM lateral_check('SELECT n.* FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w LIMIT 10) n');
+SELECT pg_stat_get_xact_blocks_fetched('lateral_t'::regclass) AS before \gset
+SELECT count(*) FROM lateral_q q, LATERAL (SELECT id FROM lateral_t ORDER BY v <-> q.w LIMIT 10) n;
+SELECT pg_stat_get_xact_blocks_fetched('lateral_t'::regclass) - :before <= 4000 AS once;
+COMMIT;
+
 -- dead rows, and versions of rows
 DELETE FROM lateral_t WHERE id % 3 = 0;
 UPDATE lateral_t SET plain = plain + 1 WHERE id % 4 = 0;

@@ -17,10 +17,11 @@
  * once, with the keys, the LIMIT and the snapshot of that very scan (ecp_knn_find()).
  * So the plan only says that it may be worth it: whatever differs then, a vector, a
  * key, a LIMIT, is no reason for a wrong answer, but for a scan.  The executor fetches
- * the rows by their TIDs as those of any scan.
+ * the rows by their TIDs as those of any scan; if one of them is not visible, that scan
+ * searches for itself.
  *
  * What a batch leaves to scans, vectors that are NULL or do not fit the index, and
- * queries for which too few candidates were visible, is left to the scan itself.  So
+ * queries that read much more than others, is left to the scan itself.  So
  * is all, if scans are faster: in memory a batch pays where each cluster is wanted by
  * several queries (knn_pays()).
  *
@@ -57,8 +58,7 @@ typedef struct NodeRow
 {
 	MinimalTuple tuple;
 	struct varlena *vector;		/* NULL if it is NULL */
-	EcpRanked  *found;			/* NULL: has no answer */
-	int			nfound;
+	EcpScanAnswer answer;		/* its rows are NULL if none is known */
 } NodeRow;
 
 typedef struct NodeState
@@ -85,7 +85,8 @@ typedef struct NodeState
 	int			nkeys;
 
 	uint64		batches;
-	uint64		queries;		/* answered by them */
+	uint64		queries;		/* that they found answers for, */
+	uint64		given_up;		/* and those that were not enough */
 } NodeState;
 
 /* Nodes that are being executed. */
@@ -181,16 +182,16 @@ node_recheck(ScanState *state, TupleTableSlot *slot)
 /* ---- answers ---- */
 
 static void
-node_take_answer(int64 id, const void *elements, const EcpRanked *nearest, int n,
-				 void *arg)
+node_take_answer(int64 id, const EcpScanAnswer *answer, void *arg)
 {
 	NodeState  *node = arg;
-	NodeRow    *row = &node->rows[id];
+	EcpScanAnswer *kept = &node->rows[id].answer;
+	Size		bytes = mul_size(Max(answer->n, 1), sizeof(EcpRanked));
 
-	row->found = MemoryContextAllocHuge(node->context,
-										mul_size(Max(n, 1), sizeof(EcpRanked)));
-	memcpy(row->found, nearest, n * sizeof(EcpRanked));
-	row->nfound = n;
+	*kept = *answer;
+	kept->given_up = &node->given_up;
+	kept->rows = memcpy(MemoryContextAllocHuge(node->context, bytes), answer->rows,
+						answer->n * sizeof(EcpRanked));
 	node->queries++;
 }
 
@@ -303,10 +304,9 @@ node_find_answer(IndexScanDesc scan, const EcpScanLimit *limit, Datum query,
 		if (node->scan == NULL)
 			node_answer(node, node->next - 1, scan, limit);
 		row = &node->rows[node->next - 1];
-		if (row->found == NULL || !node_is_for(node, scan, limit))
+		if (row->answer.rows == NULL || !node_is_for(node, scan, limit))
 			return false;
-		answer->rows = row->found;
-		answer->n = row->nfound;
+		*answer = row->answer;
 		return true;
 	}
 	return false;
@@ -379,7 +379,7 @@ node_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	if (es->analyze)
 	{
 		ExplainPropertyUInteger("Batches", NULL, node->batches, es);
-		ExplainPropertyUInteger("Queries", NULL, node->queries, es);
+		ExplainPropertyUInteger("Queries", NULL, node->queries - node->given_up, es);
 	}
 }
 

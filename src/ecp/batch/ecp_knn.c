@@ -44,11 +44,13 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "ecp/batch/ecp_knn.h"
+#include "ecp/batch/ecp_sweep.h"
 #include "ecp/batch/ecp_user_table.h"
 #include "ecp/define/ecp_options.h"
 #include "ecp/page/ecp_meta.h"
 #include "ecp/page/ecp_page.h"
 #include "ecp/page/ecp_prepare.h"
+#include "ecp/search/ecp_scan.h"
 #include "ecp/search/ecp_stop.h"
 #include "ecp/search/ecp_probe.h"
 #include "ecp/search/ecp_target.h"
@@ -238,6 +240,50 @@ knn_settle(EcpKnn *knn, int q)
 		(uint64) taken * ECP_SEARCH_AHEAD <= query->vectors;
 }
 
+/*
+ * Put a query's candidates in order, as the answer of its scan, with distances.  False
+ * if a scan would look further for it.  Those that are not visible are for the executor
+ * to find out: unless the answer has all rows that there are, the scan then has to look.
+ */
+static bool
+knn_settle_unseen(EcpKnn *knn, int q, EcpScanAnswer *answer)
+{
+	const EcpKnnPlan *plan = knn->plan;
+	const EcpKnnQuery *query = &knn->queries[q];
+	EcpRanked  *heap = ecp_knn_heap(knn, q);
+
+	answer->rows = heap;
+	answer->n = query->nheap;
+	if ((query->flags & (ECP_KNN_NULL | ECP_KNN_NO_PLACE | ECP_KNN_CUT_OFF)) != 0 ||
+		(ecp_max_scan_tuples >= 0 &&
+		 query->vectors + query->filtered >= ecp_max_scan_tuples))
+		return false;
+	answer->complete = query->vectors == query->nheap &&
+		(ecp_iterative_scan == ECP_ITERATIVE_OFF ||
+		 (query->flags & ECP_KNN_ALL_READ) != 0);
+	if (!answer->complete)
+	{
+		if (query->nheap < plan->k)
+			return false;
+		answer->n = plan->k;
+		if (ecp_iterative_scan != ECP_ITERATIVE_OFF && !plan->scan.adaptive &&
+			(query->flags & ECP_KNN_ALL_READ) == 0 &&
+			(uint64) plan->k * ECP_SEARCH_AHEAD > query->vectors)
+			return false;
+	}
+	if (plan->code_room == 0)
+		ecp_knn_compare_sort(heap, query->nheap);
+	for (int i = 0; i < answer->n; i++)
+	{
+		uint64		item = EcpRankedItem(&heap[i]);
+
+		heap[i].rank = EcpRankedIsNaN(&heap[i]) ? get_float8_nan() :
+			ecp_rank_distance(plan->state.meta.ecpm_metric, heap[i].rank);
+		heap[i].item = item;
+	}
+	return true;
+}
+
 /* Answer the queries that are left. */
 static void
 knn_answer_rest(EcpKnn *knn)
@@ -279,7 +325,7 @@ knn_answer_by_scans(EcpKnn *knn)
 	knn_answer_rest(knn);
 }
 
-/* Find candidates of the queries of the batch, and which of them are visible. */
+/* Find candidates of the queries of the batch. */
 static void
 knn_find(EcpKnn *knn)
 {
@@ -310,10 +356,18 @@ knn_find(EcpKnn *knn)
 	if (plan->code_room > 0)
 		ecp_knn_workers_run(knn, ECP_KNN_RERANK, n,
 							(n + processes - 1) / processes);
-	ecp_knn_workers_run(knn, ECP_KNN_FETCH, n,
-						(n + processes - 1) / processes);
-	if (knn->checked && !plan->exact)
-		ecp_knn_rows_check_policies(knn, knn->tids, n * plan->keep);
+}
+
+/* Find out which of the candidates are visible. */
+static void
+knn_fetch(EcpKnn *knn)
+{
+	int			n = knn->shared->nqueries;
+	int			processes = ecp_knn_workers_processes(knn);
+
+	ecp_knn_workers_run(knn, ECP_KNN_FETCH, n, (n + processes - 1) / processes);
+	if (knn->checked && !knn->plan->exact)
+		ecp_knn_rows_check_policies(knn, knn->tids, n * knn->plan->keep);
 }
 
 /* Answer the queries of the batch. */
@@ -328,6 +382,7 @@ knn_answer(EcpKnn *knn)
 		return;
 	}
 	knn_find(knn);
+	knn_fetch(knn);
 	shared->nrest = 0;
 	for (int q = 0; q < shared->nqueries; q++)
 	{
@@ -681,17 +736,44 @@ knn_pays(const EcpKnn *knn, const EcpKnnPlan *plan, int64 nqueries)
 }
 
 /*
+ * Give the answers of a batch to the visitor.  If the table is not in memory, read its
+ * pages that have the rows: the executor would do so in the order of queries.
+ */
+static void
+knn_give_answers(EcpKnn *knn, EcpKnnAnswerVisitor visitor, void *arg)
+{
+	bool		cold = !knn_is_in_memory(knn->heap);
+	Size		max = cold ? mul_size(knn->shared->nqueries, knn->plan->keep) : 1;
+	BlockNumber *blocks = palloc_extended(mul_size(max, sizeof(BlockNumber)),
+										  MCXT_ALLOC_HUGE);
+	Size		nblocks = 0;
+
+	for (int q = 0; q < knn->shared->nqueries; q++)
+	{
+		EcpScanAnswer answer;
+
+		if (!knn_settle_unseen(knn, q, &answer))
+			continue;
+		for (int i = 0; cold && i < answer.n; i++)
+			blocks[nblocks++] = (BlockNumber) (answer.rows[i].item >> 16);
+		visitor(knn->queries[q].id, &answer, arg);
+	}
+	if (cold)
+		ecp_sweep_read(knn->heap, blocks, nblocks);
+	pfree(blocks);
+}
+
+/*
  * ecp_knn_find
  *		Find what scans with these keys, under a LIMIT of k, would return for the
  *		queries, whose vectors fit the index, and call the visitor for each query that
- *		needs no scan.  The item of a row is its TID in the index, as a number.
- *		"rows" is how many rows are expected to satisfy the keys.  False if scans are
- *		faster.
+ *		needs no scan.  "rows" is how many rows are expected to satisfy the keys.  False
+ *		if scans are faster.
  */
 bool
 ecp_knn_find(Relation heap, Relation index, Snapshot snapshot, ScanKeyData *keys,
-			 int nkeys, double rows, EcpKnnInput *input, int k, EcpKnnVisitor visitor,
-			 void *arg)
+			 int nkeys, double rows, EcpKnnInput *input, int k,
+			 EcpKnnAnswerVisitor visitor, void *arg)
 {
 	EcpKnn		knn = {0};
 	EcpKnnPlan	plan = {0};
@@ -713,16 +795,12 @@ ecp_knn_find(Relation heap, Relation index, Snapshot snapshot, ScanKeyData *keys
 	if (plan.by_scans || !knn_pays(&knn, &plan, input->n))
 		return false;
 	slot = MakeSingleTupleTableSlot(input->desc, &TTSOpsMinimalTuple);
+	pgstat_count_index_scan(index);
 	ecp_knn_workers_start(&knn, &plan, 0);
 	while (knn_next_batch(&knn, input, slot))
 	{
 		knn_find(&knn);
-		for (int q = 0; q < knn.shared->nqueries; q++)
-		{
-			if (knn_settle(&knn, q))
-				visitor(knn.queries[q].id, knn.elements + q * knn.plan->query_stride,
-						ecp_knn_heap(&knn, q), knn.queries[q].nresults, arg);
-		}
+		knn_give_answers(&knn, visitor, arg);
 	}
 	ecp_knn_workers_stop(&knn);
 	ExecDropSingleTupleTableSlot(slot);

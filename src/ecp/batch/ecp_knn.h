@@ -33,6 +33,7 @@
 #include "ecp/batch/ecp_knn_condition.h"
 #include "ecp/page/ecp_attr.h"
 #include "ecp/page/ecp_page.h"
+#include "ecp/search/ecp_scan.h"
 #include "ecp/search/ecp_target.h"
 #include "fmgr.h"
 #include "port/atomics.h"
@@ -352,12 +353,15 @@ typedef struct EcpKnnAnswers
 typedef void (*EcpKnnVisitor) (int64 id, const void *elements,
 							   const EcpRanked *nearest, int n, void *arg);
 
+/* Called with a query's number, and what answers its scan. */
+typedef void (*EcpKnnAnswerVisitor) (int64 id, const EcpScanAnswer *answer, void *arg);
+
 extern uint64 ecp_knn_truth(Relation heap, Relation index,
 							const EcpIndexState *state, EcpKnnInput *input,
 							int k, EcpKnnVisitor visitor, void *arg);
 extern bool ecp_knn_find(Relation heap, Relation index, Snapshot snapshot,
 						 ScanKeyData *keys, int nkeys, double rows,
-						 EcpKnnInput *input, int k, EcpKnnVisitor visitor,
+						 EcpKnnInput *input, int k, EcpKnnAnswerVisitor visitor,
 						 void *arg);
 extern void ecp_knn_answers_find(FunctionCallInfo fcinfo, bool exact,
 								 int k, const char *condition,

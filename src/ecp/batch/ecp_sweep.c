@@ -11,6 +11,7 @@
 #include "ecp/batch/ecp_sweep.h"
 #include "ecp/page/ecp_page.h"
 #include "executor/instrument.h"
+#include "miscadmin.h"
 #include "utils/rel.h"
 #include "utils/spccache.h"
 
@@ -76,4 +77,52 @@ ecp_sweep_end(EcpSweep *sweep)
 	if (sweep->strategy != NULL)
 		FreeAccessStrategy(sweep->strategy);
 	sweep->strategy = NULL;
+}
+
+#define ST_SORT blocks_sort
+#define ST_ELEMENT_TYPE BlockNumber
+#define ST_COMPARE(a, b) (*(a) < *(b) ? -1 : *(a) > *(b))
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* Prefetch the blocks from "*next" on that come soon. */
+static void
+sweep_prefetch(const EcpSweep *sweep, const BlockNumber *blocks, Size n, Size current,
+			   Size *next)
+{
+	*next = Max(*next, current + 1);
+	for (; *next < Min(n, current + 1 + sweep->distance); (*next)++)
+	{
+		BlockNumber before = blocks[*next - 1];
+		BlockNumber blk = blocks[*next];
+
+		if (blk != before && EcpSweepIsJump(sweep, before + 1, blk) &&
+			ecp_page_exists(sweep->rel, blk))
+			PrefetchBuffer(sweep->rel, MAIN_FORKNUM, blk);
+	}
+}
+
+/*
+ * Read these blocks, which others will soon read in another order.
+ */
+void
+ecp_sweep_read(Relation rel, BlockNumber *blocks, Size n)
+{
+	EcpSweep	sweep;
+	Size		prefetched = 0;
+
+	ecp_sweep_init(&sweep, rel);
+	blocks_sort(blocks, n);
+	for (Size i = 0; i < n; i++)
+	{
+		if ((i > 0 && blocks[i] == blocks[i - 1]) || !ecp_page_exists(rel, blocks[i]))
+			continue;
+		CHECK_FOR_INTERRUPTS();
+		ecp_sweep_to(&sweep, blocks[i], 1);
+		if (EcpSweepIsCold(&sweep))
+			sweep_prefetch(&sweep, blocks, n, i, &prefetched);
+		ReleaseBuffer(ReadBuffer(rel, blocks[i]));
+	}
+	ecp_sweep_end(&sweep);
 }

@@ -29,6 +29,7 @@ typedef struct EcpSweep
 extern void ecp_sweep_init(EcpSweep *sweep, Relation rel);
 extern void ecp_sweep_to(EcpSweep *sweep, BlockNumber blk, uint32 npages);
 extern void ecp_sweep_end(EcpSweep *sweep);
+extern void ecp_sweep_read(Relation rel, BlockNumber *blocks, Size n);
 
 /* Are pages being read from the device, so that prefetching pays? */
 #define EcpSweepIsCold(sweep)	((sweep)->cold > 0 && (sweep)->distance > 0)

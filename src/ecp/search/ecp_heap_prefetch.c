@@ -26,6 +26,9 @@
 /* More than the rows prefetched ahead; a power of two. */
 #define HEAP_BUFFERS		64
 
+/* Rows whose pages are prefetched at a time. */
+#define HEAP_PAGES		10
+
 /* Buffers of pages prefetched, by block number; InvalidBuffer: not in memory. */
 static Buffer heap_buffers[HEAP_BUFFERS];
 
@@ -71,4 +74,27 @@ ecp_heap_prefetch_row(uint64 item)
 	page = BufferGetPage(buffer);
 	__builtin_prefetch(page + ItemIdGetOffset(PageGetItemId(page, offset)) %
 					   BLCKSZ);
+}
+
+/*
+ * A row, the taken-th, will be fetched, and then probably the n that follow, which are
+ * "next".  Prefetch their pages, ten at a time since more may not be wanted, and each
+ * row shortly before it is fetched.
+ */
+void
+ecp_heap_prefetch_next(Relation heap, const EcpRanked *next, Size n, uint64 taken)
+{
+	int			place = (taken - 1) % HEAP_PAGES;
+	Size		end = Min(HEAP_PAGES - 1 - place, n);
+
+	Assert(taken > 0);
+	if (place == 0)
+	{
+		for (Size i = 0; i < end; i++)
+			ecp_heap_prefetch_page(heap, next[i].item);
+		for (Size i = 0; i < Min(ECP_HEAP_AHEAD, end); i++)
+			ecp_heap_prefetch_row(next[i].item);
+	}
+	if (ECP_HEAP_AHEAD < end)
+		ecp_heap_prefetch_row(next[ECP_HEAP_AHEAD].item);
 }

@@ -67,7 +67,9 @@ typedef struct EcpScanOpaqueData
 	BlockNumber heap_blocks;	/* of the table at least; 0 = not known */
 	EcpIndexOnly *only;			/* of an index-only scan, else NULL */
 	bool		answered;		/* there is no search: it was done before */
-	EcpScanAnswer answer;		/* what is left of its rows */
+	EcpScanAnswer answer;
+	int			taken;			/* of its rows */
+	int			skipped;		/* of these, by a search that goes on */
 } EcpScanOpaqueData;
 
 typedef EcpScanOpaqueData *EcpScanOpaque;
@@ -350,25 +352,90 @@ scan_take_answer(IndexScanDesc scan)
 	return ecp_scan_answerer(scan, limit, so->query, &so->answer);
 }
 
-/* The next row of the answer. */
+/* Begin to search. */
+static void
+scan_search(IndexScanDesc scan)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+
+	pgstat_count_index_scan(scan->indexRelation);
+	ecp_count_index_search(scan);
+	ecp_search_set_ordered(so->search, scan->numberOfOrderBys > 0);
+	ecp_search_set_heap(so->search, so->only == NULL ?
+						scan->heapRelation : NULL);
+	ecp_search_set_table(so->search, so->table);
+	ecp_search_start(so->search, scan->xs_snapshot,
+					 so->query, so->query_isnull);
+	so->started = true;
+}
+
+/*
+ * The next row of the answer.  False after the last one, or if the answer is not enough:
+ * a row was not visible, or more are wanted.  Then a search goes on.
+ */
 static bool
 scan_next_answer(IndexScanDesc scan, IndexOrderByDistance *distance)
 {
 	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
-	const EcpRanked *row = so->answer.rows;
+	const EcpScanAnswer *answer = &so->answer;
+	const EcpRanked *row = &answer->rows[so->taken];
 
-	if (so->answer.n == 0)
+	if (!answer->complete &&
+		(so->taken == answer->n || ecp_limit_passed(&so->limit) < so->taken))
 	{
-		/* a LIMIT that has its rows does not ask for more */
-		if (ecp_limit_passed(&so->limit) >= so->limit.rows)
-			elog(ERROR, "more rows wanted of a scan than its LIMIT");
+		so->answered = false;
+		so->skipped = 0;
+		(*answer->given_up)++;
+		scan_search(scan);
 		return false;
 	}
+	if (so->taken == answer->n)
+		return false;
 	ecp_tid_from_item(scan->indexRelation, row->item, &scan->xs_heaptid);
 	distance->value = row->rank;
 	distance->isnull = false;
-	so->answer.rows++;
-	so->answer.n--;
+	so->taken++;
+	if (ecp_heap_prefetch_helps(scan->heapRelation))
+		ecp_heap_prefetch_next(scan->heapRelation, row + 1, answer->n - so->taken,
+							   so->taken);
+	return true;
+}
+
+/* Was the row that the search has found returned out of the answer? */
+static bool
+scan_is_taken(EcpScanOpaque so, ItemPointer tid)
+{
+	uint64		item = ecp_tid_item(tid);
+	int			i = so->skipped;
+
+	if (i == so->taken)
+		return false;
+	/* it comes in the same order */
+	if (so->answer.rows[i].item != item)
+		for (i = 0; i < so->taken && so->answer.rows[i].item != item; i++);
+	if (i == so->taken)
+		return false;
+	so->skipped++;
+	return true;
+}
+
+/* The next row of the search, which is told how many of its rows have passed. */
+static bool
+scan_next_found(IndexScanDesc scan, IndexOrderByDistance *distance)
+{
+	EcpScanOpaque so = (EcpScanOpaque) scan->opaque;
+
+	do
+	{
+		if (so->skipped < so->taken)
+			ecp_search_set_passed(so->search, so->skipped);
+		else if (so->follows)
+			ecp_search_set_passed(so->search, so->limit.node ?
+								  ecp_limit_passed(&so->limit) : *so->wanted_taken);
+		if (!ecp_search_next(so->search, &scan->xs_heaptid, &distance->value,
+							 &distance->isnull))
+			return false;
+	} while (scan_is_taken(so, &scan->xs_heaptid));
 	return true;
 }
 
@@ -385,20 +452,11 @@ scan_start(IndexScanDesc scan)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("ecp index scans need an MVCC snapshot")));
-	pgstat_count_index_scan(scan->indexRelation);
-	ecp_count_index_search(scan);
-
 	scan_set_limit(scan);
+	so->taken = so->skipped = 0;
 	so->answered = scan_take_answer(scan);
-	if (so->answered)
-		return;
-	ecp_search_set_ordered(so->search, scan->numberOfOrderBys > 0);
-	ecp_search_set_heap(so->search, so->only == NULL ?
-						scan->heapRelation : NULL);
-	ecp_search_set_table(so->search, so->table);
-	ecp_search_start(so->search, scan->xs_snapshot,
-					 so->query, so->query_isnull);
-	so->started = true;
+	if (!so->answered)
+		scan_search(scan);
 }
 
 bool
@@ -412,18 +470,14 @@ ecpgettuple(IndexScanDesc scan, ScanDirection dir)
 
 	if (!so->started && !so->answered)
 		scan_start(scan);
-	else if (so->follows && !so->answered)
-		ecp_search_set_passed(so->search, so->limit.node ?
-							  ecp_limit_passed(&so->limit) : *so->wanted_taken);
 
 	scan->xs_recheck = so->recheck;
 	if (so->never)
 		return false;
 	do
 	{
-		if (!(so->answered ? scan_next_answer(scan, &distance) :
-			  ecp_search_next(so->search, &scan->xs_heaptid, &distance.value,
-							  &distance.isnull)))
+		if (!(so->answered && scan_next_answer(scan, &distance)) &&
+			(so->answered || !scan_next_found(scan, &distance)))
 			return false;
 		ecp_tid_check(scan->indexRelation, scan->heapRelation,
 					  &scan->xs_heaptid, &so->heap_blocks);

@@ -39,20 +39,23 @@ typedef bool (*EcpScanTest) (void *arg, IndexScanDesc scan, float8 rank);
 extern void ecp_scan_set_test(IndexScanDesc scan, EcpScanTest test, void *arg);
 
 /*
- * All rows of a scan that were found before it began, in its order: distances, and TIDs
- * as numbers.
+ * Rows of a scan that were found before it began, in its order: distances, and TIDs as
+ * numbers.  As long as all of them turn out to be visible, they are the scan's first
+ * rows, so they are at least as many as its LIMIT; if "complete", they are all that it
+ * would find.
  */
 typedef struct EcpScanAnswer
 {
 	const EcpRanked *rows;
 	int			n;
+	bool		complete;
+	uint64	   *given_up;		/* answers that were not enough */
 } EcpScanAnswer;
 
 /*
- * Set by who answers scans that begin: those for the nearest rows of "query" whose
+ * Set by whoever answers scans that begin: those for the nearest rows of "query" whose
  * LIMIT takes what they return, one row after the other, and discards none.  The
- * answer has limit->rows rows or all there are, and lasts until the next rescan.  False
- * if there is none.
+ * answer lasts until the next rescan.  False if there is none.
  */
 typedef bool (*EcpScanAnswerer) (IndexScanDesc scan, const EcpScanLimit *limit,
 								 Datum query, EcpScanAnswer *answer);

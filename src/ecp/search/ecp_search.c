@@ -71,10 +71,6 @@
 #include "vector/vector_distance.h"
 #include "vector/vector_value.h"
 
-/* Pages of the table that are prefetched at a time, and rows ahead. */
-#define SEARCH_HEAP_PAGES		ECP_SEARCH_AHEAD_ROWS
-#define SEARCH_HEAP_AHEAD		2
-
 /* Under a filter, windows are for so many times the rows that are returned. */
 #define SEARCH_FILTER_AHEAD		4.0
 
@@ -650,14 +646,14 @@ search_take_ahead(EcpSearch *search, EcpRanked *row)
 			ahead->n++;
 		for (int i = 0; i < ahead->n && max > 1; i++)
 			ecp_heap_prefetch_page(search->request.heap, ahead->rows[i].item);
-		for (int i = 0; i < Min(ahead->n, SEARCH_HEAP_AHEAD) && max > 1; i++)
+		for (int i = 0; i < Min(ahead->n, ECP_HEAP_AHEAD) && max > 1; i++)
 			ecp_heap_prefetch_row(ahead->rows[i].item);
 	}
 	if (ahead->next == ahead->n)
 		return false;
 	*row = ahead->rows[ahead->next++];
-	if (ahead->next + SEARCH_HEAP_AHEAD <= ahead->n)
-		ecp_heap_prefetch_row(ahead->rows[ahead->next + SEARCH_HEAP_AHEAD - 1].item);
+	if (ahead->next + ECP_HEAP_AHEAD <= ahead->n)
+		ecp_heap_prefetch_row(ahead->rows[ahead->next + ECP_HEAP_AHEAD - 1].item);
 	return true;
 }
 
@@ -699,28 +695,12 @@ search_wants_more(EcpSearch *search)
 		(uint64) work_mem * 1024 / sizeof(EcpRanked) / 2;
 }
 
-/*
- * The row just taken of "rows" will be fetched from the table, and then probably those
- * that follow.  Prefetch their pages, ten at a time since more may not be
- * wanted, and each row shortly before it is fetched.
- */
+/* The row just taken of "rows" will be fetched from the table. */
 static void
 search_prefetch_heap(const EcpSearch *search, const EcpTopk *rows, uint64 taken)
 {
-	int			place = (taken - 1) % SEARCH_HEAP_PAGES;
-	Size		end = Min(rows->first + SEARCH_HEAP_PAGES - 1 - place,
-						  rows->sorted);
-	Size		row = rows->first + SEARCH_HEAP_AHEAD;
-
-	if (place == 0)
-	{
-		for (Size i = rows->first; i < end; i++)
-			ecp_heap_prefetch_page(search->request.heap, rows->items[i].item);
-		for (Size i = rows->first; i < Min(row, end); i++)
-			ecp_heap_prefetch_row(rows->items[i].item);
-	}
-	if (row < end)
-		ecp_heap_prefetch_row(rows->items[row].item);
+	ecp_heap_prefetch_next(search->request.heap, rows->items + rows->first,
+						   rows->sorted - rows->first, taken);
 }
 
 /* Is a row nearer than one after which it cannot be returned any more? */
