@@ -297,7 +297,7 @@ typedef struct EquivalenceMemberIterator
 /* 16: the reader of a datum sort says whether it wants a copy */
 #if PG_VERSION_NUM >= 160000
 #define ecp_tuplesort_getdatum(state, value, isnull) \
-	tuplesort_getdatum(state, true, false, value, isnull, NULL)
+	tuplesort_getdatum(state, true, true, value, isnull, NULL)
 #else
 #define ecp_tuplesort_getdatum(state, value, isnull) \
 	tuplesort_getdatum(state, true, value, isnull, NULL)

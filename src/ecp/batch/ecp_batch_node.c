@@ -160,10 +160,10 @@ node_read(NodeState *node)
 }
 
 static TupleTableSlot *
-node_next(ScanState *state)
+node_next(CustomScanState *css)
 {
-	NodeState  *node = (NodeState *) state;
-	TupleTableSlot *slot = state->ss_ScanTupleSlot;
+	NodeState  *node = (NodeState *) css;
+	TupleTableSlot *slot = css->ss.ss_ScanTupleSlot;
 
 	if (node->next == node->nrows && !node->ended)
 		node_read(node);
@@ -171,12 +171,6 @@ node_next(ScanState *state)
 		return ExecClearTuple(slot);
 	ExecForceStoreMinimalTuple(node->rows[node->next++].tuple, slot, false);
 	return slot;
-}
-
-static bool
-node_recheck(ScanState *state, TupleTableSlot *slot)
-{
-	return true;
 }
 
 /* ---- answers ---- */
@@ -343,12 +337,6 @@ node_begin(CustomScanState *css, EState *estate, int eflags)
 	MemoryContextRegisterResetCallback(estate->es_query_cxt, &node->callback);
 }
 
-static TupleTableSlot *
-node_exec(CustomScanState *css)
-{
-	return ExecScan(&css->ss, node_next, node_recheck);
-}
-
 static void
 node_end(CustomScanState *css)
 {
@@ -386,7 +374,7 @@ node_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 static const CustomExecMethods node_exec_methods = {
 	.CustomName = "ecp batch",
 	.BeginCustomScan = node_begin,
-	.ExecCustomScan = node_exec,
+	.ExecCustomScan = node_next,
 	.EndCustomScan = node_end,
 	.ReScanCustomScan = node_rescan,
 	.ExplainCustomScan = node_explain

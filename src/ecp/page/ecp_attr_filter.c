@@ -290,13 +290,22 @@ attr_ranges_unite(AttrRange *ranges, int n)
 	return last + 1;
 }
 
-/* Intersect the ranges of a condition with others. */
-static void
-attr_ranges_intersect(AttrCondition *condition, const AttrRange *others,
-					  int nothers)
+/* Room for the ranges of as many values as an array can have. */
+static AttrRange *
+attr_ranges_alloc(int n)
 {
-	AttrRange  *both = palloc(sizeof(AttrRange) *
-							  (condition->nranges + nothers + 1));
+	return palloc_extended(mul_size(Max(n, 1), sizeof(AttrRange)), MCXT_ALLOC_HUGE);
+}
+
+/*
+ * Intersect the ranges of a condition with others.  What one range leaves of these takes
+ * their place.
+ */
+static void
+attr_ranges_intersect(AttrCondition *condition, AttrRange *others, int nothers)
+{
+	AttrRange  *both = condition->nranges == 1 ? others :
+		attr_ranges_alloc(condition->nranges + nothers);
 	int			n = 0;
 	int			i = 0;
 	int			j = 0;
@@ -325,8 +334,9 @@ attr_condition_add(const EcpAttrDesc *desc, int a, const ScanKeyData *key,
 				   AttrCondition *condition)
 {
 	AttrRange  *ranges;
-	Datum	   *values = NULL;
-	bool	   *isnull = NULL;
+	ArrayIterator values = NULL;
+	Datum		value = key->sk_argument;
+	bool		isnull = false;
 	int			nvalues = 1;
 	int			n = 0;
 
@@ -355,24 +365,19 @@ attr_condition_add(const EcpAttrDesc *desc, int a, const ScanKeyData *key,
 
 	if (key->sk_flags & SK_SEARCHARRAY)
 	{
-		ArrayType  *array = DatumGetArrayTypeP(key->sk_argument);
-		int16		typlen;
-		bool		typbyval;
-		char		typalign;
+		ArrayType  *array = DatumGetArrayTypeP(value);
 
-		get_typlenbyvalalign(ARR_ELEMTYPE(array), &typlen, &typbyval,
-							 &typalign);
-		deconstruct_array(array, ARR_ELEMTYPE(array), typlen, typbyval,
-						  typalign, &values, &isnull, &nvalues);
+		nvalues = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+		values = array_create_iterator(array, 0, NULL);
 	}
-	ranges = palloc(sizeof(AttrRange) * Max(nvalues, 1));
+	ranges = attr_ranges_alloc(nvalues);
 	for (int i = 0; i < nvalues; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (isnull != NULL && isnull[i])
-			continue;
-		if (attr_range(desc, a, key->sk_strategy, key->sk_subtype,
-					   values ? values[i] : key->sk_argument, &ranges[n]))
+		if (values != NULL)
+			array_iterate(values, &value, &isnull);
+		if (!isnull &&
+			attr_range(desc, a, key->sk_strategy, key->sk_subtype, value, &ranges[n]))
 			n++;
 	}
 	attr_ranges_intersect(condition, ranges, attr_ranges_unite(ranges, n));
@@ -399,7 +404,7 @@ attr_condition_init(const EcpAttrDesc *desc, AttrCondition *condition, int a)
 static void
 attr_condition_negate(AttrCondition *condition, uint64 key_max)
 {
-	AttrRange  *gaps = palloc(sizeof(AttrRange) * (condition->nranges + 1));
+	AttrRange  *gaps = attr_ranges_alloc(condition->nranges + 1);
 	uint64		lo = 0;
 	int			n = 0;
 

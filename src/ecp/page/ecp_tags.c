@@ -398,33 +398,30 @@ bool
 ecp_tags_condition_add(EcpTagsCondition *condition,
 					   const EcpTagsSource *source, const ScanKeyData *key)
 {
-	Datum	   *values = NULL;
-	bool	   *isnull = NULL;
+	ArrayIterator values = NULL;
+	Datum		value = key->sk_argument;
+	bool		isnull = false;
 	int			nvalues = 1;
 	TagsGroup	group;
 
 	Assert((key->sk_flags & SK_ISNULL) == 0);
 	if (key->sk_flags & SK_SEARCHARRAY)
 	{
-		ArrayType  *array = DatumGetArrayTypeP(key->sk_argument);
-		int16		typlen;
-		bool		typbyval;
-		char		typalign;
+		ArrayType  *array = DatumGetArrayTypeP(value);
 
-		get_typlenbyvalalign(ARR_ELEMTYPE(array), &typlen, &typbyval,
-							 &typalign);
-		deconstruct_array(array, ARR_ELEMTYPE(array), typlen, typbyval,
-						  typalign, &values, &isnull, &nvalues);
+		nvalues = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+		values = array_create_iterator(array, 0, NULL);
 	}
 	group.ntests = 0;
-	group.tests = palloc(sizeof(TagsTest) * Max(nvalues, 1));
+	group.tests = palloc_extended(mul_size(Max(nvalues, 1), sizeof(TagsTest)),
+								  MCXT_ALLOC_HUGE);
 	for (int i = 0; i < nvalues; i++)
 	{
-		if (isnull != NULL && isnull[i])
-			continue;
-		if (tags_test_init(source, key->sk_strategy,
-						   values ? values[i] : key->sk_argument,
-						   &group.tests[group.ntests]))
+		CHECK_FOR_INTERRUPTS();
+		if (values != NULL)
+			array_iterate(values, &value, &isnull);
+		if (!isnull &&
+			tags_test_init(source, key->sk_strategy, value, &group.tests[group.ntests]))
 			group.ntests++;
 	}
 	condition->groups = condition->groups == NULL ?

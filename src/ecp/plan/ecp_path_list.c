@@ -24,7 +24,10 @@
  * that column, as a Var of the array's type.
  *
  * It is not offered for more values than work_mem has room for, nor where rows are
- * locked or changed, which may evaluate single rows again.
+ * locked or changed, which may evaluate single rows again.  The estimate may be wrong:
+ * the values are sorted, within work_mem, so that each is in the array once, and if the
+ * array becomes much larger than was expected, the query fails, since by then there is
+ * no other way to answer it.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,6 +35,7 @@
 
 #include "access/stratnum.h"
 #include "base/compat.h"
+#include "catalog/pg_collation.h"
 #include "commands/explain.h"
 #ifdef ECP_HAVE_EXPLAIN_HOOK
 #include "commands/explain_format.h"
@@ -41,6 +45,7 @@
 #include "ecp/plan/ecp_match.h"
 #include "ecp/plan/ecp_path.h"
 #include "executor/executor.h"
+#include "executor/nodeHash.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
@@ -54,7 +59,13 @@
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/array.h"
+#include "utils/datum.h"
 #include "utils/lsyscache.h"
+#include "utils/tuplesort.h"
+#include "utils/typcache.h"
+
+/* What a value takes in the array and, as a range of keys, in the scan. */
+#define LIST_VALUE_BYTES(width)		((width) + 2 * sizeof(uint64))
 
 static set_join_pathlist_hook_type list_previous_hook;
 
@@ -64,50 +75,83 @@ typedef struct ListState
 {
 	CustomScanState css;		/* must be first */
 	AttrNumber	column;			/* of the child */
-	Oid			type;			/* of its values */
+	TypeCacheEntry *type;		/* of its values */
 	bool		done;
 	uint64		values;
 } ListState;
 
-static TupleTableSlot *
-list_next(ScanState *state)
+/* The array of the distinct values of a sort; NULL if there are none. */
+static ArrayBuildState *
+list_collect(ListState *list, Tuplesortstate *sort, MemoryContext context)
 {
-	ListState  *list = (ListState *) state;
-	MemoryContext context = state->ps.ps_ExprContext->ecxt_per_tuple_memory;
-	TupleTableSlot *result = ExecClearTuple(state->ss_ScanTupleSlot);
+	TypeCacheEntry *type = list->type;
+	Size		room = 2 * get_hash_memory_limit();
+	Size		bytes = 0;
 	ArrayBuildState *array = NULL;
-	TupleTableSlot *slot;
+	Datum		value;
+	bool		isnull;
 
+	while (ecp_tuplesort_getdatum(sort, &value, &isnull))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (array == NULL ||
+			!DatumGetBool(FunctionCall2Coll(&type->eq_opr_finfo, C_COLLATION_OID, value,
+											array->dvalues[array->nelems - 1])))
+		{
+			array = accumArrayResult(array, value, false, type->type_id, context);
+			list->values++;
+			bytes += LIST_VALUE_BYTES(datumGetSize(array->dvalues[array->nelems - 1],
+												   type->typbyval, type->typlen));
+			if (bytes > room)
+				ereport(ERROR,
+						errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("too many distinct values in the list for an index scan"),
+						errdetail("The first " UINT64_FORMAT " take more than %zu kB, twice \"work_mem\" times \"hash_mem_multiplier\".",
+								  list->values, room / 1024),
+						errhint("Increase \"work_mem\", or set \"enable_nestloop\" to off for this query, which is then planned without the list."));
+		}
+		if (!type->typbyval)
+			pfree(DatumGetPointer(value));
+	}
+	return array;
+}
+
+static TupleTableSlot *
+list_next(CustomScanState *css)
+{
+	ListState  *list = (ListState *) css;
+	MemoryContext context = css->ss.ps.ps_ExprContext->ecxt_per_tuple_memory;
+	TupleTableSlot *result = ExecClearTuple(css->ss.ss_ScanTupleSlot);
+	Tuplesortstate *sort;
+	ArrayBuildState *array;
+
+	MemoryContextReset(context);
 	if (list->done)
 		return result;
 	list->done = true;
 	list->values = 0;
+	sort = tuplesort_begin_datum(list->type->type_id, list->type->lt_opr, C_COLLATION_OID,
+								 false, work_mem, NULL, TUPLESORT_NONE);
 	for (;;)
 	{
+		TupleTableSlot *slot = ExecProcNode(outerPlanState(list));
 		bool		isnull;
 		Datum		value;
 
-		slot = ExecProcNode(outerPlanState(list));
 		if (TupIsNull(slot))
 			break;
 		value = slot_getattr(slot, list->column, &isnull);
 		if (!isnull)			/* nothing equals NULL */
-		{
-			array = accumArrayResult(array, value, false, list->type, context);
-			list->values++;
-		}
+			tuplesort_putdatum(sort, value, false);
 	}
+	tuplesort_performsort(sort);
+	array = list_collect(list, sort, context);
+	tuplesort_end(sort);
 	if (array == NULL)
 		return result;
 	result->tts_values[0] = makeArrayResult(array, context);
 	result->tts_isnull[0] = false;
 	return ExecStoreVirtualTuple(result);
-}
-
-static bool
-list_recheck(ScanState *state, TupleTableSlot *slot)
-{
-	return true;
 }
 
 static void
@@ -118,13 +162,8 @@ list_begin(CustomScanState *css, EState *estate, int eflags)
 
 	outerPlanState(css) = ExecInitNode(outerPlan(plan), estate, eflags);
 	list->column = linitial_int(plan->custom_private);
-	list->type = (Oid) lsecond_int(plan->custom_private);
-}
-
-static TupleTableSlot *
-list_exec(CustomScanState *css)
-{
-	return ExecScan(&css->ss, list_next, list_recheck);
+	list->type = lookup_type_cache((Oid) lsecond_int(plan->custom_private),
+								   TYPECACHE_LT_OPR | TYPECACHE_EQ_OPR_FINFO);
 }
 
 static void
@@ -152,7 +191,7 @@ list_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 static const CustomExecMethods list_exec_methods = {
 	.CustomName = "ecp list",
 	.BeginCustomScan = list_begin,
-	.ExecCustomScan = list_exec,
+	.ExecCustomScan = list_next,
 	.EndCustomScan = list_end,
 	.ReScanCustomScan = list_rescan,
 	.ExplainCustomScan = list_explain
@@ -332,7 +371,8 @@ list_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *rel,
 
 	if (list_previous_hook)
 		list_previous_hook(root, joinrel, rel, other, type, extra);
-	if ((type != JOIN_SEMI && !(type == JOIN_INNER && extra->inner_unique)) ||
+	if (!enable_nestloop ||
+		(type != JOIN_SEMI && !(type == JOIN_INNER && extra->inner_unique)) ||
 		root->query_pathkeys == NIL || root->rowMarks != NIL ||
 		root->parse->commandType != CMD_SELECT ||
 		rel->reloptkind != RELOPT_BASEREL || rel->indexlist == NIL ||
@@ -340,7 +380,7 @@ list_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *rel,
 		!bms_is_empty(rel->lateral_relids) || !bms_is_empty(other->lateral_relids) ||
 		other->cheapest_total_path == NULL ||
 		!bms_is_empty(PATH_REQ_OUTER(other->cheapest_total_path)) ||
-		other->rows * other->reltarget->width > work_mem * 1024.0 ||
+		other->rows * LIST_VALUE_BYTES(other->reltarget->width) > work_mem * 1024.0 ||
 		!bms_is_subset(pull_varnos(root, (Node *) joinrel->reltarget->exprs), rel->relids))
 		return;
 	matches = ecp_match_indexes(root, rel);
