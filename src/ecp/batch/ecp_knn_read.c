@@ -282,8 +282,7 @@ reader_read_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 	const EcpGeometry *geo = &reader->knn->plan->state.leaf;
 	EcpKnnBlock *block = &reader->blocks[reader->nblocks];
 	bool		stream = geo->stream && reader->knn->plan->code_room == 0;
-	char	   *page = stream ? reader->entry :
-		reader->memory[reader->nblocks].page;
+	char	   *page = reader->entry;
 	bool		filtered = reader->knn->filter != NULL && n > 0;
 	bool		done = n == 0;
 	EcpEntryView view;
@@ -292,12 +291,17 @@ reader_read_page(void *arg, const EcpProbeRun *run, Buffer buffer,
 	Assert(reader->cluster != NULL);
 	if (filtered)
 		done = reader_filter(reader, locked, n);
-	if (!done)
-		memcpy(page, BufferGetPage(buffer), BLCKSZ);
-	UnlockReleaseBuffer(buffer);
 	if (done)
+	{
+		UnlockReleaseBuffer(buffer);
 		return;
+	}
+	/* all blocks may be full only if rows are gathered, all of them */
 	Assert(reader->nblocks < READER_BLOCKS);
+	if (!stream)
+		page = reader->memory[reader->nblocks].page;
+	memcpy(page, BufferGetPage(buffer), BLCKSZ);
+	UnlockReleaseBuffer(buffer);
 	ecp_entry_view(page, geo, 0, &view);
 	if (filtered)
 		memcpy(view.live, reader->passed, sizeof(uint64) * geo->live_words);
