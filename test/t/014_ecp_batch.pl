@@ -206,4 +206,37 @@ foreach my $condition ('NULL', q('id % 3 > 0'))
 	}
 }
 
+# A list of which the planner expects ten values takes no memory for those that it has
+# already, and not much for distinct ones, before these end the query.
+$node->safe_psql(
+	'postgres', q(
+	CREATE FUNCTION many(n int, kinds int) RETURNS SETOF int LANGUAGE sql STABLE ROWS 10
+		AS 'SELECT i % kinds FROM generate_series(1, n) i';
+	CREATE INDEX docs_list ON docs USING ecp (v, doc)));
+SKIP:
+{
+	skip 'needs /proc', 4 unless -e '/proc/self/status';
+	my $list =
+	  "SELECT id FROM docs WHERE doc IN (SELECT many(%d, %d)) ORDER BY v <-> '{1,1}' LIMIT 3";
+	my $peak =
+	  "SELECT substring(pg_read_file('/proc/self/status', 0, 4096, true) FROM 'VmPeak:\\s*(\\d+)')";
+	my ($few, $million, $most) = (
+		sprintf($list, 10, 5),
+		sprintf($list, 1000000, 5),
+		sprintf($list, 1000000, 1000000));
+
+	like($node->safe_psql('postgres', "EXPLAIN $million"),
+		qr/ecp list/, 'a list');
+	my ($ret, $out, $err) = $node->psql(
+		'postgres',
+		"SET work_mem = '1MB'; $few; $peak; $million; $peak; $most; $peak;",
+		on_error_stop => 0);
+	my @lines = split /\n/, $out;
+	cmp_ok($lines[7] - $lines[3],
+		'<', 6000, 'kB for a million values that are five');
+	cmp_ok($lines[8] - $lines[3],
+		'<', 12000, 'kB for a million different ones');
+	like($err, qr/too many distinct values/, 'which are too many');
+}
+
 done_testing();
