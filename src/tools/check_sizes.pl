@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 #
-# check_sizes.pl: fail if a file or a function of src/ is too long to read.
+# check_sizes.pl: fail if a file or a function of src/ is too long to read, or if a
+# room has more lines than src/README, "Lines", gives it.
 #
 # A function is what stands between a "{" and a "}" in the first column, as
 # pg_bsd_indent leaves them, behind its parameters: not a table or a struct.
@@ -18,6 +19,7 @@ use constant {
 
 my @files;
 my $bad = 0;
+my %lines;    # of a room
 
 find(
 	sub {
@@ -49,9 +51,34 @@ foreach my $file (sort @files)
 		$last = $_;
 	}
 	judge("$file: file", $., FILE_MAX) if $.;
+	$lines{$1} += $. if $file =~ m{^src/(\w+(?:/\w+)?)/};
 	close $fh;
 }
+judge_rooms();
 exit $bad;
+
+# The table has lines "ROOM  NUMBER", and all rooms.
+sub judge_rooms
+{
+	my ($section, $last) = ('', '');
+
+	open my $fh, '<', 'src/README' or die "could not open src/README: $!\n";
+	while (<$fh>)
+	{
+		chomp;
+		$section = $last if /^-+$/;
+		$last = $_;
+		next unless $section eq 'Lines' && m{^  (\w+(?:/\w+)?) +(\d+)$};
+		judge("src/$1", delete $lines{$1} // 0, $2);
+	}
+	close $fh;
+	foreach my $room (sort keys %lines)
+	{
+		print "src/$room is not in the table of src/README, \"Lines\"\n";
+		$bad = 1;
+	}
+	return;
+}
 
 sub judge
 {

@@ -97,7 +97,10 @@ foreach my $row (@versions)
 	$node->safe_psql('postgres',
 		'DROP DATABASE updated; DROP DATABASE created');
 }
-pass('there is only one version of each extension') if !@versions;
+SKIP:
+{
+	skip 'there is only one version of each extension', 1 if !@versions;
+}
 $node->stop;
 
 done_testing();

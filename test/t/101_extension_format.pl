@@ -129,5 +129,9 @@ foreach my $folder ($own, sort glob("$stored/*"))
 	  foreach @indexes;
 	$reader->stop;
 }
+SKIP:
+{
+	skip 'no released version has left its indexes', 1 if !glob("$stored/*");
+}
 
 done_testing();

@@ -45,6 +45,12 @@ extern void ecp_maintain_lock_release(Relation index);
 /* For assertions. */
 extern bool ecp_maintain_lock_held(Relation index);
 
+/*
+ * Wait a moment for other transactions to end.  Returns false, without waiting,
+ * after "tries", which begins at 0, of a second, or, in autovacuum, ten.
+ */
+extern bool ecp_maintain_wait(int *tries);
+
 /* ecp_replace.c: replacing clusters; the maintenance lock is held */
 
 /* Free slots of a new leaf, for rows inserted in the meantime. */
@@ -121,12 +127,6 @@ extern void ecp_maintain_renew_node(Relation index, BlockNumber blk, uint64 run,
 extern void ecp_maintain_fold_node(Relation index, EcpChildData *ref, uint32 room);
 
 extern void ecp_maintain_pause(Relation index);
-
-/*
- * Wait a moment for other transactions to end.  Returns false, without waiting,
- * after "tries", which begins at 0, of a second, or, in autovacuum, ten.
- */
-extern bool ecp_maintain_wait(int *tries);
 extern void ecp_maintain_full_leaf(Relation index, const void *prepared);
 extern void ecp_maintain_leaves(Relation index, EcpMaintainCounts *counts);
 

@@ -36,15 +36,7 @@
 #include "ecp/page/ecp_prepare.h"
 #include "ecp/search/ecp_descent.h"
 #include "miscadmin.h"
-#include "pgstat.h"
-#include "storage/latch.h"
 #include "utils/memutils.h"
-#include "utils/wait_event.h"
-
-/* How often, at most, and how long to wait for other transactions. */
-#define MAINTAIN_TRIES			20
-#define MAINTAIN_TRIES_AUTO		200
-#define MAINTAIN_WAIT_MS		50
 
 /* Runs of a leaf that is not folded, at most. */
 #define ECP_FOLD_RUNS			4
@@ -522,17 +514,4 @@ ecp_maintain_pause(Relation index)
 	CHECK_FOR_INTERRUPTS();
 	ecp_maintain_lock_take(index);
 	ecp_replace_undo(index);
-}
-
-bool
-ecp_maintain_wait(int *tries)
-{
-	CHECK_FOR_INTERRUPTS();
-	if ((*tries)++ == (MyBackendType == B_AUTOVAC_WORKER ?
-					   MAINTAIN_TRIES_AUTO : MAINTAIN_TRIES))
-		return false;
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					 MAINTAIN_WAIT_MS, WAIT_EVENT_VACUUM_TRUNCATE);
-	ResetLatch(MyLatch);
-	return true;
 }
