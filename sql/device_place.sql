@@ -4,6 +4,7 @@
 --
 CREATE EXTENSION ecp_storage;
 SET client_min_messages = warning;
+\set SHOW_CONTEXT never
 SET allow_in_place_tablespaces = true;
 CREATE TABLESPACE ecp_place_fast LOCATION '';
 CREATE TABLESPACE ecp_place_slow LOCATION '';

@@ -93,24 +93,262 @@ SELECT pg_catalog.pg_extension_config_dump('ecp_storage.ecp_place_rules',
 	'WHERE EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = parent)');
 GRANT SELECT ON ecp_storage.ecp_place_rules TO PUBLIC;
 
+-- PL/pgSQL looks names up when it runs: each function has a search_path in which
+-- nobody else can put anything, and names our own objects with the schema
+-- ecp_storage.  What others call is in the schema of the extension.
+
+CREATE FUNCTION ecp_storage._ecp_table_distributed(relid oid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'ecp_table_distributed' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION ecp_storage._ecp_table_distributed(oid) IS 'whether Citus distributes a table';
+
+CREATE FUNCTION ecp_storage._ecp_table_refuse_distributed(relid oid)
+RETURNS oid
+AS 'MODULE_PATHNAME', 'ecp_table_refuse_distributed' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION ecp_storage._ecp_table_refuse_distributed(oid) IS 'the table; an error if Citus distributes it';
+
 CREATE FUNCTION ecp_place_target(place name, target name, speed float8 DEFAULT NULL, capacity text DEFAULT NULL)
 RETURNS void
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	is_server CONSTANT boolean := NOT EXISTS (SELECT FROM pg_tablespace WHERE spcname = ecp_place_target.target);
+	bytes CONSTANT bigint := pg_size_bytes(ecp_place_target.capacity);
+BEGIN
+	IF ecp_place_target.place IS NULL OR ecp_place_target.target IS NULL THEN
+		RAISE 'place and target must not be null' USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	IF is_server AND NOT EXISTS (SELECT FROM pg_foreign_server WHERE srvname = ecp_place_target.target) THEN
+		RAISE 'there is no tablespace or foreign server "%"', ecp_place_target.target
+			USING ERRCODE = 'undefined_object';
+	END IF;
+	IF ecp_place_target.target = 'pg_global' THEN
+		RAISE 'only shared relations can be placed in tablespace "%"', ecp_place_target.target
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	IF is_server AND (ecp_place_target.speed IS NULL OR bytes IS NULL) THEN
+		RAISE 'speed and capacity of foreign server "%" must be given', ecp_place_target.target
+			USING ERRCODE = 'invalid_parameter_value',
+				DETAIL = 'They can be measured only for a tablespace.';
+	END IF;
+	IF ecp_place_target.speed <= 0 OR ecp_place_target.speed >= 'infinity' THEN
+		RAISE 'speed of a target must be positive and finite'
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Give megabytes per second, or null to have the measured speed taken.';
+	END IF;
+	IF bytes < 0 THEN
+		RAISE 'capacity of a target must not be negative'
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'Give null to have the free space of the file system taken.';
+	END IF;
+	INSERT INTO ecp_storage.ecp_place_targets AS o (place, target, is_server, speed, capacity)
+	VALUES (ecp_place_target.place, ecp_place_target.target, is_server, ecp_place_target.speed, bytes)
+	ON CONFLICT (place, target) DO UPDATE
+		SET is_server = excluded.is_server, speed = excluded.speed, capacity = excluded.capacity;
+END $$;
 COMMENT ON FUNCTION ecp_place_target(name, name, float8, text) IS 'add or change a target of a place: a tablespace or a foreign server';
+
+CREATE FUNCTION ecp_storage._ecp_place_groups(parent oid, OUT grp regclass, OUT bytes bigint,
+	OUT scans bigint, OUT tablespace name, OUT split boolean, OUT bound text)
+RETURNS SETOF record
+LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+	PERFORM ecp_storage._ecp_table_refuse_distributed(_ecp_place_groups.parent);
+	RETURN QUERY
+	SELECT c.oid::regclass, pg_total_relation_size(c.oid), pg_stat_get_numscans(c.oid), t.spcname,
+		EXISTS (SELECT FROM pg_index AS x JOIN pg_class AS i ON i.oid = x.indexrelid
+			WHERE x.indrelid = c.oid AND i.reltablespace <> c.reltablespace),
+		pg_get_expr(c.relpartbound, c.oid)
+	FROM pg_class AS c
+		JOIN pg_database AS d ON d.datname = current_database()
+		JOIN pg_tablespace AS t ON t.oid = coalesce(nullif(c.reltablespace, 0), d.dattablespace)
+	WHERE c.relkind IN ('r', 'm') AND (c.oid = _ecp_place_groups.parent
+		OR c.oid IN (SELECT l.relid FROM pg_partition_tree(_ecp_place_groups.parent) AS l WHERE l.isleaf));
+END $$;
+COMMENT ON FUNCTION ecp_storage._ecp_place_groups(oid) IS 'ecp_place_groups() for PL/pgSQL';
 
 CREATE FUNCTION ecp_place_groups(parent regclass, OUT grp regclass, OUT bytes bigint,
 	OUT scans bigint, OUT tablespace name, OUT split boolean, OUT bound text)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED
+BEGIN ATOMIC
+	SELECT * FROM ecp_storage._ecp_place_groups(parent::oid);
+END;
 COMMENT ON FUNCTION ecp_place_groups(regclass) IS 'groups that are moved as a unit: each leaf partition with its indexes and TOAST table';
+
+-- Free space is told of the targets whose capacity is open, of which plans tell it
+-- anyway, and of no other tablespace.
+
+CREATE FUNCTION ecp_storage._ecp_place_free_bytes(tablespace oid)
+RETURNS float8
+AS 'MODULE_PATHNAME', 'ecp_place_free_bytes' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION ecp_storage._ecp_place_free_bytes(oid) IS 'bytes that are free in the file system of a tablespace';
+REVOKE ALL ON FUNCTION ecp_storage._ecp_place_free_bytes(oid) FROM PUBLIC;
+
+CREATE FUNCTION ecp_storage._ecp_place_room(target name)
+RETURNS float8
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL RESTRICTED SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN (SELECT ecp_storage._ecp_place_free_bytes(s.oid) FROM pg_tablespace AS s
+		WHERE s.spcname = _ecp_place_room.target AND EXISTS (SELECT FROM ecp_storage.ecp_place_targets AS t
+			WHERE t.target = s.spcname AND t.capacity IS NULL AND NOT t.is_server));
+END $$;
+COMMENT ON FUNCTION ecp_storage._ecp_place_room(name) IS 'bytes that are free for a target of which no capacity was given';
+
+CREATE FUNCTION ecp_storage._ecp_place_targets(place name, OUT target name, OUT is_server boolean,
+	OUT speed float8, OUT capacity float8)
+RETURNS SETOF record
+LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	there boolean;
+BEGIN
+	FOR target, is_server, speed, capacity, there IN
+		SELECT t.target, t.is_server, coalesce(t.speed, d.seq_read_mb_s) * 1e6, t.capacity,
+			CASE WHEN t.is_server THEN EXISTS (SELECT FROM pg_foreign_server WHERE srvname = t.target)
+				ELSE EXISTS (SELECT FROM pg_tablespace WHERE spcname = t.target) END
+		FROM ecp_storage.ecp_place_targets AS t LEFT JOIN ecp_storage.ecp_device AS d ON d.tablespace = t.target
+		WHERE t.place = _ecp_place_targets.place
+		ORDER BY t.target
+	LOOP
+		-- now, before anything is moved
+		IF NOT there THEN
+			RAISE 'target "%" of place "%" does not exist any more', target, _ecp_place_targets.place
+				USING ERRCODE = 'undefined_object',
+					HINT = 'Delete its row from ecp_storage.ecp_place_targets.';
+		END IF;
+		IF speed IS NULL THEN
+			RAISE 'speed of target "%" is not known', target
+				USING ERRCODE = 'object_not_in_prerequisite_state',
+					HINT = 'Measure the tablespace with ecp_calibrate(), or give a speed to ecp_place_target().';
+		END IF;
+		RETURN NEXT;
+	END LOOP;
+	IF NOT FOUND THEN
+		RAISE 'place "%" has no targets', _ecp_place_targets.place
+			USING ERRCODE = 'undefined_object', HINT = 'Add them with ecp_place_target().';
+	END IF;
+END $$;
+COMMENT ON FUNCTION ecp_storage._ecp_place_targets(name) IS 'targets of a place, with speed in B/s; an error if one of them is not known';
+
+-- The speed and the capacity of a target can be left open.  The speed then is the
+-- measured sequential read rate of the tablespace, and the capacity what is free in
+-- its file system and what the groups hold there, both at the time of the plan.  A
+-- group with an index in another tablespace counts as being on no target, so that
+-- every plan brings it together.
+
+CREATE FUNCTION ecp_storage._ecp_place_problem(parent oid, place name, weight text,
+	OUT grp regclass[], OUT bytes float8[], OUT load float8[], OUT source name[], OUT split boolean[],
+	OUT bound text[], OUT current integer[], OUT target name[], OUT is_server boolean[],
+	OUT speed float8[], OUT capacity float8[])
+LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	relation pg_class%ROWTYPE;
+BEGIN
+	IF _ecp_place_problem.weight NOT IN ('bytes', 'scans') THEN
+		RAISE 'unrecognized weight "%"', _ecp_place_problem.weight
+			USING ERRCODE = 'invalid_parameter_value', HINT = 'Valid weights are "bytes" and "scans".';
+	END IF;
+	SELECT * INTO relation FROM pg_class WHERE oid = _ecp_place_problem.parent;
+	IF NOT FOUND THEN
+		RAISE 'relation with OID % does not exist', _ecp_place_problem.parent USING ERRCODE = 'undefined_table';
+	END IF;
+	IF relation.relkind NOT IN ('p', 'r', 'm') THEN
+		RAISE '"%" is not a table or materialized view', relation.relname USING ERRCODE = 'wrong_object_type';
+	END IF;
+
+	SELECT array_agg(t.target), array_agg(t.is_server), array_agg(t.speed), array_agg(t.capacity)
+	INTO target, is_server, speed, capacity
+	FROM ecp_storage._ecp_place_targets(_ecp_place_problem.place) AS t;
+
+	SELECT coalesce(array_agg(g.grp), '{}'), coalesce(array_agg(g.bytes), '{}'), coalesce(array_agg(g.load), '{}'),
+		array_agg(g.tablespace), array_agg(g.split), array_agg(g.bound), coalesce(array_agg(g.current), '{}')
+	INTO grp, bytes, load, source, split, bound, current
+	FROM (SELECT g.*, g.bytes * CASE _ecp_place_problem.weight WHEN 'scans' THEN 1 + g.scans::float8 ELSE 1 END AS load,
+			(SELECT t.n::integer FROM unnest(_ecp_place_problem.target, _ecp_place_problem.is_server)
+					WITH ORDINALITY AS t(target, is_server, n)
+				WHERE t.target = g.tablespace AND NOT t.is_server AND NOT g.split) AS current
+		FROM ecp_storage._ecp_place_groups(_ecp_place_problem.parent) AS g
+		ORDER BY g.grp) AS g;
+
+	capacity := ARRAY(SELECT coalesce(t.capacity, ecp_storage._ecp_place_room(t.target)
+			+ (SELECT coalesce(sum(g.bytes), 0)
+				FROM unnest(_ecp_place_problem.bytes, _ecp_place_problem.current) AS g(bytes, current)
+				WHERE g.current = t.n))
+		FROM unnest(_ecp_place_problem.target, _ecp_place_problem.capacity) WITH ORDINALITY AS t(target, capacity, n)
+		ORDER BY t.n);
+END $$;
+COMMENT ON FUNCTION ecp_storage._ecp_place_problem(oid, name, text) IS 'groups of a table and targets of a place, as the arithmetic takes them';
+
+-- In the script nothing of a name is outside quotes, nor in a comment: a name can
+-- have a line break, and what follows it would be executed.
+
+CREATE FUNCTION ecp_storage._ecp_place_script(parent oid, grp oid, bound text, target name, is_server boolean)
+RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	p record;
+	g record;
+	aside text;
+BEGIN
+	SELECT n.nspname, c.relname INTO p
+	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = _ecp_place_script.parent;
+	SELECT n.nspname, c.relname INTO g
+	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = _ecp_place_script.grp;
+	IF NOT is_server THEN
+		RETURN format('ALTER TABLE %I.%I SET TABLESPACE %I; -- and its indexes', g.nspname, g.relname, target);
+	END IF;
+	IF bound IS NULL THEN
+		RETURN '-- not a partition: cannot be moved to a server';
+	END IF;
+	-- as much of the name as leaves room for what follows it
+	aside := (SELECT max(left(g.relname, n)) FROM generate_series(0, length(g.relname)) AS n
+		WHERE octet_length(left(g.relname, n)) + octet_length('_moved') < 64) || '_moved';
+	RETURN format(E'-- after CREATE TABLE of this name on the server:\n'
+		'ALTER TABLE %1$I.%2$I DETACH PARTITION %3$I.%4$I;\n'
+		'ALTER TABLE %3$I.%4$I RENAME TO %5$I;\n'
+		'CREATE FOREIGN TABLE %3$I.%4$I PARTITION OF %1$I.%2$I %6$s SERVER %7$I'
+		' OPTIONS (schema_name %3$L, table_name %4$L);\n'
+		'INSERT INTO %3$I.%4$I SELECT * FROM %3$I.%5$I;\n'
+		'DROP TABLE %3$I.%5$I;',
+		p.nspname, p.relname, g.nspname, g.relname, aside, bound, target);
+END $$;
+COMMENT ON FUNCTION ecp_storage._ecp_place_script(oid, oid, text, name, boolean) IS 'statements that move a group to a target';
 
 CREATE FUNCTION ecp_place_plan(parent regclass, place name, strategy text DEFAULT 'lpt',
 	weight text DEFAULT 'bytes', factor float8 DEFAULT 1.05, seed bigint DEFAULT 0,
 	OUT grp regclass, OUT bytes bigint, OUT load float8, OUT source name,
 	OUT target name, OUT move boolean, OUT script text)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	p record;
+BEGIN
+	SELECT * INTO p FROM ecp_storage._ecp_place_problem(parent, place, weight);
+	RETURN QUERY
+	SELECT g.grp, g.bytes::bigint, g.load, g.source, p.target[g.target], g.target > 0 AND g.target IS DISTINCT FROM g.current,
+		CASE WHEN g.target > 0 AND g.target IS DISTINCT FROM g.current THEN
+			ecp_storage._ecp_place_script(ecp_place_plan.parent, g.grp, g.bound, p.target[g.target], p.is_server[g.target]) END
+	FROM unnest(p.grp, p.bytes, p.load, p.source, p.bound, p.current,
+		ecp_models.ecp_place_assign(p.load, p.speed, strategy, p.capacity, p.current, factor, seed, p.bytes, p.grp::text[]))
+			AS g(grp, bytes, load, source, bound, current, target);
+END $$;
 COMMENT ON FUNCTION ecp_place_plan(regclass, name, text, text, float8, bigint) IS 'planned target of each group of a partitioned table';
+
+-- A row for each strategy, and for a file system that places each piece of a group
+-- at random.  There a group is read by one worker next to the target that has most of
+-- it, and all other pieces cross the network.  "current" is left out while a group is
+-- on none of the targets, since it cannot be compared then.
 
 CREATE FUNCTION ecp_place_compare(parent regclass, place name, weight text DEFAULT 'bytes',
 	factor float8 DEFAULT 1.05, piece_bytes bigint DEFAULT 1073741824, seed bigint DEFAULT 0,
@@ -118,32 +356,329 @@ CREATE FUNCTION ecp_place_compare(parent regclass, place name, weight text DEFAU
 	OUT guarantee float8, OUT moved_bytes bigint, OUT moved_groups integer,
 	OUT split_groups integer, OUT remote_bytes bigint)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	p record;
+	piece record;
+	goal integer[];
+	npieces float8;
+BEGIN
+	IF piece_bytes <= 0 THEN
+		RAISE 'size of pieces must be positive' USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	SELECT * INTO p FROM ecp_storage._ecp_place_problem(parent, place, weight);
+	lower_bound_s := ecp_models.ecp_place_bound(p.load, p.speed);
+
+	SELECT coalesce(sum(ceil(g / piece_bytes)), 0) INTO npieces FROM unnest(p.bytes) AS g;
+	IF npieces > 1e7 THEN
+		RAISE 'too many pieces to place at random: %', npieces::numeric
+			USING ERRCODE = 'program_limit_exceeded', HINT = 'Give a larger size of pieces.';
+	END IF;
+	SELECT array_agg(g.n) AS grp, array_agg(g.current) AS current,
+		coalesce(array_agg(x.bytes), '{}') AS bytes,
+		coalesce(array_agg(g.load * x.bytes / g.bytes), '{}') AS load
+	INTO piece
+	FROM unnest(p.bytes, p.load, p.current) WITH ORDINALITY AS g(bytes, load, current, n),
+		LATERAL (SELECT least(g.bytes - i * piece_bytes::float8, piece_bytes) AS bytes
+			FROM generate_series(0, ceil(g.bytes / piece_bytes)::integer - 1) AS i) AS x;
+	goal := ecp_models.ecp_place_assign(piece.load, p.speed, 'random', p.capacity, NULL, factor, seed, piece.bytes);
+	strategy := 'random_file';
+	makespan_s := ecp_models.ecp_place_makespan(piece.load, p.speed, goal);
+	over_pct := 100 * (makespan_s / nullif(lower_bound_s, 0) - 1);
+	SELECT coalesce(sum(t.moved), 0), count(*) FILTER (WHERE t.moved > 0), count(*) FILTER (WHERE t.most < t.bytes),
+		coalesce(sum(t.bytes - t.most), 0)
+	INTO moved_bytes, moved_groups, split_groups, remote_bytes
+	FROM (SELECT sum(h.bytes) AS bytes, max(h.bytes) AS most, sum(h.bytes) FILTER (WHERE h.moved) AS moved
+		FROM (SELECT x.grp, x.target IS DISTINCT FROM x.current AS moved, sum(x.bytes) AS bytes
+			FROM unnest(piece.grp, piece.bytes, piece.current, goal) AS x(grp, bytes, current, target)
+			GROUP BY x.grp, x.current, x.target) AS h
+		GROUP BY h.grp) AS t;
+	RETURN NEXT;
+
+	FOREACH strategy IN ARRAY '{current,random,online,lpt,rebalance}'::text[] LOOP
+		goal := ecp_models.ecp_place_assign(p.load, p.speed, strategy, p.capacity, p.current, factor, seed,
+			p.bytes, p.grp::text[]);
+		CONTINUE WHEN 0 = ANY (goal);
+		makespan_s := ecp_models.ecp_place_makespan(p.load, p.speed, goal);
+		over_pct := 100 * (makespan_s / nullif(lower_bound_s, 0) - 1);
+		-- of LPT on equal targets and on different ones; a capacity that could bind voids both
+		guarantee := CASE WHEN strategy = 'lpt' THEN (
+			SELECT CASE WHEN min(t.capacity) < (SELECT sum(g) FROM unnest(p.bytes) AS g) THEN NULL
+				WHEN min(t.speed) = max(t.speed) THEN 4.0 / 3 - 1.0 / (3 * count(*))
+				ELSE 2.0 * count(*) / (count(*) + 1) END
+			FROM unnest(p.speed, p.capacity) AS t(speed, capacity)) END;
+		SELECT coalesce(sum(g.bytes), 0), count(*) INTO moved_bytes, moved_groups
+		FROM unnest(p.bytes, p.current, goal) AS g(bytes, current, target)
+		WHERE g.target IS DISTINCT FROM g.current;
+		split_groups := CASE strategy WHEN 'current' THEN cardinality(array_positions(p.split, true)) ELSE 0 END;
+		remote_bytes := 0;
+		strategy := CASE strategy WHEN 'random' THEN 'random_group' ELSE strategy END;
+		RETURN NEXT;
+	END LOOP;
+END $$;
 COMMENT ON FUNCTION ecp_place_compare(regclass, name, text, float8, bigint, bigint) IS 'makespan of each strategy, compared with the lower bound';
+
+-- The table is locked first, since locking two indexes first could deadlock.
+
+CREATE FUNCTION ecp_storage._ecp_place_move(relid oid, tablespace name)
+RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	r record;
+BEGIN
+	SELECT n.nspname, c.relname INTO r
+	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = _ecp_place_move.relid;
+	IF NOT FOUND THEN
+		RAISE 'relation with OID % does not exist', relid USING ERRCODE = 'undefined_table';
+	END IF;
+	EXECUTE format('ALTER TABLE %I.%I SET TABLESPACE %I', r.nspname, r.relname, tablespace);
+	FOR r IN
+		SELECT n.nspname, c.relname
+		FROM pg_index AS x JOIN pg_class AS c ON c.oid = x.indexrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+		WHERE x.indrelid = _ecp_place_move.relid AND x.indislive
+		ORDER BY c.oid
+	LOOP
+		EXECUTE format('ALTER INDEX %I.%I SET TABLESPACE %I', r.nspname, r.relname, tablespace);
+	END LOOP;
+END $$;
+COMMENT ON FUNCTION ecp_storage._ecp_place_move(oid, name) IS 'move a table, its TOAST table and its indexes to a tablespace';
+
+-- A group is locked (ACCESS EXCLUSIVE) only while it is copied.  The plan is not
+-- stored: a plan that is made again after part of it was carried out leaves in place
+-- what has been moved, so calling the procedure again resumes it.
+--
+-- Moves are taken in turn from the pairs (origin, target), so that no pair of devices
+-- works for long while others idle; within a pair the largest first.  A move must fit
+-- on its target when it is made, not only at the end: one that does not is postponed
+-- until others have made room.  A group that is in use longer than lock_timeout is
+-- left where it is and reported.
+--
+-- A procedure that commits cannot have a search_path of its own; it sets one in each
+-- transaction, and until then, and after COMMIT, qualifies what it names.  The names
+-- of groups in messages are as the caller's search_path has them.
 
 CREATE PROCEDURE ecp_place_apply(parent regclass, place name, strategy text DEFAULT 'lpt',
 	max_bytes text DEFAULT NULL, lock_timeout text DEFAULT '2s', weight text DEFAULT 'bytes',
 	factor float8 DEFAULT 1.05)
-AS 'MODULE_PATHNAME' LANGUAGE C;
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_variable
+DECLARE
+	missing CONSTANT pg_catalog.int4 := pg_catalog.array_position(ARRAY[parent IS NULL, place IS NULL,
+		strategy IS NULL, false, lock_timeout IS NULL, weight IS NULL, factor IS NULL], true);
+	p pg_catalog.record;
+	names pg_catalog.text[];
+	goal pg_catalog.int4[];		-- number of the target of each group
+	todo pg_catalog.int4[];		-- numbers of groups
+	used pg_catalog.float8[];	-- bytes on each target
+	budget pg_catalog.float8;	-- bytes that may still be moved
+	moved_bytes pg_catalog.float8 DEFAULT 0;
+	moved pg_catalog.int4 DEFAULT 0;
+	g pg_catalog.int4;
+BEGIN
+	COMMIT;						-- fails in a transaction block, before anything is done
+	IF missing IS NOT NULL THEN
+		RAISE 'argument % of ecp_place_apply() must not be null', missing USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	SELECT * INTO p FROM ecp_storage._ecp_place_problem(parent, place, weight);
+	names := p.grp::pg_catalog.text[];
+	PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+	budget := coalesce(pg_size_bytes(max_bytes)::float8, 'infinity');
+	IF budget < 0 THEN
+		RAISE '"max_bytes" must not be negative'
+			USING ERRCODE = 'invalid_parameter_value', HINT = 'Give null to move all there is to move.';
+	END IF;
+	goal := ecp_models.ecp_place_assign(p.load, p.speed, strategy, p.capacity, p.current, factor, 0, p.bytes, names);
+	todo := ARRAY(SELECT m.n
+		FROM (SELECT m.*, row_number() OVER (PARTITION BY m.current, m.target ORDER BY m.bytes DESC, m.n) AS turn
+			FROM unnest(p.bytes, p.current, goal) WITH ORDINALITY AS m(bytes, current, target, n)
+			WHERE m.target > 0 AND m.target IS DISTINCT FROM m.current AND NOT p.is_server[m.target]) AS m
+		ORDER BY m.turn, m.bytes DESC, m.n);
+	used := ARRAY(SELECT coalesce(sum(m.bytes), 0)
+		FROM generate_subscripts(p.speed, 1) AS t LEFT JOIN unnest(p.bytes, p.current) AS m(bytes, current) ON m.current = t
+		GROUP BY t ORDER BY t);
+	LOOP
+		PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),
+			pg_catalog.set_config('lock_timeout', lock_timeout, true);
+		SELECT m.g INTO g FROM unnest(todo) WITH ORDINALITY AS m(g, n)
+		WHERE p.bytes[m.g] <= budget AND used[goal[m.g]] + p.bytes[m.g] <= p.capacity[goal[m.g]]
+		ORDER BY m.n LIMIT 1;
+		EXIT WHEN NOT FOUND;
+		todo := array_remove(todo, g);
+		BEGIN
+			PERFORM ecp_storage._ecp_place_move(p.grp[g], p.target[goal[g]]);
+		EXCEPTION WHEN lock_not_available OR deadlock_detected OR undefined_table OR object_in_use THEN
+			RAISE NOTICE 'group "%" was not moved: %', names[g], SQLERRM
+				USING HINT = 'Call ecp_place_apply() again to try it once more.';
+			CONTINUE;
+		END;
+		budget := budget - p.bytes[g];
+		moved_bytes := moved_bytes + p.bytes[g];
+		moved := moved + 1;
+		used[goal[g]] := used[goal[g]] + p.bytes[g];
+		IF p.current[g] IS NOT NULL THEN
+			used[p.current[g]] := used[p.current[g]] - p.bytes[g];
+		END IF;
+		COMMIT;
+		RAISE NOTICE 'moved group "%" from "%" to "%" (% bytes)', names[g], p.source[g], p.target[goal[g]],
+			p.bytes[g]::pg_catalog.int8;
+	END LOOP;
+	COMMIT;
+	RAISE NOTICE 'moved % groups (% bytes), % left over', moved, moved_bytes::pg_catalog.int8,
+		pg_catalog.cardinality(todo);
+END $$;
 COMMENT ON PROCEDURE ecp_place_apply(regclass, name, text, text, text, text, float8) IS 'carry out a placement, one group in each transaction';
+
+-- A rule that cannot be carried out would make every later CREATE TABLE of a partition
+-- fail, so it is checked when it is made.
 
 CREATE FUNCTION ecp_place_rule(parent regclass, prefix text, target name DEFAULT NULL, place name DEFAULT NULL)
 RETURNS void
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	relation pg_class%ROWTYPE;
+BEGIN
+	IF ecp_place_rule.parent IS NULL OR ecp_place_rule.prefix IS NULL THEN
+		RAISE 'parent and prefix must not be null'
+			USING ERRCODE = 'null_value_not_allowed', HINT = 'The empty prefix matches every name.';
+	END IF;
+	PERFORM ecp_storage._ecp_table_refuse_distributed(ecp_place_rule.parent);
+	IF (ecp_place_rule.target IS NULL) = (ecp_place_rule.place IS NULL) THEN
+		RAISE 'either a target or a place must be given'
+			USING ERRCODE = 'invalid_parameter_value',
+				HINT = 'A target is a tablespace; of a place, the best of its targets is taken.';
+	END IF;
+	SELECT * INTO relation FROM pg_class WHERE oid = ecp_place_rule.parent;
+	IF NOT FOUND THEN
+		RAISE 'relation with OID % does not exist', ecp_place_rule.parent::oid USING ERRCODE = 'undefined_table';
+	END IF;
+	IF relation.relkind <> 'p' THEN
+		RAISE '"%" is not a partitioned table', relation.relname USING ERRCODE = 'wrong_object_type';
+	END IF;
+	IF ecp_place_rule.target = 'pg_global' THEN
+		RAISE 'only shared relations can be placed in tablespace "%"', ecp_place_rule.target
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	IF NOT EXISTS (SELECT FROM pg_tablespace WHERE spcname = ecp_place_rule.target) AND ecp_place_rule.place IS NULL THEN
+		RAISE 'tablespace "%" does not exist', ecp_place_rule.target USING ERRCODE = 'undefined_object';
+	END IF;
+	IF ecp_place_rule.target IS NULL AND NOT EXISTS (SELECT FROM ecp_storage.ecp_place_targets AS t
+			WHERE t.place = ecp_place_rule.place AND NOT t.is_server) THEN
+		RAISE 'place "%" has no tablespace among its targets', ecp_place_rule.place
+			USING ERRCODE = 'undefined_object', HINT = 'Add one with ecp_place_target().';
+	END IF;
+	INSERT INTO ecp_storage.ecp_place_rules (parent, prefix, target, place)
+	VALUES (ecp_place_rule.parent, ecp_place_rule.prefix, ecp_place_rule.target, ecp_place_rule.place)
+	ON CONFLICT (parent, prefix) DO UPDATE SET target = excluded.target, place = excluded.place;
+END $$;
 COMMENT ON FUNCTION ecp_place_rule(regclass, text, name, name) IS 'place new partitions whose name begins with the prefix in a tablespace, or on the best target of a place';
+
+-- The rule of a new leaf partition is that of the nearest ancestor with one that
+-- matches, and among those of one ancestor the one with the longest prefix.  The prefix
+-- is compared with the partition's name, and with the rest of it after the ancestor's
+-- name and a "_", so that rules need not repeat that.  A TABLESPACE clause takes
+-- precedence over every rule.
+--
+-- Of a place, online LPT chooses: the target that would be ready first with one more
+-- group, of the mean size of those that have data.
+--
+-- This runs for every role that creates a partition, whatever its rights on the tables
+-- of rules and targets: as the owner, and the caller learns only where the partition
+-- belongs.  It is moved as the caller, which costs nothing, as it is empty.
+
+CREATE FUNCTION ecp_storage._ecp_place_new_tablespace(partition oid)
+RETURNS name
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	rule ecp_storage.ecp_place_rules%ROWTYPE;
+	p record;
+	mean float8;
+BEGIN
+	SELECT r.* INTO rule
+	FROM pg_class AS c JOIN pg_inherits AS i ON i.inhrelid = c.oid JOIN pg_class AS above ON above.oid = i.inhparent,
+		pg_partition_ancestors(c.oid) WITH ORDINALITY AS a(relid, depth)
+		JOIN pg_class AS named ON named.oid = a.relid JOIN ecp_storage.ecp_place_rules AS r ON r.parent = a.relid
+	WHERE c.oid = _ecp_place_new_tablespace.partition AND c.relispartition AND c.relkind = 'r'
+		AND c.reltablespace IN (0, above.reltablespace) AND NOT ecp_storage._ecp_table_distributed(above.oid)
+		AND (starts_with(c.relname, r.prefix) OR starts_with(c.relname, named.relname || '_' || r.prefix))
+	ORDER BY a.depth, length(r.prefix) DESC, r.prefix LIMIT 1;
+	IF rule.place IS NULL THEN
+		RETURN rule.target;
+	END IF;
+	SELECT * INTO p FROM ecp_storage._ecp_place_problem(rule.parent, rule.place, 'bytes');
+	mean := coalesce((SELECT avg(bytes) FROM unnest(p.bytes) AS bytes WHERE bytes > 0), 1);
+	SELECT t.target INTO rule.target
+	FROM (SELECT t.*, (SELECT coalesce(sum(g.bytes), 0) + mean
+				FROM unnest(p.bytes, p.current) AS g(bytes, current) WHERE g.current = t.n) AS used
+			FROM unnest(p.target, p.is_server, p.speed, p.capacity) WITH ORDINALITY
+				AS t(target, is_server, speed, capacity, n)) AS t
+	WHERE NOT t.is_server AND t.used <= t.capacity
+	ORDER BY t.used / t.speed, t.n LIMIT 1;
+	IF NOT FOUND THEN
+		RAISE 'no target of place "%" has room for a new partition', rule.place
+			USING ERRCODE = 'insufficient_resources',
+				DETAIL = format('The mean size of a partition is %s bytes.', round(mean));
+	END IF;
+	RETURN rule.target;
+END $$;
+COMMENT ON FUNCTION ecp_storage._ecp_place_new_tablespace(oid) IS 'the tablespace for a new partition by the rules of ecp_place_rule(), or null';
 
 CREATE FUNCTION ecp_storage.ecp_place_new_partition()
 RETURNS event_trigger
-AS 'MODULE_PATHNAME' LANGUAGE C;
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	relid oid;
+	tablespace name;
+BEGIN
+	FOR relid, tablespace IN
+		SELECT c.objid, ecp_storage._ecp_place_new_tablespace(c.objid)
+		FROM (SELECT DISTINCT objid FROM pg_event_trigger_ddl_commands()
+			WHERE classid = 'pg_class'::regclass AND command_tag = 'CREATE TABLE') AS c
+	LOOP
+		PERFORM ecp_storage._ecp_place_move(relid, tablespace) WHERE tablespace IS NOT NULL;
+	END LOOP;
+END $$;
 COMMENT ON FUNCTION ecp_storage.ecp_place_new_partition() IS 'trigger function that places new partitions by the rules of ecp_place_rule()';
 
 -- The event trigger exists only while there is a rule, however the table of rules
 -- has changed: by ecp_place_rule(), by other statements, or because a dump is
--- restored.  So it costs nothing where nobody has made a rule.
+-- restored.  So it costs nothing where nobody has made a rule.  Of two transactions
+-- that change rules, the second waits for the first, and then decides by what that
+-- has left.
+
+CREATE FUNCTION ecp_storage._ecp_place_trigger_wanted()
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'ecp_place_trigger_wanted' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_storage._ecp_place_trigger_wanted() IS 'whether the event trigger is to be created or dropped; null if neither';
 
 CREATE FUNCTION ecp_storage.ecp_place_rules_changed()
 RETURNS trigger
-AS 'MODULE_PATHNAME' LANGUAGE C;
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	wanted boolean;
+BEGIN
+	-- conflicts with itself, and with nothing that reads or changes rows
+	LOCK TABLE ecp_storage.ecp_place_rules IN SHARE UPDATE EXCLUSIVE MODE;
+	wanted := ecp_storage._ecp_place_trigger_wanted();
+	IF wanted THEN
+		CREATE EVENT TRIGGER ecp_place_new_partition ON ddl_command_end WHEN TAG IN ('CREATE TABLE')
+			EXECUTE FUNCTION ecp_storage.ecp_place_new_partition();
+		COMMENT ON EVENT TRIGGER ecp_place_new_partition IS 'places new partitions by the rules of ecp_place_rule()';
+		ALTER EXTENSION ecp_storage ADD EVENT TRIGGER ecp_place_new_partition;
+	ELSIF NOT wanted THEN
+		ALTER EXTENSION ecp_storage DROP EVENT TRIGGER ecp_place_new_partition;
+		DROP EVENT TRIGGER ecp_place_new_partition;
+	END IF;
+	RETURN NULL;
+END $$;
 COMMENT ON FUNCTION ecp_storage.ecp_place_rules_changed() IS 'trigger function that creates the event trigger with the first rule and drops it with the last';
 REVOKE ALL ON FUNCTION ecp_storage.ecp_place_rules_changed() FROM PUBLIC;
 
@@ -373,10 +908,10 @@ GRANT USAGE ON SCHEMA ecp_models TO PUBLIC;
 
 CREATE FUNCTION ecp_models.ecp_place_assign(weights float8[], speeds float8[], strategy text DEFAULT 'lpt',
 	capacities float8[] DEFAULT NULL, current integer[] DEFAULT NULL,
-	factor float8 DEFAULT 1.05, seed bigint DEFAULT 0)
+	factor float8 DEFAULT 1.05, seed bigint DEFAULT 0, bytes float8[] DEFAULT NULL, names text[] DEFAULT NULL)
 RETURNS integer[]
 AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION ecp_models.ecp_place_assign(float8[], float8[], text, float8[], integer[], float8, bigint) IS 'number of the target that a strategy assigns to each weight';
+COMMENT ON FUNCTION ecp_models.ecp_place_assign(float8[], float8[], text, float8[], integer[], float8, bigint, float8[], text[]) IS 'number of the target that a strategy assigns to each weight; bytes, if they are not the weights, count against capacities, and names are for messages';
 
 CREATE FUNCTION ecp_models.ecp_place_makespan(weights float8[], speeds float8[], targets integer[])
 RETURNS float8

@@ -204,7 +204,7 @@ my %arguments = (
 	'ecp_misassigned(regclass, integer)' => "$ecp, 10",
 	'ecp_page_items(regclass, bigint)' => "$ecp, 2::bigint",
 	'ecp_memory_bench(double precision)' => '0.005::float8',
-	'ecp_place_assign(double precision[], double precision[], text, double precision[], integer[], double precision, bigint)'
+	'ecp_place_assign(double precision[], double precision[], text, double precision[], integer[], double precision, bigint, double precision[], text[])'
 	  => "'{3,2,1}'::float8[], '{1,1}'::float8[], 'lpt'::text",
 	'ecp_place_bound(double precision[], double precision[])' =>
 	  "'{3,2,1}'::float8[], '{1,1}'::float8[]",
@@ -219,6 +219,18 @@ my %arguments = (
 	  "$land, 'a'::text, 'trapped'::name, NULL::name",
 	'ecp_place_target(name, name, double precision, text)' =>
 	  "'q'::name, 'trapped'::name, 100::float8, '1GB'::text",
+	'_ecp_place_free_bytes(oid)' => '1663::oid',
+	'_ecp_place_groups(oid)' => "$land\::oid",
+	'_ecp_place_move(oid, name)' => "$land\::oid, 'trapped'::name",
+	'_ecp_place_new_tablespace(oid)' => "$land\::oid",
+	'_ecp_place_problem(oid, name, text)' =>
+	  "$land\::oid, 'p'::name, 'scans'::text",
+	'_ecp_place_room(name)' => "'trapped'::name",
+	'_ecp_place_script(oid, oid, text, name, boolean)' =>
+	  "$land\::oid, 'trap.land_1'::regclass::oid, 'DEFAULT'::text, 'trapped'::name, true",
+	'_ecp_place_targets(name)' => "'p'::name",
+	'_ecp_table_distributed(oid)' => "$land\::oid",
+	'_ecp_table_refuse_distributed(oid)' => "$land\::oid",
 	'ecp_plan_build(regclass, name, name[], double precision, double precision, integer, double precision, double precision)'
 	  => "'trap.items'::regclass, 'v'::name, '{trapped}'::name[]",
 	'ecp_progress_get()' => '',
@@ -331,7 +343,7 @@ sub call_all
 	foreach my $i (0 .. $#calls)
 	{
 		my ($ret, undef, $stderr) = $node->psql('hostile',
-			"BEGIN; SET search_path = pg_catalog; SELECT * FROM calls.c$i; ROLLBACK"
+			"BEGIN; SET search_path = trap, pg_catalog; SELECT * FROM calls.c$i; ROLLBACK"
 		);
 
 		$failures .= "$calls[$i]: $stderr\n" if $ret != 0;
@@ -463,7 +475,7 @@ is(planted_calls(), $before + 1, 'and it is seen');
 is(call_all(), '', 'all calls still work');
 is( $node->psql(
 		'hostile',
-		"SET search_path = pg_catalog;
+		"SET search_path = trap, pg_catalog;
 		SELECT trap.ecp_place_rule('trap.land'::regclass, 'b'::text, NULL::name, 'p'::name);
 		CREATE TABLE trap.land_2 PARTITION OF trap.land FOR VALUES IN (2);
 		CREATE TABLE trap.land_b PARTITION OF trap.land FOR VALUES IN (3);

@@ -116,7 +116,7 @@ SKIP:
 	  foreach
 	  qw(ecp_sql_relname ecp_sql_execute ecp_model_choose_policy ecp_model_tempfiles
 	  ecp_device_profile_read ecp_dsm_initialize ecp_wait_event ecp_user_array_float8
-	  ecp_job_run ecp_place_lpt);
+	  ecp_job_run ecp_placement_solve);
 	close $fh;
 	skip 'no compiler',
 	  1

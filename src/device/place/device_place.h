@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * device_place.h
- *	  The placement problem of a partitioned table, read from the catalogs.
+ *	  Which storage target each group of relations should live on.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,23 +10,39 @@
 
 #include "postgres.h"
 
-#include "fmgr.h"
-
-#include "device/place/device_placement.h"
-
-typedef struct EcpPlaceProblem
+/*
+ * A group is what must stay together: a partition, its indexes and its TOAST
+ * table.  "bytes" counts against a target's capacity, "weight" against its
+ * speed; they are the same unless hot groups are to weigh more.
+ */
+typedef struct EcpPlaceGroup
 {
-	EcpPlacement placement;
-	Oid			parent;
-	Oid		   *relid;			/* per group: the leaf partition */
-	char	  **from;			/* per group: the tablespace it is in */
-	char	  **bound;			/* per group: its partition bound, or NULL */
-	bool	   *split;			/* per group: an index is elsewhere */
-	bool	   *is_server;		/* per target: a foreign server, plan only */
-} EcpPlaceProblem;
+	const char *name;			/* for messages; may be NULL */
+	double		bytes;
+	double		weight;
+	int			current;		/* index of the target it is on, or -1 */
+	int			target;			/* result: index of a target */
+} EcpPlaceGroup;
 
-extern EcpPlaceProblem *ecp_place_load(Oid parent,
-									   const char *place,
-									   const char *weight);
+typedef struct EcpPlaceTarget
+{
+	double		speed;			/* weight per second */
+	double		capacity;		/* bytes; infinity if there is no limit */
+} EcpPlaceTarget;
+
+typedef struct EcpPlacement
+{
+	int			ngroups;
+	EcpPlaceGroup *groups;
+	int			ntargets;
+	EcpPlaceTarget *targets;
+} EcpPlacement;
+
+extern void ecp_placement_check(const EcpPlacement *p);
+extern void ecp_placement_solve(EcpPlacement *p, const char *strategy,
+								double factor, uint64 seed);
+extern void ecp_placement_rename(EcpPlacement *p);
+extern double ecp_placement_makespan(const EcpPlacement *p);
+extern double ecp_placement_lower_bound(const EcpPlacement *p);
 
 #endif							/* ECP_DEVICE_PLACE_H */

@@ -33,8 +33,7 @@
  * few groups the result is then improved by a search that finds the fewest
  * bytes, unless it exceeds its budget.
  *
- * Nothing here reads a table: device_place.c fills the arrays and
- * device_place_apply.c carries plans out.
+ * Nothing here reads a table: PL/pgSQL fills the arrays and carries plans out.
  *
  *-------------------------------------------------------------------------
  */
@@ -46,13 +45,16 @@
 #include "miscadmin.h"
 
 #include "base/compat.h"
-#include "device/place/device_placement.h"
+#include "device/place/device_place.h"
+
+/* Groups up to which an exact search, which is exponential, is allowed. */
+#define PLACE_OPTIMAL_MAX	16
 
 /* Depths of cut that a rebalance tries. */
-#define ECP_PLACE_CUTS	20
+#define PLACE_CUTS	20
 
 /* Partial placements that it searches for one that moves less. */
-#define ECP_PLACE_SEARCH_MAX	200000
+#define PLACE_SEARCH_MAX	200000
 
 /* Load of each target so far. */
 typedef struct PlaceState
@@ -60,40 +62,6 @@ typedef struct PlaceState
 	double	   *load;			/* seconds */
 	double	   *used;			/* bytes */
 } PlaceState;
-
-static const struct
-{
-	const char *name;
-	EcpPlaceStrategy strategy;
-}			place_strategies[] =
-
-{
-	{"lpt", ECP_PLACE_LPT},
-	{"online", ECP_PLACE_ONLINE},
-	{"rebalance", ECP_PLACE_REBALANCE},
-	{"random", ECP_PLACE_RANDOM},
-	{"optimal", ECP_PLACE_OPTIMAL},
-	{"current", ECP_PLACE_CURRENT},
-};
-
-/*
- * ecp_placement_strategy
- *		The strategy with this name; an error if there is none.
- */
-EcpPlaceStrategy
-ecp_placement_strategy(const char *name)
-{
-	for (int i = 0; i < lengthof(place_strategies); i++)
-	{
-		if (strcmp(place_strategies[i].name, name) == 0)
-			return place_strategies[i].strategy;
-	}
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unrecognized placement strategy \"%s\"", name),
-			 errhint("Valid strategies are \"lpt\", \"online\", \"rebalance\", \"random\", \"optimal\" and \"current\".")));
-	return ECP_PLACE_LPT;		/* keep compiler quiet */
-}
 
 /*
  * ecp_placement_check
@@ -144,6 +112,18 @@ place_state_add(PlaceState *state, const EcpPlacement *p, int g, int t)
 	state->used[t] += p->groups[g].bytes;
 }
 
+/* The state that the targets of the groups make. */
+static void
+place_state_placed(PlaceState *state, const EcpPlacement *p)
+{
+	place_state_init(state, p);
+	for (int g = 0; g < p->ngroups; g++)
+	{
+		if (p->groups[g].target >= 0)
+			place_state_add(state, p, g, p->groups[g].target);
+	}
+}
+
 static void
 place_state_remove(PlaceState *state, const EcpPlacement *p, int g, int t)
 {
@@ -161,48 +141,29 @@ place_fits(const PlaceState *state, const EcpPlacement *p, double bytes,
 }
 
 /*
- * The target on which a group of these bytes and this weight would be ready
- * first, or -1 if it fits on none.
+ * The target on which a group would be ready first, or, by best fit, the one that
+ * it fills best; -1 if it fits on none.
  */
 static int
-place_argmin(const PlaceState *state, const EcpPlacement *p,
-			 double bytes, double weight)
+place_choose(const PlaceState *state, const EcpPlacement *p,
+			 const EcpPlaceGroup *group, bool best_fit)
 {
 	int			best = -1;
-	double		best_time = 0;
+	double		least = 0;
 
 	Assert(p->ntargets > 0);
 	for (int t = 0; t < p->ntargets; t++)
 	{
-		double		time;
+		const EcpPlaceTarget *target = &p->targets[t];
+		double		value = best_fit ?
+			target->capacity - state->used[t] - group->bytes :
+			state->load[t] + group->weight / target->speed;
 
-		if (!place_fits(state, p, bytes, t))
-			continue;
-		time = state->load[t] + weight / p->targets[t].speed;
-		if (best < 0 || time < best_time)
+		if (place_fits(state, p, group->bytes, t) &&
+			(best < 0 || value < least))
 		{
 			best = t;
-			best_time = time;
-		}
-	}
-	return best;
-}
-
-/* The target that the group fills best, or -1. */
-static int
-place_best_fit(const PlaceState *state, const EcpPlacement *p, double bytes)
-{
-	int			best = -1;
-	double		best_left = 0;
-
-	for (int t = 0; t < p->ntargets; t++)
-	{
-		double		left = p->targets[t].capacity - state->used[t] - bytes;
-
-		if (left >= 0 && (best < 0 || left < best_left))
-		{
-			best = t;
-			best_left = left;
+			least = value;
 		}
 	}
 	return best;
@@ -228,28 +189,33 @@ place_no_room(const EcpPlacement *p, int g)
 			 errhint("Add a target or raise a capacity.")));
 }
 
+/* The larger one first, of equal ones the one with the lower number. */
+static int
+place_compare(double a, double b, int ga, int gb)
+{
+	if (a != b)
+		return a > b ? -1 : 1;
+	return ga < gb ? -1 : 1;
+}
+
 static int
 place_compare_weight(const void *a, const void *b, void *arg)
 {
-	const EcpPlacement *p = arg;
+	const EcpPlaceGroup *groups = ((const EcpPlacement *) arg)->groups;
 	int			ga = *(const int *) a;
 	int			gb = *(const int *) b;
 
-	if (p->groups[ga].weight != p->groups[gb].weight)
-		return p->groups[ga].weight > p->groups[gb].weight ? -1 : 1;
-	return ga < gb ? -1 : 1;
+	return place_compare(groups[ga].weight, groups[gb].weight, ga, gb);
 }
 
 static int
 place_compare_bytes(const void *a, const void *b, void *arg)
 {
-	const EcpPlacement *p = arg;
+	const EcpPlaceGroup *groups = ((const EcpPlacement *) arg)->groups;
 	int			ga = *(const int *) a;
 	int			gb = *(const int *) b;
 
-	if (p->groups[ga].bytes != p->groups[gb].bytes)
-		return p->groups[ga].bytes > p->groups[gb].bytes ? -1 : 1;
-	return ga < gb ? -1 : 1;
+	return place_compare(groups[ga].bytes, groups[gb].bytes, ga, gb);
 }
 
 /* The numbers of the groups that have no target, in the order wanted. */
@@ -286,13 +252,9 @@ place_rest(EcpPlacement *p, PlaceState *state, qsort_arg_comparator compare,
 	for (int i = 0; i < norder && left_over < 0; i++)
 	{
 		EcpPlaceGroup *group = &p->groups[order[i]];
-		int			t;
+		int			t = place_choose(state, p, group, best_fit);
 
 		CHECK_FOR_INTERRUPTS();
-		if (best_fit)
-			t = place_best_fit(state, p, group->bytes);
-		else
-			t = place_argmin(state, p, group->bytes, group->weight);
 		if (t < 0)
 			left_over = order[i];
 		else
@@ -325,10 +287,18 @@ place_lpt(EcpPlacement *p)
 		else
 			left_over = place_rest(p, &state, place_compare_bytes, true);
 		if (left_over < 0)
-			return;
+			break;
 		if (attempt > 0)
 			place_no_room(p, left_over);
 	}
+	ecp_placement_rename(p);
+}
+
+static void
+place_current(EcpPlacement *p)
+{
+	for (int g = 0; g < p->ngroups; g++)
+		p->groups[g].target = p->groups[g].current;
 }
 
 /* Groups that are placed stay; the others are placed in the array's order. */
@@ -338,13 +308,8 @@ place_online(EcpPlacement *p)
 	PlaceState	state;
 	int			left_over;
 
-	place_state_init(&state, p);
-	for (int g = 0; g < p->ngroups; g++)
-	{
-		p->groups[g].target = p->groups[g].current;
-		if (p->groups[g].target >= 0)
-			place_state_add(&state, p, g, p->groups[g].target);
-	}
+	place_current(p);
+	place_state_placed(&state, p);
 	left_over = place_rest(p, &state, NULL, false);
 	if (left_over >= 0)
 		place_no_room(p, left_over);
@@ -378,74 +343,98 @@ place_random(EcpPlacement *p, uint64 seed)
 	}
 }
 
+/* A search through all placements for one that costs less than "best_cost". */
+typedef struct PlaceSearch
+{
+	EcpPlacement *p;
+	PlaceState	state;
+	int		   *order;			/* groups, the largest first */
+	bool		moves;			/* cost: bytes moved; otherwise the makespan */
+	double		limit;			/* no target may take longer */
+	int64		budget;			/* partial placements still to look at */
+	int		   *best;			/* target of each group */
+	double		best_cost;
+} PlaceSearch;
+
 /*
- * Depth-first search over the groups in decreasing order, cut where a target
- * already takes as long as in the best complete placement.
+ * Depth-first search over the groups, cut where a partial placement costs as
+ * much as the best complete one.  A group that may stay is first tried where
+ * it is, which costs nothing.
  */
 static void
-place_optimal_search(EcpPlacement *p, PlaceState *state, const int *order,
-					 int depth, int *best, double *best_time)
+place_search(PlaceSearch *search, int depth, double cost)
 {
-	const EcpPlaceGroup *group;
+	EcpPlacement *p = search->p;
+	PlaceState *state = &search->state;
+	EcpPlaceGroup *group;
+	int			g;
+	int			home;
 
 	Assert(depth >= 0 && depth <= p->ngroups);
+	if (search->budget-- <= 0 || cost >= search->best_cost)
+		return;
 	CHECK_FOR_INTERRUPTS();
 	if (depth == p->ngroups)
 	{
-		double		time = 0;
-
-		for (int t = 0; t < p->ntargets; t++)
-			time = Max(time, state->load[t]);
-		if (time < *best_time)
-		{
-			*best_time = time;
-			for (int g = 0; g < p->ngroups; g++)
-				best[g] = p->groups[g].target;
-		}
+		search->best_cost = cost;
+		for (g = 0; g < p->ngroups; g++)
+			search->best[g] = p->groups[g].target;
 		return;
 	}
 
-	group = &p->groups[order[depth]];
-	for (int t = 0; t < p->ntargets; t++)
+	g = search->order[depth];
+	group = &p->groups[g];
+	home = search->moves ? group->current : -1;
+	for (int i = home < 0 ? 0 : -1; i < p->ntargets; i++)
 	{
-		if (!place_fits(state, p, group->bytes, t) ||
-			state->load[t] + group->weight / p->targets[t].speed >= *best_time)
+		int			t = i < 0 ? home : i;
+		double		time = state->load[t] + group->weight / p->targets[t].speed;
+
+		if (i == home || time > search->limit ||
+			!place_fits(state, p, group->bytes, t))
 			continue;
-		p->groups[order[depth]].target = t;
-		place_state_add(state, p, order[depth], t);
-		place_optimal_search(p, state, order, depth + 1, best, best_time);
-		place_state_remove(state, p, order[depth], t);
+		group->target = t;
+		place_state_add(state, p, g, t);
+		place_search(search, depth + 1, !search->moves ? Max(cost, time) :
+					 t == home ? cost : cost + group->bytes);
+		place_state_remove(state, p, g, t);
 	}
+}
+
+/* Search, with search->best as the best so far, and take what is found. */
+static void
+place_search_all(PlaceSearch *search, qsort_arg_comparator compare)
+{
+	EcpPlacement *p = search->p;
+	int			norder;
+
+	place_state_init(&search->state, p);
+	for (int g = 0; g < p->ngroups; g++)
+		p->groups[g].target = -1;
+	search->order = place_order(p, &norder, compare);
+	place_search(search, 0, 0);
+	for (int g = 0; g < p->ngroups; g++)
+		p->groups[g].target = search->best[g];
 }
 
 static void
 place_optimal(EcpPlacement *p)
 {
-	PlaceState	state;
-	int			norder;
-	int		   *order;
-	int		   *best;
-	double		best_time = INFINITY;
+	PlaceSearch search = {.p = p,.limit = INFINITY,.budget = PG_INT64_MAX,.best_cost = INFINITY};
 
-	if (p->ngroups > ECP_PLACE_OPTIMAL_MAX)
+	if (p->ngroups > PLACE_OPTIMAL_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("cannot search for the optimum of %d groups",
 						p->ngroups),
 				 errdetail("The exact search is for at most %d groups.",
-						   ECP_PLACE_OPTIMAL_MAX),
+						   PLACE_OPTIMAL_MAX),
 				 errhint("Use the strategy \"lpt\".")));
-
-	place_state_init(&state, p);
-	for (int g = 0; g < p->ngroups; g++)
-		p->groups[g].target = -1;
-	order = place_order(p, &norder, place_compare_weight);
-	best = palloc_array(int, Max(p->ngroups, 1));
-	place_optimal_search(p, &state, order, 0, best, &best_time);
-	if (p->ngroups > 0 && isinf(best_time))
-		place_no_room(p, order[0]);
-	for (int g = 0; g < p->ngroups; g++)
-		p->groups[g].target = best[g];
+	search.best = palloc0_array(int, Max(p->ngroups, 1));
+	place_search_all(&search, place_compare_weight);
+	if (p->ngroups > 0 && isinf(search.best_cost))
+		place_no_room(p, search.order[0]);
+	ecp_placement_rename(p);
 }
 
 /*
@@ -492,13 +481,8 @@ place_rebalance_at(EcpPlacement *p, double peel, double limit)
 	int		   *order;
 
 	Assert(peel <= limit);
-	place_state_init(&state, p);
-	for (int g = 0; g < p->ngroups; g++)
-	{
-		p->groups[g].target = p->groups[g].current;
-		if (p->groups[g].current >= 0)
-			place_state_add(&state, p, g, p->groups[g].current);
-	}
+	place_current(p);
+	place_state_placed(&state, p);
 	for (int t = 0; t < p->ntargets; t++)
 	{
 		/* only an overloaded target has to give */
@@ -546,81 +530,38 @@ place_rebalance_at(EcpPlacement *p, double peel, double limit)
 	return true;
 }
 
-/* Do the capacities allow everything to stay where it is? */
-static bool
-place_may_stay(const EcpPlacement *p)
+static double
+place_moved_bytes(const EcpPlacement *p)
 {
-	double	   *used = palloc0_array(double, p->ntargets);
-	bool		result = true;
+	double		moved = 0;
 
 	for (int g = 0; g < p->ngroups; g++)
 	{
+		if (p->groups[g].target != p->groups[g].current)
+			moved += p->groups[g].bytes;
+	}
+	return moved;
+}
+
+/* Let everything stay where it is, if the capacities allow that. */
+static bool
+place_stay(EcpPlacement *p)
+{
+	PlaceState	state;
+
+	place_current(p);
+	place_state_placed(&state, p);
+	for (int g = 0; g < p->ngroups; g++)
+	{
 		if (p->groups[g].current < 0)
-			result = false;
-		else
-			used[p->groups[g].current] += p->groups[g].bytes;
+			return false;
 	}
 	for (int t = 0; t < p->ntargets; t++)
 	{
-		if (used[t] > p->targets[t].capacity)
-			result = false;
+		if (!place_fits(&state, p, 0, t))
+			return false;
 	}
-	pfree(used);
-	return result;
-}
-
-/* A search for the rebalancing that moves the fewest bytes. */
-typedef struct PlaceSearch
-{
-	EcpPlacement *p;
-	PlaceState	state;
-	int		   *order;			/* groups, the largest first */
-	double		limit;			/* no target may take longer */
-	int			budget;			/* partial placements still to look at */
-	int		   *best;
-	double		best_moved;
-} PlaceSearch;
-
-/*
- * Depth-first search over the groups, each on its current target first, which
- * costs nothing; cut where as much is moved as in the best complete placement.
- */
-static void
-place_rebalance_search(PlaceSearch *search, int depth, double moved)
-{
-	EcpPlacement *p = search->p;
-	EcpPlaceGroup *group;
-	int			g;
-
-	Assert(depth >= 0 && depth <= p->ngroups);
-	if (search->budget-- <= 0 || moved >= search->best_moved)
-		return;
-	CHECK_FOR_INTERRUPTS();
-	if (depth == p->ngroups)
-	{
-		search->best_moved = moved;
-		for (g = 0; g < p->ngroups; g++)
-			search->best[g] = p->groups[g].target;
-		return;
-	}
-
-	g = search->order[depth];
-	group = &p->groups[g];
-	for (int i = -1; i < p->ntargets; i++)
-	{
-		int			t = i < 0 ? group->current : i;
-
-		if (t < 0 || (i >= 0 && i == group->current) ||
-			!place_fits(&search->state, p, group->bytes, t) ||
-			search->state.load[t] + group->weight / p->targets[t].speed >
-			search->limit)
-			continue;
-		group->target = t;
-		place_state_add(&search->state, p, g, t);
-		place_rebalance_search(search, depth + 1,
-							   moved + (i < 0 ? 0 : group->bytes));
-		place_state_remove(&search->state, p, g, t);
-	}
+	return true;
 }
 
 /*
@@ -648,34 +589,29 @@ place_rebalance(EcpPlacement *p, double factor)
 				 errmsg("\"factor\" must be positive and finite"),
 				 errhint("It is how many times the lower bound a rebalancing may take.")));
 
-	for (int cut = -1; cut <= ECP_PLACE_CUTS; cut++)
+	for (int cut = -1; cut <= PLACE_CUTS; cut++)
 	{
 		double		time;
 		double		moved;
 
 		if (cut == -1)
 		{
-			if (!place_may_stay(p))
+			if (!place_stay(p))
 				continue;
-			for (int g = 0; g < p->ngroups; g++)
-				p->groups[g].target = p->groups[g].current;
 		}
-		else if (cut < ECP_PLACE_CUTS)
+		else if (cut < PLACE_CUTS)
 		{
-			if (!place_rebalance_at(p, limit * (1 - (double) cut / ECP_PLACE_CUTS),
+			if (!place_rebalance_at(p, limit * (1 - (double) cut / PLACE_CUTS),
 									limit))
 				continue;
 		}
 		else if (!isinf(best_time) && best_time <= limit)
 			break;
 		else
-		{
 			place_lpt(p);
-			ecp_placement_rename(p);
-		}
 
 		time = ecp_placement_makespan(p);
-		moved = ecp_placement_moved_bytes(p);
+		moved = place_moved_bytes(p);
 		if ((time <= limit && best_time <= limit) ? moved < best_moved :
 			time < best_time)
 		{
@@ -686,19 +622,13 @@ place_rebalance(EcpPlacement *p, double factor)
 		}
 	}
 
-	if (p->ngroups <= ECP_PLACE_OPTIMAL_MAX &&
+	if (p->ngroups <= PLACE_OPTIMAL_MAX &&
 		(best_time > limit || best_moved > 0))
 	{
-		PlaceSearch search = {.p = p,.limit = limit,.best = best};
-		int			norder;
+		PlaceSearch search = {.p = p,.moves = true,.limit = limit,.best = best,.budget = PLACE_SEARCH_MAX};
 
-		place_state_init(&search.state, p);
-		for (int g = 0; g < p->ngroups; g++)
-			p->groups[g].target = -1;
-		search.order = place_order(p, &norder, place_compare_bytes);
-		search.budget = ECP_PLACE_SEARCH_MAX;
-		search.best_moved = best_time <= limit ? best_moved : INFINITY;
-		place_rebalance_search(&search, 0, 0);
+		search.best_cost = best_time <= limit ? best_moved : INFINITY;
+		place_search_all(&search, place_compare_bytes);
 	}
 	for (int g = 0; g < p->ngroups; g++)
 		p->groups[g].target = best[g];
@@ -707,65 +637,36 @@ place_rebalance(EcpPlacement *p, double factor)
 
 /*
  * ecp_placement_solve
- *		Fill in the target of every group.
+ *		Fill in the target of every group by the strategy of this name.
  *
- * Raises an error if the capacities cannot be kept.  ECP_PLACE_CURRENT leaves
- * groups that are on no target at -1.
+ * Raises an error if the capacities cannot be kept.  "current" leaves groups that
+ * are on no target at -1.
  */
 void
-ecp_placement_solve(EcpPlacement *p, EcpPlaceStrategy strategy,
-					double factor, uint64 seed)
+ecp_placement_solve(EcpPlacement *p, const char *strategy, double factor,
+					uint64 seed)
 {
 	if (p->ntargets < 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a placement needs at least one target")));
-	switch (strategy)
-	{
-		case ECP_PLACE_LPT:
-			place_lpt(p);
-			ecp_placement_rename(p);
-			break;
-		case ECP_PLACE_ONLINE:
-			place_online(p);
-			break;
-		case ECP_PLACE_REBALANCE:
-			place_rebalance(p, factor);
-			break;
-		case ECP_PLACE_RANDOM:
-			place_random(p, seed);
-			break;
-		case ECP_PLACE_OPTIMAL:
-			place_optimal(p);
-			ecp_placement_rename(p);
-			break;
-		case ECP_PLACE_CURRENT:
-			for (int g = 0; g < p->ngroups; g++)
-				p->groups[g].target = p->groups[g].current;
-			break;
-	}
-}
-
-/*
- * ecp_placement_online_target
- *		Where one more group should go, given where the others are now.
- *
- * Returns the index of a target, or -1 if the group fits on none.
- */
-int
-ecp_placement_online_target(const EcpPlacement *p, double bytes,
-							double weight)
-{
-	PlaceState	state;
-
-	Assert(bytes >= 0 && weight >= 0);
-	place_state_init(&state, p);
-	for (int g = 0; g < p->ngroups; g++)
-	{
-		if (p->groups[g].current >= 0)
-			place_state_add(&state, p, g, p->groups[g].current);
-	}
-	return place_argmin(&state, p, bytes, weight);
+	if (strcmp(strategy, "lpt") == 0)
+		place_lpt(p);
+	else if (strcmp(strategy, "online") == 0)
+		place_online(p);
+	else if (strcmp(strategy, "rebalance") == 0)
+		place_rebalance(p, factor);
+	else if (strcmp(strategy, "random") == 0)
+		place_random(p, seed);
+	else if (strcmp(strategy, "optimal") == 0)
+		place_optimal(p);
+	else if (strcmp(strategy, "current") == 0)
+		place_current(p);
+	else
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unrecognized placement strategy \"%s\"", strategy),
+				 errhint("Valid strategies are \"lpt\", \"online\", \"rebalance\", \"random\", \"optimal\" and \"current\".")));
 }
 
 /*
@@ -780,12 +681,7 @@ ecp_placement_makespan(const EcpPlacement *p)
 	PlaceState	state;
 	double		time = 0;
 
-	place_state_init(&state, p);
-	for (int g = 0; g < p->ngroups; g++)
-	{
-		if (p->groups[g].target >= 0)
-			place_state_add(&state, p, g, p->groups[g].target);
-	}
+	place_state_placed(&state, p);
 	for (int t = 0; t < p->ntargets; t++)
 		time = Max(time, state.load[t]);
 	return time;
@@ -840,48 +736,4 @@ ecp_placement_lower_bound(const EcpPlacement *p)
 	pfree(weights);
 	pfree(speeds);
 	return bound;
-}
-
-/*
- * ecp_placement_guarantee
- *		LPT's makespan is at most this many times the optimum.
- *
- * 4/3 - 1/(3m) on m equal targets, 2m/(m+1) on targets of different speed.
- * A capacity that could bind voids both: the result is then infinity.
- */
-double
-ecp_placement_guarantee(const EcpPlacement *p)
-{
-	double		m = p->ntargets;
-	double		bytes = 0;
-	bool		identical = true;
-
-	Assert(p->ntargets > 0);
-	for (int g = 0; g < p->ngroups; g++)
-		bytes += p->groups[g].bytes;
-	for (int t = 0; t < p->ntargets; t++)
-	{
-		if (p->targets[t].capacity < bytes)
-			return INFINITY;
-		if (p->targets[t].speed != p->targets[0].speed)
-			identical = false;
-	}
-	return identical ? 4.0 / 3.0 - 1.0 / (3.0 * m) : 2.0 * m / (m + 1.0);
-}
-
-/*
- * ecp_placement_moved_bytes
- *		Bytes of the groups whose target is not where they are.
- */
-double
-ecp_placement_moved_bytes(const EcpPlacement *p)
-{
-	double		moved = 0;
-
-	for (int g = 0; g < p->ngroups; g++)
-	{
-		if (p->groups[g].target != p->groups[g].current)
-			moved += p->groups[g].bytes;
-	}
-	return moved;
 }

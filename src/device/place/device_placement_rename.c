@@ -18,7 +18,7 @@
 #include "storage/shmem.h"
 
 #include "base/compat.h"
-#include "device/place/device_placement.h"
+#include "device/place/device_place.h"
 
 /* Equal targets; memory grows with the square of their number. */
 #define RENAME_TARGETS_MAX	4096
@@ -100,18 +100,6 @@ rename_assign(int n, const double *benefit, int *row_of)
 		row_of[j - 1] = match[j] - 1;
 }
 
-/* Is any group on a target? */
-static bool
-rename_has_current(const EcpPlacement *p)
-{
-	for (int g = 0; g < p->ngroups; g++)
-	{
-		if (p->groups[g].current >= 0)
-			return true;
-	}
-	return false;
-}
-
 /*
  * Rename n equal targets, the members; member_no[t] is the number of target t
  * among them, or -1.
@@ -160,25 +148,22 @@ rename_equal(const EcpPlacement *p, const int *members,
 void
 ecp_placement_rename(EcpPlacement *p)
 {
-	int		   *rename;
-	bool	   *done;
-	int		   *members;
-	int		   *member_no;
+	int		   *rename = palloc_array(int, p->ntargets);
+	bool	   *done = palloc0_array(bool, p->ntargets);
+	int		   *members = palloc_array(int, p->ntargets);
+	int		   *member_no = palloc_array(int, p->ntargets);
+	bool		placed = false;
 
 	for (int g = 0; g < p->ngroups; g++)
+	{
 		Assert(p->groups[g].target >= 0 && p->groups[g].target < p->ntargets);
-
-	/* nothing to keep */
-	if (!rename_has_current(p))
-		return;
-	rename = palloc_array(int, p->ntargets);
-	done = palloc0_array(bool, p->ntargets);
-	members = palloc_array(int, p->ntargets);
-	member_no = palloc_array(int, p->ntargets);
+		placed = placed || p->groups[g].current >= 0;
+	}
 	for (int t = 0; t < p->ntargets; t++)
 		rename[t] = t;
 
-	for (int t = 0; t < p->ntargets; t++)
+	/* where no group is on a target there is nothing to keep */
+	for (int t = 0; placed && t < p->ntargets; t++)
 	{
 		int			n = 0;
 
