@@ -50,8 +50,6 @@ SET client_min_messages = error;
 SELECT count(*) > 0 AS again FROM ecp_calibrate('ecp_profile', file_bytes => 16777216, seconds => 0.5, block_bytes => '{4096,65536}', workers => '{1}');
 SET client_min_messages = warning;
 SELECT count(*) FROM ecp_storage.ecp_device;
--- no calibration is running now
-SELECT count(*) FROM ecp_progress;
 -- no file is left
 SELECT count(*) FROM pg_ls_tmpdir((SELECT oid FROM pg_tablespace WHERE spcname = 'ecp_profile'));
 

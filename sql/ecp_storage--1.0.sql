@@ -713,20 +713,6 @@ AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION ecp_calibrate(name, bigint, float8, bigint, integer[], integer[], boolean) IS 'measure a tablespace and store its profile in ecp_storage.ecp_device';
 REVOKE ALL ON FUNCTION ecp_calibrate(name, bigint, float8, bigint, integer[], integer[], boolean) FROM PUBLIC;
 
-CREATE FUNCTION ecp_progress_get(OUT pid integer, OUT datid oid, OUT command text,
-	OUT tablespace name, OUT phase text, OUT steps_done bigint, OUT steps_total bigint,
-	OUT written_bytes bigint)
-RETURNS SETOF record
-AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED ROWS 10;
-COMMENT ON FUNCTION ecp_progress_get() IS 'progress of ecp_calibrate() in each backend; used by the view ecp_progress';
-
-CREATE VIEW ecp_progress AS
-	SELECT p.pid, p.datid, d.datname, p.command, p.tablespace, p.phase, p.steps_done, p.steps_total, p.written_bytes
-	FROM ecp_progress_get() AS p
-		LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) p.datid;
-COMMENT ON VIEW ecp_progress IS 'progress of ecp_calibrate() in all sessions';
-GRANT SELECT ON ecp_progress TO PUBLIC;
-
 CREATE FUNCTION _ecp_processors() RETURNS integer
 AS 'MODULE_PATHNAME', 'ecp_processors' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION _ecp_processors() IS 'number of processors of the server';

@@ -117,13 +117,6 @@
 #define ecp_table_fetch_begin(heap) table_index_fetch_begin(heap)
 #endif
 
-/* 16: the status of the n-th backend, from 1, by another name */
-#if PG_VERSION_NUM >= 160000
-#define ecp_backend_status(n)		pgstat_get_local_beentry_by_index(n)
-#else
-#define ecp_backend_status(n)		pgstat_fetch_stat_local_beentry(n)
-#endif
-
 /* 18: the direction of a sort key is a comparison, not a strategy of btree */
 #if PG_VERSION_NUM >= 180000
 #define ecp_pathkey_is_ascending(key)	((key)->pk_cmptype == COMPARE_LT)

@@ -31,7 +31,7 @@ FROM unnest(ARRAY['ecp_index_check(''private_v'')',
 	'ecp_models.ecp_stream_bench_files(''{pg_default}'', ''{1}'')', 'ecp_stream_bench(''private'', ''{1}'')',
 	'ecp_read_window(''private_frames'', 1, ''epoch'', 0, 0, 1, 1, 1, 1)']) AS call;
 SELECT lives_ok('SELECT * FROM ' || name, name || ' can be read')
-FROM unnest(ARRAY['ecp_storage.ecp_device', 'ecp_progress', 'ecp_storage.ecp_place_targets', 'ecp_storage.ecp_place_rules']) AS name;
+FROM unnest(ARRAY['ecp_storage.ecp_device', 'ecp_storage.ecp_place_targets', 'ecp_storage.ecp_place_rules']) AS name;
 SELECT throws_ok('DELETE FROM ' || name, '42501', NULL, name || ' cannot be changed')
 FROM unnest(ARRAY['ecp_storage.ecp_device', 'ecp_storage.ecp_place_targets', 'ecp_storage.ecp_place_rules']) AS name;
 RESET ROLE;

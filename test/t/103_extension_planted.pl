@@ -233,7 +233,6 @@ my %arguments = (
 	'_ecp_table_refuse_distributed(oid)' => "$land\::oid",
 	'ecp_plan_build(regclass, name, name[], double precision, double precision, integer, double precision, double precision)'
 	  => "'trap.items'::regclass, 'v'::name, '{trapped}'::name[]",
-	'ecp_progress_get()' => '',
 	'ecp_read_window(regclass, integer, timestamp with time zone, integer, integer, integer, integer, integer, integer, integer, integer, integer, integer)'
 	  => "'trap.frames'::regclass, 1, 'epoch'::timestamptz, 0, 0, 16, 16, 8, 8, 1, 1",
 	'ecp_recall(regclass, integer, integer[], integer, integer, text, boolean)'
@@ -303,7 +302,7 @@ foreach my $i (0 .. $#calls)
 		  . " FROM $calls[$i]");
 }
 
-# the operators, with operands of their types, and the views; a name may have |
+# the operators, with operands of their types; a name may have |
 my @operators = map { [ split /\|/, $_, 3 ] } split /\n/, answer(
 	q(SELECT o.oprleft::regtype, o.oprright::regtype, o.oprname FROM pg_operator o
 	WHERE o.oprnamespace = 'trap'::regnamespace ORDER BY 3, 1, 2));
@@ -316,12 +315,6 @@ foreach (@operators)
 	answer(
 		"CREATE VIEW calls.c$n AS SELECT $literal{$left} OPERATOR(trap.$name) $literal{$right} AS o"
 	);
-	$n++;
-}
-foreach my $view (qw(ecp_progress))
-{
-	push @calls, $view;
-	answer("CREATE VIEW calls.c$n AS SELECT * FROM trap.$view");
 	$n++;
 }
 # searches

@@ -45,7 +45,6 @@
 #include "base/user_array.h"
 #include "device/measure/device_file.h"
 #include "device/measure/device_job.h"
-#include "device/measure/device_progress.h"
 
 #define BENCH_DIMS			32
 #define BENCH_VECTOR_BYTES	(BENCH_DIMS * (int) sizeof(float4))
@@ -149,7 +148,9 @@ bench_report(BenchState *state, const char *test, const char *variant,
 	values[7] = Float8GetDatum(check);
 	tuplestore_putvalues(state->rsinfo->setResult, state->rsinfo->setDesc,
 						 values, nulls);
-	ecp_progress_step(0);
+	ereport(DEBUG1,
+			(errmsg_internal("%s, %s, size " INT64_FORMAT ", %d workers: %.3f s",
+							 test, variant, size, workers, seconds)));
 }
 
 /* The section of this worker: its first vector, and their number. */
@@ -679,19 +680,6 @@ bench_numbers(ArrayType *array, int *n, int largest, const char *what)
 	return values;
 }
 
-/* How often bench_report() will be called. */
-static int
-bench_steps(const BenchState *state, const char *test)
-{
-	if (strcmp(test, "block") == 0)
-		return BENCH_BLOCK_VARIANTS * BENCH_BLOCK_SIZES * state->nworkers;
-	if (strcmp(test, "knn") == 0)
-		return state->nworkers * state->ninputs;
-	if (strcmp(test, "sort") == 0)
-		return BENCH_SORT_LINES * state->nworkers;
-	return BENCH_SEARCH_LINES * state->nworkers;
-}
-
 /* The arguments of ecp_bench(), but for the names of the benchmarks. */
 static void
 bench_arguments(FunctionCallInfo fcinfo, BenchState *state)
@@ -742,7 +730,6 @@ ecp_bench(PG_FUNCTION_ARGS)
 	int			ntests;
 	EcpDeviceFile sorted;
 	bool		is_sorted = false;
-	int			steps = 0;
 
 	bench_arguments(fcinfo, &state);
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false,
@@ -750,11 +737,6 @@ ecp_bench(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	state.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
-	for (int i = 0; i < ntests; i++)
-		steps += bench_steps(&state, nulls[i] ? "null" :
-							 TextDatumGetCString(tests[i]));
-	ecp_progress_begin(ECP_PROGRESS_BENCH, state.tablespace, steps);
-	ecp_progress_phase(ECP_PROGRESS_FILL);
 	ecp_device_file_create(state.tablespace, &state.file);
 	ecp_device_file_create(state.tablespace, &sorted);
 	bench_fill(&state);
@@ -765,13 +747,10 @@ ecp_bench(PG_FUNCTION_ARGS)
 
 		if (strcmp(test, "knn") == 0)
 		{
-			ecp_progress_phase(ECP_PROGRESS_KNN);
 			bench_knn(&state);
 		}
 		else if (strcmp(test, "sort") == 0 || strcmp(test, "search") == 0)
 		{
-			ecp_progress_phase(test[1] == 'o' ? ECP_PROGRESS_SORT :
-							   ECP_PROGRESS_SEARCH);
 			if (test[1] == 'o' || !is_sorted)
 				bench_sort(&state, &sorted, test[1] == 'o');
 			is_sorted = true;
@@ -780,7 +759,6 @@ ecp_bench(PG_FUNCTION_ARGS)
 		}
 		else if (strcmp(test, "block") == 0)
 		{
-			ecp_progress_phase(ECP_PROGRESS_BLOCK);
 			bench_block_file(&state);
 		}
 		else
@@ -791,6 +769,5 @@ ecp_bench(PG_FUNCTION_ARGS)
 	}
 	ecp_device_file_close(&sorted);
 	ecp_device_file_close(&state.file);
-	ecp_progress_end();
 	return (Datum) 0;
 }

@@ -57,7 +57,6 @@
 #include "device/cost/device_profile.h"
 #include "device/measure/device_file.h"
 #include "device/measure/device_job.h"
-#include "device/measure/device_progress.h"
 #include "device/measure/device_sql.h"
 
 #define CAL_SMALL_BYTES		8192
@@ -117,7 +116,7 @@ typedef struct Calibration
 /* One measurement, and what came of its passes so far. */
 typedef struct CalPoint
 {
-	EcpProgressPhase test;
+	const char *test;
 	EcpTransferTask task;
 	bool		cold;
 	int			workers;
@@ -237,11 +236,10 @@ ecp_delay_fit(PG_FUNCTION_ARGS)
 }
 
 static void
-cal_report(Calibration *cal, EcpProgressPhase phase,
+cal_report(Calibration *cal, const char *test,
 		   const EcpTransferTask *task, bool cold, int workers,
 		   const EcpJobResult *sum)
 {
-	const char *test = ecp_progress_phase_name(phase);
 	Datum		values[11];
 	bool		nulls[11] = {0};
 	double		mb_s = sum->counted_s > 0 ? sum->bytes / sum->counted_s * 1e-6 : 0;
@@ -372,7 +370,6 @@ cal_pass(Calibration *cal, CalPoint *point)
 		(short_of_time && point->npasses > 0))
 		return;
 
-	ecp_progress_phase(point->test);
 	/* one operation at least */
 	task->max_seconds = Max(share, 0.001);
 	task->warmup_s = 0;
@@ -384,7 +381,6 @@ cal_pass(Calibration *cal, CalPoint *point)
 	point->launched = cal_job(cal, task, point->cold, point->workers, &one);
 	if (one.ops > 0)
 		point->passes[point->npasses++] = one;
-	ecp_progress_step(cal->written_bytes);
 }
 
 static int
@@ -430,7 +426,7 @@ cal_median(Calibration *cal, CalPoint *point, EcpJobResult *sum)
 
 /* One measurement after another, with all of its passes. */
 static void
-cal_run(Calibration *cal, EcpProgressPhase test, const EcpTransferTask *task,
+cal_run(Calibration *cal, const char *test, const EcpTransferTask *task,
 		bool cold, int workers, int passes, EcpJobResult *sum)
 {
 	CalPoint	point = {.test = test,.task = *task,.cold = cold,.workers = workers,.wanted = passes};
@@ -464,7 +460,7 @@ cal_read_sizes(Calibration *cal, const int *sizes, int nsizes)
 		{
 			CalPoint   *point = &points[i];
 
-			point->test = ECP_PROGRESS_READ_SIZES;
+			point->test = "read by size";
 			point->task.random = true;
 			point->task.block_bytes = sizes[i];
 			point->cold = true;
@@ -529,8 +525,8 @@ cal_read_workers(Calibration *cal, const int *workers, int nworkers)
 			CalPoint   *point = &points[i];
 			bool		small = i % 2 == 0;
 
-			point->test = small ? ECP_PROGRESS_RANDOM_WORKERS :
-				ECP_PROGRESS_SEQUENTIAL_WORKERS;
+			point->test = small ? "random read by workers" :
+				"sequential read by workers";
 			point->task.random = small;
 			point->task.block_bytes = small ? CAL_SMALL_BYTES : CAL_LARGE_BYTES;
 			point->cold = true;
@@ -577,7 +573,7 @@ cal_mixed(Calibration *cal, EcpTransferTask *task)
 	EcpJobResult reader;
 	EcpJobResult sum;
 
-	cal_run(cal, ECP_PROGRESS_MIXED, task, true, 2, 1, &sum);
+	cal_run(cal, "read beside writes", task, true, 2, 1, &sum);
 	reader = cal->first;
 	profile->mixed_ratio = 1.0;
 	if (sum.ops > 0 && reader.ops > 0 && reader.busy_s > 0)
@@ -614,11 +610,11 @@ cal_others(Calibration *cal)
 	EcpTransferTask mixed = {.random = true,.mixed = true,.block_bytes = CAL_SMALL_BYTES};
 	EcpJobResult sum;
 
-	cal_run(cal, ECP_PROGRESS_MISALIGNED, &misaligned, true, 1, CAL_PASSES, &sum);
+	cal_run(cal, "misaligned read", &misaligned, true, 1, CAL_PASSES, &sum);
 	cal->misaligned_ratio = cal_rate(&sum) > 0 ?
 		profile->rand_read_iops / cal_rate(&sum) : 1;
 
-	cal_run(cal, ECP_PROGRESS_STEPS, &steps, true, 1, CAL_PASSES, &sum);
+	cal_run(cal, "read in steps", &steps, true, 1, CAL_PASSES, &sum);
 	profile->step_read_us = sum.ops > 0 ? sum.busy_s / sum.ops * 1e6 :
 		cal->plateau_us;
 	cal_mixed(cal, &mixed);
@@ -629,16 +625,16 @@ cal_others(Calibration *cal)
 		   cal_estimate(cal, &warm, 1) > cal_share(cal) / 2)
 		warm.file_bytes /= 2;
 	warm.block_bytes = (int) Min(warm.block_bytes, warm.file_bytes);
-	cal_run(cal, ECP_PROGRESS_CACHED, &warm, false, 1, CAL_PASSES, &sum);
+	cal_run(cal, "cached read", &warm, false, 1, CAL_PASSES, &sum);
 	profile->cached_mb_s = sum.ops > 0 ? cal_mb_s(&sum) :
 		profile->seq_read_mb_s;
 
 	synced.max_ops = appended.max_ops = CAL_WRITE_BYTES / CAL_SMALL_BYTES / 4;
-	cal_run(cal, ECP_PROGRESS_SYNCED, &synced, false, 1, 1, &sum);
+	cal_run(cal, "write and fsync", &synced, false, 1, 1, &sum);
 	profile->rand_write_us = sum.ops > 0 ? sum.busy_s / sum.ops * 1e6 :
 		cal->sync_s * 1e6;
 	cal->sync_s = profile->rand_write_us * 1e-6;
-	cal_run(cal, ECP_PROGRESS_APPENDED, &appended, false, 1, 1, &sum);
+	cal_run(cal, "append and fsync", &appended, false, 1, 1, &sum);
 	profile->fsync_us = sum.ops > 0 ? sum.busy_s / sum.ops * 1e6 :
 		profile->rand_write_us;
 
@@ -649,7 +645,7 @@ cal_others(Calibration *cal)
 	if (lazy.max_ops > 0)
 		cal_spend_credit(cal, &lazy);
 	lazy.max_ops = Max(lazy.max_ops, 1);
-	cal_run(cal, ECP_PROGRESS_LAZY, &lazy, false, 1, 1, &sum);
+	cal_run(cal, "write, fsync in the end", &lazy, false, 1, 1, &sum);
 	if (sum.ops > 0)
 		profile->rand_write_iops = cal_rate(&sum);
 }
@@ -812,10 +808,6 @@ ecp_calibrate(PG_FUNCTION_ARGS)
 	cal.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
 	INSTR_TIME_SET_CURRENT(cal.start);
-	cal.points_left = CAL_PASSES * (nsizes + 2 * nworkers) + CAL_OTHER_POINTS;
-	ecp_progress_begin(ECP_PROGRESS_CALIBRATE, tablespace,
-					   cal.points_left + 1);
-	ecp_progress_phase(ECP_PROGRESS_FILL);
 	ecp_device_file_create(tablespace, &cal.file);
 	ecp_device_file_fill(&cal.file, file_bytes,
 						 cal.max_seconds * CAL_FILL_SHARE, &bytes_per_s,
@@ -826,8 +818,7 @@ ecp_calibrate(PG_FUNCTION_ARGS)
 	sum.ops = sum.bytes / fill.block_bytes;
 	sum.bytes = sum.ops * fill.block_bytes;
 	sum.busy_s = sum.counted_s = sum.bytes / bytes_per_s;
-	cal_report(&cal, ECP_PROGRESS_FILL, &fill, false, 1, &sum);
-	ecp_progress_step(cal.written_bytes);
+	cal_report(&cal, "sequential write", &fill, false, 1, &sum);
 
 	/* a device so slow that the file is small has no large blocks to read */
 	while (nsizes > 1 && 2 * (int64) sizes[nsizes - 1] > cal.file.bytes)
@@ -840,7 +831,6 @@ ecp_calibrate(PG_FUNCTION_ARGS)
 	cal_read_workers(&cal, workers, nworkers);
 	cal_others(&cal);
 	ecp_device_file_close(&cal.file);
-	ecp_progress_end();
 	if (cal.left_out > 0)
 		ereport(WARNING,
 				(errmsg("tablespace \"%s\" is too slow for a whole calibration in %g s",
