@@ -8,6 +8,7 @@
 -- default then; CPU 10,930 + 70 s.  The NAS is not in Table 1 and so not here.
 --
 CREATE EXTENSION ecp_storage;
+\set SHOW_CONTEXT never
 SET search_path = public, ecp_models;
 CREATE TEMPORARY TABLE dev (name text, fig float8[]);
 INSERT INTO dev VALUES

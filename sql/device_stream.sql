@@ -2,6 +2,7 @@
 -- Streams: the admission formula, striping, simulated delays.
 --
 CREATE EXTENSION ecp_storage;
+\set SHOW_CONTEXT never
 SET search_path = public, ecp_models;
 SET allow_in_place_tablespaces = true;
 SET client_min_messages = warning;

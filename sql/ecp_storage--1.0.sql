@@ -287,6 +287,16 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION ecp_storage._ecp_place_problem(oid, name, text) IS 'groups of a table and targets of a place, as the arithmetic takes them';
 
+CREATE FUNCTION ecp_storage._ecp_object_name(base text, suffix text)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN (SELECT max(left(base, n)) FROM generate_series(0, length(base)) AS n
+		WHERE octet_length(left(base, n)) + octet_length(suffix) < 64) || suffix;
+END $$;
+COMMENT ON FUNCTION ecp_storage._ecp_object_name(text, text) IS 'a name with this end, and as much of the base as there is room for';
+
 -- In the script nothing of a name is outside quotes, nor in a comment: a name can
 -- have a line break, and what follows it would be executed.
 
@@ -309,9 +319,7 @@ BEGIN
 	IF bound IS NULL THEN
 		RETURN '-- not a partition: cannot be moved to a server';
 	END IF;
-	-- as much of the name as leaves room for what follows it
-	aside := (SELECT max(left(g.relname, n)) FROM generate_series(0, length(g.relname)) AS n
-		WHERE octet_length(left(g.relname, n)) + octet_length('_moved') < 64) || '_moved';
+	aside := ecp_storage._ecp_object_name(g.relname, '_moved');
 	RETURN format(E'-- after CREATE TABLE of this name on the server:\n'
 		'ALTER TABLE %1$I.%2$I DETACH PARTITION %3$I.%4$I;\n'
 		'ALTER TABLE %3$I.%4$I RENAME TO %5$I;\n'
@@ -689,6 +697,42 @@ COMMENT ON TRIGGER ecp_place_rules_changed ON ecp_storage.ecp_place_rules IS 'ke
 
 -- build planning
 
+CREATE FUNCTION ecp_storage._ecp_build_model(vectors float8, record_bytes float8, raw_bytes float8, clusters float8,
+	raw float8[], temp float8[], final float8[], temp_with_raw boolean, temp_with_final boolean,
+	in_buff float8, merge_bytes float8, dirty float8, cpu_assign_s float8, cpu_merge_s float8,
+	OUT policy text, OUT assign_wait_s float8, OUT merge_wait_s float8, OUT total_s float8,
+	OUT appends float8, OUT writes float8, OUT runs float8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'ecp_build_model' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 2;
+COMMENT ON FUNCTION ecp_storage._ecp_build_model(float8, float8, float8, float8, float8[], float8[], float8[], boolean, boolean, float8, float8, float8, float8, float8) IS 'seconds of a build with both policies on devices given by four figures or, as measured, by six';
+
+CREATE FUNCTION ecp_storage._ecp_dirty_bytes()
+RETURNS float8
+AS 'MODULE_PATHNAME', 'ecp_dirty_bytes' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION ecp_storage._ecp_dirty_bytes() IS 'how much written data the system keeps in memory';
+
+CREATE FUNCTION ecp_storage._ecp_check_tablespaces(tablespaces name[], most integer)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF array_ndims(tablespaces) > 1 THEN
+		RAISE 'array of tablespaces must have one dimension' USING ERRCODE = 'array_subscript_error';
+	END IF;
+	IF cardinality(tablespaces) NOT BETWEEN 1 AND most THEN
+		RAISE 'between 1 and % tablespaces must be given', most USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	IF array_position(tablespaces, NULL) IS NOT NULL THEN
+		RAISE 'tablespaces must not be null' USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+END $$;
+COMMENT ON FUNCTION ecp_storage._ecp_check_tablespaces(name[], integer) IS 'an error unless there is one tablespace, and at most as many';
+
+-- A row for each way to place the three kinds of data, and each policy.  The size of
+-- what would be built comes from the statistics of the table; each level of the leader
+-- tree is a scan of its fan-out; one processor merges 100 MB/s into pages, and a merge
+-- of runs reads into four tenths of maintenance_work_mem.
+
 CREATE FUNCTION ecp_plan_build(rel regclass, col name,
 	tablespaces name[], cluster_bytes float8 DEFAULT 131072, in_buff float8 DEFAULT 134217728,
 	levels integer DEFAULT 3, dirty float8 DEFAULT 0, mul_adds_per_s float8 DEFAULT 4e9,
@@ -696,7 +740,83 @@ CREATE FUNCTION ecp_plan_build(rel regclass, col name,
 	OUT assign_s float8, OUT merge_s float8, OUT total_s float8,
 	OUT assign_wait_s float8, OUT merge_wait_s float8, OUT files float8)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+	kind "char";
+	relname name;
+	vectors float8;
+	width integer;
+	record_bytes float8;		-- the vector and its TID
+	raw_bytes float8;
+	clusters float8;
+	cpu_assign_s float8;
+	cpu_merge_s float8;
+	attnum smallint;
+	unknown name;
+BEGIN
+	PERFORM ecp_storage._ecp_table_refuse_distributed(rel);
+	IF NOT (levels >= 1 AND cluster_bytes > 0 AND mul_adds_per_s > 0) THEN
+		RAISE 'size of clusters, number of levels and speed of the CPU must be positive'
+			USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	PERFORM ecp_storage._ecp_check_tablespaces(tablespaces, 8);
+	SELECT t.name INTO unknown FROM unnest(tablespaces) AS t(name)
+	WHERE NOT EXISTS (SELECT FROM pg_tablespace AS s WHERE s.spcname = t.name) LIMIT 1;
+	IF FOUND THEN
+		RAISE 'tablespace "%" does not exist', unknown USING ERRCODE = 'undefined_object';
+	END IF;
+	SELECT t.name INTO unknown FROM unnest(tablespaces) AS t(name)
+	WHERE NOT EXISTS (SELECT FROM ecp_storage.ecp_device AS d WHERE d.tablespace = t.name) LIMIT 1;
+	IF FOUND THEN
+		RAISE 'tablespace "%" has not been measured', unknown
+			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Run ecp_calibrate() on it.';
+	END IF;
+
+	SELECT c.relkind, c.relname, c.reltuples, s.avg_width, a.attnum, pg_relation_size(c.oid)
+	INTO kind, relname, vectors, width, attnum, raw_bytes
+	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+		LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = col AND NOT a.attisdropped
+		LEFT JOIN pg_stats AS s ON s.schemaname = n.nspname AND s.tablename = c.relname
+			AND s.attname = a.attname AND NOT s.inherited
+	WHERE c.oid = rel;
+	IF NOT FOUND THEN
+		RAISE 'relation with OID % does not exist', rel::oid USING ERRCODE = 'undefined_table';
+	END IF;
+	IF attnum IS NULL THEN
+		RAISE 'column "%" of relation "%" does not exist', col, relname USING ERRCODE = 'undefined_column';
+	END IF;
+	IF NOT has_table_privilege(rel, 'SELECT') THEN
+		RAISE 'permission denied for table %', relname USING ERRCODE = 'insufficient_privilege';
+	END IF;
+	IF kind NOT IN ('r', 'm', 't') THEN
+		RAISE '"%" is not a table or materialized view', relname USING ERRCODE = 'wrong_object_type';
+	END IF;
+	IF vectors <= 0 OR coalesce(width, 0) <= 0 THEN
+		RAISE 'size of table "%" is not known', relname
+			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Run ANALYZE on it.';
+	END IF;
+	record_bytes := width + 6;
+	clusters := greatest(1, ceil(vectors * record_bytes / cluster_bytes));
+	raw_bytes := greatest(raw_bytes, vectors * width);
+	cpu_assign_s := vectors * levels * clusters ^ (1.0::float8 / levels) * (width / 4) / mul_adds_per_s;
+	cpu_merge_s := vectors * record_bytes / 100e6;
+
+	RETURN QUERY
+	WITH device AS (
+		SELECT t.n, t.name, ARRAY[d.latency_us / 1000, d.seq_read_mb_s, d.seq_write_mb_s, d.rand_write_iops,
+			coalesce(d.step_read_us, d.latency_us) / 1000, coalesce(d.mixed_ratio, 1.5)] AS figures
+		FROM unnest(tablespaces) WITH ORDINALITY AS t(name, n) JOIN ecp_storage.ecp_device AS d ON d.tablespace = t.name
+	)
+	SELECT r.name, t.name, f.name, m.policy, cpu_assign_s + m.assign_wait_s, cpu_merge_s + m.merge_wait_s, m.total_s,
+		m.assign_wait_s, m.merge_wait_s, CASE m.policy WHEN 'tempfiles' THEN m.appends ELSE m.runs END
+	FROM device AS r, device AS t, device AS f,
+		ecp_storage._ecp_build_model(vectors, record_bytes, raw_bytes, clusters, r.figures, t.figures, f.figures,
+			r.n = t.n, f.n = t.n, in_buff, pg_size_bytes(current_setting('maintenance_work_mem')) * 0.4,
+			CASE WHEN dirty > 0 THEN dirty ELSE ecp_storage._ecp_dirty_bytes() END, cpu_assign_s, cpu_merge_s) AS m
+	ORDER BY r.n, t.n, f.n, m.policy DESC;
+END $$;
 COMMENT ON FUNCTION ecp_plan_build(regclass, name, name[], float8, float8, integer, float8, float8) IS 'predicted seconds of a build for each placement of raw, intermediate and final data on measured tablespaces';
 
 -- measurement
@@ -784,7 +904,41 @@ COMMENT ON FUNCTION ecp_stream_utilisation(float8[], float8, float8, float8, flo
 CREATE FUNCTION ecp_admit_extents(fps float8[], frame_bytes float8, extent_bytes float8,
 	max_utilisation float8, max_delay_ms float8, link_mb_s float8, bus_mb_s float8, bus_passes float8)
 RETURNS float8
-AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	name text;
+	value float8;
+	range text;
+	hint text;
+BEGIN
+	FOR name, value, range, hint IN VALUES
+		('frame_bytes', frame_bytes, 'positive and finite', 'Give the bytes of a whole frame.'),
+		('extent_bytes', extent_bytes, 'positive and finite', 'Extents of 12 to 48 kB suit most devices.'),
+		('max_utilisation', max_utilisation, 'positive and at most 1',
+			'Give the share of its time that a component may be busy; at 0.8 some delays are tolerable.'),
+		('max_delay_ms', max_delay_ms, 'positive', 'Give milliseconds, or infinity for no limit.'),
+		('link_mb_s', link_mb_s, 'positive', 'Give MB/s, or infinity if there is no link.'),
+		('bus_mb_s', bus_mb_s, 'positive', 'Give MB/s, or infinity if there is no bus.'),
+		('bus_passes', bus_passes, 'positive and finite', 'Give how often each byte goes over the bus.'),
+		-- of the rates one that is not valid, if there is one
+		('fps', CASE WHEN fps IS NOT NULL THEN coalesce((SELECT coalesce(f, 0) FROM unnest(fps) AS f
+			WHERE (f > 0 AND f < 'infinity') IS NOT TRUE LIMIT 1), 1) END,
+			'positive and finite', 'Give the frames in a second of each stream.')
+	LOOP
+		IF value IS NULL THEN
+			RAISE '"%" must not be null', name USING ERRCODE = 'null_value_not_allowed', HINT = hint;
+		END IF;
+		IF NOT (value > 0 AND value <= CASE range WHEN 'positive' THEN 'infinity'::float8
+				WHEN 'positive and finite' THEN 1.7976931348623157e308 ELSE 1 END) THEN
+			RAISE '"%" must be %', name, range USING ERRCODE = 'invalid_parameter_value', HINT = hint;
+		END IF;
+	END LOOP;
+	IF cardinality(fps) NOT BETWEEN 1 AND 1000000 THEN
+		RAISE 'between 1 and 1000000 streams must be given' USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	RETURN ceil(frame_bytes / extent_bytes);
+END $$;
 COMMENT ON FUNCTION ecp_admit_extents(float8[], float8, float8, float8, float8, float8, float8, float8) IS 'number of extents of a frame; an error if the arguments are not valid for ecp_admit()';
 
 CREATE FUNCTION ecp_admit(parent regclass, fps float8[], frame_bytes float8 DEFAULT 400000,
@@ -859,7 +1013,41 @@ COMMENT ON FUNCTION ecp_stripe(integer[], integer) IS 'device of an extent; neig
 
 CREATE FUNCTION ecp_stripe_ddl(relname text, tablespaces name[], dimensions integer DEFAULT 1, method name DEFAULT 'betree')
 RETURNS text
-AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	parts name[] := parse_ident(relname);
+	ours CONSTANT name := (SELECT n.nspname FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+		WHERE e.extname = 'ecp_storage');
+	axes CONSTANT text := ('{ext,"x, y","x, y, z"}'::text[])[dimensions];
+	device CONSTANT integer := cardinality(tablespaces);
+	prefix text := '';
+BEGIN
+	IF axes IS NULL THEN
+		RAISE 'number of dimensions must be from 1 to 3' USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	PERFORM ecp_storage._ecp_check_tablespaces(tablespaces, 64);
+	IF cardinality(parts) = 3 AND parts[1] = current_database() THEN
+		parts := parts[2:];
+	END IF;
+	IF cardinality(parts) > 2 THEN
+		RAISE 'improper qualified name (too many dotted names): %', relname USING ERRCODE = 'syntax_error';
+	END IF;
+	IF cardinality(parts) = 2 THEN
+		prefix := format('%I.', parts[1]);
+		parts := parts[2:];
+	END IF;
+	-- indexes created on the parent would all be in the default tablespace
+	RETURN format(E'CREATE TABLE %1$s%2$I (stream integer NOT NULL, t timestamptz NOT NULL, %3$s, data bytea)\n'
+		'\tPARTITION BY LIST ((%4$I.ecp_stripe(ARRAY[%5$s], %6$s)));\n'
+		'ALTER TABLE %1$s%2$I ALTER data SET STORAGE EXTERNAL;',
+		prefix, parts[1], regexp_replace(axes, '(\w+)', '\1 integer NOT NULL', 'g'), ours, axes, device)
+		|| (SELECT string_agg(format(E'\nCREATE TABLE %1$s%2$I PARTITION OF %1$s%3$I FOR VALUES IN (%4$s) TABLESPACE %5$I;',
+				prefix, ecp_storage._ecp_object_name(parts[1], '_' || n - 1), parts[1], n - 1, t), '' ORDER BY n)
+			|| string_agg(format(E'\nCREATE INDEX ON %s%I USING %I (stream, t, %s) TABLESPACE %I;',
+				prefix, ecp_storage._ecp_object_name(parts[1], '_' || n - 1), method, axes, t), '' ORDER BY n)
+			FROM unnest(tablespaces) WITH ORDINALITY AS u(t, n));
+END $$;
 COMMENT ON FUNCTION ecp_stripe_ddl(text, name[], integer, name) IS 'statements that create a table striped over tablespaces by partitions';
 
 CREATE FUNCTION ecp_stream_bench(parent regclass, fps float8[], time_slice float8 DEFAULT 1,
@@ -916,7 +1104,11 @@ CREATE FUNCTION ecp_models.ecp_build_model(vectors float8, record_bytes float8, 
 	OUT policy text, OUT assign_wait_s float8, OUT merge_wait_s float8, OUT total_s float8,
 	OUT appends float8, OUT writes float8, OUT runs float8)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 2;
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 2
+BEGIN ATOMIC
+	SELECT * FROM ecp_storage._ecp_build_model(vectors, record_bytes, 0, clusters,
+		raw, temp, final, NOT temp_apart, NOT temp_apart, in_buff, 0, dirty, cpu_assign_s, cpu_merge_s);
+END;
 COMMENT ON FUNCTION ecp_models.ecp_build_model(float8, float8, float8, float8[], float8[], float8[], boolean, float8, float8, float8, float8) IS 'seconds of a build with both policies on devices given as {latency ms, read MB/s, write MB/s, small writes/s}';
 
 CREATE FUNCTION ecp_models.ecp_delay_fit(sizes float8[], delays_us float8[],

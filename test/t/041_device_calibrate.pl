@@ -36,7 +36,7 @@ like($err, qr/only 2 of 16 workers could be started/, 'and that is said');
 is($out, '2', 'the number of processes is that of those that ran');
 like(
 	$err,
-	qr/INFO: +sequential write, .*\(\d+\.\d of 3\.0 s\)\n(.*\n)*INFO: +write, fsync in the end/,
+	qr/INFO: +sequential write, .*\(\d+\.\d of 3\.0 s\)\n(?:.*\n)*.*INFO: +write, fsync in the end/,
 	'figures are printed when they are known');
 
 # limits and errors

@@ -219,6 +219,12 @@ my %arguments = (
 	  "$land, 'a'::text, 'trapped'::name, NULL::name",
 	'ecp_place_target(name, name, double precision, text)' =>
 	  "'q'::name, 'trapped'::name, 100::float8, '1GB'::text",
+	'_ecp_build_model(double precision, double precision, double precision, double precision, double precision[], double precision[], double precision[], boolean, boolean, double precision, double precision, double precision, double precision, double precision)'
+	  => '1e6::float8, 132::float8, 0::float8, 1000::float8, '
+	  . "'{1,1,1,1}'::float8[], " x 3
+	  . 'true, true, 1e8::float8, 0::float8, 1e9::float8, 0::float8, 0::float8',
+	'_ecp_check_tablespaces(name[], integer)' => "'{trapped}'::name[], 1",
+	'_ecp_object_name(text, text)' => "'a'::text, 'b'::text",
 	'_ecp_place_free_bytes(oid)' => '1663::oid',
 	'_ecp_place_groups(oid)' => "$land\::oid",
 	'_ecp_place_move(oid, name)' => "$land\::oid, 'trapped'::name",

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * device_extent.c
- *	  Striped tables: their definition, reading extents, windows of images.
+ *	  Striped tables: reading extents, windows of images.
  *
  * A striped table (ecp_stripe_ddl) has a row for each extent of an image,
  * and a partition in each tablespace; neighbours lie in different ones.  One
@@ -44,7 +44,6 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
-#include "commands/defrem.h"
 #include "common/relpath.h"
 #include "executor/spi.h"
 #include "funcapi.h"
@@ -52,7 +51,6 @@
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -60,11 +58,9 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
-#include "utils/varlena.h"
 
 #include "base/block_hint.h"
 #include "base/compat.h"
-#include "base/user_array.h"
 #include "base/user_index.h"
 #include "device/measure/device_job.h"
 #include "device/measure/device_sql.h"
@@ -83,7 +79,6 @@ extern PGDLLEXPORT void ecp_extent_window(const EcpJobContext *context,
 										  EcpJobResult *result);
 
 PG_FUNCTION_INFO_V1(ecp_read_window);
-PG_FUNCTION_INFO_V1(ecp_stripe_ddl);
 
 struct EcpExtentReader
 {
@@ -119,72 +114,6 @@ typedef struct WindowTask
 	int			pixel_bytes;
 	int			reduce;
 } WindowTask;
-
-/* The name of partition n of a striped table. */
-static char *
-stripe_partition(const char *nspname, const char *relname, int n)
-{
-	Assert(n >= 0 && n < ECP_EXTENT_LEAVES_MAX);
-	return quote_qualified_identifier(nspname,
-									  makeObjectName(relname,
-													 psprintf("%d", n), NULL));
-}
-
-/*
- * ecp_stripe_ddl(relname, tablespaces, dimensions, method)
- *		The statements that make a striped table.
- */
-Datum
-ecp_stripe_ddl(PG_FUNCTION_ARGS)
-{
-	static const char *const axes[] = {"ext", "x, y", "x, y, z"};
-	static const char *const columns[] = {
-		"ext integer NOT NULL",
-		"x integer NOT NULL, y integer NOT NULL",
-		"x integer NOT NULL, y integer NOT NULL, z integer NOT NULL"
-	};
-	List	   *names = textToQualifiedNameList(PG_GETARG_TEXT_PP(0));
-	int			dimensions = PG_GETARG_INT32(2);
-	const char *method = quote_identifier(NameStr(*PG_GETARG_NAME(3)));
-	char	   *nspname = NULL;
-	char	   *relname;
-	const char *quoted;
-	int			nspaces;
-	const char **spaces = ecp_user_array_name(PG_GETARG_ARRAYTYPE_P(1),
-											  "tablespaces", 1,
-											  ECP_EXTENT_LEAVES_MAX, &nspaces);
-	StringInfoData ddl;
-
-	if (dimensions < 1 || dimensions > lengthof(axes))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("number of dimensions must be from 1 to %d",
-						(int) lengthof(axes))));
-	DeconstructQualifiedName(names, &nspname, &relname);
-	quoted = quote_qualified_identifier(nspname, relname);
-
-	initStringInfo(&ddl);
-	appendStringInfo(&ddl,
-					 "CREATE TABLE %s (stream integer NOT NULL, t timestamptz NOT NULL, %s, data bytea)\n"
-					 "\tPARTITION BY LIST ((%s.ecp_stripe(ARRAY[%s], %d)));\n"
-					 "ALTER TABLE %s ALTER data SET STORAGE EXTERNAL;\n",
-					 quoted, columns[dimensions - 1],
-					 quote_identifier(get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid))),
-					 axes[dimensions - 1], nspaces, quoted);
-	for (int i = 0; i < nspaces; i++)
-		appendStringInfo(&ddl,
-						 "CREATE TABLE %s PARTITION OF %s FOR VALUES IN (%d) TABLESPACE %s;\n",
-						 stripe_partition(nspname, relname, i), quoted, i,
-						 quote_identifier(spaces[i]));
-	/* created on the parent, all would be in the default tablespace */
-	for (int i = 0; i < nspaces; i++)
-		appendStringInfo(&ddl, "%sCREATE INDEX ON %s USING %s (stream, t, %s) TABLESPACE %s;",
-						 i > 0 ? "\n" : "",
-						 stripe_partition(nspname, relname, i), method,
-						 axes[dimensions - 1],
-						 quote_identifier(spaces[i]));
-	PG_RETURN_TEXT_P(cstring_to_text_with_len(ddl.data, ddl.len));
-}
 
 /*
  * Does the table have this column?  Complains if it does, but of another type: the

@@ -35,7 +35,6 @@
 #include "postgres.h"
 
 #include <fcntl.h>
-#include <float.h>
 #include <math.h>
 
 #include "base/shards.h"
@@ -62,7 +61,6 @@
 
 #define STREAM_DEVICES_MAX	16
 #define STREAM_STREAMS_MAX	16
-#define STREAM_ADMIT_MAX	1000000
 #define STREAM_REQUESTS_MAX 1000000
 #define STREAM_EXTENTS_MAX	1000000
 
@@ -86,7 +84,6 @@ extern PGDLLEXPORT void ecp_stream_serve(const EcpJobContext *context,
 										 const void *task,
 										 EcpJobResult *result);
 
-PG_FUNCTION_INFO_V1(ecp_admit_extents);
 PG_FUNCTION_INFO_V1(ecp_stream_bench);
 PG_FUNCTION_INFO_V1(ecp_stream_bench_files);
 PG_FUNCTION_INFO_V1(ecp_stream_simulate);
@@ -728,86 +725,4 @@ ecp_stream_bench(PG_FUNCTION_ARGS)
 		room = ecp_extent_warm(task->stripes.leaf[i], room);
 	stream_measure(task, task_bytes, (ReturnSetInfo *) fcinfo->resultinfo);
 	return (Datum) 0;
-}
-
-/*
- * The numbers that ecp_admit() is given, all of which must be positive, in
- * the order of the arguments of ecp_admit_extents() after the rates.
- */
-static const struct
-{
-	const char *name;
-	double		most;			/* infinity stands for "no such limit" */
-	const char *hint;
-}			admit_figures[] =
-
-{
-	{"frame_bytes", DBL_MAX, "Give the bytes of a whole frame."},
-	{"extent_bytes", DBL_MAX, "Extents of 12 to 48 kB suit most devices."},
-	{"max_utilisation", 1, "Give the share of its time that a component may be busy; at 0.8 some delays are tolerable."},
-	{"max_delay_ms", INFINITY, "Give milliseconds, or infinity for no limit."},
-	{"link_mb_s", INFINITY, "Give MB/s, or infinity if there is no link."},
-	{"bus_mb_s", INFINITY, "Give MB/s, or infinity if there is no bus."},
-	{"bus_passes", DBL_MAX, "Give how often each byte goes over the bus."},
-};
-
-static double
-admit_figure(FunctionCallInfo fcinfo, int i)
-{
-	double		value;
-
-	Assert(i >= 0 && i < lengthof(admit_figures));
-	if (PG_ARGISNULL(i + 1))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("\"%s\" must not be null", admit_figures[i].name),
-				 errhint("%s", admit_figures[i].hint)));
-	value = PG_GETARG_FLOAT8(i + 1);
-	if (!(value > 0 && value <= admit_figures[i].most))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 admit_figures[i].most == 1 ?
-				 errmsg("\"%s\" must be positive and at most 1",
-						admit_figures[i].name) :
-				 isinf(admit_figures[i].most) ?
-				 errmsg("\"%s\" must be positive", admit_figures[i].name) :
-				 errmsg("\"%s\" must be positive and finite",
-						admit_figures[i].name),
-				 errhint("%s", admit_figures[i].hint)));
-	return value;
-}
-
-/*
- * ecp_admit_extents(fps, frame_bytes, extent_bytes, max_utilisation,
- *					 max_delay_ms, link_mb_s, bus_mb_s, bus_passes)
- *		The number of extents of a frame, if the arguments are valid.
- *
- * Null is an error like any other invalid argument: a strict function would
- * return no row to the question whether the streams can be admitted.
- */
-Datum
-ecp_admit_extents(PG_FUNCTION_ARGS)
-{
-	double		figures[lengthof(admit_figures)];
-	double	   *fps;
-	int			nstreams;
-
-	for (int i = 0; i < lengthof(admit_figures); i++)
-		figures[i] = admit_figure(fcinfo, i);
-	if (PG_ARGISNULL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("\"%s\" must not be null", "fps"),
-				 errhint("Give the frames in a second of each stream.")));
-	fps = ecp_user_array_float8(PG_GETARG_ARRAYTYPE_P(0), "streams", 1,
-								STREAM_ADMIT_MAX, &nstreams);
-	for (int s = 0; s < nstreams; s++)
-	{
-		if (!(fps[s] > 0 && isfinite(fps[s])))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("\"%s\" must be positive and finite", "fps"),
-					 errhint("Give the frames in a second of each stream.")));
-	}
-	PG_RETURN_FLOAT8(ceil(figures[0] / figures[1]));
 }
