@@ -3,6 +3,7 @@
 -- No figure is looked at beyond its sign.
 --
 CREATE EXTENSION ecp_storage;
+\set SHOW_CONTEXT never
 SET search_path = public, ecp_models;
 SET allow_in_place_tablespaces = true;
 SET client_min_messages = warning;

@@ -821,6 +821,353 @@ COMMENT ON FUNCTION ecp_plan_build(regclass, name, name[], float8, float8, integ
 
 -- measurement
 
+-- Calibration writes a temporary file of some hundred megabytes into the tablespace, in
+-- order, and then reads and writes blocks of it: at random and in order, cold and warm,
+-- by block size and by number of workers, misaligned, with fsync.  The delays of single
+-- cold random reads by size give the line
+--
+--		delay = latency + size / throughput
+--
+-- by least squares of the errors relative to the delay: otherwise the largest size alone
+-- would decide, and the latency, which matters for the small ones, would be noise.  A
+-- device whose curve is not a line (a throttle gives the larger of two delays, not their
+-- sum) is recognised by r2, and by the plateau of the small sizes and the slope of the
+-- large ones, which are stored, too.
+--
+-- Other work on the machine disturbs a measurement either way: it makes delays longer,
+-- and a process that was held up finds what was read ahead meanwhile.  So reads are
+-- measured in several passes, each over all transfers of a step, and the median counts.
+-- Where passes come to very different figures, or the delays do not lie on a line, a
+-- notice and ecp_advise() say so.
+--
+-- The time is bounded: each measurement gets an equal part of what is left.  A single
+-- operation cannot be stopped, least of all an fsync, so the time of one operation is
+-- estimated before each measurement from those made so far.  A measurement that would
+-- exceed its part is made without warming up, once; one that would exceed it by far is
+-- left out, with a warning, and its figure is the estimate.  So the end is late by at
+-- most one operation that took longer than any before it.  The bytes written are
+-- bounded, too: a slow device gets a smaller file.
+
+CREATE FUNCTION ecp_storage._ecp_calibrate_fill(tablespace name, bytes bigint, seconds float8,
+	OUT file_bytes bigint, OUT bytes_per_s float8, OUT sync_s float8)
+AS 'MODULE_PATHNAME', 'ecp_calibrate_fill' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_storage._ecp_calibrate_fill(name, bigint, float8) IS 'write the file that is measured';
+REVOKE ALL ON FUNCTION ecp_storage._ecp_calibrate_fill(name, bigint, float8) FROM PUBLIC;
+
+CREATE FUNCTION ecp_storage._ecp_check_rising(numbers integer[], smallest integer, largest integer, what text)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF array_ndims(numbers) > 1 THEN
+		RAISE 'array of % must have one dimension', what USING ERRCODE = 'array_subscript_error';
+	END IF;
+	IF cardinality(numbers) NOT BETWEEN 1 AND 32 THEN
+		RAISE 'between 1 and 32 % must be given', what USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	IF EXISTS (SELECT FROM (SELECT n, lag(n) OVER (ORDER BY i) AS before FROM unnest(numbers) WITH ORDINALITY AS u(n, i)) AS v
+			WHERE n IS NULL OR n NOT BETWEEN smallest AND largest OR n <= before) THEN
+		RAISE '% must rise and be from % to %', what, smallest, largest USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+END $$;
+COMMENT ON FUNCTION ecp_storage._ecp_check_rising(integer[], integer, integer, text) IS 'an error unless the numbers rise, within bounds';
+
+-- The measurements are of transfers, in steps: what a step finds, the next ones are
+-- estimated from.  A small write stops at 16 MB, a quarter of it where each waits.
+
+CREATE TYPE ecp_storage._ecp_transfer AS (test text, write boolean, random boolean, cold boolean, warm boolean,
+	sync_each boolean, sync_end boolean, mixed boolean, block integer, apart integer, misalign integer,
+	workers integer, passes integer, max_ops bigint, file_bytes bigint);
+COMMENT ON TYPE ecp_storage._ecp_transfer IS 'what is measured: transfers of blocks of a file';
+
+CREATE TYPE ecp_storage._ecp_transferred AS (launched integer, ops bigint, bytes bigint, rate float8, mb_s float8,
+	delay_us float8, first_delay_us float8, written bigint);
+COMMENT ON TYPE ecp_storage._ecp_transferred IS 'what workers have transferred together, delays of the first one, and bytes written';
+
+CREATE FUNCTION ecp_storage._ecp_calibrate_transfer(what ecp_storage._ecp_transfer, seconds float8, warmup_s float8)
+RETURNS ecp_storage._ecp_transferred
+AS 'MODULE_PATHNAME', 'ecp_calibrate_transfer' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION ecp_storage._ecp_calibrate_transfer(ecp_storage._ecp_transfer, float8, float8) IS 'read or write blocks of the file that is measured';
+REVOKE ALL ON FUNCTION ecp_storage._ecp_calibrate_transfer(ecp_storage._ecp_transfer, float8, float8) FROM PUBLIC;
+
+CREATE FUNCTION ecp_storage._ecp_transfers(step integer, sizes integer[], workers integer[], file_bytes bigint)
+RETURNS SETOF ecp_storage._ecp_transfer
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	RETURN QUERY
+	SELECT v.test, v.write, v.random, v.cold, v.warm, v.sync_each, v.sync_end, v.mixed, coalesce(v.block, s.size),
+		v.apart, v.misalign, coalesce(v.workers, w.number), v.passes, v.max_ops, _ecp_transfers.file_bytes
+	FROM (VALUES
+		(1, 'read by size',               false, true,  true,  false, false, false, false, NULL::integer, 0, 0, 1, 3, 0::bigint),
+		(2, 'random read by workers',     false, true,  true,  false, false, false, false, 8192,    0,      0,    NULL, 3, 0),
+		(2, 'sequential read by workers', false, false, true,  false, false, false, false, 1048576, 0,      0,    NULL, 3, 0),
+		(3, 'misaligned read',            false, true,  true,  false, false, false, false, 8192,    0,      4609, 1,    3, 0),
+		(4, 'read in steps',              false, false, true,  false, false, false, false, 4096,    131072, 0,    1,    3, 0),
+		(5, 'read beside writes',         false, true,  true,  false, false, false, true,  8192,    0,      0,    2,    1, 0),
+		(6, 'cached read',                false, true,  false, true,  false, false, false, 131072,  0,      0,    1,    3, 0),
+		(7, 'write and fsync',            true,  true,  false, false, true,  false, false, 8192,    0,      0,    1,    1, 512),
+		(8, 'append and fsync',           true,  false, false, false, true,  false, false, 8192,    0,      0,    1,    1, 512),
+		(9, 'write, fsync in the end',    true,  true,  false, false, false, true,  false, 8192,    0,      0,    1,    1, 2048))
+			AS v(step, test, write, random, cold, warm, sync_each, sync_end, mixed, block, apart, misalign, workers,
+				passes, max_ops)
+		LEFT JOIN unnest(sizes) AS s(size) ON v.block IS NULL
+		LEFT JOIN unnest(_ecp_transfers.workers) AS w(number) ON v.workers IS NULL
+	WHERE v.step = _ecp_transfers.step
+	ORDER BY w.number, s.size, v.block;
+END $$;
+COMMENT ON FUNCTION ecp_storage._ecp_transfers(integer, integer[], integer[], bigint) IS 'the measurements of a step of ecp_calibrate()';
+
+CREATE FUNCTION ecp_storage._ecp_calibrate(tablespace name, file_bytes bigint, seconds float8, max_written bigint,
+	block_bytes integer[], workers integer[], verbose boolean,
+	OUT test text, OUT op text, OUT pattern text, OUT cold boolean, OUT misaligned boolean,
+	OUT block integer, OUT processes integer, OUT ops bigint, OUT bytes bigint,
+	OUT mb_s float8, OUT delay_us float8)
+RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	started CONSTANT timestamptz := clock_timestamp();
+	device ecp_storage.ecp_device;
+	what ecp_storage._ecp_transfer;
+	transfers ecp_storage._ecp_transfer[];
+	one ecp_storage._ecp_transferred;
+	done ecp_storage._ecp_transferred[];	-- three places for the passes of each transfer
+	n integer[];				-- of them used
+	nsizes integer := cardinality(block_bytes);
+	left_out integer := 0;		-- transfers
+	points_left integer;		-- passes, of all steps
+	share float8;				-- seconds for the next pass
+	estimate float8;			-- of one operation of each worker
+	fill_mb_s float8;
+	read_s float8 := 0;			-- what the last single read took,
+	read_bytes float8 := 0;		-- which read this many bytes
+	sync_s float8;				-- of a small write with its fsync
+	warned boolean := false;
+	message text;
+	x float8[] := '{}';			-- sizes
+	y float8[] := '{}';			-- their delays
+	rates float8[] := '{}';		-- of random reads by number of workers
+BEGIN
+	PERFORM ecp_storage._ecp_check_rising(block_bytes, 512, 67108864, 'block sizes');
+	PERFORM ecp_storage._ecp_check_rising(workers, 1, 64, 'numbers of workers');
+	-- the writer beside reads writes half of the file once more
+	file_bytes := least(file_bytes, greatest(0, greatest(max_written, 0) - 4 * 16777216) / 3 * 2);
+	IF NOT (seconds > 0 AND seconds <> 'NaN') OR nsizes < 2 OR file_bytes < 2 * block_bytes[nsizes]::bigint OR file_bytes < 16777216 THEN
+		RAISE 'calibration needs time, two block sizes, and a file of 16 MB and of twice the largest block'
+			USING ERRCODE = 'invalid_parameter_value',
+				DETAIL = format('The file may have %s bytes within the limit on bytes written.', file_bytes);
+	END IF;
+
+	SELECT f.file_bytes, f.bytes_per_s * 1e-6, f.sync_s INTO file_bytes, fill_mb_s, sync_s
+	FROM ecp_storage._ecp_calibrate_fill(tablespace, file_bytes, seconds * 0.25) AS f;
+	device.tablespace := tablespace;
+	device.file_bytes := file_bytes;
+	device.written_bytes := file_bytes;
+	device.seq_write_mb_s := fill_mb_s;
+	device.spread := 0;
+	-- a device so slow that the file is small has no large blocks to read
+	WHILE nsizes > 1 AND 2 * block_bytes[nsizes]::bigint > file_bytes LOOP
+		nsizes := nsizes - 1;
+		left_out := left_out + 1;
+	END LOOP;
+	points_left := (SELECT sum(t.passes) FROM generate_series(1, 9) AS s,
+		ecp_storage._ecp_transfers(s, block_bytes[:nsizes], workers, file_bytes) AS t);
+
+	FOR step IN 0..9 LOOP
+		transfers := ARRAY(SELECT t FROM ecp_storage._ecp_transfers(step, block_bytes[:nsizes], workers, file_bytes) AS t);
+		done := array_fill(NULL::ecp_storage._ecp_transferred, ARRAY[3 * cardinality(transfers)]);
+		n := array_fill(0, ARRAY[cardinality(transfers)]);
+		share := least(1.5, greatest(seconds - extract(epoch FROM clock_timestamp() - started), 0) / greatest(points_left, 1));
+		IF step = 0 THEN		-- what has been written
+			what.test := 'sequential write';
+			what.write := true;
+			what.block := least(1048576, file_bytes);
+			transfers := ARRAY[what];
+			one.launched := 1;
+			one.ops := file_bytes / what.block;
+			one.bytes := one.ops * what.block;
+			one.mb_s := fill_mb_s;
+			one.rate := fill_mb_s * 1e6 / what.block;
+			one.delay_us := what.block / fill_mb_s;
+			done := ARRAY[one];
+			n := ARRAY[1];
+		ELSIF step = 6 THEN		-- as much of the file as can be read in the time
+			what := transfers[1];
+			what.file_bytes := least(8388608, file_bytes);
+			WHILE what.file_bytes > what.block
+				AND greatest(read_s, device.latency_us * 1e-6 + what.file_bytes / (device.read_mb_s * 1e6)) > share / 2 LOOP
+				what.file_bytes := what.file_bytes / 2;
+			END LOOP;
+			what.block := least(what.block, what.file_bytes);
+			transfers[1] := what;
+		ELSIF step = 9 THEN		-- as many as there is time for if each waits as the synced ones do
+			what := transfers[1];
+			what.max_ops := floor(least(what.max_ops, share / greatest(sync_s, 1e-6)));
+			IF what.max_ops > 0 THEN
+				-- a device that was idle has credit, which writes that do not count use up
+				transfers[1].max_ops := (what.max_ops + 1) / 2;
+				one := ecp_storage._ecp_calibrate_transfer(transfers[1], greatest(share, 0.001), 0);
+				device.written_bytes := device.written_bytes + one.written;
+			END IF;
+			transfers[1].max_ops := greatest(what.max_ops, 1);
+		END IF;
+
+		FOR pass IN 1..CASE step WHEN 0 THEN 0 ELSE 3 END LOOP
+			FOR i IN 1..cardinality(transfers) LOOP
+				what := transfers[i];
+				CONTINUE WHEN pass > what.passes;
+				share := least(1.5, greatest(seconds - extract(epoch FROM clock_timestamp() - started), 0) / greatest(points_left, 1));
+				points_left := points_left - 1;
+				-- Reading is taken to be as fast as writing until a read was measured; from then on, a read
+				-- of more bytes to take no more than in proportion; and when there is a line through the
+				-- delays, that is taken.
+				IF n[i] > 0 THEN
+					estimate := done[3 * i - 2].delay_us * 1e-6;
+				ELSE
+					estimate := CASE WHEN what.write OR what.mixed THEN sync_s ELSE 0 END
+						+ CASE WHEN what.mixed THEN 1048576 / (fill_mb_s * 1e6) ELSE 0 END;
+					estimate := what.workers * (estimate + CASE WHEN what.write THEN 0
+						WHEN device.read_mb_s > 0 THEN greatest(read_s, device.latency_us * 1e-6
+							+ CASE WHEN what.warm THEN what.file_bytes ELSE what.block END / (device.read_mb_s * 1e6))
+						WHEN read_bytes > 0 THEN read_s * greatest(1, what.block / read_bytes)
+						ELSE what.block / (fill_mb_s * 1e6) END);
+				END IF;
+				-- an operation may take a moment, whatever its share; of several passes one is better than none
+				CONTINUE WHEN estimate > greatest(share * greatest(what.passes - n[i], 2), 0.15)
+					OR estimate > share AND n[i] > 0;
+				IF what.cold AND estimate <= share THEN
+					one := ecp_storage._ecp_calibrate_transfer(what,
+						greatest(share, 0.001) - least(0.12, share / 4), least(0.12, share / 4));
+				ELSE
+					one := ecp_storage._ecp_calibrate_transfer(what, greatest(share, 0.001), 0);
+				END IF;
+				device.written_bytes := device.written_bytes + one.written;
+				IF one.ops > 0 THEN
+					n[i] := n[i] + 1;
+					done[3 * i - 3 + n[i]] := one;
+				END IF;
+				IF step = 1 AND pass = 1 AND n[i] > 0 THEN
+					read_s := one.delay_us * 1e-6;
+					read_bytes := what.block;
+				END IF;
+			END LOOP;
+		END LOOP;
+
+		FOR i IN 1..cardinality(transfers) LOOP
+			-- the median of the passes, of two the slower one
+			what := transfers[i];
+			one := (SELECT d FROM unnest(done[3 * i - 2:3 * i - 3 + n[i]]) AS d ORDER BY d.rate OFFSET (n[i] - 1) / 2 LIMIT 1);
+			IF n[i] = 0 THEN
+				left_out := left_out + 1;
+			ELSE
+				device.spread := greatest(device.spread, (SELECT max(d.rate) / nullif(min(d.rate), 0)
+					FROM unnest(done[3 * i - 2:3 * i - 3 + n[i]]) AS d));
+				IF one.launched < what.workers AND NOT warned THEN
+					warned := true;
+					RAISE NOTICE 'only % of % workers could be started', one.launched, what.workers
+						USING HINT = 'Consider increasing max_worker_processes and max_parallel_workers.';
+				END IF;
+				test := what.test;
+				op := CASE WHEN what.write THEN 'write' ELSE 'read' END;
+				pattern := CASE WHEN what.random THEN 'random' ELSE 'sequential' END;
+				cold := coalesce(what.cold, false);
+				misaligned := coalesce(what.misalign, 0) > 0;
+				block := what.block;
+				processes := one.launched;
+				ops := one.ops;
+				bytes := one.bytes;
+				mb_s := one.mb_s;
+				delay_us := one.delay_us;
+				RETURN NEXT;
+				message := format('%s, %s bytes, %s workers: %s MB/s, %s us (%s of %s s)', test, block, processes,
+					round(mb_s::numeric, 1), round(delay_us::numeric),
+					round(extract(epoch FROM clock_timestamp() - started), 1), round(seconds::numeric, 1));
+				IF _ecp_calibrate.verbose THEN
+					RAISE INFO '%', message;
+				ELSE
+					RAISE DEBUG '%', message;
+				END IF;
+			END IF;
+
+			CASE step
+				WHEN 0 THEN
+				WHEN 1 THEN
+					IF one.delay_us > 0 THEN
+						x := x || what.block::float8;
+						y := y || one.delay_us;
+					END IF;
+				WHEN 2 THEN
+					IF what.random THEN
+						rates := rates || coalesce(one.rate, 0);
+						device.rand_read_iops := coalesce(device.rand_read_iops, nullif(rates[1], 0), 1e6 / y[1]);
+					ELSIF one.mb_s > 0 AND (cardinality(rates) = 1 OR one.mb_s > device.seq_read_mb_s) THEN
+						device.seq_read_mb_s := one.mb_s;
+					END IF;
+				WHEN 3 THEN device.misaligned_ratio := coalesce(device.rand_read_iops / nullif(one.rate, 0), 1);
+				WHEN 4 THEN device.step_read_us := coalesce(one.delay_us, device.plateau_us);
+				WHEN 5 THEN device.mixed_ratio := greatest(1, one.first_delay_us * 1e-6 * device.rand_read_iops);
+				WHEN 6 THEN device.cached_mb_s := coalesce(one.mb_s, device.seq_read_mb_s);
+				WHEN 7 THEN
+					device.rand_write_us := coalesce(one.delay_us, sync_s * 1e6);
+					sync_s := device.rand_write_us * 1e-6;
+				WHEN 8 THEN device.fsync_us := coalesce(one.delay_us, device.rand_write_us);
+				WHEN 9 THEN device.rand_write_iops := coalesce(nullif(one.rate, 0), 1 / greatest(sync_s, 1e-9));
+			END CASE;
+		END LOOP;
+
+		IF step = 1 THEN
+			IF y = '{}' THEN
+				RAISE 'too few measurements for a profile'
+					USING ERRCODE = 'insufficient_resources', HINT = 'Give more time or a larger file.';
+			END IF;
+			IF cardinality(y) = 1 THEN
+				device.read_mb_s := fill_mb_s;
+				device.latency_us := greatest(0, y[1] - x[1] / fill_mb_s);
+				device.r2 := 0;
+			ELSE
+				SELECT f.latency_us, f.mb_s, f.r2 INTO device.latency_us, device.read_mb_s, device.r2
+				FROM ecp_models.ecp_delay_fit(x, y) AS f;
+			END IF;
+			device.half_bandwidth := floor(device.latency_us * device.read_mb_s);
+			device.plateau_us := y[1];
+			device.slope_mb_s := CASE WHEN y[cardinality(y)] > y[cardinality(y) - 1]
+				THEN (x[cardinality(x)] - x[cardinality(x) - 1]) / (y[cardinality(y)] - y[cardinality(y) - 1])
+				ELSE device.read_mb_s END;
+			-- what follows reads small blocks, mostly
+			read_s := y[1] * 1e-6;
+			read_bytes := x[1];
+			device.seq_read_mb_s := device.read_mb_s;
+		ELSIF step = 2 THEN
+			device.rand_read_iops_max := greatest(device.rand_read_iops, (SELECT max(r) FROM unnest(rates) AS r));
+			device.best_workers := coalesce((SELECT min(w.number) FROM unnest(workers, rates) AS w(number, rate)
+				WHERE w.rate > 0 AND w.rate >= 0.9 * (SELECT max(r) FROM unnest(rates) AS r)), workers[1]);
+		END IF;
+	END LOOP;
+
+	IF left_out > 0 THEN
+		RAISE WARNING 'tablespace "%" is too slow for a whole calibration in % s', tablespace, seconds
+			USING DETAIL = left_out || CASE left_out WHEN 1
+				THEN ' measurement was left out; what depends on it is an estimate.'
+				ELSE ' measurements were left out; what depends on them are estimates.' END,
+				HINT = 'Give more time.';
+	END IF;
+	IF device.r2 < 0.9 OR device.spread > 3 THEN
+		RAISE NOTICE 'figures of tablespace "%" are uncertain', tablespace
+			USING DETAIL = CASE WHEN device.r2 < 0.9
+				THEN format('Delays by size do not lie on a line: r2 is %s.', round(device.r2::numeric, 2))
+				ELSE format('Passes over the same measurement differ by a factor of %s.', round(device.spread::numeric, 1)) END,
+				HINT = 'Calibrate again without other load on the machine.';
+	END IF;
+
+	device.wall_s := extract(epoch FROM clock_timestamp() - started);
+	device.measured_at := now();
+	DELETE FROM ecp_storage.ecp_device AS d WHERE d.tablespace = _ecp_calibrate.tablespace;
+	INSERT INTO ecp_storage.ecp_device SELECT device.*;
+END $$;
+COMMENT ON FUNCTION ecp_storage._ecp_calibrate(name, bigint, float8, bigint, integer[], integer[], boolean) IS 'ecp_calibrate() for callers who may measure';
+REVOKE ALL ON FUNCTION ecp_storage._ecp_calibrate(name, bigint, float8, bigint, integer[], integer[], boolean) FROM PUBLIC;
+
 CREATE FUNCTION ecp_calibrate(tablespace name, file_bytes bigint DEFAULT 268435456,
 	seconds float8 DEFAULT 25, max_written bigint DEFAULT 1000000000,
 	block_bytes integer[] DEFAULT '{8192,32768,131072,524288,2097152,8388608}',

@@ -223,6 +223,10 @@ my %arguments = (
 	  => '1e6::float8, 132::float8, 0::float8, 1000::float8, '
 	  . "'{1,1,1,1}'::float8[], " x 3
 	  . 'true, true, 1e8::float8, 0::float8, 1e9::float8, 0::float8, 0::float8',
+	'_ecp_check_rising(integer[], integer, integer, text)' =>
+	  "'{1,2}'::integer[], 1, 2, 'numbers'::text",
+	'_ecp_transfers(integer, integer[], integer[], bigint)' =>
+	  "2, '{512}'::integer[], '{1,2}'::integer[], 1::bigint",
 	'_ecp_check_tablespaces(name[], integer)' => "'{trapped}'::name[], 1",
 	'_ecp_object_name(text, text)' => "'a'::text, 'b'::text",
 	'_ecp_place_free_bytes(oid)' => '1663::oid',
@@ -261,8 +265,11 @@ my %arguments = (
 	  "'trap.f'::text, '{trapped}'::name[], 2, 'betree'::name",
 	'ecp_vote(regclass, text, name, integer)' =>
 	  [ "$ecp, $query, 'what'::name, 3", "$ecp, $query, 'kind'::name, 3" ]);
-# called by their triggers, and below by CALL
+# called by their triggers, by ecp_calibrate(), and below by CALL
 my %otherwise = map { $_ => 1 } (
+	'_ecp_calibrate(name, bigint, double precision, bigint, integer[], integer[], boolean)',
+	'_ecp_calibrate_fill(name, bigint, double precision)',
+	'_ecp_calibrate_transfer(ecp_storage._ecp_transfer, double precision, double precision)',
 	'ecp_place_new_partition()',
 	'ecp_place_rules_changed()',
 	'ecp_place_apply(regclass, name, text, text, text, text, double precision)'

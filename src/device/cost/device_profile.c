@@ -3,7 +3,7 @@
  * device_profile.c
  *	  The stored profile of a tablespace.
  *
- * ecp_calibrate() (device_calibrate.c) stores a row in the table ecp_device
+ * ecp_calibrate() stores a row in the table ecp_device
  * for each tablespace that it has measured.  Defaults are computed from it: the
  * size of a cluster or node, the policy of a build, how far to read ahead.
  *
